@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * First instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds the entry in an ELF
+ * note and jumps there in 32-bit protected mode: flat segments, no paging, interrupts off, no stack,
+ * %ebx = physical address of struct hvm_start_info. From here to long mode, then to start_kernel().
+ */
+#include <asm/linkage.h>
+#include <asm/msr.h>
+#include <asm/page.h>
+#include <asm/setup.h>
+
+#define XEN_ELFNOTE_PHYS32_ENTRY 18
+
+#define PHYS(sym) ((sym)-KERNEL_MAP_BASE)
+
+#define CR0_PE_PG  0x80000001
+#define CR4_PAE	   0x20
+#define PTE_TABLE  0x03 /* present, writable */
+#define PTE_LARGE  0x83 /* and a 2 MiB page */
+#define NR_PMDS	   4	/* 1 GiB each */
+#define PGD_DIRECT (PAGE_OFFSET >> 39 & 511)
+#define PGD_KERNEL 511
+#define PUD_KERNEL 510
+
+#define COM1 0x3f8
+
+	.section .note.Xen, "a", @note
+	.balign 4
+	.long 2f - 1f, 4f - 3f, XEN_ELFNOTE_PHYS32_ENTRY
+1:	.asciz "Xen"
+2:	.balign 4
+3:	.quad PHYS(pvh_entry)
+4:
+
+	.section .head.text, "ax"
+	.code32
+ENTRY(pvh_entry)
+	cld
+	movl	$0x80000000, %eax
+	movl	%ebx, %esi
+	cpuid
+	cmpl	$0x80000001, %eax
+	jb	.Lno_long_mode
+	movl	$0x80000001, %eax
+	cpuid
+	btl	$29, %edx
+	jnc	.Lno_long_mode
+	movl	%esi, PHYS(boot_start_info)
+
+	/* The four page directories are consecutive: one run of large pages from physical 0. */
+	movl	$PHYS(boot_pmds), %edi
+	movl	$PTE_LARGE, %eax
+	xorl	%edx, %edx
+1:	movl	%eax, (%edi)
+	movl	%edx, 4(%edi)
+	addl	$8, %edi
+	addl	$LARGE_PAGE_SIZE, %eax
+	jnc	1b
+
+	movl	$PHYS(boot_pud), %edi
+	movl	$(PHYS(boot_pmds) + PTE_TABLE), %eax
+	movl	%eax, PHYS(boot_pud_kernel) + PUD_KERNEL * 8
+	movl	$NR_PMDS, %ecx
+2:	movl	%eax, (%edi)
+	addl	$8, %edi
+	addl	$PAGE_SIZE, %eax
+	loop	2b
+
+	movl	$(PHYS(boot_pud) + PTE_TABLE), PHYS(boot_pgd)
+	movl	$(PHYS(boot_pud) + PTE_TABLE), PHYS(boot_pgd) + PGD_DIRECT * 8
+	movl	$(PHYS(boot_pud_kernel) + PTE_TABLE), PHYS(boot_pgd) + PGD_KERNEL * 8
+
+	movl	$CR4_PAE, %eax
+	movl	%eax, %cr4
+	movl	$PHYS(boot_pgd), %eax
+	movl	%eax, %cr3
+	movl	$MSR_EFER, %ecx
+	rdmsr
+	orl	$EFER_LME, %eax
+	wrmsr
+	movl	%cr0, %eax
+	orl	$CR0_PE_PG, %eax
+	movl	%eax, %cr0
+	lgdt	PHYS(boot_gdt_ptr)
+	ljmp	$8, $PHYS(.Llong_mode)
+
+.Lno_long_mode:
+	movl	$PHYS(no_long_mode_text), %esi
+	movw	$COM1, %dx
+3:	lodsb
+	testb	%al, %al
+	jz	4f
+	outb	%al, %dx
+	jmp	3b
+4:	hlt
+	jmp	4b
+END(pvh_entry)
+
+	.code64
+.Llong_mode:
+	movq	$.Lhigh, %rax
+	jmp	*%rax
+.Lhigh:
+	xorl	%eax, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	movl	%eax, %fs
+	movl	%eax, %gs
+	movl	$MSR_GS_BASE, %ecx
+	movabsq	$PERCPU_BOOT_OFFSET, %rdx
+	movl	%edx, %eax
+	shrq	$32, %rdx
+	wrmsr
+	movq	$boot_stack + KERNEL_STACK_SIZE, %rsp
+	xorl	%ebp, %ebp /* call chains end here */
+	call	start_kernel
+	ud2
+
+	.section .rodata, "a"
+	.balign 8
+boot_gdt:
+	.quad 0
+	.quad 0x00af9b000000ffff /* 64-bit code */
+boot_gdt_ptr:
+	.word . - boot_gdt - 1
+	.long PHYS(boot_gdt)
+no_long_mode_text:
+	.asciz "Kernel panic: this CPU has no 64-bit mode\r\n"
+
+	.data
+	.balign 4
+	.globl boot_start_info
+boot_start_info:
+	.long 0
+
+	.bss
+	.balign PAGE_SIZE
+	.globl boot_stack
+boot_stack:
+	.skip KERNEL_STACK_SIZE
+	.globl boot_pgd
+boot_pgd:
+	.skip PAGE_SIZE
+boot_pud:
+	.skip PAGE_SIZE
+boot_pud_kernel:
+	.skip PAGE_SIZE
+boot_pmds:
+	.skip PAGE_SIZE * NR_PMDS
+

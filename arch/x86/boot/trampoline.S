@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where a secondary CPU starts: in real mode, at the start of the page below 1 MiB to which
+ * smp.c copied this, filled with what trampoline_data holds. It goes to long mode in one step
+ * (SDM vol. 3, 9.8.5 allows to set PE and PG together), with the boot CPU's control
+ * registers, then to the kernel's C. Code refers to the copy only by offsets from
+ * trampoline_start.
+ */
+#include <asm/desc.h>
+#include <asm/msr.h>
+
+#define OFFSET(label) ((label) - trampoline_start)
+
+	.section .rodata.trampoline, "a"
+	.balign 16
+	.globl	trampoline_start, trampoline_long_mode, trampoline_gdt, trampoline_data
+	.globl	trampoline_end
+
+	.code16
+trampoline_start:
+	cli
+	cld
+	movw	%cs, %ax
+	movw	%ax, %ds
+	lgdtl	OFFSET(data_gdt_pointer)
+	movl	OFFSET(data_cr4), %eax
+	movl	%eax, %cr4
+	movl	OFFSET(data_cr3), %eax
+	movl	%eax, %cr3
+	movl	$MSR_EFER, %ecx
+	movl	OFFSET(data_efer), %eax
+	xorl	%edx, %edx
+	wrmsr
+	movl	OFFSET(data_cr0), %eax
+	movl	%eax, %cr0
+	ljmpl	*OFFSET(data_long_mode)
+
+	.code64
+trampoline_long_mode:
+	movl	$KERNEL_DS, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	xorl	%eax, %eax
+	movl	%eax, %fs
+	movl	%eax, %gs
+
+	/* A CPU that was given up on and comes late must not take another's stack. */
+	movl	$1, %eax
+	cpuid
+	shrl	$24, %ebx
+	cmpl	%ebx, data_apic_id(%rip)
+	jne	2f
+
+	movl	$MSR_GS_BASE, %ecx
+	movl	data_gs_base(%rip), %eax
+	movl	data_gs_base + 4(%rip), %edx
+	wrmsr
+	movq	data_stack(%rip), %rsp
+	movl	data_cpu(%rip), %edi
+	movq	data_entry(%rip), %rax
+	xorl	%ebp, %ebp
+	call	*%rax
+2:	cli
+	hlt
+	jmp	2b
+
+	.balign 8
+trampoline_gdt:
+	.quad	0
+	.quad	0x00af9b000000ffff	/* KERNEL_CS: 64-bit code */
+	.quad	0x00cf93000000ffff	/* KERNEL_DS */
+
+	/* struct trampoline_data of smp.c */
+	.balign 8
+trampoline_data:
+data_cr3:	.long	0
+data_cr4:	.long	0
+data_cr0:	.long	0
+data_efer:	.long	0
+data_long_mode:	.long	0, KERNEL_CS
+		.word	0
+data_gdt_pointer:
+		.word	trampoline_data - trampoline_gdt - 1
+		.long	0
+data_gs_base:	.quad	0
+data_stack:	.quad	0
+data_entry:	.quad	0
+data_cpu:	.long	0
+data_apic_id:	.long	0
+trampoline_end:
+
+	.section .note.GNU-stack, "", @progbits

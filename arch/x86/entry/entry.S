@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ways into the kernel and back (SDM vol. 3, 6.14; vol. 2, SYSCALL). Each builds a struct pt_regs on the
+ * stack and calls C with interrupts off; C does the work before user mode too (exit_to_user_mode()).
+ *
+ * %gs is the per-CPU area in the kernel and the user's own in user mode; swapgs changes sides. Usually
+ * the saved CS says which side an entry comes from. NMI, double fault and machine check may come between
+ * an entry and its swapgs, so they look at the GS base itself: only the kernel's has the sign bit, for
+ * arch_prctl() refuses such addresses and CR4.FSGSBASE is off.
+ */
+#include <asm/desc.h>
+#include <asm/linkage.h>
+#include <asm/msr.h>
+#include <asm/page.h>
+#include <asm/smap.h>
+#include <asm/traps.h>
+#include <generated/asm-offsets.h>
+
+#define RFLAGS_TF 0x00000100
+#define RFLAGS_RF 0x00010000
+
+/* The top of struct pt_regs is there down to orig_rax. */
+.macro SAVE_REGS_BELOW_RSI
+	pushq	%rdx
+	pushq	%rcx
+	pushq	%rax
+	pushq	%r8
+	pushq	%r9
+	pushq	%r10
+	pushq	%r11
+	pushq	%rbx
+	pushq	%rbp
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+.endm
+
+.macro SAVE_REGS
+	pushq	%rdi
+	pushq	%rsi
+	SAVE_REGS_BELOW_RSI
+.endm
+
+/* All but rsp's part of the frame: leaves orig_rax at (%rsp). */
+.macro RESTORE_REGS
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbp
+	popq	%rbx
+	popq	%r11
+	popq	%r10
+	popq	%r9
+	popq	%r8
+	popq	%rax
+	popq	%rcx
+	popq	%rdx
+	popq	%rsi
+	popq	%rdi
+.endm
+
+/* Call fn(regs, ...): a frame is 8 bytes off the alignment the ABI wants at calls. */
+.macro CALL_WITH_REGS fn
+	movq	%rsp, %rdi
+	subq	$8, %rsp
+	call	\fn
+	addq	$8, %rsp
+.endm
+
+	.text
+
+/* rcx is the user's rip, r11 its rflags; rsp is still the user's. */
+ENTRY(syscall_entry)
+	swapgs
+	movq	%rsp, %gs:user_rsp(%rip)
+	movq	%gs:kernel_stack_top(%rip), %rsp
+	pushq	$USER_DS
+	pushq	%gs:user_rsp(%rip)
+	pushq	%r11
+	pushq	$USER_CS
+	pushq	%rcx
+	pushq	%rax
+	SAVE_REGS
+	xorl	%ebp, %ebp
+	CALL_WITH_REGS do_syscall_64
+
+	/*
+	 * SYSRET only for a frame it can express. With a non-canonical rip it would fault in the kernel on
+	 * the user's stack, and it cannot set RF or single-step.
+	 */
+	movq	PT_RCX(%rsp), %rcx
+	cmpq	%rcx, PT_RIP(%rsp)
+	jne	return_to_user
+	movq	PT_R11(%rsp), %r11
+	cmpq	%r11, PT_RFLAGS(%rsp)
+	jne	return_to_user
+	testq	$(RFLAGS_RF | RFLAGS_TF), %r11
+	jnz	return_to_user
+	movabsq	$TASK_SIZE, %rax
+	cmpq	%rax, %rcx
+	jae	return_to_user
+	cmpq	$USER_CS, PT_CS(%rsp)
+	jne	return_to_user
+	cmpq	$USER_DS, PT_SS(%rsp)
+	jne	return_to_user
+	RESTORE_REGS
+	movq	PT_RSP - PT_ORIG_RAX(%rsp), %rsp
+	swapgs
+	sysretq
+END(syscall_entry)
+
+/* The frame at rsp; interrupts are off. */
+ENTRY(return_to_user)
+	RESTORE_REGS
+	addq	$8, %rsp
+	swapgs
+	.globl user_iretq
+user_iretq:
+	iretq
+END(return_to_user)
+
+/* do_exception() resumes here when iretq refused the user frame at rsp. */
+ENTRY(bad_iret)
+	pushq	$-1
+	SAVE_REGS
+	CALL_WITH_REGS do_bad_iret
+	jmp	return_to_user
+END(bad_iret)
+
+/* First instructions of a task: rbx is fn or 0, r12 its argument, the user's frame is at rsp. */
+ENTRY(thread_entry)
+	subq	$8, %rsp
+	call	schedule_tail
+	testq	%rbx, %rbx
+	jz	1f
+	movq	%r12, %rdi
+	call	*%rbx
+1:	cli
+	addq	$8, %rsp
+	CALL_WITH_REGS exit_to_user_mode
+	jmp	return_to_user
+END(thread_entry)
+
+/* void switch_stack(u64 *prev_sp, u64 next_sp): see struct switch_frame. */
+ENTRY(switch_stack)
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	movq	%rsp, (%rdi)
+	movq	%rsi, %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	ret
+END(switch_stack)
+
+/*
+ * One stub for each vector: orig_rax (the error code, else ~0), then the vector where rdi belongs. Only
+ * some exceptions push an error code (SDM vol. 3, table 6-1).
+ */
+ENTRY(entry_stubs)
+	.Lvector = 0
+	.rept NR_VECTORS
+	.balign ENTRY_STUB_SIZE
+	.if .Lvector != 8 && (.Lvector < 10 || .Lvector > 14) && .Lvector != 17 && \
+	    .Lvector != 21 && .Lvector != 29 && .Lvector != 30
+	pushq	$-1
+	.endif
+	pushq	$.Lvector
+	jmp	vector_entry
+	.Lvector = .Lvector + 1
+	.endr
+END(entry_stubs)
+
+ENTRY(vector_entry)
+	cld
+	ASM_CLAC
+	pushq	%rsi
+	movq	8(%rsp), %rsi
+	movq	%rdi, 8(%rsp)
+	SAVE_REGS_BELOW_RSI
+	testb	$3, PT_CS(%rsp)
+	jz	1f
+	swapgs
+	xorl	%ebp, %ebp
+	CALL_WITH_REGS do_vector
+	jmp	return_to_user
+
+	/* From the kernel; but at user_iretq the GS base is the user's already. */
+1:	cmpq	$user_iretq, PT_RIP(%rsp)
+	jne	2f
+	swapgs
+2:	CALL_WITH_REGS do_vector
+	RESTORE_REGS
+	addq	$8, %rsp
+	iretq
+END(vector_entry)
+
+/* ebx: nonzero if the GS base was the user's. Callees preserve it. */
+.macro PARANOID_ENTRY
+	cld
+	ASM_CLAC
+	SAVE_REGS
+	movl	$MSR_GS_BASE, %ecx
+	rdmsr
+	xorl	%ebx, %ebx
+	testl	%edx, %edx
+	js	.Lkernel_gs_\@
+	swapgs
+	incl	%ebx
+.Lkernel_gs_\@:
+.endm
+
+ENTRY(nmi_entry)
+	pushq	$-1
+	PARANOID_ENTRY
+	CALL_WITH_REGS do_nmi
+	testl	%ebx, %ebx
+	jz	1f
+	swapgs
+1:	RESTORE_REGS
+	addq	$8, %rsp
+	iretq
+END(nmi_entry)
+
+/* These two do not return. The fault that led to a double fault has left its address in CR2. */
+ENTRY(double_fault_entry)
+	PARANOID_ENTRY
+	movq	%cr2, %rsi
+	CALL_WITH_REGS do_double_fault
+END(double_fault_entry)
+
+ENTRY(machine_check_entry)
+	pushq	$-1
+	PARANOID_ENTRY
+	CALL_WITH_REGS do_machine_check
+END(machine_check_entry)

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_APIC_H
+#define ASM_APIC_H
+
+/*
+ * Local APICs in xAPIC mode (SDM vol. 3, chapter 10) and the IOAPICs. CPUs are named by
+ * index; only the start-up IPIs name an APIC id, because their target has no index yet that
+ * it knows.
+ */
+
+#include <lego/types.h>
+
+struct pt_regs;
+
+/*
+ * Enable the running CPU's local APIC, all local vectors masked but LINT NMIs. Interrupts
+ * off.
+ */
+void apic_init_cpu(void);
+
+/* Id of the running CPU's local APIC. */
+u32 apic_read_id(void);
+
+/* End of interrupt: once per external interrupt, not for VECTOR_SPURIOUS, not for NMIs. */
+void apic_eoi(void);
+
+/* Any context but NMI; returns when the local APIC has accepted the request. */
+void apic_send_ipi(unsigned int cpu, unsigned int vector);
+
+/*
+ * Any context; an NMI that interrupted another send spoils that one: for dying machines only.
+ */
+void apic_send_nmi(unsigned int cpu);
+
+/* Start-up sequence: assert and deassert INIT; run from physical page << 12 in real mode. */
+void apic_send_init(u32 apic_id);
+void apic_send_startup(u32 apic_id, unsigned int page);
+
+/*
+ * Let the timer count down from the top without interrupting; apic_timer_read() is what is
+ * left.
+ */
+void apic_timer_count(void);
+u32 apic_timer_read(void);
+
+/* Timer ticks per second, set by clock_init(). */
+extern u64 apic_timer_hz;
+
+/* An interrupt at VECTOR_TIMER every period or once, the running CPU's. 0 stops it. */
+void apic_timer_periodic(u32 ticks);
+void apic_timer_oneshot(u32 ticks);
+
+/* Mask every pin. Boot only. */
+void ioapic_init(void);
+
+/*
+ * Deliver an ISA interrupt (through the MADT's overrides) to a vector of a CPU. 0 or -ENODEV.
+ */
+int ioapic_route_isa(unsigned int irq, unsigned int vector, unsigned int cpu);
+
+/*
+ * Write a pin's redirection entry as it stands in the IOAPIC data sheet, high word first; the
+ * pin is named by its global interrupt number. 0 or -ENODEV. Boot only.
+ */
+int ioapic_write_entry(unsigned int gsi, u64 entry);
+
+#endif

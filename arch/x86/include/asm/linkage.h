@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_LINKAGE_H
+#define ASM_LINKAGE_H
+
+/* Functions in assembly: global, typed and sized, so that symbol tables know where each one ends. */
+
+#define ENTRY(name)                                                                                \
+	.globl name;                                                                               \
+	.type name, @function;                                                                     \
+	.balign 16;                                                                                \
+	name:
+
+#define END(name) .size name, . - name
+
+#endif

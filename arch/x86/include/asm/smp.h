@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_SMP_H
+#define ASM_SMP_H
+
+#include <lego/percpu.h>
+
+struct pt_regs;
+
+/*
+ * The CPU's TSC less the boot CPU's, as measured when it came up, right to
+ * +-tsc_offset_error_cycles. Both are 0 on the boot CPU.
+ */
+DECLARE_PER_CPU(s64, tsc_offset_cycles);
+DECLARE_PER_CPU(u64, tsc_offset_error_cycles);
+
+/* From the NMI handler: does not return when smp_stop_others() asked this CPU to stop. */
+void smp_handle_nmi(struct pt_regs *regs);
+
+/* First C code of a secondary CPU, on its idle stack; called by trampoline.S. */
+void secondary_start(unsigned int cpu) __attribute__((noreturn));
+
+/* Handlers of VECTOR_CALL and VECTOR_RESCHEDULE; interrupt_init() of the boot CPU. */
+void smp_init_vectors(void);
+
+/*
+ * One TSC comparison. The boot CPU prepares before the other starts, then calls the second
+ * (false: the other did not answer within a second); the other CPU calls the third.
+ * Interrupts are off in both.
+ */
+void tsc_compare_prepare(void);
+bool tsc_compare_with(unsigned int cpu);
+void tsc_compare_answer(void);
+
+#endif

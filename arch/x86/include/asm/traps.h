@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_TRAPS_H
+#define ASM_TRAPS_H
+
+/* Exceptions (SDM vol. 3, 6.15), interrupts and system calls: where assembly and C meet. */
+
+#define TRAP_DIVIDE	    0
+#define TRAP_DEBUG	    1
+#define TRAP_NMI	    2
+#define TRAP_BREAKPOINT	    3
+#define TRAP_OVERFLOW	    4
+#define TRAP_INVALID_OPCODE 6
+#define TRAP_DOUBLE_FAULT   8
+#define TRAP_PAGE_FAULT	    14
+#define TRAP_ALIGNMENT	    17
+#define TRAP_MACHINE_CHECK  18
+#define NR_EXCEPTIONS	    32
+#define NR_VECTORS	    256
+
+/* Each vector has an entry of this size in entry_stubs[]. */
+#define ENTRY_STUB_SIZE 16
+
+#ifndef __ASSEMBLY__
+#include <lego/kernel.h>
+
+struct pt_regs;
+
+extern char entry_stubs[];
+void syscall_entry(void);
+void double_fault_entry(void);
+void nmi_entry(void);
+void machine_check_entry(void);
+extern char user_iretq[], bad_iret[];
+
+/* From entry.S, interrupts off at call and return; entered from user mode, they do its exit work too. */
+void do_syscall_64(struct pt_regs *regs);
+void do_vector(struct pt_regs *regs, unsigned int vector);
+void do_bad_iret(struct pt_regs *regs);
+
+/* Vectors without an IST: below NR_EXCEPTIONS, and the others. */
+void do_exception(struct pt_regs *regs, unsigned int vector);
+void do_irq(struct pt_regs *regs, unsigned int vector);
+
+/* On stacks of their own, whatever was interrupted. */
+void do_nmi(struct pt_regs *regs);
+void do_double_fault(struct pt_regs *regs, u64 addr) __noreturn;
+void do_machine_check(struct pt_regs *regs) __noreturn;
+
+/*
+ * Page fault: addr is CR2; interrupts are as in the interrupted code and may be left either way. Returns
+ * when the instruction may be repeated, or regs->rip has been set to a fixup, or the process is dying.
+ */
+void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr);
+
+/* Panic over an exception in the kernel; panic() prints the registers by dump_panic_registers(). */
+void die(const struct pt_regs *regs, const char *why) __noreturn;
+
+/* Print all registers, one clear line with the place first. Any context. */
+void dump_registers(const struct pt_regs *regs);
+
+/* From panic(): the registers of the exception that led to it, or nothing. */
+void dump_panic_registers(void);
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_TSC_H
+#define ASM_TSC_H
+
+#include <lego/types.h>
+
+/* Time stamp counter, unordered: may be read before earlier or after later instructions (SDM vol. 2, RDTSC). */
+static inline u64 rdtsc(void)
+{
+	u32 low, high;
+
+	asm volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (u64)high << 32 | low;
+}
+
+/* Start of a timed section: nothing of the section runs before the read. */
+static inline u64 rdtsc_begin(void)
+{
+	u32 low, high;
+
+	asm volatile("rdtsc; lfence" : "=a"(low), "=d"(high)::"memory");
+	return (u64)high << 32 | low;
+}
+
+/* End of a timed section: all of the section is done before the read. */
+static inline u64 rdtsc_end(void)
+{
+	u32 low, high;
+
+	asm volatile("lfence; rdtsc" : "=a"(low), "=d"(high)::"memory");
+	return (u64)high << 32 | low;
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The image: code, constants and data each start on a page of their own, so that paging_init() can
+ * protect them. Linked at KERNEL_MAP_BASE + physical address. Tables that files fill one entry at a time
+ * (sections with a C identifier as name) have __start_ and __stop_ symbols.
+ */
+#define KERNEL_MAP 0xffffffff80000000 /* KERNEL_MAP_BASE of <asm/page.h>; linkers know no UL */
+#define LOAD_PHYS  0x1000000
+#define PAGE	   0x1000
+#define CACHE_LINE 64
+
+#define PHYS(section) AT(ADDR(section) - KERNEL_MAP)
+
+#define TABLE(name)                                                                                \
+	. = ALIGN(8);                                                                              \
+	__start_##name = .;                                                                        \
+	KEEP(*(name))                                                                              \
+	__stop_##name = .;
+
+OUTPUT_FORMAT(elf64-x86-64)
+OUTPUT_ARCH(i386:x86-64)
+ENTRY(pvh_entry)
+
+PHDRS
+{
+	text PT_LOAD FLAGS(5);
+	rodata PT_LOAD FLAGS(4);
+	data PT_LOAD FLAGS(6);
+	note PT_NOTE FLAGS(4);
+}
+
+SECTIONS
+{
+	. = KERNEL_MAP + LOAD_PHYS;
+
+	.text : PHYS(.text) {
+		_text = .;
+		*(.head.text)
+		_stext = .;
+		*(.text .text.*)
+		_etext = .;
+	} :text =0xcccccccc
+
+	. = ALIGN(PAGE);
+	.rodata : PHYS(.rodata) {
+		__rodata_start = .;
+		*(.rodata .rodata.str* .rodata.cst* .rodata.trampoline .data.rel.ro .data.rel.ro.*)
+		TABLE(__ex_table)
+		TABLE(smap_sites)
+		TABLE(boot_params)
+		TABLE(sysrq_keys)
+		TABLE(selftests)
+	} :rodata
+
+	/* QEMU reads PT_NOTE with the segment's alignment: 4, as for all notes here. */
+	.notes : PHYS(.notes) {
+		KEEP(*(.note.Xen))
+		KEEP(*(.note.gnu.build-id))
+	} :rodata :note
+
+	/* Behind all else that is constant: its size differs from one link pass to the next. */
+	.kallsyms : PHYS(.kallsyms) {
+		*(.rodata.kallsyms)
+	} :rodata
+
+	. = ALIGN(PAGE);
+	__rodata_end = .;
+
+	.data : PHYS(.data) {
+		_data = .;
+		*(.data .data.[!.]*)
+		TABLE(profile_points)
+	} :data
+
+	. = ALIGN(PAGE);
+	.data..percpu : PHYS(.data..percpu) {
+		__per_cpu_start = .;
+		*(.data..percpu)
+		. = ALIGN(CACHE_LINE);
+		__per_cpu_end = .;
+	} :data
+
+	. = ALIGN(PAGE);
+	.bss : PHYS(.bss) {
+		__bss_start = .;
+		*(.bss .bss.* COMMON)
+		. = ALIGN(PAGE);
+		__per_cpu_initial = .;
+		. += __per_cpu_end - __per_cpu_start;
+		. = ALIGN(PAGE);
+		__bss_stop = .;
+	} :data
+
+	_end = .;
+
+	/DISCARD/ : {
+		*(.comment .eh_frame .note.gnu.property .note.GNU-stack)
+	}
+}

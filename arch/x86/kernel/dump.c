@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a dying kernel says about itself. */
+#include <asm/traps.h>
+
+#include <asm/page.h>
+#include <asm/ptrace.h>
+#include <asm/setup.h>
+#include <lego/bug.h>
+#include <lego/kallsyms.h>
+#include <lego/percpu.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
+
+#define MAX_TRACE_DEPTH 32
+
+static DEFINE_PER_CPU(const struct pt_regs *, panic_regs);
+
+static void print_symbol(const char *what, u64 addr)
+{
+	u64 start, size;
+	const char *name = kallsyms_lookup(addr, &start, &size);
+
+	if (name)
+		printk("%s %016llx %s+%#llx/%#llx\n", what, (unsigned long long)addr, name,
+		       (unsigned long long)(addr - start), (unsigned long long)size);
+	else
+		printk("%s %016llx\n", what, (unsigned long long)addr);
+}
+
+static void print_four(const char *const *names, const u64 *values)
+{
+	printk("%s %016llx %s %016llx %s %016llx %s %016llx\n", names[0],
+	       (unsigned long long)values[0], names[1], (unsigned long long)values[1], names[2],
+	       (unsigned long long)values[2], names[3], (unsigned long long)values[3]);
+}
+
+#define PRINT_FOUR(a, b, c, d, va, vb, vc, vd) \
+	print_four((const char *const[]){ a, b, c, d }, (const u64[]){ va, vb, vc, vd })
+
+static u64 read_cr2(void)
+{
+	u64 value;
+
+	asm volatile("mov %%cr2, %0" : "=r"(value));
+	return value;
+}
+
+static u64 read_cr3(void)
+{
+	u64 value;
+
+	asm volatile("mov %%cr3, %0" : "=r"(value));
+	return value;
+}
+
+void dump_registers(const struct pt_regs *regs)
+{
+	print_symbol(user_mode(regs) ? "user rip" : "rip", regs->rip);
+	PRINT_FOUR("rax", "rbx", "rcx", "rdx", regs->rax, regs->rbx, regs->rcx, regs->rdx);
+	PRINT_FOUR("rsi", "rdi", "rbp", "rsp", regs->rsi, regs->rdi, regs->rbp, regs->rsp);
+	PRINT_FOUR("r8 ", "r9 ", "r10", "r11", regs->r8, regs->r9, regs->r10, regs->r11);
+	PRINT_FOUR("r12", "r13", "r14", "r15", regs->r12, regs->r13, regs->r14, regs->r15);
+	PRINT_FOUR("flg", "err", "cr2", "cr3", regs->rflags, regs->orig_rax, read_cr2(),
+		   read_cr3());
+}
+
+/* A frame pointer is followed only on the stack the exception came from, and only upwards. */
+static void dump_call_trace(const struct pt_regs *regs)
+{
+	u64 stack = (u64)current->kernel_stack;
+	u64 end = stack + KERNEL_STACK_SIZE;
+	u64 frame = regs->rbp, last = regs->rsp;
+
+	for (int i = 0; i < MAX_TRACE_DEPTH; i++) {
+		const u64 *words = (const u64 *)frame;
+
+		if (frame <= last || frame < stack || frame > end - 16 || frame % 8)
+			return;
+		print_symbol("  from", words[1]);
+		last = frame;
+		frame = words[0];
+	}
+}
+
+void die(const struct pt_regs *regs, const char *why)
+{
+	u64 start = 0;
+	const char *name = kallsyms_lookup(regs->rip, &start, NULL);
+
+	if (!this_cpu_read(panic_regs))
+		this_cpu_write(panic_regs, regs);
+	panic("%s at %s+%#llx", why, name ?: "no function",
+	      (unsigned long long)(regs->rip - start));
+}
+
+void dump_panic_registers(void)
+{
+	const struct pt_regs *regs = this_cpu_read(panic_regs);
+
+	if (!regs)
+		return;
+	dump_registers(regs);
+	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && !user_mode(regs))
+		dump_call_trace(regs);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* External interrupts: the vectors above the exceptions, one handler each. */
+#include <lego/irq.h>
+
+#include <asm/apic.h>
+#include <asm/traps.h>
+#include <asm/vectors.h>
+#include <lego/bug.h>
+#include <lego/printk.h>
+
+DEFINE_PER_CPU(unsigned int, irq_depth);
+
+static void (*handlers[NR_VECTORS])(struct pt_regs *regs);
+
+void irq_set_handler(unsigned int vector, void (*fn)(struct pt_regs *regs))
+{
+	BUG_ON(vector < NR_EXCEPTIONS || vector >= NR_VECTORS || handlers[vector]);
+	handlers[vector] = fn;
+}
+
+static void unexpected(unsigned int vector)
+{
+	static bool logged[NR_VECTORS];
+
+	if (!logged[vector]) {
+		logged[vector] = true;
+		printk("irq: nobody handles vector %u\n", vector);
+	}
+	if (vector != VECTOR_SPURIOUS)
+		apic_eoi();
+}
+
+void do_irq(struct pt_regs *regs, unsigned int vector)
+{
+	this_cpu_inc(irq_depth);
+	if (likely(handlers[vector]))
+		handlers[vector](regs);
+	else
+		unexpected(vector);
+	this_cpu_dec(irq_depth);
+}

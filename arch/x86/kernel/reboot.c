@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The ends of the machine. A run under QEMU tells its status by a write to isa-debug-exit,
+ * whose port the boot parameter qemu_exit= names: QEMU then exits with (status << 1) | 1.
+ * Success is an ordinary power off, QEMU's exit status 0.
+ */
+#include <asm/acpi.h>
+#include <asm/io.h>
+#include <asm/irqflags.h>
+#include <lego/boot.h>
+#include <lego/errno.h>
+#include <lego/params.h>
+#include <lego/printk.h>
+
+static u16 qemu_exit_port;
+
+static int set_qemu_exit(const char *value)
+{
+	u64 port;
+	int error = parse_u64(value, &port);
+
+	if (error)
+		return error;
+	if (port == 0 || port > 0xffff)
+		return -EINVAL;
+	qemu_exit_port = port;
+	return 0;
+}
+
+BOOT_PARAM(qemu_exit, "qemu_exit", "<I/O port of isa-debug-exit, 1 to 0xffff>", set_qemu_exit);
+
+void machine_halt(void)
+{
+	for (;;)
+		asm volatile("cli; hlt" ::: "memory");
+}
+
+void machine_exit(int status)
+{
+	/* 7 bits fit; a status they cannot show must not look like success. */
+	int code = status & 0x7f;
+
+	if (status && !code)
+		code = 1;
+	if (code && qemu_exit_port)
+		outb(code, qemu_exit_port);
+	acpi_power_off();
+	machine_halt();
+}
+
+void machine_power_off(int status)
+{
+	printk("reboot: power off, status %d\n", status);
+	machine_exit(status);
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Starting CPUs one after the other, and calls and signals among them.
+ *
+ * A call puts one node per target on the target's list, without a lock, and sends an
+ * interrupt if the list was empty. The caller waits with interrupts on, so CPUs that call
+ * each other serve each other.
+ */
+#include <lego/smp.h>
+
+#include <asm/acpi.h>
+#include <asm/apic.h>
+#include <asm/irqflags.h>
+#include <asm/msr.h>
+#include <asm/page.h>
+#include <asm/pgtable.h>
+#include <asm/processor.h>
+#include <asm/setup.h>
+#include <asm/smp.h>
+#include <asm/vectors.h>
+#include <lego/atomic.h>
+#include <lego/boot.h>
+#include <lego/bug.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
+#include <lego/string.h>
+#include <lego/time.h>
+
+cpumask_t cpu_online_mask = 1;
+
+/* As trampoline.S has it. */
+struct trampoline_data {
+	u32 cr3, cr4, cr0, efer;
+	u32 long_mode_offset, long_mode_selector;
+	u16 pad;
+	u16 gdt_limit;
+	u32 gdt_base;
+	u64 gs_base, stack, entry;
+	u32 cpu, apic_id;
+} __packed;
+
+extern char trampoline_start[], trampoline_data[], trampoline_long_mode[], trampoline_gdt[],
+	trampoline_end[];
+
+#define CR4_PCIDE BIT(17)
+
+#define LOW_MEMORY_END	 0xa0000
+#define FAVOURITE_PAGE	 0x8000
+#define START_TIMEOUT_NS (5 * NSEC_PER_SEC)
+#define INIT_DELAY_US	 100
+#define STARTUP_DELAY_US 200
+#define STOP_TIMEOUT_MS	 100
+#define MAX_STOP_POLLS	 10000000
+
+/* A starting CPU and the boot CPU agree on its fate by cmpxchg from ARRIVED. */
+enum boot_state {
+	BOOT_OFF,
+	BOOT_ARRIVED,
+	BOOT_ONLINE,
+	BOOT_ABANDONED
+};
+
+static enum boot_state boot_states[CONFIG_NR_CPUS];
+
+#define read_control_register(n)                                   \
+	({                                                         \
+		u64 _value;                                        \
+		asm volatile("mov %%cr" #n ", %0" : "=r"(_value)); \
+		_value;                                            \
+	})
+
+void secondary_start(unsigned int cpu)
+{
+	cpu_init(cpu);
+	apic_init_cpu();
+	smp_store_release(&boot_states[cpu], BOOT_ARRIVED);
+	tsc_compare_answer();
+	if (cmpxchg(&boot_states[cpu], BOOT_ARRIVED, BOOT_ONLINE) != BOOT_ARRIVED)
+		machine_halt();
+	sched_init_cpu();
+	atomic_or_bits(&cpu_online_mask, BIT(cpu));
+	clock_start_tick();
+	start_secondary();
+}
+
+static bool page_usable(phys_addr_t page)
+{
+	for (unsigned int i = 0; i < boot_info.nr_regions; i++) {
+		const struct boot_region *region = &boot_info.regions[i];
+
+		if (region->usable && page >= region->start &&
+		    page + PAGE_SIZE <= region->start + region->size_bytes)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A page a start-up IPI can name; 0 when there is none. The page allocator stays above 1 MiB.
+ */
+static phys_addr_t find_trampoline_page(void)
+{
+	if (page_usable(FAVOURITE_PAGE))
+		return FAVOURITE_PAGE;
+	for (phys_addr_t page = PAGE_SIZE; page < LOW_MEMORY_END; page += PAGE_SIZE)
+		if (page_usable(page))
+			return page;
+	return 0;
+}
+
+static struct trampoline_data *copy_trampoline(phys_addr_t page)
+{
+	char *copy = phys_to_virt(page);
+	struct trampoline_data *data;
+
+	memcpy(copy, trampoline_start, trampoline_end - trampoline_start);
+	data = (struct trampoline_data *)(copy + (trampoline_data - trampoline_start));
+	data->cr3 = read_control_register(3);
+	data->cr4 = read_control_register(4) & ~CR4_PCIDE;
+	data->cr0 = read_control_register(0);
+	data->efer = rdmsr(MSR_EFER) & (EFER_SCE | EFER_LME | EFER_NXE);
+	data->long_mode_offset = page + (trampoline_long_mode - trampoline_start);
+	data->gdt_base = page + (trampoline_gdt - trampoline_start);
+	data->entry = (u64)secondary_start;
+	return data;
+}
+
+static bool wait_boot_state(unsigned int cpu, enum boot_state state, u64 timeout_ns)
+{
+	u64 give_up_ns = clock_monotonic_ns() + timeout_ns;
+
+	/* Pairs with the release or cmpxchg in secondary_start(). */
+	while (smp_load_acquire(&boot_states[cpu]) != state) {
+		if (clock_monotonic_ns() > give_up_ns)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+static void wake_cpu(unsigned int cpu, phys_addr_t page)
+{
+	u32 apic_id = acpi_info.apic_id[cpu];
+
+	apic_send_init(apic_id);
+	udelay(INIT_DELAY_US);
+	apic_send_startup(apic_id, page >> PAGE_SHIFT);
+	if (wait_boot_state(cpu, BOOT_ARRIVED, STARTUP_DELAY_US * NSEC_PER_USEC))
+		return;
+	/* A CPU that is running already ignores it. */
+	apic_send_startup(apic_id, page >> PAGE_SHIFT);
+}
+
+/*
+ * Back to waiting for a start-up IPI, so that it does not come up in the middle of something
+ * else.
+ */
+static void abandon_cpu(unsigned int cpu, const char *why)
+{
+	apic_send_init(acpi_info.apic_id[cpu]);
+	printk("smp: CPU%u (APIC id %u) %s: not used\n", cpu, acpi_info.apic_id[cpu], why);
+}
+
+static void start_cpu(unsigned int cpu, phys_addr_t page, struct trampoline_data *data)
+{
+	struct task *idle = sched_idle_task(cpu);
+	unsigned long flags;
+	bool answered;
+
+	data->gs_base = percpu_offset[cpu];
+	data->stack = (u64)idle->kernel_stack + KERNEL_STACK_SIZE;
+	data->cpu = cpu;
+	data->apic_id = acpi_info.apic_id[cpu];
+	tsc_compare_prepare();
+
+	wake_cpu(cpu, page);
+	if (!wait_boot_state(cpu, BOOT_ARRIVED, START_TIMEOUT_NS)) {
+		abandon_cpu(cpu, "did not start within 5 s");
+		return;
+	}
+	flags = local_irq_save();
+	answered = tsc_compare_with(cpu);
+	local_irq_restore(flags);
+	if (!wait_boot_state(cpu, BOOT_ONLINE, answered ? START_TIMEOUT_NS : 0) &&
+	    cmpxchg(&boot_states[cpu], BOOT_ARRIVED, BOOT_ABANDONED) == BOOT_ARRIVED) {
+		abandon_cpu(cpu, "stopped answering");
+		return;
+	}
+	/* It has decided to come; the mask follows at once. */
+	while (!cpu_online(cpu))
+		cpu_relax();
+	printk("smp: CPU%u online (APIC id %u)\n", cpu, acpi_info.apic_id[cpu]);
+}
+
+static void start_cpus(void)
+{
+	phys_addr_t page = find_trampoline_page();
+	struct trampoline_data *data;
+
+	if (!page) {
+		printk("smp: no usable page below 640 KiB to start CPUs in\n");
+		return;
+	}
+	/* Real mode code loads 32 bits. */
+	if (read_control_register(3) >> 32) {
+		printk("smp: the page table is above 4 GiB: cannot start CPUs with it\n");
+		return;
+	}
+	data = copy_trampoline(page);
+	for (unsigned int cpu = 1; cpu < nr_cpus; cpu++)
+		start_cpu(cpu, page, data);
+}
+
+void smp_init(void)
+{
+	unsigned int cpu, nr_online = 0;
+
+	if (nr_cpus > 1)
+		start_cpus();
+	paging_drop_identity();
+	for_each_online_cpu(cpu)
+		nr_online++;
+	printk("smp: %u of %u CPUs online\n", nr_online, nr_cpus);
+}
+
+struct call {
+	void (*fn)(void *arg);
+	void *arg;
+	unsigned int nr_pending; /* targets that have not finished */
+};
+
+struct call_node {
+	struct call_node *next;
+	struct call *call;
+};
+
+static DEFINE_PER_CPU(struct call_node *, call_list);
+
+static void call_interrupt(struct pt_regs *regs)
+{
+	struct call_node *node, *next, *in_order = NULL;
+
+	apic_eoi();
+	/* Takes what push_call() put there, newest first. */
+	node = xchg(&per_cpu(call_list, smp_processor_id()), NULL);
+	for (; node; node = next) {
+		next = node->next;
+		node->next = in_order;
+		in_order = node;
+	}
+	for (node = in_order; node; node = next) {
+		struct call *call = node->call;
+
+		next = node->next;
+		call->fn(call->arg);
+		/* The last touch: both are on the caller's stack. Pairs with smp_call_mask(). */
+		__atomic_sub_fetch(&call->nr_pending, 1, __ATOMIC_RELEASE);
+	}
+}
+
+static void push_call(unsigned int cpu, struct call_node *node)
+{
+	struct call_node **list = &per_cpu(call_list, cpu), *head = READ_ONCE(*list), *seen;
+
+	for (;;) {
+		node->next = head;
+		seen = cmpxchg(list, head, node);
+		if (seen == head)
+			break;
+		head = seen;
+		cpu_relax();
+	}
+	/* A list that was not empty has an interrupt under way. */
+	if (!head)
+		apic_send_ipi(cpu, VECTOR_CALL);
+}
+
+void smp_call_mask(cpumask_t mask, void (*fn)(void *arg), void *arg)
+{
+	struct call_node nodes[CONFIG_NR_CPUS];
+	struct call call = { .fn = fn, .arg = arg };
+	unsigned int cpu, self = smp_processor_id();
+	unsigned long flags;
+	cpumask_t others;
+
+	WARN_ON(irqs_disabled());
+	mask &= READ_ONCE(cpu_online_mask);
+	others = mask & ~BIT(self);
+	for_each_cpu_in(cpu, others)
+		call.nr_pending++;
+	for_each_cpu_in(cpu, others) {
+		nodes[cpu].call = &call;
+		push_call(cpu, &nodes[cpu]);
+	}
+	/* Pairs with the release in call_interrupt(): what the calls wrote is visible. */
+	while (__atomic_load_n(&call.nr_pending, __ATOMIC_ACQUIRE))
+		cpu_relax();
+	if (mask & BIT(self)) {
+		flags = local_irq_save();
+		fn(arg);
+		local_irq_restore(flags);
+	}
+}
+
+void smp_send_reschedule(unsigned int cpu)
+{
+	apic_send_ipi(cpu, VECTOR_RESCHEDULE);
+}
+
+/* The way out of the interrupt looks at need_resched. */
+static void reschedule_interrupt(struct pt_regs *regs)
+{
+	apic_eoi();
+}
+
+void smp_init_vectors(void)
+{
+	irq_set_handler(VECTOR_CALL, call_interrupt);
+	irq_set_handler(VECTOR_RESCHEDULE, reschedule_interrupt);
+}
+
+#define NOBODY ~0u
+
+static unsigned int stopping_cpu = NOBODY; /* who called smp_stop_others() first */
+static cpumask_t stopped_mask;
+
+static void stop_self(void)
+{
+	atomic_or_bits(&stopped_mask, BIT(smp_processor_id()));
+	machine_halt();
+}
+
+void smp_handle_nmi(struct pt_regs *regs)
+{
+	unsigned int by = READ_ONCE(stopping_cpu);
+
+	if (by != NOBODY && by != smp_processor_id())
+		stop_self();
+}
+
+/* No log line about a CPU that does not stop: the console lock is not busted yet. */
+void smp_stop_others(void)
+{
+	unsigned int cpu, self = smp_processor_id(), first = cmpxchg(&stopping_cpu, NOBODY, self);
+	cpumask_t others = READ_ONCE(cpu_online_mask) & ~BIT(self);
+	u64 start = rdtsc();
+
+	if (first == self)
+		return;
+	/* Two at once: the first one lives. */
+	if (first != NOBODY)
+		stop_self();
+	for_each_cpu_in(cpu, others)
+		apic_send_nmi(cpu);
+	for (int i = 0; i < MAX_STOP_POLLS; i++) {
+		if ((READ_ONCE(stopped_mask) & others) == others ||
+		    (tsc_khz && rdtsc() - start > STOP_TIMEOUT_MS * tsc_khz))
+			break;
+		cpu_relax();
+	}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * COM1, a 16550. Output is polled, a FIFO's worth at a time; input comes by interrupt.
+ *
+ * Reading the line status clears its break bit, so whoever reads it, sender or receiver,
+ * notes a BREAK in break_due. The BREAK also stands in the receive FIFO as a NUL, and there
+ * the receiver places it among the bytes. The receive FIFO's trigger level is 1, so that the
+ * NUL alone interrupts.
+ */
+#include <asm/uart.h>
+
+#include <asm/apic.h>
+#include <asm/io.h>
+#include <asm/irqflags.h>
+#include <asm/processor.h>
+#include <asm/vectors.h>
+#include <lego/atomic.h>
+#include <lego/console.h>
+#include <lego/printk.h>
+#include <lego/sysrq.h>
+
+#define COM1	   0x3f8
+#define COM1_IRQ   4
+#define DIVISOR	   1 /* 115200 / 115200 */
+#define FIFO_BYTES 16
+
+enum uart_register {
+	UART_DATA = COM1,
+	UART_DIVISOR_LOW = COM1,
+	UART_DIVISOR_HIGH = COM1 + 1,
+	UART_INTERRUPTS = COM1 + 1,
+	UART_IDENTIFY = COM1 + 2, /* reading */
+	UART_FIFO = COM1 + 2,	  /* writing */
+	UART_LINE = COM1 + 3,
+	UART_MODEM = COM1 + 4,
+	UART_STATUS = COM1 + 5,
+	UART_SCRATCH = COM1 + 7,
+};
+
+#define INTERRUPT_RECEIVED 0x01
+#define INTERRUPT_LINE	   0x04
+#define IDENTIFY_NONE	   0x01
+#define FIFO_ENABLE_CLEAR  0x07
+#define LINE_8N1	   0x03
+#define LINE_DIVISOR	   0x80
+#define MODEM_DTR_RTS_OUT2 0x0b /* OUT2 lets the interrupt line out of the chip */
+#define STATUS_RECEIVED	   0x01
+#define STATUS_BREAK	   0x10
+#define STATUS_SEND_EMPTY  0x20
+
+/*
+ * A port read takes about a microsecond on hardware and 16 bytes take 1.4 ms; a host that
+ * does not read its end for a while is waited for longer. After that, output is dropped at
+ * once until there is room again.
+ */
+#define MAX_SEND_POLLS	     5000000
+#define MAX_SEND_POLLS_STUCK 1
+
+/* Bytes taken in one interrupt, so that a babbling line cannot keep the CPU. */
+#define MAX_RECEIVED 256
+
+static bool present;
+static bool irq_enabled;
+static bool stuck;
+static bool break_due; /* a BREAK was seen whose NUL has not been read yet */
+
+static u8 read_status(void)
+{
+	u8 status = inb(UART_STATUS);
+
+	if (status & STATUS_BREAK)
+		WRITE_ONCE(break_due, true);
+	return status;
+}
+
+void uart_early_init(void)
+{
+	/* The scratch register has no other use; a missing chip reads as all ones. */
+	outb(0x5a, UART_SCRATCH);
+	present = inb(UART_SCRATCH) == 0x5a;
+	if (!present)
+		return;
+	outb(0, UART_INTERRUPTS);
+	outb(LINE_DIVISOR, UART_LINE);
+	outb(DIVISOR, UART_DIVISOR_LOW);
+	outb(0, UART_DIVISOR_HIGH);
+	outb(LINE_8N1, UART_LINE);
+	outb(FIFO_ENABLE_CLEAR, UART_FIFO);
+	outb(MODEM_DTR_RTS_OUT2, UART_MODEM);
+}
+
+/* False when the FIFO does not drain. */
+static bool wait_send_empty(void)
+{
+	int max_polls = READ_ONCE(stuck) ? MAX_SEND_POLLS_STUCK : MAX_SEND_POLLS;
+
+	for (int i = 0; i < max_polls; i++) {
+		if (read_status() & STATUS_SEND_EMPTY) {
+			WRITE_ONCE(stuck, false);
+			return true;
+		}
+		cpu_relax();
+	}
+	WRITE_ONCE(stuck, true);
+	return false;
+}
+
+void uart_write(const char *buf, size_t len)
+{
+	bool cr_sent = false;
+	size_t i = 0;
+
+	while (present && i < len) {
+		if (!wait_send_empty())
+			return;
+		for (int room = FIFO_BYTES; room && i < len; room--) {
+			if (buf[i] == '\n' && !cr_sent) {
+				outb('\r', UART_DATA);
+				cr_sent = true;
+				continue;
+			}
+			outb(buf[i++], UART_DATA);
+			cr_sent = false;
+		}
+	}
+}
+
+static void receive_byte(u8 byte)
+{
+	if (byte == 0 && xchg(&break_due, false))
+		sysrq_break();
+	else if (!sysrq_byte(byte))
+		console_receive(byte);
+}
+
+static void receive(void)
+{
+	for (int i = 0; i < MAX_RECEIVED; i++) {
+		if (!(read_status() & STATUS_RECEIVED)) {
+			/* The FIFO was full and had no room for the NUL. */
+			if (READ_ONCE(break_due) && xchg(&break_due, false))
+				sysrq_break();
+			return;
+		}
+		receive_byte(inb(UART_DATA));
+	}
+}
+
+/*
+ * The line to the IOAPIC is edge triggered: it has to be seen low before the next interrupt
+ * can come.
+ */
+static void uart_interrupt(struct pt_regs *regs)
+{
+	apic_eoi();
+	receive();
+	if (!(inb(UART_IDENTIFY) & IDENTIFY_NONE)) {
+		outb(0, UART_INTERRUPTS);
+		outb(INTERRUPT_RECEIVED | INTERRUPT_LINE, UART_INTERRUPTS);
+	}
+}
+
+void uart_poll_errors(void)
+{
+	if (READ_ONCE(break_due) && READ_ONCE(irq_enabled))
+		receive();
+}
+
+void uart_enable_irq(void)
+{
+	if (!present)
+		return;
+	irq_set_handler(VECTOR_UART, uart_interrupt);
+	if (ioapic_route_isa(COM1_IRQ, VECTOR_UART, 0)) {
+		printk("uart: no IOAPIC pin for the interrupt: no input\n");
+		return;
+	}
+	outb(INTERRUPT_RECEIVED | INTERRUPT_LINE, UART_INTERRUPTS);
+	irq_enabled = true;
+}

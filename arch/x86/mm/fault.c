@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <asm/traps.h>
+
+#include <asm/irqflags.h>
+#include <asm/ptrace.h>
+#include <asm/uaccess.h>
+#include <lego/errno.h>
+#include <lego/irq.h>
+#include <lego/mm.h>
+#include <lego/printk.h>
+#include <lego/profile.h>
+#include <lego/sched.h>
+
+/*
+ * Page faults. The kernel itself touches user addresses only in instructions with an exception table
+ * entry; any other fault of its own is a bug and ends in die().
+ */
+
+DEFINE_PROFILE_POINT(page_fault)
+
+/* Error code (SDM vol. 3, 4.7). */
+#define FAULT_PROTECTION BIT(0)
+#define FAULT_WRITE	 BIT(1)
+#define FAULT_USER	 BIT(2)
+#define FAULT_RESERVED	 BIT(3)
+#define FAULT_FETCH	 BIT(4)
+
+#define SIGKILL 9
+#define SIGSEGV 11
+
+static u32 fault_access(u64 error_code)
+{
+	if (error_code & FAULT_FETCH)
+		return PROT_EXEC;
+	return error_code & FAULT_WRITE ? PROT_WRITE : PROT_READ;
+}
+
+/* Interrupts on, process context. */
+static int fault_user_address(u64 error_code, u64 addr)
+{
+	PROFILE_SCOPE(page_fault);
+
+	return mm_fault(current->mm, addr, fault_access(error_code));
+}
+
+static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
+{
+	int error = -EFAULT;
+
+	local_irq_enable();
+	if (addr < TASK_SIZE)
+		error = fault_user_address(error_code, addr);
+	if (error == -ENOMEM)
+		process_fault(SIGKILL, "out of memory", addr, regs);
+	else if (error)
+		process_fault(SIGSEGV, "segmentation fault", addr, regs);
+}
+
+/* True when the fault has been dealt with. */
+static bool fault_from_kernel(struct pt_regs *regs, u64 error_code, u64 addr)
+{
+	if (!exception_has_fixup(regs->rip))
+		return false;
+	if (addr < TASK_SIZE && current->mm && !in_irq() && !in_nmi() &&
+	    !irqs_disabled_flags(regs->rflags)) {
+		local_irq_enable();
+		if (!fault_user_address(error_code, addr))
+			return true;
+	}
+	return exception_fixup(regs);
+}
+
+void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr)
+{
+	const char *why = "page fault";
+
+	if (error_code & FAULT_RESERVED) {
+		why = "page fault: reserved bit in a page table";
+	} else if (user_mode(regs)) {
+		fault_from_user(regs, error_code, addr);
+		return;
+	} else if (fault_from_kernel(regs, error_code, addr)) {
+		return;
+	}
+	printk("fault at address %016llx, error code %llx\n", (unsigned long long)addr,
+	       (unsigned long long)error_code);
+	die(regs, why);
+}

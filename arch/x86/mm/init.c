@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/boot.h>
+
+#include <asm/cpufeature.h>
+#include <asm/msr.h>
+#include <asm/pgtable.h>
+#include <asm/setup.h>
+#include <asm/smap.h>
+#include <asm/tlb.h>
+#include <lego/bug.h>
+#include <lego/printk.h>
+
+/*
+ * The kernel's final map: code read-only, constants and data not executable, and nothing writable that is
+ * executable, in the direct map's view of the image too. Where the image lies the direct map has 4 KiB
+ * pages; everywhere else pages of 2 MiB, which may show a bit of what lies beside RAM.
+ */
+
+#define LOW_IDENTITY_BYTES LARGE_PAGE_SIZE
+#define DIRECT_MAP_BYTES   (64ULL << 40)
+
+/* The bits for a page of the image; alias: in the direct map. */
+static u64 image_bits(u64 virt, bool alias)
+{
+	if (virt < ALIGN_UP((u64)_etext, PAGE_SIZE))
+		return alias ? PTE_KERNEL_RO : PTE_KERNEL_TEXT;
+	if (virt >= (u64)__rodata_start && virt < (u64)__rodata_end)
+		return PTE_KERNEL_RO;
+	return PTE_KERNEL;
+}
+
+static void map_image(void)
+{
+	for (u64 virt = (u64)_text; virt < (u64)_end; virt += PAGE_SIZE)
+		kernel_map(virt, virt_to_phys((void *)virt), PAGE_SIZE, image_bits(virt, false));
+}
+
+static void map_large(phys_addr_t phys)
+{
+	u64 *entry = pgtable_alloc_level(kernel_pgd, (u64)phys_to_virt(phys), 2);
+
+	*entry = phys | PTE_KERNEL | PTE_LARGE;
+}
+
+/* 2 MiB with a part of the image in them. */
+static void map_around_image(phys_addr_t phys)
+{
+	phys_addr_t end = phys + LARGE_PAGE_SIZE;
+
+	for (; phys < end; phys += PAGE_SIZE) {
+		u64 virt = KERNEL_MAP_BASE + phys;
+		bool inside = virt >= (u64)_text && virt < (u64)_end;
+
+		kernel_map((u64)phys_to_virt(phys), phys, PAGE_SIZE,
+			   inside ? image_bits(virt, true) : PTE_KERNEL);
+	}
+}
+
+static void map_direct(const struct boot_region *region)
+{
+	phys_addr_t image_start = virt_to_phys(_text), image_end = virt_to_phys(_end);
+	phys_addr_t phys = ALIGN_DOWN(region->start, LARGE_PAGE_SIZE);
+	phys_addr_t end = min(region->start + region->size_bytes, DIRECT_MAP_BYTES);
+
+	for (; phys < end; phys += LARGE_PAGE_SIZE) {
+		if (phys < image_end && phys + LARGE_PAGE_SIZE > image_start)
+			map_around_image(phys);
+		else
+			map_large(phys);
+	}
+}
+
+void paging_init(void)
+{
+	if (!cpu_has_nx() || !(rdmsr(MSR_EFER) & EFER_NXE))
+		panic("this CPU cannot protect data from execution (NX)");
+	smap_init();
+	map_image();
+	for (unsigned int i = 0; i < boot_info.nr_regions; i++)
+		if (boot_info.regions[i].usable)
+			map_direct(&boot_info.regions[i]);
+	/* Every top-level entry there will ever be, before the first copy. */
+	for (u64 virt = VMAP_START; virt < VMAP_END; virt += 1UL << 39)
+		pgtable_alloc_level(kernel_pgd, virt, 3);
+	*pgtable_alloc_level(kernel_pgd, 0, 2) = PTE_PRESENT | PTE_WRITE | PTE_LARGE;
+	load_pgd(kernel_pgd);
+	tlb_init();
+}
+
+void paging_drop_identity(void)
+{
+	kernel_pgd[0] = 0;
+	flush_tlb_kernel_range(0, LOW_IDENTITY_BYTES);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <asm/pgtable.h>
+
+#include <lego/errno.h>
+#include <lego/mm.h>
+#include <lego/string.h>
+
+/*
+ * Tables are reached through the direct map (head.S has one of the low 4 GiB). A table above the last
+ * level grants everything; its last-level entries decide. Before page_init() tables come from early memory.
+ */
+
+#define PTE_TABLE	 (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED)
+#define LEVEL_SHIFT(lvl) (PAGE_SHIFT + 9 * ((lvl)-1))
+#define TOP_LEVEL	 4
+#define KERNEL_HALF	 256 /* top table entries from here */
+
+u64 kernel_pgd[PTRS_PER_TABLE] __aligned(PAGE_SIZE);
+
+static u64 *entry_of(u64 *table, u64 addr, int level)
+{
+	return &table[addr >> LEVEL_SHIFT(level) & (PTRS_PER_TABLE - 1)];
+}
+
+static u64 *table_of(u64 entry)
+{
+	return phys_to_virt(entry & PTE_ADDR_MASK);
+}
+
+/* Physical address of an empty table, 0 when out of memory. */
+static phys_addr_t table_alloc(void)
+{
+	struct page *page;
+
+	if (!page_map)
+		return page_alloc_early();
+	page = page_alloc(0, PAGE_ZERO);
+	return page ? page_to_phys(page) : 0;
+}
+
+u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level)
+{
+	u64 *table = pgd;
+
+	for (int at = TOP_LEVEL; at > level; at--) {
+		u64 *entry = entry_of(table, addr, at);
+
+		if (!*entry) {
+			phys_addr_t phys = table_alloc();
+
+			if (!phys)
+				return NULL;
+			WRITE_ONCE(*entry, phys | PTE_TABLE);
+		}
+		table = table_of(*entry);
+	}
+	return entry_of(table, addr, level);
+}
+
+u64 *pgtable_alloc(u64 *pgd, u64 addr)
+{
+	return pgtable_alloc_level(pgd, addr, 1);
+}
+
+u64 *pgtable_find(u64 *pgd, u64 addr)
+{
+	u64 *table = pgd;
+
+	for (int level = TOP_LEVEL; level > 1; level--) {
+		u64 entry = *entry_of(table, addr, level);
+
+		if (!entry)
+			return NULL;
+		table = table_of(entry);
+	}
+	return entry_of(table, addr, 1);
+}
+
+u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
+{
+	u64 at = *addr;
+
+	while (at < end) {
+		u64 *table = pgd, *entry;
+		int level = TOP_LEVEL;
+
+		for (;; level--) {
+			entry = entry_of(table, at, level);
+			if (level == 1 || !*entry)
+				break;
+			table = table_of(*entry);
+		}
+		if (level == 1 && pte_has_page(*entry)) {
+			*addr = at;
+			return entry;
+		}
+		at = ALIGN_DOWN(at, 1UL << LEVEL_SHIFT(level)) + (1UL << LEVEL_SHIFT(level));
+	}
+	*addr = end;
+	return NULL;
+}
+
+int kernel_map(u64 virt, phys_addr_t phys, u64 size_bytes, u64 bits)
+{
+	for (u64 done = 0; done < size_bytes; done += PAGE_SIZE) {
+		u64 *pte = pgtable_alloc(kernel_pgd, virt + done);
+
+		if (!pte)
+			return -ENOMEM;
+		WRITE_ONCE(*pte, (phys + done) | bits);
+	}
+	return 0;
+}
+
+u64 kernel_pte(u64 virt)
+{
+	u64 *table = kernel_pgd;
+
+	for (int level = TOP_LEVEL;; level--) {
+		u64 entry = *entry_of(table, virt, level);
+
+		if (!(entry & PTE_PRESENT))
+			return 0;
+		if (level == 1 || (level == 2 && entry & PTE_LARGE))
+			return entry;
+		table = table_of(entry);
+	}
+}
+
+u64 pte_user_bits(u32 prot, bool borrowed)
+{
+	u64 bits = PTE_PRESENT | PTE_USER | PTE_ACCESSED;
+
+	if (!(prot & PROT_MASK))
+		bits = PTE_NO_ACCESS;
+	if (!(prot & PROT_EXEC))
+		bits |= PTE_NX;
+	if (borrowed)
+		bits |= PTE_BORROWED;
+	else if (prot & PROT_WRITE)
+		bits |= PTE_WRITE | PTE_DIRTY;
+	return bits;
+}
+
+u64 *pgd_alloc(void)
+{
+	struct page *page = page_alloc(0, PAGE_ZERO);
+	u64 *pgd;
+
+	if (!page)
+		return NULL;
+	pgd = page_address(page);
+	memcpy(pgd + KERNEL_HALF, kernel_pgd + KERNEL_HALF, PAGE_SIZE / 2);
+	return pgd;
+}
+
+static void table_free(u64 *table, int level, int nr_entries)
+{
+	for (int i = 0; level > 1 && i < nr_entries; i++)
+		if (table[i])
+			table_free(table_of(table[i]), level - 1, PTRS_PER_TABLE);
+	page_put(virt_to_page(table));
+}
+
+void pgd_free(u64 *pgd)
+{
+	table_free(pgd, TOP_LEVEL, KERNEL_HALF);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <asm/tlb.h>
+
+#include <asm/apic.h>
+#include <asm/irqflags.h>
+#include <asm/pgtable.h>
+#include <asm/processor.h>
+#include <asm/vectors.h>
+#include <lego/atomic.h>
+#include <lego/bug.h>
+#include <lego/mm.h>
+#include <lego/percpu.h>
+#include <lego/profile.h>
+#include <lego/smp.h>
+
+/*
+ * A CPU that runs a kernel thread or idles keeps the last mm loaded, still in mm->cpus, so that going back
+ * to it is free. Told to flush in this state it leaves the mm instead and is not asked again.
+ *
+ * Each CPU has one request, on its own account: it sets its bit in the senders mask of every target,
+ * interrupts them and waits until each has taken its bit out of the request's waiting mask. It waits with
+ * interrupts on, so that CPUs that ask each other serve each other; nobody holds a lock that another waits for.
+ */
+
+DEFINE_PROFILE_POINT(flush_tlb_others)
+
+#define MAX_SINGLE_FLUSHES 32 /* pages; more: the whole TLB */
+
+struct tlb_request {
+	struct mm *mm; /* NULL: the kernel's half */
+	u64 start, end;
+	cpumask_t waiting;
+};
+
+struct tlb_state {
+	struct mm *loaded_mm; /* NULL: kernel_pgd */
+	bool lazy;	      /* loaded_mm is not the running task's */
+	cpumask_t senders;    /* CPUs with a request to this one */
+	struct tlb_request request;
+};
+
+static DEFINE_PER_CPU(struct tlb_state, tlb_state);
+
+static struct tlb_state *this_state(void)
+{
+	return &per_cpu(tlb_state, smp_processor_id());
+}
+
+static void flush_local(const struct tlb_state *state, u64 start, u64 end)
+{
+	if (end - start > MAX_SINGLE_FLUSHES * PAGE_SIZE) {
+		load_pgd(state->loaded_mm ? state->loaded_mm->pgd : kernel_pgd);
+		return;
+	}
+	for (u64 addr = start; addr < end; addr += PAGE_SIZE)
+		invlpg(addr);
+}
+
+/* Interrupts off. */
+static void leave_mm(struct tlb_state *state)
+{
+	struct mm *mm = state->loaded_mm;
+
+	state->loaded_mm = NULL;
+	state->lazy = false;
+	load_pgd(kernel_pgd);
+	/* The last touch of mm: its owner may free it when the bit is gone. */
+	atomic_and_bits(&mm->cpus, ~BIT(smp_processor_id()));
+}
+
+static void serve_request(struct tlb_state *state, struct tlb_request *request)
+{
+	if (request->mm && request->mm != state->loaded_mm)
+		; /* has left it since */
+	else if (request->mm && state->lazy)
+		leave_mm(state);
+	else
+		flush_local(state, request->start, request->end);
+	/* Pairs with the acquire in flush_tlb_others(): the request may be used again. */
+	__atomic_fetch_and(&request->waiting, ~BIT(smp_processor_id()), __ATOMIC_RELEASE);
+}
+
+static void tlb_interrupt(struct pt_regs *regs)
+{
+	struct tlb_state *state = this_state();
+	cpumask_t senders;
+	unsigned int cpu;
+
+	apic_eoi();
+	/* Pairs with the or in flush_tlb_others(): the sender's request is complete. */
+	senders = xchg(&state->senders, 0);
+	for_each_cpu_in(cpu, senders)
+		serve_request(state, &per_cpu(tlb_state, cpu).request);
+}
+
+static noinline void flush_tlb_others(struct mm *mm, cpumask_t targets, u64 start, u64 end)
+{
+	PROFILE_POINT_TIME(flush_tlb_others);
+	unsigned int self = smp_processor_id(), cpu;
+	struct tlb_request *request = &per_cpu(tlb_state, self).request;
+
+	BUG_ON(irqs_disabled());
+	profile_point_start(flush_tlb_others);
+	request->mm = mm;
+	request->start = start;
+	request->end = end;
+	request->waiting = targets;
+	for_each_cpu_in(cpu, targets) {
+		/* Orders the request before the bit; pairs with the xchg in tlb_interrupt(). */
+		atomic_or_bits(&per_cpu(tlb_state, cpu).senders, BIT(self));
+		apic_send_ipi(cpu, VECTOR_TLB);
+	}
+	/* Pairs with the release in serve_request(). */
+	while (smp_load_acquire(&request->waiting))
+		cpu_relax();
+	profile_point_leave(flush_tlb_others);
+}
+
+void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end)
+{
+	struct tlb_state *state = this_state();
+	cpumask_t others;
+
+	if (state->loaded_mm == mm)
+		flush_local(state, start, end);
+	/*
+	 * Orders the caller's page table stores before the load. Pairs with the or in mm_switch(): a
+	 * CPU that is not in the mask yet will see the new page table.
+	 */
+	smp_mb();
+	others = READ_ONCE(mm->cpus) & ~BIT(smp_processor_id());
+	if (others)
+		flush_tlb_others(mm, others, start, end);
+}
+
+void flush_tlb_kernel_range(u64 start, u64 end)
+{
+	cpumask_t others = READ_ONCE(cpu_online_mask) & ~BIT(smp_processor_id());
+
+	flush_local(this_state(), start, end);
+	if (others)
+		flush_tlb_others(NULL, others, start, end);
+}
+
+void tlb_leave_mm(struct mm *mm)
+{
+	struct tlb_state *state = this_state();
+	unsigned long flags = local_irq_save();
+
+	if (state->loaded_mm == mm) {
+		BUG_ON(!state->lazy);
+		leave_mm(state);
+	}
+	local_irq_restore(flags);
+	if (READ_ONCE(mm->cpus))
+		flush_tlb_others(mm, READ_ONCE(mm->cpus), 0, TASK_SIZE);
+	BUG_ON(READ_ONCE(mm->cpus));
+}
+
+void mm_switch(struct mm *prev, struct mm *next)
+{
+	struct tlb_state *state = this_state();
+	struct mm *loaded = state->loaded_mm;
+
+	if (!next || next == loaded) {
+		state->lazy = !next && loaded;
+		return;
+	}
+	/* Before the new table is used: pairs with the barrier in flush_tlb_mm_range(). */
+	atomic_or_bits(&next->cpus, BIT(smp_processor_id()));
+	state->loaded_mm = next;
+	state->lazy = false;
+	load_pgd(next->pgd);
+	if (loaded)
+		atomic_and_bits(&loaded->cpus, ~BIT(smp_processor_id()));
+}
+
+void tlb_init(void)
+{
+	irq_set_handler(VECTOR_TLB, tlb_interrupt);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/uaccess.h>
+
+#include <asm/smap.h>
+
+/*
+ * Copies run 8 bytes at a time, then the rest byte by byte. A fault that mm_fault() cannot cure resumes
+ * behind the copy with rcx, what is left of that part, not 0.
+ */
+
+static u64 copy_user(void *dst, const void *src, size_t n)
+{
+	u64 left = n / 8;
+
+	asm volatile(ASM_STAC			  /* */
+		     "1:	rep movsq\n"	  /* */
+		     "	mov	%[rest], %%rcx\n" /* */
+		     "2:	rep movsb\n"	  /* */
+		     "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b") ASM_EXCEPTION("2b", "3b")
+		     : "+c"(left), "+D"(dst), "+S"(src)
+		     : [rest] "r"(n % 8)
+		     : "memory");
+	return left;
+}
+
+int copy_from_user(void *dst, const void __user *src, size_t n)
+{
+	return access_ok(src, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
+}
+
+int copy_to_user(void __user *dst, const void *src, size_t n)
+{
+	return access_ok(dst, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
+}
+
+int clear_user(void __user *dst, size_t n)
+{
+	u64 left = n / 8;
+
+	if (!access_ok(dst, n))
+		return -EFAULT;
+	asm volatile(ASM_STAC			  /* */
+		     "1:	rep stosq\n"	  /* */
+		     "	mov	%[rest], %%rcx\n" /* */
+		     "2:	rep stosb\n"	  /* */
+		     "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b") ASM_EXCEPTION("2b", "3b")
+		     : "+c"(left), "+D"(dst)
+		     : [rest] "r"(n % 8), "a"(0)
+		     : "memory");
+	return left ? -EFAULT : 0;
+}
+
+/* Pieces end at multiples of 64 bytes, so none reaches into a page the string does not. */
+ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		size_t piece = 64 - (unsigned long)(src + done) % 64;
+
+		piece = min(piece, size - done);
+		if (copy_from_user(dst + done, src + done, piece))
+			return -EFAULT;
+		for (size_t end = done + piece; done < end; done++)
+			if (!dst[done])
+				return done;
+	}
+	return -ENAMETOOLONG;
+}
+
+int user_cmpxchg_u32(u32 __user *addr, u32 expected, u32 desired, u32 *old)
+{
+	int error = -EFAULT;
+
+	if (!access_ok(addr, sizeof(*addr)))
+		return -EFAULT;
+	asm volatile(ASM_STAC					       /* */
+		     "1:	lock cmpxchgl %[desired], (%[addr])\n" /* */
+		     "	xorl	%[error], %[error]\n"		       /* */
+		     "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b")
+		     : [error] "+r"(error), "+a"(expected)
+		     : [addr] "r"(addr), [desired] "r"(desired)
+		     : "memory", "cc");
+	*old = expected;
+	return error;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_BUG_H
+#define LEGO_BUG_H
+
+/* Checks for the kernel's own mistakes, never for input. Any context. */
+
+#include <lego/compiler.h>
+#include <lego/types.h>
+
+/*
+ * Stop the other CPUs, print why, the registers and the profiler's report, and end the machine. The
+ * report comes out whatever locks are held; a fault inside panic ends at once.
+ */
+void panic(const char *fmt, ...) __printf(1, 2) __noreturn;
+
+/* True once panic() has begun; other CPUs are stopped when it prints. Any context. */
+bool panic_in_progress(void);
+
+void bug_fail(const char *file, int line, const char *expr) __noreturn;
+void warn_print(const char *file, int line, const char *expr);
+
+#define BUG() bug_fail(__FILE__, __LINE__, "BUG()")
+#define BUG_ON(cond)                                                                               \
+	do {                                                                                       \
+		if (unlikely(cond))                                                                \
+			bug_fail(__FILE__, __LINE__, #cond);                                       \
+	} while (0)
+#define WARN_ON(cond)                                                                              \
+	({                                                                                         \
+		bool _warn = (cond);                                                               \
+		if (unlikely(_warn))                                                               \
+			warn_print(__FILE__, __LINE__, #cond);                                     \
+		unlikely(_warn);                                                                   \
+	})
+
+#endif

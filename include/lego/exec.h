@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_EXEC_H
+#define LEGO_EXEC_H
+
+/* execve of static ELF64 (ET_EXEC and ET_DYN without interpreter). */
+
+#include <asm/ptrace.h>
+
+/*
+ * Replace the current process's program. argv and envp are kernel arrays ended by NULL. On success the
+ * other threads are gone, the old mm is freed and *regs enters the new program; returns 0. On failure
+ * (negative errno) the old program is unharmed.
+ */
+int do_execve(const char *path, const char *const *argv, const char *const *envp,
+	      struct pt_regs *regs);
+
+#endif

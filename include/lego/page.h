@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_PAGE_H
+#define LEGO_PAGE_H
+
+/* Physical pages: a buddy allocator with a cache of single pages per CPU. */
+
+#include <asm/page.h>
+#include <lego/atomic.h>
+#include <lego/list.h>
+
+#define MAX_PAGE_ORDER 10 /* 4 MiB */
+
+struct page {
+	struct list_head node; /* free list, or the owner's use */
+	atomic_t refs;	       /* 0 while free */
+	u8 order;	       /* of a free block's head, or of the allocation */
+	u8 flags;	       /* PAGE_FLAG_* */
+	u16 nr_free_objects;   /* slab, first page: objects on free_objects */
+	void *owner;	       /* slab, every page: its cache */
+	void *free_objects;    /* slab, first page: list through the objects */
+};
+
+#define PAGE_FLAG_FREE BIT(0) /* head of a block on a buddy list */
+#define PAGE_FLAG_SLAB BIT(1)
+
+extern struct page *page_map; /* one per page frame from 0 to the end of RAM */
+
+static inline struct page *phys_to_page(phys_addr_t phys)
+{
+	return &page_map[phys >> PAGE_SHIFT];
+}
+
+static inline phys_addr_t page_to_phys(const struct page *page)
+{
+	return (phys_addr_t)(page - page_map) << PAGE_SHIFT;
+}
+
+static inline void *page_address(const struct page *page)
+{
+	return phys_to_virt(page_to_phys(page));
+}
+
+/* For addresses in the direct map only. */
+static inline struct page *virt_to_page(const void *addr)
+{
+	return phys_to_page(virt_to_phys(addr));
+}
+
+#define PAGE_ZERO BIT(0) /* allocation flag: the memory is zeroed */
+
+/*
+ * Before page_init(): a zeroed, never freed page straight from boot_info's free RAM (not the image, not
+ * the initramfs, not below 1 MiB). Panics when there is none.
+ */
+phys_addr_t page_alloc_early(void);
+
+/* Hand all remaining RAM to the allocator. Boot only; needs the direct map. */
+void page_init(void);
+
+/* 2^order contiguous pages with refs 1, or NULL. Any context but NMI. */
+struct page *page_alloc(unsigned int order, unsigned int flags);
+
+/* Drop a reference; the last one frees the 2^order pages. Any context but NMI. */
+void page_put(struct page *page);
+
+static inline void page_get(struct page *page)
+{
+	atomic_inc(&page->refs);
+}
+
+/* Return the pages between two addresses that nobody allocated (the unpacked initramfs) to the allocator. */
+void page_free_range(phys_addr_t start, phys_addr_t end);
+
+u64 page_nr_free(void);
+u64 page_nr_total(void);
+
+#endif

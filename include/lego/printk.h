@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_PRINTK_H
+#define LEGO_PRINTK_H
+
+/*
+ * The kernel log: a ring in memory and, at once, the serial console. Any context, NMI included (there
+ * the console lock is only tried; a line that could not be printed at once is printed by the next
+ * caller). A line starts with "[ssssss.uuuuuu] ", seconds since boot; a call without a final newline
+ * is continued by the next call of the same CPU.
+ */
+
+#include <lego/compiler.h>
+#include <lego/types.h>
+#include <stdarg.h>
+
+int printk(const char *fmt, ...) __printf(1, 2);
+int vprintk(const char *fmt, va_list args);
+
+/* Raw bytes from a user program to the console, in order with the log. Process context. */
+void console_write(const char *buf, size_t len);
+
+/* Panic only: forget who holds the console lock and print straight to the UART from now on. */
+void printk_bust_locks(void);
+
+/*
+ * printf subset: d i u x X o c s p %% with flags "-0+ #", width, precision, '*', h hh l ll z.
+ * Return what the whole output would be long, like C99; always NUL-terminated when size > 0.
+ * scnprintf returns what was stored.
+ */
+int vsnprintf(char *buf, size_t size, const char *fmt, va_list args);
+int snprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
+int scnprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_SLAB_H
+#define LEGO_SLAB_H
+
+/*
+ * kmalloc: powers of two and their middles from 16 to 4096 bytes from per-CPU free lists, larger sizes
+ * from the page allocator. Any context but NMI; never sleeps. Memory is aligned to at least 16 bytes
+ * (to the size for powers of two up to a page).
+ */
+
+#include <lego/types.h>
+
+void slab_init(void);
+
+void *kmalloc(size_t size); /* NULL when out of memory; size 0 gives a valid unique pointer */
+void *kzalloc(size_t size);
+void kfree(const void *ptr); /* NULL is allowed */
+char *kstrdup(const char *s);
+
+/* Bytes in live objects, for leak checks. */
+u64 slab_bytes_live(void);
+
+#endif

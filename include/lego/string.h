@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_STRING_H
+#define LEGO_STRING_H
+
+/* C's meanings; strscpy and glob_match are the additions. Any context. */
+
+#include <lego/types.h>
+
+void *memcpy(void *dst, const void *src, size_t n);
+void *memmove(void *dst, const void *src, size_t n);
+void *memset(void *dst, int c, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+size_t strlen(const char *s);
+size_t strnlen(const char *s, size_t max);
+int strcmp(const char *a, const char *b);
+int strncmp(const char *a, const char *b, size_t n);
+char *strchr(const char *s, int c);
+char *strrchr(const char *s, int c);
+char *strstr(const char *haystack, const char *needle);
+
+/* Copy with truncation, always terminated. Length copied, or -E2BIG when cut. */
+ssize_t strscpy(char *dst, const char *src, size_t size);
+
+/* Shell pattern: * ? [a-z] [!a-z]. */
+bool glob_match(const char *pattern, const char *text);
+
+/* True if text matches one of the comma-separated patterns. */
+bool glob_match_list(const char *patterns, const char *text);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_VMAP_H
+#define LEGO_VMAP_H
+
+/* Kernel virtual ranges at VMAP_START, each followed by an unmapped guard page. Process context. */
+
+#include <lego/types.h>
+
+/* Map device registers uncached; phys need not be aligned. NULL when out of memory. Never undone. */
+volatile void *ioremap(phys_addr_t phys, size_t size_bytes);
+
+/*
+ * A kernel stack of KERNEL_STACK_SIZE bytes with unmapped pages below and above; NULL when out of
+ * memory. Freed stacks are cached mapped, so reuse costs no TLB shootdown.
+ */
+void *kernel_stack_alloc(void);
+void kernel_stack_free(void *stack);
+
+#endif

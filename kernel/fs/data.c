@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/time.h>
+#include <lego/uaccess.h>
+
+/*
+ * File content: an array of pages that doubles when it is full. A reader takes references to some pages at
+ * a time under data_lock and copies without any lock, so readers only meet for the length of that. Pages are
+ * zeroed when allocated and behind the end when the file is cut: what lies behind the end is always zero.
+ *
+ * A copy never crosses a page of the user's memory either; so when it fails, all of that part is bad, and
+ * the bytes counted are those that Linux would count.
+ */
+
+#define READ_BATCH 16
+
+static size_t in_page(u64 pos)
+{
+	return pos & (PAGE_SIZE - 1);
+}
+
+static size_t chunk_bytes(size_t n, u64 pos, const void *buf)
+{
+	n = min(n, (size_t)PAGE_SIZE - in_page(pos));
+	return min(n, (size_t)PAGE_SIZE - in_page((u64)buf));
+}
+
+/* Copy out of a page, or zeros out of a hole. */
+static int copy_out(void *dst, const struct page *page, u64 pos, size_t n, bool user)
+{
+	const void *src = page ? (char *)page_address(page) + in_page(pos) : NULL;
+
+	if (user)
+		return src ? copy_to_user(dst, src, n) : clear_user(dst, n);
+	if (src)
+		memcpy(dst, src, n);
+	else
+		memset(dst, 0, n);
+	return 0;
+}
+
+static int copy_in(struct page *page, u64 pos, const void *src, size_t n, bool user)
+{
+	void *dst = (char *)page_address(page) + in_page(pos);
+
+	if (user)
+		return copy_from_user(dst, src, n);
+	memcpy(dst, src, n);
+	return 0;
+}
+
+/* References to the pages that hold [pos, pos + n), cut to what fits; 0 at the end of the file. */
+static size_t get_pages(struct inode *inode, u64 pos, size_t n, struct page **batch)
+{
+	u64 first = pos >> PAGE_SHIFT;
+	unsigned int nr;
+
+	spin_lock(&inode->data_lock);
+	n = pos < inode->size_bytes ? min((u64)n, inode->size_bytes - pos) : 0;
+	n = min(n, READ_BATCH * (size_t)PAGE_SIZE - in_page(pos));
+	nr = DIV_ROUND_UP(in_page(pos) + n, PAGE_SIZE);
+	for (unsigned int i = 0; n && i < nr; i++) {
+		batch[i] = first + i < inode->max_pages ? inode->pages[first + i] : NULL;
+		if (batch[i])
+			page_get(batch[i]);
+	}
+	spin_unlock(&inode->data_lock);
+	return n;
+}
+
+static void put_pages(struct page **batch, u64 pos, size_t n)
+{
+	unsigned int nr = DIV_ROUND_UP(in_page(pos) + n, PAGE_SIZE);
+
+	for (unsigned int i = 0; i < nr; i++) {
+		if (batch[i])
+			page_put(batch[i]);
+	}
+}
+
+ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
+{
+	struct page *batch[READ_BATCH];
+	size_t total = 0;
+
+	while (total < n) {
+		size_t batch_bytes = get_pages(inode, pos, n - total, batch);
+		u64 first = pos >> PAGE_SHIFT;
+		size_t done = 0;
+
+		if (!batch_bytes)
+			break;
+		while (done < batch_bytes) {
+			u64 at = pos + done;
+			char *dst = (char *)buf + total + done;
+			size_t chunk = chunk_bytes(batch_bytes - done, at, dst);
+
+			if (copy_out(dst, batch[(at >> PAGE_SHIFT) - first], at, chunk, user))
+				break;
+			done += chunk;
+		}
+		put_pages(batch, pos, batch_bytes);
+		total += done;
+		pos += done;
+		if (done < batch_bytes)
+			return total ? (ssize_t)total : -EFAULT;
+		cond_resched();
+	}
+	return total;
+}
+
+/* Make the array reach index. data_lock held. */
+static int reserve(struct inode *inode, u64 index)
+{
+	u64 max_pages = inode->max_pages ? inode->max_pages : 4;
+	struct page **pages;
+
+	if (index < inode->max_pages)
+		return 0;
+	while (max_pages <= index)
+		max_pages *= 2;
+	if (max_pages * sizeof(*pages) > PAGE_SIZE << MAX_PAGE_ORDER)
+		return -EFBIG;
+	pages = kzalloc(max_pages * sizeof(*pages));
+	if (!pages)
+		return -ENOMEM;
+	if (inode->pages)
+		memcpy(pages, inode->pages, inode->max_pages * sizeof(*pages));
+	kfree(inode->pages);
+	inode->pages = pages;
+	inode->max_pages = max_pages;
+	return 0;
+}
+
+/* The page at index, filling a hole, with a reference; NULL and *error otherwise. */
+static struct page *get_page(struct inode *inode, u64 index, int *error)
+{
+	struct page *page = NULL;
+
+	spin_lock(&inode->data_lock);
+	*error = reserve(inode, index);
+	if (*error)
+		goto out_unlock;
+	page = inode->pages[index];
+	if (!page)
+		page = page_alloc(0, PAGE_ZERO);
+	if (!page) {
+		*error = -ENOMEM;
+		goto out_unlock;
+	}
+	inode->pages[index] = page;
+	page_get(page);
+out_unlock:
+	spin_unlock(&inode->data_lock);
+	return page;
+}
+
+struct page *inode_get_page(struct inode *inode, u64 index)
+{
+	int error;
+
+	if (index >= DIV_ROUND_UP(READ_ONCE(inode->size_bytes), PAGE_SIZE))
+		return NULL;
+	return get_page(inode, index, &error);
+}
+
+ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, bool user)
+{
+	size_t total = 0;
+	int error = 0;
+
+	if (n && __builtin_add_overflow(pos, (u64)n, &(u64){ 0 }))
+		return -EFBIG;
+	while (total < n) {
+		const char *src = (const char *)buf + total;
+		size_t chunk = chunk_bytes(n - total, pos, src);
+		struct page *page = get_page(inode, pos >> PAGE_SHIFT, &error);
+
+		if (!page)
+			break;
+		error = copy_in(page, pos, src, chunk, user);
+		page_put(page);
+		if (error)
+			break;
+		total += chunk;
+		pos += chunk;
+
+		spin_lock(&inode->data_lock);
+		inode->size_bytes = max(inode->size_bytes, pos);
+		spin_unlock(&inode->data_lock);
+		cond_resched();
+	}
+	if (total)
+		inode->mtime_ns = clock_realtime_ns();
+	return total ? (ssize_t)total : error;
+}
+
+int inode_truncate(struct inode *inode, u64 size_bytes)
+{
+	u64 nr_kept = DIV_ROUND_UP(size_bytes, PAGE_SIZE);
+	struct page *page;
+
+	/* As far as reserve() will go. */
+	if (nr_kept * sizeof(page) > PAGE_SIZE << MAX_PAGE_ORDER)
+		return -EFBIG;
+
+	spin_lock(&inode->data_lock);
+	for (u64 i = nr_kept; i < inode->max_pages; i++) {
+		if (inode->pages[i])
+			page_put(inode->pages[i]);
+		inode->pages[i] = NULL;
+	}
+	if (size_bytes < inode->size_bytes && in_page(size_bytes) && nr_kept <= inode->max_pages) {
+		page = inode->pages[nr_kept - 1];
+		if (page)
+			memset((char *)page_address(page) + in_page(size_bytes), 0,
+			       PAGE_SIZE - in_page(size_bytes));
+	}
+	inode->size_bytes = size_bytes;
+	spin_unlock(&inode->data_lock);
+	inode->mtime_ns = clock_realtime_ns();
+	return 0;
+}
+
+void inode_free_data(struct inode *inode)
+{
+	for (u64 i = 0; i < inode->max_pages; i++) {
+		if (inode->pages[i])
+			page_put(inode->pages[i]);
+	}
+	kfree(inode->pages);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/kallsyms.h>
+
+#include <asm/page.h>
+#include <lego/compiler.h>
+#include <lego/string.h>
+
+/* The table that scripts/kallsyms.py adds at link time; its format is described there. */
+extern const u32 kallsyms_nr;
+extern const u32 kallsyms_offsets[];
+extern const u32 kallsyms_name_offsets[];
+extern const char kallsyms_names[];
+
+extern const char _stext[], _etext[];
+
+static u64 symbol_address(u32 i)
+{
+	return KERNEL_MAP_BASE + kallsyms_offsets[i];
+}
+
+const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size)
+{
+	u32 low = 0, high = READ_ONCE(kallsyms_nr);
+	u64 end;
+
+	if (addr < (u64)_stext || addr >= (u64)_etext || !high || addr < symbol_address(0))
+		return NULL;
+
+	/* The last symbol at or below addr is in [low, high). */
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (symbol_address(middle) <= addr)
+			low = middle;
+		else
+			high = middle;
+	}
+	end = low + 1 < kallsyms_nr ? symbol_address(low + 1) : (u64)_etext;
+	if (start)
+		*start = symbol_address(low);
+	if (size)
+		*size = end - symbol_address(low);
+	return kallsyms_names + kallsyms_name_offsets[low];
+}
+
+u64 kallsyms_address(const char *name)
+{
+	for (u32 i = 0; i < kallsyms_nr; i++) {
+		if (!strcmp(kallsyms_names + kallsyms_name_offsets[i], name))
+			return symbol_address(i);
+	}
+	return 0;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/boot.h>
+
+#include <asm/irqflags.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/fs.h>
+#include <lego/futex.h>
+#include <lego/page.h>
+#include <lego/params.h>
+#include <lego/printk.h>
+#include <lego/profile.h>
+#include <lego/sched.h>
+#include <lego/selftest.h>
+#include <lego/slab.h>
+#include <lego/smp.h>
+
+/*
+ * Boot, as a list. The boot CPU runs boot_steps[] on its idle stack, each step once, in this order, with
+ * interrupts off until "tick". What may sleep runs after it in the init thread.
+ */
+
+struct boot_info boot_info;
+
+static void parse_params(void)
+{
+	params_parse(boot_info.cmdline);
+}
+
+static void start_tick(void)
+{
+	clock_start_tick();
+	local_irq_enable();
+}
+
+static const struct {
+	void (*run)(void);
+	const char *needs;
+} boot_steps[] = {
+	{ setup_arch, "nothing: console, traps, boot_info" },
+	{ parse_params, "boot_info" },
+	{ paging_init, "boot_info, early pages" },
+	{ page_init, "the direct map" },
+	{ slab_init, "pages" },
+	{ mm_init, "slab" },
+	{ acpi_init, "ioremap" },
+	{ percpu_init, "the number of CPUs, pages" },
+	{ interrupt_init, "APIC and IOAPIC addresses, per-CPU areas" },
+	{ clock_init, "HPET or PM timer, the local APIC" },
+	{ sched_init, "per-CPU areas, slab" },
+	{ start_tick, "the clock, a current task" },
+	{ smp_init, "idle tasks, IPIs, the clock" },
+	{ futex_init, "slab" },
+	{ fs_init, "slab" },
+};
+
+/* The initramfs is copied into the file system page by page; its own pages are free afterwards. */
+static void unpack_initramfs(void)
+{
+	phys_addr_t start = boot_info.initrd_start;
+	u64 size_bytes = boot_info.initrd_size_bytes;
+
+	if (!size_bytes)
+		panic("no initramfs: give one with -initrd");
+	if (initramfs_unpack(phys_to_virt(start), size_bytes))
+		panic("the initramfs is damaged");
+	page_free_range(start, start + size_bytes);
+}
+
+static int init_thread(void *unused)
+{
+	static const char *const envp[] = { "HOME=/", "PATH=/bin", NULL };
+	int error;
+
+	profile_init();
+	if (boot_info.initrd_size_bytes || !IS_ENABLED(CONFIG_SELFTEST))
+		unpack_initramfs();
+	if (IS_ENABLED(CONFIG_SELFTEST))
+		selftest_run();
+	error = process_start_init(init_argv, envp);
+	if (error)
+		panic("cannot run init=%s: error %d", init_argv[0], error);
+	return 0;
+}
+
+void start_kernel(void)
+{
+	struct task *init;
+
+	for (size_t i = 0; i < ARRAY_SIZE(boot_steps); i++)
+		boot_steps[i].run();
+
+	init = kthread_create(init_thread, NULL, "init");
+	if (IS_ERR(init))
+		panic("cannot create the init thread: error %ld", PTR_ERR(init));
+	task_wake(init);
+	cpu_idle();
+}
+
+void start_secondary(void)
+{
+	local_irq_enable();
+	cpu_idle();
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MM_INTERNAL_H
+#define MM_INTERNAL_H
+
+/* What the files of kernel/mm share. */
+
+#include <lego/mm.h>
+
+#define MAX_VMAS 65536
+
+/* Early memory (early.c): a range that is still free, for page_init() to take over. */
+struct early_range {
+	phys_addr_t start, end;
+};
+
+/* As page_alloc_early(), contiguous; anywhere in RAM, so only with the final direct map. Not zeroed. */
+phys_addr_t early_alloc_pages(u64 nr_pages);
+
+/* What is left, and the end of RAM; nothing may be allocated early after this. */
+const struct early_range *early_ranges(unsigned int *nr);
+phys_addr_t early_ram_end(void);
+
+/* The sorted array of areas (vma.c). Caller holds mm->lock; nothing here touches the page table. */
+
+/* Index of the first area that ends behind addr: the one that holds it, if any does. */
+unsigned int vma_index(const struct mm *mm, u64 addr);
+
+/* The area that holds addr, or NULL. */
+struct vma *vma_find(const struct mm *mm, u64 addr);
+
+/* True when no area touches [start, end), and when areas cover all of it. */
+bool vma_range_free(const struct mm *mm, u64 start, u64 end);
+bool vma_range_mapped(const struct mm *mm, u64 start, u64 end);
+
+/* Make start and end, where they fall into areas, boundaries of areas. 0 or -ENOMEM, both harmless. */
+int vma_split_range(struct mm *mm, u64 start, u64 end);
+
+/* Remove the areas in [start, end), split before. */
+void vma_remove_range(struct mm *mm, u64 start, u64 end);
+
+/* Room for nr more areas, so that as many insertions cannot fail. 0 or -ENOMEM. */
+int vma_reserve(struct mm *mm, unsigned int nr);
+
+/* Insert an area (kmalloc) where nothing is, with room reserved, and merge it with its neighbours. */
+void vma_insert(struct mm *mm, struct vma *vma);
+
+/* Merge equal neighbours that meet in [start, end]. */
+void vma_merge_range(struct mm *mm, u64 start, u64 end);
+
+void vma_free(struct vma *vma);
+
+/* Pages (fault.c). Caller holds mm->lock. */
+
+/* Drop all pages in [start, end), from every CPU. */
+void pages_unmap(struct mm *mm, u64 start, u64 end);
+
+/* Give the pages in [start, end) the access prot. */
+void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot);
+
+#endif

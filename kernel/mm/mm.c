@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/mm.h>
+
+#include <asm/pgtable.h>
+#include <asm/tlb.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/fs.h>
+#include <lego/slab.h>
+
+#include "internal.h"
+
+/*
+ * Address spaces: where areas go, and changes to ranges. What can fail, memory for areas, comes first;
+ * areas split for nothing are merged again.
+ */
+
+#define MMAP_MIN   0x10000UL	 /* NULL and what is near it stay unmapped */
+#define STACK_ROOM (256UL << 20) /* for the first thread's stack, above mmap_base */
+
+#define MAP_TYPE (MAP_SHARED | MAP_PRIVATE)
+
+void mm_init(void)
+{
+	BUILD_BUG_ON(TASK_SIZE % PAGE_SIZE);
+}
+
+struct mm *mm_alloc(void)
+{
+	struct mm *mm = kzalloc(sizeof(*mm));
+
+	if (!mm)
+		return NULL;
+	mm->pgd = pgd_alloc();
+	if (!mm->pgd) {
+		kfree(mm);
+		return NULL;
+	}
+	atomic_set(&mm->refs, 1);
+	mutex_init(&mm->lock);
+	mm->mmap_base = TASK_SIZE - STACK_ROOM;
+	return mm;
+}
+
+void mm_put(struct mm *mm)
+{
+	if (!atomic_dec_and_test(&mm->refs))
+		return;
+	tlb_leave_mm(mm);
+	pages_unmap(mm, 0, TASK_SIZE);
+	BUG_ON(mm->nr_pages);
+	vma_remove_range(mm, 0, TASK_SIZE);
+	pgd_free(mm->pgd);
+	kfree(mm->vmas);
+	kfree(mm);
+}
+
+/* The caller of the functions below, down to unmap_locked(), holds mm->lock. */
+
+/* The highest free place of len bytes below mmap_base; 0: none. */
+static u64 find_place(const struct mm *mm, u64 len)
+{
+	u64 end = mm->mmap_base;
+	unsigned int i = vma_index(mm, end - 1);
+
+	/* The area at i may reach below end. */
+	if (i < mm->nr_vmas)
+		end = min(end, mm->vmas[i]->start);
+	for (;;) {
+		u64 start = i ? mm->vmas[i - 1]->end : MMAP_MIN;
+
+		if (end >= start && end - start >= len)
+			return end - len;
+		if (!i)
+			return 0;
+		end = mm->vmas[--i]->start;
+	}
+}
+
+/* Where a mapping goes: an address or a negative errno. len is a multiple of pages, not 0. */
+static long choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
+{
+	if (len > TASK_SIZE)
+		return -ENOMEM;
+	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+		if (addr > TASK_SIZE - len)
+			return -ENOMEM;
+		if (addr % PAGE_SIZE)
+			return -EINVAL;
+		if (addr < MMAP_MIN)
+			return -EPERM;
+		if (flags & MAP_FIXED_NOREPLACE && !vma_range_free(mm, addr, addr + len))
+			return -EEXIST;
+		return addr;
+	}
+	addr = ALIGN_DOWN(addr, PAGE_SIZE);
+	if (addr >= MMAP_MIN && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
+		return addr;
+	addr = find_place(mm, len);
+	return addr ? (long)addr : -ENOMEM;
+}
+
+static int unmap_locked(struct mm *mm, u64 start, u64 end)
+{
+	int error;
+
+	if (vma_range_free(mm, start, end))
+		return 0;
+	error = vma_split_range(mm, start, end);
+	if (error) {
+		vma_merge_range(mm, start, end);
+		return error;
+	}
+	pages_unmap(mm, start, end);
+	vma_remove_range(mm, start, end);
+	return 0;
+}
+
+/* Takes over vma, whose start and end have been chosen, in every case. */
+static int map_locked(struct mm *mm, struct vma *vma)
+{
+	int error = vma_reserve(mm, 3);
+
+	if (!error)
+		error = unmap_locked(mm, vma->start, vma->end);
+	if (error) {
+		vma_free(vma);
+		return error;
+	}
+	vma_insert(mm, vma);
+	return 0;
+}
+
+static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset, u64 file_bytes)
+{
+	struct vma *vma = kzalloc(sizeof(*vma));
+
+	if (!vma)
+		return NULL;
+	vma->prot = prot;
+	/* Zero pages are not shared with anyone: both kinds are one, and merge. */
+	vma->flags = file ? flags & MAP_TYPE : MAP_PRIVATE;
+	if (file) {
+		file_get(file);
+		vma->file = file;
+		vma->file_offset = offset;
+		vma->file_bytes = file_bytes;
+	}
+	return vma;
+}
+
+static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
+{
+	long place;
+	int error;
+
+	if (!vma)
+		return -ENOMEM;
+	mutex_lock(&mm->lock);
+	place = choose_place(mm, addr, len, flags);
+	if (place < 0) {
+		vma_free(vma);
+		goto out_unlock;
+	}
+	vma->start = place;
+	vma->end = place + len;
+	error = map_locked(mm, vma);
+	if (error)
+		place = error;
+out_unlock:
+	mutex_unlock(&mm->lock);
+	return place;
+}
+
+long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *file, u64 offset)
+{
+	u64 bytes = ALIGN_UP(len, PAGE_SIZE);
+
+	if (!len || prot & ~PROT_MASK || offset % PAGE_SIZE)
+		return -EINVAL;
+	if (!bytes || bytes > TASK_SIZE)
+		return -ENOMEM;
+	if (file) {
+		if (offset + bytes < offset)
+			return -EOVERFLOW;
+		/* Changes would have to reach the file and other processes: not offered. */
+		if (!file_is_regular(file) || (flags & MAP_SHARED && prot & PROT_WRITE))
+			return -ENODEV;
+	}
+	return map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, offset, bytes));
+}
+
+long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *file, u64 offset,
+		    u64 file_bytes)
+{
+	u64 bytes = ALIGN_UP(len, PAGE_SIZE);
+
+	if (!len || prot & ~PROT_MASK || offset % PAGE_SIZE || file_bytes > len)
+		return -EINVAL;
+	if (!bytes || bytes > TASK_SIZE || offset + bytes < offset)
+		return -ENOMEM;
+	return map(mm, addr, bytes, MAP_PRIVATE | MAP_FIXED,
+		   vma_alloc(prot, MAP_PRIVATE, file, offset, file_bytes));
+}
+
+long mm_unmap(struct mm *mm, u64 addr, u64 len)
+{
+	long error;
+
+	len = len > TASK_SIZE ? 0 : ALIGN_UP(len, PAGE_SIZE);
+	if (addr % PAGE_SIZE || !len || addr > TASK_SIZE || len > TASK_SIZE - addr)
+		return -EINVAL;
+	mutex_lock(&mm->lock);
+	error = unmap_locked(mm, addr, addr + len);
+	mutex_unlock(&mm->lock);
+	return error;
+}
+
+/* Writing to what is shared with a file is what mm_map() refused. */
+static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
+{
+	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
+		const struct vma *vma = mm->vmas[i];
+
+		if (vma->start >= end)
+			break;
+		if (vma->flags & MAP_SHARED && prot & PROT_WRITE)
+			return false;
+	}
+	return true;
+}
+
+static int protect_locked(struct mm *mm, u64 start, u64 end, u32 prot)
+{
+	int error = vma_split_range(mm, start, end);
+
+	for (unsigned int i = vma_index(mm, start); !error && i < mm->nr_vmas; i++) {
+		if (mm->vmas[i]->start >= end)
+			break;
+		mm->vmas[i]->prot = prot;
+	}
+	if (!error)
+		pages_protect(mm, start, end, prot);
+	vma_merge_range(mm, start, end);
+	return error;
+}
+
+long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
+{
+	u64 end = addr + ALIGN_UP(len, PAGE_SIZE);
+	long error = -ENOMEM;
+
+	if (prot & ~PROT_MASK || addr % PAGE_SIZE)
+		return -EINVAL;
+	if (!len)
+		return 0;
+	if (len > TASK_SIZE || addr > TASK_SIZE || end > TASK_SIZE)
+		return -ENOMEM;
+	mutex_lock(&mm->lock);
+	if (vma_range_mapped(mm, addr, end))
+		error = may_protect(mm, addr, end, prot) ? protect_locked(mm, addr, end, prot) :
+							   -EACCES;
+	mutex_unlock(&mm->lock);
+	return error;
+}
+
+static bool set_brk(struct mm *mm, u64 addr)
+{
+	u64 old_end = ALIGN_UP(mm->brk, PAGE_SIZE), end = ALIGN_UP(addr, PAGE_SIZE);
+	struct vma *vma;
+
+	if (end <= old_end)
+		return end == old_end || !unmap_locked(mm, end, old_end);
+	if (!vma_range_free(mm, old_end, end))
+		return false;
+	vma = vma_alloc(PROT_READ | PROT_WRITE, MAP_PRIVATE, NULL, 0, 0);
+	if (!vma)
+		return false;
+	vma->start = old_end;
+	vma->end = end;
+	return !map_locked(mm, vma);
+}
+
+long mm_set_brk(struct mm *mm, u64 addr)
+{
+	long brk;
+
+	mutex_lock(&mm->lock);
+	if (addr >= mm->brk_start && addr <= TASK_SIZE && set_brk(mm, addr))
+		mm->brk = addr;
+	brk = mm->brk;
+	mutex_unlock(&mm->lock);
+	return brk;
+}

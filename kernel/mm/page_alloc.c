@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/page.h>
+
+#include <asm/irqflags.h>
+#include <lego/boot.h>
+#include <lego/bug.h>
+#include <lego/percpu.h>
+#include <lego/printk.h>
+#include <lego/smp.h>
+#include <lego/spinlock.h>
+#include <lego/string.h>
+
+#include "internal.h"
+
+/*
+ * Buddy allocator: free blocks of 2^order pages on one list per order; a block that comes back joins its
+ * buddy as long as that is free too. Single pages go through a small stack per CPU, touched by its CPU
+ * only with interrupts off, and move to and from the lists in batches.
+ */
+
+#define CACHE_PAGES 64
+#define CACHE_BATCH 32
+
+struct page_cache {
+	unsigned int nr;
+	struct page *pages[CACHE_PAGES];
+};
+
+struct page *page_map;
+
+static u64 nr_frames; /* length of page_map */
+static DEFINE_SPINLOCK(buddy_lock);
+static struct list_head free_lists[MAX_PAGE_ORDER + 1];
+static u64 nr_free, nr_total; /* under buddy_lock; pages in the caches are not in nr_free */
+static DEFINE_PER_CPU(struct page_cache, page_cache);
+
+/* The functions down to cache_drain() are called with buddy_lock held. */
+static void list_block(struct page *page, unsigned int order)
+{
+	page->order = order;
+	page->flags = PAGE_FLAG_FREE;
+	list_add(&page->node, &free_lists[order]);
+}
+
+static void unlist_block(struct page *page)
+{
+	list_del(&page->node);
+	page->flags = 0;
+}
+
+static struct page *buddy_alloc(unsigned int order)
+{
+	unsigned int have = order;
+	struct page *page;
+
+	while (have <= MAX_PAGE_ORDER && list_empty(&free_lists[have]))
+		have++;
+	if (have > MAX_PAGE_ORDER)
+		return NULL;
+	page = list_first_entry(&free_lists[have], struct page, node);
+	unlist_block(page);
+	while (have > order) {
+		have--;
+		list_block(page + (1UL << have), have);
+	}
+	page->order = order;
+	nr_free -= 1UL << order;
+	return page;
+}
+
+static void buddy_free(struct page *page, unsigned int order)
+{
+	u64 frame = page - page_map;
+
+	BUG_ON(page->flags & PAGE_FLAG_FREE || atomic_read(&page->refs));
+	nr_free += 1UL << order;
+	for (; order < MAX_PAGE_ORDER; order++) {
+		u64 buddy_frame = frame ^ (1UL << order);
+		struct page *buddy = &page_map[buddy_frame];
+
+		if (buddy_frame + (1UL << order) > nr_frames || !(buddy->flags & PAGE_FLAG_FREE) ||
+		    buddy->order != order)
+			break;
+		unlist_block(buddy);
+		frame &= ~(1UL << order);
+	}
+	list_block(&page_map[frame], order);
+}
+
+/* The two below: interrupts off. */
+static void cache_fill(struct page_cache *cache)
+{
+	struct page *page;
+
+	spin_lock(&buddy_lock);
+	while (cache->nr < CACHE_BATCH && (page = buddy_alloc(0)))
+		cache->pages[cache->nr++] = page;
+	spin_unlock(&buddy_lock);
+}
+
+static void cache_drain(struct page_cache *cache)
+{
+	spin_lock(&buddy_lock);
+	while (cache->nr > CACHE_PAGES - CACHE_BATCH)
+		buddy_free(cache->pages[--cache->nr], 0);
+	spin_unlock(&buddy_lock);
+}
+
+static struct page *alloc_single(void)
+{
+	unsigned long flags = local_irq_save();
+	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
+	struct page *page = NULL;
+
+	if (!cache->nr)
+		cache_fill(cache);
+	if (cache->nr)
+		page = cache->pages[--cache->nr];
+	local_irq_restore(flags);
+	return page;
+}
+
+static void free_single(struct page *page)
+{
+	unsigned long flags = local_irq_save();
+	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
+
+	if (cache->nr == CACHE_PAGES)
+		cache_drain(cache);
+	cache->pages[cache->nr++] = page;
+	local_irq_restore(flags);
+}
+
+struct page *page_alloc(unsigned int order, unsigned int flags)
+{
+	struct page *page = NULL;
+	unsigned long irq_flags;
+
+	if (!order) {
+		page = alloc_single();
+	} else if (order <= MAX_PAGE_ORDER) {
+		irq_flags = spin_lock_irqsave(&buddy_lock);
+		page = buddy_alloc(order);
+		spin_unlock_irqrestore(&buddy_lock, irq_flags);
+	}
+	if (!page)
+		return NULL;
+	BUG_ON(atomic_read(&page->refs));
+	atomic_set(&page->refs, 1);
+	if (flags & PAGE_ZERO)
+		memset(page_address(page), 0, PAGE_SIZE << order);
+	return page;
+}
+
+void page_put(struct page *page)
+{
+	int refs = atomic_add_return(&page->refs, -1);
+	unsigned long flags;
+
+	BUG_ON(refs < 0);
+	if (refs)
+		return;
+	page->flags = 0;
+	if (!page->order) {
+		free_single(page);
+		return;
+	}
+	flags = spin_lock_irqsave(&buddy_lock);
+	buddy_free(page, page->order);
+	spin_unlock_irqrestore(&buddy_lock, flags);
+}
+
+void page_free_range(phys_addr_t start, phys_addr_t end)
+{
+	u64 frame = ALIGN_UP(start, PAGE_SIZE) >> PAGE_SHIFT;
+	u64 end_frame = min(end >> PAGE_SHIFT, nr_frames);
+	unsigned long flags = spin_lock_irqsave(&buddy_lock);
+
+	while (frame < end_frame) {
+		unsigned int order = 0;
+
+		while (order < MAX_PAGE_ORDER && !(frame >> order & 1) &&
+		       frame + (2UL << order) <= end_frame)
+			order++;
+		buddy_free(&page_map[frame], order);
+		frame += 1UL << order;
+		nr_total += 1UL << order;
+	}
+	spin_unlock_irqrestore(&buddy_lock, flags);
+}
+
+void page_init(void)
+{
+	u64 frames = early_ram_end() >> PAGE_SHIFT;
+	u64 map_bytes = ALIGN_UP(frames * sizeof(struct page), PAGE_SIZE);
+	phys_addr_t map = early_alloc_pages(map_bytes >> PAGE_SHIFT);
+	const struct early_range *ranges;
+	unsigned int nr_ranges;
+
+	for (unsigned int order = 0; order <= MAX_PAGE_ORDER; order++)
+		list_init(&free_lists[order]);
+	memset(phys_to_virt(map), 0, map_bytes);
+	nr_frames = frames;
+	page_map = phys_to_virt(map);
+	ranges = early_ranges(&nr_ranges);
+	for (unsigned int i = 0; i < nr_ranges; i++)
+		page_free_range(ranges[i].start, ranges[i].end);
+	printk("mm: %llu MiB of RAM free, page map of %llu KiB\n",
+	       (unsigned long long)nr_free >> (20 - PAGE_SHIFT),
+	       (unsigned long long)map_bytes >> 10);
+}
+
+u64 page_nr_free(void)
+{
+	u64 nr = READ_ONCE(nr_free);
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		nr += READ_ONCE(per_cpu(page_cache, cpu).nr);
+	return nr;
+}
+
+u64 page_nr_total(void)
+{
+	return READ_ONCE(nr_total);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/fs.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+
+/*
+ * The areas of an address space: an array of pointers sorted by address, searched by halving. Changing a
+ * range splits the areas at its ends, works on whole areas, and merges equal neighbours again.
+ */
+
+#define FIRST_MAX_VMAS 32
+
+unsigned int vma_index(const struct mm *mm, u64 addr)
+{
+	unsigned int low = 0, high = mm->nr_vmas;
+
+	while (low < high) {
+		unsigned int mid = low + (high - low) / 2;
+
+		if (mm->vmas[mid]->end > addr)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+struct vma *vma_find(const struct mm *mm, u64 addr)
+{
+	unsigned int i = vma_index(mm, addr);
+
+	return i < mm->nr_vmas && mm->vmas[i]->start <= addr ? mm->vmas[i] : NULL;
+}
+
+bool vma_range_free(const struct mm *mm, u64 start, u64 end)
+{
+	unsigned int i = vma_index(mm, start);
+
+	return i == mm->nr_vmas || mm->vmas[i]->start >= end;
+}
+
+bool vma_range_mapped(const struct mm *mm, u64 start, u64 end)
+{
+	unsigned int i;
+
+	for (i = vma_index(mm, start); start < end; i++) {
+		if (i == mm->nr_vmas || mm->vmas[i]->start > start)
+			return false;
+		start = mm->vmas[i]->end;
+	}
+	return true;
+}
+
+int vma_reserve(struct mm *mm, unsigned int nr)
+{
+	unsigned int max_vmas = max(mm->max_vmas, FIRST_MAX_VMAS);
+	struct vma **vmas;
+
+	if (mm->nr_vmas + nr <= mm->max_vmas)
+		return 0;
+	if (mm->nr_vmas + nr > MAX_VMAS)
+		return -ENOMEM;
+	while (max_vmas < mm->nr_vmas + nr)
+		max_vmas *= 2;
+	vmas = kmalloc(max_vmas * sizeof(*vmas));
+	if (!vmas)
+		return -ENOMEM;
+	if (mm->nr_vmas)
+		memcpy(vmas, mm->vmas, mm->nr_vmas * sizeof(*vmas));
+	kfree(mm->vmas);
+	mm->vmas = vmas;
+	mm->max_vmas = max_vmas;
+	return 0;
+}
+
+void vma_free(struct vma *vma)
+{
+	if (vma->file)
+		file_put(vma->file);
+	kfree(vma);
+}
+
+static void array_insert(struct mm *mm, unsigned int at, struct vma *vma)
+{
+	BUG_ON(mm->nr_vmas == mm->max_vmas);
+	memmove(&mm->vmas[at + 1], &mm->vmas[at], (mm->nr_vmas - at) * sizeof(vma));
+	mm->vmas[at] = vma;
+	mm->nr_vmas++;
+}
+
+static void array_remove(struct mm *mm, unsigned int at, unsigned int nr)
+{
+	mm->nr_vmas -= nr;
+	memmove(&mm->vmas[at], &mm->vmas[at + nr], (mm->nr_vmas - at) * sizeof(mm->vmas[0]));
+}
+
+/* Room in the array is reserved. */
+static int split_at(struct mm *mm, u64 addr)
+{
+	struct vma *vma = vma_find(mm, addr), *upper;
+	u64 lower_bytes;
+
+	if (!vma || vma->start == addr)
+		return 0;
+	upper = kmalloc(sizeof(*upper));
+	if (!upper)
+		return -ENOMEM;
+	lower_bytes = addr - vma->start;
+	*upper = *vma;
+	upper->start = addr;
+	vma->end = addr;
+	if (vma->file) {
+		file_get(vma->file);
+		upper->file_offset += lower_bytes;
+		upper->file_bytes -= min(upper->file_bytes, lower_bytes);
+		vma->file_bytes = min(vma->file_bytes, lower_bytes);
+	}
+	array_insert(mm, vma_index(mm, addr - 1) + 1, upper);
+	return 0;
+}
+
+int vma_split_range(struct mm *mm, u64 start, u64 end)
+{
+	int error = vma_reserve(mm, 2);
+
+	if (!error)
+		error = split_at(mm, start);
+	if (!error)
+		error = split_at(mm, end);
+	return error;
+}
+
+void vma_remove_range(struct mm *mm, u64 start, u64 end)
+{
+	unsigned int first = vma_index(mm, start), behind = first;
+
+	while (behind < mm->nr_vmas && mm->vmas[behind]->start < end) {
+		BUG_ON(mm->vmas[behind]->start < start || mm->vmas[behind]->end > end);
+		vma_free(mm->vmas[behind++]);
+	}
+	array_remove(mm, first, behind - first);
+}
+
+static bool can_merge(const struct vma *a, const struct vma *b)
+{
+	return a->end == b->start && a->prot == b->prot && a->flags == b->flags && !a->file &&
+	       !b->file;
+}
+
+void vma_merge_range(struct mm *mm, u64 start, u64 end)
+{
+	unsigned int i = vma_index(mm, start ? start - 1 : 0);
+
+	while (i + 1 < mm->nr_vmas && mm->vmas[i]->end <= end) {
+		struct vma *lower = mm->vmas[i], *upper = mm->vmas[i + 1];
+
+		if (!can_merge(lower, upper)) {
+			i++;
+			continue;
+		}
+		lower->end = upper->end;
+		vma_free(upper);
+		array_remove(mm, i + 1, 1);
+	}
+}
+
+void vma_insert(struct mm *mm, struct vma *vma)
+{
+	u64 start = vma->start, end = vma->end;
+
+	array_insert(mm, vma_index(mm, start), vma);
+	vma_merge_range(mm, start, end);
+}

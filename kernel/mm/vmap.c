@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/vmap.h>
+
+#include <asm/pgtable.h>
+#include <lego/kernel.h>
+#include <lego/page.h>
+#include <lego/spinlock.h>
+
+/*
+ * Addresses are given out once, upwards, one page left out behind each range. Device mappings stay for
+ * ever; freed stacks wait, mapped, in a list through their lowest word, so there are never more than the
+ * most threads that existed at a time.
+ */
+
+#define STACK_PAGES (KERNEL_STACK_SIZE / PAGE_SIZE)
+
+struct free_stack {
+	struct free_stack *next;
+};
+
+static DEFINE_SPINLOCK(vmap_lock); /* taken with interrupts off */
+static u64 vmap_next = VMAP_START + PAGE_SIZE;
+static struct free_stack *free_stacks;
+
+/* With vmap_lock held: a range of addresses with all page tables, or 0. */
+static u64 range_alloc(u64 size_bytes)
+{
+	u64 virt = vmap_next;
+
+	if (size_bytes + PAGE_SIZE > VMAP_END - virt)
+		return 0;
+	for (u64 done = 0; done < size_bytes; done += PAGE_SIZE)
+		if (!pgtable_alloc(kernel_pgd, virt + done))
+			return 0;
+	vmap_next += size_bytes + PAGE_SIZE;
+	return virt;
+}
+
+volatile void *ioremap(phys_addr_t phys, size_t size_bytes)
+{
+	phys_addr_t start = ALIGN_DOWN(phys, PAGE_SIZE);
+	phys_addr_t end = phys + size_bytes;
+	unsigned long flags;
+	u64 virt;
+
+	if (!size_bytes || end < phys || end > PTE_ADDR_MASK)
+		return NULL;
+	end = ALIGN_UP(end, PAGE_SIZE);
+	flags = spin_lock_irqsave(&vmap_lock);
+	virt = range_alloc(end - start);
+	if (virt)
+		kernel_map(virt, start, end - start, PTE_KERNEL_DEVICE);
+	spin_unlock_irqrestore(&vmap_lock, flags);
+	return virt ? (void *)(virt + (phys - start)) : NULL;
+}
+
+static void *stack_create(void)
+{
+	struct page *pages[STACK_PAGES];
+	unsigned int nr = 0;
+	unsigned long flags;
+	u64 virt;
+
+	for (; nr < STACK_PAGES; nr++) {
+		pages[nr] = page_alloc(0, 0);
+		if (!pages[nr])
+			goto out_free;
+	}
+	flags = spin_lock_irqsave(&vmap_lock);
+	virt = range_alloc(KERNEL_STACK_SIZE);
+	for (unsigned int i = 0; virt && i < STACK_PAGES; i++)
+		kernel_map(virt + i * PAGE_SIZE, page_to_phys(pages[i]), PAGE_SIZE, PTE_KERNEL);
+	spin_unlock_irqrestore(&vmap_lock, flags);
+	if (virt)
+		return (void *)virt;
+out_free:
+	while (nr-- > 0)
+		page_put(pages[nr]);
+	return NULL;
+}
+
+void *kernel_stack_alloc(void)
+{
+	unsigned long flags = spin_lock_irqsave(&vmap_lock);
+	struct free_stack *stack = free_stacks;
+
+	if (stack)
+		free_stacks = stack->next;
+	spin_unlock_irqrestore(&vmap_lock, flags);
+	return stack ? stack : stack_create();
+}
+
+void kernel_stack_free(void *ptr)
+{
+	struct free_stack *stack = ptr;
+	unsigned long flags = spin_lock_irqsave(&vmap_lock);
+
+	stack->next = free_stacks;
+	free_stacks = stack;
+	spin_unlock_irqrestore(&vmap_lock, flags);
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/printk.h>
+
+#include <asm/irqflags.h>
+#include <asm/uart.h>
+#include <lego/atomic.h>
+#include <lego/irq.h>
+#include <lego/kernel.h>
+#include <lego/percpu.h>
+#include <lego/sched.h>
+#include <lego/spinlock.h>
+#include <lego/string.h>
+#include <lego/time.h>
+
+/*
+ * Text is collected in a line buffer per CPU and context (thread, interrupt, NMI), so that lines never
+ * mix; a whole line goes into the log ring and to the UART under the console lock. Who may not wait for
+ * that lock (an NMI, or a fault inside this very code) puts the line into a small lock-free queue, which
+ * the next holder of the lock prints first. A line that finds the queue full is counted and reported.
+ */
+
+#define LOG_BYTES	 (128 * 1024)
+#define LINE_BYTES	 1024 /* longer lines are cut and end in "..." */
+#define NR_DEFERRED	 32
+#define DEFERRED_BYTES	 256
+#define USER_CHUNK_BYTES 1024
+
+enum context {
+	CONTEXT_THREAD,
+	CONTEXT_IRQ,
+	CONTEXT_NMI,
+	NR_CONTEXTS
+};
+
+struct line {
+	size_t len;
+	char text[LINE_BYTES];
+};
+
+struct line_set {
+	struct line lines[NR_CONTEXTS];
+};
+
+static DEFINE_PER_CPU(struct line_set, line_set);
+
+struct deferred {
+	bool ready;
+	u16 len;
+	u64 time_ns;
+	char text[DEFERRED_BYTES];
+};
+
+static struct deferred deferred[NR_DEFERRED];
+static u32 deferred_head; /* next slot to print; written under console_lock */
+static u32 deferred_tail; /* next slot to claim; lock-free */
+static unsigned int nr_deferred_lost;
+
+static DEFINE_SPINLOCK(
+	console_lock); /* guards what follows and the UART; taken with interrupts off */
+static char log_ring[LOG_BYTES];
+static u64 log_head_bytes;  /* ever written; the newest byte is at this - 1, modulo the size */
+static bool cursor_in_line; /* the last byte sent to the UART was not a newline */
+
+static int console_owner = -1; /* CPU inside the lock */
+static bool locks_busted;
+
+/* False when waiting could deadlock and the lock is taken. Interrupts are off. */
+static bool lock_console(void)
+{
+	int cpu = smp_processor_id();
+
+	if (READ_ONCE(locks_busted))
+		return true;
+	if (in_nmi() || READ_ONCE(console_owner) == cpu) {
+		if (!spin_trylock(&console_lock))
+			return false;
+	} else {
+		spin_lock(&console_lock);
+	}
+	WRITE_ONCE(console_owner, cpu);
+	return true;
+}
+
+static void unlock_console(void)
+{
+	if (READ_ONCE(locks_busted))
+		return;
+	WRITE_ONCE(console_owner, -1);
+	spin_unlock(&console_lock);
+}
+
+static void store(const char *text, size_t len)
+{
+	while (len) {
+		size_t at = log_head_bytes % LOG_BYTES;
+		size_t n = min(len, (size_t)LOG_BYTES - at);
+
+		memcpy(log_ring + at, text, n);
+		log_head_bytes += n;
+		text += n;
+		len -= n;
+	}
+}
+
+/* Store and print one line; text has no newline. Console lock held. */
+static void emit(u64 time_ns, const char *text, size_t len)
+{
+	char prefix[32];
+	int prefix_len = scnprintf(prefix, sizeof(prefix), "[%5llu.%06llu] ",
+				   (unsigned long long)(time_ns / NSEC_PER_SEC),
+				   (unsigned long long)(time_ns % NSEC_PER_SEC / NSEC_PER_USEC));
+
+	store(prefix, prefix_len);
+	store(text, len);
+	store("\n", 1);
+
+	if (cursor_in_line)
+		uart_write("\n", 1);
+	uart_write(prefix, prefix_len);
+	uart_write(text, len);
+	uart_write("\n", 1);
+	cursor_in_line = false;
+}
+
+/* Print what could not be printed when it was said. Console lock held. */
+static void emit_deferred(void)
+{
+	unsigned int nr_lost;
+
+	for (;;) {
+		struct deferred *slot = &deferred[deferred_head % NR_DEFERRED];
+
+		/* Pairs with the release in defer(): the text is whole. */
+		if (!smp_load_acquire(&slot->ready))
+			break;
+		emit(slot->time_ns, slot->text, slot->len);
+		slot->ready = false;
+		/* Pairs with the acquire in defer(): the slot may be claimed again. */
+		smp_store_release(&deferred_head, deferred_head + 1);
+	}
+
+	nr_lost = READ_ONCE(nr_deferred_lost) ? xchg(&nr_deferred_lost, 0) : 0;
+	if (nr_lost) {
+		char text[64];
+		int len = scnprintf(text, sizeof(text), "printk: %u lines lost in NMIs", nr_lost);
+
+		emit(clock_monotonic_ns(), text, len);
+	}
+}
+
+/* Leave a line for the next holder of the console lock. Never waits. */
+static void defer(u64 time_ns, const char *text, size_t len)
+{
+	u32 tail = READ_ONCE(deferred_tail), seen;
+	struct deferred *slot;
+
+	for (;;) {
+		/* Pairs with the release in emit_deferred(): the slot was read to its end. */
+		if (tail - smp_load_acquire(&deferred_head) >= NR_DEFERRED) {
+			__atomic_fetch_add(&nr_deferred_lost, 1, __ATOMIC_RELAXED);
+			return;
+		}
+		seen = cmpxchg(&deferred_tail, tail, tail + 1);
+		if (seen == tail)
+			break;
+		tail = seen;
+	}
+	slot = &deferred[tail % NR_DEFERRED];
+	slot->time_ns = time_ns;
+	slot->len = min(len, sizeof(slot->text));
+	memcpy(slot->text, text, slot->len);
+	/* Pairs with the acquire in emit_deferred(). */
+	smp_store_release(&slot->ready, true);
+}
+
+static void print_line(const char *text, size_t len)
+{
+	u64 now_ns = clock_monotonic_ns();
+
+	if (!lock_console()) {
+		defer(now_ns, text, len);
+		return;
+	}
+	emit_deferred();
+	emit(now_ns, text, len);
+	unlock_console();
+}
+
+static struct line *current_line(void)
+{
+	struct line_set *set = this_cpu_ptr(&line_set);
+
+	if (in_nmi())
+		return &set->lines[CONTEXT_NMI];
+	return &set->lines[in_irq() ? CONTEXT_IRQ : CONTEXT_THREAD];
+}
+
+/* Print the whole lines in the buffer and keep the rest. */
+static void print_whole_lines(struct line *line)
+{
+	size_t start = 0;
+
+	for (size_t i = 0; i < line->len; i++) {
+		if (line->text[i] == '\n') {
+			print_line(line->text + start, i - start);
+			start = i + 1;
+		}
+	}
+	line->len -= start;
+	memmove(line->text, line->text + start, line->len);
+}
+
+int vprintk(const char *fmt, va_list args)
+{
+	unsigned long flags = local_irq_save();
+	struct line *line = current_line();
+	size_t room = sizeof(line->text) - line->len;
+	size_t len = vsnprintf(line->text + line->len, room, fmt, args);
+
+	if (len >= room) {
+		memcpy(line->text + sizeof(line->text) - 5, "...\n", 5);
+		line->len = sizeof(line->text) - 1;
+	} else {
+		line->len += len;
+	}
+	print_whole_lines(line);
+	local_irq_restore(flags);
+	return len;
+}
+
+int printk(const char *fmt, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vprintk(fmt, args);
+	va_end(args);
+	return len;
+}
+
+void console_write(const char *buf, size_t len)
+{
+	while (len) {
+		size_t n = min(len, (size_t)USER_CHUNK_BYTES);
+		unsigned long flags = local_irq_save();
+
+		if (lock_console()) {
+			emit_deferred();
+			uart_write(buf, n);
+			cursor_in_line = buf[n - 1] != '\n';
+			unlock_console();
+		}
+		local_irq_restore(flags);
+		buf += n;
+		len -= n;
+		cond_resched();
+	}
+}
+
+void printk_bust_locks(void)
+{
+	struct line_set *set = this_cpu_ptr(&line_set);
+
+	WRITE_ONCE(locks_busted, true);
+	emit_deferred();
+	/* Lines this CPU had begun are worth having; what follows starts afresh. */
+	for (size_t i = 0; i < NR_CONTEXTS; i++) {
+		if (set->lines[i].len)
+			print_line(set->lines[i].text, set->lines[i].len);
+		set->lines[i].len = 0;
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROCESS_EXEC_H
+#define PROCESS_EXEC_H
+
+/* The parts of execve: reading the file, copying strings, the new program's stack. */
+
+#include <lego/fs.h>
+#include <lego/mm.h>
+
+#define EXEC_STACK_TOP	 TASK_SIZE
+#define EXEC_STACK_BYTES (8ULL << 20)
+#define EXEC_MMAP_BASE	 (TASK_SIZE - (128ULL << 20)) /* what Linux leaves for stacks */
+#define EXEC_PIE_BASE	 0x555555554000ULL	      /* Linux's without randomization */
+
+/* Limits of argv and envp together, as Linux's for an 8 MiB stack; pointers count. */
+#define EXEC_MAX_STRING_BYTES (128U << 10)
+#define EXEC_MAX_TOTAL_BYTES  (2U << 20)
+
+/* What the new program is told about its image. */
+struct exec_image {
+	u64 entry;
+	u64 phdr_addr; /* 0: not mapped */
+	u64 nr_phdrs;
+	bool exec_stack;
+};
+
+/*
+ * Check the file and map its segments into an empty mm. 0, or -ENOEXEC for anything that is not a
+ * static x86-64 program, -ENOENT when it needs a dynamic linker, -ENOMEM, -EIO.
+ */
+int elf_load(struct file *file, struct mm *mm, struct exec_image *image);
+
+/*
+ * Lay out argc, argv, envp and the auxiliary vector (System V ABI for AMD64, 3.4.1) below
+ * EXEC_STACK_TOP of the current mm. *sp is the new stack pointer. 0, -E2BIG or -EFAULT.
+ */
+int exec_build_stack(const struct exec_image *image, const char *path, const char *const *argv,
+		     const char *const *envp, u64 *sp);
+
+/* An array of strings copied from user memory. */
+struct exec_strings {
+	const char **array; /* ended by NULL */
+	char *bytes;
+	size_t used, size;
+};
+
+/* *budget bytes are left for these strings and their pointers. 0, -EFAULT, -E2BIG or -ENOMEM. */
+int exec_copy_strings(struct exec_strings *strings, const char __user *const __user *user,
+		      size_t *budget);
+void exec_free_strings(struct exec_strings *strings);
+
+#endif

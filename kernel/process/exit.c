@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/sched.h>
+
+#include "process.h"
+#include <asm/irqflags.h>
+#include <lego/boot.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/fs.h>
+#include <lego/futex.h>
+#include <lego/printk.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * How threads end. Every thread ends itself, in task_exit(), on its way to user mode or from exit. To
+ * end another one, it is marked killed and kicked: it wakes from an interruptible sleep, or its CPU is
+ * interrupted, and it finds the mark.
+ */
+
+/* The exit status a shell would show for a wait status. */
+static int shell_status(int status)
+{
+	int signal = status & 0x7f;
+
+	return signal ? 128 + signal : status >> 8 & 0xff;
+}
+
+/* glibc and musl wait for this word in pthread_join(). A bad address is the program's own problem. */
+static void clear_tid(struct task *task)
+{
+	u32 __user *addr = task->clear_child_tid;
+
+	if (!addr)
+		return;
+	task->clear_child_tid = NULL;
+	if (put_user(0, addr) == 0)
+		futex_wake(addr, 1);
+}
+
+static void leave_mm(struct task *task)
+{
+	struct mm *mm = task->mm;
+	unsigned long flags = local_irq_save();
+
+	task->mm = NULL;
+	mm_switch(mm, NULL);
+	local_irq_restore(flags);
+}
+
+/* True for the last thread. Afterwards the process may change or go at any time. */
+static bool leave_process(struct process *proc, struct task *task, int status)
+{
+	u64 cycles = task_exec_cycles(task);
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool last;
+
+	/* Unless all were told to leave, it is the first thread's status that counts. */
+	if (!proc->exiting && task->pid == proc->pid)
+		proc->exit_status = status;
+	proc->exited_exec_cycles += cycles;
+	list_del(&task->thread_node);
+	last = --proc->nr_threads == 0;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	wake_up_all(&proc->exit_wait);
+	return last;
+}
+
+static void end_process(struct process *proc)
+{
+	profile_process_exit(proc);
+	files_put(proc->files);
+	proc->files = NULL;
+	mm_put(proc->mm);
+	proc->mm = NULL;
+	if (proc->pid == 1)
+		machine_power_off(shell_status(proc->exit_status));
+}
+
+void task_exit(int status)
+{
+	struct task *task = current;
+	struct process *proc = task->proc;
+
+	BUG_ON(task == sched_idle_task(smp_processor_id()));
+	local_irq_enable();
+	if (proc) {
+		futex_exit_robust(task);
+		clear_tid(task);
+	}
+	profile_task_exit(task);
+	if (proc) {
+		leave_mm(task);
+		if (leave_process(proc, task, status))
+			end_process(proc);
+		process_put(proc);
+	}
+	local_irq_disable();
+	task->state = TASK_DEAD;
+	schedule();
+	BUG();
+}
+
+/* With proc->lock held. */
+static void kill_threads(struct process *proc, struct task *except)
+{
+	struct task *task;
+
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (task == except)
+			continue;
+		WRITE_ONCE(task->killed, true);
+		/* Takes a lock, so the mark is visible before the task's state is read. */
+		task_kick(task);
+	}
+}
+
+void process_kill(struct process *proc, int status)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	if (!proc->exiting) {
+		proc->exiting = true;
+		proc->exit_status = status;
+	}
+	kill_threads(proc, NULL);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+int process_kill_others(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	int error = 0;
+
+	/* Of two that want this at once the second one is killed by the first. */
+	if (proc->exiting || current->killed)
+		error = -EAGAIN;
+	else
+		kill_threads(proc, current);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (error)
+		return error;
+	error = wait_event_interruptible(&proc->exit_wait, READ_ONCE(proc->nr_threads) == 1);
+	return error;
+}
+
+void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
+{
+	printk("%s[%d]: %s at %llx, ip %llx sp %llx, signal %d\n", current->comm, current->pid, why,
+	       (unsigned long long)addr, (unsigned long long)regs->rip,
+	       (unsigned long long)regs->rsp, signal);
+	process_kill(current->proc, signal);
+}
+
+/*
+ * Every return to user mode comes through here. The flags are read with interrupts off: what sets them
+ * later interrupts this CPU once it is in user mode.
+ */
+void exit_to_user_mode(struct pt_regs *regs)
+{
+	struct task *task = current;
+
+	for (;;) {
+		bool rseq = task->rseq_event && task->rseq_area;
+
+		if (likely(!task->killed && !task->need_resched && !rseq))
+			return;
+		local_irq_enable();
+		if (READ_ONCE(task->killed))
+			task_exit(task->proc->exit_status);
+		if (need_resched())
+			schedule();
+		else if (rseq)
+			rseq_resume(regs);
+		local_irq_disable();
+	}
+}
+
+SYSCALL_DEFINE1(exit, int, code)
+{
+	task_exit((code & 0xff) << 8);
+}
+
+SYSCALL_DEFINE1(exit_group, int, code)
+{
+	process_kill(current->proc, (code & 0xff) << 8);
+	task_exit(current->proc->exit_status);
+}

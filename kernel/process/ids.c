@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/sched.h>
+
+#include "process.h"
+#include <lego/errno.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/* Who a thread is: numbers, name, and the addresses its libc registers. Everyone is root. */
+
+#define PR_SET_NAME 15
+#define PR_GET_NAME 16
+
+#define ARCH_SET_GS 0x1001
+#define ARCH_SET_FS 0x1002
+#define ARCH_GET_FS 0x1003
+#define ARCH_GET_GS 0x1004
+
+#define ROBUST_LIST_HEAD_BYTES 24
+
+SYSCALL_DEFINE0(getpid)
+{
+	return current->proc->pid;
+}
+
+SYSCALL_DEFINE0(gettid)
+{
+	return current->pid;
+}
+
+/* The only process has no parent. */
+SYSCALL_DEFINE0(getppid)
+{
+	return 0;
+}
+
+SYSCALL_DEFINE0(getuid)
+{
+	return 0;
+}
+
+SYSCALL_DEFINE0(geteuid)
+{
+	return 0;
+}
+
+SYSCALL_DEFINE0(getgid)
+{
+	return 0;
+}
+
+SYSCALL_DEFINE0(getegid)
+{
+	return 0;
+}
+
+SYSCALL_DEFINE1(set_tid_address, u32 __user *, addr)
+{
+	current->clear_child_tid = addr;
+	return current->pid;
+}
+
+SYSCALL_DEFINE2(set_robust_list, void __user *, head, size_t, len)
+{
+	if (len != ROBUST_LIST_HEAD_BYTES)
+		return -EINVAL;
+	current->robust_list = head;
+	return 0;
+}
+
+SYSCALL_DEFINE3(get_robust_list, pid_t, tid, void __user *__user *, head, size_t __user *, len)
+{
+	struct task *task = task_find(tid);
+	void __user *list;
+
+	if (!task)
+		return -ESRCH;
+	list = task->robust_list;
+	task_put(task);
+	if (put_user(ROBUST_LIST_HEAD_BYTES, len))
+		return -EFAULT;
+	return put_user(list, head);
+}
+
+SYSCALL_DEFINE2(prctl, int, option, unsigned long, arg)
+{
+	char comm[TASK_COMM_LEN] = { 0 };
+	ssize_t len;
+
+	switch (option) {
+	case PR_SET_NAME:
+		len = strncpy_from_user(comm, (const char __user *)arg, sizeof(comm));
+		if (len < 0 && len != -ENAMETOOLONG)
+			return len;
+		comm[sizeof(comm) - 1] = '\0';
+		strscpy(current->comm, comm, sizeof(comm));
+		return 0;
+	case PR_GET_NAME:
+		strscpy(comm, current->comm, sizeof(comm));
+		return copy_to_user((void __user *)arg, comm, sizeof(comm));
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Only user addresses: the NMI entry tells kernel from user by the sign of the GS base. */
+SYSCALL_DEFINE2(arch_prctl, int, code, unsigned long, addr)
+{
+	struct task *task = current;
+
+	switch (code) {
+	case ARCH_SET_FS:
+		if (addr >= TASK_SIZE)
+			return -EPERM;
+		thread_set_fs_base(task, addr);
+		return 0;
+	case ARCH_SET_GS:
+		if (addr >= TASK_SIZE)
+			return -EPERM;
+		thread_set_gs_base(task, addr);
+		return 0;
+	case ARCH_GET_FS:
+		return put_user(task->thread.fs_base, (u64 __user *)addr);
+	case ARCH_GET_GS:
+		return put_user(task->thread.gs_base, (u64 __user *)addr);
+	default:
+		return -EINVAL;
+	}
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "process.h"
+
+#include <asm/random.h>
+#include <lego/errno.h>
+#include <lego/spinlock.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU has it, and
+ * the TSC; after each request the key is replaced by output, so that old output cannot be computed from
+ * a later state. Under QEMU's icount both sources repeat, and so do the numbers.
+ */
+
+#define GRND_NONBLOCK 1
+#define GRND_RANDOM   2
+#define GRND_INSECURE 4
+
+#define CHACHA_WORDS 16
+#define CHACHA_BYTES 64
+#define KEY_WORDS    8
+
+static DEFINE_SPINLOCK(lock);
+static u32 key[KEY_WORDS];
+static bool seeded;
+
+static u32 rotate(u32 x, unsigned int n)
+{
+	return x << n | x >> (32 - n);
+}
+
+static void quarter_round(u32 *s, int a, int b, int c, int d)
+{
+	s[a] += s[b];
+	s[d] = rotate(s[d] ^ s[a], 16);
+	s[c] += s[d];
+	s[b] = rotate(s[b] ^ s[c], 12);
+	s[a] += s[b];
+	s[d] = rotate(s[d] ^ s[a], 8);
+	s[c] += s[d];
+	s[b] = rotate(s[b] ^ s[c], 7);
+}
+
+static void chacha_block(u32 counter, u32 out[CHACHA_WORDS])
+{
+	u32 in[CHACHA_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
+
+	memcpy(&in[4], key, sizeof(key));
+	in[12] = counter;
+	memcpy(out, in, sizeof(in));
+	for (int i = 0; i < 10; i++) {
+		for (int j = 0; j < 4; j++)
+			quarter_round(out, j, 4 + j, 8 + j, 12 + j);
+		for (int j = 0; j < 4; j++)
+			quarter_round(out, j, 4 + (j + 1) % 4, 8 + (j + 2) % 4, 12 + (j + 3) % 4);
+	}
+	for (int i = 0; i < CHACHA_WORDS; i++)
+		out[i] += in[i];
+}
+
+static void seed(void)
+{
+	for (int i = 0; i < KEY_WORDS / 2; i++) {
+		u64 word = arch_random_u64() ^ rdtsc();
+
+		memcpy(&key[2 * i], &word, sizeof(word));
+	}
+	seeded = true;
+}
+
+void random_bytes(void *buf, size_t n)
+{
+	unsigned long flags = spin_lock_irqsave(&lock);
+	u32 block[CHACHA_WORDS];
+	u32 counter = 0;
+
+	if (!seeded)
+		seed();
+	while (n) {
+		size_t part = min(n, (size_t)CHACHA_BYTES);
+
+		chacha_block(++counter, block);
+		memcpy(buf, block, part);
+		buf = (char *)buf + part;
+		n -= part;
+	}
+	chacha_block(0, block);
+	memcpy(key, block, sizeof(key));
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+SYSCALL_DEFINE3(getrandom, char __user *, buf, size_t, len, unsigned int, flags)
+{
+	size_t done = 0;
+	u8 bytes[256];
+
+	if (flags & ~(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE) ||
+	    (flags & (GRND_RANDOM | GRND_INSECURE)) == (GRND_RANDOM | GRND_INSECURE))
+		return -EINVAL;
+	len = min(len, (size_t)0x7ffff000);
+	while (done < len && !task_interrupted(current)) {
+		size_t part = min(len - done, sizeof(bytes));
+
+		random_bytes(bytes, part);
+		if (copy_to_user(buf + done, bytes, part))
+			return done ? (long)done : -EFAULT;
+		done += part;
+		cond_resched();
+	}
+	return (long)done;
+}

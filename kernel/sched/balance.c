@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "rq.h"
+
+/*
+ * Which CPU a task runs on. A task that wakes goes back to its CPU if that is idle, else to an idle
+ * one. A CPU that would become idle pulls a task; busy CPUs compare their load now and then and pull
+ * when another one has at least two tasks more.
+ */
+
+#define BALANCE_NS (20 * NSEC_PER_MSEC)
+
+/* Tasks on a CPU beyond the shortest queue's that make a waking task leave it. */
+#define WAKE_IMBALANCE 2
+
+unsigned int sched_select_cpu(struct task *task)
+{
+	cpumask_t allowed = READ_ONCE(sched_cpus) & READ_ONCE(task->cpus_allowed);
+	unsigned int home = task->cpu, best = home, cpu;
+	bool home_allowed = allowed >> home & 1;
+
+	if (!allowed)
+		return home;
+	if (home_allowed && rq_is_idle(&rqs[home]))
+		return home;
+	if (!home_allowed)
+		best = __builtin_ctzll(allowed);
+	for_each_cpu_in(cpu, allowed) {
+		if (rq_is_idle(&rqs[cpu]))
+			return cpu;
+		if (rq_load(&rqs[cpu]) < rq_load(&rqs[best]))
+			best = cpu;
+	}
+	if (home_allowed && rq_load(&rqs[home]) < rq_load(&rqs[best]) + WAKE_IMBALANCE)
+		return home;
+	return best;
+}
+
+static struct rq *busiest_rq(struct rq *rq)
+{
+	struct rq *busiest = NULL;
+	unsigned int cpu;
+
+	for_each_cpu_in(cpu, READ_ONCE(sched_cpus)) {
+		if (&rqs[cpu] != rq &&
+		    (!busiest || READ_ONCE(rqs[cpu].nr_queued) > READ_ONCE(busiest->nr_queued)))
+			busiest = &rqs[cpu];
+	}
+	return busiest;
+}
+
+bool sched_pull(struct rq *rq, unsigned int min_queued)
+{
+	struct rq *from = busiest_rq(rq);
+	unsigned int cpu = rq - rqs;
+	struct task *task;
+	bool found = false;
+
+	if (!from || READ_ONCE(from->nr_queued) < min_queued || !spin_trylock(&from->lock))
+		return false;
+	list_for_each_entry(task, &from->queue, run_node) {
+		found = task_allowed(task, cpu);
+		if (found)
+			break;
+	}
+	if (found) {
+		rq_dequeue(from, task);
+		WRITE_ONCE(task->cpu, cpu);
+		rq_enqueue(rq, task);
+	}
+	spin_unlock(&from->lock);
+	return found;
+}
+
+void sched_balance_tick(struct rq *rq)
+{
+	u64 now;
+
+	if (rq->curr == rq->idle) {
+		if (!rq->nr_queued)
+			sched_pull(rq, 1);
+		return;
+	}
+	now = clock_monotonic_ns();
+	if (now < rq->next_balance_ns)
+		return;
+	rq->next_balance_ns = now + BALANCE_NS;
+	sched_pull(rq, rq->nr_queued + 2);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/sched.h>
+
+#include "rq.h"
+#include <lego/bug.h>
+#include <lego/irq.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/vmap.h>
+
+/*
+ * Round robin per CPU. A task runs for a slice, then goes to the end of its CPU's queue; the tick only
+ * asks for that, the task does it itself in schedule() on its way to user mode. See rq.h for the lock.
+ *
+ * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the condition true
+ * and calls task_wake(), which changes ->state under the queue's lock. If the sleeper has not reached
+ * schedule() yet, it finds itself running there and does not sleep.
+ */
+
+#define SLICE_NS (4 * NSEC_PER_MSEC)
+
+/* From the entry of schedule() to the moment the next task runs, on the same CPU but another stack. */
+DEFINE_PROFILE_POINT(context_switch)
+PROFILE_POINT_CPU_TIME(context_switch)
+
+struct rq rqs[CONFIG_NR_CPUS];
+cpumask_t sched_cpus;
+
+LIST_HEAD(task_list);
+DEFINE_SPINLOCK(task_list_lock);
+
+/* The boot CPU's idle task is what runs from the first instruction on. */
+static struct task boot_idle = {
+	.comm = "idle/0",
+	.on_cpu = true,
+	.cpus_allowed = 1,
+	.refs = ATOMIC_INIT(1),
+};
+
+DEFINE_PER_CPU(struct task *, current_task) = &boot_idle;
+
+static struct task *idle_tasks[CONFIG_NR_CPUS] = { &boot_idle };
+
+struct task *sched_idle_task(unsigned int cpu)
+{
+	struct task *task = READ_ONCE(idle_tasks[cpu]);
+
+	if (likely(task))
+		return task;
+	task = kzalloc(sizeof(*task));
+	if (!task)
+		panic("no memory for the idle task of CPU %u", cpu);
+	task->kernel_stack = kernel_stack_alloc();
+	if (!task->kernel_stack)
+		panic("no memory for the idle stack of CPU %u", cpu);
+	snprintf(task->comm, sizeof(task->comm), "idle/%u", cpu);
+	task->cpu = cpu;
+	task->on_cpu = true;
+	task->cpus_allowed = BIT(cpu);
+	atomic_set(&task->refs, 1);
+	idle_tasks[cpu] = task;
+	return task;
+}
+
+void sched_init_cpu(void)
+{
+	unsigned int cpu = smp_processor_id();
+	struct rq *rq = &rqs[cpu];
+
+	list_init(&rq->queue);
+	rq->idle = sched_idle_task(cpu);
+	rq->curr = rq->idle;
+	rq->idle->exec_start_cycles = rdtsc();
+	this_cpu_write(current_task, rq->idle);
+	atomic_or_bits(&sched_cpus, BIT(cpu));
+}
+
+void sched_init(void)
+{
+	sched_init_cpu();
+}
+
+/* Lock the queue of the CPU the task belongs to; interrupts are off. */
+static struct rq *task_rq_lock(struct task *task)
+{
+	for (;;) {
+		unsigned int cpu = READ_ONCE(task->cpu);
+		struct rq *rq = &rqs[cpu];
+
+		spin_lock(&rq->lock);
+		if (likely(task->cpu == cpu))
+			return rq;
+		spin_unlock(&rq->lock);
+	}
+}
+
+void rq_enqueue(struct rq *rq, struct task *task)
+{
+	task->on_rq = true;
+	list_add_tail(&task->run_node, &rq->queue);
+	WRITE_ONCE(rq->nr_queued, rq->nr_queued + 1);
+}
+
+void rq_dequeue(struct rq *rq, struct task *task)
+{
+	task->on_rq = false;
+	list_del(&task->run_node);
+	WRITE_ONCE(rq->nr_queued, rq->nr_queued - 1);
+}
+
+/* Make the CPU call schedule() soon. With rq->lock held. */
+static void resched_rq(struct rq *rq)
+{
+	unsigned int cpu = rq - rqs;
+
+	if (rq->curr->need_resched)
+		return;
+	WRITE_ONCE(rq->curr->need_resched, true);
+	if (cpu != smp_processor_id())
+		smp_send_reschedule(cpu);
+}
+
+static void activate(struct rq *rq, struct task *task)
+{
+	rq_enqueue(rq, task);
+	if (rq->curr == rq->idle)
+		resched_rq(rq);
+}
+
+/* Queue a runnable task that is on no queue and no CPU, so that nobody else touches it. */
+static void place_task(struct task *task, unsigned int cpu)
+{
+	struct rq *rq = &rqs[cpu];
+
+	spin_lock(&rq->lock);
+	WRITE_ONCE(task->cpu, cpu);
+	activate(rq, task);
+	spin_unlock(&rq->lock);
+}
+
+static bool wake_locked(struct rq *rq, struct task *task)
+{
+	unsigned int cpu;
+
+	WRITE_ONCE(task->state, TASK_RUNNING);
+	if (rq->curr == task)
+		return false;
+	cpu = sched_select_cpu(task);
+	if (cpu == task->cpu) {
+		activate(rq, task);
+		return false;
+	}
+	return true;
+}
+
+bool task_wake(struct task *task)
+{
+	unsigned long flags = local_irq_save();
+	struct rq *rq = task_rq_lock(task);
+	bool slept = task->state == TASK_INTERRUPTIBLE || task->state == TASK_UNINTERRUPTIBLE;
+	bool move = slept && wake_locked(rq, task);
+
+	spin_unlock(&rq->lock);
+	if (move)
+		place_task(task, sched_select_cpu(task));
+	local_irq_restore(flags);
+	return slept;
+}
+
+void task_kick(struct task *task)
+{
+	unsigned long flags = local_irq_save();
+	struct rq *rq = task_rq_lock(task);
+	bool move = false;
+
+	if (rq->curr == task && task->cpu != smp_processor_id())
+		smp_send_reschedule(task->cpu);
+	if (task->state == TASK_INTERRUPTIBLE)
+		move = wake_locked(rq, task);
+	spin_unlock(&rq->lock);
+	if (move)
+		place_task(task, sched_select_cpu(task));
+	local_irq_restore(flags);
+}
+
+/* The second half of a switch, on the new task's stack. Frees what a dead task stood on. */
+static void finish_switch(void)
+{
+	struct rq *rq = this_rq();
+	struct task *prev = rq->prev;
+	bool dead = prev->state == TASK_DEAD;
+	bool push = rq->push_prev;
+
+	rq->prev = NULL;
+	rq->push_prev = false;
+	prev->on_cpu = false;
+	spin_unlock(&rq->lock);
+	profile_point_leave_cpu(context_switch);
+	if (push)
+		place_task(prev, sched_select_cpu(prev));
+	if (dead)
+		task_put(prev);
+}
+
+void schedule_tail(void)
+{
+	finish_switch();
+	local_irq_enable();
+}
+
+/* What becomes of the task that calls schedule(): it stays runnable here or elsewhere, or sleeps. */
+static void put_prev(struct rq *rq, struct task *prev)
+{
+	/* A task told to leave does not fall asleep; pairs with the store before task_kick(). */
+	if (prev->state == TASK_INTERRUPTIBLE && READ_ONCE(prev->killed))
+		WRITE_ONCE(prev->state, TASK_RUNNING);
+	if (prev->state != TASK_RUNNING || prev == rq->idle)
+		return;
+	if (task_allowed(prev, prev->cpu))
+		rq_enqueue(rq, prev);
+	else
+		rq->push_prev = true;
+}
+
+static struct task *pick_next(struct rq *rq)
+{
+	struct task *next;
+
+	if (!rq->nr_queued && !sched_pull(rq, 1))
+		return rq->idle;
+	next = list_first_entry(&rq->queue, struct task, run_node);
+	rq_dequeue(rq, next);
+	return next;
+}
+
+static void switch_task(struct rq *rq, struct task *prev, struct task *next)
+{
+	rq->prev = prev;
+	WRITE_ONCE(rq->curr, next);
+	next->on_cpu = true;
+	prev->rseq_event = true;
+	if (prev->mm != next->mm)
+		mm_switch(prev->mm, next->mm);
+	this_cpu_write(current_task, next);
+	switch_to(prev, next);
+	finish_switch();
+}
+
+void schedule(void)
+{
+	unsigned long flags = local_irq_save();
+	struct task *prev = current, *next;
+	struct rq *rq = this_rq();
+	u64 now;
+
+	profile_point_start_cpu(context_switch);
+	BUG_ON(in_irq());
+	spin_lock(&rq->lock);
+	WRITE_ONCE(prev->need_resched, false);
+	put_prev(rq, prev);
+	next = pick_next(rq);
+
+	now = rdtsc();
+	prev->sum_exec_cycles += now - prev->exec_start_cycles;
+	next->exec_start_cycles = now;
+	next->slice_end_ns = cycles_to_ns(now) + SLICE_NS;
+	if (next != prev)
+		switch_task(rq, prev, next);
+	else
+		spin_unlock(&rq->lock);
+	local_irq_restore(flags);
+}
+
+void sched_yield(void)
+{
+	schedule();
+}
+
+void sched_tick(void)
+{
+	struct rq *rq = this_rq();
+	struct task *task = current;
+
+	if (unlikely(!rq->curr))
+		return;
+	spin_lock(&rq->lock);
+	sched_balance_tick(rq);
+	if (task == rq->idle ? rq->nr_queued : !task_allowed(task, task->cpu))
+		WRITE_ONCE(task->need_resched, true);
+	else if (rq->nr_queued && clock_monotonic_ns() >= task->slice_end_ns)
+		WRITE_ONCE(task->need_resched, true);
+	spin_unlock(&rq->lock);
+}
+
+void sched_set_affinity(struct task *task, cpumask_t cpus)
+{
+	unsigned long flags = local_irq_save();
+	struct rq *rq = task_rq_lock(task);
+	bool move = false;
+
+	WRITE_ONCE(task->cpus_allowed, cpus);
+	if (!task_allowed(task, task->cpu)) {
+		if (rq->curr == task)
+			resched_rq(rq);
+		move = task->on_rq;
+		if (move)
+			rq_dequeue(rq, task);
+	}
+	spin_unlock(&rq->lock);
+	if (move)
+		place_task(task, sched_select_cpu(task));
+	local_irq_restore(flags);
+	cond_resched();
+}
+
+u64 task_exec_cycles(struct task *task)
+{
+	unsigned long flags = local_irq_save();
+	struct rq *rq = task_rq_lock(task);
+	u64 cycles = task->sum_exec_cycles;
+	u64 now = rdtsc();
+
+	if (rq->curr == task && now > task->exec_start_cycles)
+		cycles += now - task->exec_start_cycles;
+	spin_unlock(&rq->lock);
+	local_irq_restore(flags);
+	return cycles;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/wait.h>
+
+#include <lego/atomic.h>
+#include <lego/sched.h>
+
+/*
+ * A waiter lives on its task's stack. A waker takes it off the queue and wakes the task under the
+ * queue's lock, so finish_wait(), which always takes the lock, keeps the stack frame until then.
+ */
+
+void wait_queue_init(struct wait_queue *wq)
+{
+	spin_lock_init(&wq->lock);
+	list_init(&wq->waiters);
+}
+
+void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+
+	waiter->task = current;
+	if (list_empty(&waiter->node))
+		list_add_tail(&waiter->node, &wq->waiters);
+	/* Full barrier: the state is visible before the caller reads its condition. */
+	(void)xchg(&current->state, state);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void finish_wait(struct wait_queue *wq, struct waiter *waiter)
+{
+	unsigned long flags;
+
+	WRITE_ONCE(current->state, TASK_RUNNING);
+	flags = spin_lock_irqsave(&wq->lock);
+	list_del(&waiter->node);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+static void wake_first(struct wait_queue *wq)
+{
+	struct waiter *waiter = list_first_entry(&wq->waiters, struct waiter, node);
+
+	list_del(&waiter->node);
+	task_wake(waiter->task);
+}
+
+void wake_up_all(struct wait_queue *wq)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+
+	while (!list_empty(&wq->waiters))
+		wake_first(wq);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void wake_up_one(struct wait_queue *wq)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+
+	if (!list_empty(&wq->waiters))
+		wake_first(wq);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}

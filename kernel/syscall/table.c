@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/syscall.h>
+
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/printk.h>
+
+/* The table and the names, both from the one list in arch/x86/entry/syscalls.tbl. */
+
+#define TABLE_ENTRY(nr, name, entry) [nr] = entry,
+#define NAME_ENTRY(nr, name, entry)  [nr] = "sys_" #name,
+
+const syscall_fn_t syscall_table[NR_SYSCALLS] = { [0 ... NR_SYSCALLS - 1] = sys_ni,
+						  SYSCALL_LIST(TABLE_ENTRY) };
+
+static const char *const syscall_names[NR_SYSCALLS] = { SYSCALL_LIST(NAME_ENTRY) };
+
+const char *syscall_name(unsigned long nr)
+{
+	return nr < NR_SYSCALLS ? syscall_names[nr] : NULL;
+}
+
+/* Each call that is missing is named in the log once. */
+long sys_ni(const struct pt_regs *regs)
+{
+	static u64 logged[DIV_ROUND_UP(NR_SYSCALLS, 64)];
+	unsigned long nr = regs->orig_rax;
+	const char *name = syscall_name(nr);
+
+	if (nr >= NR_SYSCALLS || atomic_or_bits(&logged[nr / 64], BIT(nr % 64)) & BIT(nr % 64))
+		return -ENOSYS;
+	printk("syscall: %s (%lu) is not implemented\n", name ? name : "a call without a name", nr);
+	return -ENOSYS;
+}

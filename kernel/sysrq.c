@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/sysrq.h>
+
+#include <lego/printk.h>
+#include <lego/profile.h>
+#include <lego/time.h>
+
+/*
+ * A serial BREAK arms the next byte for a few seconds. Only the boot CPU's UART interrupt and tick come
+ * here, so the state needs no lock.
+ */
+
+#define SYSRQ_TIMEOUT_NS (5 * NSEC_PER_SEC)
+
+extern const struct sysrq_key __start_sysrq_keys[], __stop_sysrq_keys[];
+
+static bool armed;
+static u64 armed_until_ns;
+
+void sysrq_break(void)
+{
+	armed = true;
+	armed_until_ns = clock_monotonic_ns() + SYSRQ_TIMEOUT_NS;
+}
+
+static void print_help(void)
+{
+	const struct sysrq_key *key;
+
+	for (key = __start_sysrq_keys; key < __stop_sysrq_keys; key++)
+		printk("sysrq: %c  %s\n", key->letter, key->help);
+}
+
+bool sysrq_byte(u8 byte)
+{
+	const struct sysrq_key *key;
+
+	if (!armed)
+		return false;
+	armed = false;
+	if (clock_monotonic_ns() >= armed_until_ns)
+		return false;
+
+	for (key = __start_sysrq_keys; key < __stop_sysrq_keys; key++) {
+		if (key->letter == byte) {
+			printk("sysrq: %s\n", key->help);
+			key->run();
+			return true;
+		}
+	}
+	printk("sysrq: no such key:\n");
+	print_help();
+	return true;
+}
+
+SYSRQ_KEY(help, 'h', "list the keys", print_help);
+
+/* A real fault, so that the whole path from the trap to the report is taken. */
+static void crash(void)
+{
+	volatile int *nowhere = NULL;
+
+	asm volatile("" : "+r"(nowhere));
+	*nowhere = 0;
+}
+
+SYSRQ_KEY(crash, 'c', "crash on purpose", crash);
+
+static bool profile_is_missing(void)
+{
+	if (IS_ENABLED(CONFIG_PROFILE))
+		return false;
+	printk("sysrq: profiling is not built in\n");
+	return true;
+}
+
+static void report_profile(void)
+{
+	if (profile_is_missing())
+		return;
+	profile_report("sysrq");
+}
+
+static void reset_profile(void)
+{
+	if (profile_is_missing())
+		return;
+	profile_reset();
+}
+
+SYSRQ_KEY(profile_report, 'p', "print the profiler's report", report_profile);
+SYSRQ_KEY(profile_reset, 'z', "reset the profiler's counters", reset_profile);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/time.h>
+
+#include <asm/processor.h>
+#include <asm/rtc.h>
+#include <lego/atomic.h>
+
+/* The monotonic clock is the TSC; the day is the monotonic clock plus an offset set from the RTC. */
+
+#define NSEC_PER_CYCLE_PER_KHZ 1000000ULL
+
+static u64 realtime_offset_ns;
+
+/* cycles = q * khz + r, so ns = q * 10^6 + r * 10^6 / khz, of which only the last term is rounded. */
+u64 cycles_to_ns(u64 cycles)
+{
+	u64 khz = tsc_khz;
+
+	if (unlikely(!khz))
+		return 0;
+	return cycles / khz * NSEC_PER_CYCLE_PER_KHZ +
+	       (cycles % khz * NSEC_PER_CYCLE_PER_KHZ + khz / 2) / khz;
+}
+
+u64 clock_monotonic_ns(void)
+{
+	return cycles_to_ns(rdtsc_end());
+}
+
+/* The RTC is read once; of callers that race here, the first sets the offset for all. */
+u64 clock_realtime_ns(void)
+{
+	if (unlikely(!READ_ONCE(realtime_offset_ns)))
+		cmpxchg(&realtime_offset_ns, 0ULL,
+			rtc_read_seconds() * NSEC_PER_SEC - clock_monotonic_ns());
+	return READ_ONCE(realtime_offset_ns) + clock_monotonic_ns();
+}
+
+void udelay(u64 microseconds)
+{
+	u64 cycles = microseconds * tsc_khz / 1000;
+	u64 start = rdtsc();
+
+	while (rdtsc() - start < cycles)
+		cpu_relax();
+}

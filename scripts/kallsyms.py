@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Make and check the kernel's table of its own function names.
+
+usage: kallsyms.py empty            >table.S
+       nm vmlinux | kallsyms.py generate >table.S
+       nm vmlinux | kallsyms.py verify vmlinux
+
+The table, in section .rodata.kallsyms, read by kernel/kallsyms.c:
+  kallsyms_nr            u32      number of symbols
+  kallsyms_offsets       u32[nr]  address - 0xffffffff80000000, ascending
+  kallsyms_name_offsets  u32[nr]  where in kallsyms_names the name starts
+  kallsyms_names         NUL-terminated names
+There is one name for each address of a function in [_stext, _etext): the first global one in
+alphabetical order, else the first local one.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from typing import Iterable, NamedTuple
+
+KERNEL_BASE = 0xFFFFFFFF80000000
+BOUNDS = ("_stext", "_etext")
+
+
+class Symbol(NamedTuple):
+    addr: int
+    name: str
+
+
+def parse_nm(lines: Iterable[str]) -> list[tuple[int, str, str]]:
+    """(address, type, name) of every defined symbol in nm's output."""
+    out = []
+    for line in lines:
+        fields = line.split()
+        if len(fields) == 3:
+            out.append((int(fields[0], 16), fields[1], fields[2]))
+    return out
+
+
+def is_local_label(name: str) -> bool:
+    return name.startswith((".L", "$"))
+
+
+def text_symbols(nm: list[tuple[int, str, str]]) -> list[Symbol]:
+    """The symbols that belong into the table, in its order."""
+    bounds = {name: addr for addr, _, name in nm if name in BOUNDS}
+    if len(bounds) != 2:
+        missing = [b for b in BOUNDS if b not in bounds]
+        sys.exit(f"kallsyms: the linker script defines no {' and no '.join(missing)}")
+    start, end = bounds["_stext"], bounds["_etext"]
+    if not KERNEL_BASE <= start < end <= KERNEL_BASE + 0xFFFFFFFF:
+        sys.exit(f"kallsyms: [_stext, _etext) = [{start:#x}, {end:#x}) is not kernel text")
+
+    candidates = [
+        # A function of any kind comes before _stext, a global one before a local one.
+        (addr, name in BOUNDS, kind.islower(), name)
+        for addr, kind, name in nm
+        if kind in "tTW" and start <= addr < end and not is_local_label(name)
+    ]
+    table: list[Symbol] = []
+    for addr, _, _, name in sorted(candidates):
+        if not table or table[-1].addr != addr:
+            table.append(Symbol(addr, name))
+    return table
+
+
+def render(table: list[Symbol]) -> str:
+    """The table as assembly."""
+    name_offsets, at = [], 0
+    for sym in table:
+        name_offsets.append(at)
+        at += len(sym.name.encode()) + 1
+
+    def block(label: str, lines: Iterable[str], align: int = 4) -> list[str]:
+        return [f"\t.balign {align}", f"\t.globl {label}", f"{label}:", *lines]
+
+    out = ['\t.section .rodata.kallsyms, "a"']
+    out += block("kallsyms_nr", [f"\t.long {len(table)}"])
+    out += block("kallsyms_offsets", [f"\t.long {sym.addr - KERNEL_BASE:#x}" for sym in table])
+    out += block("kallsyms_name_offsets", [f"\t.long {offset}" for offset in name_offsets])
+    out += block("kallsyms_names", [f'\t.asciz "{sym.name}"' for sym in table] + ["\t.byte 0"], 1)
+    out += ['\t.section .note.GNU-stack, "", @progbits']
+    return "\n".join(out) + "\n"
+
+
+class Elf:
+    """What a 64-bit little-endian ELF file has at a virtual address."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[:6] != b"\x7fELF\x02\x01":
+            sys.exit("kallsyms: not a 64-bit little-endian ELF file")
+        (phoff,) = struct.unpack_from("<Q", data, 32)
+        phentsize, phnum = struct.unpack_from("<HH", data, 54)
+        self.data = data
+        self.loads = []
+        for i in range(phnum):
+            header = struct.unpack_from("<IIQQQQ", data, phoff + i * phentsize)
+            kind, _, offset, vaddr, _, filesz = header
+            if kind == 1:
+                self.loads.append((vaddr, offset, filesz))
+
+    def offset(self, addr: int) -> int:
+        for vaddr, offset, filesz in self.loads:
+            if vaddr <= addr < vaddr + filesz:
+                return offset + addr - vaddr
+        sys.exit(f"kallsyms: nothing in the file is loaded at {addr:#x}")
+
+    def u32s(self, addr: int, count: int) -> tuple[int, ...]:
+        return struct.unpack_from(f"<{count}I", self.data, self.offset(addr)) if count else ()
+
+    def string(self, addr: int) -> str:
+        at = self.offset(addr)
+        return self.data[at : self.data.index(b"\0", at)].decode()
+
+
+def decode(elf: Elf, nm: list[tuple[int, str, str]]) -> list[Symbol]:
+    """The table embedded in a linked kernel, read the way the kernel reads it."""
+    where = {name: addr for addr, _, name in nm if name.startswith("kallsyms_")}
+    (count,) = elf.u32s(where["kallsyms_nr"], 1)
+    offsets = elf.u32s(where["kallsyms_offsets"], count)
+    name_offsets = elf.u32s(where["kallsyms_name_offsets"], count)
+    return [
+        Symbol(KERNEL_BASE + offset, elf.string(where["kallsyms_names"] + name_offset))
+        for offset, name_offset in zip(offsets, name_offsets)
+    ]
+
+
+def differences(embedded: list[Symbol], expected: list[Symbol]) -> list[str]:
+    """Lines that say where the embedded table is not what nm says."""
+    out = []
+    if embedded != sorted(embedded):
+        out.append("the addresses do not ascend")
+    for what, here, there in (
+        ("only in the table", embedded, expected),
+        ("not in the table", expected, embedded),
+    ):
+        out += [f"{what}: {s.addr:#x} {s.name}" for s in sorted(set(here) - set(there))]
+    if not expected:
+        out.append("the kernel has no function")
+    return out
+
+
+def main(argv: list[str]) -> None:
+    match argv[1:]:
+        case ["empty"]:
+            sys.stdout.write(render([]))
+        case ["generate"]:
+            sys.stdout.write(render(text_symbols(parse_nm(sys.stdin))))
+        case ["verify", path]:
+            nm = parse_nm(sys.stdin)
+            bad = differences(decode(Elf(Path(path).read_bytes()), nm), text_symbols(nm))
+            if bad:
+                more = [f"... and {len(bad) - 10} more"] if len(bad) > 10 else []
+                sys.exit("\n".join(["kallsyms: table and nm differ:", *bad[:10], *more]))
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# vmlinux: which objects it has (Kbuild fragments), how they are compiled, how they are linked.
+
+vmlinux := $(BUILD)/vmlinux
+.PHONY: all vmlinux
+all: vmlinux
+vmlinux: $(vmlinux)
+
+# Objects. A Kbuild fragment lists its directory's: obj-y += a.o b.o sub/, obj-$(CONFIG_X) += c.o,
+# and for flags of one object: cflags-a.o := -fno-builtin.
+kernel-dirs := arch/x86/ kernel/ $(if $(CONFIG_SELFTEST),tests/kernel/ tests/bench/)
+kernel-objs :=
+define read-kbuild
+obj-y :=
+$(if $(wildcard $1Kbuild),include $1Kbuild,missing-kbuild += $1Kbuild)
+kernel-objs += $$(addprefix $(BUILD)/$1,$$(filter %.o,$$(obj-y)))
+$$(foreach o,$$(filter %.o,$$(obj-y)),$$(if $$(cflags-$$o), \
+	$$(eval cflags-of-$1$$o := $$(cflags-$$o))$$(eval cflags-$$o :=)))
+$$(foreach d,$$(filter %/,$$(obj-y)),$$(eval $$(call read-kbuild,$1$$d)))
+endef
+$(foreach d,$(kernel-dirs),$(eval $(call read-kbuild,$d)))
+kernel-objs := $(strip $(kernel-objs))
+
+# Flags.
+lego-includes := -Iinclude -Iarch/x86/include -I$(BUILD)/include -include $(autoconf)
+# Paths in debug info and __FILE__ do not depend on where the tree and $(BUILD) are (clang's
+# assembler knows no prefix map: for it, -fdebug-compilation-dir below).
+prefix-map := -ffile-prefix-map=$(BUILD)/=build/ -ffile-prefix-map=$(abspath $(BUILD))/=build/ \
+	      -ffile-prefix-map=$(CURDIR)=.
+codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse -mno-mmx -mno-avx \
+	-fno-pic -fno-pie -fno-strict-aliasing -fno-common -fno-stack-protector \
+	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
+	-fcf-protection=none $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer)
+warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
+	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init -Wdate-time
+kernel-cflags = -std=gnu11 -O2 -g -ffreestanding -nostdinc \
+	-isystem $(cc-include) $(lego-includes) $(codegen-flags) $(warning-flags) $(prefix-map)
+kernel-aflags = -m64 -g -nostdinc $(lego-includes) -D__ASSEMBLY__ $(prefix-map) \
+	$(if $(findstring clang,$(cc-version)),-fdebug-compilation-dir=.)
+kernel-ldflags = -m elf_x86_64 -nostdlib -static --build-id=sha1 -z noexecstack \
+	-z max-page-size=0x1000
+cc-include := $(if $(build-goals),$(shell $(CC) -print-file-name=include))
+cc-version := $(if $(build-goals),$(shell $(CC) --version | head -n 1))
+
+cmd-cc = $(CC) -MMD -MP $(kernel-cflags) $(cflags-of-$(patsubst $(BUILD)/%.o,%.o,$@)) -c -o $@ $<
+cmd-as = $(CC) -MMD -MP $(kernel-aflags) -c -o $@ $<
+
+# A stamp is a file with a command line in it, rewritten only when that differs: what depends on
+# it is rebuilt when flags, tools or lists change. $(call stamp,text)
+stamp = $(if $(dry-run)$(call same-text,$(file <$@),$1),,$(file >$@,$1))@:
+same-text = $(and $(call contains,$1,$2),$(call contains,$2,$1))
+contains = $(findstring <$(strip $1)>,<$(strip $2)>)
+kernel-stamp := $(BUILD)/.kernel-flags
+$(kernel-stamp): FORCE | $(BUILD)/
+	$(call stamp,$(cc-version) $(value cmd-cc) $(CC) $(kernel-cflags) $(kernel-aflags) \
+		$(foreach v,$(sort $(filter cflags-of-%,$(.VARIABLES))),$v=$($v)))
+objects-stamp := $(BUILD)/.kernel-objects
+$(objects-stamp): FORCE | $(BUILD)/
+	$(call stamp,$(LD) $(NM) $(kernel-ldflags) $(kernel-objs))
+
+# Generated headers.
+syscall-table := $(wildcard arch/x86/entry/syscalls.tbl)
+headers := $(autoconf) $(generated)/version.h $(if $(syscall-table),$(generated)/syscalls.h)
+
+$(generated)/version.h: FORCE | $(generated)/
+	$(call stamp,#define LEGO_VERSION "$(VERSION)")
+
+$(generated)/syscalls.h: scripts/syscalltbl.py $(syscall-table)
+	$(call say,GEN    ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $< $(syscall-table) $@
+
+# Struct offsets for assembly: compile DEFINE(sym, value) lines, pick them out of the output.
+asm-offsets-c := $(wildcard arch/x86/kernel/asm-offsets.c)
+asm-offsets := $(if $(asm-offsets-c),$(generated)/asm-offsets.h)
+$(generated)/asm-offsets.h: $(asm-offsets-c) $(kernel-stamp) | $(headers)
+	$(call say,GEN    ,$@)
+	$(Q)$(CC) -MMD -MP -MF $@.d -MT $@ $(kernel-cflags) -g0 -S -o $@.s $<
+	$(Q)sed -n 's/^.*"->\([A-Za-z0-9_]*\) \$$*\([-0-9]*\) .*/#define \1 \2/p' $@.s >$@
+
+# Compile.
+$(BUILD)/%.o: %.c $(kernel-stamp) | $(headers)
+	$(call say,CC     ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(cmd-cc)
+
+$(BUILD)/%.o: %.S $(kernel-stamp) | $(headers) $(asm-offsets)
+	$(call say,AS     ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(cmd-as)
+
+$(BUILD)/%.s: %.c $(kernel-stamp) | $(headers)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(kernel-cflags) $(cflags-of-$(patsubst $(BUILD)/%.s,%.o,$@)) -g0 -S -o $@ $<
+
+# `make kernel/main.o` means the one in $(BUILD).
+single-goals := $(filter-out $(BUILD)/%,$(filter %.o %.s,$(MAKECMDGOALS)))
+.PHONY: $(single-goals)
+$(single-goals): %: $(BUILD)/% ; @:
+
+# Link: with an empty symbol table, then with the table of the result, until it is stable; then
+# the table in the final file is compared with the file's own symbols.
+linker-script := $(BUILD)/arch/x86/kernel.lds
+$(linker-script): arch/x86/kernel.lds.S $(kernel-stamp) | $(headers) $(asm-offsets)
+	$(call say,LDS    ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -x assembler-with-cpp -MMD -MP -MF $@.d -MT $@ $(kernel-aflags) -g0 -o $@ $<
+
+$(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp)
+$(vmlinux): scripts/kallsyms.py scripts/link-vmlinux
+	$(if $(missing-kbuild),$(error no such file: $(missing-kbuild)))
+	$(call say,LD     ,$@)
+	$(Q)CC='$(CC)' LD='$(LD) $(kernel-ldflags)' NM='$(NM)' PYTHON='$(PYTHON)' \
+		scripts/link-vmlinux $@ $(linker-script) $(kernel-objs)
+
+-include $(kernel-objs:.o=.d) $(linker-script).d $(generated)/asm-offsets.h.d
+
+# For editors and clang tools.
+.PHONY: compile_commands.json
+compile_commands.json: $(BUILD)/compile_commands.json
+$(BUILD)/compile_commands.json: $(kernel-stamp) $(objects-stamp) | $(headers)
+	$(call say,GEN    ,$@)
+	$(file >$@,[)
+	$(foreach c,$(compdb-sources),$(file >>$@,$(compdb-entry)))
+	$(file >>$@,])
+	@:
+compdb-sources = $(wildcard $(kernel-objs:$(BUILD)/%.o=%.c))
+compdb-entry = {"directory": "$(CURDIR)", "file": "$c", "command": "$(CC) $(kernel-cflags) \
+	$(cflags-of-$(c:.c=.o)) -c $c"}$(if $(filter $c,$(lastword $(compdb-sources))),,$(comma))
+comma := ,

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Running things: the demo, the tests, the benchmarks, the format check.
+# tests/unit/Kbuild says unit-y += test_x for tests/unit/test_x.c, test_x-objs := the kernel
+# sources it tests, and test_x-cflags if it needs some.
+
+# The demo.
+ICOUNT ?=
+SMP ?= $(if $(ICOUNT),1,4)
+MEM ?= 512M
+INIT ?= /bin/wordcount
+ARGS ?= -t 46 /data/text
+
+.PHONY: run
+run: $(vmlinux) $(BUILD)/initramfs.cpio
+	@scripts/qemu-run --kernel $(vmlinux) --initrd $(BUILD)/initramfs.cpio \
+		--smp $(SMP) --mem $(MEM) $(if $(ACCEL),--accel $(ACCEL)) \
+		$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
+		--append '$(strip $(APPEND) init=$(INIT) -- $(ARGS))'
+
+# Unit tests: kernel sources compiled for this machine, with sanitizers.
+unit-y :=
+-include tests/unit/Kbuild
+unit-programs := $(addprefix $(BUILD)/unit/,$(unit-y))
+unit-cflags := -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+	-Iinclude -I$(BUILD)/include -Itests/unit -DUNIT_TEST
+cmd-unit-cc = $(HOSTCC) -MMD -MP $(unit-cflags) $($(unit-name)-cflags) -c -o $@ $<
+cmd-unit-ld = $(HOSTCC) $(unit-cflags) -o $@ $(filter %.o,$^) -lcmocka $($(unit-name)-ldflags)
+
+unit-stamp := $(BUILD)/.unit-flags
+$(unit-stamp): FORCE | $(BUILD)/
+	$(call stamp,$(HOSTCC) $(value cmd-unit-cc) $(value cmd-unit-ld) $(unit-cflags) \
+		$(foreach u,$(unit-y),$u $($u-objs) $($u-cflags) $($u-ldflags)))
+
+unit-objs = $(patsubst %,$(BUILD)/unit/obj/$1/%.o,tests/unit/$1 $(basename $($1-objs)))
+define unit-rules
+$(BUILD)/unit/$1: unit-name := $1
+$(BUILD)/unit/$1: $(unit-objs) $(unit-stamp)
+	$$(call say,UNITLD ,$$@)
+	$$(Q)$$(cmd-unit-ld)
+$(BUILD)/unit/obj/$1/%.o: %.c $(unit-stamp) | $(headers)
+	$$(call say,UNITCC ,$$< ($1))
+	@mkdir -p $$(@D)
+	$$(Q)$$(cmd-unit-cc)
+-include $(patsubst %.o,%.d,$(unit-objs))
+endef
+$(foreach u,$(unit-y),$(eval $(call unit-rules,$u)))
+
+.PHONY: unit
+unit: $(unit-programs)
+
+# The same kernel with the in-kernel tests linked in. Tests build further variants beside it.
+.PHONY: selftest-kernel
+selftest-kernel:
+	$(Q)$(MAKE) BUILD=$(BUILD)/variants/selftest CONFIG=selftest vmlinux
+
+# What tests are run with: a make they start gets this one's variables, but not its job slots,
+# which do not pass through Python.
+quote := '
+overrides := $(subst $(quote),$(quote)\$(quote)$(quote),$(MAKEOVERRIDES))
+test-env := BUILD='$(BUILD)' MAKELEVEL= MFLAGS= MAKEFLAGS='$(if $(overrides),-- $(overrides))'
+
+# Tests. The last line printed is `N passed, M failed`.
+test-summary = $(test-env) $(PYTHON) scripts/test-summary.py --build $(BUILD) \
+	--pytest-args='$(PYTEST_ARGS)'
+unit-suites = --unit $(unit-programs) --pytest $(wildcard tests/unit/test_*.py)
+boot-needs = $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio
+
+.PHONY: test test-unit test-boot bench
+test: $(unit-programs) $(boot-needs)
+	@$(test-summary) $(unit-suites) tests/boot
+test-unit: $(unit-programs)
+	@$(test-summary) $(unit-suites)
+test-boot: $(boot-needs)
+	@$(test-summary) --pytest tests/boot
+bench: $(boot-needs)
+	@$(test-env) tests/bench/run
+
+# Formatting.
+.PHONY: format format-check
+format format-check:
+	@$(PYTHON) scripts/format.py --clang-format $(CLANG_FORMAT) $(if $(filter format,$@),--fix)

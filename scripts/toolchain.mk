@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Which tools are used, and what to say when one is missing.
+
+# $(call pick,VAR,value): the default of a tool, unless the user names another.
+pick = $(if $(filter default undefined,$(origin $1)),$(eval $1 := $2))
+# The first of the given commands that exists (the first of all when none does).
+first-found = $(firstword $(foreach t,$1,$(if $(shell command -v $t),$t)) $1)
+
+ifeq ($(LLVM),1)
+$(call pick,CC,$(call first-found,clang clang-14))
+$(call pick,LD,$(call first-found,ld.lld ld.lld-14))
+$(call pick,NM,$(call first-found,llvm-nm llvm-nm-14 nm))
+else
+$(call pick,CC,$(CROSS_COMPILE)gcc)
+$(call pick,LD,$(CROSS_COMPILE)ld)
+$(call pick,NM,$(CROSS_COMPILE)nm)
+endif
+# Programs that run on this machine, and programs that run on the kernel.
+$(call pick,HOSTCC,gcc)
+$(call pick,USERCC,gcc)
+$(call pick,MUSLCC,musl-gcc)
+$(call pick,CLANG_FORMAT,$(call first-found,clang-format-14 clang-format))
+
+# $(call need,commands and /files): stop with one clear line unless all are there.
+need = $(call need-report,$(strip $(foreach t,$1,$(if $(call exists,$t),,$t))))
+need-report = $(if $1,$(error not found: $1; run `make deps` to install what is missing))
+exists = $(if $(filter /%,$1),$(wildcard $1),$(shell command -v $1))
+
+kconfig-tools := $(PYTHON) /usr/lib/python3/dist-packages/kconfiglib.py
+kernel-tools := $(CC) $(LD) $(NM)
+user-tools := $(USERCC) $(MUSLCC) /usr/lib/x86_64-linux-gnu/libc.a
+unit-tools := $(HOSTCC) /usr/include/cmocka.h
+qemu-tools := qemu-system-x86_64
+pytest-tools := /usr/lib/python3/dist-packages/pytest /usr/lib/python3/dist-packages/pexpect
+
+# What the goals on the command line are about decides which tools must be there.
+goals := $(or $(MAKECMDGOALS),all)
+no-config-goals := help deps clean distclean format format-check
+config-goals := defconfig olddefconfig savedefconfig menuconfig
+build-goals := $(filter-out $(no-config-goals) $(config-goals),$(goals))
+
+$(if $(filter $(config-goals),$(goals))$(build-goals),$(call need,$(kconfig-tools)))
+$(if $(filter-out test-unit,$(build-goals)),$(call need,$(kernel-tools)))
+$(if $(filter run test test-boot bench initramfs,$(goals)),$(call need,$(user-tools)))
+$(if $(filter test test-unit,$(goals)),$(call need,$(unit-tools)))
+$(if $(filter run test test-boot bench,$(goals)),$(call need,$(qemu-tools)))
+$(if $(filter test test-unit test-boot bench,$(goals)),$(call need,$(pytest-tools)))
+$(if $(filter format format-check,$(goals)),$(call need,$(CLANG_FORMAT)))

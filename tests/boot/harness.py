@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the boot tests' fixtures are made of: builds of the kernel by variant, and runs of them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts"), str(Path(__file__).resolve().parent)]
+
+import qemu  # noqa: E402
+import report  # noqa: E402
+
+BUILD = ROOT / (os.environ.get("LEGO_BUILD") or os.environ.get("BUILD") or "build")
+RUN_TIMEOUT_S = 120.0
+WARNING = re.compile(r"WARNING: \S+:\d+")
+BAD = re.compile(r"WARNING: \S+:\d+|BUG:|Kernel panic")
+
+
+def load_script(name: str):
+    """A script without .py in its name, as a module."""
+    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "scripts" / name))
+    module = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def make(*arguments: object, cwd: Path = ROOT, check: bool = True) -> subprocess.CompletedProcess:
+    """
+    make with the variables of a make around the tests (LLVM=1, say), but with a BUILD and a CONFIG
+    of its own and without the other's job slots.
+    """
+    env = dict(os.environ)
+    if "jobserver" in env.get("MAKEFLAGS", ""):
+        env["MAKEFLAGS"] = ""
+    command = ["make", f"-j{os.cpu_count() or 1}", "BUILD=build", "CONFIG=", *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    if check and done.returncode:
+        pytest.fail(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-4000:]}", False)
+    return done
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Workers of xdist share build directories: one builds, the others wait."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class Builds:
+    """Build directories by variant, made when first asked for."""
+
+    def __init__(self) -> None:
+        self._done: set[Path] = set()
+
+    def directory(self, variant: str | None) -> Path:
+        return BUILD if variant is None else BUILD / "variants" / variant
+
+    def _make(self, target: Path, *arguments: str) -> Path:
+        if target not in self._done:
+            build = os.path.relpath(target.parent, ROOT)
+            with locked(BUILD / "test-locks" / build.replace("/", "_")):
+                make(f"BUILD={build}", *arguments, f"{build}/{target.name}")
+            self._done.add(target)
+        return target
+
+    def kernel(self, variant: str | None = None) -> Path:
+        """vmlinux of arch/x86/configs/<variant>_defconfig; `llvm`: the default one by clang."""
+        target = self.directory(variant) / "vmlinux"
+        if variant is None:
+            return self._make(target)
+        return self._make(target, "LLVM=1" if variant == "llvm" else f"CONFIG={variant}")
+
+    def initrd(self, name: str = "tests.cpio") -> Path:
+        return self._make(BUILD / name)
+
+
+class Booter:
+    """Boots kernels for one test and keeps their logs."""
+
+    def __init__(self, builds: Builds, name: str):
+        self.builds = builds
+        self.name = re.sub(r"[^\w.-]+", "_", name).strip("_")
+        self.nr_runs = 0
+
+    def options(
+        self,
+        program: str | None,
+        *args: object,
+        smp: int = 1,
+        variant: str | None = None,
+        append: str = "",
+        initrd: str | None = "tests.cpio",
+        icount: bool = False,
+        mem: str = "512M",
+        timeout: float = RUN_TIMEOUT_S,
+        silence: float = 60.0,
+    ) -> qemu.Options:
+        if program:
+            append = f"{append} init=/bin/{program}".strip()
+        if args:
+            append += " -- " + " ".join(map(str, args))
+        return qemu.Options(
+            kernel=self.builds.kernel(variant),
+            initrd=self.builds.initrd(initrd) if initrd else None,
+            smp=smp,
+            append=append,
+            icount=icount,
+            mem=mem,
+            timeout=timeout,
+            silence=silence,
+        )
+
+    def save(self, log: str) -> Path:
+        self.nr_runs += 1
+        path = BUILD / "test-logs" / f"{self.name}.{self.nr_runs}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(log)
+        return path
+
+    def finish(self, result: qemu.Result, ok: bool, check: bool) -> qemu.Result:
+        path = self.save(result.log)
+        if ok and not result.ok:
+            pytest.fail(f"{result.error}; {path}:\n{result.tail()}", False)
+        if check:
+            pattern = BAD if ok else WARNING
+            bad = [line for line in result.log.splitlines() if pattern.search(line)]
+            bad += report.check_log(result.log)
+            if bad:
+                pytest.fail("\n".join([f"{path}:", *bad]), False)
+        return result
+
+    def __call__(
+        self,
+        program: str | None = "hello",
+        *args: object,
+        ok: bool = True,
+        check: bool = True,
+        **options,
+    ) -> qemu.Result:
+        """Runs the program as init. ok: it must end well. check: no warnings, right reports."""
+        result = qemu.run(self.options(program, *args, **options))
+        return self.finish(result, ok, check)
+
+    @contextmanager
+    def start(self, program: str, *args: object, **kw) -> Iterator[qemu.Guest]:
+        """The running guest, to talk to; finish() is for the caller to call on its wait()."""
+        with qemu.Guest(self.options(program, *args, **kw)) as guest:
+            try:
+                yield guest
+            except BaseException:
+                self.save(guest.text)
+                raise

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads profiler reports out of a console log and checks their arithmetic.
+
+parse(log) gives every report in the log; check(report) gives a list of everything that is wrong
+with it, an empty list when all numbers are right. Nothing here trusts the kernel: sums,
+percentages, averages and the order of rows are computed again from the rows as printed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+PREFIX = re.compile(r"^\[ *\d+\.\d+\] ?")
+BEGIN = re.compile(r"^profile: report (\d+): (.*)$")
+END = re.compile(r"^profile: end of report (\d+)$")
+BEGIN_ANYWHERE = re.compile(r"^\[.*\] profile: report \d+: .*$", re.MULTILINE)
+END_ANYWHERE = re.compile(r"^\[.*\] profile: end of report \d+\r?$", re.MULTILINE)
+TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)")
+STRACE_ROW = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) +(\d+) (\S.*)$")
+STRACE_TOTAL = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total$")
+HEAT_TITLE = re.compile(r"^Kernel Heatmap(?: \(top #(\d+)\)| \(all\))?$")
+HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
+HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
+POINT_ROW = re.compile(r"^ *(on|off) +(\S+) +(\d+\.\d{9}) +(\d+) +(\d+)$")
+DASHES = re.compile(r"^-[- ]*$")
+SPLIT = re.compile(r"^ticks: (\d+) = user (\d+) \+ kernel (\d+) \+ irq (\d+) \+ idle (\d+)$")
+SPLIT_WORDS = ("ticks", "user", "kernel", "irq", "idle")
+STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
+HEAT_HEADER = ["Address", "Function", "NR", "%"]
+POINT_HEADER = ["status", "name", "total", "nr", "avg.ns"]
+
+
+class ReportError(Exception):
+    """The log holds something that is no whole report."""
+
+
+@dataclass
+class StraceRow:
+    percent: str
+    ns: int
+    usecs_per_call: int
+    nr_calls: int
+    nr_errors: int
+    name: str
+
+
+@dataclass
+class Strace:
+    task: tuple[int, int] = (0, 0)
+    nr_threads: int = 0
+    rows: list[StraceRow] = field(default_factory=list)
+    total: StraceRow | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def row(self, name: str) -> StraceRow | None:
+        return next((row for row in self.rows if row.name == f"sys_{name}"), None)
+
+
+@dataclass
+class HeatRow:
+    address: str
+    name: str
+    nr: int
+    percent: str
+
+
+@dataclass
+class Heatmap:
+    top: int | None = None  # None: all
+    split: dict[str, int] = field(default_factory=dict)
+    rows: list[HeatRow] = field(default_factory=list)
+    total: tuple[int, str] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class PointRow:
+    enabled: bool
+    name: str
+    ns: int
+    nr: int
+    avg_ns: int
+
+
+@dataclass
+class Points:
+    rows: list[PointRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def row(self, name: str) -> PointRow | None:
+        return next((row for row in self.rows if row.name == name), None)
+
+
+@dataclass
+class Report:
+    number: int
+    why: str
+    straces: list[Strace] = field(default_factory=list)
+    heatmap: Heatmap | None = None
+    points: Points | None = None
+
+    @property
+    def strace(self) -> Strace:
+        if len(self.straces) != 1:
+            raise ReportError(f"expected one strace table, there are {len(self.straces)}")
+        return self.straces[0]
+
+    @property
+    def parts(self) -> set[str]:
+        return (
+            ({"strace"} if self.straces else set())
+            | ({"heatmap"} if self.heatmap else set())
+            | ({"points"} if self.points else set())
+        )
+
+
+def to_ns(seconds: str) -> int:
+    return int(seconds.replace(".", ""))
+
+
+def percent(part: int, total: int) -> str:
+    """The exact ratio as a percentage, rounded half up to two decimals."""
+    if not total:
+        return "0.00"
+    hundredths = int(Fraction(part * 10000, total) + Fraction(1, 2))
+    return f"{hundredths // 100}.{hundredths % 100:02}"
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b) if b else 0
+
+
+def twice(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+class Lines:
+    """The kernel's lines of a log, without their time stamps. Other lines are the program's own."""
+
+    def __init__(self, log: str):
+        lines = (line.rstrip("\r") for line in log.splitlines())
+        self.lines = [PREFIX.sub("", line) for line in lines if PREFIX.match(line)]
+        self.at = 0
+
+    def peek(self) -> str | None:
+        return self.lines[self.at] if self.at < len(self.lines) else None
+
+    def next(self, what: str) -> str:
+        line = self.peek()
+        if line is None:
+            raise ReportError(f"the log ends in {what}")
+        self.at += 1
+        return line
+
+    def skip_header(self, what: str, columns: list[str]) -> list[str]:
+        """Up to the dashes below the column names; returns the lines above the names."""
+        above = []
+        while True:
+            line = self.next(f"{what}: no table")
+            if line.split() == " ".join(columns).split():
+                break
+            above.append(line)
+            if len(above) > 12:
+                raise ReportError(f"{what}: no line with the column names")
+        if not DASHES.match(self.next(what)):
+            raise ReportError(f"{what}: no dashes below the column names")
+        return above
+
+
+def parse_strace(lines: Lines) -> Strace:
+    table = Strace()
+    seen_task = False
+    for line in lines.skip_header("strace", STRACE_HEADER):
+        match = TASK.match(line)
+        if match:
+            table.task = (int(match[1]), int(match[2]))
+            table.nr_threads = int(match[3])
+            seen_task = True
+        else:
+            table.notes.append(line)
+    if not seen_task:
+        raise ReportError("strace: no Task line")
+    while not DASHES.match(line := lines.next("strace: a row or dashes")):
+        match = STRACE_ROW.match(line)
+        if not match:
+            raise ReportError(f"strace: not a row: {line!r}")
+        numbers = [int(match[i]) for i in (3, 4, 5)]
+        table.rows.append(StraceRow(match[1], to_ns(match[2]), *numbers, match[6]))
+    match = STRACE_TOTAL.match(line := lines.next("strace: the total"))
+    if not match:
+        raise ReportError(f"strace: not a total row: {line!r}")
+    table.total = StraceRow(match[1], to_ns(match[2]), 0, int(match[3]), int(match[4]), "total")
+    return table
+
+
+def parse_heatmap(lines: Lines, split: re.Match[str]) -> Heatmap:
+    heatmap = Heatmap(split={word: int(nr) for word, nr in zip(SPLIT_WORDS, split.groups())})
+    while not (title := HEAT_TITLE.match(line := lines.next("heatmap: the title"))):
+        heatmap.notes.append(line)
+        if len(heatmap.notes) > 12:
+            raise ReportError("heatmap: no title after the ticks line")
+    heatmap.top = int(title[1]) if title[1] else None
+    heatmap.notes += lines.skip_header("heatmap", HEAT_HEADER)
+    while not DASHES.match(line := lines.next("heatmap: a row or dashes")):
+        match = HEAT_ROW.match(line)
+        if not match:
+            raise ReportError(f"heatmap: not a row: {line!r}")
+        heatmap.rows.append(HeatRow(match[1], match[2], int(match[3]), match[4]))
+    match = HEAT_TOTAL.match(line := lines.next("heatmap: the total"))
+    if not match:
+        raise ReportError(f"heatmap: not a total row: {line!r}")
+    heatmap.total = (int(match[1]), match[2])
+    return heatmap
+
+
+def parse_points(lines: Lines) -> Points:
+    points = Points(notes=lines.skip_header("points", POINT_HEADER))
+    while not DASHES.match(line := lines.next("points: a row or dashes")):
+        match = POINT_ROW.match(line)
+        if not match:
+            raise ReportError(f"points: not a row: {line!r}")
+        numbers = to_ns(match[3]), int(match[4]), int(match[5])
+        points.rows.append(PointRow(match[1] == "on", match[2], *numbers))
+    return points
+
+
+def parse_report(lines: Lines, begin: re.Match[str]) -> Report:
+    found = Report(int(begin[1]), begin[2])
+    while not (end := END.match(line := lines.next(f"report {found.number}"))):
+        if BEGIN.match(line):
+            raise ReportError(f"report {found.number} has no end")
+        if line == "Kernel strace":
+            found.straces.append(parse_strace(lines))
+        elif split := SPLIT.match(line):
+            if found.heatmap:
+                raise ReportError("two heatmaps in a report")
+            found.heatmap = parse_heatmap(lines, split)
+        elif HEAT_TITLE.match(line):
+            raise ReportError("heatmap: no line with all ticks above its title")
+        elif line == "Kernel Profile Points":
+            if found.points:
+                raise ReportError("two tables of points in a report")
+            found.points = parse_points(lines)
+    if int(end[1]) != found.number:
+        raise ReportError(f"report {found.number} ends as {end[1]}")
+    return found
+
+
+def parse_all(lines: Lines) -> list[Report]:
+    reports: list[Report] = []
+    while lines.peek() is not None:
+        line = lines.next("the log")
+        if begin := BEGIN.match(line):
+            reports.append(parse_report(lines, begin))
+        elif line in ("Kernel strace", "Kernel Profile Points") or HEAT_TITLE.match(line):
+            raise ReportError(f"outside a report: {line!r}")
+    return reports
+
+
+def parse(log: str) -> list[Report]:
+    """
+    Every report in the log, in order, each from its first to its last line. Only a panic may cut
+    one short: that one is left out.
+    """
+    before, panic, after = log.partition("Kernel panic")
+    begins = list(BEGIN_ANYWHERE.finditer(before))
+    cut = None
+    if panic and len(begins) == len(END_ANYWHERE.findall(before)) + 1:
+        cut = len(begins)
+        before = before[: begins[-1].start()]
+    reports = parse_all(Lines(before)) + parse_all(Lines(panic + after))
+    numbers = [found.number for found in reports]
+    nr_all = len(numbers) + (cut is not None)
+    if numbers != [number for number in range(1, nr_all + 1) if number != cut]:
+        raise ReportError(f"the reports are numbered {numbers}")
+    return reports
+
+
+def check_strace(table: Strace) -> list[str]:
+    wrong = []
+    total = table.total
+    assert total is not None
+    sums = {
+        "seconds": (sum(row.ns for row in table.rows), total.ns),
+        "calls": (sum(row.nr_calls for row in table.rows), total.nr_calls),
+        "errors": (sum(row.nr_errors for row in table.rows), total.nr_errors),
+    }
+    for what, (rows, printed) in sums.items():
+        if rows != printed:
+            wrong.append(f"strace: {what}: the rows make {rows}, the total row says {printed}")
+    if total.percent != percent(total.ns, total.ns):
+        wrong.append(f"strace: the total row says {total.percent} %")
+    for row in table.rows:
+        if row.percent != percent(row.ns, total.ns):
+            right = percent(row.ns, total.ns)
+            wrong.append(f"strace: {row.name}: {row.percent} %, its ratio is {right} %")
+        if row.usecs_per_call != ceil_div(row.ns, row.nr_calls * 1000):
+            right = ceil_div(row.ns, row.nr_calls * 1000)
+            wrong.append(f"strace: {row.name}: {row.usecs_per_call} usecs/call, should be {right}")
+        if not row.nr_calls:
+            wrong.append(f"strace: {row.name}: a row without a call")
+        if row.nr_errors > row.nr_calls:
+            wrong.append(f"strace: {row.name}: more errors than calls")
+    if any(a.ns < b.ns for a, b in zip(table.rows, table.rows[1:])):
+        wrong.append("strace: rows are not sorted by time")
+    names = [row.name for row in table.rows]
+    wrong += [f"strace: two rows for {name}" for name in twice(names)]
+    return wrong
+
+
+def is_rest(row: HeatRow) -> bool:
+    """A row that stands for everything below the top, or for what had no place in the store."""
+    return bool(re.fullmatch(r"\[\d+ more\]|\[dropped\]", row.name))
+
+
+def check_heatmap(heatmap: Heatmap) -> list[str]:
+    wrong = []
+    assert heatmap.total is not None
+    total, total_percent = heatmap.total
+    nr_rows = sum(row.nr for row in heatmap.rows)
+    if nr_rows != total:
+        wrong.append(f"heatmap: the rows make {nr_rows}, the total row says {total}")
+    if total_percent != percent(total, total):
+        wrong.append(f"heatmap: the total row says {total_percent} %")
+    parts = sum(heatmap.split[word] for word in SPLIT_WORDS[1:])
+    ticks = heatmap.split["ticks"]
+    if parts != ticks:
+        wrong.append(f"heatmap: user, kernel, irq and idle make {parts} of {ticks} ticks")
+    if total != ticks:
+        wrong.append(f"heatmap: {ticks} ticks, but the total row says {total}")
+    for row in heatmap.rows:
+        if row.percent != percent(row.nr, total):
+            right = percent(row.nr, total)
+            wrong.append(f"heatmap: {row.name}: {row.percent} %, its ratio is {right} %")
+        if not row.nr:
+            wrong.append(f"heatmap: {row.name}: a row without a sample")
+    shown = [row for row in heatmap.rows if not is_rest(row)]
+    if any(a.nr < b.nr for a, b in zip(shown, shown[1:])):
+        wrong.append("heatmap: rows are not sorted by samples")
+    if heatmap.top is not None and len(shown) > heatmap.top:
+        wrong.append(f"heatmap: {len(shown)} rows, but top #{heatmap.top}")
+    keys = [f"{row.address} {row.name}" for row in heatmap.rows]
+    wrong += [f"heatmap: two rows for {key}" for key in twice(keys)]
+    return wrong
+
+
+def check_points(points: Points) -> list[str]:
+    wrong = []
+    for row in points.rows:
+        if not row.nr:
+            wrong.append(f"points: {row.name}: a row without a pair")
+        elif row.avg_ns != ceil_div(row.ns, row.nr):
+            right = ceil_div(row.ns, row.nr)
+            wrong.append(f"points: {row.name}: {row.avg_ns} ns on average, should be {right}")
+    names = [row.name for row in points.rows]
+    if names != sorted(names):
+        wrong.append("points: rows are not sorted by name")
+    return wrong
+
+
+def check(report: Report) -> list[str]:
+    wrong = [text for table in report.straces for text in check_strace(table)]
+    if report.heatmap:
+        wrong += check_heatmap(report.heatmap)
+    if report.points:
+        wrong += check_points(report.points)
+    return wrong
+
+
+def check_log(log: str) -> list[str]:
+    """Everything wrong with the reports of a log, a report that is cut short included."""
+    try:
+        return [text for report in parse(log) for text in check(report)]
+    except ReportError as error:
+        return [str(error)]

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every guest program passes, alone and in parallel. They pass on Linux as well."""
+
+import re
+import signal
+import subprocess
+from collections import Counter
+
+import pytest
+
+from harness import BUILD, ROOT
+
+CHECKERS = ["badptr", "execchain", "files", "fpu", "futexpp", "memory", "threads", "timing"]
+MUSL = [f"{name}.musl" for name in CHECKERS if name != "fpu"]
+DEATHS = {
+    "null": signal.SIGSEGV,
+    "kernel": signal.SIGSEGV,
+    "read-kernel": signal.SIGSEGV,
+    "noncanonical": signal.SIGSEGV,
+    "text": signal.SIGSEGV,
+    "stack-exec": signal.SIGSEGV,
+    "jump-kernel": signal.SIGSEGV,
+    "prot-none": signal.SIGSEGV,
+    "readonly": signal.SIGSEGV,
+    "overflow": signal.SIGSEGV,
+    "opcode": signal.SIGILL,
+    "cli": signal.SIGSEGV,
+    "port": signal.SIGSEGV,
+    "divide": signal.SIGFPE,
+    "unmap": signal.SIGSEGV,
+    "protect": signal.SIGSEGV,
+}
+
+
+def program_passes(log, program):
+    name = program.removesuffix(".musl")
+    assert "FAIL:" not in log, [line for line in log.splitlines() if "FAIL:" in line]
+    assert re.search(rf"^PASS: {name}: \d+ checks$", log, re.MULTILINE)
+
+
+@pytest.mark.parametrize("smp", [1, 4])
+@pytest.mark.parametrize("program", CHECKERS + MUSL)
+def test_program(boot, program, smp):
+    program_passes(boot(program, smp=smp).log, program)
+
+
+@pytest.mark.parametrize("program", CHECKERS + MUSL)
+def test_program_on_linux(builds, program):
+    """What the programs expect is what Linux does."""
+    builds.initrd()
+    done = subprocess.run([BUILD / "user" / program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    program_passes(done.stdout, program)
+
+
+def test_every_program_is_tested():
+    """A new guest program must be listed here."""
+    used_elsewhere = {"wordcount", "hello", "hello-pie", "exit", "segv", "spin", "syscalls"}
+    sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c")}
+    assert sources - used_elsewhere - {"bench-syscall"} == set(CHECKERS)
+
+
+@pytest.mark.parametrize("case", DEATHS)
+def test_fault_ends_the_program_only(boot, case):
+    """Dies by the signal; the kernel goes on to print the report and to power off."""
+    result = boot("segv", case, smp=2, ok=False)
+    assert "Kernel panic" not in result.log and "BUG:" not in result.log
+    assert "did no harm" not in result.log
+    assert result.status == 128 + DEATHS[case]
+
+
+def test_bench_program(boot):
+    log = boot("bench-syscall", 1000, 100000).log
+    assert re.search(r"^bench: syscall_getppid_cycles \d+$", log, re.MULTILINE)
+    assert re.search(r"^bench: loop_cycles \d+$", log, re.MULTILINE)
+
+
+WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
+
+
+@pytest.mark.parametrize("program", ["wordcount", "wordcount.musl"])
+@pytest.mark.parametrize("nr_threads", [1, 46, 200])
+def test_wordcount_counts_right(boot, program, nr_threads):
+    log = boot(program, "-t", nr_threads, "/data/small", smp=4).log
+    data = small_text()
+    words = WORD.findall(data)
+    expected = {
+        "threads": nr_threads,
+        "lines": data.count(b"\n"),
+        "words": len(words),
+        "bytes": len(data),
+        "distinct": len(set(words)),
+    }
+    for name, value in expected.items():
+        assert re.search(rf"^{name} +{value}$", log, re.MULTILINE), name
+    ranked = sorted((-nr, word) for word, nr in Counter(words).items())
+    for count, word in ranked[:10]:
+        assert re.search(rf"^ *{-count} {re.escape(word.decode())}$", log, re.MULTILINE), word
+
+
+def small_text() -> bytes:
+    """/data/small out of the tests' initramfs, so that it is what the guest saw."""
+    archive = (BUILD / "tests.cpio").read_bytes()
+    pos = 0
+    while True:
+        header = archive[pos : pos + 110]
+        assert header[:6] == b"070701"
+        size, name_len = int(header[54:62], 16), int(header[94:102], 16)
+        name = archive[pos + 110 : pos + 109 + name_len].decode()
+        start = (pos + 110 + name_len + 3) & ~3
+        if name.lstrip("./") == "data/small":
+            return archive[start : start + size]
+        assert name != "TRAILER!!!", "no data/small in tests.cpio"
+        pos = (start + size + 3) & ~3
+
+
+@pytest.mark.parametrize("args", ["", "-t 0 /data/small", "-t x /data/small", "-t 4 /no/such"])
+def test_wordcount_bad_arguments(boot, args):
+    result = boot("wordcount", *args.split(), ok=False)
+    assert result.status in (1, 2)
+    assert "wordcount: " in result.log

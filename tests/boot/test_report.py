@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The printed report: its arithmetic, what is in it, and the checker itself."""
+
+import re
+
+import pytest
+
+import report
+
+SAMPLE = """\
+[    1.000000] profile: report 1: exit of process 20 (demo)
+[    1.000000]
+[    1.000000] Kernel strace
+[    1.000000] Task: 20:20 nr_accumulated_threads: 46
+[    1.000000] % time        seconds  usecs/call     calls    errors syscall
+[    1.000000] ------ -------------- ----------- --------- --------- ----------------
+[    1.000000]  83.33    2.500000000     1250000         2         1 sys_futex
+[    1.000000]  16.67    0.500000001      500001         1         0 sys_write
+[    1.000000]   0.00    0.000000999           1         3         3 sys_999
+[    1.000000] ------ -------------- ----------- --------- --------- ----------------
+[    1.000000] 100.00    3.000001000                     6         4 total
+[    1.000000]
+hello from a program, not in the report
+[    1.000000] ticks: 1000 = user 100 + kernel 300 + irq 50 + idle 550
+[    1.000000] source: timer, 100 Hz; cannot see code that runs with interrupts off
+[    1.000000] Kernel Heatmap (top #2)
+[    1.000000]          Address              Function          NR          %
+[    1.000000] ----------------  --------------------  ----------  ---------
+[    1.000000] ffffffff8101a600              cpu_idle         550      55.00
+[    1.000000] ffffffff810666f0            __schedule         301      30.10
+[    1.000000] 0000000000000000              [3 more]         149      14.90
+[    1.000000] ----------------  --------------------  ----------  ---------
+[    1.000000]                                               1000     100.00
+[    1.000000]
+[    1.000000] Kernel Profile Points
+[    1.000000]  status                  name             total                nr            avg.ns
+[    1.000000] -------  --------------------  ----------------  ----------------  ----------------
+[    1.000000]      on      flush_tlb_others       0.000153470                55              2791
+[    1.000000]     off     pcache_cache_miss      16.147020152            274698             58781
+[    1.000000] -------  --------------------  ----------------  ----------------  ----------------
+[    1.000000] an empty pair costs 25 ns
+[    1.000000] profile: end of report 1
+[    1.000000] reboot: power off, status 0
+"""
+
+DAMAGE = {
+    "one call more": ("        2         1 sys_futex", "        3         1 sys_futex"),
+    "one error less": ("3         3 sys_999", "3         2 sys_999"),
+    "one ns more": ("0.500000001", "0.500000002"),
+    "a percentage rounded down": (" 16.67 ", " 16.66 "),
+    "a percentage cut to 100.00": (" 83.33 ", " 83.34 "),
+    "total is not 100": ("100.00    3.0", " 99.99    3.0"),
+    "usecs rounded down": (" 500001  ", " 500000  "),
+    "errors above calls": ("3         3 sys_999", "3         4 sys_999"),
+    "row missing": (re.compile(r"^.*sys_write\n", re.M), ""),
+    "table cut short": (re.compile(r"^.*sys_999\n(.*\n)*", re.M), ""),
+    "total row missing": (re.compile(r"^.* total\n", re.M), ""),
+    "row garbled": ("0.500000001      500001", "0.500000001  <6>hello"),
+    "unsorted": (re.compile(r"^(.*futex\n)(.*sys_write\n)", re.M), r"\2\1"),
+    "row twice": ("sys_999", "sys_write"),
+    "tick lost": ("ticks: 1000", "ticks: 1001"),
+    "tick in no class": ("idle 550", "idle 549"),
+    "sample lost": (" 301      30.10", " 300      30.00"),
+    "heat percentage": ("30.10", "30.11"),
+    "heat total": ("1000     100.00", " 999     100.00"),
+    "more rows than top": ("top #2", "top #1"),
+    "no split line": (re.compile(r"^.*ticks.*\n", re.M), ""),
+    "average rounded down": ("2791", "2790"),
+    "pairs": (" 55 ", " 56 "),
+    "no first line": (re.compile(r"^.*report 1: exit.*\n", re.M), ""),
+    "no last line": (re.compile(r"^.*end of report.*\n", re.M), ""),
+    "a report is lost": ("report 1: exit", "report 2: exit"),
+    "two heatmaps": (re.compile(r"(.*ticks: (?:.*\n)*)(?=.*Kernel Profile P)"), r"\1\1"),
+    "points unsorted": ("flush_tlb_others", "qlush_tlb_others"),
+    "points cut short": (re.compile(r"^.*274698(.*\n)*", re.M), ""),
+}
+
+
+def test_checker_accepts_a_right_report():
+    assert report.check_log(SAMPLE) == []
+    (found,) = report.parse(SAMPLE)
+    assert found.parts == {"strace", "heatmap", "points"}
+    assert found.why == "exit of process 20 (demo)"
+    assert found.strace.row("futex").nr_calls == 2 and found.strace.nr_threads == 46
+    assert found.heatmap.split == dict(ticks=1000, user=100, kernel=300, irq=50, idle=550)
+    assert found.points.row("flush_tlb_others").avg_ns == 2791
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_checker_sees_damage(damage):
+    old, new = DAMAGE[damage]
+    if isinstance(old, str):
+        assert old in SAMPLE
+        damaged = SAMPLE.replace(old, new, 1)
+    else:
+        damaged, nr = old.subn(new, SAMPLE, count=1)
+        assert nr == 1
+    assert report.check_log(damaged) != []
+
+
+def test_only_a_panic_may_cut_a_report():
+    cut = SAMPLE[: SAMPLE.index("sys_write")] + "\n"
+    panic = "[    2.0] Kernel panic: on purpose\n" + SAMPLE.replace("report 1", "report 2")
+    assert report.check_log(cut) != []
+    assert report.check_log(cut + panic) == []
+    assert [found.number for found in report.parse(cut + panic)] == [2]
+    assert [found.number for found in report.parse(SAMPLE + panic)] == [1, 2]
+    assert report.check_log(SAMPLE + SAMPLE) != []
+    assert report.check_log(panic) != []
+
+
+def test_percent_is_rounded_half_up():
+    assert report.percent(1, 3) == "33.33"
+    assert report.percent(2, 3) == "66.67"
+    assert report.percent(1, 20000) == "0.01"
+    assert report.percent(1, 20001) == "0.00"
+    assert report.percent(2**64 - 1, 2**64 - 1) == "100.00"
+    assert report.percent(0, 0) == "0.00"
+
+
+def only(log):
+    found = report.parse(log)
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.mark.parametrize("smp", [1, 4])
+def test_demo_report(boot, smp):
+    log = boot("wordcount", "-t", 46, "/data/small", smp=smp, append="profile.on_exit=all").log
+    found = only(log)
+    assert found.parts == {"strace", "heatmap", "points"}
+    assert found.strace.nr_threads == 46
+    assert found.strace.row("execve").nr_calls == 1
+    assert found.strace.row("exit_group").nr_calls == 1
+    assert found.strace.row("exit").nr_calls == 45
+    assert found.heatmap.total[0] > 0
+    names = {row.name for row in found.points.rows}
+    assert {"page_fault", "thread_create", "context_switch", "futex_wait"} <= names
+    assert found.points.row("thread_create").nr == 45
+    if smp > 1:
+        assert "flush_tlb_others" in names
+
+
+def test_known_answers(boot):
+    """syscalls.c says what it does; libc's own calls are not among these."""
+    for program in ("syscalls", "syscalls.musl"):
+        table = only(boot(program, smp=2).log).strace
+        expected = {
+            "getppid": (1000, 0),
+            "getuid": (7, 0),
+            "999": (3, 3),
+            "lseek": (11, 11),
+            "sched_yield": (20, 0),
+            "nanosleep": (5, 0),
+            "access": (4, 1),
+        }
+        got = {name: table.row(name) for name in expected}
+        assert all(got.values()), [name for name in got if not got[name]]
+        assert {n: (row.nr_calls, row.nr_errors) for n, row in got.items()} == expected
+        # Each nanosleep asked for a millisecond.
+        assert got["nanosleep"].ns >= 5 * 1000000
+
+
+@pytest.mark.parametrize(
+    "value, printed",
+    [
+        ("all", True),
+        ("none", False),
+        ("hello", True),
+        ("hel*", True),
+        ("other", False),
+        ("other,h?llo", True),
+        ("wordcount,spin*", False),
+    ],
+)
+def test_on_exit(boot, value, printed):
+    log = boot(append=f"profile.on_exit={value}").log
+    assert len(report.parse(log)) == printed
+
+
+@pytest.mark.parametrize("top", [1, 3, "all"])
+def test_top(boot, top):
+    found = only(boot("wordcount", "-t", 8, "/data/small", append=f"profile.top={top}").log)
+    shown = [row for row in found.heatmap.rows if not report.is_rest(row)]
+    if top == "all":
+        assert found.heatmap.top is None and len(shown) == len(found.heatmap.rows)
+    else:
+        assert found.heatmap.top == top and len(shown) <= top
+
+
+def test_split_follows_the_load(boot):
+    """A program that only burns user time on the one CPU: nearly all ticks are user's."""
+    heatmap = only(boot("spin", 1500).log).heatmap
+    assert heatmap.split["user"] > heatmap.split["ticks"] / 2
+    # The same on four CPUs: three of them idle.
+    heatmap = only(boot("spin", 1500, smp=4).log).heatmap
+    assert heatmap.split["idle"] > heatmap.split["ticks"] / 4
+
+
+def test_execve_restarts_the_table(boot):
+    """execchain calls execve about ten times in vain, then replaces itself twice."""
+    table = only(boot("execchain", smp=2).log).strace
+    assert table.row("execve").nr_calls == 1 and table.row("execve").nr_errors == 0

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#include <lego/boot.h>
+#include <lego/errno.h>
+#include <lego/params.h>
+#include <lego/printk.h>
+#include <lego/string.h>
+#include <lego/time.h>
+
+/*
+ * The runner. Suites are printed in the order in which the linker put their first tests; a suite is a KTAP
+ * test of its own, its tests are subtests, indented by four spaces. Every line goes through printk, so it
+ * carries the log's time prefix, which a reader has to cut off.
+ */
+
+extern const struct selftest __start_selftests[], __stop_selftests[];
+
+#define for_each_selftest(test) for (test = __start_selftests; test < __stop_selftests; test++)
+
+static const char *wanted;	 /* patterns, NULL: none asked for */
+static unsigned int nr_failures; /* of the test that runs */
+
+void selftest_fail(const char *file, int line, const char *what)
+{
+	nr_failures++;
+	printk("    # %s:%d: failed: %s\n", file, line, what);
+}
+
+void selftest_fail_eq(const char *file, int line, const char *what, long long got, long long want)
+{
+	nr_failures++;
+	printk("    # %s:%d: failed: %s: got %lld (%#llx), want %lld (%#llx)\n", file, line, what,
+	       got, (unsigned long long)got, want, (unsigned long long)want);
+}
+
+static bool is_wanted(const struct selftest *test)
+{
+	char full_name[128];
+
+	snprintf(full_name, sizeof(full_name), "%s.%s", test->suite, test->name);
+	return !strcmp(wanted, "all") || glob_match_list(wanted, full_name) ||
+	       glob_match_list(wanted, test->suite);
+}
+
+/* Whether this is the first wanted test of its suite: it stands for the suite. */
+static bool leads_suite(const struct selftest *leader)
+{
+	const struct selftest *test;
+
+	if (!is_wanted(leader))
+		return false;
+	for (test = __start_selftests; test < leader; test++) {
+		if (!strcmp(test->suite, leader->suite) && is_wanted(test))
+			return false;
+	}
+	return true;
+}
+
+static bool belongs(const struct selftest *test, const struct selftest *leader)
+{
+	return !strcmp(test->suite, leader->suite) && is_wanted(test);
+}
+
+static unsigned int count_suites(void)
+{
+	const struct selftest *test;
+	unsigned int nr = 0;
+
+	for_each_selftest(test) nr += leads_suite(test);
+	return nr;
+}
+
+static bool run_test(const struct selftest *test, unsigned int number)
+{
+	u64 start_ns = clock_monotonic_ns();
+
+	nr_failures = 0;
+	test->run();
+	printk("    # %s took %llu us\n", test->name,
+	       (unsigned long long)((clock_monotonic_ns() - start_ns) / NSEC_PER_USEC));
+	printk("    %s %u %s\n", nr_failures ? "not ok" : "ok", number, test->name);
+	return !nr_failures;
+}
+
+static bool run_suite(const struct selftest *leader, unsigned int number)
+{
+	unsigned int nr_tests = 0, nr_passed = 0, nr_run = 0;
+	const struct selftest *test;
+
+	for_each_selftest(test) nr_tests += belongs(test, leader);
+	printk("    KTAP version 1\n");
+	printk("    # Subtest: %s\n", leader->suite);
+	printk("    1..%u\n", nr_tests);
+	for_each_selftest(test)
+	{
+		if (belongs(test, leader))
+			nr_passed += run_test(test, ++nr_run);
+	}
+	printk("%s %u %s\n", nr_passed == nr_tests ? "ok" : "not ok", number, leader->suite);
+	return nr_passed == nr_tests;
+}
+
+void selftest_run(void)
+{
+	unsigned int nr_suites, nr_passed = 0, nr_run = 0;
+	const struct selftest *test;
+
+	if (!wanted)
+		return;
+	nr_suites = count_suites();
+	printk("KTAP version 1\n");
+	printk("1..%u\n", nr_suites);
+	for_each_selftest(test)
+	{
+		if (leads_suite(test))
+			nr_passed += run_suite(test, ++nr_run);
+	}
+	if (!nr_suites)
+		printk("# no test matches selftest=%s\n", wanted);
+	printk("# %u of %u suites passed\n", nr_passed, nr_suites);
+	machine_power_off(nr_suites && nr_passed == nr_suites ? 0 : 1);
+}
+
+static int set_selftest(const char *value)
+{
+	if (!*value)
+		return -EINVAL;
+	wanted = value;
+	return 0;
+}
+
+BOOT_PARAM(selftest, "selftest", "all|<glob>[,<glob>...]", set_selftest);

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#include "../../kernel/fs/internal.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+
+/* Archives are written with a builder below, spoilt in one place, and unpacked below /fstest. */
+
+struct builder {
+	char data[8192];
+	size_t size_bytes;
+};
+
+static struct builder builder;
+
+static void put_padded(const void *bytes, size_t n)
+{
+	memcpy(builder.data + builder.size_bytes, bytes, n);
+	for (builder.size_bytes += n; builder.size_bytes % 4; builder.size_bytes++)
+		builder.data[builder.size_bytes] = 0;
+}
+
+static void put_record(const char *name, u32 mode, const char *content)
+{
+	unsigned int size = strlen(content), name_bytes = strlen(name) + 1;
+
+	builder.size_bytes +=
+		scnprintf(builder.data + builder.size_bytes, 111,
+			  "070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x", 1, mode, 0,
+			  0, 1, 0, size, 0, 0, 0, 0, name_bytes, 0);
+	put_padded(name, name_bytes);
+	put_padded(content, size);
+}
+
+static void begin_archive(void)
+{
+	memset(&builder, 0, sizeof(builder));
+	put_record("fstest", S_IFDIR | 0755, "");
+}
+
+static int unpack(void)
+{
+	return initramfs_unpack(builder.data, builder.size_bytes);
+}
+
+static void end_archive(void)
+{
+	put_record("TRAILER!!!", 0, "");
+}
+
+/* Content of a file as text, "" for an empty one, NULL when it cannot be opened. Static memory. */
+static const char *content(const char *path)
+{
+	static char buf[256];
+	struct file *file = file_open(path, O_RDONLY, 0);
+	ssize_t n;
+
+	if (IS_ERR(file))
+		return NULL;
+	n = file_read_at(file, buf, sizeof(buf) - 1, 0);
+	file_put(file);
+	buf[max(n, 0L)] = '\0';
+	return buf;
+}
+
+static bool has(const char *path, const char *want)
+{
+	const char *got = content(path);
+
+	return got && !strcmp(got, want);
+}
+
+static long error_of(const char *path, u32 flags)
+{
+	struct file *file = file_open(path, flags, 0644);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	file_put(file);
+	return 0;
+}
+
+/* Take a tree away again, deepest first. */
+static void remove_tree(struct inode *inode)
+{
+	while (!list_empty(&inode->children))
+		remove_tree(list_first_entry(&inode->children, struct inode, sibling));
+	tree_remove(inode);
+}
+
+static void clean_up(void)
+{
+	struct inode *inode;
+
+	mutex_lock(&tree_lock);
+	inode = tree_find(root_inode, "fstest", strlen("fstest"));
+	if (inode)
+		remove_tree(inode);
+	mutex_unlock(&tree_lock);
+}
+
+SELFTEST(fs, cpio_good)
+{
+	u64 live_bytes;
+
+	clean_up();
+	live_bytes = slab_bytes_live();
+	begin_archive();
+	put_record("fstest/a", S_IFREG | 0644, "hello");
+	put_record("./fstest//implied/b", S_IFREG | 0755, "");
+	put_record("/fstest/link", S_IFLNK | 0777, "a");
+	end_archive();
+	put_padded("\0\0\0\0\0\0\0\0", 8);
+	put_record("fstest/second", S_IFREG | 0600, "archive");
+	end_archive();
+	EXPECT_EQ(unpack(), 0);
+	EXPECT(has("/fstest/a", "hello"));
+	EXPECT(has("/fstest/implied/b", ""));
+	EXPECT(has("/fstest/link", "hello"));
+	EXPECT(has("/fstest/second", "archive"));
+
+	/* Once more, with other content: later wins. */
+	begin_archive();
+	put_record("fstest/a", S_IFREG | 0644, "hi");
+	put_record("fstest/link", S_IFREG | 0644, "no link");
+	end_archive();
+	EXPECT_EQ(unpack(), 0);
+	EXPECT(has("/fstest/a", "hi"));
+	EXPECT(has("/fstest/link", "no link"));
+	clean_up();
+	EXPECT_EQ(slab_bytes_live(), live_bytes);
+}
+
+SELFTEST(fs, cpio_truncated)
+{
+	size_t whole, first;
+
+	begin_archive();
+	first = builder.size_bytes;
+	put_record("fstest/a", S_IFREG | 0644, "hello, world");
+	whole = builder.size_bytes;
+	for (builder.size_bytes = first + 1; builder.size_bytes < whole; builder.size_bytes += 5) {
+		if (unpack() != -EINVAL)
+			selftest_fail_eq(__FILE__, __LINE__, "cut at", builder.size_bytes, whole);
+		EXPECT_EQ(error_of("/fstest", O_RDONLY), 0);
+		EXPECT_EQ(error_of("/fstest/a", O_RDONLY), -ENOENT);
+	}
+	builder.size_bytes = whole; /* no trailer */
+	EXPECT_EQ(unpack(), -EINVAL);
+	EXPECT(has("/fstest/a", "hello, world"));
+	clean_up();
+}
+
+/* One byte of the second record's header or name is another. */
+static int unpack_spoilt(size_t at, const char *bytes)
+{
+	size_t second;
+
+	begin_archive();
+	second = builder.size_bytes;
+	put_record("fstest/a", S_IFREG | 0644, "hello");
+	end_archive();
+	memcpy(builder.data + second + at, bytes, strlen(bytes));
+	return unpack();
+}
+
+SELFTEST(fs, cpio_bad)
+{
+	EXPECT_EQ(unpack_spoilt(0, "070707"), -EINVAL);
+	EXPECT_EQ(unpack_spoilt(0, "\x1f\x8b"), -EINVAL);
+	EXPECT_EQ(unpack_spoilt(6, "0000000g"), -EINVAL);
+	EXPECT_EQ(unpack_spoilt(54, "ffffffff"), -EINVAL);  /* size */
+	EXPECT_EQ(unpack_spoilt(54, "00001000"), -EINVAL);  /* just behind the end */
+	EXPECT_EQ(unpack_spoilt(94, "00000000"), -EINVAL);  /* no name */
+	EXPECT_EQ(unpack_spoilt(94, "ffffffff"), -EINVAL);  /* name too long */
+	EXPECT_EQ(unpack_spoilt(94, "00000008"), -EINVAL);  /* name without its NUL */
+	EXPECT_EQ(unpack_spoilt(94, "0000000a"), -EINVAL);  /* NUL too early */
+	EXPECT_EQ(unpack_spoilt(110, "../../aa"), -EINVAL); /* out of the tree */
+	EXPECT_EQ(error_of("/fstest", O_RDONLY), 0);
+	clean_up();
+	begin_archive();
+	put_record("fstest/a", S_IFREG | 0644, "x");
+	put_record("fstest/a/b", S_IFREG | 0644, "x"); /* below a file */
+	end_archive();
+	EXPECT_EQ(unpack(), -EINVAL);
+	clean_up();
+}
+
+SELFTEST(fs, paths)
+{
+	static char long_name[NAME_MAX + 8];
+
+	begin_archive();
+	put_record("fstest/dir/file", S_IFREG | 0644, "x");
+	put_record("fstest/up", S_IFLNK | 0777, "dir/../dir/");
+	put_record("fstest/absolute", S_IFLNK | 0777, "/fstest/dir/file");
+	put_record("fstest/loop", S_IFLNK | 0777, "loop");
+	put_record("fstest/dangling", S_IFLNK | 0777, "dir/new");
+	end_archive();
+	ASSERT(!unpack());
+
+	EXPECT(has("//fstest/.//dir/../dir/file", "x"));
+	EXPECT(has("/../../fstest/up/file", "x"));
+	EXPECT(has("/fstest/absolute", "x"));
+	EXPECT_EQ(error_of("/fstest/loop", O_RDONLY), -ELOOP);
+	EXPECT_EQ(error_of("/fstest/loop/x", O_RDONLY), -ELOOP);
+	EXPECT_EQ(error_of("/fstest/dir/file/", O_RDONLY), -ENOTDIR);
+	EXPECT_EQ(error_of("/fstest/dir/file/x", O_RDONLY), -ENOTDIR);
+	EXPECT_EQ(error_of("/fstest/no/x", O_RDONLY), -ENOENT);
+	EXPECT_EQ(error_of("/fstest/no/", O_RDWR | O_CREAT), -EISDIR);
+	EXPECT_EQ(error_of("", O_RDONLY), -ENOENT);
+	EXPECT_EQ(error_of("/fstest/dir", O_WRONLY), -EISDIR);
+	EXPECT_EQ(error_of("/fstest/dir/file", O_RDONLY | O_DIRECTORY), -ENOTDIR);
+	EXPECT_EQ(error_of("/fstest/dir/file", O_RDWR | O_CREAT | O_EXCL), -EEXIST);
+	EXPECT_EQ(error_of("/fstest/absolute", O_RDONLY | O_NOFOLLOW), -ELOOP);
+	EXPECT_EQ(error_of("/fstest/dangling", O_RDONLY), -ENOENT);
+	EXPECT_EQ(error_of("/fstest/dangling", O_RDWR | O_CREAT), 0);
+	EXPECT_EQ(error_of("/fstest/dir/new", O_RDONLY), 0);
+
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	long_name[0] = '/';
+	EXPECT_EQ(error_of(long_name, O_RDONLY), -ENAMETOOLONG);
+	long_name[NAME_MAX + 1] = '\0';
+	EXPECT_EQ(error_of(long_name, O_RDONLY), -ENOENT);
+	clean_up();
+}
+
+SELFTEST(fs, data)
+{
+	u64 live_bytes, nr_free;
+	struct inode *inode;
+	struct page *page;
+	char buf[16];
+
+	clean_up();
+	live_bytes = slab_bytes_live();
+	nr_free = page_nr_free();
+	mutex_lock(&tree_lock);
+	inode = tree_create(root_inode, "fstest", S_IFREG | 0644);
+	mutex_unlock(&tree_lock);
+	ASSERT(!IS_ERR(inode));
+
+	/* A hole, data across a page border, the end of the file. */
+	EXPECT_EQ(inode_write(inode, "0123456789", 10, 3 * PAGE_SIZE - 5, false), 10);
+	EXPECT_EQ(inode->size_bytes, 3 * PAGE_SIZE + 5);
+	memset(buf, 'x', sizeof(buf));
+	EXPECT_EQ(inode_read(inode, buf, 4, PAGE_SIZE, false), 4);
+	EXPECT(!memcmp(buf, "\0\0\0\0x", 5));
+	EXPECT_EQ(inode_read(inode, buf, 16, 3 * PAGE_SIZE - 3, false), 8);
+	EXPECT(!memcmp(buf, "23456789", 8));
+	EXPECT_EQ(inode_read(inode, buf, 1, 3 * PAGE_SIZE + 5, false), 0);
+	EXPECT_EQ(inode_read(inode, buf, 1, ~0ULL, false), 0);
+
+	/* What is cut off comes back as zeros. */
+	EXPECT_EQ(inode_truncate(inode, 3 * PAGE_SIZE + 1), 0);
+	EXPECT_EQ(inode_truncate(inode, 4 * PAGE_SIZE), 0);
+	EXPECT_EQ(inode_read(inode, buf, 4, 3 * PAGE_SIZE, false), 4);
+	EXPECT(!memcmp(buf, "5\0\0\0", 4));
+	EXPECT_EQ(inode_truncate(inode, ~0ULL >> 1), -EFBIG);
+	EXPECT_EQ(inode_write(inode, "x", 1, ~0ULL >> 1, false), -EFBIG);
+
+	page = inode_get_page(inode, 3);
+	ASSERT(page);
+	EXPECT_EQ(*(char *)page_address(page), '5');
+	page_put(page);
+	EXPECT(!inode_get_page(inode, 4));
+
+	clean_up();
+	EXPECT_EQ(slab_bytes_live(), live_bytes);
+	printk("    # free pages before %lu, after %lu\n", nr_free, page_nr_free());
+}
+
+SELFTEST(fs, devices)
+{
+	struct file *file = file_open("/dev/zero", O_RDWR, 0);
+	char buf[4] = "xxx";
+
+	ASSERT(!IS_ERR(file));
+	EXPECT_EQ(file->ops->read(file, buf, 4, 0), 4);
+	EXPECT(!memcmp(buf, "\0\0\0\0", 4));
+	EXPECT_EQ(file_read_at(file, buf, 4, 0), -EINVAL);
+	EXPECT(!file_get_page(file, 0));
+	file_put(file);
+	EXPECT_EQ(error_of("/dev/console", O_RDWR), 0);
+	EXPECT_EQ(error_of("/dev/ttyS0", O_RDWR), 0);
+	EXPECT_EQ(error_of("/dev/null", O_RDWR | O_CREAT | O_TRUNC), 0);
+}

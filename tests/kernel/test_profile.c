@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What only a machine can show of the profilers; the rest is in tests/unit/. */
+
+#include "../../kernel/profile/internal.h"
+
+#include <lego/selftest.h>
+
+#define SLEEP_NS (50 * NSEC_PER_MSEC)
+
+static __maybe_unused void sleep_ns(u64 ns)
+{
+	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
+	schedule_timeout_ns(ns);
+}
+
+#ifdef CONFIG_PROFILE_POINTS
+DEFINE_PROFILE_POINT(selftest)
+
+static struct point_snapshot points;
+
+static struct point_entry selftest_point(void)
+{
+	points_snapshot(&points);
+	for (u32 i = 0; i < points.nr_entries; i++) {
+		if (!strcmp(points.entries[i].name, "selftest"))
+			return points.entries[i];
+	}
+	return (struct point_entry){ .name = "selftest" };
+}
+
+static void hit_point(void *nr)
+{
+	for (u64 i = 0; i < (u64)nr; i++) {
+		PROFILE_SCOPE(selftest);
+	}
+}
+
+SELFTEST(profile, points_count_with_interrupts_on_and_off)
+{
+	unsigned long flags;
+
+	points_reset();
+	hit_point((void *)100);
+	flags = local_irq_save();
+	hit_point((void *)100);
+	local_irq_restore(flags);
+	EXPECT_EQ(selftest_point().nr, 200);
+	EXPECT_EQ(selftest_point().nr_backwards, 0);
+}
+
+SELFTEST(profile, points_count_on_all_cpus)
+{
+	unsigned int cpu;
+	u64 nr = 0;
+
+	points_reset();
+	smp_call_mask(cpu_online_mask, hit_point, (void *)1000);
+	for_each_online_cpu (cpu)
+		nr += 1000;
+	EXPECT_EQ(selftest_point().nr, nr);
+	EXPECT_EQ(selftest_point().nr_backwards, 0);
+}
+
+SELFTEST(profile, points_measure_time)
+{
+	PROFILE_POINT_TIME(selftest)
+
+	points_reset();
+	profile_point_start(selftest);
+	udelay(1000);
+	profile_point_leave(selftest);
+	EXPECT(selftest_point().ns >= NSEC_PER_MSEC);
+	EXPECT(selftest_point().ns < NSEC_PER_SEC);
+}
+
+/* As if the section had begun on a CPU whose clock is ahead. */
+SELFTEST(profile, points_going_back_are_counted_apart)
+{
+	PROFILE_POINT_TIME(selftest)
+
+	points_reset();
+	__PROFILE_TIME(selftest) = rdtsc() + (1ull << 40);
+	profile_point_leave(selftest);
+	EXPECT_EQ(selftest_point().nr, 0);
+	EXPECT_EQ(selftest_point().ns, 0);
+	EXPECT_EQ(selftest_point().nr_backwards, 1);
+	points_reset();
+}
+#endif
+
+#ifdef CONFIG_PROFILE_HEATMAP
+static struct heat_snapshot heat;
+
+static u64 nr_ticks(void)
+{
+	u64 sum = 0;
+
+	heatmap_snapshot(&heat);
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++)
+		sum += heat.nr_class[i];
+	return sum;
+}
+
+SELFTEST(profile, ticks_are_all_in_rows)
+{
+	u64 ticks, rows;
+
+	sample_reset();
+	sleep_ns(SLEEP_NS);
+	ticks = nr_ticks();
+	rows = heat.nr_dropped;
+	for (u32 i = 0; i < heat.nr_entries; i++)
+		rows += heat.entries[i].nr;
+	EXPECT(ticks > 0);
+	EXPECT_EQ(rows, ticks);
+	EXPECT_EQ(heat.nr_dropped, 0);
+}
+
+SELFTEST(profile, sleeping_is_idle_and_working_is_not)
+{
+	sample_reset();
+	sleep_ns(SLEEP_NS);
+	nr_ticks();
+	EXPECT(heat.nr_class[HEAT_IDLE] > 0);
+
+	sample_reset();
+	for (u32 i = 0; i < 50; i++)
+		udelay(1000);
+	nr_ticks();
+	EXPECT(heat.nr_class[HEAT_KERNEL] > 0);
+	EXPECT_EQ(heat.nr_class[HEAT_USER], 0);
+}
+
+SELFTEST(profile, samples_name_the_function)
+{
+	u64 nr_spinning = 0;
+
+	sample_reset();
+	for (u32 i = 0; i < 50; i++)
+		udelay(1000);
+	nr_ticks();
+	for (u32 i = 0; i < heat.nr_entries; i++) {
+		if (heat.entries[i].addr == (u64)udelay)
+			nr_spinning = heat.entries[i].nr;
+	}
+	EXPECT(nr_spinning > 0);
+}
+#endif
+
+#ifdef CONFIG_PROFILE_STRACE
+/* A kernel thread makes no system calls; hooks it passes by mistake count for nobody. */
+SELFTEST(profile, kernel_threads_have_no_table)
+{
+	u64 live = slab_bytes_live();
+
+	EXPECT(!current->profile.process);
+	profile_syscall_enter(0);
+	profile_syscall_exit(-1);
+	EXPECT_EQ(current->profile.seq, 0);
+	EXPECT_EQ(slab_bytes_live(), live);
+}
+#endif

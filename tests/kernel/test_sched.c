@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/sched.h>
+#include <lego/smp.h>
+#include <lego/time.h>
+#include <lego/timer.h>
+#include <lego/wait.h>
+
+/*
+ * The scheduler, sleeping and timers. Each test starts kernel threads and waits until they have counted
+ * themselves out, with a limit, so that a lost wake-up is a failure and no hang.
+ */
+
+#define TIMEOUT_NS  (20 * NSEC_PER_SEC)
+#define MAX_WORKERS 64
+
+struct crew {
+	atomic_t nr_left;
+	struct wait_queue done;
+};
+
+struct worker {
+	struct crew *crew;
+	void (*work)(struct worker *worker);
+	unsigned int id;
+	cpumask_t seen_cpus;
+};
+
+static struct worker workers[MAX_WORKERS];
+
+/* The last one out wakes the test; the crew lives for ever, so it may be touched after the count. */
+static int run_worker(void *arg)
+{
+	struct worker *worker = arg;
+
+	worker->work(worker);
+	if (atomic_dec_and_test(&worker->crew->nr_left))
+		wake_up_all(&worker->crew->done);
+	return 0;
+}
+
+static void start_worker(struct crew *crew, unsigned int id, void (*work)(struct worker *worker))
+{
+	struct worker *worker = &workers[id];
+	struct task *task;
+
+	*worker = (struct worker){ .crew = crew, .work = work, .id = id };
+	task = kthread_create(run_worker, worker, "selftest");
+	EXPECT(!IS_ERR(task));
+	if (IS_ERR(task))
+		atomic_dec(&crew->nr_left);
+	else
+		task_wake(task);
+}
+
+/* True when all were done in time. */
+static bool run_crew(struct crew *crew, unsigned int nr, void (*work)(struct worker *worker))
+{
+	u64 deadline_ns = clock_monotonic_ns() + TIMEOUT_NS;
+
+	atomic_set(&crew->nr_left, (int)nr);
+	wait_queue_init(&crew->done);
+	for (unsigned int i = 0; i < nr; i++)
+		start_worker(crew, i, work);
+	while (atomic_read(&crew->nr_left) && clock_monotonic_ns() < deadline_ns)
+		sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
+	return !atomic_read(&crew->nr_left);
+}
+
+static cpumask_t crew_cpus(unsigned int nr)
+{
+	cpumask_t cpus = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		cpus |= workers[i].seen_cpus;
+	return cpus;
+}
+
+static struct crew crew;
+
+static void spin_a_while(struct worker *worker)
+{
+	u64 end_ns = clock_monotonic_ns() + 60 * NSEC_PER_MSEC;
+
+	while (clock_monotonic_ns() < end_ns) {
+		worker->seen_cpus |= BIT(smp_processor_id());
+		cond_resched();
+	}
+}
+
+SELFTEST(sched, all_cpus_work)
+{
+	unsigned int nr = min(4 * nr_cpus, (unsigned int)MAX_WORKERS);
+
+	ASSERT(run_crew(&crew, nr, spin_a_while));
+	EXPECT_EQ(crew_cpus(nr), READ_ONCE(cpu_online_mask));
+}
+
+static void stay_put(struct worker *worker)
+{
+	unsigned int cpu = worker->id % nr_cpus;
+
+	if (!cpu_online(cpu))
+		return;
+	sched_set_affinity(current, BIT(cpu));
+	schedule();
+	for (int i = 0; i < 200; i++) {
+		if (i > 2)
+			EXPECT_EQ(smp_processor_id(), cpu);
+		if (i % 20 == 0)
+			sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
+		else
+			sched_yield();
+	}
+}
+
+SELFTEST(sched, affinity_is_kept)
+{
+	EXPECT(run_crew(&crew, min(2 * nr_cpus, (unsigned int)MAX_WORKERS), stay_put));
+}
+
+static DEFINE_MUTEX(mutex);
+static unsigned long plain_count;
+
+static void count_locked(struct worker *worker)
+{
+	for (int i = 0; i < 500; i++) {
+		unsigned long seen;
+
+		mutex_lock(&mutex);
+		seen = READ_ONCE(plain_count);
+		if (i % 50 == 0)
+			sched_yield();
+		WRITE_ONCE(plain_count, seen + 1);
+		EXPECT(!mutex_trylock(&mutex));
+		mutex_unlock(&mutex);
+	}
+}
+
+SELFTEST(sched, mutex_excludes)
+{
+	plain_count = 0;
+	ASSERT(run_crew(&crew, 16, count_locked));
+	EXPECT_EQ(plain_count, 16 * 500);
+	EXPECT(mutex_trylock(&mutex));
+	mutex_unlock(&mutex);
+}
+
+static DEFINE_SPINLOCK(spinlock);
+
+static void count_spinning(struct worker *worker)
+{
+	for (int i = 0; i < 5000; i++) {
+		unsigned long flags = spin_lock_irqsave(&spinlock);
+
+		plain_count++;
+		spin_unlock_irqrestore(&spinlock, flags);
+	}
+}
+
+SELFTEST(sched, spinlock_excludes)
+{
+	plain_count = 0;
+	ASSERT(run_crew(&crew, 8, count_spinning));
+	EXPECT_EQ(plain_count, 8 * 5000);
+}
+
+#define NR_ROUNDS 2000
+
+static struct wait_queue table = WAIT_QUEUE_INIT(table);
+static unsigned int ball;
+
+static void play(struct worker *worker)
+{
+	unsigned int id = worker->id;
+
+	for (unsigned int i = 0; i < NR_ROUNDS; i++) {
+		wait_event(&table, READ_ONCE(ball) % 2 == id);
+		WRITE_ONCE(ball, ball + 1);
+		wake_up_all(&table);
+	}
+}
+
+SELFTEST(sched, pingpong_loses_no_wakeup)
+{
+	ball = 0;
+	ASSERT(run_crew(&crew, 2, play));
+	EXPECT_EQ(ball, 2 * NR_ROUNDS);
+}
+
+static void take_turn(struct worker *worker)
+{
+	for (unsigned int i = 0; i < 50; i++) {
+		wait_event(&table, READ_ONCE(ball) == i * 8 + worker->id);
+		WRITE_ONCE(ball, ball + 1);
+		wake_up_all(&table);
+	}
+}
+
+SELFTEST(sched, turns_are_in_order)
+{
+	ball = 0;
+	ASSERT(run_crew(&crew, 8, take_turn));
+	EXPECT_EQ(ball, 8 * 50);
+}
+
+static unsigned int tokens;
+
+static void take_token(struct worker *worker)
+{
+	wait_event(&table, READ_ONCE(tokens) > 0);
+	atomic_inc((atomic_t *)&ball);
+}
+
+static void give_tokens(struct worker *worker)
+{
+	if (worker->id) {
+		take_token(worker);
+		return;
+	}
+	sleep_until_ns(clock_monotonic_ns() + 20 * NSEC_PER_MSEC);
+	WRITE_ONCE(tokens, 1);
+	for (int i = 0; i < 9; i++)
+		wake_up_one(&table);
+}
+
+SELFTEST(sched, wake_one_wakes_each)
+{
+	ball = 0;
+	tokens = 0;
+	ASSERT(run_crew(&crew, 10, give_tokens));
+	EXPECT_EQ(ball, 9);
+}
+
+static void sleep_lengths(struct worker *worker)
+{
+	static const u64 lengths_ns[] = { 0, 1, 1000, 300000, 1000000, 2500000, 10000000 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths_ns); i++) {
+		u64 start_ns = clock_monotonic_ns(), took_ns;
+
+		EXPECT_EQ(sleep_until_ns(start_ns + lengths_ns[i]), 0);
+		took_ns = clock_monotonic_ns() - start_ns;
+		EXPECT(took_ns >= lengths_ns[i]);
+		/* Generous: a loaded host stops a virtual CPU for long. */
+		EXPECT(took_ns < lengths_ns[i] + NSEC_PER_SEC);
+	}
+}
+
+SELFTEST(sched, sleeps_are_long_enough)
+{
+	EXPECT(run_crew(&crew, 8, sleep_lengths));
+}
+
+SELFTEST(sched, timeout_says_what_is_left)
+{
+	u64 left_ns;
+
+	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
+	EXPECT_EQ(schedule_timeout_ns(2 * NSEC_PER_MSEC), 0);
+	/* The state is "running": it comes back at once. */
+	left_ns = schedule_timeout_ns(NSEC_PER_SEC);
+	EXPECT(left_ns > 0 && left_ns <= NSEC_PER_SEC);
+}
+
+#define NR_TIMERS 20
+
+static struct test_timer {
+	struct timer timer;
+	u64 fired_ns;
+	unsigned int order;
+} timers[NR_TIMERS];
+
+static unsigned int nr_fired;
+
+static void timer_fired(struct timer *timer)
+{
+	struct test_timer *test = container_of(timer, struct test_timer, timer);
+
+	test->fired_ns = clock_monotonic_ns();
+	test->order = nr_fired++;
+}
+
+/* Started on one CPU, in a scrambled order, they fire in the order of their times, and not early. */
+SELFTEST(sched, timers_fire_in_order)
+{
+	u64 start_ns = clock_monotonic_ns();
+	unsigned long flags = local_irq_save();
+
+	nr_fired = 0;
+	for (unsigned int i = 0; i < NR_TIMERS; i++) {
+		unsigned int n = i * 7 % NR_TIMERS;
+
+		timer_setup(&timers[n].timer, timer_fired);
+		timer_start(&timers[n].timer, start_ns + (n + 1) * NSEC_PER_MSEC);
+	}
+	local_irq_restore(flags);
+	sleep_until_ns(start_ns + (NR_TIMERS + 50) * NSEC_PER_MSEC);
+	EXPECT_EQ(READ_ONCE(nr_fired), NR_TIMERS);
+	for (unsigned int n = 0; n < NR_TIMERS; n++) {
+		timer_cancel(&timers[n].timer);
+		EXPECT_EQ(timers[n].order, n);
+		EXPECT(timers[n].fired_ns >= start_ns + (n + 1) * NSEC_PER_MSEC);
+	}
+}
+
+SELFTEST(sched, cancelled_timer_is_silent)
+{
+	u64 now_ns = clock_monotonic_ns();
+
+	nr_fired = 0;
+	timer_setup(&timers[0].timer, timer_fired);
+	timer_start(&timers[0].timer, now_ns + 50 * NSEC_PER_MSEC);
+	timer_cancel(&timers[0].timer);
+	timer_cancel(&timers[0].timer);
+	sleep_until_ns(now_ns + 80 * NSEC_PER_MSEC);
+	EXPECT_EQ(READ_ONCE(nr_fired), 0);
+}
+
+static void come_and_go(struct worker *worker)
+{
+	sched_yield();
+}
+
+/* Stacks and tasks of dead threads are used again. */
+SELFTEST(sched, threads_come_and_go)
+{
+	for (int i = 0; i < 30; i++)
+		ASSERT(run_crew(&crew, 16, come_and_go));
+}
+
+SELFTEST(time, cycles_to_ns_is_exact)
+{
+	u64 khz = tsc_khz;
+
+	EXPECT_EQ(cycles_to_ns(0), 0);
+	EXPECT_EQ(cycles_to_ns(khz), NSEC_PER_MSEC);
+	EXPECT_EQ(cycles_to_ns(khz * 1000 * 3600 * 24 * 365), 365ULL * 24 * 3600 * NSEC_PER_SEC);
+	EXPECT_EQ(cycles_to_ns(khz * 1000 + 1) - NSEC_PER_SEC, (NSEC_PER_MSEC + khz / 2) / khz);
+}
+
+SELFTEST(time, clocks_go_forward)
+{
+	u64 last_ns = clock_monotonic_ns(), day_ns = clock_realtime_ns();
+
+	for (int i = 0; i < 10000; i++) {
+		u64 now_ns = clock_monotonic_ns();
+
+		if (now_ns < last_ns) {
+			EXPECT(now_ns >= last_ns);
+			return;
+		}
+		last_ns = now_ns;
+	}
+	EXPECT(clock_realtime_ns() >= day_ns);
+}
+
+SELFTEST(time, udelay_is_long_enough)
+{
+	u64 start_ns = clock_monotonic_ns();
+
+	udelay(1500);
+	EXPECT(clock_monotonic_ns() - start_ns >= 1500 * NSEC_PER_USEC - 1);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The host's side of the profiler's seam: see profile_os.h and unit.h. */
+
+#include "unit.h"
+
+__thread unsigned int host_cpu;
+__thread struct task *host_current;
+u64 host_now;
+u64 host_step;
+bool host_idle;
+unsigned int host_irq_depth = 1;
+bool host_panicking;
+int host_fail_alloc;
+int host_nr_allocated;
+void (*host_on_wait)(void);
+void (*host_on_line)(void);
+
+char host_log[1 << 20];
+static size_t host_log_len;
+
+/* So that the sections are there in every test. */
+static DEFINE_PER_CPU(u64, host_percpu_anchor) __used;
+BOOT_PARAM(host_anchor, "", "", NULL);
+
+char *host_percpu_area(unsigned int cpu)
+{
+	static char areas[HOST_NR_CPUS][1 << 16] __aligned(64);
+
+	assert_true(cpu < HOST_NR_CPUS);
+	assert_true(__stop_percpu - __start_percpu <= (long)sizeof(areas[0]));
+	return areas[cpu];
+}
+
+u64 host_clock(void)
+{
+	return __atomic_add_fetch(&host_now, host_step, __ATOMIC_RELAXED);
+}
+
+void host_log_clear(void)
+{
+	host_log_len = 0;
+	host_log[0] = '\0';
+}
+
+int printk(const char *fmt, ...)
+{
+	static __thread bool nested;
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(host_log + host_log_len, sizeof(host_log) - host_log_len, fmt, args);
+	va_end(args);
+	host_log_len += len;
+	assert_true(host_log_len < sizeof(host_log));
+	if (host_on_line && !nested) {
+		nested = true;
+		host_on_line();
+		nested = false;
+	}
+	return len;
+}
+
+struct profile_task *os_current_profile(void)
+{
+	return &host_current->profile;
+}
+
+struct profile_task *os_task_profile(struct task *task)
+{
+	return &task->profile;
+}
+
+struct process *os_task_process(struct task *task)
+{
+	return task->proc;
+}
+
+struct profile_process *os_process_profile(struct process *proc)
+{
+	return &proc->profile;
+}
+
+struct process *os_process_of(const struct profile_process *pp)
+{
+	return container_of(pp, struct process, profile);
+}
+
+int os_process_pid(const struct process *proc)
+{
+	return proc->pid;
+}
+
+const char *os_process_name(const struct process *proc)
+{
+	return proc->comm;
+}
+
+u64 os_regs_pc(const struct pt_regs *regs)
+{
+	return regs->pc;
+}
+
+bool os_regs_user(const struct pt_regs *regs)
+{
+	return regs->user;
+}
+
+void *os_zalloc(size_t size)
+{
+	void *ptr;
+
+	if (host_fail_alloc && host_fail_alloc-- == 1) {
+		host_fail_alloc = 1;
+		return NULL;
+	}
+	ptr = calloc(1, size);
+	assert_non_null(ptr);
+	__atomic_add_fetch(&host_nr_allocated, 1, __ATOMIC_RELAXED);
+	return ptr;
+}
+
+void os_free(void *ptr)
+{
+	if (ptr)
+		__atomic_sub_fetch(&host_nr_allocated, 1, __ATOMIC_RELAXED);
+	free(ptr);
+}
+
+void os_wait_turn(void)
+{
+	assert_non_null(host_on_wait);
+	host_on_wait();
+}
+
+const char *os_syscall_name(u64 nr)
+{
+	static const char *const names[] = { "sys_read", "sys_write", "sys_open", "sys_close" };
+
+	if (nr == 59)
+		return "sys_execve";
+	if (nr == 231)
+		return "sys_exit_group";
+	return nr < ARRAY_SIZE(names) ? names[nr] : NULL;
+}
+
+/* Functions of 256 bytes from 0xffffffff81000000 on, fn_0 to fn_8191. */
+const char *os_symbol_lookup(u64 addr, u64 *start)
+{
+	static char names[8192][12];
+	u64 i = (addr - 0xffffffff81000000) / 256;
+
+	if (addr < 0xffffffff81000000 || i >= ARRAY_SIZE(names))
+		return NULL;
+	*start = 0xffffffff81000000 + i * 256;
+	snprintf(names[i], sizeof(names[i]), "fn_%u", (unsigned int)i);
+	return names[i];
+}
+
+int host_set_param(const char *name, const char *value)
+{
+	extern const struct boot_param __start_boot_params[], __stop_boot_params[];
+
+	for (const struct boot_param *p = __start_boot_params; p < __stop_boot_params; p++) {
+		if (!strcmp(p->name, name))
+			return p->set(value);
+	}
+	fail_msg("no boot parameter %s", name);
+	return -ENOENT;
+}
+
+#ifdef CONFIG_PROFILE_STRACE
+void host_call(u64 nr, u64 cycles, long ret)
+{
+	profile_syscall_enter(nr);
+	host_now += cycles;
+	profile_syscall_exit(ret);
+}
+#endif
+
+const char *host_line(const char *end)
+{
+	static char line[256];
+	size_t end_len = strlen(end);
+
+	for (const char *at = host_log; *at;) {
+		size_t len = strcspn(at, "\n");
+
+		if (len >= end_len && len < sizeof(line) && !strncmp(at + len - end_len, end, end_len)) {
+			memcpy(line, at, len);
+			line[len] = '\0';
+			return line;
+		}
+		at += len + (at[len] == '\n');
+	}
+	fail_msg("no line ends in \"%s\" in:\n%s", end, host_log);
+	return NULL;
+}

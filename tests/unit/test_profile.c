@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Whole reports: when they come, their frame, one at a time, reset, and in a panic. */
+
+#include "unit.h"
+
+DEFINE_PROFILE_POINT(work)
+
+static struct process proc;
+static struct task task;
+static int sample_allocations; /* they stay */
+
+static int setup(void **state)
+{
+	host_step = 0;
+	host_now = 1000;
+	host_on_line = NULL;
+	host_on_wait = NULL;
+	assert_int_equal(host_set_param("profile.on_exit", "all"), 0);
+	assert_int_equal(host_set_param("profile.top", "10"), 0);
+	proc = (struct process){ .pid = 20, .comm = "wordcount" };
+	profile_process_init(&proc);
+	task.proc = &proc;
+	profile_task_init(&task);
+	host_current = &task;
+	profile_reset();
+	host_log_clear();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	host_on_line = NULL;
+	host_panicking = false;
+	assert_int_equal(host_set_param("profile.on_exit", "none"), 0);
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	assert_int_equal(host_nr_allocated, sample_allocations);
+	return 0;
+}
+
+static void work(void)
+{
+	struct pt_regs regs = { .pc = 0xffffffff81000410 };
+	PROFILE_POINT_TIME(work)
+
+	host_call(0, 2000, 5);
+	host_call(1, 500, -1);
+	profile_tick(&regs);
+	profile_point_start(work);
+	host_now += 30;
+	profile_point_leave(work);
+}
+
+static bool printed_at_exit(const char *on_exit)
+{
+	assert_int_equal(host_set_param("profile.on_exit", on_exit), 0);
+	host_log_clear();
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	profile_process_init(&proc);
+	profile_task_init(&task);
+	return host_log[0];
+}
+
+static const char *const tables =
+	"\n"
+	"Kernel strace\n"
+	"Task: 20:20 nr_accumulated_threads: 1\n"
+	"% time        seconds  usecs/call     calls    errors syscall\n"
+	"------ -------------- ----------- --------- --------- ----------------\n"
+	" 80.00    0.000002000           2         1         0 sys_read\n"
+	" 20.00    0.000000500           1         1         1 sys_write\n"
+	"------ -------------- ----------- --------- --------- ----------------\n"
+	"100.00    0.000002500                     2         1 total\n"
+	"\n"
+	"ticks: 1 = user 0 + kernel 1 + irq 0 + idle 0\n"
+	"source: timer, 1000 Hz; cannot see code that runs with interrupts off\n"
+	"Kernel Heatmap (top #10)\n"
+	"         Address              Function          NR          %\n"
+	"----------------  --------------------  ----------  ---------\n"
+	"ffffffff81000400                  fn_4           1     100.00\n"
+	"----------------  --------------------  ----------  ---------\n"
+	"                                                 1     100.00\n"
+	"\n"
+	"Kernel Profile Points\n"
+	" status                  name             total                nr            avg.ns\n"
+	"-------  --------------------  ----------------  ----------------  ----------------\n"
+	"     on                  work       0.000000030                 1                30\n"
+	"-------  --------------------  ----------------  ----------------  ----------------\n"
+	"an empty pair costs 0 ns\n";
+
+/* The tables are the same whatever the reason; the frame has the number of the report. */
+static void expect_report(unsigned int number, const char *why)
+{
+	char text[4096];
+
+	snprintf(text, sizeof(text), "profile: report %u: %s\n%sprofile: end of report %u\n", number,
+		 why, tables, number);
+	assert_log(text);
+}
+
+static void test_full_report_to_the_byte(void **state)
+{
+	profile_init();
+	sample_allocations = HOST_NR_CPUS;
+	work();
+	profile_report("sysrq");
+	expect_report(1, "sysrq");
+	/* A report does not change the next one. */
+	host_log_clear();
+	profile_report("sysrq");
+	expect_report(2, "sysrq");
+	host_log_clear();
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	expect_report(3, "exit of process 20 (wordcount)");
+	/* It is gone now. */
+	host_log_clear();
+	profile_report("sysrq");
+	assert_null(strstr(host_log, "Kernel strace"));
+	assert_non_null(strstr(host_log, "Kernel Heatmap"));
+}
+
+static void test_on_exit_patterns(void **state)
+{
+	assert_true(printed_at_exit("all"));
+	assert_false(printed_at_exit("none"));
+	assert_true(printed_at_exit("wordcount"));
+	assert_true(printed_at_exit("w*"));
+	assert_true(printed_at_exit("sh,word?ount,ls"));
+	assert_false(printed_at_exit("word"));
+	assert_false(printed_at_exit("sh,ls"));
+	assert_false(printed_at_exit("*x"));
+}
+
+static void test_bad_values_are_refused(void **state)
+{
+	static const char *const bad_on_exit[] = { "", ",", "a,", ",a", "a,,b" };
+	static const char *const bad_top[] = { "",  "0",  "-1",	  "ten",
+					       "5x", "al", " 5", "4294967295" };
+	char too_long[400];
+
+	for (u32 i = 0; i < ARRAY_SIZE(bad_on_exit); i++)
+		assert_int_equal(host_set_param("profile.on_exit", bad_on_exit[i]), -EINVAL);
+	memset(too_long, 'a', sizeof(too_long));
+	too_long[sizeof(too_long) - 1] = '\0';
+	assert_int_equal(host_set_param("profile.on_exit", too_long), -EINVAL);
+	for (u32 i = 0; i < ARRAY_SIZE(bad_top); i++)
+		assert_int_equal(host_set_param("profile.top", bad_top[i]), -EINVAL);
+	/* The value before stays. */
+	profile_report("x");
+	assert_non_null(strstr(host_log, "(top #10)"));
+	assert_int_equal(host_set_param("profile.top", "1"), 0);
+	profile_report("x");
+	assert_non_null(strstr(host_log, "(top #1)"));
+	assert_int_equal(host_set_param("profile.top", "all"), 0);
+	profile_report("x");
+	assert_non_null(strstr(host_log, "(all)"));
+}
+
+static void test_names_are_made_printable(void **state)
+{
+	strcpy(proc.comm, "a\nb\x1b[2J\xff");
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	assert_non_null(strstr(host_log, "exit of process 20 (a?b?[2J?)\n"));
+}
+
+static void report_once(void)
+{
+	host_on_line = NULL;
+	profile_report("from an interrupt");
+}
+
+static void test_report_inside_a_report_comes_after_it(void **state)
+{
+	const char *end, *second;
+
+	host_on_line = report_once;
+	profile_report("first");
+	end = strstr(host_log, "profile: end of report");
+	second = strstr(host_log, ": from an interrupt\n");
+	assert_non_null(end);
+	assert_non_null(second);
+	assert_true(second > end);
+	assert_null(strstr(second + 1, "profile: report"));
+}
+
+static struct process second_proc;
+
+static void report_meanwhile(void)
+{
+	host_on_line = NULL;
+	profile_report("meanwhile");
+}
+
+/* What is asked for while an exit report is printed follows it. */
+static void test_report_inside_an_exit_report(void **state)
+{
+	second_proc = (struct process){ .pid = 21, .comm = "second" };
+	profile_process_init(&second_proc);
+	host_on_line = report_meanwhile;
+	profile_process_exit(&second_proc);
+	assert_non_null(strstr(host_log, "exit of process 21 (second)\n"));
+	assert_true(strstr(host_log, ": meanwhile\n") > strstr(host_log, "(second)"));
+}
+
+static void *report_many(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		profile_report(arg);
+	return NULL;
+}
+
+static void wait_a_little(void)
+{
+	sched_yield();
+}
+
+/* Every report in the log is whole, wherever they come from, and no exit goes without. */
+static void test_reports_do_not_mix(void **state)
+{
+	unsigned int nr_begin = 0, nr_end = 0, nr_exits = 0, inside = 0, number, last = 0;
+	pthread_t thread;
+
+	host_on_wait = wait_a_little;
+	assert_int_equal(pthread_create(&thread, NULL, report_many, "other"), 0);
+	for (int i = 0; i < 50; i++) {
+		profile_task_exit(&task);
+		profile_process_exit(&proc);
+		profile_process_init(&proc);
+		profile_task_init(&task);
+	}
+	pthread_join(thread, NULL);
+	for (const char *line = host_log; *line; line = strchr(line, '\n') + 1) {
+		if (sscanf(line, "profile: report %u:", &number) == 1) {
+			assert_int_equal(inside, 0);
+			assert_true(number > last);
+			inside = last = number;
+			nr_begin++;
+			nr_exits += !!memmem(line, strcspn(line, "\n"), "exit of", 7);
+		} else if (sscanf(line, "profile: end of report %u", &number) == 1) {
+			assert_int_equal(number, inside);
+			inside = 0;
+			nr_end++;
+		}
+	}
+	assert_int_equal(nr_begin, nr_end);
+	assert_int_equal(nr_exits, 50);
+	assert_true(nr_begin > 50);
+}
+
+static void test_reset_empties_all(void **state)
+{
+	work();
+	profile_reset();
+	profile_report("x");
+	assert_null(strstr(host_log, "sys_read"));
+	assert_non_null(strstr(host_log, "ticks: 0 ="));
+	assert_null(strstr(host_log, "  work "));
+	work();
+	host_log_clear();
+	profile_report("x");
+	assert_non_null(strstr(host_log, tables));
+}
+
+static void panic_once(void)
+{
+	host_on_line = NULL;
+	host_panicking = true;
+	profile_report("panic");
+}
+
+static void fault_again(void)
+{
+	profile_report("nested");
+}
+
+/* Runs last, as there is no way back. Printing is going on when it comes, and it faults once more. */
+static void test_panic(void **state)
+{
+	const char *panic;
+
+	work();
+	host_on_line = panic_once;
+	profile_report("first");
+	panic = strstr(host_log, ": panic\n");
+	assert_non_null(panic);
+	assert_non_null(strstr(panic, "sys_read"));
+	assert_true(strstr(host_log, "profile: end of report") > panic);
+
+	host_log_clear();
+	host_on_line = fault_again;
+	profile_report("panic");
+	assert_log("");
+	host_on_line = NULL;
+	host_panicking = false;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_full_report_to_the_byte),
+		TEST(test_on_exit_patterns),
+		TEST(test_bad_values_are_refused),
+		TEST(test_names_are_made_printable),
+		TEST(test_report_inside_a_report_comes_after_it),
+		TEST(test_report_inside_an_exit_report),
+		TEST(test_reports_do_not_mix),
+		TEST(test_reset_empties_all),
+		TEST(test_panic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

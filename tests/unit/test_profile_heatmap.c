@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Ticks: what they hit, how functions add up, and that nothing is lost. */
+
+#include "unit.h"
+
+#define TEXT 0xffffffff81000000ull
+
+static struct heat_snapshot snap;
+
+static int setup(void **state)
+{
+	host_cpu = 0;
+	host_idle = false;
+	host_irq_depth = 1;
+	sample_reset();
+	host_log_clear();
+	return 0;
+}
+
+static void tick(u64 pc)
+{
+	struct pt_regs regs = { .pc = pc };
+
+	profile_tick(&regs);
+}
+
+static void tick_user(void)
+{
+	struct pt_regs regs = { .pc = 0x401000, .user = true };
+
+	profile_tick(&regs);
+}
+
+static u64 nr_at(u64 addr)
+{
+	for (u32 i = 0; i < snap.nr_entries; i++) {
+		if (snap.entries[i].addr == addr)
+			return snap.entries[i].nr;
+	}
+	return 0;
+}
+
+static u64 nr_ticks(void)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++)
+		sum += snap.nr_class[i];
+	return sum;
+}
+
+/* Take a snapshot in which the rows add up to this many ticks. */
+static void expect_ticks(u64 nr)
+{
+	u64 sum;
+
+	heatmap_snapshot(&snap);
+	sum = snap.nr_dropped;
+	for (u32 i = 0; i < snap.nr_entries; i++)
+		sum += snap.entries[i].nr;
+	assert_int_equal(sum, nr);
+	assert_int_equal(nr_ticks(), nr);
+}
+
+/* Runs first: ticks before sample_init() are not counted. */
+static void test_nothing_before_init(void **state)
+{
+	tick(TEXT);
+	expect_ticks(0);
+	host_fail_alloc = 3;
+	sample_init();
+	host_fail_alloc = 0;
+	assert_true(strstr(host_log, "no memory for samples of CPU 2\n"));
+}
+
+/* CPUs 2 and 3 got no memory in the test above: their kernel ticks are counted as dropped. */
+static void test_no_memory_is_dropped(void **state)
+{
+	host_cpu = 2;
+	tick(TEXT);
+	tick(TEXT);
+	tick_user();
+	expect_ticks(3);
+	assert_int_equal(snap.nr_dropped, 2);
+	assert_int_equal(snap.nr_class[HEAT_KERNEL], 2);
+	assert_int_equal(snap.nr_class[HEAT_USER], 1);
+}
+
+static void test_functions_add_up(void **state)
+{
+	for (u32 i = 0; i < 256; i++)
+		tick(TEXT + 0x500 + i);
+	tick(TEXT + 0x4ff);
+	tick(TEXT + 0x600);
+	expect_ticks(258);
+	assert_int_equal(snap.nr_entries, 3);
+	assert_int_equal(nr_at(TEXT + 0x400), 1);
+	assert_int_equal(nr_at(TEXT + 0x500), 256);
+	assert_int_equal(nr_at(TEXT + 0x600), 1);
+}
+
+static void test_all_cpus_count(void **state)
+{
+	for (host_cpu = 0; host_cpu < 2; host_cpu++) {
+		for (u32 i = 0; i <= host_cpu; i++)
+			tick(TEXT);
+	}
+	host_cpu = 0;
+	expect_ticks(3);
+	assert_int_equal(nr_at(TEXT), 3);
+}
+
+static void test_classes(void **state)
+{
+	tick_user();
+	tick_user();
+	host_idle = true;
+	tick(TEXT);
+	tick(TEXT);
+	tick(TEXT);
+	host_irq_depth = 2; /* an interrupt that came in the idle task */
+	for (int i = 0; i < 4; i++)
+		tick(TEXT + 0x100);
+	host_idle = false;
+	host_irq_depth = 1;
+	for (int i = 0; i < 5; i++)
+		tick(TEXT);
+	expect_ticks(14);
+	assert_int_equal(snap.nr_class[HEAT_USER], 2);
+	assert_int_equal(snap.nr_class[HEAT_IDLE], 3);
+	assert_int_equal(snap.nr_class[HEAT_IRQ], 4);
+	assert_int_equal(snap.nr_class[HEAT_KERNEL], 5);
+	assert_int_equal(nr_at(TEXT), 8); /* idle ticks stay where they are */
+	report_print_heatmap(&snap, 10);
+	assert_true(strstr(host_log, "ticks: 14 = user 2 + kernel 5 + irq 4 + idle 3\n"));
+	assert_string_equal(host_line("[user]           2      14.29"),
+			    "0000000000000000                [user]           2      14.29");
+}
+
+static void test_unknown_addresses_stay_exact(void **state)
+{
+	tick(0xffffc90000001235);
+	tick(0xffffc90000001236);
+	tick(0);
+	tick(~0ull);
+	expect_ticks(4);
+	assert_int_equal(nr_at(0xffffc90000001235), 1);
+	assert_int_equal(nr_at(0xffffc90000001236), 1);
+	assert_int_equal(nr_at(0), 1);
+	assert_int_equal(nr_at(~0ull), 1);
+	report_print_heatmap(&snap, 10);
+	assert_true(strstr(host_log,
+			   "ffffc90000001235             [unknown]           1      25.00\n"));
+}
+
+static void test_full_store_drops_and_says_so(void **state)
+{
+	u64 nr = 3 * SAMPLE_SLOTS;
+
+	for (u64 i = 0; i < nr; i++)
+		tick(TEXT + i * 16);
+	expect_ticks(nr);
+	assert_true(snap.nr_dropped >= nr - SAMPLE_SLOTS);
+	assert_true(snap.nr_dropped < nr - SAMPLE_SLOTS + SAMPLE_SLOTS / 8);
+	/* What is in stays countable. */
+	tick(TEXT);
+	expect_ticks(nr + 1);
+	assert_true(nr_at(TEXT) >= 2);
+	report_print_heatmap(&snap, REPORT_TOP_ALL);
+	host_line("100.00");
+	assert_true(strstr(host_log, "[dropped]"));
+}
+
+static void test_more_functions_than_a_report_holds(void **state)
+{
+	u64 nr = 0;
+
+	for (host_cpu = 0; host_cpu < 2; host_cpu++) {
+		for (u64 i = 0; i < 3000; i++, nr++)
+			tick(TEXT + (host_cpu * 3000 + i) * 256);
+	}
+	host_cpu = 0;
+	expect_ticks(nr);
+	assert_int_equal(snap.nr_entries, HEATMAP_MAX_ENTRIES);
+	assert_true(snap.nr_dropped >= nr - HEATMAP_MAX_ENTRIES);
+}
+
+static void test_reset(void **state)
+{
+	tick(TEXT);
+	tick_user();
+	expect_ticks(2);
+	sample_reset();
+	expect_ticks(0); /* though the CPU has not noticed yet */
+	tick(TEXT + 0x100);
+	expect_ticks(1);
+	assert_int_equal(nr_at(TEXT), 0);
+	assert_int_equal(nr_at(TEXT + 0x100), 1);
+}
+
+static void test_looking_changes_nothing(void **state)
+{
+	static struct heat_snapshot again;
+	static char first[1 << 16];
+
+	for (u64 i = 0; i < 500; i++)
+		tick(TEXT + i * i * 7);
+	tick_user();
+	heatmap_snapshot(&snap);
+	report_print_heatmap(&snap, REPORT_TOP_ALL);
+	snprintf(first, sizeof(first), "%.*s", (int)sizeof(first) - 1, host_log);
+	for (int i = 0; i < 3; i++) {
+		host_log_clear();
+		heatmap_snapshot(&again);
+		report_print_heatmap(&again, REPORT_TOP_ALL);
+		assert_log(first);
+	}
+}
+
+#define NR_TICKS 300000
+
+static void *write_ticks(void *arg)
+{
+	host_cpu = 1;
+	for (u64 i = 0; i < NR_TICKS; i++) {
+		if (i % 3)
+			tick(TEXT + i % 1000 * 64);
+		else
+			tick_user();
+	}
+	return NULL;
+}
+
+/* Beside a CPU that ticks without a pause each copy still adds up, and numbers only grow. */
+static void test_reading_beside_ticks(void **state)
+{
+	u64 nr = 0, last = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, write_ticks, NULL), 0);
+	while (nr < NR_TICKS) {
+		u64 sum;
+
+		heatmap_snapshot(&snap);
+		nr = nr_ticks();
+		sum = snap.nr_dropped;
+		for (u32 i = 0; i < snap.nr_entries; i++)
+			sum += snap.entries[i].nr;
+		assert_int_equal(sum, nr);
+		assert_true(nr >= last);
+		last = nr;
+	}
+	pthread_join(thread, NULL);
+	expect_ticks(NR_TICKS);
+	assert_int_equal(snap.nr_dropped, 0);
+	assert_int_equal(snap.nr_class[HEAT_USER], NR_TICKS / 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_nothing_before_init),
+		TEST(test_no_memory_is_dropped),
+		TEST(test_functions_add_up),
+		TEST(test_all_cpus_count),
+		TEST(test_classes),
+		TEST(test_unknown_addresses_stay_exact),
+		TEST(test_full_store_drops_and_says_so),
+		TEST(test_more_functions_than_a_report_holds),
+		TEST(test_reset),
+		TEST(test_looking_changes_nothing),
+		TEST(test_reading_beside_ticks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

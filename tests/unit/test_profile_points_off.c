@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* With the profilers compiled out the hooks are accepted as they are, do nothing and take no room. */
+
+#include "unit.h"
+
+DEFINE_PROFILE_POINT(lego)
+DEFINE_PROFILE_POINT(other)
+
+static int lego_style(int value)
+{
+	PROFILE_POINT_TIME(lego)
+	PROFILE_POINT_TIME(other);
+	int copy = value;
+
+	profile_point_start(lego);
+	if (copy)
+		PROFILE_START(other);
+	else
+		PROFILE_LEAVE(other);
+	{
+		PROFILE_SCOPE(lego);
+		copy++;
+	}
+	profile_point_leave(lego);
+	return copy;
+}
+
+static void test_hooks_do_nothing(void **state)
+{
+	struct process proc = { .pid = 1 };
+	struct task task = { .proc = &proc };
+	struct pt_regs regs = { .pc = 1 };
+
+	host_step = 1;
+	host_now = 0;
+	assert_int_equal(lego_style(1), 2);
+	profile_init();
+	profile_process_init(&proc);
+	profile_task_init(&task);
+	profile_process_exec(&proc);
+	profile_syscall_enter(0);
+	profile_syscall_exit(0);
+	profile_tick(&regs);
+	profile_report("test");
+	print_profile_points();
+	profile_reset();
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	assert_int_equal(host_now, 0);
+	assert_log("");
+}
+
+static void test_structs_are_empty(void **state)
+{
+	assert_int_equal(sizeof(struct profile_task), 0);
+	assert_int_equal(sizeof(struct profile_process), 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hooks_do_nothing),
+		cmocka_unit_test(test_structs_are_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

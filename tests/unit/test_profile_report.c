@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The formatter: known answers to the byte, and the edges of its arithmetic. */
+
+#include "unit.h"
+
+static struct strace_snapshot strace;
+static struct heat_snapshot heat;
+static struct point_snapshot points;
+
+static int setup(void **state)
+{
+	memset(&strace, 0, sizeof(strace));
+	memset(&heat, 0, sizeof(heat));
+	memset(&points, 0, sizeof(points));
+	host_log_clear();
+	return 0;
+}
+
+static void add_call(u64 nr, const char *name, u64 ns, u64 nr_calls, u64 nr_errors)
+{
+	strace.entries[strace.nr_entries++] = (struct strace_entry){
+		.nr = nr, .name = name, .ns = ns, .nr_calls = nr_calls, .nr_errors = nr_errors
+	};
+}
+
+static void add_heat(u64 addr, const char *name, u64 nr)
+{
+	heat.entries[heat.nr_entries++] =
+		(struct heat_entry){ .addr = addr, .name = name, .nr = nr };
+}
+
+static void add_point(const char *name, bool enabled, u64 ns, u64 nr)
+{
+	points.entries[points.nr_entries] = (struct point_entry){
+		.name = name, .serial = points.nr_entries, .enabled = enabled, .ns = ns, .nr = nr
+	};
+	points.nr_entries++;
+}
+
+#define STRACE_HEAD                                                                                \
+	"% time        seconds  usecs/call     calls    errors syscall\n"                          \
+	"------ -------------- ----------- --------- --------- ----------------\n"
+#define STRACE_RULE "------ -------------- ----------- --------- --------- ----------------\n"
+
+/* LegoOS's own sample with the percentages done right; what it does not show is one more row. */
+static void test_strace_sample(void **state)
+{
+	strace.pid = 20;
+	strace.nr_accumulated_threads = 46;
+	add_call(9, "sys_mmap", 76382842, 406, 0);
+	add_call(1, "sys_write", 185456860, 26, 0);
+	add_call(202, "sys_futex", 33839597842, 18, 0);
+	add_call(59, "sys_execve", 260143997, 1, 0);
+	report_print_strace(&strace);
+	assert_log("Kernel strace\n"
+		   "Task: 20:20 nr_accumulated_threads: 46\n" STRACE_HEAD
+		   " 98.48   33.839597842     1879978        18         0 sys_futex\n"
+		   "  0.76    0.260143997      260144         1         0 sys_execve\n"
+		   "  0.54    0.185456860        7133        26         0 sys_write\n"
+		   "  0.22    0.076382842         189       406         0 sys_mmap\n" STRACE_RULE
+		   "100.00   34.361581541                   451         0 total\n");
+}
+
+static void test_heatmap_sample(void **state)
+{
+	heat.nr_class[HEAT_KERNEL] = 39912;
+	heat.nr_class[HEAT_IDLE] = 112082;
+	add_heat(0xffffffff810666f0, "__schedule", 19192);
+	for (u32 i = 0; i < 20; i++)
+		add_heat(0xffffffff81070000 + i * 16, "small", 1036);
+	add_heat(0xffffffff8101a600, "cpu_idle", 112082);
+	report_print_heatmap(&heat, 10);
+	assert_ptr_equal(
+		strstr(host_log,
+		       "Kernel Heatmap (top #10)\n"
+		       "         Address              Function          NR          %\n"
+		       "----------------  --------------------  ----------  ---------\n"
+		       "ffffffff8101a600              cpu_idle      112082      73.74\n"
+		       "ffffffff810666f0            __schedule       19192      12.63\n"
+		       "ffffffff81070000                 small        1036       0.68\n"
+		       "ffffffff81070010                 small        1036       0.68\n"),
+		strstr(host_log, "Kernel Heatmap"));
+	assert_non_null(
+		strstr(host_log,
+		       "ffffffff81070070                 small        1036       0.68\n"
+		       "0000000000000000             [12 more]       12432       8.18\n"
+		       "----------------  --------------------  ----------  ---------\n"
+		       "                                            151994     100.00\n"));
+	assert_ptr_equal(
+		strstr(host_log, "ticks: 151994 = user 0 + kernel 39912 + irq 0 + idle 112082\n"
+				 "source: timer, 1000 Hz; cannot see code that runs with "
+				 "interrupts off\n"),
+		host_log);
+}
+
+static void test_points_sample(void **state)
+{
+	points.empty_pair_ns = 25;
+	add_point("pcache_cache_miss", true, 16147020152, 274698);
+	add_point("never_hit", true, 0, 0);
+	add_point("flush_tlb_others", true, 153470, 55);
+	report_print_points(&points);
+	assert_log(
+		"Kernel Profile Points\n"
+		" status                  name             total                nr            avg.ns\n"
+		"-------  --------------------  ----------------  ----------------  "
+		"----------------\n"
+		"     on      flush_tlb_others       0.000153470                55              "
+		"2791\n"
+		"     on     pcache_cache_miss      16.147020152            274698             "
+		"58781\n"
+		"-------  --------------------  ----------------  ----------------  "
+		"----------------\n"
+		"an empty pair costs 25 ns\n");
+}
+
+static void test_strace_empty(void **state)
+{
+	strace.pid = 1;
+	strace.nr_accumulated_threads = 1;
+	report_print_strace(&strace);
+	assert_log("Kernel strace\n"
+		   "Task: 1:1 nr_accumulated_threads: 1\n" STRACE_HEAD STRACE_RULE
+		   "  0.00    0.000000000                     0         0 total\n");
+}
+
+static void test_heatmap_empty(void **state)
+{
+	report_print_heatmap(&heat, REPORT_TOP_ALL);
+	assert_log("ticks: 0 = user 0 + kernel 0 + irq 0 + idle 0\n"
+		   "source: timer, 1000 Hz; cannot see code that runs with interrupts off\n"
+		   "Kernel Heatmap (all)\n"
+		   "         Address              Function          NR          %\n"
+		   "----------------  --------------------  ----------  ---------\n"
+		   "----------------  --------------------  ----------  ---------\n"
+		   "                                                 0       0.00\n");
+}
+
+static void test_percent_rounds_half_up(void **state)
+{
+	assert_int_equal(report_percent(0, 0), 0);
+	assert_int_equal(report_percent(0, 5), 0);
+	assert_int_equal(report_percent(5, 5), 10000);
+	assert_int_equal(report_percent(1, 3), 3333);
+	assert_int_equal(report_percent(2, 3), 6667);
+	/* 0.005 % is the first to show, 0.00499... is not. */
+	assert_int_equal(report_percent(1, 20000), 1);
+	assert_int_equal(report_percent(1, 20001), 0);
+	/* 99.995 % rounds up, though it is not all. */
+	assert_int_equal(report_percent(19999, 20000), 10000);
+	assert_int_equal(report_percent(19998, 20000), 9999);
+}
+
+static void test_percent_of_huge_numbers(void **state)
+{
+	assert_int_equal(report_percent(~0ull, ~0ull), 10000);
+	assert_int_equal(report_percent(~0ull / 2, ~0ull), 5000);
+	assert_int_equal(report_percent(~0ull / 3, ~0ull), 3333);
+	assert_int_equal(report_percent(1, ~0ull), 0);
+}
+
+static void test_averages_round_up(void **state)
+{
+	assert_int_equal(report_usecs_per_call(0, 0), 0);
+	assert_int_equal(report_usecs_per_call(0, 7), 0);
+	assert_int_equal(report_usecs_per_call(1, 1), 1);
+	assert_int_equal(report_usecs_per_call(1000, 1), 1);
+	assert_int_equal(report_usecs_per_call(1001, 1), 2);
+	assert_int_equal(report_usecs_per_call(2000, 2), 1);
+	assert_int_equal(report_usecs_per_call(2001, 2), 2);
+	assert_int_equal(report_avg_ns(10, 5), 2);
+	assert_int_equal(report_avg_ns(11, 5), 3);
+	assert_int_equal(report_avg_ns(~0ull, 1), ~0ull);
+	assert_int_equal(report_avg_ns(5, 0), 0);
+	/* n times the unit does not fit 64 bits. */
+	assert_int_equal(report_usecs_per_call(~0ull, ~0ull), 1);
+}
+
+/* Each percentage is its own: three thirds print 99.99 together, and nothing is adjusted. */
+static void test_percentages_are_not_adjusted(void **state)
+{
+	add_call(0, "sys_read", 1, 1, 0);
+	add_call(1, "sys_write", 1, 1, 0);
+	add_call(2, "sys_open", 1, 1, 1);
+	report_print_strace(&strace);
+	assert_non_null(
+		strstr(host_log, " 33.33    0.000000001           1         1         0 sys_read\n"
+				 " 33.33    0.000000001           1         1         0 sys_write\n"
+				 " 33.33    0.000000001           1         1         1 sys_open\n"));
+	assert_string_equal(host_line(" total"),
+			    "100.00    0.000000003                     3         1 total");
+}
+
+static void test_huge_numbers_are_whole(void **state)
+{
+	add_call(0, "sys_read", ~0ull, ~0ull, ~0ull);
+	add_call(1, "sys_write", 1, 1, 0);
+	report_print_strace(&strace);
+	assert_string_equal(host_line(" sys_read"),
+			    "100.00 18446744073.709551615           1 18446744073709551615 "
+			    "18446744073709551615 sys_read");
+	/* A sum that does not fit stops at the end, it does not start again at 0. */
+	assert_string_equal(host_line(" total"),
+			    "100.00 18446744073.709551615             18446744073709551615 "
+			    "18446744073709551615 total");
+}
+
+static void test_long_names_are_whole(void **state)
+{
+	static const char *const name = "a_function_name_longer_than_its_column";
+	char line[128];
+
+	heat.nr_class[HEAT_KERNEL] = 3;
+	add_heat(0xffffffff81000000, name, 3);
+	report_print_heatmap(&heat, 10);
+	snprintf(line, sizeof(line), "ffffffff81000000  %s           3     100.00\n", name);
+	assert_non_null(strstr(host_log, line));
+
+	host_log_clear();
+	add_point(name, false, 5, 1);
+	report_print_points(&points);
+	snprintf(line, sizeof(line), "    off  %s       0.000000005                 1", name);
+	assert_non_null(strstr(host_log, line));
+}
+
+static void test_numbers_without_a_name(void **state)
+{
+	add_call(1000, NULL, 30, 1, 1);
+	add_call(~0ull, NULL, 20, 1, 1);
+	add_call(400, NULL, 10, 1, 1);
+	report_print_strace(&strace);
+	host_line(" sys_1000");
+	host_line(" sys_-1");
+	host_line(" sys_400");
+}
+
+/* Equal times by number, whatever the order they came in. */
+static void test_order_is_fixed(void **state)
+{
+	char *first;
+
+	add_call(3, "sys_close", 7, 1, 0);
+	add_call(STRACE_SPILL_NR, "[no memory]", 7, 1, 0);
+	add_call(1, "sys_write", 7, 1, 0);
+	add_call(2, "sys_open", 9, 1, 0);
+	report_print_strace(&strace);
+	assert_true(strstr(host_log, "sys_open") < strstr(host_log, "sys_write"));
+	assert_true(strstr(host_log, "sys_write") < strstr(host_log, "sys_close"));
+	assert_true(strstr(host_log, "sys_close") < strstr(host_log, "[no memory]"));
+	first = strdup(host_log);
+	assert_non_null(first);
+
+	setup(NULL);
+	add_call(2, "sys_open", 9, 1, 0);
+	add_call(1, "sys_write", 7, 1, 0);
+	add_call(3, "sys_close", 7, 1, 0);
+	add_call(STRACE_SPILL_NR, "[no memory]", 7, 1, 0);
+	report_print_strace(&strace);
+	assert_log(first);
+	free(first);
+}
+
+static u64 column_sum(u32 top)
+{
+	const char *line;
+	u64 sum = 0, nr;
+
+	host_log_clear();
+	report_print_heatmap(&heat, top);
+	line = strstr(host_log, "---------\n") + 10;
+	for (; *line != '-'; line = strchr(line, '\n') + 1) {
+		assert_int_equal(sscanf(line + 38, "%lu", &nr), 1);
+		sum += nr;
+	}
+	return sum;
+}
+
+static void test_heatmap_columns_close(void **state)
+{
+	static const u32 tops[] = { 1, 2, 5, 6, 7, 8, 100, REPORT_TOP_ALL };
+
+	heat.nr_class[HEAT_USER] = 50;
+	heat.nr_class[HEAT_KERNEL] = 31;
+	heat.nr_class[HEAT_IDLE] = 24;
+	heat.nr_dropped = 4;
+	add_heat(0, "[user]", 50);
+	for (u32 i = 0; i < 6; i++)
+		add_heat(0xffffffff81000000 + i, "f", 6 + i);
+	for (u32 i = 0; i < ARRAY_SIZE(tops); i++) {
+		assert_int_equal(column_sum(tops[i]), 105);
+		assert_string_equal(host_line("[dropped]           4       3.81"),
+				    "0000000000000000             [dropped]           4       3.81");
+		assert_true(!strstr(host_log, " more]") == (tops[i] >= 7));
+	}
+}
+
+static void test_anomalies_are_printed(void **state)
+{
+	strace.nr_backwards = 3;
+	report_print_strace(&strace);
+	host_line("clock went backwards in 3 calls: counted without time");
+
+	host_log_clear();
+	add_point("p", true, 10, 1);
+	points.entries[0].nr_backwards = 2;
+	points.nr_not_shown = 9;
+	report_print_points(&points);
+	host_line("clock went backwards in 2 pairs of p: not counted");
+	host_line("no room for 9 more points");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_strace_sample, setup),
+		cmocka_unit_test_setup(test_heatmap_sample, setup),
+		cmocka_unit_test_setup(test_points_sample, setup),
+		cmocka_unit_test_setup(test_strace_empty, setup),
+		cmocka_unit_test_setup(test_heatmap_empty, setup),
+		cmocka_unit_test_setup(test_percent_rounds_half_up, setup),
+		cmocka_unit_test_setup(test_percent_of_huge_numbers, setup),
+		cmocka_unit_test_setup(test_averages_round_up, setup),
+		cmocka_unit_test_setup(test_percentages_are_not_adjusted, setup),
+		cmocka_unit_test_setup(test_huge_numbers_are_whole, setup),
+		cmocka_unit_test_setup(test_long_names_are_whole, setup),
+		cmocka_unit_test_setup(test_numbers_without_a_name, setup),
+		cmocka_unit_test_setup(test_order_is_fixed, setup),
+		cmocka_unit_test_setup(test_heatmap_columns_close, setup),
+		cmocka_unit_test_setup(test_anomalies_are_printed, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* System call tables: counting, sparse growth, threads, exec, reset, and readers beside writers. */
+
+#include "unit.h"
+
+static struct process proc;
+static struct task task;
+static struct strace_snapshot snap;
+
+/* In its own context, as the kernel does. */
+static void exit_task(struct task *t)
+{
+	struct task *before = host_current;
+
+	host_current = t;
+	profile_task_exit(t);
+	host_current = before;
+}
+
+static void start_process(struct process *p, int pid)
+{
+	p->pid = pid;
+	memset(&p->profile, 0xa5, sizeof(p->profile));
+	profile_process_init(p);
+}
+
+static void start_task(struct task *t, struct process *p)
+{
+	memset(&t->profile, 0xa5, sizeof(t->profile));
+	t->proc = p;
+	profile_task_init(t);
+}
+
+static int setup(void **state)
+{
+	host_fail_alloc = 0;
+	host_step = 0;
+	host_now = 1000;
+	host_nr_allocated = 0;
+	start_process(&proc, 1);
+	start_task(&task, &proc);
+	host_current = &task;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	host_fail_alloc = 0;
+	exit_task(&task);
+	strace_process_free(&proc.profile);
+	assert_int_equal(host_nr_allocated, 0);
+	return 0;
+}
+
+/* The entry of nr in a fresh snapshot of proc; all zero when there is none. */
+static const struct strace_entry *entry_of(u64 nr)
+{
+	static const struct strace_entry none;
+
+	strace_snapshot_process(&proc.profile, &snap);
+	for (u32 i = 0; i < snap.nr_entries; i++) {
+		if (snap.entries[i].nr == nr)
+			return &snap.entries[i];
+	}
+	return &none;
+}
+
+static void expect_row(u64 nr, u64 nr_calls, u64 nr_errors, u64 ns)
+{
+	const struct strace_entry *entry = entry_of(nr);
+
+	assert_int_equal(entry->nr_calls, nr_calls);
+	assert_int_equal(entry->nr_errors, nr_errors);
+	assert_int_equal(entry->ns, ns);
+}
+
+static u64 all_calls(void)
+{
+	u64 sum = 0;
+
+	strace_snapshot_process(&proc.profile, &snap);
+	for (u32 i = 0; i < snap.nr_entries; i++)
+		sum += snap.entries[i].nr_calls;
+	return sum;
+}
+
+static void test_counts_calls_and_time(void **state)
+{
+	host_call(0, 100, 5);
+	host_call(1, 7, -9);
+	host_call(0, 50, 0);
+	expect_row(0, 2, 0, 150);
+	expect_row(1, 1, 1, 7);
+	expect_row(2, 0, 0, 0);
+	assert_int_equal(snap.nr_entries, 2);
+	assert_string_equal(entry_of(0)->name, "sys_read");
+	assert_int_equal(snap.pid, 1);
+	assert_int_equal(snap.nr_accumulated_threads, 1);
+}
+
+static void test_error_is_minus_1_to_minus_4095(void **state)
+{
+	static const long good[] = { 0, 1, -4096, -4097, 4095, 0x7ffff7a00000,
+				     (long)0xffff888000000000, (long)0x8000000000000000 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(good); i++)
+		host_call(0, 1, good[i]);
+	expect_row(0, ARRAY_SIZE(good), 0, ARRAY_SIZE(good));
+	host_call(0, 1, -1);
+	host_call(0, 1, -4095);
+	expect_row(0, ARRAY_SIZE(good) + 2, 2, ARRAY_SIZE(good) + 2);
+}
+
+static void test_call_in_flight(void **state)
+{
+	host_call(0, 10, 0);
+	profile_syscall_enter(0);
+	expect_row(0, 2, 0, 10);
+	host_now += 33;
+	expect_row(0, 2, 0, 43);
+	/* Looking does not end it. */
+	host_now += 1;
+	expect_row(0, 2, 0, 44);
+	profile_syscall_exit(-4);
+	host_now += 500;
+	expect_row(0, 2, 1, 44);
+}
+
+static void test_call_that_never_returns(void **state)
+{
+	profile_syscall_enter(231);
+	host_now += 12;
+	exit_task(&task);
+	host_now += 1000;
+	expect_row(231, 1, 0, 12);
+	assert_string_equal(entry_of(231)->name, "sys_exit_group");
+	/* The thread's later calls, if any, are nobody's. */
+	host_call(0, 5, 0);
+	assert_int_equal(all_calls(), 1);
+}
+
+static void test_lost_return_does_not_upset(void **state)
+{
+	profile_syscall_enter(0);
+	host_now += 3;
+	host_call(1, 4, 0);
+	profile_syscall_exit(-1); /* without an entry */
+	expect_row(0, 1, 0, 3);
+	expect_row(1, 1, 0, 4);
+}
+
+static void test_clock_that_goes_back(void **state)
+{
+	host_call(0, 10, 0);
+	host_call(0, -300, -2);
+	expect_row(0, 2, 1, 10);
+	assert_int_equal(snap.nr_backwards, 1);
+	exit_task(&task);
+	expect_row(0, 2, 1, 10);
+	assert_int_equal(snap.nr_backwards, 1);
+}
+
+static void test_all_numbers_have_rows(void **state)
+{
+	for (u64 nr = 0; nr < STRACE_NR_INDEXED; nr++) {
+		for (u64 i = 0; i <= nr % 3; i++)
+			host_call(nr, nr + 1, -(long)(nr % 2));
+	}
+	for (u64 nr = 0; nr < STRACE_NR_INDEXED; nr++)
+		expect_row(nr, nr % 3 + 1, nr % 2 ? nr % 3 + 1 : 0, (nr % 3 + 1) * (nr + 1));
+}
+
+static void test_table_is_sparse(void **state)
+{
+	assert_int_equal(host_nr_allocated, 0);
+	for (u64 nr = 0; nr < STRACE_CHUNK_ROWS; nr++)
+		host_call(nr * 31, 1, 0);
+	assert_int_equal(host_nr_allocated, 1);
+	assert_true(sizeof(struct profile_syscall_map) <= 2048);
+	host_call(511, 1, 0);
+	assert_int_equal(host_nr_allocated, 2);
+}
+
+static void test_unknown_numbers(void **state)
+{
+	host_call(~0ull, 3, -38);
+	host_call(1ull << 40, 4, -38);
+	host_call(512, 5, -38);
+	host_call(~0ull, 3, -38);
+	expect_row(~0ull, 2, 2, 6);
+	expect_row(1ull << 40, 1, 1, 4);
+	expect_row(512, 1, 1, 5);
+	assert_null(entry_of(512)->name);
+}
+
+static void test_too_many_unknown_numbers(void **state)
+{
+	for (u64 nr = 0; nr < 1000; nr++)
+		host_call(10000 + nr, 2, -38);
+	host_call(0, 1, 0);
+	expect_row(0, 1, 0, 1);
+	expect_row(10000 + STRACE_MAX_UNKNOWN - 1, 1, 1, 2);
+	expect_row(10000 + STRACE_MAX_UNKNOWN, 0, 0, 0);
+	expect_row(STRACE_SPILL_NR + PROFILE_SPILL_UNKNOWN, 1000 - STRACE_MAX_UNKNOWN,
+		   1000 - STRACE_MAX_UNKNOWN, 2 * (1000 - STRACE_MAX_UNKNOWN));
+	assert_string_equal(entry_of(STRACE_SPILL_NR + PROFILE_SPILL_UNKNOWN)->name, "[unknown]");
+	assert_int_equal(all_calls(), 1001);
+	exit_task(&task);
+	assert_int_equal(all_calls(), 1001);
+}
+
+static void test_out_of_memory_at_first_call(void **state)
+{
+	host_fail_alloc = 1;
+	host_call(0, 6, -1);
+	host_call(1, 2, 0);
+	expect_row(STRACE_SPILL_NR + PROFILE_SPILL_NO_MEMORY, 2, 1, 8);
+	assert_string_equal(entry_of(STRACE_SPILL_NR)->name, "[no memory]");
+	/* In flight, in a spill row. */
+	profile_syscall_enter(7);
+	host_now += 5;
+	expect_row(STRACE_SPILL_NR + PROFILE_SPILL_NO_MEMORY, 3, 1, 13);
+	profile_syscall_exit(0);
+	host_fail_alloc = 0;
+	host_call(0, 1, 0);
+	expect_row(0, 1, 0, 1);
+	assert_int_equal(all_calls(), 4);
+}
+
+static void test_out_of_memory_while_growing(void **state)
+{
+	host_fail_alloc = 2;
+	for (u64 nr = 0; nr < 40; nr++)
+		host_call(nr, 1, 0);
+	assert_int_equal(entry_of(STRACE_CHUNK_ROWS - 1)->nr_calls, 1);
+	expect_row(STRACE_CHUNK_ROWS, 0, 0, 0);
+	expect_row(STRACE_SPILL_NR, 40 - STRACE_CHUNK_ROWS, 0, 40 - STRACE_CHUNK_ROWS);
+	assert_int_equal(all_calls(), 40);
+}
+
+static void test_out_of_memory_at_fold(void **state)
+{
+	struct task second;
+
+	start_task(&second, &proc);
+	for (u64 nr = 0; nr < 16; nr++)
+		host_call(nr, 1, 0);
+	host_current = &second;
+	for (u64 nr = 10; nr < 26; nr++)
+		host_call(nr, 1, -1);
+	host_fail_alloc = 1;
+	exit_task(&task);
+	exit_task(&second);
+	assert_int_equal(all_calls(), 32);
+	expect_row(12, 2, 1, 2);
+	expect_row(STRACE_SPILL_NR, 10, 10, 10);
+}
+
+static void test_threads_fold_into_their_process(void **state)
+{
+	struct task threads[5];
+
+	for (u32 i = 0; i < 5; i++) {
+		start_task(&threads[i], &proc);
+		host_current = &threads[i];
+		host_call(i, 10 + i, 0);
+		host_call(0, 1, -1);
+	}
+	expect_row(0, 6, 5, 15);
+	for (u32 i = 0; i < 5; i += 2)
+		exit_task(&threads[i]);
+	expect_row(0, 6, 5, 15);
+	expect_row(3, 1, 0, 13);
+	assert_int_equal(snap.nr_accumulated_threads, 6);
+	for (u32 i = 1; i < 5; i += 2)
+		exit_task(&threads[i]);
+	expect_row(0, 6, 5, 15);
+	expect_row(4, 1, 0, 14);
+	assert_int_equal(snap.nr_accumulated_threads, 6);
+	assert_int_equal(all_calls(), 10);
+}
+
+static void test_thread_that_never_ran(void **state)
+{
+	struct task failed;
+
+	start_task(&failed, &proc);
+	profile_task_exit(&failed); /* in its creator's context */
+	assert_int_equal(all_calls(), 0);
+	assert_int_equal(snap.nr_accumulated_threads, 1);
+}
+
+static void test_exec_starts_again(void **state)
+{
+	struct task second;
+
+	start_task(&second, &proc);
+	host_current = &second;
+	host_call(0, 100, 0);
+	exit_task(&second);
+	host_current = &task;
+	host_call(1, 100, -5);
+	host_call(59, 100, -2); /* an execve that failed belongs to the old program */
+	profile_syscall_enter(59);
+	host_now += 40;
+	profile_process_exec(&proc);
+	expect_row(59, 1, 0, 40);
+	host_now += 2;
+	profile_syscall_exit(0);
+	expect_row(59, 1, 0, 42);
+	assert_int_equal(snap.nr_entries, 1);
+	assert_int_equal(snap.nr_accumulated_threads, 1);
+	host_call(1, 9, 0);
+	expect_row(1, 1, 0, 9);
+	assert_int_equal(all_calls(), 2);
+}
+
+static void test_exec_without_a_call(void **state)
+{
+	profile_process_exec(&proc); /* the kernel starts init */
+	assert_int_equal(all_calls(), 0);
+	host_call(0, 1, 0);
+	assert_int_equal(all_calls(), 1);
+}
+
+static void test_reset(void **state)
+{
+	struct task gone;
+
+	start_task(&gone, &proc);
+	host_current = &gone;
+	host_call(0, 100, -1);
+	exit_task(&gone);
+	host_current = &task;
+	host_call(0, 100, -1);
+	strace_reset();
+	assert_int_equal(all_calls(), 0);
+	host_call(0, 7, 0);
+	expect_row(0, 1, 0, 7);
+	assert_int_equal(all_calls(), 1);
+	assert_int_equal(snap.nr_accumulated_threads, 2);
+}
+
+static void test_reset_with_a_call_in_flight(void **state)
+{
+	host_call(0, 100, 0);
+	profile_syscall_enter(0);
+	host_now += 50;
+	strace_reset();
+	host_now += 6;
+	expect_row(0, 1, 0, 6); /* one call, with its time since */
+	profile_syscall_exit(-1);
+	expect_row(0, 1, 1, 6);
+	assert_int_equal(all_calls(), 1);
+
+	strace_reset();
+	exit_task(&task);
+	assert_int_equal(all_calls(), 0);
+}
+
+static void test_reset_then_exit_in_flight(void **state)
+{
+	profile_syscall_enter(231);
+	host_now += 50;
+	strace_reset();
+	host_now += 6;
+	exit_task(&task);
+	expect_row(231, 1, 0, 6);
+}
+
+static void test_looking_changes_nothing(void **state)
+{
+	static struct strace_snapshot first;
+
+	for (u64 nr = 0; nr < 30; nr++)
+		host_call(nr * 17 % 40, nr, -(long)(nr & 1));
+	profile_syscall_enter(3);
+	memset(&first, 0, sizeof(first));
+	memset(&snap, 0, sizeof(snap));
+	strace_snapshot_process(&proc.profile, &first);
+	for (int i = 0; i < 10; i++)
+		strace_snapshot_process(&proc.profile, &snap);
+	assert_memory_equal(&first, &snap, sizeof(snap));
+}
+
+static void test_kernel_threads_are_not_counted(void **state)
+{
+	struct task kthread;
+
+	start_task(&kthread, NULL);
+	host_current = &kthread;
+	host_call(0, 1, 0);
+	exit_task(&kthread);
+	assert_int_equal(all_calls(), 0);
+}
+
+static void test_all_processes_once_by_age(void **state)
+{
+	struct process others[3];
+	u64 serial = 0;
+	int pid = 1;
+
+	for (int i = 0; i < 3; i++)
+		start_process(&others[i], i + 2);
+	while (strace_snapshot_next(&serial, &snap))
+		assert_int_equal(snap.pid, pid++);
+	assert_int_equal(pid, 5);
+	strace_process_free(&others[1].profile);
+	serial = 0;
+	assert_true(strace_snapshot_next(&serial, &snap));
+	assert_true(strace_snapshot_next(&serial, &snap));
+	/* One that goes while it was the last one shown does not stop the walk. */
+	strace_process_free(&others[0].profile);
+	assert_true(strace_snapshot_next(&serial, &snap));
+	assert_int_equal(snap.pid, 4);
+	assert_false(strace_snapshot_next(&serial, &snap));
+	strace_process_free(&others[2].profile);
+}
+
+static void test_panic_looks_without_the_lock(void **state)
+{
+	u64 serial = 0;
+
+	host_call(0, 1, 0);
+	host_panicking = true;
+	assert_true(strace_snapshot_next(&serial, &snap));
+	host_panicking = false;
+	assert_int_equal(snap.nr_entries, 1);
+}
+
+#define WRITER_CALLS 200000
+
+static void *write_calls(void *arg)
+{
+	host_current = arg;
+	for (u64 i = 0; i < WRITER_CALLS; i++) {
+		profile_syscall_enter(i % 20);
+		profile_syscall_exit(i % 5 ? 0 : -1);
+	}
+	return NULL;
+}
+
+/* Two threads call as fast as they can; what a reader sees never goes back and is never ahead by much. */
+static void test_reading_beside_writers(void **state)
+{
+	static u64 last_calls[20], last_errors[20];
+	struct task writers[2];
+	pthread_t threads[2];
+	u64 calls = 0;
+
+	memset(last_calls, 0, sizeof(last_calls));
+	memset(last_errors, 0, sizeof(last_errors));
+	host_step = 1;
+	for (int i = 0; i < 2; i++) {
+		start_task(&writers[i], &proc);
+		assert_int_equal(pthread_create(&threads[i], NULL, write_calls, &writers[i]), 0);
+	}
+	while (calls < 2 * WRITER_CALLS) {
+		calls = all_calls();
+		for (u32 i = 0; i < snap.nr_entries; i++) {
+			const struct strace_entry *entry = &snap.entries[i];
+
+			assert_true(entry->nr < 20);
+			assert_true(entry->nr_calls >= last_calls[entry->nr]);
+			assert_true(entry->nr_errors >= last_errors[entry->nr]);
+			assert_true(entry->nr_errors <= entry->nr_calls);
+			/* These always fail, but each writer may have one in flight. */
+			assert_true(entry->nr % 5 ? entry->nr_errors == 0 :
+						    entry->nr_errors + 2 >= entry->nr_calls);
+			last_calls[entry->nr] = entry->nr_calls;
+			last_errors[entry->nr] = entry->nr_errors;
+		}
+	}
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		exit_task(&writers[i]);
+	}
+	for (u64 nr = 0; nr < 20; nr++) {
+		const struct strace_entry *entry = entry_of(nr);
+
+		assert_int_equal(entry->nr_calls, 2 * WRITER_CALLS / 20);
+		assert_int_equal(entry->nr_errors, nr % 5 ? 0 : 2 * WRITER_CALLS / 20);
+	}
+}
+
+static void *write_and_exit(void *arg)
+{
+	struct task tasks[1];
+
+	for (u64 i = 0; i < 2000; i++) {
+		start_task(tasks, arg);
+		host_current = tasks;
+		for (u64 nr = 0; nr < 40; nr++) {
+			profile_syscall_enter((i + nr) % 100);
+			profile_syscall_exit(0);
+		}
+		exit_task(tasks);
+	}
+	return NULL;
+}
+
+/* Threads that come and go while another one looks: no call is missing or seen twice. */
+static void test_reading_beside_exits(void **state)
+{
+	u64 calls = 0, last_calls = 0;
+	pthread_t thread;
+
+	host_step = 1;
+	assert_int_equal(pthread_create(&thread, NULL, write_and_exit, &proc), 0);
+	while (calls < 2000 * 40) {
+		calls = all_calls();
+		assert_true(calls >= last_calls);
+		last_calls = calls;
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(all_calls(), 2000 * 40);
+	assert_int_equal(snap.nr_accumulated_threads, 2001);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_counts_calls_and_time),
+		TEST(test_error_is_minus_1_to_minus_4095),
+		TEST(test_call_in_flight),
+		TEST(test_call_that_never_returns),
+		TEST(test_lost_return_does_not_upset),
+		TEST(test_clock_that_goes_back),
+		TEST(test_all_numbers_have_rows),
+		TEST(test_table_is_sparse),
+		TEST(test_unknown_numbers),
+		TEST(test_too_many_unknown_numbers),
+		TEST(test_out_of_memory_at_first_call),
+		TEST(test_out_of_memory_while_growing),
+		TEST(test_out_of_memory_at_fold),
+		TEST(test_threads_fold_into_their_process),
+		TEST(test_thread_that_never_ran),
+		TEST(test_exec_starts_again),
+		TEST(test_exec_without_a_call),
+		TEST(test_reset),
+		TEST(test_reset_with_a_call_in_flight),
+		TEST(test_reset_then_exit_in_flight),
+		TEST(test_looking_changes_nothing),
+		TEST(test_kernel_threads_are_not_counted),
+		TEST(test_all_processes_once_by_age),
+		TEST(test_panic_looks_without_the_lock),
+		TEST(test_reading_beside_writers),
+		TEST(test_reading_beside_exits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

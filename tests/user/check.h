@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Checks for guest test programs. A program calls CHECK() as often as it likes, from any thread,
+ * and returns check_finish("name") from main: one FAIL line per failed check and one last line
+ * `PASS: name: N checks` or `FAIL: name: M of N checks failed`; exit status 0 or 1.
+ *
+ * Every program that uses this passes on Linux too: it tests the kernel against Linux's behaviour.
+ */
+#ifndef TESTS_USER_CHECK_H
+#define TESTS_USER_CHECK_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int check_nr_total, check_nr_failed;
+
+#define CHECK(cond) check_one(!!(cond), __FILE__, __LINE__, #cond)
+
+/* Expects the raw system call to fail with @error. */
+#define CHECK_ERROR(error, ...) \
+	check_error(syscall(__VA_ARGS__), error, __FILE__, __LINE__, #__VA_ARGS__)
+
+static inline int check_one(int ok, const char *file, int line, const char *what)
+{
+	int error = errno;
+
+	__atomic_add_fetch(&check_nr_total, 1, __ATOMIC_RELAXED);
+	if (!ok) {
+		__atomic_add_fetch(&check_nr_failed, 1, __ATOMIC_RELAXED);
+		printf("FAIL: %s:%d: %s (errno %d)\n", file, line, what, error);
+	}
+	return ok;
+}
+
+static inline int check_error(long ret, int error, const char *file, int line, const char *what)
+{
+	int got = errno;
+	int ok = ret == -1 && got == error;
+
+	__atomic_add_fetch(&check_nr_total, 1, __ATOMIC_RELAXED);
+	if (!ok) {
+		__atomic_add_fetch(&check_nr_failed, 1, __ATOMIC_RELAXED);
+		printf("FAIL: %s:%d: syscall(%s) = %ld, errno %d, expected -1, errno %d\n", file,
+		       line, what, ret, ret == -1 ? got : 0, error);
+	}
+	return ok;
+}
+
+/* A name for a file of this process, where there is a place for it. One name for a process. */
+static inline const char *check_file_name(void)
+{
+	static char name[64];
+
+	if (!name[0])
+		snprintf(name, sizeof(name), "%s/check.%d", access("/tmp", F_OK) ? "" : "/tmp",
+			 getpid());
+	return name;
+}
+
+static inline int check_finish(const char *name)
+{
+	if (check_nr_failed)
+		printf("FAIL: %s: %d of %d checks failed\n", name, check_nr_failed, check_nr_total);
+	else
+		printf("PASS: %s: %d checks\n", name, check_nr_total);
+	fflush(stdout);
+	unlink(check_file_name());
+	return check_nr_failed != 0;
+}
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * mmap, munmap, mprotect, brk, madvise: zero pages, fixed and hinted places, splitting, file
+ * mappings, and many threads that map and unmap while others run.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "check.h"
+
+#define PAGE 4096ul
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+#define RW   (PROT_READ | PROT_WRITE)
+
+/* True if the kernel can read the page for the program: a probe that does not fault. */
+static int readable(const void *p)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open(check_file_name(), O_CREAT | O_RDWR, 0600);
+	return pwrite(fd, p, 1, 0) == 1;
+}
+
+static int all_are(const unsigned char *p, size_t len, int value)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (p[i] != value)
+			return 0;
+	}
+	return 1;
+}
+
+static void test_anonymous(void)
+{
+	unsigned char *p = mmap(NULL, 64 * PAGE, RW, ANON, -1, 0);
+
+	CHECK(p != MAP_FAILED && (uintptr_t)p % PAGE == 0);
+	CHECK(all_are(p, 64 * PAGE, 0));
+	memset(p, 0xa5, 64 * PAGE);
+	CHECK(!munmap(p, 64 * PAGE));
+	CHECK(!readable(p) && !readable(p + 63 * PAGE));
+	CHECK(!munmap(p, 64 * PAGE)); /* nothing there: no error */
+
+	/* Pages come back as zero. */
+	CHECK(mmap(p, 64 * PAGE, RW, ANON | MAP_FIXED, -1, 0) == p);
+	CHECK(all_are(p, 64 * PAGE, 0));
+	munmap(p, 64 * PAGE);
+
+	/* A length that is no multiple of the page size is rounded up. */
+	p = mmap(NULL, 100, RW, ANON, -1, 0);
+	p[PAGE - 1] = 1;
+	CHECK(!munmap(p, 1));
+	CHECK(!readable(p));
+}
+
+static void test_splitting(void)
+{
+	unsigned char *p = mmap(NULL, 9 * PAGE, RW, ANON, -1, 0);
+
+	for (int i = 0; i < 9; i++)
+		p[i * PAGE] = i + 1;
+	CHECK(!munmap(p + 4 * PAGE, PAGE));
+	for (int i = 0; i < 9; i++) {
+		CHECK(readable(p + i * PAGE) == (i != 4));
+		CHECK(i == 4 || p[i * PAGE] == i + 1);
+	}
+	CHECK(!mprotect(p + PAGE, PAGE, PROT_NONE));
+	CHECK(!readable(p + PAGE) && readable(p) && readable(p + 2 * PAGE));
+	CHECK(!mprotect(p + PAGE, PAGE, RW));
+	CHECK(p[PAGE] == 2);
+
+	/* A fixed mapping over the middle takes the place of what was there. */
+	CHECK(mmap(p + 2 * PAGE, 5 * PAGE, RW, ANON | MAP_FIXED, -1, 0) == p + 2 * PAGE);
+	CHECK(all_are(p + 2 * PAGE, 5 * PAGE, 0));
+	CHECK(p[PAGE] == 2 && p[7 * PAGE] == 8);
+	CHECK(mprotect(p, 10 * PAGE, PROT_READ) == 0 || errno == ENOMEM);
+	CHECK(!munmap(p, 9 * PAGE));
+	for (int i = 0; i < 9; i++)
+		CHECK(!readable(p + i * PAGE));
+}
+
+static void test_protection(void)
+{
+	unsigned char *p = mmap(NULL, 2 * PAGE, PROT_READ, ANON, -1, 0);
+	int fd = open("/data/small", O_RDONLY);
+
+	CHECK(all_are(p, 2 * PAGE, 0)); /* the zero page */
+	CHECK(!mprotect(p, 2 * PAGE, RW));
+	p[0] = 1;
+	p[PAGE] = 2;
+	CHECK(!mprotect(p, PAGE, PROT_READ));
+	CHECK(p[0] == 1 && p[PAGE] == 2);
+	if (fd >= 0) { /* the kernel must respect it too */
+		CHECK(read(fd, p, 1) == -1 && errno == EFAULT);
+		CHECK(read(fd, p + PAGE, 1) == 1);
+		close(fd);
+	}
+	munmap(p, 2 * PAGE);
+
+	/* Code in memory that is made executable runs. */
+	p = mmap(NULL, PAGE, RW, ANON, -1, 0);
+	memcpy(p, "\xb8\x2a\x00\x00\x00\xc3", 6); /* mov $42, %eax; ret */
+	CHECK(!mprotect(p, PAGE, PROT_READ | PROT_EXEC));
+	CHECK(((int (*)(void))(uintptr_t)p)() == 42);
+	munmap(p, PAGE);
+}
+
+static void test_hint(void)
+{
+	unsigned char *p = mmap(NULL, 16 * PAGE, RW, ANON, -1, 0);
+	unsigned char *q;
+
+	munmap(p, 16 * PAGE);
+	q = mmap(p, PAGE, RW, ANON, -1, 0);
+	CHECK(q == p); /* a free hint is taken */
+	*q = 9;
+	q = mmap(p, PAGE, RW, ANON, -1, 0);
+	CHECK(q != p && q != MAP_FAILED && *p == 9); /* a used one is not overwritten */
+	munmap(p, PAGE);
+	munmap(q, PAGE);
+}
+
+static void test_brk(void)
+{
+	uintptr_t start = syscall(SYS_brk, 0);
+	unsigned char *p = (unsigned char *)start;
+
+	CHECK(start);
+	CHECK((uintptr_t)syscall(SYS_brk, start + 10 * PAGE) == start + 10 * PAGE);
+	CHECK(all_are(p, 10 * PAGE, 0));
+	memset(p, 0x5a, 10 * PAGE);
+	CHECK((uintptr_t)syscall(SYS_brk, start + 100) == start + 100);
+	CHECK(p[99] == 0x5a);
+	CHECK(!readable((void *)((start + 2 * PAGE) & ~(PAGE - 1))));
+	CHECK((uintptr_t)syscall(SYS_brk, start + 10 * PAGE) == start + 10 * PAGE);
+	CHECK(all_are((void *)((start + 2 * PAGE) & ~(PAGE - 1)), PAGE, 0));
+	CHECK((uintptr_t)syscall(SYS_brk, start) == start);
+}
+
+static void test_madvise(void)
+{
+	unsigned char *p = mmap(NULL, 8 * PAGE, RW, ANON, -1, 0);
+
+	memset(p, 7, 8 * PAGE);
+	CHECK(!madvise(p + PAGE, 2 * PAGE, MADV_DONTNEED));
+	CHECK(all_are(p, PAGE, 7));
+	CHECK(all_are(p + PAGE, 2 * PAGE, 0));
+	CHECK(all_are(p + 3 * PAGE, 5 * PAGE, 7));
+	munmap(p, 8 * PAGE);
+}
+
+static void test_file_mapping(void)
+{
+	int fd = open("/data/small", O_RDONLY);
+	unsigned char want[64], *p;
+
+	if (fd < 0)
+		return; /* not in the tests' initramfs */
+	CHECK(pread(fd, want, 64, PAGE) == 64);
+	p = mmap(NULL, 3 * PAGE, RW, MAP_PRIVATE, fd, PAGE);
+	if (p == MAP_FAILED) {
+		CHECK(errno == ENODEV); /* may be refused, not be wrong */
+		close(fd);
+		return;
+	}
+	CHECK(!memcmp(p, want, 64));
+	p[0] ^= 1; /* private: the file keeps its byte */
+	CHECK(pread(fd, want, 1, PAGE) == 1 && want[0] == (p[0] ^ 1));
+	munmap(p, 3 * PAGE);
+	close(fd);
+}
+
+static void test_large(void)
+{
+	size_t len = 32 << 20;
+	unsigned char *p = mmap(NULL, len, RW, ANON, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	for (size_t i = 0; i < len; i += PAGE)
+		p[i] = i / PAGE;
+	for (size_t i = 0; i < len; i += PAGE)
+		CHECK(p[i] == (unsigned char)(i / PAGE));
+	CHECK(!munmap(p, len));
+	p = mmap(NULL, 1ul << 36, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
+	CHECK(p != MAP_FAILED); /* address space costs nothing */
+	CHECK(!munmap(p, 1ul << 36));
+}
+
+#define NR_MAPPERS   8
+#define SHARED_PAGES 16
+
+static unsigned char *shared;
+static volatile int stop;
+
+/* Fills own pages, checks them, drops them: a page that is freed too early shows up as a change. */
+static void *map_and_check(void *arg)
+{
+	int value = 1 + (long)arg;
+
+	for (int i = 0; i < 150; i++) {
+		size_t len = (1 + i % 7) * PAGE;
+		unsigned char *p = mmap(NULL, len, RW, ANON, -1, 0);
+
+		if (!CHECK(p != MAP_FAILED))
+			break;
+		if (!CHECK(all_are(p, len, 0)))
+			break;
+		memset(p, value, len);
+		if (i % 3 == 0)
+			CHECK(!mprotect(p, PAGE, PROT_READ));
+		if (i % 5 == 0)
+			CHECK(!madvise(shared + (i % SHARED_PAGES) * PAGE, PAGE, MADV_DONTNEED));
+		CHECK(all_are(p, len, value));
+		CHECK(!munmap(p, len));
+	}
+	return NULL;
+}
+
+/* Reads shared pages that others drop: always an old value or zero, never another's. */
+static void *read_shared(void *arg)
+{
+	unsigned long nr = 0;
+
+	while (!stop) {
+		for (int i = 0; i < SHARED_PAGES; i++, nr++) {
+			unsigned char c = *(volatile unsigned char *)(shared + i * PAGE);
+
+			if (c && c != 0xee) {
+				CHECK(!"a shared page has another's data");
+				return arg;
+			}
+		}
+		*(volatile unsigned char *)(shared + nr % SHARED_PAGES * PAGE) = 0xee;
+	}
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	pthread_t mappers[NR_MAPPERS], reader;
+
+	shared = mmap(NULL, SHARED_PAGES * PAGE, RW, ANON, -1, 0);
+	CHECK(!pthread_create(&reader, NULL, read_shared, NULL));
+	for (long i = 0; i < NR_MAPPERS; i++)
+		CHECK(!pthread_create(&mappers[i], NULL, map_and_check, (void *)i));
+	for (int i = 0; i < NR_MAPPERS; i++)
+		CHECK(!pthread_join(mappers[i], NULL));
+	stop = 1;
+	CHECK(!pthread_join(reader, NULL));
+}
+
+/* Two threads fault on the same fresh pages at once: both must see both writes. */
+static unsigned char *fresh;
+static pthread_barrier_t start_line;
+
+static void *touch_fresh(void *arg)
+{
+	long me = (long)arg;
+
+	for (int i = 0; i < 256; i++) {
+		pthread_barrier_wait(&start_line);
+		fresh[i * PAGE + me] = 1;
+	}
+	return NULL;
+}
+
+static void test_same_fault(void)
+{
+	pthread_t threads[4];
+
+	fresh = mmap(NULL, 256 * PAGE, RW, ANON, -1, 0);
+	pthread_barrier_init(&start_line, NULL, 4);
+	for (long i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, touch_fresh, (void *)i));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	for (int i = 0; i < 256; i++)
+		CHECK(all_are(fresh + i * PAGE, 4, 1));
+	munmap(fresh, 256 * PAGE);
+}
+
+int main(void)
+{
+	test_anonymous();
+	test_splitting();
+	test_protection();
+	test_hint();
+	test_brk();
+	test_madvise();
+	test_file_mapping();
+	test_large();
+	test_threads();
+	test_same_fault();
+	return check_finish("memory");
+}

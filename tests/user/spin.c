@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * spin MS [THREADS]: burns CPU time in user code for MS milliseconds in each of THREADS threads
+ * (1 unless told), with a few system calls in between; says when it starts.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static long duration_ms;
+
+static long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void *burn(void *arg)
+{
+	long end = now_ms() + duration_ms;
+
+	do {
+		for (volatile int i = 0; i < 1000000; i++)
+			;
+	} while (now_ms() < end);
+	return arg;
+}
+
+int main(int argc, char **argv)
+{
+	static const char started[] = "spin: started\n", done[] = "PASS: spin\n";
+	pthread_t threads[64];
+	int nr_threads = argc > 2 ? atoi(argv[2]) : 1;
+
+	if (argc < 2 || nr_threads < 1 || nr_threads > 64) {
+		puts("usage: spin MS [THREADS] (THREADS from 1 to 64)");
+		return 2;
+	}
+	duration_ms = atol(argv[1]);
+	(void)!write(1, started, strlen(started));
+	for (int i = 1; i < nr_threads; i++) {
+		if (pthread_create(&threads[i], NULL, burn, NULL))
+			return 1;
+	}
+	burn(NULL);
+	for (int i = 1; i < nr_threads; i++)
+		pthread_join(threads[i], NULL);
+	(void)!write(1, done, strlen(done));
+	return 0;
+}
