@@ -13,9 +13,9 @@
 #include <lego/smp.h>
 
 /*
- * The end. One CPU panics; a second one that comes here stops at once, and is stopped by NMI if it does
- * not come. Each step below may itself fault and so come back here: then the rest is skipped, one step
- * closer to a plain halt each time.
+ * The end. One CPU panics; a second one that comes here stops at once, and is stopped by NMI if
+ * it does not come. Each step below may itself fault and so come back here: then the rest is
+ * skipped, one step closer to a plain halt each time.
  */
 
 #define PANIC_STATUS 127
@@ -56,12 +56,13 @@ static void print_where(u64 caller)
 	u64 start;
 	const char *name = kallsyms_lookup(caller, &start, NULL);
 
-	if (name)
-		printk("in %s+0x%lx\n", name, caller - start);
 	if (task)
-		printk("CPU %u, task %d %s\n", smp_processor_id(), task->pid, task->comm);
+		printk("CPU %u, task %d %s", smp_processor_id(), task->pid, task->comm);
 	else
-		printk("CPU %u, before the first task\n", smp_processor_id());
+		printk("CPU %u, before the first task", smp_processor_id());
+	if (name)
+		printk(", panic called by %s+%#lx", name, caller - start);
+	printk("\n");
 }
 
 void panic(const char *fmt, ...)

@@ -13,10 +13,11 @@
 #include <lego/time.h>
 
 /*
- * Text is collected in a line buffer per CPU and context (thread, interrupt, NMI), so that lines never
- * mix; a whole line goes into the log ring and to the UART under the console lock. Who may not wait for
- * that lock (an NMI, or a fault inside this very code) puts the line into a small lock-free queue, which
- * the next holder of the lock prints first. A line that finds the queue full is counted and reported.
+ * Text is collected in a line buffer per CPU and context (thread, interrupt, NMI), so that lines
+ * never mix; a whole line goes into the log ring and to the UART under the console lock. Who may
+ * not wait for that lock (an NMI, or a fault inside this very code) puts the line into a small
+ * lock-free queue, which the next holder of the lock prints first. A line that finds the queue
+ * full is counted and reported.
  */
 
 #define LOG_BYTES	 (128 * 1024)

@@ -6,8 +6,8 @@
 #include <lego/time.h>
 
 /*
- * A serial BREAK arms the next byte for a few seconds. Only the boot CPU's UART interrupt and tick come
- * here, so the state needs no lock.
+ * A serial BREAK arms the next byte for a few seconds. Only the boot CPU's UART interrupt and
+ * tick come here, so the state needs no lock.
  */
 
 #define SYSRQ_TIMEOUT_NS (5 * NSEC_PER_SEC)
@@ -23,12 +23,26 @@ void sysrq_break(void)
 	armed_until_ns = clock_monotonic_ns() + SYSRQ_TIMEOUT_NS;
 }
 
-static void print_help(void)
+static const struct sysrq_key *find(u8 letter)
 {
 	const struct sysrq_key *key;
 
-	for (key = __start_sysrq_keys; key < __stop_sysrq_keys; key++)
-		printk("sysrq: %c  %s\n", key->letter, key->help);
+	for (key = __start_sysrq_keys; key < __stop_sysrq_keys; key++) {
+		if (key->letter == letter)
+			return key;
+	}
+	return NULL;
+}
+
+/* In order of the letters; the linker's order means nothing. */
+static void print_help(void)
+{
+	for (u8 letter = 'a'; letter <= 'z'; letter++) {
+		const struct sysrq_key *key = find(letter);
+
+		if (key)
+			printk("sysrq: %c  %s\n", letter, key->help);
+	}
 }
 
 bool sysrq_byte(u8 byte)
@@ -41,15 +55,14 @@ bool sysrq_byte(u8 byte)
 	if (clock_monotonic_ns() >= armed_until_ns)
 		return false;
 
-	for (key = __start_sysrq_keys; key < __stop_sysrq_keys; key++) {
-		if (key->letter == byte) {
-			printk("sysrq: %s\n", key->help);
-			key->run();
-			return true;
-		}
+	key = find(byte);
+	if (key) {
+		printk("sysrq: %s\n", key->help);
+		key->run();
+	} else {
+		printk("sysrq: no such key; there are:\n");
+		print_help();
 	}
-	printk("sysrq: no such key:\n");
-	print_help();
 	return true;
 }
 

@@ -9,12 +9,15 @@
 struct file_ops;
 
 /*
- * A byte typed at the console. From the UART's interrupt, interrupts off, on one CPU at a time; without
- * room for it, it is dropped.
+ * A byte typed at the console. From the UART's interrupt, interrupts off, on one CPU at a time;
+ * without room for it, it is dropped.
  */
 void console_receive(u8 byte);
 
-/* Reads wait for at least one byte; what is there is returned. Writes go out raw, in order with the log. */
+/*
+ * Reads wait for at least one byte; what is there is returned. Writes go out raw, in order with
+ * the log.
+ */
 extern const struct file_ops console_file_ops;
 
 #endif

@@ -3,8 +3,8 @@
 #define LEGO_FS_H
 
 /*
- * Files: a path leads to an inode (ramfs or a device), open makes a file (position, flags), a process
- * has a table of them. Process context; all may sleep.
+ * Files: a path leads to an inode (ramfs or a device), open makes a file (position, flags), a
+ * process has a table of them. Process context; all may sleep.
  */
 
 #include <lego/atomic.h>
@@ -17,7 +17,10 @@ struct file;
 struct inode;
 
 struct file_ops {
-	/* Kernel buffers; the system calls copy to and from user memory around them. Bytes done or -errno. */
+	/*
+	 * Kernel buffers; the system calls copy to and from user memory around them. Bytes done
+	 * or -errno.
+	 */
 	ssize_t (*read)(struct file *file, void *buf, size_t n, u64 pos);
 	ssize_t (*write)(struct file *file, const void *buf, size_t n, u64 pos);
 	long (*ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
@@ -57,7 +60,10 @@ struct file {
 struct files; /* the process's descriptor table */
 
 void fs_init(void);
-/* Unpack a newc cpio archive into the ramfs. 0 or negative errno; logs what is wrong with a bad archive. */
+/*
+ * Unpack a newc cpio archive into the ramfs. 0 or negative errno; logs what is wrong with a bad
+ * archive.
+ */
 int initramfs_unpack(const void *archive, size_t size_bytes);
 
 /* Open for the kernel; relative to the process's working directory. ERR_PTR on failure. */
@@ -71,9 +77,9 @@ u32 file_mode(const struct file *file); /* S_IF* and permission bits */
 bool file_is_regular(const struct file *file);
 
 /*
- * The page of a regular file's content at index (bytes index * 4096 ...), with a reference for the
- * caller; it is the file's own page, to be mapped read-only or copied. NULL beyond the end or in a hole
- * that cannot be filled (out of memory).
+ * The page of a regular file's content at index (bytes index * 4096 ...), with a reference for
+ * the caller; it is the file's own page, to be mapped read-only or copied. NULL beyond the end or
+ * in a hole that cannot be filled (out of memory).
  */
 struct page *file_get_page(struct file *file, u64 index);
 

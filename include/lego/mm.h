@@ -62,7 +62,10 @@ static inline void mm_get(struct mm *mm)
 	atomic_inc(&mm->refs);
 }
 
-/* All of these take mm->lock, sleep, and return 0, an address or a negative errno as Linux's calls do. */
+/*
+ * All of these take mm->lock, sleep, and return 0, an address or a negative errno as Linux's
+ * calls do.
+ */
 long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *file, u64 offset);
 /* As mm_map with MAP_FIXED, the file's content ending file_bytes behind addr: for ELF segments. */
 long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *file, u64 offset,
@@ -72,15 +75,18 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot);
 long mm_set_brk(struct mm *mm, u64 addr); /* returns the new or, on failure, the old break */
 
 /*
- * Make the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). 0, -EFAULT when no
- * area allows it, -ENOMEM. Process context, interrupts on.
+ * Make the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). 0, -EFAULT
+ * when no area allows it, -ENOMEM. Process context, interrupts on.
  */
 int mm_fault(struct mm *mm, u64 addr, u32 access);
 
 /* Load mm's page table on this CPU (NULL: the kernel's own). Interrupts off; from the scheduler. */
 void mm_switch(struct mm *prev, struct mm *next);
 
-/* Page faults by user or by checked copies arrive here from the trap; defined in kernel/mm/fault.c. */
+/*
+ * Page faults by user or by checked copies arrive here from the trap; defined in
+ * kernel/mm/fault.c.
+ */
 struct pt_regs;
 void mm_init(void);
 

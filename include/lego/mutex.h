@@ -2,7 +2,7 @@
 #ifndef LEGO_MUTEX_H
 #define LEGO_MUTEX_H
 
-/* A sleeping lock, first come first served under contention. Process context only. */
+/* A sleeping lock. Sleepers get it in order, but a running task may overtake them. Process context. */
 
 #include <lego/wait.h>
 

@@ -49,8 +49,8 @@ static inline struct page *virt_to_page(const void *addr)
 #define PAGE_ZERO BIT(0) /* allocation flag: the memory is zeroed */
 
 /*
- * Before page_init(): a zeroed, never freed page straight from boot_info's free RAM (not the image, not
- * the initramfs, not below 1 MiB). Panics when there is none.
+ * Before page_init(): a zeroed, never freed page straight from boot_info's free RAM (not the
+ * image, not the initramfs, not below 1 MiB). Panics when there is none.
  */
 phys_addr_t page_alloc_early(void);
 
@@ -68,7 +68,10 @@ static inline void page_get(struct page *page)
 	atomic_inc(&page->refs);
 }
 
-/* Return the pages between two addresses that nobody allocated (the unpacked initramfs) to the allocator. */
+/*
+ * Return the pages between two addresses that nobody allocated (the unpacked initramfs) to the
+ * allocator.
+ */
 void page_free_range(phys_addr_t start, phys_addr_t end);
 
 u64 page_nr_free(void);

@@ -3,10 +3,11 @@
 #define LEGO_PRINTK_H
 
 /*
- * The kernel log: a ring in memory and, at once, the serial console. Any context, NMI included (there
- * the console lock is only tried; a line that could not be printed at once is printed by the next
- * caller). A line starts with "[ssssss.uuuuuu] ", seconds since boot; a call without a final newline
- * is continued by the next call of the same CPU.
+ * The kernel log: a ring in memory and, at once, the serial console. Any context, NMI included
+ * (there the console lock is only tried; a line that could not be printed at once is printed by
+ * the next caller). A line starts with "[ssssss.uuuuuu] ", seconds since boot; a call without a
+ * final newline is continued by the next call of the same CPU. Lines are cut at 1000 characters
+ * and then end in "...".
  */
 
 #include <lego/compiler.h>

@@ -7,7 +7,7 @@
 #include <lego/kernel.h>
 
 struct sysrq_key {
-	char letter;
+	char letter; /* a to z */
 	const char *help;
 	void (*run)(void); /* interrupt context, interrupts off */
 };

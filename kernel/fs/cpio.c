@@ -9,10 +9,10 @@
 #include <lego/time.h>
 
 /*
- * The newc format: records of "070701" (or "070702", with a checksum), thirteen fields of eight hex digits,
- * a name ended by NUL, padding to 4 bytes, data, padding to 4 bytes. "TRAILER!!!" ends an archive; zeros and
- * further archives may follow. Nothing in it is believed before it is checked; what was unpacked before
- * a mistake stays.
+ * The newc format: records of "070701" (or "070702", with a checksum), thirteen fields of eight
+ * hex digits, a name ended by NUL, padding to 4 bytes, data, padding to 4 bytes. "TRAILER!!!"
+ * ends an archive; zeros and further archives may follow. Nothing in it is believed before it is
+ * checked; what was unpacked before a mistake stays.
  */
 
 #define MAGIC_BYTES  6
@@ -119,8 +119,8 @@ static bool checksum_is_right(const struct record *record)
 }
 
 /*
- * The directory and, in last, the last component of a name; directories are made on the way. "." components
- * are skipped; for the root last is empty. ERR_PTR on failure. tree_lock held.
+ * The directory and, in last, the last component of a name; directories are made on the way. "."
+ * components are skipped; for the root last is empty. ERR_PTR on failure. tree_lock held.
  */
 static struct inode *find_place(const char *name, char *last)
 {

@@ -10,12 +10,13 @@
 #include <lego/uaccess.h>
 
 /*
- * File content: an array of pages that doubles when it is full. A reader takes references to some pages at
- * a time under data_lock and copies without any lock, so readers only meet for the length of that. Pages are
- * zeroed when allocated and behind the end when the file is cut: what lies behind the end is always zero.
+ * File content: an array of pages that doubles when it is full. A reader takes references to some
+ * pages at a time under data_lock and copies without any lock, so readers only meet for the
+ * length of that. Pages are zeroed when allocated and behind the end when the file is cut: what
+ * lies behind the end is always zero.
  *
- * A copy never crosses a page of the user's memory either; so when it fails, all of that part is bad, and
- * the bytes counted are those that Linux would count.
+ * A copy never crosses a page of the user's memory either; so when it fails, all of that part is
+ * bad, and the bytes counted are those that Linux would count.
  */
 
 #define READ_BATCH 16

@@ -48,6 +48,8 @@ static long remove_check(const struct walk *walk, bool directory)
 		return -ENOTDIR;
 	if (inode == root_inode)
 		return -EBUSY;
+	if (inode->removed)
+		return -ENOENT;
 	if (!strcmp(walk->name, "."))
 		return -EINVAL;
 	return list_empty(&inode->children) && strcmp(walk->name, "..") ? 0 : -ENOTEMPTY;
@@ -99,7 +101,10 @@ SYSCALL_DEFINE1(chdir, const char __user *, path)
 	return 0;
 }
 
-/* Write the path of a directory to the end of buf. Its start, or NULL when there is none or no room. */
+/*
+ * Write the path of a directory to the end of buf. Its start, or NULL when there is none or no
+ * room.
+ */
 static char *write_path(struct inode *dir, char *buf, size_t size)
 {
 	char *p = buf + size - 1;
@@ -110,7 +115,7 @@ static char *write_path(struct inode *dir, char *buf, size_t size)
 	for (; dir != root_inode; dir = dir->parent) {
 		size_t len = strlen(dir->name);
 
-		if (!dir->parent || (size_t)(p - buf) < len + 1)
+		if (dir->removed || (size_t)(p - buf) < len + 1)
 			return NULL;
 		p -= len;
 		memcpy(p, dir->name, len);
@@ -202,8 +207,8 @@ struct dirent {
 #define DIRENT_BYTES 19
 
 /*
- * Positions in a directory: 0 and 1 are "." and "..", others the number of the first inode to be listed. So
- * entries that come and go in between do no harm.
+ * Positions in a directory: 0 and 1 are "." and "..", others the number of the first inode to be
+ * listed. So entries that come and go in between do no harm.
  */
 static struct inode *entry_at(struct inode *dir, u64 pos, const char **name)
 {
@@ -222,7 +227,7 @@ static struct inode *entry_at(struct inode *dir, u64 pos, const char **name)
 	return NULL;
 }
 
-/* Put one entry at buf. Its size, 0 when there is no more, -EINVAL without room. tree_lock held. */
+/* Put one entry at buf. Its size, 0 when there is no more, or a negative errno. tree_lock held. */
 static long fill_entry(struct inode *dir, u64 *pos, char *buf, size_t room)
 {
 	struct dirent entry;
@@ -230,7 +235,9 @@ static long fill_entry(struct inode *dir, u64 *pos, char *buf, size_t room)
 	const char *name;
 	size_t name_len;
 
-	inode = dir->parent ? entry_at(dir, *pos, &name) : NULL;
+	if (dir->removed)
+		return -ENOENT;
+	inode = entry_at(dir, *pos, &name);
 	if (!inode)
 		return 0;
 	name_len = strlen(name);

@@ -7,8 +7,8 @@
 #include <lego/syscall.h>
 
 /*
- * Descriptors. A file is looked up with a reference under the table's spinlock and used without it; closing
- * a descriptor that another thread is using ends nothing for that thread.
+ * Descriptors. A file is looked up with a reference under the table's spinlock and used without
+ * it; closing a descriptor that another thread is using ends nothing for that thread.
  */
 
 struct files {

@@ -3,11 +3,11 @@
 #define FS_INTERNAL_H
 
 /*
- * What the files of kernel/fs/ share. There is one tree, of ramfs inodes; an inode has one name (no hard
- * links), so name and parent are in the inode itself.
+ * What the files of kernel/fs/ share. There is one tree, of ramfs inodes; an inode has one name
+ * (no hard links), so name and parent are in the inode itself.
  *
- * Locks, outer first: file->pos_lock, inode->write_lock, tree_lock (a mutex; no user memory is touched under
- * it), inode->data_lock (a spinlock; copying happens outside of it).
+ * Locks, outer first: file->pos_lock, inode->write_lock, tree_lock (a mutex; no user memory is
+ * touched under it), inode->data_lock (a spinlock; copying happens outside of it).
  */
 
 #include <lego/fs.h>
@@ -39,7 +39,8 @@ struct inode {
 
 	/* Guarded by tree_lock. */
 	char *name;
-	struct inode *parent; /* of the root: itself; NULL once removed; holds a reference */
+	struct inode *parent; /* of the root: itself; holds a reference, removed or not */
+	bool removed;	      /* no longer in the tree: only used by who has it open */
 	struct list_head sibling;
 	struct list_head children; /* directory: in order of their numbers */
 
@@ -60,14 +61,17 @@ extern struct mutex tree_lock;
 /* ramfs.c: the tree. Those with "tree" in the name need tree_lock. */
 struct inode *inode_get(struct inode *inode);
 void inode_put(struct inode *inode);
-/* ERR_PTR(-ENOMEM), or the new inode in its parent, without a reference for the caller. */
+/*
+ * ERR_PTR(-ENOMEM, or -ENOENT in a removed directory), or the new inode in its parent, without a
+ * reference for the caller.
+ */
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode);
 struct inode *tree_find(struct inode *parent, const char *name, size_t len);
 void tree_remove(struct inode *inode);
 
 /*
- * data.c: the content of a regular file. user: the buffer is in user memory. Bytes done, or a negative errno
- * when there are none. Reads go on while others read and write.
+ * data.c: the content of a regular file. user: the buffer is in user memory. Bytes done, or a
+ * negative errno when there are none. Reads go on while others read and write.
  */
 ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user);
 /* With write_lock held. */
@@ -88,8 +92,8 @@ struct walk {
 };
 
 /*
- * Follow a path from base. Needs tree_lock, which keeps the results alive. 0 also when only the last
- * component is missing.
+ * Follow a path from base. Needs tree_lock, which keeps the results alive. 0 also when only the
+ * last component is missing.
  */
 int path_walk(struct inode *base, const char *path, unsigned int flags, struct walk *walk);
 
@@ -100,7 +104,10 @@ struct inode *path_get(struct inode *base, const char *path, unsigned int flags)
 #define AT_SYMLINK_NOFOLLOW 0x100
 #define AT_EMPTY_PATH	    0x1000
 
-/* The directory that a system call's dirfd stands for, with a reference, or ERR_PTR. Not needed for absolute paths. */
+/*
+ * The directory that a system call's dirfd stands for, with a reference, or ERR_PTR. Not needed
+ * for absolute paths.
+ */
 struct inode *path_base(int dirfd, const char *path);
 
 /* Copy a path from user memory; kfree() it. ERR_PTR(-EFAULT, -ENAMETOOLONG, -ENOMEM). */
@@ -119,19 +126,22 @@ static inline bool file_is_stream(const struct file *file)
 {
 	return file->inode->device && file->inode->device->stream;
 }
+/* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2; with 3, as with Linux, only ioctl() is allowed. */
 static inline bool file_may_read(const struct file *file)
 {
-	return (file->flags & O_ACCMODE) != O_WRONLY;
+	return (file->flags + 1) & 1;
 }
 static inline bool file_may_write(const struct file *file)
 {
-	return (file->flags & O_ACCMODE) != O_RDONLY;
+	return (file->flags + 1) & 2;
 }
 
 /* open.c: what file_open() and the system calls share. */
 struct file *open_at(struct inode *base, const char *path, u32 flags, u32 mode);
 
-/* fdtable.c: lowest free descriptor at or above from, which takes over the reference; or -EMFILE. */
+/*
+ * fdtable.c: lowest free descriptor at or above from, which takes over the reference; or -EMFILE.
+ */
 int fd_install(struct file *file, int from, bool close_on_exec);
 
 /* The process's working directory, with a reference. */

@@ -7,8 +7,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Paths, one component after the other. A symbolic link is replaced by its target in a new copy of what is
- * left of the path.
+ * Paths, one component after the other. A symbolic link is replaced by its target in a new copy
+ * of what is left of the path.
  */
 
 #define MAX_LINKS 40
@@ -77,8 +77,6 @@ static int walk_components(struct inode *dir, const char *p, unsigned int flags,
 			return -ENAMETOOLONG;
 		if (!S_ISDIR(dir->mode))
 			return -ENOTDIR;
-		if (!dir->parent)
-			return -ENOENT; /* removed, but still someone's working directory */
 
 		rest = p + len;
 		last = !*skip_slashes(rest);

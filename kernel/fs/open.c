@@ -6,7 +6,10 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 
-/* Opening, creating and cutting files. Everyone is root: permissions are kept, but nobody is denied. */
+/*
+ * Opening, creating and cutting files. Everyone is root: permissions are kept, but nobody is
+ * denied.
+ */
 
 /* What open() itself uses up; the rest stays with the file. */
 #define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC)
@@ -69,8 +72,6 @@ struct file *open_at(struct inode *base, const char *path, u32 flags, u32 mode)
 	struct file *file;
 	int error;
 
-	if ((flags & O_ACCMODE) == O_ACCMODE)
-		return ERR_PTR(-EINVAL);
 	if (flags & O_CREAT && flags & O_DIRECTORY)
 		return ERR_PTR(-EINVAL);
 	inode = find(base, path, flags, mode);

@@ -7,7 +7,10 @@
 #include <lego/string.h>
 #include <lego/time.h>
 
-/* The tree of names. Numbers only grow, and children are appended: their lists are sorted by number. */
+/*
+ * The tree of names. Numbers only grow, and children are appended: their lists are sorted by
+ * number.
+ */
 
 struct inode *root_inode;
 DEFINE_MUTEX(tree_lock);
@@ -44,18 +47,25 @@ struct inode *inode_get(struct inode *inode)
 
 void inode_put(struct inode *inode)
 {
-	if (!atomic_dec_and_test(&inode->refs))
-		return;
-	inode_free_data(inode);
-	kfree(inode->target);
-	kfree(inode->name);
-	kfree(inode);
+	/* A loop: removed directories can be a long chain, each held only by the one below. */
+	while (atomic_dec_and_test(&inode->refs)) {
+		struct inode *parent = inode->parent;
+
+		inode_free_data(inode);
+		kfree(inode->target);
+		kfree(inode->name);
+		kfree(inode);
+		inode = parent;
+	}
 }
 
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
 {
-	struct inode *inode = alloc(name, mode);
+	struct inode *inode;
 
+	if (parent->removed)
+		return ERR_PTR(-ENOENT);
+	inode = alloc(name, mode);
 	if (!inode)
 		return ERR_PTR(-ENOMEM);
 	inode->parent = inode_get(parent);
@@ -77,13 +87,10 @@ struct inode *tree_find(struct inode *parent, const char *name, size_t len)
 
 void tree_remove(struct inode *inode)
 {
-	struct inode *parent = inode->parent;
-
-	BUG_ON(!list_empty(&inode->children));
+	BUG_ON(inode->removed || !list_empty(&inode->children));
 	list_del(&inode->sibling);
-	inode->parent = NULL;
-	parent->mtime_ns = clock_realtime_ns();
-	inode_put(parent);
+	inode->removed = true;
+	inode->parent->mtime_ns = clock_realtime_ns();
 	inode_put(inode);
 }
 

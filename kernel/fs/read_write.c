@@ -9,8 +9,9 @@
 #include <lego/uaccess.h>
 
 /*
- * The calls that move data. Regular files are copied between their pages and user memory directly, devices
- * through a kernel page at a time. An error after some bytes is not reported: the bytes are.
+ * The calls that move data. Regular files are copied between their pages and user memory
+ * directly, devices through a kernel page at a time. An error after some bytes is not reported:
+ * the bytes are.
  */
 
 /* Linux's limit for one call: whole pages below 2 GiB. */
@@ -56,7 +57,10 @@ static ssize_t write_device(struct file *file, const char __user *buf, size_t n,
 	if (!bounce)
 		return -ENOMEM;
 	while (total < n) {
-		/* Up to the end of the user's page: a fault then loses nothing that could be written. */
+		/*
+		 * Up to the end of the user's page: a fault then loses nothing that could be
+		 * written.
+		 */
 		size_t chunk = PAGE_SIZE - ((u64)(buf + total) & (PAGE_SIZE - 1));
 
 		chunk = min(chunk, n - total);
@@ -107,8 +111,8 @@ struct iovec {
 };
 
 /*
- * All the calls in one: move the bytes of nr buffers at a position of the caller's, or at the file's own
- * (POS_FILE), which is then moved.
+ * All the calls in one: move the bytes of nr buffers at a position of the caller's, or at the
+ * file's own (POS_FILE), which is then moved.
  */
 static ssize_t transfer(int fd, const struct iovec *iov, unsigned int nr, s64 user_pos, bool write)
 {
@@ -136,6 +140,9 @@ static ssize_t transfer(int fd, const struct iovec *iov, unsigned int nr, s64 us
 
 		if (!len && nr > 1)
 			continue;
+		done = -EINVAL;
+		if ((s64)(pos + len) < 0)
+			break;
 		done = write ? write_at(file, iov[i].base, len, &pos) :
 			       read_at(file, iov[i].base, len, pos);
 		if (done < 0)
@@ -190,7 +197,6 @@ SYSCALL_DEFINE4(pwrite64, int, fd, char __user *, buf, size_t, n, s64, pos)
 static struct iovec *iovec_from_user(const struct iovec __user *user_iov, unsigned long nr)
 {
 	struct iovec *iov;
-	size_t total = 0;
 	int error;
 
 	if (nr > IOV_MAX)
@@ -199,12 +205,10 @@ static struct iovec *iovec_from_user(const struct iovec __user *user_iov, unsign
 	if (!iov)
 		return ERR_PTR(-ENOMEM);
 	error = copy_from_user(iov, user_iov, nr * sizeof(*iov));
-	for (unsigned long i = 0; !error && i < nr; i++) {
-		if ((ssize_t)iov[i].len < 0 || (ssize_t)(total += iov[i].len) < 0)
-			error = -EINVAL;
-		else if (!access_ok(iov[i].base, iov[i].len))
-			error = -EFAULT;
-	}
+	for (unsigned long i = 0; !error && i < nr; i++)
+		error = (ssize_t)iov[i].len < 0 ? -EINVAL : 0;
+	for (unsigned long i = 0; !error && i < nr; i++)
+		error = access_ok(iov[i].base, iov[i].len) ? 0 : -EFAULT;
 	if (error) {
 		kfree(iov);
 		return ERR_PTR(error);
@@ -257,9 +261,7 @@ SYSCALL_DEFINE3(lseek, int, fd, s64, offset, int, whence)
 		goto out_unlock;
 	if (whence != SEEK_SET)
 		base = whence == SEEK_CUR ? file->pos : file_size_bytes(file);
-	if (__builtin_add_overflow(base, offset, &pos)) {
-		ret = -EOVERFLOW;
-	} else if (pos >= 0) {
+	if (!__builtin_add_overflow(base, offset, &pos) && pos >= 0) {
 		file->pos = pos;
 		ret = pos;
 	}

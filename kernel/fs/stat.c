@@ -7,7 +7,10 @@
 #include <lego/time.h>
 #include <lego/uaccess.h>
 
-/* What is known about a file. Owner and group are root's, all three times are that of the last change. */
+/*
+ * What is known about a file. Owner and group are root's, all three times are that of the last
+ * change.
+ */
 
 /* Linux's struct stat for x86-64. */
 struct stat {
@@ -41,7 +44,7 @@ static long fill(struct inode *inode, struct stat __user *user_stat)
 	struct stat stat = {
 		.device = RAMFS_DEVICE,
 		.inode_number = inode->number,
-		.nr_links = inode->parent ? (S_ISDIR(inode->mode) ? 2 : 1) : 0,
+		.nr_links = inode->removed ? 0 : (S_ISDIR(inode->mode) ? 2 : 1),
 		.mode = inode->mode,
 		.rdev = inode->device ? inode->device->number : 0,
 		.size_bytes = READ_ONCE(inode->size_bytes),

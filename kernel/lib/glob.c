@@ -2,9 +2,9 @@
 #include <lego/string.h>
 
 /*
- * Shell patterns without recursion: on a mismatch, only the last '*' seen takes one character more, so
- * the worst case is length of the pattern times length of the text. A set without a closing bracket
- * stands for itself; a ']' right after the opening is a member.
+ * Shell patterns without recursion: on a mismatch, only the last '*' seen takes one character
+ * more, so the worst case is length of the pattern times length of the text. A set without a
+ * closing bracket stands for itself; a ']' right after the opening is a member.
  */
 
 /* Behind the set that starts at p ('['), or NULL when it is not closed before end. */

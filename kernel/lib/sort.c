@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/sort.h>
 
-/* Heap sort: the largest element sits at index 0 of the heap and changes places with the last one. */
+/*
+ * Heap sort: the largest element sits at index 0 of the heap and changes places with the last
+ * one.
+ */
 
 static void swap(char *a, char *b, size_t size)
 {

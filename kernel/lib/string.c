@@ -5,8 +5,9 @@
 #include <lego/errno.h>
 
 /*
- * Memory is moved in 8-byte words, unaligned ones included, and the rest in bytes. The compiler knows
- * such loops and would replace them by calls of the very functions they implement: LOOP() stops it.
+ * Memory is moved in 8-byte words, unaligned ones included, and the rest in bytes. The compiler
+ * knows such loops and would replace them by calls of the very functions they implement: LOOP()
+ * stops it.
  */
 
 #define LOOP() barrier()

@@ -5,9 +5,9 @@
 #include <lego/string.h>
 
 /*
- * printf without floating point. Output goes through put(), which counts what does not fit; a number is
- * made into digits backwards, then laid out as: spaces, sign or 0x, zeros, digits, spaces.
- * A conversion we do not know is printed as it stands in the format.
+ * printf without floating point. Output goes through put(), which counts what does not fit; a
+ * number is made into digits backwards, then laid out as: spaces, sign or 0x, zeros, digits,
+ * spaces. A conversion we do not know is printed as it stands in the format.
  */
 
 struct output {

@@ -8,8 +8,8 @@
 #include <lego/string.h>
 
 /*
- * Memory before the page allocator: the free ranges of RAM, in the loader's order, each given out from its
- * start. The loader's list may overlap or be unsorted: what is not RAM wins.
+ * Memory before the page allocator: the free ranges of RAM, in the loader's order, each given
+ * out from its start. The loader's list may overlap or be unsorted: what is not RAM wins.
  */
 
 #define LOW_MEMORY_END (1UL << 20)

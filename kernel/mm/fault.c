@@ -12,9 +12,10 @@
 #include "internal.h"
 
 /*
- * User pages, by the page table: made by the first access, changed and dropped by ranges. A page of a file
- * is borrowed, mapped read-only, where the area cannot be written; otherwise, and by the first write after
- * an mprotect(), it is copied. All entries have the access of their area: the rest is up to the MMU.
+ * User pages, by the page table: made by the first access, changed and dropped by ranges. A
+ * page of a file is borrowed, mapped read-only, where the area cannot be written; otherwise,
+ * and by the first write after an mprotect(), it is copied. All entries have the access of
+ * their area: the rest is up to the MMU.
  */
 
 /* What a read may do: reading is allowed wherever anything is (x86 has no other way). */
@@ -34,8 +35,8 @@ static u64 file_bytes_in_page(const struct vma *vma, u64 addr)
 }
 
 /*
- * The page behind addr in a fresh state: the file's own (*borrowed), a copy, or zeros. NULL: *error says
- * why.
+ * The page behind addr in a fresh state: the file's own (*borrowed), a copy, or zeros. NULL:
+ * *error says why.
  */
 static struct page *make_page(const struct vma *vma, u64 addr, bool *borrowed, int *error)
 {
@@ -116,7 +117,8 @@ int mm_fault(struct mm *mm, u64 addr, u32 access)
 	return error;
 }
 
-#define MAX_GATHERED 64 /* borrowed pages; the others are linked */
+#define MAX_GATHERED	 64   /* borrowed pages; the others are linked */
+#define RESCHED_INTERVAL 1024 /* pages: to sleep with mm->lock held makes others queue for it */
 
 /* Pages taken out of the table that CPUs may still use until the flush. */
 struct gather {
@@ -129,13 +131,15 @@ struct gather {
 static void gather_release(struct mm *mm, struct gather *gather)
 {
 	struct page *page, *tmp;
+	u64 nr = 0;
 
 	if (gather->start < gather->end)
 		flush_tlb_mm_range(mm, gather->start, gather->end);
 	list_for_each_entry_safe(page, tmp, &gather->own, node) {
 		list_del(&page->node);
 		page_put(page);
-		cond_resched();
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
 	}
 	while (gather->nr_borrowed)
 		page_put(gather->borrowed[--gather->nr_borrowed]);
@@ -145,7 +149,7 @@ static void gather_release(struct mm *mm, struct gather *gather)
 void pages_unmap(struct mm *mm, u64 start, u64 end)
 {
 	struct gather gather;
-	u64 *pte;
+	u64 *pte, nr = 0;
 
 	list_init(&gather.own);
 	gather.nr_borrowed = 0;
@@ -164,7 +168,8 @@ void pages_unmap(struct mm *mm, u64 start, u64 end)
 		gather.end = addr + PAGE_SIZE;
 		if (gather.nr_borrowed == MAX_GATHERED)
 			gather_release(mm, &gather);
-		cond_resched();
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
 	}
 	gather_release(mm, &gather);
 }

@@ -13,7 +13,10 @@ struct early_range {
 	phys_addr_t start, end;
 };
 
-/* As page_alloc_early(), contiguous; anywhere in RAM, so only with the final direct map. Not zeroed. */
+/*
+ * As page_alloc_early(), contiguous; anywhere in RAM, so only with the final direct map. Not
+ * zeroed.
+ */
 phys_addr_t early_alloc_pages(u64 nr_pages);
 
 /* What is left, and the end of RAM; nothing may be allocated early after this. */
@@ -32,7 +35,10 @@ struct vma *vma_find(const struct mm *mm, u64 addr);
 bool vma_range_free(const struct mm *mm, u64 start, u64 end);
 bool vma_range_mapped(const struct mm *mm, u64 start, u64 end);
 
-/* Make start and end, where they fall into areas, boundaries of areas. 0 or -ENOMEM, both harmless. */
+/*
+ * Make start and end, where they fall into areas, boundaries of areas. 0 or -ENOMEM, both
+ * harmless.
+ */
 int vma_split_range(struct mm *mm, u64 start, u64 end);
 
 /* Remove the areas in [start, end), split before. */
@@ -41,7 +47,10 @@ void vma_remove_range(struct mm *mm, u64 start, u64 end);
 /* Room for nr more areas, so that as many insertions cannot fail. 0 or -ENOMEM. */
 int vma_reserve(struct mm *mm, unsigned int nr);
 
-/* Insert an area (kmalloc) where nothing is, with room reserved, and merge it with its neighbours. */
+/*
+ * Insert an area (kmalloc) where nothing is, with room reserved, and merge it with its
+ * neighbours.
+ */
 void vma_insert(struct mm *mm, struct vma *vma);
 
 /* Merge equal neighbours that meet in [start, end]. */

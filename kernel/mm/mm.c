@@ -11,8 +11,8 @@
 #include "internal.h"
 
 /*
- * Address spaces: where areas go, and changes to ranges. What can fail, memory for areas, comes first;
- * areas split for nothing are merged again.
+ * Address spaces: where areas go, and changes to ranges. What can fail, memory for areas,
+ * comes first; areas split for nothing are merged again.
  */
 
 #define MMAP_MIN   0x10000UL	 /* NULL and what is near it stay unmapped */

@@ -24,7 +24,10 @@
 #define MADV_DONTNEED 4
 #define MADV_FREE     8
 
-/* Advice that may be ignored: by bit number, what Linux accepts and needs no action without swap or fork. */
+/*
+ * Advice that may be ignored: by bit number, what Linux accepts and needs no action without
+ * swap or fork.
+ */
 #define MADV_IGNORED                                                                           \
 	(BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(10) | BIT(11) | BIT(14) | BIT(15) | BIT(16) | \
 	 BIT(17) | BIT(18) | BIT(19) | BIT(20) | BIT(21))

@@ -13,9 +13,9 @@
 #include "internal.h"
 
 /*
- * Buddy allocator: free blocks of 2^order pages on one list per order; a block that comes back joins its
- * buddy as long as that is free too. Single pages go through a small stack per CPU, touched by its CPU
- * only with interrupts off, and move to and from the lists in batches.
+ * Buddy allocator: free blocks of 2^order pages on one list per order; a block that comes back
+ * joins its buddy as long as that is free too. Single pages go through a small stack per CPU,
+ * touched by its CPU only with interrupts off, and move to and from the lists in batches.
  */
 
 #define CACHE_PAGES 64

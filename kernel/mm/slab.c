@@ -11,10 +11,11 @@
 #include <lego/string.h>
 
 /*
- * Each size has a cache of slabs (2^order pages cut into objects) and, on every CPU, a list of free
- * objects, touched by that CPU only with interrupts off. Lists are filled from and spilled to the slabs in
- * batches under the cache's lock; a slab whose objects are all back goes to the page allocator unless it
- * is one of a few kept. Free objects are linked through their first word.
+ * Each size has a cache of slabs (2^order pages cut into objects) and, on every CPU, a list of
+ * free objects, touched by that CPU only with interrupts off. Lists are filled from and
+ * spilled to the slabs in batches under the cache's lock; a slab whose objects are all back
+ * goes to the page allocator unless it is one of a few kept. Free objects are linked through
+ * their first word.
  */
 
 DEFINE_PROFILE_POINT(kmalloc_slow)

@@ -8,8 +8,9 @@
 #include <lego/string.h>
 
 /*
- * The areas of an address space: an array of pointers sorted by address, searched by halving. Changing a
- * range splits the areas at its ends, works on whole areas, and merges equal neighbours again.
+ * The areas of an address space: an array of pointers sorted by address, searched by halving.
+ * Changing a range splits the areas at its ends, works on whole areas, and merges equal
+ * neighbours again.
  */
 
 #define FIRST_MAX_VMAS 32

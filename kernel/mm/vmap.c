@@ -7,9 +7,9 @@
 #include <lego/spinlock.h>
 
 /*
- * Addresses are given out once, upwards, one page left out behind each range. Device mappings stay for
- * ever; freed stacks wait, mapped, in a list through their lowest word, so there are never more than the
- * most threads that existed at a time.
+ * Addresses are given out once, upwards, one page left out behind each range. Device mappings
+ * stay for ever; freed stacks wait, mapped, in a list through their lowest word, so there are
+ * never more than the most threads that existed at a time.
  */
 
 #define STACK_PAGES (KERNEL_STACK_SIZE / PAGE_SIZE)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The heatmap: where the kernel was when the timer ticked. The tick looks at what it interrupted and puts
- * it into the sample store; all else is done when a report is printed. One tick is one sample, so the
- * rows add up to the ticks. The timer cannot interrupt code that runs with interrupts off: such time
- * is booked on the instruction that turns them on.
+ * The heatmap: where the kernel was when the timer ticked. The tick looks at what it
+ * interrupted and puts it into the sample store; all else is done when a report is printed. One
+ * tick is one sample, so the rows add up to the ticks. The timer cannot interrupt code that
+ * runs with interrupts off: such time is booked on the instruction that turns them on.
  */
 
 #include "internal.h"
@@ -48,10 +48,12 @@ static bool add_samples(struct heat_snapshot *snap, u64 pc, u64 nr)
 
 static void add_cpu(struct heat_snapshot *snap, unsigned int cpu)
 {
-	u64 nr_stored = 0, nr_kernel = 0;
+	/* First, so that a tick in between does not look missed. */
+	u64 nr_due = sample_nr_due();
+	u64 nr_stored = 0, nr_kernel, nr_ticks = 0;
 
 	if (!sample_snapshot_cpu(cpu, &cpu_samples))
-		return;
+		memset(&cpu_samples, 0, sizeof(cpu_samples));
 	for (u32 i = 0; i < SAMPLE_SLOTS; i++) {
 		const struct sample_slot *slot = &cpu_samples.slots[i];
 
@@ -60,10 +62,15 @@ static void add_cpu(struct heat_snapshot *snap, unsigned int cpu)
 	}
 	for (u32 i = 0; i < NR_HEAT_CLASSES; i++) {
 		snap->nr_class[i] += cpu_samples.nr_class[i];
-		if (i != HEAT_USER)
-			nr_kernel += cpu_samples.nr_class[i];
+		nr_ticks += cpu_samples.nr_class[i];
 	}
+	nr_kernel = nr_ticks - cpu_samples.nr_class[HEAT_USER];
 	snap->nr_dropped += nr_kernel - nr_stored;
+	if (os_cpu_online(cpu)) {
+		nr_due = max(nr_due, nr_ticks);
+		snap->nr_due += nr_due;
+		snap->nr_missed += nr_due - nr_ticks;
+	}
 }
 
 void heatmap_snapshot(struct heat_snapshot *snap)
@@ -71,7 +78,7 @@ void heatmap_snapshot(struct heat_snapshot *snap)
 	unsigned int cpu;
 
 	memset(snap, 0, sizeof(*snap));
-	for_each_possible_cpu (cpu)
+	for_each_possible_cpu(cpu)
 		add_cpu(snap, cpu);
 
 	for (u32 i = 0; i < HEATMAP_MAX_ENTRIES; i++) {

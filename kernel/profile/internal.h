@@ -2,16 +2,20 @@
 #ifndef PROFILE_INTERNAL_H
 #define PROFILE_INTERNAL_H
 
-/* What the files of kernel/profile/ share. Data flows event -> table -> snapshot (here) -> report.c. */
+/*
+ * What the files of kernel/profile/ share. Data flows event -> table -> snapshot (here) ->
+ * report.c.
+ */
 
 #include "os.h"
 
 #include <lego/profile.h>
 
 /*
- * strace_table.c: a sparse table from system call number to counters. index[] leads from a number to
- * its row; rows sit in chunks that never move, so that a reader may walk them while the owner adds one.
- * The first chunk is in the map itself: a thread with up to 16 different calls costs one allocation.
+ * strace_table.c: a sparse table from system call number to counters. index[] leads from a
+ * number to its row; rows sit in chunks that never move, so that a reader may walk them while
+ * the owner adds one. The first chunk is in the map itself: a thread with up to 16 different
+ * calls costs one allocation.
  */
 #define STRACE_NR_INDEXED  512 /* numbers found through index[] */
 #define STRACE_MAX_UNKNOWN 64  /* rows for numbers beyond */
@@ -38,7 +42,10 @@ static inline struct profile_syscall_row *strace_map_row(const struct profile_sy
 /* An all-zero map made usable. */
 void strace_map_init(struct profile_syscall_map *map);
 
-/* The row of nr, added (and the table grown) if need be; a spill row when that fails. Never NULL. */
+/*
+ * The row of nr, added (and the table grown) if need be; a spill row when that fails. Never
+ * NULL.
+ */
 struct profile_syscall_row *strace_table_row(struct profile_syscall_table *table, u64 nr);
 
 /* Add src's counters to nr's row of table. */
@@ -89,14 +96,16 @@ enum heat_class {
 };
 
 struct heat_entry {
-	u64 addr;	  /* the function's, or the sample's own without one */
+	u64 addr; /* the function's, or the sample's own without one */
 	const char *name;
 	u64 nr;
 };
 
 struct heat_snapshot {
 	u64 nr_class[NR_HEAT_CLASSES]; /* their sum is all ticks */
-	u64 nr_dropped; /* not user, and in no entry */
+	u64 nr_dropped;		       /* not user, and in no entry */
+	u64 nr_due;	/* ticks that a timer which is never held up would have given */
+	u64 nr_missed;	/* of them, summed up over CPUs */
 	u32 nr_entries; /* user samples are an entry, too */
 	struct heat_entry entries[HEATMAP_MAX_ENTRIES + 1];
 };
@@ -122,6 +131,8 @@ struct sample_snapshot {
 void sample_add(enum heat_class class, u64 pc);
 void sample_init(void);
 void sample_reset(void);
+/* Ticks each CPU should have had since the last reset. */
+u64 sample_nr_due(void);
 /* One CPU's samples; false when it has none since the last reset. */
 bool sample_snapshot_cpu(unsigned int cpu, struct sample_snapshot *snap);
 

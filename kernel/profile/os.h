@@ -3,14 +3,15 @@
 #define PROFILE_OS_H
 
 /*
- * The seam: everything this folder needs from a kernel. Another kernel, or a unit test, supplies the
- * same names in a header of its own, named by PROFILE_OS_HEADER.
+ * The seam: everything this folder needs from a kernel. Another kernel, or a unit test,
+ * supplies the same names in a header of its own, named by PROFILE_OS_HEADER.
  *
- * Besides the names below: u8..u64, bool, NULL, size_t; READ_ONCE, WRITE_ONCE, xchg, barrier, smp_mb,
- * smp_load_acquire, smp_store_release, cpu_relax, likely, unlikely, container_of, ARRAY_SIZE, __used, __section,
- * __aligned, __maybe_unused, __always_inline, noinline; memset, memcpy, strcmp, strlen, strscpy; -EINVAL;
- * DEFINE_PER_CPU, per_cpu, this_cpu_add, this_cpu_ptr, for_each_possible_cpu; rdtsc_begin, rdtsc_end;
- * printk (any context, one call is one line), snprintf; sort, mul_div_u64, parse_u64, glob_match_list, BOOT_PARAM.
+ * Besides the names below: u8..u64, bool, NULL, size_t; READ_ONCE, WRITE_ONCE, xchg, barrier,
+ * smp_mb, smp_load_acquire, smp_store_release, cpu_relax, likely, unlikely, container_of,
+ * min, max, IS_ENABLED, __used, __section, __aligned, __maybe_unused, __always_inline, noinline; memset,
+ * memcpy, strcmp, strlen, strscpy; -EINVAL; DEFINE_PER_CPU, per_cpu, this_cpu_add,
+ * this_cpu_ptr, for_each_possible_cpu; rdtsc_begin, rdtsc_end; printk (any context, one call is
+ * one line), snprintf; sort, mul_div_u64, parse_u64, glob_match_list, BOOT_PARAM.
  */
 
 #ifdef PROFILE_OS_HEADER
@@ -36,35 +37,36 @@
 #include <lego/time.h>
 
 /* Tasks and processes, as the hooks get them. */
-#define os_current_profile() (&current->profile)
-#define os_task_profile(task) (&(task)->profile)
-#define os_task_process(task) ((task)->proc)
+#define os_current_profile()	 (&current->profile)
+#define os_task_profile(task)	 (&(task)->profile)
+#define os_task_process(task)	 ((task)->proc)
 #define os_process_profile(proc) (&(proc)->profile)
-#define os_process_of(pp) container_of(pp, struct process, profile)
-#define os_process_pid(proc) ((proc)->pid)
-#define os_process_name(proc) ((const char *)(proc)->comm)
+#define os_process_of(pp)	 container_of(pp, struct process, profile)
+#define os_process_pid(proc)	 ((proc)->pid)
+#define os_process_name(proc)	 ((const char *)(proc)->comm)
 
-#define os_cpu_id() smp_processor_id()
+#define os_cpu_id()		      smp_processor_id()
+#define os_cpu_online(cpu)	      cpu_online(cpu)
 
 /* What the timer interrupt hit. os_irq_depth() counts that interrupt itself. */
-#define os_regs_pc(regs) instruction_pointer(regs)
-#define os_regs_user(regs) user_mode(regs)
-#define os_in_idle_task() (current == sched_idle_task(smp_processor_id()))
-#define os_irq_depth() this_cpu_read(irq_depth)
-#define os_tick_hz() CONFIG_HZ
+#define os_regs_pc(regs)	      instruction_pointer(regs)
+#define os_regs_user(regs)	      user_mode(regs)
+#define os_in_idle_task()	      (current == sched_idle_task(smp_processor_id()))
+#define os_irq_depth()		      this_cpu_read(irq_depth)
+#define os_tick_hz()		      CONFIG_HZ
 
 /* Raw cycles, not ordered against other instructions; and to nanoseconds, rounded to nearest. */
-#define os_cycles() rdtsc()
-#define os_cycles_to_ns(cycles) cycles_to_ns(cycles)
+#define os_cycles()		      rdtsc()
+#define os_cycles_to_ns(cycles)	      cycles_to_ns(cycles)
 
 /* Memory: any context but NMI, locks held, never sleeps; zeroed; NULL when there is none. */
-#define os_zalloc(size) kzalloc(size)
-#define os_free(ptr) kfree(ptr)
+#define os_zalloc(size)		      kzalloc(size)
+#define os_free(ptr)		      kfree(ptr)
 
 typedef spinlock_t os_lock_t;
-#define OS_LOCK_INIT SPINLOCK_INIT
-#define os_lock(lock) spin_lock_irqsave(lock)
-#define os_unlock(lock, flags) spin_unlock_irqrestore(lock, flags)
+#define OS_LOCK_INIT		      SPINLOCK_INIT
+#define os_lock(lock)		      spin_lock_irqsave(lock)
+#define os_unlock(lock, flags)	      spin_unlock_irqrestore(lock, flags)
 
 /* In a loop that waits for another thread: process context, no lock held. */
 static inline void os_wait_turn(void)
@@ -74,10 +76,10 @@ static inline void os_wait_turn(void)
 }
 
 /* The kernel is dying: other CPUs are stopped, locks mean nothing. */
-#define os_panicking() panic_in_progress()
+#define os_panicking()		      panic_in_progress()
 
 /* Names live for ever. NULL when there is none. *start: the address of the function. */
-#define os_syscall_name(nr) syscall_name(nr)
+#define os_syscall_name(nr)	      syscall_name(nr)
 #define os_symbol_lookup(addr, start) kallsyms_lookup(addr, start, NULL)
 
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Profile points: what profile.h puts into the code only adds to the running CPU's counters, each with
- * one instruction that neither an interrupt nor an NMI can tear; here they are summed up. As a CPU's
- * counters are its own, profile_reset() does not touch them: it remembers their values, and reports
- * print the difference.
+ * Profile points: what profile.h puts into the code only adds to the running CPU's counters,
+ * each with one instruction that neither an interrupt nor an NMI can tear; here they are summed
+ * up. As a CPU's counters are its own, profile_reset() does not touch them: it remembers their
+ * values, and reports print the difference.
  *
- * A report taken while points are hit may be ahead in time by the one pair of a CPU that has added its
- * cycles and not yet its count.
+ * A report taken while points are hit may be ahead in time by the one pair of a CPU that has
+ * added its cycles and not yet its count.
  */
 
 #include "internal.h"
@@ -18,7 +18,7 @@
 extern struct profile_point __start_profile_points[] __attribute__((weak));
 extern struct profile_point __stop_profile_points[] __attribute__((weak));
 
-#define for_each_point(point)                                                                      \
+#define for_each_point(point) \
 	for ((point) = __start_profile_points; (point) < __stop_profile_points; (point)++)
 
 /* A point like any other, but outside the section: no report shows it. */
@@ -46,14 +46,16 @@ static u64 measure_empty_pairs(void)
 	return best;
 }
 
-/* Points start here, not at boot: until there are per-CPU areas, counters would be copied with the image. */
+/*
+ * Points start here, not at boot: until there are per-CPU areas, counters would be copied with
+ * the image.
+ */
 void points_init(void)
 {
 	struct profile_point *point;
 
 	empty_pairs_cycles = measure_empty_pairs();
-	for_each_point (point)
-		WRITE_ONCE(point->enabled, true);
+	for_each_point(point) WRITE_ONCE(point->enabled, true);
 }
 
 void points_reset(void)
@@ -61,8 +63,9 @@ void points_reset(void)
 	struct profile_point *point;
 	unsigned int cpu;
 
-	for_each_point (point) {
-		for_each_possible_cpu (cpu) {
+	for_each_point(point)
+	{
+		for_each_possible_cpu(cpu) {
 			struct profile_point_cpu *c = &per_cpu(*point->cpu, cpu);
 
 			c->base_nr = READ_ONCE(c->nr);
@@ -82,7 +85,7 @@ static void add_point(struct point_snapshot *snap, const struct profile_point *p
 	unsigned int cpu;
 	u64 cycles = 0;
 
-	for_each_possible_cpu (cpu) {
+	for_each_possible_cpu(cpu) {
 		const struct profile_point_cpu *c = &per_cpu(*point->cpu, cpu);
 
 		entry.nr += READ_ONCE(c->nr) - c->base_nr;
@@ -104,8 +107,7 @@ void points_snapshot(struct point_snapshot *snap)
 
 	snap->nr_entries = 0;
 	snap->nr_not_shown = 0;
-	snap->empty_pair_ns = (os_cycles_to_ns(empty_pairs_cycles) + CALIBRATION_PAIRS / 2) /
-			      CALIBRATION_PAIRS;
-	for_each_point (point)
-		add_point(snap, point);
+	snap->empty_pair_ns =
+		(os_cycles_to_ns(empty_pairs_cycles) + CALIBRATION_PAIRS / 2) / CALIBRATION_PAIRS;
+	for_each_point(point) add_point(snap, point);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Start, reset and the reports. The snapshot buffers are static, so one report is printed at a time. Who
- * comes while another CPU, or what this CPU was doing, is printing leaves its reason in pending_why; the
- * printer looks there when it is done. In a panic nobody else runs any more: the report is printed at once,
- * and a fault inside it does not start another one.
+ * Start, reset and the reports. The snapshot buffers are static, so one report is printed at a
+ * time. Who comes while another CPU, or what this CPU was doing, is printing leaves its reason
+ * in pending_why; the printer looks there when it is done. In a panic nobody else runs any
+ * more: the report is printed at once, and a fault inside it does not start another one.
  */
 
 #include "internal.h"
@@ -12,7 +12,7 @@ static struct strace_snapshot strace_copy;
 static struct heat_snapshot heat_copy;
 static struct point_snapshot point_copy;
 
-static bool printing; /* the copies are in use */
+static bool printing;		   /* the copies are in use */
 static unsigned int panic_printer; /* CPU + 1 */
 static const char *pending_why;
 static u64 nr_reports;
@@ -113,7 +113,8 @@ static void print_exit_report(struct process *proc)
 	char name[32];
 
 	copy_printable(name, os_process_name(proc), sizeof(name));
-	printk("profile: report %lu: exit of process %d (%s)\n", report, os_process_pid(proc), name);
+	printk("profile: report %lu: exit of process %d (%s)\n", report, os_process_pid(proc),
+	       name);
 	if (IS_ENABLED(CONFIG_PROFILE_STRACE)) {
 		printk("\n");
 		strace_snapshot_process(os_process_profile(proc), &strace_copy);
@@ -129,9 +130,9 @@ static bool try_start_printing(void)
 }
 
 /*
- * A reason is left before `printing` is tried, and `printing` is given up before reasons are looked for:
- * so either the one who left it prints, or the printer sees it. The full barrier here pairs with the one
- * in the xchg() of try_start_printing().
+ * A reason is left before `printing` is tried, and `printing` is given up before reasons are
+ * looked for: so either the one who left it prints, or the printer sees it. The full barrier
+ * here pairs with the one in the xchg() of try_start_printing().
  */
 static void stop_printing(void)
 {
@@ -154,7 +155,10 @@ static void print_pending(void)
 void profile_report(const char *why)
 {
 	if (os_panicking()) {
-		/* Another CPU may have come here before it was stopped: only a nested panic is one too many. */
+		/*
+		 * Another CPU may have come here before it was stopped: only a nested panic is
+		 * one too many.
+		 */
 		if (panic_printer != os_cpu_id() + 1) {
 			panic_printer = os_cpu_id() + 1;
 			print_full_report(why);
@@ -169,7 +173,8 @@ static bool wants_exit_report(struct process *proc)
 {
 	if (!strcmp(exit_patterns, "none"))
 		return false;
-	return !strcmp(exit_patterns, "all") || glob_match_list(exit_patterns, os_process_name(proc));
+	return !strcmp(exit_patterns, "all") ||
+	       glob_match_list(exit_patterns, os_process_name(proc));
 }
 
 void profile_process_exit(struct process *proc)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The only formatter. It gets a copy of the counters, sorts it and prints it, one printk() a line; it
- * allocates nothing and takes no lock. The formats are fixed to the byte in README.md.
+ * The only formatter. It gets a copy of the counters, sorts it and prints it, one printk() a
+ * line; it allocates nothing and takes no lock. The formats are fixed to the byte in README.md.
  *
- * Every percentage is rounded half up from its own exact ratio and never adjusted. Totals are the sums
- * of what the rows print, so a reader can check each column with a calculator.
+ * Every percentage is rounded half up from its own exact ratio and never adjusted. Totals are
+ * the sums of what the rows print, so a reader can check each column with a calculator.
  */
 
 #include "internal.h"
@@ -120,6 +120,8 @@ static void print_ticks(const struct heat_snapshot *snap, u64 nr_ticks)
 	       snap->nr_class[HEAT_IDLE]);
 	printk("source: timer, %u Hz; cannot see code that runs with interrupts off\n",
 	       (unsigned int)os_tick_hz());
+	if (snap->nr_missed)
+		printk("missed: %lu of %lu ticks that were due\n", snap->nr_missed, snap->nr_due);
 }
 
 void report_print_heatmap(struct heat_snapshot *snap, u32 top)

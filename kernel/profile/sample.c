@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The sample store: for each CPU a hash from program counter to number of samples, exact compare, and a
- * counter for each kind of tick. Only the CPU itself writes, with interrupts off; seq, odd meanwhile,
- * lets a reader elsewhere know that its copy is torn and try again.
+ * The sample store: for each CPU a hash from program counter to number of samples, exact
+ * compare, and a counter for each kind of tick. Only the CPU itself writes, with interrupts
+ * off; seq, odd meanwhile, lets a reader elsewhere know that its copy is torn and try again.
  *
- * A tick is counted in its class first and in a slot then. What has no free slot within reach is in the
- * class only, so "ticks of all classes = user + slots + dropped" holds at any time.
+ * A tick is counted in its class first and in a slot then. What has no free slot within reach
+ * is in the class only, so "ticks of all classes = user + slots + dropped" holds at any time.
  *
- * profile_reset() only moves sample_epoch on. Each CPU empties its own store at its next tick; until
- * then readers take it as empty.
+ * profile_reset() only moves sample_epoch on. Each CPU empties its own store at its next tick;
+ * until then readers take it as empty.
  */
 
 #include "internal.h"
@@ -25,25 +25,35 @@ struct sample_cpu {
 static DEFINE_PER_CPU(struct sample_cpu, sample_cpus);
 static bool sample_on;
 static u64 sample_epoch;
+static u64 start_cycles; /* of the epoch */
 
 void sample_init(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu (cpu) {
+	for_each_possible_cpu(cpu) {
 		struct sample_cpu *s = &per_cpu(sample_cpus, cpu);
 
 		s->slots = os_zalloc(SAMPLE_SLOTS * sizeof(*s->slots));
 		if (!s->slots)
 			printk("profile: no memory for samples of CPU %u\n", cpu);
 	}
+	start_cycles = os_cycles();
 	/* Pairs with the acquire in sample_add(). */
 	smp_store_release(&sample_on, true);
 }
 
 void sample_reset(void)
 {
+	WRITE_ONCE(start_cycles, os_cycles());
 	WRITE_ONCE(sample_epoch, sample_epoch + 1);
+}
+
+u64 sample_nr_due(void)
+{
+	u64 cycles = os_cycles() - READ_ONCE(start_cycles);
+
+	return sample_on ? mul_div_u64(os_cycles_to_ns(cycles), os_tick_hz(), 1000000000) : 0;
 }
 
 static void count_pc(struct sample_slot *slots, u64 pc)

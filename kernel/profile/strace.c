@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * System calls by thread. Entry counts the call and notes the time, exit adds the time: no lock, no
- * shared cache line. A call in flight is therefore always counted, and a reader adds its time so far.
+ * System calls by thread. Entry counts the call and notes the time, exit adds the time: no
+ * lock, no shared cache line. A call in flight is therefore always counted, and a reader adds
+ * its time so far.
  *
- * Readers (reports) look at live tables under strace_lock, which keeps threads and memory from going
- * away but does not stop the writers. seq, odd while a call is in flight, tells a reader whether the
- * row it copied changed meanwhile. For the row in flight the reader uses base_cycles, the value at entry,
- * so it does not matter whether the writer has just added the call's time or not.
+ * Readers (reports) look at live tables under strace_lock, which keeps threads and memory from
+ * going away but does not stop the writers. seq, odd while a call is in flight, tells a reader
+ * whether the row it copied changed meanwhile. For the row in flight the reader uses
+ * base_cycles, the value at entry, so it does not matter whether the writer has just added the
+ * call's time or not.
  *
- * Nobody but its thread writes a table. profile_reset() only moves strace_epoch on; a thread that finds its
- * own epoch old empties its table itself, and readers take such a table as empty.
+ * Nobody but its thread writes a table. profile_reset() only moves strace_epoch on; a thread
+ * that finds its own epoch old empties its table itself, and readers take such a table as
+ * empty.
  */
 
 #include "internal.h"
@@ -100,8 +103,8 @@ static bool in_flight(const struct profile_task *pt)
 }
 
 /*
- * Empty the thread's own table. A call in flight stays: it is the first of the new period, with its time
- * since then. strace_lock is held.
+ * Empty the thread's own table. A call in flight stays: it is the first of the new period, with
+ * its time since then. strace_lock is held.
  */
 static void restart_task(struct profile_task *pt, u64 start_cycles)
 {
@@ -252,7 +255,10 @@ static u64 cycles_since(u64 start_cycles, u64 now_cycles)
 	return (s64)cycles < 0 ? 0 : cycles;
 }
 
-/* Copy a row of a running thread. A writer that is faster than all tries costs at most one call's skew. */
+/*
+ * Copy a row of a running thread. A writer that is faster than all tries costs at most one
+ * call's skew.
+ */
 static void read_row(const struct profile_task *pt, const struct profile_syscall_row *row,
 		     u64 now_cycles, struct profile_syscall_row *copy)
 {

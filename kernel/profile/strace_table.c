@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The system call table: see internal.h for its form. One writer (a thread for its own table, the
- * holder of the strace lock for a process's). Looking up a known number is an array access; adding one
- * happens once for each number. A number beyond index[] is searched for, as no real program makes such
- * calls. What cannot have a row is counted in a spill row, so the sum of all rows is always all calls.
+ * The system call table: see internal.h for its form. One writer (a thread for its own table,
+ * the holder of the strace lock for a process's). Looking up a known number is an array access;
+ * adding one happens once for each number. A number beyond index[] is searched for, as no real
+ * program makes such calls. What cannot have a row is counted in a spill row, so the sum of all
+ * rows is always all calls.
  */
 
 #include "internal.h"

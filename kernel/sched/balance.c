@@ -48,27 +48,33 @@ static struct rq *busiest_rq(struct rq *rq)
 	return busiest;
 }
 
+static struct task *find_allowed(struct list_head *list, unsigned int cpu)
+{
+	struct task *task;
+
+	list_for_each_entry(task, list, run_node) {
+		if (task_allowed(task, cpu))
+			return task;
+	}
+	return NULL;
+}
+
 bool sched_pull(struct rq *rq, unsigned int min_queued)
 {
 	struct rq *from = busiest_rq(rq);
 	unsigned int cpu = rq - rqs;
 	struct task *task;
-	bool found = false;
 
 	if (!from || READ_ONCE(from->nr_queued) < min_queued || !spin_trylock(&from->lock))
 		return false;
-	list_for_each_entry(task, &from->queue, run_node) {
-		found = task_allowed(task, cpu);
-		if (found)
-			break;
-	}
-	if (found) {
+	task = find_allowed(&from->woken, cpu) ?: find_allowed(&from->queue, cpu);
+	if (task) {
 		rq_dequeue(from, task);
 		WRITE_ONCE(task->cpu, cpu);
-		rq_enqueue(rq, task);
+		rq_enqueue(rq, task, &rq->queue);
 	}
 	spin_unlock(&from->lock);
-	return found;
+	return task != NULL;
 }
 
 void sched_balance_tick(struct rq *rq)

@@ -12,6 +12,8 @@
 /*
  * Round robin per CPU. A task runs for a slice, then goes to the end of its CPU's queue; the tick only
  * asks for that, the task does it itself in schedule() on its way to user mode. See rq.h for the lock.
+ * Tasks that wake stand in a queue of their own which is served first: what they slept for, a mutex say,
+ * others may be waiting for, too. Once in a while the head of the other queue is served in between.
  *
  * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the condition true
  * and calls task_wake(), which changes ->state under the queue's lock. If the sleeper has not reached
@@ -19,6 +21,10 @@
  */
 
 #define SLICE_NS (4 * NSEC_PER_MSEC)
+
+/* How long a task runs at least when woken ones wait, and how long these may keep the others out. */
+#define WOKEN_GRACE_NS (1 * NSEC_PER_MSEC)
+#define QUEUE_DUE_NS   (2 * SLICE_NS)
 
 /* From the entry of schedule() to the moment the next task runs, on the same CPU but another stack. */
 DEFINE_PROFILE_POINT(context_switch)
@@ -68,6 +74,7 @@ void sched_init_cpu(void)
 	unsigned int cpu = smp_processor_id();
 	struct rq *rq = &rqs[cpu];
 
+	list_init(&rq->woken);
 	list_init(&rq->queue);
 	rq->idle = sched_idle_task(cpu);
 	rq->curr = rq->idle;
@@ -95,10 +102,10 @@ static struct rq *task_rq_lock(struct task *task)
 	}
 }
 
-void rq_enqueue(struct rq *rq, struct task *task)
+void rq_enqueue(struct rq *rq, struct task *task, struct list_head *list)
 {
 	task->on_rq = true;
-	list_add_tail(&task->run_node, &rq->queue);
+	list_add_tail(&task->run_node, list);
 	WRITE_ONCE(rq->nr_queued, rq->nr_queued + 1);
 }
 
@@ -123,7 +130,7 @@ static void resched_rq(struct rq *rq)
 
 static void activate(struct rq *rq, struct task *task)
 {
-	rq_enqueue(rq, task);
+	rq_enqueue(rq, task, &rq->woken);
 	if (rq->curr == rq->idle)
 		resched_rq(rq);
 }
@@ -218,18 +225,23 @@ static void put_prev(struct rq *rq, struct task *prev)
 	if (prev->state != TASK_RUNNING || prev == rq->idle)
 		return;
 	if (task_allowed(prev, prev->cpu))
-		rq_enqueue(rq, prev);
+		rq_enqueue(rq, prev, &rq->queue);
 	else
 		rq->push_prev = true;
 }
 
-static struct task *pick_next(struct rq *rq)
+static struct task *pick_next(struct rq *rq, u64 now_ns)
 {
+	struct list_head *list = &rq->woken;
 	struct task *next;
 
 	if (!rq->nr_queued && !sched_pull(rq, 1))
 		return rq->idle;
-	next = list_first_entry(&rq->queue, struct task, run_node);
+	if (list_empty(list) || (!list_empty(&rq->queue) && now_ns >= rq->queue_due_ns)) {
+		list = &rq->queue;
+		rq->queue_due_ns = now_ns + QUEUE_DUE_NS;
+	}
+	next = list_first_entry(list, struct task, run_node);
 	rq_dequeue(rq, next);
 	return next;
 }
@@ -252,19 +264,20 @@ void schedule(void)
 	unsigned long flags = local_irq_save();
 	struct task *prev = current, *next;
 	struct rq *rq = this_rq();
-	u64 now;
+	u64 now, now_ns;
 
 	profile_point_start_cpu(context_switch);
 	BUG_ON(in_irq());
 	spin_lock(&rq->lock);
 	WRITE_ONCE(prev->need_resched, false);
 	put_prev(rq, prev);
-	next = pick_next(rq);
-
 	now = rdtsc();
+	now_ns = cycles_to_ns(now);
+	next = pick_next(rq, now_ns);
+
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;
 	next->exec_start_cycles = now;
-	next->slice_end_ns = cycles_to_ns(now) + SLICE_NS;
+	next->slice_end_ns = now_ns + SLICE_NS;
 	if (next != prev)
 		switch_task(rq, prev, next);
 	else
@@ -277,19 +290,32 @@ void sched_yield(void)
 	schedule();
 }
 
+/* Whether another task should run now; rq->lock held. */
+static bool curr_is_done(struct rq *rq, struct task *curr)
+{
+	u64 now_ns;
+
+	if (!task_allowed(curr, curr->cpu))
+		return true;
+	if (!rq->nr_queued || curr == rq->idle)
+		return rq->nr_queued;
+	now_ns = clock_monotonic_ns();
+	if (now_ns >= curr->slice_end_ns)
+		return true;
+	return !list_empty(&rq->woken) && now_ns < rq->queue_due_ns &&
+	       now_ns >= curr->slice_end_ns - SLICE_NS + WOKEN_GRACE_NS;
+}
+
 void sched_tick(void)
 {
 	struct rq *rq = this_rq();
-	struct task *task = current;
 
 	if (unlikely(!rq->curr))
 		return;
 	spin_lock(&rq->lock);
 	sched_balance_tick(rq);
-	if (task == rq->idle ? rq->nr_queued : !task_allowed(task, task->cpu))
-		WRITE_ONCE(task->need_resched, true);
-	else if (rq->nr_queued && clock_monotonic_ns() >= task->slice_end_ns)
-		WRITE_ONCE(task->need_resched, true);
+	if (curr_is_done(rq, rq->curr))
+		WRITE_ONCE(rq->curr->need_resched, true);
 	spin_unlock(&rq->lock);
 }
 

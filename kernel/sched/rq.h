@@ -16,8 +16,10 @@
  */
 struct rq {
 	spinlock_t lock;
-	struct list_head queue; /* runnable tasks, without curr */
-	unsigned int nr_queued;
+	struct list_head woken; /* runnable tasks that have slept: first, but see pick_next() */
+	struct list_head queue; /* other runnable tasks, without curr */
+	unsigned int nr_queued; /* in both */
+	u64 queue_due_ns;	/* the head of queue waits no longer than this for the woken */
 	struct task *curr;
 	struct task *idle;
 	struct task *prev; /* during a switch: who is leaving */
@@ -50,7 +52,7 @@ static inline unsigned int rq_load(const struct rq *rq)
 }
 
 /* All with rq->lock held. */
-void rq_enqueue(struct rq *rq, struct task *task);
+void rq_enqueue(struct rq *rq, struct task *task, struct list_head *list);
 void rq_dequeue(struct rq *rq, struct task *task);
 
 /* Where a task that becomes runnable should go. No locks needed. */

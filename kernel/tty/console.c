@@ -10,8 +10,8 @@
 #include <lego/wait.h>
 
 /*
- * Input goes through a ring: the UART's interrupt fills it, readers empty it, lock guards both ends. There
- * is no line editing and no echo; a carriage return is read as a newline.
+ * Input goes through a ring: the UART's interrupt fills it, readers empty it, lock guards both
+ * ends. There is no line editing and no echo; a carriage return is read as a newline.
  */
 
 #define INPUT_BYTES 1024 /* power of two */

@@ -9,9 +9,9 @@
 #include <lego/time.h>
 
 /*
- * The runner. Suites are printed in the order in which the linker put their first tests; a suite is a KTAP
- * test of its own, its tests are subtests, indented by four spaces. Every line goes through printk, so it
- * carries the log's time prefix, which a reader has to cut off.
+ * The runner. Suites are printed in the order in which the linker put their first tests; a suite
+ * is a KTAP test of its own, its tests are subtests, indented by four spaces. Every line goes
+ * through printk, so it carries the log's time prefix, which a reader has to cut off.
  */
 
 extern const struct selftest __start_selftests[], __stop_selftests[];

@@ -55,7 +55,7 @@ SELFTEST(profile, points_count_on_all_cpus)
 
 	points_reset();
 	smp_call_mask(cpu_online_mask, hit_point, (void *)1000);
-	for_each_online_cpu (cpu)
+	for_each_online_cpu(cpu)
 		nr += 1000;
 	EXPECT_EQ(selftest_point().nr, nr);
 	EXPECT_EQ(selftest_point().nr_backwards, 0);

@@ -7,19 +7,19 @@
 
 /* Included before all else: kernel/lib's functions beside the host's of the same name. */
 
-#define memcpy	   lego_memcpy
-#define memmove	   lego_memmove
-#define memset	   lego_memset
-#define memcmp	   lego_memcmp
-#define strlen	   lego_strlen
-#define strnlen	   lego_strnlen
-#define strcmp	   lego_strcmp
-#define strncmp	   lego_strncmp
-#define strchr	   lego_strchr
-#define strrchr	   lego_strrchr
-#define strstr	   lego_strstr
-#define vsnprintf  lego_vsnprintf
-#define snprintf   lego_snprintf
-#define scnprintf  lego_scnprintf
+#define memcpy	  lego_memcpy
+#define memmove	  lego_memmove
+#define memset	  lego_memset
+#define memcmp	  lego_memcmp
+#define strlen	  lego_strlen
+#define strnlen	  lego_strnlen
+#define strcmp	  lego_strcmp
+#define strncmp	  lego_strncmp
+#define strchr	  lego_strchr
+#define strrchr	  lego_strrchr
+#define strstr	  lego_strstr
+#define vsnprintf lego_vsnprintf
+#define snprintf  lego_snprintf
+#define scnprintf lego_scnprintf
 
 #endif

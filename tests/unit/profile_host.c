@@ -127,6 +127,12 @@ void os_free(void *ptr)
 	free(ptr);
 }
 
+unsigned long os_lock(os_lock_t *lock)
+{
+	assert_false(host_panicking);
+	return pthread_mutex_lock(lock);
+}
+
 void os_wait_turn(void)
 {
 	assert_non_null(host_on_wait);
@@ -186,7 +192,8 @@ const char *host_line(const char *end)
 	for (const char *at = host_log; *at;) {
 		size_t len = strcspn(at, "\n");
 
-		if (len >= end_len && len < sizeof(line) && !strncmp(at + len - end_len, end, end_len)) {
+		if (len >= end_len && len < sizeof(line) &&
+		    !strncmp(at + len - end_len, end, end_len)) {
 			memcpy(line, at, len);
 			line[len] = '\0';
 			return line;

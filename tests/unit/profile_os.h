@@ -3,8 +3,9 @@
 #define TESTS_PROFILE_OS_H
 
 /*
- * The seam of kernel/profile/ (see kernel/profile/os.h) on a host: CPUs are a thread-local number, the
- * clock is a counter that tests move, printk() goes to a buffer, and memory can be made to run out.
+ * The seam of kernel/profile/ (see kernel/profile/os.h) on a host: CPUs are a thread-local
+ * number, the clock is a counter that tests move, printk() goes to a buffer, and memory can be
+ * made to run out.
  */
 
 #include <errno.h>
@@ -36,7 +37,7 @@ extern __thread unsigned int host_cpu;
 char *host_percpu_area(unsigned int cpu);
 
 #define DEFINE_PER_CPU(type, name) __section("percpu") __typeof__(type) name
-#define per_cpu(name, cpu)                                                                         \
+#define per_cpu(name, cpu) \
 	(*(__typeof__(name) *)(host_percpu_area(cpu) + ((char *)&(name)-__start_percpu)))
 #define this_cpu_ptr(ptr)	   (&per_cpu(*(ptr), host_cpu))
 #define this_cpu_add(var, n)	   (per_cpu(var, host_cpu) += (n))
@@ -53,8 +54,9 @@ u64 host_clock(void);
 #define os_cycles()		host_clock()
 #define os_cycles_to_ns(cycles) (cycles)
 
-#define cpu_relax() barrier()
-#define os_cpu_id() host_cpu
+#define cpu_relax()	   barrier()
+#define os_cpu_id()	   host_cpu
+#define os_cpu_online(cpu) ((cpu) != HOST_NR_CPUS - 1)
 int printk(const char *fmt, ...) __printf(1, 2);
 #define strscpy(dst, src, size) snprintf(dst, size, "%s", src)
 
@@ -78,9 +80,9 @@ void *os_zalloc(size_t size);
 void os_free(void *ptr);
 
 typedef pthread_mutex_t os_lock_t;
-#define OS_LOCK_INIT		PTHREAD_MUTEX_INITIALIZER
-#define os_lock(lock)		((unsigned long)pthread_mutex_lock(lock))
-#define os_unlock(lock, flags)	((void)(flags), (void)pthread_mutex_unlock(lock))
+#define OS_LOCK_INIT PTHREAD_MUTEX_INITIALIZER
+unsigned long os_lock(os_lock_t *lock); /* fails the test in a panic */
+#define os_unlock(lock, flags) ((void)(flags), (void)pthread_mutex_unlock(lock))
 void os_wait_turn(void);
 extern bool host_panicking;
 #define os_panicking() host_panicking

@@ -37,8 +37,18 @@ static u64 random_sized_u64(void)
 
 static void test_mul_div(void **state)
 {
-	static const u64 edges[] = { 0, 1, 2, 3, 10000, 0xffffffff, 0x100000000, 0x100000001,
-				     0x7fffffffffffffff, 0x8000000000000000, ~0ull - 1, ~0ull };
+	static const u64 edges[] = { 0,
+				     1,
+				     2,
+				     3,
+				     10000,
+				     0xffffffff,
+				     0x100000000,
+				     0x100000001,
+				     0x7fffffffffffffff,
+				     0x8000000000000000,
+				     ~0ull - 1,
+				     ~0ull };
 	unsigned int n = ARRAY_SIZE(edges);
 
 	for (u32 i = 0; i < 200000 + n * n * n; i++) {
@@ -98,14 +108,14 @@ static void test_glob(void **state)
 		const char *pattern, *text;
 		bool matches;
 	} cases[] = {
-		{ "", "", true },	    { "", "a", false },	       { "*", "", true },
-		{ "*", "abc", true },	    { "a*c", "abbc", true },   { "a*c", "abcb", false },
-		{ "?", "", false },	    { "?", "a", true },	       { "a?c", "abc", true },
-		{ "a?c", "ac", false },	    { "[a-c]x", "bx", true },  { "[a-c]x", "dx", false },
-		{ "[!a-c]x", "dx", true },  { "[!a-c]", "b", false },  { "[]]", "]", true },
-		{ "[", "[", true },	    { "[a", "[a", true },      { "[a", "a", false },
-		{ "*a*a*a", "aaa", true },  { "*a*a*a", "aa", false }, { "**b", "aab", true },
-		{ "a,b", "a,b", true },	    { "[a-]", "-", true },     { "*.c", "x.c.c", true },
+		{ "", "", true },	   { "", "a", false },	      { "*", "", true },
+		{ "*", "abc", true },	   { "a*c", "abbc", true },   { "a*c", "abcb", false },
+		{ "?", "", false },	   { "?", "a", true },	      { "a?c", "abc", true },
+		{ "a?c", "ac", false },	   { "[a-c]x", "bx", true },  { "[a-c]x", "dx", false },
+		{ "[!a-c]x", "dx", true }, { "[!a-c]", "b", false },  { "[]]", "]", true },
+		{ "[", "[", true },	   { "[a", "[a", true },      { "[a", "a", false },
+		{ "*a*a*a", "aaa", true }, { "*a*a*a", "aa", false }, { "**b", "aab", true },
+		{ "a,b", "a,b", true },	   { "[a-]", "-", true },     { "*.c", "x.c.c", true },
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++)
@@ -121,8 +131,8 @@ static void test_glob(void **state)
 
 static void test_parse_u64(void **state)
 {
-	static const char *const bad[] = { "",	"-1", "+1", " 1", "1 ", "0x", "x1",
-					   "1a", "0xg", "1.0", "--", "0x-1" };
+	static const char *const bad[] = { "",	 "-1", "+1",  " 1",  "1 ", "0x",
+					   "x1", "1a", "0xg", "1.0", "--", "0x-1" };
 	u64 value;
 
 	assert_int_equal(parse_u64("0", &value), 0);
@@ -165,14 +175,17 @@ static void test_printf(void **state)
 {
 	static const char *const flags[] = { "", "-", "0", "+", " ", "#", "-0", "+0", "- ", "#0" };
 	static const char *const widths[] = { "", "1", "7", "20", ".0", ".1", "12.5", "3.9" };
-	static const long values[] = { 0,   1,	   -1,	 9,	  10,	    255,
+	static const long values[] = { 0,   1,	   -1,	 9,	    10,	       255,
 				       256, 65535, -128, INT32_MIN, INT64_MAX, INT64_MIN };
 	char fmt[32];
 
 	for (u32 f = 0; f < ARRAY_SIZE(flags); f++) {
 		for (u32 w = 0; w < ARRAY_SIZE(widths); w++) {
 			for (const char *c = "diuxXo"; *c; c++) {
-				/* + and space mean nothing to, # not the same for, unsigned ones. */
+				/*
+				 * + and space mean nothing to, # not the same for, unsigned
+				 * ones.
+				 */
 				if ((flags[f][0] == '+' || flags[f][0] == ' ') && *c != 'd')
 					continue;
 				if (flags[f][0] == '#' && (*c == 'd' || *c == 'i' || *c == 'u'))

@@ -94,8 +94,8 @@ static void expect_report(unsigned int number, const char *why)
 {
 	char text[4096];
 
-	snprintf(text, sizeof(text), "profile: report %u: %s\n%sprofile: end of report %u\n", number,
-		 why, tables, number);
+	snprintf(text, sizeof(text), "profile: report %u: %s\n%sprofile: end of report %u\n",
+		 number, why, tables, number);
 	assert_log(text);
 }
 
@@ -136,8 +136,9 @@ static void test_on_exit_patterns(void **state)
 static void test_bad_values_are_refused(void **state)
 {
 	static const char *const bad_on_exit[] = { "", ",", "a,", ",a", "a,,b" };
-	static const char *const bad_top[] = { "",  "0",  "-1",	  "ten",
-					       "5x", "al", " 5", "4294967295" };
+	static const char *const bad_top[] = {
+		"", "0", "-1", "ten", "5x", "al", " 5", "4294967295"
+	};
 	char too_long[400];
 
 	for (u32 i = 0; i < ARRAY_SIZE(bad_on_exit); i++)
@@ -276,7 +277,10 @@ static void fault_again(void)
 	profile_report("nested");
 }
 
-/* Runs last, as there is no way back. Printing is going on when it comes, and it faults once more. */
+/*
+ * Runs last, as there is no way back. Printing is going on when it comes, and it faults once
+ * more.
+ */
 static void test_panic(void **state)
 {
 	const char *panic;

@@ -153,6 +153,27 @@ static void test_unknown_addresses_stay_exact(void **state)
 			   "ffffc90000001235             [unknown]           1      25.00\n"));
 }
 
+/* A nearly full store, so that all meet each other on the way to their slots. */
+static void test_neighbours_are_not_merged(void **state)
+{
+	u64 nr_missing = 0, nr;
+
+	for (u64 pc = 0; pc < 4000; pc++) {
+		for (u64 i = 0; i <= pc % 3; i++)
+			tick(0xffffc90000000000 + pc);
+	}
+	heatmap_snapshot(&snap);
+	for (u64 pc = 0; pc < 4000; pc++) {
+		nr = nr_at(0xffffc90000000000 + pc);
+		if (nr)
+			assert_int_equal(nr, pc % 3 + 1);
+		else
+			nr_missing += pc % 3 + 1;
+	}
+	assert_int_equal(snap.nr_dropped, nr_missing);
+	assert_true(nr_missing < 400);
+}
+
 static void test_full_store_drops_and_says_so(void **state)
 {
 	u64 nr = 3 * SAMPLE_SLOTS;
@@ -183,6 +204,30 @@ static void test_more_functions_than_a_report_holds(void **state)
 	expect_ticks(nr);
 	assert_int_equal(snap.nr_entries, HEATMAP_MAX_ENTRIES);
 	assert_true(snap.nr_dropped >= nr - HEATMAP_MAX_ENTRIES);
+}
+
+/*
+ * 1000 a second on each of three CPUs that are online; a CPU with too many does not make up for
+ * another.
+ */
+static void test_missed_ticks(void **state)
+{
+	host_now += 9999999;
+	for (int i = 0; i < 3; i++)
+		tick(TEXT);
+	host_cpu = 1;
+	for (int i = 0; i < 20; i++)
+		tick(TEXT);
+	expect_ticks(23);
+	assert_int_equal(snap.nr_due, 9 + 20 + 9);
+	assert_int_equal(snap.nr_missed, 6 + 0 + 9);
+	report_print_heatmap(&snap, 10);
+	assert_true(strstr(host_log, "\nmissed: 15 of 38 ticks that were due\n"));
+
+	sample_reset();
+	host_now += 1000000;
+	expect_ticks(0);
+	assert_int_equal(snap.nr_missed, 3);
 }
 
 static void test_reset(void **state)
@@ -267,8 +312,10 @@ int main(void)
 		TEST(test_all_cpus_count),
 		TEST(test_classes),
 		TEST(test_unknown_addresses_stay_exact),
+		TEST(test_neighbours_are_not_merged),
 		TEST(test_full_store_drops_and_says_so),
 		TEST(test_more_functions_than_a_report_holds),
+		TEST(test_missed_ticks),
 		TEST(test_reset),
 		TEST(test_looking_changes_nothing),
 		TEST(test_reading_beside_ticks),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* With the profilers compiled out the hooks are accepted as they are, do nothing and take no room. */
+/*
+ * With the profilers compiled out the hooks are accepted as they are, do nothing and take no
+ * room.
+ */
 
 #include "unit.h"
 

@@ -37,8 +37,8 @@ static void add_point(const char *name, bool enabled, u64 ns, u64 nr)
 	points.nr_entries++;
 }
 
-#define STRACE_HEAD                                                                                \
-	"% time        seconds  usecs/call     calls    errors syscall\n"                          \
+#define STRACE_HEAD                                                       \
+	"% time        seconds  usecs/call     calls    errors syscall\n" \
 	"------ -------------- ----------- --------- --------- ----------------\n"
 #define STRACE_RULE "------ -------------- ----------- --------- --------- ----------------\n"
 
@@ -70,27 +70,25 @@ static void test_heatmap_sample(void **state)
 		add_heat(0xffffffff81070000 + i * 16, "small", 1036);
 	add_heat(0xffffffff8101a600, "cpu_idle", 112082);
 	report_print_heatmap(&heat, 10);
-	assert_ptr_equal(
-		strstr(host_log,
-		       "Kernel Heatmap (top #10)\n"
-		       "         Address              Function          NR          %\n"
-		       "----------------  --------------------  ----------  ---------\n"
-		       "ffffffff8101a600              cpu_idle      112082      73.74\n"
-		       "ffffffff810666f0            __schedule       19192      12.63\n"
-		       "ffffffff81070000                 small        1036       0.68\n"
-		       "ffffffff81070010                 small        1036       0.68\n"),
-		strstr(host_log, "Kernel Heatmap"));
-	assert_non_null(
-		strstr(host_log,
-		       "ffffffff81070070                 small        1036       0.68\n"
-		       "0000000000000000             [12 more]       12432       8.18\n"
-		       "----------------  --------------------  ----------  ---------\n"
-		       "                                            151994     100.00\n"));
-	assert_ptr_equal(
-		strstr(host_log, "ticks: 151994 = user 0 + kernel 39912 + irq 0 + idle 112082\n"
-				 "source: timer, 1000 Hz; cannot see code that runs with "
-				 "interrupts off\n"),
-		host_log);
+	assert_ptr_equal(strstr(host_log,
+				"Kernel Heatmap (top #10)\n"
+				"         Address              Function          NR          %\n"
+				"----------------  --------------------  ----------  ---------\n"
+				"ffffffff8101a600              cpu_idle      112082      73.74\n"
+				"ffffffff810666f0            __schedule       19192      12.63\n"
+				"ffffffff81070000                 small        1036       0.68\n"
+				"ffffffff81070010                 small        1036       0.68\n"),
+			 strstr(host_log, "Kernel Heatmap"));
+	assert_non_null(strstr(host_log,
+			       "ffffffff81070070                 small        1036       0.68\n"
+			       "0000000000000000             [12 more]       12432       8.18\n"
+			       "----------------  --------------------  ----------  ---------\n"
+			       "                                            151994     100.00\n"));
+	assert_ptr_equal(strstr(host_log,
+				"ticks: 151994 = user 0 + kernel 39912 + irq 0 + idle 112082\n"
+				"source: timer, 1000 Hz; cannot see code that runs with "
+				"interrupts off\n"),
+			 host_log);
 }
 
 static void test_points_sample(void **state)
@@ -183,10 +181,10 @@ static void test_percentages_are_not_adjusted(void **state)
 	add_call(1, "sys_write", 1, 1, 0);
 	add_call(2, "sys_open", 1, 1, 1);
 	report_print_strace(&strace);
-	assert_non_null(
-		strstr(host_log, " 33.33    0.000000001           1         1         0 sys_read\n"
-				 " 33.33    0.000000001           1         1         0 sys_write\n"
-				 " 33.33    0.000000001           1         1         1 sys_open\n"));
+	assert_non_null(strstr(host_log,
+			       " 33.33    0.000000001           1         1         0 sys_read\n"
+			       " 33.33    0.000000001           1         1         0 sys_write\n"
+			       " 33.33    0.000000001           1         1         1 sys_open\n"));
 	assert_string_equal(host_line(" total"),
 			    "100.00    0.000000003                     3         1 total");
 }
@@ -288,8 +286,9 @@ static void test_heatmap_columns_close(void **state)
 		add_heat(0xffffffff81000000 + i, "f", 6 + i);
 	for (u32 i = 0; i < ARRAY_SIZE(tops); i++) {
 		assert_int_equal(column_sum(tops[i]), 105);
-		assert_string_equal(host_line("[dropped]           4       3.81"),
-				    "0000000000000000             [dropped]           4       3.81");
+		assert_string_equal(
+			host_line("[dropped]           4       3.81"),
+			"0000000000000000             [dropped]           4       3.81");
 		assert_true(!strstr(host_log, " more]") == (tops[i] >= 7));
 	}
 }

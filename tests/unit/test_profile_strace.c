@@ -100,8 +100,14 @@ static void test_counts_calls_and_time(void **state)
 
 static void test_error_is_minus_1_to_minus_4095(void **state)
 {
-	static const long good[] = { 0, 1, -4096, -4097, 4095, 0x7ffff7a00000,
-				     (long)0xffff888000000000, (long)0x8000000000000000 };
+	static const long good[] = { 0,
+				     1,
+				     -4096,
+				     -4097,
+				     4095,
+				     0x7ffff7a00000,
+				     (long)0xffff888000000000,
+				     (long)0x8000000000000000 };
 
 	for (u32 i = 0; i < ARRAY_SIZE(good); i++)
 		host_call(0, 1, good[i]);
@@ -440,7 +446,10 @@ static void *write_calls(void *arg)
 	return NULL;
 }
 
-/* Two threads call as fast as they can; what a reader sees never goes back and is never ahead by much. */
+/*
+ * Two threads call as fast as they can; what a reader sees never goes back and is never ahead
+ * by much.
+ */
 static void test_reading_beside_writers(void **state)
 {
 	static u64 last_calls[20], last_errors[20];

@@ -2,7 +2,10 @@
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
-/* What the tests of kernel/profile/ share: cmocka, the host's side of the seam, tasks to play with. */
+/*
+ * What the tests of kernel/profile/ share: cmocka, the host's side of the seam, tasks to play
+ * with.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

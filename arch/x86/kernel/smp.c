@@ -44,6 +44,7 @@ extern char trampoline_start[], trampoline_data[], trampoline_long_mode[], tramp
 
 #define CR4_PCIDE BIT(17)
 
+#define MAX_WAIT_SPINS	 200
 #define LOW_MEMORY_END	 0xa0000
 #define FAVOURITE_PAGE	 0x8000
 #define START_TIMEOUT_NS (5 * NSEC_PER_SEC)
@@ -226,7 +227,8 @@ void smp_init(void)
 struct call {
 	void (*fn)(void *arg);
 	void *arg;
-	unsigned int nr_pending; /* targets that have not finished */
+	unsigned int caller;
+	u64 pending; /* targets that have not finished */
 };
 
 struct call_node {
@@ -235,10 +237,42 @@ struct call_node {
 };
 
 static DEFINE_PER_CPU(struct call_node *, call_list);
+static DEFINE_PER_CPU(bool, waiter_halted);
+
+void smp_wait_zero(const u64 *word)
+{
+	for (;;) {
+		for (int i = 0; i < MAX_WAIT_SPINS; i++) {
+			/* Pairs with the release of whoever makes it zero. */
+			if (!smp_load_acquire(word))
+				return;
+			cpu_relax();
+		}
+		local_irq_disable();
+		this_cpu_write(waiter_halted, true);
+		/* Either we see the zero, or smp_wake_waiter() behind it sees that we halt. */
+		smp_mb();
+		if (smp_load_acquire(word))
+			cpu_wait_for_interrupt();
+		else
+			local_irq_enable();
+		this_cpu_write(waiter_halted, false);
+	}
+}
+
+void smp_wake_waiter(unsigned int cpu)
+{
+	/* Pairs with the one in smp_wait_zero(). */
+	smp_mb();
+	if (READ_ONCE(per_cpu(waiter_halted, cpu)))
+		apic_send_ipi(cpu, VECTOR_RESCHEDULE);
+}
 
 static void call_interrupt(struct pt_regs *regs)
 {
 	struct call_node *node, *next, *in_order = NULL;
+	u64 self = BIT(smp_processor_id());
+	unsigned int caller;
 
 	apic_eoi();
 	/* Takes what push_call() put there, newest first. */
@@ -252,9 +286,11 @@ static void call_interrupt(struct pt_regs *regs)
 		struct call *call = node->call;
 
 		next = node->next;
+		caller = call->caller;
 		call->fn(call->arg);
-		/* The last touch: both are on the caller's stack. Pairs with smp_call_mask(). */
-		__atomic_sub_fetch(&call->nr_pending, 1, __ATOMIC_RELEASE);
+		/* The last touch: both are on the caller's stack. Pairs with smp_wait_zero(). */
+		if (!__atomic_and_fetch(&call->pending, ~self, __ATOMIC_RELEASE))
+			smp_wake_waiter(caller);
 	}
 }
 
@@ -278,23 +314,20 @@ static void push_call(unsigned int cpu, struct call_node *node)
 void smp_call_mask(cpumask_t mask, void (*fn)(void *arg), void *arg)
 {
 	struct call_node nodes[CONFIG_NR_CPUS];
-	struct call call = { .fn = fn, .arg = arg };
 	unsigned int cpu, self = smp_processor_id();
+	struct call call = { .fn = fn, .arg = arg, .caller = self };
 	unsigned long flags;
 	cpumask_t others;
 
 	WARN_ON(irqs_disabled());
 	mask &= READ_ONCE(cpu_online_mask);
 	others = mask & ~BIT(self);
-	for_each_cpu_in(cpu, others)
-		call.nr_pending++;
+	call.pending = others;
 	for_each_cpu_in(cpu, others) {
 		nodes[cpu].call = &call;
 		push_call(cpu, &nodes[cpu]);
 	}
-	/* Pairs with the release in call_interrupt(): what the calls wrote is visible. */
-	while (__atomic_load_n(&call.nr_pending, __ATOMIC_ACQUIRE))
-		cpu_relax();
+	smp_wait_zero(&call.pending);
 	if (mask & BIT(self)) {
 		flags = local_irq_save();
 		fn(arg);

@@ -273,9 +273,9 @@ void clock_init(void)
  * distance; the shortest of many exchanges counts.
  */
 #define NR_EXCHANGES	  64
-#define ENOUGH_NS	  (20 * NSEC_PER_MSEC) /* for a fair result */
-#define FAIR_NS		  (10 * NSEC_PER_USEC)
-#define MAX_EXCHANGES_NS  (300 * NSEC_PER_MSEC) /* for any result */
+#define FAIR_NS		  (10 * NSEC_PER_USEC) /* an exchange while both CPUs really ran */
+#define FAIR_AFTER_NS	  (20 * NSEC_PER_MSEC) /* then one fair exchange is enough */
+#define MAX_EXCHANGES_NS  (100 * NSEC_PER_MSEC)
 #define EXCHANGE_GIVEN_UP NSEC_PER_SEC
 #define EXCHANGE_OVER	  ~0u
 
@@ -332,14 +332,22 @@ static bool exchange_once(u32 number, u64 *before, u64 *after)
 	return true;
 }
 
+static bool enough_exchanges(u32 nr, u64 used_ns, u64 best_cycles)
+{
+	if (used_ns > MAX_EXCHANGES_NS)
+		return true;
+	return cycles_to_ns(best_cycles) < FAIR_NS &&
+	       (nr >= NR_EXCHANGES || used_ns > FAIR_AFTER_NS);
+}
+
 bool tsc_compare_with(unsigned int cpu)
 {
 	u64 start_ns = clock_monotonic_ns(), best_cycles = ~0ULL, before, after;
-	bool answered = false;
-	u64 used_ns;
+	bool answered;
+	u32 nr = 0;
 
-	for (u32 i = 1; i <= NR_EXCHANGES; i++) {
-		answered = exchange_once(i, &before, &after);
+	do {
+		answered = exchange_once(++nr, &before, &after);
 		if (!answered)
 			break;
 		if (after - before < best_cycles) {
@@ -348,11 +356,8 @@ bool tsc_compare_with(unsigned int cpu)
 				exchange.cycles - (before + best_cycles / 2);
 			per_cpu(tsc_offset_error_cycles, cpu) = DIV_ROUND_UP(best_cycles, 2);
 		}
-		used_ns = clock_monotonic_ns() - start_ns;
-		if (used_ns > MAX_EXCHANGES_NS ||
-		    (used_ns > ENOUGH_NS && cycles_to_ns(best_cycles) < FAIR_NS))
-			break;
-	}
+	} while (!enough_exchanges(nr, clock_monotonic_ns() - start_ns, best_cycles));
+	/* Pairs with the acquire in tsc_compare_answer(). */
 	smp_store_release(&exchange.request, EXCHANGE_OVER);
 	if (answered)
 		printk("tsc: CPU%u offset %lld cycles (+-%llu)\n", cpu,

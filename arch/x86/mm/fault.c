@@ -3,6 +3,7 @@
 
 #include <asm/irqflags.h>
 #include <asm/ptrace.h>
+#include <asm/smap.h>
 #include <asm/uaccess.h>
 #include <lego/errno.h>
 #include <lego/irq.h>
@@ -12,8 +13,8 @@
 #include <lego/sched.h>
 
 /*
- * Page faults. The kernel itself touches user addresses only in instructions with an exception table
- * entry; any other fault of its own is a bug and ends in die().
+ * Page faults. The kernel itself touches user addresses only in instructions with an exception
+ * table entry; any other fault of its own is a bug and ends in die().
  */
 
 DEFINE_PROFILE_POINT(page_fault)
@@ -24,6 +25,8 @@ DEFINE_PROFILE_POINT(page_fault)
 #define FAULT_USER	 BIT(2)
 #define FAULT_RESERVED	 BIT(3)
 #define FAULT_FETCH	 BIT(4)
+
+#define RFLAGS_AC BIT(18)
 
 #define SIGKILL 9
 #define SIGSEGV 11
@@ -56,13 +59,19 @@ static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
 		process_fault(SIGSEGV, "segmentation fault", addr, regs);
 }
 
+/* Between STAC and CLAC, where sleeping is allowed: else making the page present would not help. */
+static bool copying_user(const struct pt_regs *regs)
+{
+	return (!smap_enabled || regs->rflags & RFLAGS_AC) && !irqs_disabled_flags(regs->rflags) &&
+	       !in_irq() && !in_nmi();
+}
+
 /* True when the fault has been dealt with. */
 static bool fault_from_kernel(struct pt_regs *regs, u64 error_code, u64 addr)
 {
 	if (!exception_has_fixup(regs->rip))
 		return false;
-	if (addr < TASK_SIZE && current->mm && !in_irq() && !in_nmi() &&
-	    !irqs_disabled_flags(regs->rflags)) {
+	if (addr < TASK_SIZE && copying_user(regs) && current->mm) {
 		local_irq_enable();
 		if (!fault_user_address(error_code, addr))
 			return true;

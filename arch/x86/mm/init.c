@@ -11,9 +11,10 @@
 #include <lego/printk.h>
 
 /*
- * The kernel's final map: code read-only, constants and data not executable, and nothing writable that is
- * executable, in the direct map's view of the image too. Where the image lies the direct map has 4 KiB
- * pages; everywhere else pages of 2 MiB, which may show a bit of what lies beside RAM.
+ * The kernel's final map: code read-only, constants and data not executable, and nothing
+ * writable that is executable, in the direct map's view of the image too. Where the image lies
+ * the direct map has 4 KiB pages; everywhere else pages of 2 MiB, which may show a bit of what
+ * lies beside RAM.
  */
 
 #define LOW_IDENTITY_BYTES LARGE_PAGE_SIZE

@@ -6,8 +6,9 @@
 #include <lego/string.h>
 
 /*
- * Tables are reached through the direct map (head.S has one of the low 4 GiB). A table above the last
- * level grants everything; its last-level entries decide. Before page_init() tables come from early memory.
+ * Tables are reached through the direct map (head.S has one of the low 4 GiB). A table above
+ * the last level grants everything; its last-level entries decide. Before page_init() tables
+ * come from early memory.
  */
 
 #define PTE_TABLE	 (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED)

@@ -6,6 +6,8 @@
 
 /* The sites are in the order of linking; each is patched once, before any other CPU runs. */
 
+bool smap_enabled;
+
 extern const struct smap_site __start_smap_sites[], __stop_smap_sites[];
 
 void smap_init(void)
@@ -14,6 +16,7 @@ void smap_init(void)
 
 	if (!cpu_has_smap())
 		return;
+	smap_enabled = true;
 	for (site = __start_smap_sites; site < __stop_smap_sites; site++) {
 		volatile u8 *insn = (u8 *)&site->offset + site->offset;
 

@@ -5,6 +5,7 @@
 #include <asm/irqflags.h>
 #include <asm/pgtable.h>
 #include <asm/processor.h>
+#include <asm/smp.h>
 #include <asm/vectors.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
@@ -14,12 +15,14 @@
 #include <lego/smp.h>
 
 /*
- * A CPU that runs a kernel thread or idles keeps the last mm loaded, still in mm->cpus, so that going back
- * to it is free. Told to flush in this state it leaves the mm instead and is not asked again.
+ * A CPU that runs a kernel thread or idles keeps the last mm loaded, still in mm->cpus, so
+ * that going back to it is free. Told to flush in this state it leaves the mm instead and is
+ * not asked again.
  *
- * Each CPU has one request, on its own account: it sets its bit in the senders mask of every target,
- * interrupts them and waits until each has taken its bit out of the request's waiting mask. It waits with
- * interrupts on, so that CPUs that ask each other serve each other; nobody holds a lock that another waits for.
+ * Each CPU has one request, on its own account: it sets its bit in the senders mask of every
+ * target, interrupts them and waits until each has taken its bit out of the request's waiting
+ * mask. It waits with interrupts on, so that CPUs that ask each other serve each other; nobody
+ * holds a lock that another waits for.
  */
 
 DEFINE_PROFILE_POINT(flush_tlb_others)
@@ -68,7 +71,7 @@ static void leave_mm(struct tlb_state *state)
 	atomic_and_bits(&mm->cpus, ~BIT(smp_processor_id()));
 }
 
-static void serve_request(struct tlb_state *state, struct tlb_request *request)
+static void serve_request(struct tlb_state *state, struct tlb_request *request, unsigned int sender)
 {
 	if (request->mm && request->mm != state->loaded_mm)
 		; /* has left it since */
@@ -77,7 +80,8 @@ static void serve_request(struct tlb_state *state, struct tlb_request *request)
 	else
 		flush_local(state, request->start, request->end);
 	/* Pairs with the acquire in flush_tlb_others(): the request may be used again. */
-	__atomic_fetch_and(&request->waiting, ~BIT(smp_processor_id()), __ATOMIC_RELEASE);
+	if (!__atomic_and_fetch(&request->waiting, ~BIT(smp_processor_id()), __ATOMIC_RELEASE))
+		smp_wake_waiter(sender);
 }
 
 static void tlb_interrupt(struct pt_regs *regs)
@@ -90,7 +94,7 @@ static void tlb_interrupt(struct pt_regs *regs)
 	/* Pairs with the or in flush_tlb_others(): the sender's request is complete. */
 	senders = xchg(&state->senders, 0);
 	for_each_cpu_in(cpu, senders)
-		serve_request(state, &per_cpu(tlb_state, cpu).request);
+		serve_request(state, &per_cpu(tlb_state, cpu).request, cpu);
 }
 
 static noinline void flush_tlb_others(struct mm *mm, cpumask_t targets, u64 start, u64 end)
@@ -111,8 +115,7 @@ static noinline void flush_tlb_others(struct mm *mm, cpumask_t targets, u64 star
 		apic_send_ipi(cpu, VECTOR_TLB);
 	}
 	/* Pairs with the release in serve_request(). */
-	while (smp_load_acquire(&request->waiting))
-		cpu_relax();
+	smp_wait_zero(&request->waiting);
 	profile_point_leave(flush_tlb_others);
 }
 
@@ -124,8 +127,8 @@ void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end)
 	if (state->loaded_mm == mm)
 		flush_local(state, start, end);
 	/*
-	 * Orders the caller's page table stores before the load. Pairs with the or in mm_switch(): a
-	 * CPU that is not in the mask yet will see the new page table.
+	 * Orders the caller's page table stores before the load. Pairs with the or in
+	 * mm_switch(): a CPU that is not in the mask yet will see the new page table.
 	 */
 	smp_mb();
 	others = READ_ONCE(mm->cpus) & ~BIT(smp_processor_id());

@@ -4,20 +4,19 @@
 #include <asm/smap.h>
 
 /*
- * Copies run 8 bytes at a time, then the rest byte by byte. A fault that mm_fault() cannot cure resumes
- * behind the copy with rcx, what is left of that part, not 0.
+ * Copies run 8 bytes at a time, then the rest byte by byte. A fault that mm_fault() cannot
+ * cure resumes behind the copy with rcx, what is left of that part, not 0.
  */
 
 static u64 copy_user(void *dst, const void *src, size_t n)
 {
 	u64 left = n / 8;
 
-	asm volatile(ASM_STAC			  /* */
-		     "1:	rep movsq\n"	  /* */
-		     "	mov	%[rest], %%rcx\n" /* */
-		     "2:	rep movsb\n"	  /* */
-		     "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b") ASM_EXCEPTION("2b", "3b")
-		     : "+c"(left), "+D"(dst), "+S"(src)
+	asm volatile(ASM_STAC "1:	rep movsq\n"
+			      "	mov	%[rest], %%rcx\n"
+			      "2:	rep movsb\n"
+			      "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b") ASM_EXCEPTION("2b", "3b")
+		     : "+&c"(left), "+&D"(dst), "+&S"(src)
 		     : [rest] "r"(n % 8)
 		     : "memory");
 	return left;
@@ -39,12 +38,11 @@ int clear_user(void __user *dst, size_t n)
 
 	if (!access_ok(dst, n))
 		return -EFAULT;
-	asm volatile(ASM_STAC			  /* */
-		     "1:	rep stosq\n"	  /* */
-		     "	mov	%[rest], %%rcx\n" /* */
-		     "2:	rep stosb\n"	  /* */
-		     "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b") ASM_EXCEPTION("2b", "3b")
-		     : "+c"(left), "+D"(dst)
+	asm volatile(ASM_STAC "1:	rep stosq\n"
+			      "	mov	%[rest], %%rcx\n"
+			      "2:	rep stosb\n"
+			      "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b") ASM_EXCEPTION("2b", "3b")
+		     : "+&c"(left), "+&D"(dst)
 		     : [rest] "r"(n % 8), "a"(0)
 		     : "memory");
 	return left ? -EFAULT : 0;
@@ -74,10 +72,9 @@ int user_cmpxchg_u32(u32 __user *addr, u32 expected, u32 desired, u32 *old)
 
 	if (!access_ok(addr, sizeof(*addr)))
 		return -EFAULT;
-	asm volatile(ASM_STAC					       /* */
-		     "1:	lock cmpxchgl %[desired], (%[addr])\n" /* */
-		     "	xorl	%[error], %[error]\n"		       /* */
-		     "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b")
+	asm volatile(ASM_STAC "1:	lock cmpxchgl %[desired], (%[addr])\n"
+			      "	xorl	%[error], %[error]\n"
+			      "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b")
 		     : [error] "+r"(error), "+a"(expected)
 		     : [addr] "r"(addr), [desired] "r"(desired)
 		     : "memory", "cc");

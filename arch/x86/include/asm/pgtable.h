@@ -3,8 +3,9 @@
 #define ASM_PGTABLE_H
 
 /*
- * Four-level page tables (SDM vol. 3, 4.5). The upper half of every top table is a copy of kernel_pgd's,
- * whose entries are final once paging_init() returns: no mm has to follow later changes.
+ * Four-level page tables (SDM vol. 3, 4.5). The upper half of every top table is a copy of
+ * kernel_pgd's, whose entries are final once paging_init() returns: no mm has to follow later
+ * changes.
  */
 
 #include <lego/page.h>
@@ -47,8 +48,9 @@ static inline struct page *pte_page(u64 pte)
 u64 pte_user_bits(u32 prot, bool borrowed);
 
 /*
- * The last-level entry of addr. find: NULL when there is no table; alloc: makes tables, NULL when out of
- * memory. The owner of the table keeps others out. Not for addresses in 2 MiB pages.
+ * The last-level entry of addr. find: NULL when there is no table; alloc: makes tables, NULL
+ * when out of memory. The owner of the table keeps others out. Not for addresses in 2 MiB
+ * pages.
  */
 u64 *pgtable_find(u64 *pgd, u64 addr);
 u64 *pgtable_alloc(u64 *pgd, u64 addr);
@@ -57,12 +59,16 @@ u64 *pgtable_alloc(u64 *pgd, u64 addr);
 u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level);
 
 /*
- * The first entry with a page at or behind *addr and before end; *addr becomes its address. NULL, and
- * *addr end, when there is none. Skips missing tables, so that huge empty ranges cost little.
+ * The first entry with a page at or behind *addr and before end; *addr becomes its address.
+ * NULL, and *addr end, when there is none. Skips missing tables, so that huge empty ranges
+ * cost little.
  */
 u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end);
 
-/* Map [virt, virt + size_bytes) of the kernel half to phys, 4 KiB pages. 0 or -ENOMEM (part is mapped). */
+/*
+ * Map [virt, virt + size_bytes) of the kernel half to phys, 4 KiB pages. 0 or -ENOMEM (part is
+ * mapped).
+ */
 int kernel_map(u64 virt, phys_addr_t phys, u64 size_bytes, u64 bits);
 
 /* The entry that maps a kernel address, of whatever level; 0 when there is none. */
@@ -75,8 +81,8 @@ u64 *pgd_alloc(void);
 void pgd_free(u64 *pgd);
 
 /*
- * Physical 0..2 MiB is mapped at its own address, for starting the other CPUs, until this is called:
- * process context or boot, interrupts on, after the last CPU is up.
+ * Physical 0..2 MiB is mapped at its own address, for starting the other CPUs, until this is
+ * called: process context or boot, interrupts on, after the last CPU is up.
  */
 void paging_drop_identity(void);
 

@@ -3,9 +3,10 @@
 #define ASM_SMAP_H
 
 /*
- * Supervisor mode access prevention (SDM vol. 3, 4.6): with CR4.SMAP the kernel reaches user pages only
- * between STAC and CLAC. Both are 3-byte NOPs until smap_init() finds that the CPU has them; each is a
- * record in section smap_sites: where, relative to the record, and the last byte of the instruction.
+ * Supervisor mode access prevention (SDM vol. 3, 4.6): with CR4.SMAP the kernel reaches user
+ * pages only between STAC and CLAC. Both are 3-byte NOPs until smap_init() finds that the CPU
+ * has them; each is a record in section smap_sites: where, relative to the record, and the
+ * last byte of the instruction.
  */
 
 #define SMAP_CLAC_BYTE 0xca
@@ -25,10 +26,10 @@
 #else
 #include <lego/types.h>
 
-#define ASM_SMAP_SITE(byte)                                                                        \
-	"771:	.byte 0x0f, 0x1f, 0x00\n"                                                          \
-	"	.pushsection smap_sites, \"a\", @progbits\n"                                       \
-	"	.long 771b - ., " byte "\n"                                                        \
+#define ASM_SMAP_SITE(byte)                            \
+	"771:	.byte 0x0f, 0x1f, 0x00\n"                \
+	"	.pushsection smap_sites, \"a\", @progbits\n" \
+	"	.long 771b - ., " byte "\n"            \
 	"	.popsection\n"
 
 #define ASM_STAC ASM_SMAP_SITE("0xcb")
@@ -40,10 +41,13 @@ struct smap_site {
 };
 
 /*
- * Put STAC and CLAC in place if the CPU has them. Boot CPU, once, while kernel text is still writable.
- * CR4.SMAP is the business of each CPU's own set-up, after this.
+ * Put STAC and CLAC in place if the CPU has them. Boot CPU, once, while kernel text is still
+ * writable. CR4.SMAP is the business of each CPU's own set-up, after this.
  */
 void smap_init(void);
+
+/* User pages are out of reach while RFLAGS.AC is 0. */
+extern bool smap_enabled;
 #endif
 
 #endif

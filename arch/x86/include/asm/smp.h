@@ -13,6 +13,14 @@ struct pt_regs;
 DECLARE_PER_CPU(s64, tsc_offset_cycles);
 DECLARE_PER_CPU(u64, tsc_offset_error_cycles);
 
+/*
+ * Wait until other CPUs' interrupt handlers have made *word zero; whoever did so calls
+ * smp_wake_waiter() with the waiting CPU. A long wait halts: where there are fewer real CPUs than
+ * ours, those waited for need them. Process context, interrupts on; handlers run meanwhile.
+ */
+void smp_wait_zero(const u64 *word);
+void smp_wake_waiter(unsigned int cpu);
+
 /* From the NMI handler: does not return when smp_stop_others() asked this CPU to stop. */
 void smp_handle_nmi(struct pt_regs *regs);
 

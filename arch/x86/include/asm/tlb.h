@@ -12,7 +12,10 @@ void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end);
 /* Drop kernel mappings [start, end) everywhere. Process context, interrupts on. */
 void flush_tlb_kernel_range(u64 start, u64 end);
 
-/* Unload a dying mm from CPUs that run no task of it but kept it. Process context, interrupts on. */
+/*
+ * Unload a dying mm from CPUs that run no task of it but kept it. Process context, interrupts
+ * on.
+ */
 void tlb_leave_mm(struct mm *mm);
 
 /* Boot, once. */

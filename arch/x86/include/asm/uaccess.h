@@ -15,14 +15,17 @@ struct exception_entry {
 };
 
 /* An entry, inside an asm statement: two labels or expressions of it, as strings. */
-#define ASM_EXCEPTION(insn, fixup)                                                                 \
-	"	.pushsection __ex_table, \"a\", @progbits\n"                                       \
-	"	.long (" insn ") - ., (" fixup ") - .\n"                                           \
+#define ASM_EXCEPTION(insn, fixup)                       \
+	"	.pushsection __ex_table, \"a\", @progbits\n"   \
+	"	.long (" insn ") - ., (" fixup ") - .\n" \
 	"	.popsection\n"
 
 struct pt_regs;
 
-/* If the faulting instruction has an entry, set regs->rip to its fixup and return true. Any context. */
+/*
+ * If the faulting instruction has an entry, set regs->rip to its fixup and return true. Any
+ * context.
+ */
 bool exception_fixup(struct pt_regs *regs);
 
 /* The same question without the change. */
