@@ -16,8 +16,8 @@
 #include <lego/smp.h>
 
 /*
- * Boot, as a list. The boot CPU runs boot_steps[] on its idle stack, each step once, in this order, with
- * interrupts off until "tick". What may sleep runs after it in the init thread.
+ * Boot, as a list. The boot CPU runs boot_steps[] on its idle stack, each step once, in this order,
+ * with interrupts off until "tick". What may sleep runs after it in the init thread.
  */
 
 struct boot_info boot_info;

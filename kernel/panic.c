@@ -88,8 +88,7 @@ void panic(const char *fmt, ...)
 
 void bug_fail(const char *file, int line, const char *expr)
 {
-	printk("BUG: %s:%d %s\n", file, line, expr);
-	panic("BUG at %s:%d", file, line);
+	panic("BUG: %s:%d %s", file, line, expr);
 }
 
 void warn_print(const char *file, int line, const char *expr)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The image: code, constants and data each start on a page of their own, so that paging_init() can
- * protect them. Linked at KERNEL_MAP_BASE + physical address. Tables that files fill one entry at a time
- * (sections with a C identifier as name) have __start_ and __stop_ symbols.
+ * protect them. Linked at KERNEL_MAP_BASE + physical address. Tables that files fill one entry at a
+ * time (sections with a C identifier as name) have __start_ and __stop_ symbols.
  */
 #define KERNEL_MAP 0xffffffff80000000 /* KERNEL_MAP_BASE of <asm/page.h>; linkers know no UL */
 #define LOAD_PHYS  0x1000000
@@ -68,6 +68,7 @@ SECTIONS
 
 	.data : PHYS(.data) {
 		_data = .;
+		*(.data.boot_stack)
 		*(.data .data.[!.]*)
 		TABLE(profile_points)
 	} :data

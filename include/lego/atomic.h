@@ -10,7 +10,10 @@ typedef struct {
 	int counter;
 } atomic_t;
 
-#define ATOMIC_INIT(v) { (v) }
+#define ATOMIC_INIT(v) \
+	{              \
+		(v)    \
+	}
 
 static inline int atomic_read(const atomic_t *v)
 {
@@ -46,12 +49,12 @@ static inline bool atomic_dec_and_test(atomic_t *v)
 
 /* Work on any integer or pointer object; cmpxchg and xchg return the old value. */
 #define xchg(ptr, val) __atomic_exchange_n(ptr, val, __ATOMIC_SEQ_CST)
-#define cmpxchg(ptr, old, new)                                                                     \
-	({                                                                                         \
-		__typeof__(*(ptr)) _old = (old);                                                   \
-		__atomic_compare_exchange_n(ptr, &_old, new, false, __ATOMIC_SEQ_CST,              \
-					    __ATOMIC_SEQ_CST);                                     \
-		_old;                                                                              \
+#define cmpxchg(ptr, old, new)                                                        \
+	({                                                                            \
+		__typeof__(*(ptr)) _old = (old);                                      \
+		__atomic_compare_exchange_n(ptr, &_old, new, false, __ATOMIC_SEQ_CST, \
+					    __ATOMIC_SEQ_CST);                        \
+		_old;                                                                 \
 	})
 #define atomic_or_bits(ptr, bits)  __atomic_fetch_or(ptr, bits, __ATOMIC_SEQ_CST)
 #define atomic_and_bits(ptr, bits) __atomic_fetch_and(ptr, bits, __ATOMIC_SEQ_CST)

@@ -33,13 +33,13 @@ void start_kernel(void) __noreturn;
 void start_secondary(void) __noreturn;
 
 /* The arch's part of the boot list in kernel/main.c, in this order. */
-void setup_arch(void);	       /* console, traps, boot_info; per-CPU of the boot CPU */
-void paging_init(void);	       /* direct map, kernel protections; needs early page allocation */
-void percpu_init(void);	       /* an area for every CPU; needs acpi_init() for nr_cpus, page_alloc */
-void acpi_init(void);	       /* nr_cpus, APIC ids, IOAPIC, HPET, PM timer, power off; needs vmap */
-void interrupt_init(void);     /* LAPIC and IOAPIC of the boot CPU */
-void clock_init(void);	       /* TSC and APIC timer calibration */
-void clock_start_tick(void);   /* the running CPU's periodic APIC timer at CONFIG_HZ */
+void setup_arch(void);	     /* console, traps, boot_info; per-CPU of the boot CPU */
+void paging_init(void);	     /* direct map, kernel protections; needs early page allocation */
+void percpu_init(void);	     /* an area for every CPU; needs acpi_init() for nr_cpus, page_alloc */
+void acpi_init(void);	     /* nr_cpus, APIC ids, IOAPIC, HPET, PM timer, power off; needs vmap */
+void interrupt_init(void);   /* LAPIC and IOAPIC of the boot CPU */
+void clock_init(void);	     /* TSC and APIC timer calibration */
+void clock_start_tick(void); /* the running CPU's periodic APIC timer at CONFIG_HZ */
 
 /* Power off or reset with a status (see qemu_exit= in README). Any context. */
 void machine_power_off(int status) __noreturn;

@@ -20,17 +20,17 @@ void bug_fail(const char *file, int line, const char *expr) __noreturn;
 void warn_print(const char *file, int line, const char *expr);
 
 #define BUG() bug_fail(__FILE__, __LINE__, "BUG()")
-#define BUG_ON(cond)                                                                               \
-	do {                                                                                       \
-		if (unlikely(cond))                                                                \
-			bug_fail(__FILE__, __LINE__, #cond);                                       \
+#define BUG_ON(cond)                                         \
+	do {                                                 \
+		if (unlikely(cond))                          \
+			bug_fail(__FILE__, __LINE__, #cond); \
 	} while (0)
-#define WARN_ON(cond)                                                                              \
-	({                                                                                         \
-		bool _warn = (cond);                                                               \
-		if (unlikely(_warn))                                                               \
-			warn_print(__FILE__, __LINE__, #cond);                                     \
-		unlikely(_warn);                                                                   \
+#define WARN_ON(cond)                                          \
+	({                                                     \
+		bool _warn = (cond);                           \
+		if (unlikely(_warn))                           \
+			warn_print(__FILE__, __LINE__, #cond); \
+		unlikely(_warn);                               \
 	})
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef LEGO_COMPILER_H
 #define LEGO_COMPILER_H
 
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define __packed	__attribute__((packed))
 #define __aligned(n)	__attribute__((aligned(n)))
@@ -21,7 +21,7 @@
 #define __user
 
 /* Keeps the compiler, not the CPU, from moving memory accesses across this line. */
-#define barrier()	asm volatile("" ::: "memory")
+#define barrier() asm volatile("" ::: "memory")
 
 /* One untorn access the compiler may neither repeat nor drop. */
 #define READ_ONCE(x)	 (*(const volatile __typeof__(x) *)&(x))

@@ -2,7 +2,8 @@
 #ifndef LEGO_ERRNO_H
 #define LEGO_ERRNO_H
 
-/* Linux's numbers (asm-generic/errno-base.h, asm-generic/errno.h); functions return them negative. */
+/* Linux's numbers (asm-generic/errno-base.h, asm-generic/errno.h); functions return them negative.
+ */
 
 #define EPERM	     1
 #define ENOENT	     2

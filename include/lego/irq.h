@@ -3,8 +3,9 @@
 #define LEGO_IRQ_H
 
 /*
- * Interrupt context. Handlers run with interrupts off and never nest, except that an NMI may interrupt
- * anything. irq_depth counts interrupt (not exception, not system call) frames on this CPU.
+ * Interrupt context. Handlers run with interrupts off and never nest, except that an NMI may
+ * interrupt anything. irq_depth counts interrupt (not exception, not system call) frames on this
+ * CPU.
  */
 
 #include <asm/ptrace.h>

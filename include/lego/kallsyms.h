@@ -2,13 +2,15 @@
 #ifndef LEGO_KALLSYMS_H
 #define LEGO_KALLSYMS_H
 
-/* The kernel's own text symbols, made and verified by scripts/kallsyms.py at link time. Any context. */
+/* The kernel's own text symbols, made and verified by scripts/kallsyms.py at link time. Any
+ * context. */
 
 #include <lego/types.h>
 
 /*
- * The function that holds addr, or NULL outside kernel text. *start (if not NULL) gets the function's
- * address, *size the distance to the next symbol. O(log n), no locks; the name lives for ever.
+ * The function that holds addr, or NULL outside kernel text. *start (if not NULL) gets the
+ * function's address, *size the distance to the next symbol. O(log n), no locks; the name lives for
+ * ever.
  */
 const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size);
 

@@ -9,19 +9,19 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-#define min(a, b)                                                                                  \
-	({                                                                                         \
-		__typeof__(a) _min_a = (a);                                                        \
-		__typeof__(b) _min_b = (b);                                                        \
-		_min_a < _min_b ? _min_a : _min_b;                                                 \
+#define min(a, b)                                  \
+	({                                         \
+		__typeof__(a) _min_a = (a);        \
+		__typeof__(b) _min_b = (b);        \
+		_min_a < _min_b ? _min_a : _min_b; \
 	})
-#define max(a, b)                                                                                  \
-	({                                                                                         \
-		__typeof__(a) _max_a = (a);                                                        \
-		__typeof__(b) _max_b = (b);                                                        \
-		_max_a > _max_b ? _max_a : _max_b;                                                 \
+#define max(a, b)                                  \
+	({                                         \
+		__typeof__(a) _max_a = (a);        \
+		__typeof__(b) _max_b = (b);        \
+		_max_a > _max_b ? _max_a : _max_b; \
 	})
 
 /* Powers of two only. */
@@ -36,10 +36,10 @@
 #define BUILD_BUG_ON(cond) _Static_assert(!(cond), #cond)
 
 /* 1 when the bool option is set, 0 when not; usable in plain C conditions. */
-#define IS_ENABLED(option)	   _IS_ENABLED1(option)
-#define _IS_ENABLED1(value)	   _IS_ENABLED2(_IS_ENABLED_##value)
-#define _IS_ENABLED_1		   0,
-#define _IS_ENABLED2(arg_or_junk)  _IS_ENABLED3(arg_or_junk 1, 0)
+#define IS_ENABLED(option)	    _IS_ENABLED1(option)
+#define _IS_ENABLED1(value)	    _IS_ENABLED2(_IS_ENABLED_##value)
+#define _IS_ENABLED_1		    0,
+#define _IS_ENABLED2(arg_or_junk)   _IS_ENABLED3(arg_or_junk 1, 0)
 #define _IS_ENABLED3(_, value, ...) value
 
 #endif

@@ -2,7 +2,8 @@
 #ifndef LEGO_LIST_H
 #define LEGO_LIST_H
 
-/* Circular doubly linked list; the head is a node that carries no element. No locking of its own. */
+/* Circular doubly linked list; the head is a node that carries no element. No locking of its own.
+ */
 
 #include <lego/kernel.h>
 
@@ -11,8 +12,11 @@ struct list_head {
 	struct list_head *prev;
 };
 
-#define LIST_HEAD_INIT(name) { &(name), &(name) }
-#define LIST_HEAD(name)	     struct list_head name = LIST_HEAD_INIT(name)
+#define LIST_HEAD_INIT(name)     \
+	{                        \
+		&(name), &(name) \
+	}
+#define LIST_HEAD(name) struct list_head name = LIST_HEAD_INIT(name)
 
 static inline void list_init(struct list_head *head)
 {
@@ -52,18 +56,19 @@ static inline void list_del(struct list_head *node)
 	list_init(node);
 }
 
-#define list_entry(ptr, type, member)	    container_of(ptr, type, member)
+#define list_entry(ptr, type, member)	     container_of(ptr, type, member)
 #define list_first_entry(head, type, member) list_entry((head)->next, type, member)
-#define list_last_entry(head, type, member) list_entry((head)->prev, type, member)
-#define list_next_entry(pos, member)	    list_entry((pos)->member.next, __typeof__(*(pos)), member)
+#define list_last_entry(head, type, member)  list_entry((head)->prev, type, member)
+#define list_next_entry(pos, member)                                                               \
+	list_entry((pos)->member.next, __typeof__(*(pos)), member)
 
-#define list_for_each_entry(pos, head, member)                                                     \
-	for (pos = list_first_entry(head, __typeof__(*pos), member); &pos->member != (head);       \
+#define list_for_each_entry(pos, head, member)                                               \
+	for (pos = list_first_entry(head, __typeof__(*pos), member); &pos->member != (head); \
 	     pos = list_next_entry(pos, member))
 
-#define list_for_each_entry_safe(pos, tmp, head, member)                                           \
-	for (pos = list_first_entry(head, __typeof__(*pos), member),                               \
-	    tmp = list_next_entry(pos, member);                                                    \
+#define list_for_each_entry_safe(pos, tmp, head, member)             \
+	for (pos = list_first_entry(head, __typeof__(*pos), member), \
+	    tmp = list_next_entry(pos, member);                      \
 	     &pos->member != (head); pos = tmp, tmp = list_next_entry(tmp, member))
 
 #endif

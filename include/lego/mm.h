@@ -15,48 +15,48 @@
 struct file;
 
 /* Linux's values, as user programs pass them. */
-#define PROT_READ	     0x1
-#define PROT_WRITE	     0x2
-#define PROT_EXEC	     0x4
-#define PROT_MASK	     0x7
-#define MAP_SHARED	     0x01
-#define MAP_PRIVATE	     0x02
-#define MAP_FIXED	     0x10
-#define MAP_ANONYMOUS	     0x20
-#define MAP_GROWSDOWN	     0x0100
-#define MAP_DENYWRITE	     0x0800
-#define MAP_LOCKED	     0x2000
-#define MAP_NORESERVE	     0x4000
-#define MAP_POPULATE	     0x8000
-#define MAP_STACK	     0x20000
-#define MAP_FIXED_NOREPLACE  0x100000
+#define PROT_READ	    0x1
+#define PROT_WRITE	    0x2
+#define PROT_EXEC	    0x4
+#define PROT_MASK	    0x7
+#define MAP_SHARED	    0x01
+#define MAP_PRIVATE	    0x02
+#define MAP_FIXED	    0x10
+#define MAP_ANONYMOUS	    0x20
+#define MAP_GROWSDOWN	    0x0100
+#define MAP_DENYWRITE	    0x0800
+#define MAP_LOCKED	    0x2000
+#define MAP_NORESERVE	    0x4000
+#define MAP_POPULATE	    0x8000
+#define MAP_STACK	    0x20000
+#define MAP_FIXED_NOREPLACE 0x100000
 
 /* [start, end), page aligned; private pages only, from a file or zero. */
 struct vma {
 	u64 start;
 	u64 end;
-	u32 prot;	/* PROT_* */
-	u32 flags;	/* MAP_* */
-	struct file *file;	/* NULL: anonymous; holds a reference */
-	u64 file_offset;	/* of start, page aligned */
-	u64 file_bytes;		/* from start; what lies behind reads as zero */
+	u32 prot;	   /* PROT_* */
+	u32 flags;	   /* MAP_* */
+	struct file *file; /* NULL: anonymous; holds a reference */
+	u64 file_offset;   /* of start, page aligned */
+	u64 file_bytes;	   /* from start; what lies behind reads as zero */
 };
 
 struct mm {
-	u64 *pgd;	    /* top page table, direct map address */
-	cpumask_t cpus;	    /* CPUs that may hold TLB entries of it; atomic */
+	u64 *pgd;	/* top page table, direct map address */
+	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
 	atomic_t refs;
-	struct mutex lock;  /* guards the areas, brk, nr_pages and the page table */
-	struct vma **vmas;  /* sorted by start, no overlaps */
+	struct mutex lock; /* guards the areas, brk, nr_pages and the page table */
+	struct vma **vmas; /* sorted by start, no overlaps */
 	unsigned int nr_vmas;
 	unsigned int max_vmas;
 	u64 brk_start, brk;
-	u64 mmap_base;	    /* areas without a wish are placed downwards from here */
-	u64 nr_pages;	    /* user pages mapped */
+	u64 mmap_base; /* areas without a wish are placed downwards from here */
+	u64 nr_pages;  /* user pages mapped */
 };
 
-struct mm *mm_alloc(void);     /* refs 1, kernel half shared; NULL when out of memory */
-void mm_put(struct mm *mm);    /* process context; the last reference frees all. */
+struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */
+void mm_put(struct mm *mm); /* process context; the last reference frees all. */
 static inline void mm_get(struct mm *mm)
 {
 	atomic_inc(&mm->refs);

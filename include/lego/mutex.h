@@ -2,7 +2,10 @@
 #ifndef LEGO_MUTEX_H
 #define LEGO_MUTEX_H
 
-/* A sleeping lock. Sleepers get it in order, but a running task may overtake them. Process context. */
+/*
+ * A sleeping lock. Sleepers get it in order, but a running task may overtake them. Process
+ * context.
+ */
 
 #include <lego/wait.h>
 
@@ -11,7 +14,10 @@ struct mutex {
 	struct wait_queue wq;
 };
 
-#define MUTEX_INIT(name)   { NULL, WAIT_QUEUE_INIT((name).wq) }
+#define MUTEX_INIT(name)                         \
+	{                                        \
+		NULL, WAIT_QUEUE_INIT((name).wq) \
+	}
 #define DEFINE_MUTEX(name) struct mutex name = MUTEX_INIT(name)
 
 void mutex_init(struct mutex *mutex);

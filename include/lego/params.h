@@ -3,9 +3,10 @@
 #define LEGO_PARAMS_H
 
 /*
- * Boot parameters: "name=value" words on the command line, up to " -- ". A handler gets the text behind
- * the '=' ("" when there is none) and returns 0 or -EINVAL; then the log names the parameter, the value
- * and the accepted form, and boot goes on with the default. Handlers run once, early: no allocation.
+ * Boot parameters: "name=value" words on the command line, up to " -- ". A handler gets the text
+ * behind the '=' ("" when there is none) and returns 0 or -EINVAL; then the log names the
+ * parameter, the value and the accepted form, and boot goes on with the default. Handlers run once,
+ * early: no allocation.
  */
 
 #include <lego/kernel.h>
@@ -16,8 +17,8 @@ struct boot_param {
 	int (*set)(const char *value);
 };
 
-#define BOOT_PARAM(ident, name_, form_, set_)                                                      \
-	static const struct boot_param boot_param_##ident __used __section("boot_params")          \
+#define BOOT_PARAM(ident, name_, form_, set_)                                             \
+	static const struct boot_param boot_param_##ident __used __section("boot_params") \
 		__aligned(8) = { .name = name_, .form = form_, .set = set_ }
 
 /* Parse the command line (not modified). Unknown words give one warning each. */

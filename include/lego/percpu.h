@@ -4,9 +4,10 @@
 
 /*
  * Per-CPU variables. The image holds one initialized copy of section .data..percpu; percpu_init()
- * makes a copy for every possible CPU. A this_cpu_*() operation is a single instruction, so it cannot
- * be torn by an interrupt, an NMI or a migration; it needs no lock prefix because only its CPU writes.
- * Works from the first C instruction on the boot CPU, where it reaches the image's own copy.
+ * makes a copy for every possible CPU. A this_cpu_*() operation is a single instruction, so it
+ * cannot be torn by an interrupt, an NMI or a migration; it needs no lock prefix because only its
+ * CPU writes. Works from the first C instruction on the boot CPU, where it reaches the image's own
+ * copy.
  */
 
 #include <asm/percpu.h>
@@ -19,8 +20,7 @@
 extern u64 percpu_offset[CONFIG_NR_CPUS];
 
 /* Lvalue: another CPU's copy. The address of it may be kept; areas never move. */
-#define per_cpu(name, cpu)                                                                         \
-	(*(__typeof__(name) *)((unsigned long)&(name) + percpu_offset[cpu]))
+#define per_cpu(name, cpu) (*(__typeof__(name) *)((unsigned long)&(name) + percpu_offset[cpu]))
 
 /* This CPU's copy by address; the caller must not migrate while it uses it. */
 #define this_cpu_ptr(ptr) ((__typeof__(ptr))((unsigned long)(ptr) + this_cpu_read(this_cpu_offset)))

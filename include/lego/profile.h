@@ -173,14 +173,16 @@ static inline void profile_reset(void)
 /*
  * Profile points: the time between two places in the code.
  *
- *	DEFINE_PROFILE_POINT(flush)		file scope; static, so other files may use the name too
+ *	DEFINE_PROFILE_POINT(flush)		file scope; static, so other files may use the name
+ *too
  *
  *	PROFILE_POINT_TIME(flush)		with the declarations: where the start time is kept
  *	profile_point_start(flush);
  *	...
  *	profile_point_leave(flush);
  *
- *	PROFILE_SCOPE(flush);			from here to the end of the block, however it is left
+ *	PROFILE_SCOPE(flush);			from here to the end of the block, however it is
+ *left
  *
  * For a section that ends on another stack than it began, but on the same CPU, interrupts off:
  *
@@ -200,7 +202,8 @@ static inline void profile_reset(void)
 struct profile_point_cpu {
 	u64 nr;
 	u64 cycles;
-	u64 nr_backwards; /* pairs whose end was read as earlier than their start: not in nr, cycles */
+	u64 nr_backwards; /* pairs whose end was read as earlier than their start: not in nr, cycles
+			   */
 	u64 base_nr;
 	u64 base_cycles;
 	u64 base_nr_backwards;

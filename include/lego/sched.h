@@ -3,9 +3,9 @@
 #define LEGO_SCHED_H
 
 /*
- * Tasks (threads) and processes, and the scheduler over them: one round-robin queue per CPU, wake-ups
- * prefer an idle CPU, an idle CPU pulls from the longest queue. The kernel itself is not preempted; user
- * code is, by the tick.
+ * Tasks (threads) and processes, and the scheduler over them: one round-robin queue per CPU,
+ * wake-ups prefer an idle CPU, an idle CPU pulls from the longest queue. The kernel itself is
+ * not preempted; user code is, by the tick.
  */
 
 #include <asm/processor.h>
@@ -128,11 +128,17 @@ void sched_init_cpu(void);			/* the running secondary CPU's */
 struct task *sched_idle_task(unsigned int cpu); /* allocated on first use; for smp.c: its stack */
 void cpu_idle(void) __noreturn;			/* the idle loop: hlt until there is work */
 
-/* Give up the CPU; with ->state not TASK_RUNNING, until woken. Process context, no spinlock held. */
+/*
+ * Give up the CPU; with ->state not TASK_RUNNING, until woken. Process context, no spinlock
+ * held.
+ */
 void schedule(void);
 void sched_yield(void);
 
-/* Sleep at most ns, or until woken; ->state set before by the caller. Nanoseconds left, 0 when all slept. */
+/*
+ * Sleep at most ns, or until woken; ->state set before by the caller. Nanoseconds left, 0 when
+ * all slept.
+ */
 u64 schedule_timeout_ns(u64 ns);
 
 /* Make a sleeping task run. True if it slept. Any context but NMI; callable with interrupts off. */
@@ -167,16 +173,25 @@ int process_start_init(const char *const *argv, const char *const *envp);
 /* Last call of a thread: status as in exit_status, for its process if it is the last one. */
 void task_exit(int status) __noreturn;
 
-/* End the whole process; other threads are made to leave. Returns (the caller leaves on its way to user). */
+/*
+ * End the whole process; other threads are made to leave. Returns (the caller leaves on its way
+ * to user).
+ */
 void process_kill(struct process *proc, int status);
 
-/* A fatal signal from a fault in user code: logs one line, then process_kill. regs: user registers. */
+/*
+ * A fatal signal from a fault in user code: logs one line, then process_kill. regs: user
+ * registers.
+ */
 void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs);
 
 void task_get(struct task *task);
 void task_put(struct task *task);
 
-/* Work left before user mode, interrupts off at call and return: reschedule, leave when killed. Arch calls it. */
+/*
+ * Work left before user mode, interrupts off at call and return: reschedule, leave when killed.
+ * Arch calls it.
+ */
 void exit_to_user_mode(struct pt_regs *regs);
 
 #endif

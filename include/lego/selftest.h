@@ -3,9 +3,10 @@
 #define LEGO_SELFTEST_H
 
 /*
- * In-kernel suites (CONFIG_SELFTEST). "selftest=all" or "selftest=<glob>[,<glob>...]" over "suite.name"
- * runs them in a kernel thread before init, prints KTAP version 1 (Documentation/dev-tools/ktap.rst) and
- * powers off with status 0, or 1 when a test failed or none matched.
+ * In-kernel suites (CONFIG_SELFTEST). "selftest=all" or "selftest=<glob>[,<glob>...]" over
+ * "suite.name" runs them in a kernel thread before init, prints KTAP version 1
+ * (Documentation/dev-tools/ktap.rst) and powers off with status 0, or 1 when a test failed or none
+ * matched.
  */
 
 #include <lego/kernel.h>
@@ -17,38 +18,38 @@ struct selftest {
 };
 
 /* A test is a function in process context, interrupts on. It fails when any EXPECT in it failed. */
-#define SELFTEST(suite_, name_)                                                                    \
-	static void selftest_##suite_##_##name_(void);                                             \
-	static const struct selftest selftest_entry_##suite_##_##name_ __used                      \
-		__section("selftests") __aligned(8) = { .suite = #suite_,                          \
-							.name = #name_,                            \
-							.run = selftest_##suite_##_##name_ };      \
+#define SELFTEST(suite_, name_)                                                          \
+	static void selftest_##suite_##_##name_(void);                                   \
+	static const struct selftest selftest_entry_##suite_##_##name_ __used __section( \
+		"selftests") __aligned(8) = { .suite = #suite_,                          \
+					      .name = #name_,                            \
+					      .run = selftest_##suite_##_##name_ };      \
 	static void selftest_##suite_##_##name_(void)
 
 /* Record and print a failure as a KTAP diagnostic line; the test goes on. */
 void selftest_fail(const char *file, int line, const char *what);
 void selftest_fail_eq(const char *file, int line, const char *what, long long got, long long want);
 
-#define EXPECT(cond)                                                                               \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			selftest_fail(__FILE__, __LINE__, #cond);                                  \
+#define EXPECT(cond)                                              \
+	do {                                                      \
+		if (!(cond))                                      \
+			selftest_fail(__FILE__, __LINE__, #cond); \
 	} while (0)
 
-#define EXPECT_EQ(got, want)                                                                       \
-	do {                                                                                       \
-		long long _got = (long long)(got), _want = (long long)(want);                      \
-		if (_got != _want)                                                                 \
-			selftest_fail_eq(__FILE__, __LINE__, #got " == " #want, _got, _want);      \
+#define EXPECT_EQ(got, want)                                                                  \
+	do {                                                                                  \
+		long long _got = (long long)(got), _want = (long long)(want);                 \
+		if (_got != _want)                                                            \
+			selftest_fail_eq(__FILE__, __LINE__, #got " == " #want, _got, _want); \
 	} while (0)
 
 /* As EXPECT, but leaves the test function. */
-#define ASSERT(cond)                                                                               \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			selftest_fail(__FILE__, __LINE__, #cond);                                  \
-			return;                                                                    \
-		}                                                                                  \
+#define ASSERT(cond)                                              \
+	do {                                                      \
+		if (!(cond)) {                                    \
+			selftest_fail(__FILE__, __LINE__, #cond); \
+			return;                                   \
+		}                                                 \
 	} while (0)
 
 /* Run what the command line asked for and power off; returns at once when it asked for nothing. */

@@ -3,9 +3,9 @@
 #define LEGO_SLAB_H
 
 /*
- * kmalloc: powers of two and their middles from 16 to 4096 bytes from per-CPU free lists, larger sizes
- * from the page allocator. Any context but NMI; never sleeps. Memory is aligned to at least 16 bytes
- * (to the size for powers of two up to a page).
+ * kmalloc: powers of two and their middles from 16 to 4096 bytes from per-CPU free lists, larger
+ * sizes from the page allocator. Any context but NMI; never sleeps. Memory is aligned to at least
+ * 16 bytes (to the size for powers of two up to a page).
  */
 
 #include <lego/types.h>

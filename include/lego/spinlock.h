@@ -17,7 +17,10 @@ typedef struct {
 	u32 owner;
 } spinlock_t;
 
-#define SPINLOCK_INIT	      { 0, 0 }
+#define SPINLOCK_INIT \
+	{             \
+		0, 0  \
+	}
 #define DEFINE_SPINLOCK(name) spinlock_t name = SPINLOCK_INIT
 
 static inline void spin_lock_init(spinlock_t *lock)

@@ -24,40 +24,40 @@ const char *syscall_name(unsigned long nr);
  * long sys_read(const struct pt_regs *regs) that casts the registers of the System V convention
  * (rdi rsi rdx r10 r8 r9) to the types named.
  */
-#define SYSCALL_DEFINE0(name)                                                                      \
-	long sys_##name(const struct pt_regs *regs);                                               \
-	static long do_sys_##name(void);                                                           \
-	long sys_##name(const struct pt_regs *regs)                                                \
-	{                                                                                          \
-		return do_sys_##name();                                                            \
-	}                                                                                          \
+#define SYSCALL_DEFINE0(name)                        \
+	long sys_##name(const struct pt_regs *regs); \
+	static long do_sys_##name(void);             \
+	long sys_##name(const struct pt_regs *regs)  \
+	{                                            \
+		return do_sys_##name();              \
+	}                                            \
 	static long do_sys_##name(void)
 
-#define SYSCALL_DEFINE_BODY(name, params, args)                                                    \
-	long sys_##name(const struct pt_regs *regs);                                               \
-	static long do_sys_##name params;                                                          \
-	long sys_##name(const struct pt_regs *regs)                                                \
-	{                                                                                          \
-		return do_sys_##name args;                                                         \
-	}                                                                                          \
+#define SYSCALL_DEFINE_BODY(name, params, args)      \
+	long sys_##name(const struct pt_regs *regs); \
+	static long do_sys_##name params;            \
+	long sys_##name(const struct pt_regs *regs)  \
+	{                                            \
+		return do_sys_##name args;           \
+	}                                            \
 	static long do_sys_##name params
 
 #define SYSCALL_DEFINE1(name, t1, a1) SYSCALL_DEFINE_BODY(name, (t1 a1), ((t1)regs->rdi))
-#define SYSCALL_DEFINE2(name, t1, a1, t2, a2)                                                      \
+#define SYSCALL_DEFINE2(name, t1, a1, t2, a2) \
 	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2), ((t1)regs->rdi, (t2)regs->rsi))
-#define SYSCALL_DEFINE3(name, t1, a1, t2, a2, t3, a3)                                              \
-	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3),                                           \
+#define SYSCALL_DEFINE3(name, t1, a1, t2, a2, t3, a3)    \
+	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3), \
 			    ((t1)regs->rdi, (t2)regs->rsi, (t3)regs->rdx))
-#define SYSCALL_DEFINE4(name, t1, a1, t2, a2, t3, a3, t4, a4)                                      \
-	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3, t4 a4),                                    \
+#define SYSCALL_DEFINE4(name, t1, a1, t2, a2, t3, a3, t4, a4)   \
+	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3, t4 a4), \
 			    ((t1)regs->rdi, (t2)regs->rsi, (t3)regs->rdx, (t4)regs->r10))
-#define SYSCALL_DEFINE5(name, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5)                              \
-	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3, t4 a4, t5 a5),                             \
-			    ((t1)regs->rdi, (t2)regs->rsi, (t3)regs->rdx, (t4)regs->r10,           \
+#define SYSCALL_DEFINE5(name, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5)                    \
+	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3, t4 a4, t5 a5),                   \
+			    ((t1)regs->rdi, (t2)regs->rsi, (t3)regs->rdx, (t4)regs->r10, \
 			     (t5)regs->r8))
-#define SYSCALL_DEFINE6(name, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6)                      \
-	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3, t4 a4, t5 a5, t6 a6),                      \
-			    ((t1)regs->rdi, (t2)regs->rsi, (t3)regs->rdx, (t4)regs->r10,           \
+#define SYSCALL_DEFINE6(name, t1, a1, t2, a2, t3, a3, t4, a4, t5, a5, t6, a6)            \
+	SYSCALL_DEFINE_BODY(name, (t1 a1, t2 a2, t3 a3, t4 a4, t5 a5, t6 a6),            \
+			    ((t1)regs->rdi, (t2)regs->rsi, (t3)regs->rdx, (t4)regs->r10, \
 			     (t5)regs->r8, (t6)regs->r9))
 
 #endif

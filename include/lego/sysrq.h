@@ -12,8 +12,8 @@ struct sysrq_key {
 	void (*run)(void); /* interrupt context, interrupts off */
 };
 
-#define SYSRQ_KEY(ident, letter_, help_, run_)                                                     \
-	static const struct sysrq_key sysrq_key_##ident __used __section("sysrq_keys")             \
+#define SYSRQ_KEY(ident, letter_, help_, run_)                                         \
+	static const struct sysrq_key sysrq_key_##ident __used __section("sysrq_keys") \
 		__aligned(8) = { .letter = letter_, .help = help_, .run = run_ }
 
 /* From the UART's interrupt: a BREAK, or a byte. True when sysrq consumed the byte. */

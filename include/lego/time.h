@@ -14,7 +14,10 @@
 /* Set once by clock_init() before any other CPU runs. */
 extern u64 tsc_khz;
 
-/* A duration in TSC cycles to nanoseconds, rounded to nearest; exact to 1 ns for up to 2^63 ns. 0 before clock_init(). */
+/*
+ * A duration in TSC cycles to nanoseconds, rounded to nearest; exact to 1 ns for up to 2^63 ns.
+ * 0 before clock_init().
+ */
 u64 cycles_to_ns(u64 cycles);
 
 /* Nanoseconds since the TSC was zero at boot (never goes back on one CPU). */

@@ -2,7 +2,8 @@
 #ifndef LEGO_TIMER_H
 #define LEGO_TIMER_H
 
-/* One-shot kernel timers, one sorted queue per CPU, run by that CPU's tick: late by up to one tick. */
+/* One-shot kernel timers, one sorted queue per CPU, run by that CPU's tick: late by up to one tick.
+ */
 
 #include <lego/list.h>
 

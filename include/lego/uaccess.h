@@ -4,7 +4,8 @@
 
 /*
  * The only ways to user memory. Process context, interrupts on, may sleep in a page fault; hold no
- * spinlock and not mm->lock. Return 0 or -EFAULT; after -EFAULT part of the bytes may have been copied.
+ * spinlock and not mm->lock. Return 0 or -EFAULT; after -EFAULT part of the bytes may have been
+ * copied.
  */
 
 #include <asm/uaccess.h>
@@ -15,14 +16,15 @@ int copy_from_user(void *dst, const void __user *src, size_t n) __must_check;
 int copy_to_user(void __user *dst, const void *src, size_t n) __must_check;
 int clear_user(void __user *dst, size_t n) __must_check;
 
-/* String length without NUL, -EFAULT, or -ENAMETOOLONG when no NUL stands in the first size bytes. */
+/* String length without NUL, -EFAULT, or -ENAMETOOLONG when no NUL stands in the first size bytes.
+ */
 ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size) __must_check;
 
 #define get_user(x, ptr) copy_from_user(&(x), ptr, sizeof(*(ptr)))
-#define put_user(x, ptr)                                                                           \
-	({                                                                                         \
-		__typeof__(*(ptr)) _value = (x);                                                   \
-		copy_to_user(ptr, &_value, sizeof(_value));                                        \
+#define put_user(x, ptr)                                    \
+	({                                                  \
+		__typeof__(*(ptr)) _value = (x);            \
+		copy_to_user(ptr, &_value, sizeof(_value)); \
 	})
 
 /* Atomic on a user word: *old gets what stood there. 0 or -EFAULT. addr is 4-byte aligned. */

@@ -6,7 +6,8 @@
 
 #include <lego/types.h>
 
-/* Map device registers uncached; phys need not be aligned. NULL when out of memory. Never undone. */
+/* Map device registers uncached; phys need not be aligned. NULL when out of memory. Never undone.
+ */
 volatile void *ioremap(phys_addr_t phys, size_t size_bytes);
 
 /*

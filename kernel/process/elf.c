@@ -8,8 +8,9 @@
 #include <lego/string.h>
 
 /*
- * ELF64 program files (System V ABI, chapters 4 and 5). No field is believed: each is checked against
- * the file's size, the user address range and the segment before it, without sums that can overflow.
+ * ELF64 program files (System V ABI, chapters 4 and 5). No field is believed: each is checked
+ * against the file's size, the user address range and the segment before it, without sums that
+ * can overflow.
  */
 
 #define EI_CLASS   4
@@ -91,7 +92,10 @@ static int check_ehdr(const struct elf64_ehdr *ehdr, u64 file_bytes)
 	return 0;
 }
 
-/* *end: of the segments so far, page aligned; this one must lie behind. Addresses are the file's. */
+/*
+ * *end: of the segments so far, page aligned; this one must lie behind. Addresses are the
+ * file's.
+ */
 static int check_load(const struct elf64_phdr *phdr, u64 file_bytes, u64 *end)
 {
 	u64 start = ALIGN_DOWN(phdr->vaddr, PAGE_SIZE);

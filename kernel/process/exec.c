@@ -13,9 +13,9 @@
 #include <lego/uaccess.h>
 
 /*
- * execve builds the new address space beside the old one. For the stack's content the thread moves into
- * the new one; until the other threads are gone it can still move back, so a failure leaves the old
- * program as it was.
+ * execve builds the new address space beside the old one. For the stack's content the thread
+ * moves into the new one; until the other threads are gone it can still move back, so a failure
+ * leaves the old program as it was.
  */
 
 #define MAX_PATH_BYTES 4096

@@ -8,8 +8,8 @@
 #include <lego/uaccess.h>
 
 /*
- * argv and envp from user memory: the strings stand one behind the other in one growing block, and the
- * array of pointers is made at the end, when the block moves no more.
+ * argv and envp from user memory: the strings stand one behind the other in one growing block,
+ * and the array of pointers is made at the end, when the block moves no more.
  */
 
 #define FIRST_BLOCK_BYTES 8192

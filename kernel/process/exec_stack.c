@@ -8,9 +8,9 @@
 #include <lego/uaccess.h>
 
 /*
- * The first words of a program, from low to high addresses: argc, argv[], NULL, envp[], NULL, the
- * auxiliary vector, AT_NULL; above them the strings and bytes these point to. rsp points to argc and is
- * a multiple of 16.
+ * The first words of a program, from low to high addresses: argc, argv[], NULL, envp[], NULL,
+ * the auxiliary vector, AT_NULL; above them the strings and bytes these point to. rsp points to
+ * argc and is a multiple of 16.
  */
 
 #define AT_NULL	    0

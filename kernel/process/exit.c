@@ -13,9 +13,9 @@
 #include <lego/uaccess.h>
 
 /*
- * How threads end. Every thread ends itself, in task_exit(), on its way to user mode or from exit. To
- * end another one, it is marked killed and kicked: it wakes from an interruptible sleep, or its CPU is
- * interrupted, and it finds the mark.
+ * How threads end. Every thread ends itself, in task_exit(), on its way to user mode or from
+ * exit. To end another one, it is marked killed and kicked: it wakes from an interruptible
+ * sleep, or its CPU is interrupted, and it finds the mark.
  */
 
 /* The exit status a shell would show for a wait status. */
@@ -26,7 +26,10 @@ static int shell_status(int status)
 	return signal ? 128 + signal : status >> 8 & 0xff;
 }
 
-/* glibc and musl wait for this word in pthread_join(). A bad address is the program's own problem. */
+/*
+ * glibc and musl wait for this word in pthread_join(). A bad address is the program's own
+ * problem.
+ */
 static void clear_tid(struct task *task)
 {
 	u32 __user *addr = task->clear_child_tid;
@@ -153,8 +156,8 @@ void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
 }
 
 /*
- * Every return to user mode comes through here. The flags are read with interrupts off: what sets them
- * later interrupts this CPU once it is in user mode.
+ * Every return to user mode comes through here. The flags are read with interrupts off: what
+ * sets them later interrupts this CPU once it is in user mode.
  */
 void exit_to_user_mode(struct pt_regs *regs)
 {

@@ -13,8 +13,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Making threads: kernel threads, the first thread of init's process, and clone. There is one process;
- * clone makes threads of it and refuses what would make another (-ENOSYS).
+ * Making threads: kernel threads, the first thread of init's process, and clone. There is one
+ * process; clone makes threads of it and refuses what would make another (-ENOSYS).
  */
 
 #define CSIGNAL		     0x000000ff

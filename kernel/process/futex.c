@@ -9,11 +9,11 @@
 #include <lego/uaccess.h>
 
 /*
- * Waiters stand in a hash table by address space and address; no memory is shared between processes, so
- * private and shared futexes are the same. A waiter compares the user's word and queues itself under
- * the bucket's lock, a waker changes the word first and looks for waiters under the same lock: none is
- * missed. With the lock held a page fault is not served but makes the read fail; the word is then
- * touched without the lock, and all is tried again.
+ * Waiters stand in a hash table by address space and address; no memory is shared between
+ * processes, so private and shared futexes are the same. A waiter compares the user's word and
+ * queues itself under the bucket's lock, a waker changes the word first and looks for waiters
+ * under the same lock: none is missed. With the lock held a page fault is not served but makes
+ * the read fail; the word is then touched without the lock, and all is tried again.
  */
 
 #define FUTEX_WAIT	  0
@@ -40,7 +40,10 @@ struct futex_bucket {
 	struct list_head waiters;
 } __aligned(64);
 
-/* On the waiting task's stack; guarded by the lock of ->bucket, which changes with both locks held. */
+/*
+ * On the waiting task's stack; guarded by the lock of ->bucket, which changes with both locks
+ * held.
+ */
 struct futex_waiter {
 	struct list_head node;
 	struct task *task;

@@ -8,7 +8,10 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* Resource limits: kept and reported. They describe the fixed limits of this kernel, and set none. */
+/*
+ * Resource limits: kept and reported. They describe the fixed limits of this kernel, and set
+ * none.
+ */
 
 #define RLIM_INFINITY (~0ULL)
 

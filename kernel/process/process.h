@@ -27,7 +27,10 @@ int process_kill_others(struct process *proc);
 /* A thread of the process by tid, with a reference, or NULL. */
 struct task *process_find_thread(struct process *proc, pid_t tid);
 
-/* 0 or the current thread itself, or another of its process, with a reference; NULL: no such thread. */
+/*
+ * 0 or the current thread itself, or another of its process, with a reference; NULL: no such
+ * thread.
+ */
 struct task *task_find(pid_t tid);
 
 void process_reset_signals(struct process *proc);

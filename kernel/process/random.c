@@ -9,9 +9,10 @@
 #include <lego/uaccess.h>
 
 /*
- * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU has it, and
- * the TSC; after each request the key is replaced by output, so that old output cannot be computed from
- * a later state. Under QEMU's icount both sources repeat, and so do the numbers.
+ * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU
+ * has it, and the TSC; after each request the key is replaced by output, so that old output
+ * cannot be computed from a later state. Under QEMU's icount both sources repeat, and so do the
+ * numbers.
  */
 
 #define GRND_NONBLOCK 1

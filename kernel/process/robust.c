@@ -7,9 +7,9 @@
 #include <lego/uaccess.h>
 
 /*
- * Robust mutexes: a thread keeps a list of those it holds in its own memory; when it ends, each is
- * marked OWNER_DIED and one waiter is woken. The list is the user's: it may be wrong, cyclic or gone,
- * so its walk is bounded and ends at the first address that cannot be read.
+ * Robust mutexes: a thread keeps a list of those it holds in its own memory; when it ends, each
+ * is marked OWNER_DIED and one waiter is woken. The list is the user's: it may be wrong, cyclic
+ * or gone, so its walk is bounded and ends at the first address that cannot be read.
  */
 
 #define ROBUST_LIST_LIMIT 2048 /* Linux's */

@@ -9,9 +9,9 @@
 #include <lego/uaccess.h>
 
 /*
- * Restartable sequences (uapi/linux/rseq.h). A registered thread's area says which CPU it is on. If the
- * thread was switched out inside the sequence the area names, it goes on at the sequence's abort
- * address, in front of which the registered signature must stand.
+ * Restartable sequences (uapi/linux/rseq.h). A registered thread's area says which CPU it is
+ * on. If the thread was switched out inside the sequence the area names, it goes on at the
+ * sequence's abort address, in front of which the registered signature must stand.
  */
 
 #define RSEQ_FLAG_UNREGISTER 1

@@ -9,9 +9,9 @@
 #include <lego/uaccess.h>
 
 /*
- * Signals as far as static programs need them without handlers being run: actions and masks are kept
- * and reported, a signal whose action is fatal ends the process, one that is blocked waits. A signal
- * with a handler ends the process too, with a log line that says why.
+ * Signals as far as static programs need them without handlers being run: actions and masks are
+ * kept and reported, a signal whose action is fatal ends the process, one that is blocked
+ * waits. A signal with a handler ends the process too, with a log line that says why.
  */
 
 #define SIGKILL	 9
@@ -194,7 +194,10 @@ SYSCALL_DEFINE4(rt_sigprocmask, int, how, const u64 __user *, set, u64 __user *,
 			return -EFAULT;
 		if (new_mask(how, bits, &mask))
 			return -EINVAL;
-		/* Full barrier: pairs with the one between the bit and the mask in send_signal(). */
+		/*
+		 * Full barrier: pairs with the one between the bit and the mask in
+		 * send_signal().
+		 */
 		(void)xchg(&task->blocked_signals, mask);
 		deliver_unblocked(task);
 	}

@@ -10,8 +10,8 @@
 #include <lego/vmap.h>
 
 /*
- * Memory of tasks and processes. A task's first reference is its own: the scheduler drops it when the
- * dead task has left its stack. A process lives as long as it has threads.
+ * Memory of tasks and processes. A task's first reference is its own: the scheduler drops it
+ * when the dead task has left its stack. A process lives as long as it has threads.
  */
 
 /* Numbers of user threads, and of kernel threads, which users never see. */

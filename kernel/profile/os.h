@@ -8,8 +8,8 @@
  *
  * Besides the names below: u8..u64, bool, NULL, size_t; READ_ONCE, WRITE_ONCE, xchg, barrier,
  * smp_mb, smp_load_acquire, smp_store_release, cpu_relax, likely, unlikely, container_of,
- * min, max, IS_ENABLED, __used, __section, __aligned, __maybe_unused, __always_inline, noinline; memset,
- * memcpy, strcmp, strlen, strscpy; -EINVAL; DEFINE_PER_CPU, per_cpu, this_cpu_add,
+ * min, max, IS_ENABLED, __used, __section, __aligned, __maybe_unused, __always_inline, noinline;
+ * memset, memcpy, strcmp, strlen, strscpy; -EINVAL; DEFINE_PER_CPU, per_cpu, this_cpu_add,
  * this_cpu_ptr, for_each_possible_cpu; rdtsc_begin, rdtsc_end; printk (any context, one call is
  * one line), snprintf; sort, mul_div_u64, parse_u64, glob_match_list, BOOT_PARAM.
  */

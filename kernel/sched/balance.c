@@ -2,9 +2,9 @@
 #include "rq.h"
 
 /*
- * Which CPU a task runs on. A task that wakes goes back to its CPU if that is idle, else to an idle
- * one. A CPU that would become idle pulls a task; busy CPUs compare their load now and then and pull
- * when another one has at least two tasks more.
+ * Which CPU a task runs on. A task that wakes goes back to its CPU if that is idle, else to an
+ * idle one. A CPU that would become idle pulls a task; busy CPUs compare their load now and
+ * then and pull when another one has at least two tasks more.
  */
 
 #define BALANCE_NS (20 * NSEC_PER_MSEC)

@@ -10,23 +10,30 @@
 #include <lego/vmap.h>
 
 /*
- * Round robin per CPU. A task runs for a slice, then goes to the end of its CPU's queue; the tick only
- * asks for that, the task does it itself in schedule() on its way to user mode. See rq.h for the lock.
- * Tasks that wake stand in a queue of their own which is served first: what they slept for, a mutex say,
- * others may be waiting for, too. Once in a while the head of the other queue is served in between.
+ * Round robin per CPU. A task runs for a slice, then goes to the end of its CPU's queue; the
+ * tick only asks for that, the task does it itself in schedule() on its way to user mode. See
+ * rq.h for the lock. Tasks that wake stand in a queue of their own which is served first: what
+ * they slept for, a mutex say, others may be waiting for, too. Once in a while the head of the
+ * other queue is served in between.
  *
- * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the condition true
- * and calls task_wake(), which changes ->state under the queue's lock. If the sleeper has not reached
- * schedule() yet, it finds itself running there and does not sleep.
+ * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the
+ * condition true and calls task_wake(), which changes ->state under the queue's lock. If the
+ * sleeper has not reached schedule() yet, it finds itself running there and does not sleep.
  */
 
 #define SLICE_NS (4 * NSEC_PER_MSEC)
 
-/* How long a task runs at least when woken ones wait, and how long these may keep the others out. */
+/*
+ * How long a task runs at least when woken ones wait, and how long these may keep the others
+ * out.
+ */
 #define WOKEN_GRACE_NS (1 * NSEC_PER_MSEC)
 #define QUEUE_DUE_NS   (2 * SLICE_NS)
 
-/* From the entry of schedule() to the moment the next task runs, on the same CPU but another stack. */
+/*
+ * From the entry of schedule() to the moment the next task runs, on the same CPU but another
+ * stack.
+ */
 DEFINE_PROFILE_POINT(context_switch)
 PROFILE_POINT_CPU_TIME(context_switch)
 
@@ -216,7 +223,10 @@ void schedule_tail(void)
 	local_irq_enable();
 }
 
-/* What becomes of the task that calls schedule(): it stays runnable here or elsewhere, or sleeps. */
+/*
+ * What becomes of the task that calls schedule(): it stays runnable here or elsewhere, or
+ * sleeps.
+ */
 static void put_prev(struct rq *rq, struct task *prev)
 {
 	/* A task told to leave does not fall asleep; pairs with the store before task_kick(). */

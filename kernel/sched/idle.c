@@ -4,8 +4,8 @@
 #include <asm/irqflags.h>
 
 /*
- * need_resched is looked at with interrupts off, and hlt enables them in the same step: an interrupt
- * that sets it in between ends the hlt. Samples of an idle CPU land in this function.
+ * need_resched is looked at with interrupts off, and hlt enables them in the same step: an
+ * interrupt that sets it in between ends the hlt. Samples of an idle CPU land in this function.
  */
 void cpu_idle(void)
 {

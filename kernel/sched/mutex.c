@@ -6,12 +6,13 @@
 #include <lego/sched.h>
 
 /*
- * A free mutex is taken with one cmpxchg, by whoever comes first: handing it to the first sleeper would
- * leave it idle for a whole context switch each time. Who finds it taken spins for a while as long as
- * the owner runs, and sleeps then. A sleeper that was overtaken several times gets it handed over.
+ * A free mutex is taken with one cmpxchg, by whoever comes first: handing it to the first
+ * sleeper would leave it idle for a whole context switch each time. Who finds it taken spins
+ * for a while as long as the owner runs, and sleeps then. A sleeper that was overtaken several
+ * times gets it handed over.
  *
- * Unlocking clears ->owner and then looks for sleepers; a sleeper queues itself and then tries to take
- * the mutex. Each has a full barrier in between, so one of them sees the other.
+ * Unlocking clears ->owner and then looks for sleepers; a sleeper queues itself and then tries
+ * to take the mutex. Each has a full barrier in between, so one of them sees the other.
  */
 
 #define MAX_SPIN_US	30
@@ -37,8 +38,8 @@ bool mutex_trylock(struct mutex *mutex)
 }
 
 /*
- * The owner may end meanwhile. Then on_cpu is read from freed memory, which is still mapped: whatever it
- * says costs at most the limit's time.
+ * The owner may end meanwhile. Then on_cpu is read from freed memory, which is still mapped:
+ * whatever it says costs at most the limit's time.
  */
 static bool spin_for_mutex(struct mutex *mutex)
 {

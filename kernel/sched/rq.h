@@ -8,9 +8,10 @@
 #include <lego/smp.h>
 
 /*
- * One CPU's queue. The lock is taken with interrupts off and held across switch_to(): schedule() takes
- * it on the old task's stack, finish_switch() drops it on the new one's. Whoever gets the lock
- * therefore knows that every task but ->curr has left its stack and may be moved.
+ * One CPU's queue. The lock is taken with interrupts off and held across switch_to():
+ * schedule() takes it on the old task's stack, finish_switch() drops it on the new one's.
+ * Whoever gets the lock therefore knows that every task but ->curr has left its stack and may
+ * be moved.
  *
  * Locks of two queues are held at once only by trying the second.
  */
@@ -58,7 +59,10 @@ void rq_dequeue(struct rq *rq, struct task *task);
 /* Where a task that becomes runnable should go. No locks needed. */
 unsigned int sched_select_cpu(struct task *task);
 
-/* Move one task from the queue that is longest, and has more than ours, to rq. With rq->lock held. */
+/*
+ * Move one task from the queue that is longest, and has more than ours, to rq. With rq->lock
+ * held.
+ */
 bool sched_pull(struct rq *rq, unsigned int min_queued);
 
 /* From the tick, rq->lock held. */

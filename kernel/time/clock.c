@@ -5,21 +5,21 @@
 #include <asm/rtc.h>
 #include <lego/atomic.h>
 
-/* The monotonic clock is the TSC; the day is the monotonic clock plus an offset set from the RTC. */
-
-#define NSEC_PER_CYCLE_PER_KHZ 1000000ULL
+/*
+ * The monotonic clock is the TSC; the day is the monotonic clock plus an offset set from the
+ * RTC.
+ */
 
 static u64 realtime_offset_ns;
 
-/* cycles = q * khz + r, so ns = q * 10^6 + r * 10^6 / khz, of which only the last term is rounded. */
+/* cycles = q * khz + r, so q is milliseconds and only r is rounded. */
 u64 cycles_to_ns(u64 cycles)
 {
 	u64 khz = tsc_khz;
 
 	if (unlikely(!khz))
 		return 0;
-	return cycles / khz * NSEC_PER_CYCLE_PER_KHZ +
-	       (cycles % khz * NSEC_PER_CYCLE_PER_KHZ + khz / 2) / khz;
+	return cycles / khz * NSEC_PER_MSEC + (cycles % khz * NSEC_PER_MSEC + khz / 2) / khz;
 }
 
 u64 clock_monotonic_ns(void)

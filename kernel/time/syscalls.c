@@ -137,7 +137,10 @@ SYSCALL_DEFINE1(time, s64 __user *, seconds)
 	return now;
 }
 
-/* Until deadline_ns (monotonic); what is left goes to rem, if given, when a signal ends the sleep. */
+/*
+ * Until deadline_ns (monotonic); what is left goes to rem, if given, when a signal ends the
+ * sleep.
+ */
 static long sleep_user(u64 deadline_ns, struct timespec64 __user *rem)
 {
 	int error = sleep_until_ns(deadline_ns);

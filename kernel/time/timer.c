@@ -8,9 +8,10 @@
 #include <lego/time.h>
 
 /*
- * A sorted list per CPU. The tick takes what is due off the list, one by one, and calls it without the
- * lock, so that a handler may start timers. While a handler runs, ->running names its timer for
- * timer_cancel(); it is compared, never followed, because the handler may be the timer's end.
+ * A sorted list per CPU. The tick takes what is due off the list, one by one, and calls it
+ * without the lock, so that a handler may start timers. While a handler runs, ->running names
+ * its timer for timer_cancel(); it is compared, never followed, because the handler may be the
+ * timer's end.
  */
 
 struct timer_queue {

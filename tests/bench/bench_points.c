@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a profile point costs: loops of empty pairs with interrupts off, beside the least any begin/end
- * pair can do (two TSC reads, two adds). Prints "bench: <name> <cycles for all rounds> <rounds>"; under
- * -icount shift=0 one TSC cycle is one instruction. tests/bench/bench.py subtracts the empty loop.
+ * What a profile point costs: loops of empty pairs with interrupts off, beside the least any
+ * begin/end pair can do (two TSC reads, two adds). Prints "bench: <name> <cycles for all rounds>
+ * <rounds>"; under -icount shift=0 one TSC cycle is one instruction. tests/bench/bench.py subtracts
+ * the empty loop.
  */
 #include <lego/selftest.h>
 

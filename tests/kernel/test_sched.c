@@ -11,8 +11,8 @@
 #include <lego/wait.h>
 
 /*
- * The scheduler, sleeping and timers. Each test starts kernel threads and waits until they have counted
- * themselves out, with a limit, so that a lost wake-up is a failure and no hang.
+ * The scheduler, sleeping and timers. Each test starts kernel threads and waits until they have
+ * counted themselves out, with a limit, so that a lost wake-up is a failure and no hang.
  */
 
 #define TIMEOUT_NS  (20 * NSEC_PER_SEC)
@@ -20,7 +20,6 @@
 
 struct crew {
 	atomic_t nr_left;
-	struct wait_queue done;
 };
 
 struct worker {
@@ -32,14 +31,13 @@ struct worker {
 
 static struct worker workers[MAX_WORKERS];
 
-/* The last one out wakes the test; the crew lives for ever, so it may be touched after the count. */
+/* Counting itself out is the last thing a worker does: the next crew starts at once. */
 static int run_worker(void *arg)
 {
 	struct worker *worker = arg;
 
 	worker->work(worker);
-	if (atomic_dec_and_test(&worker->crew->nr_left))
-		wake_up_all(&worker->crew->done);
+	atomic_dec(&worker->crew->nr_left);
 	return 0;
 }
 
@@ -63,7 +61,6 @@ static bool run_crew(struct crew *crew, unsigned int nr, void (*work)(struct wor
 	u64 deadline_ns = clock_monotonic_ns() + TIMEOUT_NS;
 
 	atomic_set(&crew->nr_left, (int)nr);
-	wait_queue_init(&crew->done);
 	for (unsigned int i = 0; i < nr; i++)
 		start_worker(crew, i, work);
 	while (atomic_read(&crew->nr_left) && clock_monotonic_ns() < deadline_ns)
@@ -285,7 +282,10 @@ static void timer_fired(struct timer *timer)
 	test->order = nr_fired++;
 }
 
-/* Started on one CPU, in a scrambled order, they fire in the order of their times, and not early. */
+/*
+ * Started on one CPU, in a scrambled order, they fire in the order of their times, and not
+ * early.
+ */
 SELFTEST(sched, timers_fire_in_order)
 {
 	u64 start_ns = clock_monotonic_ns();

@@ -100,7 +100,8 @@ static void test_points_sample(void **state)
 	report_print_points(&points);
 	assert_log(
 		"Kernel Profile Points\n"
-		" status                  name             total                nr            avg.ns\n"
+		" status                  name             total                nr            "
+		"avg.ns\n"
 		"-------  --------------------  ----------------  ----------------  "
 		"----------------\n"
 		"     on      flush_tlb_others       0.000153470                55              "

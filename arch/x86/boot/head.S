@@ -134,11 +134,15 @@ no_long_mode_text:
 boot_start_info:
 	.long 0
 
-	.bss
+	/* First in .data, so that it cannot grow into anything writable: constants lie below. */
+	.section .data.boot_stack, "aw"
 	.balign PAGE_SIZE
 	.globl boot_stack
 boot_stack:
 	.skip KERNEL_STACK_SIZE
+
+	.bss
+	.balign PAGE_SIZE
 	.globl boot_pgd
 boot_pgd:
 	.skip PAGE_SIZE
@@ -148,4 +152,3 @@ boot_pud_kernel:
 	.skip PAGE_SIZE
 boot_pmds:
 	.skip PAGE_SIZE * NR_PMDS
-

@@ -163,8 +163,8 @@ ENTRY(switch_stack)
 END(switch_stack)
 
 /*
- * One stub for each vector: orig_rax (the error code, else ~0), then the vector where rdi belongs. Only
- * some exceptions push an error code (SDM vol. 3, table 6-1).
+ * One stub for each vector: orig_rax (the error code, else ~0), then the vector where rdi belongs.
+ * Only some exceptions push an error code (SDM vol. 3, table 6-1).
  */
 ENTRY(entry_stubs)
 	.Lvector = 0

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What every CPU needs before it runs C code that may be interrupted: descriptor tables, the system call
- * entry and the protections (SDM vol. 3, 2.5, 3.5, 5.8.8, 8.7). All tables are per-CPU variables.
+ * What every CPU needs before it runs C code that may be interrupted: descriptor tables, the system
+ * call entry and the protections (SDM vol. 3, 2.5, 3.5, 5.8.8, 8.7). All tables are per-CPU
+ * variables.
  */
 #include <asm/setup.h>
 

@@ -11,7 +11,7 @@
 #include <lego/printk.h>
 #include <lego/sched.h>
 
-#define MAX_TRACE_DEPTH 32
+#define MAX_STACK_SYMBOLS 24
 
 static DEFINE_PER_CPU(const struct pt_regs *, panic_regs);
 
@@ -64,33 +64,40 @@ void dump_registers(const struct pt_regs *regs)
 		   read_cr3());
 }
 
-/* A frame pointer is followed only on the stack the exception came from, and only upwards. */
-static void dump_call_trace(const struct pt_regs *regs)
+/*
+ * There are no frame pointers to follow: print what on the stack may be a return address. Some of
+ * it is left over from earlier calls.
+ */
+static void dump_stack(u64 sp)
 {
-	u64 stack = (u64)current->kernel_stack;
-	u64 end = stack + KERNEL_STACK_SIZE;
-	u64 frame = regs->rbp, last = regs->rsp;
+	u64 start = (u64)current->kernel_stack, end = start + KERNEL_STACK_SIZE;
+	int nr = 0;
 
-	for (int i = 0; i < MAX_TRACE_DEPTH; i++) {
-		const u64 *words = (const u64 *)frame;
+	if (sp - (start - PAGE_SIZE) < PAGE_SIZE)
+		sp = start; /* overflown */
+	if (sp < start || sp >= end || sp % 8)
+		return;
+	printk("on the stack:\n");
+	for (; sp < end && nr < MAX_STACK_SYMBOLS; sp += 8) {
+		u64 word = *(const u64 *)sp;
 
-		if (frame <= last || frame < stack || frame > end - 16 || frame % 8)
-			return;
-		print_symbol("  from", words[1]);
-		last = frame;
-		frame = words[0];
+		if (!kallsyms_lookup(word, NULL, NULL))
+			continue;
+		print_symbol(" ", word);
+		nr++;
 	}
 }
 
 void die(const struct pt_regs *regs, const char *why)
 {
-	u64 start = 0;
+	u64 start;
 	const char *name = kallsyms_lookup(regs->rip, &start, NULL);
 
 	if (!this_cpu_read(panic_regs))
 		this_cpu_write(panic_regs, regs);
-	panic("%s at %s+%#llx", why, name ?: "no function",
-	      (unsigned long long)(regs->rip - start));
+	if (name)
+		panic("%s at %s+%#llx", why, name, (unsigned long long)(regs->rip - start));
+	panic("%s at %016llx", why, (unsigned long long)regs->rip);
 }
 
 void dump_panic_registers(void)
@@ -100,6 +107,6 @@ void dump_panic_registers(void)
 	if (!regs)
 		return;
 	dump_registers(regs);
-	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && !user_mode(regs))
-		dump_call_trace(regs);
+	if (!user_mode(regs))
+		dump_stack(regs->rsp);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * x87, SSE and AVX state of user threads, by XSAVE in standard form (SDM vol. 1, chapter 13) or FXSAVE
- * on CPUs without it. A thread's registers are saved when it is switched out and loaded when it is
- * switched in: no lazy tricks, so no thread ever sees another's.
+ * x87, SSE and AVX state of user threads, by XSAVE in standard form (SDM vol. 1, chapter 13) or
+ * FXSAVE on CPUs without it. A thread's registers are saved when it is switched out and loaded when
+ * it is switched in: no lazy tricks, so no thread ever sees another's.
  */
 #include <asm/fpu.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Per-CPU areas. The boot CPU keeps the image's copy, which is in use, and perhaps pointed to, since the
- * first C instruction. Every other CPU gets a copy of what the section held before that.
+ * Per-CPU areas. The boot CPU keeps the image's copy, which is in use, and perhaps pointed to,
+ * since the first C instruction. Every other CPU gets a copy of what the section held before that.
  */
 #include <lego/percpu.h>
 

@@ -93,7 +93,8 @@ void thread_start_user(struct pt_regs *regs, u64 entry, u64 user_stack)
 	fpu_reset();
 }
 
-/* The task's copy and the register change together, or a switch between could lose the new value. */
+/* The task's copy and the register change together, or a switch between could lose the new value.
+ */
 static void set_base(struct task *task, u64 *copy, u32 msr, u64 base)
 {
 	unsigned long flags = local_irq_save();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * First C code: console, traps, then what the loader says about the machine. PVH's struct hvm_start_info
- * (Xen, public/arch-x86/hvm/start_info.h) and all it points to lie in the low 4 GiB, which head.S has
- * mapped; the physical memory map in it may be in any order, overlap, and end anywhere.
+ * First C code: console, traps, then what the loader says about the machine. PVH's struct
+ * hvm_start_info (Xen, public/arch-x86/hvm/start_info.h) and all it points to lie in the low 4 GiB,
+ * which head.S has mapped; the physical memory map in it may be in any order, overlap, and end
+ * anywhere.
  */
 #include <lego/boot.h>
 
@@ -109,7 +110,8 @@ static void add_region(u64 start, u64 end, bool usable)
 	boot_info.nr_regions++;
 }
 
-/* What the entries say about [start, end), which no entry covers in part: anything else beats RAM. */
+/* What the entries say about [start, end), which no entry covers in part: anything else beats RAM.
+ */
 static void add_interval(const struct boot_region *raw, unsigned int nr, u64 start, u64 end)
 {
 	bool covered = false, usable = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Exceptions. One in user mode costs the process its life; one in the kernel resumes at a fixup if the
- * instruction has one, else it is the kernel's own mistake: panic.
+ * Exceptions. One in user mode costs the process its life; one in the kernel resumes at a fixup if
+ * the instruction has one, else it is the kernel's own mistake: panic.
  */
 #include <asm/traps.h>
 

@@ -91,7 +91,5 @@ void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr)
 	} else if (fault_from_kernel(regs, error_code, addr)) {
 		return;
 	}
-	printk("fault at address %016llx, error code %llx\n", (unsigned long long)addr,
-	       (unsigned long long)error_code);
 	die(regs, why);
 }

@@ -6,7 +6,8 @@
 
 struct task;
 
-/* Enable the FPU of the running CPU; the boot CPU first finds out what it can save. Interrupts off. */
+/* Enable the FPU of the running CPU; the boot CPU first finds out what it can save. Interrupts off.
+ */
 void fpu_init_cpu(unsigned int cpu);
 
 /* Save prev's registers, load next's. Interrupts off, from switch_to(). */

@@ -2,14 +2,17 @@
 #ifndef ASM_LINKAGE_H
 #define ASM_LINKAGE_H
 
-/* Functions in assembly: global, typed and sized, so that symbol tables know where each one ends. */
+/* Functions in assembly: global, typed and sized, so that symbol tables know where each one ends.
+ */
 
-#define ENTRY(name)                                                                                \
-	.globl name;                                                                               \
-	.type name, @function;                                                                     \
-	.balign 16;                                                                                \
+/* clang-format off */
+#define ENTRY(name)			\
+	.globl name;			\
+	.type name, @function;		\
+	.balign 16;			\
 	name:
 
 #define END(name) .size name, . - name
+/* clang-format on */
 
 #endif

@@ -10,9 +10,9 @@ struct task;
 struct pt_regs;
 
 struct thread_struct {
-	u64 sp;	      /* kernel stack pointer while switched out */
+	u64 sp;		      /* kernel stack pointer while switched out */
 	u64 fs_base, gs_base; /* the user's */
-	void *fpu;    /* XSAVE area, 64-byte aligned; NULL for kernel threads */
+	void *fpu;	      /* XSAVE area, 64-byte aligned; NULL for kernel threads */
 };
 
 /* In every spin loop: frees the sibling thread, and under icount lets other CPUs run. */
@@ -27,13 +27,16 @@ static inline void cpu_wait_for_interrupt(void)
 	asm volatile("sti; hlt" ::: "memory");
 }
 
-/* Switch stacks and per-task CPU state; returns on next's stack, later, when next is switched to. */
+/* Switch stacks and per-task CPU state; returns on next's stack, later, when next is switched to.
+ */
 void switch_to(struct task *prev, struct task *next);
 
-/* First run of a kernel thread: schedule_tail(), then fn(arg); when fn returns, user mode by task_pt_regs(). */
+/* First run of a kernel thread: schedule_tail(), then fn(arg); when fn returns, user mode by
+ * task_pt_regs(). */
 void thread_setup_kernel(struct task *task, int (*fn)(void *arg), void *arg);
 
-/* First run of a cloned thread: schedule_tail(), then user mode with *regs but rax 0 and, if not 0, the stack. */
+/* First run of a cloned thread: schedule_tail(), then user mode with *regs but rax 0 and, if not 0,
+ * the stack. */
 void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_stack);
 
 /* FPU area: allocated clean, or copied from the current task for clone. 0 or -ENOMEM. */

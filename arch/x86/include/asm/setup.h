@@ -7,8 +7,8 @@
 #include <asm/page.h>
 
 /*
- * The boot CPU's per-CPU area is the image's copy, seen through the direct map: valid from the first C
- * instruction, never moved, and a GS base with the sign bit set as the NMI entry wants.
+ * The boot CPU's per-CPU area is the image's copy, seen through the direct map: valid from the
+ * first C instruction, never moved, and a GS base with the sign bit set as the NMI entry wants.
  */
 #define PERCPU_BOOT_OFFSET (PAGE_OFFSET - KERNEL_MAP_BASE)
 
@@ -21,18 +21,20 @@ extern u32 boot_start_info;
 /* Stack of start_kernel(), later of the boot CPU's idle loop. */
 extern char boot_stack[KERNEL_STACK_SIZE];
 
-/* head.S's page table: identity and direct map of the low 4 GiB, the image; all writable, executable. */
+/* head.S's page table: identity and direct map of the low 4 GiB, the image; all writable,
+ * executable. */
 extern u64 boot_pgd[512];
 
-/* Linker script. Pages of _text.._etext are code, __rodata_start..__rodata_end constants, the rest data. */
+/* Linker script. Pages of _text.._etext are code, __rodata_start..__rodata_end constants, the rest
+ * data. */
 extern char _text[], _stext[], _etext[], __rodata_start[], __rodata_end[], _data[], _end[];
 extern char __bss_start[], __bss_stop[];
 extern char __per_cpu_start[], __per_cpu_end[];
 extern char __per_cpu_initial[]; /* room for a copy of the per-CPU section in its first state */
 
 /*
- * GDT, TSS, IDT, system call entry, protections in CR0, CR4 and EFER, FPU of the running CPU. The GS base
- * is that of its per-CPU area already. Interrupts off.
+ * GDT, TSS, IDT, system call entry, protections in CR0, CR4 and EFER, FPU of the running CPU. The
+ * GS base is that of its per-CPU area already. Interrupts off.
  */
 void cpu_init(unsigned int cpu);
 

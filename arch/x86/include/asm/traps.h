@@ -32,7 +32,8 @@ void nmi_entry(void);
 void machine_check_entry(void);
 extern char user_iretq[], bad_iret[];
 
-/* From entry.S, interrupts off at call and return; entered from user mode, they do its exit work too. */
+/* From entry.S, interrupts off at call and return; entered from user mode, they do its exit work
+ * too. */
 void do_syscall_64(struct pt_regs *regs);
 void do_vector(struct pt_regs *regs, unsigned int vector);
 void do_bad_iret(struct pt_regs *regs);
@@ -47,8 +48,9 @@ void do_double_fault(struct pt_regs *regs, u64 addr) __noreturn;
 void do_machine_check(struct pt_regs *regs) __noreturn;
 
 /*
- * Page fault: addr is CR2; interrupts are as in the interrupted code and may be left either way. Returns
- * when the instruction may be repeated, or regs->rip has been set to a fixup, or the process is dying.
+ * Page fault: addr is CR2; interrupts are as in the interrupted code and may be left either way.
+ * Returns when the instruction may be repeated, or regs->rip has been set to a fixup, or the
+ * process is dying.
  */
 void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr);
 

@@ -4,7 +4,8 @@
 
 #include <lego/types.h>
 
-/* Time stamp counter, unordered: may be read before earlier or after later instructions (SDM vol. 2, RDTSC). */
+/* Time stamp counter, unordered: may be read before earlier or after later instructions (SDM vol.
+ * 2, RDTSC). */
 static inline u64 rdtsc(void)
 {
 	u32 low, high;

@@ -16,8 +16,9 @@
 #include <asm/ptrace.h>
 
 /*
- * Run fn for an external vector (32..255) on every CPU: interrupts off, irq_depth raised; fn does the
- * EOI itself (apic_eoi()). Boot only. A vector without a handler is logged once and gets an EOI.
+ * Run fn for an external vector (32..255) on every CPU: interrupts off, irq_depth raised; fn does
+ * the EOI itself (apic_eoi()). Boot only. A vector without a handler is logged once and gets an
+ * EOI.
  */
 void irq_set_handler(unsigned int vector, void (*fn)(struct pt_regs *regs));
 #endif
