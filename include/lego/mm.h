@@ -9,7 +9,7 @@
 
 #include <asm/page.h>
 #include <lego/atomic.h>
-#include <lego/mutex.h>
+#include <lego/rw_mutex.h>
 #include <lego/spinlock.h>
 
 struct file;
@@ -46,13 +46,16 @@ struct mm {
 	u64 *pgd;	/* top page table, direct map address */
 	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
 	atomic_t refs;
-	struct mutex lock; /* guards the areas, brk, nr_pages and the page table */
-	struct vma **vmas; /* sorted by start, no overlaps */
+
+	struct rw_mutex lock; /* read: areas and brk stay; write: they, and pages, may go */
+	struct vma **vmas;    /* sorted by start, no overlaps */
 	unsigned int nr_vmas;
 	unsigned int max_vmas;
 	u64 brk_start, brk;
 	u64 mmap_base; /* areas without a wish are placed downwards from here */
-	u64 nr_pages;  /* user pages mapped */
+
+	spinlock_t pt_lock; /* of those with a read lock, who changes the page table */
+	u64 nr_pages;	    /* user pages mapped */
 };
 
 struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */

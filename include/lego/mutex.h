@@ -2,10 +2,7 @@
 #ifndef LEGO_MUTEX_H
 #define LEGO_MUTEX_H
 
-/*
- * A sleeping lock. Sleepers get it in order, but a running task may overtake them. Process
- * context.
- */
+/* A sleeping lock, taken in no strict order. Process context. */
 
 #include <lego/wait.h>
 

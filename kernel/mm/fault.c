@@ -67,40 +67,64 @@ static struct page *make_page(const struct vma *vma, u64 addr, bool *borrowed, i
 	return page;
 }
 
-/* A write to a borrowed page: every CPU must have forgotten the old one before it goes. */
-static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pte)
+/*
+ * A write to a borrowed page: drop it, and let the access make a copy of what the file has. Every CPU
+ * must have forgotten the page before anyone can write to the copy.
+ */
+static void drop_borrowed(struct mm *mm, u64 addr, u64 *pte)
 {
-	struct page *old = pte_page(*pte), *page = page_alloc(0, 0);
+	struct page *page = NULL;
 
+	spin_lock(&mm->pt_lock);
+	if (*pte & PTE_BORROWED) {
+		page = pte_page(*pte);
+		WRITE_ONCE(*pte, 0);
+		mm->nr_pages--;
+	}
+	spin_unlock(&mm->pt_lock);
 	if (!page)
-		return -ENOMEM;
-	memcpy(page_address(page), page_address(old), PAGE_SIZE);
-	WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, false));
+		return;
 	flush_tlb_mm_range(mm, addr, addr + PAGE_SIZE);
-	page_put(old);
-	return 0;
+	page_put(page);
+}
+
+/* Map a page that was made for addr, unless another thread was faster. */
+static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page *page,
+		    bool borrowed)
+{
+	bool installed = false;
+
+	spin_lock(&mm->pt_lock);
+	if (!pte_has_page(*pte)) {
+		WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, borrowed));
+		mm->nr_pages++;
+		installed = true;
+	}
+	spin_unlock(&mm->pt_lock);
+	if (!installed)
+		page_put(page);
 }
 
 static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 {
-	u64 *pte = pgtable_alloc(mm->pgd, addr);
 	struct page *page;
 	bool borrowed;
 	int error;
+	u64 *pte;
 
+	spin_lock(&mm->pt_lock);
+	pte = pgtable_alloc(mm->pgd, addr);
+	spin_unlock(&mm->pt_lock);
 	if (!pte)
 		return -ENOMEM;
-	if (pte_has_page(*pte)) {
-		/* Otherwise another thread was faster. */
-		if (access == PROT_WRITE && *pte & PTE_BORROWED)
-			return copy_borrowed(mm, vma, addr, pte);
-		return 0;
-	}
+	if (access == PROT_WRITE && READ_ONCE(*pte) & PTE_BORROWED)
+		drop_borrowed(mm, addr, pte);
+	if (pte_has_page(READ_ONCE(*pte)))
+		return 0; /* another thread was faster */
 	page = make_page(vma, addr, &borrowed, &error);
 	if (!page)
 		return error;
-	WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, borrowed));
-	mm->nr_pages++;
+	install(mm, vma, pte, page, borrowed);
 	return 0;
 }
 
@@ -109,11 +133,11 @@ int mm_fault(struct mm *mm, u64 addr, u32 access)
 	int error = -EFAULT;
 	struct vma *vma;
 
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_read(&mm->lock);
 	vma = vma_find(mm, addr);
 	if (vma && access_allowed(vma, access))
 		error = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_read(&mm->lock);
 	return error;
 }
 

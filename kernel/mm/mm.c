@@ -37,7 +37,8 @@ struct mm *mm_alloc(void)
 		return NULL;
 	}
 	atomic_set(&mm->refs, 1);
-	mutex_init(&mm->lock);
+	rw_mutex_init(&mm->lock);
+	spin_lock_init(&mm->pt_lock);
 	mm->mmap_base = TASK_SIZE - STACK_ROOM;
 	return mm;
 }
@@ -156,7 +157,7 @@ static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 
 	if (!vma)
 		return -ENOMEM;
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_write(&mm->lock);
 	place = choose_place(mm, addr, len, flags);
 	if (place < 0) {
 		vma_free(vma);
@@ -168,7 +169,7 @@ static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 	if (error)
 		place = error;
 out_unlock:
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_write(&mm->lock);
 	return place;
 }
 
@@ -210,9 +211,9 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	len = len > TASK_SIZE ? 0 : ALIGN_UP(len, PAGE_SIZE);
 	if (addr % PAGE_SIZE || !len || addr > TASK_SIZE || len > TASK_SIZE - addr)
 		return -EINVAL;
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_write(&mm->lock);
 	error = unmap_locked(mm, addr, addr + len);
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_write(&mm->lock);
 	return error;
 }
 
@@ -256,11 +257,11 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
 		return 0;
 	if (len > TASK_SIZE || addr > TASK_SIZE || end > TASK_SIZE)
 		return -ENOMEM;
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_write(&mm->lock);
 	if (vma_range_mapped(mm, addr, end))
 		error = may_protect(mm, addr, end, prot) ? protect_locked(mm, addr, end, prot) :
 							   -EACCES;
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_write(&mm->lock);
 	return error;
 }
 
@@ -285,10 +286,10 @@ long mm_set_brk(struct mm *mm, u64 addr)
 {
 	long brk;
 
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_write(&mm->lock);
 	if (addr >= mm->brk_start && addr <= TASK_SIZE && set_brk(mm, addr))
 		mm->brk = addr;
 	brk = mm->brk;
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_write(&mm->lock);
 	return brk;
 }

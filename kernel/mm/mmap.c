@@ -78,7 +78,7 @@ static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 {
 	long error = 0;
 
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_write(&mm->lock);
 	if (!vma_range_mapped(mm, start, end))
 		error = -ENOMEM;
 	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
@@ -92,7 +92,7 @@ static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 		}
 		pages_unmap(mm, max(start, vma->start), min(end, vma->end));
 	}
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_write(&mm->lock);
 	return error;
 }
 
@@ -113,8 +113,8 @@ SYSCALL_DEFINE3(madvise, u64, addr, u64, len, int, advice)
 		return -ENOMEM;
 	if (drops)
 		return discard(mm, addr, end, advice == MADV_FREE);
-	mutex_lock(&mm->lock);
+	rw_mutex_lock_read(&mm->lock);
 	mapped = vma_range_mapped(mm, addr, end);
-	mutex_unlock(&mm->lock);
+	rw_mutex_unlock_read(&mm->lock);
 	return mapped ? 0 : -ENOMEM;
 }

@@ -4,6 +4,7 @@
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/mutex.h>
+#include <lego/rw_mutex.h>
 #include <lego/sched.h>
 #include <lego/smp.h>
 #include <lego/time.h>
@@ -145,6 +146,58 @@ SELFTEST(sched, mutex_excludes)
 	EXPECT_EQ(plain_count, 16 * 500);
 	EXPECT(mutex_trylock(&mutex));
 	mutex_unlock(&mutex);
+}
+
+static struct rw_mutex rw_mutex;
+static unsigned long copy_of_plain_count;
+static atomic_t nr_reading, max_reading;
+
+static void write_locked(void)
+{
+	rw_mutex_lock_write(&rw_mutex);
+	EXPECT_EQ(atomic_read(&nr_reading), 0);
+	WRITE_ONCE(plain_count, plain_count + 1);
+	sched_yield();
+	WRITE_ONCE(copy_of_plain_count, plain_count);
+	rw_mutex_unlock_write(&rw_mutex);
+}
+
+/* Readers stay in while others run, so that several are in at once even on one CPU. */
+static void read_locked(void)
+{
+	int nr;
+
+	rw_mutex_lock_read(&rw_mutex);
+	nr = atomic_add_return(&nr_reading, 1);
+	if (nr > atomic_read(&max_reading))
+		atomic_set(&max_reading, nr);
+	EXPECT_EQ(READ_ONCE(plain_count), READ_ONCE(copy_of_plain_count));
+	sched_yield();
+	EXPECT_EQ(READ_ONCE(plain_count), READ_ONCE(copy_of_plain_count));
+	atomic_dec(&nr_reading);
+	rw_mutex_unlock_read(&rw_mutex);
+}
+
+static void read_and_write(struct worker *worker)
+{
+	for (int i = 0; i < 200; i++) {
+		if (worker->id % 4 == 0)
+			write_locked();
+		else
+			read_locked();
+	}
+}
+
+SELFTEST(sched, rw_mutex_excludes_writers_only)
+{
+	rw_mutex_init(&rw_mutex);
+	plain_count = copy_of_plain_count = 0;
+	atomic_set(&max_reading, 0);
+	ASSERT(run_crew(&crew, 16, read_and_write));
+	EXPECT_EQ(plain_count, 4 * 200);
+	EXPECT(atomic_read(&max_reading) > 1);
+	rw_mutex_lock_write(&rw_mutex);
+	rw_mutex_unlock_write(&rw_mutex);
 }
 
 static DEFINE_SPINLOCK(spinlock);
