@@ -68,8 +68,8 @@ static struct page *make_page(const struct vma *vma, u64 addr, bool *borrowed, i
 }
 
 /*
- * A write to a borrowed page: drop it, and let the access make a copy of what the file has. Every CPU
- * must have forgotten the page before anyone can write to the copy.
+ * A write to a borrowed page: drop it, and let the access make a copy of what the file has. Every
+ * CPU must have forgotten the page before anyone can write to the copy.
  */
 static void drop_borrowed(struct mm *mm, u64 addr, u64 *pte)
 {

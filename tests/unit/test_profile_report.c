@@ -98,19 +98,18 @@ static void test_points_sample(void **state)
 	add_point("never_hit", true, 0, 0);
 	add_point("flush_tlb_others", true, 153470, 55);
 	report_print_points(&points);
-	assert_log(
-		"Kernel Profile Points\n"
-		" status                  name             total                nr            "
-		"avg.ns\n"
-		"-------  --------------------  ----------------  ----------------  "
-		"----------------\n"
-		"     on      flush_tlb_others       0.000153470                55              "
-		"2791\n"
-		"     on     pcache_cache_miss      16.147020152            274698             "
-		"58781\n"
-		"-------  --------------------  ----------------  ----------------  "
-		"----------------\n"
-		"an empty pair costs 25 ns\n");
+	assert_log("Kernel Profile Points\n"
+		   " status                  name             total                nr            "
+		   "avg.ns\n"
+		   "-------  --------------------  ----------------  ----------------  "
+		   "----------------\n"
+		   "     on      flush_tlb_others       0.000153470                55              "
+		   "2791\n"
+		   "     on     pcache_cache_miss      16.147020152            274698             "
+		   "58781\n"
+		   "-------  --------------------  ----------------  ----------------  "
+		   "----------------\n"
+		   "an empty pair costs 25 ns\n");
 }
 
 static void test_strace_empty(void **state)
