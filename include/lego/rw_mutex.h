@@ -3,16 +3,15 @@
 #define LEGO_RW_MUTEX_H
 
 /*
- * A sleeping lock that many readers or one writer hold. Process context. A writer that waits keeps
- * new readers out, so a stream of writers can keep readers waiting: it is for data that is mostly
- * read.
+ * A sleeping lock that many readers or one writer hold. Process context. Sleepers get it in the
+ * order they came, but a few running tasks may overtake them.
  */
 
 #include <lego/wait.h>
 
 struct rw_mutex {
-	u32 holders; /* number of readers, or RW_MUTEX_WRITER */
-	u32 nr_writers_waiting;
+	u32 holders;	    /* number of readers, or RW_MUTEX_WRITER */
+	u32 nr_overtakings; /* since a sleeper got it */
 	struct wait_queue wq;
 };
 

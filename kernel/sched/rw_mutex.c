@@ -8,27 +8,38 @@
 
 /*
  * Whoever finds the lock free for it takes it with one cmpxchg. Who does not spins for a moment, as
- * the holders may be running, and sleeps then. The last one out wakes all sleepers, who try again.
+ * the holders may be running, and sleeps then, in a queue. When the lock becomes free, the reader at
+ * the head and those right behind it are given it; a writer at the head is woken to take it. Until
+ * it has woken up others may overtake: a lock that waits for each sleeper is idle most of the time.
  *
  * Unlocking changes ->holders and then looks for sleepers; a sleeper queues itself and then tries.
  * Each has a full barrier in between, so one of them sees the other.
  */
 
-#define MAX_SPIN_US 30
+#define MAX_SPIN_US	30
+#define MAX_OVERTAKINGS 16
+
+/* On the sleeper's stack, in wq.waiters until it has the lock; guarded by wq.lock. */
+struct sleeper {
+	struct list_head node;
+	struct task *task;
+	bool writer;
+	bool has_lock;
+};
 
 void rw_mutex_init(struct rw_mutex *lock)
 {
 	lock->holders = 0;
-	lock->nr_writers_waiting = 0;
+	lock->nr_overtakings = 0;
 	wait_queue_init(&lock->wq);
 }
 
-static bool try_read(struct rw_mutex *lock)
+static bool add_reader(struct rw_mutex *lock)
 {
 	for (;;) {
 		u32 holders = READ_ONCE(lock->holders);
 
-		if (holders == RW_MUTEX_WRITER || READ_ONCE(lock->nr_writers_waiting))
+		if (holders == RW_MUTEX_WRITER)
 			return false;
 		if (cmpxchg(&lock->holders, holders, holders + 1) == holders)
 			return true;
@@ -36,60 +47,133 @@ static bool try_read(struct rw_mutex *lock)
 	}
 }
 
-static bool try_write(struct rw_mutex *lock)
+static bool set_writer(struct rw_mutex *lock)
 {
 	return !READ_ONCE(lock->holders) && cmpxchg(&lock->holders, 0, RW_MUTEX_WRITER) == 0;
 }
 
+/* Without sleeping: overtakes those who do, if that has not been done too often. */
+static bool try_lock(struct rw_mutex *lock, bool writer)
+{
+	bool overtakes = !list_empty(&lock->wq.waiters);
+
+	if (overtakes && READ_ONCE(lock->nr_overtakings) >= MAX_OVERTAKINGS)
+		return false;
+	if (!(writer ? set_writer(lock) : add_reader(lock)))
+		return false;
+	if (overtakes) /* an increment lost to another CPU does not matter */
+		WRITE_ONCE(lock->nr_overtakings, READ_ONCE(lock->nr_overtakings) + 1);
+	return true;
+}
+
 /* On one CPU nobody can let go while we spin. */
-static bool spin(struct rw_mutex *lock, bool (*try)(struct rw_mutex *lock))
+static bool spin(struct rw_mutex *lock, bool writer)
 {
 	u64 start = rdtsc(), limit = tsc_khz * MAX_SPIN_US / 1000;
 
 	while (nr_cpus > 1 && rdtsc() - start < limit && !need_resched()) {
-		if (try(lock))
+		if (try_lock(lock, writer))
 			return true;
 		cpu_relax();
 	}
 	return false;
 }
 
-void rw_mutex_lock_read(struct rw_mutex *lock)
+static struct sleeper *first_sleeper(struct rw_mutex *lock)
 {
-	if (likely(try_read(lock)) || spin(lock, try_read))
-		return;
-	wait_event(&lock->wq, try_read(lock));
+	if (list_empty(&lock->wq.waiters))
+		return NULL;
+	return list_first_entry(&lock->wq.waiters, struct sleeper, node);
 }
 
-void rw_mutex_lock_write(struct rw_mutex *lock)
+/* With wq.lock held. */
+static void leave_queue(struct rw_mutex *lock, struct sleeper *sleeper)
 {
-	if (likely(try_write(lock)))
-		return;
-	__atomic_fetch_add(&lock->nr_writers_waiting, 1, __ATOMIC_SEQ_CST);
-	if (!spin(lock, try_write))
-		wait_event(&lock->wq, try_write(lock));
-	__atomic_fetch_sub(&lock->nr_writers_waiting, 1, __ATOMIC_SEQ_CST);
+	list_del(&sleeper->node);
+	sleeper->has_lock = true;
+	WRITE_ONCE(lock->nr_overtakings, 0);
+}
+
+/* With wq.lock held: readers at the head get the lock, a writer there is told to take it. */
+static void serve_queue(struct rw_mutex *lock)
+{
+	struct sleeper *first;
+
+	while ((first = first_sleeper(lock)) && !first->writer && add_reader(lock)) {
+		struct task *task = first->task;
+
+		leave_queue(lock, first);
+		task_wake(task);
+	}
+	if (first && first->writer)
+		task_wake(first->task);
+}
+
+static void sleep_for_lock(struct rw_mutex *lock, bool writer)
+{
+	struct sleeper sleeper = { .task = current, .writer = writer };
+	unsigned long flags = spin_lock_irqsave(&lock->wq.lock);
+
+	list_add_tail(&sleeper.node, &lock->wq.waiters);
+	for (;;) {
+		/* Full barrier: pairs with the atomic operation on holders in the unlocks. */
+		(void)xchg(&current->state, TASK_UNINTERRUPTIBLE);
+		if (first_sleeper(lock) == &sleeper && writer && set_writer(lock)) {
+			leave_queue(lock, &sleeper);
+			break;
+		}
+		if (!writer)
+			serve_queue(lock);
+		if (sleeper.has_lock)
+			break;
+		spin_unlock_irqrestore(&lock->wq.lock, flags);
+		schedule();
+		flags = spin_lock_irqsave(&lock->wq.lock);
+	}
+	WRITE_ONCE(current->state, TASK_RUNNING);
+	spin_unlock_irqrestore(&lock->wq.lock, flags);
+}
+
+static void take(struct rw_mutex *lock, bool writer)
+{
+	if (!try_lock(lock, writer) && !spin(lock, writer))
+		sleep_for_lock(lock, writer);
 }
 
 static void wake_sleepers(struct rw_mutex *lock)
 {
-	if (!list_empty(&lock->wq.waiters))
-		wake_up_all(&lock->wq);
+	unsigned long flags;
+
+	if (likely(list_empty(&lock->wq.waiters)))
+		return;
+	flags = spin_lock_irqsave(&lock->wq.lock);
+	serve_queue(lock);
+	spin_unlock_irqrestore(&lock->wq.lock, flags);
 }
 
-void rw_mutex_unlock_read(struct rw_mutex *lock)
+void rw_mutex_lock_read(struct rw_mutex *rw)
 {
-	u32 left = __atomic_sub_fetch(&lock->holders, 1, __ATOMIC_SEQ_CST);
+	take(rw, false);
+}
+
+void rw_mutex_lock_write(struct rw_mutex *rw)
+{
+	take(rw, true);
+}
+
+void rw_mutex_unlock_read(struct rw_mutex *rw)
+{
+	u32 left = __atomic_sub_fetch(&rw->holders, 1, __ATOMIC_SEQ_CST);
 
 	BUG_ON(left >= RW_MUTEX_WRITER - 1);
 	if (!left)
-		wake_sleepers(lock);
+		wake_sleepers(rw);
 }
 
-void rw_mutex_unlock_write(struct rw_mutex *lock)
+void rw_mutex_unlock_write(struct rw_mutex *rw)
 {
-	BUG_ON(lock->holders != RW_MUTEX_WRITER);
-	/* Full barrier: pairs with the xchg of state in prepare_wait(). */
-	(void)xchg(&lock->holders, 0);
-	wake_sleepers(lock);
+	BUG_ON(rw->holders != RW_MUTEX_WRITER);
+	/* Full barrier: pairs with the xchg of state in sleep_for_lock(). */
+	(void)xchg(&rw->holders, 0);
+	wake_sleepers(rw);
 }
