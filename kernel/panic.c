@@ -6,7 +6,6 @@
 #include <asm/uart.h>
 #include <lego/atomic.h>
 #include <lego/boot.h>
-#include <lego/kallsyms.h>
 #include <lego/printk.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
@@ -38,49 +37,39 @@ static void enter(void)
 	int owner = cmpxchg(&panic_cpu, -1, cpu);
 
 	if (owner >= 0 && owner != cpu)
-		machine_halt();
+		smp_stop_self();
 	switch (++panic_depth) {
 	case 1:
 		return;
 	case 2:
 		uart_write(again, sizeof(again) - 1);
+		fallthrough;
+	case 3:
 		machine_exit(PANIC_STATUS);
 	default:
 		machine_halt();
 	}
 }
 
-static void print_where(u64 caller)
-{
-	struct task *task = current;
-	u64 start;
-	const char *name = kallsyms_lookup(caller, &start, NULL);
-
-	if (task)
-		printk("CPU %u, task %d %s", smp_processor_id(), task->pid, task->comm);
-	else
-		printk("CPU %u, before the first task", smp_processor_id());
-	if (name)
-		printk(", panic called by %s+%#lx", name, caller - start);
-	printk("\n");
-}
-
 void panic(const char *fmt, ...)
 {
 	static char why[256];
+	unsigned int nr_running;
 	va_list args;
 
 	local_irq_disable();
 	enter();
-	smp_stop_others();
+	nr_running = smp_stop_others();
 	printk_bust_locks();
 
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
 	printk("Kernel panic: %s\n", why);
-	print_where((u64)__builtin_return_address(0));
-	dump_panic_registers();
+	printk("CPU %u, task %d %s\n", smp_processor_id(), current->pid, current->comm);
+	if (nr_running)
+		printk("%u CPUs do not stop\n", nr_running);
+	dump_panic((u64)__builtin_return_address(0), (u64)__builtin_frame_address(0));
 	profile_report("panic");
 	printk("reboot: panic, status %d\n", PANIC_STATUS);
 	machine_exit(PANIC_STATUS);

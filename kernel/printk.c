@@ -56,8 +56,8 @@ static u32 deferred_head; /* next slot to print; written under console_lock */
 static u32 deferred_tail; /* next slot to claim; lock-free */
 static unsigned int nr_deferred_lost;
 
-static DEFINE_SPINLOCK(
-	console_lock); /* guards what follows and the UART; taken with interrupts off */
+/* Guards what follows and the UART; taken with interrupts off. */
+static DEFINE_SPINLOCK(console_lock);
 static char log_ring[LOG_BYTES];
 static u64 log_head_bytes;  /* ever written; the newest byte is at this - 1, modulo the size */
 static bool cursor_in_line; /* the last byte sent to the UART was not a newline */
@@ -259,6 +259,14 @@ void console_write(const char *buf, size_t len)
 	}
 }
 
+/* A buffer has room for the newline: vsnprintf() has left its NUL there. */
+static void end_line(struct line *line)
+{
+	if (line->len && line->text[line->len - 1] != '\n')
+		line->text[line->len++] = '\n';
+	print_whole_lines(line);
+}
+
 void printk_bust_locks(void)
 {
 	struct line_set *set = this_cpu_ptr(&line_set);
@@ -266,9 +274,14 @@ void printk_bust_locks(void)
 	WRITE_ONCE(locks_busted, true);
 	emit_deferred();
 	/* Lines this CPU had begun are worth having; what follows starts afresh. */
-	for (size_t i = 0; i < NR_CONTEXTS; i++) {
-		if (set->lines[i].len)
-			print_line(set->lines[i].text, set->lines[i].len);
-		set->lines[i].len = 0;
-	}
+	for (size_t i = 0; i < NR_CONTEXTS; i++)
+		end_line(&set->lines[i]);
 }
+
+#ifdef CONFIG_SELFTEST
+void printk_hold_console(void)
+{
+	local_irq_disable();
+	lock_console();
+}
+#endif

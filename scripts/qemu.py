@@ -322,7 +322,8 @@ def judge(result: Result, stderr: str) -> str | None:
     if why:
         return why
     if result.exit_code is not None and result.exit_code < 0:
-        return f"QEMU was killed by signal {-result.exit_code}"
+        extra = f": {stderr.splitlines()[0]}" if stderr else ""
+        return f"QEMU was killed by signal {-result.exit_code}{extra}"
     if not result.log and stderr:
         return f"QEMU: {stderr.splitlines()[0]}"
     if result.status is None:

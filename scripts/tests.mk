@@ -8,15 +8,16 @@
 ICOUNT ?=
 SMP ?= $(if $(ICOUNT),1,4)
 MEM ?= 512M
-INIT ?= /bin/wordcount
-ARGS ?= -t 46 /data/text
+INIT ?= /bin/$(or $(notdir $(PROGRAM)),wordcount)
+ARGS ?= $(if $(PROGRAM),,-t 46 /data/text)
+run-image := $(BUILD)/$(if $(PROGRAM),program,initramfs).cpio
 
 .PHONY: run
-run: $(vmlinux) $(BUILD)/initramfs.cpio
-	@scripts/qemu-run --kernel $(vmlinux) --initrd $(BUILD)/initramfs.cpio \
+run: $(vmlinux) $(run-image)
+	@scripts/qemu-run --kernel $(vmlinux) --initrd $(run-image) \
 		--smp $(SMP) --mem $(MEM) $(if $(ACCEL),--accel $(ACCEL)) \
 		$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
-		--append '$(strip $(APPEND) init=$(INIT) -- $(ARGS))'
+		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 
 # Unit tests: kernel sources compiled for this machine, with sanitizers.
 unit-y :=

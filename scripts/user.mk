@@ -59,6 +59,12 @@ cpio-files = $(foreach p,$(filter $(BUILD)/user/%,$1),bin/$(notdir $p)=$p) \
 $(BUILD)/initramfs.cpio: scripts/mkcpio.py $(BUILD)/user/wordcount $(BUILD)/data/text
 	$(call say,CPIO   ,$@)
 	$(Q)$(PYTHON) $< $@ $(call cpio-files,$^)
+# The image of `make run PROGRAM=path FILES='path path'`: a program of the user's own.
+$(BUILD)/program.cpio: scripts/mkcpio.py $(PROGRAM) $(FILES) FORCE
+	$(call say,CPIO   ,$@)
+	$(Q)$(PYTHON) $< $@ bin/$(notdir $(PROGRAM))=$(PROGRAM) \
+		$(foreach f,$(FILES),data/$(notdir $f)=$f) tmp/
+
 cpio-stamp := $(BUILD)/.tests-cpio
 $(cpio-stamp): FORCE | $(BUILD)/
 	$(call stamp,$(user-programs))

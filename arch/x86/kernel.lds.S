@@ -47,6 +47,7 @@ SECTIONS
 		*(.rodata .rodata.str* .rodata.cst* .rodata.trampoline .data.rel.ro .data.rel.ro.*)
 		TABLE(__ex_table)
 		TABLE(smap_sites)
+		TABLE(static_key_sites)
 		TABLE(boot_params)
 		TABLE(sysrq_keys)
 		TABLE(selftests)

@@ -57,6 +57,16 @@ struct file {
 #define S_IFCHR 0020000
 #define S_IFLNK 0120000
 
+/* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2; with 3, as with Linux, only ioctl() is allowed. */
+static inline bool file_may_read(const struct file *file)
+{
+	return (file->flags + 1) & 1;
+}
+static inline bool file_may_write(const struct file *file)
+{
+	return (file->flags + 1) & 2;
+}
+
 struct files; /* the process's descriptor table */
 
 void fs_init(void);

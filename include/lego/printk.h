@@ -23,6 +23,9 @@ void console_write(const char *buf, size_t len);
 /* Panic only: forget who holds the console lock and print straight to the UART from now on. */
 void printk_bust_locks(void);
 
+/* Crash tests only: turn interrupts off, take the console lock and keep it. */
+void printk_hold_console(void);
+
 /*
  * printf subset: d i u x X o c s p %% with flags "-0+ #", width, precision, '*', h hh l ll z.
  * Return what the whole output would be long, like C99; always NUL-terminated when size > 0.

@@ -55,4 +55,11 @@ void selftest_fail_eq(const char *file, int line, const char *what, long long go
 /* Run what the command line asked for and power off; returns at once when it asked for nothing. */
 void selftest_run(void);
 
+/* Start the crash that crash=<mode> asks for: tests/kernel/crash.c. */
+void crash_start(void);
+
+/* From do_nmi(): a crash in an NMI, and what a test wants to be done there. */
+void selftest_nmi(void);
+extern void (*selftest_nmi_hook)(void);
+
 #endif

@@ -35,8 +35,13 @@ void smp_call_mask(cpumask_t mask, void (*fn)(void *arg), void *arg);
 /* Ask a CPU to reschedule. Any context but NMI. */
 void smp_send_reschedule(unsigned int cpu);
 
-/* Stop all other CPUs by NMI, for panic: returns after they stopped or after 100 ms. Any context.
+/*
+ * Stop all other CPUs by NMI. Called once, by panic(), in any context. Returns how many have not
+ * stopped within a second.
  */
-void smp_stop_others(void);
+unsigned int smp_stop_others(void);
+
+/* Stop for good, as if told to. Any context. */
+void smp_stop_self(void) __noreturn;
 
 #endif

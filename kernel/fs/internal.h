@@ -126,15 +126,6 @@ static inline bool file_is_stream(const struct file *file)
 {
 	return file->inode->device && file->inode->device->stream;
 }
-/* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2; with 3, as with Linux, only ioctl() is allowed. */
-static inline bool file_may_read(const struct file *file)
-{
-	return (file->flags + 1) & 1;
-}
-static inline bool file_may_write(const struct file *file)
-{
-	return (file->flags + 1) & 2;
-}
 
 /* open.c: what file_open() and the system calls share. */
 struct file *open_at(struct inode *base, const char *path, u32 flags, u32 mode);

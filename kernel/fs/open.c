@@ -14,6 +14,9 @@
 /* What open() itself uses up; the rest stays with the file. */
 #define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC)
 
+/* What would not be what was asked for: O_ASYNC, O_DIRECT, O_PATH and O_TMPFILE. */
+#define OPEN_UNSUPPORTED (00020000 | 00040000 | 010000000 | 020000000)
+
 static int check(const struct inode *inode, u32 flags)
 {
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
@@ -72,7 +75,7 @@ struct file *open_at(struct inode *base, const char *path, u32 flags, u32 mode)
 	struct file *file;
 	int error;
 
-	if (flags & O_CREAT && flags & O_DIRECTORY)
+	if (flags & OPEN_UNSUPPORTED || (flags & O_CREAT && flags & O_DIRECTORY))
 		return ERR_PTR(-EINVAL);
 	inode = find(base, path, flags, mode);
 	if (IS_ERR(inode))

@@ -37,6 +37,9 @@ BUILD_BUG_ON(sizeof(struct stat) != 144);
 #define X_OK	     1
 #define AT_EACCESS   0x200
 
+/* The last three, AT_NO_AUTOMOUNT and AT_STATX_*, are about other file systems. */
+#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | 0x800 | 0x2000 | 0x4000)
+
 static long fill(struct inode *inode, struct stat __user *user_stat)
 {
 	struct timespec64 time = { .tv_sec = inode->mtime_ns / NSEC_PER_SEC,
@@ -60,9 +63,12 @@ static long fill(struct inode *inode, struct stat __user *user_stat)
 
 static long stat_path(int dirfd, const char __user *path, struct stat __user *stat, int flags)
 {
-	struct inode *inode = path_get_user(dirfd, path, flags);
+	struct inode *inode;
 	long ret;
 
+	if (flags & ~STAT_FLAGS)
+		return -EINVAL;
+	inode = path_get_user(dirfd, path, flags);
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
 	ret = fill(inode, stat);

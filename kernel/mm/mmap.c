@@ -47,8 +47,10 @@ SYSCALL_DEFINE6(mmap, u64, addr, u64, len, u64, prot, u64, flags, int, fd, u64, 
 	}
 	if (type == MAP_SHARED_VALIDATE)
 		type = MAP_SHARED;
-	if ((type == MAP_SHARED || type == MAP_PRIVATE) && !(flags & ~(u64)MAP_KNOWN) &&
-	    !(prot & ~(u64)PROT_MASK))
+	if (file && !file_may_read(file))
+		place = -EACCES;
+	else if ((type == MAP_SHARED || type == MAP_PRIVATE) && !(flags & ~(u64)MAP_KNOWN) &&
+		 !(prot & ~(u64)PROT_MASK))
 		place = mm_map(current->mm, addr, len, prot, (flags & ~MAP_TYPE_MASK) | type, file,
 			       offset);
 	if (file)

@@ -60,7 +60,7 @@ static int open_program(const char *path, struct file **file)
 	*file = file_open(path, 0, 0);
 	if (IS_ERR(*file))
 		return (int)PTR_ERR(*file);
-	if (file_is_regular(*file))
+	if (file_is_regular(*file) && file_mode(*file) & 0111)
 		return 0;
 	file_put(*file);
 	return -EACCES;

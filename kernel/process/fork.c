@@ -61,6 +61,9 @@ struct clone_args {
 
 #define CLONE_ARGS_SIZE_VER0 64
 
+/* All that have a meaning: CLEAR_SIGHAND and INTO_CGROUP are above the 32 bits of clone(). */
+#define CLONE3_FLAGS 0x3ffffffffULL
+
 #define NR_EXECVE 59 /* in arch/x86/entry/syscalls.tbl */
 
 struct kthread_start {
@@ -276,7 +279,7 @@ SYSCALL_DEFINE2(clone3, void __user *, uargs, size_t, size)
 		if (error)
 			return error;
 	}
-	if (args.flags & (CLONE_DETACHED | CSIGNAL))
+	if (args.flags & (CLONE_DETACHED | CSIGNAL | ~CLONE3_FLAGS))
 		return -EINVAL;
 	if (args.exit_signal && (args.flags & CLONE_THREAD || args.exit_signal > NR_SIGNALS))
 		return -EINVAL;

@@ -429,16 +429,15 @@ SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg
 		addr2, u32, val3)
 {
 	int command = op & FUTEX_CMD_MASK;
-	bool waits = command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
 	u64 deadline_ns;
 	int error;
 
-	if (waits) {
+	if (op & FUTEX_CLOCK_REALTIME && command != FUTEX_WAIT_BITSET)
+		return -ENOSYS;
+	if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) {
 		error = read_deadline((const struct timespec64 __user *)arg, op, &deadline_ns);
 		if (error)
 			return error;
-	} else if (op & FUTEX_CLOCK_REALTIME) {
-		return -ENOSYS;
 	}
 	switch (command) {
 	case FUTEX_WAIT:

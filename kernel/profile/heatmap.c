@@ -76,10 +76,15 @@ static void add_cpu(struct heat_snapshot *snap, unsigned int cpu)
 void heatmap_snapshot(struct heat_snapshot *snap)
 {
 	unsigned int cpu;
+	u64 epoch;
 
-	memset(snap, 0, sizeof(*snap));
-	for_each_possible_cpu(cpu)
-		add_cpu(snap, cpu);
+	/* Again if there was a reset meanwhile. */
+	do {
+		epoch = sample_current_epoch();
+		memset(snap, 0, sizeof(*snap));
+		for_each_possible_cpu(cpu)
+			add_cpu(snap, cpu);
+	} while (epoch != sample_current_epoch());
 
 	for (u32 i = 0; i < HEATMAP_MAX_ENTRIES; i++) {
 		if (snap->entries[i].nr)

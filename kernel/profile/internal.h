@@ -12,6 +12,22 @@
 #include <lego/profile.h>
 
 /*
+ * The lock of what a snapshot is taken of. In a panic its holder is stopped and will never let
+ * go: look at what is there.
+ */
+static inline unsigned long snapshot_lock(os_lock_t *lock, bool *locked)
+{
+	*locked = !os_panicking();
+	return *locked ? os_lock(lock) : 0;
+}
+
+static inline void snapshot_unlock(os_lock_t *lock, bool locked, unsigned long flags)
+{
+	if (locked)
+		os_unlock(lock, flags);
+}
+
+/*
  * strace_table.c: a sparse table from system call number to counters. index[] leads from a
  * number to its row; rows sit in chunks that never move, so that a reader may walk them while
  * the owner adds one. The first chunk is in the map itself: a thread with up to 16 different
@@ -77,7 +93,8 @@ struct strace_snapshot {
 	struct strace_entry entries[STRACE_MAX_ROWS + NR_PROFILE_SPILLS];
 };
 
-/* strace.c */
+/* strace.c; the lock is for its own functions, and for tests that hold it. */
+extern os_lock_t strace_lock;
 void strace_snapshot_process(struct profile_process *pp, struct strace_snapshot *snap);
 /* The oldest live process younger than *serial (moved on); false when there is none. */
 bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap);
@@ -133,6 +150,8 @@ void sample_init(void);
 void sample_reset(void);
 /* Ticks each CPU should have had since the last reset. */
 u64 sample_nr_due(void);
+/* Moves on with each reset. */
+u64 sample_current_epoch(void);
 /* One CPU's samples; false when it has none since the last reset. */
 bool sample_snapshot_cpu(unsigned int cpu, struct sample_snapshot *snap);
 

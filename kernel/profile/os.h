@@ -38,6 +38,7 @@
 
 /* Tasks and processes, as the hooks get them. */
 #define os_current_profile()	 (&current->profile)
+#define os_current_dying()	 task_interrupted(current)
 #define os_task_profile(task)	 (&(task)->profile)
 #define os_task_process(task)	 ((task)->proc)
 #define os_process_profile(proc) (&(proc)->profile)

@@ -25,6 +25,8 @@ extern struct profile_point __stop_profile_points[] __attribute__((weak));
 __PROFILE_POINT_CODE(calibration)
 static struct profile_point __PROFILE_POINT(calibration) = { .enabled = true };
 
+static os_lock_t reset_lock = OS_LOCK_INIT; /* guards all base_* */
+
 static u64 empty_pairs_cycles; /* CALIBRATION_PAIRS of them */
 
 /* The fastest round is the one that nothing interrupted. */
@@ -60,6 +62,7 @@ void points_init(void)
 
 void points_reset(void)
 {
+	unsigned long flags = os_lock(&reset_lock);
 	struct profile_point *point;
 	unsigned int cpu;
 
@@ -73,6 +76,7 @@ void points_reset(void)
 			c->base_nr_backwards = READ_ONCE(c->nr_backwards);
 		}
 	}
+	os_unlock(&reset_lock, flags);
 }
 
 static void add_point(struct point_snapshot *snap, const struct profile_point *point)
@@ -104,10 +108,14 @@ static void add_point(struct point_snapshot *snap, const struct profile_point *p
 void points_snapshot(struct point_snapshot *snap)
 {
 	const struct profile_point *point;
+	unsigned long flags;
+	bool locked;
 
 	snap->nr_entries = 0;
 	snap->nr_not_shown = 0;
 	snap->empty_pair_ns =
 		(os_cycles_to_ns(empty_pairs_cycles) + CALIBRATION_PAIRS / 2) / CALIBRATION_PAIRS;
+	flags = snapshot_lock(&reset_lock, &locked);
 	for_each_point(point) add_point(snap, point);
+	snapshot_unlock(&reset_lock, locked, flags);
 }

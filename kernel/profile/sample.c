@@ -49,6 +49,11 @@ void sample_reset(void)
 	WRITE_ONCE(sample_epoch, sample_epoch + 1);
 }
 
+u64 sample_current_epoch(void)
+{
+	return READ_ONCE(sample_epoch);
+}
+
 u64 sample_nr_due(void)
 {
 	u64 cycles = os_cycles() - READ_ONCE(start_cycles);
@@ -102,7 +107,7 @@ void sample_add(enum heat_class class, u64 pc)
 bool sample_snapshot_cpu(unsigned int cpu, struct sample_snapshot *snap)
 {
 	const struct sample_cpu *s = &per_cpu(sample_cpus, cpu);
-	int tries = READ_TRIES;
+	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
 	bool current_epoch;
 	u64 seq;
 

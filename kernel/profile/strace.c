@@ -6,9 +6,10 @@
  *
  * Readers (reports) look at live tables under strace_lock, which keeps threads and memory from
  * going away but does not stop the writers. seq, odd while a call is in flight, tells a reader
- * whether the row it copied changed meanwhile. For the row in flight the reader uses
- * base_cycles, the value at entry, so it does not matter whether the writer has just added the
- * call's time or not.
+ * whether the row it copied changed meanwhile. For the row in flight the reader adds the time so
+ * far to base_cycles, the value at entry, unless the writer has just stored the call's own time:
+ * a writer that is stopped there (a report may interrupt it, a host may stop its CPU) must not
+ * look as if its call went on.
  *
  * Nobody but its thread writes a table. profile_reset() only moves strace_epoch on; a thread
  * that finds its own epoch old empties its table itself, and readers take such a table as
@@ -19,7 +20,7 @@
 
 #define READ_TRIES 64
 
-static os_lock_t strace_lock = OS_LOCK_INIT;
+os_lock_t strace_lock = OS_LOCK_INIT;
 static struct profile_process *processes; /* youngest first */
 static u64 next_serial = 1;
 static u64 strace_epoch;
@@ -29,19 +30,6 @@ static u64 reset_cycles; /* when strace_epoch was moved on */
 static struct profile_syscall_row merge_rows[STRACE_MAX_ROWS - STRACE_CHUNK_ROWS];
 static struct profile_syscall_map merge_map;
 static struct profile_syscall_table merge_table;
-
-/* In a panic the lock's holder is stopped and will never let go: look at what is there. */
-static unsigned long lock_for_reading(bool *locked)
-{
-	*locked = !os_panicking();
-	return *locked ? os_lock(&strace_lock) : 0;
-}
-
-static void unlock_after_reading(bool locked, unsigned long flags)
-{
-	if (locked)
-		os_unlock(&strace_lock, flags);
-}
 
 void profile_process_init(struct process *proc)
 {
@@ -142,14 +130,14 @@ static __always_inline void begin_call(struct profile_task *pt, struct profile_s
 static __always_inline void end_call(struct profile_task *pt, bool error)
 {
 	struct profile_syscall_row *row = pt->row;
-	u64 cycles = os_cycles() - pt->start_cycles;
+	s64 cycles = os_cycles() - pt->start_cycles;
 
-	if (unlikely((s64)cycles < 0)) {
+	/* No branch before it: until it is stored, a report takes the call for running still. */
+	WRITE_ONCE(row->cycles, pt->base_cycles + max(cycles, (s64)0));
+	if (unlikely(cycles < 0))
 		pt->table.nr_backwards++;
-		cycles = 0;
-	}
-	WRITE_ONCE(row->cycles, pt->base_cycles + cycles);
-	if (error)
+	/* A call cut short by its thread's death returns to nobody. */
+	if (error && !os_current_dying())
 		WRITE_ONCE(row->nr_errors, row->nr_errors + 1);
 	/* Pairs with the acquire in read_row(). */
 	smp_store_release(&pt->seq, pt->seq + 1);
@@ -280,7 +268,8 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 		smp_mb(); /* the copy before the second look at seq */
 	} while (READ_ONCE(pt->seq) != seq && --tries);
 
-	if (flying)
+	/* If they differ, the call has ended and its writer was stopped before it could say so. */
+	if (flying && copy->cycles == base_cycles)
 		copy->cycles = base_cycles + cycles_since(start_cycles, now_cycles);
 }
 
@@ -377,17 +366,17 @@ static void snapshot(const struct profile_process *pp, struct strace_snapshot *s
 void strace_snapshot_process(struct profile_process *pp, struct strace_snapshot *snap)
 {
 	bool locked;
-	unsigned long flags = lock_for_reading(&locked);
+	unsigned long flags = snapshot_lock(&strace_lock, &locked);
 
 	snapshot(pp, snap);
-	unlock_after_reading(locked, flags);
+	snapshot_unlock(&strace_lock, locked, flags);
 }
 
 bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)
 {
 	struct profile_process *next = NULL;
 	bool locked;
-	unsigned long flags = lock_for_reading(&locked);
+	unsigned long flags = snapshot_lock(&strace_lock, &locked);
 
 	/* Youngest first: the last one that is younger than *serial. */
 	for (struct profile_process *pp = processes; pp && pp->serial > *serial; pp = pp->next)
@@ -396,6 +385,6 @@ bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)
 		*serial = next->serial;
 		snapshot(next, snap);
 	}
-	unlock_after_reading(locked, flags);
+	snapshot_unlock(&strace_lock, locked, flags);
 	return next;
 }

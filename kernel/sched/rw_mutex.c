@@ -7,10 +7,11 @@
 #include <lego/smp.h>
 
 /*
- * Whoever finds the lock free for it takes it with one cmpxchg. Who does not spins for a moment, as
- * the holders may be running, and sleeps then, in a queue. When the lock becomes free, the reader at
- * the head and those right behind it are given it; a writer at the head is woken to take it. Until
- * it has woken up others may overtake: a lock that waits for each sleeper is idle most of the time.
+ * Whoever finds the lock free for it takes it with one cmpxchg. Who does not spins for a moment,
+ * as the holders may be running, and sleeps then, in a queue. When the lock becomes free, the
+ * reader at the head and those right behind it are given it; a writer at the head is woken to take
+ * it. Until it has woken up others may overtake: a lock that waits for each sleeper is idle most
+ * of the time.
  *
  * Unlocking changes ->holders and then looks for sleepers; a sleeper queues itself and then tries.
  * Each has a full barrier in between, so one of them sees the other.

@@ -24,7 +24,7 @@ const char *syscall_name(unsigned long nr)
 long sys_ni(const struct pt_regs *regs)
 {
 	static u64 logged[DIV_ROUND_UP(NR_SYSCALLS, 64)];
-	unsigned long nr = regs->orig_rax;
+	unsigned long nr = (u32)regs->orig_rax;
 	const char *name = syscall_name(nr);
 
 	if (nr >= NR_SYSCALLS || atomic_or_bits(&logged[nr / 64], BIT(nr % 64)) & BIT(nr % 64))

@@ -9,6 +9,21 @@ import report
 
 PANIC_EXIT_CODE = 127 << 1 | 1
 
+# How tests/kernel/crash.c dies, and what the panic says about it.
+CRASHES = {
+    "console": "crash with the console lock",
+    "console-elsewhere": "crash in a timer interrupt",
+    "strace-lock": "crash with the strace lock",
+    "page-lock": r"page fault at \w+",
+    "nmi": "crash in an NMI",
+    "nmi-printk": "crash in an NMI",
+    "timer": "crash in a timer interrupt",
+    "bug-interrupt": r"BUG: \S+crash\.c:\d+ in_irq\(\)",
+    "together": "crash of 3 CPUs at once",
+    "printk": r"page fault at \w+",
+    "stack": r"kernel stack overflow at recurse",
+}
+
 
 @pytest.mark.parametrize("smp", [1, 2, 4, 8])
 def test_crash_under_load(boot, smp):
@@ -29,6 +44,35 @@ def test_crash_under_kernel_load(boot, program):
         boot.finish(result, ok=False, check=True)
     if not result.status == 0:  # the program may have been faster
         assert_panic(result)
+
+
+def crash(boot, mode, smp, check=True):
+    options = dict(smp=smp, variant="selftest", append=f"crash={mode}", silence=30)
+    return boot("spin", 60000, 2 * smp, ok=False, check=check, **options)
+
+
+@pytest.mark.parametrize("mode", CRASHES)
+def test_every_crash_is_reported(boot, mode):
+    result = crash(boot, mode, smp=4)
+    assert_panic(result)
+    assert re.search(f"Kernel panic: {CRASHES[mode]}", result.log)
+    assert "do not stop" not in result.log
+
+
+@pytest.mark.parametrize("mode", ["nmi-printk", "page-lock", "stack"])
+def test_crash_on_the_only_cpu(boot, mode):
+    assert_panic(crash(boot, mode, smp=1))
+
+
+def test_crash_in_the_report_ends(boot):
+    """A fault in the panic's report: one line more, and the end. Nothing starts again."""
+    result = crash(boot, "report", smp=4, check=False)
+    assert result.exit_code == PANIC_EXIT_CODE
+    assert result.log.count("Kernel panic") == 1
+    assert result.log.count("report 1: panic") == 1
+    assert result.log.endswith(
+        "\npanic: a second one inside the first: giving up\nreboot: panic, status 127\n"
+    )
 
 
 def assert_panic(result):

@@ -10,8 +10,19 @@ import pytest
 
 from harness import BUILD, ROOT
 
-CHECKERS = ["badptr", "execchain", "files", "fpu", "futexpp", "memory", "threads", "timing"]
-MUSL = [f"{name}.musl" for name in CHECKERS if name != "fpu"]
+CHECKERS = [
+    "badelf",
+    "badptr",
+    "execchain",
+    "files",
+    "fpu",
+    "futexops",
+    "futexpp",
+    "memory",
+    "threads",
+    "timing",
+]
+MUSL = [f"{name}.musl" for name in CHECKERS if name not in ("badelf", "fpu", "futexops")]
 DEATHS = {
     "null": signal.SIGSEGV,
     "kernel": signal.SIGSEGV,
@@ -55,9 +66,20 @@ def test_program_on_linux(builds, program):
 
 def test_every_program_is_tested():
     """A new guest program must be listed here."""
-    used_elsewhere = {"wordcount", "hello", "hello-pie", "exit", "segv", "spin", "syscalls"}
+    used_elsewhere = {"churn", "fuzz", "wordcount", "hello", "hello-pie", "exit", "segv", "spin"}
+    used_elsewhere |= {"syscalls"}
     sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c")}
     assert sources - used_elsewhere - {"bench-syscall"} == set(CHECKERS)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("smp", [1, 4])
+def test_fuzzed_calls(boot, smp, seed):
+    """Whatever a program asks for, the kernel lives, and its report still adds up."""
+    log = boot("fuzz", seed, 20000, 8, smp=smp).log
+    program_passes(log, "fuzz")
+    missing = re.findall(r"syscall: .*\((\d+)\) is not implemented", log)
+    assert missing and len(missing) == len(set(missing))
 
 
 @pytest.mark.parametrize("case", DEATHS)

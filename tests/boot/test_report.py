@@ -201,3 +201,59 @@ def test_execve_restarts_the_table(boot):
     """execchain calls execve about ten times in vain, then replaces itself twice."""
     table = only(boot("execchain", smp=2).log).strace
     assert table.row("execve").nr_calls == 1 and table.row("execve").nr_errors == 0
+
+
+def ask(guest, keys):
+    """Each key as soon as the one before it has been answered."""
+    answers = {"p": "end of report", "z": "sysrq: reset"}
+    for key in keys:
+        guest.sysrq(key)
+        guest.expect(answers[key])
+
+
+def finish_churn(boot, guest):
+    guest.send("\n")
+    result = boot.finish(guest.wait(), ok=True, check=True)
+    pattern = r"^churn: getppid (\d+) close (\d+) threads (\d+)$"
+    counts = re.search(pattern, result.log, re.MULTILINE)
+    return report.parse(result.log), [int(nr) for nr in counts.groups()]
+
+
+def test_reports_under_load(boot):
+    """Reports while threads come and go: all right, and none loses a call of the last one."""
+    with boot.start("churn", 8, smp=8, silence=60) as guest:
+        guest.expect("^churn: started")
+        ask(guest, "p" * 24)
+        reports, (nr_getppid, nr_close, nr_threads) = finish_churn(boot, guest)
+    assert len(reports) == 25
+    last = reports[-1].strace
+    assert last.row("getppid").nr_calls == nr_getppid
+    assert last.row("close").nr_errors == nr_close
+    assert last.nr_threads == nr_threads + 1
+    assert last.row("exit").nr_calls == nr_threads - 1
+    sleep = last.row("clock_nanosleep")
+    assert sleep.nr_calls == 1 and sleep.nr_errors == 0
+    assert last.row("exit_group").nr_calls == 1
+    for old, new in zip(reports, reports[1:]):
+        for row in old.strace.rows:
+            later = new.strace.row(row.name.removeprefix("sys_"))
+            assert later.nr_calls >= row.nr_calls and later.nr_errors >= row.nr_errors
+            assert later.ns >= row.ns
+        assert all(new.heatmap.split[word] >= nr for word, nr in old.heatmap.split.items())
+
+
+def test_reports_and_resets_under_load(boot):
+    with boot.start("churn", 8, smp=8, silence=60) as guest:
+        guest.expect("^churn: started")
+        ask(guest, "pzp" * 8)
+        reports, (nr_getppid, _, _) = finish_churn(boot, guest)
+    assert len(reports) == 17
+    assert 0 < reports[-1].strace.row("getppid").nr_calls < nr_getppid
+    assert reports[0].strace.row("execve")
+    assert not any(found.strace.row("execve") for found in reports[1:])
+
+
+def test_nothing_is_missed_with_icount(boot):
+    """One CPU whose time is its instructions: every tick that is due comes."""
+    log = boot("threads", icount=True, timeout=180).log
+    assert "missed:" not in log

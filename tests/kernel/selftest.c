@@ -106,6 +106,7 @@ void selftest_run(void)
 	unsigned int nr_suites, nr_passed = 0, nr_run = 0;
 	const struct selftest *test;
 
+	crash_start();
 	if (!wanted)
 		return;
 	nr_suites = count_suites();

@@ -8,6 +8,7 @@ __thread struct task *host_current;
 u64 host_now;
 u64 host_step;
 bool host_idle;
+bool host_dying;
 unsigned int host_irq_depth = 1;
 bool host_panicking;
 int host_fail_alloc;

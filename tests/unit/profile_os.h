@@ -61,6 +61,8 @@ int printk(const char *fmt, ...) __printf(1, 2);
 #define strscpy(dst, src, size) snprintf(dst, size, "%s", src)
 
 struct profile_task *os_current_profile(void);
+extern bool host_dying;
+#define os_current_dying() host_dying
 struct profile_task *os_task_profile(struct task *task);
 struct process *os_task_process(struct task *task);
 struct profile_process *os_process_profile(struct process *proc);

@@ -265,6 +265,46 @@ static void test_reset_empties_all(void **state)
 	assert_non_null(strstr(host_log, tables));
 }
 
+/* The tables of a report after some work, a call in flight included. */
+static char *report_of_work(bool extra_reports)
+{
+	static const char frame[] = "profile: ";
+	char *text, *end;
+
+	profile_reset();
+	host_now = 1000;
+	work();
+	profile_syscall_enter(3);
+	if (extra_reports) {
+		profile_report("extra");
+		print_profile_points();
+		profile_report("extra");
+	}
+	host_now += 70;
+	profile_syscall_exit(0);
+	work();
+	profile_syscall_enter(1);
+	host_now += 5;
+	host_log_clear();
+	profile_report("x");
+	profile_syscall_exit(0);
+	text = strchr(host_log, '\n');
+	assert_non_null(text);
+	end = strstr(text, frame);
+	assert_non_null(end);
+	return strndup(text, end - text);
+}
+
+static void test_extra_reports_change_nothing(void **state)
+{
+	char *without = report_of_work(false), *with = report_of_work(true);
+
+	assert_non_null(strstr(without, "sys_close"));
+	assert_string_equal(without, with);
+	free(without);
+	free(with);
+}
+
 static void panic_once(void)
 {
 	host_on_line = NULL;
@@ -314,6 +354,7 @@ int main(void)
 		TEST(test_report_inside_an_exit_report),
 		TEST(test_reports_do_not_mix),
 		TEST(test_reset_empties_all),
+		TEST(test_extra_reports_change_nothing),
 		TEST(test_panic),
 	};
 

@@ -117,6 +117,14 @@ static void test_error_is_minus_1_to_minus_4095(void **state)
 	expect_row(0, ARRAY_SIZE(good) + 2, 2, ARRAY_SIZE(good) + 2);
 }
 
+static void test_call_cut_short_by_death_is_no_error(void **state)
+{
+	host_dying = true;
+	host_call(0, 1, -4);
+	host_dying = false;
+	expect_row(0, 1, 0, 1);
+}
+
 static void test_call_in_flight(void **state)
 {
 	host_call(0, 10, 0);
@@ -533,6 +541,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(test_counts_calls_and_time),
 		TEST(test_error_is_minus_1_to_minus_4095),
+		TEST(test_call_cut_short_by_death_is_no_error),
 		TEST(test_call_in_flight),
 		TEST(test_call_that_never_returns),
 		TEST(test_lost_return_does_not_upset),

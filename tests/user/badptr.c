@@ -184,6 +184,7 @@ static void test_descriptors(void)
 static void test_memory_arguments(void)
 {
 	long map = MAP_PRIVATE | MAP_ANONYMOUS;
+	int fd;
 
 	CHECK_ERROR(EINVAL, SYS_mmap, NULL, 0, PROT_READ, map, -1, 0);
 	CHECK_ERROR(ENOMEM, SYS_mmap, NULL, -1l, PROT_READ, map, -1, 0);
@@ -207,6 +208,9 @@ static void test_memory_arguments(void)
 	CHECK_ERROR(EINVAL, SYS_madvise, hole + 1, 4096, MADV_DONTNEED);
 	CHECK_ERROR(EINVAL, SYS_madvise, hole, 4096, 9999);
 	CHECK_ERROR(ENOMEM, SYS_madvise, hole + 4096, 4096, MADV_DONTNEED);
+	fd = open(check_file_name(), O_WRONLY);
+	CHECK_ERROR(EACCES, SYS_mmap, NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
 	CHECK(syscall(SYS_brk, -1l) == syscall(SYS_brk, 0));
 	CHECK(syscall(SYS_brk, KERNEL) == syscall(SYS_brk, 0));
 }
@@ -232,6 +236,9 @@ static void test_odd_arguments(void)
 	CHECK_ERROR(EINVAL, SYS_arch_prctl, 0x7777, args);
 	CHECK_ERROR(EINVAL, SYS_clone3, args, 8);
 	CHECK_ERROR(E2BIG, SYS_clone3, args, 5000);
+	args[0] = 1l << 40;
+	CHECK_ERROR(EINVAL, SYS_clone3, args, sizeof(args));
+	CHECK_ERROR(EINVAL, SYS_newfstatat, AT_FDCWD, "/", hole, 0x10000);
 	CHECK_ERROR(EINVAL, SYS_getrandom, hole, 16, 0x100);
 	CHECK_ERROR(EINVAL, SYS_prlimit64, 0, 77, NULL, args);
 	CHECK_ERROR(ESRCH, SYS_kill, 99999, 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * First instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds the entry in an
- * ELF note and jumps there in 32-bit protected mode: flat segments, no paging, interrupts off, no
- * stack, %ebx = physical address of struct hvm_start_info. From here to long mode, then to start_kernel().
+ * First instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds the entry in
+ * an ELF note and jumps there in 32-bit protected mode: flat segments, no paging, interrupts off,
+ * no stack, %ebx = physical address of struct hvm_start_info. From here to long mode, then to
+ * start_kernel().
  */
 #include <asm/linkage.h>
 #include <asm/msr.h>

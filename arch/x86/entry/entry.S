@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ways into the kernel and back (SDM vol. 3, 6.14; vol. 2, SYSCALL). Each builds a struct pt_regs on the
- * stack and calls C with interrupts off; C does the work before user mode too (exit_to_user_mode()).
+ * Ways into the kernel and back (SDM vol. 3, 6.14; vol. 2, SYSCALL). Each builds a struct pt_regs
+ * on the stack and calls C with interrupts off; C does the work before user mode too
+ * (exit_to_user_mode()).
  *
- * %gs is the per-CPU area in the kernel and the user's own in user mode; swapgs changes sides. Usually
- * the saved CS says which side an entry comes from. NMI, double fault and machine check may come between
- * an entry and its swapgs, so they look at the GS base itself: only the kernel's has the sign bit, for
- * arch_prctl() refuses such addresses and CR4.FSGSBASE is off.
+ * %gs is the per-CPU area in the kernel and the user's own in user mode; swapgs changes sides.
+ * Usually the saved CS says which side an entry comes from. NMI, double fault and machine check
+ * may come between an entry and its swapgs, so they look at the GS base itself: only the kernel's
+ * has the sign bit, for arch_prctl() refuses such addresses and CR4.FSGSBASE is off.
  */
 #include <asm/desc.h>
 #include <asm/linkage.h>
@@ -87,8 +88,8 @@ ENTRY(syscall_entry)
 	CALL_WITH_REGS do_syscall_64
 
 	/*
-	 * SYSRET only for a frame it can express. With a non-canonical rip it would fault in the kernel on
-	 * the user's stack, and it cannot set RF or single-step.
+	 * SYSRET only for a frame it can express. With a non-canonical rip it would fault in the
+	 * kernel on the user's stack, and it cannot set RF or single-step.
 	 */
 	movq	PT_RCX(%rsp), %rcx
 	cmpq	%rcx, PT_RIP(%rsp)
@@ -199,10 +200,32 @@ ENTRY(vector_entry)
 	jne	2f
 	swapgs
 2:	CALL_WITH_REGS do_vector
+	cmpl	$0, %gs:nmi_depth(%rip)
+	jne	return_in_nmi
 	RESTORE_REGS
 	addq	$8, %rsp
 	iretq
 END(vector_entry)
+
+/*
+ * From an exception (a breakpoint that is being patched) in the NMI handler. IRET would let the
+ * next NMI in, onto the stack of this one (SDM vol. 3, 6.7.1), so this returns by POPF and RET,
+ * from words put below what was interrupted. They reach into the frame no deeper than its rsp,
+ * which is read before.
+ */
+ENTRY(return_in_nmi)
+	movq	PT_RSP(%rsp), %rdi
+	movq	PT_RIP(%rsp), %rax
+	movq	PT_RFLAGS(%rsp), %rcx
+	movq	%rax, -8(%rdi)
+	movq	%rcx, -16(%rdi)
+	subq	$16, %rdi
+	movq	%rdi, PT_ORIG_RAX(%rsp)
+	RESTORE_REGS
+	popq	%rsp
+	popfq
+	ret
+END(return_in_nmi)
 
 /* ebx: nonzero if the GS base was the user's. Callees preserve it. */
 .macro PARANOID_ENTRY

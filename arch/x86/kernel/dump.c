@@ -11,7 +11,7 @@
 #include <lego/printk.h>
 #include <lego/sched.h>
 
-#define MAX_STACK_SYMBOLS 24
+#define MAX_STACK_SYMBOLS 16
 
 static DEFINE_PER_CPU(const struct pt_regs *, panic_regs);
 
@@ -71,6 +71,7 @@ void dump_registers(const struct pt_regs *regs)
 static void dump_stack(u64 sp)
 {
 	u64 start = (u64)current->kernel_stack, end = start + KERNEL_STACK_SIZE;
+	u64 function, last = 0;
 	int nr = 0;
 
 	if (sp - (start - PAGE_SIZE) < PAGE_SIZE)
@@ -81,9 +82,11 @@ static void dump_stack(u64 sp)
 	for (; sp < end && nr < MAX_STACK_SYMBOLS; sp += 8) {
 		u64 word = *(const u64 *)sp;
 
-		if (!kallsyms_lookup(word, NULL, NULL))
+		/* Nobody returns to a function's start; a recursion is worth one line. */
+		if (!kallsyms_lookup(word, &function, NULL) || word == function || word == last)
 			continue;
 		print_symbol(" ", word);
+		last = word;
 		nr++;
 	}
 }
@@ -100,13 +103,16 @@ void die(const struct pt_regs *regs, const char *why)
 	panic("%s at %016llx", why, (unsigned long long)regs->rip);
 }
 
-void dump_panic_registers(void)
+void dump_panic(u64 caller, u64 frame)
 {
 	const struct pt_regs *regs = this_cpu_read(panic_regs);
 
-	if (!regs)
-		return;
-	dump_registers(regs);
-	if (!user_mode(regs))
-		dump_stack(regs->rsp);
+	if (regs) {
+		dump_registers(regs);
+		if (!user_mode(regs))
+			dump_stack(regs->rsp);
+	} else {
+		print_symbol("called at", caller);
+		dump_stack(frame + 2 * sizeof(u64)); /* above rbp and the return address */
+	}
 }

@@ -50,7 +50,7 @@ extern char trampoline_start[], trampoline_data[], trampoline_long_mode[], tramp
 #define START_TIMEOUT_NS (5 * NSEC_PER_SEC)
 #define INIT_DELAY_US	 100
 #define STARTUP_DELAY_US 200
-#define STOP_TIMEOUT_MS	 100
+#define STOP_TIMEOUT_MS	 1000 /* an emulator may keep a CPU waiting for long */
 #define MAX_STOP_POLLS	 10000000
 
 /* A starting CPU and the boot CPU agree on its fate by cmpxchg from ARRIVED. */
@@ -354,10 +354,10 @@ void smp_init_vectors(void)
 
 #define NOBODY ~0u
 
-static unsigned int stopping_cpu = NOBODY; /* who called smp_stop_others() first */
+static unsigned int stopping_cpu = NOBODY; /* who called smp_stop_others() */
 static cpumask_t stopped_mask;
 
-static void stop_self(void)
+void smp_stop_self(void)
 {
 	atomic_or_bits(&stopped_mask, BIT(smp_processor_id()));
 	machine_halt();
@@ -368,27 +368,25 @@ void smp_handle_nmi(struct pt_regs *regs)
 	unsigned int by = READ_ONCE(stopping_cpu);
 
 	if (by != NOBODY && by != smp_processor_id())
-		stop_self();
+		smp_stop_self();
 }
 
-/* No log line about a CPU that does not stop: the console lock is not busted yet. */
-void smp_stop_others(void)
+unsigned int smp_stop_others(void)
 {
-	unsigned int cpu, self = smp_processor_id(), first = cmpxchg(&stopping_cpu, NOBODY, self);
-	cpumask_t others = READ_ONCE(cpu_online_mask) & ~BIT(self);
+	unsigned int cpu, self = smp_processor_id(), nr_running = 0;
+	cpumask_t running = READ_ONCE(cpu_online_mask) & ~BIT(self);
 	u64 start = rdtsc();
 
-	if (first == self)
-		return;
-	/* Two at once: the first one lives. */
-	if (first != NOBODY)
-		stop_self();
-	for_each_cpu_in(cpu, others)
+	WRITE_ONCE(stopping_cpu, self);
+	for_each_cpu_in(cpu, running)
 		apic_send_nmi(cpu);
-	for (int i = 0; i < MAX_STOP_POLLS; i++) {
-		if ((READ_ONCE(stopped_mask) & others) == others ||
-		    (tsc_khz && rdtsc() - start > STOP_TIMEOUT_MS * tsc_khz))
+	for (int i = 0; running && i < MAX_STOP_POLLS; i++) {
+		if (tsc_khz && rdtsc() - start > STOP_TIMEOUT_MS * tsc_khz)
 			break;
 		cpu_relax();
+		running &= ~READ_ONCE(stopped_mask);
 	}
+	for_each_cpu_in(cpu, running)
+		nr_running++;
+	return nr_running;
 }

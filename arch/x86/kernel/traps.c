@@ -7,12 +7,14 @@
 
 #include <asm/irqflags.h>
 #include <asm/smp.h>
+#include <asm/static_key.h>
 #include <asm/uaccess.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/irq.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
+#include <lego/selftest.h>
 #include <lego/string.h>
 
 #define SIGILL	4
@@ -80,6 +82,8 @@ void do_exception(struct pt_regs *regs, unsigned int vector)
 		user_exception(regs, name, exceptions[vector].signal ?: SIGSEGV);
 	} else if (regs->rip == (u64)user_iretq) {
 		regs->rip = (u64)bad_iret;
+	} else if (vector == TRAP_BREAKPOINT && static_key_breakpoint(regs)) {
+		return;
 	} else if (!exception_fixup(regs)) {
 		die(regs, name);
 	}
@@ -100,6 +104,8 @@ void do_nmi(struct pt_regs *regs)
 {
 	this_cpu_inc(nmi_depth);
 	smp_handle_nmi(regs);
+	if (IS_ENABLED(CONFIG_SELFTEST))
+		selftest_nmi();
 	log_unknown_nmi(regs);
 	this_cpu_dec(nmi_depth);
 }

@@ -54,14 +54,17 @@ void do_machine_check(struct pt_regs *regs) __noreturn;
  */
 void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr);
 
-/* Panic over an exception in the kernel; panic() prints the registers by dump_panic_registers(). */
+/* Panic over an exception in the kernel; panic() prints the registers by dump_panic(). */
 void die(const struct pt_regs *regs, const char *why) __noreturn;
 
 /* Print all registers, one clear line with the place first. Any context. */
 void dump_registers(const struct pt_regs *regs);
 
-/* From panic(): the registers of the exception that led to it, or nothing. */
-void dump_panic_registers(void);
+/*
+ * From panic(): registers and stack of the exception that led to it; without one, where panic()
+ * was called and the stack from frame on.
+ */
+void dump_panic(u64 caller, u64 frame);
 #endif
 
 #endif

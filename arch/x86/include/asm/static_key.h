@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_STATIC_KEY_H
+#define ASM_STATIC_KEY_H
+
+#include <lego/kernel.h>
+
+struct pt_regs;
+
+struct static_key {
+	bool on;
+};
+
+/* One use of a key: offsets from the fields' own addresses. In section static_key_sites. */
+struct static_key_site {
+	s32 code;   /* the five bytes: NOP, or JMP rel32 to target */
+	s32 target; /* where the code for "on" is */
+	s64 key;
+};
+
+/* While the key is off one NOP (SDM vol. 2, NOP: its 5-byte form), while it is on one jump. */
+static __always_inline bool static_key_on(struct static_key *const key)
+{
+	asm goto("1: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"
+		 ".pushsection static_key_sites, \"a\"\n\t"
+		 ".balign 8\n\t"
+		 ".long 1b - .\n\t"
+		 ".long %l[on] - .\n\t"
+		 ".quad %c0 - .\n\t"
+		 ".popsection"
+		 :
+		 : "i"(key)
+		 :
+		 : on);
+	return false;
+on:
+	return true;
+}
+
+/*
+ * From the breakpoint exception in the kernel: true when it was a site that is being switched, and
+ * regs go on behind it. Any context.
+ */
+bool static_key_breakpoint(struct pt_regs *regs);
+
+#endif

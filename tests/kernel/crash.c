@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#include "../../kernel/profile/internal.h"
+#include <asm/apic.h>
+#include <asm/irqflags.h>
+#include <asm/page.h>
+#include <lego/atomic.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/params.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
+#include <lego/smp.h>
+#include <lego/string.h>
+#include <lego/time.h>
+#include <lego/timer.h>
+
+/*
+ * Ways to die: crash=<mode> makes a kernel thread do the worst half a second after the start of
+ * init. Whatever it is, the panic's report has to come out.
+ */
+
+#define DELAY_NS   (500 * NSEC_PER_MSEC)
+#define NOT_MAPPED 0xffff800000001000UL /* below the direct map */
+
+static bool nmi_armed;
+static cpumask_t others; /* all CPUs but the one that crashes */
+static u32 nr_arrived;
+
+void (*selftest_nmi_hook)(void);
+
+void selftest_nmi(void)
+{
+	void (*hook)(void) = READ_ONCE(selftest_nmi_hook);
+
+	if (hook)
+		hook();
+	if (READ_ONCE(nmi_armed))
+		panic("crash in an NMI");
+}
+
+static void crash_in_nmi(void)
+{
+	WRITE_ONCE(nmi_armed, true);
+	apic_send_nmi(smp_processor_id());
+	for (;;)
+		cpu_relax();
+}
+
+static void crash_in_nmi_in_printk(void)
+{
+	printk_hold_console();
+	crash_in_nmi();
+}
+
+static void crash_with_console(void)
+{
+	printk_hold_console();
+	panic("crash with the console lock");
+}
+
+static void spin_with_console(void *unused)
+{
+	printk_hold_console();
+	for (;;)
+		cpu_relax();
+}
+
+static void timer_panic(struct timer *timer)
+{
+	panic("crash in a timer interrupt");
+}
+
+static void timer_bug(struct timer *timer)
+{
+	BUG_ON(in_irq());
+}
+
+static void start_timer(void (*fn)(struct timer *timer))
+{
+	static struct timer timer;
+
+	timer_setup(&timer, fn);
+	timer_start(&timer, clock_monotonic_ns() + DELAY_NS / 10);
+}
+
+static void crash_with_console_elsewhere(void)
+{
+	start_timer(timer_panic);
+	/* Does not return: the others never do. */
+	smp_call_mask(others, spin_with_console, NULL);
+	panic("crash: this takes two CPUs");
+}
+
+static void wait_for_timer(void)
+{
+	for (;;)
+		sleep_until_ns(clock_monotonic_ns() + NSEC_PER_SEC);
+}
+
+static void crash_in_timer(void)
+{
+	start_timer(timer_panic);
+	wait_for_timer();
+}
+
+static void bug_in_interrupt(void)
+{
+	start_timer(timer_bug);
+	wait_for_timer();
+}
+
+static void panic_together(void *unused)
+{
+	u32 nr = 0;
+	unsigned int cpu;
+
+	for_each_cpu_in(cpu, others)
+		nr++;
+	__atomic_fetch_add(&nr_arrived, 1, __ATOMIC_RELAXED);
+	while (READ_ONCE(nr_arrived) < nr)
+		cpu_relax();
+	panic("crash of %u CPUs at once", nr);
+}
+
+static void crash_together(void)
+{
+	smp_call_mask(others, panic_together, NULL);
+	panic("crash: this takes two CPUs");
+}
+
+static void crash_in_printk(void)
+{
+	printk("half a line, ");
+	printk("%s\n", (const char *)NOT_MAPPED);
+}
+
+static noinline u64 recurse(u64 depth)
+{
+	volatile u64 frame[64];
+
+	frame[depth % 64] = depth;
+	return depth ? recurse(depth - 1) + frame[depth % 64] : 0;
+}
+
+static void overflow_stack(void)
+{
+	recurse(KERNEL_STACK_SIZE);
+}
+
+/* A use after free: the allocator trips over the block's links, its lock held. */
+static void crash_with_page_lock(void)
+{
+	struct page *page = page_alloc(MAX_PAGE_ORDER, 0);
+
+	if (!page)
+		panic("crash: no block of pages to break");
+	page_put(page);
+	page->node.next = page->node.prev = (struct list_head *)NOT_MAPPED;
+	page_alloc(MAX_PAGE_ORDER, 0);
+}
+
+#ifdef CONFIG_PROFILE_STRACE
+static void crash_with_strace_lock(void)
+{
+	os_lock(&strace_lock);
+	panic("crash with the strace lock");
+}
+
+/* A thread whose table cannot be read: the report faults on it. */
+static void crash_in_report(void)
+{
+	static struct process proc;
+	static struct task task = { .proc = &proc };
+
+	profile_process_init(&proc);
+	profile_task_init(&task);
+	task.profile.table.map = (struct profile_syscall_map *)NOT_MAPPED;
+	panic("crash with a report that crashes");
+}
+#endif
+
+static const struct mode {
+	const char *name;
+	void (*crash)(void);
+} modes[] = {
+	{ "console", crash_with_console },
+	{ "console-elsewhere", crash_with_console_elsewhere },
+	{ "page-lock", crash_with_page_lock },
+	{ "nmi", crash_in_nmi },
+	{ "nmi-printk", crash_in_nmi_in_printk },
+	{ "timer", crash_in_timer },
+	{ "bug-interrupt", bug_in_interrupt },
+	{ "together", crash_together },
+	{ "printk", crash_in_printk },
+	{ "stack", overflow_stack },
+#ifdef CONFIG_PROFILE_STRACE
+	{ "strace-lock", crash_with_strace_lock },
+	{ "report", crash_in_report },
+#endif
+};
+
+static const struct mode *wanted;
+
+static int crash_thread(void *unused)
+{
+	sleep_until_ns(clock_monotonic_ns() + DELAY_NS);
+	local_irq_disable();
+	others = READ_ONCE(cpu_online_mask) & ~BIT(smp_processor_id());
+	local_irq_enable();
+	wanted->crash();
+	panic("crash: still alive");
+}
+
+void crash_start(void)
+{
+	struct task *task;
+
+	if (!wanted)
+		return;
+	task = kthread_create(crash_thread, NULL, "crash");
+	BUG_ON(IS_ERR(task));
+	task_wake(task);
+}
+
+static int set_crash(const char *value)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		if (!strcmp(modes[i].name, value))
+			wanted = &modes[i];
+	}
+	return wanted ? 0 : -EINVAL;
+}
+
+BOOT_PARAM(crash, "crash", "<mode of tests/kernel/crash.c>", set_crash);

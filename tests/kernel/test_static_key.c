@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#include <asm/apic.h>
+#include <asm/irqflags.h>
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/irq.h>
+#include <lego/sched.h>
+#include <lego/smp.h>
+#include <lego/static_key.h>
+
+/*
+ * Static keys: sites are switched while every CPU runs them, in threads with interrupts on and off
+ * and in NMIs. A torn instruction would end the machine, a lost one would give a wrong answer.
+ */
+
+#define NR_SWITCHES 24
+#define TIMEOUT_NS  (20 * NSEC_PER_SEC)
+
+static struct static_key key, other_key;
+
+/* Values that no torn instruction gives by chance. */
+enum answer {
+	OFF = 0x0ff0ff,
+	ON = 0x11c0de,
+};
+
+static noinline enum answer first_site(void)
+{
+	return static_key_on(&key) ? ON : OFF;
+}
+
+static noinline enum answer second_site(void)
+{
+	return static_key_on(&key) ? ON : OFF;
+}
+
+static noinline enum answer other_site(void)
+{
+	return static_key_on(&other_key) ? ON : OFF;
+}
+
+static void expect_answers(enum answer key_sites, enum answer other_key_site)
+{
+	EXPECT_EQ(first_site(), key_sites);
+	EXPECT_EQ(second_site(), key_sites);
+	EXPECT_EQ(other_site(), other_key_site);
+}
+
+SELFTEST(static_key, all_sites_of_one_key)
+{
+	expect_answers(OFF, OFF);
+	static_key_set(&key, true);
+	expect_answers(ON, OFF);
+	EXPECT(static_key_is_set(&key) && !static_key_is_set(&other_key));
+	static_key_set(&key, true);
+	expect_answers(ON, OFF);
+	static_key_set(&other_key, true);
+	expect_answers(ON, ON);
+	static_key_set(&key, false);
+	expect_answers(OFF, ON);
+	static_key_set(&other_key, false);
+	expect_answers(OFF, OFF);
+}
+
+static bool stop;
+static atomic_t nr_working, nr_wrong;
+static DEFINE_PER_CPU(u64, nr_visits);
+static DEFINE_PER_CPU(u64, nr_nmi_visits);
+static DEFINE_PER_CPU(u64, deepest_nmi);
+
+static bool visit(u64 *count)
+{
+	enum answer first = first_site(), second = second_site();
+
+	*count += 1;
+	return (first == ON || first == OFF) && (second == ON || second == OFF);
+}
+
+static int keep_visiting(void *arg)
+{
+	u64 count = 0;
+
+	while (!READ_ONCE(stop)) {
+		unsigned long flags;
+
+		if (!visit(&count))
+			atomic_inc(&nr_wrong);
+		flags = local_irq_save();
+		if (!visit(&count))
+			atomic_inc(&nr_wrong);
+		local_irq_restore(flags);
+		this_cpu_inc(nr_visits);
+		cond_resched();
+	}
+	atomic_dec(&nr_working);
+	return 0;
+}
+
+static void start_visitor(unsigned int cpu)
+{
+	struct task *task = kthread_create(keep_visiting, NULL, "visitor");
+
+	if (IS_ERR(task)) {
+		EXPECT(!IS_ERR(task));
+		return;
+	}
+	task->cpus_allowed = BIT(cpu);
+	atomic_inc(&nr_working);
+	task_wake(task);
+}
+
+static void stop_visitors(void)
+{
+	u64 end = clock_monotonic_ns() + TIMEOUT_NS;
+
+	WRITE_ONCE(stop, true);
+	while (atomic_read(&nr_working) && clock_monotonic_ns() < end) {
+		cpu_relax();
+		cond_resched();
+	}
+	EXPECT_EQ(atomic_read(&nr_working), 0);
+}
+
+static void visit_in_nmi(void)
+{
+	u64 count = this_cpu_read(nr_nmi_visits);
+
+	if (!visit(&count))
+		atomic_inc(&nr_wrong);
+	this_cpu_write(nr_nmi_visits, count);
+	if (this_cpu_read(nmi_depth) > this_cpu_read(deepest_nmi))
+		this_cpu_write(deepest_nmi, this_cpu_read(nmi_depth));
+}
+
+static void expect_on(void *on)
+{
+	enum answer want = on ? ON : OFF;
+
+	if (first_site() != want || second_site() != want)
+		atomic_inc(&nr_wrong);
+}
+
+/* When static_key_set() returns, every CPU sees the key as it was set. */
+static void switch_often(bool with_nmis)
+{
+	unsigned int cpu;
+
+	for (int i = 0; i < NR_SWITCHES; i++) {
+		bool on = i % 2 == 0;
+
+		for_each_online_cpu(cpu)
+			if (with_nmis)
+				apic_send_nmi(cpu);
+		static_key_set(&key, on);
+		smp_call_mask(READ_ONCE(cpu_online_mask), expect_on, on ? &key : NULL);
+	}
+}
+
+static void storm(bool with_nmis)
+{
+	unsigned int cpu;
+
+	atomic_set(&nr_wrong, 0);
+	WRITE_ONCE(stop, false);
+	for_each_online_cpu(cpu)
+		start_visitor(cpu);
+	switch_often(with_nmis);
+	stop_visitors();
+	EXPECT_EQ(atomic_read(&nr_wrong), 0);
+}
+
+SELFTEST(static_key, switched_while_all_cpus_run_it)
+{
+	storm(false);
+}
+
+SELFTEST(static_key, switched_in_nmis)
+{
+	unsigned int cpu;
+
+	WRITE_ONCE(selftest_nmi_hook, visit_in_nmi);
+	storm(true);
+	WRITE_ONCE(selftest_nmi_hook, NULL);
+	for_each_online_cpu(cpu) {
+		EXPECT(per_cpu(nr_nmi_visits, cpu) > 0);
+		/* An NMI inside an NMI: the breakpoint returned by IRET. */
+		EXPECT_EQ(per_cpu(deepest_nmi, cpu), 1);
+	}
+}
