@@ -68,10 +68,13 @@ bool sysrq_byte(u8 byte)
 
 SYSRQ_KEY(help, 'h', "list the keys", print_help);
 
-/* A real fault, so that the whole path from the trap to the report is taken. */
+/*
+ * A real fault, so that the whole path from the trap to the report is taken. No page table maps a
+ * non-canonical address, not even the first ones, which have physical memory at 0.
+ */
 static void crash(void)
 {
-	volatile int *nowhere = NULL;
+	volatile int *nowhere = (int *)0xdead000000000000;
 
 	asm volatile("" : "+r"(nowhere));
 	*nowhere = 0;

@@ -24,7 +24,7 @@ import qemu  # noqa: E402
 import report  # noqa: E402
 
 BUILD = ROOT / (os.environ.get("LEGO_BUILD") or os.environ.get("BUILD") or "build")
-RUN_TIMEOUT_S = 120.0
+RUN_TIMEOUT_S = 240.0
 WARNING = re.compile(r"WARNING: \S+:\d+")
 BAD = re.compile(r"WARNING: \S+:\d+|BUG:|Kernel panic")
 
@@ -108,7 +108,7 @@ class Booter:
         icount: bool = False,
         mem: str = "512M",
         timeout: float = RUN_TIMEOUT_S,
-        silence: float = 60.0,
+        silence: float = 120.0,
     ) -> qemu.Options:
         if program:
             append = f"{append} init=/bin/{program}".strip()

@@ -38,7 +38,7 @@ def test_crash_under_load(boot, smp):
 def test_crash_under_kernel_load(boot, program):
     """CPUs are inside the kernel, with locks held, at whatever moment it is."""
     with boot.start(program, smp=4, silence=30) as guest:
-        guest.expect(r"init")
+        guest.expect(r"CPUs online")
         guest.sysrq("c")
         result = guest.wait()
         boot.finish(result, ok=False, check=True)
