@@ -99,6 +99,15 @@ single-goals := $(filter-out $(BUILD)/%,$(filter %.o %.s,$(MAKECMDGOALS)))
 .PHONY: $(single-goals)
 $(single-goals): %: $(BUILD)/% ; @:
 
+# No break or continue where it would only leave PROFILE_POINT(name) { ... }.
+points-stamp := $(BUILD)/.points-checked
+points-sources := $(wildcard $(kernel-objs:$(BUILD)/%.o=%.c) include/lego/*.h \
+	arch/x86/include/asm/*.h $(patsubst %,%*.h,$(sort $(dir $(kernel-objs:$(BUILD)/%=%)))))
+$(points-stamp): scripts/check-points.py $(points-sources) $(objects-stamp)
+	$(call say,CHECK  ,profile points)
+	$(Q)$(PYTHON) $< $(points-sources)
+	@touch $@
+
 # Link: with an empty symbol table, then with the table of the result, until it is stable; then
 # the table in the final file is compared with the file's own symbols.
 linker-script := $(BUILD)/arch/x86/kernel.lds
@@ -107,7 +116,7 @@ $(linker-script): arch/x86/kernel.lds.S $(kernel-stamp) | $(headers) $(asm-offse
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x assembler-with-cpp -MMD -MP -MF $@.d -MT $@ $(kernel-aflags) -g0 -o $@ $<
 
-$(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp)
+$(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp) $(points-stamp)
 $(vmlinux): scripts/kallsyms.py scripts/link-vmlinux
 	$(if $(missing-kbuild),$(error no such file: $(missing-kbuild)))
 	$(call say,LD     ,$@)

@@ -48,6 +48,7 @@ SECTIONS
 		TABLE(__ex_table)
 		TABLE(smap_sites)
 		TABLE(static_key_sites)
+		TABLE(point_fences)
 		TABLE(boot_params)
 		TABLE(sysrq_keys)
 		TABLE(selftests)

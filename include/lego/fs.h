@@ -70,6 +70,15 @@ static inline bool file_may_write(const struct file *file)
 struct files; /* the process's descriptor table */
 
 void fs_init(void);
+
+/*
+ * Make a file, and its directory if need be, whose text read() writes (at most 4096 bytes; returns
+ * its length) and whose writes, of at most 255 bytes without NUL, are handed to write() as a string
+ * (returns 0 or a negative errno). Never removed.
+ */
+int fs_add_text_file(const char *directory, const char *name,
+		     ssize_t (*read)(char *buf, size_t size), ssize_t (*write)(const char *text));
+
 /*
  * Unpack a newc cpio archive into the ramfs. 0 or negative errno; logs what is wrong with a bad
  * archive.

@@ -21,7 +21,7 @@
 #define MAX_PATH_BYTES 4096
 
 /* A whole execve, successful or not. */
-DEFINE_PROFILE_POINT(exec)
+DEFINE_PROFILE_POINT_SLEEPS(exec)
 
 static void use_mm(struct mm *mm)
 {

@@ -42,7 +42,7 @@
 	 CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID)
 
 /* From the system call until the new thread is runnable. */
-DEFINE_PROFILE_POINT(thread_create)
+DEFINE_PROFILE_POINT_SLEEPS(thread_create)
 
 /* Linux's layout; versions differ in length. */
 struct clone_args {

@@ -33,7 +33,7 @@
 #define NR_BUCKETS 256
 
 /* A futex system call's wait, from entry to wake-up. */
-DEFINE_PROFILE_POINT(futex_wait)
+DEFINE_PROFILE_POINT_SLEEPS(futex_wait)
 
 struct futex_bucket {
 	spinlock_t lock;

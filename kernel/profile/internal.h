@@ -156,34 +156,56 @@ u64 sample_current_epoch(void);
 bool sample_snapshot_cpu(unsigned int cpu, struct sample_snapshot *snap);
 
 /* point.c */
-#define POINTS_MAX_ENTRIES 1024
+#define POINTS_MAX_ENTRIES 256
 
 struct point_entry {
 	const char *name;
 	u32 serial; /* in link order */
 	bool enabled;
+	bool sleeps; /* oncpu_ns is known */
 	u64 nr;
 	u64 nr_backwards;
+	u64 nr_migrated;
+	u64 nr_unmatched;
 	u64 ns;
+	u64 net_ns; /* less what nr empty pairs read as */
+	u64 oncpu_ns;
+	u64 min_ns;
+	u64 max_ns;
+	u64 p50_ns; /* bounds: that many pairs took no longer */
+	u64 p99_ns;
+	u64 nr_log2[PROFILE_POINT_BUCKETS];
 };
 
 struct point_snapshot {
-	u64 empty_pair_ns;
+	u64 empty_pair_ns;    /* what an empty pair costs */
+	u64 empty_reading_ns; /* and what it reads as */
 	u32 nr_not_shown;
 	u32 nr_entries;
 	struct point_entry entries[POINTS_MAX_ENTRIES];
 };
 
-void points_init(void);
+/* Process context: they patch code. Points are off after points_init(). */
+void points_init(bool ordered);
+void points_switch(const char *pattern, bool on);
+void points_toggle(void); /* all off if any is on, else all on */
+
 void points_reset(void);
 void points_snapshot(struct point_snapshot *snap);
+
+/* "on <name>" and "off <name>", a line for each; the length, cut at size. */
+size_t points_list(char *buf, size_t size);
+
+/* control.c: profile.points=, /proc/profile/points, sysrq o. */
+void control_init(void);
 
 /* report.c: sort the copy and print it. */
 #define REPORT_TOP_ALL 0xffffffffu
 
 void report_print_strace(struct strace_snapshot *snap);
 void report_print_heatmap(struct heat_snapshot *snap, u32 top);
-void report_print_points(struct point_snapshot *snap);
+/* wide: more columns; histogram: a line for each bucket in use, too. */
+void report_print_points(struct point_snapshot *snap, bool wide, bool histogram);
 
 /* part / total in hundredths of a percent, rounded half up; part <= total. 0 when total is 0. */
 u32 report_percent(u64 part, u64 total);

@@ -19,6 +19,7 @@ static u64 nr_reports;
 
 static char exit_patterns[256] = "all";
 static u32 top = 10;
+static bool wide, histogram;
 
 static int set_on_exit(const char *value)
 {
@@ -51,12 +52,24 @@ static int set_top(const char *value)
 }
 BOOT_PARAM(profile_top, "profile.top", "<rows>|all", set_top);
 
+static int set_report(const char *value)
+{
+	bool is_wide = !strcmp(value, "wide"), is_histogram = !strcmp(value, "histogram");
+
+	if (!is_wide && !is_histogram && strcmp(value, "narrow"))
+		return -EINVAL;
+	wide = is_wide || is_histogram;
+	histogram = is_histogram;
+	return 0;
+}
+BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
+
 void profile_init(void)
 {
 	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
 		sample_init();
 	if (IS_ENABLED(CONFIG_PROFILE_POINTS))
-		points_init();
+		control_init();
 }
 
 void profile_reset(void)
@@ -79,7 +92,7 @@ static void print_machine_tables(void)
 	if (IS_ENABLED(CONFIG_PROFILE_POINTS)) {
 		printk("\n");
 		points_snapshot(&point_copy);
-		report_print_points(&point_copy);
+		report_print_points(&point_copy, wide, histogram);
 	}
 }
 
@@ -196,7 +209,7 @@ void print_profile_points(void)
 	if (!os_panicking() && !try_start_printing())
 		return profile_report("points");
 	points_snapshot(&point_copy);
-	report_print_points(&point_copy);
+	report_print_points(&point_copy, wide, histogram);
 	stop_printing();
 	print_pending();
 }

@@ -135,13 +135,13 @@ static void sleep_for_lock(struct rw_mutex *lock, bool writer)
 	spin_unlock_irqrestore(&lock->wq.lock, flags);
 }
 
-static void take(struct rw_mutex *lock, bool writer)
+static void rw_mutex_take(struct rw_mutex *lock, bool writer)
 {
 	if (!try_lock(lock, writer) && !spin(lock, writer))
 		sleep_for_lock(lock, writer);
 }
 
-static void wake_sleepers(struct rw_mutex *lock)
+static void rw_mutex_wake(struct rw_mutex *lock)
 {
 	unsigned long flags;
 
@@ -154,12 +154,12 @@ static void wake_sleepers(struct rw_mutex *lock)
 
 void rw_mutex_lock_read(struct rw_mutex *rw)
 {
-	take(rw, false);
+	rw_mutex_take(rw, false);
 }
 
 void rw_mutex_lock_write(struct rw_mutex *rw)
 {
-	take(rw, true);
+	rw_mutex_take(rw, true);
 }
 
 void rw_mutex_unlock_read(struct rw_mutex *rw)
@@ -168,7 +168,7 @@ void rw_mutex_unlock_read(struct rw_mutex *rw)
 
 	BUG_ON(left >= RW_MUTEX_WRITER - 1);
 	if (!left)
-		wake_sleepers(rw);
+		rw_mutex_wake(rw);
 }
 
 void rw_mutex_unlock_write(struct rw_mutex *rw)
@@ -176,5 +176,5 @@ void rw_mutex_unlock_write(struct rw_mutex *rw)
 	BUG_ON(rw->holders != RW_MUTEX_WRITER);
 	/* Full barrier: pairs with the xchg of state in sleep_for_lock(). */
 	(void)xchg(&rw->holders, 0);
-	wake_sleepers(rw);
+	rw_mutex_wake(rw);
 }

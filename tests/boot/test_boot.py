@@ -23,8 +23,9 @@ def test_all_cpus_come_up(boot, smp):
     assert set(range(1, smp)) <= offsets
 
 
-def test_threads_on_32_cpus(boot):
-    assert "PASS: threads" in boot("threads", smp=32, mem="1G", timeout=240).log
+@pytest.mark.parametrize("smp", [32, 64])
+def test_threads_on_many_cpus(boot, smp):
+    assert "PASS: threads" in boot("threads", smp=smp, mem="1G", timeout=240).log
 
 
 @pytest.mark.parametrize("mem", ["64M", "3G", "6G"])

@@ -8,7 +8,7 @@ import pytest
 import ktap
 
 
-@pytest.mark.parametrize("smp", [1, 4])
+@pytest.mark.parametrize("smp", [1, 4, 8])
 def test_all_suites(boot, smp):
     result = boot(None, append="selftest=all", variant="selftest", smp=smp)
     suites = ktap.parse(result.log)
@@ -16,6 +16,11 @@ def test_all_suites(boot, smp):
     bad = [f"{suite.name}: {test.name}" for suite in suites for test in suite.tests if not test.ok]
     assert not bad
     assert all(suite.tests for suite in suites)
+
+
+def test_patching_on_64_cpus(boot):
+    result = boot(None, append="selftest=static_key", variant="selftest", smp=64, mem="1G")
+    assert all(test.ok for suite in ktap.parse(result.log) for test in suite.tests)
 
 
 def test_one_suite(boot):

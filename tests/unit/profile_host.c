@@ -7,6 +7,8 @@ __thread unsigned int host_cpu;
 __thread struct task *host_current;
 u64 host_now;
 u64 host_step;
+u64 host_oncpu;
+int host_nr_fences_dropped;
 bool host_idle;
 bool host_dying;
 unsigned int host_irq_depth = 1;
@@ -19,17 +21,31 @@ void (*host_on_line)(void);
 char host_log[1 << 20];
 static size_t host_log_len;
 
+static struct host_file {
+	char path[64];
+	ssize_t (*read)(char *buf, size_t size);
+	ssize_t (*write)(const char *text);
+} host_file;
+static struct host_worker *host_woken;
+
 /* So that the sections are there in every test. */
 static DEFINE_PER_CPU(u64, host_percpu_anchor) __used;
 BOOT_PARAM(host_anchor, "", "", NULL);
+OS_SYSRQ_KEY(anchor, '\0', "", NULL);
+
+static char percpu_areas[HOST_NR_CPUS][1 << 17] __aligned(64);
+
+__attribute__((constructor)) static void copy_percpu_image(void)
+{
+	for (int cpu = 0; cpu < HOST_NR_CPUS; cpu++)
+		memcpy(percpu_areas[cpu], __start_percpu, __stop_percpu - __start_percpu);
+}
 
 char *host_percpu_area(unsigned int cpu)
 {
-	static char areas[HOST_NR_CPUS][1 << 16] __aligned(64);
-
 	assert_true(cpu < HOST_NR_CPUS);
-	assert_true(__stop_percpu - __start_percpu <= (long)sizeof(areas[0]));
-	return areas[cpu];
+	assert_true(__stop_percpu - __start_percpu <= (long)sizeof(percpu_areas[0]));
+	return percpu_areas[cpu];
 }
 
 u64 host_clock(void)
@@ -174,6 +190,64 @@ int host_set_param(const char *name, const char *value)
 	}
 	fail_msg("no boot parameter %s", name);
 	return -ENOENT;
+}
+
+int os_add_file(const char *directory, const char *name, ssize_t (*read)(char *buf, size_t size),
+		ssize_t (*write)(const char *text))
+{
+	host_file = (struct host_file){ .read = read, .write = write };
+	snprintf(host_file.path, sizeof(host_file.path), "%s/%s", directory, name);
+	return 0;
+}
+
+const char *host_file_read(const char *path)
+{
+	static char text[4096];
+	ssize_t len;
+
+	assert_string_equal(path, host_file.path);
+	memset(text, 'x', sizeof(text));
+	len = host_file.read(text, sizeof(text) - 1);
+	assert_in_range(len, 0, sizeof(text) - 1);
+	text[len] = '\0';
+	return text;
+}
+
+ssize_t host_file_write(const char *path, const char *text)
+{
+	assert_string_equal(path, host_file.path);
+	return host_file.write(text);
+}
+
+void host_sysrq(char letter)
+{
+	extern const struct host_key __start_host_keys[], __stop_host_keys[];
+
+	for (const struct host_key *key = __start_host_keys; key < __stop_host_keys; key++) {
+		if (key->run && key->letter == letter)
+			return key->run();
+	}
+	fail_msg("no key %c", letter);
+}
+
+int os_worker_start(struct host_worker *worker, const char *name)
+{
+	return 0;
+}
+
+void os_worker_wake(struct host_worker *worker)
+{
+	assert_true(!host_woken || host_woken == worker);
+	host_woken = worker;
+}
+
+void host_run_workers(void)
+{
+	struct host_worker *worker = host_woken;
+
+	host_woken = NULL;
+	if (worker)
+		worker->fn();
 }
 
 #ifdef CONFIG_PROFILE_STRACE

@@ -41,18 +41,38 @@ char *host_percpu_area(unsigned int cpu);
 	(*(__typeof__(name) *)(host_percpu_area(cpu) + ((char *)&(name)-__start_percpu)))
 #define this_cpu_ptr(ptr)	   (&per_cpu(*(ptr), host_cpu))
 #define this_cpu_add(var, n)	   (per_cpu(var, host_cpu) += (n))
+#define this_cpu_inc(var)	   this_cpu_add(var, 1)
 #define this_cpu_read(var)	   per_cpu(var, host_cpu)
 #define this_cpu_write(var, value) (per_cpu(var, host_cpu) = (value))
+#define this_cpu_above(var, value) (per_cpu(var, host_cpu) > (value))
+#define this_cpu_below(var, value) (per_cpu(var, host_cpu) < (value))
+#define this_cpu_lower(var, value) (per_cpu(var, host_cpu) = min(per_cpu(var, host_cpu), value))
+#define this_cpu_raise(var, value) (per_cpu(var, host_cpu) = max(per_cpu(var, host_cpu), value))
 #define for_each_possible_cpu(cpu) for ((cpu) = 0; (cpu) < HOST_NR_CPUS; (cpu)++)
+#define smp_processor_id()	   host_cpu
+#define smp_left_cpu(cpu)	   (host_cpu != (cpu))
+
+/* A key that is looked at, not patched. */
+struct static_key {
+	bool on;
+};
+#define static_key_on(key)	 READ_ONCE((key)->on)
+#define static_key_is_set(key)	 READ_ONCE((key)->on)
+#define static_key_set(key, on_) WRITE_ONCE((key)->on, on_)
 
 /* One cycle is one nanosecond. Each read moves the clock on by host_step. */
 extern u64 host_now;
 extern u64 host_step;
 u64 host_clock(void);
-#define rdtsc_begin()		host_clock()
-#define rdtsc_end()		host_clock()
+#define point_clock_begin()	host_clock()
+#define point_clock_end()	host_clock()
 #define os_cycles()		host_clock()
 #define os_cycles_to_ns(cycles) (cycles)
+
+extern int host_nr_fences_dropped;
+#define os_drop_fences() ((void)host_nr_fences_dropped++)
+extern u64 host_oncpu;
+#define os_oncpu_cycles() host_oncpu
 
 #define cpu_relax()	   barrier()
 #define os_cpu_id()	   host_cpu
@@ -88,6 +108,27 @@ unsigned long os_lock(os_lock_t *lock); /* fails the test in a panic */
 void os_wait_turn(void);
 extern bool host_panicking;
 #define os_panicking() host_panicking
+
+/* One file, keys in a section, workers that run when host_run_workers() is called. */
+int os_add_file(const char *directory, const char *name, ssize_t (*read)(char *buf, size_t size),
+		ssize_t (*write)(const char *text));
+
+struct host_key {
+	char letter;
+	void (*run)(void);
+};
+#define OS_SYSRQ_KEY(ident, letter_, help, run_)                                        \
+	static const struct host_key host_key_##ident __used __section("host_keys") = { \
+		.letter = letter_,                                                      \
+		.run = run_,                                                            \
+	}
+
+struct host_worker {
+	void (*fn)(void);
+};
+#define OS_WORKER(name_, fn_) struct host_worker name_ = { .fn = fn_ }
+int os_worker_start(struct host_worker *worker, const char *name);
+void os_worker_wake(struct host_worker *worker);
 
 const char *os_syscall_name(u64 nr);
 const char *os_symbol_lookup(u64 addr, u64 *start);

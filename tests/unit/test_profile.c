@@ -17,6 +17,7 @@ static int setup(void **state)
 	host_on_wait = NULL;
 	assert_int_equal(host_set_param("profile.on_exit", "all"), 0);
 	assert_int_equal(host_set_param("profile.top", "10"), 0);
+	assert_int_equal(host_set_param("profile.report", "narrow"), 0);
 	proc = (struct process){ .pid = 20, .comm = "wordcount" };
 	profile_process_init(&proc);
 	task.proc = &proc;
@@ -87,7 +88,7 @@ static const char *const tables =
 	"-------  --------------------  ----------------  ----------------  ----------------\n"
 	"     on                  work       0.000000030                 1                30\n"
 	"-------  --------------------  ----------------  ----------------  ----------------\n"
-	"an empty pair costs 0 ns\n";
+	"an empty pair costs 0 ns and reads as 0 ns\n";
 
 /* The tables are the same whatever the reason; the frame has the number of the report. */
 static void expect_report(unsigned int number, const char *why)
@@ -157,6 +158,30 @@ static void test_bad_values_are_refused(void **state)
 	assert_int_equal(host_set_param("profile.top", "all"), 0);
 	profile_report("x");
 	assert_non_null(strstr(host_log, "(all)"));
+}
+
+static void test_report_widths(void **state)
+{
+	static const char *const bad[] = { "", "wid", "wide,", "Wide", "histogram wide" };
+
+	work();
+	assert_int_equal(host_set_param("profile.report", "wide"), 0);
+	profile_report("x");
+	assert_non_null(strstr(host_log, "net.ns"));
+	assert_null(strstr(host_log, "2^"));
+
+	assert_int_equal(host_set_param("profile.report", "histogram"), 0);
+	for (u32 i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(host_set_param("profile.report", bad[i]), -EINVAL);
+	host_log_clear();
+	print_profile_points();
+	assert_non_null(strstr(host_log, "net.ns"));
+	assert_non_null(strstr(host_log, "work  2^4  cycles                 1  ***"));
+
+	assert_int_equal(host_set_param("profile.report", "narrow"), 0);
+	host_log_clear();
+	profile_report("x");
+	assert_null(strstr(host_log, "net.ns"));
 }
 
 static void test_names_are_made_printable(void **state)
@@ -349,6 +374,7 @@ int main(void)
 		TEST(test_full_report_to_the_byte),
 		TEST(test_on_exit_patterns),
 		TEST(test_bad_values_are_refused),
+		TEST(test_report_widths),
 		TEST(test_names_are_made_printable),
 		TEST(test_report_inside_a_report_comes_after_it),
 		TEST(test_report_inside_an_exit_report),

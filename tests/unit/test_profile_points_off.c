@@ -8,6 +8,8 @@
 
 DEFINE_PROFILE_POINT(lego)
 DEFINE_PROFILE_POINT(other)
+DEFINE_PROFILE_POINT_SLEEPS(sleeps)
+PROFILE_POINT_CPU_TIME(other)
 
 static int lego_style(int value)
 {
@@ -24,6 +26,15 @@ static int lego_style(int value)
 		PROFILE_SCOPE(lego);
 		copy++;
 	}
+	PROFILE_POINT(other) {
+		PROFILE_FUNCTION(sleeps);
+		copy++;
+	}
+	PROFILE_POINT(other)
+		if (copy == 1000)
+			return 0;
+	profile_point_start_cpu(other);
+	profile_point_leave_cpu(other);
 	profile_point_leave(lego);
 	return copy;
 }
@@ -36,7 +47,7 @@ static void test_hooks_do_nothing(void **state)
 
 	host_step = 1;
 	host_now = 0;
-	assert_int_equal(lego_style(1), 2);
+	assert_int_equal(lego_style(1), 3);
 	profile_init();
 	profile_process_init(&proc);
 	profile_task_init(&task);

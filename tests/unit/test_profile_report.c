@@ -94,10 +94,11 @@ static void test_heatmap_sample(void **state)
 static void test_points_sample(void **state)
 {
 	points.empty_pair_ns = 25;
+	points.empty_reading_ns = 12;
 	add_point("pcache_cache_miss", true, 16147020152, 274698);
 	add_point("never_hit", true, 0, 0);
 	add_point("flush_tlb_others", true, 153470, 55);
-	report_print_points(&points);
+	report_print_points(&points, false, false);
 	assert_log("Kernel Profile Points\n"
 		   " status                  name             total                nr            "
 		   "avg.ns\n"
@@ -109,7 +110,66 @@ static void test_points_sample(void **state)
 		   "58781\n"
 		   "-------  --------------------  ----------------  ----------------  "
 		   "----------------\n"
-		   "an empty pair costs 25 ns\n");
+		   "an empty pair costs 25 ns and reads as 12 ns\n");
+}
+
+#define WIDE_RULE                                                                          \
+	"-------  --------------------  ----------------  ----------------  -------------" \
+	"---  ------------  ------------  ------------  ------------  ------------  -----" \
+	"-------\n"
+#define WIDE_HEAD                                                                          \
+	"Kernel Profile Points\n"                                                          \
+	" status                  name             total                nr            avg" \
+	".ns        net.ns      oncpu.ns        min.ns        p50.ns        p99.ns       " \
+	" max.ns\n" WIDE_RULE
+
+static void test_points_wide(void **state)
+{
+	points.empty_pair_ns = 25;
+	points.empty_reading_ns = 12;
+	add_point("futex_wait", false, 5000000001, 3);
+	points.entries[0].sleeps = true;
+	points.entries[0].net_ns = 4999999965;
+	points.entries[0].oncpu_ns = 100;
+	points.entries[0].min_ns = 7;
+	points.entries[0].p50_ns = 8191;
+	points.entries[0].p99_ns = 4999999000;
+	points.entries[0].max_ns = 4999999000;
+	add_point("exec", true, 10, 2);
+	report_print_points(&points, true, false);
+	assert_log(
+		WIDE_HEAD
+		"     on                  exec       0.000000010                 2             "
+		"    5             0             -             0  <=         0  <=         0     "
+		"        0\n"
+		"    off            futex_wait       5.000000001                 3        166666"
+		"6667    1666666655            34             7  <=      8191  <=4999999000    49"
+		"99999000\n" WIDE_RULE "an empty pair costs 25 ns and reads as 12 ns\n");
+}
+
+#define STARS_40 "****************************************"
+
+static void test_points_histogram(void **state)
+{
+	const char *end;
+
+	add_point("exec", true, 10, 124);
+	points.entries[0].nr_log2[0] = 1;
+	points.entries[0].nr_log2[3] = 20;
+	points.entries[0].nr_log2[4] = 100;
+	points.entries[0].nr_log2[5] = 2;
+	points.entries[0].nr_log2[63] = 1;
+	add_point("a_point", true, 0, 0);
+	report_print_points(&points, true, true);
+	end = strstr(host_log, "reads as 0 ns\n");
+	assert_non_null(end);
+	assert_string_equal(
+		end + strlen("reads as 0 ns\n"),
+		"                          exec  2^0  cycles                 1  *\n"
+		"                          exec  2^3  cycles                20  ********\n"
+		"                          exec  2^4  cycles               100  " STARS_40 "\n"
+		"                          exec  2^5  cycles                 2  *\n"
+		"                          exec  2^63 cycles                 1  *\n");
 }
 
 static void test_strace_empty(void **state)
@@ -216,7 +276,7 @@ static void test_long_names_are_whole(void **state)
 
 	host_log_clear();
 	add_point(name, false, 5, 1);
-	report_print_points(&points);
+	report_print_points(&points, false, false);
 	snprintf(line, sizeof(line), "    off  %s       0.000000005                 1", name);
 	assert_non_null(strstr(host_log, line));
 }
@@ -302,9 +362,17 @@ static void test_anomalies_are_printed(void **state)
 	host_log_clear();
 	add_point("p", true, 10, 1);
 	points.entries[0].nr_backwards = 2;
+	points.entries[0].nr_migrated = 3;
+	add_point("q", true, 0, 0);
+	points.entries[1].nr_unmatched = 4;
 	points.nr_not_shown = 9;
-	report_print_points(&points);
+	report_print_points(&points, false, false);
 	host_line("clock went backwards in 2 pairs of p: not counted");
+	host_line("3 pairs of p ended on another CPU: counted");
+	host_line("4 ends of q without a start: not counted");
+	assert_null(strstr(host_log, " q  "));
+	assert_null(strstr(host_log, " 0 pairs"));
+	assert_null(strstr(host_log, " 0 ends"));
 	host_line("no room for 9 more points");
 }
 
@@ -314,6 +382,8 @@ int main(void)
 		cmocka_unit_test_setup(test_strace_sample, setup),
 		cmocka_unit_test_setup(test_heatmap_sample, setup),
 		cmocka_unit_test_setup(test_points_sample, setup),
+		cmocka_unit_test_setup(test_points_wide, setup),
+		cmocka_unit_test_setup(test_points_histogram, setup),
 		cmocka_unit_test_setup(test_strace_empty, setup),
 		cmocka_unit_test_setup(test_heatmap_empty, setup),
 		cmocka_unit_test_setup(test_percent_rounds_half_up, setup),

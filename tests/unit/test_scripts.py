@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The build's own tools: the symbol table, the archive writer, the counting of results."""
+"""
+The build's own tools: the symbol table, the archive writer, the check of profile points, the
+counting of results.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+check_points = importlib.import_module("check-points")
 kallsyms = importlib.import_module("kallsyms")
 mkcpio = importlib.import_module("mkcpio")
 mktext = importlib.import_module("mktext")
@@ -126,3 +130,107 @@ def test_mktext_ends_with_a_complete_line(tmp_path: Path) -> None:
 )
 def test_summary_counts(text: str, status: int, passed: int, failed: int, skipped: int) -> None:
     assert summary.count_tap(text, status) == summary.Count(passed, failed, skipped)
+
+
+def check_body(body: str) -> list[str]:
+    """What is wrong with a function of this body, as line: what."""
+    errors = check_points.check("f.c", f"static int f(int n)\n{{\n{body}\n}}\n")
+    middle = " would only leave PROFILE_POINT"
+    return [error.removeprefix("f.c:").replace(middle, "") for error in errors]
+
+
+@pytest.mark.parametrize(
+    ("body", "errors"),
+    [
+        ("while (n) { PROFILE_POINT(p) { break; } }", ["3: break(p)"]),
+        (
+            "while (n)\nPROFILE_POINT(p)\nif (n) continue; else\nbreak;",
+            ["5: continue(p)", "6: break(p)"],
+        ),
+        ("for (;;) PROFILE_POINT(p) break;", ["3: break(p)"]),
+        ("PROFILE_POINT(p) {\n{\nif (n) { n++; } else if (n + 1)\nbreak;\n}\n}", ["6: break(p)"]),
+        (
+            "PROFILE_POINT(p) { switch (n) { case 1: break; default: continue; } }",
+            ["3: continue(p)"],
+        ),
+        (
+            "PROFILE_POINT(p) { PROFILE_POINT(q) break; continue; }",
+            ["3: break(q)", "3: continue(p)"],
+        ),
+        ("PROFILE_POINT(p) { while (n) { PROFILE_POINT(q) break; } }", ["3: break(q)"]),
+        ("PROFILE_POINT(p) { while (n) break; do continue; while (n);\nbreak; }", ["4: break(p)"]),
+        ("PROFILE_POINT(p) { again: break; }", ["3: break(p)"]),
+        ("PROFILE_POINT(p) { n = ({ if (n) break; 3; }); }", ["3: break(p)"]),
+        ("PROFILE_POINT(p) { if (({ continue; 1; })) n++; }", ["3: continue(p)"]),
+        ("PROFILE_POINT(p) { with_lock(&n) { break; } }", ["3: break(p)"]),
+        ("PROFILE_POINT (\np\n) { int a[] = { 1, 2 };\nbreak; }", ["6: break(p)"]),
+        ("PROFILE_POINT(p) { x = (struct s){ .a = f(1) }; break; }", ["3: break(p)"]),
+        ("PROFILE_POINT(p) { /* a\n */ n++; // }\n\nbreak; }", ["6: break(p)"]),
+        (
+            "PROFILE_POINT(p) {\n#define A {\\\n{\nprintk(\"}\\\"}\", '}');\nbreak; }",
+            ["7: break(p)"],
+        ),
+    ],
+)
+def test_check_points_rejects(body: str, errors: list[str]) -> None:
+    assert check_body(body) == errors
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "PROFILE_POINT(p) { return n; }",
+        "PROFILE_POINT(p) { goto out; } out: return 0;",
+        "PROFILE_POINT(p) { for (;;) break; while (n) { if (n) continue; } }",
+        "PROFILE_POINT(p) { do { if (n) break; } while (n--); }",
+        "PROFILE_POINT(p) { switch (n) { case 1 ... 'a': { break; } default: break; } }",
+        "PROFILE_POINT(p) { while (n) switch (n) { default: continue; } }",
+        "PROFILE_POINT(p) for_each_online_cpu(n) { if (n) continue; break; }",
+        "PROFILE_POINT(p) n++; while (n) break;",
+        "while (n) { PROFILE_POINT(p) { n++; } break; }",
+        "while (n) { PROFILE_POINT(p) if (n) n++; else n--; break; }",
+        "while (n) { PROFILE_SCOPE(p); break; }",
+        "/* PROFILE_POINT(p) { break; } */",
+        'PROFILE_POINT(p) printk("break;");',
+        "PROFILE_POINT(p) { n = breakpoint + s.a; } // break;",
+        "#define M PROFILE_POINT(p) { \\\n break; }\n",
+    ],
+)
+def test_check_points_accepts(body: str) -> None:
+    assert check_body(body) == []
+
+
+def test_check_points_looks_into_every_function_of_every_file(tmp_path: Path, capsys) -> None:
+    text = """#include <x.h>
+DEFINE_PROFILE_POINT(p)
+struct s {{ int a : 3; enum {{ A, B }} b; }};
+static const struct s table[] = {{ [0] = {{ .a = 1 }}, }};
+static noinline int f(void) __releases(x)
+{{
+	return ({{ 1; }});
+}}
+#ifdef A
+void g(void) {{
+#else
+void h(void) {{
+#endif
+}}
+}}
+static int __used
+i(void) __must_check {{
+	while (1)
+		PROFILE_POINT(p) {{
+			{};
+		}}
+}}
+"""
+    good, bad, worse = tmp_path / "good.c", tmp_path / "bad.c", tmp_path / "worse.c"
+    good.write_text(text.format("return 1"))
+    bad.write_text(text.format("break"))
+    worse.write_text(text.format("continue"))
+    assert check_points.main(["check-points", str(good)]) == 0
+    assert check_points.main(["check-points", str(bad), str(good), str(worse)]) == 1
+    assert capsys.readouterr().err == (
+        f"{bad}:20: break would only leave PROFILE_POINT(p)\n"
+        f"{worse}:20: continue would only leave PROFILE_POINT(p)\n"
+    )

@@ -49,6 +49,14 @@ extern void (*host_on_line)(void);
 /* The value of a boot parameter goes to its handler; its result comes back. */
 int host_set_param(const char *name, const char *value);
 
+/* The file that os_add_file() made: its text (static buffer), and what a write returns. */
+const char *host_file_read(const char *path);
+ssize_t host_file_write(const char *path, const char *text);
+
+/* Press a key of the sysrq; run the workers that were woken since. */
+void host_sysrq(char letter);
+void host_run_workers(void);
+
 /* A call of the current task that takes so long; its time is not known before exit. */
 void host_call(u64 nr, u64 cycles, long ret);
 

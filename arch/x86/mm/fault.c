@@ -17,7 +17,7 @@
  * table entry; any other fault of its own is a bug and ends in die().
  */
 
-DEFINE_PROFILE_POINT(page_fault)
+DEFINE_PROFILE_POINT_SLEEPS(page_fault)
 
 /* Error code (SDM vol. 3, 4.7). */
 #define FAULT_PROTECTION BIT(0)

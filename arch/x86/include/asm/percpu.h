@@ -2,6 +2,8 @@
 #ifndef ASM_PERCPU_H
 #define ASM_PERCPU_H
 
+#include <lego/types.h>
+
 /* %gs holds the distance from a variable in the image to this CPU's copy (see <lego/percpu.h>). */
 
 #define this_cpu_read(var)                                                \
@@ -17,13 +19,64 @@
 		asm volatile("mov %1, %%gs:%0" : "=m"(var) : "r"(_write)); \
 	} while (0)
 
-#define this_cpu_add(var, value)                                                \
-	do {                                                                    \
-		__typeof__(var) _add = (value);                                 \
-		asm volatile("add %1, %%gs:%0" : "+m"(var) : "r"(_add) : "cc"); \
+/* One add to memory; a constant needs no register. */
+#define this_cpu_add(var, value)                                                               \
+	do {                                                                                   \
+		__typeof__(var) _add = (value);                                                \
+		_Static_assert(sizeof(var) == 4 || sizeof(var) == 8, "u32 or u64");            \
+		if (sizeof(var) == 8)                                                          \
+			asm volatile("addq %1, %%gs:%0" : "+m"(var) : "er"((u64)_add) : "cc"); \
+		else                                                                           \
+			asm volatile("addl %1, %%gs:%0" : "+m"(var) : "ir"((u32)_add) : "cc"); \
 	} while (0)
 
 #define this_cpu_inc(var) this_cpu_add(var, 1)
 #define this_cpu_dec(var) this_cpu_add(var, -1)
+
+/* Is this CPU's var above, below (both unsigned), other than value? One compare with memory. */
+#define this_cpu_above(var, value)                                                        \
+	({                                                                                \
+		bool _above;                                                              \
+		__typeof__(var) _than = (value);                                          \
+		asm volatile("cmp %2, %%gs:%1" : "=@cca"(_above) : "m"(var), "r"(_than)); \
+		_above;                                                                   \
+	})
+#define this_cpu_below(var, value)                                                        \
+	({                                                                                \
+		bool _below;                                                              \
+		__typeof__(var) _than = (value);                                          \
+		asm volatile("cmp %2, %%gs:%1" : "=@ccb"(_below) : "m"(var), "r"(_than)); \
+		_below;                                                                   \
+	})
+
+#define this_cpu_differs(var, value)                                                         \
+	({                                                                                   \
+		bool _differs;                                                               \
+		__typeof__(var) _from = (value);                                             \
+		asm volatile("cmp %2, %%gs:%1" : "=@ccne"(_differs) : "m"(var), "r"(_from)); \
+		_differs;                                                                    \
+	})
+
+/* Without lock prefix: atomic against interrupts and NMIs of this CPU only. The old value. */
+#define this_cpu_cmpxchg(var, old, new)                                                          \
+	({                                                                                       \
+		__typeof__(var) _seen = (old), _new = (new);                                     \
+		asm volatile("cmpxchg %2, %%gs:%1" : "+a"(_seen), "+m"(var) : "r"(_new) : "cc"); \
+		_seen;                                                                           \
+	})
+
+/* Unless var is there or beyond already, make it value, whatever interrupts and NMIs do. */
+#define this_cpu_lower(var, value)                                                        \
+	do {                                                                              \
+		__typeof__(var) _was = this_cpu_read(var), _saw, _low = (value);          \
+		while (_was > _low && (_saw = this_cpu_cmpxchg(var, _was, _low)) != _was) \
+			_was = _saw;                                                      \
+	} while (0)
+#define this_cpu_raise(var, value)                                                          \
+	do {                                                                                \
+		__typeof__(var) _was = this_cpu_read(var), _saw, _high = (value);           \
+		while (_was < _high && (_saw = this_cpu_cmpxchg(var, _was, _high)) != _was) \
+			_was = _saw;                                                        \
+	} while (0)
 
 #endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_POINT_CLOCK_H
+#define ASM_POINT_CLOCK_H
+
+/*
+ * The clock of profile points: the TSC, ordered by fences that point_clock_drop_fences() can turn
+ * into NOPs. (SDM vol. 2, RDTSC: LFENCE before it waits for all earlier instructions, LFENCE behind
+ * it keeps later ones from starting.)
+ */
+
+#include <lego/kernel.h>
+
+/* An LFENCE and where it stands, as an offset from the entry in section point_fences. */
+#define POINT_FENCE                            \
+	"1: lfence\n\t"                        \
+	".pushsection point_fences, \"a\"\n\t" \
+	".balign 8\n\t"                        \
+	".quad 1b - .\n\t"                     \
+	".popsection\n\t"
+
+/* Start of a section: nothing of the section runs before the read. Cycles. */
+static __always_inline u64 point_clock_begin(void)
+{
+	u64 low, high; /* RDTSC clears the upper halves of both registers */
+
+	asm volatile("rdtsc\n\t" POINT_FENCE : "=a"(low), "=d"(high)::"memory");
+	return high << 32 | low;
+}
+
+/* End of a section: all of the section is done before the read. Cycles. */
+static __always_inline u64 point_clock_end(void)
+{
+	u64 low, high; /* RDTSC clears the upper halves of both registers */
+
+	asm volatile(POINT_FENCE "rdtsc" : "=a"(low), "=d"(high)::"memory");
+	return high << 32 | low;
+}
+
+/* Process context, interrupts on, while no point is on. Never undone. */
+void point_clock_drop_fences(void);
+
+#endif

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which points are on. A list of globs, each with a minus in front to switch off, is applied from
+ * left to right: at boot (profile.points=), and at run time by writing it to /proc/profile/points.
+ * At boot a list that starts with a minus starts from all on, another one from all off.
+ *
+ * Switching patches code, which a sysrq's interrupt cannot do: it leaves that to a thread.
+ */
+
+#include "internal.h"
+
+#define MAX_LIST 256
+
+static char boot_points[MAX_LIST] = "*";
+static bool ordered = true;
+
+/* The next word of a list with commas, spaces or newlines. 1, 0 at its end, -EINVAL if too long. */
+static int next_word(const char **list, char *word, size_t size)
+{
+	size_t len = 0;
+
+	while (**list == ',' || **list == ' ' || **list == '\n')
+		(*list)++;
+	for (; **list && **list != ',' && **list != ' ' && **list != '\n'; (*list)++) {
+		if (len == size - 1)
+			return -EINVAL;
+		word[len++] = **list;
+	}
+	word[len] = '\0';
+	return len != 0;
+}
+
+static int check_list(const char *list)
+{
+	char word[MAX_LIST];
+	int more;
+
+	while ((more = next_word(&list, word, sizeof(word))) > 0)
+		if (!strcmp(word, "-"))
+			return -EINVAL;
+	return more;
+}
+
+static void apply_list(const char *list)
+{
+	char word[MAX_LIST];
+
+	while (next_word(&list, word, sizeof(word)) > 0) {
+		if (!strcmp(word, "reset"))
+			points_reset();
+		else if (word[0] == '-')
+			points_switch(word + 1, false);
+		else
+			points_switch(word, true);
+	}
+}
+
+/* "ordered" and "unordered" are no globs; the list is what is left. */
+static int set_points(const char *value)
+{
+	char word[MAX_LIST], list[MAX_LIST] = "";
+	size_t len = 0;
+
+	if (!*value || strlen(value) >= sizeof(list) || check_list(value))
+		return -EINVAL;
+	while (next_word(&value, word, sizeof(word)) > 0) {
+		if (!strcmp(word, "ordered") || !strcmp(word, "unordered"))
+			ordered = word[0] == 'o';
+		else
+			len += snprintf(list + len, sizeof(list) - len, "%s,", word);
+	}
+	if (len)
+		memcpy(boot_points, list, sizeof(list));
+	return 0;
+}
+BOOT_PARAM(profile_points, "profile.points", "[unordered,][-]<glob>[,[-]<glob>...]", set_points);
+
+static ssize_t read_points(char *buf, size_t size)
+{
+	return points_list(buf, size);
+}
+
+static ssize_t write_points(const char *text)
+{
+	if (strlen(text) >= MAX_LIST || check_list(text))
+		return -EINVAL;
+	apply_list(text);
+	return 0;
+}
+
+static void toggle(void)
+{
+	points_toggle();
+	printk("profile: points toggled\n");
+}
+
+static OS_WORKER(toggler, toggle);
+
+static void toggle_soon(void)
+{
+	os_worker_wake(&toggler);
+}
+
+OS_SYSRQ_KEY(profile_points, 'o', "switch all profile points off, or on", toggle_soon);
+
+void control_init(void)
+{
+	points_init(ordered);
+	if (boot_points[0] == '-')
+		points_switch("*", true);
+	apply_list(boot_points);
+	if (os_worker_start(&toggler, "profile") ||
+	    os_add_file("/proc/profile", "points", read_points, write_points))
+		printk("profile: no memory to control points at run time\n");
+}

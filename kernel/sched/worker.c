@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/worker.h>
+
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/sched.h>
+
+static int work(void *arg)
+{
+	struct worker *worker = arg;
+
+	for (;;) {
+		wait_event(&worker->wq, xchg(&worker->wanted, false));
+		worker->fn();
+	}
+	return 0;
+}
+
+int worker_start(struct worker *worker, const char *name)
+{
+	struct task *task = kthread_create(work, worker, name);
+
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	task_wake(task);
+	return 0;
+}
+
+void worker_wake(struct worker *worker)
+{
+	WRITE_ONCE(worker->wanted, true);
+	wake_up_all(&worker->wq);
+}

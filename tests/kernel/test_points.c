@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Profile points on a machine: beside NMIs, switches, resets and migrations. What they count in which
+ * case is in tests/unit/.
+ */
+
+#include "../../kernel/profile/internal.h"
+
+#include <asm/apic.h>
+#include <asm/irqflags.h>
+#include <lego/selftest.h>
+
+#ifdef CONFIG_PROFILE_POINTS
+
+#define NR_SWITCHES 24
+#define NR_RESETS   100
+#define NR_NMIS	    100
+#define NR_PAIRS    100
+#define NR_NOPS	    20000
+#define MAX_BUSY    8 /* CPUs: an emulator runs more of them one after the other */
+#define TIMEOUT_NS  (20 * NSEC_PER_SEC)
+#define SLEEP_NS    (20 * NSEC_PER_MSEC)
+
+DEFINE_PROFILE_POINT(selftest_short)
+DEFINE_PROFILE_POINT(selftest_long)
+DEFINE_PROFILE_POINT(selftest_lego)
+DEFINE_PROFILE_POINT(selftest_scope)
+DEFINE_PROFILE_POINT(selftest_block)
+DEFINE_PROFILE_POINT_SLEEPS(selftest_sleeps)
+DEFINE_PROFILE_POINT(selftest_cpu)
+PROFILE_POINT_CPU_TIME(selftest_cpu)
+
+static struct point_snapshot points;
+
+static struct point_entry find_point(const char *name)
+{
+	points_snapshot(&points);
+	for (u32 i = 0; i < points.nr_entries; i++) {
+		if (!strcmp(points.entries[i].name, name))
+			return points.entries[i];
+	}
+	return (struct point_entry){ .name = name };
+}
+
+static void start_counting(void)
+{
+	points_switch("selftest_*", true);
+	points_reset();
+}
+
+static noinline void run_short(void)
+{
+	PROFILE_SCOPE(selftest_short);
+	asm volatile("nop" ::: "memory");
+}
+
+static noinline void run_long(void)
+{
+	PROFILE_SCOPE(selftest_long);
+	asm volatile(".rept 1 + %c0; nop; .endr" ::"i"(NR_NOPS) : "memory");
+}
+
+/* tests/boot/test_points.py holds the line that is printed against QEMU's count of instructions. */
+SELFTEST(points, known_delays)
+{
+	unsigned long flags;
+	u64 short_cycles, long_cycles;
+	unsigned int cpu;
+
+	start_counting();
+	flags = local_irq_save();
+	cpu = smp_processor_id();
+	for (u32 i = 0; i < NR_PAIRS; i++) {
+		run_short();
+		run_long();
+	}
+	local_irq_restore(flags);
+	short_cycles = per_cpu(__PROFILE_POINT_CPU(selftest_short), cpu).sums.cycles;
+	short_cycles -= per_cpu(__PROFILE_POINT_CPU(selftest_short), cpu).base.cycles;
+	long_cycles = per_cpu(__PROFILE_POINT_CPU(selftest_long), cpu).sums.cycles;
+	long_cycles -= per_cpu(__PROFILE_POINT_CPU(selftest_long), cpu).base.cycles;
+	printk("    # %d pairs: %lu cycles, with %d nops more %lu cycles\n", NR_PAIRS, short_cycles,
+	       NR_NOPS, long_cycles);
+	EXPECT_EQ(find_point("selftest_short").nr, NR_PAIRS);
+	EXPECT_EQ(find_point("selftest_long").nr, NR_PAIRS);
+	EXPECT(find_point("selftest_long").min_ns >= find_point("selftest_short").min_ns);
+	EXPECT(short_cycles > 0);
+}
+
+/* The number of pairs does not matter to what one reads as; on after off counts again. */
+SELFTEST(points, off_counts_nothing)
+{
+	start_counting();
+	points_switch("selftest_*", false);
+	run_short();
+	EXPECT_EQ(find_point("selftest_short").nr, 0);
+	points_switch("selftest_s*", true);
+	run_short();
+	run_long();
+	EXPECT_EQ(find_point("selftest_short").nr, 1);
+	EXPECT_EQ(find_point("selftest_long").nr, 0);
+	EXPECT_EQ(find_point("selftest_long").nr_unmatched, 0);
+	start_counting();
+}
+
+static void switch_inside_scope(bool on)
+{
+	PROFILE_SCOPE(selftest_scope);
+	points_switch("selftest_scope", on);
+}
+
+SELFTEST(points, switched_inside_a_pair)
+{
+	start_counting();
+	switch_inside_scope(false);
+	EXPECT_EQ(find_point("selftest_scope").nr, 0);
+	EXPECT_EQ(find_point("selftest_scope").nr_unmatched, 0);
+	switch_inside_scope(true);
+	EXPECT_EQ(find_point("selftest_scope").nr, 0);
+	EXPECT_EQ(find_point("selftest_scope").nr_unmatched, 1);
+	switch_inside_scope(true);
+	EXPECT_EQ(find_point("selftest_scope").nr, 1);
+	EXPECT_EQ(find_point("selftest_scope").nr_unmatched, 1);
+}
+
+SELFTEST(points, sleeping_is_not_on_cpu_time)
+{
+	struct point_entry entry;
+	PROFILE_POINT_TIME(selftest_sleeps)
+
+	start_counting();
+	profile_point_start(selftest_sleeps);
+	udelay(1000);
+	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
+	schedule_timeout_ns(SLEEP_NS);
+	profile_point_leave(selftest_sleeps);
+	entry = find_point("selftest_sleeps");
+	EXPECT_EQ(entry.nr, 1);
+	EXPECT(entry.ns >= SLEEP_NS + NSEC_PER_MSEC);
+	EXPECT(entry.oncpu_ns >= NSEC_PER_MSEC);
+	EXPECT(entry.oncpu_ns <= entry.ns - SLEEP_NS / 2);
+}
+
+SELFTEST(points, pairs_that_migrate_count)
+{
+	cpumask_t allowed = current->cpus_allowed;
+	struct point_entry entry;
+	PROFILE_POINT_TIME(selftest_lego)
+	unsigned int cpu;
+	u64 nr = 0;
+
+	start_counting();
+	sched_set_affinity(current, BIT(0));
+	for_each_online_cpu(cpu) {
+		if (!cpu)
+			continue;
+		profile_point_start(selftest_lego);
+		sched_set_affinity(current, BIT(cpu));
+		profile_point_leave(selftest_lego);
+		EXPECT_EQ(smp_processor_id(), cpu);
+		nr++;
+	}
+	sched_set_affinity(current, allowed);
+	entry = find_point("selftest_lego");
+	EXPECT_EQ(entry.nr + entry.nr_backwards, nr);
+	EXPECT_EQ(entry.nr_migrated, entry.nr);
+	EXPECT_EQ(entry.nr_unmatched, 0);
+}
+
+/* Threads that run every form of a point, one on each CPU, and count what they do. */
+static bool stop;
+static atomic_t nr_working;
+static DEFINE_PER_CPU(u64, nr_rounds);
+static DEFINE_PER_CPU(u64, nr_in_nmi);
+
+static noinline void begin_on_cpu(void)
+{
+	profile_point_start_cpu(selftest_cpu);
+}
+
+static noinline void end_on_cpu(void)
+{
+	profile_point_leave_cpu(selftest_cpu);
+}
+
+static noinline int run_block(void)
+{
+	PROFILE_POINT(selftest_block) {
+		return 1;
+	}
+	return 0;
+}
+
+static noinline void run_scope(void)
+{
+	PROFILE_SCOPE(selftest_scope);
+	barrier();
+}
+
+static noinline void run_round(void)
+{
+	PROFILE_POINT_TIME(selftest_lego)
+	unsigned long flags;
+
+	profile_point_start(selftest_lego);
+	run_scope();
+	profile_point_leave(selftest_lego);
+	flags = local_irq_save();
+	run_block();
+	begin_on_cpu();
+	this_cpu_inc(nr_rounds);
+	end_on_cpu();
+	local_irq_restore(flags);
+}
+
+static int keep_running(void *arg)
+{
+	while (!READ_ONCE(stop)) {
+		run_round();
+		cond_resched();
+	}
+	atomic_dec(&nr_working);
+	return 0;
+}
+
+static cpumask_t busy_cpus(void)
+{
+	return READ_ONCE(cpu_online_mask) & (BIT(MAX_BUSY) - 1);
+}
+
+static void start_runners(void)
+{
+	unsigned int cpu;
+
+	WRITE_ONCE(stop, false);
+	for_each_cpu_in(cpu, busy_cpus()) {
+		struct task *task = kthread_create(keep_running, NULL, "points");
+
+		per_cpu(nr_rounds, cpu) = 0;
+		per_cpu(nr_in_nmi, cpu) = 0;
+		if (IS_ERR(task)) {
+			EXPECT(!IS_ERR(task));
+			continue;
+		}
+		task->cpus_allowed = BIT(cpu);
+		atomic_inc(&nr_working);
+		task_wake(task);
+	}
+}
+
+static void stop_runners(void)
+{
+	u64 end = clock_monotonic_ns() + TIMEOUT_NS;
+
+	WRITE_ONCE(stop, true);
+	while (atomic_read(&nr_working) && clock_monotonic_ns() < end) {
+		cpu_relax();
+		cond_resched();
+	}
+	EXPECT_EQ(atomic_read(&nr_working), 0);
+}
+
+static u64 sum_rounds(void)
+{
+	unsigned int cpu;
+	u64 sum = 0;
+
+	for_each_cpu_in(cpu, busy_cpus())
+		sum += READ_ONCE(per_cpu(nr_rounds, cpu));
+	return sum;
+}
+
+static u64 sum_in_nmi(void)
+{
+	unsigned int cpu;
+	u64 sum = 0;
+
+	for_each_cpu_in(cpu, busy_cpus())
+		sum += READ_ONCE(per_cpu(nr_in_nmi, cpu));
+	return sum;
+}
+
+/* Numbers that fit what was done: at most nr pairs, none longer than it all, on so many CPUs. */
+static void expect_sane(const char *name, u64 nr, u64 elapsed_ns)
+{
+	struct point_entry entry = find_point(name);
+	u64 nr_cpus = 0;
+	unsigned int cpu;
+
+	for_each_cpu_in(cpu, busy_cpus())
+		nr_cpus++;
+	printk("DBG %s nr %lu ns %lu max %lu elapsed %lu cpus %lu un %lu limit %lu\n", name, entry.nr, entry.ns, entry.max_ns, elapsed_ns, nr_cpus, entry.nr_unmatched, nr);
+	EXPECT(entry.nr > 0);
+	EXPECT(entry.nr + entry.nr_unmatched <= nr);
+	EXPECT_EQ(entry.nr_backwards, 0);
+	EXPECT_EQ(entry.nr_migrated, 0);
+	EXPECT(entry.min_ns <= entry.max_ns);
+	EXPECT(entry.max_ns <= elapsed_ns);
+	/* In an NMI that hits a pair, time counts twice. */
+	EXPECT(entry.ns <= 2 * nr_cpus * elapsed_ns);
+	EXPECT(entry.net_ns <= entry.ns);
+	EXPECT(entry.ns >= entry.nr * entry.min_ns / 2);
+}
+
+static void expect_all_sane(u64 elapsed_ns)
+{
+	u64 nr = sum_rounds(), nr_nmi = sum_in_nmi();
+
+	expect_sane("selftest_lego", nr + nr_nmi, elapsed_ns);
+	expect_sane("selftest_scope", nr + nr_nmi, elapsed_ns);
+	expect_sane("selftest_block", nr + nr_nmi, elapsed_ns);
+	expect_sane("selftest_cpu", nr, elapsed_ns);
+}
+
+static void run_in_nmi(void)
+{
+	PROFILE_POINT_TIME(selftest_lego)
+
+	profile_point_start(selftest_lego);
+	run_scope();
+	run_block();
+	profile_point_leave(selftest_lego);
+	this_cpu_inc(nr_in_nmi);
+}
+
+static void send_nmis(void)
+{
+	unsigned int cpu;
+
+	for_each_cpu_in(cpu, busy_cpus())
+		apic_send_nmi(cpu);
+}
+
+static void expect_exactly(const char *name, u64 nr)
+{
+	struct point_entry entry = find_point(name);
+
+	EXPECT_EQ(entry.nr, nr);
+	EXPECT_EQ(entry.nr_unmatched, 0);
+}
+
+/* Every hit counts, though NMIs hit the same points at any instruction of a pair. */
+SELFTEST(points, hit_in_nmis_during_themselves)
+{
+	u64 start_ns, nr, nr_nmi;
+
+	start_counting();
+	start_ns = clock_monotonic_ns();
+	WRITE_ONCE(selftest_nmi_hook, run_in_nmi);
+	start_runners();
+	for (u32 i = 0; i < NR_NMIS; i++) {
+		send_nmis();
+		udelay(100);
+		cond_resched();
+	}
+	stop_runners();
+	WRITE_ONCE(selftest_nmi_hook, NULL);
+	expect_all_sane(clock_monotonic_ns() - start_ns);
+	nr = sum_rounds();
+	nr_nmi = sum_in_nmi();
+	EXPECT(nr_nmi > 0);
+	expect_exactly("selftest_lego", nr + nr_nmi);
+	expect_exactly("selftest_scope", nr + nr_nmi);
+	expect_exactly("selftest_block", nr + nr_nmi);
+	expect_exactly("selftest_cpu", nr);
+}
+
+static void storm(bool with_nmis)
+{
+	u64 start_ns;
+
+	start_counting();
+	start_ns = clock_monotonic_ns();
+	WRITE_ONCE(selftest_nmi_hook, with_nmis ? run_in_nmi : NULL);
+	start_runners();
+	for (u32 i = 0; i < NR_SWITCHES; i++) {
+		if (with_nmis)
+			send_nmis();
+		points_switch("selftest_*", i % 2);
+		cond_resched();
+	}
+	stop_runners();
+	WRITE_ONCE(selftest_nmi_hook, NULL);
+	expect_all_sane(clock_monotonic_ns() - start_ns);
+
+	/* It ended with on: from here each counts again. */
+	points_reset();
+	run_round();
+	expect_exactly("selftest_lego", 1);
+	expect_exactly("selftest_scope", 1);
+	expect_exactly("selftest_block", 1);
+	expect_exactly("selftest_cpu", 1);
+}
+
+SELFTEST(points, switched_while_all_cpus_run_them)
+{
+	storm(false);
+}
+
+SELFTEST(points, switched_while_all_cpus_run_them_in_nmis)
+{
+	storm(true);
+}
+
+/* What a reset remembers is never ahead of what is counted. */
+SELFTEST(points, reset_while_all_cpus_run_them)
+{
+	u64 start_ns = clock_monotonic_ns();
+
+	start_counting();
+	start_runners();
+	for (u32 i = 0; i < NR_RESETS; i++) {
+		struct point_entry entry;
+
+		points_reset();
+		entry = find_point("selftest_lego");
+		EXPECT(entry.nr <= sum_rounds() + MAX_BUSY);
+		EXPECT(entry.ns <= 2 * MAX_BUSY * (clock_monotonic_ns() - start_ns));
+		cond_resched();
+	}
+	stop_runners();
+	points_reset();
+	run_round();
+	expect_exactly("selftest_lego", 1);
+}
+
+#endif

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which points are on: at boot, by the file, by the key. */
+
+#include "unit.h"
+
+DEFINE_PROFILE_POINT(tlb_one)
+DEFINE_PROFILE_POINT(tlb_all)
+DEFINE_PROFILE_POINT_SLEEPS(futex_wait)
+
+static const char *const path = "/proc/profile/points";
+
+static void expect_line(const char *text, bool on, const char *name)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "%s %s\n", on ? "on" : "off", name);
+	assert_non_null(strstr(text, line));
+}
+
+/* One letter for each point: upper case is on. They may come in any order. */
+static void expect_points(const char *states)
+{
+	const char *text = host_file_read(path);
+
+	expect_line(text, states[0] == 'O', "tlb_one");
+	expect_line(text, states[1] == 'A', "tlb_all");
+	expect_line(text, states[2] == 'F', "futex_wait");
+	for (int i = 0; i < 3; i++)
+		text = strchr(text, '\n') + 1;
+	assert_string_equal(text, "");
+}
+
+static void boot_with(const char *points)
+{
+	points_switch("*", false);
+	assert_int_equal(host_set_param("profile.points", points), 0);
+	control_init();
+}
+
+/* Runs first. */
+static void test_boot(void **state)
+{
+	control_init();
+	expect_points("OAF");
+	assert_int_equal(host_nr_fences_dropped, 0);
+	boot_with("tlb_*");
+	expect_points("OAf");
+	boot_with("tlb_*,-tlb_o*");
+	expect_points("oAf");
+	boot_with("-tlb_o*");
+	expect_points("oAF");
+	boot_with("-*");
+	expect_points("oaf");
+	boot_with("-*,futex_wait");
+	expect_points("oaF");
+	boot_with("no_such_point");
+	expect_points("oaf");
+	boot_with("*");
+	expect_points("OAF");
+	boot_with("ordered");
+	expect_points("OAF");
+	assert_int_equal(host_nr_fences_dropped, 0);
+	boot_with("futex_*,unordered,-x");
+	expect_points("oaF");
+	assert_int_equal(host_nr_fences_dropped, 1);
+}
+
+static void test_bad_values_are_refused(void **state)
+{
+	static const char *const bad[] = { "", "-", "a,-", "-,a", "unordered,-" };
+	char too_long[400];
+
+	boot_with("ordered,tlb_*");
+	for (u32 i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(host_set_param("profile.points", bad[i]), -EINVAL);
+	memset(too_long, 'a', sizeof(too_long));
+	too_long[sizeof(too_long) - 1] = '\0';
+	assert_int_equal(host_set_param("profile.points", too_long), -EINVAL);
+	assert_int_equal(host_file_write(path, too_long), -EINVAL);
+	assert_int_equal(host_file_write(path, "-tlb_*,-"), -EINVAL);
+	expect_points("OAf");
+	points_switch("*", false);
+	control_init(); /* the value before stays */
+	expect_points("OAf");
+}
+
+/* The longest list is taken whole. */
+static void test_long_list(void **state)
+{
+	char list[256];
+
+	memset(list, 'a', sizeof(list));
+	memcpy(list, "tlb_one,", 8);
+	memcpy(list + 255 - 8, ",tlb_all", 9);
+	boot_with(list);
+	expect_points("OAf");
+	assert_int_equal(host_file_write(path, "-*"), 0);
+	assert_int_equal(host_file_write(path, list), 0);
+	expect_points("OAf");
+}
+
+static void test_file(void **state)
+{
+	boot_with("*");
+	assert_int_equal(host_file_write(path, "-tlb_*\n"), 0);
+	expect_points("oaF");
+	assert_int_equal(host_file_write(path, "tlb_one -futex_wait\n"), 0);
+	expect_points("Oaf");
+	assert_int_equal(host_file_write(path, "-*,tlb_all, futex*"), 0);
+	expect_points("oAF");
+	assert_int_equal(host_file_write(path, ""), 0);
+	assert_int_equal(host_file_write(path, "\n"), 0);
+	expect_points("oAF");
+}
+
+static void hit(void)
+{
+	PROFILE_SCOPE(tlb_all);
+	host_now += 5;
+}
+
+static void test_reset_by_the_file(void **state)
+{
+	static struct point_snapshot snap;
+
+	boot_with("*");
+	points_reset();
+	host_now = 1000;
+	hit();
+	points_snapshot(&snap);
+	assert_int_equal(snap.nr_entries, 1);
+	assert_int_equal(host_file_write(path, "reset\n"), 0);
+	points_snapshot(&snap);
+	assert_int_equal(snap.nr_entries, 0);
+	expect_points("OAF");
+}
+
+/* The list is cut at the size of its buffer, and nothing is written behind it. */
+static void test_list_that_does_not_fit(void **state)
+{
+	char whole[128], text[128];
+	size_t len;
+
+	boot_with("tlb_*");
+	len = points_list(whole, sizeof(whole));
+	assert_int_equal(len, strlen("on tlb_one\non tlb_all\noff futex_wait\n"));
+	for (size_t size = 1; size < len; size++) {
+		memset(text, 'x', sizeof(text));
+		assert_in_range(points_list(text, size), 0, size);
+		for (size_t i = size; i < sizeof(text); i++)
+			assert_int_equal(text[i], 'x');
+		assert_memory_equal(text, whole, size - 1);
+	}
+}
+
+static void test_key(void **state)
+{
+	boot_with("tlb_one");
+	host_sysrq('o');
+	expect_points("Oaf"); /* not in the interrupt */
+	host_run_workers();
+	expect_points("oaf");
+	host_sysrq('o');
+	host_run_workers();
+	expect_points("OAF");
+	host_run_workers(); /* nobody asked */
+	expect_points("OAF");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_boot),
+		cmocka_unit_test(test_bad_values_are_refused),
+		cmocka_unit_test(test_long_list),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_reset_by_the_file),
+		cmocka_unit_test(test_list_that_does_not_fit),
+		cmocka_unit_test(test_key),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
