@@ -141,13 +141,10 @@ static void rw_mutex_take(struct rw_mutex *lock, bool writer)
 		sleep_for_lock(lock, writer);
 }
 
-static void rw_mutex_wake(struct rw_mutex *lock)
+static noinline void rw_mutex_wake(struct rw_mutex *lock)
 {
-	unsigned long flags;
+	unsigned long flags = spin_lock_irqsave(&lock->wq.lock);
 
-	if (likely(list_empty(&lock->wq.waiters)))
-		return;
-	flags = spin_lock_irqsave(&lock->wq.lock);
 	serve_queue(lock);
 	spin_unlock_irqrestore(&lock->wq.lock, flags);
 }
@@ -167,7 +164,7 @@ void rw_mutex_unlock_read(struct rw_mutex *rw)
 	u32 left = __atomic_sub_fetch(&rw->holders, 1, __ATOMIC_SEQ_CST);
 
 	BUG_ON(left >= RW_MUTEX_WRITER - 1);
-	if (!left)
+	if (!left && unlikely(!list_empty(&rw->wq.waiters)))
 		rw_mutex_wake(rw);
 }
 
@@ -176,5 +173,6 @@ void rw_mutex_unlock_write(struct rw_mutex *rw)
 	BUG_ON(rw->holders != RW_MUTEX_WRITER);
 	/* Full barrier: pairs with the xchg of state in sleep_for_lock(). */
 	(void)xchg(&rw->holders, 0);
-	rw_mutex_wake(rw);
+	if (unlikely(!list_empty(&rw->wq.waiters)))
+		rw_mutex_wake(rw);
 }

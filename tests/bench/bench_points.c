@@ -2,8 +2,8 @@
 /*
  * What a pair of a profile point costs in instructions, off and on, beside the least that any
  * begin/end pair can do and LegoOS's design. Loops of empty pairs with interrupts off print
- * "bench: <name> <cycles for all rounds> <rounds>"; under -icount shift=0 one TSC cycle is one
- * instruction, and tests/bench/run subtracts the loop of empty_pair.
+ * "bench: <name> <cycles for all pairs> <pairs>"; under -icount shift=0 one TSC cycle is one
+ * instruction, and tests/bench/run subtracts the empty loop.
  */
 #include <lego/selftest.h>
 
@@ -12,51 +12,26 @@
 #include <lego/percpu.h>
 #include <lego/printk.h>
 
-#define NR_ROUNDS 10000
+#define NR_PAIRS 10000
 
 DEFINE_PROFILE_POINT(bench)
 
-static noinline void empty_pair(void)
-{
-	barrier();
-}
+DEFINE_PAIRS(empty, , )
+DEFINE_PAIRS(minimum, u64 start = minimum_start(), minimum_leave(start))
+DEFINE_PAIRS(legoos, u64 start_ns = legoos_start(), legoos_leave(start_ns))
+DEFINE_PAIRS(point, PROFILE_POINT_TIME(bench) profile_point_start(bench),
+	     profile_point_leave(bench))
 
-static noinline void minimum_pair(void)
-{
-	u64 start = minimum_start();
-
-	barrier();
-	minimum_leave(start);
-}
-
-static noinline void legoos_pair(void)
-{
-	u64 start_ns = legoos_start();
-
-	barrier();
-	legoos_leave(start_ns);
-}
-
-static noinline void point_pair(void)
-{
-	PROFILE_POINT_TIME(bench)
-
-	profile_point_start(bench);
-	barrier();
-	profile_point_leave(bench);
-}
-
-static void time_rounds(const char *name, void (*pair)(void))
+static void time_pairs(const char *name, void (*pairs)(int nr))
 {
 	unsigned long flags = local_irq_save();
 	u64 start = rdtsc();
 	u64 cycles;
 
-	for (int i = 0; i < NR_ROUNDS; i++)
-		pair();
+	pairs(NR_PAIRS);
 	cycles = rdtsc() - start;
 	local_irq_restore(flags);
-	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_ROUNDS);
+	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_PAIRS);
 }
 
 SELFTEST(bench, points)
@@ -64,19 +39,19 @@ SELFTEST(bench, points)
 	struct static_key *key = &__PROFILE_POINT(bench).key;
 	bool was_on = static_key_is_set(key);
 
-	time_rounds("empty_pair", empty_pair);
-	time_rounds("minimum_pair", minimum_pair);
-	EXPECT_EQ(this_cpu_read(minimum_point.nr) % NR_ROUNDS, 0);
+	time_pairs("empty", empty_pairs);
+	time_pairs("minimum", minimum_pairs);
+	EXPECT_EQ(this_cpu_read(minimum_point.nr) % NR_PAIRS, 0);
 
 	static_key_set(key, false);
-	time_rounds("point_off", point_pair);
+	time_pairs("point_off", point_pairs);
 	static_key_set(key, true);
-	time_rounds("point_on", point_pair);
+	time_pairs("point_on", point_pairs);
 	static_key_set(key, was_on);
 
 	legoos_point.enabled = false;
-	time_rounds("legoos_off", legoos_pair);
+	time_pairs("legoos_off", legoos_pairs);
 	legoos_point.enabled = true;
-	time_rounds("legoos_on", legoos_pair);
-	EXPECT_EQ(legoos_point.nr % NR_ROUNDS, 0);
+	time_pairs("legoos_on", legoos_pairs);
+	EXPECT_EQ(legoos_point.nr % NR_PAIRS, 0);
 }

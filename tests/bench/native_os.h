@@ -17,10 +17,8 @@
 
 #define DEFINE_PER_CPU(type, name) __section("percpu") __typeof__(type) name
 
-extern u64 this_cpu_offset;
 extern unsigned int cpu_number;
 
-#define this_cpu_ptr(ptr)  ((__typeof__(ptr))((unsigned long)(ptr) + this_cpu_read(this_cpu_offset)))
 #define smp_processor_id() this_cpu_read(cpu_number)
 #define smp_left_cpu(cpu)  this_cpu_differs(cpu_number, cpu)
 

@@ -37,7 +37,6 @@
 
 DEFINE_PROFILE_POINT(native)
 
-DEFINE_PER_CPU(u64, this_cpu_offset);
 DEFINE_PER_CPU(unsigned int, cpu_number);
 
 extern char __start_percpu[], __stop_percpu[];
@@ -70,7 +69,6 @@ static void enter_cpu(unsigned int cpu)
 		die("sched_setaffinity");
 	if (syscall(SYS_arch_prctl, ARCH_SET_GS, offset))
 		die("arch_prctl");
-	this_cpu_write(this_cpu_offset, offset);
 	this_cpu_write(cpu_number, cpu);
 }
 
@@ -127,24 +125,18 @@ static __always_inline void body(u64 *value)
 	asm volatile(".rept %c1\n\timul %0, %0\n\t.endr" : "+r"(*value) : "i"(NR_MULTIPLICATIONS));
 }
 
-#define DEFINE_LOOPS(name, start, leave)          \
-	static noinline void name##_empty(int nr) \
-	{                                         \
-		for (int i = 0; i < nr; i++) {    \
-			start;                    \
-			barrier();                \
-			leave;                    \
-		}                                 \
-	}                                         \
-	static noinline void name##_body(int nr)  \
-	{                                         \
-		u64 value = 3;                    \
-                                                  \
-		for (int i = 0; i < nr; i++) {    \
-			start;                    \
-			body(&value);             \
-			leave;                    \
-		}                                 \
+/* name_pairs(nr), and name_bodies(nr): pairs around bodies, each body waiting for the last. */
+#define DEFINE_LOOPS(name, start, leave)           \
+	DEFINE_PAIRS(name, start, leave)           \
+	static noinline void name##_bodies(int nr) \
+	{                                          \
+		u64 value = 3;                     \
+                                                   \
+		for (int i = 0; i < nr; i++) {     \
+			start;                     \
+			body(&value);              \
+			leave;                     \
+		}                                  \
 	}
 
 DEFINE_LOOPS(none, , )
@@ -181,17 +173,17 @@ enum kind {
 
 static const struct {
 	const char *name;
-	void (*empty)(int nr);
-	void (*body)(int nr);
+	void (*pairs)(int nr);
+	void (*bodies)(int nr);
 	u64 (*total)(void); /* what it has measured so far, cycles */
 	bool fences;
 } kinds[NR_KINDS] = {
-	[KIND_NONE] = { "none", none_empty, none_body },
-	[KIND_MINIMUM] = { "minimum", minimum_empty, minimum_body, minimum_total },
-	[KIND_FENCED] = { "fenced", fenced_empty, fenced_body, minimum_total },
-	[KIND_LEGOOS] = { "legoos", legoos_empty, legoos_body, legoos_total },
-	[KIND_UNORDERED] = { "unordered", point_empty, point_body, point_total },
-	[KIND_ORDERED] = { "ordered", point_empty, point_body, point_total, true },
+	[KIND_NONE] = { "none", none_pairs, none_bodies },
+	[KIND_MINIMUM] = { "minimum", minimum_pairs, minimum_bodies, minimum_total },
+	[KIND_FENCED] = { "fenced", fenced_pairs, fenced_bodies, minimum_total },
+	[KIND_LEGOOS] = { "legoos", legoos_pairs, legoos_bodies, legoos_total },
+	[KIND_UNORDERED] = { "unordered", point_pairs, point_bodies, point_total },
+	[KIND_ORDERED] = { "ordered", point_pairs, point_bodies, point_total, true },
 };
 
 /* The best round of NR_PAIRS pairs: what it took, and what the pairs themselves measured. */
@@ -233,9 +225,9 @@ static void bench_pairs(void)
 		for (enum kind kind = 0; kind < NR_KINDS; kind++) {
 			if (kind >= KIND_UNORDERED)
 				set_fences(kinds[kind].fences);
-			kinds[kind].empty(NR_PAIRS / 10);
-			run_round(kind, kinds[kind].empty, &empty[kind]);
-			run_round(kind, kinds[kind].body, &full[kind]);
+			kinds[kind].pairs(NR_PAIRS / 10);
+			run_round(kind, kinds[kind].pairs, &empty[kind]);
+			run_round(kind, kinds[kind].bodies, &full[kind]);
 		}
 	}
 	truth = per_pair(full[KIND_NONE].cycles);
@@ -348,7 +340,7 @@ static void bench_two_threads(void)
 
 		set_fences(kinds[kind].fences);
 		for (unsigned int nr_runners = 1; nr_runners <= NR_CPUS; nr_runners++)
-			bench_races(kinds[kind].name, kinds[kind].empty, nr_runners);
+			bench_races(kinds[kind].name, kinds[kind].pairs, nr_runners);
 	}
 	race.over = true;
 	pthread_barrier_wait(&race.barrier);

@@ -31,7 +31,7 @@ static __always_inline void minimum_leave(u64 start)
 	this_cpu_inc(minimum_point.nr);
 }
 
-/* The end of a minimum pair that is ordered as points are by default; rdtsc_begin() is its start. */
+/* The same, with rdtsc_begin(), ordered as points are by default. */
 static __always_inline __maybe_unused void fenced_leave(u64 start)
 {
 	this_cpu_add(minimum_point.cycles, rdtsc_end() - start);
@@ -76,5 +76,16 @@ static __always_inline void legoos_leave(u64 start_ns)
 		__atomic_fetch_add(&legoos_point.ns, ns, __ATOMIC_RELAXED);
 	}
 }
+
+/* name##_pairs(nr): that many pairs with nothing in between. */
+#define DEFINE_PAIRS(name, start, leave)          \
+	static noinline void name##_pairs(int nr) \
+	{                                         \
+		for (int i = 0; i < nr; i++) {    \
+			start;                    \
+			barrier();                \
+			leave;                    \
+		}                                 \
+	}
 
 #endif

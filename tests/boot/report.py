@@ -23,13 +23,23 @@ STRACE_TOTAL = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total$")
 HEAT_TITLE = re.compile(r"^Kernel Heatmap(?: \(top #(\d+)\)| \(all\))?$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
-POINT_ROW = re.compile(r"^ *(on|off) +(\S+) +(\d+\.\d{9}) +(\d+) +(\d+)$")
+POINT_ROW = re.compile(
+    r"^ *(on|off) +(\S+) +(\d+\.\d{9}) +(\d+) +(\d+)"
+    r"(?: +(\d+) +(\d+|-) +(\d+) +<= *(\d+) +<= *(\d+) +(\d+))?$"
+)
+EMPTY_PAIR = re.compile(r"^an empty pair costs (\d+) ns and reads as (\d+) ns$")
+POINT_ANOMALY = re.compile(
+    r"^(?:clock went backwards in )?(\d+) (?:pairs of (\S+): not counted"
+    r"|pairs of (\S+) ended on another CPU: counted|ends of (\S+) without a start: not counted)$"
+)
+BUCKET = re.compile(r"^ *(\S+)  2\^(\d+) +cycles +(\d+)  (\*+)$")
 DASHES = re.compile(r"^-[- ]*$")
 SPLIT = re.compile(r"^ticks: (\d+) = user (\d+) \+ kernel (\d+) \+ irq (\d+) \+ idle (\d+)$")
 SPLIT_WORDS = ("ticks", "user", "kernel", "irq", "idle")
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
 HEAT_HEADER = ["Address", "Function", "NR", "%"]
 POINT_HEADER = ["status", "name", "total", "nr", "avg.ns"]
+POINT_WIDE = ["net.ns", "oncpu.ns", "min.ns", "p50.ns", "p99.ns", "max.ns"]
 
 
 class ReportError(Exception):
@@ -82,12 +92,17 @@ class PointRow:
     ns: int
     nr: int
     avg_ns: int
+    wide: dict[str, int | None] = field(default_factory=dict)  # by column; None: "-"
 
 
 @dataclass
 class Points:
+    is_wide: bool = False
     rows: list[PointRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    empty_pair_ns: tuple[int, int] | None = None  # what it costs, what it reads as
+    anomalies: dict[str, list[str]] = field(default_factory=dict)  # lines, by point
+    buckets: dict[str, dict[int, int]] = field(default_factory=dict)  # by point, by log2
 
     def row(self, name: str) -> PointRow | None:
         return next((row for row in self.rows if row.name == name), None)
@@ -143,6 +158,7 @@ class Lines:
         lines = (line.rstrip("\r") for line in log.splitlines())
         self.lines = [PREFIX.sub("", line) for line in lines if PREFIX.match(line)]
         self.at = 0
+        self.has_more = False  # the last table's optional columns
 
     def peek(self) -> str | None:
         return self.lines[self.at] if self.at < len(self.lines) else None
@@ -154,12 +170,16 @@ class Lines:
         self.at += 1
         return line
 
-    def skip_header(self, what: str, columns: list[str]) -> list[str]:
-        """Up to the dashes below the column names; returns the lines above the names."""
+    def skip_header(self, what: str, columns: list[str], more: list[str] = []) -> list[str]:
+        """
+        Up to the dashes below the column names, of which there may be some more; returns the lines
+        above the names.
+        """
         above = []
         while True:
             line = self.next(f"{what}: no table")
-            if line.split() == " ".join(columns).split():
+            self.has_more = bool(more) and line.split() == columns + more
+            if self.has_more or line.split() == " ".join(columns).split():
                 break
             above.append(line)
             if len(above) > 12:
@@ -216,14 +236,37 @@ def parse_heatmap(lines: Lines, split: re.Match[str]) -> Heatmap:
 
 
 def parse_points(lines: Lines) -> Points:
-    points = Points(notes=lines.skip_header("points", POINT_HEADER))
+    points = Points(notes=lines.skip_header("points", POINT_HEADER, POINT_WIDE))
+    points.is_wide = lines.has_more
     while not DASHES.match(line := lines.next("points: a row or dashes")):
         match = POINT_ROW.match(line)
         if not match:
             raise ReportError(f"points: not a row: {line!r}")
         numbers = to_ns(match[3]), int(match[4]), int(match[5])
-        points.rows.append(PointRow(match[1] == "on", match[2], *numbers))
+        if bool(match[6]) != points.is_wide:
+            raise ReportError(f"points: not as wide as its head: {line!r}")
+        wide = (None if nr in (None, "-") else int(nr) for nr in match.groups()[5:])
+        row = PointRow(match[1] == "on", match[2], *numbers)
+        row.wide = dict(zip(POINT_WIDE, wide)) if points.is_wide else {}
+        points.rows.append(row)
+    match = EMPTY_PAIR.match(line := lines.next("points: the empty pair"))
+    if not match:
+        raise ReportError(f"points: not the cost of an empty pair: {line!r}")
+    points.empty_pair_ns = int(match[1]), int(match[2])
+    parse_below_points(lines, points)
     return points
+
+
+def parse_below_points(lines: Lines, points: Points) -> None:
+    while (line := lines.peek()) is not None:
+        if match := POINT_ANOMALY.match(line):
+            name = match[2] or match[3] or match[4]
+            points.anomalies.setdefault(name, []).append(line)
+        elif match := BUCKET.match(line):
+            points.buckets.setdefault(match[1], {})[int(match[2])] = int(match[3])
+        else:
+            return
+        lines.at += 1
 
 
 def parse_report(lines: Lines, begin: re.Match[str]) -> Report:
@@ -346,6 +389,18 @@ def check_heatmap(heatmap: Heatmap) -> list[str]:
     return wrong
 
 
+def check_wide_point(row: PointRow) -> list[str]:
+    at = row.wide
+    in_order = at["min.ns"] <= at["p50.ns"] <= at["p99.ns"] <= at["max.ns"]
+    wrong = [] if in_order else [f"points: {row.name}: {at} are not in order"]
+    # One CPU may have added a pair's time, and not yet its number.
+    if not at["min.ns"] <= row.avg_ns <= at["max.ns"] + 1 + row.avg_ns // row.nr:
+        wrong.append(f"points: {row.name}: {row.avg_ns} ns is no average of {at}")
+    if at["net.ns"] > row.avg_ns:
+        wrong.append(f"points: {row.name}: net {at['net.ns']} ns is more than {row.avg_ns} ns")
+    return wrong
+
+
 def check_points(points: Points) -> list[str]:
     wrong = []
     for row in points.rows:
@@ -354,6 +409,11 @@ def check_points(points: Points) -> list[str]:
         elif row.avg_ns != ceil_div(row.ns, row.nr):
             right = ceil_div(row.ns, row.nr)
             wrong.append(f"points: {row.name}: {row.avg_ns} ns on average, should be {right}")
+        elif points.is_wide:
+            wrong += check_wide_point(row)
+        buckets = points.buckets.get(row.name)
+        if buckets and sum(buckets.values()) != row.nr:
+            wrong.append(f"points: {row.name}: its histogram makes {sum(buckets.values())} pairs")
     names = [row.name for row in points.rows]
     if names != sorted(names):
         wrong.append("points: rows are not sorted by name")

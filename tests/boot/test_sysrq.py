@@ -33,12 +33,38 @@ def later_only_grows(first, second):
         assert new and new.nr >= old.nr and new.ns >= old.ns
 
 
+def test_points_are_switched(boot):
+    """All off, so that what was counted stays as it is; then on again."""
+    with boot.start("spin", 6000, 3, smp=2) as guest:
+        guest.expect("^spin: started")
+        for _ in range(2):
+            guest.sysrq("o")
+            guest.expect("points toggled")
+            for _ in range(2):
+                guest.sysrq("p")
+                guest.expect("end of report")
+        result = boot.finish(guest.wait(), ok=True, check=True)
+    off, still_off, on, still_on, _ = (r.points for r in report.parse(result.log))
+    assert off.rows and not any(row.enabled for row in off.rows + still_off.rows)
+    assert all(row.enabled for row in on.rows + still_on.rows)
+    switches = [points.row("context_switch").nr for points in (off, still_off, on, still_on)]
+    assert switches[0] == switches[1] < switches[3]
+
+
+def test_points_file(boot):
+    result = boot("points", smp=4)
+    assert "PASS: points" in result.log
+    (last,) = report.parse(result.log)
+    on = {row.name for row in last.points.rows if row.enabled}
+    assert on <= {"page_fault", "futex_wait"}
+
+
 def test_help(boot):
     with boot.start("spin", 1500, smp=2) as guest:
         guest.expect("^spin: started")
         guest.sysrq("h")
         result = boot.finish(guest.wait(), ok=True, check=True)
-    for key in "chptz":
+    for key in "choptz":
         assert re.search(rf"sysrq: {key}  \S", result.log), key
     assert len(report.parse(result.log)) == 1
 
