@@ -60,10 +60,11 @@ static int set_points(const char *value)
 {
 	char word[MAX_LIST], list[MAX_LIST] = "";
 	size_t len = 0;
+	u32 nr = 0;
 
-	if (!*value || strlen(value) >= sizeof(list) || check_list(value))
+	if (strlen(value) >= sizeof(list) || check_list(value))
 		return -EINVAL;
-	while (next_word(&value, word, sizeof(word)) > 0) {
+	for (; next_word(&value, word, sizeof(word)) > 0; nr++) {
 		if (!strcmp(word, "ordered") || !strcmp(word, "unordered"))
 			ordered = word[0] == 'o';
 		else
@@ -71,7 +72,7 @@ static int set_points(const char *value)
 	}
 	if (len)
 		memcpy(boot_points, list, sizeof(list));
-	return 0;
+	return nr ? 0 : -EINVAL;
 }
 BOOT_PARAM(profile_points, "profile.points", "[unordered,][-]<glob>[,[-]<glob>...]", set_points);
 

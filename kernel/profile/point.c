@@ -32,42 +32,74 @@ static struct profile_point __PROFILE_POINT(calibration) = {
 
 static os_lock_t reset_lock = OS_LOCK_INIT; /* guards all base */
 
-/* CALIBRATION_PAIRS empty pairs: how long they take, and how long they read as. */
-static u64 empty_pairs_cycles = ~0ull, empty_readings_cycles = ~0ull;
+/* The best round of CALIBRATION_PAIRS pairs: how long they took, and how long they read as. */
+struct calibration {
+	u64 cycles;
+	u64 reading_cycles;
+};
+
+static u64 empty_pairs_cycles;	  /* what CALIBRATION_PAIRS empty pairs cost */
+static u64 empty_readings_cycles; /* what they add to the readings of their sections */
 
 u64 profile_oncpu_cycles(void)
 {
 	return os_oncpu_cycles();
 }
 
-/* This CPU's, which may change meanwhile: then the round is a slow one. */
-static u64 calibration_cycles(void)
-{
-	return this_cpu_read(__PROFILE_POINT_CPU(calibration).sums.cycles);
-}
+#define DEFINE_CALIBRATION(name, body)                        \
+	static noinline void name(void)                       \
+	{                                                     \
+		for (u32 i = 0; i < CALIBRATION_PAIRS; i++) { \
+			PROFILE_POINT_TIME(calibration)       \
+                                                              \
+			profile_point_start(calibration);     \
+			body;                                 \
+			profile_point_leave(calibration);     \
+		}                                             \
+	}
+
+DEFINE_CALIBRATION(run_empty_pairs, barrier())
+DEFINE_CALIBRATION(run_short_pairs, POINT_CLOCK_BODY(32))
+DEFINE_CALIBRATION(run_long_pairs, POINT_CLOCK_BODY(64))
 
 /* The fastest round is the one that nothing interrupted. */
-static void measure_empty_pairs(void)
+static struct calibration calibrate(void (*run_pairs)(void))
 {
-	static_key_set(&__PROFILE_POINT(calibration).key, true);
+	struct calibration best = { ~0ull, ~0ull };
+
 	for (u32 round = 0; round < CALIBRATION_ROUNDS; round++) {
-		u64 readings = calibration_cycles();
+		u64 reading = this_cpu_read(__PROFILE_POINT_CPU(calibration).sums.cycles);
 		u64 start = point_clock_begin(), cycles;
 
-		for (u32 i = 0; i < CALIBRATION_PAIRS; i++) {
-			PROFILE_POINT_TIME(calibration)
-
-			profile_point_start(calibration);
-			profile_point_leave(calibration);
-		}
+		run_pairs();
 		cycles = point_clock_end() - start;
-		readings = calibration_cycles() - readings;
-		if (cycles >= empty_pairs_cycles || readings > cycles)
-			continue;
-		empty_pairs_cycles = cycles;
-		empty_readings_cycles = readings;
+		reading = this_cpu_read(__PROFILE_POINT_CPU(calibration).sums.cycles) - reading;
+		if (cycles < best.cycles && reading <= cycles)
+			best = (struct calibration){ cycles, reading };
 	}
+	return best;
+}
+
+/*
+ * What a pair adds to a reading is a little less than what an empty one reads as: a section hides
+ * part of the pair's own instructions. So it is what a short section reads as, less what doubling
+ * it adds. If that is far off, as under an emulator, the empty pair's reading has to do.
+ */
+static void measure_empty_pairs(void)
+{
+	struct calibration empty, short_section, long_section;
+	u64 added;
+
+	static_key_set(&__PROFILE_POINT(calibration).key, true);
+	empty = calibrate(run_empty_pairs);
+	short_section = calibrate(run_short_pairs);
+	long_section = calibrate(run_long_pairs);
 	static_key_set(&__PROFILE_POINT(calibration).key, false);
+	added = 2 * short_section.reading_cycles - long_section.reading_cycles;
+	empty_pairs_cycles = empty.cycles;
+	empty_readings_cycles = empty.reading_cycles;
+	if (added > empty.reading_cycles / 2 && added < empty.reading_cycles)
+		empty_readings_cycles = added;
 }
 
 static void switch_point(struct profile_point *point, bool on)
@@ -117,7 +149,7 @@ size_t points_list(char *buf, size_t size)
 		if (len < size)
 			len += snprintf(buf + len, size - len, "%s %s\n", state, point->name);
 	}
-	return min(len, size);
+	return min(len, size - 1); /* without the NUL */
 }
 
 void points_reset(void)

@@ -23,17 +23,18 @@
 #undef __always_inline
 #include "pairs.h"
 
-#define NR_CPUS		    2
-#define ARCH_SET_GS	    0x1001
-#define NR_ROUNDS	    3000
-#define NR_PAIRS	    200
-#define NR_RACES	    150
-#define MIN_RACES	    20
-#define RACE_PAIRS	    16
-#define RACE_CYCLES	    1000000
-#define RACE_LEAD_CYCLES    1500000 /* what waking the other thread may take */
-#define RACE_MAX_GAP_CYCLES 50000   /* more between two batches: the thread lost its CPU */
-#define NR_MULTIPLICATIONS  48
+#define NR_CPUS			 2
+#define ARCH_SET_GS		 0x1001
+#define NR_ROUNDS		 3000
+#define NR_PAIRS		 200
+#define NR_RACES		 150
+#define MIN_RACES		 20
+#define RACE_PAIRS		 16
+#define RACE_CYCLES		 1000000
+#define RACE_LEAD_CYCLES	 1500000 /* what waking the other thread may take */
+#define RACE_MAX_GAP_CYCLES	 50000	 /* more between two batches: the thread lost its CPU */
+#define NR_MULTIPLICATIONS	 48
+#define NR_SHORT_MULTIPLICATIONS 32
 
 DEFINE_PROFILE_POINT(native)
 
@@ -120,24 +121,29 @@ static void set_fences(bool on)
 }
 
 /* A chain of multiplications, each waiting for the one before. */
-static __always_inline void body(u64 *value)
-{
-	asm volatile(".rept %c1\n\timul %0, %0\n\t.endr" : "+r"(*value) : "i"(NR_MULTIPLICATIONS));
-}
+#define BODY(nr, value) asm volatile(".rept %c1\n\timul %0, %0\n\t.endr" : "+r"(value) : "i"(nr))
 
-/* name_pairs(nr), and name_bodies(nr): pairs around bodies, each body waiting for the last. */
-#define DEFINE_LOOPS(name, start, leave)           \
-	DEFINE_PAIRS(name, start, leave)           \
-	static noinline void name##_bodies(int nr) \
-	{                                          \
-		u64 value = 3;                     \
-                                                   \
-		for (int i = 0; i < nr; i++) {     \
-			start;                     \
-			body(&value);              \
-			leave;                     \
-		}                                  \
+#define DEFINE_BODIES(name, loop, multiplications, start, leave) \
+	static noinline void name##_##loop(int nr)               \
+	{                                                        \
+		u64 value = 3;                                   \
+                                                                 \
+		for (int i = 0; i < nr; i++) {                   \
+			start;                                   \
+			BODY(multiplications, value);            \
+			leave;                                   \
+		}                                                \
 	}
+
+/*
+ * name_pairs(nr), and pairs around bodies, each body waiting for the last: name_bodies(nr), and the
+ * short and the long ones that point.c calibrates with.
+ */
+#define DEFINE_LOOPS(name, start, leave)                                    \
+	DEFINE_PAIRS(name, start, leave)                                    \
+	DEFINE_BODIES(name, bodies, NR_MULTIPLICATIONS, start, leave)       \
+	DEFINE_BODIES(name, shorts, NR_SHORT_MULTIPLICATIONS, start, leave) \
+	DEFINE_BODIES(name, longs, 2 * NR_SHORT_MULTIPLICATIONS, start, leave)
 
 DEFINE_LOOPS(none, , )
 DEFINE_LOOPS(minimum, u64 start = minimum_start(), minimum_leave(start))
@@ -175,15 +181,22 @@ static const struct {
 	const char *name;
 	void (*pairs)(int nr);
 	void (*bodies)(int nr);
+	void (*shorts)(int nr);
+	void (*longs)(int nr);
 	u64 (*total)(void); /* what it has measured so far, cycles */
 	bool fences;
 } kinds[NR_KINDS] = {
-	[KIND_NONE] = { "none", none_pairs, none_bodies },
-	[KIND_MINIMUM] = { "minimum", minimum_pairs, minimum_bodies, minimum_total },
-	[KIND_FENCED] = { "fenced", fenced_pairs, fenced_bodies, minimum_total },
-	[KIND_LEGOOS] = { "legoos", legoos_pairs, legoos_bodies, legoos_total },
-	[KIND_UNORDERED] = { "unordered", point_pairs, point_bodies, point_total },
-	[KIND_ORDERED] = { "ordered", point_pairs, point_bodies, point_total, true },
+	[KIND_NONE] = { "none", none_pairs, none_bodies, none_shorts, none_longs },
+	[KIND_MINIMUM] = { "minimum", minimum_pairs, minimum_bodies, minimum_shorts, minimum_longs,
+			   minimum_total },
+	[KIND_FENCED] = { "fenced", fenced_pairs, fenced_bodies, fenced_shorts, fenced_longs,
+			  minimum_total },
+	[KIND_LEGOOS] = { "legoos", legoos_pairs, legoos_bodies, legoos_shorts, legoos_longs,
+			  legoos_total },
+	[KIND_UNORDERED] = { "unordered", point_pairs, point_bodies, point_shorts, point_longs,
+			     point_total },
+	[KIND_ORDERED] = { "ordered", point_pairs, point_bodies, point_shorts, point_longs,
+			   point_total, true },
 };
 
 /* The best round of NR_PAIRS pairs: what it took, and what the pairs themselves measured. */
@@ -216,11 +229,13 @@ static double error_percent(double reading, double truth)
 
 static void bench_pairs(void)
 {
-	struct best empty[NR_KINDS], full[NR_KINDS];
+	struct best empty[NR_KINDS], full[NR_KINDS], shorts[NR_KINDS], longs[NR_KINDS];
 	double truth;
 
 	memset(empty, 0xff, sizeof(empty));
 	memset(full, 0xff, sizeof(full));
+	memset(shorts, 0xff, sizeof(shorts));
+	memset(longs, 0xff, sizeof(longs));
 	for (int round = 0; round < NR_ROUNDS; round++) {
 		for (enum kind kind = 0; kind < NR_KINDS; kind++) {
 			if (kind >= KIND_UNORDERED)
@@ -228,13 +243,16 @@ static void bench_pairs(void)
 			kinds[kind].pairs(NR_PAIRS / 10);
 			run_round(kind, kinds[kind].pairs, &empty[kind]);
 			run_round(kind, kinds[kind].bodies, &full[kind]);
+			run_round(kind, kinds[kind].shorts, &shorts[kind]);
+			run_round(kind, kinds[kind].longs, &longs[kind]);
 		}
 	}
 	truth = per_pair(full[KIND_NONE].cycles);
 	printf("bench: native_body %.2f\n", truth);
 	for (enum kind kind = KIND_MINIMUM; kind < NR_KINDS; kind++) {
 		double raw = per_pair(full[kind].reading);
-		double net = raw - per_pair(empty[kind].reading);
+		double pair = 2 * per_pair(shorts[kind].reading) - per_pair(longs[kind].reading);
+		double net = raw - pair;
 
 		printf("bench: native_%s %.2f\n", kinds[kind].name, per_pair(empty[kind].cycles));
 		printf("bench: native_%s_error %.2f\n", kinds[kind].name,

@@ -65,6 +65,7 @@ extern u64 host_now;
 extern u64 host_step;
 u64 host_clock(void);
 #define point_clock_begin()	host_clock()
+#define POINT_CLOCK_BODY(n)	(host_now += (n))
 #define point_clock_end()	host_clock()
 #define os_cycles()		host_clock()
 #define os_cycles_to_ns(cycles) (cycles)

@@ -67,7 +67,7 @@ static void test_boot(void **state)
 
 static void test_bad_values_are_refused(void **state)
 {
-	static const char *const bad[] = { "", "-", "a,-", "-,a", "unordered,-" };
+	static const char *const bad[] = { "", ",", " ", "-", "a,-", "-,a", "unordered,-" };
 	char too_long[400];
 
 	boot_with("ordered,tlb_*");

@@ -36,6 +36,14 @@ static __always_inline u64 point_clock_end(void)
 	return high << 32 | low;
 }
 
+/* n instructions, each waiting for the one before: a section of a known shape, for calibration. */
+#define POINT_CLOCK_BODY(n)                                                          \
+	do {                                                                         \
+		u64 _value = 3;                                                      \
+                                                                                     \
+		asm volatile(".rept " #n "\n\timul %0, %0\n\t.endr" : "+r"(_value)); \
+	} while (0)
+
 /* Process context, interrupts on, while no point is on. Never undone. */
 void point_clock_drop_fences(void);
 
