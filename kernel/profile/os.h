@@ -51,7 +51,6 @@
 #define os_process_pid(proc)	 ((proc)->pid)
 #define os_process_name(proc)	 ((const char *)(proc)->comm)
 
-#define os_cpu_id()				  smp_processor_id()
 #define os_cpu_online(cpu)			  cpu_online(cpu)
 
 /* What the timer interrupt hit. os_irq_depth() counts that interrupt itself. */

@@ -172,8 +172,8 @@ void profile_report(const char *why)
 		 * Another CPU may have come here before it was stopped: only a nested panic is
 		 * one too many.
 		 */
-		if (panic_printer != os_cpu_id() + 1) {
-			panic_printer = os_cpu_id() + 1;
+		if (panic_printer != smp_processor_id() + 1) {
+			panic_printer = smp_processor_id() + 1;
 			print_full_report(why);
 		}
 		return;

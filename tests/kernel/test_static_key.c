@@ -67,7 +67,6 @@ SELFTEST(static_key, all_sites_of_one_key)
 
 static bool stop;
 static atomic_t nr_working, nr_wrong;
-static DEFINE_PER_CPU(u64, nr_visits);
 static DEFINE_PER_CPU(u64, nr_nmi_visits);
 static DEFINE_PER_CPU(u64, deepest_nmi);
 
@@ -92,7 +91,6 @@ static int keep_visiting(void *arg)
 		if (!visit(&count))
 			atomic_inc(&nr_wrong);
 		local_irq_restore(flags);
-		this_cpu_inc(nr_visits);
 		cond_resched();
 	}
 	atomic_dec(&nr_working);

@@ -76,7 +76,6 @@ extern u64 host_oncpu;
 #define os_oncpu_cycles() host_oncpu
 
 #define cpu_relax()	   barrier()
-#define os_cpu_id()	   host_cpu
 #define os_cpu_online(cpu) ((cpu) != HOST_NR_CPUS - 1)
 int printk(const char *fmt, ...) __printf(1, 2);
 #define strscpy(dst, src, size) snprintf(dst, size, "%s", src)
