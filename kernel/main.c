@@ -14,6 +14,7 @@
 #include <lego/selftest.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
+#include <lego/tty.h>
 
 /*
  * Boot, as a list. The boot CPU runs boot_steps[] on its idle stack, each step once, in this order,
@@ -45,6 +46,7 @@ static const struct {
 	{ mm_init, "slab" },
 	{ acpi_init, "ioremap" },
 	{ percpu_init, "the number of CPUs, pages" },
+	{ tty_init, "nothing: before bytes come in" },
 	{ interrupt_init, "APIC and IOAPIC addresses, per-CPU areas" },
 	{ clock_init, "HPET or PM timer, the local APIC" },
 	{ sched_init, "per-CPU areas, slab" },
@@ -54,17 +56,28 @@ static const struct {
 	{ fs_init, "slab" },
 };
 
-/* The initramfs is copied into the file system page by page; its own pages are free afterwards. */
+/*
+ * The initramfs is copied into the file system file by file; its pages are free as soon as they are
+ * copied, so that it needs little more memory than it has.
+ */
+static void free_initramfs(size_t used_bytes)
+{
+	static phys_addr_t next; /* the first byte that may not be free yet */
+	phys_addr_t start = boot_info.initrd_start, end = start + used_bytes;
+
+	page_free_range(max(next, start), end);
+	next = ALIGN_DOWN(end, PAGE_SIZE);
+}
+
 static void unpack_initramfs(void)
 {
-	phys_addr_t start = boot_info.initrd_start;
 	u64 size_bytes = boot_info.initrd_size_bytes;
 
 	if (!size_bytes)
 		panic("no initramfs: give one with -initrd");
-	if (initramfs_unpack(phys_to_virt(start), size_bytes))
-		panic("the initramfs is damaged");
-	page_free_range(start, start + size_bytes);
+	if (initramfs_unpack(phys_to_virt(boot_info.initrd_start), size_bytes, free_initramfs))
+		panic("the initramfs is damaged, or there is no memory for it");
+	free_initramfs(size_bytes);
 }
 
 static int init_thread(void *unused)

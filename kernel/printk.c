@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/printk.h>
 
+#include "log.h"
 #include <asm/irqflags.h>
-#include <asm/uart.h>
 #include <lego/atomic.h>
+#include <lego/console.h>
 #include <lego/irq.h>
 #include <lego/kernel.h>
 #include <lego/percpu.h>
 #include <lego/sched.h>
-#include <lego/spinlock.h>
 #include <lego/string.h>
 #include <lego/time.h>
 
 /*
  * Text is collected in a line buffer per CPU and context (thread, interrupt, NMI), so that lines
- * never mix; a whole line goes into the log ring and to the UART under the console lock. Who may
+ * never mix; a whole line goes into the log and to the UART under the console lock. Who may
  * not wait for that lock (an NMI, or a fault inside this very code) puts the line into a small
  * lock-free queue, which the next holder of the lock prints first. A line that finds the queue
  * full is counted and reported.
  */
 
-#define LOG_BYTES	 (128 * 1024)
-#define LINE_BYTES	 1024 /* longer lines are cut and end in "..." */
-#define NR_DEFERRED	 32
-#define DEFERRED_BYTES	 256
-#define USER_CHUNK_BYTES 1024
+#define LINE_BYTES     1024 /* longer lines are cut and end in "..." */
+#define NR_DEFERRED    32
+#define DEFERRED_BYTES 256
 
 enum context {
 	CONTEXT_THREAD,
 	CONTEXT_IRQ,
 	CONTEXT_NMI,
+#ifdef CONFIG_DEBUG_LOCKS
+	CONTEXT_LOCK_REPORT, /* may come from inside printk() itself */
+#endif
 	NR_CONTEXTS
 };
 
@@ -52,56 +53,9 @@ struct deferred {
 };
 
 static struct deferred deferred[NR_DEFERRED];
-static u32 deferred_head; /* next slot to print; written under console_lock */
+static u32 deferred_head; /* next slot to print; written with the console lock */
 static u32 deferred_tail; /* next slot to claim; lock-free */
 static unsigned int nr_deferred_lost;
-
-/* Guards what follows and the UART; taken with interrupts off. */
-static DEFINE_SPINLOCK(console_lock);
-static char log_ring[LOG_BYTES];
-static u64 log_head_bytes;  /* ever written; the newest byte is at this - 1, modulo the size */
-static bool cursor_in_line; /* the last byte sent to the UART was not a newline */
-
-static int console_owner = -1; /* CPU inside the lock */
-static bool locks_busted;
-
-/* False when waiting could deadlock and the lock is taken. Interrupts are off. */
-static bool lock_console(void)
-{
-	int cpu = smp_processor_id();
-
-	if (READ_ONCE(locks_busted))
-		return true;
-	if (in_nmi() || READ_ONCE(console_owner) == cpu) {
-		if (!spin_trylock(&console_lock))
-			return false;
-	} else {
-		spin_lock(&console_lock);
-	}
-	WRITE_ONCE(console_owner, cpu);
-	return true;
-}
-
-static void unlock_console(void)
-{
-	if (READ_ONCE(locks_busted))
-		return;
-	WRITE_ONCE(console_owner, -1);
-	spin_unlock(&console_lock);
-}
-
-static void store(const char *text, size_t len)
-{
-	while (len) {
-		size_t at = log_head_bytes % LOG_BYTES;
-		size_t n = min(len, (size_t)LOG_BYTES - at);
-
-		memcpy(log_ring + at, text, n);
-		log_head_bytes += n;
-		text += n;
-		len -= n;
-	}
-}
 
 /* Store and print one line; text has no newline. Console lock held. */
 static void emit(u64 time_ns, const char *text, size_t len)
@@ -111,16 +65,16 @@ static void emit(u64 time_ns, const char *text, size_t len)
 				   (unsigned long long)(time_ns / NSEC_PER_SEC),
 				   (unsigned long long)(time_ns % NSEC_PER_SEC / NSEC_PER_USEC));
 
-	store(prefix, prefix_len);
-	store(text, len);
-	store("\n", 1);
+	log_append(prefix, prefix_len);
+	log_append(text, len);
+	log_append("\n", 1);
 
-	if (cursor_in_line)
-		uart_write("\n", 1);
-	uart_write(prefix, prefix_len);
-	uart_write(text, len);
-	uart_write("\n", 1);
-	cursor_in_line = false;
+	if (!log_is_loud())
+		return;
+	console_begin_line();
+	console_print(prefix, prefix_len);
+	console_print(text, len);
+	console_print("\n", 1);
 }
 
 /* Print what could not be printed when it was said. Console lock held. */
@@ -178,19 +132,23 @@ static void print_line(const char *text, size_t len)
 {
 	u64 now_ns = clock_monotonic_ns();
 
-	if (!lock_console()) {
+	if (!console_lock()) {
 		defer(now_ns, text, len);
 		return;
 	}
 	emit_deferred();
 	emit(now_ns, text, len);
-	unlock_console();
+	console_unlock();
 }
 
 static struct line *current_line(void)
 {
 	struct line_set *set = this_cpu_ptr(&line_set);
 
+#ifdef CONFIG_DEBUG_LOCKS
+	if (lock_check_reporting())
+		return &set->lines[CONTEXT_LOCK_REPORT];
+#endif
 	if (in_nmi())
 		return &set->lines[CONTEXT_NMI];
 	return &set->lines[in_irq() ? CONTEXT_IRQ : CONTEXT_THREAD];
@@ -213,11 +171,15 @@ static void print_whole_lines(struct line *line)
 
 int vprintk(const char *fmt, va_list args)
 {
-	unsigned long flags = local_irq_save();
-	struct line *line = current_line();
-	size_t room = sizeof(line->text) - line->len;
-	size_t len = vsnprintf(line->text + line->len, room, fmt, args);
+	unsigned long flags;
+	struct line *line;
+	size_t room, len;
 
+	console_drain();
+	flags = local_irq_save();
+	line = current_line();
+	room = sizeof(line->text) - line->len;
+	len = vsnprintf(line->text + line->len, room, fmt, args);
 	if (len >= room) {
 		memcpy(line->text + sizeof(line->text) - 5, "...\n", 5);
 		line->len = sizeof(line->text) - 1;
@@ -240,25 +202,6 @@ int printk(const char *fmt, ...)
 	return len;
 }
 
-void console_write(const char *buf, size_t len)
-{
-	while (len) {
-		size_t n = min(len, (size_t)USER_CHUNK_BYTES);
-		unsigned long flags = local_irq_save();
-
-		if (lock_console()) {
-			emit_deferred();
-			uart_write(buf, n);
-			cursor_in_line = buf[n - 1] != '\n';
-			unlock_console();
-		}
-		local_irq_restore(flags);
-		buf += n;
-		len -= n;
-		cond_resched();
-	}
-}
-
 /* A buffer has room for the newline: vsnprintf() has left its NUL there. */
 static void end_line(struct line *line)
 {
@@ -271,7 +214,8 @@ void printk_bust_locks(void)
 {
 	struct line_set *set = this_cpu_ptr(&line_set);
 
-	WRITE_ONCE(locks_busted, true);
+	printk_console_on();
+	console_bust_lock();
 	emit_deferred();
 	/* Lines this CPU had begun are worth having; what follows starts afresh. */
 	for (size_t i = 0; i < NR_CONTEXTS; i++)
@@ -282,6 +226,6 @@ void printk_bust_locks(void)
 void printk_hold_console(void)
 {
 	local_irq_disable();
-	lock_console();
+	console_lock();
 }
 #endif

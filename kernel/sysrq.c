@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/sysrq.h>
 
+#include <asm/irqflags.h>
 #include <lego/printk.h>
 #include <lego/profile.h>
 #include <lego/time.h>
 
 /*
  * A serial BREAK arms the next byte for a few seconds. Only the boot CPU's UART interrupt and
- * tick come here, so the state needs no lock.
+ * tick change the state, so it needs no lock.
  */
 
 #define SYSRQ_TIMEOUT_NS (5 * NSEC_PER_SEC)
@@ -19,8 +20,13 @@ static u64 armed_until_ns;
 
 void sysrq_break(void)
 {
-	armed = true;
-	armed_until_ns = clock_monotonic_ns() + SYSRQ_TIMEOUT_NS;
+	WRITE_ONCE(armed_until_ns, clock_monotonic_ns() + SYSRQ_TIMEOUT_NS);
+	WRITE_ONCE(armed, true);
+}
+
+bool sysrq_is_armed(void)
+{
+	return READ_ONCE(armed) && clock_monotonic_ns() < READ_ONCE(armed_until_ns);
 }
 
 static const struct sysrq_key *find(u8 letter)
@@ -47,12 +53,11 @@ static void print_help(void)
 
 bool sysrq_byte(u8 byte)
 {
+	bool was_armed = sysrq_is_armed();
 	const struct sysrq_key *key;
 
-	if (!armed)
-		return false;
-	armed = false;
-	if (clock_monotonic_ns() >= armed_until_ns)
+	WRITE_ONCE(armed, false);
+	if (!was_armed)
 		return false;
 
 	key = find(byte);
@@ -63,6 +68,20 @@ bool sysrq_byte(u8 byte)
 		printk("sysrq: no such key; there are:\n");
 		print_help();
 	}
+	return true;
+}
+
+bool sysrq_run(u8 letter)
+{
+	const struct sysrq_key *key = find(letter);
+	unsigned long flags;
+
+	if (!key)
+		return false;
+	printk("sysrq: %s\n", key->help);
+	flags = local_irq_save();
+	key->run();
+	local_irq_restore(flags);
 	return true;
 }
 

@@ -31,11 +31,16 @@ prefix-map := -ffile-prefix-map=$(BUILD)/=build/ -ffile-prefix-map=$(abspath $(B
 codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse -mno-mmx -mno-avx \
 	-fno-pic -fno-pie -fno-strict-aliasing -fno-common -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
-	-fcf-protection=none $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer)
+	-fcf-protection=none
+# A frame in every function, from its first instruction on: a chain without gaps.
+callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
+	-mno-omit-leaf-frame-pointer $(if $(findstring clang,$(cc-version)), \
+	-mllvm -enable-shrink-wrap=false,-fno-shrink-wrap))
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init -Wdate-time
 kernel-cflags = -std=gnu11 -O2 -g -ffreestanding -nostdinc \
-	-isystem $(cc-include) $(lego-includes) $(codegen-flags) $(warning-flags) $(prefix-map)
+	-isystem $(cc-include) $(lego-includes) $(codegen-flags) $(callchain-flags) \
+	$(warning-flags) $(prefix-map)
 kernel-aflags = -m64 -g -nostdinc $(lego-includes) -D__ASSEMBLY__ $(prefix-map) \
 	$(if $(findstring clang,$(cc-version)),-fdebug-compilation-dir=.)
 kernel-ldflags = -m elf_x86_64 -nostdlib -static --build-id=sha1 -z noexecstack \

@@ -39,8 +39,9 @@ class QemuError(Exception):
 
 @dataclass
 class Options:
-    kernel: Path
+    kernel: Path | None = None
     initrd: Path | None = None
+    cdrom: Path | None = None  # boot from this, which has a kernel and a command line of its own
     smp: int = 1
     mem: str = "512M"
     append: str = ""
@@ -66,7 +67,12 @@ class Options:
         return path
 
     def check(self) -> None:
-        for what, path in (("kernel", self.kernel), ("initrd", self.initrd)):
+        if self.cdrom and (self.kernel or self.initrd or self.append):
+            raise QemuError("a CD has its own kernel, initrd and command line")
+        if not (self.cdrom or self.kernel):
+            raise QemuError("name a kernel or a CD to boot")
+        files = ("kernel", self.kernel), ("initrd", self.initrd), ("CD image", self.cdrom)
+        for what, path in files:
             if path is not None and not Path(path).is_file():
                 raise QemuError(f"no such {what}: {path}")
         if self.smp < 1:
@@ -87,7 +93,10 @@ class Options:
         if self.icount:
             argv += ["-icount", "shift=0,sleep=off", "-seed", "1"]
             argv += ["-rtc", "base=2026-01-01T00:00:00,clock=vm"]
-        argv += ["-kernel", str(self.kernel), "-append", self.command_line()]
+        if self.cdrom is not None:
+            argv += ["-cdrom", str(self.cdrom)]
+        else:
+            argv += ["-kernel", str(self.kernel), "-append", self.command_line()]
         if self.initrd is not None:
             argv += ["-initrd", str(self.initrd)]
         return argv + self.extra

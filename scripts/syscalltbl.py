@@ -7,7 +7,10 @@ usage: syscalltbl.py SYSCALLS.TBL HEADER
 The header has NR_SYSCALLS (highest number + 1), a prototype of each implementation, the numbers
 as __NR_name, and the list
 SYSCALL_LIST(X) of X(number, name, function) in ascending order; the function is sys_ni for a call
-that is not implemented. Numbers without a name are not in the list.
+that is not implemented. Numbers without a name are not in the list. SYSCALL_DECODE_LIST(X) is the
+same of X(number, name, classes, return, arguments...), for kernel/profile/live.h: it names
+LIVE_CLASS_<class>, LIVE_RET_<how> and LIVE_ARG(<type>, <what goes with it>), the compiler knows
+which there are.
 """
 
 from __future__ import annotations
@@ -18,13 +21,47 @@ from pathlib import Path
 from typing import NamedTuple
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ARGUMENT = re.compile(r"([a-z]+)(?::([a-z_0-9]+))?")
 NO_ENTRY = "sys_ni"
+MAX_ARGUMENTS = 6
 
 
 class Call(NamedTuple):
     number: int
     name: str
     entry: str
+    classes: list[str]
+    arguments: list[str]  # C's, as is ret
+    ret: str
+
+
+def parse_arguments(text: str) -> tuple[list[str], str] | str:
+    """The arguments and the return value of the table's last column, or what is wrong there."""
+    ret = "dec"
+    if text == "-":
+        return ["LIVE_ARG(raw, 0)"], ret
+    words = text.split(" ")
+    if words[-2:-1] == ["->"]:
+        ret = words[-1]
+        words = words[:-2]
+    if words == ["none"] or not words:
+        words = []
+    arguments = []
+    for word in words:
+        match = ARGUMENT.fullmatch(word)
+        if not match:
+            return f"{word!r} is no argument"
+        kind, with_it = match.groups()
+        if with_it is None:
+            with_it = "0"
+        elif not with_it.isdigit():
+            with_it = f"LIVE_SET_{with_it}"
+        elif int(with_it) >= len(words):
+            return f"{word!r} points behind the arguments"
+        arguments.append(f"LIVE_ARG({kind}, {with_it})")
+    if len(arguments) > MAX_ARGUMENTS or not IDENTIFIER.fullmatch(ret):
+        return f"{text!r} are no arguments"
+    return arguments, ret
 
 
 def parse(text: str, path: str) -> list[Call]:
@@ -38,9 +75,9 @@ def parse(text: str, path: str) -> list[Call]:
         if not line.strip() or line.startswith("#"):
             continue
         fields = line.split("\t")
-        if len(fields) != 3:
-            fail("not <number> TAB <name> TAB <function or ->")
-        number, name, entry = fields
+        if len(fields) != 5:
+            fail("not <number> TAB <name> TAB <function or -> TAB <classes> TAB <arguments>")
+        number, name, entry, classes, decoded = fields
         if not number.isascii() or not number.isdigit():
             fail(f"{number!r} is not a number")
         if not IDENTIFIER.fullmatch(name):
@@ -53,10 +90,22 @@ def parse(text: str, path: str) -> list[Call]:
             fail(f"number {number} follows {calls[-1].number}")
         if any(call.name == name for call in calls):
             fail(f"{name} is there twice")
-        calls.append(Call(int(number), name, entry))
+        class_names = [] if classes == "-" else classes.split(",")
+        if not all(map(IDENTIFIER.fullmatch, class_names)):
+            fail(f"{classes!r} are no classes")
+        arguments = parse_arguments(decoded)
+        if isinstance(arguments, str):
+            fail(arguments)
+        calls.append(Call(int(number), name, entry, class_names, *arguments))
     if not calls:
         sys.exit(f"{path}: no system call in it")
     return calls
+
+
+def render_decode(call: Call) -> str:
+    classes = " | ".join(f"LIVE_CLASS_{name}" for name in call.classes) or "0"
+    arguments = ", ".join([f"LIVE_RET_{call.ret}", *call.arguments])
+    return f"\tX({call.number}, {call.name}, {classes}, {arguments})"
 
 
 def render(calls: list[Call]) -> str:
@@ -76,6 +125,9 @@ def render(calls: list[Call]) -> str:
     out += [""] + [f"#define __NR_{call.name} {call.number}" for call in calls]
     out += ["", "#define SYSCALL_LIST(X) \\"]
     rows = [f"\tX({call.number}, {call.name}, {call.entry})" for call in calls]
+    out += [row + " \\" for row in rows[:-1]] + rows[-1:]
+    out += ["", "#define SYSCALL_DECODE_LIST(X) \\"]
+    rows = [render_decode(call) for call in calls]
     out += [row + " \\" for row in rows[:-1]] + rows[-1:]
     out += ["", "#endif"]
     return "\n".join(out) + "\n"

@@ -4,20 +4,36 @@
 # tests/unit/Kbuild says unit-y += test_x for tests/unit/test_x.c, test_x-objs := the kernel
 # sources it tests, and test_x-cflags if it needs some.
 
-# The demo.
+# The demo, a program of the user's own (PROGRAM=), or a command under the shell (CMD=).
 ICOUNT ?=
 SMP ?= $(if $(ICOUNT),1,4)
 MEM ?= 512M
-INIT ?= /bin/$(or $(notdir $(PROGRAM)),wordcount)
-ARGS ?= $(if $(PROGRAM),,-t 46 /data/text)
-run-image := $(BUILD)/$(if $(PROGRAM),program,initramfs).cpio
+runs-command := $(if $(value CMD),y)
+INIT ?= $(if $(runs-command),/init,/bin/$(or $(notdir $(PROGRAM)),wordcount))
+ARGS ?= $(if $(PROGRAM)$(runs-command),,-t 46 /data/text)
+run-image := $(BUILD)/$(if $(runs-command),session,$(if $(PROGRAM),program,initramfs)).cpio
+
+qemu-run = scripts/qemu-run --smp $(SMP) --mem $(MEM) $(if $(ACCEL),--accel $(ACCEL)) \
+	$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log
 
 .PHONY: run
 run: $(vmlinux) $(run-image)
-	@scripts/qemu-run --kernel $(vmlinux) --initrd $(run-image) \
-		--smp $(SMP) --mem $(MEM) $(if $(ACCEL),--accel $(ACCEL)) \
-		$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
+	@$(qemu-run) --kernel $(vmlinux) --initrd $(run-image) \
 		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
+
+# A shell on this terminal. It asks for reports itself.
+shell-cpio := $(BUILD)/$(if $(PROGRAM)$(FILES)$(runs-command),session,shell).cpio
+.PHONY: shell
+shell: $(vmlinux) $(shell-cpio)
+	@$(qemu-run) --interactive --kernel $(vmlinux) --initrd $(shell-cpio) \
+		--append '$(strip profile.on_exit=none $(APPEND))'
+
+# The same on a CD, for a PC with a serial line: scripts/qemu-run --cdrom build/lego.iso
+.PHONY: iso
+iso: $(BUILD)/lego.iso
+$(BUILD)/lego.iso: scripts/mkiso $(vmlinux) $(shell-cpio) FORCE
+	$(call say,ISO    ,$@)
+	$(Q)$< $@ $(vmlinux) $(shell-cpio) '$(strip profile.on_exit=none $(APPEND))'
 
 # Unit tests: kernel sources compiled for this machine, with sanitizers.
 unit-y :=
@@ -56,6 +72,19 @@ unit: $(unit-programs)
 selftest-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/selftest CONFIG=selftest vmlinux
 
+# The heatmap against the truth: a plugin of QEMU counts all instructions (tests/accuracy/).
+accuracy-tools := $(BUILD)/accuracy/truth.so $(BUILD)/accuracy/draws
+accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
+	-Wno-sign-compare
+$(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth.h plugin_api.h)
+	$(call say,HOSTCC ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
+$(BUILD)/accuracy/draws: tests/accuracy/draws.c
+	$(call say,HOSTCC ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(accuracy-cflags) -o $@ $< -lm
+
 # What tests are run with: a make they start gets this one's variables, but not its job slots,
 # which do not pass through Python.
 quote := '
@@ -66,7 +95,8 @@ test-env := BUILD='$(BUILD)' MAKELEVEL= MFLAGS= MAKEFLAGS='$(if $(overrides),-- 
 test-summary = $(test-env) $(PYTHON) scripts/test-summary.py --build $(BUILD) \
 	--pytest-args='$(PYTEST_ARGS)'
 unit-suites = --unit $(unit-programs) --pytest $(wildcard tests/unit/test_*.py)
-boot-needs = $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio
+boot-needs = $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio \
+	$(accuracy-tools)
 
 .PHONY: test test-unit test-boot bench
 test: $(unit-programs) $(boot-needs)
@@ -77,6 +107,10 @@ test-boot: $(boot-needs)
 	@$(test-summary) --pytest tests/boot
 bench: $(boot-needs)
 	@$(test-env) tests/bench/run
+
+.PHONY: accuracy
+accuracy: $(accuracy-tools) $(vmlinux) $(BUILD)/tests.cpio
+	@$(test-env) $(PYTHON) tests/accuracy/table.py
 
 # Formatting.
 .PHONY: format format-check

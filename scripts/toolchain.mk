@@ -19,6 +19,7 @@ endif
 # Programs that run on this machine, and programs that run on the kernel.
 $(call pick,HOSTCC,gcc)
 $(call pick,USERCC,gcc)
+$(call pick,USERCXX,g++)
 $(call pick,MUSLCC,musl-gcc)
 $(call pick,CLANG_FORMAT,$(call first-found,clang-format-14 clang-format))
 
@@ -29,9 +30,10 @@ exists = $(if $(filter /%,$1),$(wildcard $1),$(shell command -v $1))
 
 kconfig-tools := $(PYTHON) /usr/lib/python3/dist-packages/kconfiglib.py
 kernel-tools := $(CC) $(LD) $(NM)
-user-tools := $(USERCC) $(MUSLCC) /usr/lib/x86_64-linux-gnu/libc.a
+user-tools := $(USERCC) $(USERCXX) $(MUSLCC) /usr/lib/x86_64-linux-gnu/libc.a
 unit-tools := $(HOSTCC) /usr/include/cmocka.h
 qemu-tools := qemu-system-x86_64
+iso-tools := grub-mkrescue grub-file xorriso mformat /usr/lib/grub/i386-pc
 pytest-tools := /usr/lib/python3/dist-packages/pytest /usr/lib/python3/dist-packages/pexpect
 
 # What the goals on the command line are about decides which tools must be there.
@@ -42,8 +44,9 @@ build-goals := $(filter-out $(no-config-goals) $(config-goals),$(goals))
 
 $(if $(filter $(config-goals),$(goals))$(build-goals),$(call need,$(kconfig-tools)))
 $(if $(filter-out test-unit,$(build-goals)),$(call need,$(kernel-tools)))
-$(if $(filter run test test-boot bench initramfs,$(goals)),$(call need,$(user-tools)))
+$(if $(filter run test test-boot bench accuracy initramfs,$(goals)),$(call need,$(user-tools)))
 $(if $(filter test test-unit,$(goals)),$(call need,$(unit-tools)))
-$(if $(filter run test test-boot bench,$(goals)),$(call need,$(qemu-tools)))
+$(if $(filter run shell test test-boot bench accuracy,$(goals)),$(call need,$(qemu-tools)))
+$(if $(filter iso test test-boot,$(goals)),$(call need,$(iso-tools)))
 $(if $(filter test test-unit test-boot bench,$(goals)),$(call need,$(pytest-tools)))
 $(if $(filter format format-check,$(goals)),$(call need,$(CLANG_FORMAT)))

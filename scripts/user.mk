@@ -9,15 +9,17 @@ user-musl-y :=
 -include tests/user/Kbuild
 user-programs := $(addprefix $(BUILD)/user/,$(user-y) $(addsuffix .musl,$(user-musl-y)))
 
-user-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+user-cflags := -O2 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
 	-ffile-prefix-map=$(CURDIR)=.
-cmd-user = -MMD -MP -MF $@.d -MT $@ $(user-cflags) $(call user-flags,cflags) -o $@ $< \
+cmd-user = -MMD -MP -MF $@.d -MT $@ $(user-std) $(user-cflags) $(call user-flags,cflags) -o $@ $< \
 	$(if $(filter -static-pie,$(call user-flags,ldflags)),,-static) $(call user-flags,ldflags)
+user-std = $(if $(filter %.cc,$<),-std=gnu++17,-std=gnu11)
 user-flags = $($(basename $(@F))-$1)
 
 user-stamp := $(BUILD)/.user-flags
 $(user-stamp): FORCE | $(BUILD)/
-	$(call stamp,$(USERCC) $(MUSLCC) $(value cmd-user) $(user-cflags) \
+	$(call stamp,$(USERCC) $(USERCXX) $(MUSLCC) $(value cmd-user) $(value user-std) \
+		$(user-cflags) \
 		$(foreach p,$(sort $(user-y) $(user-musl-y)),$p $($p-cflags) $($p-ldflags)))
 
 .PHONY: user
@@ -31,6 +33,10 @@ $(BUILD)/user/%: tests/user/%.c $(user-stamp)
 	$(call say,USERCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(USERCC) $(cmd-user)
+$(BUILD)/user/%: tests/user/%.cc $(user-stamp)
+	$(call say,USERCXX,$@)
+	@mkdir -p $(@D)
+	$(Q)$(USERCXX) $(cmd-user)
 $(BUILD)/user/%: tests/user/%.S $(user-stamp)
 	$(call say,USERCC ,$@)
 	@mkdir -p $(@D)
@@ -52,22 +58,37 @@ $(BUILD)/data/text $(BUILD)/data/small: scripts/mktext.py $(text-sources)
 
 # The image of `make run`, and that of the boot tests with every program.
 .PHONY: initramfs
-initramfs: $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio
+initramfs: $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio $(BUILD)/shell.cpio
 
-cpio-files = $(foreach p,$(filter $(BUILD)/user/%,$1),bin/$(notdir $p)=$p) \
-	     $(foreach d,$(filter $(BUILD)/data/%,$1),data/$(notdir $d)=$d)
-$(BUILD)/initramfs.cpio: scripts/mkcpio.py $(BUILD)/user/wordcount $(BUILD)/data/text
+cpio-files = $(filter $(BUILD)/user/%,$1) $(addprefix /data/=,$(filter $(BUILD)/data/%,$1))
+$(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(BUILD)/data/text
 	$(call say,CPIO   ,$@)
-	$(Q)$(PYTHON) $< $@ $(call cpio-files,$^)
+	$(Q)$< -o $@ $(call cpio-files,$^)
+
 # The image of `make run PROGRAM=path FILES='path path'`: a program of the user's own.
-$(BUILD)/program.cpio: scripts/mkcpio.py $(PROGRAM) $(FILES) FORCE
+program-files = $(addprefix /bin/=,$(PROGRAM)) $(addprefix /data/=,$(FILES))
+$(BUILD)/program.cpio: scripts/mkinitramfs $(PROGRAM) $(FILES) FORCE
 	$(call say,CPIO   ,$@)
-	$(Q)$(PYTHON) $< $@ bin/$(notdir $(PROGRAM))=$(PROGRAM) \
-		$(foreach f,$(FILES),data/$(notdir $f)=$f) tmp/
+	$(Q)$< -o $@ $(program-files) --dir /tmp
+
+# The image of `make shell`: busybox, and an init that runs a shell. That of `make run CMD='...'`,
+# or of a shell with PROGRAM= or FILES=, has these too. What is in CMD is for the shell alone: make
+# never expands it.
+shell-root := scripts/shell
+shell-files := $(shell-root)/init $(shell-root)/etc/passwd $(shell-root)/etc/group
+shell-image = --busybox $(shell-root) $(addprefix --dir /,dev proc root tmp)
+unexport CMD
+$(BUILD)/shell.cpio: scripts/mkinitramfs $(shell-files)
+	$(call say,CPIO   ,$@)
+	$(Q)$< -o $@ $(shell-image)
+$(BUILD)/session.cpio: scripts/mkinitramfs $(shell-files) $(PROGRAM) $(FILES) FORCE
+	$(call say,CPIO   ,$@)
+	$(if $(dry-run),,$(if $(value CMD),$(file >$(BUILD)/command,$(value CMD))))
+	$(Q)$< -o $@ $(shell-image) $(program-files) $(if $(value CMD),/command=$(BUILD)/command)
 
 cpio-stamp := $(BUILD)/.tests-cpio
 $(cpio-stamp): FORCE | $(BUILD)/
 	$(call stamp,$(user-programs))
-$(BUILD)/tests.cpio: scripts/mkcpio.py $(user-programs) $(BUILD)/data/small $(cpio-stamp)
+$(BUILD)/tests.cpio: scripts/mkinitramfs $(user-programs) $(BUILD)/data/small $(cpio-stamp)
 	$(call say,CPIO   ,$@)
-	$(Q)$(PYTHON) $< $@ $(call cpio-files,$^) tmp/
+	$(Q)$< -o $@ $(call cpio-files,$^) --dir /tmp

@@ -37,6 +37,7 @@ SECTIONS
 		_text = .;
 		*(.head.text)
 		_stext = .;
+		*(.entry.text)
 		*(.text .text.*)
 		_etext = .;
 	} :text =0xcccccccc

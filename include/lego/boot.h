@@ -39,7 +39,7 @@ void percpu_init(void);	     /* an area for every CPU; needs acpi_init() for nr_
 void acpi_init(void);	     /* nr_cpus, APIC ids, IOAPIC, HPET, PM timer, power off; needs vmap */
 void interrupt_init(void);   /* LAPIC and IOAPIC of the boot CPU */
 void clock_init(void);	     /* TSC and APIC timer calibration */
-void clock_start_tick(void); /* the running CPU's periodic APIC timer at CONFIG_HZ */
+void clock_start_tick(void); /* the running CPU's tick at CONFIG_HZ, by its APIC timer */
 
 /* Power off or reset with a status (see qemu_exit= in README). Any context. */
 void machine_power_off(int status) __noreturn;

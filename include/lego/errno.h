@@ -47,6 +47,15 @@
 #define EOPNOTSUPP   95
 #define ETIMEDOUT    110
 
+/*
+ * What a call that a signal has interrupted returns inside the kernel; signal.c turns it into a
+ * restart of the call or into EINTR before user code sees it.
+ */
+#define ERESTARTSYS	      512 /* again, if the handler has SA_RESTART or there is none */
+#define ERESTARTNOINTR	      513 /* again, always */
+#define ERESTARTNOHAND	      514 /* again, if no handler runs */
+#define ERESTART_RESTARTBLOCK 516 /* as NOHAND, by restart_syscall(): current->restart */
+
 /* The largest errno: a system call's return in -MAX_ERRNO..-1 is an error, nothing else is. */
 #define MAX_ERRNO 4095
 

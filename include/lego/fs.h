@@ -15,6 +15,7 @@
 struct page;
 struct file;
 struct inode;
+struct poll_table;
 
 struct file_ops {
 	/*
@@ -23,16 +24,35 @@ struct file_ops {
 	 */
 	ssize_t (*read)(struct file *file, void *buf, size_t n, u64 pos);
 	ssize_t (*write)(struct file *file, const void *buf, size_t n, u64 pos);
+	/*
+	 * Of a stream: what else there is right now, 0 when nothing; never waits. NULL: a read(2)
+	 * is one call of ->read with at most a page.
+	 */
+	ssize_t (*read_more)(struct file *file, void *buf, size_t n);
 	long (*ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
+	/*
+	 * What could be done now without waiting (POLLIN ...: <lego/poll.h>); when table is given,
+	 * after poll_wait() on every queue that is woken when that changes. NULL: always ready.
+	 */
+	u32 (*poll)(struct file *file, struct poll_table *table);
+	/*
+	 * The file was opened: may fill file->private, refuse with a negative errno. NULL: nothing
+	 * to do.
+	 */
+	int (*open)(struct file *file);
+	/* The last reference is gone. */
+	void (*release)(struct file *file);
 };
 
 struct file {
 	struct inode *inode;
+	struct mount *mount;	    /* NULL: of a file without a place */
 	const struct file_ops *ops; /* of a device; NULL for regular files and directories */
 	u32 flags;		    /* O_*, without what only matters to open() */
 	atomic_t refs;
 	struct mutex pos_lock; /* guards pos; not taken for streams */
 	u64 pos;
+	void *private; /* the ops' own */
 };
 
 #define FILE_MAX_FDS 1024
@@ -44,49 +64,54 @@ struct file {
 #define O_RDWR	    00000002
 #define O_CREAT	    00000100
 #define O_EXCL	    00000200
+#define O_NOCTTY    00000400 /* only seen by file_ops.open */
 #define O_TRUNC	    00001000
 #define O_APPEND    00002000
 #define O_NONBLOCK  00004000
+#define O_LARGEFILE 00100000
 #define O_DIRECTORY 00200000
 #define O_NOFOLLOW  00400000
 #define O_CLOEXEC   02000000
+#define O_PATH	    010000000
 
-#define S_IFMT	0170000
-#define S_IFREG 0100000
-#define S_IFDIR 0040000
-#define S_IFCHR 0020000
-#define S_IFLNK 0120000
+#define S_IFMT	 0170000
+#define S_IFREG	 0100000
+#define S_IFDIR	 0040000
+#define S_IFIFO	 0010000
+#define S_IFBLK	 0060000
+#define S_IFSOCK 0140000
+#define S_IFCHR	 0020000
+#define S_IFLNK	 0120000
 
 /* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2; with 3, as with Linux, only ioctl() is allowed. */
 static inline bool file_may_read(const struct file *file)
 {
-	return (file->flags + 1) & 1;
+	return !(file->flags & O_PATH) && (file->flags + 1) & 1;
 }
 static inline bool file_may_write(const struct file *file)
 {
-	return (file->flags + 1) & 2;
+	return !(file->flags & O_PATH) && (file->flags + 1) & 2;
 }
 
-struct files; /* the process's descriptor table */
+struct files;	/* descriptor table */
+struct fs_info; /* working directory and umask */
 
 void fs_init(void);
 
 /*
- * Make a file, and its directory if need be, whose text read() writes (at most 4096 bytes; returns
- * its length) and whose writes, of at most 255 bytes without NUL, are handed to write() as a string
- * (returns 0 or a negative errno). Never removed.
- */
-int fs_add_text_file(const char *directory, const char *name,
-		     ssize_t (*read)(char *buf, size_t size), ssize_t (*write)(const char *text));
-
-/*
  * Unpack a newc cpio archive into the ramfs. 0 or negative errno; logs what is wrong with a bad
- * archive.
+ * archive. used, if not NULL, is told as it goes on how much of the archive, from its start, is not
+ * looked at again.
  */
-int initramfs_unpack(const void *archive, size_t size_bytes);
+int initramfs_unpack(const void *archive, size_t size_bytes, void (*used)(size_t bytes));
 
 /* Open for the kernel; relative to the process's working directory. ERR_PTR on failure. */
 struct file *file_open(const char *path, u32 flags, u32 mode);
+/*
+ * A regular file of zeros, without a name, open for reading and writing: shared memory. ERR_PTR on
+ * failure.
+ */
+struct file *file_create_unnamed(u64 size_bytes);
 void file_get(struct file *file);
 void file_put(struct file *file);
 /* Regular files only. Bytes read (short at the end of file) or negative errno. */
@@ -97,17 +122,39 @@ bool file_is_regular(const struct file *file);
 
 /*
  * The page of a regular file's content at index (bytes index * 4096 ...), with a reference for
- * the caller; it is the file's own page, to be mapped read-only or copied. NULL beyond the end or
- * in a hole that cannot be filled (out of memory).
+ * the caller; it is the file's own page, to be mapped read-only or copied. ERR_PTR: -ENXIO beyond
+ * the end; in a hole that cannot be filled -ENOMEM, or -ENOSPC when waiting for memory is no use.
  */
 struct page *file_get_page(struct file *file, u64 index);
 
-struct files *files_alloc(void); /* 0, 1 and 2 open on the console; NULL when out of memory */
+/*
+ * A table of descriptors: of one process, or shared by several that clone(CLONE_FILES) made. All
+ * take or return references. NULL when out of memory.
+ */
+struct files *files_alloc(void);	       /* 0, 1 and 2 open on the console */
+struct files *files_copy(struct files *files); /* the same files, a table of its own: fork */
 struct files *files_get(struct files *files);
 void files_put(struct files *files); /* the last reference closes all */
 void files_close_on_exec(struct files *files);
 
-/* The current process's open file, with a reference for the caller; NULL when fd is not open. */
+/*
+ * The working directory and the umask: of one process, or shared (CLONE_FS). As with struct files.
+ */
+struct fs_info *fs_info_alloc(void); /* the root directory, 022 */
+struct fs_info *fs_info_copy(struct fs_info *fs);
+struct fs_info *fs_info_get(struct fs_info *fs);
+void fs_info_put(struct fs_info *fs);
+
+/*
+ * The absolute path of an open file, or "(unreachable)...": a pointer into buf, never NULL. Process
+ * context, may sleep.
+ */
+const char *file_path(struct file *file, char *buf, size_t size);
+
+/*
+ * The current process's open file, with a reference for the caller; NULL when fd is not open, or as
+ * a path only (O_PATH).
+ */
 struct file *fd_get(int fd);
 
 #endif

@@ -13,6 +13,7 @@
 #include <lego/spinlock.h>
 
 struct file;
+struct inode;
 
 /* Linux's values, as user programs pass them. */
 #define PROT_READ	    0x1
@@ -31,21 +32,29 @@ struct file;
 #define MAP_STACK	    0x20000
 #define MAP_FIXED_NOREPLACE 0x100000
 
-/* [start, end), page aligned; private pages only, from a file or zero. */
+/*
+ * [start, end), page aligned. Private: pages from a file or zero, copied before they are written.
+ * Shared: the file's own pages; anonymous shared memory is a file without a name.
+ */
 struct vma {
 	u64 start;
 	u64 end;
 	u32 prot;	   /* PROT_* */
-	u32 flags;	   /* MAP_* */
-	struct file *file; /* NULL: anonymous; holds a reference */
+	u32 flags;	   /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, VMA_* */
+	struct file *file; /* NULL: private and anonymous; holds a reference */
 	u64 file_offset;   /* of start, page aligned */
 	u64 file_bytes;	   /* from start; what lies behind reads as zero */
 };
+
+/* What fork does to an area (madvise), beside MAP_* in its flags. */
+#define VMA_DONT_FORK	 BIT(30) /* the child does not get it */
+#define VMA_WIPE_ON_FORK BIT(31) /* the child gets it empty */
 
 struct mm {
 	u64 *pgd;	/* top page table, direct map address */
 	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
 	atomic_t refs;
+	struct list_head node; /* in the list of all: cut.c */
 
 	struct rw_mutex lock; /* read: areas and brk stay; write: they, and pages, may go */
 	struct vma **vmas;    /* sorted by start, no overlaps */
@@ -55,7 +64,17 @@ struct mm {
 	u64 mmap_base; /* areas without a wish are placed downwards from here */
 
 	spinlock_t pt_lock; /* of those with a read lock, who changes the page table */
-	u64 nr_pages;	    /* user pages mapped */
+	u64 nr_pages;	    /* user pages mapped: Linux's resident set */
+	u64 max_pages;	    /* most there have been */
+	u64 nr_tables;	    /* page tables of the last level */
+
+	bool oom_killed; /* its pages were taken away, and there will be no new ones */
+
+	/* Set by exec, for /proc only. */
+	u64 start_code, end_code;
+	u64 start_stack; /* stack pointer of the first instruction */
+	u64 arg_start, arg_end;
+	u64 env_start, env_end;
 };
 
 struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */
@@ -64,6 +83,13 @@ static inline void mm_get(struct mm *mm)
 {
 	atomic_inc(&mm->refs);
 }
+
+/*
+ * Fork's copy of an address space, refs 1: the same areas; private pages are in both, copied when
+ * one of them writes; shared ones stay shared. Threads of mm may run meanwhile; what they wrote
+ * before the call is in the copy. NULL when out of memory. Process context.
+ */
+struct mm *mm_copy(struct mm *mm);
 
 /*
  * All of these take mm->lock, sleep, and return 0, an address or a negative errno as Linux's
@@ -76,12 +102,56 @@ long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *fil
 long mm_unmap(struct mm *mm, u64 addr, u64 len);
 long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot);
 long mm_set_brk(struct mm *mm, u64 addr); /* returns the new or, on failure, the old break */
+/* flags: Linux's MREMAP_*. Returns where the area is now. */
+long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr);
 
 /*
- * Make the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). 0, -EFAULT
- * when no area allows it, -ENOMEM. Process context, interrupts on.
+ * Make the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). 0; -EFAULT: no
+ * area there; -EACCES: the area forbids it; -ENXIO: beyond the end of the file, or no room for it;
+ * -ENOMEM: the thread has been killed, or there is nobody left to kill. Waits for memory, if need
+ * be by killing a process (oom.c). Process context, interrupts on, no lock of an address space
+ * held.
  */
 int mm_fault(struct mm *mm, u64 addr, u32 access);
+
+/*
+ * A file was cut: drop its pages from position, a multiple of pages, out of all mappings, private
+ * copies included, so that accesses fail with -ENXIO. Process context, sleeps.
+ */
+void mm_cut_file(const struct inode *inode, u64 position);
+
+/* For /proc/<pid>/maps: an area as it was. */
+struct mm_area_info {
+	u64 start, end;
+	u32 prot, flags;
+	struct file *file; /* with a reference, or NULL */
+	u64 file_offset;
+	bool anonymous_shared; /* the file has no name */
+};
+
+/*
+ * Up to nr areas that end behind addr, in order; how many there are. To go on, ask with the end of
+ * the last one. Sleeps.
+ */
+unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, unsigned int nr);
+void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
+
+/*
+ * Read memory of any address space, as far as it is readable: bytes read, or -EFAULT if not a
+ * single one. Process context, sleeps.
+ */
+ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n);
+
+/*
+ * What a word of memory is, for whoever wants to meet there (futex): two addresses have the same
+ * key if they are the same memory. Shared memory: the file's content and the offset; else mm and
+ * addr. Sleeps.
+ */
+struct mm_key {
+	const void *object;
+	u64 offset;
+};
+struct mm_key mm_key_of(struct mm *mm, u64 addr);
 
 /* Load mm's page table on this CPU (NULL: the kernel's own). Interrupts off; from the scheduler. */
 void mm_switch(struct mm *prev, struct mm *next);

@@ -9,15 +9,26 @@
 struct mutex {
 	struct task *owner; /* NULL: free */
 	struct wait_queue wq;
+	struct lock_map map;
 };
 
-#define MUTEX_INIT(name)                         \
-	{                                        \
-		NULL, WAIT_QUEUE_INIT((name).wq) \
+#define MUTEX_INIT(name)                                                         \
+	{                                                                        \
+		NULL, WAIT_QUEUE_INIT_AT((name).wq, LOCK_PLACE(#name " queue")), \
+			LOCK_MAP_INIT(LOCK_PLACE(#name))                         \
 	}
 #define DEFINE_MUTEX(name) struct mutex name = MUTEX_INIT(name)
 
-void mutex_init(struct mutex *mutex);
+void mutex_reset(struct mutex *mutex);
+
+#define mutex_init(mutex) mutex_init_at(mutex, LOCK_PLACE(#mutex), LOCK_PLACE(#mutex " queue"))
+static inline void mutex_init_at(struct mutex *mutex, const char *place, const char *queue_place)
+{
+	mutex_reset(mutex);
+	lock_map_init(&mutex->map, place);
+	lock_map_init(&mutex->wq.lock.map, queue_place);
+}
+
 void mutex_lock(struct mutex *mutex);
 bool mutex_trylock(struct mutex *mutex);
 void mutex_unlock(struct mutex *mutex);

@@ -75,6 +75,12 @@ static inline void page_get(struct page *page)
 void page_free_range(phys_addr_t start, phys_addr_t end);
 
 u64 page_nr_free(void);
+
+/* True when little more than a reserve is left, for the kernel itself: user pages have to wait. */
+bool page_is_scarce(void);
+
+/* The same for content of files, which are told to stop earlier: a sixteenth of RAM is free. */
+bool page_is_scarce_for_files(void);
 u64 page_nr_total(void);
 
 #endif

@@ -17,8 +17,8 @@
 int printk(const char *fmt, ...) __printf(1, 2);
 int vprintk(const char *fmt, va_list args);
 
-/* Raw bytes from a user program to the console, in order with the log. Process context. */
-void console_write(const char *buf, size_t len);
+/* Undo what syslog(2) did to keep the log off the console: these are the last words. */
+void printk_console_on(void);
 
 /* Panic only: forget who holds the console lock and print straight to the UART from now on. */
 void printk_bust_locks(void);

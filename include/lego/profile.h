@@ -30,38 +30,95 @@ struct pt_regs;
 #define PROFILE_ANY 1
 #endif
 
+#define PROFILE_NR_INDEXED	 512 /* numbers of system calls found through an index */
+#define PROFILE_INDEX_UNIT	 8   /* bytes; index[] leads from a number to index + units */
+#define PROFILE_SYSCALL_BUCKETS	 32
+#define PROFILE_BUCKET_BASE_LOG2 7
+
 /* One system call of one thread or process. Written by the owner only; see strace.c. */
 struct profile_syscall_row {
 	u64 nr;
 	u64 nr_calls;
 	u64 nr_errors;
-	u64 cycles;
+	u64 cycles; /* wall time */
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	u64 off_cycles; /* of them, not on a CPU */
+	u64 max_cycles; /* of the calls that have ended, as is what follows */
+	/*
+	 * [i]: of 2^(i+7) to 2^(i+8)-1 cycles; the first has all shorter, the last all longer ones.
+	 */
+	u64 nr_log2[PROFILE_SYSCALL_BUCKETS];
+#endif
 };
 
 /* Calls that have no row of their own, by reason. */
-enum profile_spill {
-	PROFILE_SPILL_NO_MEMORY,
-	PROFILE_SPILL_UNKNOWN, /* too many different numbers without a name */
-	NR_PROFILE_SPILLS,
+enum profile_overflow {
+	PROFILE_OVERFLOW_NO_MEMORY,
+	PROFILE_OVERFLOW_UNKNOWN, /* too many different numbers without a name */
+	NR_PROFILE_OVERFLOWS,
 };
 
-struct profile_syscall_table {
-	struct profile_syscall_map *map; /* NULL until the first call */
-	struct profile_syscall_row spill[NR_PROFILE_SPILLS];
-	u64 nr_backwards; /* calls whose end was read as earlier than their start */
+/* Their row, which a process's threads share: only touched with strace_lock held. */
+struct profile_overflow_row {
+	u64 nr_calls;
+	u64 nr_errors;
+	u64 nr_ended;
+	u64 cycles;
+	u64 off_cycles;
+	u64 max_cycles;
 };
+
+/* Counters that are nobody's in particular any more, guarded by strace_lock. */
+struct profile_syscall_sum {
+	struct profile_syscall_table *table; /* NULL until the first call */
+	struct profile_overflow_row overflow[NR_PROFILE_OVERFLOWS];
+	u64 nr_backwards;  /* calls whose end was read as earlier than their start */
+	u64 nr_unfollowed; /* interrupted calls that were given up: see strace_restart.c */
+};
+
+/* A call that a signal has interrupted and that will go on. */
+struct profile_restart {
+	u64 nr;
+	u64 ip, sp; /* where: of its SYSCALL instruction */
+	u64 cycles; /* it took until then */
+	u32 row;    /* its offset in the table; 0: an overflow row */
+	u8 overflow;
+	u8 state; /* enum restart_state */
+};
+
+#define PROFILE_MAX_RESTARTS 3
 
 /* Embedded in struct task as `profile`. */
 struct profile_task {
 #ifdef CONFIG_PROFILE_STRACE
-	struct profile_syscall_table table;
-	struct profile_syscall_row *row; /* of the call in flight; valid while seq is odd */
-	u64 nr;				 /* its number */
+	/*
+	 * The hot path's own. index is the table's, or one of no row when the next call has to take
+	 * the slow path; event: the end of a call has to.
+	 */
+	const u16 *index;
+	struct profile_syscall_row *row; /* of the call in flight; NULL: an overflow row */
 	u64 start_cycles;
-	u64 base_cycles;		 /* row->cycles when it was entered */
-	u64 seq;			 /* +1 at entry and at exit */
-	u64 epoch;			 /* of the last profile_reset() this thread has followed */
-	struct profile_process *process; /* NULL: not in a process, nothing is counted */
+	u64 base_cycles;     /* row->cycles when it was entered */
+	u64 base_off_cycles; /* row->off_cycles then, less what the task had been off a CPU */
+	u64 seq;	     /* +1 at entry and at exit */
+	bool event;
+	u64 argument; /* for the slow path */
+
+	bool wants_room; /* an error had no slot */
+	u8 overflow;	 /* if row is NULL */
+	u8 nr_restarts;
+	struct profile_syscall_table *table;
+	u64 carry_cycles; /* what the call in flight took before it was interrupted */
+	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
+	u64 nr_backwards, nr_unfollowed;
+
+	/* For the thread to follow up, by who holds strace_lock; 0: nothing. */
+	u64 reset_cycles, reset_off_cycles; /* counters start again from there */
+	u64 cut_cycles, cut_off_cycles;	    /* counting was switched off in a call */
+
+	struct live_task *live;		    /* live.c */
+	bool live_active;		    /* the call in flight will have a line, perhaps */
+	struct profile_process *process;    /* NULL: not in a process, nothing is counted */
 	struct profile_task *next, **pprev; /* in process->tasks */
 #endif
 };
@@ -69,10 +126,15 @@ struct profile_task {
 /* Embedded in struct process as `profile`. */
 struct profile_process {
 #ifdef CONFIG_PROFILE_STRACE
-	struct profile_syscall_table table; /* of threads that have exited */
-	struct profile_task *tasks;	    /* live threads */
-	u64 serial;			    /* order of creation */
+	struct profile_syscall_sum own;	     /* of threads that have exited */
+	struct profile_syscall_sum before;   /* of what it ran before its last execve */
+	struct profile_syscall_sum children; /* of children waited for, and of theirs */
+	u32 nr_children;
 	u32 nr_accumulated_threads;
+	struct profile_task *tasks; /* live threads */
+	bool off;		    /* is not to be counted */
+	bool ended;
+	u64 serial;			       /* order of creation */
 	struct profile_process *next, **pprev; /* all processes */
 #endif
 };
@@ -80,7 +142,7 @@ struct profile_process {
 #ifdef CONFIG_PROFILE_STRACE
 /*
  * A struct process is set up: process context, before its first profile_task_init(). Needs no
- * memory, cannot fail. Undone by profile_process_exit().
+ * memory, cannot fail. Undone by profile_process_release().
  */
 void profile_process_init(struct process *proc);
 
@@ -91,6 +153,15 @@ void profile_process_init(struct process *proc);
 void profile_process_exec(struct process *proc);
 
 /*
+ * The current thread's process has waited for a child, which is out of the family and not released
+ * yet: its calls are added to those of the children. Process context.
+ */
+void profile_process_waited(struct process *child);
+
+/* An ended process that nobody can find any more. Process context. */
+void profile_process_release(struct process *proc);
+
+/*
  * A struct task is set up, ->proc (NULL for a kernel thread) included. No memory, cannot fail.
  * Undone by profile_task_exit(): in the exiting thread's own context, or by its creator if it
  * never ran.
@@ -99,16 +170,25 @@ void profile_task_init(struct task *task);
 void profile_task_exit(struct task *task);
 
 /*
- * Around every system call of a user thread: process context, interrupts on. nr as the user
- * gave it.
+ * What becomes of a system call of the current thread that has returned -ERESTART<something>:
+ * EINTR, or it is made again, when user mode gets to ip with stack pointer sp. handler: a signal
+ * handler runs first; sigreturn: one has returned to there. Process context.
  */
-void profile_syscall_enter(unsigned long nr);
-void profile_syscall_exit(long ret);
+void profile_syscall_interrupted(void);
+void profile_syscall_again(u64 ip, u64 sp);
+void profile_syscall_handler(void);
+void profile_syscall_sigreturn(u64 ip, u64 sp);
 #else
 static inline void profile_process_init(struct process *proc)
 {
 }
 static inline void profile_process_exec(struct process *proc)
+{
+}
+static inline void profile_process_waited(struct process *child)
+{
+}
+static inline void profile_process_release(struct process *proc)
 {
 }
 static inline void profile_task_init(struct task *task)
@@ -117,19 +197,57 @@ static inline void profile_task_init(struct task *task)
 static inline void profile_task_exit(struct task *task)
 {
 }
-static inline void profile_syscall_enter(unsigned long nr)
+static inline void profile_syscall_interrupted(void)
 {
 }
-static inline void profile_syscall_exit(long ret)
+static inline void profile_syscall_again(u64 ip, u64 sp)
+{
+}
+static inline void profile_syscall_handler(void)
+{
+}
+static inline void profile_syscall_sigreturn(u64 ip, u64 sp)
 {
 }
 #endif
 
 #ifdef CONFIG_PROFILE_HEATMAP
-/* From each CPU's timer interrupt, interrupts off; regs are what it interrupted. */
-void profile_tick(const struct pt_regs *regs);
+/* For the hooks below: which source of samples is on, and when this CPU's next sample is due. */
+extern struct static_key profile_timer_key, profile_nmi_key;
+DECLARE_PER_CPU(u64, profile_deadline); /* TSC; ~0: never */
+void profile_timer_came(const struct pt_regs *regs);
+void profile_nmi_came(const struct pt_regs *regs);
+
+/* From each CPU's timer interrupt, interrupts off, first of all; regs are what it interrupted. */
+static inline void profile_tick(const struct pt_regs *regs)
+{
+	if (static_key_on(&profile_timer_key))
+		profile_timer_came(regs);
+}
+
+/* Before this CPU's timer is set for a deadline: to an earlier one if a sample is due before. */
+static inline void profile_next_deadline(u64 *deadline)
+{
+	if (static_key_on(&profile_timer_key) && this_cpu_read(profile_deadline) < *deadline)
+		*deadline = this_cpu_read(profile_deadline);
+}
+
+/* From the NMI handler; says so if the NMI may have been the profiler's. */
+static inline void profile_nmi(const struct pt_regs *regs, bool *handled)
+{
+	if (static_key_on(&profile_nmi_key)) {
+		*handled = true;
+		profile_nmi_came(regs);
+	}
+}
 #else
 static inline void profile_tick(const struct pt_regs *regs)
+{
+}
+static inline void profile_next_deadline(u64 *deadline)
+{
+}
+static inline void profile_nmi(const struct pt_regs *regs, bool *handled)
 {
 }
 #endif

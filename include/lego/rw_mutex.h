@@ -13,11 +13,21 @@ struct rw_mutex {
 	u32 holders;	    /* number of readers, or RW_MUTEX_WRITER */
 	u32 nr_overtakings; /* since a sleeper got it */
 	struct wait_queue wq;
+	struct lock_map map;
 };
 
 #define RW_MUTEX_WRITER (1U << 31)
 
-void rw_mutex_init(struct rw_mutex *lock);
+void rw_mutex_reset(struct rw_mutex *lock);
+
+#define rw_mutex_init(lock) rw_mutex_init_at(lock, LOCK_PLACE(#lock), LOCK_PLACE(#lock " queue"))
+static inline void rw_mutex_init_at(struct rw_mutex *lock, const char *place,
+				    const char *queue_place)
+{
+	rw_mutex_reset(lock);
+	lock_map_init(&lock->map, place);
+	lock_map_init(&lock->wq.lock.map, queue_place);
+}
 
 void rw_mutex_lock_read(struct rw_mutex *lock);
 void rw_mutex_unlock_read(struct rw_mutex *lock);

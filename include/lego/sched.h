@@ -15,57 +15,111 @@
 #include <lego/mm.h>
 #include <lego/percpu.h>
 #include <lego/profile.h>
+#include <lego/signal.h>
 #include <lego/spinlock.h>
 #include <lego/time.h>
 #include <lego/timer.h>
 
 #define TASK_COMM_LEN 16 /* with the NUL, as Linux's */
-#define NR_SIGNALS    64
 
 enum task_state {
 	TASK_RUNNING,	      /* running or on a run queue */
-	TASK_INTERRUPTIBLE,   /* asleep; a fatal signal wakes it */
+	TASK_INTERRUPTIBLE,   /* asleep; a signal wakes it */
+	TASK_KILLABLE,	      /* asleep; only what ends the thread wakes it, too */
 	TASK_UNINTERRUPTIBLE, /* asleep; only its event wakes it */
+	TASK_STOPPED,	      /* by a signal; SIGCONT or what ends the thread wakes it */
 	TASK_DEAD,	      /* exited; its stack is freed by the next task on the CPU */
 };
 
 struct files;
+struct fs_info;
+struct tty;
 
-/* Linux's struct sigaction as the kernel call sees it. */
-struct kernel_sigaction {
-	u64 handler;
-	u64 flags;
-	u64 restorer;
-	u64 mask;
-};
-
-#define RLIMIT_STACK  3
-#define RLIMIT_NOFILE 7
-#define NR_RLIMITS    16
+#define RLIMIT_STACK	  3
+#define RLIMIT_CORE	  4
+#define RLIMIT_NPROC	  6
+#define RLIMIT_NOFILE	  7
+#define RLIMIT_SIGPENDING 11
+#define NR_RLIMITS	  16
 
 struct rlimit64 {
 	u64 cur;
 	u64 max;
 };
 
+/* A process's user and group numbers. Everyone is root, but may look like somebody else. */
+#define NR_GROUPS 32
+
+struct credentials {
+	u32 uid, euid, suid, fsuid;
+	u32 gid, egid, sgid, fsgid;
+	u32 nr_groups; /* supplementary ones */
+	u32 groups[NR_GROUPS];
+};
+
 struct process {
 	pid_t pid; /* tgid of its threads */
 	atomic_t refs;
 	char comm[TASK_COMM_LEN];
-	char *exe_path; /* for /proc/self/exe; kmalloc */
+	char *exe_path; /* for /proc/self/exe; kmalloc; guarded by lock */
+	/* Change under lock; own threads read without. NULL once the last has left. */
 	struct mm *mm;
 	struct files *files;
+	struct fs_info *fs;
+	u64 start_ns; /* clock_monotonic_ns() */
+
+	/* The family, guarded by process_tree_lock: see process.h. */
+	struct process *parent; /* NULL: of init, and of who has been waited for */
+	struct list_head children;
+	struct list_head sibling;
+	struct list_head all_node; /* process_list */
+	pid_t pgid, sid;
+	struct tty *tty;  /* controlling terminal, or NULL */
+	bool zombie;	  /* all threads are gone, nobody has waited for it yet */
+	bool has_execed;  /* its parent may no longer change its group */
+	u8 nr_execs;	  /* about: for the profiler, to tell its programs apart */
+	int exit_signal;  /* to the parent, at the end; 0: none */
+	int death_signal; /* to the process when its parent ends; 0: none */
+	int wait_event;	  /* status of a stop or continuation not yet waited for; 0: none */
 
 	spinlock_t lock; /* guards the fields of this group; taken with interrupts off */
 	struct list_head threads;
 	unsigned int nr_threads;
-	bool exiting;	 /* exit_group or a fatal signal: every thread leaves at its next chance */
-	int exit_status; /* wait status: code << 8 | signal */
+	bool exiting;	/* exit_group or a fatal signal: every thread leaves at its next chance */
+	bool stopped;	/* by a signal: threads stop at their next chance */
+	bool stop_told; /* of the stop, the parent: all threads have stopped */
+	bool continued; /* after a stop that was told: the first thread that goes on tells */
+	int stop_signal;
+	bool vfork_done;   /* the mm it was created with is no longer used: see fork.c */
+	bool shares_files; /* CLONE_FILES: files may be another process's, too */
+	int exit_status;   /* wait status: code << 8 | signal */
 	struct kernel_sigaction sigactions[NR_SIGNALS];
-	u64 exited_exec_cycles; /* CPU time of threads that are gone */
+	struct sigpending pending; /* for any thread */
+	u64 exited_exec_cycles;	   /* CPU time of threads that are gone */
+	u64 exited_user_ticks, exited_system_ticks;
+	u64 exited_faults; /* page faults of threads that are gone */
+	u64 max_pages;	   /* most that any mm given up had mapped at a time */
+	/* Of children waited for, and of theirs: sums, and the greatest of any one. */
+	u64 children_user_ns, children_system_ns, children_faults, children_max_pages;
 	struct rlimit64 rlimits[NR_RLIMITS];
+	struct credentials creds;
+	int nice;	   /* setpriority(): kept, without effect */
+	bool no_new_privs; /* prctl(): both kept, without effect */
+	bool not_dumpable;
 
-	struct wait_queue exit_wait; /* woken when a thread is gone */
+	/* setitimer(ITIMER_REAL); guarded by lock. */
+	struct timer real_timer;
+	u64 real_expires_ns; /* 0: off */
+	u64 real_interval_ns;
+
+	/* setitimer(ITIMER_VIRTUAL and _PROF); guarded by lock, the tick peeks without. */
+	struct cpu_itimer {
+		u64 left_ns; /* 0: off */
+		u64 interval_ns;
+	} cpu_timers[2];
+
+	struct wait_queue exit_wait;  /* woken when a thread is gone */
+	struct wait_queue child_wait; /* woken when a child has something to wait for */
 	struct profile_process profile;
 };
 
@@ -92,10 +146,36 @@ struct task {
 	u64 sum_exec_cycles; /* time on a CPU */
 	u64 exec_start_cycles;
 
-	/* Own use by the thread itself. */
-	bool killed; /* set by others: leave at the next chance */
+	/* Set by others, under proc->lock; read by the thread itself without. */
+	bool killed;	     /* leave at the next chance */
+	bool took_signal;    /* killed by a signal that was its own: its call fails as any does */
+	bool signal_pending; /* a signal to act on, or a stop: see signal_deliver() */
+
+	/* Signals, guarded by proc->lock; the thread itself may read the masks without. */
+	struct sigpending pending;
 	u64 blocked_signals;
-	u64 pending_signals; /* sent while blocked; atomic */
+	u64 saved_blocked; /* with has_saved_blocked: the mask to come back after a temporary one */
+	bool has_saved_blocked;
+	bool in_stop;	    /* sleeps in TASK_STOPPED, or is about to */
+	u64 waited_signals; /* blocked ones that sigtimedwait wants all the same */
+	struct kernel_sigaltstack altstack;
+
+	/* How restart_syscall() goes on: ERESTART_RESTARTBLOCK. */
+	struct {
+		long (*fn)(struct task *task);
+		u64 deadline_ns;
+		void __user *arg;
+		u32 nr_fds; /* poll: at arg */
+		u64 clock;
+		u32 value, bitset; /* futex */
+		bool private;
+	} restart;
+
+	u64 user_ticks, system_ticks; /* account.c */
+	u64 nr_faults;		      /* page faults that gave it what it wanted */
+
+	/* Own use by the thread itself. */
+	u32 __user *set_child_tid; /* where the new thread puts its number first of all */
 	u32 __user *clear_child_tid;
 	void __user *robust_list;
 	void __user *rseq_area;
@@ -103,6 +183,7 @@ struct task {
 	u32 rseq_cpu;	 /* what cpu_id in rseq_area says */
 	bool rseq_event; /* switched out since user mode was left: see rseq.c */
 	struct profile_task profile;
+	struct lock_stack locks; /* own use */
 };
 
 DECLARE_PER_CPU(struct task *, current_task);
@@ -117,10 +198,16 @@ static inline struct pt_regs *task_pt_regs(const struct task *task)
 	return (struct pt_regs *)((char *)task->kernel_stack + KERNEL_STACK_SIZE) - 1;
 }
 
-/* True when the task has to leave: sleeps end with -EINTR, user mode is not entered again. */
-static inline bool task_interrupted(const struct task *task)
+/* True when the task has to leave: it does not enter user mode again. */
+static inline bool task_killed(const struct task *task)
 {
 	return READ_ONCE(task->killed);
+}
+
+/* True when a sleep that a signal may end has to end, with -ERESTARTSYS or the like. */
+static inline bool task_interrupted(const struct task *task)
+{
+	return READ_ONCE(task->signal_pending) || task_killed(task);
 }
 
 void sched_init(void);				/* run queues and the boot CPU's idle task */
@@ -144,8 +231,18 @@ u64 schedule_timeout_ns(u64 ns);
 /* Make a sleeping task run. True if it slept. Any context but NMI; callable with interrupts off. */
 bool task_wake(struct task *task);
 
-/* For a task told to leave: end an interruptible sleep, or make its CPU look. As task_wake. */
+/*
+ * After ->signal_pending (or, fatal, ->killed) was set: end a sleep that this may end, or make the
+ * CPU look. As task_wake.
+ */
 void task_kick(struct task *task);
+void task_kick_fatal(struct task *task);
+
+/* Tasks that run or could run on a CPU now, about. */
+unsigned int sched_nr_runnable(unsigned int cpu);
+
+/* Switches from one task to another so far, on all CPUs. */
+u64 sched_nr_switches(void);
 
 /* Time on a CPU so far, in TSC cycles. */
 u64 task_exec_cycles(struct task *task);
@@ -189,8 +286,8 @@ void task_get(struct task *task);
 void task_put(struct task *task);
 
 /*
- * Work left before user mode, interrupts off at call and return: reschedule, leave when killed.
- * Arch calls it.
+ * Work left before user mode, interrupts off at call and return: leave when killed, reschedule, act
+ * on signals. Arch calls it.
  */
 void exit_to_user_mode(struct pt_regs *regs);
 

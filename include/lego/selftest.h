@@ -6,7 +6,7 @@
  * In-kernel suites (CONFIG_SELFTEST). "selftest=all" or "selftest=<glob>[,<glob>...]" over
  * "suite.name" runs them in a kernel thread before init, prints KTAP version 1
  * (Documentation/dev-tools/ktap.rst) and powers off with status 0, or 1 when a test failed or none
- * matched.
+ * matched. Each suite also fails when it leaves anything behind (lego/leak.h).
  */
 
 #include <lego/kernel.h>

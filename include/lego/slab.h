@@ -17,7 +17,15 @@ void *kzalloc(size_t size);
 void kfree(const void *ptr); /* NULL is allowed */
 char *kstrdup(const char *s);
 
-/* Bytes in live objects, for leak checks. */
+#define SLAB_NR_CLASSES 16
+
+/*
+ * For leak checks: bytes in live objects; live objects of one class of sizes, which go up to the
+ * class's; pages that hold objects, live or not, of all classes. Exact while nobody allocates.
+ */
 u64 slab_bytes_live(void);
+s64 slab_nr_live(unsigned int class);
+unsigned int slab_class_size(unsigned int class);
+u64 slab_nr_pages(void);
 
 #endif

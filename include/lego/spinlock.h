@@ -7,47 +7,75 @@
  * fewer CPUs than the machine has, a queue would wait for CPUs that do not run. Holding one, a CPU
  * must not sleep. A lock that any interrupt handler takes is taken with the _irqsave forms
  * everywhere. Not for NMI context, where only spin_trylock() is allowed.
+ *
+ * CONFIG_DEBUG_LOCKS checks all this, and the order in which locks are taken (lego/lock_check.h).
  */
 
 #include <asm/irqflags.h>
 #include <asm/processor.h>
 #include <lego/kernel.h>
+#include <lego/lock_check.h>
 
 typedef struct {
 	bool locked;
+	struct lock_map map;
 } spinlock_t;
 
-#define SPINLOCK_INIT \
-	{             \
-		false \
+#define SPINLOCK_INIT_AT(place)             \
+	{                                   \
+		false, LOCK_MAP_INIT(place) \
 	}
-#define DEFINE_SPINLOCK(name) spinlock_t name = SPINLOCK_INIT
+#define SPINLOCK_INIT	      SPINLOCK_INIT_AT(LOCK_PLACE("spinlock"))
+#define DEFINE_SPINLOCK(name) spinlock_t name = SPINLOCK_INIT_AT(LOCK_PLACE(#name))
 
-static inline void spin_lock_init(spinlock_t *lock)
+static inline void spin_lock_init_at(spinlock_t *lock, const char *place)
 {
 	lock->locked = false;
+	lock_map_init(&lock->map, place);
 }
+
+#define spin_lock_init(lock) spin_lock_init_at(lock, LOCK_PLACE(#lock))
 
 static inline bool spin_is_locked(const spinlock_t *lock)
 {
 	return READ_ONCE(lock->locked);
 }
 
-static inline bool spin_trylock(spinlock_t *lock)
+/* Without the checks: for the functions below. */
+static inline bool spin_take(spinlock_t *lock)
 {
 	/* Pairs with the release in spin_unlock(). */
 	return !spin_is_locked(lock) && !__atomic_exchange_n(&lock->locked, true, __ATOMIC_ACQUIRE);
 }
 
+static inline bool spin_trylock(spinlock_t *lock)
+{
+	bool taken = spin_take(lock);
+
+	if (taken)
+		lock_check_acquire(&lock->map, LOCK_SPIN | LOCK_TRY, 0);
+	return taken;
+}
+
 static inline void spin_lock(spinlock_t *lock)
 {
-	while (!spin_trylock(lock))
+	lock_check_acquire(&lock->map, LOCK_SPIN, 0);
+	while (!spin_take(lock))
+		cpu_relax();
+}
+
+/* With others of the same class held, all of which have lower addresses. */
+static inline void spin_lock_nested(spinlock_t *lock)
+{
+	lock_check_acquire(&lock->map, LOCK_SPIN | LOCK_NESTED, 0);
+	while (!spin_take(lock))
 		cpu_relax();
 }
 
 static inline void spin_unlock(spinlock_t *lock)
 {
-	/* Pairs with the acquire in spin_trylock(). */
+	lock_check_release(&lock->map, LOCK_SPIN);
+	/* Pairs with the acquire in spin_take(). */
 	smp_store_release(&lock->locked, false);
 }
 

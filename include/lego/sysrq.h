@@ -20,4 +20,10 @@ struct sysrq_key {
 void sysrq_break(void);
 bool sysrq_byte(u8 byte);
 
+/* A BREAK was seen, and the next byte will be taken for its key. Any context. */
+bool sysrq_is_armed(void);
+
+/* Run a key's command at once: /proc/sysrq-trigger. False: no such key. Any context but NMI. */
+bool sysrq_run(u8 letter);
+
 #endif

@@ -43,7 +43,15 @@ int timespec_to_ns(const struct timespec64 *ts, u64 *ns);
 /* A CLOCK_REALTIME time on the monotonic clock; 0 when before boot. */
 u64 realtime_to_monotonic_ns(u64 ns);
 
-/* Sleep until clock_monotonic_ns() reaches it: 0, or -EINTR when the task has to leave. */
+struct timeval {
+	s64 tv_sec;
+	s64 tv_usec;
+};
+
+/* The time that is ns from now on the monotonic clock; TIME_NEVER_NS when out of range. */
+u64 time_after_ns(u64 ns);
+
+/* Sleep until clock_monotonic_ns() reaches it: 0, or -EINTR when a signal came first. */
 int sleep_until_ns(u64 deadline_ns);
 
 #endif

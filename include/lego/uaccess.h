@@ -11,8 +11,13 @@
 #include <asm/uaccess.h>
 #include <lego/errno.h>
 #include <lego/kernel.h>
+#include <lego/lock_check.h>
 
 int copy_from_user(void *dst, const void __user *src, size_t n) __must_check;
+
+/* With interrupts off, spinlocks held: also -EFAULT where the page is not present just now. */
+int copy_from_user_nofault(void *dst, const void __user *src, size_t n) __must_check;
+
 int copy_to_user(void __user *dst, const void *src, size_t n) __must_check;
 int clear_user(void __user *dst, size_t n) __must_check;
 
@@ -20,7 +25,8 @@ int clear_user(void __user *dst, size_t n) __must_check;
  */
 ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size) __must_check;
 
-#define get_user(x, ptr) copy_from_user(&(x), ptr, sizeof(*(ptr)))
+#define get_user(x, ptr)	 copy_from_user(&(x), ptr, sizeof(*(ptr)))
+#define get_user_nofault(x, ptr) copy_from_user_nofault(&(x), ptr, sizeof(*(ptr)))
 #define put_user(x, ptr)                                    \
 	({                                                  \
 		__typeof__(*(ptr)) _value = (x);            \

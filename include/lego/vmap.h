@@ -17,4 +17,8 @@ volatile void *ioremap(phys_addr_t phys, size_t size_bytes);
 void *kernel_stack_alloc(void);
 void kernel_stack_free(void *stack);
 
+/* For leak checks: stacks in use; pages of all stacks, cached ones too, and of the tables above. */
+u64 vmap_nr_stacks(void);
+u64 vmap_nr_stack_pages(void);
+
 #endif

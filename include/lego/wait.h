@@ -19,17 +19,25 @@ struct waiter {
 	struct task *task;
 };
 
-#define WAIT_QUEUE_INIT(name)                                 \
-	{                                                     \
-		SPINLOCK_INIT, LIST_HEAD_INIT((name).waiters) \
+#define WAIT_QUEUE_INIT_AT(name, place)                                 \
+	{                                                               \
+		SPINLOCK_INIT_AT(place), LIST_HEAD_INIT((name).waiters) \
 	}
+#define WAIT_QUEUE_INIT(name) WAIT_QUEUE_INIT_AT(name, LOCK_PLACE(#name))
 
 #define WAITER_INIT(name)                         \
 	{                                         \
 		LIST_HEAD_INIT((name).node), NULL \
 	}
 
-void wait_queue_init(struct wait_queue *wq);
+void wait_queue_reset(struct wait_queue *wq);
+
+#define wait_queue_init(wq) wait_queue_init_at(wq, LOCK_PLACE(#wq))
+static inline void wait_queue_init_at(struct wait_queue *wq, const char *place)
+{
+	wait_queue_reset(wq);
+	lock_map_init(&wq->lock.map, place);
+}
 
 /* Queue the current task and set its state; finish_wait undoes both. For the macros below. */
 void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state);
@@ -52,23 +60,38 @@ void wake_up_one(struct wait_queue *wq);
 		finish_wait(wq, &_waiter);                                \
 	} while (0)
 
-/* As wait_event, but -EINTR when a fatal signal arrives first; 0 otherwise. */
-#define wait_event_interruptible(wq, condition)                         \
-	({                                                              \
-		struct waiter _waiter = WAITER_INIT(_waiter);           \
-		int _ret = 0;                                           \
-		for (;;) {                                              \
-			prepare_wait(wq, &_waiter, TASK_INTERRUPTIBLE); \
-			if (condition)                                  \
-				break;                                  \
-			if (task_interrupted(current)) {                \
-				_ret = -EINTR;                          \
-				break;                                  \
-			}                                               \
-			schedule();                                     \
-		}                                                       \
-		finish_wait(wq, &_waiter);                              \
-		_ret;                                                   \
+/*
+ * Queue and dequeue without touching the task's state, for who waits on several queues (poll):
+ * set the state first, see prepare_wait(). A waker takes the waiter off its queue.
+ */
+void wait_queue_add(struct wait_queue *wq, struct waiter *waiter);
+void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter);
+
+#define WAIT_EVENT(wq, condition, state, ended, error, sleep) \
+	({                                                    \
+		struct waiter _waiter = WAITER_INIT(_waiter); \
+		int _ret = 0;                                 \
+		for (;;) {                                    \
+			prepare_wait(wq, &_waiter, state);    \
+			if (condition)                        \
+				break;                        \
+			if (ended) {                          \
+				_ret = error;                 \
+				break;                        \
+			}                                     \
+			sleep;                                \
+		}                                             \
+		finish_wait(wq, &_waiter);                    \
+		_ret;                                         \
 	})
+
+/* As wait_event, but -ERESTARTSYS when a signal arrives first; 0 otherwise. */
+#define wait_event_interruptible(wq, condition)                                                \
+	WAIT_EVENT(wq, condition, TASK_INTERRUPTIBLE, task_interrupted(current), -ERESTARTSYS, \
+		   schedule())
+
+/* As wait_event, but -EINTR when the task has to leave. */
+#define wait_event_killable(wq, condition) \
+	WAIT_EVENT(wq, condition, TASK_KILLABLE, task_killed(current), -EINTR, schedule())
 
 #endif

@@ -143,7 +143,7 @@ static struct inode *find_place(const char *name, char *last)
 		if (len > NAME_MAX || (len == 2 && name[0] == '.' && name[1] == '.'))
 			return ERR_PTR(-EINVAL);
 		if (*last) {
-			child = tree_find(dir, last, strlen(last));
+			child = entry_inode(tree_find(dir, last, strlen(last)));
 			if (!child)
 				child = tree_create(dir, last, S_IFDIR | 0755);
 			if (IS_ERR(child))
@@ -170,7 +170,7 @@ static struct inode *make_inode(const char *name, u32 mode)
 	inode = parent;
 	if (IS_ERR(parent))
 		goto out_unlock;
-	inode = *last ? tree_find(parent, last, strlen(last)) : root_inode;
+	inode = *last ? entry_inode(tree_find(parent, last, strlen(last))) : root_inode;
 	if (inode && (inode->mode & S_IFMT) != (mode & S_IFMT)) {
 		if (!list_empty(&inode->children) || inode == root_inode) {
 			inode = ERR_PTR(-EISDIR);
@@ -216,8 +216,8 @@ static int fill(struct inode *inode, const struct record *record, char *target)
 		inode->target = target;
 		inode->size_bytes = strlen(target);
 	} else if (S_ISCHR(inode->mode)) {
-		inode->device = device_find(
-			MAKE_DEVICE(fields[FIELD_RDEV_MAJOR], fields[FIELD_RDEV_MINOR]));
+		inode->rdev = MAKE_DEVICE(fields[FIELD_RDEV_MAJOR], fields[FIELD_RDEV_MINOR]);
+		inode->device = device_find(inode->rdev);
 	}
 	inode->mtime_ns = fields[FIELD_MTIME] * NSEC_PER_SEC;
 	return error;
@@ -298,7 +298,7 @@ static bool find_next_archive(struct archive *archive)
 	return archive->at < archive->size_bytes;
 }
 
-int initramfs_unpack(const void *data, size_t size_bytes)
+int initramfs_unpack(const void *data, size_t size_bytes, void (*used)(size_t bytes))
 {
 	struct archive archive = { .data = data, .size_bytes = size_bytes };
 	struct record record;
@@ -317,6 +317,8 @@ int initramfs_unpack(const void *data, size_t size_bytes)
 				return error;
 			/* The padding of the last record may be missing. */
 			archive.at = min(archive.at + record.bytes, size_bytes);
+			if (used)
+				used(archive.at);
 			cond_resched();
 		}
 	}

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <lego/errno.h>
+#include <lego/mm.h>
 #include <lego/page.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
@@ -12,8 +13,8 @@
 /*
  * File content: an array of pages that doubles when it is full. A reader takes references to some
  * pages at a time under data_lock and copies without any lock, so readers only meet for the
- * length of that. Pages are zeroed when allocated and behind the end when the file is cut: what
- * lies behind the end is always zero.
+ * length of that. Pages are zeroed when allocated and behind the end when the file is cut or
+ * grows over it, so that a gap reads as zeros.
  *
  * A copy never crosses a page of the user's memory either; so when it fails, all of that part is
  * bad, and the bytes counted are those that Linux would count.
@@ -85,6 +86,16 @@ static void put_pages(struct page **batch, u64 pos, size_t n)
 	}
 }
 
+/* As Linux's relatime: kept when it says nothing new, but at least once a day. */
+static void touch_atime(struct inode *inode)
+{
+	s64 now = clock_realtime_ns();
+
+	if (inode->atime_ns <= inode->mtime_ns || inode->atime_ns <= inode->ctime_ns ||
+	    now - inode->atime_ns >= 24 * 3600 * (s64)NSEC_PER_SEC)
+		inode->atime_ns = now;
+}
+
 ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
 {
 	struct page *batch[READ_BATCH];
@@ -111,13 +122,24 @@ ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
 		pos += done;
 		if (done < batch_bytes)
 			return total ? (ssize_t)total : -EFAULT;
+		/* Gigabytes take seconds, and who leaves needs none of them. */
+		if (task_killed(current))
+			break;
 		cond_resched();
 	}
+	if (user && n)
+		touch_atime(inode);
 	return total;
 }
 
+/* What an array of page pointers counts for, when it is large. */
+static u64 array_pages(u64 max_pages)
+{
+	return max_pages * sizeof(struct page *) / PAGE_SIZE;
+}
+
 /* Make the array reach index. data_lock held. */
-static int reserve(struct inode *inode, u64 index)
+static int reserve(struct inode *inode, u64 index, bool force)
 {
 	u64 max_pages = inode->max_pages ? inode->max_pages : 4;
 	struct page **pages;
@@ -128,9 +150,15 @@ static int reserve(struct inode *inode, u64 index)
 		max_pages *= 2;
 	if (max_pages * sizeof(*pages) > PAGE_SIZE << MAX_PAGE_ORDER)
 		return -EFBIG;
+	if (!space_charge_pages(inode, array_pages(max_pages), force))
+		return -ENOSPC;
 	pages = kzalloc(max_pages * sizeof(*pages));
-	if (!pages)
-		return -ENOMEM;
+	if (!pages) {
+		space_uncharge_pages(inode, array_pages(max_pages));
+		/* Memory may be in pieces only: nobody has to die for that. */
+		return page_is_scarce() ? -ENOMEM : -ENOSPC;
+	}
+	space_uncharge_pages(inode, array_pages(inode->max_pages));
 	if (inode->pages)
 		memcpy(pages, inode->pages, inode->max_pages * sizeof(*pages));
 	kfree(inode->pages);
@@ -139,23 +167,41 @@ static int reserve(struct inode *inode, u64 index)
 	return 0;
 }
 
-/* The page at index, filling a hole, with a reference; NULL and *error otherwise. */
-static struct page *get_page(struct inode *inode, u64 index, int *error)
+/* A page in a hole. data_lock held. */
+static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 {
 	struct page *page = NULL;
 
+	if (!space_charge_pages(inode, 1, force))
+		return -ENOSPC;
+	if (!(mapped ? page_is_scarce() : page_is_scarce_for_files()))
+		page = page_alloc(0, PAGE_ZERO);
+	if (!page) {
+		space_uncharge_pages(inode, 1);
+		return mapped ? -ENOMEM : -ENOSPC;
+	}
+	inode->pages[index] = page;
+	inode->nr_pages++;
+	return 0;
+}
+
+/*
+ * The page at index, filling a hole, with a reference; NULL and *error otherwise. What is written
+ * leaves some memory alone, as nothing but deleting files gives it back; what is mapped counts as
+ * the program's own memory. The kernel's own threads (the initramfs) are not bounded.
+ */
+static struct page *get_page(struct inode *inode, u64 index, bool mapped, int *error)
+{
+	bool force = !current->proc;
+	struct page *page = NULL;
+
 	spin_lock(&inode->data_lock);
-	*error = reserve(inode, index);
+	*error = reserve(inode, index, force);
+	if (!*error && !inode->pages[index])
+		*error = fill_hole(inode, index, mapped, force);
 	if (*error)
 		goto out_unlock;
 	page = inode->pages[index];
-	if (!page)
-		page = page_alloc(0, PAGE_ZERO);
-	if (!page) {
-		*error = -ENOMEM;
-		goto out_unlock;
-	}
-	inode->pages[index] = page;
 	page_get(page);
 out_unlock:
 	spin_unlock(&inode->data_lock);
@@ -164,11 +210,33 @@ out_unlock:
 
 struct page *inode_get_page(struct inode *inode, u64 index)
 {
+	struct page *page;
 	int error;
 
 	if (index >= DIV_ROUND_UP(READ_ONCE(inode->size_bytes), PAGE_SIZE))
-		return NULL;
-	return get_page(inode, index, &error);
+		return ERR_PTR(-ENXIO);
+	page = get_page(inode, index, true, &error);
+	return page ?: ERR_PTR(error);
+}
+
+/*
+ * Zero what lies behind pos in its page: before the file ends there, or, as a shared mapping may
+ * have written there, goes on. data_lock held.
+ */
+static void clear_behind(struct inode *inode, u64 pos)
+{
+	u64 index = pos >> PAGE_SHIFT;
+	struct page *page = index < inode->max_pages ? inode->pages[index] : NULL;
+
+	if (page && in_page(pos))
+		memset((char *)page_address(page) + in_page(pos), 0, PAGE_SIZE - in_page(pos));
+}
+
+static void extend(struct inode *inode, u64 size_bytes)
+{
+	spin_lock(&inode->data_lock);
+	inode->size_bytes = max(inode->size_bytes, size_bytes);
+	spin_unlock(&inode->data_lock);
 }
 
 ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, bool user)
@@ -178,10 +246,14 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 
 	if (n && __builtin_add_overflow(pos, (u64)n, &(u64){ 0 }))
 		return -EFBIG;
+	spin_lock(&inode->data_lock);
+	if (n && pos > inode->size_bytes)
+		clear_behind(inode, inode->size_bytes);
+	spin_unlock(&inode->data_lock);
 	while (total < n) {
 		const char *src = (const char *)buf + total;
 		size_t chunk = chunk_bytes(n - total, pos, src);
-		struct page *page = get_page(inode, pos >> PAGE_SHIFT, &error);
+		struct page *page = get_page(inode, pos >> PAGE_SHIFT, false, &error);
 
 		if (!page)
 			break;
@@ -191,41 +263,65 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 			break;
 		total += chunk;
 		pos += chunk;
-
-		spin_lock(&inode->data_lock);
-		inode->size_bytes = max(inode->size_bytes, pos);
-		spin_unlock(&inode->data_lock);
+		extend(inode, pos);
+		if (task_killed(current))
+			break;
 		cond_resched();
 	}
 	if (total)
-		inode->mtime_ns = clock_realtime_ns();
+		inode_touch(inode);
 	return total ? (ssize_t)total : error;
+}
+
+int inode_allocate(struct inode *inode, u64 pos, u64 n)
+{
+	u64 end = pos + n;
+	int error = 0;
+
+	for (u64 i = pos >> PAGE_SHIFT; i < DIV_ROUND_UP(end, PAGE_SIZE); i++) {
+		struct page *page = get_page(inode, i, false, &error);
+
+		if (!page)
+			return error;
+		page_put(page);
+		if (task_killed(current))
+			return -EINTR;
+		cond_resched();
+	}
+	spin_lock(&inode->data_lock);
+	if (end > inode->size_bytes)
+		clear_behind(inode, inode->size_bytes);
+	spin_unlock(&inode->data_lock);
+	extend(inode, end);
+	inode_touch(inode);
+	return 0;
 }
 
 int inode_truncate(struct inode *inode, u64 size_bytes)
 {
 	u64 nr_kept = DIV_ROUND_UP(size_bytes, PAGE_SIZE);
-	struct page *page;
+	bool mapped = false;
 
 	/* As far as reserve() will go. */
-	if (nr_kept * sizeof(page) > PAGE_SIZE << MAX_PAGE_ORDER)
+	if (nr_kept * sizeof(*inode->pages) > PAGE_SIZE << MAX_PAGE_ORDER)
 		return -EFBIG;
 
 	spin_lock(&inode->data_lock);
 	for (u64 i = nr_kept; i < inode->max_pages; i++) {
-		if (inode->pages[i])
-			page_put(inode->pages[i]);
+		if (!inode->pages[i])
+			continue;
+		mapped |= atomic_read(&inode->pages[i]->refs) > 1; /* or just being read */
+		page_put(inode->pages[i]);
 		inode->pages[i] = NULL;
+		inode->nr_pages--;
+		space_uncharge_pages(inode, 1);
 	}
-	if (size_bytes < inode->size_bytes && in_page(size_bytes) && nr_kept <= inode->max_pages) {
-		page = inode->pages[nr_kept - 1];
-		if (page)
-			memset((char *)page_address(page) + in_page(size_bytes), 0,
-			       PAGE_SIZE - in_page(size_bytes));
-	}
+	clear_behind(inode, min(size_bytes, inode->size_bytes));
 	inode->size_bytes = size_bytes;
 	spin_unlock(&inode->data_lock);
-	inode->mtime_ns = clock_realtime_ns();
+	if (mapped)
+		mm_cut_file(inode, nr_kept << PAGE_SHIFT);
+	inode_touch(inode);
 	return 0;
 }
 
@@ -235,5 +331,6 @@ void inode_free_data(struct inode *inode)
 		if (inode->pages[i])
 			page_put(inode->pages[i]);
 	}
+	space_uncharge_pages(inode, inode->nr_pages + array_pages(inode->max_pages));
 	kfree(inode->pages);
 }

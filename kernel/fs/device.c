@@ -2,9 +2,10 @@
 #include "internal.h"
 
 #include <lego/bug.h>
-#include <lego/console.h>
 #include <lego/errno.h>
+#include <lego/random.h>
 #include <lego/string.h>
+#include <lego/tty.h>
 
 /* Character devices, with Linux's names and numbers. */
 
@@ -24,14 +25,32 @@ static ssize_t zero_read(struct file *file, void *buf, size_t n, u64 pos)
 	return n;
 }
 
+static ssize_t full_write(struct file *file, const void *buf, size_t n, u64 pos)
+{
+	return -ENOSPC;
+}
+
+/* Both random devices: there is no pool that could run out, and nothing is mixed in. */
+static ssize_t random_read(struct file *file, void *buf, size_t n, u64 pos)
+{
+	random_bytes(buf, n);
+	return n;
+}
+
 static const struct file_ops null_ops = { .read = null_read, .write = null_write };
 static const struct file_ops zero_ops = { .read = zero_read, .write = null_write };
+static const struct file_ops full_ops = { .read = zero_read, .write = full_write };
+static const struct file_ops random_ops = { .read = random_read, .write = null_write };
 
 static const struct device devices[] = {
 	{ MAKE_DEVICE(5, 1), "console", true, &console_file_ops },
-	{ MAKE_DEVICE(4, 64), "ttyS0", true, &console_file_ops },
+	{ MAKE_DEVICE(5, 0), "tty", true, &controlling_tty_file_ops },
+	{ MAKE_DEVICE(4, 64), "ttyS0", true, &tty_file_ops },
 	{ MAKE_DEVICE(1, 3), "null", false, &null_ops },
 	{ MAKE_DEVICE(1, 5), "zero", false, &zero_ops },
+	{ MAKE_DEVICE(1, 7), "full", false, &full_ops },
+	{ MAKE_DEVICE(1, 8), "random", false, &random_ops },
+	{ MAKE_DEVICE(1, 9), "urandom", false, &random_ops },
 };
 
 const struct device *device_find(u32 number)
@@ -43,19 +62,32 @@ const struct device *device_find(u32 number)
 	return NULL;
 }
 
-void device_init(void)
+/* Once, at boot. */
+static struct inode *make_root(struct filesystem *fs)
 {
-	struct inode *dev, *inode;
+	struct inode *root = tree_create_root(fs, 0755), *inode;
 
-	mutex_lock(&tree_lock);
-	dev = tree_create(root_inode, "dev", S_IFDIR | 0755);
-	if (IS_ERR(dev))
-		panic("no memory for /dev");
-	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
-		inode = tree_create(dev, devices[i].name, S_IFCHR | 0666);
+	for (size_t i = 0; root && i < ARRAY_SIZE(devices); i++) {
+		inode = tree_create(root, devices[i].name, S_IFCHR | 0666);
 		if (IS_ERR(inode))
 			panic("no memory for /dev/%s", devices[i].name);
 		inode->device = &devices[i];
+		inode->rdev = devices[i].number;
 	}
-	mutex_unlock(&tree_lock);
+	return root;
+}
+
+static const struct fs_type devtmpfs_type = {
+	.name = "devtmpfs",
+	.make_root = make_root,
+	.magic = 0x01021994, /* tmpfs's, as on Linux */
+	.single = true,
+	.is_bounded = true,
+};
+
+void device_init(void)
+{
+	if (fs_register(&devtmpfs_type))
+		panic("no room for devtmpfs");
+	fs_mount_at_boot(devtmpfs_type.name, "dev");
 }

@@ -2,142 +2,112 @@
 #include "internal.h"
 
 #include <lego/errno.h>
+#include <lego/printk.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* System calls that change the tree of names or read it: directories and symbolic links. */
+/* Where one is, and where symbolic links lead. */
 
-static const char proc_self_exe[] = "/proc/self/exe";
-
-SYSCALL_DEFINE2(mkdir, const char __user *, user_path, u32, mode)
+/* Takes over the references. */
+static long change_directory(struct path *path)
 {
-	char *path = path_from_user(user_path);
-	struct inode *base, *inode;
-	struct walk walk;
-	long error;
-
-	if (IS_ERR(path))
-		return PTR_ERR(path);
-	base = cwd_get();
-	mutex_lock(&tree_lock);
-	error = path_walk(base, path, WALK_NOFOLLOW, &walk);
-	if (!error && walk.inode)
-		error = -EEXIST;
-	if (!error) {
-		inode = tree_create(walk.parent, walk.name, S_IFDIR | (mode & 01777));
-		error = IS_ERR(inode) ? PTR_ERR(inode) : 0;
-	}
-	mutex_unlock(&tree_lock);
-	inode_put(base);
-	kfree(path);
-	return error;
-}
-
-static long remove_check(const struct walk *walk, bool directory)
-{
-	const struct inode *inode = walk->inode;
-
-	if (!inode)
-		return -ENOENT;
-	if (!directory)
-		return S_ISDIR(inode->mode) ? -EISDIR : 0;
-	if (!S_ISDIR(inode->mode))
-		return -ENOTDIR;
-	if (inode == root_inode)
-		return -EBUSY;
-	if (inode->removed)
-		return -ENOENT;
-	if (!strcmp(walk->name, "."))
-		return -EINVAL;
-	return list_empty(&inode->children) && strcmp(walk->name, "..") ? 0 : -ENOTEMPTY;
-}
-
-static long remove(const char __user *user_path, bool directory)
-{
-	char *path = path_from_user(user_path);
-	struct inode *base;
-	struct walk walk;
-	long error;
-
-	if (IS_ERR(path))
-		return PTR_ERR(path);
-	base = cwd_get();
-	mutex_lock(&tree_lock);
-	error = path_walk(base, path, WALK_NOFOLLOW, &walk);
-	if (!error)
-		error = remove_check(&walk, directory);
-	if (!error)
-		tree_remove(walk.inode);
-	mutex_unlock(&tree_lock);
-	inode_put(base);
-	kfree(path);
-	return error;
-}
-
-SYSCALL_DEFINE1(unlink, const char __user *, path)
-{
-	return remove(path, false);
-}
-
-SYSCALL_DEFINE1(rmdir, const char __user *, path)
-{
-	return remove(path, true);
-}
-
-SYSCALL_DEFINE1(chdir, const char __user *, path)
-{
-	struct inode *inode = path_get_user(AT_FDCWD, path, 0);
-
-	if (IS_ERR(inode))
-		return PTR_ERR(inode);
-	if (!S_ISDIR(inode->mode)) {
-		inode_put(inode);
+	if (!S_ISDIR(path->inode->mode)) {
+		path_release(path);
 		return -ENOTDIR;
 	}
-	cwd_set(inode);
+	cwd_set(path);
 	return 0;
 }
 
-/*
- * Write the path of a directory to the end of buf. Its start, or NULL when there is none or no
- * room.
- */
-static char *write_path(struct inode *dir, char *buf, size_t size)
+SYSCALL_DEFINE1(chdir, const char __user *, user_path)
 {
+	struct path path;
+	int error = path_find_user(AT_FDCWD, user_path, 0, &path);
+
+	return error ? error : change_directory(&path);
+}
+
+SYSCALL_DEFINE1(fchdir, int, fd)
+{
+	struct path path;
+	int error = fd < 0 ? -EBADF : fd_get_path(fd, &path);
+
+	return error ? error : change_directory(&path);
+}
+
+char *path_write(const struct path *path, char *buf, size_t size)
+{
+	const struct mount *mount = path->mount;
+	const struct inode *inode = path->inode;
 	char *p = buf + size - 1;
 
 	*p = '\0';
-	if (dir == root_inode)
-		*--p = '/';
-	for (; dir != root_inode; dir = dir->parent) {
-		size_t len = strlen(dir->name);
+	for (;;) {
+		size_t len;
 
-		if (dir->removed || (size_t)(p - buf) < len + 1)
+		while (inode == mount->fs->root && mount->parent && mount->attached) {
+			inode = mount->mountpoint;
+			mount = mount->parent;
+		}
+		if (!inode->parent)
+			break;
+		len = strlen(inode->name);
+		if (inode->removed || (size_t)(p - buf) < len + 2)
 			return NULL;
 		p -= len;
-		memcpy(p, dir->name, len);
+		memcpy(p, inode->name, len);
 		*--p = '/';
+		inode = inode->parent;
 	}
-	return p;
+	if (!*p)
+		*--p = '/';
+	return mount->attached ? p : NULL;
+}
+
+const char *tree_file_path(struct file *file, char *buf, size_t size)
+{
+	const char *text = NULL;
+
+	if (file->mount)
+		text = path_write(&(struct path){ file->mount, file->inode }, buf, size);
+	if (text)
+		return text;
+	if (file_is_pipe(file) && !file->mount)
+		snprintf(buf, size, "pipe:[%llu]", (unsigned long long)file->inode->number);
+	else if (!file->mount)
+		snprintf(buf, size, "%s", file->inode->name);
+	else
+		snprintf(buf, size, "(unreachable)");
+	return buf;
+}
+
+const char *file_path(struct file *file, char *buf, size_t size)
+{
+	const char *path;
+
+	mutex_lock(&tree_lock);
+	path = tree_file_path(file, buf, size);
+	mutex_unlock(&tree_lock);
+	return path;
 }
 
 /* Linux's call returns the length with the NUL. */
 SYSCALL_DEFINE2(getcwd, char __user *, user_buf, size_t, size)
 {
 	char *buf = kmalloc(PATH_MAX), *path;
-	struct inode *dir;
+	struct path dir;
 	long ret;
 
 	if (!buf)
 		return -ENOMEM;
 	dir = cwd_get();
 	mutex_lock(&tree_lock);
-	path = write_path(dir, buf, PATH_MAX);
+	path = path_write(&dir, buf, PATH_MAX);
 	mutex_unlock(&tree_lock);
-	inode_put(dir);
+	path_release(&dir);
 
 	ret = -ENOENT;
 	if (!path)
@@ -152,37 +122,41 @@ out_free:
 	return ret;
 }
 
-static long copy_link(const char *text, char __user *buf, int size)
+static long copy_text(const char *text, size_t len, char __user *buf, int size)
 {
-	size_t n = min(strlen(text), (size_t)size);
+	size_t n = min(len, (size_t)size);
 
 	return copy_to_user(buf, text, n) ? -EFAULT : (long)n;
 }
 
-/* There is no /proc, but C libraries ask for this one link. */
-static bool is_proc_self_exe(const char __user *user_path)
+static long copy_link(struct inode *inode, char __user *buf, int size)
 {
-	char path[sizeof(proc_self_exe)];
-	ssize_t len = strncpy_from_user(path, user_path, sizeof(path));
+	char *text = kmalloc(PATH_MAX);
+	long ret;
 
-	return len == sizeof(path) - 1 && !strcmp(path, proc_self_exe) && current->proc->exe_path;
+	if (!text)
+		return -ENOMEM;
+	mutex_lock(&tree_lock);
+	ret = tree_read_link(inode, text, PATH_MAX);
+	mutex_unlock(&tree_lock);
+	if (ret >= 0)
+		ret = copy_text(text, ret, buf, size);
+	kfree(text);
+	return ret;
 }
 
 static long read_link(int dirfd, const char __user *path, char __user *buf, int size)
 {
-	struct inode *inode;
-	long ret = -EINVAL;
+	struct path link;
+	long ret;
 
 	if (size <= 0)
 		return -EINVAL;
-	if (is_proc_self_exe(path))
-		return copy_link(current->proc->exe_path, buf, size);
-	inode = path_get_user(dirfd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
-	if (IS_ERR(inode))
-		return PTR_ERR(inode);
-	if (S_ISLNK(inode->mode))
-		ret = copy_link(inode->target, buf, size);
-	inode_put(inode);
+	ret = path_find_user(dirfd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &link);
+	if (ret)
+		return ret;
+	ret = S_ISLNK(link.inode->mode) ? copy_link(link.inode, buf, size) : -EINVAL;
+	path_release(&link);
 	return ret;
 }
 
@@ -194,100 +168,4 @@ SYSCALL_DEFINE3(readlink, const char __user *, path, char __user *, buf, int, si
 SYSCALL_DEFINE4(readlinkat, int, dirfd, const char __user *, path, char __user *, buf, int, size)
 {
 	return read_link(dirfd, path, buf, size);
-}
-
-/* Linux's struct linux_dirent64, before the name. */
-struct dirent {
-	u64 number;
-	s64 next;
-	u16 len;
-	u8 type;
-} __packed;
-
-#define DIRENT_BYTES 19
-
-/*
- * Positions in a directory: 0 and 1 are "." and "..", others the number of the first inode to be
- * listed. So entries that come and go in between do no harm.
- */
-static struct inode *entry_at(struct inode *dir, u64 pos, const char **name)
-{
-	struct inode *child;
-
-	if (pos < 2) {
-		*name = pos ? ".." : ".";
-		return pos ? dir->parent : dir;
-	}
-	list_for_each_entry(child, &dir->children, sibling) {
-		if (child->number >= pos) {
-			*name = child->name;
-			return child;
-		}
-	}
-	return NULL;
-}
-
-/* Put one entry at buf. Its size, 0 when there is no more, or a negative errno. tree_lock held. */
-static long fill_entry(struct inode *dir, u64 *pos, char *buf, size_t room)
-{
-	struct dirent entry;
-	struct inode *inode;
-	const char *name;
-	size_t name_len;
-
-	if (dir->removed)
-		return -ENOENT;
-	inode = entry_at(dir, *pos, &name);
-	if (!inode)
-		return 0;
-	name_len = strlen(name);
-	entry.number = inode->number;
-	entry.next = *pos < 2 ? *pos + 1 : inode->number + 1;
-	entry.len = ALIGN_UP(DIRENT_BYTES + name_len + 1, 8);
-	entry.type = inode->mode >> 12; /* DT_* are the bits of S_IF* */
-	if (entry.len > room)
-		return -EINVAL;
-	memset(buf, 0, entry.len);
-	memcpy(buf, &entry, DIRENT_BYTES);
-	memcpy(buf + DIRENT_BYTES, name, name_len);
-	*pos = entry.next;
-	return entry.len;
-}
-
-static long read_entries(struct file *file, char __user *user_buf, size_t size)
-{
-	char *buf = kmalloc(PAGE_SIZE);
-	size_t filled = 0;
-	long len = 0;
-	u64 pos;
-
-	if (!buf)
-		return -ENOMEM;
-	size = min(size, (size_t)PAGE_SIZE);
-	mutex_lock(&file->pos_lock);
-	pos = file->pos;
-	mutex_lock(&tree_lock);
-	while ((len = fill_entry(file->inode, &pos, buf + filled, size - filled)) > 0)
-		filled += len;
-	mutex_unlock(&tree_lock);
-	if (filled)
-		len = copy_to_user(user_buf, buf, filled) ? -EFAULT : (long)filled;
-	if (len > 0)
-		file->pos = pos;
-	mutex_unlock(&file->pos_lock);
-	kfree(buf);
-	return len;
-}
-
-SYSCALL_DEFINE3(getdents64, int, fd, void __user *, buf, unsigned int, size)
-{
-	struct file *file = fd_get(fd);
-	long ret = -ENOTDIR;
-
-	if (!file)
-		return -EBADF;
-	if (S_ISDIR(file->inode->mode))
-		ret = read_entries(file, buf, size);
-	file_put(file);
-	return ret;
 }

@@ -14,7 +14,7 @@
 struct files {
 	atomic_t refs;
 	spinlock_t lock; /* guards the rest */
-	struct inode *cwd;
+	int end;	 /* above the highest descriptor there ever was */
 	struct file *fds[FILE_MAX_FDS];
 	u64 close_on_exec[FILE_MAX_FDS / 64];
 };
@@ -33,14 +33,44 @@ static bool get_close_on_exec(const struct files *files, int fd)
 	return files->close_on_exec[fd / 64] & BIT(fd % 64);
 }
 
+/* A descriptor that could be open: also one above a limit that was lowered since. */
 static bool fd_is_valid(int fd)
 {
 	return fd >= 0 && fd < FILE_MAX_FDS;
 }
 
-struct files *files_alloc(void)
+int fd_limit(void)
+{
+	u64 limit = READ_ONCE(current->proc->rlimits[RLIMIT_NOFILE].cur);
+
+	return (int)min(limit, (u64)FILE_MAX_FDS);
+}
+
+/* With files->lock held; the reference to file passes to the table, that to the old one back. */
+static struct file *set_slot(struct files *files, int fd, struct file *file, bool close_on_exec)
+{
+	struct file *old = files->fds[fd];
+
+	files->fds[fd] = file;
+	set_close_on_exec(files, fd, close_on_exec);
+	files->end = max(files->end, fd + 1);
+	return old;
+}
+
+static struct files *alloc(void)
 {
 	struct files *files = kzalloc(sizeof(*files));
+
+	if (!files)
+		return NULL;
+	atomic_set(&files->refs, 1);
+	spin_lock_init(&files->lock);
+	return files;
+}
+
+struct files *files_alloc(void)
+{
+	struct files *files = alloc();
 	struct file *console;
 
 	if (!files)
@@ -50,15 +80,29 @@ struct files *files_alloc(void)
 		kfree(files);
 		return NULL;
 	}
-	atomic_set(&files->refs, 1);
-	spin_lock_init(&files->lock);
-	files->cwd = inode_get(root_inode);
 	for (int fd = 0; fd <= 2; fd++) {
 		file_get(console);
-		files->fds[fd] = console;
+		set_slot(files, fd, console, false);
 	}
 	file_put(console);
 	return files;
+}
+
+struct files *files_copy(struct files *files)
+{
+	struct files *copy = alloc();
+
+	if (!copy)
+		return NULL;
+	spin_lock(&files->lock);
+	for (int fd = 0; fd < files->end; fd++) {
+		if (!files->fds[fd])
+			continue;
+		file_get(files->fds[fd]);
+		set_slot(copy, fd, files->fds[fd], get_close_on_exec(files, fd));
+	}
+	spin_unlock(&files->lock);
+	return copy;
 }
 
 struct files *files_get(struct files *files)
@@ -71,11 +115,10 @@ void files_put(struct files *files)
 {
 	if (!atomic_dec_and_test(&files->refs))
 		return;
-	for (int fd = 0; fd < FILE_MAX_FDS; fd++) {
+	for (int fd = 0; fd < files->end; fd++) {
 		if (files->fds[fd])
 			file_put(files->fds[fd]);
 	}
-	inode_put(files->cwd);
 	kfree(files);
 }
 
@@ -85,29 +128,28 @@ static struct file *replace(struct files *files, int fd, struct file *file, bool
 	struct file *old;
 
 	spin_lock(&files->lock);
-	old = files->fds[fd];
-	files->fds[fd] = file;
-	set_close_on_exec(files, fd, close_on_exec);
+	old = set_slot(files, fd, file, close_on_exec);
 	spin_unlock(&files->lock);
 	return old;
 }
 
+/* Also right for a table that others use meanwhile: mark and file are taken under one lock. */
 void files_close_on_exec(struct files *files)
 {
 	for (int fd = 0; fd < FILE_MAX_FDS; fd++) {
-		struct file *file;
+		struct file *file = NULL;
 
-		if (!get_close_on_exec(files, fd))
-			continue;
-		file = replace(files, fd, NULL, false);
+		spin_lock(&files->lock);
+		if (get_close_on_exec(files, fd))
+			file = set_slot(files, fd, NULL, false);
+		spin_unlock(&files->lock);
 		if (file)
 			file_put(file);
 	}
 }
 
-struct file *fd_get(int fd)
+struct file *files_get_file(struct files *files, int fd)
 {
-	struct files *files = current->proc->files;
 	struct file *file;
 
 	if (!fd_is_valid(fd))
@@ -120,43 +162,57 @@ struct file *fd_get(int fd)
 	return file;
 }
 
+struct file *fd_get_any(int fd)
+{
+	return files_get_file(current->proc->files, fd);
+}
+
+struct file *fd_get(int fd)
+{
+	struct file *file = fd_get_any(fd);
+
+	if (!file || !(file->flags & O_PATH))
+		return file;
+	file_put(file);
+	return NULL;
+}
+
 int fd_install(struct file *file, int from, bool close_on_exec)
 {
 	struct files *files = current->proc->files;
-	int fd;
+	int limit = fd_limit(), fd;
 
 	spin_lock(&files->lock);
-	for (fd = from; fd < FILE_MAX_FDS && files->fds[fd]; fd++)
+	for (fd = from; fd < limit && files->fds[fd]; fd++)
 		;
-	if (fd < FILE_MAX_FDS) {
-		files->fds[fd] = file;
-		set_close_on_exec(files, fd, close_on_exec);
-	}
+	if (fd < limit)
+		set_slot(files, fd, file, close_on_exec);
 	spin_unlock(&files->lock);
-	return fd < FILE_MAX_FDS ? fd : -EMFILE;
+	return fd < limit ? fd : -EMFILE;
 }
 
-struct inode *cwd_get(void)
+long fd_set_close_on_exec(int fd, bool on)
 {
 	struct files *files = current->proc->files;
-	struct inode *inode;
+	long error = 0;
 
 	spin_lock(&files->lock);
-	inode = inode_get(files->cwd);
+	if (fd_is_valid(fd) && files->fds[fd])
+		set_close_on_exec(files, fd, on);
+	else
+		error = -EBADF;
 	spin_unlock(&files->lock);
-	return inode;
+	return error;
 }
 
-void cwd_set(struct inode *inode)
+bool fd_get_close_on_exec(int fd)
 {
-	struct files *files = current->proc->files;
-	struct inode *old;
+	return fd_is_valid(fd) && get_close_on_exec(current->proc->files, fd);
+}
 
-	spin_lock(&files->lock);
-	old = files->cwd;
-	files->cwd = inode;
-	spin_unlock(&files->lock);
-	inode_put(old);
+struct file *fd_replace(int fd, struct file *file, bool close_on_exec)
+{
+	return replace(current->proc->files, fd, file, close_on_exec);
 }
 
 SYSCALL_DEFINE1(close, int, fd)
@@ -165,121 +221,9 @@ SYSCALL_DEFINE1(close, int, fd)
 
 	if (!fd_is_valid(fd))
 		return -EBADF;
-	file = replace(current->proc->files, fd, NULL, false);
+	file = fd_replace(fd, NULL, false);
 	if (!file)
 		return -EBADF;
 	file_put(file);
 	return 0;
-}
-
-static long dup_at_least(int fd, int from, bool close_on_exec)
-{
-	struct file *file = fd_get(fd);
-	int new_fd;
-
-	if (!file)
-		return -EBADF;
-	new_fd = fd_install(file, from, close_on_exec);
-	if (new_fd < 0)
-		file_put(file);
-	return new_fd;
-}
-
-static long dup_to(int fd, int new_fd, bool close_on_exec)
-{
-	struct file *file = fd_get(fd), *old;
-
-	if (!file)
-		return -EBADF;
-	if (!fd_is_valid(new_fd)) {
-		file_put(file);
-		return -EBADF;
-	}
-	old = replace(current->proc->files, new_fd, file, close_on_exec);
-	if (old)
-		file_put(old);
-	return new_fd;
-}
-
-SYSCALL_DEFINE1(dup, int, fd)
-{
-	return dup_at_least(fd, 0, false);
-}
-
-SYSCALL_DEFINE2(dup2, int, fd, int, new_fd)
-{
-	struct file *file;
-
-	if (fd != new_fd)
-		return dup_to(fd, new_fd, false);
-	file = fd_get(fd);
-	if (!file)
-		return -EBADF;
-	file_put(file);
-	return fd;
-}
-
-SYSCALL_DEFINE3(dup3, int, fd, int, new_fd, int, flags)
-{
-	if (fd == new_fd || flags & ~O_CLOEXEC)
-		return -EINVAL;
-	return dup_to(fd, new_fd, flags & O_CLOEXEC);
-}
-
-#define F_DUPFD		0
-#define F_GETFD		1
-#define F_SETFD		2
-#define F_GETFL		3
-#define F_SETFL		4
-#define F_DUPFD_CLOEXEC 1030
-#define FD_CLOEXEC	1
-#define O_LARGEFILE	00100000 /* set on every file of a 64-bit process */
-#define SETFL_MASK	(O_APPEND | O_NONBLOCK)
-
-/* The descriptor's own flag. */
-static long control_fd(struct files *files, int fd, int command, unsigned long arg)
-{
-	long ret = 0;
-
-	spin_lock(&files->lock);
-	if (!files->fds[fd])
-		ret = -EBADF;
-	else if (command == F_GETFD)
-		ret = get_close_on_exec(files, fd) ? FD_CLOEXEC : 0;
-	else
-		set_close_on_exec(files, fd, arg & FD_CLOEXEC);
-	spin_unlock(&files->lock);
-	return ret;
-}
-
-SYSCALL_DEFINE3(fcntl, int, fd, int, command, unsigned long, arg)
-{
-	struct file *file = fd_get(fd);
-	long ret = 0;
-
-	if (!file)
-		return -EBADF;
-	switch (command) {
-	case F_DUPFD:
-	case F_DUPFD_CLOEXEC:
-		ret = -EINVAL;
-		if (arg < FILE_MAX_FDS)
-			ret = dup_at_least(fd, arg, command == F_DUPFD_CLOEXEC);
-		break;
-	case F_GETFD:
-	case F_SETFD:
-		ret = control_fd(current->proc->files, fd, command, arg);
-		break;
-	case F_GETFL:
-		ret = READ_ONCE(file->flags) | O_LARGEFILE;
-		break;
-	case F_SETFL:
-		WRITE_ONCE(file->flags, (file->flags & ~SETFL_MASK) | (arg & SETFL_MASK));
-		break;
-	default:
-		ret = -EINVAL;
-		break;
-	}
-	file_put(file);
-	return ret;
 }

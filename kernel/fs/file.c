@@ -2,22 +2,66 @@
 #include "internal.h"
 
 #include <lego/errno.h>
+#include <lego/leak.h>
 #include <lego/slab.h>
 
 /* Open files, and what the kernel itself does with them. */
 
-struct file *file_alloc(struct inode *inode, u32 flags)
+struct file *file_alloc(const struct path *path, u32 flags)
 {
 	struct file *file = kzalloc(sizeof(*file));
 
 	if (!file)
 		return NULL;
-	file->inode = inode_get(inode);
-	file->ops = inode->device ? inode->device->ops : NULL;
+	file->inode = inode_get(path->inode);
+	file->mount = mount_get(path->mount);
+	file->ops = path->inode->file_ops;
+	if (!file->ops && path->inode->device)
+		file->ops = path->inode->device->ops;
+	if (flags & O_PATH)
+		file->ops = NULL;
 	file->flags = flags;
 	atomic_set(&file->refs, 1);
 	mutex_init(&file->pos_lock);
+	leak_count(LEAK_FILES, 1);
 	return file;
+}
+
+int file_call_open(struct file *file)
+{
+	int error = 0;
+
+	if (file->ops && file->ops->open)
+		error = file->ops->open(file);
+	if (error)
+		file->ops = NULL; /* what was not opened is not released */
+	return error;
+}
+
+void file_set_flags(struct file *file, u32 mask, u32 flags)
+{
+	u32 old;
+
+	do {
+		old = READ_ONCE(file->flags);
+	} while (cmpxchg(&file->flags, old, (old & ~mask) | (flags & mask)) != old);
+}
+
+struct file *file_create_unnamed(u64 size_bytes)
+{
+	struct inode *inode = inode_alloc_unnamed("/dev/zero (deleted)", S_IFREG | 0600);
+	struct file *file = NULL;
+	int error;
+
+	if (!inode)
+		return ERR_PTR(-ENOMEM);
+	error = inode_truncate(inode, size_bytes);
+	if (!error) {
+		file = file_alloc(&(struct path){ NULL, inode }, O_RDWR);
+		error = file ? 0 : -ENOMEM;
+	}
+	inode_put(inode);
+	return error ? ERR_PTR(error) : file;
 }
 
 void file_get(struct file *file)
@@ -29,8 +73,12 @@ void file_put(struct file *file)
 {
 	if (!atomic_dec_and_test(&file->refs))
 		return;
+	if (file->ops && file->ops->release)
+		file->ops->release(file);
 	inode_put(file->inode);
+	mount_put(file->mount);
 	kfree(file);
+	leak_count(LEAK_FILES, -1);
 }
 
 bool file_is_regular(const struct file *file)
@@ -57,5 +105,5 @@ ssize_t file_read_at(struct file *file, void *buf, size_t n, u64 pos)
 
 struct page *file_get_page(struct file *file, u64 index)
 {
-	return file_is_regular(file) ? inode_get_page(file->inode, index) : NULL;
+	return file_is_regular(file) ? inode_get_page(file->inode, index) : ERR_PTR(-ENXIO);
 }

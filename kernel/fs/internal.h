@@ -3,8 +3,9 @@
 #define FS_INTERNAL_H
 
 /*
- * What the files of kernel/fs/ share. There is one tree, of ramfs inodes; an inode has one name
- * (no hard links), so name and parent are in the inode itself.
+ * What the files of kernel/fs/ share. A file system is a tree of inodes in memory; mounts put the
+ * trees together. An inode's name and parent are in the inode itself. Further names (hard links)
+ * are entries of their own, inodes without content: ->linked is the real one.
  *
  * Locks, outer first: file->pos_lock, inode->write_lock, tree_lock (a mutex; no user memory is
  * touched under it), inode->data_lock (a spinlock; copying happens outside of it).
@@ -13,14 +14,18 @@
 #include <lego/fs.h>
 #include <lego/list.h>
 #include <lego/spinlock.h>
+#include <lego/text.h>
+#include <lego/time.h>
 
 #define PATH_MAX 4096 /* with the NUL */
 #define NAME_MAX 255
 
-#define S_ISREG(mode) (((mode)&S_IFMT) == S_IFREG)
-#define S_ISDIR(mode) (((mode)&S_IFMT) == S_IFDIR)
-#define S_ISCHR(mode) (((mode)&S_IFMT) == S_IFCHR)
-#define S_ISLNK(mode) (((mode)&S_IFMT) == S_IFLNK)
+#define S_ISREG(mode)  (((mode)&S_IFMT) == S_IFREG)
+#define S_ISDIR(mode)  (((mode)&S_IFMT) == S_IFDIR)
+#define S_ISCHR(mode)  (((mode)&S_IFMT) == S_IFCHR)
+#define S_ISFIFO(mode) (((mode)&S_IFMT) == S_IFIFO)
+#define S_ISBLK(mode)  (((mode)&S_IFMT) == S_IFBLK)
+#define S_ISLNK(mode)  (((mode)&S_IFMT) == S_IFLNK)
 
 #define MAKE_DEVICE(major, minor) ((u32)(major) << 8 | (u32)(minor))
 
@@ -31,20 +36,87 @@ struct device {
 	const struct file_ops *ops;
 };
 
+/*
+ * What an inode that is more than memory does itself: of procfs. All NULL: a plain ramfs inode.
+ * Process context, with tree_lock held; they may sleep, but not touch user memory.
+ */
+struct inode_ops {
+	/*
+	 * Before a directory is searched or listed: bring its children (tree_create(),
+	 * tree_remove()) in line with what they stand for.
+	 */
+	void (*populate)(struct inode *dir);
+	/* A symbolic link whose target is made when asked for: its length (no NUL), or -errno. */
+	ssize_t (*read_link)(struct inode *inode, char *buf, size_t size);
+	/* The inode is freed: release ->private. Maybe without tree_lock. */
+	void (*free)(struct inode *inode);
+};
+
+struct filesystem;
+
+/* A kind of file system. */
+struct fs_type {
+	const char *name;
+	/* Its root: tree_create_root() and what is to be in it. tree_lock held. NULL: no memory. */
+	struct inode *(*make_root)(struct filesystem *fs);
+	u32 magic;	 /* what statfs() tells */
+	bool single;	 /* there is one, wherever it is mounted; else each mount makes a new one */
+	bool is_fixed;	 /* users cannot make, remove, rename or change anything in it */
+	bool is_bounded; /* its content is limited: see space.c */
+};
+
+struct filesystem {
+	const struct fs_type *type;
+	struct inode *root;
+	u32 device;		/* st_dev */
+	unsigned int nr_mounts; /* guarded by tree_lock */
+	struct list_head node;	/* of single ones */
+};
+
+struct mount {
+	struct filesystem *fs;
+	struct mount *parent;	  /* NULL: of the root */
+	struct inode *mountpoint; /* in the parent's tree, holds a reference */
+	char *source;		  /* what mount(2) was given as such */
+	atomic_t refs;		  /* one while attached, one for each file, cwd and mount on it */
+	bool attached;		  /* guarded by tree_lock, as the list */
+	struct list_head node;
+};
+
+/* A place in the tree as users see it. */
+struct path {
+	struct mount *mount; /* NULL: of a file without a place */
+	struct inode *inode;
+};
+
 struct inode {
 	u64 number;
-	u32 mode;      /* type, never changes, and permission bits */
-	atomic_t refs; /* one for its name in the tree, one for each user */
-	u64 mtime_ns;  /* clock_realtime_ns() */
+	u32 mode; /* type, never changes, and permission bits */
+	u32 uid, gid;
+	atomic_t refs;			  /* one for its name in the tree, one for each user */
+	s64 atime_ns, mtime_ns, ctime_ns; /* since 1970 */
+	struct filesystem *fs;
 
 	/* Guarded by tree_lock. */
 	char *name;
-	struct inode *parent; /* of the root: itself; holds a reference, removed or not */
-	bool removed;	      /* no longer in the tree: only used by who has it open */
+	struct inode
+		*parent; /* NULL: of a root or without a place; holds a reference, removed or not */
+	bool removed;	 /* no longer in the tree: only used by who has it open */
 	struct list_head sibling;
-	struct list_head children; /* directory: in order of their numbers */
+	struct list_head children; /* directory: in order of ->position */
+	u64 position;		   /* in its directory */
+	unsigned int nr_subdirs;
+	unsigned int nr_mounts; /* on it */
+	struct inode *linked;	/* this is another name of it; holds a reference */
+	struct list_head links; /* the other names of this inode: their link_node */
+	struct list_head link_node;
 
-	const struct device *device; /* character device */
+	const struct inode_ops *ops;	 /* NULL: none */
+	const struct file_ops *file_ops; /* of files opened on it; NULL: a device's, or none */
+	void *private;			 /* the ops' own */
+
+	const struct device *device; /* character device; NULL: unknown */
+	u32 rdev;		     /* number of a device */
 	char *target;		     /* symbolic link */
 
 	/* Regular file. */
@@ -53,9 +125,10 @@ struct inode {
 	u64 size_bytes;
 	struct page **pages; /* NULL: a hole */
 	u64 max_pages;
+	u64 nr_pages; /* that are not holes */
 };
 
-extern struct inode *root_inode;
+extern struct inode *root_inode; /* of the file system that the others are mounted in */
 extern struct mutex tree_lock;
 
 /* ramfs.c: the tree. Those with "tree" in the name need tree_lock. */
@@ -66,8 +139,35 @@ void inode_put(struct inode *inode);
  * reference for the caller.
  */
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode);
-struct inode *tree_find(struct inode *parent, const char *name, size_t len);
-void tree_remove(struct inode *inode);
+/* The root of a file system, with a reference, on behalf of fs_type.make_root. NULL: no memory. */
+struct inode *tree_create_root(struct filesystem *fs, u32 mode);
+/* Another name for an inode that is not a directory. 0, -ENOMEM, -ENOENT in a removed directory. */
+int tree_link(struct inode *parent, const char *name, struct inode *inode);
+/* Another place for an entry: what has that name there was removed before. 0 or -ENOMEM. */
+int tree_move(struct inode *entry, struct inode *parent, const char *name);
+unsigned int tree_nr_links(const struct inode *inode);
+/*
+ * An inode without a place in the tree, with a reference. Its path is its name, or of a pipe
+ * "pipe:[number]". NULL: no memory.
+ */
+struct inode *inode_alloc_unnamed(const char *name, u32 mode);
+struct inode *tree_find(struct inode *parent, const char *name, size_t len); /* an entry, or NULL */
+void tree_remove(struct inode *entry);	   /* it has no children */
+void tree_remove_all(struct inode *inode); /* and all below it */
+void tree_remove_below(struct inode *inode);
+static inline struct inode *entry_inode(struct inode *entry)
+{
+	return entry && entry->linked ? entry->linked : entry;
+}
+void inode_touch(struct inode *inode); /* its content has changed now: mtime and ctime */
+/* Before the children of a directory are looked at on behalf of a user: see inode_ops.populate. */
+void tree_populate(struct inode *dir);
+/* file_path() with tree_lock held. */
+const char *tree_file_path(struct file *file, char *buf, size_t size);
+/*
+ * The text of a symbolic link: its length (it is not terminated), at most size, or -errno.
+ */
+ssize_t tree_read_link(struct inode *inode, char *buf, size_t size);
 
 /*
  * data.c: the content of a regular file. user: the buffer is in user memory. Bytes done, or a
@@ -77,66 +177,214 @@ ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
 /* With write_lock held. */
 ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, bool user);
 int inode_truncate(struct inode *inode, u64 size_bytes);
-/* With a reference, filling holes; NULL beyond the end or when out of memory. */
+/* Fill the holes and extend the file to the end of that. With write_lock held. */
+int inode_allocate(struct inode *inode, u64 pos, u64 n);
+/* As file_get_page(). */
 struct page *inode_get_page(struct inode *inode, u64 index);
 void inode_free_data(struct inode *inode);
 
+/*
+ * space.c: how much memory the bounded file systems, all together, may have. Charging says whether
+ * there is room for more; with force it always is (the kernel's own: the initramfs).
+ */
+bool space_charge_pages(const struct inode *inode, u64 nr, bool force);
+void space_uncharge_pages(const struct inode *inode, u64 nr);
+bool space_charge_inode(const struct filesystem *fs);
+void space_uncharge_inode(const struct filesystem *fs);
+struct space {
+	u64 max_pages, free_pages, max_inodes, free_inodes;
+};
+void space_get(struct space *space);
+
+/* mount.c */
+extern struct path root_path;		     /* "/", for ever */
+extern struct filesystem fs_without_name;    /* that of inodes without a place */
+int fs_register(const struct fs_type *type); /* at boot; type stays. 0 or -ENOMEM */
+/* The kernel's own mount at boot, on a directory of the root file system, made if need be. */
+void fs_mount_at_boot(const char *type, const char *name);
+void mount_init(void);
+struct mount *mount_get(struct mount *mount); /* NULL is allowed */
+void mount_put(struct mount *mount);	      /* with or without tree_lock */
+/*
+ * Mount a file system on a directory: 0 or a negative errno. mount_detach() takes a mount away,
+ * with those on it, for which mount_drop_detached() is called afterwards; lazily: though it is in
+ * use; the caller has a reference. tree_lock held.
+ */
+int mount_attach(const char *type_name, const struct path *at, const char *source);
+int mount_detach(struct mount *mount, bool lazily, struct list_head *detached);
+void mount_drop_detached(struct list_head *detached); /* tree_lock not held */
+/* The mount on a place, NULL: none; needs tree_lock, as the next. */
+struct mount *mount_on(const struct path *path);
+/* For /proc/mounts: "source directory type rw 0 0" lines. 0 or -ENOMEM. Takes tree_lock. */
+int mounts_text(struct text *text);
+
+static inline bool path_is_fixed(const struct path *path)
+{
+	return path->inode->fs->type->is_fixed;
+}
+struct path path_hold(const struct path *path); /* a copy with references */
+void path_release(struct path *path);		/* with or without tree_lock */
+
 /* namei.c: paths. */
-#define WALK_NOFOLLOW BIT(0) /* a symbolic link in last place is the result */
+#define WALK_NOFOLLOW BIT(0) /* a symbolic link in last place, without a slash, is the result */
+#define WALK_NAME     BIT(1) /* the entry itself is wanted: no link, no mount is followed from it */
 
 struct walk {
-	struct inode *parent; /* directory in which name is, or could be created */
-	struct inode *inode;  /* NULL: not there */
+	struct path parent;  /* directory in which name is, or could be created */
+	struct path found;   /* inode NULL: not there */
+	struct inode *entry; /* of the name in the parent; NULL: none, or "." and the like */
 	char name[NAME_MAX + 1];
 	bool wants_directory; /* the path ends in a slash */
 };
+
+/* True unless the last component is "", "." or "..". */
+bool walk_has_name(const struct walk *walk);
 
 /*
  * Follow a path from base. Needs tree_lock, which keeps the results alive. 0 also when only the
  * last component is missing.
  */
-int path_walk(struct inode *base, const char *path, unsigned int flags, struct walk *walk);
+int path_walk(const struct path *base, const char *path, unsigned int flags, struct walk *walk);
 
-/* The inode of a path with a reference for the caller, or ERR_PTR. */
-struct inode *path_get(struct inode *base, const char *path, unsigned int flags);
+/* What a path leads to, with references. 0 or a negative errno. */
+int path_find(const struct path *base, const char *path, unsigned int flags, struct path *found);
 
 #define AT_FDCWD	    (-100)
 #define AT_SYMLINK_NOFOLLOW 0x100
+#define AT_REMOVEDIR	    0x200
+#define AT_SYMLINK_FOLLOW   0x400
 #define AT_EMPTY_PATH	    0x1000
 
 /*
- * The directory that a system call's dirfd stands for, with a reference, or ERR_PTR. Not needed
- * for absolute paths.
+ * The directory that a system call's dirfd stands for, with references. Not needed for absolute
+ * paths. 0 or a negative errno.
  */
-struct inode *path_base(int dirfd, const char *path);
+int path_base(int dirfd, const char *path, struct path *base);
 
 /* Copy a path from user memory; kfree() it. ERR_PTR(-EFAULT, -ENAMETOOLONG, -ENOMEM). */
 char *path_from_user(const char __user *path);
 
-/* path_from_user() and path_get() with dirfd; with AT_EMPTY_PATH an empty path is dirfd itself. */
-struct inode *path_get_user(int dirfd, const char __user *path, int at_flags);
+/* path_from_user() and path_find() with dirfd; with AT_EMPTY_PATH an empty path is dirfd itself. */
+int path_find_user(int dirfd, const char __user *path, int at_flags, struct path *found);
+
+/*
+ * dir.c: write the path of a place to the end of buf. Its start, or NULL when it has none (any
+ * more) or there is no room. tree_lock held.
+ */
+char *path_write(const struct path *path, char *buf, size_t size);
 
 /* device.c */
 const struct device *device_find(u32 number);
 void device_init(void); /* makes /dev */
 
+/* proc/root.c */
+void proc_init(void); /* makes /proc */
+
 /* file.c */
-struct file *file_alloc(struct inode *inode, u32 flags); /* takes a reference to the inode */
+struct file *file_alloc(const struct path *path, u32 flags); /* takes references */
+int file_call_open(struct file *file); /* once, by who made it; on an error only file_put() */
+static inline bool file_is_pipe(const struct file *file)
+{
+	return S_ISFIFO(file->inode->mode);
+}
 static inline bool file_is_stream(const struct file *file)
 {
-	return file->inode->device && file->inode->device->stream;
+	return file_is_pipe(file) || (file->inode->device && file->inode->device->stream);
 }
+/* Replace the flags in mask, whoever else does so. */
+void file_set_flags(struct file *file, u32 mask, u32 flags);
+
+/* iov.c: the buffers of a call, in user memory. */
+struct iovec {
+	void __user *base;
+	size_t len;
+};
+
+/* Linux's limit for one call: whole pages below 2 GiB. */
+#define MAX_RW_BYTES 0x7ffff000UL
+
+/* What is still to be moved: left bytes from offset in *iov on. */
+struct iov_iter {
+	const struct iovec *iov;
+	size_t offset;
+	size_t left; /* at most MAX_RW_BYTES */
+};
+
+/* Copy and check a vector; kfree() it. ERR_PTR on failure. */
+struct iovec *iovec_from_user(const struct iovec __user *user_iov, unsigned long nr);
+void iov_iter_init(struct iov_iter *iter, const struct iovec *iov, unsigned int nr);
+/*
+ * Move at most n bytes and the iterator: bytes moved, fewer than asked for only at a bad address.
+ */
+size_t iov_copy_from(void *dst, struct iov_iter *iter, size_t n);
+size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n);
+/* 0 when the next n bytes can be written to now, or -EFAULT. */
+int iov_make_writable(struct iov_iter iter, size_t n);
+
+/* bounce.c: read and write by file->ops. Bytes done or a negative errno. */
+ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos);
+ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos);
+
+/* poll.c: a descriptor to be waited for. */
+struct poll_item {
+	int fd;		   /* negative: none, nothing happens there */
+	u32 events;	   /* POLL* that matter */
+	u32 revents;	   /* out: what there is of them, or POLLNVAL */
+	struct file *file; /* used inside */
+};
+
+/*
+ * Wait until one of them has something, at most until clock_monotonic_ns() reaches the deadline:
+ * how many have; 0 when time is over, -EINTR by a signal, -ENOMEM.
+ */
+int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns);
+
+/* A user's relative time as a deadline; NULL: TIME_NEVER_NS. 0, -EFAULT, -EINVAL. */
+int poll_deadline(const struct timespec64 __user *user_time, u64 *deadline_ns);
+int poll_deadline_of(const struct timespec64 *time, u64 *deadline_ns); /* 0 or -EINVAL */
+struct timespec64 poll_time_left(u64 deadline_ns);
+/* What is left of it, to the user; a bad address is no error. */
+void poll_return_time(struct timespec64 __user *user_time, u64 deadline_ns);
+/* For the time of a call, when user_mask is given. poll_end_mask() gives the call's result. */
+int poll_begin_mask(const u64 __user *user_mask, size_t mask_bytes);
+long poll_end_mask(long ret, bool has_mask);
+
+/* pipe.c */
+#define PIPE_BYTES 65536
+/* Make a new S_IFIFO inode a pipe without ends. 0 or -ENOMEM. */
+int pipe_attach(struct inode *inode);
 
 /* open.c: what file_open() and the system calls share. */
-struct file *open_at(struct inode *base, const char *path, u32 flags, u32 mode);
+struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode);
 
 /*
  * fdtable.c: lowest free descriptor at or above from, which takes over the reference; or -EMFILE.
  */
 int fd_install(struct file *file, int from, bool close_on_exec);
 
-/* The process's working directory, with a reference. */
-struct inode *cwd_get(void);
-void cwd_set(struct inode *inode); /* takes over the reference */
+/*
+ * Put a file (its reference passes to the table), or none, in the place of a valid descriptor's;
+ * the old one or NULL, its reference passes to the caller.
+ */
+struct file *fd_replace(int fd, struct file *file, bool close_on_exec);
+long fd_set_close_on_exec(int fd, bool on); /* 0 or -EBADF */
+bool fd_get_close_on_exec(int fd);
+
+/* Descriptors of the current process are below this: RLIMIT_NOFILE, at most FILE_MAX_FDS. */
+int fd_limit(void);
+
+/* The file of a descriptor of any table, with a reference; NULL: not open. */
+struct file *files_get_file(struct files *files, int fd);
+
+/* The current process's open file, also one that is open as a path only (O_PATH); as fd_get(). */
+struct file *fd_get_any(int fd);
+/* What fd, or AT_FDCWD, leads to, with references. 0 or -EBADF. */
+int fd_get_path(int fd, struct path *path);
+
+/* fs_info.c: the working directory, with references; of any process, or of the current one. */
+struct path fs_info_cwd(struct fs_info *fs);
+struct path cwd_get(void);
+void cwd_set(const struct path *path); /* takes over the references */
+u32 fs_umask(void);		       /* the current process's */
 
 #endif

@@ -7,8 +7,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Paths, one component after the other. A symbolic link is replaced by its target in a new copy
- * of what is left of the path.
+ * Paths, one component after the other, through mounts. A symbolic link is replaced by its target
+ * in a new copy of what is left of the path.
  */
 
 #define MAX_LINKS 40
@@ -29,44 +29,124 @@ static size_t component_bytes(const char *p)
 	return n;
 }
 
-static struct inode *step(struct inode *dir, const char *name, size_t len)
+/* From a place that is covered to what covers it. */
+static void cross_down(struct path *path)
 {
-	if (len == 1 && name[0] == '.')
-		return dir;
-	if (len == 2 && name[0] == '.' && name[1] == '.')
-		return dir->parent;
-	return tree_find(dir, name, len);
+	struct mount *mount;
+
+	while ((mount = mount_on(path)) != NULL)
+		*path = (struct path){ mount, mount->fs->root };
 }
 
-/* *path becomes target/rest in new memory; *memory, the old one, is freed. */
-static int expand_link(const char *target, const char *rest, const char **path, char **memory)
+static void go_up(struct path *path)
 {
-	size_t target_len = strlen(target), rest_len = strlen(rest);
-	char *joined;
+	while (path->inode == path->mount->fs->root && path->mount->parent && path->mount->attached)
+		*path = (struct path){ path->mount->parent, path->mount->mountpoint };
+	if (path->inode->parent)
+		path->inode = path->inode->parent;
+	cross_down(path);
+}
 
-	if (target_len + rest_len >= PATH_MAX)
-		return -ENAMETOOLONG;
-	joined = kmalloc(target_len + rest_len + 1);
+static bool is_dot(const char *name, size_t len)
+{
+	return len == 1 && name[0] == '.';
+}
+
+static bool is_dot_dot(const char *name, size_t len)
+{
+	return len == 2 && name[0] == '.' && name[1] == '.';
+}
+
+/* The entry of a name in a directory; NULL: none, or not a name. *path becomes where it leads. */
+static struct inode *step(struct path *path, const char *name, size_t len, bool cross)
+{
+	struct inode *entry = NULL;
+
+	if (is_dot_dot(name, len)) {
+		go_up(path);
+	} else if (len && !is_dot(name, len)) {
+		tree_populate(path->inode);
+		entry = tree_find(path->inode, name, len);
+		path->inode = entry_inode(entry);
+		if (entry && cross)
+			cross_down(path);
+	}
+	return entry;
+}
+
+bool walk_has_name(const struct walk *walk)
+{
+	size_t len = strlen(walk->name);
+
+	return len && !is_dot(walk->name, len) && !is_dot_dot(walk->name, len);
+}
+
+ssize_t tree_read_link(struct inode *inode, char *buf, size_t size)
+{
+	size_t len;
+
+	if (inode->ops && inode->ops->read_link)
+		return inode->ops->read_link(inode, buf, size);
+	len = min(strlen(inode->target), size);
+	memcpy(buf, inode->target, len);
+	return len;
+}
+
+/* *path becomes the link's text and rest in new memory; *memory, the old one, is freed. */
+static int expand_link(struct inode *link, const char *rest, const char **path, char **memory)
+{
+	size_t rest_len = strlen(rest);
+	char *joined = kmalloc(PATH_MAX);
+	ssize_t len;
+
 	if (!joined)
 		return -ENOMEM;
-	memcpy(joined, target, target_len);
-	memcpy(joined + target_len, rest, rest_len + 1); /* rest starts with its slash */
+	len = tree_read_link(link, joined, PATH_MAX);
+	if (len > 0 && len + rest_len >= PATH_MAX)
+		len = -ENAMETOOLONG;
+	if (len <= 0) {
+		kfree(joined);
+		return len ? (int)len : -ENOENT;
+	}
+	memcpy(joined + len, rest, rest_len + 1); /* rest starts with its slash */
 	kfree(*memory);
 	*memory = joined;
 	*path = joined;
 	return 0;
 }
 
-static int walk_components(struct inode *dir, const char *p, unsigned int flags, struct walk *walk,
-			   char **memory)
+/* Whether the link that a component is takes part in the path. */
+static bool link_is_followed(const char *rest, unsigned int flags)
 {
+	if (*skip_slashes(rest))
+		return true;
+	if (flags & WALK_NAME)
+		return false;
+	return *rest || !(flags & WALK_NOFOLLOW);
+}
+
+static int finish_walk(const struct path *dir, const struct path *found, struct inode *entry,
+		       const char *name, size_t len, struct walk *walk)
+{
+	walk->parent = *dir;
+	walk->found = *found;
+	walk->entry = entry;
+	memcpy(walk->name, name, len);
+	walk->name[len] = '\0';
+	walk->wants_directory = name[len] == '/';
+	return 0;
+}
+
+static int walk_components(const struct path *base, const char *p, unsigned int flags,
+			   struct walk *walk, char **memory)
+{
+	struct path dir = *p == '/' ? root_path : *base;
 	unsigned int nr_links = 0;
 	int error;
 
-	if (*p == '/')
-		dir = root_inode;
 	for (;;) {
-		struct inode *child;
+		struct path next = dir;
+		struct inode *entry;
 		const char *rest;
 		size_t len;
 		bool last;
@@ -75,40 +155,36 @@ static int walk_components(struct inode *dir, const char *p, unsigned int flags,
 		len = component_bytes(p);
 		if (len > NAME_MAX)
 			return -ENAMETOOLONG;
-		if (!S_ISDIR(dir->mode))
+		if (!S_ISDIR(dir.inode->mode))
 			return -ENOTDIR;
 
 		rest = p + len;
 		last = !*skip_slashes(rest);
-		child = len ? step(dir, p, len) : dir;
-		if (child && S_ISLNK(child->mode) && !(last && !*rest && flags & WALK_NOFOLLOW)) {
+		entry = step(&next, p, len, !(last && flags & WALK_NAME));
+		if (next.inode && S_ISLNK(next.inode->mode) && link_is_followed(rest, flags)) {
 			if (++nr_links > MAX_LINKS)
 				return -ELOOP;
-			error = expand_link(child->target, rest, &p, memory);
+			error = expand_link(next.inode, rest, &p, memory);
 			if (error)
 				return error;
 			if (*p == '/')
-				dir = root_inode;
+				dir = root_path;
 			continue;
 		}
 		if (last) {
-			walk->parent = dir;
-			walk->inode = child;
-			memcpy(walk->name, p, len);
-			walk->name[len] = '\0';
-			walk->wants_directory = *rest == '/';
-			if (child && walk->wants_directory && !S_ISDIR(child->mode))
+			if (next.inode && *rest && !(flags & WALK_NAME) &&
+			    !S_ISDIR(next.inode->mode))
 				return -ENOTDIR;
-			return 0;
+			return finish_walk(&dir, &next, entry, p, len, walk);
 		}
-		if (!child)
+		if (!next.inode)
 			return -ENOENT;
-		dir = child;
+		dir = next;
 		p = rest;
 	}
 }
 
-int path_walk(struct inode *base, const char *path, unsigned int flags, struct walk *walk)
+int path_walk(const struct path *base, const char *path, unsigned int flags, struct walk *walk)
 {
 	char *memory = NULL;
 	int error;
@@ -120,39 +196,51 @@ int path_walk(struct inode *base, const char *path, unsigned int flags, struct w
 	return error;
 }
 
-struct inode *path_get(struct inode *base, const char *path, unsigned int flags)
+int path_find(const struct path *base, const char *path, unsigned int flags, struct path *found)
 {
-	struct inode *inode;
 	struct walk walk;
 	int error;
 
 	mutex_lock(&tree_lock);
 	error = path_walk(base, path, flags, &walk);
-	if (error)
-		inode = ERR_PTR(error);
-	else if (!walk.inode)
-		inode = ERR_PTR(-ENOENT);
-	else
-		inode = inode_get(walk.inode);
+	if (!error && !walk.found.inode)
+		error = -ENOENT;
+	if (!error)
+		*found = path_hold(&walk.found);
 	mutex_unlock(&tree_lock);
-	return inode;
+	return error;
 }
 
-struct inode *path_base(int dirfd, const char *path)
+int fd_get_path(int fd, struct path *path)
 {
-	struct inode *inode;
 	struct file *file;
 
-	if (*path == '/')
-		return inode_get(root_inode);
-	if (dirfd == AT_FDCWD)
-		return cwd_get();
-	file = fd_get(dirfd);
+	if (fd == AT_FDCWD) {
+		*path = cwd_get();
+		return 0;
+	}
+	file = fd_get_any(fd);
 	if (!file)
-		return ERR_PTR(-EBADF);
-	inode = S_ISDIR(file->inode->mode) ? inode_get(file->inode) : ERR_PTR(-ENOTDIR);
+		return -EBADF;
+	*path = path_hold(&(struct path){ file->mount, file->inode });
 	file_put(file);
-	return inode;
+	return 0;
+}
+
+int path_base(int dirfd, const char *path, struct path *base)
+{
+	int error;
+
+	if (*path == '/') {
+		*base = path_hold(&root_path);
+		return 0;
+	}
+	error = fd_get_path(dirfd, base);
+	if (!error && !S_ISDIR(base->inode->mode)) {
+		path_release(base);
+		error = -ENOTDIR;
+	}
+	return error;
 }
 
 char *path_from_user(const char __user *path)
@@ -170,42 +258,26 @@ char *path_from_user(const char __user *path)
 	return copy;
 }
 
-/* What an empty path with AT_EMPTY_PATH stands for. */
-static struct inode *inode_of_fd(int fd)
-{
-	struct inode *inode;
-	struct file *file;
-
-	if (fd == AT_FDCWD)
-		return cwd_get();
-	file = fd_get(fd);
-	if (!file)
-		return ERR_PTR(-EBADF);
-	inode = inode_get(file->inode);
-	file_put(file);
-	return inode;
-}
-
-struct inode *path_get_user(int dirfd, const char __user *user_path, int at_flags)
+int path_find_user(int dirfd, const char __user *user_path, int at_flags, struct path *found)
 {
 	unsigned int flags = at_flags & AT_SYMLINK_NOFOLLOW ? WALK_NOFOLLOW : 0;
-	struct inode *base, *inode;
+	struct path base;
 	char *path;
+	int error;
 
 	path = path_from_user(user_path);
 	if (IS_ERR(path))
-		return (void *)path;
+		return (int)PTR_ERR(path);
 	if (!*path && at_flags & AT_EMPTY_PATH) {
-		inode = inode_of_fd(dirfd);
+		error = fd_get_path(dirfd, found);
 		goto out_free;
 	}
-	base = path_base(dirfd, path);
-	inode = base;
-	if (!IS_ERR(base)) {
-		inode = path_get(base, path, flags);
-		inode_put(base);
-	}
+	error = *path ? path_base(dirfd, path, &base) : -ENOENT;
+	if (error)
+		goto out_free;
+	error = path_find(&base, path, flags, found);
+	path_release(&base);
 out_free:
 	kfree(path);
-	return inode;
+	return error;
 }

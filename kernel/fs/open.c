@@ -14,49 +14,80 @@
 /* What open() itself uses up; the rest stays with the file. */
 #define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC)
 
-/* What would not be what was asked for: O_ASYNC, O_DIRECT, O_PATH and O_TMPFILE. */
-#define OPEN_UNSUPPORTED (00020000 | 00040000 | 010000000 | 020000000)
+/* What matters to open() with O_PATH; all else is ignored, as Linux does. */
+#define OPEN_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/* What would not be what was asked for: O_ASYNC, O_DIRECT and O_TMPFILE. */
+#define OPEN_UNSUPPORTED (00020000 | 00040000 | 020000000)
 
 static int check(const struct inode *inode, u32 flags)
 {
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
 
-	if (S_ISLNK(inode->mode))
-		return -ELOOP; /* only found with O_NOFOLLOW */
 	if (flags & O_DIRECTORY && !S_ISDIR(inode->mode))
 		return -ENOTDIR;
+	if (flags & O_PATH)
+		return 0;
+	if (S_ISLNK(inode->mode))
+		return -ELOOP; /* only found with O_NOFOLLOW */
 	if (S_ISDIR(inode->mode) && (writes || flags & (O_CREAT | O_TRUNC)))
 		return -EISDIR;
-	if (S_ISCHR(inode->mode) && !inode->device)
-		return -ENXIO;
+	if (!S_ISREG(inode->mode) && !S_ISDIR(inode->mode) && !inode->device && !inode->file_ops)
+		return -ENXIO; /* a device that we do not have, a socket */
 	return 0;
 }
 
-/* Find or create, with a reference. */
-static struct inode *find(struct inode *base, const char *path, u32 flags, u32 mode)
+/* With tree_lock held; found->inode without a reference. */
+static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct path *found)
+{
+	bool exclusive = flags & O_CREAT && flags & O_EXCL;
+
+	*found = walk->found;
+	if (walk->wants_directory && flags & O_CREAT)
+		return -EISDIR;
+	if (found->inode)
+		return exclusive ? -EEXIST : 0;
+	if (!(flags & O_CREAT) || path_is_fixed(&walk->parent))
+		return -ENOENT;
+	found->inode = tree_create(walk->parent.inode, walk->name, S_IFREG | (mode & 07777));
+	return IS_ERR(found->inode) ? (int)PTR_ERR(found->inode) : 0;
+}
+
+/* Find or create, with references. */
+static int find(const struct path *base, const char *path, u32 flags, u32 mode, struct path *found)
 {
 	bool nofollow = flags & O_NOFOLLOW || (flags & O_CREAT && flags & O_EXCL);
-	struct inode *inode;
 	struct walk walk;
 	int error;
 
 	mutex_lock(&tree_lock);
 	error = path_walk(base, path, nofollow ? WALK_NOFOLLOW : 0, &walk);
-	if (error) {
-		inode = ERR_PTR(error);
-	} else if (walk.inode) {
-		inode = flags & O_CREAT && flags & O_EXCL ? ERR_PTR(-EEXIST) : walk.inode;
-	} else if (!(flags & O_CREAT)) {
-		inode = ERR_PTR(-ENOENT);
-	} else if (walk.wants_directory) {
-		inode = ERR_PTR(-EISDIR);
-	} else {
-		inode = tree_create(walk.parent, walk.name, S_IFREG | (mode & 07777));
-	}
-	if (!IS_ERR(inode))
-		inode_get(inode);
+	if (!error)
+		error = find_or_create(&walk, flags, mode, found);
+	if (!error)
+		*found = path_hold(found);
 	mutex_unlock(&tree_lock);
-	return inode;
+	return error;
+}
+
+/* An open file of what was found and may be opened. */
+static struct file *open_path(const struct path *path, u32 flags)
+{
+	struct file *file = file_alloc(path, flags & ~OPEN_ONLY);
+	int error;
+
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	if (flags & O_PATH)
+		return file;
+	error = file_call_open(file);
+	if (error) {
+		file_put(file);
+		return ERR_PTR(error);
+	}
+	/* As of every file that a 64-bit process opens: F_GETFL tells. */
+	file->flags = (file->flags & ~O_NOCTTY) | O_LARGEFILE;
+	return file;
 }
 
 static int truncate(struct inode *inode, u64 size_bytes)
@@ -69,49 +100,49 @@ static int truncate(struct inode *inode, u64 size_bytes)
 	return error;
 }
 
-struct file *open_at(struct inode *base, const char *path, u32 flags, u32 mode)
+struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode)
 {
-	struct inode *inode;
+	struct path found;
 	struct file *file;
 	int error;
 
+	if (flags & O_PATH)
+		flags &= OPEN_PATH;
 	if (flags & OPEN_UNSUPPORTED || (flags & O_CREAT && flags & O_DIRECTORY))
 		return ERR_PTR(-EINVAL);
-	inode = find(base, path, flags, mode);
-	if (IS_ERR(inode))
-		return (void *)inode;
-	error = check(inode, flags);
+	error = find(base, path, flags, mode, &found);
+	if (error)
+		return ERR_PTR(error);
+	error = check(found.inode, flags);
 	if (error) {
 		file = ERR_PTR(error);
-		goto out_put;
+		goto out_release;
 	}
-	file = file_alloc(inode, flags & ~OPEN_ONLY);
-	if (!file)
-		file = ERR_PTR(-ENOMEM);
-	else if (flags & O_TRUNC && S_ISREG(inode->mode))
-		truncate(inode, 0);
-out_put:
-	inode_put(inode);
+	file = open_path(&found, flags);
+	if (!IS_ERR(file) && flags & O_TRUNC && S_ISREG(found.inode->mode) && !file->ops)
+		truncate(found.inode, 0);
+out_release:
+	path_release(&found);
 	return file;
 }
 
 /* Kernel threads have no working directory: for them, all paths start at the root. */
 struct file *file_open(const char *path, u32 flags, u32 mode)
 {
-	struct inode *base;
+	struct path base;
 	struct file *file;
 
-	if (*path == '/' || !current || !current->proc || !current->proc->files)
-		return open_at(root_inode, path, flags, mode);
+	if (*path == '/' || !current || !current->proc || !current->proc->fs)
+		return open_at(&root_path, path, flags, mode);
 	base = cwd_get();
-	file = open_at(base, path, flags, mode);
-	inode_put(base);
+	file = open_at(&base, path, flags, mode);
+	path_release(&base);
 	return file;
 }
 
 static long open_fd(int dirfd, const char __user *user_path, u32 flags, u32 mode)
 {
-	struct inode *base;
+	struct path base;
 	struct file *file;
 	char *path;
 	long fd;
@@ -119,12 +150,11 @@ static long open_fd(int dirfd, const char __user *user_path, u32 flags, u32 mode
 	path = path_from_user(user_path);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
-	base = path_base(dirfd, path);
-	fd = PTR_ERR(base);
-	if (IS_ERR(base))
+	fd = path_base(dirfd, path, &base);
+	if (fd)
 		goto out_free;
-	file = open_at(base, path, flags, mode);
-	inode_put(base);
+	file = open_at(&base, path, flags, mode & ~fs_umask());
+	path_release(&base);
 	fd = PTR_ERR(file);
 	if (IS_ERR(file))
 		goto out_free;
@@ -146,21 +176,27 @@ SYSCALL_DEFINE4(openat, int, dirfd, const char __user *, path, u32, flags, u32, 
 	return open_fd(dirfd, path, flags, mode);
 }
 
-SYSCALL_DEFINE2(truncate, const char __user *, path, s64, size_bytes)
+SYSCALL_DEFINE2(creat, const char __user *, path, u32, mode)
 {
-	struct inode *inode;
-	long error = -EINVAL;
+	return open_fd(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+SYSCALL_DEFINE2(truncate, const char __user *, user_path, s64, size_bytes)
+{
+	struct path path;
+	long error;
 
 	if (size_bytes < 0)
 		return -EINVAL;
-	inode = path_get_user(AT_FDCWD, path, 0);
-	if (IS_ERR(inode))
-		return PTR_ERR(inode);
-	if (S_ISDIR(inode->mode))
+	error = path_find_user(AT_FDCWD, user_path, 0, &path);
+	if (error)
+		return error;
+	error = -EINVAL;
+	if (S_ISDIR(path.inode->mode))
 		error = -EISDIR;
-	else if (S_ISREG(inode->mode))
-		error = truncate(inode, size_bytes);
-	inode_put(inode);
+	else if (S_ISREG(path.inode->mode) && !path.inode->file_ops)
+		error = truncate(path.inode, size_bytes);
+	path_release(&path);
 	return error;
 }
 
@@ -174,8 +210,37 @@ SYSCALL_DEFINE2(ftruncate, int, fd, s64, size_bytes)
 	file = fd_get(fd);
 	if (!file)
 		return -EBADF;
-	if (file_may_write(file) && file_is_regular(file))
+	if (file_may_write(file) && file_is_regular(file) && !file->ops)
 		error = truncate(file->inode, size_bytes);
+	file_put(file);
+	return error;
+}
+
+/* Only the plain mode: space is there afterwards, and the file reaches to its end. */
+SYSCALL_DEFINE4(fallocate, int, fd, int, mode, s64, pos, s64, n)
+{
+	struct file *file;
+	long error;
+
+	if (mode)
+		return -EOPNOTSUPP;
+	if (pos < 0 || n <= 0)
+		return -EINVAL;
+	if (pos > INT64_MAX - n)
+		return -EFBIG;
+	file = fd_get(fd);
+	if (!file)
+		return -EBADF;
+	error = -EBADF;
+	if (!file_may_write(file))
+		goto out_put;
+	error = file_is_pipe(file) ? -ESPIPE : -ENODEV;
+	if (!file_is_regular(file) || file->ops)
+		goto out_put;
+	mutex_lock(&file->inode->write_lock);
+	error = inode_allocate(file->inode, pos, n);
+	mutex_unlock(&file->inode->write_lock);
+out_put:
 	file_put(file);
 	return error;
 }

@@ -3,21 +3,27 @@
 
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/leak.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/time.h>
 
 /*
- * The tree of names. Numbers only grow, and children are appended: their lists are sorted by
- * number.
+ * The trees of names. Positions only grow, and entries are appended: directories are sorted by
+ * them.
+ *
+ * When the name that an inode carries itself is removed and there are others, it takes over one of
+ * them, so that an inode with a name always knows one.
  */
 
 struct inode *root_inode;
 DEFINE_MUTEX(tree_lock);
 
-static u64 last_number; /* guarded by tree_lock */
+static u64 last_number;	      /* atomic */
+static u64 last_position = 2; /* guarded by tree_lock; 0 to 2: ".", "..", the end of them */
 
-static struct inode *alloc(const char *name, u32 mode)
+static struct inode *alloc(struct filesystem *fs, const char *name, u32 mode)
 {
 	struct inode *inode = kzalloc(sizeof(*inode));
 
@@ -28,14 +34,24 @@ static struct inode *alloc(const char *name, u32 mode)
 		kfree(inode);
 		return NULL;
 	}
-	inode->number = ++last_number;
+	inode->number = __atomic_add_fetch(&last_number, 1, __ATOMIC_RELAXED);
+	inode->fs = fs;
 	inode->mode = mode;
 	inode->mtime_ns = clock_realtime_ns();
+	inode->atime_ns = inode->mtime_ns;
+	inode->ctime_ns = inode->mtime_ns;
+	if (current && current->proc) {
+		inode->uid = current->proc->creds.fsuid;
+		inode->gid = current->proc->creds.fsgid;
+	}
 	atomic_set(&inode->refs, 1);
 	list_init(&inode->sibling);
 	list_init(&inode->children);
+	list_init(&inode->links);
+	list_init(&inode->link_node);
 	mutex_init(&inode->write_lock);
 	spin_lock_init(&inode->data_lock);
+	leak_count(LEAK_INODES, 1);
 	return inode;
 }
 
@@ -45,18 +61,66 @@ struct inode *inode_get(struct inode *inode)
 	return inode;
 }
 
+static void release(struct inode *inode)
+{
+	if (inode->ops && inode->ops->free)
+		inode->ops->free(inode);
+	inode_free_data(inode);
+	if (inode->parent)
+		space_uncharge_inode(inode->fs);
+	kfree(inode->target);
+	kfree(inode->name);
+	kfree(inode);
+	leak_count(LEAK_INODES, -1);
+}
+
 void inode_put(struct inode *inode)
 {
 	/* A loop: removed directories can be a long chain, each held only by the one below. */
-	while (atomic_dec_and_test(&inode->refs)) {
-		struct inode *parent = inode->parent;
+	while (inode && atomic_dec_and_test(&inode->refs)) {
+		struct inode *parent = inode->parent, *linked = inode->linked;
 
-		inode_free_data(inode);
-		kfree(inode->target);
-		kfree(inode->name);
-		kfree(inode);
+		release(inode);
+		if (linked)
+			inode_put(linked); /* which is not itself a further name */
 		inode = parent;
 	}
+}
+
+void inode_touch(struct inode *inode)
+{
+	inode->mtime_ns = clock_realtime_ns();
+	inode->ctime_ns = inode->mtime_ns;
+}
+
+struct inode *inode_alloc_unnamed(const char *name, u32 mode)
+{
+	return alloc(&fs_without_name, name, mode);
+}
+
+struct inode *tree_create_root(struct filesystem *fs, u32 mode)
+{
+	return alloc(fs, "", S_IFDIR | mode);
+}
+
+/* Put an entry in a directory, which it holds a reference to already. */
+static void insert(struct inode *entry)
+{
+	struct inode *parent = entry->parent;
+
+	entry->position = ++last_position;
+	list_add_tail(&entry->sibling, &parent->children);
+	if (S_ISDIR(entry->mode))
+		parent->nr_subdirs++;
+	inode_touch(parent);
+}
+
+static void take_out(struct inode *entry)
+{
+	list_del(&entry->sibling);
+	if (S_ISDIR(entry->mode))
+		entry->parent->nr_subdirs--;
+	inode_touch(entry->parent);
 }
 
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
@@ -65,13 +129,46 @@ struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
 
 	if (parent->removed)
 		return ERR_PTR(-ENOENT);
-	inode = alloc(name, mode);
-	if (!inode)
+	if (!space_charge_inode(parent->fs))
+		return ERR_PTR(-ENOSPC);
+	inode = alloc(parent->fs, name, mode);
+	if (!inode) {
+		space_uncharge_inode(parent->fs);
 		return ERR_PTR(-ENOMEM);
+	}
 	inode->parent = inode_get(parent);
-	list_add_tail(&inode->sibling, &parent->children);
-	parent->mtime_ns = inode->mtime_ns;
+	insert(inode);
 	return inode;
+}
+
+int tree_link(struct inode *parent, const char *name, struct inode *inode)
+{
+	struct inode *entry = tree_create(parent, name, inode->mode);
+
+	if (IS_ERR(entry))
+		return (int)PTR_ERR(entry);
+	entry->linked = inode_get(inode);
+	list_add_tail(&entry->link_node, &inode->links);
+	inode->ctime_ns = clock_realtime_ns();
+	return 0;
+}
+
+unsigned int tree_nr_links(const struct inode *inode)
+{
+	unsigned int nr = !inode->removed;
+	struct list_head *node;
+
+	if (S_ISDIR(inode->mode))
+		return inode->removed ? 0 : 2 + inode->nr_subdirs;
+	for (node = inode->links.next; node != &inode->links; node = node->next)
+		nr++;
+	return nr;
+}
+
+void tree_populate(struct inode *dir)
+{
+	if (dir->ops && dir->ops->populate && !dir->removed)
+		dir->ops->populate(dir);
 }
 
 struct inode *tree_find(struct inode *parent, const char *name, size_t len)
@@ -85,25 +182,83 @@ struct inode *tree_find(struct inode *parent, const char *name, size_t len)
 	return NULL;
 }
 
-void tree_remove(struct inode *inode)
+/* Let an inode and another name of it change places; the latter's is then the one to go. */
+static struct inode *swap_with_link(struct inode *inode)
 {
-	BUG_ON(inode->removed || !list_empty(&inode->children));
+	struct inode *link = list_first_entry(&inode->links, struct inode, link_node);
+	struct list_head *before = link->sibling.prev;
+	struct inode *parent = inode->parent;
+	u64 position = inode->position;
+	char *name = inode->name;
+
+	list_del(&link->sibling);
+	list_add(&link->sibling, &inode->sibling);
 	list_del(&inode->sibling);
-	inode->removed = true;
-	inode->parent->mtime_ns = clock_realtime_ns();
-	inode_put(inode);
+	list_add(&inode->sibling, before == &inode->sibling ? &link->sibling : before);
+	inode->parent = link->parent;
+	inode->position = link->position;
+	inode->name = link->name;
+	link->parent = parent;
+	link->position = position;
+	link->name = name;
+	return link;
 }
 
-static void create_root(void)
+void tree_remove(struct inode *entry)
 {
-	root_inode = alloc("", S_IFDIR | 0755);
-	if (!root_inode)
-		panic("no memory for the root directory");
-	root_inode->parent = root_inode;
+	BUG_ON(entry->removed || !list_empty(&entry->children));
+	if (!list_empty(&entry->links))
+		entry = swap_with_link(entry);
+	take_out(entry);
+	entry->removed = true;
+	entry_inode(entry)->ctime_ns = clock_realtime_ns();
+	if (entry->linked)
+		list_del(&entry->link_node);
+	inode_put(entry);
+}
+
+int tree_move(struct inode *entry, struct inode *parent, const char *name)
+{
+	struct inode *old_parent = entry->parent;
+	char *copy = kstrdup(name);
+
+	if (!copy)
+		return -ENOMEM;
+	take_out(entry);
+	kfree(entry->name);
+	entry->name = copy;
+	entry->parent = inode_get(parent);
+	insert(entry);
+	entry_inode(entry)->ctime_ns = clock_realtime_ns();
+	inode_put(old_parent);
+	return 0;
+}
+
+void tree_remove_below(struct inode *top)
+{
+	struct inode *inode = top, *parent;
+
+	/* Down to one without children, which goes; then on from its parent. */
+	for (;;) {
+		while (!list_empty(&inode->children))
+			inode = list_first_entry(&inode->children, struct inode, sibling);
+		if (inode == top)
+			break;
+		parent = inode->parent;
+		tree_remove(inode);
+		inode = parent;
+	}
+}
+
+void tree_remove_all(struct inode *inode)
+{
+	tree_remove_below(inode);
+	tree_remove(inode);
 }
 
 void fs_init(void)
 {
-	create_root();
+	mount_init();
 	device_init();
+	proc_init();
 }

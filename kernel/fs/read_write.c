@@ -2,166 +2,114 @@
 #include "internal.h"
 
 #include <lego/errno.h>
-#include <lego/page.h>
-#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
 /*
  * The calls that move data. Regular files are copied between their pages and user memory
- * directly, devices through a kernel page at a time. An error after some bytes is not reported:
+ * directly, others through a kernel buffer (bounce.c). An error after some bytes is not reported:
  * the bytes are.
  */
-
-/* Linux's limit for one call: whole pages below 2 GiB. */
-#define MAX_RW_BYTES 0x7ffff000UL
-#define IOV_MAX	     1024
 
 /* Where a call's position comes from. */
 #define POS_FILE (-1)
 
-static ssize_t read_device(struct file *file, char __user *buf, size_t n, u64 pos)
+static ssize_t read_regular(struct file *file, const struct iovec *iov, unsigned int nr, u64 pos)
 {
-	void *bounce = kmalloc(PAGE_SIZE);
 	size_t total = 0;
 	ssize_t done = 0;
 
-	if (!bounce)
-		return -ENOMEM;
-	while (total < n) {
-		size_t chunk = min(n - total, (size_t)PAGE_SIZE);
+	for (unsigned int i = 0; i < nr; i++) {
+		size_t len = min(iov[i].len, MAX_RW_BYTES - total);
 
-		done = file->ops->read(file, bounce, chunk, pos + total);
-		if (done <= 0)
-			break;
-		if (copy_to_user(buf + total, bounce, done)) {
-			done = -EFAULT;
-			break;
-		}
-		total += done;
-		if ((size_t)done < chunk || task_interrupted(current))
-			break;
-		cond_resched();
-	}
-	kfree(bounce);
-	return total ? (ssize_t)total : done;
-}
-
-static ssize_t write_device(struct file *file, const char __user *buf, size_t n, u64 pos)
-{
-	void *bounce = kmalloc(PAGE_SIZE);
-	size_t total = 0;
-	ssize_t done = 0;
-
-	if (!bounce)
-		return -ENOMEM;
-	while (total < n) {
-		/*
-		 * Up to the end of the user's page: a fault then loses nothing that could be
-		 * written.
-		 */
-		size_t chunk = PAGE_SIZE - ((u64)(buf + total) & (PAGE_SIZE - 1));
-
-		chunk = min(chunk, n - total);
-		if (copy_from_user(bounce, buf + total, chunk)) {
-			done = -EFAULT;
-			break;
-		}
-		done = file->ops->write(file, bounce, chunk, pos + total);
-		if (done <= 0)
+		done = inode_read(file->inode, iov[i].base, len, pos + total, true);
+		if (done < 0)
 			break;
 		total += done;
-		if ((size_t)done < chunk || task_interrupted(current))
+		if ((size_t)done < len)
 			break;
-		cond_resched();
 	}
-	kfree(bounce);
 	return total ? (ssize_t)total : done;
-}
-
-static ssize_t read_at(struct file *file, char __user *buf, size_t n, u64 pos)
-{
-	if (S_ISDIR(file->inode->mode))
-		return -EISDIR;
-	if (file->ops)
-		return file->ops->read ? read_device(file, buf, n, pos) : -EINVAL;
-	return inode_read(file->inode, buf, n, pos, true);
 }
 
 /* *pos becomes the end of the file for O_APPEND. */
-static ssize_t write_at(struct file *file, const char __user *buf, size_t n, u64 *pos)
+static ssize_t write_regular(struct file *file, const struct iovec *iov, unsigned int nr, u64 *pos)
 {
 	struct inode *inode = file->inode;
-	ssize_t done;
+	size_t total = 0;
+	ssize_t done = 0;
 
-	if (file->ops)
-		return file->ops->write ? write_device(file, buf, n, *pos) : -EINVAL;
 	mutex_lock(&inode->write_lock);
 	if (file->flags & O_APPEND)
 		*pos = inode->size_bytes;
-	done = inode_write(inode, buf, n, *pos, true);
+	for (unsigned int i = 0; i < nr; i++) {
+		size_t len = min(iov[i].len, MAX_RW_BYTES - total);
+
+		done = inode_write(inode, iov[i].base, len, *pos + total, true);
+		if (done < 0)
+			break;
+		total += done;
+		if ((size_t)done < len)
+			break;
+	}
 	mutex_unlock(&inode->write_lock);
-	return done;
+	return total ? (ssize_t)total : done;
 }
 
-struct iovec {
-	void __user *base;
-	size_t len;
-};
+static ssize_t transfer_at(struct file *file, const struct iovec *iov, unsigned int nr, u64 *pos,
+			   bool write)
+{
+	struct iov_iter iter;
+
+	iov_iter_init(&iter, iov, nr);
+	if (S_ISDIR(file->inode->mode))
+		return -EISDIR;
+	if ((s64)(*pos + iter.left) < 0)
+		return -EINVAL;
+	if (file->ops)
+		return write ? bounce_write(file, &iter, *pos) : bounce_read(file, &iter, *pos);
+	return write ? write_regular(file, iov, nr, pos) : read_regular(file, iov, nr, *pos);
+}
 
 /*
  * All the calls in one: move the bytes of nr buffers at a position of the caller's, or at the
  * file's own (POS_FILE), which is then moved.
  */
-static ssize_t transfer(int fd, const struct iovec *iov, unsigned int nr, s64 user_pos, bool write)
+static ssize_t transfer_file(struct file *file, const struct iovec *iov, unsigned int nr,
+			     s64 user_pos, bool write)
+{
+	bool stream = file_is_stream(file);
+	ssize_t done;
+	u64 pos;
+
+	if (write ? !file_may_write(file) : !file_may_read(file))
+		return -EBADF;
+	if (user_pos != POS_FILE && stream)
+		return -ESPIPE;
+	pos = user_pos == POS_FILE ? 0 : user_pos;
+	if (stream || user_pos != POS_FILE)
+		return transfer_at(file, iov, nr, &pos, write);
+
+	mutex_lock(&file->pos_lock);
+	pos = file->pos;
+	done = transfer_at(file, iov, nr, &pos, write);
+	if (done > 0)
+		file->pos = pos + done;
+	mutex_unlock(&file->pos_lock);
+	return done;
+}
+
+static ssize_t transfer(int fd, const struct iovec *iov, unsigned int nr, s64 pos, bool write)
 {
 	struct file *file = fd_get(fd);
-	ssize_t total = 0, done = 0;
-	bool locked;
-	u64 pos;
+	ssize_t ret;
 
 	if (!file)
 		return -EBADF;
-	total = -EBADF;
-	if (write ? !file_may_write(file) : !file_may_read(file))
-		goto out_put;
-	total = -ESPIPE;
-	if (user_pos != POS_FILE && file_is_stream(file))
-		goto out_put;
-
-	locked = user_pos == POS_FILE && !file_is_stream(file);
-	if (locked)
-		mutex_lock(&file->pos_lock);
-	pos = user_pos == POS_FILE ? file->pos : (u64)user_pos;
-	total = 0;
-	for (unsigned int i = 0; i < nr; i++) {
-		size_t len = min(iov[i].len, MAX_RW_BYTES - (size_t)total);
-
-		if (!len && nr > 1)
-			continue;
-		done = -EINVAL;
-		if ((s64)(pos + len) < 0)
-			break;
-		done = write ? write_at(file, iov[i].base, len, &pos) :
-			       read_at(file, iov[i].base, len, pos);
-		if (done < 0)
-			break;
-		total += done;
-		pos += done;
-		if ((size_t)done < len)
-			break;
-	}
-	if (locked) {
-		if (total > 0)
-			file->pos = pos;
-		mutex_unlock(&file->pos_lock);
-	}
-	if (!total)
-		total = done;
-out_put:
+	ret = transfer_file(file, iov, nr, pos, write);
 	file_put(file);
-	return total;
+	return ret;
 }
 
 static ssize_t transfer_one(int fd, void __user *buf, size_t n, s64 pos, bool write)
@@ -193,50 +141,61 @@ SYSCALL_DEFINE4(pwrite64, int, fd, char __user *, buf, size_t, n, s64, pos)
 	return pos < 0 ? -EINVAL : transfer_one(fd, buf, n, pos, true);
 }
 
-/* Copy and check the vector; kfree() it. ERR_PTR on failure. */
-static struct iovec *iovec_from_user(const struct iovec __user *user_iov, unsigned long nr)
-{
-	struct iovec *iov;
-	int error;
-
-	if (nr > IOV_MAX)
-		return ERR_PTR(-EINVAL);
-	iov = kmalloc(nr * sizeof(*iov));
-	if (!iov)
-		return ERR_PTR(-ENOMEM);
-	error = copy_from_user(iov, user_iov, nr * sizeof(*iov));
-	for (unsigned long i = 0; !error && i < nr; i++)
-		error = (ssize_t)iov[i].len < 0 ? -EINVAL : 0;
-	for (unsigned long i = 0; !error && i < nr; i++)
-		error = access_ok(iov[i].base, iov[i].len) ? 0 : -EFAULT;
-	if (error) {
-		kfree(iov);
-		return ERR_PTR(error);
-	}
-	return iov;
-}
-
 static ssize_t transfer_vector(int fd, const struct iovec __user *user_iov, unsigned long nr,
-			       bool write)
+			       s64 pos, bool write)
 {
 	struct iovec *iov = iovec_from_user(user_iov, nr);
 	ssize_t ret;
 
 	if (IS_ERR(iov))
 		return PTR_ERR(iov);
-	ret = transfer(fd, iov, nr, POS_FILE, write);
+	ret = transfer(fd, iov, nr, pos, write);
 	kfree(iov);
 	return ret;
 }
 
 SYSCALL_DEFINE3(readv, int, fd, const struct iovec __user *, iov, unsigned long, nr)
 {
-	return transfer_vector(fd, iov, nr, false);
+	return transfer_vector(fd, iov, nr, POS_FILE, false);
 }
 
 SYSCALL_DEFINE3(writev, int, fd, const struct iovec __user *, iov, unsigned long, nr)
 {
-	return transfer_vector(fd, iov, nr, true);
+	return transfer_vector(fd, iov, nr, POS_FILE, true);
+}
+
+/* The position comes in two halves, of which the first one is all of it here. */
+SYSCALL_DEFINE4(preadv, int, fd, const struct iovec __user *, iov, unsigned long, nr, s64, pos)
+{
+	return pos < 0 ? -EINVAL : transfer_vector(fd, iov, nr, pos, false);
+}
+
+SYSCALL_DEFINE4(pwritev, int, fd, const struct iovec __user *, iov, unsigned long, nr, s64, pos)
+{
+	return pos < 0 ? -EINVAL : transfer_vector(fd, iov, nr, pos, true);
+}
+
+/* No flags are offered; -1 is the file's own position. */
+static ssize_t transfer_vector2(int fd, const struct iovec __user *iov, unsigned long nr, s64 pos,
+				u32 flags, bool write)
+{
+	if (flags)
+		return -EOPNOTSUPP;
+	if (pos < 0 && pos != POS_FILE)
+		return -EINVAL;
+	return transfer_vector(fd, iov, nr, pos, write);
+}
+
+SYSCALL_DEFINE6(preadv2, int, fd, const struct iovec __user *, iov, unsigned long, nr, s64, pos,
+		u64, pos_high, u32, flags)
+{
+	return transfer_vector2(fd, iov, nr, pos, flags, false);
+}
+
+SYSCALL_DEFINE6(pwritev2, int, fd, const struct iovec __user *, iov, unsigned long, nr, s64, pos,
+		u64, pos_high, u32, flags)
+{
+	return transfer_vector2(fd, iov, nr, pos, flags, true);
 }
 
 enum {
@@ -272,6 +231,28 @@ out_put:
 	return ret;
 }
 
+#define FIONREAD 0x541b
+#define FIONBIO	 0x5421
+#define FIONCLEX 0x5450
+#define FIOCLEX	 0x5451
+
+static long set_nonblock(struct file *file, const int __user *arg)
+{
+	int on;
+
+	if (get_user(on, arg))
+		return -EFAULT;
+	file_set_flags(file, O_NONBLOCK, on ? O_NONBLOCK : 0);
+	return 0;
+}
+
+static long bytes_to_read(struct file *file, int __user *arg)
+{
+	u64 size = file_size_bytes(file), pos = READ_ONCE(file->pos);
+
+	return put_user((int)(size - pos), arg);
+}
+
 SYSCALL_DEFINE3(ioctl, int, fd, unsigned int, command, unsigned long, arg)
 {
 	struct file *file = fd_get(fd);
@@ -279,7 +260,13 @@ SYSCALL_DEFINE3(ioctl, int, fd, unsigned int, command, unsigned long, arg)
 
 	if (!file)
 		return -EBADF;
-	if (file->ops && file->ops->ioctl)
+	if (command == FIONBIO)
+		ret = set_nonblock(file, (int __user *)arg);
+	else if (command == FIOCLEX || command == FIONCLEX)
+		ret = fd_set_close_on_exec(fd, command == FIOCLEX);
+	else if (command == FIONREAD && file_is_regular(file) && !file->ops)
+		ret = bytes_to_read(file, (int __user *)arg);
+	else if (file->ops && file->ops->ioctl)
 		ret = file->ops->ioctl(file, command, arg);
 	file_put(file);
 	return ret;

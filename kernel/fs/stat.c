@@ -7,10 +7,7 @@
 #include <lego/time.h>
 #include <lego/uaccess.h>
 
-/*
- * What is known about a file. Owner and group are root's, all three times are that of the last
- * change.
- */
+/* What is known about a file. */
 
 /* Linux's struct stat for x86-64. */
 struct stat {
@@ -31,48 +28,67 @@ struct stat {
 
 BUILD_BUG_ON(sizeof(struct stat) != 144);
 
-#define RAMFS_DEVICE 1
-#define R_OK	     4
-#define W_OK	     2
-#define X_OK	     1
-#define AT_EACCESS   0x200
+#define R_OK	   4
+#define W_OK	   2
+#define X_OK	   1
+#define AT_EACCESS 0x200
 
-/* The last three, AT_NO_AUTOMOUNT and AT_STATX_*, are about other file systems. */
-#define STAT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | 0x800 | 0x2000 | 0x4000)
+/* The others, AT_NO_AUTOMOUNT and AT_STATX_*, are about other file systems. */
+#define AT_STATX_FORCE_SYNC 0x2000
+#define AT_STATX_DONT_SYNC  0x4000
+#define STAT_FLAGS \
+	(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | 0x800 | AT_STATX_FORCE_SYNC | AT_STATX_DONT_SYNC)
 
-static long fill(struct inode *inode, struct stat __user *user_stat)
+static struct timespec64 to_timespec(s64 ns)
 {
-	struct timespec64 time = { .tv_sec = inode->mtime_ns / NSEC_PER_SEC,
-				   .tv_nsec = inode->mtime_ns % NSEC_PER_SEC };
-	struct stat stat = {
-		.device = RAMFS_DEVICE,
+	s64 sec = ns / (s64)NSEC_PER_SEC, rest = ns % (s64)NSEC_PER_SEC;
+
+	if (rest < 0)
+		return (struct timespec64){ sec - 1, rest + (s64)NSEC_PER_SEC };
+	return (struct timespec64){ sec, rest };
+}
+
+static void fill(struct inode *inode, struct stat *stat)
+{
+	*stat = (struct stat){
+		.device = inode->fs->device,
 		.inode_number = inode->number,
-		.nr_links = inode->removed ? 0 : (S_ISDIR(inode->mode) ? 2 : 1),
 		.mode = inode->mode,
-		.rdev = inode->device ? inode->device->number : 0,
+		.uid = inode->uid,
+		.gid = inode->gid,
+		.rdev = inode->rdev,
 		.size_bytes = READ_ONCE(inode->size_bytes),
 		.block_bytes = PAGE_SIZE,
-		.atime = time,
-		.mtime = time,
-		.ctime = time,
+		.nr_blocks = READ_ONCE(inode->nr_pages) * (PAGE_SIZE / 512),
+		.atime = to_timespec(inode->atime_ns),
+		.mtime = to_timespec(inode->mtime_ns),
+		.ctime = to_timespec(inode->ctime_ns),
 	};
+	mutex_lock(&tree_lock);
+	stat->nr_links = tree_nr_links(inode);
+	mutex_unlock(&tree_lock);
+}
 
-	stat.nr_blocks = DIV_ROUND_UP(stat.size_bytes, 512);
+static long stat_inode(struct inode *inode, struct stat __user *user_stat)
+{
+	struct stat stat;
+
+	fill(inode, &stat);
 	return copy_to_user(user_stat, &stat, sizeof(stat));
 }
 
-static long stat_path(int dirfd, const char __user *path, struct stat __user *stat, int flags)
+static long stat_path(int dirfd, const char __user *user_path, struct stat __user *stat, int flags)
 {
-	struct inode *inode;
+	struct path path;
 	long ret;
 
 	if (flags & ~STAT_FLAGS)
 		return -EINVAL;
-	inode = path_get_user(dirfd, path, flags);
-	if (IS_ERR(inode))
-		return PTR_ERR(inode);
-	ret = fill(inode, stat);
-	inode_put(inode);
+	ret = path_find_user(dirfd, user_path, flags, &path);
+	if (ret)
+		return ret;
+	ret = stat_inode(path.inode, stat);
+	path_release(&path);
 	return ret;
 }
 
@@ -88,12 +104,12 @@ SYSCALL_DEFINE2(lstat, const char __user *, path, struct stat __user *, stat)
 
 SYSCALL_DEFINE2(fstat, int, fd, struct stat __user *, stat)
 {
-	struct file *file = fd_get(fd);
+	struct file *file = fd_get_any(fd);
 	long ret;
 
 	if (!file)
 		return -EBADF;
-	ret = fill(file->inode, stat);
+	ret = stat_inode(file->inode, stat);
 	file_put(file);
 	return ret;
 }
@@ -104,22 +120,92 @@ SYSCALL_DEFINE4(newfstatat, int, dirfd, const char __user *, path, struct stat _
 	return stat_path(dirfd, path, stat, flags);
 }
 
-/* Root may read and write all, and execute what anyone may. */
-static long check_access(int dirfd, const char __user *path, int mode, int flags)
+/* Linux's struct statx. */
+struct statx_time {
+	s64 sec;
+	u32 nsec;
+	s32 pad;
+};
+
+struct statx {
+	u32 mask;
+	u32 block_bytes;
+	u64 attributes;
+	u32 nr_links, uid, gid;
+	u16 mode, pad;
+	u64 inode_number, size_bytes, nr_blocks, attributes_mask;
+	struct statx_time atime, btime, ctime, mtime;
+	u32 rdev_major, rdev_minor, device_major, device_minor;
+	u64 unused[14];
+};
+
+BUILD_BUG_ON(sizeof(struct statx) != 256);
+
+#define STATX_BASIC_STATS 0x7ff
+#define STATX_RESERVED	  0x80000000
+
+static struct statx_time to_statx_time(const struct timespec64 *time)
 {
-	struct inode *inode;
-	long ret = 0;
+	return (struct statx_time){ .sec = time->tv_sec, .nsec = (u32)time->tv_nsec };
+}
+
+static long statx_inode(struct inode *inode, struct statx __user *user_statx)
+{
+	struct statx statx = { .mask = STATX_BASIC_STATS };
+	struct stat stat;
+
+	fill(inode, &stat);
+	statx.block_bytes = stat.block_bytes;
+	statx.nr_links = stat.nr_links;
+	statx.uid = stat.uid;
+	statx.gid = stat.gid;
+	statx.mode = stat.mode;
+	statx.inode_number = stat.inode_number;
+	statx.size_bytes = stat.size_bytes;
+	statx.nr_blocks = stat.nr_blocks;
+	statx.atime = to_statx_time(&stat.atime);
+	statx.ctime = to_statx_time(&stat.ctime);
+	statx.mtime = to_statx_time(&stat.mtime);
+	statx.rdev_major = stat.rdev >> 8 & 0xfff;
+	statx.rdev_minor = (stat.rdev & 0xff) | (stat.rdev >> 12 & 0xfff00);
+	statx.device_minor = stat.device;
+	return copy_to_user(user_statx, &statx, sizeof(statx));
+}
+
+SYSCALL_DEFINE5(statx, int, dirfd, const char __user *, user_path, int, flags, u32, mask,
+		struct statx __user *, statx)
+{
+	struct path path;
+	long ret;
+
+	if (mask & STATX_RESERVED || flags & ~STAT_FLAGS)
+		return -EINVAL;
+	if ((flags & AT_STATX_FORCE_SYNC) && (flags & AT_STATX_DONT_SYNC))
+		return -EINVAL;
+	ret = path_find_user(dirfd, user_path, flags, &path);
+	if (ret)
+		return ret;
+	ret = statx_inode(path.inode, statx);
+	path_release(&path);
+	return ret;
+}
+
+/* Root may read and write all, and execute what anyone may. */
+static long check_access(int dirfd, const char __user *user_path, int mode, int flags)
+{
+	struct path path;
+	long ret;
 
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return -EINVAL;
 	if (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	inode = path_get_user(dirfd, path, flags);
-	if (IS_ERR(inode))
-		return PTR_ERR(inode);
-	if (mode & X_OK && !S_ISDIR(inode->mode) && !(inode->mode & 0111))
+	ret = path_find_user(dirfd, user_path, flags, &path);
+	if (ret)
+		return ret;
+	if (mode & X_OK && !S_ISDIR(path.inode->mode) && !(path.inode->mode & 0111))
 		ret = -EACCES;
-	inode_put(inode);
+	path_release(&path);
 	return ret;
 }
 

@@ -12,10 +12,11 @@
 #include "internal.h"
 
 /*
- * User pages, by the page table: made by the first access, changed and dropped by ranges. A
- * page of a file is borrowed, mapped read-only, where the area cannot be written; otherwise,
- * and by the first write after an mprotect(), it is copied. All entries have the access of
- * their area: the rest is up to the MMU.
+ * User pages, by the page table: made by the first access, changed and dropped by ranges. A page
+ * that others have too is borrowed, mapped read-only, and copied by the first write: a file's own
+ * page, as long as it is only read, and after a fork every private page. Pages of a shared area
+ * are the file's, written in place. All entries have the access of their area: the rest is up to
+ * the MMU.
  */
 
 /* What a read may do: reading is allowed wherever anything is (x86 has no other way). */
@@ -34,11 +35,18 @@ static u64 file_bytes_in_page(const struct vma *vma, u64 addr)
 	return min(vma->file_bytes - before, PAGE_SIZE);
 }
 
+/* User pages leave the reserve alone, so that the kernel goes on working when memory is out. */
+static struct page *user_page_alloc(unsigned int flags)
+{
+	return page_is_scarce() ? NULL : page_alloc(0, flags);
+}
+
 /*
- * The page behind addr in a fresh state: the file's own (*borrowed), a copy, or zeros. NULL:
- * *error says why.
+ * The page behind addr in a fresh state: the file's own (shared or *borrowed), a copy, or zeros.
+ * NULL: *error says why.
  */
-static struct page *make_page(const struct vma *vma, u64 addr, bool *borrowed, int *error)
+static struct page *make_page(const struct vma *vma, u64 addr, u32 access, bool *borrowed,
+			      int *error)
 {
 	u64 bytes = file_bytes_in_page(vma, addr);
 	u64 position = vma->file_offset + (addr - vma->start);
@@ -48,17 +56,19 @@ static struct page *make_page(const struct vma *vma, u64 addr, bool *borrowed, i
 	*borrowed = false;
 	if (bytes) {
 		source = file_get_page(vma->file, position >> PAGE_SHIFT);
-		if (!source) {
-			if (position >= file_size_bytes(vma->file))
-				*error = -EFAULT;
+		if (IS_ERR(source)) {
+			/* A full file system is, to who maps it, like the end of the file. */
+			*error = PTR_ERR(source) == -ENOMEM ? -ENOMEM : -ENXIO;
 			return NULL;
 		}
-		if (bytes == PAGE_SIZE && !(vma->prot & PROT_WRITE)) {
+		if (vma->flags & MAP_SHARED)
+			return source;
+		if (bytes == PAGE_SIZE && access != PROT_WRITE) {
 			*borrowed = true;
 			return source;
 		}
 	}
-	page = page_alloc(0, bytes == PAGE_SIZE ? 0 : PAGE_ZERO);
+	page = user_page_alloc(bytes == PAGE_SIZE ? 0 : PAGE_ZERO);
 	if (source) {
 		if (page)
 			memcpy(page_address(page), page_address(source), bytes);
@@ -68,24 +78,51 @@ static struct page *make_page(const struct vma *vma, u64 addr, bool *borrowed, i
 }
 
 /*
- * A write to a borrowed page: drop it, and let the access make a copy of what the file has. Every
- * CPU must have forgotten the page before anyone can write to the copy.
+ * The first write to a borrowed page. Nobody may write to the copy while a CPU can still read the
+ * old page by its TLB, so the entry becomes one without access, until every CPU has forgotten it.
+ * Threads that fault on that entry all do the same with a copy of their own; the first to come
+ * back wins. The last one to have the page keeps it: nobody else can get at it.
  */
-static void drop_borrowed(struct mm *mm, u64 addr, u64 *pte)
+static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pte)
 {
-	struct page *page = NULL;
+	struct page *old = NULL, *copy;
 
 	spin_lock(&mm->pt_lock);
+	if (!(*pte & PTE_BORROWED)) {
+		spin_unlock(&mm->pt_lock);
+		return 0; /* another thread was faster */
+	}
+	old = pte_page(*pte);
+	if (atomic_read(&old->refs) == 1) {
+		/* Other CPUs that have it read-only will fault, and find nothing to do. */
+		WRITE_ONCE(*pte, page_to_phys(old) | pte_user_bits(vma->prot, false));
+		spin_unlock(&mm->pt_lock);
+		invlpg(addr);
+		return 0;
+	}
+	page_get(old);
+	spin_unlock(&mm->pt_lock);
+
+	copy = user_page_alloc(0);
+	if (!copy) {
+		page_put(old);
+		return -ENOMEM;
+	}
+	memcpy(page_address(copy), page_address(old), PAGE_SIZE);
+	spin_lock(&mm->pt_lock);
+	if (*pte & PTE_BORROWED)
+		WRITE_ONCE(*pte, page_to_phys(old) | pte_user_bits(0, true));
+	spin_unlock(&mm->pt_lock);
+	flush_tlb_mm_range(mm, addr, addr + PAGE_SIZE);
+	spin_lock(&mm->pt_lock);
 	if (*pte & PTE_BORROWED) {
-		page = pte_page(*pte);
-		WRITE_ONCE(*pte, 0);
-		mm->nr_pages--;
+		WRITE_ONCE(*pte, page_to_phys(copy) | pte_user_bits(vma->prot, false));
+		copy = old; /* the reference that the entry had */
 	}
 	spin_unlock(&mm->pt_lock);
-	if (!page)
-		return;
-	flush_tlb_mm_range(mm, addr, addr + PAGE_SIZE);
-	page_put(page);
+	page_put(copy);
+	page_put(old);
+	return 0;
 }
 
 /* Map a page that was made for addr, unless another thread was faster. */
@@ -98,6 +135,7 @@ static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page 
 	if (!pte_has_page(*pte)) {
 		WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, borrowed));
 		mm->nr_pages++;
+		mm->max_pages = max(mm->max_pages, mm->nr_pages);
 		installed = true;
 	}
 	spin_unlock(&mm->pt_lock);
@@ -105,113 +143,57 @@ static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page 
 		page_put(page);
 }
 
+/* What an access to an area that allows it has to do about the entry. */
+static bool must_copy(u64 entry, u32 access)
+{
+	return entry & PTE_BORROWED && (access == PROT_WRITE || !(entry & PTE_PRESENT));
+}
+
 static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 {
 	struct page *page;
 	bool borrowed;
+	u64 *pte, entry;
 	int error;
-	u64 *pte;
 
 	spin_lock(&mm->pt_lock);
-	pte = pgtable_alloc(mm->pgd, addr);
+	pte = pages_alloc_entry(mm, addr);
 	spin_unlock(&mm->pt_lock);
 	if (!pte)
 		return -ENOMEM;
-	if (access == PROT_WRITE && READ_ONCE(*pte) & PTE_BORROWED)
-		drop_borrowed(mm, addr, pte);
-	if (pte_has_page(READ_ONCE(*pte)))
+	entry = READ_ONCE(*pte);
+	if (must_copy(entry, access))
+		return copy_borrowed(mm, vma, addr, pte);
+	if (pte_has_page(entry))
 		return 0; /* another thread was faster */
-	page = make_page(vma, addr, &borrowed, &error);
+	page = make_page(vma, addr, access, &borrowed, &error);
 	if (!page)
 		return error;
 	install(mm, vma, pte, page, borrowed);
 	return 0;
 }
 
-int mm_fault(struct mm *mm, u64 addr, u32 access)
+static int fault_once(struct mm *mm, u64 addr, u32 access)
 {
 	int error = -EFAULT;
 	struct vma *vma;
 
 	rw_mutex_lock_read(&mm->lock);
-	vma = vma_find(mm, addr);
+	vma = mm->oom_killed ? NULL : vma_find(mm, addr);
 	if (vma && access_allowed(vma, access))
 		error = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
+	else if (vma)
+		error = -EACCES;
 	rw_mutex_unlock_read(&mm->lock);
 	return error;
 }
 
-#define MAX_GATHERED	 64   /* borrowed pages; the others are linked */
-#define RESCHED_INTERVAL 1024 /* pages: to sleep with mm->lock held makes others queue for it */
-
-/* Pages taken out of the table that CPUs may still use until the flush. */
-struct gather {
-	struct list_head own; /* by page->node */
-	unsigned int nr_borrowed;
-	struct page *borrowed[MAX_GATHERED];
-	u64 start, end; /* of what has to be flushed */
-};
-
-static void gather_release(struct mm *mm, struct gather *gather)
+int mm_fault(struct mm *mm, u64 addr, u32 access)
 {
-	struct page *page, *tmp;
-	u64 nr = 0;
+	int error;
 
-	if (gather->start < gather->end)
-		flush_tlb_mm_range(mm, gather->start, gather->end);
-	list_for_each_entry_safe(page, tmp, &gather->own, node) {
-		list_del(&page->node);
-		page_put(page);
-		if (++nr % RESCHED_INTERVAL == 0)
-			cond_resched();
-	}
-	while (gather->nr_borrowed)
-		page_put(gather->borrowed[--gather->nr_borrowed]);
-	gather->start = gather->end = 0;
-}
-
-void pages_unmap(struct mm *mm, u64 start, u64 end)
-{
-	struct gather gather;
-	u64 *pte, nr = 0;
-
-	list_init(&gather.own);
-	gather.nr_borrowed = 0;
-	gather.start = gather.end = 0;
-	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
-		struct page *page = pte_page(*pte);
-
-		if (*pte & PTE_BORROWED)
-			gather.borrowed[gather.nr_borrowed++] = page;
-		else
-			list_add(&page->node, &gather.own);
-		WRITE_ONCE(*pte, 0);
-		mm->nr_pages--;
-		if (gather.start == gather.end)
-			gather.start = addr;
-		gather.end = addr + PAGE_SIZE;
-		if (gather.nr_borrowed == MAX_GATHERED)
-			gather_release(mm, &gather);
-		if (++nr % RESCHED_INTERVAL == 0)
-			cond_resched();
-	}
-	gather_release(mm, &gather);
-}
-
-void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
-{
-	u64 changed_start = 0, changed_end = 0, *pte;
-
-	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
-		u64 entry = (*pte & PTE_ADDR_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
-
-		if (entry == *pte)
-			continue;
-		WRITE_ONCE(*pte, entry);
-		if (changed_start == changed_end)
-			changed_start = addr;
-		changed_end = addr + PAGE_SIZE;
-	}
-	if (changed_start < changed_end)
-		flush_tlb_mm_range(mm, changed_start, changed_end);
+	do {
+		error = fault_once(mm, addr, access);
+	} while (error == -ENOMEM && oom_wait());
+	return error;
 }

@@ -58,12 +58,59 @@ void vma_merge_range(struct mm *mm, u64 start, u64 end);
 
 void vma_free(struct vma *vma);
 
-/* Pages (fault.c). Caller holds mm->lock. */
+/* Copy all areas into a space that has none. 0 or -ENOMEM (some are copied). */
+int vma_copy_all(struct mm *to, const struct mm *from);
+
+/* Pages (pages.c). Caller holds mm->lock for writing, or is the only one to know mm. */
+
+/*
+ * The entry of addr, its table made if need be; NULL when out of memory. A holder of the read lock
+ * has pt_lock.
+ */
+u64 *pages_alloc_entry(struct mm *mm, u64 addr);
 
 /* Drop all pages in [start, end), from every CPU. */
 void pages_unmap(struct mm *mm, u64 start, u64 end);
 
 /* Give the pages in [start, end) the access prot. */
 void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot);
+
+/*
+ * Give the private pages of an area of from to the empty area of to as well, borrowed in both. Sets
+ * *changed when from has lost a right to write, which the caller flushes, after a failure too. 0 or
+ * -ENOMEM (some are copied).
+ */
+int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *changed);
+
+/*
+ * Move the pages of the first len bytes of an area to an empty place. 0 or -ENOMEM (nothing
+ * done).
+ */
+int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to);
+
+/* All address spaces (cut.c). No lock needed. */
+void mm_list_add(struct mm *mm);
+void mm_list_remove(struct mm *mm);
+
+/* Areas (mm.c). Caller holds mm->lock for writing. */
+
+/* Where a mapping goes: an address or a negative errno. len is a multiple of pages, not 0. */
+long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags);
+
+/* Unmap all in [start, end). 0 or -ENOMEM (nothing done). */
+int mm_unmap_locked(struct mm *mm, u64 start, u64 end);
+
+/*
+ * True when this much more private memory to write to is more than the machine has: the only limit,
+ * as most programs use a small part of what they map.
+ */
+bool mm_too_large(u64 bytes, u32 prot, u32 flags);
+
+/*
+ * Out of memory (oom.c): wait for some, after killing a process if nothing else helps. False when
+ * the caller should give up: it was killed itself, or there is nobody to kill. Process context, no
+ * mm->lock held.
+ */
+bool oom_wait(void);
 
 #endif

@@ -6,6 +6,8 @@
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
+#include <lego/leak.h>
+#include <lego/page.h>
 #include <lego/slab.h>
 
 #include "internal.h"
@@ -25,7 +27,7 @@ void mm_init(void)
 	BUILD_BUG_ON(TASK_SIZE % PAGE_SIZE);
 }
 
-struct mm *mm_alloc(void)
+static struct mm *alloc(void)
 {
 	struct mm *mm = kzalloc(sizeof(*mm));
 
@@ -40,6 +42,17 @@ struct mm *mm_alloc(void)
 	rw_mutex_init(&mm->lock);
 	spin_lock_init(&mm->pt_lock);
 	mm->mmap_base = TASK_SIZE - STACK_ROOM;
+	list_init(&mm->node);
+	leak_count(LEAK_MMS, 1);
+	return mm;
+}
+
+struct mm *mm_alloc(void)
+{
+	struct mm *mm = alloc();
+
+	if (mm)
+		mm_list_add(mm);
 	return mm;
 }
 
@@ -47,6 +60,7 @@ void mm_put(struct mm *mm)
 {
 	if (!atomic_dec_and_test(&mm->refs))
 		return;
+	mm_list_remove(mm);
 	tlb_leave_mm(mm);
 	pages_unmap(mm, 0, TASK_SIZE);
 	BUG_ON(mm->nr_pages);
@@ -54,9 +68,51 @@ void mm_put(struct mm *mm)
 	pgd_free(mm->pgd);
 	kfree(mm->vmas);
 	kfree(mm);
+	leak_count(LEAK_MMS, -1);
 }
 
-/* The caller of the functions below, down to unmap_locked(), holds mm->lock. */
+/* Everything but the lock and what belongs to the page table. from->lock is held for writing. */
+static int copy_locked(struct mm *to, struct mm *from)
+{
+	int error = vma_copy_all(to, from);
+	bool changed = false;
+
+	for (unsigned int i = 0; !error && i < to->nr_vmas; i++)
+		error = pages_copy(to, from, to->vmas[i], &changed);
+	if (changed)
+		flush_tlb_mm_range(from, 0, TASK_SIZE);
+	to->brk_start = from->brk_start;
+	to->brk = from->brk;
+	to->mmap_base = from->mmap_base;
+	to->start_code = from->start_code;
+	to->end_code = from->end_code;
+	to->start_stack = from->start_stack;
+	to->arg_start = from->arg_start;
+	to->arg_end = from->arg_end;
+	to->env_start = from->env_start;
+	to->env_end = from->env_end;
+	return error;
+}
+
+struct mm *mm_copy(struct mm *mm)
+{
+	struct mm *copy = alloc();
+	int error;
+
+	if (!copy)
+		return NULL;
+	rw_mutex_lock_write(&mm->lock);
+	error = copy_locked(copy, mm);
+	if (!error)
+		mm_list_add(copy); /* before anyone can cut a file of mm: see cut.c */
+	rw_mutex_unlock_write(&mm->lock);
+	if (!error)
+		return copy;
+	mm_put(copy);
+	return NULL;
+}
+
+/* The caller of the functions below, down to map_locked(), holds mm->lock. */
 
 /* The highest free place of len bytes below mmap_base; 0: none. */
 static u64 find_place(const struct mm *mm, u64 len)
@@ -78,8 +134,7 @@ static u64 find_place(const struct mm *mm, u64 len)
 	}
 }
 
-/* Where a mapping goes: an address or a negative errno. len is a multiple of pages, not 0. */
-static long choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
+long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 {
 	if (len > TASK_SIZE)
 		return -ENOMEM;
@@ -101,7 +156,7 @@ static long choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 	return addr ? (long)addr : -ENOMEM;
 }
 
-static int unmap_locked(struct mm *mm, u64 start, u64 end)
+int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 {
 	int error;
 
@@ -123,7 +178,7 @@ static int map_locked(struct mm *mm, struct vma *vma)
 	int error = vma_reserve(mm, 3);
 
 	if (!error)
-		error = unmap_locked(mm, vma->start, vma->end);
+		error = mm_unmap_locked(mm, vma->start, vma->end);
 	if (error) {
 		vma_free(vma);
 		return error;
@@ -139,8 +194,8 @@ static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset,
 	if (!vma)
 		return NULL;
 	vma->prot = prot;
-	/* Zero pages are not shared with anyone: both kinds are one, and merge. */
-	vma->flags = file ? flags & MAP_TYPE : MAP_PRIVATE;
+	/* All private zero pages are of one kind, and merge. */
+	vma->flags = file ? flags & (MAP_TYPE | MAP_ANONYMOUS) : MAP_PRIVATE;
 	if (file) {
 		file_get(file);
 		vma->file = file;
@@ -158,7 +213,7 @@ static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 	if (!vma)
 		return -ENOMEM;
 	rw_mutex_lock_write(&mm->lock);
-	place = choose_place(mm, addr, len, flags);
+	place = mm_choose_place(mm, addr, len, flags);
 	if (place < 0) {
 		vma_free(vma);
 		goto out_unlock;
@@ -173,6 +228,26 @@ out_unlock:
 	return place;
 }
 
+bool mm_too_large(u64 bytes, u32 prot, u32 flags)
+{
+	if (!(prot & PROT_WRITE) || flags & (MAP_SHARED | MAP_NORESERVE))
+		return false;
+	return bytes >> PAGE_SHIFT > page_nr_total();
+}
+
+/* Anonymous memory that fork shares: the pages of a file that only its areas know. */
+static long map_shared(struct mm *mm, u64 addr, u64 bytes, u32 prot, u32 flags)
+{
+	struct file *file = file_create_unnamed(bytes);
+	long place;
+
+	if (IS_ERR(file))
+		return -ENOMEM;
+	place = map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, 0, bytes));
+	file_put(file);
+	return place;
+}
+
 long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *file, u64 offset)
 {
 	u64 bytes = ALIGN_UP(len, PAGE_SIZE);
@@ -181,12 +256,18 @@ long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *
 		return -EINVAL;
 	if (!bytes || bytes > TASK_SIZE)
 		return -ENOMEM;
+	if (mm_too_large(bytes, prot, flags))
+		return -ENOMEM;
+	if (!file && flags & MAP_SHARED)
+		return map_shared(mm, addr, bytes, prot, flags | MAP_ANONYMOUS);
 	if (file) {
+		flags &= ~MAP_ANONYMOUS;
 		if (offset + bytes < offset)
 			return -EOVERFLOW;
-		/* Changes would have to reach the file and other processes: not offered. */
-		if (!file_is_regular(file) || (flags & MAP_SHARED && prot & PROT_WRITE))
+		if (!file_is_regular(file))
 			return -ENODEV;
+		if (flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(file))
+			return -EACCES;
 	}
 	return map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, offset, bytes));
 }
@@ -212,12 +293,12 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	if (addr % PAGE_SIZE || !len || addr > TASK_SIZE || len > TASK_SIZE - addr)
 		return -EINVAL;
 	rw_mutex_lock_write(&mm->lock);
-	error = unmap_locked(mm, addr, addr + len);
+	error = mm_unmap_locked(mm, addr, addr + len);
 	rw_mutex_unlock_write(&mm->lock);
 	return error;
 }
 
-/* Writing to what is shared with a file is what mm_map() refused. */
+/* A shared file can be written if it was opened for writing. */
 static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 {
 	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
@@ -225,7 +306,7 @@ static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 
 		if (vma->start >= end)
 			break;
-		if (vma->flags & MAP_SHARED && prot & PROT_WRITE)
+		if (vma->flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(vma->file))
 			return false;
 	}
 	return true;
@@ -271,8 +352,9 @@ static bool set_brk(struct mm *mm, u64 addr)
 	struct vma *vma;
 
 	if (end <= old_end)
-		return end == old_end || !unmap_locked(mm, end, old_end);
-	if (!vma_range_free(mm, old_end, end))
+		return end == old_end || !mm_unmap_locked(mm, end, old_end);
+	if (!vma_range_free(mm, old_end, end) ||
+	    mm_too_large(end - mm->brk_start, PROT_WRITE, MAP_PRIVATE))
 		return false;
 	vma = vma_alloc(PROT_READ | PROT_WRITE, MAP_PRIVATE, NULL, 0, 0);
 	if (!vma)

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/mm.h>
 
+#include <asm/pgtable.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
+#include <lego/uaccess.h>
 
 #include "internal.h"
 
-/* mmap, munmap, mprotect, brk and madvise: Linux's arguments and errors. */
+/*
+ * mmap, munmap, mprotect, brk, madvise, and what asks for memory to stay or to be written back,
+ * which it always is: Linux's arguments and errors.
+ */
 
 #define MAP_TYPE_MASK	    0x0f
 #define MAP_SHARED_VALIDATE 0x03
@@ -24,13 +29,27 @@
 #define MADV_DONTNEED 4
 #define MADV_FREE     8
 
+#define MADV_DONTFORK	10
+#define MADV_DOFORK	11
+#define MADV_WIPEONFORK 18
+#define MADV_KEEPONFORK 19
+
 /*
- * Advice that may be ignored: by bit number, what Linux accepts and needs no action without
- * swap or fork.
+ * Advice that may be ignored: by bit number, what Linux accepts and needs no action without swap
+ * and huge pages.
  */
 #define MADV_IGNORED                                                                           \
-	(BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(10) | BIT(11) | BIT(14) | BIT(15) | BIT(16) | \
-	 BIT(17) | BIT(18) | BIT(19) | BIT(20) | BIT(21))
+	(BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(14) | BIT(15) | BIT(16) | BIT(17) | BIT(20) | \
+	 BIT(21))
+
+#define MS_ASYNC      1
+#define MS_INVALIDATE 2
+#define MS_SYNC	      4
+
+#define MLOCK_ONFAULT 1
+#define MCL_CURRENT   1
+#define MCL_FUTURE    2
+#define MCL_ONFAULT   4
 
 SYSCALL_DEFINE6(mmap, u64, addr, u64, len, u64, prot, u64, flags, int, fd, u64, offset)
 {
@@ -98,14 +117,80 @@ static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 	return error;
 }
 
+static void change_flags(struct mm *mm, u64 start, u64 end, u32 clear, u32 set)
+{
+	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
+		struct vma *vma = mm->vmas[i];
+
+		if (vma->start >= end)
+			break;
+		vma->flags = (vma->flags & ~clear) | set;
+	}
+}
+
+static bool has_file(const struct mm *mm, u64 start, u64 end)
+{
+	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
+		if (mm->vmas[i]->start >= end)
+			break;
+		if (mm->vmas[i]->file)
+			return true;
+	}
+	return false;
+}
+
+/* What fork does to a range from now on. Only private zero pages can be wiped. */
+static long advise_fork(struct mm *mm, u64 start, u64 end, int advice)
+{
+	u32 flag = advice <= MADV_DOFORK ? VMA_DONT_FORK : VMA_WIPE_ON_FORK;
+	bool set = advice == MADV_DONTFORK || advice == MADV_WIPEONFORK;
+	long error = -ENOMEM;
+
+	rw_mutex_lock_write(&mm->lock);
+	if (!vma_range_mapped(mm, start, end))
+		goto out_unlock;
+	error = -EINVAL;
+	if (advice == MADV_WIPEONFORK && has_file(mm, start, end))
+		goto out_unlock;
+	error = vma_split_range(mm, start, end);
+	if (!error)
+		change_flags(mm, start, end, flag, set ? flag : 0);
+	vma_merge_range(mm, start, end);
+out_unlock:
+	rw_mutex_unlock_write(&mm->lock);
+	return error;
+}
+
+static bool advice_known(int advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case MADV_DONTFORK:
+	case MADV_DOFORK:
+	case MADV_WIPEONFORK:
+	case MADV_KEEPONFORK:
+		return true;
+	}
+	return advice >= 0 && advice < 64 && MADV_IGNORED >> advice & 1;
+}
+
+static long range_mapped(struct mm *mm, u64 start, u64 end)
+{
+	bool mapped;
+
+	rw_mutex_lock_read(&mm->lock);
+	mapped = vma_range_mapped(mm, start, end);
+	rw_mutex_unlock_read(&mm->lock);
+	return mapped ? 0 : -ENOMEM;
+}
+
 SYSCALL_DEFINE3(madvise, u64, addr, u64, len, int, advice)
 {
 	struct mm *mm = current->mm;
 	u64 end = addr + ALIGN_UP(len, PAGE_SIZE);
-	bool drops = advice == MADV_DONTNEED || advice == MADV_FREE;
-	bool mapped;
 
-	if (!drops && (advice < 0 || advice > 63 || !(MADV_IGNORED >> advice & 1)))
+	if (!advice_known(advice))
 		return -EINVAL;
 	if (addr % PAGE_SIZE || end < addr || (len && end == addr))
 		return -EINVAL;
@@ -113,10 +198,107 @@ SYSCALL_DEFINE3(madvise, u64, addr, u64, len, int, advice)
 		return 0;
 	if (end > TASK_SIZE)
 		return -ENOMEM;
-	if (drops)
+	if (advice == MADV_DONTNEED || advice == MADV_FREE)
 		return discard(mm, addr, end, advice == MADV_FREE);
+	if (MADV_IGNORED >> advice & 1)
+		return range_mapped(mm, addr, end);
+	return advise_fork(mm, addr, end, advice);
+}
+
+SYSCALL_DEFINE3(msync, u64, addr, u64, len, int, flags)
+{
+	u64 end = addr + ALIGN_UP(len, PAGE_SIZE);
+
+	if (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) || addr % PAGE_SIZE ||
+	    (flags & MS_ASYNC && flags & MS_SYNC))
+		return -EINVAL;
+	if (end < addr || end > TASK_SIZE)
+		return -ENOMEM;
+	return range_mapped(current->mm, addr, end);
+}
+
+static long lock_range(u64 addr, u64 len)
+{
+	u64 start = ALIGN_DOWN(addr, PAGE_SIZE), end = ALIGN_UP(addr + len, PAGE_SIZE);
+
+	if (addr + len < addr || end < start)
+		return -EINVAL;
+	return end > TASK_SIZE ? -ENOMEM : range_mapped(current->mm, start, end);
+}
+
+SYSCALL_DEFINE2(mlock, u64, addr, u64, len)
+{
+	return lock_range(addr, len);
+}
+
+SYSCALL_DEFINE3(mlock2, u64, addr, u64, len, int, flags)
+{
+	return flags & ~MLOCK_ONFAULT ? -EINVAL : lock_range(addr, len);
+}
+
+SYSCALL_DEFINE2(munlock, u64, addr, u64, len)
+{
+	return lock_range(addr, len);
+}
+
+SYSCALL_DEFINE1(mlockall, int, flags)
+{
+	if (!flags || flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) || flags == MCL_ONFAULT)
+		return -EINVAL;
+	return 0;
+}
+
+SYSCALL_DEFINE0(munlockall)
+{
+	return 0;
+}
+
+#define MINCORE_BATCH 256 /* pages looked at with the lock held */
+
+/* A file's pages are always in memory, whether mapped or not. -ENOMEM where nothing is mapped. */
+static long look_at_pages(struct mm *mm, u64 addr, unsigned int nr, u8 *resident)
+{
+	long error = 0;
+
 	rw_mutex_lock_read(&mm->lock);
-	mapped = vma_range_mapped(mm, addr, end);
+	for (unsigned int i = 0; i < nr; i++, addr += PAGE_SIZE) {
+		const struct vma *vma = vma_find(mm, addr);
+		u64 *pte = pgtable_find(mm->pgd, addr);
+
+		if (!vma) {
+			error = -ENOMEM;
+			break;
+		}
+		resident[i] = (pte && pte_has_page(READ_ONCE(*pte))) ||
+			      (vma->file && addr - vma->start < vma->file_bytes);
+	}
 	rw_mutex_unlock_read(&mm->lock);
-	return mapped ? 0 : -ENOMEM;
+	return error;
+}
+
+SYSCALL_DEFINE3(mincore, u64, addr, u64, len, u8 __user *, vec)
+{
+	u64 nr = DIV_ROUND_UP(len, PAGE_SIZE);
+	u8 resident[MINCORE_BATCH];
+
+	if (addr % PAGE_SIZE)
+		return -EINVAL;
+	if (len > TASK_SIZE || addr > TASK_SIZE - len)
+		return -ENOMEM;
+	if (!access_ok(vec, nr))
+		return -EFAULT;
+	while (nr) {
+		unsigned int batch = min(nr, (u64)MINCORE_BATCH);
+		long error = look_at_pages(current->mm, addr, batch, resident);
+
+		if (!error)
+			error = copy_to_user(vec, resident, batch);
+		if (error)
+			return error;
+		nr -= batch;
+		vec += batch;
+		addr += batch * PAGE_SIZE;
+		cond_resched();
+	}
+	return 0;
 }

@@ -11,6 +11,7 @@
 #include <lego/string.h>
 
 #include "internal.h"
+#include "slab_debug.h"
 
 /*
  * Buddy allocator: free blocks of 2^order pages on one list per order; a block that comes back
@@ -20,6 +21,8 @@
 
 #define CACHE_PAGES 64
 #define CACHE_BATCH 32
+
+#define RESERVE_PAGES 256 /* 1 MiB, see page_is_scarce() */
 
 struct page_cache {
 	unsigned int nr;
@@ -146,6 +149,7 @@ struct page *page_alloc(unsigned int order, unsigned int flags)
 	if (!page)
 		return NULL;
 	BUG_ON(atomic_read(&page->refs));
+	page_debug_alloc(page, order);
 	atomic_set(&page->refs, 1);
 	if (flags & PAGE_ZERO)
 		memset(page_address(page), 0, PAGE_SIZE << order);
@@ -161,6 +165,7 @@ void page_put(struct page *page)
 	if (refs)
 		return;
 	page->flags = 0;
+	page_debug_free(page, page->order);
 	if (!page->order) {
 		free_single(page);
 		return;
@@ -218,6 +223,16 @@ u64 page_nr_free(void)
 	for_each_possible_cpu(cpu)
 		nr += READ_ONCE(per_cpu(page_cache, cpu).nr);
 	return nr;
+}
+
+bool page_is_scarce(void)
+{
+	return READ_ONCE(nr_free) < RESERVE_PAGES;
+}
+
+bool page_is_scarce_for_files(void)
+{
+	return READ_ONCE(nr_free) < RESERVE_PAGES + nr_total / 16;
 }
 
 u64 page_nr_total(void)

@@ -10,12 +10,14 @@
 #include <lego/spinlock.h>
 #include <lego/string.h>
 
+#include "slab_debug.h"
+
 /*
  * Each size has a cache of slabs (2^order pages cut into objects) and, on every CPU, a list of
  * free objects, touched by that CPU only with interrupts off. Lists are filled from and
  * spilled to the slabs in batches under the cache's lock; a slab whose objects are all back
  * goes to the page allocator unless it is one of a few kept. Free objects are linked through
- * their first word.
+ * their first word (but see slab_debug.h).
  */
 
 DEFINE_PROFILE_POINT(kmalloc_slow)
@@ -27,16 +29,6 @@ DEFINE_PROFILE_POINT(kmalloc_slow)
 #define MAX_BATCH	32
 #define MAX_EMPTY_SLABS 2 /* of one cache */
 
-struct slab_cache {
-	spinlock_t lock; /* taken with interrupts off; guards the rest and the slabs */
-	unsigned int size;
-	unsigned int order;
-	unsigned int nr_objects; /* in a slab */
-	unsigned int batch;
-	unsigned int nr_empty;
-	struct list_head slabs; /* with free objects */
-};
-
 /* Two sizes per power of two: it, and its middle. */
 static const struct {
 	unsigned int size, order;
@@ -47,20 +39,20 @@ static const struct {
 };
 
 #define NR_CLASSES ARRAY_SIZE(classes)
+BUILD_BUG_ON(NR_CLASSES != SLAB_NR_CLASSES);
 
-struct object {
-	struct object *next;
-};
+#define next_of(object) (*slab_debug_link(object))
 
 struct slab_cpu {
-	struct object *head;
+	void *head;
 	unsigned int nr;
+	s32 nr_live; /* may be negative where others' objects are freed */
 };
 
 static struct slab_cache caches[NR_CLASSES];
 static u8 class_of_chunk[MAX_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
 static DEFINE_PER_CPU(struct slab_cpu[NR_CLASSES], slab_cpu);
-static DEFINE_PER_CPU(s64, slab_live_bytes); /* may be negative where others' objects are freed */
+static DEFINE_PER_CPU(s64, large_live_bytes); /* as nr_live */
 
 void slab_init(void)
 {
@@ -71,8 +63,10 @@ void slab_init(void)
 
 		cache->size = classes[i].size;
 		cache->order = classes[i].order;
-		cache->nr_objects = (PAGE_SIZE << cache->order) / cache->size;
+		cache->nr_objects =
+			(PAGE_SIZE << cache->order) / (cache->size + OBJECT_DEBUG_BYTES);
 		cache->batch = min(max(BATCH_BYTES / cache->size, MIN_BATCH), MAX_BATCH);
+		spin_lock_init(&cache->lock);
 		list_init(&cache->slabs);
 		for (; chunk <= cache->size / MIN_SIZE; chunk++)
 			class_of_chunk[chunk] = i;
@@ -94,20 +88,23 @@ static struct page *slab_create(struct slab_cache *cache)
 	base = page_address(slab);
 	slab->free_objects = NULL;
 	for (unsigned int i = cache->nr_objects; i-- > 0;) {
-		struct object *object = (struct object *)(base + i * cache->size);
+		void *object = base + i * cache->size;
 
-		object->next = slab->free_objects;
+		slab_debug_init(object);
+		next_of(object) = slab->free_objects;
 		slab->free_objects = object;
 	}
 	slab->nr_free_objects = cache->nr_objects;
 	list_add(&slab->node, &cache->slabs);
 	cache->nr_empty++;
+	cache->nr_slabs++;
 	return slab;
 }
 
 static void slab_destroy(struct slab_cache *cache, struct page *slab)
 {
 	list_del(&slab->node);
+	cache->nr_slabs--;
 	for (unsigned int i = 0; i < 1u << cache->order; i++) {
 		slab[i].flags = 0;
 		slab[i].owner = NULL;
@@ -115,10 +112,10 @@ static void slab_destroy(struct slab_cache *cache, struct page *slab)
 	page_put(slab);
 }
 
-static struct object *cache_get(struct slab_cache *cache)
+static void *cache_get(struct slab_cache *cache)
 {
 	struct page *slab = NULL;
-	struct object *object;
+	void *object;
 
 	if (!list_empty(&cache->slabs))
 		slab = list_first_entry(&cache->slabs, struct page, node);
@@ -129,20 +126,20 @@ static struct object *cache_get(struct slab_cache *cache)
 	if (slab->nr_free_objects == cache->nr_objects)
 		cache->nr_empty--;
 	object = slab->free_objects;
-	slab->free_objects = object->next;
+	slab->free_objects = next_of(object);
 	if (!--slab->nr_free_objects)
 		list_del(&slab->node);
 	return object;
 }
 
-static void cache_put(struct slab_cache *cache, struct object *object)
+static void cache_put(struct slab_cache *cache, void *object)
 {
 	u64 frame = virt_to_page(object) - page_map;
 	struct page *slab = &page_map[ALIGN_DOWN(frame, 1UL << cache->order)];
 	size_t offset = (char *)object - (char *)page_address(slab);
 
 	BUG_ON(offset % cache->size || slab->nr_free_objects >= cache->nr_objects);
-	object->next = slab->free_objects;
+	next_of(object) = slab->free_objects;
 	slab->free_objects = object;
 	if (!slab->nr_free_objects++)
 		list_add(&slab->node, &cache->slabs);
@@ -161,12 +158,12 @@ static void cache_put(struct slab_cache *cache, struct object *object)
 /* The two below: interrupts off. */
 static noinline void cpu_fill(struct slab_cache *cache, struct slab_cpu *cpu)
 {
-	struct object *object;
+	void *object;
 	PROFILE_SCOPE(kmalloc_slow);
 
 	spin_lock(&cache->lock);
 	while (cpu->nr < cache->batch && (object = cache_get(cache))) {
-		object->next = cpu->head;
+		next_of(object) = cpu->head;
 		cpu->head = object;
 		cpu->nr++;
 	}
@@ -177,9 +174,9 @@ static noinline void cpu_spill(struct slab_cache *cache, struct slab_cpu *cpu)
 {
 	spin_lock(&cache->lock);
 	while (cpu->nr > cache->batch) {
-		struct object *object = cpu->head;
+		void *object = cpu->head;
 
-		cpu->head = object->next;
+		cpu->head = next_of(object);
 		cpu->nr--;
 		cache_put(cache, object);
 	}
@@ -196,29 +193,32 @@ static void *alloc_large(size_t size)
 	page = page_alloc(order, 0);
 	if (!page)
 		return NULL;
-	this_cpu_add(slab_live_bytes, (s64)(PAGE_SIZE << order));
+	slab_debug_alloc_large(page);
+	this_cpu_add(large_live_bytes, (s64)(PAGE_SIZE << order));
 	return page_address(page);
 }
 
 void *kmalloc(size_t size)
 {
+	size_t object_size = slab_debug_size(size);
 	unsigned int class;
 	unsigned long flags;
 	struct slab_cpu *cpu;
-	struct object *object;
+	void *object;
 
-	if (unlikely(size > MAX_SIZE))
+	if (unlikely(object_size > MAX_SIZE))
 		return alloc_large(size);
-	class = class_of_chunk[DIV_ROUND_UP(size, MIN_SIZE)];
+	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
 	flags = local_irq_save();
 	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
 	if (unlikely(!cpu->head))
 		cpu_fill(&caches[class], cpu);
 	object = cpu->head;
 	if (likely(object)) {
-		cpu->head = object->next;
+		cpu->head = next_of(object);
 		cpu->nr--;
-		this_cpu_add(slab_live_bytes, (s64)caches[class].size);
+		cpu->nr_live++;
+		slab_debug_alloc(object, size, RETURN_ADDRESS());
 	}
 	local_irq_restore(flags);
 	return object;
@@ -228,12 +228,13 @@ void *kzalloc(size_t size)
 {
 	void *ptr = kmalloc(size);
 
+	slab_debug_set_caller(ptr, RETURN_ADDRESS());
 	return ptr ? memset(ptr, 0, size) : NULL;
 }
 
 void kfree(const void *ptr)
 {
-	struct object *object = (struct object *)ptr;
+	void *object = (void *)ptr;
 	struct slab_cache *cache;
 	struct slab_cpu *cpu;
 	unsigned long flags;
@@ -241,22 +242,27 @@ void kfree(const void *ptr)
 
 	if (!ptr)
 		return;
+	slab_debug_check_free(ptr, RETURN_ADDRESS());
 	page = virt_to_page(ptr);
 	if (!(page->flags & PAGE_FLAG_SLAB)) {
 		BUG_ON(!IS_ALIGNED((unsigned long)ptr, PAGE_SIZE) || atomic_read(&page->refs) != 1);
-		this_cpu_add(slab_live_bytes, -(s64)(PAGE_SIZE << page->order));
+		this_cpu_add(large_live_bytes, -(s64)(PAGE_SIZE << page->order));
 		page_put(page);
 		return;
 	}
 	cache = page->owner;
 	flags = local_irq_save();
 	cpu = &per_cpu(slab_cpu, smp_processor_id())[cache - caches];
+	cpu->nr_live--;
+	if (!slab_debug_free(&cache, &object, RETURN_ADDRESS()))
+		goto out_restore;
+	cpu = &per_cpu(slab_cpu, smp_processor_id())[cache - caches];
 	BUG_ON(cpu->head == object);
-	object->next = cpu->head;
+	next_of(object) = cpu->head;
 	cpu->head = object;
-	this_cpu_add(slab_live_bytes, -(s64)cache->size);
 	if (unlikely(++cpu->nr > 2 * cache->batch))
 		cpu_spill(cache, cpu);
+out_restore:
 	local_irq_restore(flags);
 }
 
@@ -265,15 +271,42 @@ char *kstrdup(const char *s)
 	size_t bytes = strlen(s) + 1;
 	char *copy = kmalloc(bytes);
 
+	slab_debug_set_caller(copy, RETURN_ADDRESS());
 	return copy ? memcpy(copy, s, bytes) : NULL;
+}
+
+s64 slab_nr_live(unsigned int class)
+{
+	unsigned int cpu;
+	s64 nr = 0;
+
+	for_each_possible_cpu(cpu)
+		nr += READ_ONCE(per_cpu(slab_cpu, cpu)[class].nr_live);
+	return nr;
+}
+
+unsigned int slab_class_size(unsigned int class)
+{
+	return classes[class].size;
 }
 
 u64 slab_bytes_live(void)
 {
-	s64 bytes = 0;
 	unsigned int cpu;
+	s64 bytes = 0;
 
 	for_each_possible_cpu(cpu)
-		bytes += READ_ONCE(per_cpu(slab_live_bytes, cpu));
+		bytes += READ_ONCE(per_cpu(large_live_bytes, cpu));
+	for (unsigned int class = 0; class < NR_CLASSES; class ++)
+		bytes += slab_nr_live(class) * classes[class].size;
 	return bytes;
+}
+
+u64 slab_nr_pages(void)
+{
+	u64 nr = 0;
+
+	for (unsigned int i = 0; i < NR_CLASSES; i++)
+		nr += (u64)READ_ONCE(caches[i].nr_slabs) << caches[i].order;
+	return nr;
 }

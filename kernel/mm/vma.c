@@ -85,6 +85,28 @@ void vma_free(struct vma *vma)
 	kfree(vma);
 }
 
+int vma_copy_all(struct mm *to, const struct mm *from)
+{
+	int error = vma_reserve(to, from->nr_vmas);
+
+	if (error)
+		return error;
+	for (unsigned int i = 0; i < from->nr_vmas; i++) {
+		struct vma *vma;
+
+		if (from->vmas[i]->flags & VMA_DONT_FORK)
+			continue;
+		vma = kmalloc(sizeof(*vma));
+		if (!vma)
+			return -ENOMEM;
+		*vma = *from->vmas[i];
+		if (vma->file)
+			file_get(vma->file);
+		to->vmas[to->nr_vmas++] = vma;
+	}
+	return 0;
+}
+
 static void array_insert(struct mm *mm, unsigned int at, struct vma *vma)
 {
 	BUG_ON(mm->nr_vmas == mm->max_vmas);

@@ -21,6 +21,7 @@ struct free_stack {
 static DEFINE_SPINLOCK(vmap_lock); /* taken with interrupts off */
 static u64 vmap_next = VMAP_START + PAGE_SIZE;
 static struct free_stack *free_stacks;
+static u64 nr_stacks, nr_free_stacks;
 
 /* With vmap_lock held: a range of addresses with all page tables, or 0. */
 static u64 range_alloc(u64 size_bytes)
@@ -70,6 +71,7 @@ static void *stack_create(void)
 	virt = range_alloc(KERNEL_STACK_SIZE);
 	for (unsigned int i = 0; virt && i < STACK_PAGES; i++)
 		kernel_map(virt + i * PAGE_SIZE, page_to_phys(pages[i]), PAGE_SIZE, PTE_KERNEL);
+	nr_stacks += virt != 0;
 	spin_unlock_irqrestore(&vmap_lock, flags);
 	if (virt)
 		return (void *)virt;
@@ -84,8 +86,10 @@ void *kernel_stack_alloc(void)
 	unsigned long flags = spin_lock_irqsave(&vmap_lock);
 	struct free_stack *stack = free_stacks;
 
-	if (stack)
+	if (stack) {
 		free_stacks = stack->next;
+		nr_free_stacks--;
+	}
 	spin_unlock_irqrestore(&vmap_lock, flags);
 	return stack ? stack : stack_create();
 }
@@ -97,5 +101,21 @@ void kernel_stack_free(void *ptr)
 
 	stack->next = free_stacks;
 	free_stacks = stack;
+	nr_free_stacks++;
 	spin_unlock_irqrestore(&vmap_lock, flags);
+}
+
+u64 vmap_nr_stacks(void)
+{
+	return READ_ONCE(nr_stacks) - READ_ONCE(nr_free_stacks);
+}
+
+u64 vmap_nr_stack_pages(void)
+{
+	u64 nr = READ_ONCE(nr_stacks) * STACK_PAGES, end = READ_ONCE(vmap_next) + LARGE_PAGE_SIZE;
+
+	/* A last-level table serves 2 MiB; tables above them are made once, at boot. */
+	for (u64 virt = VMAP_START; virt < end; virt += LARGE_PAGE_SIZE)
+		nr += pgtable_find(kernel_pgd, virt) != NULL;
+	return nr;
 }

@@ -170,6 +170,18 @@ static int map_segment(struct file *file, struct mm *mm, const struct elf64_phdr
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
 
+/* From the first to the last byte of code in the file. */
+static void note_code(struct mm *mm, const struct elf64_phdr *phdr, u64 bias)
+{
+	u64 start = phdr->vaddr + bias;
+
+	if (!(phdr->flags & PF_X))
+		return;
+	if (!mm->start_code)
+		mm->start_code = start;
+	mm->end_code = start + phdr->filesz;
+}
+
 static int map_image(struct file *file, struct mm *mm, const struct elf64_ehdr *ehdr,
 		     const struct elf64_phdr *phdrs, u64 bias, struct exec_image *image)
 {
@@ -186,6 +198,7 @@ static int map_image(struct file *file, struct mm *mm, const struct elf64_ehdr *
 		error = map_segment(file, mm, phdr, bias);
 		if (error)
 			return error;
+		note_code(mm, phdr, bias);
 		if (ehdr->phoff >= phdr->offset && ehdr->phoff - phdr->offset < phdr->filesz)
 			image->phdr_addr = ehdr->phoff - phdr->offset + phdr->vaddr + bias;
 		end = ALIGN_UP(phdr->vaddr + phdr->memsz, PAGE_SIZE) + bias;

@@ -30,6 +30,26 @@ struct exec_image {
  */
 int elf_load(struct file *file, struct mm *mm, struct exec_image *image);
 
+/* As Linux's: what is looked at of a script's first line, and how many may be interpreters. */
+#define EXEC_LINE_BYTES	 256
+#define EXEC_MAX_SCRIPTS 5
+
+struct exec_script {
+	struct exec_script *outer; /* the script whose interpreter this one is, or NULL */
+	char *interpreter;	   /* these two point to line, path and the outer argv */
+	const char **argv;
+	char line[EXEC_LINE_BYTES + 1];
+};
+
+/*
+ * If the file is a script: 1, and *script is it, the old value being the outer one. 0: it is none.
+ * -ENOEXEC when it names no interpreter, -ENOMEM, -EIO. path and argv are used until the scripts
+ * are freed, which takes the innermost one.
+ */
+int exec_read_script(struct file *file, const char *path, const char *const *argv,
+		     struct exec_script **script);
+void exec_free_scripts(struct exec_script *script);
+
 /*
  * Lay out argc, argv, envp and the auxiliary vector (System V ABI for AMD64, 3.4.1) below
  * EXEC_STACK_TOP of the current mm. *sp is the new stack pointer. 0, -E2BIG or -EFAULT.

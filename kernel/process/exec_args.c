@@ -87,7 +87,7 @@ int exec_copy_strings(struct exec_strings *strings, const char __user *const __u
 		error = copy_string(strings, str, budget);
 		if (error)
 			return error;
-		if (task_interrupted(current))
+		if (task_killed(current))
 			return -EINTR;
 		cond_resched();
 	}

@@ -4,6 +4,7 @@
 #include "process.h"
 #include <asm/cpufeature.h>
 #include <lego/errno.h>
+#include <lego/random.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
 
@@ -34,7 +35,6 @@
 #define AT_EXECFN   31
 
 #define PHDR_BYTES   56
-#define USER_HZ	     100
 #define RANDOM_BYTES 16
 
 /* A place in the new stack where the next thing goes, upwards. */
@@ -84,6 +84,7 @@ static void put_aux(struct cursor *at, u64 type, u64 value)
 
 static void put_auxv(struct cursor *at, const struct exec_image *image, const char *path)
 {
+	const struct credentials *creds = &current->proc->creds;
 	u8 random[RANDOM_BYTES];
 
 	random_bytes(random, sizeof(random));
@@ -97,10 +98,10 @@ static void put_auxv(struct cursor *at, const struct exec_image *image, const ch
 	put_aux(at, AT_BASE, 0);
 	put_aux(at, AT_FLAGS, 0);
 	put_aux(at, AT_ENTRY, image->entry);
-	put_aux(at, AT_UID, 0);
-	put_aux(at, AT_EUID, 0);
-	put_aux(at, AT_GID, 0);
-	put_aux(at, AT_EGID, 0);
+	put_aux(at, AT_UID, creds->uid);
+	put_aux(at, AT_EUID, creds->euid);
+	put_aux(at, AT_GID, creds->gid);
+	put_aux(at, AT_EGID, creds->egid);
 	put_aux(at, AT_SECURE, 0);
 	put_aux(at, AT_RANDOM, put_bytes(at, random, sizeof(random)));
 	put_aux(at, AT_EXECFN, put_string(at, path));
@@ -125,6 +126,7 @@ int exec_build_stack(const struct exec_image *image, const char *path, const cha
 	u64 argc = measure_strings(argv, &nr_bytes);
 	u64 nr_words = 1 + argc + 1 + measure_strings(envp, &nr_bytes) + 1 + NR_AUX_WORDS;
 	struct cursor at = { 0 };
+	struct mm *mm = current->mm;
 
 	if (nr_bytes + nr_words * sizeof(u64) > EXEC_STACK_BYTES / 2)
 		return -E2BIG;
@@ -133,8 +135,13 @@ int exec_build_stack(const struct exec_image *image, const char *path, const cha
 	at.pointers = ALIGN_DOWN(at.bytes - nr_words * sizeof(u64), 16);
 	*sp = at.pointers;
 	put_word(&at, argc);
+	mm->start_stack = *sp;
+	mm->arg_start = at.bytes;
 	put_strings(&at, argv);
+	mm->arg_end = at.bytes;
+	mm->env_start = at.bytes;
 	put_strings(&at, envp);
+	mm->env_end = at.bytes;
 	put_auxv(&at, image, path);
 	return at.error;
 }

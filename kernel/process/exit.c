@@ -10,6 +10,7 @@
 #include <lego/futex.h>
 #include <lego/printk.h>
 #include <lego/syscall.h>
+#include <lego/tty.h>
 #include <lego/uaccess.h>
 
 /*
@@ -37,6 +38,9 @@ static void clear_tid(struct task *task)
 	if (!addr)
 		return;
 	task->clear_child_tid = NULL;
+	/* Nobody is left to see it. */
+	if (atomic_read(&task->mm->refs) == 1 && READ_ONCE(task->proc->nr_threads) == 1)
+		return;
 	if (put_user(0, addr) == 0)
 		futex_wake(addr, 1);
 }
@@ -62,22 +66,42 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
 	proc->exited_exec_cycles += cycles;
+	proc->exited_user_ticks += task->user_ticks;
+	proc->exited_system_ticks += task->system_ticks;
+	proc->exited_faults += task->nr_faults;
 	list_del(&task->thread_node);
+	if (task->pid != proc->pid)
+		pid_set_process(task->pid, NULL);
 	last = --proc->nr_threads == 0;
 	spin_unlock_irqrestore(&proc->lock, flags);
 	wake_up_all(&proc->exit_wait);
+	if (!last)
+		signal_thread_gone(proc);
 	return last;
 }
 
+void process_log_survivors(const struct process *proc)
+{
+	unsigned int nr = family_nr_processes() - (proc ? 1 : 0);
+
+	if (nr)
+		printk("processes that end without a report: %u\n", nr);
+}
+
+/* The report comes first, so that it is there when the parent has waited for the process. */
 static void end_process(struct process *proc)
 {
+	signal_stop_timers(proc);
 	profile_process_exit(proc);
-	files_put(proc->files);
-	proc->files = NULL;
-	mm_put(proc->mm);
-	proc->mm = NULL;
-	if (proc->pid == 1)
+	process_drop_mm(proc);
+	process_drop_files(proc);
+	if (proc->pid == INIT_PID) {
+		process_log_survivors(proc);
 		machine_power_off(shell_status(proc->exit_status));
+	}
+	if (proc->sid == proc->pid && READ_ONCE(proc->tty))
+		tty_session_exit(proc);
+	family_exit(proc);
 }
 
 void task_exit(int status)
@@ -86,6 +110,7 @@ void task_exit(int status)
 	struct process *proc = task->proc;
 
 	BUG_ON(task == sched_idle_task(smp_processor_id()));
+	lock_check_leave("exit");
 	local_irq_enable();
 	if (proc) {
 		futex_exit_robust(task);
@@ -114,7 +139,7 @@ static void kill_threads(struct process *proc, struct task *except)
 			continue;
 		WRITE_ONCE(task->killed, true);
 		/* Takes a lock, so the mark is visible before the task's state is read. */
-		task_kick(task);
+		task_kick_fatal(task);
 	}
 }
 
@@ -143,8 +168,7 @@ int process_kill_others(struct process *proc)
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (error)
 		return error;
-	error = wait_event_interruptible(&proc->exit_wait, READ_ONCE(proc->nr_threads) == 1);
-	return error;
+	return wait_event_killable(&proc->exit_wait, READ_ONCE(proc->nr_threads) == 1);
 }
 
 void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
@@ -163,16 +187,19 @@ void exit_to_user_mode(struct pt_regs *regs)
 {
 	struct task *task = current;
 
+	lock_check_leave("user mode");
 	for (;;) {
 		bool rseq = task->rseq_event && task->rseq_area;
 
-		if (likely(!task->killed && !task->need_resched && !rseq))
+		if (likely(!task->killed && !task->need_resched && !task->signal_pending && !rseq))
 			return;
 		local_irq_enable();
 		if (READ_ONCE(task->killed))
 			task_exit(task->proc->exit_status);
 		if (need_resched())
 			schedule();
+		else if (task->signal_pending)
+			signal_deliver(regs);
 		else if (rseq)
 			rseq_resume(regs);
 		local_irq_disable();

@@ -13,8 +13,10 @@
 #include <lego/uaccess.h>
 
 /*
- * Making threads: kernel threads, the first thread of init's process, and clone. There is one
- * process; clone makes threads of it and refuses what would make another (-ENOSYS).
+ * fork, vfork and clone: a new thread of the process, or a process that starts as a copy of the
+ * current one, with memory, files and working directory of its own or shared. A thread shares all
+ * of it. Namespaces, process file descriptors and signal actions shared by two processes there are
+ * not.
  */
 
 #define CSIGNAL		     0x000000ff
@@ -23,26 +25,29 @@
 #define CLONE_FILES	     0x00000400
 #define CLONE_SIGHAND	     0x00000800
 #define CLONE_PIDFD	     0x00001000
+#define CLONE_VFORK	     0x00004000
+#define CLONE_PARENT	     0x00008000
 #define CLONE_THREAD	     0x00010000
-#define CLONE_NEWNS	     0x00020000
 #define CLONE_SYSVSEM	     0x00040000
 #define CLONE_SETTLS	     0x00080000
 #define CLONE_PARENT_SETTID  0x00100000
 #define CLONE_CHILD_CLEARTID 0x00200000
 #define CLONE_DETACHED	     0x00400000
 #define CLONE_CHILD_SETTID   0x01000000
-#define CLONE_NEWUSER	     0x10000000
-#define CLONE_NEWPID	     0x20000000
+#define CLONE_CLEAR_SIGHAND  0x100000000ULL /* clone3 only */
 
 /* What a thread shares with its process, all of it. */
 #define CLONE_SHARED (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
-#define CLONE_SUPPORTED                                                      \
-	(CLONE_SHARED | CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | \
-	 CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID)
+#define CLONE_SUPPORTED                                                             \
+	(CLONE_SHARED | CLONE_VFORK | CLONE_PARENT | CLONE_SYSVSEM | CLONE_SETTLS | \
+	 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_CLEAR_SIGHAND)
 
 /* From the system call until the new thread is runnable. */
 DEFINE_PROFILE_POINT_SLEEPS(thread_create)
+
+/* The same for a process; with vfork, until the child has left the memory. */
+DEFINE_PROFILE_POINT_SLEEPS(fork)
 
 /* Linux's layout; versions differ in length. */
 struct clone_args {
@@ -64,94 +69,9 @@ struct clone_args {
 /* All that have a meaning: CLEAR_SIGHAND and INTO_CGROUP are above the 32 bits of clone(). */
 #define CLONE3_FLAGS 0x3ffffffffULL
 
-#define NR_EXECVE 59 /* in arch/x86/entry/syscalls.tbl */
-
-struct kthread_start {
-	int (*fn)(void *arg);
-	void *arg;
-};
-
-static int kthread_main(void *arg)
-{
-	struct kthread_start start = *(struct kthread_start *)arg;
-
-	kfree(arg);
-	task_exit(start.fn(start.arg));
-}
-
-struct task *kthread_create(int (*fn)(void *arg), void *arg, const char *name)
-{
-	struct kthread_start *start = kmalloc(sizeof(*start));
-	struct task *task;
-
-	if (!start)
-		return ERR_PTR(-ENOMEM);
-	task = task_alloc(name, NULL);
-	if (!task) {
-		kfree(start);
-		return ERR_PTR(-ENOMEM);
-	}
-	profile_task_init(task);
-	start->fn = fn;
-	start->arg = arg;
-	thread_setup_kernel(task, kthread_main, start);
-	return task;
-}
-
-struct init_start {
-	const char *const *argv;
-	const char *const *envp;
-	int error;
-	bool done;
-	struct wait_queue wq;
-};
-
-/* Init's first thread: its execve is a system call like any other to the profiler. */
-static int init_main(void *arg)
-{
-	struct init_start *start = arg;
-	int error;
-
-	profile_syscall_enter(NR_EXECVE);
-	error = do_execve(start->argv[0], start->argv, start->envp, task_pt_regs(current));
-	profile_syscall_exit(error);
-	start->error = error;
-	/* Once done is seen, start is gone; the waiter reads it under the queue's lock only. */
-	smp_store_release(&start->done, true);
-	wake_up_all(&start->wq);
-	if (!error)
-		return 0;
-	for (;;) {
-		WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
-		schedule();
-	}
-}
-
-int process_start_init(const char *const *argv, const char *const *envp)
-{
-	static struct init_start start;
-	struct process *proc;
-	struct task *task;
-
-	start = (struct init_start){ .argv = argv, .envp = envp };
-	wait_queue_init(&start.wq);
-	proc = process_alloc("init");
-	if (!proc)
-		return -ENOMEM;
-	task = task_alloc("init", proc);
-	if (!task || thread_fpu_alloc(task))
-		return -ENOMEM;
-	proc->pid = task->pid;
-	profile_task_init(task);
-	BUG_ON(process_add_thread(proc, task));
-	process_put(proc);
-	thread_setup_kernel(task, init_main, &start);
-	task_wake(task);
-	wait_event(&start.wq, smp_load_acquire(&start.done));
-	return start.error;
-}
-
-/* What Linux calls invalid is so here; what it could do and we cannot is named once in the log. */
+/*
+ * What Linux calls invalid is so here; so is what it could do and we cannot, named once in the log.
+ */
 static int check_flags(u64 flags)
 {
 	static bool logged;
@@ -160,68 +80,89 @@ static int check_flags(u64 flags)
 		return -EINVAL;
 	if ((flags & CLONE_SIGHAND) && !(flags & CLONE_VM))
 		return -EINVAL;
-	if ((flags & CLONE_FS) && (flags & (CLONE_NEWNS | CLONE_NEWUSER)))
+	if ((flags & CLONE_SIGHAND) && (flags & CLONE_CLEAR_SIGHAND))
 		return -EINVAL;
-	if ((flags & CLONE_THREAD) && (flags & (CLONE_NEWUSER | CLONE_NEWPID | CLONE_PIDFD)))
+	/* The siblings of init would have nobody to wait for them. */
+	if ((flags & CLONE_PARENT) && current->proc->pid == INIT_PID)
 		return -EINVAL;
-	if ((flags & CLONE_SHARED) == CLONE_SHARED && !(flags & ~(u64)CLONE_SUPPORTED))
+	if (!(flags & ~CLONE_SUPPORTED) &&
+	    (flags & CLONE_THREAD ? (flags & (CLONE_SHARED | CLONE_VFORK)) == CLONE_SHARED :
+				    !(flags & CLONE_SIGHAND)))
 		return 0;
 	if (!logged)
-		printk("clone: flags %llx: only threads can be made\n", (unsigned long long)flags);
+		printk("clone: %s[%d]: flags %llx are not supported\n", current->comm, current->pid,
+		       (unsigned long long)flags);
 	logged = true;
-	return -ENOSYS;
+	return -EINVAL;
 }
 
+/* The first thing a new thread does. A bad address of a tid is no error, as in Linux. */
+static int thread_main(void *arg)
+{
+	struct task *task = current;
+
+	(void)arg;
+	if (task->set_child_tid && put_user((u32)task->pid, task->set_child_tid))
+		task->set_child_tid = NULL;
+	return 0;
+}
+
+/* What a new thread has of the current one, whatever process it is of. */
 static int setup_thread(struct task *task, const struct clone_args *args)
 {
+	struct task *parent = current;
 	u64 flags = args->flags;
 	int error;
 
-	task->mm = current->mm;
-	task->cpus_allowed = current->cpus_allowed;
-	task->blocked_signals = current->blocked_signals;
+	if ((flags & CLONE_SETTLS) && args->tls >= TASK_SIZE)
+		return -EPERM;
+	task->cpus_allowed = parent->cpus_allowed;
+	task->blocked_signals = parent->blocked_signals;
+	if (!(flags & CLONE_VM) || (flags & CLONE_VFORK))
+		task->altstack = parent->altstack;
+	else
+		task->altstack.flags = SS_DISABLE;
+	if (!(flags & CLONE_VM))
+		rseq_copy(task, parent);
 	error = thread_fpu_copy(task);
 	if (error)
 		return error;
-	task->thread.fs_base = current->thread.fs_base;
-	task->thread.gs_base = current->thread.gs_base;
+	task->thread.fs_base = parent->thread.fs_base;
+	task->thread.gs_base = parent->thread.gs_base;
 	if (flags & CLONE_SETTLS)
 		thread_set_fs_base(task, args->tls);
 	if (flags & CLONE_CHILD_CLEARTID)
 		task->clear_child_tid = (u32 __user *)args->child_tid;
-	thread_setup_user(task, task_pt_regs(current), args->stack + args->stack_size);
+	if (flags & CLONE_CHILD_SETTID)
+		task->set_child_tid = (u32 __user *)args->child_tid;
+	thread_setup_user(task, task_pt_regs(parent), args->stack + args->stack_size, thread_main,
+			  NULL);
 	return 0;
 }
 
-/* A bad address of a tid is no error, as in Linux. Parent and child share the memory. */
-static void store_tids(const struct clone_args *args, pid_t tid)
+static void store_parent_tid(const struct clone_args *args, pid_t tid)
 {
 	if ((args->flags & CLONE_PARENT_SETTID) && put_user(tid, (pid_t __user *)args->parent_tid))
-		return;
-	if ((args->flags & CLONE_CHILD_SETTID) && put_user(tid, (pid_t __user *)args->child_tid))
-		return;
+		return; /* as above */
 }
 
 static long clone_thread(const struct clone_args *args)
 {
 	struct task *task;
-	int error = check_flags(args->flags);
+	int error;
 	pid_t tid;
 	PROFILE_SCOPE(thread_create);
 
-	if (error)
-		return error;
-	if ((args->flags & CLONE_SETTLS) && args->tls >= TASK_SIZE)
-		return -EPERM;
 	task = task_alloc(current->comm, current->proc);
-	if (!task)
-		return -ENOMEM;
+	if (IS_ERR(task))
+		return PTR_ERR(task);
 	profile_task_init(task);
 	tid = task->pid;
+	task->mm = current->mm;
 	error = setup_thread(task, args);
 	if (error)
 		goto out_put;
-	store_tids(args, tid);
+	store_parent_tid(args, tid);
 	error = process_add_thread(current->proc, task);
 	if (error)
 		goto out_put;
@@ -233,11 +174,170 @@ out_put:
 	return error;
 }
 
+static int copy_resources(struct process *proc, struct process *parent, u64 flags)
+{
+	if (flags & CLONE_VM) {
+		proc->mm = parent->mm;
+		mm_get(proc->mm);
+	} else {
+		proc->mm = mm_copy(parent->mm);
+	}
+	if (flags & CLONE_FILES) {
+		/* Before any of the two can exec: see there. */
+		WRITE_ONCE(parent->shares_files, true);
+		proc->shares_files = true;
+		proc->files = files_get(parent->files);
+	} else {
+		proc->files = files_copy(parent->files);
+	}
+	proc->fs = flags & CLONE_FS ? fs_info_get(parent->fs) : fs_info_copy(parent->fs);
+	proc->exe_path = kstrdup(parent->exe_path);
+	return proc->mm && proc->files && proc->fs && proc->exe_path ? 0 : -ENOMEM;
+}
+
+static void copy_attributes(struct process *proc, struct process *parent, u64 flags)
+{
+	unsigned long irq_flags = spin_lock_irqsave(&parent->lock);
+
+	memcpy(proc->rlimits, parent->rlimits, sizeof(proc->rlimits));
+	proc->creds = parent->creds;
+	proc->nice = parent->nice;
+	proc->no_new_privs = parent->no_new_privs;
+	proc->not_dumpable = parent->not_dumpable;
+	spin_unlock_irqrestore(&parent->lock, irq_flags);
+	signal_copy_actions(proc, parent, flags & CLONE_CLEAR_SIGHAND);
+}
+
+static struct process *copy_process(const struct clone_args *args)
+{
+	struct process *parent = current->proc, *proc = process_alloc(current->comm);
+	int error;
+
+	if (!proc)
+		return ERR_PTR(-ENOMEM);
+	error = copy_resources(proc, parent, args->flags);
+	if (error) {
+		process_drop_files(proc);
+		process_drop_mm(proc);
+		process_put(proc);
+		return ERR_PTR(error);
+	}
+	copy_attributes(proc, parent, args->flags);
+	proc->exit_signal = args->flags & CLONE_PARENT ? parent->exit_signal : args->exit_signal;
+	return proc;
+}
+
+/*
+ * The parent sleeps until the child uses its memory no longer. If it is killed, the child goes on.
+ */
+static void wait_vfork(struct process *proc)
+{
+	if (wait_event_killable(&proc->exit_wait, READ_ONCE(proc->vfork_done)))
+		return;
+}
+
+/*
+ * All that may fail comes first; once the child is in the family it runs. The profiler knows it
+ * from then on, so what fails leaves no report.
+ */
+static long clone_process(const struct clone_args *args)
+{
+	struct process *proc;
+	struct task *task;
+	long ret;
+	PROFILE_SCOPE(fork);
+
+	proc = copy_process(args);
+	if (IS_ERR(proc))
+		return PTR_ERR(proc);
+	task = task_alloc(current->comm, proc);
+	if (IS_ERR(task)) {
+		ret = PTR_ERR(task);
+		goto out_proc;
+	}
+	task->mm = proc->mm;
+	ret = setup_thread(task, args);
+	if (!ret)
+		ret = family_add(proc, task, current->proc, args->flags & CLONE_PARENT);
+	if (ret)
+		goto out_task;
+	profile_process_init(proc);
+	profile_task_init(task);
+	ret = proc->pid;
+	process_get(proc);
+	store_parent_tid(args, proc->pid);
+	task_wake(task);
+	if (args->flags & CLONE_VFORK)
+		wait_vfork(proc);
+	process_put(proc);
+	return ret;
+out_task:
+	task->mm = NULL;
+	task_put(task);
+out_proc:
+	process_drop_files(proc);
+	process_drop_mm(proc);
+	process_put(proc);
+	return ret;
+}
+
+struct user_threads {
+	u32 uid;
+	u64 nr;
+};
+
+static bool count_threads(struct process *proc, void *arg)
+{
+	struct user_threads *user = arg;
+
+	if (proc->creds.uid == user->uid)
+		user->nr += max(READ_ONCE(proc->nr_threads), 1U); /* a zombie counts, too */
+	return true;
+}
+
+/* RLIMIT_NPROC: of the user's threads. Root is held by the limit of all only: see task.c. */
+static int check_user_limit(void)
+{
+	struct process *proc = current->proc;
+	struct user_threads user = { .uid = proc->creds.uid };
+
+	if (!user.uid || process_is_root(proc))
+		return 0;
+	process_for_each(count_threads, &user);
+	return user.nr < proc->rlimits[RLIMIT_NPROC].cur ? 0 : -EAGAIN;
+}
+
+static long clone_any(const struct clone_args *args)
+{
+	int error = check_flags(args->flags);
+
+	if (!error)
+		error = check_user_limit();
+	if (error)
+		return error;
+	return args->flags & CLONE_THREAD ? clone_thread(args) : clone_process(args);
+}
+
+SYSCALL_DEFINE0(fork)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD };
+
+	return clone_any(&args);
+}
+
+SYSCALL_DEFINE0(vfork)
+{
+	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD };
+
+	return clone_any(&args);
+}
+
 SYSCALL_DEFINE5(clone, u64, flags, u64, stack, u64, parent_tid, u64, child_tid, u64, tls)
 {
 	struct clone_args args = {
-		/* The signal at exit means nothing for a thread; DETACHED has never meant much. */
+		/* DETACHED has never meant much. */
 		.flags = (u32)flags & ~(u64)(CSIGNAL | CLONE_DETACHED),
+		.exit_signal = flags & CSIGNAL,
 		.stack = stack,
 		.parent_tid = parent_tid,
 		.child_tid = child_tid,
@@ -246,7 +346,7 @@ SYSCALL_DEFINE5(clone, u64, flags, u64, stack, u64, parent_tid, u64, child_tid, 
 
 	if ((flags & CLONE_PIDFD) && (flags & (CLONE_DETACHED | CLONE_PARENT_SETTID)))
 		return -EINVAL;
-	return clone_thread(&args);
+	return clone_any(&args);
 }
 
 /* A longer struct than ours is accepted when what we do not know is zero. */
@@ -281,11 +381,12 @@ SYSCALL_DEFINE2(clone3, void __user *, uargs, size_t, size)
 	}
 	if (args.flags & (CLONE_DETACHED | CSIGNAL | ~CLONE3_FLAGS))
 		return -EINVAL;
-	if (args.exit_signal && (args.flags & CLONE_THREAD || args.exit_signal > NR_SIGNALS))
+	if (args.exit_signal &&
+	    (args.flags & (CLONE_THREAD | CLONE_PARENT) || args.exit_signal > NR_SIGNALS))
 		return -EINVAL;
 	if (!args.stack != !args.stack_size || args.set_tid || args.set_tid_size)
 		return -EINVAL;
 	if (args.stack && !access_ok((void __user *)args.stack, args.stack_size))
 		return -EINVAL;
-	return clone_thread(&args);
+	return clone_any(&args);
 }

@@ -3,17 +3,20 @@
 
 #include <lego/atomic.h>
 #include <lego/errno.h>
+#include <lego/mm.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
 #include <lego/time.h>
 #include <lego/uaccess.h>
 
 /*
- * Waiters stand in a hash table by address space and address; no memory is shared between
- * processes, so private and shared futexes are the same. A waiter compares the user's word and
- * queues itself under the bucket's lock, a waker changes the word first and looks for waiters
- * under the same lock: none is missed. With the lock held a page fault is not served but makes
- * the read fail; the word is then touched without the lock, and all is tried again.
+ * Waiters stand in a hash table by what the word is (mm_key_of()): an address in an address space,
+ * or in shared memory an offset in a file. FUTEX_PRIVATE_FLAG saves looking that up. The file may
+ * be gone before the waiter: then another one in its place can wake it for nothing. A waiter
+ * compares the user's word and queues itself under the bucket's lock, a waker changes the word
+ * first and looks for waiters under the same lock: none is missed. With the lock held a page fault
+ * is not served but makes the read fail; the word is then touched without the lock, and all is
+ * tried again.
  */
 
 #define FUTEX_WAIT	  0
@@ -47,8 +50,7 @@ struct futex_bucket {
 struct futex_waiter {
 	struct list_head node;
 	struct task *task;
-	struct mm *mm;
-	u32 __user *addr;
+	struct mm_key key;
 	u32 bitset;
 	struct futex_bucket *bucket;
 	bool woken;
@@ -64,11 +66,29 @@ void futex_init(void)
 	}
 }
 
-static struct futex_bucket *find_bucket(struct mm *mm, const u32 __user *addr)
-{
-	u64 hash = ((u64)mm ^ (u64)addr >> 2) * 0x9e3779b97f4a7c15ULL;
+/* A futex as a system call names it. */
+struct futex {
+	u32 __user *addr;
+	struct mm_key key;
+	struct futex_bucket *bucket;
+};
 
-	return &buckets[hash >> 56];
+/* May sleep. */
+static struct futex find_futex(u32 __user *addr, bool private)
+{
+	struct futex futex = { .addr = addr, .key = { current->mm, (u64)addr } };
+	u64 hash;
+
+	if (!private)
+		futex.key = mm_key_of(current->mm, (u64)addr);
+	hash = ((u64)futex.key.object ^ futex.key.offset >> 2) * 0x9e3779b97f4a7c15ULL;
+	futex.bucket = &buckets[hash >> 56];
+	return futex;
+}
+
+static bool same_key(const struct mm_key *a, const struct mm_key *b)
+{
+	return a->object == b->object && a->offset == b->offset;
 }
 
 BUILD_BUG_ON(NR_BUCKETS != 1 << (64 - 56));
@@ -87,7 +107,7 @@ static unsigned long lock_two(struct futex_bucket *a, struct futex_bucket *b)
 
 	spin_lock(&min(a, b)->lock);
 	if (a != b)
-		spin_lock(&max(a, b)->lock);
+		spin_lock_nested(&max(a, b)->lock);
 	return flags;
 }
 
@@ -108,13 +128,13 @@ static void wake_waiter(struct futex_waiter *waiter)
 }
 
 /* With the bucket's lock held. Like Linux's, wakes one even when asked for none. */
-static long wake_matching(struct futex_bucket *bucket, u32 __user *addr, int nr, u32 bitset)
+static long wake_matching(const struct futex *futex, int nr, u32 bitset)
 {
 	struct futex_waiter *waiter, *next;
 	long nr_woken = 0;
 
-	list_for_each_entry_safe(waiter, next, &bucket->waiters, node) {
-		if (waiter->mm != current->mm || waiter->addr != addr || !(waiter->bitset & bitset))
+	list_for_each_entry_safe(waiter, next, &futex->bucket->waiters, node) {
+		if (!same_key(&waiter->key, &futex->key) || !(waiter->bitset & bitset))
 			continue;
 		wake_waiter(waiter);
 		if (++nr_woken >= nr)
@@ -123,9 +143,9 @@ static long wake_matching(struct futex_bucket *bucket, u32 __user *addr, int nr,
 	return nr_woken;
 }
 
-static long wake_bitset(u32 __user *addr, int nr, u32 bitset)
+static long wake_bitset(u32 __user *addr, bool private, int nr, u32 bitset)
 {
-	struct futex_bucket *bucket = find_bucket(current->mm, addr);
+	struct futex futex = find_futex(addr, private);
 	unsigned long flags;
 	long ret = check_addr(addr);
 
@@ -133,19 +153,22 @@ static long wake_bitset(u32 __user *addr, int nr, u32 bitset)
 		return -EINVAL;
 	if (ret)
 		return ret;
-	flags = spin_lock_irqsave(&bucket->lock);
-	ret = wake_matching(bucket, addr, nr, bitset);
-	spin_unlock_irqrestore(&bucket->lock, flags);
+	flags = spin_lock_irqsave(&futex.bucket->lock);
+	ret = wake_matching(&futex, nr, bitset);
+	spin_unlock_irqrestore(&futex.bucket->lock, flags);
 	return ret;
 }
 
 long futex_wake(u32 __user *addr, unsigned int nr)
 {
-	return wake_bitset(addr, (int)nr, FUTEX_MATCH_ANY);
+	return wake_bitset(addr, false, (int)nr, FUTEX_MATCH_ANY);
 }
 
-/* Queue if the word still has the value. 0, -EAGAIN if it has not, -EFAULT if it cannot be read. */
-static int queue_waiter(struct futex_waiter *waiter, u32 value)
+/*
+ * Queue if the word still has the value. 0, -EAGAIN if it has not, -EFAULT if it cannot be read,
+ * -ERESTARTNOINTR if a signal has to be looked at first.
+ */
+static int queue_waiter(struct futex_waiter *waiter, u32 __user *addr, u32 value)
 {
 	u32 seen;
 
@@ -155,10 +178,10 @@ static int queue_waiter(struct futex_waiter *waiter, u32 value)
 		int error;
 
 		/* Brings the page in; the value that counts is read below. */
-		if (get_user(seen, waiter->addr))
+		if (get_user(seen, addr))
 			return -EFAULT;
 		flags = spin_lock_irqsave(&bucket->lock);
-		error = get_user(seen, waiter->addr);
+		error = get_user_nofault(seen, addr);
 		if (!error && seen == value) {
 			list_add_tail(&waiter->node, &bucket->waiters);
 			spin_unlock_irqrestore(&bucket->lock, flags);
@@ -168,7 +191,7 @@ static int queue_waiter(struct futex_waiter *waiter, u32 value)
 		if (!error)
 			return -EAGAIN;
 		if (task_interrupted(current))
-			return -EINTR;
+			return -ERESTARTNOINTR;
 		cond_resched();
 	}
 }
@@ -189,7 +212,7 @@ static bool dequeue_waiter(struct futex_waiter *waiter)
 	}
 }
 
-/* 0 when woken, -ETIMEDOUT or -EINTR. */
+/* 0 when woken, -ETIMEDOUT, or -ERESTARTSYS when a signal came first. */
 static int sleep_on_futex(struct futex_waiter *waiter, u64 deadline_ns)
 {
 	int error = 0;
@@ -201,8 +224,8 @@ static int sleep_on_futex(struct futex_waiter *waiter, u64 deadline_ns)
 		(void)xchg(&waiter->task->state, TASK_INTERRUPTIBLE);
 		if (READ_ONCE(waiter->woken))
 			break;
-		error = task_interrupted(waiter->task) ? -EINTR : -ETIMEDOUT;
-		if (error == -EINTR || now >= deadline_ns)
+		error = task_interrupted(waiter->task) ? -ERESTARTSYS : -ETIMEDOUT;
+		if (error == -ERESTARTSYS || now >= deadline_ns)
 			break;
 		schedule_timeout_ns(deadline_ns - now);
 	}
@@ -210,15 +233,24 @@ static int sleep_on_futex(struct futex_waiter *waiter, u64 deadline_ns)
 	return dequeue_waiter(waiter) ? 0 : error;
 }
 
-static long wait_bitset(u32 __user *addr, u32 value, u64 deadline_ns, u32 bitset)
+static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_ns, u32 bitset);
+
+/* The time has been turned into a deadline once, at the first call. */
+static long restart_wait(struct task *task)
 {
+	return wait_bitset(task->restart.arg, task->restart.private, task->restart.value,
+			   task->restart.deadline_ns, task->restart.bitset);
+}
+
+static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_ns, u32 bitset)
+{
+	struct futex futex = find_futex(addr, private);
 	struct futex_waiter waiter = {
 		.node = LIST_HEAD_INIT(waiter.node),
 		.task = current,
-		.mm = current->mm,
-		.addr = addr,
+		.key = futex.key,
 		.bitset = bitset,
-		.bucket = find_bucket(current->mm, addr),
+		.bucket = futex.bucket,
 	};
 	int error = check_addr(addr);
 	PROFILE_SCOPE(futex_wait);
@@ -226,24 +258,33 @@ static long wait_bitset(u32 __user *addr, u32 value, u64 deadline_ns, u32 bitset
 	if (!bitset)
 		return -EINVAL;
 	if (!error)
-		error = queue_waiter(&waiter, value);
-	if (error)
+		error = queue_waiter(&waiter, addr, value);
+	if (!error)
+		error = sleep_on_futex(&waiter, deadline_ns);
+	if (error == -ERESTARTNOINTR && deadline_ns != TIME_NEVER_NS)
+		error = -ERESTARTSYS;
+	if (error != -ERESTARTSYS || deadline_ns == TIME_NEVER_NS)
 		return error;
-	return sleep_on_futex(&waiter, deadline_ns);
+	current->restart.fn = restart_wait;
+	current->restart.arg = addr;
+	current->restart.private = private;
+	current->restart.value = value;
+	current->restart.bitset = bitset;
+	current->restart.deadline_ns = deadline_ns;
+	return -ERESTART_RESTARTBLOCK;
 }
 
 /* With both locks held. */
-static long requeue_matching(struct futex_bucket *from, u32 __user *addr, struct futex_bucket *to,
-			     u32 __user *addr2, int nr)
+static long requeue_matching(const struct futex *from, const struct futex *to, int nr)
 {
 	struct futex_waiter *waiter, *next;
 	LIST_HEAD(moved);
 	long nr_moved = 0;
 
-	list_for_each_entry_safe(waiter, next, &from->waiters, node) {
+	list_for_each_entry_safe(waiter, next, &from->bucket->waiters, node) {
 		if (nr_moved >= nr)
 			break;
-		if (waiter->mm != current->mm || waiter->addr != addr)
+		if (!same_key(&waiter->key, &from->key))
 			continue;
 		/* Not at once to the other queue: that may be the one we walk on. */
 		list_del(&waiter->node);
@@ -252,19 +293,18 @@ static long requeue_matching(struct futex_bucket *from, u32 __user *addr, struct
 	}
 	list_for_each_entry_safe(waiter, next, &moved, node) {
 		list_del(&waiter->node);
-		waiter->addr = addr2;
-		WRITE_ONCE(waiter->bucket, to);
-		list_add_tail(&waiter->node, &to->waiters);
+		waiter->key = to->key;
+		WRITE_ONCE(waiter->bucket, to->bucket);
+		list_add_tail(&waiter->node, &to->bucket->waiters);
 	}
 	return nr_moved;
 }
 
-/* value: what *addr must have, or NULL. */
-static long requeue(u32 __user *addr, int nr_wake, u32 __user *addr2, int nr_move, const u32 *value)
+/* value: what the first word must have, or NULL. */
+static long requeue(const struct futex *from, int nr_wake, const struct futex *to, int nr_move,
+		    const u32 *value)
 {
-	struct futex_bucket *from = find_bucket(current->mm, addr);
-	struct futex_bucket *to = find_bucket(current->mm, addr2);
-	int error = check_addr(addr);
+	int error = check_addr(from->addr);
 	unsigned long flags;
 	long ret = 0;
 	u32 seen;
@@ -272,29 +312,29 @@ static long requeue(u32 __user *addr, int nr_wake, u32 __user *addr2, int nr_mov
 	if (nr_wake < 0 || nr_move < 0)
 		return -EINVAL;
 	if (!error)
-		error = check_addr(addr2);
+		error = check_addr(to->addr);
 	if (error)
 		return error;
 	for (;;) {
-		if (value && get_user(seen, addr))
+		if (value && get_user(seen, from->addr))
 			return -EFAULT;
-		flags = lock_two(from, to);
-		error = value ? get_user(seen, addr) : 0;
+		flags = lock_two(from->bucket, to->bucket);
+		error = value ? get_user_nofault(seen, from->addr) : 0;
 		if (!error)
 			break;
-		unlock_two(from, to, flags);
+		unlock_two(from->bucket, to->bucket, flags);
 		if (task_interrupted(current))
-			return -EINTR;
+			return -ERESTARTNOINTR;
 		cond_resched();
 	}
 	if (value && seen != *value) {
 		ret = -EAGAIN;
 	} else {
 		if (nr_wake)
-			ret = wake_matching(from, addr, nr_wake, FUTEX_MATCH_ANY);
-		ret += requeue_matching(from, addr, to, addr2, nr_move);
+			ret = wake_matching(from, nr_wake, FUTEX_MATCH_ANY);
+		ret += requeue_matching(from, to, nr_move);
 	}
-	unlock_two(from, to, flags);
+	unlock_two(from->bucket, to->bucket, flags);
 	return ret;
 }
 
@@ -376,29 +416,28 @@ static int wake_op_apply(u32 __user *addr, u32 code, u32 *old)
  * The word is changed before the locks are taken, with faults served. That is enough: a waiter that
  * queues itself after the change has compared with the new value.
  */
-static long wake_op(u32 __user *addr, int nr_wake, u32 __user *addr2, int nr_wake2, u32 code)
+static long wake_op(const struct futex *first, int nr_wake, const struct futex *second,
+		    int nr_wake2, u32 code)
 {
-	struct futex_bucket *bucket = find_bucket(current->mm, addr);
-	struct futex_bucket *bucket2 = find_bucket(current->mm, addr2);
-	int error = check_addr(addr), wake2;
+	int error = check_addr(first->addr), wake2;
 	unsigned long flags;
 	u32 old = 0;
 	long ret;
 
 	if (!error)
-		error = check_addr(addr2);
+		error = check_addr(second->addr);
 	if (!error && wake_op_compare(code, 0) < 0)
 		error = -ENOSYS;
 	if (!error)
-		error = wake_op_apply(addr2, code, &old);
+		error = wake_op_apply(second->addr, code, &old);
 	if (error)
 		return error;
 	wake2 = wake_op_compare(code, old);
-	flags = lock_two(bucket, bucket2);
-	ret = wake_matching(bucket, addr, nr_wake, FUTEX_MATCH_ANY);
+	flags = lock_two(first->bucket, second->bucket);
+	ret = wake_matching(first, nr_wake, FUTEX_MATCH_ANY);
 	if (wake2)
-		ret += wake_matching(bucket2, addr2, nr_wake2, FUTEX_MATCH_ANY);
-	unlock_two(bucket, bucket2, flags);
+		ret += wake_matching(second, nr_wake2, FUTEX_MATCH_ANY);
+	unlock_two(first->bucket, second->bucket, flags);
 	return ret;
 }
 
@@ -425,10 +464,23 @@ static int read_deadline(const struct timespec64 __user *timeout, int op, u64 *d
 	return 0;
 }
 
+static long on_two_futexes(u32 __user *addr, int op, int nr, u32 __user *addr2, int nr2, u32 val3)
+{
+	bool private = op & FUTEX_PRIVATE_FLAG;
+	struct futex first = find_futex(addr, private);
+	struct futex second = find_futex(addr2, private);
+
+	if ((op & FUTEX_CMD_MASK) == FUTEX_WAKE_OP)
+		return wake_op(&first, nr, &second, nr2, val3);
+	return requeue(&first, nr, &second, nr2,
+		       (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE ? &val3 : NULL);
+}
+
 SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg, u32 __user *,
 		addr2, u32, val3)
 {
 	int command = op & FUTEX_CMD_MASK;
+	bool private = op & FUTEX_PRIVATE_FLAG;
 	u64 deadline_ns;
 	int error;
 
@@ -439,21 +491,17 @@ SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg
 		if (error)
 			return error;
 	}
+	if (command == FUTEX_REQUEUE || command == FUTEX_CMP_REQUEUE || command == FUTEX_WAKE_OP)
+		return on_two_futexes(addr, op, (int)val, addr2, (int)arg, val3);
 	switch (command) {
 	case FUTEX_WAIT:
-		return wait_bitset(addr, val, deadline_ns, FUTEX_MATCH_ANY);
+		return wait_bitset(addr, private, val, deadline_ns, FUTEX_MATCH_ANY);
 	case FUTEX_WAIT_BITSET:
-		return wait_bitset(addr, val, deadline_ns, val3);
+		return wait_bitset(addr, private, val, deadline_ns, val3);
 	case FUTEX_WAKE:
-		return wake_bitset(addr, (int)val, FUTEX_MATCH_ANY);
+		return wake_bitset(addr, private, (int)val, FUTEX_MATCH_ANY);
 	case FUTEX_WAKE_BITSET:
-		return wake_bitset(addr, (int)val, val3);
-	case FUTEX_REQUEUE:
-		return requeue(addr, (int)val, addr2, (int)arg, NULL);
-	case FUTEX_CMP_REQUEUE:
-		return requeue(addr, (int)val, addr2, (int)arg, &val3);
-	case FUTEX_WAKE_OP:
-		return wake_op(addr, (int)val, addr2, (int)arg, val3);
+		return wake_bitset(addr, private, (int)val, val3);
 	default:
 		return -ENOSYS;
 	}

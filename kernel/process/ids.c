@@ -3,14 +3,10 @@
 
 #include "process.h"
 #include <lego/errno.h>
-#include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* Who a thread is: numbers, name, and the addresses its libc registers. Everyone is root. */
-
-#define PR_SET_NAME 15
-#define PR_GET_NAME 16
+/* Who a thread is, and the addresses its libc registers. */
 
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002
@@ -27,32 +23,6 @@ SYSCALL_DEFINE0(getpid)
 SYSCALL_DEFINE0(gettid)
 {
 	return current->pid;
-}
-
-/* The only process has no parent. */
-SYSCALL_DEFINE0(getppid)
-{
-	return 0;
-}
-
-SYSCALL_DEFINE0(getuid)
-{
-	return 0;
-}
-
-SYSCALL_DEFINE0(geteuid)
-{
-	return 0;
-}
-
-SYSCALL_DEFINE0(getgid)
-{
-	return 0;
-}
-
-SYSCALL_DEFINE0(getegid)
-{
-	return 0;
 }
 
 SYSCALL_DEFINE1(set_tid_address, u32 __user *, addr)
@@ -81,27 +51,6 @@ SYSCALL_DEFINE3(get_robust_list, pid_t, tid, void __user *__user *, head, size_t
 	if (put_user(ROBUST_LIST_HEAD_BYTES, len))
 		return -EFAULT;
 	return put_user(list, head);
-}
-
-SYSCALL_DEFINE2(prctl, int, option, unsigned long, arg)
-{
-	char comm[TASK_COMM_LEN] = { 0 };
-	ssize_t len;
-
-	switch (option) {
-	case PR_SET_NAME:
-		len = strncpy_from_user(comm, (const char __user *)arg, sizeof(comm));
-		if (len < 0 && len != -ENAMETOOLONG)
-			return len;
-		comm[sizeof(comm) - 1] = '\0';
-		strscpy(current->comm, comm, sizeof(comm));
-		return 0;
-	case PR_GET_NAME:
-		strscpy(comm, current->comm, sizeof(comm));
-		return copy_to_user((void __user *)arg, comm, sizeof(comm));
-	default:
-		return -EINVAL;
-	}
 }
 
 /* Only user addresses: the NMI entry tells kernel from user by the sign of the GS base. */

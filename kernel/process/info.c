@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/sched.h>
+#include <lego/process.h>
 
+#include "process.h"
 #include <asm/page.h>
 #include <lego/errno.h>
 #include <lego/page.h>
+#include <lego/spinlock.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
@@ -39,19 +41,53 @@ struct sysinfo {
 
 BUILD_BUG_ON(sizeof(struct sysinfo) != 112);
 
+static DEFINE_SPINLOCK(names_lock); /* guards the two names of system_name that can be set */
+
 /* The release is a Linux version: C libraries compare it with the oldest they work on. */
+static struct utsname system_name = {
+	.sysname = "Linux",
+	.nodename = "lego",
+	.release = "6.1.0-lego",
+	.version = "#1 SMP",
+	.machine = "x86_64",
+	.domainname = "(none)",
+};
+
 SYSCALL_DEFINE1(uname, struct utsname __user *, buf)
 {
-	static const struct utsname name = {
-		.sysname = "Linux",
-		.nodename = "lego",
-		.release = "6.1.0-lego",
-		.version = "#1 SMP",
-		.machine = "x86_64",
-		.domainname = "(none)",
-	};
+	struct utsname name;
+	unsigned long flags = spin_lock_irqsave(&names_lock);
 
+	name = system_name;
+	spin_unlock_irqrestore(&names_lock, flags);
 	return copy_to_user(buf, &name, sizeof(name));
+}
+
+static long set_name(char *name, const char __user *user, int len)
+{
+	char copy[UTS_LEN] = { 0 };
+	unsigned long flags;
+
+	if (!process_is_root(current->proc))
+		return -EPERM;
+	if (len < 0 || len >= UTS_LEN)
+		return -EINVAL;
+	if (copy_from_user(copy, user, len))
+		return -EFAULT;
+	flags = spin_lock_irqsave(&names_lock);
+	memcpy(name, copy, UTS_LEN);
+	spin_unlock_irqrestore(&names_lock, flags);
+	return 0;
+}
+
+SYSCALL_DEFINE2(sethostname, const char __user *, name, int, len)
+{
+	return set_name(system_name.nodename, name, len);
+}
+
+SYSCALL_DEFINE2(setdomainname, const char __user *, name, int, len)
+{
+	return set_name(system_name.domainname, name, len);
 }
 
 SYSCALL_DEFINE1(sysinfo, struct sysinfo __user *, buf)
@@ -62,7 +98,8 @@ SYSCALL_DEFINE1(sysinfo, struct sysinfo __user *, buf)
 	info.uptime = (s64)(clock_monotonic_ns() / NSEC_PER_SEC);
 	info.totalram = page_nr_total() * PAGE_SIZE;
 	info.freeram = page_nr_free() * PAGE_SIZE;
-	info.procs = READ_ONCE(current->proc->nr_threads);
+	info.procs = task_nr_users();
+	account_load_averages(info.loads);
 	info.mem_unit = 1;
 	return copy_to_user(buf, &info, sizeof(info));
 }

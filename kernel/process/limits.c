@@ -9,8 +9,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Resource limits: kept and reported. They describe the fixed limits of this kernel, and set
- * none.
+ * Resource limits: kept and reported. In force are NOFILE, SIGPENDING and, for users other than
+ * root, NPROC; the others describe fixed limits of this kernel.
  */
 
 #define RLIM_INFINITY (~0ULL)
@@ -20,13 +20,17 @@ void process_init_limits(struct process *proc)
 	for (int i = 0; i < NR_RLIMITS; i++)
 		proc->rlimits[i] = (struct rlimit64){ RLIM_INFINITY, RLIM_INFINITY };
 	proc->rlimits[RLIMIT_STACK].cur = EXEC_STACK_BYTES;
+	proc->rlimits[RLIMIT_CORE].cur = 0;
+	proc->rlimits[RLIMIT_NPROC] = (struct rlimit64){ task_limit(), task_limit() };
+	proc->rlimits[RLIMIT_SIGPENDING] =
+		(struct rlimit64){ SIGNAL_MAX_QUEUED, SIGNAL_MAX_QUEUED };
 	proc->rlimits[RLIMIT_NOFILE] = (struct rlimit64){ FILE_MAX_FDS, FILE_MAX_FDS };
 }
 
 /* Read, then set if new is given. A hard limit is never raised. */
-static int change_limit(unsigned int resource, const struct rlimit64 *new, struct rlimit64 *old)
+static int change_limit(struct process *proc, unsigned int resource, const struct rlimit64 *new,
+			struct rlimit64 *old)
 {
-	struct process *proc = current->proc;
 	unsigned long flags;
 	int error = 0;
 
@@ -42,6 +46,30 @@ static int change_limit(unsigned int resource, const struct rlimit64 *new, struc
 	return error;
 }
 
+/* Root, or somebody who is the same user in every way. */
+static bool may_change(struct process *proc)
+{
+	const struct credentials *self = &current->proc->creds, *other = &proc->creds;
+
+	return proc == current->proc || process_is_root(current->proc) ||
+	       (self->uid == other->uid && self->uid == other->euid && self->uid == other->suid &&
+		self->gid == other->gid && self->gid == other->egid && self->gid == other->sgid);
+}
+
+static int change_limit_of(pid_t pid, unsigned int resource, const struct rlimit64 *new,
+			   struct rlimit64 *old)
+{
+	struct process *proc = process_find(pid);
+	int error = -EPERM;
+
+	if (!proc)
+		return -ESRCH;
+	if (may_change(proc))
+		error = change_limit(proc, resource, new, old);
+	process_put(proc);
+	return error;
+}
+
 SYSCALL_DEFINE4(prlimit64, pid_t, pid, unsigned int, resource, const struct rlimit64 __user *, unew,
 		struct rlimit64 __user *, uold)
 {
@@ -50,9 +78,7 @@ SYSCALL_DEFINE4(prlimit64, pid_t, pid, unsigned int, resource, const struct rlim
 
 	if (unew && copy_from_user(&new, unew, sizeof(new)))
 		return -EFAULT;
-	if (pid && pid != current->proc->pid)
-		return -ESRCH;
-	error = change_limit(resource, unew ? &new : NULL, &old);
+	error = change_limit_of(pid ? pid : current->proc->pid, resource, unew ? &new : NULL, &old);
 	if (error)
 		return error;
 	return uold ? copy_to_user(uold, &old, sizeof(old)) : 0;
@@ -61,7 +87,7 @@ SYSCALL_DEFINE4(prlimit64, pid_t, pid, unsigned int, resource, const struct rlim
 SYSCALL_DEFINE2(getrlimit, unsigned int, resource, struct rlimit64 __user *, ulimit)
 {
 	struct rlimit64 limit;
-	int error = change_limit(resource, NULL, &limit);
+	int error = change_limit(current->proc, resource, NULL, &limit);
 
 	return error ? error : copy_to_user(ulimit, &limit, sizeof(limit));
 }
@@ -72,5 +98,5 @@ SYSCALL_DEFINE2(setrlimit, unsigned int, resource, const struct rlimit64 __user 
 
 	if (copy_from_user(&new, ulimit, sizeof(new)))
 		return -EFAULT;
-	return change_limit(resource, &new, &old);
+	return change_limit(current->proc, resource, &new, &old);
 }

@@ -4,19 +4,46 @@
 
 /* Shared by the files of kernel/process/ only. */
 
-#include <lego/sched.h>
+#include <lego/process.h>
 
-/* A sleeping task with a stack and one reference, on task_list. NULL when out of memory. */
+/*
+ * pid.c: numbers. Any context but NMI. pid_get() and pid_put() count uses of a number that is in
+ * use; 0, the group and session of init at first, is none and never counted.
+ */
+pid_t pid_alloc(
+	unsigned int max); /* a free number, with one use; -EAGAIN: max are in use; -ENOMEM */
+void pid_get(pid_t nr);
+void pid_put(pid_t nr);
+/* Whose number, or thread's number, it is; NULL: nobody's any more. */
+void pid_set_process(pid_t nr, struct process *proc);
+/* The process that has a process or thread of that number, with a reference, or NULL. */
+struct process *pid_find_process(pid_t nr);
+
+/*
+ * A sleeping task with a stack and one reference, on task_list; of a process: with a number, which
+ * is not known to pid_find_process() yet. ERR_PTR: -EAGAIN when there are too many tasks, -ENOMEM.
+ */
 struct task *task_alloc(const char *comm, struct process *proc);
 
-/* A task that never ran: drops it with its number and its place in the process. */
-void task_abandon(struct task *task);
+/* Most numbers of threads, zombies and groups together, and how many threads there are. */
+unsigned int task_limit(void);
+unsigned int task_nr_users(void);
 
-/* The number of the next user thread: 1, 2, 3, ... */
-pid_t pid_alloc(void);
-
+/* A process with one reference and nothing in it; not in the list. NULL when out of memory. */
 struct process *process_alloc(const char *comm);
-void process_put(struct process *proc);
+
+/* Its effective user is 0: it may do all that Linux lets a privileged process do. */
+bool process_is_root(struct process *proc);
+
+/* The machine is about to be switched off: log how many processes besides proc go with it. */
+void process_log_survivors(const struct process *proc);
+
+/* Give the process the mm; it takes over the reference. */
+void process_set_mm(struct process *proc, struct mm *mm);
+
+/* Take the process's mm, files and fs_info away and drop them. Process context. */
+void process_drop_mm(struct process *proc);
+void process_drop_files(struct process *proc);
 
 /* -EAGAIN when the process is ending or the current task has to leave. */
 int process_add_thread(struct process *proc, struct task *task);
@@ -28,18 +55,37 @@ int process_kill_others(struct process *proc);
 struct task *process_find_thread(struct process *proc, pid_t tid);
 
 /*
- * 0 or the current thread itself, or another of its process, with a reference; NULL: no such
- * thread.
+ * 0: the current thread itself; else the thread of that number, of any process, with a reference.
+ * NULL: no such thread.
  */
 struct task *task_find(pid_t tid);
 
-void process_reset_signals(struct process *proc);
-void process_init_limits(struct process *proc);
+/*
+ * family.c. Add a process whose first thread has its number; the thread is added, too. The list
+ * takes over the process's reference. parent NULL: init. -ERESTARTNOINTR when a signal must be
+ * acted on first: one that was sent to the group has reached the parent, or it reaches the child.
+ */
+int family_add(struct process *proc, struct task *task, struct process *creator, bool as_sibling);
 
-/* Unpredictable bytes; see random.c. Any context but NMI. */
-void random_bytes(void *buf, size_t n);
+/*
+ * The process's last thread is leaving: its children are init's, its parent is told, and it is a
+ * zombie or, when the parent wants none, gone.
+ */
+void family_exit(struct process *proc);
+
+/* Take a zombie out of the family, process_tree_lock held; then, not held, drop it. */
+void family_detach(struct process *proc);
+void family_release(struct process *proc);
+
+/* Processes in the list. */
+unsigned int family_nr_processes(void);
+
+void process_init_limits(struct process *proc);
 
 /* Before user mode, interrupts on: tell the thread's rseq area its CPU, end a critical section. */
 void rseq_resume(struct pt_regs *regs);
+
+/* The child of fork has its parent's registration: the copied memory has the same area. */
+void rseq_copy(struct task *child, const struct task *parent);
 
 #endif

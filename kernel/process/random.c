@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "process.h"
+#include <lego/random.h>
 
 #include <asm/random.h>
 #include <lego/errno.h>
+#include <lego/sched.h>
 #include <lego/spinlock.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -101,13 +102,16 @@ SYSCALL_DEFINE3(getrandom, char __user *, buf, size_t, len, unsigned int, flags)
 	    (flags & (GRND_RANDOM | GRND_INSECURE)) == (GRND_RANDOM | GRND_INSECURE))
 		return -EINVAL;
 	len = min(len, (size_t)0x7ffff000);
-	while (done < len && !task_interrupted(current)) {
+	while (done < len) {
 		size_t part = min(len - done, sizeof(bytes));
 
 		random_bytes(bytes, part);
 		if (copy_to_user(buf + done, bytes, part))
 			return done ? (long)done : -EFAULT;
 		done += part;
+		/* As in Linux a signal cuts short only what takes long, and at a page's end. */
+		if (done % PAGE_SIZE == 0 && task_interrupted(current))
+			break;
 		cond_resched();
 	}
 	return (long)done;

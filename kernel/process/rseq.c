@@ -18,8 +18,6 @@
 #define RSEQ_AREA_BYTES	     32
 #define RSEQ_CPU_UNINIT	     ((u32)-1)
 
-#define SIGSEGV 11
-
 struct rseq_area {
 	u32 cpu_id_start;
 	u32 cpu_id;
@@ -92,7 +90,16 @@ void rseq_resume(struct pt_regs *regs)
 
 	task->rseq_event = false;
 	if (write_cpu(task) || abort_cs(task, regs))
-		process_fault(SIGSEGV, "bad rseq area", (u64)task->rseq_area, regs);
+		signal_force_fault(SIGSEGV, SI_KERNEL, 0, regs, "bad rseq area");
+}
+
+void rseq_copy(struct task *child, const struct task *parent)
+{
+	child->rseq_area = parent->rseq_area;
+	child->rseq_len = parent->rseq_len;
+	child->rseq_sig = parent->rseq_sig;
+	child->rseq_cpu = RSEQ_CPU_UNINIT;
+	child->rseq_event = true;
 }
 
 static long unregister(struct task *task, void __user *area, u32 len, u32 sig)

@@ -1,205 +1,449 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/sched.h>
+#include <lego/signal.h>
 
 #include "process.h"
+#include "signal.h"
+#include <lego/atomic.h>
+#include <lego/bug.h>
 #include <lego/errno.h>
-#include <lego/printk.h>
+#include <lego/process.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
 #include <lego/string.h>
-#include <lego/syscall.h>
-#include <lego/uaccess.h>
 
 /*
- * Signals as far as static programs need them without handlers being run: actions and masks are
- * kept and reported, a signal whose action is fatal ends the process, one that is blocked
- * waits. A signal with a handler ends the process too, with a log line that says why.
+ * Sending. What a signal does at once: one that is ignored is gone, one that ends the process marks
+ * its threads, SIGCONT and the stop signals cancel each other. Any other waits in the queue of the
+ * process or of one thread, and a thread that does not block it is made to look
+ * (signal_deliver.c). Of a standard signal one waits at most. Its details are lost when there is no
+ * memory for them, the signal is not.
+ *
+ * ->signal_pending is set by anyone and cleared by the thread itself, under proc->lock, when it has
+ * found nothing in the queues: whoever sees it set may rely on the thread to look once more.
  */
 
-#define SIGKILL	 9
-#define SIGCHLD	 17
-#define SIGCONT	 18
-#define SIGSTOP	 19
-#define SIGTSTP	 20
-#define SIGTTIN	 21
-#define SIGTTOU	 22
-#define SIGURG	 23
-#define SIGWINCH 28
-
-#define SIG_DFL 0
-#define SIG_IGN 1
-
-#define SIG_BLOCK   0
-#define SIG_UNBLOCK 1
-#define SIG_SETMASK 2
-
-#define SIGNAL_BIT(sig) BIT((sig)-1)
-#define UNBLOCKABLE	(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
 #define DEFAULT_IGNORED \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
-/* Nothing could continue the process: stopping is not done. */
-#define DEFAULT_STOPS \
-	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 
-static bool signal_is_ignored(u64 handler, int sig)
+/* Caused by what the thread itself just did: acted on before others. */
+#define SYNCHRONOUS                                                                            \
+	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) | \
+	 SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSYS))
+
+struct signal_entry {
+	struct list_head node;
+	struct siginfo info;
+};
+
+static atomic_t nr_queued = ATOMIC_INIT(0);
+
+bool signal_action_ignores(const struct kernel_sigaction *action, int sig)
 {
-	if (handler == SIG_IGN)
+	if (action->handler == SIG_IGN)
 		return true;
-	return handler == SIG_DFL && SIGNAL_BIT(sig) & (DEFAULT_IGNORED | DEFAULT_STOPS);
+	return action->handler == SIG_DFL && SIGNAL_BIT(sig) & DEFAULT_IGNORED;
 }
 
-/* A signal nobody blocks: it ends the process unless it is ignored. */
-static void deliver(struct process *proc, int sig)
+bool signal_spares_init(struct process *proc, int sig, const struct siginfo *info)
 {
-	u64 handler = READ_ONCE(proc->sigactions[sig - 1].handler);
+	if (proc->pid != INIT_PID || proc->sigactions[sig - 1].handler != SIG_DFL)
+		return false;
+	return info || sig != SIGKILL;
+}
 
-	if (signal_is_ignored(handler, sig))
+void sigpending_init(struct sigpending *pending)
+{
+	pending->set = 0;
+	list_init(&pending->queue);
+}
+
+static void drop_entry(struct signal_entry *entry)
+{
+	list_del(&entry->node);
+	kfree(entry);
+	atomic_dec(&nr_queued);
+}
+
+void signal_discard(struct sigpending *pending, u64 signals)
+{
+	struct signal_entry *entry, *next;
+
+	if (!(pending->set & signals))
 		return;
-	if (handler != SIG_DFL)
-		printk("%s[%d]: signal %d: handlers are not run, it is fatal\n", proc->comm,
-		       proc->pid, sig);
-	process_kill(proc, sig);
-}
-
-static void send_signal(struct task *task, int sig)
-{
-	if (READ_ONCE(task->blocked_signals) & SIGNAL_BIT(sig)) {
-		atomic_or_bits(&task->pending_signals, SIGNAL_BIT(sig));
-		/* The task may have unblocked it meanwhile without seeing it. */
-		if (READ_ONCE(task->blocked_signals) & SIGNAL_BIT(sig))
-			return;
-		if (!(atomic_and_bits(&task->pending_signals, ~SIGNAL_BIT(sig)) & SIGNAL_BIT(sig)))
-			return;
-	}
-	deliver(task->proc, sig);
-}
-
-static void deliver_unblocked(struct task *task)
-{
-	u64 ready = READ_ONCE(task->pending_signals) & ~task->blocked_signals;
-
-	ready &= atomic_and_bits(&task->pending_signals, ~ready);
-	for (int sig = 1; ready; sig++, ready >>= 1) {
-		if (ready & 1)
-			deliver(task->proc, sig);
+	pending->set &= ~signals;
+	list_for_each_entry_safe(entry, next, &pending->queue, node) {
+		if (SIGNAL_BIT(entry->info.si_signo) & signals)
+			drop_entry(entry);
 	}
 }
 
-/* execve: what was ignored stays so, handlers are gone. */
-void process_reset_signals(struct process *proc)
+void sigpending_flush(struct sigpending *pending)
 {
-	for (int i = 0; i < NR_SIGNALS; i++) {
-		bool ignored = proc->sigactions[i].handler == SIG_IGN;
-
-		memset(&proc->sigactions[i], 0, sizeof(proc->sigactions[i]));
-		if (ignored)
-			proc->sigactions[i].handler = SIG_IGN;
-	}
+	signal_discard(pending, ~0ULL);
 }
 
-/* Signal to the thread found, or only the checks for signal 0. Takes over the reference. */
-static long signal_task(struct task *task, int sig)
-{
-	long error = sig < 0 || sig > NR_SIGNALS ? -EINVAL : 0;
-
-	if (!error && sig)
-		send_signal(task, sig);
-	task_put(task);
-	return error;
-}
-
-SYSCALL_DEFINE3(tgkill, pid_t, tgid, pid_t, tid, int, sig)
+void signal_discard_all(struct process *proc, u64 signals)
 {
 	struct task *task;
 
-	if (tgid <= 0 || tid <= 0)
-		return -EINVAL;
-	task = tgid == current->proc->pid ? process_find_thread(current->proc, tid) : NULL;
-	return task ? signal_task(task, sig) : -ESRCH;
+	signal_discard(&proc->pending, signals);
+	list_for_each_entry(task, &proc->threads, thread_node)
+		signal_discard(&task->pending, signals);
 }
 
-SYSCALL_DEFINE2(tkill, pid_t, tid, int, sig)
+/* The limit is for what user code makes up: others come in numbers that something else bounds. */
+static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 {
-	struct task *task;
+	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, (u64)SIGNAL_MAX_QUEUED);
+	struct signal_entry *entry = NULL;
 
-	if (tid <= 0)
-		return -EINVAL;
-	task = process_find_thread(current->proc, tid);
-	return task ? signal_task(task, sig) : -ESRCH;
+	if ((u64)atomic_add_return(&nr_queued, 1) <= limit || !limited)
+		entry = kmalloc(sizeof(*entry));
+	if (!entry)
+		atomic_dec(&nr_queued);
+	return entry;
 }
 
-/* There is one process, alone in its group, and -1 means everyone else. */
-SYSCALL_DEFINE2(kill, pid_t, pid, int, sig)
+int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
+		   const struct siginfo *info)
 {
-	pid_t self = current->proc->pid;
+	static const struct siginfo from_kernel = { .si_code = SI_KERNEL };
+	struct signal_entry *entry;
 
-	if (pid != self && pid != 0 && pid != -self)
-		return -ESRCH;
-	if (pid == -1 && self == 1)
-		return -ESRCH;
-	task_get(current);
-	return signal_task(current, sig);
-}
-
-SYSCALL_DEFINE4(rt_sigaction, int, sig, const struct kernel_sigaction __user *, act,
-		struct kernel_sigaction __user *, oldact, size_t, sigsetsize)
-{
-	struct process *proc = current->proc;
-	struct kernel_sigaction new, old;
-	unsigned long flags;
-
-	if (sigsetsize != sizeof(u64))
-		return -EINVAL;
-	if (act && copy_from_user(&new, act, sizeof(new)))
-		return -EFAULT;
-	if (sig < 1 || sig > NR_SIGNALS || (act && SIGNAL_BIT(sig) & UNBLOCKABLE))
-		return -EINVAL;
-	flags = spin_lock_irqsave(&proc->lock);
-	old = proc->sigactions[sig - 1];
-	if (act) {
-		new.mask &= ~UNBLOCKABLE;
-		proc->sigactions[sig - 1] = new;
-	}
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return oldact ? copy_to_user(oldact, &old, sizeof(old)) : 0;
-}
-
-static int new_mask(int how, u64 set, u64 *mask)
-{
-	switch (how) {
-	case SIG_BLOCK:
-		*mask |= set;
-		break;
-	case SIG_UNBLOCK:
-		*mask &= ~set;
-		break;
-	case SIG_SETMASK:
-		*mask = set;
-		break;
-	default:
-		return -EINVAL;
-	}
-	*mask &= ~UNBLOCKABLE;
+	if (sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig))
+		return 0;
+	entry = alloc_entry(proc, sig >= SIGRTMIN || (info && info->si_code < 0));
+	if (!entry && sig >= SIGRTMIN && info && info->si_code != SI_USER)
+		return -EAGAIN;
+	pending->set |= SIGNAL_BIT(sig);
+	if (!entry)
+		return 0;
+	entry->info = info ? *info : from_kernel;
+	entry->info.si_signo = sig;
+	list_add_tail(&entry->node, &pending->queue);
 	return 0;
 }
 
-SYSCALL_DEFINE4(rt_sigprocmask, int, how, const u64 __user *, set, u64 __user *, oldset, size_t,
-		sigsetsize)
+static int first_signal(u64 set)
+{
+	if (set & SYNCHRONOUS)
+		set &= SYNCHRONOUS;
+	return __builtin_ctzll(set) + 1;
+}
+
+int signal_find(u64 set, struct sigpending **pending)
 {
 	struct task *task = current;
-	u64 old = task->blocked_signals, mask = old, bits;
 
-	if (sigsetsize != sizeof(u64))
-		return -EINVAL;
-	if (set) {
-		if (get_user(bits, set))
-			return -EFAULT;
-		if (new_mask(how, bits, &mask))
-			return -EINVAL;
-		/*
-		 * Full barrier: pairs with the one between the bit and the mask in
-		 * send_signal().
-		 */
-		(void)xchg(&task->blocked_signals, mask);
-		deliver_unblocked(task);
+	*pending = &task->pending;
+	if (!(task->pending.set & set))
+		*pending = &task->proc->pending;
+	set &= (*pending)->set;
+	return set ? first_signal(set) : 0;
+}
+
+void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
+{
+	struct signal_entry *entry, *first = NULL;
+	bool more = false;
+
+	list_for_each_entry(entry, &pending->queue, node) {
+		if (entry->info.si_signo != sig)
+			continue;
+		more = first;
+		if (more)
+			break;
+		first = entry;
 	}
-	return oldset ? put_user(old, oldset) : 0;
+	if (!more)
+		pending->set &= ~SIGNAL_BIT(sig);
+	if (first) {
+		*info = first->info;
+		drop_entry(first);
+	} else {
+		*info = (struct siginfo){ .si_signo = sig };
+	}
+}
+
+/* What the thread does not act on now. */
+static u64 blocked_by(const struct task *task)
+{
+	return task->blocked_signals & ~task->waited_signals;
+}
+
+void signal_notify_thread(struct task *task)
+{
+	if (task->signal_pending)
+		return;
+	WRITE_ONCE(task->signal_pending, true);
+	/* Takes a lock, so the mark is visible before the task's state is read. */
+	task_kick(task);
+}
+
+void signal_recalc_locked(struct task *task)
+{
+	struct process *proc = task->proc;
+	u64 waiting = task->pending.set | proc->pending.set;
+
+	WRITE_ONCE(task->signal_pending, waiting & ~blocked_by(task) || proc->stopped);
+}
+
+void signal_recalc(void)
+{
+	struct task *task = current;
+	unsigned long flags = spin_lock_irqsave(&task->proc->lock);
+
+	signal_recalc_locked(task);
+	spin_unlock_irqrestore(&task->proc->lock, flags);
+}
+
+/* Signals of the process that the current thread will not take: who else does? Locked. */
+static void retarget(struct process *proc, u64 signals)
+{
+	struct task *task;
+
+	signals &= proc->pending.set;
+	if (!signals)
+		return;
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (task != current && signals & ~blocked_by(task))
+			signal_notify_thread(task);
+	}
+}
+
+void signal_set_blocked(u64 blocked)
+{
+	struct task *task = current;
+	struct process *proc = task->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	blocked &= ~SIGNALS_SOVEREIGN;
+	if (task->signal_pending)
+		retarget(proc, blocked & ~task->blocked_signals);
+	task->blocked_signals = blocked;
+	signal_recalc_locked(task);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+void signal_set_temporary_mask(u64 blocked)
+{
+	struct task *task = current;
+
+	task->saved_blocked = task->blocked_signals;
+	task->has_saved_blocked = true;
+	signal_set_blocked(blocked);
+}
+
+void signal_restore_mask(void)
+{
+	struct task *task = current;
+
+	if (!task->has_saved_blocked)
+		return;
+	task->has_saved_blocked = false;
+	signal_set_blocked(task->saved_blocked);
+}
+
+bool signal_stop_is_complete(struct process *proc)
+{
+	struct task *task;
+
+	if (!proc->stopped || proc->stop_told || list_empty(&proc->threads))
+		return false;
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (!task->in_stop)
+			return false;
+	}
+	proc->stop_told = true;
+	return true;
+}
+
+void signal_thread_gone(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool complete;
+
+	retarget(proc, ~0ULL);
+	complete = signal_stop_is_complete(proc);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (complete)
+		signal_tell_stopped(proc, false);
+}
+
+/* Locked. */
+static void continue_process(struct process *proc)
+{
+	struct task *task;
+
+	signal_discard_all(proc, SIGNALS_STOP);
+	if (!proc->stopped)
+		return;
+	proc->stopped = false;
+	proc->continued = proc->stop_told;
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (task->in_stop)
+			task_wake(task);
+	}
+}
+
+/*
+ * A thread that takes the signal now: the first one by choice, but rather one that is not busy with
+ * another signal. With one in mind, only that one. NULL: all block it. Locked.
+ */
+static struct task *choose_thread(struct process *proc, struct task *only, int sig)
+{
+	struct task *task, *chosen = NULL;
+
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if ((only && task != only) || task->killed || blocked_by(task) & SIGNAL_BIT(sig))
+			continue;
+		/* Who is stopped finds it when it goes on. */
+		if (proc->stopped && sig != SIGKILL)
+			continue;
+		if (!chosen || (chosen->signal_pending && !task->signal_pending))
+			chosen = task;
+	}
+	return chosen;
+}
+
+/* Nobody will ever see it. to: the thread, or the first one of the process. Locked. */
+static bool is_dropped(struct process *proc, struct task *to, int sig, const struct siginfo *info)
+{
+	if (to->blocked_signals & SIGNAL_BIT(sig))
+		return false;
+	return signal_action_ignores(&proc->sigactions[sig - 1], sig) ||
+	       signal_spares_init(proc, sig, info);
+}
+
+/* The thread that takes the signal would end the process. Locked. */
+static bool is_fatal(struct process *proc, struct task *task, int sig, const struct siginfo *info)
+{
+	if (proc->sigactions[sig - 1].handler != SIG_DFL || SIGNAL_BIT(sig) & SIGNALS_STOP ||
+	    task->blocked_signals & SIGNAL_BIT(sig))
+		return false;
+	return !signal_action_ignores(&proc->sigactions[sig - 1], sig) &&
+	       !signal_spares_init(proc, sig, info);
+}
+
+/* task NULL: any thread. Locked; *fatal: process_kill() has to be called. */
+static int send_locked(struct process *proc, struct task *task, int sig, const struct siginfo *info,
+		       bool *fatal)
+{
+	struct task *to = task ?: list_first_entry(&proc->threads, struct task, thread_node);
+	int error;
+
+	if (sig == SIGCONT)
+		continue_process(proc);
+	else if (SIGNAL_BIT(sig) & SIGNALS_STOP)
+		signal_discard_all(proc, SIGNAL_BIT(SIGCONT));
+	if (is_dropped(proc, to, sig, info))
+		return 0;
+	to = choose_thread(proc, task, sig);
+	*fatal = to && is_fatal(proc, to, sig, info);
+	if (*fatal) {
+		/* SIGKILL is everybody's: nobody sees a call return after it. */
+		WRITE_ONCE(to->took_signal, sig != SIGKILL);
+		return 0;
+	}
+	error = signal_enqueue(proc, task ? &task->pending : &proc->pending, sig, info);
+	if (!error && to)
+		signal_notify_thread(to);
+	return error;
+}
+
+static int send(struct process *proc, struct task *task, int sig, const struct siginfo *info)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool fatal = false;
+	int error = 0;
+
+	BUG_ON(sig < 1 || sig > NR_SIGNALS);
+	if (list_empty(task ? &task->thread_node : &proc->threads))
+		error = -ESRCH;
+	else if (!proc->exiting)
+		error = send_locked(proc, task, sig, info, &fatal);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (fatal)
+		process_kill(proc, sig);
+	return error;
+}
+
+int signal_send(struct process *proc, int sig, const struct siginfo *info)
+{
+	return send(proc, NULL, sig, info);
+}
+
+int signal_send_thread(struct task *task, int sig, const struct siginfo *info)
+{
+	return send(task->proc, task, sig, info);
+}
+
+int signal_send_group(pid_t pgid, int sig, const struct siginfo *info)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	struct process *proc;
+	int ret = -ESRCH;
+
+	list_for_each_entry(proc, &process_list, all_node) {
+		int error = proc->pgid == pgid ? signal_send(proc, sig, info) : -ESRCH;
+
+		if (ret && error != -ESRCH)
+			ret = error;
+	}
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	return ret;
+}
+
+void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const char *why)
+{
+	struct siginfo info = { .si_code = code, .fault.addr = addr };
+	struct task *task = current;
+	struct process *proc = task->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 handler = proc->sigactions[sig - 1].handler;
+	bool ends = handler == SIG_DFL || handler == SIG_IGN ||
+		    task->blocked_signals & SIGNAL_BIT(sig);
+
+	if (!ends) {
+		signal_enqueue(proc, &task->pending, sig, &info);
+		WRITE_ONCE(task->signal_pending, true);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	/* Without an address of its own, where it happened is the best that can be said. */
+	if (ends)
+		process_fault(sig, why, code == SI_KERNEL ? regs->rip : addr, regs);
+}
+
+void signal_copy_actions(struct process *child, struct process *parent, bool all_default)
+{
+	unsigned long flags;
+
+	if (all_default) {
+		memset(child->sigactions, 0, sizeof(child->sigactions));
+		return;
+	}
+	flags = spin_lock_irqsave(&parent->lock);
+	memcpy(child->sigactions, parent->sigactions, sizeof(child->sigactions));
+	spin_unlock_irqrestore(&parent->lock, flags);
+}
+
+void signal_reset_actions(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	for (int i = 0; i < NR_SIGNALS; i++) {
+		u64 handler = proc->sigactions[i].handler == SIG_IGN ? SIG_IGN : SIG_DFL;
+
+		proc->sigactions[i] = (struct kernel_sigaction){ .handler = handler };
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+bool signal_is_ignored(struct process *proc, int sig)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool ignored = signal_action_ignores(&proc->sigactions[sig - 1], sig);
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return ignored;
 }

@@ -2,64 +2,80 @@
 #include <lego/sched.h>
 
 #include "process.h"
+#include "signal.h"
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
+#include <lego/leak.h>
+#include <lego/page.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/vmap.h>
 
 /*
- * Memory of tasks and processes. A task's first reference is its own: the scheduler drops it
- * when the dead task has left its stack. A process lives as long as it has threads.
+ * Memory of tasks and processes. A task's first reference is its own: the scheduler drops it when
+ * the dead task has left its stack. A process has a reference from each thread and one from
+ * process_list, until it has been waited for.
+ *
+ * There is a limit on all numbers in use (pid.c), so that a program that forks for ever is told so
+ * (-EAGAIN) while there is memory for others: one for each 256 KiB of memory. A small forked
+ * process takes about 100 KiB: stack, tables, and the pages it has written. One that nobody waits
+ * for keeps its number, and so counts.
  */
 
-/* Numbers of user threads, and of kernel threads, which users never see. */
-#define PID_MAX		  4194304
-#define KTHREAD_PID_FIRST 1000000000
+#define KTHREAD_PID_FIRST 1000000000 /* users never see these numbers */
+#define BYTES_PER_TASK	  (256ULL << 10)
+#define MIN_TASK_LIMIT	  64
+#define MAX_TASK_LIMIT	  16384 /* half of the numbers: see pid.c */
 
-static pid_t last_pid, last_kthread_pid = KTHREAD_PID_FIRST - 1;
-static bool pid_wrapped;
+static pid_t last_kthread_pid = KTHREAD_PID_FIRST - 1;
+static atomic_t nr_user_tasks;
 
-/* With task_list_lock held. */
-static bool pid_in_use(pid_t pid)
+unsigned int task_limit(void)
 {
-	struct task *task;
+	u64 limit = page_nr_total() * PAGE_SIZE / BYTES_PER_TASK;
 
-	list_for_each_entry(task, &task_list, all_node) {
-		if (task->pid == pid)
-			return true;
-	}
-	return false;
+	return min(max(limit, (u64)MIN_TASK_LIMIT), (u64)MAX_TASK_LIMIT);
 }
 
-pid_t pid_alloc(void)
+unsigned int task_nr_users(void)
+{
+	return atomic_read(&nr_user_tasks);
+}
+
+static int take_number(struct task *task)
+{
+	task->pid = pid_alloc(task_limit());
+	if (task->pid < 0)
+		return task->pid;
+	atomic_inc(&nr_user_tasks);
+	return 0;
+}
+
+static void enlist(struct task *task)
 {
 	unsigned long flags = spin_lock_irqsave(&task_list_lock);
-	pid_t pid;
 
-	do {
-		if (++last_pid >= PID_MAX) {
-			last_pid = 1;
-			pid_wrapped = true;
-		}
-		pid = last_pid;
-	} while (pid_wrapped && pid_in_use(pid));
+	if (!task->proc)
+		task->pid = ++last_kthread_pid;
+	list_add_tail(&task->all_node, &task_list);
 	spin_unlock_irqrestore(&task_list_lock, flags);
-	return pid;
 }
 
 struct task *task_alloc(const char *comm, struct process *proc)
 {
 	struct task *task = kzalloc(sizeof(*task));
-	unsigned long flags;
+	int error = -ENOMEM;
 
 	if (!task)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	task->kernel_stack = kernel_stack_alloc();
-	if (!task->kernel_stack) {
-		kfree(task);
-		return NULL;
+	if (!task->kernel_stack)
+		goto out_free;
+	if (proc) {
+		error = take_number(task);
+		if (error)
+			goto out_stack;
 	}
 	strscpy(task->comm, comm, sizeof(task->comm));
 	atomic_set(&task->refs, 1);
@@ -69,14 +85,15 @@ struct task *task_alloc(const char *comm, struct process *proc)
 	task->proc = proc;
 	list_init(&task->thread_node);
 	list_init(&task->run_node);
-	if (proc)
-		task->pid = pid_alloc();
-	flags = spin_lock_irqsave(&task_list_lock);
-	if (!proc)
-		task->pid = ++last_kthread_pid;
-	list_add_tail(&task->all_node, &task_list);
-	spin_unlock_irqrestore(&task_list_lock, flags);
+	sigpending_init(&task->pending);
+	enlist(task);
+	leak_count(LEAK_TASKS, 1);
 	return task;
+out_stack:
+	kernel_stack_free(task->kernel_stack);
+out_free:
+	kfree(task);
+	return ERR_PTR(error);
 }
 
 void task_get(struct task *task)
@@ -93,9 +110,22 @@ void task_put(struct task *task)
 	flags = spin_lock_irqsave(&task_list_lock);
 	list_del(&task->all_node);
 	spin_unlock_irqrestore(&task_list_lock, flags);
+	if (task->pid < KTHREAD_PID_FIRST) {
+		pid_put(task->pid);
+		atomic_dec(&nr_user_tasks);
+	}
+	sigpending_flush(&task->pending);
 	thread_fpu_free(task);
 	kernel_stack_free(task->kernel_stack);
 	kfree(task);
+	leak_count(LEAK_TASKS, -1);
+}
+
+static u64 nr_created; /* processes */
+
+u64 process_nr_created(void)
+{
+	return READ_ONCE(nr_created);
 }
 
 struct process *process_alloc(const char *comm)
@@ -104,27 +134,85 @@ struct process *process_alloc(const char *comm)
 
 	if (!proc)
 		return NULL;
-	proc->files = files_alloc();
-	if (!proc->files) {
-		kfree(proc);
-		return NULL;
-	}
 	strscpy(proc->comm, comm, sizeof(proc->comm));
 	atomic_set(&proc->refs, 1);
+	proc->start_ns = clock_monotonic_ns();
+	__atomic_fetch_add(&nr_created, 1, __ATOMIC_RELAXED);
+	list_init(&proc->children);
+	list_init(&proc->sibling);
+	list_init(&proc->all_node);
 	spin_lock_init(&proc->lock);
 	list_init(&proc->threads);
+	sigpending_init(&proc->pending);
 	wait_queue_init(&proc->exit_wait);
-	process_init_limits(proc);
-	profile_process_init(proc);
+	wait_queue_init(&proc->child_wait);
+	leak_count(LEAK_PROCESSES, 1);
 	return proc;
+}
+
+void process_get(struct process *proc)
+{
+	atomic_inc(&proc->refs);
 }
 
 void process_put(struct process *proc)
 {
 	if (!atomic_dec_and_test(&proc->refs))
 		return;
+	sigpending_flush(&proc->pending);
 	kfree(proc->exe_path);
 	kfree(proc);
+	leak_count(LEAK_PROCESSES, -1);
+}
+
+struct mm *process_get_mm(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct mm *mm = proc->mm;
+
+	if (mm)
+		mm_get(mm);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return mm;
+}
+
+void process_set_mm(struct process *proc, struct mm *mm)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	proc->mm = mm;
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+/* Who wants another process's mm or files takes proc->lock to see and keep them. */
+void process_drop_mm(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct mm *mm = proc->mm;
+
+	proc->mm = NULL;
+	proc->vfork_done = true;
+	if (mm)
+		proc->max_pages = max(proc->max_pages, READ_ONCE(mm->max_pages));
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (mm)
+		mm_put(mm);
+	wake_up_all(&proc->exit_wait);
+}
+
+void process_drop_files(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct files *files = proc->files;
+	struct fs_info *fs = proc->fs;
+
+	proc->files = NULL;
+	proc->fs = NULL;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (files)
+		files_put(files);
+	if (fs)
+		fs_info_put(fs);
 }
 
 int process_add_thread(struct process *proc, struct task *task)
@@ -138,7 +226,10 @@ int process_add_thread(struct process *proc, struct task *task)
 	} else {
 		list_add_tail(&task->thread_node, &proc->threads);
 		proc->nr_threads++;
-		atomic_inc(&proc->refs);
+		process_get(proc);
+		pid_set_process(task->pid, proc);
+		/* A stop, or a signal, may have come just before it was there to be told. */
+		signal_recalc_locked(task);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return error;
@@ -162,5 +253,17 @@ struct task *process_find_thread(struct process *proc, pid_t tid)
 
 struct task *task_find(pid_t tid)
 {
-	return process_find_thread(current->proc, tid ? tid : current->pid);
+	struct process *proc;
+	struct task *task;
+
+	if (!tid) {
+		task_get(current);
+		return current;
+	}
+	proc = pid_find_process(tid);
+	if (!proc)
+		return NULL;
+	task = process_find_thread(proc, tid);
+	process_put(proc);
+	return task;
 }

@@ -76,12 +76,13 @@ static int set_points(const char *value)
 }
 BOOT_PARAM(profile_points, "profile.points", "[unordered,][-]<glob>[,[-]<glob>...]", set_points);
 
-static ssize_t read_points(char *buf, size_t size)
+static int show_points(os_text_t *text)
 {
-	return points_list(buf, size);
+	points_list(text);
+	return 0;
 }
 
-static ssize_t write_points(const char *text)
+static int write_points(const char *text)
 {
 	if (strlen(text) >= MAX_LIST || check_list(text))
 		return -EINVAL;
@@ -111,6 +112,6 @@ void control_init(void)
 		points_switch("*", true);
 	apply_list(boot_points);
 	if (os_worker_start(&toggler, "profile") ||
-	    os_add_file("/proc/profile", "points", read_points, write_points))
+	    os_add_file("profile/points", show_points, write_points))
 		printk("profile: no memory to control points at run time\n");
 }

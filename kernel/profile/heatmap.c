@@ -1,27 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The heatmap: where the kernel was when the timer ticked. The tick looks at what it
- * interrupted and puts it into the sample store; all else is done when a report is printed. One
- * tick is one sample, so the rows add up to the ticks. The timer cannot interrupt code that
- * runs with interrupts off: such time is booked on the instruction that turns them on.
+ * The heatmap: where the kernel was when samples were taken. Each is put into the sample store; all
+ * else is done when a report is printed. One tick is one sample, so the rows add up to the ticks.
  */
 
 #include "internal.h"
-
-static struct sample_snapshot cpu_samples; /* used by the printer of the one report */
-
-void profile_tick(const struct pt_regs *regs)
-{
-	enum heat_class class = HEAT_KERNEL;
-
-	if (os_regs_user(regs))
-		class = HEAT_USER;
-	else if (os_irq_depth() > 1)
-		class = HEAT_IRQ;
-	else if (os_in_idle_task())
-		class = HEAT_IDLE;
-	sample_add(class, os_regs_pc(regs));
-}
 
 /* While entries are collected, entries[] is a hash by address; nr == 0: free. */
 static bool add_samples(struct heat_snapshot *snap, u64 pc, u64 nr)
@@ -48,43 +31,39 @@ static bool add_samples(struct heat_snapshot *snap, u64 pc, u64 nr)
 
 static void add_cpu(struct heat_snapshot *snap, unsigned int cpu)
 {
-	/* First, so that a tick in between does not look missed. */
-	u64 nr_due = sample_nr_due();
-	u64 nr_stored = 0, nr_kernel, nr_ticks = 0;
+	const struct sample_books *books = samples_books(cpu);
+	const struct sample_record *rec = NULL;
+	u64 nr_ticks = 0, nr_stored = 0;
 
-	if (!sample_snapshot_cpu(cpu, &cpu_samples))
-		memset(&cpu_samples, 0, sizeof(cpu_samples));
-	for (u32 i = 0; i < SAMPLE_SLOTS; i++) {
-		const struct sample_slot *slot = &cpu_samples.slots[i];
-
-		if (slot->nr && add_samples(snap, slot->pc, slot->nr))
-			nr_stored += slot->nr;
+	while ((rec = samples_next(cpu, rec))) {
+		if (rec->class != HEAT_USER && add_samples(snap, rec->pcs[0], rec->nr_held))
+			nr_stored += rec->nr_held;
 	}
 	for (u32 i = 0; i < NR_HEAT_CLASSES; i++) {
-		snap->nr_class[i] += cpu_samples.nr_class[i];
-		nr_ticks += cpu_samples.nr_class[i];
+		snap->nr_class[i] += books->nr_class[i];
+		nr_ticks += books->nr_class[i];
 	}
-	nr_kernel = nr_ticks - cpu_samples.nr_class[HEAT_USER];
-	snap->nr_dropped += nr_kernel - nr_stored;
+	snap->nr_attempts += books->nr_attempts;
+	snap->nr_unread += books->nr_unread;
+	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
+		snap->nr_dropped_by[i] += books->nr_dropped[i];
+	snap->nr_dropped += nr_ticks - books->nr_class[HEAT_USER] - nr_stored;
 	if (os_cpu_online(cpu)) {
-		nr_due = max(nr_due, nr_ticks);
-		snap->nr_due += nr_due;
-		snap->nr_missed += nr_due - nr_ticks;
+		snap->self_ns += os_cycles_to_ns(books->self_cycles);
+		snap->cpu_ns += os_cycles_to_ns(books->elapsed_cycles);
 	}
 }
 
 void heatmap_snapshot(struct heat_snapshot *snap)
 {
 	unsigned int cpu;
-	u64 epoch;
 
-	/* Again if there was a reset meanwhile. */
-	do {
-		epoch = sample_current_epoch();
-		memset(snap, 0, sizeof(*snap));
-		for_each_possible_cpu(cpu)
-			add_cpu(snap, cpu);
-	} while (epoch != sample_current_epoch());
+	samples_hold();
+	memset(snap, 0, sizeof(*snap));
+	source_snapshot(&snap->source); /* at once, so that hardly a sample comes in between */
+	for_each_possible_cpu(cpu)
+		add_cpu(snap, cpu);
+	samples_release();
 
 	for (u32 i = 0; i < HEATMAP_MAX_ENTRIES; i++) {
 		if (snap->entries[i].nr)

@@ -137,19 +137,12 @@ void points_init(bool ordered)
 	measure_empty_pairs();
 }
 
-size_t points_list(char *buf, size_t size)
+void points_list(os_text_t *text)
 {
 	struct profile_point *point;
-	size_t len = 0;
 
-	for_each_point(point)
-	{
-		const char *state = static_key_is_set(&point->key) ? "on" : "off";
-
-		if (len < size)
-			len += snprintf(buf + len, size - len, "%s %s\n", state, point->name);
-	}
-	return min(len, size - 1); /* without the NUL */
+	for_each_point(point) os_text_printf(
+		text, "%s %s\n", static_key_is_set(&point->key) ? "on" : "off", point->name);
 }
 
 void points_reset(void)

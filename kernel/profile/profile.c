@@ -7,8 +7,10 @@
  */
 
 #include "internal.h"
+#include "live.h"
 
 static struct strace_snapshot strace_copy;
+static struct strace_system_snapshot system_copy;
 static struct heat_snapshot heat_copy;
 static struct point_snapshot point_copy;
 
@@ -17,13 +19,16 @@ static unsigned int panic_printer; /* CPU + 1 */
 static const char *pending_why;
 static u64 nr_reports;
 
-static char exit_patterns[256] = "all";
+static os_lock_t patterns_lock = OS_LOCK_INIT;
+static char exit_patterns[256] = "all"; /* guarded by patterns_lock */
 static u32 top = 10;
 static bool wide, histogram;
+static char views[64] = "none"; /* of the heatmap */
 
-static int set_on_exit(const char *value)
+int profile_set_on_exit(const char *value)
 {
 	size_t len = strlen(value);
+	unsigned long flags;
 
 	if (!len || len >= sizeof(exit_patterns))
 		return -EINVAL;
@@ -32,10 +37,20 @@ static int set_on_exit(const char *value)
 		if (value[i] == ',' && (i == 0 || i == len - 1 || value[i + 1] == ','))
 			return -EINVAL;
 	}
+	flags = os_lock(&patterns_lock);
 	memcpy(exit_patterns, value, len + 1);
+	os_unlock(&patterns_lock, flags);
 	return 0;
 }
-BOOT_PARAM(profile_on_exit, "profile.on_exit", "all|none|<glob>[,<glob>...]", set_on_exit);
+BOOT_PARAM(profile_on_exit, "profile.on_exit", "all|none|<glob>[,<glob>...]", profile_set_on_exit);
+
+void profile_print_on_exit(os_text_t *text)
+{
+	unsigned long flags = os_lock(&patterns_lock);
+
+	os_text_printf(text, "%s\n", exit_patterns);
+	os_unlock(&patterns_lock, flags);
+}
 
 static int set_top(const char *value)
 {
@@ -64,33 +79,70 @@ static int set_report(const char *value)
 }
 BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
 
+#ifdef CONFIG_PROFILE_HEATMAP
+static int set_views(const char *value)
+{
+	size_t len = strlen(value);
+
+	if (!len || len >= sizeof(views))
+		return -EINVAL;
+	memcpy(views, value, len + 1);
+	return 0;
+}
+BOOT_PARAM(profile_heatmap, "profile.heatmap",
+	   "none|all|<glob>[,<glob>...] of functions, calls, tasks, cpus, user", set_views);
+#endif
+
 void profile_init(void)
 {
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
+	if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
+		live_init();
+	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP)) {
 		sample_init();
+		source_init();
+	}
 	if (IS_ENABLED(CONFIG_PROFILE_POINTS))
 		control_init();
+	files_init();
+	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
+		strace_control_init();
 }
 
 void profile_reset(void)
 {
 	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
 		strace_reset();
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
+	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP)) {
 		sample_reset();
+		source_reset();
+	}
 	if (IS_ENABLED(CONFIG_PROFILE_POINTS))
 		points_reset();
 }
 
-static void print_machine_tables(void)
+/* All of the same samples; user code of proc, if it is not NULL. */
+static void print_heatmap(struct process *proc)
 {
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP)) {
-		printk("\n");
-		heatmap_snapshot(&heat_copy);
-		report_print_heatmap(&heat_copy, top);
-	}
+	const char *names = strcmp(views, "none") ? views : wide ? "all" : "";
+
+	samples_hold();
+	report_printf("\n");
+	heatmap_snapshot(&heat_copy);
+	report_print_heatmap(&heat_copy, top);
+	if (!strcmp(names, "all"))
+		names = "*";
+	report_print_views(names, top);
+	if (proc && glob_match_list(names, "user"))
+		report_print_user(proc, top);
+	samples_release();
+}
+
+static void print_machine_tables(struct process *proc)
+{
+	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
+		print_heatmap(proc);
 	if (IS_ENABLED(CONFIG_PROFILE_POINTS)) {
-		printk("\n");
+		report_printf("\n");
 		points_snapshot(&point_copy);
 		report_print_points(&point_copy, wide, histogram);
 	}
@@ -101,23 +153,13 @@ static void print_full_report(const char *why)
 	u64 report = ++nr_reports;
 	u64 serial = 0;
 
-	printk("profile: report %lu: %s\n", report, why);
+	report_printf("profile: report %lu: %s\n", report, why);
 	while (IS_ENABLED(CONFIG_PROFILE_STRACE) && strace_snapshot_next(&serial, &strace_copy)) {
-		printk("\n");
-		report_print_strace(&strace_copy);
+		report_printf("\n");
+		report_print_strace(&strace_copy, wide, NULL);
 	}
-	print_machine_tables();
-	printk("profile: end of report %lu\n", report);
-}
-
-/* What a program called itself may hold anything; the log is for plain text. */
-static void copy_printable(char *dst, const char *src, size_t size)
-{
-	strscpy(dst, src, size);
-	for (; *dst; dst++) {
-		if (*dst < ' ' || *dst > '~')
-			*dst = '?';
-	}
+	print_machine_tables(NULL);
+	report_printf("profile: end of report %lu\n", report);
 }
 
 static void print_exit_report(struct process *proc)
@@ -125,16 +167,16 @@ static void print_exit_report(struct process *proc)
 	u64 report = ++nr_reports;
 	char name[32];
 
-	copy_printable(name, os_process_name(proc), sizeof(name));
-	printk("profile: report %lu: exit of process %d (%s)\n", report, os_process_pid(proc),
-	       name);
+	report_copy_printable(name, os_process_name(proc), sizeof(name));
+	report_printf("profile: report %lu: exit of process %d (%s)\n", report,
+		      os_process_pid(proc), name);
 	if (IS_ENABLED(CONFIG_PROFILE_STRACE)) {
-		printk("\n");
+		report_printf("\n");
 		strace_snapshot_process(os_process_profile(proc), &strace_copy);
-		report_print_strace(&strace_copy);
+		report_print_strace(&strace_copy, wide, NULL);
 	}
-	print_machine_tables();
-	printk("profile: end of report %lu\n", report);
+	print_machine_tables(proc);
+	report_printf("profile: end of report %lu\n", report);
 }
 
 static bool try_start_printing(void)
@@ -174,6 +216,8 @@ void profile_report(const char *why)
 		 */
 		if (panic_printer != smp_processor_id() + 1) {
 			panic_printer = smp_processor_id() + 1;
+			if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
+				live_flush();
 			print_full_report(why);
 		}
 		return;
@@ -182,16 +226,81 @@ void profile_report(const char *why)
 	print_pending();
 }
 
+void profile_print_text(os_text_t *text, void (*print)(void))
+{
+	while (!try_start_printing())
+		os_wait_turn();
+	report_to(text);
+	print();
+	report_to(NULL);
+	stop_printing();
+	print_pending();
+}
+
+static void print_read_report(void)
+{
+	print_full_report("read");
+}
+
+void profile_report_text(os_text_t *text)
+{
+	profile_print_text(text, print_read_report);
+}
+
+static void print_strace_of(struct process *proc)
+{
+	struct profile_process *pp = os_process_profile(proc);
+
+	strace_snapshot_process(pp, &strace_copy);
+	report_print_strace(&strace_copy, true, NULL);
+	if (!strace_copy.nr_children && !strace_copy.before.nr_calls)
+		return;
+	report_printf("\n");
+	strace_snapshot_family(pp, &strace_copy);
+	report_print_strace(&strace_copy, true, "with children, and before exec");
+}
+
+static void print_strace_of_system(void)
+{
+	strace_snapshot_system(&strace_copy, &system_copy);
+	report_printf("strace: %s\n", strace_off_since_cycles ? "off" : "on");
+	report_print_strace(&strace_copy, true, "all processes");
+	report_printf("\n");
+	report_print_strace_processes(&system_copy);
+}
+
+void profile_strace_text(os_text_t *text, struct process *proc)
+{
+	while (!try_start_printing())
+		os_wait_turn();
+	report_to(text);
+	if (!IS_ENABLED(CONFIG_PROFILE_STRACE))
+		;
+	else if (proc)
+		print_strace_of(proc);
+	else
+		print_strace_of_system();
+	report_to(NULL);
+	stop_printing();
+	print_pending();
+}
+
 static bool wants_exit_report(struct process *proc)
 {
-	if (!strcmp(exit_patterns, "none"))
-		return false;
-	return !strcmp(exit_patterns, "all") ||
-	       glob_match_list(exit_patterns, os_process_name(proc));
+	unsigned long flags = os_lock(&patterns_lock);
+	bool wants;
+
+	wants = strcmp(exit_patterns, "none") &&
+		(!strcmp(exit_patterns, "all") ||
+		 glob_match_list(exit_patterns, os_process_name(proc)));
+	os_unlock(&patterns_lock, flags);
+	return wants;
 }
 
 void profile_process_exit(struct process *proc)
 {
+	if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
+		live_flush();
 	if (wants_exit_report(proc)) {
 		while (!try_start_printing())
 			os_wait_turn();
@@ -200,7 +309,7 @@ void profile_process_exit(struct process *proc)
 		print_pending();
 	}
 	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
-		strace_process_free(os_process_profile(proc));
+		strace_process_ended(os_process_profile(proc));
 }
 
 #ifdef CONFIG_PROFILE_POINTS

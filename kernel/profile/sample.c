@@ -1,129 +1,471 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The sample store: for each CPU a hash from program counter to number of samples, exact
- * compare, and a counter for each kind of tick. Only the CPU itself writes, with interrupts
- * off; seq, odd meanwhile, lets a reader elsewhere know that its copy is torn and try again.
+ * The sample store. Each CPU has a log of records, one for each different sample, and a hash that
+ * leads to them; the same sample again adds one to its record. A new sample is put together behind
+ * the last record, where there is always room for one, and compared with what the hash has; if it
+ * is new, it is there already and the log only has to grow over it.
  *
- * A tick is counted in its class first and in a slot then. What has no free slot within reach
- * is in the class only, so "ticks of all classes = user + slots + dropped" holds at any time.
+ * Only the CPU itself writes, with interrupts off. An NMI that comes meanwhile sees that seq is odd
+ * and is dropped. A record stays where it is and, but for its counters, as it is; a reader takes
+ * the length of the log first, and finds seq changed if its sums may not add up.
  *
- * profile_reset() only moves sample_epoch on. Each CPU empties its own store at its next tick;
- * until then readers take it as empty.
+ * A reader holds the samples: it notes each record's number in the record itself and works with
+ * that. profile_reset() only moves sample_gate on; each CPU starts again at its next sample, which
+ * is dropped while a reader still needs the records.
  */
 
 #include "internal.h"
 
-#define READ_TRIES 1000
+#define READ_TRIES 100
+#define WAIT_TRIES 1000000 /* for one sample to be finished, elsewhere */
+#define ALL_BYTES  0xffffffffu
+#define GATE_OFF   BIT(0)
+#define GATE_STEP  2
+#define NO_GATE	   ~0ull /* has no epoch */
+
+#define KEY_OFFSET	 offsetof(struct sample_record, tid)
+#define RECORD_BYTES(nr) (sizeof(struct sample_record) + (nr) * sizeof(u64))
+#define MAX_RECORD_BYTES RECORD_BYTES(SAMPLE_MAX_DEPTH)
 
 struct sample_cpu {
 	u64 seq;
-	u64 epoch;
-	u64 nr_class[NR_HEAT_CLASSES];
-	struct sample_slot *slots; /* NULL: there was no memory, all is dropped */
+	u64 gate; /* sample_gate when samples simply count; else something different */
+	struct sample_books books;
+	bool is_stale; /* the log is an older epoch's, not emptied yet, or there is none */
+	u64 epoch;     /* of the books */
+	u64 *hash;     /* high half: of the record's hash; low half: its offset + 1, 0: free */
+	u32 hash_shift;
+	u32 hash_mask;
+	char *log; /* NULL: there was no memory */
+	u32 log_bytes;
+	u32 log_used; /* published with release */
+
+	/* The reader's. */
+	struct sample_books held;
+	u32 held_bytes; /* of the log: it may not be emptied unless this is 0 */
 };
 
-static DEFINE_PER_CPU(struct sample_cpu, sample_cpus);
-static bool sample_on;
-static u64 sample_epoch;
+static DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .gate = NO_GATE };
+static u64 sample_gate;	 /* 0: not ready; else the epoch, from 2 on in steps of 2; with GATE_OFF */
 static u64 start_cycles; /* of the epoch */
+static u32 nr_holds;	 /* the one reader's */
+static u64 log_bytes = SAMPLE_DEFAULT_LOG;
+static u32 max_depth = IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) ? SAMPLE_DEFAULT_DEPTH : 1;
+
+static u32 nr_pcs(const struct sample_record *rec)
+{
+	return rec->nr_kernel + rec->nr_user;
+}
+
+static u32 record_bytes(const struct sample_record *rec)
+{
+	return RECORD_BYTES(nr_pcs(rec));
+}
+
+static int set_bytes(const char *value)
+{
+	u64 bytes;
+
+	if (parse_u64(value, &bytes) || bytes < SAMPLE_MIN_LOG || bytes > SAMPLE_MAX_LOG)
+		return -EINVAL;
+	log_bytes = bytes;
+	return 0;
+}
+BOOT_PARAM(profile_samples, "profile.samples", "<bytes for each CPU>", set_bytes);
+
+#ifdef CONFIG_PROFILE_CALLCHAIN
+static int set_depth(const char *value)
+{
+	u64 depth;
+
+	if (parse_u64(value, &depth) || depth < 1 || depth > SAMPLE_MAX_DEPTH)
+		return -EINVAL;
+	max_depth = depth;
+	return 0;
+}
+BOOT_PARAM(profile_depth, "profile.depth", "<functions>", set_depth);
+#endif
+
+static u32 log2_slots(u64 bytes)
+{
+	u32 log2 = 0;
+
+	while ((u64)SAMPLE_BYTES_A_SLOT << (log2 + 1) <= bytes)
+		log2++;
+	return log2;
+}
+
+/* The log's size is the last thing set: 0 stands for no memory. */
+static bool alloc_cpu(struct sample_cpu *s, u64 bytes)
+{
+	u32 log2 = log2_slots(bytes);
+	u64 *hash = os_zalloc(sizeof(*hash) << log2);
+	char *log = hash ? os_alloc(bytes) : NULL;
+
+	if (!log) {
+		os_free(hash);
+		return false;
+	}
+	s->hash = hash;
+	s->hash_mask = (1u << log2) - 1;
+	s->log = log;
+	s->log_bytes = bytes - MAX_RECORD_BYTES; /* there is room for one more, always */
+	return true;
+}
+
+/* A sixteenth of the memory for all CPUs together, if not as much as asked for. */
+static u64 affordable_bytes(void)
+{
+	u64 bytes = log_bytes;
+	unsigned int cpu, nr = 0;
+
+	for_each_possible_cpu(cpu)
+		nr++;
+	while (bytes / 2 >= SAMPLE_MIN_LOG && bytes * nr > os_memory_bytes() / 16)
+		bytes /= 2;
+	return bytes;
+}
 
 void sample_init(void)
 {
+	u64 bytes = affordable_bytes();
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu) {
 		struct sample_cpu *s = &per_cpu(sample_cpus, cpu);
 
-		s->slots = os_zalloc(SAMPLE_SLOTS * sizeof(*s->slots));
-		if (!s->slots)
+		while (!alloc_cpu(s, bytes) && bytes / 2 >= SAMPLE_MIN_LOG)
+			bytes /= 2;
+		if (!s->log)
 			printk("profile: no memory for samples of CPU %u\n", cpu);
 	}
+	if (bytes != log_bytes)
+		printk("profile: memory is short: %lu bytes, not %lu, for samples of a CPU\n",
+		       bytes, log_bytes);
+	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN))
+		os_stack_walk_init();
 	start_cycles = os_cycles();
-	/* Pairs with the acquire in sample_add(). */
-	smp_store_release(&sample_on, true);
+	/* Who sees this sees the logs: pairs with the barrier in pass_gate(). */
+	smp_store_release(&sample_gate, READ_ONCE(sample_gate) + GATE_STEP);
+}
+
+/* Any CPU may be here, too. */
+static void move_gate(u64 step, u64 clear, u64 set)
+{
+	u64 gate = READ_ONCE(sample_gate), seen;
+
+	for (;; gate = seen) {
+		if (step && gate < GATE_STEP)
+			return; /* there is nothing to reset yet */
+		seen = cmpxchg(&sample_gate, gate, ((gate + step) & ~clear) | set);
+		if (seen == gate)
+			return;
+	}
+}
+
+void sample_switch(bool on)
+{
+	move_gate(0, GATE_OFF, on ? 0 : GATE_OFF);
 }
 
 void sample_reset(void)
 {
 	WRITE_ONCE(start_cycles, os_cycles());
-	WRITE_ONCE(sample_epoch, sample_epoch + 1);
+	move_gate(GATE_STEP, 0, 0);
 }
 
-u64 sample_current_epoch(void)
+static u64 current_epoch(void)
 {
-	return READ_ONCE(sample_epoch);
+	return READ_ONCE(sample_gate) & ~GATE_OFF;
 }
 
-u64 sample_nr_due(void)
+/*
+ * The way of a sample that does not simply count: before sample_init(), while switched off, or as
+ * the first one behind a reset. seq is odd. True when it may go on.
+ */
+static noinline bool pass_gate(struct sample_cpu *s)
 {
-	u64 cycles = os_cycles() - READ_ONCE(start_cycles);
+	u64 gate = READ_ONCE(sample_gate);
 
-	return sample_on ? mul_div_u64(os_cycles_to_ns(cycles), os_tick_hz(), 1000000000) : 0;
+	if (gate < GATE_STEP)
+		return false;
+	if (s->epoch != (gate & ~GATE_OFF)) {
+		memset(&s->books, 0, sizeof(s->books));
+		s->is_stale = true;
+		WRITE_ONCE(s->epoch, gate & ~GATE_OFF);
+	}
+	s->books.nr_attempts++;
+	if (gate & GATE_OFF) {
+		s->books.nr_dropped[DROP_OFF]++;
+		return false;
+	}
+	/* seq is odd before the look at held_bytes: pairs with the one in hold_once(). */
+	smp_mb();
+	if (s->log && !READ_ONCE(s->held_bytes)) {
+		memset(s->hash, 0, (s->hash_mask + 1ul) * sizeof(*s->hash));
+		WRITE_ONCE(s->log_used, 0);
+		s->is_stale = false;
+		s->gate = gate;
+	}
+	return true;
 }
 
-static void count_pc(struct sample_slot *slots, u64 pc)
+static __always_inline enum heat_class classify(const struct pt_regs *regs, bool in_nmi,
+						const struct task *task)
 {
-	/* Fibonacci hashing: the top bits of the product depend on all bits of pc. */
-	u32 i = pc * 0x9e3779b97f4a7c15ull >> (64 - SAMPLE_SLOTS_LOG2);
+	if (os_regs_user(regs))
+		return HEAT_USER;
+	/* The timer's own interrupt does not count. */
+	if (os_irq_depth() + in_nmi > 1)
+		return HEAT_IRQ;
+	return os_task_idle(task) ? HEAT_IDLE : HEAT_KERNEL;
+}
+
+/* The first half of `what`. */
+static __always_inline u64 describe(const struct pt_regs *regs, enum heat_class class, bool in_nmi,
+				    const struct task *task)
+{
+	u64 flags = os_regs_irqs_off(regs) * SAMPLE_IRQS_OFF + in_nmi * SAMPLE_IN_NMI;
+
+	return (class == HEAT_USER ? OS_NO_SYSCALL : os_task_syscall(task, regs)) | class << 16 |
+	       flags << 24;
+}
+
+/* The sample as a record, and its hash; its counters are not set. Returns the number of its pcs. */
+static __always_inline u32 compose(struct sample_record *rec, const struct pt_regs *regs,
+				   const struct task *task, enum heat_class class, u64 what,
+				   u64 *hash)
+{
+	static const u64 one_pc[NR_HEAT_CLASSES] = {
+		[HEAT_USER] = STACK_COUNTS(0, 1, STACK_WHOLE) << 32,
+		[HEAT_KERNEL] = STACK_COUNTS(1, 0, STACK_WHOLE) << 32,
+		[HEAT_IRQ] = STACK_COUNTS(1, 0, STACK_WHOLE) << 32,
+		[HEAT_IDLE] = STACK_COUNTS(1, 0, STACK_WHOLE) << 32,
+	};
+	u64 pcs;
+	u32 nr;
+
+	rec->tid = os_task_tid(task);
+	rec->pid = os_task_pid(task);
+	os_task_comm(task, rec->comm);
+	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && max_depth > 1) {
+		struct stack_walk walk = os_stack_walk(regs, rec->pcs, max_depth);
+
+		pcs = walk.hash;
+		nr = STACK_NR_PCS(walk.counts);
+		what |= walk.counts << 32;
+	} else {
+		rec->pcs[0] = pcs = os_regs_pc(regs);
+		nr = 1;
+		what |= one_pc[class];
+	}
+	what |= (u64)os_task_program(task) << 56;
+	rec->what = what;
+	/* With those of the key's other words that tell most samples apart. */
+	pcs = stack_hash(stack_hash(pcs, rec->tid), what);
+	*hash = pcs ^ pcs >> 32;
+	return nr;
+}
+
+/* The new record becomes a part of the log, if it has room. */
+static noinline void append(struct sample_cpu *s, struct sample_record *rec, u64 *slot, u32 tag,
+			    u64 late_cycles)
+{
+	u32 bytes = RECORD_BYTES(nr_pcs(rec));
+
+	if (s->log_bytes - s->log_used < bytes) {
+		s->books.nr_dropped[DROP_LOG_FULL]++;
+		return;
+	}
+	rec->nr = 1;
+	rec->late_cycles = late_cycles;
+	rec->nr_held = 0;
+	*slot = (u64)tag << 32 | (s->log_used + 1);
+	/* Pairs with the acquire in hold_once(). */
+	smp_store_release(&s->log_used, s->log_used + bytes);
+}
+
+/* Count the record like the one behind the log's end, or make that one part of the log. */
+static __always_inline void store(struct sample_cpu *s, struct sample_record *rec, u32 nr, u64 hash,
+				  u64 late_cycles)
+{
+	u32 nr_words = (sizeof(*rec) - KEY_OFFSET) / sizeof(u64) + nr;
+	u32 tag = hash >> 32;
 
 	for (u32 probe = 0; probe < SAMPLE_MAX_PROBES; probe++) {
-		struct sample_slot *slot = &slots[(i + probe) % SAMPLE_SLOTS];
+		u64 *slot = &s->hash[((u32)hash + probe) & s->hash_mask];
 
-		if (slot->nr && slot->pc != pc)
-			continue;
-		slot->pc = pc;
-		slot->nr++;
-		return;
+		if (!*slot)
+			return append(s, rec, slot, tag, late_cycles);
+		if (*slot >> 32 == tag) {
+			struct sample_record *old = (void *)(s->log + (u32)*slot - 1);
+
+			/* The number of words is in the words before the last ones. */
+			if (os_same_words((const u64 *)&old->tid, (const u64 *)&rec->tid,
+					  nr_words)) {
+				old->nr++;
+				old->late_cycles += late_cycles;
+				return;
+			}
+		}
 	}
+	s->books.nr_dropped[DROP_HASH_FULL]++;
 }
 
-void sample_add(enum heat_class class, u64 pc)
+static __always_inline void count(struct sample_cpu *s, const struct pt_regs *regs, u64 late_cycles,
+				  bool in_nmi, bool is_stale)
 {
-	struct sample_cpu *s;
+	const struct task *task = os_current_task();
+	enum heat_class class = classify(regs, in_nmi, task);
+	struct sample_record *rec;
+	u64 hash;
+	u32 nr;
+
+	s->books.nr_class[class]++;
+	barrier();
+	if (is_stale) {
+		s->books.nr_dropped[s->log ? DROP_HELD : DROP_NO_MEMORY]++;
+		return;
+	}
+	rec = (struct sample_record *)(s->log + s->log_used);
+	nr = compose(rec, regs, task, class, describe(regs, class, in_nmi, task), &hash);
+	store(s, rec, nr, hash, late_cycles);
+}
+
+static noinline void count_slowly(struct sample_cpu *s, const struct pt_regs *regs, u64 late_cycles,
+				  bool in_nmi)
+{
+	if (pass_gate(s))
+		count(s, regs, late_cycles, in_nmi, s->is_stale);
+}
+
+void sample_take(const struct pt_regs *regs, u64 late_cycles, bool in_nmi)
+{
+	struct sample_cpu *s = this_cpu_ptr(&sample_cpus);
+	u64 start = os_cycles(), seq = s->seq;
+
+	if (unlikely(seq & 1)) {
+		/* One instruction: the second writer of this counter is pass_gate(). */
+		this_cpu_inc(sample_cpus.books.nr_dropped[DROP_NESTED]);
+		return;
+	}
+	WRITE_ONCE(s->seq, seq + 1);
+	barrier();
+	if (likely(s->gate == READ_ONCE(sample_gate))) {
+		s->books.nr_attempts++;
+		count(s, regs, late_cycles, in_nmi, false);
+	} else {
+		count_slowly(s, regs, late_cycles, in_nmi);
+	}
+	s->books.self_cycles += os_cycles() - start;
+	/* Pairs with the acquire in hold_once(). */
+	smp_store_release(&s->seq, seq + 2);
+}
+
+/* One look at a CPU: every record's number, then the counters. False: it may be torn. */
+static bool hold_once(struct sample_cpu *s)
+{
+	u64 nr_stored = 0, seq;
+	u32 nr_records = 0;
+	bool empty;
+
+	/* The log is not emptied from here on: pairs with the one in follow_reset(). */
+	WRITE_ONCE(s->held_bytes, ALL_BYTES);
+	smp_mb();
+	/* A CPU that was stopped half way (panic) will not move on. */
+	for (u32 i = 0; (READ_ONCE(s->seq) & 1) && i < WAIT_TRIES && !os_panicking(); i++)
+		cpu_relax();
+	/* Pairs with the release in sample_take(). */
+	seq = smp_load_acquire(&s->seq);
+	empty = s->is_stale || READ_ONCE(s->epoch) != current_epoch();
+	/* Pairs with the release in find(). */
+	WRITE_ONCE(s->held_bytes, empty ? 0 : smp_load_acquire(&s->log_used));
+	for (u32 at = 0; at < s->held_bytes; nr_records++) {
+		struct sample_record *rec = (struct sample_record *)(s->log + at);
+
+		rec->nr_held = READ_ONCE(rec->nr);
+		nr_stored += rec->nr_held;
+		at += record_bytes(rec);
+	}
+	barrier(); /* so that what comes meanwhile makes too many attempts, not too few */
+	s->held = s->books;
+	if (READ_ONCE(s->epoch) != current_epoch())
+		memset(&s->held, 0, sizeof(s->held));
+	s->held.nr_stored = nr_stored;
+	s->held.nr_records = nr_records;
+	smp_mb(); /* the copy before the second look at seq */
+	return !(seq & 1) && READ_ONCE(s->seq) == seq;
+}
+
+static void hold_cpu(struct sample_cpu *s)
+{
+	struct sample_books *held = &s->held;
+	/* First, so that a sample in between does not look missed. */
+	u64 elapsed = os_cycles() - READ_ONCE(start_cycles), nr_known;
+
+	for (u32 i = 0; i < READ_TRIES; i++) {
+		if (hold_once(s) || os_panicking())
+			break;
+	}
+	held->log_bytes = s->held_bytes;
+	held->elapsed_cycles = elapsed;
+	held->nr_attempts += held->nr_dropped[DROP_NESTED];
+	nr_known = held->nr_stored;
+	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
+		nr_known += held->nr_dropped[i];
+	held->nr_unread = held->nr_attempts - nr_known;
+}
+
+void samples_hold(void)
+{
+	unsigned int cpu;
 	u64 epoch;
 
-	/* Pairs with the release in sample_init(). */
-	if (!smp_load_acquire(&sample_on))
+	/* A dying kernel may have been in the middle of it. */
+	if (nr_holds++ && !os_panicking())
 		return;
-	s = this_cpu_ptr(&sample_cpus);
-	epoch = READ_ONCE(sample_epoch);
-
-	WRITE_ONCE(s->seq, s->seq + 1);
-	barrier();
-	if (unlikely(s->epoch != epoch)) {
-		memset(s->nr_class, 0, sizeof(s->nr_class));
-		if (s->slots)
-			memset(s->slots, 0, SAMPLE_SLOTS * sizeof(*s->slots));
-		s->epoch = epoch;
-	}
-	s->nr_class[class]++;
-	barrier();
-	if (class != HEAT_USER && s->slots)
-		count_pc(s->slots, pc);
-	/* Pairs with the acquire in sample_snapshot_cpu(). */
-	smp_store_release(&s->seq, s->seq + 1);
+	/* Again if there was a reset meanwhile. */
+	do {
+		epoch = current_epoch();
+		for_each_possible_cpu(cpu)
+			hold_cpu(&per_cpu(sample_cpus, cpu));
+	} while (epoch != current_epoch());
 }
 
-bool sample_snapshot_cpu(unsigned int cpu, struct sample_snapshot *snap)
+void samples_release(void)
+{
+	unsigned int cpu;
+
+	if (--nr_holds)
+		return;
+	/* What was read has been read. */
+	for_each_possible_cpu(cpu)
+		smp_store_release(&per_cpu(sample_cpus, cpu).held_bytes, 0);
+}
+
+const struct sample_books *samples_books(unsigned int cpu)
+{
+	return &per_cpu(sample_cpus, cpu).held;
+}
+
+const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec)
 {
 	const struct sample_cpu *s = &per_cpu(sample_cpus, cpu);
-	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
-	bool current_epoch;
-	u64 seq;
+	const char *next = rec ? (const char *)rec + record_bytes(rec) : s->log;
 
-	do {
-		cpu_relax();
-		/* Pairs with the release in sample_add(). */
-		seq = smp_load_acquire(&s->seq);
-		current_epoch = READ_ONCE(s->epoch) == READ_ONCE(sample_epoch);
-		if (s->slots)
-			memcpy(snap->slots, s->slots, sizeof(snap->slots));
-		else
-			memset(snap->slots, 0, sizeof(snap->slots));
-		barrier();
-		/* Behind the slots: a tick that is stopped half way (panic) shows as dropped. */
-		memcpy(snap->nr_class, s->nr_class, sizeof(snap->nr_class));
-		smp_mb(); /* the copy before the second look at seq */
-	} while (((seq & 1) || READ_ONCE(s->seq) != seq) && --tries);
-	return current_epoch;
+	if (!s->held_bytes || next == s->log + s->held_bytes)
+		return NULL;
+	return (const struct sample_record *)next;
+}
+
+/*
+ * What stands behind the NUL is left over from a longer name; a program calls itself what it likes.
+ */
+void sample_comm(const struct sample_record *rec, char comm[SAMPLE_COMM_BYTES])
+{
+	const char *from = (const char *)rec->comm;
+
+	memset(comm, 0, SAMPLE_COMM_BYTES);
+	for (u32 i = 0; i < sizeof(rec->comm) && from[i]; i++)
+		comm[i] = from[i] > ' ' && from[i] <= '~' && from[i] != ';' ? from[i] : '?';
 }

@@ -1,35 +1,31 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * System calls by thread. Entry counts the call and notes the time, exit adds the time: no
- * lock, no shared cache line. A call in flight is therefore always counted, and a reader adds
- * its time so far.
+ * System calls by thread. Entry counts the call and notes the time, exit adds the time: no lock,
+ * no shared cache line. A call in flight is therefore always counted, and a reader adds its time so
+ * far. <lego/profile_syscall.h> has the hot path, here is what leaves it: the first call of a
+ * number, errors, interrupted calls, calls without a row, and what others have asked of the thread.
  *
- * Readers (reports) look at live tables under strace_lock, which keeps threads and memory from
- * going away but does not stop the writers. seq, odd while a call is in flight, tells a reader
- * whether the row it copied changed meanwhile. For the row in flight the reader adds the time so
- * far to base_cycles, the value at entry, unless the writer has just stored the call's own time:
- * a writer that is stopped there (a report may interrupt it, a host may stop its CPU) must not
- * look as if its call went on.
+ * Time on a CPU is wall time less the time off one, and that is read from what the scheduler keeps
+ * anyway: the start of a task's turn less the sum of its turns grows by just that.
  *
- * Nobody but its thread writes a table. profile_reset() only moves strace_epoch on; a thread
- * that finds its own epoch old empties its table itself, and readers take such a table as
- * empty.
+ * Readers (reports) hold strace_lock, which keeps threads and memory from going away but does not
+ * stop the writers: see strace_snapshot.c. Tables move and rows are added under it. Nobody but its
+ * thread writes a table: who resets counters, or switches counting off, leaves a note in the thread
+ * (reset_cycles, cut_cycles) that readers respect and that it follows in its next hook.
  */
 
 #include "internal.h"
-
-#define READ_TRIES 64
+#include "live.h"
 
 os_lock_t strace_lock = OS_LOCK_INIT;
-static struct profile_process *processes; /* youngest first */
+struct static_key strace_key;
+struct profile_process *strace_processes;
+struct profile_syscall_sum strace_gone;
+u64 strace_nr_gone;
 static u64 next_serial = 1;
-static u64 strace_epoch;
-static u64 reset_cycles; /* when strace_epoch was moved on */
 
-/* What a report merges live tables into; its user holds strace_lock. */
-static struct profile_syscall_row merge_rows[STRACE_MAX_ROWS - STRACE_CHUNK_ROWS];
-static struct profile_syscall_map merge_map;
-static struct profile_syscall_table merge_table;
+/* Every call takes the slow path. */
+static const u16 no_rows[PROFILE_NR_INDEXED];
 
 void profile_process_init(struct process *proc)
 {
@@ -39,26 +35,11 @@ void profile_process_init(struct process *proc)
 	memset(pp, 0, sizeof(*pp));
 	flags = os_lock(&strace_lock);
 	pp->serial = next_serial++;
-	pp->next = processes;
-	pp->pprev = &processes;
+	pp->next = strace_processes;
+	pp->pprev = &strace_processes;
 	if (pp->next)
 		pp->next->pprev = &pp->next;
-	processes = pp;
-	os_unlock(&strace_lock, flags);
-}
-
-/* Off the list and without memory. */
-void strace_process_free(struct profile_process *pp)
-{
-	unsigned long flags = os_lock(&strace_lock);
-
-	if (pp->pprev) {
-		*pp->pprev = pp->next;
-		if (pp->next)
-			pp->next->pprev = pp->pprev;
-		pp->pprev = NULL;
-	}
-	strace_table_free(&pp->table);
+	strace_processes = pp;
 	os_unlock(&strace_lock, flags);
 }
 
@@ -70,11 +51,11 @@ void profile_task_init(struct task *task)
 	unsigned long flags;
 
 	memset(pt, 0, sizeof(*pt));
+	pt->index = no_rows;
 	if (!proc)
 		return;
 	pp = os_process_profile(proc);
 	flags = os_lock(&strace_lock);
-	pt->epoch = strace_epoch;
 	pt->process = pp;
 	pt->next = pp->tasks;
 	pt->pprev = &pp->tasks;
@@ -85,107 +66,274 @@ void profile_task_init(struct task *task)
 	os_unlock(&strace_lock, flags);
 }
 
-static bool in_flight(const struct profile_task *pt)
+void strace_notify(struct profile_task *pt)
 {
-	return pt->seq & 1;
+	WRITE_ONCE(pt->index, no_rows);
+	WRITE_ONCE(pt->event, true);
+}
+
+/* A call that began in the row now counts as one of this row, with so much time up to now. */
+static void move_call(struct profile_task *pt, struct profile_syscall_row *row,
+		      enum profile_overflow why)
+{
+	pt->row = row;
+	pt->overflow = why;
+	pt->base_cycles = 0;
+	pt->event = pt->event || !row;
+	if (row)
+		row->nr_calls++;
+	else
+		pt->process->own.overflow[why].nr_calls++;
 }
 
 /*
- * Empty the thread's own table. A call in flight stays: it is the first of the new period, with
- * its time since then. strace_lock is held.
+ * The thread's counters start again with the call in flight, from start_cycles on, before which it
+ * was off a CPU for off_cycles. Calls interrupted by a signal are calls of the new period, too.
  */
-static void restart_task(struct profile_task *pt, u64 start_cycles)
+static void restart_task(struct profile_task *pt, u64 start_cycles, u64 off_cycles)
 {
-	strace_table_clear(&pt->table);
-	if (in_flight(pt)) {
-		pt->row = strace_table_row(&pt->table, pt->nr);
-		pt->row->nr_calls = 1;
-		pt->base_cycles = 0;
-		if ((s64)(start_cycles - pt->start_cycles) > 0)
-			pt->start_cycles = start_cycles;
+	bool in_flight = strace_in_flight(pt), has_row = in_flight && pt->row;
+	u64 nr = has_row ? pt->row->nr : 0, start_off_cycles = strace_start_off_cycles(pt);
+	struct profile_syscall_row *row;
+	enum profile_overflow why;
+
+	strace_table_clear(pt->table);
+	pt->nr_backwards = pt->nr_unfollowed = 0;
+	for (u32 i = 0; i < pt->nr_restarts; i++) {
+		struct profile_restart *restart = &pt->restarts[i];
+
+		restart->cycles = 0;
+		row = strace_table_row(&pt->table, restart->nr, &why);
+		if (row)
+			row->nr_calls++;
+		else
+			pt->process->own.overflow[why].nr_calls++;
+		restart->row = row ? (char *)row - (char *)pt->table : 0;
+		restart->overflow = why;
 	}
-	pt->epoch = strace_epoch;
+	/* Who reset the counters has seen to a call without a row. */
+	if (!has_row)
+		return;
+	row = strace_table_row(&pt->table, nr, &why);
+	move_call(pt, row, why);
+	pt->carry_cycles = 0;
+	pt->base_off_cycles = 0 - (start_off_cycles + off_cycles);
+	if ((s64)(start_cycles - pt->start_cycles) > 0)
+		pt->start_cycles = start_cycles;
 }
 
-static void follow_reset(struct profile_task *pt)
+static void end_flight(struct profile_task *pt)
 {
-	unsigned long flags = os_lock(&strace_lock);
+	pt->carry_cycles = 0;
+	barrier();
+	pt->seq++;
+	barrier();
+}
 
-	restart_task(pt, reset_cycles);
+/* Count the end of a call that took so long altogether. */
+void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
+		     u32 error)
+{
+	strace_end_row(row, cycles);
+	if (!error)
+		return;
+	row->nr_errors++;
+	if (!strace_table_add_error(pt->table, row, error, 1)) {
+		/* The next entry makes room. */
+		pt->wants_room = true;
+		WRITE_ONCE(pt->index, no_rows);
+	}
+}
+
+/* The same for a call without a row; strace_lock is held. */
+void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64 cycles, u32 error)
+{
+	struct profile_overflow_row *row = &pt->process->own.overflow[why];
+
+	row->nr_ended++;
+	row->max_cycles = max(row->max_cycles, cycles);
+	row->nr_errors += error != 0;
+}
+
+/*
+ * End the call in flight, so many cycles after it began, and off_cycles of them off a CPU. Without
+ * a row, or if it was interrupted, strace_lock is held.
+ */
+static void end_call(struct profile_task *pt, u64 cycles, u64 off_cycles, long ret)
+{
+	struct profile_syscall_row *row = pt->row;
+	/* A call cut short by the death of the whole process returns to nobody. */
+	bool failed = PROFILE_IS_ERROR(ret) && !os_current_dying();
+
+	if ((s64)cycles < 0) {
+		pt->nr_backwards++;
+		cycles = 0;
+	}
+	if (row) {
+		WRITE_ONCE(row->cycles, pt->base_cycles + cycles);
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+		row->off_cycles += off_cycles;
+#endif
+	} else {
+		pt->process->own.overflow[pt->overflow].cycles += cycles;
+		pt->process->own.overflow[pt->overflow].off_cycles += off_cycles;
+	}
+	cycles += pt->carry_cycles;
+	if (failed && strace_is_restart(ret))
+		strace_push_restart(pt, row ? row->nr : os_syscall_nr(), cycles);
+	else if (row)
+		strace_end_call(pt, row, cycles, failed ? -ret : 0);
+	else
+		strace_end_overflow(pt, pt->overflow, cycles, failed ? -ret : 0);
+	end_flight(pt);
+}
+
+/* Off a CPU since the call in flight of the current thread began. */
+static u64 own_off_cycles(const struct profile_task *pt)
+{
+	if (!STRACE_HAS_DETAIL)
+		return 0;
+	return os_off_cycles(pt) - strace_start_off_cycles(pt);
+}
+
+static void end_call_now(struct profile_task *pt, long ret)
+{
+	end_call(pt, os_cycles() - pt->start_cycles, own_off_cycles(pt), ret);
+}
+
+/* What others have asked of the thread since its last slow hook. */
+static void follow_notes(struct profile_task *pt)
+{
+	bool cut_first = pt->cut_cycles && pt->reset_cycles &&
+			 (s64)(pt->reset_cycles - pt->cut_cycles) >= 0;
+
+	if (cut_first && strace_in_flight(pt))
+		end_flight(pt);
+	if (pt->reset_cycles)
+		restart_task(pt, pt->reset_cycles, pt->reset_off_cycles);
+	if (pt->cut_cycles && strace_in_flight(pt))
+		end_call(pt, pt->cut_cycles - pt->start_cycles, pt->cut_off_cycles, 0);
+	pt->reset_cycles = 0;
+	pt->cut_cycles = 0;
+}
+
+static void begin_slowly(struct profile_task *pt, struct profile_syscall_row *row,
+			 enum profile_overflow why, bool counts)
+{
+	struct profile_overflow_row *overflow = &pt->process->own.overflow[why];
+
+	if (row) {
+		row->nr_calls += counts;
+		strace_begin(pt, row);
+		return;
+	}
+	overflow->nr_calls += counts;
+	pt->row = NULL;
+	pt->overflow = why;
+	pt->base_off_cycles = STRACE_HAS_DETAIL ? 0 - os_off_cycles(pt) : 0;
+	pt->start_cycles = os_cycles();
+	barrier();
+	pt->seq |= 1;
+}
+
+/* strace_lock is held. */
+static void enter_locked(struct profile_task *pt, u64 nr)
+{
+	enum profile_overflow why = PROFILE_OVERFLOW_NO_MEMORY;
+	struct profile_restart restart;
+	struct profile_syscall_row *row;
+
+	follow_notes(pt);
+	if (strace_in_flight(pt))
+		end_call_now(pt, 0); /* its return was not announced */
+	pt->event = false;
+	if (pt->process->off) {
+		WRITE_ONCE(pt->index, no_rows);
+		return;
+	}
+	if (pt->wants_room)
+		strace_table_grow(&pt->table);
+	pt->wants_room = false;
+	if (strace_pop_restart(pt, nr, &restart)) {
+		row = restart.row ? strace_row_at(pt->table, restart.row) : NULL;
+		begin_slowly(pt, row, restart.overflow, false);
+		pt->carry_cycles = restart.cycles;
+	} else {
+		row = strace_table_row(&pt->table, nr, &why);
+		begin_slowly(pt, row, why, true);
+	}
+	pt->event = !row || pt->carry_cycles;
+	WRITE_ONCE(pt->index, pt->table ? pt->table->index : no_rows);
+}
+
+void strace_enter_slowly(void)
+{
+	struct profile_task *pt = os_current_profile();
+	unsigned long flags;
+
+	if (!pt->process)
+		return;
+	flags = os_lock(&strace_lock);
+	enter_locked(pt, pt->argument);
 	os_unlock(&strace_lock, flags);
 }
 
-static __always_inline void begin_call(struct profile_task *pt, struct profile_syscall_row *row,
-				       u64 nr)
+void strace_exit_slowly(void)
 {
-	WRITE_ONCE(row->nr_calls, row->nr_calls + 1);
-	pt->row = row;
-	pt->nr = nr;
-	pt->base_cycles = row->cycles;
-	pt->start_cycles = os_cycles();
-	/* Pairs with the acquire in read_row(). */
-	smp_store_release(&pt->seq, pt->seq + 1);
+	struct profile_task *pt = os_current_profile();
+	long ret = (long)pt->argument;
+	unsigned long flags;
+
+	if (!strace_in_flight(pt))
+		return;
+	if (!READ_ONCE(pt->event) && !(PROFILE_IS_ERROR(ret) && strace_is_restart(ret)))
+		return end_call_now(pt, ret);
+	flags = os_lock(&strace_lock);
+	follow_notes(pt);
+	if (strace_in_flight(pt))
+		end_call_now(pt, ret);
+	pt->event = false;
+	os_unlock(&strace_lock, flags);
 }
 
-static __always_inline void end_call(struct profile_task *pt, bool error)
+#ifdef CONFIG_PROFILE_STRACE_LIVE
+void strace_enter_live(void)
 {
+	live_enter(os_current_profile()->argument);
+}
+
+void strace_exit_live(void)
+{
+	live_exit((long)os_current_profile()->argument);
+}
+#endif
+
+/* The execve in flight is the first call of the new program. */
+static void begin_program(struct profile_process *pp, struct profile_task *pt)
+{
+	u64 nr = 0, start_off_cycles = strace_start_off_cycles(pt);
+	bool in_flight = strace_in_flight(pt), has_row = pt->row;
 	struct profile_syscall_row *row = pt->row;
-	s64 cycles = os_cycles() - pt->start_cycles;
+	enum profile_overflow why = pt->overflow;
 
-	/* No branch before it: until it is stored, a report takes the call for running still. */
-	WRITE_ONCE(row->cycles, pt->base_cycles + max(cycles, (s64)0));
-	if (unlikely(cycles < 0))
-		pt->table.nr_backwards++;
-	/* A call cut short by its thread's death returns to nobody. */
-	if (error && !os_current_dying())
-		WRITE_ONCE(row->nr_errors, row->nr_errors + 1);
-	/* Pairs with the acquire in read_row(). */
-	smp_store_release(&pt->seq, pt->seq + 1);
-}
-
-/* The first call of a number, or the first after a reset, or something is amiss. */
-static noinline void enter_slowly(struct profile_task *pt, u64 nr)
-{
-	if (!pt->process)
+	strace_end_restarts(pt);
+	if (in_flight && row) {
+		nr = row->nr;
+		row->nr_calls--;
+	} else if (in_flight) {
+		pp->own.overflow[why].nr_calls--;
+	}
+	strace_sum_fold(&pp->before, &pp->own);
+	strace_sum_fold_table(&pp->before, &pt->table);
+	pp->before.nr_backwards += pt->nr_backwards;
+	pp->before.nr_unfollowed += pt->nr_unfollowed;
+	pt->nr_backwards = pt->nr_unfollowed = 0;
+	WRITE_ONCE(pt->index, no_rows);
+	if (!in_flight)
 		return;
-	if (in_flight(pt))
-		end_call(pt, false); /* its return was not announced */
-	if (pt->epoch != READ_ONCE(strace_epoch))
-		follow_reset(pt);
-	begin_call(pt, strace_table_row(&pt->table, nr), nr);
-}
-
-static noinline void exit_slowly(struct profile_task *pt, bool error)
-{
-	if (!in_flight(pt))
-		return;
-	follow_reset(pt);
-	end_call(pt, error);
-}
-
-void profile_syscall_enter(unsigned long nr)
-{
-	struct profile_task *pt = os_current_profile();
-	struct profile_syscall_map *map = pt->table.map;
-	u32 i;
-
-	/* Who is in no process has no map. */
-	if (likely(map && !in_flight(pt) && pt->epoch == READ_ONCE(strace_epoch) &&
-		   nr < STRACE_NR_INDEXED && (i = map->index[nr])))
-		begin_call(pt, strace_map_row(map, i - 1), nr);
-	else
-		enter_slowly(pt, nr);
-}
-
-void profile_syscall_exit(long ret)
-{
-	struct profile_task *pt = os_current_profile();
-	bool error = (unsigned long)ret >= (unsigned long)-4095;
-
-	if (likely(in_flight(pt) && pt->epoch == READ_ONCE(strace_epoch)))
-		end_call(pt, error);
-	else
-		exit_slowly(pt, error);
+	row = has_row ? strace_table_row(&pt->table, nr, &why) : NULL;
+	move_call(pt, row, why);
+	pt->base_off_cycles = 0 - start_off_cycles;
 }
 
 void profile_process_exec(struct process *proc)
@@ -194,9 +342,10 @@ void profile_process_exec(struct process *proc)
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags = os_lock(&strace_lock);
 
-	strace_table_clear(&pp->table);
-	if (pt->process == pp)
-		restart_task(pt, pt->epoch == strace_epoch ? pt->start_cycles : reset_cycles);
+	if (pt->process == pp) {
+		follow_notes(pt);
+		begin_program(pp, pt);
+	}
 	pp->nr_accumulated_threads = 1;
 	os_unlock(&strace_lock, flags);
 }
@@ -207,184 +356,66 @@ void profile_task_exit(struct task *task)
 	struct profile_process *pp = pt->process;
 	unsigned long flags;
 
+	if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
+		live_task_exit(pt);
 	if (!pp)
 		return;
 	flags = os_lock(&strace_lock);
-	if (pt->epoch != strace_epoch)
-		restart_task(pt, reset_cycles);
-	if (in_flight(pt))
-		end_call(pt, false);
-	strace_table_fold(&pp->table, &pt->table);
+	follow_notes(pt);
+	if (strace_in_flight(pt))
+		end_call_now(pt, 0);
+	strace_end_restarts(pt);
+	strace_sum_fold_table(&pp->own, &pt->table);
+	pp->own.nr_backwards += pt->nr_backwards;
+	pp->own.nr_unfollowed += pt->nr_unfollowed;
 	if (pt != os_current_profile())
 		pp->nr_accumulated_threads--; /* its creator gave it up: it never ran */
 	*pt->pprev = pt->next;
 	if (pt->next)
 		pt->next->pprev = pt->pprev;
 	pt->process = NULL;
+	pt->index = no_rows;
 	os_unlock(&strace_lock, flags);
 }
 
-void strace_reset(void)
+void strace_process_ended(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&strace_lock);
 
-	reset_cycles = os_cycles();
-	WRITE_ONCE(strace_epoch, strace_epoch + 1);
-	for (struct profile_process *pp = processes; pp; pp = pp->next)
-		strace_table_clear(&pp->table);
+	pp->ended = true;
 	os_unlock(&strace_lock, flags);
 }
 
-/* Time since start, 0 if that is later than now (a call that began while we were looking). */
-static u64 cycles_since(u64 start_cycles, u64 now_cycles)
+void profile_process_waited(struct process *child)
 {
-	u64 cycles = now_cycles - start_cycles;
+	struct profile_process *pp = os_process_profile(child);
+	struct profile_process *parent = os_current_profile()->process;
+	unsigned long flags;
 
-	return (s64)cycles < 0 ? 0 : cycles;
-}
-
-/*
- * Copy a row of a running thread. A writer that is faster than all tries costs at most one
- * call's skew.
- */
-static void read_row(const struct profile_task *pt, const struct profile_syscall_row *row,
-		     u64 now_cycles, struct profile_syscall_row *copy)
-{
-	u64 seq, base_cycles, start_cycles;
-	bool flying;
-	int tries = READ_TRIES;
-
-	do {
-		cpu_relax();
-		/* Pairs with the releases in profile_syscall_enter() and end_call(). */
-		seq = smp_load_acquire(&pt->seq);
-		flying = (seq & 1) && READ_ONCE(pt->row) == row;
-		base_cycles = READ_ONCE(pt->base_cycles);
-		start_cycles = READ_ONCE(pt->start_cycles);
-		copy->nr = row->nr;
-		copy->nr_calls = READ_ONCE(row->nr_calls);
-		copy->nr_errors = READ_ONCE(row->nr_errors);
-		copy->cycles = READ_ONCE(row->cycles);
-		smp_mb(); /* the copy before the second look at seq */
-	} while (READ_ONCE(pt->seq) != seq && --tries);
-
-	/* If they differ, the call has ended and its writer was stopped before it could say so. */
-	if (flying && copy->cycles == base_cycles)
-		copy->cycles = base_cycles + cycles_since(start_cycles, now_cycles);
-}
-
-static void merge_task(const struct profile_task *pt, u64 now_cycles)
-{
-	struct profile_syscall_row row;
-	struct profile_syscall_map *map;
-	u32 nr_rows;
-
-	if (pt->epoch != strace_epoch) {
-		/* Asleep since before the reset: all that is left is the call in flight. */
-		if (!in_flight(pt))
-			return;
-		row = (struct profile_syscall_row){ .nr = READ_ONCE(pt->nr), .nr_calls = 1 };
-		row.cycles = cycles_since(reset_cycles, now_cycles);
-		strace_table_add(&merge_table, &row);
+	if (!parent)
 		return;
-	}
-	/* Both pair with the releases in strace_table.c. */
-	map = smp_load_acquire(&pt->table.map);
-	nr_rows = map ? smp_load_acquire(&map->nr_rows) : 0;
-	for (u32 i = 0; i < nr_rows; i++) {
-		read_row(pt, strace_map_row(map, i), now_cycles, &row);
-		strace_table_add(&merge_table, &row);
-	}
-	for (u32 i = 0; i < NR_PROFILE_SPILLS; i++) {
-		read_row(pt, &pt->table.spill[i], now_cycles, &row);
-		merge_table.spill[i].nr_calls += row.nr_calls;
-		merge_table.spill[i].nr_errors += row.nr_errors;
-		merge_table.spill[i].cycles += row.cycles;
-	}
-	merge_table.nr_backwards += READ_ONCE(pt->table.nr_backwards);
+	flags = os_lock(&strace_lock);
+	strace_sum_add(&parent->children, &pp->before);
+	strace_sum_add(&parent->children, &pp->own);
+	strace_sum_fold(&parent->children, &pp->children);
+	parent->nr_children += pp->nr_children + 1;
+	os_unlock(&strace_lock, flags);
 }
 
-static void clear_merge_table(void)
+void profile_process_release(struct process *proc)
 {
-	if (!merge_table.map) {
-		strace_map_init(&merge_map);
-		for (u32 i = 1; i < STRACE_MAX_CHUNKS; i++)
-			merge_map.chunks[i] = &merge_rows[(i - 1) * STRACE_CHUNK_ROWS];
-		merge_map.nr_chunks = STRACE_MAX_CHUNKS;
-		merge_table.map = &merge_map;
+	struct profile_process *pp = os_process_profile(proc);
+	unsigned long flags = os_lock(&strace_lock);
+
+	strace_sum_fold(&strace_gone, &pp->before);
+	strace_sum_fold(&strace_gone, &pp->own);
+	strace_sum_free(&pp->children);
+	strace_nr_gone++;
+	if (pp->pprev) {
+		*pp->pprev = pp->next;
+		if (pp->next)
+			pp->next->pprev = pp->pprev;
+		pp->pprev = NULL;
 	}
-	strace_table_clear(&merge_table);
-}
-
-static void add_entry(struct strace_snapshot *snap, const struct profile_syscall_row *row,
-		      const char *name)
-{
-	if (!row->nr_calls)
-		return;
-	snap->entries[snap->nr_entries++] = (struct strace_entry){
-		.nr = row->nr,
-		.name = name,
-		.nr_calls = row->nr_calls,
-		.nr_errors = row->nr_errors,
-		.ns = os_cycles_to_ns(row->cycles),
-	};
-}
-
-/* strace_lock is held, or it is a panic. */
-static void snapshot(const struct profile_process *pp, struct strace_snapshot *snap)
-{
-	static const char *const spill_names[NR_PROFILE_SPILLS] = {
-		[PROFILE_SPILL_NO_MEMORY] = "[no memory]",
-		[PROFILE_SPILL_UNKNOWN] = "[unknown]",
-	};
-	const struct profile_syscall_table *table = &pp->table;
-	u64 now_cycles = os_cycles();
-
-	clear_merge_table();
-	memcpy(merge_table.spill, table->spill, sizeof(table->spill));
-	merge_table.nr_backwards = table->nr_backwards;
-	for (u32 i = 0; table->map && i < table->map->nr_rows; i++)
-		strace_table_add(&merge_table, strace_map_row(table->map, i));
-	for (const struct profile_task *pt = pp->tasks; pt; pt = pt->next)
-		merge_task(pt, now_cycles);
-
-	snap->pid = os_process_pid(os_process_of(pp));
-	snap->nr_accumulated_threads = pp->nr_accumulated_threads;
-	snap->nr_backwards = merge_table.nr_backwards;
-	snap->nr_entries = 0;
-	for (u32 i = 0; i < merge_map.nr_rows; i++) {
-		const struct profile_syscall_row *row = strace_map_row(&merge_map, i);
-
-		add_entry(snap, row, os_syscall_name(row->nr));
-	}
-	for (u32 i = 0; i < NR_PROFILE_SPILLS; i++) {
-		merge_table.spill[i].nr = STRACE_SPILL_NR + i;
-		add_entry(snap, &merge_table.spill[i], spill_names[i]);
-	}
-}
-
-void strace_snapshot_process(struct profile_process *pp, struct strace_snapshot *snap)
-{
-	bool locked;
-	unsigned long flags = snapshot_lock(&strace_lock, &locked);
-
-	snapshot(pp, snap);
-	snapshot_unlock(&strace_lock, locked, flags);
-}
-
-bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)
-{
-	struct profile_process *next = NULL;
-	bool locked;
-	unsigned long flags = snapshot_lock(&strace_lock, &locked);
-
-	/* Youngest first: the last one that is younger than *serial. */
-	for (struct profile_process *pp = processes; pp && pp->serial > *serial; pp = pp->next)
-		next = pp;
-	if (next) {
-		*serial = next->serial;
-		snapshot(next, snap);
-	}
-	snapshot_unlock(&strace_lock, locked, flags);
-	return next;
+	os_unlock(&strace_lock, flags);
 }

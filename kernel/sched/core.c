@@ -37,7 +37,9 @@
 DEFINE_PROFILE_POINT(context_switch)
 PROFILE_POINT_CPU_TIME(context_switch)
 
-struct rq rqs[CONFIG_NR_CPUS];
+struct rq rqs[CONFIG_NR_CPUS] = {
+	[0 ... CONFIG_NR_CPUS - 1] = { .lock = SPINLOCK_INIT_AT(LOCK_PLACE("rq")) },
+};
 cpumask_t sched_cpus;
 
 LIST_HEAD(task_list);
@@ -172,7 +174,7 @@ bool task_wake(struct task *task)
 {
 	unsigned long flags = local_irq_save();
 	struct rq *rq = task_rq_lock(task);
-	bool slept = task->state == TASK_INTERRUPTIBLE || task->state == TASK_UNINTERRUPTIBLE;
+	bool slept = task->state != TASK_RUNNING && task->state != TASK_DEAD;
 	bool move = slept && wake_locked(rq, task);
 
 	spin_unlock(&rq->lock);
@@ -182,7 +184,7 @@ bool task_wake(struct task *task)
 	return slept;
 }
 
-void task_kick(struct task *task)
+static void kick(struct task *task, bool fatal)
 {
 	unsigned long flags = local_irq_save();
 	struct rq *rq = task_rq_lock(task);
@@ -190,12 +192,23 @@ void task_kick(struct task *task)
 
 	if (rq->curr == task && task->cpu != smp_processor_id())
 		smp_send_reschedule(task->cpu);
-	if (task->state == TASK_INTERRUPTIBLE)
+	if (task->state == TASK_INTERRUPTIBLE ||
+	    (fatal && (task->state == TASK_KILLABLE || task->state == TASK_STOPPED)))
 		move = wake_locked(rq, task);
 	spin_unlock(&rq->lock);
 	if (move)
 		place_task(task, sched_select_cpu(task));
 	local_irq_restore(flags);
+}
+
+void task_kick(struct task *task)
+{
+	kick(task, false);
+}
+
+void task_kick_fatal(struct task *task)
+{
+	kick(task, true);
 }
 
 /* The second half of a switch, on the new task's stack. Frees what a dead task stood on. */
@@ -223,14 +236,27 @@ void schedule_tail(void)
 	local_irq_enable();
 }
 
+static bool sleep_is_over(const struct task *task)
+{
+	switch (task->state) {
+	case TASK_INTERRUPTIBLE:
+		return task_interrupted(task);
+	case TASK_KILLABLE:
+	case TASK_STOPPED:
+		return task_killed(task);
+	default:
+		return false;
+	}
+}
+
 /*
  * What becomes of the task that calls schedule(): it stays runnable here or elsewhere, or
  * sleeps.
  */
 static void put_prev(struct rq *rq, struct task *prev)
 {
-	/* A task told to leave does not fall asleep; pairs with the store before task_kick(). */
-	if (prev->state == TASK_INTERRUPTIBLE && READ_ONCE(prev->killed))
+	/* A task with a signal does not fall asleep; pairs with the store before task_kick(). */
+	if (unlikely(sleep_is_over(prev)))
 		WRITE_ONCE(prev->state, TASK_RUNNING);
 	if (prev->state != TASK_RUNNING || prev == rq->idle)
 		return;
@@ -259,12 +285,12 @@ static struct task *pick_next(struct rq *rq, u64 now_ns)
 static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 {
 	rq->prev = prev;
+	WRITE_ONCE(rq->nr_switches, rq->nr_switches + 1);
 	WRITE_ONCE(rq->curr, next);
 	next->on_cpu = true;
 	prev->rseq_event = true;
 	if (prev->mm != next->mm)
 		mm_switch(prev->mm, next->mm);
-	this_cpu_write(current_task, next);
 	switch_to(prev, next);
 	finish_switch();
 }
@@ -278,6 +304,7 @@ void schedule(void)
 
 	profile_point_start_cpu(context_switch);
 	BUG_ON(in_irq());
+	lock_check_schedule(flags);
 	spin_lock(&rq->lock);
 	WRITE_ONCE(prev->need_resched, false);
 	put_prev(rq, prev);
@@ -314,6 +341,21 @@ static bool curr_is_done(struct rq *rq, struct task *curr)
 		return true;
 	return !list_empty(&rq->woken) && now_ns < rq->queue_due_ns &&
 	       now_ns >= curr->slice_end_ns - SLICE_NS + WOKEN_GRACE_NS;
+}
+
+u64 sched_nr_switches(void)
+{
+	unsigned int cpu;
+	u64 nr = 0;
+
+	for_each_online_cpu(cpu)
+		nr += READ_ONCE(rqs[cpu].nr_switches);
+	return nr;
+}
+
+unsigned int sched_nr_runnable(unsigned int cpu)
+{
+	return rq_load(&rqs[cpu]);
 }
 
 void sched_tick(void)

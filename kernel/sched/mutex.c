@@ -13,28 +13,39 @@
  * take the mutex. Each has a full barrier in between, so one of them sees the other.
  */
 
-void mutex_init(struct mutex *mutex)
+void mutex_reset(struct mutex *mutex)
 {
 	mutex->owner = NULL;
-	wait_queue_init(&mutex->wq);
+	wait_queue_reset(&mutex->wq);
 }
 
-bool mutex_trylock(struct mutex *mutex)
+static bool take(struct mutex *mutex)
 {
 	return !READ_ONCE(mutex->owner) && cmpxchg(&mutex->owner, NULL, current) == NULL;
 }
 
+bool mutex_trylock(struct mutex *mutex)
+{
+	if (!take(mutex))
+		return false;
+	lock_check_acquire(&mutex->map, LOCK_SLEEP | LOCK_TRY, RETURN_ADDRESS());
+	return true;
+}
+
 void mutex_lock(struct mutex *mutex)
 {
-	if (likely(mutex_trylock(mutex)))
+	might_sleep();
+	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
+	if (likely(take(mutex)))
 		return;
 	BUG_ON(READ_ONCE(mutex->owner) == current);
-	wait_event(&mutex->wq, mutex_trylock(mutex));
+	wait_event(&mutex->wq, take(mutex));
 }
 
 void mutex_unlock(struct mutex *mutex)
 {
 	BUG_ON(mutex->owner != current);
+	lock_check_release(&mutex->map, LOCK_SLEEP);
 	/* Full barrier: pairs with the xchg of state in prepare_wait(). */
 	(void)xchg(&mutex->owner, NULL);
 	if (unlikely(!list_empty(&mutex->wq.waiters)))

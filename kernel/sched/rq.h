@@ -26,6 +26,7 @@ struct rq {
 	struct task *prev; /* during a switch: who is leaving */
 	bool push_prev;	   /* prev may not run here: finish_switch() sends it away */
 	u64 next_balance_ns;
+	u64 nr_switches; /* from one task to another */
 } __aligned(64);
 
 extern struct rq rqs[CONFIG_NR_CPUS];

@@ -28,11 +28,11 @@ struct sleeper {
 	bool has_lock;
 };
 
-void rw_mutex_init(struct rw_mutex *lock)
+void rw_mutex_reset(struct rw_mutex *lock)
 {
 	lock->holders = 0;
 	lock->nr_overtakings = 0;
-	wait_queue_init(&lock->wq);
+	wait_queue_reset(&lock->wq);
 }
 
 static bool add_reader(struct rw_mutex *lock)
@@ -151,18 +151,24 @@ static noinline void rw_mutex_wake(struct rw_mutex *lock)
 
 void rw_mutex_lock_read(struct rw_mutex *rw)
 {
+	might_sleep();
+	lock_check_acquire(&rw->map, LOCK_SLEEP, RETURN_ADDRESS());
 	rw_mutex_take(rw, false);
 }
 
 void rw_mutex_lock_write(struct rw_mutex *rw)
 {
+	might_sleep();
+	lock_check_acquire(&rw->map, LOCK_SLEEP, RETURN_ADDRESS());
 	rw_mutex_take(rw, true);
 }
 
 void rw_mutex_unlock_read(struct rw_mutex *rw)
 {
-	u32 left = __atomic_sub_fetch(&rw->holders, 1, __ATOMIC_SEQ_CST);
+	u32 left;
 
+	lock_check_release(&rw->map, LOCK_SLEEP);
+	left = __atomic_sub_fetch(&rw->holders, 1, __ATOMIC_SEQ_CST);
 	BUG_ON(left >= RW_MUTEX_WRITER - 1);
 	if (!left && unlikely(!list_empty(&rw->wq.waiters)))
 		rw_mutex_wake(rw);
@@ -171,6 +177,7 @@ void rw_mutex_unlock_read(struct rw_mutex *rw)
 void rw_mutex_unlock_write(struct rw_mutex *rw)
 {
 	BUG_ON(rw->holders != RW_MUTEX_WRITER);
+	lock_check_release(&rw->map, LOCK_SLEEP);
 	/* Full barrier: pairs with the xchg of state in sleep_for_lock(). */
 	(void)xchg(&rw->holders, 0);
 	if (unlikely(!list_empty(&rw->wq.waiters)))

@@ -16,7 +16,10 @@ static const char *state_name(const struct task *task)
 	case TASK_INTERRUPTIBLE:
 		return "sleeping";
 	case TASK_UNINTERRUPTIBLE:
+	case TASK_KILLABLE:
 		return "blocked";
+	case TASK_STOPPED:
+		return "stopped";
 	default:
 		return "dead";
 	}

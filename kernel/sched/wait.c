@@ -9,7 +9,7 @@
  * queue's lock, so finish_wait(), which always takes the lock, keeps the stack frame until then.
  */
 
-void wait_queue_init(struct wait_queue *wq)
+void wait_queue_reset(struct wait_queue *wq)
 {
 	spin_lock_init(&wq->lock);
 	list_init(&wq->waiters);
@@ -17,8 +17,10 @@ void wait_queue_init(struct wait_queue *wq)
 
 void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state)
 {
-	unsigned long flags = spin_lock_irqsave(&wq->lock);
+	unsigned long flags;
 
+	might_sleep();
+	flags = spin_lock_irqsave(&wq->lock);
 	waiter->task = current;
 	if (list_empty(&waiter->node))
 		list_add_tail(&waiter->node, &wq->waiters);
@@ -33,6 +35,24 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter)
 
 	WRITE_ONCE(current->state, TASK_RUNNING);
 	flags = spin_lock_irqsave(&wq->lock);
+	list_del(&waiter->node);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void wait_queue_add(struct wait_queue *wq, struct waiter *waiter)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+
+	waiter->task = current;
+	if (list_empty(&waiter->node))
+		list_add_tail(&waiter->node, &wq->waiters);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+
 	list_del(&waiter->node);
 	spin_unlock_irqrestore(&wq->lock, flags);
 }

@@ -41,7 +41,9 @@ int sleep_until_ns(u64 deadline_ns)
 
 		if (now >= deadline_ns)
 			return 0;
-		/* Full barrier: pairs with the one between killed and task_kick() of who kills. */
+		/*
+		 * Full barrier: pairs with the one between the mark and task_kick() of who sends.
+		 */
 		(void)xchg(&current->state, TASK_INTERRUPTIBLE);
 		if (task_interrupted(current)) {
 			WRITE_ONCE(current->state, TASK_RUNNING);

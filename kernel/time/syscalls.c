@@ -2,7 +2,7 @@
 #include <lego/time.h>
 
 #include <lego/errno.h>
-#include <lego/sched.h>
+#include <lego/process.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
@@ -18,11 +18,6 @@
 #define CLOCK_BOOTTIME		 7
 
 #define TIMER_ABSTIME 1
-
-struct timeval {
-	s64 tv_sec;
-	s64 tv_usec;
-};
 
 struct timezone {
 	s32 tz_minuteswest;
@@ -52,19 +47,6 @@ static struct timespec64 ns_to_timespec(u64 ns)
 {
 	return (struct timespec64){ .tv_sec = (s64)(ns / NSEC_PER_SEC),
 				    .tv_nsec = (s64)(ns % NSEC_PER_SEC) };
-}
-
-/* The list of threads cannot change under proc->lock, nor a thread on it be freed. */
-static u64 process_exec_cycles(struct process *proc)
-{
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	u64 cycles = proc->exited_exec_cycles;
-	struct task *task;
-
-	list_for_each_entry(task, &proc->threads, thread_node)
-		cycles += task_exec_cycles(task);
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return cycles;
 }
 
 static int clock_read_ns(int clock, u64 *ns)
@@ -137,27 +119,40 @@ SYSCALL_DEFINE1(time, s64 __user *, seconds)
 	return now;
 }
 
-/*
- * Until deadline_ns (monotonic); what is left goes to rem, if given, when a signal ends the
- * sleep.
- */
-static long sleep_user(u64 deadline_ns, struct timespec64 __user *rem)
-{
-	int error = sleep_until_ns(deadline_ns);
-	struct timespec64 left;
-	u64 now = clock_monotonic_ns();
-
-	if (!error || !rem)
-		return error;
-	left = ns_to_timespec(deadline_ns > now ? deadline_ns - now : 0);
-	return copy_to_user(rem, &left, sizeof(left)) ?: error;
-}
-
-static u64 deadline_from_now(u64 ns)
+u64 time_after_ns(u64 ns)
 {
 	u64 now = clock_monotonic_ns();
 
 	return ns > TIME_NEVER_NS - now ? TIME_NEVER_NS : now + ns;
+}
+
+/*
+ * Until deadline_ns (monotonic); when a signal ends the sleep, what is left goes to rem, if given.
+ * Without a handler the sleep goes on to the same end.
+ */
+static long sleep_user(u64 deadline_ns, struct timespec64 __user *rem);
+
+static long restart_sleep(struct task *task)
+{
+	return sleep_user(task->restart.deadline_ns, task->restart.arg);
+}
+
+static long sleep_user(u64 deadline_ns, struct timespec64 __user *rem)
+{
+	struct task *task = current;
+	struct timespec64 left;
+	u64 now;
+
+	if (!sleep_until_ns(deadline_ns))
+		return 0;
+	now = clock_monotonic_ns();
+	left = ns_to_timespec(deadline_ns > now ? deadline_ns - now : 0);
+	if (rem && copy_to_user(rem, &left, sizeof(left)))
+		return -EFAULT;
+	task->restart.fn = restart_sleep;
+	task->restart.deadline_ns = deadline_ns;
+	task->restart.arg = rem;
+	return -ERESTART_RESTARTBLOCK;
 }
 
 SYSCALL_DEFINE2(nanosleep, const struct timespec64 __user *, req, struct timespec64 __user *, rem)
@@ -169,7 +164,7 @@ SYSCALL_DEFINE2(nanosleep, const struct timespec64 __user *, req, struct timespe
 		return -EFAULT;
 	if (timespec_to_ns(&ts, &ns))
 		return -EINVAL;
-	return sleep_user(deadline_from_now(ns), rem);
+	return sleep_user(time_after_ns(ns), rem);
 }
 
 SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64 __user *, req,
@@ -187,8 +182,8 @@ SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64
 	if (timespec_to_ns(&ts, &ns))
 		return -EINVAL;
 	if (!(flags & TIMER_ABSTIME))
-		return sleep_user(deadline_from_now(ns), rem);
+		return sleep_user(time_after_ns(ns), rem);
 	if (clock == CLOCK_REALTIME)
 		ns = realtime_to_monotonic_ns(ns);
-	return sleep_user(ns, NULL);
+	return sleep_until_ns(ns) ? -ERESTARTNOHAND : 0;
 }

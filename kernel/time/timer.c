@@ -21,7 +21,9 @@ struct timer_queue {
 	u64 next_expires_ns; /* of the first timer; read without the lock */
 };
 
-static struct timer_queue queues[CONFIG_NR_CPUS];
+static struct timer_queue queues[CONFIG_NR_CPUS] = {
+	[0 ... CONFIG_NR_CPUS - 1] = { .lock = SPINLOCK_INIT_AT(LOCK_PLACE("timer_queue")) },
+};
 
 void timer_setup(struct timer *timer, void (*fn)(struct timer *timer))
 {

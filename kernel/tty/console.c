@@ -1,111 +1,191 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/console.h>
 
-#include <lego/errno.h>
-#include <lego/fs.h>
-#include <lego/printk.h>
-#include <lego/sched.h>
-#include <lego/string.h>
-#include <lego/uaccess.h>
-#include <lego/wait.h>
+#include <asm/irqflags.h>
+#include <asm/uart.h>
+#include <lego/irq.h>
+#include <lego/percpu.h>
+#include <lego/smp.h>
+#include <lego/spinlock.h>
 
 /*
- * Input goes through a ring: the UART's interrupt fills it, readers empty it, lock guards both
- * ends. There is no line editing and no echo; a carriage return is read as a newline.
+ * The terminal's bytes wait in a ring which the UART's interrupt empties, a FIFO's worth at a time.
+ * That interrupt is on as long as it may find something to do: it is turned on by who puts bytes
+ * into the ring, and off by the handler that finds it empty. So a printk() that empties the ring
+ * itself need not wake writers, which it could not do under the locks it is called with.
  */
 
-#define INPUT_BYTES 1024 /* power of two */
+#define DRAIN_BYTES 128 /* sent at once with interrupts off */
 
-static char input[INPUT_BYTES];
-static u32 input_head, input_tail;  /* next to read, next to write */
-static DEFINE_SPINLOCK(input_lock); /* taken with interrupts off */
-static struct wait_queue input_wait = WAIT_QUEUE_INIT(input_wait);
+/* Guards what follows and the UART's transmitter; taken with interrupts off. */
+static DEFINE_SPINLOCK(lock);
+static u8 ring[CONSOLE_QUEUE_BYTES];
+static u32 ring_head, ring_tail; /* next to send, next to put; counted without end */
+static bool cursor_in_line;	 /* the last byte sent was not a newline */
 
-void console_receive(u8 byte)
+static int owner = -1; /* CPU inside the lock */
+static bool lock_busted;
+
+struct wait_queue console_room_wait = WAIT_QUEUE_INIT(console_room_wait);
+
+bool console_lock(void)
 {
-	unsigned long flags = spin_lock_irqsave(&input_lock);
-	bool room = input_tail - input_head < INPUT_BYTES;
+	int cpu = smp_processor_id();
 
-	if (room)
-		input[input_tail++ % INPUT_BYTES] = byte == '\r' ? '\n' : byte;
-	spin_unlock_irqrestore(&input_lock, flags);
-	if (room)
-		wake_up_all(&input_wait);
+	if (READ_ONCE(lock_busted))
+		return true;
+	if (in_nmi() || READ_ONCE(owner) == cpu) {
+		if (!spin_trylock(&lock))
+			return false;
+	} else {
+		spin_lock(&lock);
+	}
+	WRITE_ONCE(owner, cpu);
+	return true;
 }
 
-static size_t take(char *buf, size_t n)
+void console_unlock(void)
 {
-	unsigned long flags = spin_lock_irqsave(&input_lock);
-	size_t taken = 0;
-
-	while (taken < n && input_head != input_tail)
-		buf[taken++] = input[input_head++ % INPUT_BYTES];
-	spin_unlock_irqrestore(&input_lock, flags);
-	return taken;
+	if (READ_ONCE(lock_busted))
+		return;
+	WRITE_ONCE(owner, -1);
+	spin_unlock(&lock);
 }
 
-static ssize_t read(struct file *file, void *buf, size_t n, u64 pos)
+static u32 nr_queued(void)
 {
-	size_t taken;
-	int error;
+	return READ_ONCE(ring_tail) - READ_ONCE(ring_head);
+}
 
-	for (;;) {
-		taken = take(buf, n);
-		if (taken || !n)
-			return taken;
-		if (file->flags & O_NONBLOCK)
-			return -EAGAIN;
-		error = wait_event_interruptible(&input_wait,
-						 READ_ONCE(input_head) != READ_ONCE(input_tail));
-		if (error)
-			return error;
+/* The bytes at the head that lie together, at most max. */
+static u32 queued_chunk(u32 max_bytes)
+{
+	u32 n = min(nr_queued(), (u32)CONSOLE_QUEUE_BYTES - ring_head % CONSOLE_QUEUE_BYTES);
+
+	return min(n, max_bytes);
+}
+
+static void advance(u32 n)
+{
+	if (!n)
+		return;
+	cursor_in_line = ring[(ring_head + n - 1) % CONSOLE_QUEUE_BYTES] != '\n';
+	WRITE_ONCE(ring_head, ring_head + n);
+}
+
+/* Polls. With the lock. */
+static void send_queued(u32 max_bytes)
+{
+	u32 n;
+
+	while (max_bytes && (n = queued_chunk(max_bytes))) {
+		uart_write_raw(ring + ring_head % CONSOLE_QUEUE_BYTES, n);
+		advance(n);
+		max_bytes -= n;
 	}
 }
 
-static ssize_t write(struct file *file, const void *buf, size_t n, u64 pos)
+void console_begin_line(void)
 {
-	console_write(buf, n);
+	send_queued(CONSOLE_QUEUE_BYTES);
+	if (cursor_in_line)
+		uart_write("\n", 1);
+	cursor_in_line = false;
+}
+
+void console_print(const char *text, size_t len)
+{
+	uart_write(text, len);
+}
+
+void console_drain(void)
+{
+	u32 n = nr_queued();
+
+	while (n && !irqs_disabled()) {
+		unsigned long flags = local_irq_save();
+		u32 chunk = min(n, (u32)DRAIN_BYTES);
+
+		if (console_lock()) {
+			send_queued(chunk);
+			console_unlock();
+		}
+		local_irq_restore(flags);
+		n = min(n - chunk, nr_queued());
+	}
+}
+
+void console_bust_lock(void)
+{
+	WRITE_ONCE(lock_busted, true);
+	send_queued(CONSOLE_QUEUE_BYTES);
+}
+
+/* The lock for who is never in an NMI: always taken. */
+static unsigned long lock_irqsave(void)
+{
+	unsigned long flags = local_irq_save();
+
+	console_lock();
+	return flags;
+}
+
+static void unlock_irqrestore(unsigned long flags)
+{
+	console_unlock();
+	local_irq_restore(flags);
+}
+
+size_t console_room(void)
+{
+	return CONSOLE_QUEUE_BYTES - nr_queued();
+}
+
+bool console_is_empty(void)
+{
+	return !nr_queued();
+}
+
+size_t console_queue(const u8 *buf, size_t n, size_t keep_bytes)
+{
+	unsigned long flags = lock_irqsave();
+	size_t room = console_room();
+
+	room = room > keep_bytes ? room - keep_bytes : 0;
+	n = min(n, room);
+	for (size_t i = 0; i < n; i++)
+		ring[(ring_tail + i) % CONSOLE_QUEUE_BYTES] = buf[i];
+	WRITE_ONCE(ring_tail, ring_tail + n);
+	if (!uart_has_irq())
+		send_queued(CONSOLE_QUEUE_BYTES);
+	else if (n)
+		uart_send_irq(true);
+	unlock_irqrestore(flags);
 	return n;
 }
 
-/* Linux's struct termios and struct winsize as the kernel calls see them. */
-struct termios {
-	u32 input_flags, output_flags, control_flags, local_flags;
-	u8 line;
-	u8 control_chars[19];
-};
-
-struct winsize {
-	u16 nr_rows, nr_columns, x_pixels, y_pixels;
-};
-
-#define TCGETS	   0x5401
-#define TIOCGWINSZ 0x5413
-#define ICRNL	   0000400
-#define OPOST	   0000001
-#define ONLCR	   0000004
-#define B115200	   0010002
-#define CS8	   0000060
-#define CREAD	   0000200
-#define CLOCAL	   0004000
-
-static long ioctl(struct file *file, unsigned int command, unsigned long arg)
+void console_discard(void)
 {
-	static const struct termios termios = {
-		.input_flags = ICRNL,
-		.output_flags = OPOST | ONLCR,
-		.control_flags = B115200 | CS8 | CREAD | CLOCAL,
-	};
-	static const struct winsize winsize; /* 0 by 0: not known */
+	unsigned long flags = lock_irqsave();
 
-	switch (command) {
-	case TCGETS:
-		return copy_to_user((void __user *)arg, &termios, sizeof(termios));
-	case TIOCGWINSZ:
-		return copy_to_user((void __user *)arg, &winsize, sizeof(winsize));
-	default:
-		return -ENOTTY;
-	}
+	WRITE_ONCE(ring_head, ring_tail);
+	unlock_irqrestore(flags);
 }
 
-const struct file_ops console_file_ops = { .read = read, .write = write, .ioctl = ioctl };
+void console_transmit(void)
+{
+	unsigned long flags = lock_irqsave();
+	u32 n = nr_queued();
+	bool was_empty = !n;
+
+	if (n) {
+		n = queued_chunk(CONSOLE_QUEUE_BYTES);
+		advance(uart_try_send(ring + ring_head % CONSOLE_QUEUE_BYTES, n));
+		n = nr_queued();
+	}
+	if (was_empty)
+		uart_send_irq(false);
+	unlock_irqrestore(flags);
+	if (n <= CONSOLE_QUEUE_BYTES / 2)
+		wake_up_all(&console_room_wait);
+}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * First instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds the entry in
- * an ELF note and jumps there in 32-bit protected mode: flat segments, no paging, interrupts off,
- * no stack, %ebx = physical address of struct hvm_start_info. From here to long mode, then to
+ * First instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds its entry in
+ * an ELF note, a multiboot2 loader (GRUB; Multiboot2 Specification version 2.0) in a header near
+ * the start of the file. Both jump in 32-bit protected mode: flat segments, no paging, interrupts
+ * off, no stack, %ebx = physical address of what they have to say: struct hvm_start_info, or the
+ * multiboot2 information, and then %eax is its magic. From here to long mode, then to
  * start_kernel().
  */
 #include <asm/linkage.h>
@@ -11,6 +13,13 @@
 #include <asm/setup.h>
 
 #define XEN_ELFNOTE_PHYS32_ENTRY 18
+
+#define MULTIBOOT2_HEADER_MAGIC	 0xe85250d6
+#define MULTIBOOT2_HEADER_BYTES	 (multiboot2_header_end - multiboot2_header)
+#define MULTIBOOT2_I386		 0
+#define MULTIBOOT2_END		 0
+#define MULTIBOOT2_ENTRY	 3
+#define MULTIBOOT2_ALIGN_MODULES 6
 
 #define PHYS(sym) ((sym)-KERNEL_MAP_BASE)
 
@@ -33,12 +42,36 @@
 3:	.quad PHYS(pvh_entry)
 4:
 
+/* A tag of the header: type, flags (0: whoever does not know it must not go on), content. */
+.macro MULTIBOOT2_TAG type:req, content:vararg
+	.balign 8
+771:	.word \type, 0
+	.long 772f - 771b
+	.ifnb \content
+	.long \content
+	.endif
+772:
+.endm
+
+	/* The file begins with its ELF header, one page, and this: within 32 KiB, as it must be. */
 	.section .head.text, "ax"
+	.balign 8
+multiboot2_header:
+	.long MULTIBOOT2_HEADER_MAGIC, MULTIBOOT2_I386, MULTIBOOT2_HEADER_BYTES
+	.long -(MULTIBOOT2_HEADER_MAGIC + MULTIBOOT2_I386 + MULTIBOOT2_HEADER_BYTES)
+	MULTIBOOT2_TAG MULTIBOOT2_ENTRY, PHYS(multiboot2_entry)
+	MULTIBOOT2_TAG MULTIBOOT2_ALIGN_MODULES
+	MULTIBOOT2_TAG MULTIBOOT2_END
+multiboot2_header_end:
+
 	.code32
 ENTRY(pvh_entry)
+	xorl	%eax, %eax
+ENTRY(multiboot2_entry)
 	cld
+	movl	%eax, PHYS(boot_loader_magic)
+	movl	%ebx, PHYS(boot_start_info)
 	movl	$0x80000000, %eax
-	movl	%ebx, %esi
 	cpuid
 	cmpl	$0x80000001, %eax
 	jb	.Lno_long_mode
@@ -46,7 +79,6 @@ ENTRY(pvh_entry)
 	cpuid
 	btl	$29, %edx
 	jnc	.Lno_long_mode
-	movl	%esi, PHYS(boot_start_info)
 
 	/* The four page directories are consecutive: one run of large pages from physical 0. */
 	movl	$PHYS(boot_pmds), %edi
@@ -95,6 +127,7 @@ ENTRY(pvh_entry)
 	jmp	3b
 4:	hlt
 	jmp	4b
+END(multiboot2_entry)
 END(pvh_entry)
 
 	.code64
@@ -131,6 +164,9 @@ no_long_mode_text:
 
 	.data
 	.balign 4
+	.globl boot_loader_magic
+boot_loader_magic:
+	.long 0
 	.globl boot_start_info
 boot_start_info:
 	.long 0

@@ -3,11 +3,17 @@
 
 #include <asm/irqflags.h>
 #include <lego/errno.h>
-#include <lego/profile.h>
+#include <lego/profile_syscall.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
 
 /* The C half of entry.S. */
+
+/* Not for the user to see: signal_deliver() settles it, whether a signal is still there or not. */
+static bool is_restart_code(long ret)
+{
+	return ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
+}
 
 /* As in Linux the number is eax; in rax's upper half stands nothing. */
 void do_syscall_64(struct pt_regs *regs)
@@ -19,8 +25,11 @@ void do_syscall_64(struct pt_regs *regs)
 	profile_syscall_enter(nr);
 	if (likely(nr < NR_SYSCALLS))
 		ret = syscall_table[nr](regs);
-	profile_syscall_exit(ret);
 	regs->rax = ret;
+	if (unlikely(is_restart_code(ret)))
+		current->signal_pending = true;
+	profile_syscall_exit(ret);
+	might_sleep(); /* nothing is held any more */
 	local_irq_disable();
 	exit_to_user_mode(regs);
 }
@@ -31,15 +40,17 @@ void do_vector(struct pt_regs *regs, unsigned int vector)
 		do_exception(regs, vector);
 	else
 		do_irq(regs, vector);
-	if (user_mode(regs))
+	if (user_mode(regs)) {
+		regs->orig_rax = ~0ULL; /* not a system call */
 		exit_to_user_mode(regs);
+	}
 }
 
 /* The frame that iretq refused: not the kernel's mistake, so the process pays. */
 void do_bad_iret(struct pt_regs *regs)
 {
 	local_irq_enable();
-	process_fault(11, "bad return frame", regs->rip, regs);
+	signal_force_fault(SIGSEGV, SI_KERNEL, 0, regs, "bad return frame");
 	local_irq_disable();
 	exit_to_user_mode(regs);
 }

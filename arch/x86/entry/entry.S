@@ -62,15 +62,21 @@
 	popq	%rdi
 .endm
 
-/* Call fn(regs, ...): a frame is 8 bytes off the alignment the ABI wants at calls. */
-.macro CALL_WITH_REGS fn
+/*
+ * Call fn(regs, ...): a frame is 8 bytes off the alignment the ABI wants at calls. Its return
+ * address is the label returns, if there is one: for entry_marks.
+ */
+.macro CALL_WITH_REGS fn, returns
 	movq	%rsp, %rdi
 	subq	$8, %rsp
 	call	\fn
+	.ifnb \returns
+\returns:
+	.endif
 	addq	$8, %rsp
 .endm
 
-	.text
+	.section .entry.text, "ax"
 
 /* rcx is the user's rip, r11 its rflags; rsp is still the user's. */
 ENTRY(syscall_entry)
@@ -85,7 +91,7 @@ ENTRY(syscall_entry)
 	pushq	%rax
 	SAVE_REGS
 	xorl	%ebp, %ebp
-	CALL_WITH_REGS do_syscall_64
+	CALL_WITH_REGS do_syscall_64, .Lsyscall_return
 
 	/*
 	 * SYSRET only for a frame it can express. With a non-canonical rip it would fault in the
@@ -144,7 +150,11 @@ ENTRY(thread_entry)
 	jmp	return_to_user
 END(thread_entry)
 
-/* void switch_stack(u64 *prev_sp, u64 next_sp): see struct switch_frame. */
+/*
+ * void switch_stack(u64 *prev_sp, u64 next_sp, struct task *next): see struct switch_frame. The
+ * stack and `current` change side by side, so that a sample finds the one that belongs to the
+ * other.
+ */
 ENTRY(switch_stack)
 	pushq	%rbp
 	pushq	%rbx
@@ -154,6 +164,7 @@ ENTRY(switch_stack)
 	pushq	%r15
 	movq	%rsp, (%rdi)
 	movq	%rsi, %rsp
+	movq	%rdx, %gs:current_task(%rip)
 	popq	%r15
 	popq	%r14
 	popq	%r13
@@ -199,7 +210,7 @@ ENTRY(vector_entry)
 1:	cmpq	$user_iretq, PT_RIP(%rsp)
 	jne	2f
 	swapgs
-2:	CALL_WITH_REGS do_vector
+2:	CALL_WITH_REGS do_vector, .Lvector_return
 	cmpl	$0, %gs:nmi_depth(%rip)
 	jne	return_in_nmi
 	RESTORE_REGS
@@ -266,3 +277,11 @@ ENTRY(machine_check_entry)
 	PARANOID_ENTRY
 	CALL_WITH_REGS do_machine_check
 END(machine_check_entry)
+.Lentry_end:
+
+/* struct entry_marks of <asm/stacktrace.h> */
+	.section .rodata
+	.balign 8
+	.globl entry_marks
+entry_marks:
+	.quad	.Lentry_end, .Lsyscall_return, .Lvector_return

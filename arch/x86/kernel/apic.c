@@ -13,15 +13,14 @@
 #include <asm/irqflags.h>
 #include <asm/msr.h>
 #include <asm/smp.h>
+#include <asm/tick.h>
 #include <asm/uart.h>
 #include <asm/vectors.h>
+#include <asm/processor.h>
 #include <lego/boot.h>
 #include <lego/bug.h>
 #include <lego/printk.h>
-#include <lego/profile.h>
-#include <lego/sched.h>
 #include <lego/smp.h>
-#include <lego/timer.h>
 #include <lego/vmap.h>
 
 #define APIC_BASE_X2APIC BIT(10)
@@ -51,7 +50,6 @@ enum apic_register {
 
 #define SPURIOUS_ENABLE BIT(8)
 #define LVT_MASKED	BIT(16)
-#define LVT_PERIODIC	BIT(17)
 #define MODE_NMI	(4u << 8)
 #define MODE_INIT	(5u << 8)
 #define MODE_STARTUP	(6u << 8)
@@ -134,40 +132,15 @@ u32 apic_timer_read(void)
 	return apic_read(APIC_TIMER_CURRENT);
 }
 
-static void start_timer(u32 mode, u32 ticks)
+void apic_timer_oneshot(void)
 {
-	apic_write(APIC_LVT_TIMER, ticks ? mode | VECTOR_TIMER : LVT_MASKED | VECTOR_TIMER);
+	apic_write(APIC_LVT_TIMER, VECTOR_TIMER);
 	apic_write(APIC_TIMER_DIVIDE, DIVIDE_BY_1);
+}
+
+void apic_timer_set(u32 ticks)
+{
 	apic_write(APIC_TIMER_INITIAL, ticks);
-}
-
-void apic_timer_periodic(u32 ticks)
-{
-	start_timer(LVT_PERIODIC, ticks);
-}
-
-void apic_timer_oneshot(u32 ticks)
-{
-	start_timer(0, ticks);
-}
-
-void clock_start_tick(void)
-{
-	apic_timer_periodic((apic_timer_hz + CONFIG_HZ / 2) / CONFIG_HZ);
-}
-
-/*
- * The EOI comes last: should the handlers take longer than a period, the APIC keeps one more
- * tick, not none, and nothing here switches stacks: rescheduling waits for the return path.
- */
-static void timer_interrupt(struct pt_regs *regs)
-{
-	profile_tick(regs);
-	timer_tick();
-	sched_tick();
-	if (smp_processor_id() == 0)
-		uart_poll_errors();
-	apic_eoi();
 }
 
 static void error_interrupt(struct pt_regs *regs)
@@ -254,9 +227,9 @@ void interrupt_init(void)
 		panic("no memory to map the local APIC");
 
 	disable_pics();
-	irq_set_handler(VECTOR_TIMER, timer_interrupt);
 	irq_set_handler(VECTOR_ERROR, error_interrupt);
 	irq_set_handler(VECTOR_SPURIOUS, spurious_interrupt);
+	tick_init();
 	smp_init_vectors();
 	apic_init_cpu();
 	ioapic_init();

@@ -13,7 +13,9 @@
 #include <lego/kernel.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
+#include <lego/signal.h>
 #include <lego/string.h>
+#include <lego/uaccess.h>
 
 #define CR4_OSFXSR     BIT(9)
 #define CR4_OSXMMEXCPT BIT(10)
@@ -29,10 +31,36 @@
 #define XSAVE_MIN_SIZE 576 /* with the header */
 #define FPU_ALIGN      64
 
-#define FCW_OFFSET    0
-#define MXCSR_OFFSET  24
-#define FCW_DEFAULT   0x37f
-#define MXCSR_DEFAULT 0x1f80
+#define FCW_OFFSET	  0
+#define FSW_OFFSET	  2
+#define MXCSR_OFFSET	  24
+#define MXCSR_MASK_OFFSET 28
+#define SW_OFFSET	  464 /* free for software; 48 bytes */
+#define XHEADER_OFFSET	  512
+#define FCW_DEFAULT	  0x37f
+#define MXCSR_DEFAULT	  0x1f80
+#define MXCSR_MASK_OLD	  0xffbf /* of a CPU that gives none */
+
+/* In the frame of a signal handler: at SW_OFFSET, and a second mark behind the area. */
+#define FRAME_MAGIC1 0x46505853
+#define FRAME_MAGIC2 0x46505845
+
+struct frame_sw {
+	u32 magic1;
+	u32 frame_bytes; /* with the second mark */
+	u64 xfeatures;
+	u32 area_bytes;
+	u32 zero[7];
+};
+
+struct xheader {
+	u64 xstate_bv;
+	u64 xcomp_bv;
+	u64 zero[6];
+};
+
+BUILD_BUG_ON(sizeof(struct frame_sw) != XHEADER_OFFSET - SW_OFFSET);
+BUILD_BUG_ON(sizeof(struct xheader) != XSAVE_MIN_SIZE - XHEADER_OFFSET);
 
 static u64 xfeatures; /* XCR0; 0: FXSAVE only */
 static bool have_xsaveopt;
@@ -151,4 +179,151 @@ void thread_fpu_free(struct task *task)
 {
 	kfree(task->thread.fpu);
 	task->thread.fpu = NULL;
+}
+
+bool fpu_has_xsave(void)
+{
+	return xfeatures;
+}
+
+size_t fpu_frame_bytes(void)
+{
+	return area_bytes + (xfeatures ? sizeof(u32) : 0);
+}
+
+/*
+ * The task's own area gets what the CPU has; being switched out meanwhile would write the same
+ * there. Not optimized: parts in their initial state would be left out.
+ */
+static u8 *save_current(void)
+{
+	unsigned long flags = local_irq_save();
+
+	save(current->thread.fpu);
+	local_irq_restore(flags);
+	return current->thread.fpu;
+}
+
+int fpu_save_frame(void __user *frame)
+{
+	const struct frame_sw sw = {
+		.magic1 = FRAME_MAGIC1,
+		.frame_bytes = fpu_frame_bytes(),
+		.xfeatures = xfeatures,
+		.area_bytes = area_bytes,
+	};
+	u8 __user *user = frame;
+	const u8 *area = save_current();
+	struct xheader header;
+
+	if (copy_to_user(user, area, area_bytes))
+		return -EFAULT;
+	if (!xfeatures)
+		return 0;
+	/* Whoever changes x87 or SSE registers in the frame need not know the header. */
+	memcpy(&header, area + XHEADER_OFFSET, sizeof(header));
+	header.xstate_bv |= XFEATURE_X87 | XFEATURE_SSE;
+	if (copy_to_user(user + XHEADER_OFFSET, &header, sizeof(header)) ||
+	    copy_to_user(user + SW_OFFSET, &sw, sizeof(sw)))
+		return -EFAULT;
+	return put_user(FRAME_MAGIC2, (u32 __user *)(user + area_bytes));
+}
+
+/* Whether the frame has more than the FXSAVE area, which is in area already. */
+static bool frame_is_xsave(const u8 __user *frame, const u8 *area, struct frame_sw *sw)
+{
+	u32 magic2;
+
+	memcpy(sw, area + SW_OFFSET, sizeof(*sw));
+	if (sw->magic1 != FRAME_MAGIC1 || sw->area_bytes < XSAVE_MIN_SIZE ||
+	    sw->area_bytes > area_bytes || sw->area_bytes > sw->frame_bytes)
+		return false;
+	return !get_user(magic2, (const u32 __user *)(frame + sw->area_bytes)) &&
+	       magic2 == FRAME_MAGIC2;
+}
+
+static u32 mxcsr_mask(void)
+{
+	u32 mask;
+
+	memcpy(&mask, (u8 *)current->thread.fpu + MXCSR_MASK_OFFSET, sizeof(mask));
+	return mask ?: MXCSR_MASK_OLD;
+}
+
+/* Read a frame into area, which is clear, so that it can be loaded. */
+static int read_frame(const u8 __user *frame, u8 *area)
+{
+	struct xheader header = { 0 };
+	struct frame_sw sw;
+	u32 mxcsr;
+
+	if (copy_from_user(area, frame, FXSAVE_SIZE))
+		return -EFAULT;
+	memcpy(&mxcsr, area + MXCSR_OFFSET, sizeof(mxcsr));
+	if (mxcsr & ~mxcsr_mask())
+		return -EINVAL;
+	if (!xfeatures)
+		return 0;
+	if (frame_is_xsave(frame, area, &sw)) {
+		if (copy_from_user(area + FXSAVE_SIZE, frame + FXSAVE_SIZE,
+				   sw.area_bytes - FXSAVE_SIZE))
+			return -EFAULT;
+		memcpy(&header, area + XHEADER_OFFSET, sizeof(header));
+		if (header.xstate_bv & ~xfeatures || header.xcomp_bv)
+			return -EINVAL;
+		header.xstate_bv &= sw.xfeatures;
+	} else {
+		header.xstate_bv = XFEATURE_X87 | XFEATURE_SSE;
+	}
+	memset(header.zero, 0, sizeof(header.zero));
+	memcpy(area + XHEADER_OFFSET, &header, sizeof(header));
+	memset(area + SW_OFFSET, 0, sizeof(sw));
+	return 0;
+}
+
+int fpu_restore_frame(const void __user *frame)
+{
+	unsigned long flags;
+	u8 *area;
+	int error;
+
+	if (!frame) {
+		fpu_reset();
+		return 0;
+	}
+	/* Not at once into the task's own area: a fault may sleep, which would overwrite it. */
+	area = kzalloc(area_bytes);
+	if (!area)
+		return -EFAULT;
+	save_current(); /* for mxcsr_mask() */
+	error = read_frame(frame, area);
+	if (!error) {
+		flags = local_irq_save();
+		memcpy(current->thread.fpu, area, area_bytes);
+		load(current->thread.fpu);
+		local_irq_restore(flags);
+	}
+	kfree(area);
+	return error;
+}
+
+int fpu_exception_code(bool x87)
+{
+	const u8 *area = save_current();
+	u32 mxcsr, raised;
+	u16 fcw, fsw;
+
+	memcpy(&fcw, area + FCW_OFFSET, sizeof(fcw));
+	memcpy(&fsw, area + FSW_OFFSET, sizeof(fsw));
+	memcpy(&mxcsr, area + MXCSR_OFFSET, sizeof(mxcsr));
+	raised = x87 ? fsw & ~fcw : mxcsr & ~(mxcsr >> 7);
+	if (raised & BIT(0))
+		return FPE_FLTINV;
+	if (raised & BIT(2))
+		return FPE_FLTDIV;
+	if (raised & BIT(3))
+		return FPE_FLTOVF;
+	if (raised & (BIT(1) | BIT(4))) /* denormal, underflow */
+		return FPE_FLTUND;
+	return raised & BIT(5) ? FPE_FLTRES : 0;
 }

@@ -2,8 +2,7 @@
 /*
  * IOAPICs: every pin masked at boot, then opened one by one. A pin is named by its global
  * system interrupt number; ISA interrupts have the number of their pin unless the MADT says
- * otherwise. Register access is an index and a data window, used only by the boot CPU with
- * interrupts off.
+ * otherwise. Register access is an index and a data window, so one at a time.
  */
 #include <asm/apic.h>
 
@@ -11,6 +10,7 @@
 #include <asm/io.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
+#include <lego/spinlock.h>
 #include <lego/vmap.h>
 
 #define REGISTER_SELECT	 0x00
@@ -28,6 +28,8 @@ static struct ioapic {
 	u32 nr_pins;
 } ioapics[MAX_IOAPICS];
 
+static spinlock_t ioapic_lock = SPINLOCK_INIT;
+
 static u32 ioapic_read(const struct ioapic *ioapic, u32 reg)
 {
 	writel(reg, ioapic->registers + REGISTER_SELECT);
@@ -43,9 +45,12 @@ static void ioapic_write(const struct ioapic *ioapic, u32 reg, u32 value)
 /* Masked while the halves do not belong together. */
 static void write_pin(const struct ioapic *ioapic, u32 pin, u64 entry)
 {
+	unsigned long flags = spin_lock_irqsave(&ioapic_lock);
+
 	ioapic_write(ioapic, REGISTER_ENTRIES + 2 * pin, ENTRY_MASKED);
 	ioapic_write(ioapic, REGISTER_ENTRIES + 2 * pin + 1, entry >> 32);
 	ioapic_write(ioapic, REGISTER_ENTRIES + 2 * pin, (u32)entry);
+	spin_unlock_irqrestore(&ioapic_lock, flags);
 }
 
 void ioapic_init(void)

@@ -19,7 +19,7 @@ struct switch_frame {
 	u64 ret;
 };
 
-void switch_stack(u64 *prev_sp, u64 next_sp);
+void switch_stack(u64 *prev_sp, u64 next_sp, struct task *next);
 void thread_entry(void);
 
 DECLARE_PER_CPU(struct tss, cpu_tss);
@@ -46,7 +46,7 @@ void switch_to(struct task *prev, struct task *next)
 	fpu_switch(prev, next);
 	if (next->thread.fpu)
 		switch_segment_bases(&next->thread);
-	switch_stack(&prev->thread.sp, next->thread.sp);
+	switch_stack(&prev->thread.sp, next->thread.sp, next);
 }
 
 static void setup_frame(struct task *task, u64 fn, u64 arg)
@@ -67,7 +67,8 @@ void thread_setup_kernel(struct task *task, int (*fn)(void *arg), void *arg)
 	setup_frame(task, (u64)fn, (u64)arg);
 }
 
-void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_stack)
+void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_stack,
+		       int (*fn)(void *arg), void *arg)
 {
 	struct pt_regs *child = task_pt_regs(task);
 
@@ -75,7 +76,7 @@ void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_s
 	child->rax = 0;
 	if (user_stack)
 		child->rsp = user_stack;
-	setup_frame(task, 0, 0);
+	setup_frame(task, (u64)fn, (u64)arg);
 }
 
 void thread_start_user(struct pt_regs *regs, u64 entry, u64 user_stack)

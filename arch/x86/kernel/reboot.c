@@ -50,6 +50,7 @@ void machine_exit(int status)
 
 void machine_power_off(int status)
 {
+	printk_console_on();
 	printk("reboot: power off, status %d\n", status);
 	machine_exit(status);
 }

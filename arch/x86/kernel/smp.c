@@ -241,6 +241,7 @@ static DEFINE_PER_CPU(bool, waiter_halted);
 
 void smp_wait_zero(const u64 *word)
 {
+	might_sleep(); /* others may have to take an interrupt, and wait for us */
 	for (;;) {
 		for (int i = 0; i < MAX_WAIT_SPINS; i++) {
 			/* Pairs with the release of whoever makes it zero. */
@@ -363,12 +364,13 @@ void smp_stop_self(void)
 	machine_halt();
 }
 
-void smp_handle_nmi(struct pt_regs *regs)
+bool smp_handle_nmi(void)
 {
 	unsigned int by = READ_ONCE(stopping_cpu);
 
 	if (by != NOBODY && by != smp_processor_id())
 		smp_stop_self();
+	return by != NOBODY;
 }
 
 unsigned int smp_stop_others(void)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Exceptions. One in user mode costs the process its life; one in the kernel resumes at a fixup if
- * the instruction has one, else it is the kernel's own mistake: panic.
+ * Exceptions. One in user mode becomes a signal to the thread; one in the kernel resumes at a fixup
+ * if the instruction has one, else it is the kernel's own mistake: panic.
  */
 #include <asm/traps.h>
 
+#include <asm/fpu.h>
 #include <asm/irqflags.h>
 #include <asm/smp.h>
 #include <asm/static_key.h>
@@ -13,38 +14,38 @@
 #include <lego/bug.h>
 #include <lego/irq.h>
 #include <lego/printk.h>
+#include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/selftest.h>
 #include <lego/string.h>
 
-#define SIGILL	4
-#define SIGTRAP 5
-#define SIGBUS	7
-#define SIGFPE	8
-#define SIGSEGV 11
-
 #define MAX_UNKNOWN_NMIS 10
+
+#define DR6_SINGLE_STEP BIT(14)
+#define DR6_DEFAULT	0xffff0ff0ULL
 
 DEFINE_PER_CPU(unsigned int, nmi_depth);
 
+/* What becomes of an exception in user mode; code SI_KERNEL: there is no address to tell. */
 static const struct {
 	const char *name;
 	int signal;
+	int code;
 } exceptions[NR_EXCEPTIONS] = {
-	[TRAP_DIVIDE] = { "divide error", SIGFPE },
-	[TRAP_DEBUG] = { "debug trap", SIGTRAP },
-	[TRAP_BREAKPOINT] = { "breakpoint", SIGTRAP },
-	[TRAP_OVERFLOW] = { "overflow", SIGSEGV },
-	[5] = { "bound range exceeded", SIGSEGV },
-	[TRAP_INVALID_OPCODE] = { "invalid opcode", SIGILL },
-	[7] = { "no FPU", SIGILL },
-	[10] = { "invalid TSS", SIGSEGV },
-	[11] = { "segment not present", SIGBUS },
-	[12] = { "stack segment fault", SIGBUS },
-	[13] = { "general protection fault", SIGSEGV },
-	[16] = { "x87 floating point error", SIGFPE },
-	[TRAP_ALIGNMENT] = { "misaligned access", SIGBUS },
-	[19] = { "SIMD floating point error", SIGFPE },
+	[TRAP_DIVIDE] = { "divide error", SIGFPE, FPE_INTDIV },
+	[TRAP_DEBUG] = { "debug trap", SIGTRAP, TRAP_BRKPT },
+	[TRAP_BREAKPOINT] = { "breakpoint", SIGTRAP, SI_KERNEL },
+	[TRAP_OVERFLOW] = { "overflow", SIGSEGV, SI_KERNEL },
+	[5] = { "bound range exceeded", SIGSEGV, SI_KERNEL },
+	[TRAP_INVALID_OPCODE] = { "invalid opcode", SIGILL, ILL_ILLOPN },
+	[7] = { "no FPU", SIGILL, SI_KERNEL },
+	[10] = { "invalid TSS", SIGSEGV, SI_KERNEL },
+	[11] = { "segment not present", SIGBUS, SI_KERNEL },
+	[12] = { "stack segment fault", SIGBUS, SI_KERNEL },
+	[13] = { "general protection fault", SIGSEGV, SI_KERNEL },
+	[TRAP_X87] = { "x87 floating point error", SIGFPE, FPE_FLTINV },
+	[TRAP_ALIGNMENT] = { "misaligned access", SIGBUS, BUS_ADRALN },
+	[TRAP_SIMD] = { "SIMD floating point error", SIGFPE, FPE_FLTINV },
 };
 
 static u64 read_cr2(void)
@@ -65,27 +66,58 @@ static void page_fault(struct pt_regs *regs)
 	local_irq_disable();
 }
 
-static void user_exception(struct pt_regs *regs, const char *name, int signal)
+void trap_note_signal(unsigned int vector, u64 error_code, u64 addr)
 {
+	struct thread_struct *thread = &current->thread;
+
+	thread->trap_nr = vector;
+	thread->error_code = error_code;
+	thread->fault_addr = addr;
+}
+
+/* Why the debug trap came; the CPU only ever sets bits in DR6. */
+static int debug_code(void)
+{
+	u64 dr6;
+
+	asm volatile("mov %%dr6, %0" : "=r"(dr6));
+	asm volatile("mov %0, %%dr6" ::"r"(DR6_DEFAULT));
+	return dr6 & DR6_SINGLE_STEP ? TRAP_TRACE : TRAP_BRKPT;
+}
+
+static void user_exception(struct pt_regs *regs, unsigned int vector)
+{
+	const char *name = exceptions[vector].name ?: "reserved exception";
+	int signal = exceptions[vector].signal ?: SIGSEGV;
+	int code = exceptions[vector].signal ? exceptions[vector].code : SI_KERNEL;
+	u64 addr = regs->rip;
+
+	if (vector == TRAP_DEBUG)
+		code = debug_code();
+	if (vector == TRAP_X87 || vector == TRAP_SIMD)
+		code = fpu_exception_code(vector == TRAP_X87);
+	if (code == SI_KERNEL || vector == TRAP_ALIGNMENT)
+		addr = 0;
 	local_irq_enable();
-	process_fault(signal, name, regs->rip, regs);
+	trap_note_signal(vector, regs->orig_rax == ~0ULL ? 0 : regs->orig_rax,
+			 current->thread.fault_addr);
+	if (code)
+		signal_force_fault(signal, code, addr, regs, name);
 	local_irq_disable();
 }
 
 void do_exception(struct pt_regs *regs, unsigned int vector)
 {
-	const char *name = exceptions[vector].name ?: "reserved exception";
-
 	if (vector == TRAP_PAGE_FAULT) {
 		page_fault(regs);
 	} else if (user_mode(regs)) {
-		user_exception(regs, name, exceptions[vector].signal ?: SIGSEGV);
+		user_exception(regs, vector);
 	} else if (regs->rip == (u64)user_iretq) {
 		regs->rip = (u64)bad_iret;
 	} else if (vector == TRAP_BREAKPOINT && static_key_breakpoint(regs)) {
 		return;
 	} else if (!exception_fixup(regs)) {
-		die(regs, name);
+		die(regs, exceptions[vector].name ?: "reserved exception");
 	}
 }
 
@@ -99,14 +131,23 @@ static void log_unknown_nmi(const struct pt_regs *regs)
 		       (unsigned long long)regs->rip);
 }
 
-/* Must not fault: the IRET of a nested exception would let the next NMI in, onto this stack. */
+/*
+ * NMIs that come together are one, so everyone who may have sent it is asked.
+ *
+ * Must not fault: the IRET of a nested exception would let the next NMI in, onto this
+ * stack.
+ */
 void do_nmi(struct pt_regs *regs)
 {
+	bool handled;
+
 	this_cpu_inc(nmi_depth);
-	smp_handle_nmi(regs);
+	handled = smp_handle_nmi();
+	profile_nmi(regs, &handled);
 	if (IS_ENABLED(CONFIG_SELFTEST))
 		selftest_nmi();
-	log_unknown_nmi(regs);
+	if (!handled)
+		log_unknown_nmi(regs);
 	this_cpu_dec(nmi_depth);
 }
 

@@ -253,7 +253,7 @@ static void init_apic_timer(void)
 
 	if (!measure(&apic, 0, ROUND_MS * tsc_khz, &best))
 		panic("the local APIC timer stands still");
-	apic_timer_periodic(0);
+	apic_timer_set(0);
 	hz = mul_div_u64(best.ticks, tsc_khz * 1000, best.cycles);
 	error_ppm = round_error_ppm(&best) + tsc_error_ppm;
 	apic_timer_hz = snap(hz, 1000000, error_ppm);

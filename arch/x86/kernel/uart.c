@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * COM1, a 16550. Output is polled, a FIFO's worth at a time; input comes by interrupt.
+ * COM1, a 16550. The log's output is polled, a FIFO's worth at a time; the terminal's goes out, and
+ * input comes in, by interrupt.
  *
  * Reading the line status clears its break bit, so whoever reads it, sender or receiver,
  * notes a BREAK in break_due. The BREAK also stands in the receive FIFO as a NUL, and there
@@ -17,6 +18,7 @@
 #include <lego/atomic.h>
 #include <lego/console.h>
 #include <lego/printk.h>
+#include <lego/spinlock.h>
 #include <lego/sysrq.h>
 
 #define COM1	   0x3f8
@@ -38,10 +40,12 @@ enum uart_register {
 };
 
 #define INTERRUPT_RECEIVED 0x01
+#define INTERRUPT_SEND	   0x02
 #define INTERRUPT_LINE	   0x04
 #define IDENTIFY_NONE	   0x01
 #define FIFO_ENABLE_CLEAR  0x07
 #define LINE_8N1	   0x03
+#define LINE_BREAK	   0x40
 #define LINE_DIVISOR	   0x80
 #define MODEM_DTR_RTS_OUT2 0x0b /* OUT2 lets the interrupt line out of the chip */
 #define STATUS_RECEIVED	   0x01
@@ -56,13 +60,23 @@ enum uart_register {
 #define MAX_SEND_POLLS	     5000000
 #define MAX_SEND_POLLS_STUCK 1
 
-/* Bytes taken in one interrupt, so that a babbling line cannot keep the CPU. */
-#define MAX_RECEIVED 256
+/*
+ * What one interrupt does at most, so that a babbling line cannot keep the CPU: rounds of a FIFO's
+ * worth each way.
+ */
+#define MAX_ROUNDS   16
+#define MAX_RECEIVED 16
 
 static bool present;
 static bool irq_enabled;
 static bool stuck;
 static bool break_due; /* a BREAK was seen whose NUL has not been read yet */
+
+/* Guards the interrupt enable register and what it is made of; taken with interrupts off. */
+static DEFINE_SPINLOCK(interrupts_lock);
+static bool send_wanted;
+static bool throttled; /* read without the lock by the receiver */
+static u8 interrupts;
 
 static u8 read_status(void)
 {
@@ -125,25 +139,125 @@ void uart_write(const char *buf, size_t len)
 	}
 }
 
+static size_t fill_fifo(const u8 *buf, size_t len)
+{
+	size_t n = min(len, (size_t)FIFO_BYTES);
+
+	for (size_t i = 0; i < n; i++)
+		outb(buf[i], UART_DATA);
+	return n;
+}
+
+void uart_write_raw(const u8 *buf, size_t len)
+{
+	size_t i = 0;
+
+	while (present && i < len && wait_send_empty())
+		i += fill_fifo(buf + i, len - i);
+}
+
+size_t uart_try_send(const u8 *buf, size_t len)
+{
+	if (!present || !(read_status() & STATUS_SEND_EMPTY))
+		return 0;
+	return fill_fifo(buf, len);
+}
+
+/*
+ * With the lock. Turning the send interrupt on raises it at once when there is room, and when the
+ * sender has found nothing to send it is off: so none is lost.
+ */
+static void update_interrupts(void)
+{
+	u8 wanted = INTERRUPT_LINE;
+
+	if (!throttled || sysrq_is_armed())
+		wanted |= INTERRUPT_RECEIVED;
+	if (send_wanted)
+		wanted |= INTERRUPT_SEND;
+	if (!irq_enabled || wanted == interrupts)
+		return;
+	interrupts = wanted;
+	outb(interrupts, UART_INTERRUPTS);
+}
+
+static void set_wanted(bool *flag, bool on)
+{
+	unsigned long flags = spin_lock_irqsave(&interrupts_lock);
+
+	WRITE_ONCE(*flag, on);
+	update_interrupts();
+	spin_unlock_irqrestore(&interrupts_lock, flags);
+}
+
+bool uart_has_irq(void)
+{
+	return READ_ONCE(irq_enabled);
+}
+
+void uart_send_irq(bool on)
+{
+	set_wanted(&send_wanted, on);
+}
+
+void uart_throttle(bool on)
+{
+	set_wanted(&throttled, on);
+}
+
+void uart_set_break(bool on)
+{
+	if (present)
+		outb(LINE_8N1 | (on ? LINE_BREAK : 0), UART_LINE);
+}
+
+/* The NUL of a BREAK is among the next FIFO_BYTES bytes, or had no room in the FIFO. */
 static void receive_byte(u8 byte)
 {
-	if (byte == 0 && xchg(&break_due, false))
-		sysrq_break();
-	else if (!sysrq_byte(byte))
+	static unsigned int nr_searched;
+
+	if (!READ_ONCE(break_due))
+		nr_searched = 0;
+	else if (byte == 0 || ++nr_searched == FIFO_BYTES)
+		goto found;
+	if (!sysrq_byte(byte))
 		console_receive(byte);
+	return;
+found:
+	nr_searched = 0;
+	WRITE_ONCE(break_due, false);
+	if (byte)
+		console_receive(byte);
+	sysrq_break();
+}
+
+/*
+ * While nobody has room, bytes are taken only to find a BREAK among them, and the key behind it:
+ * the console keeps what stood before it.
+ */
+static bool may_receive(void)
+{
+	return !READ_ONCE(throttled) || READ_ONCE(break_due) || sysrq_is_armed();
 }
 
 static void receive(void)
 {
 	for (int i = 0; i < MAX_RECEIVED; i++) {
-		if (!(read_status() & STATUS_RECEIVED)) {
+		u8 status = read_status();
+
+		if (!(status & STATUS_RECEIVED)) {
 			/* The FIFO was full and had no room for the NUL. */
 			if (READ_ONCE(break_due) && xchg(&break_due, false))
 				sysrq_break();
-			return;
+			break;
 		}
+		if (!may_receive())
+			break;
 		receive_byte(inb(UART_DATA));
 	}
+	/* A key is waited for, or no longer. */
+	if (READ_ONCE(throttled))
+		uart_throttle(true);
 }
 
 /*
@@ -153,11 +267,16 @@ static void receive(void)
 static void uart_interrupt(struct pt_regs *regs)
 {
 	apic_eoi();
-	receive();
-	if (!(inb(UART_IDENTIFY) & IDENTIFY_NONE)) {
-		outb(0, UART_INTERRUPTS);
-		outb(INTERRUPT_RECEIVED | INTERRUPT_LINE, UART_INTERRUPTS);
+	for (int i = 0; i < MAX_ROUNDS; i++) {
+		if (inb(UART_IDENTIFY) & IDENTIFY_NONE)
+			return;
+		receive();
+		console_transmit();
 	}
+	spin_lock(&interrupts_lock);
+	outb(0, UART_INTERRUPTS);
+	outb(interrupts, UART_INTERRUPTS);
+	spin_unlock(&interrupts_lock);
 }
 
 void uart_poll_errors(void)
@@ -168,6 +287,8 @@ void uart_poll_errors(void)
 
 void uart_enable_irq(void)
 {
+	unsigned long flags;
+
 	if (!present)
 		return;
 	irq_set_handler(VECTOR_UART, uart_interrupt);
@@ -175,6 +296,8 @@ void uart_enable_irq(void)
 		printk("uart: no IOAPIC pin for the interrupt: no input\n");
 		return;
 	}
-	outb(INTERRUPT_RECEIVED | INTERRUPT_LINE, UART_INTERRUPTS);
-	irq_enabled = true;
+	flags = spin_lock_irqsave(&interrupts_lock);
+	WRITE_ONCE(irq_enabled, true);
+	update_interrupts();
+	spin_unlock_irqrestore(&interrupts_lock, flags);
 }

@@ -28,9 +28,6 @@ DEFINE_PROFILE_POINT_SLEEPS(page_fault)
 
 #define RFLAGS_AC BIT(18)
 
-#define SIGKILL 9
-#define SIGSEGV 11
-
 static u32 fault_access(u64 error_code)
 {
 	if (error_code & FAULT_FETCH)
@@ -41,9 +38,31 @@ static u32 fault_access(u64 error_code)
 /* Interrupts on, process context. */
 static int fault_user_address(u64 error_code, u64 addr)
 {
+	int error;
 	PROFILE_SCOPE(page_fault);
 
-	return mm_fault(current->mm, addr, fault_access(error_code));
+	error = mm_fault(current->mm, addr, fault_access(error_code));
+	if (!error)
+		WRITE_ONCE(current->nr_faults, current->nr_faults + 1);
+	return error;
+}
+
+/* What an access that mm_fault() could not serve means to the program. */
+static void fail_user_access(struct pt_regs *regs, int error, u64 addr)
+{
+	switch (error) {
+	case -ENOMEM:
+		process_fault(SIGKILL, "out of memory", addr, regs);
+		break;
+	case -ENXIO:
+		signal_force_fault(SIGBUS, BUS_ADRERR, addr, regs, "bus error");
+		break;
+	case -EACCES:
+		signal_force_fault(SIGSEGV, SEGV_ACCERR, addr, regs, "segmentation fault");
+		break;
+	default:
+		signal_force_fault(SIGSEGV, SEGV_MAPERR, addr, regs, "segmentation fault");
+	}
 }
 
 static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
@@ -53,10 +72,11 @@ static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
 	local_irq_enable();
 	if (addr < TASK_SIZE)
 		error = fault_user_address(error_code, addr);
-	if (error == -ENOMEM)
-		process_fault(SIGKILL, "out of memory", addr, regs);
-	else if (error)
-		process_fault(SIGSEGV, "segmentation fault", addr, regs);
+	/* Who has been killed leaves now, and has no faults any more. */
+	if (error && !task_killed(current)) {
+		trap_note_signal(TRAP_PAGE_FAULT, error_code, addr);
+		fail_user_access(regs, error, addr);
+	}
 }
 
 /* Between STAC and CLAC, where sleeping is allowed: else making the page present would not help. */

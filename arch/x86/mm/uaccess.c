@@ -24,11 +24,18 @@ static u64 copy_user(void *dst, const void *src, size_t n)
 
 int copy_from_user(void *dst, const void __user *src, size_t n)
 {
+	might_sleep();
+	return copy_from_user_nofault(dst, src, n);
+}
+
+int copy_from_user_nofault(void *dst, const void __user *src, size_t n)
+{
 	return access_ok(src, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
 }
 
 int copy_to_user(void __user *dst, const void *src, size_t n)
 {
+	might_sleep();
 	return access_ok(dst, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
 }
 
@@ -36,6 +43,7 @@ int clear_user(void __user *dst, size_t n)
 {
 	u64 left = n / 8;
 
+	might_sleep();
 	if (!access_ok(dst, n))
 		return -EFAULT;
 	asm volatile(ASM_STAC "1:	rep stosq\n"

@@ -28,7 +28,7 @@ void apic_eoi(void);
 void apic_send_ipi(unsigned int cpu, unsigned int vector);
 
 /*
- * Any context; an NMI that interrupted another send spoils that one: for dying machines only.
+ * Any context but NMI; from there it spoils the send it may have interrupted: a dying machine only.
  */
 void apic_send_nmi(unsigned int cpu);
 
@@ -46,9 +46,12 @@ u32 apic_timer_read(void);
 /* Timer ticks per second, set by clock_init(). */
 extern u64 apic_timer_hz;
 
-/* An interrupt at VECTOR_TIMER every period or once, the running CPU's. 0 stops it. */
-void apic_timer_periodic(u32 ticks);
-void apic_timer_oneshot(u32 ticks);
+/*
+ * The running CPU's timer interrupts at VECTOR_TIMER, once, so many timer ticks after
+ * apic_timer_set(), which replaces what was set before; 0 stops it. apic_timer_oneshot() first.
+ */
+void apic_timer_oneshot(void);
+void apic_timer_set(u32 ticks);
 
 /* Mask every pin. Boot only. */
 void ioapic_init(void);
@@ -60,8 +63,12 @@ int ioapic_route_isa(unsigned int irq, unsigned int vector, unsigned int cpu);
 
 /*
  * Write a pin's redirection entry as it stands in the IOAPIC data sheet, high word first; the
- * pin is named by its global interrupt number. 0 or -ENODEV. Boot only.
+ * pin is named by its global interrupt number. 0 or -ENODEV. Any context but NMI.
  */
 int ioapic_write_entry(unsigned int gsi, u64 entry);
+
+/* Entries for pins that send NMIs, to all CPUs at once; and that send nothing. */
+#define IOAPIC_NMI_TO_ALL (0xffULL << 56 | 4u << 8)
+#define IOAPIC_MASKED	  BIT(16)
 
 #endif

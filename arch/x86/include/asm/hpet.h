@@ -10,7 +10,7 @@
  */
 bool hpet_init(void);
 
-/* Low half of the main counter; any context after hpet_init() succeeded. */
+/* Low half of the main counter, for calibration at boot: the NMI sampler starts it again from 0. */
 u32 hpet_read_counter(void);
 
 /* Femtoseconds per count; 0 without HPET. */

@@ -17,9 +17,9 @@
 #define PTE_PCD	      BIT(4)
 #define PTE_ACCESSED  BIT(5)
 #define PTE_DIRTY     BIT(6)
-#define PTE_LARGE     BIT(7)  /* in a level 2 entry: a 2 MiB page */
-#define PTE_BORROWED  BIT(9)  /* ours: a file's own page, copied before the first write */
-#define PTE_NO_ACCESS BIT(10) /* ours: PROT_NONE, holds a page though not present */
+#define PTE_LARGE     BIT(7) /* in a level 2 entry: a 2 MiB page */
+#define PTE_BORROWED  BIT(9) /* ours: others may have the page too, copied before the first write */
+#define PTE_NO_ACCESS BIT(10) /* ours: holds a page though not present */
 #define PTE_NX	      BIT(63)
 #define PTE_ADDR_MASK 0x000ffffffffff000ULL
 

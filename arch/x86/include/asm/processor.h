@@ -13,6 +13,7 @@ struct thread_struct {
 	u64 sp;		      /* kernel stack pointer while switched out */
 	u64 fs_base, gs_base; /* the user's */
 	void *fpu;	      /* XSAVE area, 64-byte aligned; NULL for kernel threads */
+	u64 trap_nr, error_code, fault_addr; /* of the last exception that became a signal */
 };
 
 /* In every spin loop: frees the sibling thread, and under icount lets other CPUs run. */
@@ -27,7 +28,9 @@ static inline void cpu_wait_for_interrupt(void)
 	asm volatile("sti; hlt" ::: "memory");
 }
 
-/* Switch stacks and per-task CPU state; returns on next's stack, later, when next is switched to.
+/*
+ * Switch stacks, current and per-task CPU state; returns on next's stack, later, when next is
+ * switched to.
  */
 void switch_to(struct task *prev, struct task *next);
 
@@ -35,9 +38,10 @@ void switch_to(struct task *prev, struct task *next);
  * task_pt_regs(). */
 void thread_setup_kernel(struct task *task, int (*fn)(void *arg), void *arg);
 
-/* First run of a cloned thread: schedule_tail(), then user mode with *regs but rax 0 and, if not 0,
- * the stack. */
-void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_stack);
+/* First run of a cloned thread: schedule_tail(), fn(arg), then user mode with *regs but rax 0 and,
+ * if not 0, the stack. */
+void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_stack,
+		       int (*fn)(void *arg), void *arg);
 
 /* FPU area: allocated clean, or copied from the current task for clone. 0 or -ENOMEM. */
 int thread_fpu_alloc(struct task *task);

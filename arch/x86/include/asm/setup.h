@@ -12,11 +12,17 @@
  */
 #define PERCPU_BOOT_OFFSET (PAGE_OFFSET - KERNEL_MAP_BASE)
 
+/* What a multiboot2 loader has in %eax at the entry. */
+#define MULTIBOOT2_BOOT_MAGIC 0x36d76289
+
 #ifndef __ASSEMBLY__
 #include <lego/types.h>
 
-/* Physical address of struct hvm_start_info. */
-extern u32 boot_start_info;
+/*
+ * What the loader left in %eax, 0 for PVH, and %ebx: the physical address of struct hvm_start_info
+ * or of the multiboot2 information.
+ */
+extern u32 boot_loader_magic, boot_start_info;
 
 /* Stack of start_kernel(), later of the boot CPU's idle loop. */
 extern char boot_stack[KERNEL_STACK_SIZE];
@@ -41,7 +47,7 @@ void cpu_init(unsigned int cpu);
 /* Keep the per-CPU section's initial values for the other CPUs, before anything changes them. */
 void percpu_save_initial(void);
 
-/* Fill boot_info from what the loader left at boot_start_info. */
+/* Fill boot_info from what the loader left at boot_start_info (boot/info.c). */
 void boot_info_init(void);
 #endif
 

@@ -4,8 +4,6 @@
 
 #include <lego/percpu.h>
 
-struct pt_regs;
-
 /*
  * The CPU's TSC less the boot CPU's, as measured when it came up, right to
  * +-tsc_offset_error_cycles. Both are 0 on the boot CPU.
@@ -21,8 +19,11 @@ DECLARE_PER_CPU(u64, tsc_offset_error_cycles);
 void smp_wait_zero(const u64 *word);
 void smp_wake_waiter(unsigned int cpu);
 
-/* From the NMI handler: does not return when smp_stop_others() asked this CPU to stop. */
-void smp_handle_nmi(struct pt_regs *regs);
+/*
+ * From the NMI handler: does not return when smp_stop_others() asked this CPU to stop. True: some
+ * CPU is stopping the others, so the NMI is no riddle.
+ */
+bool smp_handle_nmi(void);
 
 /* First C code of a secondary CPU, on its idle stack; called by trampoline.S. */
 void secondary_start(unsigned int cpu) __attribute__((noreturn));

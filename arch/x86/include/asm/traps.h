@@ -12,8 +12,10 @@
 #define TRAP_INVALID_OPCODE 6
 #define TRAP_DOUBLE_FAULT   8
 #define TRAP_PAGE_FAULT	    14
+#define TRAP_X87	    16
 #define TRAP_ALIGNMENT	    17
 #define TRAP_MACHINE_CHECK  18
+#define TRAP_SIMD	    19
 #define NR_EXCEPTIONS	    32
 #define NR_VECTORS	    256
 
@@ -53,6 +55,9 @@ void do_machine_check(struct pt_regs *regs) __noreturn;
  * process is dying.
  */
 void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr);
+
+/* The current thread gets a signal for this exception: its handler may ask for these numbers. */
+void trap_note_signal(unsigned int vector, u64 error_code, u64 addr);
 
 /* Panic over an exception in the kernel; panic() prints the registers by dump_panic(). */
 void die(const struct pt_regs *regs, const char *why) __noreturn;

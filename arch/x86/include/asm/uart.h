@@ -15,11 +15,31 @@ void uart_early_init(void);
  */
 void uart_write(const char *buf, size_t len);
 
+void uart_write_raw(const u8 *buf, size_t len); /* the same, byte by byte as it is */
+
+/* Send what the chip has room for right now. Bytes sent. As uart_write(). */
+size_t uart_try_send(const u8 *buf, size_t len);
+
 /*
- * Receive by interrupt: BREAKs go to sysrq, bytes to sysrq or the console. Boot CPU, IOAPIC
+ * Receive by interrupt: BREAKs go to sysrq, bytes to sysrq or console_receive(). Boot CPU, IOAPIC
  * ready.
  */
 void uart_enable_irq(void);
+
+/* Are there interrupts, so that what is queued will be sent? */
+bool uart_has_irq(void);
+
+/* Have the interrupt call console_transmit() whenever there is room. Any context but NMI. */
+void uart_send_irq(bool on);
+
+/*
+ * Leave what comes in inside the chip, until it has no room and the other side waits: nobody has
+ * room for it. A BREAK is still noticed, and the key behind it read. Any context but NMI.
+ */
+void uart_throttle(bool on);
+
+/* Send a BREAK, until off. Process context. */
+void uart_set_break(bool on);
 
 /*
  * From the boot CPU's tick: hand a BREAK that a transmitting CPU saw (reading the line status

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_STACKTRACE_H
+#define ASM_STACKTRACE_H
+
+/*
+ * Call chains by frame pointer (CONFIG_PROFILE_CALLCHAIN), out of whatever was interrupted: nothing
+ * here takes a lock or touches memory that could fault, and each walk is bounded.
+ */
+
+#include <lego/sched.h>
+#include <lego/stack_walk.h>
+
+/* Once, before the first walk: find out which functions have no frame. Process context. */
+void stack_walk_init(void);
+
+/*
+ * What an interrupt, exception or NMI hit: its own address and its callers', across interrupt
+ * frames, and on into the user's. At most max, 1 to STACK_MAX_DEPTH, go to pcs. Interrupts off, on
+ * the CPU that was hit.
+ */
+struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
+
+/* Places in entry.S: the end of its code, which begins at _stext, and two return addresses. */
+extern const struct entry_marks {
+	u64 text_end;
+	u64 syscall_return; /* of do_syscall_64() */
+	u64 vector_return;  /* of do_vector(), called for what came out of kernel mode */
+} entry_marks;
+
+extern char _stext[], _etext[];
+
+/* Entry code, before its frame is complete or after it is gone. */
+static inline bool pc_in_entry(u64 pc)
+{
+	return pc - (u64)_stext < entry_marks.text_end - (u64)_stext;
+}
+
+#define NO_SYSCALL 0xffff
+
+/*
+ * The system call that the current task is in, by the return address that its entry has left at
+ * the top of the stack; NO_SYSCALL outside. regs: what was interrupted, in the kernel.
+ */
+static __always_inline u32 task_syscall(const struct task *task, const struct pt_regs *regs)
+{
+	const struct pt_regs *entry = task_pt_regs(task);
+	u32 nr;
+
+	if (((const u64 *)entry)[-2] != entry_marks.syscall_return || !task->proc ||
+	    pc_in_entry(regs->rip))
+		return NO_SYSCALL;
+	nr = entry->orig_rax;
+	return nr < NO_SYSCALL ? nr : NO_SYSCALL;
+}
+
+static __always_inline bool same_words(const u64 *a, const u64 *b, u64 nr)
+{
+	bool same;
+
+	/* nr is not 0, so the flags are those of the last comparison. */
+	asm("repe cmpsq" : "=@cce"(same), "+S"(a), "+D"(b), "+c"(nr) : : "memory");
+	return same;
+}
+
+#endif

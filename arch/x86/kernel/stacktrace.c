@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A frame is two words: the caller's frame pointer, and the return address into the caller. Each
+ * lies above the one before, on the same stack; what does not is not followed.
+ *
+ * A function's first and last instructions run without a frame of their own: the return address is
+ * then next to the stack pointer, which the instruction itself tells. Compilers leave the frame out
+ * altogether in a function that calls nobody and keeps nothing on its stack, whatever they are
+ * told; such functions are known by a map with a bit for each 16 bytes of text.
+ *
+ * An interrupt or exception inside the kernel leaves a struct pt_regs between two frames, known by
+ * do_vector()'s return address: the walk goes on with what was interrupted.
+ *
+ * User memory is read through the loaded page table and the direct map. With interrupts off this
+ * CPU answers no request to forget translations, and nobody frees a table or a page before all CPUs
+ * that have the address space loaded have answered: so whatever is found present stays.
+ */
+#include <asm/stacktrace.h>
+
+#include <asm/pgtable.h>
+#include <lego/bug.h>
+#include <lego/kallsyms.h>
+#include <lego/mm.h>
+#include <lego/string.h>
+
+#define OPCODE_PUSH_RBP 0x55
+#define OPCODE_POP_RBP	0x5d
+#define OPCODE_LEAVE	0xc9
+#define OPCODE_RET	0xc3
+#define OPCODE_JMP	0xe9
+#define OPCODE_JMP_8	0xeb
+#define MOV_RSP_RBP	0xe58948 /* three bytes */
+
+#define USER_MIN  PAGE_SIZE
+#define MAX_FRAME (1UL << 20) /* bytes; what is farther up is no caller's frame */
+
+struct frame {
+	u64 caller; /* its frame pointer */
+	u64 ret;
+};
+
+/* Kept in registers: what calls with it is inlined. */
+struct walker {
+	u64 *at, *full;
+	u64 hash;
+	enum stack_cut cut;
+};
+
+static __always_inline bool in_text(u64 addr)
+{
+	return addr - entry_marks.text_end < (u64)_etext - entry_marks.text_end;
+}
+
+static __always_inline bool add_pc(struct walker *walker, u64 pc)
+{
+	if (unlikely(walker->at == walker->full)) {
+		walker->cut = STACK_CUT_DEPTH;
+		return false;
+	}
+	*walker->at++ = pc;
+	walker->hash = stack_hash(walker->hash, pc);
+	return true;
+}
+
+#define CHUNK_SHIFT    4
+#define PROLOGUE_BYTES 40 /* where the frame is made, if it is */
+
+#define MAP_BASE ALIGN_DOWN((u64)_stext, BIT(CHUNK_SHIFT))
+
+#define MAX_TEXT (1UL << 20)
+
+static u64 frameless_map[(MAX_TEXT >> CHUNK_SHIFT) / 64]; /* a bit for each chunk of text */
+
+static __always_inline bool is_frameless(u64 pc)
+{
+	u64 chunk = (pc - MAP_BASE) >> CHUNK_SHIFT;
+
+	return frameless_map[chunk / 64] >> chunk % 64 & 1;
+}
+
+static bool has_prologue(const u8 *code, u64 size)
+{
+	for (u64 i = 0; i + 3 <= min(size, (u64)PROLOGUE_BYTES); i++) {
+		if (code[i] == (MOV_RSP_RBP & 0xff) && code[i + 1] == (MOV_RSP_RBP >> 8 & 0xff) &&
+		    code[i + 2] == MOV_RSP_RBP >> 16)
+			return true;
+	}
+	return false;
+}
+
+/* Chunks that two functions share stay as they are: the first one's padding is no code. */
+static void mark_frameless(u64 start, u64 size)
+{
+	u64 first = ALIGN_UP(start - MAP_BASE, BIT(CHUNK_SHIFT)) >> CHUNK_SHIFT;
+	u64 end = (start + size - MAP_BASE) >> CHUNK_SHIFT;
+
+	for (u64 chunk = first; chunk < end; chunk++)
+		frameless_map[chunk / 64] |= BIT(chunk % 64);
+}
+
+void stack_walk_init(void)
+{
+	u64 start, size;
+	const char *name;
+
+	BUG_ON((u64)_etext - MAP_BASE > MAX_TEXT);
+	for (u64 pc = entry_marks.text_end; pc < (u64)_etext; pc = start + size) {
+		name = kallsyms_lookup(pc, &start, &size);
+		if (!name)
+			break;
+		/* A piece of another function has that one's frame. */
+		if (!has_prologue((const u8 *)start, size) && !strstr(name, ".cold"))
+			mark_frameless(start, size);
+	}
+}
+
+/* Instructions at which a function may have no frame. */
+static const bool is_edge[256] = {
+	[OPCODE_PUSH_RBP] = true, [OPCODE_RET] = true,	 [MOV_RSP_RBP & 0xff] = true,
+	[OPCODE_JMP] = true,	  [OPCODE_JMP_8] = true,
+};
+
+/* The return address of a function that has no frame at this instruction, or 0. */
+static noinline u64 return_beside_frame(u64 pc, const u64 *words)
+{
+	const u8 *code = (const u8 *)pc;
+
+	if (is_frameless(pc)) /* the flags may have been pushed */
+		return in_text(words[0]) ? words[0] : words[1];
+	switch (code[0]) {
+	case OPCODE_PUSH_RBP:
+	case OPCODE_RET:
+		return words[0];
+	case MOV_RSP_RBP & 0xff:
+		if (code[1] == (MOV_RSP_RBP >> 8 & 0xff) && code[2] == MOV_RSP_RBP >> 16)
+			return words[1];
+		return 0;
+	case OPCODE_JMP:
+	case OPCODE_JMP_8:
+		/* To another function, as the last thing. */
+		if (code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE)
+			return words[0];
+		return 0;
+	}
+	return 0;
+}
+
+/*
+ * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
+ * chain ends, or NULL when it is cut.
+ */
+static __always_inline const struct frame *follow(struct walker *walker, u64 fp, u64 sp, u64 end)
+{
+	u64 last = end - sizeof(struct frame);
+
+	walker->cut = STACK_CUT_STACK;
+	if (unlikely(fp < sp))
+		return NULL;
+	for (;;) {
+		const struct frame *frame = (const struct frame *)fp;
+
+		if (unlikely(fp > last || fp % sizeof(u64)))
+			return NULL;
+		if (unlikely(!in_text(frame->ret)))
+			return frame;
+		if (!add_pc(walker, frame->ret))
+			return NULL;
+		if (unlikely(frame->caller <= fp))
+			return NULL;
+		fp = frame->caller;
+	}
+}
+
+/*
+ * Where a chain ends: the registers that lie behind the outermost frame, or NULL. They are what was
+ * interrupted in the kernel, or the user's.
+ */
+static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
+							 const struct frame *frame, u64 end)
+{
+	const struct pt_regs *regs = (const struct pt_regs *)((const u64 *)(frame + 1) + 1);
+
+	walker->cut = STACK_WHOLE;
+	if (frame->ret == entry_marks.vector_return && (u64)(regs + 1) <= end)
+		return regs;
+	if (frame->caller)
+		walker->cut = STACK_CUT_TEXT;
+	else if (pc_in_entry(frame->ret) && (u64)(regs + 1) == end)
+		return regs;
+	return NULL;
+}
+
+/* Fills in the kernel's part; the user's registers behind it, or NULL. */
+static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
+							 const struct pt_regs *regs)
+{
+	const struct task *task = current;
+	u64 start = (u64)task->kernel_stack, end = start + KERNEL_STACK_SIZE, pc = regs->rip;
+	const struct frame *frame;
+
+	add_pc(walker, pc);
+	for (;;) {
+		u64 sp = regs->rsp;
+
+		if (unlikely(!in_text(pc))) {
+			walker->cut = pc_in_entry(pc) ? STACK_CUT_ENTRY : STACK_CUT_TEXT;
+			return NULL;
+		}
+		walker->cut = STACK_CUT_STACK;
+		if (unlikely(sp - start > end - start - sizeof(struct frame) || sp % sizeof(u64)))
+			return NULL;
+		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc))) {
+			u64 ret = return_beside_frame(pc, (const u64 *)sp);
+
+			if (in_text(ret) && !add_pc(walker, ret))
+				return NULL;
+		}
+		frame = follow(walker, regs->rbp, sp, end);
+		if (!frame)
+			return NULL;
+		regs = regs_behind(walker, frame, end);
+		if (!regs || (u64)(regs + 1) == end)
+			return regs && user_mode(regs) && task->mm ? regs : NULL;
+		/* An interrupt's frame lies below what it interrupted. */
+		if (user_mode(regs) || regs->rsp < (u64)(regs + 1)) {
+			walker->cut = STACK_CUT_STACK;
+			return NULL;
+		}
+		/* Like return addresses: one lower is in the function. */
+		pc = regs->rip;
+		if (!add_pc(walker, pc + 1))
+			return NULL;
+	}
+}
+
+/* The page of a user address, as the kernel sees it; 0 when it is not present. */
+static u64 user_page(u64 addr)
+{
+	u64 entry;
+
+	asm volatile("mov %%cr3, %0" : "=r"(entry));
+	for (int shift = PAGE_SHIFT + 27; shift >= PAGE_SHIFT; shift -= 9) {
+		const u64 *table = phys_to_virt(entry & PTE_ADDR_MASK);
+
+		entry = READ_ONCE(table[addr >> shift & (PTRS_PER_TABLE - 1)]);
+		if (!(entry & PTE_PRESENT) || !(entry & PTE_USER) ||
+		    (shift > PAGE_SHIFT && entry & PTE_LARGE))
+			return 0;
+	}
+	return (u64)phys_to_virt(entry & PTE_ADDR_MASK);
+}
+
+/* The last page looked up is remembered: callers' frames are neighbours. */
+struct user_reader {
+	u64 addr, page;
+};
+
+static bool read_user_word(struct user_reader *reader, u64 addr, u64 *word)
+{
+	u64 base = ALIGN_DOWN(addr, PAGE_SIZE);
+
+	if (reader->addr != base || !reader->page) {
+		reader->addr = base;
+		reader->page = user_page(base);
+		if (!reader->page)
+			return false;
+	}
+	*word = READ_ONCE(*(const u64 *)(reader->page + addr % PAGE_SIZE));
+	return true;
+}
+
+/*
+ * While a task is switched to, or moves to another program, another table than its own is loaded.
+ */
+static bool own_table_is_loaded(void)
+{
+	u64 cr3;
+
+	asm volatile("mov %%cr3, %0" : "=r"(cr3));
+	return current->mm && (cr3 & PTE_ADDR_MASK) == virt_to_phys(current->mm->pgd);
+}
+
+static __always_inline enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
+{
+	struct user_reader reader = { 0 };
+	u64 ret, caller;
+
+	/* The outermost caller has none, but who has nothing but that has no frames at all. */
+	if (!fp)
+		return STACK_CUT_USER_FRAME;
+	if (!own_table_is_loaded())
+		return STACK_CUT_USER_MEMORY;
+	for (; fp; fp = caller) {
+		if (fp - low > MAX_FRAME || fp % sizeof(u64) || fp >= TASK_SIZE - sizeof(u64))
+			return STACK_CUT_USER_FRAME;
+		if (!read_user_word(&reader, fp, &caller) ||
+		    !read_user_word(&reader, fp + sizeof(u64), &ret))
+			return STACK_CUT_USER_MEMORY;
+		if (ret < USER_MIN || ret >= TASK_SIZE)
+			return caller || ret ? STACK_CUT_USER_FRAME : STACK_WHOLE;
+		if (!add_pc(walker, ret))
+			return STACK_CUT_DEPTH;
+		low = fp + sizeof(struct frame);
+	}
+	return STACK_WHOLE;
+}
+
+struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
+{
+	struct walker walker = { .at = pcs, .full = pcs + max };
+	u64 nr_kernel;
+
+	if (!user_mode(regs))
+		regs = walk_kernel(&walker, regs);
+	nr_kernel = walker.at - pcs;
+	if (regs && add_pc(&walker, regs->rip))
+		walker.cut = follow_user(&walker, regs->rbp, regs->rsp);
+	return (struct stack_walk){
+		.hash = walker.hash,
+		.counts = STACK_COUNTS(nr_kernel, walker.at - pcs - nr_kernel, walker.cut),
+	};
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_LOCK_CHECK_H
+#define LEGO_LOCK_CHECK_H
+
+/*
+ * Checks of how locks are used (CONFIG_DEBUG_LOCKS); all of it is nothing when the option is off.
+ *
+ * Locks made at one place of the source are a class. Taking B with A held says that B's class may
+ * be waited for with A's held; when such pairs form a circle, a deadlock is possible, and a warning
+ * shows both ways round, once for each pair. Interrupts take part: a spinlock held with interrupts
+ * on may have to wait for any handler, and a handler for the locks it takes. Trying does not wait,
+ * so it adds no pair. Checked too: unlocking what is not held here, taking a lock twice, sleeping,
+ * leaving the kernel or ending with a spinlock held, sleeping in an interrupt or with interrupts
+ * off, locks that nobody initialised.
+ */
+
+#include <lego/types.h>
+
+enum lock_how {
+	LOCK_SPIN = 0,	 /* held by a CPU */
+	LOCK_SLEEP = 1,	 /* held by a task */
+	LOCK_TRY = 2,	 /* has been taken without waiting */
+	LOCK_NESTED = 4, /* others of its class may be held, all with lower addresses */
+};
+
+#ifdef CONFIG_DEBUG_LOCKS
+
+/* Part of every lock; zeroed memory is a lock that was never initialised. */
+struct lock_map {
+	const char *place; /* where it was made: its class */
+	u16 class;	   /* number of it, 0: not looked up yet */
+	bool forgotten;	   /* held, but that has been complained about */
+};
+
+#define MAX_HELD_SPINLOCKS 16
+#define MAX_HELD_MUTEXES   12
+
+struct held_lock {
+	struct lock_map *map;
+	unsigned long ip; /* where it was taken */
+};
+
+/* In each task: the sleeping locks it holds. */
+struct lock_stack {
+	unsigned int nr;
+	unsigned int nr_untracked; /* held beyond the array's end */
+	struct held_lock held[MAX_HELD_MUTEXES];
+};
+
+#define LOCK_STRING2(x)	 #x
+#define LOCK_STRING(x)	 LOCK_STRING2(x)
+#define LOCK_PLACE(what) (__FILE__ ":" LOCK_STRING(__LINE__) " " what)
+#define LOCK_MAP_INIT(place)      \
+	{                         \
+		(place), 0, false \
+	}
+
+static inline void lock_map_init(struct lock_map *map, const char *place)
+{
+	*map = (struct lock_map){ place, 0, false };
+}
+
+/*
+ * Before waiting for a lock (with LOCK_TRY: after taking it), and before letting go of it. ip: the
+ * caller to name, 0: the caller of this.
+ */
+void lock_check_acquire(struct lock_map *map, unsigned int how, unsigned long ip);
+void lock_check_release(struct lock_map *map, unsigned int how);
+
+/* In schedule(): flags as they were when it was called. */
+void lock_check_schedule(unsigned long flags);
+
+/* On the way to user mode, and at the end of a task: no lock may be held. */
+void lock_check_leave(const char *whence);
+
+/* See might_sleep(). */
+void lock_check_sleep(const char *file, int line);
+
+/* True on a CPU that prints a report. Any context, interrupts off. */
+bool lock_check_reporting(void);
+
+/*
+ * Tests only: while a trap is set, reports are counted and not printed. lock_check_trapped() says
+ * what the first one since the last call was about, NULL: there was none.
+ */
+void lock_check_set_trap(bool on);
+const char *lock_check_trapped(void);
+
+/* For functions that sleep, sometimes: process context, interrupts on, no spinlock held. */
+#define might_sleep() lock_check_sleep(__FILE__, __LINE__)
+
+#else
+
+struct lock_map {
+};
+struct lock_stack {
+};
+
+#define LOCK_PLACE(what) NULL
+#define LOCK_MAP_INIT(place) \
+	{                    \
+	}
+
+static inline void lock_map_init(struct lock_map *map, const char *place)
+{
+}
+
+static inline void lock_check_acquire(struct lock_map *map, unsigned int how, unsigned long ip)
+{
+}
+
+static inline void lock_check_release(struct lock_map *map, unsigned int how)
+{
+}
+
+static inline void lock_check_schedule(unsigned long flags)
+{
+}
+
+static inline void lock_check_leave(const char *whence)
+{
+}
+
+static inline void might_sleep(void)
+{
+}
+
+#endif
+
+/* Where the function it stands in was called. */
+#define RETURN_ADDRESS() ((unsigned long)__builtin_return_address(0))
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_PROCESS_H
+#define LEGO_PROCESS_H
+
+/*
+ * Processes and their relations: parents and children, groups, sessions. A process is in the
+ * list from its creation until its parent (or init) has waited for it.
+ */
+
+#include <lego/account.h>
+#include <lego/sched.h>
+
+#define INIT_PID 1
+
+/* USER_HZ: the clock ticks in times(), siginfo and /proc. */
+#define USER_HZ	      100
+#define NSEC_PER_TICK (NSEC_PER_SEC / USER_HZ)
+
+/*
+ * Guards every process's family fields, process_list, and who is in which group or session. Taken
+ * with interrupts off; before proc->lock.
+ */
+extern spinlock_t process_tree_lock;
+extern struct list_head process_list; /* by all_node */
+
+/* By pid, zombies included, with a reference; NULL: none. Any context but NMI. */
+struct process *process_find(pid_t pid);
+void process_get(struct process *proc);
+void process_put(struct process *proc);
+
+/* Call fn for each process, under process_tree_lock, until it returns false. */
+void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg);
+
+/*
+ * A process that a signal has stopped, or SIGCONT continued, tells its parent. Takes the tree's
+ * lock.
+ */
+void process_notify_stopped(struct process *proc, bool continued);
+
+/*
+ * True when no parent of a member is in the same session but another group: nobody is there to
+ * continue what stops. Takes the tree's lock.
+ */
+bool process_group_is_orphaned(pid_t pgid);
+
+/* The process's memory with a reference; NULL when it has left it. Any context but NMI. */
+struct mm *process_get_mm(struct process *proc);
+
+/* How many processes there ever were, and the number given out last. */
+u64 process_nr_created(void);
+pid_t pid_last(void);
+
+/* CPU time so far of all threads, gone ones included. Any context but NMI. */
+u64 process_exec_cycles(struct process *proc);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_TTY_H
+#define LEGO_TTY_H
+
+/*
+ * The terminal: the serial line with Linux's line discipline and job control. There is one:
+ * /dev/console and /dev/ttyS0; /dev/tty, too, for processes whose controlling terminal it is.
+ * It never hangs up: who has it open when its session ends may go on using it.
+ */
+
+#include <lego/types.h>
+
+struct file_ops;
+struct tty;
+struct process;
+
+/*
+ * 4:64 /dev/ttyS0; 5:1 /dev/console, which never becomes a controlling terminal by being opened
+ * and whose readers and writers job control does not stop; 5:0 /dev/tty.
+ */
+extern const struct file_ops tty_file_ops;
+extern const struct file_ops console_file_ops;
+extern const struct file_ops controlling_tty_file_ops;
+
+/* Boot CPU, once. */
+void tty_init(void);
+
+/*
+ * A session leader with a controlling terminal is leaving: its foreground group gets SIGHUP and
+ * SIGCONT, and the terminal belongs to nobody. Process context, no locks held.
+ */
+void tty_session_exit(struct process *leader);
+
+/* The foreground process group; 0: none. Any context but NMI. */
+pid_t tty_foreground_pgid(const struct tty *tty);
+
+/* "/dev/ttyS0"'s number for /proc/<pid>/stat: 0 for no terminal. */
+u32 tty_number(const struct tty *tty);
+
+#endif

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+
+/*
+ * Files with operations of their own never see user memory: their bytes go through a kernel buffer
+ * of at most a page.
+ *
+ * A read of a stream returns what there is: it waits for the first bytes only. Before bytes are
+ * taken that nobody can put back, the user's memory is made writable, so that a bad address loses
+ * none. A write hands over a page's worth at a time (PIPE_BUF), whatever buffers it comes from, and
+ * of a page that cannot be read completely, nothing.
+ */
+
+static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool more)
+{
+	if (more && file_is_stream(file))
+		return file->ops->read_more ? file->ops->read_more(file, buf, n) : 0;
+	return file->ops->read(file, buf, n, pos);
+}
+
+ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
+{
+	size_t total = 0, buf_bytes = min(iter->left, (size_t)PAGE_SIZE);
+	ssize_t done = 0;
+	void *buf;
+
+	if (!file->ops->read)
+		return -EINVAL;
+	buf = kmalloc(buf_bytes);
+	if (!buf)
+		return -ENOMEM;
+	while (iter->left) {
+		size_t chunk = min(iter->left, buf_bytes), copied;
+
+		if (file_is_stream(file) && iov_make_writable(*iter, chunk)) {
+			done = -EFAULT;
+			break;
+		}
+		done = read_once(file, buf, chunk, pos + total, total);
+		if (done <= 0)
+			break;
+		copied = iov_copy_to(iter, buf, done);
+		total += copied;
+		if (copied < (size_t)done) {
+			done = -EFAULT;
+			break;
+		}
+		if ((size_t)done < chunk || task_interrupted(current))
+			break;
+		cond_resched();
+	}
+	kfree(buf);
+	return total ? (ssize_t)total : done;
+}
+
+ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
+{
+	size_t total = 0, buf_bytes = min(iter->left, (size_t)PAGE_SIZE);
+	ssize_t done = 0;
+	void *buf;
+
+	if (!file->ops->write)
+		return -EINVAL;
+	buf = kmalloc(buf_bytes);
+	if (!buf)
+		return -ENOMEM;
+	while (iter->left) {
+		size_t chunk = min(iter->left, buf_bytes);
+
+		if (iov_copy_from(buf, iter, chunk) < chunk) {
+			done = -EFAULT;
+			break;
+		}
+		done = file->ops->write(file, buf, chunk, pos + total);
+		if (done <= 0)
+			break;
+		total += done;
+		if ((size_t)done < chunk || (iter->left && task_interrupted(current)))
+			break;
+		cond_resched();
+	}
+	kfree(buf);
+	return total ? (ssize_t)total : done;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * Listing directories. Positions: 0 and 1 are "." and "..", others the position of the first entry
+ * to be listed. So entries that come and go in between do no harm.
+ */
+
+/* Linux's struct linux_dirent64, before the name. */
+struct dirent64 {
+	u64 number;
+	s64 next;
+	u16 len;
+	u8 type;
+} __packed;
+
+/* The old one; the type is its last byte, behind the name. */
+struct dirent {
+	u64 number;
+	u64 next;
+	u16 len;
+} __packed;
+
+struct listing {
+	struct inode *dir;
+	struct inode *last; /* listed in this call; NULL: none */
+	u64 pos;
+	char *buf;
+	size_t filled, size;
+	bool old;
+};
+
+/* What stands at the position or after it, and the position behind that. NULL: no more. */
+static struct inode *next_entry(struct listing *list, const char **name, u64 *next)
+{
+	struct list_head *head = &list->dir->children, *node = head->next;
+	u64 pos = list->pos;
+
+	if (pos < 2) {
+		*name = pos ? ".." : ".";
+		*next = pos + 1;
+		return pos && list->dir->parent ? list->dir->parent : list->dir;
+	}
+	if (list->last)
+		node = list->last->sibling.next;
+	for (; node != head; node = node->next) {
+		struct inode *child = list_entry(node, struct inode, sibling);
+
+		if (child->position >= pos) {
+			*name = child->name;
+			*next = child->position + 1;
+			list->last = child;
+			return child;
+		}
+	}
+	return NULL;
+}
+
+static size_t write_entry(const struct listing *list, char *at, const struct inode *inode,
+			  const char *name, u64 next)
+{
+	u8 type = inode->mode >> 12; /* DT_* are the bits of S_IF* */
+	size_t name_len = strlen(name);
+	size_t len = sizeof(struct dirent64) + name_len + 1;
+	struct dirent64 entry = { .number = inode->number, .next = (s64)next, .type = type };
+
+	if (list->old)
+		len = sizeof(struct dirent) + name_len + 2;
+	len = ALIGN_UP(len, 8);
+	if (len > list->size - list->filled)
+		return 0;
+	entry.len = len;
+	memset(at, 0, len);
+	if (list->old) {
+		memcpy(at, &entry, sizeof(struct dirent));
+		memcpy(at + sizeof(struct dirent), name, name_len);
+		at[len - 1] = (char)type;
+	} else {
+		memcpy(at, &entry, sizeof(struct dirent64));
+		memcpy(at + sizeof(struct dirent64), name, name_len);
+	}
+	return len;
+}
+
+/* As many as fit. 0 or a negative errno when there is none. tree_lock held. */
+static long fill(struct listing *list)
+{
+	if (list->dir->removed)
+		return -ENOENT;
+	tree_populate(list->dir);
+	for (;;) {
+		const char *name;
+		u64 next;
+		struct inode *entry = next_entry(list, &name, &next);
+		size_t len;
+
+		if (!entry)
+			return 0;
+		len = write_entry(list, list->buf + list->filled, entry_inode(entry), name, next);
+		if (!len)
+			return list->filled ? 0 : -EINVAL;
+		list->filled += len;
+		list->pos = next;
+	}
+}
+
+static long read_entries(struct file *file, char __user *user_buf, size_t size, bool old)
+{
+	struct listing list = { .dir = file->inode, .old = old };
+	long ret;
+
+	list.size = min(size, (size_t)PAGE_SIZE);
+	list.buf = kmalloc(PAGE_SIZE);
+	if (!list.buf)
+		return -ENOMEM;
+	mutex_lock(&file->pos_lock);
+	list.pos = file->pos;
+	mutex_lock(&tree_lock);
+	ret = fill(&list);
+	mutex_unlock(&tree_lock);
+	if (!ret && list.filled)
+		ret = copy_to_user(user_buf, list.buf, list.filled) ? -EFAULT : (long)list.filled;
+	if (ret > 0)
+		file->pos = list.pos;
+	mutex_unlock(&file->pos_lock);
+	kfree(list.buf);
+	return ret;
+}
+
+static long list_fd(int fd, void __user *buf, unsigned int size, bool old)
+{
+	struct file *file = fd_get(fd);
+	long ret = -ENOTDIR;
+
+	if (!file)
+		return -EBADF;
+	if (S_ISDIR(file->inode->mode))
+		ret = read_entries(file, buf, size, old);
+	file_put(file);
+	return ret;
+}
+
+SYSCALL_DEFINE3(getdents, int, fd, void __user *, buf, unsigned int, size)
+{
+	return list_fd(fd, buf, size, true);
+}
+
+SYSCALL_DEFINE3(getdents64, int, fd, void __user *, buf, unsigned int, size)
+{
+	return list_fd(fd, buf, size, false);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/slab.h>
+#include <lego/uaccess.h>
+
+/*
+ * A user's buffers as one run of bytes. Copies are cut at the pages of the user's memory: when one
+ * fails, what was counted before is what Linux would count.
+ */
+
+#define IOV_MAX 1024
+
+struct iovec *iovec_from_user(const struct iovec __user *user_iov, unsigned long nr)
+{
+	struct iovec *iov;
+	int error;
+
+	if (nr > IOV_MAX)
+		return ERR_PTR(-EINVAL);
+	iov = kmalloc(nr * sizeof(*iov));
+	if (!iov)
+		return ERR_PTR(-ENOMEM);
+	error = copy_from_user(iov, user_iov, nr * sizeof(*iov));
+	for (unsigned long i = 0; !error && i < nr; i++)
+		error = (ssize_t)iov[i].len < 0 ? -EINVAL : 0;
+	for (unsigned long i = 0; !error && i < nr; i++)
+		error = access_ok(iov[i].base, iov[i].len) ? 0 : -EFAULT;
+	if (error) {
+		kfree(iov);
+		return ERR_PTR(error);
+	}
+	return iov;
+}
+
+void iov_iter_init(struct iov_iter *iter, const struct iovec *iov, unsigned int nr)
+{
+	iter->iov = iov;
+	iter->offset = 0;
+	iter->left = 0;
+	for (unsigned int i = 0; i < nr; i++)
+		iter->left += min(iov[i].len, MAX_RW_BYTES - iter->left);
+}
+
+/*
+ * Up to n bytes at the iterator that lie in one page of one buffer. n and what is left are not 0.
+ */
+static size_t next_piece(struct iov_iter *iter, size_t n, char __user **addr)
+{
+	while (iter->offset == iter->iov->len) {
+		iter->iov++;
+		iter->offset = 0;
+	}
+	*addr = (char __user *)iter->iov->base + iter->offset;
+	n = min(n, iter->iov->len - iter->offset);
+	return min(n, PAGE_SIZE - ((u64)*addr & (PAGE_SIZE - 1)));
+}
+
+static void advance(struct iov_iter *iter, size_t n)
+{
+	iter->offset += n;
+	iter->left -= n;
+}
+
+size_t iov_copy_from(void *dst, struct iov_iter *iter, size_t n)
+{
+	size_t done = 0;
+
+	n = min(n, iter->left);
+	while (done < n) {
+		char __user *addr;
+		size_t piece = next_piece(iter, n - done, &addr);
+
+		if (copy_from_user((char *)dst + done, addr, piece))
+			break;
+		advance(iter, piece);
+		done += piece;
+	}
+	return done;
+}
+
+size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n)
+{
+	size_t done = 0;
+
+	n = min(n, iter->left);
+	while (done < n) {
+		char __user *addr;
+		size_t piece = next_piece(iter, n - done, &addr);
+
+		if (copy_to_user(addr, (const char *)src + done, piece))
+			break;
+		advance(iter, piece);
+		done += piece;
+	}
+	return done;
+}
+
+/* Replacing a zero by a zero is a write that changes nothing, whoever else writes there. */
+int iov_make_writable(struct iov_iter iter, size_t n)
+{
+	n = min(n, iter.left);
+	while (n) {
+		char __user *addr;
+		size_t piece = next_piece(&iter, n, &addr);
+		u32 old;
+
+		if (user_cmpxchg_u32((u32 __user *)ALIGN_DOWN((u64)addr, 4), 0, 0, &old))
+			return -EFAULT;
+		advance(&iter, piece);
+		n -= piece;
+	}
+	return 0;
+}

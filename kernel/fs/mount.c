@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+
+/*
+ * File systems and where they are mounted. A mount covers a directory of another mount; of several
+ * on one place, the last one is seen. It has a reference from each open file, working directory and
+ * mount on it, so that one that is in use is not taken away.
+ */
+
+#define RAMFS_MAGIC 0x858458f6
+#define TMPFS_MAGIC 0x01021994
+#define PIPE_MAGIC  0x50495045
+#define MAX_TYPES   8
+#define MAX_MOUNTS  256 /* paths through many take long; Linux has such a limit, too */
+
+struct path root_path;
+
+static const struct fs_type *types[MAX_TYPES];
+static unsigned int nr_types;
+static u32 last_device; /* guarded by tree_lock, as the next and the lists */
+static unsigned int nr_mounts;
+static LIST_HEAD(mounts); /* in the order they were made */
+static LIST_HEAD(single_filesystems);
+
+static struct inode *make_empty_root(struct filesystem *fs)
+{
+	return tree_create_root(fs, 0755);
+}
+
+static struct inode *make_tmp_root(struct filesystem *fs)
+{
+	return tree_create_root(fs, 01777);
+}
+
+static const struct fs_type rootfs_type = {
+	.name = "rootfs",
+	.make_root = make_empty_root,
+	.magic = RAMFS_MAGIC,
+	.is_bounded = true,
+};
+static const struct fs_type ramfs_type = {
+	.name = "ramfs",
+	.make_root = make_empty_root,
+	.magic = RAMFS_MAGIC,
+	.is_bounded = true,
+};
+static const struct fs_type tmpfs_type = {
+	.name = "tmpfs",
+	.make_root = make_tmp_root,
+	.magic = TMPFS_MAGIC,
+	.is_bounded = true,
+};
+static const struct fs_type nameless_type = { .name = "pipefs", .magic = PIPE_MAGIC };
+
+struct filesystem fs_without_name = { .type = &nameless_type, .device = 1 };
+
+int fs_register(const struct fs_type *type)
+{
+	if (nr_types == MAX_TYPES)
+		return -ENOMEM;
+	types[nr_types++] = type;
+	return 0;
+}
+
+static const struct fs_type *find_type(const char *name)
+{
+	for (unsigned int i = 0; i < nr_types; i++) {
+		if (!strcmp(types[i]->name, name))
+			return types[i];
+	}
+	return NULL;
+}
+
+/* With tree_lock held, as all up to the next remark. */
+static struct filesystem *make_filesystem(const struct fs_type *type)
+{
+	struct filesystem *fs = kzalloc(sizeof(*fs));
+
+	if (!fs)
+		return NULL;
+	fs->type = type;
+	fs->device = ++last_device;
+	list_init(&fs->node);
+	fs->root = type->make_root(fs);
+	if (!fs->root) {
+		kfree(fs);
+		return NULL;
+	}
+	if (type->single)
+		list_add_tail(&fs->node, &single_filesystems);
+	return fs;
+}
+
+static struct filesystem *get_filesystem(const struct fs_type *type)
+{
+	struct filesystem *fs;
+
+	list_for_each_entry(fs, &single_filesystems, node) {
+		if (fs->type == type)
+			return fs;
+	}
+	return make_filesystem(type);
+}
+
+/* Without mounts, unless it is a single one, it goes with all that is in it. */
+static void drop_filesystem(struct filesystem *fs)
+{
+	if (fs->nr_mounts || fs->type->single)
+		return;
+	tree_remove_below(fs->root);
+	inode_put(fs->root);
+	kfree(fs);
+}
+
+struct mount *mount_on(const struct path *path)
+{
+	struct mount *mount, *last = NULL;
+
+	if (!path->inode->nr_mounts)
+		return NULL;
+	list_for_each_entry(mount, &mounts, node) {
+		if (mount->mountpoint == path->inode && mount->parent == path->mount)
+			last = mount;
+	}
+	return last;
+}
+
+/* at NULL: the first of all. */
+static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source)
+{
+	struct mount *mount = kzalloc(sizeof(*mount));
+
+	if (!mount)
+		return NULL;
+	mount->source = kstrdup(source);
+	if (!mount->source) {
+		kfree(mount);
+		return NULL;
+	}
+	if (at) {
+		mount->parent = mount_get(at->mount);
+		mount->mountpoint = inode_get(at->inode);
+		at->inode->nr_mounts++;
+	}
+	mount->fs = fs;
+	fs->nr_mounts++;
+	atomic_set(&mount->refs, 1);
+	mount->attached = true;
+	nr_mounts++;
+	list_add_tail(&mount->node, &mounts);
+	return mount;
+}
+
+int mount_attach(const char *type_name, const struct path *at, const char *source)
+{
+	const struct fs_type *type = find_type(type_name);
+	struct filesystem *fs;
+
+	if (!type)
+		return -ENODEV;
+	if (!S_ISDIR(at->inode->mode))
+		return -ENOTDIR;
+	if (at->inode->removed)
+		return -ENOENT;
+	/* Nobody would find it there, to take it away again. */
+	if (!at->mount->attached)
+		return -EINVAL;
+	if (nr_mounts >= MAX_MOUNTS)
+		return -ENOSPC;
+	/* What could be emptied by itself cannot be mounted on; "/" stays what it is. */
+	if (at->inode == root_inode || (path_is_fixed(at) && at->inode != at->mount->fs->root))
+		return -EINVAL;
+	fs = get_filesystem(type);
+	if (!fs)
+		return -ENOMEM;
+	if (at->inode == fs->root)
+		return -EBUSY; /* it is there */
+	if (!attach(fs, at, source)) {
+		drop_filesystem(fs);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool is_below(const struct mount *mount, const struct mount *top)
+{
+	while (mount && mount != top)
+		mount = mount->parent;
+	return mount;
+}
+
+/* Out of the list; what it held is to be dropped without tree_lock: mount_drop_detached(). */
+static void detach(struct mount *mount, struct list_head *detached)
+{
+	mount->attached = false;
+	mount->mountpoint->nr_mounts--;
+	list_del(&mount->node);
+	list_add(&mount->node, detached);
+}
+
+int mount_detach(struct mount *mount, bool lazily, struct list_head *detached)
+{
+	struct mount *at, *next;
+
+	if (!mount->attached || !mount->parent)
+		return -EINVAL;
+	/* One for being attached, one of the caller's. */
+	if (!lazily && atomic_read(&mount->refs) > 2)
+		return -EBUSY;
+	for (at = list_first_entry(&mounts, struct mount, node); &at->node != &mounts; at = next) {
+		next = list_first_entry(&at->node, struct mount, node);
+		if (is_below(at, mount))
+			detach(at, detached);
+	}
+	return 0;
+}
+
+/* Without tree_lock held. */
+void mount_drop_detached(struct list_head *detached)
+{
+	while (!list_empty(detached)) {
+		struct mount *mount = list_first_entry(detached, struct mount, node);
+
+		list_del(&mount->node);
+		mount_put(mount);
+	}
+}
+
+struct mount *mount_get(struct mount *mount)
+{
+	if (mount)
+		atomic_inc(&mount->refs);
+	return mount;
+}
+
+/* Procfs closes files under tree_lock: a last one may take a mount with it. */
+void mount_put(struct mount *mount)
+{
+	while (mount && atomic_dec_and_test(&mount->refs)) {
+		bool locked = READ_ONCE(tree_lock.owner) == current;
+		struct mount *parent = mount->parent;
+
+		if (!locked)
+			mutex_lock(&tree_lock);
+		nr_mounts--;
+		mount->fs->nr_mounts--;
+		drop_filesystem(mount->fs);
+		if (!locked)
+			mutex_unlock(&tree_lock);
+		inode_put(mount->mountpoint);
+		kfree(mount->source);
+		kfree(mount);
+		mount = parent;
+	}
+}
+
+struct path path_hold(const struct path *path)
+{
+	return (struct path){ mount_get(path->mount), inode_get(path->inode) };
+}
+
+void path_release(struct path *path)
+{
+	/* The inode first: its file system lives as long as the mount. */
+	inode_put(path->inode);
+	mount_put(path->mount);
+}
+
+int mounts_text(struct text *text)
+{
+	char *path_buf = kmalloc(PATH_MAX);
+	struct mount *mount;
+
+	if (!path_buf)
+		return -ENOMEM;
+	mutex_lock(&tree_lock);
+	list_for_each_entry(mount, &mounts, node) {
+		struct path path = { mount, mount->fs->root };
+		const char *where = path_write(&path, path_buf, PATH_MAX);
+
+		if (where)
+			text_printf(text, "%s %s %s rw 0 0\n", mount->source, where,
+				    mount->fs->type->name);
+	}
+	mutex_unlock(&tree_lock);
+	kfree(path_buf);
+	return 0;
+}
+
+void fs_mount_at_boot(const char *type, const char *name)
+{
+	struct path at = root_path;
+	int error;
+
+	mutex_lock(&tree_lock);
+	at.inode = tree_find(root_inode, name, strlen(name));
+	if (!at.inode)
+		at.inode = tree_create(root_inode, name, S_IFDIR | 0755);
+	error = IS_ERR(at.inode) ? (int)PTR_ERR(at.inode) : mount_attach(type, &at, type);
+	mutex_unlock(&tree_lock);
+	if (error)
+		panic("cannot mount %s on /%s: error %d", type, name, error);
+}
+
+void mount_init(void)
+{
+	struct filesystem *fs;
+
+	mutex_lock(&tree_lock);
+	last_device = fs_without_name.device;
+	fs = make_filesystem(&rootfs_type);
+	if (fs)
+		root_path.mount = attach(fs, NULL, rootfs_type.name);
+	mutex_unlock(&tree_lock);
+	if (!root_path.mount)
+		panic("no memory for the root directory");
+	root_inode = fs->root;
+	root_path.inode = root_inode;
+	if (fs_register(&ramfs_type) || fs_register(&tmpfs_type))
+		panic("no room for the first file systems");
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+
+/*
+ * System calls that make, remove and change names. What they have in common: the path leads to a
+ * name in a directory, and no link or mount is followed from there.
+ */
+
+struct name_call {
+	char *path;
+	struct path base;
+	struct walk walk;
+};
+
+/* Copy the path and find what it is relative to. 0, or a negative errno with nothing held. */
+static int copy_name(struct name_call *call, int dirfd, const char __user *user_path)
+{
+	int error;
+
+	call->path = path_from_user(user_path);
+	if (IS_ERR(call->path))
+		return (int)PTR_ERR(call->path);
+	error = *call->path ? path_base(dirfd, call->path, &call->base) : -ENOENT;
+	if (error)
+		kfree(call->path);
+	return error;
+}
+
+/* With tree_lock held. */
+static int find_name(struct name_call *call)
+{
+	return path_walk(&call->base, call->path, WALK_NAME, &call->walk);
+}
+
+static void drop_name(struct name_call *call)
+{
+	path_release(&call->base);
+	kfree(call->path);
+}
+
+/* 0 when a name can be made there. */
+static int check_new(const struct walk *walk, bool directory)
+{
+	if (!walk_has_name(walk) || walk->entry)
+		return -EEXIST;
+	if (walk->wants_directory && !directory)
+		return -ENOENT;
+	return path_is_fixed(&walk->parent) ? -ENOENT : 0;
+}
+
+/*
+ * A symbolic link that is long takes a page of the file system's space, as in tmpfs; it is freed
+ * with the inode's others.
+ */
+#define SHORT_TARGET 128
+
+static int set_target(struct inode *inode, char *target)
+{
+	size_t len = strlen(target);
+
+	if (len >= SHORT_TARGET) {
+		if (!space_charge_pages(inode, 1, false))
+			return -ENOSPC;
+		inode->nr_pages = 1;
+	}
+	inode->target = target;
+	inode->size_bytes = len;
+	return 0;
+}
+
+/* Make an inode of this mode; target: of a symbolic link, passes to it; rdev: of a device. */
+static long make(int dirfd, const char __user *user_path, u32 mode, u32 rdev, char *target)
+{
+	struct inode *inode;
+	struct name_call call;
+	long error = copy_name(&call, dirfd, user_path);
+
+	if (error)
+		goto out_free;
+	mutex_lock(&tree_lock);
+	error = find_name(&call);
+	if (!error)
+		error = check_new(&call.walk, S_ISDIR(mode));
+	if (error)
+		goto out_unlock;
+	inode = tree_create(call.walk.parent.inode, call.walk.name, mode);
+	error = IS_ERR(inode) ? PTR_ERR(inode) : 0;
+	if (error)
+		goto out_unlock;
+	if (S_ISFIFO(mode))
+		error = pipe_attach(inode);
+	else if (target)
+		error = set_target(inode, target);
+	if (error) {
+		tree_remove(inode);
+		goto out_unlock;
+	}
+	inode->rdev = rdev;
+	if (S_ISCHR(mode))
+		inode->device = device_find(rdev);
+	target = NULL;
+out_unlock:
+	mutex_unlock(&tree_lock);
+	drop_name(&call);
+out_free:
+	kfree(target);
+	return error;
+}
+
+SYSCALL_DEFINE2(mkdir, const char __user *, path, u32, mode)
+{
+	return make(AT_FDCWD, path, S_IFDIR | (mode & 01777 & ~fs_umask()), 0, NULL);
+}
+
+SYSCALL_DEFINE3(mkdirat, int, dirfd, const char __user *, path, u32, mode)
+{
+	return make(dirfd, path, S_IFDIR | (mode & 01777 & ~fs_umask()), 0, NULL);
+}
+
+static long make_node(int dirfd, const char __user *path, u32 mode, u32 rdev)
+{
+	u32 type = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
+
+	if (S_ISDIR(type))
+		return -EPERM;
+	if (!S_ISREG(type) && !S_ISCHR(type) && !S_ISBLK(type) && !S_ISFIFO(type) &&
+	    type != S_IFSOCK)
+		return -EINVAL;
+	if (!S_ISCHR(type) && !S_ISBLK(type))
+		rdev = 0;
+	return make(dirfd, path, type | (mode & 07777 & ~fs_umask()), rdev, NULL);
+}
+
+SYSCALL_DEFINE3(mknod, const char __user *, path, u32, mode, u32, rdev)
+{
+	return make_node(AT_FDCWD, path, mode, rdev);
+}
+
+SYSCALL_DEFINE4(mknodat, int, dirfd, const char __user *, path, u32, mode, u32, rdev)
+{
+	return make_node(dirfd, path, mode, rdev);
+}
+
+static long make_symlink(const char __user *user_target, int dirfd, const char __user *path)
+{
+	char *text = path_from_user(user_target), *target;
+
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	target = *text ? kstrdup(text) : ERR_PTR(-ENOENT);
+	kfree(text);
+	if (IS_ERR(target))
+		return PTR_ERR(target);
+	return target ? make(dirfd, path, S_IFLNK | 0777, 0, target) : -ENOMEM;
+}
+
+SYSCALL_DEFINE2(symlink, const char __user *, target, const char __user *, path)
+{
+	return make_symlink(target, AT_FDCWD, path);
+}
+
+SYSCALL_DEFINE3(symlinkat, const char __user *, target, int, dirfd, const char __user *, path)
+{
+	return make_symlink(target, dirfd, path);
+}
+
+/* With tree_lock held. */
+static int link_at(struct name_call *call, const struct path *old)
+{
+	const struct walk *walk = &call->walk;
+	int error = find_name(call);
+
+	if (!error)
+		error = check_new(walk, false);
+	if (error)
+		return error;
+	if (walk->parent.mount != old->mount)
+		return -EXDEV;
+	if (S_ISDIR(old->inode->mode))
+		return -EPERM;
+	if (!tree_nr_links(old->inode))
+		return -ENOENT;
+	return tree_link(walk->parent.inode, walk->name, old->inode);
+}
+
+static long make_link(int old_dirfd, const char __user *old_path, int dirfd,
+		      const char __user *path, int flags)
+{
+	struct name_call call;
+	struct path old;
+	long error;
+
+	if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	if (!(flags & AT_SYMLINK_FOLLOW))
+		flags |= AT_SYMLINK_NOFOLLOW;
+	error = path_find_user(old_dirfd, old_path, flags, &old);
+	if (error)
+		return error;
+	error = copy_name(&call, dirfd, path);
+	if (error)
+		goto out_release;
+	mutex_lock(&tree_lock);
+	error = link_at(&call, &old);
+	mutex_unlock(&tree_lock);
+	drop_name(&call);
+out_release:
+	path_release(&old);
+	return error;
+}
+
+SYSCALL_DEFINE2(link, const char __user *, old_path, const char __user *, path)
+{
+	return make_link(AT_FDCWD, old_path, AT_FDCWD, path, 0);
+}
+
+SYSCALL_DEFINE5(linkat, int, old_dirfd, const char __user *, old_path, int, dirfd,
+		const char __user *, path, int, flags)
+{
+	return make_link(old_dirfd, old_path, dirfd, path, flags);
+}
+
+/* What a name that is to be removed or moved away must not be; directory: by rmdir. */
+static int check_unlink(const struct walk *walk)
+{
+	if (!walk_has_name(walk))
+		return -EISDIR;
+	if (!walk->entry)
+		return -ENOENT;
+	if (S_ISDIR(walk->entry->mode))
+		return -EISDIR;
+	return walk->wants_directory ? -ENOTDIR : 0;
+}
+
+static int check_rmdir(const struct walk *walk)
+{
+	if (!strcmp(walk->name, ".."))
+		return -ENOTEMPTY;
+	if (!strcmp(walk->name, "."))
+		return -EINVAL;
+	if (!walk_has_name(walk))
+		return -EBUSY;
+	if (!walk->entry)
+		return -ENOENT;
+	if (!S_ISDIR(walk->entry->mode))
+		return -ENOTDIR;
+	if (walk->entry->nr_mounts)
+		return -EBUSY;
+	tree_populate(walk->entry);
+	return path_is_fixed(&walk->parent) || list_empty(&walk->entry->children) ? 0 : -ENOTEMPTY;
+}
+
+static long remove(int dirfd, const char __user *path, bool directory)
+{
+	struct name_call call;
+	long error = copy_name(&call, dirfd, path);
+
+	if (error)
+		return error;
+	mutex_lock(&tree_lock);
+	error = find_name(&call);
+	if (!error)
+		error = directory ? check_rmdir(&call.walk) : check_unlink(&call.walk);
+	if (!error && path_is_fixed(&call.walk.parent))
+		error = -EPERM;
+	if (!error)
+		tree_remove(call.walk.entry);
+	mutex_unlock(&tree_lock);
+	drop_name(&call);
+	return error;
+}
+
+SYSCALL_DEFINE1(unlink, const char __user *, path)
+{
+	return remove(AT_FDCWD, path, false);
+}
+
+SYSCALL_DEFINE1(rmdir, const char __user *, path)
+{
+	return remove(AT_FDCWD, path, true);
+}
+
+SYSCALL_DEFINE3(unlinkat, int, dirfd, const char __user *, path, int, flags)
+{
+	if (flags & ~AT_REMOVEDIR)
+		return -EINVAL;
+	return remove(dirfd, path, flags & AT_REMOVEDIR);
+}
+
+#define RENAME_NOREPLACE 1
+
+static bool is_at_or_below(const struct inode *inode, const struct inode *top)
+{
+	while (inode && inode != top)
+		inode = inode->parent;
+	return inode;
+}
+
+/* The part of the rules that is about the two names. */
+static int check_rename_names(const struct walk *old, const struct walk *new, u32 flags)
+{
+	if (old->parent.mount != new->parent.mount)
+		return -EXDEV;
+	if (!walk_has_name(old))
+		return -EBUSY;
+	if (!walk_has_name(new))
+		return flags & RENAME_NOREPLACE ? -EEXIST : -EBUSY;
+	if (!old->entry)
+		return -ENOENT;
+	if (flags & RENAME_NOREPLACE && new->entry)
+		return -EEXIST;
+	if (!S_ISDIR(old->entry->mode) && (old->wants_directory || new->wants_directory))
+		return -ENOTDIR;
+	if (is_at_or_below(new->parent.inode, old->entry))
+		return -EINVAL;
+	if (new->entry &&new->entry != old->entry && is_at_or_below(old->parent.inode, new->entry))
+		return -ENOTEMPTY;
+	return path_is_fixed(&old->parent) || path_is_fixed(&new->parent) ? -EPERM : 0;
+}
+
+/* The part that is about what the new name stood for. */
+static int check_replaced(const struct inode *old, const struct inode *new)
+{
+	if (S_ISDIR(old->mode) && !S_ISDIR(new->mode))
+		return -ENOTDIR;
+	if (!S_ISDIR(old->mode) && S_ISDIR(new->mode))
+		return -EISDIR;
+	if (new->nr_mounts)
+		return -EBUSY;
+	return list_empty(&new->children) ? 0 : -ENOTEMPTY;
+}
+
+/* With tree_lock held. */
+static int rename_at(struct name_call *old, struct name_call *new, u32 flags)
+{
+	struct inode *entry, *replaced;
+	int error = find_name(old);
+
+	if (!error)
+		error = find_name(new);
+	if (!error)
+		error = check_rename_names(&old->walk, &new->walk, flags);
+	if (error)
+		return error;
+	entry = old->walk.entry;
+	replaced = new->walk.entry;
+	if (entry_inode(entry) == entry_inode(replaced))
+		return 0;
+	if (new->walk.parent.inode->removed)
+		return -ENOENT;
+	if (replaced)
+		error = check_replaced(entry, replaced);
+	if (!error && entry->nr_mounts)
+		error = -EBUSY;
+	if (error)
+		return error;
+	if (!replaced)
+		return tree_move(entry, new->walk.parent.inode, new->walk.name);
+
+	/* The new name is never missing in between: tree_lock is held. */
+	inode_get(replaced);
+	error = tree_move(entry, new->walk.parent.inode, new->walk.name);
+	if (!error)
+		tree_remove(replaced);
+	inode_put(replaced);
+	return error;
+}
+
+static long rename(int old_dirfd, const char __user *old_path, int dirfd, const char __user *path,
+		   u32 flags)
+{
+	struct name_call old, new;
+	long error;
+
+	if (flags & ~RENAME_NOREPLACE)
+		return -EINVAL;
+	error = copy_name(&old, old_dirfd, old_path);
+	if (error)
+		return error;
+	error = copy_name(&new, dirfd, path);
+	if (error)
+		goto out_drop;
+	mutex_lock(&tree_lock);
+	error = rename_at(&old, &new, flags);
+	mutex_unlock(&tree_lock);
+	drop_name(&new);
+out_drop:
+	drop_name(&old);
+	return error;
+}
+
+SYSCALL_DEFINE2(rename, const char __user *, old_path, const char __user *, path)
+{
+	return rename(AT_FDCWD, old_path, AT_FDCWD, path, 0);
+}
+
+SYSCALL_DEFINE4(renameat, int, old_dirfd, const char __user *, old_path, int, dirfd,
+		const char __user *, path)
+{
+	return rename(old_dirfd, old_path, dirfd, path, 0);
+}
+
+SYSCALL_DEFINE5(renameat2, int, old_dirfd, const char __user *, old_path, int, dirfd,
+		const char __user *, path, u32, flags)
+{
+	return rename(old_dirfd, old_path, dirfd, path, flags);
+}

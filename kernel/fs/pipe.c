@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/poll.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * Pipes: a ring of bytes in pages that are allocated when bytes come and freed when they are read.
+ * A pipe belongs to an inode, a named one (FIFO) or one without a name, for as long as that lives;
+ * when the last end is closed, what was not read is dropped.
+ *
+ * A write of up to PIPE_BUF bytes goes in as a whole or waits; longer ones come here in parts of
+ * that size. Everybody who waits is woken by each change: who polls may be among them, and takes
+ * nothing.
+ */
+
+#define PIPE_BUF PAGE_SIZE
+#define NR_PAGES (PIPE_BYTES / PAGE_SIZE)
+
+struct pipe {
+	struct mutex lock;	      /* guards the rest; no user memory is touched under it */
+	u64 head, tail;		      /* bytes read and written so far */
+	struct page *pages[NR_PAGES]; /* of byte i: i / PAGE_SIZE % NR_PAGES */
+	unsigned int nr_readers, nr_writers;
+	unsigned int nr_readers_ever, nr_writers_ever; /* for open() of a FIFO */
+	struct wait_queue read_wait;		       /* bytes came, or the last writer went */
+	struct wait_queue write_wait;		       /* room came, or the last reader went */
+	struct wait_queue open_wait;		       /* an end was opened */
+};
+
+static struct pipe *pipe_of(const struct file *file)
+{
+	return file->inode->private;
+}
+
+static struct page **page_at(struct pipe *pipe, u64 at)
+{
+	return &pipe->pages[at / PAGE_SIZE % NR_PAGES];
+}
+
+/* Bytes up to the end of their page. */
+static size_t piece_bytes(u64 at, size_t n)
+{
+	return min(n, PAGE_SIZE - (size_t)(at % PAGE_SIZE));
+}
+
+static size_t bytes_in(const struct pipe *pipe)
+{
+	return READ_ONCE(pipe->tail) - READ_ONCE(pipe->head);
+}
+
+static void drop_page(struct pipe *pipe, u64 at)
+{
+	struct page **page = page_at(pipe, at);
+
+	if (*page)
+		page_put(*page);
+	*page = NULL;
+}
+
+/* With the lock held. */
+static void take_out(struct pipe *pipe, void *buf, size_t n)
+{
+	while (n) {
+		size_t piece = piece_bytes(pipe->head, n);
+		char *src = page_address(*page_at(pipe, pipe->head));
+
+		memcpy(buf, src + pipe->head % PAGE_SIZE, piece);
+		buf = (char *)buf + piece;
+		n -= piece;
+		WRITE_ONCE(pipe->head, pipe->head + piece);
+		/* In a full pipe the newest bytes may share the page of the oldest. */
+		if (pipe->head % PAGE_SIZE == 0 && bytes_in(pipe) <= PIPE_BYTES - PAGE_SIZE)
+			drop_page(pipe, pipe->head - 1);
+	}
+}
+
+/* With the lock held; all n bytes or, out of memory, none. */
+static bool put_in(struct pipe *pipe, const void *buf, size_t n)
+{
+	u64 tail = pipe->tail;
+
+	for (u64 at = tail; at < tail + n; at += piece_bytes(at, n)) {
+		struct page **page = page_at(pipe, at);
+
+		if (!*page && !page_is_scarce())
+			*page = page_alloc(0, 0);
+		if (!*page)
+			return false;
+	}
+	while (n) {
+		size_t piece = piece_bytes(tail, n);
+
+		memcpy((char *)page_address(*page_at(pipe, tail)) + tail % PAGE_SIZE, buf, piece);
+		buf = (const char *)buf + piece;
+		n -= piece;
+		tail += piece;
+	}
+	WRITE_ONCE(pipe->tail, tail);
+	return true;
+}
+
+/* Bytes taken out; 0: nothing there. */
+static size_t try_read(struct pipe *pipe, void *buf, size_t n)
+{
+	mutex_lock(&pipe->lock);
+	n = min(n, bytes_in(pipe));
+	take_out(pipe, buf, n);
+	mutex_unlock(&pipe->lock);
+	if (n)
+		wake_up_all(&pipe->write_wait);
+	return n;
+}
+
+static ssize_t pipe_read_more(struct file *file, void *buf, size_t n)
+{
+	return try_read(pipe_of(file), buf, n);
+}
+
+static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
+{
+	struct pipe *pipe = pipe_of(file);
+
+	for (;;) {
+		/* Looked at before the bytes: the last writer's come before its end. */
+		bool at_end = !READ_ONCE(pipe->nr_writers);
+		size_t done = try_read(pipe, buf, n);
+		int error;
+
+		if (done || at_end)
+			return done;
+		if (READ_ONCE(file->flags) & O_NONBLOCK)
+			return -EAGAIN;
+		error = wait_event_interruptible(&pipe->read_wait,
+						 bytes_in(pipe) || !READ_ONCE(pipe->nr_writers));
+		if (error)
+			return error;
+	}
+}
+
+/* n, or a negative errno: -EAGAIN when there is no room. */
+static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n)
+{
+	ssize_t ret = n;
+
+	mutex_lock(&pipe->lock);
+	if (!pipe->nr_readers)
+		ret = -EPIPE;
+	else if (PIPE_BYTES - bytes_in(pipe) < n)
+		ret = -EAGAIN;
+	else if (!put_in(pipe, buf, n))
+		ret = -ENOMEM;
+	mutex_unlock(&pipe->lock);
+	return ret;
+}
+
+static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
+{
+	struct pipe *pipe = pipe_of(file);
+
+	for (;;) {
+		ssize_t ret = try_write(pipe, buf, n);
+
+		if (ret > 0)
+			wake_up_all(&pipe->read_wait);
+		if (ret == -EPIPE)
+			signal_send_thread(current, SIGPIPE, NULL);
+		if (ret != -EAGAIN || READ_ONCE(file->flags) & O_NONBLOCK)
+			return ret;
+		ret = wait_event_interruptible(&pipe->write_wait,
+					       PIPE_BYTES - bytes_in(pipe) >= n ||
+						       !READ_ONCE(pipe->nr_readers));
+		if (ret)
+			return ret;
+	}
+}
+
+static u32 pipe_poll(struct file *file, struct poll_table *table)
+{
+	struct pipe *pipe = pipe_of(file);
+	u32 events = 0;
+
+	if (file_may_read(file))
+		poll_wait(table, &pipe->read_wait);
+	if (file_may_write(file))
+		poll_wait(table, &pipe->write_wait);
+	mutex_lock(&pipe->lock);
+	if (file_may_read(file)) {
+		if (bytes_in(pipe))
+			events |= POLLIN | POLLRDNORM;
+		/* A FIFO that nobody has opened for writing yet is not at its end. */
+		if (!pipe->nr_writers && pipe->nr_writers_ever != file->pos)
+			events |= POLLHUP;
+	}
+	if (file_may_write(file)) {
+		if (PIPE_BYTES - bytes_in(pipe) >= PIPE_BUF)
+			events |= POLLOUT | POLLWRNORM;
+		if (!pipe->nr_readers)
+			events |= POLLERR;
+	}
+	mutex_unlock(&pipe->lock);
+	return events;
+}
+
+#define FIONREAD 0x541b
+
+static long pipe_ioctl(struct file *file, unsigned int command, unsigned long arg)
+{
+	struct pipe *pipe = pipe_of(file);
+	int nr;
+
+	if (command != FIONREAD)
+		return -ENOTTY;
+	mutex_lock(&pipe->lock);
+	nr = bytes_in(pipe);
+	mutex_unlock(&pipe->lock);
+	return put_user(nr, (int __user *)arg);
+}
+
+static void add_ends(struct pipe *pipe, const struct file *file)
+{
+	if (file_may_read(file)) {
+		WRITE_ONCE(pipe->nr_readers, pipe->nr_readers + 1);
+		WRITE_ONCE(pipe->nr_readers_ever, pipe->nr_readers_ever + 1);
+	}
+	if (file_may_write(file)) {
+		WRITE_ONCE(pipe->nr_writers, pipe->nr_writers + 1);
+		WRITE_ONCE(pipe->nr_writers_ever, pipe->nr_writers_ever + 1);
+	}
+}
+
+static void pipe_release(struct file *file)
+{
+	struct pipe *pipe = pipe_of(file);
+
+	mutex_lock(&pipe->lock);
+	if (file_may_read(file))
+		WRITE_ONCE(pipe->nr_readers, pipe->nr_readers - 1);
+	if (file_may_write(file))
+		WRITE_ONCE(pipe->nr_writers, pipe->nr_writers - 1);
+	if (!pipe->nr_readers && !pipe->nr_writers) {
+		for (u64 i = 0; i < NR_PAGES; i++)
+			drop_page(pipe, i * PAGE_SIZE);
+		pipe->head = pipe->tail = 0;
+	}
+	mutex_unlock(&pipe->lock);
+	wake_up_all(&pipe->read_wait);
+	wake_up_all(&pipe->write_wait);
+}
+
+/* open() of a FIFO. Its position, which has no other use, is the number of writers before. */
+static int pipe_open(struct file *file)
+{
+	struct pipe *pipe = pipe_of(file);
+	bool reads = file_may_read(file), writes = file_may_write(file), wait;
+	unsigned int *ever = reads ? &pipe->nr_writers_ever : &pipe->nr_readers_ever;
+	unsigned int seen;
+	int error = 0;
+
+	if (!reads && !writes)
+		return -EINVAL;
+	mutex_lock(&pipe->lock);
+	if (!reads && file->flags & O_NONBLOCK && !pipe->nr_readers)
+		error = -ENXIO;
+	if (!error) {
+		add_ends(pipe, file);
+		file->pos = pipe->nr_writers ? 0 : pipe->nr_writers_ever;
+	}
+	wait = !(file->flags & O_NONBLOCK) && !(reads ? pipe->nr_writers : pipe->nr_readers);
+	seen = *ever;
+	mutex_unlock(&pipe->lock);
+	if (error)
+		return error;
+	wake_up_all(&pipe->open_wait);
+	/* The other end may be closed again at once: its having been there counts. */
+	if (wait)
+		error = wait_event_interruptible(&pipe->open_wait, READ_ONCE(*ever) != seen);
+	if (error)
+		pipe_release(file);
+	return error;
+}
+
+static const struct file_ops pipe_ops = {
+	.read = pipe_read,
+	.read_more = pipe_read_more,
+	.write = pipe_write,
+	.ioctl = pipe_ioctl,
+	.poll = pipe_poll,
+	.open = pipe_open,
+	.release = pipe_release,
+};
+
+static void pipe_free(struct inode *inode)
+{
+	kfree(inode->private);
+}
+
+static const struct inode_ops pipe_inode_ops = { .free = pipe_free };
+
+int pipe_attach(struct inode *inode)
+{
+	struct pipe *pipe = kzalloc(sizeof(*pipe));
+
+	if (!pipe)
+		return -ENOMEM;
+	mutex_init(&pipe->lock);
+	wait_queue_init(&pipe->read_wait);
+	wait_queue_init(&pipe->write_wait);
+	wait_queue_init(&pipe->open_wait);
+	inode->private = pipe;
+	inode->ops = &pipe_inode_ops;
+	inode->file_ops = &pipe_ops;
+	return 0;
+}
+
+/* One end of a pipe without a name: nobody to wait for, so not by pipe_open(). */
+static struct file *make_end(struct inode *inode, u32 flags)
+{
+	struct file *file = file_alloc(&(struct path){ NULL, inode }, flags);
+
+	if (file)
+		add_ends(inode->private, file);
+	return file;
+}
+
+/* Both ends; -ENOMEM. */
+static int make_pipe(struct file *ends[2], u32 flags)
+{
+	struct inode *inode = inode_alloc_unnamed("pipe", S_IFIFO | 0600);
+
+	if (!inode)
+		return -ENOMEM;
+	if (pipe_attach(inode))
+		goto out_put;
+	ends[0] = make_end(inode, O_RDONLY | flags);
+	if (!ends[0])
+		goto out_put;
+	ends[1] = make_end(inode, O_WRONLY | flags);
+	if (!ends[1]) {
+		file_put(ends[0]);
+		goto out_put;
+	}
+	inode_put(inode);
+	return 0;
+out_put:
+	inode_put(inode);
+	return -ENOMEM;
+}
+
+static void close_fd(int fd)
+{
+	struct file *file = fd_replace(fd, NULL, false);
+
+	if (file)
+		file_put(file);
+}
+
+/* Nothing is left open when there is no room for both descriptors, or at a bad address. */
+static long pipe_fds(int __user *user_fds, u32 flags)
+{
+	bool close_on_exec = flags & O_CLOEXEC;
+	struct file *ends[2];
+	int fds[2], error;
+
+	if (flags & ~(O_CLOEXEC | O_NONBLOCK))
+		return -EINVAL;
+	error = make_pipe(ends, flags & O_NONBLOCK);
+	if (error)
+		return error;
+	fds[0] = fd_install(ends[0], 0, close_on_exec);
+	if (fds[0] < 0) {
+		file_put(ends[0]);
+		file_put(ends[1]);
+		return fds[0];
+	}
+	fds[1] = fd_install(ends[1], 0, close_on_exec);
+	if (fds[1] < 0) {
+		close_fd(fds[0]);
+		file_put(ends[1]);
+		return fds[1];
+	}
+	if (!copy_to_user(user_fds, fds, sizeof(fds)))
+		return 0;
+	close_fd(fds[0]);
+	close_fd(fds[1]);
+	return -EFAULT;
+}
+
+SYSCALL_DEFINE1(pipe, int __user *, fds)
+{
+	return pipe_fds(fds, 0);
+}
+
+SYSCALL_DEFINE2(pipe2, int __user *, fds, u32, flags)
+{
+	return pipe_fds(fds, flags);
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/poll.h>
+
+#include "internal.h"
+#include <lego/errno.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * Waiting for several files: ask each, leaving a waiter on the queues that announce a change; if
+ * none is ready, sleep, take the waiters back and ask again. Asking may sleep for a lock, so the
+ * state cannot be set before. Instead, a waker takes the waiter off its queue before it wakes the
+ * task: a waiter that is gone when the state has been set means that there was news.
+ */
+
+#define NR_INLINE 8
+#define NR_CHUNK  64
+
+struct poll_entry {
+	struct waiter waiter;
+	struct wait_queue *wq;
+};
+
+struct poll_chunk {
+	struct poll_chunk *next;
+	unsigned int nr;
+	struct poll_entry entries[NR_CHUNK];
+};
+
+struct poll_table {
+	unsigned int nr;
+	struct poll_entry entries[NR_INLINE];
+	struct poll_chunk *chunks; /* when there are more */
+	bool no_memory;
+};
+
+static struct poll_entry *new_entry(struct poll_table *table)
+{
+	struct poll_chunk *chunk = table->chunks;
+
+	if (table->nr < NR_INLINE)
+		return &table->entries[table->nr++];
+	if (!chunk || chunk->nr == NR_CHUNK) {
+		chunk = kmalloc(sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		chunk->nr = 0;
+		chunk->next = table->chunks;
+		table->chunks = chunk;
+	}
+	return &chunk->entries[chunk->nr++];
+}
+
+void poll_wait(struct poll_table *table, struct wait_queue *wq)
+{
+	struct poll_entry *entry;
+
+	if (!table)
+		return;
+	entry = new_entry(table);
+	if (!entry) {
+		table->no_memory = true;
+		return;
+	}
+	list_init(&entry->waiter.node);
+	entry->wq = wq;
+	wait_queue_add(wq, &entry->waiter);
+}
+
+static bool any_woken(const struct poll_entry *entries, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (list_empty(&entries[i].waiter.node))
+			return true;
+	}
+	return false;
+}
+
+static bool table_has_news(const struct poll_table *table)
+{
+	bool news = any_woken(table->entries, table->nr);
+
+	for (struct poll_chunk *chunk = table->chunks; chunk && !news; chunk = chunk->next)
+		news = any_woken(chunk->entries, chunk->nr);
+	return news;
+}
+
+static void remove_waiters(struct poll_entry *entries, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		wait_queue_remove(entries[i].wq, &entries[i].waiter);
+}
+
+static void table_clear(struct poll_table *table)
+{
+	remove_waiters(table->entries, table->nr);
+	table->nr = 0;
+	while (table->chunks) {
+		struct poll_chunk *chunk = table->chunks;
+
+		remove_waiters(chunk->entries, chunk->nr);
+		table->chunks = chunk->next;
+		kfree(chunk);
+	}
+}
+
+static u32 ask(struct file *file, struct poll_table *table)
+{
+	if (!file)
+		return POLLNVAL;
+	if (!file->ops || !file->ops->poll)
+		return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
+	return file->ops->poll(file, table);
+}
+
+/* How many have something. Their files stay referenced: the waiters are on their queues. */
+static int ask_all(struct poll_item *items, unsigned int nr, struct poll_table *table)
+{
+	int nr_ready = 0;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct poll_item *item = &items[i];
+
+		item->revents = 0;
+		item->file = NULL;
+		if (item->fd < 0)
+			continue;
+		item->file = fd_get(item->fd);
+		/* Once one is ready, nobody will sleep. */
+		item->revents = ask(item->file, nr_ready ? NULL : table);
+		item->revents &= item->events | POLLNVAL;
+		if (item->revents)
+			nr_ready++;
+	}
+	return nr_ready;
+}
+
+static void put_files(struct poll_item *items, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (items[i].file)
+			file_put(items[i].file);
+		items[i].file = NULL;
+	}
+}
+
+/* 0 when it is time to ask again, -EINTR. */
+static int sleep_for_news(const struct poll_table *table, u64 ns)
+{
+	int error = 0;
+
+	/* Full barrier: pairs with the lock between list_del() and reading the state of wakers. */
+	(void)xchg(&current->state, TASK_INTERRUPTIBLE);
+	if (task_interrupted(current))
+		error = -EINTR;
+	else if (!table_has_news(table))
+		schedule_timeout_ns(ns);
+	WRITE_ONCE(current->state, TASK_RUNNING);
+	return error;
+}
+
+int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns)
+{
+	struct poll_table table = { 0 };
+	int ret;
+
+	for (;;) {
+		u64 now = clock_monotonic_ns();
+		bool wait = now < deadline_ns;
+		bool again = false;
+
+		ret = ask_all(items, nr, wait ? &table : NULL);
+		if (!ret && table.no_memory)
+			ret = -ENOMEM;
+		if (!ret && wait) {
+			ret = sleep_for_news(&table, deadline_ns - now);
+			again = !ret;
+		}
+		table_clear(&table);
+		put_files(items, nr);
+		if (!again)
+			return ret;
+	}
+}
+
+static u64 deadline_after(u64 ns)
+{
+	u64 now = clock_monotonic_ns();
+
+	return ns < TIME_NEVER_NS - now ? now + ns : TIME_NEVER_NS;
+}
+
+int poll_deadline_of(const struct timespec64 *time, u64 *deadline_ns)
+{
+	u64 ns;
+
+	if (timespec_to_ns(time, &ns))
+		return -EINVAL;
+	*deadline_ns = ns ? deadline_after(ns) : 0;
+	return 0;
+}
+
+int poll_deadline(const struct timespec64 __user *user_time, u64 *deadline_ns)
+{
+	struct timespec64 time;
+
+	*deadline_ns = TIME_NEVER_NS;
+	if (!user_time)
+		return 0;
+	if (copy_from_user(&time, user_time, sizeof(time)))
+		return -EFAULT;
+	return poll_deadline_of(&time, deadline_ns);
+}
+
+struct timespec64 poll_time_left(u64 deadline_ns)
+{
+	u64 now = clock_monotonic_ns(), left = now < deadline_ns ? deadline_ns - now : 0;
+
+	return (struct timespec64){ .tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC };
+}
+
+void poll_return_time(struct timespec64 __user *user_time, u64 deadline_ns)
+{
+	struct timespec64 time = poll_time_left(deadline_ns);
+
+	if (!user_time)
+		return;
+	if (copy_to_user(user_time, &time, sizeof(time)))
+		return;
+}
+
+int poll_begin_mask(const u64 __user *user_mask, size_t mask_bytes)
+{
+	u64 mask;
+
+	if (!user_mask)
+		return 0;
+	if (mask_bytes != sizeof(mask))
+		return -EINVAL;
+	if (get_user(mask, user_mask))
+		return -EFAULT;
+	signal_set_temporary_mask(mask);
+	return 0;
+}
+
+/* After a signal the mask stays until its handler has been entered. */
+long poll_end_mask(long ret, bool has_mask)
+{
+	if (ret == -EINTR)
+		return -ERESTARTNOHAND;
+	if (has_mask)
+		signal_restore_mask();
+	return ret;
+}
+
+/* Linux's. */
+struct pollfd {
+	s32 fd;
+	u16 events;
+	u16 revents;
+};
+
+/* As Linux, give back what was found even with an error. */
+static long return_events(struct pollfd __user *user_fds, const struct poll_item *items,
+			  unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (put_user((u16)items[i].revents, &user_fds[i].revents))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+static long poll_fds(struct pollfd __user *user_fds, unsigned int nr, u64 deadline_ns)
+{
+	struct poll_item *items;
+	struct pollfd *fds;
+	long ret = -ENOMEM;
+
+	if (nr > (unsigned int)fd_limit())
+		return -EINVAL;
+	fds = kmalloc(nr * sizeof(*fds));
+	items = kmalloc(nr * sizeof(*items));
+	if (!fds || !items)
+		goto out_free;
+	ret = copy_from_user(fds, user_fds, nr * sizeof(*fds));
+	if (ret)
+		goto out_free;
+	for (unsigned int i = 0; i < nr; i++)
+		items[i] = (struct poll_item){ .fd = fds[i].fd,
+					       .events = fds[i].events | POLLERR | POLLHUP };
+	ret = poll_items(items, nr, deadline_ns);
+	if (return_events(user_fds, items, nr))
+		ret = -EFAULT;
+out_free:
+	kfree(items);
+	kfree(fds);
+	return ret;
+}
+
+static long restart_poll(struct task *task);
+
+static long poll_restartable(struct pollfd __user *user_fds, unsigned int nr, u64 deadline_ns)
+{
+	long ret = poll_fds(user_fds, nr, deadline_ns);
+
+	if (ret != -EINTR)
+		return ret;
+	current->restart.fn = restart_poll;
+	current->restart.deadline_ns = deadline_ns;
+	current->restart.arg = user_fds;
+	current->restart.nr_fds = nr;
+	return -ERESTART_RESTARTBLOCK;
+}
+
+static long restart_poll(struct task *task)
+{
+	return poll_restartable((struct pollfd __user *)task->restart.arg, task->restart.nr_fds,
+				task->restart.deadline_ns);
+}
+
+SYSCALL_DEFINE3(poll, struct pollfd __user *, fds, unsigned int, nr, int, timeout_ms)
+{
+	u64 deadline_ns = TIME_NEVER_NS;
+
+	if (timeout_ms >= 0)
+		deadline_ns = timeout_ms ? deadline_after(timeout_ms * NSEC_PER_MSEC) : 0;
+	return poll_restartable(fds, nr, deadline_ns);
+}
+
+SYSCALL_DEFINE5(ppoll, struct pollfd __user *, fds, unsigned int, nr, struct timespec64 __user *,
+		timeout, const u64 __user *, mask, size_t, mask_bytes)
+{
+	u64 deadline_ns;
+	long ret = poll_deadline(timeout, &deadline_ns);
+
+	if (!ret)
+		ret = poll_begin_mask(mask, mask_bytes);
+	if (ret)
+		return ret;
+	ret = poll_end_mask(poll_fds(fds, nr, deadline_ns), mask);
+	poll_return_time(timeout, deadline_ns);
+	return ret;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROC_INTERNAL_H
+#define PROC_INTERNAL_H
+
+/* What the files of kernel/fs/proc share. */
+
+#include "../internal.h"
+#include <lego/process.h>
+#include <lego/procfs.h>
+
+/*
+ * What a file of /proc shows: of the system, or of a process. inode->private points to it. Text is
+ * made when it is read from position 0, and kept for the reads that follow.
+ */
+struct proc_file {
+	const char *name;
+	int (*show)(struct text *text);
+	int (*show_process)(struct text *text, struct process *proc);
+	int (*write)(const char *text);
+	int (*write_process)(const char *text, struct process *proc);
+};
+
+extern const struct file_ops proc_file_ops; /* file.c */
+
+/* A file in a directory of /proc, or ERR_PTR. tree_lock held. */
+struct inode *proc_create_file(struct inode *dir, const struct proc_file *file);
+
+/* process.c: the directory of a process; /proc's own, brought in line with the processes. */
+void proc_populate_root(struct inode *root);
+
+/* The process an inode below a process's directory is about, with a reference; NULL: it is gone. */
+struct process *proc_inode_process(const struct inode *inode);
+
+/* process_stat.c */
+int proc_show_stat(struct text *text, struct process *proc);
+int proc_show_statm(struct text *text, struct process *proc);
+int proc_show_status(struct text *text, struct process *proc);
+
+/* system.c: the files of the system, in /proc. tree_lock held. 0 or a negative errno. */
+int proc_create_system_files(struct inode *root);
+
+/* cpuinfo.c */
+int proc_show_cpuinfo(struct text *text);
+
+static inline u64 proc_clock_ticks(u64 ns)
+{
+	return ns / NSEC_PER_TICK;
+}
+
+#endif

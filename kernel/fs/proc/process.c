@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/mm.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+
+/*
+ * /proc/<pid>. The directories of processes are made and removed when someone looks into /proc;
+ * what is in them, when someone looks into them. A directory remembers its process by number and
+ * start time: a later process of the same number is not taken for it.
+ */
+
+struct process_dir {
+	pid_t pid;
+	u64 start_ns;
+};
+
+static const struct inode_ops process_dir_ops;
+
+/* The links of a process's directory, in inode->private. */
+enum process_link {
+	LINK_CWD,
+	LINK_EXE,
+	LINK_ROOT,
+};
+
+static const struct process_dir *dir_of(const struct inode *inode)
+{
+	while (inode->ops != &process_dir_ops)
+		inode = inode->parent;
+	return inode->private;
+}
+
+static struct process *find_process(const struct process_dir *dir)
+{
+	struct process *proc = process_find(dir->pid);
+
+	if (proc && proc->start_ns != dir->start_ns) {
+		process_put(proc);
+		return NULL;
+	}
+	return proc;
+}
+
+struct process *proc_inode_process(const struct inode *inode)
+{
+	return find_process(dir_of(inode));
+}
+
+static struct files *get_files(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct files *files = proc->files ? files_get(proc->files) : NULL;
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return files;
+}
+
+static struct fs_info *get_fs(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct fs_info *fs = proc->fs ? fs_info_get(proc->fs) : NULL;
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return fs;
+}
+
+static char *get_exe_path(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	char *path = proc->exe_path ? kstrdup(proc->exe_path) : NULL;
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return path;
+}
+
+static int show_comm(struct text *text, struct process *proc)
+{
+	text_printf(text, "%s\n", proc->comm);
+	return 0;
+}
+
+/* The arguments as they stand in the program's memory, NULs included; empty for a zombie. */
+static int show_cmdline(struct text *text, struct process *proc)
+{
+	struct mm *mm = process_get_mm(proc);
+	char *buf = kmalloc(PAGE_SIZE);
+	ssize_t n = 0;
+
+	if (mm && buf)
+		n = mm_access(mm, mm->arg_start, buf, min(mm->arg_end - mm->arg_start, PAGE_SIZE));
+	if (n > 0)
+		text_append(text, buf, n);
+	if (mm)
+		mm_put(mm);
+	kfree(buf);
+	return buf ? 0 : -ENOMEM;
+}
+
+/* What an area is, that no file's path says. */
+static const char *area_name(const struct mm *mm, const struct mm_area_info *area)
+{
+	if (area->anonymous_shared)
+		return "/dev/zero (deleted)";
+	if (area->start <= mm->start_stack && mm->start_stack < area->end)
+		return "[stack]";
+	return area->start < mm->brk && mm->brk_start < area->end ? "[heap]" : "";
+}
+
+static void show_area(struct text *text, const struct mm *mm, const struct mm_area_info *area,
+		      char *path)
+{
+	bool named = area->file && !area->anonymous_shared;
+	int start = text->len;
+
+	text_printf(text, "%08llx-%08llx %c%c%c%c %08llx 00:%02x %llu ",
+		    (unsigned long long)area->start, (unsigned long long)area->end,
+		    area->prot & PROT_READ ? 'r' : '-', area->prot & PROT_WRITE ? 'w' : '-',
+		    area->prot & PROT_EXEC ? 'x' : '-', area->flags & MAP_SHARED ? 's' : 'p',
+		    (unsigned long long)area->file_offset,
+		    area->file ? area->file->inode->fs->device : 0,
+		    area->file ? (unsigned long long)area->file->inode->number : 0ull);
+	/* The name stands in column 74. */
+	text_printf(text, "%*s%s\n", max(73 - (int)(text->len - start), 0), "",
+		    named ? file_path(area->file, path, PATH_MAX) : area_name(mm, area));
+}
+
+#define AREAS_AT_A_TIME 32
+
+static int show_maps(struct text *text, struct process *proc)
+{
+	struct mm *mm = process_get_mm(proc);
+	struct mm_area_info *areas = kmalloc(AREAS_AT_A_TIME * sizeof(*areas));
+	char *path = kmalloc(PATH_MAX);
+	u64 addr = 0;
+	unsigned int nr;
+
+	while (mm && areas && path && (nr = mm_get_areas(mm, addr, areas, AREAS_AT_A_TIME))) {
+		for (unsigned int i = 0; i < nr; i++)
+			show_area(text, mm, &areas[i], path);
+		addr = areas[nr - 1].end;
+		mm_put_areas(areas, nr);
+		cond_resched();
+	}
+	kfree(path);
+	kfree(areas);
+	if (mm)
+		mm_put(mm);
+	return path && areas ? 0 : -ENOMEM;
+}
+
+/* The same for all. */
+static int show_mounts(struct text *text, struct process *proc)
+{
+	return mounts_text(text);
+}
+
+static const struct proc_file process_files[] = {
+	{ .name = "cmdline", .show_process = show_cmdline },
+	{ .name = "comm", .show_process = show_comm },
+	{ .name = "maps", .show_process = show_maps },
+	{ .name = "mounts", .show_process = show_mounts },
+	{ .name = "stat", .show_process = proc_show_stat },
+	{ .name = "statm", .show_process = proc_show_statm },
+	{ .name = "status", .show_process = proc_show_status },
+};
+
+/* What others have to say about processes. */
+static struct proc_file extra_files[4];
+static size_t nr_extra_files;
+
+int proc_add_process_file(const char *name, int (*show)(struct text *text, struct process *proc),
+			  int (*write)(const char *text, struct process *proc))
+{
+	if (nr_extra_files == ARRAY_SIZE(extra_files))
+		return -ENOMEM;
+	extra_files[nr_extra_files++] = (struct proc_file){
+		.name = name,
+		.show_process = show,
+		.write_process = write,
+	};
+	return 0;
+}
+
+static ssize_t copy_path(const char *path, char *buf, size_t size)
+{
+	size_t len = strlen(path);
+
+	if (len > size)
+		return -ENAMETOOLONG;
+	memmove(buf, path, len); /* path may be at the end of buf */
+	return len;
+}
+
+static ssize_t read_exe(struct process *proc, char *buf, size_t size)
+{
+	char *path = get_exe_path(proc);
+	ssize_t len = path ? copy_path(path, buf, size) : -ENOENT;
+
+	kfree(path);
+	return len;
+}
+
+static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
+{
+	struct fs_info *fs = get_fs(proc);
+	struct path dir;
+	ssize_t len;
+	char *path;
+
+	if (!fs)
+		return -ENOENT;
+	dir = fs_info_cwd(fs);
+	path = path_write(&dir, buf, size);
+	len = path ? copy_path(path, buf, size) : -ENOENT;
+	path_release(&dir);
+	fs_info_put(fs);
+	return len;
+}
+
+static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
+{
+	struct process *proc = proc_inode_process(inode);
+	ssize_t len;
+
+	if (!proc)
+		return -ENOENT;
+	switch ((enum process_link)(u64)inode->private) {
+	case LINK_CWD:
+		len = read_cwd(proc, buf, size);
+		break;
+	case LINK_EXE:
+		len = read_exe(proc, buf, size);
+		break;
+	default:
+		len = copy_path("/", buf, size);
+		break;
+	}
+	process_put(proc);
+	return len;
+}
+
+static const struct inode_ops process_link_ops = { .read_link = read_process_link };
+
+static void create_link(struct inode *dir, const char *name, enum process_link link)
+{
+	struct inode *inode = tree_create(dir, name, S_IFLNK | 0777);
+
+	if (IS_ERR(inode))
+		return;
+	inode->ops = &process_link_ops;
+	inode->private = (void *)(u64)link;
+}
+
+/* Open files: a link for each, named by its number. */
+static ssize_t read_fd_link(struct inode *inode, char *buf, size_t size)
+{
+	struct process *proc = proc_inode_process(inode);
+	struct files *files = proc ? get_files(proc) : NULL;
+	struct file *file = NULL;
+	ssize_t len = -ENOENT;
+
+	if (files)
+		file = files_get_file(files, (int)(u64)inode->private);
+	if (file) {
+		char *path = kmalloc(PATH_MAX);
+
+		len = path ? copy_path(tree_file_path(file, path, PATH_MAX), buf, size) : -ENOMEM;
+		kfree(path);
+		file_put(file);
+	}
+	if (files)
+		files_put(files);
+	if (proc)
+		process_put(proc);
+	return len;
+}
+
+static const struct inode_ops fd_link_ops = { .read_link = read_fd_link };
+
+static bool fd_is_open(struct files *files, int fd)
+{
+	struct file *file = files ? files_get_file(files, fd) : NULL;
+
+	if (file)
+		file_put(file);
+	return file;
+}
+
+/* Links that are right stay: who is reading the directory goes on behind them. */
+static void populate_fds(struct inode *dir)
+{
+	struct process *proc = proc_inode_process(dir);
+	struct files *files = proc ? get_files(proc) : NULL;
+	struct inode *inode, *next;
+	char name[16];
+
+	list_for_each_entry_safe(inode, next, &dir->children, sibling) {
+		if (!fd_is_open(files, (int)(u64)inode->private))
+			tree_remove(inode);
+	}
+	for (int fd = 0; files && fd < FILE_MAX_FDS; fd++) {
+		int len = snprintf(name, sizeof(name), "%d", fd);
+
+		if (!fd_is_open(files, fd) || tree_find(dir, name, len))
+			continue;
+		inode = tree_create(dir, name, S_IFLNK | 0700);
+		if (IS_ERR(inode))
+			break;
+		inode->ops = &fd_link_ops;
+		inode->private = (void *)(u64)fd;
+	}
+	if (files)
+		files_put(files);
+	if (proc)
+		process_put(proc);
+}
+
+static const struct inode_ops fd_dir_ops = { .populate = populate_fds };
+
+static void populate_process(struct inode *dir)
+{
+	struct inode *inode;
+
+	if (!list_empty(&dir->children))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(process_files); i++)
+		proc_create_file(dir, &process_files[i]);
+	for (size_t i = 0; i < nr_extra_files; i++)
+		proc_create_file(dir, &extra_files[i]);
+	create_link(dir, "cwd", LINK_CWD);
+	create_link(dir, "exe", LINK_EXE);
+	create_link(dir, "root", LINK_ROOT);
+	inode = tree_create(dir, "fd", S_IFDIR | 0500);
+	if (!IS_ERR(inode))
+		inode->ops = &fd_dir_ops;
+}
+
+static void free_process_dir(struct inode *dir)
+{
+	kfree(dir->private);
+}
+
+static const struct inode_ops process_dir_ops = {
+	.populate = populate_process,
+	.free = free_process_dir,
+};
+
+static void create_process_dir(struct inode *root, const struct process_dir *from)
+{
+	struct process_dir *dir = kmalloc(sizeof(*dir));
+	struct inode *inode;
+	char name[16];
+
+	if (!dir)
+		return;
+	*dir = *from;
+	snprintf(name, sizeof(name), "%d", dir->pid);
+	inode = tree_create(root, name, S_IFDIR | 0555);
+	if (IS_ERR(inode)) {
+		kfree(dir);
+		return;
+	}
+	inode->ops = &process_dir_ops;
+	inode->private = dir;
+}
+
+/* The processes there are, as many as there is room for. */
+struct process_list {
+	struct process_dir *dirs;
+	unsigned int nr, max;
+};
+
+static bool count_process(struct process *proc, void *arg)
+{
+	(*(unsigned int *)arg)++;
+	return true;
+}
+
+static bool note_process(struct process *proc, void *arg)
+{
+	struct process_list *list = arg;
+
+	if (list->nr == list->max)
+		return false;
+	list->dirs[list->nr].pid = proc->pid;
+	list->dirs[list->nr++].start_ns = proc->start_ns;
+	return true;
+}
+
+/* Who comes meanwhile is found by the next look. */
+static void list_processes(struct process_list *list)
+{
+	*list = (struct process_list){ 0 };
+	process_for_each(count_process, &list->max);
+	list->dirs = kmalloc(list->max * sizeof(*list->dirs));
+	if (list->dirs)
+		process_for_each(note_process, list);
+}
+
+static bool is_same(const struct process_dir *a, const struct process_dir *b)
+{
+	return a->pid == b->pid && a->start_ns == b->start_ns;
+}
+
+/*
+ * Both processes and directories stand in the order in which they were made: those that have a
+ * directory come first. This is done for each path through /proc, so there is no searching.
+ */
+void proc_populate_root(struct inode *root)
+{
+	struct inode *child, *next;
+	struct process_list list;
+	unsigned int nr = 0; /* that have a directory */
+
+	list_processes(&list);
+	if (!list.dirs)
+		return;
+	list_for_each_entry_safe(child, next, &root->children, sibling) {
+		if (child->ops != &process_dir_ops)
+			continue;
+		if (nr < list.nr && is_same(child->private, &list.dirs[nr]))
+			nr++;
+		else
+			tree_remove_all(child);
+	}
+	for (; nr < list.nr; nr++)
+		create_process_dir(root, &list.dirs[nr]);
+	kfree(list.dirs);
+}

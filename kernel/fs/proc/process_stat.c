@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/account.h>
+#include <lego/errno.h>
+#include <lego/mm.h>
+#include <lego/string.h>
+#include <lego/tty.h>
+
+/* /proc/<pid>/stat, statm and status, in Linux's formats (proc(5)). */
+
+/* One look at a process, so that the numbers of a line belong together. */
+struct snapshot {
+	char comm[TASK_COMM_LEN];
+	char state;
+	pid_t pid, ppid, pgid, sid;
+	u32 tty;
+	pid_t tty_pgid;
+	unsigned int nr_threads, cpu;
+	u64 start_ns;
+	struct cpu_times times;
+	u64 children_user_ns, children_system_ns;
+	u64 pending, blocked, ignored, caught;
+	int exit_signal, exit_status;
+	struct credentials creds;
+	struct rlimit64 nofile;
+	u64 vm_bytes, nr_pages, stack_bytes, data_bytes, text_bytes;
+	u64 start_code, end_code, start_stack, arg_start, arg_end, env_start, env_end, brk_start;
+};
+
+static char task_state_letter(const struct task *task)
+{
+	switch (READ_ONCE(task->state)) {
+	case TASK_RUNNING:
+		return 'R';
+	case TASK_INTERRUPTIBLE:
+		return 'S';
+	case TASK_STOPPED:
+		return 'T';
+	default:
+		return 'D';
+	}
+}
+
+/* As its first thread does, but running if any does. proc->lock held. */
+static void look_at_threads(struct process *proc, struct snapshot *snap)
+{
+	struct task *task;
+	bool first = true;
+
+	snap->state = 'Z';
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		char state = task_state_letter(task);
+
+		if (first || task->pid == proc->pid || state == 'R') {
+			snap->state = state;
+			snap->cpu = READ_ONCE(task->cpu);
+			snap->blocked = task->blocked_signals;
+			snap->pending = task->pending.set;
+		}
+		if (state == 'R')
+			break;
+		first = false;
+	}
+	snap->nr_threads = proc->nr_threads;
+	snap->pending |= proc->pending.set;
+}
+
+static void look_at_signals(const struct process *proc, struct snapshot *snap)
+{
+	for (int sig = 1; sig <= NR_SIGNALS; sig++) {
+		u64 handler = proc->sigactions[sig - 1].handler;
+
+		if (handler == SIG_IGN)
+			snap->ignored |= SIGNAL_BIT(sig);
+		else if (handler != SIG_DFL)
+			snap->caught |= SIGNAL_BIT(sig);
+	}
+}
+
+static void look_at_family(struct process *proc, struct snapshot *snap)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+
+	snap->pid = proc->pid;
+	snap->ppid = proc->parent ? proc->parent->pid : 0;
+	snap->pgid = proc->pgid;
+	snap->sid = proc->sid;
+	snap->tty = proc->tty ? tty_number(proc->tty) : 0;
+	snap->tty_pgid = proc->tty ? tty_foreground_pgid(proc->tty) : -1;
+	snap->exit_signal = proc->exit_signal;
+	snap->children_user_ns = proc->children_user_ns;
+	snap->children_system_ns = proc->children_system_ns;
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+}
+
+static void look_at_area(const struct mm *mm, const struct mm_area_info *area,
+			 struct snapshot *snap)
+{
+	u64 bytes = area->end - area->start;
+
+	snap->vm_bytes += bytes;
+	if (area->start <= mm->start_stack && mm->start_stack < area->end)
+		snap->stack_bytes += bytes;
+	else if (area->prot & PROT_WRITE)
+		snap->data_bytes += bytes;
+	else if (area->prot & PROT_EXEC)
+		snap->text_bytes += bytes;
+}
+
+static void look_at_areas(struct mm *mm, struct snapshot *snap)
+{
+	struct mm_area_info areas[8];
+	u64 addr = 0;
+	unsigned int nr;
+
+	while ((nr = mm_get_areas(mm, addr, areas, ARRAY_SIZE(areas)))) {
+		for (unsigned int i = 0; i < nr; i++)
+			look_at_area(mm, &areas[i], snap);
+		addr = areas[nr - 1].end;
+		mm_put_areas(areas, nr);
+		cond_resched();
+	}
+}
+
+static void look_at_memory(struct process *proc, struct snapshot *snap)
+{
+	struct mm *mm = process_get_mm(proc);
+
+	if (!mm)
+		return;
+	look_at_areas(mm, snap);
+	snap->nr_pages = READ_ONCE(mm->nr_pages);
+	snap->start_code = mm->start_code;
+	snap->end_code = mm->end_code;
+	snap->start_stack = mm->start_stack;
+	snap->arg_start = mm->arg_start;
+	snap->arg_end = mm->arg_end;
+	snap->env_start = mm->env_start;
+	snap->env_end = mm->env_end;
+	snap->brk_start = mm->brk_start;
+	mm_put(mm);
+}
+
+static void take_snapshot(struct process *proc, struct snapshot *snap)
+{
+	unsigned long flags;
+
+	*snap = (struct snapshot){ 0 };
+	look_at_family(proc, snap);
+	flags = spin_lock_irqsave(&proc->lock);
+	memcpy(snap->comm, proc->comm, sizeof(snap->comm));
+	look_at_threads(proc, snap);
+	look_at_signals(proc, snap);
+	snap->start_ns = proc->start_ns;
+	snap->exit_status = proc->exit_status;
+	snap->creds = proc->creds;
+	snap->nofile = proc->rlimits[RLIMIT_NOFILE];
+	spin_unlock_irqrestore(&proc->lock, flags);
+	process_cpu_times(proc, &snap->times);
+	look_at_memory(proc, snap);
+}
+
+#define U64(x) ((unsigned long long)(x))
+
+int proc_show_stat(struct text *text, struct process *proc)
+{
+	struct snapshot s;
+
+	take_snapshot(proc, &s);
+	/* pid comm state ppid pgrp session tty_nr tpgid flags, four kinds of page faults */
+	text_printf(text, "%d (%s) %c %d %d %d %u %d 0 0 0 0 0", s.pid, s.comm, s.state, s.ppid,
+		    s.pgid, s.sid, s.tty, s.tty_pgid);
+	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime */
+	text_printf(text, " %llu %llu %llu %llu 20 0 %u 0 %llu",
+		    U64(proc_clock_ticks(s.times.user_ns)),
+		    U64(proc_clock_ticks(s.times.system_ns)),
+		    U64(proc_clock_ticks(s.children_user_ns)),
+		    U64(proc_clock_ticks(s.children_system_ns)), s.nr_threads,
+		    U64(proc_clock_ticks(s.start_ns)));
+	/* vsize rss rsslim startcode endcode startstack kstkesp kstkeip */
+	text_printf(text, " %llu %llu %llu %llu %llu %llu 0 0", U64(s.vm_bytes), U64(s.nr_pages),
+		    ~0ull, U64(s.start_code), U64(s.end_code), U64(s.start_stack));
+	/* signal blocked sigignore sigcatch: the first 31; wchan nswap cnswap */
+	text_printf(text, " %llu %llu %llu %llu 0 0 0", U64(s.pending & 0x7fffffff),
+		    U64(s.blocked & 0x7fffffff), U64(s.ignored & 0x7fffffff),
+		    U64(s.caught & 0x7fffffff));
+	/* exit_signal processor rt_priority policy, block I/O, guests, start_data end_data */
+	text_printf(text, " %d %u 0 0 0 0 0 0 0", s.exit_signal, s.cpu);
+	text_printf(text, " %llu %llu %llu %llu %llu %d\n", U64(s.brk_start), U64(s.arg_start),
+		    U64(s.arg_end), U64(s.env_start), U64(s.env_end), s.exit_status);
+	return 0;
+}
+
+/* size resident shared text lib data dt, in pages. */
+int proc_show_statm(struct text *text, struct process *proc)
+{
+	struct snapshot s;
+
+	take_snapshot(proc, &s);
+	text_printf(text, "%llu %llu 0 %llu 0 %llu 0\n", U64(s.vm_bytes / PAGE_SIZE),
+		    U64(s.nr_pages), U64(s.text_bytes / PAGE_SIZE),
+		    U64((s.data_bytes + s.stack_bytes) / PAGE_SIZE));
+	return 0;
+}
+
+static const char *state_name(char letter)
+{
+	switch (letter) {
+	case 'R':
+		return "R (running)";
+	case 'S':
+		return "S (sleeping)";
+	case 'D':
+		return "D (disk sleep)";
+	case 'T':
+		return "T (stopped)";
+	default:
+		return "Z (zombie)";
+	}
+}
+
+int proc_show_status(struct text *text, struct process *proc)
+{
+	struct snapshot s;
+
+	take_snapshot(proc, &s);
+	text_printf(text, "Name:\t%s\nState:\t%s\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
+		    s.comm, state_name(s.state), s.pid, s.pid, s.ppid);
+	text_printf(text, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", s.creds.uid, s.creds.euid,
+		    s.creds.suid, s.creds.fsuid, s.creds.gid, s.creds.egid, s.creds.sgid,
+		    s.creds.fsgid);
+	if (s.state != 'Z') {
+		text_printf(text, "FDSize:\t%llu\n", U64(s.nofile.cur));
+		text_printf(text, "VmSize:\t%8llu kB\nVmRSS:\t%8llu kB\n", U64(s.vm_bytes >> 10),
+			    U64(s.nr_pages * PAGE_SIZE >> 10));
+		text_printf(text, "VmData:\t%8llu kB\nVmStk:\t%8llu kB\nVmExe:\t%8llu kB\n",
+			    U64(s.data_bytes >> 10), U64(s.stack_bytes >> 10),
+			    U64(s.text_bytes >> 10));
+	}
+	text_printf(text, "Threads:\t%u\nSigPnd:\t%016llx\nSigBlk:\t%016llx\n", s.nr_threads,
+		    U64(s.pending), U64(s.blocked));
+	text_printf(text, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", U64(s.ignored), U64(s.caught));
+	return 0;
+}

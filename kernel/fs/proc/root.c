@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+
+/* The tree of /proc: what is always there, and the files that other parts of the kernel add. */
+
+static struct inode *proc_root;
+
+static ssize_t read_self(struct inode *inode, char *buf, size_t size)
+{
+	if (!current->proc)
+		return -ENOENT;
+	return snprintf(buf, size, "%d", current->proc->pid);
+}
+
+static ssize_t read_mounts(struct inode *inode, char *buf, size_t size)
+{
+	return snprintf(buf, size, "self/mounts");
+}
+
+static const struct inode_ops root_ops = { .populate = proc_populate_root };
+static const struct inode_ops self_ops = { .read_link = read_self };
+static const struct inode_ops mounts_ops = { .read_link = read_mounts };
+
+static struct inode *create_link(struct inode *dir, const char *name, const struct inode_ops *ops)
+{
+	struct inode *inode = tree_create(dir, name, S_IFLNK | 0777);
+
+	if (!IS_ERR(inode))
+		inode->ops = ops;
+	return inode;
+}
+
+/* The directory of a path below /proc, made if it is missing; *name: the last component. */
+static struct inode *make_directories(const char *path, const char **name)
+{
+	struct inode *at = proc_root, *next;
+	const char *slash;
+
+	while (!IS_ERR(at) && (slash = strchr(path, '/'))) {
+		char part[NAME_MAX + 1];
+		size_t len = slash - path;
+
+		if (len > NAME_MAX)
+			return ERR_PTR(-ENAMETOOLONG);
+		memcpy(part, path, len);
+		part[len] = '\0';
+		next = tree_find(at, part, len);
+		at = next ? next : tree_create(at, part, S_IFDIR | 0555);
+		path = slash + 1;
+	}
+	*name = path;
+	return at;
+}
+
+int proc_add_file(const char *path, int (*show)(struct text *text), int (*write)(const char *text))
+{
+	struct proc_file *file = kzalloc(sizeof(*file));
+	struct inode *inode;
+
+	if (!file)
+		return -ENOMEM;
+	file->show = show;
+	file->write = write;
+	mutex_lock(&tree_lock);
+	inode = make_directories(path, &file->name);
+	if (!IS_ERR(inode))
+		inode = proc_create_file(inode, file);
+	mutex_unlock(&tree_lock);
+	if (!IS_ERR(inode))
+		return 0;
+	kfree(file);
+	return PTR_ERR(inode);
+}
+
+/* Once, at boot. */
+static struct inode *make_root(struct filesystem *fs)
+{
+	struct inode *self, *mounts;
+	int error;
+
+	proc_root = tree_create_root(fs, 0555);
+	if (!proc_root)
+		return NULL;
+	proc_root->ops = &root_ops;
+	self = create_link(proc_root, "self", &self_ops);
+	mounts = create_link(proc_root, "mounts", &mounts_ops);
+	error = proc_create_system_files(proc_root);
+	if (IS_ERR(self) || IS_ERR(mounts) || error)
+		panic("no memory for the files of /proc");
+	return proc_root;
+}
+
+static const struct fs_type proc_type = {
+	.name = "proc",
+	.make_root = make_root,
+	.magic = 0x9fa0,
+	.single = true,
+	.is_fixed = true,
+};
+
+void proc_init(void)
+{
+	if (fs_register(&proc_type))
+		panic("no room for proc");
+	fs_mount_at_boot(proc_type.name, "proc");
+}

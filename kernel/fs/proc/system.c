@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/account.h>
+#include <lego/boot.h>
+#include <lego/errno.h>
+#include <lego/irq.h>
+#include <lego/page.h>
+#include <lego/slab.h>
+#include <lego/smp.h>
+#include <lego/sysrq.h>
+#include <generated/version.h>
+
+/* The files of /proc that are about the whole system, in Linux's formats (proc(5)). */
+
+#define U64(x) ((unsigned long long)(x))
+
+static int show_meminfo(struct text *text)
+{
+	u64 total = page_nr_total() * PAGE_SIZE >> 10, free = page_nr_free() * PAGE_SIZE >> 10;
+
+	text_printf(text, "MemTotal:       %8llu kB\nMemFree:        %8llu kB\n", U64(total),
+		    U64(free));
+	/* Nothing is cached that could be given up. */
+	text_printf(text, "MemAvailable:   %8llu kB\nBuffers:        %8d kB\n", U64(free), 0);
+	text_printf(text, "Cached:         %8d kB\nSwapCached:     %8d kB\n", 0, 0);
+	text_printf(text, "SwapTotal:      %8d kB\nSwapFree:       %8d kB\n", 0, 0);
+	text_printf(text, "Slab:           %8llu kB\n", U64(slab_bytes_live() >> 10));
+	return 0;
+}
+
+static int show_uptime(struct text *text)
+{
+	u64 up_ns = clock_monotonic_ns(), idle = 0;
+	struct cpu_ticks ticks;
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu) {
+		account_cpu_ticks(cpu, &ticks);
+		idle += ticks.idle * 100 / CONFIG_HZ;
+	}
+	text_printf(text, "%llu.%02llu %llu.%02llu\n", U64(up_ns / NSEC_PER_SEC),
+		    U64(proc_clock_ticks(up_ns) % 100), U64(idle / 100), U64(idle % 100));
+	return 0;
+}
+
+struct counts {
+	unsigned int nr_threads, nr_runnable;
+};
+
+static bool count_threads(struct process *proc, void *arg)
+{
+	struct counts *counts = arg;
+
+	counts->nr_threads += READ_ONCE(proc->nr_threads);
+	return true;
+}
+
+static void count(struct counts *counts)
+{
+	unsigned int cpu;
+
+	*counts = (struct counts){ 0 };
+	process_for_each(count_threads, counts);
+	for_each_online_cpu(cpu)
+		counts->nr_runnable += sched_nr_runnable(cpu);
+}
+
+static int show_loadavg(struct text *text)
+{
+	struct counts counts;
+	u64 loads[3];
+
+	count(&counts);
+	account_load_averages(loads);
+	for (int i = 0; i < 3; i++)
+		text_printf(text, "%llu.%02llu ", U64(loads[i] >> 16),
+			    U64((loads[i] & 0xffff) * 100 >> 16));
+	text_printf(text, "%u/%u %d\n", counts.nr_runnable, counts.nr_threads, pid_last());
+	return 0;
+}
+
+static void show_cpu_line(struct text *text, const struct cpu_ticks *t)
+{
+	/* user nice system idle iowait irq softirq steal guest guest_nice */
+	text_printf(text, " %llu 0 %llu %llu 0 %llu 0 0 0 0\n", U64(t->user * 100 / CONFIG_HZ),
+		    U64(t->system * 100 / CONFIG_HZ), U64(t->idle * 100 / CONFIG_HZ),
+		    U64(t->irq * 100 / CONFIG_HZ));
+}
+
+static int show_stat(struct text *text)
+{
+	struct cpu_ticks all = { 0 }, ticks;
+	struct counts counts;
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu) {
+		account_cpu_ticks(cpu, &ticks);
+		all.user += ticks.user;
+		all.system += ticks.system;
+		all.irq += ticks.irq;
+		all.idle += ticks.idle;
+	}
+	text_printf(text, "cpu ");
+	show_cpu_line(text, &all);
+	for_each_online_cpu(cpu) {
+		account_cpu_ticks(cpu, &ticks);
+		text_printf(text, "cpu%u", cpu);
+		show_cpu_line(text, &ticks);
+	}
+	count(&counts);
+	text_printf(text, "ctxt %llu\n", U64(sched_nr_switches()));
+	text_printf(text, "btime %llu\n",
+		    U64((clock_realtime_ns() - clock_monotonic_ns()) / NSEC_PER_SEC));
+	text_printf(text, "processes %llu\n", U64(process_nr_created()));
+	text_printf(text, "procs_running %u\nprocs_blocked 0\n", counts.nr_runnable);
+	return 0;
+}
+
+static int show_version(struct text *text)
+{
+	text_printf(text, "Linux version 6.1.0-lego (%s) #1 SMP\n", LEGO_VERSION);
+	return 0;
+}
+
+static int show_cmdline(struct text *text)
+{
+	text_printf(text, "%s\n", boot_info.cmdline);
+	return 0;
+}
+
+static int write_sysrq_trigger(const char *text)
+{
+	return sysrq_run(text[0]) ? 0 : -EINVAL;
+}
+
+static const struct proc_file system_files[] = {
+	{ .name = "cmdline", .show = show_cmdline },
+	{ .name = "cpuinfo", .show = proc_show_cpuinfo },
+	{ .name = "loadavg", .show = show_loadavg },
+	{ .name = "meminfo", .show = show_meminfo },
+	{ .name = "stat", .show = show_stat },
+	{ .name = "sysrq-trigger", .write = write_sysrq_trigger },
+	{ .name = "uptime", .show = show_uptime },
+	{ .name = "version", .show = show_version },
+};
+
+int proc_create_system_files(struct inode *root)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(system_files); i++) {
+		struct inode *inode = proc_create_file(root, &system_files[i]);
+
+		if (IS_ERR(inode))
+			return PTR_ERR(inode);
+	}
+	return 0;
+}

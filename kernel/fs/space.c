@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/page.h>
+
+/*
+ * The content of the root file system and of every tmpfs and ramfs, all together, may take half of
+ * the memory, and there may be half as many inodes as pages: a program that writes too much gets
+ * ENOSPC, and the machine lives on. What the kernel unpacks at boot is counted, but not refused.
+ */
+
+static u64 nr_pages, nr_inodes; /* atomic */
+
+static u64 limit(void)
+{
+	return page_nr_total() / 2;
+}
+
+static bool charge(u64 *counter, u64 nr, bool force)
+{
+	u64 now = __atomic_add_fetch(counter, nr, __ATOMIC_RELAXED);
+
+	if (force || now <= limit())
+		return true;
+	__atomic_sub_fetch(counter, nr, __ATOMIC_RELAXED);
+	return false;
+}
+
+bool space_charge_pages(const struct inode *inode, u64 nr, bool force)
+{
+	return !inode->fs->type->is_bounded || charge(&nr_pages, nr, force);
+}
+
+void space_uncharge_pages(const struct inode *inode, u64 nr)
+{
+	if (inode->fs->type->is_bounded)
+		__atomic_sub_fetch(&nr_pages, nr, __ATOMIC_RELAXED);
+}
+
+bool space_charge_inode(const struct filesystem *fs)
+{
+	return !fs->type->is_bounded || charge(&nr_inodes, 1, false);
+}
+
+void space_uncharge_inode(const struct filesystem *fs)
+{
+	if (fs->type->is_bounded)
+		__atomic_sub_fetch(&nr_inodes, 1, __ATOMIC_RELAXED);
+}
+
+static u64 left(const u64 *counter)
+{
+	u64 used = READ_ONCE(*counter);
+
+	return used < limit() ? limit() - used : 0;
+}
+
+void space_get(struct space *space)
+{
+	space->max_pages = limit();
+	space->free_pages = left(&nr_pages);
+	space->max_inodes = limit();
+	space->free_inodes = left(&nr_inodes);
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/fs.h>
+
+/*
+ * A file that is cut takes its pages out of all mappings: by a walk over the address spaces, in the
+ * order they were made. One that is being copied has its lock held until the copy is in the list,
+ * behind it: none is missed.
+ */
+
+static DEFINE_SPINLOCK(list_lock); /* guards the list; a space in it may have lost its last user */
+static LIST_HEAD(mm_list);
+
+void mm_list_add(struct mm *mm)
+{
+	spin_lock(&list_lock);
+	list_add_tail(&mm->node, &mm_list);
+	spin_unlock(&list_lock);
+}
+
+void mm_list_remove(struct mm *mm)
+{
+	spin_lock(&list_lock);
+	list_del(&mm->node);
+	spin_unlock(&list_lock);
+}
+
+static bool get_unless_dying(struct mm *mm)
+{
+	int refs = atomic_read(&mm->refs);
+
+	while (refs) {
+		int seen = cmpxchg(&mm->refs.counter, refs, refs + 1);
+
+		if (seen == refs)
+			return true;
+		refs = seen;
+	}
+	return false;
+}
+
+/* The one behind last (NULL: the first), with a reference, as last has: it is in the list. */
+static struct mm *next_mm(struct mm *last)
+{
+	struct list_head *node;
+	struct mm *mm = NULL;
+
+	spin_lock(&list_lock);
+	for (node = last ? last->node.next : mm_list.next; node != &mm_list; node = node->next) {
+		mm = list_entry(node, struct mm, node);
+		if (get_unless_dying(mm))
+			break;
+	}
+	spin_unlock(&list_lock);
+	return node == &mm_list ? NULL : mm;
+}
+
+/* What the area shows of the file from position on. */
+static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
+{
+	u64 skip = position > vma->file_offset ? position - vma->file_offset : 0;
+	u64 bytes = min(ALIGN_UP(vma->file_bytes, PAGE_SIZE), vma->end - vma->start);
+
+	if (skip < bytes)
+		pages_unmap(mm, vma->start + skip, vma->start + bytes);
+}
+
+void mm_cut_file(const struct inode *inode, u64 position)
+{
+	struct mm *mm, *last = NULL;
+
+	for (mm = next_mm(NULL); mm; mm = next_mm(mm)) {
+		if (last)
+			mm_put(last);
+		rw_mutex_lock_write(&mm->lock);
+		for (unsigned int i = 0; i < mm->nr_vmas; i++) {
+			if (mm->vmas[i]->file && mm->vmas[i]->file->inode == inode)
+				cut_area(mm, mm->vmas[i], position);
+		}
+		rw_mutex_unlock_write(&mm->lock);
+		last = mm;
+	}
+	if (last)
+		mm_put(last);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/fs.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/syscall.h>
+
+/*
+ * mremap: an area, or part of one, shrinks or grows where it is, or goes elsewhere with its pages,
+ * whose entries move to other tables; nothing is copied.
+ */
+
+#define MREMAP_MAYMOVE 1
+#define MREMAP_FIXED   2
+
+/* What all of it needs: one area that has len bytes at addr. Else -EFAULT. */
+static int find_part(struct mm *mm, u64 addr, u64 len, struct vma **vma)
+{
+	*vma = vma_find(mm, addr);
+	return *vma && len <= (*vma)->end - addr ? 0 : -EFAULT;
+}
+
+/* A mapped file shows more of itself, but not behind an ELF segment's end. */
+static void set_length(struct vma *vma, u64 len)
+{
+	u64 old_len = vma->end - vma->start;
+
+	if (vma->file && vma->file_bytes >= old_len)
+		vma->file_bytes = len;
+	vma->end = vma->start + len;
+}
+
+/* Grow the area that ends at addr + len, if there is room. */
+static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64 new_len)
+{
+	u64 end = addr + new_len;
+
+	if (vma->end != addr + len || addr > TASK_SIZE - new_len ||
+	    !vma_range_free(mm, vma->end, end))
+		return false;
+	set_length(vma, end - vma->start);
+	vma_merge_range(mm, addr, end);
+	return true;
+}
+
+/* The area is all of [addr, addr + len), the new place is free. */
+static int move_area(struct mm *mm, struct vma *vma, u64 new_len, u64 to)
+{
+	struct vma *moved = kmalloc(sizeof(*moved));
+	int error = -ENOMEM;
+
+	if (!moved)
+		return -ENOMEM;
+	*moved = *vma;
+	moved->start = to;
+	moved->end = to + (vma->end - vma->start);
+	set_length(moved, new_len);
+	if (!vma_reserve(mm, 1))
+		error = pages_move(mm, vma, vma->end - vma->start, to);
+	if (error) {
+		kfree(moved);
+		return error;
+	}
+	if (moved->file)
+		file_get(moved->file);
+	vma_remove_range(mm, vma->start, vma->end);
+	vma_insert(mm, moved);
+	return 0;
+}
+
+static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
+{
+	int error;
+	long to;
+
+	to = mm_choose_place(mm, new_addr, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0);
+	if (to < 0)
+		return to;
+	error = vma_split_range(mm, addr, addr + len);
+	if (!error)
+		error = move_area(mm, vma_find(mm, addr), new_len, to);
+	if (error)
+		vma_merge_range(mm, addr, addr + len);
+	return error ? error : to;
+}
+
+static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
+{
+	struct vma *vma;
+	int error;
+
+	if (!vma_find(mm, addr))
+		return -EFAULT;
+	if (flags & MREMAP_FIXED) {
+		error = mm_unmap_locked(mm, new_addr, new_addr + new_len);
+		if (error)
+			return error;
+	}
+	if (new_len <= len) {
+		if (new_len < len) {
+			error = mm_unmap_locked(mm, addr + new_len, addr + len);
+			if (error)
+				return error;
+		}
+		if (!(flags & MREMAP_FIXED))
+			return addr;
+		len = new_len;
+	}
+	error = find_part(mm, addr, len, &vma);
+	if (error)
+		return error;
+	if (mm_too_large(new_len, vma->prot, vma->flags))
+		return -ENOMEM;
+	if (!(flags & MREMAP_FIXED) && grow_in_place(mm, vma, addr, len, new_len))
+		return addr;
+	if (!(flags & MREMAP_MAYMOVE))
+		return -ENOMEM;
+	return move_part(mm, addr, len, new_len, flags, flags & MREMAP_FIXED ? new_addr : 0);
+}
+
+/* len 0, another view of a shared area, is not offered. */
+long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
+{
+	long place;
+
+	if (flags & ~(MREMAP_MAYMOVE | MREMAP_FIXED) || addr % PAGE_SIZE || len > TASK_SIZE ||
+	    (flags & MREMAP_FIXED && !(flags & MREMAP_MAYMOVE)))
+		return -EINVAL;
+	if (new_len > TASK_SIZE)
+		return flags & MREMAP_FIXED ? -EINVAL : -ENOMEM;
+	len = ALIGN_UP(len, PAGE_SIZE);
+	new_len = ALIGN_UP(new_len, PAGE_SIZE);
+	if (!len || !new_len || addr > TASK_SIZE - len)
+		return -EINVAL;
+	if (flags & MREMAP_FIXED) {
+		if (new_addr % PAGE_SIZE || new_addr > TASK_SIZE - new_len)
+			return -EINVAL;
+		if (new_addr < addr + len && addr < new_addr + new_len)
+			return -EINVAL;
+	}
+	rw_mutex_lock_write(&mm->lock);
+	place = move_locked(mm, addr, len, new_len, flags, new_addr);
+	rw_mutex_unlock_write(&mm->lock);
+	return place;
+}
+
+SYSCALL_DEFINE5(mremap, u64, addr, u64, len, u64, new_len, u64, flags, u64, new_addr)
+{
+	if (flags >> 32)
+		return -EINVAL;
+	return mm_move(current->mm, addr, len, new_len, flags, new_addr);
+}

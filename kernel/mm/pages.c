@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <asm/pgtable.h>
+#include <asm/tlb.h>
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/sched.h>
+
+/*
+ * Changes to all pages of a range. Dropping pages takes two passes: entries lose their access but
+ * keep their pages until every CPU has forgotten them, then both go. So any number of pages costs
+ * one flush, and needs no memory.
+ */
+
+#define RESCHED_INTERVAL 1024 /* pages: to sleep with mm->lock held makes others queue for it */
+
+/* What has to be flushed. */
+struct flush_range {
+	u64 start, end;
+};
+
+static void flush_range_add(struct flush_range *range, u64 addr)
+{
+	if (range->start == range->end)
+		range->start = addr;
+	range->end = addr + PAGE_SIZE;
+}
+
+static void flush_range_done(struct mm *mm, const struct flush_range *range)
+{
+	if (range->start < range->end)
+		flush_tlb_mm_range(mm, range->start, range->end);
+}
+
+/* Take the access from all pages, on every CPU, and return where there are any. */
+static struct flush_range hide_pages(struct mm *mm, u64 start, u64 end)
+{
+	struct flush_range range = { 0, 0 };
+	u64 *pte, nr = 0;
+
+	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
+		WRITE_ONCE(*pte, (*pte & PTE_ADDR_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
+		flush_range_add(&range, addr);
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
+	}
+	flush_range_done(mm, &range);
+	return range;
+}
+
+u64 *pages_alloc_entry(struct mm *mm, u64 addr)
+{
+	u64 *pte = pgtable_find(mm->pgd, addr);
+
+	if (pte)
+		return pte;
+	pte = pgtable_alloc(mm->pgd, addr);
+	if (pte)
+		mm->nr_tables++;
+	return pte;
+}
+
+void pages_unmap(struct mm *mm, u64 start, u64 end)
+{
+	struct flush_range range;
+	u64 *pte, addr, nr = 0;
+
+	range = hide_pages(mm, start, end);
+	for (addr = range.start; (pte = pgtable_next(mm->pgd, &addr, range.end));
+	     addr += PAGE_SIZE) {
+		struct page *page = pte_page(*pte);
+
+		WRITE_ONCE(*pte, 0);
+		page_put(page);
+		mm->nr_pages--;
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
+	}
+}
+
+void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
+{
+	struct flush_range range = { 0, 0 };
+	u64 *pte;
+
+	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
+		u64 entry = (*pte & PTE_ADDR_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
+
+		if (entry == *pte)
+			continue;
+		WRITE_ONCE(*pte, entry);
+		flush_range_add(&range, addr);
+	}
+	flush_range_done(mm, &range);
+}
+
+int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *changed)
+{
+	u64 *pte, nr = 0;
+
+	/* Shared pages are the file's, which will give them to whoever asks. */
+	if (vma->flags & (MAP_SHARED | VMA_WIPE_ON_FORK))
+		return 0;
+	for (u64 addr = vma->start; (pte = pgtable_next(from->pgd, &addr, vma->end));
+	     addr += PAGE_SIZE) {
+		u64 entry = (*pte & PTE_ADDR_MASK) | pte_user_bits(vma->prot, true);
+		u64 *copy = pages_alloc_entry(to, addr);
+
+		if (!copy)
+			return -ENOMEM;
+		if (*pte & PTE_WRITE)
+			*changed = true;
+		WRITE_ONCE(*pte, entry);
+		page_get(pte_page(entry));
+		WRITE_ONCE(*copy, entry);
+		to->nr_pages++;
+		to->max_pages = to->nr_pages;
+		if (++nr % RESCHED_INTERVAL == 0)
+			cond_resched();
+	}
+	return 0;
+}
+
+int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to)
+{
+	u64 start = vma->start, addr, *pte;
+	struct flush_range range;
+
+	/* All that can fail comes first. */
+	for (addr = start; pgtable_next(mm->pgd, &addr, start + len); addr += PAGE_SIZE)
+		if (!pages_alloc_entry(mm, to + (addr - start)))
+			return -ENOMEM;
+	range = hide_pages(mm, start, start + len);
+	for (addr = range.start; (pte = pgtable_next(mm->pgd, &addr, range.end));
+	     addr += PAGE_SIZE) {
+		u64 *target = pgtable_find(mm->pgd, to + (addr - start));
+		u64 bits = pte_user_bits(vma->prot, *pte & PTE_BORROWED);
+
+		WRITE_ONCE(*target, (*pte & PTE_ADDR_MASK) | bits);
+		WRITE_ONCE(*pte, 0);
+	}
+	return 0;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/process.h>
+
+#include "process.h"
+#include <lego/errno.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * User and group numbers: kept, changed by Linux's rules, and shown. Effective user 0 may become
+ * anybody; others only somebody they have been. No file is ever denied to anyone.
+ */
+
+#define ID_UNCHANGED (~0U)
+
+#define CAPABILITY_VERSION_1 0x19980330
+#define CAPABILITY_VERSION_2 0x20071026
+#define CAPABILITY_VERSION_3 0x20080522
+#define NR_CAPABILITIES	     41
+
+/* One kind of numbers, user or group. */
+struct ids {
+	u32 real, effective, saved, fs;
+};
+
+enum kind {
+	USER,
+	GROUP
+};
+
+static void get_ids(const struct credentials *creds, enum kind kind, struct ids *ids)
+{
+	if (kind == USER)
+		*ids = (struct ids){ creds->uid, creds->euid, creds->suid, creds->fsuid };
+	else
+		*ids = (struct ids){ creds->gid, creds->egid, creds->sgid, creds->fsgid };
+}
+
+static void put_ids(struct credentials *creds, enum kind kind, const struct ids *ids)
+{
+	if (kind == USER) {
+		creds->uid = ids->real;
+		creds->euid = ids->effective;
+		creds->suid = ids->saved;
+		creds->fsuid = ids->fs;
+	} else {
+		creds->gid = ids->real;
+		creds->egid = ids->effective;
+		creds->sgid = ids->saved;
+		creds->fsgid = ids->fs;
+	}
+}
+
+static bool is_one_of(const struct ids *ids, u32 id, bool saved_too)
+{
+	return id == ids->real || id == ids->effective || (saved_too && id == ids->saved);
+}
+
+bool process_is_root(struct process *proc)
+{
+	return READ_ONCE(proc->creds.euid) == 0;
+}
+
+static int set_one(struct ids *ids, const u32 *args, bool root)
+{
+	u32 id = args[0];
+
+	if (id == ID_UNCHANGED)
+		return -EINVAL;
+	if (root)
+		ids->real = ids->saved = id;
+	else if (id != ids->real && id != ids->saved)
+		return -EPERM;
+	ids->effective = id;
+	return 0;
+}
+
+static int set_two(struct ids *ids, const u32 *args, bool root)
+{
+	u32 real = args[0], effective = args[1];
+	struct ids old = *ids;
+
+	if (real != ID_UNCHANGED) {
+		if (!root && !is_one_of(&old, real, false))
+			return -EPERM;
+		ids->real = real;
+	}
+	if (effective != ID_UNCHANGED) {
+		if (!root && !is_one_of(&old, effective, true))
+			return -EPERM;
+		ids->effective = effective;
+	}
+	if (real != ID_UNCHANGED || (effective != ID_UNCHANGED && effective != old.real))
+		ids->saved = ids->effective;
+	return 0;
+}
+
+static int set_three(struct ids *ids, const u32 *args, bool root)
+{
+	u32 *const fields[] = { &ids->real, &ids->effective, &ids->saved };
+	struct ids old = *ids;
+
+	for (int i = 0; i < 3; i++) {
+		if (args[i] == ID_UNCHANGED)
+			continue;
+		if (!root && !is_one_of(&old, args[i], true))
+			return -EPERM;
+		*fields[i] = args[i];
+	}
+	return 0;
+}
+
+static int change(enum kind kind, int (*set)(struct ids *ids, const u32 *args, bool root),
+		  const u32 *args)
+{
+	struct process *proc = current->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct ids ids;
+	int error;
+
+	get_ids(&proc->creds, kind, &ids);
+	error = set(&ids, args, process_is_root(proc));
+	if (!error) {
+		ids.fs = ids.effective;
+		put_ids(&proc->creds, kind, &ids);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return error;
+}
+
+/* Returns the number there was, whether or not it is changed. */
+static long change_fs(enum kind kind, u32 id)
+{
+	struct process *proc = current->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct ids ids;
+	u32 old;
+
+	get_ids(&proc->creds, kind, &ids);
+	old = ids.fs;
+	if (id != ID_UNCHANGED && (process_is_root(proc) || is_one_of(&ids, id, true))) {
+		ids.fs = id;
+		put_ids(&proc->creds, kind, &ids);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return old;
+}
+
+static long copy_ids(enum kind kind, u32 __user *real, u32 __user *effective, u32 __user *saved)
+{
+	struct ids ids;
+
+	get_ids(&current->proc->creds, kind, &ids);
+	if (put_user(ids.real, real) || put_user(ids.effective, effective) ||
+	    put_user(ids.saved, saved))
+		return -EFAULT;
+	return 0;
+}
+
+SYSCALL_DEFINE0(getuid)
+{
+	return current->proc->creds.uid;
+}
+
+SYSCALL_DEFINE0(geteuid)
+{
+	return current->proc->creds.euid;
+}
+
+SYSCALL_DEFINE0(getgid)
+{
+	return current->proc->creds.gid;
+}
+
+SYSCALL_DEFINE0(getegid)
+{
+	return current->proc->creds.egid;
+}
+
+SYSCALL_DEFINE1(setuid, u32, id)
+{
+	return change(USER, set_one, &id);
+}
+
+SYSCALL_DEFINE1(setgid, u32, id)
+{
+	return change(GROUP, set_one, &id);
+}
+
+SYSCALL_DEFINE2(setreuid, u32, real, u32, effective)
+{
+	return change(USER, set_two, (u32[]){ real, effective });
+}
+
+SYSCALL_DEFINE2(setregid, u32, real, u32, effective)
+{
+	return change(GROUP, set_two, (u32[]){ real, effective });
+}
+
+SYSCALL_DEFINE3(setresuid, u32, real, u32, effective, u32, saved)
+{
+	return change(USER, set_three, (u32[]){ real, effective, saved });
+}
+
+SYSCALL_DEFINE3(setresgid, u32, real, u32, effective, u32, saved)
+{
+	return change(GROUP, set_three, (u32[]){ real, effective, saved });
+}
+
+SYSCALL_DEFINE3(getresuid, u32 __user *, real, u32 __user *, effective, u32 __user *, saved)
+{
+	return copy_ids(USER, real, effective, saved);
+}
+
+SYSCALL_DEFINE3(getresgid, u32 __user *, real, u32 __user *, effective, u32 __user *, saved)
+{
+	return copy_ids(GROUP, real, effective, saved);
+}
+
+SYSCALL_DEFINE1(setfsuid, u32, id)
+{
+	return change_fs(USER, id);
+}
+
+SYSCALL_DEFINE1(setfsgid, u32, id)
+{
+	return change_fs(GROUP, id);
+}
+
+SYSCALL_DEFINE2(getgroups, int, size, u32 __user *, list)
+{
+	struct process *proc = current->proc;
+	u32 groups[NR_GROUPS];
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	int nr = (int)proc->creds.nr_groups;
+
+	memcpy(groups, proc->creds.groups, sizeof(groups));
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (size < 0 || (size && nr > size))
+		return -EINVAL;
+	if (size && copy_to_user(list, groups, nr * sizeof(groups[0])))
+		return -EFAULT;
+	return nr;
+}
+
+SYSCALL_DEFINE2(setgroups, u32, nr, const u32 __user *, list)
+{
+	struct process *proc = current->proc;
+	u32 groups[NR_GROUPS];
+	unsigned long flags;
+
+	if (!process_is_root(proc))
+		return -EPERM;
+	if (nr > NR_GROUPS)
+		return -EINVAL;
+	if (copy_from_user(groups, list, nr * sizeof(groups[0])))
+		return -EFAULT;
+	flags = spin_lock_irqsave(&proc->lock);
+	memcpy(proc->creds.groups, groups, nr * sizeof(groups[0]));
+	proc->creds.nr_groups = nr;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return 0;
+}
+
+struct capability_header {
+	u32 version;
+	pid_t pid;
+};
+
+/* Effective, permitted and inheritable capabilities; two of them make 64 bits each. */
+struct capability_data {
+	u32 effective, permitted, inheritable;
+};
+
+/* Root has all capabilities, others none. There is no way to have some. */
+SYSCALL_DEFINE2(capget, struct capability_header __user *, uheader, struct capability_data __user *,
+		udata)
+{
+	struct capability_header header;
+	struct capability_data data[2] = { 0 };
+	struct process *proc;
+	size_t nr = 2;
+
+	if (copy_from_user(&header, uheader, sizeof(header)))
+		return -EFAULT;
+	if (header.version == CAPABILITY_VERSION_1) {
+		nr = 1;
+	} else if (header.version != CAPABILITY_VERSION_2 &&
+		   header.version != CAPABILITY_VERSION_3) {
+		if (put_user(CAPABILITY_VERSION_3, &uheader->version))
+			return -EFAULT;
+		/* A way to ask for the version. */
+		return udata ? -EINVAL : 0;
+	}
+	if (header.pid < 0)
+		return -EINVAL;
+	proc = process_find(header.pid ? header.pid : current->proc->pid);
+	if (!proc)
+		return -ESRCH;
+	if (process_is_root(proc)) {
+		data[0].effective = data[0].permitted = ~0U;
+		data[1].effective = data[1].permitted = (1U << (NR_CAPABILITIES - 32)) - 1;
+	}
+	process_put(proc);
+	return udata ? copy_to_user(udata, data, nr * sizeof(data[0])) : 0;
+}

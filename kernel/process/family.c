@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/process.h>
+
+#include "process.h"
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/string.h>
+#include <lego/wait.h>
+
+/*
+ * Who is whose child. A process is in process_list and in its parent's list of children until it
+ * has been waited for; when the parent ends first, init is the parent. Everything here is guarded
+ * by process_tree_lock, under which signals may be sent (proc->lock is taken inside).
+ */
+
+DEFINE_SPINLOCK(process_tree_lock);
+LIST_HEAD(process_list);
+
+static struct process *init_process;
+static unsigned int nr_processes;
+
+unsigned int family_nr_processes(void)
+{
+	return READ_ONCE(nr_processes);
+}
+
+void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	struct process *proc;
+
+	list_for_each_entry(proc, &process_list, all_node) {
+		if (!fn(proc, arg))
+			break;
+	}
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+}
+
+static void set_parent(struct process *proc, struct process *parent)
+{
+	list_del(&proc->sibling);
+	proc->parent = parent;
+	if (parent)
+		list_add_tail(&proc->sibling, &parent->children);
+}
+
+int family_add(struct process *proc, struct task *task, struct process *creator, bool as_sibling)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+
+	if (creator && task_interrupted(current)) {
+		spin_unlock_irqrestore(&process_tree_lock, flags);
+		return -ERESTARTNOINTR;
+	}
+	proc->pid = task->pid;
+	if (creator) {
+		set_parent(proc, as_sibling ? creator->parent : creator);
+		proc->pgid = creator->pgid;
+		proc->sid = creator->sid;
+		proc->tty = creator->tty;
+	} else {
+		init_process = proc;
+	}
+	pid_get(proc->pid);
+	pid_get(proc->pgid);
+	pid_get(proc->sid);
+	process_get(proc);
+	list_add_tail(&task->thread_node, &proc->threads);
+	proc->nr_threads = 1;
+	pid_set_process(proc->pid, proc);
+	list_add_tail(&proc->all_node, &process_list);
+	nr_processes++;
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	return 0;
+}
+
+void family_detach(struct process *proc)
+{
+	list_del(&proc->all_node);
+	nr_processes--;
+	set_parent(proc, NULL);
+	pid_set_process(proc->pid, NULL);
+	pid_put(proc->pgid);
+	pid_put(proc->sid);
+	pid_put(proc->pid);
+	proc->zombie = false;
+}
+
+void family_release(struct process *proc)
+{
+	profile_process_release(proc);
+	process_put(proc);
+}
+
+static void fill_child_info(struct process *proc, struct siginfo *info, int code, int status)
+{
+	struct cpu_times times;
+
+	process_cpu_times(proc, &times);
+	memset(info, 0, sizeof(*info)); /* all of it, gaps too: users see it */
+	info->si_signo = SIGCHLD;
+	info->si_code = code;
+	info->child.pid = proc->pid;
+	info->child.uid = proc->creds.uid;
+	info->child.status = status;
+	info->child.utime = (s64)(times.user_ns / NSEC_PER_TICK);
+	info->child.stime = (s64)(times.system_ns / NSEC_PER_TICK);
+}
+
+/* Whether the parent takes note of its children's end; else they are no zombies. */
+static bool wants_zombies(struct process *parent, bool *ignores)
+{
+	unsigned long flags = spin_lock_irqsave(&parent->lock);
+	const struct kernel_sigaction *action = &parent->sigactions[SIGCHLD - 1];
+	bool wants = action->handler != SIG_IGN && !(action->flags & SA_NOCLDWAIT);
+
+	*ignores = action->handler == SIG_IGN;
+	spin_unlock_irqrestore(&parent->lock, flags);
+	return wants;
+}
+
+/* The process has become a zombie, or a zombie has got another parent. False: nobody wants it. */
+static bool notify_parent(struct process *proc)
+{
+	struct process *parent = proc->parent;
+	int signal = proc->exit_status & 0x7f;
+	struct siginfo info;
+	bool ignores = false, wants = true;
+
+	if (proc->exit_signal == SIGCHLD)
+		wants = wants_zombies(parent, &ignores);
+	/* clone() takes any number for it; one that is no signal is none. */
+	if (proc->exit_signal && proc->exit_signal <= NR_SIGNALS && !ignores) {
+		fill_child_info(proc, &info, signal ? CLD_KILLED : CLD_EXITED,
+				signal ? signal : proc->exit_status >> 8 & 0xff);
+		info.si_signo = proc->exit_signal;
+		signal_send(parent, proc->exit_signal, &info);
+	}
+	wake_up_all(&parent->child_wait);
+	return wants;
+}
+
+/* Does nobody outside the group but in its session look after it, leaving `except` out? */
+static bool is_orphaned(pid_t pgid, const struct process *except)
+{
+	struct process *proc;
+
+	list_for_each_entry(proc, &process_list, all_node) {
+		if (proc->pgid != pgid || proc == except || proc->zombie || !proc->parent ||
+		    proc->parent == init_process)
+			continue;
+		if (proc->parent->pgid != pgid && proc->parent->sid == proc->sid)
+			return false;
+	}
+	return true;
+}
+
+bool process_group_is_orphaned(pid_t pgid)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	bool orphaned = is_orphaned(pgid, NULL);
+
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	return orphaned;
+}
+
+static bool has_stopped_member(pid_t pgid)
+{
+	struct process *proc;
+
+	list_for_each_entry(proc, &process_list, all_node) {
+		if (proc->pgid == pgid && READ_ONCE(proc->stopped))
+			return true;
+	}
+	return false;
+}
+
+static void hang_up_group(pid_t pgid)
+{
+	struct process *proc;
+
+	list_for_each_entry(proc, &process_list, all_node) {
+		if (proc->pgid == pgid) {
+			signal_send(proc, SIGHUP, NULL);
+			signal_send(proc, SIGCONT, NULL);
+		}
+	}
+}
+
+/*
+ * parent has been the connection of proc's group to the rest of the session, through proc, until
+ * now. If it was the last one, nobody can continue what is stopped there.
+ */
+static void check_orphaned(struct process *proc, struct process *parent,
+			   const struct process *except)
+{
+	if (parent && parent->pgid != proc->pgid && parent->sid == proc->sid &&
+	    is_orphaned(proc->pgid, except) && has_stopped_member(proc->pgid))
+		hang_up_group(proc->pgid);
+}
+
+/* gone: children that were zombies and are not wanted by init either. */
+static void give_children_to_init(struct process *proc, struct list_head *gone)
+{
+	while (!list_empty(&proc->children)) {
+		struct process *child = list_first_entry(&proc->children, struct process, sibling);
+
+		set_parent(child, init_process);
+		child->exit_signal = SIGCHLD;
+		if (child->death_signal && !child->zombie)
+			signal_send(child, child->death_signal, NULL);
+		check_orphaned(child, proc, NULL);
+		if (child->zombie && !notify_parent(child)) {
+			family_detach(child);
+			list_add_tail(&child->sibling, gone);
+		}
+	}
+}
+
+void family_exit(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	struct process *child, *next;
+	LIST_HEAD(gone);
+
+	give_children_to_init(proc, &gone);
+	proc->zombie = true;
+	check_orphaned(proc, proc->parent, proc);
+	if (!notify_parent(proc)) {
+		family_detach(proc);
+		list_add_tail(&proc->sibling, &gone);
+	}
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	list_for_each_entry_safe(child, next, &gone, sibling) {
+		list_del(&child->sibling);
+		family_release(child);
+	}
+}
+
+void process_notify_stopped(struct process *proc, bool continued)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	struct process *parent = proc->parent;
+	struct siginfo info;
+
+	if (parent && !proc->zombie) {
+		unsigned long lock_flags = spin_lock_irqsave(&parent->lock);
+		const struct kernel_sigaction *action = &parent->sigactions[SIGCHLD - 1];
+		bool silent = action->handler == SIG_IGN || (action->flags & SA_NOCLDSTOP);
+
+		spin_unlock_irqrestore(&parent->lock, lock_flags);
+		fill_child_info(proc, &info, continued ? CLD_CONTINUED : CLD_STOPPED,
+				continued ? SIGCONT : READ_ONCE(proc->stop_signal));
+		if (!silent)
+			signal_send(parent, SIGCHLD, &info);
+		wake_up_all(&parent->child_wait);
+	}
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/signal.h>
+
+#include "process.h"
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/sched.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process that starts itself again
+ * for the next period. proc->real_expires_ns says what is wanted; when it is 0, a handler that is
+ * already on its way does nothing. Who changes the timer stops it first, and change_lock keeps
+ * others away meanwhile.
+ *
+ * The two timers of CPU time are counted down by the tick, whole ticks at a time: by those that hit
+ * user code (ITIMER_VIRTUAL), or anything the process does (ITIMER_PROF).
+ */
+
+#define ITIMER_REAL    0
+#define ITIMER_VIRTUAL 1
+#define ITIMER_PROF    2
+
+#define USEC_PER_SEC 1000000
+#define TICK_NS	     (NSEC_PER_SEC / CONFIG_HZ)
+
+struct itimerval {
+	struct timeval interval;
+	struct timeval value;
+};
+
+static DEFINE_MUTEX(change_lock);
+
+/*
+ * Periods that have passed unseen give one signal: that is what a standard signal can tell. Always
+ * after now, or the tick would not come to an end with it.
+ */
+static u64 next_expiry_ns(u64 expires_ns, u64 interval_ns)
+{
+	u64 now = clock_monotonic_ns(), nr_passed;
+
+	if (!interval_ns)
+		return 0;
+	nr_passed = now > expires_ns ? (now - expires_ns) / interval_ns : 0;
+	expires_ns += nr_passed * interval_ns;
+	return interval_ns < TIME_NEVER_NS - expires_ns ? expires_ns + interval_ns : TIME_NEVER_NS;
+}
+
+static void expire(struct timer *timer)
+{
+	struct process *proc = container_of(timer, struct process, real_timer);
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool wanted = proc->real_expires_ns;
+
+	if (wanted) {
+		proc->real_expires_ns =
+			next_expiry_ns(proc->real_expires_ns, proc->real_interval_ns);
+		if (proc->real_expires_ns)
+			timer_start(timer, proc->real_expires_ns);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (wanted)
+		signal_send(proc, SIGALRM, NULL);
+}
+
+/* With proc->lock held. */
+static u64 real_left_ns(const struct process *proc)
+{
+	u64 now = clock_monotonic_ns();
+
+	if (!proc->real_expires_ns)
+		return 0;
+	return proc->real_expires_ns > now ? proc->real_expires_ns - now : NSEC_PER_USEC;
+}
+
+/* With change_lock held: off, no handler runs. What was left, in nanoseconds, to *left_ns. */
+static void stop(struct process *proc, u64 *left_ns, u64 *interval_ns)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	*interval_ns = proc->real_interval_ns;
+	*left_ns = real_left_ns(proc);
+	proc->real_expires_ns = 0;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (proc->real_timer.fn)
+		timer_cancel(&proc->real_timer);
+}
+
+static void start(struct process *proc, u64 value_ns, u64 interval_ns)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	proc->real_interval_ns = interval_ns;
+	timer_setup(&proc->real_timer, expire);
+	if (value_ns) {
+		proc->real_expires_ns = time_after_ns(value_ns);
+		timer_start(&proc->real_timer, proc->real_expires_ns);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+void signal_stop_timers(struct process *proc)
+{
+	u64 left_ns, interval_ns;
+
+	mutex_lock(&change_lock);
+	stop(proc, &left_ns, &interval_ns);
+	mutex_unlock(&change_lock);
+}
+
+static void set_timer(u64 value_ns, u64 interval_ns, u64 *left_ns, u64 *old_interval_ns)
+{
+	struct process *proc = current->proc;
+
+	mutex_lock(&change_lock);
+	stop(proc, left_ns, old_interval_ns);
+	start(proc, value_ns, interval_ns);
+	mutex_unlock(&change_lock);
+}
+
+/* With proc->lock held. */
+static void set_cpu_timer(struct cpu_itimer *timer, u64 value_ns, u64 interval_ns, u64 *left_ns,
+			  u64 *old_interval_ns)
+{
+	*left_ns = timer->left_ns;
+	*old_interval_ns = timer->interval_ns;
+	WRITE_ONCE(timer->left_ns, value_ns);
+	timer->interval_ns = interval_ns;
+}
+
+/* True when it has run out. With proc->lock held. */
+static bool charge_tick(struct cpu_itimer *timer)
+{
+	if (!timer->left_ns)
+		return false;
+	if (timer->left_ns > TICK_NS) {
+		WRITE_ONCE(timer->left_ns, timer->left_ns - TICK_NS);
+		return false;
+	}
+	WRITE_ONCE(timer->left_ns, timer->interval_ns);
+	return true;
+}
+
+void signal_charge_tick(struct process *proc, bool user)
+{
+	struct cpu_itimer *virt = &proc->cpu_timers[ITIMER_VIRTUAL - 1];
+	struct cpu_itimer *prof = &proc->cpu_timers[ITIMER_PROF - 1];
+	bool virt_over, prof_over;
+	unsigned long flags;
+
+	if (likely(!READ_ONCE(virt->left_ns) && !READ_ONCE(prof->left_ns)))
+		return;
+	flags = spin_lock_irqsave(&proc->lock);
+	virt_over = user && charge_tick(virt);
+	prof_over = charge_tick(prof);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (virt_over)
+		signal_send(proc, SIGVTALRM, NULL);
+	if (prof_over)
+		signal_send(proc, SIGPROF, NULL);
+}
+
+static int to_ns(const struct timeval *tv, u64 *ns)
+{
+	struct timespec64 ts = { tv->tv_sec, tv->tv_usec * (s64)NSEC_PER_USEC };
+
+	if (tv->tv_usec < 0 || tv->tv_usec >= USEC_PER_SEC)
+		return -EINVAL;
+	return timespec_to_ns(&ts, ns);
+}
+
+static struct timeval from_ns(u64 ns)
+{
+	u64 usec = ns / NSEC_PER_USEC + (ns % NSEC_PER_USEC != 0);
+
+	return (struct timeval){ usec / USEC_PER_SEC, usec % USEC_PER_SEC };
+}
+
+static int put_timer(struct itimerval __user *user, u64 left_ns, u64 interval_ns)
+{
+	struct itimerval value = { .interval = from_ns(interval_ns), .value = from_ns(left_ns) };
+
+	return user ? copy_to_user(user, &value, sizeof(value)) : 0;
+}
+
+SYSCALL_DEFINE3(setitimer, int, which, const struct itimerval __user *, unew,
+		struct itimerval __user *, uold)
+{
+	u64 value_ns, interval_ns, left_ns, old_interval_ns;
+	struct process *proc = current->proc;
+	struct itimerval new = { 0 };
+	unsigned long flags;
+
+	if (unew && get_user(new, unew))
+		return -EFAULT;
+	if (to_ns(&new.value, &value_ns) || to_ns(&new.interval, &interval_ns))
+		return -EINVAL;
+	if (which == ITIMER_REAL) {
+		set_timer(value_ns, interval_ns, &left_ns, &old_interval_ns);
+	} else if (which == ITIMER_VIRTUAL || which == ITIMER_PROF) {
+		flags = spin_lock_irqsave(&proc->lock);
+		set_cpu_timer(&proc->cpu_timers[which - 1], value_ns, interval_ns, &left_ns,
+			      &old_interval_ns);
+		spin_unlock_irqrestore(&proc->lock, flags);
+	} else {
+		return -EINVAL;
+	}
+	return put_timer(uold, left_ns, old_interval_ns);
+}
+
+SYSCALL_DEFINE2(getitimer, int, which, struct itimerval __user *, user)
+{
+	struct process *proc = current->proc;
+	u64 left_ns, interval_ns;
+	unsigned long flags;
+
+	if (which != ITIMER_REAL && which != ITIMER_VIRTUAL && which != ITIMER_PROF)
+		return -EINVAL;
+	flags = spin_lock_irqsave(&proc->lock);
+	if (which == ITIMER_REAL) {
+		left_ns = real_left_ns(proc);
+		interval_ns = proc->real_interval_ns;
+	} else {
+		left_ns = proc->cpu_timers[which - 1].left_ns;
+		interval_ns = proc->cpu_timers[which - 1].interval_ns;
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return put_timer(user, left_ns, interval_ns);
+}
+
+/* Seconds left of the alarm before, rounded, but never to none. */
+SYSCALL_DEFINE1(alarm, unsigned int, seconds)
+{
+	u64 left_ns, interval_ns, rounded;
+
+	set_timer(seconds * NSEC_PER_SEC, 0, &left_ns, &interval_ns);
+	rounded = (left_ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
+	return left_ns && !rounded ? 1 : (long)rounded;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/process.h>
+
+#include "process.h"
+#include <lego/errno.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/* prctl and personality: what a process may say about itself, and mostly only reads back. */
+
+#define PR_SET_PDEATHSIG    1
+#define PR_GET_PDEATHSIG    2
+#define PR_GET_DUMPABLE	    3
+#define PR_SET_DUMPABLE	    4
+#define PR_SET_NAME	    15
+#define PR_GET_NAME	    16
+#define PR_SET_NO_NEW_PRIVS 38
+#define PR_GET_NO_NEW_PRIVS 39
+
+/* The process has the name of its first thread. */
+static long set_name(const char __user *name)
+{
+	struct task *task = current;
+	char comm[TASK_COMM_LEN] = { 0 };
+	ssize_t len = strncpy_from_user(comm, name, sizeof(comm));
+
+	if (len < 0 && len != -ENAMETOOLONG)
+		return len;
+	comm[sizeof(comm) - 1] = '\0';
+	strscpy(task->comm, comm, sizeof(comm));
+	if (task->pid == task->proc->pid)
+		strscpy(task->proc->comm, comm, sizeof(comm));
+	return 0;
+}
+
+static long get_name(char __user *name)
+{
+	char comm[TASK_COMM_LEN] = { 0 };
+
+	strscpy(comm, current->comm, sizeof(comm));
+	return copy_to_user(name, comm, sizeof(comm));
+}
+
+static long set_death_signal(unsigned long sig)
+{
+	if (sig > NR_SIGNALS)
+		return -EINVAL;
+	WRITE_ONCE(current->proc->death_signal, (int)sig);
+	return 0;
+}
+
+/* Nothing is dumped, and there are no programs that give privileges: only kept. */
+static long set_flag(bool *flag, bool value)
+{
+	WRITE_ONCE(*flag, value);
+	return 0;
+}
+
+SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, unsigned long, arg4,
+		unsigned long, arg5)
+{
+	struct process *proc = current->proc;
+
+	switch (option) {
+	case PR_SET_NAME:
+		return set_name((const char __user *)arg);
+	case PR_GET_NAME:
+		return get_name((char __user *)arg);
+	case PR_SET_PDEATHSIG:
+		return set_death_signal(arg);
+	case PR_GET_PDEATHSIG:
+		return put_user(READ_ONCE(proc->death_signal), (int __user *)arg);
+	case PR_SET_DUMPABLE:
+		return arg > 1 ? -EINVAL : set_flag(&proc->not_dumpable, !arg);
+	case PR_GET_DUMPABLE:
+		return !READ_ONCE(proc->not_dumpable);
+	case PR_SET_NO_NEW_PRIVS:
+		return arg != 1 || arg3 || arg4 || arg5 ? -EINVAL :
+							  set_flag(&proc->no_new_privs, true);
+	case PR_GET_NO_NEW_PRIVS:
+		return arg || arg3 || arg4 || arg5 ? -EINVAL : READ_ONCE(proc->no_new_privs);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Only Linux's own; 0xffffffff asks which one it is. */
+SYSCALL_DEFINE1(personality, u32, persona)
+{
+	return persona && persona != 0xffffffff ? -EINVAL : 0;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/process.h>
+
+#include "process.h"
+#include <lego/errno.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * Priorities: the scheduler knows none. The nice value of a process is kept and shown; of the
+ * policies there is SCHED_OTHER, whose only priority is 0.
+ */
+
+#define PRIO_PROCESS 0
+#define PRIO_PGRP    1
+#define PRIO_USER    2
+
+#define NICE_MIN (-20)
+#define NICE_MAX 19
+
+#define SCHED_OTHER 0
+#define SCHED_FIFO  1
+#define SCHED_RR    2
+#define SCHED_BATCH 3
+#define SCHED_IDLE  5
+
+#define SLICE_NS (4 * NSEC_PER_MSEC) /* of kernel/sched/core.c */
+
+struct priority_request {
+	int which;
+	u32 who;
+	bool set;
+	int nice;
+	int best;  /* of getpriority: 20 - the lowest nice value; 0: nobody */
+	int error; /* of setpriority: 0 once anybody was found */
+};
+
+static bool is_meant(const struct priority_request *req, const struct process *proc)
+{
+	switch (req->which) {
+	case PRIO_PROCESS:
+		return (u32)proc->pid == req->who;
+	case PRIO_PGRP:
+		return (u32)proc->pgid == req->who;
+	default:
+		return proc->creds.uid == req->who;
+	}
+}
+
+static int set_nice(struct process *proc, int nice)
+{
+	const struct credentials *self = &current->proc->creds;
+
+	if (self->euid && self->euid != proc->creds.uid && self->euid != proc->creds.euid)
+		return -EPERM;
+	if (self->euid && nice < proc->nice)
+		return -EACCES;
+	WRITE_ONCE(proc->nice, nice);
+	return 0;
+}
+
+static bool look_at(struct process *proc, void *arg)
+{
+	struct priority_request *req = arg;
+	int error;
+
+	if (!is_meant(req, proc))
+		return true;
+	if (!req->set) {
+		req->best = max(req->best, NICE_MAX + 1 - proc->nice);
+		return true;
+	}
+	error = set_nice(proc, req->nice);
+	if (error || req->error == -ESRCH)
+		req->error = error;
+	return true;
+}
+
+static int for_each_meant(struct priority_request *req)
+{
+	if (req->which != PRIO_PROCESS && req->which != PRIO_PGRP && req->which != PRIO_USER)
+		return -EINVAL;
+	if (!req->who && req->which == PRIO_PROCESS)
+		req->who = current->proc->pid;
+	if (!req->who && req->which == PRIO_PGRP)
+		req->who = READ_ONCE(current->proc->pgid);
+	if (!req->who && req->which == PRIO_USER)
+		req->who = current->proc->creds.uid;
+	process_for_each(look_at, req);
+	return 0;
+}
+
+/* 40 for -20 to 1 for 19: so that no value looks like an error. */
+SYSCALL_DEFINE2(getpriority, int, which, u32, who)
+{
+	struct priority_request req = { .which = which, .who = who };
+	int error = for_each_meant(&req);
+
+	if (error)
+		return error;
+	return req.best ? req.best : -ESRCH;
+}
+
+SYSCALL_DEFINE3(setpriority, int, which, u32, who, int, nice)
+{
+	struct priority_request req = {
+		.which = which,
+		.who = who,
+		.set = true,
+		.nice = min(max(nice, NICE_MIN), NICE_MAX),
+		.error = -ESRCH,
+	};
+	int error = for_each_meant(&req);
+
+	return error ? error : req.error;
+}
+
+/* 0 when there is such a thread. */
+static long check_thread(pid_t tid)
+{
+	struct task *task;
+
+	if (tid < 0)
+		return -EINVAL;
+	task = task_find(tid);
+	if (!task)
+		return -ESRCH;
+	task_put(task);
+	return 0;
+}
+
+static long set_policy(pid_t tid, int policy, const s32 __user *uparam)
+{
+	s32 priority;
+
+	if (tid < 0 || !uparam)
+		return -EINVAL;
+	if (get_user(priority, uparam))
+		return -EFAULT;
+	if (check_thread(tid))
+		return -ESRCH;
+	return policy != SCHED_OTHER || priority ? -EINVAL : 0;
+}
+
+SYSCALL_DEFINE3(sched_setscheduler, pid_t, tid, int, policy, const s32 __user *, param)
+{
+	return policy < 0 ? -EINVAL : set_policy(tid, policy, param);
+}
+
+SYSCALL_DEFINE2(sched_setparam, pid_t, tid, const s32 __user *, param)
+{
+	return set_policy(tid, SCHED_OTHER, param);
+}
+
+SYSCALL_DEFINE1(sched_getscheduler, pid_t, tid)
+{
+	long error = check_thread(tid);
+
+	return error ? error : SCHED_OTHER;
+}
+
+SYSCALL_DEFINE2(sched_getparam, pid_t, tid, s32 __user *, param)
+{
+	long error = param ? check_thread(tid) : -EINVAL;
+
+	return error ? error : put_user(0, param);
+}
+
+/* The ranges are Linux's, of policies that cannot be set, too. */
+static long policy_limit(int policy, long real_time)
+{
+	switch (policy) {
+	case SCHED_FIFO:
+	case SCHED_RR:
+		return real_time;
+	case SCHED_OTHER:
+	case SCHED_BATCH:
+	case SCHED_IDLE:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+SYSCALL_DEFINE1(sched_get_priority_max, int, policy)
+{
+	return policy_limit(policy, 99);
+}
+
+SYSCALL_DEFINE1(sched_get_priority_min, int, policy)
+{
+	return policy_limit(policy, 1);
+}
+
+SYSCALL_DEFINE2(sched_rr_get_interval, pid_t, tid, struct timespec64 __user *, interval)
+{
+	struct timespec64 slice = { .tv_nsec = SLICE_NS };
+	long error = check_thread(tid);
+
+	return error ? error : copy_to_user(interval, &slice, sizeof(slice));
+}

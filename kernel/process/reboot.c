@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/process.h>
+
+#include "process.h"
+#include <asm/setup.h>
+#include <lego/boot.h>
+#include <lego/errno.h>
+#include <lego/printk.h>
+#include <lego/syscall.h>
+
+/*
+ * reboot(2). Whatever is asked for, the machine is switched off with status 0: it runs under an
+ * emulator that would start the same session again, or on a PC one can switch on.
+ */
+
+#define MAGIC	0xfee1deadU
+#define MAGIC2	672274793
+#define MAGIC2A 85072278
+#define MAGIC2B 369367448
+#define MAGIC2C 537993216
+
+#define CMD_RESTART   0x01234567U
+#define CMD_HALT      0xcdef0123U
+#define CMD_CAD_ON    0x89abcdefU
+#define CMD_CAD_OFF   0U
+#define CMD_POWER_OFF 0x4321fedcU
+
+static void __noreturn power_off(const char *why)
+{
+	printk("reboot: %s asked for by %s[%d]\n", why, current->comm, current->pid);
+	process_log_survivors(NULL);
+	machine_power_off(0);
+}
+
+SYSCALL_DEFINE3(reboot, u32, magic, u32, magic2, u32, command)
+{
+	if (!process_is_root(current->proc))
+		return -EPERM;
+	if (magic != MAGIC ||
+	    (magic2 != MAGIC2 && magic2 != MAGIC2A && magic2 != MAGIC2B && magic2 != MAGIC2C))
+		return -EINVAL;
+	switch (command) {
+	case CMD_RESTART:
+		power_off("restart");
+	case CMD_HALT:
+		power_off("halt");
+	case CMD_POWER_OFF:
+		power_off("power off");
+	case CMD_CAD_ON:
+	case CMD_CAD_OFF:
+		return 0; /* no keyboard has these keys */
+	default:
+		return -EINVAL;
+	}
+}

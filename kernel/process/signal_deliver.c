@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/signal.h>
+
+#include "process.h"
+#include "signal.h"
+#include <asm/signal.h>
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/process.h>
+#include <lego/sched.h>
+
+/*
+ * What a thread does about its signals before it goes to user mode. Each is taken out of its queue
+ * together with the action for it, under proc->lock. A stop concerns the process: the thread that
+ * takes the signal marks it, every thread sleeps at its next chance, the last one tells the parent.
+ */
+
+#define SS_MIN_BYTES 2048
+
+/* As wait4() tells them. */
+#define STOPPED_STATUS(sig) ((sig) << 8 | 0x7f)
+#define CONTINUED_STATUS    0xffff
+
+/* What a stop's end has overtaken is not told. */
+void signal_tell_stopped(struct process *proc, bool continued)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	bool tell;
+
+	spin_lock(&proc->lock);
+	tell = proc->stopped != continued;
+	spin_unlock(&proc->lock);
+	if (tell)
+		proc->wait_event = continued ? CONTINUED_STATUS : STOPPED_STATUS(proc->stop_signal);
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	if (tell)
+		process_notify_stopped(proc, continued);
+}
+
+/* Locked. */
+static void begin_stop(struct process *proc, int sig)
+{
+	struct task *task;
+
+	if (proc->stopped || proc->exiting)
+		return;
+	proc->stopped = true;
+	proc->stop_told = false;
+	proc->continued = false;
+	proc->stop_signal = sig;
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (task != current)
+			signal_notify_thread(task);
+	}
+}
+
+/*
+ * The next signal was one that stops. The family is asked without proc->lock, so look again: a
+ * SIGCONT in between has taken the signal away.
+ */
+static void take_stop_signal(void)
+{
+	struct process *proc = current->proc;
+	bool orphaned = process_group_is_orphaned(READ_ONCE(proc->pgid));
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct sigpending *pending;
+	struct siginfo info;
+	int sig = signal_find(~current->blocked_signals, &pending);
+
+	if (sig && SIGNAL_BIT(sig) & SIGNALS_STOP && proc->sigactions[sig - 1].handler == SIG_DFL) {
+		signal_take(pending, sig, &info);
+		if (sig == SIGSTOP || !orphaned)
+			begin_stop(proc, sig);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+static void sleep_stopped(void)
+{
+	struct task *task = current;
+	struct process *proc = task->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool tell;
+
+	while (proc->stopped && !task->killed) {
+		task->in_stop = true;
+		tell = signal_stop_is_complete(proc);
+		/* Who continues the process wakes this thread under the same lock. */
+		WRITE_ONCE(task->state, TASK_STOPPED);
+		spin_unlock_irqrestore(&proc->lock, flags);
+		if (tell)
+			signal_tell_stopped(proc, false);
+		schedule();
+		flags = spin_lock_irqsave(&proc->lock);
+	}
+	task->in_stop = false;
+	tell = proc->continued && !task->killed;
+	if (tell)
+		proc->continued = false;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (tell)
+		signal_tell_stopped(proc, true);
+}
+
+enum verdict {
+	NOTHING, /* no signal is left to act on */
+	HANDLER, /* *sig, *info and *action say which */
+	ENDS,	 /* *sig ends the process */
+	STOPS,	 /* the process has stopped */
+	MAY_STOP,
+	AGAIN, /* one has been ignored */
+};
+
+/* Take the next signal, if nothing else is first. Locked. */
+static enum verdict take_next(int *sig, struct siginfo *info, struct kernel_sigaction *action)
+{
+	struct task *task = current;
+	struct process *proc = task->proc;
+	struct sigpending *pending;
+
+	if (task->killed)
+		return NOTHING;
+	if (proc->stopped)
+		return STOPS;
+	*sig = signal_find(~task->blocked_signals, &pending);
+	if (!*sig)
+		return NOTHING;
+	*action = proc->sigactions[*sig - 1];
+	if (action->handler == SIG_DFL && SIGNAL_BIT(*sig) & SIGNALS_STOP && proc->pid != INIT_PID)
+		return MAY_STOP;
+	signal_take(pending, *sig, info);
+	if (signal_action_ignores(action, *sig) || signal_spares_init(proc, *sig, info))
+		return AGAIN;
+	if (action->handler == SIG_DFL)
+		return ENDS;
+	if (action->flags & SA_RESETHAND)
+		proc->sigactions[*sig - 1].handler = SIG_DFL;
+	return HANDLER;
+}
+
+/* The signal whose handler has to run; 0: none. */
+static int next_handled(struct siginfo *info, struct kernel_sigaction *action)
+{
+	struct process *proc = current->proc;
+
+	for (;;) {
+		unsigned long flags = spin_lock_irqsave(&proc->lock);
+		enum verdict verdict;
+		int sig;
+
+		verdict = take_next(&sig, info, action);
+		signal_recalc_locked(current);
+		spin_unlock_irqrestore(&proc->lock, flags);
+		switch (verdict) {
+		case NOTHING:
+			return 0;
+		case HANDLER:
+			return sig;
+		case ENDS:
+			process_kill(proc, sig);
+			break;
+		case STOPS:
+			sleep_stopped();
+			break;
+		case MAY_STOP:
+			take_stop_signal();
+			break;
+		case AGAIN:
+			break;
+		}
+	}
+}
+
+/* The stack is no place for a frame. When that was SIGSEGV's, its handler can be of no use. */
+static void fail_frame(int sig, struct pt_regs *regs)
+{
+	static const char why[] = "no stack for a signal handler";
+
+	if (sig == SIGSEGV)
+		process_fault(SIGSEGV, why, regs->rsp, regs);
+	else
+		signal_force_fault(SIGSEGV, SI_KERNEL, 0, regs, why);
+}
+
+void signal_deliver(struct pt_regs *regs)
+{
+	struct task *task = current;
+	struct kernel_sigaction action;
+	struct siginfo info;
+	u64 mask;
+	int sig = next_handled(&info, &action);
+
+	if (!sig) {
+		signal_settle_call(regs, NULL);
+		signal_restore_mask();
+		return;
+	}
+	signal_settle_call(regs, &action);
+	/* A restartable sequence ends here: the handler returns to its abort address. */
+	if (task->rseq_area)
+		rseq_resume(regs);
+	mask = task->has_saved_blocked ? task->saved_blocked : task->blocked_signals;
+	if (signal_push_frame(regs, sig, &action, &info, mask)) {
+		fail_frame(sig, regs);
+		return;
+	}
+	task->has_saved_blocked = false;
+	mask = task->blocked_signals | action.mask;
+	if (!(action.flags & SA_NODEFER))
+		mask |= SIGNAL_BIT(sig);
+	signal_set_blocked(mask);
+}
+
+bool signal_on_altstack(u64 sp)
+{
+	const struct kernel_sigaltstack *stack = &current->altstack;
+
+	return !(stack->flags & SS_AUTODISARM) && sp > stack->sp &&
+	       sp - stack->sp <= stack->size_bytes;
+}
+
+int signal_set_altstack(const struct kernel_sigaltstack *new, u64 sp)
+{
+	struct kernel_sigaltstack *stack = &current->altstack;
+	u32 mode = new->flags & ~SS_AUTODISARM;
+
+	if (signal_on_altstack(sp))
+		return -EPERM;
+	if (mode != SS_DISABLE && mode != SS_ONSTACK && mode)
+		return -EINVAL;
+	if (mode == SS_DISABLE)
+		*stack = (struct kernel_sigaltstack){ .flags = new->flags };
+	else if (new->size_bytes < SS_MIN_BYTES)
+		return -ENOMEM;
+	else
+		*stack = *new;
+	return 0;
+}

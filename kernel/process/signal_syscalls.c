@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/signal.h>
+
+#include "process.h"
+#include "signal.h"
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/process.h>
+#include <lego/sched.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/* The calls about signals, but for those that send (kill.c) and for timers (itimer.c). */
+
+#define SIG_BLOCK   0
+#define SIG_UNBLOCK 1
+#define SIG_SETMASK 2
+
+#define SA_EXPOSE_TAGBITS 0x00000800 /* there are none on x86 */
+#define SA_KNOWN                                                                                   \
+	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_EXPOSE_TAGBITS | SA_RESTORER | SA_ONSTACK | \
+	 SA_RESTART | SA_NODEFER | SA_RESETHAND)
+
+static void set_action(struct process *proc, int sig, const struct kernel_sigaction *new)
+{
+	struct kernel_sigaction *action = &proc->sigactions[sig - 1];
+
+	*action = *new;
+	/* Programs find out by the flags that come back which ones are known. */
+	action->flags &= SA_KNOWN;
+	action->mask &= ~SIGNALS_SOVEREIGN;
+	if (signal_action_ignores(action, sig))
+		signal_discard_all(proc, SIGNAL_BIT(sig));
+}
+
+SYSCALL_DEFINE4(rt_sigaction, int, sig, const struct kernel_sigaction __user *, act,
+		struct kernel_sigaction __user *, oldact, size_t, sigsetsize)
+{
+	struct process *proc = current->proc;
+	struct kernel_sigaction new, old;
+	unsigned long flags;
+
+	if (sigsetsize != sizeof(u64))
+		return -EINVAL;
+	if (act && copy_from_user(&new, act, sizeof(new)))
+		return -EFAULT;
+	if (sig < 1 || sig > NR_SIGNALS || (act && SIGNAL_BIT(sig) & SIGNALS_SOVEREIGN))
+		return -EINVAL;
+	flags = spin_lock_irqsave(&proc->lock);
+	old = proc->sigactions[sig - 1];
+	if (act)
+		set_action(proc, sig, &new);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return oldact ? copy_to_user(oldact, &old, sizeof(old)) : 0;
+}
+
+static int new_mask(int how, u64 set, u64 *mask)
+{
+	switch (how) {
+	case SIG_BLOCK:
+		*mask |= set & ~SIGNALS_SOVEREIGN;
+		return 0;
+	case SIG_UNBLOCK:
+		*mask &= ~set;
+		return 0;
+	case SIG_SETMASK:
+		*mask = set & ~SIGNALS_SOVEREIGN;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+SYSCALL_DEFINE4(rt_sigprocmask, int, how, const u64 __user *, set, u64 __user *, oldset, size_t,
+		sigsetsize)
+{
+	u64 old = current->blocked_signals, mask = old, bits;
+
+	if (sigsetsize != sizeof(u64))
+		return -EINVAL;
+	if (set) {
+		if (get_user(bits, set))
+			return -EFAULT;
+		if (new_mask(how, bits, &mask))
+			return -EINVAL;
+		signal_set_blocked(mask);
+	}
+	return oldset ? put_user(old, oldset) : 0;
+}
+
+SYSCALL_DEFINE2(rt_sigpending, u64 __user *, uset, size_t, sigsetsize)
+{
+	struct task *task = current;
+	unsigned long flags;
+	u64 set;
+
+	if (sigsetsize > sizeof(u64))
+		return -EINVAL;
+	flags = spin_lock_irqsave(&task->proc->lock);
+	set = (task->pending.set | task->proc->pending.set) & task->blocked_signals;
+	spin_unlock_irqrestore(&task->proc->lock, flags);
+	return copy_to_user(uset, &set, sigsetsize);
+}
+
+/* Sleep until there is a signal, for the caller's -ERESTARTNOHAND. */
+static void wait_for_signal(void)
+{
+	for (;;) {
+		/* Full barrier: pairs with the lock in task_kick() of who sends. */
+		(void)xchg(&current->state, TASK_INTERRUPTIBLE);
+		if (task_interrupted(current))
+			break;
+		schedule();
+	}
+	WRITE_ONCE(current->state, TASK_RUNNING);
+}
+
+SYSCALL_DEFINE0(pause)
+{
+	wait_for_signal();
+	return -ERESTARTNOHAND;
+}
+
+SYSCALL_DEFINE2(rt_sigsuspend, const u64 __user *, uset, size_t, sigsetsize)
+{
+	u64 set;
+
+	if (sigsetsize != sizeof(u64))
+		return -EINVAL;
+	if (get_user(set, uset))
+		return -EFAULT;
+	signal_set_temporary_mask(set);
+	wait_for_signal();
+	return -ERESTARTNOHAND;
+}
+
+/* Take one of the set, whether blocked or not; 0: none waits. Locked. */
+static int take_one(u64 set, struct siginfo *info)
+{
+	struct sigpending *pending;
+	int sig = signal_find(set, &pending);
+
+	if (sig)
+		signal_take(pending, sig, info);
+	return sig;
+}
+
+/* The signal, -EAGAIN when it is time, or -EINTR for a signal that is not of the set. */
+static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
+{
+	struct task *task = current;
+	spinlock_t *lock = &task->proc->lock;
+	unsigned long flags = spin_lock_irqsave(lock);
+	long ret;
+
+	task->waited_signals = set & task->blocked_signals;
+	for (;;) {
+		u64 now = clock_monotonic_ns();
+
+		ret = take_one(set, info);
+		if (ret)
+			break;
+		signal_recalc_locked(task);
+		ret = -EAGAIN;
+		if (now >= deadline_ns)
+			break;
+		ret = -EINTR;
+		if (task_interrupted(task))
+			break;
+		/* Who sends looks at waited_signals and wakes under the same lock. */
+		WRITE_ONCE(task->state, TASK_INTERRUPTIBLE);
+		spin_unlock_irqrestore(lock, flags);
+		schedule_timeout_ns(deadline_ns - now);
+		flags = spin_lock_irqsave(lock);
+	}
+	task->waited_signals = 0;
+	signal_recalc_locked(task);
+	spin_unlock_irqrestore(lock, flags);
+	return ret;
+}
+
+SYSCALL_DEFINE4(rt_sigtimedwait, const u64 __user *, uset, struct siginfo __user *, uinfo,
+		const struct timespec64 __user *, timeout, size_t, sigsetsize)
+{
+	u64 set, ns, deadline_ns = TIME_NEVER_NS;
+	struct timespec64 ts;
+	struct siginfo info;
+	long ret;
+
+	if (sigsetsize != sizeof(u64))
+		return -EINVAL;
+	if (get_user(set, uset) || (timeout && get_user(ts, timeout)))
+		return -EFAULT;
+	if (timeout) {
+		if (timespec_to_ns(&ts, &ns))
+			return -EINVAL;
+		deadline_ns = time_after_ns(ns);
+	}
+	ret = wait_for_one(set & ~SIGNALS_SOVEREIGN, deadline_ns, &info);
+	if (ret > 0 && uinfo && copy_to_user(uinfo, &info, sizeof(info)))
+		return -EFAULT;
+	return ret;
+}
+
+SYSCALL_DEFINE2(sigaltstack, const struct kernel_sigaltstack __user *, unew,
+		struct kernel_sigaltstack __user *, uold)
+{
+	u64 sp = task_pt_regs(current)->rsp;
+	struct kernel_sigaltstack new, old = current->altstack;
+	int error = 0;
+
+	old.pad = 0;
+	old.flags &= SS_AUTODISARM;
+	if (!old.size_bytes)
+		old.flags |= SS_DISABLE;
+	else if (signal_on_altstack(sp))
+		old.flags |= SS_ONSTACK;
+	if (unew) {
+		if (get_user(new, unew))
+			return -EFAULT;
+		error = signal_set_altstack(&new, sp);
+	}
+	if (!error && uold)
+		error = copy_to_user(uold, &old, sizeof(old));
+	return error;
+}
+
+SYSCALL_DEFINE0(restart_syscall)
+{
+	long (*fn)(struct task * task) = current->restart.fn;
+
+	current->restart.fn = NULL;
+	return fn ? fn(current) : -EINTR;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "usage.h"
+
+#include "process.h"
+#include <lego/errno.h>
+#include <lego/math64.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/* getrusage and times: CPU time of threads, processes, and children that have been waited for. */
+
+#define RUSAGE_SELF	0
+#define RUSAGE_CHILDREN (-1)
+#define RUSAGE_THREAD	1
+
+struct tms {
+	s64 user, system, children_user, children_system; /* clock ticks */
+};
+
+u64 process_exec_cycles(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 cycles = proc->exited_exec_cycles;
+	struct task *task;
+
+	list_for_each_entry(task, &proc->threads, thread_node)
+		cycles += task_exec_cycles(task);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return cycles;
+}
+
+/* In proportion to ticks, as process_cpu_times(). */
+static void get_thread_times(struct task *task, struct cpu_times *times)
+{
+	u64 total_ns = cycles_to_ns(task_exec_cycles(task));
+	u64 user = READ_ONCE(task->user_ticks), system = READ_ONCE(task->system_ticks);
+
+	times->user_ns = user ? mul_div_u64(total_ns, user, user + system) : 0;
+	times->system_ns = total_ns - times->user_ns;
+}
+
+/* With proc->lock held. */
+static u64 most_pages(const struct process *proc)
+{
+	u64 now = proc->mm ? READ_ONCE(proc->mm->max_pages) : 0;
+
+	return max(proc->max_pages, now);
+}
+
+static void get_own(struct process *proc, struct usage *usage)
+{
+	unsigned long flags;
+	struct task *task;
+
+	process_cpu_times(proc, &usage->times);
+	flags = spin_lock_irqsave(&proc->lock);
+	usage->nr_faults = proc->exited_faults;
+	usage->max_pages = most_pages(proc);
+	list_for_each_entry(task, &proc->threads, thread_node)
+		usage->nr_faults += READ_ONCE(task->nr_faults);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+static void get_thread(struct task *task, struct usage *usage)
+{
+	struct process *proc = task->proc;
+	unsigned long flags;
+
+	get_thread_times(task, &usage->times);
+	usage->nr_faults = task->nr_faults;
+	flags = spin_lock_irqsave(&proc->lock);
+	usage->max_pages = most_pages(proc);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+static void get_children(struct process *proc, struct usage *usage)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	usage->times.user_ns = proc->children_user_ns;
+	usage->times.system_ns = proc->children_system_ns;
+	usage->nr_faults = proc->children_faults;
+	usage->max_pages = proc->children_max_pages;
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+void usage_of_process(struct process *proc, struct usage *usage)
+{
+	struct usage children;
+
+	get_own(proc, usage);
+	get_children(proc, &children);
+	usage->times.user_ns += children.times.user_ns;
+	usage->times.system_ns += children.times.system_ns;
+	usage->nr_faults += children.nr_faults;
+	usage->max_pages = max(usage->max_pages, children.max_pages);
+}
+
+void usage_add_child(struct process *parent, const struct usage *child)
+{
+	unsigned long flags = spin_lock_irqsave(&parent->lock);
+
+	parent->children_user_ns += child->times.user_ns;
+	parent->children_system_ns += child->times.system_ns;
+	parent->children_faults += child->nr_faults;
+	parent->children_max_pages = max(parent->children_max_pages, child->max_pages);
+	spin_unlock_irqrestore(&parent->lock, flags);
+}
+
+static struct timeval64 to_timeval(u64 ns)
+{
+	return (struct timeval64){
+		.sec = (s64)(ns / NSEC_PER_SEC),
+		.usec = (s64)(ns % NSEC_PER_SEC / NSEC_PER_USEC),
+	};
+}
+
+int usage_copy_to_user(struct rusage __user *user, const struct usage *usage)
+{
+	struct rusage copy = {
+		.user = to_timeval(usage->times.user_ns),
+		.system = to_timeval(usage->times.system_ns),
+		.maxrss = (s64)(usage->max_pages * (PAGE_SIZE / 1024)),
+		.minflt = (s64)usage->nr_faults,
+	};
+
+	return copy_to_user(user, &copy, sizeof(copy));
+}
+
+SYSCALL_DEFINE2(getrusage, int, who, struct rusage __user *, user)
+{
+	struct usage usage;
+
+	switch (who) {
+	case RUSAGE_SELF:
+		get_own(current->proc, &usage);
+		break;
+	case RUSAGE_CHILDREN:
+		get_children(current->proc, &usage);
+		break;
+	case RUSAGE_THREAD:
+		get_thread(current, &usage);
+		break;
+	default:
+		return -EINVAL;
+	}
+	return usage_copy_to_user(user, &usage);
+}
+
+SYSCALL_DEFINE1(times, struct tms __user *, user)
+{
+	struct usage own, children;
+	struct tms tms;
+
+	get_own(current->proc, &own);
+	get_children(current->proc, &children);
+	tms = (struct tms){
+		.user = (s64)(own.times.user_ns / NSEC_PER_TICK),
+		.system = (s64)(own.times.system_ns / NSEC_PER_TICK),
+		.children_user = (s64)(children.times.user_ns / NSEC_PER_TICK),
+		.children_system = (s64)(children.times.system_ns / NSEC_PER_TICK),
+	};
+	if (user && copy_to_user(user, &tms, sizeof(tms)))
+		return -EFAULT;
+	return (long)(clock_monotonic_ns() / NSEC_PER_TICK);
+}

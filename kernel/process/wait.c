@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/process.h>
+
+#include "process.h"
+#include "usage.h"
+#include <lego/errno.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+#include <lego/wait.h>
+
+/*
+ * wait4 and waitid. A look at the children under process_tree_lock takes what there is to report;
+ * without any, the caller sleeps in child_wait, where a child that ends, stops or continues wakes
+ * it. Children belong to the process, not to the thread that made them: __WNOTHREAD changes
+ * nothing.
+ */
+
+#define WNOHANG	    0x00000001
+#define WUNTRACED   0x00000002 /* of wait4; WSTOPPED of waitid */
+#define WEXITED	    0x00000004
+#define WCONTINUED  0x00000008
+#define WNOWAIT	    0x01000000
+#define __WNOTHREAD 0x20000000
+#define __WALL	    0x40000000
+#define __WCLONE    0x80000000U
+
+#define P_ALL	0
+#define P_PID	1
+#define P_PGID	2
+#define P_PIDFD 3
+
+#define STATUS_STOPPED	 0x7f /* low byte; the signal is above */
+#define STATUS_CONTINUED 0xffff
+
+struct wait_request {
+	int type; /* P_* */
+	pid_t id;
+	u32 options;
+
+	/* What was found. */
+	pid_t pid; /* 0: nothing */
+	u32 uid;
+	int status; /* as wait4 gives it */
+	struct usage usage;
+	struct process *gone; /* to be dropped when the lock is not held */
+};
+
+static bool is_meant(const struct wait_request *req, const struct process *child)
+{
+	bool clone_child = child->exit_signal != SIGCHLD;
+
+	if (req->type == P_PID && child->pid != req->id)
+		return false;
+	if (req->type == P_PGID && child->pgid != req->id)
+		return false;
+	return (req->options & __WALL) || clone_child == !!(req->options & __WCLONE);
+}
+
+static void take_zombie(struct wait_request *req, struct process *child)
+{
+	req->status = child->exit_status;
+	usage_of_process(child, &req->usage);
+	if (req->options & WNOWAIT)
+		return;
+	usage_add_child(current->proc, &req->usage);
+	family_detach(child);
+	req->gone = child;
+}
+
+static bool event_is_wanted(const struct wait_request *req, int event)
+{
+	if (!event)
+		return false;
+	return req->options & (event == STATUS_CONTINUED ? WCONTINUED : WUNTRACED);
+}
+
+/* With process_tree_lock held. */
+static bool take_child(struct wait_request *req, struct process *child)
+{
+	if (child->zombie) {
+		if (!(req->options & WEXITED))
+			return false;
+		req->pid = child->pid;
+		req->uid = child->creds.uid;
+		take_zombie(req, child);
+		return true;
+	}
+	if (!event_is_wanted(req, child->wait_event))
+		return false;
+	req->pid = child->pid;
+	req->uid = child->creds.uid;
+	req->status = child->wait_event;
+	usage_of_process(child, &req->usage);
+	if (!(req->options & WNOWAIT))
+		child->wait_event = 0;
+	return true;
+}
+
+/* 1: found; 0: not yet; -ECHILD: there will be none. */
+static int look(struct wait_request *req)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	struct process *child;
+	int ret = -ECHILD;
+
+	list_for_each_entry(child, &current->proc->children, sibling) {
+		if (!is_meant(req, child))
+			continue;
+		ret = 0;
+		/* The child may leave the list now. */
+		if (take_child(req, child)) {
+			ret = 1;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	return ret;
+}
+
+/* 0 with req->pid, which is 0 for WNOHANG and nothing there; or a negative errno. */
+static int wait_for_child(struct wait_request *req)
+{
+	int ret = 0, error = 0;
+
+	if (req->options & WNOHANG)
+		ret = look(req);
+	else
+		error = wait_event_interruptible(&current->proc->child_wait, (ret = look(req)));
+	if (req->gone) {
+		profile_process_waited(req->gone);
+		family_release(req->gone);
+	}
+	if (error)
+		return error;
+	return min(ret, 0);
+}
+
+static int copy_usage(struct rusage __user *user, const struct wait_request *req)
+{
+	return user ? usage_copy_to_user(user, &req->usage) : 0;
+}
+
+static void set_wait4_target(struct wait_request *req, pid_t pid)
+{
+	req->type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
+	req->id = pid > 0 ? pid : -pid;
+	if (pid == 0)
+		req->id = READ_ONCE(current->proc->pgid);
+}
+
+SYSCALL_DEFINE4(wait4, pid_t, pid, int __user *, status, u32, options, struct rusage __user *,
+		usage)
+{
+	struct wait_request req = { .options = options | WEXITED };
+	int error;
+
+	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | __WNOTHREAD | __WCLONE | __WALL))
+		return -EINVAL;
+	if (pid == (pid_t)(1U << 31))
+		return -ESRCH;
+	set_wait4_target(&req, pid);
+	error = wait_for_child(&req);
+	if (error || !req.pid)
+		return error;
+	if (status && put_user(req.status, status))
+		return -EFAULT;
+	if (copy_usage(usage, &req))
+		return -EFAULT;
+	return req.pid;
+}
+
+static void fill_siginfo(const struct wait_request *req, struct siginfo *info)
+{
+	int status = req->status, code = CLD_EXITED, value = status >> 8 & 0xff;
+
+	if (status == STATUS_CONTINUED) {
+		code = CLD_CONTINUED;
+		value = SIGCONT;
+	} else if ((status & 0xff) == STATUS_STOPPED) {
+		code = CLD_STOPPED;
+	} else if (status & 0x7f) {
+		code = CLD_KILLED;
+		value = status & 0x7f;
+	}
+	info->si_signo = SIGCHLD;
+	info->si_code = code;
+	info->child.pid = req->pid;
+	info->child.uid = req->uid;
+	info->child.status = value;
+}
+
+static int set_waitid_target(struct wait_request *req, int type, pid_t id)
+{
+	req->type = type;
+	req->id = id;
+	switch (type) {
+	case P_ALL:
+		return 0;
+	case P_PID:
+		return id > 0 ? 0 : -EINVAL;
+	case P_PGID:
+		if (!id)
+			req->id = READ_ONCE(current->proc->pgid);
+		return id >= 0 ? 0 : -EINVAL;
+	case P_PIDFD:
+		return -EBADF; /* no descriptor is one of a process */
+	default:
+		return -EINVAL;
+	}
+}
+
+SYSCALL_DEFINE5(waitid, int, type, pid_t, id, struct siginfo __user *, uinfo, u32, options,
+		struct rusage __user *, usage)
+{
+	struct wait_request req = { .options = options };
+	struct siginfo info;
+	int error;
+
+	if (options & ~(WNOHANG | WNOWAIT | WEXITED | WUNTRACED | WCONTINUED | __WNOTHREAD |
+			__WCLONE | __WALL))
+		return -EINVAL;
+	if (!(options & (WEXITED | WUNTRACED | WCONTINUED)))
+		return -EINVAL;
+	error = set_waitid_target(&req, type, id);
+	if (!error)
+		error = wait_for_child(&req);
+	if (error)
+		return error;
+	memset(&info, 0, sizeof(info));
+	if (req.pid)
+		fill_siginfo(&req, &info);
+	if (req.pid && copy_usage(usage, &req))
+		return -EFAULT;
+	/* Linux touches no more of it. */
+	return uinfo ? copy_to_user(uinfo, &info, offsetof(struct siginfo, child.utime)) : 0;
+}

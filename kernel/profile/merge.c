@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Stacks of all CPUs, each once: records that differ only in their task's numbers or their CPU are
+ * one. A hash of pointers into the logs, of at most half its slots, so its memory depends on the
+ * number of records and not on how long they are.
+ */
+
+#include "internal.h"
+
+static u32 nr_pcs(const struct sample_record *rec)
+{
+	return rec->nr_kernel + rec->nr_user;
+}
+
+static bool same_stack(const struct sample_record *a, const struct sample_record *b)
+{
+	if (a->syscall != b->syscall || a->class != b->class || a->cut != b->cut ||
+	    a->nr_kernel != b->nr_kernel || a->nr_user != b->nr_user || a->comm[0] != b->comm[0] ||
+	    a->comm[1] != b->comm[1])
+		return false;
+	for (u32 i = 0; i < nr_pcs(a); i++) {
+		if (a->pcs[i] != b->pcs[i])
+			return false;
+	}
+	return true;
+}
+
+static u64 hash_stack(const struct sample_record *rec)
+{
+	u64 hash = rec->syscall;
+
+	for (u32 i = 0; i < nr_pcs(rec); i++)
+		hash = stack_hash(hash ^ hash >> 32, rec->pcs[i]);
+	return hash >> 32;
+}
+
+static void add_record(struct merged_stacks *merged, const struct sample_record *rec)
+{
+	for (u64 i = hash_stack(rec);; i++) {
+		struct merged_stack *stack = &merged->stacks[i & (merged->nr_slots - 1)];
+
+		if (!stack->rec) {
+			stack->rec = rec;
+			stack->nr = rec->nr_held;
+			merged->nr_stacks++;
+			return;
+		}
+		if (same_stack(stack->rec, rec)) {
+			stack->nr += rec->nr_held;
+			return;
+		}
+	}
+}
+
+/* Most samples first; equal numbers by what is in them, so that two runs print the same. */
+static int compare_stacks(const void *a_, const void *b_)
+{
+	const struct merged_stack *a = a_, *b = b_;
+	u32 nr = min(nr_pcs(a->rec), nr_pcs(b->rec));
+
+	if (a->nr != b->nr)
+		return compare_u64(b->nr, a->nr);
+	for (u32 i = 0; i < nr; i++) {
+		if (a->rec->pcs[i] != b->rec->pcs[i])
+			return compare_u64(a->rec->pcs[i], b->rec->pcs[i]);
+	}
+	if (nr_pcs(a->rec) != nr_pcs(b->rec))
+		return compare_u64(nr_pcs(a->rec), nr_pcs(b->rec));
+	if (a->rec->syscall != b->rec->syscall)
+		return compare_u64(a->rec->syscall, b->rec->syscall);
+	if (a->rec->comm[0] != b->rec->comm[0])
+		return compare_u64(a->rec->comm[0], b->rec->comm[0]);
+	return compare_u64(a->rec->comm[1], b->rec->comm[1]);
+}
+
+static u32 count_records(void)
+{
+	unsigned int cpu;
+	u32 nr = 0;
+
+	for_each_possible_cpu(cpu)
+		nr += samples_books(cpu)->nr_records;
+	return nr;
+}
+
+int stacks_merge(struct merged_stacks *merged)
+{
+	u64 start = os_cycles();
+	unsigned int cpu;
+	u32 nr = 0;
+
+	memset(merged, 0, sizeof(*merged));
+	merged->nr_records = count_records();
+	for (merged->nr_slots = 1; merged->nr_slots < 2 * merged->nr_records;)
+		merged->nr_slots *= 2;
+	merged->stacks = os_zalloc(merged->nr_slots * sizeof(*merged->stacks));
+	if (!merged->stacks)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		const struct sample_record *rec = NULL;
+
+		while ((rec = samples_next(cpu, rec))) {
+			if (rec->nr_held)
+				add_record(merged, rec);
+		}
+	}
+	for (u32 i = 0; i < merged->nr_slots; i++) {
+		if (merged->stacks[i].rec)
+			merged->stacks[nr++] = merged->stacks[i];
+	}
+	sort(merged->stacks, nr, sizeof(merged->stacks[0]), compare_stacks);
+	merged->ns = os_cycles_to_ns(os_cycles() - start);
+	return 0;
+}
+
+void stacks_free(struct merged_stacks *merged)
+{
+	os_free(merged->stacks);
+	merged->stacks = NULL;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/account.h>
+
+#include <lego/irq.h>
+#include <lego/math64.h>
+#include <lego/process.h>
+#include <lego/smp.h>
+
+/*
+ * Each tick is charged whole to what it interrupted, on its CPU and, if that was a user thread, to
+ * the thread; only that CPU writes either. The load is sampled by the boot CPU every few seconds.
+ */
+
+#define LOAD_INTERVAL_NS (5 * NSEC_PER_SEC)
+#define LOAD_SHIFT	 16
+#define NR_LOADS	 3
+
+static DEFINE_PER_CPU(struct cpu_ticks, cpu_ticks);
+
+static u64 loads[NR_LOADS];
+static u64 next_load_ns = LOAD_INTERVAL_NS;
+
+/* e^(-5 s / 1, 5, 15 min), in 2^-16: what is left of the old value after an interval. */
+static const u32 load_decay[NR_LOADS] = { 60297, 64453, 65173 };
+
+static u64 nr_runnable(void)
+{
+	unsigned int cpu;
+	u64 nr = 0;
+
+	for_each_online_cpu(cpu)
+		nr += sched_nr_runnable(cpu);
+	return nr;
+}
+
+static void sample_load(void)
+{
+	u64 now_ns = clock_monotonic_ns(), active;
+
+	if (now_ns < next_load_ns)
+		return;
+	active = nr_runnable() << LOAD_SHIFT;
+	for (; next_load_ns <= now_ns; next_load_ns += LOAD_INTERVAL_NS) {
+		for (int i = 0; i < NR_LOADS; i++) {
+			u64 load = loads[i] * load_decay[i] +
+				   active * ((1u << LOAD_SHIFT) - load_decay[i]);
+
+			WRITE_ONCE(loads[i], load >> LOAD_SHIFT);
+		}
+	}
+}
+
+void account_tick(const struct pt_regs *regs)
+{
+	struct task *task = current;
+
+	if (user_mode(regs)) {
+		this_cpu_inc(cpu_ticks.user);
+		WRITE_ONCE(task->user_ticks, task->user_ticks + 1);
+	} else if (this_cpu_read(irq_depth) > 1) {
+		this_cpu_inc(cpu_ticks.irq);
+	} else if (task == sched_idle_task(smp_processor_id())) {
+		this_cpu_inc(cpu_ticks.idle);
+	} else {
+		this_cpu_inc(cpu_ticks.system);
+		WRITE_ONCE(task->system_ticks, task->system_ticks + 1);
+	}
+	/* Without an mm it is on its way out; a kernel thread of a test has one, but no process. */
+	if (task->proc && task->mm && this_cpu_read(irq_depth) == 1)
+		signal_charge_tick(task->proc, user_mode(regs));
+	if (smp_processor_id() == 0)
+		sample_load();
+}
+
+void account_cpu_ticks(unsigned int cpu, struct cpu_ticks *ticks)
+{
+	const struct cpu_ticks *from = &per_cpu(cpu_ticks, cpu);
+
+	ticks->user = READ_ONCE(from->user);
+	ticks->system = READ_ONCE(from->system);
+	ticks->irq = READ_ONCE(from->irq);
+	ticks->idle = READ_ONCE(from->idle);
+}
+
+void account_load_averages(u64 averages[3])
+{
+	for (int i = 0; i < NR_LOADS; i++)
+		averages[i] = READ_ONCE(loads[i]);
+}
+
+void process_cpu_times(struct process *proc, struct cpu_times *times)
+{
+	u64 total_ns = cycles_to_ns(process_exec_cycles(proc));
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 user = proc->exited_user_ticks, system = proc->exited_system_ticks;
+	struct task *task;
+
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		user += READ_ONCE(task->user_ticks);
+		system += READ_ONCE(task->system_ticks);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	/*
+	 * No tick has hit it: it has done little, and that in system calls or on the way to exec.
+	 */
+	times->user_ns = user ? mul_div_u64(total_ns, user, user + system) : 0;
+	times->system_ns = total_ns - times->user_ns;
+}

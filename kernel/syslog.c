@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "log.h"
+
+#include <asm/irqflags.h>
+#include <lego/console.h>
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * The log is a ring of text; positions count all bytes ever written. syslog(2) copies it out a
+ * piece at a time and puts Linux's "<6>" in front of each line: there is one level here. What the
+ * ring has lost meanwhile is skipped up to the next whole line.
+ *
+ * printk() is called under any lock and so cannot wake: who waits for lines looks ten times a
+ * second.
+ */
+
+#define LOG_BYTES	(1UL << CONFIG_LOG_BUF_SHIFT)
+#define LEVEL		"<6>"
+#define LEVEL_BYTES	3
+#define LOG_LEVEL	6
+#define CONSOLE_DEFAULT 7
+#define CONSOLE_QUIET	1
+#define PIECE_BYTES	1024
+#define LOOK_AGAIN_NS	(100 * NSEC_PER_MSEC)
+
+enum syslog_action {
+	SYSLOG_CLOSE,
+	SYSLOG_OPEN,
+	SYSLOG_READ,
+	SYSLOG_READ_ALL,
+	SYSLOG_READ_CLEAR,
+	SYSLOG_CLEAR,
+	SYSLOG_CONSOLE_OFF,
+	SYSLOG_CONSOLE_ON,
+	SYSLOG_CONSOLE_LEVEL,
+	SYSLOG_SIZE_UNREAD,
+	SYSLOG_SIZE_BUFFER,
+};
+
+/* Guarded by the console lock. */
+static char ring[LOG_BYTES];
+static u64 head_bytes; /* ever written */
+
+static int console_level = CONSOLE_DEFAULT;
+
+/* Of syslog(2), guarded by the mutex. */
+static DEFINE_MUTEX(syslog_mutex);
+static u64 clear_bytes;	   /* READ_ALL starts here */
+static u64 consumed_bytes; /* READ goes on here */
+static u32 nr_in_prefix;   /* characters of LEVEL that READ has returned of its current line */
+
+void log_append(const char *text, size_t len)
+{
+	while (len) {
+		size_t at = head_bytes % LOG_BYTES;
+		size_t n = min(len, LOG_BYTES - at);
+
+		memcpy(ring + at, text, n);
+		head_bytes += n;
+		text += n;
+		len -= n;
+	}
+}
+
+bool log_is_loud(void)
+{
+	return LOG_LEVEL < READ_ONCE(console_level);
+}
+
+void printk_console_on(void)
+{
+	WRITE_ONCE(console_level, CONSOLE_DEFAULT);
+}
+
+/* Move to the first whole line that is still there. With the console lock. */
+static u64 skip_lost(u64 pos)
+{
+	if (head_bytes - pos <= LOG_BYTES)
+		return pos;
+	pos = head_bytes - LOG_BYTES;
+	while (pos < head_bytes && ring[pos++ % LOG_BYTES] != '\n')
+		;
+	return pos;
+}
+
+/* Copy what stands at *pos, or at the first whole line after it; before end. */
+static size_t copy_piece(u64 *pos, u64 end, char *buf, size_t size)
+{
+	unsigned long flags = local_irq_save();
+	size_t n;
+
+	console_lock();
+	*pos = skip_lost(*pos);
+	n = *pos < end ? min(size, (size_t)(end - *pos)) : 0;
+	for (size_t i = 0; i < n; i++)
+		buf[i] = ring[(*pos + i) % LOG_BYTES];
+	console_unlock();
+	local_irq_restore(flags);
+	return n;
+}
+
+static u64 log_end(void)
+{
+	unsigned long flags = local_irq_save();
+	u64 end;
+
+	console_lock();
+	end = head_bytes;
+	console_unlock();
+	local_irq_restore(flags);
+	return end;
+}
+
+/* Bytes from pos, at a line's start, to end, levels included. */
+static size_t count(u64 pos, u64 end, char *buf)
+{
+	size_t total = 0, n;
+
+	while ((n = copy_piece(&pos, end, buf, PIECE_BYTES))) {
+		for (size_t i = 0; i < n; i++)
+			total += buf[i] == '\n' ? 1 + LEVEL_BYTES : 1;
+		pos += n;
+		cond_resched();
+	}
+	return total;
+}
+
+/* The first line's start from which on all that is left fits into size. */
+static u64 find_start(u64 pos, u64 end, size_t total, size_t size, char *buf)
+{
+	size_t n;
+
+	while (total > size && (n = copy_piece(&pos, end, buf, PIECE_BYTES))) {
+		for (size_t i = 0; i < n; i++) {
+			total -= min(total, buf[i] == '\n' ? 1UL + LEVEL_BYTES : 1UL);
+			pos++;
+			if (buf[i] == '\n' && total <= size)
+				return pos;
+		}
+	}
+	return pos;
+}
+
+struct output {
+	char __user *buf;
+	size_t size, used;
+};
+
+static int put(struct output *out, const char *text, size_t n)
+{
+	if (copy_to_user(out->buf + out->used, text, n))
+		return -EFAULT;
+	out->used += n;
+	return 0;
+}
+
+/*
+ * Put lines from *pos on, as far as there is room; *nr_prefix characters of the level have been
+ * put already.
+ */
+static int put_lines(struct output *out, u64 *pos, u64 end, u32 *nr_prefix, char *buf)
+{
+	size_t n;
+	int error;
+
+	while (out->used < out->size && (n = copy_piece(pos, end, buf, PIECE_BYTES))) {
+		size_t len = min((size_t)(LEVEL_BYTES - *nr_prefix), out->size - out->used);
+		size_t line_bytes = 0;
+
+		error = put(out, &LEVEL[*nr_prefix], len);
+		if (error)
+			return error;
+		*nr_prefix += len;
+		while (line_bytes < n && buf[line_bytes++] != '\n')
+			;
+		len = min(line_bytes, out->size - out->used);
+		error = put(out, buf, len);
+		if (error)
+			return error;
+		*pos += len;
+		if (len && buf[len - 1] == '\n')
+			*nr_prefix = 0;
+		cond_resched();
+	}
+	return 0;
+}
+
+static long read_all(char __user *user_buf, size_t size, bool clear, char *buf)
+{
+	struct output out = { .buf = user_buf, .size = size };
+	u64 end = log_end(), pos;
+	u32 nr_prefix = 0;
+	int error;
+
+	pos = find_start(clear_bytes, end, count(clear_bytes, end, buf), size, buf);
+	error = put_lines(&out, &pos, end, &nr_prefix, buf);
+	if (!error && clear)
+		clear_bytes = end;
+	return error ?: (long)out.used;
+}
+
+/* With the mutex, which is left while there is nothing. */
+static long read_new(char __user *user_buf, size_t size, char *buf)
+{
+	struct output out = { .buf = user_buf, .size = size };
+	u64 end;
+	int error;
+
+	while ((end = log_end()) == consumed_bytes) {
+		mutex_unlock(&syslog_mutex);
+		error = sleep_until_ns(clock_monotonic_ns() + LOOK_AGAIN_NS);
+		mutex_lock(&syslog_mutex);
+		if (error)
+			return -ERESTARTSYS;
+	}
+	error = put_lines(&out, &consumed_bytes, end, &nr_in_prefix, buf);
+	return error && !out.used ? error : (long)out.used;
+}
+
+static long read_log(int action, char __user *user_buf, int size)
+{
+	char *buf;
+	long ret;
+
+	if (!user_buf || size < 0)
+		return -EINVAL;
+	if (!size)
+		return 0;
+	if (!access_ok(user_buf, size))
+		return -EFAULT;
+	buf = kmalloc(PIECE_BYTES);
+	if (!buf)
+		return -ENOMEM;
+	mutex_lock(&syslog_mutex);
+	if (action == SYSLOG_READ)
+		ret = read_new(user_buf, size, buf);
+	else
+		ret = read_all(user_buf, size, action == SYSLOG_READ_CLEAR, buf);
+	mutex_unlock(&syslog_mutex);
+	kfree(buf);
+	return ret;
+}
+
+static long size_unread(void)
+{
+	char *buf = kmalloc(PIECE_BYTES);
+	long ret;
+
+	if (!buf)
+		return -ENOMEM;
+	mutex_lock(&syslog_mutex);
+	ret = count(consumed_bytes, log_end(), buf) - nr_in_prefix;
+	mutex_unlock(&syslog_mutex);
+	kfree(buf);
+	return max(ret, 0L);
+}
+
+static void clear_log(void)
+{
+	mutex_lock(&syslog_mutex);
+	clear_bytes = log_end();
+	mutex_unlock(&syslog_mutex);
+}
+
+SYSCALL_DEFINE3(syslog, int, action, char __user *, buf, int, len)
+{
+	static int saved_level; /* before CONSOLE_OFF; 0: it is on */
+
+	switch (action) {
+	case SYSLOG_CLOSE:
+	case SYSLOG_OPEN:
+		return 0;
+	case SYSLOG_READ:
+	case SYSLOG_READ_ALL:
+	case SYSLOG_READ_CLEAR:
+		return read_log(action, buf, len);
+	case SYSLOG_CLEAR:
+		clear_log();
+		return 0;
+	case SYSLOG_CONSOLE_OFF:
+		if (!saved_level)
+			saved_level = console_level;
+		WRITE_ONCE(console_level, CONSOLE_QUIET);
+		return 0;
+	case SYSLOG_CONSOLE_ON:
+		if (saved_level)
+			WRITE_ONCE(console_level, saved_level);
+		saved_level = 0;
+		return 0;
+	case SYSLOG_CONSOLE_LEVEL:
+		if (len < 1 || len > 8)
+			return -EINVAL;
+		WRITE_ONCE(console_level, len);
+		saved_level = 0;
+		return 0;
+	case SYSLOG_SIZE_UNREAD:
+		return size_unread();
+	case SYSLOG_SIZE_BUFFER:
+		return LOG_BYTES;
+	default:
+		return -EINVAL;
+	}
+}

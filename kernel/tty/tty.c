@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <asm/uart.h>
+#include <lego/console.h>
+#include <lego/errno.h>
+#include <lego/poll.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
+#include <lego/signal.h>
+
+/*
+ * The terminal as a file. Input goes through the line discipline in the UART's interrupt, so that
+ * echo and signals do not wait for a reader; when its buffer is full, the UART stops taking bytes
+ * until a reader has made room. Output goes through the discipline into the console's queue.
+ */
+
+#define READ_FOREVER_NS (~0ULL)
+
+/* A write's bytes stay together up to this many, where there is room for what they become. */
+#define CHUNK_BYTES	1024
+#define OUT_BYTES	(2 * CHUNK_BYTES) /* each a newline */
+#define ECHO_KEEP_BYTES 512		  /* of the queue, left by writers to echo */
+#define ECHO_BYTES	64
+
+static void echo(u8 byte);
+static void discard_output(void);
+
+struct tty console_tty = {
+	.lock = SPINLOCK_INIT,
+	.read_wait = WAIT_QUEUE_INIT(console_tty.read_wait),
+	.write_wait = WAIT_QUEUE_INIT(console_tty.write_wait),
+};
+
+/* Echo on its way to the queue; guarded by console_tty.lock. */
+static u8 echo_buf[ECHO_BYTES];
+static u32 nr_echo;
+static u32 nr_echo_lost;
+
+static void flush_echo(void)
+{
+	size_t n = console_queue(echo_buf, nr_echo, 0);
+
+	nr_echo_lost += nr_echo - n;
+	console_tty.nr_sent += n;
+	nr_echo = 0;
+}
+
+static void echo(u8 byte)
+{
+	if (nr_echo == ECHO_BYTES)
+		flush_echo();
+	echo_buf[nr_echo++] = byte;
+}
+
+static void discard_output(void)
+{
+	nr_echo = 0;
+	console_discard();
+}
+
+void tty_init(void)
+{
+	ldisc_init(&console_tty.ldisc, echo, discard_output);
+}
+
+/* Input */
+
+/* With tty->lock. Returns the signal as a set. */
+static u64 receive(struct tty *tty, u8 byte)
+{
+	int sig = ldisc_receive(&tty->ldisc, byte);
+
+	return sig ? SIGNAL_BIT(sig) : 0;
+}
+
+u64 tty_resume_input(struct tty *tty)
+{
+	u64 signals = 0;
+	u32 n = 0;
+
+	while (n < tty->nr_held && ldisc_has_room(&tty->ldisc))
+		signals |= receive(tty, tty->held[n++]);
+	tty->nr_held -= n;
+	for (u32 i = 0; i < tty->nr_held; i++)
+		tty->held[i] = tty->held[i + n];
+	flush_echo();
+	uart_throttle(tty->nr_held || !ldisc_has_room(&tty->ldisc));
+	return signals;
+}
+
+void tty_send_signals(struct tty *tty, u64 signals)
+{
+	pid_t group = READ_ONCE(tty->foreground);
+
+	for (int sig = 1; signals; sig++, signals >>= 1) {
+		if (signals & 1 && group)
+			signal_send_group(group, sig, NULL);
+	}
+}
+
+void tty_wake(struct tty *tty)
+{
+	if (ldisc_readable(&tty->ldisc, 1))
+		wake_up_all(&tty->read_wait);
+	if (!tty->ldisc.stopped && !tty->output_off)
+		wake_up_all(&tty->write_wait);
+}
+
+static void hold(struct tty *tty, u8 byte)
+{
+	if (tty->nr_held < TTY_HELD_BYTES)
+		tty->held[tty->nr_held++] = byte;
+	else
+		tty->nr_overrun++;
+}
+
+void console_receive(u8 byte)
+{
+	struct tty *tty = &console_tty;
+	unsigned long flags = spin_lock_irqsave(&tty->lock);
+	u64 signals = 0;
+	u32 nr_lost;
+
+	tty->nr_received++;
+	if (tty->nr_held || !ldisc_has_room(&tty->ldisc)) {
+		hold(tty, byte);
+	} else {
+		signals = receive(tty, byte);
+		flush_echo();
+	}
+	if (tty->nr_held || !ldisc_has_room(&tty->ldisc))
+		uart_throttle(true);
+	nr_lost = nr_echo_lost;
+	nr_echo_lost = 0;
+	spin_unlock_irqrestore(&tty->lock, flags);
+
+	tty_send_signals(tty, signals);
+	tty_wake(tty);
+	if (nr_lost)
+		printk("tty: no room for %u bytes of echo\n", nr_lost);
+}
+
+/* Take what can be read. -EAGAIN when there is nothing; 0 is the end of the file. */
+static ssize_t take(struct tty *tty, u8 *buf, size_t n)
+{
+	unsigned long flags = spin_lock_irqsave(&tty->lock);
+	ssize_t taken = -EAGAIN;
+	u64 signals = 0;
+
+	if (ldisc_readable(&tty->ldisc, 1)) {
+		taken = ldisc_read(&tty->ldisc, buf, n);
+		signals = tty_resume_input(tty);
+	}
+	spin_unlock_irqrestore(&tty->lock, flags);
+	tty_send_signals(tty, signals);
+	return taken;
+}
+
+static void get_wait(struct tty *tty, struct ldisc_wait *wait)
+{
+	unsigned long flags = spin_lock_irqsave(&tty->lock);
+
+	ldisc_get_wait(&tty->ldisc, wait);
+	spin_unlock_irqrestore(&tty->lock, flags);
+}
+
+/* 0 when there is something or *left_ns have gone by. */
+static int wait_for_input(struct tty *tty, u64 *left_ns)
+{
+	return WAIT_EVENT(&tty->read_wait, ldisc_readable(&tty->ldisc, 1) || !*left_ns,
+			  TASK_INTERRUPTIBLE, task_interrupted(current), -ERESTARTSYS,
+			  *left_ns = schedule_timeout_ns(*left_ns));
+}
+
+static ssize_t read(struct file *file, void *buf, size_t n, u64 pos)
+{
+	struct tty *tty = &console_tty;
+	struct ldisc_wait wait;
+	size_t total = 0;
+	ssize_t done = 0;
+	u64 left_ns;
+
+	if (file->ops != &console_file_ops)
+		done = tty_check_foreground(tty, SIGTTIN);
+	if (done || !n)
+		return done;
+	get_wait(tty, &wait);
+	left_ns = wait.first_ns;
+	for (;;) {
+		done = take(tty, (u8 *)buf + total, n - total);
+		if (done >= 0) {
+			total += done;
+			if (!done || total >= min(wait.nr_wanted, n))
+				break;
+			left_ns = wait.next_ns;
+			continue;
+		}
+		done = 0;
+		if (!left_ns)
+			break;
+		done = -EAGAIN;
+		if (file->flags & O_NONBLOCK)
+			break;
+		done = wait_for_input(tty, &left_ns);
+		if (done)
+			break;
+	}
+	return total ? (ssize_t)total : done;
+}
+
+/* Output */
+
+static bool may_write(struct tty *tty)
+{
+	return !READ_ONCE(tty->ldisc.stopped) && !READ_ONCE(tty->output_off);
+}
+
+/* Bytes used up, as far as there is room for what they become. */
+static size_t write_chunk(struct tty *tty, const u8 *buf, size_t n)
+{
+	u8 out[256];
+	unsigned long flags = spin_lock_irqsave(&tty->lock);
+	size_t used = 0, nr_out, room, step;
+
+	while (used < n) {
+		room = console_room();
+		room = room > ECHO_KEEP_BYTES ? room - ECHO_KEEP_BYTES : 0;
+		step = ldisc_output(&tty->ldisc, buf + used, n - used, out, min(room, sizeof(out)),
+				    &nr_out);
+		/* Only the lock's holder takes room, so all fits. */
+		tty->nr_sent += console_queue(out, nr_out, 0);
+		if (!step)
+			break;
+		used += step;
+	}
+	spin_unlock_irqrestore(&tty->lock, flags);
+	return used;
+}
+
+/* Room enough for n bytes to stay together, and for at least one, whatever it becomes. */
+static bool has_room(size_t n)
+{
+	size_t nr_out = max(min(2 * n, (size_t)OUT_BYTES), (size_t)LDISC_MAX_EXPANSION);
+
+	return console_room() >= nr_out + ECHO_KEEP_BYTES;
+}
+
+static int wait_to_write(struct tty *tty, size_t n)
+{
+	int error = 0;
+
+	while (!error && !(may_write(tty) && has_room(n))) {
+		error = wait_event_interruptible(&tty->write_wait, may_write(tty));
+		if (!error)
+			error = wait_event_interruptible(&console_room_wait, has_room(n));
+	}
+	return error;
+}
+
+static ssize_t write(struct file *file, const void *buf, size_t n, u64 pos)
+{
+	struct tty *tty = &console_tty;
+	size_t total = 0;
+	int error = 0;
+
+	if (file->ops != &console_file_ops && tty->ldisc.termios.local_flags & TOSTOP)
+		error = tty_check_foreground(tty, SIGTTOU);
+	while (!error && total < n) {
+		size_t chunk = min(n - total, (size_t)CHUNK_BYTES), used;
+
+		if (!(file->flags & O_NONBLOCK))
+			error = wait_to_write(tty, chunk);
+		else if (!may_write(tty))
+			error = -EAGAIN;
+		if (error)
+			break;
+		used = write_chunk(tty, (const u8 *)buf + total, chunk);
+		total += used;
+		if (!used && file->flags & O_NONBLOCK)
+			error = -EAGAIN;
+		cond_resched();
+	}
+	return total ? (ssize_t)total : error;
+}
+
+int tty_wait_sent(struct tty *tty)
+{
+	return wait_event_interruptible(&console_room_wait, console_is_empty());
+}
+
+static u32 poll(struct file *file, struct poll_table *table)
+{
+	struct tty *tty = &console_tty;
+	const u8 *chars = tty->ldisc.termios.control_chars;
+	u32 events = 0;
+
+	poll_wait(table, &tty->read_wait);
+	poll_wait(table, &tty->write_wait);
+	poll_wait(table, &console_room_wait);
+	if (ldisc_readable(&tty->ldisc, chars[VTIME] ? 1 : chars[VMIN]))
+		events |= POLLIN | POLLRDNORM;
+	if (may_write(tty) && has_room(CHUNK_BYTES))
+		events |= POLLOUT | POLLWRNORM;
+	return events;
+}
+
+/* Opening */
+
+static int open(struct file *file)
+{
+	if (!(file->flags & O_NOCTTY) && file_may_read(file))
+		tty_open_controlling(&console_tty);
+	return 0;
+}
+
+static int open_controlling(struct file *file)
+{
+	return current->proc && READ_ONCE(current->proc->tty) ? 0 : -ENXIO;
+}
+
+pid_t tty_foreground_pgid(const struct tty *tty)
+{
+	return READ_ONCE(tty->foreground);
+}
+
+u32 tty_number(const struct tty *tty)
+{
+	return tty ? 4 << 8 | 64 : 0;
+}
+
+const struct file_ops tty_file_ops = {
+	.read = read,
+	.write = write,
+	.ioctl = tty_ioctl,
+	.poll = poll,
+	.open = open,
+};
+
+const struct file_ops console_file_ops = {
+	.read = read,
+	.write = write,
+	.ioctl = tty_ioctl,
+	.poll = poll,
+};
+
+const struct file_ops controlling_tty_file_ops = {
+	.read = read,
+	.write = write,
+	.ioctl = tty_ioctl,
+	.poll = poll,
+	.open = open_controlling,
+};
