@@ -46,7 +46,8 @@ def make(*arguments: object, cwd: Path = ROOT, check: bool = True) -> subprocess
     if "jobserver" in env.get("MAKEFLAGS", ""):
         env["MAKEFLAGS"] = ""
     command = ["make", f"-j{os.cpu_count() or 1}", "BUILD=build", "CONFIG=", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    done = subprocess.run(command, cwd=cwd, env=env, **quiet)
     if check and done.returncode:
         pytest.fail(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-4000:]}", False)
     return done
@@ -85,8 +86,9 @@ class Builds:
             return self._make(target)
         return self._make(target, "LLVM=1" if variant == "llvm" else f"CONFIG={variant}")
 
-    def initrd(self, name: str = "tests.cpio") -> Path:
-        return self._make(BUILD / name)
+    def initrd(self, name: str | Path = "tests.cpio") -> Path:
+        """An image of the Makefile's by its name, or one that a test has made."""
+        return name if isinstance(name, Path) else self._make(BUILD / name)
 
 
 class Booter:
@@ -104,7 +106,7 @@ class Booter:
         smp: int = 1,
         variant: str | None = None,
         append: str = "",
-        initrd: str | None = "tests.cpio",
+        initrd: str | Path | None = "tests.cpio",
         icount: bool = False,
         mem: str = "512M",
         timeout: float = RUN_TIMEOUT_S,

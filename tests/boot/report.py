@@ -20,6 +20,18 @@ END_ANYWHERE = re.compile(r"^\[.*\] profile: end of report \d+\r?$", re.MULTILIN
 TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)")
 STRACE_ROW = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) +(\d+) (\S.*)$")
 STRACE_TOTAL = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total$")
+# Below a table: what ran before its execve, and all of that with the children.
+STRACE_SUM = re.compile(
+    r"^(before exec|with \d+ children): (\d+) calls, (\d+) errors, (\d+\.\d{9}) seconds$"
+)
+# What profile.report=wide adds to a row and to the total.
+STRACE_ROW_WIDE = re.compile(
+    r"^(.*?\S) +(\d+\.\d{9}|-) +(?:<= (\d+[num]?s)|-) +(?:<= (\d+[num]?s)|-) +(\d+\.\d{9}|-) +"
+    r"(\d+|-)(?:  (\S.*))?$"
+)
+STRACE_TOTAL_WIDE = re.compile(
+    r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total +(\d+\.\d{9}|-) +(\d+|-)$"
+)
 HEAT_TITLE = re.compile(r"^Kernel Heatmap(?: \(top #(\d+)\)| \(all\))?$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
@@ -37,6 +49,7 @@ DASHES = re.compile(r"^-[- ]*$")
 SPLIT = re.compile(r"^ticks: (\d+) = user (\d+) \+ kernel (\d+) \+ irq (\d+) \+ idle (\d+)$")
 SPLIT_WORDS = ("ticks", "user", "kernel", "irq", "idle")
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
+STRACE_WIDE = ["cpu seconds", "p50", "p99", "max seconds", "in flight", "errors by name"]
 HEAT_HEADER = ["Address", "Function", "NR", "%"]
 POINT_HEADER = ["status", "name", "total", "nr", "avg.ns"]
 POINT_WIDE = ["net.ns", "oncpu.ns", "min.ns", "p50.ns", "p99.ns", "max.ns"]
@@ -47,6 +60,18 @@ class ReportError(Exception):
 
 
 @dataclass
+class StraceWide:
+    """None: "-"."""
+
+    cpu_ns: int | None
+    p50_ns: int | None = None  # upper bounds, rounded up
+    p99_ns: int | None = None
+    max_ns: int | None = None
+    nr_in_flight: int | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
 class StraceRow:
     percent: str
     ns: int
@@ -54,6 +79,7 @@ class StraceRow:
     nr_calls: int
     nr_errors: int
     name: str
+    wide: StraceWide | None = None
 
 
 @dataclass
@@ -62,6 +88,7 @@ class Strace:
     nr_threads: int = 0
     rows: list[StraceRow] = field(default_factory=list)
     total: StraceRow | None = None
+    sums: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # calls, errors, ns
     notes: list[str] = field(default_factory=list)
 
     def row(self, name: str) -> StraceRow | None:
@@ -178,7 +205,7 @@ class Lines:
         above = []
         while True:
             line = self.next(f"{what}: no table")
-            self.has_more = bool(more) and line.split() == columns + more
+            self.has_more = bool(more) and line.split() == " ".join(columns + more).split()
             if self.has_more or line.split() == " ".join(columns).split():
                 break
             above.append(line)
@@ -189,10 +216,47 @@ class Lines:
         return above
 
 
+def to_bound_ns(text: str | None) -> int | None:
+    if text is None:
+        return None
+    number, unit = re.fullmatch(r"(\d+)([num]?s)", text).groups()
+    return int(number) * {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}[unit]
+
+
+def parse_wide_row(row: StraceRow) -> None:
+    """Takes the wide columns off the name."""
+    match = STRACE_ROW_WIDE.match(row.name)
+    if not match:
+        raise ReportError(f"strace: not a wide row: {row.name!r}")
+    row.name = match[1]
+    cpu, longest, flying = (None if match[i] == "-" else match[i] for i in (2, 5, 6))
+    errors = [word.rpartition(" ") for word in match[7].split(", ")] if match[7] else []
+    row.wide = StraceWide(
+        cpu_ns=to_ns(cpu) if cpu else None,
+        p50_ns=to_bound_ns(match[3]),
+        p99_ns=to_bound_ns(match[4]),
+        max_ns=to_ns(longest) if longest else None,
+        nr_in_flight=int(flying) if flying else None,
+        errors={name: int(nr) for name, _, nr in errors},
+    )
+
+
+def parse_strace_total(line: str, is_wide: bool) -> StraceRow:
+    match = (STRACE_TOTAL_WIDE if is_wide else STRACE_TOTAL).match(line)
+    if not match:
+        raise ReportError(f"strace: not a total row: {line!r}")
+    total = StraceRow(match[1], to_ns(match[2]), 0, int(match[3]), int(match[4]), "total")
+    if is_wide:
+        cpu, flying = (None if match[i] == "-" else match[i] for i in (5, 6))
+        total.wide = StraceWide(to_ns(cpu) if cpu else None)
+        total.wide.nr_in_flight = int(flying) if flying else None
+    return total
+
+
 def parse_strace(lines: Lines) -> Strace:
     table = Strace()
     seen_task = False
-    for line in lines.skip_header("strace", STRACE_HEADER):
+    for line in lines.skip_header("strace", STRACE_HEADER, STRACE_WIDE):
         match = TASK.match(line)
         if match:
             table.task = (int(match[1]), int(match[2]))
@@ -202,16 +266,19 @@ def parse_strace(lines: Lines) -> Strace:
             table.notes.append(line)
     if not seen_task:
         raise ReportError("strace: no Task line")
+    is_wide = lines.has_more
     while not DASHES.match(line := lines.next("strace: a row or dashes")):
         match = STRACE_ROW.match(line)
         if not match:
             raise ReportError(f"strace: not a row: {line!r}")
         numbers = [int(match[i]) for i in (3, 4, 5)]
         table.rows.append(StraceRow(match[1], to_ns(match[2]), *numbers, match[6]))
-    match = STRACE_TOTAL.match(line := lines.next("strace: the total"))
-    if not match:
-        raise ReportError(f"strace: not a total row: {line!r}")
-    table.total = StraceRow(match[1], to_ns(match[2]), 0, int(match[3]), int(match[4]), "total")
+        if is_wide:
+            parse_wide_row(table.rows[-1])
+    table.total = parse_strace_total(lines.next("strace: the total"), is_wide)
+    while match := STRACE_SUM.match(lines.peek() or ""):
+        table.sums[match[1]] = (int(match[2]), int(match[3]), to_ns(match[4]))
+        lines.at += 1
     return table
 
 
@@ -321,6 +388,24 @@ def parse(log: str) -> list[Report]:
     return reports
 
 
+def check_wide_strace(row: StraceRow) -> list[str]:
+    wrong, wide = [], row.wide
+    if sum(wide.errors.values()) != row.nr_errors:
+        wrong.append(f"strace: {row.name}: {wide.errors} are not {row.nr_errors} errors")
+    if wide.cpu_ns is None:
+        return wrong
+    if wide.cpu_ns > row.ns:
+        wrong.append(f"strace: {row.name}: {wide.cpu_ns} ns on a CPU in {row.ns} ns")
+    if wide.nr_in_flight > row.nr_calls:
+        wrong.append(f"strace: {row.name}: {wide.nr_in_flight} of {row.nr_calls} in flight")
+    if (wide.p50_ns or 0) > (wide.p99_ns or 0):
+        wrong.append(f"strace: {row.name}: p50 {wide.p50_ns} ns, p99 {wide.p99_ns} ns")
+    # The bound is rounded up to its unit.
+    if (wide.p99_ns or 0) > wide.max_ns + max(wide.max_ns // 9, 1):
+        wrong.append(f"strace: {row.name}: p99 {wide.p99_ns} ns, the longest {wide.max_ns} ns")
+    return wrong
+
+
 def check_strace(table: Strace) -> list[str]:
     wrong = []
     total = table.total
@@ -330,6 +415,12 @@ def check_strace(table: Strace) -> list[str]:
         "calls": (sum(row.nr_calls for row in table.rows), total.nr_calls),
         "errors": (sum(row.nr_errors for row in table.rows), total.nr_errors),
     }
+    if total.wide and total.wide.cpu_ns is not None:
+        wides = [row.wide for row in table.rows]
+        sums["cpu seconds"] = (sum(wide.cpu_ns for wide in wides), total.wide.cpu_ns)
+        flying = sum(wide.nr_in_flight for wide in wides)
+        sums["in flight"] = (flying, total.wide.nr_in_flight)
+    wrong += [text for row in table.rows if row.wide for text in check_wide_strace(row)]
     for what, (rows, printed) in sums.items():
         if rows != printed:
             wrong.append(f"strace: {what}: the rows make {rows}, the total row says {printed}")

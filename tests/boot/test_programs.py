@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every guest program passes, alone and in parallel. They pass on Linux as well."""
 
+import os
 import re
 import signal
 import subprocess
@@ -13,16 +14,42 @@ from harness import BUILD, ROOT
 CHECKERS = [
     "badelf",
     "badptr",
+    "exceptions",
     "execchain",
     "files",
     "fpu",
     "futexops",
     "futexpp",
+    "klog",
     "memory",
     "threads",
     "timing",
 ]
-MUSL = [f"{name}.musl" for name in CHECKERS if name not in ("badelf", "fpu", "futexops")]
+# Programs that fork; all of them exist with both C libraries.
+PROCESSES = [
+    "attrs",
+    "cow",
+    "execs",
+    "forks",
+    "ids",
+    "jobs",
+    "kills",
+    "pipes",
+    "polls",
+    "restarts",
+    "scripts",
+    "sharing",
+    "sigcontext",
+    "sigframes",
+    "sigqueues",
+    "signals",
+    "tree",
+    "waits",
+]
+ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")
+MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
+MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]
+NO_REPORTS = "profile.on_exit=none"  # of hundreds of processes
 DEATHS = {
     "null": signal.SIGSEGV,
     "kernel": signal.SIGSEGV,
@@ -55,9 +82,62 @@ def test_program(boot, program, smp):
     program_passes(boot(program, smp=smp).log, program)
 
 
-@pytest.mark.parametrize("program", CHECKERS + MUSL)
+@pytest.mark.parametrize("smp", [1, 2, 4])
+@pytest.mark.parametrize("program", PROCESSES)
+def test_processes(boot, program, smp):
+    program_passes(boot(program, smp=smp, append=NO_REPORTS).log, program)
+
+
+@pytest.mark.parametrize("program", PROCESSES)
+def test_processes_musl(boot, program):
+    program_passes(boot(f"{program}.musl", smp=2, append=NO_REPORTS).log, program)
+
+
+@pytest.mark.parametrize("smp", [2, 8])
+@pytest.mark.parametrize("mode", MODES)
+def test_stress(boot, mode, smp):
+    """Nothing is lost in a storm, and nothing is left behind."""
+    log = boot("stress", mode, 3, 4, smp=smp, append=NO_REPORTS).log
+    assert "FAIL:" not in log and re.search(rf"^PASS: stress {mode}: ", log, re.MULTILINE)
+
+
+@pytest.mark.parametrize("mem, limit", [("512M", 100), ("128M", 0)])
+def test_fork_bomb(boot, mem, limit):
+    """With a limit on processes, and with none but the memory."""
+    log = boot("forkbomb", 2, limit, smp=4, mem=mem, append=NO_REPORTS).log
+    program_passes(log, "forkbomb")
+
+
+def test_out_of_memory(boot):
+    """The process that took the memory dies for it, no other, and a line says so."""
+    program_passes(boot("eatmem", smp=2, mem="128M", append=NO_REPORTS).log, "eatmem")
+
+
+@pytest.mark.parametrize("args", ["all 1 4", "futex 1 1"])
+def test_stress_on_linux(builds, args):
+    builds.initrd()
+    command = [BUILD / "user" / "stress", *args.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "FAIL:" not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("program", ["eatmem", "forkbomb 1 100"])
+def test_limits_on_linux(builds, program):
+    builds.initrd()
+    name, *args = program.split()
+    command = [BUILD / "user" / name, *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    program_passes(done.stdout, name)
+
+
+@pytest.mark.parametrize(
+    "program", CHECKERS + MUSL + PROCESSES + [f"{name}.musl" for name in PROCESSES]
+)
 def test_program_on_linux(builds, program):
     """What the programs expect is what Linux does."""
+    if program.removesuffix(".musl") in ("attrs", "ids") and os.geteuid():
+        pytest.skip("only root may")
     builds.initrd()
     done = subprocess.run([BUILD / "user" / program], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
@@ -67,16 +147,18 @@ def test_program_on_linux(builds, program):
 def test_every_program_is_tested():
     """A new guest program must be listed here."""
     used_elsewhere = {"churn", "fuzz", "wordcount", "hello", "hello-pie", "exit", "segv", "spin"}
-    used_elsewhere |= {"points", "syscalls"}
-    sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c")}
-    assert sources - used_elsewhere - {"bench-syscall"} == set(CHECKERS)
+    used_elsewhere |= {"bench-syscall", "eatmem", "forkbomb", "points", "stress", "syscalls"}
+    used_elsewhere |= {"accuracy", "decode", "heatmap", "straces"}
+    used_elsewhere.add("typed")
+    sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c*")}
+    assert sources - used_elsewhere == set(CHECKERS + PROCESSES)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("smp", [1, 4])
 def test_fuzzed_calls(boot, smp, seed):
     """Whatever a program asks for, the kernel lives, and its report still adds up."""
-    log = boot("fuzz", seed, 20000, 8, smp=smp).log
+    log = boot("fuzz", seed, 20000, 8, smp=smp, append="profile.on_exit=fuzz").log
     program_passes(log, "fuzz")
     missing = re.findall(r"syscall: .*\((\d+)\) is not implemented", log)
     assert missing and len(missing) == len(set(missing))

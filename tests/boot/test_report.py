@@ -238,8 +238,9 @@ def test_reports_under_load(boot):
     for old, new in zip(reports, reports[1:]):
         for row in old.strace.rows:
             later = new.strace.row(row.name.removeprefix("sys_"))
+            # Not its time: a CPU that the host holds up between a call's last look at the clock
+            # and the store of its time has a call in flight that takes back some of it.
             assert later.nr_calls >= row.nr_calls and later.nr_errors >= row.nr_errors
-            assert later.ns >= row.ns
         assert all(new.heatmap.split[word] >= nr for word, nr in old.heatmap.split.items())
 
 
@@ -255,6 +256,6 @@ def test_reports_and_resets_under_load(boot):
 
 
 def test_nothing_is_missed_with_icount(boot):
-    """One CPU whose time is its instructions: every tick that is due comes."""
+    """One CPU whose time is its instructions: every sample that is due comes."""
     log = boot("threads", icount=True, timeout=180).log
-    assert "missed:" not in log
+    assert re.search(r"due: \d+ = taken \d+ \+ missed 0 \+ own \d+", log)

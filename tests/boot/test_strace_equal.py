@@ -2,12 +2,14 @@
 """The kernel's system call table equals what strace counts on the host."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pexpect
 import pytest
+import strace_log
 
-from harness import BUILD
+from harness import BUILD, ROOT
 from test_programs import small_text
 
 EXCEPTIONS = Path(__file__).with_name("strace-exceptions.txt")
@@ -134,6 +136,177 @@ def test_strace_parser(strace_compare):
         strace_compare.count_strace("garbage\n")
     with pytest.raises(strace_compare.InputError):
         strace_compare.count_strace("")
+
+
+# In a pid namespace; the second child's first line comes before the line that says whose it is.
+TREE_TRACE = """\
+50 execve("/usr/bin/unshare", ["unshare"], 0x7ff /* 3 vars */) = 0
+50 fork()                              = 51
+51 brk(NULL)                           = 0x1000
+51 execve("/init", ["/init"], 0x7ff /* 3 vars */) = 0
+51 clone(child_stack=NULL, flags=SIGCHLD) = 2 /* 52 in strace's PID NS */
+52 set_robust_list(0x1, 24)            = 0
+52 prctl(PR_SET_NAME, "a very long applet" <unfinished ...>
+51 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD <unfinished ...>
+53 read(0,  <unfinished ...>
+52 <... prctl resumed>)                = 0
+51 <... clone resumed>, child_tidptr=0x1) = 3 /* 53 in strace's PID NS */
+53 <... read resumed>"", 1)            = 0
+53 clone3({flags=CLONE_VM|CLONE_THREAD, exit_signal=0} <unfinished ...>
+54 write(1, "x", 1)                    = -1 EPIPE (Broken pipe)
+53 <... clone3 resumed> => {parent_tid=[4]}, 88) = 4 /* 54 in strace's PID NS */
+52 clock_nanosleep(CLOCK_REALTIME) = ? ERESTART_RESTARTBLOCK (Interrupted by signal)
+52 --- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=1, si_uid=0} ---
+52 +++ killed by SIGTERM +++
+53 ????( <unfinished ...>
+53 +++ killed by SIGKILL +++
+51 clone(child_stack=NULL, flags=SIGCHLD) = ? ERESTARTNOINTR (To be restarted)
+51 wait4(-1,  <unfinished ...>
+50 exit_group(0)                       = ?
+50 +++ exited with 0 +++
+"""
+
+
+# Made again at once, after a handler, after a handler inside it, and not made again.
+INTERRUPTED_TRACE = """\
+60 execve("/init", ["/init"], 0x7ff /* 3 vars */) = 0
+60 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=9}, 0x7) = ? ERESTART_RESTARTBLOCK (Interrupted)
+60 --- SIGCONT {si_signo=SIGCONT} ---
+60 restart_syscall(<... resuming interrupted clock_nanosleep ...>) = 0
+60 read(0, 0x7f, 1)                     = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
+60 --- SIGUSR1 {si_signo=SIGUSR1} ---
+60 wait4(-1, NULL, 0, NULL)             = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
+60 --- SIGUSR2 {si_signo=SIGUSR2} ---
+60 read(3, "x", 1)                      = 1
+60 rt_sigreturn({mask=[]})              = -1 EINTR (Interrupted system call)
+60 rt_sigreturn({mask=[]})              = 0
+60 read(0,  <unfinished ...>
+60 <... read resumed>"y", 1)            = 1
+60 pause()                              = ? ERESTARTNOHAND (To be restarted if no handler)
+60 --- SIGUSR1 {si_signo=SIGUSR1} ---
+60 rt_sigreturn({mask=[]})              = -1 EINTR (Interrupted system call)
+60 pause()                              = ? ERESTARTNOHAND (To be restarted if no handler)
+60 --- SIGTERM {si_signo=SIGTERM} ---
+60 +++ killed by SIGTERM +++
+"""
+
+
+def test_interrupted_calls_count_once():
+    (process,) = strace_log.read_processes(INTERRUPTED_TRACE)
+    assert process.counts == {
+        "execve": (1, 0),
+        "clock_nanosleep": (1, 0),
+        "read": (2, 0),
+        "wait4": (1, 1),
+        "rt_sigreturn": (3, 2),
+        "pause": (2, 1),
+    }
+
+
+def test_strace_of_processes(strace_compare):
+    processes = strace_log.read_processes(TREE_TRACE, "/init")
+    names = [("init", 0), ("a very long app", 2), ("init", 3)]
+    assert [(p.name, p.pid) for p in processes] == names
+    assert [p.counts for p in processes] == [
+        {"execve": (1, 0), "clone": (3, 0), "wait4": (1, 0)},
+        {"set_robust_list": (1, 0), "prctl": (1, 0), "clock_nanosleep": (1, 0)},
+        {"read": (1, 0), "clone3": (1, 0), "write": (1, 1)},
+    ]
+    everything = strace_log.read_processes(TREE_TRACE)
+    assert [p.name for p in everything] == ["unshare", "a very long app", "init", "init"]
+    with pytest.raises(strace_compare.InputError):
+        strace_log.read_processes(TREE_TRACE, "/bin/other")
+
+
+IGNORED_TRACE = """\
+1 execve("./a", ["./a"], 0x7ff /* 3 vars */) = 0
+1 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=9}, 0x7) = ? ERESTART_RESTARTBLOCK (Interrupted)
+1 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---
+1 restart_syscall(<... resuming interrupted clock_nanosleep ...> <unfinished ...>
+1 <... restart_syscall resumed>)          = ? ERESTART_RESTARTBLOCK (Interrupted by signal)
+1 --- SIGSTOP {si_signo=SIGSTOP, si_code=SI_USER, si_pid=1, si_uid=0} ---
+1 --- stopped by SIGSTOP ---
+1 --- SIGCONT {si_signo=SIGCONT, si_code=SI_USER, si_pid=1, si_uid=0} ---
+1 restart_syscall(<... resuming interrupted restart_syscall ...>) = 0
+1 rt_sigaction(SIGINT, {sa_handler=SIG_IGN, sa_mask=[], sa_flags=0}, NULL, 8) = 0
+1 read(0, 0x1, 1)                         = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
+1 --- SIGINT {si_signo=SIGINT, si_code=SI_KERNEL} ---
+1 read(0, "x", 1)                         = 1
+1 rt_sigaction(SIGCHLD, {sa_handler=0x5, sa_mask=[], sa_flags=0}, NULL, 8) = 0
+1 wait4(-1, 0x1, 0, NULL)                 = ? ERESTARTSYS (To be restarted if SA_RESTART is set)
+1 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---
+1 wait4(-1, 0x1, WNOHANG, NULL)           = 7
+1 rt_sigreturn({mask=[]})                 = -1 EINTR (Interrupted system call)
+"""
+
+
+def test_ignored_signals(strace_compare):
+    """They interrupt calls only where there is a tracer; a handler's calls are its own."""
+    assert strace_compare.count_strace(IGNORED_TRACE) == {
+        "execve": (1, 0),
+        "clock_nanosleep": (1, 0),
+        "rt_sigaction": (2, 0),
+        "read": (1, 0),
+        "wait4": (2, 1),
+        "rt_sigreturn": (1, 1),
+    }
+
+
+def test_processes_find_each_other(strace_compare):
+    def make(*counts):
+        return [strace_log.Process(name, pid, "", dict(calls)) for pid, name, calls in counts]
+
+    host = make((1, "sh", {"read": 1}), (2, "cat", {"write": 1}), (3, "cat", {"write": 2}))
+    swapped = make((1, "sh", {"read": 1}), (2, "cat", {"write": 2}), (3, "cat", {"write": 1}))
+    pairs, wrong = strace_compare.compare_processes(host, swapped)
+    assert not wrong
+    assert [(one.pid, other.pid) for one, other in pairs] == [(1, 1), (3, 2), (2, 3)]
+    twice = make((1, "sh", {"read": 1}), (2, "cat", {"write": 2}), (3, "cat", {"write": 2}))
+    lines = strace_compare.compare_processes(host, twice)[1]
+    assert lines == ["process 3 (cat): write: calls: strace counts 1, the kernel 2"]
+    assert not strace_compare.compare_processes(host, twice, "[cat] \nwrite 1 luck")[1]
+    assert not strace_compare.compare_processes(host, twice, "[b* c?t]\nwrite 1 luck")[1]
+    assert strace_compare.compare_processes(host, twice, "[sh]\nwrite 1 luck")[1]
+    lines = strace_compare.compare_processes(host, swapped[:2])[1]
+    assert lines == ["cat: not as many processes: 2 on the host, 1 in the kernel"]
+    assert strace_compare.compare_processes(host[:2], swapped)[1]
+
+
+def run_script(*arguments):
+    """strace-compare as a user runs it: its exit status, what it said."""
+    command = [ROOT / "scripts" / "strace-compare", f"--build={BUILD}", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_program_of_the_users(builds, tmp_path):
+    builds.kernel()
+    builds.initrd()
+    (tmp_path / "input").write_text("some words, and some more\n")
+    program = BUILD / "user" / "wordcount"
+    files = f"--files={tmp_path / 'input'}"
+    status, output = run_script(files, "--", program, "-t", "3", "/data/input")
+    assert status == 0, output
+    assert re.search(r"^process 1 \(wordcount\)", output, re.MULTILINE)
+    status, output = run_script("--", tmp_path / "missing")
+    assert status == 2
+    status, output = run_script("--", program, "two words")
+    assert status == 2 and "use --cmd" in output
+
+
+def test_command_of_the_users(builds):
+    builds.kernel()
+    command = "uname -n | tr a-z A-Z; sh -c 'kill -TERM $$'; exit $((1 + 2))"
+    status, output = run_script("--cmd", command)
+    assert status == 0, output
+    assert output.count("LEGO\n") == 2
+    for name in ("init", "sh", "uname", "tr"):
+        assert re.search(rf"^process \d+ \({name}\)", output, re.MULTILINE), name
+    # What the machines differ in is seen: here, in the number of mounts.
+    command = "for m in $(cut -d ' ' -f 2 /proc/mounts); do test -e $m; done"
+    status, output = run_script("--cmd", command)
+    assert status == 1, output
+    assert re.search(r"^strace-compare: process \d+ \(sh\): \w+: calls: ", output, re.MULTILINE)
 
 
 def test_exceptions_parser(strace_compare):

@@ -12,6 +12,7 @@
 #include <lego/params.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
+#include <lego/slab.h>
 #include <lego/smp.h>
 #include <lego/string.h>
 #include <lego/time.h>
@@ -162,6 +163,98 @@ static void crash_with_page_lock(void)
 	page_alloc(MAX_PAGE_ORDER, 0);
 }
 
+#ifdef CONFIG_DEBUG_LOCKS
+static DEFINE_SPINLOCK(lock_a);
+static DEFINE_SPINLOCK(lock_b);
+
+static void lock_both(spinlock_t *first, spinlock_t *second)
+{
+	unsigned long flags = spin_lock_irqsave(first);
+
+	spin_lock(second);
+	spin_unlock(second);
+	spin_unlock_irqrestore(first, flags);
+}
+
+static void lock_in_both_orders(void)
+{
+	lock_both(&lock_a, &lock_b);
+	lock_both(&lock_b, &lock_a);
+}
+
+static void lock_twice(void)
+{
+	spin_lock(&lock_a);
+	spin_lock(&lock_a);
+}
+
+static void sleep_with_spinlock(void)
+{
+	spin_lock(&lock_a);
+	sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
+}
+#endif
+
+#ifdef CONFIG_DEBUG_SLAB
+/* Calls that no compiler may reason about. */
+static void *hide(void *ptr)
+{
+	asm volatile("" : "+r"(ptr));
+	return ptr;
+}
+
+static void write_to_freed_object(void)
+{
+	char *object = kmalloc(100);
+
+	kfree(object);
+	((char *)hide(object))[7] = 1;
+	for (int i = 0; i < 10000; i++)
+		kfree(hide(kmalloc(100)));
+}
+
+static void write_to_free_page(void)
+{
+	struct page *page = page_alloc(0, 0);
+
+	page_put(page);
+	((char *)page_address(page))[4095] = 1;
+	for (int i = 0; i < 10000; i++)
+		page_alloc(0, 0);
+}
+
+static void write_behind_end(void)
+{
+	char *object = kmalloc(64);
+
+	((char *)hide(object))[64] = 1;
+	kfree(object);
+}
+
+static void free_twice(void)
+{
+	void *object = kmalloc(32);
+
+	kfree(object);
+	kfree(hide(object));
+}
+
+static void free_middle(void)
+{
+	kfree((char *)hide(kmalloc(100)) + 16);
+}
+
+static void free_page(void)
+{
+	kfree(page_address(page_alloc(0, 0)));
+}
+
+static void free_nowhere(void)
+{
+	kfree((void *)NOT_MAPPED);
+}
+#endif
+
 #ifdef CONFIG_PROFILE_STRACE
 static void crash_with_strace_lock(void)
 {
@@ -177,7 +270,7 @@ static void crash_in_report(void)
 
 	profile_process_init(&proc);
 	profile_task_init(&task);
-	task.profile.table.map = (struct profile_syscall_map *)NOT_MAPPED;
+	task.profile.table = (struct profile_syscall_table *)NOT_MAPPED;
 	panic("crash with a report that crashes");
 }
 #endif
@@ -196,6 +289,20 @@ static const struct mode {
 	{ "together", crash_together },
 	{ "printk", crash_in_printk },
 	{ "stack", overflow_stack },
+#ifdef CONFIG_DEBUG_LOCKS
+	{ "lock-order", lock_in_both_orders },
+	{ "lock-twice", lock_twice },
+	{ "lock-sleep", sleep_with_spinlock },
+#endif
+#ifdef CONFIG_DEBUG_SLAB
+	{ "use-after-free", write_to_freed_object },
+	{ "page-after-free", write_to_free_page },
+	{ "behind-end", write_behind_end },
+	{ "double-free", free_twice },
+	{ "middle-free", free_middle },
+	{ "page-free", free_page },
+	{ "wild-free", free_nowhere },
+#endif
 #ifdef CONFIG_PROFILE_STRACE
 	{ "strace-lock", crash_with_strace_lock },
 	{ "report", crash_in_report },

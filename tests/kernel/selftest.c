@@ -3,6 +3,7 @@
 
 #include <lego/boot.h>
 #include <lego/errno.h>
+#include <lego/leak.h>
 #include <lego/params.h>
 #include <lego/printk.h>
 #include <lego/string.h>
@@ -10,13 +11,17 @@
 
 /*
  * The runner. Suites are printed in the order in which the linker put their first tests; a suite
- * is a KTAP test of its own, its tests are subtests, indented by four spaces. Every line goes
+ * is a KTAP test of its own, its tests are subtests, indented by four spaces. The last of them
+ * compares what the kernel holds with before the suite. Every line goes
  * through printk, so it carries the log's time prefix, which a reader has to cut off.
  */
 
 extern const struct selftest __start_selftests[], __stop_selftests[];
 
 #define for_each_selftest(test) for (test = __start_selftests; test < __stop_selftests; test++)
+
+/* Suites whose name begins so are there to fail, and are not among "all". */
+#define BROKEN "broken_"
 
 static const char *wanted;	 /* patterns, NULL: none asked for */
 static unsigned int nr_failures; /* of the test that runs */
@@ -38,9 +43,10 @@ static bool is_wanted(const struct selftest *test)
 {
 	char full_name[128];
 
+	if (!strcmp(wanted, "all"))
+		return strncmp(test->suite, BROKEN, strlen(BROKEN));
 	snprintf(full_name, sizeof(full_name), "%s.%s", test->suite, test->name);
-	return !strcmp(wanted, "all") || glob_match_list(wanted, full_name) ||
-	       glob_match_list(wanted, test->suite);
+	return glob_match_list(wanted, full_name) || glob_match_list(wanted, test->suite);
 }
 
 /* Whether this is the first wanted test of its suite: it stands for the suite. */
@@ -83,12 +89,22 @@ static bool run_test(const struct selftest *test, unsigned int number)
 	return !nr_failures;
 }
 
+static bool run_leak_check(const struct leak_counts *before, unsigned int number)
+{
+	bool ok = leak_check(before);
+
+	printk("    %s %u nothing_is_left_over\n", ok ? "ok" : "not ok", number);
+	return ok;
+}
+
 static bool run_suite(const struct selftest *leader, unsigned int number)
 {
-	unsigned int nr_tests = 0, nr_passed = 0, nr_run = 0;
+	unsigned int nr_tests = 1, nr_passed = 0, nr_run = 0;
 	const struct selftest *test;
+	struct leak_counts counts;
 
 	for_each_selftest(test) nr_tests += belongs(test, leader);
+	leak_snapshot(&counts);
 	printk("    KTAP version 1\n");
 	printk("    # Subtest: %s\n", leader->suite);
 	printk("    1..%u\n", nr_tests);
@@ -97,6 +113,7 @@ static bool run_suite(const struct selftest *leader, unsigned int number)
 		if (belongs(test, leader))
 			nr_passed += run_test(test, ++nr_run);
 	}
+	nr_passed += run_leak_check(&counts, ++nr_run);
 	printk("%s %u %s\n", nr_passed == nr_tests ? "ok" : "not ok", number, leader->suite);
 	return nr_passed == nr_tests;
 }
@@ -110,6 +127,7 @@ void selftest_run(void)
 	if (!wanted)
 		return;
 	nr_suites = count_suites();
+	leak_wait_steady(); /* threads of the boot may just be starting */
 	printk("KTAP version 1\n");
 	printk("1..%u\n", nr_suites);
 	for_each_selftest(test)

@@ -45,7 +45,7 @@ static void begin_archive(void)
 
 static int unpack(void)
 {
-	return initramfs_unpack(builder.data, builder.size_bytes);
+	return initramfs_unpack(builder.data, builder.size_bytes, NULL);
 }
 
 static void end_archive(void)
@@ -265,10 +265,10 @@ SELFTEST(fs, data)
 	EXPECT_EQ(inode_write(inode, "x", 1, ~0ULL >> 1, false), -EFBIG);
 
 	page = inode_get_page(inode, 3);
-	ASSERT(page);
+	ASSERT(!IS_ERR(page));
 	EXPECT_EQ(*(char *)page_address(page), '5');
 	page_put(page);
-	EXPECT(!inode_get_page(inode, 4));
+	EXPECT_EQ(PTR_ERR(inode_get_page(inode, 4)), -ENXIO);
 
 	clean_up();
 	EXPECT_EQ(slab_bytes_live(), live_bytes);
@@ -284,9 +284,110 @@ SELFTEST(fs, devices)
 	EXPECT_EQ(file->ops->read(file, buf, 4, 0), 4);
 	EXPECT(!memcmp(buf, "\0\0\0\0", 4));
 	EXPECT_EQ(file_read_at(file, buf, 4, 0), -EINVAL);
-	EXPECT(!file_get_page(file, 0));
+	EXPECT_EQ(PTR_ERR(file_get_page(file, 0)), -ENXIO);
 	file_put(file);
 	EXPECT_EQ(error_of("/dev/console", O_RDWR), 0);
 	EXPECT_EQ(error_of("/dev/ttyS0", O_RDWR), 0);
 	EXPECT_EQ(error_of("/dev/null", O_RDWR | O_CREAT | O_TRUNC), 0);
+}
+
+/* Names of one file: whichever goes, the others are left, and the last one takes it along. */
+SELFTEST(fs, links)
+{
+	struct inode *dir, *inode;
+	u64 live_bytes;
+
+	clean_up();
+	live_bytes = slab_bytes_live();
+	mutex_lock(&tree_lock);
+	dir = tree_create(root_inode, "fstest", S_IFDIR | 0755);
+	inode = tree_create(dir, "a", S_IFREG | 0644);
+	EXPECT_EQ(tree_link(dir, "b", inode), 0);
+	EXPECT_EQ(tree_link(dir, "c", inode), 0);
+	EXPECT_EQ(tree_nr_links(inode), 3);
+	EXPECT(entry_inode(tree_find(dir, "b", 1)) == inode);
+
+	tree_remove(tree_find(dir, "a", 1)); /* the name that the inode itself had */
+	EXPECT(!tree_find(dir, "a", 1));
+	EXPECT(entry_inode(tree_find(dir, "b", 1)) == inode);
+	EXPECT(entry_inode(tree_find(dir, "c", 1)) == inode);
+	EXPECT_EQ(tree_nr_links(inode), 2);
+	EXPECT_EQ(tree_move(tree_find(dir, "b", 1), root_inode, "fstest2"), 0);
+	EXPECT(entry_inode(tree_find(root_inode, "fstest2", 7)) == inode);
+	tree_remove(tree_find(root_inode, "fstest2", 7));
+	EXPECT_EQ(tree_nr_links(inode), 1);
+	tree_remove(tree_find(dir, "c", 1));
+	EXPECT(list_empty(&dir->children));
+	mutex_unlock(&tree_lock);
+	clean_up();
+	EXPECT_EQ(slab_bytes_live(), live_bytes);
+}
+
+/* As a user's umount2(): find what is mounted there and take it away. */
+static int unmount(const char *path, bool lazily)
+{
+	LIST_HEAD(detached);
+	struct path at;
+	int error = path_find(&root_path, path, 0, &at);
+
+	if (error)
+		return error;
+	mutex_lock(&tree_lock);
+	error = mount_detach(at.mount, lazily, &detached);
+	mutex_unlock(&tree_lock);
+	path_release(&at);
+	mount_drop_detached(&detached);
+	return error;
+}
+
+static int mount(const char *type, const char *path)
+{
+	struct path at;
+	int error = path_find(&root_path, path, 0, &at);
+
+	if (error)
+		return error;
+	mutex_lock(&tree_lock);
+	error = mount_attach(type, &at, "test");
+	mutex_unlock(&tree_lock);
+	path_release(&at);
+	return error;
+}
+
+/* A mount covers what was there, is busy while it is used, and leaves nothing when it goes. */
+SELFTEST(fs, mounts)
+{
+	u64 live_bytes, nr_free;
+	struct file *file;
+
+	begin_archive();
+	put_record("fstest/dir/below", S_IFREG | 0644, "covered");
+	end_archive();
+	ASSERT(!unpack());
+	live_bytes = slab_bytes_live();
+	nr_free = page_nr_free();
+
+	EXPECT_EQ(mount("nosuchfs", "/fstest/dir"), -ENODEV);
+	EXPECT_EQ(mount("tmpfs", "/fstest/dir/below"), -ENOTDIR);
+	EXPECT_EQ(unmount("/", false), -EINVAL);
+	EXPECT_EQ(mount("tmpfs", "/fstest/dir"), 0);
+	EXPECT_EQ(error_of("/fstest/dir/below", O_RDONLY), -ENOENT);
+	EXPECT_EQ(error_of("/fstest/dir/../dir/new", O_RDWR | O_CREAT), 0);
+	EXPECT_EQ(mount("tmpfs", "/fstest/dir"), 0); /* over the first */
+	EXPECT_EQ(error_of("/fstest/dir/new", O_RDONLY), -ENOENT);
+	EXPECT_EQ(unmount("/fstest/dir", false), 0);
+
+	file = file_open("/fstest/dir/new", O_RDWR, 0);
+	ASSERT(!IS_ERR(file));
+	mutex_lock(&file->inode->write_lock);
+	EXPECT_EQ(inode_write(file->inode, "hello", 5, 100000, false), 5);
+	mutex_unlock(&file->inode->write_lock);
+	EXPECT_EQ(unmount("/fstest/dir", false), -EBUSY);
+	EXPECT_EQ(unmount("/fstest/dir", true), 0);
+	EXPECT(has("/fstest/dir/below", "covered"));
+	EXPECT_EQ(file_size_bytes(file), 100005);
+	file_put(file); /* the last that held the mount */
+	EXPECT_EQ(slab_bytes_live(), live_bytes);
+	EXPECT(page_nr_free() + 64 > nr_free); /* pages of slabs and of CPUs' caches come and go */
+	clean_up();
 }

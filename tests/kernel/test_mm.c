@@ -2,6 +2,7 @@
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/internal.h"
+#include "test_mm.h"
 
 #include <asm/cpufeature.h>
 #include <asm/irqflags.h>
@@ -21,10 +22,6 @@
 #include <lego/vmap.h>
 
 /* Memory: pages, kmalloc, kernel protections, areas of an address space, and user copies. */
-
-#define ANON	  (MAP_PRIVATE | MAP_ANONYMOUS)
-#define RW	  (PROT_READ | PROT_WRITE)
-#define USER_BASE 0x10000000UL
 
 SELFTEST(mm, page_orders)
 {
@@ -215,31 +212,6 @@ SELFTEST(mm, kernel_stack_guards)
 	again = kernel_stack_alloc();
 	EXPECT(again == stack);
 	kernel_stack_free(again);
-}
-
-/* 0 or an error; at a fixed place. */
-static long map_fixed(struct mm *mm, u64 addr, u64 len)
-{
-	long place = mm_map(mm, addr, len, RW, ANON | MAP_FIXED, NULL, 0);
-
-	return place == (long)addr ? 0 : place;
-}
-
-/* Run with an address space of its own. */
-static void set_mm(struct mm *mm)
-{
-	unsigned long flags = local_irq_save();
-	struct mm *old = current->mm;
-
-	current->mm = mm;
-	mm_switch(old, mm);
-	local_irq_restore(flags);
-}
-
-static void leave_mm(struct mm *mm)
-{
-	set_mm(NULL);
-	mm_put(mm);
 }
 
 SELFTEST(mm, vma_split_and_merge)
@@ -452,8 +424,10 @@ SELFTEST(mm, user_file_pages)
 	EXPECT_EQ(value, 0x11111111);
 	EXPECT_EQ(get_user(value, user + 512), 0);
 	EXPECT_EQ(value, 0);
-	EXPECT_EQ(mm_map(mm, 0, PAGE_SIZE, RW, MAP_SHARED, file, 0), -ENODEV);
 	leave_mm(mm);
+	mutex_lock(&tree_lock);
+	tree_remove(file->inode);
+	mutex_unlock(&tree_lock);
 	file_put(file);
 	kfree(content);
 	EXPECT(page_nr_free() + 64 > nr_free);

@@ -162,7 +162,16 @@ static void write_locked(void)
 	rw_mutex_unlock_write(&rw_mutex);
 }
 
-/* Readers stay in while others run, so that several are in at once even on one CPU. */
+/* Until there were two readers at once, each waits a while for another. */
+static void wait_for_company(void)
+{
+	u64 end_ns = clock_monotonic_ns() + 20 * NSEC_PER_MSEC;
+
+	do {
+		sched_yield();
+	} while (atomic_read(&max_reading) < 2 && clock_monotonic_ns() < end_ns);
+}
+
 static void read_locked(void)
 {
 	int nr;
@@ -172,7 +181,7 @@ static void read_locked(void)
 	if (nr > atomic_read(&max_reading))
 		atomic_set(&max_reading, nr);
 	EXPECT_EQ(READ_ONCE(plain_count), READ_ONCE(copy_of_plain_count));
-	sched_yield();
+	wait_for_company();
 	EXPECT_EQ(READ_ONCE(plain_count), READ_ONCE(copy_of_plain_count));
 	atomic_dec(&nr_reading);
 	rw_mutex_unlock_read(&rw_mutex);

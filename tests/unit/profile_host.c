@@ -8,24 +8,42 @@ __thread struct task *host_current;
 u64 host_now;
 u64 host_step;
 u64 host_oncpu;
+u64 host_off;
+u64 host_nr;
 int host_nr_fences_dropped;
 bool host_idle;
 bool host_dying;
 unsigned int host_irq_depth = 1;
+u64 host_timer_deadline;
+const char *host_nmi_timer = "test";
+u32 host_nmi_hz;
+int host_nr_nmis_sent;
+int host_nr_nmis_moved;
+__thread u32 host_tid = 1;
+u32 host_pid = 1, host_syscall = OS_NO_SYSCALL;
+char host_comm[16] = "test";
+u8 host_program;
+u64 host_memory_bytes = 1ull << 30;
 bool host_panicking;
 int host_fail_alloc;
 int host_nr_allocated;
 void (*host_on_wait)(void);
+void (*host_on_walk)(void);
 void (*host_on_line)(void);
+void (*host_on_text)(void);
 
 char host_log[1 << 20];
 static size_t host_log_len;
 
 static struct host_file {
-	char path[64];
-	ssize_t (*read)(char *buf, size_t size);
-	ssize_t (*write)(const char *text);
-} host_file;
+	const char *path;
+	int (*show)(os_text_t *text);
+	int (*write)(const char *text);
+} host_files[8];
+static struct {
+	int (*show)(os_text_t *text, struct process *proc);
+	int (*write)(const char *text, struct process *proc);
+} process_file;
 static struct host_worker *host_woken;
 
 /* So that the sections are there in every test. */
@@ -59,15 +77,12 @@ void host_log_clear(void)
 	host_log[0] = '\0';
 }
 
-int printk(const char *fmt, ...)
+int vprintk(const char *fmt, va_list args)
 {
 	static __thread bool nested;
-	va_list args;
 	int len;
 
-	va_start(args, fmt);
 	len = vsnprintf(host_log + host_log_len, sizeof(host_log) - host_log_len, fmt, args);
-	va_end(args);
 	host_log_len += len;
 	assert_true(host_log_len < sizeof(host_log));
 	if (host_on_line && !nested) {
@@ -75,6 +90,17 @@ int printk(const char *fmt, ...)
 		host_on_line();
 		nested = false;
 	}
+	return len;
+}
+
+int printk(const char *fmt, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vprintk(fmt, args);
+	va_end(args);
 	return len;
 }
 
@@ -121,6 +147,69 @@ u64 os_regs_pc(const struct pt_regs *regs)
 bool os_regs_user(const struct pt_regs *regs)
 {
 	return regs->user;
+}
+
+bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset)
+{
+	if (addr < 0x400000 || addr >= 0x500000)
+		return false;
+	*offset = addr - 0x400000;
+	snprintf(path, size, "/bin/program");
+	return true;
+}
+
+bool os_regs_irqs_off(const struct pt_regs *regs)
+{
+	return regs->irqs_off;
+}
+
+const char *os_nmi_start(u32 hz, bool *jitter, u64 *period, u64 *start)
+{
+	if (!host_nmi_timer)
+		return NULL;
+	host_nmi_hz = hz;
+	*period = (os_cycles_per_second() << 16) / hz;
+	*start = os_cycles();
+	return host_nmi_timer;
+}
+
+void os_run_on_all_cpus(void (*fn)(void *unused))
+{
+	unsigned int cpu, self = host_cpu;
+
+	for_each_possible_cpu(cpu) {
+		host_cpu = cpu;
+		fn(NULL);
+	}
+	host_cpu = self;
+}
+
+struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
+{
+	u32 nr_all = 1 + regs->nr_callers + regs->nr_user_callers, nr = min(nr_all, max);
+	u32 nr_kernel = regs->user ? 0 : min(nr, 1 + regs->nr_callers);
+	u64 hash = 0;
+
+	if (host_on_walk)
+		host_on_walk();
+	for (u32 i = 0; i < nr; i++) {
+		pcs[i] = i ? regs->callers[i - 1] : regs->pc;
+		hash = stack_hash(hash, pcs[i]);
+	}
+	return (struct stack_walk){
+		.hash = hash,
+		.counts = STACK_COUNTS(nr_kernel, nr - nr_kernel,
+				       nr < nr_all ? STACK_CUT_DEPTH : regs->cut),
+	};
+}
+
+void *os_alloc(size_t size)
+{
+	void *ptr = os_zalloc(size);
+
+	if (ptr)
+		memset(ptr, 0xa5, size);
+	return ptr;
 }
 
 void *os_zalloc(size_t size)
@@ -192,31 +281,84 @@ int host_set_param(const char *name, const char *value)
 	return -ENOENT;
 }
 
-int os_add_file(const char *directory, const char *name, ssize_t (*read)(char *buf, size_t size),
-		ssize_t (*write)(const char *text))
+void os_text_vprintf(os_text_t *text, const char *fmt, va_list args)
 {
-	host_file = (struct host_file){ .read = read, .write = write };
-	snprintf(host_file.path, sizeof(host_file.path), "%s/%s", directory, name);
+	size_t room = sizeof(text->buf) - text->len;
+	size_t len = vsnprintf(text->buf + text->len, room, fmt, args);
+
+	assert_in_range(len, 0, room - 1);
+	text->len += len;
+	if (host_on_text)
+		host_on_text();
+}
+
+void os_text_printf(os_text_t *text, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	os_text_vprintf(text, fmt, args);
+	va_end(args);
+}
+
+/* A test may add the same file again. */
+int os_add_file(const char *path, int (*show)(os_text_t *text), int (*write)(const char *text))
+{
+	struct host_file *file = host_files;
+
+	while (file->path && strcmp(file->path, path))
+		file++;
+	assert_true(file < host_files + ARRAY_SIZE(host_files));
+	*file = (struct host_file){ .path = path, .show = show, .write = write };
 	return 0;
+}
+
+/* There is one. */
+int os_add_process_file(const char *name, int (*show)(os_text_t *text, struct process *proc),
+			int (*write)(const char *text, struct process *proc))
+{
+	assert_string_equal(name, "strace");
+	process_file.show = show;
+	process_file.write = write;
+	return 0;
+}
+
+const char *host_process_file_read(struct process *proc)
+{
+	static os_text_t text;
+
+	memset(&text, 0, sizeof(text));
+	assert_int_equal(process_file.show(&text, proc), 0);
+	return text.buf;
+}
+
+int host_process_file_write(struct process *proc, const char *text)
+{
+	return process_file.write(text, proc);
+}
+
+static const struct host_file *find_file(const char *path)
+{
+	for (const struct host_file *file = host_files; file->path; file++) {
+		if (!strcmp(file->path, path))
+			return file;
+	}
+	fail_msg("no file %s", path);
+	return NULL;
 }
 
 const char *host_file_read(const char *path)
 {
-	static char text[4096];
-	ssize_t len;
+	static os_text_t text;
 
-	assert_string_equal(path, host_file.path);
-	memset(text, 'x', sizeof(text));
-	len = host_file.read(text, sizeof(text) - 1);
-	assert_in_range(len, 0, sizeof(text) - 1);
-	text[len] = '\0';
-	return text;
+	memset(&text, 0, sizeof(text));
+	assert_int_equal(find_file(path)->show(&text), 0);
+	return text.buf;
 }
 
-ssize_t host_file_write(const char *path, const char *text)
+int host_file_write(const char *path, const char *text)
 {
-	assert_string_equal(path, host_file.path);
-	return host_file.write(text);
+	return find_file(path)->write(text);
 }
 
 void host_sysrq(char letter)
@@ -278,3 +420,25 @@ const char *host_line(const char *end)
 	fail_msg("no line ends in \"%s\" in:\n%s", end, host_log);
 	return NULL;
 }
+
+#ifdef CONFIG_PROFILE_HEATMAP
+/* A kernel whose tick is far away. */
+void host_timer_rearm(void)
+{
+	u64 deadline = ~0ull;
+
+	profile_next_deadline(&deadline);
+	if (host_cpu == 0)
+		host_timer_deadline = deadline;
+}
+
+/* It comes 100 cycles late. */
+void os_wait_for_interrupt(bool halt)
+{
+	struct pt_regs regs = { .pc = 0 };
+
+	host_now = max(host_now, host_timer_deadline + 100);
+	profile_tick(&regs);
+	host_timer_rearm();
+}
+#endif

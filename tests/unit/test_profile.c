@@ -35,6 +35,8 @@ static int teardown(void **state)
 	assert_int_equal(host_set_param("profile.on_exit", "none"), 0);
 	profile_task_exit(&task);
 	profile_process_exit(&proc);
+	profile_process_release(&proc);
+	strace_reset();
 	assert_int_equal(host_nr_allocated, sample_allocations);
 	return 0;
 }
@@ -46,7 +48,7 @@ static void work(void)
 
 	host_call(0, 2000, 5);
 	host_call(1, 500, -1);
-	profile_tick(&regs);
+	sample_take(&regs, 0, false);
 	profile_point_start(work);
 	host_now += 30;
 	profile_point_leave(work);
@@ -58,6 +60,7 @@ static bool printed_at_exit(const char *on_exit)
 	host_log_clear();
 	profile_task_exit(&task);
 	profile_process_exit(&proc);
+	profile_process_release(&proc);
 	profile_process_init(&proc);
 	profile_task_init(&task);
 	return host_log[0];
@@ -75,7 +78,9 @@ static const char *const tables =
 	"100.00    0.000002500                     2         1 total\n"
 	"\n"
 	"ticks: 1 = user 0 + kernel 1 + irq 0 + idle 0\n"
-	"source: timer, 1000 Hz; cannot see code that runs with interrupts off\n"
+	"source: timer, 997 Hz, seed 1; cannot see code that runs with interrupts off\n"
+	"due: 0 = taken 0 + missed 0 + own 0\n"
+	"unseen: 0.00 % of CPU time (0 of 0 came over 113 ns late, or not at all)\n"
 	"Kernel Heatmap (top #10)\n"
 	"         Address              Function          NR          %\n"
 	"----------------  --------------------  ----------  ---------\n"
@@ -103,7 +108,7 @@ static void expect_report(unsigned int number, const char *why)
 static void test_full_report_to_the_byte(void **state)
 {
 	profile_init();
-	sample_allocations = HOST_NR_CPUS;
+	sample_allocations = 2 * HOST_NR_CPUS;
 	work();
 	profile_report("sysrq");
 	expect_report(1, "sysrq");
@@ -114,6 +119,7 @@ static void test_full_report_to_the_byte(void **state)
 	host_log_clear();
 	profile_task_exit(&task);
 	profile_process_exit(&proc);
+	profile_process_release(&proc);
 	expect_report(3, "exit of process 20 (wordcount)");
 	/* It is gone now. */
 	host_log_clear();
@@ -189,6 +195,7 @@ static void test_names_are_made_printable(void **state)
 	strcpy(proc.comm, "a\nb\x1b[2J\xff");
 	profile_task_exit(&task);
 	profile_process_exit(&proc);
+	profile_process_release(&proc);
 	assert_non_null(strstr(host_log, "exit of process 20 (a?b?[2J?)\n"));
 }
 
@@ -227,6 +234,7 @@ static void test_report_inside_an_exit_report(void **state)
 	profile_process_init(&second_proc);
 	host_on_line = report_meanwhile;
 	profile_process_exit(&second_proc);
+	profile_process_release(&second_proc);
 	assert_non_null(strstr(host_log, "exit of process 21 (second)\n"));
 	assert_true(strstr(host_log, ": meanwhile\n") > strstr(host_log, "(second)"));
 }
@@ -254,6 +262,7 @@ static void test_reports_do_not_mix(void **state)
 	for (int i = 0; i < 50; i++) {
 		profile_task_exit(&task);
 		profile_process_exit(&proc);
+		profile_process_release(&proc);
 		profile_process_init(&proc);
 		profile_task_init(&task);
 	}
@@ -366,6 +375,54 @@ static void test_panic(void **state)
 	host_panicking = false;
 }
 
+/* Nothing of it goes to the console, and what is asked for meanwhile comes after it. */
+static void sysrq_meanwhile(void)
+{
+	profile_report("sysrq");
+}
+
+static void test_report_as_a_text(void **state)
+{
+	const char *text;
+	char want[4096];
+	unsigned int number;
+
+	work();
+	text = host_file_read("profile/report");
+	assert_int_equal(sscanf(text, "profile: report %u: read\n", &number), 1);
+	snprintf(want, sizeof(want), "profile: report %u: read\n%sprofile: end of report %u\n",
+		 number, tables, number);
+	assert_string_equal(text, want);
+	assert_log("");
+
+	host_on_text = sysrq_meanwhile;
+	text = host_file_read("profile/report");
+	host_on_text = NULL;
+	assert_null(strstr(text, "sysrq"));
+	expect_report(number + 2, "sysrq");
+
+	assert_int_equal(host_file_write("profile/report", "again\n"), -EINVAL);
+	assert_int_equal(host_file_write("profile/report", "reset\n"), 0);
+	assert_null(strstr(host_file_read("profile/report"), "sys_read"));
+}
+
+static void test_on_exit_file(void **state)
+{
+	assert_string_equal(host_file_read("profile/on_exit"), "all\n");
+	assert_int_equal(host_file_write("profile/on_exit", "none\n"), 0);
+	assert_string_equal(host_file_read("profile/on_exit"), "none\n");
+	work();
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	profile_process_release(&proc);
+	assert_log("");
+	profile_process_init(&proc);
+	profile_task_init(&task);
+	assert_int_equal(host_file_write("profile/on_exit", "a,,b"), -EINVAL);
+	assert_int_equal(host_file_write("profile/on_exit", "\n"), -EINVAL);
+	assert_string_equal(host_file_read("profile/on_exit"), "none\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -381,6 +438,8 @@ int main(void)
 		TEST(test_reports_do_not_mix),
 		TEST(test_reset_empties_all),
 		TEST(test_extra_reports_change_nothing),
+		TEST(test_report_as_a_text),
+		TEST(test_on_exit_file),
 		TEST(test_panic),
 	};
 

@@ -7,7 +7,7 @@ DEFINE_PROFILE_POINT(tlb_one)
 DEFINE_PROFILE_POINT(tlb_all)
 DEFINE_PROFILE_POINT_SLEEPS(futex_wait)
 
-static const char *const path = "/proc/profile/points";
+static const char *const path = "profile/points";
 
 static void expect_line(const char *text, bool on, const char *name)
 {
@@ -135,24 +135,6 @@ static void test_reset_by_the_file(void **state)
 	expect_points("OAF");
 }
 
-/* The list is cut at the size of its buffer, and nothing is written behind it. */
-static void test_list_that_does_not_fit(void **state)
-{
-	char whole[128], text[128];
-	size_t len;
-
-	boot_with("tlb_*");
-	len = points_list(whole, sizeof(whole));
-	assert_int_equal(len, strlen("on tlb_one\non tlb_all\noff futex_wait\n"));
-	for (size_t size = 1; size < len; size++) {
-		memset(text, 'x', sizeof(text));
-		assert_in_range(points_list(text, size), 0, size);
-		for (size_t i = size; i < sizeof(text); i++)
-			assert_int_equal(text[i], 'x');
-		assert_memory_equal(text, whole, size - 1);
-	}
-}
-
 static void test_key(void **state)
 {
 	boot_with("tlb_one");
@@ -175,7 +157,6 @@ int main(void)
 		cmocka_unit_test(test_long_list),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_reset_by_the_file),
-		cmocka_unit_test(test_list_that_does_not_fit),
 		cmocka_unit_test(test_key),
 	};
 

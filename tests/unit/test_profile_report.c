@@ -11,6 +11,8 @@ static int setup(void **state)
 {
 	memset(&strace, 0, sizeof(strace));
 	memset(&heat, 0, sizeof(heat));
+	heat.source.settings =
+		(struct source_settings){ .hz = 997, .seed = 1, .jitter = true, .on = true };
 	memset(&points, 0, sizeof(points));
 	host_log_clear();
 	return 0;
@@ -51,7 +53,7 @@ static void test_strace_sample(void **state)
 	add_call(1, "sys_write", 185456860, 26, 0);
 	add_call(202, "sys_futex", 33839597842, 18, 0);
 	add_call(59, "sys_execve", 260143997, 1, 0);
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	assert_log("Kernel strace\n"
 		   "Task: 20:20 nr_accumulated_threads: 46\n" STRACE_HEAD
 		   " 98.48   33.839597842     1879978        18         0 sys_futex\n"
@@ -59,6 +61,89 @@ static void test_strace_sample(void **state)
 		   "  0.54    0.185456860        7133        26         0 sys_write\n"
 		   "  0.22    0.076382842         189       406         0 sys_mmap\n" STRACE_RULE
 		   "100.00   34.361581541                   451         0 total\n");
+}
+
+/* Wide: what is known as a bound is printed as one, rounded up; errors by name. */
+static void test_strace_wide(void **state)
+{
+	strace.pid = 20;
+	strace.nr_accumulated_threads = 3;
+	strace.before = (struct strace_totals){ .nr_calls = 12, .nr_errors = 1, .ns = 123456 };
+	strace.children = (struct strace_totals){ .nr_calls = 5, .nr_errors = 2, .ns = 1000000 };
+	strace.nr_children = 4;
+	strace.nr_unfollowed = 2;
+	add_call(202, "sys_futex", 2000000000, 40, 16);
+	strace.entries[0].cpu_ns = 1500;
+	strace.entries[0].p50_ns = 8191;
+	strace.entries[0].p99_ns = 10001;
+	strace.entries[0].max_ns = 1999000000;
+	strace.entries[0].nr_in_flight = 2;
+	strace.entries[0].nr_error_kinds = 3;
+	strace.errors[0] = (struct strace_error_entry){ .error = EAGAIN, .nr = 3 };
+	strace.errors[1] = (struct strace_error_entry){ .error = 999, .nr = 1 };
+	strace.errors[2] = (struct strace_error_entry){ .error = ETIMEDOUT, .nr = 11 };
+	add_call(1000, NULL, 0, 1, 0);
+	report_print_strace(&strace, true, NULL);
+	assert_log("Kernel strace\n"
+		   "Task: 20:20 nr_accumulated_threads: 3\n"
+		   "% time        seconds  usecs/call     calls    errors syscall                 "
+		   "cpu seconds        p50        p99    max seconds in flight  errors by name\n"
+		   "------ -------------- ----------- --------- --------- -------------------- "
+		   "-------------- ---------- ---------- -------------- --------- ---------------\n"
+		   "100.00    2.000000000       50000        40        16 sys_futex            "
+		   "   0.000001500  <= 8191ns    <= 11us    1.999000000         2  "
+		   "ETIMEDOUT 11, EAGAIN 3, errno 999 1, other 1\n"
+		   "  0.00    0.000000000           0         1         0 sys_1000             "
+		   "   0.000000000          -          -    0.000000000         0\n"
+		   "------ -------------- ----------- --------- --------- -------------------- "
+		   "-------------- ---------- ---------- -------------- ---------\n"
+		   "100.00    2.000000000                    41        16 total                "
+		   "   0.000001500                                              2\n"
+		   "before exec: 12 calls, 1 errors, 0.000123456 seconds\n"
+		   "with 4 children: 58 calls, 19 errors, 2.001123456 seconds\n"
+		   "2 interrupted calls were given up: one that went on is counted twice\n");
+}
+
+/* What does not fit a line is summed up, and nothing is lost. */
+static void test_strace_many_errors(void **state)
+{
+	add_call(2, "sys_open", 5, 200, 133);
+	strace.entries[0].nr_error_kinds = 133;
+	for (u32 i = 0; i < 133; i++)
+		strace.errors[i] = (struct strace_error_entry){ .error = i + 1, .nr = 1 };
+	report_print_strace(&strace, true, NULL);
+	assert_non_null(
+		strstr(host_log, "  EPERM 1, ENOENT 1, ESRCH 1, EINTR 1, EIO 1, ENXIO 1, "));
+	assert_non_null(strstr(host_log, ", other 1"));
+	assert_true(strcspn(strstr(host_log, " sys_open"), "\n") < 320);
+}
+
+static void test_strace_processes(void **state)
+{
+	static struct strace_system_snapshot system = {
+		.nr_entries = 3,
+		.entries = {
+			{ .name = "[gone]", .nr_threads = 5, .nr_calls = 1, .ns = 2, .cpu_ns = 2 },
+			{ .name = "[more]" },
+			{ .pid = 20, .name = "word\ncount", .nr_threads = 3, .nr_calls = 2,
+			  .nr_errors = 1, .ns = 8, .cpu_ns = 7 },
+		},
+	};
+
+	report_print_strace_processes(&system);
+	assert_log("Kernel strace by process\n"
+		   "% time        seconds    cpu seconds     calls    errors threads     pid "
+		   "process\n"
+		   "------ -------------- -------------- --------- --------- ------- ------- "
+		   "----------------\n"
+		   " 80.00    0.000000008    0.000000007         2         1       3      20 "
+		   "word?count\n"
+		   " 20.00    0.000000002    0.000000002         1         0       5       - "
+		   "[gone]\n"
+		   "------ -------------- -------------- --------- --------- ------- ------- "
+		   "----------------\n"
+		   "100.00    0.000000010    0.000000009         3         1                 "
+		   "total\n");
 }
 
 static void test_heatmap_sample(void **state)
@@ -69,6 +154,9 @@ static void test_heatmap_sample(void **state)
 	for (u32 i = 0; i < 20; i++)
 		add_heat(0xffffffff81070000 + i * 16, "small", 1036);
 	add_heat(0xffffffff8101a600, "cpu_idle", 112082);
+	heat.source.all =
+		(struct source_counts){ .taken = 1490, .late = 10, .missed = 500, .own = 10 };
+	heat.source.limit_ns = 75;
 	report_print_heatmap(&heat, 10);
 	assert_ptr_equal(strstr(host_log,
 				"Kernel Heatmap (top #10)\n"
@@ -86,8 +174,11 @@ static void test_heatmap_sample(void **state)
 			       "                                            151994     100.00\n"));
 	assert_ptr_equal(strstr(host_log,
 				"ticks: 151994 = user 0 + kernel 39912 + irq 0 + idle 112082\n"
-				"source: timer, 1000 Hz; cannot see code that runs with "
-				"interrupts off\n"),
+				"source: timer, 997 Hz, seed 1; cannot see code that runs with "
+				"interrupts off\n"
+				"due: 2000 = taken 1490 + missed 500 + own 10\n"
+				"unseen: 25.50 % of CPU time (510 of 2000 came over 75 ns late, "
+				"or not at all)\n"),
 			 host_log);
 }
 
@@ -176,7 +267,7 @@ static void test_strace_empty(void **state)
 {
 	strace.pid = 1;
 	strace.nr_accumulated_threads = 1;
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	assert_log("Kernel strace\n"
 		   "Task: 1:1 nr_accumulated_threads: 1\n" STRACE_HEAD STRACE_RULE
 		   "  0.00    0.000000000                     0         0 total\n");
@@ -186,7 +277,9 @@ static void test_heatmap_empty(void **state)
 {
 	report_print_heatmap(&heat, REPORT_TOP_ALL);
 	assert_log("ticks: 0 = user 0 + kernel 0 + irq 0 + idle 0\n"
-		   "source: timer, 1000 Hz; cannot see code that runs with interrupts off\n"
+		   "source: timer, 997 Hz, seed 1; cannot see code that runs with interrupts off\n"
+		   "due: 0 = taken 0 + missed 0 + own 0\n"
+		   "unseen: 0.00 % of CPU time (0 of 0 came over 0 ns late, or not at all)\n"
 		   "Kernel Heatmap (all)\n"
 		   "         Address              Function          NR          %\n"
 		   "----------------  --------------------  ----------  ---------\n"
@@ -240,7 +333,7 @@ static void test_percentages_are_not_adjusted(void **state)
 	add_call(0, "sys_read", 1, 1, 0);
 	add_call(1, "sys_write", 1, 1, 0);
 	add_call(2, "sys_open", 1, 1, 1);
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	assert_non_null(strstr(host_log,
 			       " 33.33    0.000000001           1         1         0 sys_read\n"
 			       " 33.33    0.000000001           1         1         0 sys_write\n"
@@ -253,7 +346,7 @@ static void test_huge_numbers_are_whole(void **state)
 {
 	add_call(0, "sys_read", ~0ull, ~0ull, ~0ull);
 	add_call(1, "sys_write", 1, 1, 0);
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	assert_string_equal(host_line(" sys_read"),
 			    "100.00 18446744073.709551615           1 18446744073709551615 "
 			    "18446744073709551615 sys_read");
@@ -286,7 +379,7 @@ static void test_numbers_without_a_name(void **state)
 	add_call(1000, NULL, 30, 1, 1);
 	add_call(~0ull, NULL, 20, 1, 1);
 	add_call(400, NULL, 10, 1, 1);
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	host_line(" sys_1000");
 	host_line(" sys_-1");
 	host_line(" sys_400");
@@ -298,10 +391,10 @@ static void test_order_is_fixed(void **state)
 	char *first;
 
 	add_call(3, "sys_close", 7, 1, 0);
-	add_call(STRACE_SPILL_NR, "[no memory]", 7, 1, 0);
+	add_call(STRACE_OVERFLOW_NR, "[no memory]", 7, 1, 0);
 	add_call(1, "sys_write", 7, 1, 0);
 	add_call(2, "sys_open", 9, 1, 0);
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	assert_true(strstr(host_log, "sys_open") < strstr(host_log, "sys_write"));
 	assert_true(strstr(host_log, "sys_write") < strstr(host_log, "sys_close"));
 	assert_true(strstr(host_log, "sys_close") < strstr(host_log, "[no memory]"));
@@ -312,8 +405,8 @@ static void test_order_is_fixed(void **state)
 	add_call(2, "sys_open", 9, 1, 0);
 	add_call(1, "sys_write", 7, 1, 0);
 	add_call(3, "sys_close", 7, 1, 0);
-	add_call(STRACE_SPILL_NR, "[no memory]", 7, 1, 0);
-	report_print_strace(&strace);
+	add_call(STRACE_OVERFLOW_NR, "[no memory]", 7, 1, 0);
+	report_print_strace(&strace, false, NULL);
 	assert_log(first);
 	free(first);
 }
@@ -356,7 +449,7 @@ static void test_heatmap_columns_close(void **state)
 static void test_anomalies_are_printed(void **state)
 {
 	strace.nr_backwards = 3;
-	report_print_strace(&strace);
+	report_print_strace(&strace, false, NULL);
 	host_line("clock went backwards in 3 calls: counted without time");
 
 	host_log_clear();
@@ -380,6 +473,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_strace_sample, setup),
+		cmocka_unit_test_setup(test_strace_wide, setup),
+		cmocka_unit_test_setup(test_strace_many_errors, setup),
+		cmocka_unit_test_setup(test_strace_processes, setup),
 		cmocka_unit_test_setup(test_heatmap_sample, setup),
 		cmocka_unit_test_setup(test_points_sample, setup),
 		cmocka_unit_test_setup(test_points_wide, setup),

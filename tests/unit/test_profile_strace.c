@@ -37,6 +37,8 @@ static int setup(void **state)
 	host_step = 0;
 	host_now = 1000;
 	host_nr_allocated = 0;
+	if (!static_key_is_set(&strace_key))
+		strace_control_init();
 	start_process(&proc, 1);
 	start_task(&task, &proc);
 	host_current = &task;
@@ -47,7 +49,8 @@ static int teardown(void **state)
 {
 	host_fail_alloc = 0;
 	exit_task(&task);
-	strace_process_free(&proc.profile);
+	profile_process_release(&proc);
+	strace_reset();
 	assert_int_equal(host_nr_allocated, 0);
 	return 0;
 }
@@ -176,23 +179,35 @@ static void test_clock_that_goes_back(void **state)
 
 static void test_all_numbers_have_rows(void **state)
 {
-	for (u64 nr = 0; nr < STRACE_NR_INDEXED; nr++) {
+	for (u64 nr = 0; nr < PROFILE_NR_INDEXED; nr++) {
 		for (u64 i = 0; i <= nr % 3; i++)
 			host_call(nr, nr + 1, -(long)(nr % 2));
 	}
-	for (u64 nr = 0; nr < STRACE_NR_INDEXED; nr++)
+	for (u64 nr = 0; nr < PROFILE_NR_INDEXED; nr++)
 		expect_row(nr, nr % 3 + 1, nr % 2 ? nr % 3 + 1 : 0, (nr % 3 + 1) * (nr + 1));
 }
 
+#define FIRST_ROWS                                                     \
+	((STRACE_FIRST_BYTES - sizeof(struct profile_syscall_table)) / \
+	 sizeof(struct profile_syscall_row))
+
+/* 20 different calls, some of which fail, histograms included. */
 static void test_table_is_sparse(void **state)
 {
 	assert_int_equal(host_nr_allocated, 0);
-	for (u64 nr = 0; nr < STRACE_CHUNK_ROWS; nr++)
-		host_call(nr * 31, 1, 0);
+	for (u64 nr = 0; nr < 9; nr++)
+		host_call(nr * 25, 1, -(long)(nr & 1));
 	assert_int_equal(host_nr_allocated, 1);
-	assert_true(sizeof(struct profile_syscall_map) <= 2048);
+	assert_int_equal(task.profile.table->size_bytes, 4096);
+	for (u64 nr = 9; nr < 20; nr++)
+		host_call(nr * 25, 1, -(long)(nr & 1));
+	assert_int_equal(host_nr_allocated, 1);
+	assert_int_equal(task.profile.table->size_bytes, 8192);
+	for (u64 nr = 0; nr < 20; nr++)
+		expect_row(nr * 25, 1, nr & 1, 1);
 	host_call(511, 1, 0);
-	assert_int_equal(host_nr_allocated, 2);
+	assert_int_equal(host_nr_allocated, 1);
+	expect_row(511, 1, 0, 1);
 }
 
 static void test_unknown_numbers(void **state)
@@ -215,9 +230,10 @@ static void test_too_many_unknown_numbers(void **state)
 	expect_row(0, 1, 0, 1);
 	expect_row(10000 + STRACE_MAX_UNKNOWN - 1, 1, 1, 2);
 	expect_row(10000 + STRACE_MAX_UNKNOWN, 0, 0, 0);
-	expect_row(STRACE_SPILL_NR + PROFILE_SPILL_UNKNOWN, 1000 - STRACE_MAX_UNKNOWN,
+	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_UNKNOWN, 1000 - STRACE_MAX_UNKNOWN,
 		   1000 - STRACE_MAX_UNKNOWN, 2 * (1000 - STRACE_MAX_UNKNOWN));
-	assert_string_equal(entry_of(STRACE_SPILL_NR + PROFILE_SPILL_UNKNOWN)->name, "[unknown]");
+	assert_string_equal(entry_of(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_UNKNOWN)->name,
+			    "[unknown]");
 	assert_int_equal(all_calls(), 1001);
 	exit_task(&task);
 	assert_int_equal(all_calls(), 1001);
@@ -228,12 +244,12 @@ static void test_out_of_memory_at_first_call(void **state)
 	host_fail_alloc = 1;
 	host_call(0, 6, -1);
 	host_call(1, 2, 0);
-	expect_row(STRACE_SPILL_NR + PROFILE_SPILL_NO_MEMORY, 2, 1, 8);
-	assert_string_equal(entry_of(STRACE_SPILL_NR)->name, "[no memory]");
+	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_NO_MEMORY, 2, 1, 8);
+	assert_string_equal(entry_of(STRACE_OVERFLOW_NR)->name, "[no memory]");
 	/* In flight, in a spill row. */
 	profile_syscall_enter(7);
 	host_now += 5;
-	expect_row(STRACE_SPILL_NR + PROFILE_SPILL_NO_MEMORY, 3, 1, 13);
+	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_NO_MEMORY, 3, 1, 13);
 	profile_syscall_exit(0);
 	host_fail_alloc = 0;
 	host_call(0, 1, 0);
@@ -246,9 +262,9 @@ static void test_out_of_memory_while_growing(void **state)
 	host_fail_alloc = 2;
 	for (u64 nr = 0; nr < 40; nr++)
 		host_call(nr, 1, 0);
-	assert_int_equal(entry_of(STRACE_CHUNK_ROWS - 1)->nr_calls, 1);
-	expect_row(STRACE_CHUNK_ROWS, 0, 0, 0);
-	expect_row(STRACE_SPILL_NR, 40 - STRACE_CHUNK_ROWS, 0, 40 - STRACE_CHUNK_ROWS);
+	assert_int_equal(entry_of(FIRST_ROWS - 1)->nr_calls, 1);
+	expect_row(FIRST_ROWS, 0, 0, 0);
+	expect_row(STRACE_OVERFLOW_NR, 40 - FIRST_ROWS, 0, 40 - FIRST_ROWS);
 	assert_int_equal(all_calls(), 40);
 }
 
@@ -257,17 +273,28 @@ static void test_out_of_memory_at_fold(void **state)
 	struct task second;
 
 	start_task(&second, &proc);
-	for (u64 nr = 0; nr < 16; nr++)
+	for (u64 nr = 0; nr < FIRST_ROWS; nr++)
 		host_call(nr, 1, 0);
 	host_current = &second;
-	for (u64 nr = 10; nr < 26; nr++)
+	for (u64 nr = 5; nr < FIRST_ROWS + 5; nr++)
 		host_call(nr, 1, -1);
 	host_fail_alloc = 1;
-	exit_task(&task);
 	exit_task(&second);
-	assert_int_equal(all_calls(), 32);
-	expect_row(12, 2, 1, 2);
-	expect_row(STRACE_SPILL_NR, 10, 10, 10);
+	exit_task(&task);
+	assert_int_equal(all_calls(), 2 * FIRST_ROWS);
+	expect_row(7, 2, 1, 2);
+	expect_row(STRACE_OVERFLOW_NR, 0, 0, 0);
+
+	/* The second one folded is the one that needs room. */
+	start_task(&task, &proc);
+	host_fail_alloc = 0;
+	host_current = &task;
+	for (u64 nr = 0; nr < 4 * FIRST_ROWS; nr++)
+		host_call(100 + nr, 1, 0);
+	host_fail_alloc = 1;
+	exit_task(&task);
+	assert_int_equal(all_calls(), 6 * FIRST_ROWS);
+	assert_true(entry_of(STRACE_OVERFLOW_NR)->nr_calls > 0);
 }
 
 static void test_threads_fold_into_their_process(void **state)
@@ -419,16 +446,16 @@ static void test_all_processes_once_by_age(void **state)
 	while (strace_snapshot_next(&serial, &snap))
 		assert_int_equal(snap.pid, pid++);
 	assert_int_equal(pid, 5);
-	strace_process_free(&others[1].profile);
+	profile_process_release(&others[1]);
 	serial = 0;
 	assert_true(strace_snapshot_next(&serial, &snap));
 	assert_true(strace_snapshot_next(&serial, &snap));
 	/* One that goes while it was the last one shown does not stop the walk. */
-	strace_process_free(&others[0].profile);
+	profile_process_release(&others[0]);
 	assert_true(strace_snapshot_next(&serial, &snap));
 	assert_int_equal(snap.pid, 4);
 	assert_false(strace_snapshot_next(&serial, &snap));
-	strace_process_free(&others[2].profile);
+	profile_process_release(&others[2]);
 }
 
 static void test_panic_looks_without_the_lock(void **state)

@@ -7,15 +7,31 @@ counting of results.
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+def load_script(name: str):
+    """A script without .py in its name, as a module."""
+    loader = SourceFileLoader(name, str(SCRIPTS / name))
+    module = module_from_spec(spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
 check_points = importlib.import_module("check-points")
 kallsyms = importlib.import_module("kallsyms")
-mkcpio = importlib.import_module("mkcpio")
+mkinitramfs = load_script("mkinitramfs")
 mktext = importlib.import_module("mktext")
 summary = importlib.import_module("test-summary")
 
@@ -78,34 +94,148 @@ def parse_cpio(data: bytes) -> list[tuple[str, int, int, bytes]]:
         size, name_size = fields[6], fields[11]
         name = data[at + 110 : at + 110 + name_size - 1].decode()
         at = (at + 110 + name_size + 3) & ~3
-        if name == mkcpio.TRAILER:
+        if name == mkinitramfs.TRAILER:
             return out
         assert fields[5] == 0
         out.append((name, fields[1], fields[0], data[at : at + size]))
         at = (at + size + 3) & ~3
 
 
-def test_mkcpio_writes_what_it_is_given(tmp_path: Path) -> None:
-    program = tmp_path / "program"
+@pytest.fixture
+def image(tmp_path: Path, monkeypatch, capsys):
+    """Runs mkinitramfs in a directory with a few files: (records without ino, what it said)."""
+    monkeypatch.chdir(tmp_path)
+    program = Path("program")
     program.write_bytes(b"\x7fELF!")
-    program.chmod(0o700)
-    text = tmp_path / "text"
-    text.write_bytes(b"hello\n")
-    out = tmp_path / "out.cpio"
-    mkcpio.main(["mkcpio", str(out), "tmp/", f"data/a/text={text}:600", f"bin/program={program}"])
-    assert parse_cpio(out.read_bytes()) == [
-        ("bin", 0o40755, 1, b""),
-        ("bin/program", 0o100755, 2, b"\x7fELF!"),
-        ("data", 0o40755, 3, b""),
-        ("data/a", 0o40755, 4, b""),
-        ("data/a/text", 0o100600, 5, b"hello\n"),
-        ("tmp", 0o40755, 6, b""),
+    program.chmod(0o750)
+    Path("text").write_bytes(b"hello\n")
+    Path("text").chmod(0o600)
+    (Path("dir") / "sub" / "empty").mkdir(parents=True)
+    (Path("dir") / "sub" / "empty").chmod(0o1777)
+    (Path("dir") / "text").write_bytes(b"other\n")
+    (Path("dir") / "link").symlink_to("sub/../text")
+    (Path("dir") / "to-dir").symlink_to("sub")
+
+    def make(*arguments: str, ok: bool = True):
+        out = Path("out.cpio")
+        out.unlink(missing_ok=True)
+        status = mkinitramfs.main(["-o", str(out), *arguments])
+        said = capsys.readouterr().err
+        assert (status == 0) == ok == out.exists(), said
+        if not ok:
+            assert said.startswith("mkinitramfs: error: ") and said.count("\n") == 1
+            return said
+        records = parse_cpio(out.read_bytes())
+        assert [ino for _, _, ino, _ in records] == list(range(1, len(records) + 1))
+        return [(name, mode, data) for name, mode, _, data in records], said
+
+    return make
+
+
+def test_mkinitramfs_writes_what_it_is_given(image) -> None:
+    assert image("--dir", "/tmp", "/data/a/text=text", "program", "/data/=text") == (
+        [
+            ("bin", 0o40755, b""),
+            ("bin/program", 0o100750, b"\x7fELF!"),
+            ("data", 0o40755, b""),
+            ("data/a", 0o40755, b""),
+            ("data/a/text", 0o100600, b"hello\n"),
+            ("data/text", 0o100600, b"hello\n"),
+            ("tmp", 0o40755, b""),
+        ],
+        "",
+    )
+
+
+def test_mkinitramfs_copies_directories(image) -> None:
+    os.chmod("dir/text", 0o644)
+    for path in ("dir", "dir/sub"):
+        os.chmod(path, 0o755)
+    at_root = [
+        ("link", 0o120777, b"sub/../text"),
+        ("sub", 0o40755, b""),
+        ("sub/empty", 0o41777, b""),
+        ("text", 0o100644, b"other\n"),
+        ("to-dir", 0o120777, b"sub"),
     ]
+    assert image("dir")[0] == at_root
+    below = [(f"x/y/{name}", mode, data) for name, mode, data in at_root]
+    assert image("/x/y=dir/")[0] == [("x", 0o40755, b""), ("x/y", 0o40755, b""), *below]
 
 
-def test_mkcpio_refuses_what_it_does_not_understand(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="NAME=HOSTFILE"):
-        mkcpio.main(["mkcpio", str(tmp_path / "out"), "bin/program"])
+def test_mkinitramfs_order_and_time_do_not_matter(image) -> None:
+    first = image("program", "dir", "--symlink", "/bin/a=program", "--dir", "z")
+    bytes_of_first = Path("out.cpio").read_bytes()
+    os.utime("program", (1, 1))
+    assert image("--dir", "/z/", "--symlink", "bin/a=program", "dir", "program") == first
+    assert Path("out.cpio").read_bytes() == bytes_of_first
+
+
+def test_mkinitramfs_later_items_win(image) -> None:
+    assert image("/a=text", "/a=dir/text")[0][0][2] == b"other\n"
+
+
+def test_mkinitramfs_reads_a_list(image) -> None:
+    Path("list").write_text("program\n--symlink\n/bin/with space=program\n")
+    assert ("bin/with space", 0o120777, b"program") in image("@list")[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "nothing to put"),
+        (["nowhere"], "nowhere: no such file"),
+        (["text"], "text is no program"),
+        (["/x="], "neither a path nor NAME=PATH"),
+        (["/.=text"], "the root is a directory"),
+        (["/../x=text"], "no .."),
+        (["/x=dir", "/x=text"], "a directory and a file"),
+        (["/x=text", "/x/y=text"], "/x is not a directory"),
+        (["--symlink", "/x"], "not NAME=TARGET"),
+        (["--package", "../x"], "not a package's name"),
+        (["--package", "no-such-package-here"], "package no-such-package-here is not installed"),
+    ],
+)
+def test_mkinitramfs_says_what_is_wrong(image, arguments, words) -> None:
+    assert words in image(*arguments, ok=False)
+
+
+def test_mkinitramfs_warns_of_dynamic_programs(image) -> None:
+    records, said = image("/bin/true=/bin/true")
+    assert records[-1][2] == Path("/bin/true").read_bytes()
+    assert "/bin/true: linked dynamically" in said
+    assert "/bin/false (and 1 more): linked" in image("/bin/true", "/bin/false=/bin/false")[1]
+    assert image("/bin/busybox=/bin/busybox")[1] == ""
+
+
+def test_mkinitramfs_takes_packages(image) -> None:
+    records = {name: (mode, data) for name, mode, data in image("--busybox", "/bin/vi=text")[0]}
+    assert records["bin/busybox"] == (0o100755, Path("/bin/busybox").read_bytes())
+    assert records["bin/sh"] == (0o120777, b"busybox")
+    assert records["bin/vi"] == (0o100600, b"hello\n")
+    assert not [name for name in records if "doc" in name]
+
+
+def test_mkinitramfs_downloads_packages(image, monkeypatch) -> None:
+    """apt-get and dpkg-deb are played: what they are asked for, and that it is asked once."""
+    asked = []
+
+    def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
+        asked.append(command[0])
+        if command[0] == "apt-get":
+            (cwd / "tool_1_amd64.deb").write_bytes(b"")
+        elif command[0] == "dpkg-deb":
+            program = Path(command[-1]) / "usr" / "bin" / "tool"
+            program.parent.mkdir(parents=True)
+            program.write_text("#!/bin/sh\n")
+            program.chmod(0o755)
+        return subprocess.CompletedProcess(command, command[0] == "dpkg-query", "", "")
+
+    monkeypatch.setattr(mkinitramfs, "run", run)
+    first = image("--package", "tool")
+    assert ("usr/bin/tool", 0o100755, b"#!/bin/sh\n") in first[0]
+    assert image("--package", "tool") == first
+    assert asked == ["dpkg-query", "apt-get", "dpkg-deb", "dpkg-query"]
 
 
 def test_mktext_ends_with_a_complete_line(tmp_path: Path) -> None:

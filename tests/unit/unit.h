@@ -30,6 +30,12 @@ struct task {
 struct pt_regs {
 	u64 pc;
 	bool user;
+	bool irqs_off;
+	/* What a walk along the stack finds behind pc. */
+	const u64 *callers;
+	u32 nr_callers;	     /* in the kernel */
+	u32 nr_user_callers; /* behind them */
+	enum stack_cut cut;
 };
 
 extern __thread struct task *host_current;
@@ -42,16 +48,24 @@ void host_log_clear(void);
 extern int host_fail_alloc;
 extern int host_nr_allocated;
 
-/* Called by os_wait_turn(), and by printk() after each line; NULL: nothing. */
+/* Called in the middle of a walk along a stack; NULL: nothing. */
+extern void (*host_on_walk)(void);
+
+/* Called by os_wait_turn(), after each line by printk() and after each to a text; NULL: nothing. */
 extern void (*host_on_wait)(void);
 extern void (*host_on_line)(void);
+extern void (*host_on_text)(void);
 
 /* The value of a boot parameter goes to its handler; its result comes back. */
 int host_set_param(const char *name, const char *value);
 
-/* The file that os_add_file() made: its text (static buffer), and what a write returns. */
+/* A file that os_add_file() made: its text (static buffer), and what a write returns. */
 const char *host_file_read(const char *path);
-ssize_t host_file_write(const char *path, const char *text);
+int host_file_write(const char *path, const char *text);
+
+/* The same for the file that os_add_process_file() made. */
+const char *host_process_file_read(struct process *proc);
+int host_process_file_write(struct process *proc, const char *text);
 
 /* Press a key of the sysrq; run the workers that were woken since. */
 void host_sysrq(char letter);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * exit STATUS: ends with the status. exit kill SIGNAL: ends by sending itself the signal.
- * exit thread STATUS: main has gone and another thread calls exit_group.
+ * exit STATUS: ends with the status. exit kill SIGNAL: sends itself the signal; as process 1 it
+ * lives on and ends with 2. exit thread STATUS: main has gone and another thread calls exit_group.
  */
 #include <pthread.h>
 #include <signal.h>

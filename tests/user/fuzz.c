@@ -2,215 +2,40 @@
 /*
  * fuzz <seed> <calls> <threads>: every thread makes as many system calls, drawn from the seed: all
  * numbers, with arguments that are good, bad or in between. What is left out is what would end or
- * block the program, or pull its own memory from under it; threads that only end are made and
- * end all the time. Passes when all calls have come back with a result Linux's could have.
+ * stop the program, or pull its own memory from under it; threads and processes that only end are
+ * made and end all the time. Passes when all calls have come back with a result Linux's could have.
  *
  * Pointers lead into an arena of pages that threads map, protect, unmap and fill at the same
  * time; around it is a wide margin without access. The fuzzer itself never touches the arena.
  *
+ * The calls are made in rounds, each by a process of its own, whose first thread signals the
+ * others all the time, so that no wait is for ever. The first process watches: it knows what each
+ * thread is at, and says so when nothing moves any more. What is left of a round is killed, which
+ * must work.
+ *
  * Not for Linux: there, calls like reboot() do what they say.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <time.h>
 
-#include "check.h"
+#include "fuzz.h"
+#include "run.h"
 
-#define PAGE	     4096ul
-#define ARENA_PAGES  16
-#define ARENA_BYTES  (ARENA_PAGES * PAGE)
-#define MARGIN_BYTES (16ul << 20)
-#define MAX_THREADS  64
-#define MAX_ERRNO    133 /* the last one that Linux shows to programs */
+#define NR_ROUNDS 4
+#define STUCK_MS  40000
 
-#define KERNEL	     0xffffffff81000000ul
-#define DIRECT_MAP   0xffff888000100000ul
-#define NONCANONICAL 0x0000800000000000ul
-#define LIMIT	     0x00007ffffffff000ul /* the first address no user has */
-
-#define CLONE_ALL_SHARED 0x00010f00ul
-#define CLONE_FILES_BIT	 0x00000400ul
-
-static const char *const paths[] = {
-	"/tmp/fuzz0",
-	"/tmp/fuzz1",
-	"fuzz2",
-	"/tmp/dir0",
-	"/tmp/dir0/dir1",
-	"dir1",
-	"..",
-	".",
-	"/",
-	"",
-	"/tmp/",
-	"/dev/null",
-	"/dev/zero",
-	"/data/small/",
-	"/data/small",
-	"/no/such",
-	"/tmp/fuzz0/x",
-	"//tmp//../tmp/fuzz1",
-};
-
-/* Times nobody sleeps long for, and some that are no times. */
-static const struct timespec times[] = {
-	{ 0, 0 }, { 0, 1000 }, { 0, 200000 }, { -1, 0 }, { 0, -1 }
-};
-
-static const char *const strings[] = { "a", "", "LANG=C", NULL };
-
-static uintptr_t arena, break_start;
 static unsigned long nr_calls;
 static int nr_done;
 
-struct thread {
-	uint64_t state;
-	unsigned long args[6];
-};
+/* Shared with the first process: what each thread is at. */
+static struct progress {
+	volatile unsigned long nr_made, call;
+} * progress;
 
-static uint64_t random64(struct thread *t)
-{
-	t->state ^= t->state << 13;
-	t->state ^= t->state >> 7;
-	t->state ^= t->state << 17;
-	return t->state * 0x2545f4914f6cdd1dul;
-}
-
-static unsigned long below(struct thread *t, unsigned long n)
-{
-	return (random64(t) >> 33) % n;
-}
-
-#define PICK(t, array) ((array)[below(t, sizeof(array) / sizeof((array)[0]))])
-
-static unsigned long bad_pointer(struct thread *t)
-{
-	unsigned long bad[] = {
-		0,
-		8,
-		KERNEL,
-		DIRECT_MAP,
-		NONCANONICAL,
-		LIMIT,
-		LIMIT - 4,
-		arena - PAGE,
-		arena + ARENA_BYTES,
-		-1ul,
-		-4096ul,
-		NONCANONICAL - 1,
-		~NONCANONICAL + 1,
-		1ul << 63,
-	};
-
-	return PICK(t, bad);
-}
-
-/* Mostly in the arena; often just before the end of a page, or of all pages. */
-static unsigned long pointer(struct thread *t)
-{
-	unsigned long page = arena + below(t, ARENA_PAGES) * PAGE;
-
-	switch (below(t, 8)) {
-	case 0:
-		return bad_pointer(t);
-	case 1:
-		return page + PAGE - 1 - below(t, 64);
-	case 2:
-		return arena + ARENA_BYTES - 1 - below(t, 64);
-	case 3:
-		return page + below(t, PAGE);
-	default:
-		return page + below(t, 16) * 8;
-	}
-}
-
-static unsigned long path(struct thread *t)
-{
-	return below(t, 10) ? (unsigned long)PICK(t, paths) : pointer(t);
-}
-
-static unsigned long time_pointer(struct thread *t)
-{
-	return below(t, 4) ? (unsigned long)&PICK(t, times) : KERNEL;
-}
-
-static unsigned long number(struct thread *t)
-{
-	static const unsigned long numbers[] = {
-		0,	    1,		2,	   3,	      4,	 8,	     16,
-		24,	    64,		100,	   128,	      255,	 256,	     1000,
-		4095,	    4096,	4097,	   8192,      65536,	 0x7ffff000, 0x7fffffff,
-		0x80000000, 0xffffffff, 1ul << 32, 1ul << 47, 1ul << 62, -1ul,	     -2ul,
-		-100ul,	    -4096ul,	1ul << 63, -4095ul,
-	};
-
-	switch (below(t, 6)) {
-	case 0:
-		return random64(t);
-	case 1:
-		return below(t, 4096);
-	case 2:
-		return 1ul << below(t, 64);
-	default:
-		return PICK(t, numbers);
-	}
-}
-
-/* Never the console's: reading from it waits, and closing it would silence the test. */
-static unsigned long descriptor(struct thread *t)
-{
-	static const unsigned long odd[] = { -1ul, 1022, 1023, 1024, 1ul << 31, -100ul };
-
-	return below(t, 8) ? 3 + below(t, 16) : PICK(t, odd);
-}
-
-/* A length that cannot leave the arena: what lies there belongs to the fuzzer. */
-static unsigned long arena_range(struct thread *t, unsigned long addr)
-{
-	static const unsigned long odd[] = { 0, -1ul, -4096ul, 1ul << 47, 1ul << 63 };
-
-	if (addr < arena || addr >= arena + ARENA_BYTES || !below(t, 8))
-		return PICK(t, odd);
-	return 1 + below(t, arena + ARENA_BYTES - addr);
-}
-
-static unsigned long arena_address(struct thread *t)
-{
-	static const unsigned long odd[] = { KERNEL, NONCANONICAL, LIMIT, -4096ul };
-
-	switch (below(t, 8)) {
-	case 0:
-		return PICK(t, odd);
-	case 1:
-		return arena + below(t, ARENA_BYTES);
-	default:
-		return arena + below(t, ARENA_PAGES) * PAGE;
-	}
-}
-
-static unsigned long kernel_address(struct thread *t)
-{
-	return LIMIT + below(t, 2) * (KERNEL - LIMIT);
-}
-
-/* Ignored, stopping or invalid ones; others would end the process. */
-static unsigned long harmless_signal(struct thread *t)
-{
-	static const unsigned long signals[] = { 0, 17, 18, 19, 23, 28, 65, -1ul, 1ul << 31 };
-
-	return PICK(t, signals);
-}
-
-/*
- * The kinds of arguments, by letter: p pointer, P path, T time, n number, f descriptor, r range
- * for the address before it, a address in the arena, k kernel address, s signal nobody minds, x
- * signal whose action may change, F flags of clone.
- */
 struct call {
 	int nr;
 	const char *args;
@@ -229,7 +54,7 @@ static const struct call calls[] = {
 	{ SYS_munmap, "ar" },
 	{ SYS_madvise, "arn" },
 	{ SYS_rt_sigaction, "xppn" },
-	{ SYS_rt_sigprocmask, "nppn" },
+	{ SYS_rt_sigprocmask, "nMpn" },
 	{ SYS_ioctl, "fnp" },
 	{ SYS_pread64, "fpnn" },
 	{ SYS_pwrite64, "fpnn" },
@@ -270,6 +95,45 @@ static const struct call calls[] = {
 	{ SYS_clone, "Fpppp" },
 	{ SYS_clone3, "kn" },
 	{ SYS_clone3, "hn" },
+	{ SYS_fork, "" },
+	{ SYS_vfork, "" },
+	{ SYS_wait4, "npnp" },
+	{ SYS_waitid, "nnpnp" },
+	{ SYS_setpgid, "nn" },
+	{ SYS_poll, "pnm" },
+	{ SYS_ppoll, "pnTMn" },
+	{ SYS_select, "npppT" },
+	{ SYS_pselect6, "npppTp" },
+	{ SYS_pause, "" },
+	{ SYS_rt_sigsuspend, "Mn" },
+	{ SYS_rt_sigtimedwait, "MpTn" },
+	{ SYS_rt_sigqueueinfo, "nsp" },
+	{ SYS_rt_tgsigqueueinfo, "nnsp" },
+	{ SYS_sigaltstack, "pp" },
+	{ SYS_alarm, "n" },
+	{ SYS_setitimer, "npp" },
+	{ SYS_pipe, "p" },
+	{ SYS_pipe2, "pn" },
+	{ SYS_sendfile, "ffpc" },
+	{ SYS_rename, "PP" },
+	{ SYS_renameat2, "fPfPn" },
+	{ SYS_link, "PP" },
+	{ SYS_linkat, "fPfPn" },
+	{ SYS_symlink, "PP" },
+	{ SYS_symlinkat, "PfP" },
+	{ SYS_mkdirat, "fPn" },
+	{ SYS_unlinkat, "fPn" },
+	{ SYS_fchdir, "f" },
+	{ SYS_chmod, "Pn" },
+	{ SYS_fchmod, "fn" },
+	{ SYS_chown, "Pnn" },
+	{ SYS_utimensat, "fPpn" },
+	{ SYS_statfs, "Pp" },
+	{ SYS_fstatfs, "fp" },
+	{ SYS_close_range, "ffn" },
+	{ SYS_syslog, "ypn" },
+	{ SYS_prlimit64, "olpp" },
+	{ SYS_setrlimit, "lp" },
 	{ SYS_getrandom, "pnn" },
 	{ SYS_getrandom, "pnz" },
 };
@@ -280,7 +144,10 @@ static int has_own_line(unsigned int nr)
 	case SYS_exit:
 	case SYS_exit_group:
 	case SYS_mmap:
+	case SYS_mremap:
 	case SYS_brk:
+	case SYS_rt_sigreturn:
+	case SYS_reboot:
 		return 1;
 	}
 	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -290,49 +157,7 @@ static int has_own_line(unsigned int nr)
 	return 0;
 }
 
-static unsigned long argument(struct thread *t, char kind, unsigned long before)
-{
-	static const unsigned long signals[] = { 0, 9, 10, 11, 19, 30, 64, 65, -1ul };
-	static const unsigned long wakes[] = { 1, 3, 4, 5, 10, 2, 6, 7, 8, 11, 12, 13 };
-
-	switch (kind) {
-	case 'p':
-		return pointer(t);
-	case 'P':
-		return path(t);
-	case 'T':
-		return time_pointer(t);
-	case 'f':
-		return descriptor(t);
-	case 'a':
-		return arena_address(t);
-	case 'r':
-		return arena_range(t, before);
-	case 'k':
-		return kernel_address(t);
-	case 's':
-		return harmless_signal(t);
-	case 'x':
-		return PICK(t, signals);
-	case 'F': /* never a thread: it would go on here, on a stack that is none */
-		return number(t) & ~CLONE_FILES_BIT;
-	case 'g':
-		return 0x1003 + below(t, 2);
-	case 'h':
-		return arena + ARENA_BYTES - below(t, 64);
-	case 'v':
-		return (unsigned long)strings;
-	case 'w': /* waits, which have a time */
-		return below(t, 2) * 9 | below(t, 4) << 7;
-	case 'W':
-		return PICK(t, wakes) | below(t, 4) << 7;
-	case 'z':
-		return 0;
-	default:
-		return number(t);
-	}
-}
-
+/* The same where a child comes back, too: that ends, and touches no stack, which may be none. */
 static long invoke(struct thread *t, unsigned long nr)
 {
 	register unsigned long r10 asm("r10") = t->args[3];
@@ -340,11 +165,26 @@ static long invoke(struct thread *t, unsigned long nr)
 	register unsigned long r9 asm("r9") = t->args[5];
 	long ret;
 
-	asm volatile("syscall"
+	progress[t->index].call = nr;
+	asm volatile("mov	%%rax, %%rbx\n"
+		     "syscall\n"
+		     "test	%%rax, %%rax\n"
+		     "jnz	1f\n"
+		     "cmp	$56, %%rbx\n" /* clone, fork, vfork */
+		     "jb	1f\n"
+		     "cmp	$58, %%rbx\n"
+		     "jbe	2f\n"
+		     "cmp	$435, %%rbx\n" /* clone3 */
+		     "jne	1f\n"
+		     "2:\n"
+		     "mov	$60, %%eax\n" /* exit */
+		     "xor	%%edi, %%edi\n"
+		     "syscall\n"
+		     "1:\n"
 		     : "=a"(ret)
 		     : "a"(nr), "D"(t->args[0]), "S"(t->args[1]), "d"(t->args[2]), "r"(r10),
 		       "r"(r8), "r"(r9)
-		     : "rcx", "r11", "memory");
+		     : "rbx", "rcx", "r11", "memory");
 	return ret;
 }
 
@@ -389,6 +229,42 @@ static long call_mmap(struct thread *t)
 	ret = invoke(t, SYS_mmap);
 	if (ret >= 0 && !((uintptr_t)ret >= arena && (uintptr_t)ret < arena + ARENA_BYTES))
 		munmap((void *)ret, t->args[1]);
+	return ret;
+}
+
+static long call_mremap(struct thread *t)
+{
+	long ret;
+
+	t->args[0] = arena_address(t);
+	t->args[1] = arena_range(t, t->args[0]);
+	t->args[2] = below(t, 4) ? 1 + below(t, ARENA_BYTES) : number(t);
+	t->args[3] = below(t, 4);
+	t->args[4] = arena + below(t, ARENA_PAGES) * PAGE;
+	if (t->args[3] & MREMAP_FIXED)
+		t->args[2] = arena_range(t, t->args[4]);
+	ret = invoke(t, SYS_mremap);
+	if (ret >= 0 && !((uintptr_t)ret >= arena && (uintptr_t)ret < arena + ARENA_BYTES))
+		munmap((void *)ret, t->args[2]);
+	return ret;
+}
+
+/* A child returns from a signal that never came, by a frame of whatever lies in the arena. */
+static long call_sigreturn(struct thread *t)
+{
+	long ret;
+
+	asm volatile("syscall\n"
+		     "test	%%eax, %%eax\n"
+		     "jnz	1f\n"
+		     "mov	%[frame], %%rsp\n"
+		     "mov	$15, %%eax\n" /* rt_sigreturn */
+		     "syscall\n"
+		     "ud2\n"
+		     "1:\n"
+		     : "=a"(ret)
+		     : "a"(SYS_fork), [frame] "r"(pointer(t))
+		     : "rcx", "r11", "memory");
 	return ret;
 }
 
@@ -444,11 +320,18 @@ static void one_call(struct thread *t)
 	switch (below(t, 64)) {
 	case 0:
 		nr = SYS_clone;
-		ret = call_thread(t);
+		if (below(t, 8))
+			ret = call_thread(t);
+		else
+			ret = call_sigreturn(t);
 		break;
 	case 1:
 		nr = SYS_brk;
 		ret = call_brk(t);
+		break;
+	case 25:
+		nr = SYS_mremap;
+		ret = call_mremap(t);
 		break;
 	case 2 ... 6:
 		nr = SYS_mmap;
@@ -469,64 +352,148 @@ static void *fuzz(void *arg)
 {
 	struct thread *t = arg;
 
-	for (unsigned long i = 0; i < nr_calls; i++)
+	prctl(PR_SET_NAME, "caller"); /* of processes made here, too: they print no report */
+	t->tid = syscall(SYS_gettid);
+	for (unsigned long i = 0; i < nr_calls; i++) {
 		one_call(t);
+		progress[t->index].nr_made++;
+	}
 	__atomic_add_fetch(&nr_done, 1, __ATOMIC_RELEASE);
-	while (syscall(SYS_nanosleep, &(struct timespec){ 1000, 0 }, NULL) == 0)
-		;
+	for (;;)
+		syscall(SYS_nanosleep, &(struct timespec){ 1000, 0 }, NULL);
 	return NULL;
+}
+
+static void on_signal(int sig)
+{
 }
 
 static void setup(void)
 {
-	static char output[PAGE];
+	static const int ignored[] = { SIGCHLD, SIGPIPE, SIGVTALRM, SIGPROF, SIGXFSZ, SIGXCPU };
+	struct sigaction action = { .sa_handler = on_signal };
 	char *all = mmap(NULL, ARENA_BYTES + 2 * MARGIN_BYTES, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(all != MAP_FAILED);
 	arena = (uintptr_t)all + MARGIN_BYTES;
 	CHECK(!mprotect((void *)arena, ARENA_BYTES, PROT_READ | PROT_WRITE));
-	setvbuf(stdout, output, _IOLBF, sizeof(output));
+	CHECK(!sigaction(KICK, &action, NULL) && !sigaction(SIGALRM, &action, NULL));
+	action.sa_handler = SIG_IGN;
+	for (unsigned int i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		CHECK(!sigaction(ignored[i], &action, NULL));
 	mkdir("/tmp", 0777);
-	CHECK(!chdir("/tmp"));
+	if (chdir("/tmp")) /* a round before has put something else there */
+		CHECK(!chdir("/"));
+	break_start = (uintptr_t)sbrk(0) + 64 * PAGE;
+}
+
+/* The process of a round. Its first thread makes no calls, but ends those that wait. */
+static void run_round(unsigned long seed, int nr_threads)
+{
+	static struct thread threads[MAX_THREADS];
+	pthread_t thread;
+	pid_t pid = getpid();
+	int nr_refused = 0;
+
+	setup();
+	for (int i = 0; i < nr_threads; i++) {
+		threads[i].state = (seed * 1000 + i + 1) * 0x9e3779b97f4a7c15ul;
+		threads[i].index = i;
+		CHECK(!pthread_create(&thread, NULL, fuzz, &threads[i]));
+	}
+	while (__atomic_load_n(&nr_done, __ATOMIC_ACQUIRE) < nr_threads) {
+		syscall(SYS_nanosleep, &times[2], NULL);
+		for (int i = 0; i < nr_threads; i++) {
+			if (threads[i].tid && syscall(SYS_tgkill, pid, threads[i].tid, KICK))
+				nr_refused++;
+		}
+	}
+	CHECK(nr_refused == 0);
+	child_exit(0);
+}
+
+/* Until @pid has ended, or nothing moves any more. Whoever comes here as an orphan is reaped. */
+static int watch(pid_t pid, int nr_threads)
+{
+	unsigned long before = -1ul, now;
+	long since_ms = now_ms();
+	int status, ours = -1;
+	pid_t got;
+
+	while (ours == -1 && now_ms() < since_ms + STUCK_MS) {
+		sleep_ms(10);
+		while ((got = waitpid(-1, &status, WNOHANG)) > 0) {
+			if (got == pid)
+				ours = status;
+		}
+		now = 0;
+		for (int i = 0; i < nr_threads; i++)
+			now += progress[i].nr_made;
+		if (now != before)
+			since_ms = now_ms();
+		before = now;
+	}
+	for (int i = 0; ours == -1 && i < nr_threads; i++)
+		printf("FAIL: thread %d is at its call %lu, number %lu\n", i, progress[i].nr_made,
+		       progress[i].call);
+	return ours;
+}
+
+/* Everyone but this process dies, whatever it was doing. */
+static void kill_the_rest(void)
+{
+	long end_ms = now_ms() + STUCK_MS;
+	pid_t got;
+
+	while (kill(-1, SIGKILL) == 0 && now_ms() < end_ms) {
+		while ((got = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		sleep_ms(1);
+	}
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	CHECK(kill(-1, 0) == -1 && errno == ESRCH);
 }
 
 /* What everyone shares still works. */
 static void check_afterwards(void)
 {
 	char text[8] = "";
-	int fd;
+	int fd = open("/after", O_CREAT | O_RDWR | O_TRUNC, 0600);
 
-	for (fd = 3; fd < 1024; fd++)
-		close(fd);
-	fd = open("/after", O_CREAT | O_RDWR | O_TRUNC, 0600);
 	CHECK(fd == 3);
 	CHECK(write(fd, "abcdefg", 7) == 7);
 	CHECK(pread(fd, text, sizeof(text), 0) == 7 && !strcmp(text, "abcdefg"));
-	CHECK(!unlink("/after"));
+	CHECK(!close(fd) && !unlink("/after"));
 }
 
 int main(int argc, char **argv)
 {
-	static struct thread threads[MAX_THREADS];
 	unsigned long seed = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
-	int nr_threads = argc > 3 ? atoi(argv[3]) : 4;
+	int nr_threads = argc > 3 ? atoi(argv[3]) : 4, status;
 	struct utsname name;
-	pthread_t thread;
+	pid_t pid;
 
-	if (uname(&name) || strcmp(name.nodename, "lego") || nr_threads > MAX_THREADS) {
+	if (uname(&name) || strcmp(name.nodename, "lego") || getpid() != 1 ||
+	    nr_threads > MAX_THREADS) {
 		printf("fuzz: not here\n");
 		return 2;
 	}
-	nr_calls = argc > 2 ? strtoul(argv[2], NULL, 0) : 1000;
-	setup();
-	for (int i = 0; i < nr_threads; i++)
-		threads[i].state = (seed * 1000 + i + 1) * 0x9e3779b97f4a7c15ul;
-	break_start = (uintptr_t)sbrk(0) + 64 * PAGE;
-	for (int i = 0; i < nr_threads; i++)
-		CHECK(!pthread_create(&thread, NULL, fuzz, &threads[i]));
-	while (__atomic_load_n(&nr_done, __ATOMIC_ACQUIRE) < nr_threads)
-		usleep(10000);
-	check_afterwards();
+	nr_calls = (argc > 2 ? strtoul(argv[2], NULL, 0) : 1000) / NR_ROUNDS;
+	progress = mmap(NULL, MAX_THREADS * sizeof(*progress), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(progress != MAP_FAILED);
+	for (int round = 0; round < NR_ROUNDS; round++) {
+		memset(progress, 0, MAX_THREADS * sizeof(*progress));
+		pid = fork_child();
+		if (!pid)
+			run_round(seed * NR_ROUNDS + round, nr_threads);
+		status = watch(pid, nr_threads);
+		if (!CHECK(status == 0))
+			printf("the process of round %d ended with status %#x\n", round, status);
+		kill_the_rest();
+		check_afterwards();
+	}
 	return check_finish("fuzz");
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * mmap, munmap, mprotect, brk, madvise: zero pages, fixed and hinted places, splitting, file
- * mappings, and many threads that map and unmap while others run.
+ * mmap, munmap, mprotect, mremap, brk, madvise and others: zero pages, fixed and hinted places,
+ * splitting, file mappings private and shared, and many threads that map and unmap while others
+ * run.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -174,6 +176,116 @@ static void test_file_mapping(void)
 	close(fd);
 }
 
+static void test_shared_file(void)
+{
+	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), reader;
+	unsigned char *p, *q, c = 0;
+
+	CHECK(!ftruncate(fd, 2 * PAGE + 10));
+	p = mmap(NULL, 4 * PAGE, RW, MAP_SHARED, fd, 0);
+	if (!CHECK(p != MAP_FAILED))
+		return;
+	p[PAGE + 1] = 5;
+	CHECK(pread(fd, &c, 1, PAGE + 1) == 1 && c == 5);
+	CHECK(pwrite(fd, "x", 1, PAGE + 2) == 1 && p[PAGE + 2] == 'x');
+	q = mmap(NULL, PAGE, RW, MAP_SHARED, fd, PAGE); /* a second view */
+	CHECK(q != MAP_FAILED && q[1] == 5);
+	q[3] = 7;
+	CHECK(p[PAGE + 3] == 7);
+	CHECK(!msync(p, 3 * PAGE, MS_SYNC));
+	CHECK(readable(p + 2 * PAGE) && !readable(p + 3 * PAGE)); /* the last one has bytes of it */
+	CHECK(!munmap(p, 4 * PAGE) && q[3] == 7);
+	CHECK(!munmap(q, PAGE));
+	CHECK(pread(fd, &c, 1, PAGE + 3) == 1 && c == 7);
+
+	reader = open(check_file_name(), O_RDONLY);
+	CHECK_ERROR(EACCES, SYS_mmap, NULL, PAGE, RW, MAP_SHARED, reader, 0);
+	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, reader, 0);
+	CHECK(p != MAP_FAILED);
+	CHECK_ERROR(EACCES, SYS_mprotect, p, PAGE, RW);
+	munmap(p, PAGE);
+	close(reader);
+	close(fd);
+	unlink(check_file_name());
+}
+
+static void test_mremap(void)
+{
+	unsigned char *p = mmap(NULL, 16 * PAGE, RW, ANON, -1, 0), *q;
+
+	for (int i = 0; i < 16; i++)
+		p[i * PAGE] = i + 1;
+	CHECK(mremap(p, 16 * PAGE, 4 * PAGE, 0) == p && !readable(p + 4 * PAGE));
+	CHECK(mremap(p, 4 * PAGE, 8 * PAGE, 0) == p && p[3 * PAGE] == 4 && !p[4 * PAGE]);
+	/* Something in the way: only elsewhere. */
+	CHECK(mmap(p + 8 * PAGE, PAGE, RW, ANON | MAP_FIXED, -1, 0) == p + 8 * PAGE);
+	CHECK(!mprotect(p + 8 * PAGE, PAGE, PROT_READ));
+	CHECK_ERROR(ENOMEM, SYS_mremap, p, 8 * PAGE, 12 * PAGE, 0, 0);
+	q = mremap(p, 8 * PAGE, 12 * PAGE, MREMAP_MAYMOVE);
+	CHECK(q != MAP_FAILED && q != p && !readable(p) && readable(p + 8 * PAGE));
+	for (int i = 0; i < 12; i++)
+		CHECK(q[i * PAGE] == (i < 4 ? i + 1 : 0));
+	/* Part of it, to a place of our choice, over what is there. */
+	p = mmap(NULL, 8 * PAGE, RW, ANON, -1, 0);
+	memset(p, 0x77, 8 * PAGE);
+	CHECK(mremap(q + PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + PAGE) ==
+	      p + PAGE);
+	CHECK(p[0] == 0x77 && p[PAGE] == 2 && p[2 * PAGE] == 3 && p[3 * PAGE] == 0x77);
+	CHECK(readable(q) && !readable(q + PAGE) && !readable(q + 2 * PAGE) && q[3 * PAGE] == 4);
+	CHECK_ERROR(EFAULT, SYS_mremap, q, 4 * PAGE, 8 * PAGE, MREMAP_MAYMOVE, 0);
+	CHECK_ERROR(EFAULT, SYS_mremap, q + PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE, 0);
+	CHECK_ERROR(EINVAL, SYS_mremap, q, PAGE, 0, MREMAP_MAYMOVE, 0);
+	CHECK_ERROR(EINVAL, SYS_mremap, q + 1, PAGE, PAGE, MREMAP_MAYMOVE, 0);
+	CHECK_ERROR(EINVAL, SYS_mremap, q, PAGE, PAGE, MREMAP_FIXED, p);
+	CHECK_ERROR(EINVAL, SYS_mremap, q, PAGE, PAGE, 0x100, 0);
+	CHECK_ERROR(EINVAL, SYS_mremap, p, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    p + 2 * PAGE);
+	CHECK(!munmap(q, 12 * PAGE) && !munmap(p, 8 * PAGE));
+}
+
+static void test_residence(void)
+{
+	unsigned char *p = mmap(NULL, 8 * PAGE, RW, ANON, -1, 0), vec[8];
+
+	p[PAGE] = p[6 * PAGE] = 1;
+	CHECK(!mincore(p, 8 * PAGE, vec));
+	for (int i = 0; i < 8; i++)
+		CHECK((vec[i] & 1) == (i == 1 || i == 6));
+	CHECK_ERROR(EINVAL, SYS_mincore, p + 1, PAGE, vec);
+	CHECK_ERROR(EFAULT, SYS_mincore, p, PAGE, 8);
+	CHECK(!mlock(p, PAGE) && !mlock(p + 5, 2 * PAGE) && !munlock(p, 8 * PAGE));
+	CHECK(!mlockall(MCL_CURRENT) && !munlockall());
+	CHECK_ERROR(EINVAL, SYS_mlockall, 0);
+	CHECK_ERROR(EINVAL, SYS_mlockall, MCL_ONFAULT);
+	CHECK_ERROR(EINVAL, SYS_mlock2, p, PAGE, 2);
+	CHECK_ERROR(EINVAL, SYS_msync, p, PAGE, MS_SYNC | MS_ASYNC);
+	CHECK_ERROR(EINVAL, SYS_msync, p, PAGE, 8);
+	CHECK_ERROR(EINVAL, SYS_msync, p + 1, PAGE, MS_SYNC);
+	munmap(p + 4 * PAGE, PAGE);
+	CHECK_ERROR(ENOMEM, SYS_mincore, p, 8 * PAGE, vec);
+	CHECK_ERROR(ENOMEM, SYS_msync, p, 8 * PAGE, MS_SYNC);
+	CHECK_ERROR(ENOMEM, SYS_mlock, p, 8 * PAGE);
+	munmap(p, 8 * PAGE);
+}
+
+/* What madvise asks of fork is refused where it makes no sense; the rest shows in a child. */
+static void test_fork_advice(void)
+{
+	unsigned char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	p[0] = 3;
+	CHECK_ERROR(EINVAL, SYS_madvise, p, PAGE, MADV_WIPEONFORK);
+	CHECK(!madvise(p, PAGE, MADV_DONTFORK) && !madvise(p, PAGE, MADV_DOFORK));
+	CHECK(!madvise(p, 2 * PAGE, MADV_DONTNEED) && p[0] == 3); /* shared: it stays */
+	CHECK_ERROR(EINVAL, SYS_madvise, p, PAGE, MADV_FREE);
+	CHECK_ERROR(EINVAL, SYS_madvise, p, PAGE, 77);
+	munmap(p, 2 * PAGE);
+	p = mmap(NULL, 2 * PAGE, RW, ANON, -1, 0);
+	CHECK(!madvise(p, PAGE, MADV_WIPEONFORK) && !madvise(p, PAGE, MADV_KEEPONFORK));
+	munmap(p, 2 * PAGE);
+	CHECK_ERROR(ENOMEM, SYS_madvise, p, PAGE, MADV_DONTFORK);
+}
+
 static void test_large(void)
 {
 	size_t len = 32 << 20;
@@ -292,6 +404,10 @@ int main(void)
 	test_brk();
 	test_madvise();
 	test_file_mapping();
+	test_shared_file();
+	test_mremap();
+	test_residence();
+	test_fork_advice();
 	test_large();
 	test_threads();
 	test_same_fault();

@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes all runs of accuracy.py and writes their table into kernel/profile/README.md.
+
+`make accuracy` builds what this needs and calls it. Prints each verdict as it comes; exits with 1
+when a distance is above its limit, or a control does not fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from accuracy import (  # noqa: E402
+    BUILD,
+    MOVED,
+    ROOT,
+    SEEDS,
+    SOURCES,
+    AccuracyError,
+    Case,
+    Run,
+    Truth,
+    Verdict,
+    run,
+)
+
+README = ROOT / "kernel/profile/README.md"
+BEGIN = "<!-- made by `make accuracy` -->"
+END = "<!-- end of what it made -->"
+# A name, the case, and whether it is compared with what the timer can see.
+CONTROLS = (
+    ("timer on irqsoff, all instructions", Case("irqsoff", "timer", 1, is_control=True), False),
+    ("timer on periodic, no jitter", Case("periodic", "timer", 1, False, True), True),
+    ("nmi on periodic, no jitter", Case("periodic", "nmi", 1, False, True), False),
+)
+JITTER = (
+    ("timer on periodic, jitter", Case("periodic", "timer", 1, is_control=True), True),
+    ("nmi on periodic, jitter", Case("periodic", "nmi", 1, is_control=True), False),
+)
+MOVED_CASE = Case("syscalls", "nmi", 1)
+MOVED_NAME = f"nmi on syscalls, {MOVED:.0%} of all samples moved from one function to another"
+
+
+def percent(share: float, digits: int = 2) -> str:
+    return f"{100 * share:.{digits}f}"
+
+
+def render_row(source: str, workload: str, runs: list[Run], verdicts: list[Verdict]) -> str:
+    cells = [
+        workload,
+        source,
+        str(min(run.samples.nr for run in runs)),
+        " ".join(percent(v.distance) for v in verdicts),
+        percent(min(v.limit for v in verdicts)),
+        " ".join(percent(v.inclusive) for v in verdicts),
+        percent(min(v.inclusive_limit for v in verdicts)),
+        f"{sum(v.ok and v.inclusive_ok for v in verdicts)} of {len(verdicts)}",
+        percent(max(run.truth.sampler_share for run in runs)),
+        percent(max(run.truth.nr_off / run.truth.total for run in runs), 0),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def render_control(name: str, verdict: Verdict) -> str:
+    word = "agrees" if verdict.ok else "fails"
+    return f"| {name} | {percent(verdict.distance)} | {percent(verdict.limit)} | {word} |"
+
+
+def render_left_out(source: str, truth: Truth) -> str:
+    parts = sorted(truth.sampler.items(), key=lambda item: (-item[1], item[0]))
+    shown = [(name, nr) for name, nr in parts if nr >= truth.total / 1e5]
+    listed = [f"`{name}` {percent(nr / truth.total, 3)}" for name, nr in shown]
+    rest = sum(nr for _, nr in parts) - sum(nr for _, nr in shown)
+    return f"- {source}: " + ", ".join(listed) + f", others {percent(rest / truth.total, 3)}"
+
+
+def render(runs: dict[Case, Run]) -> str:
+    lines = [
+        "",
+        "| workload | source | samples | distance, by seed | limit | inclusive | limit "
+        "| below | left out | interrupts off |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for source, workloads in SOURCES.items():
+        for workload in workloads:
+            mine = [runs[Case(workload, source, seed)] for seed in SEEDS]
+            lines.append(render_row(source, workload, mine, [run.judge() for run in mine]))
+    lines += ["", "| control | distance | limit | |", "|---|---|---|---|"]
+    lines.append(render_control(MOVED_NAME, runs[MOVED_CASE].judge_moved()))
+    for name, case, seen in CONTROLS + JITTER:
+        lines.append(render_control(name, runs[case].judge(seen)))
+    lines += ["", "Left out (of the system calls, seed 1), in % of all instructions:", ""]
+    for source in SOURCES:
+        lines.append(render_left_out(source, runs[Case("syscalls", source, 1)].truth))
+    return "\n".join(lines) + "\n\n"
+
+
+def block(text: str) -> str:
+    """What stands between the marks."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise AccuracyError(f"{README}: the marks of the table are not there")
+    return text.split(BEGIN)[1].split(END)[0].removeprefix("\n")
+
+
+def write(made: str) -> None:
+    text = README.read_text()
+    old = block(text)
+    README.write_text(text.replace(f"{BEGIN}\n{old}{END}", f"{BEGIN}\n{made}{END}"))
+
+
+def all_cases() -> list[Case]:
+    cases = [Case(w, source, seed) for source in SOURCES for w in SOURCES[source] for seed in SEEDS]
+    return cases + [case for _, case, _ in CONTROLS + JITTER]
+
+
+def take_cpu(cpus: multiprocessing.Queue) -> None:
+    os.sched_setaffinity(0, {cpus.get()})
+
+
+def run_all(cases: list[Case], kernel: Path, initrd: Path) -> dict[Case, Run]:
+    """One run at a time on each CPU."""
+    done: dict[Case, Run] = {}
+    cpus: multiprocessing.Queue = multiprocessing.Queue()
+    usable = sorted(os.sched_getaffinity(0))
+    for cpu in usable:
+        cpus.put(cpu)
+    with concurrent.futures.ProcessPoolExecutor(len(usable), None, take_cpu, (cpus,)) as pool:
+        futures = [pool.submit(run, case, kernel, initrd) for case in cases]
+        for future in concurrent.futures.as_completed(futures):
+            result = future.result()
+            done[result.case] = result
+            verdict = result.judge()
+            print(
+                f"accuracy: {result.case.name}: {result.samples.nr} samples, distance "
+                f"{percent(verdict.distance)} % (limit {percent(verdict.limit)}), inclusive "
+                f"{percent(verdict.inclusive)} % (limit {percent(verdict.inclusive_limit)})",
+                flush=True,
+            )
+    return done
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kernel", type=Path, default=BUILD / "vmlinux")
+    parser.add_argument("--initrd", type=Path, default=BUILD / "tests.cpio")
+    args = parser.parse_args()
+    try:
+        runs = run_all(all_cases(), args.kernel, args.initrd)
+        made = render(runs)
+        write(made)
+    except AccuracyError as error:
+        print(f"accuracy: error: {error}", file=sys.stderr)
+        return 1
+    print(made, end="")
+    verdicts = {case: result.judge() for case, result in runs.items() if not case.is_control}
+    bad = [case.name for case, v in verdicts.items() if not (v.ok and v.inclusive_ok)]
+    bad += [name for name, case, seen in CONTROLS if runs[case].judge(seen).ok]
+    bad += [name for name, case, seen in JITTER if not runs[case].judge(seen).ok]
+    bad += [MOVED_NAME] if runs[MOVED_CASE].judge_moved().ok else []
+    for name in bad:
+        print(f"accuracy: error: {name}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

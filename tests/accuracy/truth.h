@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ACCURACY_TRUTH_H
+#define ACCURACY_TRUTH_H
+
+/* What the plugin is told: its arguments, the kernel's functions, instructions. */
+
+#include "plugin_api.h"
+
+#define NR_VECTORS    256
+#define NR_EXCEPTIONS 32
+
+#define USER_END (1ull << 47)
+
+struct truth_args {
+	uint64_t start, stop;		      /* of the window */
+	uint64_t stubs, syscall, nmi, thread; /* where the kernel, and a new thread, is entered */
+	uint64_t switch_stack;
+	uint64_t timer; /* vector */
+	bool samples_by_nmi;
+	const char *out;
+};
+
+extern struct truth_args args;
+
+/* Functions have numbers, in the order of their addresses; then come these. */
+extern int nr_functions, user_function, other_function;
+
+/* Where an interrupt or exception enters the kernel: the vector, or one of these. */
+enum {
+	ENTRY_NONE = -1,
+	ENTRY_SYSCALL = NR_VECTORS
+};
+
+enum vector {
+	VECTOR_DEBUG = 1,
+	VECTOR_NMI = 2,
+	VECTOR_BREAKPOINT = 3,
+	VECTOR_OVERFLOW = 4
+};
+
+/* What an instruction does, as the last of a run. */
+enum last {
+	LAST_OTHER,
+	LAST_CALL,
+	LAST_RETURN,
+	LAST_CLI,
+	LAST_STI,
+	LAST_IRET,
+	LAST_SYSRET
+};
+
+struct instruction {
+	struct qemu_plugin_insn *insn;
+	uint64_t addr;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+__attribute__((noreturn)) void die(const char *what);
+/* Zeroed. */
+void *must_alloc(size_t size);
+
+/* Everything in argv, or die. */
+void truth_read_args(int argc, char **argv);
+
+int function_at(uint64_t addr);
+/* The vector of the interrupt or exception that enters the kernel here, or ENTRY_*. */
+int entry_at(uint64_t addr);
+
+struct instruction get_instruction(const struct qemu_plugin_tb *tb, size_t i);
+enum last last_of(const struct instruction *insn);
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a sample costs in instructions, from the call of sample_take() to its return, by the number
+ * of frames of its chain: with profile.depth=1 all are alike, the program counter alone. The chains
+ * are made up, on the stack. "bench: sample_<frames> <cycles> <samples>", as in bench_points.c.
+ */
+#include <lego/selftest.h>
+
+#include "../../kernel/profile/internal.h"
+
+#include <asm/desc.h>
+#include <asm/irqflags.h>
+
+#define NR_SAMPLES 1000
+#define MAX_FRAMES 24
+
+/* Any place in the text will do that has a frame. */
+static u64 place(u64 i)
+{
+	return (u64)vprintk + 8 + i % 8;
+}
+
+/* The last frame leads nowhere. */
+static void time_samples(u32 nr_frames)
+{
+	u64 stack[2 * MAX_FRAMES + 4];
+	struct pt_regs regs = {
+		.cs = KERNEL_CS,
+		.rip = place(0),
+		.rsp = (u64)stack,
+		.rbp = (u64)stack,
+	};
+	unsigned long flags = local_irq_save();
+	u64 start, cycles;
+
+	for (u32 i = 0; i <= nr_frames; i++) {
+		stack[2 * i] = (u64)&stack[2 * i + 2];
+		stack[2 * i + 1] = i < nr_frames ? place(i) : 0;
+	}
+	sample_take(&regs, 0, false);
+	start = rdtsc();
+	for (u32 i = 0; i < NR_SAMPLES; i++)
+		sample_take(&regs, 0, false);
+	cycles = rdtsc() - start;
+	local_irq_restore(flags);
+	printk("bench: sample_%u %lu %u\n", nr_frames, cycles, NR_SAMPLES);
+}
+
+SELFTEST(bench, samples)
+{
+	unsigned long flags = local_irq_save();
+	u64 start = rdtsc();
+
+	for (u32 i = 0; i < NR_SAMPLES; i++)
+		barrier();
+	printk("bench: sample_empty %lu %u\n", rdtsc() - start, NR_SAMPLES);
+	local_irq_restore(flags);
+	for (u32 nr_frames = 0; nr_frames <= MAX_FRAMES; nr_frames += 4)
+		time_samples(nr_frames);
+}

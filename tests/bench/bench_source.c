@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a sample costs besides being stored, in instructions: the source's handler with a sample
+ * that is due, less the same sample alone. Each line is "bench: <name> <cycles for all> <number>",
+ * for tests/bench/run; under -icount shift=0 one TSC cycle is one instruction.
+ */
+#include "../../kernel/profile/internal.h"
+
+#include <asm/desc.h>
+#include <asm/irqflags.h>
+#include <lego/selftest.h>
+
+#define NR_SAMPLES 1000
+
+/* Kernel code that is called by nobody. */
+static struct pt_regs regs;
+
+static void take_alone(void)
+{
+	sample_take(&regs, 0, false);
+}
+
+static void take_alone_in_nmi(void)
+{
+	sample_take(&regs, 0, true);
+}
+
+/* Its deadline is now; the slots it moves on are in the future, so nothing is missed. */
+static void timer_comes(void)
+{
+	this_cpu_write(profile_deadline, rdtsc());
+	profile_tick(&regs);
+}
+
+static void timer_is_not_due(void)
+{
+	this_cpu_write(profile_deadline, ~0ull);
+	profile_tick(&regs);
+}
+
+static void nmi_comes(void)
+{
+	profile_nmi_came(&regs);
+}
+
+static void set_deadline(void)
+{
+	this_cpu_write(profile_deadline, rdtsc());
+}
+
+static void nothing(void)
+{
+}
+
+static void time_calls(const char *name, void (*fn)(void))
+{
+	unsigned long flags = local_irq_save();
+	u64 cycles = 0, start;
+
+	for (int i = 0; i < NR_SAMPLES; i++) {
+		/* Else the timer, which cannot interrupt, would be taken for late. */
+		timer_rearm();
+		start = rdtsc();
+		fn();
+		cycles += rdtsc() - start;
+	}
+	local_irq_restore(flags);
+	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_SAMPLES);
+}
+
+SELFTEST(bench, source)
+{
+	struct source_settings saved, slow;
+
+	source_settings(&saved);
+	slow = saved;
+	slow.on = true;
+	slow.hz = 1;
+	slow.source = SOURCE_TIMER;
+	source_apply(&slow);
+	slow.on = false;
+	source_apply(&slow);
+	time_calls("source_rearm_off", timer_rearm);
+	slow.on = true;
+	source_apply(&slow);
+	regs.rip = (u64)nothing;
+	regs.cs = KERNEL_CS;
+	time_calls("source_call", nothing);
+	time_calls("source_set_deadline", set_deadline);
+	time_calls("source_take", take_alone);
+	time_calls("source_timer", timer_comes);
+	time_calls("source_timer_not_due", timer_is_not_due);
+	time_calls("source_rearm", timer_rearm);
+	time_calls("source_take_nmi", take_alone_in_nmi);
+	/* No NMI has come, and none was asked for: none is an echo. */
+	time_calls("source_nmi", nmi_comes);
+	source_apply(&saved);
+	EXPECT(saved.on);
+}

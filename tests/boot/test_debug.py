@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The debug kernel: no complaint in normal runs, and each check fires when it should."""
+
+import re
+
+import pytest
+
+import ktap
+
+OPTIONS = dict(variant="debug", silence=60)
+ALL_CPUS = dict(OPTIONS, smp=4)
+PROGRAMS = ["files", "threads", "futexops", "cow", "forks", "signals", "restarts", "polls"]
+SUITES = dict(ALL_CPUS, mem="128M")  # one of them fills all of it again and again
+
+# How tests/kernel/crash.c breaks the rules, and what is said about it.
+REPORTS = {
+    "lock-order": "lock order",
+    "lock-sleep": r"sleeping where that is forbidden|schedule\(\) with a spinlock held",
+}
+PANICS = {
+    "lock-twice": r"BUG: lock taken twice: \S+crash\.c:\d+ lock_a",
+    "use-after-free": r"BUG: write to freed memory: byte 7 of the object of 100 at \w+ is 01,.*",
+    "page-after-free": r"BUG: write to a free page: byte 4095 of \w+ is 01, not 6b",
+    "behind-end": r"BUG: write behind the end: byte 64 of the object of 64 at \w+ is 01,.*",
+    "double-free": r"BUG: second free of the object of 32 at \w+",
+    "middle-free": r"BUG: free of the middle of an object: \w+",
+    "page-free": r"BUG: free of what is not allocated: \w+",
+    "wild-free": r"BUG: free of an address outside of memory: \w+",
+}
+
+# Suites that leave something behind, of tests/kernel/test_leak.c.
+LEAKS = {
+    "broken_leak": r"leaks: \+1 objects of up to (1024|1536) bytes",
+    "broken_leak_page": r"leaks: \+1 pages",
+    "broken_leak_task": r"leaks: \+1 tasks",
+}
+
+
+def test_all_suites(boot):
+    result = boot(None, append="selftest=all", **SUITES)
+    suites = ktap.parse(result.log)
+    assert {"lock_check", "leak", "mm", "fs"} <= {suite.name for suite in suites}
+    assert all(test.ok for suite in suites for test in suite.tests)
+    assert all(suite.tests[-1].name == "nothing_is_left_over" for suite in suites)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs(boot, program):
+    boot(program, **ALL_CPUS)
+
+
+@pytest.mark.parametrize("mode", REPORTS)
+def test_misuse_of_locks_is_reported(boot, mode):
+    result = boot("spin", 60000, ok=False, check=False, append=f"crash={mode}", **ALL_CPUS)
+    warning = re.search(rf"WARNING: kernel/debug/\S+:\d+ (?:{REPORTS[mode]})$", result.log, re.M)
+    assert warning, result.tail()
+    # What follows names the lock and the function that has taken it.
+    assert re.search(r"locks: .*crash\.c:\d+ \w+.* \w+\+0x", result.log[warning.end() :])
+    if mode == "lock-order":
+        both = r"crash\.c:\d+ (\w+) held, since \w+\+0x.*crash\.c:\d+ (\w+) was wanted, at \w+\+0x"
+        assert re.findall(both, result.log) == [("lock_b", "lock_a"), ("lock_a", "lock_b")]
+
+
+@pytest.mark.parametrize("mode", PANICS)
+def test_misuse_of_memory_stops_the_kernel(boot, mode):
+    result = boot("spin", 60000, ok=False, check=False, append=f"crash={mode}", **ALL_CPUS)
+    assert re.search(f"Kernel panic: {PANICS[mode]}$", result.log, re.M), result.tail()
+    if mode == "use-after-free":
+        for what in ("last allocated", "last freed"):
+            assert re.search(rf"slab: {what} at write_to_freed_object\+0x", result.log), what
+
+
+@pytest.mark.parametrize("variant", ["debug", "selftest"])
+def test_a_leak_fails_its_suite(boot, variant):
+    result = boot(None, append="selftest=broken_*", ok=False, check=False, variant=variant)
+    suites = ktap.parse(result.log)
+    assert {suite.name for suite in suites} == set(LEAKS)
+    for suite in suites:
+        assert [test.ok for test in suite.tests] == [True, False]
+        # The suite's own lines, up to its result.
+        start = result.log.index(f"# Subtest: {suite.name}\n")
+        lines = result.log[start : result.log.index(f" {suite.name}\n", start + 20)]
+        assert re.search(LEAKS[suite.name], lines), lines
+    assert "status 1" in result.log
+    if variant == "debug":
+        assert re.search(r"slab: allocated at selftest_broken_leak_object\+0x", result.log)
+
+
+def test_sysrq_counts_what_is_held(boot):
+    """The same at both ends of a quiet time, in a kernel without any check."""
+    with boot.start("spin", 3000, 3, smp=2) as guest:
+        guest.expect("^spin: started")
+        for _ in range(2):
+            guest.sysrq("l")
+            guest.expect(r"leaks: pages \d+.*\n")
+        result = boot.finish(guest.wait(), ok=True, check=True)
+    first, second = re.findall(r"leaks: (pages \d+, stacks \d+, .*)$", result.log, re.M)
+    assert first == second
+    counts = {name: int(nr) for name, nr in re.findall(r"([a-z' ]+?) (\d+)(?:, |$)", first)}
+    assert counts["processes"] == 1 and counts["tasks"] >= 4 and counts["address spaces"] == 1
+
+
+ROUND = (
+    "for i in 1 2 3 4 5 6; do ls -l / | cat >/dev/null; (sleep 0.01 &); ps >/dev/null;"
+    " mkdir /tmp/d; echo $i >/tmp/d/f; ln -s f /tmp/d/l; mv /tmp/d/f /tmp/d/g; rm -r /tmp/d;"
+    " done; sleep 0.2; echo round $((40 + 2))"
+)
+
+
+def test_a_session_leaks_nothing(boot):
+    """
+    The shell's own memory may grow a little now and then; but what leaks in a round leaks in each,
+    so no two counts would be the same.
+    """
+    options = dict(ALL_CPUS, initrd="shell.cpio", append="profile.on_exit=none")
+    with boot.start(None, **options) as guest:
+        guest.expect(r"lego:[^\n]*# ")
+        for _ in range(6):
+            guest.send(ROUND + "\n")
+            guest.expect(r"^round 42")
+            guest.expect(r"lego:[^\n]*# ")
+            guest.sysrq("l")
+            guest.expect(r"leaks: pages \d+.*\n")
+        guest.send("exit\n")
+        result = boot.finish(guest.wait(), ok=True, check=True)
+    counts = re.findall(r"leaks: pages.*address spaces.*", result.log)
+    assert len(counts) == 6 and any(a == b for a, b in zip(counts, counts[1:])), counts

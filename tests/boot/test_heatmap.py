@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The heatmap's views: every table's sums, after storms of everything, and what they cost."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import report
+
+CPU_ROW = re.compile(r"^ *(\d+)" + r" +(\d+)" * 9 + "$")
+TITLE = re.compile(r"^Kernel Heatmap by (function|system call|task|CPU)\b")
+FUNCTION_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+) +(\d+) +(\d+\.\d\d) +(\d+) +(\d+\.\d\d) +(\d+)$")
+CALL_ROW = re.compile(r"^ *(\S.*?) +(\d+) +(\d+\.\d\d) +(\d+\.\d\d)$")
+TASK_ROW = re.compile(r"^ *(\d+) +(\d+) +(\S+) +(\d+) +(\d+\.\d\d) +(\d+) +(\d+) +(\d+) +(\d+)$")
+
+
+def tables_of(log: str) -> dict[str, list[str]]:
+    """The rows of each view of the last report."""
+    lines = report.Lines(log).lines
+    begin = max(i for i, line in enumerate(lines) if report.BEGIN.match(line))
+    tables: dict[str, list[str]] = {}
+    for i, line in enumerate(lines[begin:], begin):
+        if title := TITLE.match(line):
+            rows = lines[i + 3 :]
+            end = next(n for n, row in enumerate(rows) if report.DASHES.match(row))
+            tables[title[1]] = rows[:end]
+    return tables
+
+
+def check_views(log: str) -> None:
+    heatmap = report.parse(log)[-1].heatmap
+    tables = tables_of(log)
+    ticks = heatmap.split["ticks"]
+
+    sums = dict.fromkeys(("user", "kernel", "irq", "idle"), 0)
+    nr_stored = 0
+    for row in tables["CPU"]:
+        numbers = [int(n) for n in CPU_ROW.match(row).groups()]
+        user, kernel, irq, idle, attempts, stored, dropped = numbers[1:8]
+        assert attempts == stored + dropped == user + kernel + irq + idle, row
+        nr_stored += stored
+        for name, nr in zip(sums, numbers[1:5]):
+            sums[name] += nr
+    assert sums == {name: heatmap.split[name] for name in sums}
+    assert nr_stored <= ticks
+
+    functions = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]
+    assert sum(int(row[2]) for row in functions) == nr_stored
+    exclusive = {(row.address, row.name): row.nr for row in heatmap.rows}
+    for address, name, nr, percent, inclusive, _, irqs_off in functions:
+        assert int(irqs_off) <= int(nr) <= int(inclusive) <= nr_stored
+        assert percent == report.percent(int(nr), nr_stored)
+        # The first table has user samples that were dropped, too.
+        all_nr = exclusive.get((address, name), 0)
+        assert int(nr) == all_nr or (name == "[user]" and int(nr) < all_nr)
+
+    tasks = [TASK_ROW.match(row).groups() for row in tables["task"]]
+    assert sum(int(row[3]) for row in tasks) == nr_stored
+    for row in tasks:
+        assert int(row[3]) == sum(int(nr) for nr in row[5:])
+
+    # A call's row is 100 % of it; those of its functions, indented, come below it and add up to it.
+    total = part = nr_call = 0
+    for row in tables["system call"]:
+        _, nr, percent, of_call = CALL_ROW.match(row).groups()
+        if row[:20].strip():
+            assert part in (0, nr_call), row
+            assert of_call == "100.00"
+            total, part, nr_call = total + int(nr), 0, int(nr)
+        else:
+            part += int(nr)
+        assert percent == report.percent(int(nr), nr_stored)
+        assert of_call == report.percent(int(nr), nr_call)
+    assert total == nr_stored
+
+
+@pytest.mark.parametrize("smp", [1, 4])
+@pytest.mark.parametrize("depth", [1, 32])
+def test_books_close_after_storms(boot, smp, depth):
+    append = f"profile.report=wide profile.top=all profile.on_exit=stress profile.depth={depth}"
+    result = boot("stress", "all", 1, 6, smp=smp, append=append, timeout=240)
+    check_views(result.log)
+
+
+def test_small_store_drops_and_says_so(boot):
+    append = "profile.report=wide profile.top=all profile.on_exit=stress profile.samples=16384"
+    result = boot("stress", "all", 1, 6, smp=2, append=append, timeout=240)
+    check_views(result.log)
+    assert re.search(r"not in the store: \d+ of \d+ samples: \d+ no slot", result.log)
+
+
+def test_callers_have_inclusive_time(boot):
+    append = "profile.heatmap=functions profile.top=all profile.on_exit=stress"
+    tables = tables_of(boot("stress", "pipe", 1, 4, smp=2, append=append, timeout=240).log)
+    assert list(tables) == ["function"]
+    rows = {row[1]: row for row in (FUNCTION_ROW.match(r).groups() for r in tables["function"])}
+    assert int(rows["do_syscall_64"][4]) > int(rows["do_syscall_64"][2])
+
+
+def test_little_memory(boot):
+    """A machine with little memory has a smaller store, and says so once."""
+    result = boot("hello", mem="128M", smp=12)
+    (line,) = re.findall(r"profile: memory is short: (\d+) bytes, not (\d+)", result.log)
+    assert int(line[0]) < int(line[1]) == 1 << 20

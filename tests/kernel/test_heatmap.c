@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#include "../../kernel/profile/internal.h"
+#include "test_mm.h"
+
+#include <asm/desc.h>
+#include <asm/stacktrace.h>
+#include <lego/kallsyms.h>
+#include <lego/time.h>
+#include <lego/uaccess.h>
+
+/* Walks along real, broken and vanishing stacks, and what the sampler makes of them. */
+
+#define MAX_PCS	   64
+#define TIMEOUT_NS (20 * NSEC_PER_SEC)
+
+#ifdef CONFIG_PROFILE_CALLCHAIN
+#define OFF_RFLAGS BIT(1) /* interrupts off */
+
+static struct {
+	u64 pcs[MAX_PCS];
+	struct {
+		u32 nr_kernel, nr_user, cut;
+	} walk;
+} trail;
+
+static void walk(const struct pt_regs *regs, u32 max)
+{
+	unsigned long flags = local_irq_save();
+	struct stack_walk walk;
+
+	memset(&trail, 0, sizeof(trail));
+	walk = stack_walk(regs, trail.pcs, max);
+	trail.walk.nr_kernel = walk.counts & 0xff;
+	trail.walk.nr_user = walk.counts >> 8 & 0xff;
+	trail.walk.cut = walk.counts >> 16;
+	local_irq_restore(flags);
+}
+
+static const char *name_at(u32 i)
+{
+	const char *name = kallsyms_lookup(trail.pcs[i] - (i != 0), NULL, NULL);
+
+	return name ? name : "none";
+}
+
+/* Where a function is in the trail; -1: it is not. Clones have names of their own. */
+static int place_of(const char *function)
+{
+	for (u32 i = 0; i < trail.walk.nr_kernel; i++) {
+		if (!strncmp(name_at(i), function, strlen(function)))
+			return i;
+	}
+	return -1;
+}
+
+/* As if the next instruction had been interrupted. */
+static noinline void walk_from_here(u32 max)
+{
+	struct pt_regs regs = { .cs = KERNEL_CS, .rflags = OFF_RFLAGS };
+
+	asm volatile("leaq 1f(%%rip), %0\n"
+		     "1:	movq %%rsp, %1\n"
+		     "movq %%rbp, %2"
+		     : "=r"(regs.rip), "=m"(regs.rsp), "=m"(regs.rbp));
+	walk(&regs, max);
+}
+
+static noinline void recurse(int depth)
+{
+	if (depth)
+		recurse(depth - 1);
+	else
+		walk_from_here(MAX_PCS);
+	barrier(); /* no tail call */
+}
+
+static noinline void middle(void)
+{
+	recurse(3);
+	barrier();
+}
+
+SELFTEST(heatmap, chain_of_callers)
+{
+	middle();
+	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.nr_user, 0);
+	EXPECT_EQ(place_of("walk_from_here"), 0);
+	EXPECT_EQ(place_of("recurse"), 1);
+	EXPECT_EQ(place_of("middle"), 5);
+	EXPECT_EQ(place_of("selftest_heatmap_chain_of_callers"), 6);
+	EXPECT(place_of("selftest_run") > 6);
+}
+
+SELFTEST(heatmap, chain_longer_than_its_place)
+{
+	for (u32 max = 1; max < 5; max++) {
+		walk_from_here(max);
+		EXPECT_EQ(trail.walk.nr_kernel, max);
+		EXPECT_EQ(trail.walk.cut, STACK_CUT_DEPTH);
+	}
+}
+
+/* A stack of our own making, on the real one. */
+static void walk_fake(u64 *stack, u64 rip, u64 rbp)
+{
+	struct pt_regs regs = {
+		.cs = KERNEL_CS,
+		.rflags = OFF_RFLAGS,
+		.rip = rip,
+		.rsp = (u64)stack,
+		.rbp = rbp,
+	};
+
+	walk(&regs, MAX_PCS);
+}
+
+#define EXPECT_WALK(nr, why)                         \
+	do {                                         \
+		EXPECT_EQ(trail.walk.nr_kernel, nr); \
+		EXPECT_EQ(trail.walk.cut, why);      \
+	} while (0)
+
+/* In the middle of the functions, where there is a frame. */
+#define BODY(function) ((u64)(function) + 8)
+
+SELFTEST(heatmap, corrupt_stacks)
+{
+	u64 stack[16] = { 0 }, here = BODY(middle);
+	u64 frame = (u64)&stack[2];
+
+	/* One good frame, then the end. */
+	stack[2] = 0;
+	stack[3] = here;
+	walk_fake(stack, here, frame);
+	EXPECT_WALK(2, STACK_CUT_STACK);
+	/* To itself, downwards, misaligned, off the stack at either end, beyond all memory. */
+	u64 bad[] = {
+		frame,
+		(u64)&stack[0],
+		frame + 12,
+		(u64)current->kernel_stack - 16,
+		(u64)current->kernel_stack + KERNEL_STACK_SIZE - 8,
+		(u64)current->kernel_stack + KERNEL_STACK_SIZE + 4096,
+		0xdead000000000000,
+		~0UL,
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
+		stack[2] = bad[i];
+		walk_fake(stack, here, frame);
+		EXPECT_WALK(2, STACK_CUT_STACK);
+		/* The same from the start. */
+		if (bad[i] == frame || bad[i] == (u64)&stack[0])
+			continue;
+		walk_fake(stack, here, bad[i]);
+		EXPECT_WALK(1, STACK_CUT_STACK);
+	}
+	/* Below the stack pointer. */
+	walk_fake(stack + 4, here, frame);
+	EXPECT_WALK(1, STACK_CUT_STACK);
+	/* A return address that is data, user code, nothing; no stack at all. */
+	stack[2] = (u64)&stack[8];
+	stack[3] = (u64)&trail;
+	walk_fake(stack, here, frame);
+	EXPECT_WALK(1, STACK_CUT_TEXT);
+	stack[3] = 0x401000;
+	walk_fake(stack, here, frame);
+	EXPECT_WALK(1, STACK_CUT_TEXT);
+	walk_fake((u64 *)0x10, here, frame);
+	EXPECT_WALK(1, STACK_CUT_STACK);
+	walk_fake(NULL, 0xffffc90000000000, frame);
+	EXPECT_WALK(1, STACK_CUT_TEXT);
+	/* Entry code is never followed. */
+	walk_fake(stack, (u64)_stext + 3, frame);
+	EXPECT_WALK(1, STACK_CUT_ENTRY);
+}
+
+/* A function's first two instructions and its last one, where it has no frame. */
+asm(".pushsection .text\n"
+    ".type heatmap_test_code, @function\n"
+    "heatmap_test_code:\n"
+    "nop; push %rbp; mov %rsp, %rbp; nop; pop %rbp; ret\n"
+    "pop %rbp; .byte 0xe9; .long 0; nop; nop\n"
+    ".popsection");
+extern const u8 heatmap_test_code[];
+
+SELFTEST(heatmap, functions_without_a_frame)
+{
+	u64 stack[16] = { 0 }, start = (u64)heatmap_test_code;
+
+	/* The caller's own frame is stack[4]. */
+	stack[0] = BODY(middle);
+	stack[5] = BODY(recurse);
+	walk_fake(stack, start + 1, (u64)&stack[4]); /* push */
+	EXPECT_EQ(trail.walk.nr_kernel, 3);
+	EXPECT_EQ(trail.pcs[1], BODY(middle));
+	EXPECT_EQ(trail.pcs[2], BODY(recurse));
+	walk_fake(stack, start + 7, (u64)&stack[4]); /* ret */
+	EXPECT_EQ(trail.pcs[1], BODY(middle));
+	walk_fake(stack, start + 9, (u64)&stack[4]); /* jmp to another function */
+	EXPECT_EQ(trail.pcs[1], BODY(middle));
+	stack[0] = (u64)&stack[4];
+	stack[1] = BODY(walk_from_here);
+	walk_fake(stack, start + 2, (u64)&stack[4]); /* mov */
+	EXPECT_EQ(trail.walk.nr_kernel, 3);
+	EXPECT_EQ(trail.pcs[1], BODY(walk_from_here));
+	EXPECT_EQ(trail.pcs[2], BODY(recurse));
+	walk_fake(stack, start + 5,
+		  (u64)&stack[4]); /* with a frame: what is on the stack is data */
+	EXPECT_EQ(trail.walk.nr_kernel, 2);
+	EXPECT_EQ(trail.pcs[1], BODY(recurse));
+}
+
+/* No frame, and nothing of it on the stack but where it returns to. */
+static noinline u64 leaf(u64 a)
+{
+	return a * 3 + 1;
+}
+
+SELFTEST(heatmap, leaf_functions)
+{
+	u64 stack[16] = { 0 };
+
+	EXPECT_EQ(leaf(2), 7);
+	stack[0] = BODY(middle);
+	stack[5] = BODY(recurse);
+	for (u64 pc = (u64)leaf; *(u8 *)pc != 0xc3; pc++) {
+		walk_fake(stack, pc, (u64)&stack[4]);
+		EXPECT_EQ(trail.walk.nr_kernel, 3);
+		EXPECT_EQ(trail.pcs[1], BODY(middle));
+	}
+	/* Between pushf and pop. */
+	stack[1] = stack[0];
+	stack[0] = 0x202;
+	walk_fake(stack, (u64)leaf, (u64)&stack[4]);
+	EXPECT_EQ(trail.pcs[1], BODY(middle));
+}
+
+static bool spin_over;
+static atomic_t spinning;
+
+static noinline void spin_here(void)
+{
+	atomic_inc(&spinning);
+	while (!READ_ONCE(spin_over))
+		cpu_relax();
+}
+
+static int spin(void *unused)
+{
+	spin_here();
+	barrier();
+	atomic_dec(&spinning);
+	return 0;
+}
+
+static void walk_in_interrupt(void *unused)
+{
+	walk_from_here(MAX_PCS);
+	barrier();
+}
+
+/* From an interrupt's handler on into what it interrupted, which is still there. */
+SELFTEST(heatmap, chain_across_an_interrupt)
+{
+	struct task *task;
+
+	if (!cpu_online(1))
+		return;
+	WRITE_ONCE(spin_over, false);
+	task = kthread_create(spin, NULL, "spinner");
+	ASSERT(!IS_ERR(task));
+	sched_set_affinity(task, BIT(1));
+	sched_set_affinity(current, BIT(0));
+	task_wake(task);
+	while (!atomic_read(&spinning))
+		sched_yield();
+	smp_call_mask(BIT(1), walk_in_interrupt, NULL);
+	WRITE_ONCE(spin_over, true);
+	sched_set_affinity(current, ~0UL);
+	while (atomic_read(&spinning))
+		sched_yield();
+	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
+	EXPECT(place_of("walk_in_interrupt") > 0);
+	EXPECT(place_of("do_irq") > place_of("walk_in_interrupt"));
+	EXPECT(place_of("spin_here") > place_of("do_irq"));
+}
+
+#define USER_FRAMES 40
+#define USER_RET    0x401000UL
+
+/* Frames across two pages, the last one's caller being 0. */
+static u64 make_user_frames(u64 base)
+{
+	u64 first = base + PAGE_SIZE - 16 * USER_FRAMES / 2;
+
+	for (u64 i = 0; i < USER_FRAMES; i++) {
+		u64 frame = first + 16 * i;
+		u64 words[2] = { i + 1 < USER_FRAMES ? frame + 16 : 0, USER_RET + i };
+
+		EXPECT_EQ(copy_to_user((void *)frame, words, sizeof(words)), 0);
+	}
+	return first;
+}
+
+static void walk_user(u64 rsp, u64 rbp, u32 max)
+{
+	struct pt_regs regs = { .cs = USER_CS, .rip = USER_RET, .rsp = rsp, .rbp = rbp };
+
+	walk(&regs, max);
+}
+
+SELFTEST(heatmap, user_stacks)
+{
+	struct mm *mm = mm_alloc();
+	u64 first, bad[] = { 8, 0xffff888000000000, ~7UL, TASK_SIZE - 8, USER_BASE + 0x100000 };
+
+	ASSERT(mm);
+	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	set_mm(mm);
+	first = make_user_frames(USER_BASE);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES + 1);
+	for (u32 i = 0; i < USER_FRAMES; i++)
+		EXPECT_EQ(trail.pcs[i + 1], USER_RET + i);
+	walk_user(first, first, 10);
+	EXPECT_EQ(trail.walk.nr_user, 10);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_DEPTH);
+	/* Without frame pointers: anything may be in rbp. */
+	walk_user(first, 0, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	walk_user(first, first + 4, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	walk_user(first + 16, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
+		walk_user(bad[i], bad[i], MAX_PCS);
+		EXPECT(trail.walk.cut >= STACK_CUT_USER_FRAME);
+		EXPECT_EQ(trail.walk.nr_user, 1);
+	}
+	/* The second page may not be read, then is gone. */
+	EXPECT_EQ(mm_protect(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE, 0), 0);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_MEMORY);
+	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES / 2 + 1);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_MEMORY);
+	/* Another address space than the task's is loaded. */
+	leave_mm(mm);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_MEMORY);
+}
+
+#define NR_ROUNDS 100
+
+static struct mm *torn_mm;
+static atomic_t tearing;
+
+/* Frames come and go, and so do whole address spaces with their tables. */
+static int tear(void *unused)
+{
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		struct mm *copy = mm_copy(torn_mm);
+
+		EXPECT_EQ(mm_unmap(torn_mm, USER_BASE, 2 * PAGE_SIZE), 0);
+		EXPECT_EQ(map_fixed(torn_mm, USER_BASE, 2 * PAGE_SIZE), 0);
+		set_mm(torn_mm);
+		make_user_frames(USER_BASE);
+		set_mm(NULL);
+		if (copy)
+			mm_put(copy);
+	}
+	atomic_dec(&tearing);
+	return 0;
+}
+
+/* Every walk gives frames that were there, or says that it is cut. */
+SELFTEST(heatmap, user_stack_taken_away)
+{
+	struct task *task;
+	u64 first, nr_whole = 0, nr_cut = 0;
+
+	torn_mm = mm_alloc();
+	ASSERT(torn_mm);
+	EXPECT_EQ(map_fixed(torn_mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	set_mm(torn_mm);
+	first = make_user_frames(USER_BASE);
+	atomic_inc(&tearing);
+	task = kthread_create(tear, NULL, "tear");
+	ASSERT(!IS_ERR(task));
+	task_wake(task);
+	while (atomic_read(&tearing)) {
+		walk_user(first, first, MAX_PCS);
+		for (u32 i = 1; i < trail.walk.nr_user; i++)
+			EXPECT_EQ(trail.pcs[i], USER_RET + i - 1);
+		*(trail.walk.cut == STACK_WHOLE ? &nr_whole : &nr_cut) += 1;
+		cond_resched();
+	}
+	EXPECT(nr_whole > 0);
+	printk("# %lu whole, %lu cut\n", nr_whole, nr_cut);
+	leave_mm(torn_mm);
+}
+#endif
+
+#ifdef CONFIG_PROFILE_HEATMAP
+static struct view view;
+static bool burn_over;
+
+static noinline void burn(void)
+{
+	u64 end = clock_monotonic_ns() + 100 * NSEC_PER_MSEC;
+
+	while (clock_monotonic_ns() < end)
+		cpu_relax();
+}
+
+static noinline void burner(void)
+{
+	burn();
+	barrier();
+}
+
+static const struct view_row *row_of(const char *name)
+{
+	for (u32 i = 0; i < view.nr_rows; i++) {
+		if (!strcmp(view.rows[i].name, name))
+			return &view.rows[i];
+	}
+	return NULL;
+}
+
+static void expect_books(void)
+{
+	unsigned int cpu;
+
+	samples_hold();
+	for_each_online_cpu(cpu) {
+		const struct sample_books *books = samples_books(cpu);
+		u64 nr = books->nr_stored;
+
+		for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
+			nr += books->nr_dropped[i];
+		EXPECT_EQ(nr + books->nr_unread, books->nr_attempts);
+	}
+	samples_release();
+}
+
+/* The time of a function is the time of its caller, too. */
+SELFTEST(heatmap, samples_find_a_busy_function)
+{
+	const struct view_row *row;
+	u64 nr;
+
+	sample_reset();
+	burner();
+	samples_hold();
+	view_functions(&view);
+	samples_release();
+	row = row_of("burner");
+	EXPECT(!IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) || (row && row->nr_inclusive >= 3));
+	nr = row ? row->nr_inclusive : 0;
+	row = row_of("burn");
+	EXPECT(row && row->nr_inclusive >= nr);
+	expect_books();
+}
+
+static int keep_switching(void *unused)
+{
+	while (!READ_ONCE(burn_over)) {
+		sample_switch(false);
+		sample_switch(true);
+		points_toggle(); /* patches text */
+		sample_reset();
+		cond_resched();
+	}
+	WRITE_ONCE(burn_over, false);
+	return 0;
+}
+
+/*
+ * Books close however often it is switched, emptied and looked at, and text is patched meanwhile.
+ */
+SELFTEST(heatmap, switched_reset_and_read_while_it_runs)
+{
+	struct task *task = kthread_create(keep_switching, NULL, "switcher");
+	u64 end = clock_monotonic_ns() + 500 * NSEC_PER_MSEC;
+
+	ASSERT(!IS_ERR(task));
+	task_wake(task);
+	while (clock_monotonic_ns() < end) {
+		expect_books();
+		cond_resched();
+	}
+	WRITE_ONCE(burn_over, true);
+	while (READ_ONCE(burn_over))
+		sched_yield();
+	sample_switch(true);
+	expect_books();
+}
+#endif

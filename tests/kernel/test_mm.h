@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TEST_MM_H
+#define TEST_MM_H
+
+/* What the suites about address spaces share. */
+
+#include <asm/irqflags.h>
+#include <lego/mm.h>
+#include <lego/sched.h>
+
+#define ANON	  (MAP_PRIVATE | MAP_ANONYMOUS)
+#define RW	  (PROT_READ | PROT_WRITE)
+#define USER_BASE 0x10000000UL
+
+/* 0 or an error; at a fixed place. */
+static inline long map_fixed(struct mm *mm, u64 addr, u64 len)
+{
+	long place = mm_map(mm, addr, len, RW, ANON | MAP_FIXED, NULL, 0);
+
+	return place == (long)addr ? 0 : place;
+}
+
+/* Run a kernel thread with an address space of its own. */
+static inline void set_mm(struct mm *mm)
+{
+	unsigned long flags = local_irq_save();
+	struct mm *old = current->mm;
+
+	current->mm = mm;
+	mm_switch(old, mm);
+	local_irq_restore(flags);
+}
+
+static inline void leave_mm(struct mm *mm)
+{
+	set_mm(NULL);
+	mm_put(mm);
+}
+
+#endif

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Sources of samples on the machine: what they see of code that runs with interrupts off, rates,
+ * and changes while all CPUs are at work. tests/boot/test_heatmap_source.py runs these with icount,
+ * too, and reads the reports they print.
+ */
+
+#include "../../kernel/profile/internal.h"
+
+#include <asm/irqflags.h>
+#include <lego/errno.h>
+#include <lego/selftest.h>
+
+#ifdef CONFIG_PROFILE_HEATMAP
+#define OFF_MS	   900
+#define NR_CHANGES 24
+#define TIMEOUT_NS (60 * NSEC_PER_SEC)
+
+static struct source_settings saved;
+static struct heat_snapshot heat;
+
+static void use(enum source_kind source, u32 hz)
+{
+	struct source_settings settings = saved;
+
+	settings.source = source;
+	settings.hz = hz;
+	settings.on = true;
+	source_apply(&settings);
+}
+
+static void begin(enum source_kind source, u32 hz)
+{
+	source_settings(&saved);
+	use(source, hz);
+	sample_reset();
+	source_reset();
+}
+
+static void end(void)
+{
+	source_apply(&saved);
+}
+
+/* An emulator that counts instructions is slow at reading the clock: most of it is this. */
+static noinline void burn(void)
+{
+	for (int i = 0; i < 100000; i++)
+		barrier();
+}
+
+static noinline void work_with_interrupts_off(void)
+{
+	unsigned long flags = local_irq_save();
+	u64 end = rdtsc() + OFF_MS * tsc_khz;
+
+	while (rdtsc() < end)
+		burn();
+	local_irq_restore(flags);
+	/* The interrupt comes one instruction behind the one that lets it: still in here. */
+	asm volatile("nop\n\tnop");
+}
+
+static u64 nr_ticks(void)
+{
+	u64 sum = 0;
+
+	heatmap_snapshot(&heat);
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++)
+		sum += heat.nr_class[i];
+	return sum;
+}
+
+static u64 nr_at(void *fn)
+{
+	u64 nr = 0;
+
+	for (u32 i = 0; i < heat.nr_entries; i++)
+		if (heat.entries[i].addr == (u64)fn)
+			nr += heat.entries[i].nr;
+	return nr;
+}
+
+static bool ends_in(const struct source_stretch *stretch, void *fn)
+{
+	u64 start = 0;
+
+	return os_symbol_lookup(stretch->pc, &start) && start == (u64)fn;
+}
+
+SELFTEST(source, timer_tells_what_it_cannot_see)
+{
+	const struct source_counts *nr = &heat.source.all;
+	bool named = false;
+
+	begin(SOURCE_TIMER, 1000);
+	work_with_interrupts_off();
+	profile_report("source=timer");
+	nr_ticks();
+	EXPECT(nr->missed >= OFF_MS * 95 / 100);
+	EXPECT(nr->late > 0);
+	EXPECT(nr_at(burn) < OFF_MS / 100);
+	for (u32 i = 0; i < heat.source.nr_stretches; i++) {
+		u64 ns = cycles_to_ns(heat.source.longest[i].cycles);
+
+		/* Less the slot in which it began. A machine held up just there adds short ones. */
+		if (ends_in(&heat.source.longest[i], work_with_interrupts_off) &&
+		    ns > (OFF_MS - 3) * NSEC_PER_MSEC)
+			named = true;
+	}
+	EXPECT(named);
+	end();
+}
+
+SELFTEST(source, nmi_sees_it)
+{
+	begin(SOURCE_NMI, 1000);
+	work_with_interrupts_off();
+	profile_report("source=nmi");
+	nr_ticks();
+	EXPECT(heat.source.nmi_timer);
+	/* How many come is up to the host; under icount all do: test_heatmap_source.py. */
+	EXPECT(nr_at(burn) > 0);
+	EXPECT(heat.source.all.irqs_off >= nr_at(burn));
+	end();
+}
+
+static void sleep_ns(u64 ns)
+{
+	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
+	schedule_timeout_ns(ns);
+}
+
+/* As many as the rate says, on CPUs that are mostly halted. */
+static void expect_rate(enum source_kind source, u32 hz, u64 ns)
+{
+	u64 start, elapsed_ns, nr_due, wanted;
+	unsigned int cpu;
+
+	begin(source, hz);
+	start = clock_monotonic_ns();
+	source_reset();
+	sleep_ns(ns);
+	nr_ticks();
+	elapsed_ns = clock_monotonic_ns() - start;
+	for_each_online_cpu(cpu) {
+		const struct source_counts *nr = &heat.source.cpus[cpu];
+
+		nr_due = nr->taken + nr->missed + nr->own;
+		wanted = mul_div_u64(elapsed_ns, hz, NSEC_PER_SEC);
+		EXPECT(nr_due <= wanted + 1 + wanted / 100);
+		/* A CPU that was held up has not said yet what it missed. */
+		if (source == SOURCE_NMI)
+			EXPECT(nr_due + 1 >= wanted - wanted / 100);
+		EXPECT(nr->taken > 0);
+	}
+	end();
+}
+
+SELFTEST(source, rates_of_the_timer)
+{
+	expect_rate(SOURCE_TIMER, 1, 2500 * NSEC_PER_MSEC);
+	expect_rate(SOURCE_TIMER, 997, 200 * NSEC_PER_MSEC);
+	expect_rate(SOURCE_TIMER, 100000, 50 * NSEC_PER_MSEC);
+}
+
+SELFTEST(source, rates_of_nmis)
+{
+	expect_rate(SOURCE_NMI, 1, 2500 * NSEC_PER_MSEC);
+	expect_rate(SOURCE_NMI, 997, 200 * NSEC_PER_MSEC);
+	expect_rate(SOURCE_NMI, 20000, 50 * NSEC_PER_MSEC);
+}
+
+static bool stop;
+static atomic_t nr_working;
+static DEFINE_PER_CPU(u64, nr_rounds);
+
+/* With interrupts on and off, and with what an exception in an NMI would trample on. */
+static int keep_working(void *arg)
+{
+	while (!READ_ONCE(stop)) {
+		unsigned long flags = local_irq_save();
+
+		this_cpu_inc(nr_rounds);
+		for (int i = 0; i < 100; i++)
+			barrier();
+		local_irq_restore(flags);
+		for (int i = 0; i < 100; i++)
+			barrier();
+		cond_resched();
+	}
+	atomic_dec(&nr_working);
+	return 0;
+}
+
+static void start_workers(void)
+{
+	unsigned int cpu;
+
+	WRITE_ONCE(stop, false);
+	for_each_online_cpu(cpu) {
+		struct task *task = kthread_create(keep_working, NULL, "worker");
+
+		if (IS_ERR(task)) {
+			EXPECT(!IS_ERR(task));
+			continue;
+		}
+		task->cpus_allowed = BIT(cpu);
+		atomic_inc(&nr_working);
+		task_wake(task);
+	}
+}
+
+static void stop_workers(void)
+{
+	u64 give_up_ns = clock_monotonic_ns() + TIMEOUT_NS;
+
+	WRITE_ONCE(stop, true);
+	while (atomic_read(&nr_working) && clock_monotonic_ns() < give_up_ns)
+		sleep_ns(NSEC_PER_MSEC);
+	EXPECT_EQ(atomic_read(&nr_working), 0);
+}
+
+/* Each switch patches the path of the timer, or that of the NMI while NMIs come. */
+SELFTEST(source, changed_while_all_cpus_work)
+{
+	struct source_settings settings;
+
+	begin(SOURCE_TIMER, 5000);
+	start_workers();
+	for (u32 i = 0; i < NR_CHANGES; i++) {
+		use(i % 2 ? SOURCE_TIMER : SOURCE_NMI, 2000 + i);
+		sleep_ns(10 * NSEC_PER_MSEC);
+		EXPECT(nr_ticks() > 0);
+		EXPECT(heat.source.all.taken > 0);
+		EXPECT_EQ(heat.source.settings.hz, 2000 + i);
+		source_settings(&settings);
+		settings.on = false;
+		source_apply(&settings);
+		EXPECT_EQ(nr_ticks(), nr_ticks());
+	}
+	stop_workers();
+	end();
+}
+
+/* What comes while nothing is on is not the sampler's: it is logged, not taken. */
+SELFTEST(source, off_takes_nothing)
+{
+	struct source_settings settings;
+
+	begin(SOURCE_NMI, 2000);
+	source_settings(&settings);
+	settings.on = false;
+	source_apply(&settings);
+	sample_reset();
+	source_reset();
+	sleep_ns(20 * NSEC_PER_MSEC);
+	EXPECT_EQ(nr_ticks(), 0);
+	EXPECT_EQ(heat.source.all.taken, 0);
+	EXPECT_EQ(heat.source.all.missed, 0);
+	end();
+}
+#endif

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * fork, vfork, posix_spawn and clone: who is who, and what a child inherits. That memory is not
+ * shared is the matter of cow.c.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "run.h"
+
+#define PAGE	   4096ul
+#define NR_THREADS 64
+
+extern char **environ;
+
+static const char *self;
+
+static void test_ids(void)
+{
+	pid_t parent = getpid(), pids[20], pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHECK(getppid() == parent && getpid() != parent);
+		CHECK(syscall(SYS_gettid) == getpid());
+		CHECK(getpgrp() == getpgid(parent) && getsid(0) == getsid(parent));
+		child_exit(7);
+	}
+	CHECK(child_status(pid) == EXITED(7));
+	for (int i = 0; i < 20; i++) {
+		pids[i] = fork_child();
+		if (!pids[i])
+			child_exit(i);
+		for (int j = 0; j < i; j++)
+			CHECK(pids[j] != pids[i]);
+	}
+	for (int i = 19; i >= 0; i--)
+		CHECK(child_status(pids[i]) == EXITED(i));
+}
+
+/* Hundreds, one after the other: what a process leaves behind is used again. */
+static void test_many(void)
+{
+	int nr_wrong = 0;
+
+	for (int i = 0; i < 300; i++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(i & 255);
+		nr_wrong += child_status(pid) != EXITED(i & 255);
+	}
+	CHECK(nr_wrong == 0);
+}
+
+/* Who has ended and was not waited for is still a process of its user. */
+static void test_zombies(void)
+{
+	struct rlimit limit = { 20, 20 };
+	int nr = 0, nr_reaped = 0;
+	pid_t pid = fork_child();
+
+	if (pid) {
+		CHECK(child_status(pid) == EXITED(1));
+		return;
+	}
+	CHECK(!setrlimit(RLIMIT_NPROC, &limit) && (getuid() || !setuid(4711)));
+	while (nr < 100 && (pid = fork()) > 0)
+		nr++;
+	if (!pid)
+		_exit(0);
+	CHECK(pid == -1 && errno == EAGAIN && nr <= 20);
+	while (wait(NULL) > 0)
+		nr_reaped++;
+	CHECK(nr_reaped == nr);
+	child_exit(1);
+}
+
+static int static_data[8];
+
+/* Open files are shared, the table of descriptors is not. */
+static void test_descriptors(void)
+{
+	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), other;
+	pid_t pid;
+
+	CHECK(write(fd, "0123456789", 10) == 10 && lseek(fd, 2, SEEK_SET) == 2);
+	pid = fork_child();
+	if (!pid) {
+		char c;
+
+		CHECK(read(fd, &c, 1) == 1 && c == '2');
+		CHECK(lseek(fd, 7, SEEK_SET) == 7);
+		CHECK(fcntl(fd, F_SETFL, O_APPEND) == 0);
+		other = dup(fd);
+		CHECK(other > fd && !close(fd) && !close(other));
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == 0);
+	CHECK(lseek(fd, 0, SEEK_CUR) == 7);
+	CHECK(fcntl(fd, F_GETFL) & O_APPEND);
+	CHECK(fcntl(fd + 1, F_GETFD) == -1 && errno == EBADF);
+	close(fd);
+}
+
+static void on_signal(int sig)
+{
+}
+
+/* Kept: directory, umask, signal mask and actions. Not kept: pending signals and the alarm. */
+static void test_inherited(void)
+{
+	struct sigaction action = { .sa_handler = on_signal }, old;
+	sigset_t set, saved;
+	char cwd[200], now[200];
+	mode_t mask = umask(031);
+	pid_t pid;
+
+	CHECK(getcwd(cwd, sizeof(cwd)) && !chdir("/tmp"));
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGALRM);
+	CHECK(!sigprocmask(SIG_BLOCK, &set, &saved) && !sigaction(SIGUSR2, &action, NULL));
+	CHECK(!kill(getpid(), SIGUSR1));
+	alarm(50);
+	pid = fork_child();
+	if (!pid) {
+		CHECK(getcwd(now, sizeof(now)) && !strcmp(now, "/tmp") && umask(0) == 031);
+		CHECK(!chdir("/"));
+		CHECK(!sigpending(&set) && !sigismember(&set, SIGUSR1));
+		CHECK(!sigprocmask(SIG_BLOCK, NULL, &set) && sigismember(&set, SIGUSR1));
+		CHECK(!sigaction(SIGUSR2, NULL, &old) && old.sa_handler == on_signal);
+		CHECK(alarm(0) == 0);
+		action.sa_handler = SIG_IGN;
+		CHECK(!sigaction(SIGUSR2, &action, NULL));
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == 0);
+	CHECK(alarm(0) >= 49);
+	CHECK(getcwd(now, sizeof(now)) && !strcmp(now, "/tmp") && umask(mask) == 031);
+	CHECK(!sigaction(SIGUSR2, NULL, &old) && old.sa_handler == on_signal);
+	CHECK(!sigpending(&set) && sigismember(&set, SIGUSR1));
+	action.sa_handler = SIG_IGN;
+	CHECK(!sigaction(SIGUSR1, &action, NULL)); /* forgets it */
+	action.sa_handler = SIG_DFL;
+	CHECK(!sigaction(SIGUSR1, &action, NULL) && !sigaction(SIGUSR2, &action, NULL));
+	CHECK(!sigprocmask(SIG_SETMASK, &saved, NULL) && !chdir(cwd));
+}
+
+/* The parent waits until the child is through with its memory; they share it until then. */
+static void test_vfork(void)
+{
+	volatile int seen = 0;
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = vfork();
+	if (!pid) {
+		seen = getpid();
+		syscall(SYS_nanosleep, &(struct timespec){ 0, 50000000 }, NULL);
+		static_data[7] = 7;
+		_exit(3);
+	}
+	CHECK(pid > 0 && seen == pid && static_data[7] == 7);
+	CHECK(waitpid(pid, &status, 0) == pid && status == EXITED(3));
+	static_data[7] = 0;
+
+	pid = vfork();
+	if (!pid) {
+		syscall(SYS_nanosleep, &(struct timespec){ 0, 50000000 }, NULL);
+		seen = 1;
+		execve(self, (char *[]){ (char *)self, "--slow", NULL }, environ);
+		_exit(127);
+	}
+	CHECK(seen == 1);
+	CHECK(waitpid(pid, &status, WNOHANG) == 0); /* went on when the child called execve */
+	CHECK(child_status(pid) == EXITED(4));
+
+	pid = vfork();
+	if (!pid) {
+		execve("/no/such/program", (char *[]){ "x", NULL }, environ);
+		seen = errno;
+		_exit(5);
+	}
+	CHECK(seen == ENOENT && child_status(pid) == EXITED(5));
+
+	pid = vfork();
+	if (!pid) {
+		syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+		_exit(6);
+	}
+	CHECK((child_status(pid) & 0x7f) == SIGKILL);
+}
+
+static void test_spawn(void)
+{
+	char *argv[] = { (char *)self, "--cat", NULL }, text[16] = "";
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
+	sigset_t set;
+	pid_t pid;
+
+	CHECK(write(fd, "spawned", 7) == 7 && !lseek(fd, 0, SEEK_SET));
+	CHECK(!posix_spawn_file_actions_init(&actions) && !posix_spawnattr_init(&attr));
+	CHECK(!posix_spawn_file_actions_adddup2(&actions, fd, 0));
+	CHECK(!posix_spawn_file_actions_addopen(&actions, 9, self, O_RDONLY, 0));
+	CHECK(!posix_spawn_file_actions_addclose(&actions, fd));
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	CHECK(!posix_spawnattr_setsigmask(&attr, &set));
+	CHECK(!posix_spawnattr_setpgroup(&attr, 0));
+	CHECK(!posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP));
+	CHECK(!posix_spawn(&pid, self, &actions, &attr, argv, environ));
+	CHECK(child_status(pid) == EXITED(8));
+	CHECK(pread(fd, text, sizeof(text), 0) == 8 && !strcmp(text, "spawned!"));
+	CHECK(posix_spawn(&pid, "/no/such/program", NULL, NULL, argv, environ) == ENOENT);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	close(fd);
+}
+
+/* The program that test_spawn() starts: adds a byte to its standard input. */
+static int spawned(void)
+{
+	char text[16];
+	sigset_t set;
+
+	if (read(0, text, sizeof(text)) != 7 || write(0, "!", 1) != 1 || getpgrp() != getpid())
+		return 1;
+	if (sigprocmask(SIG_BLOCK, NULL, &set) || !sigismember(&set, SIGUSR2))
+		return 2;
+	return fcntl(9, F_GETFD) == 0 ? 8 : 3;
+}
+
+static volatile int nr_turns, threads_end;
+
+static void *turn(void *arg)
+{
+	while (!threads_end) {
+		__atomic_add_fetch(&nr_turns, 1, __ATOMIC_RELAXED);
+		if (arg)
+			usleep(1000);
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void *fork_in_thread(void *arg)
+{
+	long me = (long)arg, status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		int before = nr_turns;
+
+		if (syscall(SYS_gettid) != getpid())
+			_exit(200);
+		sleep_ms(20);
+		_exit(nr_turns != before ? 201 : me);
+	}
+	status = child_status(pid);
+	return (void *)(status == EXITED(me) ? 0 : status | 1l << 32);
+}
+
+/* A child of a process with threads has one: the one that called. */
+static void test_threads(void)
+{
+	pthread_t threads[NR_THREADS], busy[2];
+	void *result;
+
+	threads_end = 0;
+	CHECK(!pthread_create(&busy[0], NULL, turn, NULL));
+	CHECK(!pthread_create(&busy[1], NULL, turn, &busy));
+	for (long i = 0; i < 4; i++)
+		CHECK(fork_in_thread((void *)i) == NULL);
+	for (long i = 0; i < NR_THREADS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, fork_in_thread, (void *)i));
+	for (int i = 0; i < NR_THREADS; i++)
+		CHECK(!pthread_join(threads[i], &result) && !result);
+	threads_end = 1;
+	CHECK(!pthread_join(busy[0], NULL) && !pthread_join(busy[1], NULL));
+}
+
+static int cloned(void *arg)
+{
+	*(volatile int *)arg = getpid();
+	return 9;
+}
+
+/* The words that clone() writes, memory shared without being a thread, and refusals. */
+static void test_clone(void)
+{
+	static char stack[16 * PAGE] __attribute__((aligned(16)));
+	volatile int seen = 0, parent_tid = 0, child_tid = 0;
+	int status;
+	pid_t pid;
+
+	pid = syscall(SYS_clone, CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | SIGCHLD, 0, &parent_tid,
+		      &child_tid, 0);
+	if (!pid)
+		_exit(child_tid == getpid() ? 2 : 3);
+	CHECK(pid > 0 && parent_tid == pid && child_tid == 0 && child_status(pid) == EXITED(2));
+
+	pid = clone(cloned, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)&seen);
+	CHECK(pid > 0 && seen == pid && child_status(pid) == EXITED(9));
+
+	/* Without an exit signal only a wait with __WALL or __WCLONE sees it. */
+	pid = syscall(SYS_clone, 0, 0, 0, 0, 0);
+	if (!pid)
+		_exit(11);
+	CHECK(waitpid(pid, &status, 0) == -1 && errno == ECHILD);
+	CHECK(waitpid(pid, &status, __WCLONE) == pid && status == EXITED(11));
+
+	/* A signal there is none of is not sent. */
+	pid = syscall(SYS_clone, 65, 0, 0, 0, 0);
+	if (!pid)
+		_exit(12);
+	CHECK(waitpid(pid, &status, __WALL) == pid && status == EXITED(12));
+
+	CHECK_ERROR(EINVAL, SYS_clone, CLONE_THREAD | SIGCHLD, 0, 0, 0, 0);
+	CHECK_ERROR(EINVAL, SYS_clone, CLONE_SIGHAND | SIGCHLD, 0, 0, 0, 0);
+	CHECK_ERROR(EINVAL, SYS_clone, CLONE_VM | CLONE_THREAD, 0, 0, 0, 0);
+}
+
+static const struct test tests[] = {
+	TEST(ids),   TEST(many),    TEST(descriptors), TEST(inherited), TEST(vfork),
+	TEST(spawn), TEST(threads), TEST(clone),       TEST(zombies),	{ 0 },
+};
+
+int main(int argc, char **argv)
+{
+	self = argv[0][0] == '/' ? argv[0] : "/proc/self/exe";
+	if (argc > 1 && !strcmp(argv[1], "--slow")) {
+		sleep_ms(100);
+		return 4;
+	}
+	if (argc > 1 && !strcmp(argv[1], "--cat"))
+		return spawned();
+	return run_tests("forks", tests, argc, argv);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * To whom a signal goes: processes, groups, everyone; alarms and interval timers; and process 1,
+ * which only gets what it handles. What needs process 1, or everyone, is done as process 1 of a PID
+ * namespace of its own, or where there are none, but this is process 1 itself, from there.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include "run.h"
+
+static volatile int nr_handled;
+
+static void on_signal(int sig)
+{
+	nr_handled++;
+}
+
+static void handle(int sig)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+	CHECK(!sigaction(sig, &action, NULL));
+	nr_handled = 0;
+}
+
+static pid_t sleeper(pid_t group)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		setpgid(0, group);
+		sleep_ms(30000);
+		child_exit(98);
+	}
+	CHECK(!setpgid(pid, group));
+	return pid;
+}
+
+static void test_groups(void)
+{
+	pid_t first = sleeper(0), second = sleeper(first), other = sleeper(0), mine;
+	int status;
+
+	CHECK(!kill(-first, 0) && !killpg(first, SIGCONT));
+	CHECK(!kill(-first, SIGUSR1));
+	CHECK(child_status(first) == SIGUSR1);
+	CHECK(!kill(-first, 0)); /* the group is there while it has a member */
+	CHECK(child_status(second) == SIGUSR1);
+	CHECK(kill(-first, 0) == -1 && errno == ESRCH);
+	CHECK(waitpid(other, &status, WNOHANG) == 0);
+
+	/* 0 is the own group, oneself included. */
+	mine = sleeper(getpgrp());
+	handle(SIGUSR1);
+	CHECK(!kill(0, SIGUSR1) && nr_handled == 1 && child_status(mine) == SIGUSR1);
+	CHECK(waitpid(other, &status, WNOHANG) == 0 && !kill(other, SIGKILL));
+	CHECK(child_status(other) == SIGKILL);
+	signal(SIGUSR1, SIG_DFL);
+}
+
+/* Every one of a large group gets it, while its members fork, too. */
+static void test_storm(void)
+{
+	pid_t leader = sleeper(0), pid;
+	int nr = 0;
+
+	for (int i = 0; i < 4; i++) {
+		if (fork_child())
+			continue;
+		setpgid(0, leader);
+		for (;;) {
+			pid = fork();
+			if (!pid)
+				_exit(0);
+			while (waitpid(pid, NULL, 0) == -1 && errno == EINTR)
+				;
+		}
+	}
+	sleep_ms(50);
+	/* Who is in the group by then is killed by the first; who joins late by a later one. */
+	while (nr < 5) {
+		kill(-leader, SIGKILL);
+		pid = waitpid(-1, NULL, WNOHANG);
+		if (pid > 0)
+			nr++;
+		else
+			sleep_ms(1);
+	}
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+	CHECK(WAIT_UNTIL(kill(-leader, 0) == -1 && errno == ESRCH));
+}
+
+static void test_alarm(void)
+{
+	struct itimerval timer = { .it_value = { 0, 30000 } }, old;
+	long start = now_ms();
+
+	handle(SIGALRM);
+	CHECK(alarm(0) == 0 && alarm(100) == 0 && alarm(50) >= 99 && alarm(0) >= 49);
+	CHECK(!setitimer(ITIMER_REAL, &timer, &old) && !old.it_value.tv_sec &&
+	      !old.it_value.tv_usec);
+	CHECK(pause() == -1 && errno == EINTR && nr_handled == 1 && now_ms() - start >= 29);
+	CHECK(!getitimer(ITIMER_REAL, &old) && !old.it_value.tv_sec && !old.it_value.tv_usec);
+	/* Once is once. */
+	sleep_ms(50);
+	CHECK(nr_handled == 1);
+
+	timer.it_interval = (struct timeval){ 0, 10000 };
+	start = now_ms();
+	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+	CHECK(!getitimer(ITIMER_REAL, &old) && old.it_interval.tv_usec == 10000);
+	while (nr_handled < 6)
+		pause();
+	CHECK(now_ms() - start >= 69);
+	timer = (struct itimerval){ 0 };
+	CHECK(!setitimer(ITIMER_REAL, &timer, &old) && old.it_interval.tv_usec == 10000);
+	nr_handled = 0;
+	sleep_ms(30);
+	CHECK(nr_handled == 0);
+
+	/* A period beyond the end of the clock: the first time is the only one. */
+	timer.it_value.tv_usec = 10000;
+	timer.it_interval.tv_sec = LONG_MAX;
+	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+	sleep_ms(50);
+	CHECK(nr_handled == 1 && !getitimer(ITIMER_REAL, &old));
+	CHECK(old.it_value.tv_sec > 1000000000 && old.it_interval.tv_sec > 1000000000);
+	timer = (struct itimerval){ 0 };
+	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+	nr_handled = 0;
+
+	/* It interrupts a program that only computes. */
+	timer.it_value.tv_usec = 20000;
+	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+	while (!nr_handled)
+		asm volatile("");
+	CHECK(nr_handled == 1);
+	timer.it_value.tv_usec = 1000000;
+	CHECK(setitimer(ITIMER_REAL, &timer, NULL) == -1 && errno == EINVAL);
+	timer.it_value.tv_usec = 0;
+	timer.it_value.tv_sec = -1;
+	CHECK(setitimer(ITIMER_REAL, &timer, NULL) == -1 && errno == EINVAL);
+	CHECK(setitimer(9, &timer, NULL) == -1 && errno == EINVAL);
+	CHECK_ERROR(EFAULT, SYS_getitimer, ITIMER_REAL, 8);
+	CHECK_ERROR(EFAULT, SYS_setitimer, ITIMER_REAL, 8, NULL);
+	signal(SIGALRM, SIG_DFL);
+}
+
+/* The default of SIGALRM ends a process, sleeping or not; exec keeps an alarm (execs.c). */
+static void test_alarm_kills(void)
+{
+	struct itimerval timer = { .it_value = { 0, 20000 } };
+
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork_child();
+
+		if (!pid) {
+			CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+			while (i)
+				asm volatile("");
+			sleep_ms(20000);
+			child_exit(1);
+		}
+		CHECK(child_status(pid) == SIGALRM);
+	}
+}
+
+/* A process that is stopped, blocks everything and has handlers is still ended by SIGKILL. */
+static void test_sigkill(void)
+{
+	int status, ready[2];
+	char byte;
+
+	if (!CHECK(!pipe(ready)))
+		return;
+	for (int how = 0; how < 4; how++) {
+		pid_t pid = fork_child();
+		sigset_t all;
+
+		if (!pid) {
+			sigfillset(&all);
+			CHECK(!sigprocmask(SIG_BLOCK, &all, NULL));
+			CHECK(write(ready[1], "", 1) == 1);
+			while (how == 1)
+				asm volatile("pause");
+			while (how == 2)
+				syscall(SYS_getppid);
+			if (how == 3)
+				raise(SIGSTOP); /* not blocked either */
+			sleep_ms(30000);
+			child_exit(1);
+		}
+		CHECK(read(ready[0], &byte, 1) == 1);
+		if (how == 3)
+			CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+		CHECK(!kill(pid, SIGTERM) && waitpid(pid, &status, WNOHANG) == 0);
+		CHECK(!kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
+	}
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Run by process 1, of whatever namespace, which must not notice any of it. */
+static void as_process_1(void)
+{
+	static const int sigs[] = { SIGTERM, SIGINT, SIGUSR2, SIGSTOP, SIGKILL, SIGSEGV, SIGALRM };
+	pid_t pid, others[3], parent = getpid();
+	int status;
+
+	CHECK(parent == 1);
+	for (int i = 0; i < 7; i++)
+		CHECK(!kill(1, sigs[i]));
+	pid = fork_child();
+	if (!pid) {
+		for (int i = 0; i < 7; i++)
+			CHECK(!kill(1, sigs[i]));
+		child_exit(3);
+	}
+	CHECK(child_status(pid) == EXITED(3));
+	handle(SIGUSR1);
+	pid = fork_child();
+	if (!pid)
+		child_exit(kill(1, SIGUSR1));
+	CHECK(child_status(pid) == 0 && nr_handled == 1);
+
+	/* Everyone is everyone but process 1 and the sender. */
+	for (int i = 0; i < 3; i++)
+		others[i] = sleeper(0);
+	pid = fork_child();
+	if (!pid)
+		child_exit(kill(-1, SIGUSR2));
+	CHECK(child_status(pid) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(child_status(others[i]) == SIGUSR2);
+	CHECK(kill(-1, SIGUSR2) == -1 && errno == ESRCH); /* nobody left */
+
+	/* An orphan comes to process 1. */
+	pid = fork_child();
+	if (!pid) {
+		if (!fork_child()) {
+			CHECK(WAIT_UNTIL(getppid() == 1));
+			child_exit(5);
+		}
+		child_exit(4);
+	}
+	CHECK(child_status(pid) == EXITED(4));
+	CHECK(waitpid(-1, &status, 0) > 0 && status == EXITED(5));
+	signal(SIGUSR1, SIG_DFL);
+}
+
+static void test_process_1(void)
+{
+	pid_t pid = fork_child(), init;
+
+	if (!pid) {
+		if (unshare(CLONE_NEWPID)) {
+			CHECK(errno == ENOSYS || errno == EINVAL || errno == EPERM);
+			child_exit(0); /* main() did it then, if this is where process 1 is ours */
+		}
+		init = fork_child();
+		if (!init) {
+			as_process_1();
+			child_exit(0);
+		}
+		child_exit(child_status(init) != 0);
+	}
+	CHECK(child_status(pid) == 0);
+}
+
+static const struct test tests[] = {
+	TEST(groups),  TEST(storm),	TEST(alarm), TEST(alarm_kills),
+	TEST(sigkill), TEST(process_1), { 0 },
+};
+
+int main(int argc, char **argv)
+{
+	if (getpid() == 1 && run_is_wanted("process_1", argc, argv)) {
+		as_process_1();
+		if (check_nr_failed)
+			return check_finish("kills");
+	}
+	return run_tests("kills", tests, argc, argv);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Programs of many small tests. run_tests() forks a process that runs them one after the other, so
+ * that nothing is tested as process 1, to which other rules apply; the first process only reaps,
+ * and gives up after a while. Arguments name the tests to run (`init=/bin/forks -- cow`); without
+ * any all run. The name of each is printed when it starts: the last one printed is the one to look
+ * at.
+ */
+#ifndef TESTS_USER_RUN_H
+#define TESTS_USER_RUN_H
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "check.h"
+
+#define RUN_TIMEOUT_S 100
+
+struct test {
+	const char *name;
+	void (*run)(void);
+};
+
+/* clang-format off */
+#define TEST(name) { #name, test_##name }
+/* clang-format on */
+
+/* Sleeps in the calling thread, signals or not. */
+static inline void sleep_ms(long ms)
+{
+	struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
+static inline long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* fork() with the counters and the output of a child that is to end with child_exit(). */
+static inline pid_t fork_child(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		check_nr_failed = 0;
+	else
+		CHECK(pid > 0);
+	return pid;
+}
+
+/* A child in which a check failed exits with 99. */
+static inline void child_exit(int code)
+{
+	fflush(stdout);
+	_exit(check_nr_failed ? 99 : code);
+}
+
+/* The status of wait4(), or -1: reaps @pid. */
+static inline int child_status(pid_t pid)
+{
+	int status = -1;
+	pid_t got;
+
+	do {
+		got = waitpid(pid, &status, 0);
+	} while (got == -1 && errno == EINTR);
+	return got == pid ? status : -1;
+}
+
+#define EXITED(code) ((code) << 8)
+
+/* Waits, for a second or so, until @cond holds. */
+#define WAIT_UNTIL(cond)                                                 \
+	({                                                               \
+		for (int tries_ = 0; !(cond) && tries_ < 5000; tries_++) \
+			sleep_ms(1);                                     \
+		(cond);                                                  \
+	})
+
+static inline int run_is_wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], name))
+			return 1;
+	}
+	return argc < 2;
+}
+
+static inline int run_all(const char *program, const struct test *tests, int argc, char **argv)
+{
+	for (; tests->name; tests++) {
+		if (!run_is_wanted(tests->name, argc, argv))
+			continue;
+		printf("%s: %s\n", program, tests->name);
+		tests->run();
+		CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); /* none forgotten */
+	}
+	return check_finish(program);
+}
+
+/* To be returned from main(). The list of tests ends with an empty one. */
+static inline int run_tests(const char *program, const struct test *tests, int argc, char **argv)
+{
+	long end_ms = now_ms() + RUN_TIMEOUT_S * 1000;
+	int status;
+	pid_t pid, got;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	pid = fork();
+	if (pid < 0) {
+		printf("FAIL: %s: fork: errno %d\n", program, errno);
+		return 1;
+	}
+	if (!pid) {
+		setpgid(0, 0); /* signals to the group of the tests leave their parent alone */
+		exit(run_all(program, tests, argc, argv));
+	}
+	while ((got = waitpid(-1, &status, WNOHANG)) != pid) {
+		if (got == -1 || now_ms() > end_ms) {
+			printf("FAIL: %s: %s\n", program,
+			       got ? "lost its tests" : "takes too long");
+			kill(-pid, SIGKILL);
+			return 1;
+		}
+		if (!got)
+			sleep_ms(5);
+	}
+	if (!WIFEXITED(status))
+		printf("FAIL: %s: ended with status %#x\n", program, status);
+	return status != 0;
+}
+
+#endif

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * wait4 and waitid: what they wait for, what they tell, and what they refuse; stopped and continued
+ * children, zombies, orphans, children nobody waits for.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "run.h"
+
+/* A child that sleeps until a signal ends it. */
+static pid_t sleeper(void)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		sleep_ms(20000);
+		child_exit(98);
+	}
+	return pid;
+}
+
+static pid_t exiting(int code)
+{
+	pid_t pid = fork_child();
+
+	if (!pid)
+		child_exit(code);
+	return pid;
+}
+
+/* Also an order of who is waited for that is not the order in which they end. */
+static void test_status(void)
+{
+	static const int codes[] = { 0, 1, 127, 255, 256, 256 + 7, -1 };
+	static const int signals[] = { SIGKILL, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, 32 + 8 };
+	static const int dumps[] = { SIGABRT, SIGQUIT, SIGSEGV };
+	int status;
+	pid_t pid;
+
+	for (unsigned int i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		CHECK(child_status(exiting(codes[i])) == EXITED(codes[i] & 255));
+	for (unsigned int i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		pid = sleeper();
+		CHECK(!kill(pid, signals[i]));
+		CHECK(child_status(pid) == signals[i]);
+	}
+	for (unsigned int i = 0; i < sizeof(dumps) / sizeof(dumps[0]); i++) {
+		pid = sleeper();
+		CHECK(!kill(pid, dumps[i]));
+		CHECK((child_status(pid) & ~0x80) == dumps[i]); /* with or without a core file */
+	}
+	pid = exiting(3);
+	CHECK(wait4(-1, NULL, 0, NULL) == pid);
+	pid = exiting(4);
+	CHECK(wait(&status) == pid && status == EXITED(4));
+}
+
+static void test_nohang(void)
+{
+	pid_t pid = sleeper();
+	int status = 12345;
+	siginfo_t info;
+
+	CHECK(waitpid(pid, &status, WNOHANG) == 0 && status == 12345);
+	CHECK(waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED) == 0);
+	memset(&info, 0x55, sizeof(info));
+	CHECK(!waitid(P_PID, pid, &info, WEXITED | WNOHANG));
+	CHECK(info.si_pid == 0 && info.si_signo == 0);
+	kill(pid, SIGKILL);
+	CHECK(WAIT_UNTIL(waitpid(pid, &status, WNOHANG)) && status == SIGKILL);
+	CHECK(waitpid(pid, &status, WNOHANG) == -1 && errno == ECHILD);
+}
+
+static void test_errors(void)
+{
+	siginfo_t info;
+	pid_t pid;
+
+	CHECK_ERROR(ECHILD, SYS_wait4, -1, 0, 0, 0);
+	CHECK_ERROR(ECHILD, SYS_wait4, -1, 0, WNOHANG, 0);
+	CHECK_ERROR(ECHILD, SYS_wait4, getppid(), 0, 0, 0);
+	CHECK_ERROR(ECHILD, SYS_wait4, getpid(), 0, 0, 0);
+	CHECK_ERROR(ECHILD, SYS_waitid, P_ALL, 0, &info, WEXITED, 0);
+	pid = sleeper();
+	CHECK_ERROR(ECHILD, SYS_wait4, 1 << 30, 0, 0, 0);
+	CHECK_ERROR(ECHILD, SYS_wait4, -(1 << 30), 0, 0, 0);
+	CHECK_ERROR(ESRCH, SYS_wait4, INT_MIN, 0, 0, 0);
+	CHECK_ERROR(EINVAL, SYS_wait4, pid, 0, 0x100, 0);
+	CHECK_ERROR(EINVAL, SYS_wait4, pid, 0, WNOWAIT, 0);
+	CHECK_ERROR(EINVAL, SYS_wait4, pid, 0, WEXITED, 0);
+	CHECK_ERROR(EINVAL, SYS_waitid, P_PID, pid, &info, 0, 0);
+	CHECK_ERROR(EINVAL, SYS_waitid, P_PID, pid, &info, WNOHANG | WNOWAIT, 0);
+	CHECK_ERROR(EINVAL, SYS_waitid, P_PID, pid, &info, WEXITED | 0x100, 0);
+	CHECK_ERROR(EINVAL, SYS_waitid, P_PID, 0, &info, WEXITED, 0);
+	CHECK_ERROR(EINVAL, SYS_waitid, P_PGID, -1, &info, WEXITED, 0);
+	CHECK_ERROR(EINVAL, SYS_waitid, 77, pid, &info, WEXITED, 0);
+	kill(pid, SIGKILL);
+	CHECK_ERROR(EFAULT, SYS_wait4, pid, 8, 0, 0); /* gone all the same */
+	CHECK_ERROR(ECHILD, SYS_wait4, pid, 0, 0, 0);
+}
+
+static int info_is(const siginfo_t *info, pid_t pid, int code, int status)
+{
+	return info->si_signo == SIGCHLD && info->si_errno == 0 && info->si_pid == pid &&
+	       info->si_uid == getuid() && info->si_code == code && info->si_status == status;
+}
+
+static void test_waitid(void)
+{
+	pid_t pid = exiting(300 & 255), other;
+	siginfo_t info;
+
+	CHECK(!waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+	CHECK(info_is(&info, pid, CLD_EXITED, 300 & 255));
+	CHECK(!waitid(P_ALL, 12345, &info, WEXITED | WNOWAIT | WNOHANG));
+	CHECK(info_is(&info, pid, CLD_EXITED, 300 & 255));
+	CHECK(!waitid(P_PID, pid, NULL, WEXITED));
+	CHECK(waitid(P_PID, pid, &info, WEXITED) == -1 && errno == ECHILD);
+
+	pid = sleeper();
+	kill(pid, SIGTERM);
+	CHECK(!waitid(P_ALL, 0, &info, WEXITED) && info_is(&info, pid, CLD_KILLED, SIGTERM));
+
+	pid = sleeper();
+	other = exiting(1);
+	CHECK(!waitid(P_PID, other, &info, WEXITED) && info_is(&info, other, CLD_EXITED, 1));
+	kill(pid, SIGSTOP);
+	CHECK(!waitid(P_PID, pid, &info, WEXITED | WSTOPPED | WNOWAIT));
+	CHECK(info_is(&info, pid, CLD_STOPPED, SIGSTOP));
+	CHECK(!waitid(P_PID, pid, &info, WSTOPPED) && info.si_code == CLD_STOPPED);
+	CHECK(!waitid(P_PID, pid, &info, WSTOPPED | WNOHANG) && info.si_pid == 0);
+	kill(pid, SIGCONT);
+	CHECK(!waitid(P_PID, pid, &info, WCONTINUED));
+	CHECK(info_is(&info, pid, CLD_CONTINUED, SIGCONT));
+	kill(pid, SIGKILL);
+	CHECK(child_status(pid) == SIGKILL);
+}
+
+/* Stops are told once, and only to those who ask. */
+static void test_stops(void)
+{
+	static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
+	int status;
+	pid_t pid;
+
+	for (int i = 0; i < 4; i++) {
+		pid = sleeper();
+		if (i) /* the other three do nothing in a group that nobody of its session minds */
+			CHECK(!setpgid(pid, pid));
+		CHECK(!kill(pid, signals[i]));
+		CHECK(waitpid(pid, &status, WUNTRACED) == pid);
+		CHECK(WIFSTOPPED(status) && status == (signals[i] << 8 | 0x7f));
+		CHECK(waitpid(pid, &status, WUNTRACED | WNOHANG) == 0);
+		CHECK(!kill(pid, SIGUSR1)); /* stays pending */
+		sleep_ms(20);
+		CHECK(waitpid(pid, &status, WNOHANG) == 0);
+		CHECK(!kill(pid, i % 2 ? SIGKILL : SIGCONT)); /* which ends a stopped one, too */
+		CHECK(child_status(pid) == (i % 2 ? SIGKILL : SIGUSR1));
+	}
+	pid = sleeper();
+	kill(pid, SIGSTOP);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WSTOPSIG(status) == SIGSTOP);
+	kill(pid, SIGCONT);
+	CHECK(waitpid(pid, &status, WCONTINUED) == pid && status == 0xffff);
+	CHECK(waitpid(pid, &status, WCONTINUED | WNOHANG) == 0);
+	CHECK(!kill(pid, SIGCONT)); /* was not stopped: nothing to tell */
+	CHECK(waitpid(pid, &status, WCONTINUED | WNOHANG) == 0);
+	kill(pid, SIGTERM);
+	CHECK(child_status(pid) == SIGTERM);
+}
+
+/* A stopped process does not run, and goes on where it was. */
+static void test_stopped_is_still(void)
+{
+	volatile int *count =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status, before;
+	pid_t pid;
+
+	if (!CHECK(count != MAP_FAILED))
+		return;
+	pid = fork_child();
+	while (!pid)
+		++*count;
+	CHECK(WAIT_UNTIL(*count > 1000));
+	CHECK(!kill(pid, SIGSTOP) && waitpid(pid, &status, WUNTRACED) == pid);
+	before = *count;
+	sleep_ms(50);
+	CHECK(*count == before);
+	CHECK(!kill(pid, SIGCONT));
+	CHECK(WAIT_UNTIL(*count > before + 1000));
+	kill(pid, SIGKILL);
+	CHECK(child_status(pid) == SIGKILL);
+	munmap((void *)count, 4096);
+}
+
+static int sleep_for_ever(void *arg)
+{
+	while (pause())
+		;
+	return 0;
+}
+
+/* Threads without a library's beginning, which would look for signals. */
+static void *make_threads(void *arg)
+{
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+	static char stacks[101][8192] __attribute__((aligned(16)));
+	volatile int *nr_made = arg;
+
+	while (*nr_made < 100 && clone(sleep_for_ever, stacks[*nr_made + 1], flags, NULL) > 0)
+		++*nr_made;
+	return NULL;
+}
+
+/* Threads that begin while the process stops do stop, too: else it never has. */
+static void test_stopped_threads(void)
+{
+	volatile int *nr_made =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_t maker;
+	int status;
+
+	if (!CHECK(nr_made != MAP_FAILED))
+		return;
+	for (int i = 0; i < 40; i++) {
+		pid_t pid, got = 0;
+
+		*nr_made = 0;
+		pid = fork_child();
+		if (!pid) {
+			CHECK(!pthread_create(&maker, NULL, make_threads, (void *)nr_made));
+			sleep_for_ever(NULL);
+		}
+		while (*nr_made <= i % 5) /* a moment later it would be done */
+			sched_yield();
+		CHECK(!kill(pid, SIGSTOP));
+		CHECK(WAIT_UNTIL(got || (got = waitpid(pid, &status, WUNTRACED | WNOHANG))));
+		CHECK(got == pid && WIFSTOPPED(status));
+		kill(pid, SIGKILL);
+		CHECK(child_status(pid) == SIGKILL);
+	}
+	munmap((void *)nr_made, 4096);
+}
+
+static void test_groups(void)
+{
+	pid_t mine = exiting(1), first = sleeper(), second = sleeper();
+	siginfo_t info;
+	int status;
+
+	CHECK(!setpgid(first, first) && !setpgid(second, first));
+	CHECK(getpgid(first) == first && getpgid(second) == first);
+	CHECK(waitpid(-first, &status, WNOHANG) == 0);
+	CHECK(waitpid(0, &status, 0) == mine && status == EXITED(1));
+	CHECK_ERROR(ECHILD, SYS_wait4, 0, 0, 0, 0);
+	CHECK(!kill(-first, SIGTERM));
+	CHECK(!waitid(P_PGID, first, &info, WEXITED | WNOWAIT) && info.si_code == CLD_KILLED);
+	CHECK(waitpid(-first, &status, 0) > 0 && status == SIGTERM);
+	CHECK(waitpid(-first, &status, 0) > 0 && status == SIGTERM);
+	CHECK_ERROR(ECHILD, SYS_wait4, -first, 0, 0, 0);
+	CHECK(kill(-first, 0) == -1 && errno == ESRCH);
+}
+
+/* A zombie can be seen and has a group; it is no more once waited for. */
+static void test_zombie(void)
+{
+	pid_t pid = exiting(5);
+	siginfo_t info;
+
+	CHECK(!waitid(P_PID, pid, &info, WEXITED | WNOWAIT));
+	CHECK(!kill(pid, 0) && !kill(pid, SIGKILL) && getpgid(pid) == getpgrp());
+	CHECK(child_status(pid) == EXITED(5));
+	CHECK(kill(pid, 0) == -1 && errno == ESRCH);
+	CHECK(getpgid(pid) == -1 && errno == ESRCH);
+}
+
+/* A child of a process that ends gets another parent, and is not ours. */
+static void test_orphan(void)
+{
+	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
+	pid_t pid, parent = 0;
+
+	pid = fork_child();
+	if (!pid) {
+		pid_t middle = getpid();
+
+		if (!fork_child()) {
+			while (getppid() == middle)
+				sleep_ms(1);
+			parent = getppid();
+			CHECK(write(fd, &parent, sizeof(parent)) == sizeof(parent));
+			child_exit(0);
+		}
+		child_exit(6);
+	}
+	CHECK(child_status(pid) == EXITED(6));
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+	CHECK(WAIT_UNTIL(pread(fd, &parent, sizeof(parent), 0) == sizeof(parent)));
+	CHECK(parent > 0 && parent != pid && parent != getpid());
+	close(fd);
+}
+
+static long used_us(const struct rusage *usage)
+{
+	return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000000 +
+	       usage->ru_utime.tv_usec + usage->ru_stime.tv_usec;
+}
+
+static void test_rusage(void)
+{
+	struct rusage usage, before, after;
+	siginfo_t info;
+	pid_t pid;
+
+	CHECK(!getrusage(RUSAGE_CHILDREN, &before));
+	for (int i = 0; i < 2; i++) {
+		pid = fork_child();
+		if (!pid) {
+			long end_ms = now_ms() + 10000;
+
+			do {
+				CHECK(!getrusage(RUSAGE_SELF, &usage));
+			} while (used_us(&usage) < 20000 && now_ms() < end_ms);
+			child_exit(0);
+		}
+		memset(&usage, 0, sizeof(usage));
+		if (i)
+			CHECK(!syscall(SYS_waitid, P_PID, pid, &info, WEXITED, &usage));
+		else
+			CHECK(wait4(pid, NULL, 0, &usage) == pid);
+		CHECK(used_us(&usage) >= 20000 && used_us(&usage) < 10000000);
+	}
+	CHECK(!getrusage(RUSAGE_CHILDREN, &after));
+	CHECK(used_us(&after) - used_us(&before) >= 40000);
+}
+
+/* Where SIGCHLD is ignored, or SA_NOCLDWAIT set, children leave nothing to wait for. */
+static void test_nobody_waits(void)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN }, old;
+	pid_t pid;
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(!sigaction(SIGCHLD, &action, &old));
+		pid = exiting(1);
+		CHECK(WAIT_UNTIL(kill(pid, 0) == -1 && errno == ESRCH));
+		pid = fork_child();
+		if (!pid) {
+			sleep_ms(30);
+			child_exit(2);
+		}
+		/* Waits for the last one to end, and then says that there is none. */
+		CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+		CHECK(kill(pid, 0) == -1 && errno == ESRCH);
+		action.sa_handler = SIG_DFL;
+		action.sa_flags = SA_NOCLDWAIT;
+	}
+	action.sa_flags = 0;
+	CHECK(!sigaction(SIGCHLD, &action, NULL));
+	CHECK(child_status(exiting(3)) == EXITED(3));
+}
+
+static void *wait_for(void *arg)
+{
+	return (void *)(long)child_status((pid_t)(long)arg);
+}
+
+/* Any thread can wait for a child of another; each gets the one it asked for. */
+static void test_threads(void)
+{
+	pthread_t threads[16];
+	pid_t pids[16];
+	void *status;
+
+	for (long i = 0; i < 16; i++) {
+		pids[i] = sleeper();
+		CHECK(!pthread_create(&threads[i], NULL, wait_for, (void *)(long)pids[i]));
+	}
+	for (int i = 15; i >= 0; i--)
+		CHECK(!kill(pids[i], i % 2 ? SIGTERM : SIGKILL));
+	for (int i = 0; i < 16; i++)
+		CHECK(!pthread_join(threads[i], &status) &&
+		      (long)status == (i % 2 ? SIGTERM : SIGKILL));
+}
+
+static void *end_later(void *arg)
+{
+	sleep_ms(50);
+	_exit(5);
+	return arg;
+}
+
+/* A process whose first thread is gone lives on; a waiting parent hears of the end of the last. */
+static void test_first_thread_ends(void)
+{
+	pid_t pid = fork_child();
+	int status;
+
+	if (!pid) {
+		pthread_t thread;
+
+		CHECK(!pthread_create(&thread, NULL, end_later, NULL));
+		syscall(SYS_exit, 1);
+	}
+	sleep_ms(10);
+	CHECK(waitpid(pid, &status, WNOHANG) == 0);
+	CHECK(child_status(pid) == EXITED(5));
+}
+
+static const struct test tests[] = {
+	TEST(status),
+	TEST(nohang),
+	TEST(errors),
+	TEST(waitid),
+	TEST(stops),
+	TEST(stopped_is_still),
+	TEST(stopped_threads),
+	TEST(groups),
+	TEST(zombie),
+	TEST(orphan),
+	TEST(rusage),
+	TEST(nobody_waits),
+	TEST(threads),
+	TEST(first_thread_ends),
+	{ 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return run_tests("waits", tests, argc, argv);
+}
