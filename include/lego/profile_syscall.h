@@ -22,7 +22,7 @@
  * would not make use of that, does not know of the call: or the code around the hook had to keep
  * registers free for it, whether it is on or off.
  */
-#define os_saves_registers __attribute__((no_caller_saved_registers))
+#define os_saves_registers __saves_registers
 #define os_call(fn)                                                                    \
 	do {                                                                           \
 		register u64 _sp asm("rsp");                                           \
