@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #include "check.h"
 
@@ -206,8 +205,7 @@ static void test_random(void)
 int main(int argc, char **argv)
 {
 	static char *const names[] = { "badelf", "copy", NULL };
-	struct utsname name;
-	int on_lego;
+	int on_lego = check_on_lego();
 
 	if (argc > 1) {
 		CHECK(!strcmp(argv[1], "copy"));
@@ -215,7 +213,6 @@ int main(int argc, char **argv)
 		return check_finish("badelf");
 	}
 	mkdir("/tmp", 0777);
-	on_lego = !uname(&name) && !strcmp(name.nodename, "lego");
 	read_self(on_lego ? argv[0] : "/proc/self/exe");
 	test_ehdr();
 	test_length();

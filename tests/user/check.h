@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static int check_nr_total, check_nr_failed;
@@ -47,6 +48,14 @@ static inline int check_error(long ret, int error, const char *file, int line, c
 		       line, what, ret, ret == -1 ? got : 0, error);
 	}
 	return ok;
+}
+
+/* For the little that can be tested only where the program is alone on the machine. */
+static inline int check_on_lego(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && !strcmp(name.nodename, "lego");
 }
 
 /* A name for a file of this process, where there is a place for it. One name for a process. */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* syslog(2), the kernel's log for dmesg. Where reading it is not allowed, only how that is said. */
+/*
+ * syslog(2), the kernel's log for dmesg. Where reading it is not allowed, only how that is said; what
+ * is in it, and where from, only where nobody else writes to it.
+ */
 #include <stdlib.h>
 #include <sys/klog.h>
 
@@ -39,10 +42,21 @@ static int check_lines(const char *text, int n)
 	return nr_lines;
 }
 
+/* @all bytes are in the log, and in buf. A smaller buffer gets the last lines, whole. */
+static void check_content(const char *buf, int all, char *part)
+{
+	int n = klogctl(READ_ALL, part, all / 2);
+
+	CHECK(check_lines(buf, all) > 5);
+	CHECK(n > all / 4 && n <= all / 2);
+	CHECK(check_lines(part, n) > 1);
+	CHECK(!memcmp(part, buf + all - n, n));
+}
+
 int main(void)
 {
 	char *buf = malloc(BUF_BYTES), *part = malloc(BUF_BYTES);
-	int size, all, n;
+	int size, all;
 
 	CHECK_ERROR(EINVAL, SYS_syslog, 11, buf, 1);
 	CHECK_ERROR(EINVAL, SYS_syslog, -1, buf, 1);
@@ -58,12 +72,8 @@ int main(void)
 
 	all = klogctl(READ_ALL, buf, BUF_BYTES);
 	CHECK(all > 0);
-	CHECK(check_lines(buf, all) > 5);
-	/* A smaller buffer gets the last lines, whole. */
-	n = klogctl(READ_ALL, part, all / 2);
-	CHECK(n > all / 4 && n <= all / 2);
-	CHECK(check_lines(part, n) > 1);
-	CHECK(!memcmp(part, buf + all - n, n));
+	if (check_on_lego())
+		check_content(buf, all, part);
 
 	CHECK_ERROR(EINVAL, SYS_syslog, CONSOLE_LEVEL, NULL, 0);
 	CHECK_ERROR(EINVAL, SYS_syslog, CONSOLE_LEVEL, NULL, 9);
