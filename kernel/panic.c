@@ -22,13 +22,8 @@
 static const char again[] = "\npanic: a second one inside the first: giving up\n"
 			    "reboot: panic, status 127\n";
 
-static int panic_cpu = -1;
+int panic_cpu = -1;
 static int panic_depth; /* written by panic_cpu only */
-
-bool panic_in_progress(void)
-{
-	return READ_ONCE(panic_cpu) >= 0;
-}
 
 /* Returns only on the CPU and the call that own the panic. */
 static void enter(void)

@@ -14,7 +14,11 @@
 void panic(const char *fmt, ...) __printf(1, 2) __noreturn;
 
 /* True once panic() has begun; other CPUs are stopped when it prints. Any context. */
-bool panic_in_progress(void);
+extern int panic_cpu; /* the one that panics first, or -1 */
+static inline bool panic_in_progress(void)
+{
+	return READ_ONCE(panic_cpu) >= 0;
+}
 
 void bug_fail(const char *file, int line, const char *expr) __noreturn;
 void warn_print(const char *file, int line, const char *expr);

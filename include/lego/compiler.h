@@ -18,8 +18,8 @@
 #define fallthrough	__attribute__((fallthrough))
 
 /*
- * The function saves all registers, for callers that do not know of the call. clang 14 would restore
- * them before a call in tail position, and so lose that call's arguments.
+ * The function saves all registers, for callers that do not know of the call. clang 14 would
+ * restore them before a call in tail position, and so lose that call's arguments.
  */
 #ifdef __clang__
 #define __saves_registers __attribute__((no_caller_saved_registers, disable_tail_calls))

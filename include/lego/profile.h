@@ -90,6 +90,9 @@ struct profile_restart {
 
 /* Embedded in struct task as `profile`. */
 struct profile_task {
+#ifdef CONFIG_PROFILE_HEATMAP
+	u64 who; /* see profile_task_changed(); its low byte: about the number of the program */
+#endif
 #ifdef CONFIG_PROFILE_STRACE
 	/*
 	 * The hot path's own. index is the table's, or one of no row when the next call has to take
@@ -139,6 +142,18 @@ struct profile_process {
 #endif
 };
 
+#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP)
+/*
+ * A struct task is set up, ->proc (NULL for a kernel thread) included. No memory, cannot fail.
+ * Undone by profile_task_exit().
+ */
+void profile_task_init(struct task *task);
+#else
+static inline void profile_task_init(struct task *task)
+{
+}
+#endif
+
 #ifdef CONFIG_PROFILE_STRACE
 /*
  * A struct process is set up: process context, before its first profile_task_init(). Needs no
@@ -161,12 +176,7 @@ void profile_process_waited(struct process *child);
 /* An ended process that nobody can find any more. Process context. */
 void profile_process_release(struct process *proc);
 
-/*
- * A struct task is set up, ->proc (NULL for a kernel thread) included. No memory, cannot fail.
- * Undone by profile_task_exit(): in the exiting thread's own context, or by its creator if it
- * never ran.
- */
-void profile_task_init(struct task *task);
+/* A struct task ends: in its own context, or in that of its creator if it never ran. */
 void profile_task_exit(struct task *task);
 
 /*
@@ -189,9 +199,6 @@ static inline void profile_process_waited(struct process *child)
 {
 }
 static inline void profile_process_release(struct process *proc)
-{
-}
-static inline void profile_task_init(struct task *task)
 {
 }
 static inline void profile_task_exit(struct task *task)
@@ -218,6 +225,12 @@ DECLARE_PER_CPU(u64, profile_deadline); /* TSC; ~0: never */
 void profile_timer_came(const struct pt_regs *regs);
 void profile_nmi_came(const struct pt_regs *regs);
 
+/*
+ * The current task has another name, another program or no process any more: its samples are not
+ * those of before. Process context.
+ */
+void profile_task_changed(struct task *task);
+
 /* From each CPU's timer interrupt, interrupts off, first of all; regs are what it interrupted. */
 static inline void profile_tick(const struct pt_regs *regs)
 {
@@ -241,6 +254,9 @@ static inline void profile_nmi(const struct pt_regs *regs, bool *handled)
 	}
 }
 #else
+static inline void profile_task_changed(struct task *task)
+{
+}
 static inline void profile_tick(const struct pt_regs *regs)
 {
 }

@@ -18,10 +18,15 @@ enum stack_cut {
 	NR_STACK_CUTS,
 };
 
-/* One step of walk->hash. */
 static inline u64 stack_hash(u64 hash, u64 pc)
 {
 	return (hash + pc) * 0x9e3779b97f4a7c15ull;
+}
+
+/* One step of walk->hash: cheap, and good enough behind another step of stack_hash(). */
+static inline u64 stack_mix(u64 hash, u64 pc)
+{
+	return (hash << 21 | hash >> 43) + pc;
 }
 
 /*

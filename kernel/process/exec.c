@@ -191,6 +191,7 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	signal_reset_actions(proc);
 	files_close_on_exec(proc->files);
 	profile_process_exec(proc);
+	profile_task_changed(current);
 }
 
 /* Move into the new address space, write its stack, be alone. Else back again. */

@@ -51,6 +51,7 @@ static void leave_mm(struct task *task)
 	unsigned long flags = local_irq_save();
 
 	task->mm = NULL;
+	profile_task_changed(task);
 	mm_switch(mm, NULL);
 	local_irq_restore(flags);
 }

@@ -29,6 +29,7 @@ static long set_name(const char __user *name)
 		return len;
 	comm[sizeof(comm) - 1] = '\0';
 	strscpy(task->comm, comm, sizeof(comm));
+	profile_task_changed(task);
 	if (task->pid == task->proc->pid)
 		strscpy(task->proc->comm, comm, sizeof(comm));
 	return 0;

@@ -53,8 +53,8 @@ enum sample_drop {
 };
 #undef SAMPLE_DROP_ENUM
 
-#define SAMPLE_IRQS_OFF BIT(0)
-#define SAMPLE_IN_NMI	BIT(1)
+#define SAMPLE_IN_NMI  BIT(0)
+#define SAMPLE_IRQS_ON BIT(1)
 
 #define SAMPLE_MAX_DEPTH     STACK_MAX_DEPTH
 #define SAMPLE_DEFAULT_DEPTH 32
@@ -69,9 +69,13 @@ struct sample_record {
 	u64 nr;		 /* written by its CPU, which also adds new records behind the others */
 	u64 late_cycles; /* they came after their time, together */
 	u64 nr_held;	 /* nr when the present report began */
-	/* The key, compared whole: from here to the last of pcs. */
-	u32 tid, pid;
+	u32 tid, pid;	 /* these and comm: as the first of them found them */
 	u64 comm[2];
+	/* The key, compared whole: from here to the last of pcs. */
+	union {
+		u8 program; /* os_process_program() */
+		u64 who;    /* os_task_who() */
+	};
 	union {
 		struct {
 			u16 syscall;
@@ -79,7 +83,7 @@ struct sample_record {
 			u8 flags;	       /* SAMPLE_* */
 			u8 nr_kernel, nr_user; /* from here on: STACK_COUNTS() */
 			u8 cut;		       /* enum stack_cut */
-			u8 program;	       /* os_task_program() */
+			u8 zero;
 		};
 		u64 what; /* all of these */
 	};
@@ -101,10 +105,11 @@ struct sample_books {
 };
 
 /*
- * Take a sample of what regs are of, on the running CPU: interrupts off or NMI. late_cycles: since
- * it was due. Takes no lock, allocates nothing, touches nothing that could fault.
+ * Take a sample of what regs are of, on the running CPU: interrupts off or NMI. start_cycles: when
+ * its handler began; late_cycles: since it was due; in_nmi: 0 or 1. Takes no lock, allocates
+ * nothing, touches nothing that could fault.
  */
-void sample_take(const struct pt_regs *regs, u64 late_cycles, bool in_nmi);
+void sample_take(const struct pt_regs *regs, u64 start_cycles, u64 late_cycles, u32 in_nmi);
 
 /* Process context, once: memory. Nothing is counted before. */
 void sample_init(void);

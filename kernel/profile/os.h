@@ -64,30 +64,26 @@
 #define os_process_pid(proc)	 ((proc)->pid)
 #define os_process_name(proc)	 ((const char *)(proc)->comm)
 
-#define os_cpu_online(cpu)     cpu_online(cpu)
+#define os_cpu_online(cpu)			cpu_online(cpu)
 
 /* What the timer interrupt hit. os_irq_depth() counts that interrupt itself. */
-#define os_regs_pc(regs)       instruction_pointer(regs)
-#define os_regs_user(regs)     user_mode(regs)
-#define os_irq_depth()	       this_cpu_read(irq_depth)
+#define os_regs_pc(regs)			instruction_pointer(regs)
+#define os_regs_user(regs)			user_mode(regs)
+#define os_irq_depth()				this_cpu_read(irq_depth)
 
 /* More about what was hit: any context, NMI included, interrupts off. */
-#define os_regs_irqs_off(regs) irqs_disabled_flags((regs)->rflags)
-#define os_current_task()      current
-#define os_task_idle(task)     ((task)->pid == 0)
-#define os_task_tid(task)      ((u32)(task)->pid)
+#define os_regs_irqs_off(regs)			irqs_disabled_flags((regs)->rflags)
+#define os_current_task()			current
+#define os_task_idle(task)			((task)->pid == 0)
+#define os_task_tid(task)			((u32)(task)->pid)
 /* Its process; 0: none, or it is leaving it. */
 static inline u32 os_task_pid(const struct task *task)
 {
 	return task->proc && task->mm ? (u32)task->proc->pid : 0;
 }
 
-/* Counts the programs that its process has run, from 0 on. */
-static inline u32 os_task_program(const struct task *task)
-{
-	return task->proc && task->mm ? task->proc->nr_execs : 0;
-}
-
+/* Changes with the task and with what it is called: see profile_task_changed(). */
+#define os_task_who(task)			((task)->profile.who)
 #define os_process_program(proc)		((proc)->nr_execs)
 #define os_current_tid()			os_task_tid(current)
 #define os_current_pid()			os_task_pid(current)

@@ -108,6 +108,17 @@ void profile_init(void)
 		strace_control_init();
 }
 
+#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP)
+void profile_task_init(struct task *task)
+{
+	memset(os_task_profile(task), 0, sizeof(struct profile_task));
+	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
+		profile_task_changed(task);
+	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
+		strace_task_init(task);
+}
+#endif
+
 void profile_reset(void)
 {
 	if (IS_ENABLED(CONFIG_PROFILE_STRACE))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The sample store. Each CPU has a log of records, one for each different sample, and a hash that
- * leads to them; the same sample again adds one to its record. A new sample is put together behind
+ * leads to them; the same sample again adds one to its record. A sample's call chain is put behind
  * the last record, where there is always room for one, and compared with what the hash has; if it
- * is new, it is there already and the log only has to grow over it.
+ * is new, it is there already, and the log grows over it.
  *
  * Only the CPU itself writes, with interrupts off. An NMI that comes meanwhile sees that seq is odd
  * and is dropped. A record stays where it is and, but for its counters, as it is; a reader takes
@@ -23,7 +23,6 @@
 #define GATE_STEP  2
 #define NO_GATE	   ~0ull /* has no epoch */
 
-#define KEY_OFFSET	 offsetof(struct sample_record, tid)
 #define RECORD_BYTES(nr) (sizeof(struct sample_record) + (nr) * sizeof(u64))
 #define MAX_RECORD_BYTES RECORD_BYTES(SAMPLE_MAX_DEPTH)
 
@@ -179,11 +178,161 @@ static u64 current_epoch(void)
 	return READ_ONCE(sample_gate) & ~GATE_OFF;
 }
 
+/* What the timer or the NMI hit in the kernel; its own interrupt does not count. */
+static __always_inline u32 kernel_class(u32 in_nmi, const struct task *task)
+{
+	if (os_irq_depth() + in_nmi > 1)
+		return HEAT_IRQ;
+	return os_task_idle(task) ? HEAT_IDLE : HEAT_KERNEL;
+}
+
+void profile_task_changed(struct task *task)
+{
+	static u64 last_who;
+	struct process *proc = os_task_process(task);
+	u64 who = __atomic_add_fetch(&last_who, 1 << 8, __ATOMIC_RELAXED);
+
+	WRITE_ONCE(os_task_profile(task)->who, who | (proc ? os_process_program(proc) : 0));
+}
+
+/* Behind the last record, where there is always room for one. */
+static __always_inline struct sample_record *next_record(struct sample_cpu *s)
+{
+	return (struct sample_record *)(s->log + s->log_used);
+}
+
+static __always_inline void finish(struct sample_cpu *s, u64 start_cycles)
+{
+	s->books.self_cycles += os_cycles() - start_cycles;
+	/* Pairs with the acquire in hold_once(). */
+	smp_store_release(&s->seq, s->seq + 1);
+}
+
+/* The record behind the last one, its key complete, becomes a part of the log, if it has room. */
+static void append(struct sample_cpu *s, u64 *slot, u32 tag, u64 late_cycles)
+{
+	struct sample_record *rec = next_record(s);
+	const struct task *task = os_current_task();
+	u32 bytes = record_bytes(rec);
+
+	if (s->log_bytes - s->log_used < bytes) {
+		s->books.nr_dropped[DROP_LOG_FULL]++;
+		return;
+	}
+	rec->nr = 1;
+	rec->late_cycles = late_cycles;
+	rec->nr_held = 0;
+	rec->tid = os_task_tid(task);
+	rec->pid = os_task_pid(task);
+	os_task_comm(task, rec->comm);
+	*slot = (u64)tag << 32 | (s->log_used + 1);
+	/* Pairs with the acquire in hold_once(). */
+	smp_store_release(&s->log_used, s->log_used + bytes);
+}
+
+static __always_inline bool is_record_of(const struct sample_record *rec, u64 who, u64 what,
+					 const u64 *pcs, u32 nr)
+{
+	if (rec->who != who || rec->what != what)
+		return false;
+	/* And so it has as many pcs. */
+	return __builtin_constant_p(nr) && nr == 1 ? rec->pcs[0] == pcs[0] :
+						     os_same_words(rec->pcs, pcs, nr);
+}
+
+static __always_inline struct sample_record *record_in_slot(struct sample_cpu *s, u64 slot)
+{
+	return (struct sample_record *)(s->log + (u32)slot - 1);
+}
+
 /*
- * The way of a sample that does not simply count: before sample_init(), while switched off, or as
- * the first one behind a reset. seq is odd. True when it may go on.
+ * The sample is not in its first slot: look through the others, or make a new record. All of a
+ * chain but the first pc is behind the log's end already.
  */
-static noinline bool pass_gate(struct sample_cpu *s)
+static noinline void store_slowly(struct sample_cpu *s, u64 what, u64 first_pc, u32 tag,
+				  u64 start_cycles, u64 late_cycles)
+{
+	struct sample_record *new = next_record(s);
+
+	new->who = os_task_who(os_current_task());
+	new->what = what;
+	new->pcs[0] = first_pc;
+	for (u32 probe = 0; probe < SAMPLE_MAX_PROBES; probe++) {
+		u64 *slot = &s->hash[(tag + probe) & s->hash_mask];
+		struct sample_record *rec = record_in_slot(s, *slot);
+
+		if (!*slot) {
+			append(s, slot, tag, late_cycles);
+			return finish(s, start_cycles);
+		}
+		if (*slot >> 32 == tag &&
+		    is_record_of(rec, new->who, what, new->pcs, nr_pcs(new))) {
+			rec->nr++;
+			rec->late_cycles += late_cycles;
+			return finish(s, start_cycles);
+		}
+	}
+	s->books.nr_dropped[DROP_HASH_FULL]++;
+	finish(s, start_cycles);
+}
+
+/* pcs_hash has mixed the pcs. */
+static __always_inline void store(struct sample_cpu *s, u64 what, const u64 *pcs, u32 nr,
+				  u64 pcs_hash, u64 start_cycles, u64 late_cycles)
+{
+	u64 who = os_task_who(os_current_task());
+	/* A product's upper half is the better mixed one. */
+	u32 tag = stack_hash(stack_hash(pcs_hash, who), what) >> 32;
+	u64 slot = s->hash[tag & s->hash_mask];
+	struct sample_record *rec = record_in_slot(s, slot);
+
+	if (unlikely(!slot || slot >> 32 != tag || !is_record_of(rec, who, what, pcs, nr)))
+		return store_slowly(s, what, pcs[0], tag, start_cycles, late_cycles);
+	rec->nr++;
+	rec->late_cycles += late_cycles;
+	finish(s, start_cycles);
+}
+
+/* The walk puts the chain where a new record has it. */
+static noinline void take_chain(struct sample_cpu *s, const struct pt_regs *regs, u64 what,
+				u64 start_cycles, u64 late_cycles)
+{
+	struct sample_record *rec = next_record(s);
+	struct stack_walk walk = os_stack_walk(regs, rec->pcs, max_depth);
+
+	store(s, what | walk.counts << 32, rec->pcs, STACK_NR_PCS(walk.counts), walk.hash,
+	      start_cycles, late_cycles);
+}
+
+static __always_inline void take(struct sample_cpu *s, const struct pt_regs *regs, u64 start_cycles,
+				 u64 late_cycles, u32 in_nmi)
+{
+	const struct task *task = os_current_task();
+	u64 what, pc = os_regs_pc(regs), class;
+
+	if (os_regs_user(regs)) {
+		class = HEAT_USER;
+		what = OS_NO_SYSCALL | STACK_COUNTS(0, 1, STACK_WHOLE) << 32;
+	} else {
+		class = kernel_class(in_nmi, task);
+		what = os_task_syscall(task, regs) | STACK_COUNTS(1, 0, STACK_WHOLE) << 32;
+	}
+	/* Or both ways would be compiled to their ends, with more registers. */
+	asm volatile("" : "+r"(class) : : "memory");
+	s->books.nr_attempts++;
+	s->books.nr_class[class]++;
+	what |= class << 16 | in_nmi * (u64)SAMPLE_IN_NMI << 24 |
+		!os_regs_irqs_off(regs) * (u64)SAMPLE_IRQS_ON << 24;
+	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && max_depth > 1)
+		return take_chain(s, regs, (u32)what, start_cycles, late_cycles);
+	store(s, what, &pc, 1, pc, start_cycles, late_cycles);
+}
+
+/*
+ * A sample that does not simply count: before sample_init(), while switched off, or as the first
+ * one behind a reset. True when it counts now as any other; false when that has been done.
+ */
+static bool pass_gate(struct sample_cpu *s, const struct pt_regs *regs, u32 in_nmi)
 {
 	u64 gate = READ_ONCE(sample_gate);
 
@@ -194,172 +343,54 @@ static noinline bool pass_gate(struct sample_cpu *s)
 		s->is_stale = true;
 		WRITE_ONCE(s->epoch, gate & ~GATE_OFF);
 	}
-	s->books.nr_attempts++;
 	if (gate & GATE_OFF) {
+		s->books.nr_attempts++;
 		s->books.nr_dropped[DROP_OFF]++;
 		return false;
 	}
 	/* seq is odd before the look at held_bytes: pairs with the one in hold_once(). */
 	smp_mb();
-	if (s->log && !READ_ONCE(s->held_bytes)) {
-		memset(s->hash, 0, (s->hash_mask + 1ul) * sizeof(*s->hash));
-		WRITE_ONCE(s->log_used, 0);
-		s->is_stale = false;
-		s->gate = gate;
+	if (!s->log || READ_ONCE(s->held_bytes)) {
+		s->books.nr_attempts++;
+		s->books.nr_class[os_regs_user(regs) ? HEAT_USER :
+						       kernel_class(in_nmi, os_current_task())]++;
+		s->books.nr_dropped[s->log ? DROP_HELD : DROP_NO_MEMORY]++;
+		return false;
 	}
+	memset(s->hash, 0, (s->hash_mask + 1ul) * sizeof(*s->hash));
+	WRITE_ONCE(s->log_used, 0);
+	s->is_stale = false;
+	s->gate = gate;
 	return true;
 }
 
-static __always_inline enum heat_class classify(const struct pt_regs *regs, bool in_nmi,
-						const struct task *task)
+static noinline void take_slowly(struct sample_cpu *s, const struct pt_regs *regs, u64 start_cycles,
+				 u64 late_cycles, u32 in_nmi)
 {
-	if (os_regs_user(regs))
-		return HEAT_USER;
-	/* The timer's own interrupt does not count. */
-	if (os_irq_depth() + in_nmi > 1)
-		return HEAT_IRQ;
-	return os_task_idle(task) ? HEAT_IDLE : HEAT_KERNEL;
+	if (pass_gate(s, regs, in_nmi))
+		take(s, regs, start_cycles, late_cycles, in_nmi);
+	else
+		finish(s, start_cycles);
 }
 
-/* The first half of `what`. */
-static __always_inline u64 describe(const struct pt_regs *regs, enum heat_class class, bool in_nmi,
-				    const struct task *task)
-{
-	u64 flags = os_regs_irqs_off(regs) * SAMPLE_IRQS_OFF + in_nmi * SAMPLE_IN_NMI;
-
-	return (class == HEAT_USER ? OS_NO_SYSCALL : os_task_syscall(task, regs)) | class << 16 |
-	       flags << 24;
-}
-
-/* The sample as a record, and its hash; its counters are not set. Returns the number of its pcs. */
-static __always_inline u32 compose(struct sample_record *rec, const struct pt_regs *regs,
-				   const struct task *task, enum heat_class class, u64 what,
-				   u64 *hash)
-{
-	static const u64 one_pc[NR_HEAT_CLASSES] = {
-		[HEAT_USER] = STACK_COUNTS(0, 1, STACK_WHOLE) << 32,
-		[HEAT_KERNEL] = STACK_COUNTS(1, 0, STACK_WHOLE) << 32,
-		[HEAT_IRQ] = STACK_COUNTS(1, 0, STACK_WHOLE) << 32,
-		[HEAT_IDLE] = STACK_COUNTS(1, 0, STACK_WHOLE) << 32,
-	};
-	u64 pcs;
-	u32 nr;
-
-	rec->tid = os_task_tid(task);
-	rec->pid = os_task_pid(task);
-	os_task_comm(task, rec->comm);
-	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && max_depth > 1) {
-		struct stack_walk walk = os_stack_walk(regs, rec->pcs, max_depth);
-
-		pcs = walk.hash;
-		nr = STACK_NR_PCS(walk.counts);
-		what |= walk.counts << 32;
-	} else {
-		rec->pcs[0] = pcs = os_regs_pc(regs);
-		nr = 1;
-		what |= one_pc[class];
-	}
-	what |= (u64)os_task_program(task) << 56;
-	rec->what = what;
-	/* With those of the key's other words that tell most samples apart. */
-	pcs = stack_hash(stack_hash(pcs, rec->tid), what);
-	*hash = pcs ^ pcs >> 32;
-	return nr;
-}
-
-/* The new record becomes a part of the log, if it has room. */
-static noinline void append(struct sample_cpu *s, struct sample_record *rec, u64 *slot, u32 tag,
-			    u64 late_cycles)
-{
-	u32 bytes = RECORD_BYTES(nr_pcs(rec));
-
-	if (s->log_bytes - s->log_used < bytes) {
-		s->books.nr_dropped[DROP_LOG_FULL]++;
-		return;
-	}
-	rec->nr = 1;
-	rec->late_cycles = late_cycles;
-	rec->nr_held = 0;
-	*slot = (u64)tag << 32 | (s->log_used + 1);
-	/* Pairs with the acquire in hold_once(). */
-	smp_store_release(&s->log_used, s->log_used + bytes);
-}
-
-/* Count the record like the one behind the log's end, or make that one part of the log. */
-static __always_inline void store(struct sample_cpu *s, struct sample_record *rec, u32 nr, u64 hash,
-				  u64 late_cycles)
-{
-	u32 nr_words = (sizeof(*rec) - KEY_OFFSET) / sizeof(u64) + nr;
-	u32 tag = hash >> 32;
-
-	for (u32 probe = 0; probe < SAMPLE_MAX_PROBES; probe++) {
-		u64 *slot = &s->hash[((u32)hash + probe) & s->hash_mask];
-
-		if (!*slot)
-			return append(s, rec, slot, tag, late_cycles);
-		if (*slot >> 32 == tag) {
-			struct sample_record *old = (void *)(s->log + (u32)*slot - 1);
-
-			/* The number of words is in the words before the last ones. */
-			if (os_same_words((const u64 *)&old->tid, (const u64 *)&rec->tid,
-					  nr_words)) {
-				old->nr++;
-				old->late_cycles += late_cycles;
-				return;
-			}
-		}
-	}
-	s->books.nr_dropped[DROP_HASH_FULL]++;
-}
-
-static __always_inline void count(struct sample_cpu *s, const struct pt_regs *regs, u64 late_cycles,
-				  bool in_nmi, bool is_stale)
-{
-	const struct task *task = os_current_task();
-	enum heat_class class = classify(regs, in_nmi, task);
-	struct sample_record *rec;
-	u64 hash;
-	u32 nr;
-
-	s->books.nr_class[class]++;
-	barrier();
-	if (is_stale) {
-		s->books.nr_dropped[s->log ? DROP_HELD : DROP_NO_MEMORY]++;
-		return;
-	}
-	rec = (struct sample_record *)(s->log + s->log_used);
-	nr = compose(rec, regs, task, class, describe(regs, class, in_nmi, task), &hash);
-	store(s, rec, nr, hash, late_cycles);
-}
-
-static noinline void count_slowly(struct sample_cpu *s, const struct pt_regs *regs, u64 late_cycles,
-				  bool in_nmi)
-{
-	if (pass_gate(s))
-		count(s, regs, late_cycles, in_nmi, s->is_stale);
-}
-
-void sample_take(const struct pt_regs *regs, u64 late_cycles, bool in_nmi)
+/* What is out of the ordinary is done in the last place, so that no register has to be saved. */
+void sample_take(const struct pt_regs *regs, u64 start_cycles, u64 late_cycles, u32 in_nmi)
 {
 	struct sample_cpu *s = this_cpu_ptr(&sample_cpus);
-	u64 start = os_cycles(), seq = s->seq;
+	u64 seq = s->seq;
 
+	asm("" : "+r"(s)); /* or the compiler would work it out again and again */
 	if (unlikely(seq & 1)) {
-		/* One instruction: the second writer of this counter is pass_gate(). */
+		/* One instruction: the other writer of this counter may be at it. */
 		this_cpu_inc(sample_cpus.books.nr_dropped[DROP_NESTED]);
 		return;
 	}
 	WRITE_ONCE(s->seq, seq + 1);
 	barrier();
-	if (likely(s->gate == READ_ONCE(sample_gate))) {
-		s->books.nr_attempts++;
-		count(s, regs, late_cycles, in_nmi, false);
-	} else {
-		count_slowly(s, regs, late_cycles, in_nmi);
-	}
-	s->books.self_cycles += os_cycles() - start;
-	/* Pairs with the acquire in hold_once(). */
-	smp_store_release(&s->seq, seq + 2);
+	if (likely(s->gate == READ_ONCE(sample_gate)))
+		take(s, regs, start_cycles, late_cycles, in_nmi);
+	else
+		take_slowly(s, regs, start_cycles, late_cycles, in_nmi);
 }
 
 /* One look at a CPU: every record's number, then the counters. False: it may be torn. */

@@ -43,14 +43,13 @@ void profile_process_init(struct process *proc)
 	os_unlock(&strace_lock, flags);
 }
 
-void profile_task_init(struct task *task)
+void strace_task_init(struct task *task)
 {
 	struct profile_task *pt = os_task_profile(task);
 	struct process *proc = os_task_process(task);
 	struct profile_process *pp;
 	unsigned long flags;
 
-	memset(pt, 0, sizeof(*pt));
 	pt->index = no_rows;
 	if (!proc)
 		return;

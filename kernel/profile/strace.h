@@ -149,6 +149,9 @@ void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u
 		     u32 error);
 void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64 cycles, u32 error);
 
+/* A new task, zeroed: a part of profile_task_init(). */
+void strace_task_init(struct task *task);
+
 /* The last thread is gone and its exit is reported: the table stays until it is released. */
 void strace_process_ended(struct profile_process *pp);
 

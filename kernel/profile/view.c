@@ -12,7 +12,7 @@ static void add_counts(struct view_row *row, const struct sample_record *rec)
 	row->nr += rec->nr_held;
 	row->nr_class[rec->class] += rec->nr_held;
 	row->late_cycles += rec->late_cycles;
-	if (rec->flags & SAMPLE_IRQS_OFF)
+	if (!(rec->flags & SAMPLE_IRQS_ON))
 		row->nr_irqs_off += rec->nr_held;
 }
 

@@ -37,10 +37,10 @@ static void time_samples(u32 nr_frames)
 		stack[2 * i] = (u64)&stack[2 * i + 2];
 		stack[2 * i + 1] = i < nr_frames ? place(i) : 0;
 	}
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 	start = rdtsc();
 	for (u32 i = 0; i < NR_SAMPLES; i++)
-		sample_take(&regs, 0, false);
+		sample_take(&regs, os_cycles(), 0, 0);
 	cycles = rdtsc() - start;
 	local_irq_restore(flags);
 	printk("bench: sample_%u %lu %u\n", nr_frames, cycles, NR_SAMPLES);

@@ -17,12 +17,12 @@ static struct pt_regs regs;
 
 static void take_alone(void)
 {
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 }
 
 static void take_alone_in_nmi(void)
 {
-	sample_take(&regs, 0, true);
+	sample_take(&regs, os_cycles(), 0, 1);
 }
 
 /* Its deadline is now; the slots it moves on are in the future, so nothing is missed. */
@@ -54,17 +54,18 @@ static void nothing(void)
 
 static void time_calls(const char *name, void (*fn)(void))
 {
-	unsigned long flags = local_irq_save();
 	u64 cycles = 0, start;
 
 	for (int i = 0; i < NR_SAMPLES; i++) {
 		/* Else the timer, which cannot interrupt, would be taken for late. */
+		unsigned long flags = local_irq_save();
+
 		timer_rearm();
 		start = rdtsc();
 		fn();
 		cycles += rdtsc() - start;
+		local_irq_restore(flags);
 	}
-	local_irq_restore(flags);
 	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_SAMPLES);
 }
 

@@ -24,6 +24,16 @@ u32 host_pid = 1, host_syscall = OS_NO_SYSCALL;
 char host_comm[16] = "test";
 u8 host_program;
 u64 host_memory_bytes = 1ull << 30;
+
+u64 host_who(void)
+{
+	u64 who = (u64)host_tid << 32 | host_pid;
+
+	for (size_t i = 0; i < sizeof(host_comm); i++)
+		who = who * 257 + host_comm[i];
+	return who << 8 | host_program;
+}
+
 bool host_panicking;
 int host_fail_alloc;
 int host_nr_allocated;

@@ -119,13 +119,15 @@ extern __thread struct task *host_current;
 #define os_current_tid()	 host_tid
 #define os_current_pid()	 host_pid
 #define os_task_idle(task)	 host_idle
-#define os_task_program(task)	 host_program
 #define os_process_program(proc) host_program
 extern u8 host_program;
+/* Another one for all that differs above. */
+u64 host_who(void);
+#define os_task_who(task) host_who()
 /* One file at 4 MiB. */
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
-#define os_task_tid(task)	    host_tid
-#define os_task_pid(task)	    host_pid
+#define os_task_tid(task)	    ((void)(task), host_tid)
+#define os_task_pid(task)	    ((void)(task), host_pid)
 #define os_task_comm(task, words)   memcpy(words, host_comm, sizeof(host_comm))
 #define os_task_syscall(task, regs) host_syscall
 #define os_same_words(a, b, nr)	    (!memcmp(a, b, (nr) * sizeof(u64)))

@@ -48,7 +48,7 @@ static void work(void)
 
 	host_call(0, 2000, 5);
 	host_call(1, 500, -1);
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 	profile_point_start(work);
 	host_now += 30;
 	profile_point_leave(work);

@@ -23,14 +23,14 @@ static void tick(u64 pc)
 {
 	struct pt_regs regs = { .pc = pc };
 
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 }
 
 static void tick_user(void)
 {
 	struct pt_regs regs = { .pc = 0x401000, .user = true };
 
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 }
 
 static u64 nr_at(u64 addr)

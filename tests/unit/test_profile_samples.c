@@ -32,7 +32,7 @@ static void take_stack(const u64 *functions, u32 nr)
 	for (u32 i = 1; i < nr; i++)
 		callers[i - 1] = FN(functions[i]) + 8;
 	regs.nr_callers = nr - 1;
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 }
 
 #define take(...) \
@@ -42,7 +42,7 @@ static void take_user(u64 pc)
 {
 	struct pt_regs regs = { .pc = pc, .user = true };
 
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 }
 
 /* All books of all CPUs close; returns their sum. */
@@ -152,16 +152,16 @@ static void test_interrupts_off_and_late(void **state)
 {
 	struct pt_regs regs = { .pc = FN(1), .irqs_off = true };
 
-	sample_take(&regs, 70, true);
+	sample_take(&regs, os_cycles(), 70, 1);
 	regs.irqs_off = false;
-	sample_take(&regs, 30, false);
+	sample_take(&regs, os_cycles(), 30, 0);
 	look(view_functions);
 	assert_int_equal(row_of(FN(1), 0)->nr, 2);
 	assert_int_equal(row_of(FN(1), 0)->nr_irqs_off, 1);
 	assert_int_equal(row_of(FN(1), 0)->late_cycles, 100);
 	/* An NMI in an interrupt handler; the timer does not count its own. */
 	host_irq_depth = 1;
-	sample_take(&regs, 0, true);
+	sample_take(&regs, os_cycles(), 0, 1);
 	assert_int_equal(expect_books().nr_class[HEAT_IRQ], 2);
 	assert_int_equal(expect_books().nr_class[HEAT_KERNEL], 1);
 }
@@ -195,8 +195,8 @@ static void nest(void)
 	struct pt_regs regs = { .pc = FN(9) };
 
 	host_on_walk = NULL;
-	sample_take(&regs, 0, true);
-	sample_take(&regs, 0, true);
+	sample_take(&regs, os_cycles(), 0, 1);
+	sample_take(&regs, os_cycles(), 0, 1);
 }
 
 static void test_nested_is_dropped(void **state)
@@ -286,7 +286,7 @@ static void test_return_address_at_the_end(void **state)
 	u64 caller = FN(3);
 	struct pt_regs regs = { .pc = FN(1), .callers = &caller, .nr_callers = 1 };
 
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 	look(view_functions);
 	assert_int_equal(row_of(FN(2), 0)->nr_inclusive, 1);
 	assert_int_equal(row_of(FN(1), 0)->nr, 1);
@@ -396,7 +396,7 @@ static void test_function_as_printed(void **state)
 
 	make_some();
 	host_idle = false;
-	sample_take(&regs, 0, true);
+	sample_take(&regs, os_cycles(), 0, 1);
 	samples_hold();
 	report_print_function("fn_2");
 	samples_release();
@@ -453,7 +453,7 @@ static void test_stacks_as_printed(void **state)
 		take(1, 5);
 	}
 	host_cpu = 0;
-	sample_take(&regs, 0, false);
+	sample_take(&regs, os_cycles(), 0, 0);
 	samples_hold();
 	report_print_stacks();
 	samples_release();

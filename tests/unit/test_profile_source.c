@@ -12,7 +12,7 @@ static bool last_in_nmi;
 static int nr_resets;
 
 /* What the store would do. */
-void sample_take(const struct pt_regs *regs, u64 late_cycles, bool in_nmi)
+void sample_take(const struct pt_regs *regs, u64 start_cycles, u64 late_cycles, u32 in_nmi)
 {
 	nr_samples++;
 	last_sample = host_now;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * syslog(2), the kernel's log for dmesg. Where reading it is not allowed, only how that is said; what
- * is in it, and where from, only where nobody else writes to it.
+ * syslog(2), the kernel's log for dmesg. Where reading it is not allowed, only how that is said;
+ * what is in it only where nobody else writes to it.
  */
 #include <stdlib.h>
 #include <sys/klog.h>

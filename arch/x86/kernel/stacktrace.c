@@ -46,9 +46,24 @@ struct walker {
 	enum stack_cut cut;
 };
 
-static __always_inline bool in_text(u64 addr)
+/* The text behind the entry code. */
+struct text {
+	u64 minus_start;
+	u64 size;
+};
+
+static __always_inline struct text kernel_text(void)
 {
-	return addr - entry_marks.text_end < (u64)_etext - entry_marks.text_end;
+	struct text text = { -entry_marks.text_end, (u64)_etext - entry_marks.text_end };
+
+	/* So that what adds it is one instruction, with a result of its own. */
+	asm("" : "+r"(text.minus_start));
+	return text;
+}
+
+static __always_inline bool in_text(struct text text, u64 addr)
+{
+	return addr + text.minus_start < text.size;
 }
 
 static __always_inline bool add_pc(struct walker *walker, u64 pc)
@@ -58,14 +73,14 @@ static __always_inline bool add_pc(struct walker *walker, u64 pc)
 		return false;
 	}
 	*walker->at++ = pc;
-	walker->hash = stack_hash(walker->hash, pc);
+	walker->hash = stack_mix(walker->hash, pc);
 	return true;
 }
 
 #define CHUNK_SHIFT    4
 #define PROLOGUE_BYTES 40 /* where the frame is made, if it is */
 
-#define MAP_BASE ALIGN_DOWN((u64)_stext, BIT(CHUNK_SHIFT))
+#define MAP_BASE ((u64)_text)
 
 #define MAX_TEXT (1UL << 20)
 
@@ -103,7 +118,7 @@ void stack_walk_init(void)
 	u64 start, size;
 	const char *name;
 
-	BUG_ON((u64)_etext - MAP_BASE > MAX_TEXT);
+	BUG_ON((u64)_etext - MAP_BASE > MAX_TEXT || MAP_BASE % BIT(CHUNK_SHIFT));
 	for (u64 pc = entry_marks.text_end; pc < (u64)_etext; pc = start + size) {
 		name = kallsyms_lookup(pc, &start, &size);
 		if (!name)
@@ -126,7 +141,7 @@ static noinline u64 return_beside_frame(u64 pc, const u64 *words)
 	const u8 *code = (const u8 *)pc;
 
 	if (is_frameless(pc)) /* the flags may have been pushed */
-		return in_text(words[0]) ? words[0] : words[1];
+		return in_text(kernel_text(), words[0]) ? words[0] : words[1];
 	switch (code[0]) {
 	case OPCODE_PUSH_RBP:
 	case OPCODE_RET:
@@ -149,7 +164,8 @@ static noinline u64 return_beside_frame(u64 pc, const u64 *words)
  * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
  * chain ends, or NULL when it is cut.
  */
-static __always_inline const struct frame *follow(struct walker *walker, u64 fp, u64 sp, u64 end)
+static __always_inline const struct frame *follow(struct walker *walker, struct text text, u64 fp,
+						  u64 sp, u64 end)
 {
 	u64 last = end - sizeof(struct frame);
 
@@ -161,7 +177,7 @@ static __always_inline const struct frame *follow(struct walker *walker, u64 fp,
 
 		if (unlikely(fp > last || fp % sizeof(u64)))
 			return NULL;
-		if (unlikely(!in_text(frame->ret)))
+		if (unlikely(!in_text(text, frame->ret)))
 			return frame;
 		if (!add_pc(walker, frame->ret))
 			return NULL;
@@ -196,13 +212,14 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 {
 	const struct task *task = current;
 	u64 start = (u64)task->kernel_stack, end = start + KERNEL_STACK_SIZE, pc = regs->rip;
+	struct text text = kernel_text();
 	const struct frame *frame;
 
 	add_pc(walker, pc);
 	for (;;) {
 		u64 sp = regs->rsp;
 
-		if (unlikely(!in_text(pc))) {
+		if (unlikely(!in_text(text, pc))) {
 			walker->cut = pc_in_entry(pc) ? STACK_CUT_ENTRY : STACK_CUT_TEXT;
 			return NULL;
 		}
@@ -212,10 +229,10 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc))) {
 			u64 ret = return_beside_frame(pc, (const u64 *)sp);
 
-			if (in_text(ret) && !add_pc(walker, ret))
+			if (in_text(text, ret) && !add_pc(walker, ret))
 				return NULL;
 		}
-		frame = follow(walker, regs->rbp, sp, end);
+		frame = follow(walker, text, regs->rbp, sp, end);
 		if (!frame)
 			return NULL;
 		regs = regs_behind(walker, frame, end);
@@ -280,7 +297,7 @@ static bool own_table_is_loaded(void)
 	return current->mm && (cr3 & PTE_ADDR_MASK) == virt_to_phys(current->mm->pgd);
 }
 
-static __always_inline enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
+static enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
 {
 	struct user_reader reader = { 0 };
 	u64 ret, caller;
@@ -305,18 +322,34 @@ static __always_inline enum stack_cut follow_user(struct walker *walker, u64 fp,
 	return STACK_WHOLE;
 }
 
+static __always_inline struct stack_walk walked(const struct walker *walker, const u64 *pcs,
+						u64 nr_kernel)
+{
+	return (struct stack_walk){
+		.hash = walker->hash,
+		.counts = STACK_COUNTS(nr_kernel, walker->at - pcs - nr_kernel, walker->cut),
+	};
+}
+
+/* Go on behind nr_kernel pcs with those of the user. */
+static noinline struct stack_walk walk_user(const struct pt_regs *regs, u64 *pcs, u64 nr_kernel,
+					    u64 *full, u64 hash)
+{
+	struct walker walker = { .at = pcs + nr_kernel, .full = full, .hash = hash };
+
+	if (add_pc(&walker, regs->rip))
+		walker.cut = follow_user(&walker, regs->rbp, regs->rsp);
+	return walked(&walker, pcs, nr_kernel);
+}
+
 struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 {
 	struct walker walker = { .at = pcs, .full = pcs + max };
-	u64 nr_kernel;
 
-	if (!user_mode(regs))
-		regs = walk_kernel(&walker, regs);
-	nr_kernel = walker.at - pcs;
-	if (regs && add_pc(&walker, regs->rip))
-		walker.cut = follow_user(&walker, regs->rbp, regs->rsp);
-	return (struct stack_walk){
-		.hash = walker.hash,
-		.counts = STACK_COUNTS(nr_kernel, walker.at - pcs - nr_kernel, walker.cut),
-	};
+	if (user_mode(regs))
+		return walk_user(regs, pcs, 0, walker.full, 0);
+	regs = walk_kernel(&walker, regs);
+	if (regs)
+		return walk_user(regs, pcs, walker.at - pcs, walker.full, walker.hash);
+	return walked(&walker, pcs, walker.at - pcs);
 }

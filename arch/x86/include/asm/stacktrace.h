@@ -27,7 +27,7 @@ extern const struct entry_marks {
 	u64 vector_return;  /* of do_vector(), called for what came out of kernel mode */
 } entry_marks;
 
-extern char _stext[], _etext[];
+extern char _text[], _stext[], _etext[];
 
 /* Entry code, before its frame is complete or after it is gone. */
 static inline bool pc_in_entry(u64 pc)
@@ -47,7 +47,7 @@ static __always_inline u32 task_syscall(const struct task *task, const struct pt
 	u32 nr;
 
 	if (((const u64 *)entry)[-2] != entry_marks.syscall_return || !task->proc ||
-	    pc_in_entry(regs->rip))
+	    regs->rip < entry_marks.text_end)
 		return NO_SYSCALL;
 	nr = entry->orig_rax;
 	return nr < NO_SYSCALL ? nr : NO_SYSCALL;
