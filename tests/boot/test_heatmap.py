@@ -29,6 +29,14 @@ def tables_of(log: str) -> dict[str, list[str]]:
     return tables
 
 
+def test_names_of_a_task(boot):
+    """Samples belong to the name that the task has then; an execve gives it its program's."""
+    log = boot("renames", icount=True, append="profile.heatmap=tasks").log
+    rows = [TASK_ROW.match(row).groups() for row in tables_of(log)["task"]]
+    user = {row[2]: int(row[5]) for row in rows if row[:2] == ("1", "1")}
+    assert 390 <= user["renames"] <= 410 and 190 <= user["second"] <= 210
+
+
 def check_views(log: str) -> None:
     heatmap = report.parse(log)[-1].heatmap
     tables = tables_of(log)
