@@ -430,8 +430,8 @@ static void test_user_as_printed(void **state)
 		   "Kernel Heatmap of user code (top #2)\n"
 		   "         Address                     File offset          NR          %\n"
 		   "----------------  ------------------------------  ----------  ---------\n"
-		   "0000000000401010                  program+0x1010           2      50.00\n"
-		   "0000000000401000                  program+0x1000           1      25.00\n"
+		   "0000000000401010             /bin/program+0x1010           2      50.00\n"
+		   "0000000000401000             /bin/program+0x1000           1      25.00\n"
 		   "----------------  ------------------------------  ----------  ---------\n"
 		   "and 1 more, with 1 samples\n");
 }
