@@ -13,11 +13,13 @@ import pytest
 
 import report
 from harness import BUILD
-from test_heatmap import CALL_ROW, tables_of
+from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, tables_in, tables_of
 
 MAP = re.compile(r"^maps ([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(/\S+)$", re.MULTILINE)
 STACK = re.compile(r"^stacks (\S.*) (\d+)$", re.MULTILINE)
 USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+)\+0x([0-9a-f]+) +(\d+) +(\d+\.\d\d)$")
+PLACE_TITLE = "Kernel Heatmap of do_syscall_64: {} of {} samples"
+PLACE_ROW = re.compile(r"^([0-9a-f]{16}) +\+(?:0x)?([0-9a-f]+) +(\d+) +(\d+\.\d\d) +(\d+)$")
 NO_FRAMES = "[cut: user code without frame pointers]"
 CHAIN = ["chain_start", "outer", "middle", "inner"]
 
@@ -67,9 +69,10 @@ def parse_stack(words: list[str], nr: int) -> Stack:
     return Stack(cut, user, call, words, nr)
 
 
-def stacks_of(log: str, task: str) -> list[Stack]:
+def stacks_of(log: str, task: str | None = None) -> list[Stack]:
+    """Of a task by its name, or of all."""
     found = [(stack.split(";"), int(nr)) for stack, nr in STACK.findall(log)]
-    return [parse_stack(words[1:], nr) for words, nr in found if words[0] == task]
+    return [parse_stack(words[1:], nr) for words, nr in found if task in (None, words[0])]
 
 
 def user_rows(log: str) -> list[tuple[int, str, int, int]]:
@@ -97,12 +100,52 @@ def call_rows(log: str) -> dict[str, dict[str, int]]:
     return calls
 
 
+def file_lines(log: str, word: str) -> list[str]:
+    """What the program read in a file."""
+    return [line[len(word) + 1 :] for line in log.splitlines() if line.startswith(f"{word} ")]
+
+
+def check_files(log: str, builds) -> None:
+    """Stacks, functions, instructions: sums of the same samples."""
+    stacks = stacks_of(log)
+    tables = tables_in(file_lines(log, "heatmap"))
+    assert set(tables) == {"function", "system call", "task", "CPU"}
+    total = sum(stack.nr for stack in stacks)
+    assert total == sum(int(CPU_ROW.match(row)[7]) for row in tables["CPU"])
+    rows = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]
+    names = [name for _, name, *_ in rows]
+    in_kernel = [stack for stack in stacks if stack.kernel]
+    for _, name, nr, _, nr_inclusive, _, _ in rows:
+        own = sum(stack.nr for stack in in_kernel if stack.kernel[-1] == name)
+        inclusive = sum(stack.nr for stack in in_kernel if name in stack.kernel)
+        # Stacks have no addresses to tell two static functions of one name by.
+        if names.count(name) == 1 and name[0] != "[":
+            assert (int(nr), int(nr_inclusive)) == (own, inclusive)
+    ((start, own, inclusive),) = (
+        (int(row[0], 16), int(row[2]), int(row[4])) for row in rows if row[1] == "do_syscall_64"
+    )
+    assert 0 < own < inclusive
+
+    title, _, _, *lines = file_lines(log, "function")
+    assert title == PLACE_TITLE.format(own, total)
+    places = [PLACE_ROW.match(line).groups() for line in lines if not report.DASHES.match(line)]
+    assert sum(int(nr) for _, _, nr, _, _ in places) == own
+    addresses = [int(address, 16) for address, *_ in places]
+    assert len(addresses) > 1 and addresses == sorted(set(addresses))
+    symbols = tool_lines(os.environ.get("NM", "nm"), "-S", builds.kernel())
+    (size,) = (int(words[1], 16) for words in symbols if words[3:] == ["do_syscall_64"])
+    for address, offset, nr, percent, irqs_off in places:
+        assert int(address, 16) - start == int(offset, 16) < size
+        assert percent == report.percent(int(nr), own) and int(irqs_off) <= int(nr)
+
+
 @pytest.mark.parametrize("source", ["timer", "nmi"])
 @pytest.mark.parametrize("name", ["chain", "chain-nofp"])
-def test_user_chain(boot, name, source):
+def test_user_chain(boot, builds, name, source):
     append = f"profile.source={source} profile.hz=20000 profile.heatmap=user,calls profile.top=all"
     log = boot(name, 100, icount=True, append=append, timeout=240).log
     assert "PASS: chain" in log
+    check_files(log, builds)
     program = Program(name)
     maps = [
         (int(start, 16), int(end, 16), int(offset, 16), path)

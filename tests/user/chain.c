@@ -3,10 +3,13 @@
  * chain MS: burns CPU time for MS milliseconds, in user code and in system calls, always in the
  * same chain of callers: chain_start(), outer(), middle(), inner(). All have frames, and the first
  * has no caller. Then come, where there is such a thing, the mappings of the program (`maps <line>`
- * for each) and the samples of all (`stacks <line>`). chain-nofp is the same without frames.
+ * for each), and the samples, which are of one time: `stacks <line>`, and in the same way the views
+ * and the instructions of a function of the kernel. chain-nofp is the same without frames.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -88,6 +91,15 @@ static void print_file(const char *word, const char *path)
 		fclose(file);
 }
 
+static void control(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
+		perror(path);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -96,8 +108,12 @@ int main(int argc, char **argv)
 	}
 	end_ms = now_ms() + atol(argv[1]);
 	printf("chain: %d\n", chain_start(outer) != 0);
+	control("/proc/profile/heatmap", "off");
+	control("/proc/profile/function", "do_syscall_64");
 	print_file("maps", "/proc/self/maps");
 	print_file("stacks", "/proc/profile/stacks");
+	print_file("heatmap", "/proc/profile/heatmap");
+	print_file("function", "/proc/profile/function");
 	puts("PASS: chain");
 	return 0;
 }
