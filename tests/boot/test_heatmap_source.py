@@ -16,6 +16,8 @@ from test_panic import PANIC_EXIT_CODE
 
 DUE = re.compile(r"^due: (\d+) = taken (\d+) \+ missed (\d+) \+ own (\d+)$")
 UNSEEN = re.compile(r"^unseen: (\d+\.\d\d) % of CPU time \((\d+) of (\d+) came over (\d+) ns late")
+IRQS_OFF = re.compile(r"^interrupts off: (\d+\.\d\d) % of samples \((\d+) of (\d+)\)$")
+SELF = re.compile(r"^sampling took (\d+) ns a sample, (\d+\.\d\d) % of all CPUs' time$")
 STRETCH = re.compile(r"^\[.*\] +(\d+) +(\d+) +\d+  .{15}  [0-9a-f]{16}  (\S+)$", re.MULTILINE)
 
 
@@ -58,6 +60,9 @@ def test_900_ms_with_interrupts_off(boot):
     nr_due, _, missed, _ = due(nmi)
     assert 895 <= nr_due <= 905 and missed == 0
     assert nmi.rows[0].name == "burn" and nmi.rows[0].nr >= 0.95 * nr_due
+    percent, irqs_off, of = note(nmi, IRQS_OFF).groups()
+    assert nmi.rows[0].nr <= int(irqs_off) <= int(of) == nr_due
+    assert percent == report.percent(int(irqs_off), int(of))
 
     timer = found["source=timer"]
     nr_due, taken, missed, own = due(timer)
@@ -108,6 +113,10 @@ def test_rate_with_icount(boot, kind, hz):
         # From the program's start to the report's.
         assert 0.3 * hz <= nr_due <= 0.5 * hz
         assert heatmap.split["user"] > 0.5 * heatmap.split["ticks"]
+        # What the sampler says that it took, of the time in which so many were due.
+        ns, share = map(float, note(heatmap, SELF).groups())
+        most, least = ((ns + d) * taken * hz / nr_due * 1e-7 for d in (1, -1))
+        assert 100 <= ns <= 2000 and least - 0.01 <= share <= most + 0.01
 
 
 @pytest.mark.parametrize(
