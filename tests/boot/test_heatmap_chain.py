@@ -13,7 +13,7 @@ import pytest
 
 import report
 from harness import BUILD
-from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, tables_in, tables_of
+from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, TASK_ROW, tables_in, tables_of
 
 MAP = re.compile(r"^maps ([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(/\S+)$", re.MULTILINE)
 STACK = re.compile(r"^stacks (\S.*) (\d+)$", re.MULTILINE)
@@ -53,6 +53,7 @@ class Program:
 
 @dataclass
 class Stack:
+    task: str
     cut: str | None
     user: list[int]  # outermost first
     call: str | None
@@ -60,19 +61,18 @@ class Stack:
     nr: int
 
 
-def parse_stack(words: list[str], nr: int) -> Stack:
+def parse_stack(text: str, nr: int) -> Stack:
+    task, *words = text.split(";")
     cut = words.pop(0) if words and words[0].startswith("[cut: ") else None
     user = []
     while words and words[0].startswith("0x"):
         user.append(int(words.pop(0), 16))
     call = words.pop(0) if words and words[0].startswith("[") else None
-    return Stack(cut, user, call, words, nr)
+    return Stack(task, cut, user, call, words, nr)
 
 
-def stacks_of(log: str, task: str | None = None) -> list[Stack]:
-    """Of a task by its name, or of all."""
-    found = [(stack.split(";"), int(nr)) for stack, nr in STACK.findall(log)]
-    return [parse_stack(words[1:], nr) for words, nr in found if task in (None, words[0])]
+def stacks_of(log: str) -> list[Stack]:
+    return [parse_stack(stack, int(nr)) for stack, nr in STACK.findall(log)]
 
 
 def user_rows(log: str) -> list[tuple[int, str, int, int]]:
@@ -105,8 +105,8 @@ def file_lines(log: str, word: str) -> list[str]:
     return [line[len(word) + 1 :] for line in log.splitlines() if line.startswith(f"{word} ")]
 
 
-def check_files(log: str, builds) -> None:
-    """Stacks, functions, instructions: sums of the same samples."""
+def check_files(log: str, builds, task: str) -> None:
+    """Stacks, tasks, functions, instructions: sums of the same samples."""
     stacks = stacks_of(log)
     tables = tables_in(file_lines(log, "heatmap"))
     assert set(tables) == {"function", "system call", "task", "CPU"}
@@ -125,6 +125,12 @@ def check_files(log: str, builds) -> None:
         (int(row[0], 16), int(row[2]), int(row[4])) for row in rows if row[1] == "do_syscall_64"
     )
     assert 0 < own < inclusive
+
+    tasks = [TASK_ROW.match(row).groups() for row in tables["task"]]
+    ((nr, nr_user),) = ((int(t[3]), int(t[5])) for t in tasks if t[:3] == ("1", "1", task))
+    own_stacks = [stack for stack in stacks if stack.task == task]
+    assert nr == sum(stack.nr for stack in own_stacks) > 1000
+    assert nr_user == sum(stack.nr for stack in own_stacks if not stack.kernel)
 
     title, _, _, *lines = file_lines(log, "function")
     assert title == PLACE_TITLE.format(own, total)
@@ -145,7 +151,7 @@ def test_user_chain(boot, builds, name, source):
     append = f"profile.source={source} profile.hz=20000 profile.heatmap=user,calls profile.top=all"
     log = boot(name, 100, icount=True, append=append, timeout=240).log
     assert "PASS: chain" in log
-    check_files(log, builds)
+    check_files(log, builds, name)
     program = Program(name)
     maps = [
         (int(start, 16), int(end, 16), int(offset, 16), path)
@@ -165,7 +171,8 @@ def test_user_chain(boot, builds, name, source):
         callers = [program.name_at(offset_of(addr - 1)) for addr in stack.user[:-1]]
         return [*callers, own(stack)]
 
-    stacks = [stack for stack in stacks_of(log, name) if stack.user and own(stack) == "inner"]
+    stacks = [stack for stack in stacks_of(log) if stack.task == name and stack.user]
+    stacks = [stack for stack in stacks if own(stack) == "inner"]
     in_user = [stack for stack in stacks if not stack.kernel]
     in_call = [stack for stack in stacks if stack.call == "[sys_getppid]"]
     for found in (in_user, in_call):
