@@ -299,22 +299,11 @@ void report_print_function(const char *function)
 	print_more(0, 0);
 }
 
-/* The file's last component will do: its offset is what tells the place. */
-static const char *base_name(const char *path)
-{
-	const char *name = path;
-
-	for (; *path; path++)
-		if (*path == '/')
-			name = path + 1;
-	return name;
-}
-
 void report_print_user(struct process *proc, u32 top)
 {
 	static const char *const rule = "----------------  ------------------------------  "
 					"----------  ---------";
-	char percent[16], file[256], place[288];
+	char percent[16], file[256], path[256], place[288];
 	u64 nr = 0, nr_more = 0, offset;
 	u32 nr_shown;
 
@@ -330,10 +319,12 @@ void report_print_user(struct process *proc, u32 top)
 	for (u32 i = 0; i < nr_shown; i++) {
 		const struct view_row *row = &view.rows[i];
 
-		if (os_process_mapping(proc, row->keys[0], file, sizeof(file), &offset))
-			snprintf(place, sizeof(place), "%s+%#lx", base_name(file), offset);
-		else
+		if (os_process_mapping(proc, row->keys[0], file, sizeof(file), &offset)) {
+			report_copy_printable(path, file, sizeof(path));
+			snprintf(place, sizeof(place), "%s+%#lx", path, offset);
+		} else {
 			strscpy(place, "[unknown]", sizeof(place));
+		}
 		report_printf("%016lx  %30s  %10lu  %9s\n", row->keys[0], place, row->nr,
 			      percent_text(percent, row->nr, nr));
 	}

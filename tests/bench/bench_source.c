@@ -8,9 +8,11 @@
 
 #include <asm/desc.h>
 #include <asm/irqflags.h>
+#include <asm/nmi_sampler.h>
 #include <lego/selftest.h>
 
 #define NR_SAMPLES 1000
+#define NR_MOVES   8
 
 /* Kernel code that is called by nobody. */
 static struct pt_regs regs;
@@ -69,6 +71,25 @@ static void time_calls(const char *name, void (*fn)(void))
 	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_SAMPLES);
 }
 
+/* The boot CPU's work of putting the next NMI somewhere: once for each start of them. */
+static void time_moves(struct source_settings settings)
+{
+	u64 cycles = 0, start;
+
+	settings.source = SOURCE_NMI;
+	settings.jitter = true;
+	for (int i = 0; i < NR_MOVES; i++) {
+		settings.on = true;
+		source_apply(&settings);
+		start = rdtsc();
+		nmi_sampler_move(1u << 31);
+		cycles += rdtsc() - start;
+		settings.on = false;
+		source_apply(&settings);
+	}
+	printk("bench: source_move %lu %d\n", cycles, NR_MOVES);
+}
+
 SELFTEST(bench, source)
 {
 	struct source_settings saved, slow;
@@ -95,6 +116,7 @@ SELFTEST(bench, source)
 	time_calls("source_take_nmi", take_alone_in_nmi);
 	/* No NMI has come, and none was asked for: none is an echo. */
 	time_calls("source_nmi", nmi_comes);
+	time_moves(slow);
 	source_apply(&saved);
 	EXPECT(saved.on);
 }

@@ -38,6 +38,11 @@ def test_nmi(run, workload):
         assert not result.judge_moved().ok
 
 
+def test_another_seed(run):
+    """Other samples (test_heatmap_source.py), the same verdict."""
+    must_agree(run(accuracy.Case("syscalls", "nmi", 2, is_control=True)).judge())
+
+
 def test_timer(run):
     """It agrees with what can be seen with interrupts on, and with that only."""
     result = run(accuracy.Case("sched", "timer", 1))

@@ -19,9 +19,12 @@ TASK_ROW = re.compile(r"^ *(\d+) +(\d+) +(\S+) +(\d+) +(\d+\.\d\d) +(\d+) +(\d+)
 def tables_of(log: str) -> dict[str, list[str]]:
     """The rows of each view of the last report."""
     lines = report.Lines(log).lines
-    begin = max(i for i, line in enumerate(lines) if report.BEGIN.match(line))
+    return tables_in(lines[max(i for i, line in enumerate(lines) if report.BEGIN.match(line)) :])
+
+
+def tables_in(lines: list[str]) -> dict[str, list[str]]:
     tables: dict[str, list[str]] = {}
-    for i, line in enumerate(lines[begin:], begin):
+    for i, line in enumerate(lines):
         if title := TITLE.match(line):
             rows = lines[i + 3 :]
             end = next(n for n, row in enumerate(rows) if report.DASHES.match(row))

@@ -12,10 +12,13 @@ import ktap
 import qemu
 import report
 from harness import run_until_equal
+from test_heatmap import CPU_ROW, check_views, tables_of
 from test_panic import PANIC_EXIT_CODE
 
 DUE = re.compile(r"^due: (\d+) = taken (\d+) \+ missed (\d+) \+ own (\d+)$")
 UNSEEN = re.compile(r"^unseen: (\d+\.\d\d) % of CPU time \((\d+) of (\d+) came over (\d+) ns late")
+IRQS_OFF = re.compile(r"^interrupts off: (\d+\.\d\d) % of samples \((\d+) of (\d+)\)$")
+SELF = re.compile(r"^sampling took (\d+) ns a sample, (\d+\.\d\d) % of all CPUs' time$")
 STRETCH = re.compile(r"^\[.*\] +(\d+) +(\d+) +\d+  .{15}  [0-9a-f]{16}  (\S+)$", re.MULTILINE)
 
 
@@ -24,11 +27,14 @@ def note(heatmap: report.Heatmap, pattern: re.Pattern[str]) -> re.Match[str]:
     return match
 
 
-def due(heatmap: report.Heatmap) -> tuple[int, int, int, int]:
-    """Due, taken, missed, own: they add up, and every sample that was taken is in the table."""
+def due(heatmap: report.Heatmap, nr_late: int = 100) -> tuple[int, int, int, int]:
+    """
+    Due, taken, missed, own: they add up, and every sample that was taken is in the table, but for
+    those that came while the report began.
+    """
     nr_due, taken, missed, own = map(int, note(heatmap, DUE).groups())
     assert nr_due == taken + missed + own
-    assert heatmap.total[0] <= taken <= heatmap.total[0] + 100
+    assert heatmap.total[0] <= taken <= heatmap.total[0] + nr_late
     return nr_due, taken, missed, own
 
 
@@ -55,6 +61,9 @@ def test_900_ms_with_interrupts_off(boot):
     nr_due, _, missed, _ = due(nmi)
     assert 895 <= nr_due <= 905 and missed == 0
     assert nmi.rows[0].name == "burn" and nmi.rows[0].nr >= 0.95 * nr_due
+    percent, irqs_off, of = note(nmi, IRQS_OFF).groups()
+    assert nmi.rows[0].nr <= int(irqs_off) <= int(of) == nr_due
+    assert percent == report.percent(int(irqs_off), int(of))
 
     timer = found["source=timer"]
     nr_due, taken, missed, own = due(timer)
@@ -105,6 +114,10 @@ def test_rate_with_icount(boot, kind, hz):
         # From the program's start to the report's.
         assert 0.3 * hz <= nr_due <= 0.5 * hz
         assert heatmap.split["user"] > 0.5 * heatmap.split["ticks"]
+        # What the sampler says that it took, of the time in which so many were due.
+        ns, share = map(float, note(heatmap, SELF).groups())
+        most, least = ((ns + d) * taken * hz / nr_due * 1e-7 for d in (1, -1))
+        assert 100 <= ns <= 2000 and least - 0.01 <= share <= most + 0.01
 
 
 @pytest.mark.parametrize(
@@ -125,33 +138,47 @@ def test_other_sources_of_nmis(boot, qemu_args, name):
     assert heatmap.split["user"] > 100
 
 
-def check_storm(log: str) -> None:
+STORM_HZ = 20000
+STORM = f"profile.source=nmi profile.hz={STORM_HZ}"
+
+
+def check_storm(log: str, ms: int) -> None:
+    """So many NMIs were due, those missed are told, and each CPU's books close."""
+    assert "nobody asked for it" not in log
     heatmap = heatmap_of(log)
-    assert source(heatmap) == "nmi by HPET, 20000 Hz, seed 1"
-    nr_due, taken, missed, _ = due(heatmap)
-    assert nr_due > 8 * 20000 and taken > 1000 and missed > 0
-    by_cpu = re.findall(r"^\[.*\]   CPU +(\d+): (\d+) of (\d+)$", log, re.MULTILINE)
-    assert len(by_cpu) == 8 and sum(int(nr) for _, nr, _ in by_cpu) == missed
-
-
-STORM = "profile.source=nmi profile.hz=20000"
+    assert source(heatmap) == f"nmi by HPET, {STORM_HZ} Hz, seed 1"
+    nr_due, taken, missed, _ = due(heatmap, nr_late=8 * STORM_HZ // 10)
+    assert nr_due >= 8 * STORM_HZ * ms // 1000 and taken > 1000 and missed > 0
+    lines = re.findall(r"^\[.*\]   CPU +(\d+): (\d+) of (\d+)$", log, re.MULTILINE)
+    by_cpu = {int(cpu): (int(nr), int(of)) for cpu, nr, of in lines}
+    assert len(by_cpu) == len(lines) == 8
+    assert sum(nr for nr, _ in by_cpu.values()) == missed
+    assert sum(of for _, of in by_cpu.values()) == nr_due
+    for row in tables_of(log)["CPU"]:
+        cpu, *_, attempts, stored, dropped, _, _ = map(int, CPU_ROW.match(row).groups())
+        nr, of = by_cpu[cpu]
+        assert attempts == stored + dropped and 0 <= of - nr - attempts <= STORM_HZ // 10
 
 
 def test_storm_of_nmis(boot):
-    """20,000 a second asked for on each of 8 CPUs that compute."""
-    check_storm(boot("spin", 5000, 8, smp=8, append=STORM, timeout=400).log)
+    """20,000 a second asked for on each of 8 CPUs that compute, for 20 seconds."""
+    append = f"{STORM} profile.report=wide profile.top=all"
+    log = boot("spin", 20000, 8, smp=8, append=append, timeout=400).log
+    check_storm(log, 20000)
+    check_views(log)
 
 
 def test_storm_of_nmis_and_work(boot):
     """The same while processes fork, exec, send, fault and die."""
-    append = f"{STORM} profile.on_exit=none"
+    append = f"{STORM} profile.heatmap=cpus profile.on_exit=none"
     with boot.start("stress", "all", 2, 4, smp=8, append=append, timeout=600) as guest:
-        guest.expect("^PASS: stress thread")
+        # What is left goes on long enough for a report.
+        guest.expect("^PASS: stress mmap")
         guest.sysrq("p")
         guest.expect("end of report")
         result = boot.finish(guest.wait(), ok=True, check=True)
     assert "FAIL" not in result.log
-    check_storm(result.log)
+    check_storm(result.log, 1000)
 
 
 @pytest.mark.parametrize("mode", ["console", "strace-lock", "nmi-printk"])

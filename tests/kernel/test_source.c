@@ -154,6 +154,11 @@ static void expect_rate(enum source_kind source, u32 hz, u64 ns)
 			EXPECT(nr_due + 1 >= wanted - wanted / 100);
 		EXPECT(nr->taken > 0);
 	}
+	/* Of two samples neither need be in hlt. */
+	if (hz > 1) {
+		EXPECT(nr_at(cpu_idle) > 0);
+		EXPECT(nr_at(cpu_idle) <= heat.nr_class[HEAT_IDLE]);
+	}
 	end();
 }
 

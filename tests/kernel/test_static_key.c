@@ -3,6 +3,8 @@
 
 #include <asm/apic.h>
 #include <asm/irqflags.h>
+#include <asm/processor.h>
+#include <asm/uaccess.h>
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/irq.h>
@@ -192,4 +194,39 @@ SELFTEST(static_key, switched_in_nmis)
 		/* An NMI inside an NMI: the breakpoint returned by IRET. */
 		EXPECT_EQ(per_cpu(deepest_nmi, cpu), 1);
 	}
+}
+
+static u32 nr_nmis, nr_nmis_in_the_first;
+
+/* Another one is pending when the exception returns, and has time to come. */
+static void fault_in_first_nmi(void)
+{
+	u64 end;
+
+	if (nr_nmis++)
+		return;
+	apic_send_nmi(smp_processor_id());
+	asm volatile("1:	ud2\n"
+		     "2:\n" ASM_EXCEPTION("1b", "2b"));
+	end = rdtsc() + tsc_khz;
+	while (rdtsc() < end)
+		cpu_relax();
+	nr_nmis_in_the_first = READ_ONCE(nr_nmis);
+}
+
+/* Whatever the exception is: it returns without IRET, which would let the next NMI in. */
+SELFTEST(static_key, exception_in_nmi_lets_no_other_in)
+{
+	unsigned long flags = local_irq_save();
+	u64 end = rdtsc() + TIMEOUT_NS / NSEC_PER_MSEC * tsc_khz;
+
+	nr_nmis = 0;
+	WRITE_ONCE(selftest_nmi_hook, fault_in_first_nmi);
+	apic_send_nmi(smp_processor_id());
+	while (READ_ONCE(nr_nmis) < 2 && rdtsc() < end)
+		cpu_relax();
+	WRITE_ONCE(selftest_nmi_hook, NULL);
+	local_irq_restore(flags);
+	EXPECT_EQ(nr_nmis_in_the_first, 1);
+	EXPECT_EQ(nr_nmis, 2);
 }

@@ -166,28 +166,45 @@ static void test_interrupts_off_and_late(void **state)
 	assert_int_equal(expect_books().nr_class[HEAT_KERNEL], 1);
 }
 
-/* Every stack differs: first the log or the hash is full, then the rest is dropped, all of it. */
-static void test_full(void **state)
+/* Each is different, with the same number of callers. */
+static struct sample_books take_different(u64 nr, u32 nr_callers)
 {
+	u64 functions[SAMPLE_MAX_DEPTH] = { 0 };
 	struct sample_books books;
-	u64 nr = 40000;
 
-	for (u64 i = 0; i < nr; i++)
-		take(i % 1000, i / 1000);
+	for (u64 i = 0; i < nr; i++) {
+		functions[0] = i % 1000;
+		functions[1] = i / 1000;
+		take_stack(functions, 1 + nr_callers);
+	}
 	books = expect_books();
 	assert_int_equal(books.nr_attempts, nr);
+	return books;
+}
+
+/* Every stack differs: when the hash is full, or the log, the rest is dropped, all of it. */
+static void test_full(void **state)
+{
+	struct sample_books books = take_different(40000, 1);
+
 	assert_true(books.nr_dropped[DROP_HASH_FULL] > 0);
 	assert_int_equal(books.nr_dropped[DROP_LOG_FULL], 0);
 	/* What is in stays countable, and a reset makes room. */
 	take(0, 0);
 	assert_int_equal(expect_books().nr_stored, books.nr_stored + 1);
 	sample_reset();
-	for (u64 i = 0; i < nr; i++)
-		take(i % 1000, i / 1000, 3, 4, 5, 6, 7, 8);
-	books = expect_books();
-	assert_int_equal(books.nr_attempts, nr);
-	assert_true(books.nr_stored > 10000);
-	assert_true(books.nr_dropped[DROP_HASH_FULL] + books.nr_dropped[DROP_LOG_FULL] > 0);
+	assert_int_equal(host_set_param("profile.depth", "64"), 0);
+	books = take_different(40000, 63);
+	assert_true(books.nr_dropped[DROP_LOG_FULL] > 0);
+	assert_int_equal(books.nr_dropped[DROP_HASH_FULL], 0);
+	assert_true(books.nr_stored * 64 * sizeof(u64) > SAMPLE_MAX_LOG * 3 / 4);
+	take_stack((const u64[64]){ 0 }, 64);
+	assert_int_equal(expect_books().nr_stored, books.nr_stored + 1);
+	take_stack((const u64[64]){ 0, 0, 1 }, 64);
+	assert_int_equal(expect_books().nr_stored, books.nr_stored + 1);
+	assert_int_equal(expect_books().nr_dropped[DROP_LOG_FULL],
+			 books.nr_dropped[DROP_LOG_FULL] + 1);
+	assert_int_equal(host_set_param("profile.depth", "8"), 0);
 }
 
 static void nest(void)
@@ -430,8 +447,8 @@ static void test_user_as_printed(void **state)
 		   "Kernel Heatmap of user code (top #2)\n"
 		   "         Address                     File offset          NR          %\n"
 		   "----------------  ------------------------------  ----------  ---------\n"
-		   "0000000000401010                  program+0x1010           2      50.00\n"
-		   "0000000000401000                  program+0x1000           1      25.00\n"
+		   "0000000000401010             /bin/program+0x1010           2      50.00\n"
+		   "0000000000401000             /bin/program+0x1000           1      25.00\n"
 		   "----------------  ------------------------------  ----------  ---------\n"
 		   "and 1 more, with 1 samples\n");
 }

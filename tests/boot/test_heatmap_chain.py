@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Call chains into user code, named as a tool on another machine would: by mappings and files."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+
+import pytest
+
+import report
+from harness import BUILD
+from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, TASK_ROW, tables_in, tables_of
+
+MAP = re.compile(r"^maps ([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(/\S+)$", re.MULTILINE)
+STACK = re.compile(r"^stacks (\S.*) (\d+)$", re.MULTILINE)
+USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+)\+0x([0-9a-f]+) +(\d+) +(\d+\.\d\d)$")
+PLACE_TITLE = "Kernel Heatmap of do_syscall_64: {} of {} samples"
+PLACE_ROW = re.compile(r"^([0-9a-f]{16}) +\+(?:0x)?([0-9a-f]+) +(\d+) +(\d+\.\d\d) +(\d+)$")
+NO_FRAMES = "[cut: user code without frame pointers]"
+CHAIN = ["chain_start", "outer", "middle", "inner"]
+
+
+def tool_lines(*command: object) -> list[list[str]]:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+class Program:
+    """Its functions, by offset in its file."""
+
+    def __init__(self, name: str):
+        path = BUILD / "user" / name
+        self.path = f"/bin/{name}"
+        loads = [
+            [int(word, 16) for word in words[1:5]]
+            for words in tool_lines(os.environ.get("READELF", "readelf"), "-lW", path)
+            if words[:1] == ["LOAD"]
+        ]
+        functions = []
+        for words in tool_lines(os.environ.get("NM", "nm"), path):
+            for offset, addr, _, size in loads:
+                if words[1] in "tT" and addr <= int(words[0], 16) < addr + size:
+                    functions.append((int(words[0], 16) - addr + offset, words[2]))
+        self.functions = sorted(functions)
+
+    def name_at(self, offset: int) -> str:
+        return self.functions[bisect.bisect_right(self.functions, (offset, "~")) - 1][1]
+
+
+@dataclass
+class Stack:
+    task: str
+    cut: str | None
+    user: list[int]  # outermost first
+    call: str | None
+    kernel: list[str]
+    nr: int
+
+
+def parse_stack(text: str, nr: int) -> Stack:
+    task, *words = text.split(";")
+    cut = words.pop(0) if words and words[0].startswith("[cut: ") else None
+    user = []
+    while words and words[0].startswith("0x"):
+        user.append(int(words.pop(0), 16))
+    call = words.pop(0) if words and words[0].startswith("[") else None
+    return Stack(task, cut, user, call, words, nr)
+
+
+def stacks_of(log: str) -> list[Stack]:
+    return [parse_stack(stack, int(nr)) for stack, nr in STACK.findall(log)]
+
+
+def user_rows(log: str) -> list[tuple[int, str, int, int]]:
+    """The table of user code of the last report: address, file, offset, samples."""
+    lines = report.Lines(log).lines
+    at = max(i for i, line in enumerate(lines) if line.startswith("Kernel Heatmap of user code"))
+    rows = []
+    for line in lines[at + 3 :]:
+        if report.DASHES.match(line):
+            break
+        addr, file, offset, nr, _ = USER_ROW.match(line).groups()
+        rows.append((int(addr, 16), file, int(offset, 16), int(nr)))
+    return rows
+
+
+def call_rows(log: str) -> dict[str, dict[str, int]]:
+    """Of each system call in the last report, the samples of each function."""
+    calls: dict[str, dict[str, int]] = {}
+    for row in tables_of(log)["system call"]:
+        name, nr, _, _ = CALL_ROW.match(row).groups()
+        if row[:20].strip():
+            functions = calls[name] = {}
+        else:
+            functions[name] = functions.get(name, 0) + int(nr)
+    return calls
+
+
+def file_lines(log: str, word: str) -> list[str]:
+    """What the program read in a file."""
+    return [line[len(word) + 1 :] for line in log.splitlines() if line.startswith(f"{word} ")]
+
+
+def check_files(log: str, builds, task: str) -> None:
+    """Stacks, tasks, functions, instructions: sums of the same samples."""
+    stacks = stacks_of(log)
+    tables = tables_in(file_lines(log, "heatmap"))
+    assert set(tables) == {"function", "system call", "task", "CPU"}
+    total = sum(stack.nr for stack in stacks)
+    assert total == sum(int(CPU_ROW.match(row)[7]) for row in tables["CPU"])
+    rows = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]
+    names = [name for _, name, *_ in rows]
+    in_kernel = [stack for stack in stacks if stack.kernel]
+    for _, name, nr, _, nr_inclusive, _, _ in rows:
+        own = sum(stack.nr for stack in in_kernel if stack.kernel[-1] == name)
+        inclusive = sum(stack.nr for stack in in_kernel if name in stack.kernel)
+        # Stacks have no addresses to tell two static functions of one name by.
+        if names.count(name) == 1 and name[0] != "[":
+            assert (int(nr), int(nr_inclusive)) == (own, inclusive)
+    ((start, own, inclusive),) = (
+        (int(row[0], 16), int(row[2]), int(row[4])) for row in rows if row[1] == "do_syscall_64"
+    )
+    assert 0 < own < inclusive
+
+    tasks = [TASK_ROW.match(row).groups() for row in tables["task"]]
+    ((nr, nr_user),) = ((int(t[3]), int(t[5])) for t in tasks if t[:3] == ("1", "1", task))
+    own_stacks = [stack for stack in stacks if stack.task == task]
+    assert nr == sum(stack.nr for stack in own_stacks) > 1000
+    assert nr_user == sum(stack.nr for stack in own_stacks if not stack.kernel)
+
+    title, _, _, *lines = file_lines(log, "function")
+    assert title == PLACE_TITLE.format(own, total)
+    places = [PLACE_ROW.match(line).groups() for line in lines if not report.DASHES.match(line)]
+    assert sum(int(nr) for _, _, nr, _, _ in places) == own
+    addresses = [int(address, 16) for address, *_ in places]
+    assert len(addresses) > 1 and addresses == sorted(set(addresses))
+    symbols = tool_lines(os.environ.get("NM", "nm"), "-S", builds.kernel())
+    (size,) = (int(words[1], 16) for words in symbols if words[3:] == ["do_syscall_64"])
+    for address, offset, nr, percent, irqs_off in places:
+        assert int(address, 16) - start == int(offset, 16) < size
+        assert percent == report.percent(int(nr), own) and int(irqs_off) <= int(nr)
+
+
+@pytest.mark.parametrize("source", ["timer", "nmi"])
+@pytest.mark.parametrize("name", ["chain", "chain-nofp"])
+def test_user_chain(boot, builds, name, source):
+    append = f"profile.source={source} profile.hz=20000 profile.heatmap=user,calls profile.top=all"
+    log = boot(name, 100, icount=True, append=append, timeout=240).log
+    assert "PASS: chain" in log
+    check_files(log, builds, name)
+    program = Program(name)
+    maps = [
+        (int(start, 16), int(end, 16), int(offset, 16), path)
+        for start, end, offset, path in MAP.findall(log)
+    ]
+
+    def offset_of(addr: int) -> int:
+        (found,) = (a for a in maps if a[0] <= addr < a[1])
+        assert found[3] == program.path
+        return addr - found[0] + found[2]
+
+    def own(stack: Stack) -> str:
+        """Where the user's code was. Behind a call, of the kernel or of a function, is one more."""
+        return program.name_at(offset_of(stack.user[-1] - (stack.call is not None)))
+
+    def chain(stack: Stack) -> list[str]:
+        callers = [program.name_at(offset_of(addr - 1)) for addr in stack.user[:-1]]
+        return [*callers, own(stack)]
+
+    stacks = [stack for stack in stacks_of(log) if stack.task == name and stack.user]
+    stacks = [stack for stack in stacks if own(stack) == "inner"]
+    in_user = [stack for stack in stacks if not stack.kernel]
+    in_call = [stack for stack in stacks if stack.call == "[sys_getppid]"]
+    for found in (in_user, in_call):
+        assert sum(stack.nr for stack in found) > 100
+        if name == "chain":
+            assert {(stack.cut, *chain(stack)) for stack in found} == {(None, *CHAIN)}
+            # One chain: the callers are at the same places each time.
+            assert len({tuple(stack.user[:-1]) for stack in found}) == 1
+        else:
+            assert {stack.cut for stack in found} == {NO_FRAMES}
+            assert {chain(stack)[-1] for stack in found} == {"inner"}
+    if source == "nmi":
+        assert ["do_syscall_64", "sys_getppid"] in [stack.kernel for stack in in_call]
+
+    # The exit's report has the same places, with the file and the offset in it,
+    rows = {addr: (file, offset, nr) for addr, file, offset, nr in user_rows(log)}
+    for stack in in_user:
+        file, offset, nr = rows[stack.user[-1]]
+        assert (file, offset) == (program.path, offset_of(stack.user[-1]))
+        assert nr >= stack.nr
+    # and the call with what the kernel did for it.
+    calls = call_rows(log)["sys_getppid"]
+    assert sum(calls.values()) >= sum(stack.nr for stack in in_call)
+    assert {"do_syscall_64", *(stack.kernel[-1] for stack in in_call)} <= set(calls)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * chain MS: burns CPU time for MS milliseconds, in user code and in system calls, always in the
+ * same chain of callers: chain_start(), outer(), middle(), inner(). All have frames, and the first
+ * has no caller. Then come, where there is such a thing, the mappings of the program (`maps <line>`
+ * for each), and the samples, which are of one time: `stacks <line>`, and in the same way the views
+ * and the instructions of a function of the kernel. chain-nofp is the same without frames.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS 1000
+
+static long end_ms;
+
+static long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* With no function of a library in between. */
+static inline __attribute__((always_inline)) void call_kernel(void)
+{
+	long ret;
+
+	asm volatile("syscall" : "=a"(ret) : "0"(SYS_getppid) : "rcx", "r11", "memory");
+}
+
+/* volatile: there is something to do, and no call is a function's last act. */
+static __attribute__((noinline)) int inner(void)
+{
+	volatile int nr = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int j = 0; j < 100; j++)
+			nr++;
+		call_kernel();
+	}
+	return nr;
+}
+
+static __attribute__((noinline)) int middle(void)
+{
+	volatile int nr = 0;
+
+	do
+		nr += inner();
+	while (now_ms() < end_ms);
+	return nr;
+}
+
+static __attribute__((noinline)) int outer(void)
+{
+	volatile int nr = middle();
+
+	return nr;
+}
+
+int chain_start(int (*fn)(void));
+
+/* Who made this program's first frames, its C library, may not have kept frame pointers. */
+asm(".pushsection .text\n"
+    ".type chain_start, @function\n"
+    "chain_start:\n"
+    "	push	%rbp\n"
+    "	xor	%ebp, %ebp\n"
+    "	call	*%rdi\n"
+    "	pop	%rbp\n"
+    "	ret\n"
+    ".size chain_start, . - chain_start\n"
+    ".popsection");
+
+static void print_file(const char *word, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *line = NULL;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0)
+		printf("%s %s", word, line);
+	free(line);
+	if (file)
+		fclose(file);
+}
+
+static void control(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
+		perror(path);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		puts("usage: chain MS");
+		return 2;
+	}
+	end_ms = now_ms() + atol(argv[1]);
+	printf("chain: %d\n", chain_start(outer) != 0);
+	control("/proc/profile/heatmap", "off");
+	control("/proc/profile/function", "do_syscall_64");
+	print_file("maps", "/proc/self/maps");
+	print_file("stacks", "/proc/profile/stacks");
+	print_file("heatmap", "/proc/profile/heatmap");
+	print_file("function", "/proc/profile/function");
+	puts("PASS: chain");
+	return 0;
+}
