@@ -313,6 +313,18 @@ static void walk_user(u64 rsp, u64 rbp, u32 max)
 	walk(&regs, max);
 }
 
+/* Where those frames return to: a page that may be executed, and is there. */
+static void make_user_code(struct mm *mm, unsigned int prot)
+{
+	u64 page = ALIGN_DOWN(USER_RET, PAGE_SIZE);
+	u8 byte;
+
+	EXPECT_EQ(map_fixed(mm, page, PAGE_SIZE), 0);
+	EXPECT_EQ(copy_from_user(&byte, (void *)page, 1), 0);
+	EXPECT_EQ(mm_protect(mm, page, PAGE_SIZE, prot), 0);
+	EXPECT_EQ(copy_from_user(&byte, (void *)page, 1), 0);
+}
+
 SELFTEST(heatmap, user_stacks)
 {
 	struct mm *mm = mm_alloc();
@@ -322,6 +334,17 @@ SELFTEST(heatmap, user_stacks)
 	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	set_mm(mm);
 	first = make_user_frames(USER_BASE);
+	/* What leads to memory is no caller if there is no code, whatever comes behind it. */
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.nr_user, 1);
+	make_user_code(mm, RW);
+	walk_user(first, first, MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	walk_user(first + 16 * (USER_FRAMES - 1), first + 16 * (USER_FRAMES - 1), MAX_PCS);
+	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.nr_user, 1);
+	make_user_code(mm, PROT_READ | PROT_EXEC);
 	walk_user(first, first, MAX_PCS);
 	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
 	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES + 1);
@@ -389,6 +412,7 @@ SELFTEST(heatmap, user_stack_taken_away)
 	ASSERT(torn_mm);
 	EXPECT_EQ(map_fixed(torn_mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	set_mm(torn_mm);
+	make_user_code(torn_mm, PROT_READ | PROT_EXEC);
 	first = make_user_frames(USER_BASE);
 	atomic_inc(&tearing);
 	task = kthread_create(tear, NULL, "tear");

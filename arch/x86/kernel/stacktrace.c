@@ -250,8 +250,8 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 	}
 }
 
-/* The page of a user address, as the kernel sees it; 0 when it is not present. */
-static u64 user_page(u64 addr)
+/* What the loaded page table has of a user address; 0 when it is not present. */
+static u64 user_entry(u64 addr)
 {
 	u64 entry;
 
@@ -264,12 +264,13 @@ static u64 user_page(u64 addr)
 		    (shift > PAGE_SHIFT && entry & PTE_LARGE))
 			return 0;
 	}
-	return (u64)phys_to_virt(entry & PTE_ADDR_MASK);
+	return entry;
 }
 
-/* The last page looked up is remembered: callers' frames are neighbours. */
+/* The last pages looked up are remembered: callers and their frames are neighbours. */
 struct user_reader {
-	u64 addr, page;
+	u64 addr, page; /* of the stack; the page as the kernel sees it, 0: none */
+	u64 code;	/* an address of a page that may be executed */
 };
 
 static bool read_user_word(struct user_reader *reader, u64 addr, u64 *word)
@@ -277,12 +278,30 @@ static bool read_user_word(struct user_reader *reader, u64 addr, u64 *word)
 	u64 base = ALIGN_DOWN(addr, PAGE_SIZE);
 
 	if (reader->addr != base || !reader->page) {
-		reader->addr = base;
-		reader->page = user_page(base);
-		if (!reader->page)
+		u64 entry = user_entry(base);
+
+		if (!entry)
 			return false;
+		reader->addr = base;
+		reader->page = (u64)phys_to_virt(entry & PTE_ADDR_MASK);
 	}
 	*word = READ_ONCE(*(const u64 *)(reader->page + addr % PAGE_SIZE));
+	return true;
+}
+
+/* Who called has run, so its page is there. */
+static bool is_user_code(struct user_reader *reader, u64 addr)
+{
+	u64 base = ALIGN_DOWN(addr, PAGE_SIZE), entry;
+
+	if (addr < USER_MIN || addr >= TASK_SIZE)
+		return false;
+	if (reader->code == base)
+		return true;
+	entry = user_entry(base);
+	if (!entry || entry & PTE_NX)
+		return false;
+	reader->code = base;
 	return true;
 }
 
@@ -313,7 +332,7 @@ static enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
 		if (!read_user_word(&reader, fp, &caller) ||
 		    !read_user_word(&reader, fp + sizeof(u64), &ret))
 			return STACK_CUT_USER_MEMORY;
-		if (ret < USER_MIN || ret >= TASK_SIZE)
+		if (unlikely(!is_user_code(&reader, ret)))
 			return caller || ret ? STACK_CUT_USER_FRAME : STACK_WHOLE;
 		if (!add_pc(walker, ret))
 			return STACK_CUT_DEPTH;
