@@ -80,7 +80,7 @@ static void take_many(void *unused)
 	for (u64 i = first; i < first + nr; i++) {
 		stack[1] = base + i % 256;
 		stack[3] = base + i / 256;
-		sample_take(&regs, 0, false);
+		sample_take(&regs, os_cycles(), 0, 0);
 	}
 }
 
