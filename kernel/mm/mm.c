@@ -264,17 +264,19 @@ long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *
 		return -ENOMEM;
 	if (mm_too_large(bytes, prot, flags))
 		return -ENOMEM;
-	if (!file && flags & MAP_SHARED)
-		return map_shared(mm, addr, bytes, prot, flags | MAP_ANONYMOUS);
 	if (file) {
 		flags &= ~MAP_ANONYMOUS;
-		if (offset + bytes < offset)
+		if (offset > INT64_MAX - bytes)
 			return -EOVERFLOW;
-		if (!file_is_regular(file))
-			return -ENODEV;
 		if (flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(file))
 			return -EACCES;
+		if (file_is_zero_device(file))
+			file = NULL;
+		else if (!file_has_pages(file))
+			return -ENODEV;
 	}
+	if (!file && flags & MAP_SHARED)
+		return map_shared(mm, addr, bytes, prot, flags | MAP_ANONYMOUS);
 	return map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, offset, bytes));
 }
 
