@@ -121,6 +121,13 @@ u32 file_mode(const struct file *file); /* S_IF* and permission bits */
 bool file_is_regular(const struct file *file);
 
 /*
+ * What can be mapped: a regular file whose pages are its content, or /dev/zero, whose mappings are
+ * anonymous memory.
+ */
+bool file_has_pages(const struct file *file);
+bool file_is_zero_device(const struct file *file);
+
+/*
  * The page of a regular file's content at index (bytes index * 4096 ...), with a reference for
  * the caller; it is the file's own page, to be mapped read-only or copied. ERR_PTR: -ENXIO beyond
  * the end; in a hole that cannot be filled -ENOMEM, or -ENOSPC when waiting for memory is no use.

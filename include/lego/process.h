@@ -53,4 +53,10 @@ pid_t pid_last(void);
 /* CPU time so far of all threads, gone ones included. Any context but NMI. */
 u64 process_exec_cycles(struct process *proc);
 
+/* The current process's soft limit (RLIMIT_*); RLIM_INFINITY in a kernel thread. Any context. */
+u64 process_limit(unsigned int resource);
+
+/* Signals a process that has used up its RLIMIT_CPU. From the timer interrupt. */
+void process_limit_cpu(struct process *proc);
+
 #endif

@@ -35,12 +35,17 @@ struct files;
 struct fs_info;
 struct tty;
 
+#define RLIMIT_CPU	  0
+#define RLIMIT_FSIZE	  1
+#define RLIMIT_DATA	  2
 #define RLIMIT_STACK	  3
 #define RLIMIT_CORE	  4
 #define RLIMIT_NPROC	  6
 #define RLIMIT_NOFILE	  7
+#define RLIMIT_AS	  9
 #define RLIMIT_SIGPENDING 11
 #define NR_RLIMITS	  16
+#define RLIM_INFINITY	  (~0ULL)
 
 struct rlimit64 {
 	u64 cur;

@@ -184,7 +184,7 @@ static bool nsec_is_valid(s64 nsec)
 	return (nsec >= 0 && nsec < (s64)NSEC_PER_SEC) || nsec == UTIME_NOW || nsec == UTIME_OMIT;
 }
 
-/* Without a path: the descriptor's own file. */
+/* Without a path: the descriptor's own file, if there is one. */
 static long change_times(int dirfd, const char __user *path, const struct timespec64 times[2],
 			 int flags)
 {
@@ -196,7 +196,7 @@ static long change_times(int dirfd, const char __user *path, const struct timesp
 		return 0;
 	change.atime = times[0];
 	change.mtime = times[1];
-	if (path)
+	if (path || dirfd == AT_FDCWD)
 		return change_path(dirfd, path, flags, &change);
 	return flags ? -EINVAL : change_fd(dirfd, &change);
 }

@@ -53,6 +53,11 @@ static const struct device devices[] = {
 	{ MAKE_DEVICE(1, 9), "urandom", false, &random_ops },
 };
 
+bool file_is_zero_device(const struct file *file)
+{
+	return file->ops == &zero_ops;
+}
+
 const struct device *device_find(u32 number)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {

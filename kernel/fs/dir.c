@@ -148,6 +148,7 @@ static long copy_link(struct inode *inode, char __user *buf, int size)
 static long read_link(int dirfd, const char __user *path, char __user *buf, int size)
 {
 	struct path link;
+	char first;
 	long ret;
 
 	if (size <= 0)
@@ -155,7 +156,10 @@ static long read_link(int dirfd, const char __user *path, char __user *buf, int 
 	ret = path_find_user(dirfd, path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &link);
 	if (ret)
 		return ret;
-	ret = S_ISLNK(link.inode->mode) ? copy_link(link.inode, buf, size) : -EINVAL;
+	if (S_ISLNK(link.inode->mode))
+		ret = copy_link(link.inode, buf, size);
+	else /* nothing found, or a file that is no link */
+		ret = !get_user(first, path) && !first ? -ENOENT : -EINVAL;
 	path_release(&link);
 	return ret;
 }

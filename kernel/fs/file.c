@@ -86,6 +86,11 @@ bool file_is_regular(const struct file *file)
 	return S_ISREG(file->inode->mode);
 }
 
+bool file_has_pages(const struct file *file)
+{
+	return file_is_regular(file) && !file->ops;
+}
+
 u64 file_size_bytes(const struct file *file)
 {
 	return READ_ONCE(file->inode->size_bytes);

@@ -179,6 +179,13 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 int inode_truncate(struct inode *inode, u64 size_bytes);
 /* Fill the holes and extend the file to the end of that. With write_lock held. */
 int inode_allocate(struct inode *inode, u64 pos, u64 n);
+
+/*
+ * RLIMIT_FSIZE: what the current process may write of n bytes at pos, and whether it may make the
+ * file that long. If nothing: SIGXFSZ to the current thread, and -EFBIG.
+ */
+ssize_t inode_limit_write(u64 pos, size_t n);
+int inode_limit_size(const struct inode *inode, u64 size_bytes);
 /* As file_get_page(). */
 struct page *inode_get_page(struct inode *inode, u64 index);
 void inode_free_data(struct inode *inode);

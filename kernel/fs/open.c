@@ -95,7 +95,9 @@ static int truncate(struct inode *inode, u64 size_bytes)
 	int error;
 
 	mutex_lock(&inode->write_lock);
-	error = inode_truncate(inode, size_bytes);
+	error = inode_limit_size(inode, size_bytes);
+	if (!error)
+		error = inode_truncate(inode, size_bytes);
 	mutex_unlock(&inode->write_lock);
 	return error;
 }
@@ -238,7 +240,9 @@ SYSCALL_DEFINE4(fallocate, int, fd, int, mode, s64, pos, s64, n)
 	if (!file_is_regular(file) || file->ops)
 		goto out_put;
 	mutex_lock(&file->inode->write_lock);
-	error = inode_allocate(file->inode, pos, n);
+	error = inode_limit_size(file->inode, pos + n);
+	if (!error)
+		error = inode_allocate(file->inode, pos, n);
 	mutex_unlock(&file->inode->write_lock);
 out_put:
 	file_put(file);

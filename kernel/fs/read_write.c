@@ -33,18 +33,22 @@ static ssize_t read_regular(struct file *file, const struct iovec *iov, unsigned
 	return total ? (ssize_t)total : done;
 }
 
-/* *pos becomes the end of the file for O_APPEND. */
-static ssize_t write_regular(struct file *file, const struct iovec *iov, unsigned int nr, u64 *pos)
+/* n bytes in all. *pos becomes the end of the file for O_APPEND. */
+static ssize_t write_regular(struct file *file, const struct iovec *iov, unsigned int nr, size_t n,
+			     u64 *pos)
 {
 	struct inode *inode = file->inode;
+	ssize_t done = 0, room;
 	size_t total = 0;
-	ssize_t done = 0;
 
 	mutex_lock(&inode->write_lock);
 	if (file->flags & O_APPEND)
 		*pos = inode->size_bytes;
-	for (unsigned int i = 0; i < nr; i++) {
-		size_t len = min(iov[i].len, MAX_RW_BYTES - total);
+	room = inode_limit_write(*pos, n);
+	if (room < 0)
+		done = room;
+	for (unsigned int i = 0; room >= 0 && i < nr; i++) {
+		size_t len = min(iov[i].len, room - total);
 
 		done = inode_write(inode, iov[i].base, len, *pos + total, true);
 		if (done < 0)
@@ -69,7 +73,8 @@ static ssize_t transfer_at(struct file *file, const struct iovec *iov, unsigned 
 		return -EINVAL;
 	if (file->ops)
 		return write ? bounce_write(file, &iter, *pos) : bounce_read(file, &iter, *pos);
-	return write ? write_regular(file, iov, nr, pos) : read_regular(file, iov, nr, *pos);
+	return write ? write_regular(file, iov, nr, iter.left, pos) :
+		       read_regular(file, iov, nr, *pos);
 }
 
 /*

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/errno.h>
 #include <lego/page.h>
+#include <lego/process.h>
+#include <lego/sched.h>
+#include <lego/signal.h>
 
 /*
  * The content of the root file system and of every tmpfs and ramfs, all together, may take half of
  * the memory, and there may be half as many inodes as pages: a program that writes too much gets
  * ENOSPC, and the machine lives on. What the kernel unpacks at boot is counted, but not refused.
+ * A process may have set itself a limit for each file, too.
  */
 
 static u64 nr_pages, nr_inodes; /* atomic */
@@ -46,6 +51,26 @@ void space_uncharge_inode(const struct filesystem *fs)
 {
 	if (fs->type->is_bounded)
 		__atomic_sub_fetch(&nr_inodes, 1, __ATOMIC_RELAXED);
+}
+
+ssize_t inode_limit_write(u64 pos, size_t n)
+{
+	u64 bytes = process_limit(RLIMIT_FSIZE);
+
+	if (!n || (pos < bytes && n <= bytes - pos))
+		return n;
+	if (pos < bytes)
+		return bytes - pos;
+	signal_send_thread(current, SIGXFSZ, NULL);
+	return -EFBIG;
+}
+
+int inode_limit_size(const struct inode *inode, u64 size_bytes)
+{
+	if (size_bytes <= inode->size_bytes || size_bytes <= process_limit(RLIMIT_FSIZE))
+		return 0;
+	signal_send_thread(current, SIGXFSZ, NULL);
+	return -EFBIG;
 }
 
 static u64 left(const u64 *counter)

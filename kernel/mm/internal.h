@@ -107,6 +107,15 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end);
 bool mm_too_large(u64 bytes, u32 prot, u32 flags);
 
 /*
+ * RLIMIT_AS and RLIMIT_DATA: true when the current process may have bytes of such a mapping in
+ * place of what is in [start, end).
+ */
+bool mm_fits(const struct mm *mm, u64 start, u64 end, u64 bytes, u32 prot, u32 flags);
+
+/* As far as RLIMIT_DATA goes, it may make that writable. */
+bool mm_fits_writable(const struct mm *mm, u64 start, u64 end);
+
+/*
  * Out of memory (oom.c): wait for some, after killing a process if nothing else helps. False when
  * the caller should give up: it was killed itself, or there is nobody to kill. Process context, no
  * mm->lock held.

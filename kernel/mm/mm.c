@@ -218,6 +218,12 @@ static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 		vma_free(vma);
 		goto out_unlock;
 	}
+	if (place + len < TASK_SIZE &&
+	    !mm_fits(mm, place, place + len, len, vma->prot, vma->flags)) {
+		place = -ENOMEM;
+		vma_free(vma);
+		goto out_unlock;
+	}
 	vma->start = place;
 	vma->end = place + len;
 	error = map_locked(mm, vma);
@@ -258,17 +264,19 @@ long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *
 		return -ENOMEM;
 	if (mm_too_large(bytes, prot, flags))
 		return -ENOMEM;
-	if (!file && flags & MAP_SHARED)
-		return map_shared(mm, addr, bytes, prot, flags | MAP_ANONYMOUS);
 	if (file) {
 		flags &= ~MAP_ANONYMOUS;
-		if (offset + bytes < offset)
+		if (offset > INT64_MAX - bytes)
 			return -EOVERFLOW;
-		if (!file_is_regular(file))
-			return -ENODEV;
 		if (flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(file))
 			return -EACCES;
+		if (file_is_zero_device(file))
+			file = NULL;
+		else if (!file_has_pages(file))
+			return -ENODEV;
 	}
+	if (!file && flags & MAP_SHARED)
+		return map_shared(mm, addr, bytes, prot, flags | MAP_ANONYMOUS);
 	return map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, offset, bytes));
 }
 
@@ -339,9 +347,13 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
 	if (len > TASK_SIZE || addr > TASK_SIZE || end > TASK_SIZE)
 		return -ENOMEM;
 	rw_mutex_lock_write(&mm->lock);
-	if (vma_range_mapped(mm, addr, end))
-		error = may_protect(mm, addr, end, prot) ? protect_locked(mm, addr, end, prot) :
-							   -EACCES;
+	if (!vma_range_mapped(mm, addr, end))
+		goto out_unlock;
+	if (!may_protect(mm, addr, end, prot))
+		error = -EACCES;
+	else if (!(prot & PROT_WRITE) || mm_fits_writable(mm, addr, end))
+		error = protect_locked(mm, addr, end, prot);
+out_unlock:
 	rw_mutex_unlock_write(&mm->lock);
 	return error;
 }
@@ -354,6 +366,7 @@ static bool set_brk(struct mm *mm, u64 addr)
 	if (end <= old_end)
 		return end == old_end || !mm_unmap_locked(mm, end, old_end);
 	if (!vma_range_free(mm, old_end, end) ||
+	    !mm_fits(mm, old_end, end, end - old_end, PROT_WRITE, MAP_PRIVATE) ||
 	    mm_too_large(end - mm->brk_start, PROT_WRITE, MAP_PRIVATE))
 		return false;
 	vma = vma_alloc(PROT_READ | PROT_WRITE, MAP_PRIVATE, NULL, 0, 0);

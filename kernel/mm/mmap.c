@@ -64,7 +64,7 @@ SYSCALL_DEFINE6(mmap, u64, addr, u64, len, u64, prot, u64, flags, int, fd, u64, 
 		if (!file)
 			return -EBADF;
 	}
-	if (type == MAP_SHARED_VALIDATE)
+	if (type == MAP_SHARED_VALIDATE && file)
 		type = MAP_SHARED;
 	if (file && !file_may_read(file))
 		place = -EACCES;

@@ -111,7 +111,8 @@ static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags
 	error = find_part(mm, addr, len, &vma);
 	if (error)
 		return error;
-	if (mm_too_large(new_len, vma->prot, vma->flags))
+	if (mm_too_large(new_len, vma->prot, vma->flags) ||
+	    (new_len > len && !mm_fits(mm, addr, addr + len, new_len, vma->prot, vma->flags)))
 		return -ENOMEM;
 	if (!(flags & MREMAP_FIXED) && grow_in_place(mm, vma, addr, len, new_len))
 		return addr;

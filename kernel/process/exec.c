@@ -7,6 +7,7 @@
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/printk.h>
+#include <lego/process.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -100,6 +101,14 @@ static int find_program(struct program *prog)
 	}
 }
 
+/* As the limit says, but what an execve needs at least, and no more than there is room for. */
+static u64 stack_bytes(void)
+{
+	u64 bytes = min(process_limit(RLIMIT_STACK), EXEC_MAX_STACK_BYTES);
+
+	return ALIGN_DOWN(max(bytes, EXEC_MIN_STACK_BYTES), PAGE_SIZE);
+}
+
 static int map_program(struct program *prog, struct mm *mm)
 {
 	int error = elf_load(prog->file, mm, &prog->image);
@@ -110,8 +119,9 @@ static int map_program(struct program *prog, struct mm *mm)
 		return error;
 	if (prog->image.exec_stack)
 		prot |= PROT_EXEC;
-	ret = mm_map(mm, EXEC_STACK_TOP - EXEC_STACK_BYTES, EXEC_STACK_BYTES, prot,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_STACK, NULL, 0);
+	prog->image.stack_bytes = stack_bytes();
+	ret = mm_map(mm, EXEC_STACK_TOP - prog->image.stack_bytes, prog->image.stack_bytes, prot,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_STACK, NULL, 0);
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
 

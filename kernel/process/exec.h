@@ -7,10 +7,12 @@
 #include <lego/fs.h>
 #include <lego/mm.h>
 
-#define EXEC_STACK_TOP	 TASK_SIZE
-#define EXEC_STACK_BYTES (8ULL << 20)
-#define EXEC_MMAP_BASE	 (TASK_SIZE - (128ULL << 20)) /* what Linux leaves for stacks */
-#define EXEC_PIE_BASE	 0x555555554000ULL	      /* Linux's without randomization */
+#define EXEC_STACK_TOP	     TASK_SIZE
+#define EXEC_STACK_BYTES     (8ULL << 20) /* the limit at first: RLIMIT_STACK */
+#define EXEC_MIN_STACK_BYTES (128ULL << 10)
+#define EXEC_MAX_STACK_BYTES (120ULL << 20)
+#define EXEC_MMAP_BASE	     (TASK_SIZE - (128ULL << 20)) /* what Linux leaves for stacks */
+#define EXEC_PIE_BASE	     0x555555554000ULL		  /* Linux's without randomization */
 
 /* Limits of argv and envp together, as Linux's for an 8 MiB stack; pointers count. */
 #define EXEC_MAX_STRING_BYTES (128U << 10)
@@ -22,6 +24,7 @@ struct exec_image {
 	u64 phdr_addr; /* 0: not mapped */
 	u64 nr_phdrs;
 	bool exec_stack;
+	u64 stack_bytes;
 };
 
 /*

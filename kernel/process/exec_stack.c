@@ -128,7 +128,7 @@ int exec_build_stack(const struct exec_image *image, const char *path, const cha
 	struct cursor at = { 0 };
 	struct mm *mm = current->mm;
 
-	if (nr_bytes + nr_words * sizeof(u64) > EXEC_STACK_BYTES / 2)
+	if (nr_bytes + nr_words * sizeof(u64) > image->stack_bytes / 2)
 		return -E2BIG;
 	/* Linux leaves the last word of the stack zero; so do we. */
 	at.bytes = EXEC_STACK_TOP - sizeof(u64) - nr_bytes;

@@ -5,15 +5,16 @@
 #include "process.h"
 #include <lego/errno.h>
 #include <lego/fs.h>
+#include <lego/process.h>
+#include <lego/signal.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
 /*
- * Resource limits: kept and reported. In force are NOFILE, SIGPENDING and, for users other than
- * root, NPROC; the others describe fixed limits of this kernel.
+ * Resource limits. In force are NOFILE, SIGPENDING, FSIZE, AS, DATA, CPU, for users other than root
+ * NPROC, and, from the next execve on, STACK. The others are kept and reported: nothing here locks
+ * memory, dumps core or runs in real time.
  */
-
-#define RLIM_INFINITY (~0ULL)
 
 void process_init_limits(struct process *proc)
 {
@@ -25,6 +26,34 @@ void process_init_limits(struct process *proc)
 	proc->rlimits[RLIMIT_SIGPENDING] =
 		(struct rlimit64){ SIGNAL_MAX_QUEUED, SIGNAL_MAX_QUEUED };
 	proc->rlimits[RLIMIT_NOFILE] = (struct rlimit64){ FILE_MAX_FDS, FILE_MAX_FDS };
+}
+
+u64 process_limit(unsigned int resource)
+{
+	return current->proc ? READ_ONCE(current->proc->rlimits[resource].cur) : RLIM_INFINITY;
+}
+
+/* SIGXCPU comes again for each second more; the soft limit moves along, as Linux's does. */
+void process_limit_cpu(struct process *proc)
+{
+	struct rlimit64 *limit = &proc->rlimits[RLIMIT_CPU];
+	unsigned long flags;
+	u64 seconds;
+	int sig = 0;
+
+	if (likely(READ_ONCE(limit->cur) == RLIM_INFINITY))
+		return;
+	seconds = cycles_to_ns(process_exec_cycles(proc)) / NSEC_PER_SEC;
+	flags = spin_lock_irqsave(&proc->lock);
+	if (seconds >= limit->max) {
+		sig = SIGKILL;
+	} else if (seconds >= limit->cur) {
+		sig = SIGXCPU;
+		limit->cur = seconds + 1;
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (sig)
+		signal_send(proc, sig, NULL);
 }
 
 /* Read, then set if new is given. A hard limit is never raised. */

@@ -66,8 +66,10 @@ void account_tick(const struct pt_regs *regs)
 		WRITE_ONCE(task->system_ticks, task->system_ticks + 1);
 	}
 	/* Without an mm it is on its way out; a kernel thread of a test has one, but no process. */
-	if (task->proc && task->mm && this_cpu_read(irq_depth) == 1)
+	if (task->proc && task->mm && this_cpu_read(irq_depth) == 1) {
 		signal_charge_tick(task->proc, user_mode(regs));
+		process_limit_cpu(task->proc);
+	}
 	if (smp_processor_id() == 0)
 		sample_load();
 }

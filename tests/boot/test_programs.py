@@ -34,6 +34,7 @@ PROCESSES = [
     "ids",
     "jobs",
     "kills",
+    "limits",
     "pipes",
     "polls",
     "restarts",

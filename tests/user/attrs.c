@@ -82,6 +82,7 @@ static void test_times(void)
 	times[0].tv_nsec = 1000000000;
 	FAILS(utimensat(AT_FDCWD, "f", times, 0), EINVAL);
 	FAILS(utimensat(AT_FDCWD, "no", NULL, 0), ENOENT);
+	CHECK_ERROR(EFAULT, SYS_utimensat, AT_FDCWD, NULL, NULL, 0);
 
 	/* Writing and truncating change them; so does a new name in a directory. */
 	times[0] = times[1] = (struct timespec){ 5, 6 };

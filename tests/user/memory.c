@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -173,6 +174,56 @@ static void test_file_mapping(void)
 	p[0] ^= 1; /* private: the file keeps its byte */
 	CHECK(pread(fd, want, 1, PAGE) == 1 && want[0] == (p[0] ^ 1));
 	munmap(p, 3 * PAGE);
+	close(fd);
+}
+
+/* mmap() of a descriptor fails so. */
+static int map_error(int prot, int flags, int fd, off_t offset)
+{
+	errno = 0;
+	return mmap(NULL, 2 * PAGE, prot, flags, fd, offset) == MAP_FAILED ? errno : 0;
+}
+
+/* /dev/zero is memory, private or shared with children; other files that have no pages are not. */
+static void test_zero_device(void)
+{
+	int zero = open("/dev/zero", O_RDWR), reader = open("/dev/zero", O_RDONLY);
+	int null = open("/dev/null", O_RDWR), proc = open("/proc/self/stat", O_RDONLY), status;
+	unsigned char *p = mmap(NULL, 2 * PAGE, RW, MAP_PRIVATE, reader, PAGE);
+	unsigned char *q = mmap(NULL, 2 * PAGE, RW, MAP_SHARED, zero, 0);
+	pid_t pid;
+
+	if (!CHECK(p != MAP_FAILED && q != MAP_FAILED))
+		return;
+	CHECK(all_are(p, 2 * PAGE, 0) && all_are(q, 2 * PAGE, 0));
+	pid = fork();
+	if (!pid) {
+		p[PAGE] = q[PAGE] = 5;
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(p[PAGE] == 0 && q[PAGE] == 5);
+	CHECK(map_error(RW, MAP_SHARED, reader, 0) == EACCES);
+	CHECK(map_error(RW, MAP_PRIVATE, null, 0) == ENODEV);
+	if (proc >= 0)
+		CHECK(map_error(PROT_READ, MAP_PRIVATE, proc, 0) == ENODEV);
+	munmap(p, 2 * PAGE);
+	munmap(q, 2 * PAGE);
+	close(zero);
+	close(reader);
+	close(null);
+	close(proc);
+}
+
+static void test_bad_mappings(void)
+{
+	int fd = open(check_file_name(), O_CREAT | O_RDWR, 0600);
+
+	/* Without a file there is nothing to validate flags. */
+	CHECK(map_error(RW, MAP_SHARED_VALIDATE | MAP_ANONYMOUS, -1, 0) == EINVAL);
+	CHECK(map_error(RW, MAP_ANONYMOUS, -1, 0) == EINVAL);
+	CHECK(map_error(PROT_READ, MAP_PRIVATE, fd, INT64_MAX / PAGE * PAGE) == EOVERFLOW);
+	CHECK(map_error(PROT_READ, MAP_PRIVATE, fd, 1) == EINVAL);
 	close(fd);
 }
 
@@ -404,6 +455,8 @@ int main(void)
 	test_brk();
 	test_madvise();
 	test_file_mapping();
+	test_zero_device();
+	test_bad_mappings();
 	test_shared_file();
 	test_mremap();
 	test_residence();

@@ -145,6 +145,7 @@ static void test_symlinks(void)
 	CHECK(!stat("d/l", &st) && S_ISREG(st.st_mode));
 	CHECK(!lstat("ld/", &st) && S_ISDIR(st.st_mode));
 	FAILS(readlink("f", text, sizeof(text)), EINVAL);
+	FAILS(readlink("", text, sizeof(text)), ENOENT);
 	FAILS(readlink("no", text, sizeof(text)), ENOENT);
 	CHECK_ERROR(EINVAL, SYS_readlink, "d/l", text, 0);
 	FAILS(symlink("x", "f"), EEXIST);

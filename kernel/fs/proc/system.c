@@ -25,7 +25,8 @@ static int show_meminfo(struct text *text)
 	text_printf(text, "MemAvailable:   %8llu kB\nBuffers:        %8d kB\n", U64(free), 0);
 	text_printf(text, "Cached:         %8d kB\nSwapCached:     %8d kB\n", 0, 0);
 	text_printf(text, "SwapTotal:      %8d kB\nSwapFree:       %8d kB\n", 0, 0);
-	text_printf(text, "Slab:           %8llu kB\n", U64(slab_bytes_live() >> 10));
+	text_printf(text, "Slab:           %8llu kB\nSReclaimable:   %8d kB\n",
+		    U64(slab_bytes_live() >> 10), 0);
 	return 0;
 }
 

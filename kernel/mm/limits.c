@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/process.h>
+#include <lego/sched.h>
+
+/*
+ * A process's limits of its address space, RLIMIT_AS, and of the private memory in it that it can
+ * write to, RLIMIT_DATA. Areas are added up when a limit is set, and only then. The first thread's
+ * stack, mapped whole here, has a limit of its own.
+ */
+
+static bool is_private(u32 prot, u32 flags)
+{
+	return !(flags & MAP_SHARED);
+}
+
+static bool is_data(u32 prot, u32 flags)
+{
+	return prot & PROT_WRITE && is_private(prot, flags);
+}
+
+static bool is_any(u32 prot, u32 flags)
+{
+	return true;
+}
+
+/* Bytes of a kind of areas in [start, end). */
+static u64 count(const struct mm *mm, u64 start, u64 end, bool (*is_kind)(u32 prot, u32 flags))
+{
+	u64 bytes = 0;
+
+	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
+		const struct vma *vma = mm->vmas[i];
+
+		if (vma->start >= end)
+			break;
+		if (vma->end < TASK_SIZE && is_kind(vma->prot, vma->flags))
+			bytes += min(end, vma->end) - max(start, vma->start);
+	}
+	return bytes;
+}
+
+static bool fits(const struct mm *mm, unsigned int resource, u64 start, u64 end, u64 bytes,
+		 bool (*is_kind)(u32 prot, u32 flags))
+{
+	u64 limit = process_limit(resource);
+
+	if (limit == RLIM_INFINITY)
+		return true;
+	bytes += count(mm, 0, TASK_SIZE, is_kind) - count(mm, start, end, is_kind);
+	return bytes <= limit;
+}
+
+bool mm_fits(const struct mm *mm, u64 start, u64 end, u64 bytes, u32 prot, u32 flags)
+{
+	return fits(mm, RLIMIT_AS, start, end, bytes, is_any) &&
+	       (!is_data(prot, flags) || fits(mm, RLIMIT_DATA, start, end, bytes, is_data));
+}
+
+bool mm_fits_writable(const struct mm *mm, u64 start, u64 end)
+{
+	u64 bytes = count(mm, start, end, is_private);
+
+	return bytes == count(mm, start, end, is_data) ||
+	       fits(mm, RLIMIT_DATA, start, end, bytes, is_data);
+}
