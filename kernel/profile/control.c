@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Which points are on. A list of globs, each with a minus in front to switch off, is applied from
- * left to right: at boot (profile.points=), and at run time by writing it to /proc/profile/points.
+ * left to right: at boot (profile.points=), and at run time by writing it to /proc/profile/points,
+ * where each has to be for a point.
  * At boot a list that starts with a minus starts from all on, another one from all off.
  *
  * Switching patches code, which a sysrq's interrupt cannot do: it leaves that to a thread.
@@ -39,6 +40,16 @@ static int check_list(const char *list)
 		if (!strcmp(word, "-"))
 			return -EINVAL;
 	return more;
+}
+
+/* The first word of a checked list that is for no point; NULL: there is none. */
+static const char *find_unknown(const char *list, char word[MAX_LIST])
+{
+	while (next_word(&list, word, MAX_LIST) > 0) {
+		if (strcmp(word, "reset") && !points_match(word + (word[0] == '-')))
+			return word;
+	}
+	return NULL;
 }
 
 static void apply_list(const char *list)
@@ -84,7 +95,9 @@ static int show_points(os_text_t *text)
 
 static int write_points(const char *text)
 {
-	if (strlen(text) >= MAX_LIST || check_list(text))
+	char word[MAX_LIST];
+
+	if (strlen(text) >= MAX_LIST || check_list(text) || find_unknown(text, word))
 		return -EINVAL;
 	apply_list(text);
 	return 0;
@@ -107,7 +120,11 @@ OS_SYSRQ_KEY(profile_points, 'o', "switch all profile points off, or on", toggle
 
 void control_init(void)
 {
+	char word[MAX_LIST];
+
 	points_init(ordered);
+	if (find_unknown(boot_points, word))
+		printk("profile.points: there is no point %s\n", word);
 	if (boot_points[0] == '-')
 		points_switch("*", true);
 	apply_list(boot_points);

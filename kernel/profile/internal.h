@@ -338,6 +338,7 @@ struct point_snapshot {
 
 /* Process context: they patch code. Points are off after points_init(). */
 void points_init(bool ordered);
+bool points_match(const char *pattern); /* any of them; any context */
 void points_switch(const char *pattern, bool on);
 void points_toggle(void); /* all off if any is on, else all on */
 

@@ -110,6 +110,14 @@ static void switch_point(struct profile_point *point, bool on)
 	static_key_set(&point->key, on);
 }
 
+bool points_match(const char *pattern)
+{
+	struct profile_point *point;
+
+	for_each_point(point) if (glob_match_list(pattern, point->name)) return true;
+	return false;
+}
+
 void points_switch(const char *pattern, bool on)
 {
 	struct profile_point *point;

@@ -53,8 +53,10 @@ static void test_boot(void **state)
 	expect_points("oaf");
 	boot_with("-*,futex_wait");
 	expect_points("oaF");
+	host_log_clear();
 	boot_with("no_such_point");
 	expect_points("oaf");
+	assert_string_equal(host_log, "profile.points: there is no point no_such_point\n");
 	boot_with("*");
 	expect_points("OAF");
 	boot_with("ordered");
@@ -78,6 +80,8 @@ static void test_bad_values_are_refused(void **state)
 	assert_int_equal(host_set_param("profile.points", too_long), -EINVAL);
 	assert_int_equal(host_file_write(path, too_long), -EINVAL);
 	assert_int_equal(host_file_write(path, "-tlb_*,-"), -EINVAL);
+	assert_int_equal(host_file_write(path, "-tlb_*,no_such_point"), -EINVAL);
+	assert_int_equal(host_file_write(path, "-tlb_*,-no_*"), -EINVAL);
 	expect_points("OAf");
 	points_switch("*", false);
 	control_init(); /* the value before stays */
@@ -89,7 +93,7 @@ static void test_long_list(void **state)
 {
 	char list[256];
 
-	memset(list, 'a', sizeof(list));
+	memset(list, ',', sizeof(list));
 	memcpy(list, "tlb_one,", 8);
 	memcpy(list + 255 - 8, ",tlb_all", 9);
 	boot_with(list);

@@ -42,6 +42,7 @@ static void check_bad_lists(void)
 	text[sizeof(text) - 1] = '\0';
 	CHECK(control(text) == -1 && errno == EINVAL);
 	CHECK(control("exec,-") == -1 && errno == EINVAL);
+	CHECK(control("-exec,no_such_point") == -1 && errno == EINVAL);
 	CHECK(strstr(read_list(), "on exec\n"));
 }
 
