@@ -107,6 +107,7 @@ void strace_table_clear(struct profile_syscall_table *table);
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_row *row);
 void strace_sum_add_errors(struct profile_syscall_sum *sum,
 			   const struct profile_syscall_table *table);
+void strace_add_overflow(struct profile_overflow_row *dst, const struct profile_overflow_row *src);
 /* All of a sum that nobody else changes. */
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src);
 

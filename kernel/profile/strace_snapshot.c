@@ -242,14 +242,8 @@ static void merge_sum(const struct profile_syscall_sum *sum)
 	}
 	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++) {
 		const struct profile_overflow_row *src = &sum->overflow[i];
-		struct profile_overflow_row *dst = &merge.overflow[i];
 
-		dst->nr_calls += src->nr_calls;
-		dst->nr_errors += src->nr_errors;
-		dst->nr_ended += src->nr_ended;
-		dst->cycles += src->cycles;
-		dst->off_cycles += src->off_cycles;
-		dst->max_cycles = max(dst->max_cycles, src->max_cycles);
+		strace_add_overflow(&merge.overflow[i], src);
 		totals.nr_calls += src->nr_calls;
 		totals.nr_errors += src->nr_errors;
 		totals.ns += src->cycles;

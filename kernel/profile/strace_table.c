@@ -161,8 +161,7 @@ static void add_to_row(struct profile_syscall_row *dst, const struct profile_sys
 #endif
 }
 
-static void add_to_overflow(struct profile_overflow_row *dst,
-			    const struct profile_overflow_row *src)
+void strace_add_overflow(struct profile_overflow_row *dst, const struct profile_overflow_row *src)
 {
 	dst->nr_calls += src->nr_calls;
 	dst->nr_errors += src->nr_errors;
@@ -191,7 +190,7 @@ void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_sy
 	if (row)
 		add_to_row(row, src);
 	else
-		add_to_overflow(&sum->overflow[why], &overflow);
+		strace_add_overflow(&sum->overflow[why], &overflow);
 }
 
 /* Errors of a row that has become part of an overflow row have no name any more. */
@@ -231,7 +230,7 @@ static void add_table(struct profile_syscall_sum *sum, const struct profile_sysc
 static void add_rest(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
 	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++)
-		add_to_overflow(&sum->overflow[i], &src->overflow[i]);
+		strace_add_overflow(&sum->overflow[i], &src->overflow[i]);
 	sum->nr_backwards += src->nr_backwards;
 	sum->nr_unfollowed += src->nr_unfollowed;
 }

@@ -10,6 +10,8 @@
 #include <asm/irqflags.h>
 #include <lego/selftest.h>
 
+#include "busy.h"
+
 #ifdef CONFIG_PROFILE_POINTS
 
 #define NR_SWITCHES 24
@@ -18,7 +20,6 @@
 #define NR_PAIRS    100
 #define NR_NOPS	    20000
 #define MAX_BUSY    4 /* CPUs: an emulator runs more of them one after the other */
-#define TIMEOUT_NS  (20 * NSEC_PER_SEC)
 #define SLEEP_NS    (20 * NSEC_PER_MSEC)
 
 DEFINE_PROFILE_POINT(selftest_short)
@@ -172,8 +173,6 @@ SELFTEST(points, pairs_that_migrate_count)
 }
 
 /* Threads that run every form of a point, one on each CPU, and count what they do. */
-static bool stop;
-static atomic_t nr_working;
 static DEFINE_PER_CPU(u64, nr_rounds);
 static DEFINE_PER_CPU(u64, nr_in_nmi);
 
@@ -217,16 +216,6 @@ static noinline void run_round(void)
 	local_irq_restore(flags);
 }
 
-static int keep_running(void *arg)
-{
-	while (!READ_ONCE(stop)) {
-		run_round();
-		cond_resched();
-	}
-	atomic_dec(&nr_working);
-	return 0;
-}
-
 static cpumask_t busy_cpus(void)
 {
 	return READ_ONCE(cpu_online_mask) & (BIT(MAX_BUSY) - 1);
@@ -236,32 +225,11 @@ static void start_runners(void)
 {
 	unsigned int cpu;
 
-	WRITE_ONCE(stop, false);
 	for_each_cpu_in(cpu, busy_cpus()) {
-		struct task *task = kthread_create(keep_running, NULL, "points");
-
 		per_cpu(nr_rounds, cpu) = 0;
 		per_cpu(nr_in_nmi, cpu) = 0;
-		if (IS_ERR(task)) {
-			EXPECT(!IS_ERR(task));
-			continue;
-		}
-		task->cpus_allowed = BIT(cpu);
-		atomic_inc(&nr_working);
-		task_wake(task);
 	}
-}
-
-static void stop_runners(void)
-{
-	u64 end = clock_monotonic_ns() + TIMEOUT_NS;
-
-	WRITE_ONCE(stop, true);
-	while (atomic_read(&nr_working) && clock_monotonic_ns() < end) {
-		cpu_relax();
-		cond_resched();
-	}
-	EXPECT_EQ(atomic_read(&nr_working), 0);
+	busy_start(busy_cpus(), run_round);
 }
 
 static u64 sum_rounds(void)
@@ -356,7 +324,7 @@ SELFTEST(points, hit_in_nmis_during_themselves)
 		udelay(100);
 		cond_resched();
 	}
-	stop_runners();
+	busy_stop();
 	WRITE_ONCE(selftest_nmi_hook, NULL);
 	expect_all_sane(clock_monotonic_ns() - start_ns);
 	nr = sum_rounds();
@@ -391,7 +359,7 @@ static void storm(bool with_nmis)
 		points_switch(runners_points[i % nr_points], i / nr_points % 2);
 		sleep_ns(100 * NSEC_PER_USEC);
 	}
-	stop_runners();
+	busy_stop();
 	WRITE_ONCE(selftest_nmi_hook, NULL);
 	expect_all_sane(clock_monotonic_ns() - start_ns);
 
@@ -430,7 +398,7 @@ SELFTEST(points, reset_while_all_cpus_run_them)
 		EXPECT(entry.ns <= 2 * MAX_BUSY * (clock_monotonic_ns() - start_ns));
 		cond_resched();
 	}
-	stop_runners();
+	busy_stop();
 	points_reset();
 	run_round();
 	expect_exactly("selftest_lego", 1);

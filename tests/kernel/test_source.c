@@ -11,10 +11,11 @@
 #include <lego/errno.h>
 #include <lego/selftest.h>
 
+#include "busy.h"
+
 #ifdef CONFIG_PROFILE_HEATMAP
 #define OFF_MS	   900
 #define NR_CHANGES 24
-#define TIMEOUT_NS (60 * NSEC_PER_SEC)
 
 static struct source_settings saved;
 static struct heat_snapshot heat;
@@ -176,54 +177,19 @@ SELFTEST(source, rates_of_nmis)
 	expect_rate(SOURCE_NMI, 20000, 50 * NSEC_PER_MSEC);
 }
 
-static bool stop;
-static atomic_t nr_working;
 static DEFINE_PER_CPU(u64, nr_rounds);
 
 /* With interrupts on and off, and with what an exception in an NMI would trample on. */
-static int keep_working(void *arg)
+static void work(void)
 {
-	while (!READ_ONCE(stop)) {
-		unsigned long flags = local_irq_save();
+	unsigned long flags = local_irq_save();
 
-		this_cpu_inc(nr_rounds);
-		for (int i = 0; i < 100; i++)
-			barrier();
-		local_irq_restore(flags);
-		for (int i = 0; i < 100; i++)
-			barrier();
-		cond_resched();
-	}
-	atomic_dec(&nr_working);
-	return 0;
-}
-
-static void start_workers(void)
-{
-	unsigned int cpu;
-
-	WRITE_ONCE(stop, false);
-	for_each_online_cpu(cpu) {
-		struct task *task = kthread_create(keep_working, NULL, "worker");
-
-		if (IS_ERR(task)) {
-			EXPECT(!IS_ERR(task));
-			continue;
-		}
-		task->cpus_allowed = BIT(cpu);
-		atomic_inc(&nr_working);
-		task_wake(task);
-	}
-}
-
-static void stop_workers(void)
-{
-	u64 give_up_ns = clock_monotonic_ns() + TIMEOUT_NS;
-
-	WRITE_ONCE(stop, true);
-	while (atomic_read(&nr_working) && clock_monotonic_ns() < give_up_ns)
-		sleep_ns(NSEC_PER_MSEC);
-	EXPECT_EQ(atomic_read(&nr_working), 0);
+	this_cpu_inc(nr_rounds);
+	for (int i = 0; i < 100; i++)
+		barrier();
+	local_irq_restore(flags);
+	for (int i = 0; i < 100; i++)
+		barrier();
 }
 
 /* Each switch patches the path of the timer, or that of the NMI while NMIs come. */
@@ -232,7 +198,7 @@ SELFTEST(source, changed_while_all_cpus_work)
 	struct source_settings settings;
 
 	begin(SOURCE_TIMER, 5000);
-	start_workers();
+	busy_start(READ_ONCE(cpu_online_mask), work);
 	for (u32 i = 0; i < NR_CHANGES; i++) {
 		use(i % 2 ? SOURCE_TIMER : SOURCE_NMI, 2000 + i);
 		sleep_ns(10 * NSEC_PER_MSEC);
@@ -244,7 +210,7 @@ SELFTEST(source, changed_while_all_cpus_work)
 		source_apply(&settings);
 		EXPECT_EQ(nr_ticks(), nr_ticks());
 	}
-	stop_workers();
+	busy_stop();
 	end();
 }
 

@@ -12,6 +12,8 @@
 #include <lego/smp.h>
 #include <lego/static_key.h>
 
+#include "busy.h"
+
 /*
  * Static keys: sites are switched while every CPU runs them, in threads with interrupts on and off
  * and in NMIs. A torn instruction would end the machine, a lost one would give a wrong answer.
@@ -67,70 +69,32 @@ SELFTEST(static_key, all_sites_of_one_key)
 	expect_answers(OFF, OFF);
 }
 
-static bool stop;
-static atomic_t nr_working, nr_wrong;
+static atomic_t nr_wrong;
 static DEFINE_PER_CPU(u64, nr_nmi_visits);
 static DEFINE_PER_CPU(u64, deepest_nmi);
 
-static bool visit(u64 *count)
+static void visit(void)
 {
 	enum answer first = first_site(), second = second_site();
 
-	*count += 1;
-	return (first == ON || first == OFF) && (second == ON || second == OFF);
+	if ((first != ON && first != OFF) || (second != ON && second != OFF))
+		atomic_inc(&nr_wrong);
 }
 
-static int keep_visiting(void *arg)
+static void visit_twice(void)
 {
-	u64 count = 0;
+	unsigned long flags;
 
-	while (!READ_ONCE(stop)) {
-		unsigned long flags;
-
-		if (!visit(&count))
-			atomic_inc(&nr_wrong);
-		flags = local_irq_save();
-		if (!visit(&count))
-			atomic_inc(&nr_wrong);
-		local_irq_restore(flags);
-		cond_resched();
-	}
-	atomic_dec(&nr_working);
-	return 0;
-}
-
-static void start_visitor(unsigned int cpu)
-{
-	struct task *task = kthread_create(keep_visiting, NULL, "visitor");
-
-	if (IS_ERR(task)) {
-		EXPECT(!IS_ERR(task));
-		return;
-	}
-	task->cpus_allowed = BIT(cpu);
-	atomic_inc(&nr_working);
-	task_wake(task);
-}
-
-static void stop_visitors(void)
-{
-	u64 end = clock_monotonic_ns() + TIMEOUT_NS;
-
-	WRITE_ONCE(stop, true);
-	while (atomic_read(&nr_working) && clock_monotonic_ns() < end) {
-		cpu_relax();
-		cond_resched();
-	}
-	EXPECT_EQ(atomic_read(&nr_working), 0);
+	visit();
+	flags = local_irq_save();
+	visit();
+	local_irq_restore(flags);
 }
 
 static void visit_in_nmi(void)
 {
-	u64 count = this_cpu_read(nr_nmi_visits);
-
-	if (!visit(&count))
-		atomic_inc(&nr_wrong);
-	this_cpu_write(nr_nmi_visits, count);
+	visit();
+	this_cpu_inc(nr_nmi_visits);
 	if (this_cpu_read(nmi_depth) > this_cpu_read(deepest_nmi))
 		this_cpu_write(deepest_nmi, this_cpu_read(nmi_depth));
 }
@@ -166,14 +130,10 @@ static void switch_often(bool with_nmis)
 
 static void storm(bool with_nmis)
 {
-	unsigned int cpu;
-
 	atomic_set(&nr_wrong, 0);
-	WRITE_ONCE(stop, false);
-	for_each_cpu_in(cpu, busy_cpus())
-		start_visitor(cpu);
+	busy_start(busy_cpus(), visit_twice);
 	switch_often(with_nmis);
-	stop_visitors();
+	busy_stop();
 	EXPECT_EQ(atomic_read(&nr_wrong), 0);
 }
 

@@ -1,72 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* System call tables: counting, sparse growth, threads, exec, reset, and readers beside writers. */
 
-#include "unit.h"
-
-static struct process proc;
-static struct task task;
-static struct strace_snapshot snap;
-
-/* In its own context, as the kernel does. */
-static void exit_task(struct task *t)
-{
-	struct task *before = host_current;
-
-	host_current = t;
-	profile_task_exit(t);
-	host_current = before;
-}
-
-static void start_process(struct process *p, int pid)
-{
-	p->pid = pid;
-	memset(&p->profile, 0xa5, sizeof(p->profile));
-	profile_process_init(p);
-}
-
-static void start_task(struct task *t, struct process *p)
-{
-	memset(&t->profile, 0xa5, sizeof(t->profile));
-	t->proc = p;
-	profile_task_init(t);
-}
-
-static int setup(void **state)
-{
-	host_fail_alloc = 0;
-	host_step = 0;
-	host_now = 1000;
-	host_nr_allocated = 0;
-	if (!static_key_is_set(&strace_key))
-		strace_control_init();
-	start_process(&proc, 1);
-	start_task(&task, &proc);
-	host_current = &task;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	host_fail_alloc = 0;
-	exit_task(&task);
-	profile_process_release(&proc);
-	strace_reset();
-	assert_int_equal(host_nr_allocated, 0);
-	return 0;
-}
-
-/* The entry of nr in a fresh snapshot of proc; all zero when there is none. */
-static const struct strace_entry *entry_of(u64 nr)
-{
-	static const struct strace_entry none;
-
-	strace_snapshot_process(&proc.profile, &snap);
-	for (u32 i = 0; i < snap.nr_entries; i++) {
-		if (snap.entries[i].nr == nr)
-			return &snap.entries[i];
-	}
-	return &none;
-}
+#include "strace_unit.h"
 
 static void expect_row(u64 nr, u64 nr_calls, u64 nr_errors, u64 ns)
 {

@@ -4,71 +4,16 @@
  * families of processes, the whole system, on and off, and memory that runs out at every step.
  */
 
-#include "unit.h"
+#include "strace_unit.h"
 
-static struct process proc, child;
-static struct task task, child_task;
-static struct strace_snapshot snap;
+static struct process child;
+static struct task child_task;
 static struct strace_system_snapshot system_snap;
 
 static void start(struct process *p, int pid, struct task *t)
 {
-	p->pid = pid;
-	snprintf(p->comm, sizeof(p->comm), "p%d", pid);
-	profile_process_init(p);
-	t->proc = p;
-	profile_task_init(t);
-}
-
-static void exit_task(struct task *t)
-{
-	struct task *before = host_current;
-
-	host_current = t;
-	profile_task_exit(t);
-	host_current = before;
-}
-
-static int setup(void **state)
-{
-	host_fail_alloc = 0;
-	host_step = 0;
-	host_now = 1000;
-	host_off = 0;
-	host_dying = false;
-	host_nr_allocated = 0;
-	if (!static_key_is_set(&strace_key))
-		strace_control_init();
-	start(&proc, 1, &task);
-	host_current = &task;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	host_fail_alloc = 0;
-	exit_task(&task);
-	profile_process_release(&proc);
-	strace_reset();
-	assert_int_equal(host_nr_allocated, 0);
-	return 0;
-}
-
-static const struct strace_entry *find_entry(u64 nr)
-{
-	static const struct strace_entry none;
-
-	for (u32 i = 0; i < snap.nr_entries; i++) {
-		if (snap.entries[i].nr == nr)
-			return &snap.entries[i];
-	}
-	return &none;
-}
-
-static const struct strace_entry *entry_of(u64 nr)
-{
-	strace_snapshot_process(&proc.profile, &snap);
-	return find_entry(nr);
+	start_process(p, pid);
+	start_task(t, p);
 }
 
 static void expect(u64 nr, u64 nr_calls, u64 nr_errors, u64 ns, u64 nr_in_flight)

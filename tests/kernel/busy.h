@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TEST_BUSY_H
+#define TEST_BUSY_H
+
+/* Threads that keep CPUs busy while a suite does something else: one set of them at a time. */
+
+#include <lego/atomic.h>
+#include <lego/errno.h>
+#include <lego/sched.h>
+#include <lego/selftest.h>
+#include <lego/smp.h>
+#include <lego/time.h>
+
+#define BUSY_TIMEOUT_NS (60 * NSEC_PER_SEC)
+
+static bool busy_stopping;
+static atomic_t nr_busy;
+
+static int busy_main(void *round)
+{
+	while (!READ_ONCE(busy_stopping)) {
+		((void (*)(void))round)();
+		cond_resched();
+	}
+	atomic_dec(&nr_busy);
+	return 0;
+}
+
+/* A thread on each of the CPUs, in process context, that calls round() again and again. */
+static void busy_start(cpumask_t cpus, void (*round)(void))
+{
+	unsigned int cpu;
+
+	WRITE_ONCE(busy_stopping, false);
+	for_each_cpu_in(cpu, cpus) {
+		struct task *task = kthread_create(busy_main, round, "busy");
+
+		if (IS_ERR(task)) {
+			EXPECT(!IS_ERR(task));
+			continue;
+		}
+		task->cpus_allowed = BIT(cpu);
+		atomic_inc(&nr_busy);
+		task_wake(task);
+	}
+}
+
+/* Waits until all are gone. */
+static void busy_stop(void)
+{
+	u64 give_up_ns = clock_monotonic_ns() + BUSY_TIMEOUT_NS;
+
+	WRITE_ONCE(busy_stopping, true);
+	while (atomic_read(&nr_busy) && clock_monotonic_ns() < give_up_ns) {
+		cpu_relax();
+		cond_resched();
+	}
+	EXPECT_EQ(atomic_read(&nr_busy), 0);
+}
+
+#endif
