@@ -143,6 +143,7 @@ static void reset_task(struct task *task, const char *path)
 {
 	take_process_number(task);
 	strscpy(task->comm, base_name(path), sizeof(task->comm));
+	profile_task_changed(task);
 	task->clear_child_tid = NULL;
 	task->robust_list = NULL;
 	task->altstack = (struct kernel_sigaltstack){ .flags = SS_DISABLE };
@@ -201,7 +202,6 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	signal_reset_actions(proc);
 	files_close_on_exec(proc->files);
 	profile_process_exec(proc);
-	profile_task_changed(current);
 }
 
 /* Move into the new address space, write its stack, be alone. Else back again. */

@@ -11,27 +11,46 @@
 #include <lego/smp.h>
 #include <lego/time.h>
 
+#include "sleep.h"
+
 #define BUSY_TIMEOUT_NS (60 * NSEC_PER_SEC)
 
 static bool busy_stopping;
-static atomic_t nr_busy;
+static atomic_t nr_busy, nr_busy_begun;
 
-static int busy_main(void *round)
+static int busy_main(void *arg)
 {
+	void (*round)(void) = arg;
+
+	round();
+	atomic_inc(&nr_busy_begun);
 	while (!READ_ONCE(busy_stopping)) {
-		((void (*)(void))round)();
+		round();
 		cond_resched();
 	}
 	atomic_dec(&nr_busy);
 	return 0;
 }
 
-/* A thread on each of the CPUs, in process context, that calls round() again and again. */
+static void busy_wait_for(const atomic_t *nr, int value)
+{
+	u64 give_up_ns = clock_monotonic_ns() + BUSY_TIMEOUT_NS;
+
+	while (atomic_read(nr) != value && clock_monotonic_ns() < give_up_ns)
+		sleep_ns(NSEC_PER_MSEC);
+	EXPECT_EQ(atomic_read(nr), value);
+}
+
+/*
+ * A thread on each of the CPUs, in process context, that calls round() again and again. Waits until
+ * each has done so once.
+ */
 static void busy_start(cpumask_t cpus, void (*round)(void))
 {
 	unsigned int cpu;
 
 	WRITE_ONCE(busy_stopping, false);
+	atomic_set(&nr_busy_begun, 0);
 	for_each_cpu_in(cpu, cpus) {
 		struct task *task = kthread_create(busy_main, round, "busy");
 
@@ -43,19 +62,14 @@ static void busy_start(cpumask_t cpus, void (*round)(void))
 		atomic_inc(&nr_busy);
 		task_wake(task);
 	}
+	busy_wait_for(&nr_busy_begun, atomic_read(&nr_busy));
 }
 
 /* Waits until all are gone. */
 static void busy_stop(void)
 {
-	u64 give_up_ns = clock_monotonic_ns() + BUSY_TIMEOUT_NS;
-
 	WRITE_ONCE(busy_stopping, true);
-	while (atomic_read(&nr_busy) && clock_monotonic_ns() < give_up_ns) {
-		cpu_relax();
-		cond_resched();
-	}
-	EXPECT_EQ(atomic_read(&nr_busy), 0);
+	busy_wait_for(&nr_busy, 0);
 }
 
 #endif

@@ -43,12 +43,6 @@ static struct point_entry find_point(const char *name)
 	return (struct point_entry){ .name = name };
 }
 
-static void sleep_ns(u64 ns)
-{
-	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
-	schedule_timeout_ns(ns);
-}
-
 static void start_counting(void)
 {
 	points_switch("selftest_*", true);

@@ -5,13 +5,9 @@
 
 #include <lego/selftest.h>
 
-#define SLEEP_NS (50 * NSEC_PER_MSEC)
+#include "sleep.h"
 
-static __maybe_unused void sleep_ns(u64 ns)
-{
-	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
-	schedule_timeout_ns(ns);
-}
+#define SLEEP_NS (50 * NSEC_PER_MSEC)
 
 #ifdef CONFIG_PROFILE_POINTS
 DEFINE_PROFILE_POINT(selftest)

@@ -126,12 +126,6 @@ SELFTEST(source, nmi_sees_it)
 	end();
 }
 
-static void sleep_ns(u64 ns)
-{
-	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
-	schedule_timeout_ns(ns);
-}
-
 /* As many as the rate says, on CPUs that are mostly halted. */
 static void expect_rate(enum source_kind source, u32 hz, u64 ns)
 {
@@ -149,7 +143,8 @@ static void expect_rate(enum source_kind source, u32 hz, u64 ns)
 
 		nr_due = nr->taken + nr->missed + nr->own;
 		wanted = mul_div_u64(elapsed_ns, hz, NSEC_PER_SEC);
-		EXPECT(nr_due <= wanted + 1 + wanted / 100);
+		/* Its own may still be to come, more of them where the host holds up a sample. */
+		EXPECT(nr_due - nr->own <= wanted + 1 + wanted / 100);
 		/* A CPU that was held up has not said yet what it missed. */
 		if (source == SOURCE_NMI)
 			EXPECT(nr_due + 1 >= wanted - wanted / 100);
