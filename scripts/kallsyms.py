@@ -3,8 +3,8 @@
 """Make and check the kernel's table of its own function names.
 
 usage: kallsyms.py empty            >table.S
-       nm vmlinux | kallsyms.py generate >table.S
-       nm vmlinux | kallsyms.py verify vmlinux
+       nm -ap vmlinux | kallsyms.py generate >table.S
+       nm -ap vmlinux | kallsyms.py verify vmlinux
 
 The table, in section .rodata.kallsyms, read by kernel/kallsyms.c:
   kallsyms_nr            u32      number of symbols
@@ -12,13 +12,15 @@ The table, in section .rodata.kallsyms, read by kernel/kallsyms.c:
   kallsyms_name_offsets  u32[nr]  where in kallsyms_names the name starts
   kallsyms_names         NUL-terminated names
 There is one name for each address of a function in [_stext, _etext): the first global one in
-alphabetical order, else the first local one.
+alphabetical order, else the first local one. A name that more than one function has is followed by
+the file that it is from, `alloc@slab`, for whoever has no addresses to tell them by.
 """
 
 from __future__ import annotations
 
 import struct
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Iterable, NamedTuple
 
@@ -31,23 +33,37 @@ class Symbol(NamedTuple):
     name: str
 
 
-def parse_nm(lines: Iterable[str]) -> list[tuple[int, str, str]]:
-    """(address, type, name) of every defined symbol in nm's output."""
+class NmSymbol(NamedTuple):
+    addr: int
+    kind: str
+    name: str
+    file: str  # of a local one, without its ending
+
+
+def parse_nm(lines: Iterable[str]) -> list[NmSymbol]:
+    """Every defined symbol in the output of nm -ap, where files precede their local symbols."""
     out = []
+    file = ""
     for line in lines:
         fields = line.split()
-        if len(fields) == 3:
-            out.append((int(fields[0], 16), fields[1], fields[2]))
+        if len(fields) != 3:
+            continue
+        addr, kind, name = fields
+        if kind == "a" and not int(addr, 16):
+            file = Path(name).stem
+        else:
+            out.append(NmSymbol(int(addr, 16), kind, name, file if kind.islower() else ""))
     return out
 
 
-def is_local_label(name: str) -> bool:
-    return name.startswith((".L", "$"))
+def is_function(name: str) -> bool:
+    """Neither a local label nor a section."""
+    return not name.startswith((".", "$"))
 
 
-def text_symbols(nm: list[tuple[int, str, str]]) -> list[Symbol]:
+def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
     """The symbols that belong into the table, in its order."""
-    bounds = {name: addr for addr, _, name in nm if name in BOUNDS}
+    bounds = {symbol.name: symbol.addr for symbol in nm if symbol.name in BOUNDS}
     if len(bounds) != 2:
         missing = [b for b in BOUNDS if b not in bounds]
         sys.exit(f"kallsyms: the linker script defines no {' and no '.join(missing)}")
@@ -57,15 +73,16 @@ def text_symbols(nm: list[tuple[int, str, str]]) -> list[Symbol]:
 
     candidates = [
         # A function of any kind comes before _stext, a global one before a local one.
-        (addr, name in BOUNDS, kind.islower(), name)
-        for addr, kind, name in nm
-        if kind in "tTW" and start <= addr < end and not is_local_label(name)
+        (addr, name in BOUNDS, kind.islower(), name, file)
+        for addr, kind, name, file in nm
+        if kind in "tTW" and start <= addr < end and is_function(name)
     ]
-    table: list[Symbol] = []
-    for addr, _, _, name in sorted(candidates):
-        if not table or table[-1].addr != addr:
-            table.append(Symbol(addr, name))
-    return table
+    firsts = {addr: (name, file) for addr, _, _, name, file in reversed(sorted(candidates))}
+    counted = Counter(name for name, _ in firsts.values())
+    return [
+        Symbol(addr, f"{name}@{file}" if counted[name] > 1 and file else name)
+        for addr, (name, file) in sorted(firsts.items())
+    ]
 
 
 def render(table: list[Symbol]) -> str:
@@ -117,9 +134,9 @@ class Elf:
         return self.data[at : self.data.index(b"\0", at)].decode()
 
 
-def decode(elf: Elf, nm: list[tuple[int, str, str]]) -> list[Symbol]:
+def decode(elf: Elf, nm: list[NmSymbol]) -> list[Symbol]:
     """The table embedded in a linked kernel, read the way the kernel reads it."""
-    where = {name: addr for addr, _, name in nm if name.startswith("kallsyms_")}
+    where = {symbol.name: symbol.addr for symbol in nm if symbol.name.startswith("kallsyms_")}
     (count,) = elf.u32s(where["kallsyms_nr"], 1)
     offsets = elf.u32s(where["kallsyms_offsets"], count)
     name_offsets = elf.u32s(where["kallsyms_name_offsets"], count)

@@ -106,26 +106,15 @@ class Symbols:
 
     def __init__(self, kernel: Path):
         nm = os.environ.get("NM", "nm")
-        done = subprocess.run([nm, str(kernel)], capture_output=True, text=True, check=True)
+        done = subprocess.run([nm, "-ap", str(kernel)], capture_output=True, text=True, check=True)
         lines = kallsyms.parse_nm(done.stdout.splitlines())
         table = kallsyms.text_symbols(lines)
-        self.addr = {name: addr for addr, _, name in lines}
+        self.addr = {symbol.name: symbol.addr for symbol in lines}
         self.starts = [symbol.addr for symbol in table]
         self.end = self.addr["_etext"]
-        # By number; rows of a report are known by address, as two functions may have one name.
-        counted: Counts = defaultdict(int)
-        for symbol in table:
-            counted[symbol.name] += 1
-        self.names = [
-            symbol.name if counted[symbol.name] == 1 else f"{symbol.name}@{symbol.addr:x}"
-            for symbol in table
-        ] + [USER, OTHER]
-        self.by_addr = {addr: name for addr, name in zip(self.starts, self.names)}
+        self.names = [symbol.name for symbol in table] + [USER, OTHER]
         last = self.addr[LAST_OF_ENTRY_SECTION]
-        self.entry = {name for addr, name in self.by_addr.items() if addr <= last}
-
-    def of_row(self, address: str, name: str) -> str:
-        return USER if name == USER else self.by_addr.get(int(address, 16), name)
+        self.entry = {symbol.name for symbol in table if symbol.addr <= last}
 
 
 def header_number(header: str, name: str) -> int:
@@ -244,7 +233,7 @@ class Samples:
         return sum(self.own.values())
 
 
-def read_samples(log: str, symbols: Symbols) -> Samples:
+def read_samples(log: str) -> Samples:
     reports = report.parse(log)
     if len(reports) != 1 or not reports[0].heatmap:
         raise AccuracyError("there is not one report with a heatmap in the log")
@@ -254,10 +243,10 @@ def read_samples(log: str, symbols: Symbols) -> Samples:
         raise AccuracyError("; ".join(wrong))
     own: Counts = defaultdict(int)
     for row in heatmap.rows:
-        own[symbols.of_row(row.address, row.name)] += row.nr
+        own[row.name] += row.nr
     inclusive: Counts = defaultdict(int)
-    for address, name, nr, nr_inclusive in FUNCTION_ROW.findall(log):
-        inclusive[symbols.of_row(address, name)] += int(nr_inclusive)
+    for _, name, _, nr_inclusive in FUNCTION_ROW.findall(log):
+        inclusive[name] += int(nr_inclusive)
     nr_idle = own.pop(IDLE, 0)
     inclusive.pop(IDLE, None)
     return Samples(dict(own), dict(inclusive), heatmap.notes, nr_idle)
@@ -372,7 +361,7 @@ def run(case: Case, kernel: Path, initrd: Path) -> Run:
         log.write_text(result.log)
         if not result.ok:
             raise AccuracyError(f"{case.name}: {result.error}\n{result.tail()}")
-        done = Run(case, read_truth(counts, symbols), read_samples(result.log, symbols))
+        done = Run(case, read_truth(counts, symbols), read_samples(result.log))
     if any(done.truth.odd.values()):
         raise AccuracyError(f"{case.name}: the plugin has lost its way: {done.truth.odd}")
     if done.samples.nr < case.min_samples:

@@ -66,6 +66,21 @@ def test_kallsyms_keeps_one_name_for_each_function() -> None:
     ]
 
 
+def test_kallsyms_names_the_files_of_functions_of_one_name() -> None:
+    nm = f"""\
+{BASE + 0x1000:x} T _stext
+{BASE + 0x1000:x} t .text
+0000000000000000 a slab.c
+{BASE + 0x1000:x} t alloc
+{BASE + 0x1010:x} t free
+0000000000000000 a pipe.c
+{BASE + 0x1020:x} t alloc
+{BASE + 0x1030:x} T free
+{BASE + 0x1040:x} T _etext
+"""
+    assert [s.name for s in symbols(nm)] == ["alloc@slab", "free@slab", "alloc@pipe", "free"]
+
+
 def test_kallsyms_keeps_stext_where_no_function_is() -> None:
     assert symbols(NM.replace(f"{BASE + 0x1000:x} T start\n", ""))[0].name == "_stext"
 
