@@ -173,7 +173,7 @@ SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64
 	struct timespec64 ts;
 	u64 ns;
 
-	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME || clock == CLOCK_THREAD_CPUTIME_ID)
+	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME)
 		return -EINVAL;
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return -EOPNOTSUPP;

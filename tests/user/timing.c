@@ -81,6 +81,9 @@ static void test_sleep(int64_t want_ns)
 	CHECK(now_ns(CLOCK_MONOTONIC) >= start);
 	/* A time that is past is no sleep. */
 	CHECK(!syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL));
+
+	CHECK_ERROR(EOPNOTSUPP, SYS_clock_nanosleep, CLOCK_THREAD_CPUTIME_ID, 0, &ts, NULL);
+	CHECK_ERROR(EINVAL, SYS_clock_nanosleep, 100, 0, &ts, NULL);
 }
 
 static void *sleep_some(void *arg)
