@@ -50,6 +50,14 @@ struct vma {
 #define VMA_DONT_FORK	 BIT(30) /* the child does not get it */
 #define VMA_WIPE_ON_FORK BIT(31) /* the child gets it empty */
 
+/* Where execve put things, for /proc only. */
+struct mm_layout {
+	u64 start_code, end_code;
+	u64 start_stack; /* stack pointer of the first instruction */
+	u64 arg_start, arg_end;
+	u64 env_start, env_end;
+};
+
 struct mm {
 	u64 *pgd;	/* top page table, direct map address */
 	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
@@ -70,11 +78,7 @@ struct mm {
 
 	bool oom_killed; /* its pages were taken away, and there will be no new ones */
 
-	/* Set by exec, for /proc only. */
-	u64 start_code, end_code;
-	u64 start_stack; /* stack pointer of the first instruction */
-	u64 arg_start, arg_end;
-	u64 env_start, env_end;
+	struct mm_layout layout;
 };
 
 struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */

@@ -84,13 +84,7 @@ static int copy_locked(struct mm *to, struct mm *from)
 	to->brk_start = from->brk_start;
 	to->brk = from->brk;
 	to->mmap_base = from->mmap_base;
-	to->start_code = from->start_code;
-	to->end_code = from->end_code;
-	to->start_stack = from->start_stack;
-	to->arg_start = from->arg_start;
-	to->arg_end = from->arg_end;
-	to->env_start = from->env_start;
-	to->env_end = from->env_end;
+	to->layout = from->layout;
 	return error;
 }
 

@@ -177,9 +177,9 @@ static void note_code(struct mm *mm, const struct elf64_phdr *phdr, u64 bias)
 
 	if (!(phdr->flags & PF_X))
 		return;
-	if (!mm->start_code)
-		mm->start_code = start;
-	mm->end_code = start + phdr->filesz;
+	if (!mm->layout.start_code)
+		mm->layout.start_code = start;
+	mm->layout.end_code = start + phdr->filesz;
 }
 
 static int map_image(struct file *file, struct mm *mm, const struct elf64_ehdr *ehdr,

@@ -135,13 +135,13 @@ int exec_build_stack(const struct exec_image *image, const char *path, const cha
 	at.pointers = ALIGN_DOWN(at.bytes - nr_words * sizeof(u64), 16);
 	*sp = at.pointers;
 	put_word(&at, argc);
-	mm->start_stack = *sp;
-	mm->arg_start = at.bytes;
+	mm->layout.start_stack = *sp;
+	mm->layout.arg_start = at.bytes;
 	put_strings(&at, argv);
-	mm->arg_end = at.bytes;
-	mm->env_start = at.bytes;
+	mm->layout.arg_end = at.bytes;
+	mm->layout.env_start = at.bytes;
 	put_strings(&at, envp);
-	mm->env_end = at.bytes;
+	mm->layout.env_end = at.bytes;
 	put_auxv(&at, image, path);
 	return at.error;
 }

@@ -43,6 +43,16 @@ static void print_more(u32 nr_more, u64 nr)
 		report_printf("no room for %lu samples' rows\n", view.nr_dropped);
 }
 
+/* What the rows behind the first nr_shown stand for. */
+static void print_rest(u32 nr_shown)
+{
+	u64 nr = 0;
+
+	for (u32 i = nr_shown; i < view.nr_rows; i++)
+		nr += view.rows[i].nr;
+	print_more(view.nr_rows - nr_shown, nr);
+}
+
 /* Most samples first, then by key. */
 static int compare_rows(const void *a_, const void *b_)
 {
@@ -85,7 +95,6 @@ static void print_functions(u32 top)
 					"---------  ----------  ---------  ----------";
 	char percent[16], inclusive[16];
 	u32 nr_shown;
-	u64 nr_more = 0;
 
 	view_functions(&view);
 	sort_rows(compare_rows);
@@ -103,10 +112,8 @@ static void print_functions(u32 top)
 			      percent_text(inclusive, row->nr_inclusive, view.nr_ticks),
 			      row->nr_irqs_off);
 	}
-	for (u32 i = nr_shown; i < view.nr_rows; i++)
-		nr_more += view.rows[i].nr;
 	print_rule(rule);
-	print_more(view.nr_rows - nr_shown, nr_more);
+	print_rest(nr_shown);
 	print_cuts();
 }
 
@@ -188,7 +195,6 @@ static void print_tasks(u32 top)
 	static const char *const rule = "----------  ----------  ---------------  ----------  "
 					"---------  ----------  ----------  ----------  ----------";
 	char name[2 * sizeof(u64) + 1] = "", percent[16];
-	u64 nr_more = 0;
 	u32 nr_shown;
 
 	view_tasks(&view);
@@ -208,10 +214,8 @@ static void print_tasks(u32 top)
 			      row->nr_class[HEAT_USER], row->nr_class[HEAT_KERNEL],
 			      row->nr_class[HEAT_IRQ], row->nr_class[HEAT_IDLE]);
 	}
-	for (u32 i = nr_shown; i < view.nr_rows; i++)
-		nr_more += view.rows[i].nr;
 	print_rule(rule);
-	print_more(view.nr_rows - nr_shown, nr_more);
+	print_rest(nr_shown);
 }
 
 static u64 sum_dropped(const struct sample_books *books)
@@ -304,7 +308,7 @@ void report_print_user(struct process *proc, u32 top)
 	static const char *const rule = "----------------  ------------------------------  "
 					"----------  ---------";
 	char percent[16], file[256], path[256], place[288];
-	u64 nr = 0, nr_more = 0, offset;
+	u64 nr = 0, offset;
 	u32 nr_shown;
 
 	view_user(&view, os_process_pid(proc), os_process_program(proc));
@@ -328,10 +332,8 @@ void report_print_user(struct process *proc, u32 top)
 		report_printf("%016lx  %30s  %10lu  %9s\n", row->keys[0], place, row->nr,
 			      percent_text(percent, row->nr, nr));
 	}
-	for (u32 i = nr_shown; i < view.nr_rows; i++)
-		nr_more += view.rows[i].nr;
 	print_rule(rule);
-	print_more(view.nr_rows - nr_shown, nr_more);
+	print_rest(nr_shown);
 }
 
 static void print_stack(const struct merged_stack *stack)

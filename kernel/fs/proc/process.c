@@ -91,7 +91,8 @@ static int show_cmdline(struct text *text, struct process *proc)
 	ssize_t n = 0;
 
 	if (mm && buf)
-		n = mm_access(mm, mm->arg_start, buf, min(mm->arg_end - mm->arg_start, PAGE_SIZE));
+		n = mm_access(mm, mm->layout.arg_start, buf,
+			      min(mm->layout.arg_end - mm->layout.arg_start, PAGE_SIZE));
 	if (n > 0)
 		text_append(text, buf, n);
 	if (mm)
@@ -105,7 +106,7 @@ static const char *area_name(const struct mm *mm, const struct mm_area_info *are
 {
 	if (area->anonymous_shared)
 		return "/dev/zero (deleted)";
-	if (area->start <= mm->start_stack && mm->start_stack < area->end)
+	if (area->start <= mm->layout.start_stack && mm->layout.start_stack < area->end)
 		return "[stack]";
 	return area->start < mm->brk && mm->brk_start < area->end ? "[heap]" : "";
 }

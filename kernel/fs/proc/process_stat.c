@@ -25,7 +25,8 @@ struct snapshot {
 	struct credentials creds;
 	struct rlimit64 nofile;
 	u64 vm_bytes, nr_pages, stack_bytes, data_bytes, text_bytes;
-	u64 start_code, end_code, start_stack, arg_start, arg_end, env_start, env_end, brk_start;
+	struct mm_layout layout;
+	u64 brk_start;
 };
 
 static char task_state_letter(const struct task *task)
@@ -100,7 +101,7 @@ static void look_at_area(const struct mm *mm, const struct mm_area_info *area,
 	u64 bytes = area->end - area->start;
 
 	snap->vm_bytes += bytes;
-	if (area->start <= mm->start_stack && mm->start_stack < area->end)
+	if (area->start <= mm->layout.start_stack && mm->layout.start_stack < area->end)
 		snap->stack_bytes += bytes;
 	else if (area->prot & PROT_WRITE)
 		snap->data_bytes += bytes;
@@ -131,13 +132,7 @@ static void look_at_memory(struct process *proc, struct snapshot *snap)
 		return;
 	look_at_areas(mm, snap);
 	snap->nr_pages = READ_ONCE(mm->nr_pages);
-	snap->start_code = mm->start_code;
-	snap->end_code = mm->end_code;
-	snap->start_stack = mm->start_stack;
-	snap->arg_start = mm->arg_start;
-	snap->arg_end = mm->arg_end;
-	snap->env_start = mm->env_start;
-	snap->env_end = mm->env_end;
+	snap->layout = mm->layout;
 	snap->brk_start = mm->brk_start;
 	mm_put(mm);
 }
@@ -180,15 +175,17 @@ int proc_show_stat(struct text *text, struct process *proc)
 		    U64(proc_clock_ticks(s.start_ns)));
 	/* vsize rss rsslim startcode endcode startstack kstkesp kstkeip */
 	text_printf(text, " %llu %llu %llu %llu %llu %llu 0 0", U64(s.vm_bytes), U64(s.nr_pages),
-		    ~0ull, U64(s.start_code), U64(s.end_code), U64(s.start_stack));
+		    ~0ull, U64(s.layout.start_code), U64(s.layout.end_code),
+		    U64(s.layout.start_stack));
 	/* signal blocked sigignore sigcatch: the first 31; wchan nswap cnswap */
 	text_printf(text, " %llu %llu %llu %llu 0 0 0", U64(s.pending & 0x7fffffff),
 		    U64(s.blocked & 0x7fffffff), U64(s.ignored & 0x7fffffff),
 		    U64(s.caught & 0x7fffffff));
 	/* exit_signal processor rt_priority policy, block I/O, guests, start_data end_data */
 	text_printf(text, " %d %u 0 0 0 0 0 0 0", s.exit_signal, s.cpu);
-	text_printf(text, " %llu %llu %llu %llu %llu %d\n", U64(s.brk_start), U64(s.arg_start),
-		    U64(s.arg_end), U64(s.env_start), U64(s.env_end), s.exit_status);
+	text_printf(text, " %llu %llu %llu %llu %llu %d\n", U64(s.brk_start),
+		    U64(s.layout.arg_start), U64(s.layout.arg_end), U64(s.layout.env_start),
+		    U64(s.layout.env_end), s.exit_status);
 	return 0;
 }
 
