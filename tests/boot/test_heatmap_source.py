@@ -60,7 +60,7 @@ def test_900_ms_with_interrupts_off(boot):
     assert source(nmi) == "nmi by HPET, 1000 Hz, seed 1"
     nr_due, _, missed, _ = due(nmi)
     assert 895 <= nr_due <= 905 and missed == 0
-    assert nmi.rows[0].name == "burn" and nmi.rows[0].nr >= 0.95 * nr_due
+    assert nmi.rows[0].name == "burn_here" and nmi.rows[0].nr >= 0.95 * nr_due
     percent, irqs_off, of = note(nmi, IRQS_OFF).groups()
     assert nmi.rows[0].nr <= int(irqs_off) <= int(of) == nr_due
     assert percent == report.percent(int(irqs_off), int(of))

@@ -44,7 +44,7 @@ static void end(void)
 }
 
 /* An emulator that counts instructions is slow at reading the clock: most of it is this. */
-static noinline void burn(void)
+static noinline void burn_here(void)
 {
 	for (int i = 0; i < 100000; i++)
 		barrier();
@@ -56,7 +56,7 @@ static noinline void work_with_interrupts_off(void)
 	u64 end = rdtsc() + OFF_MS * tsc_khz;
 
 	while (rdtsc() < end)
-		burn();
+		burn_here();
 	local_irq_restore(flags);
 	/* The interrupt comes one instruction behind the one that lets it: still in here. */
 	asm volatile("nop\n\tnop");
@@ -100,7 +100,7 @@ SELFTEST(source, timer_tells_what_it_cannot_see)
 	nr_ticks();
 	EXPECT(nr->missed >= OFF_MS * 95 / 100);
 	EXPECT(nr->late > 0);
-	EXPECT(nr_at(burn) < OFF_MS / 100);
+	EXPECT(nr_at(burn_here) < OFF_MS / 100);
 	for (u32 i = 0; i < heat.source.nr_stretches; i++) {
 		u64 ns = cycles_to_ns(heat.source.longest[i].cycles);
 
@@ -121,8 +121,8 @@ SELFTEST(source, nmi_sees_it)
 	nr_ticks();
 	EXPECT(heat.source.nmi_timer);
 	/* How many come is up to the host; under icount all do: test_heatmap_source.py. */
-	EXPECT(nr_at(burn) > 0);
-	EXPECT(heat.source.all.irqs_off >= nr_at(burn));
+	EXPECT(nr_at(burn_here) > 0);
+	EXPECT(heat.source.all.irqs_off >= nr_at(burn_here));
 	end();
 }
 
