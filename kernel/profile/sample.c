@@ -400,16 +400,16 @@ static bool hold_once(struct sample_cpu *s)
 	u32 nr_records = 0;
 	bool empty;
 
-	/* The log is not emptied from here on: pairs with the one in follow_reset(). */
+	/* The log is not emptied from here on: pairs with the one in pass_gate(). */
 	WRITE_ONCE(s->held_bytes, ALL_BYTES);
 	smp_mb();
 	/* A CPU that was stopped half way (panic) will not move on. */
 	for (u32 i = 0; (READ_ONCE(s->seq) & 1) && i < WAIT_TRIES && !os_panicking(); i++)
 		cpu_relax();
-	/* Pairs with the release in sample_take(). */
+	/* Pairs with the release in finish(). */
 	seq = smp_load_acquire(&s->seq);
 	empty = s->is_stale || READ_ONCE(s->epoch) != current_epoch();
-	/* Pairs with the release in find(). */
+	/* Pairs with the release in append(). */
 	WRITE_ONCE(s->held_bytes, empty ? 0 : smp_load_acquire(&s->log_used));
 	for (u32 at = 0; at < s->held_bytes; nr_records++) {
 		struct sample_record *rec = (struct sample_record *)(s->log + at);

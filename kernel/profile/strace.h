@@ -102,7 +102,7 @@ bool strace_table_add_error(struct profile_syscall_table *table,
 void strace_table_clear(struct profile_syscall_table *table);
 
 /*
-  * Add counters of a row, and of a table's errors, that a reader has copied or that nobody changes.
+ * Add counters of a row, and of a table's errors, that a reader has copied or that nobody changes.
  */
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_row *row);
 void strace_sum_add_errors(struct profile_syscall_sum *sum,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
-  * Reset, on and off, and the files: /proc/profile/strace for all processes, /proc/<pid>/strace for
-  * one. Reading shows the wide tables; what can be written is "on", "off" and "reset".
-  *
-  * Off for all patches the hooks into NOPs (a static key); off for one process leads its threads
-  * past the counters. A call that is in flight when counting is switched off has its time until
-  * then; its end is not looked for.
+ * Reset, on and off, and the files: /proc/profile/strace for all processes, /proc/<pid>/strace for
+ * one. Reading shows the wide tables; what can be written is "on", "off" and "reset".
+ *
+ * Off for all patches the hooks into NOPs (a static key); off for one process leads its threads
+ * past the counters. A call that is in flight when counting is switched off has its time until
+ * then; its end is not looked for.
  */
 
 #include "internal.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
-  * Calls that a signal interrupts. Such a call returns -ERESTART<something>, and whoever delivers
-  * the signal decides: the user sees EINTR, which is an error like any other, or the SYSCALL
-  * instruction runs again. The second time is not another call: its time is added to what the call
-  * took before, and it has ended only then. What a handler does in between is not its time.
-  *
-  * Without a handler the thread's next call is the one that goes on. With one, it is the next call
-  * after the handler has returned to the place of that call, so each is remembered with that place:
-  * handlers may be interrupted in turn, and may leave by longjmp() and never return. One that has
-  * not gone on is given up when its room is needed: should it go on after all, it counts once more.
+ * Calls that a signal interrupts. Such a call returns -ERESTART<something>, and whoever delivers
+ * the signal decides: the user sees EINTR, which is an error like any other, or the SYSCALL
+ * instruction runs again. The second time is not another call: its time is added to what the call
+ * took before, and it has ended only then. What a handler does in between is not its time.
+ *
+ * Without a handler the thread's next call is the one that goes on. With one, it is the next call
+ * after the handler has returned to the place of that call, so each is remembered with that place:
+ * handlers may be interrupted in turn, and may leave by longjmp() and never return. One that has
+ * not gone on is given up when its room is needed: should it go on after all, it counts once more.
  */
 
 #include "internal.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
-  * Copies of tables for reports. seq, odd while a call is in flight, tells whether the row that was
-  * copied changed meanwhile. For the row in flight the time so far is added to base_cycles, the
-  * value at entry, unless the writer has just stored the call's own time: a writer that is stopped
-  * there (a report may interrupt it, a host may stop its CPU) must not look as if its call went on.
-  *
-  * Calls not in the histogram have not ended: they are in flight, or wait for a handler to return.
+ * Copies of tables for reports. seq, odd while a call is in flight, tells whether the row that was
+ * copied changed meanwhile. For the row in flight the time so far is added to base_cycles, the
+ * value at entry, unless the writer has just stored the call's own time: a writer that is stopped
+ * there (a report may interrupt it, a host may stop its CPU) must not look as if its call went on.
+ *
+ * Calls not in the histogram have not ended: they are in flight, or wait for a handler to return.
  */
 
 #include "internal.h"
@@ -183,7 +183,7 @@ static void merge_overflow_flight(const struct profile_task *pt, u64 now_cycles)
 }
 
 /*
-  * The thread has not followed the last reset yet: all that is left are calls that have not ended.
+ * The thread has not followed the last reset yet: all that is left are calls that have not ended.
  */
 static void merge_reset_task(const struct profile_task *pt, u64 now_cycles)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
-  * The system call table: see strace.h for its form. One writer (a thread for its own table, the
-  * holder of strace_lock for a sum's). Looking up a known number is an array access; adding one
-  * happens once for each number. A number beyond index[] is searched for, as no real program makes
-  * such calls. What cannot have a row is counted in an overflow row, so the sum of all rows is
-  * always all calls; an error that has no place of its own is still in its row's number of errors.
+ * The system call table: see strace.h for its form. One writer (a thread for its own table, the
+ * holder of strace_lock for a sum's). Looking up a known number is an array access; adding one
+ * happens once for each number. A number beyond index[] is searched for, as no real program makes
+ * such calls. What cannot have a row is counted in an overflow row, so the sum of all rows is
+ * always all calls; an error that has no place of its own is still in its row's number of errors.
  */
 
 #include "internal.h"
