@@ -28,6 +28,8 @@ from typing import Callable
 DEBUG_EXIT_PORT = 0xF4
 POWER_OFF = re.compile(r"reboot: power off, status (-?\d+)")
 PANIC_END = re.compile(r"reboot: panic, status \d+")
+# What says why a run went wrong, be it far from the log's end.
+COMPLAINT = re.compile(r"\bnot ok \d|WARNING: |BUG:|Kernel panic")
 PIPE_BYTES = 1 << 20
 # After its last words the kernel has this long to be gone.
 LAST_WORDS_S = 15.0
@@ -117,7 +119,14 @@ class Result:
         return self.error is None
 
     def tail(self, nr_lines: int = 40) -> str:
-        return "\n".join(self.log.splitlines()[-nr_lines:])
+        """The log's last lines; before them what was complained of earlier, with what led to it."""
+        lines = self.log.splitlines()
+        start = max(0, len(lines) - nr_lines)
+        shown: list[int] = []
+        for i in range(start):
+            if COMPLAINT.search(lines[i]):
+                shown += range(max(i - 5, shown[-1] + 1 if shown else 0), i + 1)
+        return "\n".join([lines[i] for i in shown[:nr_lines]] + lines[start:])
 
 
 class Guest:

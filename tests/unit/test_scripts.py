@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 The build's own tools: the symbol table, the archive writer, the check of profile points, the
-counting of results.
+counting of results, what is shown of a failed run's log.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ check_points = importlib.import_module("check-points")
 kallsyms = importlib.import_module("kallsyms")
 mkinitramfs = load_script("mkinitramfs")
 mktext = importlib.import_module("mktext")
+qemu = importlib.import_module("qemu")
 summary = importlib.import_module("test-summary")
 
 BASE = kallsyms.KERNEL_BASE
@@ -379,3 +380,13 @@ i(void) __must_check {{
         f"{bad}:20: break would only leave PROFILE_POINT(p)\n"
         f"{worse}:20: continue would only leave PROFILE_POINT(p)\n"
     )
+
+
+def test_a_failed_runs_tail_begins_with_its_complaints():
+    lines = [f"line {i}" for i in range(100)]
+    lines[20:22] = ["    # sleep: 3 of 4", "    not ok 2 sleep"]
+    lines[23] = "WARNING: kernel/x.c:1"
+    result = qemu.Result("\n".join(lines), 1, 3, 1.0, "status 1")
+    assert result.tail(10).splitlines() == lines[16:24] + lines[90:]
+    lines[20:24] = ["fine"] * 4
+    assert qemu.Result("\n".join(lines), 0, 1, 1.0, None).tail(10).splitlines() == lines[90:]
