@@ -11,6 +11,7 @@
 #include <asm/msr.h>
 #include <asm/page.h>
 #include <asm/setup.h>
+#include <generated/asm-offsets.h>
 
 #define XEN_ELFNOTE_PHYS32_ENTRY 18
 
@@ -146,8 +147,9 @@ END(pvh_entry)
 	movl	%edx, %eax
 	shrq	$32, %rdx
 	wrmsr
-	movq	$boot_stack + KERNEL_STACK_SIZE, %rsp
-	xorl	%ebp, %ebp /* call chains end here */
+	/* As below an entry, see outermost_frame(): call chains end here. */
+	movq	$boot_stack + KERNEL_STACK_SIZE - PT_BYTES - 8, %rsp
+	xorl	%ebp, %ebp
 	call	start_kernel
 	ud2
 

@@ -18,4 +18,5 @@ void asm_offsets(void)
 	REG(RFLAGS, rflags);
 	REG(RSP, rsp);
 	REG(SS, ss);
+	DEFINE(PT_BYTES, sizeof(struct pt_regs));
 }

@@ -169,7 +169,7 @@ static void start_cpu(unsigned int cpu, phys_addr_t page, struct trampoline_data
 	bool answered;
 
 	data->gs_base = percpu_offset[cpu];
-	data->stack = (u64)idle->kernel_stack + KERNEL_STACK_SIZE;
+	data->stack = (u64)task_pt_regs(idle) - 8; /* see outermost_frame() */
 	data->cpu = cpu;
 	data->apic_id = acpi_info.apic_id[cpu];
 	tsc_compare_prepare();

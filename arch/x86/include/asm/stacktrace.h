@@ -20,6 +20,21 @@ void stack_walk_init(void);
  */
 struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
 
+/* A frame: what a function's frame pointer points to. */
+struct stack_frame {
+	u64 caller; /* its frame pointer */
+	u64 ret;    /* the return address into it */
+};
+
+/*
+ * Where the frame lies of what entry code calls, below an empty word and struct pt_regs; also that
+ * of a thread's first function.
+ */
+static __always_inline u64 outermost_frame(const struct task *task)
+{
+	return (u64)task_pt_regs(task) - sizeof(u64) - sizeof(struct stack_frame);
+}
+
 /* Places in entry.S: the end of its code, which begins at _stext, and two return addresses. */
 extern const struct entry_marks {
 	u64 text_end;
@@ -33,6 +48,12 @@ extern char _text[], _stext[], _etext[];
 static inline bool pc_in_entry(u64 pc)
 {
 	return pc - (u64)_stext < entry_marks.text_end - (u64)_stext;
+}
+
+/* The text behind the entry code. */
+static __always_inline bool pc_in_text(u64 pc)
+{
+	return pc - entry_marks.text_end < (u64)_etext - entry_marks.text_end;
 }
 
 #define NO_SYSCALL 0xffff
