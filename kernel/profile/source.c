@@ -210,10 +210,11 @@ void profile_timer_came(const struct pt_regs *regs)
 		take_due(this_cpu_ptr(&source_cpus), regs, now, deadline);
 }
 
-static noinline void move_next_nmi(struct source_cpu *s, const struct pt_regs *regs, u64 now)
+static noinline void take_and_move_next(struct source_cpu *s, const struct pt_regs *regs, u64 now)
 {
-	os_nmi_move(next_random(s) >> 32);
 	sample_take(regs, now, 0, 1);
+	cpu_relax();
+	os_nmi_move(next_random(s) >> 32);
 }
 
 void profile_nmi_came(const struct pt_regs *regs)
@@ -233,9 +234,8 @@ void profile_nmi_came(const struct pt_regs *regs)
 	if (os_regs_irqs_off(regs))
 		s->nr.irqs_off++;
 	if (nmi_jitter && smp_processor_id() == 0)
-		move_next_nmi(s, regs, now);
-	else
-		sample_take(regs, now, 0, 1);
+		return take_and_move_next(s, regs, now);
+	sample_take(regs, now, 0, 1);
 	cpu_relax();
 }
 

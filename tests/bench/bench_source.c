@@ -5,10 +5,10 @@
  * for tests/bench/run; under -icount shift=0 one TSC cycle is one instruction.
  */
 #include "../../kernel/profile/internal.h"
+#include "../kernel/sleep.h"
 
 #include <asm/desc.h>
 #include <asm/irqflags.h>
-#include <asm/nmi_sampler.h>
 #include <lego/selftest.h>
 
 #define NR_SAMPLES 1000
@@ -71,9 +71,10 @@ static void time_calls(const char *name, void (*fn)(void))
 	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_SAMPLES);
 }
 
-/* The boot CPU's work of putting the next NMI somewhere: once for each start of them. */
+/* The boot CPU's NMI, which puts the next one somewhere: once for each start of them. */
 static void time_moves(struct source_settings settings)
 {
+	unsigned long flags;
 	u64 cycles = 0, start;
 
 	settings.source = SOURCE_NMI;
@@ -81,13 +82,17 @@ static void time_moves(struct source_settings settings)
 	for (int i = 0; i < NR_MOVES; i++) {
 		settings.on = true;
 		source_apply(&settings);
+		sleep_ns(NSEC_PER_SEC / 10); /* or it would be an echo of the last */
+		flags = local_irq_save();
+		take_alone_in_nmi(); /* the first behind a reset takes longer */
 		start = rdtsc();
-		nmi_sampler_move(1u << 31);
+		profile_nmi_came(&regs);
 		cycles += rdtsc() - start;
+		local_irq_restore(flags);
 		settings.on = false;
 		source_apply(&settings);
 	}
-	printk("bench: source_move %lu %d\n", cycles, NR_MOVES);
+	printk("bench: source_nmi_moves %lu %d\n", cycles, NR_MOVES);
 }
 
 SELFTEST(bench, source)

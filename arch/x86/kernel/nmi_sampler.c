@@ -127,22 +127,25 @@ static bool start_hpet(u32 hz, bool *jitter, u64 *period, u64 *start)
 
 void nmi_sampler_move(u32 random)
 {
-	u32 now = hpet_read(HPET_COUNTER), at;
+	/* Each read once: not again behind each access to the device. */
+	volatile u8 *hpet = hpet_registers;
+	u32 now = readl(hpet + HPET_COUNTER), slot = hpet_slot, counts = hpet_counts, at;
 
 	/* Somebody else's NMI, before it is time. */
-	if ((s32)(now - hpet_slot) < 0)
+	if (unlikely((s32)(now - slot) < 0))
 		return;
 	/* Those of NMIs that did not come here are left out; this one's may be just over. */
-	if (now - hpet_slot >= 2 * hpet_counts)
-		hpet_slot += (now - hpet_slot) / hpet_counts * hpet_counts;
-	at = hpet_slot + hpet_counts + ((u64)random * hpet_counts >> 32);
-	if ((s32)(at - now) < (s32)(hpet_counts / 8))
-		at = now + hpet_counts / 8;
-	hpet_slot += hpet_counts;
+	if (unlikely(now - slot >= 2 * counts))
+		slot += (now - slot) / counts * counts;
+	slot += counts;
+	hpet_slot = slot;
+	at = slot + ((u64)random * counts >> 32);
+	if (unlikely((s32)(at - now) < (s32)(counts / 8)))
+		at = now + counts / 8;
 	/* The second write is the period, should there be no move next time. */
-	hpet_write(HPET_T0_CONFIG, hpet_set_comparator);
-	hpet_write(HPET_T0_COMPARATOR, at);
-	hpet_write(HPET_T0_COMPARATOR, hpet_counts);
+	writel(hpet_set_comparator, hpet + HPET_T0_CONFIG);
+	writel(at, hpet + HPET_T0_COMPARATOR);
+	writel(counts, hpet + HPET_T0_COMPARATOR);
 }
 
 static u32 read_pit(void)
