@@ -39,9 +39,19 @@ struct stack_walk {
 	u64 counts; /* STACK_COUNTS() */
 };
 
-#define STACK_COUNTS(nr_kernel, nr_user, cut) \
-	((u64)(nr_kernel) | (u64)(nr_user) << 8 | (u64)(cut) << 16)
-#define STACK_NR_PCS(counts) (((counts)&0xff) + ((counts) >> 8 & 0xff))
-#define STACK_MAX_DEPTH	     127
+#define STACK_COUNTS(nr_kernel, nr_user, cut, plain) \
+	((u64)(nr_kernel) | (u64)(nr_user) << 8 | (u64)(cut) << 16 | (u64)(plain) << 24)
+#define STACK_MAX_DEPTH 127
+
+/*
+ * How all of it was found: by following frame pointers, to where they end; but for the first caller
+ * of a function without a frame, whose return address is one of the two words at the stack pointer.
+ */
+enum stack_plain {
+	STACK_NOT_PLAIN,
+	STACK_PLAIN,
+	STACK_PLAIN_BESIDE_0,
+	STACK_PLAIN_BESIDE_1,
+};
 
 #endif

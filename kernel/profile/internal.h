@@ -83,7 +83,7 @@ struct sample_record {
 			u8 flags;	       /* SAMPLE_* */
 			u8 nr_kernel, nr_user; /* from here on: STACK_COUNTS() */
 			u8 cut;		       /* enum stack_cut */
-			u8 zero;
+			u8 plain;	       /* enum stack_plain */
 		};
 		u64 what; /* all of these */
 	};

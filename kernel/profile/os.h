@@ -23,6 +23,7 @@
 #include <asm/irqflags.h>
 #include <asm/nmi_sampler.h>
 #include <asm/processor.h>
+#include <asm/stack_match.h>
 #include <asm/stacktrace.h>
 #include <asm/tick.h>
 #include <lego/atomic.h>
@@ -64,18 +65,19 @@
 #define os_process_pid(proc)	 ((proc)->pid)
 #define os_process_name(proc)	 ((const char *)(proc)->comm)
 
-#define os_cpu_online(cpu)			cpu_online(cpu)
+#define os_cpu_online(cpu)			      cpu_online(cpu)
 
 /* What the timer interrupt hit. os_irq_depth() counts that interrupt itself. */
-#define os_regs_pc(regs)			instruction_pointer(regs)
-#define os_regs_user(regs)			user_mode(regs)
-#define os_irq_depth()				this_cpu_read(irq_depth)
+#define os_regs_pc(regs)			      instruction_pointer(regs)
+#define os_regs_user(regs)			      user_mode(regs)
+#define os_regs_sp(regs)			      ((regs)->rsp)
+#define os_irq_depth()				      this_cpu_read(irq_depth)
 
 /* More about what was hit: any context, NMI included, interrupts off. */
-#define os_regs_irqs_off(regs)			irqs_disabled_flags((regs)->rflags)
-#define os_current_task()			current
-#define os_task_idle(task)			((task)->pid == 0)
-#define os_task_tid(task)			((u32)(task)->pid)
+#define os_regs_irqs_off(regs)			      irqs_disabled_flags((regs)->rflags)
+#define os_current_task()			      current
+#define os_task_idle(task)			      ((task)->pid == 0)
+#define os_task_tid(task)			      ((u32)(task)->pid)
 /* Its process; 0: none, or it is leaving it. */
 static inline u32 os_task_pid(const struct task *task)
 {
@@ -83,10 +85,10 @@ static inline u32 os_task_pid(const struct task *task)
 }
 
 /* Changes with the task and with what it is called: see profile_task_changed(). */
-#define os_task_who(task)			((task)->profile.who)
-#define os_process_program(proc)		((proc)->nr_execs)
-#define os_current_tid()			os_task_tid(current)
-#define os_current_pid()			os_task_pid(current)
+#define os_task_who(task)			      ((task)->profile.who)
+#define os_process_program(proc)		      ((proc)->nr_execs)
+#define os_current_tid()			      os_task_tid(current)
+#define os_current_pid()			      os_task_pid(current)
 /* The task's name: 16 bytes, with a NUL in them. */
 static __always_inline void os_task_comm(const struct task *task, u64 *words)
 {
@@ -97,12 +99,16 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
  * The number of the call that the current task, a user's, is in; or OS_NO_SYSCALL. Not from user
  * mode.
  */
-#define os_task_syscall(task, regs)		task_syscall(task, regs)
-#define OS_NO_SYSCALL				NO_SYSCALL
-#define os_same_words(a, b, nr)			same_words(a, b, nr)
+#define os_task_syscall(task, regs)		      task_syscall(task, regs)
+#define OS_NO_SYSCALL				      NO_SYSCALL
+#define os_same_words(a, b, nr)			      same_words(a, b, nr)
 /* <lego/stack_walk.h>; only with CONFIG_PROFILE_CALLCHAIN. The first in process context, once. */
-#define os_stack_walk_init()			stack_walk_init()
-#define os_stack_walk(regs, pcs, max)		stack_walk(regs, pcs, max)
+#define os_stack_walk_init()			      stack_walk_init()
+#define os_stack_walk(regs, pcs, max)		      stack_walk(regs, pcs, max)
+/* The same as one that was plain: the kernel's part, then the user's. */
+#define os_stack_matches_kernel(regs, pcs, nr)	      stack_matches_kernel(regs, pcs, nr)
+#define os_stack_matches_beside(regs, pcs, nr, plain) stack_matches_beside(regs, pcs, nr, plain)
+#define os_stack_matches_user(regs, pcs, nr)	      stack_matches_user(regs, pcs, nr)
 
 /*
  * The CPU's timer is set for os_timer_deadline(), in os_cycles(): the earliest of profile_deadline
@@ -110,16 +116,16 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
  * interrupts off. os_nmi_*(): <asm/nmi_sampler.h>; a kernel without such a thing returns NULL and
  * does nothing.
  */
-#define os_timer_deadline()			this_cpu_read(timer_deadline)
-#define os_timer_rearm()			timer_rearm()
-#define os_nmi_start(hz, jitter, period, start) nmi_sampler_start(hz, jitter, period, start)
-#define os_nmi_move(random)			nmi_sampler_move(random)
-#define os_nmi_stop()				nmi_sampler_stop()
-#define os_nmi_send()				nmi_sampler_send()
+#define os_timer_deadline()			      this_cpu_read(timer_deadline)
+#define os_timer_rearm()			      timer_rearm()
+#define os_nmi_start(hz, jitter, period, start)	      nmi_sampler_start(hz, jitter, period, start)
+#define os_nmi_move(random)			      nmi_sampler_move(random)
+#define os_nmi_stop()				      nmi_sampler_stop()
+#define os_nmi_send()				      nmi_sampler_send()
 
 /* fn(NULL) on CPUs, interrupts off, and wait for it: process context. */
-#define os_run_on_all_cpus(fn)			smp_call_mask(cpu_online_mask, fn, NULL)
-#define os_run_on_boot_cpu(fn)			smp_call_mask(BIT(0), fn, NULL)
+#define os_run_on_all_cpus(fn)			      smp_call_mask(cpu_online_mask, fn, NULL)
+#define os_run_on_boot_cpu(fn)			      smp_call_mask(BIT(0), fn, NULL)
 
 /*
  * Let interrupts come, for a moment, or halted until one came: process context, without going to

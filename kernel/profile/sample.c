@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The sample store. Each CPU has a log of records, one for each different sample, and a hash that
- * leads to them; the same sample again adds one to its record. A sample's call chain is put behind
- * the last record, where there is always room for one, and compared with what the hash has; if it
- * is new, it is there already, and the log grows over it.
+ * leads to them; the same sample again adds one to its record. A sample is put together behind the
+ * last record, where there is always room for one, and compared with what the hash has; if it is
+ * new, it is there already, and the log grows over it.
+ *
+ * Most samples need none of that: what is known of one without its callers leads to the record that
+ * it was last time, and to compare callers with those of a record takes less than to collect them.
  *
  * Only the CPU itself writes, with interrupts off. An NMI that comes meanwhile sees that seq is odd
  * and is dropped. A record stays where it is and, but for its counters, as it is; a reader takes
@@ -22,6 +25,8 @@
 #define GATE_OFF   BIT(0)
 #define GATE_STEP  2
 #define NO_GATE	   ~0ull /* has no epoch */
+
+#define LOG2_RECENT 11
 
 #define RECORD_BYTES(nr) (sizeof(struct sample_record) + (nr) * sizeof(u64))
 #define MAX_RECORD_BYTES RECORD_BYTES(SAMPLE_MAX_DEPTH)
@@ -42,13 +47,20 @@ struct sample_cpu {
 	/* The reader's. */
 	struct sample_books held;
 	u32 held_bytes; /* of the log: it may not be emptied unless this is 0 */
+
+	/* By recent_hash(): plain ones of the log, or nobody. */
+	struct sample_record *recent[BIT(LOG2_RECENT)];
 };
+
+/* What no sample is like. */
+static struct sample_record nobody = { .who = ~0ull };
 
 static DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .gate = NO_GATE };
 static u64 sample_gate;	 /* 0: not ready; else the epoch, from 2 on in steps of 2; with GATE_OFF */
 static u64 start_cycles; /* of the epoch */
 static u32 nr_holds;	 /* the one reader's */
 static u64 log_bytes = SAMPLE_DEFAULT_LOG;
+static u64 sp_mask; /* all ones with call chains, else 0 */
 static u32 max_depth = IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) ? SAMPLE_DEFAULT_DEPTH : 1;
 
 static u32 nr_pcs(const struct sample_record *rec)
@@ -84,6 +96,11 @@ static int set_depth(const char *value)
 }
 BOOT_PARAM(profile_depth, "profile.depth", "<functions>", set_depth);
 #endif
+
+static __always_inline bool with_chains(void)
+{
+	return IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && sp_mask;
+}
 
 static u32 log2_slots(u64 bytes)
 {
@@ -141,8 +158,10 @@ void sample_init(void)
 	if (bytes != log_bytes)
 		printk("profile: memory is short: %lu bytes, not %lu, for samples of a CPU\n",
 		       bytes, log_bytes);
-	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN))
+	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && max_depth > 1) {
 		os_stack_walk_init();
+		sp_mask = ~0ull;
+	}
 	start_cycles = os_cycles();
 	/* Who sees this sees the logs: pairs with the barrier in pass_gate(). */
 	smp_store_release(&sample_gate, READ_ONCE(sample_gate) + GATE_STEP);
@@ -208,8 +227,16 @@ static __always_inline void finish(struct sample_cpu *s, u64 start_cycles)
 	smp_store_release(&s->seq, s->seq + 1);
 }
 
+static __always_inline void count(struct sample_cpu *s, struct sample_record *rec, u64 start_cycles,
+				  u64 late_cycles)
+{
+	rec->nr++;
+	rec->late_cycles += late_cycles;
+	finish(s, start_cycles);
+}
+
 /* The record behind the last one, its key complete, becomes a part of the log, if it has room. */
-static void append(struct sample_cpu *s, u64 *slot, u32 tag, u64 late_cycles)
+static bool append(struct sample_cpu *s, u64 *slot, u32 tag, u64 late_cycles)
 {
 	struct sample_record *rec = next_record(s);
 	const struct task *task = os_current_task();
@@ -217,7 +244,7 @@ static void append(struct sample_cpu *s, u64 *slot, u32 tag, u64 late_cycles)
 
 	if (s->log_bytes - s->log_used < bytes) {
 		s->books.nr_dropped[DROP_LOG_FULL]++;
-		return;
+		return false;
 	}
 	rec->nr = 1;
 	rec->late_cycles = late_cycles;
@@ -228,104 +255,117 @@ static void append(struct sample_cpu *s, u64 *slot, u32 tag, u64 late_cycles)
 	*slot = (u64)tag << 32 | (s->log_used + 1);
 	/* Pairs with the acquire in hold_once(). */
 	smp_store_release(&s->log_used, s->log_used + bytes);
+	return true;
 }
 
-static __always_inline bool is_record_of(const struct sample_record *rec, u64 who, u64 what,
-					 const u64 *pcs, u32 nr)
+/* As many pcs as new has: if rec has not, their numbers are different, and stand before. */
+static bool is_same(const struct sample_record *rec, const struct sample_record *new)
 {
-	if (rec->who != who || rec->what != what)
-		return false;
-	/* And so it has as many pcs. */
-	return __builtin_constant_p(nr) && nr == 1 ? rec->pcs[0] == pcs[0] :
-						     os_same_words(rec->pcs, pcs, nr);
+	return os_same_words(&rec->who, &new->who, 2 + nr_pcs(new));
 }
 
-static __always_inline struct sample_record *record_in_slot(struct sample_cpu *s, u64 slot)
-{
-	return (struct sample_record *)(s->log + (u32)slot - 1);
-}
-
-/*
- * The sample is not in its first slot: look through the others, or make a new record. All of a
- * chain but the first pc is behind the log's end already.
- */
-static noinline void store_slowly(struct sample_cpu *s, u64 what, u64 first_pc, u32 tag,
-				  u64 start_cycles, u64 late_cycles)
+/* What is behind the last record counts: with a record like it, which it may become. NULL: not. */
+static struct sample_record *store(struct sample_cpu *s, u32 tag, u64 late_cycles)
 {
 	struct sample_record *new = next_record(s);
 
-	new->who = os_task_who(os_current_task());
-	new->what = what;
-	new->pcs[0] = first_pc;
 	for (u32 probe = 0; probe < SAMPLE_MAX_PROBES; probe++) {
 		u64 *slot = &s->hash[(tag + probe) & s->hash_mask];
-		struct sample_record *rec = record_in_slot(s, *slot);
+		struct sample_record *rec = (struct sample_record *)(s->log + (u32)*slot - 1);
 
-		if (!*slot) {
-			append(s, slot, tag, late_cycles);
-			return finish(s, start_cycles);
-		}
-		if (*slot >> 32 == tag &&
-		    is_record_of(rec, new->who, what, new->pcs, nr_pcs(new))) {
+		if (!*slot)
+			return append(s, slot, tag, late_cycles) ? new : NULL;
+		if (*slot >> 32 == tag && is_same(rec, new)) {
 			rec->nr++;
 			rec->late_cycles += late_cycles;
-			return finish(s, start_cycles);
+			return rec;
 		}
 	}
 	s->books.nr_dropped[DROP_HASH_FULL]++;
-	finish(s, start_cycles);
+	return NULL;
 }
 
-/* pcs_hash has mixed the pcs. */
-static __always_inline void store(struct sample_cpu *s, u64 what, const u64 *pcs, u32 nr,
-				  u64 pcs_hash, u64 start_cycles, u64 late_cycles)
+/* Of what is known without a walk. */
+static __always_inline u64 recent_hash(u64 who, u32 what, u64 pc, u64 sp)
 {
-	u64 who = os_task_who(os_current_task());
-	/* A product's upper half is the better mixed one. */
-	u32 tag = stack_hash(stack_hash(pcs_hash, who), what) >> 32;
-	u64 slot = s->hash[tag & s->hash_mask];
-	struct sample_record *rec = record_in_slot(s, slot);
-
-	if (unlikely(!slot || slot >> 32 != tag || !is_record_of(rec, who, what, pcs, nr)))
-		return store_slowly(s, what, pcs[0], tag, start_cycles, late_cycles);
-	rec->nr++;
-	rec->late_cycles += late_cycles;
-	finish(s, start_cycles);
+	return stack_hash(stack_hash(pc, who), what + sp) >> (64 - LOG2_RECENT);
 }
 
-/* The walk puts the chain where a new record has it. */
-static noinline void take_chain(struct sample_cpu *s, const struct pt_regs *regs, u64 what,
+/* A sample that is not its recent record's. what: without counts. */
+static noinline void take_other(struct sample_cpu *s, const struct pt_regs *regs, u32 what,
 				u64 start_cycles, u64 late_cycles)
 {
-	struct sample_record *rec = next_record(s);
-	struct stack_walk walk = os_stack_walk(regs, rec->pcs, max_depth);
+	struct sample_record *new = next_record(s), *rec;
+	u64 who = os_task_who(os_current_task()), pc = os_regs_pc(regs);
+	struct stack_walk walk;
 
-	store(s, what | walk.counts << 32, rec->pcs, STACK_NR_PCS(walk.counts), walk.hash,
-	      start_cycles, late_cycles);
+	if (with_chains()) {
+		walk = os_stack_walk(regs, new->pcs, max_depth);
+	} else {
+		new->pcs[0] = pc;
+		walk.hash = pc;
+		walk.counts = os_regs_user(regs) ? STACK_COUNTS(0, 1, STACK_WHOLE, STACK_PLAIN) :
+						   STACK_COUNTS(1, 0, STACK_WHOLE, STACK_PLAIN);
+	}
+	new->who = who;
+	new->what = what | walk.counts << 32;
+	/* A product's upper half is the better mixed one. */
+	rec = store(s, stack_hash(stack_hash(walk.hash, who), new->what) >> 32, late_cycles);
+	if (rec && rec->plain)
+		s->recent[recent_hash(who, what, pc, os_regs_sp(regs) & sp_mask)] = rec;
+	finish(s, start_cycles);
+}
+
+/* Last, the user's callers. */
+static noinline void take_with_user(struct sample_cpu *s, const struct pt_regs *regs, u32 what,
+				    u64 start_cycles, u64 late_cycles, struct sample_record *rec)
+{
+	if (os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user) == rec->cut)
+		return count(s, rec, start_cycles, late_cycles);
+	take_other(s, regs, what, start_cycles, late_cycles);
+}
+
+/* Its first caller is found by other means. */
+static noinline void take_beside(struct sample_cpu *s, const struct pt_regs *regs, u32 what,
+				 u64 start_cycles, u64 late_cycles, struct sample_record *rec)
+{
+	if (!os_stack_matches_beside(regs, rec->pcs, rec->nr_kernel, rec->plain))
+		return take_other(s, regs, what, start_cycles, late_cycles);
+	if (rec->nr_user)
+		return take_with_user(s, regs, what, start_cycles, late_cycles, rec);
+	count(s, rec, start_cycles, late_cycles);
 }
 
 static __always_inline void take(struct sample_cpu *s, const struct pt_regs *regs, u64 start_cycles,
 				 u64 late_cycles, u32 in_nmi)
 {
 	const struct task *task = os_current_task();
-	u64 what, pc = os_regs_pc(regs), class;
+	u64 who = os_task_who(task), class = HEAT_USER, pc = os_regs_pc(regs);
+	struct sample_record *rec;
+	u32 what = OS_NO_SYSCALL;
 
-	if (os_regs_user(regs)) {
-		class = HEAT_USER;
-		what = OS_NO_SYSCALL | STACK_COUNTS(0, 1, STACK_WHOLE) << 32;
-	} else {
+	if (!os_regs_user(regs)) {
 		class = kernel_class(in_nmi, task);
-		what = os_task_syscall(task, regs) | STACK_COUNTS(1, 0, STACK_WHOLE) << 32;
+		what = os_task_syscall(task, regs);
 	}
 	/* Or both ways would be compiled to their ends, with more registers. */
 	asm volatile("" : "+r"(class) : : "memory");
 	s->books.nr_attempts++;
 	s->books.nr_class[class]++;
-	what |= class << 16 | in_nmi * (u64)SAMPLE_IN_NMI << 24 |
-		!os_regs_irqs_off(regs) * (u64)SAMPLE_IRQS_ON << 24;
-	if (IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && max_depth > 1)
-		return take_chain(s, regs, (u32)what, start_cycles, late_cycles);
-	store(s, what, &pc, 1, pc, start_cycles, late_cycles);
+	what |= class << 16 | in_nmi * SAMPLE_IN_NMI << 24 |
+		!os_regs_irqs_off(regs) * SAMPLE_IRQS_ON << 24;
+	rec = s->recent[recent_hash(who, what, pc, os_regs_sp(regs) & sp_mask)];
+	if (unlikely(rec->who != who || (u32)rec->what != what || rec->pcs[0] != pc))
+		return take_other(s, regs, what, start_cycles, late_cycles);
+	if (with_chains()) {
+		if (unlikely(rec->plain != STACK_PLAIN))
+			return take_beside(s, regs, what, start_cycles, late_cycles, rec);
+		if (rec->nr_kernel && !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+			return take_other(s, regs, what, start_cycles, late_cycles);
+		if (rec->nr_user)
+			return take_with_user(s, regs, what, start_cycles, late_cycles, rec);
+	}
+	count(s, rec, start_cycles, late_cycles);
 }
 
 /*
@@ -358,6 +398,8 @@ static bool pass_gate(struct sample_cpu *s, const struct pt_regs *regs, u32 in_n
 		return false;
 	}
 	memset(s->hash, 0, (s->hash_mask + 1ul) * sizeof(*s->hash));
+	for (u32 i = 0; i < ARRAY_SIZE(s->recent); i++)
+		s->recent[i] = &nobody;
 	WRITE_ONCE(s->log_used, 0);
 	s->is_stale = false;
 	s->gate = gate;

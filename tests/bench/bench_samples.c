@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a sample costs in instructions, from the call of sample_take() to its return, by the number
- * of frames of its chain: with profile.depth=1 all are alike, the program counter alone. The chains
- * are made up, on the stack. "bench: sample_<frames> <cycles> <samples>", as in bench_points.c.
+ * What a sample with its call chain costs in instructions, from the call of sample_take() to its
+ * return: "bench: chain_<name> <cycles> <samples> <frames>". The frames are the stack's own, up to
+ * the thread's first; a user's, where there is one, are made up in memory of its own.
  *
  * And what it takes to merge different stacks of 8 CPUs: "bench: merge <ns> <stacks> <bytes>".
  */
 #include <lego/selftest.h>
 
 #include "../../kernel/profile/internal.h"
+#include "../kernel/test_mm.h"
 
 #include <asm/desc.h>
 #include <asm/irqflags.h>
 
 #define NR_SAMPLES   1000
-#define MAX_FRAMES   24
+#define FEW_FRAMES   2
+#define MANY_FRAMES  18
+#define USER_FRAMES  10
 #define MERGE_CPUS   8
 #define MERGE_STACKS 50000 /* of all of them */
 
@@ -24,30 +27,76 @@ static u64 place(u64 i)
 	return (u64)vprintk + 8 + i % 8;
 }
 
-/* The last frame leads nowhere. */
-static void time_samples(u32 nr_frames)
+static u64 cycles_of_samples(const struct pt_regs *regs)
 {
-	u64 stack[2 * MAX_FRAMES + 4];
+	u64 start = rdtsc();
+
+	for (u32 i = 0; i < NR_SAMPLES; i++)
+		sample_take(regs, os_cycles(), 0, 0);
+	return rdtsc() - start;
+}
+
+/* Of the one record with so many samples. */
+static u32 nr_frames_sampled(void)
+{
+	const struct sample_record *rec = NULL;
+	u32 nr = 0;
+
+	samples_hold();
+	while ((rec = samples_next(smp_processor_id(), rec))) {
+		if (rec->nr_held >= NR_SAMPLES) {
+			EXPECT(rec->cut != STACK_CUT_DEPTH);
+			nr = rec->nr_kernel + rec->nr_user - 1;
+		}
+	}
+	samples_release();
+	return nr;
+}
+
+static noinline void time_chain(const char *name, u64 rip, u32 nr_frames)
+{
 	struct pt_regs regs = {
 		.cs = KERNEL_CS,
-		.rip = place(0),
-		.rsp = (u64)stack,
-		.rbp = (u64)stack,
+		.rip = rip,
+		.rsp = (u64)__builtin_frame_address(0),
+		.rbp = (u64)__builtin_frame_address(0),
 	};
-	unsigned long flags = local_irq_save();
-	u64 start, cycles;
+	unsigned long flags;
+	u64 cycles;
 
-	for (u32 i = 0; i <= nr_frames; i++) {
-		stack[2 * i] = (u64)&stack[2 * i + 2];
-		stack[2 * i + 1] = i < nr_frames ? place(i) : 0;
+	if (nr_frames > 1) {
+		time_chain(name, rip, nr_frames - 1);
+		barrier(); /* not a jump to it */
+		return;
 	}
+	sample_reset();
+	flags = local_irq_save();
 	sample_take(&regs, os_cycles(), 0, 0);
-	start = rdtsc();
-	for (u32 i = 0; i < NR_SAMPLES; i++)
-		sample_take(&regs, os_cycles(), 0, 0);
-	cycles = rdtsc() - start;
+	cycles = cycles_of_samples(&regs);
 	local_irq_restore(flags);
-	printk("bench: sample_%u %lu %u\n", nr_frames, cycles, NR_SAMPLES);
+	printk("bench: chain_%s %lu %u %u\n", name, cycles, NR_SAMPLES, nr_frames_sampled());
+}
+
+/* As if the thread had been entered from user code that has been called by USER_FRAMES others. */
+static void time_chain_with_user(void)
+{
+	u64 code = USER_BASE + PAGE_SIZE, frame = USER_BASE;
+	struct pt_regs *user = task_pt_regs(current);
+	struct mm *mm = mm_alloc();
+
+	ASSERT(mm);
+	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
+	EXPECT_EQ(mm_protect(mm, code, PAGE_SIZE, PROT_READ | PROT_EXEC), 0);
+	set_mm(mm);
+	*user = (struct pt_regs){ .cs = USER_CS, .rip = code, .rsp = frame, .rbp = frame };
+	for (u32 i = 0; i < USER_FRAMES; i++, frame += 32) {
+		EXPECT_EQ(put_user(i < USER_FRAMES - 1 ? frame + 32 : 0, (u64 *)frame), 0);
+		EXPECT_EQ(put_user(code + i, (u64 *)(frame + 8)), 0);
+	}
+	EXPECT_EQ(get_user(frame, (u64 *)code), 0);
+	time_chain("user", place(0), FEW_FRAMES);
+	memset(user, 0, sizeof(*user));
+	leave_mm(mm);
 }
 
 SELFTEST(bench, samples)
@@ -57,10 +106,14 @@ SELFTEST(bench, samples)
 
 	for (u32 i = 0; i < NR_SAMPLES; i++)
 		barrier();
-	printk("bench: sample_empty %lu %u\n", rdtsc() - start, NR_SAMPLES);
+	printk("bench: chain_empty %lu %u 0\n", rdtsc() - start, NR_SAMPLES);
 	local_irq_restore(flags);
-	for (u32 nr_frames = 0; nr_frames <= MAX_FRAMES; nr_frames += 4)
-		time_samples(nr_frames);
+	time_chain("few", place(0), FEW_FRAMES);
+	time_chain("many", place(0), MANY_FRAMES);
+	/* Before it has a frame: such a chain is not compared, but walked each time. */
+	time_chain("walked", (u64)vprintk, FEW_FRAMES);
+	time_chain_with_user();
+	profile_reset();
 }
 
 /* This CPU's part: chains of two callers that no other CPU has. Interrupts are off. */

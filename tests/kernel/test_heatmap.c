@@ -34,7 +34,7 @@ static void walk(const struct pt_regs *regs, u32 max)
 	walk = stack_walk(regs, trail.pcs, max);
 	trail.walk.nr_kernel = walk.counts & 0xff;
 	trail.walk.nr_user = walk.counts >> 8 & 0xff;
-	trail.walk.cut = walk.counts >> 16;
+	trail.walk.cut = walk.counts >> 16 & 0xff;
 	local_irq_restore(flags);
 }
 

@@ -159,6 +159,11 @@ bool os_regs_user(const struct pt_regs *regs)
 	return regs->user;
 }
 
+u64 os_regs_sp(const struct pt_regs *regs)
+{
+	return regs->sp;
+}
+
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset)
 {
 	if (addr < 0x400000 || addr >= 0x500000)
@@ -209,8 +214,29 @@ struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 	return (struct stack_walk){
 		.hash = hash,
 		.counts = STACK_COUNTS(nr_kernel, nr - nr_kernel,
-				       nr < nr_all ? STACK_CUT_DEPTH : regs->cut),
+				       nr < nr_all ? STACK_CUT_DEPTH : regs->cut,
+				       nr < nr_all ? STACK_NOT_PLAIN : STACK_PLAIN),
 	};
+}
+
+static bool same_pcs(const u64 *pcs, const u64 *callers, u32 nr_callers)
+{
+	return !nr_callers || !memcmp(pcs, callers, nr_callers * sizeof(*pcs));
+}
+
+bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+{
+	return nr == 1 + regs->nr_callers && same_pcs(pcs + 1, regs->callers, regs->nr_callers);
+}
+
+enum stack_cut os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+{
+	u32 own = regs->user; /* pc is one of the user's */
+
+	if (nr != own + regs->nr_user_callers ||
+	    !same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers))
+		return NR_STACK_CUTS;
+	return regs->cut;
 }
 
 void *os_alloc(size_t size)

@@ -107,6 +107,7 @@ const char *os_process_name(const struct process *proc);
 
 u64 os_regs_pc(const struct pt_regs *regs);
 bool os_regs_user(const struct pt_regs *regs);
+u64 os_regs_sp(const struct pt_regs *regs);
 extern bool host_idle;
 extern unsigned int host_irq_depth;
 #define os_irq_depth() host_irq_depth
@@ -134,6 +135,9 @@ bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size,
 #define OS_NO_SYSCALL		    0xffff
 #define os_stack_walk_init()	    ((void)0)
 struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
+bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
+#define os_stack_matches_beside(regs, pcs, nr, plain) os_stack_matches_kernel(regs, pcs, nr)
+enum stack_cut os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes
 

@@ -148,6 +148,79 @@ static void test_alike_is_one_record(void **state)
 	assert_int_equal(expect_books().nr_stored, 12);
 }
 
+static int nr_walks;
+
+static void count_walk(void)
+{
+	nr_walks++;
+}
+
+static int walks_of(const struct pt_regs *regs)
+{
+	nr_walks = 0;
+	host_on_walk = count_walk;
+	sample_take(regs, os_cycles(), 0, 0);
+	host_on_walk = NULL;
+	return nr_walks;
+}
+
+/* What a record tells is compared with it; all else takes a walk, and finds its own record. */
+static void test_the_like_of_the_last_is_not_walked(void **state)
+{
+	u64 callers[] = { FN(2) + 8, FN(3) + 8, 0x401000, 0x402000 };
+	struct pt_regs regs = {
+		.pc = FN(1), .callers = callers, .nr_callers = 2, .nr_user_callers = 2
+	};
+
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(walks_of(&regs), 0);
+	for (int i = 0; i < 4; i++) {
+		callers[i]++;
+		assert_int_equal(walks_of(&regs), 1);
+		assert_int_equal(walks_of(&regs), 0);
+		callers[i]--;
+		assert_int_equal(walks_of(&regs), 1);
+	}
+	/* Shorter, longer, cut. */
+	regs.nr_user_callers = 1;
+	assert_int_equal(walks_of(&regs), 1);
+	regs.nr_user_callers = 0;
+	assert_int_equal(walks_of(&regs), 1);
+	regs.nr_callers = 1;
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(walks_of(&regs), 0);
+	regs.cut = STACK_CUT_ENTRY;
+	regs.nr_callers = 2;
+	regs.nr_user_callers = 2;
+	assert_int_equal(walks_of(&regs), 1);
+	regs.cut = STACK_WHOLE;
+	assert_int_equal(walks_of(&regs), 1);
+	/* Elsewhere on the stack it is the same record. */
+	regs.sp = 0x100;
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(walks_of(&regs), 0);
+	assert_int_equal(expect_books().nr_records, 9);
+	assert_int_equal(expect_books().nr_stored, 22);
+	/* Someone else's is not. */
+	host_tid = 2;
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(expect_books().nr_records, 10);
+	/* After a reset there is no record. */
+	sample_reset();
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(walks_of(&regs), 0);
+	assert_int_equal(expect_books().nr_records, 1);
+	assert_int_equal(expect_books().nr_stored, 2);
+	/* A user's, entered in no call. */
+	regs.user = true;
+	regs.nr_callers = 0;
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(walks_of(&regs), 0);
+	callers[1]++;
+	assert_int_equal(walks_of(&regs), 1);
+	assert_int_equal(expect_books().nr_records, 3);
+}
+
 static void test_interrupts_off_and_late(void **state)
 {
 	struct pt_regs regs = { .pc = FN(1), .irqs_off = true };
@@ -470,6 +543,7 @@ static void test_stacks_as_printed(void **state)
 		take(1, 5);
 	}
 	host_cpu = 0;
+	host_tid = 2; /* one task has user code, or it has not */
 	sample_take(&regs, os_cycles(), 0, 0);
 	samples_hold();
 	report_print_stacks();
@@ -554,6 +628,7 @@ int main(void)
 		cmocka_unit_test_setup(test_little_memory, setup),
 		cmocka_unit_test_setup(test_parameters, setup),
 		cmocka_unit_test_setup(test_alike_is_one_record, setup),
+		cmocka_unit_test_setup(test_the_like_of_the_last_is_not_walked, setup),
 		cmocka_unit_test_setup(test_interrupts_off_and_late, setup),
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_nested_is_dropped, setup),

@@ -36,6 +36,7 @@ struct pt_regs {
 	u32 nr_callers;	     /* in the kernel */
 	u32 nr_user_callers; /* behind them */
 	enum stack_cut cut;
+	u64 sp;
 };
 
 extern __thread struct task *host_current;

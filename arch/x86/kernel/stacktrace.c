@@ -10,12 +10,8 @@
  *
  * An interrupt or exception inside the kernel leaves a struct pt_regs between two frames, known by
  * do_vector()'s return address: the walk goes on with what was interrupted.
- *
- * User memory is read through the loaded page table and the direct map. With interrupts off this
- * CPU answers no request to forget translations, and nobody frees a table or a page before all CPUs
- * that have the address space loaded have answered: so whatever is found present stays.
  */
-#include <asm/stacktrace.h>
+#include <asm/stack_match.h>
 
 #include <asm/pgtable.h>
 #include <lego/bug.h>
@@ -31,19 +27,14 @@
 #define OPCODE_JMP_8	0xeb
 #define MOV_RSP_RBP	0xe58948 /* three bytes */
 
-#define USER_MIN  PAGE_SIZE
-#define MAX_FRAME (1UL << 20) /* bytes; what is farther up is no caller's frame */
-
-struct frame {
-	u64 caller; /* its frame pointer */
-	u64 ret;
-};
+#define USER_MIN PAGE_SIZE
 
 /* Kept in registers: what calls with it is inlined. */
 struct walker {
 	u64 *at, *full;
 	u64 hash;
 	enum stack_cut cut;
+	enum stack_plain plain; /* so far */
 };
 
 /* The text behind the entry code. */
@@ -135,45 +126,62 @@ static const bool is_edge[256] = {
 	[OPCODE_JMP] = true,	  [OPCODE_JMP_8] = true,
 };
 
-/* The return address of a function that has no frame at this instruction, or 0. */
-static noinline u64 return_beside_frame(u64 pc, const u64 *words)
+/* Where the return address is of a function that has no frame at this instruction. */
+static noinline enum stack_plain place_beside_frame(u64 pc, const u64 *words)
 {
 	const u8 *code = (const u8 *)pc;
 
 	if (is_frameless(pc)) /* the flags may have been pushed */
-		return in_text(kernel_text(), words[0]) ? words[0] : words[1];
+		return pc_in_text(words[0]) ? STACK_PLAIN_BESIDE_0 : STACK_PLAIN_BESIDE_1;
 	switch (code[0]) {
 	case OPCODE_PUSH_RBP:
 	case OPCODE_RET:
-		return words[0];
+		return STACK_PLAIN_BESIDE_0;
 	case MOV_RSP_RBP & 0xff:
 		if (code[1] == (MOV_RSP_RBP >> 8 & 0xff) && code[2] == MOV_RSP_RBP >> 16)
-			return words[1];
-		return 0;
+			return STACK_PLAIN_BESIDE_1;
+		break;
 	case OPCODE_JMP:
 	case OPCODE_JMP_8:
 		/* To another function, as the last thing. */
 		if (code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE)
-			return words[0];
-		return 0;
+			return STACK_PLAIN_BESIDE_0;
+		break;
 	}
-	return 0;
+	return STACK_PLAIN; /* it has one */
+}
+
+/* False: there was no room for it. */
+static __always_inline bool add_beside_frame(struct walker *walker, u64 pc, const u64 *words)
+{
+	enum stack_plain place = place_beside_frame(pc, words);
+	u64 ret = words[place == STACK_PLAIN_BESIDE_1];
+
+	if (place == STACK_PLAIN)
+		return true;
+	if (!pc_in_text(ret)) {
+		walker->plain = STACK_NOT_PLAIN;
+		return true;
+	}
+	if (walker->plain)
+		walker->plain = place;
+	return add_pc(walker, ret);
 }
 
 /*
  * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
  * chain ends, or NULL when it is cut.
  */
-static __always_inline const struct frame *follow(struct walker *walker, struct text text, u64 fp,
-						  u64 sp, u64 end)
+static __always_inline const struct stack_frame *follow(struct walker *walker, struct text text,
+							u64 fp, u64 sp, u64 end)
 {
-	u64 last = end - sizeof(struct frame);
+	u64 last = end - sizeof(struct stack_frame);
 
 	walker->cut = STACK_CUT_STACK;
 	if (unlikely(fp < sp))
 		return NULL;
 	for (;;) {
-		const struct frame *frame = (const struct frame *)fp;
+		const struct stack_frame *frame = (const struct stack_frame *)fp;
 
 		if (unlikely(fp > last || fp % sizeof(u64)))
 			return NULL;
@@ -192,7 +200,7 @@ static __always_inline const struct frame *follow(struct walker *walker, struct 
  * interrupted in the kernel, or the user's.
  */
 static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
-							 const struct frame *frame, u64 end)
+							 const struct stack_frame *frame, u64 end)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)((const u64 *)(frame + 1) + 1);
 
@@ -213,7 +221,7 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 	const struct task *task = current;
 	u64 start = (u64)task->kernel_stack, end = start + KERNEL_STACK_SIZE, pc = regs->rip;
 	struct text text = kernel_text();
-	const struct frame *frame;
+	const struct stack_frame *frame;
 
 	add_pc(walker, pc);
 	for (;;) {
@@ -224,20 +232,24 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 			return NULL;
 		}
 		walker->cut = STACK_CUT_STACK;
-		if (unlikely(sp - start > end - start - sizeof(struct frame) || sp % sizeof(u64)))
+		if (unlikely(sp - start > end - start - sizeof(struct stack_frame) ||
+			     sp % sizeof(u64)))
 			return NULL;
-		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc))) {
-			u64 ret = return_beside_frame(pc, (const u64 *)sp);
-
-			if (in_text(text, ret) && !add_pc(walker, ret))
-				return NULL;
-		}
+		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
+		    !add_beside_frame(walker, pc, (const u64 *)sp))
+			return NULL;
 		frame = follow(walker, text, regs->rbp, sp, end);
+		if ((u64)frame != outermost_frame(task))
+			walker->plain = STACK_NOT_PLAIN;
 		if (!frame)
 			return NULL;
 		regs = regs_behind(walker, frame, end);
+		if (regs && (u64)(regs + 1) == end && user_mode(regs) && task->mm)
+			return regs;
+		if (task->mm)
+			walker->plain = STACK_NOT_PLAIN;
 		if (!regs || (u64)(regs + 1) == end)
-			return regs && user_mode(regs) && task->mm ? regs : NULL;
+			return NULL;
 		/* An interrupt's frame lies below what it interrupted. */
 		if (user_mode(regs) || regs->rsp < (u64)(regs + 1)) {
 			walker->cut = STACK_CUT_STACK;
@@ -250,42 +262,67 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 	}
 }
 
-/* What the loaded page table has of a user address; 0 when it is not present. */
-static u64 user_entry(u64 addr)
+/* What the table of `above` has; 0: nothing, or nothing of the user's. */
+static u64 user_entry_below(u64 above, u64 addr, int shift)
 {
-	u64 entry;
+	const u64 *table = phys_to_virt(above & PTE_ADDR_MASK);
+	u64 entry = READ_ONCE(table[addr >> shift & (PTRS_PER_TABLE - 1)]);
+	u64 flags = entry & (PTE_PRESENT | PTE_USER | PTE_LARGE);
 
-	asm volatile("mov %%cr3, %0" : "=r"(entry));
-	for (int shift = PAGE_SHIFT + 27; shift >= PAGE_SHIFT; shift -= 9) {
-		const u64 *table = phys_to_virt(entry & PTE_ADDR_MASK);
-
-		entry = READ_ONCE(table[addr >> shift & (PTRS_PER_TABLE - 1)]);
-		if (!(entry & PTE_PRESENT) || !(entry & PTE_USER) ||
-		    (shift > PAGE_SHIFT && entry & PTE_LARGE))
-			return 0;
-	}
-	return entry;
+	return flags == (PTE_PRESENT | PTE_USER) ? entry : 0;
 }
 
-/* The last pages looked up are remembered: callers and their frames are neighbours. */
+/*
+ * The page table entry of user memory, which can be read through the direct map; 0: not present.
+ * With interrupts off this CPU answers no request to forget translations, and nobody frees a table
+ * or a page before all CPUs that have the address space loaded have answered: so whatever is found
+ * present stays.
+ */
+static u64 user_entry(u64 cr3, u64 addr)
+{
+	u64 entry = user_entry_below(cr3, addr, PAGE_SHIFT + 27);
+
+	if (entry)
+		entry = user_entry_below(entry, addr, PAGE_SHIFT + 18);
+	if (entry)
+		entry = user_entry_below(entry, addr, PAGE_SHIFT + 9);
+	return entry ? user_entry_below(entry, addr, PAGE_SHIFT) : 0;
+}
+
+/*
+ * CR3; 0: while a task is switched to, or moves to another program, when another table than its own
+ * is loaded.
+ */
+static u64 own_cr3(void)
+{
+	u64 cr3;
+
+	asm volatile("mov %%cr3, %0" : "=r"(cr3));
+	return current->mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == current->mm->pgd ? cr3 : 0;
+}
+
+DEFINE_PER_CPU(struct stack_window[NR_STACK_WINDOWS], stack_windows);
+
 struct user_reader {
-	u64 addr, page; /* of the stack; the page as the kernel sees it, 0: none */
-	u64 code;	/* an address of a page that may be executed */
+	u64 cr3;
+	u64 code; /* the last page looked up that may be executed: callers are neighbours */
 };
 
-static bool read_user_word(struct user_reader *reader, u64 addr, u64 *word)
+static bool read_user_word(u64 cr3, u64 addr, u64 *word)
 {
-	u64 base = ALIGN_DOWN(addr, PAGE_SIZE);
+	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), generation = this_cpu_read(tlb_generation);
+	struct stack_window *window = stack_window_of(addr);
 
-	if (reader->addr != base || !reader->page) {
-		u64 entry = user_entry(base);
+	if (window->page != page || window->generation != generation) {
+		u64 entry = user_entry(cr3, addr);
 
 		if (!entry)
 			return false;
-		reader->addr = base;
-		reader->page = (u64)phys_to_virt(entry & PTE_ADDR_MASK);
+		window->page = page;
+		window->generation = generation;
+		window->to_kernel = (u64)phys_to_virt(entry & PTE_ADDR_MASK) - page;
 	}
-	*word = READ_ONCE(*(const u64 *)(reader->page + addr % PAGE_SIZE));
+	*word = READ_ONCE(*(const u64 *)(addr + window->to_kernel));
 	return true;
 }
 
@@ -298,47 +335,36 @@ static bool is_user_code(struct user_reader *reader, u64 addr)
 		return false;
 	if (reader->code == base)
 		return true;
-	entry = user_entry(base);
+	entry = user_entry(reader->cr3, base);
 	if (!entry || entry & PTE_NX)
 		return false;
 	reader->code = base;
 	return true;
 }
 
-/*
- * While a task is switched to, or moves to another program, another table than its own is loaded.
- */
-static bool own_table_is_loaded(void)
-{
-	u64 cr3;
-
-	asm volatile("mov %%cr3, %0" : "=r"(cr3));
-	return current->mm && (cr3 & PTE_ADDR_MASK) == virt_to_phys(current->mm->pgd);
-}
-
 static enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
 {
-	struct user_reader reader = { 0 };
+	struct user_reader reader = { .cr3 = own_cr3() };
+	enum stack_plain plain = walker->plain;
+	bool has_caller = false;
 	u64 ret, caller;
 
-	/* The outermost caller has none, but who has nothing but that has no frames at all. */
-	if (!fp)
-		return STACK_CUT_USER_FRAME;
-	if (!own_table_is_loaded())
+	walker->plain = STACK_NOT_PLAIN;
+	if (!reader.cr3)
 		return STACK_CUT_USER_MEMORY;
-	for (; fp; fp = caller) {
-		if (fp - low > MAX_FRAME || fp % sizeof(u64) || fp >= TASK_SIZE - sizeof(u64))
-			return STACK_CUT_USER_FRAME;
-		if (!read_user_word(&reader, fp, &caller) ||
-		    !read_user_word(&reader, fp + sizeof(u64), &ret))
+	for (; is_user_frame(fp, low); has_caller = true) {
+		if (!read_user_word(reader.cr3, fp, &caller) ||
+		    !read_user_word(reader.cr3, fp + sizeof(u64), &ret))
 			return STACK_CUT_USER_MEMORY;
 		if (unlikely(!is_user_code(&reader, ret)))
 			return caller || ret ? STACK_CUT_USER_FRAME : STACK_WHOLE;
 		if (!add_pc(walker, ret))
 			return STACK_CUT_DEPTH;
-		low = fp + sizeof(struct frame);
+		low = fp + sizeof(struct stack_frame);
+		fp = caller;
 	}
-	return STACK_WHOLE;
+	walker->plain = plain;
+	return cut_of_no_frame(fp, has_caller);
 }
 
 static __always_inline struct stack_walk walked(const struct walker *walker, const u64 *pcs,
@@ -346,29 +372,35 @@ static __always_inline struct stack_walk walked(const struct walker *walker, con
 {
 	return (struct stack_walk){
 		.hash = walker->hash,
-		.counts = STACK_COUNTS(nr_kernel, walker->at - pcs - nr_kernel, walker->cut),
+		.counts = STACK_COUNTS(nr_kernel, walker->at - pcs - nr_kernel, walker->cut,
+				       walker->plain),
 	};
 }
 
 /* Go on behind nr_kernel pcs with those of the user. */
 static noinline struct stack_walk walk_user(const struct pt_regs *regs, u64 *pcs, u64 nr_kernel,
-					    u64 *full, u64 hash)
+					    u64 *full, u64 hash, enum stack_plain plain)
 {
 	struct walker walker = { .at = pcs + nr_kernel, .full = full, .hash = hash };
 
-	if (add_pc(&walker, regs->rip))
+	if (add_pc(&walker, regs->rip)) {
+		walker.plain = plain;
 		walker.cut = follow_user(&walker, regs->rbp, regs->rsp);
+	}
 	return walked(&walker, pcs, nr_kernel);
 }
 
 struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 {
-	struct walker walker = { .at = pcs, .full = pcs + max };
+	struct walker walker = { .at = pcs, .full = pcs + max, .plain = STACK_PLAIN };
 
 	if (user_mode(regs))
-		return walk_user(regs, pcs, 0, walker.full, 0);
+		return walk_user(regs, pcs, 0, walker.full, 0, STACK_PLAIN);
 	regs = walk_kernel(&walker, regs);
 	if (regs)
-		return walk_user(regs, pcs, walker.at - pcs, walker.full, walker.hash);
+		return walk_user(regs, pcs, walker.at - pcs, walker.full, walker.hash,
+				 walker.plain);
+	if (walker.cut != STACK_WHOLE)
+		walker.plain = STACK_NOT_PLAIN;
 	return walked(&walker, pcs, walker.at - pcs);
 }

@@ -43,6 +43,7 @@ struct tlb_state {
 };
 
 static DEFINE_PER_CPU(struct tlb_state, tlb_state);
+DEFINE_PER_CPU(u64, tlb_generation) = 1;
 
 static struct tlb_state *this_state(void)
 {
@@ -51,6 +52,7 @@ static struct tlb_state *this_state(void)
 
 static void flush_local(const struct tlb_state *state, u64 start, u64 end)
 {
+	this_cpu_inc(tlb_generation);
 	if (end - start > MAX_SINGLE_FLUSHES * PAGE_SIZE) {
 		load_pgd(state->loaded_mm ? state->loaded_mm->pgd : kernel_pgd);
 		return;
@@ -67,6 +69,7 @@ static void leave_mm(struct tlb_state *state)
 	state->loaded_mm = NULL;
 	state->lazy = false;
 	load_pgd(kernel_pgd);
+	this_cpu_inc(tlb_generation);
 	/* The last touch of mm: its owner may free it when the bit is gone. */
 	atomic_and_bits(&mm->cpus, ~BIT(smp_processor_id()));
 }
@@ -174,6 +177,7 @@ void mm_switch(struct mm *prev, struct mm *next)
 	state->loaded_mm = next;
 	state->lazy = false;
 	load_pgd(next->pgd);
+	this_cpu_inc(tlb_generation);
 	if (loaded)
 		atomic_and_bits(&loaded->cpus, ~BIT(smp_processor_id()));
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_STACK_MATCH_H
+#define ASM_STACK_MATCH_H
+
+/*
+ * Whether stack_walk() would find the same again, which is less work than to walk. What is asked
+ * about is what a walk has found that was plain, for the same task in the same program (see
+ * profile_task_changed()), where the same instruction was hit, in the same mode: so whether there
+ * is a user's part is the same, too. No is always a safe answer. Interrupts off, on the CPU that
+ * was hit; nothing here touches memory that could fault. Inlined where every instruction counts.
+ */
+
+#include <asm/page.h>
+#include <asm/stacktrace.h>
+#include <asm/tlb.h>
+
+/*
+ * The kernel's part, of one that is STACK_PLAIN; the user's, if there is one, is still to be looked
+ * at. The kernel's own stack pointer is right, so frames are not compared with it.
+ */
+static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+{
+	u64 fp = regs->rbp, outermost = outermost_frame(current);
+
+	if (fp < (u64)current->kernel_stack)
+		return false;
+	for (const u64 *last = pcs + nr - 1; pcs != last;) {
+		const struct stack_frame *frame = (const struct stack_frame *)fp;
+
+		/* On the stack, so it can be read, aligned or not; and each is above the last. */
+		if (fp >= outermost || frame->ret != *++pcs || frame->caller <= fp)
+			return false;
+		fp = frame->caller;
+	}
+	return fp == outermost;
+}
+
+/* The same, of one that is STACK_PLAIN_BESIDE_*. */
+static inline bool stack_matches_beside(const struct pt_regs *regs, const u64 *pcs, u32 nr,
+					enum stack_plain plain)
+{
+	const u64 *words = (const u64 *)regs->rsp;
+
+	if (regs->rsp - (u64)current->kernel_stack > KERNEL_STACK_SIZE - 2 * sizeof(*words))
+		return false;
+	if (words[plain == STACK_PLAIN_BESIDE_1] != pcs[1])
+		return false;
+	if (plain == STACK_PLAIN_BESIDE_1 && pc_in_text(words[0]))
+		return false;
+	return stack_matches_kernel(regs, pcs + 1, nr - 1);
+}
+
+/*
+ * Pages of the user's stack that a walk has read, by their number: where they are in the kernel, in
+ * one generation of this CPU's TLB.
+ */
+#define NR_STACK_WINDOWS 4
+
+struct stack_window {
+	u64 generation;
+	u64 page;
+	u64 to_kernel; /* to be added to a user address */
+} __aligned(32);       /* a power of two, to find one by a shift */
+
+DECLARE_PER_CPU(struct stack_window[NR_STACK_WINDOWS], stack_windows);
+
+static __always_inline struct stack_window *stack_window_of(u64 addr)
+{
+	return this_cpu_ptr(&stack_windows[addr >> PAGE_SHIFT & (NR_STACK_WINDOWS - 1)]);
+}
+
+/* No frame is so large. */
+#define USER_MAX_FRAME (1UL << 20) /* bytes */
+
+/* low: the stack pointer, or the end of the frame before. */
+static __always_inline bool is_user_frame(u64 fp, u64 low)
+{
+	return fp - low <= USER_MAX_FRAME && fp % sizeof(u64) == 0 && fp < TASK_SIZE - sizeof(u64);
+}
+
+/* fp is no frame's. The outermost caller has none, but who has no caller has no frames at all. */
+static __always_inline enum stack_cut cut_of_no_frame(u64 fp, bool has_caller)
+{
+	return fp || !has_caller ? STACK_CUT_USER_FRAME : STACK_WHOLE;
+}
+
+/* The user's part: returns why it ends behind these, or NR_STACK_CUTS: it is another. */
+static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
+							 u32 nr)
+{
+	const u64 *last = pcs + nr - 1;
+	u64 fp, low;
+
+	regs = user_mode(regs) ? regs : task_pt_regs(current);
+	fp = regs->rbp;
+	low = regs->rsp;
+	if (unlikely(regs->rip != *pcs))
+		return NR_STACK_CUTS;
+	while (pcs != last) {
+		const struct stack_window *window = stack_window_of(fp);
+		u64 to_kernel = window->to_kernel, end = window->page + PAGE_SIZE - sizeof(u64);
+
+		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||
+		    unlikely(fp - window->page >= PAGE_SIZE - sizeof(u64)) ||
+		    unlikely(fp - low > USER_MAX_FRAME))
+			return NR_STACK_CUTS;
+		do {
+			const struct stack_frame *frame = (const void *)(fp + to_kernel);
+
+			if (unlikely(frame->ret != *++pcs))
+				return NR_STACK_CUTS;
+			low = fp + sizeof(*frame);
+			fp = READ_ONCE(frame->caller);
+			if (unlikely(fp < low))
+				break;
+		} while (pcs != last && fp < end);
+	}
+	if (!fp && nr > 1)
+		return STACK_WHOLE;
+	return is_user_frame(fp, low) ? NR_STACK_CUTS : cut_of_no_frame(fp, nr > 1);
+}
+
+#endif

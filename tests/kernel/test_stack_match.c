@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/selftest.h>
+
+#ifdef CONFIG_PROFILE_CALLCHAIN
+
+#include "test_mm.h"
+
+#include <asm/desc.h>
+#include <asm/stack_match.h>
+#include <lego/string.h>
+#include <lego/uaccess.h>
+
+/*
+ * What <asm/stack_match.h> takes for the same has to be what a walk finds again, whatever becomes
+ * of the stack, word by word; and what has not changed is found by it.
+ */
+
+#define MAX_PCS	    64
+#define NR_FRAMES   6
+#define FRAME_BYTES 48
+
+struct found {
+	u64 counts;
+	u64 pcs[MAX_PCS];
+};
+
+static struct found before, now;
+static u64 nr_looks, nr_wrong;
+
+static void find(const struct pt_regs *regs, struct found *found)
+{
+	memset(found, 0, sizeof(*found));
+	found->counts = stack_walk(regs, found->pcs, MAX_PCS).counts;
+}
+
+static enum stack_plain plain_of(u64 counts)
+{
+	return counts >> 24;
+}
+
+/* At `before`, interrupts off. */
+static bool is_match(const struct pt_regs *regs)
+{
+	u32 nr_kernel = before.counts & 0xff, nr_user = before.counts >> 8 & 0xff;
+	enum stack_plain plain = plain_of(before.counts);
+
+	if (plain != STACK_PLAIN && !stack_matches_beside(regs, before.pcs, nr_kernel, plain))
+		return false;
+	if (plain == STACK_PLAIN && nr_kernel && !stack_matches_kernel(regs, before.pcs, nr_kernel))
+		return false;
+	return !nr_user || stack_matches_user(regs, before.pcs + nr_kernel, nr_user) ==
+				   (before.counts >> 16 & 0xff);
+}
+
+static void look(const struct pt_regs *regs)
+{
+	bool matches = is_match(regs);
+
+	find(regs, &now);
+	nr_looks++;
+	/* A walk of the same that is not plain is a walk of the same. */
+	if (matches && (memcmp(now.pcs, before.pcs, sizeof(now.pcs)) ||
+			(u32)(now.counts ^ before.counts) << 8))
+		nr_wrong++;
+}
+
+/* What a frame's word may become. */
+static u64 value_near(u64 word, u32 i)
+{
+	static const s64 steps[] = { -16, -8, -1, 1, 8, 16, 4096, 1 << 20 };
+	const u64 values[] = { 0,	   1,	      ~0ull,
+			       1ull << 63, TASK_SIZE, (u64)current->kernel_stack,
+			       (u64)find };
+
+	if (i < ARRAY_SIZE(steps))
+		return word + steps[i];
+	i -= ARRAY_SIZE(steps);
+	return i < ARRAY_SIZE(values) ? values[i] : word;
+}
+
+#define for_each_value(value, word) \
+	for (u32 i_ = 0; ((value) = value_near(word, i_)) != (word); i_++)
+
+static void look_with_other_frame(const struct pt_regs *regs)
+{
+	struct pt_regs other = *regs;
+
+	for_each_value(other.rbp, regs->rbp) look(&other);
+}
+
+static void look_with_other_stack(const struct pt_regs *regs)
+{
+	struct pt_regs other = *regs;
+
+	for_each_value(other.rsp, regs->rsp) look(&other);
+}
+
+static void spoil_words(const struct pt_regs *regs, u64 *words)
+{
+	u64 value;
+
+	for (u32 i = 0; i < 2; i++) {
+		u64 word = words[i];
+
+		for_each_value(value, word)
+		{
+			words[i] = value;
+			look(regs);
+		}
+		words[i] = word;
+	}
+}
+
+/* Hit at rip, with these words at the stack pointer. */
+static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stack_plain plain,
+					u32 nr_frames)
+{
+	u64 words[] = { word0, word1 }, *frame = __builtin_frame_address(0);
+	struct pt_regs regs = { .cs = KERNEL_CS, .rip = rip, .rsp = (u64)words, .rbp = (u64)frame };
+	unsigned long flags;
+
+	if (nr_frames) {
+		spoil_kernel_stack(rip, word0, word1, plain, nr_frames - 1);
+		barrier(); /* not a jump to it */
+		return;
+	}
+	flags = local_irq_save();
+	find(&regs, &before);
+	EXPECT_EQ(plain_of(before.counts), plain);
+	EXPECT(is_match(&regs));
+	look_with_other_frame(&regs);
+	spoil_words(&regs, words);
+	/* The outermost one is the entry code's own. */
+	while ((u64)frame != outermost_frame(current)) {
+		u64 *next = (u64 *)frame[0];
+
+		spoil_words(&regs, frame);
+		frame = next;
+	}
+	EXPECT(is_match(&regs));
+	local_irq_restore(flags);
+}
+
+SELFTEST(stack_match, kernel)
+{
+	u64 framed = (u64)find + 16, without = (u64)memset, start = (u64)find;
+
+	nr_looks = nr_wrong = 0;
+	spoil_kernel_stack(framed, 0, 0, STACK_PLAIN, NR_FRAMES);
+	spoil_kernel_stack(start, framed, 0, STACK_PLAIN_BESIDE_0, NR_FRAMES);
+	spoil_kernel_stack(without, framed, 0, STACK_PLAIN_BESIDE_0, NR_FRAMES);
+	spoil_kernel_stack(without, 2, framed, STACK_PLAIN_BESIDE_1, NR_FRAMES);
+	EXPECT(nr_looks > 4 * 2 * NR_FRAMES * 12);
+	EXPECT_EQ(nr_wrong, 0);
+}
+
+/* Of two pages: code, and above it, from `stack` on, frames, which may go on in a third. */
+static struct mm *map_user(u64 stack, struct pt_regs *regs)
+{
+	struct mm *mm = mm_alloc();
+	u64 code = USER_BASE, word;
+
+	if (!mm)
+		return NULL;
+	EXPECT_EQ(map_fixed(mm, code, 3 * PAGE_SIZE), 0);
+	EXPECT_EQ(mm_protect(mm, code, PAGE_SIZE, PROT_READ | PROT_EXEC), 0);
+	set_mm(mm);
+	*regs = (struct pt_regs){ .cs = USER_CS, .rip = code, .rsp = stack, .rbp = stack };
+	EXPECT_EQ(get_user(word, (u64 *)code), 0);
+	for (u32 i = 0; i < NR_FRAMES; i++, stack += FRAME_BYTES) {
+		word = i < NR_FRAMES - 1 ? stack + FRAME_BYTES : 0;
+		EXPECT_EQ(put_user(word, (u64 *)stack), 0);
+		EXPECT_EQ(put_user(code + 16 * i, (u64 *)(stack + 8)), 0);
+	}
+	return mm;
+}
+
+static void look_at_user(const struct pt_regs *regs)
+{
+	unsigned long flags = local_irq_save();
+
+	look(regs);
+	local_irq_restore(flags);
+}
+
+static void spoil_user_stack(u64 stack)
+{
+	struct pt_regs regs;
+	struct mm *mm = map_user(stack, &regs);
+	u64 value, word;
+	unsigned long flags;
+
+	ASSERT(mm);
+	nr_looks = nr_wrong = 0;
+	flags = local_irq_save();
+	find(&regs, &before);
+	EXPECT_EQ(before.counts, STACK_COUNTS(0, 1 + NR_FRAMES, STACK_WHOLE, STACK_PLAIN));
+	EXPECT(is_match(&regs));
+	look_with_other_frame(&regs);
+	look_with_other_stack(&regs);
+	local_irq_restore(flags);
+	for (u32 i = 0; i < 2 * NR_FRAMES; i++) {
+		u64 *place = (u64 *)(stack + i / 2 * FRAME_BYTES + i % 2 * 8);
+
+		EXPECT_EQ(get_user(word, place), 0);
+		for_each_value(value, word)
+		{
+			EXPECT_EQ(put_user(value, place), 0);
+			look_at_user(&regs);
+		}
+		EXPECT_EQ(put_user(word, place), 0);
+	}
+	EXPECT(nr_looks > 2 * NR_FRAMES * 12);
+	EXPECT_EQ(nr_wrong, 0);
+	leave_mm(mm);
+}
+
+SELFTEST(stack_match, user)
+{
+	spoil_user_stack(USER_BASE + PAGE_SIZE);
+	/* The fourth frame is the first on its page. */
+	spoil_user_stack(USER_BASE + 2 * PAGE_SIZE - 3 * FRAME_BYTES);
+}
+
+static bool is_user_match(const struct pt_regs *regs)
+{
+	unsigned long flags = local_irq_save();
+	bool matches = is_match(regs);
+
+	local_irq_restore(flags);
+	return matches;
+}
+
+/* Memory that was there for the last sample is gone for the next, or another's. */
+SELFTEST(stack_match, memory_that_goes)
+{
+	u64 stack = USER_BASE + PAGE_SIZE;
+	struct mm *mm, *child;
+	struct pt_regs regs;
+
+	mm = map_user(stack, &regs);
+	ASSERT(mm);
+	look_at_user(&regs);
+	before = now;
+	EXPECT(is_user_match(&regs));
+	child = mm_copy(mm);
+	ASSERT(child);
+	EXPECT(!is_user_match(&regs)); /* a fork made it forget: nobody's fault, a walk tells */
+	look_at_user(&regs);
+	EXPECT(is_user_match(&regs));
+	EXPECT_EQ(put_user(1UL, (u64 *)(stack + 8)), 0); /* to a page of its own */
+	EXPECT(!is_user_match(&regs));
+	set_mm(child);
+	EXPECT(!is_user_match(&regs));
+	look_at_user(&regs);
+	EXPECT(is_user_match(&regs)); /* as it was before */
+	set_mm(mm);
+	mm_put(child);
+	EXPECT_EQ(put_user(USER_BASE, (u64 *)(stack + 8)), 0);
+	look_at_user(&regs);
+	EXPECT(is_user_match(&regs));
+	EXPECT_EQ(mm_unmap(mm, stack, PAGE_SIZE), 0);
+	EXPECT(!is_user_match(&regs));
+	look_at_user(&regs);
+	EXPECT_EQ(now.counts >> 16, STACK_CUT_USER_MEMORY);
+	EXPECT(!is_user_match(&regs));
+	leave_mm(mm);
+}
+
+#endif
