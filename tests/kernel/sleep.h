@@ -19,7 +19,7 @@ static inline void sleep_ns(u64 ns)
 #define PATIENCE_NS (30 * NSEC_PER_SEC)
 
 /* For work that a busy host makes slow, and that may end before all of it is done. */
-#define ENOUGH_NS (10 * NSEC_PER_SEC)
+#define ENOUGH_NS (4 * NSEC_PER_SEC)
 
 /* True as soon as the condition, which is looked at again and again, is; false out of patience. */
 #define becomes(condition)                                                         \

@@ -454,7 +454,7 @@ SELFTEST(mm, user_file_pages)
 
 static struct mm *shared_mm;
 static bool stop_readers;
-static unsigned int nr_readers;
+static unsigned int nr_readers, nr_begun;
 static u64 nr_bad_values;
 
 /* Reads a page that the test drops again and again: always its mark or zero. */
@@ -464,6 +464,7 @@ static int read_shared(void *unused)
 
 	mm_get(shared_mm);
 	set_mm(shared_mm);
+	__atomic_add_fetch(&nr_begun, 1, __ATOMIC_SEQ_CST);
 	while (!READ_ONCE(stop_readers)) {
 		if (get_user(value, (u64 *)USER_BASE) || (value != 0 && value != 0xee))
 			WRITE_ONCE(nr_bad_values, nr_bad_values + 1);
@@ -479,15 +480,15 @@ static int read_shared(void *unused)
 /* A page may be used for something else only when no CPU can reach it by its old address. */
 SELFTEST(mm, user_shootdown)
 {
-	u64 enough_ns = clock_monotonic_ns() + ENOUGH_NS;
 	struct leak_counts before;
 	unsigned int cpu;
+	u64 enough_ns;
 
 	leak_snapshot(&before);
 	shared_mm = mm_alloc();
 	ASSERT(shared_mm);
 	stop_readers = false;
-	nr_bad_values = 0;
+	nr_bad_values = nr_begun = 0;
 	EXPECT_EQ(map_fixed(shared_mm, USER_BASE, PAGE_SIZE), 0);
 	for_each_online_cpu(cpu) {
 		struct task *task = kthread_create(read_shared, NULL, "reader");
@@ -497,6 +498,8 @@ SELFTEST(mm, user_shootdown)
 		sched_set_affinity(task, BIT(cpu));
 		task_wake(task);
 	}
+	EXPECT(becomes(READ_ONCE(nr_begun) == READ_ONCE(nr_readers)));
+	enough_ns = clock_monotonic_ns() + ENOUGH_NS;
 	for (int i = 0; i < MAX_SHOOTDOWNS; i++) {
 		struct page *page;
 

@@ -426,7 +426,7 @@ SELFTEST(mm_process, copy_out_of_memory)
 
 static struct mm *written_mm;
 static bool stop_writers;
-static unsigned int nr_writers;
+static unsigned int nr_writers, nr_begun;
 static u64 nr_bad_values;
 static u64 nr_copies_written;
 
@@ -437,6 +437,7 @@ static int count_in_page(void *arg)
 
 	mm_get(written_mm);
 	set_mm(written_mm);
+	__atomic_add_fetch(&nr_begun, 1, __ATOMIC_SEQ_CST);
 	while (!READ_ONCE(stop_writers)) {
 		if (get_user(value, word) || value != want || put_user(++want, word))
 			WRITE_ONCE(nr_bad_values, nr_bad_values + 1);
@@ -451,7 +452,7 @@ static int count_in_page(void *arg)
 /* Threads write to one page while it is given to a child, and while they all copy it at once. */
 SELFTEST(mm_process, copy_under_writers)
 {
-	u64 enough_ns = clock_monotonic_ns() + ENOUGH_NS, sum = 0;
+	u64 enough_ns, sum = 0;
 	struct mm *children[4] = {};
 	struct leak_counts before;
 	unsigned int cpu;
@@ -460,7 +461,7 @@ SELFTEST(mm_process, copy_under_writers)
 	written_mm = mm_alloc();
 	ASSERT(written_mm);
 	stop_writers = false;
-	nr_bad_values = nr_copies_written = 0;
+	nr_bad_values = nr_copies_written = nr_begun = 0;
 	EXPECT_EQ(map_fixed(written_mm, USER_BASE, PAGE_SIZE), 0);
 	for_each_online_cpu(cpu) {
 		struct task *task = kthread_create(count_in_page, (void *)(u64)cpu, "writer");
@@ -470,6 +471,8 @@ SELFTEST(mm_process, copy_under_writers)
 		sched_set_affinity(task, BIT(cpu));
 		task_wake(task);
 	}
+	EXPECT(becomes(READ_ONCE(nr_begun) == READ_ONCE(nr_writers)));
+	enough_ns = clock_monotonic_ns() + ENOUGH_NS;
 	for (unsigned int i = 0; i < MAX_COPIES; i++) {
 		struct mm **child = &children[i % ARRAY_SIZE(children)];
 
