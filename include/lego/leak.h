@@ -42,12 +42,15 @@ struct leak_counts {
 /* Any context. Exact while nobody else allocates or frees. */
 void leak_snapshot(struct leak_counts *counts);
 
-/* Wait until nothing has changed for a while, at most two seconds. Process context. */
+/*
+ * Wait until nothing has changed for a while, at most two seconds, or as long as it takes all CPUs
+ * to get as far. Process context.
+ */
 void leak_wait_steady(void);
 
 /*
- * True when nothing is left over since then. Waits up to two seconds for what is being freed,
- * then prints a line for each difference that stays. Process context.
+ * True when nothing is left over since then. Waits as long for what is being freed, then
+ * prints a line for each difference that stays. Process context.
  */
 bool leak_check(const struct leak_counts *before);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/leak.h>
 
+#include <lego/account.h>
 #include <lego/page.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
@@ -15,9 +16,10 @@
  * reference, so what is left over right after a piece of work may be on its way.
  */
 
-#define MAX_WAIT_NS (2 * NSEC_PER_SEC)
-#define POLL_NS	    (5 * NSEC_PER_MSEC)
-#define NR_SAME	    4
+#define MAX_NAPS   300
+#define MAX_NAP_NS NSEC_PER_SEC
+#define POLL_NS	   (5 * NSEC_PER_MSEC)
+#define NR_SAME	   4
 
 DEFINE_PER_CPU(s64[NR_LEAK_KINDS], leak_counters);
 
@@ -70,19 +72,40 @@ static void print_differences(const struct leak_counts *before, const struct lea
 	slab_debug_print_since(before->serial);
 }
 
+static u64 nr_ticks(unsigned int cpu)
+{
+	struct cpu_ticks ticks;
+
+	account_cpu_ticks(cpu, &ticks);
+	return ticks.user + ticks.system + ticks.irq + ticks.idle;
+}
+
+/*
+ * A while in which every CPU has got on, also one that a busy host lets stand still, unless that is
+ * for very long.
+ */
 static void nap(void)
 {
+	u64 give_up_ns = clock_monotonic_ns() + MAX_NAP_NS;
+	u64 before[CONFIG_NR_CPUS];
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		before[cpu] = nr_ticks(cpu);
 	sleep_until_ns(clock_monotonic_ns() + POLL_NS);
+	for_each_online_cpu(cpu) {
+		while (nr_ticks(cpu) == before[cpu] && clock_monotonic_ns() < give_up_ns)
+			sleep_until_ns(clock_monotonic_ns() + POLL_NS);
+	}
 }
 
 void leak_wait_steady(void)
 {
-	u64 give_up_ns = clock_monotonic_ns() + MAX_WAIT_NS;
 	struct leak_counts before, now;
 	int nr_same = 0;
 
 	leak_snapshot(&before);
-	while (nr_same < NR_SAME && clock_monotonic_ns() < give_up_ns) {
+	for (int i = 0; i < MAX_NAPS && nr_same < NR_SAME; i++) {
 		nap();
 		leak_snapshot(&now);
 		nr_same = are_equal(&before, &now) ? nr_same + 1 : 0;
@@ -92,15 +115,12 @@ void leak_wait_steady(void)
 
 bool leak_check(const struct leak_counts *before)
 {
-	u64 give_up_ns = clock_monotonic_ns() + MAX_WAIT_NS;
 	struct leak_counts now;
 
-	for (;;) {
+	for (int i = 0; i < MAX_NAPS; i++) {
 		leak_snapshot(&now);
 		if (are_equal(before, &now))
 			return true;
-		if (clock_monotonic_ns() >= give_up_ns)
-			break;
 		nap();
 	}
 	print_differences(before, &now);

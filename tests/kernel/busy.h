@@ -9,11 +9,8 @@
 #include <lego/sched.h>
 #include <lego/selftest.h>
 #include <lego/smp.h>
-#include <lego/time.h>
 
 #include "sleep.h"
-
-#define BUSY_TIMEOUT_NS (60 * NSEC_PER_SEC)
 
 static bool busy_stopping;
 static atomic_t nr_busy, nr_busy_begun;
@@ -30,15 +27,6 @@ static int busy_main(void *arg)
 	}
 	atomic_dec(&nr_busy);
 	return 0;
-}
-
-static void busy_wait_for(const atomic_t *nr, int value)
-{
-	u64 give_up_ns = clock_monotonic_ns() + BUSY_TIMEOUT_NS;
-
-	while (atomic_read(nr) != value && clock_monotonic_ns() < give_up_ns)
-		sleep_ns(NSEC_PER_MSEC);
-	EXPECT_EQ(atomic_read(nr), value);
 }
 
 /*
@@ -62,14 +50,14 @@ static void busy_start(cpumask_t cpus, void (*round)(void))
 		atomic_inc(&nr_busy);
 		task_wake(task);
 	}
-	busy_wait_for(&nr_busy_begun, atomic_read(&nr_busy));
+	EXPECT(becomes(atomic_read(&nr_busy_begun) == atomic_read(&nr_busy)));
 }
 
 /* Waits until all are gone. */
 static void busy_stop(void)
 {
 	WRITE_ONCE(busy_stopping, true);
-	busy_wait_for(&nr_busy, 0);
+	EXPECT(becomes(!atomic_read(&nr_busy)));
 }
 
 #endif

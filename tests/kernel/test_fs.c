@@ -4,6 +4,7 @@
 #include "../../kernel/fs/internal.h"
 
 #include <lego/errno.h>
+#include <lego/leak.h>
 #include <lego/page.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
@@ -232,14 +233,13 @@ SELFTEST(fs, paths)
 
 SELFTEST(fs, data)
 {
-	u64 live_bytes, nr_free;
+	struct leak_counts before;
 	struct inode *inode;
 	struct page *page;
 	char buf[16];
 
 	clean_up();
-	live_bytes = slab_bytes_live();
-	nr_free = page_nr_free();
+	leak_snapshot(&before);
 	mutex_lock(&tree_lock);
 	inode = tree_create(root_inode, "fstest", S_IFREG | 0644);
 	mutex_unlock(&tree_lock);
@@ -271,8 +271,7 @@ SELFTEST(fs, data)
 	EXPECT_EQ(PTR_ERR(inode_get_page(inode, 4)), -ENXIO);
 
 	clean_up();
-	EXPECT_EQ(slab_bytes_live(), live_bytes);
-	printk("    # free pages before %lu, after %lu\n", nr_free, page_nr_free());
+	EXPECT(leak_check(&before));
 }
 
 SELFTEST(fs, devices)
@@ -357,15 +356,14 @@ static int mount(const char *type, const char *path)
 /* A mount covers what was there, is busy while it is used, and leaves nothing when it goes. */
 SELFTEST(fs, mounts)
 {
-	u64 live_bytes, nr_free;
+	struct leak_counts before;
 	struct file *file;
 
 	begin_archive();
 	put_record("fstest/dir/below", S_IFREG | 0644, "covered");
 	end_archive();
 	ASSERT(!unpack());
-	live_bytes = slab_bytes_live();
-	nr_free = page_nr_free();
+	leak_snapshot(&before);
 
 	EXPECT_EQ(mount("nosuchfs", "/fstest/dir"), -ENODEV);
 	EXPECT_EQ(mount("tmpfs", "/fstest/dir/below"), -ENOTDIR);
@@ -387,7 +385,6 @@ SELFTEST(fs, mounts)
 	EXPECT(has("/fstest/dir/below", "covered"));
 	EXPECT_EQ(file_size_bytes(file), 100005);
 	file_put(file); /* the last that held the mount */
-	EXPECT_EQ(slab_bytes_live(), live_bytes);
-	EXPECT(page_nr_free() + 64 > nr_free); /* pages of slabs and of CPUs' caches come and go */
+	EXPECT(leak_check(&before));
 	clean_up();
 }

@@ -11,6 +11,8 @@
 #include <lego/string.h>
 #include <lego/timer.h>
 
+#include "sleep.h"
+
 /*
  * What the lock checker reports, and what it leaves alone. Each test has locks of its own: an order
  * that has been seen stays known for ever, and a circle is reported once.
@@ -283,10 +285,7 @@ SELFTEST(lock_check, exit_with_a_lock)
 	ASSERT(!IS_ERR(task));
 	lock_check_set_trap(true);
 	task_wake(task);
-	for (int i = 0; i < 1000 && !report; i++) {
-		sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
-		report = lock_check_trapped();
-	}
+	EXPECT(becomes((report = lock_check_trapped())));
 	EXPECT(report && !strcmp(report, "a lock is still held"));
 	lock_check_set_trap(false);
 }

@@ -20,6 +20,15 @@ static inline long map_fixed(struct mm *mm, u64 addr, u64 len)
 	return place == (long)addr ? 0 : place;
 }
 
+/* What each CPU keeps of its own is this one's then. Returns what to give back to the thread. */
+static inline cpumask_t stay_on_cpu(void)
+{
+	cpumask_t allowed = current->cpus_allowed;
+
+	sched_set_affinity(current, BIT(smp_processor_id()));
+	return allowed;
+}
+
 /* Run a kernel thread with an address space of its own. */
 static inline void set_mm(struct mm *mm)
 {

@@ -2,6 +2,7 @@
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/internal.h"
+#include "sleep.h"
 #include "test_mm.h"
 
 #include <asm/pgtable.h>
@@ -36,10 +37,12 @@ static u64 peek(u64 addr)
 /* What each side writes, the other one does not see; the last owner of a page keeps it. */
 SELFTEST(mm_process, copy_on_write)
 {
-	u64 nr_free = page_nr_free(), live = slab_bytes_live();
-	struct mm *parent = mm_alloc(), *child;
+	struct mm *parent, *child;
 	phys_addr_t first, second;
+	struct leak_counts before;
 
+	leak_snapshot(&before);
+	parent = mm_alloc();
 	ASSERT(parent);
 	EXPECT_EQ(map_fixed(parent, USER_BASE, 3 * PAGE_SIZE), 0);
 	parent->brk_start = parent->brk = USER_BASE + 0x100000;
@@ -78,16 +81,17 @@ SELFTEST(mm_process, copy_on_write)
 	EXPECT_EQ(put_user(3UL, (u64 *)(USER_BASE + PAGE_SIZE)), 0);
 	EXPECT_EQ(entry_of(parent, USER_BASE + PAGE_SIZE) & PTE_ADDR_MASK, second);
 	leave_mm(parent);
-	EXPECT_EQ(page_nr_free(), nr_free);
-	EXPECT_EQ(slab_bytes_live(), live);
+	EXPECT(leak_check(&before));
 }
 
 /* A page nobody may touch, one made read-only, and a copy of a copy. */
 SELFTEST(mm_process, copy_protected)
 {
-	u64 nr_free = page_nr_free();
-	struct mm *parent = mm_alloc(), *child, *grandchild;
+	struct mm *parent, *child, *grandchild;
+	struct leak_counts before;
 
+	leak_snapshot(&before);
+	parent = mm_alloc();
 	ASSERT(parent);
 	EXPECT_EQ(map_fixed(parent, USER_BASE, 2 * PAGE_SIZE), 0);
 	set_mm(parent);
@@ -113,16 +117,18 @@ SELFTEST(mm_process, copy_protected)
 	mm_put(child);
 	mm_put(parent);
 	leave_mm(grandchild);
-	EXPECT_EQ(page_nr_free(), nr_free);
+	EXPECT(leak_check(&before));
 }
 
 /* One memory for parent and child, freed with the last of them. */
 SELFTEST(mm_process, shared_anonymous)
 {
-	u64 nr_free = page_nr_free(), live = slab_bytes_live();
-	struct mm *parent = mm_alloc(), *child;
+	struct mm *parent, *child;
 	u64 addr = USER_BASE, nr;
+	struct leak_counts before;
 
+	leak_snapshot(&before);
+	parent = mm_alloc();
 	ASSERT(parent);
 	EXPECT_EQ(mm_map(parent, addr, 3 * PAGE_SIZE, RW, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
 			 NULL, 0),
@@ -151,8 +157,7 @@ SELFTEST(mm_process, shared_anonymous)
 	nr = parent->nr_pages;
 	EXPECT_EQ(nr, 3);
 	leave_mm(parent);
-	EXPECT_EQ(page_nr_free(), nr_free);
-	EXPECT_EQ(slab_bytes_live(), live);
+	EXPECT(leak_check(&before));
 }
 
 /* Writes to a shared mapping are the file's; to a private one they are not. */
@@ -235,9 +240,12 @@ SELFTEST(mm_process, fault_results)
 
 SELFTEST(mm_process, move)
 {
-	u64 nr_free = page_nr_free(), live = slab_bytes_live(), a = USER_BASE, to, other;
-	struct mm *mm = mm_alloc(), *child;
+	u64 a = USER_BASE, to, other;
+	struct leak_counts before;
+	struct mm *mm, *child;
 
+	leak_snapshot(&before);
+	mm = mm_alloc();
 	ASSERT(mm);
 	EXPECT_EQ(map_fixed(mm, a, 4 * PAGE_SIZE), 0);
 	set_mm(mm);
@@ -282,8 +290,7 @@ SELFTEST(mm_process, move)
 	EXPECT_EQ(mm_move(mm, to, PAGE_SIZE, PAGE_SIZE, MAYMOVE | FIXED, to), -EINVAL);
 	EXPECT_EQ(mm_move(mm, to, PAGE_SIZE, PAGE_SIZE, FIXED, other), -EINVAL);
 	leave_mm(mm);
-	EXPECT_EQ(page_nr_free(), nr_free);
-	EXPECT_EQ(slab_bytes_live(), live);
+	EXPECT(leak_check(&before));
 }
 
 /* What others may see and read of an address space. */
@@ -368,6 +375,7 @@ static void release(struct page *list)
 /* Out of memory at every stage leaves the parent as it was, and nothing behind. */
 SELFTEST(mm_process, copy_out_of_memory)
 {
+	cpumask_t allowed = stay_on_cpu(); /* others keep free pages of their own */
 	struct leak_counts before;
 	struct mm *parent, *child;
 	bool worked = false;
@@ -409,12 +417,16 @@ SELFTEST(mm_process, copy_out_of_memory)
 	}
 	EXPECT(worked);
 	leave_mm(parent);
+	sched_set_affinity(current, allowed);
 	EXPECT(leak_check(&before));
 }
 
+#define MIN_COPIES 20
+#define MAX_COPIES 150
+
 static struct mm *written_mm;
 static bool stop_writers;
-static unsigned int nr_writers;
+static unsigned int nr_writers, nr_begun;
 static u64 nr_bad_values;
 static u64 nr_copies_written;
 
@@ -425,6 +437,7 @@ static int count_in_page(void *arg)
 
 	mm_get(written_mm);
 	set_mm(written_mm);
+	__atomic_add_fetch(&nr_begun, 1, __ATOMIC_SEQ_CST);
 	while (!READ_ONCE(stop_writers)) {
 		if (get_user(value, word) || value != want || put_user(++want, word))
 			WRITE_ONCE(nr_bad_values, nr_bad_values + 1);
@@ -439,14 +452,16 @@ static int count_in_page(void *arg)
 /* Threads write to one page while it is given to a child, and while they all copy it at once. */
 SELFTEST(mm_process, copy_under_writers)
 {
+	u64 enough_ns, sum = 0;
 	struct mm *children[4] = {};
+	struct leak_counts before;
 	unsigned int cpu;
-	u64 sum = 0;
 
+	leak_snapshot(&before);
 	written_mm = mm_alloc();
 	ASSERT(written_mm);
 	stop_writers = false;
-	nr_bad_values = nr_copies_written = 0;
+	nr_bad_values = nr_copies_written = nr_begun = 0;
 	EXPECT_EQ(map_fixed(written_mm, USER_BASE, PAGE_SIZE), 0);
 	for_each_online_cpu(cpu) {
 		struct task *task = kthread_create(count_in_page, (void *)(u64)cpu, "writer");
@@ -456,9 +471,13 @@ SELFTEST(mm_process, copy_under_writers)
 		sched_set_affinity(task, BIT(cpu));
 		task_wake(task);
 	}
-	for (unsigned int i = 0; i < 150; i++) {
+	EXPECT(becomes(READ_ONCE(nr_begun) == READ_ONCE(nr_writers)));
+	enough_ns = clock_monotonic_ns() + ENOUGH_NS;
+	for (unsigned int i = 0; i < MAX_COPIES; i++) {
 		struct mm **child = &children[i % ARRAY_SIZE(children)];
 
+		if (i >= MIN_COPIES && clock_monotonic_ns() >= enough_ns)
+			break;
 		if (*child)
 			mm_put(*child);
 		*child = mm_copy(written_mm);
@@ -479,4 +498,5 @@ SELFTEST(mm_process, copy_under_writers)
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
 		mm_put(children[i]);
 	mm_put(written_mm);
+	EXPECT(leak_check(&before)); /* waits for the writers' ends, too */
 }

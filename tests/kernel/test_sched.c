@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/selftest.h>
 
+#include <lego/account.h>
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/mutex.h>
@@ -11,13 +12,15 @@
 #include <lego/timer.h>
 #include <lego/wait.h>
 
+#include "sleep.h"
+
 /*
  * The scheduler, sleeping and timers. Each test starts kernel threads and waits until they have
  * counted themselves out, with a limit, so that a lost wake-up is a failure and no hang.
  */
 
-#define TIMEOUT_NS  (20 * NSEC_PER_SEC)
-#define MAX_WORKERS 64
+#define MAX_WORKERS    64
+#define MAX_IDLE_TICKS 20
 
 struct crew {
 	atomic_t nr_left;
@@ -27,7 +30,6 @@ struct worker {
 	struct crew *crew;
 	void (*work)(struct worker *worker);
 	unsigned int id;
-	cpumask_t seen_cpus;
 };
 
 static struct worker workers[MAX_WORKERS];
@@ -56,46 +58,65 @@ static void start_worker(struct crew *crew, unsigned int id, void (*work)(struct
 		task_wake(task);
 }
 
-/* True when all were done in time. */
-static bool run_crew(struct crew *crew, unsigned int nr, void (*work)(struct worker *worker))
+static void start_crew(struct crew *crew, unsigned int nr, void (*work)(struct worker *worker))
 {
-	u64 deadline_ns = clock_monotonic_ns() + TIMEOUT_NS;
-
 	atomic_set(&crew->nr_left, (int)nr);
 	for (unsigned int i = 0; i < nr; i++)
 		start_worker(crew, i, work);
-	while (atomic_read(&crew->nr_left) && clock_monotonic_ns() < deadline_ns)
-		sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
-	return !atomic_read(&crew->nr_left);
 }
 
-static cpumask_t crew_cpus(unsigned int nr)
+static bool crew_is_done(struct crew *crew)
 {
-	cpumask_t cpus = 0;
+	return becomes(!atomic_read(&crew->nr_left));
+}
 
-	for (unsigned int i = 0; i < nr; i++)
-		cpus |= workers[i].seen_cpus;
-	return cpus;
+/* True when all were done in time. */
+static bool run_crew(struct crew *crew, unsigned int nr, void (*work)(struct worker *worker))
+{
+	start_crew(crew, nr, work);
+	return crew_is_done(crew);
 }
 
 static struct crew crew;
+static cpumask_t working_cpus;
+static bool work_is_over;
 
-static void spin_a_while(struct worker *worker)
+static u64 idle_ticks(unsigned int cpu)
 {
-	u64 end_ns = clock_monotonic_ns() + 60 * NSEC_PER_MSEC;
+	struct cpu_ticks ticks;
 
-	while (clock_monotonic_ns() < end_ns) {
-		worker->seen_cpus |= BIT(smp_processor_id());
+	account_cpu_ticks(cpu, &ticks);
+	return ticks.idle;
+}
+
+static void spin_until_over(struct worker *worker)
+{
+	while (!READ_ONCE(work_is_over)) {
+		atomic_or_bits(&working_cpus, BIT(smp_processor_id()));
 		cond_resched();
 	}
 }
 
+/*
+ * While others queue up an idle CPU pulls a thread, at its next tick at the latest. Ticks tell how
+ * long it could have done so: those that the host holds up do not come.
+ */
 SELFTEST(sched, all_cpus_work)
 {
-	unsigned int nr = min(4 * nr_cpus, (unsigned int)MAX_WORKERS);
+	unsigned int nr = min(4 * nr_cpus, (unsigned int)MAX_WORKERS), cpu;
+	u64 idle_before[CONFIG_NR_CPUS];
 
-	ASSERT(run_crew(&crew, nr, spin_a_while));
-	EXPECT_EQ(crew_cpus(nr), READ_ONCE(cpu_online_mask));
+	WRITE_ONCE(work_is_over, false);
+	WRITE_ONCE(working_cpus, 0);
+	start_crew(&crew, nr, spin_until_over);
+	for_each_online_cpu(cpu)
+		idle_before[cpu] = idle_ticks(cpu);
+	for_each_online_cpu(cpu) {
+		EXPECT(becomes(READ_ONCE(working_cpus) >> cpu & 1));
+		EXPECT(idle_ticks(cpu) - idle_before[cpu] <= MAX_IDLE_TICKS);
+	}
+	WRITE_ONCE(work_is_over, true);
+	EXPECT(crew_is_done(&crew));
 }
 
 static void stay_put(struct worker *worker)
@@ -150,7 +171,8 @@ SELFTEST(sched, mutex_excludes)
 
 static struct rw_mutex rw_mutex;
 static unsigned long copy_of_plain_count;
-static atomic_t nr_reading, max_reading;
+static atomic_t nr_reading;
+static bool had_company;
 
 static void write_locked(void)
 {
@@ -169,17 +191,14 @@ static void wait_for_company(void)
 
 	do {
 		sched_yield();
-	} while (atomic_read(&max_reading) < 2 && clock_monotonic_ns() < end_ns);
+	} while (!READ_ONCE(had_company) && clock_monotonic_ns() < end_ns);
 }
 
 static void read_locked(void)
 {
-	int nr;
-
 	rw_mutex_lock_read(&rw_mutex);
-	nr = atomic_add_return(&nr_reading, 1);
-	if (nr > atomic_read(&max_reading))
-		atomic_set(&max_reading, nr);
+	if (atomic_add_return(&nr_reading, 1) > 1)
+		WRITE_ONCE(had_company, true);
 	EXPECT_EQ(READ_ONCE(plain_count), READ_ONCE(copy_of_plain_count));
 	wait_for_company();
 	EXPECT_EQ(READ_ONCE(plain_count), READ_ONCE(copy_of_plain_count));
@@ -201,10 +220,10 @@ SELFTEST(sched, rw_mutex_excludes_writers_only)
 {
 	rw_mutex_init(&rw_mutex);
 	plain_count = copy_of_plain_count = 0;
-	atomic_set(&max_reading, 0);
+	had_company = false;
 	ASSERT(run_crew(&crew, 16, read_and_write));
 	EXPECT_EQ(plain_count, 4 * 200);
-	EXPECT(atomic_read(&max_reading) > 1);
+	EXPECT(had_company);
 	rw_mutex_lock_write(&rw_mutex);
 	rw_mutex_unlock_write(&rw_mutex);
 }
@@ -299,14 +318,15 @@ static void sleep_lengths(struct worker *worker)
 {
 	static const u64 lengths_ns[] = { 0, 1, 1000, 300000, 1000000, 2500000, 10000000 };
 
-	for (size_t i = 0; i < ARRAY_SIZE(lengths_ns); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lengths_ns);) {
 		u64 start_ns = clock_monotonic_ns(), took_ns;
 
 		EXPECT_EQ(sleep_until_ns(start_ns + lengths_ns[i]), 0);
 		took_ns = clock_monotonic_ns() - start_ns;
 		EXPECT(took_ns >= lengths_ns[i]);
-		/* Generous: a loaded host stops a virtual CPU for long. */
-		EXPECT(took_ns < lengths_ns[i] + NSEC_PER_SEC);
+		/* Again if it was long: the host may do that, but if it is us the crew is late. */
+		if (took_ns < lengths_ns[i] + NSEC_PER_SEC)
+			i++;
 	}
 }
 
@@ -322,8 +342,8 @@ SELFTEST(sched, timeout_says_what_is_left)
 	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
 	EXPECT_EQ(schedule_timeout_ns(2 * NSEC_PER_MSEC), 0);
 	/* The state is "running": it comes back at once. */
-	left_ns = schedule_timeout_ns(NSEC_PER_SEC);
-	EXPECT(left_ns > 0 && left_ns <= NSEC_PER_SEC);
+	left_ns = schedule_timeout_ns(PATIENCE_NS);
+	EXPECT(left_ns > 0 && left_ns <= PATIENCE_NS);
 }
 
 #define NR_TIMERS 20
@@ -361,8 +381,7 @@ SELFTEST(sched, timers_fire_in_order)
 		timer_start(&timers[n].timer, start_ns + (n + 1) * NSEC_PER_MSEC);
 	}
 	local_irq_restore(flags);
-	sleep_until_ns(start_ns + (NR_TIMERS + 50) * NSEC_PER_MSEC);
-	EXPECT_EQ(READ_ONCE(nr_fired), NR_TIMERS);
+	EXPECT(becomes(READ_ONCE(nr_fired) == NR_TIMERS));
 	for (unsigned int n = 0; n < NR_TIMERS; n++) {
 		timer_cancel(&timers[n].timer);
 		EXPECT_EQ(timers[n].order, n);
@@ -373,12 +392,14 @@ SELFTEST(sched, timers_fire_in_order)
 SELFTEST(sched, cancelled_timer_is_silent)
 {
 	u64 now_ns = clock_monotonic_ns();
+	unsigned long flags = local_irq_save(); /* or it may fire before */
 
 	nr_fired = 0;
 	timer_setup(&timers[0].timer, timer_fired);
 	timer_start(&timers[0].timer, now_ns + 50 * NSEC_PER_MSEC);
 	timer_cancel(&timers[0].timer);
 	timer_cancel(&timers[0].timer);
+	local_irq_restore(flags);
 	sleep_until_ns(now_ns + 80 * NSEC_PER_MSEC);
 	EXPECT_EQ(READ_ONCE(nr_fired), 0);
 }
