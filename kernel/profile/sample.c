@@ -26,7 +26,7 @@
 #define GATE_STEP  2
 #define NO_GATE	   ~0ull /* has no epoch */
 
-#define LOG2_RECENT 11
+#define LOG2_RECENT 12
 
 #define RECORD_BYTES(nr) (sizeof(struct sample_record) + (nr) * sizeof(u64))
 #define MAX_RECORD_BYTES RECORD_BYTES(SAMPLE_MAX_DEPTH)
