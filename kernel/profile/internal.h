@@ -175,6 +175,7 @@ struct source_cpu {
 	u64 slot; /* where the slot of the next deadline begins, TSC */
 	u64 random;
 	u64 last_nmi;
+	bool moves_nmis;	   /* the boot CPU: each of its own puts the next one somewhere */
 	struct source_counts nr;   /* since boot */
 	struct source_counts base; /* at the last reset; guarded by a lock */
 	u64 seq;		   /* odd while longest[] changes */

@@ -39,13 +39,12 @@ static DEFINE_PER_CPU(struct source_cpu, source_cpus);
 
 /* What is on. Changed while no samples come, by one thread at a time. */
 static struct source_settings running;
-static const char *nmi_timer;	  /* NULL: NMIs are sent by the boot CPU's sampling timer */
-static u64 period_cycles;	  /* the timer's slot */
-static u64 near_cycles;		  /* a sample takes less, or the machine is held up */
-static u64 jitter_cycles;	  /* the deadline is within so much of the slot's start */
-static u64 nmi_period, nmi_start; /* TSC; the period times 2^PERIOD_SHIFT; 0: sent by us */
-static u64 nmi_echo_cycles;	  /* one that comes so soon is an echo */
-static bool nmi_jitter;
+static const char *nmi_timer;		/* NULL: NMIs are sent by the boot CPU's sampling timer */
+static u64 period_cycles;		/* the timer's slot */
+static u64 near_cycles;			/* a sample takes less, or the machine is held up */
+static u64 jitter_cycles;		/* the deadline is within so much of the slot's start */
+static u64 nmi_period, nmi_start;	/* TSC; the period times 2^PERIOD_SHIFT; 0: sent by us */
+static u64 nmi_echo_cycles;		/* one that comes so soon is an echo */
 static u64 nr_nmi_due_before;		/* until the source was switched on last */
 static u64 nr_nmi_due_base;		/* at the reset */
 static u64 late_limit, idle_late_limit; /* in cycles; 0: not measured yet */
@@ -210,13 +209,6 @@ void profile_timer_came(const struct pt_regs *regs)
 		take_due(this_cpu_ptr(&source_cpus), regs, now, deadline);
 }
 
-static noinline void take_and_move_next(struct source_cpu *s, const struct pt_regs *regs, u64 now)
-{
-	sample_take(regs, now, 0, 1);
-	cpu_relax();
-	os_nmi_move(next_random(s) >> 32);
-}
-
 void profile_nmi_came(const struct pt_regs *regs)
 {
 	struct source_cpu *s = this_cpu_ptr(&source_cpus);
@@ -233,10 +225,10 @@ void profile_nmi_came(const struct pt_regs *regs)
 	s->nr.taken++;
 	if (os_regs_irqs_off(regs))
 		s->nr.irqs_off++;
-	if (nmi_jitter && smp_processor_id() == 0)
-		return take_and_move_next(s, regs, now);
 	sample_take(regs, now, 0, 1);
 	cpu_relax();
+	if (this_cpu_read(source_cpus.moves_nmis))
+		os_nmi_move(next_random(this_cpu_ptr(&source_cpus)) >> 32);
 }
 
 /* Interrupts are off. */
@@ -323,6 +315,8 @@ static void reset_all(void)
 /* With a reset when all is set up: samples of two kinds never add. */
 static void start(bool reset)
 {
+	struct source_cpu *boot_cpu = &per_cpu(source_cpus, 0);
+	bool jitter = running.jitter;
 	u64 period, start_cycles;
 
 	running.on = true;
@@ -332,12 +326,12 @@ static void start(bool reset)
 		if (reset)
 			reset_all();
 		nmi_period = nmi_echo_cycles = 0;
-		nmi_jitter = running.jitter;
-		seed_generator(&per_cpu(source_cpus, 0), 0);
-		nmi_timer = os_nmi_start(running.hz, &nmi_jitter, &period, &start_cycles);
+		seed_generator(boot_cpu, 0);
+		nmi_timer = os_nmi_start(running.hz, &jitter, &period, &start_cycles);
 		if (nmi_timer) {
 			nmi_period = period;
-			nmi_echo_cycles = period >> (PERIOD_SHIFT + (nmi_jitter ? 4 : 1));
+			nmi_echo_cycles = period >> (PERIOD_SHIFT + (jitter ? 4 : 1));
+			WRITE_ONCE(boot_cpu->moves_nmis, jitter);
 			/* Readers go by this one. */
 			smp_store_release(&nmi_start, start_cycles);
 			return;
@@ -364,6 +358,7 @@ static void stop(void)
 		static_key_set(&profile_timer_key, false);
 	}
 	if (static_key_is_set(&profile_nmi_key)) {
+		WRITE_ONCE(per_cpu(source_cpus, 0).moves_nmis, false);
 		os_nmi_stop();
 		flags = os_lock(&base_lock);
 		nr_nmi_due_before = nmi_due();
@@ -494,7 +489,7 @@ void source_snapshot(struct source_snapshot *snap)
 	memset(snap, 0, sizeof(*snap));
 	snap->settings = running;
 	snap->nmi_timer = nmi_timer;
-	snap->nmi_jitter = nmi_timer && nmi_jitter;
+	snap->nmi_jitter = nmi_timer && per_cpu(source_cpus, 0).moves_nmis;
 	flags = snapshot_lock(&base_lock, &locked);
 	for_each_possible_cpu(cpu) {
 		if (!os_cpu_online(cpu))

@@ -50,8 +50,11 @@
 
 static int nmi_gsi = -1; /* the pin that sends them; -1: none */
 
-/* Of the HPET: counts of a period, where that of the next NMI begins, what sets the comparator. */
-static u32 hpet_counts, hpet_slot, hpet_set_comparator;
+/*
+ * Of the HPET: counts of a period, and of what of it leaves an eighth; where the period of the next
+ * NMI begins; what sets the comparator.
+ */
+static u32 hpet_counts, hpet_most_counts, hpet_slot, hpet_set_comparator;
 
 static void hpet_write(unsigned int offset, u32 value)
 {
@@ -110,6 +113,7 @@ static bool start_hpet(u32 hz, bool *jitter, u64 *period, u64 *start)
 	config = (u32)pin << HPET_T0_PIN_SHIFT | HPET_T0_SET_PERIOD | HPET_T0_PERIODIC |
 		 HPET_T0_INTERRUPT | (*jitter ? HPET_T0_32_BITS : 0);
 	hpet_counts = counts;
+	hpet_most_counts = counts - counts / 8;
 	hpet_slot = 0; /* the first comes in this one */
 	hpet_set_comparator = config;
 	hpet_write(HPET_T0_CONFIG, config);
@@ -125,23 +129,28 @@ static bool start_hpet(u32 hz, bool *jitter, u64 *period, u64 *start)
 	return true;
 }
 
-void nmi_sampler_move(u32 random)
+void nmi_sampler_move(u64 random)
 {
 	/* Each read once: not again behind each access to the device. */
 	volatile u8 *hpet = hpet_registers;
-	u32 now = readl(hpet + HPET_COUNTER), slot = hpet_slot, counts = hpet_counts, at;
+	u32 now = readl(hpet + HPET_COUNTER), counts = hpet_counts, slot = hpet_slot;
+	u32 passed = now - slot, at;
 
-	/* Somebody else's NMI, before it is time. */
-	if (unlikely((s32)(now - slot) < 0))
-		return;
-	/* Those of NMIs that did not come here are left out; this one's may be just over. */
-	if (unlikely(now - slot >= 2 * counts))
-		slot += (now - slot) / counts * counts;
 	slot += counts;
+	at = slot + (random * counts >> 32);
+	if (unlikely(passed > hpet_most_counts)) {
+		/* Somebody else's NMI, before it is time. */
+		if ((s32)passed < 0)
+			return;
+		/* Those of NMIs that did not come are left out; this one's may be just over. */
+		if (passed >= 2 * counts) {
+			slot += passed / counts * counts;
+			at += passed / counts * counts;
+		}
+		if ((s32)(at - now) < (s32)(counts / 8))
+			at = now + counts / 8;
+	}
 	hpet_slot = slot;
-	at = slot + ((u64)random * counts >> 32);
-	if (unlikely((s32)(at - now) < (s32)(counts / 8)))
-		at = now + counts / 8;
 	/* The second write is the period, should there be no move next time. */
 	writel(hpet_set_comparator, hpet + HPET_T0_CONFIG);
 	writel(at, hpet + HPET_T0_COMPARATOR);

@@ -16,11 +16,11 @@
 const char *nmi_sampler_start(u32 hz, bool *jitter, u64 *period, u64 *start);
 
 /*
- * Time is cut into periods: put the next NMI into the next one, at random/2^32 of it, but no less
- * than an eighth of a period from now. Without, it comes a period after the last one. From the NMI
- * handler, on one CPU.
+ * Time is cut into periods: put the next NMI into the next one, at random/2^32 of it (less than 1),
+ * but no less than an eighth of a period from now. Without, it comes a period after the last one.
+ * From the NMI handler, on one CPU.
  */
-void nmi_sampler_move(u32 random);
+void nmi_sampler_move(u64 random);
 
 /* No more are sent; one may still be under way. Process context; also when nothing was started. */
 void nmi_sampler_stop(void);
