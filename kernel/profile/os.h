@@ -100,6 +100,8 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
  * mode.
  */
 #define os_task_syscall(task, regs)		      task_syscall(task, regs)
+/* The registers of the user code that it has been entered from. */
+#define os_user_regs(task)			      task_pt_regs(task)
 #define OS_NO_SYSCALL				      NO_SYSCALL
 #define os_same_words(a, b, nr)			      same_words(a, b, nr)
 /* <lego/stack_walk.h>; only with CONFIG_PROFILE_CALLCHAIN. The first in process context, once. */

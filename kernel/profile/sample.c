@@ -38,7 +38,6 @@ struct sample_cpu {
 	bool is_stale; /* the log is an older epoch's, not emptied yet, or there is none */
 	u64 epoch;     /* of the books */
 	u64 *hash;     /* high half: of the record's hash; low half: its offset + 1, 0: free */
-	u32 hash_shift;
 	u32 hash_mask;
 	char *log; /* NULL: there was no memory */
 	u32 log_bytes;
@@ -316,23 +315,20 @@ static noinline void take_other(struct sample_cpu *s, const struct pt_regs *regs
 	finish(s, start_cycles);
 }
 
-/* Last, the user's callers. */
-static noinline void take_with_user(struct sample_cpu *s, const struct pt_regs *regs, u32 what,
-				    u64 start_cycles, u64 late_cycles, struct sample_record *rec)
+/* Whether the user's part is that of rec; regs: the user's. */
+static __always_inline bool is_user_part(const struct sample_record *rec,
+					 const struct pt_regs *regs)
 {
-	if (os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user) == rec->cut)
-		return count(s, rec, start_cycles, late_cycles);
-	take_other(s, regs, what, start_cycles, late_cycles);
+	return os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user) == rec->cut;
 }
 
 /* Its first caller is found by other means. */
 static noinline void take_beside(struct sample_cpu *s, const struct pt_regs *regs, u32 what,
 				 u64 start_cycles, u64 late_cycles, struct sample_record *rec)
 {
-	if (!os_stack_matches_beside(regs, rec->pcs, rec->nr_kernel, rec->plain))
+	if (!os_stack_matches_beside(regs, rec->pcs, rec->nr_kernel, rec->plain) ||
+	    (rec->nr_user && !is_user_part(rec, os_user_regs(os_current_task()))))
 		return take_other(s, regs, what, start_cycles, late_cycles);
-	if (rec->nr_user)
-		return take_with_user(s, regs, what, start_cycles, late_cycles, rec);
 	count(s, rec, start_cycles, late_cycles);
 }
 
@@ -341,6 +337,7 @@ static __always_inline void take(struct sample_cpu *s, const struct pt_regs *reg
 {
 	const struct task *task = os_current_task();
 	u64 who = os_task_who(task), class = HEAT_USER, pc = os_regs_pc(regs);
+	const struct pt_regs *user_regs = regs;
 	struct sample_record *rec;
 	u32 what = OS_NO_SYSCALL;
 
@@ -360,10 +357,13 @@ static __always_inline void take(struct sample_cpu *s, const struct pt_regs *reg
 	if (with_chains()) {
 		if (unlikely(rec->plain != STACK_PLAIN))
 			return take_beside(s, regs, what, start_cycles, late_cycles, rec);
-		if (rec->nr_kernel && !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+		if (rec->nr_kernel) {
+			if (!os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+				return take_other(s, regs, what, start_cycles, late_cycles);
+			user_regs = os_user_regs(task);
+		}
+		if (rec->nr_user && !is_user_part(rec, user_regs))
 			return take_other(s, regs, what, start_cycles, late_cycles);
-		if (rec->nr_user)
-			return take_with_user(s, regs, what, start_cycles, late_cycles, rec);
 	}
 	count(s, rec, start_cycles, late_cycles);
 }

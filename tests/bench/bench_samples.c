@@ -53,6 +53,19 @@ static u32 nr_frames_sampled(void)
 	return nr;
 }
 
+static void time_chain_of(const char *name, const struct pt_regs *regs)
+{
+	unsigned long flags;
+	u64 cycles;
+
+	sample_reset();
+	flags = local_irq_save();
+	sample_take(regs, os_cycles(), 0, 0);
+	cycles = cycles_of_samples(regs);
+	local_irq_restore(flags);
+	printk("bench: chain_%s %lu %u %u\n", name, cycles, NR_SAMPLES, nr_frames_sampled());
+}
+
 static noinline void time_chain(const char *name, u64 rip, u32 nr_frames)
 {
 	struct pt_regs regs = {
@@ -61,20 +74,12 @@ static noinline void time_chain(const char *name, u64 rip, u32 nr_frames)
 		.rsp = (u64)__builtin_frame_address(0),
 		.rbp = (u64)__builtin_frame_address(0),
 	};
-	unsigned long flags;
-	u64 cycles;
 
-	if (nr_frames > 1) {
+	if (nr_frames > 1)
 		time_chain(name, rip, nr_frames - 1);
-		barrier(); /* not a jump to it */
-		return;
-	}
-	sample_reset();
-	flags = local_irq_save();
-	sample_take(&regs, os_cycles(), 0, 0);
-	cycles = cycles_of_samples(&regs);
-	local_irq_restore(flags);
-	printk("bench: chain_%s %lu %u %u\n", name, cycles, NR_SAMPLES, nr_frames_sampled());
+	else
+		time_chain_of(name, &regs);
+	barrier(); /* not a jump to it */
 }
 
 /* As if the thread had been entered from user code that has been called by USER_FRAMES others. */
@@ -95,6 +100,9 @@ static void time_chain_with_user(void)
 	}
 	EXPECT_EQ(get_user(frame, (u64 *)code), 0);
 	time_chain("user", place(0), FEW_FRAMES);
+	time_chain_of("user_only", user);
+	user->rbp = 0; /* without frames */
+	time_chain_of("user_none", user);
 	memset(user, 0, sizeof(*user));
 	leave_mm(mm);
 }

@@ -39,6 +39,7 @@ int host_fail_alloc;
 int host_nr_allocated;
 void (*host_on_wait)(void);
 void (*host_on_walk)(void);
+const struct pt_regs *host_user_regs;
 void (*host_on_line)(void);
 void (*host_on_text)(void);
 
@@ -226,6 +227,7 @@ static bool same_pcs(const u64 *pcs, const u64 *callers, u32 nr_callers)
 
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
+	host_user_regs = regs;
 	return nr == 1 + regs->nr_callers && same_pcs(pcs + 1, regs->callers, regs->nr_callers);
 }
 

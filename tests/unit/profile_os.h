@@ -135,6 +135,9 @@ bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size,
 #define OS_NO_SYSCALL		    0xffff
 #define os_stack_walk_init()	    ((void)0)
 struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
+/* Those last asked about, which have the user's part, too. */
+extern const struct pt_regs *host_user_regs;
+#define os_user_regs(task) host_user_regs
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_beside(regs, pcs, nr, plain) os_stack_matches_kernel(regs, pcs, nr)
 enum stack_cut os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);

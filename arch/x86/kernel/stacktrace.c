@@ -37,26 +37,6 @@ struct walker {
 	enum stack_plain plain; /* so far */
 };
 
-/* The text behind the entry code. */
-struct text {
-	u64 minus_start;
-	u64 size;
-};
-
-static __always_inline struct text kernel_text(void)
-{
-	struct text text = { -entry_marks.text_end, (u64)_etext - entry_marks.text_end };
-
-	/* So that what adds it is one instruction, with a result of its own. */
-	asm("" : "+r"(text.minus_start));
-	return text;
-}
-
-static __always_inline bool in_text(struct text text, u64 addr)
-{
-	return addr + text.minus_start < text.size;
-}
-
 static __always_inline bool add_pc(struct walker *walker, u64 pc)
 {
 	if (unlikely(walker->at == walker->full)) {
@@ -172,8 +152,8 @@ static __always_inline bool add_beside_frame(struct walker *walker, u64 pc, cons
  * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
  * chain ends, or NULL when it is cut.
  */
-static __always_inline const struct stack_frame *follow(struct walker *walker, struct text text,
-							u64 fp, u64 sp, u64 end)
+static __always_inline const struct stack_frame *follow(struct walker *walker, u64 fp, u64 sp,
+							u64 end)
 {
 	u64 last = end - sizeof(struct stack_frame);
 
@@ -185,7 +165,7 @@ static __always_inline const struct stack_frame *follow(struct walker *walker, s
 
 		if (unlikely(fp > last || fp % sizeof(u64)))
 			return NULL;
-		if (unlikely(!in_text(text, frame->ret)))
+		if (unlikely(!pc_in_text(frame->ret)))
 			return frame;
 		if (!add_pc(walker, frame->ret))
 			return NULL;
@@ -220,14 +200,13 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 {
 	const struct task *task = current;
 	u64 start = (u64)task->kernel_stack, end = start + KERNEL_STACK_SIZE, pc = regs->rip;
-	struct text text = kernel_text();
 	const struct stack_frame *frame;
 
 	add_pc(walker, pc);
 	for (;;) {
 		u64 sp = regs->rsp;
 
-		if (unlikely(!in_text(text, pc))) {
+		if (unlikely(!pc_in_text(pc))) {
 			walker->cut = pc_in_entry(pc) ? STACK_CUT_ENTRY : STACK_CUT_TEXT;
 			return NULL;
 		}
@@ -238,7 +217,7 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
 		    !add_beside_frame(walker, pc, (const u64 *)sp))
 			return NULL;
-		frame = follow(walker, text, regs->rbp, sp, end);
+		frame = follow(walker, regs->rbp, sp, end);
 		if ((u64)frame != outermost_frame(task))
 			walker->plain = STACK_NOT_PLAIN;
 		if (!frame)
@@ -364,7 +343,8 @@ static enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
 		fp = caller;
 	}
 	walker->plain = plain;
-	return cut_of_no_frame(fp, has_caller);
+	/* The outermost caller has none, but who has no caller has no frames at all. */
+	return fp || !has_caller ? STACK_CUT_USER_FRAME : STACK_WHOLE;
 }
 
 static __always_inline struct stack_walk walked(const struct walker *walker, const u64 *pcs,

@@ -78,25 +78,18 @@ static __always_inline bool is_user_frame(u64 fp, u64 low)
 	return fp - low <= USER_MAX_FRAME && fp % sizeof(u64) == 0 && fp < TASK_SIZE - sizeof(u64);
 }
 
-/* fp is no frame's. The outermost caller has none, but who has no caller has no frames at all. */
-static __always_inline enum stack_cut cut_of_no_frame(u64 fp, bool has_caller)
-{
-	return fp || !has_caller ? STACK_CUT_USER_FRAME : STACK_WHOLE;
-}
-
-/* The user's part: returns why it ends behind these, or NR_STACK_CUTS: it is another. */
+/* The user's part, of its regs: why it ends behind these, or NR_STACK_CUTS: it is another. */
 static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
 							 u32 nr)
 {
 	const u64 *last = pcs + nr - 1;
-	u64 fp, low;
+	u64 fp = regs->rbp, low = regs->rsp;
 
-	regs = user_mode(regs) ? regs : task_pt_regs(current);
-	fp = regs->rbp;
-	low = regs->rsp;
 	if (unlikely(regs->rip != *pcs))
 		return NR_STACK_CUTS;
-	while (pcs != last) {
+	if (nr == 1)
+		return is_user_frame(fp, low) ? NR_STACK_CUTS : STACK_CUT_USER_FRAME;
+	do {
 		const struct stack_window *window = stack_window_of(fp);
 		u64 to_kernel = window->to_kernel, end = window->page + PAGE_SIZE - sizeof(u64);
 
@@ -114,10 +107,10 @@ static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *r
 			if (unlikely(fp < low))
 				break;
 		} while (pcs != last && fp < end);
-	}
-	if (!fp && nr > 1)
+	} while (pcs != last);
+	if (!fp)
 		return STACK_WHOLE;
-	return is_user_frame(fp, low) ? NR_STACK_CUTS : cut_of_no_frame(fp, nr > 1);
+	return is_user_frame(fp, low) ? NR_STACK_CUTS : STACK_CUT_USER_FRAME;
 }
 
 #endif
