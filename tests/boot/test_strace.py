@@ -16,7 +16,7 @@ def exit_reports(log):
 
 
 def test_sleep_is_wall_time_and_not_cpu_time(boot):
-    log = boot("straces", "sleep", smp=2, append="profile.report=wide").log
+    log = boot("straces", "sleep", smp=2, icount=True, append="profile.report=wide").log
     futex = exit_reports(log)[1].row("futex")
     assert (futex.nr_calls, futex.nr_errors) == (1, 1)
     assert futex.wide.errors == {"ETIMEDOUT": 1}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Serial BREAK and a letter, while programs run."""
+"""Serial BREAK and a letter, while programs run, until a line is typed."""
 
 import re
 
@@ -7,12 +7,13 @@ import report
 
 
 def test_report_on_request(boot):
-    with boot.start("spin", 4000, 3, smp=2) as guest:
+    with boot.start("spin", "-", 3, smp=2) as guest:
         guest.expect("^spin: started")
         guest.sysrq("p")
         guest.expect("end of report")
         guest.sysrq("p")
         guest.expect("end of report")
+        guest.send("\n")
         result = boot.finish(guest.wait(), ok=True, check=True)
     first, second, last = report.parse(result.log)
     later_only_grows(first, second)
@@ -35,7 +36,7 @@ def later_only_grows(first, second):
 
 def test_points_are_switched(boot):
     """All off, so that what was counted stays as it is; then on again."""
-    with boot.start("spin", 6000, 3, smp=2) as guest:
+    with boot.start("spin", "-", 3, smp=2) as guest:
         guest.expect("^spin: started")
         for _ in range(2):
             guest.sysrq("o")
@@ -43,6 +44,7 @@ def test_points_are_switched(boot):
             for _ in range(2):
                 guest.sysrq("p")
                 guest.expect("end of report")
+        guest.send("\n")
         result = boot.finish(guest.wait(), ok=True, check=True)
     off, still_off, on, still_on, _ = (r.points for r in report.parse(result.log))
     assert off.rows and not any(row.enabled for row in off.rows + still_off.rows)
@@ -60,9 +62,11 @@ def test_points_file(boot):
 
 
 def test_help(boot):
-    with boot.start("spin", 1500, smp=2) as guest:
+    with boot.start("spin", "-", smp=2) as guest:
         guest.expect("^spin: started")
         guest.sysrq("h")
+        guest.expect("sysrq: z  ")
+        guest.send("\n")
         result = boot.finish(guest.wait(), ok=True, check=True)
     for key in "choptz":
         assert re.search(rf"sysrq: {key}  \S", result.log), key
@@ -70,25 +74,27 @@ def test_help(boot):
 
 
 def test_unknown_key_gives_help(boot):
-    with boot.start("spin", 1500) as guest:
+    with boot.start("spin", "-") as guest:
         guest.expect("^spin: started")
         guest.sysrq("?")
         guest.expect("sysrq: no such key")
         guest.expect("sysrq: h  ")
+        guest.send("\n")
         boot.finish(guest.wait(), ok=True, check=True)
 
 
 def test_tasks(boot):
-    with boot.start("spin", 2000, 5, smp=2) as guest:
+    with boot.start("spin", "-", 5, smp=2) as guest:
         guest.expect("^spin: started")
         guest.sysrq("t")
         for _ in range(5):
             guest.expect(r"\] .*\bspin\b")
+        guest.send("\n")
         boot.finish(guest.wait(), ok=True, check=True)
 
 
 def test_reset(boot):
-    with boot.start("spin", 5000, 2, smp=2) as guest:
+    with boot.start("spin", "-", 2, smp=2) as guest:
         guest.expect("^spin: started")
         guest.sysrq("p")
         guest.expect("end of report")
@@ -96,6 +102,7 @@ def test_reset(boot):
         guest.expect(r"sysrq: reset")
         guest.sysrq("p")
         guest.expect("end of report")
+        guest.send("\n")
         result = boot.finish(guest.wait(), ok=True, check=True)
     before, after, _ = report.parse(result.log)
     assert before.strace.row("execve")
@@ -105,8 +112,8 @@ def test_reset(boot):
 
 
 def test_letters_without_break_do_nothing(boot):
-    with boot.start("spin", 1000) as guest:
+    with boot.start("spin", "-") as guest:
         guest.expect("^spin: started")
-        guest.send("cpz")
+        guest.send("cpz\n")
         result = boot.finish(guest.wait(), ok=True, check=True)
     assert len(report.parse(result.log)) == 1

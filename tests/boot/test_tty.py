@@ -204,11 +204,11 @@ def test_interrupted_read(terminal):
     t.expect("typed: interrupted$")  # the window's size has changed
     t.expect("typed: go")
     # The handler must find it in read(), not on its way there.
-    time.sleep(0.5)
+    time.sleep(1.5)
     t.send("lost" + CTRL_C)
     t.expect("typed: interrupted$")
     t.expect("read -1: Interrupted system call$")
-    time.sleep(0.5)
+    time.sleep(1.5)
     t.send(CTRL_C)
     t.expect("typed: interrupted$")
     t.send("x\r")

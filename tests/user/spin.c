@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * spin MS [THREADS]: burns CPU time in user code for MS milliseconds in each of THREADS threads
- * (1 unless told), with a few system calls in between; says when it starts.
+ * spin MS|- [THREADS]: burns CPU time in user code for MS milliseconds, or until a line is typed,
+ * in each of THREADS threads (1 unless told), with a few system calls in between; says when it
+ * starts.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static long duration_ms;
+static long duration_ms; /* -1: until a line is typed */
+static volatile int is_typed;
 
 static long now_ms(void)
 {
@@ -20,6 +23,18 @@ static long now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* arg: NULL for the thread that looks. */
+static int is_over(long end, const void *arg)
+{
+	struct pollfd input = { .events = POLLIN };
+
+	if (duration_ms >= 0)
+		return now_ms() >= end;
+	if (!arg && poll(&input, 1, 0) == 1)
+		is_typed = 1;
+	return is_typed;
+}
+
 static void *burn(void *arg)
 {
 	long end = now_ms() + duration_ms;
@@ -27,7 +42,7 @@ static void *burn(void *arg)
 	do {
 		for (volatile int i = 0; i < 1000000; i++)
 			;
-	} while (now_ms() < end);
+	} while (!is_over(end, arg));
 	return arg;
 }
 
@@ -38,13 +53,13 @@ int main(int argc, char **argv)
 	int nr_threads = argc > 2 ? atoi(argv[2]) : 1;
 
 	if (argc < 2 || nr_threads < 1 || nr_threads > 64) {
-		puts("usage: spin MS [THREADS] (THREADS from 1 to 64)");
+		puts("usage: spin MS|- [THREADS] (THREADS from 1 to 64)");
 		return 2;
 	}
-	duration_ms = atol(argv[1]);
+	duration_ms = strcmp(argv[1], "-") ? atol(argv[1]) : -1;
 	(void)!write(1, started, strlen(started));
 	for (int i = 1; i < nr_threads; i++) {
-		if (pthread_create(&threads[i], NULL, burn, NULL))
+		if (pthread_create(&threads[i], NULL, burn, threads))
 			return 1;
 	}
 	burn(NULL);
