@@ -12,6 +12,7 @@ under the test's name.
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,18 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from harness import BUILD, ROOT, Booter, Builds, load_script  # noqa: E402
+
+def stop_ignoring_signals() -> None:
+    """
+    Who runs the tests may ignore some (nohup, a shell's background): programs that run on the host
+    for comparison would inherit that.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+stop_ignoring_signals()
 
 # Files whose tests share a slow fixture: one worker of xdist runs all of them.
 ONE_WORKER = ("test_build.py", "test_off.py")
