@@ -91,10 +91,12 @@ static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *r
 		return is_user_frame(fp, low) ? NR_STACK_CUTS : STACK_CUT_USER_FRAME;
 	do {
 		const struct stack_window *window = stack_window_of(fp);
-		u64 to_kernel = window->to_kernel, end = window->page + PAGE_SIZE - sizeof(u64);
+		u64 to_kernel = window->to_kernel;
+		/* The last that is whole on the page, aligned or not. */
+		u64 end = window->page + PAGE_SIZE - sizeof(struct stack_frame);
 
 		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||
-		    unlikely(fp - window->page >= PAGE_SIZE - sizeof(u64)) ||
+		    unlikely(fp - window->page > PAGE_SIZE - sizeof(struct stack_frame)) ||
 		    unlikely(fp - low > USER_MAX_FRAME))
 			return NR_STACK_CUTS;
 		do {
@@ -106,7 +108,7 @@ static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *r
 			fp = READ_ONCE(frame->caller);
 			if (unlikely(fp < low))
 				break;
-		} while (pcs != last && fp < end);
+		} while (pcs != last && fp <= end);
 	} while (pcs != last);
 	if (!fp)
 		return STACK_WHOLE;
