@@ -47,7 +47,7 @@ $(BUILD)/user/%: tests/user/%.S $(user-stamp)
 # Something to read: the tree's own sources, repeated.
 text-names := *.[chS] *.py *.md Kbuild Kconfig
 text-sources := $(if $(build-goals),$(sort $(shell \
-	find arch kernel include scripts tests README.md -type f \
+	find arch kernel include scripts tests -type f \
 		\( -name Makefile $(text-names:%=-o -name '%') \) 2>/dev/null)))
 $(BUILD)/data/text: text-bytes := 33554432
 $(BUILD)/data/small: text-bytes := 262144
