@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # One make builds everything: no recursion, one dependency graph, output only below $(BUILD).
-# The parts: scripts/config.mk (Kconfig), kernel.mk (vmlinux), user.mk (programs, initramfs),
-# tests.mk (run, test, bench). Try `make help`.
+# The parts: scripts/variables.mk (what can be set), config.mk (Kconfig), kernel.mk (vmlinux),
+# user.mk (programs, initramfs), tests.mk (run, test, bench). Try `make help`.
 
 VERSION := 0.1
 
@@ -22,6 +22,7 @@ $(error BUILD=$(BUILD) would mix output with the sources: name a directory of it
 endif
 export PYTHONPYCACHEPREFIX := $(abspath $(BUILD))/.pycache
 PYTHON := /usr/bin/python3
+include scripts/variables.mk
 
 # What is printed: one line for each step, whole commands with V=1, nothing with -s.
 Q := $(if $(filter 1,$(V)),,@)
@@ -41,12 +42,12 @@ ifneq ($(and $(filter $(serial-goals),$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))
 .PHONY: $(MAKECMDGOALS) one-after-the-other
 $(MAKECMDGOALS): one-after-the-other ; @:
 one-after-the-other:
-	@set -e; for goal in $(MAKECMDGOALS); do $(MAKE) "$$goal"; done
+	@set -e; for goal in $(MAKECMDGOALS); do all_goals='$(MAKECMDGOALS)' $(MAKE) "$$goal"; done
 
 else
 
 deps:
-	@scripts/install-deps
+	@scripts/install-deps $(if $(filter test-consumers,$(all_goals)),consumers)
 
 include scripts/toolchain.mk
 include scripts/config.mk

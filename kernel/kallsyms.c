@@ -3,6 +3,7 @@
 
 #include <asm/page.h>
 #include <lego/compiler.h>
+#include <lego/printk.h>
 #include <lego/string.h>
 
 /* The table that scripts/kallsyms.py adds at link time; its format is described there. */
@@ -12,10 +13,11 @@ extern const u32 kallsyms_name_offsets[];
 extern const char kallsyms_names[];
 
 extern const char _stext[], _etext[];
+extern const u32 __build_id_start[], __build_id_end[];
 
 static u64 symbol_address(u32 i)
 {
-	return KERNEL_MAP_BASE + kallsyms_offsets[i];
+	return KERNEL_VIRT + kallsyms_offsets[i];
 }
 
 const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size)
@@ -50,4 +52,15 @@ u64 kallsyms_address(const char *name)
 			return symbol_address(i);
 	}
 	return 0;
+}
+
+/* A note has three words (sizes of name and id, type), "GNU" and the id (gABI, chapter 5). */
+void kernel_build_id(char *text, size_t size)
+{
+	const u8 *id = (const u8 *)(__build_id_start + 4);
+	size_t len = 0;
+
+	text[0] = '\0';
+	while (id < (const u8 *)__build_id_end && len + 2 < size)
+		len += snprintf(text + len, size - len, "%02x", *id++);
 }

@@ -2,8 +2,10 @@
 #include <lego/boot.h>
 
 #include <asm/irqflags.h>
+#include <asm/uart.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/fail_alloc.h>
 #include <lego/fs.h>
 #include <lego/futex.h>
 #include <lego/page.h>
@@ -14,11 +16,12 @@
 #include <lego/selftest.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
+#include <lego/sysrq.h>
 #include <lego/tty.h>
 
 /*
  * Boot, as a list. The boot CPU runs boot_steps[] on its idle stack, each step once, in this order,
- * with interrupts off until "tick". What may sleep runs after it in the init thread.
+ * with interrupts off until "start_tick". What may sleep runs after it in the init thread.
  */
 
 struct boot_info boot_info;
@@ -51,9 +54,11 @@ static const struct {
 	{ clock_init, "HPET or PM timer, the local APIC" },
 	{ sched_init, "per-CPU areas, slab" },
 	{ start_tick, "the clock, a current task" },
+	{ uart_enable_irq, "the IOAPIC, the clock" },
 	{ smp_init, "idle tasks, IPIs, the clock" },
 	{ futex_init, "slab" },
 	{ fs_init, "slab" },
+	{ fail_alloc_init, "fs" },
 };
 
 /*
@@ -72,12 +77,42 @@ static void free_initramfs(size_t used_bytes)
 static void unpack_initramfs(void)
 {
 	u64 size_bytes = boot_info.initrd_size_bytes;
+	int error;
 
 	if (!size_bytes)
 		panic("no initramfs: give one with -initrd");
-	if (initramfs_unpack(phys_to_virt(boot_info.initrd_start), size_bytes, free_initramfs))
-		panic("the initramfs is damaged, or there is no memory for it");
+	error = initramfs_unpack(phys_to_virt(boot_info.initrd_start), size_bytes, free_initramfs);
+	if (error == -ENOMEM)
+		panic("not enough memory for an initramfs of %llu KiB",
+		      (unsigned long long)size_bytes >> 10);
+	if (error)
+		panic("the initramfs is damaged");
 	free_initramfs(size_bytes);
+}
+
+/* Returns why init cannot run, as a text. */
+static const char *init_problem(int error)
+{
+	struct file *file;
+
+	switch (error) {
+	case -ENOENT:
+		file = file_open(init_argv[0], O_PATH, 0);
+		if (IS_ERR(file))
+			return "ENOENT, no such file in the initramfs";
+		file_put(file);
+		return "ENOENT, the interpreter that it names is not in the initramfs";
+	case -EACCES:
+		return "EACCES, not a file that may be executed";
+	case -ENOEXEC:
+		return "ENOEXEC, neither a static x86-64 program nor a script with #!";
+	case -ENOTDIR:
+		return "ENOTDIR, a part of the path is no directory";
+	case -ENOMEM:
+		return "ENOMEM, not enough memory";
+	default:
+		return "see execve(2)";
+	}
 }
 
 static int init_thread(void *unused)
@@ -86,13 +121,15 @@ static int init_thread(void *unused)
 	int error;
 
 	profile_init();
+	sysrq_start();
 	if (boot_info.initrd_size_bytes || !IS_ENABLED(CONFIG_SELFTEST))
 		unpack_initramfs();
 	if (IS_ENABLED(CONFIG_SELFTEST))
 		selftest_run();
 	error = process_start_init(init_argv, envp);
 	if (error)
-		panic("cannot run init=%s: error %d", init_argv[0], error);
+		panic("cannot run init=%s: %s (error %d)", init_argv[0], init_problem(error),
+		      -error);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/smp.h>
+#include <lego/verdict.h>
 
 /*
  * The end. One CPU panics; a second one that comes here stops at once, and is stopped by NMI if
@@ -37,7 +38,7 @@ static void enter(void)
 	case 1:
 		return;
 	case 2:
-		uart_write(again, sizeof(again) - 1);
+		uart_write(again);
 		fallthrough;
 	case 3:
 		machine_exit(PANIC_STATUS);
@@ -60,8 +61,9 @@ void panic(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(why, sizeof(why), fmt, args);
 	va_end(args);
+	verdict_set_panic(why);
 	printk("Kernel panic: %s\n", why);
-	printk("CPU %u, task %d %s\n", smp_processor_id(), current->pid, current->comm);
+	printk("CPU %u, task %d %pE\n", smp_processor_id(), current->pid, current->comm);
 	if (nr_running)
 		printk("%u CPUs do not stop\n", nr_running);
 	dump_panic((u64)__builtin_return_address(0), (u64)__builtin_frame_address(0));
@@ -77,5 +79,6 @@ void bug_fail(const char *file, int line, const char *expr)
 
 void warn_print(const char *file, int line, const char *expr)
 {
+	verdict_count_warning();
 	printk("WARNING: %s:%d %s\n", file, line, expr);
 }

@@ -14,7 +14,9 @@
 
 /*
  * Text is collected in a line buffer per CPU and context (thread, interrupt, NMI), so that lines
- * never mix; a whole line goes into the log and to the UART under the console lock. Who may
+ * never mix; a whole line goes into the log and into the console's queue under the console lock.
+ * Callers with interrupts on then wait until the UART has it, with interrupts on, so that a machine
+ * that dies right after a message has printed it; for others the UART's interrupt sends it. Who may
  * not wait for that lock (an NMI, or a fault inside this very code) puts the line into a small
  * lock-free queue, which the next holder of the lock prints first. A line that finds the queue
  * full is counted and reported.
@@ -71,10 +73,7 @@ static void emit(u64 time_ns, const char *text, size_t len)
 
 	if (!log_is_loud())
 		return;
-	console_begin_line();
-	console_print(prefix, prefix_len);
-	console_print(text, len);
-	console_print("\n", 1);
+	console_put_line(prefix, prefix_len, text, len);
 }
 
 /* Print what could not be printed when it was said. Console lock held. */
@@ -101,6 +100,23 @@ static void emit_deferred(void)
 
 		emit(clock_monotonic_ns(), text, len);
 	}
+}
+
+/* Console lock held. */
+static void emit_loss(void)
+{
+	struct console_loss loss;
+	char text[128];
+	int len;
+
+	if (!console_take_loss(&loss))
+		return;
+	len = scnprintf(text, sizeof(text),
+			"console: %u lines were not printed, the serial line took nothing for "
+			"%llu.%03llu s; dmesg has them",
+			loss.nr_lines, (unsigned long long)(loss.stall_ns / NSEC_PER_SEC),
+			(unsigned long long)(loss.stall_ns % NSEC_PER_SEC / NSEC_PER_MSEC));
+	emit(clock_monotonic_ns(), text, len);
 }
 
 /* Leave a line for the next holder of the console lock. Never waits. */
@@ -136,9 +152,22 @@ static void print_line(const char *text, size_t len)
 		defer(now_ns, text, len);
 		return;
 	}
+	emit_loss();
 	emit_deferred();
 	emit(now_ns, text, len);
 	console_unlock();
+}
+
+void printk_say_loss(void)
+{
+	unsigned long flags = local_irq_save();
+
+	if (console_lock()) {
+		emit_loss();
+		console_unlock();
+	}
+	local_irq_restore(flags);
+	console_drain();
 }
 
 static struct line *current_line(void)
@@ -188,6 +217,7 @@ int vprintk(const char *fmt, va_list args)
 	}
 	print_whole_lines(line);
 	local_irq_restore(flags);
+	console_drain();
 	return len;
 }
 

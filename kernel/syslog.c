@@ -6,6 +6,7 @@
 #include <lego/errno.h>
 #include <lego/mutex.h>
 #include <lego/printk.h>
+#include <lego/process.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
@@ -16,6 +17,9 @@
  * The log is a ring of text; positions count all bytes ever written. syslog(2) copies it out a
  * piece at a time and puts Linux's "<6>" in front of each line: there is one level here. What the
  * ring has lost meanwhile is skipped up to the next whole line.
+ *
+ * Everything is for root, as with Linux's dmesg_restrict=1: reports are in the log, with kernel
+ * addresses, and who clears it takes them away from others.
  *
  * printk() is called under any lock and so cannot wake: who waits for lines looks ten times a
  * second.
@@ -273,6 +277,8 @@ SYSCALL_DEFINE3(syslog, int, action, char __user *, buf, int, len)
 {
 	static int saved_level; /* before CONSOLE_OFF; 0: it is on */
 
+	if (!process_is_root(current->proc))
+		return -EPERM;
 	switch (action) {
 	case SYSLOG_CLOSE:
 	case SYSLOG_OPEN:

@@ -1,22 +1,37 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A serial BREAK arms the next byte for a few seconds; that byte is a key. Keys are obeyed in the
+ * order in which they were typed, by a thread, because a report takes long and an interrupt would
+ * stop the CPU for all of it. The interrupt leaves the keys in a ring.
+ *
+ * On a machine that hangs the thread may never run. So a key that is typed again before the thread
+ * is done with the first one is obeyed in the interrupt, as is one that finds the ring full. A
+ * crash is obeyed there at once.
+ */
 #include <lego/sysrq.h>
 
-#include <asm/irqflags.h>
+#include <asm/processor.h>
+#include <lego/atomic.h>
 #include <lego/printk.h>
 #include <lego/profile.h>
+#include <lego/sched.h>
 #include <lego/time.h>
-
-/*
- * A serial BREAK arms the next byte for a few seconds. Only the boot CPU's UART interrupt and
- * tick change the state, so it needs no lock.
- */
+#include <lego/worker.h>
 
 #define SYSRQ_TIMEOUT_NS (5 * NSEC_PER_SEC)
 
+#define NR_WAITING 16 /* a power of 2 */
+
 extern const struct sysrq_key __start_sysrq_keys[], __stop_sysrq_keys[];
 
+/* Written only by the boot CPU's UART interrupt and tick, which do not interrupt each other. */
 static bool armed;
 static u64 armed_until_ns;
+static const struct sysrq_key *waiting[NR_WAITING];
+static u32 nr_typed; /* keys ever put into waiting[] */
+
+static u32 nr_done; /* of them; written only by the thread */
+static bool has_thread;
 
 void sysrq_break(void)
 {
@@ -49,6 +64,52 @@ static void print_help(void)
 		if (key)
 			printk("sysrq: %c  %s\n", letter, key->help);
 	}
+	printk("sysrq: if a key does nothing, type BREAK and the key again\n");
+}
+
+static void obey_waiting(void)
+{
+	/* Pairs with the release in leave_to_thread(): the key is there. */
+	while (nr_done != smp_load_acquire(&nr_typed)) {
+		waiting[nr_done % NR_WAITING]->run();
+		/* Pairs with the acquire in obey(), for the slot, and in sysrq_finish(). */
+		smp_store_release(&nr_done, nr_done + 1);
+	}
+}
+
+static struct worker worker = WORKER_INIT(worker, obey_waiting);
+
+static bool is_waiting(const struct sysrq_key *key)
+{
+	for (u32 nr = READ_ONCE(nr_done); nr != nr_typed; nr++) {
+		if (waiting[nr % NR_WAITING] == key)
+			return true;
+	}
+	return false;
+}
+
+static void leave_to_thread(const struct sysrq_key *key)
+{
+	waiting[nr_typed % NR_WAITING] = key;
+	/* Pairs with the acquire in obey_waiting(). */
+	smp_store_release(&nr_typed, nr_typed + 1);
+	worker_wake(&worker);
+}
+
+/* Called by the interrupt. */
+static void obey(const struct sysrq_key *key)
+{
+	/* Pairs with the release in obey_waiting(): the slot has been read. */
+	bool is_full = nr_typed - smp_load_acquire(&nr_done) == NR_WAITING;
+	bool needs_thread = key->context == SYSRQ_THREAD;
+
+	if (needs_thread && is_full)
+		printk("sysrq: ignored: %d keys are waiting\n", NR_WAITING);
+	else if (needs_thread || (key->context == SYSRQ_ANY && READ_ONCE(has_thread) && !is_full &&
+				  !is_waiting(key)))
+		leave_to_thread(key);
+	else
+		key->run();
 }
 
 bool sysrq_byte(u8 byte)
@@ -59,30 +120,51 @@ bool sysrq_byte(u8 byte)
 	WRITE_ONCE(armed, false);
 	if (!was_armed)
 		return false;
+	if (!byte) { /* another BREAK, which was noticed together with the first one */
+		sysrq_break();
+		return true;
+	}
 
 	key = find(byte);
 	if (key) {
 		printk("sysrq: %s\n", key->help);
-		key->run();
 	} else {
 		printk("sysrq: no such key; there are:\n");
-		print_help();
+		key = find('h');
 	}
+	obey(key);
 	return true;
 }
 
 bool sysrq_run(u8 letter)
 {
 	const struct sysrq_key *key = find(letter);
-	unsigned long flags;
 
 	if (!key)
 		return false;
 	printk("sysrq: %s\n", key->help);
-	flags = local_irq_save();
 	key->run();
-	local_irq_restore(flags);
 	return true;
+}
+
+void sysrq_start(void)
+{
+	int error = worker_start(&worker, "sysrq");
+
+	WRITE_ONCE(has_thread, !error);
+	if (error)
+		printk("sysrq: no memory for a thread: keys are obeyed in the interrupt\n");
+}
+
+void sysrq_finish(void)
+{
+	u32 nr = READ_ONCE(nr_typed);
+
+	/* Pairs with the release in obey_waiting(). */
+	while (READ_ONCE(has_thread) && (s32)(smp_load_acquire(&nr_done) - nr) < 0) {
+		cpu_relax();
+		cond_resched();
+	}
 }
 
 SYSRQ_KEY(help, 'h', "list the keys", print_help);
@@ -99,7 +181,7 @@ static void crash(void)
 	*nowhere = 0;
 }
 
-SYSRQ_KEY(crash, 'c', "crash on purpose", crash);
+SYSRQ_KEY_AT_ONCE(crash, 'c', "crash on purpose", crash);
 
 static bool profile_is_missing(void)
 {

@@ -8,7 +8,7 @@ usage: kallsyms.py empty            >table.S
 
 The table, in section .rodata.kallsyms, read by kernel/kallsyms.c:
   kallsyms_nr            u32      number of symbols
-  kallsyms_offsets       u32[nr]  address - 0xffffffff80000000, ascending
+  kallsyms_offsets       u32[nr]  address - KERNEL_VIRT of <asm/page.h>, ascending
   kallsyms_name_offsets  u32[nr]  where in kallsyms_names the name starts
   kallsyms_names         NUL-terminated names
 There is one name for each address of a function in [_stext, _etext): the first global one in
@@ -24,7 +24,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Iterable, NamedTuple
 
-KERNEL_BASE = 0xFFFFFFFF80000000
+KERNEL_VIRT = 0xFFFFFFFF81000000
 BOUNDS = ("_stext", "_etext")
 
 
@@ -68,7 +68,7 @@ def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
         missing = [b for b in BOUNDS if b not in bounds]
         sys.exit(f"kallsyms: the linker script defines no {' and no '.join(missing)}")
     start, end = bounds["_stext"], bounds["_etext"]
-    if not KERNEL_BASE <= start < end <= KERNEL_BASE + 0xFFFFFFFF:
+    if not KERNEL_VIRT <= start < end <= KERNEL_VIRT + 0xFFFFFFFF:
         sys.exit(f"kallsyms: [_stext, _etext) = [{start:#x}, {end:#x}) is not kernel text")
 
     candidates = [
@@ -97,7 +97,7 @@ def render(table: list[Symbol]) -> str:
 
     out = ['\t.section .rodata.kallsyms, "a"']
     out += block("kallsyms_nr", [f"\t.long {len(table)}"])
-    out += block("kallsyms_offsets", [f"\t.long {sym.addr - KERNEL_BASE:#x}" for sym in table])
+    out += block("kallsyms_offsets", [f"\t.long {sym.addr - KERNEL_VIRT:#x}" for sym in table])
     out += block("kallsyms_name_offsets", [f"\t.long {offset}" for offset in name_offsets])
     out += block("kallsyms_names", [f'\t.asciz "{sym.name}"' for sym in table] + ["\t.byte 0"], 1)
     out += ['\t.section .note.GNU-stack, "", @progbits']
@@ -141,7 +141,7 @@ def decode(elf: Elf, nm: list[NmSymbol]) -> list[Symbol]:
     offsets = elf.u32s(where["kallsyms_offsets"], count)
     name_offsets = elf.u32s(where["kallsyms_name_offsets"], count)
     return [
-        Symbol(KERNEL_BASE + offset, elf.string(where["kallsyms_names"] + name_offset))
+        Symbol(KERNEL_VIRT + offset, elf.string(where["kallsyms_names"] + name_offset))
         for offset, name_offset in zip(offsets, name_offsets)
     ]
 

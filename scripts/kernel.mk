@@ -23,7 +23,8 @@ $(foreach d,$(kernel-dirs),$(eval $(call read-kbuild,$d)))
 kernel-objs := $(strip $(kernel-objs))
 
 # Flags.
-lego-includes := -Iinclude -Iarch/x86/include -I$(BUILD)/include -include $(autoconf)
+lego-includes := -Iinclude -Ikernel/profile/include -Iarch/x86/include -I$(BUILD)/include \
+	-include $(autoconf)
 # Paths in debug info and __FILE__ do not depend on where the tree and $(BUILD) are (clang's
 # assembler knows no prefix map: for it, -fdebug-compilation-dir below).
 prefix-map := -ffile-prefix-map=$(BUILD)/=build/ -ffile-prefix-map=$(abspath $(BUILD))/=build/ \
@@ -32,12 +33,14 @@ codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse
 	-fno-pic -fno-pie -fno-strict-aliasing -fno-common -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
 	-fcf-protection=none
-# A frame in every function, from its first instruction on: a chain without gaps.
+# A frame in every function, from its first instruction on, until it returns: a chain without gaps.
+# (A function that ends in a jump to another one would be missing from the chains of that one.)
 callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
-	-mno-omit-leaf-frame-pointer $(if $(findstring clang,$(cc-version)), \
-	-mllvm -enable-shrink-wrap=false,-fno-shrink-wrap))
+	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
+	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,-fno-shrink-wrap))
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
-	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init -Wdate-time
+	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init \
+	-Wno-missing-field-initializers -Wdate-time
 kernel-cflags = -std=gnu11 -O2 -g -ffreestanding -nostdinc \
 	-isystem $(cc-include) $(lego-includes) $(codegen-flags) $(callchain-flags) \
 	$(warning-flags) $(prefix-map)
@@ -104,15 +107,6 @@ single-goals := $(filter-out $(BUILD)/%,$(filter %.o %.s,$(MAKECMDGOALS)))
 .PHONY: $(single-goals)
 $(single-goals): %: $(BUILD)/% ; @:
 
-# No break or continue where it would only leave PROFILE_POINT(name) { ... }.
-points-stamp := $(BUILD)/.points-checked
-points-sources := $(wildcard $(kernel-objs:$(BUILD)/%.o=%.c) include/lego/*.h \
-	arch/x86/include/asm/*.h $(patsubst %,%*.h,$(sort $(dir $(kernel-objs:$(BUILD)/%=%)))))
-$(points-stamp): scripts/check-points.py $(points-sources) $(objects-stamp)
-	$(call say,CHECK  ,profile points)
-	$(Q)$(PYTHON) $< $(points-sources)
-	@touch $@
-
 # Link: with an empty symbol table, then with the table of the result, until it is stable; then
 # the table in the final file is compared with the file's own symbols.
 linker-script := $(BUILD)/arch/x86/kernel.lds
@@ -121,7 +115,7 @@ $(linker-script): arch/x86/kernel.lds.S $(kernel-stamp) | $(headers) $(asm-offse
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x assembler-with-cpp -MMD -MP -MF $@.d -MT $@ $(kernel-aflags) -g0 -o $@ $<
 
-$(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp) $(points-stamp)
+$(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp)
 $(vmlinux): scripts/kallsyms.py scripts/link-vmlinux
 	$(if $(missing-kbuild),$(error no such file: $(missing-kbuild)))
 	$(call say,LD     ,$@)

@@ -5,6 +5,10 @@ Guest is one run: start it, expect() lines, send keys or a serial BREAK, wait() 
 console is QEMU's standard output, read by one thread of control: nothing runs in the background, so
 whoever holds a Guest must keep calling expect() or wait(). BREAK goes through QMP.
 
+How the run ended is told by the kernel's verdict, a line that it writes to an isa-debugcon device
+which programs cannot reach. Programs can print whatever the kernel prints, so the console's text
+counts only when there is no verdict: the kernel hung, died early, or was not told of the device.
+
 qemu-run is the command line; the boot tests use Guest directly.
 """
 
@@ -25,18 +29,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+import kvm
+
 DEBUG_EXIT_PORT = 0xF4
+VERDICT_PORT = 0xE9
 POWER_OFF = re.compile(r"reboot: power off, status (-?\d+)")
-PANIC_END = re.compile(r"reboot: panic, status \d+")
+VERDICT = re.compile(
+    r"verdict: status=(-?\d+) panic=([01]) bugs=(\d+) warnings=(\d+) reports_cut=(\d+) "
+    r"console_lost=(\d+)(?: why=(.*))?\n"
+)
 # What says why a run went wrong, be it far from the log's end.
 COMPLAINT = re.compile(r"\bnot ok \d|WARNING: |BUG:|Kernel panic")
 PIPE_BYTES = 1 << 20
 # After its last words the kernel has this long to be gone.
 LAST_WORDS_S = 15.0
+EARLY_PANIC = b"Kernel panic: "  # where lines have no time yet
+EXPORT_BYTES = 16 << 20  # what a kernel may export
+MEMORY = re.compile(r"(\d+)([KMGT]?)B?", re.IGNORECASE)
 
 
 class QemuError(Exception):
     """A run that cannot start or did not go as it must; the message is one line."""
+
+
+class LineEnds:
+    """Turns CR LF into LF in a stream that comes in pieces."""
+
+    def __init__(self) -> None:
+        self.held = b""  # CRs at the end of a piece: an LF may follow
+
+    def plain(self, data: bytes) -> bytes:
+        data = self.held + data
+        body = data.rstrip(b"\r")
+        self.held = data[len(body) :]
+        return body.replace(b"\r\n", b"\n")
+
+    def rest(self) -> bytes:
+        held, self.held = self.held, b""
+        return held
 
 
 @dataclass
@@ -53,13 +83,18 @@ class Options:
     qemu: str | None = None
     timeout: float = 900.0  # of the whole run, in seconds
     silence: float = 180.0  # without a byte on the console
+    export: Path | None = None  # write the profiler's export to this file
     extra: list[str] = field(default_factory=list)  # more arguments for QEMU
 
     def command_line(self) -> str:
-        """The kernel's command line: the debug exit port is ours to name, before ` -- `."""
-        if "qemu_exit=" in self.append.split(" -- ")[0]:
-            return self.append
-        return f"qemu_exit={DEBUG_EXIT_PORT:#x} {self.append}".strip()
+        """Returns the kernel's command line, with the ports of our devices added before ` -- `."""
+        words = self.append
+        for name, port in ("qemu_verdict", VERDICT_PORT), ("qemu_exit", DEBUG_EXIT_PORT):
+            if f"{name}=" not in self.append.split(" -- ")[0]:
+                words = f"{name}={port:#x} {words}"
+        if self.export and "profile.export=" not in words.split(" -- ")[0]:
+            words = f"profile.export={EXPORT_BYTES} {words}"
+        return words.strip()
 
     def qemu_path(self) -> str:
         name = self.qemu or os.environ.get("QEMU") or "qemu-system-x86_64"
@@ -77,21 +112,44 @@ class Options:
         for what, path in files:
             if path is not None and not Path(path).is_file():
                 raise QemuError(f"no such {what}: {path}")
+        if self.export and not self.kernel:
+            raise QemuError("an export needs --kernel, whose symbols say where it is")
+        if self.kernel and self.initrd:
+            self.check_memory(self.kernel.stat().st_size + self.initrd.stat().st_size)
         if self.smp < 1:
             raise QemuError(f"smp must be at least 1, not {self.smp}")
         if self.icount and self.accel != "tcg":
             raise QemuError("icount needs tcg")
+        if self.accel == "kvm" and (why := kvm.problem()):
+            raise QemuError(why)
 
-    def argv(self, qmp_path: str, interactive: bool) -> list[str]:
+    def check_memory(self, needed_bytes: int) -> None:
+        """QEMU would put an initramfs that is too large over the kernel, without a word."""
+        size = MEMORY.match(self.mem)
+        power = "KMGT".index(size[2].upper() or "M") + 1 if size else 0
+        if size and int(size[1]) << 10 * power < needed_bytes:
+            mib = -(-needed_bytes >> 20)
+            raise QemuError(f"{self.mem} of memory: kernel and initramfs need more than {mib} MiB")
+
+    def argv(self, directory: str, interactive: bool) -> list[str]:
+        """Returns QEMU's command line; its sockets and files go to the directory."""
         mux = ",mux=on" if interactive else ""
-        argv = [self.qemu_path(), "-machine", "q35", "-accel", self.accel, "-cpu", self.cpu]
+        machine = "q35,memory-backend=ram" if self.export else "q35"
+        if self.cdrom is None:
+            machine += ",sata=off"  # the BIOS would look for disks, half a second with icount
+        argv = [self.qemu_path(), "-machine", machine, "-accel", self.accel, "-cpu", self.cpu]
         argv += ["-smp", str(self.smp), "-m", self.mem, "-display", "none", "-vga", "none"]
         argv += ["-nic", "none", "-nodefaults", "-no-reboot", "-no-user-config"]
         argv += ["-chardev", f"stdio,id=console,signal=off{mux}", "-serial", "chardev:console"]
         if interactive:
             argv += ["-mon", "chardev=console,mode=readline"]
-        argv += ["-qmp", f"unix:{qmp_path},server=on,wait=off"]
+        argv += ["-qmp", f"unix:{directory}/qmp,server=on,wait=off"]
+        argv += ["-chardev", f"file,id=verdict,path={directory}/verdict"]
+        argv += ["-device", f"isa-debugcon,iobase={VERDICT_PORT:#x},chardev=verdict"]
         argv += ["-device", f"isa-debug-exit,iobase={DEBUG_EXIT_PORT:#x},iosize=4"]
+        if self.export:
+            ram = f"id=ram,size={self.mem},mem-path={directory}/ram,share=on"
+            argv += ["-object", f"memory-backend-file,{ram}"]
         if self.icount:
             argv += ["-icount", "shift=0,sleep=off", "-seed", "1"]
             argv += ["-rtc", "base=2026-01-01T00:00:00,clock=vm"]
@@ -105,6 +163,40 @@ class Options:
 
 
 @dataclass
+class Verdict:
+    """The kernel's report on its own end. why: the message of a panic."""
+
+    status: int
+    panic: bool
+    bugs: int
+    warnings: int
+    reports_cut: int
+    console_lost: int  # bytes
+    why: str | None
+
+    @classmethod
+    def parse(cls, text: str) -> "Verdict | None":
+        """Returns None for an incomplete line."""
+        if not (match := VERDICT.fullmatch(text)):
+            return None
+        status, panic, *counts = map(int, match.groups()[:6])
+        return cls(status, bool(panic), *counts, match[7])
+
+    def complaint(self, log: str) -> str | None:
+        """Returns what is wrong with the run, or None. The log only adds detail."""
+        if self.panic:
+            return f"Kernel panic: {self.why}" if self.why else "Kernel panic"
+        if self.warnings:
+            first = first_line_with(log, "WARNING: ") or "not in the log"
+            return f"warnings of the kernel: {self.warnings}, first {first}"
+        if self.reports_cut:
+            return f"reports that are incomplete: {self.reports_cut}"
+        if self.console_lost:
+            return f"the console lost {self.console_lost} bytes, which QEMU's reader did not take"
+        return None
+
+
+@dataclass
 class Result:
     """How a run ended. error is None only for a run that went as it must."""
 
@@ -113,6 +205,8 @@ class Result:
     exit_code: int | None  # QEMU's own, None if it had to be killed
     seconds: float
     error: str | None
+    verdict: Verdict | None = None
+    export_error: str | None = None  # why there is no export, if one was wanted
 
     @property
     def ok(self) -> bool:
@@ -149,8 +243,7 @@ class Guest:
         self._qmp: socket.socket | None = None
         options.check()
         self._dir = tempfile.TemporaryDirectory(prefix="qemu-run-")
-        qmp_path = os.path.join(self._dir.name, "qmp")
-        argv = options.argv(qmp_path, interactive)
+        argv = options.argv(self._dir.name, interactive)
         # One host CPU makes several guest CPUs reproducible too.
         pin = min(os.sched_getaffinity(0)) if options.icount else None
         try:
@@ -172,7 +265,8 @@ class Guest:
             pass
         os.set_blocking(self.process.stdout.fileno(), False)
         self.started = self.last_output = time.monotonic()
-        self._qmp_path = qmp_path
+        self._qmp_path = os.path.join(self._dir.name, "qmp")
+        self._verdict_path = Path(self._dir.name, "verdict")
 
     def __enter__(self) -> "Guest":
         return self
@@ -292,18 +386,39 @@ class Guest:
                 stream.close()
         self._dir.cleanup()
 
+    def _save_export(self, path: Path) -> str | None:
+        """Writes the export that the guest left in its memory, and how it was run, to a file."""
+        from profiles import export  # here, as only this needs pyelftools
+
+        options = self.options
+        assert options.kernel
+        command = [options.qemu_path(), "--version"]
+        version = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+        names = "append", "accel", "icount", "cpu"
+        run = {name: getattr(options, name) for name in names} | {"qemu": version[:1]}
+        try:
+            text = export.from_memory(options.kernel, Path(self._dir.name, "ram"))
+            path.write_bytes(text + json.dumps({"run": run}).encode() + b"\n")
+        except export.ExportError as error:
+            return str(error)
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        return None
+
+    def _read_verdict(self) -> Verdict | None:
+        try:
+            return Verdict.parse(self._verdict_path.read_text("utf-8", "replace"))
+        except FileNotFoundError:  # QEMU did not come so far
+            return None
+
     def wait(self) -> Result:
         """Runs to the end of the guest or to the first thing that will not become good again."""
         killed = None
         last_words = None
-        scanned = 0
         while not self._eof:
             self._read(0.25)
-            if last_words is None and len(self.raw) > scanned:
-                tail = bytes(self.raw[max(0, scanned - 200) :]).decode("utf-8", "replace")
-                scanned = len(self.raw)
-                if POWER_OFF.search(tail) or PANIC_END.search(tail):
-                    last_words = time.monotonic()
+            if last_words is None and (self._read_verdict() or self.raw.startswith(EARLY_PANIC)):
+                last_words = time.monotonic()
             killed = self._overdue()
             if not killed and last_words and time.monotonic() - last_words > LAST_WORDS_S:
                 killed = "hang: the kernel said that it is gone, but QEMU still runs"
@@ -317,11 +432,17 @@ class Guest:
             assert self.process.stderr is not None
             stderr = self.process.stderr.read().decode("utf-8", "replace").strip()
         log = self.text
-        status = [int(s) for s in POWER_OFF.findall(log)]
-        result = Result(log, status[-1] if status else None, exit_code, seconds, None)
+        verdict = self._read_verdict()
+        result = Result(log, None, exit_code, seconds, None, verdict)
+        if verdict is not None:
+            result.status = None if verdict.panic else verdict.status
+        elif status := POWER_OFF.findall(log):
+            result.status = int(status[-1])
         result.error = killed or judge(result, stderr)
-        if killed and (why := first_line_with(log, "Kernel panic", "BUG:")):
+        if killed and (why := complaint_of(result)):
             result.error = f"{why} ({killed})"
+        if self.options.export:
+            result.export_error = self._save_export(self.options.export)
         self.kill()
         return result
 
@@ -334,18 +455,31 @@ def first_line_with(log: str, *words: str) -> str | None:
     return None
 
 
+def first_complaint(stderr: str) -> str:
+    """Returns the line that says why QEMU gave up, which is not a warning, or else the first."""
+    lines = stderr.splitlines()
+    return next((line for line in lines if "warning:" not in line), lines[0] if lines else "")
+
+
+def complaint_of(result: Result) -> str | None:
+    """Returns the kernel's complaint: from its verdict, or else the first one in the log."""
+    if result.verdict is not None:
+        return result.verdict.complaint(result.log)
+    return first_line_with(result.log, "Kernel panic", "BUG:")
+
+
 def judge(result: Result, stderr: str) -> str | None:
     """What is wrong with a run that ended by itself, or None."""
-    why = first_line_with(result.log, "Kernel panic", "BUG:")
+    why = complaint_of(result)
     if why:
         return why
+    complaint = first_complaint(stderr)
+    extra = f": {complaint}" if complaint else ""
     if result.exit_code is not None and result.exit_code < 0:
-        extra = f": {stderr.splitlines()[0]}" if stderr else ""
         return f"QEMU was killed by signal {-result.exit_code}{extra}"
-    if not result.log and stderr:
-        return f"QEMU: {stderr.splitlines()[0]}"
+    if not result.log and complaint:
+        return f"QEMU: {complaint}"
     if result.status is None:
-        extra = f": {stderr.splitlines()[0]}" if stderr else ""
         return f"QEMU ended (exit code {result.exit_code}) before the kernel powered off{extra}"
     if result.status != 0:
         return f"init ended with status {result.status}"

@@ -8,9 +8,9 @@ The header has NR_SYSCALLS (highest number + 1), a prototype of each implementat
 as __NR_name, and the list
 SYSCALL_LIST(X) of X(number, name, function) in ascending order; the function is sys_ni for a call
 that is not implemented. Numbers without a name are not in the list. SYSCALL_DECODE_LIST(X) is the
-same of X(number, name, classes, return, arguments...), for kernel/profile/live.h: it names
-LIVE_CLASS_<class>, LIVE_RET_<how> and LIVE_ARG(<type>, <what goes with it>), the compiler knows
-which there are.
+same of X(number, name, classes, return, arguments...), for kernel/profile/strace/live/live.h: it
+names LIVE_CLASS_<class>, LIVE_RET_<how> and LIVE_ARG(<type>, <what goes with it>), the compiler
+knows which there are.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def parse_arguments(text: str) -> tuple[list[str], str] | str:
         if with_it is None:
             with_it = "0"
         elif not with_it.isdigit():
-            with_it = f"LIVE_SET_{with_it}"
+            with_it = f"LIVE_XLAT_{with_it}"
         elif int(with_it) >= len(words):
             return f"{word!r} points behind the arguments"
         arguments.append(f"LIVE_ARG({kind}, {with_it})")

@@ -10,16 +10,36 @@ SMP ?= $(if $(ICOUNT),1,4)
 MEM ?= 512M
 runs-command := $(if $(value CMD),y)
 INIT ?= $(if $(runs-command),/init,/bin/$(or $(notdir $(PROGRAM)),wordcount))
-ARGS ?= $(if $(PROGRAM)$(runs-command),,-t 46 /data/text)
+demo-text = /data/text
+ARGS ?= $(if $(PROGRAM)$(runs-command),,-t 46 $(demo-text))
 run-image := $(BUILD)/$(if $(runs-command),session,$(if $(PROGRAM),program,initramfs)).cpio
 
 qemu-run = scripts/qemu-run --smp $(SMP) --mem $(MEM) $(if $(ACCEL),--accel $(ACCEL)) \
-	$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log
+	$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
+	$(if $(EXPORT),--export '$(EXPORT)')
 
 .PHONY: run
 run: $(vmlinux) $(run-image)
 	@$(qemu-run) --kernel $(vmlinux) --initrd $(run-image) \
 		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
+
+# Exact comparison: under icount two runs of one tree are equal, so a difference is a change. The
+# fewer timer interrupts, the fewer move from one call into another. The text of the demo is made
+# of the tree's sources, so a file that stays the same takes its place.
+perf-append = profile.hz=1 tick_hz=2
+perf-base check-perf: demo-text = /bin/wordcount
+.PHONY: perf-base check-perf
+perf-base check-perf: override ICOUNT := 1
+perf-base check-perf: override APPEND := $(perf-append) $(APPEND)
+perf-base: override EXPORT := $(BASE)
+check-perf: override EXPORT := $(BUILD)/check-perf.lego
+perf-base check-perf: $(vmlinux) $(run-image)
+	$(if $(BASE),,$(error $@ needs BASE=<export>))
+	@$(if $(filter check-perf,$@),test -f '$(BASE)' || \
+		{ echo "no base: make perf-base BASE=$(BASE)"; exit 2; })
+	@$(qemu-run) --quiet --kernel $(vmlinux) --initrd $(run-image) \
+		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
+	@$(if $(filter check-perf,$@),scripts/legoprof diff '$(BASE)' '$(EXPORT)')
 
 # A shell on this terminal. It asks for reports itself.
 shell-cpio := $(BUILD)/$(if $(PROGRAM)$(FILES)$(runs-command),session,shell).cpio
@@ -41,7 +61,7 @@ unit-y :=
 unit-programs := $(addprefix $(BUILD)/unit/,$(unit-y))
 unit-cflags := -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
 	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
-	-Iinclude -I$(BUILD)/include -Itests/unit -DUNIT_TEST
+	-Iinclude -Ikernel/profile/include -I$(BUILD)/include -Itests/unit -DUNIT_TEST
 cmd-unit-cc = $(HOSTCC) -MMD -MP $(unit-cflags) $($(unit-name)-cflags) -c -o $@ $<
 cmd-unit-ld = $(HOSTCC) $(unit-cflags) -o $@ $(filter %.o,$^) -lcmocka $($(unit-name)-ldflags)
 
@@ -72,11 +92,18 @@ unit: $(unit-programs)
 selftest-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/selftest CONFIG=selftest vmlinux
 
+# A kernel whose functions may end in jumps to others, so that chains lack them (tests/accuracy/).
+.PHONY: tail-call-kernel
+tail-call-kernel:
+	$(Q)$(MAKE) BUILD=$(BUILD)/variants/tail-calls vmlinux \
+		callchain-flags='$(filter-out -fno-optimize-sibling-calls,$(callchain-flags))'
+
 # The heatmap against the truth: a plugin of QEMU counts all instructions (tests/accuracy/).
 accuracy-tools := $(BUILD)/accuracy/truth.so $(BUILD)/accuracy/draws
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-sign-compare
-$(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth.h plugin_api.h)
+$(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth_output.c \
+		truth_waits.c truth.h truth_count.h plugin_api.h)
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
@@ -98,7 +125,7 @@ unit-suites = --unit $(unit-programs) --pytest $(wildcard tests/unit/test_*.py)
 boot-needs = $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio \
 	$(accuracy-tools)
 
-.PHONY: test test-unit test-boot bench
+.PHONY: test test-unit test-boot bench soak
 test: $(unit-programs) $(boot-needs)
 	@$(test-summary) $(unit-suites) tests/boot
 test-unit: $(unit-programs)
@@ -107,9 +134,16 @@ test-boot: $(boot-needs)
 	@$(test-summary) --pytest tests/boot
 bench: $(boot-needs)
 	@$(test-env) tests/bench/run
+soak: $(vmlinux) $(BUILD)/tests.cpio
+	@$(test-env) tests/soak/run $(SOAK_ARGS)
+
+# What legoprof writes, read by perf, pprof and others, which `make deps test-consumers` installs.
+.PHONY: test-consumers
+test-consumers: $(vmlinux) $(BUILD)/initramfs.cpio
+	@$(test-summary) --pytest tests/consumers
 
 .PHONY: accuracy
-accuracy: $(accuracy-tools) $(vmlinux) $(BUILD)/tests.cpio
+accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel $(BUILD)/tests.cpio
 	@$(test-env) $(PYTHON) tests/accuracy/table.py
 
 # Formatting.

@@ -34,6 +34,7 @@ user-tools := $(USERCC) $(USERCXX) $(MUSLCC) /usr/lib/x86_64-linux-gnu/libc.a
 unit-tools := $(HOSTCC) /usr/include/cmocka.h
 qemu-tools := qemu-system-x86_64
 iso-tools := grub-mkrescue grub-file xorriso mformat /usr/lib/grub/i386-pc
+export-tools := /usr/lib/python3/dist-packages/elftools
 pytest-tools := /usr/lib/python3/dist-packages/pytest /usr/lib/python3/dist-packages/pexpect
 
 # What the goals on the command line are about decides which tools must be there.
@@ -44,9 +45,15 @@ build-goals := $(filter-out $(no-config-goals) $(config-goals),$(goals))
 
 $(if $(filter $(config-goals),$(goals))$(build-goals),$(call need,$(kconfig-tools)))
 $(if $(filter-out test-unit,$(build-goals)),$(call need,$(kernel-tools)))
-$(if $(filter run test test-boot bench accuracy initramfs,$(goals)),$(call need,$(user-tools)))
+perf-goals := perf-base check-perf
+$(if $(filter run $(perf-goals) test test-boot test-consumers bench accuracy initramfs,$(goals)),\
+	$(call need,$(user-tools)))
 $(if $(filter test test-unit,$(goals)),$(call need,$(unit-tools)))
-$(if $(filter run shell test test-boot bench accuracy,$(goals)),$(call need,$(qemu-tools)))
+$(if $(filter run $(perf-goals) shell test test-boot test-consumers bench accuracy,$(goals)),\
+	$(call need,$(qemu-tools)))
+$(if $(EXPORT)$(filter $(perf-goals) test test-unit test-boot test-consumers,$(goals)),\
+	$(call need,$(export-tools)))
 $(if $(filter iso test test-boot,$(goals)),$(call need,$(iso-tools)))
-$(if $(filter test test-unit test-boot bench,$(goals)),$(call need,$(pytest-tools)))
+$(if $(filter test test-unit test-boot test-consumers bench,$(goals)),\
+	$(call need,$(pytest-tools)))
 $(if $(filter format format-check,$(goals)),$(call need,$(CLANG_FORMAT)))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What runs on the kernel: programs from tests/user/, their data, and the initramfs images.
-# tests/user/Kbuild says user-y += name (static, glibc), user-musl-y += name (name.musl), and
-# for one program name-cflags and name-ldflags.
+# What runs on the kernel: scripts/guest/profile.c, programs from tests/user/ and tests/diagnosis/,
+# their data, and the initramfs images. The Kbuild of the tests says user-y += name (static, glibc),
+# user-musl-y += name (name.musl), and for one program name-cflags and name-ldflags.
 
-user-y :=
+profile := $(BUILD)/user/profile
+user-y := profile
 user-musl-y :=
--include tests/user/Kbuild
+-include tests/user/Kbuild tests/diagnosis/Kbuild
 user-programs := $(addprefix $(BUILD)/user/,$(user-y) $(addsuffix .musl,$(user-musl-y)))
 
 user-cflags := -O2 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
@@ -30,6 +31,14 @@ $(BUILD)/user/%.musl: tests/user/%.c $(user-stamp)
 	@mkdir -p $(@D)
 	$(Q)$(MUSLCC) $(cmd-user)
 $(BUILD)/user/%: tests/user/%.c $(user-stamp)
+	$(call say,USERCC ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(USERCC) $(cmd-user)
+$(BUILD)/user/%: scripts/guest/%.c $(user-stamp)
+	$(call say,USERCC ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(USERCC) $(cmd-user)
+$(BUILD)/user/%: tests/diagnosis/%.c $(user-stamp)
 	$(call say,USERCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(USERCC) $(cmd-user)
@@ -61,27 +70,29 @@ $(BUILD)/data/text $(BUILD)/data/small: scripts/mktext.py $(text-sources)
 initramfs: $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio $(BUILD)/shell.cpio
 
 cpio-files = $(filter $(BUILD)/user/%,$1) $(addprefix /data/=,$(filter $(BUILD)/data/%,$1))
-$(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(BUILD)/data/text
+$(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(profile) $(BUILD)/data/text
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^)
 
 # The image of `make run PROGRAM=path FILES='path path'`: a program of the user's own.
-program-files = $(addprefix /bin/=,$(PROGRAM)) $(addprefix /data/=,$(FILES))
-$(BUILD)/program.cpio: scripts/mkinitramfs $(PROGRAM) $(FILES) FORCE
+# mkinitramfs says what is wrong with them; only what make can build is a prerequisite.
+program-files = $(addprefix --program ,$(PROGRAM)) $(addprefix /data/=,$(FILES))
+built-files = $(filter $(BUILD)/%,$(PROGRAM) $(FILES))
+$(BUILD)/program.cpio: scripts/mkinitramfs $(built-files) $(profile) FORCE
 	$(call say,CPIO   ,$@)
-	$(Q)$< -o $@ $(program-files) --dir /tmp
+	$(Q)$< -o $@ $(profile) $(program-files) --dir /tmp
 
 # The image of `make shell`: busybox, and an init that runs a shell. That of `make run CMD='...'`,
 # or of a shell with PROGRAM= or FILES=, has these too. What is in CMD is for the shell alone: make
 # never expands it.
 shell-root := scripts/shell
 shell-files := $(shell-root)/init $(shell-root)/etc/passwd $(shell-root)/etc/group
-shell-image = --busybox $(shell-root) $(addprefix --dir /,dev proc root tmp)
+shell-image = --busybox $(shell-root) $(profile) $(addprefix --dir /,dev proc root tmp)
 unexport CMD
-$(BUILD)/shell.cpio: scripts/mkinitramfs $(shell-files)
+$(BUILD)/shell.cpio: scripts/mkinitramfs $(shell-files) $(profile)
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(shell-image)
-$(BUILD)/session.cpio: scripts/mkinitramfs $(shell-files) $(PROGRAM) $(FILES) FORCE
+$(BUILD)/session.cpio: scripts/mkinitramfs $(shell-files) $(profile) $(built-files) FORCE
 	$(call say,CPIO   ,$@)
 	$(if $(dry-run),,$(if $(value CMD),$(file >$(BUILD)/command,$(value CMD))))
 	$(Q)$< -o $@ $(shell-image) $(program-files) $(if $(value CMD),/command=$(BUILD)/command)

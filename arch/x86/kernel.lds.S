@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The image: code, constants and data each start on a page of their own, so that paging_init() can
- * protect them. Linked at KERNEL_MAP_BASE + physical address. Tables that files fill one entry at a
+ * protect them. Linked at KERNEL_VIRT, loaded at KERNEL_PHYS. Tables that files fill one entry at a
  * time (sections with a C identifier as name) have __start_ and __stop_ symbols.
  */
-#define KERNEL_MAP 0xffffffff80000000 /* KERNEL_MAP_BASE of <asm/page.h>; linkers know no UL */
-#define LOAD_PHYS  0x1000000
+#define VIRT	   0xffffffff81000000 /* KERNEL_VIRT of <asm/page.h>; linkers know no UL */
+#define LOAD_PHYS  0x200000	      /* KERNEL_PHYS */
 #define PAGE	   0x1000
 #define CACHE_LINE 64
 
-#define PHYS(section) AT(ADDR(section) - KERNEL_MAP)
+#define PHYS(section) AT(ADDR(section) - VIRT + LOAD_PHYS)
 
 #define TABLE(name)                                                                                \
 	. = ALIGN(8);                                                                              \
@@ -31,13 +31,20 @@ PHDRS
 
 SECTIONS
 {
-	. = KERNEL_MAP + LOAD_PHYS;
+	. = VIRT;
 
 	.text : PHYS(.text) {
 		_text = .;
 		*(.head.text)
 		_stext = .;
 		*(.entry.text)
+		__sched_text_start = .;
+		__lock_text_start = .;
+		*kernel?sched?*mutex.o(.text .text.*)
+		__lock_text_end = .;
+		*kernel?sched?*.o(.text .text.*)
+		*kernel?time?sleep.o(.text .text.*)
+		__sched_text_end = .;
 		*(.text .text.*)
 		_etext = .;
 	} :text =0xcccccccc
@@ -52,13 +59,16 @@ SECTIONS
 		TABLE(point_fences)
 		TABLE(boot_params)
 		TABLE(sysrq_keys)
+		TABLE(profilers)
 		TABLE(selftests)
 	} :rodata
 
 	/* QEMU reads PT_NOTE with the segment's alignment: 4, as for all notes here. */
 	.notes : PHYS(.notes) {
 		KEEP(*(.note.Xen))
+		__build_id_start = .;
 		KEEP(*(.note.gnu.build-id))
+		__build_id_end = .;
 	} :rodata :note
 
 	/* Behind all else that is constant: its size differs from one link pass to the next. */

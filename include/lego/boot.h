@@ -39,13 +39,19 @@ void percpu_init(void);	     /* an area for every CPU; needs acpi_init() for nr_
 void acpi_init(void);	     /* nr_cpus, APIC ids, IOAPIC, HPET, PM timer, power off; needs vmap */
 void interrupt_init(void);   /* LAPIC and IOAPIC of the boot CPU */
 void clock_init(void);	     /* TSC and APIC timer calibration */
-void clock_start_tick(void); /* the running CPU's tick at CONFIG_HZ, by its APIC timer */
+void clock_start_tick(void); /* the running CPU's tick, by its APIC timer */
 
-/* Power off or reset with a status (see qemu_exit= in README). Any context. */
+/* Logs the status and powers off with it (see qemu_exit= in README). Any context. */
 void machine_power_off(int status) __noreturn;
 
 /* The same without the log line: for panic, which has written its own. */
 void machine_exit(int status) __noreturn;
+
+/*
+ * Writes text to the port that qemu_verdict= names; does nothing without one. For verdict.c. Any
+ * context.
+ */
+void machine_tell(const char *text, size_t len);
 
 /* Stop this CPU for ever, interrupts off. */
 void machine_halt(void) __noreturn;

@@ -17,16 +17,6 @@
 #define noinline	__attribute__((noinline))
 #define fallthrough	__attribute__((fallthrough))
 
-/*
- * The function saves all registers, for callers that do not know of the call. clang 14 would
- * restore them before a call in tail position, and so lose that call's arguments.
- */
-#ifdef __clang__
-#define __saves_registers __attribute__((no_caller_saved_registers, disable_tail_calls))
-#else
-#define __saves_registers __attribute__((no_caller_saved_registers))
-#endif
-
 /* Marks a pointer into user memory: only the functions of <lego/uaccess.h> may follow it. */
 #define __user
 

@@ -3,8 +3,10 @@
 #define LEGO_CONSOLE_H
 
 /*
- * The way out to the serial line, shared by the log, which polls, and the terminal, which queues
- * bytes that the UART's interrupt sends. What goes out is in the order of the calls.
+ * The way out to the serial line, shared by the log and the terminal: a queue of bytes, which go
+ * out in the order of the calls. The UART's interrupt sends them, and so does a caller of printk()
+ * that has interrupts on. Each sends a FIFO's worth at a time, so interrupts are on while the line
+ * is waited for. Early in the boot and in a panic all is sent before a call returns.
  */
 
 #include <lego/kernel.h>
@@ -17,19 +19,32 @@
 bool console_lock(void);
 void console_unlock(void);
 
-/* With the lock: send what is queued, then a newline if the cursor is not at a line's start. */
-void console_begin_line(void);
-/* With the lock, after console_begin_line(): text with a newline at its end; LF becomes CR LF. */
-void console_print(const char *text, size_t len);
+/*
+ * Queues a line, which is the two texts and a newline, behind what is queued, and begins a line of
+ * its own for it. Waits for room only as long as may be with interrupts off. Without room the line
+ * is lost and counted, and so is each line after it, until console_take_loss(). With the lock.
+ */
+void console_put_line(const char *prefix, size_t prefix_len, const char *text, size_t len);
+
+struct console_loss {
+	u32 nr_lines;
+	u64 stall_ns; /* for so long the serial line took nothing */
+};
+
+/* Returns true, once, if lines were lost and there is room again. With the lock. */
+bool console_take_loss(struct console_loss *loss);
 
 /*
- * Send what is queued now, with interrupts on in between, so that the lock need not be held for so
- * long. Any context; does nothing where interrupts are off.
+ * Sends what is queued now, with interrupts on between two pieces. Gives up when the line takes
+ * nothing. A caller that has interrupts off leaves the bytes to the UART's interrupt. Any context.
  */
 void console_drain(void);
 
-/* Panic only: send what is queued; from now on the lock is nobody's. */
+/* Panic only: from now on the lock is nobody's, and callers wait until all is sent. */
 void console_bust_lock(void);
+
+/* Returns how many bytes of the log the serial line did not take. Any context. */
+u64 console_nr_lost_bytes(void);
 
 /*
  * The terminal's side: bytes to send, as they are. Returns how many there was room for; keep_bytes
@@ -41,7 +56,7 @@ size_t console_queue(const u8 *buf, size_t n, size_t keep_bytes);
 size_t console_room(void);
 /* Has all that was queued been handed to the UART? */
 bool console_is_empty(void);
-/* Drop what is queued. */
+/* Drops what is queued behind the log's last line. */
 void console_discard(void);
 
 /* Woken when the queue is half empty or empty. */

@@ -12,6 +12,7 @@
 #include <lego/list.h>
 #include <lego/mutex.h>
 
+struct credentials;
 struct page;
 struct file;
 struct inode;
@@ -42,6 +43,8 @@ struct file_ops {
 	int (*open)(struct file *file);
 	/* The last reference is gone. */
 	void (*release)(struct file *file);
+	/* How much memory it keeps, about. Called under a spinlock. NULL: none. */
+	u64 (*held_bytes)(const struct file *file);
 };
 
 struct file {
@@ -50,6 +53,8 @@ struct file {
 	const struct file_ops *ops; /* of a device; NULL for regular files and directories */
 	u32 flags;		    /* O_*, without what only matters to open() */
 	atomic_t refs;
+	bool writes;	       /* it is counted in inode->nr_writers */
+	u32 counted;	       /* by that count: see file_held_bytes() */
 	struct mutex pos_lock; /* guards pos; not taken for streams */
 	u64 pos;
 	void *private; /* the ops' own */
@@ -117,7 +122,20 @@ void file_put(struct file *file);
 /* Regular files only. Bytes read (short at the end of file) or negative errno. */
 ssize_t file_read_at(struct file *file, void *buf, size_t n, u64 pos);
 u64 file_size_bytes(const struct file *file);
-u32 file_mode(const struct file *file); /* S_IF* and permission bits */
+u32 file_mode(const struct file *file);	       /* S_IF* and permission bits */
+int file_may_execute(const struct file *file); /* the current process: 0 or -EACCES */
+/*
+ * While a file is executed, nobody opens it for writing. 0, or -ETXTBSY if somebody has. Each call
+ * that returned 0 is paired with one of file_allow_writing().
+ */
+int file_deny_writing(struct file *file);
+void file_allow_writing(struct file *file);
+bool file_is_noexec(const struct file *file); /* on a mount without programs */
+/*
+ * Gives creds the owner and the group of a program that is set-user-ID and set-group-ID, unless its
+ * mount is nosuid.
+ */
+void file_apply_set_ids(const struct file *file, struct credentials *creds);
 bool file_is_regular(const struct file *file);
 
 /*
@@ -143,6 +161,16 @@ struct files *files_copy(struct files *files); /* the same files, a table of its
 struct files *files_get(struct files *files);
 void files_put(struct files *files); /* the last reference closes all */
 void files_close_on_exec(struct files *files);
+
+/*
+ * For the choice of a process to kill (oom.c): memory, about, that is free once nobody has the file
+ * open or mapped. So that is not the content of a file with a name. A file counts once in each
+ * count: the number is the caller's choice, and the caller keeps others from counting. Any lock may
+ * be held.
+ */
+u64 file_held_bytes(struct file *file, u32 count);
+u64 files_held_bytes(struct files *files, u32 count); /* of all of a table; takes its lock */
+bool file_has_no_name(const struct file *file);
 
 /*
  * The working directory and the umask: of one process, or shared (CLONE_FS). As with struct files.

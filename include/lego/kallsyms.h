@@ -17,4 +17,7 @@ const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size);
 /* Address of a function by name, 0 if there is none. Linear; for tests and rare commands. */
 u64 kallsyms_address(const char *name);
 
+/* Copies the build id that the linker has given the kernel, in hexadecimal digits. */
+void kernel_build_id(char *text, size_t size);
+
 #endif

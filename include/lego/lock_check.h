@@ -76,6 +76,14 @@ void lock_check_leave(const char *whence);
 /* See might_sleep(). */
 void lock_check_sleep(const char *file, int line);
 
+/*
+ * Whether this CPU or the current task holds the lock. Where locks are not followed (in an NMI, a
+ * panic, a report, or with more locks held than there is room for), held() is true and owned() is
+ * false, so that each can be asserted.
+ */
+bool lock_check_held(const struct lock_map *map);
+bool lock_check_owned(const struct lock_map *map);
+
 /* True on a CPU that prints a report. Any context, interrupts off. */
 bool lock_check_reporting(void);
 
@@ -113,12 +121,27 @@ static inline void lock_check_release(struct lock_map *map, unsigned int how)
 {
 }
 
+static inline bool lock_check_held(const struct lock_map *map)
+{
+	return true;
+}
+
+static inline bool lock_check_owned(const struct lock_map *map)
+{
+	return false;
+}
+
 static inline void lock_check_schedule(unsigned long flags)
 {
 }
 
 static inline void lock_check_leave(const char *whence)
 {
+}
+
+static inline bool lock_check_reporting(void)
+{
+	return false;
 }
 
 static inline void might_sleep(void)

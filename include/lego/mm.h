@@ -8,6 +8,7 @@
  */
 
 #include <asm/page.h>
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/rw_mutex.h>
 #include <lego/spinlock.h>
@@ -79,12 +80,15 @@ struct mm {
 	bool oom_killed; /* its pages were taken away, and there will be no new ones */
 
 	struct mm_layout layout;
+	struct file *exe_file; /* what it executes: nobody writes to it; NULL: not yet known */
 };
 
+void mm_set_exe_file(struct mm *mm, struct file *file); /* its writing is denied already */
 struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */
 void mm_put(struct mm *mm); /* process context; the last reference frees all. */
 static inline void mm_get(struct mm *mm)
 {
+	DEBUG_ASSERT(atomic_read(&mm->refs) > 0);
 	atomic_inc(&mm->refs);
 }
 
@@ -117,6 +121,16 @@ long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_a
  * held.
  */
 int mm_fault(struct mm *mm, u64 addr, u32 access);
+
+/*
+ * Out of memory (oom.c): wait for some, after killing a process if nothing else helps. False when
+ * the caller should give up: it was killed itself, or there is nobody to kill. Process context, no
+ * mm->lock held.
+ */
+bool oom_wait(void);
+
+/* Before user mode, interrupts on, with task->memory_short: waits until memory is not scarce. */
+void oom_wait_before_user(void);
 
 /*
  * A file was cut: drop its pages from position, a multiple of pages, out of all mappings, private

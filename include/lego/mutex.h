@@ -12,19 +12,21 @@ struct mutex {
 	struct lock_map map;
 };
 
-#define MUTEX_INIT(name)                                                         \
-	{                                                                        \
-		NULL, WAIT_QUEUE_INIT_AT((name).wq, LOCK_PLACE(#name " queue")), \
-			LOCK_MAP_INIT(LOCK_PLACE(#name))                         \
+#define MUTEX_INIT(name)                                                                \
+	{                                                                               \
+		NULL, WAIT_QUEUE_INIT_AT((name).wq, #name, LOCK_PLACE(#name " queue")), \
+			LOCK_MAP_INIT(LOCK_PLACE(#name))                                \
 	}
 #define DEFINE_MUTEX(name) struct mutex name = MUTEX_INIT(name)
 
-void mutex_reset(struct mutex *mutex);
+void mutex_reset(struct mutex *mutex, const char *name);
 
-#define mutex_init(mutex) mutex_init_at(mutex, LOCK_PLACE(#mutex), LOCK_PLACE(#mutex " queue"))
-static inline void mutex_init_at(struct mutex *mutex, const char *place, const char *queue_place)
+#define mutex_init(mutex) \
+	mutex_init_at(mutex, #mutex, LOCK_PLACE(#mutex), LOCK_PLACE(#mutex " queue"))
+static inline void mutex_init_at(struct mutex *mutex, const char *name, const char *place,
+				 const char *queue_place)
 {
-	mutex_reset(mutex);
+	mutex_reset(mutex, name);
 	lock_map_init(&mutex->map, place);
 	lock_map_init(&mutex->wq.lock.map, queue_place);
 }

@@ -5,6 +5,7 @@
 /* Physical pages: a buddy allocator with a cache of single pages per CPU. */
 
 #include <asm/page.h>
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/list.h>
 
@@ -65,6 +66,7 @@ void page_put(struct page *page);
 
 static inline void page_get(struct page *page)
 {
+	DEBUG_ASSERT(atomic_read(&page->refs) > 0);
 	atomic_inc(&page->refs);
 }
 
@@ -76,8 +78,13 @@ void page_free_range(phys_addr_t start, phys_addr_t end);
 
 u64 page_nr_free(void);
 
-/* True when little more than a reserve is left, for the kernel itself: user pages have to wait. */
+/*
+ * True when no more than a reserve is left: what a program can have much of has to wait. One
+ * reserve is the kernel's; another one, a 32nd of RAM or 8 MiB, is root's, so that programs of
+ * other users leave memory to stop them with. Any context but NMI.
+ */
 bool page_is_scarce(void);
+u64 page_root_reserve(void); /* in pages */
 
 /* The same for content of files, which are told to stop earlier: a sixteenth of RAM is free. */
 bool page_is_scarce_for_files(void);

@@ -31,7 +31,4 @@ DECLARE_PER_CPU(unsigned int, cpu_number);
 /* Index of the running CPU, 0 = boot CPU. Stable only while the caller cannot migrate. */
 #define smp_processor_id() this_cpu_read(cpu_number)
 
-/* True when another CPU than the given one runs this. */
-#define smp_left_cpu(cpu) this_cpu_differs(cpu_number, cpu)
-
 #endif

@@ -25,6 +25,11 @@ extern struct list_head process_list; /* by all_node */
 
 /* By pid, zombies included, with a reference; NULL: none. Any context but NMI. */
 struct process *process_find(pid_t pid);
+/*
+ * The one with the lowest pid above that, likewise: to walk over all of them with no lock held.
+ * Looks at every number in between.
+ */
+struct process *process_next(pid_t pid);
 void process_get(struct process *proc);
 void process_put(struct process *proc);
 
@@ -43,8 +48,18 @@ void process_notify_stopped(struct process *proc, bool continued);
  */
 bool process_group_is_orphaned(pid_t pgid);
 
+/* Its effective user is 0: it may do all that Linux lets a privileged process do. */
+bool process_is_root(struct process *proc);
+
+/*
+ * The current process may look into the other one's memory and files: it is the same user and group
+ * in every way and the other one is dumpable, or it is root. Linux's PTRACE_MODE_READ.
+ */
+bool process_may_inspect(struct process *proc);
+
 /* The process's memory with a reference; NULL when it has left it. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);
+struct files *process_get_files(struct process *proc); /* likewise its open files */
 
 /* How many processes there ever were, and the number given out last. */
 u64 process_nr_created(void);

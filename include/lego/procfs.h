@@ -7,21 +7,37 @@
 #include <lego/text.h>
 
 /*
- * Add /proc/<path>, whose directories are made as needed. show() prints the text, from the start
- * whenever it is read from position 0; write() is handed what one write() wrote, at most 4095 bytes
- * without NUL, as a string. NULL: it cannot be read, written. Both run in process context, may
- * sleep and return 0 or a negative errno. Never removed. Process context, after fs_init(). 0 or a
- * negative errno.
+ * Adds /proc/<path>, and the directories on the way to it. show() prints the whole text and gets
+ * arg; it runs whenever the file is read from position 0. write() gets the bytes of one write() as
+ * a string: at most 4095, without NUL. NULL for show or write: the file cannot be read or written.
+ * Both run in process context, may sleep, and return 0 or a negative errno. Only root may open the
+ * file: such files show kernel addresses, or command the kernel.
+ *
+ * accepts tells people what they can write ("on|off|reset"): when write() returns -EINVAL, the log
+ * names the file, the text and accepts. The strings are not copied, and a file is never removed, so
+ * they must stay. Process context, after fs_init(). Returns 0 or a negative errno.
  */
-int proc_add_file(const char *path, int (*show)(struct text *text), int (*write)(const char *text));
+int proc_add_file(const char *path, const char *accepts,
+		  int (*show)(struct text *text, const void *arg), const void *arg,
+		  int (*write)(const char *text));
+
+/*
+ * The same for a file that one handle at a time may have open: others get -EBUSY. close() is called
+ * when that handle is closed, also because its process was killed. Process context; may sleep.
+ */
+int proc_add_exclusive_file(const char *path, const char *accepts,
+			    int (*show)(struct text *text, const void *arg), const void *arg,
+			    int (*write)(const char *text), void (*close)(void));
 
 struct process;
 
 /*
- * Add /proc/<pid>/<name> for all processes; as above, with the process whose directory it is.
- * Before the first look into /proc. name stays the caller's.
+ * Adds /proc/<pid>/<name> for all processes, as proc_add_file() does. show() and write() also get
+ * the process whose directory it is. The file is for that process's user, and for root. Called
+ * before the first lookup in /proc.
  */
-int proc_add_process_file(const char *name, int (*show)(struct text *text, struct process *proc),
+int proc_add_process_file(const char *name, const char *accepts,
+			  int (*show)(struct text *text, struct process *proc),
 			  int (*write)(const char *text, struct process *proc));
 
 #endif

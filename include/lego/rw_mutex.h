@@ -18,13 +18,14 @@ struct rw_mutex {
 
 #define RW_MUTEX_WRITER (1U << 31)
 
-void rw_mutex_reset(struct rw_mutex *lock);
+void rw_mutex_reset(struct rw_mutex *lock, const char *name);
 
-#define rw_mutex_init(lock) rw_mutex_init_at(lock, LOCK_PLACE(#lock), LOCK_PLACE(#lock " queue"))
-static inline void rw_mutex_init_at(struct rw_mutex *lock, const char *place,
+#define rw_mutex_init(lock) \
+	rw_mutex_init_at(lock, #lock, LOCK_PLACE(#lock), LOCK_PLACE(#lock " queue"))
+static inline void rw_mutex_init_at(struct rw_mutex *lock, const char *name, const char *place,
 				    const char *queue_place)
 {
-	rw_mutex_reset(lock);
+	rw_mutex_reset(lock, name);
 	lock_map_init(&lock->map, place);
 	lock_map_init(&lock->wq.lock.map, queue_place);
 }

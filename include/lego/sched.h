@@ -10,6 +10,7 @@
 
 #include <asm/processor.h>
 #include <asm/ptrace.h>
+#include <lego/account.h>
 #include <lego/atomic.h>
 #include <lego/list.h>
 #include <lego/mm.h>
@@ -52,7 +53,7 @@ struct rlimit64 {
 	u64 max;
 };
 
-/* A process's user and group numbers. Everyone is root, but may look like somebody else. */
+/* A process's user and group numbers; see creds.c for the rules. */
 #define NR_GROUPS 32
 
 struct credentials {
@@ -81,6 +82,7 @@ struct process {
 	pid_t pgid, sid;
 	struct tty *tty;  /* controlling terminal, or NULL */
 	bool zombie;	  /* all threads are gone, nobody has waited for it yet */
+	bool reported;	  /* its exit report, if any, has been printed; read without the lock */
 	bool has_execed;  /* its parent may no longer change its group */
 	u8 nr_execs;	  /* about: for the profiler, to tell its programs apart */
 	int exit_signal;  /* to the parent, at the end; 0: none */
@@ -102,15 +104,17 @@ struct process {
 	struct sigpending pending; /* for any thread */
 	u64 exited_exec_cycles;	   /* CPU time of threads that are gone */
 	u64 exited_user_ticks, exited_system_ticks;
-	u64 exited_faults; /* page faults of threads that are gone */
-	u64 max_pages;	   /* most that any mm given up had mapped at a time */
+	struct cpu_times cpu_times; /* as last told: see cpu_times_divide() */
+	u64 exited_faults;	    /* page faults of threads that are gone */
+	u64 max_pages;		    /* most that any mm given up had mapped at a time */
 	/* Of children waited for, and of theirs: sums, and the greatest of any one. */
 	u64 children_user_ns, children_system_ns, children_faults, children_max_pages;
+	u64 children_voluntary, children_involuntary; /* context switches */
 	struct rlimit64 rlimits[NR_RLIMITS];
 	struct credentials creds;
 	int nice;	   /* setpriority(): kept, without effect */
-	bool no_new_privs; /* prctl(): both kept, without effect */
-	bool not_dumpable;
+	bool no_new_privs; /* prctl(): programs give no other user or group */
+	bool not_dumpable; /* only root may look into it; prctl(), and a change of user or group */
 
 	/* setitimer(ITIMER_REAL); guarded by lock. */
 	struct timer real_timer;
@@ -146,8 +150,11 @@ struct task {
 	bool on_rq;
 	bool on_cpu; /* still on its stack; cleared by the next task after the switch */
 	bool need_resched;
+	bool memory_short; /* own use: it has taken from a reserve, and waits before user mode */
 	cpumask_t cpus_allowed;
 	u64 slice_end_ns;
+	const char *wait_name; /* what it waits for: see task_waits_for(); NULL: nothing said */
+	u64 wait_addr;
 	u64 sum_exec_cycles; /* time on a CPU */
 	u64 exec_start_cycles;
 
@@ -177,6 +184,7 @@ struct task {
 	} restart;
 
 	u64 user_ticks, system_ticks; /* account.c */
+	struct cpu_times cpu_times;   /* as last told: see cpu_times_divide() */
 	u64 nr_faults;		      /* page faults that gave it what it wanted */
 
 	/* Own use by the thread itself. */
@@ -221,6 +229,16 @@ struct task *sched_idle_task(unsigned int cpu); /* allocated on first use; for s
 void cpu_idle(void) __noreturn;			/* the idle loop: hlt until there is work */
 
 /*
+ * Notes what the current task is about to sleep for: a name that lives for ever, and an address in
+ * the user's memory, or 0. It stands until the task is back from its next schedule().
+ */
+static inline void task_waits_for(const char *name, u64 addr)
+{
+	current->wait_name = name;
+	current->wait_addr = addr;
+}
+
+/*
  * Give up the CPU; with ->state not TASK_RUNNING, until woken. Process context, no spinlock
  * held.
  */
@@ -232,6 +250,12 @@ void sched_yield(void);
  * all slept.
  */
 u64 schedule_timeout_ns(u64 ns);
+
+/*
+ * Whether a task is on no CPU; stores whether it sleeps, or waits for a CPU. That may change at
+ * once. Any context but NMI.
+ */
+bool task_is_off_cpu(struct task *task, bool *asleep);
 
 /* Make a sleeping task run. True if it slept. Any context but NMI; callable with interrupts off. */
 bool task_wake(struct task *task);

@@ -13,6 +13,7 @@
 
 #include <asm/irqflags.h>
 #include <asm/processor.h>
+#include <asm/saving_call.h>
 #include <lego/kernel.h>
 #include <lego/lock_check.h>
 
@@ -57,20 +58,21 @@ static inline bool spin_trylock(spinlock_t *lock)
 	return taken;
 }
 
-static inline void spin_lock(spinlock_t *lock)
+/* Spins until it has the lock. The profiler of waits counts that under the name. */
+void spin_lock_contended(spinlock_t *lock, const char *name) __saves_registers;
+
+#define SPIN_NAME(text) (IS_ENABLED(CONFIG_PROFILE_WAITS) ? (text) : NULL)
+
+static inline void spin_lock_at(spinlock_t *lock, const char *name, unsigned int flags)
 {
-	lock_check_acquire(&lock->map, LOCK_SPIN, 0);
-	while (!spin_take(lock))
-		cpu_relax();
+	lock_check_acquire(&lock->map, LOCK_SPIN | flags, 0);
+	if (unlikely(!spin_take(lock)))
+		saving_call(spin_lock_contended, "D"(lock), "S"(name));
 }
 
+#define spin_lock(lock) spin_lock_at(lock, SPIN_NAME(#lock), 0)
 /* With others of the same class held, all of which have lower addresses. */
-static inline void spin_lock_nested(spinlock_t *lock)
-{
-	lock_check_acquire(&lock->map, LOCK_SPIN | LOCK_NESTED, 0);
-	while (!spin_take(lock))
-		cpu_relax();
-}
+#define spin_lock_nested(lock) spin_lock_at(lock, SPIN_NAME(#lock), LOCK_NESTED)
 
 static inline void spin_unlock(spinlock_t *lock)
 {
@@ -79,13 +81,15 @@ static inline void spin_unlock(spinlock_t *lock)
 	smp_store_release(&lock->locked, false);
 }
 
-static inline unsigned long spin_lock_irqsave(spinlock_t *lock)
+static inline unsigned long spin_lock_irqsave_at(spinlock_t *lock, const char *name)
 {
 	unsigned long flags = local_irq_save();
 
-	spin_lock(lock);
+	spin_lock_at(lock, name, 0);
 	return flags;
 }
+
+#define spin_lock_irqsave(lock) spin_lock_irqsave_at(lock, SPIN_NAME(#lock))
 
 static inline void spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags)
 {

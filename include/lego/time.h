@@ -14,11 +14,20 @@
 /* Set once by clock_init() before any other CPU runs. */
 extern u64 tsc_khz;
 
+/* Ticks a second: CONFIG_HZ, or the boot parameter tick_hz. */
+extern u32 tick_hz;
+
 /*
  * A duration in TSC cycles to nanoseconds, rounded to nearest; exact to 1 ns for up to 2^63 ns.
  * 0 before clock_init().
  */
 u64 cycles_to_ns(u64 cycles);
+
+/*
+ * Converts a time to TSC cycles, rounding up: when the TSC has reached the result,
+ * clock_monotonic_ns() has reached ns. After clock_init(). Returns ~0 if the result does not fit.
+ */
+u64 ns_to_cycles_up(u64 ns);
 
 /* Nanoseconds since the TSC was zero at boot (never goes back on one CPU). */
 u64 clock_monotonic_ns(void);

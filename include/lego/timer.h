@@ -2,27 +2,46 @@
 #ifndef LEGO_TIMER_H
 #define LEGO_TIMER_H
 
-/* One-shot kernel timers, one sorted queue per CPU, run by that CPU's tick: late by up to one tick.
+/*
+ * One-shot kernel timers. Each CPU has a queue, and runs the timers that it started in its timer
+ * interrupt, which is set for the first of them. A timer never runs early. It runs late only if
+ * interrupts are off when it is due.
  */
 
-#include <lego/list.h>
+#include <lego/types.h>
 
 struct timer {
-	struct list_head node;
-	u64 expires_ns; /* clock_monotonic_ns() */
-	unsigned int cpu;
 	void (*fn)(struct timer *timer); /* interrupt context */
+	unsigned int cpu;
+	bool queued;
+	/* Private to the queue (kernel/time/timer_heap.c). */
+	u32 rank;
+	u64 expires_cycles; /* TSC */
+	u64 order;
+	struct timer *parent, *left, *right;
 };
 
 void timer_setup(struct timer *timer, void (*fn)(struct timer *timer));
 
-/* Queue on this CPU. The timer must not be queued. Any context but NMI. */
+/*
+ * Queues the timer on this CPU, to run when clock_monotonic_ns() has reached expires_ns. The timer
+ * must not be queued already. Any context but NMI.
+ */
 void timer_start(struct timer *timer, u64 expires_ns);
 
-/* Dequeue and wait for a handler running on another CPU. Not from the handler itself. */
+/*
+ * Dequeues the timer, and waits for its handler if that is running on another CPU. Must not be
+ * called by the handler itself.
+ */
 void timer_cancel(struct timer *timer);
 
-/* Run what is due on this CPU. From the tick, interrupts off. */
-void timer_tick(void);
+/*
+ * Runs this CPU's timers that were due at now_cycles (TSC). Called from the timer interrupt,
+ * interrupts off.
+ */
+void timer_run(u64 now_cycles);
+
+/* Returns the TSC at which this CPU's first timer is due, or ~0 without a timer. Interrupts off. */
+u64 timer_next_cycles(void);
 
 #endif

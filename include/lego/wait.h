@@ -12,6 +12,7 @@ struct task;
 struct wait_queue {
 	spinlock_t lock; /* taken with interrupts off */
 	struct list_head waiters;
+	const char *name; /* what its sleepers wait for */
 };
 
 struct waiter {
@@ -19,23 +20,24 @@ struct waiter {
 	struct task *task;
 };
 
-#define WAIT_QUEUE_INIT_AT(name, place)                                 \
-	{                                                               \
-		SPINLOCK_INIT_AT(place), LIST_HEAD_INIT((name).waiters) \
+#define WAIT_QUEUE_INIT_AT(wq, name, place)                                 \
+	{                                                                   \
+		SPINLOCK_INIT_AT(place), LIST_HEAD_INIT((wq).waiters), name \
 	}
-#define WAIT_QUEUE_INIT(name) WAIT_QUEUE_INIT_AT(name, LOCK_PLACE(#name))
+#define WAIT_QUEUE_INIT(name) WAIT_QUEUE_INIT_AT(name, #name, LOCK_PLACE(#name))
 
 #define WAITER_INIT(name)                         \
 	{                                         \
 		LIST_HEAD_INIT((name).node), NULL \
 	}
 
-void wait_queue_reset(struct wait_queue *wq);
+/* The name is not copied. A leading & is left out: it may be an expression. */
+void wait_queue_reset(struct wait_queue *wq, const char *name);
 
-#define wait_queue_init(wq) wait_queue_init_at(wq, LOCK_PLACE(#wq))
-static inline void wait_queue_init_at(struct wait_queue *wq, const char *place)
+#define wait_queue_init(wq) wait_queue_init_at(wq, #wq, LOCK_PLACE(#wq))
+static inline void wait_queue_init_at(struct wait_queue *wq, const char *name, const char *place)
 {
-	wait_queue_reset(wq);
+	wait_queue_reset(wq, name);
 	lock_map_init(&wq->lock.map, place);
 }
 

@@ -12,9 +12,9 @@ struct worker {
 	void (*fn)(void); /* process context, may sleep */
 };
 
-#define WORKER_INIT(worker, fn_)                                \
-	{                                                       \
-		.wq = WAIT_QUEUE_INIT((worker).wq), .fn = (fn_) \
+#define WORKER_INIT(worker, fn_)                                                                 \
+	{                                                                                        \
+		.wq = WAIT_QUEUE_INIT_AT((worker).wq, #worker, LOCK_PLACE(#worker)), .fn = (fn_) \
 	}
 
 /* Start its thread: process context. 0 or a negative errno. */

@@ -86,7 +86,7 @@ static bool report_begin(const char *what)
 		return false;
 	cpu->busy = true;
 	warn_print(__FILE__, __LINE__, what);
-	printk("locks: CPU %u, task %d %s%s\n", smp_processor_id(), current->pid, current->comm,
+	printk("locks: CPU %u, task %d %pE%s\n", smp_processor_id(), current->pid, current->comm,
 	       in_irq() ? ", in an interrupt" : "");
 	return true;
 }
@@ -277,6 +277,44 @@ void lock_check_release(struct lock_map *map, unsigned int how)
 		report_lock("unlock of a lock that is not held here", map, ip);
 	map->forgotten = false;
 	leave(flags);
+}
+
+static bool is_among(const struct held_lock *held, unsigned int nr, const struct lock_map *map)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		if (held[i].map == map)
+			return true;
+	}
+	return false;
+}
+
+/* unknown: the answer where locks are not followed. */
+static bool holds(const struct lock_map *map, bool unknown)
+{
+	const struct lock_stack *task;
+	const struct cpu_locks *cpu;
+	unsigned long flags;
+	bool held;
+
+	if (!enter(&flags))
+		return unknown;
+	cpu = this_cpu_ptr(&cpu_locks);
+	task = &current->locks;
+	held = is_among(cpu->held, cpu->nr, map) || is_among(task->held, task->nr, map);
+	if (!held && (cpu->nr_untracked || task->nr_untracked || map->forgotten))
+		held = unknown;
+	leave(flags);
+	return held;
+}
+
+bool lock_check_held(const struct lock_map *map)
+{
+	return holds(map, true);
+}
+
+bool lock_check_owned(const struct lock_map *map)
+{
+	return holds(map, false);
 }
 
 /* What was complained about is not complained about again. */

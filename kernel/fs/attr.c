@@ -6,20 +6,9 @@
 #include <lego/time.h>
 #include <lego/uaccess.h>
 
-/*
- * Permissions, owners and times: kept and told. Permissions deny nobody anything (but see
- * access()), owners own nothing.
- */
+/* Changes of mode, owner and times. */
 
 #define PERMISSIONS 07777
-#define S_ISUID	    04000
-#define S_ISGID	    02000
-#define S_IXGRP	    00010
-
-static int check_change(const struct path *path)
-{
-	return path_is_fixed(path) ? -EPERM : 0;
-}
 
 /* What one of these calls changes; the rest is -1 or UTIME_OMIT. */
 struct change {
@@ -51,36 +40,87 @@ static void set_time(s64 *ns, const struct timespec64 *time, s64 now)
 		*ns = time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static long apply(const struct path *path, const struct change *change)
+/* chown: root; the owner may give a file to a group that the owner is in. */
+static bool may_change_owner(const struct inode *inode, const struct change *change)
 {
-	struct inode *inode = path->inode;
+	if (fs_is_root())
+		return true;
+	if (change->uid != KEEP && (change->uid != inode->uid || !inode_is_owned(inode)))
+		return false;
+	if (change->gid == KEEP)
+		return true;
+	return inode_is_owned(inode) &&
+	       (change->gid == inode->gid || inode_group_allowed(change->gid));
+}
+
+static bool changes_times(const struct change *change)
+{
+	return change->atime.tv_nsec != UTIME_OMIT || change->mtime.tv_nsec != UTIME_OMIT;
+}
+
+/* Times: the owner; and who may write, as a write would have set both to now. */
+static int check_times(const struct inode *inode, const struct change *change)
+{
+	bool both_now = change->atime.tv_nsec == UTIME_NOW && change->mtime.tv_nsec == UTIME_NOW;
+
+	if (inode_is_owned(inode))
+		return 0;
+	return both_now ? inode_permission(inode, MAY_WRITE) : -EPERM;
+}
+
+static int check_change(const struct inode *inode, const struct change *change)
+{
+	if (inode->fs->type->is_fixed)
+		return -EPERM;
+	if (change->mode != KEEP && !inode_is_owned(inode))
+		return -EPERM;
+	if (!may_change_owner(inode, change))
+		return -EPERM;
+	return changes_times(change) ? check_times(inode, change) : 0;
+}
+
+/* A new owner does not get the old one's rights. Only its members make programs for a group. */
+static u32 new_mode(const struct inode *inode, const struct change *change)
+{
+	if (change->mode != KEEP) {
+		u32 mode = (inode->mode & S_IFMT) | (change->mode & PERMISSIONS);
+
+		return inode_group_allowed(inode->gid) ? mode : mode & ~S_ISGID;
+	}
+	if ((change->uid == KEEP && change->gid == KEEP) || S_ISDIR(inode->mode))
+		return inode->mode;
+	return mode_without_set_ids(inode->mode);
+}
+
+/* All at once: what was allowed to one owner must not be done to the next one's file. */
+static int change_inode(struct inode *inode, const struct change *change)
+{
 	s64 now = clock_realtime_ns();
-	u32 mode = inode->mode;
 	int error;
 
-	/* A link's own permissions mean nothing: as Linux, not even kept. */
-	if (change->mode != KEEP && S_ISLNK(mode))
-		return -EOPNOTSUPP;
-	error = check_change(path);
+	spin_lock(&inode->data_lock);
+	error = check_change(inode, change);
 	if (error)
-		return error;
+		goto out_unlock;
+	WRITE_ONCE(inode->mode, new_mode(inode, change));
 	if (change->uid != KEEP)
 		inode->uid = change->uid;
 	if (change->gid != KEEP)
 		inode->gid = change->gid;
-	if (change->mode != KEEP) {
-		mode = (mode & S_IFMT) | (change->mode & PERMISSIONS);
-	} else if ((change->uid != KEEP || change->gid != KEEP) && !S_ISDIR(mode)) {
-		/* A new owner does not get the old one's rights. */
-		mode &= ~S_ISUID;
-		if (mode & S_IXGRP)
-			mode &= ~S_ISGID;
-	}
-	WRITE_ONCE(inode->mode, mode);
 	set_time(&inode->atime_ns, &change->atime, now);
 	set_time(&inode->mtime_ns, &change->mtime, now);
 	inode->ctime_ns = now;
-	return 0;
+out_unlock:
+	spin_unlock(&inode->data_lock);
+	return error;
+}
+
+static long apply(const struct path *path, const struct change *change)
+{
+	/* A link's own permissions mean nothing: as Linux, not even kept. */
+	if (change->mode != KEEP && S_ISLNK(path->inode->mode))
+		return -EOPNOTSUPP;
+	return change_inode(path->inode, change);
 }
 
 static long change_path(int dirfd, const char __user *user_path, int flags,

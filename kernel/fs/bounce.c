@@ -6,6 +6,8 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 
+#define SMALL_BYTES 128 /* a buffer that does not need an allocation */
+
 /*
  * Files with operations of their own never see user memory: their bytes go through a kernel buffer
  * of at most a page.
@@ -26,12 +28,13 @@ static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool m
 ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 {
 	size_t total = 0, buf_bytes = min(iter->left, (size_t)PAGE_SIZE);
+	char small[SMALL_BYTES], *buf = small;
 	ssize_t done = 0;
-	void *buf;
 
 	if (!file->ops->read)
 		return -EINVAL;
-	buf = kmalloc(buf_bytes);
+	if (buf_bytes > sizeof(small))
+		buf = kmalloc(buf_bytes);
 	if (!buf)
 		return -ENOMEM;
 	while (iter->left) {
@@ -54,19 +57,21 @@ ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 			break;
 		cond_resched();
 	}
-	kfree(buf);
+	if (buf != small)
+		kfree(buf);
 	return total ? (ssize_t)total : done;
 }
 
 ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 {
 	size_t total = 0, buf_bytes = min(iter->left, (size_t)PAGE_SIZE);
+	char small[SMALL_BYTES], *buf = small;
 	ssize_t done = 0;
-	void *buf;
 
 	if (!file->ops->write)
 		return -EINVAL;
-	buf = kmalloc(buf_bytes);
+	if (buf_bytes > sizeof(small))
+		buf = kmalloc(buf_bytes);
 	if (!buf)
 		return -ENOMEM;
 	while (iter->left) {
@@ -84,6 +89,7 @@ ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 			break;
 		cond_resched();
 	}
-	kfree(buf);
+	if (buf != small)
+		kfree(buf);
 	return total ? (ssize_t)total : done;
 }

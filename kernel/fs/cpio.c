@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
@@ -120,12 +121,13 @@ static bool checksum_is_right(const struct record *record)
 
 /*
  * The directory and, in last, the last component of a name; directories are made on the way. "."
- * components are skipped; for the root last is empty. ERR_PTR on failure. tree_lock held.
+ * components are skipped; for the root last is empty. ERR_PTR on failure.
  */
 static struct inode *find_place(const char *name, char *last)
 {
 	struct inode *dir = root_inode, *child;
 
+	ASSERT_HELD(&tree_lock);
 	*last = '\0';
 	for (;;) {
 		size_t len = 0;
@@ -271,7 +273,7 @@ static int unpack_record(const struct archive *archive, const struct record *rec
 	int error;
 
 	if (!type_is_known(fields[FIELD_MODE])) {
-		printk("initramfs: %s: left out, mode %o is not a type we have\n", record->name,
+		printk("initramfs: %pE: left out, mode %o is not a type we have\n", record->name,
 		       fields[FIELD_MODE]);
 		return 0;
 	}
@@ -281,9 +283,9 @@ static int unpack_record(const struct archive *archive, const struct record *rec
 	if (record->has_checksum && S_ISREG(fields[FIELD_MODE]) && !checksum_is_right(record))
 		return bad(archive, "a wrong checksum");
 	error = unpack_inode(record);
-	if (error == -ENOMEM) {
-		printk("initramfs: %s: out of memory\n", record->name);
-		return error;
+	if (error == -ENOMEM || error == -ENOSPC) {
+		printk("initramfs: %pE: out of memory\n", record->name);
+		return -ENOMEM;
 	}
 	if (error)
 		return bad(archive, "a name or link that cannot be made");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/page.h>
@@ -21,6 +22,11 @@
  */
 
 #define READ_BATCH 16
+
+/* Nobody can open an inode without a place in the tree for writing. */
+#define ASSERT_WRITE_LOCK_HELD(inode)                                               \
+	ASSERT_NAMED(!(inode)->parent || lock_check_held(&(inode)->write_lock.map), \
+		     #inode "->write_lock is held")
 
 static size_t in_page(u64 pos)
 {
@@ -138,12 +144,13 @@ static u64 array_pages(u64 max_pages)
 	return max_pages * sizeof(struct page *) / PAGE_SIZE;
 }
 
-/* Make the array reach index. data_lock held. */
+/* Make the array reach index. */
 static int reserve(struct inode *inode, u64 index, bool force)
 {
 	u64 max_pages = inode->max_pages ? inode->max_pages : 4;
 	struct page **pages;
 
+	ASSERT_HELD(&inode->data_lock);
 	if (index < inode->max_pages)
 		return 0;
 	while (max_pages <= index)
@@ -167,11 +174,13 @@ static int reserve(struct inode *inode, u64 index, bool force)
 	return 0;
 }
 
-/* A page in a hole. data_lock held. */
+/* A page in a hole. */
 static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 {
 	struct page *page = NULL;
 
+	ASSERT_HELD(&inode->data_lock);
+	DEBUG_ASSERT(index < inode->max_pages && !inode->pages[index]);
 	if (!space_charge_pages(inode, 1, force))
 		return -ENOSPC;
 	if (!(mapped ? page_is_scarce() : page_is_scarce_for_files()))
@@ -221,13 +230,14 @@ struct page *inode_get_page(struct inode *inode, u64 index)
 
 /*
  * Zero what lies behind pos in its page: before the file ends there, or, as a shared mapping may
- * have written there, goes on. data_lock held.
+ * have written there, goes on.
  */
 static void clear_behind(struct inode *inode, u64 pos)
 {
 	u64 index = pos >> PAGE_SHIFT;
 	struct page *page = index < inode->max_pages ? inode->pages[index] : NULL;
 
+	ASSERT_HELD(&inode->data_lock);
 	if (page && in_page(pos))
 		memset((char *)page_address(page) + in_page(pos), 0, PAGE_SIZE - in_page(pos));
 }
@@ -244,8 +254,10 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 	size_t total = 0;
 	int error = 0;
 
+	ASSERT_WRITE_LOCK_HELD(inode);
 	if (n && __builtin_add_overflow(pos, (u64)n, &(u64){ 0 }))
 		return -EFBIG;
+	inode_content_changes(inode);
 	spin_lock(&inode->data_lock);
 	if (n && pos > inode->size_bytes)
 		clear_behind(inode, inode->size_bytes);
@@ -278,6 +290,8 @@ int inode_allocate(struct inode *inode, u64 pos, u64 n)
 	u64 end = pos + n;
 	int error = 0;
 
+	ASSERT_WRITE_LOCK_HELD(inode);
+	inode_content_changes(inode);
 	for (u64 i = pos >> PAGE_SHIFT; i < DIV_ROUND_UP(end, PAGE_SIZE); i++) {
 		struct page *page = get_page(inode, i, false, &error);
 
@@ -302,10 +316,12 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 	u64 nr_kept = DIV_ROUND_UP(size_bytes, PAGE_SIZE);
 	bool mapped = false;
 
+	ASSERT_WRITE_LOCK_HELD(inode);
 	/* As far as reserve() will go. */
 	if (nr_kept * sizeof(*inode->pages) > PAGE_SIZE << MAX_PAGE_ORDER)
 		return -EFBIG;
 
+	inode_content_changes(inode);
 	spin_lock(&inode->data_lock);
 	for (u64 i = nr_kept; i < inode->max_pages; i++) {
 		if (!inode->pages[i])
@@ -313,6 +329,7 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 		mapped |= atomic_read(&inode->pages[i]->refs) > 1; /* or just being read */
 		page_put(inode->pages[i]);
 		inode->pages[i] = NULL;
+		DEBUG_ASSERT(inode->nr_pages);
 		inode->nr_pages--;
 		space_uncharge_pages(inode, 1);
 	}
@@ -325,8 +342,25 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 	return 0;
 }
 
+u64 inode_held_bytes(const struct inode *inode)
+{
+	return sizeof(*inode) + READ_ONCE(inode->nr_pages) * PAGE_SIZE +
+	       READ_ONCE(inode->max_pages) * sizeof(*inode->pages);
+}
+
+/* For an assertion. */
+static __maybe_unused bool pages_are_counted(const struct inode *inode)
+{
+	u64 nr = 0;
+
+	for (u64 i = 0; i < inode->max_pages; i++)
+		nr += inode->pages[i] != NULL;
+	return nr == inode->nr_pages;
+}
+
 void inode_free_data(struct inode *inode)
 {
+	DEBUG_ASSERT(pages_are_counted(inode));
 	for (u64 i = 0; i < inode->max_pages; i++) {
 		if (inode->pages[i])
 			page_put(inode->pages[i]);

@@ -43,14 +43,14 @@ static const struct file_ops full_ops = { .read = zero_read, .write = full_write
 static const struct file_ops random_ops = { .read = random_read, .write = null_write };
 
 static const struct device devices[] = {
-	{ MAKE_DEVICE(5, 1), "console", true, &console_file_ops },
-	{ MAKE_DEVICE(5, 0), "tty", true, &controlling_tty_file_ops },
-	{ MAKE_DEVICE(4, 64), "ttyS0", true, &tty_file_ops },
-	{ MAKE_DEVICE(1, 3), "null", false, &null_ops },
-	{ MAKE_DEVICE(1, 5), "zero", false, &zero_ops },
-	{ MAKE_DEVICE(1, 7), "full", false, &full_ops },
-	{ MAKE_DEVICE(1, 8), "random", false, &random_ops },
-	{ MAKE_DEVICE(1, 9), "urandom", false, &random_ops },
+	{ MAKE_DEVICE(5, 1), "console", 0600, true, &console_file_ops },
+	{ MAKE_DEVICE(5, 0), "tty", 0666, true, &controlling_tty_file_ops },
+	{ MAKE_DEVICE(4, 64), "ttyS0", 0600, true, &tty_file_ops },
+	{ MAKE_DEVICE(1, 3), "null", 0666, false, &null_ops },
+	{ MAKE_DEVICE(1, 5), "zero", 0666, false, &zero_ops },
+	{ MAKE_DEVICE(1, 7), "full", 0666, false, &full_ops },
+	{ MAKE_DEVICE(1, 8), "random", 0666, false, &random_ops },
+	{ MAKE_DEVICE(1, 9), "urandom", 0666, false, &random_ops },
 };
 
 bool file_is_zero_device(const struct file *file)
@@ -73,7 +73,7 @@ static struct inode *make_root(struct filesystem *fs)
 	struct inode *root = tree_create_root(fs, 0755), *inode;
 
 	for (size_t i = 0; root && i < ARRAY_SIZE(devices); i++) {
-		inode = tree_create(root, devices[i].name, S_IFCHR | 0666);
+		inode = tree_create(root, devices[i].name, S_IFCHR | devices[i].mode);
 		if (IS_ERR(inode))
 			panic("no memory for /dev/%s", devices[i].name);
 		inode->device = &devices[i];

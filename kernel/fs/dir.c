@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
@@ -14,12 +15,13 @@
 /* Takes over the references. */
 static long change_directory(struct path *path)
 {
-	if (!S_ISDIR(path->inode->mode)) {
+	int error = S_ISDIR(path->inode->mode) ? inode_permission(path->inode, MAY_EXEC) : -ENOTDIR;
+
+	if (error)
 		path_release(path);
-		return -ENOTDIR;
-	}
-	cwd_set(path);
-	return 0;
+	else
+		cwd_set(path);
+	return error;
 }
 
 SYSCALL_DEFINE1(chdir, const char __user *, user_path)
@@ -44,6 +46,7 @@ char *path_write(const struct path *path, char *buf, size_t size)
 	const struct inode *inode = path->inode;
 	char *p = buf + size - 1;
 
+	ASSERT_HELD(&tree_lock);
 	*p = '\0';
 	for (;;) {
 		size_t len;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
@@ -46,11 +47,13 @@ int fd_limit(void)
 	return (int)min(limit, (u64)FILE_MAX_FDS);
 }
 
-/* With files->lock held; the reference to file passes to the table, that to the old one back. */
+/* The reference to file passes to the table, that to the old one back. */
 static struct file *set_slot(struct files *files, int fd, struct file *file, bool close_on_exec)
 {
 	struct file *old = files->fds[fd];
 
+	DEBUG_ASSERT(fd_is_valid(fd));
+	DEBUG_ASSERT(atomic_read(&files->refs) == 1 || lock_check_held(&files->lock.map));
 	files->fds[fd] = file;
 	set_close_on_exec(files, fd, close_on_exec);
 	files->end = max(files->end, fd + 1);
@@ -107,12 +110,15 @@ struct files *files_copy(struct files *files)
 
 struct files *files_get(struct files *files)
 {
+	DEBUG_ASSERT(atomic_read(&files->refs) > 0);
 	atomic_inc(&files->refs);
 	return files;
 }
 
 void files_put(struct files *files)
 {
+	DEBUG_ASSERT(atomic_read(&files->refs) > 0);
+	might_sleep();
 	if (!atomic_dec_and_test(&files->refs))
 		return;
 	for (int fd = 0; fd < files->end; fd++) {
@@ -120,6 +126,19 @@ void files_put(struct files *files)
 			file_put(files->fds[fd]);
 	}
 	kfree(files);
+}
+
+u64 files_held_bytes(struct files *files, u32 count)
+{
+	u64 bytes = sizeof(*files);
+
+	spin_lock(&files->lock);
+	for (int fd = 0; fd < files->end; fd++) {
+		if (files->fds[fd])
+			bytes += file_held_bytes(files->fds[fd], count);
+	}
+	spin_unlock(&files->lock);
+	return bytes;
 }
 
 /* Put another file, or none, in a slot; the old one, whose reference passes to the caller. */
@@ -182,6 +201,7 @@ int fd_install(struct file *file, int from, bool close_on_exec)
 	struct files *files = current->proc->files;
 	int limit = fd_limit(), fd;
 
+	DEBUG_ASSERT(from >= 0 && atomic_read(&file->refs) > 0);
 	spin_lock(&files->lock);
 	for (fd = from; fd < limit && files->fds[fd]; fd++)
 		;

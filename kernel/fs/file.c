@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/leak.h>
 #include <lego/slab.h>
@@ -66,19 +67,43 @@ struct file *file_create_unnamed(u64 size_bytes)
 
 void file_get(struct file *file)
 {
+	DEBUG_ASSERT(atomic_read(&file->refs) > 0);
 	atomic_inc(&file->refs);
 }
 
 void file_put(struct file *file)
 {
+	DEBUG_ASSERT(atomic_read(&file->refs) > 0);
+	might_sleep();
 	if (!atomic_dec_and_test(&file->refs))
 		return;
 	if (file->ops && file->ops->release)
 		file->ops->release(file);
+	if (file->writes)
+		inode_end_writing(file->inode);
 	inode_put(file->inode);
 	mount_put(file->mount);
 	kfree(file);
 	leak_count(LEAK_FILES, -1);
+}
+
+bool file_has_no_name(const struct file *file)
+{
+	return !file->inode->parent || READ_ONCE(file->inode->removed);
+}
+
+u64 file_held_bytes(struct file *file, u32 count)
+{
+	u64 bytes = sizeof(*file);
+
+	if (file->counted == count)
+		return 0;
+	file->counted = count;
+	if (file->ops && file->ops->held_bytes)
+		bytes += file->ops->held_bytes(file);
+	if (file_has_no_name(file))
+		bytes += inode_held_bytes(file->inode);
+	return bytes;
 }
 
 bool file_is_regular(const struct file *file)

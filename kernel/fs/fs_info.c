@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
@@ -55,12 +56,15 @@ struct fs_info *fs_info_copy(struct fs_info *fs)
 
 struct fs_info *fs_info_get(struct fs_info *fs)
 {
+	DEBUG_ASSERT(atomic_read(&fs->refs) > 0);
 	atomic_inc(&fs->refs);
 	return fs;
 }
 
 void fs_info_put(struct fs_info *fs)
 {
+	DEBUG_ASSERT(atomic_read(&fs->refs) > 0);
+	might_sleep();
 	if (!atomic_dec_and_test(&fs->refs))
 		return;
 	path_release(&fs->cwd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/slab.h>
@@ -89,9 +90,10 @@ static size_t write_entry(const struct listing *list, char *at, const struct ino
 	return len;
 }
 
-/* As many as fit. 0 or a negative errno when there is none. tree_lock held. */
+/* As many as fit. 0 or a negative errno when there is none. */
 static long fill(struct listing *list)
 {
+	ASSERT_HELD(&tree_lock);
 	if (list->dir->removed)
 		return -ENOENT;
 	tree_populate(list->dir);

@@ -13,12 +13,18 @@
 
 #include <lego/fs.h>
 #include <lego/list.h>
+#include <lego/sched.h>
 #include <lego/spinlock.h>
 #include <lego/text.h>
 #include <lego/time.h>
 
 #define PATH_MAX 4096 /* with the NUL */
 #define NAME_MAX 255
+
+#define S_ISUID 04000
+#define S_ISGID 02000
+#define S_ISVTX 01000
+#define S_IXGRP 00010
 
 #define S_ISREG(mode)  (((mode)&S_IFMT) == S_IFREG)
 #define S_ISDIR(mode)  (((mode)&S_IFMT) == S_IFDIR)
@@ -32,6 +38,7 @@
 struct device {
 	u32 number; /* MAKE_DEVICE() */
 	const char *name;
+	u32 mode;    /* of its file in /dev */
 	bool stream; /* no position: lseek and pread fail */
 	const struct file_ops *ops;
 };
@@ -48,6 +55,8 @@ struct inode_ops {
 	void (*populate)(struct inode *dir);
 	/* A symbolic link whose target is made when asked for: its length (no NUL), or -errno. */
 	ssize_t (*read_link)(struct inode *inode, char *buf, size_t size);
+	/* Its mode denies it to the current process, but it is about that process. */
+	bool (*is_own)(const struct inode *inode);
 	/* The inode is freed: release ->private. Maybe without tree_lock. */
 	void (*free)(struct inode *inode);
 };
@@ -73,8 +82,14 @@ struct filesystem {
 	struct list_head node;	/* of single ones */
 };
 
+/* Flags of a mount, with the values of mount(2) and statfs(2). */
+#define MOUNT_NOSUID 0x2 /* execve() ignores set-user-ID and set-group-ID bits */
+#define MOUNT_NODEV  0x4 /* device files cannot be opened */
+#define MOUNT_NOEXEC 0x8 /* files can be neither executed nor mapped for execution */
+
 struct mount {
 	struct filesystem *fs;
+	u32 flags;		  /* MOUNT_* */
 	struct mount *parent;	  /* NULL: of the root */
 	struct inode *mountpoint; /* in the parent's tree, holds a reference */
 	char *source;		  /* what mount(2) was given as such */
@@ -102,6 +117,7 @@ struct inode {
 	struct inode
 		*parent; /* NULL: of a root or without a place; holds a reference, removed or not */
 	bool removed;	 /* no longer in the tree: only used by who has it open */
+	struct inode *next_by_name; /* with the same hash of parent and name */
 	struct list_head sibling;
 	struct list_head children; /* directory: in order of ->position */
 	u64 position;		   /* in its directory */
@@ -120,8 +136,9 @@ struct inode {
 	char *target;		     /* symbolic link */
 
 	/* Regular file. */
+	int nr_writers; /* files open for writing; negative: how often it is executed; atomic */
 	struct mutex write_lock; /* one writer at a time */
-	spinlock_t data_lock;	 /* guards the rest */
+	spinlock_t data_lock;	 /* guards the rest, and changes of owner and mode */
 	u64 size_bytes;
 	struct page **pages; /* NULL: a hole */
 	u64 max_pages;
@@ -131,7 +148,7 @@ struct inode {
 extern struct inode *root_inode; /* of the file system that the others are mounted in */
 extern struct mutex tree_lock;
 
-/* ramfs.c: the tree. Those with "tree" in the name need tree_lock. */
+/* ramfs.c: the tree. Functions with "tree" in their name are called with tree_lock held. */
 struct inode *inode_get(struct inode *inode);
 void inode_put(struct inode *inode);
 /*
@@ -179,6 +196,8 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 int inode_truncate(struct inode *inode, u64 size_bytes);
 /* Fill the holes and extend the file to the end of that. With write_lock held. */
 int inode_allocate(struct inode *inode, u64 pos, u64 n);
+/* Memory of its content, and its own, about. No lock needed. */
+u64 inode_held_bytes(const struct inode *inode);
 
 /*
  * RLIMIT_FSIZE: what the current process may write of n bytes at pos, and whether it may make the
@@ -196,7 +215,7 @@ void inode_free_data(struct inode *inode);
  */
 bool space_charge_pages(const struct inode *inode, u64 nr, bool force);
 void space_uncharge_pages(const struct inode *inode, u64 nr);
-bool space_charge_inode(const struct filesystem *fs);
+bool space_charge_inode(const struct filesystem *fs, bool force);
 void space_uncharge_inode(const struct filesystem *fs);
 struct space {
 	u64 max_pages, free_pages, max_inodes, free_inodes;
@@ -213,16 +232,16 @@ void mount_init(void);
 struct mount *mount_get(struct mount *mount); /* NULL is allowed */
 void mount_put(struct mount *mount);	      /* with or without tree_lock */
 /*
- * Mount a file system on a directory: 0 or a negative errno. mount_detach() takes a mount away,
- * with those on it, for which mount_drop_detached() is called afterwards; lazily: though it is in
- * use; the caller has a reference. tree_lock held.
+ * Mount a file system on a directory, flags: MOUNT_*. 0 or a negative errno. mount_detach() takes a
+ * mount away, with those on it, for which mount_drop_detached() is called afterwards; lazily:
+ * though it is in use; the caller has a reference. tree_lock held.
  */
-int mount_attach(const char *type_name, const struct path *at, const char *source);
+int mount_attach(const char *type_name, const struct path *at, const char *source, u32 flags);
 int mount_detach(struct mount *mount, bool lazily, struct list_head *detached);
 void mount_drop_detached(struct list_head *detached); /* tree_lock not held */
 /* The mount on a place, NULL: none; needs tree_lock, as the next. */
 struct mount *mount_on(const struct path *path);
-/* For /proc/mounts: "source directory type rw 0 0" lines. 0 or -ENOMEM. Takes tree_lock. */
+/* For /proc/mounts: "source directory type rw,... 0 0" lines. 0 or -ENOMEM; takes tree_lock. */
 int mounts_text(struct text *text);
 
 static inline bool path_is_fixed(const struct path *path)
@@ -232,8 +251,54 @@ static inline bool path_is_fixed(const struct path *path)
 struct path path_hold(const struct path *path); /* a copy with references */
 void path_release(struct path *path);		/* with or without tree_lock */
 
+/* permission.c: what the current process wants to do. The first three are access(2)'s. */
+#define MAY_EXEC    1 /* of a directory: look for a name in it */
+#define MAY_WRITE   2
+#define MAY_READ    4
+#define MAY_AS_REAL 8 /* by its real user and group, for access(2) */
+
+/* The fs user is 0. The kernel's own threads may do everything, too. */
+static inline bool fs_is_root(void)
+{
+	const struct process *proc = current->proc;
+
+	return !proc || !READ_ONCE(proc->creds.fsuid);
+}
+
+/* 0 or -EACCES. */
+int inode_check_permission(const struct inode *inode, u32 mask);
+static inline int inode_permission(const struct inode *inode, u32 mask)
+{
+	if (!(mask & (MAY_EXEC | MAY_AS_REAL)) && fs_is_root())
+		return 0;
+	return inode_check_permission(inode, mask);
+}
+bool inode_is_owned(const struct inode *inode); /* by the current process, or it is root's */
+bool inode_group_allowed(u32 gid);		/* it is in the group, or root's */
+int tree_may_create(const struct inode *dir);	/* a name in the directory: 0 or -EACCES */
+/* Take a name out of the directory: 0, -EACCES, or -EPERM in a sticky directory of others. */
+int tree_may_remove(const struct inode *dir, struct inode *entry);
+
+static inline u32 mode_without_set_ids(u32 mode)
+{
+	/* Without x for the group the bit means something else. */
+	return mode & ~(mode & S_IXGRP ? S_ISUID | S_ISGID : S_ISUID);
+}
+/* The content of a file changes: unless root does that, it is no longer set-user-ID. */
+void inode_strip_set_ids(struct inode *inode);
+static inline void inode_content_changes(struct inode *inode)
+{
+	if (unlikely(inode->mode & (S_ISUID | S_ISGID)))
+		inode_strip_set_ids(inode);
+}
+
+/* 0, or -ETXTBSY: it is executed. */
+int inode_begin_writing(struct inode *inode);
+void inode_end_writing(struct inode *inode);
+
 /* namei.c: paths. */
 #define WALK_NOFOLLOW BIT(0) /* a symbolic link in last place, without a slash, is the result */
+#define WALK_AS_REAL  BIT(2) /* judge by the real user and group */
 #define WALK_NAME     BIT(1) /* the entry itself is wanted: no link, no mount is followed from it */
 
 struct walk {
@@ -249,7 +314,7 @@ bool walk_has_name(const struct walk *walk);
 
 /*
  * Follow a path from base. Needs tree_lock, which keeps the results alive. 0 also when only the
- * last component is missing.
+ * last component is missing. -EACCES: the current process may not search a directory on the way.
  */
 int path_walk(const struct path *base, const char *path, unsigned int flags, struct walk *walk);
 
@@ -261,6 +326,7 @@ int path_find(const struct path *base, const char *path, unsigned int flags, str
 #define AT_REMOVEDIR	    0x200
 #define AT_SYMLINK_FOLLOW   0x400
 #define AT_EMPTY_PATH	    0x1000
+#define AT_REAL_IDS	    0x40000000 /* only inside the kernel: WALK_AS_REAL */
 
 /*
  * The directory that a system call's dirfd stands for, with references. Not needed for absolute

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
@@ -78,11 +79,11 @@ static const struct fs_type *find_type(const char *name)
 	return NULL;
 }
 
-/* With tree_lock held, as all up to the next remark. */
 static struct filesystem *make_filesystem(const struct fs_type *type)
 {
 	struct filesystem *fs = kzalloc(sizeof(*fs));
 
+	ASSERT_HELD(&tree_lock);
 	if (!fs)
 		return NULL;
 	fs->type = type;
@@ -102,6 +103,7 @@ static struct filesystem *get_filesystem(const struct fs_type *type)
 {
 	struct filesystem *fs;
 
+	ASSERT_HELD(&tree_lock);
 	list_for_each_entry(fs, &single_filesystems, node) {
 		if (fs->type == type)
 			return fs;
@@ -112,6 +114,7 @@ static struct filesystem *get_filesystem(const struct fs_type *type)
 /* Without mounts, unless it is a single one, it goes with all that is in it. */
 static void drop_filesystem(struct filesystem *fs)
 {
+	ASSERT_HELD(&tree_lock);
 	if (fs->nr_mounts || fs->type->single)
 		return;
 	tree_remove_below(fs->root);
@@ -123,6 +126,7 @@ struct mount *mount_on(const struct path *path)
 {
 	struct mount *mount, *last = NULL;
 
+	ASSERT_HELD(&tree_lock);
 	if (!path->inode->nr_mounts)
 		return NULL;
 	list_for_each_entry(mount, &mounts, node) {
@@ -133,7 +137,8 @@ struct mount *mount_on(const struct path *path)
 }
 
 /* at NULL: the first of all. */
-static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source)
+static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source,
+			    u32 flags)
 {
 	struct mount *mount = kzalloc(sizeof(*mount));
 
@@ -150,6 +155,7 @@ static struct mount *attach(struct filesystem *fs, const struct path *at, const 
 		at->inode->nr_mounts++;
 	}
 	mount->fs = fs;
+	mount->flags = flags;
 	fs->nr_mounts++;
 	atomic_set(&mount->refs, 1);
 	mount->attached = true;
@@ -158,11 +164,12 @@ static struct mount *attach(struct filesystem *fs, const struct path *at, const 
 	return mount;
 }
 
-int mount_attach(const char *type_name, const struct path *at, const char *source)
+int mount_attach(const char *type_name, const struct path *at, const char *source, u32 flags)
 {
 	const struct fs_type *type = find_type(type_name);
 	struct filesystem *fs;
 
+	ASSERT_HELD(&tree_lock);
 	if (!type)
 		return -ENODEV;
 	if (!S_ISDIR(at->inode->mode))
@@ -182,7 +189,7 @@ int mount_attach(const char *type_name, const struct path *at, const char *sourc
 		return -ENOMEM;
 	if (at->inode == fs->root)
 		return -EBUSY; /* it is there */
-	if (!attach(fs, at, source)) {
+	if (!attach(fs, at, source, flags)) {
 		drop_filesystem(fs);
 		return -ENOMEM;
 	}
@@ -199,6 +206,8 @@ static bool is_below(const struct mount *mount, const struct mount *top)
 /* Out of the list; what it held is to be dropped without tree_lock: mount_drop_detached(). */
 static void detach(struct mount *mount, struct list_head *detached)
 {
+	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(mount->attached && mount->mountpoint->nr_mounts);
 	mount->attached = false;
 	mount->mountpoint->nr_mounts--;
 	list_del(&mount->node);
@@ -209,6 +218,7 @@ int mount_detach(struct mount *mount, bool lazily, struct list_head *detached)
 {
 	struct mount *at, *next;
 
+	ASSERT_HELD(&tree_lock);
 	if (!mount->attached || !mount->parent)
 		return -EINVAL;
 	/* One for being attached, one of the caller's. */
@@ -222,9 +232,9 @@ int mount_detach(struct mount *mount, bool lazily, struct list_head *detached)
 	return 0;
 }
 
-/* Without tree_lock held. */
 void mount_drop_detached(struct list_head *detached)
 {
+	ASSERT_NOT_HELD(&tree_lock);
 	while (!list_empty(detached)) {
 		struct mount *mount = list_first_entry(detached, struct mount, node);
 
@@ -235,6 +245,7 @@ void mount_drop_detached(struct list_head *detached)
 
 struct mount *mount_get(struct mount *mount)
 {
+	DEBUG_ASSERT(!mount || atomic_read(&mount->refs) > 0);
 	if (mount)
 		atomic_inc(&mount->refs);
 	return mount;
@@ -243,12 +254,15 @@ struct mount *mount_get(struct mount *mount)
 /* Procfs closes files under tree_lock: a last one may take a mount with it. */
 void mount_put(struct mount *mount)
 {
+	DEBUG_ASSERT(!mount || atomic_read(&mount->refs) > 0);
 	while (mount && atomic_dec_and_test(&mount->refs)) {
 		bool locked = READ_ONCE(tree_lock.owner) == current;
 		struct mount *parent = mount->parent;
 
 		if (!locked)
 			mutex_lock(&tree_lock);
+		DEBUG_ASSERT(!mount->attached && list_empty(&mount->node));
+		DEBUG_ASSERT(nr_mounts && mount->fs->nr_mounts);
 		nr_mounts--;
 		mount->fs->nr_mounts--;
 		drop_filesystem(mount->fs);
@@ -286,8 +300,11 @@ int mounts_text(struct text *text)
 		const char *where = path_write(&path, path_buf, PATH_MAX);
 
 		if (where)
-			text_printf(text, "%s %s %s rw 0 0\n", mount->source, where,
-				    mount->fs->type->name);
+			text_printf(text, "%pE %pE %s rw%s%s%s 0 0\n", mount->source, where,
+				    mount->fs->type->name,
+				    mount->flags & MOUNT_NOSUID ? ",nosuid" : "",
+				    mount->flags & MOUNT_NODEV ? ",nodev" : "",
+				    mount->flags & MOUNT_NOEXEC ? ",noexec" : "");
 	}
 	mutex_unlock(&tree_lock);
 	kfree(path_buf);
@@ -303,7 +320,7 @@ void fs_mount_at_boot(const char *type, const char *name)
 	at.inode = tree_find(root_inode, name, strlen(name));
 	if (!at.inode)
 		at.inode = tree_create(root_inode, name, S_IFDIR | 0755);
-	error = IS_ERR(at.inode) ? (int)PTR_ERR(at.inode) : mount_attach(type, &at, type);
+	error = IS_ERR(at.inode) ? (int)PTR_ERR(at.inode) : mount_attach(type, &at, type, 0);
 	mutex_unlock(&tree_lock);
 	if (error)
 		panic("cannot mount %s on /%s: error %d", type, name, error);
@@ -317,7 +334,7 @@ void mount_init(void)
 	last_device = fs_without_name.device;
 	fs = make_filesystem(&rootfs_type);
 	if (fs)
-		root_path.mount = attach(fs, NULL, rootfs_type.name);
+		root_path.mount = attach(fs, NULL, rootfs_type.name, 0);
 	mutex_unlock(&tree_lock);
 	if (!root_path.mount)
 		panic("no memory for the root directory");

@@ -7,18 +7,18 @@
 #include <lego/syscall.h>
 
 /*
- * mount(2) and umount2(2): file systems without a device, each as a tree of its own. Flags that ask
- * for less than we give are taken where there is nobody to protect from (everybody is root: nosuid,
- * nodev, noexec) or nothing to save (times, synchronous writing). Others, read-only, bind and
- * remount among them, are refused; so are options.
+ * mount(2) and umount2(2): file systems without a device, each as a tree of its own. nosuid, nodev
+ * and noexec are obeyed. Flags about times and synchronous writing are accepted: nothing is saved.
+ * Others, read-only, bind and remount among them, are refused; so are options.
  */
 
 #define MS_MAGIC_MASK 0xffff0000UL
 #define MS_MAGIC      0xc0ed0000UL
-#define MS_ACCEPTED                                                                                \
-	(0x2 /* nosuid */ | 0x4 /* nodev */ | 0x8 /* noexec */ | 0x10 /* sync */ |                 \
-	 0x80 /* dirsync */ | 0x400 /* noatime */ | 0x800 /* nodiratime */ | 0x8000 /* silent */ | \
-	 0x200000 /* relatime */ | 0x1000000 /* strictatime */ | 0x2000000 /* lazytime */)
+#define MOUNT_FLAGS   (MOUNT_NOSUID | MOUNT_NODEV | MOUNT_NOEXEC)
+#define MS_ACCEPTED                                                                 \
+	(MOUNT_FLAGS | 0x10 /* sync */ | 0x80 /* dirsync */ | 0x400 /* noatime */ | \
+	 0x800 /* nodiratime */ | 0x8000 /* silent */ | 0x200000 /* relatime */ |   \
+	 0x1000000 /* strictatime */ | 0x2000000 /* lazytime */)
 
 #define MNT_FORCE	1 /* of servers that do not answer: there are none */
 #define MNT_DETACH	2
@@ -36,7 +36,7 @@ static char *string_from_user(const char __user *string, const char *none)
 }
 
 static int mount_strings(const char *source, const char __user *user_target, const char *type,
-			 const char *options)
+			 u32 flags, const char *options)
 {
 	struct path at;
 	int error;
@@ -47,7 +47,7 @@ static int mount_strings(const char *source, const char __user *user_target, con
 	if (error)
 		return error;
 	mutex_lock(&tree_lock);
-	error = mount_attach(type, &at, source);
+	error = mount_attach(type, &at, source, flags);
 	mutex_unlock(&tree_lock);
 	path_release(&at);
 	return error;
@@ -76,7 +76,7 @@ SYSCALL_DEFINE5(mount, const char __user *, user_source, const char __user *, ta
 	else if (IS_ERR(options))
 		error = (int)PTR_ERR(options);
 	else
-		error = mount_strings(source, target, type, options);
+		error = mount_strings(source, target, type, flags & MOUNT_FLAGS, options);
 	if (!IS_ERR(source))
 		kfree(source);
 	if (!IS_ERR(type))

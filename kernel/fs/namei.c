@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/slab.h>
 #include <lego/string.h>
@@ -62,6 +63,7 @@ static struct inode *step(struct path *path, const char *name, size_t len, bool 
 {
 	struct inode *entry = NULL;
 
+	ASSERT_HELD(&tree_lock);
 	if (is_dot_dot(name, len)) {
 		go_up(path);
 	} else if (len && !is_dot(name, len)) {
@@ -85,6 +87,7 @@ ssize_t tree_read_link(struct inode *inode, char *buf, size_t size)
 {
 	size_t len;
 
+	ASSERT_HELD(&tree_lock);
 	if (inode->ops && inode->ops->read_link)
 		return inode->ops->read_link(inode, buf, size);
 	len = min(strlen(inode->target), size);
@@ -137,13 +140,23 @@ static int finish_walk(const struct path *dir, const struct path *found, struct 
 	return 0;
 }
 
+/* Returns the access that each directory on the way must permit; 0: none, root may search all. */
+static u32 search_mask(unsigned int flags)
+{
+	if (flags & WALK_AS_REAL)
+		return MAY_EXEC | MAY_AS_REAL;
+	return fs_is_root() ? 0 : MAY_EXEC;
+}
+
 static int walk_components(const struct path *base, const char *p, unsigned int flags,
 			   struct walk *walk, char **memory)
 {
 	struct path dir = *p == '/' ? root_path : *base;
+	u32 search = search_mask(flags);
 	unsigned int nr_links = 0;
 	int error;
 
+	ASSERT_HELD(&tree_lock);
 	for (;;) {
 		struct path next = dir;
 		struct inode *entry;
@@ -157,6 +170,8 @@ static int walk_components(const struct path *base, const char *p, unsigned int 
 			return -ENAMETOOLONG;
 		if (!S_ISDIR(dir.inode->mode))
 			return -ENOTDIR;
+		if (unlikely(search) && inode_permission(dir.inode, search))
+			return -EACCES;
 
 		rest = p + len;
 		last = !*skip_slashes(rest);
@@ -201,6 +216,7 @@ int path_find(const struct path *base, const char *path, unsigned int flags, str
 	struct walk walk;
 	int error;
 
+	ASSERT_NOT_HELD(&tree_lock);
 	mutex_lock(&tree_lock);
 	error = path_walk(base, path, flags, &walk);
 	if (!error && !walk.found.inode)
@@ -265,6 +281,8 @@ int path_find_user(int dirfd, const char __user *user_path, int at_flags, struct
 	char *path;
 	int error;
 
+	if (at_flags & AT_REAL_IDS)
+		flags |= WALK_AS_REAL;
 	path = path_from_user(user_path);
 	if (IS_ERR(path))
 		return (int)PTR_ERR(path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/slab.h>
 #include <lego/string.h>
@@ -31,9 +32,9 @@ static int copy_name(struct name_call *call, int dirfd, const char __user *user_
 	return error;
 }
 
-/* With tree_lock held. */
 static int find_name(struct name_call *call)
 {
+	ASSERT_HELD(&tree_lock);
 	return path_walk(&call->base, call->path, WALK_NAME, &call->walk);
 }
 
@@ -50,7 +51,7 @@ static int check_new(const struct walk *walk, bool directory)
 		return -EEXIST;
 	if (walk->wants_directory && !directory)
 		return -ENOENT;
-	return path_is_fixed(&walk->parent) ? -ENOENT : 0;
+	return path_is_fixed(&walk->parent) ? -ENOENT : tree_may_create(walk->parent.inode);
 }
 
 /*
@@ -86,6 +87,8 @@ static long make(int dirfd, const char __user *user_path, u32 mode, u32 rdev, ch
 	error = find_name(&call);
 	if (!error)
 		error = check_new(&call.walk, S_ISDIR(mode));
+	if (!error && (S_ISCHR(mode) || S_ISBLK(mode)) && !fs_is_root())
+		error = -EPERM;
 	if (error)
 		goto out_unlock;
 	inode = tree_create(call.walk.parent.inode, call.walk.name, mode);
@@ -169,7 +172,6 @@ SYSCALL_DEFINE3(symlinkat, const char __user *, target, int, dirfd, const char _
 	return make_symlink(target, dirfd, path);
 }
 
-/* With tree_lock held. */
 static int link_at(struct name_call *call, const struct path *old)
 {
 	const struct walk *walk = &call->walk;
@@ -197,6 +199,8 @@ static long make_link(int old_dirfd, const char __user *old_path, int dirfd,
 
 	if (flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
+	if (flags & AT_EMPTY_PATH && !fs_is_root())
+		return -ENOENT;
 	if (!(flags & AT_SYMLINK_FOLLOW))
 		flags |= AT_SYMLINK_NOFOLLOW;
 	error = path_find_user(old_dirfd, old_path, flags, &old);
@@ -228,17 +232,24 @@ SYSCALL_DEFINE5(linkat, int, old_dirfd, const char __user *, old_path, int, dirf
 /* What a name that is to be removed or moved away must not be; directory: by rmdir. */
 static int check_unlink(const struct walk *walk)
 {
+	int error;
+
 	if (!walk_has_name(walk))
 		return -EISDIR;
 	if (!walk->entry)
 		return -ENOENT;
-	if (S_ISDIR(walk->entry->mode))
-		return -EISDIR;
-	return walk->wants_directory ? -ENOTDIR : 0;
+	if (walk->wants_directory)
+		return S_ISDIR(walk->entry->mode) ? -EISDIR : -ENOTDIR;
+	error = tree_may_remove(walk->parent.inode, walk->entry);
+	if (error)
+		return error;
+	return S_ISDIR(walk->entry->mode) ? -EISDIR : 0;
 }
 
 static int check_rmdir(const struct walk *walk)
 {
+	int error;
+
 	if (!strcmp(walk->name, ".."))
 		return -ENOTEMPTY;
 	if (!strcmp(walk->name, "."))
@@ -247,6 +258,9 @@ static int check_rmdir(const struct walk *walk)
 		return -EBUSY;
 	if (!walk->entry)
 		return -ENOENT;
+	error = tree_may_remove(walk->parent.inode, walk->entry);
+	if (error)
+		return error;
 	if (!S_ISDIR(walk->entry->mode))
 		return -ENOTDIR;
 	if (walk->entry->nr_mounts)
@@ -335,7 +349,19 @@ static int check_replaced(const struct inode *old, const struct inode *new)
 	return list_empty(&new->children) ? 0 : -ENOTEMPTY;
 }
 
-/* With tree_lock held. */
+/* A directory that moves gets another "..": it is written to. */
+static int check_rename_permission(const struct walk *old, const struct walk *new)
+{
+	struct inode *from = old->parent.inode, *to = new->parent.inode;
+	int error = tree_may_remove(from, old->entry);
+
+	if (!error)
+		error = new->entry ? tree_may_remove(to, new->entry) : tree_may_create(to);
+	if (!error && S_ISDIR(old->entry->mode) && from != to)
+		error = inode_permission(old->entry, MAY_WRITE);
+	return error;
+}
+
 static int rename_at(struct name_call *old, struct name_call *new, u32 flags)
 {
 	struct inode *entry, *replaced;
@@ -351,6 +377,9 @@ static int rename_at(struct name_call *old, struct name_call *new, u32 flags)
 	replaced = new->walk.entry;
 	if (entry_inode(entry) == entry_inode(replaced))
 		return 0;
+	error = check_rename_permission(&old->walk, &new->walk);
+	if (error)
+		return error;
 	if (new->walk.parent.inode->removed)
 		return -ENOENT;
 	if (replaced)

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
 
-/*
- * Opening, creating and cutting files. Everyone is root: permissions are kept, but nobody is
- * denied.
- */
+/* Opening, creating and cutting files. */
 
 /* What open() itself uses up; the rest stays with the file. */
 #define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC)
@@ -20,8 +18,18 @@
 /* What would not be what was asked for: O_ASYNC, O_DIRECT and O_TMPFILE. */
 #define OPEN_UNSUPPORTED (00020000 | 00040000 | 020000000)
 
-static int check(const struct inode *inode, u32 flags)
+static u32 wanted(u32 flags)
 {
+	static const u8 masks[] = { MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE,
+				    MAY_READ | MAY_WRITE };
+
+	return masks[flags & O_ACCMODE] | (flags & O_TRUNC ? MAY_WRITE : 0);
+}
+
+/* A file that was just created is opened whatever its mode says. */
+static int check(const struct path *path, u32 flags, bool created)
+{
+	const struct inode *inode = path->inode;
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
 
 	if (flags & O_DIRECTORY && !S_ISDIR(inode->mode))
@@ -32,16 +40,21 @@ static int check(const struct inode *inode, u32 flags)
 		return -ELOOP; /* only found with O_NOFOLLOW */
 	if (S_ISDIR(inode->mode) && (writes || flags & (O_CREAT | O_TRUNC)))
 		return -EISDIR;
+	if ((S_ISCHR(inode->mode) || S_ISBLK(inode->mode)) && path->mount->flags & MOUNT_NODEV)
+		return -EACCES;
 	if (!S_ISREG(inode->mode) && !S_ISDIR(inode->mode) && !inode->device && !inode->file_ops)
 		return -ENXIO; /* a device that we do not have, a socket */
-	return 0;
+	return created ? 0 : inode_permission(inode, wanted(flags));
 }
 
-/* With tree_lock held; found->inode without a reference. */
-static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct path *found)
+/* found->inode comes without a reference: tree_lock keeps it. */
+static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct path *found,
+			  bool *created)
 {
 	bool exclusive = flags & O_CREAT && flags & O_EXCL;
+	int error;
 
+	ASSERT_HELD(&tree_lock);
 	*found = walk->found;
 	if (walk->wants_directory && flags & O_CREAT)
 		return -EISDIR;
@@ -49,12 +62,17 @@ static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct p
 		return exclusive ? -EEXIST : 0;
 	if (!(flags & O_CREAT) || path_is_fixed(&walk->parent))
 		return -ENOENT;
+	error = tree_may_create(walk->parent.inode);
+	if (error)
+		return error;
+	*created = true;
 	found->inode = tree_create(walk->parent.inode, walk->name, S_IFREG | (mode & 07777));
 	return IS_ERR(found->inode) ? (int)PTR_ERR(found->inode) : 0;
 }
 
 /* Find or create, with references. */
-static int find(const struct path *base, const char *path, u32 flags, u32 mode, struct path *found)
+static int find(const struct path *base, const char *path, u32 flags, u32 mode, struct path *found,
+		bool *created)
 {
 	bool nofollow = flags & O_NOFOLLOW || (flags & O_CREAT && flags & O_EXCL);
 	struct walk walk;
@@ -63,10 +81,18 @@ static int find(const struct path *base, const char *path, u32 flags, u32 mode, 
 	mutex_lock(&tree_lock);
 	error = path_walk(base, path, nofollow ? WALK_NOFOLLOW : 0, &walk);
 	if (!error)
-		error = find_or_create(&walk, flags, mode, found);
+		error = find_or_create(&walk, flags, mode, found, created);
 	if (!error)
 		*found = path_hold(found);
 	mutex_unlock(&tree_lock);
+	return error;
+}
+
+static int begin_writing(struct file *file)
+{
+	int error = inode_begin_writing(file->inode);
+
+	file->writes = !error;
 	return error;
 }
 
@@ -80,7 +106,9 @@ static struct file *open_path(const struct path *path, u32 flags)
 		return ERR_PTR(-ENOMEM);
 	if (flags & O_PATH)
 		return file;
-	error = file_call_open(file);
+	error = file_has_pages(file) && file_may_write(file) ? begin_writing(file) : 0;
+	if (!error)
+		error = file_call_open(file);
 	if (error) {
 		file_put(file);
 		return ERR_PTR(error);
@@ -92,19 +120,23 @@ static struct file *open_path(const struct path *path, u32 flags)
 
 static int truncate(struct inode *inode, u64 size_bytes)
 {
-	int error;
+	int error = inode_begin_writing(inode);
 
+	if (error)
+		return error;
 	mutex_lock(&inode->write_lock);
 	error = inode_limit_size(inode, size_bytes);
 	if (!error)
 		error = inode_truncate(inode, size_bytes);
 	mutex_unlock(&inode->write_lock);
+	inode_end_writing(inode);
 	return error;
 }
 
 struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode)
 {
 	struct path found;
+	bool created = false;
 	struct file *file;
 	int error;
 
@@ -112,17 +144,21 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
 		flags &= OPEN_PATH;
 	if (flags & OPEN_UNSUPPORTED || (flags & O_CREAT && flags & O_DIRECTORY))
 		return ERR_PTR(-EINVAL);
-	error = find(base, path, flags, mode, &found);
+	error = find(base, path, flags, mode, &found, &created);
 	if (error)
 		return ERR_PTR(error);
-	error = check(found.inode, flags);
+	error = check(&found, flags, created);
 	if (error) {
 		file = ERR_PTR(error);
 		goto out_release;
 	}
 	file = open_path(&found, flags);
 	if (!IS_ERR(file) && flags & O_TRUNC && S_ISREG(found.inode->mode) && !file->ops)
-		truncate(found.inode, 0);
+		error = truncate(found.inode, 0);
+	if (error) {
+		file_put(file);
+		file = ERR_PTR(error);
+	}
 out_release:
 	path_release(&found);
 	return file;
@@ -197,7 +233,7 @@ SYSCALL_DEFINE2(truncate, const char __user *, user_path, s64, size_bytes)
 	if (S_ISDIR(path.inode->mode))
 		error = -EISDIR;
 	else if (S_ISREG(path.inode->mode) && !path.inode->file_ops)
-		error = truncate(path.inode, size_bytes);
+		error = inode_permission(path.inode, MAY_WRITE) ?: truncate(path.inode, size_bytes);
 	path_release(&path);
 	return error;
 }

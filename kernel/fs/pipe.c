@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/mm.h>
 #include <lego/page.h>
 #include <lego/poll.h>
 #include <lego/sched.h>
@@ -64,9 +66,10 @@ static void drop_page(struct pipe *pipe, u64 at)
 	*page = NULL;
 }
 
-/* With the lock held. */
 static void take_out(struct pipe *pipe, void *buf, size_t n)
 {
+	ASSERT_HELD(&pipe->lock);
+	DEBUG_ASSERT(n <= bytes_in(pipe) && bytes_in(pipe) <= PIPE_BYTES);
 	while (n) {
 		size_t piece = piece_bytes(pipe->head, n);
 		char *src = page_address(*page_at(pipe, pipe->head));
@@ -81,11 +84,13 @@ static void take_out(struct pipe *pipe, void *buf, size_t n)
 	}
 }
 
-/* With the lock held; all n bytes or, out of memory, none. */
+/* All n bytes or, out of memory, none. */
 static bool put_in(struct pipe *pipe, const void *buf, size_t n)
 {
 	u64 tail = pipe->tail;
 
+	ASSERT_HELD(&pipe->lock);
+	DEBUG_ASSERT(bytes_in(pipe) + n <= PIPE_BYTES);
 	for (u64 at = tail; at < tail + n; at += piece_bytes(at, n)) {
 		struct page **page = page_at(pipe, at);
 
@@ -171,6 +176,8 @@ static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
 			wake_up_all(&pipe->read_wait);
 		if (ret == -EPIPE)
 			signal_send_thread(current, SIGPIPE, NULL);
+		if (ret == -ENOMEM && oom_wait())
+			continue;
 		if (ret != -EAGAIN || READ_ONCE(file->flags) & O_NONBLOCK)
 			return ret;
 		ret = wait_event_interruptible(&pipe->write_wait,
@@ -240,6 +247,8 @@ static void pipe_release(struct file *file)
 	struct pipe *pipe = pipe_of(file);
 
 	mutex_lock(&pipe->lock);
+	DEBUG_ASSERT(!file_may_read(file) || pipe->nr_readers);
+	DEBUG_ASSERT(!file_may_write(file) || pipe->nr_writers);
 	if (file_may_read(file))
 		WRITE_ONCE(pipe->nr_readers, pipe->nr_readers - 1);
 	if (file_may_write(file))
@@ -286,6 +295,17 @@ static int pipe_open(struct file *file)
 	return error;
 }
 
+/* Half for each end, as most that have both open have made it. */
+static u64 pipe_held_bytes(const struct file *file)
+{
+	const struct pipe *pipe = pipe_of(file);
+	u64 bytes = sizeof(*pipe);
+
+	for (unsigned int i = 0; i < NR_PAGES; i++)
+		bytes += READ_ONCE(pipe->pages[i]) ? PAGE_SIZE : 0;
+	return READ_ONCE(pipe->nr_readers) && READ_ONCE(pipe->nr_writers) ? bytes / 2 : bytes;
+}
+
 static const struct file_ops pipe_ops = {
 	.read = pipe_read,
 	.read_more = pipe_read_more,
@@ -294,11 +314,15 @@ static const struct file_ops pipe_ops = {
 	.poll = pipe_poll,
 	.open = pipe_open,
 	.release = pipe_release,
+	.held_bytes = pipe_held_bytes,
 };
 
 static void pipe_free(struct inode *inode)
 {
-	kfree(inode->private);
+	struct pipe *pipe = inode->private;
+
+	DEBUG_ASSERT(!pipe->nr_readers && !pipe->nr_writers && pipe->head == pipe->tail);
+	kfree(pipe);
 }
 
 static const struct inode_ops pipe_inode_ops = { .free = pipe_free };

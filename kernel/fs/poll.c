@@ -57,6 +57,7 @@ void poll_wait(struct poll_table *table, struct wait_queue *wq)
 {
 	struct poll_entry *entry;
 
+	might_sleep();
 	if (!table)
 		return;
 	entry = new_entry(table);
@@ -153,6 +154,7 @@ static int sleep_for_news(const struct poll_table *table, u64 ns)
 
 	/* Full barrier: pairs with the lock between list_del() and reading the state of wakers. */
 	(void)xchg(&current->state, TASK_INTERRUPTIBLE);
+	task_waits_for("poll", 0);
 	if (task_interrupted(current))
 		error = -EINTR;
 	else if (!table_has_news(table))

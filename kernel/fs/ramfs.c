@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/leak.h>
@@ -57,12 +58,16 @@ static struct inode *alloc(struct filesystem *fs, const char *name, u32 mode)
 
 struct inode *inode_get(struct inode *inode)
 {
+	DEBUG_ASSERT(atomic_read(&inode->refs) > 0);
 	atomic_inc(&inode->refs);
 	return inode;
 }
 
 static void release(struct inode *inode)
 {
+	DEBUG_ASSERT(list_empty(&inode->sibling) && list_empty(&inode->children));
+	DEBUG_ASSERT(list_empty(&inode->links) && list_empty(&inode->link_node));
+	DEBUG_ASSERT(!inode->nr_mounts && !inode->nr_subdirs);
 	if (inode->ops && inode->ops->free)
 		inode->ops->free(inode);
 	inode_free_data(inode);
@@ -76,6 +81,7 @@ static void release(struct inode *inode)
 
 void inode_put(struct inode *inode)
 {
+	DEBUG_ASSERT(!inode || atomic_read(&inode->refs) > 0);
 	/* A loop: removed directories can be a long chain, each held only by the one below. */
 	while (inode && atomic_dec_and_test(&inode->refs)) {
 		struct inode *parent = inode->parent, *linked = inode->linked;
@@ -103,13 +109,50 @@ struct inode *tree_create_root(struct filesystem *fs, u32 mode)
 	return alloc(fs, "", S_IFDIR | mode);
 }
 
+/* A hash table of the entries of all directories, by directory and name. */
+#define LOG2_NAMES 13
+static struct inode *names[1 << LOG2_NAMES];
+
+static struct inode **names_of(const struct inode *parent, const char *name, size_t len)
+{
+	u64 hash = (u64)parent;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (u8)name[i]) * 0x9e3779b97f4a7c15;
+	return &names[hash >> (64 - LOG2_NAMES)];
+}
+
+static void add_name(struct inode *entry)
+{
+	struct inode **first = names_of(entry->parent, entry->name, strlen(entry->name));
+
+	ASSERT_HELD(&tree_lock);
+	entry->next_by_name = *first;
+	*first = entry;
+}
+
+static void remove_name(struct inode *entry)
+{
+	struct inode **at = names_of(entry->parent, entry->name, strlen(entry->name));
+
+	ASSERT_HELD(&tree_lock);
+	while (*at != entry)
+		at = &(*at)->next_by_name;
+	*at = entry->next_by_name;
+}
+
 /* Put an entry in a directory, which it holds a reference to already. */
 static void insert(struct inode *entry)
 {
 	struct inode *parent = entry->parent;
 
+	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(list_empty(&parent->children) ||
+		     list_last_entry(&parent->children, struct inode, sibling)->position <=
+			     last_position);
 	entry->position = ++last_position;
 	list_add_tail(&entry->sibling, &parent->children);
+	add_name(entry);
 	if (S_ISDIR(entry->mode))
 		parent->nr_subdirs++;
 	inode_touch(parent);
@@ -117,25 +160,43 @@ static void insert(struct inode *entry)
 
 static void take_out(struct inode *entry)
 {
+	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(!list_empty(&entry->sibling));
+	DEBUG_ASSERT(!S_ISDIR(entry->mode) || entry->parent->nr_subdirs);
 	list_del(&entry->sibling);
+	remove_name(entry);
 	if (S_ISDIR(entry->mode))
 		entry->parent->nr_subdirs--;
 	inode_touch(entry->parent);
+}
+
+/* In a set-group-ID directory. A program for that group can only be made by its members. */
+static void inherit_group(struct inode *inode, const struct inode *parent)
+{
+	inode->gid = parent->gid;
+	if (S_ISDIR(inode->mode))
+		inode->mode |= S_ISGID;
+	else if (inode->mode & S_IXGRP && !inode_group_allowed(inode->gid))
+		inode->mode &= ~S_ISGID;
 }
 
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
 {
 	struct inode *inode;
 
+	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(S_ISDIR(parent->mode));
 	if (parent->removed)
 		return ERR_PTR(-ENOENT);
-	if (!space_charge_inode(parent->fs))
+	if (!space_charge_inode(parent->fs, !current->proc))
 		return ERR_PTR(-ENOSPC);
 	inode = alloc(parent->fs, name, mode);
 	if (!inode) {
 		space_uncharge_inode(parent->fs);
 		return ERR_PTR(-ENOMEM);
 	}
+	if (parent->mode & S_ISGID)
+		inherit_group(inode, parent);
 	inode->parent = inode_get(parent);
 	insert(inode);
 	return inode;
@@ -147,6 +208,7 @@ int tree_link(struct inode *parent, const char *name, struct inode *inode)
 
 	if (IS_ERR(entry))
 		return (int)PTR_ERR(entry);
+	DEBUG_ASSERT(!S_ISDIR(inode->mode) && !inode->linked);
 	entry->linked = inode_get(inode);
 	list_add_tail(&entry->link_node, &inode->links);
 	inode->ctime_ns = clock_realtime_ns();
@@ -158,6 +220,7 @@ unsigned int tree_nr_links(const struct inode *inode)
 	unsigned int nr = !inode->removed;
 	struct list_head *node;
 
+	ASSERT_HELD(&tree_lock);
 	if (S_ISDIR(inode->mode))
 		return inode->removed ? 0 : 2 + inode->nr_subdirs;
 	for (node = inode->links.next; node != &inode->links; node = node->next)
@@ -167,6 +230,7 @@ unsigned int tree_nr_links(const struct inode *inode)
 
 void tree_populate(struct inode *dir)
 {
+	ASSERT_HELD(&tree_lock);
 	if (dir->ops && dir->ops->populate && !dir->removed)
 		dir->ops->populate(dir);
 }
@@ -175,11 +239,12 @@ struct inode *tree_find(struct inode *parent, const char *name, size_t len)
 {
 	struct inode *inode;
 
-	list_for_each_entry(inode, &parent->children, sibling) {
-		if (!strncmp(inode->name, name, len) && !inode->name[len])
-			return inode;
-	}
-	return NULL;
+	ASSERT_HELD(&tree_lock);
+	inode = *names_of(parent, name, len);
+	while (inode &&
+	       (inode->parent != parent || strncmp(inode->name, name, len) || inode->name[len]))
+		inode = inode->next_by_name;
+	return inode;
 }
 
 /* Let an inode and another name of it change places; the latter's is then the one to go. */
@@ -191,6 +256,9 @@ static struct inode *swap_with_link(struct inode *inode)
 	u64 position = inode->position;
 	char *name = inode->name;
 
+	ASSERT_HELD(&tree_lock);
+	remove_name(inode);
+	remove_name(link);
 	list_del(&link->sibling);
 	list_add(&link->sibling, &inode->sibling);
 	list_del(&inode->sibling);
@@ -201,11 +269,14 @@ static struct inode *swap_with_link(struct inode *inode)
 	link->parent = parent;
 	link->position = position;
 	link->name = name;
+	add_name(inode);
+	add_name(link);
 	return link;
 }
 
 void tree_remove(struct inode *entry)
 {
+	ASSERT_HELD(&tree_lock);
 	BUG_ON(entry->removed || !list_empty(&entry->children));
 	if (!list_empty(&entry->links))
 		entry = swap_with_link(entry);
@@ -222,6 +293,8 @@ int tree_move(struct inode *entry, struct inode *parent, const char *name)
 	struct inode *old_parent = entry->parent;
 	char *copy = kstrdup(name);
 
+	ASSERT_HELD(&tree_lock);
+	DEBUG_ASSERT(!parent->removed && !entry->removed);
 	if (!copy)
 		return -ENOMEM;
 	take_out(entry);
@@ -238,6 +311,7 @@ void tree_remove_below(struct inode *top)
 {
 	struct inode *inode = top, *parent;
 
+	ASSERT_HELD(&tree_lock);
 	/* Down to one without children, which goes; then on from its parent. */
 	for (;;) {
 		while (!list_empty(&inode->children))
@@ -248,6 +322,7 @@ void tree_remove_below(struct inode *top)
 		tree_remove(inode);
 		inode = parent;
 	}
+	DEBUG_ASSERT(!top->nr_subdirs);
 }
 
 void tree_remove_all(struct inode *inode)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/process.h>
@@ -38,17 +39,19 @@ bool space_charge_pages(const struct inode *inode, u64 nr, bool force)
 
 void space_uncharge_pages(const struct inode *inode, u64 nr)
 {
+	DEBUG_ASSERT(!inode->fs->type->is_bounded || READ_ONCE(nr_pages) >= nr);
 	if (inode->fs->type->is_bounded)
 		__atomic_sub_fetch(&nr_pages, nr, __ATOMIC_RELAXED);
 }
 
-bool space_charge_inode(const struct filesystem *fs)
+bool space_charge_inode(const struct filesystem *fs, bool force)
 {
-	return !fs->type->is_bounded || charge(&nr_inodes, 1, false);
+	return !fs->type->is_bounded || charge(&nr_inodes, 1, force);
 }
 
 void space_uncharge_inode(const struct filesystem *fs)
 {
+	DEBUG_ASSERT(!fs->type->is_bounded || READ_ONCE(nr_inodes));
 	if (fs->type->is_bounded)
 		__atomic_sub_fetch(&nr_inodes, 1, __ATOMIC_RELAXED);
 }

@@ -28,9 +28,6 @@ struct stat {
 
 BUILD_BUG_ON(sizeof(struct stat) != 144);
 
-#define R_OK	   4
-#define W_OK	   2
-#define X_OK	   1
 #define AT_EACCESS 0x200
 
 /* The others, AT_NO_AUTOMOUNT and AT_STATX_*, are about other file systems. */
@@ -190,21 +187,32 @@ SYSCALL_DEFINE5(statx, int, dirfd, const char __user *, user_path, int, flags, u
 	return ret;
 }
 
-/* Root may read and write all, and execute what anyone may. */
+static int check_mode(const struct path *path, u32 mask)
+{
+	bool noexec = path->mount && path->mount->flags & MOUNT_NOEXEC;
+
+	if (mask & MAY_EXEC && noexec && S_ISREG(path->inode->mode))
+		return -EACCES;
+	return inode_permission(path->inode, mask);
+}
+
 static long check_access(int dirfd, const char __user *user_path, int mode, int flags)
 {
 	struct path path;
 	long ret;
 
-	if (mode & ~(R_OK | W_OK | X_OK))
+	if (mode & ~(MAY_READ | MAY_WRITE | MAY_EXEC))
 		return -EINVAL;
 	if (flags & ~(AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
+	if (!(flags & AT_EACCESS)) {
+		mode |= MAY_AS_REAL;
+		flags |= AT_REAL_IDS;
+	}
 	ret = path_find_user(dirfd, user_path, flags, &path);
 	if (ret)
 		return ret;
-	if (mode & X_OK && !S_ISDIR(path.inode->mode) && !(path.inode->mode & 0111))
-		ret = -EACCES;
+	ret = check_mode(&path, mode);
 	path_release(&path);
 	return ret;
 }

@@ -26,15 +26,16 @@ BUILD_BUG_ON(sizeof(struct statfs) != 120);
 #define ST_VALID    0x20
 #define ST_RELATIME 0x1000
 
-static long fill(const struct filesystem *fs, struct statfs __user *user)
+static long fill(const struct path *path, struct statfs __user *user)
 {
+	const struct filesystem *fs = path->inode->fs;
 	struct statfs statfs = {
 		.type = fs->type->magic,
 		.block_bytes = PAGE_SIZE,
 		.id = { (s32)fs->device },
 		.max_name_bytes = NAME_MAX,
 		.fragment_bytes = PAGE_SIZE,
-		.flags = ST_VALID | ST_RELATIME,
+		.flags = ST_VALID | ST_RELATIME | (path->mount ? path->mount->flags : 0),
 	};
 	struct space space;
 
@@ -56,7 +57,7 @@ SYSCALL_DEFINE2(statfs, const char __user *, user_path, struct statfs __user *, 
 
 	if (ret)
 		return ret;
-	ret = fill(path.inode->fs, statfs);
+	ret = fill(&path, statfs);
 	path_release(&path);
 	return ret;
 }
@@ -68,7 +69,7 @@ SYSCALL_DEFINE2(fstatfs, int, fd, struct statfs __user *, statfs)
 
 	if (!file)
 		return -EBADF;
-	ret = fill(file->inode->fs, statfs);
+	ret = fill(&(struct path){ file->mount, file->inode }, statfs);
 	file_put(file);
 	return ret;
 }

@@ -1,62 +1,90 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A text is a list of chunks, so that it needs no large piece of memory in one. Chunks get larger,
+ * up to a limit, as the text does. What one text_printf() prints is in one chunk.
+ *
+ * A stream makes its text piece by piece, as it is read, and keeps one piece at a time. The reader
+ * drops a piece when it asks for the next one.
+ */
 #include <lego/text.h>
 
+#include <lego/errno.h>
 #include <lego/kernel.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 
-/* The buffer doubles when it is full, so appending costs what is appended. */
-
 #define FIRST_BYTES 512
+/* The size of a chunk, with its header. One print that needs more gets a larger one. */
+#define MAX_BYTES ((64ul << 10) - sizeof(struct text_chunk))
 
-/* Room for n more characters and the NUL. */
-static bool reserve(struct text *text, size_t n)
+struct text_chunk {
+	struct text_chunk *next;
+	size_t size_bytes; /* of bytes[] */
+	size_t len;
+	char bytes[];
+};
+
+/* Returns the last chunk, which has room for n characters and a NUL; or NULL. */
+static struct text_chunk *reserve(struct text *text, size_t n)
 {
-	size_t size = text->size_bytes ? text->size_bytes : FIRST_BYTES;
-	char *buf;
+	struct text_chunk *last = text->last, *chunk;
+	size_t size = last ? min(2 * last->size_bytes, MAX_BYTES) : FIRST_BYTES;
 
 	if (text->failed)
-		return false;
-	if (text->len + n < text->size_bytes)
-		return true;
-	while (size <= text->len + n)
-		size *= 2;
-	buf = kmalloc(size);
-	if (!buf) {
+		return NULL;
+	if (last && last->len + n < last->size_bytes)
+		return last;
+	size = max(size, n + 1);
+	chunk = kmalloc(sizeof(*chunk) + size);
+	if (!chunk) {
 		text->failed = true;
-		return false;
+		return NULL;
 	}
-	if (text->buf)
-		memcpy(buf, text->buf, text->len);
-	buf[text->len] = '\0';
-	kfree(text->buf);
-	text->buf = buf;
-	text->size_bytes = size;
-	return true;
+	text->held_bytes += sizeof(*chunk) + size;
+	chunk->next = NULL;
+	chunk->size_bytes = size;
+	chunk->len = 0;
+	if (last)
+		last->next = chunk;
+	else
+		text->first = chunk;
+	text->last = chunk;
+	return chunk;
 }
 
 void text_append(struct text *text, const void *bytes, size_t n)
 {
-	if (!reserve(text, n))
+	struct text_chunk *chunk = reserve(text, n);
+
+	if (!chunk)
 		return;
-	memcpy(text->buf + text->len, bytes, n);
+	memcpy(chunk->bytes + chunk->len, bytes, n);
+	chunk->len += n;
 	text->len += n;
-	text->buf[text->len] = '\0';
 }
 
+/*
+ * Formats into the room that is left, and once more if that was too short. The length that counts
+ * is that of the bytes written: a string argument may change while it is formatted.
+ */
 void text_vprintf(struct text *text, const char *fmt, va_list args)
 {
+	struct text_chunk *chunk;
+	size_t len = 0, room;
 	va_list again;
-	size_t len;
 
-	va_copy(again, args);
-	len = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	if (!reserve(text, len))
-		return;
-	vsnprintf(text->buf + text->len, len + 1, fmt, args);
-	text->len += len;
+	while ((chunk = reserve(text, len))) {
+		room = chunk->size_bytes - chunk->len;
+		va_copy(again, args);
+		len = vsnprintf(chunk->bytes + chunk->len, room, fmt, again);
+		va_end(again);
+		if (len < room) {
+			chunk->len += len;
+			text->len += len;
+			return;
+		}
+	}
 }
 
 void text_printf(struct text *text, const char *fmt, ...)
@@ -68,8 +96,82 @@ void text_printf(struct text *text, const char *fmt, ...)
 	va_end(args);
 }
 
+void text_stream(struct text *text, bool (*more)(struct text *text, void *data),
+		 void (*end)(void *data), void *data)
+{
+	text->more = more;
+	text->end = end;
+	text->data = data;
+}
+
+static void free_chunks(struct text *text)
+{
+	struct text_chunk *next;
+
+	for (struct text_chunk *chunk = text->first; chunk; chunk = next) {
+		next = chunk->next;
+		kfree(chunk);
+	}
+	text->first = text->last = NULL;
+	text->len = 0;
+	text->held_bytes = 0;
+}
+
+static void end_stream(struct text *text)
+{
+	if (text->more)
+		text->end(text->data);
+	text->more = NULL;
+}
+
+/* Replaces what there is by the next piece. Returns false at the end. */
+static bool next_piece(struct text *text)
+{
+	if (!text->more || text->failed)
+		return false;
+	text->nr_dropped += text->len;
+	free_chunks(text);
+	if (text->more(text, text->data))
+		return true;
+	end_stream(text);
+	return false;
+}
+
+/* Copies up to n bytes from position pos of the chunks on to buf. Returns how many. */
+static size_t read_chunks(const struct text *text, size_t pos, void *buf, size_t n)
+{
+	size_t done = 0, part;
+
+	for (const struct text_chunk *chunk = text->first; chunk && done < n; chunk = chunk->next) {
+		if (pos >= chunk->len) {
+			pos -= chunk->len;
+			continue;
+		}
+		part = min(n - done, chunk->len - pos);
+		memcpy((char *)buf + done, chunk->bytes + pos, part);
+		done += part;
+		pos = 0;
+	}
+	return done;
+}
+
+ssize_t text_read(struct text *text, size_t pos, void *buf, size_t n)
+{
+	size_t done = 0;
+
+	if (pos < text->nr_dropped)
+		return -EINVAL;
+	do {
+		size_t at = pos + done - text->nr_dropped;
+
+		done += read_chunks(text, at, (char *)buf + done, n - done);
+	} while (done < n && next_piece(text));
+	return done;
+}
+
 void text_free(struct text *text)
 {
-	kfree(text->buf);
+	end_stream(text);
+	free_chunks(text);
 	*text = (struct text){ 0 };
 }

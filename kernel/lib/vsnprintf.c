@@ -8,6 +8,9 @@
  * printf without floating point. Output goes through put(), which counts what does not fit; a
  * number is made into digits backwards, then laid out as: spaces, sign or 0x, zeros, digits,
  * spaces. A conversion we do not know is printed as it stands in the format.
+ *
+ * %pE is for names that programs and files give themselves: they may hold anything, a line's end or
+ * a terminal's commands, too. It escapes what could forge a line of the log or of a file in /proc.
  */
 
 struct output {
@@ -203,6 +206,42 @@ static void put_string(struct output *out, const struct spec *spec, const char *
 	put_text(out, spec, s, spec->precision < 0 ? strlen(s) : strnlen(s, spec->precision));
 }
 
+static void put_escaped_bytes(struct output *out, const char *bytes, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		u8 byte = bytes[i];
+
+		if (byte >= ' ' && byte <= '~') {
+			if (byte == '"' || byte == '\\')
+				put(out, '\\');
+			put(out, byte);
+		} else {
+			put(out, '\\');
+			put(out, 'x');
+			put(out, digits[byte >> 4]);
+			put(out, digits[byte & 15]);
+		}
+	}
+}
+
+/* The name of a running program may change between the two passes. */
+static void put_escaped(struct output *out, const struct spec *spec, const char *name)
+{
+	struct output counted = { 0 };
+	size_t n = strlen(name);
+	int pad;
+
+	put_escaped_bytes(&counted, name, n);
+	pad = spec->width - (int)counted.len;
+	if (!spec->left)
+		put_repeated(out, ' ', pad);
+	put_escaped_bytes(out, name, n);
+	if (spec->left)
+		put_repeated(out, ' ', pad);
+}
+
 /* A pointer is 0x and 16 digits. */
 static void put_pointer(struct output *out, const struct spec *spec, const void *ptr)
 {
@@ -292,7 +331,12 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 			put_string(&out, &spec, va_arg(args, const char *));
 			break;
 		case 'p':
-			put_pointer(&out, &spec, va_arg(args, const void *));
+			if (fmt[1] == 'E') {
+				fmt++;
+				put_escaped(&out, &spec, va_arg(args, const char *));
+			} else {
+				put_pointer(&out, &spec, va_arg(args, const void *));
+			}
 			break;
 		case '%':
 			put(&out, '%');
@@ -307,6 +351,16 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 			break;
 		}
 	}
+	if (size)
+		buf[min(out.len, size - 1)] = '\0';
+	return out.len;
+}
+
+size_t escape_bytes(char *buf, size_t size, const char *bytes, size_t n)
+{
+	struct output out = { .buf = buf, .size = size };
+
+	put_escaped_bytes(&out, bytes, n);
 	if (size)
 		buf[min(out.len, size - 1)] = '\0';
 	return out.len;

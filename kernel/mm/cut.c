@@ -14,6 +14,7 @@ static LIST_HEAD(mm_list);
 
 void mm_list_add(struct mm *mm)
 {
+	DEBUG_ASSERT(list_empty(&mm->node));
 	spin_lock(&list_lock);
 	list_add_tail(&mm->node, &mm_list);
 	spin_unlock(&list_lock);
@@ -46,6 +47,7 @@ static struct mm *next_mm(struct mm *last)
 	struct list_head *node;
 	struct mm *mm = NULL;
 
+	DEBUG_ASSERT(!last || atomic_read(&last->refs) > 0);
 	spin_lock(&list_lock);
 	for (node = last ? last->node.next : mm_list.next; node != &mm_list; node = node->next) {
 		mm = list_entry(node, struct mm, node);
@@ -62,6 +64,7 @@ static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 	u64 skip = position > vma->file_offset ? position - vma->file_offset : 0;
 	u64 bytes = min(ALIGN_UP(vma->file_bytes, PAGE_SIZE), vma->end - vma->start);
 
+	ASSERT_MM_HELD_WRITE(mm);
 	if (skip < bytes)
 		pages_unmap(mm, vma->start + skip, vma->start + bytes);
 }
@@ -70,6 +73,8 @@ void mm_cut_file(const struct inode *inode, u64 position)
 {
 	struct mm *mm, *last = NULL;
 
+	might_sleep();
+	DEBUG_ASSERT(!(position % PAGE_SIZE));
 	for (mm = next_mm(NULL); mm; mm = next_mm(mm)) {
 		if (last)
 			mm_put(last);

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <asm/setup.h>
+#include <lego/assert.h>
 #include <lego/boot.h>
 #include <lego/bug.h>
 #include <lego/page.h>
@@ -21,6 +22,7 @@ static bool ready, closed;
 
 static void range_add(phys_addr_t start, phys_addr_t end)
 {
+	DEBUG_ASSERT(!closed);
 	if (start >= end)
 		return;
 	if (nr_ranges == MAX_RANGES)

@@ -3,6 +3,7 @@
 
 #include <asm/pgtable.h>
 #include <asm/tlb.h>
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/page.h>
@@ -87,6 +88,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 {
 	struct page *old = NULL, *copy;
 
+	ASSERT_HELD(&mm->lock);
 	spin_lock(&mm->pt_lock);
 	if (!(*pte & PTE_BORROWED)) {
 		spin_unlock(&mm->pt_lock);
@@ -131,6 +133,8 @@ static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page 
 {
 	bool installed = false;
 
+	ASSERT_HELD(&mm->lock);
+	DEBUG_ASSERT(atomic_read(&page->refs) > 0);
 	spin_lock(&mm->pt_lock);
 	if (!pte_has_page(*pte)) {
 		WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, borrowed));
@@ -156,6 +160,7 @@ static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 	u64 *pte, entry;
 	int error;
 
+	ASSERT_HELD(&mm->lock);
 	spin_lock(&mm->pt_lock);
 	pte = pages_alloc_entry(mm, addr);
 	spin_unlock(&mm->pt_lock);
@@ -192,6 +197,8 @@ int mm_fault(struct mm *mm, u64 addr, u32 access)
 {
 	int error;
 
+	might_sleep();
+	ASSERT_NOT_HELD(&mm->lock);
 	do {
 		error = fault_once(mm, addr, access);
 	} while (error == -ENOMEM && oom_wait());

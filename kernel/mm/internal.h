@@ -4,7 +4,10 @@
 
 /* What the files of kernel/mm share. */
 
+#include <lego/assert.h>
 #include <lego/mm.h>
+
+struct process;
 
 #define MAX_VMAS 65536
 
@@ -23,7 +26,19 @@ phys_addr_t early_alloc_pages(u64 nr_pages);
 const struct early_range *early_ranges(unsigned int *nr);
 phys_addr_t early_ram_end(void);
 
-/* The sorted array of areas (vma.c). Caller holds mm->lock; nothing here touches the page table. */
+/*
+ * Most functions here need mm->lock. An address space that is not in the list of all needs none, as
+ * nobody else knows it.
+ */
+#define ASSERT_MM_HELD(mm)                                                        \
+	ASSERT_NAMED(list_empty(&(mm)->node) || lock_check_held(&(mm)->lock.map), \
+		     #mm "->lock is held")
+#define ASSERT_MM_HELD_WRITE(mm)                                                         \
+	ASSERT_NAMED(list_empty(&(mm)->node) || (lock_check_held(&(mm)->lock.map) &&     \
+						 (mm)->lock.holders == RW_MUTEX_WRITER), \
+		     #mm "->lock is held for writing")
+
+/* The sorted array of areas (vma.c), guarded by mm->lock; nothing here touches the page table. */
 
 /* Index of the first area that ends behind addr: the one that holds it, if any does. */
 unsigned int vma_index(const struct mm *mm, u64 addr);
@@ -61,7 +76,7 @@ void vma_free(struct vma *vma);
 /* Copy all areas into a space that has none. 0 or -ENOMEM (some are copied). */
 int vma_copy_all(struct mm *to, const struct mm *from);
 
-/* Pages (pages.c). Caller holds mm->lock for writing, or is the only one to know mm. */
+/* Pages (pages.c), changed with mm->lock held for writing. */
 
 /*
  * The entry of addr, its table made if need be; NULL when out of memory. A holder of the read lock
@@ -92,7 +107,7 @@ int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to);
 void mm_list_add(struct mm *mm);
 void mm_list_remove(struct mm *mm);
 
-/* Areas (mm.c). Caller holds mm->lock for writing. */
+/* Areas (mm.c). */
 
 /* Where a mapping goes: an address or a negative errno. len is a multiple of pages, not 0. */
 long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags);
@@ -116,10 +131,12 @@ bool mm_fits(const struct mm *mm, u64 start, u64 end, u64 bytes, u32 prot, u32 f
 bool mm_fits_writable(const struct mm *mm, u64 start, u64 end);
 
 /*
- * Out of memory (oom.c): wait for some, after killing a process if nothing else helps. False when
- * the caller should give up: it was killed itself, or there is nobody to kill. Process context, no
- * mm->lock held.
+ * Estimates the memory that the end of a process would free (oom_count.c). Process context, no
+ * mm->lock held; one caller at a time.
  */
-bool oom_wait(void);
+struct oom_size {
+	u64 user_bytes, kernel_bytes;
+};
+void oom_count(struct process *proc, struct oom_size *size);
 
 #endif

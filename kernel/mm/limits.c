@@ -54,6 +54,7 @@ static bool fits(const struct mm *mm, unsigned int resource, u64 start, u64 end,
 
 bool mm_fits(const struct mm *mm, u64 start, u64 end, u64 bytes, u32 prot, u32 flags)
 {
+	ASSERT_MM_HELD(mm);
 	return fits(mm, RLIMIT_AS, start, end, bytes, is_any) &&
 	       (!is_data(prot, flags) || fits(mm, RLIMIT_DATA, start, end, bytes, is_data));
 }
@@ -62,6 +63,7 @@ bool mm_fits_writable(const struct mm *mm, u64 start, u64 end)
 {
 	u64 bytes = count(mm, start, end, is_private);
 
+	ASSERT_MM_HELD(mm);
 	return bytes == count(mm, start, end, is_data) ||
 	       fits(mm, RLIMIT_DATA, start, end, bytes, is_data);
 }

@@ -3,6 +3,7 @@
 
 #include <asm/pgtable.h>
 #include <asm/tlb.h>
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
@@ -47,6 +48,13 @@ static struct mm *alloc(void)
 	return mm;
 }
 
+void mm_set_exe_file(struct mm *mm, struct file *file)
+{
+	BUG_ON(file_deny_writing(file));
+	file_get(file);
+	mm->exe_file = file;
+}
+
 struct mm *mm_alloc(void)
 {
 	struct mm *mm = alloc();
@@ -56,22 +64,47 @@ struct mm *mm_alloc(void)
 	return mm;
 }
 
+/* For assertions: areas are sorted, do not overlap and fit in the array. */
+static __maybe_unused bool areas_are_sound(const struct mm *mm)
+{
+	u64 end = 0;
+
+	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
+		const struct vma *vma = mm->vmas[i];
+
+		if (vma->start < end || vma->start >= vma->end || vma->end > TASK_SIZE ||
+		    (vma->start | vma->end) % PAGE_SIZE)
+			return false;
+		end = vma->end;
+	}
+	return mm->nr_vmas <= mm->max_vmas;
+}
+
 void mm_put(struct mm *mm)
 {
+	DEBUG_ASSERT(atomic_read(&mm->refs) > 0);
+	might_sleep();
 	if (!atomic_dec_and_test(&mm->refs))
 		return;
 	mm_list_remove(mm);
+	DEBUG_ASSERT(areas_are_sound(mm));
 	tlb_leave_mm(mm);
-	pages_unmap(mm, 0, TASK_SIZE);
+	for (unsigned int i = 0; i < mm->nr_vmas; i++)
+		pages_unmap(mm, mm->vmas[i]->start, mm->vmas[i]->end);
 	BUG_ON(mm->nr_pages);
 	vma_remove_range(mm, 0, TASK_SIZE);
+	DEBUG_ASSERT(!mm->nr_vmas);
 	pgd_free(mm->pgd);
+	if (mm->exe_file) {
+		file_allow_writing(mm->exe_file);
+		file_put(mm->exe_file);
+	}
 	kfree(mm->vmas);
 	kfree(mm);
 	leak_count(LEAK_MMS, -1);
 }
 
-/* Everything but the lock and what belongs to the page table. from->lock is held for writing. */
+/* Everything but the lock and what belongs to the page table. */
 static int copy_locked(struct mm *to, struct mm *from)
 {
 	int error = vma_copy_all(to, from);
@@ -85,6 +118,7 @@ static int copy_locked(struct mm *to, struct mm *from)
 	to->brk = from->brk;
 	to->mmap_base = from->mmap_base;
 	to->layout = from->layout;
+	DEBUG_ASSERT(areas_are_sound(to));
 	return error;
 }
 
@@ -97,6 +131,8 @@ struct mm *mm_copy(struct mm *mm)
 		return NULL;
 	rw_mutex_lock_write(&mm->lock);
 	error = copy_locked(copy, mm);
+	if (mm->exe_file)
+		mm_set_exe_file(copy, mm->exe_file);
 	if (!error)
 		mm_list_add(copy); /* before anyone can cut a file of mm: see cut.c */
 	rw_mutex_unlock_write(&mm->lock);
@@ -106,14 +142,13 @@ struct mm *mm_copy(struct mm *mm)
 	return NULL;
 }
 
-/* The caller of the functions below, down to map_locked(), holds mm->lock. */
-
 /* The highest free place of len bytes below mmap_base; 0: none. */
 static u64 find_place(const struct mm *mm, u64 len)
 {
 	u64 end = mm->mmap_base;
 	unsigned int i = vma_index(mm, end - 1);
 
+	ASSERT_MM_HELD(mm);
 	/* The area at i may reach below end. */
 	if (i < mm->nr_vmas)
 		end = min(end, mm->vmas[i]->start);
@@ -130,6 +165,8 @@ static u64 find_place(const struct mm *mm, u64 len)
 
 long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 {
+	ASSERT_MM_HELD(mm);
+	DEBUG_ASSERT(len && !(len % PAGE_SIZE));
 	if (len > TASK_SIZE)
 		return -ENOMEM;
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
@@ -154,6 +191,7 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 {
 	int error;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	if (vma_range_free(mm, start, end))
 		return 0;
 	error = vma_split_range(mm, start, end);
@@ -303,12 +341,15 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 /* A shared file can be written if it was opened for writing. */
 static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 {
+	ASSERT_MM_HELD(mm);
 	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
 		const struct vma *vma = mm->vmas[i];
 
 		if (vma->start >= end)
 			break;
 		if (vma->flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(vma->file))
+			return false;
+		if (prot & PROT_EXEC && vma->file && file_is_noexec(vma->file))
 			return false;
 	}
 	return true;
@@ -357,6 +398,7 @@ static bool set_brk(struct mm *mm, u64 addr)
 	u64 old_end = ALIGN_UP(mm->brk, PAGE_SIZE), end = ALIGN_UP(addr, PAGE_SIZE);
 	struct vma *vma;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	if (end <= old_end)
 		return end == old_end || !mm_unmap_locked(mm, end, old_end);
 	if (!vma_range_free(mm, old_end, end) ||

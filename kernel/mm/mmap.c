@@ -2,6 +2,7 @@
 #include <lego/mm.h>
 
 #include <asm/pgtable.h>
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/sched.h>
@@ -68,6 +69,8 @@ SYSCALL_DEFINE6(mmap, u64, addr, u64, len, u64, prot, u64, flags, int, fd, u64, 
 		type = MAP_SHARED;
 	if (file && !file_may_read(file))
 		place = -EACCES;
+	else if (file && prot & PROT_EXEC && file_is_noexec(file))
+		place = -EPERM;
 	else if ((type == MAP_SHARED || type == MAP_PRIVATE) && !(flags & ~(u64)MAP_KNOWN) &&
 		 !(prot & ~(u64)PROT_MASK))
 		place = mm_map(current->mm, addr, len, prot, (flags & ~MAP_TYPE_MASK) | type, file,
@@ -119,6 +122,7 @@ static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 
 static void change_flags(struct mm *mm, u64 start, u64 end, u32 clear, u32 set)
 {
+	ASSERT_MM_HELD_WRITE(mm);
 	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
 		struct vma *vma = mm->vmas[i];
 
@@ -130,6 +134,7 @@ static void change_flags(struct mm *mm, u64 start, u64 end, u32 clear, u32 set)
 
 static bool has_file(const struct mm *mm, u64 start, u64 end)
 {
+	ASSERT_MM_HELD(mm);
 	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
 		if (mm->vmas[i]->start >= end)
 			break;

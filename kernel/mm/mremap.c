@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/sched.h>
@@ -18,6 +19,7 @@
 /* What all of it needs: one area that has len bytes at addr. Else -EFAULT. */
 static int find_part(struct mm *mm, u64 addr, u64 len, struct vma **vma)
 {
+	ASSERT_MM_HELD_WRITE(mm);
 	*vma = vma_find(mm, addr);
 	return *vma && len <= (*vma)->end - addr ? 0 : -EFAULT;
 }
@@ -37,6 +39,7 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 {
 	u64 end = addr + new_len;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	if (vma->end != addr + len || addr > TASK_SIZE - new_len ||
 	    !vma_range_free(mm, vma->end, end))
 		return false;
@@ -45,12 +48,13 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 	return true;
 }
 
-/* The area is all of [addr, addr + len), the new place is free. */
+/* The area goes as a whole, to a place that is free. */
 static int move_area(struct mm *mm, struct vma *vma, u64 new_len, u64 to)
 {
 	struct vma *moved = kmalloc(sizeof(*moved));
 	int error = -ENOMEM;
 
+	DEBUG_ASSERT(vma_range_free(mm, to, to + new_len));
 	if (!moved)
 		return -ENOMEM;
 	*moved = *vma;

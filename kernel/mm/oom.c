@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/mutex.h>
 #include <lego/page.h>
 #include <lego/printk.h>
@@ -8,14 +9,20 @@
 #include <lego/time.h>
 
 /*
- * Memory is promised without being there, so a page fault can find none. Then the process with the
- * most of it is killed. Its private pages are taken away here and at once, by the thread that needs
- * memory: the victim may be waiting for a lock that this thread, in a system call, holds. Nobody
- * waits for memory with an mm->lock held, so that taking the victim's works.
+ * Memory is promised without being there, so a page fault can find none. Then the process that
+ * holds most of it, in user memory and in the kernel (oom_count.c), is killed. Its private pages
+ * are taken away here and at once, by the thread that needs memory: the victim may be waiting for a
+ * lock that this thread, in a system call, holds. Nobody waits for memory with an mm->lock held, so
+ * that taking the victim's works.
  *
- * User pages stop at a reserve (page_is_scarce()), which page tables, system calls of others, and
- * threads on their way out live on. The kernel's own allocations do not wait: they fail, and the
- * call with them.
+ * User pages, and the content of pipes, stop at a reserve (page_is_scarce()), which page tables,
+ * system calls of others, and threads on their way out live on. The kernel's own allocations do not
+ * wait: they take from the reserve or fail, and the call with them. But a thread that has taken
+ * from the reserve waits here before it goes on in user mode, so it takes no more than one call
+ * needs.
+ *
+ * As much as is reserved for root is not counted against a process of root's: its shell is not
+ * killed for the many small processes of another user.
  */
 
 #define RETRY_NS	10000000ULL   /* how often a waiting thread looks again */
@@ -28,36 +35,42 @@ static u64 last_kill_ns;
 
 struct choice {
 	pid_t pid, init;
-	u64 nr_pages;
+	u64 bytes;
 	bool others_leaving;
 };
 
-/* What its end would give back: pages, page tables and areas. */
-static u64 count_pages(const struct mm *mm)
+/* Returns the bytes that count against a process, at least 1. Root's reserve does not count. */
+static u64 count_against(struct process *proc)
 {
-	return READ_ONCE(mm->nr_pages) + READ_ONCE(mm->nr_tables) +
-	       READ_ONCE(mm->nr_vmas) * sizeof(struct vma) / PAGE_SIZE;
+	u64 reserve = process_is_root(proc) ? page_root_reserve() * PAGE_SIZE : 0;
+	struct oom_size size;
+	u64 bytes;
+
+	oom_count(proc, &size);
+	bytes = size.user_bytes + size.kernel_bytes;
+	return bytes > reserve ? bytes - reserve : 1;
 }
 
-/* For process_for_each(): interrupts are off. */
-static bool consider(struct process *proc, void *arg)
+static bool holds_memory(struct process *proc)
 {
-	struct choice *choice = arg;
-	u64 nr_pages = 0;
+	return READ_ONCE(proc->mm) || READ_ONCE(proc->files);
+}
 
-	spin_lock(&proc->lock);
-	if (!proc->mm || proc->exiting)
-		choice->others_leaving |= proc->mm && proc->pid != 1;
-	else if (proc->pid == 1)
+static void consider(struct process *proc, struct choice *choice)
+{
+	u64 bytes = 0;
+
+	ASSERT_HELD(&oom_lock);
+	if (!READ_ONCE(proc->mm) || READ_ONCE(proc->exiting))
+		choice->others_leaving |= holds_memory(proc) && proc->pid != INIT_PID;
+	else if (proc->pid == INIT_PID)
 		choice->init = proc->pid;
 	else
-		nr_pages = count_pages(proc->mm);
-	spin_unlock(&proc->lock);
-	if (nr_pages > choice->nr_pages) {
-		choice->nr_pages = nr_pages;
+		bytes = count_against(proc);
+	if (bytes > choice->bytes) {
+		choice->bytes = bytes;
 		choice->pid = proc->pid;
 	}
-	return true;
 }
 
 /* A victim is still on its way out. */
@@ -66,12 +79,13 @@ static bool kill_in_progress(u64 timeout_ns)
 	struct process *proc;
 	bool there;
 
+	ASSERT_HELD(&oom_lock);
 	if (!last_victim || clock_monotonic_ns() - last_kill_ns > timeout_ns)
 		return false;
 	proc = process_find(last_victim);
 	if (!proc)
 		return false;
-	there = READ_ONCE(proc->mm);
+	there = holds_memory(proc);
 	process_put(proc);
 	return there;
 }
@@ -86,9 +100,10 @@ static bool kill_user(struct process *proc, void *arg)
 {
 	struct kill_users *users = arg;
 
+	ASSERT_HELD(&process_tree_lock);
 	if (READ_ONCE(proc->mm) != users->mm)
 		return true;
-	if (proc->pid == 1)
+	if (proc->pid == INIT_PID)
 		users->init_uses_it = true;
 	else
 		process_kill(proc, SIGKILL);
@@ -112,27 +127,40 @@ static void kill(struct process *victim)
 {
 	struct mm *mm = process_get_mm(victim);
 	struct kill_users users = { mm, false };
+	struct oom_size size;
 
+	ASSERT_HELD(&oom_lock);
 	if (!mm)
 		return; /* it has just left */
-	printk("out of memory: killed %s[%d], %llu KiB\n", victim->comm, victim->pid,
-	       (unsigned long long)count_pages(mm) * (PAGE_SIZE / 1024));
+	oom_count(victim, &size);
+	printk("out of memory: killed %pE[%d], %llu KiB: %llu of its own, %llu in the kernel, "
+	       "of user %u\n",
+	       victim->comm, victim->pid,
+	       (unsigned long long)(size.user_bytes + size.kernel_bytes) / 1024,
+	       (unsigned long long)size.user_bytes / 1024,
+	       (unsigned long long)size.kernel_bytes / 1024, READ_ONCE(victim->creds.uid));
 	last_victim = victim->pid;
 	last_kill_ns = clock_monotonic_ns();
 	process_kill(victim, SIGKILL);
 	process_for_each(kill_user, &users);
-	if (!users.init_uses_it || victim->pid == 1)
+	if (!users.init_uses_it || victim->pid == INIT_PID)
 		take_pages(mm);
 	mm_put(mm);
 }
 
-/* With oom_lock held. False when there is nobody. */
+/* False when there is nobody. */
 static bool kill_greediest(void)
 {
-	struct choice choice = { 0 };
 	struct process *victim;
+	struct choice choice = { 0 };
+	pid_t pid = 0;
 
-	process_for_each(consider, &choice);
+	ASSERT_HELD(&oom_lock);
+	while ((victim = process_next(pid))) {
+		pid = victim->pid;
+		consider(victim, &choice);
+		process_put(victim);
+	}
 	if (!choice.pid && choice.others_leaving && kill_in_progress(LAST_TIMEOUT_NS))
 		return true;
 	if (!choice.pid)
@@ -151,6 +179,8 @@ bool oom_wait(void)
 {
 	bool hope = true;
 
+	might_sleep();
+	ASSERT_NOT_HELD(&current->mm->lock);
 	if (task_killed(current))
 		return false;
 	mutex_lock(&oom_lock);
@@ -161,7 +191,15 @@ bool oom_wait(void)
 		return false;
 	if (page_is_scarce() && !task_killed(current)) {
 		current->state = TASK_KILLABLE;
+		task_waits_for("memory", 0);
 		schedule_timeout_ns(RETRY_NS);
 	}
 	return !task_killed(current);
+}
+
+void oom_wait_before_user(void)
+{
+	current->memory_short = false;
+	while (page_is_scarce() && oom_wait())
+		;
 }

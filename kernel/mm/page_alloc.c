@@ -2,10 +2,13 @@
 #include <lego/page.h>
 
 #include <asm/irqflags.h>
+#include <lego/assert.h>
 #include <lego/boot.h>
 #include <lego/bug.h>
+#include <lego/fail_alloc.h>
 #include <lego/percpu.h>
 #include <lego/printk.h>
+#include <lego/process.h>
 #include <lego/smp.h>
 #include <lego/spinlock.h>
 #include <lego/string.h>
@@ -22,7 +25,9 @@
 #define CACHE_PAGES 64
 #define CACHE_BATCH 32
 
-#define RESERVE_PAGES 256 /* 1 MiB, see page_is_scarce() */
+/* See page_is_scarce(). */
+#define RESERVE_PAGES  256  /* 1 MiB: the kernel's */
+#define MAX_ROOT_PAGES 2048 /* 8 MiB: root's, beside it; less on a small machine */
 
 struct page_cache {
 	unsigned int nr;
@@ -35,11 +40,13 @@ static u64 nr_frames; /* length of page_map */
 static DEFINE_SPINLOCK(buddy_lock);
 static struct list_head free_lists[MAX_PAGE_ORDER + 1];
 static u64 nr_free, nr_total; /* under buddy_lock; pages in the caches are not in nr_free */
+static u64 nr_reserved;	      /* both reserves */
 static DEFINE_PER_CPU(struct page_cache, page_cache);
 
-/* The functions down to cache_drain() are called with buddy_lock held. */
 static void list_block(struct page *page, unsigned int order)
 {
+	ASSERT_HELD(&buddy_lock);
+	DEBUG_ASSERT(!((page - page_map) & ((1UL << order) - 1)));
 	page->order = order;
 	page->flags = PAGE_FLAG_FREE;
 	list_add(&page->node, &free_lists[order]);
@@ -47,6 +54,8 @@ static void list_block(struct page *page, unsigned int order)
 
 static void unlist_block(struct page *page)
 {
+	ASSERT_HELD(&buddy_lock);
+	DEBUG_ASSERT(page->flags & PAGE_FLAG_FREE);
 	list_del(&page->node);
 	page->flags = 0;
 }
@@ -56,11 +65,13 @@ static struct page *buddy_alloc(unsigned int order)
 	unsigned int have = order;
 	struct page *page;
 
+	ASSERT_HELD(&buddy_lock);
 	while (have <= MAX_PAGE_ORDER && list_empty(&free_lists[have]))
 		have++;
 	if (have > MAX_PAGE_ORDER)
 		return NULL;
 	page = list_first_entry(&free_lists[have], struct page, node);
+	DEBUG_ASSERT(page->order == have && nr_free >= 1UL << have);
 	unlist_block(page);
 	while (have > order) {
 		have--;
@@ -75,7 +86,9 @@ static void buddy_free(struct page *page, unsigned int order)
 {
 	u64 frame = page - page_map;
 
+	ASSERT_HELD(&buddy_lock);
 	BUG_ON(page->flags & PAGE_FLAG_FREE || atomic_read(&page->refs));
+	DEBUG_ASSERT(frame + (1UL << order) <= nr_frames);
 	nr_free += 1UL << order;
 	for (; order < MAX_PAGE_ORDER; order++) {
 		u64 buddy_frame = frame ^ (1UL << order);
@@ -90,11 +103,11 @@ static void buddy_free(struct page *page, unsigned int order)
 	list_block(&page_map[frame], order);
 }
 
-/* The two below: interrupts off. */
 static void cache_fill(struct page_cache *cache)
 {
 	struct page *page;
 
+	ASSERT_IRQS_OFF();
 	spin_lock(&buddy_lock);
 	while (cache->nr < CACHE_BATCH && (page = buddy_alloc(0)))
 		cache->pages[cache->nr++] = page;
@@ -103,10 +116,23 @@ static void cache_fill(struct page_cache *cache)
 
 static void cache_drain(struct page_cache *cache)
 {
+	ASSERT_IRQS_OFF();
 	spin_lock(&buddy_lock);
 	while (cache->nr > CACHE_PAGES - CACHE_BATCH)
 		buddy_free(cache->pages[--cache->nr], 0);
+	DEBUG_ASSERT(nr_free <= nr_total);
 	spin_unlock(&buddy_lock);
+}
+
+/* The current thread settles that on its way to user mode, where it can wait. */
+static void notice_shortage(void)
+{
+	if (likely(READ_ONCE(nr_free) >= nr_reserved))
+		return;
+	if (current && current->proc) {
+		current->memory_short = true;
+		current->need_resched = true;
+	}
 }
 
 static struct page *alloc_single(void)
@@ -115,8 +141,10 @@ static struct page *alloc_single(void)
 	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
 	struct page *page = NULL;
 
-	if (!cache->nr)
+	if (!cache->nr) {
 		cache_fill(cache);
+		notice_shortage();
+	}
 	if (cache->nr)
 		page = cache->pages[--cache->nr];
 	local_irq_restore(flags);
@@ -128,6 +156,7 @@ static void free_single(struct page *page)
 	unsigned long flags = local_irq_save();
 	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
 
+	DEBUG_ASSERT(cache->nr <= CACHE_PAGES);
 	if (cache->nr == CACHE_PAGES)
 		cache_drain(cache);
 	cache->pages[cache->nr++] = page;
@@ -139,12 +168,16 @@ struct page *page_alloc(unsigned int order, unsigned int flags)
 	struct page *page = NULL;
 	unsigned long irq_flags;
 
+	ASSERT_NOT_NMI();
+	if (fail_alloc())
+		return NULL;
 	if (!order) {
 		page = alloc_single();
 	} else if (order <= MAX_PAGE_ORDER) {
 		irq_flags = spin_lock_irqsave(&buddy_lock);
 		page = buddy_alloc(order);
 		spin_unlock_irqrestore(&buddy_lock, irq_flags);
+		notice_shortage();
 	}
 	if (!page)
 		return NULL;
@@ -161,6 +194,7 @@ void page_put(struct page *page)
 	int refs = atomic_add_return(&page->refs, -1);
 	unsigned long flags;
 
+	ASSERT_NOT_NMI();
 	BUG_ON(refs < 0);
 	if (refs)
 		return;
@@ -172,6 +206,7 @@ void page_put(struct page *page)
 	}
 	flags = spin_lock_irqsave(&buddy_lock);
 	buddy_free(page, page->order);
+	DEBUG_ASSERT(nr_free <= nr_total);
 	spin_unlock_irqrestore(&buddy_lock, flags);
 }
 
@@ -191,6 +226,7 @@ void page_free_range(phys_addr_t start, phys_addr_t end)
 		frame += 1UL << order;
 		nr_total += 1UL << order;
 	}
+	nr_reserved = RESERVE_PAGES + min(nr_total / 32, (u64)MAX_ROOT_PAGES);
 	spin_unlock_irqrestore(&buddy_lock, flags);
 }
 
@@ -215,19 +251,48 @@ void page_init(void)
 	       (unsigned long long)map_bytes >> 10);
 }
 
+/* For an assertion: what the lists hold is what is counted, and free. */
+static __maybe_unused bool lists_are_sound(void)
+{
+	unsigned long flags = spin_lock_irqsave(&buddy_lock);
+	u64 nr = 0, nr_bad = 0;
+	const struct page *page;
+
+	for (unsigned int order = 0; order <= MAX_PAGE_ORDER; order++) {
+		list_for_each_entry(page, &free_lists[order], node) {
+			nr_bad += page->flags != PAGE_FLAG_FREE || page->order != order ||
+				  atomic_read(&page->refs);
+			nr += 1UL << order;
+		}
+	}
+	nr_bad += nr != nr_free;
+	spin_unlock_irqrestore(&buddy_lock, flags);
+	return !nr_bad;
+}
+
 u64 page_nr_free(void)
 {
 	u64 nr = READ_ONCE(nr_free);
 	unsigned int cpu;
 
+	DEBUG_ASSERT(lists_are_sound());
 	for_each_possible_cpu(cpu)
 		nr += READ_ONCE(per_cpu(page_cache, cpu).nr);
 	return nr;
 }
 
+u64 page_root_reserve(void)
+{
+	return nr_reserved - RESERVE_PAGES;
+}
+
 bool page_is_scarce(void)
 {
-	return READ_ONCE(nr_free) < RESERVE_PAGES;
+	u64 nr = READ_ONCE(nr_free);
+
+	if (likely(nr >= nr_reserved))
+		return false;
+	return nr < RESERVE_PAGES || (current && current->proc && !process_is_root(current->proc));
 }
 
 bool page_is_scarce_for_files(void)

@@ -3,6 +3,7 @@
 
 #include <asm/pgtable.h>
 #include <asm/tlb.h>
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/sched.h>
@@ -39,6 +40,7 @@ static struct flush_range hide_pages(struct mm *mm, u64 start, u64 end)
 	struct flush_range range = { 0, 0 };
 	u64 *pte, nr = 0;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
 		WRITE_ONCE(*pte, (*pte & PTE_ADDR_MASK) | pte_user_bits(0, *pte & PTE_BORROWED));
 		flush_range_add(&range, addr);
@@ -53,6 +55,9 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr)
 {
 	u64 *pte = pgtable_find(mm->pgd, addr);
 
+	ASSERT_MM_HELD(mm);
+	DEBUG_ASSERT(lock_check_held(&mm->pt_lock.map) || list_empty(&mm->node) ||
+		     mm->lock.holders == RW_MUTEX_WRITER);
 	if (pte)
 		return pte;
 	pte = pgtable_alloc(mm->pgd, addr);
@@ -71,6 +76,7 @@ void pages_unmap(struct mm *mm, u64 start, u64 end)
 	     addr += PAGE_SIZE) {
 		struct page *page = pte_page(*pte);
 
+		DEBUG_ASSERT(mm->nr_pages && mm->nr_pages <= mm->max_pages);
 		WRITE_ONCE(*pte, 0);
 		page_put(page);
 		mm->nr_pages--;
@@ -84,6 +90,7 @@ void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot)
 	struct flush_range range = { 0, 0 };
 	u64 *pte;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	for (u64 addr = start; (pte = pgtable_next(mm->pgd, &addr, end)); addr += PAGE_SIZE) {
 		u64 entry = (*pte & PTE_ADDR_MASK) | pte_user_bits(prot, *pte & PTE_BORROWED);
 
@@ -99,6 +106,8 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 {
 	u64 *pte, nr = 0;
 
+	ASSERT_MM_HELD_WRITE(to);
+	ASSERT_MM_HELD_WRITE(from);
 	/* Shared pages are the file's, which will give them to whoever asks. */
 	if (vma->flags & (MAP_SHARED | VMA_WIPE_ON_FORK))
 		return 0;
@@ -113,6 +122,7 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 			*changed = true;
 		WRITE_ONCE(*pte, entry);
 		page_get(pte_page(entry));
+		DEBUG_ASSERT(!pte_has_page(*copy));
 		WRITE_ONCE(*copy, entry);
 		to->nr_pages++;
 		to->max_pages = to->nr_pages;
@@ -137,6 +147,7 @@ int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to)
 		u64 *target = pgtable_find(mm->pgd, to + (addr - start));
 		u64 bits = pte_user_bits(vma->prot, *pte & PTE_BORROWED);
 
+		DEBUG_ASSERT(!pte_has_page(*target));
 		WRITE_ONCE(*target, (*pte & PTE_ADDR_MASK) | bits);
 		WRITE_ONCE(*pte, 0);
 	}

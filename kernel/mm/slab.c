@@ -2,7 +2,9 @@
 #include <lego/slab.h>
 
 #include <asm/irqflags.h>
+#include <lego/assert.h>
 #include <lego/bug.h>
+#include <lego/fail_alloc.h>
 #include <lego/page.h>
 #include <lego/percpu.h>
 #include <lego/profile.h>
@@ -28,6 +30,7 @@ DEFINE_PROFILE_POINT(kmalloc_slow)
 #define MIN_BATCH	4
 #define MAX_BATCH	32
 #define MAX_EMPTY_SLABS 2 /* of one cache */
+#define RESERVE_ORDER	2 /* what is larger is not taken from the reserve */
 
 /* Two sizes per power of two: it, and its middle. */
 static const struct {
@@ -73,12 +76,12 @@ void slab_init(void)
 	}
 }
 
-/* The functions down to cache_put() are called with the cache's lock held. */
 static struct page *slab_create(struct slab_cache *cache)
 {
 	struct page *slab = page_alloc(cache->order, 0);
 	char *base;
 
+	ASSERT_HELD(&cache->lock);
 	if (!slab)
 		return NULL;
 	for (unsigned int i = 0; i < 1u << cache->order; i++) {
@@ -103,6 +106,8 @@ static struct page *slab_create(struct slab_cache *cache)
 
 static void slab_destroy(struct slab_cache *cache, struct page *slab)
 {
+	ASSERT_HELD(&cache->lock);
+	DEBUG_ASSERT(slab->nr_free_objects == cache->nr_objects && cache->nr_slabs);
 	list_del(&slab->node);
 	cache->nr_slabs--;
 	for (unsigned int i = 0; i < 1u << cache->order; i++) {
@@ -117,6 +122,7 @@ static void *cache_get(struct slab_cache *cache)
 	struct page *slab = NULL;
 	void *object;
 
+	ASSERT_HELD(&cache->lock);
 	if (!list_empty(&cache->slabs))
 		slab = list_first_entry(&cache->slabs, struct page, node);
 	else
@@ -125,6 +131,7 @@ static void *cache_get(struct slab_cache *cache)
 		return NULL;
 	if (slab->nr_free_objects == cache->nr_objects)
 		cache->nr_empty--;
+	DEBUG_ASSERT(slab->nr_free_objects && slab->free_objects);
 	object = slab->free_objects;
 	slab->free_objects = next_of(object);
 	if (!--slab->nr_free_objects)
@@ -138,6 +145,7 @@ static void cache_put(struct slab_cache *cache, void *object)
 	struct page *slab = &page_map[ALIGN_DOWN(frame, 1UL << cache->order)];
 	size_t offset = (char *)object - (char *)page_address(slab);
 
+	ASSERT_HELD(&cache->lock);
 	BUG_ON(offset % cache->size || slab->nr_free_objects >= cache->nr_objects);
 	next_of(object) = slab->free_objects;
 	slab->free_objects = object;
@@ -145,6 +153,7 @@ static void cache_put(struct slab_cache *cache, void *object)
 		list_add(&slab->node, &cache->slabs);
 	if (slab->nr_free_objects < cache->nr_objects)
 		return;
+	DEBUG_ASSERT(cache->nr_empty <= MAX_EMPTY_SLABS && cache->nr_empty < cache->nr_slabs);
 	if (cache->nr_empty == MAX_EMPTY_SLABS) {
 		slab_destroy(cache, slab);
 		return;
@@ -155,12 +164,13 @@ static void cache_put(struct slab_cache *cache, void *object)
 	list_add_tail(&slab->node, &cache->slabs);
 }
 
-/* The two below: interrupts off. */
 static noinline void cpu_fill(struct slab_cache *cache, struct slab_cpu *cpu)
 {
 	void *object;
 	PROFILE_SCOPE(kmalloc_slow);
 
+	ASSERT_IRQS_OFF();
+	DEBUG_ASSERT(!cpu->nr);
 	spin_lock(&cache->lock);
 	while (cpu->nr < cache->batch && (object = cache_get(cache))) {
 		next_of(object) = cpu->head;
@@ -172,6 +182,7 @@ static noinline void cpu_fill(struct slab_cache *cache, struct slab_cpu *cpu)
 
 static noinline void cpu_spill(struct slab_cache *cache, struct slab_cpu *cpu)
 {
+	ASSERT_IRQS_OFF();
 	spin_lock(&cache->lock);
 	while (cpu->nr > cache->batch) {
 		void *object = cpu->head;
@@ -190,7 +201,7 @@ static void *alloc_large(size_t size)
 
 	while (order <= MAX_PAGE_ORDER && PAGE_SIZE << order < size)
 		order++;
-	page = page_alloc(order, 0);
+	page = order > RESERVE_ORDER && page_is_scarce() ? NULL : page_alloc(order, 0);
 	if (!page)
 		return NULL;
 	slab_debug_alloc_large(page);
@@ -206,11 +217,15 @@ void *kmalloc(size_t size)
 	struct slab_cpu *cpu;
 	void *object;
 
+	if (fail_alloc())
+		return NULL;
 	if (unlikely(object_size > MAX_SIZE))
 		return alloc_large(size);
 	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
 	flags = local_irq_save();
 	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
+	ASSERT_NOT_NMI();
+	DEBUG_ASSERT(!cpu->head == !cpu->nr);
 	if (unlikely(!cpu->head))
 		cpu_fill(&caches[class], cpu);
 	object = cpu->head;
@@ -258,6 +273,7 @@ void kfree(const void *ptr)
 		goto out_restore;
 	cpu = &per_cpu(slab_cpu, smp_processor_id())[cache - caches];
 	BUG_ON(cpu->head == object);
+	DEBUG_ASSERT(!cpu->head == !cpu->nr);
 	next_of(object) = cpu->head;
 	cpu->head = object;
 	if (unlikely(++cpu->nr > 2 * cache->batch))
@@ -302,11 +318,31 @@ u64 slab_bytes_live(void)
 	return bytes;
 }
 
+/* For an assertion: the slabs with free objects, and those that are all free, are as counted. */
+static __maybe_unused bool slabs_are_sound(struct slab_cache *cache)
+{
+	unsigned long flags = spin_lock_irqsave(&cache->lock);
+	unsigned int nr = 0, nr_empty = 0, nr_bad = 0;
+	const struct page *slab;
+
+	list_for_each_entry(slab, &cache->slabs, node) {
+		nr_bad += slab->owner != cache || !slab->nr_free_objects ||
+			  slab->nr_free_objects > cache->nr_objects;
+		nr_empty += slab->nr_free_objects == cache->nr_objects;
+		nr++;
+	}
+	nr_bad += nr > cache->nr_slabs || nr_empty != cache->nr_empty;
+	spin_unlock_irqrestore(&cache->lock, flags);
+	return !nr_bad;
+}
+
 u64 slab_nr_pages(void)
 {
 	u64 nr = 0;
 
-	for (unsigned int i = 0; i < NR_CLASSES; i++)
+	for (unsigned int i = 0; i < NR_CLASSES; i++) {
+		DEBUG_ASSERT(slabs_are_sound(&caches[i]));
 		nr += (u64)READ_ONCE(caches[i].nr_slabs) << caches[i].order;
+	}
 	return nr;
 }

@@ -2,6 +2,7 @@
 #include "slab_debug.h"
 
 #include "internal.h"
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/kallsyms.h>
 #include <lego/kernel.h>
@@ -144,6 +145,7 @@ void slab_debug_alloc(void *object, size_t size_bytes, unsigned long ip)
 	const struct slab_cache *cache = virt_to_page(object)->owner;
 	struct object_debug *debug = debug_of(object);
 
+	ASSERT_IRQS_OFF();
 	BUG_ON(debug->state != STATE_FREE);
 	check_pattern("write to freed memory", object, 0, FREE_BYTE, ip);
 	debug->state = STATE_LIVE;
@@ -212,6 +214,8 @@ bool slab_debug_free(struct slab_cache **cache, void **object, unsigned long ip)
 	struct object_debug *debug = debug_of(*object);
 	void *oldest = queue->objects[queue->next];
 
+	ASSERT_IRQS_OFF();
+	DEBUG_ASSERT(debug->state == STATE_LIVE);
 	debug->state = STATE_WAITING;
 	debug->free_ip = ip;
 	memset(*object, FREE_BYTE, (*cache)->size);
@@ -220,6 +224,7 @@ bool slab_debug_free(struct slab_cache **cache, void **object, unsigned long ip)
 	if (!oldest)
 		return false;
 	check_pattern("write to freed memory", oldest, 0, FREE_BYTE, ip);
+	DEBUG_ASSERT(debug_of(oldest)->state == STATE_WAITING);
 	debug_of(oldest)->state = STATE_FREE;
 	*object = oldest;
 	*cache = virt_to_page(oldest)->owner;

@@ -46,7 +46,7 @@ void **slab_debug_link(void *object);
 /* A new slab's object. */
 void slab_debug_init(void *object);
 
-/* An object leaves the allocator; size_bytes as asked for. Interrupts off. */
+/* An object leaves the allocator; size_bytes as asked for. */
 void slab_debug_alloc(void *object, size_t size_bytes, unsigned long ip);
 void slab_debug_alloc_large(struct page *page);
 
@@ -58,7 +58,7 @@ void slab_debug_check_free(const void *ptr, unsigned long ip);
 
 /*
  * The object waits. False: nothing is to be freed now; else *object and *cache are what has waited
- * long enough instead. Interrupts off.
+ * long enough instead.
  */
 bool slab_debug_free(struct slab_cache **cache, void **object, unsigned long ip);
 

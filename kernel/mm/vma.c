@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
@@ -19,6 +20,7 @@ unsigned int vma_index(const struct mm *mm, u64 addr)
 {
 	unsigned int low = 0, high = mm->nr_vmas;
 
+	ASSERT_MM_HELD(mm);
 	while (low < high) {
 		unsigned int mid = low + (high - low) / 2;
 
@@ -48,6 +50,7 @@ bool vma_range_mapped(const struct mm *mm, u64 start, u64 end)
 {
 	unsigned int i;
 
+	ASSERT_MM_HELD(mm);
 	for (i = vma_index(mm, start); start < end; i++) {
 		if (i == mm->nr_vmas || mm->vmas[i]->start > start)
 			return false;
@@ -61,6 +64,7 @@ int vma_reserve(struct mm *mm, unsigned int nr)
 	unsigned int max_vmas = max(mm->max_vmas, FIRST_MAX_VMAS);
 	struct vma **vmas;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	if (mm->nr_vmas + nr <= mm->max_vmas)
 		return 0;
 	if (mm->nr_vmas + nr > MAX_VMAS)
@@ -89,6 +93,9 @@ int vma_copy_all(struct mm *to, const struct mm *from)
 {
 	int error = vma_reserve(to, from->nr_vmas);
 
+	ASSERT_MM_HELD_WRITE(to);
+	ASSERT_MM_HELD_WRITE(from);
+	DEBUG_ASSERT(!to->nr_vmas);
 	if (error)
 		return error;
 	for (unsigned int i = 0; i < from->nr_vmas; i++) {
@@ -109,7 +116,11 @@ int vma_copy_all(struct mm *to, const struct mm *from)
 
 static void array_insert(struct mm *mm, unsigned int at, struct vma *vma)
 {
+	ASSERT_MM_HELD_WRITE(mm);
 	BUG_ON(mm->nr_vmas == mm->max_vmas);
+	DEBUG_ASSERT(vma->start < vma->end && !((vma->start | vma->end) % PAGE_SIZE));
+	DEBUG_ASSERT(!at || mm->vmas[at - 1]->end <= vma->start);
+	DEBUG_ASSERT(at == mm->nr_vmas || vma->end <= mm->vmas[at]->start);
 	memmove(&mm->vmas[at + 1], &mm->vmas[at], (mm->nr_vmas - at) * sizeof(vma));
 	mm->vmas[at] = vma;
 	mm->nr_vmas++;
@@ -117,6 +128,8 @@ static void array_insert(struct mm *mm, unsigned int at, struct vma *vma)
 
 static void array_remove(struct mm *mm, unsigned int at, unsigned int nr)
 {
+	ASSERT_MM_HELD_WRITE(mm);
+	DEBUG_ASSERT(at + nr <= mm->nr_vmas);
 	mm->nr_vmas -= nr;
 	memmove(&mm->vmas[at], &mm->vmas[at + nr], (mm->nr_vmas - at) * sizeof(mm->vmas[0]));
 }
@@ -161,6 +174,7 @@ void vma_remove_range(struct mm *mm, u64 start, u64 end)
 {
 	unsigned int first = vma_index(mm, start), behind = first;
 
+	ASSERT_MM_HELD_WRITE(mm);
 	while (behind < mm->nr_vmas && mm->vmas[behind]->start < end) {
 		BUG_ON(mm->vmas[behind]->start < start || mm->vmas[behind]->end > end);
 		vma_free(mm->vmas[behind++]);
@@ -178,6 +192,7 @@ void vma_merge_range(struct mm *mm, u64 start, u64 end)
 {
 	unsigned int i = vma_index(mm, start ? start - 1 : 0);
 
+	ASSERT_MM_HELD_WRITE(mm);
 	while (i + 1 < mm->nr_vmas && mm->vmas[i]->end <= end) {
 		struct vma *lower = mm->vmas[i], *upper = mm->vmas[i + 1];
 
@@ -195,6 +210,7 @@ void vma_insert(struct mm *mm, struct vma *vma)
 {
 	u64 start = vma->start, end = vma->end;
 
+	DEBUG_ASSERT(vma_range_free(mm, start, end));
 	array_insert(mm, vma_index(mm, start), vma);
 	vma_merge_range(mm, start, end);
 }

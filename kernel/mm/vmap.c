@@ -2,6 +2,7 @@
 #include <lego/vmap.h>
 
 #include <asm/pgtable.h>
+#include <lego/assert.h>
 #include <lego/kernel.h>
 #include <lego/page.h>
 #include <lego/spinlock.h>
@@ -23,11 +24,13 @@ static u64 vmap_next = VMAP_START + PAGE_SIZE;
 static struct free_stack *free_stacks;
 static u64 nr_stacks, nr_free_stacks;
 
-/* With vmap_lock held: a range of addresses with all page tables, or 0. */
+/* A range of addresses with all page tables, or 0. */
 static u64 range_alloc(u64 size_bytes)
 {
 	u64 virt = vmap_next;
 
+	ASSERT_HELD(&vmap_lock);
+	DEBUG_ASSERT(size_bytes && !(size_bytes % PAGE_SIZE));
 	if (size_bytes + PAGE_SIZE > VMAP_END - virt)
 		return 0;
 	for (u64 done = 0; done < size_bytes; done += PAGE_SIZE)
@@ -86,6 +89,7 @@ void *kernel_stack_alloc(void)
 	unsigned long flags = spin_lock_irqsave(&vmap_lock);
 	struct free_stack *stack = free_stacks;
 
+	DEBUG_ASSERT(!stack == !nr_free_stacks && nr_free_stacks <= nr_stacks);
 	if (stack) {
 		free_stacks = stack->next;
 		nr_free_stacks--;
@@ -99,6 +103,7 @@ void kernel_stack_free(void *ptr)
 	struct free_stack *stack = ptr;
 	unsigned long flags = spin_lock_irqsave(&vmap_lock);
 
+	DEBUG_ASSERT(nr_free_stacks < nr_stacks);
 	stack->next = free_stacks;
 	free_stacks = stack;
 	nr_free_stacks++;

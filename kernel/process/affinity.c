@@ -43,6 +43,7 @@ SYSCALL_DEFINE3(sched_setaffinity, pid_t, tid, u32, len, const void __user *, ma
 {
 	struct task *task;
 	cpumask_t cpus = 0;
+	long error = 0;
 
 	if (copy_from_user(&cpus, mask, min((size_t)len, sizeof(cpus))))
 		return -EFAULT;
@@ -50,8 +51,12 @@ SYSCALL_DEFINE3(sched_setaffinity, pid_t, tid, u32, len, const void __user *, ma
 	if (!task)
 		return -ESRCH;
 	cpus &= READ_ONCE(cpu_online_mask);
-	if (cpus)
+	if (!process_may_schedule(task->proc))
+		error = -EPERM;
+	else if (!cpus)
+		error = -EINVAL;
+	else
 		sched_set_affinity(task, cpus);
 	task_put(task);
-	return cpus ? 0 : -EINVAL;
+	return error;
 }

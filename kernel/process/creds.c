@@ -2,6 +2,7 @@
 #include <lego/process.h>
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -9,7 +10,8 @@
 
 /*
  * User and group numbers: kept, changed by Linux's rules, and shown. Effective user 0 may become
- * anybody; others only somebody they have been. No file is ever denied to anyone.
+ * anybody; others only somebody they have been. What may be done to files is decided in
+ * kernel/fs/permission.c, by the fs numbers.
  */
 
 #define ID_UNCHANGED (~0U)
@@ -37,8 +39,21 @@ static void get_ids(const struct credentials *creds, enum kind kind, struct ids 
 		*ids = (struct ids){ creds->gid, creds->egid, creds->sgid, creds->fsgid };
 }
 
-static void put_ids(struct credentials *creds, enum kind kind, const struct ids *ids)
+/*
+ * A process with another effective number may hold secrets of its former one: others cannot look
+ * into it, and its parent's end sends it no signal.
+ */
+static void put_ids(struct process *proc, enum kind kind, const struct ids *ids)
 {
+	struct credentials *creds = &proc->creds;
+	struct ids old;
+
+	ASSERT_HELD(&proc->lock);
+	get_ids(creds, kind, &old);
+	if (old.effective != ids->effective || old.fs != ids->fs) {
+		WRITE_ONCE(proc->not_dumpable, true);
+		WRITE_ONCE(proc->death_signal, 0);
+	}
 	if (kind == USER) {
 		creds->uid = ids->real;
 		creds->euid = ids->effective;
@@ -60,6 +75,35 @@ static bool is_one_of(const struct ids *ids, u32 id, bool saved_too)
 bool process_is_root(struct process *proc)
 {
 	return READ_ONCE(proc->creds.euid) == 0;
+}
+
+/* The process can become root again: Linux lets it keep its permitted capabilities. */
+static bool keeps_root(const struct credentials *creds)
+{
+	return !creds->uid || !creds->euid || !creds->suid;
+}
+
+bool process_may_schedule(struct process *proc)
+{
+	const struct credentials *mine = &current->proc->creds, *theirs = &proc->creds;
+
+	if (!mine->euid)
+		return true;
+	if (mine->euid != theirs->euid && mine->euid != theirs->uid)
+		return false;
+	return !keeps_root(theirs) || keeps_root(mine);
+}
+
+bool process_may_inspect(struct process *proc)
+{
+	const struct credentials *mine = &current->proc->creds, *theirs = &proc->creds;
+	u32 user = mine->fsuid, group = mine->fsgid;
+
+	if (proc == current->proc || process_is_root(current->proc))
+		return true;
+	return user == theirs->uid && user == theirs->euid && user == theirs->suid &&
+	       group == theirs->gid && group == theirs->egid && group == theirs->sgid &&
+	       !READ_ONCE(proc->not_dumpable);
 }
 
 static int set_one(struct ids *ids, const u32 *args, bool root)
@@ -123,7 +167,7 @@ static int change(enum kind kind, int (*set)(struct ids *ids, const u32 *args, b
 	error = set(&ids, args, process_is_root(proc));
 	if (!error) {
 		ids.fs = ids.effective;
-		put_ids(&proc->creds, kind, &ids);
+		put_ids(proc, kind, &ids);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return error;
@@ -141,7 +185,7 @@ static long change_fs(enum kind kind, u32 id)
 	old = ids.fs;
 	if (id != ID_UNCHANGED && (process_is_root(proc) || is_one_of(&ids, id, true))) {
 		ids.fs = id;
-		put_ids(&proc->creds, kind, &ids);
+		put_ids(proc, kind, &ids);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return old;

@@ -4,6 +4,7 @@
 #include "exec.h"
 #include "process.h"
 #include <asm/irqflags.h>
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/printk.h>
@@ -55,6 +56,7 @@ static char *absolute_path(struct file *file)
 static int open_program(const char *path, struct file **ret)
 {
 	struct file *file;
+	int error;
 
 	if (!*path)
 		return -ENOENT;
@@ -62,12 +64,18 @@ static int open_program(const char *path, struct file **ret)
 	file = file_open(path, O_PATH, 0);
 	if (IS_ERR(file))
 		return (int)PTR_ERR(file);
-	if (!file_is_regular(file) || !(file_mode(file) & 0111)) {
+	error = file_may_execute(file) ?: file_deny_writing(file);
+	if (error)
 		file_put(file);
-		return -EACCES;
-	}
-	*ret = file;
-	return 0;
+	else
+		*ret = file;
+	return error;
+}
+
+static void close_program(struct file *file)
+{
+	file_allow_writing(file);
+	file_put(file);
 }
 
 /* What execve is about to run: of a script, its interpreter. */
@@ -92,7 +100,7 @@ static int find_program(struct program *prog)
 		ret = exec_read_script(prog->file, prog->path, prog->argv, &prog->scripts);
 		if (ret <= 0)
 			return ret;
-		file_put(prog->file);
+		close_program(prog->file);
 		prog->file = NULL;
 		if (nr_scripts == EXEC_MAX_SCRIPTS)
 			return -ELOOP;
@@ -109,17 +117,34 @@ static u64 stack_bytes(void)
 	return ALIGN_DOWN(max(bytes, EXEC_MIN_STACK_BYTES), PAGE_SIZE);
 }
 
+/* Those of the process; but a program may be set-user-ID or set-group-ID. */
+static void get_credentials(const struct program *prog, struct credentials *creds)
+{
+	struct process *proc = current->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	*creds = proc->creds;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (!READ_ONCE(proc->no_new_privs))
+		file_apply_set_ids(prog->file, creds);
+	creds->suid = creds->fsuid = creds->euid;
+	creds->sgid = creds->fsgid = creds->egid;
+}
+
 static int map_program(struct program *prog, struct mm *mm)
 {
-	int error = elf_load(prog->file, mm, &prog->image);
 	u32 prot = PROT_READ | PROT_WRITE;
+	int error;
 	long ret;
 
+	mm_set_exe_file(mm, prog->file);
+	error = elf_load(prog->file, mm, &prog->image);
 	if (error)
 		return error;
 	if (prog->image.exec_stack)
 		prot |= PROT_EXEC;
 	prog->image.stack_bytes = stack_bytes();
+	get_credentials(prog, &prog->image.creds);
 	ret = mm_map(mm, EXEC_STACK_TOP - prog->image.stack_bytes, prog->image.stack_bytes, prot,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_STACK, NULL, 0);
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
@@ -130,6 +155,7 @@ static void take_process_number(struct task *task)
 {
 	pid_t old = task->pid;
 
+	DEBUG_ASSERT(task == current && task->proc->nr_threads == 1);
 	if (old == task->proc->pid)
 		return;
 	pid_get(task->proc->pid);
@@ -152,26 +178,68 @@ static void reset_task(struct task *task, const char *path)
 	task->rseq_sig = 0;
 }
 
-/* A table that is another process's, too, is left to it. NULL: it is not. */
-static struct files *unshare_files(struct process *proc)
-{
+/* Copies of what the process shares with others; NULL: it shares nothing, and needs no copy. */
+struct copies {
 	struct files *files;
+	struct fs_info *fs;
+};
 
-	if (!READ_ONCE(proc->shares_files))
-		return NULL;
-	files = files_copy(proc->files);
-	return files ? files : ERR_PTR(-ENOMEM);
+static void drop_copies(struct copies *copies)
+{
+	if (copies->files)
+		files_put(copies->files);
+	if (copies->fs)
+		fs_info_put(copies->fs);
 }
 
-static void replace_files(struct process *proc, struct files *files)
+/*
+ * Nobody else may change the working directory or the umask of a program that has got rights: such
+ * a program always gets a copy. 0 or -ENOMEM.
+ */
+static int unshare(struct process *proc, const struct exec_image *image, struct copies *copies)
+{
+	bool with_files = READ_ONCE(proc->shares_files), with_fs = exec_is_secure(&image->creds);
+
+	*copies = (struct copies){ 0 };
+	if (with_files)
+		copies->files = files_copy(proc->files);
+	if (with_fs)
+		copies->fs = fs_info_copy(proc->fs);
+	if ((copies->files || !with_files) && (copies->fs || !with_fs))
+		return 0;
+	drop_copies(copies);
+	return -ENOMEM;
+}
+
+/* Gives the copies to the process. Leaves in *copies what it shared. */
+static void replace_shared(struct process *proc, struct copies *copies)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct files *old = proc->files;
+	struct copies old = { 0 };
 
-	proc->files = files;
-	proc->shares_files = false;
+	if (copies->files) {
+		old.files = proc->files;
+		proc->files = copies->files;
+		proc->shares_files = false;
+	}
+	if (copies->fs) {
+		old.fs = proc->fs;
+		proc->fs = copies->fs;
+	}
 	spin_unlock_irqrestore(&proc->lock, flags);
-	files_put(old);
+	*copies = old;
+}
+
+static void replace_credentials(struct process *proc, const struct credentials *creds)
+{
+	bool secure = exec_is_secure(creds);
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	proc->creds = *creds;
+	WRITE_ONCE(proc->not_dumpable, secure);
+	if (secure)
+		WRITE_ONCE(proc->death_signal, 0);
+	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
 /* The old one is freed with prog. */
@@ -185,15 +253,16 @@ static void replace_exe_path(struct process *proc, struct program *prog)
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-/* The new program is complete and the current thread alone: this cannot fail. */
-static void commit(struct program *prog, const char *path, struct mm *mm, struct files *files)
+/* The new program is complete: this cannot fail. */
+static void commit(struct program *prog, const char *path, struct mm *mm, struct copies *copies)
 {
 	struct process *proc = current->proc;
 
+	DEBUG_ASSERT(proc->nr_threads == 1 && current->mm == mm);
 	process_drop_mm(proc);
 	process_set_mm(proc, mm);
-	if (files)
-		replace_files(proc, files);
+	replace_shared(proc, copies);
+	replace_credentials(proc, &prog->image.creds);
 	replace_exe_path(proc, prog);
 	WRITE_ONCE(proc->has_execed, true);
 	WRITE_ONCE(proc->nr_execs, proc->nr_execs + 1);
@@ -208,24 +277,24 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 static int enter_program(struct program *prog, const char *path, const char *const *envp,
 			 struct mm *mm, struct pt_regs *regs)
 {
-	struct files *files = unshare_files(current->proc);
 	struct mm *old = current->mm;
+	struct copies copies;
 	u64 sp = 0;
-	int error;
+	int error = unshare(current->proc, &prog->image, &copies);
 
-	if (IS_ERR(files))
-		return (int)PTR_ERR(files);
+	if (error)
+		return error;
 	use_mm(mm);
 	error = exec_build_stack(&prog->image, path, prog->argv, envp, &sp);
 	if (!error)
 		error = process_kill_others(current->proc);
 	if (error) {
 		use_mm(old);
-		if (files)
-			files_put(files);
+		drop_copies(&copies);
 		return error;
 	}
-	commit(prog, path, mm, files);
+	commit(prog, path, mm, &copies);
+	drop_copies(&copies);
 	thread_start_user(regs, prog->image.entry, sp);
 	return 0;
 }
@@ -255,7 +324,7 @@ out_free:
 	if (error && mm)
 		mm_put(mm);
 	if (prog.file)
-		file_put(prog.file);
+		close_program(prog.file);
 	exec_free_scripts(prog.scripts);
 	kfree(prog.exe_path);
 	return error;

@@ -6,6 +6,7 @@
 
 #include <lego/fs.h>
 #include <lego/mm.h>
+#include <lego/sched.h>
 
 #define EXEC_STACK_TOP	     TASK_SIZE
 #define EXEC_STACK_BYTES     (8ULL << 20) /* the limit at first: RLIMIT_STACK */
@@ -25,6 +26,7 @@ struct exec_image {
 	u64 nr_phdrs;
 	bool exec_stack;
 	u64 stack_bytes;
+	struct credentials creds; /* that it runs with */
 };
 
 /*
@@ -59,6 +61,12 @@ void exec_free_scripts(struct exec_script *script);
  */
 int exec_build_stack(const struct exec_image *image, const char *path, const char *const *argv,
 		     const char *const *envp, u64 *sp);
+
+/* True if the program was given rights that its user does not have. */
+static inline bool exec_is_secure(const struct credentials *creds)
+{
+	return creds->uid != creds->euid || creds->gid != creds->egid;
+}
 
 /* An array of strings copied from user memory. */
 struct exec_strings {

@@ -84,7 +84,7 @@ static void put_aux(struct cursor *at, u64 type, u64 value)
 
 static void put_auxv(struct cursor *at, const struct exec_image *image, const char *path)
 {
-	const struct credentials *creds = &current->proc->creds;
+	const struct credentials *creds = &image->creds;
 	u8 random[RANDOM_BYTES];
 
 	random_bytes(random, sizeof(random));
@@ -102,7 +102,7 @@ static void put_auxv(struct cursor *at, const struct exec_image *image, const ch
 	put_aux(at, AT_EUID, creds->euid);
 	put_aux(at, AT_GID, creds->gid);
 	put_aux(at, AT_EGID, creds->egid);
-	put_aux(at, AT_SECURE, 0);
+	put_aux(at, AT_SECURE, exec_is_secure(creds));
 	put_aux(at, AT_RANDOM, put_bytes(at, random, sizeof(random)));
 	put_aux(at, AT_EXECFN, put_string(at, path));
 	put_aux(at, AT_PLATFORM, put_string(at, "x86_64"));

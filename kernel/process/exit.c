@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include <asm/irqflags.h>
+#include <lego/assert.h>
 #include <lego/boot.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
@@ -10,6 +11,7 @@
 #include <lego/futex.h>
 #include <lego/printk.h>
 #include <lego/syscall.h>
+#include <lego/sysrq.h>
 #include <lego/tty.h>
 #include <lego/uaccess.h>
 
@@ -56,6 +58,17 @@ static void leave_mm(struct task *task)
 	local_irq_restore(flags);
 }
 
+/* For an assertion, with proc->lock held. */
+static __maybe_unused bool threads_are_counted(const struct process *proc)
+{
+	const struct task *task;
+	unsigned int nr = 0;
+
+	list_for_each_entry(task, &proc->threads, thread_node)
+		nr++;
+	return nr && nr == proc->nr_threads;
+}
+
 /* True for the last thread. Afterwards the process may change or go at any time. */
 static bool leave_process(struct process *proc, struct task *task, int status)
 {
@@ -70,6 +83,7 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	proc->exited_user_ticks += task->user_ticks;
 	proc->exited_system_ticks += task->system_ticks;
 	proc->exited_faults += task->nr_faults;
+	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del(&task->thread_node);
 	if (task->pid != proc->pid)
 		pid_set_process(task->pid, NULL);
@@ -81,10 +95,21 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	return last;
 }
 
-void process_log_survivors(const struct process *proc)
+static bool count_unreported(struct process *proc, void *nr)
 {
-	unsigned int nr = family_nr_processes() - (proc ? 1 : 0);
+	if (!READ_ONCE(proc->reported))
+		++*(unsigned int *)nr;
+	return true;
+}
 
+void process_end_reports(void)
+{
+	unsigned int nr = 0;
+
+	might_sleep();
+	sysrq_finish();
+	profile_end_reports();
+	process_for_each(count_unreported, &nr);
 	if (nr)
 		printk("processes that end without a report: %u\n", nr);
 }
@@ -92,12 +117,15 @@ void process_log_survivors(const struct process *proc)
 /* The report comes first, so that it is there when the parent has waited for the process. */
 static void end_process(struct process *proc)
 {
+	might_sleep();
+	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads));
 	signal_stop_timers(proc);
 	profile_process_exit(proc);
+	WRITE_ONCE(proc->reported, true);
 	process_drop_mm(proc);
 	process_drop_files(proc);
 	if (proc->pid == INIT_PID) {
-		process_log_survivors(proc);
+		process_end_reports();
 		machine_power_off(shell_status(proc->exit_status));
 	}
 	if (proc->sid == proc->pid && READ_ONCE(proc->tty))
@@ -110,6 +138,7 @@ void task_exit(int status)
 	struct task *task = current;
 	struct process *proc = task->proc;
 
+	ASSERT_PROCESS_CONTEXT();
 	BUG_ON(task == sched_idle_task(smp_processor_id()));
 	lock_check_leave("exit");
 	local_irq_enable();
@@ -130,11 +159,11 @@ void task_exit(int status)
 	BUG();
 }
 
-/* With proc->lock held. */
 static void kill_threads(struct process *proc, struct task *except)
 {
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	list_for_each_entry(task, &proc->threads, thread_node) {
 		if (task == except)
 			continue;
@@ -161,6 +190,7 @@ int process_kill_others(struct process *proc)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	int error = 0;
 
+	DEBUG_ASSERT(proc == current->proc);
 	/* Of two that want this at once the second one is killed by the first. */
 	if (proc->exiting || current->killed)
 		error = -EAGAIN;
@@ -174,8 +204,9 @@ int process_kill_others(struct process *proc)
 
 void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
 {
-	printk("%s[%d]: %s at %llx, ip %llx sp %llx, signal %d\n", current->comm, current->pid, why,
-	       (unsigned long long)addr, (unsigned long long)regs->rip,
+	ASSERT_PROCESS_CONTEXT();
+	printk("%pE[%d]: %s at %llx, ip %llx sp %llx, signal %d\n", current->comm, current->pid,
+	       why, (unsigned long long)addr, (unsigned long long)regs->rip,
 	       (unsigned long long)regs->rsp, signal);
 	process_kill(current->proc, signal);
 }
@@ -188,6 +219,7 @@ void exit_to_user_mode(struct pt_regs *regs)
 {
 	struct task *task = current;
 
+	ASSERT_IRQS_OFF();
 	lock_check_leave("user mode");
 	for (;;) {
 		bool rseq = task->rseq_event && task->rseq_area;
@@ -197,7 +229,9 @@ void exit_to_user_mode(struct pt_regs *regs)
 		local_irq_enable();
 		if (READ_ONCE(task->killed))
 			task_exit(task->proc->exit_status);
-		if (need_resched())
+		if (task->memory_short)
+			oom_wait_before_user();
+		else if (need_resched())
 			schedule();
 		else if (task->signal_pending)
 			signal_deliver(regs);

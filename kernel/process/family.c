@@ -2,6 +2,7 @@
 #include <lego/process.h>
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/string.h>
@@ -17,12 +18,6 @@ DEFINE_SPINLOCK(process_tree_lock);
 LIST_HEAD(process_list);
 
 static struct process *init_process;
-static unsigned int nr_processes;
-
-unsigned int family_nr_processes(void)
-{
-	return READ_ONCE(nr_processes);
-}
 
 void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg)
 {
@@ -38,6 +33,8 @@ void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg)
 
 static void set_parent(struct process *proc, struct process *parent)
 {
+	ASSERT_HELD(&process_tree_lock);
+	DEBUG_ASSERT(proc != parent);
 	list_del(&proc->sibling);
 	proc->parent = parent;
 	if (parent)
@@ -52,6 +49,7 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
 		spin_unlock_irqrestore(&process_tree_lock, flags);
 		return -ERESTARTNOINTR;
 	}
+	DEBUG_ASSERT(list_empty(&proc->all_node) && list_empty(&proc->threads));
 	proc->pid = task->pid;
 	if (creator) {
 		set_parent(proc, as_sibling ? creator->parent : creator);
@@ -69,15 +67,15 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
 	proc->nr_threads = 1;
 	pid_set_process(proc->pid, proc);
 	list_add_tail(&proc->all_node, &process_list);
-	nr_processes++;
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	return 0;
 }
 
 void family_detach(struct process *proc)
 {
+	ASSERT_HELD(&process_tree_lock);
+	DEBUG_ASSERT(proc->zombie && !proc->nr_threads && list_empty(&proc->children));
 	list_del(&proc->all_node);
-	nr_processes--;
 	set_parent(proc, NULL);
 	pid_set_process(proc->pid, NULL);
 	pid_put(proc->pgid);
@@ -88,6 +86,7 @@ void family_detach(struct process *proc)
 
 void family_release(struct process *proc)
 {
+	ASSERT_NOT_HELD(&process_tree_lock);
 	profile_process_release(proc);
 	process_put(proc);
 }
@@ -127,6 +126,8 @@ static bool notify_parent(struct process *proc)
 	struct siginfo info;
 	bool ignores = false, wants = true;
 
+	ASSERT_HELD(&process_tree_lock);
+	DEBUG_ASSERT(proc->zombie && parent);
 	if (proc->exit_signal == SIGCHLD)
 		wants = wants_zombies(parent, &ignores);
 	/* clone() takes any number for it; one that is no signal is none. */
@@ -145,6 +146,7 @@ static bool is_orphaned(pid_t pgid, const struct process *except)
 {
 	struct process *proc;
 
+	ASSERT_HELD(&process_tree_lock);
 	list_for_each_entry(proc, &process_list, all_node) {
 		if (proc->pgid != pgid || proc == except || proc->zombie || !proc->parent ||
 		    proc->parent == init_process)
@@ -168,6 +170,7 @@ static bool has_stopped_member(pid_t pgid)
 {
 	struct process *proc;
 
+	ASSERT_HELD(&process_tree_lock);
 	list_for_each_entry(proc, &process_list, all_node) {
 		if (proc->pgid == pgid && READ_ONCE(proc->stopped))
 			return true;
@@ -179,6 +182,7 @@ static void hang_up_group(pid_t pgid)
 {
 	struct process *proc;
 
+	ASSERT_HELD(&process_tree_lock);
 	list_for_each_entry(proc, &process_list, all_node) {
 		if (proc->pgid == pgid) {
 			signal_send(proc, SIGHUP, NULL);
@@ -202,6 +206,8 @@ static void check_orphaned(struct process *proc, struct process *parent,
 /* gone: children that were zombies and are not wanted by init either. */
 static void give_children_to_init(struct process *proc, struct list_head *gone)
 {
+	ASSERT_HELD(&process_tree_lock);
+	DEBUG_ASSERT(proc != init_process);
 	while (!list_empty(&proc->children)) {
 		struct process *child = list_first_entry(&proc->children, struct process, sibling);
 
@@ -223,6 +229,7 @@ void family_exit(struct process *proc)
 	struct process *child, *next;
 	LIST_HEAD(gone);
 
+	DEBUG_ASSERT(!proc->zombie && !proc->nr_threads && !proc->mm && !proc->files);
 	give_children_to_init(proc, &gone);
 	proc->zombie = true;
 	check_orphaned(proc, proc->parent, proc);

@@ -2,6 +2,7 @@
 #include <lego/sched.h>
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/exec.h>
@@ -90,8 +91,8 @@ static int check_flags(u64 flags)
 				    !(flags & CLONE_SIGHAND)))
 		return 0;
 	if (!logged)
-		printk("clone: %s[%d]: flags %llx are not supported\n", current->comm, current->pid,
-		       (unsigned long long)flags);
+		printk("clone: %pE[%d]: flags %llx are not supported\n", current->comm,
+		       current->pid, (unsigned long long)flags);
 	logged = true;
 	return -EINVAL;
 }
@@ -176,6 +177,8 @@ out_put:
 
 static int copy_resources(struct process *proc, struct process *parent, u64 flags)
 {
+	might_sleep();
+	DEBUG_ASSERT(parent == current->proc);
 	if (flags & CLONE_VM) {
 		proc->mm = parent->mm;
 		mm_get(proc->mm);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/futex.h>
 
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
@@ -73,12 +74,12 @@ struct futex {
 	struct futex_bucket *bucket;
 };
 
-/* May sleep. */
 static struct futex find_futex(u32 __user *addr, bool private)
 {
 	struct futex futex = { .addr = addr, .key = { current->mm, (u64)addr } };
 	u64 hash;
 
+	might_sleep();
 	if (!private)
 		futex.key = mm_key_of(current->mm, (u64)addr);
 	hash = ((u64)futex.key.object ^ futex.key.offset >> 2) * 0x9e3779b97f4a7c15ULL;
@@ -119,20 +120,23 @@ static void unlock_two(struct futex_bucket *a, struct futex_bucket *b, unsigned 
 	local_irq_restore(flags);
 }
 
-/* With the bucket's lock held. Once that is dropped the waiter may be gone. */
+/* Once the bucket's lock is dropped the waiter may be gone. */
 static void wake_waiter(struct futex_waiter *waiter)
 {
+	ASSERT_HELD(&waiter->bucket->lock);
+	DEBUG_ASSERT(!waiter->woken);
 	list_del(&waiter->node);
 	waiter->woken = true;
 	task_wake(waiter->task);
 }
 
-/* With the bucket's lock held. Like Linux's, wakes one even when asked for none. */
+/* Like Linux's, wakes one even when asked for none. */
 static long wake_matching(const struct futex *futex, int nr, u32 bitset)
 {
 	struct futex_waiter *waiter, *next;
 	long nr_woken = 0;
 
+	ASSERT_HELD(&futex->bucket->lock);
 	list_for_each_entry_safe(waiter, next, &futex->bucket->waiters, node) {
 		if (!same_key(&waiter->key, &futex->key) || !(waiter->bitset & bitset))
 			continue;
@@ -213,15 +217,17 @@ static bool dequeue_waiter(struct futex_waiter *waiter)
 }
 
 /* 0 when woken, -ETIMEDOUT, or -ERESTARTSYS when a signal came first. */
-static int sleep_on_futex(struct futex_waiter *waiter, u64 deadline_ns)
+static int sleep_on_futex(struct futex_waiter *waiter, u32 __user *addr, u64 deadline_ns)
 {
 	int error = 0;
 
+	DEBUG_ASSERT(waiter->task == current);
 	for (;;) {
 		u64 now = deadline_ns == TIME_NEVER_NS ? 0 : clock_monotonic_ns();
 
 		/* Full barrier: pairs with the queue's lock in task_wake() and task_kick(). */
 		(void)xchg(&waiter->task->state, TASK_INTERRUPTIBLE);
+		task_waits_for("futex", (u64)addr);
 		if (READ_ONCE(waiter->woken))
 			break;
 		error = task_interrupted(waiter->task) ? -ERESTARTSYS : -ETIMEDOUT;
@@ -260,7 +266,7 @@ static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_
 	if (!error)
 		error = queue_waiter(&waiter, addr, value);
 	if (!error)
-		error = sleep_on_futex(&waiter, deadline_ns);
+		error = sleep_on_futex(&waiter, addr, deadline_ns);
 	if (error == -ERESTARTNOINTR && deadline_ns != TIME_NEVER_NS)
 		error = -ERESTARTSYS;
 	if (error != -ERESTARTSYS || deadline_ns == TIME_NEVER_NS)
@@ -274,13 +280,14 @@ static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_
 	return -ERESTART_RESTARTBLOCK;
 }
 
-/* With both locks held. */
 static long requeue_matching(const struct futex *from, const struct futex *to, int nr)
 {
 	struct futex_waiter *waiter, *next;
 	LIST_HEAD(moved);
 	long nr_moved = 0;
 
+	ASSERT_HELD(&from->bucket->lock);
+	ASSERT_HELD(&to->bucket->lock);
 	list_for_each_entry_safe(waiter, next, &from->bucket->waiters, node) {
 		if (nr_moved >= nr)
 			break;

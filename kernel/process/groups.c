@@ -2,6 +2,7 @@
 #include <lego/process.h>
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/syscall.h>
 
@@ -10,11 +11,11 @@
  * is all processes with its number; so is a session. A group never spans two sessions.
  */
 
-/* With process_tree_lock held. */
 static struct process *find_member(pid_t pgid)
 {
 	struct process *proc;
 
+	ASSERT_HELD(&process_tree_lock);
 	list_for_each_entry(proc, &process_list, all_node) {
 		if (proc->pgid == pgid)
 			return proc;
@@ -24,6 +25,7 @@ static struct process *find_member(pid_t pgid)
 
 static void set_group(struct process *proc, pid_t pgid)
 {
+	ASSERT_HELD(&process_tree_lock);
 	if (proc->pgid == pgid)
 		return;
 	pid_get(pgid);
@@ -36,6 +38,7 @@ static int change_group(struct process *proc, pid_t pgid)
 {
 	struct process *self = current->proc, *member;
 
+	ASSERT_HELD(&process_tree_lock);
 	if (proc != self) {
 		if (proc->parent != self)
 			return -ESRCH;

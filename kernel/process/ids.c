@@ -43,11 +43,15 @@ SYSCALL_DEFINE3(get_robust_list, pid_t, tid, void __user *__user *, head, size_t
 {
 	struct task *task = task_find(tid);
 	void __user *list;
+	bool allowed;
 
 	if (!task)
 		return -ESRCH;
 	list = task->robust_list;
+	allowed = process_may_inspect(task->proc);
 	task_put(task);
+	if (!allowed)
+		return -EPERM;
 	if (put_user(ROBUST_LIST_HEAD_BYTES, len))
 		return -EFAULT;
 	return put_user(list, head);

@@ -2,6 +2,7 @@
 #include <lego/signal.h>
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mutex.h>
 #include <lego/sched.h>
@@ -23,7 +24,13 @@
 #define ITIMER_PROF    2
 
 #define USEC_PER_SEC 1000000
-#define TICK_NS	     (NSEC_PER_SEC / CONFIG_HZ)
+#define TICK_NS	     (NSEC_PER_SEC / tick_hz)
+
+/*
+ * Expiries that follow each other sooner may be left out, so that a program cannot keep a CPU busy
+ * with interrupts.
+ */
+#define MIN_PERIOD_NS (100 * NSEC_PER_USEC)
 
 struct itimerval {
 	struct timeval interval;
@@ -33,16 +40,19 @@ struct itimerval {
 static DEFINE_MUTEX(change_lock);
 
 /*
- * Periods that have passed unseen give one signal: that is what a standard signal can tell. Always
- * after now, or the tick would not come to an end with it.
+ * Returns when the first period that ends after now ends. If periods are shorter than
+ * MIN_PERIOD_NS, returns the last end within MIN_PERIOD_NS. The periods in between give no signal
+ * of their own.
  */
 static u64 next_expiry_ns(u64 expires_ns, u64 interval_ns)
 {
-	u64 now = clock_monotonic_ns(), nr_passed;
+	u64 from_ns = clock_monotonic_ns(), nr_passed;
 
 	if (!interval_ns)
 		return 0;
-	nr_passed = now > expires_ns ? (now - expires_ns) / interval_ns : 0;
+	if (interval_ns < MIN_PERIOD_NS)
+		from_ns += MIN_PERIOD_NS - interval_ns;
+	nr_passed = from_ns > expires_ns ? (from_ns - expires_ns) / interval_ns : 0;
 	expires_ns += nr_passed * interval_ns;
 	return interval_ns < TIME_NEVER_NS - expires_ns ? expires_ns + interval_ns : TIME_NEVER_NS;
 }
@@ -64,21 +74,22 @@ static void expire(struct timer *timer)
 		signal_send(proc, SIGALRM, NULL);
 }
 
-/* With proc->lock held. */
 static u64 real_left_ns(const struct process *proc)
 {
 	u64 now = clock_monotonic_ns();
 
+	ASSERT_HELD(&proc->lock);
 	if (!proc->real_expires_ns)
 		return 0;
 	return proc->real_expires_ns > now ? proc->real_expires_ns - now : NSEC_PER_USEC;
 }
 
-/* With change_lock held: off, no handler runs. What was left, in nanoseconds, to *left_ns. */
+/* Off: no handler runs any more. What was left, in nanoseconds, to *left_ns. */
 static void stop(struct process *proc, u64 *left_ns, u64 *interval_ns)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
+	ASSERT_HELD(&change_lock);
 	*interval_ns = proc->real_interval_ns;
 	*left_ns = real_left_ns(proc);
 	proc->real_expires_ns = 0;
@@ -91,6 +102,8 @@ static void start(struct process *proc, u64 value_ns, u64 interval_ns)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
+	ASSERT_HELD(&change_lock);
+	DEBUG_ASSERT(!proc->real_expires_ns);
 	proc->real_interval_ns = interval_ns;
 	timer_setup(&proc->real_timer, expire);
 	if (value_ns) {
@@ -119,10 +132,10 @@ static void set_timer(u64 value_ns, u64 interval_ns, u64 *left_ns, u64 *old_inte
 	mutex_unlock(&change_lock);
 }
 
-/* With proc->lock held. */
 static void set_cpu_timer(struct cpu_itimer *timer, u64 value_ns, u64 interval_ns, u64 *left_ns,
 			  u64 *old_interval_ns)
 {
+	ASSERT_HELD(&current->proc->lock);
 	*left_ns = timer->left_ns;
 	*old_interval_ns = timer->interval_ns;
 	WRITE_ONCE(timer->left_ns, value_ns);
@@ -149,6 +162,7 @@ void signal_charge_tick(struct process *proc, bool user)
 	bool virt_over, prof_over;
 	unsigned long flags;
 
+	ASSERT_IRQS_OFF();
 	if (likely(!READ_ONCE(virt->left_ns) && !READ_ONCE(prof->left_ns)))
 		return;
 	flags = spin_lock_irqsave(&proc->lock);

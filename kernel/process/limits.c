@@ -3,6 +3,7 @@
 
 #include "exec.h"
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/process.h>
@@ -22,7 +23,7 @@ void process_init_limits(struct process *proc)
 		proc->rlimits[i] = (struct rlimit64){ RLIM_INFINITY, RLIM_INFINITY };
 	proc->rlimits[RLIMIT_STACK].cur = EXEC_STACK_BYTES;
 	proc->rlimits[RLIMIT_CORE].cur = 0;
-	proc->rlimits[RLIMIT_NPROC] = (struct rlimit64){ task_limit(), task_limit() };
+	proc->rlimits[RLIMIT_NPROC] = (struct rlimit64){ task_limit() / 2, task_limit() / 2 };
 	proc->rlimits[RLIMIT_SIGPENDING] =
 		(struct rlimit64){ SIGNAL_MAX_QUEUED, SIGNAL_MAX_QUEUED };
 	proc->rlimits[RLIMIT_NOFILE] = (struct rlimit64){ FILE_MAX_FDS, FILE_MAX_FDS };
@@ -41,6 +42,7 @@ void process_limit_cpu(struct process *proc)
 	u64 seconds;
 	int sig = 0;
 
+	ASSERT_IRQS_OFF();
 	if (likely(READ_ONCE(limit->cur) == RLIM_INFINITY))
 		return;
 	seconds = cycles_to_ns(process_exec_cycles(proc)) / NSEC_PER_SEC;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "process.h"
 
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/process.h>
@@ -35,6 +36,7 @@ static struct pid_number **find_link(pid_t nr)
 {
 	struct pid_number **link = &buckets[(unsigned int)nr % NR_BUCKETS];
 
+	ASSERT_HELD(&pid_lock);
 	while (*link && (*link)->nr != nr)
 		link = &(*link)->next;
 	return link;
@@ -87,6 +89,7 @@ void pid_get(pid_t nr)
 	if (!nr)
 		return;
 	flags = spin_lock_irqsave(&pid_lock);
+	DEBUG_ASSERT(find_number(nr)->nr_uses);
 	find_number(nr)->nr_uses++;
 	spin_unlock_irqrestore(&pid_lock, flags);
 }
@@ -101,8 +104,10 @@ void pid_put(pid_t nr)
 	flags = spin_lock_irqsave(&pid_lock);
 	link = find_link(nr);
 	BUG_ON(!*link);
+	DEBUG_ASSERT((*link)->nr_uses && nr_numbers);
 	if (--(*link)->nr_uses == 0) {
 		unused = *link;
+		DEBUG_ASSERT(!unused->proc);
 		*link = unused->next;
 		nr_numbers--;
 	}
@@ -139,4 +144,13 @@ struct process *process_find(pid_t pid)
 		return proc;
 	process_put(proc);
 	return NULL;
+}
+
+struct process *process_next(pid_t pid)
+{
+	struct process *proc = NULL;
+
+	while (!proc && ++pid < PID_MAX)
+		proc = process_find(pid);
+	return proc;
 }

@@ -51,7 +51,6 @@ static long set_death_signal(unsigned long sig)
 	return 0;
 }
 
-/* Nothing is dumped, and there are no programs that give privileges: only kept. */
 static long set_flag(bool *flag, bool value)
 {
 	WRITE_ONCE(*flag, value);

@@ -49,11 +49,9 @@ static bool is_meant(const struct priority_request *req, const struct process *p
 
 static int set_nice(struct process *proc, int nice)
 {
-	const struct credentials *self = &current->proc->creds;
-
-	if (self->euid && self->euid != proc->creds.uid && self->euid != proc->creds.euid)
+	if (!process_may_schedule(proc))
 		return -EPERM;
-	if (self->euid && nice < proc->nice)
+	if (nice < proc->nice && !process_is_root(current->proc))
 		return -EACCES;
 	WRITE_ONCE(proc->nice, nice);
 	return 0;
@@ -131,15 +129,23 @@ static long check_thread(pid_t tid)
 
 static long set_policy(pid_t tid, int policy, const s32 __user *uparam)
 {
+	struct task *task;
 	s32 priority;
+	long error = 0;
 
 	if (tid < 0 || !uparam)
 		return -EINVAL;
 	if (get_user(priority, uparam))
 		return -EFAULT;
-	if (check_thread(tid))
+	task = task_find(tid);
+	if (!task)
 		return -ESRCH;
-	return policy != SCHED_OTHER || priority ? -EINVAL : 0;
+	if (policy != SCHED_OTHER || priority)
+		error = -EINVAL;
+	else if (!process_may_schedule(task->proc))
+		error = -EPERM;
+	task_put(task);
+	return error;
 }
 
 SYSCALL_DEFINE3(sched_setscheduler, pid_t, tid, int, policy, const s32 __user *, param)

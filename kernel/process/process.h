@@ -32,11 +32,15 @@ unsigned int task_nr_users(void);
 /* A process with one reference and nothing in it; not in the list. NULL when out of memory. */
 struct process *process_alloc(const char *comm);
 
-/* Its effective user is 0: it may do all that Linux lets a privileged process do. */
-bool process_is_root(struct process *proc);
+/* The current process may change on which CPUs, and how, that process runs: it is its user's. */
+bool process_may_schedule(struct process *proc);
 
-/* The machine is about to be switched off: log how many processes besides proc go with it. */
-void process_log_survivors(const struct process *proc);
+/*
+ * Waits until the reports that have begun, or whose process waits for its turn, are printed, keeps
+ * others from beginning, and logs how many processes end without one. Called before the machine is
+ * switched off. Process context.
+ */
+void process_end_reports(void);
 
 /* Give the process the mm; it takes over the reference. */
 void process_set_mm(struct process *proc, struct mm *mm);
@@ -73,12 +77,9 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
  */
 void family_exit(struct process *proc);
 
-/* Take a zombie out of the family, process_tree_lock held; then, not held, drop it. */
+/* Take a zombie out of the family under process_tree_lock; then, without the lock, drop it. */
 void family_detach(struct process *proc);
 void family_release(struct process *proc);
-
-/* Processes in the list. */
-unsigned int family_nr_processes(void);
 
 void process_init_limits(struct process *proc);
 

@@ -27,8 +27,8 @@
 
 static void __noreturn power_off(const char *why)
 {
-	printk("reboot: %s asked for by %s[%d]\n", why, current->comm, current->pid);
-	process_log_survivors(NULL);
+	process_end_reports();
+	printk("reboot: %s asked for by %pE[%d]\n", why, current->comm, current->pid);
 	machine_power_off(0);
 }
 

@@ -2,6 +2,7 @@
 #include <lego/futex.h>
 
 #include "futex.h"
+#include <lego/assert.h>
 #include <lego/kernel.h>
 #include <lego/sched.h>
 #include <lego/uaccess.h>
@@ -56,6 +57,8 @@ void futex_exit_robust(struct task *task)
 	u32 tid = (u32)task->pid;
 	u64 entry, next;
 
+	DEBUG_ASSERT(task == current);
+	might_sleep();
 	task->robust_list = NULL;
 	if (!list || copy_from_user(&head, list, sizeof(head)))
 		return;

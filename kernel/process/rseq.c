@@ -2,6 +2,7 @@
 #include <lego/sched.h>
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/string.h>
@@ -88,6 +89,7 @@ void rseq_resume(struct pt_regs *regs)
 {
 	struct task *task = current;
 
+	might_sleep();
 	task->rseq_event = false;
 	if (write_cpu(task) || abort_cs(task, regs))
 		signal_force_fault(SIGSEGV, SI_KERNEL, 0, regs, "bad rseq area");
@@ -95,6 +97,7 @@ void rseq_resume(struct pt_regs *regs)
 
 void rseq_copy(struct task *child, const struct task *parent)
 {
+	DEBUG_ASSERT(parent == current);
 	child->rseq_area = parent->rseq_area;
 	child->rseq_len = parent->rseq_len;
 	child->rseq_sig = parent->rseq_sig;

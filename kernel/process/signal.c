@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include "signal.h"
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
@@ -46,6 +47,7 @@ bool signal_action_ignores(const struct kernel_sigaction *action, int sig)
 
 bool signal_spares_init(struct process *proc, int sig, const struct siginfo *info)
 {
+	ASSERT_HELD(&proc->lock);
 	if (proc->pid != INIT_PID || proc->sigactions[sig - 1].handler != SIG_DFL)
 		return false;
 	return info || sig != SIGKILL;
@@ -59,6 +61,7 @@ void sigpending_init(struct sigpending *pending)
 
 static void drop_entry(struct signal_entry *entry)
 {
+	DEBUG_ASSERT(atomic_read(&nr_queued) > 0);
 	list_del(&entry->node);
 	kfree(entry);
 	atomic_dec(&nr_queued);
@@ -80,12 +83,14 @@ void signal_discard(struct sigpending *pending, u64 signals)
 void sigpending_flush(struct sigpending *pending)
 {
 	signal_discard(pending, ~0ULL);
+	DEBUG_ASSERT(!pending->set && list_empty(&pending->queue));
 }
 
 void signal_discard_all(struct process *proc, u64 signals)
 {
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	signal_discard(&proc->pending, signals);
 	list_for_each_entry(task, &proc->threads, thread_node)
 		signal_discard(&task->pending, signals);
@@ -110,6 +115,7 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 	static const struct siginfo from_kernel = { .si_code = SI_KERNEL };
 	struct signal_entry *entry;
 
+	ASSERT_HELD(&proc->lock);
 	if (sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig))
 		return 0;
 	entry = alloc_entry(proc, sig >= SIGRTMIN || (info && info->si_code < 0));
@@ -135,6 +141,7 @@ int signal_find(u64 set, struct sigpending **pending)
 {
 	struct task *task = current;
 
+	ASSERT_HELD(&task->proc->lock);
 	*pending = &task->pending;
 	if (!(task->pending.set & set))
 		*pending = &task->proc->pending;
@@ -147,6 +154,8 @@ void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
 	struct signal_entry *entry, *first = NULL;
 	bool more = false;
 
+	ASSERT_HELD(&current->proc->lock);
+	DEBUG_ASSERT(pending->set & SIGNAL_BIT(sig));
 	list_for_each_entry(entry, &pending->queue, node) {
 		if (entry->info.si_signo != sig)
 			continue;
@@ -173,6 +182,7 @@ static u64 blocked_by(const struct task *task)
 
 void signal_notify_thread(struct task *task)
 {
+	ASSERT_HELD(&task->proc->lock);
 	if (task->signal_pending)
 		return;
 	WRITE_ONCE(task->signal_pending, true);
@@ -185,6 +195,7 @@ void signal_recalc_locked(struct task *task)
 	struct process *proc = task->proc;
 	u64 waiting = task->pending.set | proc->pending.set;
 
+	ASSERT_HELD(&proc->lock);
 	WRITE_ONCE(task->signal_pending, waiting & ~blocked_by(task) || proc->stopped);
 }
 
@@ -197,11 +208,12 @@ void signal_recalc(void)
 	spin_unlock_irqrestore(&task->proc->lock, flags);
 }
 
-/* Signals of the process that the current thread will not take: who else does? Locked. */
+/* Signals of the process that the current thread will not take: who else does? */
 static void retarget(struct process *proc, u64 signals)
 {
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	signals &= proc->pending.set;
 	if (!signals)
 		return;
@@ -217,6 +229,7 @@ void signal_set_blocked(u64 blocked)
 	struct process *proc = task->proc;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
+	ASSERT_PROCESS_CONTEXT();
 	blocked &= ~SIGNALS_SOVEREIGN;
 	if (task->signal_pending)
 		retarget(proc, blocked & ~task->blocked_signals);
@@ -229,6 +242,7 @@ void signal_set_temporary_mask(u64 blocked)
 {
 	struct task *task = current;
 
+	DEBUG_ASSERT(!task->has_saved_blocked);
 	task->saved_blocked = task->blocked_signals;
 	task->has_saved_blocked = true;
 	signal_set_blocked(blocked);
@@ -248,6 +262,7 @@ bool signal_stop_is_complete(struct process *proc)
 {
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	if (!proc->stopped || proc->stop_told || list_empty(&proc->threads))
 		return false;
 	list_for_each_entry(task, &proc->threads, thread_node) {
@@ -263,6 +278,7 @@ void signal_thread_gone(struct process *proc)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool complete;
 
+	ASSERT_PROCESS_CONTEXT();
 	retarget(proc, ~0ULL);
 	complete = signal_stop_is_complete(proc);
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -270,11 +286,11 @@ void signal_thread_gone(struct process *proc)
 		signal_tell_stopped(proc, false);
 }
 
-/* Locked. */
 static void continue_process(struct process *proc)
 {
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	signal_discard_all(proc, SIGNALS_STOP);
 	if (!proc->stopped)
 		return;
@@ -288,12 +304,13 @@ static void continue_process(struct process *proc)
 
 /*
  * A thread that takes the signal now: the first one by choice, but rather one that is not busy with
- * another signal. With one in mind, only that one. NULL: all block it. Locked.
+ * another signal. With one in mind, only that one. NULL: all block it.
  */
 static struct task *choose_thread(struct process *proc, struct task *only, int sig)
 {
 	struct task *task, *chosen = NULL;
 
+	ASSERT_HELD(&proc->lock);
 	list_for_each_entry(task, &proc->threads, thread_node) {
 		if ((only && task != only) || task->killed || blocked_by(task) & SIGNAL_BIT(sig))
 			continue;
@@ -306,18 +323,20 @@ static struct task *choose_thread(struct process *proc, struct task *only, int s
 	return chosen;
 }
 
-/* Nobody will ever see it. to: the thread, or the first one of the process. Locked. */
+/* Nobody will ever see it. to: the thread, or the first one of the process. */
 static bool is_dropped(struct process *proc, struct task *to, int sig, const struct siginfo *info)
 {
+	ASSERT_HELD(&proc->lock);
 	if (to->blocked_signals & SIGNAL_BIT(sig))
 		return false;
 	return signal_action_ignores(&proc->sigactions[sig - 1], sig) ||
 	       signal_spares_init(proc, sig, info);
 }
 
-/* The thread that takes the signal would end the process. Locked. */
+/* The thread that takes the signal would end the process. */
 static bool is_fatal(struct process *proc, struct task *task, int sig, const struct siginfo *info)
 {
+	ASSERT_HELD(&proc->lock);
 	if (proc->sigactions[sig - 1].handler != SIG_DFL || SIGNAL_BIT(sig) & SIGNALS_STOP ||
 	    task->blocked_signals & SIGNAL_BIT(sig))
 		return false;
@@ -325,13 +344,15 @@ static bool is_fatal(struct process *proc, struct task *task, int sig, const str
 	       !signal_spares_init(proc, sig, info);
 }
 
-/* task NULL: any thread. Locked; *fatal: process_kill() has to be called. */
+/* task NULL: any thread. *fatal: process_kill() has to be called. */
 static int send_locked(struct process *proc, struct task *task, int sig, const struct siginfo *info,
 		       bool *fatal)
 {
 	struct task *to = task ?: list_first_entry(&proc->threads, struct task, thread_node);
 	int error;
 
+	ASSERT_HELD(&proc->lock);
+	DEBUG_ASSERT(!task || task->proc == proc);
 	if (sig == SIGCONT)
 		continue_process(proc);
 	else if (SIGNAL_BIT(sig) & SIGNALS_STOP)
@@ -404,6 +425,7 @@ void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const
 	bool ends = handler == SIG_DFL || handler == SIG_IGN ||
 		    task->blocked_signals & SIGNAL_BIT(sig);
 
+	ASSERT_PROCESS_CONTEXT();
 	if (!ends) {
 		signal_enqueue(proc, &task->pending, sig, &info);
 		WRITE_ONCE(task->signal_pending, true);

@@ -2,7 +2,7 @@
 #ifndef PROCESS_SIGNAL_H
 #define PROCESS_SIGNAL_H
 
-/* Shared by the files about signals. "Locked": proc->lock is held, interrupts are off. */
+/* Shared by the files about signals. "Locked": proc->lock is held. */
 
 #include <lego/sched.h>
 

@@ -4,6 +4,7 @@
 #include "process.h"
 #include "signal.h"
 #include <asm/signal.h>
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/process.h>
@@ -37,11 +38,11 @@ void signal_tell_stopped(struct process *proc, bool continued)
 		process_notify_stopped(proc, continued);
 }
 
-/* Locked. */
 static void begin_stop(struct process *proc, int sig)
 {
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	if (proc->stopped || proc->exiting)
 		return;
 	proc->stopped = true;
@@ -82,6 +83,7 @@ static void sleep_stopped(void)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool tell;
 
+	DEBUG_ASSERT(!task->in_stop);
 	while (proc->stopped && !task->killed) {
 		task->in_stop = true;
 		tell = signal_stop_is_complete(proc);
@@ -90,6 +92,7 @@ static void sleep_stopped(void)
 		spin_unlock_irqrestore(&proc->lock, flags);
 		if (tell)
 			signal_tell_stopped(proc, false);
+		task_waits_for("stopped", 0);
 		schedule();
 		flags = spin_lock_irqsave(&proc->lock);
 	}
@@ -111,13 +114,14 @@ enum verdict {
 	AGAIN, /* one has been ignored */
 };
 
-/* Take the next signal, if nothing else is first. Locked. */
+/* Take the next signal, if nothing else is first. */
 static enum verdict take_next(int *sig, struct siginfo *info, struct kernel_sigaction *action)
 {
 	struct task *task = current;
 	struct process *proc = task->proc;
 	struct sigpending *pending;
 
+	ASSERT_HELD(&proc->lock);
 	if (task->killed)
 		return NOTHING;
 	if (proc->stopped)
@@ -190,6 +194,7 @@ void signal_deliver(struct pt_regs *regs)
 	u64 mask;
 	int sig = next_handled(&info, &action);
 
+	might_sleep();
 	if (!sig) {
 		signal_settle_call(regs, NULL);
 		signal_restore_mask();

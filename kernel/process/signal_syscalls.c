@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include "signal.h"
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/process.h>
@@ -110,6 +111,7 @@ static void wait_for_signal(void)
 		(void)xchg(&current->state, TASK_INTERRUPTIBLE);
 		if (task_interrupted(current))
 			break;
+		task_waits_for("signal", 0);
 		schedule();
 	}
 	WRITE_ONCE(current->state, TASK_RUNNING);
@@ -134,12 +136,13 @@ SYSCALL_DEFINE2(rt_sigsuspend, const u64 __user *, uset, size_t, sigsetsize)
 	return -ERESTARTNOHAND;
 }
 
-/* Take one of the set, whether blocked or not; 0: none waits. Locked. */
+/* Take one of the set, whether blocked or not; 0: none waits. */
 static int take_one(u64 set, struct siginfo *info)
 {
 	struct sigpending *pending;
 	int sig = signal_find(set, &pending);
 
+	ASSERT_HELD(&current->proc->lock);
 	if (sig)
 		signal_take(pending, sig, info);
 	return sig;
@@ -170,6 +173,7 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 		/* Who sends looks at waited_signals and wakes under the same lock. */
 		WRITE_ONCE(task->state, TASK_INTERRUPTIBLE);
 		spin_unlock_irqrestore(lock, flags);
+		task_waits_for("signal", 0);
 		schedule_timeout_ns(deadline_ns - now);
 		flags = spin_lock_irqsave(lock);
 	}

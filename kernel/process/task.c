@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include "signal.h"
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/fs.h>
@@ -20,7 +21,8 @@
  * There is a limit on all numbers in use (pid.c), so that a program that forks for ever is told so
  * (-EAGAIN) while there is memory for others: one for each 256 KiB of memory. A small forked
  * process takes about 100 KiB: stack, tables, and the pages it has written. One that nobody waits
- * for keeps its number, and so counts.
+ * for keeps its number, and so counts. A sixteenth of the numbers is for root only, who can then
+ * start what stops the programs of another user.
  */
 
 #define KTHREAD_PID_FIRST 1000000000 /* users never see these numbers */
@@ -45,7 +47,9 @@ unsigned int task_nr_users(void)
 
 static int take_number(struct task *task)
 {
-	task->pid = pid_alloc(task_limit());
+	bool is_root = !current->proc || process_is_root(current->proc);
+
+	task->pid = pid_alloc(task_limit() - (is_root ? 0 : task_limit() / 16));
 	if (task->pid < 0)
 		return task->pid;
 	atomic_inc(&nr_user_tasks);
@@ -80,6 +84,7 @@ struct task *task_alloc(const char *comm, struct process *proc)
 	strscpy(task->comm, comm, sizeof(task->comm));
 	atomic_set(&task->refs, 1);
 	task->state = TASK_UNINTERRUPTIBLE;
+	task->wait_name = "start";
 	task->cpu = smp_processor_id();
 	task->cpus_allowed = ~0ULL;
 	task->proc = proc;
@@ -98,6 +103,7 @@ out_free:
 
 void task_get(struct task *task)
 {
+	DEBUG_ASSERT(atomic_read(&task->refs) > 0);
 	atomic_inc(&task->refs);
 }
 
@@ -105,13 +111,17 @@ void task_put(struct task *task)
 {
 	unsigned long flags;
 
+	DEBUG_ASSERT(atomic_read(&task->refs) > 0);
 	if (!atomic_dec_and_test(&task->refs))
 		return;
+	DEBUG_ASSERT(!task->on_cpu && !task->on_rq && list_empty(&task->run_node));
+	DEBUG_ASSERT(list_empty(&task->thread_node));
 	flags = spin_lock_irqsave(&task_list_lock);
 	list_del(&task->all_node);
 	spin_unlock_irqrestore(&task_list_lock, flags);
 	if (task->pid < KTHREAD_PID_FIRST) {
 		pid_put(task->pid);
+		DEBUG_ASSERT(atomic_read(&nr_user_tasks) > 0);
 		atomic_dec(&nr_user_tasks);
 	}
 	sigpending_flush(&task->pending);
@@ -152,13 +162,18 @@ struct process *process_alloc(const char *comm)
 
 void process_get(struct process *proc)
 {
+	DEBUG_ASSERT(atomic_read(&proc->refs) > 0);
 	atomic_inc(&proc->refs);
 }
 
 void process_put(struct process *proc)
 {
+	DEBUG_ASSERT(atomic_read(&proc->refs) > 0);
 	if (!atomic_dec_and_test(&proc->refs))
 		return;
+	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads) &&
+		     list_empty(&proc->all_node));
+	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs);
 	sigpending_flush(&proc->pending);
 	kfree(proc->exe_path);
 	kfree(proc);
@@ -176,10 +191,20 @@ struct mm *process_get_mm(struct process *proc)
 	return mm;
 }
 
+struct files *process_get_files(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct files *files = proc->files ? files_get(proc->files) : NULL;
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return files;
+}
+
 void process_set_mm(struct process *proc, struct mm *mm)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
+	DEBUG_ASSERT(!proc->mm);
 	proc->mm = mm;
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -192,6 +217,7 @@ void process_drop_mm(struct process *proc)
 
 	proc->mm = NULL;
 	proc->vfork_done = true;
+	DEBUG_ASSERT(proc->nr_threads <= 1);
 	if (mm)
 		proc->max_pages = max(proc->max_pages, READ_ONCE(mm->max_pages));
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -220,6 +246,7 @@ int process_add_thread(struct process *proc, struct task *task)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	int error = 0;
 
+	DEBUG_ASSERT(proc == current->proc && proc->nr_threads && list_empty(&task->thread_node));
 	/* Who makes threads leave marks them under this lock: no new one escapes. */
 	if (proc->exiting || current->killed) {
 		error = -EAGAIN;

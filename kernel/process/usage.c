@@ -2,8 +2,8 @@
 #include "usage.h"
 
 #include "process.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
-#include <lego/math64.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
@@ -30,21 +30,11 @@ u64 process_exec_cycles(struct process *proc)
 	return cycles;
 }
 
-/* In proportion to ticks, as process_cpu_times(). */
-static void get_thread_times(struct task *task, struct cpu_times *times)
-{
-	u64 total_ns = cycles_to_ns(task_exec_cycles(task));
-	u64 user = READ_ONCE(task->user_ticks), system = READ_ONCE(task->system_ticks);
-
-	times->user_ns = user ? mul_div_u64(total_ns, user, user + system) : 0;
-	times->system_ns = total_ns - times->user_ns;
-}
-
-/* With proc->lock held. */
 static u64 most_pages(const struct process *proc)
 {
 	u64 now = proc->mm ? READ_ONCE(proc->mm->max_pages) : 0;
 
+	ASSERT_HELD(&proc->lock);
 	return max(proc->max_pages, now);
 }
 
@@ -54,6 +44,8 @@ static void get_own(struct process *proc, struct usage *usage)
 	struct task *task;
 
 	process_cpu_times(proc, &usage->times);
+	usage->nr_voluntary = usage->nr_involuntary = 0;
+	profile_add_switches(proc, &usage->nr_voluntary, &usage->nr_involuntary);
 	flags = spin_lock_irqsave(&proc->lock);
 	usage->nr_faults = proc->exited_faults;
 	usage->max_pages = most_pages(proc);
@@ -65,11 +57,21 @@ static void get_own(struct process *proc, struct usage *usage)
 static void get_thread(struct task *task, struct usage *usage)
 {
 	struct process *proc = task->proc;
+	u64 total_ns, user_cycles = USER_CYCLES_UNKNOWN;
 	unsigned long flags;
 
-	get_thread_times(task, &usage->times);
 	usage->nr_faults = task->nr_faults;
+	usage->nr_voluntary = usage->nr_involuntary = 0;
+	profile_add_own_switches(&task->profile, &usage->nr_voluntary, &usage->nr_involuntary);
+	profile_get_own_user_cycles(&user_cycles);
+	total_ns = cycles_to_ns(task_exec_cycles(task));
 	flags = spin_lock_irqsave(&proc->lock);
+	if (user_cycles != USER_CYCLES_UNKNOWN)
+		cpu_times_set_user(&task->cpu_times, total_ns, cycles_to_ns(user_cycles));
+	else
+		cpu_times_divide(&task->cpu_times, total_ns, READ_ONCE(task->user_ticks),
+				 READ_ONCE(task->system_ticks));
+	usage->times = task->cpu_times;
 	usage->max_pages = most_pages(proc);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -81,6 +83,8 @@ static void get_children(struct process *proc, struct usage *usage)
 	usage->times.user_ns = proc->children_user_ns;
 	usage->times.system_ns = proc->children_system_ns;
 	usage->nr_faults = proc->children_faults;
+	usage->nr_voluntary = proc->children_voluntary;
+	usage->nr_involuntary = proc->children_involuntary;
 	usage->max_pages = proc->children_max_pages;
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -94,6 +98,8 @@ void usage_of_process(struct process *proc, struct usage *usage)
 	usage->times.user_ns += children.times.user_ns;
 	usage->times.system_ns += children.times.system_ns;
 	usage->nr_faults += children.nr_faults;
+	usage->nr_voluntary += children.nr_voluntary;
+	usage->nr_involuntary += children.nr_involuntary;
 	usage->max_pages = max(usage->max_pages, children.max_pages);
 }
 
@@ -104,6 +110,8 @@ void usage_add_child(struct process *parent, const struct usage *child)
 	parent->children_user_ns += child->times.user_ns;
 	parent->children_system_ns += child->times.system_ns;
 	parent->children_faults += child->nr_faults;
+	parent->children_voluntary += child->nr_voluntary;
+	parent->children_involuntary += child->nr_involuntary;
 	parent->children_max_pages = max(parent->children_max_pages, child->max_pages);
 	spin_unlock_irqrestore(&parent->lock, flags);
 }
@@ -123,6 +131,8 @@ int usage_copy_to_user(struct rusage __user *user, const struct usage *usage)
 		.system = to_timeval(usage->times.system_ns),
 		.maxrss = (s64)(usage->max_pages * (PAGE_SIZE / 1024)),
 		.minflt = (s64)usage->nr_faults,
+		.nvcsw = (s64)usage->nr_voluntary,
+		.nivcsw = (s64)usage->nr_involuntary,
 	};
 
 	return copy_to_user(user, &copy, sizeof(copy));

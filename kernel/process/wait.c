@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include "usage.h"
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -50,6 +51,7 @@ static bool is_meant(const struct wait_request *req, const struct process *child
 {
 	bool clone_child = child->exit_signal != SIGCHLD;
 
+	ASSERT_HELD(&process_tree_lock);
 	if (req->type == P_PID && child->pid != req->id)
 		return false;
 	if (req->type == P_PGID && child->pgid != req->id)
@@ -59,6 +61,7 @@ static bool is_meant(const struct wait_request *req, const struct process *child
 
 static void take_zombie(struct wait_request *req, struct process *child)
 {
+	ASSERT_HELD(&process_tree_lock);
 	req->status = child->exit_status;
 	usage_of_process(child, &req->usage);
 	if (req->options & WNOWAIT)
@@ -75,9 +78,10 @@ static bool event_is_wanted(const struct wait_request *req, int event)
 	return req->options & (event == STATUS_CONTINUED ? WCONTINUED : WUNTRACED);
 }
 
-/* With process_tree_lock held. */
 static bool take_child(struct wait_request *req, struct process *child)
 {
+	ASSERT_HELD(&process_tree_lock);
+	DEBUG_ASSERT(child->parent == current->proc);
 	if (child->zombie) {
 		if (!(req->options & WEXITED))
 			return false;

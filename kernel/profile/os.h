@@ -3,29 +3,30 @@
 #define PROFILE_OS_H
 
 /*
- * The seam: everything this folder needs from a kernel. Another kernel, or a unit test, supplies
- * the same names in a header of its own, named by PROFILE_OS_HEADER.
- *
- * Besides the names below: u8..u64, bool, NULL, size_t; READ_ONCE, WRITE_ONCE, xchg, barrier,
- * smp_mb, smp_load_acquire, smp_store_release, cpu_relax, likely, unlikely, container_of, min, max,
- * IS_ENABLED, __used, __section, __aligned, __maybe_unused, __always_inline, noinline; memset,
- * memcpy, memcmp, strcmp, strlen, strscpy; -EINVAL; DEFINE_PER_CPU, per_cpu, this_cpu_ptr and
- * this_cpu_read, write, add, inc, above, below, lower, raise, for_each_possible_cpu,
- * smp_processor_id, smp_left_cpu; struct static_key, static_key_on, static_key_set,
- * static_key_is_set; point_clock_begin, point_clock_end; printk and vprintk (any context, one call
- * is one line), snprintf; sort, mul_div_u64, parse_u64, glob_match_list, BOOT_PARAM.
+ * The seam: together with os_hooks.h, its light half, everything that this folder needs from a
+ * kernel. Another kernel, or a unit test, supplies the same names in a header of its own, which
+ * PROFILE_OS_HEADER names. All else is plain C (with memset, memcpy, memcmp, strcmp, strncmp and
+ * strlen) or comes from base.h. os_none.h has defaults for what a kernel lacks; porting.md is the
+ * guide.
  */
+
+#include "os_hooks.h"
+
+#include <lego/stack_walk.h>
 
 #ifdef PROFILE_OS_HEADER
 #include PROFILE_OS_HEADER
 #else
 
+#include <asm/desc.h>
+#include <asm/cpufeature.h>
 #include <asm/irqflags.h>
 #include <asm/nmi_sampler.h>
 #include <asm/processor.h>
 #include <asm/stack_match.h>
 #include <asm/stacktrace.h>
 #include <asm/tick.h>
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
@@ -41,7 +42,8 @@
 #include <lego/printk.h>
 #include <lego/process.h>
 #include <lego/procfs.h>
-#include <lego/profile_syscall.h>
+#include <lego/random.h>
+#include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
@@ -54,84 +56,127 @@
 #include <lego/uaccess.h>
 #include <lego/worker.h>
 
+/* Errors, returned as negative numbers: invalid words, no memory, and a string that is too long. */
+#define OS_EINVAL			      EINVAL
+#define OS_ENOMEM			      ENOMEM
+#define OS_EBUSY			      EBUSY
+#define OS_ENAMETOOLONG			      ENAMETOOLONG
+
+/* Prints to the log. Any context; each call prints one line. */
+#define os_vprintk(fmt, args)		      vprintk(fmt, args)
+/* As in C11, with the conversions %c %d %o %s %u %x, flags, width, precision, `l` and `ll`. */
+#define os_vsnprintf(buf, size, fmt, args)    vsnprintf(buf, size, fmt, args)
+#define os_strscpy(dst, src, size)	      strscpy(dst, src, size)
+
+/* Sorts in place, without allocating. */
+#define os_sort(base, nr, size, compare)      sort(base, nr, size, compare)
+/* Returns a * b / c, rounded down, with a product of 128 bits; ~0 if the result does not fit. */
+#define os_mul_div_u64(a, b, c)		      mul_div_u64(a, b, c)
+/* Parses a number. Returns 0 if the whole text is one. */
+#define os_parse_u64(text, value)	      parse_u64(text, value)
+/* Returns whether text matches one of the shell patterns, which commas separate. */
+#define os_glob_match_list(globs, text)	      glob_match_list(globs, text)
+/* Calls set(value) for a word name=value of the kernel's command line, before profile_init(). */
+#define OS_BOOT_PARAM(ident, name, form, set) BOOT_PARAM(ident, name, form, set)
+
+#define os_for_each_cpu(cpu)	     for_each_possible_cpu(cpu)
+#define os_cpu_relax()		     cpu_relax()
+
 /* Tasks and processes, as the hooks get them. */
-#define os_task_exec_cycles(pt)	 task_exec_cycles_of(container_of(pt, struct task, profile))
-#define os_syscall_nr()		 ((u32)task_pt_regs(current)->orig_rax)
-#define os_current_dying()	 (task_killed(current) && !READ_ONCE(current->took_signal))
-#define os_task_profile(task)	 (&(task)->profile)
-#define os_task_process(task)	 ((task)->proc)
-#define os_process_profile(proc) (&(proc)->profile)
-#define os_process_of(pp)	 container_of(pp, struct process, profile)
-#define os_process_pid(proc)	 ((proc)->pid)
-#define os_process_name(proc)	 ((const char *)(proc)->comm)
+#define os_task_exec_cycles(pt)	     task_exec_cycles_of(container_of(pt, struct task, profile))
+#define os_syscall_nr()		     ((u32)task_pt_regs(current)->orig_rax)
+#define os_current_dying()	     (task_killed(current) && !READ_ONCE(current->took_signal))
+#define os_task_profile(task)	     (&(task)->profile)
+#define os_task_process(task)	     ((task)->proc)
+#define os_process_profile(proc)     (&(proc)->profile)
+#define os_process_of(pp)	     container_of(pp, struct process, profile)
+#define os_task_of(pt)		     container_of(pt, struct task, profile)
+#define os_process_pid(proc)	     ((proc)->pid)
+#define os_process_name(proc)	     ((const char *)(proc)->comm)
+/* Returns the number of page faults of a process whose threads have ended. */
+#define os_process_nr_faults(proc)   ((proc)->exited_faults)
 
-#define os_cpu_online(cpu)			      cpu_online(cpu)
+/*
+ * Return the age of a process that ends, in ns, and its wait status as in wait(2): bits 0 to 6 are
+ * the signal that killed it; if they are 0, the exit code begins at bit 8.
+ */
+#define os_process_age_ns(proc)	     (clock_monotonic_ns() - (proc)->start_ns)
+#define os_process_wait_status(proc) ((u32)READ_ONCE((proc)->exit_status))
 
-/* What the timer interrupt hit. os_irq_depth() counts that interrupt itself. */
-#define os_regs_pc(regs)			      instruction_pointer(regs)
-#define os_regs_user(regs)			      user_mode(regs)
-#define os_regs_sp(regs)			      ((regs)->rsp)
-#define os_irq_depth()				      this_cpu_read(irq_depth)
+#define os_cpu_online(cpu)		       cpu_online(cpu)
 
-/* More about what was hit: any context, NMI included, interrupts off. */
-#define os_regs_irqs_off(regs)			      irqs_disabled_flags((regs)->rflags)
-#define os_current_task()			      current
-#define os_task_idle(task)			      ((task)->pid == 0)
-#define os_task_tid(task)			      ((u32)(task)->pid)
-/* Its process; 0: none, or it is leaving it. */
+/* Tell what a timer interrupt has hit. os_irq_depth() counts that interrupt, too. */
+#define os_regs_pc(regs)		       instruction_pointer(regs)
+#define os_regs_user(regs)		       user_mode(regs)
+#define os_regs_sp(regs)		       ((regs)->rsp)
+#define os_irq_depth()			       this_cpu_read(irq_depth)
+
+/* Tell the same for any interrupt. Any context, NMI included, with interrupts off. */
+#define os_regs_irqs_off(regs)		       irqs_disabled_flags((regs)->rflags)
+#define os_current_task()		       current
+#define os_task_idle(task)		       ((task)->pid == 0)
+#define os_task_tid(task)		       ((u32)(task)->pid)
+/* Returns the pid of its process; 0: it has none, or is leaving it. */
 static inline u32 os_task_pid(const struct task *task)
 {
 	return task->proc && task->mm ? (u32)task->proc->pid : 0;
 }
 
-/* Changes with the task and with what it is called: see profile_task_changed(). */
-#define os_task_who(task)			      ((task)->profile.who)
-#define os_process_program(proc)		      ((proc)->nr_execs)
-#define os_current_tid()			      os_task_tid(current)
-#define os_current_pid()			      os_task_pid(current)
-/* The task's name: 16 bytes, with a NUL in them. */
+/* Identifies a task under its present name: see profile_task_changed(). */
+#define os_task_key(task)		       ((task)->profile.task_key)
+#define os_process_program(proc)	       ((proc)->nr_execs)
+#define os_current_tid()		       os_task_tid(current)
+#define os_current_pid()		       os_task_pid(current)
+/* Copies the task's name: 16 bytes, including a NUL. */
 static __always_inline void os_task_comm(const struct task *task, u64 *words)
 {
 	__builtin_memcpy(words, task->comm, 2 * sizeof(u64));
 }
 
 /*
- * The number of the call that the current task, a user's, is in; or OS_NO_SYSCALL. Not from user
- * mode.
+ * Returns the number of the system call that the current task is in, or OS_NO_SYSCALL. The task is
+ * a user's, and regs are not those of user mode.
  */
-#define os_task_syscall(task, regs)		      task_syscall(task, regs)
-/* The registers of the user code that it has been entered from. */
-#define os_user_regs(task)			      task_pt_regs(task)
-#define OS_NO_SYSCALL				      NO_SYSCALL
-#define os_same_words(a, b, nr)			      same_words(a, b, nr)
-/* <lego/stack_walk.h>; only with CONFIG_PROFILE_CALLCHAIN. The first in process context, once. */
-#define os_stack_walk_init()			      stack_walk_init()
-#define os_stack_walk(regs, pcs, max)		      stack_walk(regs, pcs, max)
-/* The same as one that was plain: the kernel's part, then the user's. */
-#define os_stack_matches_kernel(regs, pcs, nr)	      stack_matches_kernel(regs, pcs, nr)
-#define os_stack_matches_beside(regs, pcs, nr, plain) stack_matches_beside(regs, pcs, nr, plain)
-#define os_stack_matches_user(regs, pcs, nr)	      stack_matches_user(regs, pcs, nr)
+#define os_task_syscall(task, regs)	       task_syscall(task, regs)
+/* Returns the registers with which the task entered the kernel from user mode. */
+#define os_user_regs(task)		       task_pt_regs(task)
+#define OS_NO_SYSCALL			       NO_SYSCALL
+#define os_same_words(a, b, nr)		       same_words(a, b, nr)
+/*
+ * Call chains: see <lego/stack_walk.h>. Only with CONFIG_PROFILE_CALLCHAIN. os_stack_walk_init() is
+ * called once, in process context; os_stack_matches_*() and os_user_regs() only if walks are
+ * replayable.
+ */
+#define os_stack_walk_init()		       stack_walk_init()
+#define os_stack_walk(regs, pcs, max)	       stack_walk(regs, pcs, max)
+/* Compare a stack with a replayable walk: the kernel's part, then the user's. */
+#define os_stack_matches_kernel(regs, pcs, nr) stack_matches_kernel(regs, pcs, nr)
+#define os_stack_matches_frameless(regs, pcs, nr, replay) \
+	stack_matches_frameless(regs, pcs, nr, replay)
+#define os_stack_matches_user(regs, pcs, nr) stack_matches_user(regs, pcs, nr)
 
 /*
- * The CPU's timer is set for os_timer_deadline(), in os_cycles(): the earliest of profile_deadline
- * and the kernel's own. After a change of profile_deadline os_timer_rearm() sets it again,
- * interrupts off. os_nmi_*(): <asm/nmi_sampler.h>; a kernel without such a thing returns NULL and
- * does nothing.
+ * os_timer_deadline() returns for when the CPU's timer is set, in os_cycles(): the earliest of
+ * profile_deadline and the kernel's own deadlines. os_timer_rearm() sets the timer again after a
+ * change of profile_deadline; interrupts are off. <asm/nmi_sampler.h> describes os_nmi_*(); in a
+ * kernel without such NMIs, os_nmi_start() returns NULL.
  */
-#define os_timer_deadline()			      this_cpu_read(timer_deadline)
-#define os_timer_rearm()			      timer_rearm()
-#define os_nmi_start(hz, jitter, period, start)	      nmi_sampler_start(hz, jitter, period, start)
-#define os_nmi_move(random)			      nmi_sampler_move(random)
-#define os_nmi_stop()				      nmi_sampler_stop()
-#define os_nmi_send()				      nmi_sampler_send()
+#define os_timer_deadline()		     this_cpu_read(timer_deadline)
+#define os_timer_rearm()		     timer_rearm()
+#define OS_HAS_NMIS			     1
+#define os_nmi_start(hz, jitter, moves)	     nmi_sampler_start(hz, jitter, moves)
+#define os_nmi_slots()			     nmi_sampler_slots()
+#define os_nmi_move(random)		     nmi_sampler_move(random)
+#define os_nmi_stop()			     nmi_sampler_stop()
+#define os_nmi_send()			     nmi_sampler_send()
 
-/* fn(NULL) on CPUs, interrupts off, and wait for it: process context. */
-#define os_run_on_all_cpus(fn)			      smp_call_mask(cpu_online_mask, fn, NULL)
-#define os_run_on_boot_cpu(fn)			      smp_call_mask(BIT(0), fn, NULL)
+/* Call fn(NULL) on CPUs, with interrupts off, and wait until it has run. Process context. */
+#define os_run_on_all_cpus(fn)		     smp_call_mask(cpu_online_mask, fn, NULL)
+#define os_run_on_boot_cpu(fn)		     smp_call_mask(BIT(0), fn, NULL)
 
 /*
- * Let interrupts come, for a moment, or halted until one came: process context, without going to
- * another task.
+ * Waits with interrupts on: for a moment or, with halt, until an interrupt has come. Process
+ * context; does not switch to another task.
  */
 static inline void os_wait_for_interrupt(bool halt)
 {
@@ -143,22 +188,32 @@ static inline void os_wait_for_interrupt(bool halt)
 	}
 }
 
-#define os_irq_save()		      local_irq_save()
-#define os_irq_restore(flags)	      local_irq_restore(flags)
-#define os_cycles_per_second()	      (tsc_khz * 1000)
+#define os_irq_save()	      local_irq_save()
+#define os_irq_restore(flags) local_irq_restore(flags)
+/*
+ * Returns whether the clock counts the instructions of all CPUs together, as under QEMU's -icount.
+ * The TSC then runs at exactly 1 GHz, unlike the host's.
+ */
+static inline bool os_clock_counts_instructions(void)
+{
+	struct cpuid_regs regs = cpuid(0x40000000);
+
+	return tsc_khz == 1000000 && regs.ebx == 0x54474354 && regs.ecx == 0x43544743 &&
+	       regs.edx == 0x47435447; /* TCGTCGTCGTCG */
+}
+
+#define os_cycles_per_second()		 (tsc_khz * 1000)
+
+/* Returns nanoseconds, rounded to nearest. */
+#define os_cycles_to_ns(cycles)		 cycles_to_ns(cycles)
+
+/* Makes point_clock_begin() and _end() unordered. No point is on. Process context. */
+#define os_drop_fences()		 point_clock_drop_fences()
 
 /*
- * os_current_profile(), os_cycles(), os_off_cycles(), os_saves_registers and os_call() are in
- * <lego/profile_syscall.h>.
+ * Returns the CPU time so far of any task, in cycles. Interrupts are off. In a panic the lock that
+ * guards it may be held, so the sum is read without.
  */
-
-/* To nanoseconds, rounded to nearest. */
-#define os_cycles_to_ns(cycles)	      cycles_to_ns(cycles)
-
-/* Make point_clock_begin() and _end() unordered, while no point is on. Process context. */
-#define os_drop_fences()	      point_clock_drop_fences()
-
-/* CPU time so far of any task, in cycles; interrupts off. In a panic its lock may be held. */
 static inline u64 task_exec_cycles_of(const struct task *task)
 {
 	if (!panic_in_progress())
@@ -166,13 +221,10 @@ static inline u64 task_exec_cycles_of(const struct task *task)
 	return task->sum_exec_cycles + (task->on_cpu ? rdtsc() - task->exec_start_cycles : 0);
 }
 
-/* CPU time of the current task, in cycles. Process context. */
-static inline u64 os_oncpu_cycles(void)
-{
-	return current->sum_exec_cycles + rdtsc() - current->exec_start_cycles;
-}
-
-/* Memory: any context but NMI, locks held, never sleeps; zeroed; NULL when there is none. */
+/*
+ * Allocates zeroed memory. Returns NULL if there is none. Any context but NMI, also with locks
+ * held; never sleeps.
+ */
 static inline void *os_zalloc(size_t size)
 {
 	void *ptr = kzalloc(size);
@@ -193,17 +245,20 @@ static inline void *os_alloc(size_t size)
 }
 
 /*
- * Where user code of a process is from: the file's path and the offset in it; false: from no file.
- * For a process whose threads are gone but whose memory is there. May sleep.
+ * Finds the file that an address of a process is mapped from: copies its path and the offset in it.
+ * Returns false if there is none. May sleep.
  */
 static inline bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size,
 				      u64 *offset)
 {
+	struct mm *mm = process_get_mm(proc);
 	struct mm_area_info area;
-	bool found;
+	bool found = false;
 
-	if (!mm_get_areas(proc->mm, addr, &area, 1))
+	if (!mm)
 		return false;
+	if (!mm_get_areas(mm, addr, &area, 1))
+		goto out;
 	found = area.file && area.start <= addr;
 	if (found) {
 		const char *name = file_path(area.file, path, size);
@@ -212,12 +267,30 @@ static inline bool os_process_mapping(struct process *proc, u64 addr, char *path
 		*offset = addr - area.start + area.file_offset;
 	}
 	mm_put_areas(&area, 1);
+out:
+	mm_put(mm);
 	return found;
 }
 
-/* Of the whole machine. */
-#define os_memory_bytes()	      (page_nr_total() * PAGE_SIZE)
+/* Returns the physical address of memory that os_alloc() has returned. */
+#define os_physical_address(ptr)	 virt_to_phys(ptr)
 
+/* Copies the build id of the kernel, in hexadecimal digits; "" if it has none. */
+#define os_build_id(text, size)		 kernel_build_id(text, size)
+
+/* Returns a number that programs cannot guess. Process context. */
+static inline u64 os_random(void)
+{
+	u64 number;
+
+	random_bytes(&number, sizeof(number));
+	return number;
+}
+
+/* Returns the memory of the whole machine. */
+#define os_memory_bytes()		 (page_nr_total() * PAGE_SIZE)
+
+/* Frees memory, in the same contexts. os_free(NULL) does nothing. */
 static inline void os_free(void *ptr)
 {
 	if (ptr)
@@ -226,29 +299,112 @@ static inline void os_free(void *ptr)
 }
 
 typedef spinlock_t os_lock_t;
-#define OS_LOCK_INIT		      SPINLOCK_INIT
-#define os_lock(lock)		      spin_lock_irqsave(lock)
-#define os_unlock(lock, flags)	      spin_unlock_irqrestore(lock, flags)
+#define OS_LOCK_INIT			 SPINLOCK_INIT
+/* Takes a lock and turns interrupts off. Returns the flags for os_unlock(). Any context but NMI. */
+#define os_lock(lock)			 spin_lock_irqsave(lock)
+#define os_unlock(lock, flags)		 spin_unlock_irqrestore(lock, flags)
 
-/* In a loop that waits for another thread: process context, no lock held. */
+/* Called in a loop that waits for another thread. Process context, no lock held. */
 static inline void os_wait_turn(void)
 {
 	cpu_relax();
 	cond_resched();
 }
 
-/* The kernel is dying: other CPUs are stopped, locks mean nothing. */
-#define os_panicking()		      panic_in_progress()
-
-/* Names live for ever. NULL when there is none. *start: the address of the function. */
-#define os_syscall_name(nr)	      syscall_name(nr)
-#define os_symbol_lookup(addr, start) kallsyms_lookup(addr, start, NULL)
+/* Returns true in a panic: other CPUs are stopped, and locks are not taken. */
+#define os_panicking()			 panic_in_progress()
 
 /*
- * Of live lines: the registers of the system call the current thread is in (false: it is in none),
- * who it is, and the checked ways to its memory, which may sleep: 0 or -EFAULT; a string's length,
- * -EFAULT, or -ENAMETOOLONG after size bytes.
+ * Return what the running task has slept for: a name that is never freed, or NULL, and an address
+ * in the user's memory, or 0.
  */
+#define os_wait_name(task)		 ((task)->wait_name)
+#define os_wait_addr(task)		 ((task)->wait_addr)
+/* os_wait_name() of a thread that waits for a child process. */
+#define OS_CHILD_WAIT			 "proc->child_wait"
+
+/*
+ * Returns whether any task is off its CPU, and stores whether it sleeps. It may run again at any
+ * time, so the next three, of a task that is off its CPU, may return what was true a moment ago:
+ * the CPU that it was on or is to run on, its system call, and the kernel's part of its call chain.
+ */
+static inline bool os_task_is_off_cpu(struct task *task, bool *asleep)
+{
+	if (!panic_in_progress())
+		return task_is_off_cpu(task, asleep);
+	*asleep = task->state != TASK_RUNNING;
+	return !task->on_cpu;
+}
+#define os_task_cpu(task)		 READ_ONCE((task)->cpu)
+#define os_sleeper_syscall(task)	 sleeper_syscall(task)
+#define os_sleeper_stack(task, pcs, max) stack_walk_sleeper(task, pcs, max)
+
+/* Fills in what a walk of the stack needs to begin in the caller of the calling function. */
+static __always_inline void os_regs_here(struct pt_regs *regs)
+{
+	const u64 *frame = __builtin_frame_address(0);
+
+	regs->rbp = frame[0];
+	regs->rip = frame[1];
+	regs->rsp = (u64)(frame + 2);
+	regs->cs = KERNEL_CS;
+}
+
+/* Returns whether code at this address belongs to the scheduler. Reports leave it out of chains. */
+static inline bool os_in_scheduler(u64 pc)
+{
+	extern char __sched_text_start[], __sched_text_end[];
+
+	return pc - (u64)__sched_text_start < (u64)(__sched_text_end - __sched_text_start);
+}
+
+/* Returns whether this address belongs to code that sleeps for a lock of the kernel. */
+static inline bool os_in_lock(u64 pc)
+{
+	extern char __lock_text_start[], __lock_text_end[];
+
+	return pc - (u64)__lock_text_start < (u64)(__lock_text_end - __lock_text_start);
+}
+
+/* Returns the name of a system call, which is never freed, or NULL. */
+#define os_syscall_name(nr)		 syscall_name(nr)
+
+/*
+ * Finds the function that contains addr. Stores its address in *start and, unless name is NULL,
+ * copies its name, truncated to size. Returns false if there is none. Any context, also a panic.
+ */
+static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size)
+{
+	const char *found = kallsyms_lookup(addr, start, NULL);
+
+	if (found && name)
+		strscpy(name, found, size);
+	return found;
+}
+
+/*
+ * Assertions: of a condition, of a lock that the caller holds, and of the context. None may fail in
+ * a panic, when the holders of locks are stopped and counters may be half changed.
+ */
+#define os_assert(cond)			 DEBUG_ASSERT(cond)
+#define os_assert_held(lock)		 ASSERT_HELD(lock)
+#define os_assert_irqs_off()		 ASSERT_IRQS_OFF()
+#define os_assert_process_context()	 ASSERT_PROCESS_CONTEXT()
+
+/* Returns true if there is a function of this name. Process context. */
+#define os_symbol_exists(name)		 (kallsyms_address(name) != 0)
+
+/*
+ * For strace trace output. os_syscall_args() copies the registers of the current thread's system
+ * call; false: it is in none. The copies from user memory are checked and may sleep. They return 0
+ * or -EFAULT; for a string its length, -EFAULT, or -OS_ENAMETOOLONG if size bytes have no end.
+ *
+ * OS_SYSCALL_DECODE_LIST(X) is the list of calls that have a name: X(number, name, classes, type of
+ * the result, types of arguments...), in words of strace/live/live.h. scripts/syscalltbl.py makes
+ * ours, for the calls of x86-64 Linux.
+ */
+#define OS_SYSCALL_DECODE_LIST(X)	 SYSCALL_DECODE_LIST(X)
+
 static inline bool os_syscall_args(u64 *args)
 {
 	const struct pt_regs *regs = task_pt_regs(current);
@@ -262,7 +418,8 @@ static inline bool os_syscall_args(u64 *args)
 	return user_mode(regs);
 }
 
-#define os_syscall_sp()			       (task_pt_regs(current)->rsp)
+#define os_syscall_sp()				     (task_pt_regs(current)->rsp)
+#define os_realtime_ns()			     clock_realtime_ns() /* since 1970 */
 
 static inline int os_copy_from_user(void *dst, u64 addr, size_t n)
 {
@@ -274,8 +431,8 @@ static inline long os_copy_string_from_user(char *dst, u64 addr, size_t size)
 	return strncpy_from_user(dst, (const char __user *)addr, size);
 }
 
-/* Let others have the CPU; sleep, whatever signals come. Process context. */
-#define os_may_yield()			       cond_resched()
+/* Let other threads run; sleep regardless of signals. Process context. */
+#define os_may_yield()				     cond_resched()
 
 static inline void os_sleep_ms(u32 ms)
 {
@@ -284,19 +441,41 @@ static inline void os_sleep_ms(u32 ms)
 }
 
 /*
- * Controls: a text file (<lego/procfs.h>), a key of the sysrq, and a thread that calls a function
- * when it is woken. All are optional: a kernel without them makes them empty. A text is what
- * show() of a file prints to.
+ * Controls: a text file (<lego/procfs.h>), a key of the sysrq, whose function runs in process
+ * context and may sleep, and a thread that calls a function when it is woken. All are optional: a
+ * kernel without them makes them empty. show() of a file prints to a text; accepts tells people
+ * what they can write to the file. Files show kernel addresses and switch profilers: only root may
+ * open one, and the process's user one of os_add_process_file(). A file of os_add_exclusive_file()
+ * can be open once at a time; close() is called when it is closed, also when its process dies.
  */
 typedef struct text os_text_t;
-#define os_text_printf(text, ...)	       text_printf(text, __VA_ARGS__)
-#define os_text_vprintf(text, fmt, args)       text_vprintf(text, fmt, args)
-#define os_add_file(path, show, write)	       proc_add_file(path, show, write)
-#define os_add_process_file(name, show, write) proc_add_process_file(name, show, write)
-#define OS_SYSRQ_KEY(ident, letter, help, run) SYSRQ_KEY(ident, letter, help, run)
+#define os_text_vprintf(text, fmt, args)	     text_vprintf(text, fmt, args)
+#define os_text_stream(text, more, end, data)	     text_stream(text, more, end, data)
+#define os_add_file(path, accepts, show, arg, write) proc_add_file(path, accepts, show, arg, write)
+#define os_add_exclusive_file(path, accepts, show, arg, write, close) \
+	proc_add_exclusive_file(path, accepts, show, arg, write, close)
+#define os_add_process_file(name, accepts, show, write) \
+	proc_add_process_file(name, accepts, show, write)
+#define OS_SYSRQ_KEY(ident, letter, help, run) SYSRQ_KEY_THREAD(ident, letter, help, run)
 #define OS_WORKER(ident, fn)		       struct worker ident = WORKER_INIT(ident, fn)
 #define os_worker_start(worker, name)	       worker_start(worker, name)
 #define os_worker_wake(worker)		       worker_wake(worker)
 
 #endif
+
+PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (bool)2 != 1);
+
+/* The rate of a periodic tick that cannot be set for deadlines; 0: the timer can. */
+#ifndef OS_TICK_HZ
+#define OS_TICK_HZ 0
+#endif
+
+/* Room for the name of a function. A longer name is truncated. */
+#define OS_SYMBOL_BYTES 128
+
+/* print.c: based on the names above. */
+int os_printk(const char *fmt, ...) pf_printf(1, 2);
+int os_snprintf(char *buf, size_t size, const char *fmt, ...) pf_printf(3, 4);
+void os_text_printf(os_text_t *text, const char *fmt, ...) pf_printf(2, 3);
+
 #endif

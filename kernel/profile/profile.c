@@ -1,336 +1,194 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Start, reset and the reports. The snapshot buffers are static, so one report is printed at a
- * time. Who comes while another CPU, or what this CPU was doing, is printing leaves its reason
- * in pending_why; the printer looks there when it is done. In a panic nobody else runs any
- * more: the report is printed at once, and a fault inside it does not start another one.
+ * The hooks for rare events: start, reset, tasks and processes that begin and end. Each hook calls
+ * all profilers, which register themselves in a linker section (profiler.h). Where the order
+ * matters, they are called by their `place`.
  */
 
-#include "internal.h"
-#include "live.h"
+#include "profiler.h"
 
-static struct strace_snapshot strace_copy;
-static struct strace_system_snapshot system_copy;
-static struct heat_snapshot heat_copy;
-static struct point_snapshot point_copy;
+#include "table.h"
+#include "words.h"
 
-static bool printing;		   /* the copies are in use */
-static unsigned int panic_printer; /* CPU + 1 */
-static const char *pending_why;
-static u64 nr_reports;
+/* The section has no bounds if there is no profiler. */
+extern const struct profiler __start_profilers[] __attribute__((weak));
+extern const struct profiler __stop_profilers[] __attribute__((weak));
 
-static os_lock_t patterns_lock = OS_LOCK_INIT;
-static char exit_patterns[256] = "all"; /* guarded by patterns_lock */
-static u32 top = 10;
-static bool wide, histogram;
-static char views[64] = "none"; /* of the heatmap */
-
-int profile_set_on_exit(const char *value)
-{
-	size_t len = strlen(value);
-	unsigned long flags;
-
-	if (!len || len >= sizeof(exit_patterns))
-		return -EINVAL;
-	for (size_t i = 0; i < len; i++) {
-		/* A comma stands between two patterns. */
-		if (value[i] == ',' && (i == 0 || i == len - 1 || value[i + 1] == ','))
-			return -EINVAL;
+/* Calls a function of each profiler that has it, in no particular order. */
+#define CALL_ALL(function, ...)                                                         \
+	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) { \
+		if (p->function)                                                        \
+			p->function(__VA_ARGS__);                                       \
 	}
-	flags = os_lock(&patterns_lock);
-	memcpy(exit_patterns, value, len + 1);
-	os_unlock(&patterns_lock, flags);
-	return 0;
-}
-BOOT_PARAM(profile_on_exit, "profile.on_exit", "all|none|<glob>[,<glob>...]", profile_set_on_exit);
 
-void profile_print_on_exit(os_text_t *text)
+static bool is_before(const struct profiler *a, const struct profiler *b)
 {
-	unsigned long flags = os_lock(&patterns_lock);
-
-	os_text_printf(text, "%s\n", exit_patterns);
-	os_unlock(&patterns_lock, flags);
+	return a->place < b->place || (a->place == b->place && a < b);
 }
 
-static int set_top(const char *value)
+/* Returns the profiler that comes after one by its place, or, after NULL, the first one. */
+static const struct profiler *next_by_place(const struct profiler *last)
 {
-	u64 n;
+	const struct profiler *next = NULL;
 
-	if (!strcmp(value, "all")) {
-		top = REPORT_TOP_ALL;
-		return 0;
+	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) {
+		if ((!last || is_before(last, p)) && (!next || is_before(p, next)))
+			next = p;
 	}
-	if (parse_u64(value, &n) || n == 0 || n >= REPORT_TOP_ALL)
-		return -EINVAL;
-	top = n;
-	return 0;
+	return next;
 }
-BOOT_PARAM(profile_top, "profile.top", "<rows>|all", set_top);
 
-static int set_report(const char *value)
+static int write_report(const char *text)
 {
-	bool is_wide = !strcmp(value, "wide"), is_histogram = !strcmp(value, "histogram");
-
-	if (!is_wide && !is_histogram && strcmp(value, "narrow"))
-		return -EINVAL;
-	wide = is_wide || is_histogram;
-	histogram = is_histogram;
+	if (!words_are(text, "reset"))
+		return -OS_EINVAL;
+	profile_reset();
 	return 0;
 }
-BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
 
-#ifdef CONFIG_PROFILE_HEATMAP
-static int set_views(const char *value)
+static const struct profiler_file shared_files[] = {
+	{ "profile/report", "reset", write_report, .print = report_print_whole, .arg = "read" },
+	{ "profile/on_exit", ON_EXIT_WORDS, on_exit_write, .show = on_exit_show },
+	{ 0 },
+};
+
+static int show_file(os_text_t *text, const void *arg)
 {
-	size_t len = strlen(value);
+	const struct profiler_file *file = arg;
 
-	if (!len || len >= sizeof(views))
-		return -EINVAL;
-	memcpy(views, value, len + 1);
+	if (file->show)
+		file->show(text);
+	else
+		report_to_text(text, file->is_json ? &table_json : &table_text, file->print,
+			       file->arg);
 	return 0;
 }
-BOOT_PARAM(profile_heatmap, "profile.heatmap",
-	   "none|all|<glob>[,<glob>...] of functions, calls, tasks, cpus, user", set_views);
-#endif
+
+static int add_file(const struct profiler_file *file)
+{
+	if (file->close)
+		return os_add_exclusive_file(file->path, file->accepts, show_file, file,
+					     file->write, file->close);
+	return os_add_file(file->path, file->accepts, show_file, file, file->write);
+}
+
+static void add_files(const char *owner, const struct profiler_file *file,
+		      const struct profiler_process_file *process_file)
+{
+	bool failed = false;
+
+	for (; file && file->path; file++)
+		failed |= add_file(file) != 0;
+	for (; process_file && process_file->name; process_file++)
+		failed |= os_add_process_file(process_file->name, process_file->accepts,
+					      process_file->show, process_file->write) != 0;
+	if (failed)
+		os_printk("profile: no memory for the files of %s\n", owner);
+}
 
 void profile_init(void)
 {
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
-		live_init();
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP)) {
-		sample_init();
-		source_init();
-	}
-	if (IS_ENABLED(CONFIG_PROFILE_POINTS))
-		control_init();
-	files_init();
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
-		strace_control_init();
-}
+	const struct profiler *p = NULL;
 
-#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP)
-void profile_task_init(struct task *task)
-{
-	memset(os_task_profile(task), 0, sizeof(struct profile_task));
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
-		profile_task_changed(task);
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
-		strace_task_init(task);
+	add_files("the report", shared_files, NULL);
+	while ((p = next_by_place(p))) {
+		if (p->init)
+			p->init();
+		add_files(p->name, p->files, p->process_files);
+	}
+	CALL_ALL(start);
 }
-#endif
 
 void profile_reset(void)
 {
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
-		strace_reset();
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP)) {
-		sample_reset();
-		source_reset();
+	CALL_ALL(reset);
+}
+
+bool profiler_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles)
+{
+	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) {
+		if (p->add_fault_cycles)
+			return p->add_fault_cycles(pt, exec_cycles, cycles);
 	}
-	if (IS_ENABLED(CONFIG_PROFILE_POINTS))
-		points_reset();
+	return false;
 }
 
-/* All of the same samples; user code of proc, if it is not NULL. */
-static void print_heatmap(struct process *proc)
+void report_print_tables(const struct report *report)
 {
-	const char *names = strcmp(views, "none") ? views : wide ? "all" : "";
+	const struct profiler *p = NULL;
 
-	samples_hold();
-	report_printf("\n");
-	heatmap_snapshot(&heat_copy);
-	report_print_heatmap(&heat_copy, top);
-	if (!strcmp(names, "all"))
-		names = "*";
-	report_print_views(names, top);
-	if (proc && glob_match_list(names, "user"))
-		report_print_user(proc, top);
-	samples_release();
-}
-
-static void print_machine_tables(struct process *proc)
-{
-	if (IS_ENABLED(CONFIG_PROFILE_HEATMAP))
-		print_heatmap(proc);
-	if (IS_ENABLED(CONFIG_PROFILE_POINTS)) {
-		report_printf("\n");
-		points_snapshot(&point_copy);
-		report_print_points(&point_copy, wide, histogram);
+	while ((p = next_by_place(p))) {
+		if (p->print)
+			p->print(report);
 	}
 }
 
-static void print_full_report(const char *why)
+void report_print_json_files(void)
 {
-	u64 report = ++nr_reports;
-	u64 serial = 0;
+	const struct profiler *p = NULL;
 
-	report_printf("profile: report %lu: %s\n", report, why);
-	while (IS_ENABLED(CONFIG_PROFILE_STRACE) && strace_snapshot_next(&serial, &strace_copy)) {
-		report_printf("\n");
-		report_print_strace(&strace_copy, wide, NULL);
-	}
-	print_machine_tables(NULL);
-	report_printf("profile: end of report %lu\n", report);
-}
-
-static void print_exit_report(struct process *proc)
-{
-	u64 report = ++nr_reports;
-	char name[32];
-
-	report_copy_printable(name, os_process_name(proc), sizeof(name));
-	report_printf("profile: report %lu: exit of process %d (%s)\n", report,
-		      os_process_pid(proc), name);
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE)) {
-		report_printf("\n");
-		strace_snapshot_process(os_process_profile(proc), &strace_copy);
-		report_print_strace(&strace_copy, wide, NULL);
-	}
-	print_machine_tables(proc);
-	report_printf("profile: end of report %lu\n", report);
-}
-
-static bool try_start_printing(void)
-{
-	return !xchg(&printing, true);
-}
-
-/*
- * A reason is left before `printing` is tried, and `printing` is given up before reasons are
- * looked for: so either the one who left it prints, or the printer sees it. The full barrier
- * here pairs with the one in the xchg() of try_start_printing().
- */
-static void stop_printing(void)
-{
-	smp_store_release(&printing, false);
-	smp_mb();
-}
-
-static void print_pending(void)
-{
-	const char *why;
-
-	while (READ_ONCE(pending_why) && try_start_printing()) {
-		why = xchg(&pending_why, NULL);
-		if (why)
-			print_full_report(why);
-		stop_printing();
-	}
-}
-
-void profile_report(const char *why)
-{
-	if (os_panicking()) {
-		/*
-		 * Another CPU may have come here before it was stopped: only a nested panic is
-		 * one too many.
-		 */
-		if (panic_printer != smp_processor_id() + 1) {
-			panic_printer = smp_processor_id() + 1;
-			if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
-				live_flush();
-			print_full_report(why);
+	table_set_sink(&table_json);
+	while ((p = next_by_place(p))) {
+		if (p->hold)
+			p->hold();
+		for (const struct profiler_file *file = p->files; file && file->path; file++) {
+			if (!file->is_json)
+				continue;
+			report_printf("{\"file\":\"%s\"}\n", file->path + strlen("profile/"));
+			file->print(file->arg);
 		}
-		return;
+		if (p->release)
+			p->release();
 	}
-	WRITE_ONCE(pending_why, why);
-	print_pending();
+	table_set_sink(&table_text);
 }
 
-void profile_print_text(os_text_t *text, void (*print)(void))
+void report_end(const char *why)
 {
-	while (!try_start_printing())
-		os_wait_turn();
-	report_to(text);
-	print();
-	report_to(NULL);
-	stop_printing();
-	print_pending();
+	CALL_ALL(end, why);
 }
 
-static void print_read_report(void)
+void report_summarize(os_process_t *proc, struct report_summary *summary)
 {
-	print_full_report("read");
+	CALL_ALL(summarize, proc, summary);
 }
 
-void profile_report_text(os_text_t *text)
+void report_flush(void)
 {
-	profile_print_text(text, print_read_report);
+	CALL_ALL(flush);
 }
 
-static void print_strace_of(struct process *proc)
+void profile_process_init(os_process_t *proc)
 {
 	struct profile_process *pp = os_process_profile(proc);
 
-	strace_snapshot_process(pp, &strace_copy);
-	report_print_strace(&strace_copy, true, NULL);
-	if (!strace_copy.nr_children && !strace_copy.before.nr_calls)
-		return;
-	report_printf("\n");
-	strace_snapshot_family(pp, &strace_copy);
-	report_print_strace(&strace_copy, true, "with children, and before exec");
+	memset(pp, 0, sizeof(*pp));
+	CALL_ALL(process_init, pp);
 }
 
-static void print_strace_of_system(void)
+void profile_process_exec(os_process_t *proc)
 {
-	strace_snapshot_system(&strace_copy, &system_copy);
-	report_printf("strace: %s\n", strace_off_since_cycles ? "off" : "on");
-	report_print_strace(&strace_copy, true, "all processes");
-	report_printf("\n");
-	report_print_strace_processes(&system_copy);
+	CALL_ALL(process_exec, os_process_profile(proc));
 }
 
-void profile_strace_text(os_text_t *text, struct process *proc)
+void profile_process_exit(os_process_t *proc)
 {
-	while (!try_start_printing())
-		os_wait_turn();
-	report_to(text);
-	if (!IS_ENABLED(CONFIG_PROFILE_STRACE))
-		;
-	else if (proc)
-		print_strace_of(proc);
-	else
-		print_strace_of_system();
-	report_to(NULL);
-	stop_printing();
-	print_pending();
+	report_process_exit(proc);
+	CALL_ALL(process_exit, os_process_profile(proc));
 }
 
-static bool wants_exit_report(struct process *proc)
+void profile_process_release(os_process_t *proc)
 {
-	unsigned long flags = os_lock(&patterns_lock);
-	bool wants;
-
-	wants = strcmp(exit_patterns, "none") &&
-		(!strcmp(exit_patterns, "all") ||
-		 glob_match_list(exit_patterns, os_process_name(proc)));
-	os_unlock(&patterns_lock, flags);
-	return wants;
+	CALL_ALL(process_release, os_process_profile(proc));
 }
 
-void profile_process_exit(struct process *proc)
+void profile_task_init(os_task_t *task)
 {
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE_LIVE))
-		live_flush();
-	if (wants_exit_report(proc)) {
-		while (!try_start_printing())
-			os_wait_turn();
-		print_exit_report(proc);
-		stop_printing();
-		print_pending();
-	}
-	if (IS_ENABLED(CONFIG_PROFILE_STRACE))
-		strace_process_ended(os_process_profile(proc));
+	memset(os_task_profile(task), 0, sizeof(struct profile_task));
+	CALL_ALL(task_init, task);
 }
 
-#ifdef CONFIG_PROFILE_POINTS
-void print_profile_points(void)
+void profile_task_exit(os_task_t *task)
 {
-	if (!os_panicking() && !try_start_printing())
-		return profile_report("points");
-	points_snapshot(&point_copy);
-	report_print_points(&point_copy, wide, histogram);
-	stop_printing();
-	print_pending();
+	CALL_ALL(task_exit, os_task_profile(task));
 }
-#endif

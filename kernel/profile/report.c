@@ -1,49 +1,149 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The only formatter. It gets a copy of the counters, sorts it and prints it, one line a
- * call; it allocates nothing and takes no lock. The formats are fixed to the byte in README.md.
+ * Helps all profilers to print their reports: directs the text to the console or to a file, and
+ * formats headings, percentages, averages and names. It allocates nothing and takes no lock.
+ * formats.md has the formats to the byte.
  *
- * Every percentage is rounded half up from its own exact ratio and never adjusted. Totals are
- * the sums of what the rows print, so a reader can check each column with a calculator.
+ * Every percentage is rounded half up from its own exact ratio and never adjusted.
  */
 
-#include "internal.h"
+#include "report.h"
+
+#include "off_time.h"
+#include "table.h"
 
 #define NS_PER_USEC 1000ul
 
+os_task_t *report_printer;
 static os_text_t *report_text; /* NULL: the console */
+static void (*report_output)(const char *fmt, va_list args);
 
 void report_to(os_text_t *text)
 {
 	report_text = text;
 }
 
-/* What a dying machine says goes to the console, whatever it was doing. */
+void report_to_output(void (*print)(const char *fmt, va_list args))
+{
+	report_output = print;
+}
+
+bool report_is_on_console(void)
+{
+	return !report_output && (!report_text || os_panicking());
+}
+
+/* In a panic, prints to the console even while report_text is set. */
 void report_printf(const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	if (report_text && !os_panicking())
+	if (report_output)
+		report_output(fmt, args);
+	else if (!report_is_on_console())
 		os_text_vprintf(report_text, fmt, args);
 	else
-		vprintk(fmt, args);
+		os_vprintk(fmt, args);
 	va_end(args);
+}
+
+static void print_exit(u64 nr, os_process_t *proc)
+{
+	u32 status = os_process_wait_status(proc), signal = status & 0x7f;
+	u64 ms = os_process_age_ns(proc) / NS_PER_MSEC;
+	char name[32];
+
+	report_copy_printable(name, os_process_name(proc), sizeof(name));
+	report_printf("profile: report %lu: %s (pid %d) %s %u after %lu.%03lu s\n", nr, name,
+		      os_process_pid(proc), signal ? "was killed by signal" : "exited with status",
+		      signal ? signal : status >> 8, ms / 1000, ms % 1000);
+}
+
+void report_print_heading(u64 nr, os_process_t *proc, const char *why)
+{
+	if (proc)
+		print_exit(nr, proc);
+	else
+		report_printf("profile: report %lu: %s\n", nr, why);
+	table_text_restart();
+}
+
+void report_make_printable(char *text)
+{
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+	}
 }
 
 void report_copy_printable(char *dst, const char *src, size_t size)
 {
-	strscpy(dst, src, size);
-	for (; *dst; dst++) {
-		if (*dst < ' ' || *dst > '~')
-			*dst = '?';
-	}
+	os_strscpy(dst, src, size);
+	report_make_printable(dst);
+}
+
+const char *report_column(char text[REPORT_COLUMN_BYTES], const char *name, u32 width)
+{
+	if (strlen(name) <= width)
+		return name;
+	memcpy(text, name, width - 1);
+	os_strscpy(text + width - 1, "~", 2);
+	return text;
+}
+
+const char *report_call(char text[REPORT_CALL_BYTES], u64 nr, const char *name)
+{
+	if (name && name[0])
+		return name;
+	os_snprintf(text, REPORT_CALL_BYTES, "sys_%ld", (long)nr);
+	return text;
+}
+
+const char *report_frame(char text[OS_SYMBOL_BYTES], u64 pc, bool is_return)
+{
+	u64 start;
+
+	if (!os_symbol_lookup(pc - is_return, &start, text, OS_SYMBOL_BYTES))
+		os_snprintf(text, OS_SYMBOL_BYTES, "%#lx", pc);
+	return text;
+}
+
+void report_since(char text[REPORT_SINCE_BYTES], u64 elapsed_ns, bool was_reset)
+{
+	u64 hundredths = elapsed_ns / (NS_PER_SEC / 100);
+
+	os_snprintf(text, REPORT_SINCE_BYTES, "since %s (%lu.%02lu s)",
+		    was_reset ? "the last reset" : "boot", hundredths / 100, hundredths % 100);
+}
+
+/* Seconds and microseconds, as in the time stamps of the log. */
+#define SECONDS(ns) (ns) / NS_PER_SEC, (ns) % NS_PER_SEC / NS_PER_USEC
+
+void report_print_off(const char *name, const char *state, const struct off_snapshot *snap)
+{
+	const struct profile_off_time *off = &snap->time;
+	char comm[sizeof(off->comm) + 1] = "", by[48] = "the boot parameter";
+
+	if (!snap->ns)
+		return;
+	memcpy(comm, off->comm, sizeof(off->comm));
+	if (comm[0])
+		os_snprintf(by, sizeof(by), "%s (pid %u)", comm, off->pid);
+	if (off->is_off)
+		table_note("%s is %s since %lu.%06lu s, by %s: for %lu.%06lu s of this time", name,
+			   state, SECONDS(off->from_ns), by, SECONDS(snap->ns));
+	else
+		table_note("%s was %s for %lu.%06lu s of this time, last from %lu.%06lu s to "
+			   "%lu.%06lu s, by %s",
+			   name, state, SECONDS(snap->ns), SECONDS(off->from_ns),
+			   SECONDS(off->to_ns), by);
 }
 
 u32 report_percent(u64 part, u64 total)
 {
 	/* floor(x + 1/2) == floor((floor(2x) + 1) / 2) */
-	return total ? (mul_div_u64(part, 20000, total) + 1) / 2 : 0;
+	return total ? (os_mul_div_u64(part, 20000, total) + 1) / 2 : 0;
 }
 
 static u64 divide_up(u64 a, u64 b)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/account.h>
 
+#include <lego/assert.h>
 #include <lego/irq.h>
 #include <lego/math64.h>
 #include <lego/process.h>
@@ -54,6 +55,7 @@ void account_tick(const struct pt_regs *regs)
 {
 	struct task *task = current;
 
+	ASSERT_IRQS_OFF();
 	if (user_mode(regs)) {
 		this_cpu_inc(cpu_ticks.user);
 		WRITE_ONCE(task->user_ticks, task->user_ticks + 1);
@@ -90,21 +92,48 @@ void account_load_averages(u64 averages[3])
 		averages[i] = READ_ONCE(loads[i]);
 }
 
+void cpu_times_set_user(struct cpu_times *times, u64 total_ns, u64 user_ns)
+{
+	/* Somebody with a later total was faster. */
+	if (total_ns < times->user_ns + times->system_ns)
+		return;
+	times->user_ns = min(max(user_ns, times->user_ns), total_ns - times->system_ns);
+	DEBUG_ASSERT(times->user_ns + times->system_ns <= total_ns);
+	times->system_ns = total_ns - times->user_ns;
+}
+
+void cpu_times_divide(struct cpu_times *times, u64 total_ns, u64 user_ticks, u64 system_ticks)
+{
+	u64 nr_ticks = user_ticks + system_ticks, user_ns = 0;
+
+	/*
+	 * No tick has hit it: it has done little, and that in system calls or on the way to exec.
+	 */
+	if (nr_ticks)
+		user_ns = mul_div_u64(total_ns, user_ticks, nr_ticks);
+	cpu_times_set_user(times, total_ns, user_ns);
+}
+
 void process_cpu_times(struct process *proc, struct cpu_times *times)
 {
-	u64 total_ns = cycles_to_ns(process_exec_cycles(proc));
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	u64 user = proc->exited_user_ticks, system = proc->exited_system_ticks;
+	u64 user_cycles = USER_CYCLES_UNKNOWN, user, system, total_ns;
 	struct task *task;
+	unsigned long flags;
 
+	/* Before the total, which is then not less. */
+	profile_get_user_cycles(proc, &user_cycles);
+	total_ns = cycles_to_ns(process_exec_cycles(proc));
+	flags = spin_lock_irqsave(&proc->lock);
+	user = proc->exited_user_ticks;
+	system = proc->exited_system_ticks;
 	list_for_each_entry(task, &proc->threads, thread_node) {
 		user += READ_ONCE(task->user_ticks);
 		system += READ_ONCE(task->system_ticks);
 	}
+	if (user_cycles != USER_CYCLES_UNKNOWN)
+		cpu_times_set_user(&proc->cpu_times, total_ns, cycles_to_ns(user_cycles));
+	else
+		cpu_times_divide(&proc->cpu_times, total_ns, user, system);
+	*times = proc->cpu_times;
 	spin_unlock_irqrestore(&proc->lock, flags);
-	/*
-	 * No tick has hit it: it has done little, and that in system calls or on the way to exec.
-	 */
-	times->user_ns = user ? mul_div_u64(total_ns, user, user + system) : 0;
-	times->system_ns = total_ns - times->user_ns;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "rq.h"
 
+#include <lego/assert.h>
+
 /*
  * Which CPU a task runs on. A task that wakes goes back to its CPU if that is idle, else to an
  * idle one. A CPU that would become idle pulls a task; busy CPUs compare their load now and
@@ -65,10 +67,12 @@ bool sched_pull(struct rq *rq, unsigned int min_queued)
 	unsigned int cpu = rq - rqs;
 	struct task *task;
 
+	ASSERT_HELD(&rq->lock);
 	if (!from || READ_ONCE(from->nr_queued) < min_queued || !spin_trylock(&from->lock))
 		return false;
 	task = find_allowed(&from->woken, cpu) ?: find_allowed(&from->queue, cpu);
 	if (task) {
+		DEBUG_ASSERT(!task->on_cpu);
 		rq_dequeue(from, task);
 		WRITE_ONCE(task->cpu, cpu);
 		rq_enqueue(rq, task, &rq->queue);
@@ -81,6 +85,7 @@ void sched_balance_tick(struct rq *rq)
 {
 	u64 now;
 
+	ASSERT_HELD(&rq->lock);
 	if (rq->curr == rq->idle) {
 		if (!rq->nr_queued)
 			sched_pull(rq, 1);

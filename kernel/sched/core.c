@@ -2,6 +2,7 @@
 #include <lego/sched.h>
 
 #include "rq.h"
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/irq.h>
 #include <lego/printk.h>
@@ -97,9 +98,10 @@ void sched_init(void)
 	sched_init_cpu();
 }
 
-/* Lock the queue of the CPU the task belongs to; interrupts are off. */
+/* Lock the queue of the CPU the task belongs to. */
 static struct rq *task_rq_lock(struct task *task)
 {
+	ASSERT_IRQS_OFF();
 	for (;;) {
 		unsigned int cpu = READ_ONCE(task->cpu);
 		struct rq *rq = &rqs[cpu];
@@ -113,6 +115,9 @@ static struct rq *task_rq_lock(struct task *task)
 
 void rq_enqueue(struct rq *rq, struct task *task, struct list_head *list)
 {
+	ASSERT_HELD(&rq->lock);
+	DEBUG_ASSERT(!task->on_rq && list_empty(&task->run_node));
+	DEBUG_ASSERT(task->state == TASK_RUNNING && task->cpu == rq - rqs);
 	task->on_rq = true;
 	list_add_tail(&task->run_node, list);
 	WRITE_ONCE(rq->nr_queued, rq->nr_queued + 1);
@@ -120,16 +125,19 @@ void rq_enqueue(struct rq *rq, struct task *task, struct list_head *list)
 
 void rq_dequeue(struct rq *rq, struct task *task)
 {
+	ASSERT_HELD(&rq->lock);
+	DEBUG_ASSERT(task->on_rq && rq->nr_queued);
 	task->on_rq = false;
 	list_del(&task->run_node);
 	WRITE_ONCE(rq->nr_queued, rq->nr_queued - 1);
 }
 
-/* Make the CPU call schedule() soon. With rq->lock held. */
+/* Make the CPU call schedule() soon. */
 static void resched_rq(struct rq *rq)
 {
 	unsigned int cpu = rq - rqs;
 
+	ASSERT_HELD(&rq->lock);
 	if (rq->curr->need_resched)
 		return;
 	WRITE_ONCE(rq->curr->need_resched, true);
@@ -149,6 +157,7 @@ static void place_task(struct task *task, unsigned int cpu)
 {
 	struct rq *rq = &rqs[cpu];
 
+	ASSERT_IRQS_OFF();
 	spin_lock(&rq->lock);
 	WRITE_ONCE(task->cpu, cpu);
 	activate(rq, task);
@@ -159,9 +168,11 @@ static bool wake_locked(struct rq *rq, struct task *task)
 {
 	unsigned int cpu;
 
+	ASSERT_HELD(&rq->lock);
 	WRITE_ONCE(task->state, TASK_RUNNING);
 	if (rq->curr == task)
 		return false;
+	profile_wake(task);
 	cpu = sched_select_cpu(task);
 	if (cpu == task->cpu) {
 		activate(rq, task);
@@ -177,6 +188,7 @@ bool task_wake(struct task *task)
 	bool slept = task->state != TASK_RUNNING && task->state != TASK_DEAD;
 	bool move = slept && wake_locked(rq, task);
 
+	ASSERT_NOT_NMI();
 	spin_unlock(&rq->lock);
 	if (move)
 		place_task(task, sched_select_cpu(task));
@@ -219,6 +231,9 @@ static void finish_switch(void)
 	bool dead = prev->state == TASK_DEAD;
 	bool push = rq->push_prev;
 
+	ASSERT_HELD(&rq->lock);
+	DEBUG_ASSERT(prev && prev != current && prev->on_cpu && current->on_cpu);
+	DEBUG_ASSERT(rq->curr == current);
 	rq->prev = NULL;
 	rq->push_prev = false;
 	prev->on_cpu = false;
@@ -232,7 +247,9 @@ static void finish_switch(void)
 
 void schedule_tail(void)
 {
+	ASSERT_IRQS_OFF();
 	finish_switch();
+	profile_switch_in(current->exec_start_cycles);
 	local_irq_enable();
 }
 
@@ -255,6 +272,7 @@ static bool sleep_is_over(const struct task *task)
  */
 static void put_prev(struct rq *rq, struct task *prev)
 {
+	ASSERT_HELD(&rq->lock);
 	/* A task with a signal does not fall asleep; pairs with the store before task_kick(). */
 	if (unlikely(sleep_is_over(prev)))
 		WRITE_ONCE(prev->state, TASK_RUNNING);
@@ -271,6 +289,7 @@ static struct task *pick_next(struct rq *rq, u64 now_ns)
 	struct list_head *list = &rq->woken;
 	struct task *next;
 
+	ASSERT_HELD(&rq->lock);
 	if (!rq->nr_queued && !sched_pull(rq, 1))
 		return rq->idle;
 	if (list_empty(list) || (!list_empty(&rq->queue) && now_ns >= rq->queue_due_ns)) {
@@ -278,12 +297,16 @@ static struct task *pick_next(struct rq *rq, u64 now_ns)
 		rq->queue_due_ns = now_ns + QUEUE_DUE_NS;
 	}
 	next = list_first_entry(list, struct task, run_node);
+	DEBUG_ASSERT(!next->on_cpu || next == current);
 	rq_dequeue(rq, next);
 	return next;
 }
 
 static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 {
+	ASSERT_HELD(&rq->lock);
+	DEBUG_ASSERT(!rq->prev && rq->curr == prev && !next->on_cpu);
+	DEBUG_ASSERT(next->cpu == smp_processor_id());
 	rq->prev = prev;
 	WRITE_ONCE(rq->nr_switches, rq->nr_switches + 1);
 	WRITE_ONCE(rq->curr, next);
@@ -291,6 +314,8 @@ static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 	prev->rseq_event = true;
 	if (prev->mm != next->mm)
 		mm_switch(prev->mm, next->mm);
+	profile_task_runs(&next->profile);
+	profile_switch_out(&prev->profile, next->exec_start_cycles);
 	switch_to(prev, next);
 	finish_switch();
 }
@@ -304,6 +329,7 @@ void schedule(void)
 
 	profile_point_start_cpu(context_switch);
 	BUG_ON(in_irq());
+	DEBUG_ASSERT(prev == rq->curr && prev->on_cpu && !prev->on_rq);
 	lock_check_schedule(flags);
 	spin_lock(&rq->lock);
 	WRITE_ONCE(prev->need_resched, false);
@@ -315,10 +341,13 @@ void schedule(void)
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;
 	next->exec_start_cycles = now;
 	next->slice_end_ns = now_ns + SLICE_NS;
-	if (next != prev)
+	if (next != prev) {
 		switch_task(rq, prev, next);
-	else
+		profile_switch_in(prev->exec_start_cycles);
+	} else {
 		spin_unlock(&rq->lock);
+	}
+	prev->wait_name = NULL;
 	local_irq_restore(flags);
 }
 
@@ -327,11 +356,12 @@ void sched_yield(void)
 	schedule();
 }
 
-/* Whether another task should run now; rq->lock held. */
+/* Whether another task should run now. */
 static bool curr_is_done(struct rq *rq, struct task *curr)
 {
 	u64 now_ns;
 
+	ASSERT_HELD(&rq->lock);
 	if (!task_allowed(curr, curr->cpu))
 		return true;
 	if (!rq->nr_queued || curr == rq->idle)
@@ -358,13 +388,32 @@ unsigned int sched_nr_runnable(unsigned int cpu)
 	return rq_load(&rqs[cpu]);
 }
 
+/* The counter is the length of the lists, and whoever is in them knows it. For an assertion. */
+static __maybe_unused bool queues_are_sound(const struct rq *rq)
+{
+	const struct list_head *lists[] = { &rq->woken, &rq->queue };
+	const struct task *task;
+	unsigned int nr = 0;
+
+	for (int i = 0; i < ARRAY_SIZE(lists); i++) {
+		list_for_each_entry(task, lists[i], run_node) {
+			if (!task->on_rq || task->cpu != rq - rqs || task == rq->curr)
+				return false;
+			nr++;
+		}
+	}
+	return nr == rq->nr_queued;
+}
+
 void sched_tick(void)
 {
 	struct rq *rq = this_rq();
 
+	ASSERT_IRQS_OFF();
 	if (unlikely(!rq->curr))
 		return;
 	spin_lock(&rq->lock);
+	DEBUG_ASSERT(queues_are_sound(rq));
 	sched_balance_tick(rq);
 	if (curr_is_done(rq, rq->curr))
 		WRITE_ONCE(rq->curr->need_resched, true);
@@ -377,6 +426,8 @@ void sched_set_affinity(struct task *task, cpumask_t cpus)
 	struct rq *rq = task_rq_lock(task);
 	bool move = false;
 
+	ASSERT_PROCESS_CONTEXT();
+	DEBUG_ASSERT(cpus & sched_cpus);
 	WRITE_ONCE(task->cpus_allowed, cpus);
 	if (!task_allowed(task, task->cpu)) {
 		if (rq->curr == task)
@@ -390,6 +441,18 @@ void sched_set_affinity(struct task *task, cpumask_t cpus)
 		place_task(task, sched_select_cpu(task));
 	local_irq_restore(flags);
 	cond_resched();
+}
+
+bool task_is_off_cpu(struct task *task, bool *asleep)
+{
+	unsigned long flags = local_irq_save();
+	struct rq *rq = task_rq_lock(task);
+	bool off = !READ_ONCE(task->on_cpu);
+
+	*asleep = task->state != TASK_RUNNING;
+	spin_unlock(&rq->lock);
+	local_irq_restore(flags);
+	return off;
 }
 
 u64 task_exec_cycles(struct task *task)

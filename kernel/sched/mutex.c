@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/mutex.h>
 
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/sched.h>
@@ -13,10 +14,10 @@
  * take the mutex. Each has a full barrier in between, so one of them sees the other.
  */
 
-void mutex_reset(struct mutex *mutex)
+void mutex_reset(struct mutex *mutex, const char *name)
 {
 	mutex->owner = NULL;
-	wait_queue_reset(&mutex->wq);
+	wait_queue_reset(&mutex->wq, name);
 }
 
 static bool take(struct mutex *mutex)
@@ -26,6 +27,7 @@ static bool take(struct mutex *mutex)
 
 bool mutex_trylock(struct mutex *mutex)
 {
+	ASSERT_PROCESS_CONTEXT();
 	if (!take(mutex))
 		return false;
 	lock_check_acquire(&mutex->map, LOCK_SLEEP | LOCK_TRY, RETURN_ADDRESS());

@@ -53,7 +53,7 @@ static inline unsigned int rq_load(const struct rq *rq)
 	return READ_ONCE(rq->nr_queued) + (READ_ONCE(rq->curr) != rq->idle);
 }
 
-/* All with rq->lock held. */
+/* task is runnable, and on no queue but the one it is taken from. */
 void rq_enqueue(struct rq *rq, struct task *task, struct list_head *list);
 void rq_dequeue(struct rq *rq, struct task *task);
 
@@ -61,12 +61,11 @@ void rq_dequeue(struct rq *rq, struct task *task);
 unsigned int sched_select_cpu(struct task *task);
 
 /*
- * Move one task from the queue that is longest, and has more than ours, to rq. With rq->lock
- * held.
+ * Move one task from the queue that is longest, and has more than ours, to rq.
  */
 bool sched_pull(struct rq *rq, unsigned int min_queued);
 
-/* From the tick, rq->lock held. */
+/* From the tick. */
 void sched_balance_tick(struct rq *rq);
 
 #endif

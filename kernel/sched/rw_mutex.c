@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/rw_mutex.h>
 
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/sched.h>
@@ -28,11 +29,11 @@ struct sleeper {
 	bool has_lock;
 };
 
-void rw_mutex_reset(struct rw_mutex *lock)
+void rw_mutex_reset(struct rw_mutex *lock, const char *name)
 {
 	lock->holders = 0;
 	lock->nr_overtakings = 0;
-	wait_queue_reset(&lock->wq);
+	wait_queue_reset(&lock->wq, name);
 }
 
 static bool add_reader(struct rw_mutex *lock)
@@ -87,19 +88,21 @@ static struct sleeper *first_sleeper(struct rw_mutex *lock)
 	return list_first_entry(&lock->wq.waiters, struct sleeper, node);
 }
 
-/* With wq.lock held. */
 static void leave_queue(struct rw_mutex *lock, struct sleeper *sleeper)
 {
+	ASSERT_HELD(&lock->wq.lock);
+	DEBUG_ASSERT(!sleeper->has_lock);
 	list_del(&sleeper->node);
 	sleeper->has_lock = true;
 	WRITE_ONCE(lock->nr_overtakings, 0);
 }
 
-/* With wq.lock held: readers at the head get the lock, a writer there is told to take it. */
+/* Readers at the head get the lock, a writer there is told to take it. */
 static void serve_queue(struct rw_mutex *lock)
 {
 	struct sleeper *first;
 
+	ASSERT_HELD(&lock->wq.lock);
 	while ((first = first_sleeper(lock)) && !first->writer && add_reader(lock)) {
 		struct task *task = first->task;
 
@@ -119,6 +122,7 @@ static void sleep_for_lock(struct rw_mutex *lock, bool writer)
 	for (;;) {
 		/* Full barrier: pairs with the atomic operation on holders in the unlocks. */
 		(void)xchg(&current->state, TASK_UNINTERRUPTIBLE);
+		task_waits_for(lock->wq.name, 0);
 		if (first_sleeper(lock) == &sleeper && writer && set_writer(lock)) {
 			leave_queue(lock, &sleeper);
 			break;

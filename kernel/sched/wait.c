@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/wait.h>
 
+#include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/sched.h>
 
@@ -9,8 +10,9 @@
  * queue's lock, so finish_wait(), which always takes the lock, keeps the stack frame until then.
  */
 
-void wait_queue_reset(struct wait_queue *wq)
+void wait_queue_reset(struct wait_queue *wq, const char *name)
 {
+	wq->name = name + (*name == '&');
 	spin_lock_init(&wq->lock);
 	list_init(&wq->waiters);
 }
@@ -24,6 +26,7 @@ void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state)
 	waiter->task = current;
 	if (list_empty(&waiter->node))
 		list_add_tail(&waiter->node, &wq->waiters);
+	task_waits_for(wq->name, 0);
 	/* Full barrier: the state is visible before the caller reads its condition. */
 	(void)xchg(&current->state, state);
 	spin_unlock_irqrestore(&wq->lock, flags);
@@ -33,6 +36,7 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter)
 {
 	unsigned long flags;
 
+	DEBUG_ASSERT(waiter->task == current);
 	WRITE_ONCE(current->state, TASK_RUNNING);
 	flags = spin_lock_irqsave(&wq->lock);
 	list_del(&waiter->node);
@@ -53,6 +57,7 @@ void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 
+	DEBUG_ASSERT(waiter->task == current);
 	list_del(&waiter->node);
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
@@ -61,6 +66,7 @@ static void wake_first(struct wait_queue *wq)
 {
 	struct waiter *waiter = list_first_entry(&wq->waiters, struct waiter, node);
 
+	ASSERT_HELD(&wq->lock);
 	list_del(&waiter->node);
 	task_wake(waiter->task);
 }

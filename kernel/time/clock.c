@@ -22,6 +22,17 @@ u64 cycles_to_ns(u64 cycles)
 	return cycles / khz * NSEC_PER_MSEC + (cycles % khz * NSEC_PER_MSEC + khz / 2) / khz;
 }
 
+u64 ns_to_cycles_up(u64 ns)
+{
+	u64 ms = ns / NSEC_PER_MSEC, left_ns = ns % NSEC_PER_MSEC, cycles;
+
+	/* Only the milliseconds can overflow: the product below has 20 bits more than tsc_khz. */
+	if (__builtin_mul_overflow(ms, tsc_khz, &cycles))
+		return ~0ULL;
+	left_ns = (left_ns * tsc_khz + NSEC_PER_MSEC - 1) / NSEC_PER_MSEC;
+	return __builtin_add_overflow(cycles, left_ns, &cycles) ? ~0ULL : cycles;
+}
+
 u64 clock_monotonic_ns(void)
 {
 	return cycles_to_ns(rdtsc_end());

@@ -49,6 +49,7 @@ int sleep_until_ns(u64 deadline_ns)
 			WRITE_ONCE(current->state, TASK_RUNNING);
 			return -EINTR;
 		}
+		task_waits_for("sleep", 0);
 		schedule_timeout_ns(deadline_ns - now);
 	}
 }

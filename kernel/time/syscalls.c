@@ -92,7 +92,7 @@ SYSCALL_DEFINE2(clock_getres, int, clock, struct timespec64 __user *, res)
 	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME)
 		return -EINVAL;
 	if (clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
-		resolution.tv_nsec = NSEC_PER_SEC / CONFIG_HZ;
+		resolution.tv_nsec = NSEC_PER_SEC / tick_hz;
 	return res ? copy_to_user(res, &resolution, sizeof(resolution)) : 0;
 }
 

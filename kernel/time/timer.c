@@ -1,68 +1,72 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Each CPU has a heap of timers, ordered by the TSC at which they are due. timer_start() sets the
+ * CPU's timer interrupt if the new timer is the earliest. timer_run() takes the timers that are due
+ * off the heap, one by one, and calls each without the lock, so that a handler may start timers.
+ * While a handler runs, ->running names its timer for timer_cancel(). It is compared, never
+ * followed: the handler may free the timer.
+ *
+ * Cancelling a timer does not change the interrupt set for it, which then finds nothing to do.
+ * Setting it anew would cost a write to the APIC in every system call that ends before its timeout.
+ */
 #include <lego/timer.h>
 
+#include "timer_heap.h"
 #include <asm/processor.h>
+#include <asm/tick.h>
 #include <lego/bug.h>
 #include <lego/percpu.h>
 #include <lego/spinlock.h>
 #include <lego/time.h>
 
-/*
- * A sorted list per CPU. The tick takes what is due off the list, one by one, and calls it
- * without the lock, so that a handler may start timers. While a handler runs, ->running names
- * its timer for timer_cancel(); it is compared, never followed, because the handler may be the
- * timer's end.
- */
-
 struct timer_queue {
 	spinlock_t lock;
-	struct list_head timers;
+	struct timer_heap heap;
 	struct timer *running;
-	u64 next_expires_ns; /* of the first timer; read without the lock */
+	u64 next_cycles; /* the first timer's; the queue's CPU reads it without the lock */
 };
 
 static struct timer_queue queues[CONFIG_NR_CPUS] = {
-	[0 ... CONFIG_NR_CPUS - 1] = { .lock = SPINLOCK_INIT_AT(LOCK_PLACE("timer_queue")) },
+	[0 ... CONFIG_NR_CPUS - 1] = { .lock = SPINLOCK_INIT_AT(LOCK_PLACE("timer_queue")),
+				       .next_cycles = ~0ULL },
 };
 
 void timer_setup(struct timer *timer, void (*fn)(struct timer *timer))
 {
-	list_init(&timer->node);
-	timer->expires_ns = 0;
-	timer->cpu = 0;
-	timer->fn = fn;
+	*timer = (struct timer){ .fn = fn };
 }
 
 static void update_next(struct timer_queue *queue)
 {
-	u64 next_ns = ~0ULL;
+	const struct timer *first = queue->heap.first;
 
-	if (!list_empty(&queue->timers))
-		next_ns = list_first_entry(&queue->timers, struct timer, node)->expires_ns;
-	WRITE_ONCE(queue->next_expires_ns, next_ns);
+	WRITE_ONCE(queue->next_cycles, first ? first->expires_cycles : ~0ULL);
+}
+
+static void dequeue(struct timer_queue *queue, struct timer *timer)
+{
+	timer_heap_remove(&queue->heap, timer);
+	timer->queued = false;
+	update_next(queue);
 }
 
 void timer_start(struct timer *timer, u64 expires_ns)
 {
+	u64 expires_cycles = ns_to_cycles_up(expires_ns);
 	unsigned long flags = local_irq_save();
 	unsigned int cpu = smp_processor_id();
 	struct timer_queue *queue = &queues[cpu];
-	struct list_head *after;
 
 	spin_lock(&queue->lock);
-	if (!queue->timers.next)
-		list_init(&queue->timers);
-	BUG_ON(!list_empty(&timer->node));
+	BUG_ON(timer->queued);
 	timer->cpu = cpu;
-	timer->expires_ns = expires_ns;
-	/* From the end: a later timer is usually due later, and equal ones keep their order. */
-	for (after = queue->timers.prev; after != &queue->timers; after = after->prev) {
-		if (list_entry(after, struct timer, node)->expires_ns <= expires_ns)
-			break;
-	}
-	list_add(&timer->node, after);
+	timer->queued = true;
+	timer->expires_cycles = expires_cycles;
+	timer_heap_add(&queue->heap, timer);
 	update_next(queue);
-	spin_unlock_irqrestore(&queue->lock, flags);
+	spin_unlock(&queue->lock);
+	tick_interrupt_by(expires_cycles);
+	local_irq_restore(flags);
 }
 
 void timer_cancel(struct timer *timer)
@@ -73,10 +77,8 @@ void timer_cancel(struct timer *timer)
 		unsigned long flags = spin_lock_irqsave(&queue->lock);
 		bool running = queue->running == timer;
 
-		if (!list_empty(&timer->node)) {
-			list_del(&timer->node);
-			update_next(queue);
-		}
+		if (timer->queued)
+			dequeue(queue, timer);
 		spin_unlock_irqrestore(&queue->lock, flags);
 		if (!running)
 			return;
@@ -84,26 +86,26 @@ void timer_cancel(struct timer *timer)
 	}
 }
 
-void timer_tick(void)
+void timer_run(u64 now_cycles)
 {
 	struct timer_queue *queue = &queues[smp_processor_id()];
-	u64 now = clock_monotonic_ns();
+	struct timer *timer;
 
-	if (!queue->timers.next || READ_ONCE(queue->next_expires_ns) > now)
+	if (READ_ONCE(queue->next_cycles) > now_cycles)
 		return;
 	spin_lock(&queue->lock);
-	while (!list_empty(&queue->timers)) {
-		struct timer *timer = list_first_entry(&queue->timers, struct timer, node);
-
-		if (timer->expires_ns > now)
-			break;
-		list_del(&timer->node);
+	while ((timer = queue->heap.first) && timer->expires_cycles <= now_cycles) {
+		dequeue(queue, timer);
 		queue->running = timer;
 		spin_unlock(&queue->lock);
 		timer->fn(timer);
 		spin_lock(&queue->lock);
 		queue->running = NULL;
 	}
-	update_next(queue);
 	spin_unlock(&queue->lock);
+}
+
+u64 timer_next_cycles(void)
+{
+	return READ_ONCE(queues[smp_processor_id()].next_cycles);
 }

@@ -3,30 +3,56 @@
 
 #include <asm/irqflags.h>
 #include <asm/uart.h>
+#include <lego/errno.h>
 #include <lego/irq.h>
+#include <lego/lock_check.h>
+#include <lego/params.h>
 #include <lego/percpu.h>
+#include <lego/printk.h>
 #include <lego/smp.h>
 #include <lego/spinlock.h>
+#include <lego/time.h>
 
 /*
- * The terminal's bytes wait in a ring which the UART's interrupt empties, a FIFO's worth at a time.
- * That interrupt is on as long as it may find something to do: it is turned on by who puts bytes
- * into the ring, and off by the handler that finds it empty. So a printk() that empties the ring
- * itself need not wake writers, which it could not do under the locks it is called with.
+ * The UART's send interrupt is on as long as it may find something to do: whoever leaves bytes in
+ * the queue turns it on, and the handler that finds the queue empty turns it off. So printk() can
+ * empty the queue without waking writers, which it could not do under the locks of its callers.
+ *
+ * A serial line that takes nothing is stalled. Callers with interrupts on, and all in a panic, wait
+ * until it has been stalled for console_wait=. Others wait until it has been so for SHORT_WAIT_NS.
  */
 
-#define DRAIN_BYTES 128 /* sent at once with interrupts off */
+#define SHORT_WAIT_NS	(100 * NSEC_PER_MSEC)
+#define MAX_EARLY_POLLS 5000000 /* a microsecond or more each */
 
 /* Guards what follows and the UART's transmitter; taken with interrupts off. */
 static DEFINE_SPINLOCK(lock);
-static u8 ring[CONSOLE_QUEUE_BYTES];
-static u32 ring_head, ring_tail; /* next to send, next to put; counted without end */
-static bool cursor_in_line;	 /* the last byte sent was not a newline */
+static u8 queue[CONSOLE_QUEUE_BYTES];
+static u32 head, tail; /* next to send, next to put; counted without end */
+static u32 log_tail;   /* end of the log's last line */
+
+static bool is_stalled; /* the UART had no room when it was last asked */
+static u64 stalled_since_ns;
+static struct console_loss loss;
+static u64 nr_lost_bytes;
+
+static u64 max_wait_ns = 10 * NSEC_PER_SEC;
 
 static int owner = -1; /* CPU inside the lock */
 static bool lock_busted;
 
 struct wait_queue console_room_wait = WAIT_QUEUE_INIT(console_room_wait);
+
+static int set_wait(const char *value)
+{
+	u64 ms;
+
+	if (parse_u64(value, &ms) || ms > 3600000)
+		return -EINVAL;
+	max_wait_ns = ms * NSEC_PER_MSEC;
+	return 0;
+}
+BOOT_PARAM(console_wait, "console_wait", "<milliseconds, at most an hour>", set_wait);
 
 bool console_lock(void)
 {
@@ -54,71 +80,118 @@ void console_unlock(void)
 
 static u32 nr_queued(void)
 {
-	return READ_ONCE(ring_tail) - READ_ONCE(ring_head);
+	return READ_ONCE(tail) - READ_ONCE(head);
 }
 
-/* The bytes at the head that lie together, at most max. */
-static u32 queued_chunk(u32 max_bytes)
+size_t console_room(void)
 {
-	u32 n = min(nr_queued(), (u32)CONSOLE_QUEUE_BYTES - ring_head % CONSOLE_QUEUE_BYTES);
-
-	return min(n, max_bytes);
+	return CONSOLE_QUEUE_BYTES - nr_queued();
 }
 
-static void advance(u32 n)
+/* With the lock and room. */
+static void put(const char *text, size_t n)
 {
-	if (!n)
+	for (size_t i = 0; i < n; i++)
+		queue[(tail + i) % CONSOLE_QUEUE_BYTES] = text[i];
+	WRITE_ONCE(tail, tail + n);
+}
+
+/* Asks the UART, and keeps the time of a stall. With the lock. */
+static bool uart_is_ready(void)
+{
+	bool ready = uart_has_room();
+
+	if (ready == is_stalled) {
+		u64 now_ns = clock_monotonic_ns();
+
+		if (ready && loss.nr_lines)
+			loss.stall_ns += now_ns - stalled_since_ns;
+		stalled_since_ns = now_ns;
+		is_stalled = !ready;
+	}
+	return ready;
+}
+
+/* Sends what the UART takes at once. Returns false if that is nothing. With the lock. */
+static bool send_piece(void)
+{
+	if (!uart_is_ready())
+		return false;
+	for (u32 n = min(nr_queued(), UART_FIFO_BYTES); n; n--) {
+		uart_send(queue[head % CONSOLE_QUEUE_BYTES]);
+		WRITE_ONCE(head, head + 1);
+	}
+	return true;
+}
+
+static bool is_stalled_for(u64 ns)
+{
+	return is_stalled && clock_monotonic_ns() - stalled_since_ns >= ns;
+}
+
+/* Sends until there is room for n bytes. Returns false if the line is stalled. With the lock. */
+static bool make_room(size_t n)
+{
+	u64 wait_ns = lock_busted ? max_wait_ns : SHORT_WAIT_NS;
+	u32 max_polls = is_stalled ? 1 : MAX_EARLY_POLLS;
+
+	while (console_room() < n) {
+		if (send_piece())
+			continue;
+		if (uart_has_irq() ? is_stalled_for(wait_ns) : !max_polls--)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/* Where nothing else may send what is queued. */
+static bool must_send(void)
+{
+	return !uart_has_irq() || READ_ONCE(lock_busted) || in_nmi() || lock_check_reporting();
+}
+
+/* The cursor is behind the last byte, be it sent or queued. */
+static bool is_cursor_in_line(void)
+{
+	return tail && queue[(tail - 1) % CONSOLE_QUEUE_BYTES] != '\n';
+}
+
+void console_put_line(const char *prefix, size_t prefix_len, const char *text, size_t len)
+{
+	size_t n = 2 * is_cursor_in_line() + prefix_len + len + 2;
+
+	if (loss.nr_lines || !make_room(n)) {
+		loss.nr_lines++;
+		nr_lost_bytes += prefix_len + len + 2;
 		return;
-	cursor_in_line = ring[(ring_head + n - 1) % CONSOLE_QUEUE_BYTES] != '\n';
-	WRITE_ONCE(ring_head, ring_head + n);
-}
-
-/* Polls. With the lock. */
-static void send_queued(u32 max_bytes)
-{
-	u32 n;
-
-	while (max_bytes && (n = queued_chunk(max_bytes))) {
-		uart_write_raw(ring + ring_head % CONSOLE_QUEUE_BYTES, n);
-		advance(n);
-		max_bytes -= n;
 	}
+	if (is_cursor_in_line())
+		put("\r\n", 2);
+	put(prefix, prefix_len);
+	put(text, len);
+	put("\r\n", 2);
+	log_tail = tail;
+	if (must_send())
+		make_room(CONSOLE_QUEUE_BYTES);
 }
 
-void console_begin_line(void)
+bool console_take_loss(struct console_loss *taken)
 {
-	send_queued(CONSOLE_QUEUE_BYTES);
-	if (cursor_in_line)
-		uart_write("\n", 1);
-	cursor_in_line = false;
+	if (!loss.nr_lines)
+		return false;
+	while (nr_queued() && send_piece())
+		;
+	if (nr_queued())
+		return false;
+	*taken = loss;
+	loss = (struct console_loss){};
+	return true;
 }
 
-void console_print(const char *text, size_t len)
+u64 console_nr_lost_bytes(void)
 {
-	uart_write(text, len);
-}
-
-void console_drain(void)
-{
-	u32 n = nr_queued();
-
-	while (n && !irqs_disabled()) {
-		unsigned long flags = local_irq_save();
-		u32 chunk = min(n, (u32)DRAIN_BYTES);
-
-		if (console_lock()) {
-			send_queued(chunk);
-			console_unlock();
-		}
-		local_irq_restore(flags);
-		n = min(n - chunk, nr_queued());
-	}
-}
-
-void console_bust_lock(void)
-{
-	WRITE_ONCE(lock_busted, true);
-	send_queued(CONSOLE_QUEUE_BYTES);
+	return READ_ONCE(nr_lost_bytes);
 }
 
 /* The lock for who is never in an NMI: always taken. */
@@ -136,9 +209,44 @@ static void unlock_irqrestore(unsigned long flags)
 	local_irq_restore(flags);
 }
 
-size_t console_room(void)
+/* Returns how many of n bytes are left to the caller, or 0 if it has to give up. Unlocks. */
+static u32 drain_piece(u32 n, bool may_wait)
 {
-	return CONSOLE_QUEUE_BYTES - nr_queued();
+	u32 before = head;
+
+	send_piece();
+	n = min(n - min(n, head - before), nr_queued());
+	if (n && (!may_wait || is_stalled_for(max_wait_ns))) {
+		uart_send_irq(true);
+		n = 0;
+	}
+	console_unlock();
+	return n;
+}
+
+void console_drain(void)
+{
+	bool may_wait = !irqs_disabled();
+	u32 n = nr_queued();
+	unsigned long flags;
+
+	if (must_send())
+		return;
+	while (n) {
+		flags = local_irq_save();
+		if (!console_lock())
+			n = 0;
+		else
+			n = drain_piece(n, may_wait);
+		local_irq_restore(flags);
+		cpu_relax();
+	}
+}
+
+void console_bust_lock(void)
+{
+	WRITE_ONCE(lock_busted, true);
+	make_room(CONSOLE_QUEUE_BYTES);
 }
 
 bool console_is_empty(void)
@@ -153,11 +261,9 @@ size_t console_queue(const u8 *buf, size_t n, size_t keep_bytes)
 
 	room = room > keep_bytes ? room - keep_bytes : 0;
 	n = min(n, room);
-	for (size_t i = 0; i < n; i++)
-		ring[(ring_tail + i) % CONSOLE_QUEUE_BYTES] = buf[i];
-	WRITE_ONCE(ring_tail, ring_tail + n);
+	put((const char *)buf, n);
 	if (!uart_has_irq())
-		send_queued(CONSOLE_QUEUE_BYTES);
+		make_room(CONSOLE_QUEUE_BYTES);
 	else if (n)
 		uart_send_irq(true);
 	unlock_irqrestore(flags);
@@ -167,25 +273,28 @@ size_t console_queue(const u8 *buf, size_t n, size_t keep_bytes)
 void console_discard(void)
 {
 	unsigned long flags = lock_irqsave();
+	u32 nr_kept = log_tail - head;
 
-	WRITE_ONCE(ring_head, ring_tail);
+	/* The log's last line may have been sent long ago. */
+	WRITE_ONCE(tail, head + (nr_kept <= nr_queued() ? nr_kept : 0));
 	unlock_irqrestore(flags);
 }
 
 void console_transmit(void)
 {
 	unsigned long flags = lock_irqsave();
-	u32 n = nr_queued();
-	bool was_empty = !n;
+	bool was_empty = !nr_queued(), has_lost;
+	u32 n;
 
-	if (n) {
-		n = queued_chunk(CONSOLE_QUEUE_BYTES);
-		advance(uart_try_send(ring + ring_head % CONSOLE_QUEUE_BYTES, n));
-		n = nr_queued();
-	}
 	if (was_empty)
 		uart_send_irq(false);
+	else
+		send_piece();
+	n = nr_queued();
+	has_lost = loss.nr_lines;
 	unlock_irqrestore(flags);
+	if (!n && has_lost)
+		printk_say_loss();
 	if (n <= CONSOLE_QUEUE_BYTES / 2)
 		wake_up_all(&console_room_wait);
 }

@@ -14,58 +14,48 @@ With profile.source=nmi the truth is all other instructions. The timer cannot se
 with interrupts off, so what it must agree with is "seen": the time of such code charged to the
 instruction at which a pending interrupt finds them on again.
 
-Inclusive shares are compared in the same way: the chains' functions, each once, less the entry
-code, which no chain shows; of a sample in the entry code only its address is known.
+Inclusive shares are compared in the same way. In the truth a function has all instructions that
+are executed while it is active: from its first instruction until the return address that was on the
+stack then is returned to. The entry code is left out, as no chain shows it; of a sample in the
+entry code only its address is known.
+
+The rate is compared with the clock. The program reads the TSC around its work: so many samples are
+due. They must be those in the report and those it calls lost, to within one for each CPU and each
+switching on or off; and the plugin must have seen as many being taken as the report has.
 
 table.py makes all runs and their table; tests/boot/test_accuracy.py some of them.
 """
 
 from __future__ import annotations
 
-import bisect
-import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests/boot")]
-import kallsyms  # noqa: E402
-import qemu  # noqa: E402
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "boot")]
+sys.path[:0] = [str(Path(__file__).resolve().parent)]
 import report  # noqa: E402
+from truth import BUILD, IDLE, AccuracyError, Counts, Truth, observe  # noqa: E402
 
-BUILD = ROOT / os.environ.get("BUILD", "build")
+TAIL_CALLS = BUILD / "variants/tail-calls/vmlinux"  # made by `make tail-call-kernel`
 SEEDS = (1, 2, 3, 4, 5)
 SOURCES = {
     "nmi": ("syscalls", "faults", "sched", "irqsoff"),
     "timer": ("syscalls", "faults", "sched"),
 }
-HZ = 50_000  # at twice of it the sampler takes so much time that it distorts what it finds
+HZ = 50_000  # gives many samples; at twice of it the sampler takes much of the time
 TSC_HZ = 1_000_000_000  # under -icount shift=0: one cycle, one instruction, one nanosecond
 MIN_SAMPLES = 50_000
 CYCLES = 1_040_000_000
 CONTROL_CYCLES = 260_000_000
 NR_DRAWS = 1000
 QUANTILE = 0.999
+RATE_SLACK = 2  # one CPU, switched off once
 MOVED = 0.02  # of all samples, from one function to another: must be seen
-
-USER = "[user]"
-IDLE = "cpu_idle"
-OTHER = "[other]"
-WINDOW = ("sample_reset", "source_apply")  # called by what is written to /proc/profile/
-FIRST_OF_ENTRY_SECTION = "_stext"
-LAST_OF_ENTRY_SECTION = "machine_check_entry"
-
-Counts = dict[str, int]
-
-
-class AccuracyError(Exception):
-    """A run that says nothing about accuracy; the message tells why."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +64,13 @@ class Case:
     source: str
     seed: int
     jitter: bool = True
-    is_control: bool = False
+    is_control: bool = False  # short, for few samples
+    hz: int = HZ
 
     @property
     def name(self) -> str:
-        return f"{self.workload}-{self.source}-{self.seed if self.jitter else 'none'}"
+        seed = self.seed if self.jitter else "none"
+        return f"{self.workload}-{self.source}-{self.hz}-{seed}"
 
     @property
     def cycles(self) -> int:
@@ -86,139 +78,29 @@ class Case:
 
     @property
     def min_samples(self) -> int:
-        return 0 if self.is_control else MIN_SAMPLES
+        return 0 if self.is_control else MIN_SAMPLES * self.hz // HZ
 
     def append(self) -> str:
         words = [
-            f"profile.source={self.source} profile.hz={HZ} profile.top=all",
+            f"profile.source={self.source} profile.hz={self.hz} profile.top=all",
             f"profile.seed={self.seed if self.jitter else 'none'}",
             "profile.heatmap=functions profile.samples=2097152 profile.on_exit=none",
             "init=/bin/accuracy --",
             f"{self.workload} {self.seed} {self.cycles}",
         ]
         if self.workload == "periodic":
-            words.append(str(round(TSC_HZ / HZ)))
+            words.append(str(round(TSC_HZ / self.hz)))
         return " ".join(words)
-
-
-class Symbols:
-    """A kernel's functions, named as its own report does."""
-
-    def __init__(self, kernel: Path):
-        nm = os.environ.get("NM", "nm")
-        done = subprocess.run([nm, "-ap", str(kernel)], capture_output=True, text=True, check=True)
-        lines = kallsyms.parse_nm(done.stdout.splitlines())
-        table = kallsyms.text_symbols(lines)
-        self.addr = {symbol.name: symbol.addr for symbol in lines}
-        self.starts = [symbol.addr for symbol in table]
-        self.end = self.addr["_etext"]
-        self.names = [symbol.name for symbol in table] + [USER, OTHER]
-        last = self.addr[LAST_OF_ENTRY_SECTION]
-        self.entry = {symbol.name for symbol in table if symbol.addr <= last}
-
-
-def header_number(header: str, name: str) -> int:
-    text = (ROOT / "arch/x86/include/asm" / header).read_text()
-    return int(re.search(rf"^#define {name}\s+(\w+)", text, re.MULTILINE)[1], 0)
-
-
-def plugin_argument(case: Case, symbols: Symbols, functions: Path, out: Path) -> str:
-    lines = [f"{addr:x}" for addr in [*symbols.starts, symbols.end]]
-    functions.write_text("\n".join(lines) + "\n")
-    at = {
-        "start": WINDOW[0],
-        "stop": WINDOW[1],
-        "stubs": "entry_stubs",
-        "syscall": "syscall_entry",
-        "nmi": "nmi_entry",
-        "thread": "thread_entry",
-        "switch": "switch_stack",
-    }
-    words = [f"{word}={symbols.addr[name]:#x}" for word, name in at.items()]
-    words += [f"timer={header_number('vectors.h', 'VECTOR_TIMER')}", f"sampler={case.source}"]
-    words += [f"functions={functions}", f"out={out}"]
-    return ",".join([str(BUILD / "accuracy/truth.so"), *words])
-
-
-@dataclass
-class Chain:
-    own: str
-    callers: frozenset[str]
-    nr: int
-    nr_seen: int
-
-
-@dataclass
-class Truth:
-    chains: list[Chain] = field(default_factory=list)
-    sampler: Counts = field(default_factory=dict)
-    nr_off: int = 0
-    odd: Counts = field(default_factory=dict)
-
-    @property
-    def total(self) -> int:
-        return sum(chain.nr for chain in self.chains) + sum(self.sampler.values())
-
-    @property
-    def sampler_share(self) -> float:
-        return sum(self.sampler.values()) / self.total
-
-
-def check_addresses(lines: list[str], nodes: dict, symbols: Symbols) -> None:
-    """What the plugin has counted by address makes the same functions as what it has by chain."""
-    by_function: Counts = defaultdict(int)
-    for line in lines:
-        if line.startswith("address "):
-            _, addr, nr, _ = line.split()
-            number = bisect.bisect_right(symbols.starts, int(addr, 16)) - 1
-            by_function[symbols.names[number]] += int(nr)
-    by_chain: Counts = defaultdict(int)
-    for _, name, nr, _ in nodes.values():
-        if nr and name not in (USER, OTHER):
-            by_chain[name] += nr
-    if by_function != by_chain:
-        raise AccuracyError("the plugin counts differently by address and by call chain")
-
-
-def read_truth(path: Path, symbols: Symbols) -> Truth:
-    truth = Truth()
-    nodes: dict[int, tuple[int, str, int, int]] = {}
-    lines = path.read_text().splitlines() if path.exists() else []
-    if not lines or lines[-1] != "end":
-        raise AccuracyError("the plugin has written no counts: the window did not end")
-    for line in lines[:-1]:
-        word, *fields = line.split()
-        if word == "node":
-            node, parent, function, nr, nr_seen = map(int, fields)
-            nodes[node] = parent, symbols.names[function], nr, nr_seen
-        elif word == "sampler":
-            truth.sampler[symbols.names[int(fields[0])]] = int(fields[1])
-        elif word == "interrupts_off":
-            truth.nr_off = int(fields[0])
-        elif word.startswith("odd_"):
-            truth.odd[word] = int(fields[0])
-    check_addresses(lines, nodes, symbols)
-    callers: dict[int, frozenset[str]] = {0: frozenset()}
-
-    def callers_of(node: int) -> frozenset[str]:
-        """The functions of a whole chain, without those of the entry code, which no chain shows."""
-        if node not in callers:
-            parent, name, _, _ = nodes[node]
-            own = frozenset() if name in symbols.entry else frozenset((name,))
-            callers[node] = callers_of(parent) | own
-        return callers[node]
-
-    for parent, name, nr, nr_seen in nodes.values():
-        # Of a sample in the entry code only the address is kept.
-        callers_seen = frozenset() if name in symbols.entry else callers_of(parent) - {name}
-        if nr or nr_seen:
-            truth.chains.append(Chain(name, callers_seen, nr, nr_seen))
-    return truth
 
 
 FUNCTION_ROW = re.compile(
     r"^(?:\[ *\d+\.\d+\] )?([0-9a-f]{16}) +(\S+) +(\d+) +\d+\.\d\d +(\d+) +\d+\.\d\d +\d+\r?$", re.M
 )
+
+
+# The report's line about lost samples.
+LOST = re.compile(r"^(\d+) of \d+ expected samples lost: ")
+CLOCK = re.compile(r"^clock (\d+) (\d+)\r?$", re.MULTILINE)
 
 
 @dataclass
@@ -227,6 +109,8 @@ class Samples:
     inclusive: Counts
     notes: list[str]
     nr_idle: int
+    nr_lost: int = 0
+    clock: tuple[int, int] = (0, 0)  # TSC cycles of sampling, at least and at most
 
     @property
     def nr(self) -> int:
@@ -242,14 +126,18 @@ def read_samples(log: str) -> Samples:
     if wrong:
         raise AccuracyError("; ".join(wrong))
     own: Counts = defaultdict(int)
-    for row in heatmap.rows:
-        own[row.name] += row.nr
     inclusive: Counts = defaultdict(int)
-    for _, name, _, nr_inclusive in FUNCTION_ROW.findall(log):
+    for _, name, nr, nr_inclusive in FUNCTION_ROW.findall(log):
+        own[name] += int(nr)
         inclusive[name] += int(nr_inclusive)
     nr_idle = own.pop(IDLE, 0)
     inclusive.pop(IDLE, None)
-    return Samples(dict(own), dict(inclusive), heatmap.notes, nr_idle)
+    nr_lost = sum(int(match[1]) for match in map(LOST.match, heatmap.notes) if match)
+    clocks = CLOCK.findall(log)
+    if len(clocks) != 1:
+        raise AccuracyError("the program has not said how long it was sampled")
+    clock = int(clocks[0][0]), int(clocks[0][1])
+    return Samples(dict(own), dict(inclusive), heatmap.notes, nr_idle, nr_lost, clock)
 
 
 @dataclass
@@ -266,6 +154,21 @@ class Verdict:
     @property
     def inclusive_ok(self) -> bool:
         return self.inclusive is None or self.inclusive < self.inclusive_limit
+
+
+@dataclass
+class Rate:
+    """Of the samples of one CPU, for which sampling was switched off once."""
+
+    due: tuple[float, float]  # by the clock, at least and at most
+    taken: int
+    lost: int
+    seen: int  # taken, as the plugin saw it
+
+    @property
+    def ok(self) -> bool:
+        low, high = self.due[0] - RATE_SLACK, self.due[1] + RATE_SLACK
+        return low <= self.taken + self.lost <= high and abs(self.taken - self.seen) <= 1
 
 
 def shares(counts: Counts) -> dict[str, float]:
@@ -295,10 +198,19 @@ def draw(truth: list[tuple[int, str, frozenset[str]]], nr: int, seed: int) -> li
     return [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
 
 
-def judge(truth: Truth, samples: Samples, seen: bool, seed: int = 1) -> Verdict:
-    """seen: the truth as a sampler finds it that has to wait for interrupts to be on."""
+def judge(
+    truth: Truth, samples: Samples, seen: bool, seed: int = 1, by_returns: bool = False
+) -> Verdict:
+    """
+    seen: the truth as a sampler finds it that has to wait for interrupts to be on. by_returns:
+    inclusive, only the functions that a return address leads to.
+    """
     chains = [
-        (chain.nr_seen if seen else chain.nr, chain.own, chain.callers)
+        (
+            chain.nr_seen if seen else chain.nr,
+            chain.own,
+            chain.returned_to if by_returns else chain.callers,
+        )
         for chain in truth.chains
         if chain.own != IDLE
     ]
@@ -323,12 +235,19 @@ def judge(truth: Truth, samples: Samples, seen: bool, seed: int = 1) -> Verdict:
 @dataclass
 class Run:
     case: Case
+    kernel: Path
     truth: Truth
     samples: Samples
 
-    def judge(self, seen: bool | None = None) -> Verdict:
+    def judge(self, seen: bool | None = None, by_returns: bool = False) -> Verdict:
         seen = self.case.source == "timer" if seen is None else seen
-        return judge(self.truth, self.samples, seen, self.case.seed)
+        return judge(self.truth, self.samples, seen, self.case.seed, by_returns)
+
+    def rate(self, hz: int | None = None) -> Rate:
+        """hz: as if the report were that of another rate."""
+        low, high = ((hz or self.case.hz) * cycles / TSC_HZ for cycles in self.samples.clock)
+        taken = self.samples.nr + self.samples.nr_idle
+        return Rate((low, high), taken, self.samples.nr_lost, self.truth.cpus[0].nr_samples)
 
     def judge_moved(self) -> Verdict:
         """The same samples, some of them moved from the function that has most to the next."""
@@ -341,29 +260,26 @@ class Run:
         return judge(self.truth, moved, self.case.source == "timer", self.case.seed)
 
 
+def together(runs: list[Run]) -> Run:
+    """The samples, and the truth, of several runs as those of one: chance has less to say there."""
+    own: Counts = defaultdict(int)
+    inclusive: Counts = defaultdict(int)
+    for each in runs:
+        for name, nr in each.samples.own.items():
+            own[name] += nr
+        for name, nr in each.samples.inclusive.items():
+            inclusive[name] += nr
+    chains = [chain for each in runs for chain in each.truth.chains]
+    nr_idle = sum(each.samples.nr_idle for each in runs)
+    return Run(runs[0].case, runs[0].kernel, Truth(chains), Samples(own, inclusive, [], nr_idle))
+
+
 def run(case: Case, kernel: Path, initrd: Path) -> Run:
-    symbols = Symbols(kernel)
-    with tempfile.TemporaryDirectory(prefix="accuracy-") as name:
-        directory = Path(name)
-        counts = directory / "counts"
-        plugin = plugin_argument(case, symbols, directory / "functions", counts)
-        options = qemu.Options(
-            kernel=kernel,
-            initrd=initrd,
-            icount=True,
-            append=case.append(),
-            extra=["-plugin", plugin],
-            timeout=400,
-        )
-        result = qemu.run(options)
-        log = BUILD / "test-logs" / f"accuracy.{case.name}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(result.log)
-        if not result.ok:
-            raise AccuracyError(f"{case.name}: {result.error}\n{result.tail()}")
-        done = Run(case, read_truth(counts, symbols), read_samples(result.log))
-    if any(done.truth.odd.values()):
-        raise AccuracyError(f"{case.name}: the plugin has lost its way: {done.truth.odd}")
+    truth, result = observe(kernel, initrd, case.source, case.append())
+    log = BUILD / "test-logs" / f"accuracy.{case.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(result.log)
+    done = Run(case, kernel, truth, read_samples(result.log))
     if done.samples.nr < case.min_samples:
         raise AccuracyError(f"{case.name}: {done.samples.nr} samples are too few")
     if not done.samples.inclusive:

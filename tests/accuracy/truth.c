@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The truth for the heatmap: a TCG plugin that counts every instruction a guest with one CPU
- * executes, by function and call chain, and in the kernel by address too. User code is one bucket.
+ * The truth for the heatmap: a TCG plugin that counts every instruction a guest executes, by
+ * function and by the functions that were active then, and in the kernel by address too. User code
+ * is one function. Several CPUs have to take turns in one thread, as they do under -icount.
  *
  *   -plugin libtruth.so,functions=FILE,out=FILE,sampler=nmi|timer,start=ADDR,stop=ADDR,
- *           stubs=ADDR,syscall=ADDR,nmi=ADDR,thread=ADDR,switch=ADDR,timer=VECTOR
+ *           stubs=ADDR,syscall=ADDR,nmi=ADDR,thread=ADDR,switch=ADDR,timer=VECTOR,idle=ADDR,
+ *           sample=ADDR,schedule=ADDR,work=ADDR...
  *
  * functions: the addresses of the kernel's functions, ascending, in hex, one a line; the last is
  * the end of the last one. Counting starts anew when the instruction at `start` is executed, and
@@ -16,72 +18,43 @@
  * unless one has faulted, which is executed again later and has not taken any time yet. (The list
  * of a block whose last instruction crosses a page has one too many; what is counted is right.)
  *
- * A kernel stack's chain is what a perfect unwinder would find: for each return address on it the
- * function that called, innermost last, and for each interrupt or exception in the kernel the
- * function it hit. Where on the stack a call puts its return address, and a return takes it from,
- * is seen as a memory access: that tells stacks apart when the kernel switches, too.
+ * A function is active from its first instruction until the return address that was on the stack
+ * then is returned to, on that task's stack. Where on the stack a call puts its return address, and
+ * a return takes it from, is seen as a memory access: that tells stacks apart when the kernel
+ * switches, too. A jump to another function leaves the one that jumps active; the return ends
+ * both. Interrupts, exceptions and switches to other tasks are on top of what they interrupt. A
+ * node is a function with those that are active below it; it says whether it was jumped to, so
+ * that the chain of return addresses, which lacks a function that has jumped, can be told as well.
  *
- * What runs in the sampling interrupt is kept apart, as it cannot sample itself. For the timer,
- * which has to wait for interrupts to be on, a second truth is kept, "seen": time with interrupts
- * off is charged to where they came on again, as an interrupt that was due meanwhile would find it.
+ * What runs in the sampling interrupt is kept apart, as it cannot sample itself. Of interrupts that
+ * took a sample (called the function at `sample`) and did no other work (called none of the
+ * functions at `work`) the plugin tells the number, and the instructions from their first to their
+ * iretq. For the timer, which has to wait for interrupts to be on, a second truth is kept, "seen":
+ * time with interrupts off is charged to where they came on again, as an interrupt that was due
+ * meanwhile would find it. Each CPU's instructions are also told as busy or idle (those of the
+ * function at `idle`, and on top of it), and how many of both ran with interrupts off.
  */
-#include "truth.h"
+#include "truth_count.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_SLOTS  (1u << 16)
 #define FRAME_SLOTS (1u << 20)
-
-/* A call chain; the root's own function is -1. */
-struct node {
-	struct node *parent, *next;
-	int function;
-	uint32_t id;
-	uint64_t nr, nr_seen;
-};
-
-struct run {
-	struct run *next;
-	uint64_t *addrs;
-	uint64_t *nr_by_length; /* [i]: executions of just the first i instructions */
-	uint64_t nr_seen_first; /* what is charged to the first one beyond its own time */
-	uint64_t *nr_seen_by_length;
-	uint32_t nr;
-	int function;
-	int entry;
-	enum last last;
-	bool starts_window, stops_window, starts_thread, is_switch;
-	/* The chain it had last time, below which context. */
-	struct node *context, *node;
-};
-
-enum interrupts {
-	INTERRUPTS_OFF,
-	INTERRUPTS_SHADOW,
-	INTERRUPTS_ON
-};
-
-/* What the CPU is doing. */
-struct state {
-	struct node *context; /* the chain below the function that runs */
-	enum interrupts interrupts;
-	bool in_user, is_sampler;
-};
 
 /* A word on a kernel stack: a return address, or the rip of an interrupt frame. */
 struct frame {
 	uint64_t addr; /* 0: free */
 	bool is_interrupt;
 	struct state state; /* before the call or the interrupt */
+	struct out out;	    /* if it is the call of switch_stack() */
 };
 
-static uint64_t *nr_sampler; /* instructions in the sampling interrupt, by function */
+struct node *nodes[HASH_SLOTS];
+struct run *runs[HASH_SLOTS];
+struct cpu cpus[MAX_CPUS];
+uint64_t *nr_sampler;
+uint64_t nr_odd_lengths, nr_odd_returns, nr_odd_jumps;
 
-static struct run *runs[HASH_SLOTS];
-static struct node *nodes[HASH_SLOTS];
 static struct node root = { .function = -1 };
 static uint32_t nr_nodes = 1;
 
@@ -89,37 +62,40 @@ static struct frame frames[FRAME_SLOTS];
 static uint32_t nr_frames;
 
 static uint64_t executed, executed_before;
-static struct run *running;
-static struct node *running_node;
-static bool awaits_access; /* of its last instruction, or an entry's first */
-static struct state state = { .context = &root };
-static struct state returned_to; /* of an iretq that is being executed */
+static struct cpu *current; /* the CPU whose run is the last that began */
 static const struct state user_state = {
-	.context = &root,
+	.below = &root,
+	.node = &root,
 	.interrupts = INTERRUPTS_ON,
 	.in_user = true,
 };
 static bool in_window;
-static uint64_t nr_unseen; /* instructions with interrupts off that are not charged yet */
-static uint64_t nr_off;	   /* all of them */
-/* What should not happen, or is not modelled. */
-static uint64_t nr_odd_lengths, nr_odd_returns;
+static uint64_t nr_faulted; /* instructions that were begun and not executed */
+
+static uint64_t time_now(void)
+{
+	return executed - nr_faulted;
+}
 
 static uint32_t hash(uint64_t a, uint64_t b)
 {
 	return (a * 0x9e3779b97f4a7c15ull ^ b * 0xc2b2ae3d27d4eb4full) >> 48;
 }
 
-static struct node *chain(struct node *parent, int function)
+static struct node *push(struct node *parent, int function, bool is_jumped_to)
 {
-	struct node **slot = &nodes[hash(parent->id, function) % HASH_SLOTS], *node;
+	uint64_t key = 2ul * function + is_jumped_to;
+	struct node **slot = &nodes[hash(parent->id, key) % HASH_SLOTS], *node;
 
 	for (node = *slot; node; node = node->next) {
-		if (node->parent == parent && node->function == function)
+		if (node->parent == parent && node->function == function &&
+		    node->is_jumped_to == is_jumped_to)
 			return node;
 	}
 	node = must_alloc(sizeof(*node));
 	*node = (struct node){ .parent = parent, .next = *slot, .function = function };
+	node->is_jumped_to = is_jumped_to;
+	node->is_idle = parent->is_idle || function == function_at(args.idle);
 	node->id = nr_nodes++;
 	return *slot = node;
 }
@@ -146,40 +122,72 @@ static void save_state(uint64_t addr, bool is_interrupt, const struct state *bef
  * QEMU leaves an instruction's callback in place behind it, where some accesses of the CPU's own,
  * to the interrupt table say, and of other instructions call it again.
  */
-static bool is_first_access(bool is_right_kind, uint32_t position)
+static bool is_first_access(struct cpu *cpu, bool is_right_kind, uint32_t position)
 {
-	if (!is_right_kind || !awaits_access || executed - executed_before != position)
+	if (!is_right_kind || cpu != current || !cpu->awaits_access ||
+	    executed - executed_before != position)
 		return false;
-	awaits_access = false;
+	cpu->awaits_access = false;
 	return true;
 }
 
-static bool is_last_access(bool is_right_kind, enum last last)
+static bool is_last_access(struct cpu *cpu, bool is_right_kind, enum last last)
 {
-	return running->last == last && is_first_access(is_right_kind, running->nr);
+	return cpu->running && cpu->running->last == last &&
+	       is_first_access(cpu, is_right_kind, cpu->running->nr);
 }
 
-static void on_call(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
+/* The sampling interrupt is over, or the CPU goes on to other things in it. */
+static void leave_sampler(struct cpu *cpu, bool is_other_work)
 {
-	if (!is_last_access(qemu_plugin_mem_is_store(info), LAST_CALL))
+	struct interrupt *now = &cpu->interrupt;
+	enum sampling kind = !now->has_sampled		      ? WITHOUT_SAMPLE :
+			     now->has_worked || is_other_work ? SAMPLE_AND_WORK :
+								SAMPLE_ONLY;
+
+	if (!cpu->state.is_sampler)
 		return;
-	save_state(addr, false, &state);
-	state.context = running_node;
+	cpu->state.is_sampler = false;
+	if (!in_window)
+		return;
+	cpu->nr_interrupts[kind]++;
+	cpu->nr_instructions[kind] += now->nr;
 }
 
-static void on_return(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
+static void on_call(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
 {
-	const struct frame *frame = frame_at(addr);
+	struct cpu *cpu = &cpus[index];
 
-	if (!is_last_access(!qemu_plugin_mem_is_store(info), LAST_RETURN))
+	if (!is_last_access(cpu, qemu_plugin_mem_is_store(info), LAST_CALL))
 		return;
-	if (running->is_switch)
-		state.is_sampler = false;
+	save_state(addr, false, &cpu->state);
+	cpu->last_call = addr;
+	cpu->state.below = cpu->state.node;
+}
+
+static void on_clock_read(unsigned int index, void *function)
+{
+	waits_clock(&cpus[index], (intptr_t)function, time_now());
+}
+
+static void on_return(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
+{
+	struct frame *frame = frame_at(addr);
+	struct cpu *cpu = &cpus[index];
+	struct state *state = &cpu->state;
+
+	if (!is_last_access(cpu, !qemu_plugin_mem_is_store(info), LAST_RETURN))
+		return;
+	if (cpu->running->is_switch) {
+		leave_sampler(cpu, true);
+		waits_end(cpu, &frame->out, in_window ? frame->state.node : NULL, time_now());
+	}
 	if (frame->addr && !frame->is_interrupt) {
-		state.context = frame->state.context;
+		state->below = frame->state.below;
+		state->node = frame->state.node;
 	} else {
-		state.context = &root;
-		if (!running->is_switch) /* to a new thread */
+		state->below = state->node = &root;
+		if (!cpu->running->is_switch) /* to a new thread */
 			nr_odd_returns++;
 	}
 }
@@ -195,57 +203,68 @@ static bool has_error_code(int vector)
 	       vector == 29 || vector == 30;
 }
 
-static struct state before_interrupt;
-
 /* The first push of an interrupt's entry, below the frame, or the error code, made by the CPU. */
-static void on_entry(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
+static void on_entry(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
 {
-	if (running->entry == ENTRY_NONE || !is_first_access(qemu_plugin_mem_is_store(info), 1))
+	struct cpu *cpu = &cpus[index];
+
+	if (!cpu->running || cpu->running->entry == ENTRY_NONE ||
+	    !is_first_access(cpu, qemu_plugin_mem_is_store(info), 1))
 		return;
-	save_state(addr + (has_error_code(running->entry) ? 16 : 8), true, &before_interrupt);
+	addr += has_error_code(cpu->running->entry) ? 16 : 8;
+	save_state(addr, true, &cpu->before_interrupt);
 }
 
-static void enter(int vector)
+static void enter(struct cpu *cpu, int vector)
 {
-	before_interrupt = state;
-	if (vector == ENTRY_SYSCALL || state.in_user)
-		state.context = &root;
-	else
-		state.context = chain(state.context, running->function);
-	state.in_user = false;
-	state.interrupts = INTERRUPTS_OFF;
-	state.is_sampler |= samples_at(vector);
+	struct state *state = &cpu->state;
+
+	cpu->before_interrupt = *state;
+	if (vector == ENTRY_SYSCALL || state->in_user)
+		state->node = &root;
+	state->below = state->node;
+	state->in_user = false;
+	state->interrupts = INTERRUPTS_OFF;
+	if (samples_at(vector) && !state->is_sampler) {
+		state->is_sampler = true;
+		memset(&cpu->interrupt, 0, sizeof(cpu->interrupt));
+	}
 }
 
 /* The first read is that of rip. What no entry has left a frame for goes to user mode. */
-static void on_interrupt_return(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t addr,
+static void on_interrupt_return(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr,
 				void *data)
 {
 	const struct frame *frame = frame_at(addr);
+	struct cpu *cpu = &cpus[index];
 
-	if (!is_last_access(!qemu_plugin_mem_is_store(info), LAST_IRET))
+	if (!is_last_access(cpu, !qemu_plugin_mem_is_store(info), LAST_IRET))
 		return;
 	if (frame->addr && frame->is_interrupt)
-		returned_to = frame->state;
+		cpu->returned_to = frame->state;
 }
 
-static void leave_by(enum last last)
+static void leave_by(struct cpu *cpu, enum last last)
 {
+	struct state *state = &cpu->state;
+
 	if (last == LAST_CLI) {
-		state.interrupts = INTERRUPTS_OFF;
+		state->interrupts = INTERRUPTS_OFF;
 	} else if (last == LAST_STI) {
-		state.interrupts = INTERRUPTS_SHADOW;
+		state->interrupts = INTERRUPTS_SHADOW;
 		if (!args.samples_by_nmi)
-			state.is_sampler = false;
+			leave_sampler(cpu, true);
 	} else if (last == LAST_IRET) {
-		state = returned_to;
-		if (state.interrupts == INTERRUPTS_SHADOW)
-			state.interrupts = INTERRUPTS_ON;
-		returned_to = user_state;
+		if (!cpu->returned_to.is_sampler)
+			leave_sampler(cpu, false);
+		*state = cpu->returned_to;
+		if (state->interrupts == INTERRUPTS_SHADOW)
+			state->interrupts = INTERRUPTS_ON;
+		cpu->returned_to = user_state;
 	} else if (last == LAST_SYSRET) {
-		state = user_state;
-	} else if (state.interrupts == INTERRUPTS_SHADOW) {
-		state.interrupts = INTERRUPTS_ON;
+		*state = user_state;
+	} else if (state->interrupts == INTERRUPTS_SHADOW) {
+		state->interrupts = INTERRUPTS_ON;
 	}
 }
 
@@ -255,138 +274,149 @@ static bool is_fault(int entry)
 	       entry != VECTOR_NMI && entry != VECTOR_BREAKPOINT && entry != VECTOR_OVERFLOW;
 }
 
-static void charge(uint64_t nr)
+/* Adds to the stretch with interrupts off, or ends it. The idle loop's own ends in a halt. */
+static void stretch(struct cpu *cpu, bool is_off, uint64_t nr)
 {
-	bool is_off = !state.in_user && state.interrupts != INTERRUPTS_ON;
+	struct node *last = cpu->stretch_node;
+
+	if (is_off && cpu->node->function != function_at(args.idle)) {
+		cpu->nr_stretch += nr;
+		cpu->stretch_node = cpu->node;
+	} else if (cpu->nr_stretch) {
+		if (cpu->nr_stretch > last->longest_off)
+			last->longest_off = cpu->nr_stretch;
+		cpu->nr_stretch = 0;
+	}
+}
+
+static void charge(struct cpu *cpu, uint64_t nr)
+{
+	bool is_off = !cpu->state.in_user && cpu->state.interrupts != INTERRUPTS_ON;
+	struct run *run = cpu->running;
 
 	if (!in_window)
 		return;
-	if (state.is_sampler) {
-		nr_sampler[running->function] += nr;
+	if (cpu->state.is_sampler) {
+		nr_sampler[run->function] += nr;
+		cpu->interrupt.nr += nr;
 		return;
 	}
-	running_node->nr += nr;
+	cpu->node->nr += nr;
+	cpu->nr[cpu->node->is_idle] += nr;
+	stretch(cpu, is_off, nr);
 	if (is_off) {
-		nr_unseen += nr;
-		nr_off += nr;
+		cpu->nr_unseen += nr;
+		cpu->nr_off[cpu->node->is_idle] += nr;
 	} else {
-		running_node->nr_seen += nr;
+		cpu->node->nr_seen += nr;
 	}
-	running->nr_by_length[nr]++;
+	run->nr_by_length[nr]++;
 	if (!is_off)
-		running->nr_seen_by_length[nr]++;
+		run->nr_seen_by_length[nr]++;
 }
 
-static void end_run(const struct run *next)
+/* How much of the CPU's last run was executed; another CPU may be next. */
+static void measure_run(void)
 {
-	uint64_t nr = executed - executed_before;
-	bool faulted = is_fault(next->entry);
-
-	executed_before = executed;
-	if (!running)
-		return;
-	if (nr > running->nr) {
+	current->nr_executed = executed - executed_before;
+	if (current->nr_executed > current->running->nr) {
 		nr_odd_lengths++;
-		nr = running->nr;
+		current->nr_executed = current->running->nr;
 	}
-	charge(nr && faulted ? nr - 1 : nr);
+}
+
+static void end_run(struct cpu *cpu, const struct run *next)
+{
+	bool faulted = is_fault(next->entry);
+	uint64_t nr = cpu->nr_executed;
+
+	if (nr && faulted) {
+		nr_faulted++;
+		nr--;
+	}
+	charge(cpu, nr);
 	if (!faulted)
-		leave_by(nr == running->nr ? running->last : LAST_OTHER);
+		leave_by(cpu,
+			 cpu->nr_executed == cpu->running->nr ? cpu->running->last : LAST_OTHER);
 }
 
-static void clear_counts(void)
+/* Makes the run's function the one that is active on top. */
+static void activate(struct state *state, const struct run *run)
 {
-	for (uint32_t i = 0; i < HASH_SLOTS; i++) {
-		for (struct node *node = nodes[i]; node; node = node->next)
-			node->nr = node->nr_seen = 0;
-		for (struct run *run = runs[i]; run; run = run->next) {
-			run->nr_seen_first = 0;
-			memset(run->nr_by_length, 0, (run->nr + 1) * sizeof(uint64_t));
-			memset(run->nr_seen_by_length, 0, (run->nr + 1) * sizeof(uint64_t));
+	struct node *node = state->node;
+
+	if (node == state->below) { /* called, or entered */
+		state->node = push(node, run->function, false);
+	} else if (node->function != run->function && run->starts_function) {
+		state->node = push(node, run->function, true);
+	} else if (node->function != run->function) {
+		/* Back into one that had jumped out of its cold part, say. */
+		while (node != state->below && node->function != run->function)
+			node = node->parent;
+		if (node == state->below) {
+			node = push(node, run->function, false);
+			nr_odd_jumps++;
 		}
+		state->node = node;
 	}
-	memset(nr_sampler, 0, (nr_functions + 2) * sizeof(*nr_sampler));
-	nr_unseen = nr_off = 0;
-	nr_odd_lengths = nr_odd_returns = 0;
 }
 
-static void write_addresses(FILE *file, const struct run *run)
+static void begin_window(void)
 {
-	uint64_t nr = 0, nr_seen = 0;
-
-	for (uint32_t i = run->nr; i > 0; i--) {
-		nr += run->nr_by_length[i];
-		nr_seen += run->nr_seen_by_length[i];
-		if (i == 1)
-			nr_seen += run->nr_seen_first;
-		if (nr || nr_seen)
-			fprintf(file, "address %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
-				run->addrs[i - 1], nr, nr_seen);
-	}
+	clear_counts();
+	waits_begin_window();
+	in_window = true;
 }
 
-static void write_counts(void)
+static void end_window(void)
 {
-	FILE *file = fopen(args.out, "w");
-
-	if (!file)
-		die("cannot write the counts");
-	for (uint32_t i = 0; i < HASH_SLOTS; i++) {
-		for (const struct node *node = nodes[i]; node; node = node->next)
-			fprintf(file, "node %u %u %d %" PRIu64 " %" PRIu64 "\n", node->id,
-				node->parent->id, node->function, node->nr, node->nr_seen);
-		for (const struct run *run = runs[i]; run; run = run->next) {
-			if (run->function != user_function)
-				write_addresses(file, run);
-		}
-	}
-	for (int i = 0; i < nr_functions + 2; i++) {
-		if (nr_sampler[i])
-			fprintf(file, "sampler %d %" PRIu64 "\n", i, nr_sampler[i]);
-	}
-	fprintf(file, "interrupts_off %" PRIu64 "\n", nr_off);
-	fprintf(file, "odd_lengths %" PRIu64 "\nodd_returns %" PRIu64 "\n", nr_odd_lengths,
-		nr_odd_returns);
-	fprintf(file, "end\n");
-	if (fclose(file))
-		die("cannot write the counts");
+	in_window = false;
+	write_counts();
 }
 
-static void begin_run(unsigned int cpu, void *data)
+static void begin_run(unsigned int index, void *data)
 {
 	struct run *run = data;
-	struct node *below;
+	struct cpu *cpu;
 
-	if (cpu)
-		die("one CPU only");
-	end_run(run);
+	if (index >= MAX_CPUS)
+		die("too many CPUs");
+	cpu = &cpus[index];
+	if (current)
+		measure_run();
+	executed_before = executed;
+	if (cpu->running)
+		end_run(cpu, run);
+	else
+		cpu->state = cpu->returned_to = user_state;
+	current = cpu;
+
 	if (run->entry != ENTRY_NONE)
-		enter(run->entry);
-	if (run->function == user_function)
-		state = user_state;
+		enter(cpu, run->entry);
+	else if (run->function == user_function)
+		cpu->state = user_state;
+	else if (cpu->state.in_user) /* it boots */
+		cpu->state = (struct state){ .below = &root, .node = &root };
+	if (run->starts_switch)
+		waits_begin(cpu, &frame_at(cpu->last_call)->out, time_now());
 	if (run->starts_thread)
-		state.context = &root;
+		cpu->state.below = cpu->state.node = &root;
+	activate(&cpu->state, run);
 
-	below = state.context;
-	if (run->context != below) {
-		run->context = below;
-		run->node = chain(below, run->function);
+	cpu->running = run;
+	cpu->node = cpu->state.node;
+	cpu->awaits_access = true;
+	cpu->interrupt.has_sampled |= run->starts_sample;
+	cpu->interrupt.has_worked |= run->starts_work;
+	if (cpu->nr_unseen && cpu->state.interrupts == INTERRUPTS_ON && !cpu->state.is_sampler) {
+		cpu->node->nr_seen += cpu->nr_unseen;
+		run->nr_seen_first += cpu->nr_unseen;
+		cpu->nr_unseen = 0;
 	}
-	running = run;
-	running_node = run->node;
-	awaits_access = true;
-	if (nr_unseen && state.interrupts == INTERRUPTS_ON && !state.is_sampler) {
-		running_node->nr_seen += nr_unseen;
-		run->nr_seen_first += nr_unseen;
-		nr_unseen = 0;
-	}
-	if (run->starts_window) {
-		clear_counts();
-		in_window = true;
-	} else if (run->stops_window && in_window) {
-		in_window = false;
-		write_counts();
-	}
+	if (run->starts_window)
+		begin_window();
+	else if (run->stops_window && in_window)
+		end_window();
 }
 
 /* The same instructions may be translated many times: one run has the counts of all. */
@@ -414,6 +444,10 @@ static struct run *find_run(const struct qemu_plugin_tb *tb, size_t start, size_
 	run->starts_window = first.addr == args.start;
 	run->stops_window = first.addr == args.stop;
 	run->starts_thread = first.addr == args.thread;
+	run->starts_sample = first.addr == args.sample;
+	run->starts_work = is_work(first.addr);
+	run->starts_function = is_start(first.addr);
+	run->starts_switch = first.addr == args.switch_stack;
 	run->is_switch = run->function == function_at(args.switch_stack);
 	run->next = *slot;
 	return *slot = run;
@@ -421,7 +455,8 @@ static struct run *find_run(const struct qemu_plugin_tb *tb, size_t start, size_
 
 static void watch_memory(const struct instruction *insn)
 {
-	void (*fn)(unsigned int cpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data) = NULL;
+	void (*fn)(unsigned int index, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data) =
+		NULL;
 	enum last last = last_of(insn);
 	int entry = entry_at(insn->addr);
 
@@ -436,6 +471,19 @@ static void watch_memory(const struct instruction *insn)
 	if (fn)
 		qemu_plugin_register_vcpu_mem_cb(insn->insn, fn, QEMU_PLUGIN_CB_NO_REGS,
 						 QEMU_PLUGIN_MEM_RW, NULL);
+}
+
+/* Behind begin_run() of the same instruction, if it is the first of a run. */
+static void watch_clock(const struct qemu_plugin_tb *tb)
+{
+	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
+		struct instruction insn = get_instruction(tb, i);
+		intptr_t function = function_at(insn.addr);
+
+		if (function != user_function && reads_clock(&insn))
+			qemu_plugin_register_vcpu_insn_exec_cb(
+				insn.insn, on_clock_read, QEMU_PLUGIN_CB_NO_REGS, (void *)function);
+	}
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -459,6 +507,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			start = i + 1;
 		}
 	}
+	watch_clock(tb);
 }
 
 int qemu_plugin_version = 1;
@@ -467,7 +516,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 {
 	truth_read_args(argc, argv);
 	nr_sampler = must_alloc((nr_functions + 2) * sizeof(*nr_sampler));
-	returned_to = user_state;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
 	return 0;
 }

@@ -15,7 +15,9 @@ struct truth_args {
 	uint64_t start, stop;		      /* of the window */
 	uint64_t stubs, syscall, nmi, thread; /* where the kernel, and a new thread, is entered */
 	uint64_t switch_stack;
-	uint64_t timer; /* vector */
+	uint64_t schedule;     /* reads the clock, then calls switch_stack */
+	uint64_t idle, sample; /* the idle loop; what takes a sample */
+	uint64_t timer;	       /* vector */
 	bool samples_by_nmi;
 	const char *out;
 };
@@ -64,10 +66,14 @@ void *must_alloc(size_t size);
 void truth_read_args(int argc, char **argv);
 
 int function_at(uint64_t addr);
+/* Whether a function of the kernel begins here; whether it is one that was named as work. */
+bool is_start(uint64_t addr);
+bool is_work(uint64_t addr);
 /* The vector of the interrupt or exception that enters the kernel here, or ENTRY_*. */
 int entry_at(uint64_t addr);
 
 struct instruction get_instruction(const struct qemu_plugin_tb *tb, size_t i);
 enum last last_of(const struct instruction *insn);
+bool reads_clock(const struct instruction *insn);
 
 #endif

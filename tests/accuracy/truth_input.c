@@ -8,11 +8,14 @@
 #include <string.h>
 
 #define STUB_BYTES 16
+#define MAX_WORK   8
 
 struct truth_args args;
 int nr_functions, user_function, other_function;
 
 static uint64_t *functions; /* one more than there are */
+static uint64_t work[MAX_WORK];
+static int nr_work;
 
 void die(const char *what)
 {
@@ -43,6 +46,22 @@ int function_at(uint64_t addr)
 		*(functions[middle] <= addr ? &low : &high) = middle;
 	}
 	return low;
+}
+
+bool is_start(uint64_t addr)
+{
+	int function = function_at(addr);
+
+	return function < nr_functions && functions[function] == addr;
+}
+
+bool is_work(uint64_t addr)
+{
+	for (int i = 0; i < nr_work; i++) {
+		if (work[i] == addr)
+			return true;
+	}
+	return false;
 }
 
 int entry_at(uint64_t addr)
@@ -91,6 +110,11 @@ enum last last_of(const struct instruction *insn)
 	return is_call(b, insn->size) ? LAST_CALL : LAST_OTHER;
 }
 
+bool reads_clock(const struct instruction *insn)
+{
+	return insn->size == 2 && insn->bytes[0] == 0x0f && insn->bytes[1] == 0x31;
+}
+
 static void read_functions(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -122,7 +146,8 @@ static const struct {
 } numbers[] = {
 	{ "start", &args.start },   { "stop", &args.stop },	      { "stubs", &args.stubs },
 	{ "nmi", &args.nmi },	    { "syscall", &args.syscall },     { "timer", &args.timer },
-	{ "thread", &args.thread }, { "switch", &args.switch_stack },
+	{ "thread", &args.thread }, { "switch", &args.switch_stack }, { "idle", &args.idle },
+	{ "sample", &args.sample }, { "schedule", &args.schedule },
 };
 
 static void read_argument(char *arg)
@@ -142,6 +167,8 @@ static void read_argument(char *arg)
 		args.out = strdup(value);
 	else if (!strcmp(arg, "sampler"))
 		args.samples_by_nmi = !strcmp(value, "nmi");
+	else if (!strcmp(arg, "work") && nr_work < MAX_WORK)
+		work[nr_work++] = strtoull(value, NULL, 0);
 }
 
 void truth_read_args(int argc, char **argv)
@@ -149,6 +176,7 @@ void truth_read_args(int argc, char **argv)
 	for (int i = 0; i < argc; i++)
 		read_argument(argv[i]);
 	if (!functions || !args.out || !args.start || !args.stop || !args.stubs || !args.syscall ||
-	    !args.nmi || !args.thread || !args.switch_stack || !args.timer)
+	    !args.nmi || !args.thread || !args.switch_stack || !args.timer || !args.idle ||
+	    !args.sample || !args.schedule || !nr_work)
 		die("an argument is missing");
 }

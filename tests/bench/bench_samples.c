@@ -4,11 +4,16 @@
  * return: "bench: chain_<name> <cycles> <samples> <frames>". The frames are the stack's own, up to
  * the thread's first; a user's, where there is one, are made up in memory of its own.
  *
- * And what it takes to merge different stacks of 8 CPUs: "bench: merge <ns> <stacks> <bytes>".
+ * And what it takes to merge different stacks of 8 CPUs: "bench: merge <ns> <stacks> <bytes>", and
+ * to count them by function: "bench: view <ns> <samples> <functions>".
+ *
+ * And a report of 8 empty or full stores: "bench: report_<empty or full>[_wide] <ns> <bytes>".
  */
 #include <lego/selftest.h>
 
-#include "../../kernel/profile/internal.h"
+#include "../../kernel/profile/samples/samples.h"
+#include "../../kernel/profile/table.h"
+#include "../kernel/full_stores.h"
 #include "../kernel/test_mm.h"
 
 #include <asm/desc.h>
@@ -32,7 +37,7 @@ static u64 cycles_of_samples(const struct pt_regs *regs)
 	u64 start = rdtsc();
 
 	for (u32 i = 0; i < NR_SAMPLES; i++)
-		sample_take(regs, os_cycles(), 0, 0);
+		sample_take(regs, os_cycles(), 0);
 	return rdtsc() - start;
 }
 
@@ -42,14 +47,14 @@ static u32 nr_frames_sampled(void)
 	const struct sample_record *rec = NULL;
 	u32 nr = 0;
 
-	samples_hold();
+	samples_pin();
 	while ((rec = samples_next(smp_processor_id(), rec))) {
-		if (rec->nr_held >= NR_SAMPLES) {
-			EXPECT(rec->cut != STACK_CUT_DEPTH);
+		if (rec->nr_pinned >= NR_SAMPLES) {
+			EXPECT(rec->truncated != STACK_TRUNCATED_DEPTH);
 			nr = rec->nr_kernel + rec->nr_user - 1;
 		}
 	}
-	samples_release();
+	samples_unpin();
 	return nr;
 }
 
@@ -60,7 +65,7 @@ static void time_chain_of(const char *name, const struct pt_regs *regs)
 
 	sample_reset();
 	flags = local_irq_save();
-	sample_take(regs, os_cycles(), 0, 0);
+	sample_take(regs, os_cycles(), 0);
 	cycles = cycles_of_samples(regs);
 	local_irq_restore(flags);
 	printk("bench: chain_%s %lu %u %u\n", name, cycles, NR_SAMPLES, nr_frames_sampled());
@@ -141,29 +146,79 @@ static void take_many(void *unused)
 	for (u64 i = first; i < first + nr; i++) {
 		stack[1] = base + i % 256;
 		stack[3] = base + i / 256;
-		sample_take(&regs, os_cycles(), 0, 0);
+		sample_take(&regs, os_cycles(), 0);
 	}
 }
 
+static const struct sample_scope machine;
+static struct view view;
+
 SELFTEST(bench, merge)
 {
-	struct source_settings saved, off;
+	struct source_settings saved;
 	struct merged_stacks merged;
+	u64 start;
 
 	if (!IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) || !cpu_online(MERGE_CPUS - 1))
 		return;
-	source_settings(&saved);
-	off = saved;
-	off.on = false;
-	source_apply(&off);
-	sample_reset();
+	start_empty(&saved);
 	smp_call_mask(BIT(MERGE_CPUS) - 1, take_many, NULL);
-	samples_hold();
+	samples_pin();
 	EXPECT_EQ(stacks_merge(&merged), 0);
-	samples_release();
+	start = os_cycles();
+	view_functions(&view, &machine);
+	printk("bench: view %lu %lu %u\n", os_cycles_to_ns(os_cycles() - start), view.nr_samples,
+	       view.nr_rows);
+	samples_unpin();
 	printk("bench: merge %lu %u %lu\n", merged.ns, merged.nr_stacks,
 	       merged.nr_slots * sizeof(*merged.stacks));
 	stacks_free(&merged);
+	source_apply(&saved);
+	profile_reset();
+}
+
+static void print_tables(const void *report)
+{
+	report_print_tables(report);
+}
+
+/* The text goes to memory: what a console takes is its own affair. */
+static void time_report(const char *name, bool wide)
+{
+	const struct report report = { .top = 4, .wide = wide };
+	struct text text = { 0 };
+	u64 start = os_cycles();
+
+	report_to_text(&text, &table_text, print_tables, &report);
+	printk("bench: %s %lu %lu\n", name, os_cycles_to_ns(os_cycles() - start), text.len);
+	text_free(&text);
+}
+
+static u32 count_records(void)
+{
+	unsigned int cpu;
+	u32 nr = 0;
+
+	samples_pin();
+	for_each_online_cpu(cpu)
+		nr += samples_stats(cpu)->nr_records;
+	samples_unpin();
+	return nr;
+}
+
+SELFTEST(bench, report)
+{
+	struct source_settings saved;
+
+	if (!IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) || !cpu_online(MERGE_CPUS - 1))
+		return;
+	start_empty(&saved);
+	time_report("report_empty", false);
+	time_report("report_empty_wide", true);
+	fill_stores(BIT(MERGE_CPUS) - 1);
+	printk("bench: report_stacks %u\n", count_records());
+	time_report("report_full", false);
+	time_report("report_full_wide", true);
 	source_apply(&saved);
 	profile_reset();
 }

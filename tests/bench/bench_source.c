@@ -4,7 +4,7 @@
  * that is due, less the same sample alone. Each line is "bench: <name> <cycles for all> <number>",
  * for tests/bench/run; under -icount shift=0 one TSC cycle is one instruction.
  */
-#include "../../kernel/profile/internal.h"
+#include "../../kernel/profile/samples/samples.h"
 #include "../kernel/sleep.h"
 
 #include <asm/desc.h>
@@ -19,12 +19,12 @@ static struct pt_regs regs;
 
 static void take_alone(void)
 {
-	sample_take(&regs, os_cycles(), 0, 0);
+	sample_take(&regs, os_cycles(), 0);
 }
 
 static void take_alone_in_nmi(void)
 {
-	sample_take(&regs, os_cycles(), 0, 1);
+	sample_take(&regs, os_cycles(), 1);
 }
 
 /* Its deadline is now; the slots it moves on are in the future, so nothing is missed. */

@@ -3,7 +3,7 @@
 #define NATIVE_OS_H
 
 /*
- * What <lego/profile.h> needs (PROFILE_OS_HEADER), in a program of this machine. All of it is the
+ * What points need (PROFILE_OS_HOOKS_HEADER), in a program of this machine. All of it is the
  * kernel's own but where the per-CPU areas are: a thread that is tied to a CPU has its own copy of
  * section "percpu", and GS, which the C library leaves alone, holds the distance to it.
  */
@@ -15,11 +15,29 @@
 #include <asm/static_key.h>
 #include <asm/tsc.h>
 
+typedef struct task os_task_t;
+typedef struct process os_process_t;
+typedef struct pt_regs os_regs_t;
+
 #define DEFINE_PER_CPU(type, name) __section("percpu") __typeof__(type) name
 
-extern unsigned int cpu_number;
+#define OS_DEFINE_PER_CPU(type, name)  DEFINE_PER_CPU(type, name)
+#define OS_DECLARE_PER_CPU(type, name) extern DEFINE_PER_CPU(type, name)
+#define os_this_cpu_read(var)	       this_cpu_read(var)
+#define os_this_cpu_write(var, value)  this_cpu_write(var, value)
+#define os_this_cpu_add(var, n)	       this_cpu_add(var, n)
+#define os_this_cpu_inc(var)	       this_cpu_inc(var)
+#define os_this_cpu_plus(var, value)   this_cpu_plus(var, value)
+#define os_this_cpu_above(var, value)  this_cpu_above(var, value)
+#define os_this_cpu_below(var, value)  this_cpu_below(var, value)
 
-#define smp_processor_id() this_cpu_read(cpu_number)
-#define smp_left_cpu(cpu)  this_cpu_differs(cpu_number, cpu)
+typedef struct static_key os_key_t;
+#define os_key_on(key) static_key_on(key)
+
+#define os_clock_begin()	     point_clock_begin()
+#define os_clock_end()		     point_clock_end()
+#define os_add(var, n)		     point_add(var, n)
+#define os_saves_registers	     __saves_registers
+#define os_call_with(fn, a, b, c, d) point_call(fn, a, b, c, d)
 
 #endif

@@ -39,6 +39,26 @@
 DEFINE_PROFILE_POINT(native)
 
 DEFINE_PER_CPU(unsigned int, cpu_number);
+DEFINE_PER_CPU(u64, profile_cpu_bits);
+DEFINE_PER_CPU(u64, profile_points_offset);
+
+/* Counts a new minimum or maximum, as the kernel does. Nothing else needs the slow path here. */
+__attribute__((target("general-regs-only"))) void
+profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
+{
+	struct profile_point_cpu *c = point->cpu;
+
+	(void)off_cycles;
+	if (!start || cycles >= 1ull << (PROFILE_CPU_SHIFT - 1)) {
+		this_cpu_inc(c->sums.nr_unmatched);
+		return;
+	}
+	if (this_cpu_below(c->max_cycles, cycles))
+		this_cpu_write(c->max_cycles, cycles);
+	this_cpu_lower(c->min_cycles, cycles);
+	this_cpu_add(c->sums.cycles, cycles);
+	this_cpu_inc(c->sums.nr_log2[point_log2(cycles)]);
+}
 
 extern char __start_percpu[], __stop_percpu[];
 extern const struct static_key_site __start_static_key_sites[], __stop_static_key_sites[];
@@ -58,11 +78,13 @@ static void enter_cpu(unsigned int cpu)
 {
 	size_t size = __stop_percpu - __start_percpu;
 	char *area = aligned_alloc(4096, (size + 4095) & ~4095ul);
+	char *sums = aligned_alloc(64, 64); /* the thread's, of its one point */
 	u64 offset = (u64)area - (u64)__start_percpu;
 	cpu_set_t set;
 
-	if (!area)
+	if (!area || !sums)
 		die("memory");
+	memset(sums, 0, 64);
 	memcpy(area, __start_percpu, size);
 	CPU_ZERO(&set);
 	CPU_SET(cpus[cpu], &set);
@@ -71,6 +93,8 @@ static void enter_cpu(unsigned int cpu)
 	if (syscall(SYS_arch_prctl, ARCH_SET_GS, offset))
 		die("arch_prctl");
 	this_cpu_write(cpu_number, cpu);
+	this_cpu_write(profile_cpu_bits, (u64)cpu << PROFILE_CPU_SHIFT);
+	this_cpu_write(profile_points_offset, (u64)sums - (u64)&__PROFILE_POINT(native));
 }
 
 static void find_cpus(void)

@@ -81,6 +81,47 @@ def run_until_equal(run: Callable[[], str], most: int = 4) -> str:
     pytest.fail(f"{most} runs are all different:\n" + "\n".join(different[:40]), False)
 
 
+def complaints(result: qemu.Result, pattern: re.Pattern[str]) -> list[str]:
+    """Returns the log's lines with complaints of the kernel, if its verdict has any."""
+    verdict = result.verdict
+    if verdict and not (verdict.warnings or verdict.bugs or verdict.panic):
+        return []
+    return [line for line in result.log.splitlines() if pattern.search(line)]
+
+
+def cpio_entry(name: str, mode: int, data: bytes = b"") -> bytes:
+    """One file of an archive in the newc format, whatever its name."""
+    path = name.encode() + b"\0"
+    fields = [0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0]
+    entry = b"070701" + b"".join(b"%08X" % field for field in fields) + path
+    entry += bytes(-len(entry) % 4) + data
+    return entry + bytes(-len(entry) % 4)
+
+
+def script_image(directory: Path, script: str, programs: tuple[str, ...] = ()) -> Path:
+    """
+    An initramfs that runs a script under busybox's shell, and then switches the machine off. It
+    also has these programs of tests.cpio.
+    """
+    root, image = directory / "root", directory / "script.cpio"
+    root.mkdir()
+    (root / "command").write_text(script)
+    items = [f"--dir=/{name}" for name in ("dev", "proc", "root", "tmp")]
+    items += [str(ROOT / "scripts/shell"), str(root), f"--cache={BUILD / 'packages'}"]
+    command = [ROOT / "scripts/mkinitramfs", "-o", image, "--busybox", *items]
+    command += [BUILD / "user" / name for name in programs]
+    subprocess.run(command, check=True)
+    return image
+
+
+def kernel_word(guest: qemu.Guest, kernel: Path, symbol: str) -> int:
+    """Reads 8 bytes of the kernel's memory while it runs."""
+    nm = subprocess.run(["nm", kernel], check=True, capture_output=True, text=True).stdout
+    (addr,) = re.findall(rf"^(\w+) . {symbol}$", nm, re.MULTILINE)
+    command = {"command-line": f"x/1gx 0x{addr}"}
+    return int(str(guest.qmp("human-monitor-command", **command)).split()[-1], 16)
+
+
 class Builds:
     """Build directories by variant, made when first asked for."""
 
@@ -158,8 +199,7 @@ class Booter:
         if ok and not result.ok:
             pytest.fail(f"{result.error}; {path}:\n{result.tail()}", False)
         if check:
-            pattern = BAD if ok else WARNING
-            bad = [line for line in result.log.splitlines() if pattern.search(line)]
+            bad = complaints(result, BAD if ok else WARNING)
             bad += report.check_log(result.log)
             if bad:
                 pytest.fail("\n".join([f"{path}:", *bad]), False)

@@ -10,19 +10,33 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from fractions import Fraction
 
-PREFIX = re.compile(r"^\[ *\d+\.\d+\] ?")
+from report_lines import DASHES, END, PREFIX, Lines, ReportError, ceil_div, percent, to_ns, twice
+from report_waits import (
+    SPINLOCK_TITLE,
+    WAIT_TITLE,
+    WAIT_VIEW_TITLE,
+    SpinlockRow,
+    Summary,
+    Waits,
+    check_summary,
+    check_waits,
+    parse_spinlocks,
+    parse_summary,
+    parse_wait_view,
+    parse_waits,
+)
+
 BEGIN = re.compile(r"^profile: report (\d+): (.*)$")
-END = re.compile(r"^profile: end of report (\d+)$")
 BEGIN_ANYWHERE = re.compile(r"^\[.*\] profile: report \d+: .*$", re.MULTILINE)
 END_ANYWHERE = re.compile(r"^\[.*\] profile: end of report \d+\r?$", re.MULTILINE)
-TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)")
+TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)(?: \((.*)\))?$")
 STRACE_ROW = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) +(\d+) (\S.*)$")
 STRACE_TOTAL = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total$")
 # Below a table: what ran before its execve, and all of that with the children.
 STRACE_SUM = re.compile(
-    r"^(before exec|with \d+ children): (\d+) calls, (\d+) errors, (\d+\.\d{9}) seconds$"
+    r"^(not in this table|including children that were waited for \(\d+\)): (\d+) calls"
+    r"(?: before execve)?, (\d+) errors, (\d+\.\d{9}) s$"
 )
 # What profile.report=wide adds to a row and to the total.
 STRACE_ROW_WIDE = re.compile(
@@ -32,6 +46,7 @@ STRACE_ROW_WIDE = re.compile(
 STRACE_TOTAL_WIDE = re.compile(
     r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total +(\d+\.\d{9}|-) +(\d+|-)$"
 )
+# The summary, and the table of waits.
 HEAT_TITLE = re.compile(r"^Kernel Heatmap(?: \(top #(\d+)\)| \(all\))?$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
@@ -39,24 +54,33 @@ POINT_ROW = re.compile(
     r"^ *(on|off) +(\S+) +(\d+\.\d{9}) +(\d+) +(\d+)"
     r"(?: +(\d+) +(\d+|-) +(\d+) +<= *(\d+) +<= *(\d+) +(\d+))?$"
 )
-EMPTY_PAIR = re.compile(r"^an empty pair costs (\d+) ns and reads as (\d+) ns$")
-POINT_ANOMALY = re.compile(
-    r"^(?:clock went backwards in )?(\d+) (?:pairs of (\S+): not counted"
-    r"|pairs of (\S+) ended on another CPU: counted|ends of (\S+) without a start: not counted)$"
+OVERHEAD = re.compile(
+    r"^overhead: (\d+) ns a pair, (\d+) ns of it inside total and avg\.ns \(not subtracted\)$"
 )
+POINT_SCOPE = re.compile(
+    r"^(?:(of this process) since its (?:start|execve)|(?:of this process|all CPUs) since the last "
+    r"reset|all CPUs since boot) \(\d+\.\d\d s\)$"
+)
+POINT_ANOMALY = re.compile(
+    r"^(\S+): (?:the clock went backwards in \d+ pairs \(not included\)"
+    r"|\d+ of \d+ pairs ended on another CPU \(included\)"
+    r"|\d+ ends without a start \(not included\))$"
+)
+INCOMPLETE = re.compile(r"^(?:no complete pair:|   )((?: [\w.]+,)*(?: [\w.]+))(,?)$")
 BUCKET = re.compile(r"^ *(\S+)  2\^(\d+) +cycles +(\d+)  (\*+)$")
-DASHES = re.compile(r"^-[- ]*$")
-SPLIT = re.compile(r"^ticks: (\d+) = user (\d+) \+ kernel (\d+) \+ irq (\d+) \+ idle (\d+)$")
-SPLIT_WORDS = ("ticks", "user", "kernel", "irq", "idle")
+SAMPLES = re.compile(
+    r"^samples: (\d+), all CPUs since (?:boot|the last reset) \(\d+\.\d\d s\) = "
+    r"user (\d+) \+ kernel (\d+) \+ interrupt (\d+) \+ idle (\d+)$"
+)
+OF_PROCESS = re.compile(
+    r"^of this process: (\d+) = user (\d+) \+ kernel (\d+) \+ interrupt (\d+)$"
+)
+SPLIT_WORDS = ("samples", "user", "kernel", "interrupt", "idle")
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
 STRACE_WIDE = ["cpu seconds", "p50", "p99", "max seconds", "in flight", "errors by name"]
 HEAT_HEADER = ["Address", "Function", "NR", "%"]
 POINT_HEADER = ["status", "name", "total", "nr", "avg.ns"]
 POINT_WIDE = ["net.ns", "oncpu.ns", "min.ns", "p50.ns", "p99.ns", "max.ns"]
-
-
-class ReportError(Exception):
-    """The log holds something that is no whole report."""
 
 
 @dataclass
@@ -86,6 +110,7 @@ class StraceRow:
 class Strace:
     task: tuple[int, int] = (0, 0)
     nr_threads: int = 0
+    name: str = ""  # of the process; empty in its exit report
     rows: list[StraceRow] = field(default_factory=list)
     total: StraceRow | None = None
     sums: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # calls, errors, ns
@@ -105,11 +130,18 @@ class HeatRow:
 
 @dataclass
 class Heatmap:
+    """split: the machine's samples by class; process: those of the report's process, if any."""
+
     top: int | None = None  # None: all
     split: dict[str, int] = field(default_factory=dict)
+    process: dict[str, int] = field(default_factory=dict)
     rows: list[HeatRow] = field(default_factory=list)
     total: tuple[int, str] | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def scope(self) -> dict[str, int]:
+        return self.process or self.split
 
 
 @dataclass
@@ -127,8 +159,10 @@ class Points:
     is_wide: bool = False
     rows: list[PointRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    of_process: bool = False  # what the process of the report ran, and not all CPUs
     empty_pair_ns: tuple[int, int] | None = None  # what it costs, what it reads as
     anomalies: dict[str, list[str]] = field(default_factory=dict)  # lines, by point
+    incomplete: list[str] = field(default_factory=list)  # on, and without a pair
     buckets: dict[str, dict[int, int]] = field(default_factory=dict)  # by point, by log2
 
     def row(self, name: str) -> PointRow | None:
@@ -141,7 +175,13 @@ class Report:
     why: str
     straces: list[Strace] = field(default_factory=list)
     heatmap: Heatmap | None = None
-    points: Points | None = None
+    machine: Heatmap | None = None  # the view of this name, beside a process's heatmap
+    summary: Summary | None = None
+    waits: Waits | None = None
+    wait_views: dict[str, Waits] = field(default_factory=dict)  # system call, task, lock
+    spinlocks: list[SpinlockRow] | None = None
+    points: Points | None = None  # of all CPUs, if the report has them, else of the process
+    process_points: Points | None = None
 
     @property
     def strace(self) -> Strace:
@@ -156,64 +196,6 @@ class Report:
             | ({"heatmap"} if self.heatmap else set())
             | ({"points"} if self.points else set())
         )
-
-
-def to_ns(seconds: str) -> int:
-    return int(seconds.replace(".", ""))
-
-
-def percent(part: int, total: int) -> str:
-    """The exact ratio as a percentage, rounded half up to two decimals."""
-    if not total:
-        return "0.00"
-    hundredths = int(Fraction(part * 10000, total) + Fraction(1, 2))
-    return f"{hundredths // 100}.{hundredths % 100:02}"
-
-
-def ceil_div(a: int, b: int) -> int:
-    return -(-a // b) if b else 0
-
-
-def twice(names: list[str]) -> list[str]:
-    return sorted({name for name in names if names.count(name) > 1})
-
-
-class Lines:
-    """The kernel's lines of a log, without their time stamps. Other lines are the program's own."""
-
-    def __init__(self, log: str):
-        lines = (line.rstrip("\r") for line in log.splitlines())
-        self.lines = [PREFIX.sub("", line) for line in lines if PREFIX.match(line)]
-        self.at = 0
-        self.has_more = False  # the last table's optional columns
-
-    def peek(self) -> str | None:
-        return self.lines[self.at] if self.at < len(self.lines) else None
-
-    def next(self, what: str) -> str:
-        line = self.peek()
-        if line is None:
-            raise ReportError(f"the log ends in {what}")
-        self.at += 1
-        return line
-
-    def skip_header(self, what: str, columns: list[str], more: list[str] = []) -> list[str]:
-        """
-        Up to the dashes below the column names, of which there may be some more; returns the lines
-        above the names.
-        """
-        above = []
-        while True:
-            line = self.next(f"{what}: no table")
-            self.has_more = bool(more) and line.split() == " ".join(columns + more).split()
-            if self.has_more or line.split() == " ".join(columns).split():
-                break
-            above.append(line)
-            if len(above) > 12:
-                raise ReportError(f"{what}: no line with the column names")
-        if not DASHES.match(self.next(what)):
-            raise ReportError(f"{what}: no dashes below the column names")
-        return above
 
 
 def to_bound_ns(text: str | None) -> int | None:
@@ -261,6 +243,7 @@ def parse_strace(lines: Lines) -> Strace:
         if match:
             table.task = (int(match[1]), int(match[2]))
             table.nr_threads = int(match[3])
+            table.name = match[4] or ""
             seen_task = True
         else:
             table.notes.append(line)
@@ -282,14 +265,21 @@ def parse_strace(lines: Lines) -> Strace:
     return table
 
 
-def parse_heatmap(lines: Lines, split: re.Match[str]) -> Heatmap:
-    heatmap = Heatmap(split={word: int(nr) for word, nr in zip(SPLIT_WORDS, split.groups())})
-    while not (title := HEAT_TITLE.match(line := lines.next("heatmap: the title"))):
-        heatmap.notes.append(line)
-        if len(heatmap.notes) > 12:
-            raise ReportError("heatmap: no title after the ticks line")
-    heatmap.top = int(title[1]) if title[1] else None
-    heatmap.notes += lines.skip_header("heatmap", HEAT_HEADER)
+def to_split(match: re.Match[str]) -> dict[str, int]:
+    return {word: int(nr) for word, nr in zip(SPLIT_WORDS, match.groups())}
+
+
+def parse_heatmap(lines: Lines, title: re.Match[str]) -> Heatmap:
+    heatmap = Heatmap(top=int(title[1]) if title[1] else None)
+    above = lines.skip_header("heatmap", HEAT_HEADER)
+    split = SAMPLES.match(above.pop(0)) if above else None
+    if not split:
+        raise ReportError("heatmap: no line with all samples below its heading")
+    heatmap.split = to_split(split)
+    if above and (process := OF_PROCESS.match(above[0])):
+        heatmap.process = to_split(process)
+        above.pop(0)
+    heatmap.notes = above
     while not DASHES.match(line := lines.next("heatmap: a row or dashes")):
         match = HEAT_ROW.match(line)
         if not match:
@@ -299,12 +289,17 @@ def parse_heatmap(lines: Lines, split: re.Match[str]) -> Heatmap:
     if not match:
         raise ReportError(f"heatmap: not a total row: {line!r}")
     heatmap.total = (int(match[1]), match[2])
+    while (line := lines.peek()) and not END.match(line):
+        heatmap.notes.append(lines.next("heatmap: the notes"))
     return heatmap
 
 
 def parse_points(lines: Lines) -> Points:
     points = Points(notes=lines.skip_header("points", POINT_HEADER, POINT_WIDE))
     points.is_wide = lines.has_more
+    if len(points.notes) != 1 or not POINT_SCOPE.match(points.notes[0]):
+        raise ReportError(f"points: does not say what it covers: {points.notes!r}")
+    points.of_process = points.notes[0].startswith("of this process ")
     while not DASHES.match(line := lines.next("points: a row or dashes")):
         match = POINT_ROW.match(line)
         if not match:
@@ -316,7 +311,7 @@ def parse_points(lines: Lines) -> Points:
         row = PointRow(match[1] == "on", match[2], *numbers)
         row.wide = dict(zip(POINT_WIDE, wide)) if points.is_wide else {}
         points.rows.append(row)
-    match = EMPTY_PAIR.match(line := lines.next("points: the empty pair"))
+    match = OVERHEAD.match(line := lines.next("points: the empty pair"))
     if not match:
         raise ReportError(f"points: not the cost of an empty pair: {line!r}")
     points.empty_pair_ns = int(match[1]), int(match[2])
@@ -325,10 +320,13 @@ def parse_points(lines: Lines) -> Points:
 
 
 def parse_below_points(lines: Lines, points: Points) -> None:
+    goes_on = False  # the names of points without a pair
     while (line := lines.peek()) is not None:
         if match := POINT_ANOMALY.match(line):
-            name = match[2] or match[3] or match[4]
-            points.anomalies.setdefault(name, []).append(line)
+            points.anomalies.setdefault(match[1], []).append(line)
+        elif (match := INCOMPLETE.match(line)) and line.startswith("no") != goes_on:
+            points.incomplete += match[1].replace(",", "").split()
+            goes_on = bool(match[2])
         elif match := BUCKET.match(line):
             points.buckets.setdefault(match[1], {})[int(match[2])] = int(match[3])
         else:
@@ -343,16 +341,28 @@ def parse_report(lines: Lines, begin: re.Match[str]) -> Report:
             raise ReportError(f"report {found.number} has no end")
         if line == "Kernel strace":
             found.straces.append(parse_strace(lines))
-        elif split := SPLIT.match(line):
-            if found.heatmap:
-                raise ReportError("two heatmaps in a report")
-            found.heatmap = parse_heatmap(lines, split)
-        elif HEAT_TITLE.match(line):
-            raise ReportError("heatmap: no line with all ticks above its title")
+        elif title := HEAT_TITLE.match(line):
+            heatmap = parse_heatmap(lines, title)
+            if not found.heatmap:
+                found.heatmap = heatmap
+            elif found.machine or heatmap.process or not found.heatmap.process:
+                raise ReportError("a heatmap too many in a report")
+            else:
+                found.machine = heatmap
+        elif summary := parse_summary(lines, line):
+            found.summary = summary
+        elif title := WAIT_TITLE.match(line):
+            found.waits = parse_waits(lines, title)
+        elif title := WAIT_VIEW_TITLE.match(line):
+            found.wait_views[title[1]] = parse_wait_view(lines, title)
+        elif line == SPINLOCK_TITLE:
+            found.spinlocks = parse_spinlocks(lines)
         elif line == "Kernel Profile Points":
-            if found.points:
-                raise ReportError("two tables of points in a report")
+            if found.points and not found.points.of_process:
+                raise ReportError("a table of points behind the one of all CPUs")
             found.points = parse_points(lines)
+            if found.points.of_process:
+                found.process_points = found.points
     if int(end[1]) != found.number:
         raise ReportError(f"report {found.number} ends as {end[1]}")
     return found
@@ -386,6 +396,19 @@ def parse(log: str) -> list[Report]:
     if numbers != [number for number in range(1, nr_all + 1) if number != cut]:
         raise ReportError(f"the reports are numbered {numbers}")
     return reports
+
+
+def parse_whole(log: str) -> tuple[list[Report], list[str]]:
+    """Returns the complete reports, and for each incomplete one a line that says what is wrong."""
+    begins = list(BEGIN_ANYWHERE.finditer(log))
+    reports: list[Report] = []
+    wrong: list[str] = []
+    for begin, after in zip(begins, [*begins[1:], None]):
+        try:
+            reports += parse_all(Lines(log[begin.start() : after.start() if after else None]))
+        except ReportError as error:
+            wrong.append(f"{PREFIX.sub('', begin[0].rstrip())}: {error}")
+    return reports, wrong
 
 
 def check_wide_strace(row: StraceRow) -> list[str]:
@@ -446,7 +469,7 @@ def check_strace(table: Strace) -> list[str]:
 
 def is_rest(row: HeatRow) -> bool:
     """A row that stands for everything below the top, or for what had no place in the store."""
-    return bool(re.fullmatch(r"\[\d+ more\]|\[dropped\]", row.name))
+    return bool(re.fullmatch(r"\[\d+ others?\]|\[dropped\]", row.name))
 
 
 def check_heatmap(heatmap: Heatmap) -> list[str]:
@@ -458,12 +481,15 @@ def check_heatmap(heatmap: Heatmap) -> list[str]:
         wrong.append(f"heatmap: the rows make {nr_rows}, the total row says {total}")
     if total_percent != percent(total, total):
         wrong.append(f"heatmap: the total row says {total_percent} %")
-    parts = sum(heatmap.split[word] for word in SPLIT_WORDS[1:])
-    ticks = heatmap.split["ticks"]
-    if parts != ticks:
-        wrong.append(f"heatmap: user, kernel, irq and idle make {parts} of {ticks} ticks")
-    if total != ticks:
-        wrong.append(f"heatmap: {ticks} ticks, but the total row says {total}")
+    for split in filter(None, (heatmap.split, heatmap.process)):
+        parts = sum(nr for word, nr in split.items() if word != "samples")
+        if parts != split["samples"]:
+            wrong.append(f"heatmap: the classes make {parts} of {split['samples']} samples")
+    if total != heatmap.scope["samples"]:
+        wrong.append(f"heatmap: {heatmap.scope} samples, but the total row says {total}")
+    for word, nr in heatmap.process.items():
+        if nr > heatmap.split[word]:
+            wrong.append(f"heatmap: {word}: the process has {nr} of {heatmap.split[word]}")
     for row in heatmap.rows:
         if row.percent != percent(row.nr, total):
             right = percent(row.nr, total)
@@ -513,10 +539,14 @@ def check_points(points: Points) -> list[str]:
 
 def check(report: Report) -> list[str]:
     wrong = [text for table in report.straces for text in check_strace(table)]
-    if report.heatmap:
-        wrong += check_heatmap(report.heatmap)
+    for heatmap in filter(None, (report.heatmap, report.machine)):
+        wrong += check_heatmap(heatmap)
     if report.points:
         wrong += check_points(report.points)
+    for waits in filter(None, (report.waits, *report.wait_views.values())):
+        wrong += check_waits(waits)
+    if report.summary:
+        wrong += check_summary(report.summary)
     return wrong
 
 

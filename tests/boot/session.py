@@ -71,7 +71,7 @@ class Console(pexpect.spawn):
 
     def __init__(self, argv: list[str], log: Path):
         # Bytes as they are; a serial line has no size.
-        super().__init__(argv[0], argv[1:], encoding="latin-1", dimensions=(0, 0), timeout=20)
+        super().__init__(argv[0], argv[1:], encoding="latin-1", dimensions=(0, 0), timeout=120)
         self.log = log.open("w", newline="")
         self.logfile_read = self.log
         self.delaybeforesend = None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The heatmap against the truth: one seed of each workload, and the controls (tests/accuracy/)."""
 
+import dataclasses
+import re
 import sys
 
 import pytest
@@ -9,6 +11,7 @@ from harness import BUILD, ROOT, make
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import accuracy  # noqa: E402
+import rates  # noqa: E402
 import table  # noqa: E402
 
 
@@ -16,13 +19,24 @@ import table  # noqa: E402
 def run(builds):
     build = BUILD.relative_to(ROOT)
     make(f"BUILD={build}", f"{build}/accuracy/truth.so", f"{build}/accuracy/draws")
-    kernel, initrd = builds.kernel(), builds.initrd()
-    return lambda case: accuracy.run(case, kernel, initrd)
+    default, initrd = builds.kernel(), builds.initrd()
+    return lambda case, kernel=default: accuracy.run(case, kernel, initrd)
 
 
-def must_agree(verdict: accuracy.Verdict) -> None:
-    assert verdict.distance < verdict.limit
-    assert verdict.inclusive_ok, (verdict.inclusive, verdict.inclusive_limit)
+ANOTHER_SEED = 100
+
+
+def must_agree(run, result: accuracy.Run, **how) -> None:
+    """
+    One run in 1,000 is above its limit by chance, and here are many: it may be once, if a run of
+    another seed is below.
+    """
+    verdict = result.judge(**how)
+    if not (verdict.ok and verdict.inclusive_ok):
+        case = dataclasses.replace(result.case, seed=ANOTHER_SEED)
+        verdict = run(case, result.kernel).judge(**how)
+    assert verdict.ok, verdict
+    assert verdict.inclusive_ok, verdict
 
 
 def names(controls):
@@ -33,21 +47,75 @@ def names(controls):
 def test_nmi(run, workload):
     result = run(accuracy.Case(workload, "nmi", 1))
     assert result.samples.nr >= accuracy.MIN_SAMPLES
-    must_agree(result.judge())
+    must_agree(run, result)
+    assert result.rate().ok, result.rate()
     if result.case == table.MOVED_CASE:
         assert not result.judge_moved().ok
 
 
 def test_another_seed(run):
     """Other samples (test_heatmap_source.py), the same verdict."""
-    must_agree(run(accuracy.Case("syscalls", "nmi", 2, is_control=True)).judge())
+    must_agree(run, run(accuracy.Case("syscalls", "nmi", 2, is_control=True)))
+
+
+COST = re.compile(r"^sampling cost: \d+\.\d\d % of CPU time, (\d+) ns a sample$")
+BLIND_SPOT = re.compile(r"^blind spot: at least (\d+\.\d\d) % of busy time ran with interrupts off")
+
+
+def note(result: accuracy.Run, pattern: re.Pattern[str]) -> float:
+    (match,) = filter(None, map(pattern.match, result.samples.notes))
+    return float(match[1])
+
+
+def test_cost_of_nmis(run):
+    """The cost of a sample in the report is what the plugin counts, within 5 %."""
+    result = run(accuracy.Case("syscalls", "nmi", 2, is_control=True))
+    truth = sum(result.truth.sampler.values()) / (result.samples.nr + result.samples.nr_idle)
+    assert abs(note(result, COST) - truth) <= 0.05 * truth
+
+
+def test_cost_and_blind_spot_of_the_timer(run):
+    """
+    The same; but the plugin takes each timer interrupt for the sampler's, also the ticks that take
+    no sample (here one of 50), so it may count a little more.
+    """
+    result = run(accuracy.Case("syscalls", "timer", 1))
+    truth = sum(result.truth.sampler.values())
+    nr_off = result.truth.nr_off / (result.truth.total - truth)
+    truth /= result.samples.nr + result.samples.nr_idle
+    assert 0.92 * truth <= note(result, COST) <= 1.02 * truth
+    assert abs(note(result, BLIND_SPOT) - 100 * nr_off) <= 0.05 * 100 * nr_off
 
 
 def test_timer(run):
     """It agrees with what can be seen with interrupts on, and with that only."""
     result = run(accuracy.Case("sched", "timer", 1))
-    must_agree(result.judge(seen=True))
+    must_agree(run, result, seen=True)
     assert not result.judge(seen=False).ok
+    assert result.rate().ok, result.rate()
+
+
+@pytest.mark.parametrize(
+    "workload, source, hz",
+    [
+        ("pingpong", "nmi", 10_000),
+        ("pagefaults", "nmi", 100_000),
+        ("tmpfs", "timer", 100_000),
+    ],
+)
+def test_other_rates(run, workload, source, hz):
+    result = run(rates.case(workload, source, hz))
+    must_agree(run, result)
+    assert result.rate().ok, result.rate()
+    assert not result.rate(round(hz * rates.WRONG)).ok
+
+
+def test_control_lost_samples_are_due(run):
+    """If many samples are lost, those taken are too few; with the lost ones they add up."""
+    rate = run(rates.LOSING).rate()
+    assert rate.lost > 100 and rate.ok
+    rate.lost = 0
+    assert not rate.ok
 
 
 @pytest.mark.parametrize(
@@ -59,24 +127,50 @@ def test_control_fails(run, control):
     assert verdict.distance > 2 * verdict.limit
 
 
+def test_control_tail_calls_fail(run):
+    """A function that ends in a jump is active until the return; no return address shows it."""
+    make(f"BUILD={BUILD.relative_to(ROOT)}", "tail-call-kernel")
+    result = run(rates.TAIL_CALLS_CASE, accuracy.TAIL_CALLS)
+    verdict = result.judge()
+    assert verdict.inclusive > 2 * verdict.inclusive_limit
+    must_agree(run, result, by_returns=True)
+
+
 @pytest.mark.parametrize("control", table.JITTER, ids=names(table.JITTER))
 def test_jitter_mends_it(run, control):
     _, case, seen = control
-    assert run(case).judge(seen).ok
+    must_agree(run, run(case), seen=seen)
 
 
 def test_table_in_readme():
     """Its figures change with the kernel's code; what they say must not."""
-    block = table.block(table.README.read_text())
+    block = table.block(table.PAGE.read_text())
     rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("| ")]
-    runs = {(row[0], row[1]): row for row in rows if len(row) == 10 and row[0] != "workload"}
+    runs = {(row[0], row[1]): row for row in rows if len(row) == 12 and row[0] != "workload"}
     expected = {(w, source) for source, names in accuracy.SOURCES.items() for w in names}
     assert set(runs) == expected
     for row in runs.values():
         assert int(row[2]) >= accuracy.MIN_SAMPLES
         assert len(row[3].split()) == len(row[5].split()) == len(accuracy.SEEDS)
-        assert row[7] == f"{len(accuracy.SEEDS)} of {len(accuracy.SEEDS)}"
+        assert int(row[7].split(" of ")[0]) >= len(accuracy.SEEDS) - 1
+        for together in row[8:10]:
+            distance, limit = map(float, together.split(" of "))
+            assert distance < limit
     controls = {row[0]: row[3] for row in rows if len(row) == 4 and row[0] != "control"}
     fails = {table.MOVED_NAME, *names(table.CONTROLS)}
     assert controls == {name: "fails" if name in fails else "agrees" for name in controls}
     assert set(controls) == fails | set(names(table.JITTER))
+
+
+def test_table_of_rates_in_readme():
+    block = table.block(table.PAGE.read_text(), rates.BEGIN, rates.END)
+    lines = block.splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    runs = [row for row in rows if len(row) == 12 and row[0] != "workload"]
+    cases = [(case.workload, case.source, str(case.hz)) for case in rates.cases()]
+    assert [tuple(row[:3]) for row in runs] == cases
+    assert {row[11] for row in runs} == {"agrees"}
+    controls = {row[0]: row[-1] for row in rows if len(row) in (4, 5) and "control" not in row[0]}
+    assert controls.pop(rates.BY_RETURNS_NAME) == "agrees"
+    assert rates.TAIL_CALLS_NAME in controls and len(controls) > 3
+    assert set(controls.values()) == {"fails"}

@@ -3,8 +3,11 @@
 
 import re
 import signal
+import subprocess
 
 import pytest
+
+from harness import BUILD, ROOT, cpio_entry
 
 
 @pytest.mark.parametrize("program", ["hello", "hello.musl", "hello-pie"])
@@ -28,9 +31,52 @@ def test_threads_on_many_cpus(boot, smp):
     assert "PASS: threads" in boot("threads", smp=smp, mem="1G", timeout=240).log
 
 
+def image_of(builds, path, *items):
+    builds.initrd()
+    make_image = [ROOT / "scripts" / "mkinitramfs", "-o", path, *items]
+    subprocess.run(make_image, check=True)
+    return path
+
+
 @pytest.mark.parametrize("mem", ["64M", "3G", "6G"])
-def test_memory_sizes(boot, mem):
-    assert "PASS: hello" in boot(smp=2, mem=mem).log
+def test_memory_sizes(boot, builds, tmp_path, mem):
+    """With an image of one program: that of all of them hardly fits into 64 MiB."""
+    image = image_of(builds, tmp_path / "hello.cpio", BUILD / "user" / "hello")
+    assert "PASS: hello" in boot(smp=2, mem=mem, initrd=image).log
+
+
+@pytest.mark.parametrize("mem", ["6M", "8M", "12M", "16M", "17M", "18M", "20M"])
+def test_small_machine(boot, builds, tmp_path, mem):
+    image = image_of(builds, tmp_path / "hello.cpio", BUILD / "user" / "hello.musl")
+    assert "PASS: hello" in boot("hello.musl", mem=mem, initrd=image).log
+
+
+@pytest.mark.parametrize(
+    "mem, data_bytes, why",
+    [
+        ("4M", 0, "not enough memory: it ends before the kernel's image does"),
+        ("8M", 4 << 20, "not enough memory: the initramfs was loaded over the kernel"),
+        ("8M", 3 << 20, "not enough memory for an initramfs of 3... KiB"),
+    ],
+)
+def test_machine_that_is_too_small(boot, builds, tmp_path, mem, data_bytes, why):
+    """One clear line, before there is a UART driver, too."""
+    (tmp_path / "data").write_bytes(bytes(data_bytes))
+    items = [BUILD / "user" / "hello.musl", f"/data/={tmp_path / 'data'}"]
+    image = image_of(builds, tmp_path / "hello.cpio", *items)
+    with boot.start("hello.musl", mem=mem, initrd=image) as guest:
+        guest.expect(rf"Kernel panic: {why}$")
+
+
+def test_initramfs_of_many_files(boot, builds, tmp_path):
+    """More than programs may make in so little memory; the kernel is not refused its own."""
+    image = tmp_path / "many.cpio"
+    with image.open("wb") as file:
+        for i in range(20000):
+            file.write(cpio_entry(f"dir{i % 100}/file{i}", 0o100644, b"text"))
+        file.write(cpio_entry("TRAILER!!!", 0))
+        file.write(image_of(builds, tmp_path / "hello.cpio", BUILD / "user" / "hello").read_bytes())
+    assert "PASS: hello" in boot(mem="128M", initrd=image).log
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 42, 255])

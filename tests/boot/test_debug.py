@@ -19,6 +19,7 @@ REPORTS = {
     "lock-sleep": r"sleeping where that is forbidden|schedule\(\) with a spinlock held",
 }
 PANICS = {
+    "assert": r"BUG: kernel/fs/ramfs\.c:\d+ tree_find\(\): &tree_lock is held",
     "lock-twice": r"BUG: lock taken twice: \S+crash\.c:\d+ lock_a",
     "use-after-free": r"BUG: write to freed memory: byte 7 of the object of 100 at \w+ is 01,.*",
     "page-after-free": r"BUG: write to a free page: byte 4095 of \w+ is 01, not 6b",
@@ -40,7 +41,7 @@ LEAKS = {
 def test_all_suites(boot):
     result = boot(None, append="selftest=all", **SUITES)
     suites = ktap.parse(result.log)
-    assert {"lock_check", "leak", "mm", "fs"} <= {suite.name for suite in suites}
+    assert {"assert", "lock_check", "leak", "mm", "fs"} <= {suite.name for suite in suites}
     assert all(test.ok for suite in suites for test in suite.tests)
     assert all(suite.tests[-1].name == "nothing_is_left_over" for suite in suites)
 
@@ -50,11 +51,25 @@ def test_programs(boot, program):
     boot(program, **ALL_CPUS)
 
 
+def test_allocations_that_fail(boot):
+    """
+    Once on each call path, then the second one: none stops the kernel, and nothing leaks. By hand,
+    for longer: init=/bin/failing -- 1 20 300 forks threads ... Without strace, as init's table gets
+    rows for the new errors of its children.
+    """
+    options = dict(OPTIONS, append="profile.on_exit=none profile.strace=off")
+    log = boot("failing", 1, 2, 40, "files", "execs", **options).log
+    rounds = re.findall(r"fail_alloc: use (\d+) failed on (\d+) of \d+ paths, (.*)$", log, re.M)
+    assert [int(use) for use, *_ in rounds[-2:]] == [1, 2]
+    assert all(int(nr) > 50 and what == "nothing leaked" for _, nr, what in rounds[-2:]), rounds
+
+
 @pytest.mark.parametrize("mode", REPORTS)
 def test_misuse_of_locks_is_reported(boot, mode):
     result = boot("spin", 60000, ok=False, check=False, append=f"crash={mode}", **ALL_CPUS)
     warning = re.search(rf"WARNING: kernel/debug/\S+:\d+ (?:{REPORTS[mode]})$", result.log, re.M)
     assert warning, result.tail()
+    assert result.verdict.warnings >= 1 and not result.ok, result.error
     # What follows names the lock and the function that has taken it.
     assert re.search(r"locks: .*crash\.c:\d+ \w+.* \w+\+0x", result.log[warning.end() :])
     if mode == "lock-order":

@@ -26,7 +26,7 @@ def tables_in(lines: list[str]) -> dict[str, list[str]]:
     tables: dict[str, list[str]] = {}
     for i, line in enumerate(lines):
         if title := TITLE.match(line):
-            rows = lines[i + 3 :]
+            rows = lines[i + 4 :]
             end = next(n for n, row in enumerate(rows) if report.DASHES.match(row))
             tables[title[1]] = rows[:end]
     return tables
@@ -41,11 +41,11 @@ def test_names_of_a_task(boot):
 
 
 def check_views(log: str) -> None:
+    """At an exit, views by function and call show the process; by CPU and task, the machine."""
     heatmap = report.parse(log)[-1].heatmap
     tables = tables_of(log)
-    ticks = heatmap.split["ticks"]
 
-    sums = dict.fromkeys(("user", "kernel", "irq", "idle"), 0)
+    sums = dict.fromkeys(("user", "kernel", "interrupt", "idle"), 0)
     nr_stored = 0
     for row in tables["CPU"]:
         numbers = [int(n) for n in CPU_ROW.match(row).groups()]
@@ -55,15 +55,17 @@ def check_views(log: str) -> None:
         for name, nr in zip(sums, numbers[1:5]):
             sums[name] += nr
     assert sums == {name: heatmap.split[name] for name in sums}
-    assert nr_stored <= ticks
+    assert nr_stored <= heatmap.split["samples"]
+    nr_scope = heatmap.process.get("samples", nr_stored)
+    assert nr_scope <= nr_stored
 
     functions = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]
-    assert sum(int(row[2]) for row in functions) == nr_stored
+    assert sum(int(row[2]) for row in functions) == nr_scope
     exclusive = {(row.address, row.name): row.nr for row in heatmap.rows}
     for address, name, nr, percent, inclusive, _, irqs_off in functions:
-        assert int(irqs_off) <= int(nr) <= int(inclusive) <= nr_stored
-        assert percent == report.percent(int(nr), nr_stored)
-        # The first table has user samples that were dropped, too.
+        assert int(irqs_off) <= int(nr) <= int(inclusive) <= nr_scope
+        assert percent == report.percent(int(nr), nr_scope)
+        # The machine's first table has user samples that were dropped, too.
         all_nr = exclusive.get((address, name), 0)
         assert int(nr) == all_nr or (name == "[user]" and int(nr) < all_nr)
 
@@ -82,9 +84,9 @@ def check_views(log: str) -> None:
             total, part, nr_call = total + int(nr), 0, int(nr)
         else:
             part += int(nr)
-        assert percent == report.percent(int(nr), nr_stored)
+        assert percent == report.percent(int(nr), nr_scope)
         assert of_call == report.percent(int(nr), nr_call)
-    assert total == nr_stored
+    assert total == nr_scope
 
 
 @pytest.mark.parametrize("smp", [1, 4])
@@ -99,7 +101,9 @@ def test_small_store_drops_and_says_so(boot):
     append = "profile.report=wide profile.top=all profile.on_exit=stress profile.samples=16384"
     result = boot("stress", "all", 1, 6, smp=2, append=append, timeout=240)
     check_views(result.log)
-    assert re.search(r"not in the store: \d+ of \d+ samples: \d+ no slot", result.log)
+    # Which of the two is full first depends on how long the chains are.
+    reason = r"not in the store: \d+ of \d+ samples: \d+ (no slot within reach|log full)"
+    assert re.search(reason, result.log)
 
 
 def test_callers_have_inclusive_time(boot):

@@ -80,7 +80,7 @@ def user_rows(log: str) -> list[tuple[int, str, int, int]]:
     lines = report.Lines(log).lines
     at = max(i for i, line in enumerate(lines) if line.startswith("Kernel Heatmap of user code"))
     rows = []
-    for line in lines[at + 3 :]:
+    for line in lines[at + 4 :]:
         if report.DASHES.match(line):
             break
         addr, file, offset, nr, _ = USER_ROW.match(line).groups()
@@ -132,7 +132,7 @@ def check_files(log: str, builds, task: str) -> None:
     assert nr == sum(stack.nr for stack in own_stacks) > 1000
     assert nr_user == sum(stack.nr for stack in own_stacks if not stack.kernel)
 
-    title, _, _, *lines = file_lines(log, "function")
+    title, _, _, _, *lines = file_lines(log, "function")
     assert title == PLACE_TITLE.format(own, total)
     places = [PLACE_ROW.match(line).groups() for line in lines if not report.DASHES.match(line)]
     assert sum(int(nr) for _, _, nr, _, _ in places) == own

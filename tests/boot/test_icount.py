@@ -11,7 +11,11 @@ from harness import run_until_equal
         ("wordcount", ("-t", 46, "/data/small"), 1),
         ("threads", (), 1),
         ("hello", (), 2),
+        ("timeouts", ("exact",), 1),
+        ("timeouts", ("exact",), 4),
     ],
 )
 def test_two_runs_are_equal(boot, program, args, smp):
-    run_until_equal(lambda: boot(program, *args, smp=smp, icount=True, timeout=180).log)
+    """`timeouts exact` checks as well that no wait is early, or more than 1 % late."""
+    log = run_until_equal(lambda: boot(program, *args, smp=smp, icount=True, timeout=180).log)
+    assert "FAIL:" not in log

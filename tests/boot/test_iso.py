@@ -49,8 +49,8 @@ def test_same_machine_as_by_pvh(boot_cd, boot):
 
 
 def test_files_are_whole(boot_cd):
-    """The initramfs lies where GRUB put it, in memory that it calls free."""
-    assert "PASS: files" in boot_cd("init=/bin/files", smp=2, mem="128M").log
+    """The initramfs lies where GRUB put it, in memory that it calls free. It needs room twice."""
+    assert "PASS: files" in boot_cd("init=/bin/files", smp=2, mem="192M").log
 
 
 def test_status(boot_cd):

@@ -117,15 +117,18 @@ def test_suite_on_many_cpus(boot, smp):
 WIDE = """\
 [    1.000000] profile: report 1: sysrq
 [    1.000000] Kernel Profile Points
+[    1.000000] all CPUs since boot (1.00 s)
 [    1.000000]  status  name  total  nr  avg.ns  net.ns  oncpu.ns  min.ns  p50.ns  p99.ns  max.ns
 [    1.000000] -------  ----
 [    1.000000]      on  exec  0.000000100  10  10  4  -  2  <=  8  <= 30  30
 [    1.000000]      on  futex_wait  0.000000100  10  10  4  7  2  <=  8  <= 30  30
 [    1.000000] -------  ----
-[    1.000000] an empty pair costs 25 ns and reads as 6 ns
-[    1.000000] clock went backwards in 2 pairs of exec: not counted
-[    1.000000] 3 pairs of exec ended on another CPU: counted
-[    1.000000] 4 ends of futex_wait without a start: not counted
+[    1.000000] overhead: 25 ns a pair, 6 ns of it inside total and avg.ns (not subtracted)
+[    1.000000] exec: the clock went backwards in 2 pairs (not included)
+[    1.000000] exec: 3 of 10 pairs ended on another CPU (included)
+[    1.000000] futex_wait: 4 ends without a start (not included)
+[    1.000000] no complete pair: fork, my_lookup,
+[    1.000000]     tree_find
 [    1.000000]     exec  2^1  cycles     4  ***
 [    1.000000]     exec  2^12 cycles     6  ****
 [    1.000000] profile: end of report 1
@@ -140,6 +143,7 @@ def test_parser():
     assert points.row("futex_wait").wide["oncpu.ns"] == 7
     assert points.empty_pair_ns == (25, 6)
     assert {name: len(at) for name, at in points.anomalies.items()} == {"exec": 2, "futex_wait": 1}
+    assert points.incomplete == ["fork", "my_lookup", "tree_find"]
     assert points.buckets == {"exec": {1: 4, 12: 6}}
 
 

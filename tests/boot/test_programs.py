@@ -23,6 +23,7 @@ CHECKERS = [
     "klog",
     "memory",
     "threads",
+    "timeouts",
     "timing",
 ]
 # Programs that fork; all of them exist with both C libraries.
@@ -35,6 +36,7 @@ PROCESSES = [
     "jobs",
     "kills",
     "limits",
+    "perms",
     "pipes",
     "polls",
     "restarts",
@@ -116,7 +118,7 @@ def test_out_of_memory(boot):
 
 def run_on_linux(program, *args):
     command = [BUILD / "user" / program, *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
 
 @pytest.mark.parametrize("args", ["all 1 4", "futex 1 1"])
@@ -140,7 +142,7 @@ def test_limits_on_linux(builds, program):
 )
 def test_program_on_linux(builds, program):
     """What the programs expect is what Linux does."""
-    if program.removesuffix(".musl") in ("attrs", "ids") and os.geteuid():
+    if program.removesuffix(".musl") in ("attrs", "ids", "perms") and os.geteuid():
         pytest.skip("only root may")
     builds.initrd()
     done = run_on_linux(program)
@@ -148,24 +150,25 @@ def test_program_on_linux(builds, program):
     program_passes(done.stdout, program)
 
 
+def test_checks_of_children_count(builds, boot):
+    """A check that fails in a child makes the program fail, however the child ends."""
+    builds.initrd()
+    guest, host = boot("checks", ok=False), run_on_linux("checks")
+    for log, status in ((guest.log, guest.status), (host.stdout, host.returncode)):
+        assert status == 1 and "PASS" not in log
+        assert re.search(r"^FAIL: checks: 4 of (\d+) checks failed$", log, re.MULTILINE)
+
+
 def test_every_program_is_tested():
     """A new guest program must be listed here."""
     used_elsewhere = {"churn", "fuzz", "wordcount", "hello", "hello-pie", "exit", "segv", "spin"}
     used_elsewhere |= {"bench-syscall", "eatmem", "forkbomb", "points", "stress", "syscalls"}
     used_elsewhere |= {"accuracy", "chain", "chain-nofp", "decode", "heatmap", "renames"}
-    used_elsewhere |= {"straces", "typed"}
+    used_elsewhere |= {"straces", "typed", "controls", "checks", "callers", "bench-events"}
+    used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
+    used_elsewhere |= {"failing"}
     sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c*")}
     assert sources - used_elsewhere == set(CHECKERS + PROCESSES)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("smp", [1, 4])
-def test_fuzzed_calls(boot, smp, seed):
-    """Whatever a program asks for, the kernel lives, and its report still adds up."""
-    log = boot("fuzz", seed, 20000, 8, smp=smp, append="profile.on_exit=fuzz").log
-    program_passes(log, "fuzz")
-    missing = re.findall(r"syscall: .*\((\d+)\) is not implemented", log)
-    assert missing and len(missing) == len(set(missing))
 
 
 @pytest.mark.parametrize("case", DEATHS)
@@ -181,6 +184,17 @@ def test_bench_program(boot):
     log = boot("bench-syscall", 1000, 100000).log
     assert re.search(r"^bench: syscall_getppid_cycles \d+$", log, re.MULTILINE)
     assert re.search(r"^bench: loop_cycles \d+$", log, re.MULTILINE)
+
+
+def test_bench_events(boot):
+    log = boot("bench-events", "each", 1000).log
+    found = dict(re.findall(r"^bench: (\w+) \d+ (\d+)$", log, re.MULTILINE))
+    nr_switches = int(found.pop("switch"))
+    assert 990 <= nr_switches <= 1010, "a yield is no switch"
+    events = ("fail", "fail_after_others", "unnamed", "fault")
+    assert found == {name: "1000" for name in events} | {"nr_others": "1"}
+    log = boot("bench-events", "run", "/bin/hello").log
+    assert re.search(r"^bench: run \d+ 1$", log, re.MULTILINE)
 
 
 WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")

@@ -8,7 +8,12 @@ import pytest
 import report
 
 SAMPLE = """\
-[    1.000000] profile: report 1: exit of process 20 (demo)
+[    1.000000] profile: report 1: demo (pid 20) exited with status 0 after 1.810 s
+[    1.000000] CPU time: 1.020345 s, 46 threads = user code 0.820345 \
++ system calls 0.140000 + page faults 0.060000
+[    1.000000] waited: 24.100000 s = futex 3.500000 + mm->lock 12.100000 + for a CPU 8.500000
+[    1.000000] events: 1076 system calls, 11742 page faults, 5267 context switches \
+(310 involuntary, 44 migrations)
 [    1.000000]
 [    1.000000] Kernel strace
 [    1.000000] Task: 20:20 nr_accumulated_threads: 46
@@ -21,24 +26,42 @@ SAMPLE = """\
 [    1.000000] 100.00    3.000001000                     6         4 total
 [    1.000000]
 hello from a program, not in the report
-[    1.000000] ticks: 1000 = user 100 + kernel 300 + irq 50 + idle 550
-[    1.000000] source: timer, 100 Hz; cannot see code that runs with interrupts off
 [    1.000000] Kernel Heatmap (top #2)
+[    1.000000] samples: 1400, all CPUs since boot (1.12 s) = user 1 \
++ kernel 990 + interrupt 9 + idle 400
+[    1.000000] of this process: 1000 = user 1 + kernel 990 + interrupt 9
+[    1.000000] sampling: APIC timer, 100 per second and CPU at random moments (seed 1)
 [    1.000000]          Address              Function          NR          %
 [    1.000000] ----------------  --------------------  ----------  ---------
 [    1.000000] ffffffff8101a600              cpu_idle         550      55.00
 [    1.000000] ffffffff810666f0            __schedule         301      30.10
-[    1.000000] 0000000000000000              [3 more]         149      14.90
+[    1.000000] 0000000000000000            [3 others]         149      14.90
 [    1.000000] ----------------  --------------------  ----------  ---------
 [    1.000000]                                               1000     100.00
+[    1.000000] sampling cost: 0.03 % of CPU time, 315 ns a sample
+[    1.000000]
+[    1.000000] Kernel Waits (top #2)
+[    1.000000] waits: 99 of this process's threads = asleep 3.000 s + ready without a CPU 1.000 s
+[    1.000000]       seconds      for.a.CPU      times        longest  waits.for               \
+where                 woken.by
+[    1.000000] -------------  -------------  ---------  -------------  ----------------------  \
+--------------------  --------------------
+[    1.000000]   2.500000000    0.600000000         90    0.100000000  futex 0x4bb310          \
+wait_bitset           wake_matching (demo, pid 20)
+[    1.000000]   0.400000001    0.400000001          6    0.300000000  a CPU                   \
+-                     -
+[    1.000000] -------------  -------------  ---------
+[    1.000000]   2.900000001    1.000000001         96
+[    1.000000] 2 others, with 3 waits
 [    1.000000]
 [    1.000000] Kernel Profile Points
+[    1.000000] of this process since its execve (0.80 s)
 [    1.000000]  status                  name             total                nr            avg.ns
 [    1.000000] -------  --------------------  ----------------  ----------------  ----------------
 [    1.000000]      on      flush_tlb_others       0.000153470                55              2791
 [    1.000000]     off     pcache_cache_miss      16.147020152            274698             58781
 [    1.000000] -------  --------------------  ----------------  ----------------  ----------------
-[    1.000000] an empty pair costs 25 ns and reads as 12 ns
+[    1.000000] overhead: 25 ns a pair, 12 ns of it inside total and avg.ns (not subtracted)
 [    1.000000] profile: end of report 1
 [    1.000000] reboot: power off, status 0
 """
@@ -58,20 +81,33 @@ DAMAGE = {
     "row garbled": ("0.500000001      500001", "0.500000001  <6>hello"),
     "unsorted": (re.compile(r"^(.*futex\n)(.*sys_write\n)", re.M), r"\2\1"),
     "row twice": ("sys_999", "sys_write"),
-    "tick lost": ("ticks: 1000", "ticks: 1001"),
-    "tick in no class": ("idle 550", "idle 549"),
+    "sample of the machine lost": ("samples: 1400", "samples: 1401"),
+    "sample in no class": ("idle 400", "idle 399"),
+    "sample of the process lost": ("process: 1000", "process: 1001"),
+    "sample of no process": ("1000 = user 1 + kernel 990", "1000 = user 2 + kernel 989"),
     "sample lost": (" 301      30.10", " 300      30.00"),
     "heat percentage": ("30.10", "30.11"),
     "heat total": ("1000     100.00", " 999     100.00"),
     "more rows than top": ("top #2", "top #1"),
-    "no split line": (re.compile(r"^.*ticks.*\n", re.M), ""),
+    "no total of samples": (re.compile(r"^.* 1000     100.00\n", re.M), ""),
+    "no line with all samples": (re.compile(r"^.*samples: .*\n", re.M), ""),
+    "a part of the CPU time": ("0.140000", "0.140001"),
+    "a part of the time waited": ("12.100000", "12.100001"),
+    "no time waited": (re.compile(r"^.*waited: .*\n", re.M), ""),
+    "more switches than there are": ("310 involuntary", "5310 involuntary"),
+    "more migrations than switches": ("44 migrations", "5444 migrations"),
+    "a wait lost": ("with 3 waits", "with 2 waits"),
+    "ready for longer than it waited": ("0.400000001          6", "0.400000002          6"),
+    "time of waits": ("2.900000001", "2.900000002"),
+    "a row of waits missing": (re.compile(r"^.* a CPU  .*\n.*\n", re.M), ""),
+    "waits garbled": ("  0.300000000  a CPU", "  <6>hello"),
     "average rounded down": ("2791", "2790"),
     "pairs": (" 55 ", " 56 "),
-    "no first line": (re.compile(r"^.*report 1: exit.*\n", re.M), ""),
+    "no first line": (re.compile(r"^.*report 1: demo.*\n", re.M), ""),
     "no last line": (re.compile(r"^.*end of report.*\n", re.M), ""),
-    "a report is lost": ("report 1: exit", "report 2: exit"),
-    "two heatmaps": (re.compile(r"(.*ticks: (?:.*\n)*)(?=.*Kernel Profile P)"), r"\1\1"),
-    "no empty pair": (re.compile(r"^.*an empty.*\n", re.M), ""),
+    "a report is lost": ("report 1: demo", "report 2: demo"),
+    "two heatmaps": (re.compile(r"(.*Kernel Heatmap (?:.*\n)*)(?=.*Kernel Profile P)"), r"\1\1"),
+    "no overhead": (re.compile(r"^.*overhead: .*\n", re.M), ""),
     "points unsorted": ("flush_tlb_others", "qlush_tlb_others"),
     "points cut short": (re.compile(r"^.*274698(.*\n)*", re.M), ""),
 }
@@ -81,9 +117,13 @@ def test_checker_accepts_a_right_report():
     assert report.check_log(SAMPLE) == []
     (found,) = report.parse(SAMPLE)
     assert found.parts == {"strace", "heatmap", "points"}
-    assert found.why == "exit of process 20 (demo)"
+    assert found.why == "demo (pid 20) exited with status 0 after 1.810 s"
     assert found.strace.row("futex").nr_calls == 2 and found.strace.nr_threads == 46
-    assert found.heatmap.split == dict(ticks=1000, user=100, kernel=300, irq=50, idle=550)
+    assert found.summary.parts["mm->lock"] == 12_100_000 and found.summary.nr_threads == 46
+    assert found.waits.rows[0].waker == "wake_matching (demo, pid 20)"
+    machine = dict(samples=1400, user=1, kernel=990, interrupt=9, idle=400)
+    assert found.heatmap.split == machine
+    assert found.heatmap.process == dict(samples=1000, user=1, kernel=990, interrupt=9)
     assert found.points.row("flush_tlb_others").avg_ns == 2791
 
 
@@ -142,6 +182,15 @@ def test_demo_report(boot, smp):
         assert "flush_tlb_others" in names
 
 
+def test_demo_report_is_short(boot):
+    """80 lines at most, from the first to the last: two screens."""
+    log = boot("wordcount", "-t", 46, "/data/small", icount=True).log
+    lines = report.Lines(log).lines
+    (first,) = (i for i, line in enumerate(lines) if report.BEGIN.match(line))
+    (last,) = (i for i, line in enumerate(lines) if report.END.match(line))
+    assert last - first + 1 <= 80
+
+
 def test_known_answers(boot):
     """syscalls.c says what it does; libc's own calls are not among these."""
     for program in ("syscalls", "syscalls.musl"):
@@ -163,20 +212,22 @@ def test_known_answers(boot):
 
 
 @pytest.mark.parametrize(
-    "value, printed",
+    "value, printed, unmatched",
     [
-        ("all", True),
-        ("none", False),
-        ("hello", True),
-        ("hel*", True),
-        ("other", False),
-        ("other,h?llo", True),
-        ("wordcount,spin*", False),
+        ("all", True, []),
+        ("none", False, []),
+        ("hello", True, []),
+        ("hel*,hello", True, []),
+        ("other", False, ["other"]),
+        ("other,h?llo", True, ["other"]),
+        ("wordcount,spin*", False, ["wordcount", "spin*"]),
     ],
 )
-def test_on_exit(boot, value, printed):
+def test_on_exit(boot, value, printed, unmatched):
     log = boot(append=f"profile.on_exit={value}").log
     assert len(report.parse(log)) == printed
+    named = re.findall(r"profile\.on_exit: no process ended that matches (\S+)$", log, re.M)
+    assert [name.strip() for name in named] == unmatched
 
 
 @pytest.mark.parametrize("top", [1, 3, "all"])
@@ -190,12 +241,13 @@ def test_top(boot, top):
 
 
 def test_split_follows_the_load(boot):
-    """A program that only burns user time on the one CPU: nearly all ticks are user's."""
+    """A program that only burns user time on the one CPU: nearly all samples are user's."""
     heatmap = only(boot("spin", 1500).log).heatmap
-    assert heatmap.split["user"] > heatmap.split["ticks"] / 2
+    assert heatmap.split["user"] > heatmap.split["samples"] / 2
+    assert heatmap.process["user"] == heatmap.split["user"]
     # The same on four CPUs: three of them idle.
     heatmap = only(boot("spin", 1500, smp=4).log).heatmap
-    assert heatmap.split["idle"] > heatmap.split["ticks"] / 4
+    assert heatmap.split["idle"] > heatmap.split["samples"] / 4
 
 
 def test_execve_restarts_the_table(boot):
@@ -257,5 +309,6 @@ def test_reports_and_resets_under_load(boot):
 
 def test_nothing_is_missed_with_icount(boot):
     """One CPU whose time is its instructions: every sample that is due comes."""
-    log = boot("threads", icount=True, timeout=180).log
-    assert re.search(r"due: \d+ = taken \d+ \+ missed 0 \+ own \d+", log)
+    log = boot("threads", icount=True, append="profile.report=wide", timeout=180).log
+    assert re.search(r"expected: \d+ samples .* = \d+ taken \+ 0 lost \+ 0 in the profiler ", log)
+    assert "expected samples lost" not in log

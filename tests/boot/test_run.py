@@ -9,6 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+import report
 from harness import BUILD, ROOT, locked, make
 
 # Both goals make $BUILD/session.cpio and $BUILD/run.log: one at a time.
@@ -26,7 +27,7 @@ def run_command(builds):
             done = make(
                 f"BUILD={BUILD_NAME}", "run", "SMP=2", f"CMD={command}", *arguments, check=False
             )
-            return done, (BUILD / "run.log").read_text().replace("\r\n", "\n")
+            return done, (BUILD / "run.log").read_bytes().decode()
 
     return run
 
@@ -35,8 +36,46 @@ def test_status_0(run_command):
     done, log = run_command("echo some words | wc -w")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^2$", log, re.MULTILINE)
-    assert re.search(r"profile: report \d+: exit of process \d+ \(sh\)", log)
+    assert re.search(r"profile: report \d+: sh \(pid \d+\) exited with status 0 after \S+ s", log)
     assert "reboot: power off, status 0" in log
+
+
+def test_a_process_has_its_own_samples(run_command):
+    """One program sleeps while the other runs: each report has its own program's samples."""
+    command = "yes > /dev/null & sleep 0.5; kill $!; wait"
+    done, log = run_command(command, "ICOUNT=1", "SMP=1")
+    assert done.returncode == 0, done.stderr
+    heatmaps = {found.why.split()[0]: found.heatmap for found in report.parse(log)}
+    assert not report.check_log(log)
+    # The shell and init did little but wait for these, and have a line instead of a summary.
+    parents = {f.why.split()[0] for f in report.parse(log) if f.summary.parent_us is not None}
+    assert parents == {"sh", "init"}
+    for name in ("sleep", "yes"):
+        assert heatmaps[name].split["samples"] > 480
+    assert heatmaps["yes"].process["samples"] > 400
+    assert heatmaps["sleep"].process["samples"] < 20
+
+
+def test_points_are_those_of_the_process(run_command):
+    """Runs a program that only waits in futexes, and one that never does, at the same time."""
+    program = f"PROGRAM={BUILD_NAME}/user/futexpp"
+    _, log = run_command("futexpp & sleep 0.3; wait", program)
+    ran = {
+        name: {row.name for row in found.process_points.rows}
+        for found in report.parse(log)
+        for name in ("futexpp", "sleep")
+        if name in found.why
+    }
+    assert "futex_wait" in ran["futexpp"]
+    assert "exec" in ran["sleep"] and "futex_wait" not in ran["sleep"]
+
+
+def test_log_has_plain_line_ends(run_command):
+    """The log has LF for the CR LF of kernel and terminal; a program's own CR stays."""
+    done, log = run_command("echo one; printf 'a\\rb\\n'", "APPEND=profile.on_exit=none")
+    assert done.returncode == 0, done.stderr
+    assert "\none\na\rb\n[" in log
+    assert "\r\n" not in log
 
 
 @pytest.mark.parametrize(
@@ -89,12 +128,139 @@ def test_icount_is_reproducible(run_command):
     assert logs[0][1] == logs[1][1]
 
 
+@pytest.mark.parametrize(
+    ("init", "why"),
+    [
+        ("/bin/nope", "ENOENT, no such file in the initramfs (error 2)"),
+        ("/bin/script", "ENOENT, the interpreter that it names is not in the initramfs (error 2)"),
+        ("/bin", "EACCES, not a file that may be executed (error 13)"),
+        ("/data/text", "EACCES, not a file that may be executed (error 13)"),
+        ("/data/text/x", "ENOTDIR, a part of the path is no directory (error 20)"),
+        ("/bin/words", "ENOEXEC, neither a static x86-64 program nor a script with #! (error 8)"),
+    ],
+)
+def test_init_that_cannot_run(boot, tmp_path, init, why):
+    for name, text, mode in (
+        ("script", "#!/bin/nothing\n", 0o755),
+        ("words", "words\n", 0o755),
+        ("text", "words\n", 0o644),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(mode)
+    items = [tmp_path / "script", tmp_path / "words", f"/data/={tmp_path / 'text'}"]
+    image = tmp_path / "init.cpio"
+    subprocess.run([ROOT / "scripts" / "mkinitramfs", "-o", image, *items], check=True)
+    result = boot(None, initrd=image, append=f"init={init}", ok=False, check=False)
+    assert result.error == f"Kernel panic: cannot run init={init}: {why}"
+
+
+def test_make_says_what_is_wrong(builds, tmp_path):
+    """The reason is in the last line before make's own, and no kernel is booted for a source."""
+    builds.kernel()
+    builds.initrd()
+    source = tmp_path / "lock.c"
+    source.write_text("int main(void) { }\n")
+    nope = "Kernel panic: cannot run init=/bin/nope: ENOENT, no such file in the initramfs"
+    with locked(LOCK):
+        for arguments, why in {
+            ("INIT=/bin/nope", f"PROGRAM={BUILD_NAME}/user/hello"): nope,
+            (f"PROGRAM={source}",): f"{source}: a source, not a program: gcc -static",
+            (f"PROGRAM={tmp_path}",): "a directory, not a program",
+            (f"PROGRAM={tmp_path}/nope",): f"{tmp_path}/nope: no such file",
+            (f"PROGRAM={BUILD_NAME}/user/hello", "FILES=nope"): "nope: no such file",
+        }.items():
+            done = make(f"BUILD={BUILD_NAME}", "run", *arguments, check=False)
+            assert done.returncode != 0
+            said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+            assert why in said[-1], done.stderr
+
+
+# Imitates every line that says how a run ended, or that something is wrong.
+FORGED = """echo 'a word about BUG: x'; echo 'WARNING: kernel/x.c:1 x'; echo 'Kernel panic: no'
+echo '[    0.1] Kernel panic: no'; echo 'reboot: panic, status 127'
+echo 'reboot: power off, status 3'; echo '[    0.1] reboot: power off, status 3'
+echo 'verdict: status=9 panic=1 bugs=1 warnings=1 reports_cut=1 console_lost=1'
+"""
+
+
+@pytest.mark.parametrize("status", [0, 5])
+def test_programs_cannot_forge_the_verdict(run_command, status):
+    arguments = ["APPEND=profile.on_exit=none"]
+    done, log = run_command(f"{FORGED}sleep 0.1; exit {status}", *arguments)
+    assert log.count("\nverdict: ") == 1 and "\na word about BUG: x\n" in log
+    if status:
+        assert f"init ended with status {status}\n" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+
+
+def test_forged_words_do_not_hide_a_panic(builds):
+    """The output of a program before a panic does not decide how the run ended."""
+    forged = "echo 'reboot: power off, status 0'; echo c >/proc/sysrq-trigger"
+    with locked(LOCK):
+        builds.kernel()
+        arguments = ["run", "SMP=2", "APPEND=profile.on_exit=none", f"CMD={forged}"]
+        done = make(f"BUILD={BUILD_NAME}", *arguments, check=False)
+    assert done.returncode != 0
+    assert "qemu-run: error: Kernel panic: general protection fault at crash+" in done.stderr
+
+
+def test_no_report_is_cut_by_the_power_off(run_command):
+    """
+    Processes die at the moment when init exits; by instructions, that is the same moment in each
+    run. Without waiting, the power-off cuts the seventh report, 0.4 ms after it has begun.
+    """
+    command = "for i in 1 2 3 4 5 6; do yes >/dev/null & done; sleep 0.05; kill -9 -1; exit 0"
+    done, log = run_command(command, "ICOUNT=1", "SMP=4")
+    assert done.returncode == 0, done.stderr
+    assert report.check_log(log) == []
+    unreported = re.search(r"\] processes that end without a report: (\d+)\n", log)
+    # init, its shell, sleep, and the six.
+    assert len(report.parse(log)) + (int(unreported[1]) if unreported else 0) == 9
+    assert len(report.parse(log)) > 2
+
+
+def test_stacks_in_the_log_of_a_run(run_command):
+    """What a command reads of the file stacks can be cut out of the log: nothing but stacks."""
+    done, log = run_command(
+        "ls -lR / | wc; echo STACKS; cat /proc/profile/stacks",
+        "APPEND=profile.on_exit=none profile.hz=9973",
+    )
+    assert done.returncode == 0, done.stderr
+    behind = log.split("\nSTACKS\n", 1)[1].splitlines()
+    check_folded([line for line in behind if not line.startswith("[")])
+
+
+def check_folded(lines: list[str]) -> None:
+    """By the rule of flamegraph.pl and speedscope, which leave out lines that do not match."""
+    assert len(lines) > 5
+    for line in lines:
+        assert re.fullmatch(r"[^;]+(;[^;]+)* [1-9][0-9]*", line, re.ASCII), line
+    assert any(";do_syscall_64;" in line for line in lines)
+
+
+def test_flame_graph_of_readme(builds, tmp_path):
+    """The command of README, all but the picture: flamegraph.pl would read folded stacks."""
+    builds.kernel()
+    shown = r"^    make (run EXPORT=run.lego) && (.*) -o run.svg$"
+    commands = re.search(shown, (ROOT / "README.md").read_text(), re.MULTILINE).groups()
+    run, draw = (text.replace("run.lego", f"{tmp_path}/run.lego") for text in commands)
+    with locked(LOCK):
+        make(f"BUILD={BUILD_NAME}", *run.split())
+    draw = draw.replace(" flamegraph ", " folded ").replace("build/", f"{BUILD_NAME}/")
+    done = subprocess.run(draw.split(), cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = done.stdout.split("\n")
+    assert lines.pop() == ""
+    check_folded(lines)
+    assert any(re.match(r"wordcount;.*;table_find\b", line) for line in lines)
+
+
 class Terminal(pexpect.spawn):
     """make shell on a terminal."""
 
     def __init__(self, log: Path):
         arguments = ["-s", "CONFIG=", f"BUILD={BUILD_NAME}", "SMP=2", "shell"]
-        super().__init__("make", arguments, cwd=str(ROOT), timeout=60, encoding="utf-8")
+        super().__init__("make", arguments, cwd=str(ROOT), timeout=240, encoding="utf-8")
         self.log = log.open("w")
         self.logfile_read = self.log
 

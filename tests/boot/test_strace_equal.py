@@ -70,7 +70,7 @@ def test_equal(boot, builds, strace_compare, tmp_path, program):
     assert strace_compare.compare(host, guest | {"extra": (1, 0)}, exceptions)
 
 
-def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path):
+def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path, capsys):
     """The whole script on a console log in which one number is off by one."""
     builds.initrd()
     log = guest_log(boot, "wordcount")
@@ -89,6 +89,14 @@ def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path):
         assert run(log.replace(row[0], line)) == 1
     assert run(log.replace(row[0] + "\n", "")) == 1
     assert run("nothing") == 2
+    # A report that is cut short is named, and the others are compared.
+    begin = re.search(r"^\[.*\] profile: report (\d+): .*\n", log, re.MULTILINE)
+    cut = log[begin.start() : row.start()]
+    capsys.readouterr()
+    assert run(log.replace(begin[0], cut + begin[0])) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("strace-compare: left out, for it is not whole: ") and begin[1] in said
+    assert said.count("\n") == 1
 
 
 TRACE = """\

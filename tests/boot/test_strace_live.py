@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Live lines equal those of the host's strace, run on the same program in the same image."""
+"""Trace output equals that of the host's strace, run on the same program in the same image."""
 
 import difflib
 import re
+import time
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Iterator
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 import host_run
 import report
 
-# Structures are addresses, as in the kernel's lines; no padding, no signals, no ends of processes.
+# Structures as addresses, as in the kernel's lines; no padding, no signals, no ends of processes.
 STRACE = ["strace", "-f", "-a0", "-qqq", "-everbose=none", "-esignal=none", "--pidns-translation"]
 HOST_LINE = re.compile(r"(\d+) +(.*)")
 GUEST_LINE = re.compile(r"\[ *\d+\.\d+\] \[pid (\d+)\] (.*)")
@@ -20,10 +22,10 @@ RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)$")
 DURATION = re.compile(r" <\d+\.\d{6}>$")
 TRANSLATED = re.compile(r"(\d+) /\* \d+ in strace's PID NS \*/")
 
-# What may differ. Addresses: from 64 KiB on, if they are not the rest of some flags. Random bytes.
+# What may differ: random bytes, and addresses, which are numbers above 64 KiB, except in flags.
 ADDRESS = re.compile(r"(?<![|0-9a-zA-Z])0x[0-9a-f]{5,}(?![0-9a-f]| /\*)")
 RANDOM = re.compile(r'^(getrandom\()"[^"]*"')
-# How run.h waits for a test depends on how long that takes; the host asks the vDSO for the time.
+# How often run.h looks for the end of a test depends on time; the host's vDSO makes no time calls.
 POLLING = re.compile(
     r"wait4\(-1, ADDRESS, WNOHANG, NULL\) = 0$|clock_nanosleep\(CLOCK_REALTIME, 0, ADDRESS, "
     r"|restart_syscall\(<\.\.\. resuming interrupted clock_nanosleep|clock_gettime\("
@@ -59,7 +61,7 @@ def find_execve(task: Task, tasks: dict[int, Task]) -> Task:
 
 
 def read_host(trace: str, program: str) -> list[list[str]]:
-    """The lines of each task, from the execve of the program on; tasks by number."""
+    """Returns the lines of each task, by its number, from the execve of the program on."""
     tasks: dict[int, Task] = {}
     others: set[str] = set()
     for text in trace.splitlines():
@@ -71,7 +73,7 @@ def read_host(trace: str, program: str) -> list[list[str]]:
             task.unfinished = match[1]
             continue
         if match := RESUMED.match(line):
-            # What another thread than the first executes goes on as the first.
+            # After an execve by another thread, the program continues as the first thread.
             started = task if match[1] != "execve" else find_execve(task, tasks)
             line = started.unfinished + match[2]
             started.unfinished = ""
@@ -88,7 +90,7 @@ def read_host(trace: str, program: str) -> list[list[str]]:
 
 
 def read_guest(log: str) -> list[list[str]]:
-    """The same of a console; the kernel's own execve of init is not in it."""
+    """The same for a console. The kernel's own execve of init is not in it."""
     tasks: dict[int, list[str]] = {}
     for text in log.splitlines():
         if match := GUEST_LINE.fullmatch(text):
@@ -97,7 +99,7 @@ def read_guest(log: str) -> list[list[str]]:
 
 
 def compare(host: list[list[str]], guest: list[list[str]], arguments=False) -> list[str]:
-    """A unified diff of what is left after normalize(), task by task. arguments: nothing else."""
+    """Returns a unified diff of each task's normalized lines. arguments: without return values."""
     wrong = []
     if len(host) != len(guest):
         wrong.append(f"{len(host)} tasks on the host, {len(guest)} in the kernel")
@@ -128,7 +130,7 @@ def run_both(boot, builds, tmp_path, initrd: str, *arguments: str):
     return host, read_guest(trace_guest(boot, *arguments, initrd=initrd))
 
 
-# Those, or the tests of them, that make the same calls whatever takes how long.
+# Programs, or their tests, whose calls do not depend on time.
 PROGRAMS = ["files", "files.musl", "pipes dup sendfile", "attrs times stat access"]
 COMMANDS = ["cat /etc/passwd", "id", "wc /init", "mkdir -p /tmp/a/b", "cp /init /tmp/x"]
 
@@ -137,7 +139,7 @@ COMMANDS = ["cat /etc/passwd", "id", "wc /init", "mkdir -p /tmp/a/b", "cp /init 
 def test_equal(boot, builds, tmp_path, arguments):
     host, guest = run_both(boot, builds, tmp_path, "tests.cpio", *arguments.split())
     assert compare(host, guest) == []
-    # One character more or less, one line less must be seen.
+    # One more character, and one line less, must be noticed.
     changed = [list(lines) for lines in guest]
     changed[0][-2] += "!"
     assert compare(host, changed)
@@ -152,15 +154,47 @@ def test_busybox(boot, builds, tmp_path, arguments):
     assert compare(host, guest) == []
 
 
+# The time that `strace -f -ttt` prints after the number of the task.
+TIMED = re.compile(r"(\d{10}\.\d{6}) (.*)")
+
+
+def test_time(boot, builds, tmp_path):
+    """Lines have the form of the host's, with the time at which the call began."""
+    trace = tmp_path / "trace"
+    command = host_run.command(builds.initrd("tests.cpio"), ["/bin/files"])
+    output, status = host_run.run([*STRACE, "-ttt", "-T", "-o", str(trace), *command], 2)
+    assert status == 0, output
+    lines = [HOST_LINE.fullmatch(line).groups() for line in trace.read_text().splitlines()]
+    untimed = [f"{number} {TIMED.fullmatch(line)[2]}" for number, line in lines]
+    host = read_host("\n".join(untimed), "/bin/files")
+    begin = time.time()
+    (timed,) = read_guest(trace_guest(boot, "files", live="all,wait,+time"))
+    end = time.time()
+    matches = [TIMED.fullmatch(line) for line in timed]
+    guest = [[match[2] for match in matches]]
+    assert compare(host, guest) == []
+    # One thread, so a call begins after the end of the one before. Both times are rounded down.
+    starts = [Decimal(match[1]) for match in matches]
+    for line, start, following in zip(guest[0], starts, starts[1:]):
+        duration = re.search(r" <(\d+\.\d{6})>$", line)
+        assert following >= start + Decimal(duration[1]) - Decimal("0.000001"), line
+    # The clock was set to the host's at boot, to the second.
+    assert begin - 2 <= starts[0] and starts[-1] <= end + 2
+    on_cpus = read_guest(trace_guest(boot, "files", live="all,wait,+cpu"))
+    cpu = re.compile(r" \(CPU [01]\)(?= <\d+\.\d{6}>$)")
+    assert all(cpu.search(line) or line.endswith(" = ?") for line in on_cpus[0])
+    assert compare(host, [[cpu.sub("", line) for line in on_cpus[0]]]) == []
+
+
 def test_arguments(boot, builds, tmp_path):
-    """Every flag, odd characters, bad pointers. What such calls return is for other tests."""
+    """Every flag, odd characters, bad pointers. Return values are not compared."""
     host, guest = run_both(boot, builds, tmp_path, "tests.cpio", "decode")
     assert len(guest[0]) > 2500
     assert compare(host, guest, arguments=True) == []
 
 
 def test_chosen(boot):
-    """Only what was asked for, and all of it, by the program's own count."""
+    """A filter prints the selected calls, all of them, and no others."""
     guest = read_guest(trace_guest(boot, "files", live="file,failed,wait"))
     assert len(guest) == 1 and guest[0]
     for line in guest[0]:
@@ -173,7 +207,7 @@ def test_chosen(boot):
 
 
 def test_slow(boot):
-    """A futex that waits for long, among many calls that do not."""
+    """A filter by time prints a futex that waits for long, and not the many short calls."""
     guest = read_guest(trace_guest(boot, "straces", "sleep", live=">50ms,wait"))
     lines = [line for lines in guest for line in lines]
     assert any(line.startswith("futex(") for line in lines)
@@ -183,12 +217,12 @@ def test_slow(boot):
 
 
 def test_lost(boot):
-    """Without `wait` a storm loses lines, and says how many: with them, there are all calls."""
+    """Without `wait` a storm loses lines. Printed and lost lines add up to all calls."""
     log = boot("threads", smp=2, append="profile.strace_live=all").log
     shown = sum(map(len, read_guest(log)))
     lost = re.findall(r"strace: (\d+) lines lost: (\d+) had no room, (\d+) no memory", log)
     for total, room, memory in lost:
         assert int(total) == int(room) + int(memory)
     calls = sum(row.nr_calls for row in report.parse(log)[-1].strace.rows)
-    # The first execve is the kernel's own.
+    # The first execve is the kernel's own, which has no line.
     assert shown + (int(lost[-1][0]) if lost else 0) == calls - 1

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Serial BREAK and a letter, while programs run, until a line is typed."""
 
+import array
+import fcntl
 import re
+import termios
 
+import pytest
 import report
 
 
@@ -18,6 +22,10 @@ def test_report_on_request(boot):
     first, second, last = report.parse(result.log)
     later_only_grows(first, second)
     later_only_grows(second, last)
+    # The last report is of a process's exit: its points are that process's.
+    for old in first.points.rows:
+        new = second.points.row(old.name)
+        assert new and new.nr >= old.nr and new.ns >= old.ns
 
 
 def later_only_grows(first, second):
@@ -29,18 +37,15 @@ def later_only_grows(first, second):
         assert new.ns >= old.ns
     for word, nr in first.heatmap.split.items():
         assert second.heatmap.split[word] >= nr, word
-    for old in first.points.rows:
-        new = second.points.row(old.name)
-        assert new and new.nr >= old.nr and new.ns >= old.ns
 
 
 def test_points_are_switched(boot):
     """All off, so that what was counted stays as it is; then on again."""
     with boot.start("spin", "-", 3, smp=2) as guest:
         guest.expect("^spin: started")
-        for _ in range(2):
+        for state in ("off", "on"):
             guest.sysrq("o")
-            guest.expect("points toggled")
+            guest.expect(f"profile: all points {state}")
             for _ in range(2):
                 guest.sysrq("p")
                 guest.expect("end of report")
@@ -109,6 +114,76 @@ def test_reset(boot):
     assert not after.strace.row("execve")
     assert before.points.row("exec") and not after.points.row("exec")
     assert after.heatmap.total[0] < before.heatmap.total[0]
+
+
+def is_taken_during_report(guest, nr):
+    """Types a key while a report is printed, which may be over by then."""
+    guest.sysrq("p")
+    guest.expect(f"report {nr}: sysrq")
+    guest.sysrq("h")
+    taken = guest.expect("sysrq: list the keys").start()
+    guest.expect("sysrq: if a key does nothing")
+    # Keys are obeyed in their order: the report is over.
+    return taken < guest.text.index(f"end of report {nr}\n")
+
+
+@pytest.mark.parametrize("smp", [1, 4])
+def test_keys_during_a_report(boot, smp):
+    with boot.start("crowd", "processes", 200, "keys", smp=smp) as guest:
+        guest.expect("^crowd: waits")
+        assert any(is_taken_during_report(guest, nr) for nr in range(1, 11))
+        last = len(guest.text)
+        keys = [("o", "switch all"), ("z", "reset"), ("p", "print the"), ("o", "switch all")]
+        for key, answer in [*keys, ("c", "crash on")]:
+            guest.sysrq(key)
+            guest.expect(f"sysrq: {answer}")
+        result = boot.finish(guest.wait(), ok=False, check=False)
+    assert result.verdict.panic and result.verdict.console_lost == 0
+    log = result.log[last:]
+    assert re.findall("profile: all points (on|off)", log) in ([], ["off"], ["off", "on"])
+    assert log.count("sysrq: ") == 5
+
+
+def send_to_uart(guest, key):
+    """Returns when QEMU has taken the key, though the guest has not."""
+    guest.send(key)
+    waiting = array.array("i", [1])
+    while waiting[0]:
+        fcntl.ioctl(guest.process.stdin, termios.FIONREAD, waiting)
+
+
+def test_keys_that_wait_together(boot):
+    """While the CPU does not look, several BREAKs and keys come to the UART."""
+    with boot.start("spin", "-", 3) as guest:
+        guest.expect("^spin: started")
+        guest.qmp("stop")
+        guest.send_break()  # QEMU takes a key when the FIFO holds none or two bytes, but not one
+        for key in "ozpoc":
+            guest.send_break()
+            send_to_uart(guest, key)
+        guest.qmp("cont")
+        guest.expect("sysrq: crash")
+        result = boot.finish(guest.wait(), ok=False, check=False)
+    assert result.verdict.panic
+    answers = re.findall(r"sysrq: (print|switch|reset|crash)", result.log)
+    assert answers == ["switch", "reset", "print", "switch", "crash"]
+
+
+def test_key_typed_again_on_a_cpu_that_hangs(boot):
+    """The thread that obeys keys does not get the CPU, so the interrupt obeys a second key."""
+    options = dict(smp=1, variant="selftest", append="crash=hang", silence=30)
+    with boot.start("spin", 60000, 2, **options) as guest:
+        guest.expect("crash: CPU 0 hangs")
+        keys = [("p", "print the"), *[("o", "switch all")] * 15, ("o", "ignored: 16 keys")]
+        for key, answer in [*keys, ("p", "end of report"), ("t", "time.ms")]:
+            guest.sysrq(key)
+            guest.expect(answer)
+        guest.sysrq("c")
+        result = boot.finish(guest.wait(), ok=False, check=True)
+    assert result.verdict.panic and len(report.parse(result.log)) == 2
+    first, second = (m.start() for m in re.finditer("sysrq: print the", result.log))
+    assert first < second < result.log.index("report 1: sysrq")
+    assert "all points off" not in result.log
 
 
 def test_letters_without_break_do_nothing(boot):

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every combination of the three profilers builds, boots, and reports exactly its parts."""
+"""
+Every combination of the three profilers, and each without its optional half, builds, boots, and
+reports exactly its parts.
+"""
+
+import re
 
 import pytest
 
 import report
+from test_heatmap import FUNCTION_ROW, tables_in
+from test_heatmap_chain import file_lines, stacks_of
 
 PARTS = {"s": "strace", "h": "heatmap", "p": "points"}
-VARIANTS = ["profile-none"] + [f"profile-{v}" for v in ("s", "h", "p", "sh", "sp", "hp")] + [None]
+LETTERS = ["s", "h", "p", "sh", "sp", "hp"]
+WHOLE = [None, "profile-nolive", "profile-nochain"]
+VARIANTS = ["profile-none", *(f"profile-{letters}" for letters in LETTERS), *WHOLE]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_profilers(boot, variant):
-    letters = "shp" if variant is None else variant.removeprefix("profile-").replace("none", "")
+    letters = "shp" if variant in WHOLE else variant.removeprefix("profile-").replace("none", "")
     expected = {PARTS[letter] for letter in letters}
     log = boot("wordcount", "-t", 8, "/data/small", variant=variant, smp=2).log
     found = report.parse(log)
@@ -27,11 +36,50 @@ def test_sysrq_and_panic_without_all_parts(boot, variant):
     with boot.start("spin", 60000, 2, smp=2, variant=variant, silence=30) as guest:
         guest.expect("^spin: started")
         guest.sysrq("p")
+        guest.expect("profile: end of report|profiling is not built in")
         guest.sysrq("z")
+        guest.expect("sysrq: reset")
         guest.sysrq("c")
         result = boot.finish(guest.wait(), ok=False, check=True)
     assert result.error.startswith("Kernel panic")
     assert "reboot: panic, status 127" in result.log
+
+
+COMMANDS = """\
+for file in /proc/profile/*; do echo "file ${file##*/}"; done
+echo all >/proc/profile/strace_live; echo went $((40 + 2))
+"""
+
+
+def test_without_live_lines(boot):
+    options = dict(variant="profile-nolive", append="profile.strace_live=all", initrd="shell.cpio")
+    with boot.start(None, **options) as guest:
+        guest.expect(r"lego:[^\n]*# ")
+        guest.send(COMMANDS)
+        guest.expect("^went 42")
+        guest.send("exit\n")
+        log = boot.finish(guest.wait(), ok=True, check=True).log
+    assert "params: profile.strace_live=all: no such parameter, ignored" in log
+    files = set(re.findall(r"^file (\w+)$", log, re.MULTILINE))
+    assert {"strace", "report", "stacks"} <= files and "strace_live" not in files
+    assert re.search("create .*strace_live: nonexistent", log)
+    assert not re.search(r"\[pid +\d+\] \w+\(", log)
+    last = report.parse(log)[-1]
+    assert last.parts == set(PARTS.values()) and last.strace.row("execve")
+
+
+def test_without_call_chains(boot):
+    """A sample is its address: a stack has one function, whose inclusive samples are its own."""
+    log = boot("callers", 500, variant="profile-nochain", smp=2, append="profile.depth=8").log
+    assert "params: profile.depth=8: no such parameter, ignored" in log
+    assert "PASS: callers" in log and "cut chains" not in log
+    stacks = stacks_of(log)
+    assert all(len(stack.user) + len(stack.kernel) == 1 and not stack.cut for stack in stacks)
+    tables = tables_in(file_lines(log, "heatmap"))
+    rows = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]
+    in_kernel = sum(stack.nr for stack in stacks if stack.kernel)
+    assert in_kernel == sum(int(row[2]) for row in rows if row[1][0] != "[") > 0
+    assert all(row[2] == row[4] for row in rows)
 
 
 def test_llvm(boot):

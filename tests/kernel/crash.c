@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/selftest.h>
 
-#include "../../kernel/profile/internal.h"
+#include "../../kernel/fs/internal.h"
+#include "../../kernel/profile/strace/strace.h"
 #include <asm/apic.h>
 #include <asm/irqflags.h>
 #include <asm/page.h>
@@ -20,7 +21,7 @@
 
 /*
  * Ways to die: crash=<mode> makes a kernel thread do the worst half a second after the start of
- * init. Whatever it is, the panic's report has to come out.
+ * init. Whatever it is, the panic's report has to come out. In hang() keys have to.
  */
 
 #define DELAY_NS   (500 * NSEC_PER_MSEC)
@@ -163,6 +164,14 @@ static void crash_with_page_lock(void)
 	page_alloc(MAX_PAGE_ORDER, 0);
 }
 
+/* Keeps its CPU, with interrupts on. */
+static void hang(void)
+{
+	printk("crash: CPU %u hangs\n", smp_processor_id());
+	for (;;)
+		cpu_relax();
+}
+
 #ifdef CONFIG_DEBUG_LOCKS
 static DEFINE_SPINLOCK(lock_a);
 static DEFINE_SPINLOCK(lock_b);
@@ -192,6 +201,13 @@ static void sleep_with_spinlock(void)
 {
 	spin_lock(&lock_a);
 	sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
+}
+#endif
+
+#ifdef CONFIG_DEBUG_ASSERTS
+static void find_without_lock(void)
+{
+	tree_find(root_inode, "dev", 3);
 }
 #endif
 
@@ -289,10 +305,14 @@ static const struct mode {
 	{ "together", crash_together },
 	{ "printk", crash_in_printk },
 	{ "stack", overflow_stack },
+	{ "hang", hang },
 #ifdef CONFIG_DEBUG_LOCKS
 	{ "lock-order", lock_in_both_orders },
 	{ "lock-twice", lock_twice },
 	{ "lock-sleep", sleep_with_spinlock },
+#endif
+#ifdef CONFIG_DEBUG_ASSERTS
+	{ "assert", find_without_lock },
 #endif
 #ifdef CONFIG_DEBUG_SLAB
 	{ "use-after-free", write_to_freed_object },

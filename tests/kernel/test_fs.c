@@ -244,6 +244,7 @@ SELFTEST(fs, data)
 	inode = tree_create(root_inode, "fstest", S_IFREG | 0644);
 	mutex_unlock(&tree_lock);
 	ASSERT(!IS_ERR(inode));
+	mutex_lock(&inode->write_lock);
 
 	/* A hole, data across a page border, the end of the file. */
 	EXPECT_EQ(inode_write(inode, "0123456789", 10, 3 * PAGE_SIZE - 5, false), 10);
@@ -263,6 +264,7 @@ SELFTEST(fs, data)
 	EXPECT(!memcmp(buf, "5\0\0\0", 4));
 	EXPECT_EQ(inode_truncate(inode, ~0ULL >> 1), -EFBIG);
 	EXPECT_EQ(inode_write(inode, "x", 1, ~0ULL >> 1, false), -EFBIG);
+	mutex_unlock(&inode->write_lock);
 
 	page = inode_get_page(inode, 3);
 	ASSERT(!IS_ERR(page));
@@ -347,7 +349,7 @@ static int mount(const char *type, const char *path)
 	if (error)
 		return error;
 	mutex_lock(&tree_lock);
-	error = mount_attach(type, &at, "test");
+	error = mount_attach(type, &at, "test", 0);
 	mutex_unlock(&tree_lock);
 	path_release(&at);
 	return error;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/selftest.h>
 
-#include "../../kernel/profile/internal.h"
+#include "../../kernel/profile/points/points.h"
+#include "../../kernel/profile/samples/samples.h"
 #include "sleep.h"
 #include "test_mm.h"
 
@@ -21,7 +22,7 @@
 static struct {
 	u64 pcs[MAX_PCS];
 	struct {
-		u32 nr_kernel, nr_user, cut;
+		u32 nr_kernel, nr_user, truncated;
 	} walk;
 } trail;
 
@@ -34,7 +35,7 @@ static void walk(const struct pt_regs *regs, u32 max)
 	walk = stack_walk(regs, trail.pcs, max);
 	trail.walk.nr_kernel = walk.counts & 0xff;
 	trail.walk.nr_user = walk.counts >> 8 & 0xff;
-	trail.walk.cut = walk.counts >> 16 & 0xff;
+	trail.walk.truncated = walk.counts >> 16 & 0xff;
 	local_irq_restore(flags);
 }
 
@@ -85,7 +86,7 @@ static noinline void middle(void)
 SELFTEST(heatmap, chain_of_callers)
 {
 	middle();
-	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.truncated, STACK_WHOLE);
 	EXPECT_EQ(trail.walk.nr_user, 0);
 	EXPECT_EQ(place_of("walk_from_here"), 0);
 	EXPECT_EQ(place_of("recurse"), 1);
@@ -99,7 +100,7 @@ SELFTEST(heatmap, chain_longer_than_its_place)
 	for (u32 max = 1; max < 5; max++) {
 		walk_from_here(max);
 		EXPECT_EQ(trail.walk.nr_kernel, max);
-		EXPECT_EQ(trail.walk.cut, STACK_CUT_DEPTH);
+		EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_DEPTH);
 	}
 }
 
@@ -117,10 +118,10 @@ static void walk_fake(u64 *stack, u64 rip, u64 rbp)
 	walk(&regs, MAX_PCS);
 }
 
-#define EXPECT_WALK(nr, why)                         \
-	do {                                         \
-		EXPECT_EQ(trail.walk.nr_kernel, nr); \
-		EXPECT_EQ(trail.walk.cut, why);      \
+#define EXPECT_WALK(nr, why)                          \
+	do {                                          \
+		EXPECT_EQ(trail.walk.nr_kernel, nr);  \
+		EXPECT_EQ(trail.walk.truncated, why); \
 	} while (0)
 
 /* In the middle of the functions, where there is a frame. */
@@ -135,7 +136,7 @@ SELFTEST(heatmap, corrupt_stacks)
 	stack[2] = 0;
 	stack[3] = here;
 	walk_fake(stack, here, frame);
-	EXPECT_WALK(2, STACK_CUT_STACK);
+	EXPECT_WALK(2, STACK_TRUNCATED_STACK);
 	/* To itself, downwards, misaligned, off the stack at either end, beyond all memory. */
 	u64 bad[] = {
 		frame,
@@ -151,31 +152,31 @@ SELFTEST(heatmap, corrupt_stacks)
 	for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
 		stack[2] = bad[i];
 		walk_fake(stack, here, frame);
-		EXPECT_WALK(2, STACK_CUT_STACK);
+		EXPECT_WALK(2, STACK_TRUNCATED_STACK);
 		/* The same from the start. */
 		if (bad[i] == frame || bad[i] == (u64)&stack[0])
 			continue;
 		walk_fake(stack, here, bad[i]);
-		EXPECT_WALK(1, STACK_CUT_STACK);
+		EXPECT_WALK(1, STACK_TRUNCATED_STACK);
 	}
 	/* Below the stack pointer. */
 	walk_fake(stack + 4, here, frame);
-	EXPECT_WALK(1, STACK_CUT_STACK);
+	EXPECT_WALK(1, STACK_TRUNCATED_STACK);
 	/* A return address that is data, user code, nothing; no stack at all. */
 	stack[2] = (u64)&stack[8];
 	stack[3] = (u64)&trail;
 	walk_fake(stack, here, frame);
-	EXPECT_WALK(1, STACK_CUT_TEXT);
+	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
 	stack[3] = 0x401000;
 	walk_fake(stack, here, frame);
-	EXPECT_WALK(1, STACK_CUT_TEXT);
+	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
 	walk_fake((u64 *)0x10, here, frame);
-	EXPECT_WALK(1, STACK_CUT_STACK);
+	EXPECT_WALK(1, STACK_TRUNCATED_STACK);
 	walk_fake(NULL, 0xffffc90000000000, frame);
-	EXPECT_WALK(1, STACK_CUT_TEXT);
+	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
 	/* Entry code is never followed. */
 	walk_fake(stack, (u64)_stext + 3, frame);
-	EXPECT_WALK(1, STACK_CUT_ENTRY);
+	EXPECT_WALK(1, STACK_TRUNCATED_ENTRY);
 }
 
 /* A function's first two instructions and its last one, where it has no frame. */
@@ -283,7 +284,7 @@ SELFTEST(heatmap, chain_across_an_interrupt)
 	sched_set_affinity(current, ~0UL);
 	while (atomic_read(&spinning))
 		sched_yield();
-	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.truncated, STACK_WHOLE);
 	EXPECT(place_of("walk_in_interrupt") > 0);
 	EXPECT(place_of("do_irq") > place_of("walk_in_interrupt"));
 	EXPECT(place_of("spin_here") > place_of("do_irq"));
@@ -336,54 +337,54 @@ SELFTEST(heatmap, user_stacks)
 	first = make_user_frames(USER_BASE);
 	/* What leads to memory is no caller if there is no code, whatever comes behind it. */
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	EXPECT_EQ(trail.walk.nr_user, 1);
 	make_user_code(mm, RW);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	walk_user(first + 16 * (USER_FRAMES - 1), first + 16 * (USER_FRAMES - 1), MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	EXPECT_EQ(trail.walk.nr_user, 1);
 	make_user_code(mm, PROT_READ | PROT_EXEC);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.truncated, STACK_WHOLE);
 	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES + 1);
 	for (u32 i = 0; i < USER_FRAMES; i++)
 		EXPECT_EQ(trail.pcs[i + 1], USER_RET + i);
 	walk_user(first, first, 10);
 	EXPECT_EQ(trail.walk.nr_user, 10);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_DEPTH);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_DEPTH);
 	/* Without frame pointers: anything may be in rbp. */
 	walk_user(first, 0, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	walk_user(first, first + 4, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	walk_user(first + 16, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
 		walk_user(bad[i], bad[i], MAX_PCS);
-		EXPECT(trail.walk.cut >= STACK_CUT_USER_FRAME);
+		EXPECT(trail.walk.truncated >= STACK_TRUNCATED_USER_FRAME);
 		EXPECT_EQ(trail.walk.nr_user, 1);
 	}
 	/* The second page may not be read, then is gone. */
 	EXPECT_EQ(mm_protect(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE, 0), 0);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_MEMORY);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
 	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES / 2 + 1);
 	EXPECT_EQ(mm_unmap(mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_MEMORY);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
 	/* Another address space than the task's is loaded. */
 	leave_mm(mm);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.cut, STACK_CUT_USER_MEMORY);
+	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
 }
 
 #define NR_ROUNDS 100
 
 static struct mm *torn_mm;
 static atomic_t tearing;
-static u64 nr_whole, nr_cut; /* walks */
+static u64 nr_whole, nr_truncated; /* walks */
 
 /* Frames come and go, and so do whole address spaces with their tables. */
 static int tear(void *unused)
@@ -413,7 +414,7 @@ SELFTEST(heatmap, user_stack_taken_away)
 	struct task *task;
 	u64 first;
 
-	nr_whole = nr_cut = 0;
+	nr_whole = nr_truncated = 0;
 	torn_mm = mm_alloc();
 	ASSERT(torn_mm);
 	EXPECT_EQ(map_fixed(torn_mm, USER_BASE, 2 * PAGE_SIZE), 0);
@@ -428,14 +429,14 @@ SELFTEST(heatmap, user_stack_taken_away)
 		walk_user(first, first, MAX_PCS);
 		for (u32 i = 1; i < trail.walk.nr_user; i++)
 			EXPECT_EQ(trail.pcs[i], USER_RET + i - 1);
-		if (trail.walk.cut == STACK_WHOLE)
+		if (trail.walk.truncated == STACK_WHOLE)
 			WRITE_ONCE(nr_whole, nr_whole + 1);
 		else
-			nr_cut++;
+			nr_truncated++;
 		cond_resched();
 	}
 	EXPECT(nr_whole > 0);
-	printk("# %lu whole, %lu cut\n", nr_whole, nr_cut);
+	printk("# %lu whole, %lu cut\n", nr_whole, nr_truncated);
 	leave_mm(torn_mm);
 }
 #endif
@@ -461,7 +462,7 @@ static noinline void burner(void)
 static const struct view_row *row_of(const char *name)
 {
 	for (u32 i = 0; i < view.nr_rows; i++) {
-		if (!strcmp(view.rows[i].name, name))
+		if (view.rows[i].keys[0] == kallsyms_address(name))
 			return &view.rows[i];
 	}
 	return NULL;
@@ -471,16 +472,16 @@ static void expect_books(void)
 {
 	unsigned int cpu;
 
-	samples_hold();
+	samples_pin();
 	for_each_online_cpu(cpu) {
-		const struct sample_books *books = samples_books(cpu);
-		u64 nr = books->nr_stored;
+		const struct sample_stats *stats = samples_stats(cpu);
+		u64 nr = stats->nr_stored;
 
 		for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
-			nr += books->nr_dropped[i];
-		EXPECT_EQ(nr + books->nr_unread, books->nr_attempts);
+			nr += stats->nr_dropped[i];
+		EXPECT_EQ(nr + stats->nr_unread, stats->nr_attempts);
 	}
-	samples_release();
+	samples_unpin();
 }
 
 static bool burner_is_seen(void)
@@ -488,9 +489,9 @@ static bool burner_is_seen(void)
 	const struct view_row *row;
 
 	burner();
-	samples_hold();
-	view_functions(&view);
-	samples_release();
+	samples_pin();
+	view_functions(&view, &(struct sample_scope){ 0 });
+	samples_unpin();
 	row = row_of("burn");
 	return row && row->nr_inclusive >= 3;
 }

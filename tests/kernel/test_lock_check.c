@@ -65,6 +65,38 @@ SELFTEST(lock_check, circle_of_three)
 	lock_check_set_trap(false);
 }
 
+static bool others_answer;
+
+static int ask_from_outside(void *mutex)
+{
+	WRITE_ONCE(others_answer, lock_check_held(&((struct mutex *)mutex)->map));
+	return 0;
+}
+
+/* A mutex that another thread holds is not held here. */
+SELFTEST(lock_check, who_holds)
+{
+	static DEFINE_SPINLOCK(lock);
+	static DEFINE_MUTEX(mutex);
+	struct task *task;
+
+	EXPECT(!lock_check_held(&lock.map) && !lock_check_owned(&lock.map));
+	spin_lock(&lock);
+	EXPECT(lock_check_held(&lock.map) && lock_check_owned(&lock.map));
+	spin_unlock(&lock);
+	EXPECT(!lock_check_held(&lock.map));
+	mutex_lock(&mutex);
+	EXPECT(lock_check_held(&mutex.map) && lock_check_owned(&mutex.map));
+	WRITE_ONCE(others_answer, true);
+	task = kthread_create(ask_from_outside, &mutex, "who_holds");
+	EXPECT(!IS_ERR(task));
+	if (!IS_ERR(task)) {
+		task_wake(task);
+		EXPECT(becomes(!READ_ONCE(others_answer)));
+	}
+	mutex_unlock(&mutex);
+}
+
 /* Released in any order; what is held, not what was, makes a pair. */
 SELFTEST(lock_check, held_is_what_counts)
 {

@@ -170,6 +170,7 @@ SELFTEST(mm_process, shared_file)
 	ASSERT(mm && !IS_ERR(file));
 	reader = file_open("/mm-shared", O_RDONLY, 0);
 	ASSERT(!IS_ERR(reader));
+	mutex_lock(&file->inode->write_lock);
 	EXPECT_EQ(inode_truncate(file->inode, 2 * PAGE_SIZE + 8), 0);
 	EXPECT_EQ(mm_map(mm, shared, 4 * PAGE_SIZE, RW, MAP_SHARED | MAP_FIXED, file, 0), shared);
 	EXPECT_EQ(mm_map(mm, private, 4 * PAGE_SIZE, RW, MAP_PRIVATE | MAP_FIXED, reader, 0),
@@ -202,6 +203,7 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(mm_fault(mm, private + PAGE_SIZE, PROT_READ), -ENXIO);
 	EXPECT_EQ(mm_fault(mm, shared, PROT_WRITE), 0);
 	EXPECT_EQ(inode_truncate(file->inode, 0), 0);
+	mutex_unlock(&file->inode->write_lock);
 	EXPECT_EQ(mm_fault(mm, shared, PROT_READ), -ENXIO);
 	EXPECT_EQ(mm_unmap(mm, shared, 4 * PAGE_SIZE), 0);
 	EXPECT_EQ(mm_map(mm, shared, PAGE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, reader, 0),

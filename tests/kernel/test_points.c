@@ -4,7 +4,7 @@
  * which case is in tests/unit/.
  */
 
-#include "../../kernel/profile/internal.h"
+#include "../../kernel/profile/points/points.h"
 
 #include <asm/apic.h>
 #include <asm/irqflags.h>
@@ -18,6 +18,7 @@
 #define NR_RESETS   100
 #define NR_NMIS	    100
 #define NR_PAIRS    100
+#define NR_YIELDS   24
 #define NR_NOPS	    20000
 #define MAX_BUSY    4 /* CPUs: an emulator runs more of them one after the other */
 #define SLEEP_NS    (20 * NSEC_PER_MSEC)
@@ -146,6 +147,66 @@ SELFTEST(points, sleeping_is_not_on_cpu_time)
 	EXPECT(becomes(sleep_is_not_on_cpu_time()));
 }
 
+static noinline void time_yields(u32 nr)
+{
+	PROFILE_SCOPE(selftest_sleeps);
+
+	while (nr--)
+		sched_yield();
+}
+
+/*
+ * Checks that the CPU time of every pair is at most its time, while other threads want the CPU,
+ * with a switch in the pair or without.
+ */
+SELFTEST(points, on_cpu_time_is_at_most_the_time)
+{
+	cpumask_t allowed = current->cpus_allowed;
+	struct point_entry entry;
+
+	sched_set_affinity(current, BIT(smp_processor_id()));
+	busy_start(current->cpus_allowed, run_short);
+	for (u32 i = 0; i < NR_YIELDS; i++) {
+		start_counting();
+		time_yields(i % 3);
+		entry = find_point("selftest_sleeps");
+		EXPECT_EQ(entry.nr, 1);
+		EXPECT(entry.oncpu_ns > 0);
+		EXPECT(entry.oncpu_ns <= entry.ns);
+	}
+	busy_stop();
+	sched_set_affinity(current, allowed);
+}
+
+/* A pair that is under way at a reset counts from the reset on, and no more. */
+SELFTEST(points, pair_in_flight_at_a_reset)
+{
+	struct point_entry entry;
+	PROFILE_POINT_TIME(selftest_lego)
+	PROFILE_POINT_TIME(selftest_sleeps)
+	u64 start_ns;
+
+	start_counting();
+	profile_point_start(selftest_lego);
+	profile_point_start(selftest_sleeps);
+	sleep_ns(SLEEP_NS);
+	start_ns = clock_monotonic_ns();
+	points_reset();
+	run_short();
+	udelay(100);
+	profile_point_leave(selftest_sleeps);
+	profile_point_leave(selftest_lego);
+	entry = find_point("selftest_lego");
+	EXPECT_EQ(entry.nr, 1);
+	EXPECT(entry.ns >= 100 * NSEC_PER_USEC);
+	EXPECT(entry.ns <= clock_monotonic_ns() - start_ns);
+	EXPECT_EQ(entry.max_ns, entry.ns);
+	entry = find_point("selftest_sleeps");
+	EXPECT_EQ(entry.nr, 1);
+	EXPECT(entry.ns <= clock_monotonic_ns() - start_ns);
+	EXPECT(entry.oncpu_ns <= entry.ns);
+}
+
 SELFTEST(points, pairs_that_migrate_count)
 {
 	cpumask_t allowed = current->cpus_allowed;
@@ -188,10 +249,10 @@ static noinline void end_on_cpu(void)
 
 static noinline int run_block(void)
 {
-	PROFILE_POINT(selftest_block) {
+	{
+		PROFILE_SCOPE(selftest_block);
 		return 1;
 	}
-	return 0;
 }
 
 static noinline void run_scope(void)

@@ -3,6 +3,10 @@
 
 #include <lego/selftest.h>
 
+#include <lego/sched.h>
+
+#include <lego/profile_syscall.h> /* behind the task structure */
+
 #include "samples.h"
 
 #ifdef CONFIG_PROFILE_POINTS
@@ -94,8 +98,8 @@ SELFTEST(profile, ticks_are_all_in_rows)
 	EXPECT(becomes(all_have_taken(2)));
 	ticks = nr_ticks();
 	rows = heat.nr_dropped;
-	for (u32 i = 0; i < heat.nr_entries; i++)
-		rows += heat.entries[i].nr;
+	for (u32 i = 0; i < heat_view.nr_rows; i++)
+		rows += heat_view.rows[i].nr;
 	EXPECT(ticks > 0);
 	EXPECT_EQ(rows, ticks);
 	EXPECT_EQ(heat.nr_dropped, 0);

@@ -426,6 +426,19 @@ SELFTEST(time, cycles_to_ns_is_exact)
 	EXPECT_EQ(cycles_to_ns(khz * 1000 + 1) - NSEC_PER_SEC, (NSEC_PER_MSEC + khz / 2) / khz);
 }
 
+/* ns_to_cycles_up() is never early, and at most a nanosecond late. */
+SELFTEST(time, ns_to_cycles_rounds_up)
+{
+	for (u64 ns = 1; ns < TIME_NEVER_NS / 16; ns = ns * 3 + 1) {
+		u64 cycles = ns_to_cycles_up(ns);
+
+		EXPECT(cycles_to_ns(cycles) >= ns);
+		EXPECT(cycles_to_ns(cycles - 1) <= ns);
+	}
+	EXPECT_EQ(ns_to_cycles_up(0), 0);
+	EXPECT_EQ(ns_to_cycles_up(3 * NSEC_PER_SEC), 3000 * tsc_khz);
+}
+
 SELFTEST(time, clocks_go_forward)
 {
 	u64 last_ns = clock_monotonic_ns(), day_ns = clock_realtime_ns();
@@ -440,6 +453,23 @@ SELFTEST(time, clocks_go_forward)
 		last_ns = now_ns;
 	}
 	EXPECT(clock_realtime_ns() >= day_ns);
+}
+
+/* A tick in system mode moves time from user to system, but neither part may shrink. */
+SELFTEST(time, cpu_times_never_shrink)
+{
+	struct cpu_times times = { 0 };
+
+	cpu_times_divide(&times, 100, 0, 0);
+	EXPECT(times.user_ns == 0 && times.system_ns == 100);
+	cpu_times_divide(&times, 1100, 1, 0);
+	EXPECT(times.user_ns == 1000 && times.system_ns == 100);
+	cpu_times_divide(&times, 1200, 1, 1);
+	EXPECT(times.user_ns == 1000 && times.system_ns == 200);
+	cpu_times_divide(&times, 1150, 0, 2);
+	EXPECT(times.user_ns == 1000 && times.system_ns == 200);
+	cpu_times_divide(&times, 3000, 3, 3);
+	EXPECT(times.user_ns == 1500 && times.system_ns == 1500);
 }
 
 SELFTEST(time, udelay_is_long_enough)

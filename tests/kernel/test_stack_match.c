@@ -33,7 +33,7 @@ static void find(const struct pt_regs *regs, struct found *found)
 	found->counts = stack_walk(regs, found->pcs, MAX_PCS).counts;
 }
 
-static enum stack_plain plain_of(u64 counts)
+static enum stack_replay plain_of(u64 counts)
 {
 	return counts >> 24;
 }
@@ -42,11 +42,13 @@ static enum stack_plain plain_of(u64 counts)
 static bool is_match(const struct pt_regs *regs)
 {
 	u32 nr_kernel = before.counts & 0xff, nr_user = before.counts >> 8 & 0xff;
-	enum stack_plain plain = plain_of(before.counts);
+	enum stack_replay replayable = plain_of(before.counts);
 
-	if (plain != STACK_PLAIN && !stack_matches_beside(regs, before.pcs, nr_kernel, plain))
+	if (replayable != STACK_REPLAYABLE &&
+	    !stack_matches_frameless(regs, before.pcs, nr_kernel, replayable))
 		return false;
-	if (plain == STACK_PLAIN && nr_kernel && !stack_matches_kernel(regs, before.pcs, nr_kernel))
+	if (replayable == STACK_REPLAYABLE && nr_kernel &&
+	    !stack_matches_kernel(regs, before.pcs, nr_kernel))
 		return false;
 	return !nr_user || stack_matches_user(regs, before.pcs + nr_kernel, nr_user) ==
 				   (before.counts >> 16 & 0xff);
@@ -112,7 +114,7 @@ static void spoil_words(const struct pt_regs *regs, u64 *words)
 }
 
 /* Hit at rip, with these words at the stack pointer. */
-static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stack_plain plain,
+static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stack_replay replayable,
 					u32 nr_frames)
 {
 	u64 words[] = { word0, word1 }, *frame = __builtin_frame_address(0);
@@ -120,13 +122,13 @@ static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stac
 	unsigned long flags;
 
 	if (nr_frames) {
-		spoil_kernel_stack(rip, word0, word1, plain, nr_frames - 1);
+		spoil_kernel_stack(rip, word0, word1, replayable, nr_frames - 1);
 		barrier(); /* not a jump to it */
 		return;
 	}
 	flags = local_irq_save();
 	find(&regs, &before);
-	EXPECT_EQ(plain_of(before.counts), plain);
+	EXPECT_EQ(plain_of(before.counts), replayable);
 	EXPECT(is_match(&regs));
 	look_with_other_frame(&regs);
 	spoil_words(&regs, words);
@@ -146,10 +148,10 @@ SELFTEST(stack_match, kernel)
 	u64 framed = (u64)find + 16, without = (u64)memset, start = (u64)find;
 
 	nr_looks = nr_wrong = 0;
-	spoil_kernel_stack(framed, 0, 0, STACK_PLAIN, NR_FRAMES);
-	spoil_kernel_stack(start, framed, 0, STACK_PLAIN_BESIDE_0, NR_FRAMES);
-	spoil_kernel_stack(without, framed, 0, STACK_PLAIN_BESIDE_0, NR_FRAMES);
-	spoil_kernel_stack(without, 2, framed, STACK_PLAIN_BESIDE_1, NR_FRAMES);
+	spoil_kernel_stack(framed, 0, 0, STACK_REPLAYABLE, NR_FRAMES);
+	spoil_kernel_stack(start, framed, 0, STACK_FRAMELESS_0, NR_FRAMES);
+	spoil_kernel_stack(without, framed, 0, STACK_FRAMELESS_0, NR_FRAMES);
+	spoil_kernel_stack(without, 2, framed, STACK_FRAMELESS_1, NR_FRAMES);
 	EXPECT(nr_looks > 4 * 2 * NR_FRAMES * 12);
 	EXPECT_EQ(nr_wrong, 0);
 }
@@ -194,7 +196,7 @@ static void spoil_user_stack(u64 stack)
 	nr_looks = nr_wrong = 0;
 	flags = local_irq_save();
 	find(&regs, &before);
-	EXPECT_EQ(before.counts, STACK_COUNTS(0, 1 + NR_FRAMES, STACK_WHOLE, STACK_PLAIN));
+	EXPECT_EQ(before.counts, STACK_COUNTS(0, 1 + NR_FRAMES, STACK_WHOLE, STACK_REPLAYABLE));
 	EXPECT(is_match(&regs));
 	look_with_other_frame(&regs);
 	look_with_other_stack(&regs);
@@ -271,7 +273,7 @@ SELFTEST(stack_match, memory_that_goes)
 	EXPECT_EQ(mm_unmap(mm, stack, PAGE_SIZE), 0);
 	EXPECT(!is_user_match(&regs));
 	EXPECT(!is_user_match_again(&regs));
-	EXPECT_EQ(now.counts >> 16, STACK_CUT_USER_MEMORY);
+	EXPECT_EQ(now.counts >> 16, STACK_TRUNCATED_USER_MEMORY);
 	leave_mm(mm);
 }
 

@@ -5,9 +5,11 @@
 
 __thread unsigned int host_cpu;
 __thread struct task *host_current;
+struct pt_regs host_here;
+const char *host_wait_name;
+u64 host_wait_addr;
 u64 host_now;
 u64 host_step;
-u64 host_oncpu;
 u64 host_off;
 u64 host_nr;
 int host_nr_fences_dropped;
@@ -23,6 +25,8 @@ __thread u32 host_tid = 1;
 u32 host_pid = 1, host_syscall = OS_NO_SYSCALL;
 char host_comm[16] = "test";
 u8 host_program;
+u64 host_age_ns;
+u32 host_wait_status;
 u64 host_memory_bytes = 1ull << 30;
 
 u64 host_who(void)
@@ -35,6 +39,7 @@ u64 host_who(void)
 }
 
 bool host_panicking;
+bool host_counts_instructions;
 int host_fail_alloc;
 int host_nr_allocated;
 void (*host_on_wait)(void);
@@ -42,15 +47,17 @@ void (*host_on_walk)(void);
 const struct pt_regs *host_user_regs;
 void (*host_on_line)(void);
 void (*host_on_text)(void);
+void (*host_on_symbol)(void);
 
 char host_log[1 << 20];
 static size_t host_log_len;
 
 static struct host_file {
 	const char *path;
-	int (*show)(os_text_t *text);
+	int (*show)(os_text_t *text, const void *arg);
+	const void *arg;
 	int (*write)(const char *text);
-} host_files[8];
+} host_files[32];
 static struct {
 	int (*show)(os_text_t *text, struct process *proc);
 	int (*write)(const char *text, struct process *proc);
@@ -58,8 +65,8 @@ static struct {
 static struct host_worker *host_woken;
 
 /* So that the sections are there in every test. */
-static DEFINE_PER_CPU(u64, host_percpu_anchor) __used;
-BOOT_PARAM(host_anchor, "", "", NULL);
+static OS_DEFINE_PER_CPU(u64, host_percpu_anchor) __used;
+OS_BOOT_PARAM(host_anchor, "", "", NULL);
 OS_SYSRQ_KEY(anchor, '\0', "", NULL);
 
 static char percpu_areas[HOST_NR_CPUS][1 << 17] __aligned(64);
@@ -88,7 +95,7 @@ void host_log_clear(void)
 	host_log[0] = '\0';
 }
 
-int vprintk(const char *fmt, va_list args)
+int os_vprintk(const char *fmt, va_list args)
 {
 	static __thread bool nested;
 	int len;
@@ -101,17 +108,6 @@ int vprintk(const char *fmt, va_list args)
 		host_on_line();
 		nested = false;
 	}
-	return len;
-}
-
-int printk(const char *fmt, ...)
-{
-	va_list args;
-	int len;
-
-	va_start(args, fmt);
-	len = vprintk(fmt, args);
-	va_end(args);
 	return len;
 }
 
@@ -133,6 +129,15 @@ struct process *os_task_process(struct task *task)
 struct profile_process *os_process_profile(struct process *proc)
 {
 	return &proc->profile;
+}
+
+const struct task *host_sleeper;
+bool host_sleeper_asleep;
+u64 host_sleeper_pc;
+
+struct task *os_task_of(const struct profile_task *pt)
+{
+	return (struct task *)((char *)pt - offsetof(struct task, profile));
 }
 
 struct process *os_process_of(const struct profile_process *pp)
@@ -179,21 +184,28 @@ bool os_regs_irqs_off(const struct pt_regs *regs)
 	return regs->irqs_off;
 }
 
-const char *os_nmi_start(u32 hz, bool *jitter, u64 *period, u64 *start)
+static u64 nmi_start;
+
+const char *os_nmi_start(u32 hz, bool *jitter, bool *moves)
 {
 	if (!host_nmi_timer)
 		return NULL;
 	host_nmi_hz = hz;
-	*period = (os_cycles_per_second() << 16) / hz;
-	*start = os_cycles();
+	*moves = true;
+	nmi_start = os_cycles();
 	return host_nmi_timer;
+}
+
+u64 os_nmi_slots(void)
+{
+	return (host_now - nmi_start) * host_nmi_hz / os_cycles_per_second();
 }
 
 void os_run_on_all_cpus(void (*fn)(void *unused))
 {
 	unsigned int cpu, self = host_cpu;
 
-	for_each_possible_cpu(cpu) {
+	os_for_each_cpu(cpu) {
 		host_cpu = cpu;
 		fn(NULL);
 	}
@@ -215,8 +227,8 @@ struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 	return (struct stack_walk){
 		.hash = hash,
 		.counts = STACK_COUNTS(nr_kernel, nr - nr_kernel,
-				       nr < nr_all ? STACK_CUT_DEPTH : regs->cut,
-				       nr < nr_all ? STACK_NOT_PLAIN : STACK_PLAIN),
+				       nr < nr_all ? STACK_TRUNCATED_DEPTH : regs->truncated,
+				       nr < nr_all ? STACK_NOT_REPLAYABLE : STACK_REPLAYABLE),
 	};
 }
 
@@ -231,14 +243,14 @@ bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 	return nr == 1 + regs->nr_callers && same_pcs(pcs + 1, regs->callers, regs->nr_callers);
 }
 
-enum stack_cut os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
 	u32 own = regs->user; /* pc is one of the user's */
 
 	if (nr != own + regs->nr_user_callers ||
 	    !same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers))
-		return NR_STACK_CUTS;
-	return regs->cut;
+		return NR_STACK_TRUNCATIONS;
+	return regs->truncated;
 }
 
 void *os_alloc(size_t size)
@@ -271,10 +283,33 @@ void os_free(void *ptr)
 	free(ptr);
 }
 
+void (*host_on_lock)(os_lock_t *lock);
+
 unsigned long os_lock(os_lock_t *lock)
 {
+	void (*fn)(os_lock_t * lock) = host_on_lock;
+
 	assert_false(host_panicking);
+	if (fn) {
+		host_on_lock = NULL; /* what it does takes locks, too */
+		fn(lock);
+		host_on_lock = fn;
+	}
 	return pthread_mutex_lock(lock);
+}
+
+void host_assert(bool ok, const char *file, int line, const char *what)
+{
+	if (!ok && !host_panicking)
+		fail_msg("%s:%d: asserted in vain: %s", file, line, what);
+}
+
+bool host_is_held(os_lock_t *lock)
+{
+	if (pthread_mutex_trylock(lock))
+		return true;
+	pthread_mutex_unlock(lock);
+	return false;
 }
 
 void os_wait_turn(void)
@@ -294,17 +329,31 @@ const char *os_syscall_name(u64 nr)
 	return nr < ARRAY_SIZE(names) ? names[nr] : NULL;
 }
 
-/* Functions of 256 bytes from 0xffffffff81000000 on, fn_0 to fn_8191. */
-const char *os_symbol_lookup(u64 addr, u64 *start)
+static bool is_function(u64 addr, u64 first, u64 nr_bytes, u64 *start)
 {
-	static char names[8192][12];
-	u64 i = (addr - 0xffffffff81000000) / 256;
+	if (addr < first || addr >= first + 8192 * nr_bytes)
+		return false;
+	*start = addr - (addr - first) % nr_bytes;
+	return true;
+}
 
-	if (addr < 0xffffffff81000000 || i >= ARRAY_SIZE(names))
-		return NULL;
-	*start = 0xffffffff81000000 + i * 256;
-	snprintf(names[i], sizeof(names[i]), "fn_%u", (unsigned int)i);
-	return names[i];
+/*
+ * Functions of 256 bytes from 0xffffffff81000000 on, fn_0 to fn_8191, and of 20 bytes from
+ * 0xffffffff82000000 on, small_0 to small_8191.
+ */
+bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size)
+{
+	const u64 large = 0xffffffff81000000, small = 0xffffffff82000000;
+	bool is_large = is_function(addr, large, 256, start);
+
+	if (host_on_symbol)
+		host_on_symbol();
+	if (!is_large && !is_function(addr, small, 20, start))
+		return false;
+	if (name)
+		snprintf(name, size, is_large ? "fn_%u" : "small_%u",
+			 (unsigned int)(is_large ? (*start - large) / 256 : (*start - small) / 20));
+	return true;
 }
 
 int host_set_param(const char *name, const char *value)
@@ -330,31 +379,38 @@ void os_text_vprintf(os_text_t *text, const char *fmt, va_list args)
 		host_on_text();
 }
 
-void os_text_printf(os_text_t *text, const char *fmt, ...)
+/* A test may add the same file again. Each file that can be written says what it accepts. */
+/* Makes all of the text at once. */
+void os_text_stream(os_text_t *text, bool (*more)(os_text_t *text, void *data),
+		    void (*end)(void *data), void *data)
 {
-	va_list args;
-
-	va_start(args, fmt);
-	os_text_vprintf(text, fmt, args);
-	va_end(args);
+	while (more(text, data)) {
+	}
+	end(data);
 }
 
-/* A test may add the same file again. */
-int os_add_file(const char *path, int (*show)(os_text_t *text), int (*write)(const char *text))
+int os_add_file(const char *path, const char *accepts,
+		int (*show)(os_text_t *text, const void *arg), const void *arg,
+		int (*write)(const char *text))
 {
 	struct host_file *file = host_files;
 
 	while (file->path && strcmp(file->path, path))
 		file++;
 	assert_true(file < host_files + ARRAY_SIZE(host_files));
-	*file = (struct host_file){ .path = path, .show = show, .write = write };
+	assert_int_equal(!accepts, !write);
+	*file = (struct host_file){ .path = path, .show = show, .arg = arg, .write = write };
 	return 0;
 }
 
-/* There is one. */
-int os_add_process_file(const char *name, int (*show)(os_text_t *text, struct process *proc),
+/* Keeps the one that can be written. */
+int os_add_process_file(const char *name, const char *accepts,
+			int (*show)(os_text_t *text, struct process *proc),
 			int (*write)(const char *text, struct process *proc))
 {
+	assert_int_equal(!accepts, !write);
+	if (!accepts)
+		return 0;
 	assert_string_equal(name, "strace");
 	process_file.show = show;
 	process_file.write = write;
@@ -387,10 +443,11 @@ static const struct host_file *find_file(const char *path)
 
 const char *host_file_read(const char *path)
 {
+	const struct host_file *file = find_file(path);
 	static os_text_t text;
 
 	memset(&text, 0, sizeof(text));
-	assert_int_equal(find_file(path)->show(&text), 0);
+	assert_int_equal(file->show(&text, file->arg), 0);
 	return text.buf;
 }
 

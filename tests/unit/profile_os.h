@@ -25,77 +25,39 @@
 #include <lego/stack_walk.h>
 #include <lego/string.h>
 
-struct task;
-struct process;
-struct pt_regs;
 struct profile_task;
 struct profile_process;
-
-#ifndef HOST_NR_CPUS
-#define HOST_NR_CPUS 4
-#endif
-
-/* Per-CPU variables: an area for each CPU, laid out like section "percpu". */
-extern char __start_percpu[], __stop_percpu[];
-extern __thread unsigned int host_cpu;
-char *host_percpu_area(unsigned int cpu);
-
-#define DEFINE_PER_CPU(type, name)  __section("percpu") __typeof__(type) name
-#define DECLARE_PER_CPU(type, name) extern __typeof__(type) name
-#define per_cpu(name, cpu) \
-	(*(__typeof__(name) *)(host_percpu_area(cpu) + ((char *)&(name)-__start_percpu)))
-#define this_cpu_ptr(ptr)	   (&per_cpu(*(ptr), host_cpu))
-#define this_cpu_add(var, n)	   (per_cpu(var, host_cpu) += (n))
-#define this_cpu_inc(var)	   this_cpu_add(var, 1)
-#define this_cpu_read(var)	   per_cpu(var, host_cpu)
-#define this_cpu_write(var, value) (per_cpu(var, host_cpu) = (value))
-#define this_cpu_above(var, value) (per_cpu(var, host_cpu) > (value))
-#define this_cpu_below(var, value) (per_cpu(var, host_cpu) < (value))
-#define this_cpu_lower(var, value) (per_cpu(var, host_cpu) = min(per_cpu(var, host_cpu), value))
-#define this_cpu_raise(var, value) (per_cpu(var, host_cpu) = max(per_cpu(var, host_cpu), value))
-#define for_each_possible_cpu(cpu) for ((cpu) = 0; (cpu) < HOST_NR_CPUS; (cpu)++)
-#define smp_processor_id()	   host_cpu
-#define smp_left_cpu(cpu)	   (host_cpu != (cpu))
-
-/* A key that is looked at, not patched. */
-struct static_key {
-	bool on;
-};
-#define static_key_on(key)	 READ_ONCE((key)->on)
-#define static_key_is_set(key)	 READ_ONCE((key)->on)
-#define static_key_set(key, on_) WRITE_ONCE((key)->on, on_)
 
 /* One cycle is one nanosecond. Each read moves the clock on by host_step. */
 extern u64 host_now;
 extern u64 host_step;
 u64 host_clock(void);
-#define point_clock_begin()	host_clock()
-#define POINT_CLOCK_BODY(n)	(host_now += (n))
-#define point_clock_end()	host_clock()
-#define os_cycles()		host_clock()
 #define os_cycles_to_ns(cycles) (cycles)
 
-/* Cycles that every task has been off a CPU; the number of the system call in flight. */
-extern u64 host_off;
+/* The number of the system call in flight. */
 extern u64 host_nr;
-#define os_off_cycles(pt)	((void)(pt), host_off)
 #define os_task_exec_cycles(pt) ((void)(pt), READ_ONCE(host_now) - host_off)
 #define os_syscall_nr()		host_nr
-#define os_saves_registers
-#define os_call(fn) fn()
 
 extern int host_nr_fences_dropped;
 #define os_drop_fences() ((void)host_nr_fences_dropped++)
-extern u64 host_oncpu;
-#define os_oncpu_cycles() host_oncpu
 
-#define cpu_relax()	   barrier()
-#define os_cpu_online(cpu) ((cpu) != HOST_NR_CPUS - 1)
-int printk(const char *fmt, ...) __printf(1, 2);
-int vprintk(const char *fmt, va_list args);
-#define strscpy(dst, src, size) snprintf(dst, size, "%s", src)
+#define os_for_each_cpu(cpu) for ((cpu) = 0; (cpu) < HOST_NR_CPUS; (cpu)++)
+#define os_cpu_relax()	     barrier()
+#define os_cpu_online(cpu)   ((cpu) != HOST_NR_CPUS - 1)
+int os_vprintk(const char *fmt, va_list args);
+#define os_vsnprintf(buf, size, fmt, args)    vsnprintf(buf, size, fmt, args)
+#define os_strscpy(dst, src, size)	      snprintf(dst, size, "%s", src)
+#define os_sort(base, nr, size, compare)      sort(base, nr, size, compare)
+#define os_mul_div_u64(a, b, c)		      mul_div_u64(a, b, c)
+#define os_parse_u64(text, value)	      parse_u64(text, value)
+#define os_glob_match_list(globs, text)	      glob_match_list(globs, text)
+#define OS_BOOT_PARAM(ident, name, form, set) BOOT_PARAM(ident, name, form, set)
+#define OS_EINVAL			      EINVAL
+#define OS_EBUSY			      EBUSY
+#define OS_ENAMETOOLONG			      ENAMETOOLONG
+#define OS_ENOMEM			      ENOMEM
 
-struct profile_task *os_current_profile(void);
 extern bool host_dying;
 #define os_current_dying() host_dying
 struct profile_task *os_task_profile(struct task *task);
@@ -104,7 +66,22 @@ struct profile_process *os_process_profile(struct process *proc);
 struct process *os_process_of(const struct profile_process *pp);
 int os_process_pid(const struct process *proc);
 const char *os_process_name(const struct process *proc);
+extern u64 host_age_ns;
+extern u32 host_wait_status;
+#define os_process_age_ns(proc)	     ((void)(proc), host_age_ns)
+#define os_process_wait_status(proc) ((void)(proc), host_wait_status)
 
+struct pt_regs {
+	u64 pc;
+	bool user;
+	bool irqs_off;
+	/* The return addresses that a stack walk finds. */
+	const u64 *callers;
+	u32 nr_callers;	     /* in the kernel */
+	u32 nr_user_callers; /* behind them */
+	int truncated;	     /* enum stack_truncation */
+	u64 sp;
+};
 u64 os_regs_pc(const struct pt_regs *regs);
 bool os_regs_user(const struct pt_regs *regs);
 u64 os_regs_sp(const struct pt_regs *regs);
@@ -124,7 +101,7 @@ extern __thread struct task *host_current;
 extern u8 host_program;
 /* Another one for all that differs above. */
 u64 host_who(void);
-#define os_task_who(task) host_who()
+#define os_task_key(task) host_who()
 /* One file at 4 MiB. */
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
 #define os_task_tid(task)	    ((void)(task), host_tid)
@@ -138,9 +115,29 @@ struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
 /* Those last asked about, which have the user's part, too. */
 extern const struct pt_regs *host_user_regs;
 #define os_user_regs(task) host_user_regs
+/* Waits: where the current task is, what it waits for, and which addresses are the scheduler's. */
+extern struct pt_regs host_here;
+extern const char *host_wait_name;
+extern u64 host_wait_addr;
+#define os_regs_here(regs)  (*(regs) = host_here)
+#define os_wait_name(task)  host_wait_name
+#define os_wait_addr(task)  host_wait_addr
+#define OS_CHILD_WAIT	    "child"
+#define os_in_scheduler(pc) ((pc) >> 8 == 0xffffffff810000 || os_in_lock(pc))
+#define os_in_lock(pc)	    ((pc) >> 8 == 0xffffffff810009)
+/* The one task that is off its CPU, if any; where it is. */
+extern const struct task *host_sleeper;
+extern bool host_sleeper_asleep;
+extern u64 host_sleeper_pc;
+struct task *os_task_of(const struct profile_task *pt);
+#define os_task_cpu(task)		 ((void)(task), 0u)
+#define os_task_is_off_cpu(task, asleep) (*(asleep) = host_sleeper_asleep, (task) == host_sleeper)
+#define os_sleeper_syscall(task)	 host_syscall
+#define os_sleeper_stack(task, pcs, max) ((pcs)[0] = host_sleeper_pc, 1)
+#define os_process_nr_faults(proc)	 ((void)(proc), (u64)7)
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
-#define os_stack_matches_beside(regs, pcs, nr, plain) os_stack_matches_kernel(regs, pcs, nr)
-enum stack_cut os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);
+#define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
+enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes
 
@@ -153,14 +150,18 @@ void os_wait_for_interrupt(bool halt);
 extern const char *host_nmi_timer;
 extern u32 host_nmi_hz; /* 0: stopped */
 extern int host_nr_nmis_sent;
-const char *os_nmi_start(u32 hz, bool *jitter, u64 *period, u64 *start);
+#define OS_HAS_NMIS 1
+const char *os_nmi_start(u32 hz, bool *jitter, bool *moves);
+u64 os_nmi_slots(void);
 extern int host_nr_nmis_moved;
-#define os_nmi_move(random)    ((void)(random), (void)host_nr_nmis_moved++)
-#define os_nmi_stop()	       ((void)(host_nmi_hz = 0))
-#define os_nmi_send()	       ((void)host_nr_nmis_sent++)
-#define os_cycles_per_second() 1000000000ul
-#define os_irq_save()	       0ul
-#define os_irq_restore(flags)  ((void)(flags))
+#define os_nmi_move(random) ((void)(random), (void)host_nr_nmis_moved++)
+#define os_nmi_stop()	    ((void)(host_nmi_hz = 0))
+#define os_nmi_send()	    ((void)host_nr_nmis_sent++)
+extern bool host_counts_instructions;
+#define os_clock_counts_instructions() host_counts_instructions
+#define os_cycles_per_second()	       1000000000ul
+#define os_irq_save()		       0ul
+#define os_irq_restore(flags)	       ((void)(flags))
 void os_run_on_all_cpus(void (*fn)(void *unused));
 #define os_run_on_boot_cpu(fn) fn(NULL)
 
@@ -170,33 +171,50 @@ void os_free(void *ptr);
 
 typedef pthread_mutex_t os_lock_t;
 #define OS_LOCK_INIT PTHREAD_MUTEX_INITIALIZER
-unsigned long os_lock(os_lock_t *lock); /* fails the test in a panic */
+extern void (*host_on_lock)(os_lock_t *lock); /* called before a lock is taken, if not NULL */
+unsigned long os_lock(os_lock_t *lock);	      /* fails the test in a panic */
 #define os_unlock(lock, flags) ((void)(flags), (void)pthread_mutex_unlock(lock))
 void os_wait_turn(void);
 extern bool host_panicking;
 #define os_panicking() host_panicking
 
+/* A lock that can be taken was not held. */
+void host_assert(bool ok, const char *file, int line, const char *what);
+bool host_is_held(os_lock_t *lock);
+#define os_assert(cond)		    host_assert(cond, __FILE__, __LINE__, #cond)
+#define os_assert_held(lock)	    os_assert(host_is_held(lock))
+#define os_assert_irqs_off()	    ((void)0)
+#define os_assert_process_context() ((void)0)
+
 /*
- * Live lines: the registers of a call, and a user memory of which a part can be read. The rest
- * is on the host's side of the seam, in the test that uses it.
+ * strace trace output: the registers of a call, and a user memory of which a part can be read. The
+ * rest is on the host's side of the seam, in the test that uses it.
  */
 #include <generated/syscalls.h>
+#define OS_SYSCALL_DECODE_LIST(X) SYSCALL_DECODE_LIST(X)
 bool os_syscall_args(u64 *args);
 int os_copy_from_user(void *dst, u64 addr, size_t n);
 long os_copy_string_from_user(char *dst, u64 addr, size_t size);
 void os_sleep_ms(u32 ms);
-#define os_syscall_sp() (0x7000ull)
-#define os_may_yield()	((void)0)
+#define os_syscall_sp()	 (0x7000ull)
+#define os_realtime_ns() (1700000000ull * 1000000000 + host_now)
+#define os_may_yield()	 ((void)0)
 
 /* Files, keys in a section, workers that run when host_run_workers() is called. */
 typedef struct {
 	char buf[1 << 16];
 	size_t len;
 } os_text_t;
-void os_text_printf(os_text_t *text, const char *fmt, ...) __printf(2, 3);
 void os_text_vprintf(os_text_t *text, const char *fmt, va_list args);
-int os_add_file(const char *path, int (*show)(os_text_t *text), int (*write)(const char *text));
-int os_add_process_file(const char *name, int (*show)(os_text_t *text, struct process *proc),
+void os_text_stream(os_text_t *text, bool (*more)(os_text_t *text, void *data),
+		    void (*end)(void *data), void *data);
+int os_add_file(const char *path, const char *accepts,
+		int (*show)(os_text_t *text, const void *arg), const void *arg,
+		int (*write)(const char *text));
+#define os_add_exclusive_file(path, accepts, show, arg, write, close) \
+	((void)(close), os_add_file(path, accepts, show, arg, write))
+int os_add_process_file(const char *name, const char *accepts,
+			int (*show)(os_text_t *text, struct process *proc),
 			int (*write)(const char *text, struct process *proc));
 
 struct host_key {
@@ -217,6 +235,7 @@ int os_worker_start(struct host_worker *worker, const char *name);
 void os_worker_wake(struct host_worker *worker);
 
 const char *os_syscall_name(u64 nr);
-const char *os_symbol_lookup(u64 addr, u64 *start);
+bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size);
+#define os_symbol_exists(name) (!strncmp(name, "fn_", 3))
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The second file of test_profile_points.c: a point with a name that is in use there, too. */
+/* A second file of test_profile_points_counts.c: a point with a name that is used there, too. */
 
 #include "unit.h"
 

@@ -2,13 +2,18 @@
 #ifndef TESTS_STRACE_UNIT_H
 #define TESTS_STRACE_UNIT_H
 
-/* What the tests of system call tables share: a process with a thread, and its snapshot. */
+/*
+ * Shared by the tests of system call tables: a process with a thread, its snapshot, a child, and
+ * calls of all kinds.
+ */
 
 #include "unit.h"
 
 static struct process proc;
 static struct task task;
 static struct strace_snapshot snap;
+static struct process child;
+static struct task child_task;
 
 static inline void start_process(struct process *p, int pid)
 {
@@ -25,7 +30,7 @@ static inline void start_task(struct task *t, struct process *p)
 	profile_task_init(t);
 }
 
-/* In its own context, as the kernel does. */
+/* Ends a task in its own context, as the kernel does. */
 static inline void exit_task(struct task *t)
 {
 	struct task *before = host_current;
@@ -43,8 +48,8 @@ static inline int setup(void **state)
 	host_off = 0;
 	host_dying = false;
 	host_nr_allocated = 0;
-	if (!static_key_is_set(&strace_key))
-		strace_control_init();
+	if (!os_key_is_set(&strace_key))
+		profile_init();
 	start_process(&proc, 1);
 	start_task(&task, &proc);
 	host_current = &task;
@@ -61,7 +66,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* The entry of nr in snap; all zero when there is none. */
+/* Returns the entry of nr in snap, all zero if there is none. */
 static inline const struct strace_entry *find_entry(u64 nr)
 {
 	static const struct strace_entry none;
@@ -73,11 +78,63 @@ static inline const struct strace_entry *find_entry(u64 nr)
 	return &none;
 }
 
-/* The same of a fresh snapshot of proc. */
+/* Takes a snapshot of proc and returns the entry of nr. */
 static inline const struct strace_entry *entry_of(u64 nr)
 {
 	strace_snapshot_process(&proc.profile, &snap);
 	return find_entry(nr);
+}
+
+static inline void start(struct process *p, int pid, struct task *t)
+{
+	start_process(p, pid);
+	start_task(t, p);
+}
+
+static inline void expect(u64 nr, u64 nr_calls, u64 nr_errors, u64 ns, u64 nr_in_flight)
+{
+	const struct strace_entry *entry = entry_of(nr);
+
+	assert_int_equal(entry->nr_calls, nr_calls);
+	assert_int_equal(entry->nr_errors, nr_errors);
+	assert_int_equal(entry->ns, ns);
+	assert_int_equal(entry->nr_in_flight, nr_in_flight);
+}
+
+static inline u64 nr_errors_of(u64 nr, u32 error)
+{
+	const struct strace_entry *entry = entry_of(nr);
+
+	for (u32 i = 0; i < entry->nr_error_kinds; i++) {
+		const struct strace_error_entry *slot = &snap.errors[entry->first_error + i];
+
+		if (slot->error == error)
+			return slot->nr;
+	}
+	return 0;
+}
+
+static inline void sleep_for(u64 cycles)
+{
+	host_now += cycles;
+	host_off += cycles;
+}
+
+static inline void interrupt_call(u64 nr, u64 cycles)
+{
+	profile_syscall_enter(nr);
+	host_now += cycles;
+	host_nr = nr;
+	profile_syscall_exit(-512);
+}
+
+static inline void wait_for_child(void)
+{
+	host_current = &task;
+	exit_task(&child_task);
+	strace_process_ended(&child.profile);
+	profile_process_waited(&child);
+	profile_process_release(&child);
 }
 
 #endif

@@ -15,8 +15,10 @@
 #include <lego/math64.h>
 #include <lego/params.h>
 #include <lego/printk.h>
+#include <lego/slab.h>
 #include <lego/sort.h>
 #include <lego/string.h>
+#include <lego/text.h>
 
 static u64 random_state = 1;
 
@@ -220,6 +222,26 @@ static void test_scnprintf_tells_what_it_stored(void **state)
 	assert_int_equal(lego_scnprintf(buf, 0, "%s", "ab"), 0);
 }
 
+/* What names hold stays in its line, and is not taken for what the kernel says. */
+static void test_escaped_names(void **state)
+{
+	char text[64];
+
+	assert_int_equal(lego_snprintf(text, sizeof(text), "%pE", "a name, 1"), 9);
+	assert_string_equal(text, "a name, 1");
+	assert_int_equal(lego_snprintf(text, sizeof(text), "<%pE>", "a\nb\t\"c\" \\ \x7f\xc3\x1b["),
+			 34);
+	assert_string_equal(text, "<a\\x0ab\\x09\\\"c\\\" \\\\ \\x7f\\xc3\\x1b[>");
+	lego_snprintf(text, sizeof(text), "%-6pE|%7pE|%3pE|%pE", "a\n", "a\n", "a\n", "");
+	assert_string_equal(text, "a\\x0a |  a\\x0a|a\\x0a|");
+	assert_int_equal(lego_snprintf(text, 4, "%pE", "\n\n"), 8); /* cut as other text */
+	assert_string_equal(text, "\\x0");
+	assert_int_equal(escape_bytes(text, sizeof(text), "a\0b\n", 4), 10);
+	assert_string_equal(text, "a\\x00b\\x0a");
+	lego_snprintf(text, sizeof(text), "%p", (void *)0x1234); /* a plain pointer */
+	assert_string_equal(text, "0x0000000000001234");
+}
+
 /* Every length up to a few words, every alignment, and every overlap. */
 static void test_memory(void **state)
 {
@@ -276,6 +298,150 @@ static void test_strings(void **state)
 	assert_int_equal(strscpy(buf, "x", 0), -E2BIG);
 }
 
+/*
+ * A text's memory: filled with what must not be seen, and only in small pieces. Making room changes
+ * what is printed.
+ */
+#define MAX_KMALLOC (1 << 20)
+
+static char name[2000];
+static size_t next_name_len;
+static int nr_kmallocs;
+
+void *kmalloc(size_t size)
+{
+	if (size > MAX_KMALLOC)
+		return NULL;
+	nr_kmallocs++;
+	memset(name, 'x', next_name_len);
+	name[next_name_len] = '\0';
+	return memset(malloc(size), '#', size);
+}
+
+void kfree(const void *ptr)
+{
+	free((void *)ptr);
+}
+
+static void expect_text(struct text *text, const char *first, size_t nr_x)
+{
+	char read[2000];
+
+	assert_false(text->failed);
+	assert_int_equal(text->len, strlen(first) + nr_x);
+	assert_int_equal(text_read(text, 0, read, sizeof(read)), text->len);
+	assert_memory_equal(read, first, strlen(first));
+	for (size_t i = strlen(first); i < text->len; i++)
+		assert_int_equal(read[i], 'x');
+}
+
+static void test_text_of_a_string_that_changes(void **state)
+{
+	struct text text = { 0 };
+
+	next_name_len = 10;
+	text_printf(&text, "first ");
+	expect_text(&text, "first ", 0);
+	memset(name, 'x', 1000);
+	text_printf(&text, "%s", name);
+	expect_text(&text, "first ", 10);
+	text_free(&text);
+
+	/* It grows each time until there is room. */
+	next_name_len = 3;
+	text_printf(&text, "%s", "");
+	next_name_len = 1500;
+	memset(name, 'x', 700);
+	name[700] = '\0';
+	nr_kmallocs = 0;
+	text_printf(&text, "%s", name);
+	assert_int_equal(nr_kmallocs, 2);
+	expect_text(&text, "", 1500);
+	text_free(&text);
+}
+
+/* Much longer than what kmalloc() gives in one piece, read in pieces of odd sizes. */
+static void test_long_text(void **state)
+{
+	enum {
+		NR_LINES = 1000000
+	};
+	struct text text = { 0 };
+	char read[1009], line[16];
+	size_t pos = 0, nr = 0;
+	ssize_t n;
+
+	for (u32 i = 0; i < NR_LINES; i++)
+		text_printf(&text, "%u\n", i);
+	text_append(&text, "end", 3);
+	assert_false(text.failed);
+	while ((n = text_read(&text, pos, read, sizeof(read) - pos % 7)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			line[nr++ % sizeof(line)] = read[i];
+			if (read[i] == '\n')
+				nr = 0;
+		}
+		pos += n;
+	}
+	assert_int_equal(pos, text.len);
+	/* 10 of one digit, 90 of two, ..., and their newlines. */
+	assert_int_equal(pos, 10 * 2 + 90 * 3 + 900 * 4 + 9000 * 5 + 90000 * 6 + 900000 * 7 + 3);
+	assert_int_equal(nr, 3);
+	assert_memory_equal(line, "end", 3);
+	text_free(&text);
+	assert_null(text.first);
+}
+
+static u32 next_line, nr_ends;
+
+static bool print_line(struct text *text, void *last)
+{
+	if (next_line > *(u32 *)last)
+		return false;
+	text_printf(text, "%u\n", next_line++);
+	return true;
+}
+
+static void end_lines(void *last)
+{
+	nr_ends++;
+}
+
+/* One line at a time is in memory; only what is there, and what comes, can be read. */
+static void test_text_made_while_it_is_read(void **state)
+{
+	struct text text = { 0 };
+	u32 last = 12345;
+	char read[100];
+
+	text_printf(&text, "first\n");
+	next_line = 10000;
+	nr_ends = 0;
+	text_stream(&text, print_line, end_lines, &last);
+	assert_int_equal(text_read(&text, 0, read, 3), 3);
+	assert_int_equal(next_line, 10000);
+	assert_int_equal(text_read(&text, 3, read, 7), 7);
+	assert_memory_equal(read, "st\n1000", 7);
+	assert_int_equal(text_read(&text, 6, read, 6), 6);
+	assert_memory_equal(read, "10000\n", 6);
+	assert_int_equal(next_line, 10001);
+	assert_int_equal(text.len, 6);
+	assert_int_equal(text_read(&text, 5, read, 1), -EINVAL);
+	/* Far ahead, up to the end, and behind it. */
+	assert_int_equal(text_read(&text, 6 + 6 * 2345, read, 100), 6);
+	assert_memory_equal(read, "12345\n", 6);
+	assert_int_equal(nr_ends, 1);
+	assert_int_equal(text_read(&text, 6 + 6 * 2346, read, 100), 0);
+	assert_int_equal(text_read(&text, 6 + 6 * 2346 + 100, read, 100), 0);
+	text_free(&text);
+	assert_int_equal(nr_ends, 1);
+	/* Freed before its end. */
+	text_stream(&text, print_line, end_lines, &last);
+	text_free(&text);
+	assert_int_equal(nr_ends, 2);
+	assert_int_equal(text_read(&text, 0, read, 100), 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -284,9 +450,13 @@ int main(void)
 		cmocka_unit_test(test_glob),
 		cmocka_unit_test(test_parse_u64),
 		cmocka_unit_test(test_printf),
+		cmocka_unit_test(test_escaped_names),
 		cmocka_unit_test(test_scnprintf_tells_what_it_stored),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_text_of_a_string_that_changes),
+		cmocka_unit_test(test_long_text),
+		cmocka_unit_test(test_text_made_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@ DEFINE_PROFILE_POINT(work)
 
 static struct process proc;
 static struct task task;
-static int sample_allocations; /* they stay */
+static int nr_allocated_at_start; /* they stay */
 
 static int setup(void **state)
 {
@@ -19,10 +19,13 @@ static int setup(void **state)
 	assert_int_equal(host_set_param("profile.top", "10"), 0);
 	assert_int_equal(host_set_param("profile.report", "narrow"), 0);
 	proc = (struct process){ .pid = 20, .comm = "wordcount" };
+	host_pid = 20;
+	host_wait_status = host_age_ns = 0;
 	profile_process_init(&proc);
 	task.proc = &proc;
 	profile_task_init(&task);
 	host_current = &task;
+	profile_task_runs(&task.profile);
 	profile_reset();
 	host_log_clear();
 	return 0;
@@ -37,7 +40,7 @@ static int teardown(void **state)
 	profile_process_exit(&proc);
 	profile_process_release(&proc);
 	strace_reset();
-	assert_int_equal(host_nr_allocated, sample_allocations);
+	assert_int_equal(host_nr_allocated, nr_allocated_at_start);
 	return 0;
 }
 
@@ -48,7 +51,7 @@ static void work(void)
 
 	host_call(0, 2000, 5);
 	host_call(1, 500, -1);
-	sample_take(&regs, os_cycles(), 0, 0);
+	sample_take(&regs, os_cycles(), 0);
 	profile_point_start(work);
 	host_now += 30;
 	profile_point_leave(work);
@@ -66,61 +69,77 @@ static bool printed_at_exit(const char *on_exit)
 	return host_log[0];
 }
 
+/* The name, but of a process's exit; since when there are samples; the line about its own. */
 static const char *const tables =
-	"\n"
 	"Kernel strace\n"
-	"Task: 20:20 nr_accumulated_threads: 1\n"
-	"% time        seconds  usecs/call     calls    errors syscall\n"
+	"Task: 20:20 nr_accumulated_threads: 1%s\n"
+	"%% time        seconds  usecs/call     calls    errors syscall\n"
 	"------ -------------- ----------- --------- --------- ----------------\n"
 	" 80.00    0.000002000           2         1         0 sys_read\n"
 	" 20.00    0.000000500           1         1         1 sys_write\n"
 	"------ -------------- ----------- --------- --------- ----------------\n"
 	"100.00    0.000002500                     2         1 total\n"
 	"\n"
-	"ticks: 1 = user 0 + kernel 1 + irq 0 + idle 0\n"
-	"source: timer, 997 Hz, seed 1; cannot see code that runs with interrupts off\n"
-	"due: 0 = taken 0 + missed 0 + own 0\n"
-	"unseen: 0.00 % of CPU time (0 of 0 came over 113 ns late, or not at all)\n"
 	"Kernel Heatmap (top #10)\n"
-	"         Address              Function          NR          %\n"
+	"samples: 1, all CPUs since %s (0.00 s) = user 0 + kernel 1 + interrupt 0 + idle 0\n"
+	"%s"
+	"sampling: APIC timer, 997 per second and CPU at random moments (seed 1)\n"
+	"         Address              Function          NR          %%\n"
 	"----------------  --------------------  ----------  ---------\n"
 	"ffffffff81000400                  fn_4           1     100.00\n"
 	"----------------  --------------------  ----------  ---------\n"
 	"                                                 1     100.00\n"
 	"\n"
 	"Kernel Profile Points\n"
+	"%s since %s (0.00 s)\n"
 	" status                  name             total                nr            avg.ns\n"
 	"-------  --------------------  ----------------  ----------------  ----------------\n"
 	"     on                  work       0.000000030                 1                30\n"
 	"-------  --------------------  ----------------  ----------------  ----------------\n"
-	"an empty pair costs 0 ns and reads as 0 ns\n";
+	"overhead: 0 ns a pair, 0 ns of it inside total and avg.ns (not subtracted)\n";
 
-/* The tables are the same whatever the reason; the frame has the number of the report. */
-static void expect_report(unsigned int number, const char *why)
+static void print_tables(char text[4096], const char *since, const char *of_process)
 {
-	char text[4096];
+	const char *points = of_process[0] ? "of this process" : "all CPUs";
+	/* The process was there when setup() reset the counters, points were not. */
+	const char *points_since = of_process[0] ? "the last reset" : since;
+	const char *name = of_process[0] ? "" : " (wordcount)";
 
+	assert_true(snprintf(text, 4096, tables, name, since, of_process, points, points_since) <
+		    4096);
+}
+
+/* The rows are the same whatever the reason; the frame has the number of the report. */
+static void expect_report(unsigned int number, const char *why, const char *since,
+			  const char *of_process)
+{
+	char text[8192], tables_text[4096];
+
+	print_tables(tables_text, since, of_process);
 	snprintf(text, sizeof(text), "profile: report %u: %s\n%sprofile: end of report %u\n",
-		 number, why, tables, number);
+		 number, why, tables_text, number);
 	assert_log(text);
 }
 
 static void test_full_report_to_the_byte(void **state)
 {
 	profile_init();
-	sample_allocations = 2 * HOST_NR_CPUS;
+	nr_allocated_at_start = 3 * HOST_NR_CPUS + 1; /* and what a report of points reads */
 	work();
 	profile_report("sysrq");
-	expect_report(1, "sysrq");
+	expect_report(1, "sysrq", "boot", "");
 	/* A report does not change the next one. */
 	host_log_clear();
 	profile_report("sysrq");
-	expect_report(2, "sysrq");
+	expect_report(2, "sysrq", "boot", "");
 	host_log_clear();
+	host_age_ns = 1810000000;
+	host_wait_status = 3 << 8;
 	profile_task_exit(&task);
 	profile_process_exit(&proc);
 	profile_process_release(&proc);
-	expect_report(3, "exit of process 20 (wordcount)");
+	expect_report(3, "wordcount (pid 20) exited with status 3 after 1.810 s", "boot",
+		      "of this process: 1 = user 0 + kernel 1 + interrupt 0\n");
 	/* It is gone now. */
 	host_log_clear();
 	profile_report("sysrq");
@@ -193,10 +212,12 @@ static void test_report_widths(void **state)
 static void test_names_are_made_printable(void **state)
 {
 	strcpy(proc.comm, "a\nb\x1b[2J\xff");
+	host_wait_status = 9;
 	profile_task_exit(&task);
 	profile_process_exit(&proc);
 	profile_process_release(&proc);
-	assert_non_null(strstr(host_log, "exit of process 20 (a?b?[2J?)\n"));
+	assert_non_null(
+		strstr(host_log, ": a?b?[2J? (pid 20) was killed by signal 9 after 0.000 s\n"));
 }
 
 static void report_once(void)
@@ -235,8 +256,8 @@ static void test_report_inside_an_exit_report(void **state)
 	host_on_line = report_meanwhile;
 	profile_process_exit(&second_proc);
 	profile_process_release(&second_proc);
-	assert_non_null(strstr(host_log, "exit of process 21 (second)\n"));
-	assert_true(strstr(host_log, ": meanwhile\n") > strstr(host_log, "(second)"));
+	assert_non_null(strstr(host_log, ": second (pid 21) exited"));
+	assert_true(strstr(host_log, ": meanwhile\n") > strstr(host_log, ": second (pid"));
 }
 
 static void *report_many(void *arg)
@@ -273,7 +294,7 @@ static void test_reports_do_not_mix(void **state)
 			assert_true(number > last);
 			inside = last = number;
 			nr_begin++;
-			nr_exits += !!memmem(line, strcspn(line, "\n"), "exit of", 7);
+			nr_exits += !!memmem(line, strcspn(line, "\n"), " exited ", 8);
 		} else if (sscanf(line, "profile: end of report %u", &number) == 1) {
 			assert_int_equal(number, inside);
 			inside = 0;
@@ -287,16 +308,19 @@ static void test_reports_do_not_mix(void **state)
 
 static void test_reset_empties_all(void **state)
 {
+	char text[4096];
+
 	work();
 	profile_reset();
 	profile_report("x");
 	assert_null(strstr(host_log, "sys_read"));
-	assert_non_null(strstr(host_log, "ticks: 0 ="));
+	assert_non_null(strstr(host_log, "samples: 0, all CPUs since the last reset (0.00 s) = "));
 	assert_null(strstr(host_log, "  work "));
 	work();
 	host_log_clear();
 	profile_report("x");
-	assert_non_null(strstr(host_log, tables));
+	print_tables(text, "the last reset", "");
+	assert_non_null(strstr(host_log, text));
 }
 
 /* The tables of a report after some work, a call in flight included. */
@@ -305,8 +329,8 @@ static char *report_of_work(bool extra_reports)
 	static const char frame[] = "profile: ";
 	char *text, *end;
 
-	profile_reset();
 	host_now = 1000;
+	profile_reset();
 	work();
 	profile_syscall_enter(3);
 	if (extra_reports) {
@@ -384,14 +408,15 @@ static void sysrq_meanwhile(void)
 static void test_report_as_a_text(void **state)
 {
 	const char *text;
-	char want[4096];
+	char want[8192], tables_text[4096];
 	unsigned int number;
 
 	work();
 	text = host_file_read("profile/report");
 	assert_int_equal(sscanf(text, "profile: report %u: read\n", &number), 1);
+	print_tables(tables_text, "the last reset", "");
 	snprintf(want, sizeof(want), "profile: report %u: read\n%sprofile: end of report %u\n",
-		 number, tables, number);
+		 number, tables_text, number);
 	assert_string_equal(text, want);
 	assert_log("");
 
@@ -399,11 +424,40 @@ static void test_report_as_a_text(void **state)
 	text = host_file_read("profile/report");
 	host_on_text = NULL;
 	assert_null(strstr(text, "sysrq"));
-	expect_report(number + 2, "sysrq");
+	expect_report(number + 2, "sysrq", "the last reset", "");
 
 	assert_int_equal(host_file_write("profile/report", "again\n"), -EINVAL);
 	assert_int_equal(host_file_write("profile/report", "reset\n"), 0);
 	assert_null(strstr(host_file_read("profile/report"), "sys_read"));
+}
+
+/* The file refuses a name that no function has: it would give an empty table without a word. */
+static void test_unknown_function_is_refused(void **state)
+{
+	assert_int_equal(host_file_write("profile/function", "fn_4\n"), 0);
+	assert_int_equal(host_file_write("profile/function", "no_such_function\n"), -EINVAL);
+	assert_int_equal(host_file_write("profile/function", ""), -EINVAL);
+	assert_non_null(strstr(host_file_read("profile/function"), "Kernel Heatmap of fn_4: "));
+}
+
+static void write_another_function(void)
+{
+	host_on_symbol = NULL;
+	assert_int_equal(host_file_write("profile/function", "fn_77\n"), 0);
+}
+
+/* A table is of the function that the file named when the reader began. */
+static void test_function_changes_while_it_is_printed(void **state)
+{
+	const char *text;
+
+	work();
+	assert_int_equal(host_file_write("profile/function", "fn_4\n"), 0);
+	host_on_symbol = write_another_function;
+	text = host_file_read("profile/function");
+	assert_null(host_on_symbol);
+	assert_non_null(strstr(text, "Kernel Heatmap of fn_4: 1 of 1 samples\n"));
+	assert_non_null(strstr(host_file_read("profile/function"), "Kernel Heatmap of fn_77: 0 "));
 }
 
 static void test_on_exit_file(void **state)
@@ -423,6 +477,86 @@ static void test_on_exit_file(void **state)
 	assert_string_equal(host_file_read("profile/on_exit"), "none\n");
 }
 
+static bool end_waits, end_is_there;
+
+static void note_wait(void)
+{
+	__atomic_store_n(&end_waits, true, __ATOMIC_RELEASE);
+	sched_yield();
+}
+
+/* The log when the machine could be switched off. */
+static void *end_reports(void *logged)
+{
+	profile_end_reports();
+	*(size_t *)logged = strlen(host_log);
+	__atomic_store_n(&end_is_there, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static pthread_t end_thread;
+static size_t logged_at_end;
+
+static unsigned int nr_cut_reports(void)
+{
+	unsigned int nr = 0;
+
+	profile_count_cut_reports(&nr);
+	return nr;
+}
+
+/* Starts to switch the machine off in the middle of a report. */
+static void end_meanwhile(void)
+{
+	host_on_line = NULL;
+	assert_int_equal(nr_cut_reports(), 1);
+	profile_report("sysrq");
+	assert_int_equal(pthread_create(&end_thread, NULL, end_reports, &logged_at_end), 0);
+	while (!__atomic_load_n(&end_waits, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&end_is_there, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void leave(void)
+{
+	pthread_exit(NULL);
+}
+
+static void *report_exit_too_late(void *arg)
+{
+	profile_process_exit(arg);
+	return NULL;
+}
+
+/*
+ * The report being printed ends first, then the one that was asked for. Later ones wait for ever.
+ * This is the last test: there is no report after it.
+ */
+static void test_the_end_waits_for_reports(void **state)
+{
+	static struct process late;
+	pthread_t thread;
+
+	host_on_wait = note_wait;
+	host_on_line = end_meanwhile;
+	profile_process_exit(&proc);
+	pthread_join(end_thread, NULL);
+	assert_true(end_waits);
+	assert_int_equal(logged_at_end, strlen(host_log));
+	assert_int_equal(nr_cut_reports(), 0);
+	assert_non_null(strstr(host_log, ": sysrq\n"));
+
+	late = (struct process){ .pid = 21, .comm = "late" };
+	profile_process_init(&late);
+	host_log_clear();
+	host_on_wait = leave;
+	assert_int_equal(pthread_create(&thread, NULL, report_exit_too_late, &late), 0);
+	pthread_join(thread, NULL);
+	assert_log("");
+	host_on_wait = NULL;
+	profile_process_release(&late);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -439,8 +573,11 @@ int main(void)
 		TEST(test_reset_empties_all),
 		TEST(test_extra_reports_change_nothing),
 		TEST(test_report_as_a_text),
+		TEST(test_unknown_function_is_refused),
+		TEST(test_function_changes_while_it_is_printed),
 		TEST(test_on_exit_file),
 		TEST(test_panic),
+		TEST(test_the_end_waits_for_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,11 +3,15 @@
 
 #include "unit.h"
 
+#include "../../kernel/profile/stack_store.h"
+
 #define TEXT 0xffffffff81000000ull
 
-#define SAMPLE_SLOTS (SAMPLE_DEFAULT_LOG / SAMPLE_BYTES_A_SLOT)
+#define SAMPLE_SLOTS (SAMPLE_DEFAULT_LOG / STACK_STORE_BYTES_A_SLOT)
 
 static struct heat_snapshot snap;
+static struct view view;
+static const struct sample_scope machine;
 
 static int setup(void **state)
 {
@@ -23,21 +27,21 @@ static void tick(u64 pc)
 {
 	struct pt_regs regs = { .pc = pc };
 
-	sample_take(&regs, os_cycles(), 0, 0);
+	sample_take(&regs, os_cycles(), 0);
 }
 
 static void tick_user(void)
 {
 	struct pt_regs regs = { .pc = 0x401000, .user = true };
 
-	sample_take(&regs, os_cycles(), 0, 0);
+	sample_take(&regs, os_cycles(), 0);
 }
 
 static u64 nr_at(u64 addr)
 {
-	for (u32 i = 0; i < snap.nr_entries; i++) {
-		if (snap.entries[i].addr == addr)
-			return snap.entries[i].nr;
+	for (u32 i = 0; i < view.nr_rows; i++) {
+		if (view.rows[i].keys[0] == addr)
+			return view.rows[i].nr;
 	}
 	return 0;
 }
@@ -56,10 +60,10 @@ static void expect_ticks(u64 nr)
 {
 	u64 sum;
 
-	heatmap_snapshot(&snap);
+	heatmap_snapshot(&snap, &view, &machine);
 	sum = snap.nr_dropped;
-	for (u32 i = 0; i < snap.nr_entries; i++)
-		sum += snap.entries[i].nr;
+	for (u32 i = 0; i < view.nr_rows; i++)
+		sum += view.rows[i].nr;
 	assert_int_equal(sum, nr);
 	assert_int_equal(nr_ticks(), nr);
 }
@@ -95,7 +99,7 @@ static void test_functions_add_up(void **state)
 	tick(TEXT + 0x4ff);
 	tick(TEXT + 0x600);
 	expect_ticks(258);
-	assert_int_equal(snap.nr_entries, 3);
+	assert_int_equal(view.nr_rows, 3);
 	assert_int_equal(nr_at(TEXT + 0x400), 1);
 	assert_int_equal(nr_at(TEXT + 0x500), 256);
 	assert_int_equal(nr_at(TEXT + 0x600), 1);
@@ -133,8 +137,11 @@ static void test_classes(void **state)
 	assert_int_equal(snap.nr_class[HEAT_IRQ], 4);
 	assert_int_equal(snap.nr_class[HEAT_KERNEL], 5);
 	assert_int_equal(nr_at(TEXT), 8); /* idle ticks stay where they are */
-	report_print_heatmap(&snap, 10);
-	assert_true(strstr(host_log, "ticks: 14 = user 2 + kernel 5 + irq 4 + idle 3\n"));
+	report_print_heatmap(&snap, 10, false);
+	assert_true(
+		strstr(host_log,
+		       "samples: 14, all CPUs since the last reset (0.00 s) = user 2 + kernel 5 + "
+		       "interrupt 4 + idle 3\n"));
 	assert_string_equal(host_line("[user]           2      14.29"),
 			    "0000000000000000                [user]           2      14.29");
 }
@@ -150,7 +157,7 @@ static void test_unknown_addresses_stay_exact(void **state)
 	assert_int_equal(nr_at(0xffffc90000001236), 1);
 	assert_int_equal(nr_at(0), 1);
 	assert_int_equal(nr_at(~0ull), 1);
-	report_print_heatmap(&snap, 10);
+	report_print_heatmap(&snap, 10, false);
 	assert_true(strstr(host_log,
 			   "ffffc90000001235             [unknown]           1      25.00\n"));
 }
@@ -164,7 +171,7 @@ static void test_neighbours_are_not_merged(void **state)
 		for (u64 i = 0; i <= pc % 3; i++)
 			tick(0xffffc90000000000 + pc);
 	}
-	heatmap_snapshot(&snap);
+	heatmap_snapshot(&snap, &view, &machine);
 	for (u64 pc = 0; pc < 4000; pc++) {
 		nr = nr_at(0xffffc90000000000 + pc);
 		if (nr)
@@ -189,7 +196,7 @@ static void test_full_store_drops_and_says_so(void **state)
 	tick(TEXT);
 	expect_ticks(nr + 1);
 	assert_true(nr_at(TEXT) >= 2);
-	report_print_heatmap(&snap, REPORT_TOP_ALL);
+	report_print_heatmap(&snap, REPORT_TOP_ALL, false);
 	host_line("100.00");
 	assert_true(strstr(host_log, "[dropped]"));
 }
@@ -204,8 +211,8 @@ static void test_more_functions_than_a_report_holds(void **state)
 	}
 	host_cpu = 0;
 	expect_ticks(nr);
-	assert_int_equal(snap.nr_entries, HEATMAP_MAX_ENTRIES);
-	assert_true(snap.nr_dropped >= nr - HEATMAP_MAX_ENTRIES);
+	assert_int_equal(view.nr_rows, VIEW_MAX_ROWS);
+	assert_true(snap.nr_dropped >= nr - VIEW_MAX_ROWS);
 }
 
 static void test_reset(void **state)
@@ -221,6 +228,38 @@ static void test_reset(void **state)
 	assert_int_equal(nr_at(TEXT + 0x100), 1);
 }
 
+/*
+ * A process has only its own samples: not those of others, nor those of an earlier process with its
+ * pid.
+ */
+static void test_scope_of_a_process(void **state)
+{
+	struct sample_scope scope = { .pid = 5 };
+
+	tick(TEXT);
+	tick_user();
+	host_pid = 5;
+	tick(TEXT);
+	tick(TEXT + 0x100);
+	tick_user();
+	heatmap_snapshot(&snap, &view, &scope);
+	assert_int_equal(nr_ticks(), 5);
+	assert_int_equal(snap.nr_scope_class[HEAT_KERNEL], 2);
+	assert_int_equal(snap.nr_scope_class[HEAT_USER], 1);
+	assert_int_equal(view.nr_rows, 3);
+	assert_int_equal(nr_at(TEXT), 1);
+	assert_int_equal(snap.nr_dropped, 0);
+	report_print_heatmap(&snap, 10, false);
+	assert_non_null(
+		strstr(host_log, "\nof this process: 3 = user 1 + kernel 2 + interrupt 0\n"));
+	host_line("ffffffff81000000                  fn_0           1      33.33");
+
+	scope.key_floor = host_who();
+	heatmap_snapshot(&snap, &view, &scope);
+	assert_int_equal(view.nr_rows, 0);
+	host_pid = 1;
+}
+
 static void test_looking_changes_nothing(void **state)
 {
 	static struct heat_snapshot again;
@@ -229,13 +268,13 @@ static void test_looking_changes_nothing(void **state)
 	for (u64 i = 0; i < 500; i++)
 		tick(TEXT + i * i * 7);
 	tick_user();
-	heatmap_snapshot(&snap);
-	report_print_heatmap(&snap, REPORT_TOP_ALL);
+	heatmap_snapshot(&snap, &view, &machine);
+	report_print_heatmap(&snap, REPORT_TOP_ALL, false);
 	snprintf(first, sizeof(first), "%.*s", (int)sizeof(first) - 1, host_log);
 	for (int i = 0; i < 3; i++) {
 		host_log_clear();
-		heatmap_snapshot(&again);
-		report_print_heatmap(&again, REPORT_TOP_ALL);
+		heatmap_snapshot(&again, &view, &machine);
+		report_print_heatmap(&again, REPORT_TOP_ALL, false);
 		assert_log(first);
 	}
 }
@@ -268,11 +307,11 @@ static void test_reading_beside_ticks(void **state)
 	while (nr < NR_TICKS + 1) {
 		u64 sum;
 
-		heatmap_snapshot(&snap);
+		heatmap_snapshot(&snap, &view, &machine);
 		nr = nr_ticks();
 		sum = snap.nr_dropped;
-		for (u32 i = 0; i < snap.nr_entries; i++)
-			sum += snap.entries[i].nr;
+		for (u32 i = 0; i < view.nr_rows; i++)
+			sum += view.rows[i].nr;
 		assert_int_equal(sum, nr);
 		assert_true(nr >= last);
 		last = nr;
@@ -298,6 +337,7 @@ int main(void)
 		TEST(test_full_store_drops_and_says_so),
 		TEST(test_more_functions_than_a_report_holds),
 		TEST(test_reset),
+		TEST(test_scope_of_a_process),
 		TEST(test_looking_changes_nothing),
 		TEST(test_reading_beside_ticks),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Live lines: what is caught, how it is shown, which calls are, and that nothing goes unseen. */
+/* strace trace output: capture, decoding, filters, and that every lost line is counted. */
 
 #include "unit.h"
 
@@ -20,10 +20,10 @@
 #include <termios.h>
 #include <time.h>
 
-#include "../../kernel/profile/errno_list.h"
-#include "../../kernel/profile/live.h"
+#include "../../kernel/profile/strace/errno_list.h"
+#include "../../kernel/profile/strace/live/live.h"
 
-/* The user's memory: everything else cannot be read. */
+/* The memory of the user. Nothing else can be read. */
 #define USER_BASE  0x10000ul
 #define USER_BYTES 4096
 
@@ -77,7 +77,7 @@ static int set_up(void **state)
 	host_current = &task;
 	if (!started) {
 		started = true;
-		live_init();
+		profile_init();
 	}
 	host_log_clear();
 	memset(user_args, 0, sizeof(user_args));
@@ -91,7 +91,7 @@ static int tear_down(void **state)
 	no_registers = host_dying = host_panicking = false;
 	assert_int_equal(host_file_write("profile/strace_live", "off"), 0);
 	host_run_workers();
-	live_task_exit(&task.profile);
+	profile_task_exit(&task);
 	host_fail_alloc = 0;
 	on_sleep = NULL;
 	host_cpu = 0;
@@ -111,15 +111,27 @@ static u64 put(const char *bytes, size_t len)
 
 #define PUT(s) put(s, strlen(s) + 1)
 
+static void enter(u64 nr)
+{
+	os_current_profile()->argument = nr;
+	strace_enter_live();
+}
+
+static void leave(long ret)
+{
+	os_current_profile()->argument = ret;
+	strace_exit_live();
+}
+
 static void call(u64 nr, long ret, u64 a, u64 b, u64 c, u64 d)
 {
 	user_args[0] = a;
 	user_args[1] = b;
 	user_args[2] = c;
 	user_args[3] = d;
-	live_enter(nr);
+	enter(nr);
 	host_now += 12345;
-	live_exit(ret);
+	leave(ret);
 	host_run_workers();
 }
 
@@ -149,7 +161,7 @@ static void test_lines(void **state)
 	assert_non_null(strstr(host_log, "restart_syscall(<... resuming interrupted nanosleep"));
 }
 
-/* Output that is caught at the end; nothing of it when the call fails. */
+/* Output is captured when the call ends, unless it fails. */
 static void test_output(void **state)
 {
 	u64 buf = put("0123456789012345678901234567890123456789", 40);
@@ -169,8 +181,8 @@ static void test_output(void **state)
 static void test_ends(void **state)
 {
 	user_args[0] = 7;
-	live_enter(__NR_exit_group);
-	live_task_exit(&task.profile);
+	enter(__NR_exit_group);
+	profile_task_exit(&task);
 	host_run_workers();
 	assert_log("[pid 20] exit_group(7) = ?\n");
 	host_log_clear();
@@ -179,7 +191,7 @@ static void test_ends(void **state)
 	assert_log("[pid 20] pause() = ?\n");
 }
 
-/* Every call with registers of all kinds: bounded, printable, whole lines. */
+/* Every call with extreme register values: lines are bounded, printable and complete. */
 static void test_hostile(void **state)
 {
 	static const u64 values[] = { 0,
@@ -212,8 +224,8 @@ static void test_hostile(void **state)
 						       values[(seed >> 33) % ARRAY_SIZE(values)];
 			}
 			host_log_clear();
-			live_enter(nr);
-			live_exit(ret);
+			enter(nr);
+			leave(ret);
 			host_run_workers();
 			assert_in_range(strlen(host_log), 10, LIVE_LINE_BYTES);
 			assert_non_null(strstr(host_log, ") = "));
@@ -224,7 +236,7 @@ static void test_hostile(void **state)
 	}
 }
 
-/* As a ring might have it that somebody wrote over. */
+/* Decodes random bytes, as in a ring that was overwritten. */
 static void test_decode_garbage(void **state)
 {
 	static struct live_call garbage;
@@ -237,8 +249,8 @@ static void test_decode_garbage(void **state)
 				(seed = seed * 6364136223846793005 + 1442695040888963407) >> 56;
 		garbage.nr %= 520;
 		*(u8 *)&garbage.returned &= 1;
-		for (u32 i = 0; i < LIVE_MAX_PIECES; i++)
-			*(u8 *)&garbage.pieces[i].cut &= 1;
+		for (u32 i = 0; i < LIVE_MAX_CHUNKS; i++)
+			*(u8 *)&garbage.chunks[i].truncated &= 1;
 		memset(line, 'x', sizeof(line));
 		live_decode(&garbage, line, LIVE_LINE_BYTES);
 		assert_in_range(strlen(line), 10, LIVE_LINE_BYTES - 1);
@@ -263,28 +275,43 @@ static void test_long_paths(void **state)
 	user[255] = 'p';
 	call(__NR_chdir, 0, USER_BASE, 0, 0, 0);
 	assert_non_null(strstr(host_log, "ppp\"...) = 0 <"));
-	/* The end of memory in the middle of a string. */
+	/* The memory ends in the middle of a string. */
 	host_log_clear();
 	memset(user, 'p', USER_BYTES);
 	call(__NR_chdir, -14, USER_BASE + USER_BYTES - 3, 0, 0, 0);
 	assert_log("[pid 20] chdir(0x10ffd) = -1 EFAULT (Bad address) <0.000012>\n");
 }
 
-static const char *const good[] = { "all",
-				    "file",
-				    "-memory",
-				    "openat,read",
-				    "open*",
-				    "desc,-close",
-				    "failed",
-				    ">100us",
-				    "pid:7 failed",
-				    "wait",
-				    "off\n",
-				    "file\n",
-				    "all,>1s,pid:1,pid:2",
-				    ">5ms",
-				    ">300ns" };
+/* Lines begin as in `strace -f -ttt`; the CPU follows the return value. */
+static void test_time_and_cpu(void **state)
+{
+	assert_int_equal(host_file_write("profile/strace_live", "all,+time"), 0);
+	host_now = 41000000999;
+	call(__NR_getpid, 5, 0, 0, 0, 0);
+	assert_log("[pid 20] 1700000041.000000 getpid() = 5 <0.000012>\n");
+	host_log_clear();
+	host_now = 7000003000;
+	assert_int_equal(host_file_write("profile/strace_live", "failed,+cpu,+time"), 0);
+	host_cpu = 2;
+	call(__NR_close, 0, 1, 0, 0, 0);
+	call(__NR_close, -9, -1, 0, 0, 0);
+	assert_log("[pid 20] 1700000007.000015 close(-1) = -1 EBADF (Bad file descriptor) (CPU 2) "
+		   "<0.000012>\n");
+	host_log_clear();
+	/* There is also a call named time. */
+	assert_int_equal(host_file_write("profile/strace_live", "time,+cpu"), 0);
+	call(__NR_getpid, 5, 0, 0, 0, 0);
+	call(__NR_time, 5, 0, 0, 0, 0);
+	assert_log("[pid 20] time(NULL) = 5 (CPU 2) <0.000012>\n");
+	host_cpu = 0;
+}
+
+static const char *const good[] = { "all",    "+time",	      "file +cpu,+time",
+				    "file",   "-memory",      "openat,read",
+				    "open*",  "desc,-close",  "failed",
+				    ">100us", "pid:7 failed", "wait",
+				    "off\n",  "file\n",	      "all,>1s,pid:1,pid:2",
+				    ">5ms",   ">300ns" };
 static const char *const bad[] = {
 	"",
 	"nonsense",
@@ -316,7 +343,7 @@ static void test_filter_words(void **state)
 	assert_non_null(strstr(host_file_read("profile/strace_live"), "all\n"));
 }
 
-/* Which of some calls give a line. */
+/* Returns the first letters of the calls that are printed with a filter. */
 static const char *shown(const char *words)
 {
 	static char names[64];
@@ -348,19 +375,19 @@ static void test_filter(void **state)
 	assert_string_equal(shown("pid:20,brk"), "b ");
 	assert_string_equal(shown("pid:21"), "");
 	assert_string_equal(shown("off"), "");
-	assert_false(static_key_is_set(&live_key));
+	assert_false(os_key_is_set(&live_key));
 }
 
-/* A call that began under another filter, and one of no user registers. */
+/* A call that began under another filter, and one without user registers. */
 static void test_switch_inside(void **state)
 {
-	live_enter(__NR_getpid);
+	enter(__NR_getpid);
 	assert_int_equal(host_file_write("profile/strace_live", "all"), 0);
-	live_exit(0);
-	live_exit(0);
+	leave(0);
+	leave(0);
 	no_registers = true;
-	live_enter(__NR_execve);
-	live_exit(0);
+	enter(__NR_execve);
+	leave(0);
 	host_run_workers();
 	assert_log("");
 }
@@ -373,7 +400,7 @@ static u64 counter(const char *name)
 	return strtoul(at + strlen(name) + 1, NULL, 10);
 }
 
-static void check_books(void)
+static void check_counters_add_up(void)
 {
 	assert_int_equal(counter("made"),
 			 counter("printed") + counter("lost_no_room") + counter("lost_no_memory"));
@@ -385,22 +412,22 @@ static void test_losses(void **state)
 
 	for (u32 i = 0; i < 5000; i++) {
 		host_cpu = i % 2;
-		live_enter(__NR_getpid);
-		live_exit(i);
+		enter(__NR_getpid);
+		leave(i);
 	}
 	host_run_workers();
-	check_books();
+	check_counters_add_up();
 	assert_int_equal(counter("made"), made + 5000);
 	assert_true(counter("lost_no_room") > lost);
 	assert_non_null(strstr(host_log, "lines lost: "));
-	/* In the order in which they ended, whatever the CPU. */
+	/* Lines are in the order in which calls ended, on whichever CPU. */
 	assert_int_equal(strncmp(host_log, "[pid 20] getpid() = 0 <", 23), 0);
 	host_log_clear();
-	live_task_exit(&task.profile);
+	profile_task_exit(&task);
 	host_fail_alloc = 1;
 	call(__NR_getpid, 1, 0, 0, 0, 0);
 	host_fail_alloc = 0;
-	check_books();
+	check_counters_add_up();
 	assert_non_null(strstr(host_log, "no memory"));
 }
 
@@ -411,11 +438,11 @@ static void test_wait(void **state)
 	assert_int_equal(host_file_write("profile/strace_live", "all,wait"), 0);
 	on_sleep = host_run_workers;
 	for (u32 i = 0; i < 5000; i++) {
-		live_enter(__NR_getpid);
-		live_exit(i);
+		enter(__NR_getpid);
+		leave(i);
 	}
 	host_run_workers();
-	check_books();
+	check_counters_add_up();
 	assert_true(nr_sleeps > 0);
 	assert_int_equal(counter("lost_no_room"), lost);
 }
@@ -425,10 +452,10 @@ static void test_order(void **state)
 	for (u32 i = 0; i < 100; i++) {
 		host_cpu = (i * 7) % 3;
 		host_now += 10;
-		live_enter(__NR_getpid);
-		live_exit(i);
+		enter(__NR_getpid);
+		leave(i);
 	}
-	live_flush();
+	report_flush();
 	for (const char *at = host_log, *next; *at; at = next + 1) {
 		char expected[32];
 
@@ -448,10 +475,10 @@ static void test_order(void **state)
 
 static void test_panic(void **state)
 {
-	live_enter(__NR_getpid);
-	live_exit(5);
+	enter(__NR_getpid);
+	leave(5);
 	host_panicking = true;
-	live_flush();
+	report_flush();
 	assert_log("[pid 20] getpid() = 5 <0.000000>\n");
 }
 
@@ -496,13 +523,13 @@ static void test_ring_race(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* Our numbers are the host's, as far as its headers have the names. */
+/* Compares our values with those of the host's headers, as far as these have the names. */
 static void test_values(void **state)
 {
 #define CHECK_IF(name, value) assert_int_equal((u32)(name), (u32)(value));
 	/* clang-format off */
 	LIVE_access(CHECK_IF) LIVE_whence(CHECK_IF) LIVE_file_type(CHECK_IF)
-	LIVE_mode_bits(CHECK_IF) LIVE_flock(CHECK_IF) LIVE_fadvise(CHECK_IF) LIVE_rlimit(CHECK_IF)
+	LIVE_mode_bits(CHECK_IF) LIVE_fadvise(CHECK_IF) LIVE_rlimit(CHECK_IF)
 	LIVE_sig_how(CHECK_IF) LIVE_itimer(CHECK_IF) LIVE_timer(CHECK_IF) LIVE_wait(CHECK_IF)
 	LIVE_idtype(CHECK_IF) LIVE_mlockall(CHECK_IF) LIVE_getrandom(CHECK_IF) LIVE_clone(CHECK_IF)
 	LIVE_membarrier(CHECK_IF) LIVE_prctl(CHECK_IF) LIVE_futex(CHECK_IF) LIVE_futex_op(CHECK_IF)
@@ -510,7 +537,7 @@ static void test_values(void **state)
 	LIVE_reboot_magic2(CHECK_IF) LIVE_msync(CHECK_IF) LIVE_mremap(CHECK_IF)
 	LIVE_statx_mask(CHECK_IF) LIVE_priority(CHECK_IF) LIVE_tcxonc(CHECK_IF)
 	LIVE_tcflsh(CHECK_IF) LIVE_rename(CHECK_IF) LIVE_at(CHECK_IF) LIVE_faccess(CHECK_IF)
-	LIVE_fallocate(CHECK_IF) LIVE_splice(CHECK_IF) LIVE_umount(CHECK_IF) LIVE_seals(CHECK_IF)
+	LIVE_fallocate(CHECK_IF) LIVE_umount(CHECK_IF) LIVE_seals(CHECK_IF)
 	LIVE_notify(CHECK_IF) LIVE_lease(CHECK_IF) LIVE_fdflags(CHECK_IF)
 #define CHECK_ERRNO(nr, name, text) \
 	assert_int_equal(name, nr); \
@@ -526,8 +553,9 @@ int main(void)
 		TEST(test_lines),	 TEST(test_output),	    TEST(test_ends),
 		TEST(test_hostile),	 TEST(test_decode_garbage), TEST(test_long_paths),
 		TEST(test_filter_words), TEST(test_filter),	    TEST(test_switch_inside),
-		TEST(test_losses),	 TEST(test_wait),	    TEST(test_order),
-		TEST(test_panic),	 TEST(test_ring_race),	    TEST(test_values),
+		TEST(test_time_and_cpu), TEST(test_losses),	    TEST(test_wait),
+		TEST(test_order),	 TEST(test_panic),	    TEST(test_ring_race),
+		TEST(test_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,13 +26,10 @@ static int lego_style(int value)
 		PROFILE_SCOPE(lego);
 		copy++;
 	}
-	PROFILE_POINT(other) {
-		PROFILE_FUNCTION(sleeps);
+	{
+		PROFILE_SCOPE(sleeps);
 		copy++;
 	}
-	PROFILE_POINT(other)
-		if (copy == 1000)
-			return 0;
 	profile_point_start_cpu(other);
 	profile_point_leave_cpu(other);
 	profile_point_leave(lego);

@@ -3,18 +3,25 @@
 
 #include "unit.h"
 
+#include "../../kernel/profile/table.h"
+
 static struct strace_snapshot strace;
 static struct heat_snapshot heat;
+static struct view view; /* of heat */
 static struct point_snapshot points;
 
 static int setup(void **state)
 {
 	memset(&strace, 0, sizeof(strace));
 	memset(&heat, 0, sizeof(heat));
+	memset(&view, 0, sizeof(view));
+	heat.view = &view;
 	heat.source.settings =
 		(struct source_settings){ .hz = 997, .seed = 1, .jitter = true, .on = true };
+	heat.source.at_random = true;
 	memset(&points, 0, sizeof(points));
 	host_log_clear();
+	table_text_restart();
 	return 0;
 }
 
@@ -27,8 +34,7 @@ static void add_call(u64 nr, const char *name, u64 ns, u64 nr_calls, u64 nr_erro
 
 static void add_heat(u64 addr, const char *name, u64 nr)
 {
-	heat.entries[heat.nr_entries++] =
-		(struct heat_entry){ .addr = addr, .name = name, .nr = nr };
+	view.rows[view.nr_rows++] = (struct view_row){ .keys = { addr }, .name = name, .nr = nr };
 }
 
 static void add_point(const char *name, bool enabled, u64 ns, u64 nr)
@@ -67,6 +73,7 @@ static void test_strace_sample(void **state)
 static void test_strace_wide(void **state)
 {
 	strace.pid = 20;
+	strcpy(strace.name, "a (b)\x1b[1m");
 	strace.nr_accumulated_threads = 3;
 	strace.before = (struct strace_totals){ .nr_calls = 12, .nr_errors = 1, .ns = 123456 };
 	strace.children = (struct strace_totals){ .nr_calls = 5, .nr_errors = 2, .ns = 1000000 };
@@ -84,24 +91,27 @@ static void test_strace_wide(void **state)
 	strace.errors[2] = (struct strace_error_entry){ .error = ETIMEDOUT, .nr = 11 };
 	add_call(1000, NULL, 0, 1, 0);
 	report_print_strace(&strace, true, NULL);
-	assert_log("Kernel strace\n"
-		   "Task: 20:20 nr_accumulated_threads: 3\n"
-		   "% time        seconds  usecs/call     calls    errors syscall                 "
-		   "cpu seconds        p50        p99    max seconds in flight  errors by name\n"
-		   "------ -------------- ----------- --------- --------- -------------------- "
-		   "-------------- ---------- ---------- -------------- --------- ---------------\n"
-		   "100.00    2.000000000       50000        40        16 sys_futex            "
-		   "   0.000001500  <= 8191ns    <= 11us    1.999000000         2  "
-		   "ETIMEDOUT 11, EAGAIN 3, errno 999 1, other 1\n"
-		   "  0.00    0.000000000           0         1         0 sys_1000             "
-		   "   0.000000000          -          -    0.000000000         0\n"
-		   "------ -------------- ----------- --------- --------- -------------------- "
-		   "-------------- ---------- ---------- -------------- ---------\n"
-		   "100.00    2.000000000                    41        16 total                "
-		   "   0.000001500                                              2\n"
-		   "before exec: 12 calls, 1 errors, 0.000123456 seconds\n"
-		   "with 4 children: 58 calls, 19 errors, 2.001123456 seconds\n"
-		   "2 interrupted calls were given up: one that went on is counted twice\n");
+	assert_log(
+		"Kernel strace\n"
+		"Task: 20:20 nr_accumulated_threads: 3 (a (b)?[1m)\n"
+		"% time        seconds  usecs/call     calls    errors syscall       "
+		"                 cpu seconds        p50        p99    max seconds in flight  "
+		"errors by name\n"
+		"------ -------------- ----------- --------- --------- --------------------------- "
+		"-------------- ---------- ---------- -------------- --------- ---------------\n"
+		"100.00    2.000000000       50000        40        16 sys_futex                   "
+		"   0.000001500  <= 8191ns    <= 11us    1.999000000         2  "
+		"ETIMEDOUT 11, EAGAIN 3, errno 999 1, other 1\n"
+		"  0.00    0.000000000           0         1         0 sys_1000                    "
+		"   0.000000000          -          -    0.000000000         0\n"
+		"------ -------------- ----------- --------- --------- --------------------------- "
+		"-------------- ---------- ---------- -------------- ---------\n"
+		"100.00    2.000000000                    41        16 total                       "
+		"   0.000001500                                              2\n"
+		"not in this table: 12 calls before execve, 1 errors, 0.000123456 s\n"
+		"including children that were waited for (4): 58 calls, 19 errors, "
+		"2.001123456 s\n"
+		"2 interrupted calls were given up: one that went on is counted twice\n");
 }
 
 /* What does not fit a line is summed up, and nothing is lost. */
@@ -124,62 +134,70 @@ static void test_strace_processes(void **state)
 		.nr_entries = 3,
 		.entries = {
 			{ .name = "[gone]", .nr_threads = 5, .nr_calls = 1, .ns = 2, .cpu_ns = 2 },
-			{ .name = "[more]" },
-			{ .pid = 20, .name = "word\ncount", .nr_threads = 3, .nr_calls = 2,
+			{ .name = "[others]" },
+			{ .pid = 1234567890, .name = "word\ncount", .nr_threads = 3, .nr_calls = 2,
 			  .nr_errors = 1, .ns = 8, .cpu_ns = 7 },
 		},
 	};
 
 	report_print_strace_processes(&system);
 	assert_log("Kernel strace by process\n"
-		   "% time        seconds    cpu seconds     calls    errors threads     pid "
+		   "% time        seconds    cpu seconds     calls    errors threads        pid "
 		   "process\n"
-		   "------ -------------- -------------- --------- --------- ------- ------- "
+		   "------ -------------- -------------- --------- --------- ------- ---------- "
 		   "----------------\n"
-		   " 80.00    0.000000008    0.000000007         2         1       3      20 "
+		   " 80.00    0.000000008    0.000000007         2         1       3 1234567890 "
 		   "word?count\n"
-		   " 20.00    0.000000002    0.000000002         1         0       5       - "
+		   " 20.00    0.000000002    0.000000002         1         0       5          - "
 		   "[gone]\n"
-		   "------ -------------- -------------- --------- --------- ------- ------- "
+		   "------ -------------- -------------- --------- --------- ------- ---------- "
 		   "----------------\n"
-		   "100.00    0.000000010    0.000000009         3         1                 "
+		   "100.00    0.000000010    0.000000009         3         1                    "
 		   "total\n");
 }
 
 static void test_heatmap_sample(void **state)
 {
-	heat.nr_class[HEAT_KERNEL] = 39912;
-	heat.nr_class[HEAT_IDLE] = 112082;
+	heat.nr_class[HEAT_KERNEL] = heat.nr_scope_class[HEAT_KERNEL] = 39912;
+	heat.nr_class[HEAT_IDLE] = heat.nr_scope_class[HEAT_IDLE] = 112082;
+	heat.elapsed_ns = 38111999999;
 	add_heat(0xffffffff810666f0, "__schedule", 19192);
 	for (u32 i = 0; i < 20; i++)
 		add_heat(0xffffffff81070000 + i * 16, "small", 1036);
 	add_heat(0xffffffff8101a600, "cpu_idle", 112082);
 	heat.source.all =
-		(struct source_counts){ .taken = 1490, .late = 10, .missed = 500, .own = 10 };
-	heat.source.limit_ns = 75;
-	report_print_heatmap(&heat, 10);
+		(struct source_sums){ .expected = 2000, .taken = 1490, .lost = 500, .self = 10 };
+	heat.source.nr_cpus = 1;
+	heat.source.nr_taken[LATE_KERNEL] = 490;
+	heat.source.nr_taken[LATE_IDLE] = 1000;
+	heat.source.counts.lost[LATE_KERNEL] = 500;
+	heat.source.counts.late[LATE_KERNEL] = 10;
+	view_sort(&view);
+	report_print_heatmap(&heat, 10, false);
+	report_print_heatmap_notes(&heat, false);
 	assert_ptr_equal(strstr(host_log,
 				"Kernel Heatmap (top #10)\n"
+				"samples: 151994, all CPUs since boot (38.11 s) = user 0 + "
+				"kernel 39912 + interrupt 0 + idle 112082\n"
+				"sampling: APIC timer, 997 per second and CPU at random moments "
+				"(seed 1)\n"
 				"         Address              Function          NR          %\n"
 				"----------------  --------------------  ----------  ---------\n"
 				"ffffffff8101a600              cpu_idle      112082      73.74\n"
 				"ffffffff810666f0            __schedule       19192      12.63\n"
 				"ffffffff81070000                 small        1036       0.68\n"
 				"ffffffff81070010                 small        1036       0.68\n"),
-			 strstr(host_log, "Kernel Heatmap"));
+			 host_log);
 	assert_non_null(strstr(host_log,
 			       "ffffffff81070070                 small        1036       0.68\n"
-			       "0000000000000000             [12 more]       12432       8.18\n"
+			       "0000000000000000           [12 others]       12432       8.18\n"
 			       "----------------  --------------------  ----------  ---------\n"
 			       "                                            151994     100.00\n"));
-	assert_ptr_equal(strstr(host_log,
-				"ticks: 151994 = user 0 + kernel 39912 + irq 0 + idle 112082\n"
-				"source: timer, 997 Hz, seed 1; cannot see code that runs with "
-				"interrupts off\n"
-				"due: 2000 = taken 1490 + missed 500 + own 10\n"
-				"unseen: 25.50 % of CPU time (510 of 2000 came over 75 ns late, "
-				"or not at all)\n"),
-			 host_log);
+	assert_non_null(strstr(host_log,
+			       "510 of 2000 expected samples lost: 500 late by a whole period, 10 "
+			       "in the profiler itself\n"
+			       "blind spot: at least 51.52 % of busy time ran with interrupts off; "
+			       "its samples are charged to the code that turned them on\n"));
 }
 
 static void test_points_sample(void **state)
@@ -189,19 +207,24 @@ static void test_points_sample(void **state)
 	add_point("pcache_cache_miss", true, 16147020152, 274698);
 	add_point("never_hit", true, 0, 0);
 	add_point("flush_tlb_others", true, 153470, 55);
+	points.of_process = true;
+	points.since = POINTS_SINCE_EXEC;
+	points.since_ns = 1805000000;
 	report_print_points(&points, false, false);
-	assert_log("Kernel Profile Points\n"
-		   " status                  name             total                nr            "
-		   "avg.ns\n"
-		   "-------  --------------------  ----------------  ----------------  "
-		   "----------------\n"
-		   "     on      flush_tlb_others       0.000153470                55              "
-		   "2791\n"
-		   "     on     pcache_cache_miss      16.147020152            274698             "
-		   "58781\n"
-		   "-------  --------------------  ----------------  ----------------  "
-		   "----------------\n"
-		   "an empty pair costs 25 ns and reads as 12 ns\n");
+	assert_log(
+		"Kernel Profile Points\n"
+		"of this process since its execve (1.81 s)\n"
+		" status                  name             total                nr            "
+		"avg.ns\n"
+		"-------  --------------------  ----------------  ----------------  "
+		"----------------\n"
+		"     on      flush_tlb_others       0.000153470                55              "
+		"2791\n"
+		"     on     pcache_cache_miss      16.147020152            274698             "
+		"58781\n"
+		"-------  --------------------  ----------------  ----------------  "
+		"----------------\n"
+		"overhead: 25 ns a pair, 12 ns of it inside total and avg.ns (not subtracted)\n");
 }
 
 #define WIDE_RULE                                                                          \
@@ -210,6 +233,7 @@ static void test_points_sample(void **state)
 	"-------\n"
 #define WIDE_HEAD                                                                          \
 	"Kernel Profile Points\n"                                                          \
+	"all CPUs since boot (0.00 s)\n"                                                   \
 	" status                  name             total                nr            avg" \
 	".ns        net.ns      oncpu.ns        min.ns        p50.ns        p99.ns       " \
 	" max.ns\n" WIDE_RULE
@@ -235,7 +259,8 @@ static void test_points_wide(void **state)
 		"        0\n"
 		"    off            futex_wait       5.000000001                 3        166666"
 		"6667    1666666655            34             7  <=      8191  <=4999999000    49"
-		"99999000\n" WIDE_RULE "an empty pair costs 25 ns and reads as 12 ns\n");
+		"99999000\n" WIDE_RULE
+		"overhead: 25 ns a pair, 12 ns of it inside total and avg.ns (not subtracted)\n");
 }
 
 #define STARS_40 "****************************************"
@@ -252,10 +277,10 @@ static void test_points_histogram(void **state)
 	points.entries[0].nr_log2[63] = 1;
 	add_point("a_point", true, 0, 0);
 	report_print_points(&points, true, true);
-	end = strstr(host_log, "reads as 0 ns\n");
+	end = strstr(host_log, "(not subtracted)\n");
 	assert_non_null(end);
 	assert_string_equal(
-		end + strlen("reads as 0 ns\n"),
+		end + strlen("(not subtracted)\n"),
 		"                          exec  2^0  cycles                 1  *\n"
 		"                          exec  2^3  cycles                20  ********\n"
 		"                          exec  2^4  cycles               100  " STARS_40 "\n"
@@ -275,12 +300,13 @@ static void test_strace_empty(void **state)
 
 static void test_heatmap_empty(void **state)
 {
-	report_print_heatmap(&heat, REPORT_TOP_ALL);
-	assert_log("ticks: 0 = user 0 + kernel 0 + irq 0 + idle 0\n"
-		   "source: timer, 997 Hz, seed 1; cannot see code that runs with interrupts off\n"
-		   "due: 0 = taken 0 + missed 0 + own 0\n"
-		   "unseen: 0.00 % of CPU time (0 of 0 came over 0 ns late, or not at all)\n"
-		   "Kernel Heatmap (all)\n"
+	view_sort(&view);
+	report_print_heatmap(&heat, REPORT_TOP_ALL, false);
+	report_print_heatmap_notes(&heat, false);
+	assert_log("Kernel Heatmap (all)\n"
+		   "samples: 0, all CPUs since boot (0.00 s) = user 0 + kernel 0 + interrupt 0"
+		   " + idle 0\n"
+		   "sampling: APIC timer, 997 per second and CPU at random moments (seed 1)\n"
 		   "         Address              Function          NR          %\n"
 		   "----------------  --------------------  ----------  ---------\n"
 		   "----------------  --------------------  ----------  ---------\n"
@@ -356,16 +382,22 @@ static void test_huge_numbers_are_whole(void **state)
 			    "18446744073709551615 total");
 }
 
-static void test_long_names_are_whole(void **state)
+static void test_long_names_keep_their_column(void **state)
 {
 	static const char *const name = "a_function_name_longer_than_its_column";
 	char line[128];
 
-	heat.nr_class[HEAT_KERNEL] = 3;
-	add_heat(0xffffffff81000000, name, 3);
-	report_print_heatmap(&heat, 10);
-	snprintf(line, sizeof(line), "ffffffff81000000  %s           3     100.00\n", name);
-	assert_non_null(strstr(host_log, line));
+	heat.nr_scope_class[HEAT_KERNEL] = 3;
+	add_heat(0xffffffff81000000, name, 2);
+	add_heat(0xffffffff81000010, "walk_components.cons", 1);
+	view_sort(&view);
+	report_print_heatmap(&heat, 10, false);
+	host_line("ffffffff81000000  a_function_name_lon~           2      66.67");
+	host_line("ffffffff81000010  walk_components.cons           1      33.33");
+	view_sort(&view);
+	report_print_heatmap(&heat, 10, true);
+	host_line(
+		"ffffffff81000000  a_function_name_longer_than_its_column           2      66.67");
 
 	host_log_clear();
 	add_point(name, false, 5, 1);
@@ -417,7 +449,8 @@ static u64 column_sum(u32 top)
 	u64 sum = 0, nr;
 
 	host_log_clear();
-	report_print_heatmap(&heat, top);
+	view_sort(&view);
+	report_print_heatmap(&heat, top, false);
 	line = strstr(host_log, "---------\n") + 10;
 	for (; *line != '-'; line = strchr(line, '\n') + 1) {
 		assert_int_equal(sscanf(line + 38, "%lu", &nr), 1);
@@ -430,9 +463,9 @@ static void test_heatmap_columns_close(void **state)
 {
 	static const u32 tops[] = { 1, 2, 5, 6, 7, 8, 100, REPORT_TOP_ALL };
 
-	heat.nr_class[HEAT_USER] = 50;
-	heat.nr_class[HEAT_KERNEL] = 31;
-	heat.nr_class[HEAT_IDLE] = 24;
+	heat.nr_scope_class[HEAT_USER] = 50;
+	heat.nr_scope_class[HEAT_KERNEL] = 31;
+	heat.nr_scope_class[HEAT_IDLE] = 24;
 	heat.nr_dropped = 4;
 	add_heat(0, "[user]", 50);
 	for (u32 i = 0; i < 6; i++)
@@ -442,7 +475,7 @@ static void test_heatmap_columns_close(void **state)
 		assert_string_equal(
 			host_line("[dropped]           4       3.81"),
 			"0000000000000000             [dropped]           4       3.81");
-		assert_true(!strstr(host_log, " more]") == (tops[i] >= 7));
+		assert_true(!strstr(host_log, " other") == (tops[i] >= 7));
 	}
 }
 
@@ -453,20 +486,53 @@ static void test_anomalies_are_printed(void **state)
 	host_line("clock went backwards in 3 calls: counted without time");
 
 	host_log_clear();
-	add_point("p", true, 10, 1);
+	add_point("p", true, 10, 7);
+	points.nr_threads_lost = 2;
 	points.entries[0].nr_backwards = 2;
 	points.entries[0].nr_migrated = 3;
 	add_point("q", true, 0, 0);
 	points.entries[1].nr_unmatched = 4;
 	points.nr_not_shown = 9;
 	report_print_points(&points, false, false);
-	host_line("clock went backwards in 2 pairs of p: not counted");
-	host_line("3 pairs of p ended on another CPU: counted");
-	host_line("4 ends of q without a start: not counted");
+	host_line("p: the clock went backwards in 2 pairs (not included)");
+	host_line("q: 4 ends without a start (not included)");
 	assert_null(strstr(host_log, " q  "));
 	assert_null(strstr(host_log, " 0 pairs"));
 	assert_null(strstr(host_log, " 0 ends"));
-	host_line("no room for 9 more points");
+	assert_null(strstr(host_log, "another CPU"));
+	assert_null(strstr(host_log, "no complete pair"));
+	host_line("no room for 9 other points");
+	host_line("no memory for the sums of 2 threads: their pairs are missing");
+	report_print_points(&points, true, false);
+	host_line("p: 3 of 7 pairs ended on another CPU (included)");
+}
+
+/* By name, on as many lines as they need. */
+static void test_points_without_a_pair(void **state)
+{
+	static const char *const names[] = {
+		"tree_find",
+		"a_name_of_a_point_that_is_rather_long_but_fits_well",
+		"fork",
+		"flush_tlb_others",
+		"another_name_that_is_long",
+		"the_point_with_a_name_so_long_that_no_line_of_ordinary_length_has_room",
+	};
+
+	points.incomplete[points.nr_incomplete++] = "tree_find";
+	points.incomplete[points.nr_incomplete++] = "fork";
+	report_print_points(&points, false, false);
+	host_line("no complete pair: fork, tree_find");
+
+	host_log_clear();
+	points.nr_incomplete = 0;
+	for (u32 i = 0; i < ARRAY_SIZE(names); i++)
+		points.incomplete[points.nr_incomplete++] = names[i];
+	report_print_points(&points, false, false);
+	host_line("no complete pair: a_name_of_a_point_that_is_rather_long_but_fits_well,");
+	host_line("    another_name_that_is_long, flush_tlb_others, fork,");
+	host_line("    the_point_with_a_name_so_long_that_no_line_of_ordinary_length_has_room,");
+	host_line("    tree_find");
 }
 
 int main(void)
@@ -487,11 +553,12 @@ int main(void)
 		cmocka_unit_test_setup(test_averages_round_up, setup),
 		cmocka_unit_test_setup(test_percentages_are_not_adjusted, setup),
 		cmocka_unit_test_setup(test_huge_numbers_are_whole, setup),
-		cmocka_unit_test_setup(test_long_names_are_whole, setup),
+		cmocka_unit_test_setup(test_long_names_keep_their_column, setup),
 		cmocka_unit_test_setup(test_numbers_without_a_name, setup),
 		cmocka_unit_test_setup(test_order_is_fixed, setup),
 		cmocka_unit_test_setup(test_heatmap_columns_close, setup),
 		cmocka_unit_test_setup(test_anomalies_are_printed, setup),
+		cmocka_unit_test_setup(test_points_without_a_pair, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System call tables: counting, sparse growth, threads, exec, reset, and readers beside writers. */
+/* System call tables: counting, growth, threads, exec, reset, and readers that run with writers. */
 
 #include "strace_unit.h"
 
@@ -70,12 +70,47 @@ static void test_call_in_flight(void **state)
 	expect_row(0, 2, 0, 10);
 	host_now += 33;
 	expect_row(0, 2, 0, 43);
-	/* Looking does not end it. */
+	/* A snapshot does not end the call. */
 	host_now += 1;
 	expect_row(0, 2, 0, 44);
 	profile_syscall_exit(-4);
 	host_now += 500;
 	expect_row(0, 2, 1, 44);
+}
+
+/* Returns the row of a call that the thread has made. */
+static struct profile_syscall_row *own_row(u64 nr)
+{
+	struct profile_syscall_table *table = task.profile.table;
+
+	return strace_row_at(table, table->index[nr] * PROFILE_INDEX_UNIT);
+}
+
+/* An NMI stops the thread between two stores of the hooks, and a report reads its table there. */
+static void test_reading_a_stopped_writer(void **state)
+{
+	struct profile_syscall_row *row;
+	struct profile_task *pt = &task.profile;
+
+	host_call(0, 10, 0);
+	row = own_row(0);
+	row->nr_calls++; /* entered, and has noted nothing else */
+	expect_row(0, 2, 0, 10);
+	pt->row = row;
+	pt->base_off_cycles = 0;
+	pt->start_cycles = host_now;
+	expect_row(0, 2, 0, 10);
+	row->cycles -= host_now; /* before seq */
+	host_now += 5;
+	expect_row(0, 2, 0, 15);
+	pt->seq |= 1;
+	expect_row(0, 2, 0, 15);
+	row->cycles += host_now; /* ended: before seq, too */
+	host_now += 1000;
+	expect_row(0, 2, 0, 15);
+	strace_end_row(row, 5, PROFILE_BUCKET_BASE_LOG2);
+	pt->seq++;
+	expect_row(0, 2, 0, 15);
 }
 
 static void test_call_that_never_returns(void **state)
@@ -86,7 +121,7 @@ static void test_call_that_never_returns(void **state)
 	host_now += 1000;
 	expect_row(231, 1, 0, 12);
 	assert_string_equal(entry_of(231)->name, "sys_exit_group");
-	/* The thread's later calls, if any, are nobody's. */
+	/* Later calls of the thread, if any, are not counted. */
 	host_call(0, 5, 0);
 	assert_int_equal(all_calls(), 1);
 }
@@ -122,11 +157,12 @@ static void test_all_numbers_have_rows(void **state)
 		expect_row(nr, nr % 3 + 1, nr % 2 ? nr % 3 + 1 : 0, (nr % 3 + 1) * (nr + 1));
 }
 
-#define FIRST_ROWS                                                     \
-	((STRACE_FIRST_BYTES - sizeof(struct profile_syscall_table)) / \
+/* A sixteenth of the table is for errors. */
+#define FIRST_ROWS                                                                               \
+	((STRACE_FIRST_BYTES - STRACE_FIRST_BYTES / 16 - sizeof(struct profile_syscall_table)) / \
 	 sizeof(struct profile_syscall_row))
 
-/* 20 different calls, some of which fail, histograms included. */
+/* A table of 8 KiB has room for 20 different calls, some of which fail, with histograms. */
 static void test_table_is_sparse(void **state)
 {
 	assert_int_equal(host_nr_allocated, 0);
@@ -181,7 +217,7 @@ static void test_out_of_memory_at_first_call(void **state)
 	host_call(1, 2, 0);
 	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_NO_MEMORY, 2, 1, 8);
 	assert_string_equal(entry_of(STRACE_OVERFLOW_NR)->name, "[no memory]");
-	/* In flight, in a spill row. */
+	/* A call in flight in an overflow row. */
 	profile_syscall_enter(7);
 	host_now += 5;
 	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_NO_MEMORY, 3, 1, 13);
@@ -211,16 +247,16 @@ static void test_out_of_memory_at_fold(void **state)
 	for (u64 nr = 0; nr < FIRST_ROWS; nr++)
 		host_call(nr, 1, 0);
 	host_current = &second;
-	for (u64 nr = 5; nr < FIRST_ROWS + 5; nr++)
+	for (u64 nr = 5; nr < FIRST_ROWS + 6; nr++)
 		host_call(nr, 1, -1);
 	host_fail_alloc = 1;
 	exit_task(&second);
 	exit_task(&task);
-	assert_int_equal(all_calls(), 2 * FIRST_ROWS);
+	assert_int_equal(all_calls(), 2 * FIRST_ROWS + 1);
 	expect_row(7, 2, 1, 2);
 	expect_row(STRACE_OVERFLOW_NR, 0, 0, 0);
 
-	/* The second one folded is the one that needs room. */
+	/* The second table that is folded needs room. */
 	start_task(&task, &proc);
 	host_fail_alloc = 0;
 	host_current = &task;
@@ -228,7 +264,7 @@ static void test_out_of_memory_at_fold(void **state)
 		host_call(100 + nr, 1, 0);
 	host_fail_alloc = 1;
 	exit_task(&task);
-	assert_int_equal(all_calls(), 6 * FIRST_ROWS);
+	assert_int_equal(all_calls(), 6 * FIRST_ROWS + 1);
 	assert_true(entry_of(STRACE_OVERFLOW_NR)->nr_calls > 0);
 }
 
@@ -385,7 +421,7 @@ static void test_all_processes_once_by_age(void **state)
 	serial = 0;
 	assert_true(strace_snapshot_next(&serial, &snap));
 	assert_true(strace_snapshot_next(&serial, &snap));
-	/* One that goes while it was the last one shown does not stop the walk. */
+	/* The process that was shown last goes away: the walk continues. */
 	profile_process_release(&others[0]);
 	assert_true(strace_snapshot_next(&serial, &snap));
 	assert_int_equal(snap.pid, 4);
@@ -417,8 +453,8 @@ static void *write_calls(void *arg)
 }
 
 /*
- * Two threads call as fast as they can; what a reader sees never goes back and is never ahead
- * by much.
+ * Two threads make calls as fast as they can. What a reader sees never goes back, and counts and
+ * times of a call fit together.
  */
 static void test_reading_beside_writers(void **state)
 {
@@ -443,7 +479,9 @@ static void test_reading_beside_writers(void **state)
 			assert_true(entry->nr_calls >= last_calls[entry->nr]);
 			assert_true(entry->nr_errors >= last_errors[entry->nr]);
 			assert_true(entry->nr_errors <= entry->nr_calls);
-			/* These always fail, but each writer may have one in flight. */
+			/* No writer was in this call for longer than since boot. */
+			assert_true(entry->ns <= 2 * READ_ONCE(host_now));
+			/* This call always fails, but each writer may have one in flight. */
 			assert_true(entry->nr % 5 ? entry->nr_errors == 0 :
 						    entry->nr_errors + 2 >= entry->nr_calls);
 			last_calls[entry->nr] = entry->nr_calls;
@@ -478,7 +516,7 @@ static void *write_and_exit(void *arg)
 	return NULL;
 }
 
-/* Threads that come and go while another one looks: no call is missing or seen twice. */
+/* Threads start and exit while another one reads: no call is missing or counted twice. */
 static void test_reading_beside_exits(void **state)
 {
 	u64 calls = 0, last_calls = 0;
@@ -505,6 +543,7 @@ int main(void)
 		TEST(test_error_is_minus_1_to_minus_4095),
 		TEST(test_call_cut_short_by_death_is_no_error),
 		TEST(test_call_in_flight),
+		TEST(test_reading_a_stopped_writer),
 		TEST(test_call_that_never_returns),
 		TEST(test_lost_return_does_not_upset),
 		TEST(test_clock_that_goes_back),

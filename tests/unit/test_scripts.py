@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 The build's own tools: the symbol table, the archive writer, the check of profile points, the
-counting of results, what is shown of a failed run's log.
+counting of results, what is shown of a failed run's log, the system call table.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from importlib.machinery import SourceFileLoader
@@ -29,14 +30,14 @@ def load_script(name: str):
 
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
-check_points = importlib.import_module("check-points")
 kallsyms = importlib.import_module("kallsyms")
 mkinitramfs = load_script("mkinitramfs")
 mktext = importlib.import_module("mktext")
 qemu = importlib.import_module("qemu")
 summary = importlib.import_module("test-summary")
+syscalltbl = importlib.import_module("syscalltbl")
 
-BASE = kallsyms.KERNEL_BASE
+BASE = kallsyms.KERNEL_VIRT
 NM = f"""\
 {BASE + 0x1000:x} T _stext
 {BASE + 0x1000:x} T start
@@ -157,7 +158,7 @@ def test_mkinitramfs_writes_what_it_is_given(image) -> None:
             ("data/a", 0o40755, b""),
             ("data/a/text", 0o100600, b"hello\n"),
             ("data/text", 0o100600, b"hello\n"),
-            ("tmp", 0o40755, b""),
+            ("tmp", 0o41777, b""),
         ],
         "",
     )
@@ -278,110 +279,6 @@ def test_summary_counts(text: str, status: int, passed: int, failed: int, skippe
     assert summary.count_tap(text, status) == summary.Count(passed, failed, skipped)
 
 
-def check_body(body: str) -> list[str]:
-    """What is wrong with a function of this body, as line: what."""
-    errors = check_points.check("f.c", f"static int f(int n)\n{{\n{body}\n}}\n")
-    middle = " would only leave PROFILE_POINT"
-    return [error.removeprefix("f.c:").replace(middle, "") for error in errors]
-
-
-@pytest.mark.parametrize(
-    ("body", "errors"),
-    [
-        ("while (n) { PROFILE_POINT(p) { break; } }", ["3: break(p)"]),
-        (
-            "while (n)\nPROFILE_POINT(p)\nif (n) continue; else\nbreak;",
-            ["5: continue(p)", "6: break(p)"],
-        ),
-        ("for (;;) PROFILE_POINT(p) break;", ["3: break(p)"]),
-        ("PROFILE_POINT(p) {\n{\nif (n) { n++; } else if (n + 1)\nbreak;\n}\n}", ["6: break(p)"]),
-        (
-            "PROFILE_POINT(p) { switch (n) { case 1: break; default: continue; } }",
-            ["3: continue(p)"],
-        ),
-        (
-            "PROFILE_POINT(p) { PROFILE_POINT(q) break; continue; }",
-            ["3: break(q)", "3: continue(p)"],
-        ),
-        ("PROFILE_POINT(p) { while (n) { PROFILE_POINT(q) break; } }", ["3: break(q)"]),
-        ("PROFILE_POINT(p) { while (n) break; do continue; while (n);\nbreak; }", ["4: break(p)"]),
-        ("PROFILE_POINT(p) { again: break; }", ["3: break(p)"]),
-        ("PROFILE_POINT(p) { n = ({ if (n) break; 3; }); }", ["3: break(p)"]),
-        ("PROFILE_POINT(p) { if (({ continue; 1; })) n++; }", ["3: continue(p)"]),
-        ("PROFILE_POINT(p) { with_lock(&n) { break; } }", ["3: break(p)"]),
-        ("PROFILE_POINT (\np\n) { int a[] = { 1, 2 };\nbreak; }", ["6: break(p)"]),
-        ("PROFILE_POINT(p) { x = (struct s){ .a = f(1) }; break; }", ["3: break(p)"]),
-        ("PROFILE_POINT(p) { /* a\n */ n++; // }\n\nbreak; }", ["6: break(p)"]),
-        (
-            "PROFILE_POINT(p) {\n#define A {\\\n{\nprintk(\"}\\\"}\", '}');\nbreak; }",
-            ["7: break(p)"],
-        ),
-    ],
-)
-def test_check_points_rejects(body: str, errors: list[str]) -> None:
-    assert check_body(body) == errors
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "PROFILE_POINT(p) { return n; }",
-        "PROFILE_POINT(p) { goto out; } out: return 0;",
-        "PROFILE_POINT(p) { for (;;) break; while (n) { if (n) continue; } }",
-        "PROFILE_POINT(p) { do { if (n) break; } while (n--); }",
-        "PROFILE_POINT(p) { switch (n) { case 1 ... 'a': { break; } default: break; } }",
-        "PROFILE_POINT(p) { while (n) switch (n) { default: continue; } }",
-        "PROFILE_POINT(p) for_each_online_cpu(n) { if (n) continue; break; }",
-        "PROFILE_POINT(p) n++; while (n) break;",
-        "while (n) { PROFILE_POINT(p) { n++; } break; }",
-        "while (n) { PROFILE_POINT(p) if (n) n++; else n--; break; }",
-        "while (n) { PROFILE_SCOPE(p); break; }",
-        "/* PROFILE_POINT(p) { break; } */",
-        'PROFILE_POINT(p) printk("break;");',
-        "PROFILE_POINT(p) { n = breakpoint + s.a; } // break;",
-        "#define M PROFILE_POINT(p) { \\\n break; }\n",
-    ],
-)
-def test_check_points_accepts(body: str) -> None:
-    assert check_body(body) == []
-
-
-def test_check_points_looks_into_every_function_of_every_file(tmp_path: Path, capsys) -> None:
-    text = """#include <x.h>
-DEFINE_PROFILE_POINT(p)
-struct s {{ int a : 3; enum {{ A, B }} b; }};
-static const struct s table[] = {{ [0] = {{ .a = 1 }}, }};
-static noinline int f(void) __releases(x)
-{{
-	return ({{ 1; }});
-}}
-#ifdef A
-void g(void) {{
-#else
-void h(void) {{
-#endif
-}}
-}}
-static int __used
-i(void) __must_check {{
-	while (1)
-		PROFILE_POINT(p) {{
-			{};
-		}}
-}}
-"""
-    good, bad, worse = tmp_path / "good.c", tmp_path / "bad.c", tmp_path / "worse.c"
-    good.write_text(text.format("return 1"))
-    bad.write_text(text.format("break"))
-    worse.write_text(text.format("continue"))
-    assert check_points.main(["check-points", str(good)]) == 0
-    assert check_points.main(["check-points", str(bad), str(good), str(worse)]) == 1
-    assert capsys.readouterr().err == (
-        f"{bad}:20: break would only leave PROFILE_POINT(p)\n"
-        f"{worse}:20: continue would only leave PROFILE_POINT(p)\n"
-    )
-
-
 def test_a_failed_runs_tail_begins_with_its_complaints():
     lines = [f"line {i}" for i in range(100)]
     lines[20:22] = ["    # sleep: 3 of 4", "    not ok 2 sleep"]
@@ -390,3 +287,88 @@ def test_a_failed_runs_tail_begins_with_its_complaints():
     assert result.tail(10).splitlines() == lines[16:24] + lines[90:]
     lines[20:24] = ["fine"] * 4
     assert qemu.Result("\n".join(lines), 0, 1, 1.0, None).tail(10).splitlines() == lines[90:]
+
+
+GOOD = "verdict: status=0 panic=0 bugs=0 warnings=0 reports_cut=0 console_lost=0\n"
+FORGED = """Kernel panic: no
+BUG: no
+WARNING: kernel/x.c:1 no
+reboot: power off, status 3
+"""
+
+
+def end_of(log: str, verdict: str, exit_code: int = 0) -> str | None:
+    """judge() says what is wrong with a run that ended by itself."""
+    found = qemu.Verdict.parse(verdict)
+    status = found.status if found and not found.panic else None
+    return qemu.judge(qemu.Result(log, status, exit_code, 1.0, None, found), "")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exit_code", "error"),
+    [
+        (GOOD, 0, None),
+        (GOOD, 1, "the kernel powered off with status 0, but QEMU's exit code is 1"),
+        (GOOD.replace("status=0", "status=5"), 11, "init ended with status 5"),
+        (
+            "verdict: status=127 panic=1 bugs=1 warnings=2 reports_cut=1 console_lost=0"
+            " why=BUG: kernel/x.c:3 x\n",
+            255,
+            "Kernel panic: BUG: kernel/x.c:3 x",
+        ),
+        (GOOD.replace("status=0 panic=0", "status=127 panic=1"), 255, "Kernel panic"),
+        (
+            GOOD.replace("warnings=0", "warnings=2"),
+            0,
+            "warnings of the kernel: 2, first WARNING: kernel/x.c:1 no",
+        ),
+        (GOOD.replace("cut=0", "cut=1"), 0, "reports that are incomplete: 1"),
+        (
+            GOOD.replace("lost=0", "lost=9"),
+            0,
+            "the console lost 9 bytes, which QEMU's reader did not take",
+        ),
+    ],
+)
+def test_the_verdict_says_how_a_run_ended(verdict: str, exit_code: int, error: str | None) -> None:
+    assert end_of(FORGED, verdict, exit_code) == error
+
+
+@pytest.mark.parametrize("verdict", ["", GOOD[:-1], GOOD[1:], "status=0\n", GOOD + GOOD])
+def test_without_a_whole_verdict_the_text_counts(verdict: str) -> None:
+    assert qemu.Verdict.parse(verdict) is None
+    assert end_of(FORGED, verdict) == "Kernel panic: no"
+    error = "QEMU ended (exit code 0) before the kernel powered off"
+    assert end_of("nothing\n", verdict) == error
+
+
+def test_line_ends_become_plain_however_they_are_cut() -> None:
+    data = b"one\r\ntwo\r\r\n\rthree\n\r"
+    plain = b"one\ntwo\r\n\rthree\n\r"
+    for at in range(len(data) + 1):
+        for to in range(at, len(data) + 1):
+            ends = qemu.LineEnds()
+            pieces = [ends.plain(piece) for piece in (data[:at], data[at:to], data[to:])]
+            assert b"".join([*pieces, ends.rest()]) == plain
+
+
+def test_the_ports_are_named_unless_the_user_does() -> None:
+    line = qemu.Options(append="a=b init=/x -- qemu_exit=1").command_line()
+    assert line == "qemu_exit=0xf4 qemu_verdict=0xe9 a=b init=/x -- qemu_exit=1"
+    assert qemu.Options(append="qemu_exit=1").command_line() == "qemu_verdict=0xe9 qemu_exit=1"
+    both = "qemu_verdict=2 qemu_exit=1"
+    assert qemu.Options(append=both).command_line() == both
+
+
+def test_every_decoder_is_of_a_call_that_is_implemented() -> None:
+    live = SCRIPTS.parent / "kernel/profile/strace/live"
+    calls = syscalltbl.parse((SCRIPTS.parent / "arch/x86/entry/syscalls.tbl").read_text(), "table")
+    implemented = [call for call in calls if call.entry != syscalltbl.NO_ENTRY]
+    words = " ".join(argument for call in implemented for argument in call.arguments)
+    tables = set(re.findall(r"^\tX\((\w+), ", (live / "xlat.h").read_text(), re.MULTILINE))
+    code = "".join(path.read_text() for path in live.glob("*.c"))
+    assert len(tables) > 50
+    assert tables <= set(re.findall(r"LIVE_XLAT_(\w+)", words + code))
+    types = set(re.findall(r"^\tLIVE_ARG_(\w+),", (live / "live.h").read_text(), re.MULTILINE))
+    assert len(types) > 40
+    assert types - {"end", "raw"} == set(re.findall(r"LIVE_ARG\((\w+),", words))

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_H
 
 /*
- * What the tests of kernel/profile/ share: cmocka, the host's side of the seam, tasks to play
- * with.
+ * Shared by the tests of kernel/profile/: cmocka, the host's side of the seam, and types of tasks
+ * and processes.
  */
 
 #include <setjmp.h>
@@ -14,7 +14,10 @@
 
 #include <cmocka.h>
 
-#include "../../kernel/profile/internal.h"
+#include "../../kernel/profile/off_time.h"
+#include "../../kernel/profile/points/points.h"
+#include "../../kernel/profile/samples/samples.h"
+#include "../../kernel/profile/strace/strace.h"
 
 struct process {
 	int pid;
@@ -27,44 +30,36 @@ struct task {
 	struct profile_task profile;
 };
 
-struct pt_regs {
-	u64 pc;
-	bool user;
-	bool irqs_off;
-	/* What a walk along the stack finds behind pc. */
-	const u64 *callers;
-	u32 nr_callers;	     /* in the kernel */
-	u32 nr_user_callers; /* behind them */
-	enum stack_cut cut;
-	u64 sp;
-};
-
 extern __thread struct task *host_current;
 
-/* What printk() printed since the last host_log_clear(). */
+/* The log since the last host_log_clear(). */
 extern char host_log[1 << 20];
 void host_log_clear(void);
 
-/* The n-th os_zalloc() from now and all later ones fail; 0: none. */
+/* From the n-th os_zalloc() on, all fail; 0: none fails. */
 extern int host_fail_alloc;
 extern int host_nr_allocated;
 
-/* Called in the middle of a walk along a stack; NULL: nothing. */
+/* Called in the middle of a stack walk; NULL: nothing. */
 extern void (*host_on_walk)(void);
 
-/* Called by os_wait_turn(), after each line by printk() and after each to a text; NULL: nothing. */
+/*
+ * Called by os_wait_turn(), after each line of the log, after each line of a text, and when a
+ * symbol is looked up, or NULL.
+ */
 extern void (*host_on_wait)(void);
 extern void (*host_on_line)(void);
 extern void (*host_on_text)(void);
+extern void (*host_on_symbol)(void);
 
-/* The value of a boot parameter goes to its handler; its result comes back. */
+/* Passes a value to the handler of a boot parameter, and returns its result. */
 int host_set_param(const char *name, const char *value);
 
-/* A file that os_add_file() made: its text (static buffer), and what a write returns. */
+/* Read a file of os_add_file() into a static buffer; write to it, and return the result. */
 const char *host_file_read(const char *path);
 int host_file_write(const char *path, const char *text);
 
-/* The same for the file that os_add_process_file() made. */
+/* The same for the file of os_add_process_file(). */
 const char *host_process_file_read(struct process *proc);
 int host_process_file_write(struct process *proc, const char *text);
 
@@ -72,10 +67,10 @@ int host_process_file_write(struct process *proc, const char *text);
 void host_sysrq(char letter);
 void host_run_workers(void);
 
-/* A call of the current task that takes so long; its time is not known before exit. */
+/* Makes a call of the current task that takes so many cycles. */
 void host_call(u64 nr, u64 cycles, long ret);
 
-/* The line of the log that ends in this text (a row's name), or fails. Static buffer. */
+/* Returns the line of the log that ends in this text, in a static buffer; fails without one. */
 const char *host_line(const char *end);
 
 #define assert_log(text) assert_string_equal(host_log, text)

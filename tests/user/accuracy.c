@@ -5,6 +5,8 @@
  * switches samples off and asks for a report at its exit. What is done next is drawn from a
  * generator, so that work does not beat with samples; but for `periodic`, which does one thing in
  * the first half of each period of TSC cycles and another in the second.
+ *
+ * Last it prints how long samples were taken: `clock <least> <most>`, in TSC cycles.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -304,7 +307,115 @@ static void work_irqsoff(void)
 	}
 }
 
-static void work_periodic(uint64_t period)
+/* One byte there, one byte back, between two processes: nearly all of it is switching. */
+static void work_pingpong(void)
+{
+	int there[2], back[2];
+	char byte = 0;
+	pid_t pid;
+
+	must(!pipe(there) && !pipe(back), "pipe");
+	pid = fork();
+	must(pid >= 0, "fork");
+	if (!pid) {
+		close(there[1]);
+		while (read(there[0], &byte, 1) == 1)
+			must(write(back[1], &byte, 1) == 1, "write to a pipe");
+		_exit(0);
+	}
+	while (!is_over()) {
+		must(write(there[1], &byte, 1) == 1, "write to a pipe");
+		must(read(back[0], &byte, 1) == 1, "read from a pipe");
+		if (!next_random(8))
+			spin();
+	}
+	close(there[1]);
+	must(waitpid(pid, NULL, 0) == pid, "waitpid");
+}
+
+#define NR_FILES 16
+
+/* What is done with one of the files of a tmpfs. */
+static void use_file(const char *name, const char *other)
+{
+	uint32_t size = 1 + next_random(sizeof(buf));
+	struct stat st;
+	int fd;
+
+	switch (next_random(6)) {
+	case 0:
+	case 1:
+		fd = open(name, O_RDWR | O_CREAT, 0600);
+		must(fd >= 0, name);
+		must(pwrite(fd, buf, size, next_random(PAGE)) == size, "pwrite");
+		close(fd);
+		break;
+	case 2:
+		fd = open(name, O_RDONLY);
+		while (fd >= 0 && read(fd, buf, size) > 0)
+			;
+		close(fd);
+		break;
+	case 3:
+		rename(name, other);
+		break;
+	case 4:
+		if (!stat(name, &st))
+			must(!truncate(name, next_random(st.st_size + PAGE)), "truncate");
+		break;
+	default:
+		unlink(name);
+	}
+}
+
+static void work_tmpfs(void)
+{
+	char name[32], other[32];
+
+	must(!mkdir("/tmp/fs", 0700) && !mount("accuracy", "/tmp/fs", "tmpfs", 0, NULL), "mount");
+	while (!is_over()) {
+		snprintf(name, sizeof(name), "/tmp/fs/%u", next_random(NR_FILES));
+		snprintf(other, sizeof(other), "/tmp/fs/%u", next_random(NR_FILES));
+		use_file(name, other);
+		spin();
+	}
+}
+
+#define NR_PAGES 256
+
+/* Nothing but page faults: first touches, and copies of pages that a child shares. */
+static void work_pagefaults(void)
+{
+	char *area = mmap(NULL, NR_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	must(area != MAP_FAILED, "mmap");
+	while (!is_over()) {
+		for (uint32_t page = 0; page < NR_PAGES; page += 1 + next_random(2)) {
+			if (next_random(4))
+				area[page * PAGE] = 1;
+			else
+				(void)*(volatile char *)(area + page * PAGE);
+		}
+		if (next_random(8)) {
+			must(!madvise(area, NR_PAGES * PAGE, MADV_DONTNEED), "madvise");
+			continue;
+		}
+		pid = fork();
+		must(pid >= 0, "fork");
+		if (!pid) {
+			for (uint32_t page = 0; page < NR_PAGES; page++)
+				area[page * PAGE] = 2;
+			_exit(0);
+		}
+		must(waitpid(pid, NULL, 0) == pid, "waitpid");
+	}
+}
+
+static uint64_t period = 1;
+
+static void work_periodic(void)
 {
 	uint64_t now;
 
@@ -316,6 +427,25 @@ static void work_periodic(uint64_t period)
 	}
 }
 
+static const struct {
+	const char *name;
+	void (*work)(void);
+} workloads[] = {
+	{ "syscalls", work_syscalls },	   { "faults", work_faults },	  { "sched", work_sched },
+	{ "irqsoff", work_irqsoff },	   { "pingpong", work_pingpong }, { "tmpfs", work_tmpfs },
+	{ "pagefaults", work_pagefaults }, { "periodic", work_periodic },
+};
+
+static void (*find_workload(const char *name))(void)
+{
+	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++) {
+		if (!strcmp(name, workloads[i].name))
+			return workloads[i].work;
+	}
+	fputs("usage: accuracy WORKLOAD SEED CYCLES [PERIOD]\n", stderr);
+	exit(2);
+}
+
 static void control(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
@@ -324,41 +454,32 @@ static void control(const char *path, const char *text)
 	close(fd);
 }
 
+/* Times around the writes that begin and end it. */
+static void work_and_time(void (*work)(void), uint64_t cycles)
+{
+	uint64_t before = rdtsc(), begin, end;
+
+	control("/proc/profile/report", "reset\n");
+	begin = rdtsc();
+	end_cycles = begin + cycles;
+	work();
+	end = rdtsc();
+	control("/proc/profile/heatmap", "off\n");
+	printf("clock %lu %lu\n", end - begin, rdtsc() - before);
+}
+
 int main(int argc, char **argv)
 {
-	const char *workload = argc > 1 ? argv[1] : "";
-	uint64_t cycles, period;
+	void (*work)(void) = find_workload(argc < 4 ? "" : argv[1]);
 
-	if (argc < 4)
-		goto usage;
 	random_state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
-	cycles = strtoull(argv[3], NULL, 0);
-	period = argc > 4 ? strtoull(argv[4], NULL, 0) : 1;
+	if (argc > 4)
+		period = strtoull(argv[4], NULL, 0);
 	zero = open("/dev/zero", O_RDONLY);
 	null = open("/dev/null", O_WRONLY);
 	file = open("/tmp/accuracy", O_RDWR | O_CREAT, 0600);
 	must(zero >= 0 && null >= 0 && file >= 0, "open");
-
-	control("/proc/profile/report", "reset\n");
-	end_cycles = rdtsc() + cycles;
-	if (!strcmp(workload, "syscalls"))
-		work_syscalls();
-	else if (!strcmp(workload, "faults"))
-		work_faults();
-	else if (!strcmp(workload, "sched"))
-		work_sched();
-	else if (!strcmp(workload, "irqsoff"))
-		work_irqsoff();
-	else if (!strcmp(workload, "periodic"))
-		work_periodic(period);
-	else
-		goto usage;
-	control("/proc/profile/heatmap", "off\n");
-	control("/proc/profile/on_exit", "all\n"); /* but the children's */
+	work_and_time(work, strtoull(argv[3], NULL, 0));
+	control("/proc/sysrq-trigger", "p"); /* the whole machine's report */
 	return 0;
-
-usage:
-	fputs("usage: accuracy syscalls|faults|sched|irqsoff|periodic SEED CYCLES [PERIOD]\n",
-	      stderr);
-	return 2;
 }

@@ -6,13 +6,10 @@
  * for each), and the samples, which are of one time: `stacks <line>`, and in the same way the views
  * and the instructions of a function of the kernel. chain-nofp is the same without frames.
  */
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "proc_profile.h"
 
 #define ROUNDS 1000
 
@@ -77,28 +74,6 @@ asm(".pushsection .text\n"
     "	ret\n"
     ".size chain_start, . - chain_start\n"
     ".popsection");
-
-static void print_file(const char *word, const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char *line = NULL;
-	size_t size = 0;
-
-	while (file && getline(&line, &size, file) > 0)
-		printf("%s %s", word, line);
-	free(line);
-	if (file)
-		fclose(file);
-}
-
-static void control(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
-		perror(path);
-	close(fd);
-}
 
 int main(int argc, char **argv)
 {

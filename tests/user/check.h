@@ -2,7 +2,9 @@
 /*
  * Checks for guest test programs. A program calls CHECK() as often as it likes, from any thread,
  * and returns check_finish("name") from main: one FAIL line per failed check and one last line
- * `PASS: name: N checks` or `FAIL: name: M of N checks failed`; exit status 0 or 1.
+ * `PASS: name: N checks` or `FAIL: name: M of N checks failed`; exit status 0 or 1. The checks of
+ * children that it forks count, too, however these end; those of a program that a child executes
+ * are that program's.
  *
  * Every program that uses this passes on Linux too: it tests the kernel against Linux's behaviour.
  */
@@ -12,11 +14,43 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static int check_nr_total, check_nr_failed;
+static int check_nr_failed; /* in this process */
+
+/* All processes that this program forked share this page. */
+static struct {
+	int nr_total, nr_failed;
+	char rest[4096 - 2 * sizeof(int)];
+} check_all __attribute__((aligned(4096)));
+
+__attribute__((constructor)) static void check_share_counts(void)
+{
+	/* If this fails, each process counts on its own. */
+	mmap(&check_all, sizeof(check_all), PROT_READ | PROT_WRITE,
+	     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static inline void check_count(int ok)
+{
+	__atomic_add_fetch(&check_all.nr_total, 1, __ATOMIC_RELAXED);
+	if (!ok) {
+		__atomic_add_fetch(&check_all.nr_failed, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&check_nr_failed, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/*
+ * Failed checks in all processes. Without the shared page only those of this process, which may
+ * have inherited some from the program before.
+ */
+static inline int check_failures(void)
+{
+	return check_all.nr_failed > check_nr_failed ? check_all.nr_failed : check_nr_failed;
+}
 
 #define CHECK(cond) check_one(!!(cond), __FILE__, __LINE__, #cond)
 
@@ -28,11 +62,9 @@ static inline int check_one(int ok, const char *file, int line, const char *what
 {
 	int error = errno;
 
-	__atomic_add_fetch(&check_nr_total, 1, __ATOMIC_RELAXED);
-	if (!ok) {
-		__atomic_add_fetch(&check_nr_failed, 1, __ATOMIC_RELAXED);
+	check_count(ok);
+	if (!ok)
 		printf("FAIL: %s:%d: %s (errno %d)\n", file, line, what, error);
-	}
 	return ok;
 }
 
@@ -41,12 +73,10 @@ static inline int check_error(long ret, int error, const char *file, int line, c
 	int got = errno;
 	int ok = ret == -1 && got == error;
 
-	__atomic_add_fetch(&check_nr_total, 1, __ATOMIC_RELAXED);
-	if (!ok) {
-		__atomic_add_fetch(&check_nr_failed, 1, __ATOMIC_RELAXED);
+	check_count(ok);
+	if (!ok)
 		printf("FAIL: %s:%d: syscall(%s) = %ld, errno %d, expected -1, errno %d\n", file,
 		       line, what, ret, ret == -1 ? got : 0, error);
-	}
 	return ok;
 }
 
@@ -71,13 +101,15 @@ static inline const char *check_file_name(void)
 
 static inline int check_finish(const char *name)
 {
-	if (check_nr_failed)
-		printf("FAIL: %s: %d of %d checks failed\n", name, check_nr_failed, check_nr_total);
+	int nr_failed = check_failures();
+
+	if (nr_failed)
+		printf("FAIL: %s: %d of %d checks failed\n", name, nr_failed, check_all.nr_total);
 	else
-		printf("PASS: %s: %d checks\n", name, check_nr_total);
+		printf("PASS: %s: %d checks\n", name, check_all.nr_total);
 	fflush(stdout);
 	unlink(check_file_name());
-	return check_nr_failed != 0;
+	return nr_failed != 0;
 }
 
 #endif

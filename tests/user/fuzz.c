@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * fuzz <seed> <calls> <threads>: every thread makes as many system calls, drawn from the seed: all
- * numbers, with arguments that are good, bad or in between. What is left out is what would end or
- * stop the program, or pull its own memory from under it; threads and processes that only end are
- * made and end all the time. Passes when all calls have come back with a result Linux's could have.
+ * fuzz <seed> <calls> <threads> <uid>: as that user, every thread makes as many system calls, drawn
+ * from the seed: all numbers, with arguments that are good, bad or in between. What is left out is
+ * what would end or stop the program, or pull its own memory from under it; threads and processes
+ * that only end are made and end all the time. Passes when all calls have come back with a result
+ * Linux's could have.
  *
  * Pointers lead into an arena of pages that threads map, protect, unmap and fill at the same
  * time; around it is a wide margin without access. The fuzzer itself never touches the arena.
@@ -12,6 +13,10 @@
  * others all the time, so that no wait is for ever. The first process watches: it knows what each
  * thread is at, and says so when nothing moves any more. What is left of a round is killed, which
  * must work.
+ *
+ * A round counts its calls by number and prints the counts, to be compared with strace's. Another
+ * process changes what the profilers do meanwhile; in the last round also whether strace counts, so
+ * that one is not compared.
  *
  * Not for Linux: there, calls like reboot() do what they say.
  */
@@ -22,140 +27,38 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "flip.h"
 #include "fuzz.h"
+#include "fuzz_calls.h"
 #include "run.h"
 
-#define NR_ROUNDS 4
-#define STUCK_MS  40000
+#define NR_ROUNDS  4
+#define STUCK_MS   40000
+#define NR_COUNTED 512 /* numbers; others are counted together */
 
 static unsigned long nr_calls;
-static int nr_done;
+static int nr_ready, nr_done;
+static int may_begin; /* a thread's calls could keep others from being made */
 
-/* Shared with the first process: what each thread is at. */
+/* Shared with the first process: what each thread is at, and how often it made each call. */
 static struct progress {
 	volatile unsigned long nr_made, call;
+	unsigned int nr_by_call[NR_COUNTED + 1];
 } * progress;
 
-struct call {
-	int nr;
-	const char *args;
-};
+/* The same of the first thread of a round. It is quiet when the others are gone. */
+static struct {
+	struct progress own;
+	int is_quiet, may_end;
+} * first;
 
-static const struct call calls[] = {
-	{ SYS_read, "fpn" },
-	{ SYS_write, "fpn" },
-	{ SYS_open, "Pnn" },
-	{ SYS_close, "f" },
-	{ SYS_stat, "Pp" },
-	{ SYS_fstat, "fp" },
-	{ SYS_lstat, "Pp" },
-	{ SYS_lseek, "fnn" },
-	{ SYS_mprotect, "arn" },
-	{ SYS_munmap, "ar" },
-	{ SYS_madvise, "arn" },
-	{ SYS_rt_sigaction, "xppn" },
-	{ SYS_rt_sigprocmask, "nMpn" },
-	{ SYS_ioctl, "fnp" },
-	{ SYS_pread64, "fpnn" },
-	{ SYS_pwrite64, "fpnn" },
-	{ SYS_readv, "fpn" },
-	{ SYS_writev, "fpn" },
-	{ SYS_access, "Pn" },
-	{ SYS_dup, "f" },
-	{ SYS_dup2, "ff" },
-	{ SYS_dup3, "ffn" },
-	{ SYS_nanosleep, "Tp" },
-	{ SYS_clock_nanosleep, "nnTp" },
-	{ SYS_execve, "Ppp" },
-	{ SYS_execve, "Pvv" },
-	{ SYS_kill, "ns" },
-	{ SYS_tkill, "ns" },
-	{ SYS_tgkill, "nns" },
-	{ SYS_fcntl, "fnn" },
-	{ SYS_truncate, "Pn" },
-	{ SYS_ftruncate, "fn" },
-	{ SYS_getdents64, "fpn" },
-	{ SYS_getcwd, "pn" },
-	{ SYS_chdir, "P" },
-	{ SYS_mkdir, "Pn" },
-	{ SYS_rmdir, "P" },
-	{ SYS_unlink, "P" },
-	{ SYS_readlink, "Ppn" },
-	{ SYS_readlinkat, "fPpn" },
-	{ SYS_arch_prctl, "nk" },
-	{ SYS_arch_prctl, "gp" },
-	{ SYS_prctl, "nP" },
-	{ SYS_futex, "pwnTpn" },
-	{ SYS_futex, "pWnnpn" },
-	{ SYS_sched_setaffinity, "nnp" },
-	{ SYS_openat, "fPnn" },
-	{ SYS_newfstatat, "fPpn" },
-	{ SYS_faccessat, "fPn" },
-	{ SYS_faccessat2, "fPnn" },
-	{ SYS_clone, "Fpppp" },
-	{ SYS_clone3, "kn" },
-	{ SYS_clone3, "hn" },
-	{ SYS_fork, "" },
-	{ SYS_vfork, "" },
-	{ SYS_wait4, "npnp" },
-	{ SYS_waitid, "nnpnp" },
-	{ SYS_setpgid, "nn" },
-	{ SYS_poll, "pnm" },
-	{ SYS_ppoll, "pnTMn" },
-	{ SYS_select, "npppT" },
-	{ SYS_pselect6, "npppTp" },
-	{ SYS_pause, "" },
-	{ SYS_rt_sigsuspend, "Mn" },
-	{ SYS_rt_sigtimedwait, "MpTn" },
-	{ SYS_rt_sigqueueinfo, "nsp" },
-	{ SYS_rt_tgsigqueueinfo, "nnsp" },
-	{ SYS_sigaltstack, "pp" },
-	{ SYS_alarm, "n" },
-	{ SYS_setitimer, "npp" },
-	{ SYS_pipe, "p" },
-	{ SYS_pipe2, "pn" },
-	{ SYS_sendfile, "ffpc" },
-	{ SYS_rename, "PP" },
-	{ SYS_renameat2, "fPfPn" },
-	{ SYS_link, "PP" },
-	{ SYS_linkat, "fPfPn" },
-	{ SYS_symlink, "PP" },
-	{ SYS_symlinkat, "PfP" },
-	{ SYS_mkdirat, "fPn" },
-	{ SYS_unlinkat, "fPn" },
-	{ SYS_fchdir, "f" },
-	{ SYS_chmod, "Pn" },
-	{ SYS_fchmod, "fn" },
-	{ SYS_chown, "Pnn" },
-	{ SYS_utimensat, "fPpn" },
-	{ SYS_statfs, "Pp" },
-	{ SYS_fstatfs, "fp" },
-	{ SYS_close_range, "ffn" },
-	{ SYS_syslog, "ypn" },
-	{ SYS_prlimit64, "olpp" },
-	{ SYS_setrlimit, "lp" },
-	{ SYS_getrandom, "pnn" },
-	{ SYS_getrandom, "pnz" },
-};
-
-static int has_own_line(unsigned int nr)
+static void count(struct progress *by, unsigned long nr)
 {
-	switch (nr) {
-	case SYS_exit:
-	case SYS_exit_group:
-	case SYS_mmap:
-	case SYS_mremap:
-	case SYS_brk:
-	case SYS_rt_sigreturn:
-	case SYS_reboot:
-		return 1;
-	}
-	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		if ((unsigned int)calls[i].nr == nr)
-			return 1;
-	}
-	return 0;
+	nr = (unsigned int)nr; /* as Linux does */
+	by->nr_by_call[nr < NR_COUNTED ? nr : NR_COUNTED]++;
 }
+
+#define COUNTED(by, nr, ...) (count(by, nr), syscall(nr, ##__VA_ARGS__))
 
 /* The same where a child comes back, too: that ends, and touches no stack, which may be none. */
 static long invoke(struct thread *t, unsigned long nr)
@@ -166,6 +69,7 @@ static long invoke(struct thread *t, unsigned long nr)
 	long ret;
 
 	progress[t->index].call = nr;
+	count(&progress[t->index], nr);
 	asm volatile("mov	%%rax, %%rbx\n"
 		     "syscall\n"
 		     "test	%%rax, %%rax\n"
@@ -185,6 +89,8 @@ static long invoke(struct thread *t, unsigned long nr)
 		     : "a"(nr), "D"(t->args[0]), "S"(t->args[1]), "d"(t->args[2]), "r"(r10),
 		       "r"(r8), "r"(r9)
 		     : "rbx", "rcx", "r11", "memory");
+	if (nr == SYS_clone && ret > 0 && t->args[0] & CLONE_THREAD_BIT)
+		count(&progress[t->index], SYS_exit);
 	return ret;
 }
 
@@ -228,7 +134,7 @@ static long call_mmap(struct thread *t)
 	t->args[5] = below(t, 2) ? below(t, 8) * PAGE : number(t);
 	ret = invoke(t, SYS_mmap);
 	if (ret >= 0 && !((uintptr_t)ret >= arena && (uintptr_t)ret < arena + ARENA_BYTES))
-		munmap((void *)ret, t->args[1]);
+		COUNTED(&progress[t->index], SYS_munmap, ret, t->args[1]);
 	return ret;
 }
 
@@ -245,7 +151,7 @@ static long call_mremap(struct thread *t)
 		t->args[2] = arena_range(t, t->args[4]);
 	ret = invoke(t, SYS_mremap);
 	if (ret >= 0 && !((uintptr_t)ret >= arena && (uintptr_t)ret < arena + ARENA_BYTES))
-		munmap((void *)ret, t->args[2]);
+		COUNTED(&progress[t->index], SYS_munmap, ret, t->args[2]);
 	return ret;
 }
 
@@ -254,6 +160,7 @@ static long call_sigreturn(struct thread *t)
 {
 	long ret;
 
+	count(&progress[t->index], SYS_fork);
 	asm volatile("syscall\n"
 		     "test	%%eax, %%eax\n"
 		     "jnz	1f\n"
@@ -286,6 +193,7 @@ static long call_thread(struct thread *t)
 	register unsigned long r8 asm("r8") = pointer(t);
 	long ret;
 
+	count(&progress[t->index], SYS_clone);
 	asm volatile("syscall\n"
 		     "test	%%eax, %%eax\n"
 		     "jnz	1f\n"
@@ -300,6 +208,10 @@ static long call_thread(struct thread *t)
 		     : "a"(SYS_clone), "D"(CLONE_ALL_SHARED | PICK(t, flags)), "S"(pointer(t)),
 		       "d"(pointer(t)), "r"(r10), "r"(r8), [list] "r"(list)
 		     : "rcx", "r11", "memory");
+	if (ret > 0) {
+		count(&progress[t->index], SYS_set_robust_list);
+		count(&progress[t->index], SYS_exit);
+	}
 	return ret;
 }
 
@@ -347,25 +259,30 @@ static void one_call(struct thread *t)
 	check_result(t, nr, ret);
 }
 
-/* Ends with the process: what pthread_join() waits for may be gone. */
+/* What pthread_join() waits for may be gone by the end. */
 static void *fuzz(void *arg)
 {
 	struct thread *t = arg;
 
 	prctl(PR_SET_NAME, "caller"); /* of processes made here, too: they print no report */
 	t->tid = syscall(SYS_gettid);
+	__atomic_add_fetch(&nr_ready, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&may_begin, __ATOMIC_ACQUIRE))
+		asm volatile("pause");
 	for (unsigned long i = 0; i < nr_calls; i++) {
 		one_call(t);
 		progress[t->index].nr_made++;
 	}
+	t->tid = 0;
 	__atomic_add_fetch(&nr_done, 1, __ATOMIC_RELEASE);
-	for (;;)
-		syscall(SYS_nanosleep, &(struct timespec){ 1000, 0 }, NULL);
+	COUNTED(&progress[t->index], SYS_exit, 0);
 	return NULL;
 }
 
+/* Any thread's. */
 static void on_signal(int sig)
 {
+	__atomic_add_fetch(&first->own.nr_by_call[SYS_rt_sigreturn], 1, __ATOMIC_RELAXED);
 }
 
 static void setup(void)
@@ -382,35 +299,108 @@ static void setup(void)
 	action.sa_handler = SIG_IGN;
 	for (unsigned int i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		CHECK(!sigaction(ignored[i], &action, NULL));
-	mkdir("/tmp", 0777);
 	if (chdir("/tmp")) /* a round before has put something else there */
 		CHECK(!chdir("/"));
 	break_start = (uintptr_t)sbrk(0) + 64 * PAGE;
 }
 
-/* The process of a round. Its first thread makes no calls, but ends those that wait. */
-static void run_round(unsigned long seed, int nr_threads)
+/* Threads are ready and make no calls: strace's count begins with the write, and so does ours. */
+static void begin(int fd)
+{
+	count(&first->own, SYS_write);
+	CHECK(write(fd, "reset", 5) == 5);
+	COUNTED(&first->own, SYS_close, fd);
+	__atomic_store_n(&may_begin, 1, __ATOMIC_RELEASE);
+}
+
+/* The others have ended, or will. Makes no call until they and what they made have. */
+static void end(void)
+{
+	static const uint64_t all = -1ull;
+
+	fflush(stdout);
+	COUNTED(&first->own, SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	__atomic_store_n(&first->is_quiet, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&first->may_end, __ATOMIC_ACQUIRE))
+		asm volatile("pause");
+	COUNTED(&first->own, SYS_exit_group, check_nr_failed ? 99 : 0);
+}
+
+/* The process of a round. Its first thread makes no wild calls, but ends those that wait. */
+static void run_round(unsigned long seed, int nr_threads, uid_t uid)
 {
 	static struct thread threads[MAX_THREADS];
 	pthread_t thread;
-	pid_t pid = getpid();
-	int nr_refused = 0;
+	pid_t tid;
+	int fd;
 
+	pid = getpid();
 	setup();
+	fd = open("/proc/self/strace", O_WRONLY); /* root's */
+	CHECK(!setgid(uid) && !setuid(uid));
 	for (int i = 0; i < nr_threads; i++) {
 		threads[i].state = (seed * 1000 + i + 1) * 0x9e3779b97f4a7c15ul;
 		threads[i].index = i;
 		CHECK(!pthread_create(&thread, NULL, fuzz, &threads[i]));
 	}
+	while (__atomic_load_n(&nr_ready, __ATOMIC_ACQUIRE) < nr_threads)
+		sleep_ms(1);
+	begin(fd);
 	while (__atomic_load_n(&nr_done, __ATOMIC_ACQUIRE) < nr_threads) {
-		syscall(SYS_nanosleep, &times[2], NULL);
+		COUNTED(&first->own, SYS_nanosleep, &times[2], NULL);
 		for (int i = 0; i < nr_threads; i++) {
-			if (threads[i].tid && syscall(SYS_tgkill, pid, threads[i].tid, KICK))
-				nr_refused++;
+			tid = threads[i].tid;
+			if (tid && COUNTED(&first->own, SYS_tgkill, pid, tid, KICK))
+				CHECK(!threads[i].tid);
 		}
 	}
-	CHECK(nr_refused == 0);
-	child_exit(0);
+	end();
+}
+
+/* Prints what the round has counted, for the test that runs this. */
+static void print_counts(pid_t round, int nr_threads)
+{
+	unsigned long nr;
+
+	printf("fuzz: process %d made", round);
+	for (int call = 0; call <= NR_COUNTED; call++) {
+		nr = first->own.nr_by_call[call];
+		for (int i = 0; i < nr_threads; i++)
+			nr += progress[i].nr_by_call[call];
+		if (nr)
+			printf(" %d:%lu", call, nr);
+	}
+	printf("\n");
+}
+
+/* Changes the profilers, until it is killed. */
+static void flip(unsigned long seed, int strace_too)
+{
+	uint64_t state = (seed + 1) * 0x9e3779b97f4a7c15ul;
+
+	for (;;) {
+		flip_one(flips_of_samples, NR_FLIPS(flips_of_samples), &state);
+		flip_one(flips_of_others, NR_FLIPS(flips_of_others), &state);
+		if (strace_too)
+			flip_one(flips_of_strace, NR_FLIPS(flips_of_strace), &state);
+		sleep_ms(3);
+	}
+}
+
+/* Lets the round's first thread end when it is the last one. */
+static void let_end(pid_t round)
+{
+	char path[32], text[2048] = "";
+	FILE *file;
+
+	if (!__atomic_load_n(&first->is_quiet, __ATOMIC_ACQUIRE))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/status", round);
+	file = fopen(path, "r");
+	if (file && fread(text, 1, sizeof(text) - 1, file) && strstr(text, "\nThreads:\t1\n"))
+		__atomic_store_n(&first->may_end, 1, __ATOMIC_RELEASE);
+	if (file)
+		fclose(file);
 }
 
 /* Until @pid has ended, or nothing moves any more. Whoever comes here as an orphan is reaped. */
@@ -423,6 +413,7 @@ static int watch(pid_t pid, int nr_threads)
 
 	while (ours == -1 && now_ms() < since_ms + STUCK_MS) {
 		sleep_ms(10);
+		let_end(pid);
 		while ((got = waitpid(-1, &status, WNOHANG)) > 0) {
 			if (got == pid)
 				ours = status;
@@ -471,9 +462,10 @@ static void check_afterwards(void)
 int main(int argc, char **argv)
 {
 	unsigned long seed = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
-	int nr_threads = argc > 3 ? atoi(argv[3]) : 4, status;
+	int nr_threads = argc > 3 ? atoi(argv[3]) : 4, status, is_last;
+	uid_t uid = argc > 4 ? atoi(argv[4]) : 0;
 	struct utsname name;
-	pid_t pid;
+	pid_t round_pid;
 
 	if (uname(&name) || strcmp(name.nodename, "lego") || getpid() != 1 ||
 	    nr_threads > MAX_THREADS) {
@@ -481,19 +473,27 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	nr_calls = (argc > 2 ? strtoul(argv[2], NULL, 0) : 1000) / NR_ROUNDS;
-	progress = mmap(NULL, MAX_THREADS * sizeof(*progress), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	progress = mmap(NULL, MAX_THREADS * sizeof(*progress) + sizeof(*first),
+			PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(progress != MAP_FAILED);
+	first = (void *)&progress[MAX_THREADS];
+	mkdir("/tmp", 0777);
+	CHECK(!chmod("/tmp", 01777));
 	for (int round = 0; round < NR_ROUNDS; round++) {
-		memset(progress, 0, MAX_THREADS * sizeof(*progress));
-		pid = fork_child();
-		if (!pid)
-			run_round(seed * NR_ROUNDS + round, nr_threads);
-		status = watch(pid, nr_threads);
+		is_last = round == NR_ROUNDS - 1;
+		memset(progress, 0, MAX_THREADS * sizeof(*progress) + sizeof(*first));
+		if (!fork_child())
+			flip(seed * NR_ROUNDS + round, is_last);
+		round_pid = fork_child();
+		if (!round_pid)
+			run_round(seed * NR_ROUNDS + round, nr_threads, uid);
+		status = watch(round_pid, nr_threads);
 		if (!CHECK(status == 0))
 			printf("the process of round %d ended with status %#x\n", round, status);
 		kill_the_rest();
 		check_afterwards();
+		if (!is_last)
+			print_counts(round_pid, nr_threads);
 	}
 	return check_finish("fuzz");
 }

@@ -24,6 +24,7 @@
 
 #define CLONE_ALL_SHARED 0x00010f00ul
 #define CLONE_FILES_BIT	 0x00000400ul
+#define CLONE_THREAD_BIT 0x00010000ul
 #define CLONE_SIGNAL	 0x000000fful
 
 static const char *const paths[] = {
@@ -59,6 +60,7 @@ static const struct timespec times[] = {
 static const char *const strings[] = { "a", "", "LANG=C", NULL };
 
 static uintptr_t arena, break_start;
+static pid_t pid; /* of the round */
 
 struct thread {
 	uint64_t state;
@@ -219,7 +221,7 @@ static unsigned long mask_pointer(struct thread *t)
 
 static unsigned long process(struct thread *t)
 {
-	unsigned long processes[] = { 0, getpid(), 1ul << 30, -1ul };
+	unsigned long processes[] = { 0, pid, 1ul << 30, -1ul };
 
 	return PICK(t, processes);
 }

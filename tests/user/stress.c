@@ -448,10 +448,10 @@ static int run_mode(const struct mode *mode, long seconds)
 	CHECK(counts->made == counts->reaped && counts->sent == counts->received);
 	CHECK(counts->made + counts->sent > 0);
 	printf("%s: stress %s: %lu children made, %lu reaped, %lu sent, %lu received, %lu wrong\n",
-	       check_nr_failed ? "FAIL" : "PASS", mode->name, (long)counts->made,
+	       check_failures() ? "FAIL" : "PASS", mode->name, (long)counts->made,
 	       (long)counts->reaped, (long)counts->sent, (long)counts->received,
 	       (long)counts->wrong);
-	return check_nr_failed != 0;
+	return check_failures() != 0;
 }
 
 static int usage(void)

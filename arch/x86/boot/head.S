@@ -32,8 +32,16 @@
 #define PGD_DIRECT (PAGE_OFFSET >> 39 & 511)
 #define PGD_KERNEL 511
 #define PUD_KERNEL 510
+#define PMD_KERNEL (KERNEL_VIRT >> 21 & 511)
 
 #define COM1 0x3f8
+
+/* PVH's struct hvm_start_info, and the first of its modules: see pvh.c. */
+#define START_INFO_MAGIC   0x336ec578
+#define START_INFO_NR	   12
+#define START_INFO_MODULES 16
+#define MODULE_START	   0
+#define MODULE_BYTES	   8
 
 	.section .note.Xen, "a", @note
 	.balign 4
@@ -70,16 +78,49 @@ ENTRY(pvh_entry)
 	xorl	%eax, %eax
 ENTRY(multiboot2_entry)
 	cld
-	movl	%eax, PHYS(boot_loader_magic)
+	/* Is there memory up to the end of the image? Elsewhere, writes get lost. */
+	movl	$START_INFO_MAGIC, PHYS(_end) - 4
+	cmpl	$START_INFO_MAGIC, PHYS(_end) - 4
+	movl	$PHYS(no_memory_text), %esi
+	jne	.Lsay
+
+	/* QEMU puts the initramfs at the end of memory, whatever is there. GRUB looks first. */
+	testl	%eax, %eax
+	jnz	1f
+	cmpl	$START_INFO_MAGIC, (%ebx)
+	jne	1f
+	cmpl	$0, START_INFO_NR(%ebx)
+	je	1f
+	movl	START_INFO_MODULES(%ebx), %esi
+	cmpl	$0, MODULE_START + 4(%esi)
+	jne	1f
+	movl	MODULE_START(%esi), %ecx
+	movl	MODULE_BYTES(%esi), %edx
+	addl	%ecx, %edx
+	movl	$PHYS(overlap_text), %esi
+	cmpl	$PHYS(_end), %ecx
+	jae	1f
+	cmpl	$PHYS(_text), %edx
+	ja	.Lsay
+
+1:	movl	%eax, PHYS(boot_loader_magic)
 	movl	%ebx, PHYS(boot_start_info)
+	/* QEMU has cleared it, but firmware runs later and may use the end of a small memory. */
+	movl	$PHYS(__bss_start), %edi
+	movl	$PHYS(__bss_stop), %ecx
+	subl	%edi, %ecx
+	shrl	$2, %ecx
+	xorl	%eax, %eax
+	rep stosl
+	movl	$PHYS(no_long_mode_text), %esi
 	movl	$0x80000000, %eax
 	cpuid
 	cmpl	$0x80000001, %eax
-	jb	.Lno_long_mode
+	jb	.Lsay
 	movl	$0x80000001, %eax
 	cpuid
 	btl	$29, %edx
-	jnc	.Lno_long_mode
+	jnc	.Lsay
 
 	/* The four page directories are consecutive: one run of large pages from physical 0. */
 	movl	$PHYS(boot_pmds), %edi
@@ -91,9 +132,18 @@ ENTRY(multiboot2_entry)
 	addl	$LARGE_PAGE_SIZE, %eax
 	jnc	1b
 
+	movl	$(PHYS(boot_pmd_kernel) + PMD_KERNEL * 8), %edi
+	movl	$(KERNEL_PHYS + PTE_LARGE), %eax
+1:	movl	%eax, (%edi)
+	movl	%edx, 4(%edi)
+	addl	$8, %edi
+	addl	$LARGE_PAGE_SIZE, %eax
+	cmpl	$PHYS(_end), %eax
+	jb	1b
+
+	movl	$(PHYS(boot_pmd_kernel) + PTE_TABLE), PHYS(boot_pud_kernel) + PUD_KERNEL * 8
 	movl	$PHYS(boot_pud), %edi
 	movl	$(PHYS(boot_pmds) + PTE_TABLE), %eax
-	movl	%eax, PHYS(boot_pud_kernel) + PUD_KERNEL * 8
 	movl	$NR_PMDS, %ecx
 2:	movl	%eax, (%edi)
 	addl	$8, %edi
@@ -118,8 +168,8 @@ ENTRY(multiboot2_entry)
 	lgdt	PHYS(boot_gdt_ptr)
 	ljmp	$8, $PHYS(.Llong_mode)
 
-.Lno_long_mode:
-	movl	$PHYS(no_long_mode_text), %esi
+	/* The text at %esi is all there will be. */
+.Lsay:
 	movw	$COM1, %dx
 3:	lodsb
 	testb	%al, %al
@@ -163,6 +213,10 @@ boot_gdt_ptr:
 	.long PHYS(boot_gdt)
 no_long_mode_text:
 	.asciz "Kernel panic: this CPU has no 64-bit mode\r\n"
+no_memory_text:
+	.asciz "Kernel panic: not enough memory: it ends before the kernel's image does\r\n"
+overlap_text:
+	.asciz "Kernel panic: not enough memory: the initramfs was loaded over the kernel\r\n"
 
 	.data
 	.balign 4
@@ -188,6 +242,8 @@ boot_pgd:
 boot_pud:
 	.skip PAGE_SIZE
 boot_pud_kernel:
+	.skip PAGE_SIZE
+boot_pmd_kernel:
 	.skip PAGE_SIZE
 boot_pmds:
 	.skip PAGE_SIZE * NR_PMDS

@@ -3,9 +3,10 @@
 
 #include <asm/irqflags.h>
 #include <lego/errno.h>
-#include <lego/profile_syscall.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
+
+#include <lego/profile_syscall.h> /* behind the task structure */
 
 /* The C half of entry.S. */
 
@@ -21,6 +22,8 @@ void do_syscall_64(struct pt_regs *regs)
 	unsigned long nr = (u32)regs->orig_rax;
 	long ret = -ENOSYS;
 
+	/* Keeps GCC from loading 64 bits here and cutting them off once more at each use. */
+	asm("" : "+r"(nr));
 	local_irq_enable();
 	profile_syscall_enter(nr);
 	if (likely(nr < NR_SYSCALLS))

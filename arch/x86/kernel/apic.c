@@ -14,7 +14,6 @@
 #include <asm/msr.h>
 #include <asm/smp.h>
 #include <asm/tick.h>
-#include <asm/uart.h>
 #include <asm/vectors.h>
 #include <asm/processor.h>
 #include <lego/boot.h>
@@ -30,7 +29,6 @@
 enum apic_register {
 	APIC_ID = 0x20,
 	APIC_TPR = 0x80,
-	APIC_EOI = 0xb0,
 	APIC_LDR = 0xd0,
 	APIC_SPURIOUS = 0xf0,
 	APIC_ESR = 0x280,
@@ -42,7 +40,6 @@ enum apic_register {
 	APIC_LVT_LINT0 = 0x350,
 	APIC_LVT_LINT1 = 0x360,
 	APIC_LVT_ERROR = 0x370,
-	APIC_TIMER_INITIAL = 0x380,
 	APIC_TIMER_CURRENT = 0x390,
 	APIC_TIMER_DIVIDE = 0x3e0,
 	APIC_VERSION = 0x30,
@@ -63,27 +60,22 @@ enum apic_register {
 
 u64 apic_timer_hz;
 
-static volatile u8 *registers;
+volatile u8 *apic_registers;
 static u32 nr_error_interrupts;
 
 static u32 apic_read(enum apic_register reg)
 {
-	return readl(registers + reg);
+	return readl(apic_registers + reg);
 }
 
 static void apic_write(enum apic_register reg, u32 value)
 {
-	writel(value, registers + reg);
+	writel(value, apic_registers + reg);
 }
 
 u32 apic_read_id(void)
 {
 	return apic_read(APIC_ID) >> 24;
-}
-
-void apic_eoi(void)
-{
-	apic_write(APIC_EOI, 0);
 }
 
 static void send_command(u32 apic_id, u32 command)
@@ -136,11 +128,6 @@ void apic_timer_oneshot(void)
 {
 	apic_write(APIC_LVT_TIMER, VECTOR_TIMER);
 	apic_write(APIC_TIMER_DIVIDE, DIVIDE_BY_1);
-}
-
-void apic_timer_set(u32 ticks)
-{
-	apic_write(APIC_TIMER_INITIAL, ticks);
 }
 
 static void error_interrupt(struct pt_regs *regs)
@@ -222,8 +209,8 @@ void interrupt_init(void)
 	if (acpi_info.lapic_address && acpi_info.lapic_address != base)
 		printk("apic: the MADT says %#llx, the CPU %#llx: using the CPU's\n",
 		       (unsigned long long)acpi_info.lapic_address, (unsigned long long)base);
-	registers = ioremap(base, 4096);
-	if (!registers)
+	apic_registers = ioremap(base, 4096);
+	if (!apic_registers)
 		panic("no memory to map the local APIC");
 
 	disable_pics();
@@ -233,5 +220,4 @@ void interrupt_init(void)
 	smp_init_vectors();
 	apic_init_cpu();
 	ioapic_init();
-	uart_enable_irq();
 }

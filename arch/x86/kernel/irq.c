@@ -4,9 +4,11 @@
 
 #include <asm/apic.h>
 #include <asm/traps.h>
+#include <asm/tsc.h>
 #include <asm/vectors.h>
 #include <lego/bug.h>
 #include <lego/printk.h>
+#include <lego/profile.h>
 
 DEFINE_PER_CPU(unsigned int, irq_depth);
 
@@ -33,9 +35,11 @@ static void unexpected(unsigned int vector)
 void do_irq(struct pt_regs *regs, unsigned int vector)
 {
 	this_cpu_inc(irq_depth);
+	profile_irq_begin();
 	if (likely(handlers[vector]))
 		handlers[vector](regs);
 	else
 		unexpected(vector);
+	profile_irq_end();
 	this_cpu_dec(irq_depth);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A periodic NMI for all CPUs: a timer's interrupt through the IOAPIC, delivered as NMI to physical
- * destination 0xff, which is everyone. The timer is the HPET's first comparator in periodic mode
- * (IA-PC HPET specification 1.0a, 2.3.9.2), else the PIT's channel 0 (8254, mode 2). Neither needs
- * anything in the handler. The HPET has no interrupt of its own before, and nothing else uses it
- * once the clocks are calibrated.
+ * NMIs for all CPUs, one a period: a timer's interrupt through the IOAPIC, delivered as NMI to
+ * physical destination 0xff, all CPUs. The timer is the HPET's first comparator (IA-PC HPET
+ * specification 1.0a, 2.3.9.2); the boot CPU's handler sets it for each next NMI. Without an HPET
+ * it is the PIT's channel 0 (8254, mode 2), which needs nothing in the handler. The HPET has no
+ * interrupt of its own before, and nothing else uses it once the clocks are calibrated.
+ *
+ * The comparator's periodic mode is not used: in QEMU it fires a second time 10 ns after each tick
+ * if the clock counts instructions, and no handler can tell such an NMI from one that is due.
  */
 #include <asm/nmi_sampler.h>
 
@@ -25,21 +28,18 @@
 #define HPET_T0_ROUTES	   0x104
 #define HPET_T0_COMPARATOR 0x108
 
-#define HPET_ENABLE	   BIT(0)
-#define HPET_T0_INTERRUPT  BIT(2)
-#define HPET_T0_PERIODIC   BIT(3)
-#define HPET_T0_CAN_REPEAT BIT(4)
-#define HPET_T0_SET_PERIOD BIT(6) /* the next write to the comparator; clears itself */
-#define HPET_T0_32_BITS	   BIT(8) /* compare only these */
-#define HPET_T0_PIN_SHIFT  9
+#define HPET_ENABLE	  BIT(0)
+#define HPET_T0_INTERRUPT BIT(2)
+#define HPET_T0_HAS_64	  BIT(5) /* it has 64 bits */
+#define HPET_T0_PIN_SHIFT 9
 
 /* Pins of a PC below this have an ISA interrupt, perhaps. */
 #define FIRST_FREE_PIN 16
 #define LAST_PIN       31
 
-#define FS_PER_SECOND	 1000000000000000ULL
-#define MIN_HPET_COUNTS	 100
-#define MAX_MOVED_COUNTS (1u << 29) /* so that the next is in the future of 32 bits */
+#define FS_PER_SECOND	1000000000000000ULL
+#define MIN_HPET_COUNTS 100
+#define MAX_HPET_COUNTS (1u << 29) /* so that the next is in the future of 32 bits */
 
 #define PIT_HZ	      1193182
 #define PIT_CHANNEL_0 0x40
@@ -51,10 +51,21 @@
 static int nmi_gsi = -1; /* the pin that sends them; -1: none */
 
 /*
- * Of the HPET: counts of a period, and of what of it leaves an eighth; where the period of the next
- * NMI begins; what sets the comparator.
+ * The HPET's slots: each is one period long and has one NMI. Written by the boot CPU's handler, and
+ * before NMIs come.
  */
-static u32 hpet_counts, hpet_most_counts, hpet_slot, hpet_set_comparator;
+static struct {
+	u64 period;	 /* in counts, times 2^32 */
+	u32 fraction;	 /* fraction of a count by which the slot begins after `slot`, times 2^32 */
+	u64 slot;	 /* start of the next NMI's slot, in counts */
+	u64 next;	 /* time of the next NMI, in counts */
+	u32 jitter;	 /* the NMI comes within so many counts of the slot's start */
+	u32 least;	 /* the least number of counts between two NMIs */
+	bool is_64_bits; /* the comparator */
+} hpet;
+
+static u32 pit_counts_of_period;
+static u64 pit_start_cycles;
 
 static void hpet_write(unsigned int offset, u32 value)
 {
@@ -83,78 +94,98 @@ static void stop_hpet(void)
 	hpet_write(HPET_T0_CONFIG, 0);
 }
 
-/*
- * The comparator first takes where the first interrupt comes, then the period. Its high half is all
- * ones after a reset: left so, it would be in the past. With jitter 32 bits are compared, so that
- * one write says where the next interrupt comes.
- */
-static bool start_hpet(u32 hz, bool *jitter, u64 *period, u64 *start)
+static u64 hpet_read_64(void)
+{
+	u32 high, low;
+
+	do {
+		high = hpet_read(HPET_COUNTER + 4);
+		low = hpet_read(HPET_COUNTER);
+	} while (hpet_read(HPET_COUNTER + 4) != high);
+	return (u64)high << 32 | low;
+}
+
+static void set_comparator(u64 at)
+{
+	/*
+	 * The high half changes, so it is set first: the comparator is in the far future until the
+	 * low half is set.
+	 */
+	if (unlikely((hpet.next ^ at) >> 32) && hpet.is_64_bits)
+		hpet_write(HPET_T0_COMPARATOR + 4, at >> 32);
+	hpet.next = at;
+	hpet_write(HPET_T0_COMPARATOR, at);
+}
+
+static bool start_hpet(u32 hz, bool jitter)
 {
 	unsigned long flags;
-	u64 counts;
-	u32 config;
+	u64 period;
 	int pin;
 
-	if (!hpet_period_fs || !(hpet_read(HPET_T0_CONFIG) & HPET_T0_CAN_REPEAT))
+	if (!hpet_period_fs)
 		return false;
-	counts = (FS_PER_SECOND / hz + hpet_period_fs / 2) / hpet_period_fs;
+	period = mul_div_u64(FS_PER_SECOND, 1ul << 32, hz * hpet_period_fs);
 	pin = find_hpet_pin();
-	if (pin < 0 || counts < MIN_HPET_COUNTS || counts > ~0u)
+	if (pin < 0 || period >> 32 < MIN_HPET_COUNTS || period >> 32 > MAX_HPET_COUNTS)
 		return false;
-	if (counts > MAX_MOVED_COUNTS)
-		*jitter = false;
-	*period = mul_div_u64(counts * hpet_period_fs, tsc_khz << 16, FS_PER_SECOND / 1000);
 
 	flags = local_irq_save();
 	stop_hpet();
 	hpet_write(HPET_COUNTER, 0);
 	hpet_write(HPET_COUNTER + 4, 0);
+	hpet.period = period;
+	hpet.fraction = 0;
+	hpet.slot = 0; /* the first comes in this one */
+	hpet.jitter = jitter ? period >> 32 : 0;
+	hpet.least = (period >> 32) / 8;
+	hpet.is_64_bits = hpet_read(HPET_T0_CONFIG) & HPET_T0_HAS_64;
 	ioapic_write_entry(pin, IOAPIC_NMI_TO_ALL);
-	config = (u32)pin << HPET_T0_PIN_SHIFT | HPET_T0_SET_PERIOD | HPET_T0_PERIODIC |
-		 HPET_T0_INTERRUPT | (*jitter ? HPET_T0_32_BITS : 0);
-	hpet_counts = counts;
-	hpet_most_counts = counts - counts / 8;
-	hpet_slot = 0; /* the first comes in this one */
-	hpet_set_comparator = config;
-	hpet_write(HPET_T0_CONFIG, config);
-	hpet_write(HPET_T0_COMPARATOR, *jitter ? counts / 2 : counts);
-	hpet_write(HPET_T0_CONFIG, config);
-	hpet_write(HPET_T0_COMPARATOR + 4, 0);
-	hpet_write(HPET_T0_CONFIG, config);
-	hpet_write(HPET_T0_COMPARATOR, counts);
+	hpet_write(HPET_T0_CONFIG, (u32)pin << HPET_T0_PIN_SHIFT | HPET_T0_INTERRUPT);
+	if (hpet.is_64_bits)
+		hpet_write(HPET_T0_COMPARATOR + 4, 0);
+	hpet.next = 0;
+	set_comparator((period >> 32) / 2);
 	hpet_write(HPET_CONFIGURATION, hpet_read(HPET_CONFIGURATION) | HPET_ENABLE);
-	*start = rdtsc();
 	local_irq_restore(flags);
 	nmi_gsi = pin;
 	return true;
 }
 
+/* Moves to the next slot, with its start's fraction of a count. */
+static void next_slot(void)
+{
+	u64 fraction = (u64)hpet.fraction + (u32)hpet.period;
+
+	hpet.fraction = fraction;
+	hpet.slot += (hpet.period >> 32) + (fraction >> 32);
+}
+
 void nmi_sampler_move(u64 random)
 {
-	/* Each read once: not again behind each access to the device. */
-	volatile u8 *hpet = hpet_registers;
-	u32 now = readl(hpet + HPET_COUNTER), counts = hpet_counts, slot = hpet_slot;
-	u32 passed = now - slot, at;
+	u32 now = hpet_read(HPET_COUNTER), counts = hpet.period >> 32;
+	u64 at;
 
-	slot += counts;
-	at = slot + (random * counts >> 32);
-	if (unlikely(passed > hpet_most_counts)) {
-		/* Somebody else's NMI, before it is time. */
-		if ((s32)passed < 0)
+	/* An NMI of another source, or of a 32-bit comparator when the counter wraps around. */
+	if (unlikely((s32)(now - (u32)hpet.next) < 0))
+		return;
+	next_slot();
+	/* Skips slots that are over: their NMIs did not come. */
+	while (unlikely((s32)(now - (u32)hpet.slot) >= (s32)counts))
+		next_slot();
+	at = hpet.slot + (random * hpet.jitter >> 32);
+	/*
+	 * If the time is over when the comparator is set, the NMI would not come for minutes: tries
+	 * again.
+	 */
+	for (;;) {
+		if (unlikely((s32)((u32)at - now) < (s32)hpet.least))
+			at = hpet.next + (u32)(now - (u32)hpet.next) + hpet.least;
+		set_comparator(at);
+		now = hpet_read(HPET_COUNTER);
+		if (likely((s32)((u32)at - now) > 0))
 			return;
-		/* Those of NMIs that did not come are left out; this one's may be just over. */
-		if (passed >= 2 * counts) {
-			slot += passed / counts * counts;
-			at += passed / counts * counts;
-		}
-		if ((s32)(at - now) < (s32)(counts / 8))
-			at = now + counts / 8;
 	}
-	hpet_slot = slot;
-	/* The second write is the period, should there be no move next time. */
-	writel(hpet_set_comparator, hpet + HPET_T0_CONFIG);
-	writel(at, hpet + HPET_T0_COMPARATOR);
-	writel(counts, hpet + HPET_T0_COMPARATOR);
 }
 
 static u32 read_pit(void)
@@ -179,7 +210,7 @@ static bool pit_counts(void)
 	return false;
 }
 
-static bool start_pit(u32 hz, u64 *period, u64 *start)
+static bool start_pit(u32 hz)
 {
 	u32 counts = (PIT_HZ + hz / 2) / hz, gsi = acpi_info.isa_irqs[0].gsi;
 	unsigned long flags;
@@ -187,12 +218,12 @@ static bool start_pit(u32 hz, u64 *period, u64 *start)
 
 	if (counts > 0xffff || ioapic_write_entry(gsi, IOAPIC_MASKED))
 		return false;
-	*period = mul_div_u64(counts, (tsc_khz * 1000) << 16, PIT_HZ);
+	pit_counts_of_period = counts;
 	flags = local_irq_save();
 	outb(PIT_RATE, PIT_COMMAND);
 	outb(counts & 0xff, PIT_CHANNEL_0);
 	outb(counts >> 8, PIT_CHANNEL_0);
-	*start = rdtsc();
+	pit_start_cycles = rdtsc();
 	found = pit_counts();
 	if (found) {
 		nmi_gsi = gsi;
@@ -202,14 +233,24 @@ static bool start_pit(u32 hz, u64 *period, u64 *start)
 	return found;
 }
 
-const char *nmi_sampler_start(u32 hz, bool *jitter, u64 *period, u64 *start)
+const char *nmi_sampler_start(u32 hz, bool *jitter, bool *moves)
 {
-	if (start_hpet(hz, jitter, period, start))
+	*moves = true;
+	pit_counts_of_period = 0;
+	if (start_hpet(hz, *jitter))
 		return "HPET";
-	*jitter = false;
-	if (start_pit(hz, period, start))
+	*moves = *jitter = false;
+	if (start_pit(hz))
 		return "PIT";
 	return NULL;
+}
+
+u64 nmi_sampler_slots(void)
+{
+	if (pit_counts_of_period)
+		return mul_div_u64(rdtsc() - pit_start_cycles, PIT_HZ,
+				   tsc_khz * 1000 * pit_counts_of_period);
+	return mul_div_u64(hpet_read_64(), 1ul << 32, hpet.period);
 }
 
 void nmi_sampler_stop(void)

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The ends of the machine. A run under QEMU tells its status by a write to isa-debug-exit,
- * whose port the boot parameter qemu_exit= names: QEMU then exits with (status << 1) | 1.
- * Success is an ordinary power off, QEMU's exit status 0.
+ * The ends of the machine. A run under QEMU tells its status by a write to isa-debug-exit, whose
+ * port the boot parameter qemu_exit= names: QEMU then exits with (status << 1) | 1. Success is an
+ * ordinary power off, QEMU's exit status 0. The verdict, a line of text, goes to isa-debugcon at
+ * the port of qemu_verdict=. Programs can reach neither device: they have no access to ports.
  */
 #include <asm/acpi.h>
 #include <asm/io.h>
 #include <asm/irqflags.h>
+#include <asm/uart.h>
 #include <lego/boot.h>
 #include <lego/errno.h>
 #include <lego/params.h>
 #include <lego/printk.h>
+#include <lego/verdict.h>
 
-static u16 qemu_exit_port;
+static u16 qemu_exit_port, qemu_verdict_port; /* 0: none */
 
-static int set_qemu_exit(const char *value)
+static int set_port(const char *value, u16 *to)
 {
 	u64 port;
 	int error = parse_u64(value, &port);
@@ -23,11 +26,28 @@ static int set_qemu_exit(const char *value)
 		return error;
 	if (port == 0 || port > 0xffff)
 		return -EINVAL;
-	qemu_exit_port = port;
+	*to = port;
 	return 0;
 }
 
+static int set_qemu_exit(const char *value)
+{
+	return set_port(value, &qemu_exit_port);
+}
 BOOT_PARAM(qemu_exit, "qemu_exit", "<I/O port of isa-debug-exit, 1 to 0xffff>", set_qemu_exit);
+
+static int set_qemu_verdict(const char *value)
+{
+	return set_port(value, &qemu_verdict_port);
+}
+BOOT_PARAM(qemu_verdict, "qemu_verdict", "<I/O port of isa-debugcon, 1 to 0xffff>",
+	   set_qemu_verdict);
+
+void machine_tell(const char *text, size_t len)
+{
+	for (size_t i = 0; qemu_verdict_port && i < len; i++)
+		outb(text[i], qemu_verdict_port);
+}
 
 void machine_halt(void)
 {
@@ -42,6 +62,8 @@ void machine_exit(int status)
 
 	if (status && !code)
 		code = 1;
+	uart_flush();
+	verdict_send(status);
 	if (code && qemu_exit_port)
 		outb(code, qemu_exit_port);
 	acpi_power_off();

@@ -33,14 +33,14 @@
 struct walker {
 	u64 *at, *full;
 	u64 hash;
-	enum stack_cut cut;
-	enum stack_plain plain; /* so far */
+	enum stack_truncation truncated;
+	enum stack_replay replayable; /* so far */
 };
 
 static __always_inline bool add_pc(struct walker *walker, u64 pc)
 {
 	if (unlikely(walker->at == walker->full)) {
-		walker->cut = STACK_CUT_DEPTH;
+		walker->truncated = STACK_TRUNCATED_DEPTH;
 		return false;
 	}
 	*walker->at++ = pc;
@@ -107,57 +107,57 @@ static const bool is_edge[256] = {
 };
 
 /* Where the return address is of a function that has no frame at this instruction. */
-static noinline enum stack_plain place_beside_frame(u64 pc, const u64 *words)
+static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 {
 	const u8 *code = (const u8 *)pc;
 
 	if (is_frameless(pc)) /* the flags may have been pushed */
-		return pc_in_text(words[0]) ? STACK_PLAIN_BESIDE_0 : STACK_PLAIN_BESIDE_1;
+		return pc_in_text(words[0]) ? STACK_FRAMELESS_0 : STACK_FRAMELESS_1;
 	switch (code[0]) {
 	case OPCODE_PUSH_RBP:
 	case OPCODE_RET:
-		return STACK_PLAIN_BESIDE_0;
+		return STACK_FRAMELESS_0;
 	case MOV_RSP_RBP & 0xff:
 		if (code[1] == (MOV_RSP_RBP >> 8 & 0xff) && code[2] == MOV_RSP_RBP >> 16)
-			return STACK_PLAIN_BESIDE_1;
+			return STACK_FRAMELESS_1;
 		break;
 	case OPCODE_JMP:
 	case OPCODE_JMP_8:
 		/* To another function, as the last thing. */
 		if (code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE)
-			return STACK_PLAIN_BESIDE_0;
+			return STACK_FRAMELESS_0;
 		break;
 	}
-	return STACK_PLAIN; /* it has one */
+	return STACK_REPLAYABLE; /* it has one */
 }
 
 /* False: there was no room for it. */
-static __always_inline bool add_beside_frame(struct walker *walker, u64 pc, const u64 *words)
+static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u64 *words)
 {
-	enum stack_plain place = place_beside_frame(pc, words);
-	u64 ret = words[place == STACK_PLAIN_BESIDE_1];
+	enum stack_replay place = place_frameless(pc, words);
+	u64 ret = words[place == STACK_FRAMELESS_1];
 
-	if (place == STACK_PLAIN)
+	if (place == STACK_REPLAYABLE)
 		return true;
 	if (!pc_in_text(ret)) {
-		walker->plain = STACK_NOT_PLAIN;
+		walker->replayable = STACK_NOT_REPLAYABLE;
 		return true;
 	}
-	if (walker->plain)
-		walker->plain = place;
+	if (walker->replayable)
+		walker->replayable = place;
 	return add_pc(walker, ret);
 }
 
 /*
  * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
- * chain ends, or NULL when it is cut.
+ * chain ends, or NULL when it is truncated.
  */
 static __always_inline const struct stack_frame *follow(struct walker *walker, u64 fp, u64 sp,
 							u64 end)
 {
 	u64 last = end - sizeof(struct stack_frame);
 
-	walker->cut = STACK_CUT_STACK;
+	walker->truncated = STACK_TRUNCATED_STACK;
 	if (unlikely(fp < sp))
 		return NULL;
 	for (;;) {
@@ -184,11 +184,11 @@ static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
 {
 	const struct pt_regs *regs = (const struct pt_regs *)((const u64 *)(frame + 1) + 1);
 
-	walker->cut = STACK_WHOLE;
+	walker->truncated = STACK_WHOLE;
 	if (frame->ret == entry_marks.vector_return && (u64)(regs + 1) <= end)
 		return regs;
 	if (frame->caller)
-		walker->cut = STACK_CUT_TEXT;
+		walker->truncated = STACK_TRUNCATED_TEXT;
 	else if (pc_in_entry(frame->ret) && (u64)(regs + 1) == end)
 		return regs;
 	return NULL;
@@ -207,31 +207,32 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		u64 sp = regs->rsp;
 
 		if (unlikely(!pc_in_text(pc))) {
-			walker->cut = pc_in_entry(pc) ? STACK_CUT_ENTRY : STACK_CUT_TEXT;
+			walker->truncated = pc_in_entry(pc) ? STACK_TRUNCATED_ENTRY :
+							      STACK_TRUNCATED_TEXT;
 			return NULL;
 		}
-		walker->cut = STACK_CUT_STACK;
+		walker->truncated = STACK_TRUNCATED_STACK;
 		if (unlikely(sp - start > end - start - sizeof(struct stack_frame) ||
 			     sp % sizeof(u64)))
 			return NULL;
 		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
-		    !add_beside_frame(walker, pc, (const u64 *)sp))
+		    !add_frameless(walker, pc, (const u64 *)sp))
 			return NULL;
 		frame = follow(walker, regs->rbp, sp, end);
 		if ((u64)frame != outermost_frame(task))
-			walker->plain = STACK_NOT_PLAIN;
+			walker->replayable = STACK_NOT_REPLAYABLE;
 		if (!frame)
 			return NULL;
 		regs = regs_behind(walker, frame, end);
 		if (regs && (u64)(regs + 1) == end && user_mode(regs) && task->mm)
 			return regs;
 		if (task->mm)
-			walker->plain = STACK_NOT_PLAIN;
+			walker->replayable = STACK_NOT_REPLAYABLE;
 		if (!regs || (u64)(regs + 1) == end)
 			return NULL;
 		/* An interrupt's frame lies below what it interrupted. */
 		if (user_mode(regs) || regs->rsp < (u64)(regs + 1)) {
-			walker->cut = STACK_CUT_STACK;
+			walker->truncated = STACK_TRUNCATED_STACK;
 			return NULL;
 		}
 		/* Like return addresses: one lower is in the function. */
@@ -321,30 +322,30 @@ static bool is_user_code(struct user_reader *reader, u64 addr)
 	return true;
 }
 
-static enum stack_cut follow_user(struct walker *walker, u64 fp, u64 low)
+static enum stack_truncation follow_user(struct walker *walker, u64 fp, u64 low)
 {
 	struct user_reader reader = { .cr3 = own_cr3() };
-	enum stack_plain plain = walker->plain;
+	enum stack_replay replayable = walker->replayable;
 	bool has_caller = false;
 	u64 ret, caller;
 
-	walker->plain = STACK_NOT_PLAIN;
+	walker->replayable = STACK_NOT_REPLAYABLE;
 	if (!reader.cr3)
-		return STACK_CUT_USER_MEMORY;
+		return STACK_TRUNCATED_USER_MEMORY;
 	for (; is_user_frame(fp, low); has_caller = true) {
 		if (!read_user_word(reader.cr3, fp, &caller) ||
 		    !read_user_word(reader.cr3, fp + sizeof(u64), &ret))
-			return STACK_CUT_USER_MEMORY;
+			return STACK_TRUNCATED_USER_MEMORY;
 		if (unlikely(!is_user_code(&reader, ret)))
-			return caller || ret ? STACK_CUT_USER_FRAME : STACK_WHOLE;
+			return caller || ret ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
 		if (!add_pc(walker, ret))
-			return STACK_CUT_DEPTH;
+			return STACK_TRUNCATED_DEPTH;
 		low = fp + sizeof(struct stack_frame);
 		fp = caller;
 	}
-	walker->plain = plain;
+	walker->replayable = replayable;
 	/* The outermost caller has none, but who has no caller has no frames at all. */
-	return fp || !has_caller ? STACK_CUT_USER_FRAME : STACK_WHOLE;
+	return fp || !has_caller ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
 }
 
 static __always_inline struct stack_walk walked(const struct walker *walker, const u64 *pcs,
@@ -352,35 +353,46 @@ static __always_inline struct stack_walk walked(const struct walker *walker, con
 {
 	return (struct stack_walk){
 		.hash = walker->hash,
-		.counts = STACK_COUNTS(nr_kernel, walker->at - pcs - nr_kernel, walker->cut,
-				       walker->plain),
+		.counts = STACK_COUNTS(nr_kernel, walker->at - pcs - nr_kernel, walker->truncated,
+				       walker->replayable),
 	};
 }
 
 /* Go on behind nr_kernel pcs with those of the user. */
 static noinline struct stack_walk walk_user(const struct pt_regs *regs, u64 *pcs, u64 nr_kernel,
-					    u64 *full, u64 hash, enum stack_plain plain)
+					    u64 *full, u64 hash, enum stack_replay replayable)
 {
 	struct walker walker = { .at = pcs + nr_kernel, .full = full, .hash = hash };
 
 	if (add_pc(&walker, regs->rip)) {
-		walker.plain = plain;
-		walker.cut = follow_user(&walker, regs->rbp, regs->rsp);
+		walker.replayable = replayable;
+		walker.truncated = follow_user(&walker, regs->rbp, regs->rsp);
 	}
 	return walked(&walker, pcs, nr_kernel);
 }
 
 struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 {
-	struct walker walker = { .at = pcs, .full = pcs + max, .plain = STACK_PLAIN };
+	struct walker walker = { .at = pcs, .full = pcs + max, .replayable = STACK_REPLAYABLE };
 
 	if (user_mode(regs))
-		return walk_user(regs, pcs, 0, walker.full, 0, STACK_PLAIN);
+		return walk_user(regs, pcs, 0, walker.full, 0, STACK_REPLAYABLE);
 	regs = walk_kernel(&walker, regs);
 	if (regs)
 		return walk_user(regs, pcs, walker.at - pcs, walker.full, walker.hash,
-				 walker.plain);
-	if (walker.cut != STACK_WHOLE)
-		walker.plain = STACK_NOT_PLAIN;
+				 walker.replayable);
+	if (walker.truncated != STACK_WHOLE)
+		walker.replayable = STACK_NOT_REPLAYABLE;
 	return walked(&walker, pcs, walker.at - pcs);
+}
+
+u32 stack_walk_sleeper(const struct task *task, u64 *pcs, u32 max)
+{
+	u64 start = (u64)task->kernel_stack, sp = READ_ONCE(task->thread.sp);
+	struct walker walker = { .at = pcs, .full = pcs + max };
+
+	/* switch_stack() has left the frame of switch_to() in rbp, above five registers. */
+	if (sp - start < KERNEL_STACK_SIZE - 6 * sizeof(u64))
+		follow(&walker, ((const u64 *)sp)[5], sp, start + KERNEL_STACK_SIZE);
+	return walker.at - pcs;
 }

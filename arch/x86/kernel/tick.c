@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The timer interrupt. The local APIC's timer counts down once to the earliest of the CPU's
- * deadlines: its tick, CONFIG_HZ times a second, and what the profiler wants beside it. Deadlines
- * are TSC values and follow from each other, not from when the interrupt came, so the tick does
- * not drift. Ticks that were held up for longer than a tick are one.
+ * deadlines: its tick, tick_hz times a second, its first kernel timer, and the profiler's next
+ * sample. Deadlines are TSC values. Those of the tick follow from each other, not from when the
+ * interrupt came, so the tick does not drift. Ticks that were held up for longer than a tick are
+ * one.
  */
 #include <asm/tick.h>
 
@@ -14,20 +15,41 @@
 #include <asm/vectors.h>
 #include <lego/account.h>
 #include <lego/boot.h>
+#include <lego/errno.h>
+#include <lego/params.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/time.h>
 #include <lego/timer.h>
 
+u32 tick_hz = CONFIG_HZ;
+
 DEFINE_PER_CPU(u64, timer_deadline);
 
 static DEFINE_PER_CPU(u64, tick_deadline);
+/*
+ * When the tick or the first kernel timer is due, whichever is earlier. That timer may have been
+ * cancelled since.
+ */
+static DEFINE_PER_CPU(u64, kernel_deadline);
 static u64 tick_cycles;
 static u64 counts_per_cycle; /* of the APIC timer, times 2^32 */
 
-void timer_rearm(void)
+/* More than CONFIG_HZ is left out, and less than 2, as a tick's cycles must fit into 32 bits. */
+static int set_tick_hz(const char *value)
 {
-	u64 deadline = this_cpu_read(tick_deadline), now;
+	u64 hz;
+
+	if (parse_u64(value, &hz) || hz < 2 || hz > CONFIG_HZ)
+		return -EINVAL;
+	tick_hz = hz;
+	return 0;
+}
+BOOT_PARAM(tick_hz, "tick_hz", "<2 to CONFIG_HZ>", set_tick_hz);
+
+static __always_inline void rearm(void)
+{
+	u64 deadline = this_cpu_read(kernel_deadline), now;
 
 	profile_next_deadline(&deadline);
 	this_cpu_write(timer_deadline, deadline);
@@ -39,6 +61,29 @@ void timer_rearm(void)
 		apic_timer_set(1);
 }
 
+void timer_rearm(void)
+{
+	rearm();
+}
+
+void tick_interrupt_by(u64 deadline)
+{
+	/*
+	 * kernel_deadline is 0 before the tick starts, and past while the handler runs: both set it
+	 * later.
+	 */
+	if (deadline >= this_cpu_read(kernel_deadline))
+		return;
+	this_cpu_write(kernel_deadline, deadline);
+	if (deadline < this_cpu_read(timer_deadline))
+		timer_rearm();
+}
+
+static void update_kernel_deadline(void)
+{
+	this_cpu_write(kernel_deadline, min(this_cpu_read(tick_deadline), timer_next_cycles()));
+}
+
 static void tick(struct pt_regs *regs, u64 now)
 {
 	u64 deadline = this_cpu_read(tick_deadline) + tick_cycles;
@@ -47,10 +92,19 @@ static void tick(struct pt_regs *regs, u64 now)
 		deadline += (now - deadline) / tick_cycles * tick_cycles + tick_cycles;
 	this_cpu_write(tick_deadline, deadline);
 	account_tick(regs);
-	timer_tick();
+	timer_run(now);
 	sched_tick();
 	if (smp_processor_id() == 0)
 		uart_poll_errors();
+}
+
+static noinline void run_kernel_deadline(struct pt_regs *regs, u64 now)
+{
+	if (now >= this_cpu_read(tick_deadline))
+		tick(regs, now);
+	else
+		timer_run(now);
+	update_kernel_deadline();
 }
 
 /*
@@ -62,18 +116,19 @@ static void timer_interrupt(struct pt_regs *regs)
 	u64 now = rdtsc();
 
 	profile_tick(regs);
-	if (now >= this_cpu_read(tick_deadline))
-		tick(regs, now);
-	timer_rearm();
+	if (now >= this_cpu_read(kernel_deadline))
+		run_kernel_deadline(regs, now);
+	rearm();
 	apic_eoi();
 }
 
 void clock_start_tick(void)
 {
 	apic_timer_oneshot();
-	tick_cycles = tsc_khz * 1000 / CONFIG_HZ;
+	tick_cycles = tsc_khz * 1000 / tick_hz;
 	counts_per_cycle = (apic_timer_hz << 32) / (tsc_khz * 1000);
 	this_cpu_write(tick_deadline, rdtsc() + tick_cycles);
+	update_kernel_deadline();
 	timer_rearm();
 }
 

@@ -21,10 +21,9 @@
 #include <lego/spinlock.h>
 #include <lego/sysrq.h>
 
-#define COM1	   0x3f8
-#define COM1_IRQ   4
-#define DIVISOR	   1 /* 115200 / 115200 */
-#define FIFO_BYTES 16
+#define COM1	 0x3f8
+#define COM1_IRQ 4
+#define DIVISOR	 1 /* 115200 / 115200 */
 
 enum uart_register {
 	UART_DATA = COM1,
@@ -51,14 +50,10 @@ enum uart_register {
 #define STATUS_RECEIVED	   0x01
 #define STATUS_BREAK	   0x10
 #define STATUS_SEND_EMPTY  0x20
+#define STATUS_SEND_DONE   0x40 /* and the last byte has left the chip */
 
-/*
- * A port read takes about a microsecond on hardware and 16 bytes take 1.4 ms; a host that
- * does not read its end for a while is waited for longer. After that, output is dropped at
- * once until there is room again.
- */
-#define MAX_SEND_POLLS	     5000000
-#define MAX_SEND_POLLS_STUCK 1
+/* A read of a port takes about a microsecond, and the longest wait for a live UART is 1.4 ms. */
+#define MAX_POLLS 5000000
 
 /*
  * What one interrupt does at most, so that a babbling line cannot keep the CPU: rounds of a FIFO's
@@ -69,8 +64,8 @@ enum uart_register {
 
 static bool present;
 static bool irq_enabled;
-static bool stuck;
-static bool break_due; /* a BREAK was seen whose NUL has not been read yet */
+static bool break_due;	 /* a BREAK was seen, and the FIFO has not been empty since */
+static bool break_found; /* the NUL of the last one was read */
 
 /* Guards the interrupt enable register and what it is made of; taken with interrupts off. */
 static DEFINE_SPINLOCK(interrupts_lock);
@@ -82,8 +77,10 @@ static u8 read_status(void)
 {
 	u8 status = inb(UART_STATUS);
 
-	if (status & STATUS_BREAK)
+	if (status & STATUS_BREAK) {
+		WRITE_ONCE(break_found, false);
 		WRITE_ONCE(break_due, true);
+	}
 	return status;
 }
 
@@ -103,64 +100,40 @@ void uart_early_init(void)
 	outb(MODEM_DTR_RTS_OUT2, UART_MODEM);
 }
 
-/* False when the FIFO does not drain. */
-static bool wait_send_empty(void)
+bool uart_has_room(void)
 {
-	int max_polls = READ_ONCE(stuck) ? MAX_SEND_POLLS_STUCK : MAX_SEND_POLLS;
+	return !present || read_status() & STATUS_SEND_EMPTY;
+}
 
-	for (int i = 0; i < max_polls; i++) {
-		if (read_status() & STATUS_SEND_EMPTY) {
-			WRITE_ONCE(stuck, false);
+void uart_send(u8 byte)
+{
+	if (present)
+		outb(byte, UART_DATA);
+}
+
+/* Returns false if that does not happen. */
+static bool wait_for_status(u8 bits)
+{
+	for (int i = 0; present && i < MAX_POLLS; i++) {
+		if (read_status() & bits)
 			return true;
-		}
 		cpu_relax();
 	}
-	WRITE_ONCE(stuck, true);
 	return false;
 }
 
-void uart_write(const char *buf, size_t len)
+void uart_write(const char *text)
 {
-	bool cr_sent = false;
-	size_t i = 0;
-
-	while (present && i < len) {
-		if (!wait_send_empty())
-			return;
-		for (int room = FIFO_BYTES; room && i < len; room--) {
-			if (buf[i] == '\n' && !cr_sent) {
-				outb('\r', UART_DATA);
-				cr_sent = true;
-				continue;
-			}
-			outb(buf[i++], UART_DATA);
-			cr_sent = false;
-		}
+	for (; *text && wait_for_status(STATUS_SEND_EMPTY); text++) {
+		if (*text == '\n')
+			uart_send('\r');
+		uart_send(*text);
 	}
 }
 
-static size_t fill_fifo(const u8 *buf, size_t len)
+void uart_flush(void)
 {
-	size_t n = min(len, (size_t)FIFO_BYTES);
-
-	for (size_t i = 0; i < n; i++)
-		outb(buf[i], UART_DATA);
-	return n;
-}
-
-void uart_write_raw(const u8 *buf, size_t len)
-{
-	size_t i = 0;
-
-	while (present && i < len && wait_send_empty())
-		i += fill_fifo(buf + i, len - i);
-}
-
-size_t uart_try_send(const u8 *buf, size_t len)
-{
-	if (!present || !(read_status() & STATUS_SEND_EMPTY))
-		return 0;
-	return fill_fifo(buf, len);
+	wait_for_status(STATUS_SEND_DONE);
 }
 
 /*
@@ -211,24 +184,25 @@ void uart_set_break(bool on)
 		outb(LINE_8N1 | (on ? LINE_BREAK : 0), UART_LINE);
 }
 
-/* The NUL of a BREAK is among the next FIFO_BYTES bytes, or had no room in the FIFO. */
+/*
+ * The break bit does not count: several BREAKs, with keys behind them, may stand in the FIFO when
+ * it is read. So each NUL is a BREAK from when the bit was seen until the FIFO is empty.
+ */
 static void receive_byte(u8 byte)
 {
-	static unsigned int nr_searched;
+	if (!byte && READ_ONCE(break_due)) {
+		WRITE_ONCE(break_found, true);
+		sysrq_break();
+	} else if (!sysrq_byte(byte)) {
+		console_receive(byte);
+	}
+}
 
-	if (!READ_ONCE(break_due))
-		nr_searched = 0;
-	else if (byte == 0 || ++nr_searched == FIFO_BYTES)
-		goto found;
-	if (!sysrq_byte(byte))
-		console_receive(byte);
-	return;
-found:
-	nr_searched = 0;
-	WRITE_ONCE(break_due, false);
-	if (byte)
-		console_receive(byte);
-	sysrq_break();
+/* The FIFO is empty. If no NUL was in it, it was full when the BREAK came. */
+static void end_breaks(void)
+{
+	if (READ_ONCE(break_due) && xchg(&break_due, false) && !READ_ONCE(break_found))
+		sysrq_break();
 }
 
 /*
@@ -237,7 +211,8 @@ found:
  */
 static bool may_receive(void)
 {
-	return !READ_ONCE(throttled) || READ_ONCE(break_due) || sysrq_is_armed();
+	return !READ_ONCE(throttled) || (READ_ONCE(break_due) && !READ_ONCE(break_found)) ||
+	       sysrq_is_armed();
 }
 
 static void receive(void)
@@ -246,9 +221,7 @@ static void receive(void)
 		u8 status = read_status();
 
 		if (!(status & STATUS_RECEIVED)) {
-			/* The FIFO was full and had no room for the NUL. */
-			if (READ_ONCE(break_due) && xchg(&break_due, false))
-				sysrq_break();
+			end_breaks();
 			break;
 		}
 		if (!may_receive())

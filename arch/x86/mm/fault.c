@@ -70,8 +70,10 @@ static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
 	int error = -EFAULT;
 
 	local_irq_enable();
+	profile_fault_begin(&current->profile);
 	if (addr < TASK_SIZE)
 		error = fault_user_address(error_code, addr);
+	profile_fault_end(&current->profile);
 	/* Who has been killed leaves now, and has no faults any more. */
 	if (error && !task_killed(current)) {
 		trap_note_signal(TRAP_PAGE_FAULT, error_code, addr);

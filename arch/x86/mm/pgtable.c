@@ -13,6 +13,7 @@
 
 #define PTE_TABLE	 (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED)
 #define LEVEL_SHIFT(lvl) (PAGE_SHIFT + 9 * ((lvl)-1))
+#define LEVEL_SIZE(lvl)	 (1UL << LEVEL_SHIFT(lvl))
 #define TOP_LEVEL	 4
 #define KERNEL_HALF	 256 /* top table entries from here */
 
@@ -82,7 +83,7 @@ u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
 	u64 at = *addr;
 
 	while (at < end) {
-		u64 *table = pgd, *entry;
+		u64 *table = pgd, *entry, size;
 		int level = TOP_LEVEL;
 
 		for (;; level--) {
@@ -95,7 +96,13 @@ u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
 			*addr = at;
 			return entry;
 		}
-		at = ALIGN_DOWN(at, 1UL << LEVEL_SHIFT(level)) + (1UL << LEVEL_SHIFT(level));
+		/* Most entries are empty. Those behind this one need no walk from the top. */
+		size = LEVEL_SIZE(level);
+		at = ALIGN_DOWN(at, size);
+		do {
+			at += size;
+			entry++;
+		} while (at < end && at % LEVEL_SIZE(level + 1) && !*entry);
 	}
 	*addr = end;
 	return NULL;

@@ -108,7 +108,7 @@ static bool has_flag(const struct flag *flag)
 	return value >> flag->bit & 1;
 }
 
-int proc_show_cpuinfo(struct text *text)
+int proc_show_cpuinfo(struct text *text, const void *unused)
 {
 	u32 version = cpuid(1).eax;
 	char vendor[13], name[49];

@@ -6,8 +6,9 @@
 #include <lego/string.h>
 
 /*
- * An open file of /proc keeps the text it shows: whoever reads it in pieces gets pieces of one
- * text. Reading from the start makes it again.
+ * An open file of /proc keeps its text, so a reader that reads it in pieces gets pieces of one
+ * text. Reading from the start makes the text again. Some texts are made piece by piece, as they
+ * are read (text_stream()): these can be read onward only, or again from the start.
  */
 
 #define MAX_WRITE_BYTES 4096
@@ -18,12 +19,56 @@ struct open_text {
 	bool made;
 };
 
+/* The process that the file is about, with a reference; NULL: of the system. Or ERR_PTR. */
+static struct process *get_process(const struct file *file)
+{
+	const struct proc_file *what = file->inode->private;
+	struct process *proc;
+
+	if (!what->show_process && !what->write_process)
+		return NULL;
+	proc = proc_inode_process(file->inode);
+	if (!proc)
+		return ERR_PTR(-ESRCH);
+	if (!what->private || process_may_inspect(proc))
+		return proc;
+	process_put(proc);
+	return ERR_PTR(-EACCES);
+}
+
+static void put_process(struct process *proc)
+{
+	if (proc)
+		process_put(proc);
+}
+
+/* A process that has gone is missed when it is read: a shell may well be late. */
+static int check_open(const struct file *file)
+{
+	struct process *proc = get_process(file);
+
+	if (proc == ERR_PTR(-EACCES))
+		return -EACCES;
+	if (!IS_ERR(proc))
+		put_process(proc);
+	return 0;
+}
+
 static int proc_open(struct file *file)
 {
-	struct open_text *open = kzalloc(sizeof(*open));
+	struct proc_file *what = file->inode->private;
+	struct open_text *open;
+	int error = check_open(file);
 
+	if (error)
+		return error;
+	open = kzalloc(sizeof(*open));
 	if (!open)
 		return -ENOMEM;
+	if (what->close && xchg(&what->is_open, true)) {
+		kfree(open);
+		return -EBUSY;
+	}
 	mutex_init(&open->lock);
 	file->private = open;
 	return 0;
@@ -31,10 +76,16 @@ static int proc_open(struct file *file)
 
 static void proc_release(struct file *file)
 {
+	struct proc_file *what = file->inode->private;
 	struct open_text *open = file->private;
 
 	if (!open)
 		return;
+	if (what->close) {
+		what->close();
+		/* Pairs with the xchg() in proc_open(): the next handle finds what close() left. */
+		smp_store_release(&what->is_open, false);
+	}
 	text_free(&open->text);
 	kfree(open);
 }
@@ -46,12 +97,13 @@ static int show(const struct file *file, struct text *text)
 	int error;
 
 	if (what->show)
-		return what->show(text);
+		return what->show(text, what->arg);
 	if (!what->show_process)
 		return -EINVAL;
-	proc = proc_inode_process(file->inode);
-	if (!proc)
-		return -ESRCH;
+	/* Asked again: since it was opened, the process may have got another user. */
+	proc = get_process(file);
+	if (IS_ERR(proc))
+		return (int)PTR_ERR(proc);
 	error = what->show_process(text, proc);
 	process_put(proc);
 	return error;
@@ -78,46 +130,58 @@ static ssize_t proc_read(struct file *file, void *buf, size_t n, u64 pos)
 	mutex_lock(&open->lock);
 	if (!pos || !open->made)
 		done = make_text(file, open);
-	if (!done && pos < open->text.len) {
-		done = min(n, open->text.len - (size_t)pos);
-		memcpy(buf, open->text.buf + pos, done);
-	}
+	if (!done)
+		done = text_read(&open->text, pos, buf, n);
+	if (!done && open->text.failed)
+		done = -ENOMEM;
 	mutex_unlock(&open->lock);
 	return done;
 }
 
-static int write_text(const struct file *file, const char *text)
+/*
+ * Calls the file's write() with a copy of the bytes as a string. proc is the process whose file it
+ * is, NULL for the system's. Returns 0 or a negative errno.
+ */
+static int write_text(const struct proc_file *what, struct process *proc, const void *buf, size_t n)
 {
-	const struct proc_file *what = file->inode->private;
-	struct process *proc;
+	char *text;
 	int error;
 
-	if (what->write)
-		return what->write(text);
-	proc = proc_inode_process(file->inode);
-	if (!proc)
-		return -ESRCH;
-	error = what->write_process(text, proc);
-	process_put(proc);
-	return error;
-}
-
-/* One write is one whole text. */
-static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
-{
-	const struct proc_file *what = file->inode->private;
-	ssize_t error;
-	char *text;
-
-	if ((!what->write && !what->write_process) || n >= MAX_WRITE_BYTES)
+	if (n >= MAX_WRITE_BYTES || strnlen(buf, n) != n)
 		return -EINVAL;
 	text = kmalloc(n + 1);
 	if (!text)
 		return -ENOMEM;
 	memcpy(text, buf, n);
 	text[n] = '\0';
-	error = strlen(text) == n ? write_text(file, text) : -EINVAL;
+	error = proc ? what->write_process(text, proc) : what->write(text);
 	kfree(text);
+	return error;
+}
+
+static u64 proc_held_bytes(const struct file *file)
+{
+	const struct open_text *open = file->private;
+
+	return sizeof(*open) + READ_ONCE(open->text.held_bytes);
+}
+
+/* One write is one whole text. */
+static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
+{
+	const struct proc_file *what = file->inode->private;
+	struct process *proc;
+	int error;
+
+	if (!what->write && !what->write_process)
+		return -EINVAL;
+	proc = get_process(file);
+	if (IS_ERR(proc))
+		return PTR_ERR(proc);
+	error = write_text(what, proc, buf, n);
+	if (error == -EINVAL)
+		proc_log_refused(what, proc ? proc->pid : 0, buf, n);
+	put_process(proc);
 	return error ? error : (ssize_t)n;
 }
 
@@ -126,13 +190,12 @@ const struct file_ops proc_file_ops = {
 	.write = proc_write,
 	.open = proc_open,
 	.release = proc_release,
+	.held_bytes = proc_held_bytes,
 };
 
 struct inode *proc_create_file(struct inode *dir, const struct proc_file *file)
 {
-	u32 mode = (file->show || file->show_process ? 0444 : 0) |
-		   (file->write || file->write_process ? 0200 : 0);
-	struct inode *inode = tree_create(dir, file->name, S_IFREG | mode);
+	struct inode *inode = tree_create(dir, file->name, S_IFREG | file->mode);
 
 	if (IS_ERR(inode))
 		return inode;

@@ -14,13 +14,26 @@
  */
 struct proc_file {
 	const char *name;
-	int (*show)(struct text *text);
+	const char *path;    /* relative to /proc, or to the process's directory; for the log */
+	const char *accepts; /* what people can write; NULL: refused writes are not logged */
+	int (*show)(struct text *text, const void *arg);
+	const void *arg;
+	u32 mode;     /* permission bits */
+	bool private; /* of a process: only for who may inspect it */
 	int (*show_process)(struct text *text, struct process *proc);
 	int (*write)(const char *text);
 	int (*write_process)(const char *text, struct process *proc);
+	void (*close)(void); /* of a file that one handle at a time may have open; else NULL */
+	bool is_open;	     /* only with close */
 };
 
 extern const struct file_ops proc_file_ops; /* file.c */
+
+/*
+ * refused.c: logs that these bytes, written to the file, are not valid. pid is the process whose
+ * directory the file is in, or 0. Process context.
+ */
+void proc_log_refused(const struct proc_file *file, int pid, const char *bytes, size_t n);
 
 /* A file in a directory of /proc, or ERR_PTR. tree_lock held. */
 struct inode *proc_create_file(struct inode *dir, const struct proc_file *file);
@@ -40,7 +53,7 @@ int proc_show_status(struct text *text, struct process *proc);
 int proc_create_system_files(struct inode *root);
 
 /* cpuinfo.c */
-int proc_show_cpuinfo(struct text *text);
+int proc_show_cpuinfo(struct text *text, const void *unused);
 
 static inline u64 proc_clock_ticks(u64 ns)
 {

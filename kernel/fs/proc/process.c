@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/printk.h>
@@ -11,11 +12,15 @@
  * /proc/<pid>. The directories of processes are made and removed when someone looks into /proc;
  * what is in them, when someone looks into them. A directory remembers its process by number and
  * start time: a later process of the same number is not taken for it.
+ *
+ * Each look also gives them to the process's effective user and group; but what is in the directory
+ * of a process that is not dumpable is root's.
  */
 
 struct process_dir {
 	pid_t pid;
 	u64 start_ns;
+	u32 uid, gid; /* effective, when it was listed */
 };
 
 static const struct inode_ops process_dir_ops;
@@ -50,13 +55,16 @@ struct process *proc_inode_process(const struct inode *inode)
 	return find_process(dir_of(inode));
 }
 
-static struct files *get_files(struct process *proc)
+static void own_children(struct inode *dir, const struct process *proc)
 {
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct files *files = proc->files ? files_get(proc->files) : NULL;
+	bool closed = READ_ONCE(proc->not_dumpable);
+	struct inode *child;
 
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return files;
+	ASSERT_HELD(&tree_lock);
+	list_for_each_entry(child, &dir->children, sibling) {
+		child->uid = closed ? 0 : READ_ONCE(proc->creds.euid);
+		child->gid = closed ? 0 : READ_ONCE(proc->creds.egid);
+	}
 }
 
 static struct fs_info *get_fs(struct process *proc)
@@ -79,7 +87,7 @@ static char *get_exe_path(struct process *proc)
 
 static int show_comm(struct text *text, struct process *proc)
 {
-	text_printf(text, "%s\n", proc->comm);
+	text_printf(text, "%pE\n", proc->comm);
 	return 0;
 }
 
@@ -125,7 +133,7 @@ static void show_area(struct text *text, const struct mm *mm, const struct mm_ar
 		    area->file ? area->file->inode->fs->device : 0,
 		    area->file ? (unsigned long long)area->file->inode->number : 0ull);
 	/* The name stands in column 74. */
-	text_printf(text, "%*s%s\n", max(73 - (int)(text->len - start), 0), "",
+	text_printf(text, "%*s%pE\n", max(73 - (int)(text->len - start), 0), "",
 		    named ? file_path(area->file, path, PATH_MAX) : area_name(mm, area));
 }
 
@@ -160,26 +168,31 @@ static int show_mounts(struct text *text, struct process *proc)
 }
 
 static const struct proc_file process_files[] = {
-	{ .name = "cmdline", .show_process = show_cmdline },
-	{ .name = "comm", .show_process = show_comm },
-	{ .name = "maps", .show_process = show_maps },
-	{ .name = "mounts", .show_process = show_mounts },
-	{ .name = "stat", .show_process = proc_show_stat },
-	{ .name = "statm", .show_process = proc_show_statm },
-	{ .name = "status", .show_process = proc_show_status },
+	{ .name = "cmdline", .mode = 0444, .show_process = show_cmdline },
+	{ .name = "comm", .mode = 0444, .show_process = show_comm },
+	{ .name = "maps", .mode = 0444, .private = true, .show_process = show_maps },
+	{ .name = "mounts", .mode = 0444, .show_process = show_mounts },
+	{ .name = "stat", .mode = 0444, .show_process = proc_show_stat },
+	{ .name = "statm", .mode = 0444, .show_process = proc_show_statm },
+	{ .name = "status", .mode = 0444, .show_process = proc_show_status },
 };
 
 /* What others have to say about processes. */
-static struct proc_file extra_files[4];
+static struct proc_file extra_files[8];
 static size_t nr_extra_files;
 
-int proc_add_process_file(const char *name, int (*show)(struct text *text, struct process *proc),
+int proc_add_process_file(const char *name, const char *accepts,
+			  int (*show)(struct text *text, struct process *proc),
 			  int (*write)(const char *text, struct process *proc))
 {
 	if (nr_extra_files == ARRAY_SIZE(extra_files))
 		return -ENOMEM;
 	extra_files[nr_extra_files++] = (struct proc_file){
 		.name = name,
+		.path = name,
+		.accepts = accepts,
+		.mode = (show ? 0400 : 0) | (write ? 0200 : 0),
+		.private = true,
 		.show_process = show,
 		.write_process = write,
 	};
@@ -229,6 +242,10 @@ static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 
 	if (!proc)
 		return -ENOENT;
+	if (!process_may_inspect(proc)) {
+		process_put(proc);
+		return -EACCES;
+	}
 	switch ((enum process_link)(u64)inode->private) {
 	case LINK_CWD:
 		len = read_cwd(proc, buf, size);
@@ -260,11 +277,13 @@ static void create_link(struct inode *dir, const char *name, enum process_link l
 static ssize_t read_fd_link(struct inode *inode, char *buf, size_t size)
 {
 	struct process *proc = proc_inode_process(inode);
-	struct files *files = proc ? get_files(proc) : NULL;
+	struct files *files = proc ? process_get_files(proc) : NULL;
 	struct file *file = NULL;
 	ssize_t len = -ENOENT;
 
-	if (files)
+	if (proc && !process_may_inspect(proc))
+		len = -EACCES;
+	else if (files)
 		file = files_get_file(files, (int)(u64)inode->private);
 	if (file) {
 		char *path = kmalloc(PATH_MAX);
@@ -295,7 +314,7 @@ static bool fd_is_open(struct files *files, int fd)
 static void populate_fds(struct inode *dir)
 {
 	struct process *proc = proc_inode_process(dir);
-	struct files *files = proc ? get_files(proc) : NULL;
+	struct files *files = proc ? process_get_files(proc) : NULL;
 	struct inode *inode, *next;
 	char name[16];
 
@@ -316,18 +335,27 @@ static void populate_fds(struct inode *dir)
 	}
 	if (files)
 		files_put(files);
-	if (proc)
+	if (proc) {
+		own_children(dir, proc);
 		process_put(proc);
+	}
 }
 
-static const struct inode_ops fd_dir_ops = { .populate = populate_fds };
+static bool is_of_current(const struct inode *dir)
+{
+	struct process *proc = proc_inode_process(dir);
 
-static void populate_process(struct inode *dir)
+	if (proc)
+		process_put(proc);
+	return proc && proc == current->proc;
+}
+
+static const struct inode_ops fd_dir_ops = { .populate = populate_fds, .is_own = is_of_current };
+
+static void create_process_files(struct inode *dir)
 {
 	struct inode *inode;
 
-	if (!list_empty(&dir->children))
-		return;
 	for (size_t i = 0; i < ARRAY_SIZE(process_files); i++)
 		proc_create_file(dir, &process_files[i]);
 	for (size_t i = 0; i < nr_extra_files; i++)
@@ -340,6 +368,18 @@ static void populate_process(struct inode *dir)
 		inode->ops = &fd_dir_ops;
 }
 
+static void populate_process(struct inode *dir)
+{
+	struct process *proc = proc_inode_process(dir);
+
+	if (list_empty(&dir->children))
+		create_process_files(dir);
+	if (!proc)
+		return;
+	own_children(dir, proc);
+	process_put(proc);
+}
+
 static void free_process_dir(struct inode *dir)
 {
 	kfree(dir->private);
@@ -349,6 +389,12 @@ static const struct inode_ops process_dir_ops = {
 	.populate = populate_process,
 	.free = free_process_dir,
 };
+
+static void own_directory(struct inode *inode, const struct process_dir *dir)
+{
+	inode->uid = dir->uid;
+	inode->gid = dir->gid;
+}
 
 static void create_process_dir(struct inode *root, const struct process_dir *from)
 {
@@ -367,6 +413,7 @@ static void create_process_dir(struct inode *root, const struct process_dir *fro
 	}
 	inode->ops = &process_dir_ops;
 	inode->private = dir;
+	own_directory(inode, from);
 }
 
 /* The processes there are, as many as there is room for. */
@@ -377,6 +424,7 @@ struct process_list {
 
 static bool count_process(struct process *proc, void *arg)
 {
+	ASSERT_HELD(&process_tree_lock);
 	(*(unsigned int *)arg)++;
 	return true;
 }
@@ -385,10 +433,15 @@ static bool note_process(struct process *proc, void *arg)
 {
 	struct process_list *list = arg;
 
+	ASSERT_HELD(&process_tree_lock);
 	if (list->nr == list->max)
 		return false;
-	list->dirs[list->nr].pid = proc->pid;
-	list->dirs[list->nr++].start_ns = proc->start_ns;
+	list->dirs[list->nr++] = (struct process_dir){
+		.pid = proc->pid,
+		.start_ns = proc->start_ns,
+		.uid = READ_ONCE(proc->creds.euid),
+		.gid = READ_ONCE(proc->creds.egid),
+	};
 	return true;
 }
 
@@ -424,7 +477,7 @@ void proc_populate_root(struct inode *root)
 		if (child->ops != &process_dir_ops)
 			continue;
 		if (nr < list.nr && is_same(child->private, &list.dirs[nr]))
-			nr++;
+			own_directory(child, &list.dirs[nr++]);
 		else
 			tree_remove_all(child);
 	}

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <lego/account.h>
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/string.h>
@@ -43,12 +44,13 @@ static char task_state_letter(const struct task *task)
 	}
 }
 
-/* As its first thread does, but running if any does. proc->lock held. */
+/* As its first thread does, but running if any does. */
 static void look_at_threads(struct process *proc, struct snapshot *snap)
 {
 	struct task *task;
 	bool first = true;
 
+	ASSERT_HELD(&proc->lock);
 	snap->state = 'Z';
 	list_for_each_entry(task, &proc->threads, thread_node) {
 		char state = task_state_letter(task);
@@ -163,8 +165,13 @@ int proc_show_stat(struct text *text, struct process *proc)
 	struct snapshot s;
 
 	take_snapshot(proc, &s);
+	if (!process_may_inspect(proc)) {
+		s.layout = (struct mm_layout){ 0 };
+		s.brk_start = 0;
+		s.exit_status = 0;
+	}
 	/* pid comm state ppid pgrp session tty_nr tpgid flags, four kinds of page faults */
-	text_printf(text, "%d (%s) %c %d %d %d %u %d 0 0 0 0 0", s.pid, s.comm, s.state, s.ppid,
+	text_printf(text, "%d (%pE) %c %d %d %d %u %d 0 0 0 0 0", s.pid, s.comm, s.state, s.ppid,
 		    s.pgid, s.sid, s.tty, s.tty_pgid);
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime */
 	text_printf(text, " %llu %llu %llu %llu 20 0 %u 0 %llu",
@@ -222,7 +229,7 @@ int proc_show_status(struct text *text, struct process *proc)
 	struct snapshot s;
 
 	take_snapshot(proc, &s);
-	text_printf(text, "Name:\t%s\nState:\t%s\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
+	text_printf(text, "Name:\t%pE\nState:\t%s\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
 		    s.comm, state_name(s.state), s.pid, s.pid, s.ppid);
 	text_printf(text, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", s.creds.uid, s.creds.euid,
 		    s.creds.suid, s.creds.fsuid, s.creds.gid, s.creds.egid, s.creds.sgid,

@@ -58,15 +58,29 @@ static struct inode *make_directories(const char *path, const char **name)
 	return at;
 }
 
-int proc_add_file(const char *path, int (*show)(struct text *text), int (*write)(const char *text))
+int proc_add_file(const char *path, const char *accepts,
+		  int (*show)(struct text *text, const void *arg), const void *arg,
+		  int (*write)(const char *text))
+{
+	return proc_add_exclusive_file(path, accepts, show, arg, write, NULL);
+}
+
+int proc_add_exclusive_file(const char *path, const char *accepts,
+			    int (*show)(struct text *text, const void *arg), const void *arg,
+			    int (*write)(const char *text), void (*close)(void))
 {
 	struct proc_file *file = kzalloc(sizeof(*file));
 	struct inode *inode;
 
 	if (!file)
 		return -ENOMEM;
+	file->path = path;
+	file->mode = (show ? 0400 : 0) | (write ? 0200 : 0);
+	file->accepts = accepts;
 	file->show = show;
+	file->arg = arg;
 	file->write = write;
+	file->close = close;
 	mutex_lock(&tree_lock);
 	inode = make_directories(path, &file->name);
 	if (!IS_ERR(inode))

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <lego/account.h>
+#include <lego/assert.h>
 #include <lego/boot.h>
 #include <lego/errno.h>
 #include <lego/irq.h>
@@ -15,7 +16,7 @@
 
 #define U64(x) ((unsigned long long)(x))
 
-static int show_meminfo(struct text *text)
+static int show_meminfo(struct text *text, const void *unused)
 {
 	u64 total = page_nr_total() * PAGE_SIZE >> 10, free = page_nr_free() * PAGE_SIZE >> 10;
 
@@ -30,7 +31,7 @@ static int show_meminfo(struct text *text)
 	return 0;
 }
 
-static int show_uptime(struct text *text)
+static int show_uptime(struct text *text, const void *unused)
 {
 	u64 up_ns = clock_monotonic_ns(), idle = 0;
 	struct cpu_ticks ticks;
@@ -38,7 +39,7 @@ static int show_uptime(struct text *text)
 
 	for_each_online_cpu(cpu) {
 		account_cpu_ticks(cpu, &ticks);
-		idle += ticks.idle * 100 / CONFIG_HZ;
+		idle += ticks.idle * 100 / tick_hz;
 	}
 	text_printf(text, "%llu.%02llu %llu.%02llu\n", U64(up_ns / NSEC_PER_SEC),
 		    U64(proc_clock_ticks(up_ns) % 100), U64(idle / 100), U64(idle % 100));
@@ -53,6 +54,7 @@ static bool count_threads(struct process *proc, void *arg)
 {
 	struct counts *counts = arg;
 
+	ASSERT_HELD(&process_tree_lock);
 	counts->nr_threads += READ_ONCE(proc->nr_threads);
 	return true;
 }
@@ -67,7 +69,7 @@ static void count(struct counts *counts)
 		counts->nr_runnable += sched_nr_runnable(cpu);
 }
 
-static int show_loadavg(struct text *text)
+static int show_loadavg(struct text *text, const void *unused)
 {
 	struct counts counts;
 	u64 loads[3];
@@ -84,12 +86,12 @@ static int show_loadavg(struct text *text)
 static void show_cpu_line(struct text *text, const struct cpu_ticks *t)
 {
 	/* user nice system idle iowait irq softirq steal guest guest_nice */
-	text_printf(text, " %llu 0 %llu %llu 0 %llu 0 0 0 0\n", U64(t->user * 100 / CONFIG_HZ),
-		    U64(t->system * 100 / CONFIG_HZ), U64(t->idle * 100 / CONFIG_HZ),
-		    U64(t->irq * 100 / CONFIG_HZ));
+	text_printf(text, " %llu 0 %llu %llu 0 %llu 0 0 0 0\n", U64(t->user * 100 / tick_hz),
+		    U64(t->system * 100 / tick_hz), U64(t->idle * 100 / tick_hz),
+		    U64(t->irq * 100 / tick_hz));
 }
 
-static int show_stat(struct text *text)
+static int show_stat(struct text *text, const void *unused)
 {
 	struct cpu_ticks all = { 0 }, ticks;
 	struct counts counts;
@@ -118,13 +120,13 @@ static int show_stat(struct text *text)
 	return 0;
 }
 
-static int show_version(struct text *text)
+static int show_version(struct text *text, const void *unused)
 {
 	text_printf(text, "Linux version 6.1.0-lego (%s) #1 SMP\n", LEGO_VERSION);
 	return 0;
 }
 
-static int show_cmdline(struct text *text)
+static int show_cmdline(struct text *text, const void *unused)
 {
 	text_printf(text, "%s\n", boot_info.cmdline);
 	return 0;
@@ -136,14 +138,14 @@ static int write_sysrq_trigger(const char *text)
 }
 
 static const struct proc_file system_files[] = {
-	{ .name = "cmdline", .show = show_cmdline },
-	{ .name = "cpuinfo", .show = proc_show_cpuinfo },
-	{ .name = "loadavg", .show = show_loadavg },
-	{ .name = "meminfo", .show = show_meminfo },
-	{ .name = "stat", .show = show_stat },
-	{ .name = "sysrq-trigger", .write = write_sysrq_trigger },
-	{ .name = "uptime", .show = show_uptime },
-	{ .name = "version", .show = show_version },
+	{ .name = "cmdline", .mode = 0444, .show = show_cmdline },
+	{ .name = "cpuinfo", .mode = 0444, .show = proc_show_cpuinfo },
+	{ .name = "loadavg", .mode = 0444, .show = show_loadavg },
+	{ .name = "meminfo", .mode = 0444, .show = show_meminfo },
+	{ .name = "stat", .mode = 0444, .show = show_stat },
+	{ .name = "sysrq-trigger", .mode = 0200, .write = write_sysrq_trigger },
+	{ .name = "uptime", .mode = 0444, .show = show_uptime },
+	{ .name = "version", .mode = 0444, .show = show_version },
 };
 
 int proc_create_system_files(struct inode *root)

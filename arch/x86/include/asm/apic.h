@@ -8,9 +8,15 @@
  * it knows.
  */
 
+#include <asm/io.h>
 #include <lego/types.h>
 
 struct pt_regs;
+
+/* The page in which every CPU finds its own registers. Each interrupt needs these two. */
+extern volatile u8 *apic_registers;
+#define APIC_EOI	   0xb0
+#define APIC_TIMER_INITIAL 0x380
 
 /*
  * Enable the running CPU's local APIC, all local vectors masked but LINT NMIs. Interrupts
@@ -22,7 +28,10 @@ void apic_init_cpu(void);
 u32 apic_read_id(void);
 
 /* End of interrupt: once per external interrupt, not for VECTOR_SPURIOUS, not for NMIs. */
-void apic_eoi(void);
+static inline void apic_eoi(void)
+{
+	writel(0, apic_registers + APIC_EOI);
+}
 
 /* Any context but NMI; returns when the local APIC has accepted the request. */
 void apic_send_ipi(unsigned int cpu, unsigned int vector);
@@ -51,7 +60,10 @@ extern u64 apic_timer_hz;
  * apic_timer_set(), which replaces what was set before; 0 stops it. apic_timer_oneshot() first.
  */
 void apic_timer_oneshot(void);
-void apic_timer_set(u32 ticks);
+static inline void apic_timer_set(u32 ticks)
+{
+	writel(ticks, apic_registers + APIC_TIMER_INITIAL);
+}
 
 /* Mask every pin. Boot only. */
 void ioapic_init(void);

@@ -7,20 +7,25 @@
 #include <lego/types.h>
 
 /*
- * Start them, about hz times a second, by whatever this machine has: returns its name, or NULL if
- * it has nothing that can. *period: of what is about hz, in TSC cycles times 2^16. *start: the TSC
- * when it began; the first NMI comes within a period of it. A second NMI may follow each at once.
- * *jitter: whether nmi_sampler_move() is wanted, and whether it works. Process context, one caller
- * at a time.
+ * Starts NMIs to all CPUs, hz times a second, by a timer of this machine. *jitter: asks for random
+ * moments, and tells whether they are. *moves becomes true before the first NMI if one CPU's
+ * handler has to call nmi_sampler_move(). Process context, one caller at a time. Returns the
+ * timer's name, or NULL if no timer can do it.
  */
-const char *nmi_sampler_start(u32 hz, bool *jitter, u64 *period, u64 *start);
+const char *nmi_sampler_start(u32 hz, bool *jitter, bool *moves);
 
 /*
- * Time is cut into periods: put the next NMI into the next one, at random/2^32 of it (less than 1),
- * but no less than an eighth of a period from now. Without, it comes a period after the last one.
- * From the NMI handler, on one CPU.
+ * Puts the next NMI into the next period; each period has one. With jitter it comes at random/2^32
+ * of the period (less than 1), but at least an eighth of a period from now. Called by the NMI
+ * handler on one CPU. Does nothing in an NMI of another source.
  */
 void nmi_sampler_move(u64 random);
+
+/*
+ * Returns how many periods are over since the start, by the timer's own clock. Any context, while
+ * NMIs are on.
+ */
+u64 nmi_sampler_slots(void);
 
 /* No more are sent; one may still be under way. Process context; also when nothing was started. */
 void nmi_sampler_stop(void);

@@ -13,7 +13,9 @@
 #define PAGE_OFFSET	0xffff888000000000UL /* direct map of physical memory */
 #define VMAP_START	0xffffc90000000000UL /* device registers, kernel stacks */
 #define VMAP_END	0xffffc98000000000UL
-#define KERNEL_MAP_BASE 0xffffffff80000000UL /* physical 0, as the image is linked */
+#define KERNEL_VIRT	0xffffffff81000000UL /* the kernel's image */
+#define KERNEL_PHYS	0x200000UL	     /* where loaders put it: low, for small machines */
+#define KERNEL_MAP_BASE (KERNEL_VIRT - KERNEL_PHYS)
 
 #ifndef __ASSEMBLY__
 #include <lego/types.h>

@@ -30,10 +30,18 @@
 			asm volatile("addl %1, %%gs:%0" : "+m"(var) : "ir"((u32)_add) : "cc"); \
 	} while (0)
 
+/* Returns value + this CPU's var: one add from memory. */
+#define this_cpu_plus(var, value)                                               \
+	({                                                                      \
+		__typeof__(var) _sum = (value);                                 \
+		asm volatile("add %%gs:%1, %0" : "+r"(_sum) : "m"(var) : "cc"); \
+		_sum;                                                           \
+	})
+
 #define this_cpu_inc(var) this_cpu_add(var, 1)
 #define this_cpu_dec(var) this_cpu_add(var, -1)
 
-/* Is this CPU's var above, below (both unsigned), other than value? One compare with memory. */
+/* True if this CPU's var is above or below value, unsigned: one compare with memory. */
 #define this_cpu_above(var, value)                                                        \
 	({                                                                                \
 		bool _above;                                                              \
@@ -49,14 +57,6 @@
 		_below;                                                                   \
 	})
 
-#define this_cpu_differs(var, value)                                                         \
-	({                                                                                   \
-		bool _differs;                                                               \
-		__typeof__(var) _from = (value);                                             \
-		asm volatile("cmp %2, %%gs:%1" : "=@ccne"(_differs) : "m"(var), "r"(_from)); \
-		_differs;                                                                    \
-	})
-
 /* Without lock prefix: atomic against interrupts and NMIs of this CPU only. The old value. */
 #define this_cpu_cmpxchg(var, old, new)                                                          \
 	({                                                                                       \
@@ -65,18 +65,12 @@
 		_seen;                                                                           \
 	})
 
-/* Unless var is there or beyond already, make it value, whatever interrupts and NMIs do. */
+/* Lowers var to value, unless it is as low already, whatever interrupts and NMIs do. */
 #define this_cpu_lower(var, value)                                                        \
 	do {                                                                              \
 		__typeof__(var) _was = this_cpu_read(var), _saw, _low = (value);          \
 		while (_was > _low && (_saw = this_cpu_cmpxchg(var, _was, _low)) != _was) \
 			_was = _saw;                                                      \
-	} while (0)
-#define this_cpu_raise(var, value)                                                          \
-	do {                                                                                \
-		__typeof__(var) _was = this_cpu_read(var), _saw, _high = (value);           \
-		while (_was < _high && (_saw = this_cpu_cmpxchg(var, _was, _high)) != _was) \
-			_was = _saw;                                                        \
 	} while (0)
 
 #endif

@@ -8,6 +8,7 @@
  * it keeps later ones from starting.)
  */
 
+#include <asm/saving_call.h>
 #include <lego/kernel.h>
 
 /* An LFENCE and where it stands, as an offset from the entry in section point_fences. */
@@ -35,6 +36,21 @@ static __always_inline u64 point_clock_end(void)
 	asm volatile(POINT_FENCE "rdtsc" : "=a"(low), "=d"(high)::"memory");
 	return high << 32 | low;
 }
+
+/*
+ * The bucket of a time in a histogram: bucket n has 2^n to 2^(n+1)-1 cycles, the first one also 0.
+ */
+#define point_log2(cycles) (63u - (unsigned int)__builtin_clzll((cycles) | 1))
+
+/*
+ * Adds to memory that only this CPU writes, in one instruction: neither interrupts nor NMIs tear
+ * it.
+ */
+#define point_add(var, value) asm volatile("addq %1, %0" : "+m"(var) : "er"((u64)(value)) : "cc")
+
+/* Calls a function from the end of a point. The function saves all registers. */
+#define point_call(fn, a, b, c, d) \
+	saving_call(fn, "D"(a), "S"((u64)(b)), "d"((u64)(c)), "c"((u64)(d)))
 
 /* n instructions, each waiting for the one before: a section of a known shape, for calibration. */
 #define POINT_CLOCK_BODY(n)                                                          \

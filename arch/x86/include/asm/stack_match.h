@@ -3,11 +3,11 @@
 #define ASM_STACK_MATCH_H
 
 /*
- * Whether stack_walk() would find the same again, which is less work than to walk. What is asked
- * about is what a walk has found that was plain, for the same task in the same program (see
- * profile_task_changed()), where the same instruction was hit, in the same mode: so whether there
- * is a user's part is the same, too. No is always a safe answer. Interrupts off, on the CPU that
- * was hit; nothing here touches memory that could fault. Inlined where every instruction counts.
+ * Tell whether stack_walk() would find the same chain again, which is less work than to walk. The
+ * chain is from a replayable walk (enum stack_replay) of the same task in the same program (see
+ * profile_task_changed()), and the same instruction was hit in the same mode, so both chains have a
+ * user's part, or neither has. No is always a safe answer. Called with interrupts off, on the CPU
+ * that was hit. Nothing here touches memory that could fault. Inlined, as every instruction counts.
  */
 
 #include <asm/page.h>
@@ -15,8 +15,8 @@
 #include <asm/tlb.h>
 
 /*
- * The kernel's part, of one that is STACK_PLAIN; the user's, if there is one, is still to be looked
- * at. The kernel's own stack pointer is right, so frames are not compared with it.
+ * Compares the kernel's part of a STACK_REPLAYABLE chain; the user's part, if there is one, is
+ * still to be compared. The kernel's stack pointer is right, so frames are not compared with it.
  */
 static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
@@ -36,16 +36,16 @@ static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, con
 }
 
 /* The same, of one that is STACK_PLAIN_BESIDE_*. */
-static inline bool stack_matches_beside(const struct pt_regs *regs, const u64 *pcs, u32 nr,
-					enum stack_plain plain)
+static inline bool stack_matches_frameless(const struct pt_regs *regs, const u64 *pcs, u32 nr,
+					   enum stack_replay replayable)
 {
 	const u64 *words = (const u64 *)regs->rsp;
 
 	if (regs->rsp - (u64)current->kernel_stack > KERNEL_STACK_SIZE - 2 * sizeof(*words))
 		return false;
-	if (words[plain == STACK_PLAIN_BESIDE_1] != pcs[1])
+	if (words[replayable == STACK_FRAMELESS_1] != pcs[1])
 		return false;
-	if (plain == STACK_PLAIN_BESIDE_1 && pc_in_text(words[0]))
+	if (replayable == STACK_FRAMELESS_1 && pc_in_text(words[0]))
 		return false;
 	return stack_matches_kernel(regs, pcs + 1, nr - 1);
 }
@@ -78,17 +78,20 @@ static __always_inline bool is_user_frame(u64 fp, u64 low)
 	return fp - low <= USER_MAX_FRAME && fp % sizeof(u64) == 0 && fp < TASK_SIZE - sizeof(u64);
 }
 
-/* The user's part, of its regs: why it ends behind these, or NR_STACK_CUTS: it is another. */
-static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
-							 u32 nr)
+/*
+ * Compares the user's part, whose registers are regs. Returns why the chain ends behind these
+ * addresses, or NR_STACK_TRUNCATIONS if it is another chain.
+ */
+static __always_inline enum stack_truncation stack_matches_user(const struct pt_regs *regs,
+								const u64 *pcs, u32 nr)
 {
 	const u64 *last = pcs + nr - 1;
 	u64 fp = regs->rbp, low = regs->rsp;
 
 	if (unlikely(regs->rip != *pcs))
-		return NR_STACK_CUTS;
+		return NR_STACK_TRUNCATIONS;
 	if (nr == 1)
-		return is_user_frame(fp, low) ? NR_STACK_CUTS : STACK_CUT_USER_FRAME;
+		return is_user_frame(fp, low) ? NR_STACK_TRUNCATIONS : STACK_TRUNCATED_USER_FRAME;
 	do {
 		const struct stack_window *window = stack_window_of(fp);
 		u64 to_kernel = window->to_kernel;
@@ -98,12 +101,12 @@ static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *r
 		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||
 		    unlikely(fp - window->page > PAGE_SIZE - sizeof(struct stack_frame)) ||
 		    unlikely(fp - low > USER_MAX_FRAME))
-			return NR_STACK_CUTS;
+			return NR_STACK_TRUNCATIONS;
 		do {
 			const struct stack_frame *frame = (const void *)(fp + to_kernel);
 
 			if (unlikely(frame->ret != *++pcs))
-				return NR_STACK_CUTS;
+				return NR_STACK_TRUNCATIONS;
 			low = fp + sizeof(*frame);
 			fp = READ_ONCE(frame->caller);
 			if (unlikely(fp < low))
@@ -112,7 +115,7 @@ static __always_inline enum stack_cut stack_matches_user(const struct pt_regs *r
 	} while (pcs != last);
 	if (!fp)
 		return STACK_WHOLE;
-	return is_user_frame(fp, low) ? NR_STACK_CUTS : STACK_CUT_USER_FRAME;
+	return is_user_frame(fp, low) ? NR_STACK_TRUNCATIONS : STACK_TRUNCATED_USER_FRAME;
 }
 
 #endif

@@ -74,6 +74,20 @@ static __always_inline u32 task_syscall(const struct task *task, const struct pt
 	return nr < NO_SYSCALL ? nr : NO_SYSCALL;
 }
 
+/* The same of a task that is off its CPU. */
+static inline u32 sleeper_syscall(const struct task *task)
+{
+	struct pt_regs regs = { .rip = entry_marks.text_end };
+
+	return task_syscall(task, &regs);
+}
+
+/*
+ * The kernel's part of the call chain of a task that is off its CPU, up to an interrupt. Returns
+ * the number of pcs. Should the task run meanwhile, they may be of no one chain.
+ */
+u32 stack_walk_sleeper(const struct task *task, u64 *pcs, u32 max);
+
 static __always_inline bool same_words(const u64 *a, const u64 *b, u64 nr)
 {
 	bool same;

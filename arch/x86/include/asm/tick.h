@@ -2,7 +2,7 @@
 #ifndef ASM_TICK_H
 #define ASM_TICK_H
 
-/* The timer interrupt of each CPU: the scheduler's tick, and other deadlines beside it. */
+/* The timer interrupt of each CPU: the tick, kernel timers and the samples of the profiler. */
 
 #include <lego/percpu.h>
 
@@ -14,6 +14,9 @@ DECLARE_PER_CPU(u64, timer_deadline);
  * Interrupts off.
  */
 void timer_rearm(void);
+
+/* Makes the interrupt come by `deadline` (TSC) on this CPU, for timer_run(). Interrupts off. */
+void tick_interrupt_by(u64 deadline);
 
 /* The interrupt's handler; interrupt_init() of the boot CPU. */
 void tick_init(void);

@@ -8,10 +8,10 @@
  * 2, RDTSC). */
 static inline u64 rdtsc(void)
 {
-	u32 low, high;
+	u64 low, high; /* the instruction clears the upper halves */
 
 	asm volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (u64)high << 32 | low;
+	return high << 32 | low;
 }
 
 /* Start of a timed section: nothing of the section runs before the read. */

@@ -9,24 +9,28 @@
 /* Boot CPU, before the first output. */
 void uart_early_init(void);
 
+#define UART_FIFO_BYTES 16
+
 /*
- * Send, waiting for room; LF goes out as CR LF. Any context; callers keep each other out
- * (console lock), and when one does not, in panic, the worst is mixed output.
+ * Is the chip ready for UART_FIFO_BYTES bytes? Then uart_send() may be called as often. Any
+ * context. Callers keep each other out (console lock).
  */
-void uart_write(const char *buf, size_t len);
+bool uart_has_room(void);
+void uart_send(u8 byte);
 
-void uart_write_raw(const u8 *buf, size_t len); /* the same, byte by byte as it is */
+/* A panic's last words: polls, takes no lock. LF goes out as CR LF. */
+void uart_write(const char *text);
 
-/* Send what the chip has room for right now. Bytes sent. As uart_write(). */
-size_t uart_try_send(const u8 *buf, size_t len);
+/* Waits until the last byte has left the chip. Any context. */
+void uart_flush(void);
 
 /*
- * Receive by interrupt: BREAKs go to sysrq, bytes to sysrq or console_receive(). Boot CPU, IOAPIC
- * ready.
+ * Receive by interrupt: BREAKs go to sysrq, bytes to sysrq or console_receive(). Boot CPU, the
+ * IOAPIC and the clock ready, interrupts on.
  */
 void uart_enable_irq(void);
 
-/* Are there interrupts, so that what is queued will be sent? */
+/* Are there interrupts and a clock, so that what is queued will be sent? */
 bool uart_has_irq(void);
 
 /* Have the interrupt call console_transmit() whenever there is room. Any context but NMI. */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_FAIL_ALLOC_H
+#define LEGO_FAIL_ALLOC_H
+
+#include <lego/types.h>
+
+#ifdef CONFIG_DEBUG_FAIL_ALLOC
+
+/* Called first by an allocator: true when this allocation is to fail. Any context but NMI. */
+bool fail_alloc(void);
+void fail_alloc_init(void); /* /proc/fail_alloc */
+
+#else
+
+static inline bool fail_alloc(void)
+{
+	return false;
+}
+
+static inline void fail_alloc_init(void)
+{
+}
+
+#endif
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Lets allocations fail, to test what the kernel does then. Writing n to /proc/fail_alloc makes
+ * each call path to an allocation fail once, at its n-th use, on behalf of any process but init.
+ * Writing 0 ends that, waits until the kernel holds what it held before, and logs what it still
+ * holds more. A path is told apart by the addresses that the last few calls return to.
+ */
+#include <lego/fail_alloc.h>
+
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/leak.h>
+#include <lego/params.h>
+#include <lego/printk.h>
+#include <lego/process.h>
+#include <lego/procfs.h>
+#include <lego/spinlock.h>
+#include <lego/string.h>
+
+#define NR_PATHS 8192 /* a power of two */
+#define DEPTH	 4
+
+struct call_path {
+	u64 hash; /* 0: free */
+	u64 nr;	  /* of uses */
+};
+
+static DEFINE_SPINLOCK(lock); /* guards the paths and their numbers; taken with interrupts off */
+static struct call_path paths[NR_PATHS];
+static unsigned int nr_paths, nr_failed;
+
+static u64 failing_use; /* 0: nothing fails */
+static struct leak_counts before;
+
+/* Returns a hash of the last return addresses on the thread's stack. On others it sees none. */
+static noinline u64 hash_callers(void)
+{
+	const u64 *frame = __builtin_frame_address(0);
+	u64 start = (u64)current->kernel_stack, hash = 14695981039346656037ULL;
+
+	/* The caller is fail_alloc(); its caller is the allocator. */
+	for (int i = 0; i < DEPTH + 2; i++) {
+		if ((u64)frame - start >= KERNEL_STACK_SIZE - 2 * sizeof(u64) || (u64)frame % 8)
+			break;
+		hash = (hash ^ frame[1]) * 1099511628211ULL;
+		frame = (const u64 *)frame[0];
+	}
+	return hash ?: 1;
+}
+
+/* A full table takes no more paths: those never fail. */
+static struct call_path *find(u64 hash)
+{
+	unsigned int i = hash % NR_PATHS;
+
+	ASSERT_HELD(&lock);
+	while (paths[i].hash && paths[i].hash != hash)
+		i = (i + 1) % NR_PATHS;
+	if (!paths[i].hash) {
+		if (nr_paths == NR_PATHS - 1)
+			return NULL;
+		paths[i].hash = hash;
+		nr_paths++;
+	}
+	return &paths[i];
+}
+
+bool fail_alloc(void)
+{
+	u64 failing = READ_ONCE(failing_use);
+	struct call_path *path;
+	unsigned long flags;
+	bool fails;
+
+	if (likely(!failing) || !current->proc || current->proc->pid == INIT_PID)
+		return false;
+	flags = spin_lock_irqsave(&lock);
+	path = find(hash_callers());
+	fails = path && ++path->nr == failing;
+	nr_failed += fails;
+	spin_unlock_irqrestore(&lock, flags);
+	return fails;
+}
+
+static void begin(u64 use)
+{
+	unsigned long flags;
+
+	leak_wait_steady();
+	leak_snapshot(&before);
+	flags = spin_lock_irqsave(&lock);
+	memset(paths, 0, sizeof(paths));
+	nr_paths = nr_failed = 0;
+	spin_unlock_irqrestore(&lock, flags);
+	WRITE_ONCE(failing_use, use);
+}
+
+static void end(void)
+{
+	u64 use = failing_use;
+
+	WRITE_ONCE(failing_use, 0);
+	printk("fail_alloc: use %llu failed on %u of %u paths, %s\n", (unsigned long long)use,
+	       nr_failed, nr_paths, leak_check(&before) ? "nothing leaked" : "memory leaked");
+}
+
+static int write(const char *text)
+{
+	u64 use;
+
+	if (parse_u64(text, &use) || !use == !failing_use)
+		return -EINVAL;
+	if (use)
+		begin(use);
+	else
+		end();
+	return 0;
+}
+
+void fail_alloc_init(void)
+{
+	BUG_ON(proc_add_file("fail_alloc", "<use of each path>|0", NULL, NULL, write));
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <asm/pgtable.h>
+#include <lego/assert.h>
+#include <lego/fs.h>
+#include <lego/page.h>
+#include <lego/process.h>
+
+/*
+ * How much memory a process holds. Nothing is charged as it goes: the few times that memory is out,
+ * its areas, threads and open files are looked at. So no hot path pays for it, and no count drifts.
+ *
+ * Memory that several processes share counts in full for each of them, as in Linux. Otherwise many
+ * processes could hide behind each other. The content of a file with a name counts for nobody
+ * unless it is mapped, also as in Linux: the end of a process does not free it. space.c limits it.
+ */
+
+/* A kernel stack, the FPU's state, and what the profiler keeps. */
+#define THREAD_BYTES	(KERNEL_STACK_SIZE + sizeof(struct task) + 2 * PAGE_SIZE)
+#define NR_UPPER_TABLES 3 /* of page tables, at least */
+
+/* Counts the mapped pages of a shared area. They are in mm->nr_pages, too. */
+static u64 count_mapped(const struct mm *mm, const struct vma *vma)
+{
+	u64 addr, nr = 0;
+
+	ASSERT_MM_HELD(mm);
+	for (addr = vma->start; pgtable_next(mm->pgd, &addr, vma->end); addr += PAGE_SIZE)
+		nr++;
+	return nr;
+}
+
+/*
+ * Returns the bytes of mapped files without a name, less their pages that are in mm->nr_pages. The
+ * result is negative if a page is mapped twice.
+ */
+static s64 count_area_files(const struct mm *mm, u32 count)
+{
+	s64 bytes = 0;
+
+	ASSERT_MM_HELD(mm);
+	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
+		const struct vma *vma = mm->vmas[i];
+
+		if (!vma->file)
+			continue;
+		bytes += file_held_bytes(vma->file, count);
+		if (vma->flags & MAP_SHARED && file_has_no_name(vma->file))
+			bytes -= count_mapped(mm, vma) * PAGE_SIZE;
+	}
+	return bytes;
+}
+
+static s64 count_mm(struct mm *mm, u32 count, u64 *user_bytes)
+{
+	s64 bytes = sizeof(*mm) + NR_UPPER_TABLES * PAGE_SIZE;
+
+	rw_mutex_lock_read(&mm->lock);
+	*user_bytes = mm->nr_pages * PAGE_SIZE;
+	bytes += mm->nr_tables * PAGE_SIZE + mm->nr_vmas * sizeof(struct vma) +
+		 mm->max_vmas * sizeof(*mm->vmas) + count_area_files(mm, count);
+	rw_mutex_unlock_read(&mm->lock);
+	return bytes;
+}
+
+void oom_count(struct process *proc, struct oom_size *size)
+{
+	static u32 last_count; /* never 0, which is the number in a new file */
+	s64 bytes = sizeof(*proc) + READ_ONCE(proc->nr_threads) * THREAD_BYTES;
+	struct files *files = process_get_files(proc);
+	struct mm *mm = process_get_mm(proc);
+
+	might_sleep();
+	last_count = last_count + 1 ?: 1;
+	size->user_bytes = 0;
+	if (files) {
+		bytes += files_held_bytes(files, last_count);
+		files_put(files);
+	}
+	if (mm) {
+		bytes += count_mm(mm, last_count, &size->user_bytes);
+		mm_put(mm);
+	}
+	size->kernel_bytes = max(bytes, (s64)0);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_BASE_H
+#define PROFILE_BASE_H
+
+/*
+ * Helpers that need only a compiler, GCC or clang, and no kernel. Their names have a prefix because
+ * the kernel around may have its own `min` or `likely`. They work with gnu89, too, because hooks
+ * are compiled with the flags of their callers.
+ */
+
+#define pf_likely(x)   __builtin_expect(!!(x), 1)
+#define pf_unlikely(x) __builtin_expect(!!(x), 0)
+
+#define pf_always_inline inline __attribute__((__always_inline__))
+#define pf_noinline	 __attribute__((__noinline__))
+#define pf_unused	 __attribute__((__unused__))
+#define pf_used		 __attribute__((__used__))
+#define pf_section(name) __attribute__((__section__(name)))
+#define pf_aligned(n)	 __attribute__((__aligned__(n)))
+
+/* Keeps the compiler, not the CPU, from moving memory accesses across this line. */
+#define pf_barrier() asm volatile("" ::: "memory")
+
+/* One untorn access that the compiler neither repeats nor drops. */
+#define pf_read_once(x)	    (*(const volatile __typeof__(x) *)&(x))
+#define pf_write_once(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+#define pf_load_acquire(p)     __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define pf_store_release(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define pf_mb()		       __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+/* Fully ordered; both return the old value. */
+#define pf_xchg(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define pf_cmpxchg(p, old, new)                                                                    \
+	({                                                                                         \
+		__typeof__(*(p)) _old = (old);                                                     \
+		__atomic_compare_exchange_n(p, &_old, new, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+		_old;                                                                              \
+	})
+
+#define pf_min(a, b)                               \
+	({                                         \
+		__typeof__(a) _min_a = (a);        \
+		__typeof__(b) _min_b = (b);        \
+		_min_a < _min_b ? _min_a : _min_b; \
+	})
+#define pf_max(a, b)                               \
+	({                                         \
+		__typeof__(a) _max_a = (a);        \
+		__typeof__(b) _max_b = (b);        \
+		_max_a > _max_b ? _max_a : _max_b; \
+	})
+
+/* The base-2 logarithm of a time, rounded down, but at least `least`: see histogram.h. */
+#define pf_log2(cycles, least) (63u - (unsigned int)__builtin_clzll((cycles) | 1ull << (least)))
+
+#define PF_ARRAY_SIZE(a)		 (sizeof(a) / sizeof((a)[0]))
+#define PF_BIT(n)			 (1ULL << (n))
+#define PF_BUILD_BUG_ON(cond)		 _Static_assert(!(cond), #cond)
+#define pf_container_of(p, type, member) ((type *)((char *)(p) - __builtin_offsetof(type, member)))
+
+/* 1 if an option is defined as 1, else 0: for conditions in plain C. */
+#define PF_IS_ENABLED(option)	       _PF_IS_ENABLED1(option)
+#define _PF_IS_ENABLED1(value)	       _PF_IS_ENABLED2(_PF_IS_ENABLED_##value)
+#define _PF_IS_ENABLED_1	       0,
+#define _PF_IS_ENABLED2(arg_or_junk)   _PF_IS_ENABLED3(arg_or_junk 1, 0)
+#define _PF_IS_ENABLED3(_, value, ...) value
+
+#endif

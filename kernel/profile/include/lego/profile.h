@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_PROFILE_H
+#define LEGO_PROFILE_H
+
+/*
+ * The hooks of the profilers: the only lines of theirs outside kernel/profile/, each a statement of
+ * its own. If a profiler is compiled out, its hooks are empty and its structs have no members, so
+ * the machine code of the callers is what it would be without them. kernel/profile/README.md says
+ * what each profiler shows and costs.
+ */
+
+#include "../../os_hooks.h"
+
+/* At least one profiler is compiled in. */
+#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP) || \
+	defined(CONFIG_PROFILE_POINTS)
+#define PROFILE_ANY 1
+#endif
+
+#define PROFILE_NR_INDEXED	 512 /* larger numbers of system calls are not in index[] */
+#define PROFILE_INDEX_UNIT	 8   /* bytes: the unit of the offsets in index[] */
+#define PROFILE_SYSCALL_BUCKETS	 32
+#define PROFILE_BUCKET_BASE_LOG2 7
+
+/* The counters of one system call of a thread or process. Only their owner writes: see strace.c. */
+struct profile_syscall_row {
+	u64 nr;
+	u64 nr_calls;
+	u64 nr_errors;
+	u64 cycles; /* wall time, minus the TSC at the call's entry while one is in flight */
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	u64 off_cycles; /* the part of `cycles` off a CPU */
+	/* The longest call, and a histogram, of the calls that have ended: see histogram.h. */
+	u64 max_cycles;
+	u64 nr_log2[PROFILE_SYSCALL_BUCKETS];
+#endif
+};
+
+/* Why a call has no row of its own. */
+enum profile_overflow {
+	PROFILE_OVERFLOW_NO_MEMORY,
+	PROFILE_OVERFLOW_UNKNOWN, /* too many different numbers without a name */
+	NR_PROFILE_OVERFLOWS,
+};
+
+/* The row of these calls, which the threads of a process share. Guarded by strace_lock. */
+struct profile_overflow_row {
+	u64 nr_calls;
+	u64 nr_errors;
+	u64 nr_ended;
+	u64 cycles;
+	u64 off_cycles;
+	u64 max_cycles;
+};
+
+/* The counters of threads or programs that have ended. Guarded by strace_lock. */
+struct profile_syscall_sum {
+	struct profile_syscall_table *table; /* NULL until the first call */
+	struct profile_overflow_row overflow[NR_PROFILE_OVERFLOWS];
+	u64 nr_backwards;  /* calls that ended before they began, by the clock */
+	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
+};
+
+/* A call that a signal has interrupted and that will be resumed. */
+struct profile_restart {
+	u64 nr;
+	u64 ip, sp; /* of its SYSCALL instruction */
+	u64 cycles; /* its time before it was interrupted */
+	u32 row;    /* the offset of its row; 0: an overflow row */
+	u8 overflow;
+	u8 state; /* enum restart_state */
+};
+
+#define PROFILE_MAX_RESTARTS 3
+
+/* Remembers for how long something was switched off, and by which task: see off_time.c. */
+struct profile_off_time {
+	u64 total_ns; /* the sum of all times off that are over */
+	u64 base_ns;  /* total time off at the last reset of the counters */
+	u64 from_ns;  /* start of the latest time off */
+	u64 to_ns;    /* its end, if it is over */
+	u64 comm[2];  /* the name of the task that switched it off; empty: the boot parameter */
+	u32 pid;      /* the process of that task */
+	bool is_off;
+};
+
+/* The places of a process and a thread in a profiler's lists: see walk.h. */
+struct profile_process_link {
+	struct profile_process *next, **pprev; /* all processes */
+	struct profile_task *tasks;	       /* live threads */
+	u64 serial;			       /* order of creation */
+};
+
+struct profile_task_link {
+	struct profile_task *next, **pprev; /* in the tasks of its process */
+};
+
+/* CPU time of interrupt handlers that hit a thread: all of it, and where it was hit. */
+struct profile_irq_time {
+	u64 cycles;
+	u64 call_cycles;  /* in a system call */
+	u64 fault_cycles; /* in a page fault of its user code */
+};
+
+/* Embedded in struct task as `profile`. */
+struct profile_task {
+#ifdef CONFIG_PROFILE_HEATMAP
+	u64 task_key; /* see profile_task_changed(); low byte: about the number of the program */
+#endif
+#ifdef CONFIG_PROFILE_WAITS
+	u64 created_cycles;   /* TSC */
+	u64 out_cycles;	      /* TSC when it left its CPU, or was created */
+	u64 woken_cycles;     /* TSC when it was woken since; 0: it is not asleep */
+	const void *waker;    /* the record of its waker; NULL: not known */
+	u64 waker_generation; /* of the store that has that record */
+	u64 nr_waits;
+	u64 nr_preempted;	/* of them, without having slept */
+	u64 nr_migrations;	/* of them, that ended on another CPU */
+	const void *ran_on;	/* the store of the CPU on which it ran last; NULL: on none */
+	u64 fault_start_cycles; /* its CPU time when a fault of its user code began; 0: in none */
+	u64 fault_cycles;	/* CPU time of these faults */
+	struct profile_irq_time irq;
+	struct profile_process *waits_process; /* NULL: a kernel thread */
+	struct profile_task_link waits_walk;
+#endif
+#ifdef CONFIG_PROFILE_POINTS
+	u64 points_offset; /* from section profile_points to its sums; 0: it has none */
+	struct profile_process *points_process;
+	struct profile_task_link points_walk;
+	u32 points_nr_resets; /* of all points at its last reset */
+	u32 points_reading;   /* number of the report that read it last */
+#endif
+#ifdef CONFIG_PROFILE_STRACE
+	/*
+	 * Used by the hot path. `index` is that of the table; an index without rows makes the next
+	 * call take the slow path.
+	 */
+	const u16 *index;
+	struct profile_syscall_row *row; /* of the call in flight; NULL: an overflow row */
+	u64 start_cycles;
+	u64 base_off_cycles; /* row->off_cycles minus os_off_cycles(), both at entry */
+	u64 seq;	     /* odd while a call is in flight */
+	bool event;	     /* the end of the call takes the slow path */
+	u64 argument;	     /* for the slow path */
+
+	bool wants_room; /* an error had no slot */
+	u8 overflow;	 /* if row is NULL */
+	u8 nr_restarts;
+	struct profile_syscall_table *table;
+	u64 carry_cycles; /* the time of the call in flight before it was interrupted */
+	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
+	u64 nr_backwards, nr_unfollowed;
+
+	/* Requests to this thread, guarded by strace_lock; 0: none. */
+	u64 reset_cycles, reset_off_cycles; /* counters start again at this time */
+	u64 cut_cycles, cut_off_cycles;	    /* the call in flight ends at this time */
+	u32 nr_resets;			    /* process->nr_resets at the thread's last reset */
+	u32 reading;			    /* the number of the last report that has read it */
+
+	u64 moved_cycles;		 /* CPU time of calls that are no longer in its table */
+	struct live_task *live;		 /* strace/live/live.c */
+	bool live_active;		 /* the call in flight was captured at its entry */
+	struct profile_process *process; /* NULL: a kernel thread, which is not counted */
+	struct profile_task_link walk;
+#endif
+};
+
+/* Embedded in struct process as `profile`. */
+struct profile_process {
+#ifdef CONFIG_PROFILE_HEATMAP
+	u64 key_floor; /* below task_key of all its tasks, not below that of older ones */
+#endif
+#ifdef CONFIG_PROFILE_WAITS
+	/* Sums of the threads that have ended. */
+	struct profile_lives {
+		u64 nr_threads;
+		u64 cycles;	/* from their creation to their end */
+		u64 off_cycles; /* of these, not on a CPU */
+		u64 nr_waits;
+		u64 nr_preempted;
+		u64 nr_migrations;
+		u64 fault_cycles; /* CPU time of page faults of user code */
+		struct profile_irq_time irq;
+	} lives;
+	struct profile_process_link waits_walk;
+#endif
+#ifdef CONFIG_PROFILE_POINTS
+	void *points;		 /* sums of threads that have exited; NULL: none */
+	u64 points_since_cycles; /* TSC at which its sums began */
+	u8 points_since;	 /* enum point_since: the event at which they began */
+	u32 points_nr_lost;	 /* threads without memory for sums */
+	u32 points_nr_resets;	 /* of all points at its last reset */
+	struct profile_process_link points_walk;
+#endif
+#ifdef CONFIG_PROFILE_STRACE
+	struct profile_syscall_sum own;	     /* calls of threads that have exited */
+	struct profile_syscall_sum before;   /* calls before the last execve */
+	struct profile_syscall_sum children; /* calls of children waited for, and of theirs */
+	u32 nr_children;
+	u32 nr_accumulated_threads;
+	bool off;		/* counting is switched off */
+	bool has_overflowed;	/* at least one call had no row */
+	u64 exited_user_cycles; /* of threads that have exited: see user_time.c */
+	/*
+	 * Remembers when counting was off for this process alone. The bases are the total times
+	 * off, of this process and of all processes, when its table began.
+	 */
+	struct profile_off_time off_time;
+	u64 all_off_base_ns;
+	bool ended;
+	u32 nr_resets;	      /* the generation of its counters */
+	u32 nr_system_resets; /* strace_nr_resets at its last reset */
+	struct profile_process_link walk;
+#endif
+};
+
+#ifdef PROFILE_ANY
+/*
+ * Sets up the profiler's part of a new process. Process context, before its first
+ * profile_task_init(). Allocates nothing, cannot fail. Undone by profile_process_release().
+ */
+void profile_process_init(os_process_t *proc);
+
+/*
+ * Sets up the profiler's part of a new task. Its ->proc is set (NULL for a kernel thread). Cannot
+ * fail. Undone by profile_task_exit().
+ */
+void profile_task_init(os_task_t *task);
+
+/*
+ * Restarts the tables of a process, with the execve as the first call. Called by the thread that
+ * called execve, when it has succeeded and the other threads are gone.
+ */
+void profile_process_exec(os_process_t *proc);
+
+/* Releases an ended process that nobody can find any more. Process context. */
+void profile_process_release(os_process_t *proc);
+
+/* Ends the profiling of a task. Called by the task itself, or by its creator if it never ran. */
+void profile_task_exit(os_task_t *task);
+#else
+static inline void profile_process_init(os_process_t *proc)
+{
+}
+static inline void profile_task_init(os_task_t *task)
+{
+}
+static inline void profile_process_exec(os_process_t *proc)
+{
+}
+static inline void profile_process_release(os_process_t *proc)
+{
+}
+static inline void profile_task_exit(os_task_t *task)
+{
+}
+#endif
+
+#ifdef CONFIG_PROFILE_STRACE
+/*
+ * Adds the calls of a child to those of the children of the current process, which has waited for
+ * it. Nobody else can find the child, and it has not been released yet. Process context.
+ */
+void profile_process_waited(os_process_t *child);
+
+/*
+ * Say what follows on a system call of the current thread that has returned -ERESTART<something>.
+ * Process context.
+ */
+void profile_syscall_interrupted(void);		/* it fails with EINTR */
+void profile_syscall_again(u64 ip, u64 sp);	/* it runs again at ip, with stack pointer sp */
+void profile_syscall_handler(void);		/* a signal handler runs first */
+void profile_syscall_sigreturn(u64 ip, u64 sp); /* a handler has returned to ip and sp */
+#else
+static inline void profile_process_waited(os_process_t *child)
+{
+}
+static inline void profile_syscall_interrupted(void)
+{
+}
+static inline void profile_syscall_again(u64 ip, u64 sp)
+{
+}
+static inline void profile_syscall_handler(void)
+{
+}
+static inline void profile_syscall_sigreturn(u64 ip, u64 sp)
+{
+}
+#endif
+
+#if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
+/*
+ * Store the CPU time so far in user code, in cycles: of all threads of a process, those that have
+ * exited included, and of the current thread. Store nothing if it is not known. Any context but
+ * NMI.
+ */
+void profile_get_user_cycles(os_process_t *proc, u64 *cycles);
+void profile_get_own_user_cycles(u64 *cycles);
+#else
+static inline void profile_get_user_cycles(os_process_t *proc, u64 *cycles)
+{
+}
+static inline void profile_get_own_user_cycles(u64 *cycles)
+{
+}
+#endif
+
+#ifdef CONFIG_PROFILE_HEATMAP
+/* Tell the hooks below which source of samples is on, and when this CPU's next sample is due. */
+extern os_key_t profile_timer_key, profile_nmi_key;
+OS_DECLARE_PER_CPU(u64, profile_deadline); /* TSC; ~0: never */
+void profile_timer_came(const os_regs_t *regs);
+void profile_nmi_came(const os_regs_t *regs);
+
+/*
+ * The current task has another name, another program or no process any more: its samples are not
+ * those of before. Process context.
+ */
+void profile_task_changed(os_task_t *task);
+
+/* Called first of all by each CPU's timer interrupt, interrupts off. regs: what it interrupted. */
+static inline void profile_tick(const os_regs_t *regs)
+{
+	if (os_key_on(&profile_timer_key))
+		profile_timer_came(regs);
+}
+
+/* Moves the deadline that this CPU's timer is about to be set for, if a sample is due before. */
+static inline void profile_next_deadline(u64 *deadline)
+{
+	if (os_key_on(&profile_timer_key) && os_this_cpu_read(profile_deadline) < *deadline)
+		*deadline = os_this_cpu_read(profile_deadline);
+}
+
+/* Called by the NMI handler. Sets *handled if the NMI may have been the profiler's. */
+static inline void profile_nmi(const os_regs_t *regs, bool *handled)
+{
+	if (os_key_on(&profile_nmi_key)) {
+		*handled = true;
+		profile_nmi_came(regs);
+	}
+}
+#else
+static inline void profile_task_changed(os_task_t *task)
+{
+}
+static inline void profile_tick(const os_regs_t *regs)
+{
+}
+static inline void profile_next_deadline(u64 *deadline)
+{
+}
+static inline void profile_nmi(const os_regs_t *regs, bool *handled)
+{
+}
+#endif
+
+#ifdef CONFIG_PROFILE_WAITS
+extern os_key_t profile_waits_key;
+void profile_wait_ended(u64 cycles);
+void profile_thread_woken(os_task_t *task);
+void profile_spun_for_lock(const char *name, u64 start);
+void profile_fault_began(struct profile_task *pt);
+void profile_fault_ended(struct profile_task *pt);
+OS_DECLARE_PER_CPU(u64, profile_irq_start); /* TSC when the latest interrupt came */
+void profile_irq_ended(void);
+
+/*
+ * In schedule(), interrupts off: the thread leaves its CPU; the current thread is back on one. Both
+ * at the TSC that schedule() uses for CPU time.
+ */
+static inline void profile_switch_out(struct profile_task *pt, u64 cycles)
+{
+	if (os_key_on(&profile_waits_key))
+		pt->out_cycles = cycles;
+}
+
+static inline void profile_switch_in(u64 cycles)
+{
+	if (os_key_on(&profile_waits_key))
+		profile_wait_ended(cycles);
+}
+
+/*
+ * The current task, or an interrupt, wakes a thread that sleeps and has left its CPU. Interrupts
+ * off; nobody else may wake it now.
+ */
+static inline void profile_wake(os_task_t *task)
+{
+	if (os_key_on(&profile_waits_key))
+		profile_thread_woken(task);
+}
+
+/* Around what the current thread's user code has to wait for because of a page fault. */
+static inline void profile_fault_begin(struct profile_task *pt)
+{
+	if (os_key_on(&profile_waits_key))
+		profile_fault_began(pt);
+}
+
+static inline void profile_fault_end(struct profile_task *pt)
+{
+	if (os_key_on(&profile_waits_key))
+		profile_fault_ended(pt);
+}
+static inline bool profile_in_call(const struct profile_task *pt)
+{
+#ifdef CONFIG_PROFILE_STRACE
+	return pt->seq & 1;
+#else
+	return false;
+#endif
+}
+
+/*
+ * Adds the context switches so far of a process's threads, those that have ended included; the
+ * second one: those of threads that had not slept. Any context but NMI.
+ */
+void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary);
+/* The same for one thread, of itself. */
+static inline void profile_add_own_switches(const struct profile_task *pt, u64 *voluntary,
+					    u64 *involuntary)
+{
+	*voluntary += pt->nr_waits - pt->nr_preempted;
+	*involuntary += pt->nr_preempted;
+}
+
+/* The running CPU has spun since start, TSC, for a lock that it has now. Any context but NMI. */
+static inline void profile_spun(const char *name, u64 start)
+{
+	if (os_key_on(&profile_waits_key))
+		profile_spun_for_lock(name, start);
+}
+
+/* Around the handler of an interrupt. Interrupts stay off. */
+#define profile_irq_begin()                                                \
+	do {                                                               \
+		if (os_key_on(&profile_waits_key))                         \
+			os_this_cpu_write(profile_irq_start, os_cycles()); \
+	} while (0)
+
+static inline void profile_irq_end(void)
+{
+	if (os_key_on(&profile_waits_key))
+		profile_irq_ended();
+}
+#else
+static inline void profile_irq_end(void)
+{
+}
+static inline void profile_spun(const char *name, u64 start)
+{
+}
+static inline void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary)
+{
+}
+static inline void profile_add_own_switches(const struct profile_task *pt, u64 *voluntary,
+					    u64 *involuntary)
+{
+}
+#define profile_irq_begin()	       ((void)0)
+/* Macros, because to evaluate `current` would leave an instruction. */
+#define profile_fault_begin(pt)	       ((void)0)
+#define profile_fault_end(pt)	       ((void)0)
+#define profile_switch_out(pt, cycles) ((void)0)
+#define profile_switch_in(cycles)      ((void)0)
+#define profile_wake(task)	       ((void)0)
+#endif
+
+#ifdef PROFILE_ANY
+/* Starts counting. Called once, when memory, clocks and all CPUs are up. Process context. */
+void profile_init(void);
+
+/*
+ * Prints the report of a process whose last thread is gone, if profile.on_exit says so. Process
+ * context; may sleep.
+ */
+void profile_process_exit(os_process_t *proc);
+
+/*
+ * Prints a report of the machine: all profilers, with all live processes. Any context. If another
+ * report is being printed, the thread that prints it prints this one afterwards. In a panic it is
+ * printed at once, without locks.
+ */
+void profile_report(const char *why);
+
+/*
+ * Waits until all reports that have begun or wait for their turn are printed, and keeps others from
+ * beginning. Logs each glob of profile.on_exit that no process matched. Called before the machine
+ * is switched off. Process context.
+ */
+void profile_end_reports(void);
+
+/* Adds the number of reports on the console that have begun and not ended. Any context. */
+void profile_count_cut_reports(unsigned int *nr);
+
+/*
+ * Restarts all counters at zero. A call in flight counts as one call that begins now. Any context
+ * but NMI.
+ */
+void profile_reset(void);
+#else
+static inline void profile_init(void)
+{
+}
+static inline void profile_process_exit(os_process_t *proc)
+{
+}
+static inline void profile_report(const char *why)
+{
+}
+static inline void profile_end_reports(void)
+{
+}
+static inline void profile_count_cut_reports(unsigned int *nr)
+{
+}
+static inline void profile_reset(void)
+{
+}
+#endif
+
+#include <lego/profile_point.h>
+
+#endif

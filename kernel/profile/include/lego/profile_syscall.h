@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_PROFILE_SYSCALL_H
+#define LEGO_PROFILE_SYSCALL_H
+
+/*
+ * The two hooks around a system call, inlined where calls are made. Switched off, each is a NOP;
+ * switched on, neither takes a lock, calls a function or touches a shared cache line. What is rarer
+ * is left to strace/strace.c, which describes the whole design. Include this file where the task
+ * structure is complete: see os_hooks.h.
+ */
+
+#include <lego/profile.h>
+
+#ifdef CONFIG_PROFILE_STRACE
+
+#define PROFILE_LAST_LOG2     (PROFILE_BUCKET_BASE_LOG2 + PROFILE_SYSCALL_BUCKETS - 1)
+#define PROFILE_IS_ERROR(ret) ((unsigned long)(ret) >= (unsigned long)-4095)
+
+/* On while calls are counted or shown. */
+extern os_key_t strace_key;
+
+/* strace.c: the slow paths, in the same context as the hooks. */
+void strace_enter_slowly(void) os_saves_registers; /* ->argument: the number of the call */
+void strace_exit_slowly(void) os_saves_registers;  /* ->argument: its return value */
+
+/*
+ * Subtracts the present time from the row's sum; strace_end_time() adds the end time. In between
+ * the sum is negative, because the calls of a thread took less than the time since boot. So one
+ * word has the sum and says whether a call is in flight, wherever a reader stops the writer.
+ */
+static pf_always_inline void strace_begin_time(struct profile_task *pt,
+					       struct profile_syscall_row *row, u64 now_cycles)
+{
+	pt->row = row;
+	pt->start_cycles = now_cycles;
+	/* Pairs with read_row(), which must see these stores first. x86 keeps stores in order. */
+	pf_barrier();
+	row->cycles -= now_cycles;
+}
+
+/* Starts timing. A restarted call has been counted already. */
+static pf_always_inline void strace_begin(struct profile_task *pt, struct profile_syscall_row *row)
+{
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	pt->base_off_cycles = row->off_cycles - os_off_cycles(pt);
+#endif
+	strace_begin_time(pt, row, os_cycles());
+	/* As in strace_begin_time(). */
+	pf_barrier();
+	pt->seq |= 1;
+	pf_barrier();
+}
+
+/*
+ * Returns the base-2 logarithm of a time, at least PROFILE_BUCKET_BASE_LOG2. It is above
+ * PROFILE_LAST_LOG2 if the time is too long for the histogram.
+ */
+static pf_always_inline u64 strace_log2(u64 cycles)
+{
+	return pf_log2(cycles, PROFILE_BUCKET_BASE_LOG2);
+}
+
+/* Returns true if the clock went backwards, or the time is too long for the histogram. */
+static pf_always_inline bool strace_is_odd_time(u64 cycles, u64 log2)
+{
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	return log2 > PROFILE_LAST_LOG2; /* true in both cases */
+#else
+	return (s64)cycles < 0;
+#endif
+}
+
+/* Counts the end of a call in the histogram. Errors are counted by strace.c. */
+static pf_always_inline void strace_end_row(struct profile_syscall_row *row, u64 cycles, u64 log2)
+{
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	row->nr_log2[log2 - PROFILE_BUCKET_BASE_LOG2]++;
+	if (pf_unlikely(cycles > row->max_cycles))
+		row->max_cycles = cycles;
+#endif
+}
+
+/* Adds the time of a call that has a row and was never interrupted; it ends at end_cycles. */
+static pf_always_inline void strace_end_time(struct profile_task *pt,
+					     struct profile_syscall_row *row, u64 end_cycles,
+					     u64 cycles, u64 log2)
+{
+	/* One instruction, before all other stores: see strace_begin_time(). */
+	row->cycles += end_cycles;
+	pf_barrier();
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	row->off_cycles = pt->base_off_cycles + os_off_cycles(pt);
+#endif
+	strace_end_row(row, cycles, log2);
+}
+
+static pf_always_inline void strace_enter(u64 nr)
+{
+	struct profile_task *pt = os_current_profile();
+	struct profile_syscall_row *row;
+	u32 at;
+
+	if (pf_unlikely(nr >= PROFILE_NR_INDEXED || !(at = pt->index[nr]))) {
+		pt->argument = nr;
+		os_call(strace_enter_slowly);
+		return;
+	}
+	row = (struct profile_syscall_row *)((char *)pt->index + at * (u64)PROFILE_INDEX_UNIT);
+	row->nr_calls++;
+	strace_begin(pt, row);
+}
+
+static pf_always_inline void strace_exit(long ret)
+{
+	struct profile_task *pt = os_current_profile();
+	struct profile_syscall_row *row = pt->row;
+	u64 end_cycles, cycles, log2;
+
+	if (pf_unlikely(!(pt->seq & 1) || pt->event || PROFILE_IS_ERROR(ret))) {
+		pt->argument = ret;
+		os_call(strace_exit_slowly);
+		return;
+	}
+	end_cycles = os_cycles();
+	cycles = end_cycles - pt->start_cycles;
+	log2 = strace_log2(cycles);
+	if (pf_unlikely(strace_is_odd_time(cycles, log2))) {
+		/* Any value that is no error; keeping ret until here would cost a register. */
+		pt->argument = 0;
+		os_call(strace_exit_slowly);
+		return;
+	}
+	strace_end_time(pt, row, end_cycles, cycles, log2);
+	/* As in strace_begin(). */
+	pf_barrier();
+	pt->seq++;
+}
+
+#ifdef CONFIG_PROFILE_STRACE_LIVE
+/* live_key is on while trace output is; only then do the hooks look at the other two variables. */
+extern os_key_t live_key;
+extern u64 live_chosen[PROFILE_NR_INDEXED / 64];
+extern bool strace_counts;
+
+/* strace/live/live.c: called with ->argument as above. */
+void strace_enter_live(void) os_saves_registers;
+void strace_exit_live(void) os_saves_registers;
+#endif
+
+/*
+ * The hook before every system call of a user thread, with the number that the thread gave. Process
+ * context, interrupts on.
+ */
+static pf_always_inline void profile_syscall_enter(unsigned long nr)
+{
+	if (pf_likely(!os_key_on(&strace_key)))
+		return;
+#ifdef CONFIG_PROFILE_STRACE_LIVE
+	if (pf_unlikely(os_key_on(&live_key))) {
+		if (nr >= PROFILE_NR_INDEXED || live_chosen[nr / 64] >> nr % 64 & 1) {
+			os_current_profile()->argument = nr;
+			os_call(strace_enter_live);
+		}
+		if (!pf_read_once(strace_counts))
+			return;
+	}
+#endif
+	strace_enter(nr);
+}
+
+/* The hook after it. A call that was not counted at its entry is ignored. */
+static pf_always_inline void profile_syscall_exit(long ret)
+{
+	if (pf_likely(!os_key_on(&strace_key)))
+		return;
+	strace_exit(ret);
+#ifdef CONFIG_PROFILE_STRACE_LIVE
+	if (pf_unlikely(os_key_on(&live_key)) && os_current_profile()->live_active) {
+		os_current_profile()->argument = ret;
+		os_call(strace_exit_live);
+	}
+#endif
+}
+
+#else
+
+static inline void profile_syscall_enter(unsigned long nr)
+{
+}
+static inline void profile_syscall_exit(long ret)
+{
+}
+
+#endif
+
+#endif

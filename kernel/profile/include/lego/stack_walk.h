@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_STACK_WALK_H
+#define LEGO_STACK_WALK_H
+
+/* The result of a stack walk. <asm/stacktrace.h> has the walk itself. */
+
+#include "../../os_hooks.h"
+
+/* Why a chain ends before its outermost caller. */
+enum stack_truncation {
+	STACK_WHOLE,
+	STACK_TRUNCATED_DEPTH,	     /* the chain has more functions than may be stored */
+	STACK_TRUNCATED_ENTRY,	     /* in entry code, whose frames cannot be trusted */
+	STACK_TRUNCATED_STACK,	     /* a frame pointer points off the stack, or not upwards */
+	STACK_TRUNCATED_TEXT,	     /* a return address is not in the kernel's text */
+	STACK_TRUNCATED_USER_FRAME,  /* a user's frame pointer is not valid */
+	STACK_TRUNCATED_USER_MEMORY, /* a user's frame is not in memory, or may not be read now */
+	STACK_TRUNCATED_REPORT,	     /* the profiler's own report: not walked */
+	NR_STACK_TRUNCATIONS,
+};
+
+static inline u64 stack_hash(u64 hash, u64 pc)
+{
+	return (hash + pc) * 0x9e3779b97f4a7c15ull;
+}
+
+/* A step of walk->hash. It is cheap, and good enough if a step of stack_hash() follows. */
+static inline u64 stack_mix(u64 hash, u64 pc)
+{
+	return (hash << 21 | hash >> 43) + pc;
+}
+
+/*
+ * The result of a walk, small enough for two registers. The program counters are stored innermost
+ * first, those of the kernel before those of the user. The first one is the interrupted instruction
+ * itself. The others are return addresses, or one byte behind an instruction that was interrupted:
+ * subtract one to find the function.
+ */
+struct stack_walk {
+	u64 hash;   /* of all program counters, by stack_mix() */
+	u64 counts; /* STACK_COUNTS() */
+};
+
+#define STACK_COUNTS(nr_kernel, nr_user, truncated, replayable) \
+	((u64)(nr_kernel) | (u64)(nr_user) << 8 | (u64)(truncated) << 16 | (u64)(replayable) << 24)
+#define STACK_MAX_DEPTH 127
+
+/*
+ * Says whether <asm/stack_match.h> can compare a stack with the chain: only if the whole chain was
+ * found by following frame pointers. The interrupted function may have no frame yet; then its
+ * return address is the first or the second word at the stack pointer.
+ */
+enum stack_replay {
+	STACK_NOT_REPLAYABLE,
+	STACK_REPLAYABLE,
+	STACK_FRAMELESS_0, /* the return address is the first word */
+	STACK_FRAMELESS_1, /* the second one */
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_OFF_TIME_H
+#define PROFILE_OFF_TIME_H
+
+/* Remembers for how long something was switched off, and by which task: see off_time.c. */
+
+#include <lego/profile.h>
+
+/*
+ * Notes that something is off, or on, from now on. It was switched by the current task or, with
+ * at_boot, by a boot parameter. Any context but NMI.
+ */
+void off_time_switch(struct profile_off_time *off, bool is_off, bool at_boot);
+
+/* Returns how long it has been off until now, in ns: a base for off_time_since(). */
+u64 off_time_total_ns(const struct profile_off_time *off);
+/* Notes that the counters it concerns are reset. */
+void off_time_reset(struct profile_off_time *off);
+
+struct off_snapshot {
+	struct profile_off_time time;
+	u64 ns; /* time off since a base */
+};
+
+struct off_snapshot off_time_since(const struct profile_off_time *off, u64 base_ns);
+struct off_snapshot off_time_since_reset(const struct profile_off_time *off);
+
+/*
+ * report.c: prints when something, given by its name, was in a state such as "off"; prints nothing
+ * if it was not.
+ */
+void report_print_off(const char *name, const char *state, const struct off_snapshot *snap);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_OS_HOOKS_H
+#define PROFILE_OS_HOOKS_H
+
+/*
+ * The light half of the seam: what the hooks in the rest of the kernel need. The header of the task
+ * structure may include it, by way of <lego/profile.h>, so it must not need that structure. Another
+ * kernel names a header of its own by PROFILE_OS_HOOKS_HEADER.
+ *
+ * It supplies:
+ *	u8, u16, u32, u64, s32, s64, bool, size_t, NULL		bool is _Bool
+ *	os_task_t, os_process_t, os_regs_t			may be incomplete types
+ *	OS_DEFINE_PER_CPU(type, name), OS_DECLARE_PER_CPU(), os_cpu(), os_per_cpu(name, cpu)
+ *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above and _below (compare),
+ *	_lower, _cmpxchg, _ptr(&var)
+ *	os_key_t, os_key_on(&key), os_key_set(&key, on), os_key_is_set(&key)
+ *	os_clock_begin(), os_clock_end(), OS_CLOCK_BODY(n)
+ *	os_add(var, n), os_call(fn), os_call_with(fn, a, b, c, d), os_saves_registers
+ *	OS_U64_IS_LONG						defined if u64 is unsigned long
+ *	os_cycles(), os_current_profile(), os_off_cycles(pt)
+ *
+ * The last two are macros that may use the task structure. <lego/profile_syscall.h> expands them,
+ * so it is included where that structure is complete.
+ *
+ * Defaults for most of these are in os_none_hooks.h, which a kernel's header may include last.
+ */
+
+#include "base.h"
+
+#ifdef PROFILE_OS_HOOKS_HEADER
+#include PROFILE_OS_HOOKS_HEADER
+#else
+
+#include <asm/point_clock.h>
+#include <lego/percpu.h>
+#include <lego/static_key.h>
+#include <lego/types.h>
+
+struct pt_regs;
+struct process;
+struct task;
+
+typedef struct task os_task_t;
+typedef struct process os_process_t;
+typedef struct pt_regs os_regs_t;
+
+/* Each os_this_cpu_*() is one instruction: no interrupt, NMI or migration tears it. */
+#define OS_DEFINE_PER_CPU(type, name)	   DEFINE_PER_CPU(type, name)
+#define OS_DECLARE_PER_CPU(type, name)	   DECLARE_PER_CPU(type, name)
+#define os_per_cpu(name, cpu)		   per_cpu(name, cpu)
+#define os_cpu()			   smp_processor_id()
+#define os_this_cpu_ptr(ptr)		   this_cpu_ptr(ptr)
+#define os_this_cpu_read(var)		   this_cpu_read(var)
+#define os_this_cpu_write(var, value)	   this_cpu_write(var, value)
+#define os_this_cpu_add(var, n)		   this_cpu_add(var, n)
+#define os_this_cpu_inc(var)		   this_cpu_inc(var)
+#define os_this_cpu_plus(var, value)	   this_cpu_plus(var, value)
+#define os_this_cpu_above(var, value)	   this_cpu_above(var, value)
+#define os_this_cpu_below(var, value)	   this_cpu_below(var, value)
+#define os_this_cpu_lower(var, value)	   this_cpu_lower(var, value)
+#define os_this_cpu_cmpxchg(var, old, new) this_cpu_cmpxchg(var, old, new)
+
+/* A condition that rarely changes. It costs a NOP while it is off. Set in process context. */
+typedef struct static_key os_key_t;
+#define os_key_on(key)			   static_key_on(key)
+#define os_key_set(key, on)		   static_key_set(key, on)
+#define os_key_is_set(key)		   static_key_is_set(key)
+
+/* The clock of points, in cycles. No instruction of a section moves out of its two reads. */
+#define os_clock_begin()		   point_clock_begin()
+#define os_clock_end()			   point_clock_end()
+/* A section of n dependent instructions, to measure the overhead of the clock. */
+#define OS_CLOCK_BODY(n)		   POINT_CLOCK_BODY(n)
+
+/* Adds to memory that only this CPU writes. Neither an interrupt nor an NMI can tear it. */
+#define os_add(var, n)			   point_add(var, n)
+
+/*
+ * Calls a function from a hook without the compiler's knowledge. The function saves all registers
+ * (os_saves_registers). If the compiler saw the call, it would assume that registers are lost, and
+ * the code around the hook would save them whether the hook is on or off.
+ */
+#define os_saves_registers		   __saves_registers
+#define os_call_with(fn, a, b, c, d)	   point_call(fn, a, b, c, d)
+#define os_call(fn)			   saving_call(fn)
+
+/* Raw cycles, not ordered against other instructions. */
+#define os_cycles()			   rdtsc()
+
+/* The current task's part of the profiler. */
+#define os_current_profile()		   (&current->profile)
+
+/*
+ * Returns how long the current thread has been off a CPU, in cycles since any fixed moment. Only
+ * schedule() changes it: by the time from when the thread left its CPU to when it was back.
+ */
+#define os_off_cycles(pt)                                                          \
+	({                                                                         \
+		const struct task *_task = container_of(pt, struct task, profile); \
+		_task->exec_start_cycles - _task->sum_exec_cycles;                 \
+	})
+
+/* u64 is unsigned long, which %lu prints, so the compiler can check formats. */
+#define OS_U64_IS_LONG
+
+#endif
+
+#ifdef OS_U64_IS_LONG
+#define pf_printf(f, a) __attribute__((__format__(__printf__, f, a)))
+#else
+#define pf_printf(f, a)
+#endif
+
+#endif

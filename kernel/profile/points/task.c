@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The sums of profile points for each process: cycles and number of pairs of each point. The end of
+ * a pair adds to the sums of the current thread (<lego/profile.h>). A thread that exits adds its
+ * sums to those of its process. A report of a process adds the sums of the live threads to those.
+ *
+ * A thread's table has an entry for each point, spaced like the points in their section. Behind
+ * these is a second set of entries: the sums at the last reset, which reports subtract. The table
+ * is allocated with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads
+ * without memory for a table add to the idle table of their CPU, which nobody reads; a report says
+ * how many threads had no memory. A pair in an interrupt counts for the interrupted thread, as the
+ * time of the interrupt does.
+ */
+
+#include "points.h"
+
+#include "../walk.h"
+
+os_key_t profile_points_key;
+OS_DEFINE_PER_CPU(u64, profile_points_offset);
+OS_DEFINE_PER_CPU(u64, profile_idle_offset);
+static OS_DEFINE_PER_CPU(void *, idle_table); /* profile_idle_offset points here */
+
+/* Guards the lists, ->points, and all sums at the last reset. */
+static os_lock_t tasks_lock = OS_LOCK_INIT;
+static u32 nr_resets;
+
+static WALK_LISTS(lists, &tasks_lock, points_walk, 1);
+
+/* The process that a report reads. Its threads that exit before their turn are read then. */
+static struct {
+	const struct profile_process *process;
+	u32 number;
+	void *table; /* the sums since the reset, without a second set of entries */
+} reading;
+
+static size_t table_bytes(void)
+{
+	return (char *)__stop_profile_points - (char *)__start_profile_points;
+}
+
+static u64 table_offset(const void *table)
+{
+	return (u64)table - (u64)__start_profile_points;
+}
+
+static struct profile_point_task *entry_at(const void *table, const struct profile_point *point)
+{
+	return __PROFILE_POINT_TASK(point, table_offset(table));
+}
+
+static struct profile_point_task *base_at(const void *table, const struct profile_point *point)
+{
+	return __PROFILE_POINT_TASK(point, table_offset(table) + table_bytes());
+}
+
+static void *task_table(const struct profile_task *pt)
+{
+	return pt->points_offset ? (void *)((u64)__start_profile_points + pt->points_offset) : NULL;
+}
+
+static void set_offset(void *unused)
+{
+	u64 offset = os_current_task() ? os_current_profile()->points_offset : 0;
+
+	os_assert_irqs_off();
+	os_this_cpu_write(profile_points_offset, offset ?: os_this_cpu_read(profile_idle_offset));
+}
+
+int points_tasks_init(void)
+{
+	unsigned int cpu;
+
+	if (!reading.table)
+		reading.table = os_zalloc(table_bytes());
+	if (!reading.table)
+		return -OS_ENOMEM;
+	os_for_each_cpu(cpu) {
+		void *table = os_per_cpu(idle_table, cpu);
+
+		if (!table)
+			table = os_zalloc(table_bytes());
+		if (!table)
+			return -OS_ENOMEM;
+		os_per_cpu(idle_table, cpu) = table;
+		os_per_cpu(profile_idle_offset, cpu) = table_offset(table);
+		os_per_cpu(profile_points_offset, cpu) = table_offset(table);
+	}
+	return 0;
+}
+
+/*
+ * Makes context switches update profile_points_offset, or stops that. Called before the first point
+ * is switched on, and after the last one is switched off. Process context.
+ */
+void points_tasks_switch(bool on)
+{
+	os_assert_process_context();
+	if (os_key_is_set(&profile_points_key) == on)
+		return;
+	os_key_set(&profile_points_key, on);
+	if (on)
+		os_run_on_all_cpus(set_offset);
+}
+
+static void begin_period(struct profile_process *pp, enum point_since since)
+{
+	os_assert_held(&tasks_lock);
+	pp->points_since = since;
+	pp->points_since_cycles = os_cycles();
+}
+
+/* Restarts a table's sums: from now on, reports subtract their present values. */
+static void restart_table(void *table)
+{
+	const struct profile_point *point;
+
+	if (!table)
+		return;
+	for_each_point(point) * base_at(table, point) = *entry_at(table, point);
+}
+
+/* Restarts a process, unless that was done since the last reset. Its threads follow one by one. */
+static void catch_up_process(struct profile_process *pp)
+{
+	os_assert_held(&tasks_lock);
+	if (pp->points_nr_resets == nr_resets)
+		return;
+	pp->points_nr_resets = nr_resets;
+	begin_period(pp, POINTS_SINCE_RESET);
+	restart_table(pp->points);
+}
+
+/* Restarts a thread in the same way. Called before anything else is done with its sums. */
+static void catch_up(struct profile_task *pt)
+{
+	os_assert_held(&tasks_lock);
+	catch_up_process(pt->points_process);
+	if (pt->points_nr_resets == nr_resets)
+		return;
+	pt->points_nr_resets = nr_resets;
+	restart_table(task_table(pt));
+}
+
+/* Adds the sums of a table since the last reset to reading.table. */
+static void read_table(const void *table)
+{
+	const struct profile_point *point;
+
+	os_assert_held(&tasks_lock);
+	if (!table)
+		return;
+	for_each_point(point)
+	{
+		struct profile_point_task *sums = entry_at(reading.table, point);
+
+		/*
+		 * A pair adds its cycles first. They are read last, so that they include each pair
+		 * that is counted.
+		 */
+		sums->nr += pf_read_once(entry_at(table, point)->nr) - base_at(table, point)->nr;
+		pf_barrier();
+		sums->cycles += pf_read_once(entry_at(table, point)->cycles) -
+				base_at(table, point)->cycles;
+	}
+}
+
+/* Reads a thread, unless this report has read it already. */
+static void read_task(struct profile_task *pt)
+{
+	os_assert_held(&tasks_lock);
+	catch_up(pt);
+	if (pt->points_reading == reading.number)
+		return;
+	pt->points_reading = reading.number;
+	read_table(task_table(pt));
+}
+
+void points_task_init(os_task_t *task)
+{
+	struct profile_task *pt = os_task_profile(task);
+	os_process_t *proc = os_task_process(task);
+	struct profile_process *pp;
+	unsigned long flags;
+	void *table;
+
+	if (!proc || !table_bytes())
+		return;
+	table = os_zalloc(2 * table_bytes());
+	pp = os_process_profile(proc);
+	flags = os_lock(&tasks_lock);
+	if (table)
+		pt->points_offset = table_offset(table);
+	else
+		pp->points_nr_lost++;
+	catch_up_process(pp);
+	pt->points_nr_resets = nr_resets;
+	pt->points_process = pp;
+	walk_add_task(&lists, pp, pt);
+	os_unlock(&tasks_lock, flags);
+}
+
+/* Adds one table to another, including the sums at the last reset. */
+static void add_table(void *to, const void *from)
+{
+	const struct profile_point *point;
+
+	os_assert_held(&tasks_lock);
+	for_each_point(point)
+	{
+		entry_at(to, point)->cycles += entry_at(from, point)->cycles;
+		entry_at(to, point)->nr += entry_at(from, point)->nr;
+		base_at(to, point)->cycles += base_at(from, point)->cycles;
+		base_at(to, point)->nr += base_at(from, point)->nr;
+	}
+}
+
+void points_task_exit(struct profile_task *pt)
+{
+	struct profile_process *pp = pt->points_process;
+	void *table;
+	unsigned long flags;
+
+	if (!pp)
+		return;
+	flags = os_lock(&tasks_lock);
+	catch_up(pt);
+	if (pp == reading.process)
+		read_task(pt);
+	table = task_table(pt);
+	pt->points_offset = 0;
+	/* From here on, pairs that end on this CPU add to its idle table. */
+	if (os_current_task() && pt == os_current_profile())
+		set_offset(NULL);
+	walk_remove_task(&lists, pt);
+	pt->points_process = NULL;
+	if (table && pp->points) {
+		add_table(pp->points, table);
+	} else if (table) {
+		pp->points = table;
+		table = NULL;
+	}
+	os_unlock(&tasks_lock, flags);
+	os_free(table);
+}
+
+void points_process_init(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&tasks_lock);
+
+	begin_period(pp, POINTS_SINCE_START);
+	pp->points_nr_resets = nr_resets;
+	walk_add_process(&lists, pp);
+	os_unlock(&tasks_lock, flags);
+}
+
+void points_process_release(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&tasks_lock);
+	void *table = pp->points;
+
+	pp->points = NULL;
+	walk_remove_process(&lists, pp);
+	os_unlock(&tasks_lock, flags);
+	os_free(table);
+}
+
+/* Called when the other threads are gone, so there is one table, or few. */
+void points_process_exec(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&tasks_lock);
+
+	catch_up_process(pp);
+	begin_period(pp, POINTS_SINCE_EXEC);
+	restart_table(pp->points);
+	for (struct profile_task *pt = pp->points_walk.tasks; pt; pt = pt->points_walk.next) {
+		catch_up(pt);
+		restart_table(task_table(pt));
+	}
+	os_unlock(&tasks_lock, flags);
+}
+
+void points_tasks_reset(void)
+{
+	unsigned long flags = os_lock(&tasks_lock);
+
+	nr_resets++;
+	os_unlock(&tasks_lock, flags);
+	walk_visit(&lists, NULL, catch_up_process, catch_up);
+}
+
+void points_read_process(const struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&tasks_lock);
+
+	memset(reading.table, 0, table_bytes());
+	reading.number++;
+	reading.process = pp;
+	read_table(pp->points);
+	os_unlock(&tasks_lock, flags);
+	walk_visit(&lists, pp, catch_up_process, read_task);
+	flags = os_lock(&tasks_lock);
+	reading.process = NULL;
+	os_unlock(&tasks_lock, flags);
+}
+
+struct profile_point_task points_read_sums(const struct profile_point *point)
+{
+	return *entry_at(reading.table, point);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_REPORT_H
+#define PROFILE_REPORT_H
+
+/*
+ * Printing a report: whose turn it is (turn.c), which exits have one (on_exit.c), where the text
+ * goes, and the formats that all tables have in common (report.c).
+ */
+
+#include "util.h"
+
+/* Tells a profiler's print() which report it prints in. */
+struct report {
+	os_process_t *proc;   /* the process that ends; NULL: the report is of the machine */
+	u32 top;	      /* rows of a table, or REPORT_TOP_ALL: profile.top= */
+	bool wide, histogram; /* profile.report= */
+};
+
+#define REPORT_TOP_ALL 0xffffffffu
+
+/* Prints to the console, or to the text of report_to_text(). One line of a report a call. */
+void report_printf(const char *fmt, ...) pf_printf(1, 2);
+
+/*
+ * The thread that prints a report, or NULL. All of its samples meanwhile are taken for one
+ * function, report_printf(), so that reports do not fill the store of samples.
+ */
+extern os_task_t *report_printer;
+
+struct table_sink;
+/*
+ * Waits for this thread's turn, and lets print(arg) print into text, tables by the sink. Process
+ * context.
+ */
+void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print)(const void *arg),
+		    const void *arg);
+
+/*
+ * Lets print() print on the console with the options of a report of the machine. Returns false if
+ * another report is being printed. Any context.
+ */
+bool report_try_print(void (*print)(const struct report *report));
+
+/* turn.c: prints the report of a process that ends, if on_exit.c wants it. Process context. */
+void report_process_exit(os_process_t *proc);
+/*
+ * Prints a whole report of the machine. Called in turn, by report_to_text(). why is a string for
+ * the heading.
+ */
+void report_print_whole(const void *why);
+
+/* Facts about a process that ends, for the first lines of its report. Profilers fill them in. */
+struct report_summary {
+	bool has_calls; /* system calls are counted, with their CPU time */
+	u64 nr_calls;
+	u64 call_cpu_ns;
+};
+
+/* These three are in profile.c and call all profilers. */
+void report_print_tables(const struct report *report);
+/*
+ * Prints every file that is JSON, after a line {"file":"<name>"}. Called in turn, or in a
+ * panic, when output does not go to the console.
+ */
+void report_print_json_files(void);
+void report_end(const char *why);
+void report_summarize(os_process_t *proc, struct report_summary *summary);
+void report_flush(void);
+
+/* report.c: prints the heading of a process's report or, with NULL, one that gives the reason. */
+void report_print_heading(u64 nr, os_process_t *proc, const char *why);
+
+/* on_exit.c: the processes that have a report, or an export, when they exit. */
+#define ON_EXIT_BYTES 256
+struct on_exit {
+	const char *param; /* its boot parameter */
+	os_lock_t lock;
+	/* Guarded by lock: the globs, and for each whether an exit has matched it. */
+	char globs[ON_EXIT_BYTES];
+	bool matched[ON_EXIT_BYTES];
+};
+#define ON_EXIT(name, value)                                        \
+	{                                                           \
+		.param = name, .lock = OS_LOCK_INIT, .globs = value \
+	}
+
+extern struct on_exit on_exit_reports;
+
+bool on_exit_wants(struct on_exit *list, os_process_t *proc);
+/* Logs each glob that no exit has matched. The user may be waiting for those reports. */
+void on_exit_print_unmatched(const struct on_exit *list);
+/* Set the globs; the text of a file may end in a newline. Return 0 or -OS_EINVAL. */
+int on_exit_set(struct on_exit *list, const char *value);
+int on_exit_write_to(struct on_exit *list, const char *text);
+/* The file on_exit. */
+void on_exit_show(os_text_t *text);
+int on_exit_write(const char *text);
+#define ON_EXIT_WORDS "all|none|<glob>[,<glob>...]"
+
+/*
+ * Redirects report_printf() to a text; NULL selects the console. Called by the thread that prints
+ * the report: there is one at a time.
+ */
+void report_to(os_text_t *text);
+
+/* Returns true if report_printf() prints on the console, false if to a text. */
+bool report_is_on_console(void);
+
+/*
+ * Redirects report_printf() to a function, which comes before a text; NULL ends that. Called like
+ * report_to(), and in a panic.
+ */
+void report_to_output(void (*print)(const char *fmt, va_list args));
+
+/* Returns part / total in hundredths of a percent, rounded half up; part <= total. 0 of 0 is 0. */
+u32 report_percent(u64 part, u64 total);
+
+/* Returns the average, rounded up; 0 when n is 0. */
+u64 report_usecs_per_call(u64 ns, u64 n);
+u64 report_avg_ns(u64 ns, u64 n);
+
+/* Prints "since boot (1.12 s)" or "since the last reset (1.12 s)" into text. */
+#define REPORT_SINCE_BYTES 64
+void report_since(char text[REPORT_SINCE_BYTES], u64 elapsed_ns, bool was_reset);
+
+/* Returns name if it fits into width, else a copy in text, shortened to width, that ends in `~`. */
+#define REPORT_COLUMN_BYTES 32
+const char *report_column(char text[REPORT_COLUMN_BYTES], const char *name, u32 width);
+
+/* Returns the name of a system call or, if it is NULL or empty, "sys_" and the number in text. */
+#define REPORT_CALL_BYTES 32
+const char *report_call(char text[REPORT_CALL_BYTES], u64 nr, const char *name);
+
+/*
+ * Copies the name of the function that a frame of a call chain is in or, if it has no name, the
+ * frame's address. is_return: the frame is a return address, behind the call. Returns text.
+ */
+const char *report_frame(char text[OS_SYMBOL_BYTES], u64 pc, bool is_return);
+
+/*
+ * Replace each byte that is not printable ASCII by `?`, in place or in a copy: a program may give
+ * itself any name.
+ */
+void report_make_printable(char *text);
+void report_copy_printable(char *dst, const char *src, size_t size);
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Prints the stacks of all CPUs, folded: one a line, outermost function first, for flame graphs.
+ * They are merged and copied when it is the reader's turn. Then each is printed when it is read:
+ * the text as a whole would take more memory than the samples.
+ */
+
+#include "samples.h"
+
+#include "../table.h"
+
+/* Prints a stack with the number of its samples. */
+static void print_stack(os_text_t *text, const struct sample_record *rec)
+{
+	char comm[SAMPLE_COMM_BYTES];
+	char name[OS_SYMBOL_BYTES], number[REPORT_CALL_BYTES];
+
+	sample_comm(rec, comm);
+	os_text_printf(text, "%s", comm);
+	if (rec->truncated)
+		os_text_printf(text, ";[cut: %s]", report_truncation_reasons[rec->truncated]);
+	for (u32 i = rec->nr_user; i--;)
+		os_text_printf(text, ";%#lx", rec->pcs[rec->nr_kernel + i]);
+	if (rec->class == HEAT_KERNEL && rec->syscall != OS_NO_SYSCALL)
+		os_text_printf(text, ";[%s]",
+			       report_call(number, rec->syscall, os_syscall_name(rec->syscall)));
+	for (u32 i = rec->nr_kernel; i--;)
+		os_text_printf(text, ";%s", report_frame(name, rec->pcs[i], i != 0));
+	os_text_printf(text, " %lu\n", rec->nr_pinned);
+}
+
+/* The last merge for report_copy_stacks(). No lock: one report is printed at a time. */
+static struct merged_stacks last_merge;
+
+void report_print_last_merge(void)
+{
+	if (last_merge.nr_records)
+		report_printf("\nstacks, when last read: %u of %u records, merged in %lu ns with "
+			      "%lu bytes\n",
+			      last_merge.nr_stacks, last_merge.nr_records, last_merge.ns,
+			      last_merge.nr_slots * sizeof(struct merged_stack));
+}
+
+void report_copy_stacks(const void *copy_)
+{
+	struct stacks_copy **copy = (struct stacks_copy **)copy_;
+	struct merged_stacks merged;
+
+	*copy = NULL;
+	samples_pin();
+	if (!stacks_merge(&merged)) {
+		last_merge = merged;
+		last_merge.stacks = NULL;
+		*copy = stacks_copy(&merged);
+		stacks_free(&merged);
+	}
+	samples_unpin();
+	if (!*copy)
+		report_printf("# no memory for the stacks of %u records\n", merged.nr_records);
+}
+
+bool report_print_next_stack(os_text_t *text, void *copy)
+{
+	const struct sample_record *rec = stacks_copy_next(copy);
+
+	if (rec)
+		print_stack(text, rec);
+	return rec;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A session: a program borrows the source of samples while it has /proc/profile/session open, and
+ * reads the samples of that time. Writing "hz <n>" begins it. Closing the file ends it and restores
+ * the settings, also when the program is killed.
+ *
+ * A session resets nothing, because others are counting, too. It notes the number of samples of
+ * each record when it begins, and shows what has been added since. Records stay in the order in
+ * which they came, and never move, so their place in the log identifies them.
+ *
+ * Others find a session only by its rate: the report notes for how long it was another one.
+ */
+
+#include "samples.h"
+
+#include "../table.h"
+#include "../words.h"
+
+/* The counts of one CPU when the session began. */
+struct session_cpu {
+	u64 *nr_samples; /* of each record; NULL: there was none */
+	u32 nr_records;
+	u64 nr_dropped[NR_SAMPLE_DROPS];
+};
+OS_DEFINE_PER_CPU(struct session_cpu, session_cpus);
+
+/* Changed by the session's program only, in turn with reports. */
+static bool is_active;
+static u64 generation; /* of the samples, when it began */
+static u64 nr_late;    /* source_sums.lost, then */
+static u32 nr_resets;  /* since then */
+
+static u64 count_late(void)
+{
+	static struct source_snapshot source;
+
+	source_snapshot(&source);
+	return source.all.lost;
+}
+
+static int note_counts(struct session_cpu *s, unsigned int cpu)
+{
+	const struct sample_stats *stats = samples_stats(cpu);
+	const struct sample_record *rec = NULL;
+
+	memcpy(s->nr_dropped, stats->nr_dropped, sizeof(s->nr_dropped));
+	s->nr_samples = os_alloc(stats->nr_records * sizeof(*s->nr_samples) + 1);
+	if (!s->nr_samples)
+		return -OS_ENOMEM;
+	for (s->nr_records = 0; (rec = samples_next(cpu, rec)); s->nr_records++)
+		s->nr_samples[s->nr_records] = rec->nr_pinned;
+	return 0;
+}
+
+static void begin(const void *error_)
+{
+	int *error = (int *)error_;
+	unsigned int cpu;
+
+	samples_pin();
+	generation = samples_generation();
+	nr_late = count_late();
+	nr_resets = 0;
+	os_for_each_cpu(cpu) {
+		if (!*error)
+			*error = note_counts(&os_per_cpu(session_cpus, cpu), cpu);
+	}
+	samples_unpin();
+	is_active = !*error;
+}
+
+static int parse_hz(const char *text, u64 *hz)
+{
+	char word[16];
+
+	if (words_next(&text, word, sizeof(word)) <= 0 || strcmp(word, "hz") ||
+	    words_next(&text, word, sizeof(word)) <= 0 || os_parse_u64(word, hz) ||
+	    *hz > SOURCE_MAX_HZ || words_next(&text, word, sizeof(word)))
+		return -OS_EINVAL;
+	return 0;
+}
+
+int session_write(const char *text)
+{
+	u64 hz;
+	int error = parse_hz(text, &hz) ?: source_borrow(hz);
+
+	if (error)
+		return error;
+	report_to_text(NULL, &table_text, begin, &error);
+	if (error)
+		session_close();
+	return error;
+}
+
+void session_close(void)
+{
+	unsigned int cpu;
+
+	source_give_back();
+	is_active = false;
+	os_for_each_cpu(cpu) {
+		struct session_cpu *s = &os_per_cpu(session_cpus, cpu);
+
+		os_free(s->nr_samples);
+		memset(s, 0, sizeof(*s));
+	}
+}
+
+static void print_kernel_part(const struct sample_record *rec)
+{
+	char name[OS_SYMBOL_BYTES];
+
+	for (u32 i = rec->nr_kernel; i--;)
+		report_printf("%s%s", report_frame(name, rec->pcs[i], i != 0), i ? ";" : "");
+}
+
+static void print_user_part(const struct sample_record *rec)
+{
+	for (u32 i = rec->nr_user; i--;)
+		report_printf("%#lx%s", rec->pcs[rec->nr_kernel + i], i ? ";" : "");
+}
+
+/* A chain that was cut begins with the reason. */
+static void print_reason(const struct sample_record *rec, u32 nr)
+{
+	if (rec->truncated)
+		report_printf("[cut: %s]%s", report_truncation_reasons[rec->truncated],
+			      nr ? ";" : "");
+}
+
+/*
+ * A line for each record: samples, CPU, process, thread and its name; behind tabs, the user's part
+ * of the chain and the kernel's, outermost function first.
+ */
+static void print_record(const struct sample_record *rec, unsigned int cpu, u64 nr)
+{
+	char comm[SAMPLE_COMM_BYTES];
+	bool user_is_cut = rec->nr_user || rec->truncated == STACK_TRUNCATED_USER_FRAME ||
+			   rec->truncated == STACK_TRUNCATED_USER_MEMORY;
+
+	sample_comm(rec, comm);
+	report_printf("%lu %u %u %u %s\t", nr, cpu, rec->pid, rec->tid, comm);
+	if (user_is_cut)
+		print_reason(rec, rec->nr_user);
+	print_user_part(rec);
+	report_printf("\t");
+	if (!user_is_cut)
+		print_reason(rec, rec->nr_kernel);
+	print_kernel_part(rec);
+	report_printf("\n");
+}
+
+static void print_records(const struct session_cpu *s, unsigned int cpu)
+{
+	const struct sample_record *rec = NULL;
+
+	for (u32 i = 0; (rec = samples_next(cpu, rec)); i++) {
+		u64 nr = rec->nr_pinned - (i < s->nr_records ? s->nr_samples[i] : 0);
+
+		if (nr)
+			print_record(rec, cpu, nr);
+	}
+}
+
+static void print_losses(void)
+{
+	u64 late = count_late();
+	unsigned int cpu;
+
+	if (late > nr_late)
+		report_printf("lost %lu late by a whole period\n", late - nr_late);
+	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++) {
+		u64 nr = 0;
+
+		os_for_each_cpu(cpu)
+			nr += samples_stats(cpu)->nr_dropped[i] -
+			      os_per_cpu(session_cpus, cpu).nr_dropped[i];
+		if (nr)
+			report_printf("lost %lu %s\n", nr, report_drop_reasons[i]);
+	}
+}
+
+/* Behind a reset, all samples are the session's, and those before it are gone. */
+static void forget_counts(void)
+{
+	unsigned int cpu;
+
+	generation = samples_generation();
+	nr_late = 0;
+	os_for_each_cpu(cpu) {
+		struct session_cpu *s = &os_per_cpu(session_cpus, cpu);
+
+		s->nr_records = 0;
+		memset(s->nr_dropped, 0, sizeof(s->nr_dropped));
+	}
+}
+
+void session_print(const void *unused)
+{
+	unsigned int cpu;
+
+	if (!is_active)
+		return;
+	samples_pin();
+	if (generation != samples_generation()) {
+		forget_counts();
+		nr_resets++;
+	}
+	report_printf("resets %u\n", nr_resets);
+	print_losses();
+	os_for_each_cpu(cpu)
+		print_records(&os_per_cpu(session_cpus, cpu), cpu);
+	samples_unpin();
+}

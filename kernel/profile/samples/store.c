@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Takes samples into the store of each CPU (stack_store.h): the same sample again adds one to its
+ * record.
+ *
+ * Most samples need no walk of the stack. The program counter, the stack pointer and the task lead
+ * to the record that such a sample had last time, and comparing the callers with those of the
+ * record takes less time than collecting them.
+ *
+ * An NMI that comes while a sample is taken sees that seq is odd, and is dropped. A reader pins the
+ * store, notes each record's number in the record itself, and works with that (store_read.c).
+ *
+ * A reset only moves sample_gate on. Each CPU empties its store at its next sample, which is
+ * dropped while a reader still needs the records.
+ */
+
+#include "store.h"
+
+#define GATE_STEP 2
+#define NO_GATE	  ~0ull /* has no epoch */
+
+/* Matches no sample. */
+static struct sample_record nobody = { .task_key = ~0ull };
+
+OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .gate = NO_GATE };
+u64 sample_gate;
+u64 sample_start_cycles;
+static u64 log_bytes = SAMPLE_DEFAULT_LOG;
+static u64 sp_mask; /* all ones with call chains, else 0 */
+static u32 max_depth = PF_IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) ? SAMPLE_DEFAULT_DEPTH : 1;
+
+static int set_bytes(const char *value)
+{
+	u64 bytes;
+
+	if (os_parse_u64(value, &bytes) || bytes < SAMPLE_MIN_LOG || bytes > SAMPLE_MAX_LOG)
+		return -OS_EINVAL;
+	log_bytes = bytes;
+	return 0;
+}
+OS_BOOT_PARAM(profile_samples, "profile.samples", "<bytes for each CPU>", set_bytes);
+
+#ifdef CONFIG_PROFILE_CALLCHAIN
+static int set_depth(const char *value)
+{
+	u64 depth;
+
+	if (os_parse_u64(value, &depth) || depth < 1 || depth > SAMPLE_MAX_DEPTH)
+		return -OS_EINVAL;
+	max_depth = depth;
+	return 0;
+}
+OS_BOOT_PARAM(profile_depth, "profile.depth", "<functions>", set_depth);
+#endif
+
+static pf_always_inline bool with_chains(void)
+{
+	return PF_IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && sp_mask;
+}
+
+void sample_init(void)
+{
+	u64 bytes = stack_store_affordable(log_bytes, SAMPLE_MIN_LOG, 16);
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
+
+		stack_store_init(s, &bytes, SAMPLE_MIN_LOG, RECORD_BYTES(SAMPLE_MAX_DEPTH));
+		if (!s->log)
+			os_printk("profile: no memory for samples of CPU %u\n", cpu);
+	}
+	if (bytes != log_bytes)
+		os_printk("profile: memory is short: %lu bytes, not %lu, for samples of a CPU\n",
+			  bytes, log_bytes);
+	if (PF_IS_ENABLED(CONFIG_PROFILE_CALLCHAIN) && max_depth > 1) {
+		os_stack_walk_init();
+		sp_mask = ~0ull;
+	}
+	sample_start_cycles = os_cycles();
+	/* A CPU that sees this sees the stores: pairs with the barrier in stack_store_clear(). */
+	pf_store_release(&sample_gate, pf_read_once(sample_gate) + GATE_STEP);
+}
+
+/* Any CPU may be here, too. */
+static void move_gate(u64 step, u64 clear, u64 set)
+{
+	u64 gate = pf_read_once(sample_gate), seen;
+
+	for (;; gate = seen) {
+		if (step && gate < GATE_STEP)
+			return; /* there is nothing to reset yet */
+		seen = pf_cmpxchg(&sample_gate, gate, ((gate + step) & ~clear) | set);
+		if (seen == gate)
+			return;
+	}
+}
+
+void sample_switch(bool on)
+{
+	move_gate(0, GATE_OFF, on ? 0 : GATE_OFF);
+}
+
+void sample_reset(void)
+{
+	pf_write_once(sample_start_cycles, os_cycles());
+	move_gate(GATE_STEP, 0, 0);
+}
+
+u64 sample_generation(void)
+{
+	return current_epoch();
+}
+
+/* Returns the class of code that was hit in the kernel, without the sample's own interrupt. */
+static pf_always_inline u32 kernel_class(u32 in_nmi, const os_task_t *task)
+{
+	if (os_irq_depth() + in_nmi > 1)
+		return HEAT_IRQ;
+	return os_task_idle(task) ? HEAT_IDLE : HEAT_KERNEL;
+}
+
+/* The newest task key; its low byte is 0. */
+static u64 last_key;
+
+void sample_process_init(struct profile_process *pp)
+{
+	pp->key_floor = __atomic_load_n(&last_key, __ATOMIC_RELAXED);
+}
+
+void profile_task_changed(os_task_t *task)
+{
+	os_process_t *proc = os_task_process(task);
+	u64 task_key = __atomic_add_fetch(&last_key, 1 << 8, __ATOMIC_RELAXED);
+
+	pf_write_once(os_task_profile(task)->task_key,
+		      task_key | (proc ? os_process_program(proc) : 0));
+}
+
+static pf_always_inline void finish(struct sample_cpu *s, u64 start_cycles)
+{
+	s->counts.self_cycles += os_cycles() - start_cycles;
+	stack_store_end(&s->store);
+}
+
+static pf_always_inline void count(struct sample_cpu *s, struct sample_record *rec,
+				   u64 start_cycles)
+{
+	rec->nr++;
+	finish(s, start_cycles);
+}
+
+/*
+ * Counts a sample that is not stored, by reason and class. (The class of a stored one is in its
+ * record.)
+ */
+static void drop(struct sample_cpu *s, enum sample_drop reason, u32 class)
+{
+	s->counts.nr_dropped[reason][class]++;
+}
+
+/*
+ * Counts the new record: with the one like it, or by adding it to the store. Returns the record, or
+ * NULL if there is no room.
+ */
+static struct sample_record *store(struct sample_cpu *s, struct sample_record *new, u32 tag)
+{
+	/* As many pcs as new has. If a record has another number of them, the contexts differ. */
+	u64 *slot = stack_store_find(&s->store, new, tag,
+				     __builtin_offsetof(struct sample_record, task_key),
+				     2 + nr_pcs(new));
+	const os_task_t *task = os_current_task();
+
+	if (slot && *slot) {
+		struct sample_record *rec = stack_store_record(&s->store, slot);
+
+		rec->nr++;
+		return rec;
+	}
+	if (!slot || !stack_store_has_room(&s->store, record_bytes(new))) {
+		drop(s, slot ? DROP_LOG_FULL : DROP_HASH_FULL, new->class);
+		return NULL;
+	}
+	new->nr = 1;
+	new->nr_pinned = 0;
+	new->tid = os_task_tid(task);
+	new->pid = os_task_pid(task);
+	os_task_comm(task, new->comm);
+	stack_store_add(&s->store, slot, tag, record_bytes(new));
+	return new;
+}
+
+/* Hashes what is known of a sample without a walk. */
+static pf_always_inline u64 recent_hash(u64 task_key, u32 context, u64 pc, u64 sp)
+{
+	return stack_hash(stack_hash(pc, task_key), context + sp) >> (64 - LOG2_RECENT);
+}
+
+/* Returns true if this thread prints a report, and no interrupt has come in between. */
+static bool is_in_report(u32 context)
+{
+	const os_task_t *printer = pf_read_once(report_printer);
+
+	return printer && printer == os_current_task() && (context >> 16 & 0xff) == HEAT_KERNEL;
+}
+
+/* Slow path: the recent record does not match. Walks the stack and looks the sample up. */
+static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, u32 context,
+				   u64 start_cycles)
+{
+	struct sample_record *new = stack_store_new(&s->store), *rec;
+	u64 task_key = os_task_key(os_current_task()), pc = os_regs_pc(regs);
+	struct stack_walk walk;
+
+	if (pf_unlikely(is_in_report(context))) {
+		new->pcs[0] = walk.hash = (u64)report_printf;
+		walk.counts = STACK_COUNTS(1, 0, STACK_TRUNCATED_REPORT, STACK_NOT_REPLAYABLE);
+	} else if (with_chains()) {
+		walk = os_stack_walk(regs, new->pcs, max_depth);
+	} else {
+		new->pcs[0] = pc;
+		walk.hash = pc;
+		walk.counts = os_regs_user(regs) ?
+				      STACK_COUNTS(0, 1, STACK_WHOLE, STACK_REPLAYABLE) :
+				      STACK_COUNTS(1, 0, STACK_WHOLE, STACK_REPLAYABLE);
+	}
+	new->task_key = task_key;
+	new->context = context | walk.counts << 32;
+	/*
+	 * A product's upper half is the better mixed one, if what is multiplied differs in its
+	 * lower half, too. The walk may have moved all that differs to the upper one.
+	 */
+	walk.hash ^= walk.hash >> 32;
+	rec = store(s, new, stack_hash(stack_hash(walk.hash, task_key), new->context) >> 32);
+	if (rec && rec->replayable)
+		s->recent[recent_hash(task_key, context, pc, os_regs_sp(regs) & sp_mask)] = rec;
+	finish(s, start_cycles);
+}
+
+/* Returns whether the user's part of the stack is that of rec. regs: the user's. */
+static pf_always_inline bool is_user_part(const struct sample_record *rec, const os_regs_t *regs)
+{
+	return os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user) ==
+	       rec->truncated;
+}
+
+/* The interrupted function has no frame yet, so its caller is read from the top of the stack. */
+static pf_noinline void take_frameless(struct sample_cpu *s, const os_regs_t *regs, u32 context,
+				       u64 start_cycles, struct sample_record *rec)
+{
+	if (!os_stack_matches_frameless(regs, rec->pcs, rec->nr_kernel, rec->replayable) ||
+	    (rec->nr_user && !is_user_part(rec, os_user_regs(os_current_task()))))
+		return take_other(s, regs, context, start_cycles);
+	count(s, rec, start_cycles);
+}
+
+static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
+				  u32 in_nmi)
+{
+	const os_task_t *task = os_current_task();
+	u64 task_key = os_task_key(task), class = HEAT_USER, pc = os_regs_pc(regs);
+	const os_regs_t *user_regs = regs;
+	struct sample_record *rec;
+	u32 context = OS_NO_SYSCALL;
+
+	if (!os_regs_user(regs)) {
+		class = kernel_class(in_nmi, task);
+		context = os_task_syscall(task, regs);
+	}
+	/* Keeps GCC from duplicating the rest of this function, which would need more registers. */
+	asm volatile("" : "+r"(class) : : "memory");
+	s->counts.nr_attempts++;
+	context |= class << 16 | !os_regs_irqs_off(regs) * SAMPLE_IRQS_ON << 24;
+	rec = s->recent[recent_hash(task_key, context, pc, os_regs_sp(regs) & sp_mask)];
+	if (pf_unlikely(rec->task_key != task_key || (u32)rec->context != context ||
+			rec->pcs[0] != pc))
+		return take_other(s, regs, context, start_cycles);
+	if (with_chains()) {
+		if (pf_unlikely(rec->replayable != STACK_REPLAYABLE))
+			return take_frameless(s, regs, context, start_cycles, rec);
+		if (rec->nr_kernel) {
+			if (!os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+				return take_other(s, regs, context, start_cycles);
+			user_regs = os_user_regs(task);
+		}
+		if (rec->nr_user && !is_user_part(rec, user_regs))
+			return take_other(s, regs, context, start_cycles);
+	}
+	count(s, rec, start_cycles);
+}
+
+/*
+ * A sample that does not simply count: before sample_init(), while switched off, or as the first
+ * one behind a reset. True when it counts now as any other; false when that has been done.
+ */
+static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
+{
+	u64 gate = pf_read_once(sample_gate);
+
+	os_assert(s->store.seq & 1);
+	if (gate < GATE_STEP)
+		return false;
+	if (s->epoch != (gate & ~GATE_OFF)) {
+		memset(&s->counts, 0, sizeof(s->counts));
+		s->is_stale = true;
+		pf_write_once(s->epoch, gate & ~GATE_OFF);
+		source_first_sample();
+	}
+	if (gate & GATE_OFF) {
+		s->counts.nr_attempts++;
+		drop(s, DROP_OFF, HEAT_KERNEL);
+		return false;
+	}
+	/* 31,000 instructions, at 1 MiB: as long as three samples at 100 kHz, which are lost. */
+	if (!stack_store_clear(&s->store)) {
+		s->counts.nr_attempts++;
+		drop(s, s->store.log ? DROP_PINNED : DROP_NO_MEMORY,
+		     os_regs_user(regs) ? HEAT_USER : kernel_class(in_nmi, os_current_task()));
+		return false;
+	}
+	for (u32 i = 0; i < PF_ARRAY_SIZE(s->recent); i++)
+		s->recent[i] = &nobody;
+	s->is_stale = false;
+	s->gate = gate;
+	return true;
+}
+
+static pf_noinline void take_slowly(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
+				    u32 in_nmi)
+{
+	if (pass_gate(s, regs, in_nmi))
+		take(s, regs, start_cycles, in_nmi);
+	else
+		finish(s, start_cycles);
+}
+
+/* Jumps to the slow paths at its very end, so that no register has to be saved for them. */
+void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
+{
+	struct sample_cpu *s = os_this_cpu_ptr(&sample_cpus);
+
+	os_assert_irqs_off();
+	asm("" : "+r"(s)); /* or the compiler would work it out again and again */
+	if (pf_unlikely(s->store.seq & 1)) {
+		/* One instruction: the other writer of this counter may be at it. */
+		os_this_cpu_inc(sample_cpus.counts.nr_dropped[DROP_NESTED][HEAT_KERNEL]);
+		return;
+	}
+	stack_store_begin(&s->store);
+	if (pf_likely(s->gate == pf_read_once(sample_gate)))
+		take(s, regs, start_cycles, in_nmi);
+	else
+		take_slowly(s, regs, start_cycles, in_nmi);
+}
+
+void sample_self_cost(u64 *nr, u64 *cycles)
+{
+	const struct sample_cpu *s = os_this_cpu_ptr(&sample_cpus);
+
+	*nr = pf_read_once(s->counts.nr_attempts);
+	*cycles = pf_read_once(s->counts.self_cycles);
+}

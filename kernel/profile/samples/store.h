@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_SAMPLES_STORE_H
+#define PROFILE_SAMPLES_STORE_H
+
+/* The sample store of each CPU: store.c writes it, store_read.c reads it. */
+
+#include "../stack_store.h"
+#include "samples.h"
+
+#define GATE_OFF    PF_BIT(0)
+#define LOG2_RECENT 12
+
+struct sample_cpu {
+	struct stack_store store;
+	u64 gate; /* sample_gate when samples simply count; else something different */
+	struct sample_counts counts;
+	bool is_stale; /* the log is an older epoch's, not emptied yet, or there is none */
+	u64 epoch;     /* of the counts */
+	struct sample_stats pinned; /* the reader's */
+
+	/* By recent_hash(): replayable records of the log, or nobody. */
+	struct sample_record *recent[PF_BIT(LOG2_RECENT)];
+};
+OS_DECLARE_PER_CPU(struct sample_cpu, sample_cpus);
+
+/* 0: not ready; else the epoch, from 2 on in steps of 2; with GATE_OFF */
+extern u64 sample_gate;
+
+static inline u64 current_epoch(void)
+{
+	/* Pairs with the exchange in move_gate(): who sees the epoch sees its start. */
+	return pf_load_acquire(&sample_gate) & ~GATE_OFF;
+}
+
+#endif

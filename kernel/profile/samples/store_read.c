@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Reads the sample store, while samples go on. The reader pins the records: it copies each one's
+ * count into the record itself, and the counters of the CPU, so that both belong to the same
+ * moment. Then heatmap.c, view.c and merge.c walk over the records with samples_next(). Until they
+ * are unpinned, no CPU starts its log again.
+ */
+
+#include "store.h"
+
+#define READ_TRIES 100
+
+static u32 nr_pins; /* the one reader's */
+static u64 pinned_epoch;
+
+/* Notes each record's count in the record, and adds the counts up by class. */
+static void count_records(struct sample_cpu *s)
+{
+	u32 bytes = stack_store_pin_records(&s->store);
+
+	for (u32 at = 0; at < bytes; s->pinned.nr_records++) {
+		struct sample_record *rec = (struct sample_record *)(s->store.log + at);
+
+		rec->nr_pinned = pf_read_once(rec->nr);
+		s->pinned.nr_stored += rec->nr_pinned;
+		s->pinned.nr_class[rec->class] += rec->nr_pinned;
+		if (!(rec->flags & SAMPLE_IRQS_ON))
+			s->pinned.nr_irqs_off += rec->nr_pinned;
+		at += record_bytes(rec);
+		os_assert(at <= bytes);
+	}
+}
+
+/*
+ * Copies the CPU's counters, and its source's, as they were at one time. They are few, so a copy
+ * usually fits between two samples. If none does in READ_TRIES tries, the last copy may be torn.
+ */
+static void copy_counts(const struct sample_cpu *s, unsigned int cpu, struct sample_counts *counts,
+			struct source_pin *pin)
+{
+	u64 seq;
+
+	for (u32 i = 0; i < READ_TRIES; i++) {
+		stack_store_wait(&s->store);
+		/* Pairs with the release in stack_store_end(). */
+		seq = pf_load_acquire(&s->store.seq);
+		*counts = s->counts;
+		source_pin_cpu(cpu, pin);
+		pf_mb(); /* the copies before the second look at seq */
+		if ((!(seq & 1) && pf_read_once(s->store.seq) == seq) || os_panicking())
+			return;
+	}
+}
+
+static u64 nr_attempts(const struct sample_counts *counts)
+{
+	return counts->nr_attempts + counts->nr_dropped[DROP_NESTED][HEAT_KERNEL];
+}
+
+/*
+ * Adds up the drops, by reason and by class. Samples that came while the store was off, or within
+ * another one, have no class.
+ */
+static void add_drops(struct sample_stats *pinned, const struct sample_counts *counts)
+{
+	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++) {
+		for (u32 class = 0; class < NR_HEAT_CLASSES; class ++) {
+			pinned->nr_dropped[i] += counts->nr_dropped[i][class];
+			if (i != DROP_OFF && i != DROP_NESTED)
+				pinned->nr_class[class] += counts->nr_dropped[i][class];
+		}
+	}
+}
+
+/*
+ * Holds one CPU's samples for a report. Samples go on while records are counted: one that came
+ * after its record was counted, and before the counters were copied, is not in the report. So the
+ * report has as many attempts as there are samples known (stored or dropped), but at least as many
+ * as when counting began, and at most as many as when it was over.
+ */
+static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
+{
+	struct sample_stats *pinned = &s->pinned;
+	struct sample_counts counts = { 0 };
+	u64 nr_before = 0, nr_after, nr_known;
+
+	memset(pinned, 0, sizeof(*pinned));
+	stack_store_pin(&s->store);
+	if (s->is_stale || pf_read_once(s->epoch) != current_epoch()) {
+		stack_store_unpin(&s->store);
+	} else {
+		nr_before = nr_attempts(&s->counts);
+		stack_store_wait(&s->store); /* the last one may not have reached its record yet */
+		count_records(s);
+	}
+	copy_counts(s, cpu, &counts, &pinned->source);
+	pinned->elapsed_cycles = pinned->source.cycles - pf_read_once(sample_start_cycles);
+	if (pf_read_once(s->epoch) != current_epoch())
+		return;
+	add_drops(pinned, &counts);
+	pinned->self_cycles = counts.self_cycles;
+	pinned->log_bytes = s->store.pinned_bytes;
+	nr_after = nr_attempts(&counts);
+	nr_known = pinned->nr_stored;
+	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
+		nr_known += pinned->nr_dropped[i];
+	pinned->nr_attempts = pf_min(pf_max(nr_known, nr_before), nr_after);
+	pinned->nr_unread = pinned->nr_attempts - nr_known;
+	pinned->nr_later = nr_after - pinned->nr_attempts;
+}
+
+/* For an assertion: no more samples are stored and dropped than have been attempted. */
+static pf_unused bool counts_add_up(void)
+{
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		if ((s64)os_per_cpu(sample_cpus, cpu).pinned.nr_unread < 0)
+			return false;
+	}
+	return true;
+}
+
+void samples_pin(void)
+{
+	unsigned int cpu;
+
+	/* A dying kernel may have been in the middle of it. */
+	if (nr_pins++ && !os_panicking())
+		return;
+	/* Again if there was a reset meanwhile. */
+	do {
+		pinned_epoch = current_epoch();
+		os_for_each_cpu(cpu)
+			pin_cpu(&os_per_cpu(sample_cpus, cpu), cpu);
+	} while (pinned_epoch != current_epoch());
+	os_assert(counts_add_up());
+}
+
+void samples_unpin(void)
+{
+	unsigned int cpu;
+
+	os_assert(nr_pins);
+	if (--nr_pins)
+		return;
+	os_for_each_cpu(cpu)
+		stack_store_unpin(&os_per_cpu(sample_cpus, cpu).store);
+}
+
+u64 samples_generation(void)
+{
+	os_assert(nr_pins);
+	return pinned_epoch;
+}
+
+const struct sample_stats *samples_stats(unsigned int cpu)
+{
+	os_assert(nr_pins);
+	return &os_per_cpu(sample_cpus, cpu).pinned;
+}
+
+const struct sample_record *samples_of_cpu(unsigned int cpu, u32 *nr_bytes)
+{
+	const struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
+
+	os_assert(nr_pins);
+	*nr_bytes = s->pinned_bytes;
+	return (const struct sample_record *)s->log;
+}
+
+const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec)
+{
+	os_assert(nr_pins);
+	return stack_store_next(&os_per_cpu(sample_cpus, cpu).store, rec,
+				rec ? record_bytes(rec) : 0);
+}
+
+/*
+ * Clears what is behind the NUL, which is left over from a longer name. A program may give itself
+ * any name, so bytes that would break a line of folded stacks become `?`.
+ */
+void sample_comm(const struct sample_record *rec, char comm[SAMPLE_COMM_BYTES])
+{
+	const char *from = (const char *)rec->comm;
+
+	memset(comm, 0, SAMPLE_COMM_BYTES);
+	for (u32 i = 0; i < sizeof(rec->comm) && from[i]; i++)
+		comm[i] = from[i] > ' ' && from[i] <= '~' && from[i] != ';' ? from[i] : '?';
+}

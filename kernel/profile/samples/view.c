@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Views: each walks over the pinned records, skips those out of scope, and adds each of the
+ * others to one row or several. Rows are found by hashing their keys; when all are in, the table is
+ * closed up for sorting. Nothing is allocated, so a dying kernel can show them.
+ */
+
+#include "samples.h"
+
+struct view report_view;
+
+/* Adds a sample to a row. Returns false if there is no row, because the table is full. */
+static bool add_sample(struct view *view, struct view_row *row, const struct sample_record *rec)
+{
+	if (!row) {
+		view->nr_dropped += rec->nr_pinned;
+		return false;
+	}
+	row->nr += rec->nr_pinned;
+	row->nr_class[rec->class] += rec->nr_pinned;
+	if (!(rec->flags & SAMPLE_IRQS_ON))
+		row->nr_irqs_off += rec->nr_pinned;
+	return true;
+}
+
+/* Returns the row with these keys, a new one if need be, or NULL when the table is full. */
+static struct view_row *find_row(struct view *view, u64 a, u64 b, u64 c, const char *name)
+{
+	u64 i = stack_hash(stack_hash(stack_hash(0, a), b), c) >> 32;
+	struct view_row *row;
+	u16 *slot;
+
+	for (;; i++) {
+		slot = &view->hash[i % VIEW_HASH_SLOTS];
+		if (!*slot)
+			break;
+		row = &view->rows[*slot - 1];
+		if (row->keys[0] == a && row->keys[1] == b && row->keys[2] == c)
+			return row;
+	}
+	if (view->nr_rows == VIEW_MAX_ROWS)
+		return NULL;
+	row = &view->rows[view->nr_rows++];
+	*row = (struct view_row){ .keys = { a, b, c }, .name = name };
+	*slot = view->nr_rows;
+	return row;
+}
+
+/*
+ * A cache of symbol look-ups, by blocks of text: an entry knows that the addresses from a
+ * function's start to the end of the block, or as far as is known, belong to the function. It is
+ * kept from view to view, but for the rows: text stays where it is.
+ */
+#define LOG2_BLOCK_BYTES 5
+#define NR_BLOCKS	 16384
+
+struct block {
+	u64 start;	/* of the function */
+	u32 nr_known;	/* bytes from start on; 0: free */
+	u16 row;	/* the number of a row of the function in this view, from 1 on; 0: none */
+	bool is_symbol; /* false: start is an address without a function */
+};
+
+static struct block blocks[NR_BLOCKS];
+
+static pf_noinline void look_up(struct block *block, u64 pc)
+{
+	u64 start = pc, last = pc | ((1 << LOG2_BLOCK_BYTES) - 1), start_of_last;
+
+	pf_write_once(block->nr_known, 0); /* a panic here finds nothing, rather than a mixture */
+	pf_barrier();
+	block->is_symbol = os_symbol_lookup(pc, &start, NULL, 0);
+	if (!block->is_symbol || !os_symbol_lookup(last, &start_of_last, NULL, 0) ||
+	    start_of_last != start)
+		last = pc;
+	block->start = start;
+	block->row = 0;
+	pf_barrier();
+	pf_write_once(block->nr_known, last - start + 1);
+}
+
+/* Returns the entry of the function at pc. */
+static pf_always_inline struct block *find_block(u64 pc)
+{
+	struct block *block = &blocks[(pc >> LOG2_BLOCK_BYTES) % NR_BLOCKS];
+
+	if (pf_unlikely(pc - block->start >= block->nr_known))
+		look_up(block, pc);
+	return block;
+}
+
+static const char *block_name(const struct block *block)
+{
+	return block->is_symbol ? VIEW_FUNCTION_NAME : "[unknown]";
+}
+
+/* Returns the row that the block had last. */
+static pf_always_inline struct view_row *last_row(struct view *view, const struct block *block)
+{
+	return block->row ? &view->rows[block->row - 1] : NULL;
+}
+
+static void set_last_row(const struct view *view, struct block *block, const struct view_row *row)
+{
+	block->row = row ? row - view->rows + 1 : 0;
+}
+
+static pf_noinline struct view_row *add_function_row(struct view *view, struct block *block)
+{
+	struct view_row *row = find_row(view, block->start, 0, 0, block_name(block));
+
+	set_last_row(view, block, row);
+	return row;
+}
+
+/* Returns the row of the function at pc, or NULL when the table is full. */
+static pf_always_inline struct view_row *function_row(struct view *view, u64 pc)
+{
+	struct block *block = find_block(pc);
+
+	if (pf_likely(block->row))
+		return last_row(view, block);
+	return add_function_row(view, block);
+}
+
+/* Forgets the last view. */
+static void clear(struct view *view)
+{
+	memset(view, 0, __builtin_offsetof(struct view, rows));
+	for (u32 i = 0; i < NR_BLOCKS; i++)
+		blocks[i].row = 0;
+}
+
+static const struct sample_record *next_record(const struct sample_record *rec)
+{
+	return (const struct sample_record *)((const char *)rec + record_bytes(rec));
+}
+
+/* Inlined together with visit(): there are as many records as all stores have room for. */
+static pf_always_inline void
+visit_all(struct view *view, const struct sample_scope *scope,
+	  void (*visit)(struct view *view, const struct sample_record *rec, const void *arg),
+	  const void *arg)
+{
+	unsigned int cpu;
+
+	clear(view);
+	os_for_each_cpu(cpu) {
+		const struct sample_record *rec;
+		u32 nr_bytes;
+
+		rec = samples_of_cpu(cpu, &nr_bytes);
+		for (; nr_bytes; nr_bytes -= record_bytes(rec), rec = next_record(rec)) {
+			if (!rec->nr_pinned || !sample_is_in(rec, scope))
+				continue;
+			view->nr_samples += rec->nr_pinned;
+			view->nr_class[rec->class] += rec->nr_pinned;
+			view->nr_truncated[rec->truncated] += rec->nr_pinned;
+			visit(view, rec, arg);
+		}
+	}
+}
+
+/* Most samples first, then by key. */
+static int compare_rows(const void *a_, const void *b_)
+{
+	const struct view_row *a = a_, *b = b_;
+
+	if (a->nr != b->nr)
+		return compare_u64(b->nr, a->nr);
+	if (a->nr_inclusive != b->nr_inclusive)
+		return compare_u64(b->nr_inclusive, a->nr_inclusive);
+	for (u32 i = 0; i < VIEW_NR_KEYS; i++) {
+		if (a->keys[i] != b->keys[i])
+			return compare_u64(a->keys[i], b->keys[i]);
+	}
+	return 0;
+}
+
+static struct view_row *order[VIEW_MAX_ROWS + 1];
+static int (*compare_ordered)(const void *a, const void *b);
+
+static int compare_pointers(const void *a, const void *b)
+{
+	return compare_ordered(*(struct view_row *const *)a, *(struct view_row *const *)b);
+}
+
+/* Sorts pointers, which are smaller than rows, then puts each row in its place. */
+static void sort_rows(struct view *view, int (*compare)(const void *a, const void *b))
+{
+	for (u32 i = 0; i < view->nr_rows; i++)
+		order[i] = &view->rows[i];
+	compare_ordered = compare;
+	os_sort(order, view->nr_rows, sizeof(order[0]), compare_pointers);
+	/* Rows take each other's places in cycles. */
+	for (u32 i = 0; i < view->nr_rows; i++) {
+		struct view_row first = view->rows[i], *to = &view->rows[i], *from = order[i];
+
+		for (; from != &view->rows[i]; to = from, from = order[to - view->rows]) {
+			*to = *from;
+			order[to - view->rows] = to;
+		}
+		*to = first;
+		order[to - view->rows] = to;
+	}
+}
+
+void view_sort(struct view *view)
+{
+	sort_rows(view, compare_rows);
+}
+
+const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYMBOL_BYTES])
+{
+	u64 start;
+
+	if (row->name[0] || !os_symbol_lookup(addr, &start, text, OS_SYMBOL_BYTES))
+		return row->name;
+	return text;
+}
+
+/* Each function of the chain once, though it may call itself. row: of the innermost one. */
+static void add_callers(struct view *view, struct view_row *row, const struct sample_record *rec)
+{
+	const u64 *pc = rec->pcs + 1, *end = rec->pcs + rec->nr_kernel;
+	u64 nr = rec->nr_pinned;
+	u32 visit = ++view->nr_visits;
+
+	row->visit = visit;
+	row->nr_inclusive += nr;
+	for (; pc < end; pc++) {
+		row = function_row(view, *pc - 1);
+		if (!row || row->visit == visit)
+			continue;
+		row->visit = visit;
+		row->nr_inclusive += nr;
+	}
+}
+
+static void visit_heatmap(struct view *view, const struct sample_record *rec, const void *arg)
+{
+	if (rec->class != HEAT_USER)
+		add_sample(view, function_row(view, rec->pcs[0]), rec);
+}
+
+void view_heatmap(struct view *view, const struct sample_scope *scope)
+{
+	visit_all(view, scope, visit_heatmap, NULL);
+}
+
+static void visit_functions(struct view *view, const struct sample_record *rec, const void *arg)
+{
+	struct view_row *row = rec->class == HEAT_USER ? find_row(view, 0, 1, 0, "[user]") :
+							 function_row(view, rec->pcs[0]);
+
+	if (add_sample(view, row, rec))
+		add_callers(view, row, rec);
+}
+
+/* For an assertion: each sample is in one row, or had no room. */
+static pf_unused bool rows_add_up(const struct view *view)
+{
+	u64 nr = view->nr_dropped;
+
+	for (u32 i = 0; i < view->nr_rows; i++)
+		nr += view->rows[i].nr;
+	return nr == view->nr_samples;
+}
+
+void view_functions(struct view *view, const struct sample_scope *scope)
+{
+	visit_all(view, scope, visit_functions, NULL);
+	view_sort(view);
+	os_assert(rows_add_up(view));
+}
+
+static u32 call_of(const struct sample_record *rec)
+{
+	switch (rec->class) {
+	case HEAT_USER:
+		return CALL_USER;
+	case HEAT_IRQ:
+		return CALL_IRQ;
+	case HEAT_IDLE:
+		return CALL_IDLE;
+	default:
+		return rec->syscall;
+	}
+}
+
+static struct view_row *find_call(struct view *view, u32 call)
+{
+	static const char *const names[] = { "[no call]", "[irq]", "[idle]", "[user]" };
+	const char *name = call < CALL_NONE ? os_syscall_name(call) : names[call - CALL_NONE];
+
+	return find_row(view, call, 0, 0, name ? name : "");
+}
+
+/* The row of the call is made before those of its functions. */
+static pf_noinline struct view_row *add_call_row(struct view *view, u32 call, struct block *block)
+{
+	struct view_row *row = find_call(view, call);
+
+	if (row)
+		row = find_row(view, call, block->start, 0, block_name(block));
+	set_last_row(view, block, row);
+	return row;
+}
+
+/* Adds to the function's row, from which view_calls() makes the call's. */
+static void visit_calls(struct view *view, const struct sample_record *rec, const void *arg)
+{
+	u32 call = call_of(rec);
+	struct block *block;
+	struct view_row *row;
+
+	if (rec->class == HEAT_USER) {
+		add_sample(view, find_call(view, call), rec);
+		return;
+	}
+	block = find_block(rec->pcs[0]);
+	row = last_row(view, block);
+	if (!row || row->keys[0] != call || row->keys[1] != block->start)
+		row = add_call_row(view, call, block);
+	/* Without room for the function, a sample is in the sum alone. */
+	if (!add_sample(view, row, rec)) {
+		row = find_call(view, call);
+		if (row)
+			row->nr += rec->nr_pinned;
+	}
+}
+
+static void add_to_call(struct view *view, const struct view_row *row)
+{
+	struct view_row *call = find_row(view, row->keys[0], 0, 0, "");
+
+	if (row == call)
+		return;
+	call->nr += row->nr;
+	call->nr_irqs_off += row->nr_irqs_off;
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++)
+		call->nr_class[i] += row->nr_class[i];
+}
+
+/* Rows of one call together, its sum first: calls by their sums, which are in nr_inclusive. */
+static int compare_calls(const void *a_, const void *b_)
+{
+	const struct view_row *a = a_, *b = b_;
+
+	if (a->nr_inclusive != b->nr_inclusive)
+		return compare_u64(b->nr_inclusive, a->nr_inclusive);
+	if (a->keys[0] != b->keys[0])
+		return compare_u64(a->keys[0], b->keys[0]);
+	if (!a->keys[1] != !b->keys[1])
+		return compare_u64(!b->keys[1], !a->keys[1]);
+	return compare_rows(a, b);
+}
+
+void view_calls(struct view *view, const struct sample_scope *scope)
+{
+	visit_all(view, scope, visit_calls, NULL);
+	for (u32 i = 0; i < view->nr_rows; i++)
+		add_to_call(view, &view->rows[i]);
+	for (u32 i = 0; i < view->nr_rows; i++) {
+		struct view_row *row = &view->rows[i];
+
+		row->nr_inclusive = find_row(view, row->keys[0], 0, 0, "")->nr;
+	}
+	sort_rows(view, compare_calls);
+}
+
+/* A cache of rows of tasks, by tid: to clean up a name takes long. */
+static struct {
+	const struct sample_record *rec; /* one of the task; NULL: free */
+	struct view_row *row;
+} recent_tasks[64];
+
+static bool is_same_task(const struct sample_record *a, const struct sample_record *b)
+{
+	return a->tid == b->tid && a->pid == b->pid && a->comm[0] == b->comm[0] &&
+	       a->comm[1] == b->comm[1];
+}
+
+static struct view_row *find_task(struct view *view, const struct sample_record *rec)
+{
+	char comm[SAMPLE_COMM_BYTES];
+	u64 name[2];
+
+	sample_comm(rec, comm);
+	memcpy(name, comm, sizeof(name));
+	return find_row(view, (u64)rec->pid << 32 | rec->tid, name[0], name[1], "");
+}
+
+static void visit_tasks(struct view *view, const struct sample_record *rec, const void *arg)
+{
+	u32 i = rec->tid % PF_ARRAY_SIZE(recent_tasks);
+
+	if (!recent_tasks[i].rec || !is_same_task(recent_tasks[i].rec, rec)) {
+		recent_tasks[i].row = find_task(view, rec);
+		recent_tasks[i].rec = rec;
+	}
+	add_sample(view, recent_tasks[i].row, rec);
+}
+
+void view_tasks(struct view *view, const struct sample_scope *scope)
+{
+	memset(recent_tasks, 0, sizeof(recent_tasks));
+	visit_all(view, scope, visit_tasks, NULL);
+	view_sort(view);
+	os_assert(rows_add_up(view));
+}
+
+static void visit_function(struct view *view, const struct sample_record *rec, const void *function)
+{
+	char name[OS_SYMBOL_BYTES];
+	u64 start;
+
+	if (rec->class != HEAT_USER && os_symbol_lookup(rec->pcs[0], &start, name, sizeof(name)) &&
+	    !strcmp(name, function))
+		add_sample(view, find_row(view, rec->pcs[0], start, 0, ""), rec);
+}
+
+static int compare_address(const void *a_, const void *b_)
+{
+	const struct view_row *a = a_, *b = b_;
+
+	return compare_u64(a->keys[0], b->keys[0]);
+}
+
+void view_function(struct view *view, const char *function)
+{
+	visit_all(view, &(struct sample_scope){ 0 }, visit_function, function);
+	sort_rows(view, compare_address);
+}
+
+static void visit_user(struct view *view, const struct sample_record *rec, const void *program)
+{
+	if (rec->class == HEAT_USER && rec->program == *(const u8 *)program)
+		add_sample(view, find_row(view, rec->pcs[0], 0, 0, ""), rec);
+}
+
+void view_user(struct view *view, const struct sample_scope *scope, u8 program)
+{
+	visit_all(view, scope, visit_user, &program);
+	view_sort(view);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The memory of a store of call chains, and how a reader pins it. Its CPU writes to it by the
+ * inline functions of stack_store.h.
+ */
+
+#include "stack_store.h"
+
+#define WAIT_TRIES 1000000 /* for one change to end, on another CPU */
+#define ALL_BYTES  0xffffffffu
+
+/* Sets log last: without it there is no store. */
+static bool alloc_store(struct stack_store *s, u64 bytes)
+{
+	u64 nr_slots = 1;
+	char *log;
+
+	while (nr_slots * 2 * STACK_STORE_BYTES_A_SLOT <= bytes)
+		nr_slots *= 2;
+	s->hash = os_zalloc(nr_slots * sizeof(*s->hash));
+	log = s->hash ? os_alloc(bytes) : NULL;
+	if (!log) {
+		os_free(s->hash);
+		return false;
+	}
+	s->hash_mask = nr_slots - 1;
+	s->log = log;
+	return true;
+}
+
+void stack_store_init(struct stack_store *s, u64 *bytes, u64 min_bytes, u64 max_record_bytes)
+{
+	while (!alloc_store(s, *bytes)) {
+		if (*bytes / 2 < min_bytes)
+			return;
+		*bytes /= 2;
+	}
+	s->log_bytes = *bytes - max_record_bytes; /* so one more always has room */
+}
+
+u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share)
+{
+	unsigned int cpu, nr = 0;
+
+	os_for_each_cpu(cpu)
+		nr++;
+	while (bytes / 2 >= min_bytes && bytes * nr > os_memory_bytes() / share)
+		bytes /= 2;
+	return bytes;
+}
+
+void stack_store_wait(const struct stack_store *s)
+{
+	/* Pairs with the release in stack_store_end(). */
+	for (u32 i = 0; (pf_load_acquire(&s->seq) & 1) && i < WAIT_TRIES && !os_panicking(); i++)
+		os_cpu_relax();
+}
+
+void stack_store_pin(struct stack_store *s)
+{
+	pf_write_once(s->pinned_bytes, ALL_BYTES);
+	/* The log is not emptied from here on: pairs with the barrier in stack_store_clear(). */
+	pf_mb();
+	stack_store_wait(s);
+}
+
+u32 stack_store_pin_records(struct stack_store *s)
+{
+	/* Pairs with the release in stack_store_add(). */
+	u32 bytes = pf_load_acquire(&s->log_used);
+
+	pf_write_once(s->pinned_bytes, bytes);
+	return bytes;
+}
+
+void stack_store_unpin(struct stack_store *s)
+{
+	/* Release: the reads of records come before the log may change. */
+	pf_store_release(&s->pinned_bytes, 0);
+}

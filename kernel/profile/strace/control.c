@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Reset, on and off, for all processes and for one.
+ *
+ * Off for all processes turns the hooks into NOPs, by a static key. Off for one process makes its
+ * threads take the slow path, which does not count. A call that is in flight at that moment is cut:
+ * its time ends there, and what it returns later is not looked at.
+ *
+ * A reset raises a generation number. Before anything else is done with a thread or process of an
+ * older generation, strace_catch_up() resets it. The hot path does not look at generations, so the
+ * reset also visits all threads, a few at a time. Cutting works in the same way.
+ */
+
+#include "strace.h"
+
+#include "../words.h"
+
+u64 strace_off_since_cycles;
+u32 strace_nr_resets;
+
+static bool on_at_boot = true;
+static bool switching; /* a thread is switching the hooks */
+static bool shown;     /* trace output is on */
+
+static struct profile_off_time off_time; /* of all processes */
+
+void strace_begin_off_time(struct profile_process *pp)
+{
+	os_assert_held(&strace_lock);
+	off_time_reset(&pp->off_time);
+	pp->all_off_base_ns = off_time_total_ns(&off_time);
+}
+
+void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap)
+{
+	snap->all_off = off_time_since(&off_time, pp ? pp->all_off_base_ns : off_time.base_ns);
+	snap->off = pp ? off_time_since_reset(&pp->off_time) : (struct off_snapshot){ 0 };
+}
+
+bool strace_was_off(const struct profile_process *pp)
+{
+	return off_time_total_ns(&off_time) || off_time_total_ns(&pp->off_time);
+}
+
+static bool needs_cut(const struct profile_task *pt)
+{
+	return strace_in_flight(pt) && !pt->cut_cycles;
+}
+
+/* Asks a thread to end its call in flight as of now_cycles. Readers obey at once. */
+static void cut_task(struct profile_task *pt, u64 now_cycles)
+{
+	u64 cycles, off_cycles;
+
+	os_assert_held(&strace_lock);
+	if (needs_cut(pt)) {
+		strace_flight_cycles(pt, now_cycles, &cycles, &off_cycles);
+		pt->cut_off_cycles = off_cycles;
+		pt->cut_cycles = now_cycles;
+	}
+	strace_notify(pt);
+}
+
+/* Asks a thread to clear its counters as of now_cycles. Readers obey at once. */
+static void reset_task(struct profile_task *pt, u64 now_cycles)
+{
+	u64 cycles = 0, off_cycles = 0;
+
+	os_assert_held(&strace_lock);
+	if (strace_in_flight(pt))
+		strace_flight_cycles(pt, now_cycles, &cycles, &off_cycles);
+	pt->reset_cycles = now_cycles;
+	pt->reset_off_cycles = off_cycles;
+	strace_notify(pt);
+	/* The thread ends a call without a row under the lock, so it can be restarted here. */
+	if (strace_in_flight(pt) && !pt->row && !pt->cut_cycles) {
+		pt->process->own.overflow[pt->overflow].nr_calls++;
+		pt->base_off_cycles -= off_cycles;
+		pt->start_cycles = now_cycles;
+		pt->carry_cycles = 0;
+	}
+}
+
+static void reset_sums(struct profile_process *pp)
+{
+	os_assert_held(&strace_lock);
+	strace_sum_clear(&pp->own);
+	strace_sum_clear(&pp->before);
+	strace_sum_clear(&pp->children);
+	pp->nr_children = 0;
+	pp->nr_resets++;
+	strace_begin_off_time(pp);
+}
+
+void strace_begin_process(struct profile_process *pp)
+{
+	pp->nr_system_resets = strace_nr_resets;
+	strace_begin_off_time(pp);
+}
+
+void strace_catch_up_process(struct profile_process *pp)
+{
+	os_assert_held(&strace_lock);
+	if (pp->nr_system_resets == strace_nr_resets)
+		return;
+	pp->nr_system_resets = strace_nr_resets;
+	reset_sums(pp);
+}
+
+void strace_catch_up(struct profile_task *pt)
+{
+	struct profile_process *pp = pt->process;
+
+	os_assert_held(&strace_lock);
+	strace_catch_up_process(pp);
+	if (strace_off_since_cycles && needs_cut(pt))
+		cut_task(pt, strace_off_since_cycles);
+	if (pt->nr_resets == pp->nr_resets)
+		return;
+	pt->nr_resets = pp->nr_resets;
+	reset_task(pt, os_cycles());
+}
+
+/* Calls visit() for the tasks of pp or, with NULL, of all processes. See walk_visit(). */
+static void visit_tasks(struct profile_process *pp, void (*visit)(struct profile_task *pt))
+{
+	walk_visit(&strace_lists, pp, strace_catch_up_process, visit);
+}
+
+void strace_reset(void)
+{
+	unsigned long flags = os_lock(&strace_lock);
+
+	strace_nr_resets++;
+	strace_sum_free(&strace_gone);
+	strace_nr_gone = 0;
+	off_time_reset(&off_time);
+	os_unlock(&strace_lock, flags);
+	visit_tasks(NULL, strace_catch_up);
+}
+
+void strace_reset_process(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&strace_lock);
+
+	strace_catch_up_process(pp);
+	reset_sums(pp);
+	os_unlock(&strace_lock, flags);
+	visit_tasks(pp, strace_catch_up);
+}
+
+static void cut_task_now(struct profile_task *pt)
+{
+	strace_catch_up(pt);
+	cut_task(pt, os_cycles());
+}
+
+void strace_switch_process(struct profile_process *pp, bool on)
+{
+	unsigned long flags = os_lock(&strace_lock);
+	bool is_change = pp->off == on;
+
+	if (is_change) {
+		pp->off = !on;
+		off_time_switch(&pp->off_time, !on, false);
+	}
+	os_unlock(&strace_lock, flags);
+	if (is_change)
+		visit_tasks(pp, cut_task_now);
+}
+
+/*
+ * The keys of the hooks. strace_key is on while calls are counted or shown, live_key while they are
+ * shown. With strace_key alone, the hooks take it that calls are counted. So if calls are shown but
+ * not counted, live_key must be on whenever strace_key is.
+ */
+bool strace_counts;
+
+static void start_switching(void)
+{
+	os_assert_process_context();
+	while (pf_xchg(&switching, true))
+		os_wait_turn();
+}
+
+static void stop_switching(void)
+{
+	pf_store_release(&switching, false);
+}
+
+static void set_counts(bool on)
+{
+	os_assert(switching);
+	if (!on && !shown)
+		os_key_set(&strace_key, false);
+	pf_write_once(strace_counts, on);
+	if (on)
+		os_key_set(&strace_key, true);
+}
+
+void strace_switch_shown(bool on, void (*switch_key)(bool on))
+{
+	start_switching();
+	shown = on;
+	if (!on && !strace_counts)
+		os_key_set(&strace_key, false);
+	switch_key(on);
+	if (on)
+		os_key_set(&strace_key, true);
+	stop_switching();
+}
+
+static void set_off_since(u64 since_cycles)
+{
+	unsigned long flags = os_lock(&strace_lock);
+
+	strace_off_since_cycles = since_cycles;
+	off_time_switch(&off_time, since_cycles, false);
+	os_unlock(&strace_lock, flags);
+}
+
+/*
+ * Switching off: once the hooks are NOPs, calls in flight are cut at the time of the switch. A hook
+ * that had already begun can still leave a call in flight after its thread was visited. That hook
+ * is over before counting is switched on again, and then its call is cut as well, at the same time.
+ */
+void strace_switch(bool on)
+{
+	start_switching();
+	if (on == !strace_off_since_cycles)
+		goto out;
+	if (!on) {
+		set_counts(false);
+		set_off_since(pf_max(os_cycles(), (u64)1));
+	}
+	visit_tasks(NULL, strace_catch_up);
+	if (on) {
+		set_off_since(0);
+		set_counts(true);
+	}
+out:
+	stop_switching();
+}
+
+static int set_strace(const char *value)
+{
+	return words_on_off(value, &on_at_boot);
+}
+OS_BOOT_PARAM(profile_strace, "profile.strace", "on|off", set_strace);
+
+void strace_control_init(void)
+{
+	/* Counting has been off since boot. */
+	strace_off_since_cycles = pf_max(os_cycles(), (u64)1);
+	if (on_at_boot)
+		strace_switch(true);
+	else
+		off_time_switch(&off_time, true, true);
+}

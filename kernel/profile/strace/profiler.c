@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Registers strace: its tables in a report, and its files. /proc/profile/strace is for all
+ * processes, /proc/<pid>/strace for one. Reading prints the wide tables; writing accepts "on",
+ * "off" and "reset". strace.json has the table of all processes, or of one, as JSON, and
+ * processes.json the table by process.
+ */
+
+#include "strace.h"
+
+#include "../profiler.h"
+#include "../table.h"
+#include "../words.h"
+
+static struct strace_snapshot copy; /* one report is made at a time */
+static struct strace_system_snapshot system_copy;
+
+static void print(const struct report *report)
+{
+	u64 serial = 0;
+
+	if (report->proc) {
+		strace_snapshot_process(os_process_profile(report->proc), &copy);
+		copy.name[0] = '\0';
+		report_print_strace(&copy, report->wide, NULL);
+		return;
+	}
+	while (strace_snapshot_next(&serial, &copy))
+		report_print_strace(&copy, report->wide, NULL);
+}
+
+static void print_process_alone(const void *proc)
+{
+	strace_snapshot_process(os_process_profile((os_process_t *)proc), &copy);
+	report_print_strace(&copy, true, NULL);
+}
+
+static void print_process(const void *proc)
+{
+	struct profile_process *pp = os_process_profile((os_process_t *)proc);
+
+	print_process_alone(proc);
+	if (!copy.nr_children && !copy.before.nr_calls)
+		return;
+	strace_snapshot_family(pp, &copy);
+	report_print_strace(&copy, true,
+			    "this process, also before execve, and children that were waited for");
+}
+
+static void print_system(const void *unused)
+{
+	strace_snapshot_system(&copy, &system_copy);
+	report_printf("strace: %s\n", strace_off_since_cycles ? "off" : "on");
+	report_print_strace(&copy, true, "all processes");
+	report_print_strace_processes(&system_copy);
+}
+
+static void print_calls(const void *unused)
+{
+	strace_snapshot_system(&copy, &system_copy);
+	report_print_strace(&copy, true, "all processes");
+}
+
+static void print_processes(const void *unused)
+{
+	strace_snapshot_system(&copy, &system_copy);
+	report_print_strace_processes(&system_copy);
+}
+
+static int show_process(os_text_t *text, os_process_t *proc)
+{
+	report_to_text(text, &table_text, print_process, proc);
+	return 0;
+}
+
+static int show_process_json(os_text_t *text, os_process_t *proc)
+{
+	report_to_text(text, &table_json, print_process_alone, proc);
+	return 0;
+}
+
+/* Carries out a control word for a process or, with NULL, for all. Returns 0 or -OS_EINVAL. */
+static int control(const char *word, struct profile_process *pp)
+{
+	bool on;
+
+	if (words_are(word, "reset"))
+		pp ? strace_reset_process(pp) : strace_reset();
+	else if (!words_on_off(word, &on))
+		pp ? strace_switch_process(pp, on) : strace_switch(on);
+	else
+		return -OS_EINVAL;
+	return 0;
+}
+
+static int write_system(const char *text)
+{
+	return control(text, NULL);
+}
+
+static int write_process(const char *text, os_process_t *proc)
+{
+	return control(text, os_process_profile(proc));
+}
+
+/* All threads have added their calls to the process. */
+static void summarize(os_process_t *proc, struct report_summary *summary)
+{
+	const struct profile_process *pp = os_process_profile(proc);
+	const struct profile_syscall_sum *sums[] = { &pp->own, &pp->before };
+	unsigned long flags = os_lock(&strace_lock);
+
+	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) && !pp->off &&
+			     os_key_is_set(&strace_key);
+	for (u32 i = 0; i < PF_ARRAY_SIZE(sums); i++) {
+		struct strace_totals totals = strace_totals_of(sums[i]);
+
+		summary->nr_calls += totals.nr_calls;
+		summary->call_cpu_ns += totals.cpu_ns;
+	}
+	os_unlock(&strace_lock, flags);
+}
+
+static const struct profiler_file files[] = {
+	{ "profile/strace", "on|off|reset", write_system, .print = print_system },
+	{ "profile/strace.json", .print = print_calls, .is_json = true },
+	{ "profile/processes.json", .print = print_processes, .is_json = true },
+	{ 0 },
+};
+
+static const struct profiler_process_file process_files[] = {
+	{ "strace", "on|off|reset", show_process, write_process },
+	{ "strace.json", .show = show_process_json },
+	{ 0 },
+};
+
+PROFILER(strace) = {
+	.name = "strace",
+	.place = 10,
+	.init = strace_control_init,
+	.reset = strace_reset,
+	.print = print,
+	.summarize = summarize,
+	.process_init = strace_process_init,
+	.process_exec = strace_process_exec,
+	.process_exit = strace_process_ended,
+	.process_release = strace_process_release,
+	.task_init = strace_task_init,
+	.task_exit = strace_task_exit,
+	.files = files,
+	.process_files = process_files,
+};

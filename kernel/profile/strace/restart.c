@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls that a signal interrupts. Such a call returns -ERESTART<something>, and the code that
+ * delivers the signal decides what follows: either the user sees STRACE_EINTR, an error like any
+ * other, or the SYSCALL instruction runs again. The second run is the same call. Its time is added
+ * to that of the first run, and only now has the call ended. The time of a signal handler in
+ * between is not part of it.
+ *
+ * Without a handler, the thread's next call is the resumed one. With a handler, it is the next call
+ * after the handler has returned to the SYSCALL instruction. So each interrupted call is remembered
+ * with its instruction and stack pointers: handlers can be interrupted in turn, and can leave by
+ * longjmp() and never return. The room is limited, and the oldest call is given up when another one
+ * needs it; if it is resumed after all, it counts as a second call.
+ */
+
+#include "strace.h"
+
+#define NR_RESTART_SYSCALL 219 /* resumes a call with a timeout */
+
+static void end_restart(struct profile_task *pt, const struct profile_restart *restart, u32 error)
+{
+	os_assert_held(&strace_lock);
+	if (restart->row)
+		strace_end_call(pt, strace_row_at(pt->table, restart->row), restart->cycles, error);
+	else
+		strace_end_overflow(pt, restart->overflow, restart->cycles, error);
+}
+
+/* Ends the interrupted calls from index nr on. */
+static void end_restarts_from(struct profile_task *pt, u32 nr)
+{
+	while (pt->nr_restarts > nr)
+		end_restart(pt, &pt->restarts[--pt->nr_restarts], 0);
+}
+
+void strace_end_restarts(struct profile_task *pt)
+{
+	end_restarts_from(pt, 0);
+}
+
+static struct profile_restart *last_in_state(struct profile_task *pt, enum restart_state state)
+{
+	struct profile_restart *end = pt->restarts + pt->nr_restarts;
+
+	return pt->nr_restarts && end[-1].state == state ? end - 1 : NULL;
+}
+
+/* Makes room by ending the oldest interrupted call, which is the least likely to be resumed. */
+static void give_up_oldest(struct profile_task *pt)
+{
+	os_assert(pt->nr_restarts == PROFILE_MAX_RESTARTS);
+	end_restart(pt, &pt->restarts[0], 0);
+	pt->nr_unfollowed++;
+	pt->nr_restarts--;
+	for (u32 i = 0; i < pt->nr_restarts; i++)
+		pt->restarts[i] = pt->restarts[i + 1];
+}
+
+void strace_push_restart(struct profile_task *pt, u64 nr, u64 cycles)
+{
+	os_assert_held(&strace_lock);
+	/* No signal code has decided: the value was not that of an interrupted call. */
+	if (last_in_state(pt, RESTART_UNDECIDED))
+		end_restarts_from(pt, pt->nr_restarts - 1);
+	if (pt->nr_restarts == PROFILE_MAX_RESTARTS)
+		give_up_oldest(pt);
+	pt->restarts[pt->nr_restarts++] = (struct profile_restart){
+		.nr = nr,
+		.cycles = cycles,
+		.row = pt->row ? (char *)pt->row - (char *)pt->table : 0,
+		.overflow = pt->overflow,
+		.state = RESTART_UNDECIDED,
+	};
+}
+
+bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart *restart)
+{
+	struct profile_restart *last = last_in_state(pt, RESTART_NEXT);
+
+	os_assert_held(&strace_lock);
+	if (!last)
+		return false;
+	if (nr != last->nr && nr != NR_RESTART_SYSCALL) {
+		end_restarts_from(pt, pt->nr_restarts - 1);
+		return false;
+	}
+	*restart = *last;
+	pt->nr_restarts--;
+	return true;
+}
+
+void profile_syscall_interrupted(void)
+{
+	struct profile_task *pt = os_current_profile();
+	unsigned long flags;
+
+	if (!last_in_state(pt, RESTART_UNDECIDED))
+		return;
+	flags = os_lock(&strace_lock);
+	end_restart(pt, &pt->restarts[--pt->nr_restarts], STRACE_EINTR);
+	os_unlock(&strace_lock, flags);
+}
+
+static void is_next(struct profile_task *pt, struct profile_restart *restart)
+{
+	os_assert_held(&strace_lock);
+	os_assert(restart->state == RESTART_UNDECIDED || restart->state == RESTART_WAITS);
+	restart->state = RESTART_NEXT;
+	strace_notify(pt);
+}
+
+void profile_syscall_again(u64 ip, u64 sp)
+{
+	struct profile_task *pt = os_current_profile();
+	struct profile_restart *last = last_in_state(pt, RESTART_UNDECIDED);
+	unsigned long flags;
+
+	if (!last)
+		return;
+	flags = os_lock(&strace_lock);
+	last->ip = ip;
+	last->sp = sp;
+	is_next(pt, last);
+	os_unlock(&strace_lock, flags);
+}
+
+void profile_syscall_handler(void)
+{
+	struct profile_restart *last = last_in_state(os_current_profile(), RESTART_NEXT);
+
+	if (last)
+		last->state = RESTART_WAITS;
+}
+
+/* A handler has returned to ip and sp. Calls interrupted after that one will not be resumed. */
+void profile_syscall_sigreturn(u64 ip, u64 sp)
+{
+	struct profile_task *pt = os_current_profile();
+	unsigned long flags;
+	u32 i = pt->nr_restarts;
+
+	while (i && (pt->restarts[i - 1].ip != ip || pt->restarts[i - 1].sp != sp))
+		i--;
+	if (!i)
+		return;
+	flags = os_lock(&strace_lock);
+	end_restarts_from(pt, i);
+	is_next(pt, &pt->restarts[i - 1]);
+	os_unlock(&strace_lock, flags);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_STRACE_H
+#define PROFILE_STRACE_H
+
+/*
+ * strace: statistics of the system calls of each process. Each thread counts its calls in a table
+ * of its own (strace.c, table.c); when it ends, its process inherits them. A report merges the
+ * tables into a copy (reader.c, snapshot.c), makes rows of it (entries.c) and prints them
+ * (report.c). live/ prints calls as they happen. This header is what these files share.
+ */
+
+#include "../off_time.h"
+#include "../report.h"
+#include "../walk.h"
+
+#include <lego/profile_syscall.h>
+
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+#define STRACE_HAS_DETAIL 1
+#else
+#define STRACE_HAS_DETAIL 0
+#endif
+
+/*
+ * table.c: a table of counters by system call number, in one block of memory: a header, a row for
+ * each number that was called, and a hash of errors at the end. When the rows reach the hash, or
+ * when both buckets of an error are full, a table of twice the size replaces it.
+ */
+#define STRACE_MAX_UNKNOWN   64 /* rows for numbers beyond the index */
+#define STRACE_MAX_ROWS	     (PROFILE_NR_INDEXED + STRACE_MAX_UNKNOWN)
+#define STRACE_FIRST_BYTES   (STRACE_HAS_DETAIL ? 4096u : 2048u)
+#define STRACE_MAX_BYTES     (256u << 10)
+#define STRACE_MAX_ERRORS    1024 /* slots of the hash, at most */
+#define STRACE_ERROR_BUCKET  4
+#define STRACE_UNKNOWN_CACHE 16
+
+struct strace_snapshot;
+
+struct profile_syscall_table {
+	/*
+	 * Offsets of rows, in units of PROFILE_INDEX_UNIT; 0: no row. The hook expects index[] at
+	 * the start of the table. unknown[] is a cache for numbers beyond index[], by their low
+	 * bits.
+	 */
+	u16 index[PROFILE_NR_INDEXED];
+	u16 unknown[STRACE_UNKNOWN_CACHE];
+	u32 size_bytes;
+	u32 rows_end;	/* an offset */
+	u32 errors_at;	/* the offset of the hash */
+	u32 error_mask; /* reduces a hash value to the offset of a bucket */
+	u16 nr_errors;	/* slots in use */
+	u16 nr_unknown;
+	bool fixed;	  /* the table cannot grow */
+	bool errors_full; /* growing for an error has failed, and is not tried again */
+};
+
+/* A slot of the hash: how often the call of a row failed with one error. */
+struct strace_error {
+	u64 key; /* error << 32 | offset of the row; 0: a free slot. Stored last, with release. */
+	u64 nr;
+};
+
+PF_BUILD_BUG_ON(sizeof(struct profile_syscall_table) % PROFILE_INDEX_UNIT);
+PF_BUILD_BUG_ON(sizeof(struct profile_syscall_row) % PROFILE_INDEX_UNIT);
+PF_BUILD_BUG_ON(STRACE_MAX_BYTES / PROFILE_INDEX_UNIT > 1 << 16);
+
+static inline struct profile_syscall_row *strace_row_at(const struct profile_syscall_table *table,
+							u32 offset)
+{
+	return (struct profile_syscall_row *)((char *)table + offset);
+}
+
+#define for_each_strace_error(error, table)                                         \
+	for (struct strace_error *error =                                           \
+		     (struct strace_error *)((char *)(table) + (table)->errors_at); \
+	     error < (struct strace_error *)((char *)(table) + (table)->size_bytes); error++)
+
+static inline u32 strace_error_row(u64 key)
+{
+	return (u32)key;
+}
+
+static inline u32 strace_error_number(u64 key)
+{
+	return key >> 32;
+}
+
+static pf_always_inline bool strace_slot_is_for(const struct strace_error *slot, u64 key)
+{
+	return slot->key == key || !slot->key;
+}
+
+/*
+ * Returns the slot of a key in a bucket, or else a free slot, or else NULL. Unrolled, because every
+ * failing call runs it.
+ */
+static pf_always_inline struct strace_error *strace_error_slot(char *bucket, u64 key)
+{
+	struct strace_error *slot = (struct strace_error *)bucket;
+
+	PF_BUILD_BUG_ON(STRACE_ERROR_BUCKET != 4);
+	if (strace_slot_is_for(slot, key) || strace_slot_is_for(++slot, key) ||
+	    strace_slot_is_for(++slot, key) || strace_slot_is_for(++slot, key))
+		return slot;
+	return NULL;
+}
+
+/*
+ * Counts errors of a row. Called by the owner of the table. Returns false if both buckets are full.
+ * Readers do not stop the owner, so it stores the key of a new slot last.
+ */
+static pf_always_inline bool strace_table_add_error(struct profile_syscall_table *table,
+						    const struct profile_syscall_row *row,
+						    u32 error, u64 nr)
+{
+	u64 key = (u64)error << 32 | (u32)((char *)row - (char *)table);
+	u64 hash = key * 0x9e3779b97f4a7c15;
+	char *buckets = (char *)table + table->errors_at;
+	struct strace_error *slot;
+
+	slot = strace_error_slot(buckets + (hash >> 40 & table->error_mask), key);
+	if (pf_unlikely(!slot))
+		slot = strace_error_slot(buckets + (hash >> 48 & table->error_mask), key);
+	if (pf_unlikely(!slot))
+		return false;
+	pf_write_once(slot->nr, slot->nr + nr);
+	if (pf_unlikely(!slot->key)) {
+		table->nr_errors++;
+		/* Pairs with the acquire in strace_sum_add_errors(): a key comes with its count. */
+		pf_store_release(&slot->key, key);
+	}
+	return true;
+}
+
+#define for_each_strace_row(at, table)                                              \
+	for (u32 at = sizeof(struct profile_syscall_table); at < (table)->rows_end; \
+	     at += sizeof(struct profile_syscall_row))
+
+static inline u64 strace_row_off_cycles(const struct profile_syscall_row *row)
+{
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	return row->off_cycles;
+#else
+	(void)row;
+	return 0;
+#endif
+}
+
+static inline u64 strace_row_max_cycles(const struct profile_syscall_row *row)
+{
+#ifdef CONFIG_PROFILE_STRACE_DETAIL
+	return row->max_cycles;
+#else
+	(void)row;
+	return 0;
+#endif
+}
+
+/* Returns the number of calls in the histogram of a row: those that have ended. */
+u64 strace_row_nr_ended(const struct profile_syscall_row *row);
+
+/* Makes an empty table of zeroed memory. nr_error_slots is a power of two. */
+void strace_table_init(struct profile_syscall_table *table, u32 size_bytes, u32 nr_error_slots);
+
+/*
+ * Returns the row of a system call number. Adds the row, and allocates or enlarges the table, if
+ * necessary. Returns NULL if that is impossible, and stores the reason in *why.
+ */
+struct profile_syscall_row *strace_table_row(struct profile_syscall_table **table, u64 nr,
+					     enum profile_overflow *why);
+
+/*
+ * Doubles the size of the table. With for_errors, most of the new memory goes to the hash. Does
+ * nothing if there is no memory, or the table has its maximum size.
+ */
+void strace_table_grow(struct profile_syscall_table **table, bool for_errors);
+
+/* Removes all counters. The memory stays. */
+void strace_table_clear(struct profile_syscall_table *table);
+
+/* Add the counters of a row, and the errors of a table, to a sum. The row must not change. */
+void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_row *row);
+void strace_sum_add_errors(struct profile_syscall_sum *sum,
+			   const struct profile_syscall_table *table);
+void strace_add_overflow(struct profile_overflow_row *dst, const struct profile_overflow_row *src);
+/* Adds a whole sum to another one. */
+void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src);
+
+/* Move all counters of a table, or of a sum, to sum. The source is empty afterwards. */
+void strace_sum_fold_table(struct profile_syscall_sum *sum, struct profile_syscall_table **table);
+void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src);
+void strace_sum_clear(struct profile_syscall_sum *sum);
+void strace_sum_free(struct profile_syscall_sum *sum);
+
+/* strace.c. The lock guards everything in this folder that is not a thread's own. */
+extern os_lock_t strace_lock;
+extern struct walk_lists strace_lists;
+extern struct profile_syscall_sum strace_gone; /* the calls of processes that are gone */
+extern u64 strace_nr_gone;		       /* the number of these processes */
+
+#ifdef CONFIG_PROFILE_STRACE
+static inline bool strace_in_flight(const struct profile_task *pt)
+{
+	return pf_read_once(pt->seq) & 1;
+}
+
+/* Returns what os_off_cycles() was when the thread's call in flight began; 0 without a call. */
+static inline u64 strace_start_off_cycles(const struct profile_task *pt)
+{
+	if (!STRACE_HAS_DETAIL || !strace_in_flight(pt))
+		return 0;
+	return (pt->row ? strace_row_off_cycles(pt->row) : 0) - pt->base_off_cycles;
+}
+#endif
+
+/* Computes wall time, and time off a CPU, of the call in flight until now. strace_lock is held. */
+void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cycles,
+			  u64 *off_cycles);
+
+/*
+ * user_time.c: keep the CPU time of the current thread's calls, by a pair around code that removes
+ * rows from its table. strace_lock is held.
+ */
+struct strace_kept {
+	u64 exec_cycles, cycles;
+};
+struct strace_kept strace_keep_calls(const struct profile_task *pt);
+void strace_calls_moved(struct profile_task *pt, struct strace_kept kept);
+
+/* Adds the user time of a thread that exits, and still has its table, to its process. */
+#if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
+void strace_end_user_time(struct profile_task *pt);
+#else
+static inline void strace_end_user_time(struct profile_task *pt)
+{
+}
+#endif
+
+/* The second stage of the slow hooks, which takes strace_lock. See strace_enter_slowly(). */
+void strace_enter_locked(void) os_saves_registers;
+void strace_exit_locked(void) os_saves_registers;
+
+/* Makes the thread's next hooks take the slow path. strace_lock is held. */
+void strace_notify(struct profile_task *pt);
+
+/*
+ * Count the end of a call that took so many cycles altogether, with or without a row. error is a
+ * positive errno, or 0. Called by the thread, with strace_lock held.
+ */
+void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
+		     u32 error);
+void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64 cycles, u32 error);
+
+/* The functions of the profiler: see struct profiler. New processes and tasks are zeroed. */
+void strace_process_init(struct profile_process *pp);
+void strace_task_init(os_task_t *task);
+void strace_task_exit(struct profile_task *pt);
+void strace_process_exec(struct profile_process *pp);
+void strace_process_release(struct profile_process *pp);
+
+/* Called after the exit report. The tables stay until the process is released. */
+void strace_process_ended(struct profile_process *pp);
+
+/* restart.c: interrupted calls of the current thread. */
+enum restart_state {
+	RESTART_UNDECIDED, /* the call has returned -ERESTART<something> */
+	RESTART_WAITS,	   /* a signal handler runs first */
+	RESTART_NEXT,	   /* the thread's next call resumes it */
+};
+
+#define STRACE_FIRST_RESTART	   512
+#define STRACE_LAST_RESTART	   516
+#define STRACE_EINTR		   4
+#define STRACE_NO_RESTART_OF_LINUX 515 /* ENOIOCTLCMD */
+
+static inline bool strace_is_restart(long ret)
+{
+	return -ret >= STRACE_FIRST_RESTART && -ret <= STRACE_LAST_RESTART &&
+	       -ret != STRACE_NO_RESTART_OF_LINUX;
+}
+
+/* Remembers the call in flight as interrupted, after so many cycles. strace_lock is held. */
+void strace_push_restart(struct profile_task *pt, u64 nr, u64 cycles);
+/*
+ * Removes the interrupted call that call nr resumes, and copies it to *restart. Returns false if
+ * call nr is a new one. strace_lock is held.
+ */
+bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart *restart);
+/* Counts all interrupted calls as ended: none of them will be resumed. strace_lock is held. */
+void strace_end_restarts(struct profile_task *pt);
+
+/*
+ * reader.c: let a report that is under way read a task or a process, before its counters move
+ * elsewhere. strace_lock is held.
+ */
+void strace_read_task(struct profile_task *pt);
+void strace_read_process(struct profile_process *pp);
+
+/* control.c */
+extern u64 strace_off_since_cycles; /* 0: counting is on */
+extern u32 strace_nr_resets;	    /* the generation of all processes */
+
+/*
+ * Bring a process or task up to date with the last reset or switch, which may not have reached it
+ * yet. Called before anything else is done with its counters, with strace_lock held.
+ */
+void strace_catch_up_process(struct profile_process *pp);
+void strace_catch_up(struct profile_task *pt);
+void strace_reset(void);
+void strace_reset_process(struct profile_process *pp);
+void strace_switch(bool on); /* process context */
+void strace_switch_process(struct profile_process *pp, bool on);
+void strace_control_init(void);
+/* Starts a new process in the current generation. strace_lock is held. */
+void strace_begin_process(struct profile_process *pp);
+
+/*
+ * Switches trace output: calls switch_key(on) at a moment when no hook can take a call that is only
+ * shown for one that is counted. Process context.
+ */
+void strace_switch_shown(bool on, void (*switch_key)(bool on));
+/* Returns whether counting was ever off: for all processes, or for this one. */
+bool strace_was_off(const struct profile_process *pp);
+/* Makes the times off count from now on, for a process whose table begins now. */
+void strace_begin_off_time(struct profile_process *pp);
+/* Copies how long counting was off: for all processes and, unless pp is NULL, for this one. */
+void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap);
+
+/* A row of a report. Calls in flight have their time so far. */
+struct strace_entry {
+	u64 nr;
+	const char *name; /* NULL: the number has no name */
+	u64 nr_calls;
+	u64 nr_errors;
+	u64 ns;
+	u64 cpu_ns;
+	u64 max_ns;
+	u64 p50_ns; /* upper bounds; 0: no call has ended, or there is no histogram */
+	u64 p99_ns;
+	u64 nr_in_flight;
+	u32 first_error; /* an index in errors[] */
+	u32 nr_error_kinds;
+};
+
+struct strace_error_entry {
+	u64 nr;
+	u32 error;
+};
+
+struct strace_totals {
+	u64 nr_calls;
+	u64 nr_errors;
+	u64 ns;
+	u64 cpu_ns; /* 0 without CONFIG_PROFILE_STRACE_DETAIL */
+};
+
+struct strace_snapshot {
+	int pid;
+	char name[32];
+	u32 nr_accumulated_threads;
+	u64 nr_backwards;
+	u64 nr_unfollowed;
+	struct off_snapshot all_off, off; /* when counting was off: for all, for this process */
+	struct strace_totals before;	  /* calls before the last execve */
+	struct strace_totals children;	  /* calls of children waited for, and of theirs */
+	u32 nr_children;
+	u32 nr_entries;
+	u32 nr_errors;
+	struct strace_entry entries[STRACE_MAX_ROWS + NR_PROFILE_OVERFLOWS];
+	struct strace_error_entry errors[STRACE_MAX_ERRORS];
+};
+
+/* The numbers of overflow rows begin here. */
+#define STRACE_OVERFLOW_NR ((u64)-NR_PROFILE_OVERFLOWS)
+
+/* The table of processes. */
+#define STRACE_MAX_PROCESSES 512
+
+struct strace_process_entry {
+	int pid; /* 0: the entry stands for several processes */
+	char name[32];
+	u32 nr_threads;
+	u64 nr_calls;
+	u64 nr_errors;
+	u64 ns;
+	u64 cpu_ns;
+};
+
+struct strace_system_snapshot {
+	u32 nr_entries;
+	struct strace_process_entry entries[STRACE_MAX_PROCESSES + 2];
+};
+
+/*
+ * reader.c: snapshots for reports. One report is made at a time. Any context; in a panic they take
+ * no lock. This one has the calls of a process since its last execve.
+ */
+void strace_snapshot_process(struct profile_process *pp, struct strace_snapshot *snap);
+
+/* The same, with the calls before execve and those of children that were waited for. */
+void strace_snapshot_family(struct profile_process *pp, struct strace_snapshot *snap);
+
+/* All processes, also those that are gone. Both tables have the same calls. */
+void strace_snapshot_system(struct strace_snapshot *snap, struct strace_system_snapshot *system);
+
+/*
+ * The processes that have not ended, one by one, oldest first. *serial is 0 for the first one, and
+ * is then kept by this function. Returns false if there are no more.
+ */
+bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap);
+
+/*
+ * snapshot.c: merges the tables of a report into one, with strace_lock held. strace_take_merged()
+ * comes last, and needs no lock.
+ */
+void strace_clear_merge(void);
+/*
+ * Merges some rows of a thread, from offset *row on; 0 is the first row. Returns false if there are
+ * more rows; *row is then the next one.
+ */
+bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row);
+void strace_merge_sum(const struct profile_syscall_sum *sum);
+/* Returns the totals, in ns, of what was merged since the last call of this function. */
+struct strace_totals strace_take_totals(u64 *cpu_ns);
+void strace_take_merged(struct strace_snapshot *snap);
+/* Returns the totals of one sum, in ns. */
+struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum);
+
+/* entries.c: returns the time on a CPU, in ns; makes the rows of a report from a merged table. */
+u64 strace_cpu_ns(u64 cycles, u64 off_cycles);
+void strace_take_entries(struct strace_snapshot *snap, const struct profile_syscall_sum *merge);
+
+/*
+ * report.c: print the tables of calls and of processes. title says whose calls the table has; NULL:
+ * those of the one process in snap.
+ */
+void report_print_strace(struct strace_snapshot *snap, bool wide, const char *title);
+void report_print_strace_processes(struct strace_system_snapshot *system);
+
+/* errno_name.c: returns the name of an error, such as ENOENT for 2; NULL: it has none. */
+const char *errno_name(u32 error);
+
+#endif

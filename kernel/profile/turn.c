@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Lets one report at a time be printed, because profilers copy what they print into static buffers.
+ * Threads wait for their turn, first come, first served. An interrupt cannot wait: it stores its
+ * reason in pending_why, and the thread that is printing looks there when it is done. In a panic no
+ * other CPU runs any more, so the report is printed at once; a fault inside it does not start
+ * another one.
+ */
+
+#include "report.h"
+
+#include "table.h"
+
+static bool printing;		   /* a report is being printed */
+static unsigned int panic_printer; /* the CPU that prints in the panic, plus 1; 0: none */
+static const char *pending_why;
+static u64 nr_reports;
+static u32 nr_turns, nr_turns_begun; /* turns that threads have drawn, and turns that have begun */
+static u32 nr_begun, nr_ended;	     /* reports on the console */
+
+static u32 top = 4;
+static bool wide, histogram;
+
+static int set_top(const char *value)
+{
+	u64 n;
+
+	if (!strcmp(value, "all")) {
+		top = REPORT_TOP_ALL;
+		return 0;
+	}
+	if (os_parse_u64(value, &n) || n == 0 || n >= REPORT_TOP_ALL)
+		return -OS_EINVAL;
+	top = n;
+	return 0;
+}
+OS_BOOT_PARAM(profile_top, "profile.top", "<rows>|all", set_top);
+
+static int set_report(const char *value)
+{
+	bool is_wide = !strcmp(value, "wide"), is_histogram = !strcmp(value, "histogram");
+
+	if (!is_wide && !is_histogram && strcmp(value, "narrow"))
+		return -OS_EINVAL;
+	wide = is_wide || is_histogram;
+	histogram = is_histogram;
+	return 0;
+}
+OS_BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
+
+/* Prints the report of a process that has ended, or, with NULL, of the machine, for reason why. */
+static void print_report(os_process_t *proc, const char *why)
+{
+	struct report report = { .proc = proc, .top = top, .wide = wide, .histogram = histogram };
+	u64 nr = ++nr_reports;
+
+	os_assert(printing);
+	nr_begun += report_is_on_console();
+	report_print_heading(nr, proc, why);
+	report_print_tables(&report);
+	report_printf("profile: end of report %lu\n", nr);
+	nr_ended += report_is_on_console();
+}
+
+static bool try_start_printing(void)
+{
+	if (pf_xchg(&printing, true))
+		return false;
+	pf_write_once(report_printer, os_current_task());
+	return true;
+}
+
+/* Waits for this thread's turn, and until no other report is being printed. Process context. */
+static void start_printing(void)
+{
+	u32 turn = __atomic_fetch_add(&nr_turns, 1, __ATOMIC_RELAXED);
+
+	os_assert_process_context();
+	while (pf_read_once(nr_turns_begun) != turn || !try_start_printing())
+		os_wait_turn();
+	pf_write_once(nr_turns_begun, turn + 1);
+}
+
+/*
+ * The barrier pairs with the one in the pf_xchg() of try_start_printing(). A requester stores its
+ * reason before it tries `printing`; a printer clears `printing` before it looks for reasons. So
+ * either the requester prints, or the printer sees the reason. Without the barriers both could miss
+ * it, and the report would not be printed.
+ */
+static void stop_printing(void)
+{
+	os_assert(printing);
+	pf_write_once(report_printer, NULL);
+	pf_store_release(&printing, false);
+	pf_mb();
+}
+
+static void print_pending(void)
+{
+	const char *why;
+
+	while (pf_read_once(pending_why) && try_start_printing()) {
+		why = pf_xchg(&pending_why, NULL);
+		if (why)
+			print_report(NULL, why);
+		stop_printing();
+	}
+}
+
+void profile_report(const char *why)
+{
+	if (os_panicking()) {
+		/*
+		 * Another CPU may have begun a report before it was stopped; then this CPU prints
+		 * one. But if this CPU has begun one already, the report itself has faulted.
+		 */
+		if (panic_printer != os_cpu() + 1) {
+			panic_printer = os_cpu() + 1;
+			report_to_output(NULL);
+			report_flush();
+			print_report(NULL, why);
+			report_end(why);
+		}
+		return;
+	}
+	pf_write_once(pending_why, why);
+	print_pending();
+}
+
+void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print)(const void *arg),
+		    const void *arg)
+{
+	start_printing();
+	report_to(text);
+	table_set_sink(sink);
+	table_text_restart();
+	print(arg);
+	table_set_sink(&table_text);
+	report_to(NULL);
+	stop_printing();
+	print_pending();
+}
+
+void report_print_whole(const void *why)
+{
+	print_report(NULL, why);
+}
+
+bool report_try_print(void (*print)(const struct report *report))
+{
+	struct report report = { .top = top, .wide = wide, .histogram = histogram };
+
+	if (!os_panicking() && !try_start_printing())
+		return false;
+	table_text_restart();
+	print(&report);
+	stop_printing();
+	print_pending();
+	return true;
+}
+
+void report_process_exit(os_process_t *proc)
+{
+	report_flush();
+	if (!on_exit_wants(&on_exit_reports, proc))
+		return;
+	start_printing();
+	print_report(proc, NULL);
+	stop_printing();
+	print_pending();
+}
+
+/* Keeps its turn, so that no thread can print after this. Process context. */
+void profile_end_reports(void)
+{
+	const char *why;
+
+	report_flush();
+	start_printing();
+	why = pf_xchg(&pending_why, NULL);
+	if (why)
+		print_report(NULL, why);
+	on_exit_print_unmatched(&on_exit_reports);
+	report_end("power off");
+}
+
+void profile_count_cut_reports(unsigned int *nr)
+{
+	*nr += nr_begun - nr_ended;
+}

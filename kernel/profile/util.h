@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_UTIL_H
+#define PROFILE_UTIL_H
+
+/* Small helpers of all profilers. */
+
+#include "os.h"
+
+#include <lego/profile.h>
+
+#define NS_PER_SEC  1000000000ul
+#define NS_PER_MSEC 1000000ul
+
+/*
+ * Takes a lock to make a snapshot. In a panic the holder is stopped and never releases the lock, so
+ * the snapshot is made without it.
+ */
+static inline unsigned long snapshot_lock(os_lock_t *lock, bool *locked)
+{
+	*locked = !os_panicking();
+	return *locked ? os_lock(lock) : 0;
+}
+
+static inline void snapshot_unlock(os_lock_t *lock, bool locked, unsigned long flags)
+{
+	if (locked)
+		os_unlock(lock, flags);
+}
+
+/* Returns the sum, or the largest number if the sum overflows. */
+static inline u64 add_saturating(u64 a, u64 b)
+{
+	return a + b < a ? ~0ull : a + b;
+}
+
+/* Compares for os_sort(). */
+static inline int compare_u64(u64 a, u64 b)
+{
+	return (a > b) - (a < b);
+}
+
+#endif

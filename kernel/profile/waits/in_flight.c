@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Waits that have not ended yet. A record is made of a wait when it ends; so a report also walks
+ * over the threads of processes, and makes a record of each one that is off its CPU: what it waits
+ * for, since when, and in which call chain of the kernel. Threads of the kernel are left out: they
+ * wait for work. Waits end while a report is made; one that ends between the reading of the records
+ * and that of its thread is in neither, and in the next report.
+ */
+
+#include "store.h"
+
+#include "../walk.h"
+
+static os_lock_t lock = OS_LOCK_INIT; /* guards the lists */
+static WALK_LISTS(lists, &lock, waits_walk, 1);
+
+/* Of the one reader. */
+static u64 buffer[(RECORD_BYTES(WAIT_MAX_DEPTH) + sizeof(u64) - 1) / sizeof(u64)];
+
+void waits_add_process(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&lock);
+
+	walk_add_process(&lists, pp);
+	os_unlock(&lock, flags);
+}
+
+void waits_remove_process(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&lock);
+
+	walk_remove_process(&lists, pp);
+	os_unlock(&lock, flags);
+}
+
+void waits_add_task(struct profile_task *pt)
+{
+	unsigned long flags = os_lock(&lock);
+
+	walk_add_task(&lists, pt->waits_process, pt);
+	os_unlock(&lock, flags);
+}
+
+void waits_remove_task(struct profile_task *pt)
+{
+	struct profile_lives *lives = &pt->waits_process->lives;
+	unsigned long flags = os_lock(&lock);
+
+	walk_remove_task(&lists, pt);
+	lives->nr_waits += pt->nr_waits;
+	lives->nr_preempted += pt->nr_preempted;
+	os_unlock(&lock, flags);
+}
+
+void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary)
+{
+	const struct profile_process *pp = os_process_profile(proc);
+	unsigned long flags = os_lock(&lock);
+
+	*voluntary += pp->lives.nr_waits - pp->lives.nr_preempted;
+	*involuntary += pp->lives.nr_preempted;
+	for (const struct profile_task *pt = pp->waits_walk.tasks; pt; pt = pt->waits_walk.next)
+		profile_add_own_switches(pt, voluntary, involuntary);
+	os_unlock(&lock, flags);
+}
+
+static void set_times(struct wait_record *rec, const struct profile_task *pt)
+{
+	u64 now = os_cycles(), since = pf_read_once(waits_since_cycles);
+	u64 start = pf_min(pf_max(pf_read_once(pt->out_cycles), since), now), woken = start;
+
+	if (rec->kind == WAIT_SLEPT) {
+		u64 cycles = pf_read_once(pt->woken_cycles);
+
+		woken = cycles ? pf_min(pf_max(cycles, start), now) : now;
+		if (cycles && pt->waker_generation == pf_read_once(waits_generation))
+			rec->waker = pt->waker;
+	}
+	rec->nr = 1;
+	rec->asleep_cycles = woken - start;
+	rec->ready_cycles = now - woken;
+	rec->max_cycles = now - start;
+}
+
+/* Returns whether the thread was off its CPU all the time while its wait was read. */
+static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
+{
+	os_task_t *task = os_task_of(pt);
+	u64 nr_waits = pf_read_once(pt->nr_waits);
+	bool asleep;
+
+	if (!os_task_is_off_cpu(task, &asleep))
+		return false;
+	memset(rec, 0, sizeof(*rec));
+	rec->kind = asleep || pf_read_once(pt->woken_cycles) ? WAIT_SLEPT : WAIT_PREEMPTED;
+	rec->syscall = os_sleeper_syscall(task);
+	rec->process = wait_process_number(os_process_of(pt->waits_process));
+	os_task_comm(task, rec->comm);
+	if (rec->kind == WAIT_SLEPT) {
+		rec->name = os_wait_name(task);
+		rec->addr = os_wait_addr(task);
+	}
+	rec->nr_kernel = os_sleeper_stack(task, rec->pcs, WAIT_MAX_DEPTH);
+	set_times(rec, pt);
+	return os_task_is_off_cpu(task, &asleep) && pf_read_once(pt->nr_waits) == nr_waits;
+}
+
+static void visit_process(struct profile_process *unused)
+{
+}
+
+void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)
+{
+	struct wait_record *rec = (struct wait_record *)buffer;
+	struct profile_walk walk = { 0 };
+	struct profile_task *pt;
+	unsigned long flags;
+
+	/* While waits are off, nobody notes when a thread leaves its CPU. */
+	if (!os_key_is_set(&profile_waits_key))
+		return;
+	flags = os_lock(&lock);
+	walk_begin(&walk, &lists, proc ? os_process_profile(proc) : NULL);
+	while (walk_step(&walk, visit_process, &pt)) {
+		bool waits = pt && read_wait(rec, pt);
+		unsigned int cpu = waits ? os_task_cpu(os_task_of(pt)) : 0;
+
+		os_unlock(&lock, flags);
+		if (waits)
+			visit(cpu, rec);
+		flags = os_lock(&lock);
+	}
+	walk_end(&walk);
+	os_unlock(&lock, flags);
+}

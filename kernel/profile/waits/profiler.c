@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The profiler of waits: its table in a report, its files, and how it is switched. In /proc/profile
+ * waits has the call chains of all waits, folded, and takes words; wakers has them with those of
+ * their wakers; waits.json and waits_*.json have the tables. /proc/<pid>/waits and waits.json have
+ * those of a process.
+ */
+
+#include "waits.h"
+
+#include "../profiler.h"
+#include "../table.h"
+#include "../words.h"
+
+struct profile_off_time waits_off_time;
+static bool starts_on = true;
+
+static int set_waits(const char *value)
+{
+	return words_on_off(value, &starts_on);
+}
+OS_BOOT_PARAM(profile_waits, "profile.waits", "on|off", set_waits);
+
+static void init(void)
+{
+	waits_init();
+	off_time_switch(&waits_off_time, !starts_on, true);
+	os_key_set(&profile_waits_key, starts_on);
+}
+
+static void reset(void)
+{
+	off_time_reset(&waits_off_time);
+	waits_reset();
+}
+
+static int write_waits(const char *text)
+{
+	bool on;
+
+	if (words_are(text, "reset")) {
+		reset();
+		return 0;
+	}
+	if (words_on_off(text, &on))
+		return -OS_EINVAL;
+	/* A wait that has begun meanwhile counts from here on. */
+	if (!os_key_is_set(&profile_waits_key))
+		waits_restart_since();
+	off_time_switch(&waits_off_time, !on, false);
+	os_key_set(&profile_waits_key, on);
+	return 0;
+}
+
+static void print_stacks(const void *unused)
+{
+	report_print_wait_stacks(false);
+}
+
+static void print_wakers(const void *unused)
+{
+	report_print_wait_stacks(true);
+}
+
+static void print_all(const void *unused)
+{
+	report_print_waits(&(struct report){ .top = REPORT_TOP_ALL });
+}
+
+static void print_calls(const void *unused)
+{
+	report_print_wait_view(report_print_wait_calls);
+}
+
+static void print_tasks(const void *unused)
+{
+	report_print_wait_view(report_print_wait_tasks);
+}
+
+static void print_spinlocks(const void *unused)
+{
+	report_print_wait_view(report_print_spinlocks);
+}
+
+static void print_locks(const void *unused)
+{
+	report_print_wait_view(report_print_wait_locks);
+}
+
+static void begin_life(os_task_t *task)
+{
+	struct profile_task *pt = os_task_profile(task);
+	os_process_t *proc = os_task_process(task);
+
+	pt->created_cycles = pt->out_cycles = os_cycles();
+	pt->waits_process = proc ? os_process_profile(proc) : NULL;
+	if (proc)
+		waits_add_task(pt);
+}
+
+static void add(u64 *sum, u64 n)
+{
+	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+}
+
+/* Adds the thread's life to those of its process. What follows, until its end, counts no more. */
+static void end_life(struct profile_task *pt)
+{
+	struct profile_lives *lives = pt->waits_process ? &pt->waits_process->lives : NULL;
+
+	if (!lives)
+		return;
+	waits_remove_task(pt);
+	pt->waits_process = NULL;
+	/* A thread that never ran has no wait behind it. */
+	if (!os_off_cycles(pt))
+		return;
+	add(&lives->nr_threads, 1);
+	add(&lives->cycles, os_cycles() - pt->created_cycles);
+	add(&lives->off_cycles, os_off_cycles(pt) - pt->created_cycles);
+	add(&lives->nr_migrations, pt->nr_migrations);
+	add(&lives->fault_cycles, pt->fault_cycles);
+	add(&lives->irq.cycles, pt->irq.cycles);
+	add(&lives->irq.call_cycles, pt->irq.call_cycles);
+	add(&lives->irq.fault_cycles, pt->irq.fault_cycles);
+}
+
+static void print_records(const void *unused)
+{
+	report_print_wait_records();
+}
+
+static const struct profiler_file files[] = {
+	{ "profile/waits", "on|off|reset", write_waits, .print = print_stacks },
+	{ "profile/wakers", .print = print_wakers },
+	{ "profile/waits.json", .print = print_all, .is_json = true },
+	{ "profile/waits_stacks.json", .print = print_records, .is_json = true },
+	{ "profile/waits_calls.json", .print = print_calls, .is_json = true },
+	{ "profile/waits_tasks.json", .print = print_tasks, .is_json = true },
+	{ "profile/waits_locks.json", .print = print_locks, .is_json = true },
+	{ "profile/spinlocks.json", .print = print_spinlocks, .is_json = true },
+	{ 0 },
+};
+
+/* With its tables by system call, by task and by lock. */
+static void print_process(const void *proc)
+{
+	report_print_process_waits((os_process_t *)proc, true);
+}
+
+static void print_process_alone(const void *proc)
+{
+	report_print_process_waits((os_process_t *)proc, false);
+}
+
+static int show_process(os_text_t *text, os_process_t *proc)
+{
+	report_to_text(text, &table_text, print_process, proc);
+	return 0;
+}
+
+static int show_process_json(os_text_t *text, os_process_t *proc)
+{
+	report_to_text(text, &table_json, print_process_alone, proc);
+	return 0;
+}
+
+static const struct profiler_process_file process_files[] = {
+	{ "waits", .show = show_process },
+	{ "waits.json", .show = show_process_json },
+	{ 0 },
+};
+
+PROFILER(waits) = {
+	.name = "waits",
+	.place = 25,
+	.init = init,
+	.reset = reset,
+	.print = report_print_waits,
+	.process_init = waits_add_process,
+	.process_release = waits_remove_process,
+	.task_init = begin_life,
+	.task_exit = end_life,
+	.add_fault_cycles = waits_add_fault_cycles,
+	.files = files,
+	.process_files = process_files,
+};

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The hooks of waits. schedule() notes when a thread leaves its CPU; task_wake() notes when it was
+ * woken, and by which call chain; when it runs again, it adds the two times between to the record
+ * of its own call chain. schedule() passes on the time that it uses for the CPU time of threads, so
+ * a thread's CPU time and waits are its whole life, to the cycle.
+ *
+ * Records are in a store of each CPU (stack_store.h). But a thread usually waits where it waited
+ * before: a table of records found recently leads to one whose stack is compared with the thread's,
+ * which is less work than to walk it.
+ */
+
+#include "store.h"
+
+#define KEY_WORDS 7 /* without pcs */
+/* The depth of an interrupt's chain: the code that it interrupted is not the waker. */
+#define INTERRUPT_DEPTH 6
+
+os_key_t profile_waits_key;
+OS_DEFINE_PER_CPU(u64, profile_irq_start);
+
+/* The part of a record's key that is known before the stack is walked. */
+struct wait_key {
+	u64 task_key;
+	const struct wait_record *waker;
+	const char *name;
+	u64 addr;
+	u32 context; /* its lower half */
+};
+
+/* Empties the store, unless a reader has pinned it. Returns whether that has been done. */
+static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
+{
+	if (!stack_store_clear(&w->store))
+		return false;
+	memset(w->recent, 0, sizeof(w->recent));
+	w->lost = (struct wait_lost){ 0 };
+	pf_write_once(w->generation, generation);
+	return true;
+}
+
+/* Begins a change of the store. Returns whether records may be added. */
+static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
+{
+	os_assert_irqs_off();
+	stack_store_begin(&w->store);
+	return pf_likely(w->generation == generation) || start_again(w, generation);
+}
+
+/* Returns the record with the key of the new one, which becomes it if need be. NULL: no room. */
+static struct wait_record *store(struct wait_cpu *w, struct wait_record *new, u32 tag)
+{
+	/* As many pcs as new has. If a record has another number of them, the contexts differ. */
+	u64 *slot = stack_store_find(&w->store, new, tag,
+				     __builtin_offsetof(struct wait_record, process),
+				     KEY_WORDS + new->nr_kernel + new->nr_user);
+
+	if (slot && *slot)
+		return stack_store_record(&w->store, slot);
+	if (!slot || !stack_store_has_room(&w->store, wait_record_bytes(new)))
+		return NULL;
+	new->nr = new->asleep_cycles = new->ready_cycles = new->max_cycles = 0;
+	stack_store_add(&w->store, slot, tag, wait_record_bytes(new));
+	return new;
+}
+
+/* Slow path: no recent record is like it. Walks the stack, and looks it up. */
+static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wait_key *key,
+					    const os_regs_t *regs, struct recent *recent)
+{
+	struct wait_record *new = stack_store_new(&w->store), *rec;
+	u32 depth = key->task_key ? WAIT_MAX_DEPTH : INTERRUPT_DEPTH;
+	struct stack_walk walk = os_stack_walk(regs, new->pcs, depth);
+	os_task_t *task = os_current_task();
+	os_process_t *proc = os_task_process(task);
+	u64 hash = walk.hash;
+
+	new->process = new->comm[0] = new->comm[1] = 0;
+	if (key->task_key) {
+		new->process = proc ? wait_process_number(proc) : 0;
+		os_task_comm(task, new->comm);
+	}
+	new->waker = key->waker;
+	new->name = key->name;
+	new->addr = key->addr;
+	new->context = key->context | walk.counts << 32;
+	for (const u64 *word = &new->process; word != new->pcs; word++)
+		hash = stack_hash(hash, *word);
+	rec = store(w, new, hash >> 32);
+	if (rec && rec->replayable == STACK_REPLAYABLE)
+		*recent = (struct recent){ key->task_key, rec };
+	return rec;
+}
+
+static pf_always_inline bool same_stack(const struct wait_record *rec, const os_task_t *task,
+					const os_regs_t *regs)
+{
+	return rec->pcs[0] == os_regs_pc(regs) &&
+	       os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel) &&
+	       (!rec->nr_user ||
+		os_stack_matches_user(os_user_regs(task), rec->pcs + rec->nr_kernel,
+				      rec->nr_user) == rec->truncated);
+}
+
+/* Returns the record of the running thread, or of the interrupt, or NULL if there is no room. */
+static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait_key key,
+						 const os_task_t *task, const os_regs_t *regs)
+{
+	u64 hash = stack_hash(key.task_key + (u64)key.waker,
+			      key.context + key.addr + os_regs_sp(regs));
+	struct recent *recent = &w->recent[hash >> (64 - LOG2_RECENT)];
+	struct wait_record *rec = recent->rec;
+
+	if (pf_likely(recent->task_key == key.task_key && rec && rec->waker == key.waker &&
+		      rec->name == key.name && rec->addr == key.addr &&
+		      (u32)rec->context == key.context && same_stack(rec, task, regs)))
+		return rec;
+	return walk(w, &key, regs, recent);
+}
+
+pf_noinline void profile_thread_woken(os_task_t *thread)
+{
+	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
+	struct profile_task *pt = os_task_profile(thread);
+	os_task_t *task = os_current_task();
+	struct wait_key key = { .context = OS_NO_SYSCALL | WAKER_INTERRUPT << 16 };
+	u64 generation = pf_read_once(waits_generation);
+	struct wait_record *rec = NULL;
+	os_regs_t regs;
+
+	os_regs_here(&regs);
+	if (!os_irq_depth()) {
+		key.task_key = os_task_key(task);
+		key.context = os_task_syscall(task, &regs) | WAKER_THREAD << 16;
+	}
+	if (begin(w, generation))
+		rec = find(w, key, task, &regs);
+	if (rec)
+		rec->nr++;
+	stack_store_end(&w->store);
+	pt->waker = rec;
+	pt->waker_generation = generation;
+	pt->woken_cycles = os_cycles();
+}
+
+/* A thread's time on a CPU until now, from any start. */
+static u64 cpu_cycles(const struct profile_task *pt)
+{
+	return os_cycles() - os_off_cycles(pt);
+}
+
+void profile_fault_began(struct profile_task *pt)
+{
+	pt->fault_start_cycles = cpu_cycles(pt);
+}
+
+void profile_fault_ended(struct profile_task *pt)
+{
+	if (pt->fault_start_cycles)
+		pt->fault_cycles += cpu_cycles(pt) - pt->fault_start_cycles;
+	pt->fault_start_cycles = 0;
+}
+
+pf_noinline void profile_irq_ended(void)
+{
+	struct profile_task *pt = os_current_profile();
+	u64 start = os_this_cpu_read(profile_irq_start), cycles = os_cycles() - start;
+
+	/* One that came while waits were off has left no start. */
+	if (start < pf_read_once(waits_since_cycles))
+		return;
+	pt->irq.cycles += cycles;
+	if (pt->fault_start_cycles)
+		pt->irq.fault_cycles += cycles;
+	else if (profile_in_call(pt))
+		pt->irq.call_cycles += cycles;
+}
+
+bool waits_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles)
+{
+	u64 start = pf_read_once(pt->fault_start_cycles);
+
+	*cycles += pt->fault_cycles + pt->irq.cycles - pt->irq.call_cycles - pt->irq.fault_cycles;
+	if (start && start < exec_cycles)
+		*cycles += exec_cycles - start;
+	return !off_time_total_ns(&waits_off_time);
+}
+
+static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, u64 asleep,
+				   u64 ready)
+{
+	if (pf_unlikely(!rec)) {
+		w->lost.nr++;
+		w->lost.cycles += asleep + ready;
+		return;
+	}
+	rec->nr++;
+	rec->asleep_cycles += asleep;
+	rec->ready_cycles += ready;
+	if (rec->max_cycles < asleep + ready)
+		rec->max_cycles = asleep + ready;
+}
+
+/* With interrupts off: one that came now might contend for a lock, too. */
+pf_noinline void profile_spun_for_lock(const char *name, u64 start)
+{
+	u64 cycles = os_cycles() - start, generation = pf_read_once(waits_generation);
+	struct wait_key key = { .name = name, .context = OS_NO_SYSCALL | WAIT_SPUN << 16 };
+	unsigned long flags = os_irq_save();
+	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
+	os_task_t *task = os_current_task();
+	struct wait_record *rec = NULL;
+	os_regs_t regs;
+
+	os_regs_here(&regs);
+	if (!os_irq_depth()) {
+		key.task_key = os_task_key(task);
+		key.context = os_task_syscall(task, &regs) | WAIT_SPUN << 16;
+	}
+	if (begin(w, generation))
+		rec = find(w, key, task, &regs);
+	count(w, rec, cycles, 0);
+	stack_store_end(&w->store);
+	os_irq_restore(flags);
+}
+
+pf_noinline void profile_wait_ended(u64 now)
+{
+	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
+	os_task_t *task = os_current_task();
+	struct profile_task *pt = os_task_profile(task);
+	u64 since = pf_read_once(waits_since_cycles);
+	u64 start = pf_min(pf_max(pt->out_cycles, since), now);
+	u64 woken = start, generation = pf_read_once(waits_generation);
+	struct wait_key key = { .task_key = os_task_key(task) };
+	struct wait_record *rec = NULL;
+	os_regs_t regs;
+
+	if (os_task_idle(task))
+		return;
+	os_regs_here(&regs);
+	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16;
+	pt->nr_waits++;
+	if (pf_unlikely(pt->ran_on != w)) {
+		pt->nr_migrations += pt->ran_on != NULL;
+		pt->ran_on = w;
+	}
+	if (pt->woken_cycles) {
+		woken = pf_min(pf_max(pt->woken_cycles, start), now);
+		pt->woken_cycles = 0;
+		key.context ^= (WAIT_PREEMPTED ^ WAIT_SLEPT) << 16;
+		key.name = os_wait_name(task);
+		key.addr = os_wait_addr(task);
+		if (pt->waker_generation == generation)
+			key.waker = pt->waker;
+	} else {
+		pt->nr_preempted++;
+	}
+	if (begin(w, generation))
+		rec = find(w, key, task, &regs);
+	count(w, rec, woken - start, now - woken);
+	stack_store_end(&w->store);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Prints waits: the table of a report, and call chains, folded, for flame graphs. */
+
+#include "waits.h"
+
+#include "../table.h"
+
+#define NR_CHAINS  3 /* rows of user locks whose call chains are shown below the table */
+#define PATH_BYTES 256
+
+enum {
+	SECONDS,
+	FOR_CPU,
+	TIMES,
+	LONGEST,
+	IN_FLIGHT,
+	WHAT,
+	WHERE,
+	WAKER,
+	NR_COLUMNS,
+};
+
+static const struct column columns[NR_COLUMNS] = {
+	[SECONDS] = { "seconds", "wait_ns", COLUMN_SECONDS, 13, TOTAL_SUM },
+	[FOR_CPU] = { "for.a.CPU", "ready_ns", COLUMN_SECONDS, 13, TOTAL_SUM },
+	[TIMES] = { "times", "waits", COLUMN_COUNT, 9, TOTAL_SUM },
+	[LONGEST] = { "longest", "longest_ns", COLUMN_SECONDS, 13, TOTAL_END },
+	[IN_FLIGHT] = { NULL, "in_flight", COLUMN_COUNT },
+	[WHAT] = { "waits.for", "what", COLUMN_TEXT, 22, .left = true },
+	[WHERE] = { "where", "function", COLUMN_TEXT, 20, .left = true },
+	[WAKER] = { "woken.by", "waker", COLUMN_TEXT, 20, .left = true },
+};
+
+void report_wait_comm(char text[17], const u64 comm[2])
+{
+	memcpy(text, comm, 16);
+	text[16] = 0;
+	report_make_printable(text);
+}
+
+/* Prints the name in a line of folded stacks, which a blank or a semicolon would break. */
+static void print_folded_comm(const char *before, const struct wait_record *rec)
+{
+	char comm[17];
+
+	report_wait_comm(comm, rec->comm);
+	for (char *c = comm; *c; c++) {
+		if (*c == ' ' || *c == ';')
+			*c = '?';
+	}
+	if (rec->kind == WAKER_INTERRUPT)
+		report_printf("%sinterrupt", before);
+	else
+		report_printf("%s%s", before, comm);
+}
+
+const char *report_wait_function(u64 addr, char *text, size_t size)
+{
+	u64 start;
+
+	return addr && os_symbol_lookup(addr, &start, text, size) ? text : "-";
+}
+
+/* For an address in the user's memory, it also copies which file is mapped there. */
+void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size)
+{
+	char path[PATH_BYTES];
+	const char *name = path;
+	u64 offset;
+
+	if (!row->addr) {
+		os_snprintf(text, size, "%s", row->name);
+	} else if (!proc) {
+		os_snprintf(text, size, "%s %#lx", row->name, row->addr);
+	} else if (os_process_mapping(proc, row->addr, path, sizeof(path), &offset)) {
+		for (const char *c = path; *c; c++) {
+			if (*c == '/')
+				name = c + 1;
+		}
+		os_snprintf(text, size, "%s %#lx (%s+%#lx)", row->name, row->addr, name, offset);
+		report_make_printable(text);
+	} else {
+		os_snprintf(text, size, "%s %#lx (anonymous area)", row->name, row->addr);
+	}
+}
+
+/* Copies a row's waker: its function, and who it is. */
+void report_wait_waker(const struct wait_row *row, char *text, size_t size)
+{
+	char function[OS_SYMBOL_BYTES], comm[17];
+
+	report_wait_comm(comm, row->waker_comm);
+	report_wait_function(row->waker, function, sizeof(function));
+	if (row->waker_process)
+		os_snprintf(text, size, "%s (%s, pid %u)", function, comm,
+			    wait_pid(row->waker_process));
+	else if (row->waker)
+		os_snprintf(text, size, "%s (%s)", function, comm[0] ? comm : "interrupt");
+	else
+		os_snprintf(text, size, "%s", row->nr_in_flight ? "(not yet)" : "-");
+}
+
+/* Prints a row. proc: the process in whose memory the row's address is; NULL: not known. */
+static void print_row(const struct wait_row *row, os_process_t *proc)
+{
+	char what[WAIT_NAME_BYTES], where[OS_SYMBOL_BYTES], by[OS_SYMBOL_BYTES + 48];
+	struct cell cells[NR_COLUMNS] = {
+		[SECONDS] = cell_nr(os_cycles_to_ns(row->asleep_cycles + row->ready_cycles)),
+		[FOR_CPU] = cell_nr(os_cycles_to_ns(row->ready_cycles)),
+		[TIMES] = cell_nr(row->nr),
+		[LONGEST] = cell_nr(os_cycles_to_ns(row->max_cycles)),
+		[IN_FLIGHT] = cell_nr(row->nr_in_flight),
+		[WHAT] = cell_text(what),
+		[WHERE] = cell_text(report_wait_function(row->where, where, sizeof(where))),
+		[WAKER] = cell_text(by),
+	};
+
+	report_wait_name(row, proc, what, sizeof(what));
+	report_wait_waker(row, by, sizeof(by));
+	table_row(cells);
+}
+
+/* Appends a chain, innermost function first, the scheduler's own left out. */
+static size_t add_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
+			bool with_kernel)
+{
+	char name[OS_SYMBOL_BYTES];
+	const char *separator = "";
+	u64 start;
+
+	for (u32 i = with_kernel ? 0 : rec->nr_kernel; i < rec->nr_kernel + rec->nr_user; i++) {
+		u64 pc = rec->pcs[i] - (i != rec->nr_kernel);
+
+		if (len > size * 3 / 4 || (i < rec->nr_kernel && os_in_scheduler(pc)))
+			continue;
+		if (i < rec->nr_kernel && os_symbol_lookup(pc, &start, name, sizeof(name)))
+			len += os_snprintf(line + len, size - len, "%s%s", separator, name);
+		else
+			len += os_snprintf(line + len, size - len, "%s%#lx", separator, pc);
+		separator = " < ";
+	}
+	return len;
+}
+
+/*
+ * Prints the call chains of the longest waits. A kernel's function speaks for itself, so theirs are
+ * for wide reports; but who held a user's lock is told by the user's code that gave it back.
+ */
+static void print_chains(const struct wait_view *view, u32 nr, bool wide)
+{
+	for (u32 i = 0; i < pf_min(view->nr_rows, nr); i++) {
+		const struct wait_record *rec = view->rows[i].most, *waker;
+		char line[480];
+		size_t len;
+
+		if (!rec || rec->kind == WAIT_PREEMPTED || (!rec->addr && !wide))
+			continue;
+		waker = rec->waker;
+		len = os_snprintf(line, sizeof(line), "row %u waits in ", i + 1);
+		add_chain(line, sizeof(line), len, rec, wide);
+		table_note("%s", line);
+		if (!waker || waker->kind != WAKER_THREAD)
+			continue;
+		len = os_snprintf(line, sizeof(line), "row %u is woken from ", i + 1);
+		add_chain(line, sizeof(line), len, waker, wide);
+		table_note("%s", line);
+	}
+}
+
+static void print_scope(const struct wait_view *view, bool is_process)
+{
+	u64 asleep = os_cycles_to_ns(view->asleep_cycles) / NS_PER_MSEC;
+	u64 ready = os_cycles_to_ns(view->ready_cycles) / NS_PER_MSEC;
+	char in_flight[48] = "";
+
+	if (view->nr_in_flight)
+		os_snprintf(in_flight, sizeof(in_flight), "; %lu of them %s not ended",
+			    view->nr_in_flight, view->nr_in_flight == 1 ? "has" : "have");
+	table_note("waits: %lu of %s = asleep %lu.%03lu s + ready without a CPU %lu.%03lu s%s",
+		   view->nr, is_process ? "this process's threads" : "all threads", asleep / 1000,
+		   asleep % 1000, ready / 1000, ready % 1000, in_flight);
+}
+
+void report_begin_waits(const struct table *table, const struct report *report, const char *title)
+{
+	table_begin_top(table, title, report->top);
+	print_scope(&wait_view, report->proc);
+	table_head();
+}
+
+void report_end_waits(u32 times_column)
+{
+	struct wait_lost lost = waits_read_lost();
+
+	table_end();
+	if (lost.nr)
+		table_note("not in the store: %lu waits of all threads, no room", lost.nr);
+	if (wait_view.nr_dropped)
+		table_note("no room for %lu waits' rows", wait_view.nr_dropped);
+	table_note_others(table_nr_others(), table_others_sum(times_column), "waits");
+}
+
+static void print_table(const struct report *report)
+{
+	const struct table table = TABLE(columns, .top = report->top);
+	struct off_snapshot off = off_time_since_reset(&waits_off_time);
+
+	report_begin_waits(&table, report, "Kernel Waits");
+	for (u32 i = 0; i < wait_view.nr_rows; i++)
+		print_row(&wait_view.rows[i], report->proc);
+	report_end_waits(TIMES);
+	report_print_off("recording of waits", "off", &off);
+	print_chains(&wait_view, pf_min(report->top, report->wide ? REPORT_TOP_ALL : NR_CHAINS),
+		     report->wide);
+}
+
+static void print_tables(const struct report *report)
+{
+	print_table(report);
+	if (report->wide) {
+		report_print_wait_calls(report);
+		report_print_wait_tasks(report);
+		report_print_wait_locks(report);
+		report_print_spinlocks(report);
+	}
+	waits_unpin();
+}
+
+void report_print_waits(const struct report *report)
+{
+	/* The first lines of a process's report have made the view. */
+	if (!report->proc) {
+		waits_pin();
+		waits_make_view(NULL, wait_by_reason);
+	}
+	print_tables(report);
+}
+
+void report_print_process_waits(os_process_t *proc, bool wide)
+{
+	waits_pin();
+	waits_make_view(proc, wait_by_reason);
+	print_tables(&(struct report){ .proc = proc, .top = REPORT_TOP_ALL, .wide = wide });
+}
+
+static void print_frames(const struct wait_record *rec)
+{
+	char name[OS_SYMBOL_BYTES];
+
+	for (u32 i = rec->nr_user; i--;)
+		report_printf(";%#lx", rec->pcs[rec->nr_kernel + i]);
+	for (u32 i = rec->nr_kernel; i--;)
+		report_printf(";%s", report_frame(name, rec->pcs[i], true));
+}
+
+static bool with_waker; /* in the stacks that are printed */
+
+static void print_stack(const struct wait_record *rec, u64 cycles)
+{
+	print_folded_comm("", rec);
+	print_frames(rec);
+	report_printf(";[%s]", rec->kind == WAIT_PREEMPTED ? "a CPU" : rec->name ? rec->name : "?");
+	if (with_waker && rec->waker) {
+		print_folded_comm(";--;", rec->waker);
+		print_frames(rec->waker);
+	}
+	report_printf(" %lu\n", os_cycles_to_ns(cycles));
+}
+
+static void print_in_flight(unsigned int cpu, const struct wait_record *rec)
+{
+	print_stack(rec, rec->max_cycles);
+}
+
+void report_print_wait_stacks(bool with_wakers)
+{
+	unsigned int cpu;
+
+	with_waker = with_wakers;
+	waits_pin();
+	os_for_each_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			struct wait_counts counts = waits_read(cpu, rec);
+
+			if (rec->kind == WAIT_SLEPT || rec->kind == WAIT_PREEMPTED)
+				print_stack(rec, counts.asleep_cycles + counts.ready_cycles);
+		}
+	}
+	waits_visit_in_flight(NULL, print_in_flight);
+	waits_unpin();
+}

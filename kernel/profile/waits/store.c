@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Makes and reads the store of waits that each CPU has (stack_store.h). record.c writes to it. A
+ * reader copies a record's counters and looks at the CPU's seq before and after. A reset raises the
+ * generation. Each CPU empties its store at its next event, unless a reader has pinned it.
+ */
+
+#include "store.h"
+
+#define LOG_BYTES     (256ul << 10)
+#define MIN_LOG_BYTES (16ul << 10)
+
+#define FIRST_GENERATION 1
+
+OS_DEFINE_PER_CPU(struct wait_cpu, wait_cpus);
+u64 waits_generation;
+u64 waits_since_cycles;
+
+static u32 nr_pins;
+
+void waits_init(void)
+{
+	u64 bytes = stack_store_affordable(LOG_BYTES, MIN_LOG_BYTES, 64);
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		struct wait_cpu *w = &os_per_cpu(wait_cpus, cpu);
+
+		stack_store_init(&w->store, &bytes, MIN_LOG_BYTES, RECORD_BYTES(WAIT_MAX_DEPTH));
+		if (w->store.log)
+			w->generation = FIRST_GENERATION; /* it is empty */
+		else
+			os_printk("profile: no memory for waits of CPU %u\n", cpu);
+	}
+	waits_restart_since();
+	pf_write_once(waits_generation, FIRST_GENERATION);
+}
+
+void waits_restart_since(void)
+{
+	pf_write_once(waits_since_cycles, os_cycles());
+}
+
+void waits_reset(void)
+{
+	waits_restart_since();
+	/* A CPU that sees it sees the new start, too. */
+	__atomic_add_fetch(&waits_generation, 1, __ATOMIC_SEQ_CST);
+}
+
+static void pin_cpu(struct wait_cpu *w)
+{
+	stack_store_pin(&w->store);
+	if (!w->store.log || pf_read_once(w->generation) != pf_read_once(waits_generation))
+		stack_store_unpin(&w->store);
+	else
+		stack_store_pin_records(&w->store);
+}
+
+void waits_pin(void)
+{
+	unsigned int cpu;
+	u64 now;
+
+	if (nr_pins++ && !os_panicking())
+		return;
+	/* Again if there was a reset meanwhile. */
+	do {
+		now = pf_read_once(waits_generation);
+		os_for_each_cpu(cpu)
+			pin_cpu(&os_per_cpu(wait_cpus, cpu));
+	} while (now != pf_read_once(waits_generation));
+}
+
+void waits_unpin(void)
+{
+	unsigned int cpu;
+
+	os_assert(nr_pins);
+	if (--nr_pins)
+		return;
+	os_for_each_cpu(cpu)
+		stack_store_unpin(&os_per_cpu(wait_cpus, cpu).store);
+}
+
+const struct wait_record *waits_next(unsigned int cpu, const struct wait_record *rec)
+{
+	os_assert(nr_pins);
+	return stack_store_next(&os_per_cpu(wait_cpus, cpu).store, rec,
+				rec ? wait_record_bytes(rec) : 0);
+}
+
+struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec)
+{
+	const struct stack_store *s = &os_per_cpu(wait_cpus, cpu).store;
+	struct wait_counts counts;
+	u64 seq;
+
+	do {
+		stack_store_wait(s);
+		/* Pairs with the release in stack_store_end(). */
+		seq = pf_load_acquire(&s->seq);
+		counts = (struct wait_counts){ pf_read_once(rec->nr),
+					       pf_read_once(rec->asleep_cycles),
+					       pf_read_once(rec->ready_cycles),
+					       pf_read_once(rec->max_cycles) };
+		pf_mb(); /* the copies before the second look at seq */
+	} while (((seq & 1) || pf_read_once(s->seq) != seq) && !os_panicking());
+	return counts;
+}
+
+struct wait_lost waits_read_lost(void)
+{
+	struct wait_lost lost = { 0 };
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		const struct wait_cpu *w = &os_per_cpu(wait_cpus, cpu);
+
+		if (pf_read_once(w->generation) != pf_read_once(waits_generation))
+			continue;
+		lost.nr += pf_read_once(w->lost.nr);
+		lost.cycles += pf_read_once(w->lost.cycles);
+	}
+	return lost;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_WAITS_STORE_H
+#define PROFILE_WAITS_STORE_H
+
+/* Each CPU's store of waits: record.c writes to it, store.c reads it. */
+
+#include "../stack_store.h"
+#include "waits.h"
+
+#define LOG2_RECENT	 9
+#define RECORD_BYTES(nr) (sizeof(struct wait_record) + (nr) * sizeof(u64))
+
+struct recent {
+	u64 task_key;
+	struct wait_record *rec; /* replayable; NULL: none */
+};
+
+struct wait_cpu {
+	struct stack_store store;
+	u64 generation; /* of the store, and of lost */
+	struct wait_lost lost;
+	struct recent recent[PF_BIT(LOG2_RECENT)];
+};
+
+OS_DECLARE_PER_CPU(struct wait_cpu, wait_cpus);
+extern u64 waits_generation;   /* grows with each reset; 0: not ready */
+extern u64 waits_since_cycles; /* TSC of the last reset, or of when waits were last switched on */
+
+static inline u32 wait_record_bytes(const struct wait_record *rec)
+{
+	return RECORD_BYTES(rec->nr_kernel + rec->nr_user);
+}
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The first lines of a process's report: the lives of its threads, as time on a CPU and time
+ * waited, and the time waited by what was waited for. The scheduler tells how long a thread was off
+ * its CPU; the records tell why. Where they do not, the time is "unknown". A shell, which does
+ * little but wait for its children, has one line.
+ */
+
+#include "waits.h"
+
+#include "../profiler.h"
+#include "../table.h"
+
+#define NR_NAMES 6
+
+struct part {
+	const char *name;
+	u64 cycles;
+};
+
+/* Adds to the part of this name, or to the last one, which stands for all others. */
+static void add_part(struct part *parts, const char *name, u64 cycles)
+{
+	u32 i = 0;
+
+	while (i < NR_NAMES - 1 && parts[i].name && strcmp(parts[i].name, name))
+		i++;
+	if (!parts[i].name)
+		parts[i].name = i < NR_NAMES - 1 ? name : "others";
+	parts[i].cycles += cycles;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+	return compare_u64(((const struct part *)b)->cycles, ((const struct part *)a)->cycles);
+}
+
+/* Makes the parts, the longest first. Returns for how long threads were ready. */
+static u64 add_rows(struct part *parts, const struct wait_view *view)
+{
+	u64 ready = 0;
+
+	for (u32 i = 0; i < view->nr_rows; i++) {
+		const struct wait_row *row = &view->rows[i];
+
+		ready += row->ready_cycles;
+		if (row->asleep_cycles)
+			add_part(parts, row->name, row->asleep_cycles);
+	}
+	os_sort(parts, NR_NAMES, sizeof(parts[0]), compare_parts);
+	return ready;
+}
+
+static u64 usecs(u64 cycles)
+{
+	return os_cycles_to_ns(cycles) / 1000;
+}
+
+#define SECONDS(us) (us) / 1000000, (us) % 1000000
+
+static size_t print_part(char *line, size_t size, size_t len, const char *name, u64 us)
+{
+	return len + os_snprintf(line + len, size - len, "%s%s %lu.%06lu", len ? " + " : "", name,
+				 SECONDS(us));
+}
+
+/* The total is the sum of the parts as they are printed. */
+static void print_waits(const struct profile_lives *lives, const struct wait_view *view)
+{
+	struct part parts[NR_NAMES] = { 0 };
+	u64 ready = add_rows(parts, view), known = ready, total = usecs(ready);
+	char line[320];
+	size_t len = 0;
+
+	for (u32 i = 0; i < NR_NAMES && parts[i].name; i++) {
+		u64 us = usecs(parts[i].cycles);
+
+		known += parts[i].cycles;
+		total += us;
+		if (us)
+			len = print_part(line, sizeof(line), len, parts[i].name, us);
+	}
+	len = print_part(line, sizeof(line), len, "for a CPU", usecs(ready));
+	/* Lost, while waits were off, or before a reset. */
+	if (lives->off_cycles > known) {
+		u64 us = usecs(lives->off_cycles - known);
+
+		total += us;
+		if (us)
+			print_part(line, sizeof(line), len, "unknown", us);
+	}
+	report_printf("waited: %lu.%06lu s = %s\n", SECONDS(total), line);
+}
+
+static u64 less(u64 from, u64 n)
+{
+	return from > n ? from - n : 0;
+}
+
+/*
+ * Calls and faults were measured with the interrupts that hit them. The rest is user code, and what
+ * was not measured. The total is the sum of the printed parts.
+ */
+static void print_cpu_time(const struct profile_lives *lives, const struct report_summary *known)
+{
+	bool is_whole = known->has_calls && !off_time_total_ns(&waits_off_time);
+	u64 call_ns = less(known->call_cpu_ns, os_cycles_to_ns(lives->irq.call_cycles));
+	u64 calls = call_ns / 1000, irqs = usecs(lives->irq.cycles);
+	u64 faults = usecs(less(lives->fault_cycles, lives->irq.fault_cycles));
+	u64 known_us = calls + faults + irqs;
+	u64 rest = less(usecs(lives->cycles - lives->off_cycles), known_us);
+
+	report_printf("CPU time: %lu.%06lu s, %lu thread%s = %s %lu.%06lu + system calls "
+		      "%lu.%06lu + page faults %lu.%06lu + interrupts %lu.%06lu\n",
+		      SECONDS(rest + known_us), lives->nr_threads,
+		      lives->nr_threads == 1 ? "" : "s", is_whole ? "user code" : "not divided",
+		      SECONDS(rest), SECONDS(calls), SECONDS(faults), SECONDS(irqs));
+}
+
+/* Leaves out what was not counted all the time. */
+static void print_events(const struct profile_lives *lives, const struct report_summary *known,
+			 u64 nr_faults)
+{
+	char calls[48] = "", switches[112] = "";
+
+	if (known->has_calls)
+		os_snprintf(calls, sizeof(calls), "%lu system calls, ", known->nr_calls);
+	if (!off_time_total_ns(&waits_off_time))
+		os_snprintf(switches, sizeof(switches),
+			    ", %lu context switches (%lu involuntary, %lu migrations)",
+			    lives->nr_waits, lives->nr_preempted, lives->nr_migrations);
+	report_printf("events: %s%lu page faults%s\n", calls, nr_faults, switches);
+	report_printf("\n");
+}
+
+/* Returns for how long the threads slept until a child process ended or stopped. */
+static u64 child_cycles(const struct wait_view *view)
+{
+	u64 cycles = 0;
+
+	for (u32 i = 0; i < view->nr_rows; i++) {
+		if (!strcmp(view->rows[i].name, OS_CHILD_WAIT))
+			cycles += view->rows[i].asleep_cycles;
+	}
+	return cycles;
+}
+
+static void print_parent(const struct profile_lives *lives, u64 child_cycles)
+{
+	report_printf("CPU time: %lu.%06lu s, %lu thread%s; waited for children: %lu.%06lu of "
+		      "%lu.%06lu s\n",
+		      SECONDS(usecs(lives->cycles - lives->off_cycles)), lives->nr_threads,
+		      lives->nr_threads == 1 ? "" : "s", SECONDS(usecs(child_cycles)),
+		      SECONDS(usecs(lives->cycles)));
+	report_printf("\n");
+}
+
+static void print(const struct report *report)
+{
+	struct report_summary known = { 0 };
+	const struct profile_lives *lives;
+	bool is_parent;
+
+	if (!report->proc)
+		return;
+	lives = &os_process_profile(report->proc)->lives;
+	report_summarize(report->proc, &known);
+	waits_pin();
+	waits_make_view(report->proc, wait_by_reason);
+	is_parent = !report->wide && child_cycles(&wait_view) > lives->cycles / 2;
+	if (is_parent) {
+		print_parent(lives, child_cycles(&wait_view));
+	} else {
+		print_cpu_time(lives, &known);
+		print_waits(lives, &wait_view);
+		print_events(lives, &known, os_process_nr_faults(report->proc));
+	}
+	/* report_print_waits() prints the same view, and unpins it. */
+}
+
+PROFILER(summary) = {
+	.name = "summary",
+	.place = 5,
+	.print = print,
+};

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Adds up the records of waits, by what was waited for, by system call, by task or by lock: one row
+ * for each. Rows are found by hashing; nothing is allocated, so a dying kernel can make a view.
+ */
+
+#include "waits.h"
+
+#define KEY_WORDS (__builtin_offsetof(struct wait_row, nr) / sizeof(u64))
+
+struct wait_view wait_view;
+
+/* Returns the start of the first function outside of the scheduler, or 0. */
+static u64 first_function(const struct wait_record *rec)
+{
+	u64 start;
+
+	for (u32 i = 0; i < rec->nr_kernel; i++) {
+		if (!os_in_scheduler(rec->pcs[i] - 1) &&
+		    os_symbol_lookup(rec->pcs[i] - 1, &start, NULL, 0))
+			return start;
+	}
+	return 0;
+}
+
+bool wait_by_reason(const struct wait_record *rec, struct wait_row *key)
+{
+	const struct wait_record *waker = rec->waker;
+
+	if (rec->kind == WAIT_PREEMPTED) {
+		key->name = "a CPU";
+		return true;
+	}
+	key->name = rec->name ? rec->name : "?";
+	key->addr = rec->addr;
+	key->where = first_function(rec);
+	if (waker) {
+		key->waker = first_function(waker);
+		key->waker_process = waker->process;
+		key->waker_comm[0] = waker->comm[0];
+		key->waker_comm[1] = waker->comm[1];
+	}
+	return true;
+}
+
+bool wait_by_call(const struct wait_record *rec, struct wait_row *key)
+{
+	key->call = rec->process ? rec->syscall : OS_NO_SYSCALL;
+	key->name = !rec->process	       ? "[kernel threads]" :
+		    key->call == OS_NO_SYSCALL ? "[no system call]" :
+						 "";
+	return true;
+}
+
+bool wait_by_task(const struct wait_record *rec, struct wait_row *key)
+{
+	key->name = "";
+	key->process = rec->process;
+	key->comm[0] = rec->comm[0];
+	key->comm[1] = rec->comm[1];
+	return true;
+}
+
+bool wait_by_lock(const struct wait_record *rec, struct wait_row *key)
+{
+	bool is_lock = rec->addr;
+
+	for (u32 i = 0; i < rec->nr_kernel && os_in_scheduler(rec->pcs[i] - 1); i++)
+		is_lock |= os_in_lock(rec->pcs[i] - 1);
+	key->name = rec->name ? rec->name : "?";
+	key->addr = rec->addr;
+	key->process = rec->addr ? rec->process : 0;
+	return is_lock && rec->kind == WAIT_SLEPT;
+}
+
+bool wait_by_spinlock(const struct wait_record *rec, struct wait_row *key)
+{
+	key->name = rec->name;
+	key->where = first_function(rec);
+	return rec->kind == WAIT_SPUN;
+}
+
+/* Returns the row with this key, a new one if need be, or NULL when the table is full. */
+static struct wait_row *find_row(struct wait_view *view, const struct wait_row *key)
+{
+	const u64 *words = (const u64 *)key;
+	u64 hash = 0;
+
+	for (u32 i = 0; i < KEY_WORDS; i++)
+		hash = stack_hash(hash, words[i]);
+	for (u32 probe = 0; probe < WAIT_MAX_ROWS; probe++) {
+		struct wait_row *row = &view->rows[((hash >> 32) + probe) % WAIT_MAX_ROWS];
+
+		if (!row->name)
+			*row = *key;
+		if (os_same_words((const u64 *)row, words, KEY_WORDS))
+			return row;
+	}
+	return NULL;
+}
+
+/* Adds waits to the row with this key. Returns the row, or NULL when the table is full. */
+static struct wait_row *add_waits(struct wait_view *view, const struct wait_row *key,
+				  const struct wait_counts *counts)
+{
+	struct wait_row *row = find_row(view, key);
+
+	view->nr += counts->nr;
+	view->asleep_cycles += counts->asleep_cycles;
+	view->ready_cycles += counts->ready_cycles;
+	if (!row) {
+		view->nr_dropped += counts->nr;
+		return NULL;
+	}
+	row->nr += counts->nr;
+	row->asleep_cycles += counts->asleep_cycles;
+	row->ready_cycles += counts->ready_cycles;
+	row->max_cycles = pf_max(row->max_cycles, counts->max_cycles);
+	return row;
+}
+
+static void add_record(struct wait_view *view, unsigned int cpu, const struct wait_record *rec,
+		       const struct wait_row *key)
+{
+	struct wait_counts counts = waits_read(cpu, rec);
+	struct wait_row *row = add_waits(view, key, &counts);
+	u64 cycles = counts.asleep_cycles + counts.ready_cycles;
+
+	if (row && (!row->most || cycles > row->most_cycles)) {
+		row->most = rec;
+		row->most_cycles = cycles;
+	}
+}
+
+static wait_key_fn *key_of_view; /* of the view that is made */
+
+static void add_in_flight(unsigned int cpu, const struct wait_record *rec)
+{
+	struct wait_counts counts = { 1, rec->asleep_cycles, rec->ready_cycles, rec->max_cycles };
+	struct wait_row key = { 0 }, *row;
+
+	if (!key_of_view(rec, &key))
+		return;
+	row = add_waits(&wait_view, &key, &counts);
+	wait_view.nr_in_flight++;
+	if (row)
+		row->nr_in_flight++;
+}
+
+static int compare_rows(const void *a_, const void *b_)
+{
+	const struct wait_row *a = a_, *b = b_;
+	int order =
+		compare_u64(b->asleep_cycles + b->ready_cycles, a->asleep_cycles + a->ready_cycles);
+
+	for (u32 i = 0; i < KEY_WORDS && !order; i++)
+		order = compare_u64(((const u64 *)a)[i], ((const u64 *)b)[i]);
+	return order;
+}
+
+void waits_make_view(os_process_t *proc, wait_key_fn *key_of)
+{
+	u64 process = proc ? wait_process_number(proc) : 0;
+	struct wait_view *view = &wait_view;
+	unsigned int cpu;
+	u32 nr = 0;
+
+	memset(view, 0, sizeof(*view));
+	os_for_each_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			struct wait_row key = { 0 };
+
+			if (rec->kind > WAIT_SPUN ||
+			    (rec->kind == WAIT_SPUN) != (key_of == wait_by_spinlock))
+				continue;
+			if ((!process || rec->process == process) && key_of(rec, &key))
+				add_record(view, cpu, rec, &key);
+		}
+	}
+	key_of_view = key_of;
+	waits_visit_in_flight(proc, add_in_flight);
+	for (u32 i = 0; i < WAIT_MAX_ROWS; i++) {
+		if (view->rows[i].name)
+			view->rows[nr++] = view->rows[i];
+	}
+	view->nr_rows = nr;
+	os_sort(view->rows, nr, sizeof(view->rows[0]), compare_rows);
+}

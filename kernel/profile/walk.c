@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Walks over processes and threads without stopping the machine. The lock of the lists is held for
+ * one step of a walk, so the length of a step, not the number of threads, determines how long
+ * interrupts are off.
+ *
+ * A walk is in a list while it lasts. When a thread or process goes away that is the next one of a
+ * walk, the walk is moved on to the one after it. New processes are added at the end of their list,
+ * and a walk ends before processes that are younger than itself. New threads are added in front of
+ * their list, where a walk has passed already.
+ */
+
+#include "walk.h"
+
+static struct profile_process_link *link_of_process(const struct walk_lists *lists,
+						    const struct profile_process *pp)
+{
+	return (struct profile_process_link *)((char *)pp + lists->process_link);
+}
+
+static struct profile_task_link *link_of_task(const struct walk_lists *lists,
+					      const struct profile_task *pt)
+{
+	return (struct profile_task_link *)((char *)pt + lists->task_link);
+}
+
+void walk_add_process(struct walk_lists *lists, struct profile_process *pp)
+{
+	struct profile_process_link *link = link_of_process(lists, pp);
+
+	os_assert_held(lists->lock);
+	link->serial = lists->next_serial++;
+	link->next = NULL;
+	link->pprev = lists->processes_end;
+	*link->pprev = pp;
+	lists->processes_end = &link->next;
+}
+
+void walk_add_task(struct walk_lists *lists, struct profile_process *pp, struct profile_task *pt)
+{
+	struct profile_task **tasks = &link_of_process(lists, pp)->tasks;
+	struct profile_task_link *link = link_of_task(lists, pt);
+
+	os_assert_held(lists->lock);
+	link->next = *tasks;
+	link->pprev = tasks;
+	if (link->next)
+		link_of_task(lists, link->next)->pprev = &link->next;
+	*tasks = pt;
+}
+
+void walk_remove_process(struct walk_lists *lists, struct profile_process *pp)
+{
+	struct profile_process_link *link = link_of_process(lists, pp);
+
+	os_assert_held(lists->lock);
+	os_assert(!link->tasks);
+	if (!link->pprev)
+		return;
+	for (struct profile_walk *walk = lists->walks; walk; walk = walk->next) {
+		if (walk->process == pp)
+			walk->process = link->next;
+	}
+	*link->pprev = link->next;
+	if (link->next)
+		link_of_process(lists, link->next)->pprev = link->pprev;
+	else
+		lists->processes_end = link->pprev;
+	link->pprev = NULL;
+}
+
+void walk_remove_task(struct walk_lists *lists, struct profile_task *pt)
+{
+	struct profile_task_link *link = link_of_task(lists, pt);
+
+	os_assert_held(lists->lock);
+	for (struct profile_walk *walk = lists->walks; walk; walk = walk->next) {
+		if (walk->task == pt)
+			walk->task = link->next;
+	}
+	*link->pprev = link->next;
+	if (link->next)
+		link_of_task(lists, link->next)->pprev = link->pprev;
+}
+
+void walk_begin(struct profile_walk *walk, struct walk_lists *lists,
+		const struct profile_process *only)
+{
+	os_assert_held(lists->lock);
+	walk->lists = lists;
+	walk->process = only ? NULL : lists->processes;
+	walk->task = only ? link_of_process(lists, only)->tasks : NULL;
+	walk->end_serial = lists->next_serial;
+	if (walk->is_listed) /* its last report was not completed */
+		return;
+	walk->is_listed = true;
+	walk->next = lists->walks;
+	lists->walks = walk;
+}
+
+void walk_end(struct profile_walk *walk)
+{
+	struct profile_walk **at = &walk->lists->walks;
+
+	os_assert_held(walk->lists->lock);
+	os_assert(walk->is_listed);
+	while (*at != walk)
+		at = &(*at)->next;
+	*at = walk->next;
+	walk->is_listed = false;
+}
+
+struct profile_process *walk_next_process(struct profile_walk *walk)
+{
+	struct profile_process *pp = walk->process;
+	struct profile_process_link *link;
+
+	os_assert_held(walk->lists->lock);
+	if (!pp)
+		return NULL;
+	link = link_of_process(walk->lists, pp);
+	if (link->serial >= walk->end_serial)
+		return NULL;
+	walk->process = link->next;
+	walk->task = link->tasks;
+	return pp;
+}
+
+bool walk_step(struct profile_walk *walk, void (*visit_process)(struct profile_process *pp),
+	       struct profile_task **pt)
+{
+	struct profile_process *pp;
+
+	*pt = walk->task;
+	if (*pt) {
+		walk->task = link_of_task(walk->lists, *pt)->next;
+		return true;
+	}
+	pp = walk_next_process(walk);
+	if (pp)
+		visit_process(pp);
+	return pp;
+}
+
+void walk_visit(struct walk_lists *lists, const struct profile_process *only,
+		void (*visit_process)(struct profile_process *pp),
+		void (*visit_task)(struct profile_task *pt))
+{
+	unsigned long flags = os_lock(lists->lock);
+	struct profile_walk walk = { 0 };
+	struct profile_task *pt;
+
+	walk_begin(&walk, lists, only);
+	for (u32 nr = 1; walk_step(&walk, visit_process, &pt); nr++) {
+		if (pt)
+			visit_task(pt);
+		if (nr % lists->nr_a_step == 0) {
+			os_unlock(lists->lock, flags);
+			flags = os_lock(lists->lock);
+		}
+	}
+	walk_end(&walk);
+	os_unlock(lists->lock, flags);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_WALK_H
+#define PROFILE_WALK_H
+
+/*
+ * Lists of processes and threads that a profiler can walk over without stopping the machine: see
+ * walk.c. Each profiler has lists of its own, guarded by a lock of its own. Their links are members
+ * of struct profile_process and struct profile_task of one name.
+ */
+
+#include "util.h"
+
+struct walk_lists {
+	os_lock_t *lock;
+	size_t process_link, task_link; /* offsets of the members */
+	u32 nr_a_step; /* threads and processes that are visited while the lock is held */
+	u64 next_serial;
+	struct profile_process *processes, **processes_end; /* oldest first */
+	struct profile_walk *walks;			    /* under way */
+};
+
+#define WALK_LISTS(name, lock_, member, nr_a_step_)                                 \
+	struct walk_lists name = {                                                  \
+		.lock = lock_,                                                      \
+		.process_link = __builtin_offsetof(struct profile_process, member), \
+		.task_link = __builtin_offsetof(struct profile_task, member),       \
+		.nr_a_step = nr_a_step_,                                            \
+		.next_serial = 1,                                                   \
+		.processes_end = &name.processes,                                   \
+	}
+
+struct profile_walk {
+	struct walk_lists *lists;
+	struct profile_process *process; /* the next one; NULL: none */
+	struct profile_task *task;	 /* the next one of the process before that; NULL: none */
+	u64 end_serial;			 /* processes from here on are younger than the walk */
+	struct profile_walk *next;	 /* in lists->walks */
+	bool is_listed;
+};
+
+/* All but walk_visit() are called with the lock held. */
+void walk_add_process(struct walk_lists *lists, struct profile_process *pp);
+void walk_add_task(struct walk_lists *lists, struct profile_process *pp, struct profile_task *pt);
+void walk_remove_process(struct walk_lists *lists, struct profile_process *pp);
+void walk_remove_task(struct walk_lists *lists, struct profile_task *pt);
+
+/* Begins a walk over the threads of one process, or, with NULL, over all processes and threads. */
+void walk_begin(struct profile_walk *walk, struct walk_lists *lists,
+		const struct profile_process *only);
+void walk_end(struct profile_walk *walk);
+
+/* Returns the next process, whose threads are next then, or NULL. */
+struct profile_process *walk_next_process(struct profile_walk *walk);
+
+/*
+ * Goes one step: finds the next thread, *pt, or visits the next process and sets *pt to NULL.
+ * Returns false at the end.
+ */
+bool walk_step(struct profile_walk *walk, void (*visit_process)(struct profile_process *pp),
+	       struct profile_task **pt);
+
+/*
+ * Calls visit_task() for the threads of one process, or, with NULL, visit_process() for all
+ * processes, each before visit_task() for its threads. Holds the lock in these calls, and releases
+ * it after every few of them. Any context but NMI.
+ */
+void walk_visit(struct walk_lists *lists, const struct profile_process *only,
+		void (*visit_process)(struct profile_process *pp),
+		void (*visit_task)(struct profile_task *pt));
+
+#endif

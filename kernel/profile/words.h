@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_WORDS_H
+#define PROFILE_WORDS_H
+
+/* Control words: what people write to boot parameters and to the files in /proc. */
+
+#include "util.h"
+
+/* Returns true if text is exactly this word. It may end in a newline, as echo writes it. */
+bool words_are(const char *text, const char *word);
+
+/* Sets *on if text is "on" or "off", with a newline or without. Returns 0, or -OS_EINVAL. */
+int words_on_off(const char *text, bool *on);
+
+/* Copies text without its final newline. Returns 0, or -OS_EINVAL if it does not fit. */
+int words_copy_line(const char *text, char *line, size_t size);
+
+/*
+ * Copies the next word of a list and moves *list behind it. Spaces, tabs, newlines and commas
+ * separate words. Returns 1, 0 at the end of the list (word is empty then), or -OS_EINVAL if the
+ * word does not fit.
+ */
+int words_next(const char **list, char *word, size_t size);
+
+#endif

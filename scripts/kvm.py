@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Finds out whether this machine can run a kernel under KVM."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+INSTEAD = "without ACCEL=kvm the kernel is emulated"
+
+
+def problem(
+    device: Path = Path("/dev/kvm"), cpuinfo: Path = Path("/proc/cpuinfo")
+) -> str | None:
+    """Returns what KVM lacks here, in one line; None if nothing shows before QEMU tries."""
+    if not device.exists():
+        return f"KVM: there is no {device}: load the module kvm, or {INSTEAD}"
+    try:
+        os.close(os.open(device, os.O_RDWR))
+    except OSError as error:
+        return f"KVM: cannot open {device}: {error.strerror}; {INSTEAD}"
+    try:
+        flags = re.search(r"^flags\s*:(.*)$", cpuinfo.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    if flags and not {"vmx", "svm"} & set(flags[1].split()):
+        return (
+            f"KVM: {device} is there, but the CPU has neither VT-x nor AMD-V (vmx, svm), which an "
+            f"unmodified kernel needs; {INSTEAD}"
+        )
+    return None

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compares two exports by what the code decides: counts, CPU time, shares of samples."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from dataclasses import dataclass
+
+from profiles.export import Export, ExportError
+
+
+@dataclass
+class Quantity:
+    """A column of a table that two runs are compared by."""
+
+    file: str
+    keys: tuple[str, ...]  # that name a row
+    what: str  # of these there are `count` in a row
+    count: str
+    cost: str | None = None  # their sum of instructions or ns
+
+    def read(self, export: Export) -> dict[str, tuple[int, int | None]]:
+        """Returns the count and the cost of each row, by name."""
+        found: dict[str, tuple[int, int | None]] = {}
+        for row in export.rows(self.file):
+            try:
+                name = ", ".join(str("-" if row[key] is None else row[key]) for key in self.keys)
+                cost = None if self.cost is None or row[self.cost] is None else int(row[self.cost])
+                nr, sum_ = found.get(name, (0, None))
+                sum_ = cost if sum_ is None else sum_ + (cost or 0)
+                found[name] = (nr + int(row[self.count]), sum_)
+            except (KeyError, TypeError, ValueError, OverflowError):
+                print(f"legoprof: {export.path}: a damaged row is left out", file=sys.stderr)
+        return found
+
+
+# Time that passes while something waits is not compared: it is the cost of what runs meanwhile.
+QUANTITIES = [
+    Quantity("strace.json", ("syscall",), "call", "calls", "cpu_ns"),
+    Quantity("strace.json", ("syscall",), "error", "errors"),
+    Quantity("points.json", ("point",), "pair", "pairs", "oncpu_ns"),
+    Quantity("waits.json", ("what", "function", "waker"), "wait", "waits"),
+]
+
+
+def number(value: float) -> str:
+    return f"{value:+.0f}" if value == round(value) else f"{value:+.2f}"
+
+
+def plural(nr: int, what: str) -> str:
+    return f"{nr} {what}" if nr == 1 else f"{nr} {what}s"
+
+
+def percent(new: float, old: float) -> float:
+    return 100 * (new - old) / old if old else math.inf
+
+
+def percent_text(value: float) -> str:
+    """One digit behind the point, or as many as it takes to see that it is not 0."""
+    return f"{value:+.1f} %" if abs(value) >= 0.1 else f"{value:+.1g} %"
+
+
+@dataclass
+class Difference:
+    """What a row has become, and by how many percent it is slower, or more; less is negative."""
+
+    text: str
+    percent: float
+
+
+def difference(
+    quantity: Quantity, name: str, old: tuple, new: tuple, unit: str
+) -> Difference | None:
+    """Returns how a row differs in its count and in the cost of each, or None."""
+    (old_nr, old_cost), (new_nr, new_cost) = old, new
+    what = quantity.what
+    parts, slower = [], []
+    if old_nr != new_nr:
+        slower.append(percent(new_nr, old_nr))
+        change = f", {percent_text(slower[-1])}" if old_nr else ""
+        parts.append(f"{old_nr} -> {plural(new_nr, what)} ({new_nr - old_nr:+d}{change})")
+    if None not in (old_cost, new_cost) and old_nr and new_nr:
+        a, b = old_cost / old_nr, new_cost / new_nr
+        if a != b:
+            slower.append(percent(b, a))
+            change = f" ({percent_text(slower[-1])})" if a else ""
+            parts.append(f"{number(b - a)} {unit} a {what}{change}")
+            parts += [plural(new_nr, what)] if old_nr == new_nr else []
+    return Difference(f"{name}: {', '.join(parts)}", max(slower)) if parts else None
+
+
+def must_compare(old: Export, new: Export) -> None:
+    """Refuses runs whose numbers differ for another reason than the code."""
+    if old.warnings or new.warnings:
+        raise ExportError("not comparable: an export is not whole")
+    for export in old, new:
+        if "runs" in export.meta and export.meta.get("clock") != "TSC":
+            raise ExportError(f"{export.path} has exact runs: compare each by itself")
+    pairs = [("clock", old.meta, new.meta)]
+    if new.meta.get("clock") == "instructions":
+        pairs += [(key, old.meta, new.meta) for key in ("compiler", "cpus")]
+        pairs += [(key, old.run, new.run) for key in sorted(old.run.keys() | new.run.keys())]
+    for key, a, b in pairs:
+        if a.get(key) != b.get(key):
+            raise ExportError(f"not comparable: {key} was {a.get(key)}, is {b.get(key)}")
+
+
+IDLE = "cpu_idle"
+DEVIATIONS = 4.0  # a function in 16,000 is that far off by chance
+
+
+def function_samples(export: Export) -> Counter[str]:
+    """Samples by function, without idle time."""
+    found: Counter[str] = Counter()
+    for row in export.rows("heatmap.json"):
+        name, nr = row.get("function"), row.get("samples")
+        if isinstance(name, str) and isinstance(nr, int) and name != IDLE:
+            found[name] += nr
+    return found
+
+
+def share_differences(old: Export, new: Export) -> list[Difference]:
+    """
+    Returns a difference, in percent of all samples, for each function whose share differs by more
+    than chance. Its standard error is that of two independent binomial samples.
+    """
+    before, after = function_samples(old), function_samples(new)
+    nr_before, nr_after = before.total(), after.total()
+    lines = []
+    for name in sorted(before.keys() | after.keys()) if nr_before and nr_after else []:
+        a, b = before[name] / nr_before, after[name] / nr_after
+        both = (before[name] + after[name]) / (nr_before + nr_after)
+        error = math.sqrt(both * (1 - both) * (1 / nr_before + 1 / nr_after))
+        if error and abs(b - a) > DEVIATIONS * error:
+            change = f"{100 * (b - a):+.2f} +-{100 * error:.2f}"
+            text = f"{name}: {100 * a:.2f} -> {100 * b:.2f} % of samples ({change})"
+            lines.append(Difference(text, 100 * (b - a)))
+    return lines
+
+
+def differences(old: Export, new: Export) -> list[Difference]:
+    """
+    Returns what differs, row by row. Under icount samples say nothing new, and runs by the TSC
+    differ by chance.
+    """
+    must_compare(old, new)
+    is_exact = new.meta.get("clock") == "instructions"
+    unit = "instructions" if is_exact else "ns"
+    none = (0, None)
+    found = []
+    for quantity in QUANTITIES:
+        before, after = quantity.read(old), quantity.read(new)
+        for name in sorted(before.keys() | after.keys()):
+            row = before.get(name, none), after.get(name, none)
+            if one := difference(quantity, name, *row, unit):
+                found.append(one)
+    return found if is_exact else found + share_differences(old, new)

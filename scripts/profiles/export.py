@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Exports of the profiler: takes them out of a guest's memory, and reads them.
+
+kernel/profile/formats.md describes the text; <lego/profile_abi.h> says how it lies in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from profiles import console, progress
+
+MAGIC = b"LEGOPROF"
+VERSION = 1
+RANGE_BYTES = 1 << 20
+HEADER = struct.Struct("<8sIIIIQ64Q")  # struct profile_export
+COMPLETE = 2
+KERNEL_VIRT = 0xFFFFFFFF81000000
+KERNEL_PHYS = 0x200000
+FOUR_GIB = 1 << 32
+START = re.compile(rb'^\{"export":', re.MULTILINE)
+END = re.compile(
+    rb'\{"end":(\d+),"bytes":(\d+),"crc32":"([0-9a-f]{8})","lost_lines":(\d+)\}(?:\n|\Z)'
+)
+
+
+class ExportError(Exception):
+    """There is no export, or it is not what it should be; the message is one line."""
+
+
+def file_offset(physical: int, ram_bytes: int) -> int:
+    """Where a physical address is in a file of the RAM of QEMU's q35, which has a hole below 4 GiB.
+
+    QEMU 7.2, hw/i386/pc_q35.c, pc_q35_init().
+    """
+    below = 0x80000000 if ram_bytes >= 0xB0000000 else min(ram_bytes, 0xB0000000)
+    return physical if physical < below else physical - FOUR_GIB + below
+
+
+def address_of_header(kernel: Path) -> int:
+    """The physical address of the kernel's `profile_export`."""
+    try:
+        with kernel.open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".symtab")
+            symbols = table.get_symbol_by_name("profile_export") if table else None
+    except ELFError as error:
+        raise ExportError(f"{kernel} is not a kernel: {error}") from error
+    if not symbols:
+        raise ExportError(f"{kernel} makes no exports: CONFIG_PROFILE_EXPORT is off")
+    return symbols[0]["st_value"] - KERNEL_VIRT + KERNEL_PHYS
+
+
+def from_memory(kernel: Path, ram: Path) -> bytes:
+    """The text of the last export in a file of a guest's RAM."""
+    size = ram.stat().st_size
+
+    def read(physical: int, n: int) -> bytes:
+        file.seek(file_offset(physical, size))
+        return file.read(n)
+
+    at = address_of_header(kernel)
+    with ram.open("rb") as file:
+        data = read(at, HEADER.size)
+        if len(data) < HEADER.size or data[:8] != MAGIC:
+            raise ExportError(f"the guest's memory holds no {kernel}")
+        _, version, state, number, nr_ranges, nr_bytes, *ranges = HEADER.unpack(data)
+        if version != VERSION:
+            raise ExportError(f"exports of version {version}: this tool knows {VERSION}")
+        if not number:
+            raise ExportError("the kernel has made no export (profile.export= gives it memory)")
+        if nr_bytes > nr_ranges * RANGE_BYTES or nr_ranges > len(ranges):
+            raise ExportError("the description of the export is damaged")
+        text = b"".join(read(physical, RANGE_BYTES) for physical in ranges[:nr_ranges])
+    if state != COMPLETE:
+        raise ExportError(f"export {number} is not complete: the kernel died while it wrote it")
+    return text[:nr_bytes]
+
+
+@dataclass
+class Table:
+    """Rows are dicts, with the units in the keys; notes are what a report prints around them."""
+
+    title: str
+    rows: list[dict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Export:
+    path: str
+    meta: dict  # the first line
+    run: dict  # what the host knows of the run: QEMU's version and options
+    files: dict[str, list[Table]]  # by file: "strace.json"
+    warnings: list[str]
+
+    def runs(self) -> dict[str | None, dict]:
+        """Returns the first lines of all runs, by label; without one if it is a single run."""
+        runs = self.meta.get("runs")
+        if not isinstance(runs, dict):
+            return {None: self.meta}
+        return {label: meta for label, meta in runs.items() if isinstance(meta, dict)}
+
+    def rows(self, file: str) -> list[dict]:
+        tables = self.files.get(file)
+        return tables[0].rows if tables else []
+
+
+def list_of(value: object) -> list:
+    return value if isinstance(value, list) else []
+
+
+def parse_line(line: bytes) -> dict:
+    try:
+        value = json.loads(line)
+        if b"\\ud" in line.lower():
+            json.dumps(value, ensure_ascii=False).encode()  # raises for half a character
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def is_of_table(row: dict, tables: list[Table], nr_missing: int) -> bool:
+    """
+    Whether a row behind missing lines is one of the last table. Two of these lines may have begun
+    another one, whose rows have other keys.
+    """
+    rows = tables[-1].rows if tables else []
+    return row.keys() == rows[0].keys() if rows else nr_missing < 2
+
+
+def add_lines(lines: list[bytes], path: str | Path) -> tuple[dict[str, list[Table]], int]:
+    """Returns the tables by file, and how many lines could not be read, or be placed."""
+    files: dict[str, list[Table]] = {}
+    tables: list[Table] | None = None  # None: of an unknown file, until the next one begins
+    nr_damaged = nr_missing = 0  # nr_missing: since the last line whose place is known
+    for line in progress.over(lines, f"reading {path}"):
+        value = parse_line(line)
+        is_table, is_note = value.keys() == {"table"}, value.keys() == {"note"}
+        if isinstance(value.get("file"), str):
+            tables, nr_missing = files.setdefault(value["file"], []), 0
+            continue
+        if nr_missing and (is_table or (value and not is_note)):
+            if is_table or not is_of_table(value, tables or [], nr_missing):
+                tables = None
+            else:
+                nr_missing = 0
+        if not value:
+            nr_missing += 1
+        if not value or tables is None or (is_note and nr_missing > 1):
+            nr_damaged += 1
+        elif is_table:
+            tables.append(Table(str(value["table"])))
+        elif not tables:
+            tables.append(Table(""))
+            nr_damaged += not is_note
+        elif is_note:
+            tables[-1].notes.append(str(value["note"]))
+        else:
+            tables[-1].rows.append(value)
+    return files, nr_damaged
+
+
+def last_in_log(data: bytes) -> bytes:
+    """The last export that a console's log has, without other lines between its own."""
+    starts = [match.start() for match in START.finditer(data)]
+    if not starts or not starts[0]:
+        return data
+    lines = data[starts[-1] :].splitlines(keepends=True)
+    return b"".join(line for line in lines if line.startswith(b"{"))
+
+
+def check(body: bytes, end: re.Match[bytes] | None) -> str | None:
+    """Returns what is wrong with an export's text, by its last line, or None."""
+    if not end:
+        return "has no end: its last lines are missing"
+    if int(end[2]) != len(body):
+        return f"is damaged: it has {len(body)} bytes, not {int(end[2])}"
+    if int(end[3], 16) != zlib.crc32(body):
+        return "is damaged: its checksum is wrong"
+    return None
+
+
+def first_line(data: bytes, path: str | Path) -> dict:
+    meta = parse_line(data.partition(b"\n")[0])
+    if "export" not in meta:
+        raise ExportError(f"{path} is not an export of the profiler")
+    if meta["export"] != VERSION:
+        version = meta["export"]
+        raise ExportError(f"{path} is an export of version {version}: this tool knows {VERSION}")
+    return meta
+
+
+def load(path: str | Path, damaged: bool = False) -> Export:
+    """
+    Reads an export: a file of its own, or the last one in the log of a console, as the kernel
+    printed it or as somebody read /proc/profile/export there. Refuses one of another version, and
+    one that is cut or damaged: any of its numbers may be wrong, but for those that the kernel has
+    printed on a console. With `damaged`, what can be read of that is returned, with warnings.
+    """
+    try:
+        data = Path(path).read_bytes().replace(b"\r\n", b"\n")
+    except OSError as error:
+        raise ExportError(f"{path}: {error.strerror}") from error
+    on_console = console.last_export(data)
+    data = on_console[0] if on_console else last_in_log(data)
+    if on_console and not START.match(data):
+        raise ExportError(f"{path}: {'; '.join(on_console[1])}")
+    meta = first_line(data, path)
+    warnings = list(map(str, list_of(meta.get("warnings"))))  # of exports that were merged
+    warnings += on_console[1] if on_console else []
+    end = END.search(data)
+    body = data[: end.start()] if end else data
+    if wrong := check(body, end):
+        # Each line on a console has a checksum of its own: what has been read is right.
+        rest = "its rows are right" if on_console else "numbers may be wrong"
+        if not damaged:
+            wrong = "; ".join([wrong, *(on_console[1] if on_console else [])])
+            raise ExportError(f"{path} {wrong}. --damaged reads the rest: {rest}")
+        warnings.append(f"the export {wrong}. This is the rest: {rest}")
+    if end and int(end[4]):
+        warnings.append(f"{int(end[4])} lines had no room: raise profile.export=")
+    files, nr_damaged = add_lines(body.splitlines()[1:], path)
+    if nr_damaged:
+        warnings.append(f"{nr_damaged} damaged lines are left out")
+    run = parse_line(data[end.end() :]).get("run", {}) if end else {}
+    return Export(str(path), meta, run if isinstance(run, dict) else {}, files, warnings)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes perf.data, the file of Linux's perf.
+
+Formats: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of
+Linux 6.1. Each stack is one sample, whose period stands for all of its time.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+from profiles import progress
+from profiles.export import KERNEL_VIRT, ExportError
+from profiles.stacks import Names, Stack, Stacks, Symbols, task_name
+
+IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x80, 0x100, 0x10000
+SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | IDENTIFIER
+MMAP, COMM, SAMPLE, MMAP2, BUILD_ID = 1, 3, 9, 10, 67
+MISC_KERNEL, MISC_USER, MISC_BUILD_ID_SIZE, MISC_MMAP_BUILD_ID = 1, 2, 1 << 15, 1 << 14
+CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
+FEATURE_BUILD_ID, FEATURE_HOSTNAME, FEATURE_ARCH, FEATURE_EVENT_DESC = 2, 3, 6, 12
+ATTR_BYTES = 128
+SAMPLE_ID_ALL = 1 << 18
+SOFTWARE, CPU_CLOCK, BPF_OUTPUT = 1, 0, 10
+ID = 1
+MAX_SAMPLES = 10_000_000  # of some 100 bytes each
+PROT_READ_EXEC, MAP_PRIVATE = 5, 2
+
+
+def padded(text: str, unit: int = 8) -> bytes:
+    data = text.encode() + b"\0"
+    return data + bytes(-len(data) % unit)
+
+
+def record(kind: int, misc: int, body: bytes) -> bytes:
+    return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
+
+
+def trailer(pid: int, tid: int, time: int = 0) -> bytes:
+    """TID, TIME, CPU and IDENTIFIER, as SAMPLE_ID_ALL says."""
+    return struct.pack("<IIQIIQ", pid, tid, time, 0, 0, ID)
+
+
+def kernel_map(kernel: Symbols | None) -> bytes:
+    start = kernel.start if kernel else KERNEL_VIRT
+    size = kernel.end - kernel.start if kernel else 1 << 24
+    body = struct.pack("<iIQQQ", -1, 0, start, size, start) + padded("[kernel.kallsyms]_text")
+    return record(MMAP, MISC_KERNEL, body + trailer(2**32 - 1, 0))
+
+
+def program_map(pid: int, program: Symbols) -> bytes:
+    build_id = bytes.fromhex(program.build_id or "")
+    size = program.end - program.start
+    body = struct.pack("<IIQQQ", pid, pid, program.start, size, program.offset)
+    body += struct.pack("<B3x20s", len(build_id), build_id)
+    body += struct.pack("<II", PROT_READ_EXEC, MAP_PRIVATE) + padded(program.full_path)
+    misc = MISC_USER | (MISC_MMAP_BUILD_ID if build_id else 0)
+    return record(MMAP2, misc, body + trailer(pid, pid))
+
+
+def comm(pid: int, tid: int, name: str, time: int) -> bytes:
+    body = struct.pack("<II", pid, tid) + padded(name) + trailer(pid, tid, time)
+    return record(COMM, 0, body)
+
+
+def task(stack: Stack) -> tuple[int, int]:
+    """Returns pid and tid. The idle task is perf's swapper."""
+    return (0, 0) if stack.is_idle else (stack.pid, stack.tid or stack.pid)
+
+
+def sample(stack: Stack, time: int, period_ns: int) -> bytes:
+    chain = [CONTEXT_KERNEL, *stack.kernel] if stack.kernel else []
+    chain += [CONTEXT_USER, *stack.user] if stack.user else []
+    ip = (stack.kernel or stack.user or [0])[0]
+    body = struct.pack("<QQIIQ", ID, ip, *task(stack), time)
+    body += struct.pack("<IIQ", stack.cpu, 0, stack.weight * period_ns)
+    body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
+    return record(SAMPLE, MISC_KERNEL if stack.kernel else MISC_USER, body)
+
+
+def attribute(stacks: Stacks) -> bytes:
+    """struct perf_event_attr of size 128 (PERF_ATTR_SIZE_VER7)."""
+    config = CPU_CLOCK if stacks.unit == "samples" else BPF_OUTPUT
+    head = struct.pack("<IIQQQ", SOFTWARE, ATTR_BYTES, config, stacks.period_ns, SAMPLE_TYPE)
+    head += struct.pack("<QQ", 0, SAMPLE_ID_ALL)
+    return head + bytes(ATTR_BYTES - len(head))
+
+
+def string(text: str) -> bytes:
+    data = padded(text, 64)
+    return struct.pack("<I", len(data)) + data
+
+
+def event_description(attr: bytes, name: str) -> bytes:
+    return struct.pack("<II", 1, ATTR_BYTES) + attr + struct.pack("<I", 1) + string(name) + (
+        struct.pack("<Q", ID)
+    )
+
+
+def build_ids(kernel_id: str, programs: list[Symbols]) -> bytes:
+    def one(pid: int, misc: int, build_id: bytes, name: str) -> bytes:
+        body = struct.pack("<i20sB3x", pid, build_id, len(build_id)) + padded(name, 64)
+        return record(BUILD_ID, misc | MISC_BUILD_ID_SIZE, body)
+
+    found = one(-1, MISC_KERNEL, bytes.fromhex(kernel_id), "[kernel.kallsyms]")
+    for program in programs:
+        if program.build_id:
+            path = program.full_path
+            found += one(0, MISC_USER, bytes.fromhex(program.build_id), path)
+    return found
+
+
+def each_sample(stacks: Stacks) -> Stacks:
+    """Returns stacks of one sample each."""
+    if stacks.total() > MAX_SAMPLES:
+        raise ExportError(f"{stacks.total()} samples are too many for a record each")
+    found = [replace(stack, weight=1) for stack in stacks.stacks for _ in range(stack.weight)]
+    return replace(stacks, stacks=found)
+
+
+def records(stacks: Stacks, names: Names, kernel: Symbols | None) -> bytes:
+    found = [kernel_map(kernel)]
+    comms: dict[tuple[int, int], str] = {}
+    mapped = set()
+    time = 0  # when a sample was taken is not known: one follows the other
+    for stack in progress.over(stacks.stacks, "writing stacks"):
+        time += max(2, stack.weight * stacks.period_ns)
+        program = names.program(stack)
+        if program and (stack.pid, program.path) not in mapped:
+            mapped.add((stack.pid, program.path))
+            found.append(program_map(stack.pid, program))
+        # Waits are told apart by name, not by tid: a name is for what follows.
+        name = task_name(stack)
+        if not stack.is_idle and comms.get(task(stack)) != name:
+            comms[task(stack)] = name
+            found.append(comm(*task(stack), name, time - 1))
+        found.append(sample(stack, time, stacks.period_ns))
+    return b"".join(found)
+
+
+def write(stacks: Stacks, names: Names) -> bytes:
+    kernel_id, kernel = names.only_kernel()
+    try:
+        attr, data = attribute(stacks), records(stacks, names, kernel)
+        ids = build_ids(kernel_id, list(names.programs.values()))
+    except (struct.error, ValueError) as error:
+        raise ExportError(f"a number does not fit perf.data: {error}") from error
+    attrs_at = 104
+    ids_at = attrs_at + ATTR_BYTES + 16
+    data_at = ids_at + 8
+    event = "cpu-clock" if stacks.unit == "samples" else "offcpu-time"
+    features = {
+        FEATURE_BUILD_ID: ids,
+        FEATURE_HOSTNAME: string("lego"),  # by which readers know the byte order of these bits
+        FEATURE_ARCH: string("x86_64"),
+        FEATURE_EVENT_DESC: event_description(attr, event),
+    }
+    at = data_at + len(data) + 16 * len(features)
+    table = b""
+    for feature in features.values():
+        table += struct.pack("<QQ", at, len(feature))
+        at += len(feature)
+    bits = sum(1 << number for number in features)
+    header = struct.pack("<8sQQ", b"PERFILE2", 104, ATTR_BYTES + 16)
+    header += struct.pack("<6Q", attrs_at, ATTR_BYTES + 16, data_at, len(data), 0, 0)
+    header += struct.pack("<4Q", bits, 0, 0, 0)
+    attr += struct.pack("<QQ", ids_at, 8)
+    return b"".join([header, attr, struct.pack("<Q", ID), data, table, *features.values()])

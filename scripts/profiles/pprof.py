@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes profile.proto, the file of pprof (github.com/google/pprof, proto/profile.proto).
+
+Only functions of files without line numbers are in it. Others are found, with their lines, by
+`go tool pprof vmlinux file`.
+"""
+
+from __future__ import annotations
+
+import gzip
+
+from profiles import progress
+from profiles.export import KERNEL_VIRT
+from profiles.stacks import Names, Stack, Stacks, Symbols, call_sites
+
+# Field numbers of message Profile.
+SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING = 1, 2, 3, 4, 5, 6
+DURATION_NS, PERIOD_TYPE, PERIOD = 10, 11, 12
+
+
+def varint(value: int) -> bytes:
+    value &= 2**64 - 1
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def number(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value) if value else b""
+
+
+def message(field: int, body: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(body)) + body
+
+
+def packed(field: int, values: list[int]) -> bytes:
+    return message(field, b"".join(map(varint, values)))
+
+
+class Profile:
+    def __init__(self, stacks: Stacks, names: Names):
+        self.strings = {"": 0}
+        self.locations: dict[tuple[int, int], int] = {}  # (mapping, address): id
+        self.mappings: dict[str, int] = {}
+        self.functions: dict[tuple[int, int], int] = {}  # (mapping, start): id
+        self.names = names
+        self.body = bytearray()
+        _, kernel = names.only_kernel()
+        self.kernel_symbols = kernel
+        start = kernel.start if kernel else KERNEL_VIRT
+        end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
+        path = kernel.full_path if kernel else "[kernel.kallsyms]"
+        self.kernel = self.mapping(path, start, end, kernel)
+        self.add_types(stacks)
+        for stack in progress.over(stacks.stacks, "writing stacks"):
+            self.add(stack, stacks.period_ns)
+
+    def string(self, text: str) -> int:
+        return self.strings.setdefault(text, len(self.strings))
+
+    def mapping(self, path: str, start: int, end: int, symbols: Symbols | None) -> int:
+        if path not in self.mappings:
+            self.mappings[path] = len(self.mappings) + 1
+            body = number(1, self.mappings[path]) + number(2, start) + number(3, end)
+            body += number(5, self.string(path))
+            if symbols:
+                body += number(4, symbols.offset) + number(6, self.string(symbols.build_id or ""))
+                body += number(7, not symbols.has_lines)  # has functions
+            self.body += message(MAPPING, body)
+        return self.mappings[path]
+
+    def add_types(self, stacks: Stacks) -> None:
+        def value_type(kind: str, unit: str) -> bytes:
+            return number(1, self.string(kind)) + number(2, self.string(unit))
+
+        time = "cpu" if stacks.unit == "samples" else "offcpu"
+        if stacks.unit == "samples":
+            self.body += message(SAMPLE_TYPE, value_type("samples", "count"))
+        self.body += message(SAMPLE_TYPE, value_type(time, "nanoseconds"))
+        self.has_count = stacks.unit == "samples"
+        self.body += message(PERIOD_TYPE, value_type(time, "nanoseconds"))
+        self.body += number(PERIOD, stacks.period_ns)
+
+    def function(self, mapping: int, start: int, name: str) -> int:
+        key = mapping, start
+        if key not in self.functions:
+            self.functions[key] = len(self.functions) + 1
+            text = self.string(name)
+            body = number(1, self.functions[key]) + number(2, text) + number(3, text)
+            self.body += message(FUNCTION, body)
+        return self.functions[key]
+
+    def location(self, mapping: int, address: int, symbols: Symbols | None) -> int:
+        key = mapping, address
+        if key not in self.locations:
+            self.locations[key] = len(self.locations) + 1
+            body = number(1, self.locations[key]) + number(2, mapping) + number(3, address)
+            if symbols and not symbols.has_lines and (found := symbols.function(address)):
+                body += message(4, number(1, self.function(mapping, *found)))
+            self.body += message(LOCATION, body)
+        return self.locations[key]
+
+    def add(self, stack: Stack, period_ns: int) -> None:
+        kernel = call_sites(stack.kernel, stack.is_exact)
+        ids = [self.location(self.kernel, pc, self.kernel_symbols) for pc in kernel]
+        program = self.names.program(stack)
+        mapping = 0
+        if program:
+            path = program.full_path
+            mapping = self.mapping(path, program.start, program.end, program)
+        ids += [self.location(mapping, pc, program) for pc in call_sites(stack.user, True)]
+        values = [stack.weight] if self.has_count else []
+        body = packed(1, ids) + packed(2, [*values, stack.weight * period_ns])
+        labels = {"task": stack.comm, "syscall": stack.call, "wait": stack.what, "run": stack.run}
+        for key, text in labels.items():
+            if text:
+                label = number(1, self.string(key)) + number(2, self.string(text))
+                body += message(3, label)
+        for key, value in ("pid", stack.pid), ("cpu", stack.cpu):
+            body += message(3, number(1, self.string(key)) + number(3, value))
+        self.body += message(SAMPLE, body)
+
+    def data(self) -> bytes:
+        return self.body + b"".join(message(STRING, text.encode()) for text in self.strings)
+
+
+def write(stacks: Stacks, names: Names) -> bytes:
+    return gzip.compress(Profile(stacks, names).data(), mtime=0)

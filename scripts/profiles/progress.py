@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Shows on a terminal how far long work is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+PATIENCE_S = 1.0  # work that takes less is not shown
+STEP = 1024  # items between two looks at the clock
+
+
+def over(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """Yields the items. Prints their percentage to stderr, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    next_s, shown = time.monotonic() + PATIENCE_S, False
+    for i, item in enumerate(items):
+        if i % STEP == 0 and time.monotonic() > next_s:
+            next_s, shown = time.monotonic() + 0.1, True
+            print(f"\rlegoprof: {what}: {100 * i // len(items)} %", end="", file=sys.stderr)
+        yield item
+    if shown:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Prints the tables of an export as text, JSON or CSV, and counts samples by any of their keys."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections import Counter
+
+from profiles.export import Export, ExportError, Table
+from profiles.stacks import Names, Stacks, frames
+
+STORES = ("samples.json", "waits_stacks.json")  # raw material, printed if asked for
+
+
+def choose(export: Export, name: str | None) -> list[Table]:
+    """Returns the tables of one file, or of all files but the stores of stacks."""
+    if not name:
+        return [t for file, tables in export.files.items() if file not in STORES for t in tables]
+    if f"{name.removesuffix('.json')}.json" not in export.files:
+        names = ", ".join(file.removesuffix(".json") for file in export.files)
+        raise ExportError(f"{export.path} has no {name}, but {names}")
+    return export.files[f"{name.removesuffix('.json')}.json"]
+
+
+def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
+    """Returns a table of samples, or of ns waited, by keys of stacks: task, pid, function ..."""
+    readers = {
+        "run": lambda stack: stack.run,
+        "task": lambda stack: stack.comm,
+        "pid": lambda stack: stack.pid,
+        "tid": lambda stack: stack.tid,
+        "cpu": lambda stack: stack.cpu,
+        "syscall": lambda stack: stack.call,
+        "class": lambda stack: stack.kind,
+        "wait": lambda stack: stack.what,
+        "truncated": lambda stack: stack.truncated,
+        "function": lambda stack: frames(stack, names)[-1],
+    }
+    if unknown := [key for key in keys if key not in readers]:
+        raise ExportError(f"stacks have no {unknown[0]!r}, but {', '.join(readers)}")
+    found: Counter[tuple] = Counter()
+    for stack in stacks.stacks:
+        found[tuple(readers[key](stack) for key in keys)] += stack.weight
+    unit = "samples" if stacks.unit == "samples" else "ns"
+    total = found.total()
+    rows = [
+        {unit: nr, "percent": f"{100 * nr / total:.2f}" if total else None, **dict(zip(keys, row))}
+        for row, nr in found.most_common()
+    ]
+    return Table(f"{unit} by {', '.join(keys)}", rows, [f"total: {total}"])
+
+
+def cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {nr}" for name, nr in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(value)
+
+
+def sort_value(value: object) -> tuple[bool, float, str]:
+    """Largest first, whatever the type: integers above 2^53 are strings."""
+    try:
+        return (True, float(str(value)), "")
+    except ValueError:
+        return (False, 0.0, str(value))
+
+
+def columns(rows: list[dict]) -> list[str]:
+    """Returns the keys of all rows: those of an older kernel may have fewer."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
+def print_text(table: Table, rows: list[dict]) -> None:
+    keys = columns(rows)
+    lines = [[cell(row.get(key)) for key in keys] for row in rows]
+    widths = [max(len(line[i]) for line in [keys, *lines]) for i in range(len(keys))]
+    right = [all(not line[i].strip("0123456789-.") for line in lines) for i in range(len(keys))]
+    print(f"\n{table.title}")
+    for line in [keys, *lines]:
+        padded = (
+            text.rjust(width) if is_right else text.ljust(width)
+            for text, width, is_right in zip(line, widths, right)
+        )
+        print("  ".join(padded).rstrip())
+    for note in table.notes:
+        print(note)
+
+
+def print_csv(rows: list[dict]) -> None:
+    keys = columns(rows)
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([keys] if rows else [])
+    writer.writerows([cell(row.get(key)) for key in keys] for row in rows)
+
+
+def print_tables(tables: list[Table], form: str, sort: str | None, top: int | None) -> None:
+    """Prints the first `top` rows of each table, largest first by the column `sort`."""
+    keys = columns([row for table in tables for row in table.rows])
+    if sort and sort not in keys:
+        raise ExportError(f"no column is called {sort!r}, but {', '.join(keys)}")
+    for table in tables:
+        rows = table.rows
+        if sort:
+            rows = sorted(rows, key=lambda row: sort_value(row.get(sort)), reverse=True)
+        rows = rows[:top]
+        if form == "json":
+            for row in rows:
+                print(json.dumps(row))
+        elif form == "csv":
+            print_csv(rows)
+        else:
+            print_text(table, rows)

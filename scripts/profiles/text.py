@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes stacks as text: folded for flame graphs, for speedscope, and for callgrind's viewers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+from profiles import progress
+from profiles.stacks import Names, Stacks, call_sites, frames, task_name, waker_frames
+
+
+def count(stacks: Stacks, names: Names, wakers: bool = False) -> Counter[tuple[str, ...]]:
+    """Adds stacks up that have the same names."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for stack in progress.over(stacks.stacks, "naming functions"):
+        chain = frames(stack, names) + (waker_frames(stack, names) if wakers else [])
+        found[tuple(chain)] += stack.weight
+    return found
+
+
+def fold(chain: tuple[str, ...]) -> str:
+    """Joins frames as flamegraph.pl reads them. A semicolon and line ends have a meaning."""
+    return ";".join(re.sub(r"[;\x00-\x1f\x7f]", "?", frame) for frame in chain)
+
+
+def folded(stacks: Stacks, names: Names, wakers: bool) -> bytes:
+    found = count(stacks, names, wakers).most_common()
+    return "".join(f"{fold(chain)} {weight}\n" for chain, weight in found).encode()
+
+
+def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
+    """See file-format-schema.json of speedscope."""
+    numbers: dict[str, int] = {}
+    samples, weights = [], []
+    for chain, weight in count(stacks, names).most_common():
+        samples.append([numbers.setdefault(frame, len(numbers)) for frame in chain])
+        weights.append(weight)
+    profile = {
+        "type": "sampled",
+        "name": name,
+        "unit": "none" if stacks.unit == "samples" else "nanoseconds",
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": samples,
+        "weights": weights,
+    }
+    file = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": frame} for frame in numbers]},
+        "profiles": [profile],
+        "exporter": "legoprof",
+    }
+    return json.dumps(file).encode() + b"\n"
+
+
+def callgrind(stacks: Stacks, names: Names) -> bytes:
+    """See "Callgrind Format Specification" in valgrind's manual. A recursive call counts once."""
+    self_cost: Counter[str] = Counter()
+    calls: Counter[tuple[str, str]] = Counter()
+    for chain, weight in count(stacks, names).items():
+        self_cost[chain[-1]] += weight
+        for edge in set(zip(chain, chain[1:])):
+            calls[edge] += weight
+    event = "Samples" if stacks.unit == "samples" else "Nanoseconds"
+    lines = ["# callgrind format", "version: 1", "creator: legoprof", "positions: line"]
+    lines += [f"events: {event}", f"summary: {stacks.total()}", ""]
+    callers = {caller for caller, _ in calls}
+    for function in sorted(self_cost.keys() | callers):
+        lines += ["fl=???", f"fn={function}", f"0 {self_cost[function]}"]
+        for caller, callee in sorted(edge for edge in calls if edge[0] == function):
+            lines += ["cfi=???", f"cfn={callee}", "calls=1 0", f"0 {calls[caller, callee]}"]
+        lines.append("")
+    lines.append(f"totals: {stacks.total()}")
+    return "\n".join(lines).encode() + b"\n"
+
+
+def stap(stacks: Stacks, names: Names) -> bytes:
+    """
+    As the scripts of SystemTap print: a frame a line, innermost first, then the number. A line is
+    `address : function+offset/size [module]`.
+    """
+    found: Counter[tuple[str, ...]] = Counter()
+    for stack in stacks.stacks:
+        lines = []
+        parts = [
+            (names.kernel(stack), "kernel", stack.kernel, stack.is_exact),
+            (names.program(stack), stack.comm, stack.user, True),
+        ]
+        for symbols, module, chain, is_exact in parts:
+            for pc, site in zip(chain, call_sites(chain, is_exact)):
+                place = symbols.place(site) if symbols else f"{pc:#x}"
+                lines.append(f" {pc:#x} : {place} [{module}]")
+        found[tuple(lines)] += stack.weight
+    return "".join(
+        "\n".join([*chain, f"\t{weight}\n"]) for chain, weight in found.most_common()
+    ).encode()
+
+
+def bcc(stacks: Stacks, names: Names) -> bytes:
+    """As bcc's profile prints: a frame a line, innermost first, then the task and the number."""
+    found: Counter[tuple[tuple[str, ...], str]] = Counter()
+    for stack in stacks.stacks:
+        chain = *names.kernel_frames(stack), *names.user_frames(stack)
+        found[chain, f"{task_name(stack)} ({stack.pid})"] += stack.weight
+    lines = []
+    for (chain, task), weight in reversed(found.most_common()):
+        lines += [f"    {frame}" for frame in chain]
+        lines += [f"    -                {task}", f"        {weight}", ""]
+    return "\n".join(lines).encode() + b"\n"

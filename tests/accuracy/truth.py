@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Boots a kernel with the plugin (truth.c), and reads what it has counted.
+
+README.md beside this file says what there is.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts")]
+import kallsyms  # noqa: E402
+import qemu  # noqa: E402
+
+BUILD = ROOT / os.environ.get("BUILD", "build")
+USER = "[user]"
+IDLE = "cpu_idle"
+OTHER = "[other]"
+WINDOW = ("sample_reset", "source_apply")  # called by what is written to /proc/profile/
+# What a timer interrupt does besides taking a sample; not each kernel has all of them.
+WORK = ("account_tick", "sched_tick", "timer_tick", "timer_run")
+LAST_OF_ENTRY_SECTION = "machine_check_entry"
+
+Counts = dict[str, int]
+
+
+class AccuracyError(Exception):
+    """A run that cannot show the accuracy; the message says why."""
+
+
+class Symbols:
+    """A kernel's functions, named as its own report does."""
+
+    def __init__(self, kernel: Path):
+        nm = os.environ.get("NM", "nm")
+        done = subprocess.run([nm, "-ap", str(kernel)], capture_output=True, text=True, check=True)
+        lines = kallsyms.parse_nm(done.stdout.splitlines())
+        table = kallsyms.text_symbols(lines)
+        self.addr = {symbol.name: symbol.addr for symbol in lines}
+        self.starts = [symbol.addr for symbol in table]
+        self.end = self.addr["_etext"]
+        self.names = [symbol.name for symbol in table] + [USER, OTHER]
+        last = self.addr[LAST_OF_ENTRY_SECTION]
+        self.entry = {symbol.name for symbol in table if symbol.addr <= last}
+
+
+def header_number(header: str, name: str) -> int:
+    text = (ROOT / "arch/x86/include/asm" / header).read_text()
+    return int(re.search(rf"^#define {name}\s+(\w+)", text, re.MULTILINE)[1], 0)
+
+
+def plugin_argument(
+    source: str, window: tuple[str, str], symbols: Symbols, functions: Path, out: Path
+) -> str:
+    lines = [f"{addr:x}" for addr in [*symbols.starts, symbols.end]]
+    functions.write_text("\n".join(lines) + "\n")
+    at = {
+        "start": window[0],
+        "stop": window[1],
+        "stubs": "entry_stubs",
+        "syscall": "syscall_entry",
+        "nmi": "nmi_entry",
+        "thread": "thread_entry",
+        "switch": "switch_stack",
+        "idle": IDLE,
+        "sample": "sample_take",
+        "schedule": "schedule",
+    }
+    words = [f"{word}={symbols.addr[name]:#x}" for word, name in at.items()]
+    words += [f"work={symbols.addr[name]:#x}" for name in WORK if name in symbols.addr]
+    words += [f"timer={header_number('vectors.h', 'VECTOR_TIMER')}", f"sampler={source}"]
+    words += [f"functions={functions}", f"out={out}"]
+    return ",".join([str(BUILD / "accuracy/truth.so"), *words])
+
+
+@dataclass
+class Chain:
+    own: str
+    callers: frozenset[str]  # the other functions that are active
+    returned_to: frozenset[str]  # those of them that a return address on the stack leads to
+    nr: int
+    nr_seen: int
+
+
+@dataclass
+class Interrupts:
+    """Sampling interrupts of one kind, and their instructions from the first to the iretq."""
+
+    nr: int = 0
+    nr_instructions: int = 0
+
+    @property
+    def mean(self) -> float:
+        return self.nr_instructions / self.nr
+
+
+@dataclass
+class Cpu:
+    """The instructions of a CPU; those of its sampling interrupts are separate, by kind."""
+
+    nr_busy: int
+    nr_busy_off: int  # with interrupts off
+    nr_idle: int
+    nr_idle_off: int
+    sample_only: Interrupts = field(default_factory=Interrupts)
+    sample_and_work: Interrupts = field(default_factory=Interrupts)
+    without_sample: Interrupts = field(default_factory=Interrupts)
+
+    @property
+    def nr_samples(self) -> int:
+        return self.sample_only.nr + self.sample_and_work.nr
+
+    @property
+    def off_share(self) -> float:
+        """How much of the CPU's work ran with interrupts off."""
+        return self.nr_busy_off / self.nr_busy
+
+
+KINDS = {"only": "sample_only", "work": "sample_and_work", "none": "without_sample"}
+
+
+@dataclass
+class Stretch:
+    """The longest one, in instructions, with interrupts off that ended in this chain."""
+
+    nr: int
+    chain: tuple[str, ...]  # outermost first
+
+
+@dataclass
+class Waits:
+    """Of threads that were switched out in one chain, outermost function first."""
+
+    chain: tuple[str, ...]
+    nr: int
+    cycles: int  # by the clock that schedule() reads
+    switch_cycles: int  # from switch to switch
+
+
+@dataclass
+class Truth:
+    chains: list[Chain] = field(default_factory=list)
+    sampler: Counts = field(default_factory=dict)
+    cpus: dict[int, Cpu] = field(default_factory=dict)
+    odd: Counts = field(default_factory=dict)
+    stretches: list[Stretch] = field(default_factory=list)
+    waits: list[Waits] = field(default_factory=list)  # right only if no CPU was idle
+
+    @property
+    def nr_off(self) -> int:
+        return sum(cpu.nr_busy_off + cpu.nr_idle_off for cpu in self.cpus.values())
+
+    @property
+    def total(self) -> int:
+        return sum(chain.nr for chain in self.chains) + sum(self.sampler.values())
+
+    @property
+    def sampler_share(self) -> float:
+        return sum(self.sampler.values()) / self.total
+
+
+@dataclass
+class Node:
+    """A function, and the functions that are active below it."""
+
+    parent: int
+    name: str
+    is_jumped_to: bool
+    nr: int
+    nr_seen: int
+
+
+Nodes = dict[int, Node]
+
+
+def check_addresses(lines: list[str], nodes: Nodes, symbols: Symbols) -> None:
+    """Checks that the plugin's counts by address and by chain give the same functions."""
+    by_function: Counts = defaultdict(int)
+    for line in lines:
+        if line.startswith("address "):
+            _, addr, nr, _ = line.split()
+            number = bisect.bisect_right(symbols.starts, int(addr, 16)) - 1
+            by_function[symbols.names[number]] += int(nr)
+    by_chain: Counts = defaultdict(int)
+    for node in nodes.values():
+        if node.nr and node.name not in (USER, OTHER):
+            by_chain[node.name] += node.nr
+    if by_function != by_chain:
+        raise AccuracyError("the plugin counts differently by address and by call chain")
+
+
+def chain_names(number: int, nodes: Nodes) -> tuple[str, ...]:
+    return (*chain_names(nodes[number].parent, nodes), nodes[number].name) if number else ()
+
+
+def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
+    """Leaves out the functions of the entry code, which no chain shows."""
+    active: dict[int, frozenset[str]] = {0: frozenset()}
+    returned_to: dict[int, frozenset[str]] = {0: frozenset()}
+
+    def add(number: int) -> None:
+        if number in active:
+            return
+        node = nodes[number]
+        own = frozenset() if node.name in symbols.entry else frozenset((node.name,))
+        add(node.parent)
+        active[number] = active[node.parent] | own
+        # The return address on the stack is that of the call before the jumps.
+        below = number
+        while nodes[below].is_jumped_to:
+            below = nodes[below].parent
+        returned_to[number] = returned_to[nodes[below].parent] | own
+
+    chains = []
+    for number, node in nodes.items():
+        add(number)
+        if not node.nr and not node.nr_seen:
+            continue
+        # A sample in the entry code has only its address.
+        callers = [frozenset(), frozenset()]
+        if node.name not in symbols.entry:
+            callers = [each[number] - {node.name} for each in (active, returned_to)]
+        chains.append(Chain(node.name, *callers, node.nr, node.nr_seen))
+    return chains
+
+
+def read_truth(path: Path, symbols: Symbols) -> Truth:
+    truth = Truth()
+    nodes: Nodes = {}
+    stretches: dict[int, int] = {}
+    waits: dict[int, list[int]] = {}
+    lines = path.read_text().splitlines() if path.exists() else []
+    if not lines or lines[-1] != "end":
+        raise AccuracyError("the plugin has written no counts: the window did not end")
+    for line in lines[:-1]:
+        word, *fields = line.split()
+        if word == "node":
+            number, parent, function, jumped, nr, nr_seen = map(int, fields)
+            nodes[number] = Node(parent, symbols.names[function], bool(jumped), nr, nr_seen)
+        elif word == "stretch":
+            stretches[int(fields[0])] = int(fields[1])
+        elif word == "waits":
+            node, *numbers = map(int, fields)
+            waits[node] = numbers
+        elif word == "sampler":
+            truth.sampler[symbols.names[int(fields[0])]] = int(fields[1])
+        elif word == "cpu":
+            truth.cpus[int(fields[0])] = Cpu(*map(int, fields[1:]))
+        elif word == "interrupts":
+            index, kind, nr, nr_instructions = fields
+            interrupts = Interrupts(int(nr), int(nr_instructions))
+            setattr(truth.cpus[int(index)], KINDS[kind], interrupts)
+        elif word.startswith("odd_"):
+            truth.odd[word] = int(fields[0])
+    check_addresses(lines, nodes, symbols)
+    truth.chains = chains_of(nodes, symbols)
+    truth.stretches = [Stretch(nr, chain_names(node, nodes)) for node, nr in stretches.items()]
+    truth.waits = [Waits(chain_names(node, nodes), *numbers) for node, numbers in waits.items()]
+    truth.stretches.sort(key=lambda stretch: -stretch.nr)
+    return truth
+
+
+def observe(
+    kernel: Path,
+    initrd: Path,
+    source: str,
+    append: str,
+    smp: int = 1,
+    window: tuple[str, str] = WINDOW,
+    timeout: int = 400,
+    talk: Callable[[qemu.Guest], None] = lambda guest: None,
+) -> tuple[Truth, qemu.Result]:
+    """
+    Boots under -icount. The truth is that of the last time between calls of window's functions;
+    source says which interrupt samples: that of the timer, or the NMI. talk sends keys.
+    """
+    symbols = Symbols(kernel)
+    with tempfile.TemporaryDirectory(prefix="accuracy-") as name:
+        directory = Path(name)
+        counts = directory / "counts"
+        plugin = plugin_argument(source, window, symbols, directory / "functions", counts)
+        options = qemu.Options(
+            kernel=kernel,
+            initrd=initrd,
+            icount=True,
+            smp=smp,
+            append=append,
+            extra=["-plugin", plugin],
+            timeout=timeout,
+        )
+        with qemu.Guest(options) as guest:
+            talk(guest)
+            result = guest.wait()
+        if not result.ok:
+            raise AccuracyError(f"{result.error}\n{result.tail()}")
+        truth = read_truth(counts, symbols)
+    if any(truth.odd.values()):
+        raise AccuracyError(f"the plugin has lost its way: {truth.odd}")
+    return truth, result

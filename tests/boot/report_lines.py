@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The lines of a console log, and the arithmetic of the numbers in them: for report*.py."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+PREFIX = re.compile(r"^\[ *\d+\.\d+\] ?")
+END = re.compile(r"^profile: end of report (\d+)$")
+DASHES = re.compile(r"^-[- ]*$")
+
+
+class ReportError(Exception):
+    """The log holds something that is no whole report."""
+
+
+def to_ns(seconds: str) -> int:
+    return int(seconds.replace(".", ""))
+
+
+def percent(part: int, total: int) -> str:
+    """The exact ratio as a percentage, rounded half up to two decimals."""
+    if not total:
+        return "0.00"
+    hundredths = int(Fraction(part * 10000, total) + Fraction(1, 2))
+    return f"{hundredths // 100}.{hundredths % 100:02}"
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b) if b else 0
+
+
+def twice(names: list[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+class Lines:
+    """The kernel's lines of a log, without their time stamps. Other lines are the program's own."""
+
+    def __init__(self, log: str):
+        lines = (line.rstrip("\r") for line in log.splitlines())
+        self.lines = [PREFIX.sub("", line) for line in lines if PREFIX.match(line)]
+        self.at = 0
+        self.has_more = False  # the last table's optional columns
+
+    def peek(self) -> str | None:
+        return self.lines[self.at] if self.at < len(self.lines) else None
+
+    def next(self, what: str) -> str:
+        line = self.peek()
+        if line is None:
+            raise ReportError(f"the log ends in {what}")
+        self.at += 1
+        return line
+
+    def skip_header(self, what: str, columns: list[str], more: list[str] = []) -> list[str]:
+        """
+        Up to the dashes below the column names, of which there may be some more; returns the lines
+        above the names.
+        """
+        above = []
+        while True:
+            line = self.next(f"{what}: no table")
+            self.has_more = bool(more) and line.split() == " ".join(columns + more).split()
+            if self.has_more or line.split() == " ".join(columns).split():
+                break
+            above.append(line)
+            if len(above) > 12:
+                raise ReportError(f"{what}: no line with the column names")
+        if not DASHES.match(self.next(what)):
+            raise ReportError(f"{what}: no dashes below the column names")
+        return above

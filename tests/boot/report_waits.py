@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads the tables of waits and the first lines of a process's report, and checks them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from report_lines import DASHES, END, Lines, ReportError, to_ns
+
+CPU_TIME = re.compile(r"^CPU time: (\d+\.\d{6}) s, (\d+) threads? = (.*)$")
+PARENT = re.compile(
+    r"^CPU time: (\d+\.\d{6}) s, (\d+) threads?; "
+    r"waited for children: (\d+\.\d{6}) of (\d+\.\d{6}) s$"
+)
+WAITED = re.compile(r"^waited: (\d+\.\d{6}) s = (.*)$")
+PART = re.compile(r"(\S.*?) (\d+\.\d{6})(?: \+ |$)")
+EVENTS = re.compile(
+    r"^events: (?:(\d+) system calls, )?(\d+) page faults"
+    r"(?:, (\d+) context switches \((\d+) involuntary, (\d+) migrations\))?$"
+)
+WAIT_TITLE = re.compile(r"^Kernel Waits \((?:top #(\d+)|all)\)$")
+WAIT_SCOPE = re.compile(
+    r"^waits: (\d+) of (all threads|this process's threads) = asleep (\d+\.\d{3}) s "
+    r"\+ ready without a CPU (\d+\.\d{3}) s(?:; (\d+) of them ha(?:s|ve) not ended)?$"
+)
+WAIT_VIEW_TITLE = re.compile(r"^Kernel Waits by (system call|task|lock) \((?:top #(\d+)|all)\)$")
+WAIT_VIEW_ROW = re.compile(
+    r"^ *(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+) +(\d+\.\d{9})  (\S.*?)(?:  +(\S.*))?$"
+)
+WAIT_HEADER = ["seconds", "for.a.CPU", "times", "longest", "waits.for", "where", "woken.by"]
+WAIT_ROW = re.compile(
+    r"^ *(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+) +(\d+\.\d{9})  (\S.*?)  +(\S+)  +(\S.*)$"
+)
+WAIT_TOTAL = re.compile(r"^ *(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+)$")
+WAIT_OTHERS = re.compile(r"^(\d+) others?, with (\d+) waits$")
+
+
+SPINLOCK_TITLE = "Kernel Spinlocks: time that CPUs have spun"
+SPINLOCK_HEADER = ["seconds", "times", "longest", "spinlock", "where"]
+SPINLOCK_ROW = re.compile(r"^ *(\d+\.\d{9}) +(\d+) +(\d+\.\d{9})  (\S.*?)  +(\S+)$")
+SPINLOCK_TOTAL = re.compile(r"^ *(\d+\.\d{9}) +(\d+)$")
+
+
+@dataclass
+class Summary:
+    """Times in microseconds, as printed. Of a parent: waited_us is for children, no parts."""
+
+    cpu_us: int
+    nr_threads: int
+    cpu_parts: dict[str, int] = field(default_factory=dict)
+    waited_us: int = 0
+    parts: dict[str, int] = field(default_factory=dict)
+    nr_calls: int | None = None  # None: not counted all the time
+    nr_switches: int | None = None
+    nr_involuntary: int | None = None
+    nr_migrations: int | None = None
+    nr_faults: int = 0
+    parent_us: int | None = None  # of a parent: how long its threads lived
+
+
+@dataclass
+class SpinlockRow:
+    ns: int
+    nr: int
+    longest_ns: int
+    name: str
+    where: str
+
+
+@dataclass
+class WaitRow:
+    ns: int
+    ready_ns: int
+    nr: int
+    longest_ns: int
+    what: str
+    where: str
+    waker: str
+
+
+@dataclass
+class Waits:
+    """Rows of a view have no where; waker is its last column, if any."""
+
+    top: int | None  # None: all
+    nr: int = 0
+    nr_in_flight: int = 0
+    of_process: bool = False
+    rows: list[WaitRow] = field(default_factory=list)
+    total: tuple[int, int, int] = (0, 0, 0)  # ns, ready_ns, nr
+    nr_others: int = 0  # waits in rows that are not printed
+    notes: list[str] = field(default_factory=list)
+
+
+def parts_of(text: str) -> dict[str, int]:
+    return {name: to_ns(seconds) for name, seconds in PART.findall(text)}
+
+
+def parse_summary(lines: Lines, first: str) -> Summary | None:
+    """Returns the summary that begins with this line, or None if none does."""
+    if parent := PARENT.match(first):
+        summary = Summary(to_ns(parent[1]), int(parent[2]), waited_us=to_ns(parent[3]))
+        summary.parent_us = to_ns(parent[4])
+        return summary
+    if not (cpu := CPU_TIME.match(first)):
+        return None
+    summary = Summary(to_ns(cpu[1]), int(cpu[2]))
+    summary.cpu_parts = parts_of(cpu[3])
+    waited = WAITED.match(line := lines.next("the summary"))
+    if not waited:
+        raise ReportError(f"summary: not the time waited: {line!r}")
+    summary.waited_us = to_ns(waited[1])
+    summary.parts = parts_of(waited[2])
+    events = EVENTS.match(line := lines.next("the summary"))
+    if not events:
+        raise ReportError(f"summary: not the events: {line!r}")
+    numbers = [None if nr is None else int(nr) for nr in events.groups()]
+    summary.nr_calls, summary.nr_faults, *switches = numbers
+    summary.nr_switches, summary.nr_involuntary, summary.nr_migrations = switches
+    return summary
+
+
+def parse_waits(lines: Lines, title: re.Match[str]) -> Waits:
+    return parse_wait_table(lines, Waits(top=int(title[1]) if title[1] else None), WAIT_HEADER)
+
+
+def parse_wait_table(lines: Lines, waits: Waits, header: list[str]) -> Waits:
+    above = lines.skip_header("waits", header)
+    scope = WAIT_SCOPE.match(above[0]) if len(above) == 1 else None
+    if not scope:
+        raise ReportError(f"waits: not what the table covers: {above!r}")
+    waits.nr, waits.of_process = int(scope[1]), scope[2] != "all threads"
+    waits.nr_in_flight = int(scope[5] or 0)
+    while not DASHES.match(line := lines.next("waits: a row or dashes")):
+        match = (WAIT_ROW if header is WAIT_HEADER else WAIT_VIEW_ROW).match(line)
+        if not match:
+            raise ReportError(f"waits: not a row: {line!r}")
+        numbers = to_ns(match[1]), to_ns(match[2]), int(match[3]), to_ns(match[4])
+        texts = match.groups()[4:] if header is WAIT_HEADER else (match[5], "", match[6] or "")
+        waits.rows.append(WaitRow(*numbers, *texts))
+    match = WAIT_TOTAL.match(line := lines.next("waits: the total"))
+    if not match:
+        raise ReportError(f"waits: not a total row: {line!r}")
+    waits.total = to_ns(match[1]), to_ns(match[2]), int(match[3])
+    while (line := lines.peek()) and not END.match(line):
+        if others := WAIT_OTHERS.match(line):
+            waits.nr_others = int(others[2])
+        waits.notes.append(lines.next("waits: the notes"))
+    return waits
+
+
+def parse_spinlocks(lines: Lines) -> list[SpinlockRow]:
+    """Returns the rows, whose sums are those of the total row."""
+    lines.skip_header("spinlocks", SPINLOCK_HEADER)
+    rows = []
+    while not DASHES.match(line := lines.next("spinlocks: a row or dashes")):
+        if not (match := SPINLOCK_ROW.match(line)):
+            raise ReportError(f"spinlocks: not a row: {line!r}")
+        numbers = to_ns(match[1]), int(match[2]), to_ns(match[3])
+        rows.append(SpinlockRow(*numbers, match[4], match[5]))
+    total = SPINLOCK_TOTAL.match(line := lines.next("spinlocks: the total"))
+    sums = sum(row.ns for row in rows), sum(row.nr for row in rows)
+    if not total or (to_ns(total[1]), int(total[2])) != sums:
+        raise ReportError(f"spinlocks: the rows make {sums}, not {line!r}")
+    while (line := lines.peek()) and not END.match(line):
+        lines.next("spinlocks: the notes")
+    return rows
+
+
+WAIT_VIEW_HEADERS = {
+    "system call": ["system.call"],
+    "task": ["name", "pid"],
+    "lock": ["lock", "released.by"],
+}
+
+
+def parse_wait_view(lines: Lines, title: re.Match[str]) -> Waits:
+    header = WAIT_HEADER[:4] + WAIT_VIEW_HEADERS[title[1]]
+    return parse_wait_table(lines, Waits(top=int(title[2]) if title[2] else None), header)
+
+
+def check_waits(waits: Waits) -> list[str]:
+    wrong = []
+    sums = tuple(sum(each) for each in zip(*[(row.ns, row.ready_ns, row.nr) for row in waits.rows]))
+    if (sums or (0, 0, 0)) != waits.total:
+        wrong.append(f"waits: the rows make {sums}, the total row says {waits.total}")
+    if waits.total[2] + waits.nr_others != waits.nr and not any("room" in n for n in waits.notes):
+        wrong.append(f"waits: {waits.total[2]} and {waits.nr_others} others of {waits.nr}")
+    for row in waits.rows:
+        # Each of the three is rounded for itself.
+        if row.ready_ns > row.ns or row.longest_ns > row.ns + 1 or not row.nr:
+            wrong.append(f"waits: not possible: {row}")
+    if [row.ns for row in waits.rows] != sorted((row.ns for row in waits.rows), reverse=True):
+        wrong.append("waits: rows are not sorted by time")
+    if waits.top is not None and len(waits.rows) > waits.top:
+        wrong.append(f"waits: {len(waits.rows)} rows, but top #{waits.top}")
+    return wrong
+
+
+def check_summary(summary: Summary) -> list[str]:
+    wrong = []
+    if summary.parent_us is not None:
+        if not summary.parent_us / 2 <= summary.waited_us <= summary.parent_us:
+            wrong.append(f"summary: not that of a parent: {summary}")
+        return wrong
+    for parts, total in (
+        (summary.cpu_parts, summary.cpu_us),
+        (summary.parts, summary.waited_us),
+    ):
+        if sum(parts.values()) != total:
+            wrong.append(f"summary: {parts} do not make {total} us")
+    nr_most = max(summary.nr_involuntary or 0, summary.nr_migrations or 0)
+    if nr_most > (summary.nr_switches or 0):
+        wrong.append(f"summary: not possible: {summary}")
+    return wrong

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs of tests/diagnosis/, each slow for one reason: the default report has to tell it.
+
+It has to be in the summary, or in the first three rows of a table.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import subprocess
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import report
+from harness import BUILD
+
+FIRST = 3  # rows that a reader looks at
+
+
+@pytest.fixture
+def report_of(boot):
+    def run(program: str, smp: int = 1) -> report.Report:
+        log = boot(program, smp=smp, icount=True).log
+        assert report.check_log(log) == []
+        (found,) = report.parse(log)
+        # The scheduler's time off a CPU is that of all records, and each switch is in one.
+        assert "unknown" not in found.summary.parts
+        assert found.summary.nr_switches == found.waits.nr
+        assert found.summary.nr_calls == found.strace.total.nr_calls
+        return found
+
+    return run
+
+
+def symbols(program: str) -> list[tuple[int, str]]:
+    nm = ["nm", BUILD / "user" / program]
+    out = subprocess.run(nm, capture_output=True, text=True, check=True).stdout
+    words = (line.split() for line in out.splitlines())
+    return sorted((int(word[0], 16), word[2]) for word in words if len(word) == 3)
+
+
+def file_offset(program: str, address: int) -> int:
+    """Also of what is zero, if it is on a page with data."""
+    with (BUILD / "user" / program).open("rb") as file:
+        (offset,) = [
+            load["p_offset"] + address - load["p_vaddr"]
+            for load in ELFFile(file).iter_segments("PT_LOAD")
+            if load["p_vaddr"] <= address < load["p_vaddr"] + load["p_memsz"]
+        ]
+        return offset
+
+
+def functions(program: str, chain: str) -> list[str]:
+    """The names of a chain's addresses."""
+    table = symbols(program)
+    addrs = [int(addr, 16) for addr in chain.split(" < ")]
+    return [table[bisect.bisect_right(table, (addr, "~")) - 1][1] for addr in addrs]
+
+
+def test_slow_call(report_of):
+    found = report_of("slow-call")
+    assert found.strace.rows[0].name == "sys_pwrite64"
+    assert found.strace.rows[0].usecs_per_call > 100
+    calls = found.summary.cpu_parts["system calls"]
+    assert calls > 0.6 * found.summary.cpu_us
+    # The table's time is wall time, and this program never waits.
+    assert abs(calls - found.strace.total.ns / 1000) < 10
+
+
+def test_slow_faults(report_of):
+    """Most of its time on a CPU is the time of its page faults."""
+    found = report_of("slow-faults")
+    assert found.summary.nr_faults > 25_000
+    faults = found.summary.cpu_parts["page faults"]
+    assert faults > 0.6 * found.summary.cpu_us
+    assert faults > 3 * found.summary.cpu_parts["system calls"]
+    # The point counts the same, but for those before the execve; the time around it is outside.
+    point = found.process_points.row("page_fault")
+    assert 0 <= found.summary.nr_faults - point.nr < 10
+    assert point.ns / 1000 <= faults < 1.1 * point.ns / 1000
+
+
+def test_slow_producer(report_of):
+    """The consumer waits for the pipe, which the producer writes to when it has slept."""
+    found = report_of("slow-producer")
+    rows = {row.what: row for row in found.waits.rows[:FIRST]}
+    pipe, sleep = rows["pipe->read_wait"], rows["sleep"]
+    assert pipe.where == "pipe_read" and pipe.waker.startswith("pipe_write (producer, pid ")
+    assert pipe.nr == sleep.nr == 20
+    assert sleep.where == "sleep_user" and sleep.waker.endswith("(interrupt)")
+    assert abs(pipe.ns - sleep.ns) < sleep.ns // 100
+    assert list(found.summary.parts)[:2] == ["sleep", "pipe->read_wait"]
+
+
+def test_slow_userlock(report_of):
+    """The row has the lock's address; the code that gave it back is the function that kept it."""
+    program = "slow-userlock"
+    found = report_of(program, smp=2)
+    (row,) = [row for row in found.waits.rows[:FIRST] if row.nr > 10 and "futex" in row.what]
+    number = found.waits.rows.index(row) + 1
+    address = int(row.what.split()[1], 16)
+    assert (address, "shared_lock") in symbols(program)
+    assert row.what.endswith(f" ({program}+{file_offset(program, address):#x})")
+    chains = {}
+    for note in found.waits.notes:
+        if match := re.match(rf"row {number} (waits in|is woken from) (.*)", note):
+            chains[match[1]] = functions(program, match[2])
+    assert chains["waits in"][1] == "hold_shortly"
+    assert chains["is woken from"][1] == "hold_long"
+
+
+def test_slow_mmlock(report_of):
+    found = report_of("slow-mmlock", smp=4)
+    assert any(row.what == "mm->lock" for row in found.waits.rows[:FIRST])
+    assert "mm->lock" in list(found.summary.parts)[:FIRST]
+
+
+def test_slow_cpu(report_of):
+    """Two threads that never sleep have one CPU."""
+    summary = report_of("slow-cpu").summary
+    waited = summary.parts["for a CPU"]
+    assert 0.8 * summary.cpu_us < waited < 1.2 * summary.cpu_us
+    assert waited > 0.99 * summary.waited_us
+    assert summary.nr_involuntary > 0.8 * summary.nr_switches
+    # Ticks and samples: a thousand a second or two, of a few hundred instructions each.
+    assert 0.0003 < summary.cpu_parts["interrupts"] / summary.cpu_us < 0.003
+    assert summary.nr_migrations == 0
+
+
+def test_what_was_not_counted_is_not_there(boot):
+    """Without waits and system calls, the summary has no number that would be too small."""
+    append = "profile.waits=off profile.strace=off"
+    log = boot("slow-producer", icount=True, append=append).log
+    lines = report.Lines(log).lines
+    (cpu,) = (line for line in lines if line.startswith("CPU time: "))
+    nothing = r"system calls 0\.0+ \+ page faults 0\.0+ \+ interrupts 0\.0+"
+    assert re.search(rf" = not divided (\S+) \+ {nothing}$", cpu)
+    (waited,) = (line for line in lines if line.startswith("waited: "))
+    assert re.search(r"= for a CPU 0\.000000 \+ unknown (0\.[12]\d+)$", waited)
+    (events,) = (line for line in lines if line.startswith("events: "))
+    assert re.fullmatch(r"events: \d+ page faults", events)
+    assert any(line.startswith("recording of waits is off since ") for line in lines)

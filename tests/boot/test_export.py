@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Exports: out of the guest's memory, as a file in the guest, in a panic; and exact comparison."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import harness
+from profiles import console
+from profiles import export as profile_export
+import qemu
+import report
+
+@pytest.fixture
+def export(boot, tmp_path):
+    """Runs a program, and returns how the run ended and the export that it left."""
+
+    def run(*argv: object, talk=lambda guest: None, ok: bool = True, **options):
+        path = tmp_path / "run.lego"
+        path.unlink(missing_ok=True)
+        opts = boot.options(*argv, **options)
+        opts.export = path
+        with qemu.Guest(opts) as guest:
+            talk(guest)
+            result = guest.wait()
+        boot.finish(result, ok=ok, check=ok)
+        found = None if result.export_error else profile_export.load(path)
+        return result, found
+
+    return run
+
+
+def build_id(kernel: Path) -> str:
+    out = subprocess.run(["readelf", "-n", kernel], capture_output=True, text=True, check=True)
+    return re.search(r"Build ID: (\w+)", out.stdout)[1]
+
+
+def test_power_off(export, builds):
+    result, found = export("hello", icount=True)
+    assert not found.warnings
+    assert found.meta["why"] == "power off" and found.meta["number"] == 1
+    assert found.meta["clock"] == "instructions" and found.meta["cpus"] == 1
+    assert found.meta["build_id"] == build_id(builds.kernel())
+    assert found.run["icount"] and "QEMU" in found.run["qemu"][0]
+    expected = "strace processes samples heatmap functions waits points".split()
+    assert {f"{name}.json" for name in expected} <= found.files.keys()
+    calls = {row["syscall"]: row["calls"] for row in found.rows("strace.json")}
+    (printed,) = report.parse(result.log)
+    assert calls == {row.name: row.nr_calls for row in printed.strace.rows}
+
+
+def test_samples_are_those_of_the_tables(export):
+    _, found = export("forks", smp=2, append="profile.hz=10000")
+    rows = found.rows("samples.json")
+    assert sum(row["samples"] for row in rows) > 100
+    for row in rows:
+        assert row["class"] == "user" or row["kernel"]
+    by_cpu = {cpu: 0 for cpu in (0, 1)}
+    for row in rows:
+        by_cpu[row["cpu"]] += row["samples"]
+    assert by_cpu == {row["cpu"]: row["stored"] for row in found.rows("cpus.json")}
+    tasks = found.rows("tasks.json")
+    assert sum(row["samples"] for row in tasks) == sum(row["samples"] for row in rows)
+
+
+def test_panic(export):
+    def talk(guest):
+        guest.expect("^spin: started")
+        guest.sysrq("c")
+
+    result, found = export("spin", "-", 1, talk=talk, ok=False)
+    assert result.verdict.panic
+    assert found.meta["why"] == "panic" and not found.warnings
+    assert found.rows("strace.json") and found.rows("samples.json")
+
+
+def test_snapshot_on_request_is_kept(export):
+    """The machine is switched off later, but what was asked for stays."""
+
+    def talk(guest):
+        guest.expect("^spin: started")
+        guest.sysrq("e")
+        guest.expect(r"profile: export 1: \d+ bytes, 0 lines lost")
+        guest.send("\n")
+
+    _, found = export("spin", "-", 1, talk=talk)
+    assert (found.meta["why"], found.meta["number"]) == ("sysrq", 1)
+
+
+READ_TWICE = "cat /proc/profile/export; echo; cat /proc/profile/export"
+
+
+def exports_in(log: str) -> list[str]:
+    return re.findall(r'^\{"export".*?^\{"end":\d+.*?$\n', log, re.M | re.S)
+
+
+def test_the_same_bytes_by_each_way(export, tmp_path):
+    """One snapshot: as it was read, in the kernel's lines on the console, and in memory."""
+    image = harness.script_image(tmp_path, f"{READ_TWICE}; echo console > /proc/profile/export")
+    append = "profile.on_exit=none profile.export=4194304,console"
+    result, _ = export(None, initrd=image, append=append)
+    _, second = exports_in(result.log)
+    in_memory = (tmp_path / "run.lego").read_text()
+    assert in_memory[: len(second)] == second
+    assert in_memory[len(second) :].startswith('{"run": {')
+    assert console.last_export(result.log.encode()) == (second.encode(), [])
+
+
+def test_at_an_exit(export, tmp_path):
+    """The last process that the globs choose; the machine's end does not replace its export."""
+    script = "chain 5 > /dev/null; echo 'on_exit hel*' > /proc/profile/export; hello; true"
+    image = harness.script_image(tmp_path, script, ("chain", "hello"))
+    append = "profile.on_exit=none profile.export_on_exit=chain profile.export=console"
+    result, found = export(None, initrd=image, append=append)
+    assert re.fullmatch(r"exit of hello \(pid \d+\)", found.meta["why"])
+    first, *_ = console.snapshots(result.log.encode())[0]
+    assert re.search(rb'"why":"exit of chain \(pid \d+\)"', first.text())
+
+
+def test_file_in_the_guest(boot, tmp_path):
+    """/proc/profile/export, without memory that was set aside, and twice: two snapshots."""
+    image = harness.script_image(tmp_path, READ_TWICE)
+    result = boot(None, initrd=image, append="profile.on_exit=none")
+    for number, text in enumerate(exports_in(result.log), start=1):
+        path = tmp_path / "guest.lego"
+        path.write_text(text)
+        found = profile_export.load(path)
+        assert (found.meta["number"], found.meta["why"], found.warnings) == (number, "read", [])
+        assert found.rows("strace.json")
+    assert number == 2
+
+
+def test_what_has_no_room_is_counted(export):
+    """Whole lines are left out, and all others are there."""
+    _, found = export("syscalls", append="profile.export=8192")
+    (warning,) = found.warnings
+    assert re.fullmatch(r"[1-9]\d* lines had no room: raise profile.export=", warning)
+    assert found.rows("strace.json") and found.meta["why"] == "power off"
+
+
+@pytest.mark.parametrize("value", ["4095", "67108865", "x", ""])
+def test_wrong_size(boot, value):
+    log = boot(append=f"profile.export={value}").log
+    assert f"profile.export={value}" in log and "4096 to 67108864" in log
+
+
+def test_memory_beyond_the_hole(export):
+    """Physical addresses above 4 GiB are elsewhere in the file of the RAM."""
+    _, found = export("hello", mem="5G", append="profile.export=33554432")
+    assert not found.warnings and found.rows("strace.json")
+
+
+def check_perf(tree: Path, target: str, base: Path) -> subprocess.CompletedProcess:
+    return harness.make(target, f"BASE={base}", cwd=tree, check=False)
+
+
+def test_exact_comparison(tree_copy, tmp_path):
+    """Equal trees do not differ. Three instructions added to one call are found, and no more."""
+    tree, base = tree_copy("check-perf"), tmp_path / "base.lego"
+    assert check_perf(tree, "check-perf", base).returncode
+    assert not check_perf(tree, "perf-base", base).returncode
+    shutil.rmtree(tree / "build")
+    equal = check_perf(tree, "check-perf", base)
+    assert not equal.returncode and "no difference\n" in equal.stdout
+    source = tree / "kernel/mm/mmap.c"
+    text = source.read_text()
+    head = "SYSCALL_DEFINE3(madvise, u64, addr, u64, len, int, advice)\n{\n"
+    assert head in text
+    source.write_text(text.replace(head, head + '\tasm volatile("nop; nop; nop");\n'))
+    slower = check_perf(tree, "check-perf", base)
+    assert slower.returncode
+    lines = re.findall(r"^sys_\w+: .*|^\S+: .* (?:pairs|waits).*", slower.stdout, re.MULTILINE)
+    assert lines == ["sys_madvise: +3 instructions a call (+0.2 %), 45 calls"]

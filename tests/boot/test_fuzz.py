@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Whatever a program asks for, the kernel lives, and strace's counts are the program's own. The
+profilers are switched and changed meanwhile. FUZZ_CALLS=1000000 in the environment is for by hand.
+"""
+
+import os
+import re
+
+import pytest
+
+import report
+from harness import ROOT, RUN_TIMEOUT_S
+from test_programs import program_passes
+
+NR_CALLS = int(os.environ.get("FUZZ_CALLS", 20000))
+NR_COMPARED = 3  # rounds
+NR_COUNTED = 512
+
+
+def call_names():
+    lines = (ROOT / "arch/x86/entry/syscalls.tbl").read_text().splitlines()
+    fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {int(number): f"sys_{name}" for number, name, *_ in fields}
+
+
+def compare_counts(made, rows):
+    """made: by the program, by number, those of 512 and more together. rows: of its report."""
+    names = call_names()
+    others = made.pop(NR_COUNTED, 0)
+    known = {names.get(number, f"sys_{number}"): nr for number, nr in made.items()}
+    counted = {row.name: row.nr_calls for row in rows}
+    assert {name: counted.get(name) for name in known} == known
+    beyond = [name for name in counted if name not in known]
+    assert all(re.fullmatch(r"sys_\d+|\[.*\]", name) for name in beyond)
+    assert sum(counted[name] for name in beyond) == others > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("smp", [1, 4])
+def test_fuzzed_calls(boot, smp, seed):
+    uid = 1000 * ((smp + seed) % 2)
+    timeout = RUN_TIMEOUT_S * max(1, NR_CALLS / 20000)
+    append = "profile.on_exit=fuzz"
+    log = boot("fuzz", seed, NR_CALLS, 8, uid, smp=smp, append=append, timeout=timeout).log
+    program_passes(log, "fuzz")
+    missing = re.findall(r"syscall: .*\((\d+)\) is not implemented", log)
+    assert missing and len(missing) == len(set(missing))
+
+    tables = {found.strace.task[0]: found.strace for found in report.parse(log) if found.straces}
+    rounds = re.findall(r"^fuzz: process (\d+) made (.*)$", log, re.MULTILINE)
+    assert len(rounds) == NR_COMPARED
+    for pid, counts in rounds:
+        made = {int(number): int(nr) for number, nr in re.findall(r"(\d+):(\d+)", counts)}
+        assert sum(made.values()) > NR_CALLS  # of each of 8 threads, in 4 rounds
+        compare_counts(made, tables[int(pid)].rows)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Reports, resets and switches do not stop the machine: among 1,000 threads, or processes, none of
+them keeps interrupts off for long. A plugin of QEMU counts the instructions (tests/accuracy/).
+"""
+
+import sys
+
+import pytest
+
+from harness import BUILD, ROOT, make
+
+sys.path.insert(0, str(ROOT / "tests/accuracy"))
+import truth  # noqa: E402
+
+LIMIT = 50_000  # instructions
+S = 600  # for a report of 1,000 processes
+
+
+def press_keys(guest):
+    guest.expect("^crowd: waits")
+    guest.sysrq("p")
+    guest.expect("profile: end of report", timeout=S)
+    guest.sysrq("z")
+    guest.expect("sysrq: reset")
+    guest.sysrq("h")  # obeyed when the reset is over
+    guest.expect("sysrq: z  ")
+    guest.send("\n")
+
+
+@pytest.mark.parametrize("crowd", ["threads", "processes"])
+@pytest.mark.parametrize("how", ["files", "keys"])
+def test_stretches_with_interrupts_off(builds, crowd, how):
+    build = BUILD.relative_to(ROOT)
+    make(f"BUILD={build}", f"{build}/accuracy/truth.so")
+    keys, talk = (" keys", {"talk": press_keys}) if how == "keys" else ("", {})
+    append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
+    append += f" init=/bin/crowd -- {crowd} 1000{keys}"
+    # The program switches points on when all are asleep, and sampling off when it is done.
+    window = ("points_switch", "source_apply")
+    counted, result = truth.observe(
+        builds.kernel(), builds.initrd(), "nmi", append, window=window, timeout=S, **talk
+    )
+    assert "PASS: crowd" in result.log
+    shown = "\n".join(f"{s.nr} {' '.join(s.chain[-6:])}" for s in counted.stretches[:12])
+    assert counted.stretches[0].nr <= LIMIT, shown
+    assert counted.stretches[0].nr > 100, "the plugin has seen no stretch at all"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a user other than root tries against the machine fails; done by root, it works."""
+
+import re
+
+import pytest
+
+from test_programs import NO_REPORTS, program_passes
+
+REFUSED = {
+    "sysrq": "EACCES",
+    "profile": "EACCES",
+    "init": "EACCES",
+    "truncate": "EACCES",
+    "replace": "EACCES",
+    "kill": "EPERM",
+    "log": "EPERM",
+    "proc": "EACCES",
+    "strace": "EACCES",
+    "console": "EACCES",
+    "system": "EPERM",
+    "reboot": "EPERM",
+    "setuid": "EPERM",
+}
+# Nobody writes to a program that runs; and these end the machine.
+BUSY = ("init", "truncate")
+LAST = ("sysrq", "reboot", "replace", "kill")
+
+
+def outcome(log: str) -> dict[str, str]:
+    return dict(re.findall(r"^attack (\w+): (\w+)$", log, re.MULTILINE))
+
+
+@pytest.mark.parametrize("smp", [1, 4])
+def test_user(boot, smp):
+    result = boot("attacker", 1000, *REFUSED, smp=smp, append=NO_REPORTS)
+    assert outcome(result.log) == REFUSED
+    program_passes(result.log, "attacker")
+    assert "reboot: power off, status 0" in result.log
+
+
+def test_root(boot):
+    """The same calls do what they are meant to do, so that it is the user who makes them fail."""
+    names = [name for name in REFUSED if name not in LAST]
+    log = boot("attacker", 0, *names, append=NO_REPORTS).log
+    expected = {name: "ETXTBSY" if name in BUSY else "succeeded" for name in names}
+    assert outcome(log) == expected
+
+
+def test_root_crashes_the_machine(boot):
+    log = boot("attacker", 0, "sysrq", append=NO_REPORTS, ok=False).log
+    assert re.search(r"^\[ *\d+\.\d+\] Kernel panic", log, re.MULTILINE)
+
+
+def test_root_replaces_a_program(boot):
+    log = boot("attacker", 0, "replace", append=NO_REPORTS).log
+    assert outcome(log) == {"replace": "succeeded"}

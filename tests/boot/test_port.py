@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+tests/port/ is a kernel that takes kernel/profile/ and no other file of this tree. It boots, runs
+two processes whose system calls, pairs and samples are known (tests/port/main.c), and prints
+reports.
+"""
+
+from __future__ import annotations
+
+import pytest
+import qemu
+import report
+from harness import BUILD, ROOT, locked, make
+
+DIRECTORY = BUILD / "port"
+EXIT_OK = 16 << 1 | 1  # what isa-debug-exit makes of main.c's EXIT_OK
+
+WORKER = {
+    "sys_getpid": (100, 0),
+    "sys_read": (60, 40),
+    "sys_checksum": (50, 0),
+    "sys_sleep": (50, 0),
+    "sys_exit": (2, 0),
+    "sys_5": (1, 1),
+}
+SLEEPER = {"sys_sleep": (10, 0), "sys_exit": (1, 0)}
+
+
+def run(append: str = "") -> qemu.Result:
+    """Boots the kernel and checks how it ended and the arithmetic of its reports."""
+    with locked(BUILD / "test-locks" / "port"):
+        make("-s", f"BUILD={DIRECTORY}", cwd=ROOT / "tests/port")
+    options = qemu.Options(kernel=DIRECTORY / "kernel", append=append, icount=True, mem="64M")
+    result = qemu.run(options)
+    path = BUILD / "test-logs" / f"port_{append or 'narrow'}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(result.log)
+    assert result.exit_code == EXIT_OK, result.tail()
+    assert report.check_log(result.log) == []
+    return result
+
+
+def calls(table: report.Strace) -> dict[str, tuple[int, int]]:
+    return {row.name: (row.nr_calls, row.nr_errors) for row in table.rows}
+
+
+def pairs(points: report.Points) -> dict[str, int]:
+    return {row.name: row.nr for row in points.rows}
+
+
+def checksum_ms(worker: report.Report) -> float:
+    """The tick comes once a millisecond."""
+    return worker.strace.row("checksum").ns / 1e6
+
+
+def test_tables():
+    worker, sleeper, last = report.parse(run().log)
+
+    assert worker.why.startswith("worker (pid 1) exited with status 0 after ")
+    assert calls(worker.strace) == WORKER
+    assert worker.strace.nr_threads == 2
+    assert pairs(worker.process_points) == {"checksum": 50, "sleep": 50}
+    busy = worker.heatmap.rows[0]
+    assert busy.name == "add_up_bytes"
+    assert busy.nr > 0.98 * worker.heatmap.process["samples"]
+    assert busy.nr == pytest.approx(checksum_ms(worker), rel=0.02)
+
+    assert calls(sleeper.strace) == SLEEPER
+    assert pairs(sleeper.process_points) == {"sleep": 10}
+    assert 0.99e9 < sleeper.strace.row("sleep").ns < 1.2e9
+    assert sleeper.heatmap.process["samples"] <= 1
+
+    assert last.why == "all tasks are gone"
+    assert pairs(last.points) == {"checksum": 50, "sleep": 60}
+    assert last.heatmap.split["idle"] > 300
+    busy, idle, *rest = last.heatmap.rows
+    assert [busy.name, idle.name] == ["add_up_bytes", "run_until_all_exit"]
+    assert sum(row.nr for row in rest) <= 3  # the reports' own work
+
+
+def test_tick():
+    """Samples come with a periodic tick, which cannot tell what it does not see; no NMIs."""
+    result = run("profile.report=wide profile.source=nmi profile.hz=500")
+    assert "profile: this kernel has no NMIs to take samples with" in result.log
+    assert "profile: samples come with the timer's tick, 1000 per second" in result.log
+    assert "sampling: timer tick, 1000 per second and CPU at regular intervals" in result.log
+    assert "blind spot" not in result.log
+    for found in report.parse(result.log):
+        expected = next(note for note in found.heatmap.notes if note.startswith("expected: "))
+        assert " 0 lost + 0 in the profiler" in expected
+
+
+def test_wide_tables():
+    """Time on a CPU, and errors by name."""
+    worker, sleeper, _ = report.parse(run("profile.report=wide").log)
+    assert worker.strace.row("read").wide.errors == {"EBADF": 40}
+    checksum = worker.strace.row("checksum")
+    assert checksum.wide.cpu_ns == checksum.ns
+    assert sleeper.strace.row("sleep").wide.cpu_ns < 0.01 * sleeper.strace.row("sleep").ns

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The guest's command `profile`: its options, against the store of samples, one by one.
+
+Sampling is off, and each session borrows the source. So the store has the session's samples, and
+those until the session was closed, which are of idle CPUs and of `profile` itself. All other tasks
+must have the same stacks, as many times, in both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+import harness
+from profiles.stacks import Stack, Symbols, frame_names, sample
+
+WORK = "wordcount -t 3 /bin/wordcount > /dev/null"
+WORKS = f"sh -c '{WORK} & chain 20 > /dev/null 2>&1; wait'"
+# Name: the command line. `$!` is a process that begins to work when the session has begun.
+LATER = f"(sleep 0.01; exec {WORK}) & sleep 0.002; "
+RUNS = {
+    "folded": f"profile -F 9973 -f -- {WORKS}",
+    "default": f"profile -F 9973 -- {WORKS}",
+    "user": f"profile -F 9973 -U -f -- {WORKS}",
+    "kernel": f"profile -F 9973 -K -f -- {WORKS}",
+    "delimited": f"profile -F 9973 -d -a -f -- {WORKS}",
+    "delimited lines": f"profile -F 9973 -d -a -- {WORKS}",
+    "cpu": f"profile -F 9973 -C 1 -f -- {WORKS}",
+    "pid": f"{LATER} profile -F 9973 -p 1,$! -f -- sleep 0.1",
+    "tid": f"{LATER} profile -F 9973 -L $! -f -- sleep 0.1",
+    "idle": "profile -F 997 -I -f 1",
+    "count": "profile -c 100000 -f -- cat /proc/profile/source",
+    "rate": "profile -F 1234 -f -- cat /proc/profile/source",
+    "49 Hz": "profile -f -- cat /proc/profile/source",
+    "few stacks": f"profile -F 9973 -f --stack-storage-size 2 -- {WORKS}",
+    "status": "profile -- sh -c 'exit 7'",
+    "interrupted": f"{WORKS} & profile -F 9973 -f & sleep 0.05; kill -INT $!; wait $!",
+}
+
+
+def script() -> str:
+    lines = ["echo off > /proc/profile/source"]
+    for name, command in RUNS.items():
+        lines += ["echo reset > /proc/profile/report", f"echo '=== {name}'", command]
+        lines += ["echo === $?", "cat /proc/profile/samples.json"]
+    return "\n".join([*lines, "echo === end", "cat /proc/profile/source", ""])
+
+
+@pytest.fixture(scope="module")
+def runs(request):
+    """For each run what `profile` printed, its status, and the samples of the store."""
+    builds = harness.Builds()
+    booter = harness.Booter(builds, "profile_command")
+    builds.initrd()
+    directory = request.getfixturevalue("tmp_path_factory").mktemp("profile")
+    image = harness.script_image(directory, script(), ("profile", "wordcount", "chain"))
+    result = booter(None, initrd=image, append="profile.on_exit=none", icount=True, smp=2)
+    parts = re.split(r"^=== (.*)\n", result.log, flags=re.MULTILINE)[1:]
+    found = {}
+    for name, text, status, json_lines in zip(*[iter(parts)] * 4):
+        rows = [json.loads(line) for line in json_lines.splitlines() if line.startswith('{"cpu')]
+        found[name] = text, int(status), [sample(row) for row in rows]
+    assert found.keys() == RUNS.keys()
+    assert parts[-2:] == ["end", parts[-1]] and parts[-1].startswith("off\nsource timer\nhz 997\n")
+    return found
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return Symbols(harness.Builds().kernel())
+
+
+def chains(stack: Stack, kernel: Symbols) -> tuple[list[str], list[str]]:
+    """The user's and the kernel's frames as `profile` has them, outermost first."""
+    user = [f"{pc:#x}" for pc in reversed(stack.user)]
+    frames = frame_names(kernel, stack.kernel, True)[::-1]
+    if stack.truncated:
+        of_user = user or "user" in stack.truncated
+        (user if of_user else frames).insert(0, f"[cut: {stack.truncated}]")
+    return user, frames
+
+
+def is_work(comm: str) -> bool:
+    return not comm.startswith(("idle/", "profile"))
+
+
+def expected(stacks, kernel, keep=lambda stack: True, user=True, frames=True, mark="", between=""):
+    """The folded lines that must be there: (task, frames...) and how often."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for stack in stacks:
+        if not is_work(stack.comm) or not keep(stack):
+            continue
+        of_user, of_kernel = chains(stack, kernel)
+        of_user = of_user if user else []
+        of_kernel = [name + mark * (name[0] != "[") for name in of_kernel if frames]
+        delimiter = [between] if between and of_user and of_kernel else []
+        found[stack.comm, *of_user, *delimiter, *of_kernel] += stack.weight
+    assert found
+    return found
+
+
+def plain_name(frame: str) -> str:
+    """If several functions have one name, the kernel adds the file's."""
+    return re.sub(r"@.*?(?=_\[k\]$|$)", "", frame)
+
+
+def folded(text: str):
+    found: Counter[tuple[str, ...]] = Counter()
+    for line in text.splitlines():
+        if match := re.fullmatch(r"(\S.*) (\d+)", line):
+            found[tuple(plain_name(frame) for frame in match[1].split(";"))] += int(match[2])
+    return Counter({key: nr for key, nr in found.items() if is_work(key[0])})
+
+
+def stacks_of_lines(text: str, marked: bool = False):
+    """The default output as folded lines; and the counts in their order."""
+    found: Counter[tuple[str, ...]] = Counter()
+    counts, frames = [], []
+    for line in text.splitlines():
+        if match := re.fullmatch(r"    -                (\S+) \(\d+\)", line):
+            comm = match[1]
+        elif match := re.fullmatch(r"        (\d+)", line):
+            counts.append(int(match[1]))
+            found[comm, *reversed(frames)] += counts[-1]
+            frames = []
+        elif line.startswith("    "):
+            frames.append(plain_name(line[4:]))
+    return Counter({key: nr for key, nr in found.items() if is_work(key[0])}), counts
+
+
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        ("folded", {}),
+        ("user", {"frames": False}),
+        ("kernel", {"user": False}),
+        ("delimited", {"mark": "_[k]", "between": "-"}),
+        ("cpu", {"keep": lambda stack: stack.cpu == 1}),
+        ("interrupted", {}),
+    ],
+)
+def test_folded(runs, kernel, name, options):
+    text, _, stacks = runs[name]
+    found = folded(text)
+    if name == "interrupted":  # the work goes on behind the session
+        assert found and not found - expected(stacks, kernel)
+    else:
+        assert found == expected(stacks, kernel, **options)
+
+
+def test_default_output(runs, kernel):
+    text, status, stacks = runs["default"]
+    assert status == 0
+    assert text.startswith(
+        "Sampling at 9973 Hertz of all threads by user + kernel stack while sh runs.\n"
+    )
+    found, counts = stacks_of_lines(text)
+    assert found == expected(stacks, kernel) and counts == sorted(counts)
+    text, _, stacks = runs["delimited lines"]
+    found, _ = stacks_of_lines(text)
+    assert found == expected(stacks, kernel, mark="_[k]", between="--")
+
+
+@pytest.mark.parametrize("name", ["pid", "tid"])
+def test_one_process_or_thread(runs, kernel, name):
+    text, _, stacks = runs[name]
+    # 0: of a thread that has left its process.
+    (pid,) = {stack.pid for stack in stacks if stack.comm == "wordcount"} - {0}
+    found = expected(stacks, kernel, lambda stack: getattr(stack, name) == pid)
+    assert folded(text) == found
+    threads = {stack.tid for stack in stacks if stack.pid == pid}
+    assert len(threads) > 2  # so the two differ
+
+
+def test_idle(runs):
+    """Each CPU was to be sampled 997 times in that second."""
+    text, _, stacks = runs["idle"]
+    idle = Counter()
+    for line in text.splitlines():
+        if match := re.fullmatch(r"(idle/\d);.* (\d+)", line):
+            idle[match[1]] += int(match[2])
+    stored = sum(stack.weight for stack in stacks if stack.comm.startswith("idle/"))
+    assert idle.keys() == {"idle/0", "idle/1"} and 1900 < idle.total() <= stored
+    assert "idle/" not in runs["folded"][0]
+
+
+def test_rate(runs):
+    assert "hz 10000\n" in runs["count"][0]
+    assert "hz 1234\n" in runs["rate"][0]
+    assert "hz 49\n" in runs["49 Hz"][0]
+
+
+def test_few_stacks(runs, kernel):
+    """No sample is lost: those without a stack have their task."""
+    text, _, stacks = runs["few stacks"]
+    found, wanted = folded(text), expected(stacks, kernel)
+    assert found.total() == wanted.total()
+    kept = {key: nr for key, nr in found.items() if "[Missed User Stack]" not in key}
+    assert 1 <= len(kept) <= 2 and all(wanted[key] == nr for key, nr in kept.items())
+    warning = r"WARNING: \d+ stack traces could not be displayed. Consider increasing --stack-sto"
+    assert re.search(warning, text)
+
+
+def test_status_is_that_of_the_command(runs):
+    assert runs["status"][1] == 7
+
+
+BORROW = """\
+chain 100 & profile -F 5000 -f 99 > /tmp/out & sleep 0.02
+cat /proc/profile/source
+echo off > /proc/profile/source
+profile 1
+kill -9 $!; wait $!
+cat /proc/profile/source
+cat /proc/profile/report
+cat /proc/profile/source.json
+profile -F 20000 -f -- sh -c 'echo reset > /proc/profile/report; chain 10 2> /tmp/err' > /tmp/out
+profile -F 20000 -f -- sh -c 'ls -lR / > /dev/null 2>&1' > /tmp/out
+profile -U -K 1; profile -F 0 1; profile -c 1 -F 1 1; profile --; true
+"""
+
+
+def test_the_source_is_borrowed(boot, tmp_path):
+    image = harness.script_image(tmp_path, BORROW, ("profile", "chain"))
+    append = "profile.on_exit=none profile.samples=16384"
+    log = boot(None, initrd=image, append=append, icount=True).log
+    settings = re.findall(r"^(on|off)\nsource timer\nhz (\d+)$", log, re.MULTILINE)
+    assert settings == [("on", "5000"), ("on", "997")]
+    assert "write error: Device or resource busy" in log
+    assert "profile: another profile is running\n" in log
+    assert re.search(
+        r"^sampling was at another rate for 0\.\d{6} s of this time, last from \d+\.\d+ s to "
+        r"\d+\.\d+ s, by profile \(pid \d+\)$",
+        log,
+        re.MULTILINE,
+    )
+    (ns,) = re.findall(r'"hz":997,"other_rate_ns":(\d+),', log)
+    assert 10**6 < int(ns) < 10**9
+    assert "WARNING: somebody reset the counters: earlier samples are missing.\n" in log
+    assert re.search(
+        r"^WARNING: \d+ samples lost: (log full|no slot within reach)\. "
+        r"Consider increasing profile\.samples= at boot\.$",
+        log,
+        re.MULTILINE,
+    )
+    for message in (
+        "-U and -K exclude each other",
+        "-F 0: a number from 1 to 100000 is needed",
+        "-c 1: a number from 10000 to 1000000000 is needed",
+        "-- needs a command",
+    ):
+        assert f"profile: {message}\n" in log

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+kernel/profile/ compiles for another kernel (tests/seam/), whose types and names are different: each
+profiler alone and all together. Each needs only so many lines of glue as porting.md promises, and
+nothing that this kernel does not declare.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import ROOT
+
+SEAM = ROOT / "tests/seam"
+PROFILE = ROOT / "kernel/profile"
+# The parts of the header (tests/seam/os.h) beside common.h, and their options.
+OPTIONS = {
+    "strace": ["STRACE", "STRACE_DETAIL"],
+    "live": ["STRACE_LIVE"],
+    "samples": ["HEATMAP"],
+    "chains": ["CALLCHAIN"],
+}
+PARTS = {
+    "points": [],
+    "strace": ["strace"],
+    "strace with live": ["strace", "live"],
+    "samples": ["samples"],
+    "samples with chains": ["samples", "chains"],
+    "all": ["strace", "live", "samples", "chains"],
+}
+SECTIONS = ("profile_points", "profilers")
+MAX_GLUE = {
+    "points": 30,
+    "strace": 40,
+    "strace with live": 50,
+    "samples": 50,
+    "samples with chains": 60,
+    "all": 80,
+}
+COMPILERS = [name for name in ("gcc", "clang", "clang-14") if shutil.which(name)][:2]
+
+
+def options(seam: str) -> list[str]:
+    points = ["POINTS"] if seam in ("points", "all") else []
+    return points + [option for part in PARTS[seam] for option in OPTIONS[part]]
+
+
+def flags(compiler: str, seam: str, std: str = "gnu11") -> list[str]:
+    command = [compiler, "-print-file-name=include"]
+    headers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return [
+        *(compiler, f"-std={std}", "-O2", "-ffreestanding", "-nostdinc", "-isystem", headers),
+        *("-mgeneral-regs-only", "-fno-pic", "-fno-stack-protector", "-Wall", "-Wextra"),
+        *("-Wformat=2", "-Wno-format-nonliteral", "-Wno-unused-parameter", "-Wno-sign-compare"),
+        "-Wno-missing-field-initializers",
+        *("-Werror", f"-I{SEAM}", f"-I{PROFILE}/include"),
+        *("-DPROFILE_OS_HEADER=<os.h>", "-DPROFILE_OS_HOOKS_HEADER=<hooks.h>"),
+        *(f"-DCONFIG_PROFILE_{option}=1" for option in options(seam)),
+    ]
+
+
+def run(*command: object) -> str:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.fail(f"{' '.join(map(str, command))}:\n{done.stderr[-3000:]}", False)
+    return done.stdout
+
+
+def sources(seam: str) -> list[Path]:
+    folders = ["", "points"] if seam in ("points", "all") else [""]
+    folders += ["strace"] if "strace" in PARTS[seam] else []
+    folders += ["strace/live"] if "live" in PARTS[seam] else []
+    folders += ["samples"] if "samples" in PARTS[seam] else []
+    return [source for folder in folders for source in sorted((PROFILE / folder).glob("*.c"))]
+
+
+@pytest.mark.parametrize("seam", PARTS)
+def test_links_without_the_rest(seam, tmp_path):
+    """Whatever the folder does not define itself is a function that the kernel declares."""
+    objects = []
+    for source in sources(seam):
+        objects.append(tmp_path / f"{len(objects)}.o")
+        run(*flags("gcc", seam), "-c", source, "-o", objects[-1])
+    run("ld", "-r", "-o", tmp_path / "all.o", *objects)
+    undefined = set(re.findall(r" U (\w+)", run("nm", tmp_path / "all.o")))
+    declared = set(re.findall(r"(\w+)\(", (SEAM / "kernel.h").read_text()))
+    bounds = {f"__{end}_{name}" for end in ("start", "stop") for name in SECTIONS}
+    assert undefined - declared <= bounds
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("seam", PARTS)
+def test_compiles(seam, compiler):
+    if compiler != "gcc":
+        run(*flags(compiler, seam), "-fsyntax-only", *sources(seam))
+    for std in ("gnu89", "gnu11"):
+        run(*flags(compiler, seam, std), "-fsyntax-only", SEAM / "gnu89.c")
+
+
+def glue_lines(path: Path) -> int:
+    """Counts the lines of a header that are neither blank nor only comment."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    return len([line for line in text.splitlines() if line.strip()])
+
+
+@pytest.mark.parametrize("seam", MAX_GLUE)
+def test_glue_is_short(seam):
+    parts = ["hooks", "common", *PARTS[seam]]
+    # os.h has a line for each part, and one for the defaults.
+    nr_lines = sum(glue_lines(SEAM / f"{part}.h") for part in parts) + len(parts)
+    assert 10 < nr_lines <= MAX_GLUE[seam]

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Waits against what others know of them: strace, the scheduler, a count of all instructions."""
+
+import json
+import sys
+from collections import Counter
+
+import pytest
+
+import report
+from harness import BUILD, ROOT, make
+
+sys.path.insert(0, str(ROOT / "tests/accuracy"))
+import truth  # noqa: E402
+
+
+@pytest.fixture
+def report_of(boot):
+    """The wide report of a program under -icount: one cycle is one nanosecond, so all is exact."""
+
+    def run(program: str, *args: object, smp: int = 1) -> report.Report:
+        append = "profile.report=wide profile.top=all"
+        log = boot(program, *args, smp=smp, icount=True, append=append).log
+        assert report.check_log(log) == []
+        return report.parse(log)[-1]
+
+    return run
+
+
+def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
+    """How long a call took, and how much of that it was not on a CPU."""
+    return {row.name: (row.ns, row.ns - row.wide.cpu_ns) for row in table.rows}
+
+
+@pytest.mark.parametrize(
+    "program, smp, name",
+    [
+        ("slow-userlock", 2, "sys_futex"),
+        ("slow-producer", 1, "sys_read"),
+        ("slow-mmlock", 4, "sys_munmap"),
+    ],
+)
+def test_calls_wait_for_as_long_as_strace_says(report_of, program, smp, name):
+    found = report_of(program, smp=smp)
+    calls = calls_of(found.strace)
+    waits = {row.what: row.ns for row in found.wait_views["system call"].rows}
+    waits.pop("[no system call]", None)
+    assert waits == {call: off_ns for call, (_, off_ns) in calls.items() if off_ns}
+    assert waits[name] > 1_000_000
+    # Control: with the time on a CPU they are not the same.
+    assert waits != {call: ns for call, (ns, off_ns) in calls.items() if off_ns}
+
+
+def lines_of(log: str, word: str) -> list[str]:
+    lines = (line.rstrip("\r") for line in log.splitlines())
+    return [line[len(word) + 1 :] for line in lines if line.startswith(f"{word} ")]
+
+
+def rows_of(log: str, word: str) -> list[dict]:
+    return [row for row in map(json.loads, lines_of(log, word)) if "waits" in row]
+
+
+def test_waits_that_have_not_ended(boot):
+    """The tables of a process that is stuck say what its threads wait for."""
+    log = boot("offcpu", "stuck", icount=True).log
+    (address,) = lines_of(log, "stuck_word")
+    futex = f"futex {address}"
+    for word, place in (("waits.json", ""), ("self.json", " (offcpu")):
+        in_flight = [row for row in rows_of(log, word) if row["in_flight"]]
+        # The page's last bytes tell that the offset is right, wherever the file is mapped.
+        ends = (address[-3:], address[-3:] + ")", "wait")
+        assert all(row["what"].endswith(ends) for row in in_flight)
+        assert sum(futex + place in row["what"] for row in in_flight) == 1
+        rows = {row["what"].partition(" (")[0]: row for row in in_flight}
+        assert rows.keys() == {"pipe->read_wait", futex}
+        for what, function in (("pipe->read_wait", "pipe_read"), (futex, "wait_bitset")):
+            row = rows[what]
+            assert (row["function"], row["waker"]) == (function, "(not yet)")
+            assert row["waits"] == row["in_flight"] == 1
+            assert 19_000_000 < row["wait_ns"] == row["longest_ns"] < 25_000_000
+    (task,) = [row for row in rows_of(log, "tasks") if row["in_flight"]]
+    assert (task["name"], task["in_flight"]) == ("offcpu", 2)
+    stacks = [line.rsplit(" ", 1) for line in lines_of(log, "folded")]
+    records = [row for row in rows_of(log, "records") if not row["user"]]
+    for what, function in (("pipe->read_wait", "pipe_read"), ("futex", "wait_bitset")):
+        (ns,) = (int(ns) for at, ns in stacks if at.endswith(f";[{what}]") and function in at)
+        (row,) = (row for row in records if (row["what"], row["pid"]) == (what, 1))
+        assert row["waits"] == 1 and row["cpu"] == 0 and row["waker_kernel"] is None
+        assert 19_000_000 < ns < row["asleep_ns"] < 40_000_000
+    text = lines_of(log, "self")
+    assert any(line.endswith("; 2 of them have not ended") for line in text)
+    assert "Kernel Waits by lock (all)" in text
+    # What is stuck until its end is in the report of the exit: each wait has then ended.
+    (found,) = report.parse(log)
+    assert found.waits.nr_in_flight == 0
+    assert {row.what: row.nr for row in found.waits.rows}["pipe->read_wait"] == 1
+
+
+def test_context_switches_of_getrusage(boot):
+    """They are those of the summary."""
+    log = boot("offcpu", "usage", icount=True).log
+    child = report.parse(log)[0].summary
+    (usage,) = lines_of(log, "usage")
+    voluntary, involuntary = map(int, usage.split())
+    assert voluntary >= 7 and involuntary >= 5
+    assert (voluntary + involuntary, involuntary) == (child.nr_switches, child.nr_involuntary)
+    (own,) = lines_of(log, "self")
+    assert sum(map(int, own.split())) <= child.nr_switches <= sum(map(int, own.split())) + 2
+
+
+def test_cpu_time_of_getrusage(boot):
+    """User time and system time are those of the summary, not divided by ticks."""
+    log = boot("offcpu", "times", icount=True).log
+    parts = report.parse(log)[0].summary.cpu_parts
+    (times,) = lines_of(log, "times")
+    user_us, system_us = map(int, times.split())
+    assert parts["page faults"] > 1000 and parts["system calls"] > 1000
+    # What a thread does to exit is system time, but the summary takes it as user code.
+    assert 0 <= parts["user code"] - user_us < 20
+    assert abs(user_us + system_us - sum(parts.values())) < 5
+
+
+def test_cpu_time_never_goes_back(boot):
+    """A reset does not matter. While strace was off, ticks divide the time."""
+    log = boot("offcpu", "switched", smp=2, icount=True).log
+    assert "PASS: offcpu switched" in log
+    (reset,) = lines_of(log, "reset")
+    assert int(reset) < 100
+    # If a reset forgot the calls before it, as many after it would count as user time.
+    before_us, after_us = map(int, lines_of(log, "calls"))
+    assert before_us > 50 and after_us > before_us * 0.9
+
+
+@pytest.fixture(scope="module")
+def counted(builds):
+    """A plugin counts the waits of a program, from a reset until waits are switched off."""
+    build = BUILD.relative_to(ROOT)
+    make(f"BUILD={build}", f"{build}/accuracy/truth.so")
+    kernel = builds.kernel()
+    found, result = truth.observe(
+        kernel,
+        builds.initrd(),
+        "timer",
+        "init=/bin/offcpu",
+        window=("waits_reset", "static_key_set"),
+    )
+    assert "PASS: offcpu" in result.log
+    # Halted time is not counted.
+    assert found.cpus[0].nr_idle == 0
+    return found, result.log, truth.Symbols(kernel).entry
+
+
+def kernel_chain(functions: list[str]) -> tuple[str, ...]:
+    """Up to the switch; the entry code is in no chain of the report."""
+    chain = tuple(functions)
+    return chain[: chain.index("schedule")] if "schedule" in chain else chain
+
+
+def printed_waits(log: str) -> Counter:
+    sums: Counter = Counter()
+    for line in lines_of(log, "waits"):
+        stack, _, ns = line.rpartition(" ")
+        frames = stack.split(";")[1:-1]
+        sums[kernel_chain([name for name in frames if not name.startswith("0x")])] += int(ns)
+    return sums
+
+
+def counted_waits(counted: truth.Truth, entry: set[str], cycles: str) -> Counter:
+    sums: Counter = Counter()
+    for waits in counted.waits:
+        chain = [name for name in waits.chain if name not in entry]
+        sums[kernel_chain(chain)] += getattr(waits, cycles)
+    return sums
+
+
+def test_waits_are_those_that_a_plugin_counts(counted):
+    """By call chain, to the cycle."""
+    found, log, entry = counted
+    waits = printed_waits(log)
+    assert waits == counted_waits(found, entry, "cycles")
+    functions = {name for chain in waits for name in chain}
+    assert {"sys_futex", "pipe_read", "sleep_user", "sys_sched_yield"} <= functions
+    assert sum(waits.values()) > 200_000_000
+    (row,) = (row for row in rows_of(log, "tasks") if row["name"] == "offcpu")
+    nr = sum(waits.nr for waits in found.waits if "kthread_main" not in waits.chain)
+    assert row["waits"] == nr > 500
+
+
+def test_control_another_clock_fails(counted):
+    """Waits from switch to switch differ by the instructions between clock and switch."""
+    found, log, entry = counted
+    waits, others = printed_waits(log), counted_waits(found, entry, "switch_cycles")
+    assert waits != others
+    total = sum(waits.values())
+    assert 0 < abs(sum(others.values()) - total) < total / 100

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One run's export for all consumers, and how they are run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import qemu  # noqa: E402
+from profiles import export  # noqa: E402
+
+BUILD = ROOT / (os.environ.get("LEGO_BUILD") or os.environ.get("BUILD") or "build")
+KERNEL = BUILD / "vmlinux"
+PROGRAM = BUILD / "user/wordcount"
+HZ = 20_000
+
+
+def run(*command: object, stdin: bytes | None = None, timeout_s: int = 300) -> str:
+    """Runs a consumer, which must not fail. Returns its stdout."""
+    done = subprocess.run(
+        [*map(str, command)], input=stdin, capture_output=True, cwd=ROOT, timeout=timeout_s
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def legoprof(name: str, *arguments: object) -> str:
+    """Runs legoprof, which must not complain."""
+    command = [ROOT / "scripts/legoprof", name, *arguments]
+    done = subprocess.run([*map(str, command)], capture_output=True, cwd=ROOT)
+    assert done.returncode in (0, 1) and not done.stderr, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def symbols() -> list[str]:
+    return ["--kernel", str(KERNEL), "--program", str(PROGRAM)]
+
+
+@pytest.fixture(scope="session")
+def lego(tmp_path_factory) -> Path:
+    """The export of a run of the demo, under icount."""
+    path = tmp_path_factory.mktemp("export") / "run.lego"
+    append = f"profile.hz={HZ} profile.on_exit=none init=/bin/wordcount -- -t 8 /bin/wordcount"
+    options = qemu.Options(
+        kernel=KERNEL, initrd=BUILD / "initramfs.cpio", append=append, icount=True, export=path
+    )
+    result = qemu.run(options)
+    assert result.ok, result.tail()
+    assert not result.export_error
+    return path
+
+
+@pytest.fixture(scope="session")
+def write(lego):
+    """Returns a function that writes a format to a file, and the file's path."""
+
+    def write_format(name: str, *options: str, source: Path = lego) -> Path:
+        path = source.with_name("_".join([source.stem, name, *options]).replace("--", ""))
+        legoprof(name, source, "-o", path, *symbols(), *options)
+        return path
+
+    return write_format
+
+
+@pytest.fixture(scope="session")
+def nr_stored(lego) -> int:
+    nr = sum(row["stored"] for row in export.load(lego).rows("cpus.json"))
+    assert nr > 500
+    return nr
+
+
+@pytest.fixture(scope="session")
+def perf(lego):
+    """perf, with a cache of build ids of its own."""
+    command = "perf", "--buildid-dir", lego.with_name("buildid")
+    for path in KERNEL, PROGRAM:
+        run(*command, "buildid-cache", "-a", path)
+    return lambda *arguments: run(*command, *arguments)
+
+
+@pytest.fixture(scope="session")
+def npm(tmp_path_factory):
+    """Returns a function that installs a package from npm, and the directory it is in."""
+
+    def install(package: str, version: str) -> Path:
+        prefix = tmp_path_factory.mktemp("npm")
+        name = f"{package}@{version}"
+        run("npm", "install", "--silent", "--no-audit", "--prefix", prefix, name)
+        return prefix / "node_modules" / package
+
+    return install

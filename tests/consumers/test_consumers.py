@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One run's export, read by the programs that people use: all of them see the same numbers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+from conftest import HZ, KERNEL, legoprof, run, symbols
+from profiles import export
+
+PERIOD_NS = 1_000_000_000 // HZ
+FLAMEGRAPH = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
+PERFPARSER = "/usr/lib/x86_64-linux-gnu/libexec/hotspot-perfparser"
+
+
+def self_samples(lego: Path) -> dict[str, int]:
+    text = legoprof("report", lego, "--by", "function", "--format", "json", *symbols())
+    return {row["function"]: row["samples"] for row in map(json.loads, text.splitlines())}
+
+
+def test_perf_report(write, perf, nr_stored):
+    path = write("perf-data")
+    text = perf("report", "-i", path, "--stdio", "-g", "caller", "--no-children")
+    assert int(re.search(r"Event count \(approx\.\): (\d+)", text)[1]) == nr_stored * PERIOD_NS
+    assert re.search(r" wordcount +wordcount +\[\.\] worker_run\n", text)
+    assert re.search(r" wordcount +\[kernel.kallsyms\] +\[k\] \w+\n", text)
+    assert "---kthread_main\n" in text and "[unknown]" not in text
+
+
+def test_perf_script(write, perf):
+    """Each frame has a name, and the innermost comes first."""
+    text = perf("script", "-i", write("perf-data"))
+    stacks = re.findall(r"cpu-clock: \n((?:\t.*\n)+)", text)
+    names = [re.findall(r" (\S+)\+0x", stack) for stack in stacks]
+    assert any(chain[-1] == "kthread_main" and len(chain) > 3 for chain in names)
+
+
+def test_perf_annotate(write, perf):
+    text = perf("annotate", "-i", write("perf-data"), "copy_forward", "--stdio")
+    assert "kernel/lib/string.c" in text
+
+
+def test_perf_waits(write, perf, lego):
+    rows = export.load(lego).rows("waits_stacks.json")
+    total = sum(row["asleep_ns"] + row["ready_ns"] for row in rows)
+    text = perf("report", "-i", write("perf-data", "--waits"), "--stdio")
+    assert "of event 'offcpu-time'" in text
+    assert int(re.search(r"Event count \(approx\.\): (\d+)", text)[1]) == total
+    assert "sys_futex" in text
+
+
+def pprof(path: Path, *arguments: str) -> str:
+    return run("go", "tool", "pprof", *arguments, KERNEL, path)
+
+
+def test_pprof(write, nr_stored):
+    path = write("pprof")
+    text = pprof(path, "-sample_index=samples", "-top")
+    assert re.search(rf"of {nr_stored} total", text) or f"for {nr_stored}, 100%" in text
+    assert "worker_run" in text
+    text = pprof(path, "-tags")
+    assert "wordcount" in text and "sys_pread64" in text
+
+
+def test_pprof_lists_source(write):
+    text = pprof(write("pprof"), "-list", "copy_forward")
+    assert "kernel/lib/string.c" in text and re.search(r"\d+us +\d+us +\d+:", text)
+
+
+def draw(data: bytes) -> str:
+    """Returns flamegraph.pl's picture. It must not complain."""
+    done = subprocess.run(["perl", FLAMEGRAPH], input=data, capture_output=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_folded(write, nr_stored):
+    data = write("folded").read_bytes()
+    assert sum(int(line.split()[-1]) for line in data.splitlines()) == nr_stored
+    assert "worker_run" in draw(data)
+    assert "sys_futex" in draw(write("folded", "--wakers").read_bytes())
+
+
+def test_log_of_a_serial_line(write, lego, tmp_path):
+    """A log with CR LF and other lines between those of an export gives the same stacks."""
+    lines = lego.read_bytes().splitlines()
+    lines[9:9] = [b"[    1.000000] something else"]
+    log = tmp_path / "log"
+    log.write_bytes(b"\r\n".join([b"boot", *lines, b""]))
+    data = write("folded", source=log).read_bytes()
+    assert data == write("folded").read_bytes()
+    draw(data)
+
+
+def test_flame_graph(write, nr_stored):
+    text = write("flamegraph", "--idle").read_text()
+    assert f": {nr_stored} samples</text>" in text and "<title>worker_run (" in text
+    assert "<title>all (" in write("flamegraph", "--wakers").read_text()
+
+
+def test_callgrind(write, nr_stored):
+    text = run("callgrind_annotate", write("callgrind"))
+    (total,) = re.findall(r"^ *([\d,]+) \(100.0%\)  PROGRAM TOTALS$", text, re.MULTILINE)
+    assert int(total.replace(",", "")) == nr_stored
+    assert "???:worker_run" in text
+
+
+def screen(url: str, tmp_path: Path) -> str:
+    """Returns the document that headless Chromium shows at an address."""
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000"]
+    options += [f"--user-data-dir={tmp_path}/chromium", "--window-size=1400,900", "--dump-dom"]
+    return run("chromium", *options, url, timeout_s=120)
+
+
+def test_speedscope(write, lego, nr_stored, npm, tmp_path):
+    """Valid by the schema of the package; its weights add up; and its screen shows them."""
+    import jsonschema
+
+    package = npm("speedscope", "1.25.0") / "dist/release"
+    data = write("speedscope").read_bytes()
+    file = json.loads(data)
+    jsonschema.validate(file, json.loads((package / "file-format-schema.json").read_text()))
+    (profile,) = file["profiles"]
+    assert sum(profile["weights"]) == profile["endValue"] == nr_stored
+
+    script, encoded = tmp_path / "run.js", base64.b64encode(data).decode()
+    script.write_text(f'speedscope.loadFileFromBase64("run", "{encoded}")')
+    text = screen(f"file://{package}/index.html#localProfilePath={script}&view=sandwich", tmp_path)
+    assert "<title>run.lego - speedscope</title>" in text
+    number = r"<td[^>]*>([\d,]+) \([^<]*<div.*?</td>"
+    rows = re.findall(number + number + r"<td[^>]*><span[^>]*></span>([^<]+)</td>", text)
+    shown = {name: int(self.replace(",", "")) for _, self, name in rows}
+    expected = self_samples(lego)
+    assert len(shown) > 20 and all(nr == expected.get(name, 0) for name, nr in shown.items())
+
+
+def test_bcc_text(write, nr_stored):
+    blocks = write("stacks").read_text().split("\n\n")
+    weights = [int(block.split()[-1]) for block in blocks if block.strip()]
+    assert sum(weights) == nr_stored and weights == sorted(weights)
+
+
+def test_systemtap_text(write, nr_stored):
+    """Frames as stackcollapse-stap.pl takes them apart, and numbers on lines of their own."""
+    lines = write("stacks", "--stap").read_text().splitlines()
+    assert sum(int(line) for line in lines if line.strip().isdigit()) == nr_stored
+    frame = re.compile(r" 0x[0-9a-f]+ : \w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+ \[\w+\]")
+    assert all(frame.fullmatch(line) for line in lines if not line.strip().isdigit())
+
+
+def test_hotspot(write, lego, tmp_path):
+    """hotspot's parser reads each stack, and names functions of kernel and program."""
+    kallsyms, parsed = tmp_path / "kallsyms", tmp_path / "parsed"
+    names = [line for line in run("nm", KERNEL).splitlines() if " t " in line.lower()]
+    kallsyms.write_text("\n".join(sorted(names)) + "\n")
+    command = PERFPARSER, "--input", write("perf-data")
+    nr_rows = len(export.load(lego).rows("samples.json"))
+    assert f"samples: {nr_rows}\n" in run(*command, "--print-stats")
+    run(*command, "--kallsyms", kallsyms, "--output", parsed)
+    for name in b"copy_forward", b"kthread_main", b"worker_run":
+        assert name in parsed.read_bytes()
+
+
+def ask_again(*command: object) -> dict:
+    """Runs a command until it succeeds, for a minute, and returns its JSON."""
+    end_s = time.monotonic() + 60
+    while time.monotonic() < end_s:
+        done = subprocess.run([*map(str, command)], capture_output=True, timeout=60)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        time.sleep(0.5)
+    raise AssertionError(done.stderr.decode())
+
+
+def test_firefox_profiler(write, perf, lego, npm, nr_stored, tmp_path):
+    """Its command line reads `perf script`. It takes no notice of periods, so --each it is."""
+    package = npm("@firefox-devtools/profiler-cli", "0.10.0")
+    cli = ["node", package / json.loads((package / "package.json").read_text())["bin"]["pq"]]
+    os.environ["PROFILER_CLI_SESSION_DIR"] = str(tmp_path / "session")
+    text = tmp_path / "script.txt"
+    text.write_text(perf("script", "-i", write("perf-data", "--each")))
+    try:
+        # On a busy machine, load gives up after half a second, but its daemon starts all the same.
+        subprocess.run([*map(str, cli), "load", str(text)], capture_output=True, timeout=120)
+        threads = ask_again(*cli, "thread", "list", "--json")["threads"]
+        found: dict[str, int] = {}
+        for thread in threads:
+            argv = "thread", "functions", "--thread", thread["threadHandle"], "--limit", "0"
+            for function in json.loads(run(*cli, *argv, "--json"))["functions"]:
+                name = function["name"]
+                found[name] = found.get(name, 0) + function["selfSamples"]
+    finally:
+        subprocess.run([*map(str, cli), "stop", "--all"], capture_output=True, timeout=60)
+    assert sum(found.values()) == nr_stored
+    for name in "copy_forward", "memset", "worker_run":
+        assert found[name] == self_samples(lego)[name]

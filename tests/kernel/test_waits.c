@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the profiler of waits records of threads whose waits are known. */
+#include "../../kernel/profile/waits/waits.h"
+#include "sleep.h"
+
+#include <lego/mutex.h>
+#include <lego/selftest.h>
+#include <lego/timer.h>
+
+#define SLEEP_NS (2 * NSEC_PER_MSEC)
+#define SPIN_US	 200
+
+/* The sums of all records of waits for something of this name. */
+struct found {
+	u64 nr, asleep_ns, ready_ns, max_ns;
+	const struct wait_record *last;
+};
+
+static struct found find_waits(const char *name, enum wait_kind kind)
+{
+	struct found found = { 0 };
+	unsigned int cpu;
+
+	waits_pin();
+	for_each_possible_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			struct wait_counts counts;
+
+			if (rec->kind != kind || !rec->name || strcmp(rec->name, name))
+				continue;
+			counts = waits_read(cpu, rec);
+			found.nr += counts.nr;
+			found.asleep_ns += cycles_to_ns(counts.asleep_cycles);
+			found.ready_ns += cycles_to_ns(counts.ready_cycles);
+			found.max_ns = max(found.max_ns, cycles_to_ns(counts.max_cycles));
+			found.last = rec;
+		}
+	}
+	waits_unpin();
+	return found;
+}
+
+static void wait_for(const char *name)
+{
+	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
+	task_waits_for(name, 0);
+	schedule_timeout_ns(SLEEP_NS);
+}
+
+SELFTEST(waits, sleeps_are_counted)
+{
+	static const char name[] = "test sleep";
+	u64 start_ns, slept_ns = 0;
+	struct found found;
+
+	waits_reset();
+	for (int i = 0; i < 3; i++) {
+		start_ns = clock_monotonic_ns();
+		wait_for(name);
+		slept_ns += clock_monotonic_ns() - start_ns;
+	}
+	found = find_waits(name, WAIT_SLEPT);
+	EXPECT_EQ(found.nr, 3);
+	EXPECT(found.max_ns >= SLEEP_NS - NSEC_PER_MSEC / 10);
+	EXPECT(found.asleep_ns >= 3 * (SLEEP_NS - NSEC_PER_MSEC / 10));
+	EXPECT(found.asleep_ns + found.ready_ns <= slept_ns);
+	EXPECT(found.last->waker && found.last->waker->kind == WAKER_INTERRUPT);
+}
+
+static DEFINE_MUTEX(test_mutex);
+static struct wait_queue over = WAIT_QUEUE_INIT(over);
+static bool is_over;
+
+static int keep_mutex(void *unused)
+{
+	mutex_lock(&test_mutex);
+	wait_for("test keeper");
+	mutex_unlock(&test_mutex);
+	WRITE_ONCE(is_over, true);
+	wake_up_all(&over);
+	return 0;
+}
+
+SELFTEST(waits, a_mutex_has_its_name_and_its_holder)
+{
+	struct task *task = kthread_create(keep_mutex, NULL, "keeper");
+	struct found found;
+
+	EXPECT(!IS_ERR(task));
+	waits_reset();
+	is_over = false;
+	task_wake(task);
+	EXPECT(becomes(READ_ONCE(test_mutex.owner)));
+	mutex_lock(&test_mutex);
+	mutex_unlock(&test_mutex);
+	wait_event(&over, READ_ONCE(is_over));
+	/* It may have got the mutex at once, if the host held this CPU up. */
+	found = find_waits("test_mutex", WAIT_SLEPT);
+	EXPECT(found.nr <= 1);
+	if (found.nr) {
+		EXPECT(found.last->waker && found.last->waker->kind == WAKER_THREAD);
+		EXPECT(!strcmp((const char *)found.last->waker->comm, "keeper"));
+	}
+}
+
+static DEFINE_SPINLOCK(test_spinlock);
+static bool is_kept, is_wanted;
+
+static int keep_spinlock(void *unused)
+{
+	unsigned long flags = spin_lock_irqsave(&test_spinlock);
+
+	WRITE_ONCE(is_kept, true);
+	/* The other thread cannot run if it is this CPU's. */
+	for (u64 end = clock_monotonic_ns() + SLEEP_NS; clock_monotonic_ns() < end;) {
+		if (READ_ONCE(is_wanted))
+			break;
+	}
+	udelay(SPIN_US);
+	spin_unlock_irqrestore(&test_spinlock, flags);
+	WRITE_ONCE(is_over, true);
+	wake_up_all(&over);
+	return 0;
+}
+
+/* Returns whether this thread came while another one kept the lock. */
+static bool contend(void)
+{
+	struct task *task = kthread_create(keep_spinlock, NULL, "keeper");
+	bool was_kept;
+
+	EXPECT(!IS_ERR(task));
+	is_over = is_kept = is_wanted = false;
+	task_wake(task);
+	EXPECT(becomes(READ_ONCE(is_kept)));
+	WRITE_ONCE(is_wanted, true);
+	was_kept = spin_is_locked(&test_spinlock);
+	spin_lock(&test_spinlock);
+	spin_unlock(&test_spinlock);
+	wait_event(&over, READ_ONCE(is_over));
+	return was_kept;
+}
+
+/* If the host holds this CPU up, or if there is no other one, the lock is free when it comes. */
+SELFTEST(waits, spinning_is_counted)
+{
+	u64 nr = 0;
+
+	waits_reset();
+	for (int i = 0; i < 20; i++)
+		nr += contend();
+	EXPECT(find_waits("&test_spinlock", WAIT_SPUN).nr <= nr);
+	EXPECT(find_waits("&test_spinlock", WAIT_SPUN).nr >= nr / 2);
+	EXPECT_EQ(find_waits("&test_spinlock", WAIT_SLEPT).nr, 0);
+	if (nr)
+		EXPECT(find_waits("&test_spinlock", WAIT_SPUN).max_ns > SPIN_US * 1000 / 2);
+}
+
+static u64 life_cycles, cpu_cycles, wait_cycles;
+
+/* Returns the sum of all waits of the current thread, whose name no other thread has. */
+static u64 own_waits(void)
+{
+	unsigned int cpu;
+	u64 cycles = 0;
+
+	waits_pin();
+	for_each_possible_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			struct wait_counts counts = waits_read(cpu, rec);
+
+			if ((rec->kind == WAIT_SLEPT || rec->kind == WAIT_PREEMPTED) &&
+			    !strcmp((const char *)rec->comm, current->comm))
+				cycles += counts.asleep_cycles + counts.ready_cycles;
+		}
+	}
+	waits_unpin();
+	return cycles;
+}
+
+static int live(void *unused)
+{
+	unsigned long flags;
+	u64 now, nr_waits;
+
+	for (int i = 0; i < 5; i++) {
+		wait_for("test life");
+		sched_yield();
+	}
+	do { /* again if it was preempted meanwhile */
+		nr_waits = READ_ONCE(current->profile.nr_waits);
+		wait_cycles = own_waits();
+		flags = local_irq_save();
+		now = rdtsc();
+		life_cycles = now - current->profile.created_cycles;
+		cpu_cycles = current->sum_exec_cycles + now - current->exec_start_cycles;
+		local_irq_restore(flags);
+	} while (READ_ONCE(current->profile.nr_waits) != nr_waits);
+	WRITE_ONCE(is_over, true);
+	wake_up_all(&over);
+	return 0;
+}
+
+/* To the cycle: each moment is in exactly one of them, from the creation of the thread on. */
+SELFTEST(waits, cpu_time_and_waits_are_a_whole_life)
+{
+	struct task *task;
+
+	waits_reset();
+	is_over = false;
+	task = kthread_create(live, NULL, "life");
+	EXPECT(!IS_ERR(task));
+	task_wake(task);
+	wait_event(&over, READ_ONCE(is_over));
+	EXPECT_EQ(waits_read_lost().nr, 0);
+	EXPECT(cpu_cycles > 0 && cycles_to_ns(wait_cycles) > 4 * SLEEP_NS);
+	EXPECT_EQ(cpu_cycles + wait_cycles, life_cycles);
+}
+
+SELFTEST(waits, a_reset_forgets)
+{
+	static const char name[] = "test reset";
+
+	wait_for(name);
+	EXPECT(find_waits(name, WAIT_SLEPT).nr > 0);
+	waits_reset();
+	EXPECT_EQ(find_waits(name, WAIT_SLEPT).nr, 0);
+	wait_for(name);
+	EXPECT_EQ(find_waits(name, WAIT_SLEPT).nr, 1);
+}
+
+/* A reset while a reader has pinned the records: they stay until it has read them. */
+SELFTEST(waits, pinned_records_stay)
+{
+	static const char name[] = "test pin";
+	const struct wait_record *rec;
+	struct found found;
+
+	waits_reset();
+	wait_for(name);
+	waits_pin();
+	found = find_waits(name, WAIT_SLEPT);
+	EXPECT_EQ(found.nr, 1);
+	rec = found.last;
+	waits_reset();
+	wait_for(name);
+	EXPECT(rec->name == name);
+	EXPECT_EQ(rec->nr, 1);
+	waits_unpin();
+	EXPECT(waits_read_lost().nr == 0); /* of another generation */
+	wait_for(name);
+	/* The one before has been stored, too, if it ended on a CPU that had no records to keep. */
+	found = find_waits(name, WAIT_SLEPT);
+	EXPECT(found.nr == 1 || found.nr == 2);
+}
+
+#define HANDLER_NS (2 * NSEC_PER_MSEC)
+
+static bool handler_ran;
+
+static void long_handler(struct timer *timer)
+{
+	u64 end_ns = clock_monotonic_ns() + HANDLER_NS;
+
+	while (clock_monotonic_ns() < end_ns)
+		cpu_relax();
+	WRITE_ONCE(handler_ran, true);
+}
+
+static void let_it_interrupt(void)
+{
+	unsigned long flags = local_irq_save();
+	struct timer timer;
+
+	timer_setup(&timer, long_handler);
+	handler_ran = false;
+	timer_start(&timer, clock_monotonic_ns());
+	local_irq_restore(flags);
+	while (!READ_ONCE(handler_ran))
+		cpu_relax();
+}
+
+/* A handler's time is that of the thread it hits, and of the call in which it hit it. */
+SELFTEST(waits, interrupts_are_counted)
+{
+	const struct profile_irq_time *irq = &current->profile.irq;
+	u64 start = irq->cycles;
+
+	let_it_interrupt();
+	EXPECT(cycles_to_ns(irq->cycles - start) >= HANDLER_NS);
+	EXPECT_EQ(irq->call_cycles, 0);
+	EXPECT_EQ(irq->fault_cycles, 0);
+#ifdef CONFIG_PROFILE_STRACE
+	current->profile.seq++; /* as in a call */
+	let_it_interrupt();
+	current->profile.seq++;
+	EXPECT(cycles_to_ns(irq->call_cycles) >= HANDLER_NS);
+#endif
+}
+
+SELFTEST(waits, migrations_are_counted)
+{
+	u64 allowed = current->cpus_allowed, start, nr = nr_cpus > 1 ? 6 : 0;
+
+	sched_set_affinity(current, BIT(0));
+	start = current->profile.nr_migrations;
+	for (int i = 0; i < nr; i++)
+		sched_set_affinity(current, BIT((i + 1) % 2));
+	EXPECT_EQ(current->profile.nr_migrations - start, nr);
+	sched_set_affinity(current, allowed);
+}
+
+/* Many different names fill the store; what has no room is counted. */
+SELFTEST(waits, a_full_store_counts_what_is_lost)
+{
+	static const char names[4096];
+	struct wait_lost lost;
+	u64 nr = 0;
+
+	waits_reset();
+	for (int i = 0; i < ARRAY_SIZE(names) && !waits_read_lost().nr; i++, nr++) {
+		unsigned long flags = local_irq_save();
+
+		/* As in schedule(), without sleeping. */
+		task_waits_for(&names[i], 0);
+		current->profile.out_cycles = rdtsc();
+		current->profile.woken_cycles = current->profile.out_cycles;
+		profile_wait_ended(rdtsc());
+		local_irq_restore(flags);
+	}
+	lost = waits_read_lost();
+	EXPECT(nr > 100 && lost.nr > 0);
+	waits_reset();
+	wait_for("test sleep");
+	EXPECT_EQ(waits_read_lost().nr, 0);
+	EXPECT_EQ(find_waits("test sleep", WAIT_SLEPT).nr, 1);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PORT_OS_HOOKS_H
+#define PORT_OS_HOOKS_H
+
+/*
+ * The light half of the profiler's seam: types, the clock, and the current task for the hooks
+ * around a system call. One CPU, keys that are variables, and plain calls are the defaults.
+ */
+
+#include "kernel.h"
+
+typedef struct task os_task_t;
+typedef struct process os_process_t;
+typedef struct pt_regs os_regs_t;
+
+#define OS_U64_IS_LONG
+#define os_cycles()	     read_cycles()
+#define os_current_profile() (&current->profile)
+#define os_off_cycles(pt)    task_off_cycles(pf_container_of(pt, struct task, profile))
+
+#include "../../kernel/profile/os_none_hooks.h"
+
+#endif

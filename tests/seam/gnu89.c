@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every hook, as a kernel that is compiled with -std=gnu89 would call it. */
+
+#include "thread.h"
+
+#include <lego/profile_syscall.h>
+
+DEFINE_PROFILE_POINT(plain)
+DEFINE_PROFILE_POINT_SLEEPS(sleeps)
+PROFILE_POINT_CPU_TIME(plain)
+
+void point_hooks(void);
+void point_hooks(void)
+{
+	PROFILE_POINT_TIME(plain)
+	PROFILE_SCOPE(sleeps);
+
+	profile_point_start(plain);
+	profile_point_leave(plain);
+	profile_point_start_cpu(plain);
+	profile_point_leave_cpu(plain);
+}
+
+long syscall_hooks(unsigned long nr);
+long syscall_hooks(unsigned long nr)
+{
+	profile_syscall_enter(nr);
+	profile_syscall_exit(-4);
+	profile_syscall_interrupted();
+	return 0;
+}
+
+void life_hooks(struct program *program, struct thread *thread);
+void life_hooks(struct program *program, struct thread *thread)
+{
+	profile_process_init(program);
+	profile_task_init(thread);
+	profile_process_exec(program);
+	profile_task_changed(thread);
+	profile_task_runs(&thread->profile);
+	profile_task_exit(thread);
+	profile_process_exit(program);
+	profile_process_waited(program);
+	profile_process_release(program);
+}
+
+void interrupt_hooks(const struct trap_frame *frame, u64 *deadline, bool *handled);
+void interrupt_hooks(const struct trap_frame *frame, u64 *deadline, bool *handled)
+{
+	profile_tick(frame);
+	profile_next_deadline(deadline);
+	profile_nmi(frame, handled);
+}

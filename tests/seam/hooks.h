@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The light half of the seam, for each profiler alone and for all of them. */
+#include "kernel.h"
+typedef struct thread os_task_t;
+typedef struct program os_process_t;
+typedef struct trap_frame os_regs_t;
+#define os_cycles()	     read_counter()
+#define os_current_profile() (&this_thread()->profile)
+#define os_off_cycles(pt)    time_off(pf_container_of(pt, struct thread, profile))
+#include "../../kernel/profile/os_none_hooks.h"

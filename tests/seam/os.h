@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The seam: common.h is all that points need; the other profilers add a part each. */
+#include "common.h"
+#ifdef CONFIG_PROFILE_STRACE
+#include "strace.h"
+#endif
+#ifdef CONFIG_PROFILE_STRACE_LIVE
+#include "live.h"
+#endif
+#ifdef CONFIG_PROFILE_HEATMAP
+#include "samples.h"
+#endif
+#ifdef CONFIG_PROFILE_CALLCHAIN
+#include "chains.h"
+#endif
+#include "../../kernel/profile/os_none.h"

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SEAM_THREAD_H
+#define SEAM_THREAD_H
+
+/* The other kernel's tasks and processes, which embed the profiler's part of them. */
+
+#include <lego/profile.h>
+
+struct program {
+	int id;
+	char title[16];
+	struct profile_process profile;
+};
+
+struct thread {
+	int id;
+	struct program *program;
+	bool is_idle;
+	u32 call;
+	u64 registers[6];
+	struct profile_task profile;
+};
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TESTS_PROFILE_OS_HOOKS_H
+#define TESTS_PROFILE_OS_HOOKS_H
+
+/* The light half of the seam (kernel/profile/os_hooks.h) on a host: see profile_os.h. */
+
+/* The C library has one of its own. */
+#undef __always_inline
+#include <lego/kernel.h>
+
+struct task;
+struct process;
+struct pt_regs;
+#define OS_U64_IS_LONG
+
+typedef struct task os_task_t;
+typedef struct process os_process_t;
+typedef struct pt_regs os_regs_t;
+
+#ifndef HOST_NR_CPUS
+#define HOST_NR_CPUS 4
+#endif
+
+/* Per-CPU variables: an area for each CPU, laid out like section "percpu". */
+extern char __start_percpu[], __stop_percpu[];
+extern __thread unsigned int host_cpu;
+char *host_percpu_area(unsigned int cpu);
+
+#define OS_DEFINE_PER_CPU(type, name)  __section("percpu") __typeof__(type) name
+#define OS_DECLARE_PER_CPU(type, name) extern __typeof__(type) name
+#define os_per_cpu(name, cpu) \
+	(*(__typeof__(name) *)(host_percpu_area(cpu) + ((char *)&(name)-__start_percpu)))
+#define os_this_cpu_ptr(ptr) (&os_per_cpu(*(ptr), host_cpu))
+#define os_cpu()	     host_cpu
+
+/* The clock that tests move, by hand or by host_step at each read. */
+u64 host_clock(void);
+extern u64 host_now;
+#define os_clock_begin() host_clock()
+#define os_clock_end()	 host_clock()
+#define OS_CLOCK_BODY(n) (host_now += (n))
+#define os_cycles()	 host_clock()
+
+/* The current task's part; cycles that every task has been off a CPU. */
+extern u64 host_off;
+struct profile_task *os_current_profile(void);
+#define os_off_cycles(pt) ((void)(pt), host_off)
+
+/* Keys that are looked at, and plain additions and calls. */
+#include "../../kernel/profile/os_none_hooks.h"
+
+#endif

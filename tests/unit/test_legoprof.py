@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""legoprof and the reader of exports, on exports that are made here, whole and damaged."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import struct
+import sys
+import zlib
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
+profile_export = importlib.import_module("profiles.export")
+loader = SourceFileLoader("legoprof", str(SCRIPTS / "legoprof"))
+legoprof = module_from_spec(spec_from_loader("legoprof", loader))
+sys.modules["legoprof"] = legoprof  # for its dataclasses
+loader.exec_module(legoprof)
+
+META = {
+    "export": 1,
+    "number": 1,
+    "why": "power off",
+    "compiler": "gcc 12",
+    "build_id": "ab",
+    "clock": "instructions",
+    "tsc_hz": 1000000000,
+    "cpus": 1,
+    "end_ns": 5,
+}
+RUN = {"qemu": ["QEMU 7.2"], "icount": True}
+READ = {"syscall": "sys_read", "calls": 40000, "errors": 0, "cpu_ns": 40000 * 750}
+OPEN = {"syscall": "sys_openat", "calls": 3, "errors": 1, "cpu_ns": 4000}
+SAMPLE = {
+    "cpu": 0,
+    "samples": 7,
+    "pid": 1,
+    "tid": 1,
+    "comm": "a b",
+    "class": "kernel",
+    "syscall": "read",
+    "irqs_off": 0,
+    "truncated": None,
+    "kernel": ["0xffffffff81000010", "0xffffffff81000021"],
+    "user": ["0x0000000000401000"],
+}
+
+
+def text(calls=(READ, OPEN), meta=META, run=RUN, samples=(SAMPLE,), lost=0) -> bytes:
+    lines = [meta, {"file": "strace.json"}, {"table": "Kernel strace"}, *calls]
+    lines += [{"note": "Calls of: all"}]
+    lines += [{"file": "samples.json"}, {"table": "Samples"}, *samples]
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    crc = f"{zlib.crc32(body):08x}"
+    end = f'{{"end":1,"bytes":{len(body)},"crc32":"{crc}","lost_lines":{lost}}}\n'
+    return body + end.encode() + json.dumps({"run": run}).encode() + b"\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a file and returns its path."""
+    names = iter("abcdefgh")
+
+    def write_file(data: bytes) -> str:
+        path = tmp_path / next(names)
+        path.write_bytes(data)
+        return str(path)
+
+    return write_file
+
+
+def run(capsys, *argv: str) -> tuple[int, str, str]:
+    status = legoprof.main(list(argv))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_report(write, capsys):
+    status, out, err = run(capsys, "report", write(text()))
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1:] == [
+        "Kernel strace",
+        "syscall     calls  errors    cpu_ns",
+        "sys_read    40000       0  30000000",
+        "sys_openat      3       1      4000",
+        "Calls of: all",
+    ]
+
+
+def test_report_as_json_and_csv(write, capsys):
+    path = write(text())
+    _, out, _ = run(capsys, "report", path, "--table", "strace", "--format", "json", "--top", "1")
+    assert json.loads(out) == READ
+    argv = "--table", "strace", "--format", "csv", "--sort", "errors"
+    _, out, _ = run(capsys, "report", path, *argv)
+    assert out.splitlines() == [
+        "syscall,calls,errors,cpu_ns",
+        "sys_openat,3,1,4000",
+        "sys_read,40000,0,30000000",
+    ]
+
+
+def test_line_ends_of_a_serial_line(write, capsys):
+    data = text().replace(b"\n", b"\r\n")
+    assert run(capsys, "report", write(data))[0::2] == (0, "")
+
+
+def test_log_of_a_console(write, capsys):
+    """Other lines may stand before, behind and between those of an export; the last one counts."""
+    older = text((OPEN,)).splitlines(keepends=True)
+    lines = text().splitlines(keepends=True)[:-1]
+    for at in 5, 3, 1:
+        lines.insert(at, b"[    1.234567] something else\n")
+    log = b"".join([b"lego:~# cat export\n", *older, b"\n", *lines, b"[    2.0] reboot\nbye\n"])
+    expected = run(capsys, "report", write(text()))
+    assert run(capsys, "report", write(log.replace(b"\n", b"\r\n"))) == expected
+    assert "checksum is wrong" in run(capsys, "report", write(log.replace(b"40000", b"40001")))[2]
+
+
+def test_equal_runs(write, capsys):
+    assert run(capsys, "diff", write(text()), write(text())) == (0, "no difference\n", "")
+
+
+def test_three_instructions_more(write, capsys):
+    slower = READ | {"cpu_ns": READ["cpu_ns"] + 3 * 40000}
+    argv = "diff", write(text()), write(text((slower, OPEN)))
+    line = "sys_read: +3 instructions a call (+0.4 %), 40000 calls\n"
+    assert run(capsys, *argv) == (1, line, "")
+    assert run(capsys, *argv, "--fail-above", "0.5%") == (0, line, "")
+    assert run(capsys, *argv, "--fail-above", "0.3") == (1, line, "")
+    faster = "diff", *reversed(argv[1:])
+    assert run(capsys, *faster)[0] == 1
+    assert run(capsys, *faster, "--fail-above", "0.1%")[0] == 0
+
+
+def test_counts_that_differ(write, capsys):
+    more = READ | {"calls": 40001, "cpu_ns": 40001 * 750}
+    new = write(text((more, {**OPEN, "errors": 3, "syscall": "sys_open"})))
+    status, out, _ = run(capsys, "diff", write(text()), new)
+    assert status == 1
+    assert out.splitlines() == [
+        "sys_open: 0 -> 3 calls (+3)",
+        "sys_openat: 3 -> 0 calls (-3, -100.0 %)",
+        "sys_read: 40000 -> 40001 calls (+1, +0.003 %)",
+        "sys_open: 0 -> 3 errors (+3)",
+        "sys_openat: 1 -> 0 errors (-1, -100.0 %)",
+    ]
+
+
+@pytest.mark.parametrize("key", ["compiler", "clock", "cpus", "qemu"])
+def test_not_comparable(write, capsys, key):
+    is_host = key == "qemu"
+    other = text(run={**RUN, key: "x"}) if is_host else text(meta={**META, key: "x"})
+    status, _, err = run(capsys, "diff", write(text()), write(other))
+    assert status == 2 and f"not comparable: {key} was" in err
+
+
+def with_heatmap(samples: dict[str, int]) -> bytes:
+    """A run by the TSC."""
+    rows = [{"function": name, "samples": nr} for name, nr in samples.items()]
+    lines = [META | {"clock": "TSC"}, {"file": "heatmap.json"}, {"table": "Heatmap"}, *rows]
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
+    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
+
+
+def test_samples_that_moved(write, capsys):
+    """2 % of the time went from one function to another; chance moved some more; idle is out."""
+    old = {"f": 10000, "g": 10000, "h": 30000, "rare": 9, "cpu_idle": 70000}
+    new = {"f": 11000, "g": 9000, "h": 30100, "rare": 3, "cpu_idle": 10}
+    status, out, _ = run(capsys, "diff", write(with_heatmap(old)), write(with_heatmap(new)))
+    assert status == 1
+    assert out.splitlines() == [
+        "f: 20.00 -> 21.95 % of samples (+1.96 +-0.26)",
+        "g: 20.00 -> 17.96 % of samples (-2.03 +-0.25)",
+    ]
+    twice = {name: 2 * nr for name, nr in old.items()}
+    argv = "diff", write(with_heatmap(old)), write(with_heatmap(twice))
+    assert run(capsys, *argv)[:2] == (0, "no difference\n")
+
+
+def test_folded_without_a_kernel(write, capsys):
+    status, out, _ = run(capsys, "folded", write(text()))
+    assert status == 0
+    assert out == "a b;0x401000;[read];0xffffffff81000020;0xffffffff81000010 7\n"
+
+
+def test_systemtap(write, capsys):
+    _, out, _ = run(capsys, "stacks", "--stap", write(text()))
+    assert out.splitlines() == [
+        " 0xffffffff81000010 : 0xffffffff81000010 [kernel]",
+        " 0xffffffff81000021 : 0xffffffff81000021 [kernel]",
+        " 0x401000 : 0x401000 [a b]",
+        "\t7",
+    ]
+
+
+def test_views(write, capsys):
+    rows = SAMPLE, SAMPLE | {"cpu": 1, "samples": 2}, SAMPLE | {"comm": "c", "samples": 1}
+    path = write(text(samples=rows))
+    _, out, _ = run(capsys, "report", path, "--by", "task,cpu", "--format", "csv")
+    assert out.splitlines() == [
+        "samples,percent,task,cpu",
+        "7,70.00,a b,0",
+        "2,20.00,a b,1",
+        "1,10.00,c,0",
+    ]
+    _, out, _ = run(capsys, "report", path, "--by", "function", "--top", "1")
+    assert out.splitlines()[3:] == ["     10   100.00  0xffffffff81000010", "total: 10"]
+    assert "stacks have no 'x', but run, task" in run(capsys, "report", path, "--by", "x")[2]
+    assert "no column is called 'x'" in run(capsys, "report", path, "--sort", "x")[2]
+
+
+def test_merge(write, capsys, tmp_path):
+    """Each row has its label, totals are sums, and a merged export is like any other."""
+    one, two = write(text()), write(text((OPEN,), samples=(SAMPLE | {"samples": 5},)))
+    merged = str(tmp_path / "merged")
+    assert run(capsys, "merge", one, f"x y={two}", "-o", merged) == (0, "", "")
+    argv = "report", merged, "--table", "strace", "--format", "csv"
+    status, out, err = run(capsys, *argv)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "run,syscall,calls,errors,cpu_ns",
+        "a,sys_read,40000,0,30000000",
+        "a,sys_openat,3,1,4000",
+        "x y,sys_openat,3,1,4000",
+    ]
+    assert run(capsys, "report", one, f"x y={two}", *argv[2:])[1] == out
+    _, out, _ = run(capsys, "folded", merged)
+    assert [line.partition(";")[0] + line[-2:] for line in out.splitlines()] == ["a 7", "x y 5"]
+    assert "is merged already" in run(capsys, "merge", merged, one, "-o", merged)[2]
+    assert "compare each by itself" in run(capsys, "diff", merged, merged)[2]
+    assert "label 'a' is not unique" in run(capsys, "merge", one, one, "-o", merged)[2]
+
+
+def test_merge_keeps_what_is_wrong(write, capsys, tmp_path):
+    merged = str(tmp_path / "merged")
+    lost, tsc = write(text(lost=5)), write(with_heatmap({"f": 1}))
+    run(capsys, "merge", lost, tsc, "-o", merged)
+    assert f"{merged}: a: 5 lines had no room" in run(capsys, "report", merged)[2]
+    assert "is not whole" in run(capsys, "diff", merged, merged)[2]
+
+
+def test_merged_machines(write, capsys, tmp_path):
+    """Different kernels have different addresses; different rates, different samples."""
+    merged = str(tmp_path / "merged")
+    run(capsys, "merge", write(text()), write(text(meta=META | {"build_id": "cd"})), "-o", merged)
+    assert profile_export.load(merged).runs()["b"]["build_id"] == "cd"
+    export = profile_export.load(merged)
+    names = legoprof.Names(export, [], [])
+    with pytest.raises(legoprof.ExportError, match="of different kernels"):
+        names.only_kernel()
+    export.files["source.json"] = [profile_export.Table("", [{"hz": 10, "other_rate_ns": 5000000}])]
+    legoprof.read_stacks(export, waits=False)
+    assert "for 0.005 s samples were taken at another rate, by profile" in capsys.readouterr().err
+    export.files["source.json"] = [profile_export.Table("", [{"hz": 10}, {"hz": 20}])]
+    with pytest.raises(legoprof.ExportError, match="different rates"):
+        legoprof.read_stacks(export, waits=False)
+
+
+def test_merged_runs_are_compared(write, capsys, tmp_path):
+    """More runs, more samples: what was chance in one is none in ten."""
+    old, new = with_heatmap({"f": 100, "g": 100}), with_heatmap({"f": 120, "g": 80})
+    paths = []
+    for i, data in enumerate((old, new)):
+        assert run(capsys, "diff", write(old), write(data))[1] == "no difference\n"
+        one, paths = write(data), [*paths, str(tmp_path / str(i))]
+        run(capsys, "merge", *(f"{i}={one}" for i in range(10)), "-o", paths[-1])
+    status, out, _ = run(capsys, "diff", *paths)
+    assert status == 1 and out.startswith("f: 50.00 -> 60.00 % of samples (+10.00 ")
+    assert run(capsys, "diff", *paths, "--fail-above", "10.1%")[0] == 0
+
+
+def test_flame_graph_needs_its_program(write, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(legoprof.flamegraph, "DEBIAN", "/nothing")
+    assert "apt-get install" in run(capsys, "flamegraph", write(text()))[2]
+    assert "merge others" in run(capsys, "flamegraph", "a", "b", "c")[2]
+
+
+def test_flame_graph_without_idle_time(write, capsys, monkeypatch):
+    idle = SAMPLE | {"class": "idle", "samples": 90}
+    path = write(text(samples=(SAMPLE, idle)))
+    drawn = []
+    monkeypatch.setattr(legoprof.flamegraph, "draw", lambda *args: drawn.append(args) or b"")
+    for argv in [], ["--idle"]:
+        assert run(capsys, "flamegraph", path, *argv) == (0, "", "")
+    found = [(heading, runs[0][0].total()) for runs, heading, _ in drawn]
+    assert found == [("a, without 90 idle samples", 7), ("a", 97)]
+
+
+def test_two_columns():
+    """The old run is scaled to the new one's total."""
+    old, new = {("a", "b;c"): 30, ("d",): 10}, {("a", "b;c"): 10, ("e",): 10}
+    data = legoprof.flamegraph.two_columns(*map(legoprof.flamegraph.Counter, (old, new)))
+    assert data == b"a;b?c 15.00 10\nd 5.00 0\ne 0.00 10\n"
+
+
+def test_progress(write, capsys, monkeypatch):
+    """Long work is shown on a terminal, and nowhere else."""
+    monkeypatch.setattr(legoprof.profiles.progress, "PATIENCE_S", -1)
+    path = write(text())
+    assert run(capsys, "folded", path)[2] == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert f"\rlegoprof: reading {path}: 0 %\r" in run(capsys, "folded", path)[2]
+
+
+def test_help(capsys):
+    with pytest.raises(SystemExit) as end:
+        legoprof.main([])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.count("\n  legoprof ") == 3
+
+
+def test_folded_refuses_what_is_no_kernel(write, capsys):
+    status, _, err = run(capsys, "folded", write(text()), "--kernel", write(b"nothing"))
+    assert status == 2 and "is not an ELF file" in err
+
+
+def test_newer_version(write, capsys):
+    status, _, err = run(capsys, "report", write(text(meta={**META, "export": 2})))
+    assert status == 2 and "of version 2: this tool knows 1" in err
+
+
+def test_no_export(write, capsys):
+    for data in b"", b"\n", b"nothing\n", b"[1]\n", bytes(range(256)):
+        status, _, err = run(capsys, "report", write(data))
+        assert status == 2 and "is not an export" in err
+
+
+def test_cut(write, capsys):
+    """A cut export is refused. --damaged keeps what is whole; a comparison needs all."""
+    data = text()
+    path = write(data[: data.index(b'"sys_openat"') + 20])
+    status, out, err = run(capsys, "report", path)
+    assert (status, out) == (2, "") and "has no end" in err and "--damaged" in err
+    status, out, err = run(capsys, "report", path, "--damaged")
+    assert status == 0 and "sys_read" in out and "sys_openat" not in out
+    assert "has no end" in err and "1 damaged lines" in err
+    status, _, err = run(capsys, "diff", path, path, "--damaged")
+    assert status == 2 and "is not whole" in err
+
+
+def test_flipped_bit(write, capsys):
+    path = write(text().replace(b"40000", b"40001"))
+    status, out, err = run(capsys, "report", path)
+    assert (status, out) == (2, "") and "checksum is wrong" in err
+    status, out, err = run(capsys, "report", path, "--damaged")
+    assert status == 0 and "40001" in out and "numbers may be wrong" in err
+
+
+def test_lost_lines(write, capsys):
+    assert "5 lines had no room" in run(capsys, "report", write(text(lost=5)))[2]
+
+
+def test_memory_has_a_hole():
+    mib = 1 << 20
+    assert profile_export.file_offset(5 * mib, 512 * mib) == 5 * mib
+    assert profile_export.file_offset((4096 + 1) * mib, 4096 * mib) == (2048 + 1) * mib
+    assert profile_export.file_offset(1024 * mib, 4096 * mib) == 1024 * mib
+
+
+def test_header_is_that_of_the_kernel(tmp_path):
+    """The layout of struct profile_export, as a C compiler sees it."""
+    header = SCRIPTS.parent / "kernel/profile/include/lego/profile_abi.h"
+    source = header.read_text()
+    assert f"PROFILE_EXPORT_VERSION\t   {profile_export.VERSION}\n" in source
+    assert "PROFILE_EXPORT_MAX_RANGES  64\n" in source
+    assert profile_export.HEADER.size == 8 + 4 * 4 + 8 + 64 * 8
+    assert struct.calcsize("<8sIIIIQ") == 32
+
+
+def test_formats_that_need_the_rate(write, capsys, tmp_path):
+    for name in "perf-data", "pprof":
+        status, _, err = run(capsys, name, write(text()), "-o", str(tmp_path / "out"))
+        assert status == 2 and "how often samples were taken" in err
+
+
+@pytest.mark.parametrize("name", ["folded", "stacks", "speedscope", "callgrind"])
+def test_damaged_samples(write, capsys, tmp_path, name):
+    """Each key missing, and of a wrong type: the row is left out, and counted."""
+    bad = [{k: v for k, v in SAMPLE.items() if k != key} for key in ("samples", "kernel", "comm")]
+    bad += [SAMPLE | {"samples": "x"}, SAMPLE | {"kernel": 5}, SAMPLE | {"user": ["y"]}]
+    path = write(text(samples=(SAMPLE, *bad)))
+    status, _, err = run(capsys, name, path, "-o", str(tmp_path / "o"))
+    assert status == 0 and err.count(f"{len(bad)} damaged rows are left out") == 1
+    assert "401000" in (tmp_path / "o").read_text()

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Damaged exports: legoprof never prints a wrong number, and never a traceback.
+
+FUZZ_ROUNDS=100000 FUZZ_SEED=7 runs longer, and elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import zlib
+
+import pytest
+
+from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
+
+ROUNDS = int(os.environ.get("FUZZ_ROUNDS", 40))
+SEED = int(os.environ.get("FUZZ_SEED", 15))
+WAIT = {
+    **{"cpu": 0, "waits": 2, "asleep_ns": 5000, "ready_ns": 70, "longest_ns": 4000, "pid": 1},
+    **{"comm": "a b", "what": "futex", "address": None, "user": ["0x0000000000401000"]},
+    **{"kernel": ["0xffffffff81000010"], "waker_pid": 0, "waker_comm": "init"},
+    **{"waker_kernel": ["0xffffffff81000010"], "waker_user": []},
+}
+FILES = {
+    "strace.json": [READ, OPEN],
+    "source.json": [{"cpu": 0, "source": "timer", "hz": 997, "expected": 7, "taken": 7}],
+    "samples.json": [SAMPLE, SAMPLE | {"cpu": 1, "class": "idle", "user": [], "samples": 90}],
+    "heatmap.json": [{"function": "f", "samples": 7}, {"function": "g", "samples": 90}],
+    "waits.json": [{"what": "futex", "function": "f", "waker": "init", "waits": 2}],
+    "waits_stacks.json": [WAIT, WAIT | {"waker_kernel": None, "waker_user": None}],
+    "points.json": [{"point": "p", "pairs": 3, "oncpu_ns": 40, "pairs_by_log2_cycles": {"7": 3}}],
+}
+COMMANDS = [
+    ["report"],
+    ["report", "--format", "csv", "--sort", "samples"],
+    ["report", "--by", "task,function"],
+    ["report", "--by", "run,wait", "--waits", "--format", "json"],
+    ["folded", "--wakers"],
+    ["stacks"],
+    ["stacks", "--stap"],
+    ["speedscope"],
+    ["callgrind", "--waits"],
+    ["perf-data"],
+    ["perf-data", "--each"],
+    ["pprof"],
+]
+
+
+def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:
+    lines = [meta]
+    for name, rows in files.items():
+        lines += [{"file": name}, {"table": name}, *rows, {"note": "n"}]
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
+    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
+
+
+@pytest.fixture
+def run(tmp_path, capsysbinary):
+    """Returns a function that gives status, what is printed or written, and errors of legoprof."""
+    path, output = tmp_path / "run.lego", tmp_path / "out"
+
+    def run_legoprof(data: bytes, command: list[str]) -> tuple[int, bytes, str]:
+        path.write_bytes(data)
+        output.unlink(missing_ok=True)
+        argv = [command[0], str(path), *command[1:]]
+        argv += ["-o", str(output)] if command[0] in ("perf-data", "pprof") else []
+        status = legoprof.main(argv)
+        out, err = capsysbinary.readouterr()
+        return status, out + (output.read_bytes() if output.exists() else b""), err.decode()
+
+    return run_legoprof
+
+
+def must_be_one_line(status: int, out: bytes, err: str, path: str = "run.lego") -> None:
+    assert status == 2 and not out
+    assert err.startswith("legoprof: error: ") and err.count("\n") == 1 and path in err, err
+
+
+def damage(rng: random.Random, data: bytes) -> bytes:
+    lines = data.splitlines(keepends=True)
+    for _ in range(rng.randint(1, 4)):
+        i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+        kind = rng.randrange(7)
+        line = bytearray(lines[i])
+        if kind == 0:
+            lines[i], lines[j] = lines[j], lines[i]
+        elif kind == 1:
+            lines.insert(i, lines[j])
+        elif kind == 2 and line:
+            line[rng.randrange(len(line))] ^= 1 << rng.randrange(8)
+        elif kind == 3 and line:
+            line[rng.randrange(len(line))] = rng.randrange(256)
+        elif kind == 4:
+            del line[rng.randrange(len(line) + 1) :]
+        elif kind == 5 and len(lines) > 1:
+            del lines[i]
+            continue
+        elif kind == 6:
+            line[rng.randrange(len(line) + 1) :] = bytes(rng.randrange(256) for _ in range(9))
+        if kind in (2, 3, 4, 6):
+            lines[i] = bytes(line)
+    return b"".join(lines)
+
+
+def test_no_wrong_number(run):
+    """Damaged text is as good as new, or is refused in one line."""
+    rng, good = random.Random(SEED), whole(META, FILES)
+    expected = [run(good, command) for command in COMMANDS]
+    assert all(status == 0 and out and not err for status, out, err in expected)
+    nr_refused = 0
+    for i in range(ROUNDS):
+        bad = damage(rng, good)
+        bad = bad.replace(b"\n", b"\r\n") if i % 3 == 0 else bad
+        at = i % len(COMMANDS)
+        found = run(bad, COMMANDS[at])
+        if found != expected[at]:
+            must_be_one_line(*found)
+            nr_refused += 1
+    assert nr_refused > ROUNDS // 2
+
+
+def test_what_is_whole_is_kept(run):
+    """With --damaged, each line that is printed is one of the undamaged export, or warned of."""
+    rng, good = random.Random(SEED), whole(META, FILES)
+    _, lines, _ = run(good, ["report", "--format", "json"])
+    for i in range(ROUNDS):
+        bad = good[: rng.randrange(len(good) - 1)]
+        status, out, err = run(bad, ["report", "--format", "json", "--damaged"])
+        if status:
+            must_be_one_line(status, out, err)
+        else:
+            assert set(out.splitlines()) <= set(lines.splitlines()) and "has no end" in err
+        status, _, err = run(bad, [*COMMANDS[i % len(COMMANDS)], "--damaged"])
+        assert status == 2 or "numbers may be wrong" in err
+
+
+def on_console(data: bytes) -> bytes:
+    """The lines in which the kernel prints an export, each in pieces of 60 bytes."""
+    lines = [MARKS]
+    for line in data.splitlines():
+        for at in range(0, len(line), 60):
+            place = "-><="[2 * (at == 0) + (at + 60 >= len(line))]
+            head = f"export-{MARK} 1 {len(lines) - 1}{place} ".encode() + line[at : at + 60]
+            lines.append(b"[    1.000000] %b %08x" % (head, zlib.crc32(head)))
+    return b"\n".join([*lines, b""])
+
+
+MARK = "0123456789abcdef"
+MARKS = f"[    0.5] profile: lines of exports begin with export-{MARK}".encode()
+
+
+def test_console_keeps_what_is_whole(run, tmp_path):
+    """Of a damaged log, --damaged reads right rows only, in their tables, and most of them."""
+    path = tmp_path / "run.lego"
+    rng, log = random.Random(SEED), on_console(whole(META, FILES))
+    command = ["report", "--format", "json"]
+    status, expected, err = run(log, command)
+    assert (status, expected, err) == (0, run(whole(META, FILES), command)[1], "")
+    nr_all = nr_found = 0
+    for _ in range(ROUNDS):
+        bad = damage(rng, log)
+        status, out, err = run(bad, command)
+        if status:
+            must_be_one_line(status, out, err)
+        else:
+            assert out == expected
+        status, out, err = run(bad, [*command, "--damaged"])
+        assert status in (0, 2)
+        for name, rows in FILES.items() if status == 0 else []:
+            found = profile_export.load(path, damaged=True).rows(name)
+            assert all(row in rows for row in found), (name, found)
+        nr_found += len(out.splitlines())
+        nr_all += len(expected.splitlines())
+    assert nr_found > nr_all * 0.6
+
+
+ODD = [None, True, -1, 2**70, 1.5, 1e999, "", "x", "0x", "\ud800", "-9" * 30]
+ODD += [[], [1], {}, {"a": []}]
+
+
+def replace_something(rng: random.Random, value: object) -> object:
+    """Returns the value with one of its parts removed or replaced by an odd one."""
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        key = rng.choice(list(value))
+        if rng.random() < 0.2:
+            return {k: v for k, v in value.items() if k != key}
+        return value | {key: replace_something(rng, value[key])}
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        i = rng.randrange(len(value))
+        return [*value[:i], replace_something(rng, value[i]), *value[i + 1 :]]
+    return rng.choice(ODD)
+
+
+def test_no_traceback(run, tmp_path):
+    """Values of any type, with a right checksum: what somebody else's kernel might write."""
+    rng, other = random.Random(SEED), tmp_path / "other"
+    other.write_bytes(whole(META, FILES))
+    for _ in range(ROUNDS):
+        meta, files = META, {name: list(rows) for name, rows in FILES.items()}
+        for _ in range(rng.randint(1, 3)):
+            if rng.random() < 0.1:
+                meta = replace_something(rng, META | {"runs": {"a": META}, "warnings": ["w"]})
+            rows = files[rng.choice(list(files))]
+            i = rng.randrange(len(rows))
+            rows[i] = replace_something(rng, rows[i])
+        if isinstance(meta, dict):
+            data = whole(meta, files)
+            for command in COMMANDS:
+                status, out, err = run(data, command)
+                assert all(line.startswith("legoprof: ") for line in err.splitlines())
+                assert status == 0 or (status == 2 and not out and "legoprof: error: " in err)
+            status, out, err = run(data, ["diff", str(other)])
+            assert status in (0, 1, 2) and bool(out) == (status < 2)
+
+
+def test_lines_that_nest(run):
+    data = b'{"export":' + b"[" * 200_000
+    must_be_one_line(*run(data, ["report"]))

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* kernel/profile/os_none.h: what stands in for a kernel's sort, division, numbers and patterns. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#undef __always_inline
+#include <lego/types.h>
+
+#include "../../kernel/profile/base.h"
+#include "../../kernel/profile/os_none.h"
+
+static int compare_ints(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static void test_sort(void **state)
+{
+	int values[37], sorted[37];
+
+	for (size_t nr = 0; nr <= PF_ARRAY_SIZE(values); nr++) {
+		for (size_t i = 0; i < nr; i++)
+			values[i] = sorted[i] = (int)(i * 7919 % 17);
+		qsort(sorted, nr, sizeof(int), compare_ints);
+		os_sort(values, nr, sizeof(int), compare_ints);
+		assert_memory_equal(values, sorted, nr * sizeof(int));
+	}
+}
+
+static void test_mul_div(void **state)
+{
+	static const u64 numbers[] = { 0, 1, 2, 3, 1000000000, ~0u, 1ull << 63, ~0ull - 1, ~0ull };
+	size_t nr = PF_ARRAY_SIZE(numbers);
+
+	for (size_t i = 0; i < nr * nr * nr; i++) {
+		u64 a = numbers[i % nr], b = numbers[i / nr % nr], c = numbers[i / nr / nr];
+		unsigned __int128 want;
+
+		if (!c)
+			continue;
+		want = (unsigned __int128)a * b / c;
+		assert_int_equal(os_mul_div_u64(a, b, c), want >> 64 ? ~0ull : (u64)want);
+	}
+}
+
+static void test_parse(void **state)
+{
+	static const char *const wrong[] = { "", "-1", "1 ", "x", "18446744073709551617" };
+	u64 value;
+
+	assert_int_equal(os_parse_u64("0", &value), 0);
+	assert_int_equal(value, 0);
+	assert_int_equal(os_parse_u64("1234567890123456789", &value), 0);
+	assert_int_equal(value, 1234567890123456789);
+	for (size_t i = 0; i < PF_ARRAY_SIZE(wrong); i++)
+		assert_int_equal(os_parse_u64(wrong[i], &value), -OS_EINVAL);
+}
+
+static void test_globs(void **state)
+{
+	assert_true(os_glob_match_list("flush", "flush"));
+	assert_true(os_glob_match_list("a,flush", "flush"));
+	assert_true(os_glob_match_list("fl*,a", "flush"));
+	assert_true(os_glob_match_list("*", "flush"));
+	assert_true(os_glob_match_list("*", ""));
+	assert_false(os_glob_match_list("flus", "flush"));
+	assert_false(os_glob_match_list("flushes,f", "flush"));
+	assert_false(os_glob_match_list("", "flush"));
+	assert_false(os_glob_match_list("a*,b*", "flush"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_mul_div),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_globs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The profile points of each process: threads, their ends, execve, resets, no memory. */
+
+#include "unit.h"
+
+DEFINE_PROFILE_POINT(work)
+DEFINE_PROFILE_POINT(other)
+DEFINE_PROFILE_POINT_SLEEPS(waits)
+
+#define NR_THREADS 3
+
+static struct process one, two;
+static struct task threads[NR_THREADS], stranger, idle;
+static struct point_snapshot snap;
+
+static void run(struct task *task)
+{
+	host_current = task;
+	profile_task_runs(&task->profile);
+}
+
+static void begin_task(struct task *task, struct process *proc)
+{
+	task->proc = proc;
+	memset(&task->profile, 0, sizeof(task->profile));
+	points_task_init(task);
+}
+
+static int setup(void **state)
+{
+	static bool started;
+
+	host_fail_alloc = 0;
+	host_cpu = 0;
+	host_now = 1000;
+	host_current = &idle;
+	if (!started)
+		points_init(true);
+	started = true;
+	points_switch("*", true);
+	points_reset();
+	memset(&one.profile, 0, sizeof(one.profile));
+	memset(&two.profile, 0, sizeof(two.profile));
+	points_process_init(&one.profile);
+	points_process_init(&two.profile);
+	for (u32 i = 0; i < NR_THREADS; i++)
+		begin_task(&threads[i], &one);
+	begin_task(&stranger, &two);
+	run(&idle);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	for (u32 i = 0; i < NR_THREADS; i++)
+		points_task_exit(&threads[i].profile);
+	points_task_exit(&stranger.profile);
+	points_process_release(&one.profile);
+	points_process_release(&two.profile);
+	return 0;
+}
+
+static void work(u64 cycles)
+{
+	PROFILE_SCOPE(work);
+	host_now += cycles;
+}
+
+static void expect_of(struct process *proc, const char *name, u64 nr, u64 ns)
+{
+	points_snapshot_process(&snap, &proc->profile);
+	assert_true(snap.of_process);
+	for (u32 i = 0; i < snap.nr_entries; i++) {
+		if (strcmp(snap.entries[i].name, name))
+			continue;
+		assert_int_equal(snap.entries[i].nr, nr);
+		assert_int_equal(snap.entries[i].ns, ns);
+		return;
+	}
+	assert_int_equal(nr, 0);
+}
+
+static void expect_of_all(const char *name, u64 nr, u64 ns)
+{
+	points_snapshot(&snap);
+	assert_false(snap.of_process);
+	for (u32 i = 0; i < snap.nr_entries; i++) {
+		if (strcmp(snap.entries[i].name, name))
+			continue;
+		assert_int_equal(snap.entries[i].nr, nr);
+		assert_int_equal(snap.entries[i].ns, ns);
+		return;
+	}
+	assert_int_equal(nr, 0);
+}
+
+static void test_each_has_its_own(void **state)
+{
+	run(&threads[0]);
+	work(10);
+	work(5); /* a new minimum, a new maximum, and neither */
+	work(7);
+	run(&idle);
+	work(100);
+	host_cpu = 1;
+	run(&stranger);
+	work(40);
+	host_cpu = 0;
+	run(&threads[1]);
+	work(1);
+	expect_of(&one, "work", 4, 23);
+	expect_of(&two, "work", 1, 40);
+	expect_of(&two, "other", 0, 0);
+	expect_of_all("work", 6, 163);
+}
+
+/* A pair counts for the thread that runs its end, on whichever CPU. */
+static void test_pair_over_a_switch(void **state)
+{
+	run(&threads[0]);
+	{
+		PROFILE_SCOPE(waits);
+
+		host_now += 3;
+		run(&stranger);
+		work(4);
+		host_cpu = 2;
+		run(&threads[0]);
+	}
+	expect_of(&one, "waits", 1, 7);
+	expect_of(&two, "waits", 0, 0);
+	expect_of(&two, "work", 1, 4);
+}
+
+static void test_threads_that_exit(void **state)
+{
+	for (u32 i = 0; i < NR_THREADS; i++) {
+		run(&threads[i]);
+		work(10 + i);
+		points_task_exit(&threads[i].profile);
+		work(1000); /* on its way out */
+	}
+	expect_of(&one, "work", 3, 33);
+	expect_of_all("work", 6, 3033);
+	points_process_release(&one.profile);
+	assert_null(one.profile.points);
+}
+
+/* Gives up a thread that could not be set up, as the kernel does: another one runs. */
+static void test_thread_that_never_ran(void **state)
+{
+	run(&threads[0]);
+	points_task_exit(&threads[1].profile);
+	work(10);
+	expect_of(&one, "work", 1, 10);
+}
+
+static void test_execve(void **state)
+{
+	run(&threads[0]);
+	work(10);
+	points_task_exit(&threads[1].profile);
+	run(&threads[2]);
+	work(20);
+	points_task_exit(&threads[2].profile);
+	run(&threads[0]);
+	host_now = 5000;
+	points_process_exec(&one.profile);
+	expect_of(&one, "work", 0, 0);
+	work(3);
+	expect_of(&one, "work", 1, 3);
+	assert_int_equal(snap.since, POINTS_SINCE_EXEC);
+	assert_int_equal(snap.since_ns, 3);
+	expect_of_all("work", 3, 33);
+}
+
+static void test_reset(void **state)
+{
+	run(&threads[0]);
+	work(10);
+	points_task_exit(&threads[0].profile);
+	run(&threads[1]);
+	{
+		PROFILE_SCOPE(work);
+
+		host_now += 500;
+		points_reset();
+		host_now += 8;
+	}
+	expect_of(&one, "work", 1, 8);
+	assert_int_equal(snap.since, POINTS_SINCE_RESET);
+	assert_int_equal(snap.since_ns, 8);
+	expect_of(&two, "work", 0, 0);
+}
+
+static int countdown;
+static void (*event)(void);
+
+static void on_lock(os_lock_t *lock)
+{
+	if (countdown-- == 0)
+		event();
+}
+
+static void exit_last(void)
+{
+	points_task_exit(&threads[0].profile);
+}
+
+static void exit_first(void)
+{
+	points_task_exit(&threads[NR_THREADS - 1].profile);
+}
+
+/* Reports and resets go in steps: a thread may exit between any two of them. */
+static void test_exit_while_looking(void **state)
+{
+	static void (*const events[])(void) = { exit_first, exit_last };
+
+	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
+		for (int at = 0; at < 20; at++) {
+			for (u32 k = 0; k < NR_THREADS; k++) {
+				run(&threads[k]);
+				work(10);
+			}
+			run(&idle);
+			event = events[i];
+			countdown = at;
+			host_on_lock = on_lock;
+			expect_of(&one, "work", NR_THREADS, NR_THREADS * 10ull);
+			host_on_lock = NULL;
+			expect_of(&one, "work", NR_THREADS, NR_THREADS * 10ull);
+			teardown(state);
+			setup(state);
+			for (u32 k = 0; k < NR_THREADS; k++) {
+				run(&threads[k]);
+				work(10);
+			}
+			run(&idle);
+			countdown = at;
+			host_on_lock = on_lock;
+			points_reset();
+			host_on_lock = NULL;
+			expect_of(&one, "work", 0, 0);
+			expect_of(&two, "work", 0, 0);
+			teardown(state);
+			setup(state);
+		}
+	}
+}
+
+static void test_no_memory(void **state)
+{
+	struct task lost = { .proc = &two };
+
+	host_fail_alloc = 1;
+	points_task_init(&lost);
+	host_fail_alloc = 0;
+	run(&lost);
+	work(10);
+	expect_of(&two, "work", 0, 0);
+	assert_int_equal(snap.nr_threads_lost, 1);
+	expect_of_all("work", 1, 10);
+	points_task_exit(&lost.profile);
+	expect_of(&one, "work", 0, 0);
+	assert_int_equal(snap.nr_threads_lost, 0);
+}
+
+/*
+ * While no point is on, CPUs do not follow which thread they run. They do when the next one is on.
+ */
+static void test_switched_off_and_on(void **state)
+{
+	points_switch("*", false);
+	assert_false(os_key_is_set(&profile_points_key));
+	run(&threads[0]);
+	work(5);
+	points_switch("work", true);
+	assert_true(os_key_is_set(&profile_points_key));
+	work(6);
+	expect_of(&one, "work", 1, 6);
+	points_switch("other", true);
+	points_switch("work", false);
+	assert_true(os_key_is_set(&profile_points_key));
+}
+
+static void expect_incomplete(const struct process *proc, const char *names)
+{
+	char found[64] = "";
+
+	if (proc)
+		points_snapshot_process(&snap, &proc->profile);
+	else
+		points_snapshot(&snap);
+	for (u32 i = 0; i < snap.nr_incomplete; i++) {
+		strcat(found, snap.incomplete[i]);
+		strcat(found, " ");
+	}
+	assert_true(snap.nr_incomplete <= 3);
+	assert_string_equal(found, names);
+}
+
+/*
+ * Names the points that are on and have no pair on any CPU, even if one has begun. A point that
+ * only another process ran is complete.
+ */
+static void test_incomplete(void **state)
+{
+	PROFILE_POINT_TIME(other)
+
+	expect_incomplete(NULL, "waits other work "); /* as they are linked */
+	run(&stranger);
+	work(1);
+	profile_point_start(other);
+	points_switch("waits", false);
+	expect_incomplete(NULL, "other ");
+	expect_incomplete(&one, "other ");
+	profile_point_leave(other);
+	expect_incomplete(NULL, "");
+	points_reset();
+	expect_incomplete(&two, "other work ");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_each_has_its_own),
+		TEST(test_pair_over_a_switch),
+		TEST(test_threads_that_exit),
+		TEST(test_thread_that_never_ran),
+		TEST(test_execve),
+		TEST(test_reset),
+		TEST(test_exit_while_looking),
+		TEST(test_no_memory),
+		TEST(test_switched_off_and_on),
+		TEST(test_incomplete),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* System call tables: time on a CPU, distributions, errors by name. */
+
+#include "strace_unit.h"
+
+/* A futex that sleeps for a second has a second of wall time and almost no CPU time. */
+static void test_sleep_is_not_work(void **state)
+{
+	host_call(1, 300, 0);
+	profile_syscall_enter(202);
+	host_now += 20;
+	sleep_for(NS_PER_SEC);
+	expect(202, 1, 0, NS_PER_SEC + 20, 1);
+	assert_int_equal(entry_of(202)->cpu_ns, 20);
+	assert_int_equal(entry_of(202)->max_ns, NS_PER_SEC + 20);
+	host_now += 3;
+	assert_int_equal(entry_of(202)->cpu_ns, 23);
+	profile_syscall_exit(0);
+	sleep_for(77); /* in user mode: preempted */
+	expect(202, 1, 0, NS_PER_SEC + 23, 0);
+	assert_int_equal(entry_of(202)->cpu_ns, 23);
+	assert_int_equal(entry_of(1)->cpu_ns, 300);
+	host_call(202, 40, 0);
+	assert_int_equal(entry_of(202)->cpu_ns, 63);
+	exit_task(&task);
+	assert_int_equal(entry_of(202)->cpu_ns, 63);
+}
+
+static void test_never_returning_call_has_its_cpu_time(void **state)
+{
+	profile_syscall_enter(231);
+	host_now += 5;
+	sleep_for(100);
+	exit_task(&task);
+	expect(231, 1, 0, 105, 0);
+	assert_int_equal(entry_of(231)->cpu_ns, 5);
+	assert_int_equal(entry_of(231)->max_ns, 105);
+}
+
+static void test_percentiles_are_bounds(void **state)
+{
+	for (int i = 0; i < 98; i++)
+		host_call(0, 1000, 0);
+	host_call(0, 100000, 0);
+	assert_int_equal(entry_of(0)->p50_ns, 1023);
+	assert_int_equal(entry_of(0)->p99_ns, 100000); /* 99 of 99, and the longest is known */
+	host_call(0, 200000, 0);
+	assert_int_equal(entry_of(0)->p99_ns, 131071);
+	assert_int_equal(entry_of(0)->max_ns, 200000);
+	/* The first bucket has all shorter times, the last one all longer times. */
+	host_call(1, 0, 0);
+	assert_int_equal(entry_of(1)->p50_ns, 0);
+	host_call(2, 200, 0);
+	host_call(2, 1, 0);
+	assert_int_equal(entry_of(2)->p50_ns, 200);
+	host_call(3, 1ull << 50, 0);
+	host_call(3, 1ull << 45, 0);
+	assert_int_equal(entry_of(3)->p50_ns, 1ull << 50);
+	/* A call in flight is in no bucket. */
+	profile_syscall_enter(4);
+	host_now += 50;
+	assert_int_equal(entry_of(4)->p99_ns, 0);
+	profile_syscall_exit(0);
+	assert_int_equal(entry_of(4)->p99_ns, 50);
+}
+
+static void test_errors_by_number(void **state)
+{
+	struct task second = { .proc = &proc };
+
+	for (int i = 0; i < 12; i++)
+		host_call(2, 1, -ENOENT);
+	host_call(2, 1, -EACCES);
+	host_call(3, 1, -ENOENT);
+	profile_task_init(&second);
+	host_current = &second;
+	host_call(2, 1, -ENOENT);
+	assert_int_equal(nr_errors_of(2, ENOENT), 13);
+	exit_task(&second);
+	assert_int_equal(nr_errors_of(2, ENOENT), 13);
+	assert_int_equal(nr_errors_of(2, EACCES), 1);
+	assert_int_equal(nr_errors_of(3, ENOENT), 1);
+	assert_int_equal(nr_errors_of(3, EACCES), 0);
+	host_current = &task;
+}
+
+/* 500 different errors: the table grows for them, at the entry of a call. */
+static void test_many_errors(void **state)
+{
+	for (u32 error = 1; error <= 500; error++)
+		host_call(2, 1, -(long)error);
+	host_call(2, 1, 0);
+	expect(2, 501, 500, 501, 0);
+	/* Each time the table doubled, an error had found no slot and lost its name. */
+	assert_in_range(find_entry(2)->nr_error_kinds, 490, 500);
+	assert_in_range(task.profile.table->size_bytes, 32768, 65536);
+}
+
+/* More different errors than slots: each is counted, by name or among the others. */
+static void test_more_errors_than_slots(void **state)
+{
+	const struct strace_entry *entry;
+	u64 nr_named = 0;
+
+	for (u32 i = 0; i < 3 * 3000; i++)
+		host_call(2 + i % 3, 1, -1000 - (long)(i / 3));
+	assert_in_range(task.profile.table->nr_errors, STRACE_MAX_ERRORS - 8, STRACE_MAX_ERRORS);
+	entry = entry_of(3);
+	assert_int_equal(entry->nr_calls, 3000);
+	assert_int_equal(entry->nr_errors, 3000);
+	for (u32 nr = 2; nr < 5; nr++) {
+		entry = find_entry(nr);
+		for (u32 i = 0; i < entry->nr_error_kinds; i++)
+			nr_named += snap.errors[entry->first_error + i].nr;
+	}
+	assert_in_range(nr_named, STRACE_MAX_ERRORS / 2, STRACE_MAX_ERRORS);
+	assert_in_range(snap.nr_errors, STRACE_MAX_ERRORS / 2, STRACE_MAX_ERRORS);
+	/* The table is not asked to grow again: the next call is on the fast path. */
+	assert_ptr_equal(task.profile.index, task.profile.table->index);
+	strace_reset();
+	host_call(2, 1, -ENOENT);
+	assert_int_equal(nr_errors_of(2, ENOENT), 1);
+	assert_int_equal(find_entry(2)->nr_error_kinds, 1);
+}
+
+/* 40 calls with 5 errors between them: each pair keeps its slot. */
+static void test_errors_of_many_calls(void **state)
+{
+	static const u32 errors[] = { EBADF, EFAULT, EINVAL, ENOENT, EAGAIN };
+
+	for (u32 round = 1; round <= 3; round++) {
+		for (u32 i = 0; i < 40; i++)
+			host_call(i, 1, -(long)errors[i % 5]);
+		for (u32 i = 0; i < 40; i++) {
+			assert_int_equal(nr_errors_of(i, errors[i % 5]), round);
+			assert_int_equal(find_entry(i)->nr_error_kinds, 1);
+		}
+	}
+}
+
+static void test_no_memory_for_errors(void **state)
+{
+	u64 nr_kinds;
+
+	host_call(2, 1, 0);
+	host_fail_alloc = 1;
+	for (u32 error = 1; error <= 100; error++)
+		host_call(2, 1, -(long)error);
+	assert_int_equal(task.profile.table->size_bytes, STRACE_FIRST_BYTES);
+	assert_true(task.profile.table->errors_full);
+	assert_ptr_equal(task.profile.index, task.profile.table->index);
+	expect(2, 101, 100, 101, 0);
+	nr_kinds = find_entry(2)->nr_error_kinds;
+	assert_in_range(nr_kinds, 8, 16);
+	/* When the table grows for a row, errors get more room, too. */
+	host_fail_alloc = 0;
+	for (u32 nr = 10; nr < 20; nr++)
+		host_call(nr, 1, 0);
+	host_call(2, 1, -101);
+	assert_int_equal(nr_errors_of(2, 101), 1);
+	assert_int_equal(find_entry(2)->nr_error_kinds, nr_kinds + 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_sleep_is_not_work),
+		TEST(test_never_returning_call_has_its_cpu_time),
+		TEST(test_percentiles_are_bounds),
+		TEST(test_errors_by_number),
+		TEST(test_many_errors),
+		TEST(test_more_errors_than_slots),
+		TEST(test_errors_of_many_calls),
+		TEST(test_no_memory_for_errors),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

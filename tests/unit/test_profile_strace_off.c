@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* System call tables: on and off, for all processes and for one. */
+
+#include "strace_unit.h"
+
+static struct strace_system_snapshot system_snap;
+
+static u64 all_calls(void)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < snap.nr_entries; i++)
+		sum += snap.entries[i].nr_calls;
+	return sum;
+}
+
+/* Expects this line below the table of the process, or no line. */
+static void expect_off(const char *line)
+{
+	const char *end;
+
+	host_log_clear();
+	strace_snapshot_process(&proc.profile, &snap);
+	report_print_strace(&snap, false, NULL);
+	end = strstr(host_log, " total\n");
+	assert_non_null(end);
+	assert_string_equal(end + 7, line);
+}
+
+static void test_off_and_on(void **state)
+{
+	host_call(0, 10, 0);
+	profile_syscall_enter(1);
+	host_now += 3;
+	sleep_for(4);
+	strace_switch(false);
+	host_now += 1000;
+	expect(1, 1, 0, 7, 1); /* its time until then */
+	assert_int_equal(find_entry(1)->cpu_ns, 3);
+	profile_syscall_exit(-1);
+	host_call(0, 100, 0);
+	host_call(5, 100, 0);
+	expect(0, 1, 0, 10, 0);
+	strace_switch(true);
+	expect(1, 1, 0, 7, 1);
+	host_call(0, 5, 0);
+	expect(0, 2, 0, 15, 0);
+	expect(1, 1, 0, 7, 0);
+	assert_int_equal(find_entry(1)->cpu_ns, 3);
+	assert_int_equal(all_calls(), 3);
+	strace_switch(true); /* it is */
+	assert_true(os_key_is_set(&strace_key));
+}
+
+/* Reports say when counting was off, and which task switched it off. */
+static void test_off_leaves_a_trace(void **state)
+{
+	strace_reset();
+	host_call(0, 1, 0);
+	host_now = 1000000000;
+	strcpy(host_comm, "a\nb");
+	host_pid = 33;
+	strace_switch(false);
+	host_now += 250000000;
+	expect_off(
+		"strace is off since 1.000000 s, by a?b (pid 33): for 0.250000 s of this time\n");
+	strace_switch(false); /* it is off already: this task did not do it */
+	host_pid = 34;
+	strace_switch(true);
+	host_now += 500000;
+	expect_off("strace was off for 0.250000 s of this time, last from 1.000000 s to "
+		   "1.250000 s, by a?b (pid 33)\n");
+	/* A second time off adds up. A process that starts now does not have the first one. */
+	start(&child, 2, &child_task);
+	strace_switch(false);
+	host_now += 1000;
+	strace_switch(true);
+	expect_off("strace was off for 0.250001 s of this time, last from 1.250500 s to "
+		   "1.250501 s, by a?b (pid 34)\n");
+	strace_snapshot_process(&child.profile, &snap);
+	assert_int_equal(snap.all_off.ns, 1000);
+	wait_for_child();
+	/* After a reset while counting is off, only the rest counts; after an execve, nothing. */
+	strace_switch(false);
+	host_now += 7000000;
+	strace_reset();
+	host_now += 2000000;
+	expect_off(
+		"strace is off since 1.250501 s, by a?b (pid 34): for 0.002000 s of this time\n");
+	strace_switch(true);
+	profile_process_exec(&proc);
+	expect_off("");
+	strace_snapshot_system(&snap, &system_snap);
+	assert_int_equal(snap.all_off.ns, 2000000);
+	strace_reset();
+	strace_snapshot_system(&snap, &system_snap);
+	assert_int_equal(snap.all_off.ns, 0);
+	strcpy(host_comm, "test");
+	host_pid = 1;
+}
+
+static void test_off_of_one_process_leaves_a_trace(void **state)
+{
+	start(&child, 2, &child_task);
+	host_now = 3000000000;
+	strace_switch_process(&proc.profile, false);
+	host_now += 1000000;
+	expect_off("strace of this process is off since 3.000000 s, by test (pid 1): for "
+		   "0.001000 s of this time\n");
+	strace_snapshot_process(&child.profile, &snap);
+	assert_int_equal(snap.off.ns, 0);
+	strace_switch_process(&proc.profile, true);
+	host_now += 1000000;
+	expect_off(
+		"strace of this process was off for 0.001000 s of this time, last from 3.000000 s "
+		"to 3.001000 s, by test (pid 1)\n");
+	strace_reset_process(&proc.profile);
+	expect_off("");
+	wait_for_child();
+}
+
+/* A call in flight over off and on: it ended at the switch, and its return is ignored. */
+static void test_return_after_off_and_on(void **state)
+{
+	profile_syscall_enter(1);
+	host_now += 3;
+	strace_switch(false);
+	host_now += 1000;
+	strace_switch(true);
+	host_now += 1000;
+	profile_syscall_exit(-1);
+	expect(1, 1, 0, 3, 0);
+	host_call(1, 1, 0);
+	expect(1, 2, 0, 4, 0);
+	/* The return of a call whose entry was not counted. */
+	strace_switch(false);
+	profile_syscall_enter(1);
+	strace_switch(true);
+	profile_syscall_exit(-1);
+	expect(1, 2, 0, 4, 0);
+}
+
+static void test_off_and_reset(void **state)
+{
+	profile_syscall_enter(1);
+	host_now += 3;
+	strace_switch(false);
+	strace_reset();
+	expect(1, 0, 0, 0, 0);
+	strace_switch(true);
+	host_call(2, 1, 0);
+	expect(1, 0, 0, 0, 0);
+
+	profile_syscall_enter(1);
+	host_now += 3;
+	strace_reset();
+	host_now += 5;
+	strace_switch(false);
+	host_now += 9;
+	expect(1, 1, 0, 5, 1);
+	strace_switch(true);
+	host_call(2, 1, 0);
+	expect(1, 1, 0, 5, 0);
+}
+
+static void test_off_for_one_process(void **state)
+{
+	start(&child, 2, &child_task);
+	host_call(0, 1, 0);
+	profile_syscall_enter(3);
+	host_now += 5;
+	assert_int_equal(host_process_file_write(&proc, "off\n"), 0);
+	host_now += 50;
+	profile_syscall_exit(0);
+	for (int i = 0; i < 3; i++)
+		host_call(0, 1, 0);
+	expect(0, 1, 0, 1, 0);
+	expect(3, 1, 0, 5, 0);
+	host_current = &child_task;
+	host_call(0, 1, 0);
+	host_current = &task;
+	strace_snapshot_process(&child.profile, &snap);
+	assert_int_equal(all_calls(), 1);
+	assert_int_equal(host_process_file_write(&proc, "on"), 0);
+	host_call(0, 1, 0);
+	host_call(0, 1, 0);
+	expect(0, 3, 0, 3, 0);
+	assert_int_equal(host_process_file_write(&proc, "reset"), 0);
+	expect(0, 0, 0, 0, 0);
+	strace_snapshot_process(&child.profile, &snap);
+	assert_int_equal(all_calls(), 1);
+	wait_for_child();
+	assert_int_equal(host_process_file_write(&proc, "offf"), -EINVAL);
+	assert_int_equal(host_process_file_write(&proc, ""), -EINVAL);
+	assert_int_equal(host_file_write("profile/strace", "of"), -EINVAL);
+	assert_int_equal(host_file_write("profile/strace", "off"), 0);
+	assert_false(os_key_is_set(&strace_key));
+	assert_int_equal(host_file_write("profile/strace", "on\n"), 0);
+	assert_int_equal(host_file_write("profile/strace", "reset\n"), 0);
+}
+
+static void test_off_without_memory(void **state)
+{
+	host_fail_alloc = 1;
+	profile_syscall_enter(1);
+	host_now += 3;
+	strace_switch(false);
+	host_now += 3;
+	expect(STRACE_OVERFLOW_NR, 1, 0, 3, 1);
+	strace_reset();
+	expect(STRACE_OVERFLOW_NR, 0, 0, 0, 0);
+	strace_switch(true);
+	profile_syscall_enter(1);
+	host_now += 3;
+	strace_reset();
+	host_now += 4;
+	expect(STRACE_OVERFLOW_NR, 1, 0, 4, 1);
+	profile_syscall_exit(-1);
+	expect(STRACE_OVERFLOW_NR, 1, 1, 4, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_off_and_on),
+		TEST(test_off_leaves_a_trace),
+		TEST(test_off_of_one_process_leaves_a_trace),
+		TEST(test_return_after_off_and_on),
+		TEST(test_off_and_reset),
+		TEST(test_off_for_one_process),
+		TEST(test_off_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

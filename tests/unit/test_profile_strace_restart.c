@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* System call tables: calls that signals interrupt. */
+
+#include "strace_unit.h"
+
+static void test_eintr_is_an_error(void **state)
+{
+	interrupt_call(0, 10);
+	expect(0, 1, 0, 10, 1);
+	profile_syscall_interrupted();
+	expect(0, 1, 1, 10, 0);
+	assert_int_equal(nr_errors_of(0, EINTR), 1);
+	profile_syscall_interrupted(); /* nothing to decide */
+	expect(0, 1, 1, 10, 0);
+}
+
+static void test_restart_is_one_call(void **state)
+{
+	host_call(0, 1, 0);
+	interrupt_call(0, 10);
+	profile_syscall_again(0x400, 0x7000);
+	host_now += 1000;
+	profile_syscall_enter(0);
+	host_now += 5;
+	expect(0, 2, 0, 16, 1);
+	assert_int_equal(find_entry(0)->max_ns, 15);
+	profile_syscall_exit(3);
+	expect(0, 2, 0, 16, 0);
+	assert_int_equal(find_entry(0)->max_ns, 15);
+	/* The thread takes the fast path again. */
+	assert_ptr_equal(task.profile.index, task.profile.table->index);
+	assert_false(task.profile.event);
+	host_call(0, 1, 0);
+	expect(0, 3, 0, 17, 0);
+}
+
+static void test_restart_syscall_goes_on_with_the_call(void **state)
+{
+	interrupt_call(35, 10);
+	profile_syscall_again(0x400, 0x7000);
+	host_call(219, 5, 0);
+	expect(35, 1, 0, 15, 0);
+	assert_int_equal(find_entry(219)->nr_calls, 0);
+}
+
+static void test_calls_of_a_handler_are_calls(void **state)
+{
+	interrupt_call(0, 10);
+	profile_syscall_again(0x400, 0x7000);
+	profile_syscall_handler();
+	host_call(1, 100, 0);
+	host_call(0, 100, 0); /* the same number: another call */
+	expect(0, 2, 0, 110, 1);
+	profile_syscall_enter(15);
+	profile_syscall_sigreturn(0x400, 0x7000);
+	profile_syscall_exit(0);
+	host_call(0, 7, 0);
+	expect(0, 2, 0, 117, 0);
+	expect(1, 1, 0, 100, 0);
+	expect(15, 1, 0, 0, 0);
+}
+
+static void test_handlers_in_handlers(void **state)
+{
+	interrupt_call(0, 1);
+	profile_syscall_again(0x400, 0x7000);
+	profile_syscall_handler();
+	interrupt_call(7, 10);
+	profile_syscall_again(0x500, 0x6000);
+	profile_syscall_handler();
+	host_call(1, 5, 0);
+	profile_syscall_sigreturn(0x500, 0x6000);
+	/* Another signal arrives before the call is restarted. */
+	profile_syscall_handler();
+	host_call(7, 100, 0);
+	profile_syscall_sigreturn(0x500, 0x6000);
+	host_call(7, 20, 0);
+	profile_syscall_sigreturn(0x400, 0x7000);
+	host_call(0, 2, -9);
+	expect(0, 1, 1, 3, 0);
+	expect(7, 2, 0, 130, 0);
+	expect(1, 1, 0, 5, 0);
+	assert_int_equal(snap.nr_unfollowed, 0);
+}
+
+/* The handler leaves by longjmp(): the call never returns, and the next one is a new call. */
+static void test_handler_that_does_not_return(void **state)
+{
+	interrupt_call(0, 10);
+	profile_syscall_again(0x400, 0x7000);
+	profile_syscall_handler();
+	host_call(0, 1, 0);
+	expect(0, 2, 0, 11, 1);
+	for (int i = 0; i < 10; i++) {
+		interrupt_call(0, 10);
+		profile_syscall_again(0x400, 0x7000);
+		profile_syscall_handler();
+	}
+	expect(0, 12, 0, 111, PROFILE_MAX_RESTARTS);
+	assert_int_equal(snap.nr_unfollowed, 11 - PROFILE_MAX_RESTARTS);
+	/* The last call is resumed; those before it no longer can be. */
+	profile_syscall_sigreturn(0x400, 0x7000);
+	host_call(0, 5, 0);
+	expect(0, 12, 0, 116, PROFILE_MAX_RESTARTS - 1);
+	exit_task(&task);
+	expect(0, 12, 0, 116, 0);
+}
+
+static void test_something_else_comes_next(void **state)
+{
+	interrupt_call(0, 10);
+	profile_syscall_again(0x400, 0x7000);
+	host_call(1, 5, 0);
+	expect(0, 1, 0, 10, 0);
+	expect(1, 1, 0, 5, 0);
+	/* A return value of -512 that is not followed by a decision. */
+	host_nr = 15;
+	host_call(15, 1, -512);
+	interrupt_call(0, 10);
+	profile_syscall_interrupted();
+	expect(0, 2, 1, 20, 0);
+	expect(15, 1, 0, 1, 0);
+}
+
+static void test_killed_in_an_interrupted_call(void **state)
+{
+	host_dying = true;
+	host_call(0, 10, -512);
+	host_dying = false;
+	expect(0, 1, 0, 10, 0);
+	interrupt_call(1, 10);
+	exit_task(&task);
+	expect(1, 1, 0, 10, 0);
+}
+
+static void test_exec_in_a_handler(void **state)
+{
+	interrupt_call(0, 10);
+	profile_syscall_again(0x400, 0x7000);
+	profile_syscall_handler();
+	profile_syscall_enter(59);
+	host_now += 3;
+	profile_process_exec(&proc);
+	profile_syscall_exit(0);
+	profile_syscall_sigreturn(0x400, 0x7000);
+	host_call(0, 1, 0);
+	expect(0, 1, 0, 1, 0);
+	expect(59, 1, 0, 3, 0);
+	assert_int_equal(snap.before.nr_calls, 1);
+	assert_int_equal(snap.before.ns, 10);
+}
+
+static void test_reset_of_an_interrupted_call(void **state)
+{
+	interrupt_call(0, 10);
+	profile_syscall_again(0x400, 0x7000);
+	profile_syscall_handler();
+	strace_reset();
+	expect(0, 1, 0, 0, 1);
+	host_call(1, 2, 0);
+	expect(0, 1, 0, 0, 1);
+	profile_syscall_sigreturn(0x400, 0x7000);
+	host_call(0, 4, 0);
+	expect(0, 1, 0, 4, 0);
+	assert_int_equal(find_entry(0)->max_ns, 4);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_eintr_is_an_error),
+		TEST(test_restart_is_one_call),
+		TEST(test_restart_syscall_goes_on_with_the_call),
+		TEST(test_calls_of_a_handler_are_calls),
+		TEST(test_handlers_in_handlers),
+		TEST(test_handler_that_does_not_return),
+		TEST(test_something_else_comes_next),
+		TEST(test_killed_in_an_interrupted_call),
+		TEST(test_exec_in_a_handler),
+		TEST(test_reset_of_an_interrupted_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Reports, resets and switches go in steps, and release the lock in between. Here an event happens
+ * when the lock is taken for the n-th time, for each n: a thread exits or starts, a process calls
+ * execve, is reset or goes away. Each call must be counted once in all cases.
+ */
+#include "strace_unit.h"
+
+#define NR_THREADS   8
+#define NR_NUMBERS   40 /* of calls: more rows than a step reads */
+#define NR_PROCESSES 3
+
+static struct process procs[NR_PROCESSES];
+static struct task tasks[NR_PROCESSES][NR_THREADS], young_task;
+static struct process young;
+static struct strace_system_snapshot system_snap;
+static int countdown;
+static void (*event)(void);
+static bool has_exited, has_young_task, has_young, is_gone;
+
+static void on_lock(os_lock_t *lock)
+{
+	if (lock == &strace_lock && countdown-- == 0)
+		event();
+}
+
+/* Each thread makes each call once, and the first one fails. */
+static void start_all(void)
+{
+	for (int i = 0; i < NR_PROCESSES; i++) {
+		start_process(&procs[i], 10 + i);
+		for (int k = 0; k < NR_THREADS; k++) {
+			start_task(&tasks[i][k], &procs[i]);
+			host_current = &tasks[i][k];
+			for (u64 nr = 0; nr < NR_NUMBERS; nr++)
+				host_call(nr, 1, nr ? 0 : -ENOENT);
+		}
+	}
+	host_current = &task;
+	has_exited = has_young_task = has_young = is_gone = false;
+}
+
+static void end_all(void)
+{
+	if (has_young_task)
+		exit_task(&young_task);
+	if (has_young)
+		profile_process_release(&young);
+	for (int i = 0; i < NR_PROCESSES; i++) {
+		if (i == 1 && is_gone)
+			continue;
+		for (int k = 0; k < NR_THREADS; k++) {
+			if (i != 1 || k != 1 || !has_exited)
+				exit_task(&tasks[i][k]);
+		}
+		profile_process_release(&procs[i]);
+	}
+	strace_reset();
+}
+
+static u64 all_calls(void)
+{
+	u64 nr = 0;
+
+	for (u32 i = 0; i < snap.nr_entries; i++)
+		nr += snap.entries[i].nr_calls;
+	return nr;
+}
+
+static u64 all_errors(void)
+{
+	u64 nr = 0;
+
+	for (u32 i = 0; i < snap.nr_errors; i++)
+		nr += snap.errors[i].nr;
+	return nr;
+}
+
+static void exit_one(void)
+{
+	has_exited = true;
+	exit_task(&tasks[1][1]);
+}
+
+/* Ends all threads of a process, and releases it. */
+static void release_one(void)
+{
+	is_gone = true;
+	for (int k = 0; k < NR_THREADS; k++)
+		exit_task(&tasks[1][k]);
+	profile_process_release(&procs[1]);
+}
+
+/* A thread calls execve after the others have exited. */
+static void exec_one(void)
+{
+	for (int k = 0; k < NR_THREADS; k++) {
+		if (k != 1)
+			exit_task(&tasks[1][k]);
+	}
+	host_current = &tasks[1][1];
+	profile_process_exec(&procs[1]);
+	host_current = &task;
+	for (int k = 0; k < NR_THREADS; k++) {
+		if (k != 1)
+			start_task(&tasks[1][k], &procs[1]);
+	}
+}
+
+static void make_thread(void)
+{
+	has_young_task = true;
+	start_task(&young_task, &procs[1]);
+}
+
+static void make_process(void)
+{
+	has_young = true;
+	start_process(&young, 99);
+	has_young_task = true;
+	start_task(&young_task, &young);
+}
+
+static void (*const events[])(void) = {
+	exit_one, release_one, exec_one, make_thread, make_process,
+};
+
+/* Runs fn again and again, with each event at each time that fn takes the lock. */
+static void at_each_lock(void (*fn)(void), void (*check)(void))
+{
+	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
+		int at = 0;
+
+		for (bool over = false; !over; at++) {
+			start_all();
+			event = events[i];
+			countdown = at;
+			host_on_lock = on_lock;
+			fn();
+			host_on_lock = NULL;
+			over = countdown >= 0;
+			check();
+			end_all();
+		}
+		assert_true(at > 3); /* or it did not go in steps */
+	}
+}
+
+static void look_at_system(void)
+{
+	strace_snapshot_system(&snap, &system_snap);
+}
+
+static void expect_all_once(void)
+{
+	u64 nr = 0;
+
+	assert_int_equal(all_calls(), NR_PROCESSES * NR_THREADS * NR_NUMBERS);
+	assert_int_equal(all_errors(), NR_PROCESSES * NR_THREADS);
+	for (u32 i = 0; i < system_snap.nr_entries; i++)
+		nr += system_snap.entries[i].nr_calls;
+	assert_int_equal(nr, all_calls());
+	/* The next reading, without an event, has the same. */
+	look_at_system();
+	assert_int_equal(all_calls(), NR_PROCESSES * NR_THREADS * NR_NUMBERS);
+}
+
+static void test_system(void **state)
+{
+	at_each_lock(look_at_system, expect_all_once);
+}
+
+static void look_at_process(void)
+{
+	strace_snapshot_process(&procs[1].profile, &snap);
+}
+
+/* The report is as at its beginning, or as after the event. */
+static void expect_process(void)
+{
+	bool is_after = event == exec_one && !all_calls();
+
+	assert_int_equal(all_calls(), is_after ? 0 : NR_THREADS * NR_NUMBERS);
+	assert_int_equal(all_errors(), is_after ? 0 : NR_THREADS);
+}
+
+static void test_process(void **state)
+{
+	/* The caller keeps the process from being released. */
+	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
+		for (int at = 0; at < 12 && events[i] != release_one; at++) {
+			start_all();
+			event = events[i];
+			countdown = at;
+			host_on_lock = on_lock;
+			look_at_process();
+			host_on_lock = NULL;
+			expect_process();
+			end_all();
+		}
+	}
+}
+
+static u64 nr_seen;
+
+static void look_at_each(void)
+{
+	u64 serial = 0;
+
+	nr_seen = 0;
+	while (strace_snapshot_next(&serial, &snap)) {
+		nr_seen++;
+		if (snap.pid == 10 || snap.pid == 12)
+			assert_int_equal(all_calls(), NR_THREADS * NR_NUMBERS);
+		if (snap.pid == 11 && event != exec_one)
+			assert_int_equal(all_calls(), NR_THREADS * NR_NUMBERS);
+	}
+}
+
+static void expect_each(void)
+{
+	assert_true(nr_seen == 1 + NR_PROCESSES || (is_gone && nr_seen == NR_PROCESSES) ||
+		    (has_young && nr_seen == 2 + NR_PROCESSES));
+}
+
+static void test_each(void **state)
+{
+	at_each_lock(look_at_each, expect_each);
+}
+
+static void reset(void)
+{
+	strace_reset();
+}
+
+static void expect_nothing(void)
+{
+	look_at_system();
+	assert_int_equal(all_calls(), 0);
+	for (u32 i = 2; i < system_snap.nr_entries; i++)
+		assert_int_equal(system_snap.entries[i].nr_calls, 0);
+}
+
+/* Threads and processes that end before the reset reaches them leave no old calls behind. */
+static void test_reset(void **state)
+{
+	at_each_lock(reset, expect_nothing);
+}
+
+/* All threads sleep in a call when counting is switched off, and exit a second later. */
+static void switch_off(void)
+{
+	strace_switch(false);
+	host_now += 1000;
+}
+
+static void expect_cut(void)
+{
+	look_at_system();
+	for (u32 i = 0; i < snap.nr_entries; i++)
+		assert_true(snap.entries[i].ns <= 1000);
+	strace_switch(true);
+}
+
+static void test_switch(void **state)
+{
+	at_each_lock(switch_off, expect_cut);
+}
+
+static void reset_all(void)
+{
+	strace_reset();
+}
+
+static void reset_one(void)
+{
+	strace_reset_process(&procs[1].profile);
+}
+
+/* A reset in the middle of a reading: the report has all calls from before it, or none. */
+static void test_reset_while_reading(void **state)
+{
+	for (int at = 0; at < 40; at++) {
+		start_all();
+		event = reset_all;
+		countdown = at;
+		host_on_lock = on_lock;
+		look_at_system();
+		host_on_lock = NULL;
+		assert_true(!all_calls() || countdown >= 0);
+		event = reset_one;
+		countdown = at;
+		host_on_lock = on_lock;
+		look_at_process();
+		host_on_lock = NULL;
+		assert_true(!all_calls() || countdown >= 0);
+		end_all();
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_system), TEST(test_process), TEST(test_each),
+		TEST(test_reset),  TEST(test_switch),  TEST(test_reset_while_reading),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Waits of tasks whose times a test sets: one cycle is one nanosecond. */
+#include "unit.h"
+
+#include "../../kernel/profile/table.h"
+#include "../../kernel/profile/waits/waits.h"
+
+/* Function 0 is the scheduler's; the walk begins there. */
+#define FN(i) (0xffffffff81000000ull + (i)*256)
+
+static struct process producer_proc = { .pid = 20, .comm = "producer" };
+static struct process consumer_proc = { .pid = 21, .comm = "consumer" };
+static struct task producer = { .proc = &producer_proc };
+static struct task consumer = { .proc = &consumer_proc };
+static u64 callers[3];
+static bool in_lock; /* threads wait in a lock's function, 9 */
+
+/* The current task, in a function that called the scheduler. */
+static void go_to(struct task *task, unsigned int function)
+{
+	host_current = task;
+	strcpy(host_comm, task->proc->comm);
+	host_pid = host_tid = task->proc->pid;
+	callers[0] = FN(9) + 8;
+	callers[in_lock] = FN(function) + 8;
+	host_here = (struct pt_regs){
+		.pc = FN(0) + 8,
+		.callers = callers,
+		.nr_callers = 1 + in_lock,
+	};
+}
+
+/* The consumer sleeps from one time to another, is woken by the producer, and runs again. */
+static void wait_and_run(const char *name, u64 out, u64 woken, u64 in)
+{
+	host_wait_name = name;
+	go_to(&consumer, 2);
+	profile_switch_out(&consumer.profile, out);
+	if (woken) {
+		go_to(&producer, 3);
+		host_now = woken;
+		profile_wake(&consumer);
+		go_to(&consumer, 2);
+	}
+	host_now = in;
+	profile_switch_in(in);
+}
+
+static int setup(void **state)
+{
+	static bool ready;
+
+	host_cpu = 0;
+	host_irq_depth = 0;
+	host_idle = false;
+	host_syscall = OS_NO_SYSCALL;
+	host_wait_addr = 0;
+	in_lock = false;
+	host_now = 1000;
+	host_off = 0;
+	if (!ready) {
+		profile_process_init(&producer_proc);
+		profile_process_init(&consumer_proc);
+		profile_init();
+	}
+	ready = true;
+	host_sleeper = NULL;
+	profile_task_exit(&producer);
+	profile_task_exit(&consumer);
+	go_to(&producer, 1);
+	profile_task_init(&producer);
+	go_to(&consumer, 1);
+	profile_task_init(&consumer);
+	consumer_proc.profile.lives = (struct profile_lives){ 0 };
+	host_current = &consumer;
+	profile_reset();
+	host_log_clear();
+	table_text_restart();
+	return 0;
+}
+
+static const struct wait_row *only_row(struct process *process)
+{
+	waits_pin();
+	waits_make_view(process, wait_by_reason);
+	waits_unpin();
+	assert_int_equal(wait_view.nr_rows, 1);
+	return &wait_view.rows[0];
+}
+
+static void test_asleep_and_ready(void **state)
+{
+	const struct wait_row *row;
+
+	wait_and_run("pipe", 2000, 5000, 5400);
+	wait_and_run("pipe", 6000, 6500, 6600);
+	row = only_row(NULL);
+	assert_string_equal(row->name, "pipe");
+	assert_int_equal(row->nr, 2);
+	assert_int_equal(row->asleep_cycles, 3000 + 500);
+	assert_int_equal(row->ready_cycles, 400 + 100);
+	assert_int_equal(row->max_cycles, 3400);
+	assert_int_equal(row->where, FN(2));
+	assert_int_equal(row->waker, FN(3));
+	assert_memory_equal(row->waker_comm, "producer", 9);
+	assert_int_equal(row->waker_process, wait_process_number(&producer_proc));
+}
+
+static void test_preempted(void **state)
+{
+	const struct wait_row *row;
+
+	wait_and_run("not this", 2000, 0, 2700);
+	row = only_row(NULL);
+	assert_string_equal(row->name, "a CPU");
+	assert_int_equal(row->asleep_cycles, 0);
+	assert_int_equal(row->ready_cycles, 700);
+	assert_int_equal(row->waker, 0);
+	assert_int_equal(consumer.profile.nr_preempted, 1);
+}
+
+static void check_times(const struct wait_row *row, u64 nr, u64 asleep, u64 ready, u64 max)
+{
+	assert_int_equal(row->nr, nr);
+	assert_int_equal(row->asleep_cycles, asleep);
+	assert_int_equal(row->ready_cycles, ready);
+	assert_int_equal(row->max_cycles, max);
+}
+
+static void make_view(wait_key_fn *key_of, u32 nr_rows)
+{
+	waits_pin();
+	waits_make_view(NULL, key_of);
+	waits_unpin();
+	assert_int_equal(wait_view.nr_rows, nr_rows);
+}
+
+/* Waits of all kinds, in two calls and outside. */
+static void test_by_call(void **state)
+{
+	host_syscall = 202;
+	wait_and_run("futex", 2000, 5000, 5400);
+	wait_and_run("futex", 6000, 0, 6100);
+	host_syscall = 0;
+	wait_and_run("pipe", 7000, 7200, 7300);
+	host_syscall = OS_NO_SYSCALL;
+	wait_and_run("pipe", 8000, 0, 8010);
+	make_view(wait_by_call, 3);
+	assert_int_equal(wait_view.rows[0].call, 202);
+	check_times(&wait_view.rows[0], 2, 3000, 400 + 100, 3400);
+	assert_int_equal(wait_view.rows[1].call, 0);
+	check_times(&wait_view.rows[1], 1, 200, 100, 300);
+	assert_string_equal(wait_view.rows[2].name, "[no system call]");
+	check_times(&wait_view.rows[2], 1, 0, 10, 10);
+	assert_non_null(strstr(host_file_read("profile/waits_calls.json"), "\"sys_202\""));
+}
+
+static void test_by_task(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	wait_and_run("futex", 6000, 0, 6100);
+	go_to(&producer, 1);
+	profile_switch_in(6150);
+	make_view(wait_by_task, 2);
+	check_times(&wait_view.rows[0], 1, 0, 5150, 5150);
+	assert_memory_equal(wait_view.rows[0].comm, "producer", 9);
+	check_times(&wait_view.rows[1], 2, 3000, 500, 3400);
+	assert_non_null(strstr(host_file_read("profile/waits_tasks.json"),
+			       "\"name\":\"consumer\",\"pid\":21}"));
+}
+
+/* Waits on a wait queue and preempted ones are not waits for a lock. */
+static void test_by_lock(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	make_view(wait_by_lock, 0);
+	in_lock = true;
+	wait_and_run("mm->lock", 6000, 6500, 6600);
+	wait_and_run("mm->lock", 7000, 0, 7100);
+	in_lock = false;
+	host_wait_addr = 0x4c71e0;
+	wait_and_run("futex", 8000, 8050, 8060);
+	make_view(wait_by_lock, 2);
+	assert_string_equal(wait_view.rows[0].name, "mm->lock");
+	check_times(&wait_view.rows[0], 1, 500, 100, 600);
+	assert_int_equal(wait_view.rows[0].process, 0);
+	assert_string_equal(wait_view.rows[1].name, "futex");
+	assert_int_equal(wait_view.rows[1].process, wait_process_number(&consumer_proc));
+	check_times(&wait_view.rows[1], 1, 50, 10, 60);
+	assert_non_null(strstr(host_file_read("profile/waits_locks.json"),
+			       "\"lock\":\"futex 0x4c71e0 (pid 21)\",\"releaser\":\""));
+}
+
+/* Spinning is CPU time: it is in a view of its own, by lock and function, and in no other. */
+static void test_spinlocks(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	go_to(&consumer, 2);
+	for (host_now = 6000; host_now <= 8000; host_now += 1000)
+		profile_spun("&mm->lock", host_now - 40);
+	host_irq_depth = 1;
+	go_to(&producer, 3);
+	profile_spun("&mm->lock", host_now - 7);
+	host_irq_depth = 0;
+	make_view(wait_by_spinlock, 2);
+	check_times(&wait_view.rows[0], 3, 120, 0, 40);
+	assert_int_equal(wait_view.rows[0].where, FN(2));
+	check_times(&wait_view.rows[1], 1, 7, 0, 7);
+	assert_int_equal(wait_view.rows[1].where, FN(3));
+	make_view(wait_by_reason, 1);
+	make_view(wait_by_lock, 0);
+	assert_non_null(strstr(host_file_read("profile/spinlocks.json"),
+			       "{\"spun_ns\":120,\"times\":3,\"longest_ns\":40,"
+			       "\"spinlock\":\"mm->lock\",\"function\":\"fn_2\"}\n"));
+}
+
+/* A thread that sleeps, or waits for a CPU, while the table is made. */
+static void test_in_flight(void **state)
+{
+	const struct wait_row *row;
+
+	wait_and_run("pipe", 2000, 5000, 5400);
+	host_wait_name = "mm->lock";
+	profile_switch_out(&consumer.profile, 6000);
+	host_sleeper = &consumer;
+	host_sleeper_asleep = true;
+	host_sleeper_pc = FN(2) + 8;
+	host_now = 16000;
+	make_view(wait_by_reason, 2);
+	assert_int_equal(wait_view.nr, 2);
+	assert_int_equal(wait_view.nr_in_flight, 1);
+	row = &wait_view.rows[0];
+	assert_string_equal(row->name, "mm->lock");
+	assert_int_equal(row->where, FN(2));
+	assert_int_equal(row->nr_in_flight, 1);
+	check_times(row, 1, 10000, 0, 10000);
+	check_times(&wait_view.rows[1], 1, 3000, 400, 3400);
+	assert_non_null(strstr(host_file_read("profile/waits.json"),
+			       "ready without a CPU 0.000 s; 1 of them has not ended\"}"));
+	assert_non_null(strstr(host_file_read("profile/waits.json"),
+			       "\"in_flight\":1,\"what\":\"mm->lock\""));
+	assert_non_null(strstr(host_file_read("profile/waits.json"), "\"waker\":\"(not yet)\""));
+
+	/* Woken, and not yet on a CPU; a reset in between. */
+	go_to(&producer, 3);
+	profile_wake(&consumer);
+	host_sleeper_asleep = false;
+	host_now = 16100;
+	make_view(wait_by_reason, 2);
+	check_times(&wait_view.rows[0], 1, 10000, 100, 10100);
+	assert_int_equal(wait_view.rows[0].waker, FN(3));
+	host_now = 16300;
+	profile_reset();
+	host_now = 16500;
+	check_times(only_row(&consumer_proc), 1, 0, 200, 200);
+	waits_pin();
+	waits_make_view(&producer_proc, wait_by_reason);
+	waits_unpin();
+	assert_int_equal(wait_view.nr, 0);
+
+	/* It ends: once, with all of its time since the reset. */
+	host_sleeper = NULL;
+	go_to(&consumer, 2);
+	profile_switch_in(16600);
+	row = only_row(NULL);
+	check_times(row, 1, 0, 300, 300);
+	assert_int_equal(row->nr_in_flight, 0);
+	/* Preempted. */
+	profile_switch_out(&consumer.profile, 17000);
+	host_sleeper = &consumer;
+	host_now = 17600;
+	make_view(wait_by_reason, 2);
+	assert_string_equal(wait_view.rows[0].name, "a CPU");
+	check_times(&wait_view.rows[0], 1, 0, 600, 600);
+	assert_int_equal(host_file_write("profile/waits", "off"), 0);
+	make_view(wait_by_reason, 1);
+	assert_int_equal(host_file_write("profile/waits", "on"), 0);
+}
+
+/* A wait that began before a reset counts from there; clocks of CPUs may differ a little. */
+static void test_times_stay_in_order(void **state)
+{
+	const struct wait_row *row;
+
+	host_now = 3000;
+	profile_reset();
+	wait_and_run("pipe", 2000, 5000, 5400);
+	row = only_row(NULL);
+	assert_int_equal(row->asleep_cycles, 2000);
+	wait_and_run("pipe", 6000, 5900, 6100);
+	wait_and_run("pipe", 7000, 7300, 7200);
+	row = only_row(NULL);
+	assert_int_equal(row->asleep_cycles, 2000 + 0 + 200);
+	assert_int_equal(row->ready_cycles, 400 + 100 + 0);
+}
+
+static void test_an_interrupt_wakes(void **state)
+{
+	const struct wait_row *row;
+
+	host_wait_name = "sleep";
+	profile_switch_out(&consumer.profile, 2000);
+	go_to(&producer, 4);
+	host_irq_depth = 1;
+	host_now = 2500;
+	profile_wake(&consumer);
+	host_irq_depth = 0;
+	go_to(&consumer, 2);
+	profile_switch_in(2600);
+	row = only_row(NULL);
+	assert_int_equal(row->waker, FN(4));
+	assert_int_equal(row->waker_process, 0);
+	assert_int_equal(row->waker_comm[0], 0);
+}
+
+static void test_scope_is_the_process(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	only_row(&consumer_proc);
+	waits_pin();
+	waits_make_view(&producer_proc, wait_by_reason);
+	waits_unpin();
+	assert_int_equal(wait_view.nr_rows, 0);
+}
+
+static void test_waits_on_two_cpus_are_one_row(void **state)
+{
+	wait_and_run("pipe", 2000, 5000, 5400);
+	host_cpu = 1;
+	wait_and_run("pipe", 6000, 6500, 6600);
+	assert_int_equal(only_row(NULL)->nr, 2);
+}
+
+static void test_a_reset_forgets_and_wakers_too(void **state)
+{
+	const struct wait_row *row;
+
+	host_wait_name = "pipe";
+	profile_switch_out(&consumer.profile, 2000);
+	go_to(&producer, 3);
+	host_now = 2500;
+	profile_wake(&consumer);
+	/* The waker's record is of the time before. */
+	host_now = 2550;
+	profile_reset();
+	go_to(&consumer, 2);
+	profile_switch_in(2600);
+	row = only_row(NULL);
+	assert_int_equal(row->waker, 0);
+	assert_int_equal(row->asleep_cycles + row->ready_cycles, 50);
+}
+
+static void test_idle_does_not_wait(void **state)
+{
+	host_idle = true;
+	wait_and_run("pipe", 2000, 0, 5400);
+	host_idle = false;
+	waits_pin();
+	waits_make_view(NULL, wait_by_reason);
+	waits_unpin();
+	assert_int_equal(wait_view.nr, 0);
+}
+
+static void test_switched_off(void **state)
+{
+	assert_int_equal(host_file_write("profile/waits", "off"), 0);
+	wait_and_run("pipe", 2000, 5000, 5400);
+	assert_int_equal(consumer.profile.nr_waits, 0);
+	host_now = 9000;
+	assert_int_equal(host_file_write("profile/waits", "on"), 0);
+	/* It left its CPU while waits were off: counts from when they were switched on. */
+	profile_switch_in(9500);
+	assert_int_equal(only_row(NULL)->ready_cycles, 500);
+	assert_int_equal(host_file_write("profile/waits", "maybe"), -OS_EINVAL);
+	assert_non_null(strstr(host_file_read("profile/waits.json"),
+			       "recording of waits was off for 0.000008 s"));
+}
+
+static void interrupt(u64 from, u64 to)
+{
+	host_now = from;
+	profile_irq_begin();
+	host_now = to;
+	profile_irq_end();
+}
+
+/* Time in interrupts counts for the thread, and for what it was doing. */
+static void test_interrupts(void **state)
+{
+	const struct profile_irq_time *irq = &consumer.profile.irq;
+
+	go_to(&consumer, 2);
+	interrupt(2000, 2100);
+	host_now = 3000;
+	profile_fault_begin(&consumer.profile);
+	interrupt(3000, 3020);
+	profile_fault_end(&consumer.profile);
+	interrupt(4000, 4003);
+	assert_int_equal(irq->cycles, 123);
+	assert_int_equal(irq->fault_cycles, 20);
+	assert_int_equal(irq->call_cycles, 0);
+	/* It came while waits were off: when is not known. */
+	assert_int_equal(host_file_write("profile/waits", "off"), 0);
+	interrupt(5000, 5100);
+	profile_irq_begin();
+	assert_int_equal(host_file_write("profile/waits", "on"), 0);
+	host_now = 5200;
+	profile_irq_end();
+	assert_int_equal(irq->cycles, 123);
+}
+
+static void test_migrations(void **state)
+{
+	static const unsigned int cpus[] = { 1, 1, 0, 2, 2 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(cpus); i++) {
+		host_cpu = cpus[i];
+		wait_and_run("pipe", 2000, 5000, 5400);
+	}
+	/* The first time it ran, it did not come from anywhere. */
+	assert_int_equal(consumer.profile.nr_migrations, 2);
+	assert_int_equal(consumer.profile.nr_waits, 5);
+}
+
+/* The summary's parts: from the scheduler, and from the records. */
+static void test_summary(void **state)
+{
+	consumer.profile.created_cycles = 1000;
+	wait_and_run("pipe", 1002000, 5002000, 5402000);
+	consumer.profile.fault_cycles = 100000;
+	consumer.profile.irq = (struct profile_irq_time){ 50000, .fault_cycles = 20000 };
+	/* Off its CPU for 4.4 ms, of 10 ms. */
+	host_off = 4400000 + 1000;
+	host_now = 10001000;
+	profile_task_exit(&consumer);
+	host_log_clear();
+	profile_process_exit(&consumer_proc);
+	assert_non_null(strstr(host_log, "CPU time: 0.005600 s, 1 thread = not divided 0.005470 + "
+					 "system calls 0.000000 + page faults 0.000080 + "
+					 "interrupts 0.000050\n"));
+	assert_non_null(
+		strstr(host_log, "waited: 0.004400 s = pipe 0.004000 + for a CPU 0.000400\n"));
+	assert_non_null(strstr(host_log, "events: 7 page faults"));
+}
+
+/* The report of a process that slept for 10 ms, from 1 ms after its start. */
+static void end_after_sleep(const char *name, u64 woken, u64 end)
+{
+	consumer.profile.created_cycles = 1000;
+	wait_and_run(name, 1001000, woken, woken);
+	host_off = woken - 1001000 + 1000;
+	host_now = end;
+	profile_task_exit(&consumer);
+	host_log_clear();
+	profile_process_exit(&consumer_proc);
+}
+
+/* More than half of its life; what it does otherwise is no matter. */
+static void test_a_parent_has_one_line(void **state)
+{
+	end_after_sleep("child", 11001000, 12001000);
+	assert_non_null(strstr(host_log, "CPU time: 0.002000 s, 1 thread; waited for children: "
+					 "0.010000 of 0.012000 s\n\n"));
+	assert_null(strstr(host_log, "events:"));
+	setup(NULL);
+	end_after_sleep("child", 11001000, 22001000);
+	assert_non_null(strstr(host_log, "waited: 0.010000 s = child 0.010000"));
+	setup(NULL);
+	end_after_sleep("other", 11001000, 12001000);
+	assert_non_null(strstr(host_log, "waited: 0.010000 s = other 0.010000"));
+}
+
+/* An address in a file that the process has mapped, and one in none. */
+static void test_addresses_have_a_file(void **state)
+{
+	host_wait_addr = 0x4c71e0;
+	wait_and_run("futex", 2000, 5000, 5400);
+	host_wait_addr = 0x7f0000001000;
+	wait_and_run("futex", 6000, 7000, 7100);
+	profile_task_exit(&consumer);
+	host_log_clear();
+	profile_process_exit(&consumer_proc);
+	assert_non_null(strstr(host_log, "  futex 0x4c71e0 (program+0xc71e0)  "));
+	assert_non_null(strstr(host_log, "  futex 0x7f0000001000 (anonymous area)  "));
+	/* Of all threads: it is not known whose memory that is. */
+	assert_non_null(strstr(host_file_read("profile/waits.json"), "\"futex 0x4c71e0\""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_asleep_and_ready, setup),
+		cmocka_unit_test_setup(test_preempted, setup),
+		cmocka_unit_test_setup(test_by_call, setup),
+		cmocka_unit_test_setup(test_by_task, setup),
+		cmocka_unit_test_setup(test_by_lock, setup),
+		cmocka_unit_test_setup(test_spinlocks, setup),
+		cmocka_unit_test_setup(test_in_flight, setup),
+		cmocka_unit_test_setup(test_times_stay_in_order, setup),
+		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
+		cmocka_unit_test_setup(test_scope_is_the_process, setup),
+		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
+		cmocka_unit_test_setup(test_a_reset_forgets_and_wakers_too, setup),
+		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
+		cmocka_unit_test_setup(test_interrupts, setup),
+		cmocka_unit_test_setup(test_migrations, setup),
+		cmocka_unit_test_setup(test_summary, setup),
+		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),
+		cmocka_unit_test_setup(test_addresses_have_a_file, setup),
+		cmocka_unit_test_setup(test_switched_off, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

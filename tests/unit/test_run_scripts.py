@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""make run says what is wrong with a request that cannot work: program, variable, KVM."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import struct
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
+kvm = importlib.import_module("kvm")
+qemu = importlib.import_module("qemu")
+
+
+def load_script(name: str):
+    loader = SourceFileLoader(name, str(SCRIPTS / name))
+    module = module_from_spec(spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+mkinitramfs = load_script("mkinitramfs")
+
+
+def elf(kind: int = 2, machine: int = 62, bits: bytes = b"\x02\x01") -> bytes:
+    return b"\x7fELF" + bits + bytes(10) + struct.pack("<HH", kind, machine) + bytes(44)
+
+
+PROGRAMS = {
+    "lock.c": (b"int main(void)\n", "a source, not a program: gcc -static -O2 -o lock lock.c"),
+    "lock.cc": (b"int main()\n", "a source, not a program: g++ -static -O2 -o lock lock.cc"),
+    "lock": (b"words", "neither an ELF program nor a script that starts with #!"),
+    "arm": (elf(machine=183), "for AArch64, not for x86-64"),
+    "i386": (elf(machine=3, bits=b"\x01\x01"), "for 32-bit x86, not for x86-64"),
+    "mips": (elf(machine=8), "not for x86-64"),
+    "lock.o": (elf(kind=1), "an object file: link it, with -static"),
+    "short": (b"\x7fELF\x02", "an ELF file that is cut off"),
+    "script": (b"#! /bin/sh -e\n", "a script for /bin/sh, which is not in the image"),
+    "empty-script": (b"#!\n", "a script for nothing, which is not in the image"),
+}
+
+
+def make_image(capsys, *arguments: str) -> tuple[int, str]:
+    status = mkinitramfs.main(["-o", "out.cpio", *arguments])
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_that_cannot_run_is_refused(name, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, why = PROGRAMS[name]
+    Path(name).write_bytes(data)
+    Path(name).chmod(0o755)
+    assert make_image(capsys, "--program", name) == (1, f"mkinitramfs: error: {name}: {why}\n")
+
+
+def test_program_must_be_an_executable_file(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dir").mkdir()
+    Path("plain").write_bytes(elf())
+    Path("plain").chmod(0o644)
+    dynamic = "linked dynamically, and the kernel runs static programs only: use -static"
+    for name, why in {
+        "nope": "no such file",
+        "dir": "a directory, not a program",
+        "/dev/null": "not a regular file",
+        "plain": "not executable: chmod +x plain",
+        "/bin/true": dynamic,
+    }.items():
+        assert make_image(capsys, "--program", name) == (1, f"mkinitramfs: error: {name}: {why}\n")
+
+
+def test_program_that_can_run_is_taken(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("static").write_bytes(elf())
+    Path("script").write_bytes(b"#!/bin/static\n")
+    for name in ("static", "script"):
+        Path(name).chmod(0o755)
+    assert make_image(capsys, "--program", "static", "--program", "script") == (0, "")
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", "-n", "help", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hints"),
+    [
+        (["PROGAM=x"], {"PROGAM": "did you mean PROGRAM?"}),
+        (["SMP=2", "CMD=XX=1 YY=2 ls", "V=1", "lower=1"], {}),
+        (["QQQQQ=1", "ICONT=1"], {"QQQQQ": "make help ", "ICONT": "did you mean ICOUNT?"}),
+    ],
+)
+def test_make_warns_of_unknown_variables(arguments, hints) -> None:
+    done = make(*arguments)
+    assert done.returncode == 0
+    warnings = dict(re.findall(r"^make: warning: unknown variable (\w+): (.*)$", done.stderr, re.M))
+    assert warnings.keys() == hints.keys() and done.stderr.count("\n") == len(hints)
+    for name, hint in hints.items():
+        assert warnings[name].startswith(hint)
+
+
+def test_make_knows_all_variables_that_it_reads() -> None:
+    """Each variable that the makefiles read, or that the help names, is a known one."""
+    makefiles = [ROOT / "Makefile", *SCRIPTS.glob("*.mk")]
+    text = "\n".join(path.read_text() for path in makefiles)
+    used = set(re.findall(r"\$\((?:value )?([A-Z][A-Z0-9_]+)\)", text))
+    used |= set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", (SCRIPTS / "help.txt").read_text()))
+    known = set(re.search(r"known-variables := ((?:.*\\\n)*.*)", text)[1].split())
+    makes_own = {"CURDIR", "MAKE", "MAKECMDGOALS", "MAKELEVEL", "MAKEOVERRIDES", "VERSION"}
+    assert {name for name in used if not name.startswith("CONFIG_")} - makes_own <= known
+
+
+def test_kvm_says_what_is_missing(tmp_path) -> None:
+    device, cpuinfo = tmp_path / "kvm", tmp_path / "cpuinfo"
+    assert f"no {device}" in kvm.problem(device, cpuinfo)
+    device.mkdir()
+    assert f"cannot open {device}: Is a directory" in kvm.problem(device, cpuinfo)
+    device.rmdir()
+    device.touch()
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu sse svml\n")
+    assert "neither VT-x nor AMD-V" in kvm.problem(device, cpuinfo)
+    cpuinfo.write_text("flags\t\t: fpu vmx sse\n")
+    assert kvm.problem(device, cpuinfo) is None
+    cpuinfo.unlink()
+    assert kvm.problem(device, cpuinfo) is None
+
+
+def test_warnings_of_qemu_are_not_what_ended_it() -> None:
+    warning = "qemu: warning: Number of SMP cpus requested (4) exceeds the recommended (2)"
+    failure = "qemu: failed to initialize kvm: No such device"
+    result = qemu.Result("", None, 1, 1.0, None)
+    assert qemu.judge(result, f"{warning}\n{failure}") == f"QEMU: {failure}"
+    assert qemu.judge(result, warning) == f"QEMU: {warning}"
+    result = qemu.Result("text", None, 1, 1.0, None)
+    assert qemu.judge(result, f"{warning}\n{failure}").endswith(f"powered off: {failure}")
+    result = qemu.Result("text", None, -11, 1.0, None)
+    assert qemu.judge(result, f"{warning}\n{failure}") == f"QEMU was killed by signal 11: {failure}"
+
+
+@pytest.mark.parametrize(
+    "mem, initrd_bytes, fits",
+    [("8M", 7 << 20, 1), ("8", 8 << 20, 0), ("8192k", 8 << 20, 0), ("1G", 9 << 20, 1)],
+)
+def test_initramfs_that_would_lie_over_the_kernel(tmp_path, mem, initrd_bytes, fits) -> None:
+    kernel, initrd = tmp_path / "vmlinux", tmp_path / "initrd"
+    kernel.write_bytes(bytes(1 << 20))
+    initrd.write_bytes(bytes(initrd_bytes))
+    options = qemu.Options(kernel=kernel, initrd=initrd, mem=mem)
+    if fits:
+        options.check()
+    else:
+        with pytest.raises(qemu.QemuError, match="need more than 9 MiB"):
+            options.check()

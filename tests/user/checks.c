@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Fails: a check in each kind of child whose end says nothing of it, and one in this process. */
+#include "run.h"
+
+static void test_children(void)
+{
+	pid_t pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHECK(!"in a child that is killed");
+		fflush(stdout);
+		raise(SIGKILL);
+	}
+	CHECK(WTERMSIG(child_status(pid)) == SIGKILL);
+	pid = fork_child();
+	if (!pid) {
+		CHECK(!"in a child that ends with status 0");
+		fflush(stdout);
+		_exit(0);
+	}
+	CHECK(child_status(pid) == EXITED(0));
+	pid = fork_child();
+	if (!pid) {
+		pid = fork_child();
+		if (!pid) {
+			CHECK(!"in the child of a child");
+			child_exit(0);
+		}
+		child_status(pid);
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == EXITED(0));
+	CHECK(!"in this process");
+}
+
+static const struct test tests[] = { TEST(children), {} };
+
+int main(int argc, char **argv)
+{
+	return run_tests("checks", tests, argc, argv);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * failing FIRST LAST RUNS PROGRAM...: runs the programs a few times, as the first runs may leave
+ * something that later ones find. Then, for each number from FIRST to LAST, runs them again while
+ * the allocation of that number of each call path fails (/proc/fail_alloc): each program as often
+ * as it takes until it passes, but at most RUNS times. What the programs say about that is thrown
+ * away: they may fail, the kernel may not. Only for the guest, with a debug kernel.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+
+#include "run.h"
+
+#define TIMEOUT_MS 4000
+#define NR_WARM_UP 3
+#define NEVER	   9999
+
+static int nowhere;
+
+static void write_number(int number)
+{
+	char text[16];
+	int fd = open("/proc/fail_alloc", O_WRONLY);
+
+	snprintf(text, sizeof(text), "%d", number);
+	CHECK(write(fd, text, strlen(text)) > 0);
+	close(fd);
+}
+
+/* The status of wait4(). */
+static int run_program(const char *name)
+{
+	int status;
+	char path[64], *argv[] = { path, NULL };
+	long end_ms = now_ms() + TIMEOUT_MS;
+	pid_t pid = fork();
+
+	snprintf(path, sizeof(path), "/bin/%s", name);
+	if (!pid) {
+		dup2(nowhere, 1);
+		dup2(nowhere, 2);
+		execv(path, argv);
+		_exit(127);
+	}
+	CHECK(pid > 0);
+	while (waitpid(pid, &status, WNOHANG) != pid) {
+		if (now_ms() > end_ms)
+			kill(pid, SIGKILL);
+		sleep_ms(1);
+	}
+	return status;
+}
+
+/* Files are there, not in /tmp, of a program that did not get to know that there is /tmp. */
+static void clean_root(void)
+{
+	DIR *dir = opendir("/");
+	struct dirent *entry;
+
+	/* The profiler makes room for a call's row at the first call: not between two counts. */
+	CHECK(!chdir("/") && unlink("none") == -1 && errno == ENOENT);
+	while (dir && (entry = readdir(dir))) {
+		if (!strncmp(entry->d_name, "check.", 6))
+			CHECK(!unlink(entry->d_name));
+	}
+	closedir(dir);
+}
+
+/* Afterwards nothing is left of a program that failed halfway. */
+static int run_alone(const char *name)
+{
+	int status;
+
+	CHECK(!mount("none", "/tmp", "tmpfs", 0, NULL));
+	status = run_program(name);
+	kill(-1, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	CHECK(!umount2("/tmp", MNT_DETACH)); /* with what the program has mounted in it */
+	clean_root();
+	return status;
+}
+
+static void run_failing(int number, int max_runs, char **names)
+{
+	write_number(number);
+	for (; *names; names++) {
+		int runs = 1;
+
+		while (run_alone(*names) && runs < max_runs)
+			runs++;
+		printf("failing: %s: %d runs\n", *names, runs);
+	}
+	write_number(0);
+}
+
+int main(int argc, char **argv)
+{
+	int first, last, max_runs;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (argc < 5)
+		return 1;
+	first = atoi(argv[1]);
+	last = atoi(argv[2]);
+	max_runs = atoi(argv[3]);
+	for (int i = 0; i < NR_WARM_UP; i++)
+		run_failing(NEVER, 1, argv + 4);
+	for (int number = first; number <= last; number++)
+		run_failing(number, max_runs, argv + 4);
+	return check_finish("failing");
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Changes what the profilers do, drawn from a seed: soak.c, fuzz.c. */
+#ifndef TESTS_USER_FLIP_H
+#define TESTS_USER_FLIP_H
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct flip {
+	const char *file, *text;
+};
+
+/* Source, rate and points. */
+static const struct flip flips_of_samples[] = {
+	{ "heatmap", "source timer" },
+	{ "heatmap", "source nmi" },
+	{ "source", "source nmi hz 1" },
+	{ "source", "hz 100" },
+	{ "source", "hz 997" },
+	{ "source", "hz 9973" },
+	{ "source", "source timer hz 300" },
+	{ "source", "source nmi hz 2000" },
+	{ "heatmap", "off" },
+	{ "heatmap", "on" },
+	{ "points", "*" },
+	{ "points", "-*" },
+	{ "points", "-*,page_*,context_switch" },
+};
+
+/* Others that leave strace's counts as they are. The trace prints no line. */
+static const struct flip flips_of_others[] = {
+	{ "heatmap", "reset" },
+	{ "points", "reset" },
+	{ "source", "seed 7" },
+	{ "source", "seed none" },
+	{ "waits", "off" },
+	{ "waits", "on" },
+	{ "waits", "reset" },
+	{ "strace_live", "all,pid:999999999" },
+	{ "strace_live", "file,failed,>1000s" },
+	{ "strace_live", "off" },
+};
+
+static const struct flip flips_of_strace[] = {
+	{ "strace", "off" },
+	{ "strace", "on" },
+	{ "strace", "reset" },
+	{ "report", "reset" },
+};
+
+#define NR_FLIPS(flips) (sizeof(flips) / sizeof(*(flips)))
+
+static inline uint64_t flip_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state >> 16;
+}
+
+/* Returns 0 if the kernel refuses it. */
+static inline int flip_one(const struct flip *flips, size_t nr, uint64_t *state)
+{
+	const struct flip *flip = &flips[flip_random(state) % nr];
+	char path[64];
+	int fd, ok;
+
+	snprintf(path, sizeof(path), "/proc/profile/%s", flip->file);
+	fd = open(path, O_WRONLY);
+	ok = write(fd, flip->text, strlen(flip->text)) > 0;
+	close(fd);
+	return ok;
+}
+
+/* Reads a file to its end, with what it takes to make it. Returns 0 if that fails. */
+static inline int flip_read(const char *path)
+{
+	static char buf[1 << 16];
+	int fd = open(path, O_RDONLY);
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		;
+	close(fd);
+	return n == 0;
+}
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What fuzz.c calls, with the kinds of the arguments, which fuzz.h describes. */
+#ifndef TESTS_USER_FUZZ_CALLS_H
+#define TESTS_USER_FUZZ_CALLS_H
+
+#include <string.h>
+#include <sys/syscall.h>
+
+struct call {
+	int nr;
+	const char *args;
+};
+
+static const struct call calls[] = {
+	{ SYS_read, "fpn" },
+	{ SYS_write, "fpn" },
+	{ SYS_open, "Pnn" },
+	{ SYS_close, "f" },
+	{ SYS_stat, "Pp" },
+	{ SYS_fstat, "fp" },
+	{ SYS_lstat, "Pp" },
+	{ SYS_lseek, "fnn" },
+	{ SYS_mprotect, "arn" },
+	{ SYS_munmap, "ar" },
+	{ SYS_madvise, "arn" },
+	{ SYS_rt_sigaction, "xppn" },
+	{ SYS_rt_sigprocmask, "nMpn" },
+	{ SYS_ioctl, "fnp" },
+	{ SYS_pread64, "fpnn" },
+	{ SYS_pwrite64, "fpnn" },
+	{ SYS_readv, "fpn" },
+	{ SYS_writev, "fpn" },
+	{ SYS_access, "Pn" },
+	{ SYS_dup, "f" },
+	{ SYS_dup2, "ff" },
+	{ SYS_dup3, "ffn" },
+	{ SYS_nanosleep, "Tp" },
+	{ SYS_clock_nanosleep, "nnTp" },
+	{ SYS_execve, "Ppp" },
+	{ SYS_execve, "Pvv" },
+	{ SYS_kill, "ns" },
+	{ SYS_tkill, "ns" },
+	{ SYS_tgkill, "nns" },
+	{ SYS_fcntl, "fnn" },
+	{ SYS_truncate, "Pn" },
+	{ SYS_ftruncate, "fn" },
+	{ SYS_getdents64, "fpn" },
+	{ SYS_getcwd, "pn" },
+	{ SYS_chdir, "P" },
+	{ SYS_mkdir, "Pn" },
+	{ SYS_rmdir, "P" },
+	{ SYS_unlink, "P" },
+	{ SYS_readlink, "Ppn" },
+	{ SYS_readlinkat, "fPpn" },
+	{ SYS_arch_prctl, "nk" },
+	{ SYS_arch_prctl, "gp" },
+	{ SYS_prctl, "nP" },
+	{ SYS_futex, "pwnTpn" },
+	{ SYS_futex, "pWnnpn" },
+	{ SYS_sched_setaffinity, "nnp" },
+	{ SYS_openat, "fPnn" },
+	{ SYS_newfstatat, "fPpn" },
+	{ SYS_faccessat, "fPn" },
+	{ SYS_faccessat2, "fPnn" },
+	{ SYS_clone, "Fpppp" },
+	{ SYS_clone3, "kn" },
+	{ SYS_clone3, "hn" },
+	{ SYS_fork, "" },
+	{ SYS_vfork, "" },
+	{ SYS_wait4, "npnp" },
+	{ SYS_waitid, "nnpnp" },
+	{ SYS_setpgid, "nn" },
+	{ SYS_poll, "pnm" },
+	{ SYS_ppoll, "pnTMn" },
+	{ SYS_select, "npppT" },
+	{ SYS_pselect6, "npppTp" },
+	{ SYS_pause, "" },
+	{ SYS_rt_sigsuspend, "Mn" },
+	{ SYS_rt_sigtimedwait, "MpTn" },
+	{ SYS_rt_sigqueueinfo, "nsp" },
+	{ SYS_rt_tgsigqueueinfo, "nnsp" },
+	{ SYS_sigaltstack, "pp" },
+	{ SYS_alarm, "n" },
+	{ SYS_setitimer, "npp" },
+	{ SYS_pipe, "p" },
+	{ SYS_pipe2, "pn" },
+	{ SYS_sendfile, "ffpc" },
+	{ SYS_rename, "PP" },
+	{ SYS_renameat2, "fPfPn" },
+	{ SYS_link, "PP" },
+	{ SYS_linkat, "fPfPn" },
+	{ SYS_symlink, "PP" },
+	{ SYS_symlinkat, "PfP" },
+	{ SYS_mkdirat, "fPn" },
+	{ SYS_unlinkat, "fPn" },
+	{ SYS_fchdir, "f" },
+	{ SYS_chmod, "Pn" },
+	{ SYS_fchmod, "fn" },
+	{ SYS_chown, "Pnn" },
+	{ SYS_utimensat, "fPpn" },
+	{ SYS_statfs, "Pp" },
+	{ SYS_fstatfs, "fp" },
+	{ SYS_close_range, "ffn" },
+	{ SYS_syslog, "ypn" },
+	{ SYS_prlimit64, "olpp" },
+	{ SYS_setrlimit, "lp" },
+	{ SYS_getrandom, "pnn" },
+	{ SYS_getrandom, "pnz" },
+};
+
+static int has_own_line(unsigned int nr)
+{
+	switch (nr) {
+	case SYS_exit:
+	case SYS_exit_group:
+	case SYS_mmap:
+	case SYS_mremap:
+	case SYS_brk:
+	case SYS_rt_sigreturn:
+	case SYS_reboot:
+		return 1;
+	}
+	for (unsigned int i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if ((unsigned int)calls[i].nr == nr)
+			return 1;
+	}
+	return 0;
+}
+
+#endif
