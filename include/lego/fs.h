@@ -55,6 +55,7 @@ struct file {
 	atomic_t refs;
 	bool writes;	       /* it is counted in inode->nr_writers */
 	u32 counted;	       /* by that count: see file_held_bytes() */
+	u32 nr_locks;	       /* set through it, that are held */
 	struct mutex pos_lock; /* guards pos; not taken for streams */
 	u64 pos;
 	void *private; /* the ops' own */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
+#include "lock.h"
 
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
 
 /*
- * Copies of descriptors, and fcntl. Not offered, so EINVAL: record locks, leases, owners of
- * signals. A pipe has one size; asking for a smaller one is answered by it.
+ * Copies of descriptors, and fcntl. Not offered, so EINVAL: leases, owners of signals. A pipe has
+ * one size; asking for a smaller one is answered by it.
  */
 
 static long dup_at_least(int fd, int from, bool close_on_exec)
@@ -25,7 +26,7 @@ static long dup_at_least(int fd, int from, bool close_on_exec)
 
 static long dup_to(int fd, int new_fd, bool close_on_exec)
 {
-	struct file *file = fd_get_any(fd), *old;
+	struct file *file = fd_get_any(fd);
 
 	if (!file)
 		return -EBADF;
@@ -33,9 +34,7 @@ static long dup_to(int fd, int new_fd, bool close_on_exec)
 		file_put(file);
 		return -EBADF;
 	}
-	old = fd_replace(new_fd, file, close_on_exec);
-	if (old)
-		file_put(old);
+	fd_replace(new_fd, file, close_on_exec);
 	return new_fd;
 }
 
@@ -112,7 +111,8 @@ SYSCALL_DEFINE3(fcntl, int, fd, int, command, unsigned long, arg)
 			ret = -EINVAL;
 		break;
 	default:
-		ret = -EINVAL;
+		ret = file->flags & O_PATH ? -EBADF :
+					     lock_fcntl(fd, file, command, (void __user *)arg);
 		break;
 	}
 	file_put(file);

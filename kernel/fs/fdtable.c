@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
+#include "lock.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>
@@ -115,6 +116,12 @@ struct files *files_get(struct files *files)
 	return files;
 }
 
+static void close_file(struct files *files, struct file *file)
+{
+	lock_release_owner(file, files);
+	file_put(file);
+}
+
 void files_put(struct files *files)
 {
 	DEBUG_ASSERT(atomic_read(&files->refs) > 0);
@@ -123,7 +130,7 @@ void files_put(struct files *files)
 		return;
 	for (int fd = 0; fd < files->end; fd++) {
 		if (files->fds[fd])
-			file_put(files->fds[fd]);
+			close_file(files, files->fds[fd]);
 	}
 	kfree(files);
 }
@@ -141,17 +148,6 @@ u64 files_held_bytes(struct files *files, u32 count)
 	return bytes;
 }
 
-/* Put another file, or none, in a slot; the old one, whose reference passes to the caller. */
-static struct file *replace(struct files *files, int fd, struct file *file, bool close_on_exec)
-{
-	struct file *old;
-
-	spin_lock(&files->lock);
-	old = set_slot(files, fd, file, close_on_exec);
-	spin_unlock(&files->lock);
-	return old;
-}
-
 /* Also right for a table that others use meanwhile: mark and file are taken under one lock. */
 void files_close_on_exec(struct files *files)
 {
@@ -163,7 +159,7 @@ void files_close_on_exec(struct files *files)
 			file = set_slot(files, fd, NULL, false);
 		spin_unlock(&files->lock);
 		if (file)
-			file_put(file);
+			close_file(files, file);
 	}
 }
 
@@ -230,20 +226,20 @@ bool fd_get_close_on_exec(int fd)
 	return fd_is_valid(fd) && get_close_on_exec(current->proc->files, fd);
 }
 
-struct file *fd_replace(int fd, struct file *file, bool close_on_exec)
+bool fd_replace(int fd, struct file *file, bool close_on_exec)
 {
-	return replace(current->proc->files, fd, file, close_on_exec);
+	struct files *files = current->proc->files;
+	struct file *old;
+
+	spin_lock(&files->lock);
+	old = set_slot(files, fd, file, close_on_exec);
+	spin_unlock(&files->lock);
+	if (old)
+		close_file(files, old);
+	return old;
 }
 
 SYSCALL_DEFINE1(close, int, fd)
 {
-	struct file *file;
-
-	if (!fd_is_valid(fd))
-		return -EBADF;
-	file = fd_replace(fd, NULL, false);
-	if (!file)
-		return -EBADF;
-	file_put(file);
-	return 0;
+	return fd_is_valid(fd) && fd_replace(fd, NULL, false) ? 0 : -EBADF;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
+#include "lock.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>
@@ -79,6 +80,8 @@ void file_put(struct file *file)
 		return;
 	if (file->ops && file->ops->release)
 		file->ops->release(file);
+	if (file->nr_locks)
+		lock_release_owner(file, file);
 	if (file->writes)
 		inode_end_writing(file->inode);
 	inode_put(file->inode);
@@ -94,7 +97,7 @@ bool file_has_no_name(const struct file *file)
 
 u64 file_held_bytes(struct file *file, u32 count)
 {
-	u64 bytes = sizeof(*file);
+	u64 bytes = sizeof(*file) + READ_ONCE(file->nr_locks) * sizeof(struct file_lock);
 
 	if (file->counted == count)
 		return 0;

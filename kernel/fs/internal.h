@@ -21,6 +21,13 @@
 #define PATH_MAX 4096 /* with the NUL */
 #define NAME_MAX 255
 
+/* Linux's values. */
+enum {
+	SEEK_SET,
+	SEEK_CUR,
+	SEEK_END
+};
+
 #define S_ISUID 04000
 #define S_ISGID 02000
 #define S_ISVTX 01000
@@ -62,6 +69,7 @@ struct inode_ops {
 };
 
 struct filesystem;
+struct file_locks;
 
 /* A kind of file system. */
 struct fs_type {
@@ -134,6 +142,7 @@ struct inode {
 	const struct device *device; /* character device; NULL: unknown */
 	u32 rdev;		     /* number of a device */
 	char *target;		     /* symbolic link */
+	struct file_locks *locks;    /* see lock.c; NULL: there never was one */
 
 	/* Regular file. */
 	int nr_writers; /* files open for writing; negative: how often it is executed; atomic */
@@ -436,10 +445,10 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
 int fd_install(struct file *file, int from, bool close_on_exec);
 
 /*
- * Put a file (its reference passes to the table), or none, in the place of a valid descriptor's;
- * the old one or NULL, its reference passes to the caller.
+ * Put a file (its reference passes to the table), or none, in the place of a valid descriptor's,
+ * which is closed. Whether there was one.
  */
-struct file *fd_replace(int fd, struct file *file, bool close_on_exec);
+bool fd_replace(int fd, struct file *file, bool close_on_exec);
 long fd_set_close_on_exec(int fd, bool on); /* 0 or -EBADF */
 bool fd_get_close_on_exec(int fd);
 

@@ -377,14 +377,6 @@ out_put:
 	return -ENOMEM;
 }
 
-static void close_fd(int fd)
-{
-	struct file *file = fd_replace(fd, NULL, false);
-
-	if (file)
-		file_put(file);
-}
-
 /* Nothing is left open when there is no room for both descriptors, or at a bad address. */
 static long pipe_fds(int __user *user_fds, u32 flags)
 {
@@ -405,14 +397,14 @@ static long pipe_fds(int __user *user_fds, u32 flags)
 	}
 	fds[1] = fd_install(ends[1], 0, close_on_exec);
 	if (fds[1] < 0) {
-		close_fd(fds[0]);
+		fd_replace(fds[0], NULL, false);
 		file_put(ends[1]);
 		return fds[1];
 	}
 	if (!copy_to_user(user_fds, fds, sizeof(fds)))
 		return 0;
-	close_fd(fds[0]);
-	close_fd(fds[1]);
+	fd_replace(fds[0], NULL, false);
+	fd_replace(fds[1], NULL, false);
 	return -EFAULT;
 }
 

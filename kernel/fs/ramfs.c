@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "internal.h"
+#include "lock.h"
 
 #include <lego/assert.h>
 #include <lego/bug.h>
@@ -71,6 +72,7 @@ static void release(struct inode *inode)
 	if (inode->ops && inode->ops->free)
 		inode->ops->free(inode);
 	inode_free_data(inode);
+	lock_free(inode);
 	if (inode->parent)
 		space_uncharge_inode(inode->fs);
 	kfree(inode->target);

@@ -203,12 +203,6 @@ SYSCALL_DEFINE6(pwritev2, int, fd, const struct iovec __user *, iov, unsigned lo
 	return transfer_vector2(fd, iov, nr, pos, flags, true);
 }
 
-enum {
-	SEEK_SET,
-	SEEK_CUR,
-	SEEK_END
-};
-
 SYSCALL_DEFINE3(lseek, int, fd, s64, offset, int, whence)
 {
 	struct file *file = fd_get(fd);

@@ -36,6 +36,7 @@ PROCESSES = [
     "jobs",
     "kills",
     "limits",
+    "locks",
     "perms",
     "pipes",
     "polls",

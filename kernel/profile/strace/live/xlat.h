@@ -29,6 +29,7 @@
 	X(mount, "MS_???") \
 	X(umount, "MNT_???") \
 	X(fcntl, "F_???") \
+	X(flock, "LOCK_???") \
 	X(fdflags, "FD_???") \
 	X(lease, "F_???") \
 	X(notify, "DN_???") \
@@ -140,6 +141,8 @@
 	N(F_OFD_SETLKW, 38) N(F_SETLEASE, 1024) N(F_GETLEASE, 1025) N(F_NOTIFY, 1026) \
 	N(F_CANCELLK, 1029) N(F_DUPFD_CLOEXEC, 1030) N(F_SETPIPE_SZ, 1031) \
 	N(F_GETPIPE_SZ, 1032) N(F_ADD_SEALS, 1033) N(F_GET_SEALS, 1034)
+
+#define LIVE_flock(N) N(LOCK_SH, 1) N(LOCK_EX, 2) N(LOCK_NB, 4) N(LOCK_UN, 8)
 
 #define LIVE_fdflags(N) N(FD_CLOEXEC, 1)
 

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "lock.h"
+
+#include "internal.h"
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/slab.h>
+
+/*
+ * Advisory locks. An inode that was locked once has a list of the locks held on it, and one of the
+ * requests that wait. An owner's record locks neither overlap nor, being of one type, touch.
+ *
+ * A request that has to wait notes whose lock is in its way. Each change that could let a request
+ * pass clears these notes of the file and wakes all who wait for it; they try again. So at any time
+ * the notes say who waits for whom, and a request that would close a circle is refused (EDEADLK).
+ * As with Linux that is done for the locks of processes only, and for a process with several
+ * waiting threads by one of them.
+ */
+
+struct file_locks {
+	struct list_head held;
+	struct list_head waits;
+};
+
+struct lock_wait {
+	struct list_head node;	/* of the file */
+	struct lock_wait *next; /* of a process: in the bucket of its owner */
+	const void *owner;
+	const void *blocker; /* NULL: try again */
+	struct wait_queue wq;
+};
+
+/* Guards all that is in this file. No user memory is touched under it. */
+static DEFINE_MUTEX(lock_mutex);
+
+/* The waiting requests of processes, by owner. */
+#define LOG2_BUCKETS 6
+static struct lock_wait *buckets[1 << LOG2_BUCKETS];
+
+#define MAX_CHAIN 10 /* processes that wait for each other; as with Linux */
+
+static struct lock_wait **bucket_of(const void *owner)
+{
+	return &buckets[(u64)owner * 0x9e3779b97f4a7c15 >> (64 - LOG2_BUCKETS)];
+}
+
+static void add_to_bucket(struct lock_wait *wait)
+{
+	struct lock_wait **first = bucket_of(wait->owner);
+
+	wait->next = *first;
+	*first = wait;
+}
+
+static void remove_from_bucket(struct lock_wait *wait)
+{
+	struct lock_wait **at = bucket_of(wait->owner);
+
+	while (*at != wait)
+		at = &(*at)->next;
+	*at = wait->next;
+}
+
+static const void *blocker_of(const void *owner)
+{
+	const struct lock_wait *wait = *bucket_of(owner);
+
+	while (wait && wait->owner != owner)
+		wait = wait->next;
+	return wait ? wait->blocker : NULL;
+}
+
+static bool is_deadlock(const void *owner, const void *blocker)
+{
+	for (unsigned int i = 0; blocker && i < MAX_CHAIN; i++) {
+		if (blocker == owner)
+			return true;
+		blocker = blocker_of(blocker);
+	}
+	return false;
+}
+
+static struct file_locks *get_locks(struct inode *inode)
+{
+	struct file_locks *locks = inode->locks;
+
+	ASSERT_HELD(&lock_mutex);
+	if (locks)
+		return locks;
+	locks = kmalloc(sizeof(*locks));
+	if (!locks)
+		return NULL;
+	list_init(&locks->held);
+	list_init(&locks->waits);
+	WRITE_ONCE(inode->locks, locks);
+	return locks;
+}
+
+void lock_free(struct inode *inode)
+{
+	struct file_locks *locks = inode->locks;
+
+	DEBUG_ASSERT(!locks || (list_empty(&locks->held) && list_empty(&locks->waits)));
+	kfree(locks);
+}
+
+static void add_lock(struct file_locks *locks, struct file_lock *lock)
+{
+	list_add_tail(&lock->node, &locks->held);
+	WRITE_ONCE(lock->file->nr_locks, lock->file->nr_locks + 1);
+}
+
+static void remove_lock(struct file_lock *lock)
+{
+	list_del(&lock->node);
+	DEBUG_ASSERT(lock->file->nr_locks);
+	WRITE_ONCE(lock->file->nr_locks, lock->file->nr_locks - 1);
+	kfree(lock);
+}
+
+static void wake_all(struct file_locks *locks)
+{
+	struct lock_wait *wait;
+
+	ASSERT_HELD(&lock_mutex);
+	list_for_each_entry(wait, &locks->waits, node) {
+		WRITE_ONCE(wait->blocker, NULL);
+		wake_up_all(&wait->wq);
+	}
+}
+
+static bool is_same_owner(const struct file_lock *a, const struct file_lock *b)
+{
+	return a->owner == b->owner && a->kind == b->kind;
+}
+
+static bool overlaps(const struct file_lock *a, const struct file_lock *b)
+{
+	return a->start <= b->last && b->start <= a->last;
+}
+
+static bool touches(const struct file_lock *a, const struct file_lock *b)
+{
+	return a->start <= b->last + 1 && b->start <= a->last + 1;
+}
+
+static struct file_lock *find_conflict(struct file_locks *locks, const struct file_lock *request)
+{
+	struct file_lock *lock, *first = NULL;
+
+	if (request->type == F_UNLCK)
+		return NULL;
+	list_for_each_entry(lock, &locks->held, node) {
+		if (lock->kind != request->kind || lock->owner == request->owner ||
+		    !overlaps(lock, request))
+			continue;
+		if (lock->type != F_WRLCK && request->type != F_WRLCK)
+			continue;
+		if (!first || lock->start < first->start)
+			first = lock;
+	}
+	return first;
+}
+
+/* Takes the range out of an owner's lock; *spare is used up if two parts are left of it. */
+static void cut_lock(struct file_locks *locks, struct file_lock *lock,
+		     const struct file_lock *range, struct file_lock **spare)
+{
+	bool left = lock->start<range->start, right = lock->last> range->last;
+
+	if (left && right) {
+		**spare = *lock;
+		(*spare)->start = range->last + 1;
+		add_lock(locks, *spare);
+		*spare = NULL;
+	}
+	if (left)
+		lock->last = range->start - 1;
+	else if (right)
+		lock->start = range->last + 1;
+	else
+		remove_lock(lock);
+}
+
+/* Nothing conflicts. spares: memory for the new lock, and for one that is cut in two. */
+static void apply(struct file_locks *locks, const struct file_lock *request,
+		  struct file_lock *spares[2])
+{
+	struct file_lock *new = spares[0], *lock, *next;
+	bool gives_up = false;
+
+	*new = *request;
+	list_for_each_entry_safe(lock, next, &locks->held, node) {
+		if (!is_same_owner(lock, request))
+			continue;
+		if (lock->type == request->type) {
+			if (!touches(lock, request))
+				continue;
+			new->start = min(new->start, lock->start);
+			new->last = max(new->last, lock->last);
+			remove_lock(lock);
+		} else if (overlaps(lock, request)) {
+			cut_lock(locks, lock, request, &spares[1]);
+			gives_up = true;
+		}
+	}
+	if (request->type != F_UNLCK) {
+		add_lock(locks, new);
+		spares[0] = NULL;
+	}
+	if (gives_up)
+		wake_all(locks);
+}
+
+/*
+ * flock(2) converts a lock in two steps: the old one goes, even if then there is no new one. 0:
+ * the owner has the lock that is asked for.
+ */
+static int drop_other_type(struct file_locks *locks, const struct file_lock *request)
+{
+	struct file_lock *lock;
+
+	list_for_each_entry(lock, &locks->held, node) {
+		if (!is_same_owner(lock, request))
+			continue;
+		if (lock->type == request->type)
+			return 0;
+		remove_lock(lock);
+		wake_all(locks);
+		break;
+	}
+	return -EAGAIN;
+}
+
+/* Waits, without the mutex, until there was a change. 0, -EDEADLK, -ERESTARTSYS. */
+static int wait_for_change(struct file_locks *locks, const struct file_lock *request,
+			   const struct file_lock *conflict)
+{
+	struct lock_wait wait = { .owner = request->owner, .blocker = conflict->owner };
+	bool of_process = request->owner != request->file;
+	int error;
+
+	ASSERT_HELD(&lock_mutex);
+	if (of_process && is_deadlock(request->owner, conflict->owner))
+		return -EDEADLK;
+	wait_queue_init_at(&wait.wq, request->kind == LOCK_RECORD ? "record lock" : "flock",
+			   LOCK_PLACE("lock_wait"));
+	list_add_tail(&wait.node, &locks->waits);
+	if (of_process)
+		add_to_bucket(&wait);
+	mutex_unlock(&lock_mutex);
+	error = wait_event_interruptible(&wait.wq, !READ_ONCE(wait.blocker));
+	mutex_lock(&lock_mutex);
+	list_del(&wait.node);
+	if (of_process)
+		remove_from_bucket(&wait);
+	return error;
+}
+
+static int set(const struct file_lock *request, bool wait, struct file_lock *spares[2])
+{
+	struct file_locks *locks = get_locks(request->file->inode);
+	const struct file_lock *conflict;
+	int error;
+
+	if (!locks)
+		return -ENOLCK;
+	if (request->kind == LOCK_WHOLE && !drop_other_type(locks, request))
+		return 0;
+	while ((conflict = find_conflict(locks, request)) != NULL) {
+		error = wait ? wait_for_change(locks, request, conflict) : -EAGAIN;
+		if (error)
+			return error;
+	}
+	apply(locks, request, spares);
+	return 0;
+}
+
+int lock_set(const struct file_lock *request, bool wait)
+{
+	struct file_lock *spares[2] = { kmalloc(sizeof(**spares)), kmalloc(sizeof(**spares)) };
+	int error = -ENOLCK;
+
+	DEBUG_ASSERT(request->start <= request->last && request->last <= LOCK_LAST_BYTE);
+	if (spares[0] && spares[1]) {
+		mutex_lock(&lock_mutex);
+		error = set(request, wait, spares);
+		mutex_unlock(&lock_mutex);
+	}
+	kfree(spares[0]);
+	kfree(spares[1]);
+	return error;
+}
+
+bool lock_find_conflict(struct file_lock *request)
+{
+	struct file_locks *locks;
+	const struct file_lock *conflict = NULL;
+
+	mutex_lock(&lock_mutex);
+	locks = request->file->inode->locks;
+	if (locks)
+		conflict = find_conflict(locks, request);
+	if (conflict)
+		*request = *conflict;
+	mutex_unlock(&lock_mutex);
+	return conflict;
+}
+
+void lock_release_owner(struct file *file, const void *owner)
+{
+	struct file_locks *locks = READ_ONCE(file->inode->locks);
+	struct file_lock *lock, *next;
+	bool found = false;
+
+	if (likely(!locks))
+		return;
+	mutex_lock(&lock_mutex);
+	list_for_each_entry_safe(lock, next, &locks->held, node) {
+		/* Closed while it was being locked: at the end the file takes others' along. */
+		if (lock->owner != owner && (owner != file || lock->file != file))
+			continue;
+		remove_lock(lock);
+		found = true;
+	}
+	if (found)
+		wake_all(locks);
+	mutex_unlock(&lock_mutex);
+}
