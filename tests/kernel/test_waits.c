@@ -108,16 +108,15 @@ SELFTEST(waits, a_mutex_has_its_name_and_its_holder)
 static DEFINE_SPINLOCK(test_spinlock);
 static bool is_kept, is_wanted;
 
+/* Keeps the lock, interrupts off, until the other thread is about to take it, and a bit longer. */
 static int keep_spinlock(void *unused)
 {
 	unsigned long flags = spin_lock_irqsave(&test_spinlock);
+	u64 end_ns = clock_monotonic_ns() + PATIENCE_NS;
 
 	WRITE_ONCE(is_kept, true);
-	/* The other thread cannot run if it is this CPU's. */
-	for (u64 end = clock_monotonic_ns() + SLEEP_NS; clock_monotonic_ns() < end;) {
-		if (READ_ONCE(is_wanted))
-			break;
-	}
+	while (!READ_ONCE(is_wanted) && clock_monotonic_ns() < end_ns)
+		cpu_relax();
 	udelay(SPIN_US);
 	spin_unlock_irqrestore(&test_spinlock, flags);
 	WRITE_ONCE(is_over, true);
@@ -125,14 +124,19 @@ static int keep_spinlock(void *unused)
 	return 0;
 }
 
-/* Returns whether this thread came while another one kept the lock. */
+/*
+ * Returns whether this thread came while another one kept the lock. Each has a CPU of its own. If
+ * there is only one CPU, the other thread keeps the lock until this one can run.
+ */
 static bool contend(void)
 {
 	struct task *task = kthread_create(keep_spinlock, NULL, "keeper");
 	bool was_kept;
 
 	EXPECT(!IS_ERR(task));
-	is_over = is_kept = is_wanted = false;
+	is_over = is_kept = false;
+	is_wanted = nr_cpus == 1;
+	sched_set_affinity(task, BIT(nr_cpus - 1));
 	task_wake(task);
 	EXPECT(becomes(READ_ONCE(is_kept)));
 	WRITE_ONCE(is_wanted, true);
@@ -149,8 +153,11 @@ SELFTEST(waits, spinning_is_counted)
 	u64 nr = 0;
 
 	waits_reset();
+	sched_set_affinity(current, BIT(0));
 	for (int i = 0; i < 20; i++)
 		nr += contend();
+	sched_set_affinity(current, ~0UL);
+	EXPECT(nr || nr_cpus == 1);
 	EXPECT(find_waits("&test_spinlock", WAIT_SPUN).nr <= nr);
 	EXPECT(find_waits("&test_spinlock", WAIT_SPUN).nr >= nr / 2);
 	EXPECT_EQ(find_waits("&test_spinlock", WAIT_SLEPT).nr, 0);
