@@ -38,6 +38,7 @@ PROCESSES = [
     "limits",
     "locks",
     "perms",
+    "perms-process",
     "pipes",
     "polls",
     "restarts",
@@ -143,7 +144,7 @@ def test_limits_on_linux(builds, program):
 )
 def test_program_on_linux(builds, program):
     """What the programs expect is what Linux does."""
-    if program.removesuffix(".musl") in ("attrs", "ids", "perms") and os.geteuid():
+    if program.removesuffix(".musl") in ("attrs", "ids", "perms", "perms-process") and os.geteuid():
         pytest.skip("only root may")
     builds.initrd()
     done = run_on_linux(program)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TESTS_USER_PERMS_H
+#define TESTS_USER_PERMS_H
+
+/*
+ * For programs that check what users other than root may do. The tests begin as root, in an empty
+ * directory of their own; a child becomes somebody else.
+ */
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/stat.h>
+
+#include "run.h"
+
+#define USER  1000
+#define GROUP 1001
+#define OTHER 2000 /* another user, and a group */
+
+#define FAILS(call, error) CHECK((call) == -1 && errno == (error))
+
+static char base[64];
+
+/* A child that is USER in GROUP, and in the group @extra as well unless that is 0. */
+static pid_t fork_user(uid_t user, gid_t group, gid_t extra)
+{
+	pid_t pid = fork_child();
+
+	if (!pid)
+		CHECK(!setgroups(extra != 0, &extra) && !setresgid(group, group, group) &&
+		      !setresuid(user, user, user));
+	return pid;
+}
+
+static void make_file(const char *name, mode_t mode, uid_t user, gid_t group)
+{
+	int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+
+	CHECK(fd >= 0 && write(fd, "text", 4) == 4 && !close(fd));
+	CHECK(!chown(name, user, group) && !chmod(name, mode));
+}
+
+static struct stat stat_of(const char *name)
+{
+	struct stat st = { 0 };
+
+	CHECK(!lstat(name, &st));
+	return st;
+}
+
+/* Runs the tests in a directory that has to be empty again after them. Returns main()'s value. */
+static int run_tests_as_root(const char *program, const struct test *tests, int argc, char **argv)
+{
+	int status;
+
+	mkdir("/tmp", 0777);
+	snprintf(base, sizeof(base), "/tmp/%s.%d", program, getpid());
+	if (mkdir(base, 0755) || chdir(base)) {
+		printf("FAIL: %s: no %s, errno %d\n", program, base, errno);
+		return 1;
+	}
+	status = run_tests(program, tests, argc, argv);
+	if (chdir("/") || rmdir(base)) {
+		printf("FAIL: %s: something is left in %s\n", program, base);
+		return 1;
+	}
+	return status;
+}
+
+#endif
