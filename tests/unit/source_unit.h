@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TESTS_SOURCE_UNIT_H
+#define TESTS_SOURCE_UNIT_H
+
+/* Shared by the tests of the source of samples: a store that only counts, and interrupts. */
+
+#include "unit.h"
+
+#define PERIOD 1000000ull /* at 1000 Hz; a cycle is a nanosecond */
+#define TEXT   0xffffffff81000000ull
+
+static struct source_snapshot snap;
+static u64 nr_samples, last_sample, sample_costs;
+static u64 nr_taken[HOST_NR_CPUS], epochs[HOST_NR_CPUS];
+static bool last_in_nmi;
+static int nr_resets;
+
+/* What the store would do: a sample belongs to the generation that it found. */
+static bool resets_in_sample;
+static void (*stalled_in_reset)(void);
+static u64 generation;
+u64 sample_start_cycles;
+
+void sample_take(const struct pt_regs *regs, u64 start_cycles, u32 in_nmi)
+{
+	if (epochs[host_cpu] != generation) {
+		epochs[host_cpu] = generation;
+		nr_taken[host_cpu] = 0;
+		source_first_sample();
+	}
+	nr_samples++;
+	nr_taken[host_cpu]++;
+	last_sample = host_now;
+	if (resets_in_sample) {
+		host_now += sample_costs / 2;
+		source_reset();
+	}
+	last_in_nmi = in_nmi;
+	host_now += sample_costs;
+}
+
+void sample_reset(void)
+{
+	nr_resets++;
+	sample_start_cycles = host_now;
+	if (stalled_in_reset)
+		stalled_in_reset();
+	generation++;
+}
+
+u64 sample_generation(void)
+{
+	return generation;
+}
+
+static inline u64 taken(unsigned int cpu)
+{
+	return epochs[cpu] == generation ? nr_taken[cpu] : 0;
+}
+
+void sample_self_cost(u64 *nr, u64 *cycles)
+{
+	*nr = taken(host_cpu);
+	*cycles = 0;
+}
+
+const struct sample_stats *samples_stats(unsigned int cpu)
+{
+	static struct sample_stats stats;
+
+	memset(&stats, 0, sizeof(stats));
+	stats.nr_attempts = stats.nr_class[HEAT_KERNEL] = taken(cpu);
+	source_pin_cpu(cpu, &stats.source);
+	return &stats;
+}
+
+static inline void apply(const char *words)
+{
+	assert_int_equal(host_file_write("profile/source", words), 0);
+}
+
+static inline int show_source(os_text_t *text, const void *arg)
+{
+	source_show(text);
+	return 0;
+}
+
+static inline int setup(void **state)
+{
+	static bool ready;
+
+	host_cpu = 0;
+	host_idle = false;
+	host_panicking = false;
+	host_nmi_timer = "test";
+	sample_costs = 0;
+	if (!ready) {
+		source_init();
+		os_add_file("profile/source", SOURCE_WORDS, show_source, NULL, source_control);
+	}
+	ready = true;
+	apply("off");
+	apply("on source timer hz 1000 seed 1");
+	source_reset();
+	nr_samples = nr_resets = 0;
+	host_log_clear();
+	return 0;
+}
+
+/* The timer's interrupt, so many cycles late. */
+static inline void timer_comes(u64 late_cycles)
+{
+	struct pt_regs regs = { .pc = TEXT + 0x10 };
+
+	host_now = max(host_now, host_timer_deadline) + late_cycles;
+	profile_tick(&regs);
+	host_timer_rearm();
+}
+
+static inline void nmi_comes(bool irqs_off)
+{
+	struct pt_regs regs = { .pc = TEXT, .irqs_off = irqs_off };
+	bool handled = false;
+
+	profile_nmi(&regs, &handled);
+	assert_true(handled);
+}
+
+/*
+ * Checks CPU 0's numbers, and that on every CPU the samples expected by the clock are accounted
+ * for.
+ */
+static inline void expect_sums(u64 taken, u64 lost, u64 self)
+{
+	source_snapshot(&snap);
+	assert_int_equal(snap.cpus[0].taken, taken);
+	assert_int_equal(snap.cpus[0].lost, lost);
+	assert_int_equal(snap.cpus[0].self, self);
+	for (int cpu = 0; cpu < HOST_NR_CPUS - 1; cpu++) {
+		const struct source_sums *sums = &snap.cpus[cpu];
+		s64 allowed = 1 + snap.nr_switches / snap.nr_cpus;
+
+		assert_true(sums->leftover >= -allowed && sums->leftover <= allowed);
+		assert_int_equal(sums->expected,
+				 sums->taken + sums->lost + sums->self + sums->leftover);
+	}
+}
+
+#define TEST(fn) cmocka_unit_test_setup(fn, setup)
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What becomes of samples that come late or not at all: each is counted once, also by resets. */
+
+#include "source_unit.h"
+
+/* Not a sample is made up for those that a late one stands for, but all are counted. */
+static void test_late(void **state)
+{
+	u64 nr_due;
+
+	timer_comes(900 * PERIOD);
+	assert_int_equal(nr_samples, 1);
+	source_snapshot(&snap);
+	assert_in_range(snap.cpus[0].lost, 899, 901);
+	assert_int_equal(snap.counts.late[LATE_KERNEL], 1);
+	assert_int_equal(snap.nr_stretches, 1);
+	assert_int_equal(snap.longest[0].cycles, 900 * PERIOD);
+	assert_int_equal(snap.longest[0].pc, TEXT + 0x10);
+	nr_due = snap.cpus[0].taken + snap.cpus[0].lost;
+	/* The deadline is in the future again, in the slot behind. */
+	assert_in_range(os_per_cpu(profile_deadline, 0) - host_now, 1, 2 * PERIOD);
+	for (int i = 0; i < 99; i++)
+		timer_comes(0);
+	expect_sums(100, nr_due - 1, 0);
+	assert_int_equal(snap.counts.late[LATE_KERNEL], 1);
+	report_print_source_notes(&snap, true);
+	assert_non_null(strstr(host_log, "     900000000    0       1  test             "
+					 "ffffffff81000010  fn_0+0x10\n"));
+}
+
+/* Normal lateness is no news; a bit more is. */
+static void test_limit(void **state)
+{
+	source_snapshot(&snap);
+	timer_comes(snap.limit_ns);
+	source_snapshot(&snap);
+	assert_int_equal(snap.counts.late[LATE_KERNEL], 0);
+	timer_comes(snap.limit_ns + 1);
+	source_snapshot(&snap);
+	assert_int_equal(snap.counts.late[LATE_KERNEL], 1);
+	assert_int_equal(snap.limit_ns, 100); /* os_wait_for_interrupt() */
+}
+
+static void test_longest_are_kept(void **state)
+{
+	for (u64 i = 1; i <= 20; i++)
+		timer_comes((i * 7 % 20 + 1) * 1000);
+	source_snapshot(&snap);
+	assert_int_equal(snap.nr_stretches, NR_STRETCHES);
+	for (u64 i = 0; i < NR_STRETCHES; i++)
+		assert_int_equal(snap.longest[i].cycles, (20 - i) * 1000);
+	host_now++;
+	source_reset();
+	source_snapshot(&snap);
+	assert_int_equal(snap.nr_stretches, 0);
+	timer_comes(500);
+	source_snapshot(&snap);
+	assert_int_equal(snap.nr_stretches, 1);
+	assert_int_equal(snap.longest[0].cycles, 500);
+}
+
+/* A rate the sampler cannot keep up with: half of the time is for the others all the same. */
+static void test_own(void **state)
+{
+	u64 nr_due, start;
+
+	apply("hz 100000");
+	sample_costs = 30000;
+	start = host_now;
+	for (int i = 0; i < 1000; i++) {
+		u64 before = last_sample;
+
+		timer_comes(0);
+		assert_true(i == 0 || last_sample - before > 60000);
+	}
+	source_snapshot(&snap);
+	nr_due = snap.cpus[0].taken + snap.cpus[0].self;
+	expect_sums(1000, 0, snap.cpus[0].self);
+	assert_in_range(nr_due, (host_now - start) / 10000 - 2, (host_now - start) / 10000 + 8);
+}
+
+/* NMIs that nobody asked for are surplus: the report says so. */
+static void test_nmis_too_many(void **state)
+{
+	apply("source nmi");
+	for (int i = 0; i < 100; i++) {
+		host_now += PERIOD;
+		nmi_comes(false);
+		nmi_comes(false);
+	}
+	source_snapshot(&snap);
+	assert_int_equal(snap.cpus[0].expected, 100);
+	assert_int_equal(snap.cpus[0].taken, 200);
+	assert_int_equal(snap.cpus[0].leftover, -100);
+	report_print_source_notes(&snap, false);
+	assert_non_null(strstr(host_log, "expected: 300 samples by the clock and the rate = 200 "
+					 "taken + 200 lost + 0 in the profiler + -100 left over "));
+}
+
+/* Each of these faults makes the sums of the timer wrong, and the report shows each. */
+static void test_what_does_not_add_up_is_told(void **state)
+{
+	struct pt_regs regs = { .pc = TEXT };
+
+	for (int i = 0; i < 50; i++)
+		timer_comes(0);
+	expect_sums(50, 0, 0);
+	for (int i = 0; i < 10; i++)
+		sample_take(&regs, host_now, 0);
+	source_snapshot(&snap);
+	assert_true(snap.cpus[0].leftover >= -11 && snap.cpus[0].leftover <= -9);
+	nr_taken[0] -= 20;
+	source_snapshot(&snap);
+	assert_in_range(snap.cpus[0].leftover, 9, 11);
+	report_print_source_notes(&snap, false);
+	assert_non_null(strstr(host_log, " left over (up to "));
+}
+
+/* The sums add up with late interrupts, resets, switches off and on, and a slow sampler. */
+static void test_all_that_is_expected_is_accounted_for(void **state)
+{
+	u64 seed = 1;
+
+	for (int i = 0; i < 20000; i++) {
+		seed = seed * 6364136223846793005ull + 1;
+		sample_costs = seed >> 63 ? seed >> 43 & 0x3fffff : 100;
+		if (seed >> 56 == 7)
+			apply("off");
+		else if (seed >> 56 == 8)
+			apply("on");
+		else if (seed >> 56 == 9)
+			source_reset();
+		else if (seed >> 60 == 2)
+			host_now += (seed >> 30 & 0xf) * PERIOD / 3; /* interrupts are off */
+		else if (snap.settings.on)
+			timer_comes(seed >> 60 == 3 ? (seed >> 40 & 0xff) * PERIOD / 16 : 0);
+		source_snapshot(&snap);
+		expect_sums(snap.cpus[0].taken, snap.cpus[0].lost, snap.cpus[0].self);
+	}
+	assert_true(nr_samples > 5000);
+}
+
+/* A deadline that passed before a reset is not lost after it. */
+static void test_reset_in_a_stretch(void **state)
+{
+	struct pt_regs regs = { .pc = TEXT };
+
+	timer_comes(0);
+	host_now += 100 * PERIOD;
+	source_snapshot(&snap);
+	assert_in_range(snap.cpus[0].lost, 98, 100);
+	expect_sums(1, snap.cpus[0].lost, 0);
+	source_reset();
+	expect_sums(0, 0, 0);
+	host_now += 50 * PERIOD;
+	source_snapshot(&snap);
+	assert_in_range(snap.cpus[0].lost, 48, 50);
+	expect_sums(0, snap.cpus[0].lost, 0);
+	profile_tick(&regs);
+	host_timer_rearm();
+	source_snapshot(&snap);
+	assert_in_range(snap.cpus[0].lost, 48, 50);
+	expect_sums(1, snap.cpus[0].lost, 0);
+	assert_in_range(snap.counts.lost[LATE_KERNEL], 48, 50);
+}
+
+static void samples_go_on(void)
+{
+	static const u64 late[] = { 0, 20 * PERIOD, 0 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(late); i++)
+		timer_comes(late[i]);
+}
+
+/* A host stops the CPU that resets, while this one goes on, or is late itself. */
+static void test_long_reset(void **state)
+{
+	for (int i = 0; i < 5; i++)
+		timer_comes(0);
+	stalled_in_reset = samples_go_on;
+	source_reset();
+	stalled_in_reset = NULL;
+	source_snapshot(&snap);
+	expect_sums(0, 0, snap.cpus[0].self);
+	for (int i = 0; i < 10; i++)
+		timer_comes(0);
+	source_snapshot(&snap);
+	expect_sums(10, 0, snap.cpus[0].self);
+	assert_in_range(snap.cpus[0].expected, 9 + snap.cpus[0].self, 10 + snap.cpus[0].self);
+}
+
+/* A sample that takes many slots, because a host stops its CPU, and a reset in the middle of it. */
+static void test_reset_in_a_sample(void **state)
+{
+	apply("hz 100000"); /* the next deadline is near */
+	sample_costs = PERIOD;
+	resets_in_sample = true;
+	timer_comes(0);
+	resets_in_sample = false;
+	sample_costs = 0;
+	host_now += 2 * PERIOD;
+	source_snapshot(&snap);
+	expect_sums(0, snap.cpus[0].lost, snap.cpus[0].self);
+	assert_in_range(snap.cpus[0].expected, 299, 301);
+}
+
+/* A sample that took long skips deadlines. Then there is a reset, before their time has come. */
+static void test_reset_behind_a_long_sample(void **state)
+{
+	apply("hz 100000");
+	sample_costs = PERIOD; /* 100 of these slots, and as many are skipped after it */
+	timer_comes(0);
+	sample_costs = 0;
+	source_reset();
+	source_snapshot(&snap);
+	expect_sums(0, 0, 0);
+	host_now += PERIOD / 2;
+	source_snapshot(&snap);
+	expect_sums(0, 0, snap.cpus[0].self);
+	assert_in_range(snap.cpus[0].self, 49, 51);
+	timer_comes(0);
+	source_snapshot(&snap);
+	expect_sums(1, 0, snap.cpus[0].self);
+	assert_in_range(snap.cpus[0].self, 98, 101);
+}
+
+/* An idle CPU sleeps with interrupts on: its lateness hides nothing. */
+static void test_idle_is_left_out(void **state)
+{
+	host_idle = true;
+	for (int i = 0; i < 20; i++)
+		timer_comes(5000);
+	host_idle = false;
+	source_snapshot(&snap);
+	assert_int_equal(snap.counts.late[LATE_IDLE], 20);
+	assert_int_equal(snap.counts.late[LATE_KERNEL], 0);
+	assert_int_equal(snap.nr_stretches, 0);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(test_limit),
+		TEST(test_late),
+		TEST(test_longest_are_kept),
+		TEST(test_own),
+		TEST(test_nmis_too_many),
+		TEST(test_what_does_not_add_up_is_told),
+		TEST(test_all_that_is_expected_is_accounted_for),
+		TEST(test_reset_in_a_stretch),
+		TEST(test_long_reset),
+		TEST(test_reset_in_a_sample),
+		TEST(test_reset_behind_a_long_sample),
+		TEST(test_idle_is_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
