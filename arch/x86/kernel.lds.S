@@ -60,6 +60,7 @@ SECTIONS
 		TABLE(boot_params)
 		TABLE(sysrq_keys)
 		TABLE(profilers)
+		TABLE(tracers)
 		TABLE(selftests)
 	} :rodata
 
@@ -84,6 +85,7 @@ SECTIONS
 		*(.data.boot_stack)
 		*(.data .data.[!.]*)
 		TABLE(profile_points)
+		TABLE(trace_events)
 	} :data
 
 	. = ALIGN(PAGE);

@@ -44,6 +44,7 @@
 #include <lego/procfs.h>
 #include <lego/random.h>
 #include <lego/profile.h>
+#include <lego/profile_abi.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
@@ -120,6 +121,16 @@
 static inline u32 os_task_pid(const struct task *task)
 {
 	return task->proc && task->mm ? (u32)task->proc->pid : 0;
+}
+
+/*
+ * Returns the context of the running code, for the common fields of events: bits of
+ * PROFILE_TRACE_* (<lego/profile_abi.h>). Any context.
+ */
+static __always_inline u8 os_trace_flags(void)
+{
+	return (irqs_disabled() ? PROFILE_TRACE_IRQS_OFF : 0) |
+	       (in_irq() ? PROFILE_TRACE_HARDIRQ : 0) | (in_nmi() ? PROFILE_TRACE_NMI : 0);
 }
 
 /* Identifies a task under its present name: see profile_task_changed(). */

@@ -54,6 +54,11 @@ typedef struct {
 #define os_build_id(text, size) ((void)(size), (void)((text)[0] = '\0'))
 #endif
 
+/* Events. */
+#ifndef os_trace_flags
+#define os_trace_flags() 0
+#endif
+
 /* Waits. */
 #ifndef os_wait_name
 #define os_wait_name(task) NULL

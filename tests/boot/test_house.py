@@ -18,6 +18,7 @@ MAY_USE = {
     "samples": {"."},
     "waits": {"."},
     "points": {"."},
+    "trace": {"."},
     "export": {"."},
 }
 

@@ -13,7 +13,7 @@
 
 /* At least one profiler is compiled in. */
 #if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP) || \
-	defined(CONFIG_PROFILE_POINTS)
+	defined(CONFIG_PROFILE_POINTS) || defined(CONFIG_PROFILE_TRACE)
 #define PROFILE_ANY 1
 #endif
 

@@ -35,4 +35,38 @@ struct profile_export {
 	uint64_t ranges[PROFILE_EXPORT_MAX_RANGES]; /* physical addresses */
 };
 
+/*
+ * A page of a CPU's ring of events, as `data` of trace_pages.json has it. Behind this head are
+ * records; each is a head of 8 bytes (enum profile_trace_kind) and its content, a multiple of 8
+ * bytes. The content of an event is what Linux has in its rings, so the offsets in the event's
+ * format text count from there.
+ */
+#define PROFILE_TRACE_PAGE_BYTES 4096
+struct profile_trace_page {
+	uint64_t cycles; /* TSC of the page's first event */
+	uint64_t first;	 /* number of that event: events of this CPU before it, the lost included */
+};
+
+/* The head of a record: bits 0 to 31 are the low half of the TSC. */
+#define PROFILE_TRACE_BYTES_SHIFT 32 /* 16 bits: bytes of the record, with its head */
+#define PROFILE_TRACE_KIND_SHIFT  48 /* 16 bits: enum profile_trace_kind */
+
+/* The upper half of the TSC is that of the page, or of the extension before in the same page. */
+enum profile_trace_kind {
+	PROFILE_TRACE_EVENT,	 /* content: struct profile_trace_event, then its fields */
+	PROFILE_TRACE_PADDING,	 /* to the end of the page; content: anything */
+	PROFILE_TRACE_EXTENSION, /* content: the whole TSC of the record behind it */
+};
+
+/* The common fields of all events, as Linux has them. */
+struct profile_trace_event {
+	uint16_t type;	       /* the event's ID */
+	uint8_t flags;	       /* PROFILE_TRACE_* below */
+	uint8_t preempt_count; /* always 0 */
+	int32_t pid;	       /* the thread; 0: idle */
+};
+#define PROFILE_TRACE_IRQS_OFF 0x01
+#define PROFILE_TRACE_HARDIRQ  0x08
+#define PROFILE_TRACE_NMI      0x40
+
 #endif

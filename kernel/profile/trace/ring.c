@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The slow path of a write, and the memory of the rings. A write is slow if it begins a page, if
+ * the upper half of the TSC has changed, if there is no room, and while nothing is recorded. It
+ * reserves all it needs by one cmpxchg, as the fast path does: padding, the page's head or an
+ * extension, and the record.
+ *
+ * An event that is lost takes a number, but no room. The rest of its page becomes padding, so the
+ * next event begins a page, whose head has its number: a reader sees every gap.
+ */
+
+#include "ring.h"
+
+#define DEFAULT_SHARE 8 /* of the machine's memory, at most */
+#define MAX_BYTES     (4ull << 20)
+#define MIN_BYTES     (2 * PROFILE_TRACE_PAGE_BYTES)
+
+OS_DEFINE_PER_CPU(struct trace_ring, trace_ring) = { .high = TRACE_NOT_RECORDING };
+bool trace_overwrites = true;
+
+static bool recording;
+static u64 ring_size_bytes;
+
+/* What a slow write reserves. */
+struct plan {
+	u64 cycles;
+	u64 head;  /* before */
+	u64 after; /* head, afterwards */
+	u64 nr;	   /* the number of the event */
+	u32 room;  /* words that are left in the page */
+	bool new_page, lost;
+};
+
+/*
+ * A page is not free while it has what a reader may still want, unless it may be overwritten, nor
+ * while an interrupted writer has a record in it.
+ */
+static bool page_is_free(u64 position)
+{
+	u64 size = os_this_cpu_read(trace_ring.mask) + 1;
+	u64 oldest = os_this_cpu_read(trace_ring.commit) & ~(TRACE_PAGE_WORDS - 1);
+	u64 end = position + TRACE_PAGE_WORDS;
+
+	if (TRACE_POSITION(end - oldest) > size)
+		return false;
+	return pf_read_once(trace_overwrites) ||
+	       TRACE_POSITION(end - os_this_cpu_read(trace_ring.tail)) <= size;
+}
+
+static void make_plan(struct plan *p, u64 words)
+{
+	u64 page, nr;
+
+	p->head = os_this_cpu_read(trace_ring.head);
+	nr = os_this_cpu_read(trace_ring.nr);
+	p->cycles = os_cycles();
+	p->nr = nr + ((p->head >> TRACE_POSITION_BITS) - nr) % PF_BIT(64 - TRACE_POSITION_BITS);
+	p->room = -p->head % TRACE_PAGE_WORDS;
+	p->new_page = p->room < words + TRACE_PAGE_HEAD_WORDS;
+	page = p->head + (p->new_page ? p->room : 0);
+	p->lost = p->new_page && !page_is_free(page);
+	p->after = page + TRACE_ONE_EVENT + (p->lost ? 0 : words + TRACE_PAGE_HEAD_WORDS);
+}
+
+static void remember(const struct plan *p)
+{
+	os_this_cpu_write(trace_ring.nr, p->nr);
+	os_this_cpu_write(trace_ring.high, p->cycles >> 32);
+	/* Pairs with stop_cpu(), which may have come in between. */
+	pf_barrier();
+	if (!pf_read_once(recording))
+		os_this_cpu_write(trace_ring.high, TRACE_NOT_RECORDING);
+}
+
+pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
+{
+	struct plan p;
+	u64 *base, mask, *at;
+
+	do {
+		if (!pf_read_once(recording))
+			return (struct trace_slot){ NULL, 0 };
+		make_plan(&p, words);
+	} while (os_this_cpu_cmpxchg(trace_ring.head, p.head, p.after) != p.head);
+
+	base = os_this_cpu_read(trace_ring.words);
+	mask = os_this_cpu_read(trace_ring.mask);
+	at = base + (p.head & mask);
+	if (p.new_page && p.room)
+		*at = trace_record_head(PROFILE_TRACE_PADDING, p.room, p.cycles);
+	remember(&p);
+	if (p.lost) {
+		trace_commit(p.head);
+		return (struct trace_slot){ NULL, 0 };
+	}
+	if (p.new_page) {
+		at = base + ((p.head + p.room) & mask);
+		at[0] = p.cycles;
+		at[1] = p.nr;
+	} else {
+		at[0] = trace_record_head(PROFILE_TRACE_EXTENSION, TRACE_PAGE_HEAD_WORDS, p.cycles);
+		at[1] = p.cycles;
+	}
+	at += TRACE_PAGE_HEAD_WORDS;
+	*at = trace_record_head(PROFILE_TRACE_EVENT, words, p.cycles);
+	return (struct trace_slot){ at + 1, p.head };
+}
+
+static void stop_cpu(void *unused)
+{
+	os_this_cpu_write(trace_ring.high, TRACE_NOT_RECORDING);
+}
+
+void ring_record(bool on)
+{
+	pf_write_once(recording, on && ring_size_bytes);
+	if (!on)
+		os_run_on_all_cpus(stop_cpu);
+}
+
+bool ring_is_recording(void)
+{
+	return pf_read_once(recording);
+}
+
+/*
+ * Lets no writer of this CPU be left that has looked at the ring, by moving head: one that has not
+ * reserved yet must try again, and sees that nothing is recorded. One that has reserved must end
+ * first. What is in the ring cannot be read any more.
+ */
+static bool any_busy;
+
+static void retire_ring(void *unused)
+{
+	u64 head = os_this_cpu_read(trace_ring.head);
+
+	if (os_this_cpu_read(trace_ring.commit) != head) {
+		pf_write_once(any_busy, true);
+		return;
+	}
+	head = (head | (TRACE_PAGE_WORDS - 1)) + 1;
+	os_this_cpu_write(trace_ring.head, head);
+	os_this_cpu_write(trace_ring.commit, head);
+}
+
+static void retire_rings(void)
+{
+	for (;;) {
+		pf_write_once(any_busy, false);
+		os_run_on_all_cpus(retire_ring);
+		if (!pf_read_once(any_busy))
+			return;
+		os_wait_turn();
+	}
+}
+
+static void free_all(u64 **rings)
+{
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu)
+		os_free(rings[cpu]);
+	os_free(rings);
+}
+
+/* Allocates a ring for each CPU that may run. Returns NULL if there is no memory. */
+static u64 **allocate(u64 bytes)
+{
+	unsigned int cpu, nr = 0;
+	u64 **rings;
+
+	os_for_each_cpu(cpu)
+		nr = cpu + 1;
+	rings = os_zalloc(nr * sizeof(*rings));
+	if (!rings)
+		return NULL;
+	os_for_each_cpu(cpu) {
+		rings[cpu] = os_alloc(bytes);
+		if (!rings[cpu]) {
+			free_all(rings);
+			return NULL;
+		}
+	}
+	return rings;
+}
+
+/* Each CPU may have a share of the memory. */
+static u64 fit(u64 bytes)
+{
+	u64 fitting = MIN_BYTES, nr_cpus = 0;
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu)
+		nr_cpus++;
+	while (fitting < bytes && 2 * fitting * nr_cpus <= os_memory_bytes() / DEFAULT_SHARE)
+		fitting *= 2;
+	return fitting;
+}
+
+int ring_set_bytes(u64 bytes)
+{
+	bool was_recording = recording;
+	unsigned int cpu;
+	u64 **rings;
+
+	if (!bytes || bytes > MAX_BYTES)
+		return -OS_EINVAL;
+	bytes = fit(bytes);
+	rings = allocate(bytes);
+	if (!rings)
+		return -OS_ENOMEM;
+	ring_record(false);
+	retire_rings();
+	os_for_each_cpu(cpu) {
+		struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
+		u64 *old = ring->words;
+
+		ring->words = rings[cpu];
+		ring->mask = bytes / sizeof(u64) - 1;
+		rings[cpu] = old;
+	}
+	free_all(rings);
+	ring_size_bytes = bytes;
+	ring_clear();
+	ring_record(was_recording);
+	return 0;
+}
+
+u64 ring_bytes(void)
+{
+	return ring_size_bytes;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Reads the rings. A reader copies a page and then looks at head: if the writer has come round to
+ * that page meanwhile, the copy is dropped, and the reader goes on with the oldest page that is
+ * left. The numbers at the heads of the pages tell how many events it has missed.
+ *
+ * oldest[] says what has been consumed or cleared. A ring that does not overwrite must not begin a
+ * page before that is behind its oldest event: its `tail`.
+ */
+
+#include "ring.h"
+
+static os_lock_t lock = OS_LOCK_INIT; /* guards oldest and tail */
+static OS_DEFINE_PER_CPU(struct ring_place, oldest);
+
+static u64 page_of(u64 position)
+{
+	return position & ~(TRACE_PAGE_WORDS - 1);
+}
+
+/* Returns a - b, of positions. */
+static s64 distance(u64 a, u64 b)
+{
+	return (s64)((a - b) << (64 - TRACE_POSITION_BITS)) >> (64 - TRACE_POSITION_BITS);
+}
+
+struct ring_place ring_oldest(u32 cpu)
+{
+	unsigned long flags = os_lock(&lock);
+	struct ring_place place = os_per_cpu(oldest, cpu);
+
+	os_unlock(&lock, flags);
+	return place;
+}
+
+struct ring_place ring_newest(u32 cpu)
+{
+	struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
+	u64 nr = pf_read_once(ring->nr), head;
+
+	/* In this order: nr must not be ahead of head. */
+	pf_mb();
+	head = pf_read_once(ring->head);
+	nr += ((head >> TRACE_POSITION_BITS) - nr) % PF_BIT(64 - TRACE_POSITION_BITS);
+	return (struct ring_place){ TRACE_POSITION(head), nr };
+}
+
+static void set_oldest(u32 cpu, const struct ring_place *place)
+{
+	os_assert_held(&lock);
+	os_per_cpu(oldest, cpu) = *place;
+	pf_store_release(&os_per_cpu(trace_ring, cpu).tail, page_of(place->position));
+}
+
+bool ring_consume(u32 cpu, u64 from_position, const struct ring_place *place)
+{
+	unsigned long flags = os_lock(&lock);
+	bool valid = os_per_cpu(oldest, cpu).position == from_position;
+
+	if (valid)
+		set_oldest(cpu, place);
+	os_unlock(&lock, flags);
+	return valid;
+}
+
+void ring_clear(void)
+{
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		struct ring_place place = ring_newest(cpu);
+		unsigned long flags = os_lock(&lock);
+
+		set_oldest(cpu, &place);
+		os_unlock(&lock, flags);
+	}
+}
+
+/* Returns the first page that is not, or is about to be, overwritten. */
+static u64 first_page(const struct trace_ring *ring)
+{
+	return page_of(TRACE_POSITION(pf_read_once(ring->head)) + TRACE_PAGE_WORDS - 1) -
+	       (ring->mask + 1);
+}
+
+void ring_set_overwrite(bool on)
+{
+	unsigned int cpu;
+
+	pf_write_once(trace_overwrites, on);
+	/* What is overwritten already is consumed; the event's number stays that of the gap. */
+	os_for_each_cpu(cpu) {
+		const struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
+		unsigned long flags = os_lock(&lock);
+		struct ring_place place = os_per_cpu(oldest, cpu);
+		u64 first = first_page(ring);
+
+		if (ring->words && distance(first, place.position) > 0) {
+			place.position = TRACE_POSITION(first);
+			set_oldest(cpu, &place);
+		}
+		os_unlock(&lock, flags);
+	}
+}
+
+void ring_reader_init(struct ring_reader *reader, u32 cpu)
+{
+	reader->cpu = cpu;
+	reader->place = ring_oldest(cpu);
+	/* Pairs with trace_commit(). */
+	reader->end = TRACE_POSITION(pf_load_acquire(&os_per_cpu(trace_ring, cpu).commit));
+	reader->page_position = ~0ull;
+	reader->at = reader->nr_words = 0;
+}
+
+/* Copies the page that the reader is in. Returns false if it has been overwritten. */
+static bool copy_page(struct ring_reader *reader, const struct trace_ring *ring, u64 page)
+{
+	s64 nr = pf_min(distance(reader->end, page), (s64)TRACE_PAGE_WORDS);
+
+	memcpy(reader->words, ring->words + (page & ring->mask), nr * sizeof(u64));
+	/* The copy is made before head is read: pairs with the cmpxchg that reserves. */
+	pf_mb();
+	if (distance(TRACE_POSITION(pf_read_once(ring->head)), page) > (s64)ring->mask + 1)
+		return false;
+	reader->page_position = page;
+	reader->nr_words = nr;
+	reader->at = 0;
+	return true;
+}
+
+/* Copies the page at the reader's position, or the oldest one. false: there is nothing to read. */
+static bool fill(struct ring_reader *reader)
+{
+	const struct trace_ring *ring = &os_per_cpu(trace_ring, reader->cpu);
+	u64 first;
+
+	while (ring->words && distance(reader->end, reader->place.position) > 0) {
+		if (copy_page(reader, ring, page_of(reader->place.position)))
+			return true;
+		first = first_page(ring);
+		if (distance(first, reader->place.position) > 0)
+			reader->place.position = TRACE_POSITION(first);
+	}
+	return false;
+}
+
+static u32 record_words(u64 head)
+{
+	return (u16)(head >> PROFILE_TRACE_BYTES_SHIFT) / sizeof(u64);
+}
+
+/* Takes the record at ->at. Returns its words if it is an event, with *event but for lost, or 0. */
+static u32 take_record(struct ring_reader *reader, struct ring_event *event)
+{
+	const u64 *record = &reader->words[reader->at];
+	u32 nr = record_words(*record);
+
+	/* No writer writes this. Whatever it is, the page has no more. */
+	if (!nr || nr > reader->nr_words - reader->at)
+		nr = reader->nr_words - reader->at;
+	reader->at += nr;
+	switch (*record >> PROFILE_TRACE_KIND_SHIFT) {
+	case PROFILE_TRACE_EVENT:
+		event->content = (const void *)(record + 1);
+		event->bytes = (nr - 1) * sizeof(u64);
+		event->cycles = reader->high | (u32)*record;
+		return nr;
+	case PROFILE_TRACE_EXTENSION:
+		reader->high = record[1] >> 32 << 32;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void take_page_head(struct ring_reader *reader, u64 *nr)
+{
+	reader->high = reader->words[0] >> 32 << 32;
+	*nr = reader->words[1];
+	reader->at = TRACE_PAGE_HEAD_WORDS;
+}
+
+bool ring_read(struct ring_reader *reader, struct ring_event *event)
+{
+	for (;;) {
+		if (reader->at == reader->nr_words) {
+			if (!fill(reader))
+				return false;
+			take_page_head(reader, &reader->page_nr);
+		}
+		while (reader->at < reader->nr_words) {
+			u64 start = reader->page_position + reader->at;
+			u32 words = take_record(reader, event);
+			u64 nr = reader->page_nr;
+
+			if (words)
+				reader->page_nr++;
+			/* Consumed before: it was read for what follows only. */
+			if (distance(start, reader->place.position) < 0)
+				continue;
+			reader->place.position = reader->page_position + reader->at;
+			if (!words)
+				continue;
+			event->nr = nr;
+			event->lost = nr - reader->place.nr;
+			reader->place.nr = nr + 1;
+			return true;
+		}
+		/* The rest of the page, if any, is not complete yet. */
+		if (reader->nr_words < TRACE_PAGE_WORDS)
+			return false;
+	}
+}
+
+u32 ring_read_page(struct ring_reader *reader)
+{
+	if (!fill(reader))
+		return 0;
+	reader->place.position = TRACE_POSITION(reader->page_position + reader->nr_words);
+	reader->at = reader->nr_words;
+	return reader->nr_words;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_TRACE_H
+#define PROFILE_TRACE_H
+
+/* What the files of this folder share: events, tracers, and the text of /sys/kernel/tracing. */
+
+#include "ring.h"
+
+/* A field of an event, as its format text has it. */
+struct trace_field {
+	const char *type; /* "pid_t", "char" */
+	const char *name;
+	u16 offset, bytes; /* from the common fields on */
+	u16 nr;		   /* of an array; 0: it is none */
+	bool is_signed;
+	bool is_text;  /* characters, up to a NUL if there is one */
+	bool is_moved; /* __data_loc: its offset and, in the upper half, its length */
+};
+
+enum trace_compare {
+	TRACE_EQUAL,
+	TRACE_NOT_EQUAL,
+	TRACE_LESS,
+	TRACE_GREATER,
+	TRACE_AND,  /* any of these bits */
+	TRACE_GLOB, /* of texts */
+};
+
+#define TRACE_FILTER_BYTES 128
+
+/*
+ * A comparison with a field. It is part of its event, so a writer may look at it at any time; while
+ * it is being changed, an event may be judged by parts of both.
+ */
+struct trace_filter {
+	const struct trace_field *field;
+	enum trace_compare compare;
+	u64 value;
+	char value_text[TRACE_FILTER_BYTES]; /* of a field that is a text */
+	char text[TRACE_FILTER_BYTES];	     /* as it was written */
+};
+
+/*
+ * An event. It is a variable of its own in section trace_events. Its writer runs while `key` is on,
+ * and writes a record that begins with struct profile_trace_event.
+ */
+struct trace_event {
+	const char *system, *name;
+	u32 id; /* 0: trace_init() gives it one */
+	u32 bytes;
+	os_key_t *key; /* NULL: only a tracer writes it; it cannot be switched */
+	const struct trace_field *fields;
+	u32 nr_fields;
+	const char *print_format; /* what follows `print fmt: ` */
+	/* Prints what follows the event's name in a line. content: of at least `bytes` bytes. */
+	void (*print)(os_text_t *text, const void *content, u32 bytes);
+	bool is_on;
+	bool has_filter;
+	struct trace_filter filter;
+};
+
+#define TRACE_EVENTS_SECTION pf_used pf_section("trace_events") pf_aligned(8)
+
+extern struct trace_event __start_trace_events[] __attribute__((weak));
+extern struct trace_event __stop_trace_events[] __attribute__((weak));
+
+#define trace_for_each_event(event) \
+	for ((event) = __start_trace_events; (event) < __stop_trace_events; (event)++)
+
+/*
+ * A tracer is what current_tracer selects: it writes records from start() to stop(). It registers
+ * itself by TRACER() at file scope. All but print_line in process context.
+ */
+struct tracer {
+	const char *name;
+	int (*start)(void); /* 0 or a negative errno; the rings have memory */
+	void (*stop)(void);
+	/* Prints the lines above the first event, behind `# tracer: `; NULL: the usual ones. */
+	void (*print_head)(os_text_t *text);
+	/* Prints the whole line of an event of any kind. false: as without a tracer. */
+	bool (*print_line)(os_text_t *text, u32 cpu, const struct ring_event *event);
+};
+
+#define TRACER(ident) \
+	static const struct tracer tracer_##ident pf_used pf_section("tracers") pf_aligned(8)
+
+extern const struct tracer __start_tracers[] __attribute__((weak));
+extern const struct tracer __stop_tracers[] __attribute__((weak));
+
+/* Gives the rings memory, unless they have some. Process context. Returns 0 or a negative errno. */
+int trace_need_rings(void);
+
+/* Fills in the common fields of an event that the running CPU records. Any context. */
+static pf_always_inline void trace_fill_common(struct profile_trace_event *common, u32 id)
+{
+	common->type = id;
+	common->flags = os_trace_flags();
+	common->preempt_count = 0;
+	common->pid = os_current_tid();
+}
+
+#endif

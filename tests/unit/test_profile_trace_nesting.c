@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The rings of events under interrupts. An interrupt is a signal that the CPU raises behind a
+ * chosen instruction of a write (the trap flag, SDM vol. 3, 17.4.1.4): so each place that an
+ * interrupt can hit is tried.
+ */
+
+#include "trace_unit.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+#define TRAP_FLAG 0x100
+
+/* The interrupt behind an instruction of a write. */
+static int steps_left;
+static bool stepping, was_hit;
+
+static void interrupt(void)
+{
+	struct trace_slot slot = trace_reserve(sizeof(struct record) + 3 * sizeof(u64));
+
+	write_event(1, 200); /* an NMI in it */
+	fill_in(slot, 3, 100);
+	write_event(2, 300);
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+
+	if (stepping && steps_left-- == 0) {
+		was_hit = true;
+		interrupt();
+		stepping = false;
+	}
+	if (!stepping)
+		uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+}
+
+static void write_interrupted(int at, u32 nr_values)
+{
+	steps_left = at;
+	was_hit = false;
+	stepping = true;
+	asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+	write_event(nr_values, 1);
+	stepping = false;
+	asm volatile("nop");
+}
+
+/* The events that one write with an interrupt leaves, from this state of the ring on. */
+static void check_interrupted(void)
+{
+	u64 values[16], lost;
+	u32 nr = read_all(values, 16, &lost), nr_found = 0, seen = 0;
+
+	assert_int_equal(nr, was_hit ? 4 : 1);
+	assert_int_equal(lost, 0);
+	for (u32 i = 0; i < nr; i++) {
+		nr_found += values[i] == 1;
+		seen += values[i];
+	}
+	assert_int_equal(nr_found, 1);
+	assert_int_equal(seen, was_hit ? 601 : 1);
+	assert_int_equal(os_per_cpu(trace_ring, 0).head, os_per_cpu(trace_ring, 0).commit);
+}
+
+/* Brings the ring to so many words before the end of a page. */
+static void leave_room(u32 words)
+{
+	u64 room;
+
+	while ((room = -os_per_cpu(trace_ring, 0).head % TRACE_PAGE_WORDS) != words) {
+		bool exactly = room >= words + 2 && room < words + 8;
+
+		write_event(exactly ? room - words - 2 : 1, 5);
+	}
+	ring_clear();
+}
+
+static void test_interrupted_anywhere(void **state)
+{
+	static const u32 rooms[] = { 300, 20, 12, 10, 8, 6, 5, 4, 3, 2, 0 };
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	u32 nr_hits = 0;
+
+	sigaction(SIGTRAP, &action, NULL);
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(rooms); i++) {
+		int at = 0;
+
+		do {
+			/* In every second round the upper half of the TSC changes meanwhile. */
+			leave_room(rooms[i / 2]);
+			if (i % 2)
+				host_now = ((host_now >> 32) + 1) << 32 | (0x100000000 - 2);
+			write_interrupted(at++, 2);
+			check_interrupted();
+			nr_hits += was_hit;
+		} while (was_hit);
+	}
+	assert_in_range(nr_hits, 500, 100000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_interrupted_anywhere, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

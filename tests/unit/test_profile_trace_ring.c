@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The rings of events: what they keep, what they lose, and how much of it they tell. */
+
+#include "trace_unit.h"
+
+static void test_order_and_content(void **state)
+{
+	u64 values[16], lost;
+
+	for (u64 i = 0; i < 10; i++)
+		write_event(1 + i % 3, i);
+	assert_int_equal(read_all(values, 16, &lost), 10);
+	assert_int_equal(lost, 0);
+	for (u64 i = 0; i < 10; i++)
+		assert_int_equal(values[i], i);
+	/* Reading has not taken anything away; clearing does. */
+	assert_int_equal(read_all(values, 16, &lost), 10);
+	ring_clear();
+	assert_int_equal(read_all(values, 16, &lost), 0);
+	assert_int_equal(lost, 0);
+	write_event(2, 77);
+	assert_int_equal(read_all(values, 16, &lost), 1);
+	assert_int_equal(values[0], 77);
+	assert_int_equal(lost, 0);
+}
+
+/* Of many events the newest ones are kept, and the rest is told. */
+static void test_overwrites(void **state)
+{
+	u64 values[512], lost;
+	u32 nr;
+
+	for (u64 i = 0; i < 5000; i++)
+		write_event(1 + i % 5, i);
+	nr = read_all(values, 512, &lost);
+	assert_in_range(nr, RING_BYTES / 64 / 2, 512);
+	assert_int_equal(nr + lost, 5000);
+	for (u32 i = 0; i < nr; i++)
+		assert_int_equal(values[i], lost + i);
+}
+
+/* Without overwriting the oldest ones are kept, until they are consumed. */
+static void test_keeps_the_oldest(void **state)
+{
+	static struct ring_reader reader;
+	u64 values[512], lost, from;
+	struct ring_event event;
+	u32 nr;
+
+	ring_set_overwrite(false);
+	for (u64 i = 0; i < 5000; i++)
+		write_event(2, i);
+	nr = read_all(values, 512, &lost);
+	assert_in_range(nr, RING_BYTES / 32 - 8, RING_BYTES / 32);
+	assert_int_equal(nr + lost, 5000);
+	for (u32 i = 0; i < nr; i++)
+		assert_int_equal(values[i], i);
+
+	/* What is consumed makes room, for events that know how many are missing before them. */
+	ring_reader_init(&reader, host_cpu);
+	from = reader.place.position;
+	for (u32 i = 0; i < nr; i++)
+		assert_true(ring_read(&reader, &event));
+	assert_true(ring_consume(host_cpu, from, &reader.place));
+	assert_false(ring_consume(host_cpu, from, &reader.place));
+	write_event(2, 6000);
+	ring_reader_init(&reader, host_cpu);
+	assert_true(ring_read(&reader, &event));
+	assert_int_equal(value_of(&event), 6000);
+	assert_int_equal(event.lost, 5000 - nr);
+	assert_int_equal(event.nr, ring_newest(host_cpu).nr - 1);
+}
+
+/* A change of mode finds the ring overrun, and keeps what is there. */
+static void test_change_of_mode(void **state)
+{
+	u64 values[512], lost, before;
+	u32 nr;
+
+	for (u64 i = 0; i < 3000; i++)
+		write_event(1, i);
+	nr = read_all(values, 512, &before);
+	ring_set_overwrite(false);
+	for (u64 i = 0; i < 3000; i++)
+		write_event(1, 10000 + i);
+	assert_true(read_all(values, 512, &lost) >= nr);
+	assert_int_equal(values[0], before);
+	assert_true(lost > before);
+}
+
+/* The low half of the TSC has come round, once or many times. */
+static void test_extensions(void **state)
+{
+	static const u64 times[] = { 5,		  0xffffffff,  0x100000000,  0x1ffffffff,
+				     0x700000003, 0x700000004, 0x12300000000 };
+	static struct ring_reader reader;
+	struct ring_event event;
+
+	host_step = 0;
+	for (u32 i = 0; i < ARRAY_SIZE(times); i++) {
+		host_now = (9ull << 32) + times[i];
+		write_event(1, i);
+	}
+	ring_reader_init(&reader, host_cpu);
+	for (u32 i = 0; i < ARRAY_SIZE(times); i++) {
+		assert_true(ring_read(&reader, &event));
+		assert_int_equal(event.cycles, (9ull << 32) + times[i]);
+		assert_int_equal(value_of(&event), i);
+		assert_int_equal(event.lost, 0);
+	}
+	assert_false(ring_read(&reader, &event));
+}
+
+/* Off, nothing is written, and nothing counted as lost. Another size drops all. */
+static void test_off_and_size(void **state)
+{
+	u64 values[8], lost;
+
+	write_event(1, 1);
+	ring_record(false);
+	write_event(1, 2);
+	assert_int_equal(read_all(values, 8, &lost), 1);
+	assert_int_equal(lost, 0);
+	ring_record(true);
+	write_event(1, 3);
+	assert_int_equal(read_all(values, 8, &lost), 2);
+	assert_int_equal(values[1], 3);
+	assert_int_equal(ring_set_bytes(5 * 4096), 0);
+	assert_int_equal(ring_bytes(), 8 * 4096);
+	assert_int_equal(read_all(values, 8, &lost), 0);
+	write_event(1, 4);
+	assert_int_equal(read_all(values, 8, &lost), 1);
+	assert_int_equal(lost, 0);
+	assert_int_equal(ring_set_bytes(0), -EINVAL);
+	assert_int_equal(ring_set_bytes(8ull << 20), -EINVAL);
+	host_fail_alloc = 3;
+	assert_int_equal(ring_set_bytes(4 * 4096), -ENOMEM);
+	host_fail_alloc = 0;
+	assert_int_equal(read_all(values, 8, &lost), 1);
+}
+
+static u32 nr_in_page(const struct ring_reader *reader)
+{
+	u32 nr = 0;
+
+	for (u32 at = TRACE_PAGE_HEAD_WORDS; at < reader->nr_words;
+	     at += (u16)(reader->words[at] >> PROFILE_TRACE_BYTES_SHIFT) / 8)
+		nr += reader->words[at] >> PROFILE_TRACE_KIND_SHIFT == PROFILE_TRACE_EVENT;
+	return nr;
+}
+
+/* Pages as an export takes them: each once, the last one as far as it is complete. */
+static void test_pages(void **state)
+{
+	static struct ring_reader reader;
+	u64 first = ring_newest(0).nr;
+	u32 nr_words, nr_pages = 0, nr_before = 0;
+
+	for (u64 i = 0; i < 200; i++)
+		write_event(1, i);
+	ring_reader_init(&reader, host_cpu);
+	while ((nr_words = ring_read_page(&reader))) {
+		nr_pages++;
+		assert_in_range(nr_words, 3, TRACE_PAGE_WORDS);
+		assert_int_equal(reader.words[1], first + nr_before);
+		nr_before += nr_in_page(&reader);
+	}
+	assert_int_equal(nr_pages, 2);
+	assert_int_equal(nr_before, 200);
+	assert_int_equal(TRACE_POSITION(os_per_cpu(trace_ring, 0).commit), reader.place.position);
+}
+
+/* A reader on another CPU, while the writer overwrites. */
+static bool writer_is_done;
+
+static void *write_many(void *unused)
+{
+	for (u64 i = 0; i < 300000; i++)
+		write_event(1 + i % 7, i);
+	__atomic_store_n(&writer_is_done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void read_beside(bool overwrite)
+{
+	static struct ring_reader reader;
+	u64 nr_read = 0, nr_lost = 0, from;
+	struct ring_event event;
+	pthread_t writer;
+	bool done;
+
+	ring_set_overwrite(overwrite);
+	__atomic_store_n(&writer_is_done, false, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_create(&writer, NULL, write_many, NULL), 0);
+	do {
+		done = __atomic_load_n(&writer_is_done, __ATOMIC_ACQUIRE);
+		ring_reader_init(&reader, 0);
+		from = reader.place.position;
+		while (ring_read(&reader, &event)) {
+			nr_lost += event.lost;
+			assert_int_equal(value_of(&event), nr_read + nr_lost);
+			check_content(&event);
+			nr_read++;
+		}
+		assert_true(ring_consume(0, from, &reader.place));
+	} while (!done);
+	pthread_join(writer, NULL);
+	nr_lost += ring_newest(0).nr - reader.place.nr;
+	assert_int_equal(nr_read + nr_lost, 300000);
+	assert_true(nr_read);
+}
+
+static void test_reader_beside(void **state)
+{
+	read_beside(true);
+	ring_clear();
+	read_beside(false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order_and_content, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_overwrites, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_keeps_the_oldest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_change_of_mode, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_extensions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_off_and_size, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reader_beside, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
