@@ -58,7 +58,8 @@ struct file {
 	u32 nr_locks;	       /* set through it, that are held */
 	struct mutex pos_lock; /* guards pos; not taken for streams */
 	u64 pos;
-	void *private; /* the ops' own */
+	void *private;	       /* the ops' own */
+	struct watch *watches; /* by epolls: see epoll.c */
 };
 
 #define FILE_MAX_FDS 1024

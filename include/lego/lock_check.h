@@ -17,10 +17,11 @@
 #include <lego/types.h>
 
 enum lock_how {
-	LOCK_SPIN = 0,	 /* held by a CPU */
-	LOCK_SLEEP = 1,	 /* held by a task */
-	LOCK_TRY = 2,	 /* has been taken without waiting */
-	LOCK_NESTED = 4, /* others of its class may be held, all with lower addresses */
+	LOCK_SPIN = 0,	  /* held by a CPU */
+	LOCK_SLEEP = 1,	  /* held by a task */
+	LOCK_TRY = 2,	  /* has been taken without waiting */
+	LOCK_NESTED = 4,  /* others of its class may be held, all with lower addresses */
+	LOCK_ORDERED = 8, /* others of its class may be held, in an order that the caller keeps */
 };
 
 #ifdef CONFIG_DEBUG_LOCKS

@@ -32,6 +32,8 @@ static inline void mutex_init_at(struct mutex *mutex, const char *name, const ch
 }
 
 void mutex_lock(struct mutex *mutex);
+/* With others of the same class held, in an order in which no circle can wait. */
+void mutex_lock_ordered(struct mutex *mutex);
 bool mutex_trylock(struct mutex *mutex);
 void mutex_unlock(struct mutex *mutex);
 

@@ -2,7 +2,12 @@
 #ifndef LEGO_POLL_H
 #define LEGO_POLL_H
 
-/* Waiting for several files at once: what poll() and select() share with the files. */
+/*
+ * Waiting for several files at once: what poll(), select() and epoll share with the files. A file
+ * is asked what could be done with it now (file_ops.poll). The answer comes with the wait queues
+ * that announce a change, which poll_wait() hands to whoever asks: poll() and select() put their
+ * task on them, epoll a callback.
+ */
 
 #include <lego/types.h>
 #include <lego/wait.h>
@@ -18,8 +23,18 @@
 #define POLLRDBAND 0x0080
 #define POLLWRNORM 0x0100
 #define POLLWRBAND 0x0200
+#define POLLRDHUP  0x2000
 
-struct poll_table;
+#define POLL_ALWAYS (POLLERR | POLLHUP)			/* reported though nobody asks */
+#define POLL_OUTPUT (POLLOUT | POLLWRNORM | POLLWRBAND) /* about room to write */
+
+struct poll_table {
+	void (*add)(struct poll_table *table, struct wait_queue *wq);
+	u32 events; /* that the caller waits for, but for POLL_ALWAYS */
+};
+
+/* A file announces itself on this many queues at most. */
+#define POLL_MAX_QUEUES 3
 
 /*
  * Wakers use wake_up_all(): who polls is woken, but takes nothing.
@@ -27,6 +42,25 @@ struct poll_table;
  * From file_ops.poll: have wq wake the caller of poll(). table NULL: nothing to do. Process
  * context, no spinlock held; call it before looking at the state that wq announces.
  */
-void poll_wait(struct poll_table *table, struct wait_queue *wq);
+static inline void poll_wait(struct poll_table *table, struct wait_queue *wq)
+{
+	if (table)
+		table->add(table, wq);
+}
+
+/*
+ * The same of a file with a queue for each direction: only those that the caller waits for. Both
+ * queues announce POLL_ALWAYS.
+ */
+static inline void poll_wait_ends(struct poll_table *table, struct wait_queue *read_wq,
+				  struct wait_queue *write_wq)
+{
+	if (!table)
+		return;
+	if (table->events & POLL_OUTPUT)
+		table->add(table, write_wq);
+	if (table->events & ~(POLL_OUTPUT | POLL_ALWAYS) || !(table->events & POLL_OUTPUT))
+		table->add(table, read_wq);
+}
 
 #endif

@@ -73,6 +73,8 @@ static inline void spin_lock_at(spinlock_t *lock, const char *name, unsigned int
 #define spin_lock(lock) spin_lock_at(lock, SPIN_NAME(#lock), 0)
 /* With others of the same class held, all of which have lower addresses. */
 #define spin_lock_nested(lock) spin_lock_at(lock, SPIN_NAME(#lock), LOCK_NESTED)
+/* With others of the same class held, in an order in which no circle can wait. */
+#define spin_lock_ordered(lock) spin_lock_at(lock, SPIN_NAME(#lock), LOCK_ORDERED)
 
 static inline void spin_unlock(spinlock_t *lock)
 {

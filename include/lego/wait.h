@@ -17,7 +17,17 @@ struct wait_queue {
 
 struct waiter {
 	struct list_head node;
-	struct task *task;
+	struct task *task; /* NULL: of a callback_waiter */
+};
+
+/* Is told instead of waking a task. */
+struct callback_waiter {
+	struct waiter waiter;
+	/*
+	 * Called once the waiter is off its queue, with the queue's lock held and interrupts off.
+	 * May wake other queues, but none whose callbacks lead back to this one.
+	 */
+	void (*woken)(struct callback_waiter *waiter);
 };
 
 #define WAIT_QUEUE_INIT_AT(wq, name, place)                                 \
@@ -48,6 +58,8 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter);
 /* Any context but NMI. */
 void wake_up_all(struct wait_queue *wq);
 void wake_up_one(struct wait_queue *wq);
+/* As wake_up_all(), from a callback_waiter of another queue that was made at the same place. */
+void wake_up_all_nested(struct wait_queue *wq);
 
 /* Sleep until condition; not ended by a fatal signal. Process context, no spinlock held. */
 #define wait_event(wq, condition)                                         \
@@ -68,6 +80,11 @@ void wake_up_one(struct wait_queue *wq);
  */
 void wait_queue_add(struct wait_queue *wq, struct waiter *waiter);
 void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter);
+
+/*
+ * Queue, unless it is queued; wait_queue_remove() undoes it. After that no callback runs any more.
+ */
+void wait_queue_add_callback(struct wait_queue *wq, struct callback_waiter *waiter);
 
 #define WAIT_EVENT(wq, condition, state, ended, error, sleep) \
 	({                                                    \

@@ -160,7 +160,7 @@ static void add_pairs(const struct held_lock *held, unsigned int nr, struct lock
 			continue;
 		if (other != class)
 			add_pair(other, held[i].ip, class, ip);
-		else if (!(how & LOCK_NESTED) || held[i].map > map)
+		else if (!(how & LOCK_ORDERED) && (!(how & LOCK_NESTED) || held[i].map > map))
 			report_lock("two locks of one class, not in order", map, ip);
 	}
 }

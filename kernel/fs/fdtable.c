@@ -207,6 +207,15 @@ int fd_install(struct file *file, int from, bool close_on_exec)
 	return fd < limit ? fd : -EMFILE;
 }
 
+int fd_install_or_put(struct file *file, bool close_on_exec)
+{
+	int fd = fd_install(file, 0, close_on_exec);
+
+	if (fd < 0)
+		file_put(file);
+	return fd;
+}
+
 long fd_set_close_on_exec(int fd, bool on)
 {
 	struct files *files = current->proc->files;

@@ -29,6 +29,21 @@ struct file *file_alloc(const struct path *path, u32 flags)
 	return file;
 }
 
+struct file *file_alloc_anon(const char *name, const struct file_ops *ops, void *private, u32 flags)
+{
+	struct inode *inode = inode_alloc_unnamed(name, 0600);
+	struct file *file;
+
+	if (!inode)
+		return NULL;
+	inode->file_ops = ops;
+	file = file_alloc(&(struct path){ NULL, inode }, flags);
+	if (file)
+		file->private = private;
+	inode_put(inode);
+	return file;
+}
+
 int file_call_open(struct file *file)
 {
 	int error = 0;
@@ -78,6 +93,9 @@ void file_put(struct file *file)
 	might_sleep();
 	if (!atomic_dec_and_test(&file->refs))
 		return;
+	/* Pairs with unlink_watch(). */
+	if (unlikely(smp_load_acquire(&file->watches)))
+		epoll_forget_file(file);
 	if (file->ops && file->ops->release)
 		file->ops->release(file);
 	if (file->nr_locks)

@@ -39,6 +39,7 @@ enum {
 #define S_ISFIFO(mode) (((mode)&S_IFMT) == S_IFIFO)
 #define S_ISBLK(mode)  (((mode)&S_IFMT) == S_IFBLK)
 #define S_ISLNK(mode)  (((mode)&S_IFMT) == S_IFLNK)
+#define S_ISANON(mode) (!((mode)&S_IFMT)) /* file_alloc_anon()'s, as in Linux */
 
 #define MAKE_DEVICE(major, minor) ((u32)(major) << 8 | (u32)(minor))
 
@@ -364,14 +365,25 @@ void proc_init(void); /* makes /proc */
 
 /* file.c */
 struct file *file_alloc(const struct path *path, u32 flags); /* takes references */
+/*
+ * An open file that is nothing but its operations and private data, which release() frees. Its path
+ * is the name. NULL: no memory; private is still the caller's.
+ */
+struct file *file_alloc_anon(const char *name, const struct file_ops *ops, void *private,
+			     u32 flags);
 int file_call_open(struct file *file); /* once, by who made it; on an error only file_put() */
 static inline bool file_is_pipe(const struct file *file)
 {
 	return S_ISFIFO(file->inode->mode);
 }
+/* It has no position. */
 static inline bool file_is_stream(const struct file *file)
 {
-	return file_is_pipe(file) || (file->inode->device && file->inode->device->stream);
+	const struct inode *inode = file->inode;
+
+	if (S_ISFIFO(inode->mode))
+		return true;
+	return inode->device ? inode->device->stream : S_ISANON(inode->mode);
 }
 /* Replace the flags in mask, whoever else does so. */
 void file_set_flags(struct file *file, u32 mask, u32 flags);
@@ -424,12 +436,22 @@ int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns);
 /* A user's relative time as a deadline; NULL: TIME_NEVER_NS. 0, -EFAULT, -EINVAL. */
 int poll_deadline(const struct timespec64 __user *user_time, u64 *deadline_ns);
 int poll_deadline_of(const struct timespec64 *time, u64 *deadline_ns); /* 0 or -EINVAL */
+u64 poll_deadline_ms(int timeout_ms);				       /* negative: TIME_NEVER_NS */
 struct timespec64 poll_time_left(u64 deadline_ns);
 /* What is left of it, to the user; a bad address is no error. */
 void poll_return_time(struct timespec64 __user *user_time, u64 deadline_ns);
 /* For the time of a call, when user_mask is given. poll_end_mask() gives the call's result. */
 int poll_begin_mask(const u64 __user *user_mask, size_t mask_bytes);
 long poll_end_mask(long ret, bool has_mask);
+
+/* A file that does not announce changes is always ready. */
+static inline bool file_can_poll(const struct file *file)
+{
+	return file->ops && file->ops->poll;
+}
+
+/* epoll.c: the file's last reference is gone: nobody watches it any more. */
+void epoll_forget_file(struct file *file);
 
 /* pipe.c */
 #define PIPE_BYTES 65536
@@ -443,6 +465,8 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
  * fdtable.c: lowest free descriptor at or above from, which takes over the reference; or -EMFILE.
  */
 int fd_install(struct file *file, int from, bool close_on_exec);
+/* The lowest free one; without one, the reference is dropped. */
+int fd_install_or_put(struct file *file, bool close_on_exec);
 
 /*
  * Put a file (its reference passes to the table), or none, in the place of a valid descriptor's,

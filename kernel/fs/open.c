@@ -193,12 +193,7 @@ static long open_fd(int dirfd, const char __user *user_path, u32 flags, u32 mode
 		goto out_free;
 	file = open_at(&base, path, flags, mode & ~fs_umask());
 	path_release(&base);
-	fd = PTR_ERR(file);
-	if (IS_ERR(file))
-		goto out_free;
-	fd = fd_install(file, 0, flags & O_CLOEXEC);
-	if (fd < 0)
-		file_put(file);
+	fd = IS_ERR(file) ? PTR_ERR(file) : fd_install_or_put(file, flags & O_CLOEXEC);
 out_free:
 	kfree(path);
 	return fd;

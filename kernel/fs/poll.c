@@ -29,40 +29,41 @@ struct poll_chunk {
 	struct poll_entry entries[NR_CHUNK];
 };
 
-struct poll_table {
+/* Of one call. Its waiters wake the caller. */
+struct poll_call {
+	struct poll_table table;
 	unsigned int nr;
 	struct poll_entry entries[NR_INLINE];
 	struct poll_chunk *chunks; /* when there are more */
 	bool no_memory;
 };
 
-static struct poll_entry *new_entry(struct poll_table *table)
+static struct poll_entry *new_entry(struct poll_call *call)
 {
-	struct poll_chunk *chunk = table->chunks;
+	struct poll_chunk *chunk = call->chunks;
 
-	if (table->nr < NR_INLINE)
-		return &table->entries[table->nr++];
+	if (call->nr < NR_INLINE)
+		return &call->entries[call->nr++];
 	if (!chunk || chunk->nr == NR_CHUNK) {
 		chunk = kmalloc(sizeof(*chunk));
 		if (!chunk)
 			return NULL;
 		chunk->nr = 0;
-		chunk->next = table->chunks;
-		table->chunks = chunk;
+		chunk->next = call->chunks;
+		call->chunks = chunk;
 	}
 	return &chunk->entries[chunk->nr++];
 }
 
-void poll_wait(struct poll_table *table, struct wait_queue *wq)
+static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 {
+	struct poll_call *call = container_of(table, struct poll_call, table);
 	struct poll_entry *entry;
 
 	might_sleep();
-	if (!table)
-		return;
-	entry = new_entry(table);
+	entry = new_entry(call);
 	if (!entry) {
-		table->no_memory = true;
+		call->no_memory = true;
 		return;
 	}
 	list_init(&entry->waiter.node);
@@ -79,11 +80,11 @@ static bool any_woken(const struct poll_entry *entries, unsigned int nr)
 	return false;
 }
 
-static bool table_has_news(const struct poll_table *table)
+static bool has_news(const struct poll_call *call)
 {
-	bool news = any_woken(table->entries, table->nr);
+	bool news = any_woken(call->entries, call->nr);
 
-	for (struct poll_chunk *chunk = table->chunks; chunk && !news; chunk = chunk->next)
+	for (struct poll_chunk *chunk = call->chunks; chunk && !news; chunk = chunk->next)
 		news = any_woken(chunk->entries, chunk->nr);
 	return news;
 }
@@ -94,15 +95,15 @@ static void remove_waiters(struct poll_entry *entries, unsigned int nr)
 		wait_queue_remove(entries[i].wq, &entries[i].waiter);
 }
 
-static void table_clear(struct poll_table *table)
+static void clear(struct poll_call *call)
 {
-	remove_waiters(table->entries, table->nr);
-	table->nr = 0;
-	while (table->chunks) {
-		struct poll_chunk *chunk = table->chunks;
+	remove_waiters(call->entries, call->nr);
+	call->nr = 0;
+	while (call->chunks) {
+		struct poll_chunk *chunk = call->chunks;
 
 		remove_waiters(chunk->entries, chunk->nr);
-		table->chunks = chunk->next;
+		call->chunks = chunk->next;
 		kfree(chunk);
 	}
 }
@@ -111,13 +112,13 @@ static u32 ask(struct file *file, struct poll_table *table)
 {
 	if (!file)
 		return POLLNVAL;
-	if (!file->ops || !file->ops->poll)
+	if (!file_can_poll(file))
 		return POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 	return file->ops->poll(file, table);
 }
 
 /* How many have something. Their files stay referenced: the waiters are on their queues. */
-static int ask_all(struct poll_item *items, unsigned int nr, struct poll_table *table)
+static int ask_all(struct poll_item *items, unsigned int nr, struct poll_call *call, bool wait)
 {
 	int nr_ready = 0;
 
@@ -130,7 +131,8 @@ static int ask_all(struct poll_item *items, unsigned int nr, struct poll_table *
 			continue;
 		item->file = fd_get(item->fd);
 		/* Once one is ready, nobody will sleep. */
-		item->revents = ask(item->file, nr_ready ? NULL : table);
+		call->table.events = item->events;
+		item->revents = ask(item->file, wait && !nr_ready ? &call->table : NULL);
 		item->revents &= item->events | POLLNVAL;
 		if (item->revents)
 			nr_ready++;
@@ -148,7 +150,7 @@ static void put_files(struct poll_item *items, unsigned int nr)
 }
 
 /* 0 when it is time to ask again, -EINTR. */
-static int sleep_for_news(const struct poll_table *table, u64 ns)
+static int sleep_for_news(const struct poll_call *call, u64 ns)
 {
 	int error = 0;
 
@@ -157,7 +159,7 @@ static int sleep_for_news(const struct poll_table *table, u64 ns)
 	task_waits_for("poll", 0);
 	if (task_interrupted(current))
 		error = -EINTR;
-	else if (!table_has_news(table))
+	else if (!has_news(call))
 		schedule_timeout_ns(ns);
 	WRITE_ONCE(current->state, TASK_RUNNING);
 	return error;
@@ -165,7 +167,7 @@ static int sleep_for_news(const struct poll_table *table, u64 ns)
 
 int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns)
 {
-	struct poll_table table = { 0 };
+	struct poll_call call = { .table.add = add_waiter };
 	int ret;
 
 	for (;;) {
@@ -173,14 +175,14 @@ int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns)
 		bool wait = now < deadline_ns;
 		bool again = false;
 
-		ret = ask_all(items, nr, wait ? &table : NULL);
-		if (!ret && table.no_memory)
+		ret = ask_all(items, nr, &call, wait);
+		if (!ret && call.no_memory)
 			ret = -ENOMEM;
 		if (!ret && wait) {
-			ret = sleep_for_news(&table, deadline_ns - now);
+			ret = sleep_for_news(&call, deadline_ns - now);
 			again = !ret;
 		}
-		table_clear(&table);
+		clear(&call);
 		put_files(items, nr);
 		if (!again)
 			return ret;
@@ -192,6 +194,13 @@ static u64 deadline_after(u64 ns)
 	u64 now = clock_monotonic_ns();
 
 	return ns < TIME_NEVER_NS - now ? now + ns : TIME_NEVER_NS;
+}
+
+u64 poll_deadline_ms(int timeout_ms)
+{
+	if (timeout_ms < 0)
+		return TIME_NEVER_NS;
+	return timeout_ms ? deadline_after(timeout_ms * NSEC_PER_MSEC) : 0;
 }
 
 int poll_deadline_of(const struct timespec64 *time, u64 *deadline_ns)
@@ -325,11 +334,7 @@ static long restart_poll(struct task *task)
 
 SYSCALL_DEFINE3(poll, struct pollfd __user *, fds, unsigned int, nr, int, timeout_ms)
 {
-	u64 deadline_ns = TIME_NEVER_NS;
-
-	if (timeout_ms >= 0)
-		deadline_ns = timeout_ms ? deadline_after(timeout_ms * NSEC_PER_MSEC) : 0;
-	return poll_restartable(fds, nr, deadline_ns);
+	return poll_restartable(fds, nr, poll_deadline_ms(timeout_ms));
 }
 
 SYSCALL_DEFINE5(ppoll, struct pollfd __user *, fds, unsigned int, nr, struct timespec64 __user *,

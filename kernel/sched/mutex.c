@@ -34,14 +34,26 @@ bool mutex_trylock(struct mutex *mutex)
 	return true;
 }
 
-void mutex_lock(struct mutex *mutex)
+static void lock(struct mutex *mutex)
 {
-	might_sleep();
-	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
 	if (likely(take(mutex)))
 		return;
 	BUG_ON(READ_ONCE(mutex->owner) == current);
 	wait_event(&mutex->wq, take(mutex));
+}
+
+void mutex_lock(struct mutex *mutex)
+{
+	might_sleep();
+	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
+	lock(mutex);
+}
+
+void mutex_lock_ordered(struct mutex *mutex)
+{
+	might_sleep();
+	lock_check_acquire(&mutex->map, LOCK_SLEEP | LOCK_ORDERED, RETURN_ADDRESS());
+	lock(mutex);
 }
 
 void mutex_unlock(struct mutex *mutex)

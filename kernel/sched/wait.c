@@ -43,23 +43,38 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter)
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
-void wait_queue_add(struct wait_queue *wq, struct waiter *waiter)
+static void add(struct wait_queue *wq, struct waiter *waiter, struct task *task)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 
-	waiter->task = current;
+	waiter->task = task;
 	if (list_empty(&waiter->node))
 		list_add_tail(&waiter->node, &wq->waiters);
 	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void wait_queue_add(struct wait_queue *wq, struct waiter *waiter)
+{
+	add(wq, waiter, current);
+}
+
+void wait_queue_add_callback(struct wait_queue *wq, struct callback_waiter *waiter)
+{
+	add(wq, &waiter->waiter, NULL);
 }
 
 void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 
-	DEBUG_ASSERT(waiter->task == current);
+	DEBUG_ASSERT(!waiter->task || waiter->task == current);
 	list_del(&waiter->node);
 	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+static noinline void call_back(struct callback_waiter *waiter)
+{
+	waiter->woken(waiter);
 }
 
 static void wake_first(struct wait_queue *wq)
@@ -68,16 +83,32 @@ static void wake_first(struct wait_queue *wq)
 
 	ASSERT_HELD(&wq->lock);
 	list_del(&waiter->node);
-	task_wake(waiter->task);
+	if (likely(waiter->task))
+		task_wake(waiter->task);
+	else
+		call_back(container_of(waiter, struct callback_waiter, waiter));
+}
+
+static void wake_all(struct wait_queue *wq)
+{
+	while (!list_empty(&wq->waiters))
+		wake_first(wq);
 }
 
 void wake_up_all(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 
-	while (!list_empty(&wq->waiters))
-		wake_first(wq);
+	wake_all(wq);
 	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+void wake_up_all_nested(struct wait_queue *wq)
+{
+	ASSERT_IRQS_OFF();
+	spin_lock_ordered(&wq->lock);
+	wake_all(wq);
+	spin_unlock(&wq->lock);
 }
 
 void wake_up_one(struct wait_queue *wq)

@@ -30,6 +30,7 @@ CHECKERS = [
 PROCESSES = [
     "attrs",
     "cow",
+    "epolls",
     "execs",
     "forks",
     "ids",

@@ -10,6 +10,8 @@
 #include <linux/prctl.h>
 #include <linux/reboot.h>
 #include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/random.h>
@@ -528,6 +530,7 @@ static void test_values(void **state)
 {
 #define CHECK_IF(name, value) assert_int_equal((u32)(name), (u32)(value));
 	/* clang-format off */
+	LIVE_epoll(CHECK_IF) LIVE_epoll_ctl(CHECK_IF) LIVE_eventfd(CHECK_IF)
 	LIVE_access(CHECK_IF) LIVE_whence(CHECK_IF) LIVE_file_type(CHECK_IF)
 	LIVE_mode_bits(CHECK_IF) LIVE_fadvise(CHECK_IF) LIVE_rlimit(CHECK_IF)
 	LIVE_sig_how(CHECK_IF) LIVE_itimer(CHECK_IF) LIVE_timer(CHECK_IF) LIVE_wait(CHECK_IF)

@@ -42,6 +42,8 @@ static void make_file_calls(void)
 		call(openat, BAD_FD, BAD, flags, flags);
 		call(dup3, BAD_FD, BAD_FD, flags);
 		call(pipe2, BAD, flags);
+		call(eventfd2, 7, flags | 16);
+		call(epoll_create1, flags | 16);
 		call(access, BAD, flags);
 		call(faccessat2, BAD_FD, BAD, flags, flags);
 		call(newfstatat, BAD_FD, BAD, BAD, flags);
@@ -60,11 +62,15 @@ static void make_file_calls(void)
 		call(mknod, BAD, flags, 0);
 	}
 	call(mknod, BAD, S_IFCHR | 0600, 0x103);
+	call(epoll_create, -1);
+	call(epoll_wait, BAD_FD, NULL, 1, -1);
+	call(epoll_pwait, BAD_FD, NULL, 1, -1, NULL, 8L);
 	call(mknodat, BAD_FD, BAD, S_IFBLK | 0640, 0xfff00ff);
 	call(mknodat, BAD_FD, BAD, S_IFREG | 0640, 0x103);
 	for_each_value(value, 12)
 	{
 		call(lseek, BAD_FD, -1L, value);
+		call(epoll_ctl, BAD_FD, value, BAD_FD, BAD);
 		call(lseek, BAD_FD, 1L << 40, value);
 		call(fadvise64, BAD_FD, 0L, 1L, value);
 	}

@@ -15,6 +15,9 @@
 
 #define LIVE_XLATS(X) \
 	X(accmode, "O_???") \
+	X(epoll, "EPOLL_???") \
+	X(epoll_ctl, "EPOLL_CTL_???") \
+	X(eventfd, "EFD_???") \
 	X(open, "O_???") \
 	X(access, "?_OK") \
 	X(faccess, "AT_???") \
@@ -190,6 +193,14 @@
 	N(0x5457, "TIOCSLCKTRMIOS") N(0x5458, "TIOCSERGSTRUCT") N(0x5459, "TIOCSERGETLSR") \
 	N(0x545a, "TIOCSERGETMULTI") N(0x545b, "TIOCSERSETMULTI") N(0x545c, "TIOCMIWAIT") \
 	N(0x545d, "TIOCGICOUNT") N(0x5460, "FIOQSIZE")
+
+/* Descriptors that are no files */
+
+#define LIVE_epoll(N) N(EPOLL_CLOEXEC, 02000000)
+
+#define LIVE_epoll_ctl(N) N(EPOLL_CTL_ADD, 1) N(EPOLL_CTL_DEL, 2) N(EPOLL_CTL_MOD, 3)
+
+#define LIVE_eventfd(N) N(EFD_SEMAPHORE, 1) N(EFD_CLOEXEC, 02000000) N(EFD_NONBLOCK, 04000)
 
 /* Memory */
 

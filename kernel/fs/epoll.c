@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "epoll.h"
+
+#include "internal.h"
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/poll.h>
+#include <lego/slab.h>
+
+/*
+ * epoll(7): a set of watched files, and a list of those that may be ready. A watch leaves callbacks
+ * on the wait queues of its file. A waker takes them off, puts the watch on the list and wakes one
+ * sleeper. epoll_wait() takes watches off the list and asks their files again, which puts the
+ * callbacks back. So a file that nobody looks at costs its wakers nothing, and a watch on the list
+ * without an event is no error. A level-triggered watch that had an event goes back on the list, an
+ * edge-triggered one waits for its next callback.
+ *
+ * A watch is known by its file and descriptor, as in Linux: it lives until it is removed, or until
+ * the file, not only that descriptor, is closed.
+ *
+ * An epoll is itself a file that can be watched. graph_lock keeps such chains short and without
+ * loops. Each step of a chain holds its ->lock while it asks the next one.
+ *
+ * Locks, outer first: graph_lock, epoll->lock, those of the watched files, their wait queues',
+ * ready_lock.
+ */
+
+#define MAX_WATCHES (4 * FILE_MAX_FDS)
+#define MAX_CHAIN   5 /* epolls that watch one another */
+#define NR_BUCKETS  64
+
+struct epoll {
+	struct file *file;
+	struct mutex lock;		     /* guards the watches, but for their ready_node */
+	struct watch *buckets[NR_BUCKETS];   /* by descriptor; changed with graph_lock, too */
+	unsigned int nr_watches;	     /* likewise */
+	spinlock_t ready_lock;		     /* taken with interrupts off */
+	struct list_head ready;		     /* guarded by ready_lock */
+	struct wait_queue wait;		     /* of epoll_wait(): each wake-up wakes one */
+	struct wait_queue poll_wait;	     /* of those who poll the epoll */
+	unsigned int generation, nr_chained; /* guarded by graph_lock: see longest_chain() */
+};
+
+struct watch_entry {
+	struct callback_waiter waiter;
+	struct wait_queue *wq; /* NULL: none yet */
+	struct watch *watch;
+};
+
+struct watch {
+	struct poll_table table;
+	struct epoll *epoll;
+	struct file *file; /* without a reference: see epoll_forget_file() */
+	int fd;
+	u32 events; /* POLL* and EPOLL_FLAGS */
+	u64 data;
+	struct list_head ready_node;	      /* guarded by ready_lock */
+	struct watch *next;		      /* in its bucket */
+	struct watch *file_next, **file_prev; /* in file->watches; guarded by graph_lock */
+	unsigned int nr_entries;
+	struct watch_entry entries[POLL_MAX_QUEUES];
+};
+
+static DEFINE_MUTEX(graph_lock);
+
+static const struct file_ops epoll_ops;
+
+bool file_is_epoll(const struct file *file)
+{
+	return file->ops == &epoll_ops;
+}
+
+/* A watch that EPOLLONESHOT has disabled waits for nothing. */
+static bool is_enabled(const struct watch *watch)
+{
+	return READ_ONCE(watch->events) & ~EPOLL_FLAGS;
+}
+
+/* Puts the watch at the end of the list; true if it was not on it. */
+static bool add_ready(struct watch *watch)
+{
+	struct epoll *epoll = watch->epoll;
+	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
+	bool is_new = list_empty(&watch->ready_node);
+
+	if (is_new)
+		list_add_tail(&watch->ready_node, &epoll->ready);
+	spin_unlock_irqrestore(&epoll->ready_lock, flags);
+	return is_new;
+}
+
+/* Takes the first watch off the list, unless the mark comes first. */
+static struct watch *take_ready(struct epoll *epoll, struct list_head *mark)
+{
+	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
+	struct list_head *first = epoll->ready.next;
+
+	if (first != mark)
+		list_del(first);
+	spin_unlock_irqrestore(&epoll->ready_lock, flags);
+	return first == mark ? NULL : list_entry(first, struct watch, ready_node);
+}
+
+/*
+ * The callback. An epoll that watches this one has a callback in poll_wait: its queues are of the
+ * same class, and without a loop.
+ */
+static void watch_woken(struct callback_waiter *waiter)
+{
+	struct watch *watch = container_of(waiter, struct watch_entry, waiter)->watch;
+
+	if (!is_enabled(watch) || !add_ready(watch))
+		return;
+	wake_up_one(&watch->epoll->wait);
+	wake_up_all_nested(&watch->epoll->poll_wait);
+}
+
+/* As poll_wait(). A file names the same queues in the same order each time, mostly. */
+static void add_waiter(struct poll_table *table, struct wait_queue *wq)
+{
+	struct watch *watch = container_of(table, struct watch, table);
+	struct watch_entry *entry = &watch->entries[watch->nr_entries++];
+
+	ASSERT_HELD(&watch->epoll->lock);
+	BUG_ON(watch->nr_entries > POLL_MAX_QUEUES);
+	if (entry->wq && entry->wq != wq)
+		wait_queue_remove(entry->wq, &entry->waiter.waiter);
+	entry->wq = wq;
+	wait_queue_add_callback(wq, &entry->waiter);
+}
+
+/* Takes back the callbacks from that one on. */
+static void remove_waiters(struct watch *watch, unsigned int from)
+{
+	for (unsigned int i = from; i < POLL_MAX_QUEUES; i++) {
+		struct watch_entry *entry = &watch->entries[i];
+
+		if (entry->wq)
+			wait_queue_remove(entry->wq, &entry->waiter.waiter);
+		entry->wq = NULL;
+	}
+}
+
+/* What there is now of what is waited for, with callbacks left for what comes. */
+static u32 ask(struct watch *watch)
+{
+	u32 events = watch->events;
+
+	ASSERT_HELD(&watch->epoll->lock);
+	if (!is_enabled(watch))
+		return 0;
+	watch->table.events = events & ~EPOLL_FLAGS;
+	watch->nr_entries = 0;
+	events &= watch->file->ops->poll(watch->file, &watch->table);
+	remove_waiters(watch, watch->nr_entries);
+	return events;
+}
+
+static void begin_scan(struct epoll *epoll, struct list_head *mark)
+{
+	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
+
+	list_add_tail(mark, &epoll->ready);
+	spin_unlock_irqrestore(&epoll->ready_lock, flags);
+}
+
+static void end_scan(struct epoll *epoll, struct list_head *mark)
+{
+	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
+
+	list_del(mark);
+	spin_unlock_irqrestore(&epoll->ready_lock, flags);
+}
+
+/*
+ * Asks the files of the watches on the list, each once, until max have an event. Stores these, or
+ * with events NULL leaves them on the list. Returns how many.
+ */
+static int scan(struct epoll *epoll, struct epoll_event *events, int max)
+{
+	struct list_head mark;
+	struct watch *watch;
+	int nr = 0;
+
+	ASSERT_HELD(&epoll->lock);
+	begin_scan(epoll, &mark);
+	while (nr < max && (watch = take_ready(epoll, &mark))) {
+		u32 ready = ask(watch);
+
+		if (!ready)
+			continue;
+		if (events)
+			events[nr] = (struct epoll_event){ ready, watch->data };
+		nr++;
+		if (!events || !(watch->events & (EPOLLONESHOT | EPOLLET)))
+			add_ready(watch);
+		else if (watch->events & EPOLLONESHOT)
+			WRITE_ONCE(watch->events, watch->events & EPOLL_FLAGS);
+	}
+	end_scan(epoll, &mark);
+	return nr;
+}
+
+static u32 epoll_poll(struct file *file, struct poll_table *table)
+{
+	struct epoll *epoll = file->private;
+	int nr;
+
+	poll_wait(table, &epoll->poll_wait);
+	mutex_lock_ordered(&epoll->lock);
+	nr = scan(epoll, NULL, 1);
+	mutex_unlock(&epoll->lock);
+	return nr ? POLLIN | POLLRDNORM : 0;
+}
+
+/* Watches */
+
+static struct watch **bucket_of(struct epoll *epoll, int fd)
+{
+	return &epoll->buckets[fd % NR_BUCKETS];
+}
+
+static struct watch *find_watch(struct epoll *epoll, const struct file *file, int fd)
+{
+	struct watch *watch = *bucket_of(epoll, fd);
+
+	ASSERT_HELD(&epoll->lock);
+	while (watch && (watch->file != file || watch->fd != fd))
+		watch = watch->next;
+	return watch;
+}
+
+static struct watch *alloc_watch(struct epoll *epoll, struct file *file, int fd)
+{
+	struct watch *watch = kzalloc(sizeof(*watch));
+
+	if (!watch)
+		return NULL;
+	watch->table.add = add_waiter;
+	watch->epoll = epoll;
+	watch->file = file;
+	watch->fd = fd;
+	list_init(&watch->ready_node);
+	for (int i = 0; i < POLL_MAX_QUEUES; i++) {
+		struct watch_entry *entry = &watch->entries[i];
+
+		list_init(&entry->waiter.waiter.node);
+		entry->waiter.woken = watch_woken;
+		entry->watch = watch;
+	}
+	return watch;
+}
+
+static void link_watch(struct watch *watch)
+{
+	struct watch **bucket = bucket_of(watch->epoll, watch->fd);
+	struct file *file = watch->file;
+
+	ASSERT_HELD(&graph_lock);
+	ASSERT_HELD(&watch->epoll->lock);
+	watch->next = *bucket;
+	*bucket = watch;
+	watch->file_next = file->watches;
+	watch->file_prev = &file->watches;
+	if (file->watches)
+		file->watches->file_prev = &watch->file_next;
+	WRITE_ONCE(file->watches, watch);
+	WRITE_ONCE(watch->epoll->nr_watches, watch->epoll->nr_watches + 1);
+}
+
+static void unlink_watch(struct watch *watch)
+{
+	struct watch **at = bucket_of(watch->epoll, watch->fd);
+
+	ASSERT_HELD(&graph_lock);
+	ASSERT_HELD(&watch->epoll->lock);
+	while (*at != watch)
+		at = &(*at)->next;
+	*at = watch->next;
+	if (watch->file_next)
+		watch->file_next->file_prev = watch->file_prev;
+	/* Pairs with file_put(), which frees a file without watches: the last access to it. */
+	smp_store_release(watch->file_prev, watch->file_next);
+	WRITE_ONCE(watch->epoll->nr_watches, watch->epoll->nr_watches - 1);
+}
+
+static void free_watch(struct watch *watch)
+{
+	struct epoll *epoll = watch->epoll;
+	unsigned long flags;
+
+	remove_waiters(watch, 0);
+	flags = spin_lock_irqsave(&epoll->ready_lock);
+	list_del(&watch->ready_node);
+	spin_unlock_irqrestore(&epoll->ready_lock, flags);
+	unlink_watch(watch);
+	kfree(watch);
+}
+
+void epoll_forget_file(struct file *file)
+{
+	mutex_lock(&graph_lock);
+	while (file->watches) {
+		struct epoll *epoll = file->watches->epoll;
+
+		mutex_lock(&epoll->lock);
+		free_watch(file->watches);
+		mutex_unlock(&epoll->lock);
+	}
+	mutex_unlock(&graph_lock);
+}
+
+/*
+ * How many epolls the longest chain has that begins at this one, downwards to those it watches, or
+ * upwards. More than MAX_CHAIN if stop is in one of them. Each epoll is looked at once in a
+ * generation.
+ */
+static unsigned int longest_chain(struct epoll *epoll, bool up, const struct epoll *stop,
+				  unsigned int generation)
+{
+	unsigned int nr = 0;
+
+	ASSERT_HELD(&graph_lock);
+	if (epoll == stop)
+		return MAX_CHAIN + 1;
+	if (epoll->generation == generation)
+		return epoll->nr_chained;
+	for (struct watch *watch = up ? epoll->file->watches : NULL; watch;
+	     watch = watch->file_next)
+		nr = max(nr, longest_chain(watch->epoll, up, stop, generation));
+	for (int i = 0; !up && i < NR_BUCKETS; i++) {
+		for (struct watch *watch = epoll->buckets[i]; watch; watch = watch->next) {
+			if (file_is_epoll(watch->file))
+				nr = max(nr,
+					 longest_chain(watch->file->private, up, stop, generation));
+		}
+	}
+	epoll->generation = generation;
+	epoll->nr_chained = nr + 1;
+	return nr + 1;
+}
+
+/* Whether one epoll may watch the other. */
+static bool may_watch(struct epoll *epoll, struct epoll *target)
+{
+	static unsigned int generation; /* an epoll that was never looked at has 0 */
+	unsigned int below, above;
+
+	ASSERT_HELD(&graph_lock);
+	generation += 2;
+	below = longest_chain(target, false, epoll, generation);
+	above = longest_chain(epoll, true, NULL, generation + 1);
+	return below + above <= MAX_CHAIN;
+}
+
+/* A new or changed watch may be ready already. */
+static void update(struct watch *watch, const struct epoll_event *event)
+{
+	struct epoll *epoll = watch->epoll;
+
+	watch->data = event->data;
+	WRITE_ONCE(watch->events, event->events | POLL_ALWAYS);
+	if (!ask(watch) || !add_ready(watch))
+		return;
+	wake_up_one(&epoll->wait);
+	wake_up_all(&epoll->poll_wait);
+}
+
+int epoll_add(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event)
+{
+	struct watch *watch;
+	int error = 0;
+
+	mutex_lock(&graph_lock);
+	if (file_is_epoll(file) && !may_watch(epoll, file->private))
+		error = -ELOOP;
+	mutex_lock(&epoll->lock);
+	if (!error && find_watch(epoll, file, fd))
+		error = -EEXIST;
+	if (!error && epoll->nr_watches == MAX_WATCHES)
+		error = -ENOSPC;
+	watch = error ? NULL : alloc_watch(epoll, file, fd);
+	if (watch)
+		link_watch(watch);
+	mutex_unlock(&graph_lock);
+	if (watch)
+		update(watch, event);
+	mutex_unlock(&epoll->lock);
+	return watch ? 0 : error ?: -ENOMEM;
+}
+
+int epoll_remove(struct epoll *epoll, struct file *file, int fd)
+{
+	struct watch *watch;
+
+	mutex_lock(&graph_lock);
+	mutex_lock(&epoll->lock);
+	watch = find_watch(epoll, file, fd);
+	if (watch)
+		free_watch(watch);
+	mutex_unlock(&epoll->lock);
+	mutex_unlock(&graph_lock);
+	return watch ? 0 : -ENOENT;
+}
+
+int epoll_change(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event)
+{
+	struct watch *watch;
+	int error = 0;
+
+	mutex_lock(&epoll->lock);
+	watch = find_watch(epoll, file, fd);
+	if (!watch)
+		error = -ENOENT;
+	else if (watch->events & EPOLLEXCLUSIVE)
+		error = -EINVAL;
+	else
+		update(watch, event);
+	mutex_unlock(&epoll->lock);
+	return error;
+}
+
+int epoll_take(struct epoll *epoll, struct epoll_event *events, int max)
+{
+	int nr;
+
+	mutex_lock(&epoll->lock);
+	nr = scan(epoll, events, max);
+	mutex_unlock(&epoll->lock);
+	if (!list_empty(&epoll->ready))
+		wake_up_one(&epoll->wait); /* there may be something for another one */
+	return nr;
+}
+
+int epoll_max_events(const struct epoll *epoll)
+{
+	return list_empty(&epoll->ready) ? 0 : READ_ONCE(epoll->nr_watches);
+}
+
+int epoll_sleep(struct epoll *epoll, u64 deadline_ns)
+{
+	u64 now;
+
+	return WAIT_EVENT(&epoll->wait, !list_empty(&epoll->ready), TASK_INTERRUPTIBLE,
+			  (now = clock_monotonic_ns()) >= deadline_ns || task_interrupted(current),
+			  now >= deadline_ns ? -ETIMEDOUT : -EINTR,
+			  schedule_timeout_ns(deadline_ns - now));
+}
+
+static void epoll_release(struct file *file)
+{
+	struct epoll *epoll = file->private;
+
+	mutex_lock(&graph_lock);
+	mutex_lock(&epoll->lock);
+	for (int i = 0; i < NR_BUCKETS; i++) {
+		while (epoll->buckets[i])
+			free_watch(epoll->buckets[i]);
+	}
+	mutex_unlock(&epoll->lock);
+	mutex_unlock(&graph_lock);
+	kfree(epoll);
+}
+
+static u64 epoll_held_bytes(const struct file *file)
+{
+	const struct epoll *epoll = file->private;
+
+	return sizeof(*epoll) + READ_ONCE(epoll->nr_watches) * sizeof(struct watch);
+}
+
+static const struct file_ops epoll_ops = {
+	.poll = epoll_poll,
+	.release = epoll_release,
+	.held_bytes = epoll_held_bytes,
+};
+
+struct file *epoll_make_file(void)
+{
+	struct epoll *epoll = kzalloc(sizeof(*epoll));
+	struct file *file;
+
+	if (!epoll)
+		return NULL;
+	mutex_init(&epoll->lock);
+	spin_lock_init(&epoll->ready_lock);
+	list_init(&epoll->ready);
+	wait_queue_init_at(&epoll->wait, "epoll", LOCK_PLACE("epoll->wait"));
+	wait_queue_init_at(&epoll->poll_wait, "epoll", LOCK_PLACE("epoll->poll_wait"));
+	file = file_alloc_anon("anon_inode:[eventpoll]", &epoll_ops, epoll, O_RDWR);
+	if (!file)
+		kfree(epoll);
+	else
+		epoll->file = file;
+	return file;
+}

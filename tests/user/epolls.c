@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * eventfd, and epoll on it and on pipes: levels and edges, what is reported once, who is woken,
+ * what becomes of watches when files are closed, epolls that watch epolls.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+
+#include "run.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+#define MANY 200
+
+static int ends[2], epfd;
+static struct epoll_event got[MANY];
+
+static void setup(void)
+{
+	CHECK(!pipe2(ends, O_NONBLOCK));
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	CHECK(epfd >= 0);
+}
+
+static void teardown(void)
+{
+	close(ends[0]);
+	close(ends[1]);
+	close(epfd);
+}
+
+static int control(int op, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u64 = (uint64_t)fd << 32 | 7 };
+
+	return epoll_ctl(epfd, op, fd, &event);
+}
+
+static int add(int fd, uint32_t events)
+{
+	return control(EPOLL_CTL_ADD, fd, events);
+}
+
+/* The events of the only file that has some; 0: none has, -1: something else. */
+static long now_on(int fd)
+{
+	int nr = epoll_wait(epfd, got, MANY, 0);
+
+	if (nr == 1 && got[0].data.u64 == ((uint64_t)fd << 32 | 7))
+		return got[0].events;
+	return nr ? -1 : 0;
+}
+
+static int poll_now(int fd, int events)
+{
+	struct pollfd one = { .fd = fd, .events = events };
+
+	return poll(&one, 1, 0) >= 0 ? one.revents : -1;
+}
+
+static void put(int nr)
+{
+	static const char block[65536];
+
+	CHECK(write(ends[1], block, nr) == nr);
+}
+
+static void get(int nr)
+{
+	static char block[65536];
+
+	CHECK(read(ends[0], block, nr) == nr);
+}
+
+/* eventfd */
+
+static int event_add(int fd, uint64_t value)
+{
+	return write(fd, &value, sizeof(value));
+}
+
+static uint64_t event_get(int fd)
+{
+	uint64_t value = 0;
+
+	return read(fd, &value, sizeof(value)) == sizeof(value) ? value : -1ull;
+}
+
+static void test_eventfd(void)
+{
+	int fd = eventfd(3, EFD_NONBLOCK), copy;
+	uint64_t value[3] = { 1, 2, 3 };
+	char path[32], link[64] = "";
+	struct stat st;
+
+	CHECK(fd >= 0 && event_get(fd) == 3 && event_get(fd) == -1ull && errno == EAGAIN);
+	CHECK(poll_now(fd, POLLIN | POLLOUT) == POLLOUT);
+	CHECK(event_add(fd, 5) == 8 && event_add(fd, 6) == 8);
+	CHECK(poll_now(fd, POLLIN | POLLOUT) == (POLLIN | POLLOUT) && event_get(fd) == 11);
+	CHECK(event_add(fd, -1ull) == -1 && errno == EINVAL);
+	CHECK(event_add(fd, -2ull) == 8 && event_add(fd, 1) == -1 && errno == EAGAIN);
+	CHECK(event_add(fd, 0) == 8 && poll_now(fd, POLLIN | POLLOUT) == POLLIN);
+	CHECK(event_get(fd) == -2ull && event_add(fd, 0) == 8);
+	CHECK(event_get(fd) == -1ull && errno == EAGAIN);
+	CHECK(write(fd, value, 7) == -1 && errno == EINVAL);
+	CHECK(event_add(fd, 1) == 8 && read(fd, value, 7) == -1 && errno == EINVAL);
+	CHECK(read(fd, value, 24) == 8 && value[0] == 1 && value[1] == 2);
+	CHECK_ERROR(EFAULT, SYS_write, fd, 8, 8);
+	CHECK(event_add(fd, 9) == 8);
+	CHECK_ERROR(EFAULT, SYS_read, fd, 8, 8);
+	event_get(fd); /* Linux has lost it */
+	CHECK_ERROR(ESPIPE, SYS_pread64, fd, value, 8, 0);
+	CHECK(ftruncate(fd, 0) == -1 && errno == EINVAL);
+	CHECK(!fstat(fd, &st) && !(st.st_mode & S_IFMT) && !st.st_size);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (readlink(path, link, sizeof(link) - 1) > 0)
+		CHECK(!strcmp(link, "anon_inode:[eventfd]"));
+	copy = dup(fd);
+	CHECK(event_add(copy, 4) == 8 && !close(copy) && event_get(fd) == 4 && !close(fd));
+
+	fd = eventfd(2, EFD_NONBLOCK | EFD_SEMAPHORE | EFD_CLOEXEC);
+	CHECK(fcntl(fd, F_GETFD) == FD_CLOEXEC && fcntl(fd, F_GETFL) == (O_RDWR | O_NONBLOCK));
+	CHECK(event_get(fd) == 1 && event_get(fd) == 1 && event_get(fd) == -1ull);
+	CHECK(event_add(fd, 1) == 8 && event_get(fd) == 1 && !close(fd));
+	CHECK_ERROR(EINVAL, SYS_eventfd2, 0, 2);
+	fd = syscall(SYS_eventfd2, -1u, 0);
+	CHECK(fd >= 0 && event_get(fd) == 0xffffffff && !close(fd));
+}
+
+static void *add_later(void *arg)
+{
+	sleep_ms(20);
+	CHECK(event_add(*(int *)arg, 3) == 8);
+	return NULL;
+}
+
+static void *get_later(void *arg)
+{
+	sleep_ms(20);
+	CHECK(event_get(*(int *)arg) == -3ull);
+	return NULL;
+}
+
+static volatile int nr_handled;
+
+static void on_signal(int sig)
+{
+	nr_handled++;
+}
+
+static void *kick_later(void *arg)
+{
+	sleep_ms(20);
+	CHECK(!pthread_kill(*(pthread_t *)arg, SIGUSR1));
+	return NULL;
+}
+
+static void test_eventfd_waits(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	pthread_t thread, self = pthread_self();
+	int fd = eventfd(0, 0);
+
+	CHECK(!pthread_create(&thread, NULL, add_later, &fd));
+	CHECK(event_get(fd) == 3 && !pthread_join(thread, NULL));
+	CHECK(event_add(fd, -3ull) == 8 && !pthread_create(&thread, NULL, get_later, &fd));
+	CHECK(event_add(fd, 2) == 8 && !pthread_join(thread, NULL) && event_get(fd) == 2);
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	CHECK(!pthread_create(&thread, NULL, kick_later, &self));
+	CHECK(event_get(fd) == -1ull && errno == EINTR && nr_handled == 1);
+	CHECK(!pthread_join(thread, NULL) && !close(fd));
+	signal(SIGUSR1, SIG_DFL);
+}
+
+/* epoll */
+
+static void test_errors(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int file = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600), other;
+
+	setup();
+	other = epoll_create(1);
+	CHECK_ERROR(EINVAL, SYS_epoll_create, 0);
+	CHECK_ERROR(EINVAL, SYS_epoll_create, -1);
+	CHECK_ERROR(EINVAL, SYS_epoll_create1, 1);
+	CHECK(fcntl(epfd, F_GETFD) == FD_CLOEXEC && fcntl(other, F_GETFD) == 0);
+	CHECK(add(file, EPOLLIN) == -1 && errno == EPERM);
+	CHECK(add(epfd, EPOLLIN) == -1 && errno == EINVAL);
+	CHECK(add(999, EPOLLIN) == -1 && errno == EBADF);
+	CHECK(epoll_ctl(999, EPOLL_CTL_ADD, ends[0], &event) == -1 && errno == EBADF);
+	CHECK(epoll_ctl(ends[1], EPOLL_CTL_ADD, ends[0], &event) == -1 && errno == EINVAL);
+	CHECK_ERROR(EFAULT, SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, ends[0], 8);
+	CHECK_ERROR(EFAULT, SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, 999, NULL);
+	CHECK_ERROR(EINVAL, SYS_epoll_ctl, epfd, 4, ends[0], &event);
+	CHECK_ERROR(EINVAL, SYS_epoll_ctl, epfd, 0, ends[0], &event);
+	CHECK(control(EPOLL_CTL_MOD, ends[0], EPOLLIN) == -1 && errno == ENOENT);
+	CHECK(control(EPOLL_CTL_DEL, ends[0], EPOLLIN) == -1 && errno == ENOENT);
+	CHECK(!add(ends[0], EPOLLIN) && add(ends[0], EPOLLOUT) == -1 && errno == EEXIST);
+	CHECK(!epoll_ctl(epfd, EPOLL_CTL_DEL, ends[0], NULL));
+	CHECK(!add(ends[0], EPOLLEXCLUSIVE | EPOLLIN | EPOLLET));
+	CHECK(control(EPOLL_CTL_MOD, ends[0], EPOLLIN) == -1 && errno == EINVAL);
+	CHECK(add(ends[1], EPOLLEXCLUSIVE | EPOLLONESHOT | EPOLLIN) == -1 && errno == EINVAL);
+	CHECK(add(other, EPOLLEXCLUSIVE | EPOLLIN) == -1 && errno == EINVAL);
+	CHECK_ERROR(EINVAL, SYS_epoll_wait, epfd, got, 0, 0);
+	CHECK_ERROR(EINVAL, SYS_epoll_wait, epfd, got, -1, 0);
+	CHECK_ERROR(EINVAL, SYS_epoll_wait, epfd, got, 0x7fffffff, 0);
+	CHECK_ERROR(EINVAL, SYS_epoll_wait, ends[0], got, 1, 0);
+	CHECK_ERROR(EBADF, SYS_epoll_wait, 999, got, 1, 0);
+	CHECK_ERROR(EFAULT, SYS_epoll_wait, epfd, -4096l, 1, 0);
+	CHECK_ERROR(EINVAL, SYS_epoll_pwait, epfd, got, 1, 0, got, 4);
+	CHECK(read(epfd, got, 1) == -1 && errno == EINVAL);
+	CHECK(write(epfd, got, 1) == -1 && errno == EINVAL);
+	put(1);
+	CHECK_ERROR(EFAULT, SYS_epoll_wait, epfd, 8, 1, 0);
+	CHECK(now_on(ends[0]) == EPOLLIN); /* an edge that was not lost */
+	close(file);
+	close(other);
+	teardown();
+}
+
+static void test_levels(void)
+{
+	setup();
+	CHECK(!add(ends[0], EPOLLIN | EPOLLRDNORM) && now_on(ends[0]) == 0);
+	put(1);
+	for (int i = 0; i < 3; i++)
+		CHECK(now_on(ends[0]) == (EPOLLIN | EPOLLRDNORM));
+	get(1);
+	CHECK(now_on(ends[0]) == 0);
+	put(2);
+	get(1);
+	CHECK(now_on(ends[0]) == (EPOLLIN | EPOLLRDNORM));
+	CHECK(!control(EPOLL_CTL_MOD, ends[0], 0) && now_on(ends[0]) == 0);
+	CHECK(!control(EPOLL_CTL_MOD, ends[0], EPOLLIN) && now_on(ends[0]) == EPOLLIN);
+	CHECK(!add(ends[1], EPOLLOUT) && epoll_wait(epfd, got, MANY, -1) == 2);
+	CHECK(got[0].events == EPOLLIN && got[1].events == EPOLLOUT);
+	CHECK(epoll_wait(epfd, got, 1, 0) == 1 && got[0].events == EPOLLIN);
+	CHECK(epoll_wait(epfd, got, 1, 0) == 1 && got[0].events == EPOLLOUT); /* in turn */
+	CHECK(!control(EPOLL_CTL_DEL, ends[0], 0) && now_on(ends[1]) == EPOLLOUT);
+	get(1);
+	put(65536);
+	CHECK(now_on(ends[1]) == 0);
+	get(65536);
+	CHECK(now_on(ends[1]) == EPOLLOUT);
+	close(ends[0]);
+	CHECK(now_on(ends[1]) == (EPOLLOUT | EPOLLERR));
+	CHECK(!control(EPOLL_CTL_MOD, ends[1], 0) && now_on(ends[1]) == EPOLLERR);
+	teardown();
+}
+
+static void test_edges(void)
+{
+	setup();
+	put(1);
+	CHECK(!add(ends[0], EPOLLIN | EPOLLET));
+	CHECK(now_on(ends[0]) == EPOLLIN && now_on(ends[0]) == 0);
+	put(1);
+	put(1);
+	CHECK(now_on(ends[0]) == EPOLLIN && now_on(ends[0]) == 0);
+	get(2);
+	CHECK(now_on(ends[0]) == 0);
+	put(1);
+	get(2);
+	CHECK(now_on(ends[0]) == 0); /* gone before anybody looked */
+	put(1);
+	CHECK(now_on(ends[0]) == EPOLLIN);
+	CHECK(!control(EPOLL_CTL_MOD, ends[0], EPOLLIN | EPOLLET) && now_on(ends[0]) == EPOLLIN);
+	close(ends[1]);
+	CHECK(now_on(ends[0]) == (EPOLLIN | EPOLLHUP) && now_on(ends[0]) == 0);
+	teardown();
+}
+
+static void test_oneshot(void)
+{
+	setup();
+	CHECK(!add(ends[0], EPOLLIN | EPOLLONESHOT));
+	put(1);
+	CHECK(now_on(ends[0]) == EPOLLIN && now_on(ends[0]) == 0);
+	put(1);
+	CHECK(now_on(ends[0]) == 0);
+	CHECK(!control(EPOLL_CTL_MOD, ends[0], EPOLLIN | EPOLLONESHOT));
+	CHECK(now_on(ends[0]) == EPOLLIN && now_on(ends[0]) == 0);
+	get(2);
+	CHECK(!control(EPOLL_CTL_MOD, ends[0], EPOLLIN | EPOLLONESHOT) && now_on(ends[0]) == 0);
+	close(ends[1]);
+	CHECK(now_on(ends[0]) == EPOLLHUP && now_on(ends[0]) == 0);
+	teardown();
+}
+
+/* A file with two queues: an edge of the one is none of the other. */
+static void test_directions(void)
+{
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	setup();
+	CHECK(!add(fd, EPOLLIN | EPOLLET) && now_on(fd) == 0);
+	CHECK(event_add(fd, 1) == 8 && now_on(fd) == EPOLLIN && now_on(fd) == 0);
+	CHECK(event_add(fd, 1) == 8 && now_on(fd) == EPOLLIN && event_get(fd) == 2);
+	CHECK(now_on(fd) == 0);
+	CHECK(!control(EPOLL_CTL_MOD, fd, EPOLLOUT | EPOLLET) && now_on(fd) == EPOLLOUT);
+	CHECK(event_add(fd, 1) == 8 && now_on(fd) == 0 && event_get(fd) == 1);
+	CHECK(now_on(fd) == EPOLLOUT && now_on(fd) == 0);
+	CHECK(!control(EPOLL_CTL_MOD, fd, EPOLLIN | EPOLLOUT) && now_on(fd) == EPOLLOUT);
+	CHECK(event_add(fd, -2ull) == 8 && now_on(fd) == EPOLLIN);
+	close(fd);
+	CHECK(now_on(fd) == 0);
+	teardown();
+}
+
+/* A watch ends with its file, not with its descriptor. */
+static void test_close(void)
+{
+	pid_t pid;
+	int copy;
+
+	setup();
+	put(1);
+	CHECK(!add(ends[0], EPOLLIN) && now_on(ends[0]) == EPOLLIN);
+	copy = dup(ends[0]);
+	CHECK(!add(copy, EPOLLIN) && epoll_wait(epfd, got, MANY, 0) == 2);
+	close(ends[0]);
+	CHECK(epoll_wait(epfd, got, MANY, 0) == 2);
+	CHECK(control(EPOLL_CTL_DEL, ends[0], 0) == -1 && errno == EBADF);
+	CHECK(dup2(copy, ends[0]) == ends[0] && !control(EPOLL_CTL_DEL, ends[0], 0));
+	CHECK(!close(ends[0]) && now_on(copy) == EPOLLIN);
+	close(copy);
+	CHECK(epoll_wait(epfd, got, MANY, 0) == 0);
+	close(ends[1]);
+	/* The number is another file's now. */
+	CHECK(!pipe2(ends, O_NONBLOCK) && !add(ends[0], EPOLLIN) && now_on(ends[0]) == 0);
+	teardown();
+
+	/* A child's copy of the epoll is the same one; its watches need the parent's file only. */
+	setup();
+	CHECK(!add(ends[0], EPOLLIN));
+	put(1);
+	pid = fork_child();
+	if (!pid) {
+		close(ends[0]);
+		CHECK(now_on(ends[0]) == EPOLLIN);
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == 0 && now_on(ends[0]) == EPOLLIN);
+	get(1);
+	teardown();
+}
+
+static void test_many(void)
+{
+	static int fds[MANY];
+	int nr = 0, sum = 0;
+
+	setup();
+	for (int i = 0; i < MANY; i++) {
+		fds[i] = eventfd(i % 2, EFD_NONBLOCK);
+		CHECK(!add(fds[i], EPOLLIN));
+		sum += i % 2 ? fds[i] : 0;
+	}
+	CHECK(epoll_wait(epfd, got, MANY, 0) == MANY / 2);
+	for (int i = 0; i < MANY / 2; i++)
+		sum -= got[i].data.u64 >> 32;
+	CHECK(sum == 0);
+	/* Each has its turn, however few are taken at a time. */
+	for (int i = 0; i < MANY / 2; i += nr) {
+		nr = epoll_wait(epfd, got, 10, 0);
+		if (!CHECK(nr == 10))
+			break;
+		for (int j = 0; j < nr; j++)
+			CHECK(event_get(got[j].data.u64 >> 32) == 1);
+	}
+	CHECK(epoll_wait(epfd, got, MANY, 0) == 0);
+	for (int i = 0; i < MANY; i += 3)
+		CHECK(event_add(fds[i], 1) == 8);
+	for (int i = 0; i < MANY; i += 2)
+		close(fds[i]);
+	CHECK(epoll_wait(epfd, got, MANY, 0) == MANY / 6);
+	teardown();
+	for (int i = 1; i < MANY; i += 2)
+		close(fds[i]);
+}
+
+static void *write_later(void *arg)
+{
+	sleep_ms(20);
+	put(1);
+	return NULL;
+}
+
+static void *close_later(void *arg)
+{
+	sleep_ms(20);
+	close(ends[1]);
+	return NULL;
+}
+
+static void *watch_later(void *arg)
+{
+	sleep_ms(20);
+	CHECK(!add(ends[0], EPOLLIN));
+	return NULL;
+}
+
+static void test_waits(void)
+{
+	struct timespec time = { 0, 30000000 };
+	pthread_t thread;
+	long start = now_ms();
+
+	setup();
+	CHECK(!pthread_create(&thread, NULL, write_later, NULL) && !add(ends[0], EPOLLIN));
+	CHECK(epoll_wait(epfd, got, MANY, 10000) == 1 && !pthread_join(thread, NULL));
+	get(1);
+	start = now_ms();
+	CHECK(epoll_wait(epfd, got, MANY, 30) == 0 && now_ms() - start >= 29);
+	start = now_ms();
+	CHECK(syscall(SYS_epoll_pwait2, epfd, got, MANY, &time, NULL, 8) == 0);
+	CHECK(now_ms() - start >= 29 && time.tv_nsec == 30000000);
+	time.tv_nsec = -1;
+	CHECK_ERROR(EINVAL, SYS_epoll_pwait2, epfd, got, MANY, &time, NULL, 8);
+	CHECK_ERROR(EFAULT, SYS_epoll_pwait2, epfd, got, MANY, 8, NULL, 8);
+	CHECK(!pthread_create(&thread, NULL, close_later, NULL));
+	CHECK(epoll_wait(epfd, got, MANY, -1) == 1 && got[0].events == EPOLLHUP);
+	CHECK(!pthread_join(thread, NULL));
+	teardown();
+
+	setup();
+	put(1);
+	CHECK(!pthread_create(&thread, NULL, watch_later, NULL));
+	CHECK(epoll_wait(epfd, got, MANY, -1) == 1 && !pthread_join(thread, NULL));
+	teardown();
+}
+
+#define NR_TAKERS 4
+#define NR_EVENTS 400
+
+static int nr_taken;
+
+/* Takes one at a time until the last one, which is left for the others. */
+static void *take(void *arg)
+{
+	struct epoll_event event;
+	uint64_t value;
+
+	while (epoll_wait(epfd, &event, 1, -1) == 1) {
+		int fd = event.data.u64 >> 32;
+
+		if (fd == ends[0])
+			break;
+		if (read(fd, &value, sizeof(value)) == sizeof(value))
+			__atomic_add_fetch(&nr_taken, value, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* Several threads wait for one epoll: each event is taken, and nobody sleeps beside one. */
+static void test_takers(void)
+{
+	pthread_t threads[NR_TAKERS];
+	int fds[NR_TAKERS];
+
+	setup();
+	nr_taken = 0;
+	CHECK(!add(ends[0], EPOLLIN));
+	for (int i = 0; i < NR_TAKERS; i++) {
+		fds[i] = eventfd(0, EFD_NONBLOCK);
+		CHECK(!add(fds[i], i % 2 ? EPOLLIN : EPOLLIN | EPOLLET));
+		CHECK(!pthread_create(&threads[i], NULL, take, NULL));
+	}
+	for (int i = 0; i < NR_EVENTS; i++)
+		CHECK(event_add(fds[i % NR_TAKERS], 1) == 8);
+	CHECK(WAIT_UNTIL(__atomic_load_n(&nr_taken, __ATOMIC_RELAXED) == NR_EVENTS));
+	put(1);
+	for (int i = 0; i < NR_TAKERS; i++) {
+		CHECK(!pthread_join(threads[i], NULL));
+		close(fds[i]);
+	}
+	teardown();
+}
+
+static void test_masks(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+	sigset_t blocked, none, now;
+
+	setup();
+	nr_handled = 0;
+	sigemptyset(&none);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGUSR1);
+	CHECK(!sigaction(SIGUSR1, &action, NULL) && !sigprocmask(SIG_BLOCK, &blocked, NULL));
+	raise(SIGUSR1);
+	CHECK(epoll_wait(epfd, got, 1, 10) == 0 && nr_handled == 0);
+	CHECK(epoll_pwait(epfd, got, 1, -1, &none) == -1 && errno == EINTR && nr_handled == 1);
+	CHECK(!sigprocmask(SIG_BLOCK, NULL, &now) && sigismember(&now, SIGUSR1));
+	put(1);
+	CHECK(!add(ends[0], EPOLLIN) && !raise(SIGUSR1));
+	CHECK(epoll_pwait(epfd, got, 1, -1, &none) == 1);
+	CHECK(!sigprocmask(SIG_UNBLOCK, &blocked, NULL) && nr_handled == 2);
+	signal(SIGUSR1, SIG_DFL);
+	teardown();
+}
+
+static void test_nested(void)
+{
+	int inner, chain[6];
+	pthread_t thread;
+
+	setup();
+	inner = epfd;
+	CHECK(!add(ends[0], EPOLLIN) && poll_now(inner, POLLIN) == 0);
+	epfd = epoll_create1(0);
+	CHECK(!add(inner, EPOLLIN) && now_on(inner) == 0);
+	put(1);
+	CHECK(poll_now(inner, POLLIN) == POLLIN && now_on(inner) == EPOLLIN);
+	CHECK(now_on(inner) == EPOLLIN);
+	get(1);
+	CHECK(poll_now(inner, POLLIN) == 0 && now_on(inner) == 0);
+	CHECK(!pthread_create(&thread, NULL, write_later, NULL));
+	CHECK(epoll_wait(epfd, got, MANY, -1) == 1 && !pthread_join(thread, NULL));
+	get(1);
+	CHECK(now_on(inner) == 0 && !pthread_create(&thread, NULL, write_later, NULL));
+	CHECK(poll(&(struct pollfd){ .fd = epfd, .events = POLLIN }, 1, -1) == 1);
+	CHECK(!pthread_join(thread, NULL));
+	/* A loop. */
+	CHECK(epoll_ctl(inner, EPOLL_CTL_ADD, epfd, &(struct epoll_event){ 0 }) == -1);
+	CHECK(errno == ELOOP);
+	close(inner);
+	CHECK(now_on(inner) == 0);
+	teardown();
+
+	/* A chain of six. */
+	for (int i = 0; i < 6; i++) {
+		chain[i] = epfd = epoll_create1(0);
+		CHECK(i == 0 || add(chain[i - 1], EPOLLIN) == (i < 5 ? 0 : -1));
+	}
+	CHECK(errno == ELOOP);
+	epfd = chain[4];
+	CHECK(!control(EPOLL_CTL_DEL, chain[3], 0));
+	epfd = chain[0];
+	CHECK(!add(chain[5], EPOLLIN)); /* 3, 2, 1, 0, 5 */
+	epfd = chain[4];
+	CHECK(add(chain[3], EPOLLIN) == -1 && errno == ELOOP);
+	CHECK(!add(chain[2], EPOLLIN));
+	epfd = chain[5];
+	CHECK(add(chain[3], EPOLLIN) == -1 && errno == ELOOP);
+	for (int i = 0; i < 6; i++)
+		close(chain[i]);
+}
+
+static const struct test tests[] = {
+	TEST(eventfd), TEST(eventfd_waits), TEST(errors), TEST(levels), TEST(edges),
+	TEST(oneshot), TEST(directions),    TEST(close),  TEST(many),	TEST(waits),
+	TEST(takers),  TEST(masks),	    TEST(nested), { 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return run_tests("epolls", tests, argc, argv);
+}
