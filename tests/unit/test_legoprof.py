@@ -8,6 +8,7 @@ import json
 import struct
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -316,6 +317,12 @@ def test_help(capsys):
         legoprof.main([])
     assert end.value.code == 0
     assert capsys.readouterr().out.count("\n  legoprof ") == 3
+
+
+def test_runs_in_any_thread(write):
+    """xdist does not promise its workers the main thread, which alone may set signal handlers."""
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(legoprof.main, ["report", str(write(text()))]).result() == 0
 
 
 def test_folded_refuses_what_is_no_kernel(write, capsys):
