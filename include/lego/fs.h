@@ -65,21 +65,22 @@ struct file {
 #define FILE_MAX_FDS 1024
 
 /* Linux's values. */
-#define O_ACCMODE   00000003
-#define O_RDONLY    00000000
-#define O_WRONLY    00000001
-#define O_RDWR	    00000002
-#define O_CREAT	    00000100
-#define O_EXCL	    00000200
-#define O_NOCTTY    00000400 /* only seen by file_ops.open */
-#define O_TRUNC	    00001000
-#define O_APPEND    00002000
-#define O_NONBLOCK  00004000
-#define O_LARGEFILE 00100000
-#define O_DIRECTORY 00200000
-#define O_NOFOLLOW  00400000
-#define O_CLOEXEC   02000000
-#define O_PATH	    010000000
+#define O_ACCMODE      00000003
+#define O_RDONLY       00000000
+#define O_WRONLY       00000001
+#define O_RDWR	       00000002
+#define O_CREAT	       00000100
+#define O_EXCL	       00000200
+#define O_NOCTTY       00000400 /* only seen by file_ops.open */
+#define O_TRUNC	       00001000
+#define O_APPEND       00002000
+#define O_NONBLOCK     00004000
+#define O_LARGEFILE    00100000
+#define O_DIRECTORY    00200000
+#define O_NOFOLLOW     00400000
+#define O_CLOEXEC      02000000
+#define O_PATH	       010000000
+#define O_TMPFILE_ONLY 020000000 /* O_TMPFILE of programs has O_DIRECTORY, too */
 
 #define S_IFMT	 0170000
 #define S_IFREG	 0100000

@@ -4,6 +4,7 @@
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/random.h>
+#include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/tty.h>
 
@@ -67,10 +68,28 @@ const struct device *device_find(u32 number)
 	return NULL;
 }
 
+static const struct {
+	const char *name, *target;
+} links[] = {
+	{ "fd", "/proc/self/fd" },
+	{ "stdin", "/proc/self/fd/0" },
+	{ "stdout", "/proc/self/fd/1" },
+	{ "stderr", "/proc/self/fd/2" },
+};
+
 /* Once, at boot. */
 static struct inode *make_root(struct filesystem *fs)
 {
 	struct inode *root = tree_create_root(fs, 0755), *inode;
+
+	for (size_t i = 0; root && i < ARRAY_SIZE(links); i++) {
+		inode = tree_create(root, links[i].name, S_IFLNK | 0777);
+		if (!IS_ERR(inode))
+			inode->target = kstrdup(links[i].target);
+		if (IS_ERR(inode) || !inode->target)
+			panic("no memory for /dev/%s", links[i].name);
+		inode->size_bytes = strlen(inode->target);
+	}
 
 	for (size_t i = 0; root && i < ARRAY_SIZE(devices); i++) {
 		inode = tree_create(root, devices[i].name, S_IFCHR | devices[i].mode);

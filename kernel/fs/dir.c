@@ -40,41 +40,70 @@ SYSCALL_DEFINE1(fchdir, int, fd)
 	return error ? error : change_directory(&path);
 }
 
-char *path_write(const struct path *path, char *buf, size_t size)
+/* Writes a slash and the name in front of p, NULL: no room. */
+static char *prepend_name(const struct inode *inode, const char *buf, char *p)
+{
+	size_t len = strlen(inode->name);
+
+	if ((size_t)(p - buf) < len + 2)
+		return NULL;
+	p -= len;
+	memcpy(p, inode->name, len);
+	*--p = '/';
+	return p;
+}
+
+/* Writes the path in front of p, nothing for the root. NULL: no room, or it has none. */
+static char *prepend_path(const struct path *path, const char *buf, char *p)
 {
 	const struct mount *mount = path->mount;
 	const struct inode *inode = path->inode;
-	char *p = buf + size - 1;
 
 	ASSERT_HELD(&tree_lock);
-	*p = '\0';
-	for (;;) {
-		size_t len;
-
+	while (p) {
 		while (inode == mount->fs->root && mount->parent && mount->attached) {
 			inode = mount->mountpoint;
 			mount = mount->parent;
 		}
 		if (!inode->parent)
 			break;
-		len = strlen(inode->name);
-		if (inode->removed || (size_t)(p - buf) < len + 2)
+		if (inode->removed)
 			return NULL;
-		p -= len;
-		memcpy(p, inode->name, len);
-		*--p = '/';
+		p = prepend_name(inode, buf, p);
 		inode = inode->parent;
 	}
-	if (!*p)
-		*--p = '/';
 	return mount->attached ? p : NULL;
+}
+
+char *path_write(const struct path *path, char *buf, size_t size)
+{
+	char *p = buf + size - 1;
+
+	*p = '\0';
+	p = prepend_path(path, buf, p);
+	if (p && !*p)
+		*--p = '/';
+	return p;
+}
+
+/* Of a file that was removed: the name that it had. */
+static char *write_removed(const struct file *file, char *buf, size_t size)
+{
+	static const char mark[] = " (deleted)";
+	char *p = buf + size - sizeof(mark);
+
+	memcpy(p, mark, sizeof(mark));
+	p = prepend_name(file->inode, buf, p);
+	return prepend_path(&(struct path){ file->mount, file->inode->parent }, buf, p);
 }
 
 const char *tree_file_path(struct file *file, char *buf, size_t size)
 {
 	const char *text = NULL;
 
-	if (file->mount)
+	if (file->mount && file->inode->removed)
+		text = write_removed(file, buf, size);
+	else if (file->mount)
 		text = path_write(&(struct path){ file->mount, file->inode }, buf, size);
 	if (text)
 		return text;

@@ -51,6 +51,8 @@ struct device {
 	const struct file_ops *ops;
 };
 
+struct path;
+
 /*
  * What an inode that is more than memory does itself: of procfs. All NULL: a plain ramfs inode.
  * Process context, with tree_lock held; they may sleep, but not touch user memory.
@@ -63,6 +65,11 @@ struct inode_ops {
 	void (*populate)(struct inode *dir);
 	/* A symbolic link whose target is made when asked for: its length (no NUL), or -errno. */
 	ssize_t (*read_link)(struct inode *inode, char *buf, size_t size);
+	/*
+	 * A symbolic link that leads to a place whatever its name is, or though it has none: that
+	 * place, with references. 0 or a negative errno. NULL: its text is followed.
+	 */
+	int (*follow)(struct inode *inode, struct path *found);
 	/* Its mode denies it to the current process, but it is about that process. */
 	bool (*is_own)(const struct inode *inode);
 	/* The inode is freed: release ->private. Maybe without tree_lock. */
@@ -126,6 +133,7 @@ struct inode {
 	struct inode
 		*parent; /* NULL: of a root or without a place; holds a reference, removed or not */
 	bool removed;	 /* no longer in the tree: only used by who has it open */
+	bool may_get_name;	    /* created removed, by O_TMPFILE without O_EXCL */
 	struct inode *next_by_name; /* with the same hash of parent and name */
 	struct list_head sibling;
 	struct list_head children; /* directory: in order of ->position */
@@ -168,7 +176,15 @@ void inode_put(struct inode *inode);
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode);
 /* The root of a file system, with a reference, on behalf of fs_type.make_root. NULL: no memory. */
 struct inode *tree_create_root(struct filesystem *fs, u32 mode);
-/* Another name for an inode that is not a directory. 0, -ENOMEM, -ENOENT in a removed directory. */
+/*
+ * A regular file as if it had been created in a directory and removed; with a reference for the
+ * caller. ERR_PTR(-ENOMEM, -ENOSPC, -ENOENT).
+ */
+struct inode *tree_create_removed(struct inode *parent, u32 mode);
+/*
+ * Another name for an inode that is not a directory, or a name for one that was created removed. 0,
+ * -ENOMEM, -ENOSPC, -ENOENT in a removed directory.
+ */
 int tree_link(struct inode *parent, const char *name, struct inode *inode);
 /* Another place for an entry: what has that name there was removed before. 0 or -ENOMEM. */
 int tree_move(struct inode *entry, struct inode *parent, const char *name);
@@ -315,6 +331,7 @@ struct walk {
 	struct path parent;  /* directory in which name is, or could be created */
 	struct path found;   /* inode NULL: not there */
 	struct inode *entry; /* of the name in the parent; NULL: none, or "." and the like */
+	struct path pinned;  /* where an inode_ops.follow led, with references */
 	char name[NAME_MAX + 1];
 	bool wants_directory; /* the path ends in a slash */
 };
@@ -323,10 +340,13 @@ struct walk {
 bool walk_has_name(const struct walk *walk);
 
 /*
- * Follow a path from base. Needs tree_lock, which keeps the results alive. 0 also when only the
- * last component is missing. -EACCES: the current process may not search a directory on the way.
+ * Follow a path from base. Needs tree_lock, which keeps the results alive until path_walk_end(). 0
+ * also when only the last component is missing. -EACCES: the current process may not search a
+ * directory on the way.
  */
 int path_walk(const struct path *base, const char *path, unsigned int flags, struct walk *walk);
+/* With or without tree_lock, also after an error. */
+void path_walk_end(struct walk *walk);
 
 /* What a path leads to, with references. 0 or a negative errno. */
 int path_find(const struct path *base, const char *path, unsigned int flags, struct path *found);

@@ -118,6 +118,18 @@ static int expand_link(struct inode *link, const char *rest, const char **path, 
 	return 0;
 }
 
+/* Goes where the link leads itself; the reference replaces that of the link before. */
+static int follow_link(struct inode *link, struct walk *walk, struct path *to)
+{
+	int error = link->ops->follow(link, to);
+
+	if (error)
+		return error;
+	path_walk_end(walk);
+	walk->pinned = *to;
+	return 0;
+}
+
 /* Whether the link that a component is takes part in the path. */
 static bool link_is_followed(const char *rest, unsigned int flags)
 {
@@ -177,14 +189,19 @@ static int walk_components(const struct path *base, const char *p, unsigned int 
 		last = !*skip_slashes(rest);
 		entry = step(&next, p, len, !(last && flags & WALK_NAME));
 		if (next.inode && S_ISLNK(next.inode->mode) && link_is_followed(rest, flags)) {
+			bool by_text = !next.inode->ops || !next.inode->ops->follow;
+
 			if (++nr_links > MAX_LINKS)
 				return -ELOOP;
-			error = expand_link(next.inode, rest, &p, memory);
+			error = by_text ? expand_link(next.inode, rest, &p, memory) :
+					  follow_link(next.inode, walk, &next);
 			if (error)
 				return error;
-			if (*p == '/')
-				dir = root_path;
-			continue;
+			if (by_text) {
+				if (*p == '/')
+					dir = root_path;
+				continue;
+			}
 		}
 		if (last) {
 			if (next.inode && *rest && !(flags & WALK_NAME) &&
@@ -204,11 +221,18 @@ int path_walk(const struct path *base, const char *path, unsigned int flags, str
 	char *memory = NULL;
 	int error;
 
+	walk->pinned = (struct path){ 0 };
 	if (!*path)
 		return -ENOENT;
 	error = walk_components(base, path, flags, walk, &memory);
 	kfree(memory);
 	return error;
+}
+
+void path_walk_end(struct walk *walk)
+{
+	path_release(&walk->pinned);
+	walk->pinned = (struct path){ 0 };
 }
 
 int path_find(const struct path *base, const char *path, unsigned int flags, struct path *found)
@@ -223,6 +247,7 @@ int path_find(const struct path *base, const char *path, unsigned int flags, str
 		error = -ENOENT;
 	if (!error)
 		*found = path_hold(&walk.found);
+	path_walk_end(&walk);
 	mutex_unlock(&tree_lock);
 	return error;
 }

@@ -29,6 +29,7 @@ static int copy_name(struct name_call *call, int dirfd, const char __user *user_
 	error = *call->path ? path_base(dirfd, call->path, &call->base) : -ENOENT;
 	if (error)
 		kfree(call->path);
+	call->walk.pinned = (struct path){ 0 };
 	return error;
 }
 
@@ -40,6 +41,7 @@ static int find_name(struct name_call *call)
 
 static void drop_name(struct name_call *call)
 {
+	path_walk_end(&call->walk);
 	path_release(&call->base);
 	kfree(call->path);
 }
@@ -185,7 +187,7 @@ static int link_at(struct name_call *call, const struct path *old)
 		return -EXDEV;
 	if (S_ISDIR(old->inode->mode))
 		return -EPERM;
-	if (!tree_nr_links(old->inode))
+	if (!tree_nr_links(old->inode) && !old->inode->may_get_name)
 		return -ENOENT;
 	return tree_link(walk->parent.inode, walk->name, old->inode);
 }

@@ -10,13 +10,13 @@
 /* Opening, creating and cutting files. */
 
 /* What open() itself uses up; the rest stays with the file. */
-#define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC)
+#define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC | O_TMPFILE_ONLY)
 
 /* What matters to open() with O_PATH; all else is ignored, as Linux does. */
 #define OPEN_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* What would not be what was asked for: O_ASYNC, O_DIRECT and O_TMPFILE. */
-#define OPEN_UNSUPPORTED (00020000 | 00040000 | 020000000)
+/* What would not be what was asked for: O_ASYNC and O_DIRECT. */
+#define OPEN_UNSUPPORTED (00020000 | 00040000)
 
 static u32 wanted(u32 flags)
 {
@@ -84,6 +84,39 @@ static int find(const struct path *base, const char *path, u32 flags, u32 mode, 
 		error = find_or_create(&walk, flags, mode, found, created);
 	if (!error)
 		*found = path_hold(found);
+	path_walk_end(&walk);
+	mutex_unlock(&tree_lock);
+	return error;
+}
+
+/* O_TMPFILE: a file without a name in the directory of that path, with references. */
+static int create_unnamed(const struct path *base, const char *path, u32 flags, u32 mode,
+			  struct path *found)
+{
+	struct inode *inode;
+	struct walk walk;
+	int error;
+
+	mutex_lock(&tree_lock);
+	error = path_walk(base, path, 0, &walk);
+	if (!error && !walk.found.inode)
+		error = -ENOENT;
+	else if (!error && !S_ISDIR(walk.found.inode->mode))
+		error = -ENOTDIR;
+	if (!error)
+		error = inode_permission(walk.found.inode, MAY_WRITE | MAY_EXEC);
+	if (!error && path_is_fixed(&walk.found))
+		error = -EOPNOTSUPP;
+	if (error)
+		goto out_unlock;
+	inode = tree_create_removed(walk.found.inode, S_IFREG | (mode & 07777));
+	error = IS_ERR(inode) ? (int)PTR_ERR(inode) : 0;
+	if (error)
+		goto out_unlock;
+	inode->may_get_name = !(flags & O_EXCL);
+	*found = (struct path){ mount_get(walk.found.mount), inode };
+out_unlock:
+	path_walk_end(&walk);
 	mutex_unlock(&tree_lock);
 	return error;
 }
@@ -142,9 +175,16 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
 
 	if (flags & O_PATH)
 		flags &= OPEN_PATH;
-	if (flags & OPEN_UNSUPPORTED || (flags & O_CREAT && flags & O_DIRECTORY))
+	if (flags & O_TMPFILE_ONLY) {
+		if (!(flags & O_DIRECTORY) || !(wanted(flags) & MAY_WRITE))
+			return ERR_PTR(-EINVAL);
+		flags &= ~O_DIRECTORY;
+		created = true;
+	}
+	if (flags & OPEN_UNSUPPORTED || (flags & O_CREAT && (flags & O_DIRECTORY || created)))
 		return ERR_PTR(-EINVAL);
-	error = find(base, path, flags, mode, &found, &created);
+	error = created ? create_unnamed(base, path, flags, mode, &found) :
+			  find(base, path, flags, mode, &found, &created);
 	if (error)
 		return ERR_PTR(error);
 	error = check(&found, flags, created);

@@ -263,11 +263,15 @@ static void pipe_release(struct file *file)
 	wake_up_all(&pipe->write_wait);
 }
 
-/* open() of a FIFO. Its position, which has no other use, is the number of writers before. */
+/*
+ * open() of a FIFO, or by /proc/self/fd of a pipe without a name, which waits for nobody. The
+ * position, which has no other use, is of a FIFO the number of writers before.
+ */
 static int pipe_open(struct file *file)
 {
 	struct pipe *pipe = pipe_of(file);
-	bool reads = file_may_read(file), writes = file_may_write(file), wait;
+	bool reads = file_may_read(file), writes = file_may_write(file), wait = false;
+	bool is_fifo = file->mount;
 	unsigned int *ever = reads ? &pipe->nr_writers_ever : &pipe->nr_readers_ever;
 	unsigned int seen;
 	int error = 0;
@@ -275,13 +279,14 @@ static int pipe_open(struct file *file)
 	if (!reads && !writes)
 		return -EINVAL;
 	mutex_lock(&pipe->lock);
-	if (!reads && file->flags & O_NONBLOCK && !pipe->nr_readers)
+	if (is_fifo && !reads && file->flags & O_NONBLOCK && !pipe->nr_readers)
 		error = -ENXIO;
 	if (!error) {
 		add_ends(pipe, file);
-		file->pos = pipe->nr_writers ? 0 : pipe->nr_writers_ever;
+		file->pos = is_fifo && !pipe->nr_writers ? pipe->nr_writers_ever : 0;
 	}
-	wait = !(file->flags & O_NONBLOCK) && !(reads ? pipe->nr_writers : pipe->nr_readers);
+	if (is_fifo && !(file->flags & O_NONBLOCK))
+		wait = !(reads ? pipe->nr_writers : pipe->nr_readers);
 	seen = *ever;
 	mutex_unlock(&pipe->lock);
 	if (error)

@@ -182,7 +182,8 @@ static void inherit_group(struct inode *inode, const struct inode *parent)
 		inode->mode &= ~S_ISGID;
 }
 
-struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
+/* An inode of a directory, which is not in it yet. */
+static struct inode *create(struct inode *parent, const char *name, u32 mode)
 {
 	struct inode *inode;
 
@@ -200,14 +201,62 @@ struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
 	if (parent->mode & S_ISGID)
 		inherit_group(inode, parent);
 	inode->parent = inode_get(parent);
-	insert(inode);
 	return inode;
+}
+
+struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
+{
+	struct inode *inode = create(parent, name, mode);
+
+	if (!IS_ERR(inode))
+		insert(inode);
+	return inode;
+}
+
+struct inode *tree_create_removed(struct inode *parent, u32 mode)
+{
+	struct inode *inode = create(parent, "#", mode);
+
+	if (!IS_ERR(inode))
+		inode->removed = true;
+	return inode;
+}
+
+/* The name passes to the entry, which is in no directory. */
+static void place(struct inode *entry, struct inode *parent, char *name)
+{
+	struct inode *old_parent = entry->parent;
+
+	kfree(entry->name);
+	entry->name = name;
+	entry->parent = inode_get(parent);
+	insert(entry);
+	entry_inode(entry)->ctime_ns = clock_realtime_ns();
+	inode_put(old_parent);
+}
+
+static int give_name(struct inode *inode, struct inode *parent, const char *name)
+{
+	char *copy;
+
+	if (parent->removed)
+		return -ENOENT;
+	copy = kstrdup(name);
+	if (!copy)
+		return -ENOMEM;
+	inode->removed = false;
+	inode->may_get_name = false;
+	place(inode_get(inode), parent, copy);
+	return 0;
 }
 
 int tree_link(struct inode *parent, const char *name, struct inode *inode)
 {
-	struct inode *entry = tree_create(parent, name, inode->mode);
+	struct inode *entry;
 
+	if (inode->may_get_name)
+		return give_name(inode, parent, name);
+	entry = tree_create(parent, name, inode->mode);
 	if (IS_ERR(entry))
 		return (int)PTR_ERR(entry);
 	DEBUG_ASSERT(!S_ISDIR(inode->mode) && !inode->linked);
@@ -292,7 +341,6 @@ void tree_remove(struct inode *entry)
 
 int tree_move(struct inode *entry, struct inode *parent, const char *name)
 {
-	struct inode *old_parent = entry->parent;
 	char *copy = kstrdup(name);
 
 	ASSERT_HELD(&tree_lock);
@@ -300,12 +348,7 @@ int tree_move(struct inode *entry, struct inode *parent, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	take_out(entry);
-	kfree(entry->name);
-	entry->name = copy;
-	entry->parent = inode_get(parent);
-	insert(entry);
-	entry_inode(entry)->ctime_ns = clock_realtime_ns();
-	inode_put(old_parent);
+	place(entry, parent, copy);
 	return 0;
 }
 

@@ -32,6 +32,7 @@ PROCESSES = [
     "cow",
     "epolls",
     "execs",
+    "fdlinks",
     "forks",
     "ids",
     "jobs",

@@ -218,34 +218,52 @@ static ssize_t read_exe(struct process *proc, char *buf, size_t size)
 	return len;
 }
 
-static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
+/* With references. */
+static int find_cwd(struct process *proc, struct path *dir)
 {
 	struct fs_info *fs = get_fs(proc);
-	struct path dir;
-	ssize_t len;
-	char *path;
 
 	if (!fs)
 		return -ENOENT;
-	dir = fs_info_cwd(fs);
+	*dir = fs_info_cwd(fs);
+	fs_info_put(fs);
+	return 0;
+}
+
+static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
+{
+	struct path dir;
+	ssize_t len = find_cwd(proc, &dir);
+	char *path;
+
+	if (len)
+		return len;
 	path = path_write(&dir, buf, size);
 	len = path ? copy_path(path, buf, size) : -ENOENT;
 	path_release(&dir);
-	fs_info_put(fs);
 	return len;
+}
+
+/* The process of a link that the current one may follow. ERR_PTR(-ENOENT, -EACCES). */
+static struct process *get_inspected(const struct inode *inode)
+{
+	struct process *proc = proc_inode_process(inode);
+
+	if (!proc)
+		return ERR_PTR(-ENOENT);
+	if (process_may_inspect(proc))
+		return proc;
+	process_put(proc);
+	return ERR_PTR(-EACCES);
 }
 
 static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 {
-	struct process *proc = proc_inode_process(inode);
+	struct process *proc = get_inspected(inode);
 	ssize_t len;
 
-	if (!proc)
-		return -ENOENT;
-	if (!process_may_inspect(proc)) {
-		process_put(proc);
-		return -EACCES;
-	}
+	if (IS_ERR(proc))
+		return PTR_ERR(proc);
 	switch ((enum process_link)(u64)inode->private) {
 	case LINK_CWD:
 		len = read_cwd(proc, buf, size);
@@ -261,7 +279,23 @@ static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 	return len;
 }
 
+static int follow_cwd(struct inode *inode, struct path *found)
+{
+	struct process *proc = get_inspected(inode);
+	int error;
+
+	if (IS_ERR(proc))
+		return (int)PTR_ERR(proc);
+	error = find_cwd(proc, found);
+	process_put(proc);
+	return error;
+}
+
 static const struct inode_ops process_link_ops = { .read_link = read_process_link };
+static const struct inode_ops cwd_link_ops = {
+	.read_link = read_process_link,
+	.follow = follow_cwd,
+};
 
 static void create_link(struct inode *dir, const char *name, enum process_link link)
 {
@@ -269,37 +303,56 @@ static void create_link(struct inode *dir, const char *name, enum process_link l
 
 	if (IS_ERR(inode))
 		return;
-	inode->ops = &process_link_ops;
+	inode->ops = link == LINK_CWD ? &cwd_link_ops : &process_link_ops;
 	inode->private = (void *)(u64)link;
 }
 
-/* Open files: a link for each, named by its number. */
+/* Open files: a link for each, named by its number. ERR_PTR(-ENOENT, -EACCES). */
+static struct file *get_link_file(const struct inode *inode)
+{
+	struct process *proc = get_inspected(inode);
+	struct file *file = NULL;
+	struct files *files;
+
+	if (IS_ERR(proc))
+		return ERR_PTR(PTR_ERR(proc));
+	files = process_get_files(proc);
+	if (files) {
+		file = files_get_file(files, (int)(u64)inode->private);
+		files_put(files);
+	}
+	process_put(proc);
+	return file ? file : ERR_PTR(-ENOENT);
+}
+
 static ssize_t read_fd_link(struct inode *inode, char *buf, size_t size)
 {
-	struct process *proc = proc_inode_process(inode);
-	struct files *files = proc ? process_get_files(proc) : NULL;
-	struct file *file = NULL;
-	ssize_t len = -ENOENT;
+	struct file *file = get_link_file(inode);
+	char *path;
+	ssize_t len;
 
-	if (proc && !process_may_inspect(proc))
-		len = -EACCES;
-	else if (files)
-		file = files_get_file(files, (int)(u64)inode->private);
-	if (file) {
-		char *path = kmalloc(PATH_MAX);
-
-		len = path ? copy_path(tree_file_path(file, path, PATH_MAX), buf, size) : -ENOMEM;
-		kfree(path);
-		file_put(file);
-	}
-	if (files)
-		files_put(files);
-	if (proc)
-		process_put(proc);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	path = kmalloc(PATH_MAX);
+	len = path ? copy_path(tree_file_path(file, path, PATH_MAX), buf, size) : -ENOMEM;
+	kfree(path);
+	file_put(file);
 	return len;
 }
 
-static const struct inode_ops fd_link_ops = { .read_link = read_fd_link };
+/* What is open there, though it may have no name: a pipe, a file that was removed. */
+static int follow_fd(struct inode *inode, struct path *found)
+{
+	struct file *file = get_link_file(inode);
+
+	if (IS_ERR(file))
+		return (int)PTR_ERR(file);
+	*found = path_hold(&(struct path){ file->mount, file->inode });
+	file_put(file);
+	return 0;
+}
+
+static const struct inode_ops fd_link_ops = { .read_link = read_fd_link, .follow = follow_fd };
 
 static bool fd_is_open(struct files *files, int fd)
 {
