@@ -17,6 +17,7 @@ struct file;
 struct inode;
 
 /* Linux's values, as user programs pass them. */
+#define PROT_NONE	    0x0
 #define PROT_READ	    0x1
 #define PROT_WRITE	    0x2
 #define PROT_EXEC	    0x4

@@ -3,14 +3,17 @@
 
 #include <lego/errno.h>
 #include <lego/kernel.h>
-#include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 
 /*
- * ELF64 program files (System V ABI, chapters 4 and 5). No field is believed: each is checked
- * against the file's size, the user address range and the segment before it, without sums that
- * can overflow.
+ * ELF64 program files (System V ABI, chapters 4 and 5), and the interpreters that dynamic ones name
+ * (PT_INTERP): the kernel maps both and starts the interpreter, which finds the program by the
+ * auxiliary vector and loads its libraries. An interpreter that names another one gets none.
+ *
+ * No field is believed: each is checked against the file's size, the user address range and the
+ * segment before it, without sums that can overflow. Linux finds some of the errors too late for
+ * execve() to fail, and kills the process; here execve() fails.
  */
 
 #define EI_CLASS   4
@@ -65,13 +68,24 @@ struct elf64_phdr {
 	u64 align;
 };
 
-static int read_exact(struct file *file, void *buf, size_t n, u64 pos)
+/* An ELF file, to be mapped: the addresses in it plus bias are those of the process. */
+struct elf_file {
+	struct file *file;
+	struct elf64_ehdr ehdr;
+	struct elf64_phdr *phdrs;
+	u64 start, end; /* of all segments, page aligned, as the file has them */
+	u64 align;	/* the largest that a segment asks for */
+	u64 bias;
+};
+
+/* 0, error_if_short when the file ends before, or what reading failed with. */
+static int read_exact(struct file *file, void *buf, size_t n, u64 pos, int error_if_short)
 {
 	ssize_t nr = file_read_at(file, buf, n, pos);
 
 	if (nr < 0)
 		return (int)nr;
-	return nr == n ? 0 : -ENOEXEC;
+	return nr == n ? 0 : error_if_short;
 }
 
 static int check_ehdr(const struct elf64_ehdr *ehdr, u64 file_bytes)
@@ -113,43 +127,84 @@ static int check_load(const struct elf64_phdr *phdr, u64 file_bytes, u64 *end)
 	return 0;
 }
 
-/* Check all headers; *bias is what to add to the file's addresses. */
-static int check_phdrs(const struct elf64_ehdr *ehdr, const struct elf64_phdr *phdrs,
-		       u64 file_bytes, u64 *bias)
+/* Checks all segments, and measures the whole. */
+static int check_phdrs(struct elf_file *elf)
 {
-	u64 end = 0, first = 0, align = PAGE_SIZE, limit = EXEC_MMAP_BASE;
+	u64 file_bytes = file_size_bytes(elf->file);
 	bool found = false;
-	int error;
 
-	for (unsigned int i = 0; i < ehdr->phnum; i++) {
-		const struct elf64_phdr *phdr = &phdrs[i];
+	elf->align = PAGE_SIZE;
+	for (unsigned int i = 0; i < elf->ehdr.phnum; i++) {
+		const struct elf64_phdr *phdr = &elf->phdrs[i];
+		int error;
 
-		if (phdr->type == PT_INTERP) {
-			printk("exec: a program needs a dynamic linker; link it statically\n");
-			return -ENOENT;
-		}
 		if (phdr->type != PT_LOAD || !phdr->memsz)
 			continue;
-		error = check_load(phdr, file_bytes, &end);
+		error = check_load(phdr, file_bytes, &elf->end);
 		if (error)
 			return error;
-		align = max(align, phdr->align);
+		elf->align = max(elf->align, phdr->align);
 		if (!found)
-			first = ALIGN_DOWN(phdr->vaddr, PAGE_SIZE);
+			elf->start = ALIGN_DOWN(phdr->vaddr, PAGE_SIZE);
 		found = true;
 	}
-	if (!found || align > (1ULL << 30))
+	if (!found || elf->align > (1ULL << 30))
 		return -ENOEXEC;
-	*bias = 0;
-	if (ehdr->type == ET_DYN)
-		*bias = ALIGN_UP(EXEC_PIE_BASE, align) - ALIGN_DOWN(first, align);
-	/* The bias may be "negative"; both ends must come out in range. */
-	if (end - first > limit || first + *bias < MIN_USER_ADDR ||
-	    first + *bias > limit - (end - first))
-		return -ENOEXEC;
-	if (ehdr->entry < first || ehdr->entry >= end)
+	if (elf->ehdr.entry < elf->start || elf->ehdr.entry >= elf->end)
 		return -ENOEXEC;
 	return 0;
+}
+
+/* Reads and checks all headers behind the first, which the caller has read. */
+static int read_headers(struct elf_file *elf)
+{
+	size_t bytes = elf->ehdr.phnum * sizeof(*elf->phdrs);
+	int error = check_ehdr(&elf->ehdr, file_size_bytes(elf->file));
+
+	if (error)
+		return error;
+	elf->phdrs = kmalloc(bytes);
+	if (!elf->phdrs)
+		return -ENOMEM;
+	error = read_exact(elf->file, elf->phdrs, bytes, elf->ehdr.phoff, -ENOEXEC);
+	return error ?: check_phdrs(elf);
+}
+
+/* Chooses the bias of a program; of one with fixed addresses it is 0. */
+static int place_program(struct elf_file *elf)
+{
+	u64 limit = EXEC_MMAP_BASE, bytes = elf->end - elf->start;
+
+	if (elf->ehdr.type == ET_DYN)
+		elf->bias =
+			ALIGN_UP(EXEC_PIE_BASE, elf->align) - ALIGN_DOWN(elf->start, elf->align);
+	/* The bias may be "negative"; both ends must come out in range. */
+	if (bytes > limit || elf->start + elf->bias < MIN_USER_ADDR ||
+	    elf->start + elf->bias > limit - bytes)
+		return -ENOEXEC;
+	return 0;
+}
+
+/*
+ * Chooses the bias of an interpreter: it goes where mmap() would put it, or to its fixed addresses
+ * if nothing is there. 0, -ELIBBAD or -ENOMEM.
+ */
+static int place_interpreter(struct elf_file *elf, struct mm *mm)
+{
+	bool fixed = elf->ehdr.type == ET_EXEC;
+	u64 bytes = elf->end - elf->start + (fixed ? 0 : elf->align - PAGE_SIZE);
+	u32 flags = MAP_PRIVATE | MAP_ANONYMOUS | (fixed ? MAP_FIXED_NOREPLACE : 0);
+	long place;
+
+	if (fixed && (elf->start < MIN_USER_ADDR || elf->end > EXEC_MMAP_BASE))
+		return -ELIBBAD;
+	place = mm_map(mm, fixed ? elf->start : 0, bytes, PROT_NONE, flags, NULL, 0);
+	if (IS_ERR_VALUE(place))
+		return place == -ENOMEM ? -ENOMEM : -ELIBBAD;
+	if (!fixed)
+		elf->bias = ALIGN_UP(place, elf->align) - ALIGN_DOWN(elf->start, elf->align);
+	/* Between segments nothing is to be mapped. */
+	return (int)mm_unmap(mm, place, bytes);
 }
 
 static int map_segment(struct file *file, struct mm *mm, const struct elf64_phdr *phdr, u64 bias)
@@ -182,55 +237,118 @@ static void note_code(struct mm *mm, const struct elf64_phdr *phdr, u64 bias)
 	mm->layout.end_code = start + phdr->filesz;
 }
 
-static int map_image(struct file *file, struct mm *mm, const struct elf64_ehdr *ehdr,
-		     const struct elf64_phdr *phdrs, u64 bias, struct exec_image *image)
+/* Maps all segments. program: NULL for an interpreter, else what to note of a program. */
+static int map_segments(const struct elf_file *elf, struct mm *mm, struct exec_image *program)
 {
-	u64 end = 0;
+	u64 phoff = elf->ehdr.phoff;
 
-	for (unsigned int i = 0; i < ehdr->phnum; i++) {
-		const struct elf64_phdr *phdr = &phdrs[i];
+	for (unsigned int i = 0; i < elf->ehdr.phnum; i++) {
+		const struct elf64_phdr *phdr = &elf->phdrs[i];
 		int error;
 
-		if (phdr->type == PT_GNU_STACK)
-			image->exec_stack = phdr->flags & PF_X;
+		if (program && phdr->type == PT_GNU_STACK)
+			program->exec_stack = phdr->flags & PF_X;
 		if (phdr->type != PT_LOAD || !phdr->memsz)
 			continue;
-		error = map_segment(file, mm, phdr, bias);
+		error = map_segment(elf->file, mm, phdr, elf->bias);
 		if (error)
 			return error;
-		note_code(mm, phdr, bias);
-		if (ehdr->phoff >= phdr->offset && ehdr->phoff - phdr->offset < phdr->filesz)
-			image->phdr_addr = ehdr->phoff - phdr->offset + phdr->vaddr + bias;
-		end = ALIGN_UP(phdr->vaddr + phdr->memsz, PAGE_SIZE) + bias;
+		if (!program)
+			continue;
+		note_code(mm, phdr, elf->bias);
+		if (phoff >= phdr->offset && phoff - phdr->offset < phdr->filesz)
+			program->phdr_addr = phoff - phdr->offset + phdr->vaddr + elf->bias;
 	}
-	image->entry = ehdr->entry + bias;
-	image->nr_phdrs = ehdr->phnum;
-	mm->brk_start = end;
-	mm->brk = end;
-	mm->mmap_base = EXEC_MMAP_BASE;
 	return 0;
 }
 
-int elf_load(struct file *file, struct mm *mm, struct exec_image *image)
+static int map_program(struct elf_file *elf, struct mm *mm, struct exec_image *image)
 {
-	u64 file_bytes = file_size_bytes(file), bias;
-	struct elf64_phdr *phdrs;
-	struct elf64_ehdr ehdr;
+	int error = place_program(elf) ?: map_segments(elf, mm, image);
+
+	image->start = image->entry = elf->ehdr.entry + elf->bias;
+	image->nr_phdrs = elf->ehdr.phnum;
+	mm->brk_start = mm->brk = elf->end + elf->bias;
+	mm->mmap_base = EXEC_MMAP_BASE;
+	return error;
+}
+
+static int map_interpreter(struct elf_file *elf, struct mm *mm, struct exec_image *image)
+{
+	int error = place_interpreter(elf, mm) ?: map_segments(elf, mm, NULL);
+
+	image->start = elf->ehdr.entry + elf->bias;
+	image->interpreter_base = elf->bias;
+	return error;
+}
+
+/* Returns the path of the interpreter, to be freed; NULL if the program needs none; or ERR_PTR. */
+static char *read_interpreter_path(const struct elf_file *elf)
+{
+	const struct elf64_phdr *phdr = elf->phdrs, *end = phdr + elf->ehdr.phnum;
+	char *path;
 	int error;
 
-	error = read_exact(file, &ehdr, sizeof(ehdr), 0);
+	while (phdr < end && phdr->type != PT_INTERP)
+		phdr++;
+	if (phdr == end)
+		return NULL;
+	if (phdr->filesz < 2 || phdr->filesz > EXEC_MAX_PATH_BYTES)
+		return ERR_PTR(-ENOEXEC);
+	path = kmalloc(phdr->filesz);
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	error = read_exact(elf->file, path, phdr->filesz, phdr->offset, -EIO);
+	if (!error && path[phdr->filesz - 1])
+		error = -ENOEXEC;
 	if (!error)
-		error = check_ehdr(&ehdr, file_bytes);
+		return path;
+	kfree(path);
+	return ERR_PTR(error);
+}
+
+/* Opens the program's interpreter and checks it. Without one, interp->file stays NULL. */
+static int open_interpreter(const struct elf_file *program, struct elf_file *interp)
+{
+	char *path = read_interpreter_path(program);
+	int error;
+
+	if (!path)
+		return 0;
+	if (IS_ERR(path))
+		return (int)PTR_ERR(path);
+	/* An empty path is, as with Linux, the working directory. */
+	error = *path ? exec_open(path, &interp->file) : -EACCES;
+	kfree(path);
 	if (error)
 		return error;
-	phdrs = kmalloc(ehdr.phnum * sizeof(*phdrs));
-	if (!phdrs)
-		return -ENOMEM;
-	error = read_exact(file, phdrs, ehdr.phnum * sizeof(*phdrs), ehdr.phoff);
+	error = read_exact(interp->file, &interp->ehdr, sizeof(interp->ehdr), 0, -EIO);
+	if (error)
+		return error;
+	error = read_headers(interp);
+	return error == -ENOEXEC ? -ELIBBAD : error;
+}
+
+/*
+ * Everything that a file can be wrong in is found before anything is mapped, but for the places of
+ * the two files.
+ */
+int elf_load(struct file *file, struct mm *mm, struct exec_image *image)
+{
+	struct elf_file program = { .file = file }, interp = { 0 };
+	int error = read_exact(file, &program.ehdr, sizeof(program.ehdr), 0, -ENOEXEC);
+
 	if (!error)
-		error = check_phdrs(&ehdr, phdrs, file_bytes, &bias);
+		error = read_headers(&program);
 	if (!error)
-		error = map_image(file, mm, &ehdr, phdrs, bias, image);
-	kfree(phdrs);
+		error = open_interpreter(&program, &interp);
+	if (!error)
+		error = map_program(&program, mm, image);
+	if (!error && interp.file)
+		error = map_interpreter(&interp, mm, image);
+	if (interp.file)
+		exec_close(interp.file);
+	kfree(interp.phdrs);
+	kfree(program.phdrs);
 	return error;
 }

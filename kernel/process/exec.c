@@ -20,8 +20,6 @@
  * leaves the old program as it was.
  */
 
-#define MAX_PATH_BYTES 4096
-
 /* A whole execve, successful or not. */
 DEFINE_PROFILE_POINT_SLEEPS(exec)
 
@@ -45,15 +43,15 @@ static const char *base_name(const char *path)
 /* The path as /proc/self/exe gives it. */
 static char *absolute_path(struct file *file)
 {
-	char *buf = kmalloc(MAX_PATH_BYTES), *path = NULL;
+	char *buf = kmalloc(EXEC_MAX_PATH_BYTES), *path = NULL;
 
 	if (buf)
-		path = kstrdup(file_path(file, buf, MAX_PATH_BYTES));
+		path = kstrdup(file_path(file, buf, EXEC_MAX_PATH_BYTES));
 	kfree(buf);
 	return path;
 }
 
-static int open_program(const char *path, struct file **ret)
+int exec_open(const char *path, struct file **ret)
 {
 	struct file *file;
 	int error;
@@ -72,7 +70,7 @@ static int open_program(const char *path, struct file **ret)
 	return error;
 }
 
-static void close_program(struct file *file)
+void exec_close(struct file *file)
 {
 	file_allow_writing(file);
 	file_put(file);
@@ -94,13 +92,13 @@ static int find_program(struct program *prog)
 	int ret;
 
 	for (int nr_scripts = 0;; nr_scripts++) {
-		ret = open_program(prog->path, &prog->file);
+		ret = exec_open(prog->path, &prog->file);
 		if (ret)
 			return ret;
 		ret = exec_read_script(prog->file, prog->path, prog->argv, &prog->scripts);
 		if (ret <= 0)
 			return ret;
-		close_program(prog->file);
+		exec_close(prog->file);
 		prog->file = NULL;
 		if (nr_scripts == EXEC_MAX_SCRIPTS)
 			return -ELOOP;
@@ -295,7 +293,7 @@ static int enter_program(struct program *prog, const char *path, const char *con
 	}
 	commit(prog, path, mm, &copies);
 	drop_copies(&copies);
-	thread_start_user(regs, prog->image.entry, sp);
+	thread_start_user(regs, prog->image.start, sp);
 	return 0;
 }
 
@@ -324,7 +322,7 @@ out_free:
 	if (error && mm)
 		mm_put(mm);
 	if (prog.file)
-		close_program(prog.file);
+		exec_close(prog.file);
 	exec_free_scripts(prog.scripts);
 	kfree(prog.exe_path);
 	return error;
@@ -334,10 +332,10 @@ static int copy_path(char **path, const char __user *user)
 {
 	ssize_t len;
 
-	*path = kmalloc(MAX_PATH_BYTES);
+	*path = kmalloc(EXEC_MAX_PATH_BYTES);
 	if (!*path)
 		return -ENOMEM;
-	len = strncpy_from_user(*path, user, MAX_PATH_BYTES);
+	len = strncpy_from_user(*path, user, EXEC_MAX_PATH_BYTES);
 	return len < 0 ? (int)len : 0;
 }
 

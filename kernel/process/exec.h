@@ -15,14 +15,18 @@
 #define EXEC_MMAP_BASE	     (TASK_SIZE - (128ULL << 20)) /* what Linux leaves for stacks */
 #define EXEC_PIE_BASE	     0x555555554000ULL		  /* Linux's without randomization */
 
+#define EXEC_MAX_PATH_BYTES 4096 /* with the NUL */
+
 /* Limits of argv and envp together, as Linux's for an 8 MiB stack; pointers count. */
 #define EXEC_MAX_STRING_BYTES (128U << 10)
 #define EXEC_MAX_TOTAL_BYTES  (2U << 20)
 
 /* What the new program is told about its image. */
 struct exec_image {
-	u64 entry;
-	u64 phdr_addr; /* 0: not mapped */
+	u64 start;	      /* the first instruction: of the interpreter, if there is one */
+	u64 entry;	      /* of the program itself */
+	u64 interpreter_base; /* where the interpreter's address 0 is; 0: there is none */
+	u64 phdr_addr;	      /* 0: not mapped */
 	u64 nr_phdrs;
 	bool exec_stack;
 	u64 stack_bytes;
@@ -30,8 +34,16 @@ struct exec_image {
 };
 
 /*
- * Check the file and map its segments into an empty mm. 0, or -ENOEXEC for anything that is not a
- * static x86-64 program, -ENOENT when it needs a dynamic linker, -ENOMEM, -EIO.
+ * Opens a file to execute it, and keeps others from writing to it until exec_close(). 0; -ENOENT,
+ * -EACCES or any other error of a path; -EACCES for what is no regular file; -ETXTBSY.
+ */
+int exec_open(const char *path, struct file **file);
+void exec_close(struct file *file);
+
+/*
+ * Checks the file and maps its segments into an empty mm, and those of its interpreter. 0, or
+ * -ENOEXEC for anything that is not an x86-64 program; -ENOMEM; of an interpreter the errors of
+ * exec_open(), -EIO when it is shorter than a header, and -ELIBBAD when it is no x86-64 program.
  */
 int elf_load(struct file *file, struct mm *mm, struct exec_image *image);
 

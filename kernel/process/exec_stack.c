@@ -95,7 +95,7 @@ static void put_auxv(struct cursor *at, const struct exec_image *image, const ch
 	put_aux(at, AT_PHDR, image->phdr_addr);
 	put_aux(at, AT_PHENT, PHDR_BYTES);
 	put_aux(at, AT_PHNUM, image->nr_phdrs);
-	put_aux(at, AT_BASE, 0);
+	put_aux(at, AT_BASE, image->interpreter_base);
 	put_aux(at, AT_FLAGS, 0);
 	put_aux(at, AT_ENTRY, image->entry);
 	put_aux(at, AT_UID, creds->uid);

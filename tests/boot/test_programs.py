@@ -20,7 +20,9 @@ CHECKERS = [
     "fpu",
     "futexops",
     "futexpp",
+    "interps",
     "klog",
+    "mappings",
     "memory",
     "threads",
     "timeouts",
@@ -53,7 +55,7 @@ PROCESSES = [
     "tree",
     "waits",
 ]
-ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")
+ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "interps", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
 MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]
 NO_REPORTS = "profile.on_exit=none"  # of hundreds of processes
