@@ -105,7 +105,9 @@ static const char *init_problem(int error)
 	case -EACCES:
 		return "EACCES, not a file that may be executed";
 	case -ENOEXEC:
-		return "ENOEXEC, neither a static x86-64 program nor a script with #!";
+		return "ENOEXEC, neither an x86-64 program nor a script with #!";
+	case -ELIBBAD:
+		return "ELIBBAD, the dynamic linker that it names is no x86-64 program";
 	case -ENOTDIR:
 		return "ENOTDIR, a part of the path is no directory";
 	case -ENOMEM:

@@ -75,7 +75,7 @@ class Options:
     initrd: Path | None = None
     cdrom: Path | None = None  # boot from this, which has a kernel and a command line of its own
     smp: int = 1
-    mem: str = "512M"
+    mem: str | None = None  # 512M, or 4 times the initramfs: files may take half of the memory
     append: str = ""
     cpu: str = "max"
     accel: str = "tcg"
@@ -85,6 +85,12 @@ class Options:
     silence: float = 180.0  # without a byte on the console
     export: Path | None = None  # write the profiler's export to this file
     extra: list[str] = field(default_factory=list)  # more arguments for QEMU
+
+    def __post_init__(self) -> None:
+        if not self.mem:
+            initrd = self.initrd and Path(self.initrd)
+            nr_bytes = initrd.stat().st_size if initrd and initrd.is_file() else 0
+            self.mem = f"{max(512, 4 * nr_bytes >> 20)}M"
 
     def command_line(self) -> str:
         """Returns the kernel's command line, with the ports of our devices added before ` -- `."""

@@ -4,22 +4,24 @@
 # tests/unit/Kbuild says unit-y += test_x for tests/unit/test_x.c, test_x-objs := the kernel
 # sources it tests, and test_x-cflags if it needs some.
 
-# The demo, a program of the user's own (PROGRAM=), or a command under the shell (CMD=).
+# The demo, a program of the user's own (PROGRAM=), or a command under the shell (CMD=). DEBIAN=
+# adds packages to the latter two.
 ICOUNT ?=
 SMP ?= $(if $(ICOUNT),1,4)
-MEM ?= 512M
 runs-command := $(if $(value CMD),y)
 INIT ?= $(if $(runs-command),/init,/bin/$(or $(notdir $(PROGRAM)),wordcount))
 demo-text = /data/text
 ARGS ?= $(if $(PROGRAM)$(runs-command),,-t 46 $(demo-text))
 run-image := $(BUILD)/$(if $(runs-command),session,$(if $(PROGRAM),program,initramfs)).cpio
 
-qemu-run = scripts/qemu-run --smp $(SMP) --mem $(MEM) $(if $(ACCEL),--accel $(ACCEL)) \
+qemu-run = scripts/qemu-run --smp $(SMP) $(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
 	$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
 	$(if $(EXPORT),--export '$(EXPORT)')
 
 .PHONY: run
 run: $(vmlinux) $(run-image)
+	$(if $(DEBIAN),$(if $(PROGRAM)$(runs-command),, \
+		$(error DEBIAN= is for a command or a program of yours: add CMD='...' or PROGRAM=)))
 	@$(qemu-run) --kernel $(vmlinux) --initrd $(run-image) \
 		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 
@@ -42,7 +44,7 @@ perf-base check-perf: $(vmlinux) $(run-image)
 	@$(if $(filter check-perf,$@),scripts/legoprof diff '$(BASE)' '$(EXPORT)')
 
 # A shell on this terminal. It asks for reports itself.
-shell-cpio := $(BUILD)/$(if $(PROGRAM)$(FILES)$(runs-command),session,shell).cpio
+shell-cpio := $(BUILD)/$(if $(PROGRAM)$(FILES)$(DEBIAN)$(runs-command),session,shell).cpio
 .PHONY: shell
 shell: $(vmlinux) $(shell-cpio)
 	@$(qemu-run) --interactive --kernel $(vmlinux) --initrd $(shell-cpio) \

@@ -74,17 +74,19 @@ $(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(profile) 
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^)
 
-# The image of `make run PROGRAM=path FILES='path path'`: a program of the user's own.
+# The image of `make run PROGRAM=path FILES='path path' DEBIAN='package package'`: a program of the
+# user's own, files for it, and Debian packages with all that they depend on.
 # mkinitramfs says what is wrong with them; only what make can build is a prerequisite.
-program-files = $(addprefix --program ,$(PROGRAM)) $(addprefix /data/=,$(FILES))
+program-files = $(addprefix --program ,$(PROGRAM)) $(addprefix /data/=,$(FILES)) \
+	$(addprefix --debian ,$(DEBIAN))
 built-files = $(filter $(BUILD)/%,$(PROGRAM) $(FILES))
 $(BUILD)/program.cpio: scripts/mkinitramfs $(built-files) $(profile) FORCE
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(profile) $(program-files) --dir /tmp
 
 # The image of `make shell`: busybox, and an init that runs a shell. That of `make run CMD='...'`,
-# or of a shell with PROGRAM= or FILES=, has these too. What is in CMD is for the shell alone: make
-# never expands it.
+# or of a shell with PROGRAM=, FILES= or DEBIAN=, has these too. What is in CMD is for the shell
+# alone: make never expands it.
 shell-root := scripts/shell
 shell-files := $(shell-root)/init $(shell-root)/etc/passwd $(shell-root)/etc/group
 shell-image = --busybox $(shell-root) $(profile) $(addprefix --dir /,dev proc root tmp)

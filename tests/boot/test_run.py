@@ -116,6 +116,16 @@ def test_program_and_files(run_command, builds, tmp_path):
     assert "\nthe input\n" in log
 
 
+def test_debian_packages(run_command):
+    """A dynamic program of a package in place of an applet, and one of the user's."""
+    words = ["DEBIAN=hostname", "PROGRAM=/bin/true", "APPEND=profile.on_exit=none"]
+    done, log = run_command("cmp /bin/true /bin/busybox; hostname -s; command -v hostname", *words)
+    assert done.returncode == 0, done.stderr
+    assert "\nlego\n/bin/hostname\n" in log and "/bin/true /bin/busybox differ" in log
+    done, _ = run_command("true", "DEBIAN=no-such-package-here")
+    assert done.returncode != 0 and "no Debian package is called no-such-package" in done.stderr
+
+
 def test_append(run_command):
     done, log = run_command("true", "APPEND=profile.on_exit=none")
     assert done.returncode == 0, done.stderr
@@ -136,7 +146,7 @@ def test_icount_is_reproducible(run_command):
         ("/bin", "EACCES, not a file that may be executed (error 13)"),
         ("/data/text", "EACCES, not a file that may be executed (error 13)"),
         ("/data/text/x", "ENOTDIR, a part of the path is no directory (error 20)"),
-        ("/bin/words", "ENOEXEC, neither a static x86-64 program nor a script with #! (error 8)"),
+        ("/bin/words", "ENOEXEC, neither an x86-64 program nor a script with #! (error 8)"),
     ],
 )
 def test_init_that_cannot_run(boot, tmp_path, init, why):

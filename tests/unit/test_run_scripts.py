@@ -70,13 +70,11 @@ def test_program_must_be_an_executable_file(tmp_path, monkeypatch, capsys) -> No
     Path("dir").mkdir()
     Path("plain").write_bytes(elf())
     Path("plain").chmod(0o644)
-    dynamic = "linked dynamically, and the kernel runs static programs only: use -static"
     for name, why in {
         "nope": "no such file",
         "dir": "a directory, not a program",
         "/dev/null": "not a regular file",
         "plain": "not executable: chmod +x plain",
-        "/bin/true": dynamic,
     }.items():
         assert make_image(capsys, "--program", name) == (1, f"mkinitramfs: error: {name}: {why}\n")
 
@@ -88,6 +86,31 @@ def test_program_that_can_run_is_taken(tmp_path, monkeypatch, capsys) -> None:
     for name in ("static", "script"):
         Path(name).chmod(0o755)
     assert make_image(capsys, "--program", "static", "--program", "script") == (0, "")
+
+
+def dynamic_elf(interpreter: bytes) -> bytes:
+    """One with a program header, of type PT_INTERP."""
+    header = elf()[:32] + struct.pack("<QQIHHHHHH", 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    path = interpreter + b"\0"
+    return header + struct.pack("<IIQQQQQQ", 3, 4, 120, 120, 120, len(path), len(path), 1) + path
+
+
+def test_dynamic_program_brings_its_libraries(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert make_image(capsys, "--program", "/bin/true") == (0, "")
+    image = Path("out.cpio").read_bytes()
+    for name in (b"bin/true", b"lib64/ld-linux-x86-64.so.2", b"lib/x86_64-linux-gnu/libc.so.6"):
+        assert name + b"\0" in image
+    for interpreter, why in {
+        b"/lib/ld-nope.so": "needs /lib/ld-nope.so, which is not on this machine: use -static",
+        b"/bin/true": "needs /bin/true, which is not on this machine: use -static",
+        b"/lib64/ld-linux-x86-64.so.2": "not on this machine: ",
+    }.items():
+        Path("dynamic").write_bytes(dynamic_elf(interpreter))
+        Path("dynamic").chmod(0o755)
+        status, said = make_image(capsys, "--program", "dynamic")
+        assert status == 1 and said.startswith(f"mkinitramfs: error: dynamic: {why}")
+        assert said.count("\n") == 1
 
 
 def make(*arguments: str) -> subprocess.CompletedProcess:
@@ -149,6 +172,16 @@ def test_warnings_of_qemu_are_not_what_ended_it() -> None:
     assert qemu.judge(result, f"{warning}\n{failure}").endswith(f"powered off: {failure}")
     result = qemu.Result("text", None, -11, 1.0, None)
     assert qemu.judge(result, f"{warning}\n{failure}") == f"QEMU was killed by signal 11: {failure}"
+
+
+@pytest.mark.parametrize("initrd_mib, mem", [(None, "512M"), (128, "512M"), (129, "516M")])
+def test_memory_is_enough_for_the_image(tmp_path, initrd_mib, mem) -> None:
+    initrd = tmp_path / "initrd"
+    if initrd_mib:
+        with initrd.open("wb") as file:
+            file.truncate(initrd_mib << 20)
+    assert qemu.Options(kernel=Path("vmlinux"), initrd=initrd).mem == mem
+    assert qemu.Options(kernel=Path("vmlinux"), initrd=initrd, mem="1G").mem == "1G"
 
 
 @pytest.mark.parametrize(

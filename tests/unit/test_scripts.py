@@ -33,6 +33,7 @@ sys.dont_write_bytecode = True
 kallsyms = importlib.import_module("kallsyms")
 mkinitramfs = load_script("mkinitramfs")
 mktext = importlib.import_module("mktext")
+packages = importlib.import_module("packages")
 qemu = importlib.import_module("qemu")
 summary = importlib.import_module("test-summary")
 syscalltbl = importlib.import_module("syscalltbl")
@@ -223,6 +224,13 @@ def test_mkinitramfs_warns_of_dynamic_programs(image) -> None:
     assert "/bin/true: linked dynamically" in said
     assert "/bin/false (and 1 more): linked" in image("/bin/true", "/bin/false=/bin/false")[1]
     assert image("/bin/busybox=/bin/busybox")[1] == ""
+    # The linker is there under its name, behind links, in a loop of links.
+    linker = "lib64/ld-linux-x86-64.so.2"
+    assert image("/bin/true", f"/{linker}=text")[1] == ""
+    links = ["--symlink", "lib64=usr/lib64", "--symlink", f"/usr/{linker}=../lib/ld.so"]
+    assert image("/bin/true", "/usr/lib/ld.so=text", *links)[1] == ""
+    assert "linked dynamically" in image("/bin/true", *links)[1]
+    assert "linked dynamically" in image("/bin/true", "--symlink", "lib64=lib64")[1]
 
 
 def test_mkinitramfs_takes_packages(image) -> None:
@@ -248,11 +256,68 @@ def test_mkinitramfs_downloads_packages(image, monkeypatch) -> None:
             program.chmod(0o755)
         return subprocess.CompletedProcess(command, command[0] == "dpkg-query", "", "")
 
-    monkeypatch.setattr(mkinitramfs, "run", run)
+    monkeypatch.setattr(packages, "run", run)
     first = image("--package", "tool")
     assert ("usr/bin/tool", 0o100755, b"#!/bin/sh\n") in first[0]
     assert image("--package", "tool") == first
     assert asked == ["dpkg-query", "apt-get", "dpkg-deb", "dpkg-query"]
+
+
+DEPENDENCIES = """\
+tool
+  PreDepends: libc6
+ |Depends: other-awk
+  Depends: <awk>
+    gawk
+    mawk
+  Depends: dpkg
+ |Depends: debconf
+  Depends: <debconf-2.0>
+    cdebconf
+libc6
+gawk
+  Depends: libc6
+mawk
+other-awk
+<awk>
+<nothing>
+lonely
+  Depends: <nothing>
+"""
+
+
+def test_dependencies_of_packages(monkeypatch) -> None:
+    """apt-cache is played. Alternatives: one that is wanted, that is installed, the first."""
+    installed = {"mawk"}
+
+    def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
+        if command[0] == "apt-cache":
+            return subprocess.CompletedProcess(command, 0, DEPENDENCIES, "")
+        state = "installed" if command[-1] in installed else "not-installed"
+        return subprocess.CompletedProcess(command, 0, state, "")
+
+    monkeypatch.setattr(packages, "run", run)
+    assert packages.read_dependencies(DEPENDENCIES)["tool"] == [
+        ["libc6"],
+        ["other-awk", "gawk", "mawk"],
+        ["dpkg"],
+        ["debconf", "cdebconf"],
+    ]
+    assert packages.with_dependencies(["tool"]) == ["tool", "libc6", "mawk"]
+    assert packages.with_dependencies(["gawk", "tool"]) == ["gawk", "tool", "libc6"]
+    installed.clear()
+    assert packages.with_dependencies(["tool"]) == ["tool", "libc6", "other-awk"]
+    for wanted, why in ("nope", "called nope:"), ("../x", "called ../x:"), ("lonely", "nothing"):
+        with pytest.raises(packages.Error, match=why):
+            packages.with_dependencies([wanted])
+    assert packages.with_dependencies([]) == []
+
+
+def test_mkinitramfs_takes_packages_with_dependencies(image) -> None:
+    records, said = image("--busybox", "--debian", "hostname")
+    names = {name: data for name, _, data in records}
+    assert said == "" and names["bin/hostname"] == Path("/bin/hostname").read_bytes()
+    assert "lib64/ld-linux-x86-64.so.2" in names and names["bin/sh"] == b"dash"
 
 
 def test_mktext_ends_with_a_complete_line(tmp_path: Path) -> None:

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Debian packages for scripts/mkinitramfs: their files, and the packages that they depend on.
+
+Files of an installed package are the host's; any other package is downloaded and unpacked into a
+cache directory. Nothing is installed, and no script of a package runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+PACKAGE_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?")
+# What a package has for people to read is of no use in the image.
+LEFT_OUT = re.compile(r"/usr/share/(doc|man|info|locale|lintian|bug|initramfs-tools)(/|$)")
+# Dependencies that only scripts of packages call.
+NOT_FOLLOWED = frozenset(("dpkg", "debconf", "install-info", "ucf"))
+
+# The alternatives of one dependency, the first one preferred.
+Group = list[str]
+
+
+class Error(Exception):
+    """What the user must mend, in one line."""
+
+
+def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    # Their words for `installed` and `Depends` are looked at.
+    env = {**os.environ, "LC_ALL": "C"}
+    try:
+        return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise Error(f"packages need {command[0]}, which is not on this machine") from error
+
+
+def installed_files(package: str) -> list[Path] | None:
+    """What an installed package consists of; None if it is not installed."""
+    state = run("dpkg-query", "-W", "-f", "${db:Status-Status}", package)
+    if state.returncode or state.stdout != "installed":
+        return None
+    listed = run("dpkg-query", "-L", package).stdout.splitlines()
+    # Lines that are no path tell of diversions.
+    return [Path(line) for line in listed if line.startswith("/") and line != "/."]
+
+
+def downloaded_root(package: str, cache: Path) -> Path:
+    """A directory with the files of a package that is not installed; downloaded once."""
+    root = cache / package
+    if root.is_dir():
+        return root
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=cache) as name:
+        fetched = Path(name)
+        done = run("apt-get", "download", "-q", package, cwd=fetched)
+        archives = sorted(fetched.glob("*.deb"))
+        if done.returncode or not archives:
+            lines = [line for line in done.stderr.splitlines() if line.startswith("E:")]
+            why = f" ({lines[0].removeprefix('E: ')})" if lines else ""
+            raise Error(f"package {package} is not installed and cannot be downloaded{why}")
+        unpacked = fetched / "root"
+        done = run("dpkg-deb", "-x", str(archives[-1]), str(unpacked))
+        if done.returncode:
+            raise Error(f"package {package}: {done.stderr.strip()}")
+        if not root.is_dir():
+            unpacked.rename(root)
+    return root
+
+
+def package_files(package: str, cache: Path) -> list[tuple[Path, Path]]:
+    """A package's files, links and empty directories: the path of each, and where it is here."""
+    if not PACKAGE_NAME.fullmatch(package):
+        raise Error(f"{package}: not a package's name")
+    paths = installed_files(package)
+    root = Path("/")
+    if paths is None:
+        root = downloaded_root(package, cache)
+        paths = [Path("/") / path.relative_to(root) for path in sorted(root.rglob("*"))]
+    # Only what holds nothing else: parents are made anyway. On the host /bin may be a link.
+    left_out = {parent for path in paths for parent in path.parents}
+    left_out |= {path for path in paths if path.parent == Path("/") and path.is_symlink()}
+    wanted = (path for path in paths if path not in left_out and not LEFT_OUT.match(str(path)))
+    return [(path, root / path.relative_to("/")) for path in wanted]
+
+
+def read_dependencies(text: str) -> dict[str, list[Group]]:
+    """
+    The groups of each package in what `apt-cache depends --recurse` prints. A name that several
+    packages provide stands for all of them, in the lines below it.
+    """
+    graph: dict[str, list[Group]] = {}
+    groups: list[Group] = []
+    goes_on = False  # the next line has another alternative
+    for line in text.splitlines():
+        if match := re.match(r" ([ |])(?:Pre)?Depends: (\S+)$", line):
+            if not goes_on:
+                groups.append([])
+            if not match[2].startswith("<"):
+                groups[-1].append(match[2])
+            goes_on = match[1] == "|"
+        elif line.startswith("    "):
+            groups[-1].append(line.strip())
+        elif not line.startswith(" "):
+            groups = graph.setdefault(line, [])
+            goes_on = False
+    return graph
+
+
+def is_installed(package: str) -> bool:
+    return installed_files(package) is not None
+
+
+def with_dependencies(packages: list[str]) -> list[str]:
+    """
+    The packages and all that they depend on, without what these recommend. Of alternatives the one
+    that is wanted anyway, or that is installed, or else the first.
+    """
+    command = ["apt-cache", "depends", "--recurse"]
+    command += [f"--no-{kind}" for kind in ("recommends", "suggests", "enhances")]
+    command += [f"--no-{kind}" for kind in ("conflicts", "breaks", "replaces")]
+    graph = read_dependencies(run(*command, *packages).stdout) if packages else {}
+    chosen = list(dict.fromkeys(packages))
+    for package in chosen:  # grows meanwhile
+        if not PACKAGE_NAME.fullmatch(package) or package not in graph:
+            raise Error(
+                f"no Debian package is called {package}: see apt-cache search; "
+                "a list of packages that is old or missing is mended by apt-get update"
+            )
+        for group in graph[package]:
+            if any(name in chosen or name in NOT_FOLLOWED for name in group):
+                continue
+            wanted = next(filter(is_installed, group), None) or next(iter(group), None)
+            if not wanted:
+                raise Error(f"package {package}: nothing provides what it depends on")
+            chosen.append(wanted)
+    return chosen
