@@ -116,10 +116,10 @@ int initramfs_unpack(const void *archive, size_t size_bytes, void (*used)(size_t
 /* Open for the kernel; relative to the process's working directory. ERR_PTR on failure. */
 struct file *file_open(const char *path, u32 flags, u32 mode);
 /*
- * A regular file of zeros, without a name, open for reading and writing: shared memory. ERR_PTR on
- * failure.
+ * A regular file of zeros that is in no directory, open for reading and writing: shared memory. Its
+ * path is the name. ERR_PTR on failure.
  */
-struct file *file_create_unnamed(u64 size_bytes);
+struct file *file_create_unnamed(const char *name, u32 mode, u64 size_bytes);
 void file_get(struct file *file);
 void file_put(struct file *file);
 /* Regular files only. Bytes read (short at the end of file) or negative errno. */

@@ -46,8 +46,46 @@ struct timespec64 {
 	s64 tv_nsec;
 };
 
+struct itimerspec64 {
+	struct timespec64 interval;
+	struct timespec64 value;
+};
+
 /* 0 or -EINVAL for a negative or denormal time; TIME_NEVER_NS for what does not fit. */
 int timespec_to_ns(const struct timespec64 *ts, u64 *ns);
+
+struct timespec64 ns_to_timespec(u64 ns);
+
+/* Linux's clocks that timers can have, and the flag of their absolute times. */
+#define CLOCK_REALTIME	0
+#define CLOCK_MONOTONIC 1
+#define CLOCK_BOOTTIME	7
+#define TIMER_ABSTIME	1
+
+static inline bool clock_has_timers(int clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
+}
+
+/*
+ * A timer as a program sets it: what it is to be set to, and what is left of it. expires_ns is on
+ * the monotonic clock, and 0 when it is off. Without an interval it expires once.
+ */
+struct timer_setting {
+	u64 expires_ns;
+	u64 interval_ns;
+};
+
+/* The times of a clock that has timers, from now on or absolute. 0 or -EINVAL. */
+int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 *spec, int clock,
+		       bool absolute);
+/* Time left to the next expiry; 0 after the last one. */
+struct itimerspec64 timer_setting_left(const struct timer_setting *setting);
+/*
+ * Expiries so far, at least 1 as called when there was one, which the timer is moved on by; it is
+ * off if that was the last one.
+ */
+u64 timer_setting_advance(struct timer_setting *setting);
 
 /* A CLOCK_REALTIME time on the monotonic clock; 0 when before boot. */
 u64 realtime_to_monotonic_ns(u64 ns);

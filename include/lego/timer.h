@@ -36,6 +36,12 @@ void timer_start(struct timer *timer, u64 expires_ns);
 void timer_cancel(struct timer *timer);
 
 /*
+ * The same of a timer that others than its handler may have started again while that ran. Takes a
+ * look at every CPU.
+ */
+void timer_cancel_everywhere(struct timer *timer);
+
+/*
  * Runs this CPU's timers that were due at now_cycles (TSC). Called from the timer interrupt,
  * interrupts off.
  */

@@ -192,6 +192,18 @@ struct file *fd_get(int fd)
 	return NULL;
 }
 
+struct file *fd_get_with(int fd, const struct file_ops *ops)
+{
+	struct file *file = fd_get(fd);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (file->ops == ops)
+		return file;
+	file_put(file);
+	return ERR_PTR(-EINVAL);
+}
+
 int fd_install(struct file *file, int from, bool close_on_exec)
 {
 	struct files *files = current->proc->files;
@@ -251,4 +263,62 @@ bool fd_replace(int fd, struct file *file, bool close_on_exec)
 SYSCALL_DEFINE1(close, int, fd)
 {
 	return fd_is_valid(fd) && fd_replace(fd, NULL, false) ? 0 : -EBADF;
+}
+
+static void mark_close_on_exec(struct files *files, int first, int last)
+{
+	spin_lock(&files->lock);
+	for (int fd = first; fd <= last && fd < files->end; fd++) {
+		if (files->fds[fd])
+			set_close_on_exec(files, fd, true);
+	}
+	spin_unlock(&files->lock);
+}
+
+/*
+ * The table becomes the process's own. The threads of a process always share theirs, so that is not
+ * for one of several.
+ */
+static int unshare(struct process *proc)
+{
+	struct files *old = proc->files, *copy;
+	unsigned long flags;
+
+	if (READ_ONCE(proc->nr_threads) > 1)
+		return -EINVAL;
+	if (!READ_ONCE(proc->shares_files))
+		return 0;
+	copy = files_copy(old);
+	if (!copy)
+		return -ENOMEM;
+	flags = spin_lock_irqsave(&proc->lock);
+	proc->files = copy;
+	proc->shares_files = false;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	files_put(old);
+	return 0;
+}
+
+#define CLOSE_RANGE_UNSHARE 2
+#define CLOSE_RANGE_CLOEXEC 4
+
+SYSCALL_DEFINE3(close_range, u32, first, u32, last, u32, flags)
+{
+	struct process *proc = current->proc;
+	int error = 0;
+
+	if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) || first > last)
+		return -EINVAL;
+	if (flags & CLOSE_RANGE_UNSHARE)
+		error = unshare(proc);
+	if (error || first >= FILE_MAX_FDS)
+		return error;
+	last = min(last, (u32)FILE_MAX_FDS - 1);
+	if (flags & CLOSE_RANGE_CLOEXEC) {
+		mark_close_on_exec(proc->files, first, last);
+		return 0;
+	}
+	for (int fd = first; fd <= (int)last && fd < READ_ONCE(proc->files->end); fd++)
+		fd_replace(fd, NULL, false);
+	return 0;
 }

@@ -64,14 +64,15 @@ void file_set_flags(struct file *file, u32 mask, u32 flags)
 	} while (cmpxchg(&file->flags, old, (old & ~mask) | (flags & mask)) != old);
 }
 
-struct file *file_create_unnamed(u64 size_bytes)
+struct file *file_create_unnamed(const char *name, u32 mode, u64 size_bytes)
 {
-	struct inode *inode = inode_alloc_unnamed("/dev/zero (deleted)", S_IFREG | 0600);
+	struct inode *inode = inode_alloc_unnamed(name, S_IFREG | mode);
 	struct file *file = NULL;
 	int error;
 
 	if (!inode)
 		return ERR_PTR(-ENOMEM);
+	inode->removed = true; /* stat() tells no links */
 	error = inode_truncate(inode, size_bytes);
 	if (!error) {
 		file = file_alloc(&(struct path){ NULL, inode }, O_RDWR);

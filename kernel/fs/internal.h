@@ -504,6 +504,8 @@ struct file *files_get_file(struct files *files, int fd);
 
 /* The current process's open file, also one that is open as a path only (O_PATH); as fd_get(). */
 struct file *fd_get_any(int fd);
+/* As fd_get(), of a file with these operations: ERR_PTR(-EBADF), or -EINVAL of another one. */
+struct file *fd_get_with(int fd, const struct file_ops *ops);
 /* What fd, or AT_FDCWD, leads to, with references. 0 or -EBADF. */
 int fd_get_path(int fd, struct path *path);
 

@@ -276,7 +276,7 @@ bool mm_too_large(u64 bytes, u32 prot, u32 flags)
 /* Anonymous memory that fork shares: the pages of a file that only its areas know. */
 static long map_shared(struct mm *mm, u64 addr, u64 bytes, u32 prot, u32 flags)
 {
-	struct file *file = file_create_unnamed(bytes);
+	struct file *file = file_create_unnamed("/dev/zero (deleted)", 0600, bytes);
 	long place;
 
 	if (IS_ERR(file))

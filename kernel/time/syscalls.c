@@ -8,16 +8,11 @@
 
 /* The system calls about time; Linux's clock numbers (uapi/linux/time.h). */
 
-#define CLOCK_REALTIME		 0
-#define CLOCK_MONOTONIC		 1
 #define CLOCK_PROCESS_CPUTIME_ID 2
 #define CLOCK_THREAD_CPUTIME_ID	 3
 #define CLOCK_MONOTONIC_RAW	 4
 #define CLOCK_REALTIME_COARSE	 5
 #define CLOCK_MONOTONIC_COARSE	 6
-#define CLOCK_BOOTTIME		 7
-
-#define TIMER_ABSTIME 1
 
 struct timezone {
 	s32 tz_minuteswest;
@@ -43,7 +38,7 @@ u64 realtime_to_monotonic_ns(u64 ns)
 	return ns > offset ? ns - offset : 0;
 }
 
-static struct timespec64 ns_to_timespec(u64 ns)
+struct timespec64 ns_to_timespec(u64 ns)
 {
 	return (struct timespec64){ .tv_sec = (s64)(ns / NSEC_PER_SEC),
 				    .tv_nsec = (s64)(ns % NSEC_PER_SEC) };
@@ -175,7 +170,7 @@ SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64
 
 	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME)
 		return -EINVAL;
-	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+	if (!clock_has_timers(clock))
 		return -EOPNOTSUPP;
 	if (get_user(ts, req))
 		return -EFAULT;

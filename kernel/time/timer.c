@@ -16,6 +16,7 @@
 #include <asm/tick.h>
 #include <lego/bug.h>
 #include <lego/percpu.h>
+#include <lego/smp.h>
 #include <lego/spinlock.h>
 #include <lego/time.h>
 
@@ -83,6 +84,17 @@ void timer_cancel(struct timer *timer)
 		if (!running)
 			return;
 		cpu_relax();
+	}
+}
+
+void timer_cancel_everywhere(struct timer *timer)
+{
+	unsigned int cpu;
+
+	timer_cancel(timer);
+	for_each_online_cpu(cpu) {
+		while (READ_ONCE(queues[cpu].running) == timer)
+			cpu_relax();
 	}
 }
 

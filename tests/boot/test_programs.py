@@ -35,6 +35,7 @@ PROCESSES = [
     "epolls",
     "execs",
     "fdlinks",
+    "fds",
     "forks",
     "ids",
     "jobs",
@@ -52,6 +53,7 @@ PROCESSES = [
     "sigframes",
     "sigqueues",
     "signals",
+    "timers",
     "tree",
     "waits",
 ]

@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/fs.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -18,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -530,6 +532,7 @@ static void test_values(void **state)
 {
 #define CHECK_IF(name, value) assert_int_equal((u32)(name), (u32)(value));
 	/* clang-format off */
+	LIVE_timerfd(CHECK_IF) LIVE_memfd(CHECK_IF) LIVE_close_range(CHECK_IF)
 	LIVE_epoll(CHECK_IF) LIVE_epoll_ctl(CHECK_IF) LIVE_eventfd(CHECK_IF)
 	LIVE_access(CHECK_IF) LIVE_whence(CHECK_IF) LIVE_file_type(CHECK_IF)
 	LIVE_mode_bits(CHECK_IF) LIVE_fadvise(CHECK_IF) LIVE_rlimit(CHECK_IF)

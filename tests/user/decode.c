@@ -43,6 +43,10 @@ static void make_file_calls(void)
 		call(dup3, BAD_FD, BAD_FD, flags);
 		call(pipe2, BAD, flags);
 		call(eventfd2, 7, flags | 16);
+		call(timerfd_create, flags, flags | 16);
+		call(timerfd_settime, BAD_FD, flags, BAD, NULL);
+		call(memfd_create, "memory", (flags & 0x3ffffff) | 0x1000);
+		call(close_range, 7, 6, flags);
 		call(epoll_create1, flags | 16);
 		call(access, BAD, flags);
 		call(faccessat2, BAD_FD, BAD, flags, flags);

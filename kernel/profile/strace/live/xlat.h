@@ -18,6 +18,9 @@
 	X(epoll, "EPOLL_???") \
 	X(epoll_ctl, "EPOLL_CTL_???") \
 	X(eventfd, "EFD_???") \
+	X(timerfd, "TFD_???") \
+	X(memfd, "MFD_???") \
+	X(close_range, "CLOSE_RANGE_???") \
 	X(open, "O_???") \
 	X(access, "?_OK") \
 	X(faccess, "AT_???") \
@@ -199,6 +202,14 @@
 #define LIVE_epoll(N) N(EPOLL_CLOEXEC, 02000000)
 
 #define LIVE_epoll_ctl(N) N(EPOLL_CTL_ADD, 1) N(EPOLL_CTL_DEL, 2) N(EPOLL_CTL_MOD, 3)
+
+#define LIVE_timerfd(N) \
+	N(TFD_TIMER_ABSTIME, 1) N(TFD_TIMER_CANCEL_ON_SET, 2) N(TFD_CLOEXEC, 02000000) \
+	N(TFD_NONBLOCK, 04000)
+
+#define LIVE_memfd(N) N(MFD_CLOEXEC, 1) N(MFD_ALLOW_SEALING, 2) N(MFD_HUGETLB, 4)
+
+#define LIVE_close_range(N) N(CLOSE_RANGE_UNSHARE, 2) N(CLOSE_RANGE_CLOEXEC, 4)
 
 #define LIVE_eventfd(N) N(EFD_SEMAPHORE, 1) N(EFD_CLOEXEC, 02000000) N(EFD_NONBLOCK, 04000)
 
