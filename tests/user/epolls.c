@@ -121,6 +121,7 @@ static void test_eventfd(void)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (readlink(path, link, sizeof(link) - 1) > 0)
 		CHECK(!strcmp(link, "anon_inode:[eventfd]"));
+	CHECK(open(path, O_RDWR) == -1 && (errno == ENXIO || errno == ENOENT));
 	copy = dup(fd);
 	CHECK(event_add(copy, 4) == 8 && !close(copy) && event_get(fd) == 4 && !close(fd));
 
