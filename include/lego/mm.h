@@ -60,6 +60,9 @@ struct mm_layout {
 	u64 env_start, env_end;
 };
 
+#define MM_MAX_AREAS 65536     /* of one address space */
+#define MM_MIN_ADDR  0x10000UL /* NULL and what is near it stay unmapped */
+
 struct mm {
 	u64 *pgd;	/* top page table, direct map address */
 	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
@@ -164,7 +167,7 @@ ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n);
 /*
  * What a word of memory is, for whoever wants to meet there (futex): two addresses have the same
  * key if they are the same memory. Shared memory: the file's content and the offset; else mm and
- * addr. Sleeps.
+ * addr. No object: nothing can be read there. Sleeps.
  */
 struct mm_key {
 	const void *object;

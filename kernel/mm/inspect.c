@@ -82,12 +82,14 @@ ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n)
 
 struct mm_key mm_key_of(struct mm *mm, u64 addr)
 {
-	struct mm_key key = { mm, addr };
+	struct mm_key key = { NULL, addr };
 	const struct vma *vma;
 
 	rw_mutex_lock_read(&mm->lock);
 	vma = vma_find(mm, addr);
-	if (vma && vma->flags & MAP_SHARED) {
+	if (vma && vma->prot & PROT_READ)
+		key.object = mm;
+	if (key.object && vma->flags & MAP_SHARED) {
 		key.object = vma->file->inode;
 		key.offset = vma->file_offset + (addr - vma->start);
 	}

@@ -9,8 +9,6 @@
 
 struct process;
 
-#define MAX_VMAS 65536
-
 /* Early memory (early.c): a range that is still free, for page_init() to take over. */
 struct early_range {
 	phys_addr_t start, end;

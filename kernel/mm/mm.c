@@ -18,7 +18,6 @@
  * comes first; areas split for nothing are merged again.
  */
 
-#define MMAP_MIN   0x10000UL	 /* NULL and what is near it stay unmapped */
 #define STACK_ROOM (256UL << 20) /* for the first thread's stack, above mmap_base */
 
 #define MAP_TYPE (MAP_SHARED | MAP_PRIVATE)
@@ -153,7 +152,7 @@ static u64 find_place(const struct mm *mm, u64 len)
 	if (i < mm->nr_vmas)
 		end = min(end, mm->vmas[i]->start);
 	for (;;) {
-		u64 start = i ? mm->vmas[i - 1]->end : MMAP_MIN;
+		u64 start = i ? mm->vmas[i - 1]->end : MM_MIN_ADDR;
 
 		if (end >= start && end - start >= len)
 			return end - len;
@@ -174,14 +173,14 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 			return -ENOMEM;
 		if (addr % PAGE_SIZE)
 			return -EINVAL;
-		if (addr < MMAP_MIN)
+		if (addr < MM_MIN_ADDR)
 			return -EPERM;
 		if (flags & MAP_FIXED_NOREPLACE && !vma_range_free(mm, addr, addr + len))
 			return -EEXIST;
 		return addr;
 	}
 	addr = ALIGN_DOWN(addr, PAGE_SIZE);
-	if (addr >= MMAP_MIN && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
+	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
 		return addr;
 	addr = find_place(mm, len);
 	return addr ? (long)addr : -ENOMEM;

@@ -59,16 +59,16 @@ bool vma_range_mapped(const struct mm *mm, u64 start, u64 end)
 	return true;
 }
 
-int vma_reserve(struct mm *mm, unsigned int nr)
+static int reserve(struct mm *mm, unsigned int nr, unsigned int limit)
 {
 	unsigned int max_vmas = max(mm->max_vmas, FIRST_MAX_VMAS);
 	struct vma **vmas;
 
 	ASSERT_MM_HELD_WRITE(mm);
+	if (mm->nr_vmas + nr > limit)
+		return -ENOMEM;
 	if (mm->nr_vmas + nr <= mm->max_vmas)
 		return 0;
-	if (mm->nr_vmas + nr > MAX_VMAS)
-		return -ENOMEM;
 	while (max_vmas < mm->nr_vmas + nr)
 		max_vmas *= 2;
 	vmas = kmalloc(max_vmas * sizeof(*vmas));
@@ -82,6 +82,11 @@ int vma_reserve(struct mm *mm, unsigned int nr)
 	return 0;
 }
 
+int vma_reserve(struct mm *mm, unsigned int nr)
+{
+	return reserve(mm, nr, MM_MAX_AREAS);
+}
+
 void vma_free(struct vma *vma)
 {
 	if (vma->file)
@@ -91,7 +96,7 @@ void vma_free(struct vma *vma)
 
 int vma_copy_all(struct mm *to, const struct mm *from)
 {
-	int error = vma_reserve(to, from->nr_vmas);
+	int error = reserve(to, from->nr_vmas, from->nr_vmas);
 
 	ASSERT_MM_HELD_WRITE(to);
 	ASSERT_MM_HELD_WRITE(from);
@@ -161,7 +166,11 @@ static int split_at(struct mm *mm, u64 addr)
 
 int vma_split_range(struct mm *mm, u64 start, u64 end)
 {
-	int error = vma_reserve(mm, 2);
+	const struct vma *first = vma_find(mm, start), *last = vma_find(mm, end);
+	unsigned int nr = (first && first->start < start) + (last && last->start < end);
+	/* Once the range is unmapped, a hole in an area leaves one more, all else no more areas. */
+	bool hole = nr == 2 && first == last;
+	int error = reserve(mm, nr, MM_MAX_AREAS + (hole ? 1 : nr));
 
 	if (!error)
 		error = split_at(mm, start);

@@ -72,7 +72,15 @@ struct futex {
 	u32 __user *addr;
 	struct mm_key key;
 	struct futex_bucket *bucket;
+	int error; /* -EINVAL, -EFAULT: there can be no futex */
 };
+
+static int check_addr(const u32 __user *addr)
+{
+	if (!IS_ALIGNED((u64)addr, sizeof(*addr)))
+		return -EINVAL;
+	return access_ok(addr, sizeof(*addr)) ? 0 : -EFAULT;
+}
 
 static struct futex find_futex(u32 __user *addr, bool private)
 {
@@ -82,6 +90,10 @@ static struct futex find_futex(u32 __user *addr, bool private)
 	might_sleep();
 	if (!private)
 		futex.key = mm_key_of(current->mm, (u64)addr);
+	/* That nothing is there matters to who only wakes; a waiter reads the word anyway. */
+	futex.error = check_addr(addr);
+	if (!futex.error && !futex.key.object)
+		futex.error = -EFAULT;
 	hash = ((u64)futex.key.object ^ futex.key.offset >> 2) * 0x9e3779b97f4a7c15ULL;
 	futex.bucket = &buckets[hash >> 56];
 	return futex;
@@ -93,13 +105,6 @@ static bool same_key(const struct mm_key *a, const struct mm_key *b)
 }
 
 BUILD_BUG_ON(NR_BUCKETS != 1 << (64 - 56));
-
-static int check_addr(const u32 __user *addr)
-{
-	if (!IS_ALIGNED((u64)addr, sizeof(*addr)))
-		return -EINVAL;
-	return access_ok(addr, sizeof(*addr)) ? 0 : -EFAULT;
-}
 
 /* Two buckets that may be one. Lower address first. */
 static unsigned long lock_two(struct futex_bucket *a, struct futex_bucket *b)
@@ -151,12 +156,12 @@ static long wake_bitset(u32 __user *addr, bool private, int nr, u32 bitset)
 {
 	struct futex futex = find_futex(addr, private);
 	unsigned long flags;
-	long ret = check_addr(addr);
+	long ret;
 
 	if (!bitset)
 		return -EINVAL;
-	if (ret)
-		return ret;
+	if (futex.error)
+		return futex.error;
 	flags = spin_lock_irqsave(&futex.bucket->lock);
 	ret = wake_matching(&futex, nr, bitset);
 	spin_unlock_irqrestore(&futex.bucket->lock, flags);
@@ -258,7 +263,7 @@ static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_
 		.bitset = bitset,
 		.bucket = futex.bucket,
 	};
-	int error = check_addr(addr);
+	int error = futex.error;
 	PROFILE_SCOPE(futex_wait);
 
 	if (!bitset)
@@ -311,7 +316,7 @@ static long requeue_matching(const struct futex *from, const struct futex *to, i
 static long requeue(const struct futex *from, int nr_wake, const struct futex *to, int nr_move,
 		    const u32 *value)
 {
-	int error = check_addr(from->addr);
+	int error = from->error;
 	unsigned long flags;
 	long ret = 0;
 	u32 seen;
@@ -319,7 +324,7 @@ static long requeue(const struct futex *from, int nr_wake, const struct futex *t
 	if (nr_wake < 0 || nr_move < 0)
 		return -EINVAL;
 	if (!error)
-		error = check_addr(to->addr);
+		error = to->error;
 	if (error)
 		return error;
 	for (;;) {
@@ -426,13 +431,13 @@ static int wake_op_apply(u32 __user *addr, u32 code, u32 *old)
 static long wake_op(const struct futex *first, int nr_wake, const struct futex *second,
 		    int nr_wake2, u32 code)
 {
-	int error = check_addr(first->addr), wake2;
+	int error = first->error, wake2;
 	unsigned long flags;
 	u32 old = 0;
 	long ret;
 
 	if (!error)
-		error = check_addr(second->addr);
+		error = second->error;
 	if (!error && wake_op_compare(code, 0) < 0)
 		error = -ENOSYS;
 	if (!error)

@@ -106,7 +106,10 @@ struct broadcast {
 	long ret;
 };
 
-/* It has worked if one could be signalled. */
+/*
+ * It has worked if one could be signalled; in a broadcast to all it is enough, as with Linux, that
+ * there was one, though permission was denied.
+ */
 static bool broadcast_one(struct process *proc, void *arg)
 {
 	struct broadcast *broadcast = arg;
@@ -116,6 +119,8 @@ static bool broadcast_one(struct process *proc, void *arg)
 			      proc->pid == INIT_PID || proc == current->proc)
 		return true;
 	error = signal_one(proc, NULL, broadcast->sig, broadcast->info);
+	if (error == -EPERM && !broadcast->pgid)
+		error = 0;
 	if (broadcast->ret)
 		broadcast->ret = error;
 	return true;

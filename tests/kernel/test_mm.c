@@ -253,6 +253,29 @@ SELFTEST(mm, vma_split_and_merge)
 	EXPECT_EQ(slab_bytes_live(), live);
 }
 
+/* With as many areas as there may be, whole ones and ends can go; a hole would be one more. */
+SELFTEST(mm, unmap_at_the_limit)
+{
+	struct mm *mm = mm_alloc();
+	u64 addr = USER_BASE;
+
+	ASSERT(mm);
+	while (mm_map(mm, addr, 3 * PAGE_SIZE, RW, ANON | MAP_FIXED, NULL, 0) == (long)addr)
+		addr += 4 * PAGE_SIZE;
+	/* A mapping needs room for the two ends that it may cut off. */
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS - 2);
+	EXPECT_EQ(mm_unmap(mm, addr - 3 * PAGE_SIZE, PAGE_SIZE), 0);
+	EXPECT_EQ(mm_unmap(mm, addr - 7 * PAGE_SIZE, PAGE_SIZE), 0);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE), -ENOMEM);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE, PAGE_SIZE), 0);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE + 2 * PAGE_SIZE, PAGE_SIZE), 0);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE + 4 * PAGE_SIZE, 3 * PAGE_SIZE), 0);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS - 1);
+	mm_put(mm);
+}
+
 SELFTEST(mm, vma_placement)
 {
 	struct mm *mm = mm_alloc();

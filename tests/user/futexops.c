@@ -91,6 +91,24 @@ static void test_wake(void)
 	finish();
 }
 
+/* A private word is an address only; one that may be shared has to be somewhere. */
+static void test_unmapped(void)
+{
+	uint32_t *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (int i = 0; i < 2; i++) {
+		private = FUTEX_PRIVATE_FLAG;
+		CHECK(futex(nowhere, FUTEX_WAKE, 1, 0, NULL, 0) == 0);
+		private = 0;
+		CHECK(futex(nowhere, FUTEX_WAKE, 1, 0, NULL, 0) == -EFAULT);
+		CHECK(futex(nowhere, FUTEX_REQUEUE, 1, 1, &word2, 0) == -EFAULT);
+		CHECK(futex(&word1, FUTEX_REQUEUE, 1, 1, nowhere, 0) == -EFAULT);
+		CHECK(futex(nowhere, FUTEX_WAIT, 0, 0, NULL, 0) == -EFAULT);
+		private = FUTEX_PRIVATE_FLAG;
+		CHECK(!munmap(nowhere, 4096));
+	}
+}
+
 static void test_bitset(void)
 {
 	static const uint32_t bitsets[NR_WAITERS] = { 1, 2, 3, 0x80000000 };
@@ -307,6 +325,7 @@ static void test_robust_broken(void)
 int main(void)
 {
 	test_wake();
+	test_unmapped();
 	test_bitset();
 	test_requeue();
 	test_wake_op_waiters();

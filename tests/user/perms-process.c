@@ -209,6 +209,7 @@ static void check_refused(pid_t pid)
 
 	FAILS(kill(pid, 0), EPERM);
 	FAILS(kill(pid, SIGKILL), EPERM);
+	CHECK(!kill(-1, 0)); /* that there is somebody is enough */
 	CHECK_ERROR(EPERM, SYS_tkill, pid, SIGTERM);
 	CHECK_ERROR(EPERM, SYS_tgkill, pid, pid, SIGTERM);
 	CHECK_ERROR(EPERM, SYS_rt_sigqueueinfo, pid, SIGTERM, &info);
