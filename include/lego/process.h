@@ -61,6 +61,24 @@ bool process_may_inspect(struct process *proc);
 struct mm *process_get_mm(struct process *proc);
 struct files *process_get_files(struct process *proc); /* likewise its open files */
 
+/* What uname() tells, in that order. */
+enum system_name {
+	SYSTEM_NAME,
+	SYSTEM_NODE,
+	SYSTEM_RELEASE,
+	SYSTEM_VERSION,
+	SYSTEM_MACHINE,
+	SYSTEM_DOMAIN,
+};
+#define SYSTEM_NAME_LEN 65 /* with the NUL */
+void system_get_name(enum system_name which, char name[SYSTEM_NAME_LEN]);
+
+/* All numbers are below PID_MAX; at most task_limit() of them are in use. */
+#define PID_MAX 32768 /* Linux's, on small machines */
+unsigned int task_limit(void);
+
+#define LAST_CAPABILITY 40 /* CAP_CHECKPOINT_RESTORE, of Linux 6.1 */
+
 /* How many processes there ever were, and the number given out last. */
 u64 process_nr_created(void);
 pid_t pid_last(void);

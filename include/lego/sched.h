@@ -113,6 +113,7 @@ struct process {
 	struct rlimit64 rlimits[NR_RLIMITS];
 	struct credentials creds;
 	int nice;	   /* setpriority(): kept, without effect */
+	bool is_subreaper; /* prctl(): gets the children of descendants that end */
 	bool no_new_privs; /* prctl(): programs give no other user or group */
 	bool not_dumpable; /* only root may look into it; prctl(), and a change of user or group */
 

@@ -10,8 +10,9 @@
 
 /*
  * Who is whose child. A process is in process_list and in its parent's list of children until it
- * has been waited for; when the parent ends first, init is the parent. Everything here is guarded
- * by process_tree_lock, under which signals may be sent (proc->lock is taken inside).
+ * has been waited for; when the parent ends first, its nearest ancestor that asked for such
+ * children (PR_SET_CHILD_SUBREAPER) is the parent, or init. Everything here is guarded by
+ * process_tree_lock, under which signals may be sent (proc->lock is taken inside).
  */
 
 DEFINE_SPINLOCK(process_tree_lock);
@@ -203,15 +204,28 @@ static void check_orphaned(struct process *proc, struct process *parent,
 		hang_up_group(proc->pgid);
 }
 
-/* gone: children that were zombies and are not wanted by init either. */
-static void give_children_to_init(struct process *proc, struct list_head *gone)
+/* Who gets the children of a process. */
+static struct process *find_reaper(const struct process *proc)
 {
+	struct process *at = proc->parent;
+
+	ASSERT_HELD(&process_tree_lock);
+	while (at && at != init_process && (!READ_ONCE(at->is_subreaper) || at->zombie))
+		at = at->parent;
+	return at ? at : init_process;
+}
+
+/* gone: children that were zombies and are not wanted by their new parent either. */
+static void give_children_away(struct process *proc, struct list_head *gone)
+{
+	struct process *reaper = find_reaper(proc);
+
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc != init_process);
 	while (!list_empty(&proc->children)) {
 		struct process *child = list_first_entry(&proc->children, struct process, sibling);
 
-		set_parent(child, init_process);
+		set_parent(child, reaper);
 		child->exit_signal = SIGCHLD;
 		if (child->death_signal && !child->zombie)
 			signal_send(child, child->death_signal, NULL);
@@ -230,7 +244,7 @@ void family_exit(struct process *proc)
 	LIST_HEAD(gone);
 
 	DEBUG_ASSERT(!proc->zombie && !proc->nr_threads && !proc->mm && !proc->files);
-	give_children_to_init(proc, &gone);
+	give_children_away(proc, &gone);
 	proc->zombie = true;
 	check_orphaned(proc, proc->parent, proc);
 	if (!notify_parent(proc)) {

@@ -12,15 +12,13 @@
 
 /* What the system says about itself. */
 
-#define UTS_LEN 65
-
 struct utsname {
-	char sysname[UTS_LEN];
-	char nodename[UTS_LEN];
-	char release[UTS_LEN];
-	char version[UTS_LEN];
-	char machine[UTS_LEN];
-	char domainname[UTS_LEN];
+	char sysname[SYSTEM_NAME_LEN];
+	char nodename[SYSTEM_NAME_LEN];
+	char release[SYSTEM_NAME_LEN];
+	char version[SYSTEM_NAME_LEN];
+	char machine[SYSTEM_NAME_LEN];
+	char domainname[SYSTEM_NAME_LEN];
 };
 
 struct sysinfo {
@@ -63,19 +61,27 @@ SYSCALL_DEFINE1(uname, struct utsname __user *, buf)
 	return copy_to_user(buf, &name, sizeof(name));
 }
 
+void system_get_name(enum system_name which, char name[SYSTEM_NAME_LEN])
+{
+	unsigned long flags = spin_lock_irqsave(&names_lock);
+
+	memcpy(name, (const char *)&system_name + which * SYSTEM_NAME_LEN, SYSTEM_NAME_LEN);
+	spin_unlock_irqrestore(&names_lock, flags);
+}
+
 static long set_name(char *name, const char __user *user, int len)
 {
-	char copy[UTS_LEN] = { 0 };
+	char copy[SYSTEM_NAME_LEN] = { 0 };
 	unsigned long flags;
 
 	if (!process_is_root(current->proc))
 		return -EPERM;
-	if (len < 0 || len >= UTS_LEN)
+	if (len < 0 || len >= SYSTEM_NAME_LEN)
 		return -EINVAL;
 	if (copy_from_user(copy, user, len))
 		return -EFAULT;
 	flags = spin_lock_irqsave(&names_lock);
-	memcpy(name, copy, UTS_LEN);
+	memcpy(name, copy, SYSTEM_NAME_LEN);
 	spin_unlock_irqrestore(&names_lock, flags);
 	return 0;
 }

@@ -14,8 +14,7 @@
  * threads have numbers of their own, which users never see and which are not kept here.
  */
 
-#define PID_MAX	   32768 /* Linux's, on small machines */
-#define PID_FIRST  300	 /* after the first turn; Linux's */
+#define PID_FIRST  300 /* after the first turn; Linux's */
 #define NR_BUCKETS 1024
 
 struct pid_number {

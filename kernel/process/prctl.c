@@ -9,14 +9,23 @@
 
 /* prctl and personality: what a process may say about itself, and mostly only reads back. */
 
-#define PR_SET_PDEATHSIG    1
-#define PR_GET_PDEATHSIG    2
-#define PR_GET_DUMPABLE	    3
-#define PR_SET_DUMPABLE	    4
-#define PR_SET_NAME	    15
-#define PR_GET_NAME	    16
-#define PR_SET_NO_NEW_PRIVS 38
-#define PR_GET_NO_NEW_PRIVS 39
+#define PR_SET_PDEATHSIG       1
+#define PR_GET_PDEATHSIG       2
+#define PR_GET_DUMPABLE	       3
+#define PR_SET_DUMPABLE	       4
+#define PR_SET_NAME	       15
+#define PR_GET_NAME	       16
+#define PR_GET_SECCOMP	       21
+#define PR_CAPBSET_READ	       23
+#define PR_GET_TSC	       25
+#define PR_GET_SECUREBITS      27
+#define PR_SET_CHILD_SUBREAPER 36
+#define PR_GET_CHILD_SUBREAPER 37
+#define PR_SET_NO_NEW_PRIVS    38
+#define PR_GET_NO_NEW_PRIVS    39
+#define PR_GET_TID_ADDRESS     40
+
+#define PR_TSC_ENABLE 1
 
 /* The process has the name of its first thread. */
 static long set_name(const char __user *name)
@@ -80,6 +89,19 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 							  set_flag(&proc->no_new_privs, true);
 	case PR_GET_NO_NEW_PRIVS:
 		return arg || arg3 || arg4 || arg5 ? -EINVAL : READ_ONCE(proc->no_new_privs);
+	case PR_SET_CHILD_SUBREAPER:
+		return set_flag(&proc->is_subreaper, arg);
+	case PR_GET_CHILD_SUBREAPER:
+		return put_user((int)READ_ONCE(proc->is_subreaper), (int __user *)arg);
+	case PR_CAPBSET_READ:
+		return arg > LAST_CAPABILITY ? -EINVAL : 1;
+	case PR_GET_TSC:
+		return put_user(PR_TSC_ENABLE, (int __user *)arg);
+	case PR_GET_SECCOMP:
+	case PR_GET_SECUREBITS:
+		return 0;
+	case PR_GET_TID_ADDRESS:
+		return put_user((u64)current->clear_child_tid, (u64 __user *)arg);
 	default:
 		return -EINVAL;
 	}

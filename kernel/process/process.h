@@ -26,7 +26,6 @@ struct process *pid_find_process(pid_t nr);
 struct task *task_alloc(const char *comm, struct process *proc);
 
 /* Most numbers of threads, zombies and groups together, and how many threads there are. */
-unsigned int task_limit(void);
 unsigned int task_nr_users(void);
 
 /* A process with one reference and nothing in it; not in the list. NULL when out of memory. */

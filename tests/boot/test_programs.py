@@ -46,6 +46,7 @@ PROCESSES = [
     "perms-process",
     "pipes",
     "polls",
+    "procs",
     "restarts",
     "scripts",
     "sharing",

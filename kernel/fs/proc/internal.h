@@ -48,9 +48,16 @@ struct process *proc_inode_process(const struct inode *inode);
 int proc_show_stat(struct text *text, struct process *proc);
 int proc_show_statm(struct text *text, struct process *proc);
 int proc_show_status(struct text *text, struct process *proc);
+int proc_show_limits(struct text *text, struct process *proc);
 
 /* system.c: the files of the system, in /proc. tree_lock held. 0 or a negative errno. */
 int proc_create_system_files(struct inode *root);
+
+/* sysctl.c: /proc/sys. As the one before. */
+int proc_create_sysctls(void);
+
+/* root.c: a file at file->path below /proc, with missing directories; sets its name. */
+int proc_create_at_path(struct proc_file *file);
 
 /* cpuinfo.c */
 int proc_show_cpuinfo(struct text *text, const void *unused);

@@ -91,22 +91,48 @@ static int show_comm(struct text *text, struct process *proc)
 	return 0;
 }
 
-/* The arguments as they stand in the program's memory, NULs included; empty for a zombie. */
+/* Memory of the program as it stands there. */
+static int show_memory(struct text *text, struct mm *mm, u64 start, u64 end)
+{
+	char *buf = kmalloc(PAGE_SIZE);
+
+	while (buf && start < end && !text->failed) {
+		ssize_t n = mm_access(mm, start, buf, min(end - start, PAGE_SIZE));
+
+		if (n <= 0)
+			break;
+		text_append(text, buf, n);
+		start += n;
+		cond_resched();
+	}
+	kfree(buf);
+	return buf ? 0 : -ENOMEM;
+}
+
+/* The arguments, NULs included; empty for a zombie. */
 static int show_cmdline(struct text *text, struct process *proc)
 {
 	struct mm *mm = process_get_mm(proc);
-	char *buf = kmalloc(PAGE_SIZE);
-	ssize_t n = 0;
+	int error;
 
-	if (mm && buf)
-		n = mm_access(mm, mm->layout.arg_start, buf,
-			      min(mm->layout.arg_end - mm->layout.arg_start, PAGE_SIZE));
-	if (n > 0)
-		text_append(text, buf, n);
-	if (mm)
-		mm_put(mm);
-	kfree(buf);
-	return buf ? 0 : -ENOMEM;
+	if (!mm)
+		return 0;
+	error = show_memory(text, mm, mm->layout.arg_start, mm->layout.arg_end);
+	mm_put(mm);
+	return error;
+}
+
+/* The environment it was started with, likewise. */
+static int show_environ(struct text *text, struct process *proc)
+{
+	struct mm *mm = process_get_mm(proc);
+	int error;
+
+	if (!mm)
+		return 0;
+	error = show_memory(text, mm, mm->layout.env_start, mm->layout.env_end);
+	mm_put(mm);
+	return error;
 }
 
 /* What an area is, that no file's path says. */
@@ -170,6 +196,8 @@ static int show_mounts(struct text *text, struct process *proc)
 static const struct proc_file process_files[] = {
 	{ .name = "cmdline", .mode = 0444, .show_process = show_cmdline },
 	{ .name = "comm", .mode = 0444, .show_process = show_comm },
+	{ .name = "environ", .mode = 0400, .private = true, .show_process = show_environ },
+	{ .name = "limits", .mode = 0444, .show_process = proc_show_limits },
 	{ .name = "maps", .mode = 0444, .private = true, .show_process = show_maps },
 	{ .name = "mounts", .mode = 0444, .show_process = show_mounts },
 	{ .name = "stat", .mode = 0444, .show_process = proc_show_stat },

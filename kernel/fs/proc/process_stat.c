@@ -44,26 +44,20 @@ static char task_state_letter(const struct task *task)
 	}
 }
 
-/* As its first thread does, but running if any does. */
+/* Of the first thread, which others may outlive. */
 static void look_at_threads(struct process *proc, struct snapshot *snap)
 {
 	struct task *task;
-	bool first = true;
 
 	ASSERT_HELD(&proc->lock);
 	snap->state = 'Z';
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		char state = task_state_letter(task);
-
-		if (first || task->pid == proc->pid || state == 'R') {
-			snap->state = state;
-			snap->cpu = READ_ONCE(task->cpu);
-			snap->blocked = task->blocked_signals;
-			snap->pending = task->pending.set;
-		}
-		if (state == 'R')
-			break;
-		first = false;
+		if (task->pid != proc->pid)
+			continue;
+		snap->state = task_state_letter(task);
+		snap->cpu = READ_ONCE(task->cpu);
+		snap->blocked = task->blocked_signals;
+		snap->pending = task->pending.set;
 	}
 	snap->nr_threads = proc->nr_threads;
 	snap->pending |= proc->pending.set;
@@ -245,5 +239,45 @@ int proc_show_status(struct text *text, struct process *proc)
 	text_printf(text, "Threads:\t%u\nSigPnd:\t%016llx\nSigBlk:\t%016llx\n", s.nr_threads,
 		    U64(s.pending), U64(s.blocked));
 	text_printf(text, "SigIgn:\t%016llx\nSigCgt:\t%016llx\n", U64(s.ignored), U64(s.caught));
+	return 0;
+}
+
+/* The names and units of limits, by RLIMIT_*. */
+static const struct {
+	const char *name, *unit;
+} limits[NR_RLIMITS] = {
+	{ "Max cpu time", "seconds" },	   { "Max file size", "bytes" },
+	{ "Max data size", "bytes" },	   { "Max stack size", "bytes" },
+	{ "Max core file size", "bytes" }, { "Max resident set", "bytes" },
+	{ "Max processes", "processes" },  { "Max open files", "files" },
+	{ "Max locked memory", "bytes" },  { "Max address space", "bytes" },
+	{ "Max file locks", "locks" },	   { "Max pending signals", "signals" },
+	{ "Max msgqueue size", "bytes" },  { "Max nice priority", NULL },
+	{ "Max realtime priority", NULL }, { "Max realtime timeout", "us" },
+};
+
+static void show_limit(struct text *text, u64 value)
+{
+	if (value == RLIM_INFINITY)
+		text_printf(text, "%-20s ", "unlimited");
+	else
+		text_printf(text, "%-20llu ", U64(value));
+}
+
+int proc_show_limits(struct text *text, struct process *proc)
+{
+	struct rlimit64 values[NR_RLIMITS];
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	memcpy(values, proc->rlimits, sizeof(values));
+	spin_unlock_irqrestore(&proc->lock, flags);
+	text_printf(text, "%-25s %-20s %-20s %-10s\n", "Limit", "Soft Limit", "Hard Limit",
+		    "Units");
+	for (unsigned int i = 0; i < NR_RLIMITS; i++) {
+		text_printf(text, "%-25s ", limits[i].name);
+		show_limit(text, values[i].cur);
+		show_limit(text, values[i].max);
+		text_printf(text, limits[i].unit ? "%-10s\n" : "\n", limits[i].unit);
+	}
 	return 0;
 }

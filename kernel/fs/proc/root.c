@@ -58,6 +58,15 @@ static struct inode *make_directories(const char *path, const char **name)
 	return at;
 }
 
+int proc_create_at_path(struct proc_file *file)
+{
+	struct inode *inode = make_directories(file->path, &file->name);
+
+	if (!IS_ERR(inode))
+		inode = proc_create_file(inode, file);
+	return IS_ERR(inode) ? (int)PTR_ERR(inode) : 0;
+}
+
 int proc_add_file(const char *path, const char *accepts,
 		  int (*show)(struct text *text, const void *arg), const void *arg,
 		  int (*write)(const char *text))
@@ -70,7 +79,7 @@ int proc_add_exclusive_file(const char *path, const char *accepts,
 			    int (*write)(const char *text), void (*close)(void))
 {
 	struct proc_file *file = kzalloc(sizeof(*file));
-	struct inode *inode;
+	int error;
 
 	if (!file)
 		return -ENOMEM;
@@ -82,14 +91,11 @@ int proc_add_exclusive_file(const char *path, const char *accepts,
 	file->write = write;
 	file->close = close;
 	mutex_lock(&tree_lock);
-	inode = make_directories(path, &file->name);
-	if (!IS_ERR(inode))
-		inode = proc_create_file(inode, file);
+	error = proc_create_at_path(file);
 	mutex_unlock(&tree_lock);
-	if (!IS_ERR(inode))
-		return 0;
-	kfree(file);
-	return PTR_ERR(inode);
+	if (error)
+		kfree(file);
+	return error;
 }
 
 /* Once, at boot. */
@@ -104,7 +110,7 @@ static struct inode *make_root(struct filesystem *fs)
 	proc_root->ops = &root_ops;
 	self = create_link(proc_root, "self", &self_ops);
 	mounts = create_link(proc_root, "mounts", &mounts_ops);
-	error = proc_create_system_files(proc_root);
+	error = proc_create_system_files(proc_root) ?: proc_create_sysctls();
 	if (IS_ERR(self) || IS_ERR(mounts) || error)
 		panic("no memory for the files of /proc");
 	return proc_root;

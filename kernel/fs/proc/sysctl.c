@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * /proc/sys: what programs read there, in Linux's formats (proc(5)). Nothing can be set by it.
+ * Settings that this kernel does not have stand with the value that describes what it does.
+ */
+#include "internal.h"
+
+#include <lego/mm.h>
+#include <lego/random.h>
+
+#define UUID_BYTES 16
+
+static int show_text(struct text *text, const void *value)
+{
+	text_printf(text, "%s\n", (const char *)value);
+	return 0;
+}
+
+static int show_number(struct text *text, const void *value)
+{
+	text_printf(text, "%llu\n", (unsigned long long)(u64)value);
+	return 0;
+}
+
+static int show_name(struct text *text, const void *which)
+{
+	char name[SYSTEM_NAME_LEN];
+
+	system_get_name((enum system_name)(u64)which, name);
+	return show_text(text, name);
+}
+
+static int show_threads_max(struct text *text, const void *unused)
+{
+	return show_number(text, (const void *)(u64)task_limit());
+}
+
+/* A random UUID, version 4 (RFC 4122). */
+static void make_uuid(u8 *uuid)
+{
+	random_bytes(uuid, UUID_BYTES);
+	uuid[6] = (uuid[6] & 0x0f) | 0x40;
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+}
+
+static int show_uuid_of(struct text *text, const u8 *uuid)
+{
+	for (int i = 0; i < UUID_BYTES; i++)
+		text_printf(text, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+			    uuid[i]);
+	return show_text(text, "");
+}
+
+static int show_uuid(struct text *text, const void *unused)
+{
+	u8 uuid[UUID_BYTES];
+
+	make_uuid(uuid);
+	return show_uuid_of(text, uuid);
+}
+
+static u8 boot_id[UUID_BYTES];
+
+static int show_boot_id(struct text *text, const void *unused)
+{
+	return show_uuid_of(text, boot_id);
+}
+
+#define FILE_OF(path_, show_, arg_)                                              \
+	{                                                                        \
+		.path = "sys/" path_, .mode = 0444, .show = show_, .arg = (arg_) \
+	}
+#define NAME(path, which)   FILE_OF(path, show_name, (void *)(u64)(which))
+#define TEXT(path, value)   FILE_OF(path, show_text, value)
+#define NUMBER(path, value) FILE_OF(path, show_number, (void *)(u64)(value))
+
+static struct proc_file files[] = {
+	NAME("kernel/ostype", SYSTEM_NAME),
+	NAME("kernel/hostname", SYSTEM_NODE),
+	NAME("kernel/osrelease", SYSTEM_RELEASE),
+	NAME("kernel/version", SYSTEM_VERSION),
+	NAME("kernel/domainname", SYSTEM_DOMAIN),
+	NUMBER("kernel/pid_max", PID_MAX),
+	FILE_OF("kernel/threads-max", show_threads_max, NULL),
+	NUMBER("kernel/ngroups_max", NR_GROUPS),
+	NUMBER("kernel/cap_last_cap", LAST_CAPABILITY),
+	NUMBER("kernel/overflowuid", 65534),
+	NUMBER("kernel/overflowgid", 65534),
+	TEXT("kernel/core_pattern", "core"),
+	NUMBER("kernel/core_uses_pid", 0),
+	NUMBER("kernel/dmesg_restrict", 1),
+	NUMBER("kernel/kptr_restrict", 1),
+	NUMBER("kernel/randomize_va_space", 0),
+	NUMBER("kernel/random/poolsize", 256),
+	NUMBER("kernel/random/entropy_avail", 256),
+	FILE_OF("kernel/random/boot_id", show_boot_id, NULL),
+	FILE_OF("kernel/random/uuid", show_uuid, NULL),
+	NUMBER("vm/overcommit_memory", 0),
+	NUMBER("vm/overcommit_ratio", 50),
+	NUMBER("vm/max_map_count", MM_MAX_AREAS),
+	NUMBER("vm/mmap_min_addr", MM_MIN_ADDR),
+	NUMBER("vm/swappiness", 0),
+	NUMBER("fs/file-max", INT64_MAX), /* there is none but memory */
+	NUMBER("fs/nr_open", FILE_MAX_FDS),
+	NUMBER("fs/pipe-max-size", PIPE_BYTES),
+	NUMBER("fs/overflowuid", 65534),
+	NUMBER("fs/overflowgid", 65534),
+};
+
+int proc_create_sysctls(void)
+{
+	make_uuid(boot_id);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		int error = proc_create_at_path(&files[i]);
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
