@@ -32,6 +32,7 @@ from typing import Callable
 import kvm
 
 DEBUG_EXIT_PORT = 0xF4
+ESCAPE = 29  # Ctrl-]: Ctrl-A, which is QEMU's own choice, is for the guest's shell
 VERDICT_PORT = 0xE9
 POWER_OFF = re.compile(r"reboot: power off, status (-?\d+)")
 VERDICT = re.compile(
@@ -148,7 +149,7 @@ class Options:
         argv += ["-nic", "none", "-nodefaults", "-no-reboot", "-no-user-config"]
         argv += ["-chardev", f"stdio,id=console,signal=off{mux}", "-serial", "chardev:console"]
         if interactive:
-            argv += ["-mon", "chardev=console,mode=readline"]
+            argv += ["-mon", "chardev=console,mode=readline", "-echr", str(ESCAPE)]
         argv += ["-qmp", f"unix:{directory}/qmp,server=on,wait=off"]
         argv += ["-chardev", f"file,id=verdict,path={directory}/verdict"]
         argv += ["-device", f"isa-debugcon,iobase={VERDICT_PORT:#x},chardev=verdict"]

@@ -4,10 +4,12 @@
 #include <asm/uart.h>
 #include <lego/console.h>
 #include <lego/errno.h>
+#include <lego/params.h>
 #include <lego/poll.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
 #include <lego/signal.h>
+#include <lego/string.h>
 
 /*
  * The terminal as a file. Input goes through the line discipline in the UART's interrupt, so that
@@ -58,6 +60,25 @@ static void discard_output(void)
 	nr_echo = 0;
 	console_discard();
 }
+
+/* A serial line does not know how large the terminal at its end is. */
+static int set_size(const char *value)
+{
+	const char *rows = strchr(value, 'x');
+	char columns[8] = "";
+	u64 nr_columns, nr_rows;
+
+	if (!rows || (size_t)(rows - value) >= sizeof(columns))
+		return -EINVAL;
+	memcpy(columns, value, rows - value);
+	if (parse_u64(columns, &nr_columns) || parse_u64(rows + 1, &nr_rows) ||
+	    nr_columns != (u16)nr_columns || nr_rows != (u16)nr_rows)
+		return -EINVAL;
+	console_tty.winsize.nr_columns = nr_columns;
+	console_tty.winsize.nr_rows = nr_rows;
+	return 0;
+}
+BOOT_PARAM(tty_size, "tty_size", "<columns>x<rows>", set_size);
 
 void tty_init(void)
 {

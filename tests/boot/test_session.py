@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import host_run
+import pexpect
 import pytest
 import session
 import strace_log
@@ -40,6 +41,27 @@ def test_shows_what_linux_shows(builds):
     assert len(host) >= 25
     different = [name for name in host if host[name] != guest[name]]
     assert not different, "\n".join(f"{n}:\n{host[n]!r}\n{guest[n]!r}" for n in different)
+
+
+def test_terminal_of_make_shell(builds):
+    """It has a size, Ctrl-A is the shell's, and an exit status of the shell is no error."""
+    image = builds.initrd("shell.cpio")
+    options = ["--interactive", "--kernel", builds.kernel(), "--initrd", image]
+    argv = [str(ROOT / "scripts" / "qemu-run"), *map(str, options)]
+    shell = pexpect.spawn(argv[0], argv[1:], dimensions=(31, 97), timeout=60, encoding="latin-1")
+    try:
+        shell.expect(session.PROMPT)
+        shell.send("stty size\r")
+        shell.expect(r"\n31 97\r")
+        shell.expect(session.PROMPT)
+        shell.send("lo\1echo hel\r")
+        shell.expect(r"\nhello\r")
+        shell.send("exit 5\r")
+        shell.expect("the guest ended with status 5\r")
+        shell.expect(pexpect.EOF)
+    finally:
+        shell.close(force=True)
+    assert shell.exitstatus == 0
 
 
 @pytest.fixture(scope="module")
