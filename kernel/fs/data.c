@@ -342,6 +342,35 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 	return 0;
 }
 
+#define SEEK_BATCH 4096 /* pages looked at with the lock held */
+
+/* The first page of [index, stop) that is a hole, or that is none; stop if there is none. */
+static u64 seek_page(struct inode *inode, u64 index, u64 stop, bool hole)
+{
+	spin_lock(&inode->data_lock);
+	while (index < stop && (index >= inode->max_pages || !inode->pages[index]) != hole)
+		index++;
+	spin_unlock(&inode->data_lock);
+	return index;
+}
+
+s64 inode_seek(struct inode *inode, s64 pos, bool hole)
+{
+	s64 size_bytes = READ_ONCE(inode->size_bytes);
+	u64 index = (u64)pos >> PAGE_SHIFT, end = DIV_ROUND_UP(size_bytes, PAGE_SIZE), stop;
+
+	if (pos < 0 || pos >= size_bytes)
+		return -ENXIO;
+	do {
+		stop = min(end, index + SEEK_BATCH);
+		index = seek_page(inode, index, stop, hole);
+		cond_resched();
+	} while (index == stop && stop < end && !task_killed(current));
+	if (index < stop)
+		return max(pos, (s64)(index << PAGE_SHIFT));
+	return hole ? size_bytes : -ENXIO;
+}
+
 u64 inode_held_bytes(const struct inode *inode)
 {
 	return sizeof(*inode) + READ_ONCE(inode->nr_pages) * PAGE_SIZE +

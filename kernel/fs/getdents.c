@@ -113,13 +113,26 @@ static long fill(struct listing *list)
 	}
 }
 
+#define LISTING_BYTES (32u << 10) /* the C library's, more than which no call gets */
+
+/* Less than *size where memory is in pieces. NULL: not even a page. */
+static char *alloc_buffer(size_t *size)
+{
+	char *buf;
+
+	*size = min(*size, (size_t)LISTING_BYTES);
+	while (!(buf = kmalloc(max(*size, (size_t)PAGE_SIZE))) && *size > PAGE_SIZE)
+		*size /= 2;
+	return buf;
+}
+
 static long read_entries(struct file *file, char __user *user_buf, size_t size, bool old)
 {
 	struct listing list = { .dir = file->inode, .old = old };
 	long ret;
 
-	list.size = min(size, (size_t)PAGE_SIZE);
-	list.buf = kmalloc(PAGE_SIZE);
+	list.size = size;
+	list.buf = alloc_buffer(&list.size);
 	if (!list.buf)
 		return -ENOMEM;
 	mutex_lock(&file->pos_lock);

@@ -25,7 +25,9 @@
 enum {
 	SEEK_SET,
 	SEEK_CUR,
-	SEEK_END
+	SEEK_END,
+	SEEK_DATA,
+	SEEK_HOLE
 };
 
 #define S_ISUID 04000
@@ -222,6 +224,11 @@ ssize_t inode_write(struct inode *inode, const void *buf, size_t n, u64 pos, boo
 int inode_truncate(struct inode *inode, u64 size_bytes);
 /* Fill the holes and extend the file to the end of that. With write_lock held. */
 int inode_allocate(struct inode *inode, u64 pos, u64 n);
+/*
+ * The first position from pos on that is in a page with content, or in a hole: the end of the file
+ * is one. -ENXIO if pos is not in the file, or there is no content behind it.
+ */
+s64 inode_seek(struct inode *inode, s64 pos, bool hole);
 /* Memory of its content, and its own, about. No lock needed. */
 u64 inode_held_bytes(const struct inode *inode);
 
@@ -252,6 +259,7 @@ void space_get(struct space *space);
 extern struct path root_path;		     /* "/", for ever */
 extern struct filesystem fs_without_name;    /* that of inodes without a place */
 int fs_register(const struct fs_type *type); /* at boot; type stays. 0 or -ENOMEM */
+void fs_show_types(struct text *text);	     /* for /proc/filesystems */
 /* The kernel's own mount at boot, on a directory of the root file system, made if need be. */
 void fs_mount_at_boot(const char *type, const char *name);
 void mount_init(void);

@@ -70,6 +70,12 @@ int fs_register(const struct fs_type *type)
 	return 0;
 }
 
+void fs_show_types(struct text *text)
+{
+	for (unsigned int i = 0; i < nr_types; i++)
+		text_printf(text, "nodev\t%s\n", types[i]->name);
+}
+
 static const struct fs_type *find_type(const char *name)
 {
 	for (unsigned int i = 0; i < nr_types; i++) {

@@ -203,10 +203,35 @@ SYSCALL_DEFINE6(pwritev2, int, fd, const struct iovec __user *, iov, unsigned lo
 	return transfer_vector2(fd, iov, nr, pos, flags, true);
 }
 
+/* The new position, or a negative errno. */
+static s64 seek(struct file *file, s64 offset, int whence)
+{
+	s64 base = 0, pos;
+
+	ASSERT_HELD(&file->pos_lock);
+	switch (whence) {
+	case SEEK_DATA:
+	case SEEK_HOLE:
+		if (!file_has_pages(file))
+			return -EINVAL;
+		return inode_seek(file->inode, offset, whence == SEEK_HOLE);
+	case SEEK_SET:
+		break;
+	case SEEK_CUR:
+		base = file->pos;
+		break;
+	case SEEK_END:
+		base = file_size_bytes(file);
+		break;
+	default:
+		return -EINVAL;
+	}
+	return __builtin_add_overflow(base, offset, &pos) || pos < 0 ? -EINVAL : pos;
+}
+
 SYSCALL_DEFINE3(lseek, int, fd, s64, offset, int, whence)
 {
 	struct file *file = fd_get(fd);
-	s64 base = 0, pos;
 	long ret = -ESPIPE;
 
 	if (!file)
@@ -214,16 +239,9 @@ SYSCALL_DEFINE3(lseek, int, fd, s64, offset, int, whence)
 	if (file_is_stream(file))
 		goto out_put;
 	mutex_lock(&file->pos_lock);
-	ret = -EINVAL;
-	if (whence < SEEK_SET || whence > SEEK_END)
-		goto out_unlock;
-	if (whence != SEEK_SET)
-		base = whence == SEEK_CUR ? file->pos : file_size_bytes(file);
-	if (!__builtin_add_overflow(base, offset, &pos) && pos >= 0) {
-		file->pos = pos;
-		ret = pos;
-	}
-out_unlock:
+	ret = seek(file, offset, whence);
+	if (ret >= 0)
+		file->pos = ret;
 	mutex_unlock(&file->pos_lock);
 out_put:
 	file_put(file);

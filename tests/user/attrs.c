@@ -268,9 +268,59 @@ static void test_mounts(void)
 	CHECK(!unlink("m/under") && !rmdir("m"));
 }
 
+/* What there is of a file of two pieces. A file system may not know of holes. */
+static void test_holes(void)
+{
+	static const off_t at = 1 << 20, bytes = 3 << 20;
+	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0644);
+	off_t data, hole;
+
+	CHECK(lseek(fd, 0, SEEK_DATA) == -1 && errno == ENXIO);
+	CHECK(!ftruncate(fd, bytes) && pwrite(fd, "here", 4, at + 10) == 4);
+	data = lseek(fd, 0, SEEK_DATA);
+	hole = lseek(fd, at, SEEK_HOLE);
+	CHECK((data == at && hole == at + 4096) || (!check_on_lego() && !data && hole == bytes));
+	CHECK(lseek(fd, 0, SEEK_CUR) == hole);
+	CHECK(lseek(fd, at + 12, SEEK_DATA) == at + 12);
+	CHECK(lseek(fd, bytes - 1, SEEK_HOLE) == (data ? bytes - 1 : bytes));
+	CHECK(!data || (lseek(fd, bytes - 1, SEEK_DATA) == -1 && errno == ENXIO));
+	CHECK(lseek(fd, bytes, SEEK_HOLE) == -1 && errno == ENXIO);
+	CHECK(lseek(fd, -1, SEEK_DATA) == -1 && errno == ENXIO);
+	CHECK(lseek(fd, 0, SEEK_HOLE + 1) == -1 && errno == EINVAL);
+	/* One piece from end to end. */
+	CHECK(!ftruncate(fd, 5000) && pwrite(fd, "x", 1, 0) == 1 && pwrite(fd, "x", 1, 4999) == 1);
+	CHECK(lseek(fd, 1, SEEK_HOLE) == 5000 && lseek(fd, 4998, SEEK_DATA) == 4998);
+	close(fd);
+}
+
+/* Extended attributes of a file that cannot have any. */
+static void test_extended(void)
+{
+	static const char path[] = "/proc/version", attr[] = "user.x";
+	int fd = open(path, O_RDONLY);
+	char text[300];
+
+	CHECK_ERROR(EOPNOTSUPP, SYS_getxattr, path, attr, text, sizeof(text));
+	CHECK_ERROR(EOPNOTSUPP, SYS_fgetxattr, fd, "security.selinux", text, sizeof(text));
+	CHECK_ERROR(ENOENT, SYS_getxattr, "/no/such", attr, text, sizeof(text));
+	CHECK_ERROR(EBADF, SYS_fgetxattr, -1, attr, text, sizeof(text));
+	CHECK_ERROR(ERANGE, SYS_lgetxattr, path, "", text, sizeof(text));
+	CHECK_ERROR(EFAULT, SYS_lgetxattr, path, (char *)-1l, text, sizeof(text));
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	CHECK_ERROR(ERANGE, SYS_fgetxattr, fd, text, NULL, 0);
+	CHECK_ERROR(EINVAL, SYS_fsetxattr, fd, attr, text, 1, 8);
+	CHECK_ERROR(E2BIG, SYS_fsetxattr, fd, attr, text, 65537, 0);
+	CHECK_ERROR(EBADF, SYS_fremovexattr, -1, attr);
+	CHECK(syscall(SYS_listxattr, path, text, sizeof(text)) == 0);
+	CHECK(syscall(SYS_flistxattr, fd, NULL, 0) == 0);
+	CHECK_ERROR(ENOENT, SYS_llistxattr, "/no/such", NULL, 0);
+	close(fd);
+}
+
 static const struct test tests[] = {
-	TEST(modes),  TEST(times), TEST(stat),	 TEST(sizes), TEST(access),
-	TEST(statfs), TEST(full),  TEST(mounts), { 0 },
+	TEST(modes), TEST(times),  TEST(stat),	TEST(sizes),	TEST(access), TEST(statfs),
+	TEST(full),  TEST(mounts), TEST(holes), TEST(extended), { 0 },
 };
 
 int main(int argc, char **argv)

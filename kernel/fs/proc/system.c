@@ -126,6 +126,12 @@ static int show_version(struct text *text, const void *unused)
 	return 0;
 }
 
+static int show_filesystems(struct text *text, const void *unused)
+{
+	fs_show_types(text);
+	return 0;
+}
+
 static int show_cmdline(struct text *text, const void *unused)
 {
 	text_printf(text, "%s\n", boot_info.cmdline);
@@ -140,6 +146,7 @@ static int write_sysrq_trigger(const char *text)
 static const struct proc_file system_files[] = {
 	{ .name = "cmdline", .mode = 0444, .show = show_cmdline },
 	{ .name = "cpuinfo", .mode = 0444, .show = proc_show_cpuinfo },
+	{ .name = "filesystems", .mode = 0444, .show = show_filesystems },
 	{ .name = "loadavg", .mode = 0444, .show = show_loadavg },
 	{ .name = "meminfo", .mode = 0444, .show = show_meminfo },
 	{ .name = "stat", .mode = 0444, .show = show_stat },

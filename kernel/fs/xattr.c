@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Extended attributes (xattr(7)): no file here has any, and none can be set. The calls find the
+ * file and look at their arguments, as programs tell "not supported" from other errors.
+ */
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+#define NAME_BYTES	256 /* of an attribute's name, with the NUL */
+#define VALUE_MAX_BYTES 65536
+#define XATTR_CREATE	1
+#define XATTR_REPLACE	2
+
+/* 0: the name of an attribute. -EFAULT, or -ERANGE for one that is empty or too long. */
+static long check_name(const char __user *user)
+{
+	char name[NAME_BYTES];
+	ssize_t len = strncpy_from_user(name, user, sizeof(name));
+
+	if (!len || len == -ENAMETOOLONG)
+		return -ERANGE;
+	return len < 0 ? len : 0;
+}
+
+/* What a call says of an attribute that a file does not have. */
+static long lacks(const char __user *name)
+{
+	return check_name(name) ?: -EOPNOTSUPP;
+}
+
+static long refuse(const char __user *name, const void __user *value, size_t size, int flags)
+{
+	long error = check_name(name);
+
+	if (flags & ~(XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
+	if (!error && size > VALUE_MAX_BYTES)
+		error = -E2BIG;
+	if (!error && size && !access_ok(value, size))
+		error = -EFAULT;
+	return error ?: -EOPNOTSUPP;
+}
+
+/* 0: there is a file. */
+static long find(const char __user *user_path, int at_flags)
+{
+	struct path path;
+	long error = path_find_user(AT_FDCWD, user_path, at_flags, &path);
+
+	if (!error)
+		path_release(&path);
+	return error;
+}
+
+static long find_open(int fd)
+{
+	struct file *file = fd_get(fd);
+
+	if (!file)
+		return -EBADF;
+	file_put(file);
+	return 0;
+}
+
+SYSCALL_DEFINE5(setxattr, const char __user *, path, const char __user *, name, const void __user *,
+		value, size_t, size, int, flags)
+{
+	return find(path, 0) ?: refuse(name, value, size, flags);
+}
+
+SYSCALL_DEFINE5(lsetxattr, const char __user *, path, const char __user *, name,
+		const void __user *, value, size_t, size, int, flags)
+{
+	return find(path, AT_SYMLINK_NOFOLLOW) ?: refuse(name, value, size, flags);
+}
+
+SYSCALL_DEFINE5(fsetxattr, int, fd, const char __user *, name, const void __user *, value, size_t,
+		size, int, flags)
+{
+	return find_open(fd) ?: refuse(name, value, size, flags);
+}
+
+SYSCALL_DEFINE4(getxattr, const char __user *, path, const char __user *, name, void __user *,
+		value, size_t, size)
+{
+	return find(path, 0) ?: lacks(name);
+}
+
+SYSCALL_DEFINE4(lgetxattr, const char __user *, path, const char __user *, name, void __user *,
+		value, size_t, size)
+{
+	return find(path, AT_SYMLINK_NOFOLLOW) ?: lacks(name);
+}
+
+SYSCALL_DEFINE4(fgetxattr, int, fd, const char __user *, name, void __user *, value, size_t, size)
+{
+	return find_open(fd) ?: lacks(name);
+}
+
+/* The names of all attributes are 0 bytes. */
+SYSCALL_DEFINE3(listxattr, const char __user *, path, char __user *, list, size_t, size)
+{
+	return find(path, 0);
+}
+
+SYSCALL_DEFINE3(llistxattr, const char __user *, path, char __user *, list, size_t, size)
+{
+	return find(path, AT_SYMLINK_NOFOLLOW);
+}
+
+SYSCALL_DEFINE3(flistxattr, int, fd, char __user *, list, size_t, size)
+{
+	return find_open(fd);
+}
+
+SYSCALL_DEFINE2(removexattr, const char __user *, path, const char __user *, name)
+{
+	return find(path, 0) ?: lacks(name);
+}
+
+SYSCALL_DEFINE2(lremovexattr, const char __user *, path, const char __user *, name)
+{
+	return find(path, AT_SYMLINK_NOFOLLOW) ?: lacks(name);
+}
+
+SYSCALL_DEFINE2(fremovexattr, int, fd, const char __user *, name)
+{
+	return find_open(fd) ?: lacks(name);
+}
