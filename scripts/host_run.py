@@ -25,6 +25,7 @@ HOST_NAME = "lego"
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 LIMITS = {resource.RLIMIT_NOFILE: (1024, 1024), resource.RLIMIT_CORE: (0, 0)}
 CONSOLES = ("console", "ttyS0")
+DEVICE_LINKS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
 MS_BIND = 4096
 HEADER_BYTES = 110
 
@@ -50,13 +51,13 @@ def unpack(image: bytes, root: Path) -> None:
         path, data = root / name, image[start : start + nr_bytes]
         if stat.S_ISLNK(mode):
             path.symlink_to(data.decode())
-            continue
-        if stat.S_ISDIR(mode):
+        elif stat.S_ISDIR(mode):
             path.mkdir(exist_ok=True)
         else:
             path.write_bytes(data)
-        path.chmod(stat.S_IMODE(mode))
-        os.utime(path, (mtime, mtime))
+        if not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode))
+        os.utime(path, (mtime, mtime), follow_symlinks=False)
 
 
 def mount(source: str, target: Path, kind: str | None, flags: int = 0) -> None:
@@ -81,12 +82,15 @@ def enter(image: Path, arguments: list[str]) -> None:
     for name, source in nodes.items():
         (root / "dev" / name).touch()
         mount(source, root / "dev" / name, None, MS_BIND)
+    for name, descriptor in DEVICE_LINKS.items():
+        (root / "dev" / name).symlink_to(f"/proc/self/fd{descriptor}")
     socket.sethostname(HOST_NAME)
     os.umask(0o022)
     for limit, values in LIMITS.items():
         resource.setrlimit(limit, values)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)  # Python ignores them
+    os.closerange(3, LIMITS[resource.RLIMIT_NOFILE][0])
     os.chroot(root)
     os.chdir("/")
     os.execve(arguments[0], arguments, ENVIRONMENT)

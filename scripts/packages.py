@@ -108,8 +108,9 @@ def read_dependencies(text: str) -> dict[str, list[Group]]:
     return graph
 
 
-def is_installed(package: str) -> bool:
-    return installed_files(package) is not None
+def installed_packages() -> set[str]:
+    listed = run("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").stdout
+    return {line.split()[0] for line in listed.splitlines() if line.endswith(" installed")}
 
 
 def with_dependencies(packages: list[str]) -> list[str]:
@@ -121,6 +122,7 @@ def with_dependencies(packages: list[str]) -> list[str]:
     command += [f"--no-{kind}" for kind in ("recommends", "suggests", "enhances")]
     command += [f"--no-{kind}" for kind in ("conflicts", "breaks", "replaces")]
     graph = read_dependencies(run(*command, *packages).stdout) if packages else {}
+    installed = installed_packages() if packages else set()
     chosen = list(dict.fromkeys(packages))
     for package in chosen:  # grows meanwhile
         if not PACKAGE_NAME.fullmatch(package) or package not in graph:
@@ -131,8 +133,7 @@ def with_dependencies(packages: list[str]) -> list[str]:
         for group in graph[package]:
             if any(name in chosen or name in NOT_FOLLOWED for name in group):
                 continue
-            wanted = next(filter(is_installed, group), None) or next(iter(group), None)
-            if not wanted:
+            if not group:
                 raise Error(f"package {package}: nothing provides what it depends on")
-            chosen.append(wanted)
+            chosen.append(next((name for name in group if name in installed), group[0]))
     return chosen

@@ -38,7 +38,7 @@ def stop_ignoring_signals() -> None:
 stop_ignoring_signals()
 
 # Files whose tests share a slow fixture: one worker of xdist runs all of them.
-ONE_WORKER = ("test_build.py", "test_off.py", "test_tables.py")
+ONE_WORKER = ("test_build.py", "test_debian.py", "test_off.py", "test_tables.py")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -293,8 +293,8 @@ def test_dependencies_of_packages(monkeypatch) -> None:
     def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
         if command[0] == "apt-cache":
             return subprocess.CompletedProcess(command, 0, DEPENDENCIES, "")
-        state = "installed" if command[-1] in installed else "not-installed"
-        return subprocess.CompletedProcess(command, 0, state, "")
+        states = "gone config-files\n" + "".join(f"{name} installed\n" for name in installed)
+        return subprocess.CompletedProcess(command, 0, states, "")
 
     monkeypatch.setattr(packages, "run", run)
     assert packages.read_dependencies(DEPENDENCIES)["tool"] == [
