@@ -37,9 +37,9 @@ def record(kind: int, misc: int, body: bytes) -> bytes:
     return struct.pack("<IHH", kind, misc, 8 + len(body)) + body
 
 
-def trailer(pid: int, tid: int, time: int = 0) -> bytes:
+def trailer(pid: int, tid: int, time: int = 0, cpu: int = 0) -> bytes:
     """TID, TIME, CPU and IDENTIFIER, as SAMPLE_ID_ALL says."""
-    return struct.pack("<IIQIIQ", pid, tid, time, 0, 0, ID)
+    return struct.pack("<IIQIIQ", pid, tid, time, cpu, 0, ID)
 
 
 def kernel_map(kernel: Symbols | None) -> bytes:
@@ -79,12 +79,16 @@ def sample(stack: Stack, time: int, period_ns: int) -> bytes:
     return record(SAMPLE, MISC_KERNEL if stack.kernel else MISC_USER, body)
 
 
-def attribute(stacks: Stacks) -> bytes:
+def event_attribute(kind: int, config: int, period: int, sample_type: int) -> bytes:
     """struct perf_event_attr of size 128 (PERF_ATTR_SIZE_VER7)."""
-    config = CPU_CLOCK if stacks.unit == "samples" else BPF_OUTPUT
-    head = struct.pack("<IIQQQ", SOFTWARE, ATTR_BYTES, config, stacks.period_ns, SAMPLE_TYPE)
+    head = struct.pack("<IIQQQ", kind, ATTR_BYTES, config, period, sample_type)
     head += struct.pack("<QQ", 0, SAMPLE_ID_ALL)
     return head + bytes(ATTR_BYTES - len(head))
+
+
+def attribute(stacks: Stacks) -> bytes:
+    config = CPU_CLOCK if stacks.unit == "samples" else BPF_OUTPUT
+    return event_attribute(SOFTWARE, config, stacks.period_ns, SAMPLE_TYPE)
 
 
 def string(text: str) -> bytes:
@@ -92,10 +96,12 @@ def string(text: str) -> bytes:
     return struct.pack("<I", len(data)) + data
 
 
-def event_description(attr: bytes, name: str) -> bytes:
-    return struct.pack("<II", 1, ATTR_BYTES) + attr + struct.pack("<I", 1) + string(name) + (
-        struct.pack("<Q", ID)
-    )
+def event_descriptions(events: list[tuple[bytes, int, str]]) -> bytes:
+    """Of attribute, id and name of each event."""
+    found = struct.pack("<II", len(events), ATTR_BYTES)
+    for attr, number, name in events:
+        found += attr + struct.pack("<I", 1) + string(name) + struct.pack("<Q", number)
+    return found
 
 
 def build_ids(kernel_id: str, programs: list[Symbols]) -> bytes:
@@ -139,6 +145,35 @@ def records(stacks: Stacks, names: Names, kernel: Symbols | None) -> bytes:
     return b"".join(found)
 
 
+def file(attrs: list[tuple[bytes, int]], data: bytes, features: dict[int, bytes]) -> bytes:
+    """Returns a file of records for these attributes, each of which has an id."""
+    attr_size, attrs_at = ATTR_BYTES + 16, 104
+    ids_at = attrs_at + attr_size * len(attrs)
+    data_at = ids_at + 8 * len(attrs)
+    table = ids = b""
+    for attr, number in attrs:
+        table += attr + struct.pack("<QQ", ids_at + len(ids), 8)
+        ids += struct.pack("<Q", number)
+    features = dict(sorted(features.items()))
+    at = data_at + len(data) + 16 * len(features)
+    places = b""
+    for feature in features.values():
+        places += struct.pack("<QQ", at, len(feature))
+        at += len(feature)
+    bits = sum(1 << number for number in features)
+    header = struct.pack("<8sQQ", b"PERFILE2", 104, attr_size)
+    header += struct.pack("<6Q", attrs_at, len(table), data_at, len(data), 0, 0)
+    header += struct.pack("<4Q", bits, 0, 0, 0)
+    return b"".join([header, table, ids, data, places, *features.values()])
+
+
+def machine() -> dict[int, bytes]:
+    return {
+        FEATURE_HOSTNAME: string("lego"),  # by which readers know the byte order of features
+        FEATURE_ARCH: string("x86_64"),
+    }
+
+
 def write(stacks: Stacks, names: Names) -> bytes:
     kernel_id, kernel = names.only_kernel()
     try:
@@ -146,24 +181,9 @@ def write(stacks: Stacks, names: Names) -> bytes:
         ids = build_ids(kernel_id, list(names.programs.values()))
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
-    attrs_at = 104
-    ids_at = attrs_at + ATTR_BYTES + 16
-    data_at = ids_at + 8
     event = "cpu-clock" if stacks.unit == "samples" else "offcpu-time"
     features = {
         FEATURE_BUILD_ID: ids,
-        FEATURE_HOSTNAME: string("lego"),  # by which readers know the byte order of these bits
-        FEATURE_ARCH: string("x86_64"),
-        FEATURE_EVENT_DESC: event_description(attr, event),
+        FEATURE_EVENT_DESC: event_descriptions([(attr, ID, event)]),
     }
-    at = data_at + len(data) + 16 * len(features)
-    table = b""
-    for feature in features.values():
-        table += struct.pack("<QQ", at, len(feature))
-        at += len(feature)
-    bits = sum(1 << number for number in features)
-    header = struct.pack("<8sQQ", b"PERFILE2", 104, ATTR_BYTES + 16)
-    header += struct.pack("<6Q", attrs_at, ATTR_BYTES + 16, data_at, len(data), 0, 0)
-    header += struct.pack("<4Q", bits, 0, 0, 0)
-    attr += struct.pack("<QQ", ids_at, 8)
-    return b"".join([header, attr, struct.pack("<Q", ID), data, table, *features.values()])
+    return file([(attr, ID)], data, features | machine())

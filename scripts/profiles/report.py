@@ -11,11 +11,13 @@ from collections import Counter
 from profiles.export import Export, ExportError, Table
 from profiles.stacks import Names, Stacks, frames
 
-STORES = ("samples.json", "waits_stacks.json")  # raw material, printed if asked for
+# Raw material, printed if asked for.
+STORES = ["samples.json", "waits_stacks.json", "trace_events.json", "trace_tasks.json"]
+STORES.append("trace_pages.json")
 
 
 def choose(export: Export, name: str | None) -> list[Table]:
-    """Returns the tables of one file, or of all files but the stores of stacks."""
+    """Returns the tables of one file, or of all files but the stores of stacks and events."""
     if not name:
         return [t for file, tables in export.files.items() if file not in STORES for t in tables]
     if f"{name.removesuffix('.json')}.json" not in export.files:

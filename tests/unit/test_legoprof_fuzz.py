@@ -6,12 +6,14 @@ FUZZ_ROUNDS=100000 FUZZ_SEED=7 runs longer, and elsewhere.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
 import zlib
 
 import pytest
+import trace_export
 
 from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
 
@@ -31,6 +33,7 @@ FILES = {
     "waits.json": [{"what": "futex", "function": "f", "waker": "init", "waits": 2}],
     "waits_stacks.json": [WAIT, WAIT | {"waker_kernel": None, "waker_user": None}],
     "points.json": [{"point": "p", "pairs": 3, "oncpu_ns": 40, "pairs_by_log2_cycles": {"7": 3}}],
+    **trace_export.small(has_gaps=False),
 }
 COMMANDS = [
     ["report"],
@@ -46,6 +49,9 @@ COMMANDS = [
     ["perf-data", "--each"],
     ["pprof"],
 ]
+EVENT_COMMANDS = [["perf-data", "--events"], ["trace-dat"], ["ftrace"], ["chrome"]]
+COMMANDS += EVENT_COMMANDS
+BINARY = ("perf-data", "pprof", "trace-dat")
 
 
 def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:
@@ -66,7 +72,7 @@ def run(tmp_path, capsysbinary):
         path.write_bytes(data)
         output.unlink(missing_ok=True)
         argv = [command[0], str(path), *command[1:]]
-        argv += ["-o", str(output)] if command[0] in ("perf-data", "pprof") else []
+        argv += ["-o", str(output)] if command[0] in BINARY else []
         status = legoprof.main(argv)
         out, err = capsysbinary.readouterr()
         return status, out + (output.read_bytes() if output.exists() else b""), err.decode()
@@ -214,6 +220,24 @@ def test_no_traceback(run, tmp_path):
                 assert status == 0 or (status == 2 and not out and "legoprof: error: " in err)
             status, out, err = run(data, ["diff", str(other)])
             assert status in (0, 1, 2) and bool(out) == (status < 2)
+
+
+def test_damaged_events(run):
+    """Pages and formats with wrong bytes and a right checksum, as of a kernel with a bug."""
+    rng = random.Random(SEED)
+    for i in range(ROUNDS):
+        files = trace_export.small(has_gaps=False)
+        for row in rng.sample(files["trace_pages.json"] + files["trace_events.json"], 5):
+            key = "data" if "data" in row else "format"
+            data = base64.b64decode(row[key]) if key == "data" else row[key].encode()
+            data = bytearray(data)
+            for _ in range(rng.randint(1, 3)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            row[key] = base64.b64encode(data) if key == "data" else data
+            row[key] = row[key].decode("latin-1")
+        for command in EVENT_COMMANDS:
+            status, out, err = run(whole(META, files), command)
+            assert status == 0 or (status == 2 and not out and "legoprof: error: " in err)
 
 
 def test_lines_that_nest(run):

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes events as Chrome's JSON, for Perfetto and chrome://tracing: CPUs and tasks over time.
+
+Format: "Trace Event Format" of the Catapult project. A pair of events that begin and end something
+is a slice on its task's track, named after what it is; each other event is an instant there. Slices
+also say which task a CPU runs, and for what a task does not run. Events of the idle task are on the
+track of their CPU.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from profiles import progress
+from profiles.events import IDLE, Event, Format, Trace
+from profiles.export import ExportError
+from profiles.print_format import Printer
+
+CPUS = 1 << 22  # no process has it: Linux's highest pid is one less
+# How the events of a pair are called: begin and end.
+PAIRS = [("_entry", "_exit"), ("_begin", "_end"), ("_enter", "_exit"), ("_start", "_end")]
+RUNNING = 0  # prev_state
+
+
+@dataclass
+class Slice:
+    key: str
+    name: str
+    ns: int
+    args: dict
+
+
+@dataclass
+class Track:
+    pid: int
+    tid: int
+    open: list[Slice] = field(default_factory=list)  # the outermost first
+
+
+class Writer:
+    def __init__(self, trace: Trace, calls: dict[int, str]):
+        self.trace, self.calls = trace, calls
+        self.printer = Printer(trace.kernel)
+        self.lines: list[dict] = []
+        self.tracks: dict[tuple[int, int], Track] = {}
+        self.begins, self.ends = self.pairs()
+
+    def pairs(self) -> tuple[dict[int, str], dict[int, str]]:
+        """Returns the keys of the slices that events begin or end, by id."""
+        ids = {(one.system, one.name): one.id for one in self.trace.formats.values()}
+        begins, ends = {}, {}
+        for (system, name), id in ids.items():
+            for begin, end in PAIRS:
+                other = ids.get((system, name.removesuffix(begin) + end))
+                if name.endswith(begin) and other is not None:
+                    key = f"{system}:{name.removesuffix(begin)}"
+                    begins.setdefault(id, key)
+                    ends.setdefault(other, key)
+        return begins, ends
+
+    def track(self, pid: int, tid: int) -> Track:
+        return self.tracks.setdefault((pid, tid), Track(pid, tid))
+
+    def cpu_track(self, cpu: int) -> Track:
+        return self.track(CPUS, cpu)
+
+    def task_track(self, tid: int) -> Track:
+        return self.track(self.trace.task(tid).pid, tid)
+
+    def put(self, kind: str, name: str, ns: int, track: Track, args: dict, **more: object) -> None:
+        head = {"ph": kind, "name": name, "ts": ns / 1000, "pid": track.pid, "tid": track.tid}
+        self.lines.append(head | more | {"args": args})
+
+    def begin(self, track: Track, key: str, name: str, ns: int, args: dict) -> None:
+        track.open.append(Slice(key, name, ns, args))
+
+    def end(self, track: Track, key: str, ns: int, args: dict) -> bool:
+        """Ends the slice with that key, and those in it. Returns false if there is none."""
+        if all(one.key != key for one in track.open):
+            return False
+        while True:
+            one = track.open.pop()
+            is_it = one.key == key
+            more = args if is_it else {"end": "not recorded"}
+            # Readers add it to the begin. The sum must not be behind the next slice, which begins
+            # at ns / 1000.
+            dur = ns / 1000 - one.ns / 1000
+            self.put("X", one.name, one.ns, track, one.args | more, dur=dur)
+            if is_it:
+                return True
+
+    def name(self, format: Format, args: dict) -> str:
+        """Names a slice after the system call or function that it is, or its field `name`."""
+        if format.name == "sys_enter" and isinstance(args.get("id"), int):
+            return self.calls.get(args["id"], f"sys_{args['id']}")
+        function = args.get("func", args.get("function"))
+        if isinstance(function, int) and self.trace.kernel:
+            found = self.trace.kernel.function(function)
+            return found[1] if found else f"{function:#x}"
+        if isinstance(args.get("name"), str):
+            return args["name"]
+        return re.sub(r"_(entry|begin|enter|start)$", "", format.name)
+
+    def switch(self, event: Event, args: dict) -> None:
+        """Of sched_switch: the CPU's track says who runs, the task's for what it does not."""
+        cpu = self.cpu_track(event.cpu)
+        self.end(cpu, "runs", event.ns, {})
+        previous, next = args["prev_pid"], args["next_pid"]
+        if previous != IDLE:
+            key = "ready" if args["prev_state"] == RUNNING else "asleep"
+            state = {"prev_state": args["prev_state"]}
+            self.begin(self.task_track(previous), key, key, event.ns, state)
+        if next != IDLE:
+            track = self.task_track(next)
+            self.end(track, "ready", event.ns, {}) or self.end(track, "asleep", event.ns, {})
+            self.begin(cpu, "runs", args["next_comm"], event.ns, {"tid": next})
+
+    def wake(self, event: Event, args: dict) -> None:
+        track = self.task_track(args["pid"])
+        if self.end(track, "asleep", event.ns, {"woken by": event.tid}):
+            self.begin(track, "ready", "ready", event.ns, {})
+
+    def add(self, event: Event) -> None:
+        format = self.trace.format(event)
+        args = format.values(event.data)
+        is_idle = event.tid == IDLE
+        track = self.cpu_track(event.cpu) if is_idle else self.task_track(event.tid)
+        if event.lost:
+            name = f"{event.lost} events lost"
+            self.put("i", name, event.ns, self.cpu_track(event.cpu), {}, s="t")
+        if format.name == "sched_switch":
+            return self.switch(event, args)
+        if format.name == "sched_wakeup":
+            self.wake(event, args)
+        if event.id in self.begins:
+            key = self.begins[event.id]
+            return self.begin(track, key, self.name(format, args), event.ns, args)
+        if event.id in self.ends and self.end(track, self.ends[event.id], event.ns, args):
+            return None
+        text = self.printer.text(format, event.data)
+        self.put("i", format.name, event.ns, track, {"text": text}, s="t")
+
+    def end_all(self, ns: int) -> None:
+        for track in self.tracks.values():
+            while track.open:
+                self.end(track, track.open[-1].key, ns, {"end": "not yet"})
+
+    def name_tracks(self) -> None:
+        def name(kind: str, track: Track, value: str | int, key: str = "name") -> None:
+            self.put("M", kind, 0, track, {key: value})
+
+        named = set()
+        for track in self.tracks.values():
+            is_cpu = track.pid == CPUS
+            task = self.trace.task(track.tid)
+            name("thread_name", track, f"CPU {track.tid}" if is_cpu else task.name)
+            if is_cpu:
+                name("thread_sort_index", track, track.tid, "sort_index")
+            if track.pid not in named:
+                named.add(track.pid)
+                process = "CPUs" if is_cpu else self.trace.task(track.pid).name
+                name("process_name", track, process)
+                name("process_sort_index", track, -1 if is_cpu else track.pid, "sort_index")
+
+
+def write(trace: Trace, calls: dict[int, str]) -> bytes:
+    """calls: the names of system calls, by number."""
+    writer = Writer(trace, calls)
+    last_ns = 0
+    for event in progress.over(list(trace.in_order()), "writing events"):
+        try:
+            writer.add(event)
+        except (KeyError, TypeError) as error:
+            name = trace.format(event).name
+            raise ExportError(f"the format of {name} is not Linux's: {error}") from error
+        last_ns = event.ns
+    writer.end_all(last_ns)
+    for number, cpu in trace.cpus.items():
+        if cpu.lost_at_end:
+            name = f"{cpu.lost_at_end} events lost"
+            writer.put("i", name, last_ns, writer.cpu_track(number), {}, s="t")
+    # An outer slice before those in it, which begin at the same time.
+    writer.lines.sort(key=lambda line: (line["ts"], -line.get("dur", 0)))
+    writer.name_tracks()
+    lines = ",\n".join(json.dumps(line) for line in writer.lines)
+    return f'{{"displayTimeUnit":"ns","traceEvents":[\n{lines}\n]}}\n'.encode()

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The events of an export: what happened when on which CPU.
+
+Events keep the bytes that the kernel recorded; the format text of their kind says what is in them.
+So writers pass on all kinds of events alike. The formats are in kernel/profile/formats.md and
+<lego/profile_abi.h>; Documentation/trace/events.rst of Linux describes the format texts.
+"""
+
+from __future__ import annotations
+
+import base64
+import heapq
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from profiles import progress
+from profiles.export import Export, ExportError
+from profiles.stacks import Symbols, number
+
+PAGE_BYTES = 4096
+PAGE_HEAD = struct.Struct("<QQ")  # struct profile_trace_page
+RECORD_HEAD = struct.Struct("<IHH")  # low half of the TSC, bytes, kind
+EVENT, PADDING, EXTENSION = range(3)  # enum profile_trace_kind
+COMMON = struct.Struct("<HBBi")  # struct profile_trace_event
+IRQS_OFF, HARDIRQ, NMI = 0x01, 0x08, 0x40
+IDLE = 0  # tid
+MAX_NS = 1 << 63
+FIELD = re.compile(
+    r"^\s*field:(?P<type>.*?)\s*(?P<name>\w+)(?P<array>\[\w*\])?;\s*"
+    r"offset:(?P<offset>\d{1,4});\s*size:(?P<size>\d{1,4});\s*signed:(?P<signed>[01]);$"
+)
+
+
+class Event(NamedTuple):
+    cycles: int
+    ns: int  # since boot
+    cpu: int
+    lost: int  # events of this CPU between the one before and this one
+    data: bytes  # the common fields and those of the event, as its format has them
+
+    @property
+    def id(self) -> int:
+        return self.data[0] | self.data[1] << 8
+
+    @property
+    def flags(self) -> int:
+        return self.data[2]
+
+    @property
+    def tid(self) -> int:
+        return COMMON.unpack_from(self.data)[3]
+
+
+class Field(NamedTuple):
+    type: str
+    name: str
+    offset: int
+    size: int
+    is_signed: bool
+    is_array: bool
+
+    @property
+    def is_moved(self) -> bool:
+        """It says where its content is, behind the fields: offset and, in the upper half, bytes."""
+        return "__data_loc" in self.type
+
+    @property
+    def is_text(self) -> bool:
+        return (self.is_array or self.is_moved) and re.search(r"\bchar\b", self.type) is not None
+
+    def content(self, data: bytes) -> bytes:
+        start, size = self.offset, self.size
+        if self.is_moved:
+            place = int.from_bytes(data[start : start + size], "little")
+            start, size = place & 0xFFFF, place >> 16
+        return data[start : start + size]
+
+    def value(self, data: bytes) -> int | str | list[int]:
+        content = self.content(data)
+        if self.is_text:
+            return content.partition(b"\0")[0].decode("latin-1")
+        if not self.is_array:
+            return int.from_bytes(content, "little", signed=self.is_signed)
+        bits = re.search(r"\bu?int(\d+)|\b[us](8|16|32|64)\b|\b(long)\b", self.type)
+        unit = 4 if not bits else 8 if bits[3] else int(bits[1] or bits[2]) // 8
+        parts = (content[at : at + unit] for at in range(0, len(content), unit))
+        return [int.from_bytes(part, "little", signed=self.is_signed) for part in parts]
+
+
+@dataclass
+class Format:
+    """A kind of events."""
+
+    system: str
+    name: str
+    id: int
+    text: str  # as Linux has it in events/<system>/<event>/format
+    fields: list[Field]  # without the common ones
+    print_format: str
+
+    def values(self, data: bytes) -> dict[str, int | str | list[int]]:
+        return {field.name: field.value(data) for field in self.fields}
+
+
+@dataclass
+class Cpu:
+    events: list[Event] = field(default_factory=list)  # the oldest first
+    lost_at_end: int = 0  # events behind the last one
+
+    @property
+    def lost(self) -> int:
+        return sum(event.lost for event in self.events) + self.lost_at_end
+
+
+class Task(NamedTuple):
+    name: str
+    pid: int  # the process; of kernel threads, and where it is not known, the tid
+
+
+@dataclass
+class Trace:
+    formats: dict[int, Format]
+    tasks: dict[int, Task]  # by tid
+    cpus: dict[int, Cpu]
+    build_id: str
+    kernel: Symbols | None = None
+    nr_damaged: int = 0  # rows that could not be read
+
+    def in_order(self) -> Iterator[Event]:
+        """All events, by time."""
+        return heapq.merge(*(cpu.events for cpu in self.cpus.values()), key=lambda e: e.cycles)
+
+    def format(self, event: Event) -> Format:
+        return self.formats[event.id]
+
+    def task(self, tid: int) -> Task:
+        return self.tasks.get(tid) or Task("<idle>" if tid == IDLE else "<...>", tid)
+
+
+def parse_format(system: str, name: str, id: int, text: str) -> Format:
+    """Reads the text of a `format` file. Raises ValueError."""
+    fields = []
+    for line in text.splitlines():
+        if not line.lstrip().startswith("field:"):
+            continue
+        found = FIELD.match(line)
+        if not found:
+            raise ValueError(line)
+        size, kind = int(found["size"]), found["type"]
+        is_array = found["array"] is not None or kind.endswith("[]")
+        is_signed = found["signed"] == "1"
+        one = Field(kind, found["name"], int(found["offset"]), size, is_signed, is_array)
+        fields.append(one)
+    own = [one for one in fields if not one.name.startswith("common_")]
+    return Format(system, name, id, text, own, text.partition("print fmt: ")[2].rstrip("\n"))
+
+
+def read_format(row: dict) -> Format:
+    system, name, text = row["system"], row["event"], row["format"]
+    if not all(isinstance(part, str) and part.isascii() for part in (system, name, text)):
+        raise ValueError(row)
+    if not re.fullmatch(r"\w+", system) or not re.fullmatch(r"\w+", name) or "\0" in text:
+        raise ValueError(row)
+    return parse_format(system, name, number(row["id"], 16), text)
+
+
+def records(page: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields cycles and content of a page's events. Stops at what is no record."""
+    cycles, _ = PAGE_HEAD.unpack_from(page)
+    high, at = cycles >> 32 << 32, PAGE_HEAD.size
+    while at + RECORD_HEAD.size <= len(page):
+        low, size, kind = RECORD_HEAD.unpack_from(page, at)
+        content = page[at + RECORD_HEAD.size : at + size]
+        if size % 8 or len(content) != size - RECORD_HEAD.size or len(content) < COMMON.size:
+            return
+        at += size
+        if kind == EVENT:
+            yield high | low, content
+        elif kind == EXTENSION:
+            high = int.from_bytes(content[:8], "little") >> 32 << 32
+        elif kind != PADDING:
+            return
+
+
+class CpuReader:
+    """Numbers the events of a CPU, and finds the gaps between them."""
+
+    def __init__(self, first: int, after_last: int, hz: int, formats: dict[int, Format]):
+        self.cpu, self.next, self.after_last = Cpu(), first, after_last
+        self.hz, self.formats = hz, formats
+        self.cycles = 0
+
+    def add_page(self, number: int, page: bytes) -> None:
+        nr = PAGE_HEAD.unpack_from(page)[1]
+        for cycles, data in records(page):
+            ns = (cycles * 1_000_000_000 + self.hz // 2) // self.hz
+            # Others are of before the last reset, of after the export began, or cannot be.
+            is_right = cycles >= self.cycles and ns < MAX_NS
+            is_right = is_right and (data[0] | data[1] << 8) in self.formats
+            if self.next <= nr < self.after_last and is_right:
+                self.cpu.events.append(Event(cycles, ns, number, nr - self.next, data))
+                self.next, self.cycles = nr + 1, cycles
+            nr += 1
+
+    def end(self) -> Cpu:
+        self.cpu.lost_at_end = max(0, self.after_last - self.next)
+        return self.cpu
+
+
+def read_rows(export: Export, file: str, read: object) -> tuple[list, int]:
+    """Returns what `read` makes of the rows of a file, and how many are damaged."""
+    found, nr_damaged = [], 0
+    for row in progress.over(export.rows(file), f"reading {file}"):
+        try:
+            found.append(read(row))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            nr_damaged += 1
+    return found, nr_damaged
+
+
+def read_task(row: dict) -> tuple[int, Task]:
+    tid = number(row["tid"], 31)
+    name = re.sub(r"[\x00-\x1f\x7f-\xff]", "?", str(row["task"]))
+    if not name.isascii():
+        raise ValueError(row)
+    return tid, Task(name, number(row.get("pid") or 0, 31) or tid)
+
+
+def read_cpu(row: dict) -> tuple[int, int, int]:
+    return number(row["cpu"], 12), number(row["first"], 63), number(row["next"], 63)
+
+
+def read_page(row: dict) -> tuple[int, bytes]:
+    data = base64.b64decode(row["data"], validate=True)
+    if not PAGE_HEAD.size <= len(data) <= PAGE_BYTES:
+        raise ValueError(row)
+    return number(row["cpu"], 12), data
+
+
+def read(export: Export, kernel: Symbols | None = None) -> Trace:
+    """Returns the events of an export. Damaged rows are left out, and counted."""
+    if "runs" in export.meta:
+        raise ExportError(f"{export.path}: events are of one run: convert each export by itself")
+    formats, bad_formats = read_rows(export, "trace_events.json", read_format)
+    tasks, bad_tasks = read_rows(export, "trace_tasks.json", read_task)
+    cpus, bad_cpus = read_rows(export, "trace_cpus.json", read_cpu)
+    pages, bad_pages = read_rows(export, "trace_pages.json", read_page)
+    if not cpus:
+        raise ExportError(f"{export.path} has no events: boot with trace_event=, or set_event")
+    hz = export.meta.get("tsc_hz")
+    if type(hz) is not int or not 0 < hz < 1 << 62:
+        raise ExportError(f"{export.path} does not say how fast the TSC runs")
+    by_id = {one.id: one for one in formats}
+    readers = {cpu: CpuReader(first, after_last, hz, by_id) for cpu, first, after_last in cpus}
+    for cpu, page in pages:
+        if cpu in readers:
+            readers[cpu].add_page(cpu, page)
+    found = {cpu: reader.end() for cpu, reader in readers.items()}
+    nr_damaged = bad_formats + bad_tasks + bad_cpus + bad_pages
+    build_id = str(export.meta.get("build_id") or "")
+    return Trace(by_id, dict(tasks), found, build_id, kernel, nr_damaged)

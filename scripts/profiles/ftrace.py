@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes events as text, as /sys/kernel/tracing/trace has them; Perfetto reads it, too.
+
+Format: Documentation/trace/ftrace.rst of Linux 6.1, "Output format".
+"""
+
+from __future__ import annotations
+
+from profiles import progress
+from profiles.events import HARDIRQ, IRQS_OFF, NMI, Trace
+from profiles.print_format import Printer
+
+HEAD = """\
+# tracer: nop
+#
+# entries-in-buffer/entries-written: {entries}/{written}   #P:{cpus}
+#
+#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+"""
+
+
+def flags_text(flags: int) -> str:
+    context = "Z" if flags & NMI and flags & HARDIRQ else "z" if flags & NMI else ""
+    context = context or ("h" if flags & HARDIRQ else ".")
+    return f"{'d' if flags & IRQS_OFF else '.'}.{context}.."
+
+
+def write(trace: Trace) -> bytes:
+    printer = Printer(trace.kernel)
+    entries = sum(len(cpu.events) for cpu in trace.cpus.values())
+    written = entries + sum(cpu.lost for cpu in trace.cpus.values())
+    parts = [HEAD.format(entries=entries, written=written, cpus=len(trace.cpus))]
+    for event in progress.over(list(trace.in_order()), "writing events"):
+        if event.lost:
+            parts.append(f"CPU:{event.cpu} [LOST {event.lost} EVENTS]\n")
+        format, tid = trace.format(event), event.tid
+        seconds, us = divmod((event.ns + 500) // 1000, 1_000_000)
+        head = f"{trace.task(tid).name:>16}-{tid:<7} [{event.cpu:03d}] {flags_text(event.flags)} "
+        text = printer.text(format, event.data)
+        parts.append(f"{head}{seconds:5d}.{us:06d}: {format.name}: {text}\n")
+    for number, cpu in trace.cpus.items():
+        if cpu.lost_at_end:
+            parts.append(f"CPU:{number} [LOST {cpu.lost_at_end} EVENTS]\n")
+    return "".join(parts).encode("latin-1", "replace")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes events as tracepoints of a perf.data: for perf script, trace, sched, lock and kmem.
+
+The events are in the order of their times. Each gap is a record of lost events.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from profiles import progress, tracing_data
+from profiles.events import IDLE, Event, Trace
+from profiles.export import ExportError
+from profiles.perf_data import (
+    CPU,
+    FEATURE_BUILD_ID,
+    FEATURE_EVENT_DESC,
+    ID,
+    IDENTIFIER,
+    IP,
+    MISC_KERNEL,
+    PERIOD,
+    SAMPLE,
+    TID,
+    TIME,
+    build_ids,
+    comm,
+    event_attribute,
+    event_descriptions,
+    file,
+    kernel_map,
+    machine,
+    record,
+    trailer,
+)
+
+TRACEPOINT, RAW, LOST = 2, 0x400, 2
+SAMPLE_TYPE = IP | TID | TIME | CPU | PERIOD | RAW | IDENTIFIER
+FEATURE_TRACING_DATA, FEATURE_NRCPUS = 1, 7
+
+
+def task(trace: Trace, tid: int) -> tuple[int, int]:
+    """Returns pid and tid. The idle task is perf's swapper."""
+    return (0, 0) if tid == IDLE else (trace.task(tid).pid, tid)
+
+
+def sample(trace: Trace, number: int, event: Event) -> bytes:
+    body = struct.pack("<QQII", number, 0, *task(trace, event.tid))
+    body += struct.pack("<QIIQ", event.ns, event.cpu, 0, 1)
+    padding = -(4 + len(event.data)) % 8
+    body += struct.pack("<I", len(event.data) + padding) + event.data + bytes(padding)
+    return record(SAMPLE, MISC_KERNEL, body)
+
+
+def lost(nr: int, cpu: int, ns: int) -> bytes:
+    return record(LOST, 0, struct.pack("<QQ", ID, nr) + trailer(0, 0, ns, cpu))
+
+
+def records(trace: Trace, numbers: dict[int, int]) -> bytes:
+    parts = [kernel_map(trace.kernel)]
+    for tid, one in trace.tasks.items():
+        if tid != IDLE:
+            parts.append(comm(one.pid, tid, one.name, 0))
+    last_ns = 0
+    for event in progress.over(list(trace.in_order()), "writing events"):
+        if event.lost:
+            parts.append(lost(event.lost, event.cpu, event.ns))
+        parts.append(sample(trace, numbers[event.id], event))
+        last_ns = event.ns
+    for number, cpu in trace.cpus.items():
+        if cpu.lost_at_end:
+            parts.append(lost(cpu.lost_at_end, number, last_ns))
+    return b"".join(parts)
+
+
+def write(trace: Trace) -> bytes:
+    events = []
+    # From ID on, which is also that of the records that are no samples.
+    for number, format in enumerate(trace.formats.values(), ID):
+        attr = event_attribute(TRACEPOINT, format.id, 1, SAMPLE_TYPE)
+        events.append((attr, number, f"{format.system}:{format.name}"))
+    numbers = dict(zip(trace.formats, range(ID, ID + len(events))))
+    try:
+        data, ids = records(trace, numbers), build_ids(trace.build_id, [])
+    except (struct.error, ValueError) as error:
+        raise ExportError(f"a number does not fit perf.data: {error}") from error
+    nr_cpus = max(trace.cpus) + 1
+    features = {
+        FEATURE_TRACING_DATA: tracing_data.write(trace, "0.6"),
+        FEATURE_BUILD_ID: ids,
+        FEATURE_NRCPUS: struct.pack("<II", nr_cpus, nr_cpus),
+        FEATURE_EVENT_DESC: event_descriptions(events),
+    }
+    return file([(attr, number) for attr, number, _ in events], data, features | machine())
