@@ -211,23 +211,14 @@ static void copy_attributes(struct process *proc, struct process *parent, u64 fl
 	signal_copy_actions(proc, parent, flags & CLONE_CLEAR_SIGHAND);
 }
 
-static struct process *copy_process(const struct clone_args *args)
+/* After an error some is there, which the caller drops. */
+static int copy_process(struct process *proc, const struct clone_args *args)
 {
-	struct process *parent = current->proc, *proc = process_alloc(current->comm);
-	int error;
+	struct process *parent = current->proc;
 
-	if (!proc)
-		return ERR_PTR(-ENOMEM);
-	error = copy_resources(proc, parent, args->flags);
-	if (error) {
-		process_drop_files(proc);
-		process_drop_mm(proc);
-		process_put(proc);
-		return ERR_PTR(error);
-	}
 	copy_attributes(proc, parent, args->flags);
 	proc->exit_signal = args->flags & CLONE_PARENT ? parent->exit_signal : args->exit_signal;
-	return proc;
+	return copy_resources(proc, parent, args->flags);
 }
 
 /*
@@ -250,16 +241,19 @@ static long clone_process(const struct clone_args *args)
 	long ret;
 	PROFILE_SCOPE(fork);
 
-	proc = copy_process(args);
-	if (IS_ERR(proc))
-		return PTR_ERR(proc);
+	proc = process_alloc(current->comm);
+	if (!proc)
+		return -ENOMEM;
+	/* First, as there may be no number left, and copying memory takes long. */
 	task = task_alloc(current->comm, proc);
 	if (IS_ERR(task)) {
 		ret = PTR_ERR(task);
 		goto out_proc;
 	}
+	ret = copy_process(proc, args);
 	task->mm = proc->mm;
-	ret = setup_thread(task, args);
+	if (!ret)
+		ret = setup_thread(task, args);
 	if (!ret)
 		ret = family_add(proc, task, current->proc, args->flags & CLONE_PARENT);
 	if (ret)
