@@ -16,6 +16,7 @@ struct credentials;
 struct page;
 struct file;
 struct inode;
+struct iov_iter;
 struct poll_table;
 
 struct file_ops {
@@ -25,6 +26,8 @@ struct file_ops {
 	 */
 	ssize_t (*read)(struct file *file, void *buf, size_t n, u64 pos);
 	ssize_t (*write)(struct file *file, const void *buf, size_t n, u64 pos);
+	/* read(2) without a buffer between, of a file that has no position. NULL: by ->read. */
+	ssize_t (*read_user)(struct file *file, struct iov_iter *iter);
 	/*
 	 * Of a stream: what else there is right now, 0 when nothing; never waits. NULL: a read(2)
 	 * is one call of ->read with at most a page.

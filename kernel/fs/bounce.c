@@ -9,14 +9,34 @@
 #define SMALL_BYTES 128 /* a buffer that does not need an allocation */
 
 /*
- * Files with operations of their own never see user memory: their bytes go through a kernel buffer
- * of at most a page.
+ * Most files with operations of their own never see user memory: their bytes go through a kernel
+ * buffer of at most a page.
  *
  * A read of a stream returns what there is: it waits for the first bytes only. Before bytes are
  * taken that nobody can put back, the user's memory is made writable, so that a bad address loses
  * none. A write hands over a page's worth at a time (PIPE_BUF), whatever buffers it comes from, and
  * of a page that cannot be read completely, nothing.
  */
+
+/* A buffer for n bytes, at most a page. */
+struct buffer {
+	char *start;
+	size_t bytes;
+	char small[SMALL_BYTES];
+};
+
+static bool buffer_init(struct buffer *buf, size_t n)
+{
+	buf->bytes = min(n, (size_t)PAGE_SIZE);
+	buf->start = buf->bytes > SMALL_BYTES ? kmalloc(buf->bytes) : buf->small;
+	return buf->start;
+}
+
+static void buffer_free(struct buffer *buf)
+{
+	if (buf->start != buf->small)
+		kfree(buf->start);
+}
 
 static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool more)
 {
@@ -27,27 +47,27 @@ static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool m
 
 ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 {
-	size_t total = 0, buf_bytes = min(iter->left, (size_t)PAGE_SIZE);
-	char small[SMALL_BYTES], *buf = small;
+	struct buffer buf;
+	size_t total = 0;
 	ssize_t done = 0;
 
+	if (file->ops->read_user)
+		return file->ops->read_user(file, iter);
 	if (!file->ops->read)
 		return -EINVAL;
-	if (buf_bytes > sizeof(small))
-		buf = kmalloc(buf_bytes);
-	if (!buf)
+	if (!buffer_init(&buf, iter->left))
 		return -ENOMEM;
 	while (iter->left) {
-		size_t chunk = min(iter->left, buf_bytes), copied;
+		size_t chunk = min(iter->left, buf.bytes), copied;
 
 		if (file_is_stream(file) && iov_make_writable(*iter, chunk)) {
 			done = -EFAULT;
 			break;
 		}
-		done = read_once(file, buf, chunk, pos + total, total);
+		done = read_once(file, buf.start, chunk, pos + total, total);
 		if (done <= 0)
 			break;
-		copied = iov_copy_to(iter, buf, done);
+		copied = iov_copy_to(iter, buf.start, done);
 		total += copied;
 		if (copied < (size_t)done) {
 			done = -EFAULT;
@@ -57,31 +77,28 @@ ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 			break;
 		cond_resched();
 	}
-	if (buf != small)
-		kfree(buf);
+	buffer_free(&buf);
 	return total ? (ssize_t)total : done;
 }
 
 ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 {
-	size_t total = 0, buf_bytes = min(iter->left, (size_t)PAGE_SIZE);
-	char small[SMALL_BYTES], *buf = small;
+	struct buffer buf;
+	size_t total = 0;
 	ssize_t done = 0;
 
 	if (!file->ops->write)
 		return -EINVAL;
-	if (buf_bytes > sizeof(small))
-		buf = kmalloc(buf_bytes);
-	if (!buf)
+	if (!buffer_init(&buf, iter->left))
 		return -ENOMEM;
 	while (iter->left) {
-		size_t chunk = min(iter->left, buf_bytes);
+		size_t chunk = min(iter->left, buf.bytes);
 
-		if (iov_copy_from(buf, iter, chunk) < chunk) {
+		if (iov_copy_from(buf.start, iter, chunk) < chunk) {
 			done = -EFAULT;
 			break;
 		}
-		done = file->ops->write(file, buf, chunk, pos + total);
+		done = file->ops->write(file, buf.start, chunk, pos + total);
 		if (done <= 0)
 			break;
 		total += done;
@@ -89,7 +106,6 @@ ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 			break;
 		cond_resched();
 	}
-	if (buf != small)
-		kfree(buf);
+	buffer_free(&buf);
 	return total ? (ssize_t)total : done;
 }

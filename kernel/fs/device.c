@@ -3,6 +3,7 @@
 
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/page.h>
 #include <lego/random.h>
 #include <lego/slab.h>
 #include <lego/string.h>
@@ -26,6 +27,23 @@ static ssize_t zero_read(struct file *file, void *buf, size_t n, u64 pos)
 	return n;
 }
 
+static ssize_t zero_read_user(struct file *file, struct iov_iter *iter)
+{
+	size_t total = 0;
+
+	while (iter->left) {
+		size_t n = min(iter->left, (size_t)PAGE_SIZE), done = iov_clear(iter, n);
+
+		total += done;
+		if (done < n)
+			return total ? (ssize_t)total : -EFAULT;
+		if (task_interrupted(current))
+			break;
+		cond_resched();
+	}
+	return total;
+}
+
 static ssize_t full_write(struct file *file, const void *buf, size_t n, u64 pos)
 {
 	return -ENOSPC;
@@ -39,8 +57,16 @@ static ssize_t random_read(struct file *file, void *buf, size_t n, u64 pos)
 }
 
 static const struct file_ops null_ops = { .read = null_read, .write = null_write };
-static const struct file_ops zero_ops = { .read = zero_read, .write = null_write };
-static const struct file_ops full_ops = { .read = zero_read, .write = full_write };
+static const struct file_ops zero_ops = {
+	.read = zero_read,
+	.read_user = zero_read_user,
+	.write = null_write,
+};
+static const struct file_ops full_ops = {
+	.read = zero_read,
+	.read_user = zero_read_user,
+	.write = full_write,
+};
 static const struct file_ops random_ops = { .read = random_read, .write = null_write };
 
 static const struct device devices[] = {

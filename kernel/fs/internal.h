@@ -440,6 +440,7 @@ void iov_iter_init(struct iov_iter *iter, const struct iovec *iov, unsigned int 
  */
 size_t iov_copy_from(void *dst, struct iov_iter *iter, size_t n);
 size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n);
+size_t iov_clear(struct iov_iter *iter, size_t n); /* zeros */
 /* 0 when the next n bytes can be written to now, or -EFAULT. */
 int iov_make_writable(struct iov_iter iter, size_t n);
 

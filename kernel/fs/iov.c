@@ -98,6 +98,23 @@ size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n)
 	return done;
 }
 
+size_t iov_clear(struct iov_iter *iter, size_t n)
+{
+	size_t done = 0;
+
+	n = min(n, iter->left);
+	while (done < n) {
+		char __user *addr;
+		size_t piece = next_piece(iter, n - done, &addr);
+
+		if (clear_user(addr, piece))
+			break;
+		advance(iter, piece);
+		done += piece;
+	}
+	return done;
+}
+
 /* Replacing a zero by a zero is a write that changes nothing, whoever else writes there. */
 int iov_make_writable(struct iov_iter iter, size_t n)
 {
