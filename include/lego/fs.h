@@ -26,6 +26,13 @@ struct file_ops {
 	 */
 	ssize_t (*read)(struct file *file, void *buf, size_t n, u64 pos);
 	ssize_t (*write)(struct file *file, const void *buf, size_t n, u64 pos);
+	/*
+	 * As ->write of a whole page, of which the file may keep a reference; nobody changes it any
+	 * more. And a whole page out of a stream, with the reference, if there is one right now.
+	 * NULL: not offered.
+	 */
+	ssize_t (*write_page)(struct file *file, struct page *page);
+	struct page *(*take_page)(struct file *file);
 	/* read(2) without a buffer between, of a file that has no position. NULL: by ->read. */
 	ssize_t (*read_user)(struct file *file, struct iov_iter *iter);
 	/*

@@ -20,15 +20,21 @@
 
 /* A buffer for n bytes, at most a page. */
 struct buffer {
-	char *start;
+	char *start; /* NULL: not needed yet */
 	size_t bytes;
 	char small[SMALL_BYTES];
 };
 
-static bool buffer_init(struct buffer *buf, size_t n)
+static void buffer_init(struct buffer *buf, size_t n)
 {
 	buf->bytes = min(n, (size_t)PAGE_SIZE);
-	buf->start = buf->bytes > SMALL_BYTES ? kmalloc(buf->bytes) : buf->small;
+	buf->start = NULL;
+}
+
+static char *buffer_get(struct buffer *buf)
+{
+	if (!buf->start)
+		buf->start = buf->bytes > SMALL_BYTES ? kmalloc(buf->bytes) : buf->small;
 	return buf->start;
 }
 
@@ -45,6 +51,53 @@ static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool m
 	return file->ops->read(file, buf, n, pos);
 }
 
+/* Bytes taken out of the file, of which *copied have reached the user; or as read_once(). */
+static ssize_t read_chunk(struct file *file, struct iov_iter *iter, size_t n, u64 pos, bool more,
+			  struct buffer *buf, size_t *copied)
+{
+	struct page *page = NULL;
+	ssize_t done;
+
+	if (n == PAGE_SIZE && file->ops->take_page)
+		page = file->ops->take_page(file);
+	if (page) {
+		*copied = iov_copy_to(iter, page_address(page), n);
+		page_put(page);
+		return n;
+	}
+	if (!buffer_get(buf))
+		return -ENOMEM;
+	done = read_once(file, buf->start, n, pos, more);
+	if (done > 0)
+		*copied = iov_copy_to(iter, buf->start, done);
+	return done;
+}
+
+static ssize_t write_page(struct file *file, struct iov_iter *iter)
+{
+	struct page *page = page_alloc(0, 0);
+	ssize_t done = -EFAULT;
+
+	if (!page)
+		return -ENOMEM;
+	if (iov_copy_from(page_address(page), iter, PAGE_SIZE) == PAGE_SIZE)
+		done = file->ops->write_page(file, page);
+	page_put(page);
+	return done;
+}
+
+static ssize_t write_chunk(struct file *file, struct iov_iter *iter, size_t n, u64 pos,
+			   struct buffer *buf)
+{
+	if (n == PAGE_SIZE && file->ops->write_page && !page_is_scarce())
+		return write_page(file, iter);
+	if (!buffer_get(buf))
+		return -ENOMEM;
+	if (iov_copy_from(buf->start, iter, n) < n)
+		return -EFAULT;
+	return file->ops->write(file, buf->start, n, pos);
+}
+
 ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 {
 	struct buffer buf;
@@ -55,19 +108,17 @@ ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 		return file->ops->read_user(file, iter);
 	if (!file->ops->read)
 		return -EINVAL;
-	if (!buffer_init(&buf, iter->left))
-		return -ENOMEM;
+	buffer_init(&buf, iter->left);
 	while (iter->left) {
-		size_t chunk = min(iter->left, buf.bytes), copied;
+		size_t chunk = min(iter->left, buf.bytes), copied = 0;
 
 		if (file_is_stream(file) && iov_make_writable(*iter, chunk)) {
 			done = -EFAULT;
 			break;
 		}
-		done = read_once(file, buf.start, chunk, pos + total, total);
+		done = read_chunk(file, iter, chunk, pos + total, total, &buf, &copied);
 		if (done <= 0)
 			break;
-		copied = iov_copy_to(iter, buf.start, done);
 		total += copied;
 		if (copied < (size_t)done) {
 			done = -EFAULT;
@@ -89,16 +140,11 @@ ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 
 	if (!file->ops->write)
 		return -EINVAL;
-	if (!buffer_init(&buf, iter->left))
-		return -ENOMEM;
+	buffer_init(&buf, iter->left);
 	while (iter->left) {
 		size_t chunk = min(iter->left, buf.bytes);
 
-		if (iov_copy_from(buf.start, iter, chunk) < chunk) {
-			done = -EFAULT;
-			break;
-		}
-		done = file->ops->write(file, buf.start, chunk, pos + total);
+		done = write_chunk(file, iter, chunk, pos + total, &buf);
 		if (done <= 0)
 			break;
 		total += done;

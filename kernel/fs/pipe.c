@@ -17,6 +17,8 @@
  * A pipe belongs to an inode, a named one (FIFO) or one without a name, for as long as that lives;
  * when the last end is closed, what was not read is dropped.
  *
+ * Whole pages that are written and read are not copied, but become and leave pages of the ring.
+ *
  * A write of up to PIPE_BUF bytes goes in as a whole or waits; longer ones come here in parts of
  * that size. Everybody who waits is woken by each change: who polls may be among them, and takes
  * nothing.
@@ -84,13 +86,19 @@ static void take_out(struct pipe *pipe, void *buf, size_t n)
 	}
 }
 
-/* All n bytes or, out of memory, none. */
-static bool put_in(struct pipe *pipe, const void *buf, size_t n)
+/* All n bytes or, out of memory, none. whole: a page that is these bytes; else NULL. */
+static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	u64 tail = pipe->tail;
 
 	ASSERT_HELD(&pipe->lock);
 	DEBUG_ASSERT(bytes_in(pipe) + n <= PIPE_BYTES);
+	if (whole && tail % PAGE_SIZE == 0 && !*page_at(pipe, tail)) {
+		page_get(whole);
+		*page_at(pipe, tail) = whole;
+		WRITE_ONCE(pipe->tail, tail + n);
+		return true;
+	}
 	for (u64 at = tail; at < tail + n; at += piece_bytes(at, n)) {
 		struct page **page = page_at(pipe, at);
 
@@ -109,6 +117,25 @@ static bool put_in(struct pipe *pipe, const void *buf, size_t n)
 	}
 	WRITE_ONCE(pipe->tail, tail);
 	return true;
+}
+
+/* The oldest bytes, if they are a page of their own. Its reference passes to the caller. */
+static struct page *pipe_take_page(struct file *file)
+{
+	struct pipe *pipe = pipe_of(file);
+	struct page *page = NULL, **at;
+
+	mutex_lock(&pipe->lock);
+	if (pipe->head % PAGE_SIZE == 0 && bytes_in(pipe) >= PAGE_SIZE) {
+		at = page_at(pipe, pipe->head);
+		page = *at;
+		*at = NULL;
+		WRITE_ONCE(pipe->head, pipe->head + PAGE_SIZE);
+	}
+	mutex_unlock(&pipe->lock);
+	if (page)
+		wake_up_all(&pipe->write_wait);
+	return page;
 }
 
 /* Bytes taken out; 0: nothing there. */
@@ -150,7 +177,7 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 }
 
 /* n, or a negative errno: -EAGAIN when there is no room. */
-static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n)
+static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	ssize_t ret = n;
 
@@ -159,18 +186,18 @@ static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n)
 		ret = -EPIPE;
 	else if (PIPE_BYTES - bytes_in(pipe) < n)
 		ret = -EAGAIN;
-	else if (!put_in(pipe, buf, n))
+	else if (!put_in(pipe, buf, n, whole))
 		ret = -ENOMEM;
 	mutex_unlock(&pipe->lock);
 	return ret;
 }
 
-static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
+static ssize_t write(struct file *file, const void *buf, size_t n, struct page *whole)
 {
 	struct pipe *pipe = pipe_of(file);
 
 	for (;;) {
-		ssize_t ret = try_write(pipe, buf, n);
+		ssize_t ret = try_write(pipe, buf, n, whole);
 
 		if (ret > 0)
 			wake_up_all(&pipe->read_wait);
@@ -186,6 +213,16 @@ static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
 		if (ret)
 			return ret;
 	}
+}
+
+static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
+{
+	return write(file, buf, n, NULL);
+}
+
+static ssize_t pipe_write_page(struct file *file, struct page *page)
+{
+	return write(file, page_address(page), PAGE_SIZE, page);
 }
 
 static u32 pipe_poll(struct file *file, struct poll_table *table)
@@ -315,6 +352,8 @@ static const struct file_ops pipe_ops = {
 	.read = pipe_read,
 	.read_more = pipe_read_more,
 	.write = pipe_write,
+	.write_page = pipe_write_page,
+	.take_page = pipe_take_page,
 	.ioctl = pipe_ioctl,
 	.poll = pipe_poll,
 	.open = pipe_open,
