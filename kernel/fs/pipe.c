@@ -192,7 +192,8 @@ static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n, struct pa
 	return ret;
 }
 
-static ssize_t write(struct file *file, const void *buf, size_t n, struct page *whole)
+static __always_inline ssize_t write(struct file *file, const void *buf, size_t n,
+				     struct page *whole)
 {
 	struct pipe *pipe = pipe_of(file);
 
