@@ -128,6 +128,9 @@ struct process {
 		u64 interval_ns;
 	} cpu_timers[2];
 
+	struct list_head posix_timers; /* timer_create()'s; guarded by lock */
+	unsigned int nr_posix_timers;
+
 	struct wait_queue exit_wait;  /* woken when a thread is gone */
 	struct wait_queue child_wait; /* woken when a child has something to wait for */
 	struct profile_process profile;

@@ -110,6 +110,11 @@ struct siginfo {
 		struct {
 			u64 addr;
 		} fault;
+		struct {
+			s32 id;
+			s32 overrun;
+			u64 value;
+		} timer; /* SI_TIMER */
 		u8 room[112];
 	};
 };
@@ -137,6 +142,15 @@ struct kernel_sigaltstack {
 struct sigpending {
 	u64 set;
 	struct list_head queue; /* struct signal_entry: one of a standard signal, all of others */
+};
+
+struct signal_entry;
+
+/* Who sent a signal and wants to know when it no longer waits. Guarded by proc->lock. */
+struct signal_owner {
+	struct signal_entry *entry; /* NULL: none waits */
+	/* It is dropped, or taken with this info. Any context but NMI, proc->lock held. */
+	void (*gone)(struct signal_owner *owner, struct siginfo *info);
 };
 
 /* In the whole system; a process may be given less by RLIMIT_SIGPENDING. */
@@ -196,6 +210,10 @@ void signal_thread_gone(struct process *proc);
 
 /* The process ends: its interval timers are stopped. Process context. */
 void signal_stop_timers(struct process *proc);
+
+/* The process ends, or executes a program: timer_create()'s are deleted. Process context. */
+void posix_timers_delete(struct process *proc);
+u64 posix_timers_held_bytes(const struct process *proc); /* about */
 
 /* The tick has hit a thread of the process, in user mode or not. From the timer interrupt. */
 void signal_charge_tick(struct process *proc, bool user);

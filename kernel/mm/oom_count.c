@@ -67,7 +67,8 @@ static s64 count_mm(struct mm *mm, u32 count, u64 *user_bytes)
 void oom_count(struct process *proc, struct oom_size *size)
 {
 	static u32 last_count; /* never 0, which is the number in a new file */
-	s64 bytes = sizeof(*proc) + READ_ONCE(proc->nr_threads) * THREAD_BYTES;
+	s64 bytes = sizeof(*proc) + READ_ONCE(proc->nr_threads) * THREAD_BYTES +
+		    posix_timers_held_bytes(proc);
 	struct files *files = process_get_files(proc);
 	struct mm *mm = process_get_mm(proc);
 

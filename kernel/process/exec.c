@@ -267,6 +267,7 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	reset_task(current, path);
 	strscpy(proc->comm, current->comm, sizeof(proc->comm));
 	signal_reset_actions(proc);
+	posix_timers_delete(proc);
 	files_close_on_exec(proc->files);
 	profile_process_exec(proc);
 }

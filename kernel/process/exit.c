@@ -2,6 +2,7 @@
 #include <lego/sched.h>
 
 #include "process.h"
+#include "signal.h"
 #include <asm/irqflags.h>
 #include <lego/assert.h>
 #include <lego/boot.h>
@@ -85,6 +86,7 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	proc->exited_faults += task->nr_faults;
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del(&task->thread_node);
+	signal_discard(&task->pending, ~0ULL); /* with the lock: timers may own some */
 	if (task->pid != proc->pid)
 		pid_set_process(task->pid, NULL);
 	last = --proc->nr_threads == 0;
@@ -120,6 +122,7 @@ static void end_process(struct process *proc)
 	might_sleep();
 	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads));
 	signal_stop_timers(proc);
+	posix_timers_delete(proc);
 	profile_process_exit(proc);
 	WRITE_ONCE(proc->reported, true);
 	process_drop_mm(proc);

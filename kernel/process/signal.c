@@ -33,6 +33,7 @@
 
 struct signal_entry {
 	struct list_head node;
+	struct signal_owner *owner; /* NULL: none */
 	struct siginfo info;
 };
 
@@ -59,9 +60,26 @@ void sigpending_init(struct sigpending *pending)
 	list_init(&pending->queue);
 }
 
+void signal_disown(struct signal_owner *owner)
+{
+	if (owner->entry)
+		owner->entry->owner = NULL;
+	owner->entry = NULL;
+}
+
+static noinline void tell_owner(struct signal_owner *owner)
+{
+	struct siginfo *info = &owner->entry->info;
+
+	signal_disown(owner);
+	owner->gone(owner, info);
+}
+
 static void drop_entry(struct signal_entry *entry)
 {
 	DEBUG_ASSERT(atomic_read(&nr_queued) > 0);
+	if (unlikely(entry->owner))
+		tell_owner(entry->owner);
 	list_del(&entry->node);
 	kfree(entry);
 	atomic_dec(&nr_queued);
@@ -126,6 +144,7 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 		return 0;
 	entry->info = info ? *info : from_kernel;
 	entry->info.si_signo = sig;
+	entry->owner = NULL;
 	list_add_tail(&entry->node, &pending->queue);
 	return 0;
 }
@@ -167,6 +186,8 @@ void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
 	if (!more)
 		pending->set &= ~SIGNAL_BIT(sig);
 	if (first) {
+		if (unlikely(first->owner))
+			tell_owner(first->owner);
 		*info = first->info;
 		drop_entry(first);
 	} else {
@@ -387,6 +408,29 @@ static int send(struct process *proc, struct task *task, int sig, const struct s
 	if (fatal)
 		process_kill(proc, sig);
 	return error;
+}
+
+bool signal_send_owned(struct process *proc, struct task *task, int sig, const struct siginfo *info,
+		       struct signal_owner *owner)
+{
+	struct list_head *queue = task ? &task->pending.queue : &proc->pending.queue;
+	struct signal_entry *entry;
+	bool fatal = false;
+
+	ASSERT_HELD(&proc->lock);
+	DEBUG_ASSERT(!owner->entry);
+	if (list_empty(task ? &task->thread_node : &proc->threads) || proc->exiting)
+		return false;
+	send_locked(proc, task, sig, info, &fatal);
+	if (list_empty(queue))
+		return fatal;
+	/* If it waits, it is the last one. */
+	entry = list_last_entry(queue, struct signal_entry, node);
+	if (!entry->owner && !memcmp(&entry->info, info, sizeof(*info))) {
+		owner->entry = entry;
+		entry->owner = owner;
+	}
+	return fatal;
 }
 
 int signal_send(struct process *proc, int sig, const struct siginfo *info)

@@ -30,6 +30,15 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 		   const struct siginfo *info);
 
 /*
+ * As signal_send(), or with a task signal_send_thread(), locked, for an owner of whom no signal
+ * waits. owner->entry is not NULL if this one waits afterwards; the owner is told when it no longer
+ * does. Returns true if process_kill() has to be called. info names the signal and the owner.
+ */
+bool signal_send_owned(struct process *proc, struct task *task, int sig, const struct siginfo *info,
+		       struct signal_owner *owner);
+void signal_disown(struct signal_owner *owner); /* its signal is nobody's. Locked. */
+
+/*
  * The signal of the set that the current thread should act on first, and the queue it is in; 0:
  * there is none. And take it out of there. Locked.
  */

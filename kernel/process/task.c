@@ -153,6 +153,7 @@ struct process *process_alloc(const char *comm)
 	list_init(&proc->all_node);
 	spin_lock_init(&proc->lock);
 	list_init(&proc->threads);
+	list_init(&proc->posix_timers);
 	sigpending_init(&proc->pending);
 	wait_queue_init(&proc->exit_wait);
 	wait_queue_init(&proc->child_wait);
@@ -173,7 +174,7 @@ void process_put(struct process *proc)
 		return;
 	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads) &&
 		     list_empty(&proc->all_node));
-	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs);
+	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs && !proc->nr_posix_timers);
 	sigpending_flush(&proc->pending);
 	kfree(proc->exe_path);
 	kfree(proc);

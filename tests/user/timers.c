@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * timerfd: once and again and again, absolute and relative, what is left, who is woken.
+ * timerfd and timer_create: once and again and again, absolute and relative, what is left, who is
+ * woken or gets a signal, and how many expiries it stands for.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -175,8 +176,229 @@ static void test_waits(void)
 	CHECK(!set(fd, 0, 1, 1) && !close(fd) && !close(epfd));
 }
 
+/* timer_create(), without the C library, which has numbers of its own */
+
+struct event {
+	uint64_t value;
+	int signo, notify, tid, room[11];
+};
+
+#define TIMER(...) ((int)syscall(__VA_ARGS__))
+
+/* What the last signal said, and how many there were. */
+static volatile int nr_signals, last_signal, last_code, last_overrun, last_tid;
+static volatile long last_value;
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+	last_signal = sig;
+	last_code = info->si_code;
+	last_overrun = info->si_overrun;
+	last_value = (long)info->si_value.sival_ptr;
+	last_tid = syscall(SYS_gettid);
+	nr_signals++;
+}
+
+static int make_timer(int notify, int sig, int tid)
+{
+	struct event event = { .value = 0x123456789, .signo = sig, .notify = notify, .tid = tid };
+	int id = -1;
+
+	CHECK(!TIMER(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) && id >= 0);
+	return id;
+}
+
+static int arm(int id, int flags, long value_ns, long interval_ns)
+{
+	struct itimerspec new = spec(value_ns, interval_ns);
+
+	return TIMER(SYS_timer_settime, id, flags, &new, NULL);
+}
+
+static void block(int how, int sig)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	CHECK(!pthread_sigmask(how, &set, NULL));
+}
+
+static void test_signals(void)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct itimerspec now;
+	int id, other, sigs[] = { SIGUSR1, SIGRTMIN + 1 };
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(!sigaction(sigs[i], &action, NULL));
+		id = make_timer(SIGEV_SIGNAL, sigs[i], 0);
+		nr_signals = 0;
+		CHECK(!arm(id, 0, MS, 0) && WAIT_UNTIL(nr_signals == 1));
+		CHECK(last_signal == sigs[i] && last_code == SI_TIMER && last_value == 0x123456789);
+		CHECK(last_overrun == 0 && TIMER(SYS_timer_getoverrun, id) == 0);
+		CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) == 0);
+		/* Every period, until it is stopped. */
+		CHECK(!arm(id, 0, 1, 2 * MS) && WAIT_UNTIL(nr_signals >= 4));
+		CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) <= 2 * MS);
+		CHECK(to_ns(now.it_interval) == 2 * MS && !arm(id, 0, 0, 0));
+		nr_signals = 0;
+		sleep_ms(5);
+		CHECK(nr_signals == 0);
+		CHECK(!TIMER(SYS_timer_delete, id));
+		CHECK_ERROR(EINVAL, SYS_timer_delete, id);
+	}
+	/* Without an event: SIGALRM. */
+	CHECK(!sigaction(SIGALRM, &action, NULL));
+	CHECK(!TIMER(SYS_timer_create, CLOCK_REALTIME, NULL, &id) && !arm(id, 0, MS, 0));
+	CHECK(WAIT_UNTIL(nr_signals == 1) && last_signal == SIGALRM && last_value == id);
+	other = make_timer(SIGEV_SIGNAL, SIGUSR1, 0);
+	CHECK(other != id && !arm(other, TIMER_ABSTIME, clock_ns(CLOCK_MONOTONIC) + MS, 0));
+	CHECK(WAIT_UNTIL(nr_signals == 2) && last_signal == SIGUSR1);
+	CHECK(!arm(other, TIMER_ABSTIME, 1, 0) && WAIT_UNTIL(nr_signals == 3));
+	/* None. */
+	CHECK(!TIMER(SYS_timer_delete, id) && !TIMER(SYS_timer_delete, other));
+	id = make_timer(SIGEV_NONE, 0, 0);
+	CHECK(!arm(id, 0, 1000 * MS, 0) && !TIMER(SYS_timer_gettime, id, &now));
+	CHECK(to_ns(now.it_value) > 0 && to_ns(now.it_value) <= 1000 * MS);
+	CHECK(!arm(id, 0, 1, 0));
+	sleep_ms(1);
+	CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) == 0);
+	CHECK(!TIMER(SYS_timer_delete, id));
+}
+
+/* One signal waits, and stands for all expiries until it is taken. */
+static void test_overruns(void)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	int id = make_timer(SIGEV_SIGNAL, SIGUSR1, 0), taken;
+	long start, periods;
+
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	block(SIG_BLOCK, SIGUSR1);
+	nr_signals = 0;
+	start = clock_ns(CLOCK_MONOTONIC);
+	CHECK(!arm(id, TIMER_ABSTIME, start + MS, MS));
+	sleep_ms(20);
+	periods = (clock_ns(CLOCK_MONOTONIC) - start) / MS;
+	block(SIG_UNBLOCK, SIGUSR1);
+	CHECK(nr_signals >= 1);
+	CHECK(!arm(id, 0, 0, 0));
+	/* The first signal was for all of them; another one may have come since. */
+	id = TIMER(SYS_timer_delete, id) ? -1 : make_timer(SIGEV_SIGNAL, SIGUSR1, 0);
+	block(SIG_BLOCK, SIGUSR1);
+	start = clock_ns(CLOCK_MONOTONIC);
+	CHECK(periods >= 20 && !arm(id, TIMER_ABSTIME, start + MS, 100000 * MS));
+	sleep_ms(5);
+	nr_signals = 0;
+	block(SIG_UNBLOCK, SIGUSR1);
+	CHECK(nr_signals == 1 && last_overrun == 0);
+	block(SIG_BLOCK, SIGUSR1);
+	start = clock_ns(CLOCK_MONOTONIC);
+	CHECK(!arm(id, TIMER_ABSTIME, start - 500 * MS, 100 * MS));
+	sleep_ms(2);
+	nr_signals = 0;
+	taken = clock_ns(CLOCK_MONOTONIC) - start < 80 * MS; /* unless the host is slow */
+	block(SIG_UNBLOCK, SIGUSR1);
+	taken &= clock_ns(CLOCK_MONOTONIC) - start < 80 * MS;
+	CHECK(!taken || (nr_signals == 1 && last_overrun == 5));
+	CHECK(!taken || TIMER(SYS_timer_getoverrun, id) == 5);
+	/* It goes on after it was ignored for a while, and while it waited. */
+	CHECK(!arm(id, 0, 1, MS));
+	block(SIG_BLOCK, SIGUSR1);
+	sleep_ms(3);
+	signal(SIGUSR1, SIG_IGN);
+	block(SIG_UNBLOCK, SIGUSR1);
+	sleep_ms(3);
+	nr_signals = 0;
+	CHECK(!sigaction(SIGUSR1, &action, NULL) && WAIT_UNTIL(nr_signals >= 2));
+	CHECK(!TIMER(SYS_timer_delete, id));
+}
+
+static volatile int thread_tid, may_end;
+
+static void *be_signalled(void *arg)
+{
+	thread_tid = syscall(SYS_gettid);
+	WAIT_UNTIL(may_end);
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct event event = { .signo = SIGUSR2, .notify = 4, .tid = 1 };
+	pthread_t thread;
+	int id;
+
+	CHECK(!sigaction(SIGUSR2, &action, NULL));
+	CHECK(!pthread_create(&thread, NULL, be_signalled, NULL) && WAIT_UNTIL(thread_tid));
+	CHECK_ERROR(EINVAL, SYS_timer_create, CLOCK_MONOTONIC, &event, &id);
+	id = make_timer(4, SIGUSR2, thread_tid);
+	nr_signals = 0;
+	CHECK(!arm(id, 0, MS, MS) && WAIT_UNTIL(nr_signals >= 3) && last_tid == thread_tid);
+	may_end = 1;
+	CHECK(!pthread_join(thread, NULL));
+	nr_signals = 0;
+	sleep_ms(3);
+	CHECK(nr_signals == 0 && !TIMER(SYS_timer_delete, id));
+}
+
+/* Neither a child nor another program has the timers. One ends its process. */
+static void test_processes(void)
+{
+	struct itimerspec now;
+	int id = make_timer(SIGEV_SIGNAL, SIGTERM, 0);
+	pid_t pid;
+
+	CHECK(!arm(id, 0, 100000 * MS, 0));
+	pid = fork_child();
+	if (!pid) {
+		CHECK_ERROR(EINVAL, SYS_timer_gettime, id, &now);
+		id = make_timer(SIGEV_SIGNAL, SIGTERM, 0);
+		CHECK(!arm(id, 0, MS, 1));
+		sleep_ms(10000);
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == SIGTERM && !TIMER(SYS_timer_gettime, id, &now));
+	pid = fork_child();
+	if (!pid) {
+		for (int i = 0; i < 10; i++) {
+			id = make_timer(SIGEV_SIGNAL, SIGCHLD, 0);
+			CHECK(!arm(id, 0, 1, 1));
+		}
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == 0 && !TIMER(SYS_timer_delete, id));
+}
+
+static void test_bad_timers(void)
+{
+	struct event event = { .signo = 65 };
+	struct itimerspec new = spec(1, 1);
+	int id;
+
+	CHECK_ERROR(EINVAL, SYS_timer_create, CLOCK_MONOTONIC, &event, &id);
+	event = (struct event){ .notify = 3 };
+	CHECK_ERROR(EINVAL, SYS_timer_create, CLOCK_MONOTONIC, &event, &id);
+	CHECK_ERROR(EINVAL, SYS_timer_create, 77, NULL, &id);
+	CHECK_ERROR(EFAULT, SYS_timer_create, CLOCK_MONOTONIC, 8, &id);
+	CHECK_ERROR(EFAULT, SYS_timer_create, CLOCK_MONOTONIC, NULL, 8);
+	CHECK_ERROR(EINVAL, SYS_timer_settime, 0, 0, &new, NULL);
+	CHECK_ERROR(EINVAL, SYS_timer_gettime, 0, &new);
+	CHECK_ERROR(EINVAL, SYS_timer_getoverrun, 0);
+	id = make_timer(SIGEV_NONE, 0, 0);
+	CHECK_ERROR(EINVAL, SYS_timer_settime, id, 0, NULL, NULL);
+	CHECK_ERROR(EFAULT, SYS_timer_settime, id, 0, 8, NULL);
+	CHECK_ERROR(EFAULT, SYS_timer_gettime, id, 8);
+	new.it_value.tv_nsec = NS;
+	CHECK_ERROR(EINVAL, SYS_timer_settime, id, 0, &new, NULL);
+	CHECK(!TIMER(SYS_timer_delete, id));
+}
+
 static const struct test tests[] = {
-	TEST(once), TEST(intervals), TEST(settings), TEST(waits), { 0 },
+	TEST(once),	TEST(intervals), TEST(settings),  TEST(waits),	    TEST(signals),
+	TEST(overruns), TEST(threads),	 TEST(processes), TEST(bad_timers), { 0 },
 };
 
 int main(int argc, char **argv)

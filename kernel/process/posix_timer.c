@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/signal.h>
+
+#include "process.h"
+#include "signal.h"
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * timer_create(2). A timer whose signal waits stands still. When that is taken, how often the timer
+ * would have expired since is the signal's overrun, and the timer goes on from now. So a short
+ * interval costs no interrupts but those whose signals the program takes.
+ *
+ * Clocks of CPU time are not offered: EINVAL.
+ *
+ * proc->lock guards the timers of a process. change_lock keeps them from being changed or deleted
+ * while one is found and stopped, which cannot be done with proc->lock held: it waits for the
+ * handler. A handler that finds expires_ns 0 does nothing.
+ */
+
+#define SIGEV_SIGNAL	0
+#define SIGEV_NONE	1
+#define SIGEV_THREAD	2 /* made by the C library: as SIGEV_SIGNAL */
+#define SIGEV_THREAD_ID 4
+
+#define MAX_TIMERS 256 /* of a process */
+
+/* A timer whose signal is ignored goes on only so often, for when it no longer is. */
+#define MIN_UNSEEN_NS (10 * NSEC_PER_MSEC)
+
+/* Linux's. */
+struct sigevent {
+	u64 value;
+	s32 signo;
+	s32 notify;
+	s32 tid;
+	s32 room[11];
+};
+
+BUILD_BUG_ON(sizeof(struct sigevent) != 64);
+
+struct posix_timer {
+	struct list_head node; /* proc->posix_timers, in order of id */
+	struct process *proc;
+	struct task *task; /* that takes the signal, with a reference; NULL: any of proc */
+	s32 id;
+	int clock, notify, sig;
+	u64 value;
+	struct timer timer;
+	struct timer_setting setting;
+	struct signal_owner owner;
+	s32 overrun; /* of the signal taken last */
+};
+
+static DEFINE_MUTEX(change_lock);
+
+/* SIGEV_NONE is only asked for what is left. */
+static void start(struct posix_timer *timer, u64 not_before_ns)
+{
+	ASSERT_HELD(&timer->proc->lock);
+	if (timer->setting.expires_ns && timer->notify != SIGEV_NONE)
+		timer_start(&timer->timer, max(timer->setting.expires_ns, not_before_ns));
+}
+
+/* The signal has been taken or dropped. */
+static void signal_gone(struct signal_owner *owner, struct siginfo *info)
+{
+	struct posix_timer *timer = container_of(owner, struct posix_timer, owner);
+
+	ASSERT_HELD(&timer->proc->lock);
+	timer->overrun = (s32)min(timer_setting_advance(&timer->setting) - 1, (u64)INT32_MAX);
+	info->timer.overrun = timer->overrun;
+	start(timer, 0);
+}
+
+/* Returns whether the signal ends the process. */
+static bool send(struct posix_timer *timer)
+{
+	struct siginfo info = {
+		.si_signo = timer->sig,
+		.si_code = SI_TIMER,
+		.timer = { .id = timer->id, .value = timer->value },
+	};
+	bool fatal;
+
+	ASSERT_HELD(&timer->proc->lock);
+	fatal = signal_send_owned(timer->proc, timer->task, timer->sig, &info, &timer->owner);
+	if (!timer->owner.entry) {
+		timer_setting_advance(&timer->setting);
+		start(timer, time_after_ns(MIN_UNSEEN_NS));
+	}
+	return fatal;
+}
+
+/* Once it has dropped the lock, another CPU may start the timer again. */
+static void expire(struct timer *kernel_timer)
+{
+	struct posix_timer *timer = container_of(kernel_timer, struct posix_timer, timer);
+	struct process *proc = timer->proc;
+	int sig = timer->sig;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool fatal = timer->setting.expires_ns && send(timer);
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (fatal)
+		process_kill(proc, sig);
+}
+
+static struct posix_timer *find(s32 id)
+{
+	struct posix_timer *timer;
+
+	ASSERT_HELD(&current->proc->lock);
+	list_for_each_entry(timer, &current->proc->posix_timers, node) {
+		if (timer->id == id)
+			return timer;
+	}
+	return NULL;
+}
+
+/* Off: no handler runs any more, and a signal that waits is no longer the timer's. */
+static void stop(struct posix_timer *timer, struct itimerspec64 *left)
+{
+	struct process *proc = timer->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	ASSERT_HELD(&change_lock);
+	*left = timer_setting_left(&timer->setting);
+	timer->setting.expires_ns = 0;
+	signal_disown(&timer->owner);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	timer_cancel_everywhere(&timer->timer);
+}
+
+static void delete (struct posix_timer *timer)
+{
+	struct process *proc = timer->proc;
+	struct itimerspec64 left;
+	unsigned long flags;
+
+	stop(timer, &left);
+	flags = spin_lock_irqsave(&proc->lock);
+	list_del(&timer->node);
+	WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers - 1);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (timer->task)
+		task_put(timer->task);
+	kfree(timer);
+}
+
+void posix_timers_delete(struct process *proc)
+{
+	struct posix_timer *timer, *next;
+
+	if (list_empty(&proc->posix_timers))
+		return;
+	mutex_lock(&change_lock);
+	list_for_each_entry_safe(timer, next, &proc->posix_timers, node)
+		delete (timer);
+	mutex_unlock(&change_lock);
+}
+
+u64 posix_timers_held_bytes(const struct process *proc)
+{
+	return READ_ONCE(proc->nr_posix_timers) * sizeof(struct posix_timer);
+}
+
+/* Puts it behind the last timer before which no number is free: its number, or -EAGAIN. */
+static s32 insert(struct posix_timer *timer, bool by_id)
+{
+	struct process *proc = timer->proc;
+	struct list_head *after = &proc->posix_timers;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	int error = proc->nr_posix_timers == MAX_TIMERS ? -EAGAIN : 0;
+	s32 id;
+
+	while (after->next != &proc->posix_timers &&
+	       list_entry(after->next, struct posix_timer, node)->id == timer->id) {
+		after = after->next;
+		timer->id++;
+	}
+	if (by_id)
+		timer->value = (u32)timer->id;
+	if (!error) {
+		list_add(&timer->node, after);
+		WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers + 1);
+	}
+	id = timer->id;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return error ?: id;
+}
+
+/* Whom to signal: 0 or -EINVAL. */
+static int set_event(struct posix_timer *timer, const struct sigevent *event)
+{
+	timer->notify = event->notify;
+	timer->sig = event->signo;
+	timer->value = event->value;
+	if (event->notify == SIGEV_NONE)
+		return 0;
+	if (event->notify != SIGEV_SIGNAL && event->notify != SIGEV_THREAD &&
+	    event->notify != (SIGEV_SIGNAL | SIGEV_THREAD_ID))
+		return -EINVAL;
+	if (event->signo < 1 || event->signo > NR_SIGNALS)
+		return -EINVAL;
+	if (event->notify == SIGEV_THREAD_ID)
+		timer->task = process_find_thread(timer->proc, event->tid);
+	return timer->task || event->notify != SIGEV_THREAD_ID ? 0 : -EINVAL;
+}
+
+static s32 create(int clock, const struct sigevent *event, bool by_id)
+{
+	struct posix_timer *timer = kzalloc(sizeof(*timer));
+	s32 id;
+
+	if (!timer)
+		return -ENOMEM;
+	timer->proc = current->proc;
+	timer->clock = clock;
+	timer->owner.gone = signal_gone;
+	timer_setup(&timer->timer, expire);
+	id = set_event(timer, event);
+	if (!id)
+		id = insert(timer, by_id);
+	if (id < 0) {
+		if (timer->task)
+			task_put(timer->task);
+		kfree(timer);
+	}
+	return id;
+}
+
+/* The timer of that number, which is not changed or deleted until change_lock is dropped. */
+static struct posix_timer *find_to_change(s32 id)
+{
+	struct process *proc = current->proc;
+	struct posix_timer *timer;
+	unsigned long flags;
+
+	ASSERT_HELD(&change_lock);
+	flags = spin_lock_irqsave(&proc->lock);
+	timer = find(id);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return timer;
+}
+
+static int delete_by_id(s32 id)
+{
+	struct posix_timer *timer;
+
+	mutex_lock(&change_lock);
+	timer = find_to_change(id);
+	if (timer)
+		delete (timer);
+	mutex_unlock(&change_lock);
+	return timer ? 0 : -EINVAL;
+}
+
+SYSCALL_DEFINE1(timer_delete, s32, id)
+{
+	return delete_by_id(id);
+}
+
+/* Without an event, the signal is SIGALRM with the timer's number. */
+SYSCALL_DEFINE3(timer_create, int, clock, const struct sigevent __user *, user_event, s32 __user *,
+		user_id)
+{
+	struct sigevent event = { .signo = SIGALRM, .notify = SIGEV_SIGNAL };
+	s32 id;
+
+	if (user_event && get_user(event, user_event))
+		return -EFAULT;
+	if (!clock_has_timers(clock))
+		return -EINVAL;
+	id = create(clock, &event, !user_event);
+	if (id < 0)
+		return id;
+	if (put_user(id, user_id)) {
+		delete_by_id(id);
+		return -EFAULT;
+	}
+	return 0;
+}
+
+static int change(s32 id, bool absolute, const struct itimerspec64 *new, struct itimerspec64 *old)
+{
+	struct posix_timer *timer = find_to_change(id);
+	struct timer_setting setting;
+	unsigned long flags;
+
+	if (!timer || timer_setting_from(&setting, new, timer->clock, absolute))
+		return -EINVAL;
+	stop(timer, old);
+	flags = spin_lock_irqsave(&timer->proc->lock);
+	timer->setting = setting;
+	timer->overrun = 0;
+	start(timer, 0);
+	spin_unlock_irqrestore(&timer->proc->lock, flags);
+	return 0;
+}
+
+SYSCALL_DEFINE4(timer_settime, s32, id, int, flags, const struct itimerspec64 __user *, unew,
+		struct itimerspec64 __user *, uold)
+{
+	struct itimerspec64 new, old;
+	int error;
+
+	if (!unew)
+		return -EINVAL;
+	if (get_user(new, unew))
+		return -EFAULT;
+	mutex_lock(&change_lock);
+	error = change(id, flags & TIMER_ABSTIME, &new, &old);
+	mutex_unlock(&change_lock);
+	return error || !uold ? error : put_user(old, uold);
+}
+
+SYSCALL_DEFINE2(timer_gettime, s32, id, struct itimerspec64 __user *, user)
+{
+	struct process *proc = current->proc;
+	struct posix_timer *timer;
+	struct itimerspec64 left;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	timer = find(id);
+	if (timer)
+		left = timer_setting_left(&timer->setting);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return timer ? put_user(left, user) : -EINVAL;
+}
+
+SYSCALL_DEFINE1(timer_getoverrun, s32, id)
+{
+	struct process *proc = current->proc;
+	struct posix_timer *timer;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	long ret = -EINVAL;
+
+	timer = find(id);
+	if (timer)
+		ret = timer->overrun;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return ret;
+}
