@@ -107,8 +107,9 @@ const char *tree_file_path(struct file *file, char *buf, size_t size)
 		text = path_write(&(struct path){ file->mount, file->inode }, buf, size);
 	if (text)
 		return text;
-	if (file_is_pipe(file) && !file->mount)
-		snprintf(buf, size, "pipe:[%llu]", (unsigned long long)file->inode->number);
+	if ((file_is_pipe(file) || S_ISSOCK(file_mode(file))) && !file->mount)
+		snprintf(buf, size, "%s:[%llu]", file->inode->name,
+			 (unsigned long long)file->inode->number);
 	else if (!file->mount)
 		snprintf(buf, size, "%s", file->inode->name);
 	else

@@ -488,7 +488,7 @@ struct file *epoll_make_file(void)
 	list_init(&epoll->ready);
 	wait_queue_init_at(&epoll->wait, "epoll", LOCK_PLACE("epoll->wait"));
 	wait_queue_init_at(&epoll->poll_wait, "epoll", LOCK_PLACE("epoll->poll_wait"));
-	file = file_alloc_anon("anon_inode:[eventpoll]", &epoll_ops, epoll, O_RDWR);
+	file = file_alloc_anon("anon_inode:[eventpoll]", 0600, &epoll_ops, epoll, O_RDWR);
 	if (!file)
 		kfree(epoll);
 	else

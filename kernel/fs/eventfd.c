@@ -131,7 +131,7 @@ static long make_eventfd(u32 count, u32 flags)
 	event->semaphore = flags & EFD_SEMAPHORE;
 	wait_queue_init_at(&event->read_wait, "eventfd", LOCK_PLACE("eventfd->read_wait"));
 	wait_queue_init_at(&event->write_wait, "eventfd", LOCK_PLACE("eventfd->write_wait"));
-	file = file_alloc_anon("anon_inode:[eventfd]", &eventfd_ops, event,
+	file = file_alloc_anon("anon_inode:[eventfd]", 0600, &eventfd_ops, event,
 			       O_RDWR | (flags & O_NONBLOCK));
 	if (!file) {
 		kfree(event);

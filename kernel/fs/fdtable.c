@@ -7,6 +7,7 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
+#include <lego/uaccess.h>
 
 /*
  * Descriptors. A file is looked up with a reference under the table's spinlock and used without
@@ -226,6 +227,27 @@ int fd_install_or_put(struct file *file, bool close_on_exec)
 	if (fd < 0)
 		file_put(file);
 	return fd;
+}
+
+int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user *user_fds)
+{
+	int fds[2], error;
+
+	fds[0] = fd_install_or_put(files[0], close_on_exec);
+	if (fds[0] < 0) {
+		file_put(files[1]);
+		return fds[0];
+	}
+	fds[1] = fd_install_or_put(files[1], close_on_exec);
+	error = min(fds[1], 0);
+	if (!error)
+		error = copy_to_user(user_fds, fds, sizeof(fds));
+	if (!error)
+		return 0;
+	fd_replace(fds[0], NULL, false);
+	if (fds[1] >= 0)
+		fd_replace(fds[1], NULL, false);
+	return error;
 }
 
 long fd_set_close_on_exec(int fd, bool on)

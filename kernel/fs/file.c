@@ -29,9 +29,10 @@ struct file *file_alloc(const struct path *path, u32 flags)
 	return file;
 }
 
-struct file *file_alloc_anon(const char *name, const struct file_ops *ops, void *private, u32 flags)
+struct file *file_alloc_anon(const char *name, u32 mode, const struct file_ops *ops, void *private,
+			     u32 flags)
 {
-	struct inode *inode = inode_alloc_unnamed(name, 0600);
+	struct inode *inode = inode_alloc_unnamed(name, mode);
 	struct file *file;
 
 	if (!inode)
@@ -114,18 +115,23 @@ bool file_has_no_name(const struct file *file)
 	return !file->inode->parent || READ_ONCE(file->inode->removed);
 }
 
-u64 file_held_bytes(struct file *file, u32 count)
+u64 file_own_bytes(const struct file *file)
 {
 	u64 bytes = sizeof(*file) + READ_ONCE(file->nr_locks) * sizeof(struct file_lock);
 
-	if (file->counted == count)
-		return 0;
-	file->counted = count;
 	if (file->ops && file->ops->held_bytes)
 		bytes += file->ops->held_bytes(file);
 	if (file_has_no_name(file))
 		bytes += inode_held_bytes(file->inode);
 	return bytes;
+}
+
+u64 file_held_bytes(struct file *file, u32 count)
+{
+	if (file->counted == count)
+		return 0;
+	file->counted = count;
+	return file_own_bytes(file);
 }
 
 bool file_is_regular(const struct file *file)

@@ -41,6 +41,7 @@ enum {
 #define S_ISFIFO(mode) (((mode)&S_IFMT) == S_IFIFO)
 #define S_ISBLK(mode)  (((mode)&S_IFMT) == S_IFBLK)
 #define S_ISLNK(mode)  (((mode)&S_IFMT) == S_IFLNK)
+#define S_ISSOCK(mode) (((mode)&S_IFMT) == S_IFSOCK)
 #define S_ISANON(mode) (!((mode)&S_IFMT)) /* file_alloc_anon()'s, as in Linux */
 
 #define MAKE_DEVICE(major, minor) ((u32)(major) << 8 | (u32)(minor))
@@ -395,11 +396,12 @@ void proc_init(void); /* makes /proc */
 struct file *file_alloc(const struct path *path, u32 flags); /* takes references */
 /*
  * An open file that is nothing but its operations and private data, which release() frees. Its path
- * is the name. NULL: no memory; private is still the caller's.
+ * is the name. mode: 0600, or a socket's. NULL: no memory; private is still the caller's.
  */
-struct file *file_alloc_anon(const char *name, const struct file_ops *ops, void *private,
+struct file *file_alloc_anon(const char *name, u32 mode, const struct file_ops *ops, void *private,
 			     u32 flags);
-int file_call_open(struct file *file); /* once, by who made it; on an error only file_put() */
+u64 file_own_bytes(const struct file *file); /* as file_held_bytes(), counted or not */
+int file_call_open(struct file *file);	     /* once, by who made it; on an error only file_put() */
 static inline bool file_is_pipe(const struct file *file)
 {
 	return S_ISFIFO(file->inode->mode);
@@ -411,7 +413,9 @@ static inline bool file_is_stream(const struct file *file)
 
 	if (S_ISFIFO(inode->mode))
 		return true;
-	return inode->device ? inode->device->stream : S_ISANON(inode->mode);
+	if (inode->device)
+		return inode->device->stream;
+	return S_ISANON(inode->mode) || S_ISSOCK(inode->mode);
 }
 /* Replace the flags in mask, whoever else does so. */
 void file_set_flags(struct file *file, u32 mask, u32 flags);
@@ -482,6 +486,9 @@ static inline bool file_can_poll(const struct file *file)
 /* epoll.c: the file's last reference is gone: nobody watches it any more. */
 void epoll_forget_file(struct file *file);
 
+/* names.c: a socket's name; the inode has a reference for the caller. 0 or a negative errno. */
+int name_make_socket(const char *path, struct inode **inode);
+
 /* pipe.c */
 #define PIPE_BYTES 65536
 /* Make a new S_IFIFO inode a pipe without ends. 0 or -ENOMEM. */
@@ -496,6 +503,8 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
 int fd_install(struct file *file, int from, bool close_on_exec);
 /* The lowest free one; without one, the reference is dropped. */
 int fd_install_or_put(struct file *file, bool close_on_exec);
+/* Of two files; their numbers to the user. 0 or an error, after which neither is left. */
+int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user *user_fds);
 
 /*
  * Put a file (its reference passes to the table), or none, in the place of a valid descriptor's,

@@ -18,19 +18,24 @@ struct name_call {
 	struct walk walk;
 };
 
-/* Copy the path and find what it is relative to. 0, or a negative errno with nothing held. */
-static int copy_name(struct name_call *call, int dirfd, const char __user *user_path)
+/* Find what the path is relative to; the call takes it over. 0, or a negative errno, all freed. */
+static int begin_name(struct name_call *call, int dirfd, char *path)
 {
 	int error;
 
-	call->path = path_from_user(user_path);
-	if (IS_ERR(call->path))
-		return (int)PTR_ERR(call->path);
+	call->path = path;
 	error = *call->path ? path_base(dirfd, call->path, &call->base) : -ENOENT;
 	if (error)
 		kfree(call->path);
 	call->walk.pinned = (struct path){ 0 };
 	return error;
+}
+
+static int copy_name(struct name_call *call, int dirfd, const char __user *user_path)
+{
+	char *path = path_from_user(user_path);
+
+	return IS_ERR(path) ? (int)PTR_ERR(path) : begin_name(call, dirfd, path);
 }
 
 static int find_name(struct name_call *call)
@@ -76,25 +81,25 @@ static int set_target(struct inode *inode, char *target)
 	return 0;
 }
 
-/* Make an inode of this mode; target: of a symbolic link, passes to it; rdev: of a device. */
-static long make(int dirfd, const char __user *user_path, u32 mode, u32 rdev, char *target)
+/*
+ * Make an inode of this mode; target: of a symbolic link, passes to it; rdev: of a device. made, if
+ * given, gets a reference. Drops the name.
+ */
+static int make_named(struct name_call *call, u32 mode, u32 rdev, char *target, struct inode **made)
 {
 	struct inode *inode;
-	struct name_call call;
-	long error = copy_name(&call, dirfd, user_path);
+	int error;
 
-	if (error)
-		goto out_free;
 	mutex_lock(&tree_lock);
-	error = find_name(&call);
+	error = find_name(call);
 	if (!error)
-		error = check_new(&call.walk, S_ISDIR(mode));
+		error = check_new(&call->walk, S_ISDIR(mode));
 	if (!error && (S_ISCHR(mode) || S_ISBLK(mode)) && !fs_is_root())
 		error = -EPERM;
 	if (error)
 		goto out_unlock;
-	inode = tree_create(call.walk.parent.inode, call.walk.name, mode);
-	error = IS_ERR(inode) ? PTR_ERR(inode) : 0;
+	inode = tree_create(call->walk.parent.inode, call->walk.name, mode);
+	error = IS_ERR(inode) ? (int)PTR_ERR(inode) : 0;
 	if (error)
 		goto out_unlock;
 	if (S_ISFIFO(mode))
@@ -108,13 +113,34 @@ static long make(int dirfd, const char __user *user_path, u32 mode, u32 rdev, ch
 	inode->rdev = rdev;
 	if (S_ISCHR(mode))
 		inode->device = device_find(rdev);
+	if (made)
+		*made = inode_get(inode);
 	target = NULL;
 out_unlock:
 	mutex_unlock(&tree_lock);
-	drop_name(&call);
-out_free:
+	drop_name(call);
 	kfree(target);
 	return error;
+}
+
+static long make(int dirfd, const char __user *user_path, u32 mode, u32 rdev, char *target)
+{
+	struct name_call call;
+	int error = copy_name(&call, dirfd, user_path);
+
+	if (!error)
+		return make_named(&call, mode, rdev, target, NULL);
+	kfree(target);
+	return error;
+}
+
+int name_make_socket(const char *path, struct inode **inode)
+{
+	struct name_call call;
+	char *copy = kstrdup(path);
+	int error = copy ? begin_name(&call, AT_FDCWD, copy) : -ENOMEM;
+
+	return error ?: make_named(&call, S_IFSOCK | (0777 & ~fs_umask()), 0, NULL, inode);
 }
 
 SYSCALL_DEFINE2(mkdir, const char __user *, path, u32, mode)

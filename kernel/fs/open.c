@@ -42,7 +42,7 @@ static int check(const struct path *path, u32 flags, bool created)
 		return -EISDIR;
 	if ((S_ISCHR(inode->mode) || S_ISBLK(inode->mode)) && path->mount->flags & MOUNT_NODEV)
 		return -EACCES;
-	if (S_ISANON(inode->mode) ||
+	if (S_ISANON(inode->mode) || S_ISSOCK(inode->mode) ||
 	    (!S_ISREG(inode->mode) && !S_ISDIR(inode->mode) && !inode->device && !inode->file_ops))
 		return -ENXIO; /* a device that we do not have, a socket */
 	return created ? 0 : inode_permission(inode, wanted(flags));

@@ -422,35 +422,15 @@ out_put:
 	return -ENOMEM;
 }
 
-/* Nothing is left open when there is no room for both descriptors, or at a bad address. */
 static long pipe_fds(int __user *user_fds, u32 flags)
 {
-	bool close_on_exec = flags & O_CLOEXEC;
 	struct file *ends[2];
-	int fds[2], error;
+	int error;
 
 	if (flags & ~(O_CLOEXEC | O_NONBLOCK))
 		return -EINVAL;
 	error = make_pipe(ends, flags & O_NONBLOCK);
-	if (error)
-		return error;
-	fds[0] = fd_install(ends[0], 0, close_on_exec);
-	if (fds[0] < 0) {
-		file_put(ends[0]);
-		file_put(ends[1]);
-		return fds[0];
-	}
-	fds[1] = fd_install(ends[1], 0, close_on_exec);
-	if (fds[1] < 0) {
-		fd_replace(fds[0], NULL, false);
-		file_put(ends[1]);
-		return fds[1];
-	}
-	if (!copy_to_user(user_fds, fds, sizeof(fds)))
-		return 0;
-	fd_replace(fds[0], NULL, false);
-	fd_replace(fds[1], NULL, false);
-	return -EFAULT;
+	return error ?: fd_install_pair(ends, flags & O_CLOEXEC, user_fds);
 }
 
 SYSCALL_DEFINE1(pipe, int __user *, fds)

@@ -131,7 +131,7 @@ SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)
 	tfd->clock = clock;
 	timer_setup(&tfd->timer, expire);
 	wait_queue_init_at(&tfd->read_wait, "timerfd", LOCK_PLACE("timerfd->read_wait"));
-	file = file_alloc_anon("anon_inode:[timerfd]", &timerfd_ops, tfd,
+	file = file_alloc_anon("anon_inode:[timerfd]", 0600, &timerfd_ops, tfd,
 			       O_RDWR | (flags & O_NONBLOCK));
 	if (!file) {
 		kfree(tfd);

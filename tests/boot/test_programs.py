@@ -54,6 +54,7 @@ PROCESSES = [
     "sigframes",
     "sigqueues",
     "signals",
+    "sockets",
     "timers",
     "tree",
     "waits",

@@ -43,6 +43,8 @@ static void make_file_calls(void)
 		call(dup3, BAD_FD, BAD_FD, flags);
 		call(pipe2, BAD, flags);
 		call(eventfd2, 7, flags | 16);
+		call(accept4, BAD_FD, BAD, NULL, flags & 02004000);
+		call(sendto, BAD_FD, BAD, 1L, flags & 0x4000c1ef, NULL, 0);
 		call(timerfd_create, flags, flags | 16);
 		call(timerfd_settime, BAD_FD, flags, BAD, NULL);
 		call(memfd_create, "memory", (flags & 0x3ffffff) | 0x1000);

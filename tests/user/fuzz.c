@@ -23,7 +23,9 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
@@ -289,6 +291,7 @@ static void setup(void)
 {
 	static const int ignored[] = { SIGCHLD, SIGPIPE, SIGVTALRM, SIGPROF, SIGXFSZ, SIGXCPU };
 	struct sigaction action = { .sa_handler = on_signal };
+	int pair[2];
 	char *all = mmap(NULL, ARENA_BYTES + 2 * MARGIN_BYTES, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -299,6 +302,9 @@ static void setup(void)
 	action.sa_handler = SIG_IGN;
 	for (unsigned int i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		CHECK(!sigaction(ignored[i], &action, NULL));
+	for (int i = 0; i < 4; i++) /* hard to come by otherwise */
+		socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	epoll_create1(0);
 	if (chdir("/tmp")) /* a round before has put something else there */
 		CHECK(!chdir("/"));
 	break_start = (uintptr_t)sbrk(0) + 64 * PAGE;

@@ -18,6 +18,13 @@
 	X(epoll, "EPOLL_???") \
 	X(epoll_ctl, "EPOLL_CTL_???") \
 	X(eventfd, "EFD_???") \
+	X(family, "AF_???") \
+	X(socket, "SOCK_???") \
+	X(socket_flags, "SOCK_???") \
+	X(msg, "MSG_???") \
+	X(shutdown, "SHUT_???") \
+	X(sockopt_level, "SOL_???") \
+	X(sockopt, "SO_???") \
 	X(timerfd, "TFD_???") \
 	X(memfd, "MFD_???") \
 	X(close_range, "CLOSE_RANGE_???") \
@@ -202,6 +209,28 @@
 #define LIVE_epoll(N) N(EPOLL_CLOEXEC, 02000000)
 
 #define LIVE_epoll_ctl(N) N(EPOLL_CTL_ADD, 1) N(EPOLL_CTL_DEL, 2) N(EPOLL_CTL_MOD, 3)
+
+#define LIVE_family(N) N(AF_UNSPEC, 0) N(AF_UNIX, 1) N(AF_INET, 2) N(AF_INET6, 10) N(AF_NETLINK, 16)
+
+#define LIVE_socket(N) \
+	N(SOCK_SEQPACKET, 5) N(SOCK_RAW, 3) N(SOCK_STREAM, 1) N(SOCK_DGRAM, 2) \
+	N(SOCK_CLOEXEC, 02000000) N(SOCK_NONBLOCK, 04000)
+
+#define LIVE_socket_flags(N) N(SOCK_CLOEXEC, 02000000) N(SOCK_NONBLOCK, 04000)
+
+#define LIVE_msg(N) \
+	N(MSG_OOB, 1) N(MSG_PEEK, 2) N(MSG_DONTROUTE, 4) N(MSG_CTRUNC, 8) N(MSG_TRUNC, 0x20) \
+	N(MSG_DONTWAIT, 0x40) N(MSG_EOR, 0x80) N(MSG_WAITALL, 0x100) N(MSG_NOSIGNAL, 0x4000) \
+	N(MSG_MORE, 0x8000) N(MSG_CMSG_CLOEXEC, 0x40000000)
+
+#define LIVE_shutdown(N) N(SHUT_RD, 0) N(SHUT_WR, 1) N(SHUT_RDWR, 2)
+
+#define LIVE_sockopt_level(N) N(SOL_SOCKET, 1)
+
+#define LIVE_sockopt(N) \
+	N(SO_REUSEADDR, 2) N(SO_TYPE, 3) N(SO_ERROR, 4) N(SO_SNDBUF, 7) N(SO_RCVBUF, 8) \
+	N(SO_KEEPALIVE, 9) N(SO_PASSCRED, 16) N(SO_PEERCRED, 17) N(SO_ACCEPTCONN, 30) \
+	N(SO_PROTOCOL, 38) N(SO_DOMAIN, 39)
 
 #define LIVE_timerfd(N) \
 	N(TFD_TIMER_ABSTIME, 1) N(TFD_TIMER_CANCEL_ON_SET, 2) N(TFD_CLOEXEC, 02000000) \

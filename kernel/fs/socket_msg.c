@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "socket.h"
+
+#include <lego/errno.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
+
+/*
+ * The system calls that send and receive, with what goes along: files (SCM_RIGHTS) and the sender's
+ * numbers (SCM_CREDENTIALS). Sockets cannot be sent: two that hold each other would stay for ever.
+ */
+
+#define MSG_OOB		 0x1
+#define MSG_CTRUNC	 0x8
+#define MSG_CMSG_CLOEXEC 0x40000000
+
+#define SOL_SOCKET	1
+#define SCM_RIGHTS	1
+#define SCM_CREDENTIALS 2
+
+#define MAX_CONTROL_BYTES 4096
+
+/* Linux's. */
+struct msghdr {
+	void __user *name;
+	u32 name_len;
+	u32 pad;
+	struct iovec __user *iov;
+	u64 nr_iov;
+	char __user *control;
+	u64 control_len;
+	u32 flags;
+	u32 pad2;
+};
+
+struct cmsghdr {
+	u64 len; /* with this header */
+	s32 level;
+	s32 type;
+};
+
+BUILD_BUG_ON(sizeof(struct msghdr) != 56);
+
+/* Sending */
+
+static int add_right(struct rights *rights, int fd)
+{
+	struct file *file = fd_get_any(fd);
+
+	if (!file)
+		return -EBADF;
+	if (file->ops == &socket_ops) {
+		file_put(file);
+		return -ETOOMANYREFS;
+	}
+	rights->files[rights->nr++] = file;
+	return 0;
+}
+
+static int take_rights(struct rights **rights, const int *fds, size_t nr)
+{
+	int error = 0;
+
+	if (!*rights)
+		*rights = kzalloc(sizeof(**rights));
+	if (!*rights)
+		return -ENOMEM;
+	if (nr > MAX_RIGHTS - (*rights)->nr)
+		return -EINVAL;
+	for (size_t i = 0; i < nr && !error; i++)
+		error = add_right(*rights, fds[i]);
+	return error;
+}
+
+/* The sender's numbers come of themselves. Root, too, can give no others. */
+static int check_user(const struct socket_user *user, size_t len)
+{
+	struct socket_user own = socket_current_user();
+
+	if (len != sizeof(*user))
+		return -EINVAL;
+	return user->pid == own.pid && user->uid == own.uid && user->gid == own.gid ? 0 : -EPERM;
+}
+
+static int parse_control(const char *control, size_t size, struct rights **rights)
+{
+	int error = 0;
+
+	for (size_t at = 0; !error && at + sizeof(struct cmsghdr) <= size;) {
+		struct cmsghdr header;
+		const char *data = control + at + sizeof(header);
+		size_t len;
+
+		memcpy(&header, control + at, sizeof(header));
+		if (header.len < sizeof(header) || header.len > size - at)
+			return -EINVAL;
+		len = header.len - sizeof(header);
+		at += ALIGN_UP(header.len, sizeof(u64));
+		if (header.level != SOL_SOCKET)
+			continue;
+		if (header.type == SCM_RIGHTS)
+			error = take_rights(rights, (const int *)data, len / sizeof(int));
+		else if (header.type == SCM_CREDENTIALS)
+			error = check_user((const struct socket_user *)data, len);
+		else
+			error = -EINVAL;
+	}
+	return error;
+}
+
+static int control_from_user(const struct msghdr *msg, struct rights **rights)
+{
+	char *control;
+	int error;
+
+	if (!msg->control_len)
+		return 0;
+	if (msg->control_len > MAX_CONTROL_BYTES)
+		return -ENOBUFS;
+	control = kmalloc(msg->control_len);
+	if (!control)
+		return -ENOMEM;
+	error = copy_from_user(control, msg->control, msg->control_len);
+	if (!error)
+		error = parse_control(control, msg->control_len, rights);
+	kfree(control);
+	return error;
+}
+
+/* A file of a socket that is to send or receive; the flags get its O_NONBLOCK. */
+static struct file *begin(int fd, int *flags)
+{
+	struct file *file = fd_get_with(fd, &socket_ops);
+
+	if (IS_ERR(file))
+		return file == ERR_PTR(-EINVAL) ? ERR_PTR(-ENOTSOCK) : file;
+	if (READ_ONCE(file->flags) & O_NONBLOCK)
+		*flags |= MSG_DONTWAIT;
+	if (!(*flags & MSG_OOB))
+		return file;
+	file_put(file);
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static ssize_t send_message(struct socket *socket, const struct msghdr *msg,
+			    const struct iovec *iov, int flags)
+{
+	struct rights *rights = NULL;
+	struct iov_iter iter;
+	ssize_t ret;
+
+	if (msg->name && msg->name_len)
+		return READ_ONCE(socket->peer) ? -EISCONN : -EOPNOTSUPP;
+	iov_iter_init(&iter, iov, msg->nr_iov);
+	ret = control_from_user(msg, &rights);
+	if (!ret)
+		ret = socket_send(socket, &iter, &rights, flags);
+	rights_drop(rights);
+	return ret;
+}
+
+SYSCALL_DEFINE3(sendmsg, int, fd, const struct msghdr __user *, user_msg, int, flags)
+{
+	struct file *file = begin(fd, &flags);
+	struct msghdr msg;
+	struct iovec *iov;
+	ssize_t ret = -EFAULT;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (get_user(msg, user_msg))
+		goto out_put;
+	iov = iovec_from_user(msg.iov, msg.nr_iov);
+	ret = IS_ERR(iov) ? PTR_ERR(iov) : send_message(file->private, &msg, iov, flags);
+	if (!IS_ERR(iov))
+		kfree(iov);
+out_put:
+	file_put(file);
+	return ret;
+}
+
+SYSCALL_DEFINE6(sendto, int, fd, void __user *, buf, size_t, n, int, flags, const void __user *,
+		addr, u32, addr_len)
+{
+	struct iovec iov = { buf, n };
+	struct msghdr msg = { .name = (void __user *)addr, .name_len = addr_len, .nr_iov = 1 };
+	struct file *file;
+	ssize_t ret;
+
+	if (!access_ok(buf, n))
+		return -EFAULT;
+	file = begin(fd, &flags);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	ret = send_message(file->private, &msg, &iov, flags);
+	file_put(file);
+	return ret;
+}
+
+/* Receiving */
+
+/* What is still free of the user's control buffer. */
+struct control {
+	char __user *at;
+	u64 left;
+	u32 flags; /* MSG_CTRUNC: there was no room for something */
+};
+
+static int put_control(struct control *control, int type, const void *data, size_t len)
+{
+	struct cmsghdr header = { sizeof(header) + len, SOL_SOCKET, type };
+
+	if (control->left < header.len) {
+		control->flags |= MSG_CTRUNC;
+		return 0;
+	}
+	if (copy_to_user(control->at, &header, sizeof(header)) ||
+	    copy_to_user(control->at + sizeof(header), data, len))
+		return -EFAULT;
+	len = min(ALIGN_UP(header.len, sizeof(u64)), control->left);
+	control->at += len;
+	control->left -= len;
+	return 0;
+}
+
+/* The files become descriptors, as many as there is room for; the others are dropped. */
+static int put_rights(struct control *control, struct rights *rights, bool close_on_exec)
+{
+	u64 room = control->left > sizeof(struct cmsghdr) ?
+			   (control->left - sizeof(struct cmsghdr)) / sizeof(int) :
+			   0;
+	unsigned int nr = min((u64)rights->nr, room), done = 0;
+	int *fds = kmalloc(MAX_RIGHTS * sizeof(*fds)), error = 0;
+
+	while (fds && done < nr) {
+		fds[done] = fd_install(rights->files[done], 0, close_on_exec);
+		if (fds[done] < 0)
+			break;
+		file_get(rights->files[done++]); /* the caller drops its own */
+	}
+	if (done < rights->nr)
+		control->flags |= MSG_CTRUNC;
+	if (done)
+		error = put_control(control, SCM_RIGHTS, fds, done * sizeof(*fds));
+	kfree(fds);
+	return error;
+}
+
+static int control_to_user(struct socket *socket, struct control *control,
+			   const struct ancillary *ancillary, int flags)
+{
+	int error = 0;
+
+	if (READ_ONCE(socket->wants_users))
+		error = put_control(control, SCM_CREDENTIALS, &ancillary->sender,
+				    sizeof(ancillary->sender));
+	if (!error && ancillary->rights)
+		error = put_rights(control, ancillary->rights, flags & MSG_CMSG_CLOEXEC);
+	return error;
+}
+
+static ssize_t receive_message(struct socket *socket, struct msghdr __user *user_msg,
+			       const struct msghdr *msg, const struct iovec *iov, int flags)
+{
+	struct control control = { msg->control, msg->control_len, 0 };
+	struct ancillary ancillary = { 0 };
+	struct iov_iter iter;
+	ssize_t ret;
+	int error = 0;
+
+	iov_iter_init(&iter, iov, msg->nr_iov);
+	ret = socket_receive(socket, &iter, &ancillary, flags);
+	if (ret > 0)
+		error = control_to_user(socket, &control, &ancillary, flags);
+	rights_drop(ancillary.rights);
+	if (ret < 0)
+		return ret;
+	if (error || put_user(0u, &user_msg->name_len) ||
+	    put_user(msg->control_len - control.left, &user_msg->control_len) ||
+	    put_user(control.flags | (flags & MSG_CMSG_CLOEXEC), &user_msg->flags))
+		return -EFAULT;
+	return ret;
+}
+
+SYSCALL_DEFINE3(recvmsg, int, fd, struct msghdr __user *, user_msg, int, flags)
+{
+	struct file *file = begin(fd, &flags);
+	struct msghdr msg;
+	struct iovec *iov;
+	ssize_t ret = -EFAULT;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (get_user(msg, user_msg))
+		goto out_put;
+	iov = iovec_from_user(msg.iov, msg.nr_iov);
+	ret = PTR_ERR(iov);
+	if (IS_ERR(iov))
+		goto out_put;
+	ret = receive_message(file->private, user_msg, &msg, iov, flags);
+	kfree(iov);
+out_put:
+	file_put(file);
+	return ret;
+}
+
+SYSCALL_DEFINE6(recvfrom, int, fd, void __user *, buf, size_t, n, int, flags, void __user *, addr,
+		u32 __user *, addr_len)
+{
+	struct iovec iov = { buf, n };
+	struct ancillary ancillary = { 0 };
+	struct iov_iter iter;
+	struct file *file;
+	ssize_t ret;
+
+	if (!access_ok(buf, n))
+		return -EFAULT;
+	file = begin(fd, &flags);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	iov_iter_init(&iter, &iov, 1);
+	ret = socket_receive(file->private, &iter, &ancillary, flags);
+	rights_drop(ancillary.rights);
+	file_put(file);
+	if (ret >= 0 && addr && put_user(0u, addr_len))
+		return -EFAULT;
+	return ret;
+}
