@@ -38,12 +38,14 @@ codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse
 callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,-fno-shrink-wrap))
+# Five bytes at the start of each function, for a call: see scripts/function-places.
+function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5)
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init \
 	-Wno-missing-field-initializers -Wdate-time
 kernel-cflags = -std=gnu11 -O2 -g -ffreestanding -nostdinc \
 	-isystem $(cc-include) $(lego-includes) $(codegen-flags) $(callchain-flags) \
-	$(warning-flags) $(prefix-map)
+	$(function-flags) $(warning-flags) $(prefix-map)
 kernel-aflags = -m64 -g -nostdinc $(lego-includes) -D__ASSEMBLY__ $(prefix-map) \
 	$(if $(findstring clang,$(cc-version)),-fdebug-compilation-dir=.)
 kernel-ldflags = -m elf_x86_64 -nostdlib -static --build-id=sha1 -z noexecstack \
@@ -116,10 +118,11 @@ $(linker-script): arch/x86/kernel.lds.S $(kernel-stamp) | $(headers) $(asm-offse
 	$(Q)$(CC) -E -P -x assembler-with-cpp -MMD -MP -MF $@.d -MT $@ $(kernel-aflags) -g0 -o $@ $<
 
 $(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp)
-$(vmlinux): scripts/kallsyms.py scripts/link-vmlinux
+$(vmlinux): scripts/kallsyms.py scripts/link-vmlinux scripts/function-places
 	$(if $(missing-kbuild),$(error no such file: $(missing-kbuild)))
 	$(call say,LD     ,$@)
 	$(Q)CC='$(CC)' LD='$(LD) $(kernel-ldflags)' NM='$(NM)' PYTHON='$(PYTHON)' \
+		FUNCTION_PLACES='$(CONFIG_PROFILE_FUNCTIONS)' \
 		scripts/link-vmlinux $@ $(linker-script) $(kernel-objs)
 
 -include $(kernel-objs:.o=.d) $(linker-script).d $(generated)/asm-offsets.h.d

@@ -62,6 +62,9 @@ SECTIONS
 		TABLE(profilers)
 		TABLE(tracers)
 		TABLE(selftests)
+#ifdef CONFIG_PROFILE_FUNCTIONS
+		TABLE(__patchable_function_entries)
+#endif
 	} :rodata
 
 	/* QEMU reads PT_NOTE with the segment's alignment: 4, as for all notes here. */

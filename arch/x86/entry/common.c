@@ -37,7 +37,7 @@ void do_syscall_64(struct pt_regs *regs)
 	exit_to_user_mode(regs);
 }
 
-void do_vector(struct pt_regs *regs, unsigned int vector)
+notrace void do_vector(struct pt_regs *regs, unsigned int vector)
 {
 	if (vector < NR_EXCEPTIONS)
 		do_exception(regs, vector);

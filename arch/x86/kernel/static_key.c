@@ -122,7 +122,7 @@ out_unlock:
 	mutex_unlock(&patch_mutex);
 }
 
-bool static_key_breakpoint(struct pt_regs *regs)
+notrace bool static_key_breakpoint(struct pt_regs *regs)
 {
 	/* Pairs with the release in static_key_set(). */
 	const struct static_key *key = smp_load_acquire(&switching);

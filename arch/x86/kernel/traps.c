@@ -106,7 +106,7 @@ static void user_exception(struct pt_regs *regs, unsigned int vector)
 	local_irq_disable();
 }
 
-void do_exception(struct pt_regs *regs, unsigned int vector)
+notrace void do_exception(struct pt_regs *regs, unsigned int vector)
 {
 	if (vector == TRAP_PAGE_FAULT) {
 		page_fault(regs);
@@ -137,7 +137,7 @@ static void log_unknown_nmi(const struct pt_regs *regs)
  * Must not fault: the IRET of a nested exception would let the next NMI in, onto this
  * stack.
  */
-void do_nmi(struct pt_regs *regs)
+notrace void do_nmi(struct pt_regs *regs)
 {
 	bool handled;
 
@@ -152,7 +152,7 @@ void do_nmi(struct pt_regs *regs)
 }
 
 /* A fault could not be delivered. The usual cause is a stack that has grown into its guard page. */
-void do_double_fault(struct pt_regs *regs, u64 addr)
+notrace void do_double_fault(struct pt_regs *regs, u64 addr)
 {
 	u64 stack = (u64)current->kernel_stack;
 
@@ -161,7 +161,7 @@ void do_double_fault(struct pt_regs *regs, u64 addr)
 	die(regs, "double fault");
 }
 
-void do_machine_check(struct pt_regs *regs)
+notrace void do_machine_check(struct pt_regs *regs)
 {
 	die(regs, "machine check");
 }
