@@ -8,7 +8,7 @@
 #include <asm/fpu.h>
 #include <asm/irqflags.h>
 #include <asm/smp.h>
-#include <asm/static_key.h>
+#include <asm/text_patch.h>
 #include <asm/uaccess.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
@@ -114,7 +114,7 @@ notrace void do_exception(struct pt_regs *regs, unsigned int vector)
 		user_exception(regs, vector);
 	} else if (regs->rip == (u64)user_iretq) {
 		regs->rip = (u64)bad_iret;
-	} else if (vector == TRAP_BREAKPOINT && static_key_breakpoint(regs)) {
+	} else if (vector == TRAP_BREAKPOINT && text_patch_breakpoint(regs)) {
 		return;
 	} else if (!exception_fixup(regs)) {
 		die(regs, exceptions[vector].name ?: "reserved exception");

@@ -3,10 +3,22 @@
 
 #include <asm/irqflags.h>
 #include <asm/pgtable.h>
+#include <asm/ptrace.h>
 #include <asm/setup.h>
 #include <lego/bug.h>
 #include <lego/kernel.h>
+#include <lego/mutex.h>
 #include <lego/smp.h>
+
+/*
+ * Changing an instruction that other CPUs may be running (SDM vol. 3, 9.1.3, cross-modifying
+ * code): first its first byte becomes INT3, then, when every CPU has been made to see that, the
+ * other bytes change, then, after another round, the first byte. A CPU that hits the INT3 goes on
+ * as if the instruction were the new one already. It does so with interrupts off, so while a round
+ * of interrupts is complete no CPU is in between. All instructions go through each step together.
+ */
+
+#define INT3_BYTE 0xcc
 
 /* The last two pages of the vmap area are the alias: vmap.c never gives out its end. */
 #define ALIAS (VMAP_END - 2 * PAGE_SIZE)
@@ -55,4 +67,61 @@ static void serialize(void *unused)
 void text_sync_cpus(void)
 {
 	smp_call_mask(READ_ONCE(cpu_online_mask), serialize, NULL);
+}
+
+/* Writes bytes [first, first + nr) of the new instructions, or INT3s. */
+static void write_sites(const struct text_patch *patch, bool int3, size_t first, size_t nr)
+{
+	u8 insn[TEXT_PATCH_BYTES];
+
+	for (u32 i = 0; i < patch->nr; i++) {
+		u8 *code = patch->site(i, insn);
+
+		if (!code)
+			continue;
+		if (int3)
+			insn[0] = INT3_BYTE;
+		text_write(code + first, insn + first, nr);
+	}
+}
+
+/*
+ * One step, seen by all CPUs. It is done twice for the sake of QEMU: a CPU that is translating the
+ * old bytes while they are written keeps that translation, and shares it. By the end of the round
+ * it is complete; the second write drops it, and the second round waits for those who are running
+ * it.
+ */
+static void write_step(const struct text_patch *patch, bool int3, size_t first, size_t nr)
+{
+	for (int i = 0; i < 2; i++) {
+		write_sites(patch, int3, first, nr);
+		text_sync_cpus();
+	}
+}
+
+static DEFINE_MUTEX(patch_mutex);
+static const struct text_patch *applying; /* for text_patch_breakpoint(); NULL: none */
+
+void text_patch_apply(const struct text_patch *patch)
+{
+	mutex_lock(&patch_mutex);
+	/* Pairs with the acquire in text_patch_breakpoint(). */
+	smp_store_release(&applying, patch);
+	write_step(patch, true, 0, 1);
+	write_step(patch, false, 1, TEXT_PATCH_BYTES - 1);
+	write_step(patch, false, 0, 1);
+	smp_store_release(&applying, NULL);
+	mutex_unlock(&patch_mutex);
+}
+
+notrace bool text_patch_breakpoint(struct pt_regs *regs)
+{
+	/* Pairs with the release in text_patch_apply(). */
+	const struct text_patch *patch = smp_load_acquire(&applying);
+	/* INT3 is a trap: rip is behind it. */
+	u64 rip = patch ? patch->resume(regs->rip - 1) : 0;
+
+	if (rip)
+		regs->rip = rip;
+	return rip;
 }

@@ -4,8 +4,6 @@
 
 #include <lego/kernel.h>
 
-struct pt_regs;
-
 struct static_key {
 	bool on;
 };
@@ -35,11 +33,5 @@ static __always_inline bool static_key_on(struct static_key *const key)
 on:
 	return true;
 }
-
-/*
- * From the breakpoint exception in the kernel: true when it was a site that is being switched, and
- * regs go on behind it. Any context.
- */
-bool static_key_breakpoint(struct pt_regs *regs);
 
 #endif
