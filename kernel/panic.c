@@ -66,7 +66,7 @@ void panic(const char *fmt, ...)
 	printk("CPU %u, task %d %pE\n", smp_processor_id(), current->pid, current->comm);
 	if (nr_running)
 		printk("%u CPUs do not stop\n", nr_running);
-	dump_panic((u64)__builtin_return_address(0), (u64)__builtin_frame_address(0));
+	dump_panic(RETURN_ADDRESS(), (u64)__builtin_frame_address(0));
 	profile_report("panic");
 	printk("reboot: panic, status %d\n", PANIC_STATUS);
 	machine_exit(PANIC_STATUS);

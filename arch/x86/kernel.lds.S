@@ -38,6 +38,11 @@ SECTIONS
 		*(.head.text)
 		_stext = .;
 		*(.entry.text)
+#ifdef CONFIG_PROFILE_FUNCTIONS
+		function_calls_start = .;
+		*(.entry.calls)
+		function_calls_end = .;
+#endif
 		__sched_text_start = .;
 		__lock_text_start = .;
 		*kernel?sched?*mutex.o(.text .text.*)
@@ -64,6 +69,7 @@ SECTIONS
 		TABLE(selftests)
 #ifdef CONFIG_PROFILE_FUNCTIONS
 		TABLE(__patchable_function_entries)
+		TABLE(function_frameless)
 #endif
 	} :rodata
 

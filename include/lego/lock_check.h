@@ -152,6 +152,11 @@ static inline void might_sleep(void)
 #endif
 
 /* Where the function it stands in was called. */
+#ifdef CONFIG_PROFILE_FUNCTIONS
+unsigned long current_return_address(const void *frame) __attribute__((pure));
+#define RETURN_ADDRESS() current_return_address(__builtin_frame_address(0))
+#else
 #define RETURN_ADDRESS() ((unsigned long)__builtin_return_address(0))
+#endif
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include "signal.h"
+#include <asm/function_call.h>
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
@@ -63,6 +64,7 @@ static void enlist(struct task *task)
 	if (!task->proc)
 		task->pid = ++last_kthread_pid;
 	list_add_tail(&task->all_node, &task_list);
+	function_stack_alloc(task);
 	spin_unlock_irqrestore(&task_list_lock, flags);
 }
 
@@ -126,6 +128,7 @@ void task_put(struct task *task)
 	}
 	sigpending_flush(&task->pending);
 	thread_fpu_free(task);
+	function_stack_free(task);
 	kernel_stack_free(task->kernel_stack);
 	kfree(task);
 	leak_count(LEAK_TASKS, -1);

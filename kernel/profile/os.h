@@ -181,6 +181,14 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define os_nmi_stop()			     nmi_sampler_stop()
 #define os_nmi_send()			     nmi_sampler_send()
 
+/*
+ * The profiler of functions: os_function_calls_set() has its hooks (<lego/function_profile.h>)
+ * called from now on, or no more; process context. os_function_calls_in_nmi() counts calls for
+ * which they are not, as an NMI made them.
+ */
+#define os_function_calls_set(on)	     function_calls_set(on)
+#define os_function_calls_in_nmi(cpu)	     per_cpu(function_calls_in_nmi, cpu)
+
 /* Call fn(NULL) on CPUs, with interrupts off, and wait until it has run. Process context. */
 #define os_run_on_all_cpus(fn)		     smp_call_mask(cpu_online_mask, fn, NULL)
 #define os_run_on_boot_cpu(fn)		     smp_call_mask(BIT(0), fn, NULL)
@@ -356,7 +364,7 @@ static __always_inline void os_regs_here(struct pt_regs *regs)
 	const u64 *frame = __builtin_frame_address(0);
 
 	regs->rbp = frame[0];
-	regs->rip = frame[1];
+	regs->rip = stack_return_address(current, &frame[1]);
 	regs->rsp = (u64)(frame + 2);
 	regs->cs = KERNEL_CS;
 }

@@ -66,6 +66,7 @@ class Case:
     jitter: bool = True
     is_control: bool = False  # short, for few samples
     hz: int = HZ
+    more: str = ""  # boot parameters
 
     @property
     def name(self) -> str:
@@ -85,7 +86,7 @@ class Case:
             f"profile.source={self.source} profile.hz={self.hz} profile.top=all",
             f"profile.seed={self.seed if self.jitter else 'none'}",
             "profile.heatmap=functions profile.samples=2097152 profile.on_exit=none",
-            "init=/bin/accuracy --",
+            f"{self.more} init=/bin/accuracy --",
             f"{self.workload} {self.seed} {self.cycles}",
         ]
         if self.workload == "periodic":

@@ -413,6 +413,8 @@ static void begin_run(unsigned int index, void *data)
 		run->nr_seen_first += cpu->nr_unseen;
 		cpu->nr_unseen = 0;
 	}
+	if (run->starts_function)
+		cpu->node->nr_calls++;
 	if (run->starts_window)
 		begin_window();
 	else if (run->stops_window && in_window)
@@ -426,9 +428,12 @@ static struct run *find_run(const struct qemu_plugin_tb *tb, size_t start, size_
 			   last = get_instruction(tb, start + nr - 1);
 	struct run **slot = &runs[hash(first.addr, last.addr ^ nr << 32) % HASH_SLOTS], *run;
 	bool is_user = first.addr < USER_END;
+	enum last how = is_user ? LAST_OTHER : last_of(&last);
 
+	/* Code may have been patched meanwhile. */
 	for (run = *slot; run; run = run->next) {
-		if (run->nr == nr && run->addrs[0] == first.addr && run->addrs[nr - 1] == last.addr)
+		if (run->nr == nr && run->addrs[0] == first.addr &&
+		    run->addrs[nr - 1] == last.addr && run->last == how)
 			return run;
 	}
 	run = must_alloc(sizeof(*run));
@@ -440,7 +445,7 @@ static struct run *find_run(const struct qemu_plugin_tb *tb, size_t start, size_
 	run->nr = nr;
 	run->function = function_at(first.addr);
 	run->entry = is_user ? ENTRY_NONE : entry_at(first.addr);
-	run->last = is_user ? LAST_OTHER : last_of(&last);
+	run->last = how;
 	run->starts_window = first.addr == args.start;
 	run->stops_window = first.addr == args.stop;
 	run->starts_thread = first.addr == args.thread;

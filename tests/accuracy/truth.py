@@ -156,6 +156,8 @@ class Truth:
     odd: Counts = field(default_factory=dict)
     stretches: list[Stretch] = field(default_factory=list)
     waits: list[Waits] = field(default_factory=list)  # right only if no CPU was idle
+    calls: dict[tuple[str, str], int] = field(default_factory=dict)  # by caller and function
+    edges: set[tuple[str, str]] = field(default_factory=set)  # the same without the entry code
 
     @property
     def nr_off(self) -> int:
@@ -235,11 +237,24 @@ def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
     return chains
 
 
+def edges_of(nodes: Nodes, symbols: Symbols) -> set[tuple[str, str]]:
+    """Each function that was ever active, with the next one below it."""
+    edges = set()
+    for node in nodes.values():
+        below = node.parent
+        while below and nodes[below].name in symbols.entry:
+            below = nodes[below].parent
+        if below:
+            edges.add((nodes[below].name, node.name))
+    return edges
+
+
 def read_truth(path: Path, symbols: Symbols) -> Truth:
     truth = Truth()
     nodes: Nodes = {}
     stretches: dict[int, int] = {}
     waits: dict[int, list[int]] = {}
+    calls: dict[int, int] = {}
     lines = path.read_text().splitlines() if path.exists() else []
     if not lines or lines[-1] != "end":
         raise AccuracyError("the plugin has written no counts: the window did not end")
@@ -250,6 +265,8 @@ def read_truth(path: Path, symbols: Symbols) -> Truth:
             nodes[number] = Node(parent, symbols.names[function], bool(jumped), nr, nr_seen)
         elif word == "stretch":
             stretches[int(fields[0])] = int(fields[1])
+        elif word == "calls":
+            calls[int(fields[0])] = int(fields[1])
         elif word == "waits":
             node, *numbers = map(int, fields)
             waits[node] = numbers
@@ -267,6 +284,11 @@ def read_truth(path: Path, symbols: Symbols) -> Truth:
     truth.chains = chains_of(nodes, symbols)
     truth.stretches = [Stretch(nr, chain_names(node, nodes)) for node, nr in stretches.items()]
     truth.waits = [Waits(chain_names(node, nodes), *numbers) for node, numbers in waits.items()]
+    truth.calls = defaultdict(int)
+    for number, nr in calls.items():
+        parent = nodes[number].parent
+        truth.calls[nodes[parent].name if parent else "", nodes[number].name] += nr
+    truth.edges = edges_of(nodes, symbols)
     truth.stretches.sort(key=lambda stretch: -stretch.nr)
     return truth
 

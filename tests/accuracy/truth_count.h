@@ -21,6 +21,7 @@ struct node {
 	uint32_t id;
 	bool is_jumped_to, is_idle;
 	uint64_t nr, nr_seen;
+	uint64_t nr_calls;    /* times that its first instruction was executed */
 	uint64_t longest_off; /* stretch with interrupts off that ended here */
 	struct waits waits;   /* of threads that were switched out here */
 };

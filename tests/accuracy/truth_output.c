@@ -3,6 +3,7 @@
  * The counts of truth.c as lines of words and numbers; accuracy.py reads them. `end` is the last.
  *
  *   node ID PARENT FUNCTION JUMPED NR SEEN   a function with those active below it; JUMPED: 1 or 0
+ *   calls ID NR                              how often it was called there
  *   address ADDR NR SEEN                     an instruction of the kernel
  *   waits ID NR CYCLES SWITCH_CYCLES         of threads that were switched out there
  *   stretch ID NR                            the longest one with interrupts off that ended there
@@ -21,7 +22,7 @@ void clear_counts(void)
 {
 	for (uint32_t i = 0; i < HASH_SLOTS; i++) {
 		for (struct node *node = nodes[i]; node; node = node->next) {
-			node->nr = node->nr_seen = node->longest_off = 0;
+			node->nr = node->nr_seen = node->nr_calls = node->longest_off = 0;
 			node->waits = (struct waits){ 0 };
 		}
 		for (struct run *run = runs[i]; run; run = run->next) {
@@ -80,6 +81,8 @@ void write_counts(void)
 			fprintf(file, "node %u %u %d %d %" PRIu64 " %" PRIu64 "\n", node->id,
 				node->parent->id, node->function, node->is_jumped_to, node->nr,
 				node->nr_seen);
+			if (node->nr_calls)
+				fprintf(file, "calls %u %" PRIu64 "\n", node->id, node->nr_calls);
 			if (node->longest_off)
 				fprintf(file, "stretch %u %" PRIu64 "\n", node->id,
 					node->longest_off);

@@ -17,7 +17,7 @@ static bool is_restart_code(long ret)
 }
 
 /* As in Linux the number is eax; in rax's upper half stands nothing. */
-void do_syscall_64(struct pt_regs *regs)
+notrace void do_syscall_64(struct pt_regs *regs)
 {
 	unsigned long nr = (u32)regs->orig_rax;
 	long ret = -ENOSYS;

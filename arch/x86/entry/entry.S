@@ -284,4 +284,8 @@ END(machine_check_entry)
 	.balign 8
 	.globl entry_marks
 entry_marks:
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	.quad	function_calls_end, .Lsyscall_return, .Lvector_return, .Lentry_end
+#else
 	.quad	.Lentry_end, .Lsyscall_return, .Lvector_return
+#endif

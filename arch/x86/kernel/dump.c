@@ -5,6 +5,7 @@
 #include <asm/page.h>
 #include <asm/ptrace.h>
 #include <asm/setup.h>
+#include <asm/stacktrace.h>
 #include <lego/bug.h>
 #include <lego/kallsyms.h>
 #include <lego/percpu.h>
@@ -80,7 +81,7 @@ static void dump_stack(u64 sp)
 		return;
 	printk("on the stack:\n");
 	for (; sp < end && nr < MAX_STACK_SYMBOLS; sp += 8) {
-		u64 word = *(const u64 *)sp;
+		u64 word = stack_return_address(current, (const u64 *)sp);
 
 		/* Nobody returns to a function's start; a recursion is worth one line. */
 		if (!kallsyms_lookup(word, &function, NULL) || word == function || word == last)

@@ -4,6 +4,7 @@
 
 #include <asm/desc.h>
 #include <asm/fpu.h>
+#include <asm/function_call.h>
 #include <asm/irqflags.h>
 #include <asm/msr.h>
 #include <asm/setup.h>
@@ -46,7 +47,9 @@ void switch_to(struct task *prev, struct task *next)
 	fpu_switch(prev, next);
 	if (next->thread.fpu)
 		switch_segment_bases(&next->thread);
+	function_stack_leave(prev);
 	switch_stack(&prev->thread.sp, next->thread.sp, next);
+	function_stack_return(prev);
 }
 
 static void setup_frame(struct task *task, u64 fn, u64 arg)

@@ -10,6 +10,10 @@
  *
  * An interrupt or exception inside the kernel leaves a struct pt_regs between two frames, known by
  * do_vector()'s return address: the walk goes on with what was interrupted.
+ *
+ * While calls of functions are told (<asm/function_call.h>), return addresses may be replaced.
+ * Those that replace them, and the code there, lie outside of the text: so all this is done only
+ * where a chain would end.
  */
 #include <asm/stack_match.h>
 
@@ -25,6 +29,9 @@
 #define OPCODE_RET	0xc3
 #define OPCODE_JMP	0xe9
 #define OPCODE_JMP_8	0xeb
+#define OPCODE_NOP	0x0f
+#define OPCODE_CALL	0xe8
+#define OPCODE_INT3	0xcc
 #define MOV_RSP_RBP	0xe58948 /* three bytes */
 
 #define USER_MIN PAGE_SIZE
@@ -104,6 +111,9 @@ void stack_walk_init(void)
 static const bool is_edge[256] = {
 	[OPCODE_PUSH_RBP] = true, [OPCODE_RET] = true,	 [MOV_RSP_RBP & 0xff] = true,
 	[OPCODE_JMP] = true,	  [OPCODE_JMP_8] = true,
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	[OPCODE_NOP] = true,	  [OPCODE_CALL] = true,	 [OPCODE_INT3] = true,
+#endif
 };
 
 /* Where the return address is of a function that has no frame at this instruction. */
@@ -112,7 +122,8 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 	const u8 *code = (const u8 *)pc;
 
 	if (is_frameless(pc)) /* the flags may have been pushed */
-		return pc_in_text(words[0]) ? STACK_FRAMELESS_0 : STACK_FRAMELESS_1;
+		return pc_in_text(words[0]) || pc_in_function_call(words[0]) ? STACK_FRAMELESS_0 :
+									       STACK_FRAMELESS_1;
 	switch (code[0]) {
 	case OPCODE_PUSH_RBP:
 	case OPCODE_RET:
@@ -127,33 +138,91 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 		if (code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE)
 			return STACK_FRAMELESS_0;
 		break;
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	case OPCODE_NOP:
+	case OPCODE_CALL:
+	case OPCODE_INT3:
+		if (function_is_place(pc))
+			return STACK_FRAMELESS_0;
+		break;
+#endif
 	}
 	return STACK_REPLAYABLE; /* it has one */
 }
 
+#ifdef CONFIG_PROFILE_FUNCTIONS
+/*
+ * Whether rbp may have been pushed, and not be the frame's yet: no frame points to itself. But an
+ * older call may have left such a word, so the instruction that is due is looked for, too.
+ */
+#define is_half_made(words, rbp) ((words)[0] == (rbp))
+#else
+#define is_half_made(words, rbp) false
+#endif
+
 /* False: there was no room for it. */
-static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u64 *words)
+static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u64 *words,
+					  bool half_made)
 {
-	enum stack_replay place = place_frameless(pc, words);
+	enum stack_replay place = half_made && has_prologue((const u8 *)pc, PROLOGUE_BYTES) &&
+						  !is_frameless(pc) ?
+					  STACK_FRAMELESS_1 :
+					  place_frameless(pc, words);
 	u64 ret = words[place == STACK_FRAMELESS_1];
 
 	if (place == STACK_REPLAYABLE)
 		return true;
 	if (!pc_in_text(ret)) {
 		walker->replayable = STACK_NOT_REPLAYABLE;
-		return true;
+		words += place == STACK_FRAMELESS_1;
+		return !pc_in_function_call(ret) ||
+		       add_pc(walker, stack_return_address(current, words));
 	}
 	if (walker->replayable)
 		walker->replayable = place;
 	return add_pc(walker, ret);
 }
 
+#ifdef CONFIG_PROFILE_FUNCTIONS
+extern const struct function_frameless __start_function_frameless[], __stop_function_frameless[];
+
+/*
+ * Adds the callers of an instruction of function_call.S that runs without a complete frame. Returns
+ * the frame from which to go on. (What there is no room for, the next frame has none for either.)
+ */
+static noinline u64 add_function_call(struct walker *walker, const struct pt_regs *regs)
+{
+	const struct function_frameless *at = __start_function_frameless;
+	const u64 *words = (const u64 *)regs->rsp;
+
+	while (at < __stop_function_frameless && at->pc != regs->rip)
+		at++;
+	if (at == __stop_function_frameless)
+		return regs->rbp;
+	walker->replayable = STACK_NOT_REPLAYABLE;
+	for (u32 i = 0; i < at->nr; i++)
+		add_pc(walker, stack_return_address(current, &words[at->word + (s32)i]));
+	/* One of the two frames may be there already: of what has been added just now. */
+	if (at->word > 0 && regs->rbp - regs->rsp < at->word * sizeof(u64))
+		return ((const struct stack_frame *)regs->rbp)->caller;
+	return regs->rbp;
+}
+
+static __always_inline u64 first_frame(struct walker *walker, const struct pt_regs *regs)
+{
+	return unlikely(pc_in_function_call(regs->rip)) ? add_function_call(walker, regs) :
+							  regs->rbp;
+}
+#else
+#define first_frame(walker, regs) ((regs)->rbp)
+#endif
+
 /*
  * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
  * chain ends, or NULL when it is truncated.
  */
-static __always_inline const struct stack_frame *follow(struct walker *walker, u64 fp, u64 sp,
-							u64 end)
+static __always_inline const struct stack_frame *
+follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end)
 {
 	u64 last = end - sizeof(struct stack_frame);
 
@@ -162,12 +231,19 @@ static __always_inline const struct stack_frame *follow(struct walker *walker, u
 		return NULL;
 	for (;;) {
 		const struct stack_frame *frame = (const struct stack_frame *)fp;
+		u64 ret;
 
 		if (unlikely(fp > last || fp % sizeof(u64)))
 			return NULL;
-		if (unlikely(!pc_in_text(frame->ret)))
-			return frame;
-		if (!add_pc(walker, frame->ret))
+		ret = frame->ret;
+		if (unlikely(!pc_in_text(ret))) {
+			if (!pc_in_function_call(ret))
+				return frame;
+			ret = stack_return_address(task, &frame->ret);
+			if (pc_in_entry(ret))
+				return frame;
+		}
+		if (!add_pc(walker, ret))
 			return NULL;
 		if (unlikely(frame->caller <= fp))
 			return NULL;
@@ -183,13 +259,14 @@ static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
 							 const struct stack_frame *frame, u64 end)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)((const u64 *)(frame + 1) + 1);
+	u64 ret = stack_return_address(current, &frame->ret);
 
 	walker->truncated = STACK_WHOLE;
-	if (frame->ret == entry_marks.vector_return && (u64)(regs + 1) <= end)
+	if (ret == entry_marks.vector_return && (u64)(regs + 1) <= end)
 		return regs;
 	if (frame->caller)
 		walker->truncated = STACK_TRUNCATED_TEXT;
-	else if (pc_in_entry(frame->ret) && (u64)(regs + 1) == end)
+	else if (pc_in_entry(ret) && (u64)(regs + 1) == end)
 		return regs;
 	return NULL;
 }
@@ -205,8 +282,9 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 	add_pc(walker, pc);
 	for (;;) {
 		u64 sp = regs->rsp;
+		bool half_made;
 
-		if (unlikely(!pc_in_text(pc))) {
+		if (unlikely(!pc_in_text(pc)) && !pc_in_function_call(pc)) {
 			walker->truncated = pc_in_entry(pc) ? STACK_TRUNCATED_ENTRY :
 							      STACK_TRUNCATED_TEXT;
 			return NULL;
@@ -215,10 +293,12 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(sp - start > end - start - sizeof(struct stack_frame) ||
 			     sp % sizeof(u64)))
 			return NULL;
-		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
-		    !add_frameless(walker, pc, (const u64 *)sp))
+		half_made = is_half_made((const u64 *)sp, regs->rbp);
+		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc) || half_made) &&
+		    !pc_in_function_call(pc) &&
+		    !add_frameless(walker, pc, (const u64 *)sp, half_made))
 			return NULL;
-		frame = follow(walker, regs->rbp, sp, end);
+		frame = follow(walker, task, first_frame(walker, regs), sp, end);
 		if ((u64)frame != outermost_frame(task))
 			walker->replayable = STACK_NOT_REPLAYABLE;
 		if (!frame)
@@ -393,6 +473,6 @@ u32 stack_walk_sleeper(const struct task *task, u64 *pcs, u32 max)
 
 	/* switch_stack() has left the frame of switch_to() in rbp, above five registers. */
 	if (sp - start < KERNEL_STACK_SIZE - 6 * sizeof(u64))
-		follow(&walker, ((const u64 *)sp)[5], sp, start + KERNEL_STACK_SIZE);
+		follow(&walker, task, ((const u64 *)sp)[5], sp, start + KERNEL_STACK_SIZE);
 	return walker.at - pcs;
 }

@@ -14,6 +14,9 @@ struct thread_struct {
 	u64 fs_base, gs_base; /* the user's */
 	void *fpu;	      /* XSAVE area, 64-byte aligned; NULL for kernel threads */
 	u64 trap_nr, error_code, fault_addr; /* of the last exception that became a signal */
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	struct function_stack *functions; /* see <asm/function_call.h>; NULL: none */
+#endif
 };
 
 /* In every spin loop: frees the sibling thread, and under icount lets other CPUs run. */

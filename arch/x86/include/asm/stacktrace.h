@@ -7,6 +7,7 @@
  * here takes a lock or touches memory that could fault, and each walk is bounded.
  */
 
+#include <asm/function_call.h>
 #include <lego/sched.h>
 #include <lego/stack_walk.h>
 
@@ -35,11 +36,19 @@ static __always_inline u64 outermost_frame(const struct task *task)
 	return (u64)task_pt_regs(task) - sizeof(u64) - sizeof(struct stack_frame);
 }
 
-/* Places in entry.S: the end of its code, which begins at _stext, and two return addresses. */
+/*
+ * Places in entry.S: the end of its code, which begins at _stext, and two return addresses. Calls
+ * of functions (function_call.S) lie between that code and text_end.
+ */
 extern const struct entry_marks {
 	u64 text_end;
 	u64 syscall_return; /* of do_syscall_64() */
 	u64 vector_return;  /* of do_vector(), called for what came out of kernel mode */
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	u64 entry_end;
+#else
+#define entry_end text_end
+#endif
 } entry_marks;
 
 extern char _text[], _stext[], _etext[];
@@ -47,7 +56,7 @@ extern char _text[], _stext[], _etext[];
 /* Entry code, before its frame is complete or after it is gone. */
 static inline bool pc_in_entry(u64 pc)
 {
-	return pc - (u64)_stext < entry_marks.text_end - (u64)_stext;
+	return pc - (u64)_stext < entry_marks.entry_end - (u64)_stext;
 }
 
 /* The text behind the entry code. */
@@ -55,6 +64,31 @@ static __always_inline bool pc_in_text(u64 pc)
 {
 	return pc - entry_marks.text_end < (u64)_etext - entry_marks.text_end;
 }
+
+#ifdef CONFIG_PROFILE_FUNCTIONS
+/* In function_call.S: all but function_return()'s first instruction is a return address or runs. */
+static __always_inline bool pc_in_function_call(u64 pc)
+{
+	return pc - (u64)function_calls_start < (u64)(function_calls_end - function_calls_start);
+}
+
+/* The return address at slot, on a task's stack; function_return() if it is not known. */
+static __always_inline u64 stack_return_address(const struct task *task, const u64 *slot)
+{
+	u64 ret = READ_ONCE(*slot);
+
+	if (unlikely(ret == (u64)function_return))
+		ret = function_true_return(task, slot) ?: ret;
+	return ret;
+}
+#else
+static __always_inline bool pc_in_function_call(u64 pc)
+{
+	return false;
+}
+
+#define stack_return_address(task, slot) (*(slot))
+#endif
 
 #define NO_SYSCALL 0xffff
 
@@ -68,7 +102,7 @@ static __always_inline u32 task_syscall(const struct task *task, const struct pt
 	u32 nr;
 
 	if (((const u64 *)entry)[-2] != entry_marks.syscall_return || !task->proc ||
-	    regs->rip < entry_marks.text_end)
+	    regs->rip < entry_marks.entry_end)
 		return NO_SYSCALL;
 	nr = entry->orig_rax;
 	return nr < NO_SYSCALL ? nr : NO_SYSCALL;

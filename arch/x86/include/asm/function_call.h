@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ASM_FUNCTION_CALL_H
+#define ASM_FUNCTION_CALL_H
+
+/*
+ * Calls at the start of functions, and when they return (CONFIG_PROFILE_FUNCTIONS). Each function
+ * begins with a place of TEXT_PATCH_BYTES: a NOP, or a call of function_call() in function_call.S,
+ * which calls function_enter(). That may replace the function's return address by
+ * function_return(), which calls function_exit(). Until then each task has the true return
+ * addresses in a stack of its own.
+ *
+ * Functions without a place (notrace) are those that this runs through: scripts/function-places
+ * checks it. Calls in an NMI are not seen: nothing of an NMI is on a task's stack of return
+ * addresses, so an NMI may come at any moment.
+ */
+
+#include <asm/tsc.h>
+#include <lego/kernel.h>
+#include <lego/function_profile.h>
+
+struct task;
+
+struct function_frame {
+	const u64 *slot; /* where on the stack the return address was; NULL: nothing yet */
+	u64 ret;
+	struct profile_function_call call;
+};
+
+#define FUNCTION_STACK_DEPTH 64
+
+/* Of each task. Interrupts put their functions on top. An NMI only reads. */
+struct function_stack {
+	u64 nr;
+	u64 off_cycles; /* for how long the task was off its CPU, since any moment */
+	struct function_frame frames[FUNCTION_STACK_DEPTH];
+};
+
+/*
+ * Lets calls be made from all functions, or from none. Each task is given a stack before; without
+ * one (no memory) the returns of a task's functions are not seen. Process context; may sleep.
+ */
+void function_calls_set(bool on);
+
+/* Calls in NMIs of this CPU. */
+DECLARE_PER_CPU(u64, function_calls_in_nmi);
+
+/* Number of functions that have a place. */
+u32 function_nr_places(void);
+
+/* Returns whether a function begins at addr, with a place. Any context. */
+bool function_is_place(u64 addr);
+
+/*
+ * The true return address of what has function_return() at slot; 0: it is not known. Any context,
+ * also if the task runs.
+ */
+u64 function_true_return(const struct task *task, const u64 *slot);
+
+/* An instruction of function_call.S outside of which a frame is complete. */
+struct function_frameless {
+	u64 pc;
+	s32 word; /* of the stack: where the first return address is */
+	u32 nr;	  /* return addresses there: of the place and of its function, or only the latter */
+};
+
+/* Between entry code and text. */
+extern char function_calls_start[], function_calls_end[], function_return[];
+
+#ifdef CONFIG_PROFILE_FUNCTIONS
+/* For a new task, with task_list_lock held, and for one that is freed. */
+void function_stack_alloc(struct task *task);
+void function_stack_free(struct task *task);
+
+/* Around the switch from a task to another one, and back. */
+#define function_stack_leave(task)  function_stack_add_off(task, -rdtsc())
+#define function_stack_return(task) function_stack_add_off(task, rdtsc())
+#define function_stack_add_off(task, cycles)                              \
+	do {                                                              \
+		if (unlikely((task)->thread.functions))                   \
+			(task)->thread.functions->off_cycles += (cycles); \
+	} while (0)
+#else
+static inline void function_stack_alloc(struct task *task)
+{
+}
+static inline void function_stack_free(struct task *task)
+{
+}
+#define function_stack_leave(task)  ((void)0)
+#define function_stack_return(task) ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls at the start and the end of functions: the C half of function_call.S, and the patching.
+ *
+ * A task's stack of return addresses is written by the task itself and by interrupts that hit it,
+ * which leave it as it was. An NMI may read it at any moment, and so may others while the task
+ * runs: a return address is found by its place on the stack, which is not in use by two at a time.
+ */
+#include <asm/function_call.h>
+
+#include <asm/stacktrace.h>
+#include <asm/text_patch.h>
+#include <asm/traps.h>
+#include <lego/bug.h>
+#include <lego/mutex.h>
+#include <lego/percpu.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/smp.h>
+#include <lego/string.h>
+
+#define OPCODE_CALL 0xe8
+
+DECLARE_PER_CPU(unsigned int, nmi_depth);
+DEFINE_PER_CPU(u64, function_calls_in_nmi);
+
+void function_call(void);
+void function_enter(u64 *slot, u64 behind_place);
+void function_exit(u64 *slot);
+
+static const u8 nop[TEXT_PATCH_BYTES] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+/* Sorted by scripts/function-places. */
+extern u8 *const __start___patchable_function_entries[],
+	*const __stop___patchable_function_entries[];
+#define places __start___patchable_function_entries
+
+static DEFINE_MUTEX(calls_mutex);
+static bool is_on;	   /* how the places are; while they are switched, how they are to be */
+static bool stacks_needed; /* new tasks get a stack */
+
+u32 function_nr_places(void)
+{
+	return __stop___patchable_function_entries - places;
+}
+
+/*
+ * An address in the caller. A function that ended in a jump to this one has left it its own return
+ * address, and is the one on top of the stack.
+ */
+static __always_inline u64 find_caller(const u64 *slot, const struct function_stack *stack)
+{
+	if (unlikely(*slot == (u64)function_return))
+		return profile_function_of(&stack->frames[stack->nr - 1].call) + 1;
+	return *slot;
+}
+
+/* Called at the start of a function, in any context. */
+notrace void function_enter(u64 *slot, u64 behind_place)
+{
+	struct function_stack *stack = current->thread.functions;
+	u64 function = behind_place - TEXT_PATCH_BYTES, caller;
+	struct function_frame *frame;
+
+	if (unlikely(this_cpu_read(nmi_depth))) {
+		this_cpu_inc(function_calls_in_nmi);
+		return;
+	}
+	caller = find_caller(slot, stack);
+	if (unlikely(!stack) || unlikely(stack->nr == FUNCTION_STACK_DEPTH)) {
+		profile_function_enter(function, caller, NULL, NULL);
+		return;
+	}
+	/* First, so that an interrupt's frames come above this one. */
+	frame = &stack->frames[stack->nr];
+	WRITE_ONCE(stack->nr, stack->nr + 1);
+	barrier();
+	if (!profile_function_enter(function, caller, &frame->call, &stack->off_cycles)) {
+		WRITE_ONCE(stack->nr, stack->nr - 1);
+		return;
+	}
+	frame->ret = *slot;
+	/* Before function_return() is seen in the slot, its address can be found. */
+	WRITE_ONCE(frame->slot, slot);
+	barrier();
+	WRITE_ONCE(*slot, (u64)function_return);
+}
+
+/*
+ * Called when a function has returned; slot has the address of function_return(). Frames above the
+ * function's are of functions that never returned.
+ */
+notrace void function_exit(u64 *slot)
+{
+	struct function_stack *stack = current->thread.functions;
+	u64 nr = stack->nr;
+	struct function_frame *frame;
+
+	do {
+		frame = &stack->frames[--nr];
+	} while (frame->slot != slot);
+	profile_function_exit(&frame->call, nr ? &frame[-1].call : NULL, &stack->off_cycles);
+	WRITE_ONCE(*slot, frame->ret);
+	barrier();
+	WRITE_ONCE(frame->slot, NULL);
+	WRITE_ONCE(stack->nr, nr);
+}
+
+u64 function_true_return(const struct task *task, const u64 *slot)
+{
+	const struct function_stack *stack = READ_ONCE(task->thread.functions);
+	u64 nr = stack ? READ_ONCE(stack->nr) : 0;
+
+	while (nr--) {
+		if (READ_ONCE(stack->frames[nr].slot) == slot)
+			return stack->frames[nr].ret;
+	}
+	return 0;
+}
+
+unsigned long current_return_address(const void *frame)
+{
+	return stack_return_address(current, &((const struct stack_frame *)frame)->ret);
+}
+
+void function_stack_alloc(struct task *task)
+{
+	if (READ_ONCE(stacks_needed) && !task->thread.functions)
+		WRITE_ONCE(task->thread.functions, kzalloc(sizeof(struct function_stack)));
+}
+
+void function_stack_free(struct task *task)
+{
+	kfree(task->thread.functions);
+}
+
+/* A task that is created meanwhile has one already, or is in the list. */
+static void alloc_stacks(void)
+{
+	struct task *task;
+	unsigned long flags;
+	unsigned int cpu;
+
+	WRITE_ONCE(stacks_needed, true);
+	flags = spin_lock_irqsave(&task_list_lock);
+	list_for_each_entry(task, &task_list, all_node)
+		function_stack_alloc(task);
+	spin_unlock_irqrestore(&task_list_lock, flags);
+	for_each_possible_cpu(cpu)
+		function_stack_alloc(sched_idle_task(cpu));
+}
+
+static void place_insn(const u8 *place, u8 *insn)
+{
+	s32 distance = (u64)function_call - (u64)(place + TEXT_PATCH_BYTES);
+
+	memcpy(insn, nop, TEXT_PATCH_BYTES);
+	if (is_on) {
+		insn[0] = OPCODE_CALL;
+		memcpy(insn + 1, &distance, sizeof(distance));
+	}
+}
+
+static u8 *switched_place(u32 i, u8 *insn)
+{
+	place_insn(places[i], insn);
+	return places[i];
+}
+
+notrace bool function_is_place(u64 addr)
+{
+	u32 low = 0, high = __stop___patchable_function_entries - places;
+
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		*((u64)places[middle] <= addr ? &low : &high) = middle;
+	}
+	return (u64)places[low] == addr;
+}
+
+/* As if there were a NOP: while places are switched it does not matter which calls are made. */
+static notrace u64 function_resume(u64 addr)
+{
+	return function_is_place(addr) ? addr + TEXT_PATCH_BYTES : 0;
+}
+
+void function_calls_set(bool on)
+{
+	const struct text_patch patch = {
+		.nr = function_nr_places(),
+		.site = switched_place,
+		.resume = function_resume,
+	};
+
+	mutex_lock(&calls_mutex);
+	if (is_on != on) {
+		if (on)
+			alloc_stacks();
+		is_on = on;
+		text_patch_apply(&patch);
+	}
+	mutex_unlock(&calls_mutex);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Reads the tables of all CPUs while they count on, and adds them up by function and caller. A
+ * reset changes no table: it notes what is in it, and readers subtract that.
+ */
+
+#include "functions.h"
+
+#define LOG2_PAIRS 14
+#define NR_PAIRS   PF_BIT(LOG2_PAIRS)
+
+static u64 code_base; /* upper half of the addresses of code */
+static struct function_pair *pairs;
+static struct function_lost lost_before; /* the last reset, on all CPUs */
+
+u64 function_of_key(u64 key)
+{
+	return code_base | key >> 32;
+}
+
+u64 return_address_of_key(u64 key)
+{
+	return code_base | (u32)key;
+}
+
+static bool alloc_table(u32 cpu)
+{
+	if (!os_per_cpu(function_table, cpu))
+		os_per_cpu(function_table, cpu) = os_zalloc(sizeof(struct function_table));
+	return os_per_cpu(function_table, cpu);
+}
+
+bool functions_alloc(void)
+{
+	bool done;
+	u32 cpu;
+
+	code_base = (u64)functions_alloc & ~0xffffffffull;
+	if (!pairs)
+		pairs = os_alloc(NR_PAIRS * sizeof(*pairs));
+	done = pairs;
+	os_for_each_cpu(cpu)
+		done &= alloc_table(cpu);
+	return done;
+}
+
+static struct function_row read_row(const struct function_row *row)
+{
+	return (struct function_row){
+		.key = pf_read_once(row->key),
+		.nr = pf_read_once(row->nr),
+		.cycles = pf_read_once(row->cycles),
+		.self_cycles = pf_read_once(row->self_cycles),
+	};
+}
+
+/* Those of all CPUs. */
+static struct function_lost read_lost(void)
+{
+	struct function_lost sum = { 0 };
+	u32 cpu;
+
+	os_for_each_cpu(cpu) {
+		sum.nr_no_row += pf_read_once(os_per_cpu(function_lost, cpu).nr_no_row);
+		sum.nr_no_time += pf_read_once(os_per_cpu(function_lost, cpu).nr_no_time);
+		sum.nr_in_nmi += pf_read_once(os_function_calls_in_nmi(cpu));
+	}
+	return sum;
+}
+
+void functions_reset(void)
+{
+	struct function_table *table;
+	u32 cpu;
+
+	lost_before = read_lost();
+	os_for_each_cpu(cpu) {
+		table = os_per_cpu(function_table, cpu);
+		for (u32 i = 0; table && i < FUNCTION_NR_ROWS; i++) {
+			struct function_row row = read_row(&table->rows[i]);
+
+			table->base[i] =
+				(struct function_base){ row.nr, row.cycles, row.self_cycles };
+		}
+	}
+}
+
+static u64 start_of(u64 addr)
+{
+	u64 start;
+
+	return os_symbol_lookup(addr, &start, NULL, 0) ? start : 0;
+}
+
+static struct function_pair *find_pair(u64 function, u64 caller)
+{
+	u32 at = (function ^ caller << 20) * 0x9e3779b97f4a7c15ull >> (64 - LOG2_PAIRS);
+
+	for (u32 i = 0; i < NR_PAIRS; i++) {
+		struct function_pair *pair = &pairs[(at + i) % NR_PAIRS];
+
+		if (!pair->function) {
+			pair->function = function;
+			pair->caller = caller;
+		}
+		if (pair->function == function && pair->caller == caller)
+			return pair;
+	}
+	return NULL;
+}
+
+static void add_row(struct function_snapshot *snap, const struct function_row *row,
+		    const struct function_base *base)
+{
+	struct function_pair *pair;
+
+	if (row->nr == base->nr && row->cycles == base->cycles)
+		return;
+	/* The return address may be behind the caller's last instruction. */
+	pair = find_pair(function_of_key(row->key), start_of(return_address_of_key(row->key) - 1));
+	if (!pair) {
+		snap->nr_no_room += row->nr - base->nr;
+		return;
+	}
+	pair->nr += row->nr - base->nr;
+	pair->cycles += row->cycles - base->cycles;
+	pair->self_cycles += row->self_cycles - base->self_cycles;
+}
+
+static int compare_pairs(const void *a_, const void *b_)
+{
+	const struct function_pair *a = a_, *b = b_;
+	int order = compare_u64(b->self_cycles, a->self_cycles);
+
+	if (!order)
+		order = compare_u64(b->nr, a->nr);
+	if (!order)
+		order = compare_u64(a->function, b->function);
+	return order ? order : compare_u64(a->caller, b->caller);
+}
+
+/* Moves the pairs to the front of the array, sorts them, and sums them up. */
+static void finish(struct function_snapshot *snap)
+{
+	for (u32 i = 0; i < NR_PAIRS; i++) {
+		if (!pairs[i].function)
+			continue;
+		snap->nr += pairs[i].nr;
+		snap->self_cycles += pairs[i].self_cycles;
+		pairs[snap->nr_pairs++] = pairs[i];
+	}
+	os_sort(pairs, snap->nr_pairs, sizeof(*pairs), compare_pairs);
+	snap->pairs = pairs;
+}
+
+void functions_snapshot(struct function_snapshot *snap)
+{
+	const struct function_table *table;
+	u32 cpu;
+
+	memset(snap, 0, sizeof(*snap));
+	if (!pairs)
+		return;
+	memset(pairs, 0, NR_PAIRS * sizeof(*pairs));
+	os_for_each_cpu(cpu) {
+		table = os_per_cpu(function_table, cpu);
+		for (u32 i = 0; table && i < FUNCTION_NR_ROWS; i++) {
+			struct function_row row = read_row(&table->rows[i]);
+
+			if (row.key)
+				add_row(snap, &row, &table->base[i]);
+		}
+	}
+	snap->lost = read_lost();
+	snap->lost.nr_no_row -= lost_before.nr_no_row;
+	snap->lost.nr_no_time -= lost_before.nr_no_time;
+	snap->lost.nr_in_nmi -= lost_before.nr_in_nmi;
+	finish(snap);
+}

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The profiler of functions: its counts against the plugin's, and call chains while it counts."""
+
+import json
+import re
+import struct
+import sys
+from collections import defaultdict
+
+import pytest
+
+import harness
+from harness import BUILD, ROOT, make
+
+sys.path.insert(0, str(ROOT / "tests/accuracy"))
+import truth  # noqa: E402
+
+SECTION = "__patchable_function_entries"
+NOP = b"\x0f\x1f\x44\x00\x00"
+
+WORK = """\
+echo on > /proc/profile/function_calls
+ls -l /bin /proc > /dev/null
+busybox true
+cat /proc/profile/stacks > /dev/null
+echo off > /proc/profile/function_calls
+cat /proc/profile/function_calls.json
+cat /proc/profile/function_calls
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(builds):
+    build = BUILD.relative_to(ROOT)
+    make(f"BUILD={build}", f"{build}/accuracy/truth.so")
+    return builds.kernel("functions")
+
+
+def places(kernel) -> list[int]:
+    """The addresses in the table of places, as they are in the file."""
+    at = truth.Symbols(kernel).addr
+    elf = truth.kallsyms.Elf(kernel.read_bytes())
+    start, stop = at[f"__start_{SECTION}"], at[f"__stop_{SECTION}"]
+    return list(struct.unpack_from(f"<{(stop - start) // 8}Q", elf.data, elf.offset(start)))
+
+
+def rows(log: str) -> list[dict]:
+    lines = [line for line in log.splitlines() if line.startswith('{"calls":')]
+    return [json.loads(line) for line in lines]
+
+
+def test_places_are_one_nop(kernel):
+    table = places(kernel)
+    elf = truth.kallsyms.Elf(kernel.read_bytes())
+    assert len(table) > 1000 and table == sorted(table)
+    assert {elf.data[elf.offset(at) : elf.offset(at) + 5] for at in table} == {NOP}
+
+
+@pytest.fixture(scope="module")
+def counted(kernel, tmp_path_factory):
+    image = harness.script_image(tmp_path_factory.mktemp("functions"), WORK)
+    window = ("functions_start", "functions_stop")
+    append = "profile.on_exit=none init=/init"
+    return truth.observe(kernel, image, "timer", append, window=window)
+
+
+def test_calls_are_exact(kernel, counted):
+    """Of each function and each caller of it."""
+    observed, result = counted
+    symbols = truth.Symbols(kernel)
+    names = dict(zip(symbols.starts, symbols.names))
+    placed = {names[at] for at in places(kernel)}
+    expected = {pair: nr for pair, nr in observed.calls.items() if pair[1] in placed}
+    reported = defaultdict(int)
+    for row in rows(result.log):
+        reported[row["caller"], row["function"]] += row["calls"]
+    assert len(expected) > 400
+    assert reported == expected
+
+
+def test_times_add_up(counted):
+    """
+    Time that is not a function's own is that of functions it called, or of interrupts. (What it
+    called may have returned when it has not.)
+    """
+    _, result = counted
+    table = rows(result.log)
+    own, total, called = defaultdict(int), defaultdict(int), defaultdict(int)
+    for row in table:
+        assert row["self_cycles"] <= row["total_cycles"] < 1 << 40
+        own[row["function"]] += row["self_cycles"]
+        total[row["function"]] += row["total_cycles"]
+        called[row["caller"]] += row["total_cycles"]
+    in_interrupts = called["do_vector"]
+    leaves = [name for name in total if name not in called]
+    assert len(leaves) > 50
+    assert sum(total[name] - own[name] for name in leaves) <= in_interrupts
+    assert all(total[name] - own[name] <= called[name] + in_interrupts for name in total)
+
+
+COUNTING = ("function_call", "function_enter", "profile_function_enter")
+COUNTING += ("function_return", "function_exit", "profile_function_exit")
+
+
+def test_cost_of_a_call(counted):
+    """As README.md says; with the calls whose row is new."""
+    observed, _ = counted
+    nr_calls = sum(nr for (_, name), nr in observed.calls.items() if name == "function_call")
+    nr = sum(chain.nr for chain in observed.chains if chain.own in COUNTING)
+    assert 150 < nr / nr_calls < 215
+
+
+def test_text_has_the_same_rows(counted):
+    _, result = counted
+    row = r"^ *(\d+) +(\d+\.\d{9}) +(\d+\.\d{9}) +\d+ +(\S+) +(\S+)\r?$"
+    text = re.findall(row, result.log, re.MULTILINE)
+    table = rows(result.log)
+    assert [(int(nr), name, caller) for nr, _, _, name, caller in text] == [
+        (row["calls"], row["function"], row["caller"]) for row in table
+    ]
+    total = re.search(r"^ *(\d+) +- +(\d+\.\d{9}) +- +total\r?$", result.log, re.MULTILINE)
+    assert int(total[1]) == sum(row["calls"] for row in table)
+
+
+SWITCHED = """\
+stress all 2 4 &
+for i in 1 2; do
+echo on > /proc/profile/function_calls
+echo off > /proc/profile/function_calls
+echo on > /proc/profile/function_calls
+cat /proc/profile/stacks > /dev/null
+done
+wait
+cat /proc/profile/function_calls.json
+echo off > /proc/profile/function_calls
+echo perhaps > /proc/profile/function_calls
+true
+"""
+
+
+def test_switching_while_cpus_work(boot, tmp_path):
+    """All places are patched while 4 CPUs run through them and NMIs walk the stacks."""
+    image = harness.script_image(tmp_path, SWITCHED, ("stress",))
+    append = "profile.source=nmi profile.hz=2000 profile.on_exit=none init=/init"
+    result = boot(None, initrd=image, append=append, variant="functions", smp=4)
+    assert result.log.count("PASS: stress") == 7
+    table = rows(result.log)
+    assert len(table) > 400 and all(row["self_cycles"] < 1 << 40 for row in table)
+    assert '"perhaps" is not valid; accepted: on|off|reset' in result.log
+
+
+SAMPLED = """\
+echo {state} > /proc/profile/function_calls
+echo reset > /proc/profile/report
+ls -lR /bin /proc > /dev/null
+busybox true | cat
+cat /proc/profile/stacks
+"""
+
+
+def kernel_chains(log: str, names: set[str]):
+    """The kernel's part of folded stacks: outermost function first."""
+    for line in log.splitlines():
+        stack, _, nr = line.rpartition(" ")
+        if nr.isdigit() and ";" in stack:
+            yield [frame for frame in stack.split(";") if frame in names]
+
+
+@pytest.mark.parametrize("state", ["off", "on"])
+def test_each_caller_in_a_chain_is_one(kernel, tmp_path, state):
+    """
+    In chains of samples at any instruction, each function was called by the one before. A chain
+    that lacks one would have its caller's caller there; one that it has too much, the reverse.
+    Before and behind its frame GCC gives a few functions other instructions, whose chain may be
+    wrong. If places were not known, 1.5 % of the chains would be.
+    """
+    image = harness.script_image(tmp_path, SAMPLED.format(state=state))
+    append = "profile.source=nmi profile.hz=20000 profile.on_exit=none init=/init"
+    window = ("sample_reset", "machine_exit")
+    observed, result = truth.observe(kernel, image, "nmi", append, window=window)
+    chains = list(kernel_chains(result.log, set(truth.Symbols(kernel).names)))
+    pairs = {pair for chain in chains for pair in zip(chain, chain[1:])}
+    assert len(chains) > 300 and len(pairs) > 100
+    wrong = [chain for chain in chains if set(zip(chain, chain[1:])) - observed.edges]
+    assert len(wrong) <= 0.003 * len(chains), wrong
+    assert ("function_call" in {function for _, function in pairs}) == (state == "on")
