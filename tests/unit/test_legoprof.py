@@ -163,9 +163,13 @@ def test_not_comparable(write, capsys, key):
 
 
 def with_heatmap(samples: dict[str, int]) -> bytes:
-    """A run by the TSC."""
     rows = [{"function": name, "samples": nr} for name, nr in samples.items()]
-    lines = [META | {"clock": "TSC"}, {"file": "heatmap.json"}, {"table": "Heatmap"}, *rows]
+    return with_table("heatmap.json", rows)
+
+
+def with_table(file: str, rows: list[dict]) -> bytes:
+    """A run by the TSC."""
+    lines = [META | {"clock": "TSC"}, {"file": file}, {"table": file}, *rows]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
     return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
@@ -184,6 +188,18 @@ def test_samples_that_moved(write, capsys):
     twice = {name: 2 * nr for name, nr in old.items()}
     argv = "diff", write(with_heatmap(old)), write(with_heatmap(twice))
     assert run(capsys, *argv)[:2] == (0, "no difference\n")
+
+
+def test_callgrind_of_calls(write, capsys):
+    row = {"caller": "f", "function": "g", "calls": 40, "total_cycles": 900, "self_cycles": "300"}
+    rows = [row, row | {"caller": "h", "calls": 2}, row | {"calls": None}]
+    path = write(with_table("function_calls.json", rows))
+    status, out, err = run(capsys, "callgrind", "--calls", path)
+    assert status == 0 and "1 damaged rows are left out" in err
+    assert "fn=g\n0 600\n" in out and "fn=f\n0 0\ncfi=???\ncfn=g\ncalls=40 0\n0 900\n" in out
+    assert "cfn=g\ncalls=2 0\n0 900\n" in out and out.endswith("totals: 600\n")
+    status, _, err = run(capsys, "callgrind", "--calls", write(text()))
+    assert status == 2 and "has no calls" in err
 
 
 def test_folded_without_a_kernel(write, capsys):

@@ -35,6 +35,8 @@ FILES = {
     "points.json": [{"point": "p", "pairs": 3, "oncpu_ns": 40, "pairs_by_log2_cycles": {"7": 3}}],
     **trace_export.small(has_gaps=False),
 }
+CALLS = {"caller": "f", "function": "g", "calls": 4, "total_cycles": 90, "self_cycles": 30}
+FILES["function_calls.json"] = [CALLS, CALLS | {"caller": "h"}]
 COMMANDS = [
     ["report"],
     ["report", "--format", "csv", "--sort", "samples"],
@@ -45,6 +47,7 @@ COMMANDS = [
     ["stacks", "--stap"],
     ["speedscope"],
     ["callgrind", "--waits"],
+    ["callgrind", "--calls"],
     ["perf-data"],
     ["perf-data", "--each"],
     ["pprof"],
