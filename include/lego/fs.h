@@ -53,6 +53,10 @@ struct file_ops {
 	int (*open)(struct file *file);
 	/* The last reference is gone. */
 	void (*release)(struct file *file);
+	/* A regular file was opened to be written anew (O_TRUNC). NULL: nothing to do. */
+	int (*truncate)(struct file *file);
+	/* Reads wait, and have no position, as those of a pipe; for a file that is no device. */
+	bool is_stream;
 	/* How much memory it keeps, about. Called under a spinlock. NULL: none. */
 	u64 (*held_bytes)(const struct file *file);
 };

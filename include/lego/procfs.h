@@ -40,4 +40,22 @@ int proc_add_process_file(const char *name, const char *accepts,
 			  int (*show)(struct text *text, struct process *proc),
 			  int (*write)(const char *text, struct process *proc));
 
+/*
+ * A file of /sys/kernel/tracing. show(), write(), accepts and arg are as in proc_add_file(), but
+ * write() gets arg, too. truncate() is called when the file is opened to be written anew. A file
+ * with next() is a stream: next() prints what there is by now, if any, and reads wait for that.
+ */
+struct tracefs_file {
+	const char *path; /* below /sys/kernel/tracing */
+	const char *accepts;
+	int (*show)(struct text *text, const void *arg);
+	int (*write)(const char *text, const void *arg);
+	int (*truncate)(const void *arg);
+	void (*next)(struct text *text, const void *arg);
+	const void *arg;
+};
+
+/* Adds it, and the directories on the way to it. Contexts, errors and strings as above. */
+int tracefs_add_file(const struct tracefs_file *file);
+
 #endif

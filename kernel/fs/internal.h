@@ -262,7 +262,14 @@ extern struct filesystem fs_without_name;    /* that of inodes without a place *
 int fs_register(const struct fs_type *type); /* at boot; type stays. 0 or -ENOMEM */
 void fs_show_types(struct text *text);	     /* for /proc/filesystems */
 /* The kernel's own mount at boot, on a directory of the root file system, made if need be. */
-void fs_mount_at_boot(const char *type, const char *name);
+void fs_mount_at_boot(const char *type, const char *path);
+/*
+ * Return a directory that is made if it is missing: the one of this name, or the one that the last
+ * component of a relative path, *name, is in. ERR_PTR on failure. tree_lock held.
+ */
+struct inode *tree_make_directory(struct inode *parent, const char *name, size_t len, u32 mode);
+struct inode *tree_make_directories(struct inode *top, const char *path, u32 mode,
+				    const char **name);
 void mount_init(void);
 struct mount *mount_get(struct mount *mount); /* NULL is allowed */
 void mount_put(struct mount *mount);	      /* with or without tree_lock */
@@ -390,7 +397,8 @@ const struct device *device_find(u32 number);
 void device_init(void); /* makes /dev */
 
 /* proc/root.c */
-void proc_init(void); /* makes /proc */
+void proc_init(void);	 /* makes /proc */
+void tracefs_init(void); /* makes /sys/kernel/tracing */
 
 /* file.c */
 struct file *file_alloc(const struct path *path, u32 flags); /* takes references */
@@ -411,7 +419,7 @@ static inline bool file_is_stream(const struct file *file)
 {
 	const struct inode *inode = file->inode;
 
-	if (S_ISFIFO(inode->mode))
+	if (S_ISFIFO(inode->mode) || (file->ops && file->ops->is_stream))
 		return true;
 	if (inode->device)
 		return inode->device->stream;

@@ -317,19 +317,20 @@ int mounts_text(struct text *text)
 	return 0;
 }
 
-void fs_mount_at_boot(const char *type, const char *name)
+void fs_mount_at_boot(const char *type, const char *path)
 {
 	struct path at = root_path;
+	const char *name;
 	int error;
 
 	mutex_lock(&tree_lock);
-	at.inode = tree_find(root_inode, name, strlen(name));
-	if (!at.inode)
-		at.inode = tree_create(root_inode, name, S_IFDIR | 0755);
+	at.inode = tree_make_directories(root_inode, path, 0755, &name);
+	if (!IS_ERR(at.inode))
+		at.inode = tree_make_directory(at.inode, name, strlen(name), 0755);
 	error = IS_ERR(at.inode) ? (int)PTR_ERR(at.inode) : mount_attach(type, &at, type, 0);
 	mutex_unlock(&tree_lock);
 	if (error)
-		panic("cannot mount %s on /%s: error %d", type, name, error);
+		panic("cannot mount %s on /%s: error %d", type, path, error);
 }
 
 void mount_init(void)

@@ -167,6 +167,14 @@ static int truncate(struct inode *inode, u64 size_bytes)
 	return error;
 }
 
+/* A regular file that was opened with O_TRUNC. */
+static int truncate_opened(struct file *file)
+{
+	if (!file->ops)
+		return truncate(file->inode, 0);
+	return file->ops->truncate && file_may_write(file) ? file->ops->truncate(file) : 0;
+}
+
 struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode)
 {
 	struct path found;
@@ -194,8 +202,8 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
 		goto out_release;
 	}
 	file = open_path(&found, flags);
-	if (!IS_ERR(file) && flags & O_TRUNC && S_ISREG(found.inode->mode) && !file->ops)
-		error = truncate(found.inode, 0);
+	if (!IS_ERR(file) && flags & O_TRUNC && S_ISREG(found.inode->mode))
+		error = truncate_opened(file);
 	if (error) {
 		file_put(file);
 		file = ERR_PTR(error);

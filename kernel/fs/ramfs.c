@@ -376,9 +376,37 @@ void tree_remove_all(struct inode *inode)
 	tree_remove(inode);
 }
 
+struct inode *tree_make_directory(struct inode *parent, const char *name, size_t len, u32 mode)
+{
+	struct inode *inode = tree_find(parent, name, len);
+	char copy[NAME_MAX + 1];
+
+	if (inode)
+		return inode;
+	if (len > NAME_MAX)
+		return ERR_PTR(-ENAMETOOLONG);
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	return tree_create(parent, copy, S_IFDIR | mode);
+}
+
+struct inode *tree_make_directories(struct inode *top, const char *path, u32 mode,
+				    const char **name)
+{
+	struct inode *at = top;
+	const char *slash;
+
+	for (; !IS_ERR(at) && (slash = strchr(path, '/')); path = slash + 1)
+		at = tree_make_directory(at, path, slash - path, mode);
+	*name = path;
+	return at;
+}
+
 void fs_init(void)
 {
 	mount_init();
 	device_init();
 	proc_init();
+	if (IS_ENABLED(CONFIG_PROFILE_TRACE))
+		tracefs_init();
 }

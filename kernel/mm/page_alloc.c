@@ -182,6 +182,7 @@ struct page *page_alloc(unsigned int order, unsigned int flags)
 	if (!page)
 		return NULL;
 	BUG_ON(atomic_read(&page->refs));
+	profile_trace(mm_page_alloc, page - page_map, order);
 	page_debug_alloc(page, order);
 	atomic_set(&page->refs, 1);
 	if (flags & PAGE_ZERO)
@@ -198,6 +199,7 @@ void page_put(struct page *page)
 	BUG_ON(refs < 0);
 	if (refs)
 		return;
+	profile_trace(mm_page_free, page - page_map, page->order);
 	page->flags = 0;
 	page_debug_free(page, page->order);
 	if (!page->order) {

@@ -194,7 +194,7 @@ static noinline void cpu_spill(struct slab_cache *cache, struct slab_cpu *cpu)
 	spin_unlock(&cache->lock);
 }
 
-static void *alloc_large(size_t size)
+static void *alloc_large(size_t size, unsigned long caller)
 {
 	unsigned int order = 0;
 	struct page *page;
@@ -206,10 +206,12 @@ static void *alloc_large(size_t size)
 		return NULL;
 	slab_debug_alloc_large(page);
 	this_cpu_add(large_live_bytes, (s64)(PAGE_SIZE << order));
+	profile_trace(kmalloc, caller, page_address(page), size, PAGE_SIZE << order);
 	return page_address(page);
 }
 
-void *kmalloc(size_t size)
+/* caller: the address behind the call of the function below that is called. */
+static noinline void *slab_alloc(size_t size, unsigned long caller)
 {
 	size_t object_size = slab_debug_size(size);
 	unsigned int class;
@@ -220,7 +222,7 @@ void *kmalloc(size_t size)
 	if (fail_alloc())
 		return NULL;
 	if (unlikely(object_size > MAX_SIZE))
-		return alloc_large(size);
+		return alloc_large(size, caller);
 	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
 	flags = local_irq_save();
 	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
@@ -233,17 +235,22 @@ void *kmalloc(size_t size)
 		cpu->head = next_of(object);
 		cpu->nr--;
 		cpu->nr_live++;
-		slab_debug_alloc(object, size, RETURN_ADDRESS());
+		slab_debug_alloc(object, size, caller);
+		profile_trace(kmalloc, caller, object, size, classes[class].size);
 	}
 	local_irq_restore(flags);
 	return object;
 }
 
+void *kmalloc(size_t size)
+{
+	return slab_alloc(size, RETURN_ADDRESS());
+}
+
 void *kzalloc(size_t size)
 {
-	void *ptr = kmalloc(size);
+	void *ptr = slab_alloc(size, RETURN_ADDRESS());
 
-	slab_debug_set_caller(ptr, RETURN_ADDRESS());
 	return ptr ? memset(ptr, 0, size) : NULL;
 }
 
@@ -257,6 +264,7 @@ void kfree(const void *ptr)
 
 	if (!ptr)
 		return;
+	profile_trace(kfree, RETURN_ADDRESS(), ptr);
 	slab_debug_check_free(ptr, RETURN_ADDRESS());
 	page = virt_to_page(ptr);
 	if (!(page->flags & PAGE_FLAG_SLAB)) {
@@ -285,9 +293,8 @@ out_restore:
 char *kstrdup(const char *s)
 {
 	size_t bytes = strlen(s) + 1;
-	char *copy = kmalloc(bytes);
+	char *copy = slab_alloc(bytes, RETURN_ADDRESS());
 
-	slab_debug_set_caller(copy, RETURN_ADDRESS());
 	return copy ? memcpy(copy, s, bytes) : NULL;
 }
 

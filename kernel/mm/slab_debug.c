@@ -161,12 +161,6 @@ void slab_debug_alloc_large(struct page *page)
 	page->owner = &large_mark;
 }
 
-void slab_debug_set_caller(const void *object, unsigned long ip)
-{
-	if (object && virt_to_page(object)->flags & PAGE_FLAG_SLAB)
-		debug_of(object)->alloc_ip = ip;
-}
-
 static void check_large(const void *ptr, unsigned long ip)
 {
 	struct page *page = virt_to_page(ptr);

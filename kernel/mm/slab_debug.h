@@ -50,9 +50,6 @@ void slab_debug_init(void *object);
 void slab_debug_alloc(void *object, size_t size_bytes, unsigned long ip);
 void slab_debug_alloc_large(struct page *page);
 
-/* What a function allocated for its caller (NULL allowed) belongs to that one. */
-void slab_debug_set_caller(const void *object, unsigned long ip);
-
 /* Before anything else: panics unless ptr is what an allocation has returned, and not free. */
 void slab_debug_check_free(const void *ptr, unsigned long ip);
 
@@ -89,10 +86,6 @@ static inline void slab_debug_alloc(void *object, size_t size_bytes, unsigned lo
 }
 
 static inline void slab_debug_alloc_large(struct page *page)
-{
-}
-
-static inline void slab_debug_set_caller(const void *object, unsigned long ip)
 {
 }
 

@@ -165,6 +165,7 @@ static void take_process_number(struct task *task)
 /* Nothing of the old program's is left in the only thread, which takes the process's number. */
 static void reset_task(struct task *task, const char *path)
 {
+	profile_trace(sched_process_exec, task, path);
 	take_process_number(task);
 	strscpy(task->comm, base_name(path), sizeof(task->comm));
 	profile_task_changed(task);

@@ -149,6 +149,7 @@ void task_exit(int status)
 		futex_exit_robust(task);
 		clear_tid(task);
 	}
+	profile_trace(sched_process_exit, task);
 	profile_task_exit(task);
 	if (proc) {
 		leave_mm(task);

@@ -167,6 +167,7 @@ static long clone_thread(const struct clone_args *args)
 	error = process_add_thread(current->proc, task);
 	if (error)
 		goto out_put;
+	profile_trace(sched_process_fork, current, task);
 	task_wake(task);
 	return tid;
 out_put:
@@ -263,6 +264,7 @@ static long clone_process(const struct clone_args *args)
 	ret = proc->pid;
 	process_get(proc);
 	store_parent_tid(args, proc->pid);
+	profile_trace(sched_process_fork, current, task);
 	task_wake(task);
 	if (args->flags & CLONE_VFORK)
 		wait_vfork(proc);

@@ -39,6 +39,7 @@ static long set_name(const char __user *name)
 	comm[sizeof(comm) - 1] = '\0';
 	strscpy(task->comm, comm, sizeof(comm));
 	profile_task_changed(task);
+	profile_trace_task(task);
 	if (task->pid == task->proc->pid)
 		strscpy(task->proc->comm, comm, sizeof(comm));
 	return 0;

@@ -369,7 +369,8 @@ static bool is_fatal(struct process *proc, struct task *task, int sig, const str
 static int send_locked(struct process *proc, struct task *task, int sig, const struct siginfo *info,
 		       bool *fatal)
 {
-	struct task *to = task ?: list_first_entry(&proc->threads, struct task, thread_node);
+	struct task *any = task ?: list_first_entry(&proc->threads, struct task, thread_node);
+	struct task *to = any;
 	int error;
 
 	ASSERT_HELD(&proc->lock);
@@ -378,16 +379,20 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 		continue_process(proc);
 	else if (SIGNAL_BIT(sig) & SIGNALS_STOP)
 		signal_discard_all(proc, SIGNAL_BIT(SIGCONT));
-	if (is_dropped(proc, to, sig, info))
+	if (is_dropped(proc, to, sig, info)) {
+		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_IGNORED);
 		return 0;
+	}
 	to = choose_thread(proc, task, sig);
 	*fatal = to && is_fatal(proc, to, sig, info);
 	if (*fatal) {
 		/* SIGKILL is everybody's: nobody sees a call return after it. */
 		WRITE_ONCE(to->took_signal, sig != SIGKILL);
+		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_DELIVERED);
 		return 0;
 	}
 	error = signal_enqueue(proc, task ? &task->pending : &proc->pending, sig, info);
+	profile_trace(signal_generate, sig, info, to ?: any, !task, error);
 	if (!error && to)
 		signal_notify_thread(to);
 	return error;
@@ -470,6 +475,7 @@ void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const
 		    task->blocked_signals & SIGNAL_BIT(sig);
 
 	ASSERT_PROCESS_CONTEXT();
+	profile_trace(signal_generate, sig, &info, task, false, PROFILE_SIGNAL_DELIVERED);
 	if (!ends) {
 		signal_enqueue(proc, &task->pending, sig, &info);
 		WRITE_ONCE(task->signal_pending, true);

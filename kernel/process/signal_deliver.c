@@ -133,6 +133,7 @@ static enum verdict take_next(int *sig, struct siginfo *info, struct kernel_siga
 	if (action->handler == SIG_DFL && SIGNAL_BIT(*sig) & SIGNALS_STOP && proc->pid != INIT_PID)
 		return MAY_STOP;
 	signal_take(pending, *sig, info);
+	profile_trace(signal_deliver, *sig, info, action->handler, action->flags);
 	if (signal_action_ignores(action, *sig) || signal_spares_init(proc, *sig, info))
 		return AGAIN;
 	if (action->handler == SIG_DFL)

@@ -133,6 +133,45 @@ static __always_inline u8 os_trace_flags(void)
 	       (in_irq() ? PROFILE_TRACE_HARDIRQ : 0) | (in_nmi() ? PROFILE_TRACE_NMI : 0);
 }
 
+/*
+ * Return what events say of a task, as Linux numbers it: its priority, 120 with a nice value of 0,
+ * and why it leaves its CPU: 0, it could go on running; else bits of TASK_* in Linux's sched.h.
+ */
+static inline s32 os_task_priority(const struct task *task)
+{
+	return 120 + (task->proc ? task->proc->nice : 0);
+}
+
+static inline u32 os_task_state(const struct task *task)
+{
+	switch (task->state) {
+	case TASK_RUNNING:
+		return 0;
+	case TASK_INTERRUPTIBLE:
+		return 1;
+	case TASK_STOPPED:
+		return 4;
+	case TASK_DEAD:
+		return 16;
+	default:
+		return 2;
+	}
+}
+
+/* Returns where a signal comes from, as si_code of siginfo says it. NULL: the kernel. */
+#define os_signal_code(info)		       ((info) ? (info)->si_code : SI_KERNEL)
+
+/* Calls fn for all tasks but those of idle CPUs. fn must not sleep. */
+static inline void os_visit_tasks(void (*fn)(struct task *task))
+{
+	unsigned long flags = spin_lock_irqsave(&task_list_lock);
+	struct task *task;
+
+	list_for_each_entry(task, &task_list, all_node)
+		fn(task);
+	spin_unlock_irqrestore(&task_list_lock, flags);
+}
+
 /* Identifies a task under its present name: see profile_task_changed(). */
 #define os_task_key(task)		       ((task)->profile.task_key)
 #define os_process_program(proc)	       ((proc)->nr_execs)
@@ -475,6 +514,9 @@ typedef struct text os_text_t;
 	proc_add_exclusive_file(path, accepts, show, arg, write, close)
 #define os_add_process_file(name, accepts, show, write) \
 	proc_add_process_file(name, accepts, show, write)
+/* A file of /sys/kernel/tracing, and how it is added: see <lego/procfs.h>. */
+typedef struct tracefs_file os_trace_file_t;
+#define os_add_trace_file(file)		       tracefs_add_file(file)
 #define OS_SYSRQ_KEY(ident, letter, help, run) SYSRQ_KEY_THREAD(ident, letter, help, run)
 #define OS_WORKER(ident, fn)		       struct worker ident = WORKER_INIT(ident, fn)
 #define os_worker_start(worker, name)	       worker_start(worker, name)

@@ -36,6 +36,17 @@ typedef struct {
 #define os_add_exclusive_file(path, accepts, show, arg, write, close) \
 	((void)(show), (void)(write), (void)(close), 0)
 #endif
+#ifndef os_add_trace_file
+typedef struct {
+	const char *path, *accepts;
+	int (*show)(os_text_t *text, const void *arg);
+	int (*write)(const char *text, const void *arg);
+	int (*truncate)(const void *arg);
+	void (*next)(os_text_t *text, const void *arg);
+	const void *arg;
+} os_trace_file_t;
+#define os_add_trace_file(file) ((void)(file), 0)
+#endif
 #ifndef OS_SYSRQ_KEY
 #define OS_SYSRQ_KEY(ident, letter, help, run) \
 	static void (*const profile_key_##ident)(void) pf_unused = run
@@ -57,6 +68,21 @@ typedef struct {
 /* Events. */
 #ifndef os_trace_flags
 #define os_trace_flags() 0
+#endif
+#ifndef os_task_priority
+#define os_task_priority(task) ((void)(task), 120)
+#endif
+#ifndef os_task_state
+#define os_task_state(task) ((void)(task), 0)
+#endif
+#ifndef os_syscall_args
+#define os_syscall_args(args) ((void)memset(args, 0, 6 * sizeof(u64)))
+#endif
+#ifndef os_signal_code
+#define os_signal_code(info) ((void)(info), 0)
+#endif
+#ifndef os_visit_tasks
+#define os_visit_tasks(fn) ((void)(fn))
 #endif
 
 /* Waits. */

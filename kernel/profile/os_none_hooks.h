@@ -55,6 +55,11 @@ typedef struct {
 	} while (0)
 #endif
 
+/* Nothing is known of a signal. */
+#ifndef os_siginfo_t
+#define os_siginfo_t void
+#endif
+
 /* A thread is on a CPU all the time. */
 #ifndef os_off_cycles
 #define os_off_cycles(pt) ((void)(pt), (u64)0)

@@ -74,6 +74,7 @@ bool sched_pull(struct rq *rq, unsigned int min_queued)
 	if (task) {
 		DEBUG_ASSERT(!task->on_cpu);
 		rq_dequeue(from, task);
+		profile_trace(sched_migrate_task, task, task->cpu, cpu);
 		WRITE_ONCE(task->cpu, cpu);
 		rq_enqueue(rq, task, &rq->queue);
 	}

@@ -159,6 +159,7 @@ static void place_task(struct task *task, unsigned int cpu)
 
 	ASSERT_IRQS_OFF();
 	spin_lock(&rq->lock);
+	profile_trace_if(sched_migrate_task, task->cpu != cpu, task, task->cpu, cpu);
 	WRITE_ONCE(task->cpu, cpu);
 	activate(rq, task);
 	spin_unlock(&rq->lock);
@@ -174,6 +175,7 @@ static bool wake_locked(struct rq *rq, struct task *task)
 		return false;
 	profile_wake(task);
 	cpu = sched_select_cpu(task);
+	profile_trace(sched_wakeup, task, cpu);
 	if (cpu == task->cpu) {
 		activate(rq, task);
 		return false;
@@ -316,6 +318,7 @@ static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 		mm_switch(prev->mm, next->mm);
 	profile_task_runs(&next->profile);
 	profile_switch_out(&prev->profile, next->exec_start_cycles);
+	profile_trace(sched_switch, prev, next);
 	switch_to(prev, next);
 	finish_switch();
 }

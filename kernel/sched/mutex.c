@@ -39,7 +39,9 @@ static void lock(struct mutex *mutex)
 	if (likely(take(mutex)))
 		return;
 	BUG_ON(READ_ONCE(mutex->owner) == current);
+	profile_trace(contention_begin, mutex, PROFILE_LOCK_MUTEX);
 	wait_event(&mutex->wq, take(mutex));
+	profile_trace(contention_end, mutex, 0);
 }
 
 void mutex_lock(struct mutex *mutex)

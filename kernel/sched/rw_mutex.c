@@ -141,8 +141,12 @@ static void sleep_for_lock(struct rw_mutex *lock, bool writer)
 
 static void rw_mutex_take(struct rw_mutex *lock, bool writer)
 {
-	if (!try_lock(lock, writer) && !spin(lock, writer))
+	if (try_lock(lock, writer))
+		return;
+	profile_trace(contention_begin, lock, writer ? PROFILE_LOCK_WRITE : PROFILE_LOCK_READ);
+	if (!spin(lock, writer))
 		sleep_for_lock(lock, writer);
+	profile_trace(contention_end, lock, 0);
 }
 
 static noinline void rw_mutex_wake(struct rw_mutex *lock)

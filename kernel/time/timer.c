@@ -16,6 +16,7 @@
 #include <asm/tick.h>
 #include <lego/bug.h>
 #include <lego/percpu.h>
+#include <lego/profile.h>
 #include <lego/smp.h>
 #include <lego/spinlock.h>
 #include <lego/time.h>
@@ -110,7 +111,9 @@ void timer_run(u64 now_cycles)
 		dequeue(queue, timer);
 		queue->running = timer;
 		spin_unlock(&queue->lock);
+		profile_trace(timer_expire_entry, timer, timer->fn, now_cycles);
 		timer->fn(timer);
+		profile_trace(timer_expire_exit, timer);
 		spin_lock(&queue->lock);
 		queue->running = NULL;
 	}

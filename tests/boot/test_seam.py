@@ -23,6 +23,7 @@ OPTIONS = {
     "live": ["STRACE_LIVE"],
     "samples": ["HEATMAP"],
     "chains": ["CALLCHAIN"],
+    "trace": ["TRACE"],
 }
 PARTS = {
     "points": [],
@@ -30,15 +31,17 @@ PARTS = {
     "strace with live": ["strace", "live"],
     "samples": ["samples"],
     "samples with chains": ["samples", "chains"],
-    "all": ["strace", "live", "samples", "chains"],
+    "trace": ["trace"],
+    "all": ["strace", "live", "samples", "chains", "trace"],
 }
-SECTIONS = ("profile_points", "profilers")
+SECTIONS = ("profile_points", "profilers", "trace_events", "tracers")
 MAX_GLUE = {
     "points": 30,
     "strace": 40,
     "strace with live": 50,
     "samples": 50,
     "samples with chains": 60,
+    "trace": 40,
     "all": 80,
 }
 COMPILERS = [name for name in ("gcc", "clang", "clang-14") if shutil.which(name)][:2]
@@ -75,6 +78,7 @@ def sources(seam: str) -> list[Path]:
     folders += ["strace"] if "strace" in PARTS[seam] else []
     folders += ["strace/live"] if "live" in PARTS[seam] else []
     folders += ["samples"] if "samples" in PARTS[seam] else []
+    folders += ["trace"] if "trace" in PARTS[seam] else []
     return [source for folder in folders for source in sorted((PROFILE / folder).glob("*.c"))]
 
 

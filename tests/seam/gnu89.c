@@ -44,6 +44,15 @@ void life_hooks(struct program *program, struct thread *thread)
 	profile_process_release(program);
 }
 
+void event_hooks(struct thread *thread, const struct trap_frame *frame);
+void event_hooks(struct thread *thread, const struct trap_frame *frame)
+{
+	profile_trace(sched_switch, thread, thread);
+	profile_trace(page_fault_user, 1, frame, 2);
+	profile_trace_if(sched_migrate_task, thread->id, thread, 0, 1);
+	profile_trace_task(thread);
+}
+
 void interrupt_hooks(const struct trap_frame *frame, u64 *deadline, bool *handled);
 void interrupt_hooks(const struct trap_frame *frame, u64 *deadline, bool *handled)
 {

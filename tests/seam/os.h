@@ -13,4 +13,7 @@
 #ifdef CONFIG_PROFILE_CALLCHAIN
 #include "chains.h"
 #endif
+#ifdef CONFIG_PROFILE_TRACE
+#include "trace.h"
+#endif
 #include "../../kernel/profile/os_none.h"

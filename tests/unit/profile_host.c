@@ -38,6 +38,7 @@ u64 host_who(void)
 	return who << 8 | host_program;
 }
 
+u8 host_trace_flags;
 bool host_panicking;
 bool host_counts_instructions;
 int host_fail_alloc;
@@ -401,6 +402,28 @@ int os_add_file(const char *path, const char *accepts,
 	assert_int_equal(!accepts, !write);
 	*file = (struct host_file){ .path = path, .show = show, .arg = arg, .write = write };
 	return 0;
+}
+
+static os_trace_file_t trace_files[256];
+
+int os_add_trace_file(const os_trace_file_t *file)
+{
+	u32 i = 0;
+
+	while (trace_files[i].path)
+		assert_true(++i < ARRAY_SIZE(trace_files) - 1);
+	trace_files[i] = *file;
+	return 0;
+}
+
+const os_trace_file_t *host_trace_file(const char *path)
+{
+	for (const os_trace_file_t *file = trace_files; file->path; file++) {
+		if (!strcmp(file->path, path))
+			return file;
+	}
+	fail_msg("no file %s", path);
+	return NULL;
 }
 
 /* Keeps the one that can be written. */

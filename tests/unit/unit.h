@@ -63,6 +63,9 @@ int host_file_write(const char *path, const char *text);
 const char *host_process_file_read(struct process *proc);
 int host_process_file_write(struct process *proc, const char *text);
 
+/* Finds a file of /sys/kernel/tracing; fails without one. */
+const os_trace_file_t *host_trace_file(const char *path);
+
 /* Press a key of the sysrq; run the workers that were woken since. */
 void host_sysrq(char letter);
 void host_run_workers(void);

@@ -25,6 +25,7 @@ notrace void do_syscall_64(struct pt_regs *regs)
 	/* Keeps GCC from loading 64 bits here and cutting them off once more at each use. */
 	asm("" : "+r"(nr));
 	local_irq_enable();
+	profile_trace(sys_enter, nr);
 	profile_syscall_enter(nr);
 	if (likely(nr < NR_SYSCALLS))
 		ret = syscall_table[nr](regs);
@@ -32,6 +33,7 @@ notrace void do_syscall_64(struct pt_regs *regs)
 	if (unlikely(is_restart_code(ret)))
 		current->signal_pending = true;
 	profile_syscall_exit(ret);
+	profile_trace(sys_exit, nr, ret);
 	might_sleep(); /* nothing is held any more */
 	local_irq_disable();
 	exit_to_user_mode(regs);

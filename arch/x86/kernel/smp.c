@@ -275,6 +275,7 @@ static void call_interrupt(struct pt_regs *regs)
 	u64 self = BIT(smp_processor_id());
 	unsigned int caller;
 
+	profile_trace(call_function_entry, VECTOR_CALL);
 	apic_eoi();
 	/* Takes what push_call() put there, newest first. */
 	node = xchg(&per_cpu(call_list, smp_processor_id()), NULL);
@@ -293,6 +294,7 @@ static void call_interrupt(struct pt_regs *regs)
 		if (!__atomic_and_fetch(&call->pending, ~self, __ATOMIC_RELEASE))
 			smp_wake_waiter(caller);
 	}
+	profile_trace(call_function_exit, VECTOR_CALL);
 }
 
 static void push_call(unsigned int cpu, struct call_node *node)
@@ -344,7 +346,9 @@ void smp_send_reschedule(unsigned int cpu)
 /* The way out of the interrupt looks at need_resched. */
 static void reschedule_interrupt(struct pt_regs *regs)
 {
+	profile_trace(reschedule_entry, VECTOR_RESCHEDULE);
 	apic_eoi();
+	profile_trace(reschedule_exit, VECTOR_RESCHEDULE);
 }
 
 void smp_init_vectors(void)

@@ -115,10 +115,12 @@ static void timer_interrupt(struct pt_regs *regs)
 {
 	u64 now = rdtsc();
 
+	profile_trace(local_timer_entry, VECTOR_TIMER);
 	profile_tick(regs);
 	if (now >= this_cpu_read(kernel_deadline))
 		run_kernel_deadline(regs, now);
 	rearm();
+	profile_trace(local_timer_exit, VECTOR_TIMER);
 	apic_eoi();
 }
 

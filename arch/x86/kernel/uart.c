@@ -18,6 +18,7 @@
 #include <lego/atomic.h>
 #include <lego/console.h>
 #include <lego/printk.h>
+#include <lego/profile.h>
 #include <lego/spinlock.h>
 #include <lego/sysrq.h>
 
@@ -237,9 +238,8 @@ static void receive(void)
  * The line to the IOAPIC is edge triggered: it has to be seen low before the next interrupt
  * can come.
  */
-static void uart_interrupt(struct pt_regs *regs)
+static void serve_uart(void)
 {
-	apic_eoi();
 	for (int i = 0; i < MAX_ROUNDS; i++) {
 		if (inb(UART_IDENTIFY) & IDENTIFY_NONE)
 			return;
@@ -250,6 +250,14 @@ static void uart_interrupt(struct pt_regs *regs)
 	outb(0, UART_INTERRUPTS);
 	outb(interrupts, UART_INTERRUPTS);
 	spin_unlock(&interrupts_lock);
+}
+
+static void uart_interrupt(struct pt_regs *regs)
+{
+	profile_trace(irq_handler_entry, COM1_IRQ, "ttyS0");
+	apic_eoi();
+	serve_uart();
+	profile_trace(irq_handler_exit, COM1_IRQ, true);
 }
 
 void uart_poll_errors(void)

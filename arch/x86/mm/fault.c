@@ -91,6 +91,7 @@ static bool copying_user(const struct pt_regs *regs)
 /* True when the fault has been dealt with. */
 static bool fault_from_kernel(struct pt_regs *regs, u64 error_code, u64 addr)
 {
+	profile_trace(page_fault_kernel, addr, regs, error_code);
 	if (!exception_has_fixup(regs->rip))
 		return false;
 	if (addr < TASK_SIZE && copying_user(regs) && current->mm) {
@@ -108,6 +109,7 @@ void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr)
 	if (error_code & FAULT_RESERVED) {
 		why = "page fault: reserved bit in a page table";
 	} else if (user_mode(regs)) {
+		profile_trace(page_fault_user, addr, regs, error_code);
 		fault_from_user(regs, error_code, addr);
 		return;
 	} else if (fault_from_kernel(regs, error_code, addr)) {

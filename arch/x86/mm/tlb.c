@@ -93,11 +93,13 @@ static void tlb_interrupt(struct pt_regs *regs)
 	cpumask_t senders;
 	unsigned int cpu;
 
+	profile_trace(call_function_entry, VECTOR_TLB);
 	apic_eoi();
 	/* Pairs with the or in flush_tlb_others(): the sender's request is complete. */
 	senders = xchg(&state->senders, 0);
 	for_each_cpu_in(cpu, senders)
 		serve_request(state, &per_cpu(tlb_state, cpu).request, cpu);
+	profile_trace(call_function_exit, VECTOR_TLB);
 }
 
 static noinline void flush_tlb_others(struct mm *mm, cpumask_t targets, u64 start, u64 end)

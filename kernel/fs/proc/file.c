@@ -2,14 +2,18 @@
 #include "internal.h"
 
 #include <lego/errno.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 
 /*
  * An open file of /proc keeps its text, so a reader that reads it in pieces gets pieces of one
  * text. Reading from the start makes the text again. Some texts are made piece by piece, as they
- * are read (text_stream()): these can be read onward only, or again from the start.
+ * are read (text_stream()): these can be read onward only, or again from the start. A stream has no
+ * start: a read gets what is left of the text of the read before, or waits for more.
  */
+
+#define STREAM_PERIOD_NS (10 * NSEC_PER_MSEC) /* how often a waiting read looks for more */
 
 #define MAX_WRITE_BYTES 4096
 
@@ -17,6 +21,7 @@ struct open_text {
 	struct mutex lock; /* guards the rest */
 	struct text text;
 	bool made;
+	size_t taken; /* of a stream's text */
 };
 
 /* The process that the file is about, with a reference; NULL: of the system. Or ERR_PTR. */
@@ -154,7 +159,10 @@ static int write_text(const struct proc_file *what, struct process *proc, const 
 		return -ENOMEM;
 	memcpy(text, buf, n);
 	text[n] = '\0';
-	error = proc ? what->write_process(text, proc) : what->write(text);
+	if (proc)
+		error = what->write_process(text, proc);
+	else
+		error = what->write ? what->write(text) : what->write_arg(text, what->arg);
 	kfree(text);
 	return error;
 }
@@ -173,7 +181,7 @@ static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 	struct process *proc;
 	int error;
 
-	if (!what->write && !what->write_process)
+	if (!what->write && !what->write_process && !what->write_arg)
 		return -EINVAL;
 	proc = get_process(file);
 	if (IS_ERR(proc))
@@ -185,11 +193,62 @@ static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 	return error ? error : (ssize_t)n;
 }
 
-const struct file_ops proc_file_ops = {
+static int proc_truncate(struct file *file)
+{
+	const struct proc_file *what = file->inode->private;
+
+	return what->truncate ? what->truncate(what->arg) : 0;
+}
+
+/* Returns how many bytes there are now; 0: none. */
+static ssize_t read_next(const struct proc_file *what, struct open_text *open, void *buf, size_t n)
+{
+	ssize_t done;
+
+	mutex_lock(&open->lock);
+	if (open->taken == open->text.len) {
+		text_free(&open->text);
+		open->taken = 0;
+		what->next(&open->text, what->arg);
+	}
+	done = text_read(&open->text, open->taken, buf, n);
+	open->taken += done;
+	if (!done && open->text.failed)
+		done = -ENOMEM;
+	mutex_unlock(&open->lock);
+	return done;
+}
+
+static ssize_t stream_read(struct file *file, void *buf, size_t n, u64 pos)
+{
+	const struct proc_file *what = file->inode->private;
+	ssize_t done;
+	int error;
+
+	while (!(done = read_next(what, file->private, buf, n))) {
+		if (file->flags & O_NONBLOCK)
+			return -EAGAIN;
+		error = sleep_until_ns(clock_monotonic_ns() + STREAM_PERIOD_NS);
+		if (error)
+			return error;
+	}
+	return done;
+}
+
+static const struct file_ops file_ops = {
 	.read = proc_read,
 	.write = proc_write,
 	.open = proc_open,
+	.truncate = proc_truncate,
 	.release = proc_release,
+	.held_bytes = proc_held_bytes,
+};
+
+static const struct file_ops stream_ops = {
+	.read = stream_read,
+	.open = proc_open,
+	.release = proc_release,
+	.is_stream = true,
 	.held_bytes = proc_held_bytes,
 };
 
@@ -199,7 +258,7 @@ struct inode *proc_create_file(struct inode *dir, const struct proc_file *file)
 
 	if (IS_ERR(inode))
 		return inode;
-	inode->file_ops = &proc_file_ops;
+	inode->file_ops = file->next ? &stream_ops : &file_ops;
 	inode->private = (void *)file;
 	return inode;
 }

@@ -14,7 +14,8 @@
  */
 struct proc_file {
 	const char *name;
-	const char *path;    /* relative to /proc, or to the process's directory; for the log */
+	const char *root;    /* where the file system is, for the log; NULL: /proc */
+	const char *path;    /* relative to that, or to the process's directory; for the log */
 	const char *accepts; /* what people can write; NULL: refused writes are not logged */
 	int (*show)(struct text *text, const void *arg);
 	const void *arg;
@@ -23,11 +24,13 @@ struct proc_file {
 	int (*show_process)(struct text *text, struct process *proc);
 	int (*write)(const char *text);
 	int (*write_process)(const char *text, struct process *proc);
+	/* Of /sys/kernel/tracing: see struct tracefs_file. */
+	int (*write_arg)(const char *text, const void *arg);
+	int (*truncate)(const void *arg);
+	void (*next)(struct text *text, const void *arg);
 	void (*close)(void); /* of a file that one handle at a time may have open; else NULL */
 	bool is_open;	     /* only with close */
 };
-
-extern const struct file_ops proc_file_ops; /* file.c */
 
 /*
  * refused.c: logs that these bytes, written to the file, are not valid. pid is the process whose

@@ -66,8 +66,8 @@ void proc_log_refused(const struct proc_file *file, int pid, const char *bytes, 
 	if (n && bytes[n - 1] == '\n')
 		n--;
 	escape_bytes(quoted, sizeof(quoted), bytes, min(n, (size_t)MAX_SHOWN_BYTES));
-	printk("/proc/%s%s: \"%s\"%s is not valid; accepted: %s\n", directory, file->path, quoted,
-	       n > MAX_SHOWN_BYTES ? "..." : "", file->accepts);
+	printk("%s/%s%s: \"%s\"%s is not valid; accepted: %s\n", file->root ?: "/proc", directory,
+	       file->path, quoted, n > MAX_SHOWN_BYTES ? "..." : "", file->accepts);
 	if (nr == MAX_LINES)
 		printk("/proc: %d refused writes within %d s: the next ones are only counted\n",
 		       MAX_LINES, PERIOD_S);

@@ -36,31 +36,9 @@ static struct inode *create_link(struct inode *dir, const char *name, const stru
 	return inode;
 }
 
-/* The directory of a path below /proc, made if it is missing; *name: the last component. */
-static struct inode *make_directories(const char *path, const char **name)
-{
-	struct inode *at = proc_root, *next;
-	const char *slash;
-
-	while (!IS_ERR(at) && (slash = strchr(path, '/'))) {
-		char part[NAME_MAX + 1];
-		size_t len = slash - path;
-
-		if (len > NAME_MAX)
-			return ERR_PTR(-ENAMETOOLONG);
-		memcpy(part, path, len);
-		part[len] = '\0';
-		next = tree_find(at, part, len);
-		at = next ? next : tree_create(at, part, S_IFDIR | 0555);
-		path = slash + 1;
-	}
-	*name = path;
-	return at;
-}
-
 int proc_create_at_path(struct proc_file *file)
 {
-	struct inode *inode = make_directories(file->path, &file->name);
+	struct inode *inode = tree_make_directories(proc_root, file->path, 0555, &file->name);
 
 	if (!IS_ERR(inode))
 		inode = proc_create_file(inode, file);

@@ -12,7 +12,6 @@
 #include "ring.h"
 
 #define DEFAULT_SHARE 8 /* of the machine's memory, at most */
-#define MAX_BYTES     (4ull << 20)
 #define MIN_BYTES     (2 * PROFILE_TRACE_PAGE_BYTES)
 
 OS_DEFINE_PER_CPU(struct trace_ring, trace_ring) = { .high = TRACE_NOT_RECORDING };
@@ -187,12 +186,12 @@ static u64 **allocate(u64 bytes)
 /* Each CPU may have a share of the memory. */
 static u64 fit(u64 bytes)
 {
-	u64 fitting = MIN_BYTES, nr_cpus = 0;
+	u64 fitting = MIN_BYTES, nr_rings = 0;
 	unsigned int cpu;
 
 	os_for_each_cpu(cpu)
-		nr_cpus++;
-	while (fitting < bytes && 2 * fitting * nr_cpus <= os_memory_bytes() / DEFAULT_SHARE)
+		nr_rings++;
+	while (fitting < bytes && 2 * fitting * nr_rings <= os_memory_bytes() / DEFAULT_SHARE)
 		fitting *= 2;
 	return fitting;
 }
@@ -203,7 +202,7 @@ int ring_set_bytes(u64 bytes)
 	unsigned int cpu;
 	u64 **rings;
 
-	if (!bytes || bytes > MAX_BYTES)
+	if (!bytes || bytes > TRACE_MAX_RING_BYTES)
 		return -OS_EINVAL;
 	bytes = fit(bytes);
 	rings = allocate(bytes);

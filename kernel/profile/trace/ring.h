@@ -31,6 +31,8 @@
 #define TRACE_POSITION(head) ((head) & (PF_BIT(TRACE_POSITION_BITS) - 1))
 #define TRACE_ONE_EVENT	     PF_BIT(TRACE_POSITION_BITS)
 
+#define TRACE_MAX_RING_BYTES (4ull << 20)
+
 #define TRACE_NOT_RECORDING (~0ull)
 
 struct trace_ring {

@@ -4,6 +4,7 @@
 
 /* What the files of this folder share: events, tracers, and the text of /sys/kernel/tracing. */
 
+#include "../report.h"
 #include "ring.h"
 
 /* A field of an event, as its format text has it. */
@@ -53,7 +54,7 @@ struct trace_event {
 	u32 nr_fields;
 	const char *print_format; /* what follows `print fmt: ` */
 	/* Prints what follows the event's name in a line. content: of at least `bytes` bytes. */
-	void (*print)(os_text_t *text, const void *content, u32 bytes);
+	void (*print)(os_text_t *text, const void *content);
 	bool is_on;
 	bool has_filter;
 	struct trace_filter filter;
@@ -87,8 +88,52 @@ struct tracer {
 extern const struct tracer __start_tracers[] __attribute__((weak));
 extern const struct tracer __stop_tracers[] __attribute__((weak));
 
-/* Gives the rings memory, unless they have some. Process context. Returns 0 or a negative errno. */
-int trace_need_rings(void);
+/*
+ * control.c: readers of the rings hold them, so that nobody changes their size meanwhile. false:
+ * somebody does so now. Any context but NMI.
+ */
+bool trace_hold_rings(void);
+void trace_release_rings(void);
+
+/* What is switched. Process context; all return 0 or a negative errno. */
+int trace_need_rings(void); /* gives them memory, unless they have some, and records */
+int trace_resize_rings(u64 bytes);
+u64 trace_ring_bytes(void);
+int trace_set_recording(bool on);
+bool trace_is_recording(void);
+int trace_switch_event(struct trace_event *event, bool on);
+/* Which events are meant: those of a system, of a name, or all; NULL stands for any. */
+int trace_switch_events(const char *system, const char *name, bool on);
+/* Words `system:name`, `system` or `name`, with shell patterns; `!` before one switches off. */
+int trace_switch_words(const char *words);
+int trace_select_tracer(const char *name);
+const struct tracer *trace_current_tracer(void);
+
+/* show.c: the files trace, trace_pipe, and per_cpu/cpu<n>/stats. */
+int trace_show(os_text_t *text, const void *unused);
+int trace_show_stats(os_text_t *text, const void *cpu);
+void trace_show_next(os_text_t *text, const void *unused);
+
+/* files.c */
+void trace_add_files(void);
+
+/* export.c: the files of an export. */
+void trace_print_events_json(const void *unused);
+void trace_print_tasks_json(const void *unused);
+void trace_print_cpus_json(const void *unused);
+void trace_print_pages_json(const void *unused);
+
+/* filter.c: records what an event's writer has filled in, if its filter wants it. Any context. */
+void trace_filter_event(const struct trace_event *event, const void *content);
+/* Sets the filter: `<field> <operator> <value>`, or `0` for none. Returns 0 or -OS_EINVAL. */
+int trace_set_filter(struct trace_event *event, const char *text);
+
+/* Makes the text of an event's `format` file. */
+#define TRACE_FORMAT_BYTES 2048
+void trace_format_text(const struct trace_event *event, char text[TRACE_FORMAT_BYTES]);
+
+/* Returns the event with this ID, or NULL. Any context. */
+const struct trace_event *trace_find_event(u32 id);
 
 /* Fills in the common fields of an event that the running CPU records. Any context. */
 static pf_always_inline void trace_fill_common(struct profile_trace_event *common, u32 id)

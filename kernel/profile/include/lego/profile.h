@@ -522,5 +522,6 @@ static inline void profile_reset(void)
 #endif
 
 #include <lego/profile_point.h>
+#include <lego/profile_trace.h>
 
 #endif

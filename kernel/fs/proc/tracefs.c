@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * /sys/kernel/tracing, where Linux has the files of its tracer: a file system of the type tracefs,
+ * which is mounted there at boot, and can be mounted elsewhere.
+ */
+#include "internal.h"
+
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/slab.h>
+
+#define PLACE "sys/kernel/tracing"
+
+static struct inode *trace_root;
+
+int tracefs_add_file(const struct tracefs_file *what)
+{
+	struct proc_file *file = kzalloc(sizeof(*file));
+	struct inode *inode;
+
+	if (!file)
+		return -ENOMEM;
+	file->root = "/" PLACE;
+	file->path = what->path;
+	file->mode = (what->show || what->next ? 0400 : 0) | (what->write ? 0200 : 0);
+	file->accepts = what->accepts;
+	file->show = what->show;
+	file->write_arg = what->write;
+	file->truncate = what->truncate;
+	file->next = what->next;
+	file->arg = what->arg;
+	mutex_lock(&tree_lock);
+	inode = tree_make_directories(trace_root, what->path, 0700, &file->name);
+	if (!IS_ERR(inode))
+		inode = proc_create_file(inode, file);
+	mutex_unlock(&tree_lock);
+	if (!IS_ERR(inode))
+		return 0;
+	kfree(file);
+	return PTR_ERR(inode);
+}
+
+static struct inode *make_root(struct filesystem *fs)
+{
+	trace_root = tree_create_root(fs, 0700);
+	return trace_root;
+}
+
+static const struct fs_type tracefs_type = {
+	.name = "tracefs",
+	.make_root = make_root,
+	.magic = 0x74726163,
+	.single = true,
+	.is_fixed = true,
+};
+
+void tracefs_init(void)
+{
+	if (fs_register(&tracefs_type))
+		panic("no room for tracefs");
+	fs_mount_at_boot(tracefs_type.name, PLACE);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of events, with Linux's names, fields and format texts (6.1). This file is included with
+ * different definitions of these macros, and so has no guard:
+ *
+ *	PROFILE_EVENT(system, name, parameters, fields, assignments, print)
+ *
+ * declares the hook `profile_trace(name, ...)` with these parameters. The assignments fill in the
+ * record REC. print is the format of the event's text and its arguments, in parentheses; Linux's
+ * tools parse both. The fields are
+ *
+ *	FIELD("type in the format text", type, name)
+ *	FIELD_ARRAY("type", type, name, number)
+ *	FIELD_TEXT(name, bytes)			a NUL where it is shorter
+ *	FIELD_STRING(name, bytes)		at most bytes - 1: SET_STRING(name, text)
+ *
+ * It differs from Linux where this kernel has nothing to tell: gfp_flags, node, migratetype, errno
+ * and baseclk are 0, and `page` of mm_page_alloc is left out.
+ */
+
+/* clang-format off */
+
+#define EVENT_COMM 16
+
+PROFILE_EVENT(sched, sched_switch, (os_task_t *prev, os_task_t *next),
+	FIELD_TEXT(prev_comm, EVENT_COMM)
+	FIELD("pid_t", s32, prev_pid)
+	FIELD("int", s32, prev_prio)
+	FIELD("long", s64, prev_state)
+	FIELD_TEXT(next_comm, EVENT_COMM)
+	FIELD("pid_t", s32, next_pid)
+	FIELD("int", s32, next_prio),
+	SET_COMM(prev_comm, prev);
+	REC->prev_pid = os_task_tid(prev);
+	REC->prev_prio = os_task_priority(prev);
+	REC->prev_state = os_task_state(prev);
+	SET_COMM(next_comm, next);
+	REC->next_pid = os_task_tid(next);
+	REC->next_prio = os_task_priority(next),
+	("prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> next_comm=%s next_pid=%d "
+	 "next_prio=%d",
+	 REC->prev_comm, REC->prev_pid, REC->prev_prio, REC->prev_state ?
+	 __print_flags(REC->prev_state, "|", { 1, "S" }, { 2, "D" }, { 4, "T" }, { 8, "t" }, { 16,
+	 "X" }, { 32, "Z" }, { 64, "P" }, { 128, "I" }) : "R", REC->next_comm, REC->next_pid,
+	 REC->next_prio))
+
+PROFILE_EVENT(sched, sched_wakeup, (os_task_t *task, u32 cpu),
+	FIELD_TEXT(comm, EVENT_COMM)
+	FIELD("pid_t", s32, pid)
+	FIELD("int", s32, prio)
+	FIELD("int", s32, target_cpu),
+	SET_COMM(comm, task);
+	REC->pid = os_task_tid(task);
+	REC->prio = os_task_priority(task);
+	REC->target_cpu = cpu,
+	("comm=%s pid=%d prio=%d target_cpu=%03d",
+	 REC->comm, REC->pid, REC->prio, REC->target_cpu))
+
+PROFILE_EVENT(sched, sched_migrate_task, (os_task_t *task, u32 from, u32 to),
+	FIELD_TEXT(comm, EVENT_COMM)
+	FIELD("pid_t", s32, pid)
+	FIELD("int", s32, prio)
+	FIELD("int", s32, orig_cpu)
+	FIELD("int", s32, dest_cpu),
+	SET_COMM(comm, task);
+	REC->pid = os_task_tid(task);
+	REC->prio = os_task_priority(task);
+	REC->orig_cpu = from;
+	REC->dest_cpu = to,
+	("comm=%s pid=%d prio=%d orig_cpu=%d dest_cpu=%d",
+	 REC->comm, REC->pid, REC->prio, REC->orig_cpu, REC->dest_cpu))
+
+PROFILE_EVENT(sched, sched_process_fork, (os_task_t *parent, os_task_t *child),
+	FIELD_TEXT(parent_comm, EVENT_COMM)
+	FIELD("pid_t", s32, parent_pid)
+	FIELD_TEXT(child_comm, EVENT_COMM)
+	FIELD("pid_t", s32, child_pid),
+	SET_COMM(parent_comm, parent);
+	REC->parent_pid = os_task_tid(parent);
+	SET_COMM(child_comm, child);
+	REC->child_pid = os_task_tid(child),
+	("comm=%s pid=%d child_comm=%s child_pid=%d",
+	 REC->parent_comm, REC->parent_pid, REC->child_comm, REC->child_pid))
+
+PROFILE_EVENT(sched, sched_process_exec, (os_task_t *task, const char *path),
+	FIELD_STRING(filename, 256)
+	FIELD("pid_t", s32, pid)
+	FIELD("pid_t", s32, old_pid),
+	SET_STRING(filename, path);
+	REC->pid = os_process_pid(os_task_process(task));
+	REC->old_pid = os_task_tid(task),
+	("filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid))
+
+PROFILE_EVENT(sched, sched_process_exit, (os_task_t *task),
+	FIELD_TEXT(comm, EVENT_COMM)
+	FIELD("pid_t", s32, pid)
+	FIELD("int", s32, prio),
+	SET_COMM(comm, task);
+	REC->pid = os_task_tid(task);
+	REC->prio = os_task_priority(task),
+	("comm=%s pid=%d prio=%d", REC->comm, REC->pid, REC->prio))
+
+PROFILE_EVENT(raw_syscalls, sys_enter, (u64 nr),
+	FIELD("long", s64, id)
+	FIELD_ARRAY("unsigned long", u64, args, 6),
+	REC->id = nr;
+	(void)os_syscall_args(REC->args),
+	("NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)",
+	 REC->id, REC->args[0], REC->args[1], REC->args[2], REC->args[3], REC->args[4],
+	 REC->args[5]))
+
+PROFILE_EVENT(raw_syscalls, sys_exit, (u64 nr, s64 ret),
+	FIELD("long", s64, id)
+	FIELD("long", s64, ret),
+	REC->id = nr;
+	REC->ret = ret,
+	("NR %ld = %ld", REC->id, REC->ret))
+
+PROFILE_EVENT(irq, irq_handler_entry, (u32 irq, const char *name),
+	FIELD("int", s32, irq)
+	FIELD_STRING(name, 16),
+	REC->irq = irq;
+	SET_STRING(name, name),
+	("irq=%d name=%s", REC->irq, __get_str(name)))
+
+PROFILE_EVENT(irq, irq_handler_exit, (u32 irq, bool handled),
+	FIELD("int", s32, irq)
+	FIELD("int", s32, ret),
+	REC->irq = irq;
+	REC->ret = handled,
+	("irq=%d ret=%s", REC->irq, REC->ret ? "handled" : "unhandled"))
+
+#define VECTOR_EVENT(name)                                                        \
+	PROFILE_EVENT(irq_vectors, name, (u32 vector), FIELD("int", s32, vector), \
+		      REC->vector = vector, ("vector=%d", REC->vector))
+
+VECTOR_EVENT(local_timer_entry)
+VECTOR_EVENT(local_timer_exit)
+VECTOR_EVENT(reschedule_entry)
+VECTOR_EVENT(reschedule_exit)
+VECTOR_EVENT(call_function_entry)
+VECTOR_EVENT(call_function_exit)
+
+#define FAULT_EVENT(name)                                                                     \
+	PROFILE_EVENT(exceptions, name, (u64 address, const os_regs_t *regs, u64 error_code), \
+		      FIELD("unsigned long", u64, address) FIELD("unsigned long", u64, ip)    \
+			      FIELD("unsigned long", u64, error_code),                        \
+		      REC->address = address;                                                 \
+		      REC->ip = os_regs_pc(regs);                                             \
+		      REC->error_code = error_code,                                           \
+		      ("address=%ps ip=%ps error_code=0x%lx", (void *)REC->address,           \
+		       (void *)REC->ip, REC->error_code))
+
+FAULT_EVENT(page_fault_user)
+FAULT_EVENT(page_fault_kernel)
+
+PROFILE_EVENT(kmem, kmalloc, (u64 caller, const void *object, u64 size, u64 room),
+	FIELD("unsigned long", u64, call_site)
+	FIELD("const void *", u64, ptr)
+	FIELD("size_t", u64, bytes_req)
+	FIELD("size_t", u64, bytes_alloc)
+	FIELD("unsigned long", u64, gfp_flags)
+	FIELD("int", s32, node)
+	FIELD("bool", u8, accounted),
+	REC->call_site = caller;
+	REC->ptr = (u64)object;
+	REC->bytes_req = size;
+	REC->bytes_alloc = room;
+	REC->gfp_flags = 0;
+	REC->node = 0;
+	REC->accounted = 0,
+	("call_site=%pS ptr=%p bytes_req=%zu bytes_alloc=%zu gfp_flags=%s node=%d "
+	 "accounted=%s",
+	 (void *)REC->call_site, REC->ptr, REC->bytes_req, REC->bytes_alloc, REC->gfp_flags ?
+	 __print_flags(REC->gfp_flags, "|", { 256, "__GFP_ZERO" }) : "none", REC->node,
+	 REC->accounted ? "true" : "false"))
+
+PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object),
+	FIELD("unsigned long", u64, call_site)
+	FIELD("const void *", u64, ptr),
+	REC->call_site = caller;
+	REC->ptr = (u64)object,
+	("call_site=%pS ptr=%p", (void *)REC->call_site, REC->ptr))
+
+PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order),
+	FIELD("unsigned long", u64, pfn)
+	FIELD("unsigned int", u32, order)
+	FIELD("unsigned long", u64, gfp_flags)
+	FIELD("int", s32, migratetype),
+	REC->pfn = frame;
+	REC->order = order;
+	REC->gfp_flags = 0;
+	REC->migratetype = 0,
+	("pfn=0x%lx order=%d migratetype=%d gfp_flags=%s",
+	 REC->pfn, REC->order, REC->migratetype, REC->gfp_flags ? __print_flags(REC->gfp_flags,
+	 "|", { 256, "__GFP_ZERO" }) : "none"))
+
+PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order),
+	FIELD("unsigned long", u64, pfn)
+	FIELD("unsigned int", u32, order),
+	REC->pfn = frame;
+	REC->order = order,
+	("pfn=0x%lx order=%d", REC->pfn, REC->order))
+
+/* flags of contention_begin. */
+#define PROFILE_LOCK_SPIN  1
+#define PROFILE_LOCK_READ  2
+#define PROFILE_LOCK_WRITE 4
+#define PROFILE_LOCK_MUTEX 32
+
+PROFILE_EVENT(lock, contention_begin, (const void *lock, u32 flags),
+	FIELD("void *", u64, lock_addr)
+	FIELD("unsigned int", u32, flags),
+	REC->lock_addr = (u64)lock;
+	REC->flags = flags,
+	("%p (flags=%s)",
+	 REC->lock_addr, __print_flags(REC->flags, "|", { 1, "SPIN" }, { 2, "READ" }, { 4, "WRITE"
+	 }, { 8, "RT" }, { 16, "PERCPU" }, { 32, "MUTEX" })))
+
+PROFILE_EVENT(lock, contention_end, (const void *lock, s32 ret),
+	FIELD("void *", u64, lock_addr)
+	FIELD("int", s32, ret),
+	REC->lock_addr = (u64)lock;
+	REC->ret = ret,
+	("%p (ret=%d)", REC->lock_addr, REC->ret))
+
+PROFILE_EVENT(timer, timer_expire_entry, (const void *timer, const void *function, u64 now),
+	FIELD("void *", u64, timer)
+	FIELD("unsigned long", u64, now)
+	FIELD("void *", u64, function)
+	FIELD("unsigned long", u64, baseclk),
+	REC->timer = (u64)timer;
+	REC->now = now;
+	REC->function = (u64)function;
+	REC->baseclk = 0,
+	("timer=%p function=%ps now=%lu baseclk=%lu",
+	 REC->timer, REC->function, REC->now, REC->baseclk))
+
+PROFILE_EVENT(timer, timer_expire_exit, (const void *timer),
+	FIELD("void *", u64, timer),
+	REC->timer = (u64)timer,
+	("timer=%p", REC->timer))
+
+/* Results of signal_generate; an error stands for the last one. */
+#define PROFILE_SIGNAL_DELIVERED 0
+#define PROFILE_SIGNAL_IGNORED	 1
+#define PROFILE_SIGNAL_FAILED	 3
+
+PROFILE_EVENT(signal, signal_generate,
+	(s32 sig, const os_siginfo_t *info, os_task_t *to, bool of_process, s32 result),
+	FIELD("int", s32, sig)
+	FIELD("int", s32, errno)
+	FIELD("int", s32, code)
+	FIELD_TEXT(comm, EVENT_COMM)
+	FIELD("pid_t", s32, pid)
+	FIELD("int", s32, group)
+	FIELD("int", s32, result),
+	REC->sig = sig;
+	REC->errno = 0;
+	REC->code = os_signal_code(info);
+	SET_COMM(comm, to);
+	REC->pid = os_task_tid(to);
+	REC->group = of_process;
+	REC->result = result < 0 ? PROFILE_SIGNAL_FAILED : result,
+	("sig=%d errno=%d code=%d comm=%s pid=%d grp=%d res=%d",
+	 REC->sig, REC->errno, REC->code, REC->comm, REC->pid, REC->group, REC->result))
+
+PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 handler, u64 flags),
+	FIELD("int", s32, sig)
+	FIELD("int", s32, errno)
+	FIELD("int", s32, code)
+	FIELD("unsigned long", u64, sa_handler)
+	FIELD("unsigned long", u64, sa_flags),
+	REC->sig = sig;
+	REC->errno = 0;
+	REC->code = os_signal_code(info);
+	REC->sa_handler = handler;
+	REC->sa_flags = flags,
+	("sig=%d errno=%d code=%d sa_handler=%lx sa_flags=%lx",
+	 REC->sig, REC->errno, REC->code, REC->sa_handler, REC->sa_flags))
+
+/* clang-format on */
+
+#undef VECTOR_EVENT
+#undef FAULT_EVENT

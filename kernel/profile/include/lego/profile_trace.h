@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_PROFILE_TRACE_H
+#define LEGO_PROFILE_TRACE_H
+
+/*
+ * The hooks of events, a part of <lego/profile.h>: profile_trace(name, arguments) records the event
+ * of that name in <lego/profile_events.h>. Any context, NMI included. Off, it is a NOP; compiled
+ * out, nothing, and the arguments are not evaluated.
+ */
+
+#ifdef CONFIG_PROFILE_TRACE
+
+#define FIELD(...)
+#define FIELD_ARRAY(...)
+#define FIELD_TEXT(...)
+#define FIELD_STRING(...)
+#define PROFILE_EVENT(system, name, parameters, fields, assignments, print) \
+	extern os_key_t trace_key_##name;                                   \
+	void trace_##name parameters;
+#include <lego/profile_events.h>
+#undef PROFILE_EVENT
+#undef FIELD
+#undef FIELD_ARRAY
+#undef FIELD_TEXT
+#undef FIELD_STRING
+
+#define profile_trace(name, ...)                   \
+	do {                                       \
+		if (os_key_on(&trace_key_##name))  \
+			trace_##name(__VA_ARGS__); \
+	} while (0)
+
+/* The same, if a condition is true, which is looked at only if the event is on. */
+#define profile_trace_if(name, condition, ...)                   \
+	do {                                                     \
+		if (os_key_on(&trace_key_##name) && (condition)) \
+			trace_##name(__VA_ARGS__);               \
+	} while (0)
+
+/* The task has another name. Any context but NMI. */
+void profile_trace_task(os_task_t *task);
+
+#else
+
+#define profile_trace(name, ...)	       ((void)0)
+#define profile_trace_if(name, condition, ...) ((void)0)
+#define profile_trace_task(task)	       ((void)0)
+
+#endif
+
+#endif

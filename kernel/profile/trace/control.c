@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What is switched: events, the tracer, recording, and the memory of the rings, which is allocated
+ * when the first event or tracer is switched on.
+ */
+
+#include "trace.h"
+
+#include "../words.h"
+#include "tasks.h"
+
+#define DEFAULT_BYTES (1ull << 20)
+#define WORD_BYTES    96
+
+static const struct tracer nop = { .name = "nop" };
+
+/* All below are guarded by the turn, which sleepers wait for. */
+static bool turn_is_taken;
+static bool wants_recording = true;
+static u64 wanted_bytes = DEFAULT_BYTES;
+static const struct tracer *tracer = &nop;
+/* Readers of the rings, or RESIZING and those that are about to find out. Changes atomically. */
+#define RESIZING 0x80000000u
+static u32 nr_holders;
+
+static void take_turn(void)
+{
+	os_assert_process_context();
+	while (pf_xchg(&turn_is_taken, true))
+		os_wait_turn();
+}
+
+static void end_turn(void)
+{
+	pf_store_release(&turn_is_taken, false);
+}
+
+bool trace_hold_rings(void)
+{
+	if (__atomic_fetch_add(&nr_holders, 1, __ATOMIC_SEQ_CST) < RESIZING)
+		return true;
+	trace_release_rings();
+	return false;
+}
+
+void trace_release_rings(void)
+{
+	__atomic_fetch_sub(&nr_holders, 1, __ATOMIC_SEQ_CST);
+}
+
+static int need_rings(void)
+{
+	int error = 0;
+
+	if (!ring_bytes())
+		error = ring_set_bytes(wanted_bytes);
+	if (!error)
+		error = trace_tasks_init();
+	if (!error && !ring_is_recording())
+		ring_record(wants_recording);
+	return error;
+}
+
+int trace_need_rings(void)
+{
+	int error;
+
+	take_turn();
+	error = need_rings();
+	end_turn();
+	return error;
+}
+
+int trace_resize_rings(u64 bytes)
+{
+	int error = 0;
+
+	if (pf_cmpxchg(&nr_holders, 0, RESIZING))
+		return -OS_EBUSY;
+	take_turn();
+	if (ring_bytes())
+		error = ring_set_bytes(bytes);
+	else if (!bytes || bytes > TRACE_MAX_RING_BYTES)
+		error = -OS_EINVAL;
+	if (!error)
+		wanted_bytes = bytes;
+	end_turn();
+	__atomic_fetch_sub(&nr_holders, RESIZING, __ATOMIC_SEQ_CST);
+	return error;
+}
+
+u64 trace_ring_bytes(void)
+{
+	return ring_bytes() ? ring_bytes() : wanted_bytes;
+}
+
+int trace_set_recording(bool on)
+{
+	take_turn();
+	wants_recording = on;
+	ring_record(on);
+	end_turn();
+	return 0;
+}
+
+bool trace_is_recording(void)
+{
+	return wants_recording;
+}
+
+static int switch_event(struct trace_event *event, bool on)
+{
+	int error = on ? need_rings() : 0;
+
+	if (error)
+		return error;
+	os_key_set(event->key, on);
+	event->is_on = on;
+	return 0;
+}
+
+int trace_switch_event(struct trace_event *event, bool on)
+{
+	int error;
+
+	take_turn();
+	error = switch_event(event, on);
+	end_turn();
+	return error;
+}
+
+int trace_switch_events(const char *system, const char *name, bool on)
+{
+	struct trace_event *event;
+	int error = 0;
+	bool any = false;
+
+	trace_for_each_event(event)
+	{
+		if (!event->key || (system && !os_glob_match_list(system, event->system)) ||
+		    (name && !os_glob_match_list(name, event->name)))
+			continue;
+		any = true;
+		if (!error)
+			error = trace_switch_event(event, on);
+	}
+	return any ? error : -OS_EINVAL;
+}
+
+/* One word, which it changes. */
+static int switch_word(char *word)
+{
+	bool on = *word != '!';
+	char *name;
+	int error;
+
+	word += !on;
+	for (name = word; *name && *name != ':'; name++)
+		;
+	if (*name) {
+		*name++ = '\0';
+		return trace_switch_events(*word ? word : NULL, *name ? name : NULL, on);
+	}
+	error = trace_switch_events(word, NULL, on);
+	return error == -OS_EINVAL ? trace_switch_events(NULL, word, on) : error;
+}
+
+int trace_switch_words(const char *words)
+{
+	char word[WORD_BYTES];
+	int error;
+
+	while ((error = words_next(&words, word, sizeof(word))) > 0) {
+		error = switch_word(word);
+		if (error)
+			return error;
+	}
+	return error;
+}
+
+static int select_tracer(const struct tracer *next)
+{
+	int error = need_rings();
+
+	if (error || next == tracer)
+		return error;
+	if (tracer->stop)
+		tracer->stop();
+	tracer = &nop;
+	error = next->start ? next->start() : 0;
+	if (!error)
+		tracer = next;
+	return error;
+}
+
+int trace_select_tracer(const char *name)
+{
+	const struct tracer *next = strcmp(name, nop.name) ? NULL : &nop;
+	int error;
+
+	for (const struct tracer *t = __start_tracers; t < __stop_tracers; t++)
+		next = strcmp(name, t->name) ? next : t;
+	if (!next)
+		return -OS_EINVAL;
+	take_turn();
+	error = select_tracer(next);
+	end_turn();
+	return error;
+}
+
+const struct tracer *trace_current_tracer(void)
+{
+	return pf_read_once(tracer);
+}

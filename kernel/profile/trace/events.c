@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The events of <lego/profile_events.h>. The list is expanded three times: into the struct of each
+ * record; into its printer; and into its writer, with its fields and the text of its format.
+ *
+ * A writer reserves its record in the ring and fills it in there. With a filter, it fills in a
+ * copy, which goes into the ring if the filter wants it.
+ */
+
+#include "trace.h"
+
+#include "text.h"
+
+#undef errno /* the name of a field */
+
+/* The struct of each record. */
+#define FIELD(text, type, name)		  type name;
+#define FIELD_ARRAY(text, type, name, nr) type name[nr];
+#define FIELD_TEXT(name, bytes)		  char name[bytes];
+#define FIELD_STRING(name, bytes) \
+	u32 data_loc_##name;      \
+	char data_##name[bytes];
+#define PROFILE_EVENT(system, name, parameters, fields, assignments, print) \
+	struct record_##name {                                              \
+		struct profile_trace_event common;                          \
+		fields                                                      \
+	} pf_aligned(8) __attribute__((__may_alias__));
+#include <lego/profile_events.h>
+#undef PROFILE_EVENT
+#undef FIELD
+#undef FIELD_ARRAY
+#undef FIELD_TEXT
+#undef FIELD_STRING
+
+/* The printer of each record, which is the format and its arguments, compiled. */
+#define __print_flags(value, separator, ...)         \
+	trace_flag_names((char[64]){ 0 }, 64, value, \
+			 (const struct trace_flag_name[]){ __VA_ARGS__, { 0, NULL } })
+#define __get_str(name) ((const char *)REC + (u16)REC->data_loc_##name)
+#define PRINT(fmt, ...) trace_printf(text, fmt, __VA_ARGS__)
+#define PROFILE_EVENT(system, name, parameters, fields, assignments, print) \
+	static void print_##name(os_text_t *text, const void *content)      \
+	{                                                                   \
+		const struct record_##name *REC = content;                  \
+                                                                            \
+		PRINT print;                                                \
+	}
+#include <lego/profile_events.h>
+#undef PROFILE_EVENT
+#undef __print_flags
+#undef __get_str
+
+/* The writer of each record, with its fields and its format. */
+#define ENTRY(text, name_, member, ...)                           \
+	{ .type = text,                                           \
+	  .name = #name_,                                         \
+	  .offset = __builtin_offsetof(__typeof__(*REC), member), \
+	  .bytes = sizeof(REC->member),                           \
+	  __VA_ARGS__ },
+#define IS_SIGNED(type)			     ((type)-1 < (type)1)
+#define FIELD(text, type, name)		     ENTRY(text, name, name, .is_signed = IS_SIGNED(type))
+#define FIELD_ARRAY(text, type, name, count) ENTRY(text, name, name, .nr = count)
+#define FIELD_TEXT(name, size)		     ENTRY("char", name, name, .nr = size, .is_text = true)
+#define FIELD_STRING(name, size) \
+	ENTRY("__data_loc char[]", name, data_loc_##name, .is_text = true, .is_moved = true)
+#define PRINT_FORMAT(fmt, ...) "\"" fmt "\", " #__VA_ARGS__
+
+#define SET_COMM(field, task)                                       \
+	do {                                                        \
+		u64 _comm[2];                                       \
+                                                                    \
+		os_task_comm(task, _comm);                          \
+		__builtin_memcpy(REC->field, _comm, sizeof(_comm)); \
+	} while (0)
+#define SET_STRING(name, string)                                     \
+	(REC->data_loc_##name =                                      \
+		 __builtin_offsetof(__typeof__(*REC), data_##name) | \
+		 trace_copy_string(REC->data_##name, sizeof(REC->data_##name), string) << 16)
+
+#define PROFILE_EVENT(system_, name_, parameters, fields_, assignments, fmt_) \
+	os_key_t trace_key_##name_;                                           \
+	void trace_##name_ parameters                                         \
+	{                                                                     \
+		struct record_##name_ judged, *REC = &judged;                 \
+		static const struct trace_field own_fields[] = { fields_ };   \
+		static struct trace_event event TRACE_EVENTS_SECTION = {      \
+			.system = #system_,                                   \
+			.name = #name_,                                       \
+			.bytes = sizeof(*REC),                                \
+			.key = &trace_key_##name_,                            \
+			.fields = own_fields,                                 \
+			.nr_fields = PF_ARRAY_SIZE(own_fields),               \
+			.print_format = PRINT_FORMAT fmt_,                    \
+			.print = print_##name_,                               \
+		};                                                            \
+		struct trace_slot slot = { NULL, 0 };                         \
+                                                                              \
+		if (pf_likely(!pf_read_once(event.has_filter))) {             \
+			slot = trace_reserve(sizeof(*REC));                   \
+			REC = slot.content;                                   \
+			if (pf_unlikely(!REC))                                \
+				return;                                       \
+		}                                                             \
+		trace_fill_common(&REC->common, event.id);                    \
+		assignments;                                                  \
+		if (pf_unlikely(!slot.content))                               \
+			trace_filter_event(&event, REC);                      \
+		else                                                          \
+			trace_commit(slot.start);                             \
+	}
+#include <lego/profile_events.h>

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Events as a profiler: its start, its boot parameter, and what it adds to an export. Its other
+ * files are in /sys/kernel/tracing (files.c).
+ */
+
+#include "../profiler.h"
+#include "trace.h"
+
+#define FIRST_ID 100 /* below are those that Linux's tools know */
+
+/* trace_event= */
+static char wanted_events[256];
+
+static int set_events(const char *value)
+{
+	if (strlen(value) >= sizeof(wanted_events))
+		return -OS_EINVAL;
+	memcpy(wanted_events, value, strlen(value) + 1);
+	return 0;
+}
+OS_BOOT_PARAM(trace_event, "trace_event", "[<system>:]<event>[,...]", set_events);
+
+const struct trace_event *trace_find_event(u32 id)
+{
+	struct trace_event *event;
+
+	trace_for_each_event(event)
+	{
+		if (event->id == id)
+			return event;
+	}
+	return NULL;
+}
+
+static void init(void)
+{
+	struct trace_event *event;
+	u32 id = FIRST_ID;
+
+	trace_for_each_event(event)
+	{
+		if (!event->id)
+			event->id = id++;
+	}
+	trace_add_files();
+	if (trace_switch_words(wanted_events))
+		os_printk("profile: trace_event=%s: not all of this is an event\n", wanted_events);
+}
+
+static void exec(struct profile_process *unused)
+{
+	profile_trace_task(os_current_task());
+}
+
+static const struct profiler_file files[] = {
+	{ "profile/trace_events.json", .print = trace_print_events_json, .is_json = true },
+	{ "profile/trace_tasks.json", .print = trace_print_tasks_json, .is_json = true },
+	{ "profile/trace_cpus.json", .print = trace_print_cpus_json, .is_json = true },
+	{ "profile/trace_pages.json", .print = trace_print_pages_json, .is_json = true },
+	{ 0 },
+};
+
+PROFILER(trace) = {
+	.name = "trace",
+	.place = 28,
+	.init = init,
+	.process_exec = exec,
+	.task_init = profile_trace_task,
+	.files = files,
+};

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The rings as text. All CPUs' events are merged by their time: of the next event of each CPU, the
+ * earliest comes first. The file `trace` shows what there was when it was opened; trace_pipe takes
+ * what it shows.
+ */
+
+#include "trace.h"
+
+#include "text.h"
+
+#define EVENTS_A_STEP 64
+
+/* One CPU of a merge. */
+struct source {
+	struct ring_reader reader;
+	struct ring_event event;  /* the next one, if there is one */
+	struct ring_place before; /* the place of the reader before it */
+	u64 from;		  /* where it began */
+	bool has_event;
+};
+
+struct merge {
+	bool head_is_printed;
+	u32 nr_sources;
+	struct source sources[];
+};
+
+static void fetch(struct source *source)
+{
+	source->before = source->reader.place;
+	source->has_event = ring_read(&source->reader, &source->event);
+}
+
+/* Begins a merge, which holds the rings. Returns NULL if there is no memory, or they are busy. */
+static struct merge *begin(void)
+{
+	u32 cpu, nr = 0;
+	struct merge *merge;
+
+	os_for_each_cpu(cpu)
+		nr = cpu + 1;
+	merge = os_alloc(sizeof(*merge) + nr * sizeof(merge->sources[0]));
+	if (!merge)
+		return NULL;
+	if (!trace_hold_rings()) {
+		os_free(merge);
+		return NULL;
+	}
+	merge->head_is_printed = false;
+	merge->nr_sources = nr;
+	os_for_each_cpu(cpu) {
+		struct source *source = &merge->sources[cpu];
+
+		ring_reader_init(&source->reader, cpu);
+		source->from = source->reader.place.position;
+		fetch(source);
+	}
+	return merge;
+}
+
+static void end(void *data)
+{
+	trace_release_rings();
+	os_free(data);
+}
+
+static struct source *earliest(struct merge *merge)
+{
+	struct source *first = NULL;
+
+	for (u32 i = 0; i < merge->nr_sources; i++) {
+		struct source *source = &merge->sources[i];
+
+		if (source->has_event && (!first || source->event.cycles < first->event.cycles))
+			first = source;
+	}
+	return first;
+}
+
+static void print_event(os_text_t *text, const struct source *source)
+{
+	const struct tracer *tracer = trace_current_tracer();
+
+	if (!tracer->print_line || !tracer->print_line(text, source->reader.cpu, &source->event))
+		trace_print_event(text, source->reader.cpu, &source->event);
+}
+
+/* Prints some events. Returns false if there are none. */
+static bool print_some(os_text_t *text, struct merge *merge)
+{
+	struct source *source;
+	u32 nr = 0;
+
+	for (; nr < EVENTS_A_STEP && (source = earliest(merge)); nr++) {
+		print_event(text, source);
+		fetch(source);
+	}
+	return nr;
+}
+
+/* Counts a CPU's events that can be read. */
+static u64 count_kept(struct ring_reader *reader, u32 cpu, struct ring_event *last)
+{
+	u64 nr = 0;
+
+	ring_reader_init(reader, cpu);
+	while (ring_read(reader, last))
+		nr++;
+	return nr;
+}
+
+static void print_head(os_text_t *text)
+{
+	struct ring_reader *reader = os_alloc(sizeof(*reader));
+	const struct tracer *tracer = trace_current_tracer();
+	u64 nr_kept = 0, nr_written = 0;
+	struct ring_event event;
+	u32 cpu;
+
+	os_for_each_cpu(cpu) {
+		nr_written += ring_newest(cpu).nr - ring_oldest(cpu).nr;
+		if (reader)
+			nr_kept += count_kept(reader, cpu, &event);
+	}
+	os_free(reader);
+	if (tracer->print_head) {
+		os_text_printf(text, "# tracer: %s\n", tracer->name);
+		tracer->print_head(text);
+	} else {
+		trace_print_head(text, tracer->name, nr_kept, nr_written);
+	}
+}
+
+static bool show_more(os_text_t *text, void *data)
+{
+	struct merge *merge = data;
+
+	if (merge->head_is_printed)
+		return print_some(text, merge);
+	merge->head_is_printed = true;
+	print_head(text);
+	return true;
+}
+
+int trace_show(os_text_t *text, const void *unused)
+{
+	struct merge *merge = begin();
+
+	if (!merge)
+		return -OS_EBUSY;
+	os_text_stream(text, show_more, end, merge);
+	return 0;
+}
+
+void trace_show_next(os_text_t *text, const void *unused)
+{
+	struct merge *merge;
+
+	if (!ring_bytes())
+		return;
+	merge = begin();
+	if (!merge)
+		return;
+	print_some(text, merge);
+	for (u32 i = 0; i < merge->nr_sources; i++) {
+		struct source *source = &merge->sources[i];
+
+		/* If somebody has cleared or taken these meanwhile, that is what counts. */
+		ring_consume(i, source->from,
+			     source->has_event ? &source->before : &source->reader.place);
+	}
+	end(merge);
+}
+
+int trace_show_stats(os_text_t *text, const void *arg)
+{
+	struct ring_reader *reader = os_alloc(sizeof(*reader));
+	u32 cpu = (u32)(u64)arg;
+	struct ring_event last = { .cycles = 0 };
+	u64 nr_kept, oldest_nr, us;
+
+	if (!reader)
+		return -OS_ENOMEM;
+	if (!trace_hold_rings()) {
+		os_free(reader);
+		return -OS_EBUSY;
+	}
+	oldest_nr = ring_oldest(cpu).nr;
+	nr_kept = count_kept(reader, cpu, &last);
+	us = os_cycles_to_ns(os_cycles()) / 1000;
+	os_text_printf(text, "entries: %lu\noverrun: %lu\ncommit overrun: 0\n", nr_kept,
+		       reader->place.nr - oldest_nr - nr_kept);
+	os_text_printf(text, "now ts: %lu.%06lu\ndropped events: %lu\nread events: 0\n",
+		       us / 1000000, us % 1000000, ring_newest(cpu).nr - reader->place.nr);
+	trace_release_rings();
+	os_free(reader);
+	return 0;
+}

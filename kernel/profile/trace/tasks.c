@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Remembers the names of threads, those that have ended included. An entry is found by the lowest
+ * bits of the thread's number, and belongs to the latest thread with these: names of threads that
+ * ended long ago are lost.
+ */
+
+#include "tasks.h"
+
+#include "trace.h"
+
+#define NR_ENTRIES 4096
+
+struct entry {
+	u32 tid; /* 0: free */
+	char name[TRACE_COMM_BYTES];
+};
+
+static os_lock_t lock = OS_LOCK_INIT; /* guards the entries */
+static struct entry *entries;	      /* NULL: nothing was switched on yet */
+
+void profile_trace_task(os_task_t *task)
+{
+	struct entry *table = pf_load_acquire(&entries), *entry;
+	u32 tid = os_task_tid(task);
+	unsigned long flags;
+	u64 comm[2];
+
+	if (!table || !tid)
+		return;
+	os_task_comm(task, comm);
+	entry = &table[tid % NR_ENTRIES];
+	flags = os_lock(&lock);
+	entry->tid = tid;
+	memcpy(entry->name, comm, sizeof(entry->name));
+	os_unlock(&lock, flags);
+}
+
+int trace_tasks_init(void)
+{
+	struct entry *table;
+
+	if (entries)
+		return 0;
+	table = os_zalloc(NR_ENTRIES * sizeof(*table));
+	if (!table)
+		return -OS_ENOMEM;
+	/* Pairs with the acquire above: who sees the table sees it zeroed. */
+	pf_store_release(&entries, table);
+	os_visit_tasks(profile_trace_task);
+	return 0;
+}
+
+static bool copy_entry(u32 index, struct entry *copy)
+{
+	unsigned long flags;
+	bool locked;
+
+	if (!entries)
+		return false;
+	flags = snapshot_lock(&lock, &locked);
+	*copy = entries[index];
+	snapshot_unlock(&lock, locked, flags);
+	copy->name[sizeof(copy->name) - 1] = '\0';
+	return copy->tid;
+}
+
+void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES])
+{
+	struct entry entry;
+
+	if (!tid)
+		os_strscpy(name, "<idle>", TRACE_COMM_BYTES);
+	else if (copy_entry(tid % NR_ENTRIES, &entry) && entry.tid == tid)
+		os_strscpy(name, entry.name, TRACE_COMM_BYTES);
+	else
+		os_strscpy(name, "<...>", TRACE_COMM_BYTES);
+}
+
+void trace_visit_tasks(void (*fn)(u32 tid, const char *name))
+{
+	struct entry entry;
+
+	for (u32 i = 0; i < NR_ENTRIES; i++) {
+		if (copy_entry(i, &entry))
+			fn(entry.tid, entry.name);
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The text of events: ftrace's columns, and the formats of events with what Linux adds to printf().
+ */
+
+#include "text.h"
+
+#include "tasks.h"
+
+#define MAX_STRING 256 /* of one %s */
+#define MAX_SPEC   16  /* of one conversion */
+
+/* Splits an address as %ps (offset: false) and %pS print it. */
+static void print_symbol(os_text_t *text, u64 addr, bool offset)
+{
+	char name[OS_SYMBOL_BYTES];
+	u64 start;
+
+	if (!os_symbol_lookup(addr, &start, name, sizeof(name)))
+		os_text_printf(text, "0x%lx", addr);
+	else if (offset)
+		os_text_printf(text, "%s+0x%lx", name, addr - start);
+	else
+		os_text_printf(text, "%s", name);
+}
+
+static void print_pointer(os_text_t *text, char kind, u64 value)
+{
+	if (kind == 's' || kind == 'S')
+		print_symbol(text, value, kind == 'S');
+	else
+		os_text_printf(text, "0x%016lx", value);
+}
+
+static void print_string(os_text_t *text, const char *spec, const char *string)
+{
+	char printable[MAX_STRING];
+
+	report_copy_printable(printable, string, sizeof(printable));
+	os_text_printf(text, spec, printable);
+}
+
+/* Copies a conversion without its length. Returns what is behind it; *wide: the value is a u64. */
+static const char *take_spec(const char *fmt, char spec[MAX_SPEC], bool *wide)
+{
+	u32 len = 0;
+
+	*wide = false;
+	spec[len++] = *fmt++;
+	while (*fmt && len < MAX_SPEC - 3) {
+		char c = *fmt++;
+
+		if (c == 'l' || c == 'z') {
+			*wide = true;
+			continue;
+		}
+		if (*wide && c >= 'a')
+			spec[len++] = 'l';
+		spec[len++] = c;
+		if (c >= 'a' || c == '%')
+			break;
+	}
+	spec[len] = '\0';
+	return fmt;
+}
+
+/* Prints one conversion. Returns what is behind it. */
+static const char *print_one(os_text_t *text, const char *fmt, va_list *args)
+{
+	char spec[MAX_SPEC], last;
+	bool wide;
+
+	fmt = take_spec(fmt, spec, &wide);
+	last = spec[strlen(spec) - 1];
+	switch (last) {
+	case 'p':
+		last = *fmt == 's' || *fmt == 'S' ? *fmt++ : 'p';
+		print_pointer(text, last, va_arg(*args, u64));
+		break;
+	case 's':
+		print_string(text, spec, va_arg(*args, const char *));
+		break;
+	case '%':
+		os_text_printf(text, "%%");
+		break;
+	default:
+		if (wide)
+			os_text_printf(text, spec, va_arg(*args, u64));
+		else
+			os_text_printf(text, spec, va_arg(*args, u32));
+	}
+	return fmt;
+}
+
+void trace_printf(os_text_t *text, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	while (*fmt) {
+		u32 len = 0;
+
+		while (fmt[len] && fmt[len] != '%')
+			len++;
+		if (len)
+			os_text_printf(text, "%.*s", (int)len, fmt);
+		fmt += len;
+		if (*fmt)
+			fmt = print_one(text, fmt, &args);
+	}
+	va_end(args);
+}
+
+const char *trace_flag_names(char *buffer, size_t size, u64 value,
+			     const struct trace_flag_name *names)
+{
+	size_t len = 0;
+
+	buffer[0] = '\0';
+	for (; names->name && len < size; names++) {
+		if (!(value & names->bit))
+			continue;
+		value &= ~names->bit;
+		len += os_snprintf(buffer + len, size - len, "%s%s", len ? "|" : "", names->name);
+	}
+	if (value && len < size)
+		os_snprintf(buffer + len, size - len, "%s0x%lx", len ? "|" : "", value);
+	return buffer;
+}
+
+u32 trace_copy_string(char *dst, size_t size, const char *text)
+{
+	u32 len = 0;
+
+	while (len < size - 1 && text[len]) {
+		dst[len] = text[len];
+		len++;
+	}
+	dst[len] = '\0';
+	return len + 1;
+}
+
+void trace_print_head(os_text_t *text, const char *tracer, u64 nr_kept, u64 nr_written)
+{
+	u32 cpu, nr_running = 0;
+
+	os_for_each_cpu(cpu)
+		nr_running += os_cpu_online(cpu);
+	os_text_printf(text, "# tracer: %s\n#\n", tracer);
+	os_text_printf(text, "# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n", nr_kept,
+		       nr_written, nr_running);
+	os_text_printf(text, "#                                _-----=> irqs-off/BH-disabled\n"
+			     "#                               / _----=> need-resched\n"
+			     "#                              | / _---=> hardirq/softirq\n"
+			     "#                              || / _--=> preempt-depth\n"
+			     "#                              ||| / _-=> migrate-disable\n"
+			     "#                              |||| /     delay\n"
+			     "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
+			     "#              | |         |   |||||     |         |\n");
+}
+
+static char context_letter(u8 flags)
+{
+	if (flags & PROFILE_TRACE_NMI)
+		return flags & PROFILE_TRACE_HARDIRQ ? 'Z' : 'z';
+	return flags & PROFILE_TRACE_HARDIRQ ? 'h' : '.';
+}
+
+void trace_print_event(os_text_t *text, u32 cpu, const struct ring_event *event)
+{
+	const struct profile_trace_event *common = event->content;
+	const struct trace_event *kind = trace_find_event(common->type);
+	u64 us = os_cycles_to_ns(event->cycles) / 1000;
+	char comm[TRACE_COMM_BYTES], name[TRACE_COMM_BYTES];
+
+	if (event->lost)
+		os_text_printf(text, "CPU:%u [LOST %lu EVENTS]\n", cpu, event->lost);
+	trace_task_name(common->pid, comm);
+	report_copy_printable(name, comm, sizeof(name));
+	os_text_printf(text, "%16s-%-7d [%03u] %c.%c.. %5lu.%06lu: ", name, common->pid, cpu,
+		       common->flags & PROFILE_TRACE_IRQS_OFF ? 'd' : '.',
+		       context_letter(common->flags), us / 1000000, us % 1000000);
+	if (!kind || event->bytes < kind->bytes) {
+		os_text_printf(text, "Unknown type %u\n", common->type);
+		return;
+	}
+	os_text_printf(text, "%s: ", kind->name);
+	kind->print(text, common);
+	os_text_printf(text, "\n");
+}

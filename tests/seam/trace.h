@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What events need as well. */
+#define os_regs_pc(regs)			  ((regs)->pc)
+#define os_task_tid(task)			  ((u32)(task)->id)
+#define os_task_comm(task, words)		  ((void)memcpy(words, (task)->program->title, 16))
+#define os_symbol_lookup(addr, start, name, size) find_function(addr, name, size, start)

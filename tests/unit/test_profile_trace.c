@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Events: what their files say, how they are switched and filtered, and the text of the rings. */
+
+#include "unit.h"
+
+#include "../../kernel/profile/trace/trace.h"
+
+static struct process process = { .pid = 7, .comm = "test" };
+static struct task task = { .proc = &process };
+
+static const char *read_file(const char *path)
+{
+	const os_trace_file_t *file = host_trace_file(path);
+	static os_text_t text;
+
+	memset(&text, 0, sizeof(text));
+	if (file->next)
+		file->next(&text, file->arg);
+	else
+		assert_int_equal(file->show(&text, file->arg), 0);
+	return text.buf;
+}
+
+static int write_file(const char *path, const char *text)
+{
+	const os_trace_file_t *file = host_trace_file(path);
+
+	return file->write(text, file->arg);
+}
+
+/* The seam's side of what these tests need. */
+bool os_syscall_args(u64 *args)
+{
+	memset(args, 0, 6 * sizeof(*args));
+	return true;
+}
+
+/* The lines of `trace` behind its heading. */
+static const char *events(void)
+{
+	const char *text = read_file("trace"), *end = "|         |\n";
+
+	text = strstr(text, end);
+	assert_non_null(text);
+	return text + strlen(end);
+}
+
+static int set_up(void **state)
+{
+	static bool is_done;
+
+	host_current = &task;
+	host_tid = 7;
+	snprintf(host_comm, sizeof(host_comm), "test");
+	host_trace_flags = 0;
+	host_now = 5000000000;
+	host_step = 0;
+	if (!is_done)
+		profile_init();
+	is_done = true;
+	profile_trace_task(&task);
+	assert_int_equal(host_trace_file("set_event")->truncate(NULL), 0);
+	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	return 0;
+}
+
+static void test_format(void **state)
+{
+	const char *text = read_file("events/sched/sched_switch/format");
+
+	assert_int_equal(strncmp(text, "name: sched_switch\nID: 1", 24), 0);
+	assert_non_null(strstr(
+		text, "\nformat:\n"
+		      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+		      "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		      "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		      "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+		      "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+		      "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+		      "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+		      "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n"
+		      "print fmt: \"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s ==> "
+		      "next_comm=%s next_pid=%d next_prio=%d\", REC->prev_comm, "));
+	assert_non_null(
+		strstr(read_file("events/irq/irq_handler_entry/format"),
+		       "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n"));
+	assert_non_null(
+		strstr(read_file("events/raw_syscalls/sys_enter/format"),
+		       "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n"));
+	text = read_file("events/lock/contention_begin/format");
+	assert_non_null(strstr(text, "\nprint fmt: \"%p (flags=%s)\", REC->lock_addr, "
+				     "__print_flags(REC->flags, \"|\", { 1, \"SPIN\" }, "));
+}
+
+static void test_lines(void **state)
+{
+	assert_int_equal(write_file("set_event", "sched:sched_switch,irq raw_syscalls\n"), 0);
+	profile_trace(sched_switch, &task, &task);
+	host_now += 1500;
+	host_trace_flags = PROFILE_TRACE_IRQS_OFF | PROFILE_TRACE_HARDIRQ;
+	profile_trace(irq_handler_entry, 4, "a name that is too long for it");
+	host_trace_flags |= PROFILE_TRACE_NMI;
+	profile_trace(sys_exit, 39, -11);
+	host_tid = 0;
+	host_trace_flags = 0;
+	profile_trace(irq_handler_exit, 4, true);
+	profile_trace(sched_process_exit, &task); /* it is off */
+	assert_string_equal(
+		events(),
+		"            test-7       [000] .....     5.000000: sched_switch: prev_comm=test "
+		"prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=test next_pid=7 "
+		"next_prio=120\n"
+		"            test-7       [000] d.h..     5.000001: irq_handler_entry: irq=4 "
+		"name=a name that is \n"
+		"            test-7       [000] d.Z..     5.000001: sys_exit: NR 39 = -11\n"
+		"          <idle>-0       [000] .....     5.000001: irq_handler_exit: irq=4 "
+		"ret=handled\n");
+	assert_non_null(strstr(read_file("trace"), "# tracer: nop\n#\n# entries-in-buffer/"
+						   "entries-written: 4/4   #P:3\n"));
+	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	assert_string_equal(events(), "");
+}
+
+/* Names are what programs make of them. A thread may be unknown, too. */
+static void test_names_forge_no_line(void **state)
+{
+	snprintf(host_comm, sizeof(host_comm), "a\n[000]\x1b");
+	profile_trace_task(&task);
+	assert_int_equal(write_file("set_event", "sched_process_exit"), 0);
+	profile_trace(sched_process_exit, &task);
+	host_tid = 7 + 4096;
+	profile_trace(sched_process_exit, &task);
+	assert_string_equal(
+		events(), "        a?[000]?-7       [000] .....     5.000000: sched_process_exit: "
+			  "comm=a?[000]? pid=7 prio=120\n"
+			  "           <...>-4103    [000] .....     5.000000: sched_process_exit: "
+			  "comm=a?[000]? pid=4103 prio=120\n");
+}
+
+static void test_cpus_are_merged(void **state)
+{
+	const char *text;
+	char line[128];
+
+	assert_int_equal(write_file("set_event", "timer:*"), 0);
+	for (u32 i = 0; i < 6; i++) {
+		host_cpu = i % 3;
+		host_now += 1000000;
+		profile_trace(timer_expire_exit, (void *)(u64)(i + 1));
+	}
+	host_cpu = 0;
+	text = events();
+	for (u32 i = 0; i < 6; i++) {
+		snprintf(line, sizeof(line),
+			 "            test-7       [00%u] .....     5.00%u000: "
+			 "timer_expire_exit: timer=0x000000000000000%u\n",
+			 i % 3, i + 1, i + 1);
+		if (strncmp(text, line, strlen(line)))
+			fprintf(stderr, "%s--%s", text, line);
+		text += strlen(line);
+	}
+	assert_string_equal(text, "");
+}
+
+/* What trace_pipe shows is gone; what is lost is told. */
+static void test_pipe(void **state)
+{
+	u32 nr_lines = 0, total = 0;
+	const char *text;
+
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	profile_trace(timer_expire_exit, &task);
+	assert_non_null(strstr(read_file("trace_pipe"), ": timer_expire_exit: "));
+	assert_string_equal(read_file("trace_pipe"), "");
+	assert_string_equal(events(), "");
+	assert_int_equal(write_file("options/overwrite", "0"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "8\n"), 0);
+	for (u32 i = 0; i < 1000; i++)
+		profile_trace(timer_expire_exit, &task);
+	do {
+		nr_lines = 0;
+		for (text = read_file("trace_pipe"); *text; text = strchr(text, '\n') + 1)
+			nr_lines++;
+		total += nr_lines;
+	} while (nr_lines);
+	assert_in_range(total, 300, 350);
+	profile_trace(timer_expire_exit, &task);
+	text = read_file("trace_pipe");
+	assert_int_equal(strncmp(text, "CPU:0 [LOST ", 12), 0);
+	assert_int_equal(atoi(text + 12), 1000 - total);
+	assert_int_equal(write_file("options/overwrite", "1"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
+}
+
+static u32 nr_kept(const char *filter, u64 id, s64 ret)
+{
+	const char *text;
+	u32 nr = 0;
+
+	assert_int_equal(write_file("events/raw_syscalls/sys_exit/filter", filter), 0);
+	profile_trace(sys_exit, id, ret);
+	for (text = events(); *text; text = strchr(text, '\n') + 1)
+		nr++;
+	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	return nr;
+}
+
+static void test_filters_of_numbers(void **state)
+{
+	assert_int_equal(write_file("events/raw_syscalls/enable", "1"), 0);
+	assert_int_equal(nr_kept("id == 39", 39, 0), 1);
+	assert_int_equal(nr_kept("id == 39", 40, 0), 0);
+	assert_int_equal(nr_kept("id != 0x27\n", 39, 0), 0);
+	assert_int_equal(nr_kept("id != 0x27", 40, 0), 1);
+	assert_int_equal(nr_kept("ret<0", 1, -11), 1);
+	assert_int_equal(nr_kept("ret<0", 1, 11), 0);
+	assert_int_equal(nr_kept("ret > -12", 1, -11), 1);
+	assert_int_equal(nr_kept("ret > -11", 1, -11), 0);
+	assert_int_equal(nr_kept("id & 0x30", 0x20, 0), 1);
+	assert_int_equal(nr_kept("id & 0x30", 0x40, 0), 0);
+	assert_int_equal(nr_kept("common_pid == 7", 1, 0), 1);
+	assert_int_equal(nr_kept("common_pid == 8", 1, 0), 0);
+	assert_string_equal(read_file("events/raw_syscalls/sys_exit/filter"), "common_pid == 8\n");
+	assert_int_equal(nr_kept("0", 1, 0), 1);
+	assert_string_equal(read_file("events/raw_syscalls/sys_exit/filter"), "none\n");
+}
+
+static void test_filters_of_texts(void **state)
+{
+	static const char *const filter = "events/sched/sched_process_exit/filter";
+
+	assert_int_equal(write_file("set_event", "sched_process_exit"), 0);
+	assert_int_equal(write_file(filter, "comm == \"test\""), 0);
+	profile_trace(sched_process_exit, &task);
+	assert_int_equal(write_file(filter, "comm != test"), 0);
+	profile_trace(sched_process_exit, &task);
+	assert_int_equal(write_file(filter, "comm ~ 'te*'"), 0);
+	profile_trace(sched_process_exit, &task);
+	assert_int_equal(write_file(filter, "comm ~ 'x*'"), 0);
+	profile_trace(sched_process_exit, &task);
+	assert_non_null(strstr(read_file("trace"), "entries-written: 2/2 "));
+	assert_int_equal(write_file(filter, "0"), 0);
+}
+
+static void test_bad_filters(void **state)
+{
+	static const char *const bad[] = { "",
+					   "id",
+					   "id ==",
+					   "nr == 3",
+					   "id ~ 3",
+					   "== 3",
+					   "id == 3x",
+					   "id == 0xg",
+					   "id = 3",
+					   "id == -",
+					   "ret & 99999999999999999999" };
+	static char text[300];
+
+	for (u32 i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(write_file("events/raw_syscalls/sys_exit/filter", bad[i]),
+				 -EINVAL);
+	assert_int_equal(write_file("events/raw_syscalls/sys_enter/filter", "args == 1"), -EINVAL);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm > a"), -EINVAL);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == \"a"), -EINVAL);
+	memset(text, 'a', sizeof(text) - 1);
+	memcpy(text, "comm == ", 8);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", text), -EINVAL);
+	text[200] = '\0';
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", text), -EINVAL);
+	assert_string_equal(read_file("events/sched/sched_wakeup/filter"), "none\n");
+}
+
+static void test_switches(void **state)
+{
+	assert_string_equal(read_file("events/enable"), "0\n");
+	assert_int_equal(write_file("events/sched/enable", "1\n"), 0);
+	assert_string_equal(read_file("events/enable"), "X\n");
+	assert_string_equal(read_file("events/sched/enable"), "1\n");
+	assert_int_equal(write_file("set_event", "!sched:sched_s* !sched_w*"), 0);
+	assert_string_equal(read_file("events/sched/sched_switch/enable"), "0\n");
+	assert_string_equal(read_file("events/sched/enable"), "X\n");
+	assert_null(strstr(read_file("set_event"), "sched_wakeup"));
+	assert_non_null(strstr(read_file("set_event"), "sched:sched_process_exit\n"));
+	assert_int_equal(write_file("events/enable", "1"), 0);
+	assert_string_equal(read_file("events/enable"), "1\n");
+	assert_string_equal(read_file("set_event"), read_file("available_events"));
+	assert_int_equal(write_file("events/enable", "0"), 0);
+	assert_string_equal(read_file("set_event"), "");
+	assert_int_equal(write_file("events/enable", "2"), -EINVAL);
+	assert_int_equal(write_file("set_event", "sched:nonsense"), -EINVAL);
+	assert_int_equal(write_file("set_event", "nonsense:"), -EINVAL);
+	assert_int_equal(write_file("buffer_size_kb", "0"), -EINVAL);
+	assert_int_equal(write_file("buffer_size_kb", "4097"), -EINVAL);
+	assert_int_equal(write_file("tracing_on", "maybe"), -EINVAL);
+}
+
+/* Off, nothing is recorded and nothing lost. */
+static void test_tracing_on(void **state)
+{
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	assert_int_equal(write_file("tracing_on", "0"), 0);
+	assert_string_equal(read_file("tracing_on"), "0\n");
+	profile_trace(timer_expire_exit, &task);
+	assert_int_equal(write_file("tracing_on", "1"), 0);
+	profile_trace(timer_expire_exit, &task);
+	assert_non_null(strstr(read_file("trace"), "entries-written: 1/1 "));
+	assert_non_null(strstr(read_file("per_cpu/cpu0/stats"), "entries: 1\noverrun: 0\n"));
+}
+
+/* A tracer of the test. */
+static char tracer_log[64];
+
+static int start_tracer(void)
+{
+	strcat(tracer_log, "start ");
+	return 0;
+}
+
+static void stop_tracer(void)
+{
+	strcat(tracer_log, "stop ");
+}
+
+static bool print_line(os_text_t *text, u32 cpu, const struct ring_event *event)
+{
+	os_text_printf(text, "line %u\n", cpu);
+	return true;
+}
+
+TRACER(test) = {
+	.name = "test",
+	.start = start_tracer,
+	.stop = stop_tracer,
+	.print_line = print_line,
+};
+
+static void test_tracers(void **state)
+{
+	assert_string_equal(read_file("available_tracers"), "test nop\n");
+	assert_string_equal(read_file("current_tracer"), "nop\n");
+	assert_int_equal(write_file("current_tracer", "none\n"), -EINVAL);
+	assert_int_equal(write_file("current_tracer", "test\n"), 0);
+	assert_int_equal(write_file("current_tracer", "test"), 0);
+	assert_string_equal(read_file("current_tracer"), "test\n");
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	profile_trace(timer_expire_exit, &task);
+	assert_string_equal(events(), "line 0\n");
+	assert_int_equal(write_file("current_tracer", "nop"), 0);
+	assert_string_equal(tracer_log, "start stop ");
+}
+
+/* RFC 4648, section 4. Returns how many bytes these are. */
+static u32 decode(const char *text, u8 *bytes)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	u32 nr = 0, bits = 0, nr_bits = 0;
+
+	for (; *text != '"' && *text != '='; text++) {
+		assert_non_null(strchr(letters, *text));
+		bits = bits << 6 | (u32)(strchr(letters, *text) - letters);
+		nr_bits += 6;
+		if (nr_bits >= 8)
+			bytes[nr++] = bits >> (nr_bits -= 8);
+	}
+	return nr;
+}
+
+static void test_export(void **state)
+{
+	static u8 bytes[PROFILE_TRACE_PAGE_BYTES];
+	const char *text;
+	u32 nr_bytes;
+	u64 value;
+
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	profile_trace(timer_expire_exit, (void *)0x1122334455667788);
+	assert_non_null(strstr(host_file_read("profile/trace_tasks.json"),
+			       "{\"tid\":7,\"task\":\"test\"}\n"));
+	assert_non_null(strstr(host_file_read("profile/trace_events.json"),
+			       "\"event\":\"timer_expire_exit\",\"id\":1"));
+	text = strstr(host_file_read("profile/trace_pages.json"), "{\"cpu\":0,\"data\":\"");
+	assert_non_null(text);
+	nr_bytes = decode(strstr(text, "data\":\"") + 7, bytes);
+	assert_int_equal(nr_bytes % 8, 0);
+	memcpy(&value, bytes + nr_bytes - sizeof(value), sizeof(value));
+	assert_true(value == 0x1122334455667788);
+	assert_non_null(
+		strstr(host_file_read("profile/trace_cpus.json"), "{\"cpu\":3,\"first\":0,"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_format, set_up),
+		cmocka_unit_test_setup(test_lines, set_up),
+		cmocka_unit_test_setup(test_names_forge_no_line, set_up),
+		cmocka_unit_test_setup(test_cpus_are_merged, set_up),
+		cmocka_unit_test_setup(test_pipe, set_up),
+		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
+		cmocka_unit_test_setup(test_filters_of_texts, set_up),
+		cmocka_unit_test_setup(test_bad_filters, set_up),
+		cmocka_unit_test_setup(test_switches, set_up),
+		cmocka_unit_test_setup(test_tracing_on, set_up),
+		cmocka_unit_test_setup(test_tracers, set_up),
+		cmocka_unit_test_setup(test_export, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
