@@ -127,10 +127,13 @@ static inline u32 os_task_pid(const struct task *task)
  * Returns the context of the running code, for the common fields of events: bits of
  * PROFILE_TRACE_* (<lego/profile_abi.h>). Any context.
  */
-static __always_inline u8 os_trace_flags(void)
+static __always_inline u32 os_trace_flags(void)
 {
-	return (irqs_disabled() ? PROFILE_TRACE_IRQS_OFF : 0) |
-	       (in_irq() ? PROFILE_TRACE_HARDIRQ : 0) | (in_nmi() ? PROFILE_TRACE_NMI : 0);
+	u32 irqs_off = ~local_save_flags() >> 9 & PROFILE_TRACE_IRQS_OFF; /* RFLAGS.IF is bit 9 */
+
+	/* Neither handlers of interrupts nor those of NMIs nest: both depths are 0 or 1. */
+	return irqs_off | this_cpu_read(irq_depth) * PROFILE_TRACE_HARDIRQ |
+	       this_cpu_read(nmi_depth) * PROFILE_TRACE_NMI;
 }
 
 /*

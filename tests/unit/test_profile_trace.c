@@ -293,7 +293,10 @@ static void test_switches(void **state)
 	assert_int_equal(write_file("events/enable", "2"), -EINVAL);
 	assert_int_equal(write_file("set_event", "sched:nonsense"), -EINVAL);
 	assert_int_equal(write_file("set_event", "nonsense:"), -EINVAL);
-	assert_int_equal(write_file("buffer_size_kb", "0"), -EINVAL);
+	assert_int_equal(write_file("buffer_size_kb", "0"), 0);
+	assert_int_equal(write_file("events/sched/enable", "1"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "0"), -EBUSY);
+	assert_int_equal(write_file("events/sched/enable", "0"), 0);
 	assert_int_equal(write_file("buffer_size_kb", "4097"), -EINVAL);
 	assert_int_equal(write_file("tracing_on", "maybe"), -EINVAL);
 }

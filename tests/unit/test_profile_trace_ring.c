@@ -131,7 +131,13 @@ static void test_off_and_size(void **state)
 	write_event(1, 4);
 	assert_int_equal(read_all(values, 8, &lost), 1);
 	assert_int_equal(lost, 0);
-	assert_int_equal(ring_set_bytes(0), -EINVAL);
+	assert_int_equal(ring_set_bytes(0), 0);
+	write_event(1, 5);
+	assert_int_equal(read_all(values, 8, &lost), 0);
+	assert_int_equal(lost, 0);
+	assert_int_equal(ring_set_bytes(8 * 4096), 0);
+	ring_record(true);
+	write_event(1, 6);
 	assert_int_equal(ring_set_bytes(8ull << 20), -EINVAL);
 	host_fail_alloc = 3;
 	assert_int_equal(ring_set_bytes(4 * 4096), -ENOMEM);

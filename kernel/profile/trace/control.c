@@ -71,19 +71,45 @@ int trace_need_rings(void)
 	return error;
 }
 
+/* Returns whether anything may write to the rings. */
+static bool is_in_use(void)
+{
+	struct trace_event *event;
+
+	trace_for_each_event(event)
+	{
+		if (event->is_on)
+			return true;
+	}
+	return tracer != &nop;
+}
+
+static int resize(u64 bytes)
+{
+	int error;
+
+	if (bytes > TRACE_MAX_RING_BYTES)
+		return -OS_EINVAL;
+	if (!bytes && is_in_use())
+		return -OS_EBUSY;
+	error = ring_bytes() ? ring_set_bytes(bytes) : 0;
+	if (error)
+		return error;
+	if (bytes)
+		wanted_bytes = bytes;
+	else
+		trace_tasks_free();
+	return 0;
+}
+
 int trace_resize_rings(u64 bytes)
 {
-	int error = 0;
+	int error;
 
 	if (pf_cmpxchg(&nr_holders, 0, RESIZING))
 		return -OS_EBUSY;
 	take_turn();
-	if (ring_bytes())
-		error = ring_set_bytes(bytes);
-	else if (!bytes || bytes > TRACE_MAX_RING_BYTES)
-		error = -OS_EINVAL;
-	if (!error)
-		wanted_bytes = bytes;
+	error = resize(bytes);
 	end_turn();
 	__atomic_fetch_sub(&nr_holders, RESIZING, __ATOMIC_SEQ_CST);
 	return error;

@@ -81,7 +81,7 @@
 	os_key_t trace_key_##name_;                                           \
 	void trace_##name_ parameters                                         \
 	{                                                                     \
-		struct record_##name_ judged, *REC = &judged;                 \
+		struct record_##name_ *REC;                                   \
 		static const struct trace_field own_fields[] = { fields_ };   \
 		static struct trace_event event TRACE_EVENTS_SECTION = {      \
 			.system = #system_,                                   \
@@ -93,19 +93,23 @@
 			.print_format = PRINT_FORMAT fmt_,                    \
 			.print = print_##name_,                               \
 		};                                                            \
-		struct trace_slot slot = { NULL, 0 };                         \
+		struct trace_slot slot;                                       \
                                                                               \
-		if (pf_likely(!pf_read_once(event.has_filter))) {             \
-			slot = trace_reserve(sizeof(*REC));                   \
-			REC = slot.content;                                   \
-			if (pf_unlikely(!REC))                                \
-				return;                                       \
+		if (pf_unlikely(pf_read_once(event.has_filter))) {            \
+			struct record_##name_ judged;                         \
+                                                                              \
+			REC = &judged;                                        \
+			trace_fill_common(&REC->common, event.id);            \
+			assignments;                                          \
+			trace_filter_event(&event, REC);                      \
+			return;                                               \
 		}                                                             \
+		slot = trace_reserve(sizeof(*REC));                           \
+		REC = slot.content;                                           \
+		if (pf_unlikely(!REC))                                        \
+			return;                                               \
 		trace_fill_common(&REC->common, event.id);                    \
 		assignments;                                                  \
-		if (pf_unlikely(!slot.content))                               \
-			trace_filter_event(&event, REC);                      \
-		else                                                          \
-			trace_commit(slot.start);                             \
+		trace_commit(slot.start);                                     \
 	}
 #include <lego/profile_events.h>

@@ -162,7 +162,7 @@ static void free_all(u64 **rings)
 	os_free(rings);
 }
 
-/* Allocates a ring for each CPU that may run. Returns NULL if there is no memory. */
+/* Allocates a ring for each CPU, or none for 0 bytes. Returns NULL if there is no memory. */
 static u64 **allocate(u64 bytes)
 {
 	unsigned int cpu, nr = 0;
@@ -174,8 +174,8 @@ static u64 **allocate(u64 bytes)
 	if (!rings)
 		return NULL;
 	os_for_each_cpu(cpu) {
-		rings[cpu] = os_alloc(bytes);
-		if (!rings[cpu]) {
+		rings[cpu] = bytes ? os_alloc(bytes) : NULL;
+		if (bytes && !rings[cpu]) {
 			free_all(rings);
 			return NULL;
 		}
@@ -202,9 +202,9 @@ int ring_set_bytes(u64 bytes)
 	unsigned int cpu;
 	u64 **rings;
 
-	if (!bytes || bytes > TRACE_MAX_RING_BYTES)
+	if (bytes > TRACE_MAX_RING_BYTES)
 		return -OS_EINVAL;
-	bytes = fit(bytes);
+	bytes = bytes ? fit(bytes) : 0;
 	rings = allocate(bytes);
 	if (!rings)
 		return -OS_ENOMEM;
@@ -215,7 +215,7 @@ int ring_set_bytes(u64 bytes)
 		u64 *old = ring->words;
 
 		ring->words = rings[cpu];
-		ring->mask = bytes / sizeof(u64) - 1;
+		ring->mask = bytes ? bytes / sizeof(u64) - 1 : 0;
 		rings[cpu] = old;
 	}
 	free_all(rings);

@@ -110,8 +110,8 @@ static pf_always_inline void trace_commit(u64 start)
 /*
  * Controls. Process context, one caller at a time. ring_set_bytes() allocates the rings, or drops
  * all that is in them and allocates others; the size is rounded up to a power of two of pages, and
- * down to what the memory of the machine is fit for. Returns 0, -OS_EINVAL or -OS_ENOMEM; then the
- * rings are as they were.
+ * down to what the memory of the machine is fit for; 0 frees them. Returns 0, -OS_EINVAL or
+ * -OS_ENOMEM; then the rings are as they were.
  */
 int ring_set_bytes(u64 bytes);
 u64 ring_bytes(void); /* of each CPU's ring; 0: none yet */

@@ -17,22 +17,30 @@ struct entry {
 };
 
 static os_lock_t lock = OS_LOCK_INIT; /* guards the entries */
-static struct entry *entries;	      /* NULL: nothing was switched on yet */
+static struct entry *entries;	      /* NULL: the rings have no memory */
 
 void profile_trace_task(os_task_t *task)
 {
-	struct entry *table = pf_load_acquire(&entries), *entry;
 	u32 tid = os_task_tid(task);
 	unsigned long flags;
 	u64 comm[2];
 
-	if (!table || !tid)
+	if (!pf_read_once(entries) || !tid)
 		return;
 	os_task_comm(task, comm);
-	entry = &table[tid % NR_ENTRIES];
 	flags = os_lock(&lock);
-	entry->tid = tid;
-	memcpy(entry->name, comm, sizeof(entry->name));
+	if (entries) {
+		entries[tid % NR_ENTRIES].tid = tid;
+		memcpy(entries[tid % NR_ENTRIES].name, comm, sizeof(comm));
+	}
+	os_unlock(&lock, flags);
+}
+
+static void set_entries(struct entry *table)
+{
+	unsigned long flags = os_lock(&lock);
+
+	entries = table;
 	os_unlock(&lock, flags);
 }
 
@@ -45,10 +53,17 @@ int trace_tasks_init(void)
 	table = os_zalloc(NR_ENTRIES * sizeof(*table));
 	if (!table)
 		return -OS_ENOMEM;
-	/* Pairs with the acquire above: who sees the table sees it zeroed. */
-	pf_store_release(&entries, table);
+	set_entries(table);
 	os_visit_tasks(profile_trace_task);
 	return 0;
+}
+
+void trace_tasks_free(void)
+{
+	struct entry *table = entries;
+
+	set_entries(NULL);
+	os_free(table);
 }
 
 static bool copy_entry(u32 index, struct entry *copy)
@@ -56,10 +71,8 @@ static bool copy_entry(u32 index, struct entry *copy)
 	unsigned long flags;
 	bool locked;
 
-	if (!entries)
-		return false;
 	flags = snapshot_lock(&lock, &locked);
-	*copy = entries[index];
+	*copy = entries ? entries[index] : (struct entry){ 0 };
 	snapshot_unlock(&lock, locked, flags);
 	copy->name[sizeof(copy->name) - 1] = '\0';
 	return copy->tid;

@@ -11,6 +11,8 @@
 /* Allocates the table and remembers all tasks that there are. Process context. 0 or -errno. */
 int trace_tasks_init(void);
 
+void trace_tasks_free(void);
+
 /* Copies the name of a thread, as it was when it was last seen; "<idle>", or "<...>". */
 void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES]);
 

@@ -96,8 +96,8 @@ bool trace_hold_rings(void);
 void trace_release_rings(void);
 
 /* What is switched. Process context; all return 0 or a negative errno. */
-int trace_need_rings(void); /* gives them memory, unless they have some, and records */
-int trace_resize_rings(u64 bytes);
+int trace_need_rings(void);	   /* gives them memory, unless they have some, and records */
+int trace_resize_rings(u64 bytes); /* 0 frees them, if nothing is on */
 u64 trace_ring_bytes(void);
 int trace_set_recording(bool on);
 bool trace_is_recording(void);
@@ -135,12 +135,13 @@ void trace_format_text(const struct trace_event *event, char text[TRACE_FORMAT_B
 /* Returns the event with this ID, or NULL. Any context. */
 const struct trace_event *trace_find_event(u32 id);
 
+typedef u32 __attribute__((__may_alias__)) trace_u32_alias;
+
 /* Fills in the common fields of an event that the running CPU records. Any context. */
 static pf_always_inline void trace_fill_common(struct profile_trace_event *common, u32 id)
 {
-	common->type = id;
-	common->flags = os_trace_flags();
-	common->preempt_count = 0;
+	/* The first four bytes at once: a preempt_count of 0 is the uppermost one. */
+	*(trace_u32_alias *)common = id | os_trace_flags() << 16;
 	common->pid = os_current_tid();
 }
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Events on the machine: written by all CPUs at once, in interrupts and in what they interrupt. */
+
+#include <asm/irqflags.h>
+#include <lego/profile.h>
+#include <lego/selftest.h>
+#include <lego/smp.h>
+
+#include "../../kernel/profile/trace/trace.h"
+
+#define NR_EVENTS 500
+#define CALLED	  1000 /* the id of events of smp_call_mask() */
+
+static struct trace_event *find_event(void)
+{
+	struct trace_event *event;
+
+	trace_for_each_event(event)
+	{
+		if (event->key == &trace_key_sys_exit)
+			return event;
+	}
+	return NULL;
+}
+
+static void write_called(void *unused)
+{
+	profile_trace(sys_exit, CALLED, smp_processor_id());
+}
+
+/* What one CPU's ring has: in numbers and times without a gap or a step back. */
+static void count_events(u32 cpu, u64 *nr_called, u64 *nr_in_irq, u64 *nr_others)
+{
+	static struct ring_reader reader;
+	struct ring_event event;
+	u64 last_cycles = 0;
+
+	ring_reader_init(&reader, cpu);
+	while (ring_read(&reader, &event)) {
+		const s64 *fields = (const s64 *)(event.content + 1);
+		bool in_irq = event.content->flags & PROFILE_TRACE_HARDIRQ;
+
+		EXPECT_EQ(event.lost, 0);
+		EXPECT(event.cycles >= last_cycles);
+		EXPECT(!in_irq || fields[0] == CALLED);
+		EXPECT_EQ(fields[1], cpu);
+		last_cycles = event.cycles;
+		*nr_in_irq += in_irq;
+		*nr_called += fields[0] == CALLED;
+		*nr_others += fields[0] != CALLED;
+	}
+}
+
+/* smp_call_mask() interrupts all other CPUs. */
+SELFTEST(trace, all_cpus_in_interrupts)
+{
+	struct trace_event *event = find_event();
+	u64 nr_called = 0, nr_in_irq = 0, nr_others = 0;
+	unsigned int cpu, nr_cpus_online = 0;
+
+	ASSERT(event);
+	ASSERT(!trace_switch_event(event, true));
+	ring_clear();
+	for (int i = 0; i < NR_EVENTS; i++) {
+		smp_call_mask(cpu_online_mask, write_called, NULL);
+		profile_trace(sys_exit, i, smp_processor_id());
+	}
+	EXPECT_EQ(trace_switch_event(event, false), 0);
+	for_each_online_cpu(cpu) {
+		count_events(cpu, &nr_called, &nr_in_irq, &nr_others);
+		nr_cpus_online++;
+	}
+	EXPECT_EQ(nr_others, NR_EVENTS);
+	EXPECT_EQ(nr_called, NR_EVENTS * nr_cpus_online);
+	/* A CPU runs its own part of a call without an interrupt. */
+	EXPECT_EQ(nr_in_irq, NR_EVENTS * (nr_cpus_online - 1));
+	EXPECT_EQ(trace_resize_rings(0), 0);
+}
