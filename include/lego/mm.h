@@ -10,6 +10,7 @@
 #include <asm/page.h>
 #include <lego/assert.h>
 #include <lego/atomic.h>
+#include <lego/profile.h>
 #include <lego/rw_mutex.h>
 #include <lego/spinlock.h>
 
@@ -85,6 +86,7 @@ struct mm {
 
 	struct mm_layout layout;
 	struct file *exe_file; /* what it executes: nobody writes to it; NULL: not yet known */
+	struct profile_mm profile;
 };
 
 void mm_set_exe_file(struct mm *mm, struct file *file); /* its writing is denied already */

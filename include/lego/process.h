@@ -61,6 +61,9 @@ bool process_may_inspect(struct process *proc);
 struct mm *process_get_mm(struct process *proc);
 struct files *process_get_files(struct process *proc); /* likewise its open files */
 
+/* For the profiler: all threads of the current process are others to it from now on. */
+void process_change_task_keys(void);
+
 /* What uname() tells, in that order. */
 enum system_name {
 	SYSTEM_NAME,

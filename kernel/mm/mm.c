@@ -117,6 +117,7 @@ static int copy_locked(struct mm *to, struct mm *from)
 	to->brk = from->brk;
 	to->mmap_base = from->mmap_base;
 	to->layout = from->layout;
+	profile_mm_copy(&to->profile, &from->profile);
 	DEBUG_ASSERT(areas_are_sound(to));
 	return error;
 }
@@ -362,6 +363,7 @@ static int protect_locked(struct mm *mm, u64 start, u64 end, u32 prot)
 		if (mm->vmas[i]->start >= end)
 			break;
 		mm->vmas[i]->prot = prot;
+		profile_area_changed(&mm->profile, mm->vmas[i]);
 	}
 	if (!error)
 		pages_protect(mm, start, end, prot);

@@ -44,6 +44,7 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 	    !vma_range_free(mm, vma->end, end))
 		return false;
 	set_length(vma, end - vma->start);
+	profile_area_changed(&mm->profile, vma);
 	vma_merge_range(mm, addr, end);
 	return true;
 }

@@ -221,5 +221,6 @@ void vma_insert(struct mm *mm, struct vma *vma)
 
 	DEBUG_ASSERT(vma_range_free(mm, start, end));
 	array_insert(mm, vma_index(mm, start), vma);
+	profile_area_changed(&mm->profile, vma);
 	vma_merge_range(mm, start, end);
 }

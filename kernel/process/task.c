@@ -184,6 +184,17 @@ void process_put(struct process *proc)
 	leak_count(LEAK_PROCESSES, -1);
 }
 
+void process_change_task_keys(void)
+{
+	struct process *proc = current->proc;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct task *task;
+
+	list_for_each_entry(task, &proc->threads, thread_node)
+		profile_task_changed(task);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
 struct mm *process_get_mm(struct process *proc)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);

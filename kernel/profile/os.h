@@ -333,6 +333,33 @@ out:
 	return found;
 }
 
+/*
+ * Images, only with CONFIG_PROFILE_IMAGES: what an area of an address space shows, and the file
+ * that it is of, or NULL. os_file_path() returns a pointer into buf; os_file_read() the number of
+ * bytes read, or a negative number. Both sleep.
+ */
+typedef struct file os_file_t;
+#define os_area_is_code(area)		 ((area)->prot & PROT_EXEC)
+#define os_area_start(area)		 ((area)->start)
+#define os_area_end(area)		 ((area)->end)
+#define os_area_file(area)		 ((area)->file)
+#define os_area_file_offset(area)	 ((area)->file_offset)
+#define os_file_bytes(file)		 file_size_bytes(file)
+#define os_file_path(file, buf, size)	 file_path(file, buf, size)
+#define os_file_read(file, buf, n, pos)	 file_read_at(file, buf, n, pos)
+
+/* Calls profile_task_changed() for all threads of the current process. */
+#define os_change_task_keys()		 process_change_task_keys()
+
+/* Returns the number of the map of the code that the current task can run; 0: none is known. */
+static inline u32 os_task_code_map(const struct task *task)
+{
+	/* A thread that has left its memory may outlive it. */
+	const struct mm *mm = task->proc && task->mm ? READ_ONCE(task->proc->mm) : NULL;
+
+	return mm ? profile_code_map(&mm->profile) : 0;
+}
+
 /* Returns the physical address of memory that os_alloc() has returned. */
 #define os_physical_address(ptr)	 virt_to_phys(ptr)
 

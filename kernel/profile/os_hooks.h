@@ -11,6 +11,7 @@
  *	u8, u16, u32, u64, s32, s64, bool, size_t, NULL		bool is _Bool
  *	os_task_t, os_process_t, os_regs_t			may be incomplete types
  *	os_siginfo_t						the same, for events of signals
+ *	os_area_t						the same, for images only
  *	OS_DEFINE_PER_CPU(type, name), OS_DECLARE_PER_CPU(), os_cpu(), os_per_cpu(name, cpu)
  *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above and _below (compare),
  *	_lower, _cmpxchg, _ptr(&var)
@@ -41,11 +42,13 @@ struct pt_regs;
 struct process;
 struct siginfo;
 struct task;
+struct vma;
 
 typedef struct task os_task_t;
 typedef struct process os_process_t;
 typedef struct pt_regs os_regs_t;
 typedef struct siginfo os_siginfo_t;
+typedef struct vma os_area_t;
 
 /* Each os_this_cpu_*() is one instruction: no interrupt, NMI or migration tears it. */
 #define OS_DEFINE_PER_CPU(type, name)	   DEFINE_PER_CPU(type, name)

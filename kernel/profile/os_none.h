@@ -316,6 +316,9 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #ifndef os_task_comm
 #define os_task_comm(task, words) ((void)(task), (void)memset(words, 0, 2 * sizeof(u64)))
 #endif
+#ifndef os_task_code_map
+#define os_task_code_map(task) ((void)(task), 0u)
+#endif
 #ifndef os_task_exec_cycles
 #define os_task_exec_cycles(pt) ((void)(pt), os_cycles())
 #endif

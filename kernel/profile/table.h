@@ -18,7 +18,7 @@
 
 #include "os.h"
 
-#define TABLE_MAX_COLUMNS 16
+#define TABLE_MAX_COLUMNS 20
 
 /* The content of a column. All times are in nanoseconds. */
 enum column_kind {

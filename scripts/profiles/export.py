@@ -113,6 +113,11 @@ class Export:
         return tables[0].rows if tables else []
 
 
+def printable(text: str) -> str:
+    """A guest's text as it may go to a terminal, or into a line of a format."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def list_of(value: object) -> list:
     return value if isinstance(value, list) else []
 

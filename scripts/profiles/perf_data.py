@@ -12,7 +12,9 @@ from dataclasses import replace
 
 from profiles import progress
 from profiles.export import KERNEL_VIRT, ExportError
-from profiles.stacks import Names, Stack, Stacks, Symbols, task_name
+from profiles.images import Area, Image
+from profiles.stacks import Names, Stack, Stacks, task_name
+from profiles.symbols import Symbols
 
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x80, 0x100, 0x10000
 SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | IDENTIFIER
@@ -26,6 +28,7 @@ SOFTWARE, CPU_CLOCK, BPF_OUTPUT = 1, 0, 10
 ID = 1
 MAX_SAMPLES = 10_000_000  # of some 100 bytes each
 PROT_READ_EXEC, MAP_PRIVATE = 5, 2
+ANONYMOUS = "//anon"
 
 
 def padded(text: str, unit: int = 8) -> bytes:
@@ -49,14 +52,43 @@ def kernel_map(kernel: Symbols | None) -> bytes:
     return record(MMAP, MISC_KERNEL, body + trailer(2**32 - 1, 0))
 
 
-def program_map(pid: int, program: Symbols) -> bytes:
-    build_id = bytes.fromhex(program.build_id or "")
-    size = program.end - program.start
-    body = struct.pack("<IIQQQ", pid, pid, program.start, size, program.offset)
+def code_map(pid: int, area: Area, path: str) -> bytes:
+    build_id = bytes.fromhex((area.image and area.image.build_id) or "")
+    body = struct.pack("<IIQQQ", pid, pid, area.start, area.end - area.start, area.offset)
     body += struct.pack("<B3x20s", len(build_id), build_id)
-    body += struct.pack("<II", PROT_READ_EXEC, MAP_PRIVATE) + padded(program.full_path)
+    body += struct.pack("<II", PROT_READ_EXEC, MAP_PRIVATE) + padded(path)
     misc = MISC_USER | (MISC_MMAP_BUILD_ID if build_id else 0)
     return record(MMAP2, misc, body + trailer(pid, pid))
+
+
+def file_path(names: Names, image: Image) -> str:
+    """Returns the path on this machine, if it is known, else the guest's."""
+    symbols = names.symbols.get(image)
+    return symbols.full_path if symbols else image.path
+
+
+class CodeMaps:
+    """What each process has mapped, as perf learns of it."""
+
+    def __init__(self, names: Names):
+        self.names = names
+        self.mapped: dict[int, list[Area]] = {}  # by pid
+        self.images: dict[Image, None] = {}
+
+    def switch(self, stack: Stack) -> bytes:
+        """Returns the records that give the stack's process its map, if it has another one."""
+        old, new = self.mapped.get(stack.pid, []), self.names.areas(stack)
+        if not stack.user or old == new:
+            return b""
+        self.mapped[stack.pid] = new
+        # A program of before, with this pid: no address may be found in it.
+        found = [code_map(stack.pid, replace(area, image=None), ANONYMOUS) for area in old]
+        for area in reversed(new):
+            path = file_path(self.names, area.image) if area.image else ANONYMOUS
+            found.append(code_map(stack.pid, area, path))
+            if area.image:
+                self.images[area.image] = None
+        return b"".join(found)
 
 
 def comm(pid: int, tid: int, name: str, time: int) -> bytes:
@@ -104,16 +136,16 @@ def event_descriptions(events: list[tuple[bytes, int, str]]) -> bytes:
     return found
 
 
-def build_ids(kernel_id: str, programs: list[Symbols]) -> bytes:
+def build_ids(kernel_id: str, files: list[tuple[str, str]]) -> bytes:
+    """files: paths and build ids of programs and libraries."""
+
     def one(pid: int, misc: int, build_id: bytes, name: str) -> bytes:
         body = struct.pack("<i20sB3x", pid, build_id, len(build_id)) + padded(name, 64)
         return record(BUILD_ID, misc | MISC_BUILD_ID_SIZE, body)
 
     found = one(-1, MISC_KERNEL, bytes.fromhex(kernel_id), "[kernel.kallsyms]")
-    for program in programs:
-        if program.build_id:
-            path = program.full_path
-            found += one(0, MISC_USER, bytes.fromhex(program.build_id), path)
+    for path, build_id in files:
+        found += one(0, MISC_USER, bytes.fromhex(build_id), path)
     return found
 
 
@@ -125,17 +157,15 @@ def each_sample(stacks: Stacks) -> Stacks:
     return replace(stacks, stacks=found)
 
 
-def records(stacks: Stacks, names: Names, kernel: Symbols | None) -> bytes:
+def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> bytes:
     found = [kernel_map(kernel)]
     comms: dict[tuple[int, int], str] = {}
-    mapped = set()
     time = 0  # when a sample was taken is not known: one follows the other
-    for stack in progress.over(stacks.stacks, "writing stacks"):
+    # Each process's stacks together: its map changes as seldom as may be.
+    ordered = sorted(stacks.stacks, key=lambda one: (one.run or "", one.pid, one.code_map))
+    for stack in progress.over(ordered, "writing stacks"):
         time += max(2, stack.weight * stacks.period_ns)
-        program = names.program(stack)
-        if program and (stack.pid, program.path) not in mapped:
-            mapped.add((stack.pid, program.path))
-            found.append(program_map(stack.pid, program))
+        found.append(code_maps.switch(stack))
         # Waits are told apart by name, not by tid: a name is for what follows.
         name = task_name(stack)
         if not stack.is_idle and comms.get(task(stack)) != name:
@@ -177,8 +207,10 @@ def machine() -> dict[int, bytes]:
 def write(stacks: Stacks, names: Names) -> bytes:
     kernel_id, kernel = names.only_kernel()
     try:
-        attr, data = attribute(stacks), records(stacks, names, kernel)
-        ids = build_ids(kernel_id, list(names.programs.values()))
+        code_maps = CodeMaps(names)
+        attr, data = attribute(stacks), records(stacks, code_maps, kernel)
+        images = [image for image in code_maps.images if image.build_id]
+        ids = build_ids(kernel_id, [(file_path(names, one), one.build_id) for one in images])
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
     event = "cpu-clock" if stacks.unit == "samples" else "offcpu-time"

@@ -11,7 +11,8 @@ import gzip
 
 from profiles import progress
 from profiles.export import KERNEL_VIRT
-from profiles.stacks import Names, Stack, Stacks, Symbols, call_sites
+from profiles.stacks import Names, Place, Stack, Stacks, call_sites
+from profiles.symbols import Symbols
 
 # Field numbers of message Profile.
 SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING = 1, 2, 3, 4, 5, 6
@@ -44,7 +45,7 @@ class Profile:
     def __init__(self, stacks: Stacks, names: Names):
         self.strings = {"": 0}
         self.locations: dict[tuple[int, int], int] = {}  # (mapping, address): id
-        self.mappings: dict[str, int] = {}
+        self.mappings: dict[tuple[str, int, int], int] = {}
         self.functions: dict[tuple[int, int], int] = {}  # (mapping, start): id
         self.names = names
         self.body = bytearray()
@@ -53,7 +54,8 @@ class Profile:
         start = kernel.start if kernel else KERNEL_VIRT
         end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
         path = kernel.full_path if kernel else "[kernel.kallsyms]"
-        self.kernel = self.mapping(path, start, end, kernel)
+        offset, build_id = (kernel.offset, kernel.build_id) if kernel else (0, None)
+        self.kernel = self.mapping(path, start, end, offset, build_id, kernel)
         self.add_types(stacks)
         for stack in progress.over(stacks.stacks, "writing stacks"):
             self.add(stack, stacks.period_ns)
@@ -61,16 +63,33 @@ class Profile:
     def string(self, text: str) -> int:
         return self.strings.setdefault(text, len(self.strings))
 
-    def mapping(self, path: str, start: int, end: int, symbols: Symbols | None) -> int:
-        if path not in self.mappings:
-            self.mappings[path] = len(self.mappings) + 1
-            body = number(1, self.mappings[path]) + number(2, start) + number(3, end)
-            body += number(5, self.string(path))
-            if symbols:
-                body += number(4, symbols.offset) + number(6, self.string(symbols.build_id or ""))
-                body += number(7, not symbols.has_lines)  # has functions
+    def mapping(
+        self,
+        path: str,
+        start: int,
+        end: int,
+        offset: int,
+        build_id: str | None,
+        symbols: Symbols | None,
+    ) -> int:
+        key = path, start, offset
+        if key not in self.mappings:
+            self.mappings[key] = len(self.mappings) + 1
+            body = number(1, self.mappings[key]) + number(2, start) + number(3, end)
+            body += number(4, offset) + number(5, self.string(path))
+            body += number(6, self.string(build_id or ""))
+            body += number(7, symbols is not None and not symbols.has_lines)  # has functions
             self.body += message(MAPPING, body)
-        return self.mappings[path]
+        return self.mappings[key]
+
+    def user_mapping(self, place: Place) -> int:
+        area, symbols = place.area, place.symbols
+        if not area or not area.image:
+            return 0
+        path = symbols.full_path if symbols else area.image.path
+        return self.mapping(
+            path, area.start, area.end, area.offset, area.image.build_id, symbols
+        )
 
     def add_types(self, stacks: Stacks) -> None:
         def value_type(kind: str, unit: str) -> bytes:
@@ -93,25 +112,26 @@ class Profile:
             self.body += message(FUNCTION, body)
         return self.functions[key]
 
-    def location(self, mapping: int, address: int, symbols: Symbols | None) -> int:
+    def location(self, mapping: int, address: int, place: Place) -> int:
+        """Returns the id of an address. place: what the ELF file says of it."""
         key = mapping, address
         if key not in self.locations:
             self.locations[key] = len(self.locations) + 1
             body = number(1, self.locations[key]) + number(2, mapping) + number(3, address)
-            if symbols and not symbols.has_lines and (found := symbols.function(address)):
+            symbols = place.symbols
+            if symbols and not symbols.has_lines and (found := symbols.function(place.address)):
                 body += message(4, number(1, self.function(mapping, *found)))
             self.body += message(LOCATION, body)
         return self.locations[key]
 
     def add(self, stack: Stack, period_ns: int) -> None:
-        kernel = call_sites(stack.kernel, stack.is_exact)
-        ids = [self.location(self.kernel, pc, self.kernel_symbols) for pc in kernel]
-        program = self.names.program(stack)
-        mapping = 0
-        if program:
-            path = program.full_path
-            mapping = self.mapping(path, program.start, program.end, program)
-        ids += [self.location(mapping, pc, program) for pc in call_sites(stack.user, True)]
+        ids = [
+            self.location(self.kernel, pc, Place(pc, None, self.kernel_symbols))
+            for pc in call_sites(stack.kernel, stack.is_exact)
+        ]
+        for pc in call_sites(stack.user, True):
+            place = self.names.place(stack, pc)
+            ids.append(self.location(self.user_mapping(place), pc, place))
         values = [stack.weight] if self.has_count else []
         body = packed(1, ids) + packed(2, [*values, stack.weight * period_ns])
         labels = {"task": stack.comm, "syscall": stack.call, "wait": stack.what, "run": stack.run}

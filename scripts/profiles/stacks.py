@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import bisect
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-
 from profiles import progress
 from profiles.export import Export, ExportError
+from profiles.images import Area, Image, Images, label, number
+from profiles.symbols import Symbols
 
 
 @dataclass
@@ -32,6 +30,7 @@ class Stack:
     waker: "Stack | None" = None
     kind: str | None = None  # of samples: user, kernel, interrupt, idle
     run: str | None = None  # the label of a run, in a merged export
+    code_map: int = 0  # of the user addresses; 0: not known
 
     @property
     def is_idle(self) -> bool:
@@ -55,18 +54,6 @@ class Stacks:
         return before - self.total()
 
 
-def number(value: object, bits: int) -> int:
-    """Returns a number that fits into as many bits, or raises ValueError."""
-    found = int(str(value), 0)
-    if found >> bits:
-        raise ValueError(value)
-    return found
-
-
-def label(row: dict) -> str | None:
-    return str(row["run"]) if "run" in row else None
-
-
 def addresses(row: dict, key: str) -> list[int]:
     return [number(pc, 64) for pc in row[key] or []]
 
@@ -84,6 +71,7 @@ def sample(row: dict) -> Stack:
         kind=str(row["class"]),
         truncated=row["truncated"] and str(row["truncated"]),
         run=label(row),
+        code_map=number(row.get("code_map", 0), 32),
     )
 
 
@@ -98,6 +86,7 @@ def wait(row: dict) -> Stack:
             pid=number(row["waker_pid"], 32),
             is_exact=False,
             run=label(row),
+            code_map=number(row.get("waker_code_map", 0), 32),
         )
     return Stack(
         weight=number(row["asleep_ns"], 62) + number(row["ready_ns"], 62),
@@ -110,6 +99,7 @@ def wait(row: dict) -> Stack:
         what=str(row["what"] or "?"),
         waker=waker,
         run=label(row),
+        code_map=number(row.get("code_map", 0), 32),
     )
 
 
@@ -143,74 +133,42 @@ def read(export: Export, waits: bool = False) -> Stacks:
     return found
 
 
-class Symbols:
-    """The functions of an ELF file, by address."""
-
-    def __init__(self, path: Path):
-        self.path, self.full_path = path, str(path.resolve())
-        try:
-            with path.open("rb") as file:
-                self.read(ELFFile(file))
-        except OSError as error:
-            raise ExportError(f"{path}: {error.strerror}") from error
-        except ELFError as error:
-            raise ExportError(f"{path} is not an ELF file: {error}") from error
-
-    def read(self, elf: ELFFile) -> None:
-        self.build_id = None
-        for section in elf.iter_sections("SHT_NOTE"):
-            for note in section.iter_notes():
-                if note["n_type"] == "NT_GNU_BUILD_ID":
-                    self.build_id = note["n_desc"]
-        table = elf.get_section_by_name(".symtab")
-        if table is None:
-            raise ExportError(f"{self.path} has no symbols")
-        code = [
-            (segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"], segment["p_offset"])
-            for segment in elf.iter_segments("PT_LOAD")
-            if segment["p_flags"] & 1
-        ]
-        if not code:
-            raise ExportError(f"{self.path} has no code")
-        self.start, self.end, self.offset = code[0]
-        self.has_lines = elf.get_section_by_name(".debug_line") is not None
-        found = {}
-        for symbol in table.iter_symbols():
-            kind, address = symbol["st_info"]["type"], symbol["st_value"]
-            if kind in ("STT_FUNC", "STT_NOTYPE") and symbol.name:
-                if self.start <= address < self.end:
-                    found.setdefault(address, symbol.name)
-        self.addresses = sorted(found)
-        self.names = [found[address] for address in self.addresses]
-
-    def function(self, address: int) -> tuple[int, str] | None:
-        """Returns the start and the name of the function at an address."""
-        at = bisect.bisect_right(self.addresses, address) - 1
-        if at < 0 or not self.start <= address < self.end:
-            return None
-        return self.addresses[at], self.names[at]
-
-    def place(self, address: int) -> str:
-        """Returns function+offset/size. A function ends where the next one starts."""
-        at = bisect.bisect_right(self.addresses, address) - 1
-        if at < 0 or not self.start <= address < self.end:
-            return f"{address:#x}"
-        start, end = [*self.addresses, self.end][at : at + 2]
-        return f"{self.names[at]}+{address - start:#x}/{end - start:#x}"
-
-
 def build_id(meta: dict) -> str:
     return str(meta.get("build_id") or "")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a user address belongs to."""
+
+    address: int  # as the ELF file has it, if there is one
+    area: Area | None = None
+    symbols: Symbols | None = None
+
+    def name(self) -> str | None:
+        found = self.symbols.function(self.address) if self.symbols else None
+        return found[1] if found else None
+
+
+def without_build_id(stacks: list[Stack], names: "Names") -> list[Image]:
+    """Returns the images that stacks have addresses in, and that no tool can tell for sure."""
+    used = {(stack.run, stack.code_map): stack for stack in stacks if stack.user}
+    images = {area.image for stack in used.values() for area in names.areas(stack) if area.image}
+    return sorted((one for one in images if not one.build_id), key=str)
 
 
 class Names:
     """Names for the frames of stacks; addresses where no ELF file is given."""
 
-    def __init__(self, export: Export, kernels: list[Symbols], programs: list[Path]):
+    def __init__(self, export: Export, kernels: list[Symbols], programs: list[Symbols]):
         self.build_ids = {run: build_id(meta) for run, meta in export.runs().items()}
         self.kernels = {kernel.build_id: kernel for kernel in kernels}
-        # The kernel keeps 15 bytes of a name.
-        self.programs = {path.name[:15]: Symbols(path) for path in programs}
+        self.images = Images(export)
+        self.programs = programs
+        self.symbols: dict[Image, Symbols] = {}
+        for program in programs:
+            images = self.images.files_like(program) if self.images.is_known else []
+            self.symbols |= dict.fromkeys(images or [image_of(program)], program)
 
     def kernel(self, stack: Stack) -> Symbols | None:
         return self.kernels.get(self.build_ids.get(stack.run))
@@ -223,15 +181,37 @@ class Names:
         (one,) = found
         return one, self.kernels.get(one)
 
-    def program(self, stack: Stack) -> Symbols | None:
-        return self.programs.get(stack.comm)
+    def areas(self, stack: Stack) -> list[Area]:
+        """Returns the code that the stack's process had mapped: the first area counts."""
+        if self.images.is_known:
+            return self.images.areas(stack.run, stack.code_map)
+        # An older kernel tells only the first 15 bytes of a program's name.
+        return [
+            Area(program.start, program.end, program.offset, image_of(program))
+            for program in reversed(self.programs)
+            if program.path.name[:15] == stack.comm
+        ]
+
+    def place(self, stack: Stack, address: int) -> Place:
+        """Returns what a user address of a stack belongs to."""
+        for area in self.areas(stack):
+            if area.start <= address < area.end:
+                symbols = self.symbols.get(area.image) if area.image else None
+                offset = address - area.start + area.offset
+                return Place(symbols.address_at(offset) if symbols else address, area, symbols)
+        return Place(address)
 
     def kernel_frames(self, stack: Stack) -> list[str]:
         return frame_names(self.kernel(stack), stack.kernel, stack.is_exact)
 
     def user_frames(self, stack: Stack) -> list[str]:
         # An interrupted system call returns to the first user address: it is exact.
-        return frame_names(self.program(stack), stack.user, True)
+        sites = call_sites(stack.user, True)
+        return [self.place(stack, pc).name() or f"{pc:#x}" for pc in sites]
+
+
+def image_of(program: Symbols) -> Image:
+    return Image(program.full_path, program.bytes, program.build_id)
 
 
 def read_kernels(paths: list[Path], exports: list[Export]) -> list[Symbols]:
@@ -243,6 +223,22 @@ def read_kernels(paths: list[Path], exports: list[Export]) -> list[Symbols]:
             wanted = ", ".join(sorted(build_ids))
             raise ExportError(f"{kernel.path} is not the kernel of this export (build id {wanted})")
     return kernels
+
+
+def read_programs(paths: list[Path], exports: list[Export]) -> list[Symbols]:
+    """Returns the symbols of programs and libraries, each of which one of the exports must have."""
+    known = [images for images in map(Images, exports) if images.is_known]
+    programs = [Symbols(path) for path in paths]
+    for program in programs if len(known) == len(exports) else []:
+        if any(images.files_like(program) for images in known):
+            continue
+        wrong = f"{program.path} (build id {program.build_id or 'none'}, {program.bytes} bytes)"
+        files = {image for images in known for image in images.images.values()}
+        if same_name := sorted(str(one) for one in files if one.name == program.path.name):
+            raise ExportError(f"{wrong} is not the program that ran: {', '.join(same_name)}")
+        names = ", ".join(sorted({image.path for image in files})) or "none"
+        raise ExportError(f"{wrong} did not run: the programs of this export are {names}")
+    return programs
 
 
 def call_sites(chain: list[int], is_exact: bool) -> list[int]:

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 
 from profiles import progress
-from profiles.stacks import Names, Stacks, call_sites, frames, task_name, waker_frames
+from profiles.stacks import Names, Place, Stacks, call_sites, frames, task_name, waker_frames
 
 
 def count(stacks: Stacks, names: Names, wakers: bool = False) -> Counter[tuple[str, ...]]:
@@ -108,6 +108,11 @@ def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
     return write_callgrind("Cycles", self_cost, calls, cost), nr_damaged
 
 
+def stap_line(pc: int, place: Place, module: str) -> str:
+    text = place.symbols.place(place.address) if place.symbols else f"{pc:#x}"
+    return f" {pc:#x} : {text} [{module}]"
+
+
 def stap(stacks: Stacks, names: Names) -> bytes:
     """
     As the scripts of SystemTap print: a frame a line, innermost first, then the number. A line is
@@ -116,14 +121,13 @@ def stap(stacks: Stacks, names: Names) -> bytes:
     found: Counter[tuple[str, ...]] = Counter()
     for stack in stacks.stacks:
         lines = []
-        parts = [
-            (names.kernel(stack), "kernel", stack.kernel, stack.is_exact),
-            (names.program(stack), stack.comm, stack.user, True),
-        ]
-        for symbols, module, chain, is_exact in parts:
-            for pc, site in zip(chain, call_sites(chain, is_exact)):
-                place = symbols.place(site) if symbols else f"{pc:#x}"
-                lines.append(f" {pc:#x} : {place} [{module}]")
+        sites = call_sites(stack.kernel, stack.is_exact)
+        for pc, site in zip(stack.kernel, sites):
+            lines.append(stap_line(pc, Place(site, None, names.kernel(stack)), "kernel"))
+        for pc, site in zip(stack.user, call_sites(stack.user, True)):
+            place = names.place(stack, site)
+            image = place.area and place.area.image
+            lines.append(stap_line(pc, place, image.name if image else stack.comm))
         found[tuple(lines)] += stack.weight
     return "".join(
         "\n".join([*chain, f"\t{weight}\n"]) for chain, weight in found.most_common()

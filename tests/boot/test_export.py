@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import harness
-from profiles import console
+from profiles import console, stacks
 from profiles import export as profile_export
 import qemu
 import report
@@ -66,6 +67,59 @@ def test_samples_are_those_of_the_tables(export):
     assert by_cpu == {row["cpu"]: row["stored"] for row in found.rows("cpus.json")}
     tasks = found.rows("tasks.json")
     assert sum(row["samples"] for row in tasks) == sum(row["samples"] for row in rows)
+
+
+def elf_code(program: str) -> tuple[int, int, int]:
+    """Address, offset and size of a program's code, as readelf says."""
+    out = subprocess.run(
+        ["readelf", "-lW", harness.BUILD / "user" / program],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    (row,) = re.findall(r"^ +LOAD +(0x\w+) (0x\w+) \S+ (0x\w+) \S+ +R E ", out, re.MULTILINE)
+    offset, address, size = (int(number, 16) for number in row)
+    return address, offset, size
+
+
+def test_images(export, tmp_path):
+    """Programs that have ended: their build ids, and where their code was."""
+    programs = "hello", "hello-pie", "chain"
+    script = "hello; hello; hello-pie; chain 1 > /dev/null; true"
+    image = harness.script_image(tmp_path, script, programs)
+    _, found = export(None, initrd=image, append="profile.on_exit=none")
+    images = {row["path"]: row for row in found.rows("images.json")}
+    maps = found.rows("code_maps.json")
+    assert len(images) == len(found.rows("images.json"))
+    for name in programs:
+        path = harness.BUILD / "user" / name
+        row = images[f"/bin/{name}"]
+        assert (row["build_id"], row["bytes"]) == (build_id(path), path.stat().st_size)
+        (area,) = [one for one in maps if one["image"] == row["image"]]
+        address, offset, size = elf_code(name)
+        start, end, at = (int(area[key], 16) for key in ("start", "end", "offset"))
+        assert area["parent"] == 0 and at == offset
+        assert end - start == -(-size // 4096) * 4096
+        assert start == address if name == "hello" else start > address + (1 << 30)
+    assert not found.files["images.json"][0].notes
+
+
+def test_code_of_files(export):
+    """Samples are in the file that was mapped when they were taken, in all threads and children."""
+    append = "profile.hz=10000 profile.on_exit=none"
+    _, found = export("codefiles", 10_000_000, icount=True, append=append)
+    names = stacks.Names(found, [], [])
+    samples: Counter[str] = Counter()
+    for stack in stacks.read(found).stacks:
+        if stack.user and not stack.kernel:
+            area = names.place(stack, stack.user[0]).area
+            samples[area.image.path] += stack.weight
+    total = samples.total()
+    for path, share in ("/tmp/first", 2 / 6), ("/tmp/second", 3 / 6), ("/tmp/third", 1 / 6):
+        assert samples[path] / total == pytest.approx(share, abs=0.03), samples
+    assert total > 1000
+    waits = [one for one in stacks.read(found, waits=True).stacks if one.user]
+    assert waits and all(names.place(one, one.user[0]).area.image for one in waits)
 
 
 def test_panic(export):

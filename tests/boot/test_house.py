@@ -20,6 +20,7 @@ MAY_USE = {
     "points": {"."},
     "trace": {"."},
     "export": {"."},
+    "images": {"."},
 }
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import HZ, KERNEL, legoprof, run, symbols
-from profiles import export, merge, stacks
+from profiles import export, merge
+from profiles.symbols import Symbols
 
 FROM, TO = "copy_forward", "memset"
 LONGER = 50  # times the run, so that 2 % are no chance
@@ -20,7 +21,7 @@ PERIOD_NS = 1_000_000_000 // HZ
 
 def move(found: export.Export, nr: int) -> None:
     """Moves samples from FROM to TO, in the store and in the table."""
-    kernel = stacks.Symbols(KERNEL)
+    kernel = Symbols(KERNEL)
     table = {row["function"]: row for row in found.rows("heatmap.json")}
     for name, change in (FROM, -nr), (TO, nr):
         table[name]["samples"] += change

@@ -25,6 +25,8 @@ __thread u32 host_tid = 1;
 u32 host_pid = 1, host_syscall = OS_NO_SYSCALL;
 char host_comm[16] = "test";
 u8 host_program;
+u32 host_code_map;
+int host_nr_key_changes;
 u64 host_age_ns;
 u32 host_wait_status;
 u64 host_memory_bytes = 1ull << 30;
@@ -110,6 +112,15 @@ int os_vprintk(const char *fmt, va_list args)
 		nested = false;
 	}
 	return len;
+}
+
+ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at)
+{
+	if (at >= file->bytes)
+		return 0;
+	n = min(n, file->bytes - at);
+	memcpy(buf, (const char *)file->data + at, n);
+	return n;
 }
 
 struct profile_task *os_current_profile(void)

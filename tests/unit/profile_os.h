@@ -104,6 +104,8 @@ u64 host_who(void);
 #define os_task_key(task) host_who()
 /* One file at 4 MiB. */
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
+extern u32 host_code_map;
+#define os_task_code_map(task)	    ((void)(task), host_code_map)
 #define os_task_tid(task)	    ((void)(task), host_tid)
 #define os_task_pid(task)	    ((void)(task), host_pid)
 #define os_task_comm(task, words)   memcpy(words, host_comm, sizeof(host_comm))
@@ -140,6 +142,30 @@ bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes
+
+/* Areas of an address space, and files, of the test. */
+typedef struct host_file_data {
+	const char *path;
+	const void *data;
+	u64 bytes;
+} os_file_t;
+struct vma {
+	u64 start, end;
+	os_file_t *file;
+	u64 file_offset;
+	bool is_code;
+};
+#define os_area_is_code(area)	       ((area)->is_code)
+#define os_area_start(area)	       ((area)->start)
+#define os_area_end(area)	       ((area)->end)
+#define os_area_file(area)	       ((area)->file)
+#define os_area_file_offset(area)      ((area)->file_offset)
+#define os_file_bytes(file)	       ((file)->bytes)
+#define os_file_path(file, buf, size)  ((void)(buf), (file)->path)
+#define os_file_read(file, buf, n, at) host_file_data_read(file, buf, n, at)
+ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at);
+extern int host_nr_key_changes;
+#define os_change_task_keys() ((void)host_nr_key_changes++)
 
 /* One timer for all CPUs, as CPU 0 sets it, and one NMI timer, which tests may take away. */
 extern u64 host_timer_deadline;

@@ -12,12 +12,14 @@ struct task;
 struct process;
 struct siginfo;
 struct pt_regs;
+struct vma;
 #define OS_U64_IS_LONG
 
 typedef struct task os_task_t;
 typedef struct process os_process_t;
 typedef struct pt_regs os_regs_t;
 #define os_siginfo_t struct siginfo
+typedef struct vma os_area_t;
 
 #ifndef HOST_NR_CPUS
 #define HOST_NR_CPUS 4

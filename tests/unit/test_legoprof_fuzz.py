@@ -19,11 +19,13 @@ from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
 
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", 40))
 SEED = int(os.environ.get("FUZZ_SEED", 15))
+SAMPLE = SAMPLE | {"code_map": 2}
 WAIT = {
     **{"cpu": 0, "waits": 2, "asleep_ns": 5000, "ready_ns": 70, "longest_ns": 4000, "pid": 1},
     **{"comm": "a b", "what": "futex", "address": None, "user": ["0x0000000000401000"]},
     **{"kernel": ["0xffffffff81000010"], "waker_pid": 0, "waker_comm": "init"},
-    **{"waker_kernel": ["0xffffffff81000010"], "waker_user": []},
+    **{"waker_kernel": ["0xffffffff81000010"], "waker_user": ["0x401000"]},
+    **{"code_map": 1, "waker_code_map": 2},
 }
 FILES = {
     "strace.json": [READ, OPEN],
@@ -32,6 +34,12 @@ FILES = {
     "heatmap.json": [{"function": "f", "samples": 7}, {"function": "g", "samples": 90}],
     "waits.json": [{"what": "futex", "function": "f", "waker": "init", "waits": 2}],
     "waits_stacks.json": [WAIT, WAIT | {"waker_kernel": None, "waker_user": None}],
+    "images.json": [{"image": 1, "path": "/bin/a", "bytes": 9, "build_id": "0a1b"}],
+    "code_maps.json": [
+        {"code_map": i + 1, "parent": i, "image": i, "start": "0x400000", "end": "0x402000"}
+        | {"offset": "0x1000"}
+        for i in range(2)
+    ],
     "points.json": [{"point": "p", "pairs": 3, "oncpu_ns": 40, "pairs_by_log2_cycles": {"7": 3}}],
     **trace_export.small(has_gaps=False),
 }
@@ -60,7 +68,8 @@ BINARY = ("perf-data", "pprof", "trace-dat")
 def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:
     lines = [meta]
     for name, rows in files.items():
-        lines += [{"file": name}, {"table": name}, *rows, {"note": "n"}]
+        lines += [{"file": name}, {"table": name}, *rows]
+        lines += [{"note": "n"}] if name != "images.json" else []  # they are warnings
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
     return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"

@@ -15,6 +15,7 @@ enum {
 	CALL,
 	IRQS_OFF,
 	TRUNCATED,
+	CODE_MAP,
 	KERNEL,
 	USER,
 	NR_COLUMNS,
@@ -31,6 +32,7 @@ static const struct column columns[NR_COLUMNS] = {
 	[CALL] = { NULL, "syscall", COLUMN_TEXT },
 	[IRQS_OFF] = { NULL, "irqs_off", COLUMN_COUNT },
 	[TRUNCATED] = { NULL, "truncated", COLUMN_TEXT },
+	[CODE_MAP] = { NULL, "code_map", COLUMN_COUNT },
 	[KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
 	[USER] = { NULL, "user", COLUMN_ADDRESSES },
 };
@@ -54,6 +56,7 @@ static void print_record(unsigned int cpu, const struct sample_record *rec)
 		[COMM] = cell_text(comm),
 		[CLASS] = cell_text(classes[rec->class]),
 		[IRQS_OFF] = cell_nr(!(rec->flags & SAMPLE_IRQS_ON)),
+		[CODE_MAP] = cell_nr(rec->code_map),
 		[KERNEL] = cell_addresses(rec->pcs, rec->nr_kernel),
 		[USER] = cell_addresses(rec->pcs + rec->nr_kernel, rec->nr_user),
 	};

@@ -48,7 +48,8 @@ enum sample_drop {
 struct sample_record {
 	u64 nr;	       /* written by its CPU, which also adds new records behind the others */
 	u64 nr_pinned; /* nr when the present report began */
-	u32 tid, pid;  /* these and comm: as the first of them found them */
+	u32 tid, pid;  /* these, code_map and comm: as the first of them found them */
+	u64 code_map;  /* os_task_code_map() */
 	u64 comm[2];
 	/* The key, compared whole: from here to the last of pcs. */
 	union {

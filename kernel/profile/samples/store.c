@@ -185,6 +185,7 @@ static struct sample_record *store(struct sample_cpu *s, struct sample_record *n
 	new->nr_pinned = 0;
 	new->tid = os_task_tid(task);
 	new->pid = os_task_pid(task);
+	new->code_map = os_task_code_map(task);
 	os_task_comm(task, new->comm);
 	stack_store_add(&s->store, slot, tag, record_bytes(new));
 	return new;

@@ -12,7 +12,7 @@
 
 #include "store.h"
 
-#define KEY_WORDS 7 /* without pcs */
+#define KEY_WORDS 8 /* without pcs */
 /* The depth of an interrupt's chain: the code that it interrupted is not the waker. */
 #define INTERRUPT_DEPTH 6
 
@@ -75,9 +75,10 @@ static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wai
 	os_process_t *proc = os_task_process(task);
 	u64 hash = walk.hash;
 
-	new->process = new->comm[0] = new->comm[1] = 0;
+	new->process = new->comm[0] = new->comm[1] = new->code_map = 0;
 	if (key->task_key) {
 		new->process = proc ? wait_process_number(proc) : 0;
+		new->code_map = os_task_code_map(task);
 		os_task_comm(task, new->comm);
 	}
 	new->waker = key->waker;

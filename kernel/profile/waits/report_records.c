@@ -15,10 +15,12 @@ enum {
 	COMM,
 	WHAT,
 	ADDRESS,
+	CODE_MAP,
 	KERNEL,
 	USER,
 	WAKER_PID,
 	WAKER_COMM,
+	WAKER_CODE_MAP,
 	WAKER_KERNEL,
 	WAKER_USER,
 	NR_COLUMNS,
@@ -38,10 +40,12 @@ static const struct column columns[NR_COLUMNS] = {
 	[COMM] = { NULL, "comm", COLUMN_TEXT },
 	[WHAT] = { NULL, "what", COLUMN_TEXT },
 	[ADDRESS] = { NULL, "address", COLUMN_ADDRESS },
+	[CODE_MAP] = { NULL, "code_map", COLUMN_COUNT },
 	[KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
 	[USER] = { NULL, "user", COLUMN_ADDRESSES },
 	[WAKER_PID] = { NULL, "waker_pid", COLUMN_COUNT },
 	[WAKER_COMM] = { NULL, "waker_comm", COLUMN_TEXT },
+	[WAKER_CODE_MAP] = { NULL, "waker_code_map", COLUMN_COUNT },
 	[WAKER_KERNEL] = { NULL, "waker_kernel", COLUMN_ADDRESSES },
 	[WAKER_USER] = { NULL, "waker_user", COLUMN_ADDRESSES },
 };
@@ -62,6 +66,7 @@ static void print_record(unsigned int cpu, const struct wait_record *rec,
 		[LONGEST] = cell_nr(os_cycles_to_ns(counts->max_cycles)),
 		[PID] = cell_nr(wait_pid(rec->process)),
 		[COMM] = cell_text(comm),
+		[CODE_MAP] = cell_nr(rec->code_map),
 		[KERNEL] = cell_addresses(rec->pcs, rec->nr_kernel),
 		[USER] = cell_addresses(rec->pcs + rec->nr_kernel, rec->nr_user),
 	};
@@ -76,6 +81,7 @@ static void print_record(unsigned int cpu, const struct wait_record *rec,
 		cells[WAKER_PID] = cell_nr(wait_pid(waker->process));
 		if (waker->kind == WAKER_THREAD)
 			cells[WAKER_COMM] = cell_text(waker_comm);
+		cells[WAKER_CODE_MAP] = cell_nr(waker->code_map);
 		cells[WAKER_KERNEL] = cell_addresses(waker->pcs, waker->nr_kernel);
 		cells[WAKER_USER] = cell_addresses(waker->pcs + waker->nr_kernel, waker->nr_user);
 	}

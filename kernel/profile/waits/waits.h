@@ -37,6 +37,7 @@ struct wait_record {
 	/* The key, compared whole: from here to the last of pcs. */
 	u64 process; /* wait_process_number(); 0: a kernel thread, or an interrupt */
 	u64 comm[2];
+	u64 code_map;			 /* os_task_code_map() */
 	const struct wait_record *waker; /* NULL: preempted, or not known */
 	const char *name;		 /* what was waited for; NULL: not said */
 	u64 addr;			 /* in the user's memory, or 0 */

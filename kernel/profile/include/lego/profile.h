@@ -214,6 +214,40 @@ struct profile_process {
 #endif
 };
 
+/* Embedded in struct mm as `profile`. */
+struct profile_mm {
+#ifdef CONFIG_PROFILE_IMAGES
+	u32 code_map; /* what is mapped in it: see images/images.h; 0: no code yet */
+#endif
+};
+
+#ifdef CONFIG_PROFILE_IMAGES
+/*
+ * An area of an address space is new, larger, or has other rights. If it is code, the map of the
+ * code there learns of it. Nobody else changes the areas meanwhile. Process context; sleeps.
+ */
+void profile_area_changed(struct profile_mm *pm, const os_area_t *area);
+
+/* A copy of an address space has the same areas. */
+static inline void profile_mm_copy(struct profile_mm *to, const struct profile_mm *from)
+{
+	to->code_map = from->code_map;
+}
+#else
+#define profile_area_changed(pm, area) ((void)0)
+#define profile_mm_copy(to, from)      ((void)0)
+#endif
+
+/* Returns the number of the map of the code in an address space; 0: none is known. Any context. */
+static inline u32 profile_code_map(const struct profile_mm *pm)
+{
+#ifdef CONFIG_PROFILE_IMAGES
+	return pf_read_once(pm->code_map);
+#else
+	return 0;
+#endif
+}
+
 #ifdef PROFILE_ANY
 /*
  * Sets up the profiler's part of a new process. Process context, before its first

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The functions of ELF files: kernels, programs and libraries."""
+
+from __future__ import annotations
+
+import bisect
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from profiles.export import ExportError
+
+
+class Symbols:
+    """The functions of an ELF file, by address."""
+
+    def __init__(self, path: Path):
+        self.path, self.full_path = path, str(path.resolve())
+        try:
+            self.bytes = path.stat().st_size
+            with path.open("rb") as file:
+                self.read(ELFFile(file))
+        except OSError as error:
+            raise ExportError(f"{path}: {error.strerror}") from error
+        except ELFError as error:
+            raise ExportError(f"{path} is not an ELF file: {error}") from error
+
+    def read(self, elf: ELFFile) -> None:
+        self.build_id = None
+        for section in elf.iter_sections("SHT_NOTE"):
+            for note in section.iter_notes():
+                if note["n_type"] == "NT_GNU_BUILD_ID":
+                    self.build_id = note["n_desc"]
+        # A library without .symtab still names the functions that it exports.
+        table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+        if table is None:
+            raise ExportError(f"{self.path} has no symbols")
+        self.code = [
+            (segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"], segment["p_offset"])
+            for segment in elf.iter_segments("PT_LOAD")
+            if segment["p_flags"] & 1
+        ]
+        if not self.code:
+            raise ExportError(f"{self.path} has no code")
+        self.start, self.end, self.offset = self.code[0]
+        self.has_lines = elf.get_section_by_name(".debug_line") is not None
+        found = {}
+        for symbol in table.iter_symbols():
+            kind, address = symbol["st_info"]["type"], symbol["st_value"]
+            if kind in ("STT_FUNC", "STT_NOTYPE") and symbol.name:
+                if self.start <= address < self.end:
+                    found.setdefault(address, symbol.name)
+        self.addresses = sorted(found)
+        self.names = [found[address] for address in self.addresses]
+
+    def address_at(self, offset: int) -> int:
+        """Returns the address that the file gives to code at an offset; 0: there is none."""
+        for start, end, first in self.code:
+            if first <= offset < first + end - start:
+                return offset - first + start
+        return 0
+
+    def function(self, address: int) -> tuple[int, str] | None:
+        """Returns the start and the name of the function at an address."""
+        at = bisect.bisect_right(self.addresses, address) - 1
+        if at < 0 or not self.start <= address < self.end:
+            return None
+        return self.addresses[at], self.names[at]
+
+    def place(self, address: int) -> str:
+        """Returns function+offset/size. A function ends where the next one starts."""
+        at = bisect.bisect_right(self.addresses, address) - 1
+        if at < 0 or not self.start <= address < self.end:
+            return f"{address:#x}"
+        start, end = [*self.addresses, self.end][at : at + 2]
+        return f"{self.names[at]}+{address - start:#x}/{end - start:#x}"

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names of user code: which file an address belongs to, and which files are refused."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from test_legoprof import META, SAMPLE, legoprof, run
+from test_legoprof_fuzz import whole
+
+BASE = 0x5555_0000_0000
+SOURCE = """
+void first(void) { asm volatile("nop; nop"); }
+void _start(void) { first(); }
+"""
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Returns a function that makes a program, and its address and offset of first()."""
+
+    def build_program(name: str, *flags: str, source: str = SOURCE) -> tuple[Path, int, int]:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        command = ["gcc", "-O0", "-nostdlib", "-x", "c", "-", "-o", path, *flags]
+        subprocess.run(command, input=source, text=True, check=True)
+        symbols = legoprof.profiles.stacks.Symbols(path)
+        address = symbols.addresses[symbols.names.index("first")]
+        return path, address, address - symbols.start + symbols.offset
+
+    return build_program
+
+
+def image(path: Path, number: int = 1) -> dict:
+    found = legoprof.profiles.stacks.Symbols(path)
+    row = {"image": number, "path": f"/bin/{path.name}", "bytes": found.bytes}
+    return row | {"build_id": found.build_id}
+
+
+def area(number: int, image: int, start: int, offset: int, parent: int = 0, size: int = 4096):
+    row = {"code_map": number, "parent": parent, "image": image}
+    ends = {"start": start, "end": start + size, "offset": offset}
+    return row | {key: f"{value:#018x}" for key, value in ends.items()}
+
+
+def sample(address: int, code_map: int, **values: object) -> dict:
+    row = SAMPLE | {"comm": "x", "syscall": None, "kernel": [], "class": "user"}
+    return row | {"user": [f"{address:#x}"], "code_map": code_map} | values
+
+
+def write(tmp_path: Path, images: list[dict], maps: list[dict], samples: list[dict]) -> str:
+    path = tmp_path / "run.lego"
+    files = {"source.json": [{"hz": 1000}], "samples.json": samples}
+    files |= {"images.json": images, "code_maps.json": maps}
+    path.write_bytes(whole(META, {name: rows for name, rows in files.items() if rows}))
+    return str(path)
+
+
+@pytest.mark.parametrize("flags", [["-static", "-no-pie"], ["-static-pie"], ["-shared", "-s"]])
+def test_names_by_offset(build, tmp_path, capsys, flags):
+    """Wherever a program or a library is mapped; of one without symbols, those that it exports."""
+    elf, _, offset = build("program", *flags)
+    page = offset & -4096
+    maps = [area(1, 1, BASE, page)]
+    export = write(tmp_path, [image(elf)], maps, [sample(BASE + offset - page, 1)])
+    argv = "folded", export, "--program", str(elf)
+    assert run(capsys, *argv) == (0, "x;first 7\n", "")
+
+
+def test_newest_area_counts(build, tmp_path, capsys):
+    """An address may have been another file's before, and a process's map grows."""
+    elf, _, offset = build("program", "-static-pie")
+    page, at = offset & -4096, BASE + offset % 4096
+    maps = [area(1, 1, BASE, page), area(2, 2, BASE, page, parent=1), area(3, 1, 4096, 0, parent=2)]
+    images = [image(elf), image(elf, 2) | {"path": "/bin/other", "build_id": "00"}]
+    samples = [sample(at, nr, comm=str(nr)) for nr in range(4)]
+    export = write(tmp_path, images, maps, samples)
+    _, out, _ = run(capsys, "folded", export, "--program", str(elf))
+    address = f"{at:#x}"
+    assert out.split() == ["0;" + address, "7", "1;first", "7", "2;" + address, "7"] + [
+        "3;" + address,
+        "7",
+    ]
+
+
+def test_wrong_program_is_refused(build, tmp_path, capsys):
+    elf, _, offset = build("program", "-static-pie")
+    wrong, *_ = build("other/program", "-static-pie", source=SOURCE + "int x = 1;")
+    alien, *_ = build("alien", "-static-pie", source=SOURCE + "int y = 1;")
+    export = write(tmp_path, [image(elf)], [area(1, 1, BASE, 0)], [sample(BASE + offset, 1)])
+    for path, why in (wrong, "is not the program that ran: /bin/program ("), (
+        alien,
+        "did not run: the programs of this export are /bin/program\n",
+    ):
+        status, out, err = run(capsys, "folded", export, "--program", str(path))
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"legoprof: error: {path} (build id ") and why in err, err
+
+
+def test_program_without_build_id(build, tmp_path, capsys):
+    elf, _, offset = build("program", "-static", "-no-pie", "-Wl,--build-id=none")
+    page = offset & -4096
+    samples = [sample(BASE + offset - page, 1)]
+    export = write(tmp_path, [image(elf)], [area(1, 1, BASE, page)], samples)
+    status, out, err = run(capsys, "folded", export, "--program", str(elf))
+    assert (status, out) == (0, "x;first 7\n")
+    assert err.endswith("/bin/program has no build id: only name and size tell it\n")
+    elf.write_bytes(elf.read_bytes() + b"\0")
+    assert "is not the program that ran" in run(capsys, "folded", export, "--program", str(elf))[2]
+
+
+def test_what_had_no_room(tmp_path, capsys):
+    """The kernel's remark on lost mappings is passed on."""
+    lost = {"note": "mappings of code without room"}
+    export = write(tmp_path, [lost], [area(1, 0, BASE, 0)], [sample(BASE, 1)])
+    out = run(capsys, "folded", export)
+    assert out == (0, f"x;{BASE:#x} 7\n", f"legoprof: {export}: {lost['note']}\n")
+
+
+def mmap_records(data: bytes) -> list[tuple[int, int, int, bytes, str]]:
+    """The pid, start, offset, build id and path of MMAP2 records of a perf.data."""
+    at, size = struct.unpack_from("<QQ", data, 40)
+    found, end = [], at + size
+    while at < end:
+        kind, misc, length = struct.unpack_from("<IHH", data, at)
+        if kind == 10:
+            pid, _, start, _, offset, nr = struct.unpack_from("<IIQQQB", data, at + 8)
+            build_id = data[at + 44 : at + 44 + nr]
+            assert bool(misc & 1 << 14) == bool(build_id)
+            path = data[at + 72 : at + length].split(b"\0")[0].decode()
+            found.append((pid, start, offset, build_id, path))
+        at += length
+    return found
+
+
+def test_perf_maps(build, tmp_path, capsys):
+    """What perf learns: build ids without any file, and that a program's map ends with it."""
+    elf, *_ = build("program", "-static-pie")
+    maps = [area(1, 1, BASE, 0x1000), area(2, 2, BASE * 2 // 3, 0)]
+    images = [image(elf), {"image": 2, "path": "/lib/\033", "bytes": 5, "build_id": None}]
+    samples = [sample(BASE, 1), sample(BASE, 2, pid=5), sample(BASE, 2), sample(BASE, 1, pid=5)]
+    export, out = write(tmp_path, images, maps, samples), tmp_path / "perf.data"
+    status, _, err = run(capsys, "perf-data", export, "-o", str(out))
+    assert status == 0 and err.count("\n") == 1 and "/lib/? has no build id" in err
+    build_id = bytes.fromhex(image(elf)["build_id"])
+    program = BASE, 0x1000, build_id, "/bin/program"
+    library = BASE * 2 // 3, 0, b"", "/lib/?"
+    assert mmap_records(out.read_bytes()) == [
+        (1, *program),
+        *((1, BASE, 0x1000, b"", "//anon"), (1, *library)),
+        (5, *program),
+        *((5, BASE, 0x1000, b"", "//anon"), (5, *library)),
+    ]
+    run(capsys, "perf-data", export, "-o", str(out), "--program", str(elf))
+    assert mmap_records(out.read_bytes())[0] == (1, BASE, 0x1000, build_id, str(elf))
+
+
+def test_export_of_an_older_kernel(build, tmp_path, capsys):
+    """It tells no images: the name of the task must do, and addresses are the file's own."""
+    elf, address, _ = build("program", "-static", "-no-pie")
+    row = sample(address, 0, comm="program")
+    del row["code_map"]
+    export = write(tmp_path, [], [], [row, row | {"comm": "other"}])
+    argv = "folded", export, "--program", str(elf)
+    assert run(capsys, *argv) == (0, f"program;first 7\nother;{address:#x} 7\n", "")
