@@ -190,8 +190,9 @@ void process_change_task_keys(void)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	struct task *task;
 
-	list_for_each_entry(task, &proc->threads, thread_node)
+	list_for_each_entry(task, &proc->threads, thread_node) {
 		profile_task_changed(task);
+	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
