@@ -145,9 +145,15 @@ class Place:
     area: Area | None = None
     symbols: Symbols | None = None
 
-    def name(self) -> str | None:
-        found = self.symbols.function(self.address) if self.symbols else None
-        return found[1] if found else None
+    offset: int = 0  # in the file of the area
+
+    def name(self) -> str:
+        """Returns the function; if its name is not known file+offset, or an address."""
+        if self.symbols and (found := self.symbols.function(self.address)):
+            return found[1]
+        if self.area and self.area.image:
+            return f"{self.area.image.name}+{self.offset:#x}"
+        return f"{self.address:#x}"
 
 
 def without_build_id(stacks: list[Stack], names: "Names") -> list[Image]:
@@ -198,7 +204,8 @@ class Names:
             if area.start <= address < area.end:
                 symbols = self.symbols.get(area.image) if area.image else None
                 offset = address - area.start + area.offset
-                return Place(symbols.address_at(offset) if symbols else address, area, symbols)
+                own = symbols.address_at(offset) if symbols else address
+                return Place(own, area, symbols, offset)
         return Place(address)
 
     def kernel_frames(self, stack: Stack) -> list[str]:
@@ -207,7 +214,7 @@ class Names:
     def user_frames(self, stack: Stack) -> list[str]:
         # An interrupted system call returns to the first user address: it is exact.
         sites = call_sites(stack.user, True)
-        return [self.place(stack, pc).name() or f"{pc:#x}" for pc in sites]
+        return [self.place(stack, pc).name() for pc in sites]
 
 
 def image_of(program: Symbols) -> Image:

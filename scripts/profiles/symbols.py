@@ -32,7 +32,6 @@ class Symbols:
             for note in section.iter_notes():
                 if note["n_type"] == "NT_GNU_BUILD_ID":
                     self.build_id = note["n_desc"]
-        # A library without .symtab still names the functions that it exports.
         table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
         if table is None:
             raise ExportError(f"{self.path} has no symbols")
@@ -50,9 +49,13 @@ class Symbols:
             kind, address = symbol["st_info"]["type"], symbol["st_value"]
             if kind in ("STT_FUNC", "STT_NOTYPE") and symbol.name:
                 if self.start <= address < self.end:
-                    found.setdefault(address, symbol.name)
+                    found.setdefault(address, (symbol.name, symbol["st_size"]))
         self.addresses = sorted(found)
-        self.names = [found[address] for address in self.addresses]
+        self.names = [found[address][0] for address in self.addresses]
+        self.ends = [*self.addresses[1:], self.end]  # a function ends where the next one starts
+        if table.name == ".dynsym":
+            # A stripped library has the functions that it exports, and others between them.
+            self.ends = [address + found[address][1] for address in self.addresses]
 
     def address_at(self, offset: int) -> int:
         """Returns the address that the file gives to code at an offset; 0: there is none."""
@@ -61,17 +64,19 @@ class Symbols:
                 return offset - first + start
         return 0
 
+    def index(self, address: int) -> int | None:
+        at = bisect.bisect_right(self.addresses, address) - 1
+        return at if at >= 0 and address < self.ends[at] else None
+
     def function(self, address: int) -> tuple[int, str] | None:
         """Returns the start and the name of the function at an address."""
-        at = bisect.bisect_right(self.addresses, address) - 1
-        if at < 0 or not self.start <= address < self.end:
-            return None
-        return self.addresses[at], self.names[at]
+        at = self.index(address)
+        return None if at is None else (self.addresses[at], self.names[at])
 
     def place(self, address: int) -> str:
-        """Returns function+offset/size. A function ends where the next one starts."""
-        at = bisect.bisect_right(self.addresses, address) - 1
-        if at < 0 or not self.start <= address < self.end:
+        """Returns function+offset/size."""
+        at = self.index(address)
+        if at is None:
             return f"{address:#x}"
-        start, end = [*self.addresses, self.end][at : at + 2]
-        return f"{self.names[at]}+{address - start:#x}/{end - start:#x}"
+        start = self.addresses[at]
+        return f"{self.names[at]}+{address - start:#x}/{self.ends[at] - start:#x}"
