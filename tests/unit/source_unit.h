@@ -11,7 +11,7 @@
 
 static struct source_snapshot snap;
 static u64 nr_samples, last_sample, sample_costs;
-static u64 nr_taken[HOST_NR_CPUS], epochs[HOST_NR_CPUS];
+static u64 nr_taken[HOST_NR_CPUS], generations[HOST_NR_CPUS];
 static bool last_in_nmi;
 static int nr_resets;
 
@@ -23,8 +23,8 @@ u64 sample_start_cycles;
 
 void sample_take(const struct pt_regs *regs, u64 start_cycles, u32 in_nmi)
 {
-	if (epochs[host_cpu] != generation) {
-		epochs[host_cpu] = generation;
+	if (generations[host_cpu] != generation) {
+		generations[host_cpu] = generation;
 		nr_taken[host_cpu] = 0;
 		source_first_sample();
 	}
@@ -55,7 +55,7 @@ u64 sample_generation(void)
 
 static inline u64 taken(unsigned int cpu)
 {
-	return epochs[cpu] == generation ? nr_taken[cpu] : 0;
+	return generations[cpu] == generation ? nr_taken[cpu] : 0;
 }
 
 void sample_self_cost(u64 *nr, u64 *cycles)

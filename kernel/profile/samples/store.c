@@ -17,7 +17,7 @@
 #include "store.h"
 
 #define GATE_STEP 2
-#define NO_GATE	  ~0ull /* has no epoch */
+#define NO_GATE	  ~0ull /* has no generation */
 
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
@@ -109,7 +109,7 @@ void sample_reset(void)
 
 u64 sample_generation(void)
 {
-	return current_epoch();
+	return current_generation();
 }
 
 /* Returns the class of code that was hit in the kernel, without the sample's own interrupt. */
@@ -301,10 +301,10 @@ static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 	os_assert(s->store.seq & 1);
 	if (gate < GATE_STEP)
 		return false;
-	if (s->epoch != (gate & ~GATE_OFF)) {
+	if (s->generation != (gate & ~GATE_OFF)) {
 		memset(&s->counts, 0, sizeof(s->counts));
 		s->is_stale = true;
-		pf_write_once(s->epoch, gate & ~GATE_OFF);
+		pf_write_once(s->generation, gate & ~GATE_OFF);
 		source_first_sample();
 	}
 	if (gate & GATE_OFF) {

@@ -14,8 +14,8 @@ struct sample_cpu {
 	struct stack_store store;
 	u64 gate; /* sample_gate when samples simply count; else something different */
 	struct sample_counts counts;
-	bool is_stale; /* the log is an older epoch's, not emptied yet, or there is none */
-	u64 epoch;     /* of the counts */
+	bool is_stale;	/* the log is an older generation's, not emptied yet, or there is none */
+	u64 generation; /* of the counts */
 	struct sample_stats pinned; /* the reader's */
 
 	/* By recent_hash(): replayable records of the log, or nobody. */
@@ -23,12 +23,12 @@ struct sample_cpu {
 };
 OS_DECLARE_PER_CPU(struct sample_cpu, sample_cpus);
 
-/* 0: not ready; else the epoch, from 2 on in steps of 2; with GATE_OFF */
+/* 0: not ready; else the generation, from 2 on in steps of 2; with GATE_OFF */
 extern u64 sample_gate;
 
-static inline u64 current_epoch(void)
+static inline u64 current_generation(void)
 {
-	/* Pairs with the exchange in move_gate(): who sees the epoch sees its start. */
+	/* Pairs with the exchange in move_gate(): who sees the generation sees its start. */
 	return pf_load_acquire(&sample_gate) & ~GATE_OFF;
 }
 

@@ -11,7 +11,7 @@
 #define READ_TRIES 100
 
 static u32 nr_pins; /* the one reader's */
-static u64 pinned_epoch;
+static u64 pinned_generation;
 
 /* Notes each record's count in the record, and adds the counts up by class. */
 static void count_records(struct sample_cpu *s)
@@ -86,7 +86,7 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 
 	memset(pinned, 0, sizeof(*pinned));
 	stack_store_pin(&s->store);
-	if (s->is_stale || pf_read_once(s->epoch) != current_epoch()) {
+	if (s->is_stale || pf_read_once(s->generation) != current_generation()) {
 		stack_store_unpin(&s->store);
 	} else {
 		nr_before = nr_attempts(&s->counts);
@@ -95,7 +95,7 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 	}
 	copy_counts(s, cpu, &counts, &pinned->source);
 	pinned->elapsed_cycles = pinned->source.cycles - pf_read_once(sample_start_cycles);
-	if (pf_read_once(s->epoch) != current_epoch())
+	if (pf_read_once(s->generation) != current_generation())
 		return;
 	add_drops(pinned, &counts);
 	pinned->self_cycles = counts.self_cycles;
@@ -130,10 +130,10 @@ void samples_pin(void)
 		return;
 	/* Again if there was a reset meanwhile. */
 	do {
-		pinned_epoch = current_epoch();
+		pinned_generation = current_generation();
 		os_for_each_cpu(cpu)
 			pin_cpu(&os_per_cpu(sample_cpus, cpu), cpu);
-	} while (pinned_epoch != current_epoch());
+	} while (pinned_generation != current_generation());
 	os_assert(counts_add_up());
 }
 
@@ -151,7 +151,7 @@ void samples_unpin(void)
 u64 samples_generation(void)
 {
 	os_assert(nr_pins);
-	return pinned_epoch;
+	return pinned_generation;
 }
 
 const struct sample_stats *samples_stats(unsigned int cpu)
