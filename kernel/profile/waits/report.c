@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Prints waits: the table of a report, and call chains, folded, for flame graphs. */
 
-#include "waits.h"
-
-#include "../table.h"
+#include "report_times.h"
 
 #define NR_CHAINS  3 /* rows of user locks whose call chains are shown below the table */
 #define PATH_BYTES 256
 
 enum {
-	SECONDS,
-	FOR_CPU,
-	TIMES,
-	LONGEST,
-	IN_FLIGHT,
-	WHAT,
+	WHAT = NR_TIME_COLUMNS,
 	WHERE,
 	WAKER,
 	NR_COLUMNS,
 };
 
 static const struct column columns[NR_COLUMNS] = {
-	[SECONDS] = { "seconds", "wait_ns", COLUMN_SECONDS, 13, TOTAL_SUM },
-	[FOR_CPU] = { "for.a.CPU", "ready_ns", COLUMN_SECONDS, 13, TOTAL_SUM },
-	[TIMES] = { "times", "waits", COLUMN_COUNT, 9, TOTAL_SUM },
-	[LONGEST] = { "longest", "longest_ns", COLUMN_SECONDS, 13, TOTAL_END },
-	[IN_FLIGHT] = { NULL, "in_flight", COLUMN_COUNT },
+	TIME_COLUMNS,
 	[WHAT] = { "waits.for", "what", COLUMN_TEXT, 22, .left = true },
 	[WHERE] = { "where", "function", COLUMN_TEXT, 20, .left = true },
 	[WAKER] = { "woken.by", "waker", COLUMN_TEXT, 20, .left = true },
@@ -100,21 +89,26 @@ void report_wait_waker(const struct wait_row *row, char *text, size_t size)
 		os_snprintf(text, size, "%s", row->nr_in_flight ? "(not yet)" : "-");
 }
 
+void report_set_wait_times(struct cell cells[NR_TIME_COLUMNS], const struct wait_row *row)
+{
+	cells[SECONDS] = cell_nr(os_cycles_to_ns(row->asleep_cycles + row->ready_cycles));
+	cells[FOR_CPU] = cell_nr(os_cycles_to_ns(row->ready_cycles));
+	cells[TIMES] = cell_nr(row->nr);
+	cells[LONGEST] = cell_nr(os_cycles_to_ns(row->max_cycles));
+	cells[IN_FLIGHT] = cell_nr(row->nr_in_flight);
+}
+
 /* Prints a row. proc: the process in whose memory the row's address is; NULL: not known. */
 static void print_row(const struct wait_row *row, os_process_t *proc)
 {
 	char what[WAIT_NAME_BYTES], where[OS_SYMBOL_BYTES], by[OS_SYMBOL_BYTES + 48];
 	struct cell cells[NR_COLUMNS] = {
-		[SECONDS] = cell_nr(os_cycles_to_ns(row->asleep_cycles + row->ready_cycles)),
-		[FOR_CPU] = cell_nr(os_cycles_to_ns(row->ready_cycles)),
-		[TIMES] = cell_nr(row->nr),
-		[LONGEST] = cell_nr(os_cycles_to_ns(row->max_cycles)),
-		[IN_FLIGHT] = cell_nr(row->nr_in_flight),
 		[WHAT] = cell_text(what),
 		[WHERE] = cell_text(report_wait_function(row->where, where, sizeof(where))),
 		[WAKER] = cell_text(by),
 	};
 
+	report_set_wait_times(cells, row);
 	report_wait_name(row, proc, what, sizeof(what));
 	report_wait_waker(row, by, sizeof(by));
 	table_row(cells);

@@ -4,30 +4,14 @@
  * reports, and files. view.c adds the records up.
  */
 
-#include "waits.h"
-
-#include "../table.h"
+#include "report_times.h"
 
 enum {
-	SECONDS,
-	FOR_CPU,
-	TIMES,
-	LONGEST,
-	IN_FLIGHT,
-	NAME,
+	NAME = NR_TIME_COLUMNS,
 	PID,
 	WAKER = PID,
 	NR_COLUMNS,
 };
-
-/* clang-format off */
-#define TIME_COLUMNS                                                               \
-	[SECONDS] = { "seconds", "wait_ns", COLUMN_SECONDS, 13, TOTAL_SUM },        \
-	[FOR_CPU] = { "for.a.CPU", "ready_ns", COLUMN_SECONDS, 13, TOTAL_SUM },     \
-	[TIMES] = { "times", "waits", COLUMN_COUNT, 9, TOTAL_SUM },                 \
-	[LONGEST] = { "longest", "longest_ns", COLUMN_SECONDS, 13, TOTAL_END },     \
-	[IN_FLIGHT] = { NULL, "in_flight", COLUMN_COUNT }
-/* clang-format on */
 
 static const struct column call_columns[] = {
 	TIME_COLUMNS,
@@ -54,15 +38,6 @@ static void begin(const struct table *table, const struct report *report, wait_k
 	report_begin_waits(table, report, title);
 }
 
-static void set_times(struct cell cells[NR_COLUMNS], const struct wait_row *row)
-{
-	cells[SECONDS] = cell_nr(os_cycles_to_ns(row->asleep_cycles + row->ready_cycles));
-	cells[FOR_CPU] = cell_nr(os_cycles_to_ns(row->ready_cycles));
-	cells[TIMES] = cell_nr(row->nr);
-	cells[LONGEST] = cell_nr(os_cycles_to_ns(row->max_cycles));
-	cells[IN_FLIGHT] = cell_nr(row->nr_in_flight);
-}
-
 void report_print_wait_calls(const struct report *report)
 {
 	const struct table table = TABLE(call_columns, .top = report->top);
@@ -74,7 +49,7 @@ void report_print_wait_calls(const struct report *report)
 		struct cell cells[NR_COLUMNS];
 		char number[REPORT_CALL_BYTES];
 
-		set_times(cells, row);
+		report_set_wait_times(cells, row);
 		cells[NAME] = cell_text(report_call(number, row->call, name));
 		table_row(cells);
 	}
@@ -92,7 +67,7 @@ void report_print_wait_tasks(const struct report *report)
 		char comm[17];
 
 		report_wait_comm(comm, row->comm);
-		set_times(cells, row);
+		report_set_wait_times(cells, row);
 		cells[NAME] = cell_text(comm);
 		cells[PID] = cell_nr(wait_pid(row->process));
 		table_row(cells);
@@ -115,7 +90,7 @@ static void print_lock(const struct wait_row *row, os_process_t *proc)
 		os_snprintf(name, sizeof(name), "%s %#lx (pid %u)", row->name, row->addr,
 			    wait_pid(row->process));
 	report_wait_waker(&most, by, sizeof(by));
-	set_times(cells, row);
+	report_set_wait_times(cells, row);
 	cells[NAME] = cell_text(name);
 	cells[WAKER] = cell_text(by);
 	table_row(cells);
