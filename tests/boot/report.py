@@ -11,7 +11,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from report_lines import DASHES, END, PREFIX, Lines, ReportError, ceil_div, percent, to_ns, twice
+from report_lines import (
+    DASHES,
+    END,
+    PREFIX,
+    SECONDS,
+    TOP,
+    Lines,
+    ReportError,
+    ceil_div,
+    percent,
+    to_ns,
+    twice,
+)
 from report_waits import (
     SPINLOCK_TITLE,
     WAIT_TITLE,
@@ -31,12 +43,12 @@ BEGIN = re.compile(r"^profile: report (\d+): (.*)$")
 BEGIN_ANYWHERE = re.compile(r"^\[.*\] profile: report \d+: .*$", re.MULTILINE)
 END_ANYWHERE = re.compile(r"^\[.*\] profile: end of report \d+\r?$", re.MULTILINE)
 TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)(?: \((.*)\))?$")
-STRACE_ROW = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) +(\d+) (\S.*)$")
-STRACE_TOTAL = re.compile(r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total$")
+STRACE_ROW = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) +(\d+) (\S.*)$")
+STRACE_TOTAL = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) total$")
 # Below a table: what ran before its execve, and all of that with the children.
 STRACE_SUM = re.compile(
     r"^(not in this table|including children that were waited for \(\d+\)): (\d+) calls"
-    r"(?: before execve)?, (\d+) errors, (\d+\.\d{9}) s$"
+    rf"(?: before execve)?, (\d+) errors, {SECONDS} s$"
 )
 # What profile.report=wide adds to a row and to the total.
 STRACE_ROW_WIDE = re.compile(
@@ -47,11 +59,11 @@ STRACE_TOTAL_WIDE = re.compile(
     r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total +(\d+\.\d{9}|-) +(\d+|-)$"
 )
 # The summary, and the table of waits.
-HEAT_TITLE = re.compile(r"^Kernel Heatmap(?: \(top #(\d+)\)| \(all\))?$")
+HEAT_TITLE = re.compile(rf"^Kernel Heatmap(?: {TOP})?$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
 POINT_ROW = re.compile(
-    r"^ *(on|off) +(\S+) +(\d+\.\d{9}) +(\d+) +(\d+)"
+    rf"^ *(on|off) +(\S+) +{SECONDS} +(\d+) +(\d+)"
     r"(?: +(\d+) +(\d+|-) +(\d+) +<= *(\d+) +<= *(\d+) +(\d+))?$"
 )
 OVERHEAD = re.compile(

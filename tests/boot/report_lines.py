@@ -9,6 +9,9 @@ from fractions import Fraction
 PREFIX = re.compile(r"^\[ *\d+\.\d+\] ?")
 END = re.compile(r"^profile: end of report (\d+)$")
 DASHES = re.compile(r"^-[- ]*$")
+# Parts of other expressions: a time, and how many rows a table has at most.
+SECONDS = r"(\d+\.\d{9})"
+TOP = r"\((?:top #(\d+)|all)\)"
 
 
 class ReportError(Exception):

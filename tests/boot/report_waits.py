@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from report_lines import DASHES, END, Lines, ReportError, to_ns
+from report_lines import DASHES, END, SECONDS, TOP, Lines, ReportError, to_ns
 
 CPU_TIME = re.compile(r"^CPU time: (\d+\.\d{6}) s, (\d+) threads? = (.*)$")
 PARENT = re.compile(
@@ -19,27 +19,24 @@ EVENTS = re.compile(
     r"^events: (?:(\d+) system calls, )?(\d+) page faults"
     r"(?:, (\d+) context switches \((\d+) involuntary, (\d+) migrations\))?$"
 )
-WAIT_TITLE = re.compile(r"^Kernel Waits \((?:top #(\d+)|all)\)$")
+WAIT_TITLE = re.compile(rf"^Kernel Waits {TOP}$")
 WAIT_SCOPE = re.compile(
     r"^waits: (\d+) of (all threads|this process's threads) = asleep (\d+\.\d{3}) s "
     r"\+ ready without a CPU (\d+\.\d{3}) s(?:; (\d+) of them ha(?:s|ve) not ended)?$"
 )
-WAIT_VIEW_TITLE = re.compile(r"^Kernel Waits by (system call|task|lock) \((?:top #(\d+)|all)\)$")
-WAIT_VIEW_ROW = re.compile(
-    r"^ *(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+) +(\d+\.\d{9})  (\S.*?)(?:  +(\S.*))?$"
-)
+WAIT_VIEW_TITLE = re.compile(rf"^Kernel Waits by (system call|task|lock) {TOP}$")
+TIMES = rf"^ *{SECONDS} +{SECONDS} +(\d+)"
+WAIT_VIEW_ROW = re.compile(rf"{TIMES} +{SECONDS}  (\S.*?)(?:  +(\S.*))?$")
 WAIT_HEADER = ["seconds", "for.a.CPU", "times", "longest", "waits.for", "where", "woken.by"]
-WAIT_ROW = re.compile(
-    r"^ *(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+) +(\d+\.\d{9})  (\S.*?)  +(\S+)  +(\S.*)$"
-)
-WAIT_TOTAL = re.compile(r"^ *(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+)$")
+WAIT_ROW = re.compile(rf"{TIMES} +{SECONDS}  (\S.*?)  +(\S+)  +(\S.*)$")
+WAIT_TOTAL = re.compile(rf"{TIMES}$")
 WAIT_OTHERS = re.compile(r"^(\d+) others?, with (\d+) waits$")
 
 
 SPINLOCK_TITLE = "Kernel Spinlocks: time that CPUs have spun"
 SPINLOCK_HEADER = ["seconds", "times", "longest", "spinlock", "where"]
-SPINLOCK_ROW = re.compile(r"^ *(\d+\.\d{9}) +(\d+) +(\d+\.\d{9})  (\S.*?)  +(\S+)$")
-SPINLOCK_TOTAL = re.compile(r"^ *(\d+\.\d{9}) +(\d+)$")
+SPINLOCK_ROW = re.compile(rf"^ *{SECONDS} +(\d+) +{SECONDS}  (\S.*?)  +(\S+)$")
+SPINLOCK_TOTAL = re.compile(rf"^ *{SECONDS} +(\d+)$")
 
 
 @dataclass
