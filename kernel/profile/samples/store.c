@@ -304,7 +304,8 @@ static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 	if (s->generation != (gate & ~GATE_OFF)) {
 		memset(&s->counts, 0, sizeof(s->counts));
 		s->is_stale = true;
-		pf_write_once(s->generation, gate & ~GATE_OFF);
+		/* A reader that sees the new generation sees that its log is stale. */
+		pf_store_release(&s->generation, gate & ~GATE_OFF);
 		source_first_sample();
 	}
 	if (gate & GATE_OFF) {

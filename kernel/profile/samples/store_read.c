@@ -86,7 +86,8 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 
 	memset(pinned, 0, sizeof(*pinned));
 	stack_store_pin(&s->store);
-	if (s->is_stale || pf_read_once(s->generation) != current_generation()) {
+	/* In this order: pairs with the release in pass_gate(), which cannot clear a pinned log. */
+	if (pf_load_acquire(&s->generation) != current_generation() || pf_read_once(s->is_stale)) {
 		stack_store_unpin(&s->store);
 	} else {
 		nr_before = nr_attempts(&s->counts);
