@@ -51,9 +51,10 @@ static u64 count_against(struct process *proc)
 	return bytes > reserve ? bytes - reserve : 1;
 }
 
+/* Its mm and its files are freed after they are taken from it, and before it is a zombie. */
 static bool holds_memory(struct process *proc)
 {
-	return READ_ONCE(proc->mm) || READ_ONCE(proc->files);
+	return !READ_ONCE(proc->zombie);
 }
 
 static void consider(struct process *proc, struct choice *choice)
