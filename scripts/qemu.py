@@ -22,6 +22,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -34,6 +35,7 @@ import kvm
 DEBUG_EXIT_PORT = 0xF4
 ESCAPE = 29  # Ctrl-]: Ctrl-A, which is QEMU's own choice, is for the guest's shell
 VERDICT_PORT = 0xE9
+PT_LOAD = 1
 POWER_OFF = re.compile(r"reboot: power off, status (-?\d+)")
 VERDICT = re.compile(
     r"verdict: status=(-?\d+) panic=([01]) bugs=(\d+) warnings=(\d+) reports_cut=(\d+) "
@@ -68,6 +70,18 @@ class LineEnds:
     def rest(self) -> bytes:
         held, self.held = self.held, b""
         return held
+
+
+def loaded_bytes(kernel: Path) -> int:
+    """Returns how much memory the segments of an ELF file take; they may end in its .bss."""
+    with kernel.open("rb") as file:
+        head = file.read(4096)
+    if not head.startswith(b"\x7fELF\2\1"):
+        return kernel.stat().st_size
+    (phoff,) = struct.unpack_from("<Q", head, 32)
+    phentsize, phnum = struct.unpack_from("<HH", head, 54)
+    headers = [struct.unpack_from("<I36xQ", head, phoff + i * phentsize) for i in range(phnum)]
+    return sum(memsz for kind, memsz in headers if kind == PT_LOAD)
 
 
 @dataclass
@@ -122,7 +136,7 @@ class Options:
         if self.export and not self.kernel:
             raise QemuError("an export needs --kernel, whose symbols say where it is")
         if self.kernel and self.initrd:
-            self.check_memory(self.kernel.stat().st_size + self.initrd.stat().st_size)
+            self.check_memory(loaded_bytes(self.kernel) + self.initrd.stat().st_size)
         if self.smp < 1:
             raise QemuError(f"smp must be at least 1, not {self.smp}")
         if self.icount and self.accel != "tcg":
