@@ -54,7 +54,7 @@ SELFTEST(assert, areas_without_a_lock)
 	EXPECT(vma_find(mm, USER_BASE));
 	EXPECT_ASSERTION(NULL);
 	EXPECT_EQ(vma_reserve(mm, 1), 0);
-	EXPECT_ASSERTION("vma_reserve: mm->lock is held for writing");
+	EXPECT_ASSERTION("reserve: mm->lock is held for writing");
 	rw_mutex_unlock_read(&mm->lock);
 	mm_put(mm);
 	EXPECT_ASSERTION(NULL);
