@@ -141,7 +141,7 @@ soak: $(vmlinux) $(BUILD)/tests.cpio
 
 # What legoprof writes, read by perf, pprof and others, which `make deps test-consumers` installs.
 .PHONY: test-consumers
-test-consumers: $(vmlinux) $(BUILD)/initramfs.cpio
+test-consumers: $(vmlinux) $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio
 	@$(test-summary) --pytest tests/consumers
 
 .PHONY: accuracy

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Events of a run, read by trace-cmd, kernelshark, perf and others: all see what the tables say."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import struct
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import qemu
+from conftest import BUILD, KERNEL, ROOT, run
+from profiles import events, export
+from test_consumers import screen
+
+ALL = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal"
+NOT_BACK = {"exit", "exit_group"}  # calls that never return: they are entered only
+SYMBOLS = ["--kernel", KERNEL]
+
+
+def options(path: Path, smp: int, append: str, initrd: str = "initramfs") -> qemu.Options:
+    image = BUILD / f"{initrd}.cpio"
+    append = f"profile.on_exit=none {append}"
+    return qemu.Options(
+        kernel=KERNEL, initrd=image, append=append, icount=True, smp=smp, export=path
+    )
+
+
+def boot(path: Path, arguments: str, smp: int = 1) -> Path:
+    """Runs the demo under icount, with all events on from the start. Returns the export."""
+    append = f"trace_event={ALL} init=/bin/wordcount -- {arguments}"
+    result = qemu.run(options(path, smp, append))
+    assert result.ok and not result.export_error, result.tail()
+    return path
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory) -> Path:
+    """The demo with all events, none of which is lost."""
+    path = tmp_path_factory.mktemp("events") / "run.lego"
+    return boot(path, "-t 4 /bin/wordcount")
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory) -> Path:
+    """The demo with more events than the rings hold."""
+    path = tmp_path_factory.mktemp("lossy") / "run.lego"
+    return boot(path, "-t 46 /data/text", smp=2)
+
+
+def convert(path: Path, command: str, *options: str) -> Path:
+    output = path.with_suffix(f".{command.removeprefix('trace-')}")  # kernelshark wants .dat
+    if not output.exists():
+        run(ROOT / "scripts/legoprof", command, path, *SYMBOLS, *options, "-o", output)
+    return output
+
+
+def perf_data(path: Path) -> Path:
+    return convert(path, "perf-data", "--events")
+
+
+def recorded(path: Path) -> tuple[int, int]:
+    """Returns how many events the kernel has numbered, and how many of them are in the export."""
+    found = export.load(path)
+    trace = events.read(found)
+    numbered = sum(row["next"] - row["first"] for row in found.rows("trace_cpus.json"))
+    return numbered, sum(len(cpu.events) for cpu in trace.cpus.values())
+
+
+def trace_cmd(path: Path, *options: str) -> list[str]:
+    text = run("trace-cmd", "report", *options, "-i", convert(path, "trace-dat"))
+    return [line for line in text.splitlines() if not line.startswith("cpus=")]
+
+
+def check_counts(path: Path, perf) -> tuple[int, int]:
+    numbered, kept = recorded(path)
+    lines = trace_cmd(path)
+    dropped = [re.fullmatch(r"CPU:\d+ \[(\d+) EVENTS DROPPED\]", line) for line in lines]
+    gaps = sum(int(found[1]) for found in dropped if found)
+    assert sum(found is None for found in dropped) == kept
+    text = perf("script", "--show-lost-events", "-i", perf_data(path))
+    lost = [int(nr) for nr in re.findall(r"PERF_RECORD_LOST lost (\d+)", text)]
+    samples = [line for line in text.splitlines() if "PERF_RECORD_LOST" not in line]
+    assert len(samples) == kept and numbered == kept + sum(lost)
+    assert gaps <= sum(lost)  # trace-cmd has no place for those behind the last event
+    return numbered, kept
+
+
+def test_nothing_is_lost(traced, perf):
+    """Events in the rings are the lines of trace-cmd and the samples of perf."""
+    numbered, kept = check_counts(traced, perf)
+    assert numbered == kept > 2000
+
+
+def test_what_is_lost_is_told(lossy, perf):
+    numbered, kept = check_counts(lossy, perf)
+    assert numbered > kept > 2000
+
+
+def test_trace_cmd_reads_what_ftrace_prints(traced):
+    """Task, CPU, time and event of each line."""
+    ours = convert(traced, "ftrace").read_text().splitlines()
+    theirs = trace_cmd(traced, "-R")
+    assert not any("UNKNOWN" in line or "FAILED" in line for line in theirs)
+    lines = [line for line in ours if not line.startswith("#")]
+    pattern = re.compile(r"(\S.*\S)-(\d+) +\[(\d+)\] .* (\d+\.\d+): (\w+):")
+    sides = lines, trace_cmd(traced)
+    found = [[pattern.search(line).groups() for line in side] for side in sides]
+    assert found[0] == found[1]
+
+
+def test_perf_trace_counts_as_strace(traced, perf):
+    """Calls and errors of each row, but of calls that never return."""
+    output = traced.with_suffix(".calls")
+    perf("trace", "-s", "-i", perf_data(traced), "-o", output)
+    text = output.read_text()
+    calls: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    for name, nr, nr_errors in re.findall(r"^   (\w+) +(\d+) +(\d+) +[\d.]+ ", text, re.M):
+        calls[name] += int(nr)
+        errors[name] += int(nr_errors)
+    rows = export.load(traced).rows("strace.json")
+    expected = {row["syscall"].removeprefix("sys_"): row for row in rows}
+    assert set(expected) & NOT_BACK
+    for name in NOT_BACK:
+        expected.pop(name, None)
+    expected["execve"]["calls"] -= 1  # the kernel's own, of the first program
+    counts = {name: row["calls"] - row["in_flight"] for name, row in expected.items()}
+    assert calls == +Counter(counts)
+    assert +errors == {name: row["errors"] for name, row in expected.items() if row["errors"]}
+
+
+NR_WRITERS = 3
+
+COMMANDS = [
+    "cd /sys/kernel/tracing",
+    "echo x > /tmp/x; cat /tmp/x",  # what the first command of a kind allocates stays
+    "echo 'flags == 32' > events/lock/contention_begin/filter",  # mutexes only
+    "echo 1 > events/lock/enable; echo 1 > events/sched/enable",
+    "echo 1 > events/kmem/kmalloc/enable; echo 1 > events/kmem/kfree/enable",
+    f"for i in $(seq {NR_WRITERS}); do dd if=/dev/zero of=/tmp/x bs=1M count=32 & done; wait",
+    "echo l > /proc/sysrq-trigger",
+    "mkdir /tmp/d; for i in 1 2 3 4 5; do echo x > /tmp/d/$i; done; rm /tmp/d/2",
+    "echo l > /proc/sysrq-trigger",
+    "echo 0 > events/enable",
+    "exit",
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory) -> tuple[Path, str]:
+    """Three programs that write to one file, and files that stay. Returns export and log."""
+    path = tmp_path_factory.mktemp("session") / "run.lego"
+    # With one CPU, time is its instructions, and no lock is spun for.
+    with qemu.Guest(options(path, 1, "", "shell")) as guest:
+        for command in COMMANDS:
+            guest.expect(r"lego:[^\n]*# ")
+            guest.send(command + "\n")
+        result = guest.wait()
+    assert result.ok and not result.export_error, result.tail()
+    assert events.read(export.load(path)).cpus
+    return path, result.log.replace("\r", "")
+
+
+def timehist(path: Path, perf) -> dict[int, Counter[str]]:
+    """Returns the sums of timehist's columns by thread, in ns, and when it last ran."""
+    text = perf("sched", "timehist", "-i", perf_data(path))
+    number = r" +([\d.]+)"
+    row = re.compile(rf"^{number} \[\d+\] +\S+\[(\d+)[/\d]*\]{3 * number} *$", re.M)
+    found: dict[int, Counter[str]] = {}
+    for seconds, tid, *columns in row.findall(text):
+        wait, delay, cpu = (round(float(ms) * 1e6) for ms in columns)
+        is_first = int(tid) not in found
+        sums = found.setdefault(int(tid), Counter())
+        # A new thread has not waited for perf, but its delay from the wakeup on is all of its wait.
+        sums.update(rows=1, run=cpu, wait=delay if is_first else wait)
+        sums["end"] = round(float(seconds) * 1e9)
+    return found
+
+
+def test_perf_sched_times_as_the_waits_table(session, perf):
+    """
+    Wait times are those of the table, and run times are the rest of a thread's life. perf rounds
+    each to a microsecond, and an event comes some instructions after the time stamp of the switch.
+    """
+    sums = timehist(session[0], perf)
+    waited_ns: Counter[int] = Counter()
+    for row in export.load(session[0]).rows("waits_stacks.json"):
+        # A new thread waits from its creation on, but for perf from when it is woken.
+        asleep_ns = 0 if row["what"] == "start" else row["asleep_ns"]
+        waited_ns[row["pid"]] += asleep_ns + row["ready_ns"]
+    text = convert(session[0], "ftrace").read_text()
+    forks = re.findall(r" ([\d.]+): sched_process_fork: .* child_pid=(\d+)$", text, re.M)
+    born_ns = {int(tid): round(float(seconds) * 1e9) for seconds, tid in forks}
+    writers = [int(tid) for tid in re.findall(r" dd-(\d+) .*: sched_process_exit:", text)]
+    assert len(writers) == NR_WRITERS
+    for tid in writers:
+        found = sums[tid]
+        slack_ns = 2000 * (found["rows"] + 1)
+        assert found["wait"] == pytest.approx(waited_ns[tid], abs=slack_ns)
+        assert found["run"] == pytest.approx(
+            found["end"] - born_ns[tid] - waited_ns[tid], abs=slack_ns
+        )
+        assert found["run"] > 1_000_000
+    assert sum(sums[tid]["wait"] for tid in writers) > 1_000_000
+
+
+def test_perf_lock_contention_as_waits_by_lock(session, perf):
+    """
+    A contention may take several waits, if others were faster to take the lock. It is longer than
+    they are by what runs between them, which is less than a microsecond a wait.
+    """
+    path, _ = session
+    data = perf_data(path)
+    text = run("sh", "-c", 'exec perf lock contention -i "$0" -t 2>&1', data)
+    threads = re.findall(r"^ +(\d+) +([\d.]+) (us|ms|s) .* dd$", text, re.M)
+    nr = sum(int(row[0]) for row in threads)
+    scale = {"us": 1e3, "ms": 1e6, "s": 1e9}
+    total = sum(float(waited) * scale[unit] for _, waited, unit in threads)
+    (lock,) = (
+        row for row in export.load(path).rows("waits_locks.json") if "write_lock" in row["lock"]
+    )
+    assert 0 < nr <= lock["waits"] and lock["wait_ns"] > 1_000_000
+    rounding_ns = sum(scale[unit] / 100 for *_, unit in threads)
+    assert total == pytest.approx(lock["wait_ns"], abs=1000 * lock["waits"] + rounding_ns / 2)
+
+
+def test_perf_kmem_stat_as_leak_counts(session, perf):
+    """What is allocated and not freed between two counts of sysrq l."""
+    path, log = session
+    counts = re.findall(r"^\[ *([\d.]+)\] leaks: .*bytes of kmalloc (\d+)", log, re.M)
+    assert len(counts) == 2
+    net = []
+    for stamp, _ in counts:
+        text = perf("kmem", "-i", perf_data(path), "--time", f",{stamp}", "stat")
+        (number,) = re.findall(r"Net total bytes allocated: ([\d,]+)", text)
+        net.append(int(number.replace(",", "")))
+    assert net[1] - net[0] == int(counts[1][1]) - int(counts[0][1]) > 1000
+
+
+def any_of(*types: str) -> dict:
+    return {"type": list(types)}
+
+
+# "Trace Event Format" of Catapult: complete events, instants and metadata.
+SCHEMA = {
+    "type": "object",
+    "required": ["traceEvents"],
+    "additionalProperties": False,
+    "properties": {
+        "displayTimeUnit": {"enum": ["ms", "ns"]},
+        "traceEvents": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["ph", "name", "ts", "pid", "tid"],
+                "properties": {
+                    "ph": {"enum": ["X", "i", "M"]},
+                    "name": any_of("string"),
+                    "ts": {"type": "number", "minimum": 0},
+                    "dur": {"type": "number", "minimum": 0},
+                    "s": {"enum": ["g", "p", "t"]},
+                    "args": any_of("object"),
+                    "pid": any_of("integer"),
+                    "tid": any_of("integer"),
+                },
+                "additionalProperties": False,
+                "oneOf": [
+                    {"properties": {"ph": {"const": "X"}}, "required": ["dur"]},
+                    {"properties": {"ph": {"const": "i"}}, "required": ["s"]},
+                    {
+                        "properties": {
+                            "ph": {"const": "M"},
+                            "name": {"pattern": "^(process|thread)_(name|sort_index)$"},
+                        },
+                        "required": ["args"],
+                    },
+                ],
+            },
+        },
+    },
+}
+
+
+def test_chrome(traced):
+    """Valid; and slices of a track lie in each other, or apart."""
+    import jsonschema
+
+    file = json.loads(convert(traced, "chrome").read_text())
+    jsonschema.validate(file, SCHEMA)
+    open_until: dict[tuple[int, int], list[float]] = {}
+    nr_slices = 0
+    for one in file["traceEvents"]:
+        if one["ph"] != "X":
+            continue
+        ends = open_until.setdefault((one["pid"], one["tid"]), [])
+        while ends and ends[-1] <= one["ts"]:
+            ends.pop()
+        end = one["ts"] + one["dur"]
+        assert not ends or end <= ends[-1], one
+        ends.append(end)
+        nr_slices += 1
+    assert nr_slices > 300
+
+
+def test_chrome_in_speedscope(traced, npm, tmp_path):
+    """It names the tracks, and draws what the first one does."""
+    package = npm("speedscope", "1.25.0") / "dist/release"
+    data = base64.b64encode(convert(traced, "chrome").read_bytes()).decode()
+    script = tmp_path / "run.js"
+    script.write_text(f'speedscope.loadFileFromBase64("run.json", "{data}")')
+    text = screen(f"file://{package}/index.html#localProfilePath={script}&view=sandwich", tmp_path)
+    assert "wordcount (pid 1), wordcount (tid 1)" in text
+    assert ">asleep" in text and ">futex" in text
+
+
+def xwd(path: Path) -> tuple[int, int, bytes]:
+    """Returns width, height and pixels (blue, green, red, unused) of a picture of X's."""
+    data = path.read_bytes()
+    words = struct.unpack_from(">25I", data)
+    header_size, width, height, line_bytes, nr_colors = (words[i] for i in (0, 4, 5, 12, 19))
+    assert line_bytes == 4 * width
+    start = header_size + 12 * nr_colors
+    return width, height, data[start : start + line_bytes * height]
+
+
+def nr_colored(pixels: bytes) -> int:
+    """Counts pixels that are not grey: kernelshark draws tasks in colors."""
+    return sum(
+        max(bgr) - min(bgr) > 100 for bgr in zip(pixels[0::4], pixels[1::4], pixels[2::4])
+    )
+
+
+def test_kernelshark(lossy, tmp_path):
+    """It opens the file, and draws the CPUs' tasks."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "setting.ini").write_text("[General]\nnoRootWarn=true\n")
+    log, display = tmp_path / "log", f":{os.getpid()}"
+    environment = os.environ | {"DISPLAY": display, "KS_USER_CACHE_DIR": str(cache)}
+    environment |= {"HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    screen = ["Xvfb", display, "-screen", "0", "1400x900x24", "-fbdir", str(tmp_path)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(screen, **quiet) as server, log.open("wb") as output:
+        command = ["kernelshark", "-i", str(convert(lossy, "trace-dat"))]
+        end_s = time.monotonic() + 60
+        while not (tmp_path / "Xvfb_screen0").exists() and time.monotonic() < end_s:
+            time.sleep(0.1)
+        with subprocess.Popen(command, env=environment, stdout=output, stderr=output) as viewer:
+            found = 0
+            while found < 2000 and viewer.poll() is None and time.monotonic() < end_s:
+                time.sleep(0.5)
+                found = nr_colored(xwd(tmp_path / "Xvfb_screen0")[2])
+            viewer.kill()
+        server.terminate()
+    assert found >= 2000, log.read_text()
