@@ -113,10 +113,10 @@ static void test_lines(void **state)
 		"            test-7       [000] .....     5.000000: sched_switch: prev_comm=test "
 		"prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=test next_pid=7 "
 		"next_prio=120\n"
-		"            test-7       [000] d.h..     5.000001: irq_handler_entry: irq=4 "
+		"            test-7       [000] d.h..     5.000002: irq_handler_entry: irq=4 "
 		"name=a name that is \n"
-		"            test-7       [000] d.Z..     5.000001: sys_exit: NR 39 = -11\n"
-		"          <idle>-0       [000] .....     5.000001: irq_handler_exit: irq=4 "
+		"            test-7       [000] d.Z..     5.000002: sys_exit: NR 39 = -11\n"
+		"          <idle>-0       [000] .....     5.000002: irq_handler_exit: irq=4 "
 		"ret=handled\n");
 	assert_non_null(strstr(read_file("trace"), "# tracer: nop\n#\n# entries-in-buffer/"
 						   "entries-written: 4/4   #P:3\n"));

@@ -170,7 +170,7 @@ void trace_print_event(os_text_t *text, u32 cpu, const struct ring_event *event)
 {
 	const struct profile_trace_event *common = event->content;
 	const struct trace_event *kind = trace_find_event(common->type);
-	u64 us = os_cycles_to_ns(event->cycles) / 1000;
+	u64 us = (os_cycles_to_ns(event->cycles) + 500) / 1000;
 	char comm[TRACE_COMM_BYTES], name[TRACE_COMM_BYTES];
 
 	if (event->lost)

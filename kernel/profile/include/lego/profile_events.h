@@ -14,8 +14,8 @@
  *	FIELD_TEXT(name, bytes)			a NUL where it is shorter
  *	FIELD_STRING(name, bytes)		at most bytes - 1: SET_STRING(name, text)
  *
- * It differs from Linux where this kernel has nothing to tell: gfp_flags, node, migratetype, errno
- * and baseclk are 0, and `page` of mm_page_alloc is left out.
+ * It differs from Linux where this kernel has nothing to tell: gfp_flags of kmalloc, node,
+ * migratetype, errno and baseclk are 0, and `page` of mm_page_alloc is left out.
  */
 
 /* clang-format off */
@@ -182,6 +182,9 @@ PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object),
 	REC->ptr = (u64)object,
 	("call_site=%pS ptr=%p", (void *)REC->call_site, REC->ptr))
 
+/* Linux's value of GFP_KERNEL: perf kmem refuses allocations of pages without a flag it knows. */
+#define PROFILE_GFP_KERNEL 0xcc0
+
 PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order),
 	FIELD("unsigned long", u64, pfn)
 	FIELD("unsigned int", u32, order)
@@ -189,11 +192,11 @@ PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order),
 	FIELD("int", s32, migratetype),
 	REC->pfn = frame;
 	REC->order = order;
-	REC->gfp_flags = 0;
+	REC->gfp_flags = PROFILE_GFP_KERNEL;
 	REC->migratetype = 0,
 	("pfn=0x%lx order=%d migratetype=%d gfp_flags=%s",
 	 REC->pfn, REC->order, REC->migratetype, REC->gfp_flags ? __print_flags(REC->gfp_flags,
-	 "|", { 256, "__GFP_ZERO" }) : "none"))
+	 "|", { 0xcc0, "GFP_KERNEL" }) : "none"))
 
 PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order),
 	FIELD("unsigned long", u64, pfn)

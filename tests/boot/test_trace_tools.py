@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The events of an export are what /sys/kernel/tracing shows."""
+
+from __future__ import annotations
+
+import re
+
+import harness
+from profiles import events, export, ftrace
+from profiles.stacks import Symbols
+import qemu
+
+SCRIPT = """\
+cd /sys/kernel/tracing
+echo 16 >buffer_size_kb
+busybox ls / >/dev/null | busybox sync
+echo 0 >tracing_on
+echo == trace; cat trace; echo == end
+"""
+SYSTEMS = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal"
+
+
+def test_text_is_that_of_the_kernel(boot, builds, tmp_path):
+    """All kinds of events, and gaps: legoprof reads the format texts, the kernel its own code."""
+    image = harness.script_image(tmp_path, SCRIPT)
+    append = f"profile.on_exit=none trace_event={SYSTEMS}"
+    options = boot.options(None, initrd=image, append=append, smp=2)
+    options.export = tmp_path / "run.lego"
+    with qemu.Guest(options) as guest:
+        result = boot.finish(guest.wait(), ok=True, check=True)
+    text = result.log.replace("\r", "").partition("== trace\n")[2].partition("== end\n")[0]
+    text = re.sub(r"=(\w+)@\w+", r"=\1", text)  # the file, of functions of the same name
+    trace = events.read(export.load(options.export), Symbols(builds.kernel()))
+    assert ftrace.write(trace).decode() == text
+    assert re.search(r"^CPU:\d \[LOST \d+ EVENTS\]$", text, re.M)
+    names = {trace.format(event).name for event in trace.in_order()}
+    assert len(names) > 10, names
