@@ -64,7 +64,7 @@ struct files *process_get_files(struct process *proc); /* likewise its open file
 /* For the profiler: all threads of the current process are others to it from now on. */
 void process_change_task_keys(void);
 
-/* What uname() tells, in that order. */
+/* The fields of uname(), in its order. */
 enum system_name {
 	SYSTEM_NAME,
 	SYSTEM_NODE,

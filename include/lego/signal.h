@@ -146,7 +146,7 @@ struct sigpending {
 
 struct signal_entry;
 
-/* Who sent a signal and wants to know when it no longer waits. Guarded by proc->lock. */
+/* A sender that wants to know when its signal no longer waits. Guarded by proc->lock. */
 struct signal_owner {
 	struct signal_entry *entry; /* NULL: none waits */
 	/* It is dropped, or taken with this info. Any context but NMI, proc->lock held. */

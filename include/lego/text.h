@@ -16,7 +16,7 @@ struct text {
 	size_t held_bytes; /* memory of the chunks */
 	bool failed;	   /* out of memory: something is missing at the end */
 
-	/* Of a text that is made while it is read: see text_stream(). */
+	/* For a text that is made while it is read: see text_stream(). */
 	size_t nr_dropped; /* characters before these */
 	bool (*more)(struct text *text, void *data);
 	void (*end)(void *data);

@@ -86,7 +86,7 @@ char *path_write(const struct path *path, char *buf, size_t size)
 	return p;
 }
 
-/* Of a file that was removed: the name that it had. */
+/* Writes the name that a removed file had, with Linux's mark behind it. */
 static char *write_removed(const struct file *file, char *buf, size_t size)
 {
 	static const char mark[] = " (deleted)";

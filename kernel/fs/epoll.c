@@ -142,7 +142,7 @@ static void remove_waiters(struct watch *watch, unsigned int from)
 	}
 }
 
-/* What there is now of what is waited for, with callbacks left for what comes. */
+/* Returns the wanted events that there are now, and leaves callbacks for those that come. */
 static u32 ask(struct watch *watch)
 {
 	u32 events = watch->events;

@@ -2,7 +2,7 @@
 #ifndef FS_EPOLL_H
 #define FS_EPOLL_H
 
-/* What epoll.c, the set of watches, does for the system calls. Process context. */
+/* The set of watched files (epoll.c), as the system calls use it. Process context. */
 
 #include <lego/fs.h>
 #include <lego/poll.h>

@@ -13,7 +13,7 @@
 #define EPOLL_CTL_DEL 2
 #define EPOLL_CTL_MOD 3
 
-/* What may come with EPOLLEXCLUSIVE. */
+/* The events and flags that may come with EPOLLEXCLUSIVE. */
 #define EXCLUSIVE_EVENTS (POLLIN | POLLOUT | POLL_ALWAYS | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE)
 
 #define MAX_EVENTS (INT32_MAX / (int)sizeof(struct epoll_event)) /* of one call, as in Linux */

@@ -511,7 +511,7 @@ struct file *open_at(const struct path *base, const char *path, u32 flags, u32 m
 int fd_install(struct file *file, int from, bool close_on_exec);
 /* The lowest free one; without one, the reference is dropped. */
 int fd_install_or_put(struct file *file, bool close_on_exec);
-/* Of two files; their numbers to the user. 0 or an error, after which neither is left. */
+/* Installs two files and gives their numbers to the user. After an error neither is left. */
 int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user *user_fds);
 
 /*
@@ -530,7 +530,7 @@ struct file *files_get_file(struct files *files, int fd);
 
 /* The current process's open file, also one that is open as a path only (O_PATH); as fd_get(). */
 struct file *fd_get_any(int fd);
-/* As fd_get(), of a file with these operations: ERR_PTR(-EBADF), or -EINVAL of another one. */
+/* As fd_get(), but only for files with these operations. ERR_PTR(-EBADF), or -EINVAL for others. */
 struct file *fd_get_with(int fd, const struct file_ops *ops);
 /* What fd, or AT_FDCWD, leads to, with references. 0 or -EBADF. */
 int fd_get_path(int fd, struct path *path);

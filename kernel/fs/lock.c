@@ -166,7 +166,8 @@ static struct file_lock *find_conflict(struct file_locks *locks, const struct fi
 static void cut_lock(struct file_locks *locks, struct file_lock *lock,
 		     const struct file_lock *range, struct file_lock **spare)
 {
-	bool left = lock->start<range->start, right = lock->last> range->last;
+	bool left = lock->start < range->start;
+	bool right = lock->last > range->last;
 
 	if (left && right) {
 		**spare = *lock;

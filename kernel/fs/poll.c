@@ -29,7 +29,7 @@ struct poll_chunk {
 	struct poll_entry entries[NR_CHUNK];
 };
 
-/* Of one call. Its waiters wake the caller. */
+/* The waiters of one call. They wake the caller. */
 struct poll_call {
 	struct poll_table table;
 	unsigned int nr;

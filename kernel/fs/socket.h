@@ -88,7 +88,7 @@ struct socket_user socket_current_user(void);
 #define MSG_WAITALL  0x100
 #define MSG_NOSIGNAL 0x4000
 
-/* What came with bytes besides them. */
+/* Sent along with bytes: descriptors and credentials. */
 struct ancillary {
 	struct rights *rights; /* the receiver's from now on */
 	struct socket_user sender;

@@ -105,7 +105,7 @@ static int name_from_user(struct socket_name *name, const void __user *user, u32
 	return 0;
 }
 
-/* As much as there is room for, and how long it is. user NULL: not wanted. */
+/* Copies as much of the address as has room, and its whole length. user NULL: not wanted. */
 static int name_to_user(const struct socket_name *name, void __user *user, u32 __user *user_len)
 {
 	struct sockaddr_un addr = { .family = AF_UNIX };

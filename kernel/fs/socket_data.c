@@ -15,7 +15,7 @@
  * received by one call.
  */
 
-/* As much as may wait at a socket, and at one that is not accepted: see socket_held_bytes(). */
+/* The bytes that may wait at a socket, and at one not accepted yet: see socket_held_bytes(). */
 #define MAX_HELD_BYTES	  (208 * 1024)
 #define MAX_PENDING_BYTES PAGE_SIZE
 

@@ -201,7 +201,7 @@ SYSCALL_DEFINE6(sendto, int, fd, void __user *, buf, size_t, n, int, flags, cons
 
 /* Receiving */
 
-/* What is still free of the user's control buffer. */
+/* The free rest of the user's control buffer. */
 struct control {
 	char __user *at;
 	u64 left;

@@ -25,7 +25,7 @@ static long check_name(const char __user *user)
 	return len < 0 ? len : 0;
 }
 
-/* What a call says of an attribute that a file does not have. */
+/* The error of a call for an attribute that a file does not have. */
 static long lacks(const char __user *name)
 {
 	return check_name(name) ?: -EOPNOTSUPP;

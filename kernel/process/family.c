@@ -204,7 +204,7 @@ static void check_orphaned(struct process *proc, struct process *parent,
 		hang_up_group(proc->pgid);
 }
 
-/* Who gets the children of a process. */
+/* Returns the process that gets the children of one that ends. */
 static struct process *find_reaper(const struct process *proc)
 {
 	struct process *at = proc->parent;

@@ -195,7 +195,7 @@ static s32 insert(struct posix_timer *timer, bool by_id)
 	return error ?: id;
 }
 
-/* Whom to signal: 0 or -EINVAL. */
+/* Stores how the program wants to be told of an expiry. 0 or -EINVAL. */
 static int set_event(struct posix_timer *timer, const struct sigevent *event)
 {
 	timer->notify = event->notify;

@@ -3,7 +3,7 @@
 
 #include <lego/errno.h>
 
-/* What the timers of programs have in common: when one expires next, and how often it has. */
+/* Shared by the timers of programs: when one expires next, and how often it has. */
 
 int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 *spec, int clock,
 		       bool absolute)

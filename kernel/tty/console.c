@@ -88,7 +88,7 @@ size_t console_room(void)
 	return CONSOLE_QUEUE_BYTES - nr_queued();
 }
 
-/* With the lock and room. */
+/* Called with the lock held, and room in the array. */
 static void put(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -145,7 +145,7 @@ static bool make_room(size_t n)
 	return true;
 }
 
-/* Where nothing else may send what is queued. */
+/* For contexts in which nothing else may send what is queued. */
 static bool must_send(void)
 {
 	return !uart_has_irq() || READ_ONCE(lock_busted) || in_nmi() || lock_check_reporting();

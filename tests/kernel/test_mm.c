@@ -253,7 +253,7 @@ SELFTEST(mm, vma_split_and_merge)
 	EXPECT_EQ(slab_bytes_live(), live);
 }
 
-/* With as many areas as there may be, whole ones and ends can go; a hole would be one more. */
+/* At the limit of areas, whole areas and ends of areas can go; a hole would make one more. */
 SELFTEST(mm, unmap_at_the_limit)
 {
 	struct mm *mm = mm_alloc();

@@ -28,7 +28,7 @@ static void write_called(void *unused)
 	profile_trace(sys_exit, CALLED, smp_processor_id());
 }
 
-/* What one CPU's ring has: in numbers and times without a gap or a step back. */
+/* Checks one CPU's ring: the numbers have no gap, and time does not step back. */
 static void count_events(u32 cpu, u64 *nr_called, u64 *nr_in_irq, u64 *nr_others)
 {
 	static struct ring_reader reader;

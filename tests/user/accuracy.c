@@ -335,7 +335,7 @@ static void work_pingpong(void)
 
 #define NR_FILES 16
 
-/* What is done with one of the files of a tmpfs. */
+/* Operations on the files of a tmpfs. */
 static void use_file(const char *name, const char *other)
 {
 	uint32_t size = 1 + next_random(sizeof(buf));

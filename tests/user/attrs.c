@@ -268,7 +268,7 @@ static void test_mounts(void)
 	CHECK(!unlink("m/under") && !rmdir("m"));
 }
 
-/* What there is of a file of two pieces. A file system may not know of holes. */
+/* Looks for data and holes in a file of two pieces. A file system may not know of holes. */
 static void test_holes(void)
 {
 	static const off_t at = 1 << 20, bytes = 3 << 20;

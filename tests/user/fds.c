@@ -70,7 +70,7 @@ static int unshare_and_close(void *arg)
 	_exit(range(FIRST_FD, FIRST_FD + 9, *(int *)arg) || which_open());
 }
 
-/* Of two processes that share descriptors: for both of them, or only for the caller. */
+/* Two processes share descriptors: close_range() closes for both, or only for the caller. */
 static void test_unshare(void)
 {
 	int flags = 0;

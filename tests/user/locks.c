@@ -34,7 +34,7 @@ static int lock(int fd, int command, int type, off_t start, off_t len)
 	return fcntl(fd, command, &lock);
 }
 
-/* What another process sees: the type of the first lock in the way of a lock for writing. */
+/* Returns the type of the first lock that another process finds in the way of a write lock. */
 static struct flock seen(int fd, off_t start, off_t len)
 {
 	struct flock lock = range(F_WRLCK, start, len), *shared;

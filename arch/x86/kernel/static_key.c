@@ -49,7 +49,7 @@ static void site_insn(const struct static_key_site *site, bool on, u8 *insn)
 	}
 }
 
-/* What stands there is what we put there: anything else must not be written over. */
+/* Panics if a site has other bytes than were put there: they must not be written over. */
 static void check_sites(const struct static_key *key)
 {
 	const struct static_key_site *site;

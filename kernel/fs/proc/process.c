@@ -368,7 +368,7 @@ static ssize_t read_fd_link(struct inode *inode, char *buf, size_t size)
 	return len;
 }
 
-/* What is open there, though it may have no name: a pipe, a file that was removed. */
+/* Returns the open file itself, which may have no name: a pipe, or a removed file. */
 static int follow_fd(struct inode *inode, struct path *found)
 {
 	struct file *file = get_link_file(inode);

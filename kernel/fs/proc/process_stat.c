@@ -44,7 +44,7 @@ static char task_state_letter(const struct task *task)
 	}
 }
 
-/* Of the first thread, which others may outlive. */
+/* Tells the state of the first thread, which others may outlive. */
 static void look_at_threads(struct process *proc, struct snapshot *snap)
 {
 	struct task *task;

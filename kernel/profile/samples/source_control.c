@@ -21,7 +21,7 @@ static struct source_settings boot_settings = {
 static bool changing; /* by the thread that set it */
 struct profile_off_time source_off_time, source_borrowed_time;
 
-/* What source_give_back() restores. */
+/* The settings that source_give_back() restores. */
 static bool is_borrowed;
 static struct source_settings lent_settings;
 

@@ -31,7 +31,7 @@ static const struct table task_table = TABLE(task_columns);
 static const struct table cpu_table = TABLE(cpu_columns);
 static const struct table page_table = TABLE(page_columns);
 
-/* Of the one who exports. */
+/* The memory of the one exporter. */
 static struct ring_reader reader;
 static char format[TRACE_FORMAT_BYTES];
 static char base64[PROFILE_TRACE_PAGE_BYTES / 3 * 4 + 8];

@@ -64,7 +64,7 @@ static int write_enable(const char *text, const void *event)
 	return trace_switch_event((struct trace_event *)event, on);
 }
 
-/* Of a system, or, with NULL, of all: X if some are on and some are off. */
+/* Prints 1 or 0 for the events of a system (NULL: of all), or X if only some are on. */
 static int show_enable_all(os_text_t *text, const void *system)
 {
 	u32 nr_on = 0, nr_off = 0;

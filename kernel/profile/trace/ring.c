@@ -20,7 +20,7 @@ bool trace_overwrites = true;
 static bool recording;
 static u64 ring_size_bytes;
 
-/* What a slow write reserves. */
+/* The reservation of a slow write. */
 struct plan {
 	u64 cycles;
 	u64 head;  /* before */

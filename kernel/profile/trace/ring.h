@@ -119,7 +119,7 @@ void ring_record(bool on);
 bool ring_is_recording(void);
 void ring_set_overwrite(bool on);
 
-/* What a reader has read of a ring. */
+/* How far a reader has read in a ring. */
 struct ring_place {
 	u64 position; /* of the next record */
 	u64 nr;	      /* the number that its event has if none is lost */
@@ -146,9 +146,9 @@ struct ring_reader {
 	u64 words[TRACE_PAGE_WORDS];
 };
 
-/* Where the oldest event is that was neither cleared nor consumed. */
+/* Returns the place of the oldest event that was neither cleared nor consumed. */
 struct ring_place ring_oldest(u32 cpu);
-/* Where the next event will be. */
+/* Returns the place of the next event. */
 struct ring_place ring_newest(u32 cpu);
 
 /*

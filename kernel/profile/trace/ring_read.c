@@ -88,7 +88,7 @@ void ring_set_overwrite(bool on)
 	unsigned int cpu;
 
 	pf_write_once(trace_overwrites, on);
-	/* What is overwritten already is consumed; the event's number stays that of the gap. */
+	/* Overwritten events count as consumed; the number stays that of the gap. */
 	os_for_each_cpu(cpu) {
 		const struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
 		unsigned long flags = os_lock(&lock);

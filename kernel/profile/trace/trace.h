@@ -2,7 +2,7 @@
 #ifndef PROFILE_TRACE_H
 #define PROFILE_TRACE_H
 
-/* What the files of this folder share: events, tracers, and the text of /sys/kernel/tracing. */
+/* Shared by the files of this folder: events, tracers, and the text of /sys/kernel/tracing. */
 
 #include "../report.h"
 #include "ring.h"
@@ -95,7 +95,7 @@ extern const struct tracer __stop_tracers[] __attribute__((weak));
 bool trace_hold_rings(void);
 void trace_release_rings(void);
 
-/* What is switched. Process context; all return 0 or a negative errno. */
+/* The switches. Process context; all return 0 or a negative errno. */
 int trace_need_rings(void);	   /* gives them memory, unless they have some, and records */
 int trace_resize_rings(u64 bytes); /* 0 frees them, if nothing is on */
 u64 trace_ring_bytes(void);

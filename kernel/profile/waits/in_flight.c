@@ -14,7 +14,7 @@
 static os_lock_t lock = OS_LOCK_INIT; /* guards the lists */
 static WALK_LISTS(lists, &lock, waits_walk, 1);
 
-/* Of the one reader. */
+/* Used by the one reader. */
 static u64 buffer[(RECORD_BYTES(WAIT_MAX_DEPTH) + sizeof(u64) - 1) / sizeof(u64)];
 
 void waits_add_process(struct profile_process *pp)

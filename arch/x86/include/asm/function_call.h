@@ -28,7 +28,7 @@ struct function_frame {
 
 #define FUNCTION_STACK_DEPTH 64
 
-/* Of each task. Interrupts put their functions on top. An NMI only reads. */
+/* Each task has one. Interrupts put their functions on top of the task's. An NMI only reads it. */
 struct function_stack {
 	u64 nr;
 	u64 off_cycles; /* for how long the task was off its CPU, since any moment */
