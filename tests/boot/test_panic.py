@@ -14,6 +14,7 @@ CRASHES = {
     "console": "crash with the console lock",
     "console-elsewhere": "crash in a timer interrupt",
     "strace-lock": "crash with the strace lock",
+    "waits-lock": "crash with the lock of the waits",
     "page-lock": r"page fault at \w+",
     "nmi": "crash in an NMI",
     "nmi-printk": "crash in an NMI",

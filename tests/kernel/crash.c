@@ -3,6 +3,7 @@
 
 #include "../../kernel/fs/internal.h"
 #include "../../kernel/profile/strace/strace.h"
+#include "../../kernel/profile/waits/waits.h"
 #include <asm/apic.h>
 #include <asm/irqflags.h>
 #include <asm/page.h>
@@ -271,6 +272,14 @@ static void free_nowhere(void)
 }
 #endif
 
+#ifdef CONFIG_PROFILE_WAITS
+static void crash_with_waits_lock(void)
+{
+	os_lock(&waits_lock);
+	panic("crash with the lock of the waits");
+}
+#endif
+
 #ifdef CONFIG_PROFILE_STRACE
 static void crash_with_strace_lock(void)
 {
@@ -326,6 +335,9 @@ static const struct mode {
 #ifdef CONFIG_PROFILE_STRACE
 	{ "strace-lock", crash_with_strace_lock },
 	{ "report", crash_in_report },
+#endif
+#ifdef CONFIG_PROFILE_WAITS
+	{ "waits-lock", crash_with_waits_lock },
 #endif
 };
 

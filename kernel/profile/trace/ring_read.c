@@ -26,10 +26,11 @@ static s64 distance(u64 a, u64 b)
 
 struct ring_place ring_oldest(u32 cpu)
 {
-	unsigned long flags = os_lock(&lock);
+	bool locked;
+	unsigned long flags = snapshot_lock(&lock, &locked);
 	struct ring_place place = os_per_cpu(oldest, cpu);
 
-	os_unlock(&lock, flags);
+	snapshot_unlock(&lock, locked, flags);
 	return place;
 }
 

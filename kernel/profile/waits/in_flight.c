@@ -11,57 +11,57 @@
 
 #include "../walk.h"
 
-static os_lock_t lock = OS_LOCK_INIT; /* guards the lists */
-static WALK_LISTS(lists, &lock, waits_walk, 1);
+os_lock_t waits_lock = OS_LOCK_INIT;
+static WALK_LISTS(lists, &waits_lock, waits_walk, 1);
 
 /* Used by the one reader. */
 static u64 buffer[(RECORD_BYTES(WAIT_MAX_DEPTH) + sizeof(u64) - 1) / sizeof(u64)];
 
 void waits_add_process(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&lock);
+	unsigned long flags = os_lock(&waits_lock);
 
 	walk_add_process(&lists, pp);
-	os_unlock(&lock, flags);
+	os_unlock(&waits_lock, flags);
 }
 
 void waits_remove_process(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&lock);
+	unsigned long flags = os_lock(&waits_lock);
 
 	walk_remove_process(&lists, pp);
-	os_unlock(&lock, flags);
+	os_unlock(&waits_lock, flags);
 }
 
 void waits_add_task(struct profile_task *pt)
 {
-	unsigned long flags = os_lock(&lock);
+	unsigned long flags = os_lock(&waits_lock);
 
 	walk_add_task(&lists, pt->waits_process, pt);
-	os_unlock(&lock, flags);
+	os_unlock(&waits_lock, flags);
 }
 
 void waits_remove_task(struct profile_task *pt)
 {
 	struct profile_lives *lives = &pt->waits_process->lives;
-	unsigned long flags = os_lock(&lock);
+	unsigned long flags = os_lock(&waits_lock);
 
 	walk_remove_task(&lists, pt);
 	lives->nr_waits += pt->nr_waits;
 	lives->nr_preempted += pt->nr_preempted;
-	os_unlock(&lock, flags);
+	os_unlock(&waits_lock, flags);
 }
 
 void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary)
 {
 	const struct profile_process *pp = os_process_profile(proc);
-	unsigned long flags = os_lock(&lock);
+	unsigned long flags = os_lock(&waits_lock);
 
 	*voluntary += pp->lives.nr_waits - pp->lives.nr_preempted;
 	*involuntary += pp->lives.nr_preempted;
 	for (const struct profile_task *pt = pp->waits_walk.tasks; pt; pt = pt->waits_walk.next)
 		profile_add_own_switches(pt, voluntary, involuntary);
-	os_unlock(&lock, flags);
+	os_unlock(&waits_lock, flags);
 }
 
 static void set_times(struct wait_record *rec, const struct profile_task *pt)
@@ -115,21 +115,22 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)
 	struct profile_walk walk = { 0 };
 	struct profile_task *pt;
 	unsigned long flags;
+	bool locked;
 
 	/* While waits are off, nobody notes when a thread leaves its CPU. */
 	if (!os_key_is_set(&profile_waits_key))
 		return;
-	flags = os_lock(&lock);
+	flags = snapshot_lock(&waits_lock, &locked);
 	walk_begin(&walk, &lists, proc ? os_process_profile(proc) : NULL);
 	while (walk_step(&walk, visit_process, &pt)) {
 		bool waits = pt && read_wait(rec, pt);
 		unsigned int cpu = waits ? os_task_cpu(os_task_of(pt)) : 0;
 
-		os_unlock(&lock, flags);
+		snapshot_unlock(&waits_lock, locked, flags);
 		if (waits)
 			visit(cpu, rec);
-		flags = os_lock(&lock);
+		flags = snapshot_lock(&waits_lock, &locked);
 	}
 	walk_end(&walk);
-	os_unlock(&lock, flags);
+	snapshot_unlock(&waits_lock, locked, flags);
 }

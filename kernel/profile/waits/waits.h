@@ -82,6 +82,7 @@ struct wait_counts {
 struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec);
 
 /* in_flight.c: processes, and threads with a waits_process, are known to it. */
+extern os_lock_t waits_lock; /* guards their lists */
 void waits_add_process(struct profile_process *pp);
 void waits_remove_process(struct profile_process *pp);
 void waits_add_task(struct profile_task *pt);
