@@ -90,7 +90,7 @@ static long move_events(struct epoll *epoll, struct epoll_event __user *user_eve
 	}
 	iov_iter_init(&iter, &iov, 1);
 	nr = -EFAULT;
-	/* What is taken off the list cannot be put back. */
+	/* An event that is taken off the list cannot be put back. */
 	if (iov_make_writable(iter, max * sizeof(*events)))
 		goto out_free;
 	nr = epoll_take(epoll, events, max);

@@ -409,7 +409,7 @@ struct file *file_alloc(const struct path *path, u32 flags); /* takes references
 struct file *file_alloc_anon(const char *name, u32 mode, const struct file_ops *ops, void *private,
 			     u32 flags);
 u64 file_own_bytes(const struct file *file); /* as file_held_bytes(), counted or not */
-int file_call_open(struct file *file);	     /* once, by who made it; on an error only file_put() */
+int file_call_open(struct file *file);	     /* once, by its maker; on an error only file_put() */
 static inline bool file_is_pipe(const struct file *file)
 {
 	return S_ISFIFO(file->inode->mode);

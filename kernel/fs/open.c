@@ -15,7 +15,7 @@
 /* What matters to open() with O_PATH; all else is ignored, as Linux does. */
 #define OPEN_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* What would not be what was asked for: O_ASYNC and O_DIRECT. */
+/* Refused, as this kernel does not do what they ask for: O_ASYNC and O_DIRECT. */
 #define OPEN_UNSUPPORTED (00020000 | 00040000)
 
 static u32 wanted(u32 flags)

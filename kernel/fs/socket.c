@@ -8,7 +8,7 @@
 #include <lego/string.h>
 
 /*
- * Who talks to whom, and by which name: unix(7), stream sockets only. Two connected sockets keep
+ * Names and connections of sockets: unix(7), stream sockets only. Two connected sockets keep
  * each other alive until both files are gone. connect() makes the other end itself and leaves it
  * with the listening socket, where accept() finds it; so a client can send before that, a little.
  *

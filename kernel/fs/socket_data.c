@@ -10,7 +10,7 @@
 #include <lego/uaccess.h>
 
 /*
- * What is under way between two sockets: a list of chunks at the receiver, whose size is bounded. A
+ * Bytes on their way to a socket: it has a list of chunks, whose size is bounded. A
  * chunk carries its sender's numbers, and maybe files. Bytes of chunks with different files are not
  * received by one call.
  */

@@ -22,8 +22,8 @@
  * There is a limit on all numbers in use (pid.c), so that a program that forks for ever is told so
  * (-EAGAIN) while there is memory for others: one for each 256 KiB of memory. A small forked
  * process takes about 100 KiB: stack, tables, and the pages it has written. One that nobody waits
- * for keeps its number, and so counts. A sixteenth of the numbers is for root only, who can then
- * start what stops the programs of another user.
+ * for keeps its number, and so counts. A sixteenth of the numbers is root's, so root
+ * can start a program that stops those of another user.
  */
 
 #define KTHREAD_PID_FIRST 1000000000 /* users never see these numbers */

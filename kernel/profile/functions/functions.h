@@ -19,7 +19,7 @@ struct function_row {
 	u64 self_cycles; /* of that, not in functions that it called */
 };
 
-/* What a reset subtracts from a row from then on. */
+/* The row at the last reset: readers subtract it. */
 struct function_base {
 	u64 nr, cycles, self_cycles;
 };
@@ -27,7 +27,7 @@ struct function_base {
 #define FUNCTION_LOG2_ROWS 13
 #define FUNCTION_NR_ROWS   PF_BIT(FUNCTION_LOG2_ROWS)
 
-/* A CPU's. */
+/* Each CPU has one. */
 struct function_table {
 	struct function_row rows[FUNCTION_NR_ROWS];
 	struct function_base base[FUNCTION_NR_ROWS]; /* the reader's */
