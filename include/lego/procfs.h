@@ -42,7 +42,8 @@ int proc_add_process_file(const char *name, const char *accepts,
 
 /*
  * A file of /sys/kernel/tracing. show(), write(), accepts and arg are as in proc_add_file(), but
- * write() gets arg, too. truncate() is called when the file is opened to be written anew. A file
+ * write() gets arg, too. truncate() is called when the file is opened to be written anew, and
+ * release() whenever a handle of it is closed. Both are in process context and may sleep. A file
  * with next() is a stream: next() prints what there is by now, if any, and reads wait for that.
  */
 struct tracefs_file {
@@ -51,6 +52,7 @@ struct tracefs_file {
 	int (*show)(struct text *text, const void *arg);
 	int (*write)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
+	void (*release)(const void *arg);
 	void (*next)(struct text *text, const void *arg);
 	const void *arg;
 };

@@ -225,11 +225,17 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 
 /*
  * The profiler of functions: os_function_calls_set() has its hooks (<lego/function_profile.h>)
- * called from now on, or no more; process context. os_function_calls_in_nmi() counts calls for
- * which they are not, as an NMI made them.
+ * called for the functions for whose number is_wanted() returns true, and for no others. It returns
+ * 0 or -OS_ENOMEM; process context. os_function_calls_in_nmi() counts calls for which they are not,
+ * as an NMI made them. os_function(i) is the address of one of os_nr_functions() functions; no two
+ * have the same os_function_slot(), which is less than OS_NR_FUNCTION_SLOTS.
  */
-#define os_function_calls_set(on)	     function_calls_set(on)
+#define os_function_calls_set(is_wanted)     function_calls_set(is_wanted)
 #define os_function_calls_in_nmi(cpu)	     per_cpu(function_calls_in_nmi, cpu)
+#define os_nr_functions()		     function_nr_places()
+#define os_function(i)			     function_place(i)
+#define os_function_slot(addr)		     ((addr) / FUNCTION_ALIGN % OS_NR_FUNCTION_SLOTS)
+#define OS_NR_FUNCTION_SLOTS		     (MAX_TEXT / FUNCTION_ALIGN)
 
 /* Call fn(NULL) on CPUs, with interrupts off, and wait until it has run. Process context. */
 #define os_run_on_all_cpus(fn)		     smp_call_mask(cpu_online_mask, fn, NULL)

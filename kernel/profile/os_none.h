@@ -42,6 +42,7 @@ typedef struct {
 	int (*show)(os_text_t *text, const void *arg);
 	int (*write)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
+	void (*release)(const void *arg);
 	void (*next)(os_text_t *text, const void *arg);
 	const void *arg;
 } os_trace_file_t;

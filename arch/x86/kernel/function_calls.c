@@ -12,6 +12,7 @@
 #include <asm/text_patch.h>
 #include <asm/traps.h>
 #include <lego/bug.h>
+#include <lego/errno.h>
 #include <lego/mutex.h>
 #include <lego/percpu.h>
 #include <lego/sched.h>
@@ -35,13 +36,22 @@ extern u8 *const __start___patchable_function_entries[],
 	*const __stop___patchable_function_entries[];
 #define places __start___patchable_function_entries
 
-static DEFINE_MUTEX(calls_mutex);
-static bool is_on;	   /* how the places are; while they are switched, how they are to be */
-static bool stacks_needed; /* new tasks get a stack */
+static DEFINE_MUTEX(calls_mutex); /* guards calls */
+static bool stacks_needed;	  /* new tasks get a stack */
 
-u32 function_nr_places(void)
+/* Of each place: bits of what its instruction is. NULL: all are NOPs. */
+static u8 *calls;
+#define IS_CALL	   0x01
+#define SHALL_CALL 0x02
+
+notrace u32 function_nr_places(void)
 {
 	return __stop___patchable_function_entries - places;
+}
+
+notrace u64 function_place(u32 i)
+{
+	return (u64)places[i];
 }
 
 /*
@@ -53,6 +63,21 @@ static __always_inline u64 find_caller(const u64 *slot, const struct function_st
 	if (unlikely(*slot == (u64)function_return))
 		return profile_function_of(&stack->frames[stack->nr - 1].call) + 1;
 	return *slot;
+}
+
+/*
+ * Takes the innermost frame away again. Apart from function_enter(), which has nothing to keep in
+ * registers for it.
+ */
+static notrace noinline void drop_frame(void)
+{
+	struct function_stack *stack = current->thread.functions;
+	struct function_frame *frame = &stack->frames[stack->nr - 1];
+
+	WRITE_ONCE(*(u64 *)frame->slot, frame->ret);
+	barrier();
+	WRITE_ONCE(frame->slot, NULL);
+	WRITE_ONCE(stack->nr, stack->nr - 1);
 }
 
 /* Called at the start of a function, in any context. */
@@ -75,15 +100,13 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 	frame = &stack->frames[stack->nr];
 	WRITE_ONCE(stack->nr, stack->nr + 1);
 	barrier();
-	if (!profile_function_enter(function, caller, &frame->call, &stack->off_cycles)) {
-		WRITE_ONCE(stack->nr, stack->nr - 1);
-		return;
-	}
 	frame->ret = *slot;
 	/* Before function_return() is seen in the slot, its address can be found. */
 	WRITE_ONCE(frame->slot, slot);
 	barrier();
 	WRITE_ONCE(*slot, (u64)function_return);
+	if (!profile_function_enter(function, caller, &frame->call, &stack->off_cycles))
+		drop_frame();
 }
 
 /*
@@ -150,20 +173,17 @@ static void alloc_stacks(void)
 		function_stack_alloc(sched_idle_task(cpu));
 }
 
-static void place_insn(const u8 *place, u8 *insn)
+static u8 *switched_place(u32 i, u8 *insn)
 {
-	s32 distance = (u64)function_call - (u64)(place + TEXT_PATCH_BYTES);
+	s32 distance = (u64)function_call - (u64)(places[i] + TEXT_PATCH_BYTES);
 
+	if (calls[i] == 0 || calls[i] == (IS_CALL | SHALL_CALL))
+		return NULL;
 	memcpy(insn, nop, TEXT_PATCH_BYTES);
-	if (is_on) {
+	if (calls[i] & SHALL_CALL) {
 		insn[0] = OPCODE_CALL;
 		memcpy(insn + 1, &distance, sizeof(distance));
 	}
-}
-
-static u8 *switched_place(u32 i, u8 *insn)
-{
-	place_insn(places[i], insn);
 	return places[i];
 }
 
@@ -185,20 +205,45 @@ static notrace u64 function_resume(u64 addr)
 	return function_is_place(addr) ? addr + TEXT_PATCH_BYTES : 0;
 }
 
-void function_calls_set(bool on)
+/* Notes what each place is to be. Returns whether any is to call, and how many change. */
+static bool choose(bool (*is_wanted)(u32 place), u32 *nr_changes)
+{
+	bool any = false;
+
+	for (u32 i = 0; i < function_nr_places(); i++) {
+		bool wanted = is_wanted(i);
+
+		calls[i] = (calls[i] & IS_CALL) | (wanted ? SHALL_CALL : 0);
+		*nr_changes += !(calls[i] & IS_CALL) == wanted;
+		any |= wanted;
+	}
+	return any;
+}
+
+int function_calls_set(bool (*is_wanted)(u32 place))
 {
 	const struct text_patch patch = {
 		.nr = function_nr_places(),
 		.site = switched_place,
 		.resume = function_resume,
 	};
+	u32 nr_changes = 0;
+	int error = 0;
 
 	mutex_lock(&calls_mutex);
-	if (is_on != on) {
-		if (on)
-			alloc_stacks();
-		is_on = on;
-		text_patch_apply(&patch);
+	if (!calls)
+		calls = kzalloc(patch.nr);
+	if (!calls) {
+		error = -ENOMEM;
+		goto out;
 	}
+	if (choose(is_wanted, &nr_changes))
+		alloc_stacks();
+	if (nr_changes)
+		text_patch_apply(&patch);
+	for (u32 i = 0; i < patch.nr; i++)
+		calls[i] = calls[i] & SHALL_CALL ? IS_CALL : 0;
+out:
 	mutex_unlock(&calls_mutex);
+	return error;
 }

@@ -60,8 +60,6 @@ static __always_inline bool add_pc(struct walker *walker, u64 pc)
 
 #define MAP_BASE ((u64)_text)
 
-#define MAX_TEXT (1UL << 20)
-
 static u64 frameless_map[(MAX_TEXT >> CHUNK_SHIFT) / 64]; /* a bit for each chunk of text */
 
 static __always_inline bool is_frameless(u64 pc)

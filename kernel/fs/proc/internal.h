@@ -27,6 +27,7 @@ struct proc_file {
 	/* Of /sys/kernel/tracing: see struct tracefs_file. */
 	int (*write_arg)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
+	void (*release_arg)(const void *arg);
 	void (*next)(struct text *text, const void *arg);
 	void (*close)(void); /* of a file that one handle at a time may have open; else NULL */
 	bool is_open;	     /* only with close */

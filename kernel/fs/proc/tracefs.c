@@ -27,6 +27,7 @@ int tracefs_add_file(const struct tracefs_file *what)
 	file->show = what->show;
 	file->write_arg = what->write;
 	file->truncate = what->truncate;
+	file->release_arg = what->release;
 	file->next = what->next;
 	file->arg = what->arg;
 	mutex_lock(&tree_lock);

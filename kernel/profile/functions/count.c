@@ -15,6 +15,7 @@
 #include "functions.h"
 
 #include "../os.h"
+#include "tracers.h"
 
 #define MAX_PROBES 32
 
@@ -41,8 +42,8 @@ static pf_always_inline struct function_row *find_row(struct function_table *tab
 	return NULL;
 }
 
-bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
-			    const u64 *off_cycles)
+static pf_always_inline bool count(u64 function, u64 return_address,
+				   struct profile_function_call *call, const u64 *off_cycles)
 {
 	struct function_table *table = os_this_cpu_read(function_counts);
 	struct function_row *row;
@@ -66,6 +67,22 @@ bool profile_function_enter(u64 function, u64 return_address, struct profile_fun
 		call->start = os_cycles() - *off_cycles;
 	} while (pf_unlikely(pf_read_once(call->callees)));
 	return true;
+}
+
+/* Apart from what follows, so that counting alone needs fewer registers. */
+static pf_noinline bool trace_and_count(u64 function, u64 return_address,
+					struct profile_function_call *call, const u64 *off_cycles)
+{
+	function_trace_call(function, return_address);
+	return count(function, return_address, call, off_cycles);
+}
+
+bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
+			    const u64 *off_cycles)
+{
+	if (pf_unlikely(function_flags_of(function)))
+		return trace_and_count(function, return_address, call, off_cycles);
+	return count(function, return_address, call, off_cycles);
 }
 
 u64 profile_function_of(const struct profile_function_call *call)

@@ -74,6 +74,16 @@ void functions_snapshot(struct function_snapshot *snap);
 /* Process context or a panic. */
 void functions_reset(void);
 
+/*
+ * switch.c. functions_count() switches counting. functions_apply() has the hooks called for the
+ * functions that counting and the tracer want now; it is called with the turn, which guards what is
+ * wanted. Both return 0 or a negative errno. Process context; they sleep.
+ */
+void functions_take_turn(void);
+void functions_end_turn(void);
+int functions_apply(void);
+int functions_count(bool on);
+
 /* Whether counting has ever been switched on. */
 extern bool functions_used;
 void report_print_calls(const struct report *report);

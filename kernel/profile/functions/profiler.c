@@ -5,6 +5,7 @@
 
 #include "../profiler.h"
 #include "../words.h"
+#include "tracers.h"
 
 bool functions_used;
 
@@ -16,37 +17,6 @@ static int set_functions(const char *value)
 }
 OS_BOOT_PARAM(profile_functions, "profile.function_calls", "on|off", set_functions);
 
-/* Calls count from here on. */
-static pf_noinline void functions_start(void)
-{
-	u32 cpu;
-
-	os_for_each_cpu(cpu)
-		pf_write_once(os_per_cpu(function_counts, cpu), os_per_cpu(function_table, cpu));
-}
-
-/* Calls count no more. Those that have begun still add their time when they return. */
-static pf_noinline void functions_stop(void)
-{
-	u32 cpu;
-
-	os_for_each_cpu(cpu)
-		pf_write_once(os_per_cpu(function_counts, cpu), NULL);
-}
-
-static int switch_functions(bool on)
-{
-	if (on && !functions_alloc())
-		return -OS_ENOMEM;
-	if (!on)
-		functions_stop();
-	os_function_calls_set(on);
-	if (on)
-		functions_start();
-	functions_used |= on;
-	return 0;
-}
-
 static int write_functions(const char *text)
 {
 	bool on;
@@ -57,12 +27,12 @@ static int write_functions(const char *text)
 	}
 	if (words_on_off(text, &on))
 		return -OS_EINVAL;
-	return switch_functions(on);
+	return functions_count(on);
 }
 
 static void start(void)
 {
-	if (starts_on && switch_functions(true))
+	if (starts_on && functions_count(true))
 		os_printk("profile.function_calls: no memory\n");
 }
 
@@ -80,6 +50,7 @@ static const struct profiler_file files[] = {
 PROFILER(functions) = {
 	.name = "functions",
 	.place = 35,
+	.init = function_lists_init,
 	.start = start,
 	.reset = functions_reset,
 	.print = report_print_calls,

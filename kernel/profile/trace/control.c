@@ -213,6 +213,8 @@ static int select_tracer(const struct tracer *next)
 	if (tracer->stop)
 		tracer->stop();
 	tracer = &nop;
+	/* As on Linux: what another tracer recorded is not printed as this one's. */
+	ring_clear();
 	error = next->start ? next->start() : 0;
 	if (!error)
 		tracer = next;

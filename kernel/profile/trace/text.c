@@ -184,7 +184,9 @@ void trace_print_event(os_text_t *text, u32 cpu, const struct ring_event *event)
 		os_text_printf(text, "Unknown type %u\n", common->type);
 		return;
 	}
-	os_text_printf(text, "%s: ", kind->name);
+	/* What a tracer writes has no name before it, as on Linux. */
+	if (kind->key)
+		os_text_printf(text, "%s: ", kind->name);
 	kind->print(text, common);
 	os_text_printf(text, "\n");
 }

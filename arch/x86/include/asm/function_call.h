@@ -28,6 +28,9 @@ struct function_frame {
 
 #define FUNCTION_STACK_DEPTH 64
 
+/* scripts/function-places checks that no two places are in one such unit of the text. */
+#define FUNCTION_ALIGN 16
+
 /* Each task has one. Interrupts put their functions on top of the task's. An NMI only reads it. */
 struct function_stack {
 	u64 nr;
@@ -36,16 +39,18 @@ struct function_stack {
 };
 
 /*
- * Lets calls be made from all functions, or from none. Each task is given a stack before; without
- * one (no memory) the returns of a task's functions are not seen. Process context; may sleep.
+ * Lets calls be made from the wanted places, and from no others. Each task is given a stack before;
+ * without one (no memory) the returns of a task's functions are not seen. Returns 0 or -ENOMEM.
+ * Process context; may sleep.
  */
-void function_calls_set(bool on);
+int function_calls_set(bool (*is_wanted)(u32 place));
 
 /* Calls in NMIs of this CPU. */
 DECLARE_PER_CPU(u64, function_calls_in_nmi);
 
-/* Number of functions that have a place. */
+/* Number of functions that have a place, and where place i is: the start of its function. */
 u32 function_nr_places(void);
+u64 function_place(u32 i);
 
 /* Returns whether a function begins at addr, with a place. Any context. */
 bool function_is_place(u64 addr);

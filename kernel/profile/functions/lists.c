@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The files of /sys/kernel/tracing that list functions. A list is a bit of each function. What is
+ * written is names, with shell patterns: `>` begins with an empty list, `>>` adds, and `!` before a
+ * name takes out.
+ */
+
+#include "functions.h"
+
+#include "../words.h"
+#include "tracers.h"
+
+#define NAME_BYTES 96
+#define CHANGED	   0x80 /* a bit like a list's: what a list is about to be */
+
+struct list {
+	const char *path;
+	const char *when_empty; /* the text */
+	u32 nr;
+	u8 bit;
+	bool selects;	  /* empty, it has all */
+	bool is_replaced; /* by the next write */
+};
+
+static struct list lists[] = {
+	{ "set_ftrace_filter", "#### all functions enabled ####", .bit = FUNCTION_IN_FILTER,
+	  .selects = true },
+	{ "set_ftrace_notrace", "#### no functions disabled ####", .bit = FUNCTION_IN_NOTRACE },
+};
+
+static u8 *members; /* of each function: the bits of its lists */
+
+u8 function_lists_of(u32 i)
+{
+	u8 in = members ? members[i] : 0;
+
+	for (u32 l = 0; l < PF_ARRAY_SIZE(lists); l++) {
+		if (lists[l].selects && !lists[l].nr)
+			in |= lists[l].bit;
+	}
+	return in;
+}
+
+static void set_bit(u32 i, u8 bit, bool on)
+{
+	members[i] = on ? members[i] | bit : members[i] & ~bit;
+}
+
+static bool name_of(u32 i, char name[OS_SYMBOL_BYTES])
+{
+	u64 start;
+
+	return os_symbol_lookup(os_function(i), &start, name, OS_SYMBOL_BYTES);
+}
+
+/* Adds or takes out all functions that match. Returns 0, or -OS_EINVAL if there is none. */
+static int change_by_word(const char *word)
+{
+	char name[OS_SYMBOL_BYTES];
+	bool on = *word != '!', any = false;
+
+	for (u32 i = 0; i < os_nr_functions(); i++) {
+		if (!name_of(i, name) || !os_glob_match_list(word + !on, name))
+			continue;
+		set_bit(i, CHANGED, on);
+		any = true;
+	}
+	return any ? 0 : -OS_EINVAL;
+}
+
+/* Makes the list what it is about to be. */
+static int commit(struct list *list)
+{
+	list->is_replaced = false;
+	list->nr = 0;
+	for (u32 i = 0; i < os_nr_functions(); i++) {
+		set_bit(i, list->bit, members[i] & CHANGED);
+		list->nr += !!(members[i] & CHANGED);
+	}
+	return functions_apply();
+}
+
+static int change(struct list *list, const char *words)
+{
+	char word[NAME_BYTES];
+	int error;
+
+	for (u32 i = 0; i < os_nr_functions(); i++)
+		set_bit(i, CHANGED, !list->is_replaced && (members[i] & list->bit));
+	while ((error = words_next(&words, word, sizeof(word))) > 0) {
+		error = change_by_word(word);
+		if (error)
+			break;
+	}
+	/* A list that is to be replaced stays if by what is not valid. */
+	list->is_replaced = false;
+	return error ? error : commit(list);
+}
+
+static int write_list(const char *text, const void *list)
+{
+	int error;
+
+	functions_take_turn();
+	error = change((struct list *)list, text);
+	functions_end_turn();
+	return error;
+}
+
+static int truncate_list(const void *list)
+{
+	functions_take_turn();
+	((struct list *)list)->is_replaced = true;
+	functions_end_turn();
+	return 0;
+}
+
+/* Nothing has been written: so the list is to be empty. */
+static void release_list(const void *list)
+{
+	functions_take_turn();
+	if (((struct list *)list)->is_replaced)
+		change((struct list *)list, "");
+	functions_end_turn();
+}
+
+static int show_list(os_text_t *text, const void *arg)
+{
+	const struct list *list = arg;
+	char name[OS_SYMBOL_BYTES];
+
+	if (list && !list->nr)
+		os_text_printf(text, "%s\n", list->when_empty);
+	for (u32 i = 0; i < os_nr_functions(); i++) {
+		if ((!list || (members[i] & list->bit)) && name_of(i, name))
+			os_text_printf(text, "%s\n", name);
+	}
+	return 0;
+}
+
+#define NAMES "[!]<function>, with shell patterns"
+
+static int add_file(struct list *list)
+{
+	os_trace_file_t file = { list->path, NAMES, .show = show_list, .arg = list };
+
+	file.write = write_list;
+	file.truncate = truncate_list;
+	file.release = release_list;
+	return os_add_trace_file(&file);
+}
+
+void function_lists_init(void)
+{
+	static const os_trace_file_t all = { "available_filter_functions", .show = show_list };
+	int error = -OS_ENOMEM;
+
+	members = os_zalloc(os_nr_functions());
+	if (members)
+		error = os_add_trace_file(&all);
+	for (u32 l = 0; l < PF_ARRAY_SIZE(lists) && !error; l++)
+		error = add_file(&lists[l]);
+	if (error)
+		os_printk("profile: no memory for the lists of functions\n");
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which functions call the hooks: all while calls are counted, else those that the tracer wants. A
+ * function that nobody wants keeps its NOP.
+ */
+
+#include "functions.h"
+
+#include "../words.h"
+#include "tracers.h"
+
+static bool turn_is_taken;
+static bool counts; /* guarded by the turn */
+
+void functions_take_turn(void)
+{
+	os_assert_process_context();
+	while (pf_xchg(&turn_is_taken, true))
+		os_wait_turn();
+}
+
+void functions_end_turn(void)
+{
+	pf_store_release(&turn_is_taken, false);
+}
+
+static bool is_wanted(u32 i)
+{
+	return counts || function_flags_wanted(i);
+}
+
+int functions_apply(void)
+{
+	int error;
+
+	function_trace_end();
+	error = os_function_calls_set(is_wanted);
+	if (!error)
+		function_trace_begin();
+	return error;
+}
+
+/* Calls count from here on. */
+static pf_noinline void functions_start(void)
+{
+	u32 cpu;
+
+	os_for_each_cpu(cpu)
+		pf_write_once(os_per_cpu(function_counts, cpu), os_per_cpu(function_table, cpu));
+}
+
+/* Calls count no more. Those that have begun still add their time when they return. */
+static pf_noinline void functions_stop(void)
+{
+	u32 cpu;
+
+	os_for_each_cpu(cpu)
+		pf_write_once(os_per_cpu(function_counts, cpu), NULL);
+}
+
+int functions_count(bool on)
+{
+	int error = -OS_ENOMEM;
+
+	functions_take_turn();
+	if (on && !functions_alloc())
+		goto out;
+	if (!on)
+		functions_stop();
+	counts = on;
+	error = functions_apply();
+	if (error)
+		counts = false;
+	if (counts)
+		functions_start();
+	functions_used |= counts;
+out:
+	functions_end_turn();
+	return error;
+}
