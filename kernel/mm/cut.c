@@ -72,6 +72,7 @@ static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 void mm_cut_file(const struct inode *inode, u64 position)
 {
 	struct mm *mm, *last = NULL;
+	struct vma *vma;
 
 	might_sleep();
 	DEBUG_ASSERT(!(position % PAGE_SIZE));
@@ -79,9 +80,9 @@ void mm_cut_file(const struct inode *inode, u64 position)
 		if (last)
 			mm_put(last);
 		rw_mutex_lock_write(&mm->lock);
-		for (unsigned int i = 0; i < mm->nr_vmas; i++) {
-			if (mm->vmas[i]->file && mm->vmas[i]->file->inode == inode)
-				cut_area(mm, mm->vmas[i], position);
+		for_each_vma(vma, mm) {
+			if (vma->file && vma->file->inode == inode)
+				cut_area(mm, vma, position);
 		}
 		rw_mutex_unlock_write(&mm->lock);
 		last = mm;

@@ -12,11 +12,12 @@
 unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, unsigned int nr)
 {
 	unsigned int done = 0;
+	struct vma *vma;
 
 	rw_mutex_lock_read(&mm->lock);
-	for (unsigned int i = vma_index(mm, addr); i < mm->nr_vmas && done < nr; i++) {
-		const struct vma *vma = mm->vmas[i];
-
+	for_each_vma_in(vma, mm, addr, TASK_SIZE) {
+		if (done == nr)
+			break;
 		if (vma->file)
 			file_get(vma->file);
 		areas[done++] = (struct mm_area_info){

@@ -41,6 +41,21 @@ phys_addr_t early_ram_end(void);
 /* Index of the first area that ends behind addr: the one that holds it, if any does. */
 unsigned int vma_index(const struct mm *mm, u64 addr);
 
+static inline struct vma *vma_at(const struct mm *mm, unsigned int i)
+{
+	return i < mm->nr_vmas ? mm->vmas[i] : NULL;
+}
+
+/*
+ * For each area that has a part in [start, end), in the order of addresses. The body may change the
+ * area, but neither add nor remove one.
+ */
+#define for_each_vma_in(vma, mm, from, to)               \
+	for (unsigned int vma##_i = vma_index(mm, from); \
+	     ((vma) = vma_at(mm, vma##_i)) && (vma)->start < (to); vma##_i++)
+
+#define for_each_vma(vma, mm) for_each_vma_in(vma, mm, 0, TASK_SIZE)
+
 /* The area that holds addr, or NULL. */
 struct vma *vma_find(const struct mm *mm, u64 addr);
 

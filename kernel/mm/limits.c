@@ -28,13 +28,10 @@ static bool is_any(u32 prot, u32 flags)
 /* Bytes of a kind of areas in [start, end). */
 static u64 count(const struct mm *mm, u64 start, u64 end, bool (*is_kind)(u32 prot, u32 flags))
 {
+	struct vma *vma;
 	u64 bytes = 0;
 
-	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
-		const struct vma *vma = mm->vmas[i];
-
-		if (vma->start >= end)
-			break;
+	for_each_vma_in(vma, mm, start, end) {
 		if (vma->end < TASK_SIZE && is_kind(vma->prot, vma->flags))
 			bytes += min(end, vma->end) - max(start, vma->start);
 	}

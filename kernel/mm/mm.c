@@ -81,6 +81,8 @@ static __maybe_unused bool areas_are_sound(const struct mm *mm)
 
 void mm_put(struct mm *mm)
 {
+	struct vma *vma;
+
 	DEBUG_ASSERT(atomic_read(&mm->refs) > 0);
 	might_sleep();
 	if (!atomic_dec_and_test(&mm->refs))
@@ -88,8 +90,8 @@ void mm_put(struct mm *mm)
 	mm_list_remove(mm);
 	DEBUG_ASSERT(areas_are_sound(mm));
 	tlb_leave_mm(mm);
-	for (unsigned int i = 0; i < mm->nr_vmas; i++)
-		pages_unmap(mm, mm->vmas[i]->start, mm->vmas[i]->end);
+	for_each_vma(vma, mm)
+		pages_unmap(mm, vma->start, vma->end);
 	BUG_ON(mm->nr_pages);
 	vma_remove_range(mm, 0, TASK_SIZE);
 	DEBUG_ASSERT(!mm->nr_vmas);
@@ -108,9 +110,13 @@ static int copy_locked(struct mm *to, struct mm *from)
 {
 	int error = vma_copy_all(to, from);
 	bool changed = false;
+	struct vma *vma;
 
-	for (unsigned int i = 0; !error && i < to->nr_vmas; i++)
-		error = pages_copy(to, from, to->vmas[i], &changed);
+	for_each_vma(vma, to) {
+		if (error)
+			break;
+		error = pages_copy(to, from, vma, &changed);
+	}
 	if (changed)
 		flush_tlb_mm_range(from, 0, TASK_SIZE);
 	to->brk_start = from->brk_start;
@@ -341,12 +347,10 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 /* A shared file can be written if it was opened for writing. */
 static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 {
-	ASSERT_MM_HELD(mm);
-	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
-		const struct vma *vma = mm->vmas[i];
+	struct vma *vma;
 
-		if (vma->start >= end)
-			break;
+	ASSERT_MM_HELD(mm);
+	for_each_vma_in(vma, mm, start, end) {
 		if (vma->flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(vma->file))
 			return false;
 		if (prot & PROT_EXEC && vma->file && file_is_noexec(vma->file))
@@ -358,15 +362,16 @@ static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 static int protect_locked(struct mm *mm, u64 start, u64 end, u32 prot)
 {
 	int error = vma_split_range(mm, start, end);
+	struct vma *vma;
 
-	for (unsigned int i = vma_index(mm, start); !error && i < mm->nr_vmas; i++) {
-		if (mm->vmas[i]->start >= end)
-			break;
-		mm->vmas[i]->prot = prot;
-		profile_area_changed(&mm->profile, mm->vmas[i]);
+	if (error)
+		goto out_merge;
+	for_each_vma_in(vma, mm, start, end) {
+		vma->prot = prot;
+		profile_area_changed(&mm->profile, vma);
 	}
-	if (!error)
-		pages_protect(mm, start, end, prot);
+	pages_protect(mm, start, end, prot);
+out_merge:
 	vma_merge_range(mm, start, end);
 	return error;
 }

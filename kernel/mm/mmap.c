@@ -100,16 +100,13 @@ SYSCALL_DEFINE1(brk, u64, addr)
 /* Drop the pages of what is mapped in the range; holes in it are an error afterwards. */
 static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 {
+	struct vma *vma;
 	long error = 0;
 
 	rw_mutex_lock_write(&mm->lock);
 	if (!vma_range_mapped(mm, start, end))
 		error = -ENOMEM;
-	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
-		const struct vma *vma = mm->vmas[i];
-
-		if (vma->start >= end)
-			break;
+	for_each_vma_in(vma, mm, start, end) {
 		if (anonymous_only && vma->file) {
 			error = -EINVAL;
 			break;
@@ -122,23 +119,20 @@ static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 
 static void change_flags(struct mm *mm, u64 start, u64 end, u32 clear, u32 set)
 {
-	ASSERT_MM_HELD_WRITE(mm);
-	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
-		struct vma *vma = mm->vmas[i];
+	struct vma *vma;
 
-		if (vma->start >= end)
-			break;
+	ASSERT_MM_HELD_WRITE(mm);
+	for_each_vma_in(vma, mm, start, end)
 		vma->flags = (vma->flags & ~clear) | set;
-	}
 }
 
 static bool has_file(const struct mm *mm, u64 start, u64 end)
 {
+	struct vma *vma;
+
 	ASSERT_MM_HELD(mm);
-	for (unsigned int i = vma_index(mm, start); i < mm->nr_vmas; i++) {
-		if (mm->vmas[i]->start >= end)
-			break;
-		if (mm->vmas[i]->file)
+	for_each_vma_in(vma, mm, start, end) {
+		if (vma->file)
 			return true;
 	}
 	return false;

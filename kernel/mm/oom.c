@@ -113,11 +113,11 @@ static bool kill_user(struct process *proc, void *arg)
 
 static void take_pages(struct mm *mm)
 {
+	struct vma *vma;
+
 	rw_mutex_lock_write(&mm->lock);
 	mm->oom_killed = true;
-	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
-		const struct vma *vma = mm->vmas[i];
-
+	for_each_vma(vma, mm) {
 		if (!(vma->flags & MAP_SHARED))
 			pages_unmap(mm, vma->start, vma->end);
 	}

@@ -37,12 +37,11 @@ static u64 count_mapped(const struct mm *mm, const struct vma *vma)
  */
 static s64 count_area_files(const struct mm *mm, u32 count)
 {
+	struct vma *vma;
 	s64 bytes = 0;
 
 	ASSERT_MM_HELD(mm);
-	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
-		const struct vma *vma = mm->vmas[i];
-
+	for_each_vma(vma, mm) {
 		if (!vma->file)
 			continue;
 		bytes += file_held_bytes(vma->file, count);
