@@ -3,8 +3,8 @@
 #define LEGO_MM_H
 
 /*
- * A user address space: sorted array of areas (struct vma) over a page table filled on demand. User
- * memory is never touched with mm->lock held: a fault would take it again.
+ * A user address space: areas (struct vma), sorted, over a page table filled on demand. User memory
+ * is never touched with mm->lock held: a fault would take it again.
  */
 
 #include <asm/page.h>
@@ -13,8 +13,8 @@
 #include <lego/profile.h>
 #include <lego/rw_mutex.h>
 #include <lego/spinlock.h>
+#include <lego/vma.h>
 
-struct file;
 struct inode;
 
 /* Linux's values, as user programs pass them. */
@@ -35,20 +35,6 @@ struct inode;
 #define MAP_STACK	    0x20000
 #define MAP_FIXED_NOREPLACE 0x100000
 
-/*
- * [start, end), page aligned. Private: pages from a file or zero, copied before they are written.
- * Shared: the file's own pages; anonymous shared memory is a file without a name.
- */
-struct vma {
-	u64 start;
-	u64 end;
-	u32 prot;	   /* PROT_* */
-	u32 flags;	   /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, VMA_* */
-	struct file *file; /* NULL: private and anonymous; holds a reference */
-	u64 file_offset;   /* of start, page aligned */
-	u64 file_bytes;	   /* from start; what lies behind reads as zero */
-};
-
 /* What fork does to an area (madvise), beside MAP_* in its flags. */
 #define VMA_DONT_FORK	 BIT(30) /* the child does not get it */
 #define VMA_WIPE_ON_FORK BIT(31) /* the child gets it empty */
@@ -61,8 +47,7 @@ struct mm_layout {
 	u64 env_start, env_end;
 };
 
-#define MM_MAX_AREAS 65536     /* of one address space */
-#define MM_MIN_ADDR  0x10000UL /* NULL and what is near it stay unmapped */
+#define MM_MAX_AREAS 65530 /* of one address space; Linux's vm.max_map_count */
 
 struct mm {
 	u64 *pgd;	/* top page table, direct map address */
@@ -71,9 +56,8 @@ struct mm {
 	struct list_head node; /* in the list of all: cut.c */
 
 	struct rw_mutex lock; /* read: areas and brk stay; write: they, and pages, may go */
-	struct vma **vmas;    /* sorted by start, no overlaps */
+	struct vma_tree areas;
 	unsigned int nr_vmas;
-	unsigned int max_vmas;
 	u64 brk_start, brk;
 	u64 mmap_base; /* areas without a wish are placed downwards from here */
 

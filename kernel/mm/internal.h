@@ -7,6 +7,8 @@
 #include <lego/assert.h>
 #include <lego/mm.h>
 
+#include "vma_tree.h"
+
 struct process;
 
 /* Early memory (early.c): a range that is still free, for page_init() to take over. */
@@ -36,25 +38,19 @@ phys_addr_t early_ram_end(void);
 						 (mm)->lock.holders == RW_MUTEX_WRITER), \
 		     #mm "->lock is held for writing")
 
-/* The sorted array of areas (vma.c), guarded by mm->lock; nothing here touches the page table. */
+/* The areas (vma.c), guarded by mm->lock; nothing here touches the page table. */
 
-/* Index of the first area that ends behind addr: the one that holds it, if any does. */
-unsigned int vma_index(const struct mm *mm, u64 addr);
-
-static inline struct vma *vma_at(const struct mm *mm, unsigned int i)
-{
-	return i < mm->nr_vmas ? mm->vmas[i] : NULL;
-}
+/* Returns the first area that ends behind addr: the one that holds it, if any does. Or NULL. */
+struct vma *vma_find_from(const struct mm *mm, u64 addr);
 
 /*
- * For each area that has a part in [start, end), in the order of addresses. The body may change the
+ * For each area that has a part in [from, to), in the order of addresses. The body may change the
  * area, but neither add nor remove one.
  */
-#define for_each_vma_in(vma, mm, from, to)               \
-	for (unsigned int vma##_i = vma_index(mm, from); \
-	     ((vma) = vma_at(mm, vma##_i)) && (vma)->start < (to); vma##_i++)
+#define for_each_vma_in(vma, mm, from, to) \
+	for ((vma) = vma_find_from(mm, from); (vma) && (vma)->start < (to); (vma) = (vma)->next)
 
-#define for_each_vma(vma, mm) for_each_vma_in(vma, mm, 0, TASK_SIZE)
+#define for_each_vma(vma, mm) for ((vma) = (mm)->areas.first; (vma); (vma) = (vma)->next)
 
 /* The area that holds addr, or NULL. */
 struct vma *vma_find(const struct mm *mm, u64 addr);
@@ -64,30 +60,31 @@ bool vma_range_free(const struct mm *mm, u64 start, u64 end);
 bool vma_range_mapped(const struct mm *mm, u64 start, u64 end);
 
 /*
- * Make start and end, where they fall into areas, boundaries of areas. 0 or -ENOMEM, both
- * harmless.
+ * Make start and end, where they fall into areas, boundaries of areas. 0 or -ENOMEM (nothing
+ * done).
  */
 int vma_split_range(struct mm *mm, u64 start, u64 end);
 
-/* Remove the areas in [start, end), split before. */
+/*
+ * What can fail of a removal: splits an area that is on both sides of [start, end). 0 or -ENOMEM
+ * (nothing done).
+ */
+int vma_split_around(struct mm *mm, u64 start, u64 end);
+
+/* Remove what areas have in [start, end); none is on both sides. */
 void vma_remove_range(struct mm *mm, u64 start, u64 end);
 
-/* Room for nr more areas, so that as many insertions cannot fail. 0 or -ENOMEM. */
-int vma_reserve(struct mm *mm, unsigned int nr);
-
-/*
- * Insert an area (kmalloc) where nothing is, with room reserved, and merge it with its
- * neighbours.
- */
+/* Insert an area (kmalloc) where nothing is, and merge it with its neighbours. */
 void vma_insert(struct mm *mm, struct vma *vma);
 
 /* Merge equal neighbours that meet in [start, end]. */
 void vma_merge_range(struct mm *mm, u64 start, u64 end);
 
 void vma_free(struct vma *vma);
+void vma_free_all(struct mm *mm);
 
 /* Copy all areas into a space that has none. 0 or -ENOMEM (some are copied). */
-int vma_copy_all(struct mm *to, const struct mm *from);
+int vma_copy_all(struct mm *to, struct mm *from);
 
 /* Pages (pages.c), changed with mm->lock held for writing. */
 

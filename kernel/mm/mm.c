@@ -15,7 +15,7 @@
 
 /*
  * Address spaces: where areas go, and changes to ranges. What can fail, memory for areas,
- * comes first; areas split for nothing are merged again.
+ * comes first.
  */
 
 #define STACK_ROOM (256UL << 20) /* for the first thread's stack, above mmap_base */
@@ -63,22 +63,6 @@ struct mm *mm_alloc(void)
 	return mm;
 }
 
-/* For assertions: areas are sorted, do not overlap and fit in the array. */
-static __maybe_unused bool areas_are_sound(const struct mm *mm)
-{
-	u64 end = 0;
-
-	for (unsigned int i = 0; i < mm->nr_vmas; i++) {
-		const struct vma *vma = mm->vmas[i];
-
-		if (vma->start < end || vma->start >= vma->end || vma->end > TASK_SIZE ||
-		    (vma->start | vma->end) % PAGE_SIZE)
-			return false;
-		end = vma->end;
-	}
-	return mm->nr_vmas <= mm->max_vmas;
-}
-
 void mm_put(struct mm *mm)
 {
 	struct vma *vma;
@@ -88,19 +72,17 @@ void mm_put(struct mm *mm)
 	if (!atomic_dec_and_test(&mm->refs))
 		return;
 	mm_list_remove(mm);
-	DEBUG_ASSERT(areas_are_sound(mm));
+	DEBUG_ASSERT(vma_tree_is_sound(&mm->areas, mm->nr_vmas));
 	tlb_leave_mm(mm);
 	for_each_vma(vma, mm)
 		pages_unmap(mm, vma->start, vma->end);
 	BUG_ON(mm->nr_pages);
-	vma_remove_range(mm, 0, TASK_SIZE);
-	DEBUG_ASSERT(!mm->nr_vmas);
+	vma_free_all(mm);
 	pgd_free(mm->pgd);
 	if (mm->exe_file) {
 		file_allow_writing(mm->exe_file);
 		file_put(mm->exe_file);
 	}
-	kfree(mm->vmas);
 	kfree(mm);
 	leak_count(LEAK_MMS, -1);
 }
@@ -124,7 +106,7 @@ static int copy_locked(struct mm *to, struct mm *from)
 	to->mmap_base = from->mmap_base;
 	to->layout = from->layout;
 	profile_mm_copy(&to->profile, &from->profile);
-	DEBUG_ASSERT(areas_are_sound(to));
+	DEBUG_ASSERT(vma_tree_is_sound(&to->areas, to->nr_vmas));
 	return error;
 }
 
@@ -148,27 +130,6 @@ struct mm *mm_copy(struct mm *mm)
 	return NULL;
 }
 
-/* The highest free place of len bytes below mmap_base; 0: none. */
-static u64 find_place(const struct mm *mm, u64 len)
-{
-	u64 end = mm->mmap_base;
-	unsigned int i = vma_index(mm, end - 1);
-
-	ASSERT_MM_HELD(mm);
-	/* The area at i may reach below end. */
-	if (i < mm->nr_vmas)
-		end = min(end, mm->vmas[i]->start);
-	for (;;) {
-		u64 start = i ? mm->vmas[i - 1]->end : MM_MIN_ADDR;
-
-		if (end >= start && end - start >= len)
-			return end - len;
-		if (!i)
-			return 0;
-		end = mm->vmas[--i]->start;
-	}
-}
-
 long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 {
 	ASSERT_MM_HELD(mm);
@@ -189,7 +150,7 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 	addr = ALIGN_DOWN(addr, PAGE_SIZE);
 	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
 		return addr;
-	addr = find_place(mm, len);
+	addr = vma_tree_place(&mm->areas, mm->mmap_base, len);
 	return addr ? (long)addr : -ENOMEM;
 }
 
@@ -200,11 +161,9 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 	ASSERT_MM_HELD_WRITE(mm);
 	if (vma_range_free(mm, start, end))
 		return 0;
-	error = vma_split_range(mm, start, end);
-	if (error) {
-		vma_merge_range(mm, start, end);
+	error = vma_split_around(mm, start, end);
+	if (error)
 		return error;
-	}
 	pages_unmap(mm, start, end);
 	vma_remove_range(mm, start, end);
 	return 0;
@@ -213,7 +172,8 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 /* Takes over vma, whose start and end have been chosen, in every case. */
 static int map_locked(struct mm *mm, struct vma *vma)
 {
-	int error = vma_reserve(mm, 3);
+	/* As in Linux, this may be one more than the limit. */
+	int error = mm->nr_vmas > MM_MAX_AREAS ? -ENOMEM : 0;
 
 	if (!error)
 		error = mm_unmap_locked(mm, vma->start, vma->end);
@@ -365,15 +325,14 @@ static int protect_locked(struct mm *mm, u64 start, u64 end, u32 prot)
 	struct vma *vma;
 
 	if (error)
-		goto out_merge;
+		return error;
 	for_each_vma_in(vma, mm, start, end) {
 		vma->prot = prot;
 		profile_area_changed(&mm->profile, vma);
 	}
 	pages_protect(mm, start, end, prot);
-out_merge:
 	vma_merge_range(mm, start, end);
-	return error;
+	return 0;
 }
 
 long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)

@@ -152,8 +152,9 @@ static long advise_fork(struct mm *mm, u64 start, u64 end, int advice)
 	if (advice == MADV_WIPEONFORK && has_file(mm, start, end))
 		goto out_unlock;
 	error = vma_split_range(mm, start, end);
-	if (!error)
-		change_flags(mm, start, end, flag, set ? flag : 0);
+	if (error)
+		goto out_unlock;
+	change_flags(mm, start, end, flag, set ? flag : 0);
 	vma_merge_range(mm, start, end);
 out_unlock:
 	rw_mutex_unlock_write(&mm->lock);

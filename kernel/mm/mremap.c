@@ -16,6 +16,8 @@
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED   2
 
+#define MAX_NEW_AREAS 3 /* for a move, as Linux counts: two ends are split off, and it may fail */
+
 /* What all of it needs: one area that has len bytes at addr. Else -EFAULT. */
 static int find_part(struct mm *mm, u64 addr, u64 len, struct vma **vma)
 {
@@ -44,6 +46,7 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 	    !vma_range_free(mm, vma->end, end))
 		return false;
 	set_length(vma, end - vma->start);
+	vma_tree_update(&mm->areas, vma->next);
 	profile_area_changed(&mm->profile, vma);
 	vma_merge_range(mm, addr, end);
 	return true;
@@ -53,7 +56,7 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 static int move_area(struct mm *mm, struct vma *vma, u64 new_len, u64 to)
 {
 	struct vma *moved = kmalloc(sizeof(*moved));
-	int error = -ENOMEM;
+	int error;
 
 	DEBUG_ASSERT(vma_range_free(mm, to, to + new_len));
 	if (!moved)
@@ -62,8 +65,7 @@ static int move_area(struct mm *mm, struct vma *vma, u64 new_len, u64 to)
 	moved->start = to;
 	moved->end = to + (vma->end - vma->start);
 	set_length(moved, new_len);
-	if (!vma_reserve(mm, 1))
-		error = pages_move(mm, vma, vma->end - vma->start, to);
+	error = pages_move(mm, vma, vma->end - vma->start, to);
 	if (error) {
 		kfree(moved);
 		return error;
@@ -83,6 +85,8 @@ static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, 
 	to = mm_choose_place(mm, new_addr, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0);
 	if (to < 0)
 		return to;
+	if (mm->nr_vmas + MAX_NEW_AREAS >= MM_MAX_AREAS)
+		return -ENOMEM;
 	error = vma_split_range(mm, addr, addr + len);
 	if (!error)
 		error = move_area(mm, vma_find(mm, addr), new_len, to);
@@ -99,6 +103,8 @@ static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags
 	if (!vma_find(mm, addr))
 		return -EFAULT;
 	if (flags & MREMAP_FIXED) {
+		if (mm->nr_vmas + MAX_NEW_AREAS + 2 >= MM_MAX_AREAS)
+			return -ENOMEM;
 		error = mm_unmap_locked(mm, new_addr, new_addr + new_len);
 		if (error)
 			return error;

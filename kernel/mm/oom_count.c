@@ -58,7 +58,7 @@ static s64 count_mm(struct mm *mm, u32 count, u64 *user_bytes)
 	rw_mutex_lock_read(&mm->lock);
 	*user_bytes = mm->nr_pages * PAGE_SIZE;
 	bytes += mm->nr_tables * PAGE_SIZE + mm->nr_vmas * sizeof(struct vma) +
-		 mm->max_vmas * sizeof(*mm->vmas) + count_area_files(mm, count);
+		 count_area_files(mm, count);
 	rw_mutex_unlock_read(&mm->lock);
 	return bytes;
 }

@@ -6,85 +6,51 @@
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/slab.h>
-#include <lego/string.h>
 
 /*
- * The areas of an address space: an array of pointers sorted by address, searched by halving.
- * Changing a range splits the areas at its ends, works on whole areas, and merges equal
- * neighbours again.
+ * The areas of an address space. Changing a range splits the areas at its ends, works on whole
+ * areas, and merges equal neighbours again. Memory for a split is there before anything changes, so
+ * a change that fails has changed nothing.
  */
 
-#define FIRST_MAX_VMAS 32
+#define MAX_AREAS_CHECKED 64 /* after each change, by the debug kernel */
 
-unsigned int vma_index(const struct mm *mm, u64 addr)
+/* For assertions. */
+static __maybe_unused bool areas_are_sound(const struct mm *mm)
 {
-	unsigned int low = 0, high = mm->nr_vmas;
+	return mm->nr_vmas > MAX_AREAS_CHECKED || vma_tree_is_sound(&mm->areas, mm->nr_vmas);
+}
 
+struct vma *vma_find_from(const struct mm *mm, u64 addr)
+{
 	ASSERT_MM_HELD(mm);
-	while (low < high) {
-		unsigned int mid = low + (high - low) / 2;
-
-		if (mm->vmas[mid]->end > addr)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return vma_tree_find(&mm->areas, addr);
 }
 
 struct vma *vma_find(const struct mm *mm, u64 addr)
 {
-	unsigned int i = vma_index(mm, addr);
+	struct vma *vma = vma_find_from(mm, addr);
 
-	return i < mm->nr_vmas && mm->vmas[i]->start <= addr ? mm->vmas[i] : NULL;
+	return vma && vma->start <= addr ? vma : NULL;
 }
 
 bool vma_range_free(const struct mm *mm, u64 start, u64 end)
 {
-	unsigned int i = vma_index(mm, start);
+	const struct vma *vma = vma_find_from(mm, start);
 
-	return i == mm->nr_vmas || mm->vmas[i]->start >= end;
+	return !vma || vma->start >= end;
 }
 
 bool vma_range_mapped(const struct mm *mm, u64 start, u64 end)
 {
-	unsigned int i;
+	const struct vma *vma = vma_find_from(mm, start);
 
-	ASSERT_MM_HELD(mm);
-	for (i = vma_index(mm, start); start < end; i++) {
-		if (i == mm->nr_vmas || mm->vmas[i]->start > start)
+	for (; start < end; vma = vma->next) {
+		if (!vma || vma->start > start)
 			return false;
-		start = mm->vmas[i]->end;
+		start = vma->end;
 	}
 	return true;
-}
-
-static int reserve(struct mm *mm, unsigned int nr, unsigned int limit)
-{
-	unsigned int max_vmas = max(mm->max_vmas, FIRST_MAX_VMAS);
-	struct vma **vmas;
-
-	ASSERT_MM_HELD_WRITE(mm);
-	if (mm->nr_vmas + nr > limit)
-		return -ENOMEM;
-	if (mm->nr_vmas + nr <= mm->max_vmas)
-		return 0;
-	while (max_vmas < mm->nr_vmas + nr)
-		max_vmas *= 2;
-	vmas = kmalloc(max_vmas * sizeof(*vmas));
-	if (!vmas)
-		return -ENOMEM;
-	if (mm->nr_vmas)
-		memcpy(vmas, mm->vmas, mm->nr_vmas * sizeof(*vmas));
-	kfree(mm->vmas);
-	mm->vmas = vmas;
-	mm->max_vmas = max_vmas;
-	return 0;
-}
-
-int vma_reserve(struct mm *mm, unsigned int nr)
-{
-	return reserve(mm, nr, MM_MAX_AREAS);
 }
 
 void vma_free(struct vma *vma)
@@ -94,101 +60,163 @@ void vma_free(struct vma *vma)
 	kfree(vma);
 }
 
-int vma_copy_all(struct mm *to, const struct mm *from)
+void vma_free_all(struct mm *mm)
 {
-	int error = reserve(to, from->nr_vmas, from->nr_vmas);
+	struct vma *vma = mm->areas.first;
+
+	ASSERT_MM_HELD_WRITE(mm);
+	while (vma) {
+		struct vma *next = vma->next;
+
+		vma_free(vma);
+		vma = next;
+	}
+	mm->areas = (struct vma_tree){ 0 };
+	mm->nr_vmas = 0;
+}
+
+static void add(struct mm *mm, struct vma *vma, struct vma *prev)
+{
+	ASSERT_MM_HELD_WRITE(mm);
+	DEBUG_ASSERT(vma->start < vma->end && !((vma->start | vma->end) % PAGE_SIZE));
+	DEBUG_ASSERT(vma->end <= TASK_SIZE);
+	vma_tree_add(&mm->areas, vma, prev);
+	mm->nr_vmas++;
+	DEBUG_ASSERT(areas_are_sound(mm));
+}
+
+static void remove(struct mm *mm, struct vma *vma)
+{
+	ASSERT_MM_HELD_WRITE(mm);
+	vma_tree_remove(&mm->areas, vma);
+	mm->nr_vmas--;
+	vma_free(vma);
+	DEBUG_ASSERT(areas_are_sound(mm));
+}
+
+int vma_copy_all(struct mm *to, struct mm *from)
+{
+	struct vma *vma;
+	int error = 0;
 
 	ASSERT_MM_HELD_WRITE(to);
 	ASSERT_MM_HELD_WRITE(from);
 	DEBUG_ASSERT(!to->nr_vmas);
-	if (error)
-		return error;
-	for (unsigned int i = 0; i < from->nr_vmas; i++) {
-		struct vma *vma;
+	for_each_vma(vma, from) {
+		struct vma *copy;
 
-		if (from->vmas[i]->flags & VMA_DONT_FORK)
+		if (vma->flags & VMA_DONT_FORK)
 			continue;
-		vma = kmalloc(sizeof(*vma));
-		if (!vma)
-			return -ENOMEM;
-		*vma = *from->vmas[i];
-		if (vma->file)
-			file_get(vma->file);
-		to->vmas[to->nr_vmas++] = vma;
+		copy = kmalloc(sizeof(*copy));
+		if (!copy) {
+			error = -ENOMEM;
+			break;
+		}
+		*copy = *vma;
+		if (copy->file)
+			file_get(copy->file);
+		vma_tree_append(&to->areas, copy);
+		to->nr_vmas++;
 	}
-	return 0;
+	vma_tree_build(&to->areas, to->nr_vmas);
+	return error;
 }
 
-static void array_insert(struct mm *mm, unsigned int at, struct vma *vma)
+static void set_start(struct vma *vma, u64 addr)
 {
-	ASSERT_MM_HELD_WRITE(mm);
-	BUG_ON(mm->nr_vmas == mm->max_vmas);
-	DEBUG_ASSERT(vma->start < vma->end && !((vma->start | vma->end) % PAGE_SIZE));
-	DEBUG_ASSERT(!at || mm->vmas[at - 1]->end <= vma->start);
-	DEBUG_ASSERT(at == mm->nr_vmas || vma->end <= mm->vmas[at]->start);
-	memmove(&mm->vmas[at + 1], &mm->vmas[at], (mm->nr_vmas - at) * sizeof(vma));
-	mm->vmas[at] = vma;
-	mm->nr_vmas++;
-}
+	u64 nr_bytes = addr - vma->start;
 
-static void array_remove(struct mm *mm, unsigned int at, unsigned int nr)
-{
-	ASSERT_MM_HELD_WRITE(mm);
-	DEBUG_ASSERT(at + nr <= mm->nr_vmas);
-	mm->nr_vmas -= nr;
-	memmove(&mm->vmas[at], &mm->vmas[at + nr], (mm->nr_vmas - at) * sizeof(mm->vmas[0]));
-}
-
-/* Room in the array is reserved. */
-static int split_at(struct mm *mm, u64 addr)
-{
-	struct vma *vma = vma_find(mm, addr), *upper;
-	u64 lower_bytes;
-
-	if (!vma || vma->start == addr)
-		return 0;
-	upper = kmalloc(sizeof(*upper));
-	if (!upper)
-		return -ENOMEM;
-	lower_bytes = addr - vma->start;
-	*upper = *vma;
-	upper->start = addr;
-	vma->end = addr;
 	if (vma->file) {
-		file_get(vma->file);
-		upper->file_offset += lower_bytes;
-		upper->file_bytes -= min(upper->file_bytes, lower_bytes);
-		vma->file_bytes = min(vma->file_bytes, lower_bytes);
+		vma->file_offset += nr_bytes;
+		vma->file_bytes -= min(vma->file_bytes, nr_bytes);
 	}
-	array_insert(mm, vma_index(mm, addr - 1) + 1, upper);
-	return 0;
+	vma->start = addr;
+}
+
+static void set_end(struct vma *vma, u64 addr)
+{
+	if (vma->file)
+		vma->file_bytes = min(vma->file_bytes, addr - vma->start);
+	vma->end = addr;
+}
+
+/* Cuts an area in two. upper will be the part from addr on. */
+static void split(struct mm *mm, struct vma *vma, u64 addr, struct vma *upper)
+{
+	*upper = *vma;
+	if (upper->file)
+		file_get(upper->file);
+	set_start(upper, addr);
+	set_end(vma, addr);
+	add(mm, upper, vma);
+}
+
+/* Returns the area of which addr is a byte, but not the first one. Or NULL. */
+static struct vma *find_around(const struct mm *mm, u64 addr)
+{
+	struct vma *vma = vma_find(mm, addr);
+
+	return vma && vma->start < addr ? vma : NULL;
 }
 
 int vma_split_range(struct mm *mm, u64 start, u64 end)
 {
-	const struct vma *first = vma_find(mm, start), *last = vma_find(mm, end);
-	unsigned int nr = (first && first->start < start) + (last && last->start < end);
-	/* Once the range is unmapped, a hole in an area leaves one more, all else no more areas. */
-	bool hole = nr == 2 && first == last;
-	int error = reserve(mm, nr, MM_MAX_AREAS + (hole ? 1 : nr));
+	struct vma *first = find_around(mm, start), *last = find_around(mm, end);
+	struct vma *upper = NULL, *behind = NULL;
 
-	if (!error)
-		error = split_at(mm, start);
-	if (!error)
-		error = split_at(mm, end);
-	return error;
+	ASSERT_MM_HELD_WRITE(mm);
+	if (!first && !last)
+		return 0;
+	if (mm->nr_vmas + !!first + !!last > MM_MAX_AREAS)
+		return -ENOMEM;
+	if (first)
+		upper = kmalloc(sizeof(*upper));
+	if (last)
+		behind = kmalloc(sizeof(*behind));
+	if (!upper != !first || !behind != !last) {
+		kfree(upper);
+		kfree(behind);
+		return -ENOMEM;
+	}
+	if (first)
+		split(mm, first, start, upper);
+	if (last)
+		split(mm, last == first ? upper : last, end, behind);
+	return 0;
+}
+
+int vma_split_around(struct mm *mm, u64 start, u64 end)
+{
+	struct vma *vma = find_around(mm, start), *upper;
+
+	if (!vma || vma->end <= end)
+		return 0;
+	upper = mm->nr_vmas < MM_MAX_AREAS ? kmalloc(sizeof(*upper)) : NULL;
+	if (!upper)
+		return -ENOMEM;
+	split(mm, vma, end, upper);
+	return 0;
 }
 
 void vma_remove_range(struct mm *mm, u64 start, u64 end)
 {
-	unsigned int first = vma_index(mm, start), behind = first;
+	struct vma *vma = vma_find_from(mm, start), *next;
 
 	ASSERT_MM_HELD_WRITE(mm);
-	while (behind < mm->nr_vmas && mm->vmas[behind]->start < end) {
-		BUG_ON(mm->vmas[behind]->start < start || mm->vmas[behind]->end > end);
-		vma_free(mm->vmas[behind++]);
+	for (; vma && vma->start < end; vma = next) {
+		next = vma->next;
+		if (vma->start < start) {
+			BUG_ON(vma->end > end);
+			set_end(vma, start);
+			vma_tree_update(&mm->areas, next);
+		} else if (vma->end > end) {
+			set_start(vma, end);
+			vma_tree_update(&mm->areas, vma);
+		} else {
+			remove(mm, vma);
+		}
 	}
-	array_remove(mm, first, behind - first);
+	DEBUG_ASSERT(areas_are_sound(mm));
 }
 
 static bool can_merge(const struct vma *a, const struct vma *b)
@@ -197,30 +225,41 @@ static bool can_merge(const struct vma *a, const struct vma *b)
 	       !b->file;
 }
 
-void vma_merge_range(struct mm *mm, u64 start, u64 end)
+/* Merges equal neighbours that meet between the end of this area and end. */
+static void merge_up_to(struct mm *mm, struct vma *vma, u64 end)
 {
-	unsigned int i = vma_index(mm, start ? start - 1 : 0);
+	while (vma && vma->next && vma->end <= end) {
+		struct vma *upper = vma->next;
 
-	ASSERT_MM_HELD_WRITE(mm);
-	while (i + 1 < mm->nr_vmas && mm->vmas[i]->end <= end) {
-		struct vma *lower = mm->vmas[i], *upper = mm->vmas[i + 1];
-
-		if (!can_merge(lower, upper)) {
-			i++;
+		if (!can_merge(vma, upper)) {
+			vma = upper;
 			continue;
 		}
-		lower->end = upper->end;
-		vma_free(upper);
-		array_remove(mm, i + 1, 1);
+		/* Nobody sees an area without bytes, and no hole changes its size. */
+		vma->end = upper->start = upper->end;
+		remove(mm, upper);
 	}
+}
+
+void vma_merge_range(struct mm *mm, u64 start, u64 end)
+{
+	merge_up_to(mm, vma_find_from(mm, start - 1), end);
 }
 
 void vma_insert(struct mm *mm, struct vma *vma)
 {
-	u64 start = vma->start, end = vma->end;
+	struct vma *next = vma_find_from(mm, vma->start);
+	struct vma *prev = next ? next->prev : mm->areas.last;
 
-	DEBUG_ASSERT(vma_range_free(mm, start, end));
-	array_insert(mm, vma_index(mm, start), vma);
+	DEBUG_ASSERT(vma_range_free(mm, vma->start, vma->end));
 	profile_area_changed(&mm->profile, vma);
-	vma_merge_range(mm, start, end);
+	if (next && can_merge(vma, next)) {
+		next->start = vma->start;
+		vma_tree_update(&mm->areas, next);
+		vma_free(vma);
+		vma = next;
+	} else {
+		add(mm, vma, prev);
+	}
+	merge_up_to(mm, prev, vma->start);
 }

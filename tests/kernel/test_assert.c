@@ -49,12 +49,12 @@ SELFTEST(assert, areas_without_a_lock)
 	ASSERT(mm);
 	assert_set_trap(true);
 	EXPECT(vma_find(mm, USER_BASE));
-	EXPECT_ASSERTION("vma_index: mm->lock is held");
+	EXPECT_ASSERTION("vma_find_from: mm->lock is held");
 	rw_mutex_lock_read(&mm->lock);
 	EXPECT(vma_find(mm, USER_BASE));
 	EXPECT_ASSERTION(NULL);
-	EXPECT_EQ(vma_reserve(mm, 1), 0);
-	EXPECT_ASSERTION("reserve: mm->lock is held for writing");
+	EXPECT_EQ(vma_split_range(mm, 0, TASK_SIZE), 0);
+	EXPECT_ASSERTION("vma_split_range: mm->lock is held for writing");
 	rw_mutex_unlock_read(&mm->lock);
 	mm_put(mm);
 	EXPECT_ASSERTION(NULL);
@@ -72,12 +72,11 @@ SELFTEST(assert, areas_that_overlap)
 			     .flags = MAP_PRIVATE };
 	assert_set_trap(true);
 	rw_mutex_lock_write(&mm->lock);
-	EXPECT_EQ(vma_reserve(mm, 1), 0);
 	vma_insert(mm, vma);
 	rw_mutex_unlock_write(&mm->lock);
-	EXPECT_ASSERTION("vma_insert: vma_range_free(mm, start, end)");
+	EXPECT_ASSERTION("vma_insert: vma_range_free(mm, vma->start, vma->end)");
 	mm_put(mm);
-	EXPECT_ASSERTION("mm_put: areas_are_sound(mm)");
+	EXPECT_ASSERTION("mm_put: vma_tree_is_sound(&mm->areas, mm->nr_vmas)");
 	assert_set_trap(false);
 }
 

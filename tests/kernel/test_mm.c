@@ -23,6 +23,8 @@
 #include <lego/uaccess.h>
 #include <lego/vmap.h>
 
+#define MREMAP_MAYMOVE 1
+
 /* Memory: pages, kmalloc, kernel protections, areas of an address space, and user copies. */
 
 SELFTEST(mm, page_orders)
@@ -236,8 +238,8 @@ SELFTEST(mm, vma_split_and_merge)
 	EXPECT_EQ(mm->nr_vmas, 1);
 	EXPECT_EQ(mm_unmap(mm, USER_BASE + 0x4000, 0x1000), 0);
 	EXPECT_EQ(mm->nr_vmas, 2);
-	EXPECT_EQ(mm->vmas[0]->end, USER_BASE + 0x4000);
-	EXPECT_EQ(mm->vmas[1]->start, USER_BASE + 0x5000);
+	EXPECT_EQ(mm->areas.first->end, USER_BASE + 0x4000);
+	EXPECT_EQ(mm->areas.last->start, USER_BASE + 0x5000);
 	EXPECT_EQ(map_fixed(mm, USER_BASE + 0x4000, 0x1000), 0);
 	EXPECT_EQ(mm->nr_vmas, 1);
 	EXPECT_EQ(mm_protect(mm, USER_BASE + 0x1000, 0x2000, PROT_READ), 0);
@@ -245,15 +247,18 @@ SELFTEST(mm, vma_split_and_merge)
 	EXPECT_EQ(mm_protect(mm, USER_BASE + 0x8000, 0x3000, PROT_READ), -ENOMEM);
 	EXPECT_EQ(mm_protect(mm, USER_BASE, 0xa000, RW), 0);
 	EXPECT_EQ(mm->nr_vmas, 1);
-	EXPECT_EQ(mm->vmas[0]->start, USER_BASE);
-	EXPECT_EQ(mm->vmas[0]->end, USER_BASE + 0xa000);
+	EXPECT_EQ(mm->areas.first->start, USER_BASE);
+	EXPECT_EQ(mm->areas.first->end, USER_BASE + 0xa000);
 	EXPECT_EQ(mm_unmap(mm, 0, TASK_SIZE), 0);
 	EXPECT_EQ(mm->nr_vmas, 0);
 	mm_put(mm);
 	EXPECT_EQ(slab_bytes_live(), live);
 }
 
-/* At the limit of areas, whole areas and ends of areas can go; a hole would make one more. */
+/*
+ * At the limit of areas, whole areas and ends of areas can go. A hole would make one more, as would
+ * another access for a part. As in Linux, a new mapping may be one more than the limit.
+ */
 SELFTEST(mm, unmap_at_the_limit)
 {
 	struct mm *mm = mm_alloc();
@@ -262,17 +267,27 @@ SELFTEST(mm, unmap_at_the_limit)
 	ASSERT(mm);
 	while (mm_map(mm, addr, 3 * PAGE_SIZE, RW, ANON | MAP_FIXED, NULL, 0) == (long)addr)
 		addr += 4 * PAGE_SIZE;
-	/* A mapping needs room for the two ends that it may cut off. */
-	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS - 2);
-	EXPECT_EQ(mm_unmap(mm, addr - 3 * PAGE_SIZE, PAGE_SIZE), 0);
-	EXPECT_EQ(mm_unmap(mm, addr - 7 * PAGE_SIZE, PAGE_SIZE), 0);
-	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS + 1);
 	EXPECT_EQ(mm_unmap(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE), -ENOMEM);
+	EXPECT_EQ(mm_protect(mm, USER_BASE, PAGE_SIZE, PROT_READ), -ENOMEM);
+	EXPECT_EQ(mm_protect(mm, USER_BASE, 3 * PAGE_SIZE, PROT_READ), 0);
+	EXPECT_EQ(mm_move(mm, USER_BASE, PAGE_SIZE, 2 * PAGE_SIZE, MREMAP_MAYMOVE, 0), -ENOMEM);
+	EXPECT_EQ(mm_move(mm, USER_BASE, 3 * PAGE_SIZE, 4 * PAGE_SIZE, 0, 0), (long)USER_BASE);
+	EXPECT_EQ(mm_move(mm, USER_BASE, 4 * PAGE_SIZE, 3 * PAGE_SIZE, 0, 0), (long)USER_BASE);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS + 1);
 	EXPECT_EQ(mm_unmap(mm, USER_BASE, PAGE_SIZE), 0);
 	EXPECT_EQ(mm_unmap(mm, USER_BASE + 2 * PAGE_SIZE, PAGE_SIZE), 0);
-	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS);
-	EXPECT_EQ(mm_unmap(mm, USER_BASE + 4 * PAGE_SIZE, 3 * PAGE_SIZE), 0);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS + 1);
+	EXPECT_EQ(mm_unmap(mm, USER_BASE + 4 * PAGE_SIZE, 7 * PAGE_SIZE), 0);
 	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS - 1);
+	EXPECT_EQ(mm_protect(mm, addr - 3 * PAGE_SIZE, PAGE_SIZE, PROT_READ), -ENOMEM);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS - 1);
+	EXPECT_EQ(mm_unmap(mm, addr - 3 * PAGE_SIZE, PAGE_SIZE), 0);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS);
+	EXPECT_EQ(mm_unmap(mm, addr - 7 * PAGE_SIZE, PAGE_SIZE), -ENOMEM);
+	EXPECT_EQ(map_fixed(mm, addr, PAGE_SIZE), 0);
+	EXPECT_EQ(mm->nr_vmas, MM_MAX_AREAS + 1);
+	EXPECT_EQ(map_fixed(mm, addr + 2 * PAGE_SIZE, PAGE_SIZE), -ENOMEM);
 	mm_put(mm);
 }
 
@@ -319,7 +334,7 @@ SELFTEST(mm, brk)
 	EXPECT_EQ(mm_set_brk(mm, USER_BASE + 0x11000), USER_BASE + 0x9000);
 	EXPECT_EQ(mm_set_brk(mm, ~0UL), USER_BASE + 0x9000);
 	EXPECT_EQ(mm_set_brk(mm, USER_BASE + 1), USER_BASE + 1);
-	EXPECT_EQ(mm->vmas[0]->end, USER_BASE + 0x1000);
+	EXPECT_EQ(mm->areas.first->end, USER_BASE + 0x1000);
 	EXPECT_EQ(mm_set_brk(mm, USER_BASE), USER_BASE);
 	EXPECT_EQ(mm->nr_vmas, 1);
 	mm_put(mm);

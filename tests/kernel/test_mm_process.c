@@ -338,8 +338,8 @@ SELFTEST(mm_process, copy_advised)
 	set_mm(mm);
 	EXPECT_EQ(put_user(1UL, (u64 *)USER_BASE), 0);
 	EXPECT_EQ(put_user(1UL, (u64 *)(USER_BASE + 2 * PAGE_SIZE)), 0);
-	mm->vmas[0]->flags |= VMA_DONT_FORK;
-	mm->vmas[1]->flags |= VMA_WIPE_ON_FORK;
+	mm->areas.first->flags |= VMA_DONT_FORK;
+	mm->areas.last->flags |= VMA_WIPE_ON_FORK;
 	child = mm_copy(mm);
 	ASSERT(child);
 	EXPECT_EQ(child->nr_vmas, 1);

@@ -261,8 +261,67 @@ static void test_areas(void)
 	close(fd);
 }
 
+static size_t read_file(const char *name, char *text, size_t max_bytes)
+{
+	int fd = open(name, O_RDONLY);
+	size_t bytes = 0;
+	ssize_t n;
+
+	while ((n = read(fd, text + bytes, max_bytes - 1 - bytes)) > 0)
+		bytes += n;
+	CHECK(fd >= 0 && !close(fd) && n == 0);
+	text[bytes] = 0;
+	return bytes;
+}
+
+/* How many areas there are. Linux shows a page of the kernel, too. */
+static long count_areas(void)
+{
+	static char text[65536];
+	size_t bytes = read_file("/proc/self/maps", text, sizeof(text));
+	long nr = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		nr += text[i] == '\n';
+	return nr - !!strstr(text, "[vsyscall]");
+}
+
+/* As many areas as there may be, each beside the next. Then a change must not make one more. */
+static void test_many_areas(void)
+{
+	char text[32], *base, *end, *at;
+	long max, nr;
+
+	read_file("/proc/sys/vm/max_map_count", text, sizeof(text));
+	max = atol(text);
+	base = map(NULL, (2 * max + 8) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	end = base + (2 * max + 8) * PAGE;
+	nr = count_areas();
+	for (at = base + PAGE; nr + 2 <= max; at += 2 * PAGE, nr += 2) {
+		if (mprotect(at, PAGE, PROT_READ))
+			break;
+	}
+	if (nr < max && !mprotect(end - PAGE, PAGE, PROT_READ))
+		nr++;
+	CHECK(nr == max);
+	CHECK_ERROR(ENOMEM, SYS_mprotect, at, PAGE, PROT_READ);
+	CHECK_ERROR(ENOMEM, SYS_munmap, at, PAGE);
+	CHECK_ERROR(ENOMEM, SYS_mremap, base + PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+	/* Nothing of that has changed anything. An area as a whole can change, and go. */
+	CHECK(touch(base + PAGE, 0) == 0 && touch(at, 0) == NO_RIGHT);
+	CHECK(!mprotect(base + PAGE, PAGE, RW) && touch(base + PAGE, 1) == 0);
+	CHECK(!munmap(base + PAGE, PAGE) && touch(base + PAGE, 0) == NO_AREA);
+	/* A mapping may be one more than that. */
+	map(base + PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	map(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED &&
+	      errno == ENOMEM);
+	CHECK(!munmap(base, end - base));
+	CHECK(count_areas() < 1000);
+}
+
 static const struct test tests[] = {
-	TEST(library), TEST(code), TEST(end), TEST(shared), TEST(areas), { 0 },
+	TEST(library), TEST(code), TEST(end), TEST(shared), TEST(areas), TEST(many_areas), { 0 },
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_VMA_H
+#define LEGO_VMA_H
+
+/* Areas of an address space, and the tree that they are in. */
+
+#include <lego/types.h>
+
+struct file;
+
+#define MM_MIN_ADDR 0x10000UL /* NULL and what is near it stay unmapped */
+
+/*
+ * [start, end), page aligned. Private: pages from a file or zero, copied before they are written.
+ * Shared: the file's own pages; anonymous shared memory is a file without a name.
+ */
+struct vma {
+	u64 start;
+	u64 end;
+	u32 flags;	   /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, VMA_* */
+	u16 prot;	   /* PROT_* */
+	u16 height;	   /* of its subtree; this and what follows file_bytes: vma_tree.c */
+	struct file *file; /* NULL: private and anonymous; holds a reference */
+	u64 file_offset;   /* of start, page aligned */
+	u64 file_bytes;	   /* from start; what lies behind reads as zero */
+
+	struct vma *prev, *next; /* by address; NULL: none */
+	struct vma *parent, *child[2];
+	u64 max_gap; /* bytes: the largest hole right below an area of its subtree */
+};
+
+/* All zero: empty. */
+struct vma_tree {
+	struct vma *root;
+	struct vma *first, *last;
+};
+
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "vma_tree.h"
+
+#include <lego/kernel.h>
+
+/*
+ * An AVL tree: the heights of two siblings differ by at most one, so no path is longer than 1.44
+ * times the logarithm of the number of areas. Each area knows the largest hole right below any area
+ * of its subtree, so that the search for a place enters only subtrees that have one. Heights and
+ * holes are corrected on the way up from a change, as far as they differ.
+ *
+ * Areas are also in a list. A new area has no children, so it is next to the one before it or to
+ * the one behind it, and needs no search from the root.
+ */
+
+static u64 gap_below(const struct vma *vma)
+{
+	return vma->start - (vma->prev ? vma->prev->end : MM_MIN_ADDR);
+}
+
+static bool has_gap(const struct vma *vma, u64 bytes)
+{
+	return vma && vma->max_gap >= bytes;
+}
+
+static int height_of(const struct vma *vma)
+{
+	return vma ? vma->height : 0;
+}
+
+/* Returns how much higher the subtree of greater addresses is. */
+static int slope(const struct vma *vma)
+{
+	return height_of(vma->child[1]) - height_of(vma->child[0]);
+}
+
+static u64 max_gap_of(const struct vma *vma)
+{
+	u64 max_gap = gap_below(vma);
+
+	for (int side = 0; side < 2; side++) {
+		if (has_gap(vma->child[side], max_gap))
+			max_gap = vma->child[side]->max_gap;
+	}
+	return max_gap;
+}
+
+static void set_summary(struct vma *vma)
+{
+	vma->height = 1 + max(height_of(vma->child[0]), height_of(vma->child[1]));
+	vma->max_gap = max_gap_of(vma);
+}
+
+/* Puts new, or nothing, in old's place below its parent. */
+static void replace(struct vma_tree *tree, const struct vma *old, struct vma *new)
+{
+	struct vma *parent = old->parent;
+
+	if (parent)
+		parent->child[parent->child[1] == old] = new;
+	else
+		tree->root = new;
+	if (new)
+		new->parent = parent;
+}
+
+static void set_child(struct vma *vma, int side, struct vma *child)
+{
+	vma->child[side] = child;
+	if (child)
+		child->parent = vma;
+}
+
+/* Puts the child on that side in the place of its parent, which becomes a child of it. */
+static struct vma *rotate(struct vma_tree *tree, struct vma *vma, int side)
+{
+	struct vma *child = vma->child[side];
+
+	replace(tree, vma, child);
+	set_child(vma, side, child->child[!side]);
+	set_child(child, !side, vma);
+	set_summary(vma);
+	set_summary(child);
+	return child;
+}
+
+/* Makes a subtree right whose parts are right. Returns its new root. */
+static struct vma *balance(struct vma_tree *tree, struct vma *vma)
+{
+	int slope_here = slope(vma), side = slope_here > 0;
+	struct vma *child = vma->child[side];
+
+	if (slope_here >= -1 && slope_here <= 1) {
+		set_summary(vma);
+		return vma;
+	}
+	if (height_of(child->child[side]) < height_of(child->child[!side]))
+		rotate(tree, child, !side);
+	return rotate(tree, vma, side);
+}
+
+void vma_tree_update(struct vma_tree *tree, struct vma *vma)
+{
+	for (; vma; vma = vma->parent) {
+		u64 max_gap = vma->max_gap;
+		u16 height = vma->height;
+
+		vma = balance(tree, vma);
+		if (vma->max_gap == max_gap && vma->height == height)
+			return;
+	}
+}
+
+struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
+{
+	struct vma *vma = tree->root, *found = NULL;
+
+	while (vma) {
+		bool behind = vma->end > addr;
+
+		if (behind)
+			found = vma;
+		vma = vma->child[!behind];
+	}
+	return found;
+}
+
+/* Returns the last area of a subtree that has such a hole below it; one has. */
+static const struct vma *last_in_subtree(const struct vma *vma, u64 bytes)
+{
+	for (;;) {
+		if (has_gap(vma->child[1], bytes))
+			vma = vma->child[1];
+		else if (gap_below(vma) >= bytes)
+			return vma;
+		else
+			vma = vma->child[0];
+	}
+}
+
+/* Returns the last area, this or one before it, that has such a hole below it. Or NULL. */
+static const struct vma *last_with_gap(const struct vma *vma, u64 bytes)
+{
+	bool looked_at = false; /* vma and its greater side are done, or are not before the first */
+
+	for (; vma; vma = vma->parent) {
+		const struct vma *parent = vma->parent;
+
+		if (!looked_at && gap_below(vma) >= bytes)
+			return vma;
+		if (!looked_at && has_gap(vma->child[0], bytes))
+			return last_in_subtree(vma->child[0], bytes);
+		looked_at = parent && parent->child[0] == vma;
+	}
+	return NULL;
+}
+
+u64 vma_tree_place(const struct vma_tree *tree, u64 end, u64 bytes)
+{
+	const struct vma *above = vma_tree_find(tree, end - 1);
+	const struct vma *below = above ? above->prev : tree->last;
+
+	/* The area above may begin below end. */
+	if (above)
+		end = min(end, above->start);
+	if ((below ? below->end : MM_MIN_ADDR) + bytes <= end)
+		return end - bytes;
+	below = last_with_gap(below, bytes);
+	return below ? below->start - bytes : 0;
+}
+
+static void list_put(struct vma_tree *tree, struct vma *prev, struct vma *next)
+{
+	*(prev ? &prev->next : &tree->first) = next;
+	*(next ? &next->prev : &tree->last) = prev;
+}
+
+void vma_tree_add(struct vma_tree *tree, struct vma *vma, struct vma *prev)
+{
+	struct vma *next = prev ? prev->next : tree->first;
+
+	list_put(tree, prev, vma);
+	list_put(tree, vma, next);
+	vma->child[0] = vma->child[1] = vma->parent = NULL;
+	vma->height = 0;
+	if (prev && !prev->child[1])
+		set_child(prev, 1, vma);
+	else if (next)
+		set_child(next, 0, vma);
+	else
+		tree->root = vma;
+	vma_tree_update(tree, vma);
+	vma_tree_update(tree, next);
+}
+
+void vma_tree_append(struct vma_tree *tree, struct vma *vma)
+{
+	list_put(tree, tree->last, vma);
+	list_put(tree, vma, NULL);
+}
+
+/* Makes a subtree of the next nr areas, and leaves the one behind them in *next. */
+static struct vma *build(struct vma **next, unsigned int nr)
+{
+	struct vma *vma, *left;
+
+	if (!nr)
+		return NULL;
+	left = build(next, nr / 2); /* as deep as the tree: at most 32 calls */
+	vma = *next;
+	*next = vma->next;
+	set_child(vma, 0, left);
+	set_child(vma, 1, build(next, nr - nr / 2 - 1));
+	set_summary(vma);
+	return vma;
+}
+
+void vma_tree_build(struct vma_tree *tree, unsigned int nr)
+{
+	struct vma *next = tree->first;
+
+	tree->root = build(&next, nr);
+	if (tree->root)
+		tree->root->parent = NULL;
+}
+
+void vma_tree_remove(struct vma_tree *tree, struct vma *vma)
+{
+	struct vma *next = vma->next, *changed = vma->parent;
+
+	list_put(tree, vma->prev, next);
+	if (vma->child[0] && vma->child[1]) {
+		/* next is below vma and has no lesser child. It takes vma's place. */
+		changed = next->parent == vma ? next : next->parent;
+		replace(tree, next, next->child[1]);
+		replace(tree, vma, next);
+		set_child(next, 0, vma->child[0]);
+		set_child(next, 1, vma->child[1]);
+		next->height = vma->height;
+		next->max_gap = vma->max_gap;
+	} else {
+		replace(tree, vma, vma->child[0] ?: vma->child[1]);
+	}
+	vma_tree_update(tree, changed);
+	vma_tree_update(tree, next);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * kernel/mm/vma_tree.c: random changes, compared with a map that knows the area of each page; and
+ * the work does not grow with the number of areas. Work is counted in basic blocks: the compiler
+ * calls __sanitizer_cov_trace_pc() in each.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../kernel/mm/vma_tree.h"
+#include <lego/kernel.h>
+
+#define PAGE	  4096ul
+#define NR_PAGES  150 /* of the map, from MM_MIN_ADDR on */
+#define MAX_AREAS 65536
+
+/* At most this many blocks for one level of the tree, and for a whole operation. */
+#define BLOCKS_PER_LEVEL 60
+#define BLOCKS_MORE	 60
+
+static struct vma areas[MAX_AREAS];
+static struct vma *map[NR_PAGES + 1]; /* the last page belongs to nobody */
+static struct vma_tree tree;
+static unsigned int nr_areas;
+static u64 nr_blocks, random_state;
+
+void __sanitizer_cov_trace_pc(void);
+
+__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
+{
+	nr_blocks++;
+}
+
+static int set_up(void **state)
+{
+	tree = (struct vma_tree){ 0 };
+	memset(map, 0, sizeof(map));
+	memset(areas, 0, sizeof(areas));
+	nr_areas = 0;
+	random_state = 1;
+	return 0;
+}
+
+static u64 next_random(u64 below)
+{
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (random_state >> 33) % below;
+}
+
+static u64 addr_of(u64 page)
+{
+	return MM_MIN_ADDR + page * PAGE;
+}
+
+static u64 page_of(u64 addr)
+{
+	return (addr - MM_MIN_ADDR) / PAGE;
+}
+
+static void fill(u64 page, u64 end, struct vma *vma)
+{
+	for (; page < end; page++)
+		map[page] = vma;
+}
+
+/* Returns the last area that ends at or below the page. */
+static struct vma *area_below(u64 page)
+{
+	while (page--) {
+		if (map[page])
+			return map[page];
+	}
+	return NULL;
+}
+
+static struct vma *area_from(u64 page)
+{
+	for (; page < NR_PAGES; page++) {
+		if (map[page])
+			return map[page];
+	}
+	return NULL;
+}
+
+/* Returns where the hole that this page is in ends. */
+static u64 end_of_hole(u64 page)
+{
+	while (page < NR_PAGES && !map[page])
+		page++;
+	return page;
+}
+
+static void add_area(u64 page)
+{
+	u64 end = page + 1 + next_random(end_of_hole(page) - page);
+	struct vma *vma = areas;
+
+	while (vma->end)
+		vma++;
+	vma->start = addr_of(page);
+	vma->end = addr_of(end);
+	vma_tree_add(&tree, vma, area_below(page));
+	fill(page, end, vma);
+	nr_areas++;
+}
+
+static void remove_area(struct vma *vma)
+{
+	vma_tree_remove(&tree, vma);
+	fill(page_of(vma->start), page_of(vma->end), NULL);
+	vma->end = 0;
+	nr_areas--;
+}
+
+/* Gives an area another end, which may be lower or higher. */
+static void move_end(struct vma *vma)
+{
+	u64 start = page_of(vma->start), room = end_of_hole(page_of(vma->end)) - start;
+	u64 end = start + 1 + next_random(room);
+
+	fill(start, page_of(vma->end), NULL);
+	fill(start, end, vma);
+	vma->end = addr_of(end);
+	vma_tree_update(&tree, vma->next);
+}
+
+static void move_start(struct vma *vma)
+{
+	struct vma *below = area_below(page_of(vma->start));
+	u64 lowest = below ? page_of(below->end) : 0, end = page_of(vma->end);
+	u64 start = lowest + next_random(end - lowest);
+
+	fill(page_of(vma->start), end, NULL);
+	fill(start, end, vma);
+	vma->start = addr_of(start);
+	vma_tree_update(&tree, vma);
+}
+
+static void change(void)
+{
+	u64 page = next_random(NR_PAGES);
+	struct vma *vma = map[page];
+
+	if (!vma)
+		add_area(page);
+	else if (next_random(2))
+		remove_area(vma);
+	else if (next_random(2))
+		move_end(vma);
+	else
+		move_start(vma);
+}
+
+/* Returns the highest place for so many pages that ends at or below end, by a look at each. */
+static u64 highest_place(u64 end, u64 nr_pages)
+{
+	u64 nr_free = 0;
+
+	for (u64 page = end; page--;) {
+		nr_free = map[page] ? 0 : nr_free + 1;
+		if (nr_free == nr_pages)
+			return addr_of(page);
+	}
+	return 0;
+}
+
+static void compare(void)
+{
+	u64 nr_pages = 1 + next_random(1 + next_random(NR_PAGES)), end = 1 + next_random(NR_PAGES);
+
+	assert_true(vma_tree_is_sound(&tree, nr_areas));
+	for (u64 page = 0; page <= NR_PAGES; page++) {
+		assert_ptr_equal(vma_tree_find(&tree, addr_of(page)), area_from(page));
+		assert_ptr_equal(vma_tree_find(&tree, addr_of(page) + PAGE - 1), area_from(page));
+	}
+	assert_int_equal(vma_tree_place(&tree, addr_of(end), nr_pages * PAGE),
+			 highest_place(end, nr_pages));
+}
+
+static void test_random_changes(void **state)
+{
+	for (int round = 0; round < 20000; round++) {
+		change();
+		compare();
+	}
+	while (tree.root) {
+		remove_area(tree.root);
+		compare();
+	}
+	assert_int_equal(nr_areas, 0);
+}
+
+/* Trees of every size, built at once, are like those that grew, and can change. */
+static void test_build(void **state)
+{
+	for (u64 nr = 0; nr <= NR_PAGES / 2; nr++) {
+		set_up(NULL);
+		for (u64 i = 0; i < nr; i++) {
+			areas[i].start = addr_of(2 * i + i % 2);
+			areas[i].end = areas[i].start + PAGE;
+			map[2 * i + i % 2] = &areas[i];
+			vma_tree_append(&tree, &areas[i]);
+		}
+		nr_areas = nr;
+		vma_tree_build(&tree, nr);
+		compare();
+		for (int i = 0; i < 20; i++)
+			change();
+		compare();
+	}
+}
+
+/* The checker is worth something: each field of an area that is wrong is found. */
+static void test_damage_is_found(void **state)
+{
+	struct vma *vma, good;
+
+	for (int i = 0; i < 100; i++)
+		change();
+	vma = tree.root->child[1];
+	good = *vma;
+	assert_true(vma_tree_is_sound(&tree, nr_areas));
+	assert_false(vma_tree_is_sound(&tree, nr_areas + 1));
+	assert_false(vma_tree_is_sound(&tree, nr_areas - 1));
+	vma->height++;
+	assert_false(vma_tree_is_sound(&tree, nr_areas));
+	*vma = good;
+	vma->max_gap += PAGE;
+	assert_false(vma_tree_is_sound(&tree, nr_areas));
+	*vma = good;
+	vma->start = vma->prev->start;
+	assert_false(vma_tree_is_sound(&tree, nr_areas));
+	*vma = good;
+	vma->child[0] = vma->child[1];
+	assert_false(vma_tree_is_sound(&tree, nr_areas));
+	*vma = good;
+	vma->next = NULL;
+	assert_false(vma_tree_is_sound(&tree, nr_areas));
+}
+
+static u64 limit(u64 nr)
+{
+	u64 levels = 0;
+
+	while (nr >> levels)
+		levels++;
+	return BLOCKS_MORE + BLOCKS_PER_LEVEL * levels * 3 / 2;
+}
+
+/* Places nr areas from above, one beside the other, then frees and fills places among them. */
+static u64 worst_cost(u64 nr)
+{
+	u64 end = addr_of(MAX_AREAS), worst = 0;
+
+	for (u64 n = 0; n < 2 * nr; n++) {
+		struct vma *vma = &areas[n < nr ? n : next_random(nr)], *next;
+		u64 place;
+
+		nr_blocks = 0;
+		if (n >= nr)
+			vma_tree_remove(&tree, vma);
+		worst = max(worst, nr_blocks);
+		nr_blocks = 0;
+		place = vma_tree_place(&tree, end, PAGE);
+		assert_true(n < nr ? place == end - (n + 1) * PAGE : place == vma->start);
+		next = vma_tree_find(&tree, place);
+		vma->start = place;
+		vma->end = place + PAGE;
+		vma_tree_add(&tree, vma, next ? next->prev : tree.last);
+		worst = max(worst, nr_blocks);
+	}
+	assert_true(vma_tree_is_sound(&tree, nr));
+	return worst;
+}
+
+static void test_cost_is_logarithmic(void **state)
+{
+	static const u64 nrs[] = { 100, 1000, MAX_AREAS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(nrs); i++) {
+		set_up(NULL);
+		/* Blocks are counted at all. */
+		assert_in_range(worst_cost(nrs[i]), 10, limit(nrs[i]));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_random_changes, set_up),
+		cmocka_unit_test_setup(test_build, set_up),
+		cmocka_unit_test_setup(test_damage_is_found, set_up),
+		cmocka_unit_test_setup(test_cost_is_logarithmic, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
