@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness import ROOT
-from test_functions import kernel, places  # noqa: F401
+from test_functions import kernel, places, rows  # noqa: F401 (a fixture)
 from test_trace import LINE, T, sections
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
@@ -90,3 +90,149 @@ def test_calls_are_exact(traced):
     assert recorded["sys_sync", "do_syscall_64"] == 3 and len(recorded) > 60
     hooked = sum(nr for (_, name), nr in observed.calls.items() if name == "function_call")
     assert hooked == len(lines) > 1000
+
+
+# Calls are counted, too: so all functions are hooked, and what is not listed must not be recorded.
+GRAPH = f"""\
+section() {{ echo "== $1"; }}
+cd {T}
+echo 4096 >buffer_size_kb
+echo on >/proc/profile/function_calls
+echo 'sys_* path_* file_* do_irq' >set_ftrace_filter
+echo function_graph >current_tracer
+ls -l /bin /proc >/dev/null
+busybox sync; busybox sync; busybox sync
+echo '*' >set_ftrace_notrace
+section graph; cat trace
+section counts; cat /proc/profile/function_calls.json
+section end
+"""
+
+
+@pytest.fixture(scope="module")
+def graph(kernel, tmp_path_factory):  # noqa: F811
+    image = harness.script_image(tmp_path_factory.mktemp("graph"), GRAPH)
+    window = ("function_trace_begin", "function_trace_end")
+    append = "profile.on_exit=none init=/init"
+    observed, result = truth.observe(kernel, image, "timer", append, window=window)
+    return observed, sections(result.log)
+
+
+HEAD = """\
+# tracer: function_graph
+#
+# CPU  DURATION                  FUNCTION CALLS
+# |     |   |                     |   |   |   |"""
+GRAPH_LINE = re.compile(
+    r" (?P<cpu>\d+)\) (?P<mark>[ $@*#!+]) (?:(?P<us>[\d.]+) us +| {12})\|  (?P<indent> *)"
+    r"(?:(?P<call>\S+)\(\)(?P<kind> {|;)|}(?: /\* (?P<lost>\S+) \*/)?)"
+)
+SWITCH = re.compile(r" (\d+)\) +(\S+)-(\d+) +=> +(\S+)-(\d+) *")
+
+
+def mark_of(us: float) -> str:
+    limits = zip("$@*#!+ ", (1e6, 1e5, 1e4, 1e3, 100, 10, -1))
+    return next(mark for mark, limit in limits if us > limit)
+
+
+def read_graph(lines: list[str]):
+    """
+    Yields each call: names from the outermost on, its time, and that of its callees; the times are
+    None if it has not returned. Braces balance for each task, and stand at the depth of their call.
+    """
+    stacks: dict[str, list] = {}
+    tid = None
+    for line in lines:
+        if line.startswith("#") or not line.strip() or line.startswith(" ----"):
+            continue
+        if switch := SWITCH.fullmatch(line):
+            assert tid in (None, switch[3])
+            tid = switch[5]
+            stacks.setdefault(tid, stacks.pop(None, []) if tid is None else [])
+            continue
+        match = GRAPH_LINE.fullmatch(line)
+        assert match, line
+        stack = stacks.setdefault(tid, [])
+        depth = len(match["indent"]) // 2
+        us = float(match["us"]) if match["us"] else None
+        assert us is None or match["mark"] == mark_of(us), line
+        if match["kind"] == " {":
+            assert us is None
+            stack.append([match["call"], depth, 0.0])
+            continue
+        if match["kind"] == ";":
+            names, within = [*(name for name, _, _ in stack), match["call"]], 0.0
+        elif stack:
+            names = [name for name, _, _ in stack]
+            name, opened, within = stack.pop()
+            assert opened == depth and match["lost"] in (None, name), line
+        else:
+            assert match["lost"], line
+            continue
+        if stack and names[-1] != "do_irq":
+            stack[-1][2] += us
+        yield names, us, within
+    for stack in stacks.values():
+        for at in range(len(stack)):
+            yield [name for name, _, _ in stack[: at + 1]], None, None
+
+
+def test_graph_is_exact(graph):
+    """Of each function, it has all calls, while all calls are counted; and their times add up."""
+    observed, found = graph
+    assert "\n".join(found["graph"]).startswith(HEAD)
+    calls = list(read_graph(found["graph"]))
+    recorded = Counter(names[-1] for names, _, _ in calls)
+    expected = Counter()
+    for (_, name), nr in observed.calls.items():
+        if re.match(r"(sys|path|file)_|do_irq$", name):
+            expected[name] += nr
+    assert recorded == expected and recorded["sys_sync"] == 3
+    assert len(calls) > 1000 and any(len(names) > 2 for names, _, _ in calls)
+    counted = Counter()
+    for row in rows("\n".join(found["counts"])):
+        counted[row["function"]] += row["calls"]
+    assert counted["sys_sync"] == 3
+    assert all(nr <= counted[name] for name, nr in recorded.items())
+    ended = [(us, within) for _, us, within in calls if us is not None]
+    assert all(within <= us + 0.5 for us, within in ended) and any(within for _, within in ended)
+
+
+# As in README.md: one function and what it calls, without two, while a program runs.
+SESSION = f"""\
+section() {{ echo "== $1"; }}
+cd {T}
+echo 4096 >buffer_size_kb
+echo sys_openat >set_graph_function
+echo 'kmalloc kfree' >set_graph_notrace
+echo function_graph >current_tracer
+ls /bin >/dev/null
+echo 0 >tracing_on
+section session; cat trace
+echo >trace
+echo 2 >max_graph_depth; echo 1 >tracing_on
+ls /bin >/dev/null
+echo 0 >tracing_on
+section depth; cat max_graph_depth; cat trace
+section end
+echo nop >current_tracer
+"""
+
+
+def test_usual_session(kernel, tmp_path):  # noqa: F811
+    """Each call in the graph is one that its caller has made."""
+    image = harness.script_image(tmp_path, SESSION)
+    window = ("function_graph_switch", "machine_exit")
+    append = "profile.on_exit=none init=/init"
+    observed, result = truth.observe(kernel, image, "timer", append, window=window)
+    found = sections(result.log)
+    calls = [names for names, _, _ in read_graph(found["session"])]
+    assert {names[0] for names in calls} == {"sys_openat"}
+    names = {name for names in calls for name in names}
+    direct = {tuple(names[-2:]) for names in calls if len(names) > 1 and names[-1] != "do_irq"}
+    left_out = {(caller, name) for caller, name in observed.edges if caller in names} - direct
+    assert not {"kmalloc", "kfree"} & names
+    assert {"kmalloc", "kfree"} <= {name for _, name in left_out}
+    assert len(direct) > 40 and direct <= observed.edges
+    assert found["depth"][0] == "2"
+    assert {len(names) for names, _, _ in read_graph(found["depth"][1:])} == {1, 2}

@@ -150,7 +150,7 @@ def test_switching_while_cpus_work(boot, tmp_path):
 
 
 SAMPLED = """\
-echo {state} > /proc/profile/function_calls
+echo {state} > {switch}
 echo reset > /proc/profile/report
 ls -lR /bin /proc > /dev/null
 busybox true | cat
@@ -166,7 +166,11 @@ def kernel_chains(log: str, names: set[str]):
             yield [frame for frame in stack.split(";") if frame in names]
 
 
-@pytest.mark.parametrize("state", ["off", "on"])
+CALLS = "/proc/profile/function_calls"
+TRACER = "/sys/kernel/tracing/current_tracer"
+
+
+@pytest.mark.parametrize("state", ["off", "on", "function_graph"])
 def test_each_caller_in_a_chain_is_one(kernel, tmp_path, state):
     """
     In chains of samples at any instruction, each function was called by the one before. A chain
@@ -174,7 +178,8 @@ def test_each_caller_in_a_chain_is_one(kernel, tmp_path, state):
     Before and behind its frame GCC gives a few functions other instructions, whose chain may be
     wrong. If places were not known, 1.5 % of the chains would be.
     """
-    image = harness.script_image(tmp_path, SAMPLED.format(state=state))
+    switch = TRACER if state == "function_graph" else CALLS
+    image = harness.script_image(tmp_path, SAMPLED.format(state=state, switch=switch))
     append = "profile.source=nmi profile.hz=20000 profile.on_exit=none init=/init"
     window = ("sample_reset", "machine_exit")
     observed, result = truth.observe(kernel, image, "nmi", append, window=window)
@@ -183,4 +188,4 @@ def test_each_caller_in_a_chain_is_one(kernel, tmp_path, state):
     assert len(chains) > 300 and len(pairs) > 100
     wrong = [chain for chain in chains if set(zip(chain, chain[1:])) - observed.edges]
     assert len(wrong) <= 0.003 * len(chains), wrong
-    assert ("function_call" in {function for _, function in pairs}) == (state == "on")
+    assert ("function_call" in {function for _, function in pairs}) == (state != "off")

@@ -328,9 +328,12 @@ static void stop_tracer(void)
 	strcat(tracer_log, "stop ");
 }
 
-static bool print_line(os_text_t *text, u32 cpu, const struct ring_event *event)
+/* Prints two events a line. */
+static bool print_line(os_text_t *text, struct tracer_line *line)
 {
-	os_text_printf(text, "line %u\n", cpu);
+	line->takes_next = line->next;
+	os_text_printf(text, "%u: line %lu%s\n", line->cpu, line->state[0]++,
+		       line->next ? " of two" : "");
 	return true;
 }
 
@@ -350,9 +353,12 @@ static void test_tracers(void **state)
 	assert_int_equal(write_file("current_tracer", "test"), 0);
 	assert_string_equal(read_file("current_tracer"), "test\n");
 	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
-	profile_trace(timer_expire_exit, &task);
-	assert_string_equal(events(), "line 0\n");
+	for (int i = 0; i < 3; i++)
+		profile_trace(timer_expire_exit, &task);
+	assert_string_equal(events(), "0: line 0 of two\n0: line 1\n");
 	assert_int_equal(write_file("current_tracer", "nop"), 0);
+	/* What a tracer has seen is gone with it. */
+	assert_string_equal(events(), "");
 	assert_string_equal(tracer_log, "start stop ");
 }
 

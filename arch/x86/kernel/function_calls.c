@@ -61,7 +61,7 @@ notrace u64 function_place(u32 i)
 static __always_inline u64 find_caller(const u64 *slot, const struct function_stack *stack)
 {
 	if (unlikely(*slot == (u64)function_return))
-		return profile_function_of(&stack->frames[stack->nr - 1].call) + 1;
+		return stack->frames[stack->nr].call.function + 1;
 	return *slot;
 }
 
@@ -72,7 +72,7 @@ static __always_inline u64 find_caller(const u64 *slot, const struct function_st
 static notrace noinline void drop_frame(void)
 {
 	struct function_stack *stack = current->thread.functions;
-	struct function_frame *frame = &stack->frames[stack->nr - 1];
+	struct function_frame *frame = &stack->frames[stack->nr];
 
 	WRITE_ONCE(*(u64 *)frame->slot, frame->ret);
 	barrier();
@@ -93,11 +93,11 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 	}
 	caller = find_caller(slot, stack);
 	if (unlikely(!stack) || unlikely(stack->nr == FUNCTION_STACK_DEPTH)) {
-		profile_function_enter(function, caller, NULL, NULL);
+		profile_function_enter(function, caller, NULL, stack ? &stack->thread : NULL);
 		return;
 	}
 	/* First, so that an interrupt's frames come above this one. */
-	frame = &stack->frames[stack->nr];
+	frame = &stack->frames[stack->nr + 1];
 	WRITE_ONCE(stack->nr, stack->nr + 1);
 	barrier();
 	frame->ret = *slot;
@@ -105,7 +105,7 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 	WRITE_ONCE(frame->slot, slot);
 	barrier();
 	WRITE_ONCE(*slot, (u64)function_return);
-	if (!profile_function_enter(function, caller, &frame->call, &stack->off_cycles))
+	if (!profile_function_enter(function, caller, &frame->call, &stack->thread))
 		drop_frame();
 }
 
@@ -116,17 +116,18 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 notrace void function_exit(u64 *slot)
 {
 	struct function_stack *stack = current->thread.functions;
-	u64 nr = stack->nr;
-	struct function_frame *frame;
+	struct function_frame *frame = &stack->frames[stack->nr];
 
-	do {
-		frame = &stack->frames[--nr];
-	} while (frame->slot != slot);
-	profile_function_exit(&frame->call, nr ? &frame[-1].call : NULL, &stack->off_cycles);
+	while (unlikely(frame->slot != slot))
+		frame--;
+	WRITE_ONCE(stack->nr, frame - stack->frames);
 	WRITE_ONCE(*slot, frame->ret);
 	barrier();
 	WRITE_ONCE(frame->slot, NULL);
-	WRITE_ONCE(stack->nr, nr);
+	profile_function_exit(&frame->call, &frame[-1].call, &stack->thread);
+	/* Read again, so that nothing must be kept meanwhile. Interrupts leave it as it was. */
+	stack = current->thread.functions;
+	WRITE_ONCE(stack->nr, stack->nr - 1);
 }
 
 u64 function_true_return(const struct task *task, const u64 *slot)
@@ -134,7 +135,7 @@ u64 function_true_return(const struct task *task, const u64 *slot)
 	const struct function_stack *stack = READ_ONCE(task->thread.functions);
 	u64 nr = stack ? READ_ONCE(stack->nr) : 0;
 
-	while (nr--) {
+	for (; nr; nr--) {
 		if (READ_ONCE(stack->frames[nr].slot) == slot)
 			return stack->frames[nr].ret;
 	}

@@ -33,17 +33,19 @@ static pf_always_inline struct function_row *find_row(struct function_table *tab
 
 		if (pf_likely(seen == key))
 			return row;
+		if (seen)
+			continue;
 		/* An interrupt may claim it first, and even for the same key. */
-		if (!seen && (__atomic_compare_exchange_n(&row->key, &seen, key, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-			      seen == key))
+		seen = pf_cmpxchg(&row->key, 0, key);
+		if (!seen || seen == key)
 			return row;
 	}
 	return NULL;
 }
 
 static pf_always_inline bool count(u64 function, u64 return_address,
-				   struct profile_function_call *call, const u64 *off_cycles)
+				   struct profile_function_call *call,
+				   struct profile_function_thread *thread)
 {
 	struct function_table *table = os_this_cpu_read(function_counts);
 	struct function_row *row;
@@ -61,56 +63,92 @@ static pf_always_inline bool count(u64 function, u64 return_address,
 		return false;
 	}
 	call->row = row;
+	call->function = function;
+	call->around = (struct profile_function_graph){ 0 };
 	/* An interrupt counts as a callee from here on; again, if it came before the start. */
 	do {
 		pf_write_once(call->callees, 0);
-		call->start = os_cycles() - *off_cycles;
+		call->start = os_cycles() - thread->off_cycles;
 	} while (pf_unlikely(pf_read_once(call->callees)));
 	return true;
 }
 
 /* Apart from what follows, so that counting alone needs fewer registers. */
 static pf_noinline bool trace_and_count(u64 function, u64 return_address,
-					struct profile_function_call *call, const u64 *off_cycles)
+					struct profile_function_call *call,
+					struct profile_function_thread *thread)
 {
-	function_trace_call(function, return_address);
-	return count(function, return_address, call, off_cycles);
+	bool counts = count(function, return_address, call, thread);
+
+	if (!counts && call) {
+		call->row = NULL;
+		call->callees = 0;
+		call->function = function;
+		call->around = (struct profile_function_graph){ 0 };
+	}
+	return function_trace_enter(function, return_address, call, thread) || counts;
 }
 
 bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
-			    const u64 *off_cycles)
+			    struct profile_function_thread *thread)
 {
 	if (pf_unlikely(function_flags_of(function)))
-		return trace_and_count(function, return_address, call, off_cycles);
-	return count(function, return_address, call, off_cycles);
+		return trace_and_count(function, return_address, call, thread);
+	return count(function, return_address, call, thread);
 }
 
-u64 profile_function_of(const struct profile_function_call *call)
+/* The thread has moved to another CPU, which has a row of its own. */
+static pf_noinline void add_elsewhere(u64 key, u64 cycles, u64 self_cycles)
 {
-	return call->row->key >> 32;
-}
+	struct function_row *row = find_row(os_this_cpu_read(function_table), key);
 
-void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,
-			   const u64 *off_cycles)
-{
-	struct function_table *table = os_this_cpu_read(function_table);
-	struct function_row *row = call->row;
-	u64 cycles, callees;
-
-	/* Again, if an interrupt came in between. */
-	do {
-		callees = pf_read_once(call->callees);
-		cycles = os_cycles() - *off_cycles - call->start;
-	} while (pf_unlikely(pf_read_once(call->callees) != callees));
-	/* The thread has moved to another CPU, which has a row of its own. */
-	if (pf_unlikely((u64)row - (u64)table->rows >= sizeof(table->rows)))
-		row = find_row(table, row->key);
-	if (parent)
-		parent->callees += cycles;
 	if (pf_unlikely(!row)) {
 		os_this_cpu_inc(function_lost.nr_no_time);
 		return;
 	}
 	os_add(row->cycles, cycles);
+	os_add(row->self_cycles, self_cycles);
+}
+
+static pf_always_inline void add_time(struct profile_function_call *call,
+				      struct profile_function_call *parent,
+				      const struct profile_function_thread *thread)
+{
+	struct function_row *row = call->row;
+	u64 cycles, callees;
+
+	if (pf_unlikely(!row)) {
+		parent->callees += call->callees;
+		return;
+	}
+	/* Again, if an interrupt came in between. */
+	do {
+		callees = pf_read_once(call->callees);
+		cycles = os_cycles() - thread->off_cycles - call->start;
+	} while (pf_unlikely(pf_read_once(call->callees) != callees));
+	parent->callees += cycles;
+	if (pf_unlikely((u64)row - (u64)os_this_cpu_read(function_table)->rows >=
+			sizeof(((struct function_table *)NULL)->rows))) {
+		add_elsewhere(row->key, cycles, cycles - callees);
+		return;
+	}
+	os_add(row->cycles, cycles);
 	os_add(row->self_cycles, cycles - callees);
+}
+
+static pf_noinline void leave_graph(struct profile_function_call *call,
+				    struct profile_function_call *parent,
+				    struct profile_function_thread *thread)
+{
+	function_graph_exit(call, thread);
+	add_time(call, parent, thread);
+}
+
+void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,
+			   struct profile_function_thread *thread)
+{
+	if (pf_unlikely(call->around.session))
+		leave_graph(call, parent, thread);
+	else
+		add_time(call, parent, thread);
 }

@@ -26,6 +26,10 @@ static struct list lists[] = {
 	{ "set_ftrace_filter", "#### all functions enabled ####", .bit = FUNCTION_IN_FILTER,
 	  .selects = true },
 	{ "set_ftrace_notrace", "#### no functions disabled ####", .bit = FUNCTION_IN_NOTRACE },
+	{ "set_graph_function", "#### all functions enabled ####", .bit = FUNCTION_IN_GRAPH,
+	  .selects = true },
+	{ "set_graph_notrace", "#### no functions disabled ####",
+	  .bit = FUNCTION_IN_GRAPH_NOTRACE },
 };
 
 static u8 *members; /* of each function: the bits of its lists */
@@ -138,6 +142,24 @@ static int show_list(os_text_t *text, const void *arg)
 	return 0;
 }
 
+static int show_depth(os_text_t *text, const void *unused)
+{
+	os_text_printf(text, "%u\n", function_graph_depth);
+	return 0;
+}
+
+static int write_depth(const char *text, const void *unused)
+{
+	char line[NAME_BYTES];
+	u64 depth;
+
+	if (words_copy_line(text, line, sizeof(line)) || os_parse_u64(line, &depth) ||
+	    depth != (u32)depth)
+		return -OS_EINVAL;
+	pf_write_once(function_graph_depth, depth);
+	return 0;
+}
+
 #define NAMES "[!]<function>, with shell patterns"
 
 static int add_file(struct list *list)
@@ -153,11 +175,15 @@ static int add_file(struct list *list)
 void function_lists_init(void)
 {
 	static const os_trace_file_t all = { "available_filter_functions", .show = show_list };
+	static const os_trace_file_t depth = { "max_graph_depth", "<calls>, or 0 for all of them",
+					       .show = show_depth, .write = write_depth };
 	int error = -OS_ENOMEM;
 
 	members = os_zalloc(os_nr_functions());
 	if (members)
 		error = os_add_trace_file(&all);
+	if (!error)
+		error = os_add_trace_file(&depth);
 	for (u32 l = 0; l < PF_ARRAY_SIZE(lists) && !error; l++)
 		error = add_file(&lists[l]);
 	if (error)

@@ -17,7 +17,7 @@ enum function_tracer function_tracer;
 	}
 
 /* An event that only tracers write, with Linux's number. */
-#define RECORD(name_, id_, record, text_, ...)                              \
+#define RECORD(name_, id_, record, printer, text_, ...)                     \
 	static const struct trace_field name_##_fields[] = { __VA_ARGS__ }; \
 	static struct trace_event name_##_event TRACE_EVENTS_SECTION = {    \
 		.system = "ftrace",                                         \
@@ -27,7 +27,7 @@ enum function_tracer function_tracer;
 		.fields = name_##_fields,                                   \
 		.nr_fields = PF_ARRAY_SIZE(name_##_fields),                 \
 		.print_format = text_,                                      \
-		.print = print_##name_,                                     \
+		.print = printer,                                           \
 	}
 
 static void print_function(os_text_t *text, const void *content)
@@ -37,10 +37,39 @@ static void print_function(os_text_t *text, const void *content)
 	trace_printf(text, "%ps <-%ps", record->ip, record->parent_ip);
 }
 
-RECORD(function, FUNCTION_RECORD_CALL, struct function_record_call,
+RECORD(function, FUNCTION_RECORD_CALL, struct function_record_call, print_function,
        "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
        FIELD(struct function_record_call, "unsigned long", ip, false),
        FIELD(struct function_record_call, "unsigned long", parent_ip, false));
+
+static void print_entry(os_text_t *text, const void *content)
+{
+	const struct function_record_entry *record = content;
+
+	trace_printf(text, "--> %ps (%d)", record->func, record->depth);
+}
+
+static void print_exit(os_text_t *text, const void *content)
+{
+	const struct function_record_exit *record = content;
+
+	trace_printf(text, "<-- %ps (%d) (start: %lx  end: %lx) over: %d", record->func,
+		     record->depth, record->calltime, record->rettime, record->depth);
+}
+
+RECORD(funcgraph_entry, FUNCTION_RECORD_ENTRY, struct function_record_entry, print_entry,
+       "\"--> %ps (%d)\", (void *)REC->func, REC->depth",
+       FIELD(struct function_record_entry, "unsigned long", func, false),
+       FIELD(struct function_record_entry, "int", depth, true));
+
+RECORD(funcgraph_exit, FUNCTION_RECORD_EXIT, struct function_record_exit, print_exit,
+       "\"<-- %ps (%d) (start: %llx  end: %llx) over: %d\", (void *)REC->func, REC->depth, "
+       "REC->calltime, REC->rettime, REC->depth",
+       FIELD(struct function_record_exit, "unsigned long", func, false),
+       FIELD(struct function_record_exit, "int", depth, true),
+       FIELD(struct function_record_exit, "unsigned int", overrun, false),
+       FIELD(struct function_record_exit, "unsigned long long", calltime, false),
+       FIELD(struct function_record_exit, "unsigned long long", rettime, false));
 
 u8 function_flags_wanted(u32 i)
 {
@@ -48,7 +77,15 @@ u8 function_flags_wanted(u32 i)
 
 	if (!(lists & FUNCTION_IN_FILTER) || (lists & FUNCTION_IN_NOTRACE))
 		return 0;
-	return function_tracer == FUNCTION_TRACER_CALLS ? FUNCTION_CALLS : 0;
+	switch (function_tracer) {
+	case FUNCTION_TRACER_CALLS:
+		return FUNCTION_CALLS;
+	case FUNCTION_TRACER_GRAPH:
+		return FUNCTION_GRAPH | (lists & FUNCTION_IN_GRAPH ? FUNCTION_ROOT : 0) |
+		       (lists & FUNCTION_IN_GRAPH_NOTRACE ? FUNCTION_SKIPPED : 0);
+	default:
+		return 0;
+	}
 }
 
 static u8 *flags_of(u32 i)
@@ -74,6 +111,7 @@ static int switch_tracer(enum function_tracer tracer)
 
 	functions_take_turn();
 	function_tracer = tracer;
+	function_graph_switch(tracer == FUNCTION_TRACER_GRAPH);
 	error = functions_apply();
 	if (error)
 		function_tracer = FUNCTION_TRACER_NONE;
@@ -86,9 +124,22 @@ static int start_function(void)
 	return switch_tracer(FUNCTION_TRACER_CALLS);
 }
 
+static int start_graph(void)
+{
+	return switch_tracer(FUNCTION_TRACER_GRAPH);
+}
+
 static void stop(void)
 {
 	switch_tracer(FUNCTION_TRACER_NONE);
 }
 
 TRACER(function) = { .name = "function", .start = start_function, .stop = stop };
+
+TRACER(function_graph) = {
+	.name = "function_graph",
+	.start = start_graph,
+	.stop = stop,
+	.print_head = function_graph_print_head,
+	.print_line = function_graph_print_line,
+};

@@ -215,6 +215,7 @@ static int select_tracer(const struct tracer *next)
 	tracer = &nop;
 	/* As on Linux: what another tracer recorded is not printed as this one's. */
 	ring_clear();
+	trace_show_restart();
 	error = next->start ? next->start() : 0;
 	if (!error)
 		tracer = next;

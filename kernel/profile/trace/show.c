@@ -18,7 +18,12 @@ struct source {
 	struct ring_place before; /* the place of the reader before it */
 	u64 from;		  /* where it began */
 	bool has_event;
+	u64 *state; /* the tracer's, of the lines before */
+	u64 own_state[TRACER_STATE_WORDS];
 };
+
+/* The same for trace_pipe, whose lines go on where the last read ended. */
+static OS_DEFINE_PER_CPU(u64[TRACER_STATE_WORDS], pipe_state);
 
 struct merge {
 	bool head_is_printed;
@@ -54,6 +59,8 @@ static struct merge *begin(void)
 
 		ring_reader_init(&source->reader, cpu);
 		source->from = source->reader.place.position;
+		source->state = source->own_state;
+		memset(source->own_state, 0, sizeof(source->own_state));
 		fetch(source);
 	}
 	return merge;
@@ -78,12 +85,27 @@ static struct source *earliest(struct merge *merge)
 	return first;
 }
 
-static void print_event(os_text_t *text, const struct source *source)
+/* Prints the next event, and fetches what follows. */
+static void print_event(os_text_t *text, struct source *source)
 {
 	const struct tracer *tracer = trace_current_tracer();
+	struct ring_event event = source->event;
+	u64 copy[8]; /* the event may not be valid when the next one is there */
+	struct tracer_line line = { source->reader.cpu, &event, .state = source->state };
+	bool looks_ahead = tracer->print_line && event.bytes <= sizeof(copy);
 
-	if (!tracer->print_line || !tracer->print_line(text, source->reader.cpu, &source->event))
-		trace_print_event(text, source->reader.cpu, &source->event);
+	if (looks_ahead) {
+		memcpy(copy, event.content, event.bytes);
+		event.content = (const void *)copy;
+		fetch(source);
+		line.next = source->has_event ? &source->event : NULL;
+	}
+	if (event.lost)
+		os_text_printf(text, "CPU:%u [LOST %lu EVENTS]\n", line.cpu, event.lost);
+	if (!tracer->print_line || !tracer->print_line(text, &line))
+		trace_print_event(text, line.cpu, &event);
+	if (!looks_ahead || line.takes_next)
+		fetch(source);
 }
 
 /* Prints some events. Returns false if there are none. */
@@ -92,10 +114,8 @@ static bool print_some(os_text_t *text, struct merge *merge)
 	struct source *source;
 	u32 nr = 0;
 
-	for (; nr < EVENTS_A_STEP && (source = earliest(merge)); nr++) {
+	for (; nr < EVENTS_A_STEP && (source = earliest(merge)); nr++)
 		print_event(text, source);
-		fetch(source);
-	}
 	return nr;
 }
 
@@ -162,6 +182,8 @@ void trace_show_next(os_text_t *text, const void *unused)
 	merge = begin();
 	if (!merge)
 		return;
+	for (u32 i = 0; i < merge->nr_sources; i++)
+		merge->sources[i].state = os_per_cpu(pipe_state, i);
 	print_some(text, merge);
 	for (u32 i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[i];
@@ -171,6 +193,14 @@ void trace_show_next(os_text_t *text, const void *unused)
 			     source->has_event ? &source->before : &source->reader.place);
 	}
 	end(merge);
+}
+
+void trace_show_restart(void)
+{
+	u32 cpu;
+
+	os_for_each_cpu(cpu)
+		memset(os_per_cpu(pipe_state, cpu), 0, sizeof(os_per_cpu(pipe_state, cpu)));
 }
 
 int trace_show_stats(os_text_t *text, const void *arg)

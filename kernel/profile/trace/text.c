@@ -5,8 +5,6 @@
 
 #include "text.h"
 
-#include "tasks.h"
-
 #define MAX_STRING 256 /* of one %s */
 #define MAX_SPEC   16  /* of one conversion */
 
@@ -159,6 +157,14 @@ void trace_print_head(os_text_t *text, const char *tracer, u64 nr_kept, u64 nr_w
 			     "#              | |         |   |||||     |         |\n");
 }
 
+void trace_printable_task_name(u32 tid, char name[TRACE_COMM_BYTES])
+{
+	char comm[TRACE_COMM_BYTES];
+
+	trace_task_name(tid, comm);
+	report_copy_printable(name, comm, TRACE_COMM_BYTES);
+}
+
 static char context_letter(u8 flags)
 {
 	if (flags & PROFILE_TRACE_NMI)
@@ -166,27 +172,31 @@ static char context_letter(u8 flags)
 	return flags & PROFILE_TRACE_HARDIRQ ? 'h' : '.';
 }
 
-void trace_print_event(os_text_t *text, u32 cpu, const struct ring_event *event)
+void trace_print_content(os_text_t *text, const struct ring_event *event)
 {
 	const struct profile_trace_event *common = event->content;
 	const struct trace_event *kind = trace_find_event(common->type);
-	u64 us = (os_cycles_to_ns(event->cycles) + 500) / 1000;
-	char comm[TRACE_COMM_BYTES], name[TRACE_COMM_BYTES];
 
-	if (event->lost)
-		os_text_printf(text, "CPU:%u [LOST %lu EVENTS]\n", cpu, event->lost);
-	trace_task_name(common->pid, comm);
-	report_copy_printable(name, comm, sizeof(name));
-	os_text_printf(text, "%16s-%-7d [%03u] %c.%c.. %5lu.%06lu: ", name, common->pid, cpu,
-		       common->flags & PROFILE_TRACE_IRQS_OFF ? 'd' : '.',
-		       context_letter(common->flags), us / 1000000, us % 1000000);
 	if (!kind || event->bytes < kind->bytes) {
-		os_text_printf(text, "Unknown type %u\n", common->type);
+		os_text_printf(text, "Unknown type %u", common->type);
 		return;
 	}
 	/* What a tracer writes has no name before it, as on Linux. */
 	if (kind->key)
 		os_text_printf(text, "%s: ", kind->name);
 	kind->print(text, common);
+}
+
+void trace_print_event(os_text_t *text, u32 cpu, const struct ring_event *event)
+{
+	const struct profile_trace_event *common = event->content;
+	u64 us = (os_cycles_to_ns(event->cycles) + 500) / 1000;
+	char name[TRACE_COMM_BYTES];
+
+	trace_printable_task_name(common->pid, name);
+	os_text_printf(text, "%16s-%-7d [%03u] %c.%c.. %5lu.%06lu: ", name, common->pid, cpu,
+		       common->flags & PROFILE_TRACE_IRQS_OFF ? 'd' : '.',
+		       context_letter(common->flags), us / 1000000, us % 1000000);
+	trace_print_content(text, event);
 	os_text_printf(text, "\n");
 }

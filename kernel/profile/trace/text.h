@@ -4,6 +4,7 @@
 
 /* The text of events, as ftrace prints it. */
 
+#include "tasks.h"
 #include "trace.h"
 
 /*
@@ -27,6 +28,10 @@ u32 trace_copy_string(char *dst, size_t size, const char *text);
 
 /* The heading of the file `trace`. */
 void trace_print_head(os_text_t *text, const char *tracer, u64 nr_kept, u64 nr_written);
+/* The name of a thread, as trace_task_name() has it, without what is not printable. */
+void trace_printable_task_name(u32 tid, char name[TRACE_COMM_BYTES]);
+/* What an event says: its name, unless it is a tracer's, and its fields. */
+void trace_print_content(os_text_t *text, const struct ring_event *event);
 /* A line of it. */
 void trace_print_event(os_text_t *text, u32 cpu, const struct ring_event *event);
 

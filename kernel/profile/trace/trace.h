@@ -68,6 +68,16 @@ extern struct trace_event __stop_trace_events[] __attribute__((weak));
 #define trace_for_each_event(event) \
 	for ((event) = __start_trace_events; (event) < __stop_trace_events; (event)++)
 
+/* What a tracer prints. */
+#define TRACER_STATE_WORDS 80
+struct tracer_line {
+	u32 cpu;
+	const struct ring_event *event;
+	const struct ring_event *next; /* of this CPU; NULL: none yet, or the event is a long one */
+	bool takes_next;	       /* set by the tracer: it has printed that, too */
+	u64 *state; /* what the tracer knows of the lines before, of this CPU; zeros at first */
+};
+
 /*
  * A tracer is what current_tracer selects: it writes records from start() to stop(). It registers
  * itself by TRACER() at file scope. All but print_line in process context.
@@ -79,7 +89,7 @@ struct tracer {
 	/* Prints the lines above the first event, behind `# tracer: `; NULL: the usual ones. */
 	void (*print_head)(os_text_t *text);
 	/* Prints the whole line of an event of any kind. false: as without a tracer. */
-	bool (*print_line)(os_text_t *text, u32 cpu, const struct ring_event *event);
+	bool (*print_line)(os_text_t *text, struct tracer_line *line);
 };
 
 #define TRACER(ident) \
@@ -113,6 +123,7 @@ const struct tracer *trace_current_tracer(void);
 int trace_show(os_text_t *text, const void *unused);
 int trace_show_stats(os_text_t *text, const void *cpu);
 void trace_show_next(os_text_t *text, const void *unused);
+void trace_show_restart(void); /* another tracer prints what comes */
 
 /* files.c */
 void trace_add_files(void);

@@ -20,22 +20,23 @@
 
 struct task;
 
+/* 64 bytes, so that an index of it is a shift. */
 struct function_frame {
 	const u64 *slot; /* where on the stack the return address was; NULL: nothing yet */
 	u64 ret;
 	struct profile_function_call call;
-};
+} __aligned(64);
 
-#define FUNCTION_STACK_DEPTH 64
+#define FUNCTION_STACK_DEPTH 62 /* so that a stack fits into a page */
 
 /* scripts/function-places checks that no two places are in one such unit of the text. */
 #define FUNCTION_ALIGN 16
 
 /* Each task has one. Interrupts put their functions on top of the task's. An NMI only reads it. */
 struct function_stack {
-	u64 nr;
-	u64 off_cycles; /* for how long the task was off its CPU, since any moment */
-	struct function_frame frames[FUNCTION_STACK_DEPTH];
+	u64 nr; /* calls; frames[0] is what is around all of them */
+	struct profile_function_thread thread;
+	struct function_frame frames[1 + FUNCTION_STACK_DEPTH];
 };
 
 /*
@@ -79,10 +80,10 @@ void function_stack_free(struct task *task);
 /* Around the switch from a task to another one, and back. */
 #define function_stack_leave(task)  function_stack_add_off(task, -rdtsc())
 #define function_stack_return(task) function_stack_add_off(task, rdtsc())
-#define function_stack_add_off(task, cycles)                              \
-	do {                                                              \
-		if (unlikely((task)->thread.functions))                   \
-			(task)->thread.functions->off_cycles += (cycles); \
+#define function_stack_add_off(task, cycles)                                     \
+	do {                                                                     \
+		if (unlikely((task)->thread.functions))                          \
+			(task)->thread.functions->thread.off_cycles += (cycles); \
 	} while (0)
 #else
 static inline void function_stack_alloc(struct task *task)

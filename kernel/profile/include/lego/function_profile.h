@@ -11,25 +11,39 @@
 
 struct function_row;
 
+/* How far a thread, or a call, is in the graph of calls. */
+struct profile_function_graph {
+	u16 session; /* the graph's; 0: none */
+	u8 depth;    /* calls around, of those in the graph */
+	u8 within;   /* calls around that lists name, and whether the call has been recorded */
+};
+
 /* What is known of a call until it returns. */
 struct profile_function_call {
-	struct function_row *row; /* where it counts */
+	struct function_row *row; /* where it counts; NULL: it does not */
 	u64 start;		  /* CPU time of the thread, in cycles */
 	u64 callees;		  /* of them, in functions that it has called */
+	u64 entered;		  /* os_cycles(), if it is in the graph */
+	u32 function;		  /* the lower half of its address */
+	struct profile_function_graph around;
+};
+
+/* What is known of a thread. It begins as zeros. */
+struct profile_function_thread {
+	u64 off_cycles; /* for how long it was off its CPU, since any moment; the kernel's */
+	struct profile_function_graph graph;
+	u32 nr_overrun; /* calls that are not in the graph as there was no room for them */
 };
 
 /*
- * Counts a call of a function. Returns true if the end is to be told, by profile_function_exit();
- * call is NULL if that is not possible. *off_cycles is for how long the thread was off its CPU.
+ * Counts and records a call of a function. Returns true if the end is to be told, by
+ * profile_function_exit(); call is NULL if that is not possible, thread if it has no memory.
  */
 bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
-			    const u64 *off_cycles);
+			    struct profile_function_thread *thread);
 
-/* Returns the lower half of the address of the function that was called. */
-u64 profile_function_of(const struct profile_function_call *call);
-
-/* The call returns; parent is the innermost one that goes on, or NULL. */
+/* The call returns; parent is the innermost one that goes on, or a dummy. */
 void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,
-			   const u64 *off_cycles);
+			   struct profile_function_thread *thread);
 
 #endif
