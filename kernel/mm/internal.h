@@ -66,13 +66,11 @@ bool vma_range_mapped(const struct mm *mm, u64 start, u64 end);
 int vma_split_range(struct mm *mm, u64 start, u64 end);
 
 /*
- * What can fail of a removal: splits an area that is on both sides of [start, end). 0 or -ENOMEM
- * (nothing done).
+ * Remove what areas have in [start, end). first is vma_find_from(start), not NULL. What can fail
+ * comes first: the split of an area that is on both sides. 0 or -ENOMEM (nothing done).
  */
-int vma_split_around(struct mm *mm, u64 start, u64 end);
-
-/* Remove what areas have in [start, end); none is on both sides. */
-void vma_remove_range(struct mm *mm, u64 start, u64 end);
+int vma_split_around(struct mm *mm, struct vma *first, u64 start, u64 end);
+void vma_remove_range(struct mm *mm, struct vma *first, u64 start, u64 end);
 
 /* Insert an area (kmalloc) where nothing is, and merge it with its neighbours. */
 void vma_insert(struct mm *mm, struct vma *vma);

@@ -156,16 +156,17 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 {
+	struct vma *first = vma_find_from(mm, start);
 	int error;
 
 	ASSERT_MM_HELD_WRITE(mm);
-	if (vma_range_free(mm, start, end))
+	if (!first || first->start >= end)
 		return 0;
-	error = vma_split_around(mm, start, end);
+	error = vma_split_around(mm, first, start, end);
 	if (error)
 		return error;
 	pages_unmap(mm, start, end);
-	vma_remove_range(mm, start, end);
+	vma_remove_range(mm, first, start, end);
 	return 0;
 }
 

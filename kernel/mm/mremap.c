@@ -72,7 +72,7 @@ static int move_area(struct mm *mm, struct vma *vma, u64 new_len, u64 to)
 	}
 	if (moved->file)
 		file_get(moved->file);
-	vma_remove_range(mm, vma->start, vma->end);
+	vma_remove_range(mm, vma, vma->start, vma->end);
 	vma_insert(mm, moved);
 	return 0;
 }

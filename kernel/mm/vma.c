@@ -185,11 +185,11 @@ int vma_split_range(struct mm *mm, u64 start, u64 end)
 	return 0;
 }
 
-int vma_split_around(struct mm *mm, u64 start, u64 end)
+int vma_split_around(struct mm *mm, struct vma *vma, u64 start, u64 end)
 {
-	struct vma *vma = find_around(mm, start), *upper;
+	struct vma *upper;
 
-	if (!vma || vma->end <= end)
+	if (vma->start >= start || vma->end <= end)
 		return 0;
 	upper = mm->nr_vmas < MM_MAX_AREAS ? kmalloc(sizeof(*upper)) : NULL;
 	if (!upper)
@@ -198,9 +198,9 @@ int vma_split_around(struct mm *mm, u64 start, u64 end)
 	return 0;
 }
 
-void vma_remove_range(struct mm *mm, u64 start, u64 end)
+void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end)
 {
-	struct vma *vma = vma_find_from(mm, start), *next;
+	struct vma *next;
 
 	ASSERT_MM_HELD_WRITE(mm);
 	for (; vma && vma->start < end; vma = next) {

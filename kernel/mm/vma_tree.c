@@ -18,9 +18,9 @@ static u64 gap_below(const struct vma *vma)
 	return vma->start - (vma->prev ? vma->prev->end : MM_MIN_ADDR);
 }
 
-static bool has_gap(const struct vma *vma, u64 bytes)
+static u64 max_gap_of(const struct vma *vma)
 {
-	return vma && vma->max_gap >= bytes;
+	return vma ? vma->max_gap : 0;
 }
 
 static int height_of(const struct vma *vma)
@@ -28,27 +28,14 @@ static int height_of(const struct vma *vma)
 	return vma ? vma->height : 0;
 }
 
-/* Returns how much higher the subtree of greater addresses is. */
-static int slope(const struct vma *vma)
+/* Returns how much higher the side of greater addresses is. */
+static int set_summary(struct vma *vma)
 {
-	return height_of(vma->child[1]) - height_of(vma->child[0]);
-}
+	const struct vma *lower = vma->child[0], *upper = vma->child[1];
 
-static u64 max_gap_of(const struct vma *vma)
-{
-	u64 max_gap = gap_below(vma);
-
-	for (int side = 0; side < 2; side++) {
-		if (has_gap(vma->child[side], max_gap))
-			max_gap = vma->child[side]->max_gap;
-	}
-	return max_gap;
-}
-
-static void set_summary(struct vma *vma)
-{
-	vma->height = 1 + max(height_of(vma->child[0]), height_of(vma->child[1]));
-	vma->max_gap = max_gap_of(vma);
+	vma->height = 1 + max(height_of(lower), height_of(upper));
+	vma->max_gap = max(gap_below(vma), max(max_gap_of(lower), max_gap_of(upper)));
+	return height_of(upper) - height_of(lower);
 }
 
 /* Puts new, or nothing, in old's place below its parent. */
@@ -84,16 +71,11 @@ static struct vma *rotate(struct vma_tree *tree, struct vma *vma, int side)
 	return child;
 }
 
-/* Makes a subtree right whose parts are right. Returns its new root. */
-static struct vma *balance(struct vma_tree *tree, struct vma *vma)
+/* Makes the side that is too high by one lower. Returns the new root of the subtree. */
+static struct vma *balance(struct vma_tree *tree, struct vma *vma, int side)
 {
-	int slope_here = slope(vma), side = slope_here > 0;
 	struct vma *child = vma->child[side];
 
-	if (slope_here >= -1 && slope_here <= 1) {
-		set_summary(vma);
-		return vma;
-	}
 	if (height_of(child->child[side]) < height_of(child->child[!side]))
 		rotate(tree, child, !side);
 	return rotate(tree, vma, side);
@@ -104,8 +86,10 @@ void vma_tree_update(struct vma_tree *tree, struct vma *vma)
 	for (; vma; vma = vma->parent) {
 		u64 max_gap = vma->max_gap;
 		u16 height = vma->height;
+		int slope = set_summary(vma);
 
-		vma = balance(tree, vma);
+		if (slope < -1 || slope > 1)
+			vma = balance(tree, vma, slope > 0);
 		if (vma->max_gap == max_gap && vma->height == height)
 			return;
 	}
@@ -129,7 +113,7 @@ struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
 static const struct vma *last_in_subtree(const struct vma *vma, u64 bytes)
 {
 	for (;;) {
-		if (has_gap(vma->child[1], bytes))
+		if (max_gap_of(vma->child[1]) >= bytes)
 			vma = vma->child[1];
 		else if (gap_below(vma) >= bytes)
 			return vma;
@@ -148,7 +132,7 @@ static const struct vma *last_with_gap(const struct vma *vma, u64 bytes)
 
 		if (!looked_at && gap_below(vma) >= bytes)
 			return vma;
-		if (!looked_at && has_gap(vma->child[0], bytes))
+		if (!looked_at && max_gap_of(vma->child[0]) >= bytes)
 			return last_in_subtree(vma->child[0], bytes);
 		looked_at = parent && parent->child[0] == vma;
 	}
