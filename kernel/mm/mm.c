@@ -74,8 +74,14 @@ void mm_put(struct mm *mm)
 	mm_list_remove(mm);
 	DEBUG_ASSERT(vma_tree_is_sound(&mm->areas, mm->nr_vmas));
 	tlb_leave_mm(mm);
-	for_each_vma(vma, mm)
-		pages_unmap(mm, vma->start, vma->end);
+	for_each_vma(vma, mm) {
+		u64 start = vma->start;
+
+		/* Areas side by side need one walk of the page table. */
+		while (vma->next && vma->next->start == vma->end)
+			vma = vma->next;
+		pages_unmap(mm, start, vma->end);
+	}
 	BUG_ON(mm->nr_pages);
 	vma_free_all(mm);
 	pgd_free(mm->pgd);
