@@ -9,10 +9,10 @@
 
 /*
  * Whoever finds the lock free for it takes it with one cmpxchg. Who does not spins for a moment,
- * as the holders may be running, and sleeps then, in a queue. When the lock becomes free, the
- * reader at the head and those right behind it are given it; a writer at the head is woken to take
- * it. Until it has woken up others may overtake: a lock that waits for each sleeper is idle most
- * of the time.
+ * as the holders may be running, unless others sleep already; and sleeps then, in a queue. When the
+ * lock becomes free, the reader at the head and those right behind it are given it; a writer at the
+ * head is woken to take it. Until it has woken up others may overtake: a lock that waits for each
+ * sleeper is idle most of the time.
  *
  * Unlocking changes ->holders and then looks for sleepers; a sleeper queues itself and then tries.
  * Each has a full barrier in between, so one of them sees the other.
@@ -68,12 +68,16 @@ static bool try_lock(struct rw_mutex *lock, bool writer)
 	return true;
 }
 
-/* On one CPU nobody can let go while we spin. */
+/*
+ * On one CPU nobody can let go while we spin. And when one task has spun in vain and sleeps, the
+ * lock is held for long, or by many in turn: the others sleep, too.
+ */
 static bool spin(struct rw_mutex *lock, bool writer)
 {
 	u64 start = rdtsc(), limit = tsc_khz * MAX_SPIN_US / 1000;
 
-	while (nr_cpus > 1 && rdtsc() - start < limit && !need_resched()) {
+	while (nr_cpus > 1 && list_empty(&lock->wq.waiters) && rdtsc() - start < limit &&
+	       !need_resched()) {
 		if (try_lock(lock, writer))
 			return true;
 		cpu_relax();
