@@ -106,10 +106,11 @@ void pages_protect(struct mm *mm, u64 start, u64 end, u32 prot);
 int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *changed);
 
 /*
- * Move the pages of the first len bytes of an area to an empty place. 0 or -ENOMEM (nothing
- * done).
+ * Move the pages of an area to an empty place. What can fail comes first: the page tables for the
+ * place, which may be left over. 0 or -ENOMEM (no page moved).
  */
-int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to);
+int pages_prepare_move(struct mm *mm, u64 start, u64 len, u64 to);
+void pages_move(struct mm *mm, const struct vma *vma, u64 to);
 
 /* All address spaces (cut.c). No lock needed. */
 void mm_list_add(struct mm *mm);

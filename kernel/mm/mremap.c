@@ -52,34 +52,26 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 	return true;
 }
 
-/* The area goes as a whole, to a place that is free. */
-static int move_area(struct mm *mm, struct vma *vma, u64 new_len, u64 to)
+/* The area goes as a whole, to a place that is free. moved will be the area there. */
+static void move_area(struct mm *mm, struct vma *vma, struct vma *moved, u64 new_len, u64 to)
 {
-	struct vma *moved = kmalloc(sizeof(*moved));
-	int error;
+	u64 len = vma->end - vma->start;
 
 	DEBUG_ASSERT(vma_range_free(mm, to, to + new_len));
-	if (!moved)
-		return -ENOMEM;
+	pages_move(mm, vma, to);
 	*moved = *vma;
 	moved->start = to;
-	moved->end = to + (vma->end - vma->start);
+	moved->end = to + len;
 	set_length(moved, new_len);
-	error = pages_move(mm, vma, vma->end - vma->start, to);
-	if (error) {
-		kfree(moved);
-		return error;
-	}
 	if (moved->file)
 		file_get(moved->file);
 	vma_remove_range(mm, vma, vma->start, vma->end);
 	vma_insert(mm, moved);
-	return 0;
 }
 
 static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
 {
-	int error;
+	struct vma *moved;
 	long to;
 
 	to = mm_choose_place(mm, new_addr, new_len, flags & MREMAP_FIXED ? MAP_FIXED : 0);
@@ -87,12 +79,14 @@ static long move_part(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, 
 		return to;
 	if (mm->nr_vmas + MAX_NEW_AREAS >= MM_MAX_AREAS)
 		return -ENOMEM;
-	error = vma_split_range(mm, addr, addr + len);
-	if (!error)
-		error = move_area(mm, vma_find(mm, addr), new_len, to);
-	if (error)
-		vma_merge_range(mm, addr, addr + len);
-	return error ? error : to;
+	moved = kmalloc(sizeof(*moved));
+	if (!moved || pages_prepare_move(mm, addr, len, to) ||
+	    vma_split_range(mm, addr, addr + len)) {
+		kfree(moved);
+		return -ENOMEM;
+	}
+	move_area(mm, vma_find(mm, addr), moved, new_len, to);
+	return to;
 }
 
 static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)

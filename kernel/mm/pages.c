@@ -132,16 +132,20 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 	return 0;
 }
 
-int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to)
+int pages_prepare_move(struct mm *mm, u64 start, u64 len, u64 to)
 {
-	u64 start = vma->start, addr, *pte;
-	struct flush_range range;
-
-	/* All that can fail comes first. */
-	for (addr = start; pgtable_next(mm->pgd, &addr, start + len); addr += PAGE_SIZE)
+	for (u64 addr = start; pgtable_next(mm->pgd, &addr, start + len); addr += PAGE_SIZE) {
 		if (!pages_alloc_entry(mm, to + (addr - start)))
 			return -ENOMEM;
-	range = hide_pages(mm, start, start + len);
+	}
+	return 0;
+}
+
+void pages_move(struct mm *mm, const struct vma *vma, u64 to)
+{
+	u64 start = vma->start, addr, *pte;
+	struct flush_range range = hide_pages(mm, start, vma->end);
+
 	for (addr = range.start; (pte = pgtable_next(mm->pgd, &addr, range.end));
 	     addr += PAGE_SIZE) {
 		u64 *target = pgtable_find(mm->pgd, to + (addr - start));
@@ -151,5 +155,4 @@ int pages_move(struct mm *mm, const struct vma *vma, u64 len, u64 to)
 		WRITE_ONCE(*target, (*pte & PTE_ADDR_MASK) | bits);
 		WRITE_ONCE(*pte, 0);
 	}
-	return 0;
 }

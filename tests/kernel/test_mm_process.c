@@ -423,6 +423,36 @@ SELFTEST(mm_process, copy_out_of_memory)
 	EXPECT(leak_check(&before));
 }
 
+/* Without memory for its page tables, a part of a file's area stays where it is, and a part. */
+SELFTEST(mm_process, move_out_of_memory)
+{
+	cpumask_t allowed = stay_on_cpu();
+	u64 middle = USER_BASE + PAGE_SIZE, to = USER_BASE + (1UL << 30);
+	struct leak_counts before;
+	struct page *list;
+	struct mm *mm;
+
+	leak_snapshot(&before);
+	mm = mm_alloc();
+	ASSERT(mm);
+	EXPECT_EQ(mm_map(mm, USER_BASE, 3 * PAGE_SIZE, RW, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
+			 NULL, 0),
+		  USER_BASE);
+	set_mm(mm);
+	EXPECT_EQ(put_user(7UL, (u64 *)middle), 0);
+	list = exhaust();
+	EXPECT_EQ(mm_move(mm, middle, PAGE_SIZE, PAGE_SIZE, MAYMOVE | FIXED, to), -ENOMEM);
+	release(list);
+	EXPECT_EQ(mm->nr_vmas, 1);
+	EXPECT_EQ(peek(middle), 7);
+	EXPECT_EQ(mm_move(mm, middle, PAGE_SIZE, PAGE_SIZE, MAYMOVE | FIXED, to), to);
+	EXPECT_EQ(mm->nr_vmas, 3);
+	EXPECT_EQ(peek(to), 7);
+	leave_mm(mm);
+	sched_set_affinity(current, allowed);
+	EXPECT(leak_check(&before));
+}
+
 #define MIN_COPIES 20
 #define MAX_COPIES 150
 
