@@ -116,6 +116,13 @@ def test_trace_cmd_reads_what_ftrace_prints(traced):
     assert found[0] == found[1]
 
 
+def test_threads_have_their_process(traced, perf):
+    """The demo's threads are those of process 1, the first program."""
+    text = perf("script", "-F", "comm,pid,tid", "-i", perf_data(traced))
+    found = set(re.findall(r"^ *wordcount +(\d+)/(\d+)", text, re.M))
+    assert len(found) == 4 and {pid for pid, _ in found} == {"1"}
+
+
 def test_perf_trace_counts_as_strace(traced, perf):
     """Calls and errors of each row, but of calls that never return."""
     output = traced.with_suffix(".calls")

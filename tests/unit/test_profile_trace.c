@@ -389,7 +389,7 @@ static void test_export(void **state)
 	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
 	profile_trace(timer_expire_exit, (void *)0x1122334455667788);
 	assert_non_null(strstr(host_file_read("profile/trace_tasks.json"),
-			       "{\"tid\":7,\"task\":\"test\"}\n"));
+			       "{\"tid\":7,\"pid\":7,\"task\":\"test\"}\n"));
 	assert_non_null(strstr(host_file_read("profile/trace_events.json"),
 			       "\"event\":\"timer_expire_exit\",\"id\":1"));
 	text = strstr(host_file_read("profile/trace_pages.json"), "{\"cpu\":0,\"data\":\"");

@@ -14,6 +14,7 @@ static const struct column event_columns[] = {
 };
 static const struct column task_columns[] = {
 	{ .key = "tid", .kind = COLUMN_COUNT },
+	{ .key = "pid", .kind = COLUMN_COUNT },
 	{ .key = "task", .kind = COLUMN_TEXT },
 };
 static const struct column cpu_columns[] = {
@@ -53,9 +54,9 @@ void trace_print_events_json(const void *unused)
 	table_end_without_total();
 }
 
-static void print_task(u32 tid, const char *name)
+static void print_task(u32 tid, u32 pid, const char *name)
 {
-	table_row((struct cell[]){ cell_nr(tid), cell_text(name) });
+	table_row((struct cell[]){ cell_nr(tid), cell_nr(pid), cell_text(name) });
 }
 
 void trace_print_tasks_json(const void *unused)

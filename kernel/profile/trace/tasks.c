@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Remembers the names of threads, those that have ended included. An entry is found by the lowest
- * bits of the thread's number, and belongs to the latest thread with these: names of threads that
- * ended long ago are lost.
+ * Remembers the names and processes of threads, those that have ended included. An entry is found
+ * by the lowest bits of the thread's number, and belongs to the latest thread with these: names of
+ * threads that ended long ago are lost.
  */
 
 #include "tasks.h"
@@ -13,6 +13,7 @@
 
 struct entry {
 	u32 tid; /* 0: free */
+	u32 pid; /* 0: a kernel thread */
 	char name[TRACE_COMM_BYTES];
 };
 
@@ -21,6 +22,7 @@ static struct entry *entries;	      /* NULL: the rings have no memory */
 
 void profile_trace_task(os_task_t *task)
 {
+	os_process_t *proc = os_task_process(task);
 	u32 tid = os_task_tid(task);
 	unsigned long flags;
 	u64 comm[2];
@@ -31,6 +33,7 @@ void profile_trace_task(os_task_t *task)
 	flags = os_lock(&lock);
 	if (entries) {
 		entries[tid % NR_ENTRIES].tid = tid;
+		entries[tid % NR_ENTRIES].pid = proc ? os_process_pid(proc) : 0;
 		memcpy(entries[tid % NR_ENTRIES].name, comm, sizeof(comm));
 	}
 	os_unlock(&lock, flags);
@@ -90,12 +93,12 @@ void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES])
 		os_strscpy(name, "<...>", TRACE_COMM_BYTES);
 }
 
-void trace_visit_tasks(void (*fn)(u32 tid, const char *name))
+void trace_visit_tasks(void (*fn)(u32 tid, u32 pid, const char *name))
 {
 	struct entry entry;
 
 	for (u32 i = 0; i < NR_ENTRIES; i++) {
 		if (copy_entry(i, &entry))
-			fn(entry.tid, entry.name);
+			fn(entry.tid, entry.pid, entry.name);
 	}
 }

@@ -16,7 +16,7 @@ void trace_tasks_free(void);
 /* Copies the name of a thread, as it was when it was last seen; "<idle>", or "<...>". */
 void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES]);
 
-/* Calls fn for each entry. */
-void trace_visit_tasks(void (*fn)(u32 tid, const char *name));
+/* Calls fn for each entry. pid: of its process; 0: a kernel thread. */
+void trace_visit_tasks(void (*fn)(u32 tid, u32 pid, const char *name));
 
 #endif
