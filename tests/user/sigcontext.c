@@ -116,7 +116,7 @@ asm("signal_with_registers:\n"
     "	pop	%r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
     "	ret\n");
 
-static void test_registers(void)
+static void check_registers(void)
 {
 	static const int preserved[] = { 1, 6, 8, 9, 10, 12, 13, 14, 15 };
 	static const int vectors[] = { 0, 1, 7, 8, 15 };
@@ -129,7 +129,7 @@ static void test_registers(void)
 	for (int i = 0; i < 32; i++)
 		in.xmm[i] = 0x0123456789abcdef * (i + 3);
 	memcpy(&in.x87, &x, 8);
-	set_handler(SIGUSR1, on_clobber, 0);
+	nr_handled = 0;
 	signal_with_registers(&in, &out, getpid());
 	asm volatile("ldmxcsr %0" ::"m"(normal));
 	CHECK(nr_handled == 1 && out.general[0] == 0);
@@ -140,6 +140,137 @@ static void test_registers(void)
 	for (int i = 0; i < 5; i++)
 		CHECK(!memcmp(&out.xmm[vectors[i] * 2], &in.xmm[vectors[i] * 2], 16));
 	CHECK(out.x87 == in.x87 && out.mxcsr == in.mxcsr && out.control == in.control);
+}
+
+static void test_registers(void)
+{
+	set_handler(SIGUSR1, on_clobber, 0);
+	check_registers();
+}
+
+/* The first words of what stands in the FXSAVE area for software: there is more behind it. */
+struct software_words {
+	uint32_t magic, bytes;
+	uint64_t features;
+};
+
+static struct software_words *software_words(ucontext_t *uc)
+{
+	return (struct software_words *)((char *)uc->uc_mcontext.fpregs + 464);
+}
+
+#define XSAVE_MAGIC 0x46505853
+
+static size_t before_page_end;
+
+/* The state comes back from pages of a file that are not present, from two of them. */
+static void on_move(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	struct software_words *words = software_words(uc);
+	size_t bytes = words->magic == XSAVE_MAGIC ? words->bytes : 512;
+	int fd = memfd_create("state", 0);
+	char *pages;
+
+	CHECK(pwrite(fd, uc->uc_mcontext.fpregs, bytes, 4096 - before_page_end) == bytes);
+	pages = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(pages != MAP_FAILED && !close(fd));
+	uc->uc_mcontext.fpregs = (void *)(pages + 4096 - before_page_end);
+	on_clobber(sig, info, context);
+}
+
+/* So does it go to pages that are not present. */
+static void test_absent_pages(void)
+{
+	stack_t stack = { .ss_size = 65536 }, off = { .ss_flags = SS_DISABLE };
+
+	set_handler(SIGUSR1, on_move, SA_ONSTACK);
+	for (before_page_end = 64; before_page_end < 1024; before_page_end += 64) {
+		char *pages = mmap(NULL, stack.ss_size + 4096, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		CHECK(pages != MAP_FAILED);
+		stack.ss_sp = pages + before_page_end;
+		CHECK(!sigaltstack(&stack, NULL));
+		check_registers();
+		CHECK(!sigaltstack(&off, NULL) && !munmap(pages, stack.ss_size + 4096));
+	}
+	signal(SIGUSR1, SIG_DFL);
+}
+
+static int change;
+
+enum {
+	KEEP_ALL,
+	FORGET_MAGIC,	/* as a program does that knows FXSAVE only */
+	FORGET_FEATURE, /* AVX is not in what the frame is said to have */
+	CLEAR_FEATURE,	/* AVX is as after reset */
+	UNKNOWN_FEATURE,
+	COMPACT_FORM,
+	RESERVED_MXCSR,
+	NOT_ALIGNED,
+	NR_CHANGES
+};
+
+#define AVX 4
+
+static void on_change(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *uc = context;
+	struct software_words *words = software_words(uc);
+	uint64_t *header = (uint64_t *)((char *)uc->uc_mcontext.fpregs + 512);
+
+	nr_handled++;
+	if (change == FORGET_MAGIC)
+		words->magic = 0;
+	else if (change == FORGET_FEATURE)
+		words->features &= ~AVX;
+	else if (change == CLEAR_FEATURE)
+		header[0] &= ~AVX;
+	else if (change == UNKNOWN_FEATURE)
+		header[0] |= 1ull << 62;
+	else if (change == COMPACT_FORM)
+		header[1] |= 1ull << 63;
+	else if (change == RESERVED_MXCSR)
+		uc->uc_mcontext.fpregs->mxcsr |= 1u << 31;
+	else if (change == NOT_ALIGNED)
+		uc->uc_mcontext.fpregs = (void *)((char *)uc->uc_mcontext.fpregs + 8);
+}
+
+/* Both halves of a register, as they are after a handler that changes the frame. */
+__attribute__((target("avx"))) static void signal_with_avx(uint64_t out[4])
+{
+	static const uint64_t in[4] = { 1, 2, 3, 4 };
+
+	asm volatile("vmovdqu %1, %%ymm9\n"
+		     "syscall\n"
+		     "vmovdqu %%ymm9, %0"
+		     : "=m"(*(uint64_t(*)[4])out)
+		     : "m"(in), "a"(SYS_kill), "D"(getpid()), "S"(SIGUSR1)
+		     : "rcx", "r11", "xmm9", "memory");
+}
+
+/* What a frame leaves out is as after reset; one that no CPU would load ends the program. */
+static void test_changed_state(void)
+{
+	if (!__builtin_cpu_supports("avx"))
+		return;
+	set_handler(SIGUSR1, on_change, 0);
+	for (change = KEEP_ALL; change < NR_CHANGES; change++) {
+		pid_t pid = fork_child();
+		uint64_t high = change == KEEP_ALL ? 3 : 0;
+
+		if (!pid) {
+			uint64_t out[4];
+
+			signal_with_avx(out);
+			CHECK(nr_handled == 1 && out[0] == 1 && out[1] == 2);
+			CHECK(out[2] == high && out[3] == (high ? 4 : 0));
+			child_exit(0);
+		}
+		CHECK((child_status(pid) & 0x7f) == (change < UNKNOWN_FEATURE ? 0 : SIGSEGV));
+	}
+	signal(SIGUSR1, SIG_DFL);
 }
 
 /* A loop in which every register counts is interrupted at whatever instruction. */
@@ -383,8 +514,11 @@ static void test_nested(void)
 }
 
 static const struct test tests[] = {
-	TEST(registers), TEST(interrupted_loop), TEST(changes), TEST(frame),
-	TEST(altstack),	 TEST(no_frame),	 TEST(nested),	{ 0 },
+	TEST(registers),     TEST(absent_pages),
+	TEST(changed_state), TEST(interrupted_loop),
+	TEST(changes),	     TEST(frame),
+	TEST(altstack),	     TEST(no_frame),
+	TEST(nested),	     { 0 },
 };
 
 int main(int argc, char **argv)

@@ -2,12 +2,14 @@
 /*
  * x87, SSE and AVX state of user threads, by XSAVE in standard form (SDM vol. 1, chapter 13) or
  * FXSAVE on CPUs without it. A thread's registers are saved when it is switched out and loaded when
- * it is switched in: no lazy tricks, so no thread ever sees another's.
+ * it is switched in: no lazy tricks, so no thread ever sees another's. Those of a signal handler's
+ * frame go from the CPU to user memory and back without a copy between.
  */
 #include <asm/fpu.h>
 
 #include <asm/cpufeature.h>
 #include <asm/irqflags.h>
+#include <asm/smap.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/kernel.h>
@@ -53,18 +55,15 @@ struct frame_sw {
 	u32 zero[7];
 };
 
-struct xheader {
-	u64 xstate_bv;
-	u64 xcomp_bv;
-	u64 zero[6];
-};
-
 BUILD_BUG_ON(sizeof(struct frame_sw) != XHEADER_OFFSET - SW_OFFSET);
-BUILD_BUG_ON(sizeof(struct xheader) != XSAVE_MIN_SIZE - XHEADER_OFFSET);
 
 static u64 xfeatures; /* XCR0; 0: FXSAVE only */
 static bool have_xsaveopt;
 static size_t area_bytes = FXSAVE_SIZE;
+static u32 mxcsr_mask; /* bits that MXCSR has */
+
+/* Registers as after reset. With a header of zero XRSTOR reads no more than this. */
+static u8 initial[XSAVE_MIN_SIZE] __aligned(FPU_ALIGN);
 
 static void find_features(void)
 {
@@ -78,6 +77,21 @@ static void find_features(void)
 	if ((xfeatures & XFEATURE_AVX) && (supported.eax & XFEATURE_AVX512) == XFEATURE_AVX512)
 		xfeatures |= XFEATURE_AVX512;
 	have_xsaveopt = cpuid_count(CPUID_XSAVE, 1).eax & 1;
+}
+
+/* An XSAVE header of zero means reset values, MXCSR excepted; FXRSTOR takes FCW from here too. */
+static void clean(void *area, size_t bytes)
+{
+	memset(area, 0, bytes);
+	*(u16 *)((char *)area + FCW_OFFSET) = FCW_DEFAULT;
+	*(u32 *)((char *)area + MXCSR_OFFSET) = MXCSR_DEFAULT;
+}
+
+static void find_initial(void)
+{
+	asm volatile("fxsave64 (%0)" ::"r"(initial) : "memory");
+	mxcsr_mask = *(u32 *)(initial + MXCSR_MASK_OFFSET) ?: MXCSR_MASK_OLD;
+	clean(initial, sizeof(initial));
 }
 
 /* The size of the enabled features can be asked only once they are enabled. */
@@ -97,6 +111,8 @@ void fpu_init_cpu(unsigned int cpu)
 					 (size_t)XSAVE_MIN_SIZE);
 	}
 	asm volatile("fninit");
+	if (cpu == 0)
+		find_initial();
 }
 
 /* XSAVEOPT leaves out what the area already has from the last XRSTOR: only right for that area. */
@@ -126,14 +142,6 @@ static void load(const void *area)
 		asm volatile("fxrstor64 (%0)" ::"r"(area) : "memory");
 }
 
-/* An XSAVE header of zero means reset values, MXCSR excepted; FXRSTOR takes FCW from here too. */
-static void clean(void *area)
-{
-	memset(area, 0, area_bytes);
-	*(u16 *)((char *)area + FCW_OFFSET) = FCW_DEFAULT;
-	*(u32 *)((char *)area + MXCSR_OFFSET) = MXCSR_DEFAULT;
-}
-
 void fpu_switch(struct task *prev, struct task *next)
 {
 	if (prev->thread.fpu)
@@ -144,11 +152,7 @@ void fpu_switch(struct task *prev, struct task *next)
 
 void fpu_reset(void)
 {
-	unsigned long flags = local_irq_save();
-
-	clean(current->thread.fpu);
-	load(current->thread.fpu);
-	local_irq_restore(flags);
+	load(initial);
 }
 
 /* kmalloc() aligns powers of two to their size, and more than a page to pages. */
@@ -162,7 +166,7 @@ int thread_fpu_alloc(struct task *task)
 	if (!task->thread.fpu)
 		return -ENOMEM;
 	BUG_ON(!IS_ALIGNED((unsigned long)task->thread.fpu, FPU_ALIGN));
-	clean(task->thread.fpu);
+	clean(task->thread.fpu, area_bytes);
 	return 0;
 }
 
@@ -204,106 +208,117 @@ static u8 *save_current(void)
 	return current->thread.fpu;
 }
 
+/*
+ * Programs that change x87 or SSE registers in a frame need not know the header, so it always says
+ * that both are there.
+ */
+static int save_to_user(void __user *area)
+{
+	int error = -EFAULT;
+
+	if (xfeatures)
+		asm volatile(ASM_STAC "1:	xsave64 (%[area])\n"
+				      "2:	orq	%[always], %c[header](%[area])\n"
+				      "	xorl	%[error], %[error]\n"
+				      "3:\n" ASM_CLAC ASM_EXCEPTION("1b", "3b")
+					      ASM_EXCEPTION("2b", "3b")
+			     : [error] "+r"(error)
+			     : [area] "r"(area), "a"(~0), "d"(~0), [header] "i"(XHEADER_OFFSET),
+			       [always] "i"(XFEATURE_X87 | XFEATURE_SSE)
+			     : "memory", "cc");
+	else
+		asm volatile(ASM_STAC "1:	fxsave64 (%[area])\n"
+				      "	xorl	%[error], %[error]\n"
+				      "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b")
+			     : [error] "+r"(error)
+			     : [area] "r"(area)
+			     : "memory", "cc");
+	return error;
+}
+
+/* features: which ones, or 0: an FXSAVE area. The CPU refuses what it cannot load. */
+static int load_from_user(const void __user *area, u64 features)
+{
+	int error = -EFAULT;
+
+	if (features)
+		asm volatile(ASM_STAC "1:	xrstor64 (%[area])\n"
+				      "	xorl	%[error], %[error]\n"
+				      "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b")
+			     : [error] "+r"(error)
+			     : [area] "r"(area), "a"((u32)features), "d"((u32)(features >> 32))
+			     : "memory", "cc");
+	else
+		asm volatile(ASM_STAC "1:	fxrstor64 (%[area])\n"
+				      "	xorl	%[error], %[error]\n"
+				      "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b")
+			     : [error] "+r"(error)
+			     : [area] "r"(area)
+			     : "memory", "cc");
+	return error;
+}
+
 int fpu_save_frame(void __user *frame)
 {
-	const struct frame_sw sw = {
-		.magic1 = FRAME_MAGIC1,
-		.frame_bytes = fpu_frame_bytes(),
-		.xfeatures = xfeatures,
-		.area_bytes = area_bytes,
+	/* XSAVE leaves both out, but for the header's first word. */
+	const struct {
+		struct frame_sw sw;
+		u64 header[8];
+	} rest = {
+		.sw.magic1 = FRAME_MAGIC1,
+		.sw.frame_bytes = fpu_frame_bytes(),
+		.sw.xfeatures = xfeatures,
+		.sw.area_bytes = area_bytes,
 	};
 	u8 __user *user = frame;
-	const u8 *area = save_current();
-	struct xheader header;
 
-	if (copy_to_user(user, area, area_bytes))
+	BUILD_BUG_ON(SW_OFFSET + sizeof(rest) != XSAVE_MIN_SIZE);
+	if (!access_ok(user, fpu_frame_bytes()))
 		return -EFAULT;
 	if (!xfeatures)
-		return 0;
-	/* Whoever changes x87 or SSE registers in the frame need not know the header. */
-	memcpy(&header, area + XHEADER_OFFSET, sizeof(header));
-	header.xstate_bv |= XFEATURE_X87 | XFEATURE_SSE;
-	if (copy_to_user(user + XHEADER_OFFSET, &header, sizeof(header)) ||
-	    copy_to_user(user + SW_OFFSET, &sw, sizeof(sw)))
+		return save_to_user(user);
+	if (copy_to_user(user + SW_OFFSET, &rest, sizeof(rest)) || save_to_user(user))
 		return -EFAULT;
 	return put_user(FRAME_MAGIC2, (u32 __user *)(user + area_bytes));
 }
 
-/* Whether the frame has more than the FXSAVE area, which is in area already. */
-static bool frame_is_xsave(const u8 __user *frame, const u8 *area, struct frame_sw *sw)
+/* What a frame has besides the FXSAVE area: features as in XCR0, or 0. */
+static u64 frame_features(const u8 __user *frame)
 {
+	struct frame_sw sw;
 	u32 magic2;
 
-	memcpy(sw, area + SW_OFFSET, sizeof(*sw));
-	if (sw->magic1 != FRAME_MAGIC1 || sw->area_bytes < XSAVE_MIN_SIZE ||
-	    sw->area_bytes > area_bytes || sw->area_bytes > sw->frame_bytes)
-		return false;
-	return !get_user(magic2, (const u32 __user *)(frame + sw->area_bytes)) &&
-	       magic2 == FRAME_MAGIC2;
-}
-
-static u32 mxcsr_mask(void)
-{
-	u32 mask;
-
-	memcpy(&mask, (u8 *)current->thread.fpu + MXCSR_MASK_OFFSET, sizeof(mask));
-	return mask ?: MXCSR_MASK_OLD;
-}
-
-/* Read a frame into area, which is clear, so that it can be loaded. */
-static int read_frame(const u8 __user *frame, u8 *area)
-{
-	struct xheader header = { 0 };
-	struct frame_sw sw;
-	u32 mxcsr;
-
-	if (copy_from_user(area, frame, FXSAVE_SIZE))
-		return -EFAULT;
-	memcpy(&mxcsr, area + MXCSR_OFFSET, sizeof(mxcsr));
-	if (mxcsr & ~mxcsr_mask())
-		return -EINVAL;
-	if (!xfeatures)
+	if (!xfeatures || get_user(sw, (const struct frame_sw __user *)(frame + SW_OFFSET)) ||
+	    sw.magic1 != FRAME_MAGIC1 || sw.area_bytes < XSAVE_MIN_SIZE ||
+	    sw.area_bytes > area_bytes || sw.area_bytes > sw.frame_bytes)
 		return 0;
-	if (frame_is_xsave(frame, area, &sw)) {
-		if (copy_from_user(area + FXSAVE_SIZE, frame + FXSAVE_SIZE,
-				   sw.area_bytes - FXSAVE_SIZE))
-			return -EFAULT;
-		memcpy(&header, area + XHEADER_OFFSET, sizeof(header));
-		if (header.xstate_bv & ~xfeatures || header.xcomp_bv)
-			return -EINVAL;
-		header.xstate_bv &= sw.xfeatures;
-	} else {
-		header.xstate_bv = XFEATURE_X87 | XFEATURE_SSE;
-	}
-	memset(header.zero, 0, sizeof(header.zero));
-	memcpy(area + XHEADER_OFFSET, &header, sizeof(header));
-	memset(area + SW_OFFSET, 0, sizeof(sw));
-	return 0;
+	if (get_user(magic2, (const u32 __user *)(frame + sw.area_bytes)) || magic2 != FRAME_MAGIC2)
+		return 0;
+	return sw.xfeatures & xfeatures;
 }
 
 int fpu_restore_frame(const void __user *frame)
 {
-	unsigned long flags;
-	u8 *area;
+	const u8 __user *user = frame;
+	u64 features;
+	u32 mxcsr;
 	int error;
 
 	if (!frame) {
 		fpu_reset();
 		return 0;
 	}
-	/* Not at once into the task's own area: a fault may sleep, which would overwrite it. */
-	area = kzalloc(area_bytes);
-	if (!area)
+	if (!access_ok(frame, area_bytes) || get_user(mxcsr, (u32 __user *)(user + MXCSR_OFFSET)))
 		return -EFAULT;
-	save_current(); /* for mxcsr_mask() */
-	error = read_frame(frame, area);
-	if (!error) {
-		flags = local_irq_save();
-		memcpy(current->thread.fpu, area, area_bytes);
-		load(current->thread.fpu);
-		local_irq_restore(flags);
-	}
-	kfree(area);
+	/* TCG would load it. */
+	if (mxcsr & ~mxcsr_mask)
+		return -EINVAL;
+	features = frame_features(frame);
+	if (features != xfeatures)
+		fpu_reset(); /* what the frame leaves out */
+	error = load_from_user(frame, features);
+	if (error)
+		fpu_reset(); /* a part may be loaded */
 	return error;
 }
 

@@ -55,8 +55,10 @@ struct ucontext {
 };
 
 struct rt_sigframe {
-	u64 pretcode;
-	struct ucontext uc;
+	struct frame_head {
+		u64 pretcode;
+		struct ucontext uc;
+	} head;
 	struct siginfo info;
 };
 
@@ -123,36 +125,44 @@ static bool place_frame(const struct pt_regs *regs, const struct kernel_sigactio
 	return *frame > stack->sp && *frame - stack->sp <= stack->size_bytes;
 }
 
-static void save_context(struct sigcontext *sc, const struct pt_regs *regs, u64 fpstate, u64 mask)
+static void fill_head(struct frame_head *head, const struct pt_regs *regs,
+		      const struct kernel_sigaction *action, u64 fpstate, u64 mask)
 {
 	const struct thread_struct *thread = &current->thread;
 
-	*sc = (struct sigcontext){
-		.r8 = regs->r8,
-		.r9 = regs->r9,
-		.r10 = regs->r10,
-		.r11 = regs->r11,
-		.r12 = regs->r12,
-		.r13 = regs->r13,
-		.r14 = regs->r14,
-		.r15 = regs->r15,
-		.rdi = regs->rdi,
-		.rsi = regs->rsi,
-		.rbp = regs->rbp,
-		.rbx = regs->rbx,
-		.rdx = regs->rdx,
-		.rax = regs->rax,
-		.rcx = regs->rcx,
-		.rsp = regs->rsp,
-		.rip = regs->rip,
-		.rflags = regs->rflags,
-		.cs = regs->cs,
-		.ss = regs->ss,
-		.error_code = thread->error_code,
-		.trap_nr = thread->trap_nr,
-		.oldmask = mask,
-		.cr2 = thread->fault_addr,
-		.fpstate = fpstate,
+	*head = (struct frame_head){
+		.pretcode = action->restorer,
+		.uc.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS |
+			    (fpu_has_xsave() ? UC_FP_XSTATE : 0),
+		.uc.stack = current->altstack,
+		.uc.sigmask = mask,
+		.uc.mcontext = {
+			.r8 = regs->r8,
+			.r9 = regs->r9,
+			.r10 = regs->r10,
+			.r11 = regs->r11,
+			.r12 = regs->r12,
+			.r13 = regs->r13,
+			.r14 = regs->r14,
+			.r15 = regs->r15,
+			.rdi = regs->rdi,
+			.rsi = regs->rsi,
+			.rbp = regs->rbp,
+			.rbx = regs->rbx,
+			.rdx = regs->rdx,
+			.rax = regs->rax,
+			.rcx = regs->rcx,
+			.rsp = regs->rsp,
+			.rip = regs->rip,
+			.rflags = regs->rflags,
+			.cs = regs->cs,
+			.ss = regs->ss,
+			.error_code = thread->error_code,
+			.trap_nr = thread->trap_nr,
+			.oldmask = mask,
+			.cr2 = thread->fault_addr,
+			.fpstate = fpstate,
+		},
 	};
 }
 
@@ -162,7 +172,7 @@ static void enter_handler(struct pt_regs *regs, int sig, const struct kernel_sig
 	regs->rdi = sig;
 	regs->rax = 0; /* number of vector registers, for a handler without a prototype */
 	regs->rsi = frame + offsetof(struct rt_sigframe, info);
-	regs->rdx = frame + offsetof(struct rt_sigframe, uc);
+	regs->rdx = frame + offsetof(struct rt_sigframe, head.uc);
 	regs->rip = action->handler;
 	regs->rsp = frame;
 	regs->cs = USER_CS;
@@ -176,19 +186,17 @@ int signal_push_frame(struct pt_regs *regs, int sig, const struct kernel_sigacti
 		      const struct siginfo *info, u64 mask)
 {
 	struct kernel_sigaltstack *stack = &current->altstack;
-	struct rt_sigframe frame = { .pretcode = action->restorer, .info = *info };
+	struct rt_sigframe __user *frame;
+	struct frame_head head;
 	u64 addr, fpstate;
 
 	if (!(action->flags & SA_RESTORER) || !place_frame(regs, action, &addr, &fpstate))
 		return -EFAULT;
-	frame.uc.flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS;
-	if (fpu_has_xsave())
-		frame.uc.flags |= UC_FP_XSTATE;
-	frame.uc.stack = *stack;
-	frame.uc.sigmask = mask;
-	save_context(&frame.uc.mcontext, regs, fpstate, mask);
+	frame = (void __user *)addr;
+	fill_head(&head, regs, action, fpstate, mask);
 	if (fpu_save_frame((void __user *)fpstate) ||
-	    copy_to_user((void __user *)addr, &frame, sizeof(frame)))
+	    copy_to_user(&frame->head, &head, sizeof(head)) ||
+	    copy_to_user(&frame->info, info, sizeof(*info)))
 		return -EFAULT;
 	if (stack->flags & SS_AUTODISARM)
 		*stack = (struct kernel_sigaltstack){ .flags = SS_DISABLE };
@@ -233,7 +241,7 @@ SYSCALL_DEFINE0(rt_sigreturn)
 	struct ucontext uc;
 
 	current->restart.fn = NULL;
-	if (get_user(uc, &frame->uc))
+	if (get_user(uc, &frame->head.uc))
 		goto out_bad;
 	signal_set_blocked(uc.sigmask);
 	restore_context(regs, &uc.mcontext);
