@@ -228,5 +228,8 @@ def test_exact_comparison(tree_copy, tmp_path):
     source.write_text(text.replace(head, head + '\tasm volatile("nop; nop; nop");\n'))
     slower = check_perf(tree, "check-perf", base)
     assert slower.returncode
-    lines = re.findall(r"^sys_\w+: .*|^\S+: .* (?:pairs|waits).*", slower.stdout, re.MULTILINE)
-    assert lines == ["sys_madvise: +3 instructions a call (+0.2 %), 45 calls"]
+    (line,) = re.findall(r"^sys_\w+: .*|^\S+: .* (?:pairs|waits).*", slower.stdout, re.MULTILINE)
+    # The percentage says as much about what the call cost before.
+    assert re.fullmatch(
+        r"sys_madvise: \+3 instructions a call \(\+0\.\d %\), 45 calls", line
+    )
