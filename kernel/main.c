@@ -14,6 +14,7 @@
 #include <lego/profile.h>
 #include <lego/sched.h>
 #include <lego/selftest.h>
+#include <lego/signal.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
 #include <lego/sysrq.h>
@@ -57,6 +58,7 @@ static const struct {
 	{ uart_enable_irq, "the IOAPIC, the clock" },
 	{ smp_init, "idle tasks, IPIs, the clock" },
 	{ futex_init, "slab" },
+	{ signal_init, "nothing: before the first signal" },
 	{ fs_init, "slab" },
 	{ fail_alloc_init, "fs" },
 };

@@ -14,6 +14,7 @@
 struct process;
 struct pt_regs;
 struct task;
+struct wait_queue;
 
 #define SIGHUP	   1
 #define SIGINT	   2
@@ -167,6 +168,7 @@ void sigpending_flush(struct sigpending *pending); /* drops what waits; any cont
  */
 int signal_send(struct process *proc, int sig, const struct siginfo *info);
 int signal_send_thread(struct task *task, int sig, const struct siginfo *info);
+void signal_send_self(int sig); /* to the current thread, as if by itself: SIGPIPE, SIGXFSZ */
 int signal_send_group(pid_t pgid, int sig, const struct siginfo *info);
 
 /*
@@ -201,6 +203,17 @@ void signal_set_blocked(u64 blocked);
  */
 void signal_set_temporary_mask(u64 blocked);
 void signal_restore_mask(void); /* the wait has ended without a signal */
+
+/*
+ * For signalfd(2), in process context. Take the first signal of the set that waits for the current
+ * thread, blocked or not; 0: none waits. Whether one waits. And a queue that is woken when a signal
+ * begins to wait for the current process; those for some other processes wake it, too.
+ */
+int signal_dequeue(u64 set, struct siginfo *info);
+bool signal_waits(u64 set);
+struct wait_queue *signal_arrivals(void);
+
+void signal_init(void);
 
 /*
  * A thread has left the process's list: another one takes what only this one would have taken, and

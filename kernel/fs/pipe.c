@@ -203,7 +203,7 @@ static __always_inline ssize_t write(struct file *file, const void *buf, size_t 
 		if (ret > 0)
 			wake_up_all(&pipe->read_wait);
 		if (ret == -EPIPE)
-			signal_send_thread(current, SIGPIPE, NULL);
+			signal_send_self(SIGPIPE);
 		if (ret == -ENOMEM && oom_wait())
 			continue;
 		if (ret != -EAGAIN || READ_ONCE(file->flags) & O_NONBLOCK)

@@ -171,7 +171,7 @@ ssize_t socket_send(struct socket *socket, struct iov_iter *iter, struct rights 
 		cond_resched();
 	}
 	if (error == -EPIPE && !total && !(flags & MSG_NOSIGNAL))
-		signal_send_thread(current, SIGPIPE, NULL);
+		signal_send_self(SIGPIPE);
 	return total ?: error;
 }
 
@@ -330,7 +330,7 @@ ssize_t socket_file_write(struct file *file, const void *buf, size_t n, u64 pos)
 		return n;
 	kfree(chunk);
 	if (error == -EPIPE)
-		signal_send_thread(current, SIGPIPE, NULL);
+		signal_send_self(SIGPIPE);
 	return error;
 }
 

@@ -64,7 +64,7 @@ ssize_t inode_limit_write(u64 pos, size_t n)
 		return n;
 	if (pos < bytes)
 		return bytes - pos;
-	signal_send_thread(current, SIGXFSZ, NULL);
+	signal_send_self(SIGXFSZ);
 	return -EFBIG;
 }
 
@@ -72,7 +72,7 @@ int inode_limit_size(const struct inode *inode, u64 size_bytes)
 {
 	if (size_bytes <= inode->size_bytes || size_bytes <= process_limit(RLIMIT_FSIZE))
 		return 0;
-	signal_send_thread(current, SIGXFSZ, NULL);
+	signal_send_self(SIGXFSZ);
 	return -EFBIG;
 }
 

@@ -136,6 +136,13 @@ static long signal_many(pid_t pgid, int sig, const struct siginfo *info)
 	return broadcast.ret;
 }
 
+void signal_send_self(int sig)
+{
+	struct siginfo info = info_from_current(SI_USER);
+
+	signal_send_thread(current, sig, &info);
+}
+
 SYSCALL_DEFINE2(kill, pid_t, pid, int, sig)
 {
 	struct siginfo info = info_from_current(SI_USER);

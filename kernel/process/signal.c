@@ -11,6 +11,7 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
+#include <lego/wait.h>
 
 /*
  * Sending. What a signal does at once: one that is ignored is gone, one that ends the process marks
@@ -38,6 +39,30 @@ struct signal_entry {
 };
 
 static atomic_t nr_queued = ATOMIC_INIT(0);
+
+/*
+ * Who waits for signals by signalfd sleeps here, by process. The queues are not the processes' own:
+ * an epoll that a child has inherited may be on one of them for longer than the process lives.
+ */
+#define NR_ARRIVALS 64
+
+static struct wait_queue arrivals[NR_ARRIVALS];
+
+void signal_init(void)
+{
+	for (int i = 0; i < NR_ARRIVALS; i++)
+		wait_queue_init_at(&arrivals[i], "signalfd", LOCK_PLACE("signal_arrivals"));
+}
+
+static struct wait_queue *arrivals_of(struct process *proc)
+{
+	return &arrivals[(u32)proc->pid % NR_ARRIVALS];
+}
+
+struct wait_queue *signal_arrivals(void)
+{
+	return arrivals_of(current->proc);
+}
 
 bool signal_action_ignores(const struct kernel_sigaction *action, int sig)
 {
@@ -127,6 +152,16 @@ static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 	return entry;
 }
 
+/* Who has queued itself and then found no signal, under proc->lock, is seen here. */
+static void announce(struct process *proc)
+{
+	struct wait_queue *queue = arrivals_of(proc);
+
+	ASSERT_HELD(&proc->lock);
+	if (unlikely(!list_empty(&queue->waiters)))
+		wake_up_all(queue);
+}
+
 int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 		   const struct siginfo *info)
 {
@@ -140,6 +175,7 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 	if (!entry && sig >= SIGRTMIN && info && info->si_code != SI_USER)
 		return -EAGAIN;
 	pending->set |= SIGNAL_BIT(sig);
+	announce(proc);
 	if (!entry)
 		return 0;
 	entry->info = info ? *info : from_kernel;

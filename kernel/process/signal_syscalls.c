@@ -148,6 +148,30 @@ static int take_one(u64 set, struct siginfo *info)
 	return sig;
 }
 
+int signal_dequeue(u64 set, struct siginfo *info)
+{
+	struct task *task = current;
+	unsigned long flags = spin_lock_irqsave(&task->proc->lock);
+	int sig = take_one(set, info);
+
+	ASSERT_PROCESS_CONTEXT();
+	signal_recalc_locked(task);
+	spin_unlock_irqrestore(&task->proc->lock, flags);
+	return sig;
+}
+
+bool signal_waits(u64 set)
+{
+	struct sigpending *pending;
+	spinlock_t *lock = &current->proc->lock;
+	unsigned long flags = spin_lock_irqsave(lock);
+	int sig = signal_find(set, &pending);
+
+	ASSERT_PROCESS_CONTEXT();
+	spin_unlock_irqrestore(lock, flags);
+	return sig;
+}
+
 /* The signal, -EAGAIN when it is time, or -EINTR for a signal that is not of the set. */
 static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 {

@@ -53,6 +53,7 @@ PROCESSES = [
     "sigcontext",
     "sigframes",
     "sigqueues",
+    "signalfds",
     "signals",
     "sockets",
     "timers",

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -535,7 +536,8 @@ static void test_values(void **state)
 	/* clang-format off */
 	LIVE_family(CHECK_IF) LIVE_socket(CHECK_IF) LIVE_msg(CHECK_IF) LIVE_shutdown(CHECK_IF)
 	LIVE_sockopt_level(CHECK_IF) LIVE_sockopt(CHECK_IF)
-	LIVE_timerfd(CHECK_IF) LIVE_memfd(CHECK_IF) LIVE_close_range(CHECK_IF)
+	LIVE_timerfd(CHECK_IF) LIVE_signalfd(CHECK_IF) LIVE_memfd(CHECK_IF)
+	LIVE_close_range(CHECK_IF)
 	LIVE_epoll(CHECK_IF) LIVE_epoll_ctl(CHECK_IF) LIVE_eventfd(CHECK_IF)
 	LIVE_access(CHECK_IF) LIVE_whence(CHECK_IF) LIVE_file_type(CHECK_IF)
 	LIVE_mode_bits(CHECK_IF) LIVE_fadvise(CHECK_IF) LIVE_rlimit(CHECK_IF)

@@ -47,6 +47,7 @@ static void make_file_calls(void)
 		call(sendto, BAD_FD, BAD, 1L, flags & 0x4000c1ef, NULL, 0);
 		call(timerfd_create, flags, flags | 16);
 		call(timerfd_settime, BAD_FD, flags, BAD, NULL);
+		call(signalfd4, BAD_FD, BAD, 8L, flags);
 		call(memfd_create, "memory", (flags & 0x3ffffff) | 0x1000);
 		call(close_range, 7, 6, flags);
 		call(epoll_create1, flags | 16);

@@ -83,6 +83,8 @@ static const struct call calls[] = {
 	{ SYS_timerfd_create, "nn" },
 	{ SYS_timerfd_settime, "fnpp" },
 	{ SYS_timerfd_gettime, "fp" },
+	{ SYS_signalfd, "fMn" },
+	{ SYS_signalfd4, "fMnn" },
 	{ SYS_timer_create, "nkp" },
 	{ SYS_timer_settime, "nnpp" },
 	{ SYS_timer_gettime, "np" },

@@ -26,6 +26,7 @@
 	X(sockopt_level, "SOL_???") \
 	X(sockopt, "SO_???") \
 	X(timerfd, "TFD_???") \
+	X(signalfd, "SFD_???") \
 	X(memfd, "MFD_???") \
 	X(close_range, "CLOSE_RANGE_???") \
 	X(open, "O_???") \
@@ -235,6 +236,8 @@
 #define LIVE_timerfd(N) \
 	N(TFD_TIMER_ABSTIME, 1) N(TFD_TIMER_CANCEL_ON_SET, 2) N(TFD_CLOEXEC, 02000000) \
 	N(TFD_NONBLOCK, 04000)
+
+#define LIVE_signalfd(N) N(SFD_CLOEXEC, 02000000) N(SFD_NONBLOCK, 04000)
 
 #define LIVE_memfd(N) N(MFD_CLOEXEC, 1) N(MFD_ALLOW_SEALING, 2) N(MFD_HUGETLB, 4)
 
