@@ -148,6 +148,8 @@ int file_may_execute(const struct file *file); /* the current process: 0 or -EAC
 int file_deny_writing(struct file *file);
 void file_allow_writing(struct file *file);
 bool file_is_noexec(const struct file *file); /* on a mount without programs */
+/* Nobody writes to it any more, but through the shared mappings that may write now. */
+bool file_is_write_sealed(const struct file *file);
 /*
  * Gives creds the owner and the group of a program that is set-user-ID and set-group-ID, unless its
  * mount is nosuid.

@@ -127,6 +127,11 @@ void oom_wait_before_user(void);
  * copies included, so that accesses fail with -ENXIO. Process context, sleeps.
  */
 void mm_cut_file(const struct inode *inode, u64 position);
+/*
+ * Whether a shared mapping of the file may be written through now. If file_is_write_sealed() before
+ * that, there will not be one later. Process context, sleeps.
+ */
+bool mm_may_write_file(const struct inode *inode);
 
 /* For /proc/<pid>/maps: an area as it was. */
 struct mm_area_info {

@@ -24,7 +24,7 @@ static ssize_t write_out(struct file *out, const void *buf, size_t n, u64 pos)
 	mutex_lock(&inode->write_lock);
 	if (out->flags & O_APPEND)
 		pos = inode->size_bytes;
-	done = inode_limit_write(pos, n);
+	done = inode_limit_write(inode, pos, n);
 	if (done > 0)
 		done = inode_write(inode, buf, done, pos, false);
 	mutex_unlock(&inode->write_lock);

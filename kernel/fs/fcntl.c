@@ -110,6 +110,12 @@ SYSCALL_DEFINE3(fcntl, int, fd, int, command, unsigned long, arg)
 		if (ret > 0 && command == F_SETPIPE_SZ && arg - 1 >= PIPE_BYTES)
 			ret = -EINVAL;
 		break;
+	case F_ADD_SEALS:
+		ret = seals_add(file, arg);
+		break;
+	case F_GET_SEALS:
+		ret = seals_get(file);
+		break;
 	default:
 		ret = file->flags & O_PATH ? -EBADF :
 					     lock_fcntl(fd, file, command, (void __user *)arg);

@@ -159,6 +159,7 @@ struct inode {
 	/* Regular file. */
 	int nr_writers; /* files open for writing; negative: how often it is executed; atomic */
 	struct mutex write_lock; /* one writer at a time */
+	u32 seals;		 /* of a memfd: see memfd.c; changed under write_lock */
 	spinlock_t data_lock;	 /* guards the rest, and changes of owner and mode */
 	u64 size_bytes;
 	struct page **pages; /* NULL: a hole */
@@ -234,11 +235,20 @@ s64 inode_seek(struct inode *inode, s64 pos, bool hole);
 u64 inode_held_bytes(const struct inode *inode);
 
 /*
- * RLIMIT_FSIZE: what the current process may write of n bytes at pos, and whether it may make the
- * file that long. If nothing: SIGXFSZ to the current thread, and -EFBIG.
+ * What the current process may write of n bytes at pos, and whether it may make the file that long.
+ * If nothing: by RLIMIT_FSIZE -EFBIG, with SIGXFSZ to the current thread; by the file's seals
+ * -EPERM. With write_lock held.
  */
-ssize_t inode_limit_write(u64 pos, size_t n);
+ssize_t inode_limit_write(const struct inode *inode, u64 pos, size_t n);
 int inode_limit_size(const struct inode *inode, u64 size_bytes);
+
+/* memfd.c: the part that seals have in these, and fcntl(2) for its commands about seals. */
+ssize_t seals_limit_write(const struct inode *inode, u64 pos, size_t n);
+int seals_limit_size(const struct inode *inode, u64 size_bytes);
+#define F_ADD_SEALS 1033
+#define F_GET_SEALS 1034
+long seals_add(struct file *file, u64 seals);
+long seals_get(const struct file *file);
 /* As file_get_page(). */
 struct page *inode_get_page(struct inode *inode, u64 index);
 void inode_free_data(struct inode *inode);

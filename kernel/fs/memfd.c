@@ -6,14 +6,97 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* memfd_create(2): a file in no directory. Not offered, so EINVAL: seals and huge pages. */
+/*
+ * memfd_create(2): a file in no directory. Not offered, so EINVAL: huge pages.
+ *
+ * Seals (fcntl(2)) forbid for good to change the file in some ways, so that a process can map what
+ * another one has written. Those that write hold write_lock. Shared mappings to write through are
+ * made with mm->lock held, as they are looked for: either sees the other.
+ */
 
-#define MFD_CLOEXEC 0x01
-#define MFD_EXEC    0x10 /* is the default */
+#define MFD_CLOEXEC	  0x01
+#define MFD_ALLOW_SEALING 0x02
+#define MFD_EXEC	  0x10 /* is the default */
+
+#define F_SEAL_SEAL	    0x01 /* no more seals */
+#define F_SEAL_SHRINK	    0x02
+#define F_SEAL_GROW	    0x04
+#define F_SEAL_WRITE	    0x08
+#define F_SEAL_FUTURE_WRITE 0x10 /* but through mappings that there are */
+#define F_SEALS		    0x1f
+#define F_SEALS_WRITE	    (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
+
+#define SEALS_KEPT BIT(31) /* in inode->seals: it is a memfd */
 
 #define NAME_PREFIX "/memfd:"
 #define NAME_SUFFIX " (deleted)"
 #define MAX_NAME    249 /* as in Linux */
+
+ssize_t seals_limit_write(const struct inode *inode, u64 pos, size_t n)
+{
+	u64 last = ALIGN_DOWN(inode->size_bytes, PAGE_SIZE);
+
+	if (inode->seals & F_SEALS_WRITE)
+		return -EPERM;
+	if (!(inode->seals & F_SEAL_GROW) || pos + n <= inode->size_bytes)
+		return n;
+	/* Linux writes by pages, and one that would grow the file not at all. */
+	return pos < last ? last - pos : -EPERM;
+}
+
+int seals_limit_size(const struct inode *inode, u64 size_bytes)
+{
+	if (size_bytes < inode->size_bytes && inode->seals & F_SEAL_SHRINK)
+		return -EPERM;
+	return size_bytes > inode->size_bytes && inode->seals & F_SEAL_GROW ? -EPERM : 0;
+}
+
+bool file_is_write_sealed(const struct file *file)
+{
+	return READ_ONCE(file->inode->seals) & F_SEALS_WRITE;
+}
+
+static long add(struct inode *inode, u32 seals)
+{
+	u32 old = inode->seals;
+
+	if (old & F_SEAL_SEAL)
+		return -EPERM;
+	WRITE_ONCE(inode->seals, old | seals);
+	if (seals & ~old & F_SEAL_WRITE && mm_may_write_file(inode)) {
+		WRITE_ONCE(inode->seals, old);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+long seals_add(struct file *file, u64 seals)
+{
+	struct inode *inode = file->inode;
+	long ret;
+
+	if (file->flags & O_PATH)
+		return -EBADF;
+	if (!(inode->seals & SEALS_KEPT))
+		return -EINVAL;
+	if (!file_may_write(file))
+		return -EPERM;
+	if (seals & ~(u64)F_SEALS)
+		return -EINVAL;
+	mutex_lock(&inode->write_lock);
+	ret = add(inode, seals);
+	mutex_unlock(&inode->write_lock);
+	return ret;
+}
+
+long seals_get(const struct file *file)
+{
+	u32 seals = READ_ONCE(file->inode->seals);
+
+	if (file->flags & O_PATH)
+		return -EBADF;
+	return seals & SEALS_KEPT ? (long)(seals & F_SEALS) : -EINVAL;
+}
 
 SYSCALL_DEFINE2(memfd_create, const char __user *, user_name, u32, flags)
 {
@@ -21,7 +104,7 @@ SYSCALL_DEFINE2(memfd_create, const char __user *, user_name, u32, flags)
 	struct file *file;
 	ssize_t len;
 
-	if (flags & ~(MFD_CLOEXEC | MFD_EXEC))
+	if (flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC))
 		return -EINVAL;
 	len = strncpy_from_user(name, user_name, sizeof(name));
 	if (len < 0)
@@ -31,5 +114,6 @@ SYSCALL_DEFINE2(memfd_create, const char __user *, user_name, u32, flags)
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	file->flags |= O_LARGEFILE;
+	file->inode->seals = SEALS_KEPT | (flags & MFD_ALLOW_SEALING ? 0 : F_SEAL_SEAL);
 	return fd_install_or_put(file, flags & MFD_CLOEXEC);
 }

@@ -320,7 +320,7 @@ SYSCALL_DEFINE4(fallocate, int, fd, int, mode, s64, pos, s64, n)
 	if (!file_is_regular(file) || file->ops)
 		goto out_put;
 	mutex_lock(&file->inode->write_lock);
-	error = inode_limit_size(file->inode, pos + n);
+	error = inode_limit_size(file->inode, max((u64)(pos + n), file->inode->size_bytes));
 	if (!error)
 		error = inode_allocate(file->inode, pos, n);
 	mutex_unlock(&file->inode->write_lock);

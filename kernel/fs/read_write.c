@@ -44,7 +44,7 @@ static ssize_t write_regular(struct file *file, const struct iovec *iov, unsigne
 	mutex_lock(&inode->write_lock);
 	if (file->flags & O_APPEND)
 		*pos = inode->size_bytes;
-	room = inode_limit_write(*pos, n);
+	room = inode_limit_write(inode, *pos, n);
 	if (room < 0)
 		done = room;
 	for (unsigned int i = 0; room >= 0 && i < nr; i++) {

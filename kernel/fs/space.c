@@ -56,22 +56,21 @@ void space_uncharge_inode(const struct filesystem *fs)
 		__atomic_sub_fetch(&nr_inodes, 1, __ATOMIC_RELAXED);
 }
 
-ssize_t inode_limit_write(u64 pos, size_t n)
+ssize_t inode_limit_write(const struct inode *inode, u64 pos, size_t n)
 {
 	u64 bytes = process_limit(RLIMIT_FSIZE);
 
-	if (!n || (pos < bytes && n <= bytes - pos))
-		return n;
-	if (pos < bytes)
-		return bytes - pos;
-	signal_send_self(SIGXFSZ);
-	return -EFBIG;
+	if (n && pos >= bytes) {
+		signal_send_self(SIGXFSZ);
+		return -EFBIG;
+	}
+	return n ? seals_limit_write(inode, pos, min(n, bytes - pos)) : 0;
 }
 
 int inode_limit_size(const struct inode *inode, u64 size_bytes)
 {
 	if (size_bytes <= inode->size_bytes || size_bytes <= process_limit(RLIMIT_FSIZE))
-		return 0;
+		return seals_limit_size(inode, size_bytes);
 	signal_send_self(SIGXFSZ);
 	return -EFBIG;
 }

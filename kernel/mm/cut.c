@@ -4,9 +4,9 @@
 #include <lego/fs.h>
 
 /*
- * A file that is cut takes its pages out of all mappings: by a walk over the address spaces, in the
- * order they were made. One that is being copied has its lock held until the copy is in the list,
- * behind it: none is missed.
+ * A file that is cut takes its pages out of all mappings, and one that is sealed looks for those
+ * that may write: by a walk over the address spaces, in the order they were made. One that is being
+ * copied has its lock held until the copy is in the list, behind it: none is missed.
  */
 
 static DEFINE_SPINLOCK(list_lock); /* guards the list; a space in it may have lost its last user */
@@ -69,24 +69,46 @@ static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 		pages_unmap(mm, vma->start + skip, vma->start + bytes);
 }
 
+/* The one behind mm (NULL: the first), whose reference goes over to it. */
+static struct mm *step(struct mm *mm)
+{
+	struct mm *next = next_mm(mm);
+
+	if (mm)
+		mm_put(mm);
+	return next;
+}
+
 void mm_cut_file(const struct inode *inode, u64 position)
 {
-	struct mm *mm, *last = NULL;
 	struct vma *vma;
 
 	might_sleep();
 	DEBUG_ASSERT(!(position % PAGE_SIZE));
-	for (mm = next_mm(NULL); mm; mm = next_mm(mm)) {
-		if (last)
-			mm_put(last);
+	for (struct mm *mm = step(NULL); mm; mm = step(mm)) {
 		rw_mutex_lock_write(&mm->lock);
 		for_each_vma(vma, mm) {
 			if (vma->file && vma->file->inode == inode)
 				cut_area(mm, vma, position);
 		}
 		rw_mutex_unlock_write(&mm->lock);
-		last = mm;
 	}
-	if (last)
-		mm_put(last);
+}
+
+bool mm_may_write_file(const struct inode *inode)
+{
+	struct mm *mm = NULL;
+	struct vma *vma;
+	bool found = false;
+
+	might_sleep();
+	while (!found && (mm = step(mm))) {
+		rw_mutex_lock_read(&mm->lock);
+		for_each_vma(vma, mm)
+			found |= vma_writes_file(vma) && vma->file->inode == inode;
+		rw_mutex_unlock_read(&mm->lock);
+	}
+	if (mm)
+		mm_put(mm);
+	return found;
 }

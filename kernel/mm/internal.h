@@ -52,6 +52,12 @@ struct vma *vma_find_from(const struct mm *mm, u64 addr);
 
 #define for_each_vma(vma, mm) for ((vma) = (mm)->areas.first; (vma); (vma) = (vma)->next)
 
+/* A program may write through it to a file, or to memory that is shared as one. */
+static inline bool vma_writes_file(const struct vma *vma)
+{
+	return vma->flags & MAP_SHARED && vma->prot & PROT_WRITE;
+}
+
 /* The area that holds addr, or NULL. */
 struct vma *vma_find(const struct mm *mm, u64 addr);
 

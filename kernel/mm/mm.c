@@ -219,6 +219,8 @@ static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 		return -ENOMEM;
 	rw_mutex_lock_write(&mm->lock);
 	place = mm_choose_place(mm, addr, len, flags);
+	if (vma_writes_file(vma) && file_is_write_sealed(vma->file))
+		place = -EPERM;
 	if (place < 0) {
 		vma_free(vma);
 		goto out_unlock;
@@ -318,7 +320,8 @@ static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 
 	ASSERT_MM_HELD(mm);
 	for_each_vma_in(vma, mm, start, end) {
-		if (vma->flags & MAP_SHARED && prot & PROT_WRITE && !file_may_write(vma->file))
+		if (vma->flags & MAP_SHARED && prot & PROT_WRITE &&
+		    (!file_may_write(vma->file) || file_is_write_sealed(vma->file)))
 			return false;
 		if (prot & PROT_EXEC && vma->file && file_is_noexec(vma->file))
 			return false;

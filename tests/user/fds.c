@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Descriptors that need no path: close_range, memfd_create.
+ * Descriptors that need no path: close_range, memfd_create with seals.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "run.h"
@@ -124,11 +125,114 @@ static void test_memfd(void)
 	CHECK_ERROR(EFAULT, SYS_memfd_create, 8, 0);
 }
 
+static int seal(int fd, int seals)
+{
+	return fcntl(fd, F_ADD_SEALS, seals);
+}
+
+/* A memfd of 6000 bytes that can be sealed. */
+static int make_sealable(void)
+{
+	int fd = make_memfd("sealed", MFD_ALLOW_SEALING);
+
+	CHECK(fd >= 0 && fcntl(fd, F_GET_SEALS) == 0 && !ftruncate(fd, 6000));
+	return fd;
+}
+
+static int fails(long ret, int error)
+{
+	return ret == -1 && errno == error;
+}
+
+static void test_seal_size(void)
+{
+	int fd = make_sealable();
+	char bytes[8192] = "bytes";
+	struct stat st;
+
+	CHECK(!seal(fd, 0) && !seal(fd, F_SEAL_SHRINK) && fcntl(fd, F_GET_SEALS) == F_SEAL_SHRINK);
+	CHECK(fails(ftruncate(fd, 5999), EPERM) && !ftruncate(fd, 6000) && !ftruncate(fd, 6001));
+	CHECK(!fallocate(fd, 0, 0, 10));
+	CHECK(!seal(fd, F_SEAL_GROW) && fcntl(fd, F_GET_SEALS) == (F_SEAL_SHRINK | F_SEAL_GROW));
+	CHECK(fails(ftruncate(fd, 6002), EPERM) && !ftruncate(fd, 6001));
+	CHECK(fails(fallocate(fd, 0, 6000, 2), EPERM) && !fallocate(fd, 0, 0, 6001));
+	CHECK(pwrite(fd, bytes, 5, 5996) == 5 && fails(pwrite(fd, bytes, 5, 5997), EPERM));
+	CHECK(fails(pwrite(fd, bytes, 1, 20000), EPERM) && pwrite(fd, bytes, 0, 20000) == 0);
+	/* Whole pages only, when it is too much. */
+	CHECK(pwrite(fd, bytes, sizeof(bytes), 0) == 4096);
+	CHECK(pread(fd, bytes, sizeof(bytes), 4096) == 6001 - 4096 &&
+	      !memcmp(bytes + 1900, "bytes", 5));
+	CHECK(!fstat(fd, &st) && st.st_size == 6001 && !close(fd));
+}
+
+static void test_seal_writes(void)
+{
+	int fd = make_sealable(), other, ends[2];
+	char path[64], *map;
+	off_t at = 0;
+
+	map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED && fails(seal(fd, F_SEAL_WRITE), EBUSY));
+	CHECK(fcntl(fd, F_GET_SEALS) == 0 && pwrite(fd, "more", 4, 0) == 4);
+	CHECK(!munmap(map, 6000));
+	map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	CHECK(map != MAP_FAILED && !seal(fd, F_SEAL_WRITE | F_SEAL_SEAL));
+	CHECK(fcntl(fd, F_GET_SEALS) == (F_SEAL_WRITE | F_SEAL_SEAL));
+	CHECK(fails(seal(fd, F_SEAL_GROW), EPERM) && fails(seal(fd, 0), EPERM));
+	CHECK(fails(pwrite(fd, "x", 1, 0), EPERM) && fails(pwrite(fd, "x", 1, 7000), EPERM));
+	/* Each process has its own; what was mapped privately can be changed there. */
+	map[0] = 'M';
+	CHECK(pread(fd, path, 4, 0) == 4 && !memcmp(path, "more", 4) && !munmap(map, 6000));
+	map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(map == MAP_FAILED && errno == EPERM);
+	/* Not by another descriptor, nor by the kernel's own copies. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, O_RDONLY);
+	CHECK(other >= 0 && fcntl(other, F_GET_SEALS) == (F_SEAL_WRITE | F_SEAL_SEAL));
+	CHECK(fails(seal(other, F_SEAL_GROW), EPERM));
+	map = mmap(NULL, 6000, PROT_READ, MAP_SHARED, other, 0);
+	CHECK(map != MAP_FAILED && !memcmp(map, "more", 4));
+	CHECK(fails(mprotect(map, 6000, PROT_READ | PROT_WRITE), EACCES) && !munmap(map, 6000));
+	CHECK(lseek(fd, 0, SEEK_SET) == 0 && fails(sendfile(fd, other, &at, 4), EPERM));
+	/* Its size may change. */
+	CHECK(!ftruncate(fd, 10) && !ftruncate(fd, 20) && !close(fd) && !close(other));
+	/* What cannot be sealed. */
+	fd = make_memfd("plain", 0);
+	CHECK(fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && fails(seal(fd, F_SEAL_WRITE), EPERM));
+	CHECK(!close(fd) && !pipe(ends) && fails(fcntl(ends[0], F_GET_SEALS), EINVAL));
+	CHECK(fails(seal(ends[1], F_SEAL_WRITE), EINVAL) && !close(ends[0]) && !close(ends[1]));
+	fd = make_sealable();
+	CHECK(fails(seal(fd, 0x100), EINVAL) && fcntl(fd, F_GET_SEALS) == 0 && !close(fd));
+	CHECK(fails(fcntl(999, F_GET_SEALS), EBADF));
+}
+
+/* A child's mapping counts as well; one that is there goes on under F_SEAL_FUTURE_WRITE. */
+static void test_seal_mappings(void)
+{
+	int fd = make_sealable(), ends[2];
+	char *map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char c;
+	pid_t pid;
+
+	CHECK(map != MAP_FAILED && !pipe(ends));
+	pid = fork_child();
+	if (!pid) {
+		CHECK(!close(ends[1]) && read(ends[0], &c, 1) == 0 && map[1] == 'p');
+		child_exit(0);
+	}
+	CHECK(!munmap(map, 6000) && fails(seal(fd, F_SEAL_WRITE), EBUSY));
+	map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(map != MAP_FAILED && !seal(fd, F_SEAL_FUTURE_WRITE));
+	memcpy(map, "up", 2);
+	CHECK(fails(pwrite(fd, "x", 1, 0), EPERM));
+	CHECK(mmap(NULL, 6000, PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED && errno == EPERM);
+	CHECK(!close(ends[1]) && child_status(pid) == 0 && fails(seal(fd, F_SEAL_WRITE), EBUSY));
+	CHECK(!munmap(map, 6000) && !seal(fd, F_SEAL_WRITE) && !close(fd) && !close(ends[0]));
+}
+
 static const struct test tests[] = {
-	TEST(close_range),
-	TEST(unshare),
-	TEST(memfd),
-	{ 0 },
+	TEST(close_range), TEST(unshare),	TEST(memfd), TEST(seal_size),
+	TEST(seal_writes), TEST(seal_mappings), { 0 },
 };
 
 int main(int argc, char **argv)
