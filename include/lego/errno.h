@@ -46,6 +46,7 @@
 #define ELOOP		40
 #define EOVERFLOW	75
 #define ENOTSOCK	88
+#define EMSGSIZE	90
 #define EPROTOTYPE	91
 #define ENOPROTOOPT	92
 #define EPROTONOSUPPORT 93

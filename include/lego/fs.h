@@ -33,8 +33,12 @@ struct file_ops {
 	 */
 	ssize_t (*write_page)(struct file *file, struct page *page);
 	struct page *(*take_page)(struct file *file);
-	/* read(2) without a buffer between, of a file that has no position. NULL: by ->read. */
+	/*
+	 * read(2) and write(2) without a buffer between, of a file that has no position. NULL: by
+	 * ->read and ->write.
+	 */
 	ssize_t (*read_user)(struct file *file, struct iov_iter *iter);
+	ssize_t (*write_user)(struct file *file, struct iov_iter *iter);
 	/*
 	 * Of a stream: what else there is right now, 0 when nothing; never waits. NULL: a read(2)
 	 * is one call of ->read with at most a page.

@@ -138,6 +138,8 @@ ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 	size_t total = 0;
 	ssize_t done = 0;
 
+	if (file->ops->write_user)
+		return file->ops->write_user(file, iter);
 	if (!file->ops->write)
 		return -EINVAL;
 	buffer_init(&buf, iter->left);

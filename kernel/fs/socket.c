@@ -8,9 +8,10 @@
 #include <lego/string.h>
 
 /*
- * Names and connections of sockets: unix(7), stream sockets only. Two connected sockets keep
- * each other alive until both files are gone. connect() makes the other end itself and leaves it
- * with the listening socket, where accept() finds it; so a client can send before that, a little.
+ * Names and connections of sockets: unix(7). Two connected sockets keep each other alive until both
+ * files are gone. connect() makes the other end itself and leaves it with the listening socket,
+ * where accept() finds it; so a client can send before that, a little. Datagram sockets have only
+ * their names here: see socket_message.c.
  *
  * Locks, outer first: socket_lock, socket->lock. No two sockets' ->lock are held at a time.
  */
@@ -27,25 +28,30 @@ struct socket_user socket_current_user(void)
 	return (struct socket_user){ proc->pid, proc->creds.euid, proc->creds.egid };
 }
 
-struct socket *socket_alloc(void)
+struct socket *socket_alloc(int type)
 {
 	struct socket *socket = kzalloc(sizeof(*socket));
 
 	if (!socket)
 		return NULL;
 	atomic_set(&socket->refs, 1);
+	socket->type = type;
+	socket->accepted = socket_is_datagram(socket);
 	mutex_init(&socket->lock);
 	list_init(&socket->chunks);
 	wait_queue_init_at(&socket->read_wait, "socket", LOCK_PLACE("socket->read_wait"));
 	wait_queue_init_at(&socket->write_wait, "socket", LOCK_PLACE("socket->write_wait"));
+	list_init(&socket->peers);
+	list_init(&socket->peer_node);
 	list_init(&socket->bound_node);
 	list_init(&socket->pending);
 	list_init(&socket->pending_node);
 	socket->user = socket_current_user();
+	socket->peer_user = (struct socket_user){ 0, (u32)-1, (u32)-1 };
 	return socket;
 }
 
-static struct socket *get(struct socket *socket)
+struct socket *socket_get(struct socket *socket)
 {
 	atomic_inc(&socket->refs);
 	return socket;
@@ -58,6 +64,7 @@ void socket_put(struct socket *socket)
 		return;
 	DEBUG_ASSERT(list_empty(&socket->chunks) && list_empty(&socket->pending));
 	DEBUG_ASSERT(list_empty(&socket->bound_node) && !socket->inode);
+	DEBUG_ASSERT(list_empty(&socket->peers) && list_empty(&socket->peer_node));
 	kfree(socket);
 }
 
@@ -75,18 +82,38 @@ static void shut(struct socket *socket, bool read, bool write, int error)
 	if (write)
 		WRITE_ONCE(socket->write_shut, true);
 	if (error)
-		socket->error = error;
+		WRITE_ONCE(socket->error, error);
 	mutex_unlock(&socket->lock);
 	wake_both(socket);
 }
 
+void socket_set_error(struct socket *socket, int error)
+{
+	shut(socket, false, false, error);
+}
+
+int socket_take_error(struct socket *socket)
+{
+	int error;
+
+	if (!READ_ONCE(socket->error))
+		return 0;
+	mutex_lock(&socket->lock);
+	error = socket->error;
+	WRITE_ONCE(socket->error, 0);
+	mutex_unlock(&socket->lock);
+	return error;
+}
+
 void socket_shutdown(struct socket *socket, bool read, bool write)
 {
-	struct socket *peer = READ_ONCE(socket->peer);
+	struct socket *peer = socket_is_datagram(socket) ? NULL : READ_ONCE(socket->peer);
 
 	shut(socket, read, write, 0);
 	if (peer)
 		shut(peer, write, read, 0);
+	if (socket_is_datagram(socket))
+		datagram_wake_senders(socket);
 }
 
 /* No name any more, and nobody in the backlog. */
@@ -121,7 +148,16 @@ void socket_release(struct socket *socket)
 
 	if (!list_empty(&socket->bound_node) || socket->listening)
 		stop_listening(socket);
+	mutex_lock(&socket->lock);
+	WRITE_ONCE(socket->closed, true);
+	mutex_unlock(&socket->lock);
 	socket_drop_chunks(socket);
+	if (socket_is_datagram(socket)) {
+		datagram_set_peer(socket, NULL);
+		datagram_wake_senders(socket);
+		socket_put(socket);
+		return;
+	}
 	peer = READ_ONCE(socket->peer);
 	if (peer) {
 		shut(peer, true, true, unread ? ECONNRESET : 0);
@@ -142,22 +178,24 @@ static bool is_abstract(const struct socket_name *name)
 	return name->len && !name->path[0];
 }
 
-/* inode NULL: of an abstract name. */
-static struct socket *find_bound(const struct socket_name *name, const struct inode *inode)
+/* inode NULL: of an abstract name, of which each type of sockets has its own. */
+static struct socket *find_bound(const struct socket_name *name, const struct inode *inode,
+				 int type)
 {
 	struct socket *socket;
 
 	ASSERT_HELD(&socket_lock);
 	list_for_each_entry(socket, &bound_sockets, bound_node) {
 		if (inode ? socket->inode == inode :
-			    is_abstract(&socket->name) && same_name(&socket->name, name))
+			    is_abstract(&socket->name) && socket->type == type &&
+				    same_name(&socket->name, name))
 			return socket;
 	}
 	return NULL;
 }
 
 /* A name that is free, as Linux makes them. */
-static void choose_name(struct socket_name *name)
+static void choose_name(struct socket_name *name, int type)
 {
 	static u32 last; /* guarded by socket_lock */
 
@@ -166,7 +204,7 @@ static void choose_name(struct socket_name *name)
 		memset(name, 0, sizeof(*name));
 		name->len = 6;
 		snprintf(name->path + 1, 6, "%05x", ++last & 0xfffff);
-	} while (find_bound(name, NULL));
+	} while (find_bound(name, NULL, type));
 }
 
 static void path_of(const struct socket_name *name, char path[SOCKET_PATH_BYTES + 1])
@@ -177,29 +215,41 @@ static void path_of(const struct socket_name *name, char path[SOCKET_PATH_BYTES 
 
 int socket_bind(struct socket *socket, const struct socket_name *name)
 {
+	struct socket_name own = *name;
 	char path[SOCKET_PATH_BYTES + 1];
 	struct inode *inode = NULL;
 	int error = 0;
 
 	mutex_lock(&socket_lock);
-	if (socket->name.len || socket->peer)
-		error = -EINVAL;
-	else if (is_abstract(name) && find_bound(name, NULL))
-		error = -EADDRINUSE;
-	if (!error && name->len && !is_abstract(name)) {
+	if (socket->name.len) {
+		error = name->len ? -EINVAL : 0;
+		goto out_unlock;
+	}
+	if (!name->len) {
+		choose_name(&own, socket->type);
+	} else if (is_abstract(name)) {
+		error = find_bound(name, NULL, socket->type) ? -EADDRINUSE : 0;
+	} else {
 		path_of(name, path);
 		error = name_make_socket(path, &inode);
 		error = error == -EEXIST ? -EADDRINUSE : error;
 	}
-	if (!error) {
-		socket->name = *name;
-		if (!name->len)
-			choose_name(&socket->name);
-		socket->inode = inode;
-		list_add(&socket->bound_node, &bound_sockets);
-	}
+	if (error)
+		goto out_unlock;
+	memcpy(socket->name.path, own.path, sizeof(own.path));
+	smp_store_release(&socket->name.len, own.len);
+	socket->inode = inode;
+	list_add(&socket->bound_node, &bound_sockets);
+out_unlock:
 	mutex_unlock(&socket_lock);
 	return error;
+}
+
+int socket_autobind(struct socket *socket)
+{
+	if (!READ_ONCE(socket->wants_users) || READ_ONCE(socket->name.len))
+		return 0;
+	return socket_bind(socket, &(struct socket_name){ 0 });
 }
 
 /* The inode that a path leads to, with a reference, or ERR_PTR. */
@@ -227,20 +277,50 @@ static struct inode *find_inode(const struct socket_name *name)
 	return ERR_PTR(error);
 }
 
+struct socket *socket_find(const struct socket_name *name, int type)
+{
+	struct inode *inode = NULL;
+	struct socket *socket;
+
+	if (!name->len)
+		return ERR_PTR(-EINVAL);
+	if (!is_abstract(name))
+		inode = find_inode(name);
+	if (IS_ERR(inode))
+		return (struct socket *)inode;
+	mutex_lock(&socket_lock);
+	socket = find_bound(name, inode, type);
+	if (!socket)
+		socket = ERR_PTR(-ECONNREFUSED);
+	else if (socket->type != type)
+		socket = ERR_PTR(-EPROTOTYPE);
+	else
+		socket_get(socket);
+	mutex_unlock(&socket_lock);
+	if (inode)
+		inode_put(inode);
+	return socket;
+}
+
 /* Connections */
 
 static void join(struct socket *a, struct socket *b)
 {
 	a->peer_user = b->user;
 	b->peer_user = a->user;
-	smp_store_release(&a->peer, get(b));
-	smp_store_release(&b->peer, get(a));
+	if (socket_is_datagram(a)) {
+		datagram_set_peer(a, b);
+		datagram_set_peer(b, a);
+		return;
+	}
+	smp_store_release(&a->peer, socket_get(b));
+	smp_store_release(&b->peer, socket_get(a));
 }
 
-int socket_pair(struct socket *sockets[2])
+int socket_pair(int type, struct socket *sockets[2])
 {
-	sockets[0] = socket_alloc();
-	sockets[1] = socket_alloc();
+	sockets[0] = socket_alloc(type);
+	sockets[1] = socket_alloc(type);
 	if (!sockets[0] || !sockets[1]) {
 		for (int i = 0; i < 2; i++) {
 			if (sockets[i])
@@ -258,6 +338,8 @@ int socket_listen(struct socket *socket, int backlog)
 {
 	int error = 0;
 
+	if (socket_is_datagram(socket))
+		return -EOPNOTSUPP;
 	mutex_lock(&socket_lock);
 	if (!socket->name.len || socket->peer) {
 		error = -EINVAL;
@@ -276,23 +358,18 @@ static bool has_place(const struct socket *listener)
 	return READ_ONCE(listener->nr_pending) <= READ_ONCE(listener->max_pending);
 }
 
-/* The new end joins the backlog. 0, or -EAGAIN when that is full: *full, with a reference. */
-static int try_connect(struct socket *socket, struct socket *end, const struct socket_name *name,
-		       const struct inode *inode, struct socket **full)
+/* The new end joins the backlog. 0, or -EAGAIN when that is full. */
+static int try_connect(struct socket *socket, struct socket *end, struct socket *listener)
 {
-	struct socket *listener = find_bound(name, inode);
-
 	ASSERT_HELD(&socket_lock);
 	if (socket->peer)
 		return -EISCONN;
 	if (socket->listening)
 		return -EINVAL;
-	if (!listener || !listener->listening)
+	if (!listener->listening)
 		return -ECONNREFUSED;
-	if (!has_place(listener)) {
-		*full = get(listener);
+	if (!has_place(listener))
 		return -EAGAIN;
-	}
 	socket->user = socket_current_user();
 	socket->accepted = true;
 	end->user = listener->user;
@@ -304,46 +381,43 @@ static int try_connect(struct socket *socket, struct socket *end, const struct s
 	return 0;
 }
 
-static int connect_to(struct socket *socket, struct socket *end, const struct socket_name *name,
-		      const struct inode *inode, bool nonblock)
+static int connect_to(struct socket *socket, struct socket *listener, bool nonblock)
 {
-	for (;;) {
-		struct socket *full = NULL;
-		int error;
+	struct socket *end = socket_alloc(socket->type);
+	int error;
 
+	if (!end)
+		return -ENOMEM;
+	for (;;) {
 		mutex_lock(&socket_lock);
-		error = try_connect(socket, end, name, inode, &full);
+		error = try_connect(socket, end, listener);
 		mutex_unlock(&socket_lock);
-		if (!full)
-			return error;
-		if (!nonblock)
-			error = wait_event_interruptible(
-				&full->write_wait, has_place(full) || !READ_ONCE(full->listening));
-		socket_put(full);
+		if (error != -EAGAIN || nonblock)
+			break;
+		error = wait_event_interruptible(&listener->write_wait,
+						 has_place(listener) ||
+							 !READ_ONCE(listener->listening));
 		if (error)
-			return error;
+			break;
 	}
+	if (error)
+		socket_put(end);
+	return error;
 }
 
 int socket_connect(struct socket *socket, const struct socket_name *name, bool nonblock)
 {
-	struct inode *inode = NULL;
-	struct socket *end;
-	int error = -ENOMEM;
+	struct socket *to;
+	int error = socket_autobind(socket);
 
-	if (!name->len)
-		return -EINVAL;
-	if (!is_abstract(name))
-		inode = find_inode(name);
-	if (IS_ERR(inode))
-		return (int)PTR_ERR(inode);
-	end = socket_alloc();
-	if (end)
-		error = connect_to(socket, end, name, inode, nonblock);
-	if (end && error)
-		socket_put(end);
-	if (inode)
-		inode_put(inode);
+	if (error)
+		return error;
+	to = socket_find(name, socket->type);
+	if (IS_ERR(to))
+		return (int)PTR_ERR(to);
+	error = socket_is_datagram(socket) ? datagram_set_peer(socket, to) :
+					     connect_to(socket, to, nonblock);
+	socket_put(to);
 	if (!error)
 		wake_both(socket);
 	return error;
@@ -369,6 +443,8 @@ struct socket *socket_accept(struct socket *listener, bool nonblock)
 	struct socket *end;
 	int error;
 
+	if (socket_is_datagram(listener))
+		return ERR_PTR(-EOPNOTSUPP);
 	while (!(end = take_pending(listener))) {
 		if (!READ_ONCE(listener->listening))
 			return ERR_PTR(-EINVAL);
@@ -396,7 +472,7 @@ static u32 socket_poll(struct file *file, struct poll_table *table)
 	if (READ_ONCE(socket->listening))
 		return READ_ONCE(socket->nr_pending) ? POLLIN | POLLRDNORM : 0;
 	peer = smp_load_acquire(&socket->peer);
-	if (!peer)
+	if (!peer && !socket_is_datagram(socket))
 		return POLLOUT | POLLWRNORM | POLLHUP;
 	read_shut = READ_ONCE(socket->read_shut);
 	write_shut = READ_ONCE(socket->write_shut);
@@ -406,7 +482,8 @@ static u32 socket_poll(struct file *file, struct poll_table *table)
 		events |= POLLRDHUP;
 	if (read_shut && write_shut)
 		events |= POLLHUP;
-	if (socket_has_room(peer) || write_shut)
+	if (write_shut || (socket_is_datagram(socket) ? datagram_may_send(socket) :
+							socket_has_room(socket, peer)))
 		events |= POLLOUT | POLLWRNORM;
 	return events | (READ_ONCE(socket->error) ? POLLERR : 0);
 }
@@ -417,12 +494,13 @@ static void socket_file_release(struct file *file)
 }
 
 /*
- * Half of what is under way for each end. Of the backlog, as much as may wait there: nobody else
- * may have it open.
+ * Half of what is under way for each end; a datagram socket's is its own. Of the backlog, as much
+ * as may wait there: nobody else may have it open.
  */
 static u64 socket_held_bytes(const struct file *file)
 {
-	struct socket *socket = file->private, *peer = READ_ONCE(socket->peer);
+	struct socket *socket = file->private;
+	struct socket *peer = socket_is_datagram(socket) ? NULL : READ_ONCE(socket->peer);
 	u64 own = READ_ONCE(socket->held_bytes), others = peer ? READ_ONCE(peer->held_bytes) : 0;
 
 	own = peer && !READ_ONCE(peer->closed) ? own / 2 : own;
@@ -431,8 +509,8 @@ static u64 socket_held_bytes(const struct file *file)
 }
 
 const struct file_ops socket_ops = {
-	.read = socket_file_read,
-	.read_more = socket_file_read_more,
+	.read_user = socket_read_user,
+	.write_user = socket_write_user,
 	.write = socket_file_write,
 	.ioctl = socket_file_ioctl,
 	.poll = socket_poll,

@@ -9,9 +9,9 @@
 
 /* The system calls that make sockets, connect them and ask about them. */
 
-#define AF_UNIX	    1
-#define SOCK_STREAM 1
-#define SOCK_TYPE   0xf
+#define AF_UNSPEC 0
+#define AF_UNIX	  1
+#define SOCK_TYPE 0xf
 
 #define SOL_SOCKET    1
 #define SO_REUSEADDR  2
@@ -25,8 +25,6 @@
 #define SO_ACCEPTCONN 30
 #define SO_PROTOCOL   38
 #define SO_DOMAIN     39
-
-#define BUFFER_BYTES 212992 /* told, as by Linux */
 
 /* Linux's. */
 struct sockaddr_un {
@@ -42,7 +40,8 @@ static struct file *get_file(int fd)
 	return file == ERR_PTR(-EINVAL) ? ERR_PTR(-ENOTSOCK) : file;
 }
 
-static int check_kind(int domain, int type, int protocol)
+/* The type of a new socket, or a negative errno. */
+static int kind_of(int domain, int type, int protocol)
 {
 	if (type & ~(SOCK_TYPE | O_CLOEXEC | O_NONBLOCK))
 		return -EINVAL;
@@ -50,30 +49,40 @@ static int check_kind(int domain, int type, int protocol)
 		return -EAFNOSUPPORT;
 	if (protocol && protocol != AF_UNIX)
 		return -EPROTONOSUPPORT;
-	return (type & SOCK_TYPE) == SOCK_STREAM ? 0 : -ESOCKTNOSUPPORT;
+	switch (type & SOCK_TYPE) {
+	case SOCK_RAW:
+		return SOCK_DGRAM;
+	case SOCK_STREAM:
+	case SOCK_DGRAM:
+	case SOCK_SEQPACKET:
+		return type & SOCK_TYPE;
+	default:
+		return -ESOCKTNOSUPPORT;
+	}
 }
 
 SYSCALL_DEFINE3(socket, int, domain, int, type, int, protocol)
 {
-	int error = check_kind(domain, type, protocol);
+	int kind = kind_of(domain, type, protocol);
 	struct socket *socket;
 	struct file *file;
 
-	if (error)
-		return error;
-	socket = socket_alloc();
+	if (kind < 0)
+		return kind;
+	socket = socket_alloc(kind);
 	file = socket ? socket_make_file(socket, type) : NULL;
 	return file ? fd_install_or_put(file, type & O_CLOEXEC) : -ENOMEM;
 }
 
 SYSCALL_DEFINE4(socketpair, int, domain, int, type, int, protocol, int __user *, fds)
 {
-	int error = check_kind(domain, type, protocol);
+	int kind = kind_of(domain, type, protocol), error;
 	struct socket *sockets[2];
 	struct file *files[2];
 
-	if (!error)
-		error = socket_pair(sockets);
+	if (kind < 0)
+		return kind;
+	error = socket_pair(kind, sockets);
 	if (error)
 		return error;
 	files[0] = socket_make_file(sockets[0], type);
@@ -87,7 +96,7 @@ SYSCALL_DEFINE4(socketpair, int, domain, int, type, int, protocol, int __user *,
 	return -ENOMEM;
 }
 
-static int name_from_user(struct socket_name *name, const void __user *user, u32 len)
+int name_from_user(struct socket_name *name, const void __user *user, u32 len)
 {
 	struct sockaddr_un addr;
 
@@ -106,10 +115,11 @@ static int name_from_user(struct socket_name *name, const void __user *user, u32
 }
 
 /* Copies as much of the address as has room, and its whole length. user NULL: not wanted. */
-static int name_to_user(const struct socket_name *name, void __user *user, u32 __user *user_len)
+int name_to_user(const struct socket_name *name, void __user *user, u32 __user *user_len)
 {
 	struct sockaddr_un addr = { .family = AF_UNIX };
-	u32 len = sizeof(addr.family) + name->len, room;
+	u32 name_len = smp_load_acquire(&name->len); /* what was before the path was there is 0 */
+	u32 len = sizeof(addr.family) + name_len, room;
 
 	if (!user)
 		return 0;
@@ -117,15 +127,27 @@ static int name_to_user(const struct socket_name *name, void __user *user, u32 _
 		return -EFAULT;
 	if ((s32)room < 0)
 		return -EINVAL;
-	memcpy(addr.path, name->path, name->len);
-	if (name->len && name->path[0] && name->len < sizeof(addr.path))
+	memcpy(addr.path, name->path, name_len);
+	if (name_len && name->path[0] && name_len < sizeof(addr.path))
 		len++; /* the NUL */
 	if (copy_to_user(user, &addr, min(room, len)))
 		return -EFAULT;
 	return put_user(len, user_len);
 }
 
-SYSCALL_DEFINE3(bind, int, fd, const void __user *, addr, u32, len)
+static int bind_file(struct file *file, const struct socket_name *name)
+{
+	return socket_bind(file->private, name);
+}
+
+static int connect_file(struct file *file, const struct socket_name *name)
+{
+	return socket_connect(file->private, name, READ_ONCE(file->flags) & O_NONBLOCK);
+}
+
+/* Calls with a socket and an address. */
+static int call_named(int fd, const void __user *addr, u32 len,
+		      int (*call)(struct file *file, const struct socket_name *name))
 {
 	struct file *file = get_file(fd);
 	struct socket_name name;
@@ -135,24 +157,37 @@ SYSCALL_DEFINE3(bind, int, fd, const void __user *, addr, u32, len)
 		return PTR_ERR(file);
 	error = name_from_user(&name, addr, len);
 	if (!error)
-		error = socket_bind(file->private, &name);
+		error = call(file, &name);
+	file_put(file);
+	return error;
+}
+
+SYSCALL_DEFINE3(bind, int, fd, const void __user *, addr, u32, len)
+{
+	return call_named(fd, addr, len, bind_file);
+}
+
+static int disconnect(int fd)
+{
+	struct file *file = get_file(fd);
+	int error = -EINVAL;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (socket_is_datagram(file->private))
+		error = datagram_set_peer(file->private, NULL);
 	file_put(file);
 	return error;
 }
 
 SYSCALL_DEFINE3(connect, int, fd, const void __user *, addr, u32, len)
 {
-	struct file *file = get_file(fd);
-	struct socket_name name;
-	int error;
+	u16 family;
 
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	error = name_from_user(&name, addr, len);
-	if (!error)
-		error = socket_connect(file->private, &name, READ_ONCE(file->flags) & O_NONBLOCK);
-	file_put(file);
-	return error;
+	if (len >= sizeof(family) && !get_user(family, (const u16 __user *)addr) &&
+	    family == AF_UNSPEC)
+		return disconnect(fd);
+	return call_named(fd, addr, len, connect_file);
 }
 
 SYSCALL_DEFINE2(listen, int, fd, int, backlog)
@@ -240,26 +275,17 @@ SYSCALL_DEFINE3(getsockname, int, fd, void __user *, addr, u32 __user *, len)
 SYSCALL_DEFINE3(getpeername, int, fd, void __user *, addr, u32 __user *, len)
 {
 	struct file *file = get_file(fd);
-	const struct socket *peer;
+	struct socket *peer;
 	int error = -ENOTCONN;
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	peer = smp_load_acquire(&((struct socket *)file->private)->peer);
-	if (peer)
+	peer = socket_get_peer(file->private);
+	if (peer) {
 		error = addr ? name_to_user(&peer->name, addr, len) : -EFAULT;
+		socket_put(peer);
+	}
 	file_put(file);
-	return error;
-}
-
-static int take_error(struct socket *socket)
-{
-	int error;
-
-	mutex_lock(&socket->lock);
-	error = socket->error;
-	socket->error = 0;
-	mutex_unlock(&socket->lock);
 	return error;
 }
 
@@ -268,12 +294,12 @@ static int get_option(struct socket *socket, int option)
 {
 	switch (option) {
 	case SO_TYPE:
-		return SOCK_STREAM;
+		return socket->type;
 	case SO_ERROR:
-		return take_error(socket);
+		return socket_take_error(socket);
 	case SO_SNDBUF:
 	case SO_RCVBUF:
-		return BUFFER_BYTES;
+		return SOCKET_BUFFER_BYTES;
 	case SO_PASSCRED:
 		return READ_ONCE(socket->wants_users);
 	case SO_ACCEPTCONN:

@@ -10,13 +10,14 @@
 #include <lego/uaccess.h>
 
 /*
- * Bytes on their way to a socket: it has a list of chunks, whose size is bounded. A
- * chunk carries its sender's numbers, and maybe files. Bytes of chunks with different files are not
- * received by one call.
+ * Bytes on their way to a socket: it has a list of chunks, whose size is bounded. A chunk carries
+ * its sender's numbers, and maybe files. A message is one chunk. Bytes of a stream with different
+ * files are not received by one call.
  */
 
-/* The bytes that may wait at a socket, and at one not accepted yet: see socket_held_bytes(). */
-#define MAX_HELD_BYTES	  (208 * 1024)
+#define SMALL_BYTES 128 /* a buffer that does not need an allocation */
+
+/* The bytes that may wait at a socket not accepted yet: see socket_held_bytes(). */
 #define MAX_PENDING_BYTES PAGE_SIZE
 
 static size_t chunk_bytes(const struct chunk *chunk)
@@ -24,41 +25,82 @@ static size_t chunk_bytes(const struct chunk *chunk)
 	return sizeof(*chunk) + chunk->len;
 }
 
+struct rights *rights_get(struct rights *rights)
+{
+	if (rights)
+		atomic_inc(&rights->refs);
+	return rights;
+}
+
 void rights_drop(struct rights *rights)
 {
-	for (unsigned int i = 0; rights && i < rights->nr; i++)
+	if (!rights || !atomic_dec_and_test(&rights->refs))
+		return;
+	for (unsigned int i = 0; i < rights->nr; i++)
 		file_put(rights->files[i]);
 	kfree(rights);
 }
 
-static struct chunk *alloc_chunk(size_t len)
+void ancillary_drop(struct ancillary *ancillary)
+{
+	rights_drop(ancillary->rights);
+	if (ancillary->source)
+		socket_put(ancillary->source);
+}
+
+/* No process is killed for a large one, as its pages must lie side by side. */
+static struct chunk *alloc_chunk(struct socket *source, size_t len)
 {
 	struct chunk *chunk = NULL;
 
 	do {
 		if (!page_is_scarce())
 			chunk = kmalloc(sizeof(*chunk) + len);
-	} while (!chunk && oom_wait());
+	} while (!chunk && (len <= CHUNK_BYTES || page_is_scarce()) && oom_wait());
 	if (!chunk)
 		return NULL;
+	atomic_set(&chunk->refs, 1);
 	chunk->from = 0;
 	chunk->len = len;
 	chunk->sender = socket_current_user();
+	chunk->source = socket_get(source);
 	chunk->rights = NULL;
 	return chunk;
 }
 
-static void free_chunk(struct chunk *chunk)
+void chunk_put(struct chunk *chunk)
 {
+	if (!atomic_dec_and_test(&chunk->refs))
+		return;
 	rights_drop(chunk->rights);
+	socket_put(chunk->source);
 	kfree(chunk);
 }
 
-bool socket_has_room(const struct socket *socket)
+void chunk_add(struct socket *socket, struct chunk *chunk, struct list_head *next)
 {
-	size_t limit = READ_ONCE(socket->accepted) ? MAX_HELD_BYTES : MAX_PENDING_BYTES;
+	ASSERT_HELD(&socket->lock);
+	list_add_tail(&chunk->node, next);
+	WRITE_ONCE(socket->held_bytes, socket->held_bytes + chunk_bytes(chunk));
+	WRITE_ONCE(socket->nr_chunks, socket->nr_chunks + 1);
+}
 
-	return READ_ONCE(socket->held_bytes) < limit;
+void chunk_remove(struct socket *socket, struct chunk *chunk)
+{
+	ASSERT_HELD(&socket->lock);
+	list_del(&chunk->node);
+	WRITE_ONCE(socket->held_bytes, socket->held_bytes - chunk_bytes(chunk));
+	WRITE_ONCE(socket->nr_chunks, socket->nr_chunks - 1);
+}
+
+bool socket_has_room(const struct socket *from, const struct socket *to)
+{
+	size_t limit = READ_ONCE(to->accepted) ? SOCKET_BUFFER_BYTES : MAX_PENDING_BYTES;
+
+	if (socket_is_datagram(to) && from != to && READ_ONCE(to->peer) != from &&
+	    READ_ONCE(to->nr_chunks) >= MAX_MESSAGES)
+		return false;
+	return READ_ONCE(to->held_bytes) < limit;
 }
 
 void socket_drop_chunks(struct socket *socket)
@@ -67,22 +109,33 @@ void socket_drop_chunks(struct socket *socket)
 	LIST_HEAD(chunks);
 
 	mutex_lock(&socket->lock);
-	socket->closed = true;
 	list_for_each_entry_safe(chunk, next, &socket->chunks, node) {
 		list_del(&chunk->node);
 		list_add_tail(&chunk->node, &chunks);
 	}
 	WRITE_ONCE(socket->held_bytes, 0);
+	WRITE_ONCE(socket->nr_chunks, 0);
 	mutex_unlock(&socket->lock);
 	/* Without the lock, as the last reference to a file may go. */
 	list_for_each_entry_safe(chunk, next, &chunks, node)
-		free_chunk(chunk);
+		chunk_put(chunk);
 }
 
-/* Files go to who can be blamed for their memory: not into a backlog. */
-static bool may_send(const struct socket *peer, const struct chunk *chunk)
+/* Files and large messages go to who can be blamed for their memory: not into a backlog. */
+static bool may_send(const struct socket *from, const struct socket *to, const struct chunk *chunk)
 {
-	return socket_has_room(peer) && (!chunk->rights || READ_ONCE(peer->accepted));
+	return socket_has_room(from, to) &&
+	       ((!chunk->rights && chunk->len <= CHUNK_BYTES) || READ_ONCE(to->accepted));
+}
+
+/* 0, or why nothing more can be sent. */
+static int send_error(const struct socket *from, const struct socket *to)
+{
+	if (READ_ONCE(from->write_shut))
+		return -EPIPE;
+	if (READ_ONCE(to->closed))
+		return socket_is_datagram(from) ? -ECONNREFUSED : -EPIPE;
+	return socket_is_datagram(from) && READ_ONCE(to->read_shut) ? -EPIPE : 0;
 }
 
 /* Memory of the files under way, unless somebody is at them just now. Any lock may be held. */
@@ -102,75 +155,96 @@ u64 socket_rights_bytes(struct socket *socket)
 	return bytes;
 }
 
-/* 0, -EPIPE, or -EAGAIN when there is no room. */
-static int try_send(struct socket *socket, struct socket *peer, struct chunk *chunk)
+/* 0, as send_error(), or -EAGAIN when there is no room. */
+static int try_send(struct socket *from, struct socket *to, struct chunk *chunk)
 {
-	int error = 0;
+	int error;
 
-	mutex_lock(&peer->lock);
-	if (peer->closed || READ_ONCE(socket->write_shut))
-		error = -EPIPE;
-	else if (!may_send(peer, chunk))
+	mutex_lock(&to->lock);
+	error = send_error(from, to);
+	if (!error && !may_send(from, to, chunk))
 		error = -EAGAIN;
-	if (!error) {
-		list_add_tail(&chunk->node, &peer->chunks);
-		WRITE_ONCE(peer->held_bytes, peer->held_bytes + chunk_bytes(chunk));
-	}
-	mutex_unlock(&peer->lock);
 	if (!error)
-		wake_up_all(&peer->read_wait);
+		chunk_add(to, chunk, &to->chunks);
+	mutex_unlock(&to->lock);
+	if (!error)
+		wake_up_all(&to->read_wait);
 	return error;
 }
 
-static int send_chunk(struct socket *socket, struct chunk *chunk, int flags)
+int chunk_send(struct socket *from, struct socket *to, struct chunk *chunk, int flags)
 {
-	struct socket *peer = READ_ONCE(socket->peer);
+	/* A datagram socket does not know all who send to it, to wake them. */
+	struct wait_queue *wait = socket_is_datagram(to) ? &to->write_wait : &from->write_wait;
 
-	if (!peer)
-		return READ_ONCE(socket->write_shut) ? -EPIPE : -ENOTCONN;
 	for (;;) {
-		int error = try_send(socket, peer, chunk);
+		int error = try_send(from, to, chunk);
 
 		if (error != -EAGAIN || flags & MSG_DONTWAIT)
 			return error;
-		error = wait_event_interruptible(&socket->write_wait,
-						 may_send(peer, chunk) ||
-							 READ_ONCE(socket->write_shut));
+		error = wait_event_interruptible(wait,
+						 may_send(from, to, chunk) || send_error(from, to));
 		if (error)
 			return error;
 	}
 }
 
-ssize_t socket_send(struct socket *socket, struct iov_iter *iter, struct rights **rights, int flags)
+static int send_any(struct socket *socket, struct chunk *chunk, const struct socket_name *name,
+		    int flags)
 {
-	ssize_t total = 0;
+	struct socket *peer = READ_ONCE(socket->peer);
+
+	if (socket->type != SOCK_STREAM)
+		return message_send(socket, chunk, name, flags);
+	if (!peer)
+		return READ_ONCE(socket->write_shut) ? -EPIPE : -ENOTCONN;
+	return chunk_send(socket, peer, chunk, flags);
+}
+
+static int send_user(struct socket *socket, struct iov_iter *iter, size_t n,
+		     const struct socket_name *name, struct rights **rights, int flags)
+{
+	struct chunk *chunk = alloc_chunk(socket, n);
 	int error = 0;
 
-	while (iter->left && !error) {
-		size_t n = min(iter->left, (size_t)CHUNK_BYTES);
-		struct chunk *chunk = alloc_chunk(n);
-
-		if (!chunk)
-			error = -ENOMEM;
-		else if (iov_copy_from(chunk->data, iter, n) < n)
-			error = -EFAULT;
-		if (error) {
-			kfree(chunk);
-			break;
-		}
+	if (!chunk)
+		return n <= CHUNK_BYTES ? -ENOMEM : -ENOBUFS;
+	if (iov_copy_from(chunk->data, iter, n) < n) {
+		error = -EFAULT;
+	} else {
 		chunk->rights = *rights;
-		error = send_chunk(socket, chunk, flags);
-		if (error) {
-			kfree(chunk); /* the rights are still the caller's */
-			break;
-		}
-		*rights = NULL;
-		total += n;
-		if (iter->left && task_interrupted(current))
-			break;
-		cond_resched();
+		error = send_any(socket, chunk, name, flags);
 	}
-	if (error == -EPIPE && !total && !(flags & MSG_NOSIGNAL))
+	if (!error) {
+		*rights = NULL;
+		return 0;
+	}
+	chunk->rights = NULL;
+	chunk_put(chunk);
+	return error;
+}
+
+ssize_t socket_send(struct socket *socket, struct iov_iter *iter, const struct socket_name *name,
+		    struct rights **rights, int flags)
+{
+	bool stream = socket->type == SOCK_STREAM;
+	ssize_t total = 0;
+	int error;
+
+	if (stream && !iter->left)
+		return 0;
+	if (!stream && iter->left > MAX_MESSAGE_BYTES)
+		return -EMSGSIZE;
+	do {
+		size_t n = stream ? min(iter->left, (size_t)CHUNK_BYTES) : iter->left;
+
+		error = send_user(socket, iter, n, name, rights, flags);
+		if (error)
+			break;
+		total += n;
+		cond_resched();
+	} while (iter->left && !task_interrupted(current));
+	if (error == -EPIPE && stream && !total && !(flags & MSG_NOSIGNAL))
 		signal_send_self(SIGPIPE);
 	return total ?: error;
 }
@@ -208,19 +282,20 @@ static size_t take(struct socket *socket, char *buf, size_t n, struct ancillary 
 			break;
 		any = true;
 		got->sender = chunk->sender;
+		if (!got->source)
+			got->source = socket_get(chunk->source);
 		memcpy(buf + total, chunk->data + chunk->from, piece);
 		total += piece;
+		if (chunk->rights)
+			got->rights = peek ? rights_get(chunk->rights) : chunk->rights;
 		if (peek)
 			continue;
-		if (chunk->rights)
-			got->rights = chunk->rights;
 		chunk->rights = NULL;
 		chunk->from += piece;
 		if (chunk->from < chunk->len)
 			break;
-		WRITE_ONCE(socket->held_bytes, socket->held_bytes - chunk_bytes(chunk));
-		list_del(&chunk->node);
-		kfree(chunk);
+		chunk_remove(socket, chunk);
+		chunk_put(chunk);
 	}
 	mutex_unlock(&socket->lock);
 	return total;
@@ -238,8 +313,11 @@ static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct a
 
 		if (done && !(flags & MSG_PEEK) && READ_ONCE(socket->peer))
 			wake_up_all(&socket->peer->write_wait);
-		if (done || at_end)
+		if (done)
 			return done;
+		error = any ? 0 : socket_take_error(socket);
+		if (error || at_end)
+			return -error;
 		if (!READ_ONCE(socket->peer))
 			return socket->listening ? -EINVAL : -ENOTCONN;
 		if (any && !(flags & MSG_WAITALL))
@@ -260,9 +338,13 @@ ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct anci
 		       int flags)
 {
 	size_t buf_bytes = min(iter->left, (size_t)CHUNK_BYTES), total = 0;
-	char *buf = kmalloc(buf_bytes);
+	char small[SMALL_BYTES], *buf = small;
 	ssize_t done = 0;
 
+	if (socket->type != SOCK_STREAM)
+		return message_receive(socket, iter, ancillary, flags);
+	if (buf_bytes > SMALL_BYTES)
+		buf = kmalloc(buf_bytes);
 	if (!buf)
 		return -ENOMEM;
 	while (iter->left) {
@@ -283,7 +365,8 @@ ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct anci
 			break;
 		cond_resched();
 	}
-	kfree(buf);
+	if (buf != small)
+		kfree(buf);
 	return total ? (ssize_t)total : done;
 }
 
@@ -295,41 +378,36 @@ static int flags_of(const struct file *file)
 }
 
 /* Files that come with bytes are lost for who only reads these. */
-static ssize_t read_bytes(struct file *file, void *buf, size_t n, int flags, bool any)
+ssize_t socket_read_user(struct file *file, struct iov_iter *iter)
 {
 	struct ancillary ancillary = { 0 };
-	ssize_t done = receive_some(file->private, buf, n, &ancillary, any, flags);
+	ssize_t done = 0;
 
-	rights_drop(ancillary.rights);
+	if (iter->left)
+		done = socket_receive(file->private, iter, &ancillary, flags_of(file));
+	ancillary_drop(&ancillary);
 	return done;
 }
 
-ssize_t socket_file_read(struct file *file, void *buf, size_t n, u64 pos)
+ssize_t socket_write_user(struct file *file, struct iov_iter *iter)
 {
-	return read_bytes(file, buf, n, flags_of(file), false);
-}
-
-ssize_t socket_file_read_more(struct file *file, void *buf, size_t n)
-{
-	ssize_t done = read_bytes(file, buf, n, MSG_DONTWAIT, false);
-
-	return max(done, (ssize_t)0);
+	return socket_send(file->private, iter, NULL, &(struct rights *){ NULL }, flags_of(file));
 }
 
 ssize_t socket_file_write(struct file *file, const void *buf, size_t n, u64 pos)
 {
 	struct socket *socket = file->private;
-	struct chunk *chunk = alloc_chunk(n);
+	struct chunk *chunk = alloc_chunk(socket, n);
 	int error;
 
 	if (!chunk)
 		return -ENOMEM;
 	memcpy(chunk->data, buf, n);
-	error = send_chunk(socket, chunk, flags_of(file));
+	error = send_any(socket, chunk, NULL, flags_of(file));
 	if (!error)
 		return n;
-	kfree(chunk);
-	if (error == -EPIPE)
+	chunk_put(chunk);
+	if (error == -EPIPE && socket->type == SOCK_STREAM)
 		signal_send_self(SIGPIPE);
 	return error;
 }
@@ -347,8 +425,11 @@ long socket_file_ioctl(struct file *file, unsigned int command, unsigned long ar
 	if (socket->listening)
 		return -EINVAL;
 	mutex_lock(&socket->lock);
-	list_for_each_entry(chunk, &socket->chunks, node)
+	list_for_each_entry(chunk, &socket->chunks, node) {
 		nr += chunk->len - chunk->from;
+		if (socket_is_datagram(socket))
+			break; /* the next message only */
+	}
 	mutex_unlock(&socket->lock);
 	return put_user(nr, (int __user *)arg);
 }

@@ -14,13 +14,15 @@
 
 #define MSG_OOB		 0x1
 #define MSG_CTRUNC	 0x8
+#define MSG_WAITFORONE	 0x10000
 #define MSG_CMSG_CLOEXEC 0x40000000
 
 #define SOL_SOCKET	1
 #define SCM_RIGHTS	1
 #define SCM_CREDENTIALS 2
 
-#define MAX_CONTROL_BYTES 4096
+#define MAX_CONTROL_BYTES   4096
+#define MAX_MESSAGES_A_CALL 1024U /* of sendmmsg() */
 
 /* Linux's. */
 struct msghdr {
@@ -35,6 +37,12 @@ struct msghdr {
 	u32 pad2;
 };
 
+struct mmsghdr {
+	struct msghdr msg;
+	u32 len; /* out: bytes of the message */
+	u32 pad;
+};
+
 struct cmsghdr {
 	u64 len; /* with this header */
 	s32 level;
@@ -42,6 +50,7 @@ struct cmsghdr {
 };
 
 BUILD_BUG_ON(sizeof(struct msghdr) != 56);
+BUILD_BUG_ON(sizeof(struct mmsghdr) != 64);
 
 /* Sending */
 
@@ -63,10 +72,12 @@ static int take_rights(struct rights **rights, const int *fds, size_t nr)
 {
 	int error = 0;
 
-	if (!*rights)
+	if (!*rights) {
 		*rights = kzalloc(sizeof(**rights));
-	if (!*rights)
-		return -ENOMEM;
+		if (!*rights)
+			return -ENOMEM;
+		atomic_set(&(*rights)->refs, 1);
+	}
 	if (nr > MAX_RIGHTS - (*rights)->nr)
 		return -EINVAL;
 	for (size_t i = 0; i < nr && !error; i++)
@@ -144,40 +155,52 @@ static struct file *begin(int fd, int *flags)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
+/* Where a message goes, in *name; NULL: it says nothing of that. */
+static const struct socket_name *get_address(const struct socket *socket, const struct msghdr *msg,
+					     struct socket_name *name)
+{
+	int error;
+
+	if (!msg->name || !msg->name_len)
+		return NULL;
+	if (socket->type == SOCK_STREAM)
+		return ERR_PTR(READ_ONCE(socket->peer) ? -EISCONN : -EOPNOTSUPP);
+	error = name_from_user(name, msg->name, msg->name_len);
+	return error ? ERR_PTR(error) : name;
+}
+
 static ssize_t send_message(struct socket *socket, const struct msghdr *msg,
 			    const struct iovec *iov, int flags)
 {
 	struct rights *rights = NULL;
+	struct socket_name buf;
+	const struct socket_name *name = get_address(socket, msg, &buf);
 	struct iov_iter iter;
 	ssize_t ret;
 
-	if (msg->name && msg->name_len)
-		return READ_ONCE(socket->peer) ? -EISCONN : -EOPNOTSUPP;
+	if (IS_ERR(name))
+		return PTR_ERR(name);
 	iov_iter_init(&iter, iov, msg->nr_iov);
 	ret = control_from_user(msg, &rights);
 	if (!ret)
-		ret = socket_send(socket, &iter, &rights, flags);
+		ret = socket_send(socket, &iter, name, &rights, flags);
 	rights_drop(rights);
 	return ret;
 }
 
-SYSCALL_DEFINE3(sendmsg, int, fd, const struct msghdr __user *, user_msg, int, flags)
+static ssize_t send_user_message(struct socket *socket, struct msghdr __user *user_msg, int flags)
 {
-	struct file *file = begin(fd, &flags);
 	struct msghdr msg;
 	struct iovec *iov;
-	ssize_t ret = -EFAULT;
+	ssize_t ret;
 
-	if (IS_ERR(file))
-		return PTR_ERR(file);
 	if (get_user(msg, user_msg))
-		goto out_put;
+		return -EFAULT;
 	iov = iovec_from_user(msg.iov, msg.nr_iov);
-	ret = IS_ERR(iov) ? PTR_ERR(iov) : send_message(file->private, &msg, iov, flags);
-	if (!IS_ERR(iov))
-		kfree(iov);
-out_put:
-	file_put(file);
+	if (IS_ERR(iov))
+		return PTR_ERR(iov);
+	ret = send_message(socket, &msg, iov, flags);
+	kfree(iov);
 	return ret;
 }
 
@@ -261,10 +284,20 @@ static int control_to_user(struct socket *socket, struct control *control,
 	return error;
 }
 
+/* The sender's address, if it is wanted; its length is 0 when it has none. */
+static int put_source(const struct ancillary *ancillary, void __user *user, u32 __user *user_len)
+{
+	if (!user)
+		return 0;
+	if (!ancillary->source || !smp_load_acquire(&ancillary->source->name.len))
+		return put_user(0u, user_len);
+	return name_to_user(&ancillary->source->name, user, user_len);
+}
+
 static ssize_t receive_message(struct socket *socket, struct msghdr __user *user_msg,
 			       const struct msghdr *msg, const struct iovec *iov, int flags)
 {
-	struct control control = { msg->control, msg->control_len, 0 };
+	struct control control = { msg->control, msg->control_len, flags & MSG_CMSG_CLOEXEC };
 	struct ancillary ancillary = { 0 };
 	struct iov_iter iter;
 	ssize_t ret;
@@ -272,37 +305,35 @@ static ssize_t receive_message(struct socket *socket, struct msghdr __user *user
 
 	iov_iter_init(&iter, iov, msg->nr_iov);
 	ret = socket_receive(socket, &iter, &ancillary, flags);
-	if (ret > 0)
+	if (ancillary.source)
 		error = control_to_user(socket, &control, &ancillary, flags);
-	rights_drop(ancillary.rights);
+	if (ancillary.truncated)
+		control.flags |= MSG_TRUNC;
+	if (ret >= 0 && !error)
+		error = put_source(&ancillary, msg->name, &user_msg->name_len);
+	ancillary_drop(&ancillary);
 	if (ret < 0)
 		return ret;
-	if (error || put_user(0u, &user_msg->name_len) ||
-	    put_user(msg->control_len - control.left, &user_msg->control_len) ||
-	    put_user(control.flags | (flags & MSG_CMSG_CLOEXEC), &user_msg->flags))
-		return -EFAULT;
+	if (error || put_user(msg->control_len - control.left, &user_msg->control_len) ||
+	    put_user(control.flags, &user_msg->flags))
+		return error ?: -EFAULT;
 	return ret;
 }
 
-SYSCALL_DEFINE3(recvmsg, int, fd, struct msghdr __user *, user_msg, int, flags)
+static ssize_t receive_user_message(struct socket *socket, struct msghdr __user *user_msg,
+				    int flags)
 {
-	struct file *file = begin(fd, &flags);
 	struct msghdr msg;
 	struct iovec *iov;
-	ssize_t ret = -EFAULT;
+	ssize_t ret;
 
-	if (IS_ERR(file))
-		return PTR_ERR(file);
 	if (get_user(msg, user_msg))
-		goto out_put;
+		return -EFAULT;
 	iov = iovec_from_user(msg.iov, msg.nr_iov);
-	ret = PTR_ERR(iov);
 	if (IS_ERR(iov))
-		goto out_put;
-	ret = receive_message(file->private, user_msg, &msg, iov, flags);
+		return PTR_ERR(iov);
+	ret = receive_message(socket, user_msg, &msg, iov, flags);
 	kfree(iov);
-out_put:
-	file_put(file);
 	return ret;
 }
 
@@ -314,6 +345,7 @@ SYSCALL_DEFINE6(recvfrom, int, fd, void __user *, buf, size_t, n, int, flags, vo
 	struct iov_iter iter;
 	struct file *file;
 	ssize_t ret;
+	int error = 0;
 
 	if (!access_ok(buf, n))
 		return -EFAULT;
@@ -322,9 +354,107 @@ SYSCALL_DEFINE6(recvfrom, int, fd, void __user *, buf, size_t, n, int, flags, vo
 		return PTR_ERR(file);
 	iov_iter_init(&iter, &iov, 1);
 	ret = socket_receive(file->private, &iter, &ancillary, flags);
-	rights_drop(ancillary.rights);
 	file_put(file);
-	if (ret >= 0 && addr && put_user(0u, addr_len))
-		return -EFAULT;
+	if (ret >= 0)
+		error = put_source(&ancillary, addr, addr_len);
+	ancillary_drop(&ancillary);
+	return error ?: ret;
+}
+
+/* One message, or several */
+
+typedef ssize_t message_fn(struct socket *socket, struct msghdr __user *msg, int flags);
+
+static ssize_t do_one(int fd, struct msghdr __user *msg, int flags, message_fn *move)
+{
+	struct file *file = begin(fd, &flags);
+	ssize_t ret;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	ret = move(file->private, msg, flags);
+	file_put(file);
 	return ret;
+}
+
+SYSCALL_DEFINE3(sendmsg, int, fd, struct msghdr __user *, msg, int, flags)
+{
+	return do_one(fd, msg, flags, send_user_message);
+}
+
+SYSCALL_DEFINE3(recvmsg, int, fd, struct msghdr __user *, msg, int, flags)
+{
+	return do_one(fd, msg, flags, receive_user_message);
+}
+
+/*
+ * Returns how many messages were moved, of which the last may have come after the deadline. *error:
+ * why there is not one more, or 0.
+ */
+static long move_messages(struct socket *socket, struct mmsghdr __user *msgs, u32 nr, int flags,
+			  message_fn *move, u64 deadline_ns, int *error)
+{
+	bool wait_for_one = flags & MSG_WAITFORONE;
+	long done;
+
+	*error = 0;
+	flags &= ~MSG_WAITFORONE;
+	for (done = 0; done < nr;) {
+		ssize_t ret = move(socket, &msgs[done].msg, flags);
+
+		if (ret >= 0 && put_user((u32)ret, &msgs[done].len))
+			ret = -EFAULT;
+		if (ret < 0) {
+			*error = ret;
+			break;
+		}
+		done++;
+		if (wait_for_one)
+			flags |= MSG_DONTWAIT;
+		if (deadline_ns != TIME_NEVER_NS && clock_monotonic_ns() >= deadline_ns)
+			break;
+		if (task_interrupted(current))
+			break;
+		cond_resched();
+	}
+	return done;
+}
+
+SYSCALL_DEFINE4(sendmmsg, int, fd, struct mmsghdr __user *, msgs, u32, nr, int, flags)
+{
+	struct file *file = begin(fd, &flags);
+	long done;
+	int error;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	done = move_messages(file->private, msgs, min(nr, MAX_MESSAGES_A_CALL), flags,
+			     send_user_message, TIME_NEVER_NS, &error);
+	file_put(file);
+	return done ?: error;
+}
+
+/* An error after some messages is told by the next call. */
+SYSCALL_DEFINE5(recvmmsg, int, fd, struct mmsghdr __user *, msgs, u32, nr, int, flags,
+		struct timespec64 __user *, timeout)
+{
+	struct socket *socket;
+	struct file *file;
+	u64 deadline_ns;
+	long done;
+	int error = poll_deadline(timeout, &deadline_ns);
+
+	if (error)
+		return error;
+	file = begin(fd, &flags);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	socket = file->private;
+	done = move_messages(socket, msgs, nr, flags, receive_user_message, deadline_ns, &error);
+	if (done && error && error != -EAGAIN && error != -ERESTARTSYS)
+		socket_set_error(socket, -error);
+	file_put(file);
+	if (done && timeout)
+		poll_return_time(timeout, deadline_ns);
+	return done ?: error;
 }

@@ -42,6 +42,7 @@ PROCESSES = [
     "kills",
     "limits",
     "locks",
+    "messages",
     "perms",
     "perms-process",
     "pipes",

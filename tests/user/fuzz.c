@@ -290,6 +290,7 @@ static void on_signal(int sig)
 static void setup(void)
 {
 	static const int ignored[] = { SIGCHLD, SIGPIPE, SIGVTALRM, SIGPROF, SIGXFSZ, SIGXCPU };
+	static const int types[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET, SOCK_STREAM };
 	struct sigaction action = { .sa_handler = on_signal };
 	int pair[2];
 	char *all = mmap(NULL, ARENA_BYTES + 2 * MARGIN_BYTES, PROT_NONE,
@@ -303,7 +304,7 @@ static void setup(void)
 	for (unsigned int i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		CHECK(!sigaction(ignored[i], &action, NULL));
 	for (int i = 0; i < 4; i++) /* hard to come by otherwise */
-		socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+		socketpair(AF_UNIX, types[i], 0, pair);
 	epoll_create1(0);
 	if (chdir("/tmp")) /* a round before has put something else there */
 		CHECK(!chdir("/"));

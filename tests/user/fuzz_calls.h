@@ -102,6 +102,8 @@ static const struct call calls[] = {
 	{ SYS_recvfrom, "fpnnpp" },
 	{ SYS_sendmsg, "fpn" },
 	{ SYS_recvmsg, "fpn" },
+	{ SYS_sendmmsg, "fpnn" },
+	{ SYS_recvmmsg, "fpnnT" },
 	{ SYS_getsockname, "fpp" },
 	{ SYS_getpeername, "fpp" },
 	{ SYS_getsockopt, "fnnpp" },

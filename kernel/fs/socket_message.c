@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "socket.h"
+
+#include <lego/errno.h>
+
+/*
+ * Sockets that keep the boundaries of messages: SOCK_SEQPACKET, which are connected as streams are,
+ * and SOCK_DGRAM, any of which may send to any other. The peer of a datagram socket is where its
+ * messages go that have no address; it changes with each connect().
+ *
+ * The bound of what waits is the receiver's, so each sender waits for the receiver's room. A
+ * receiver wakes the senders that sleep in a call, which are on its own queue, and the sockets that
+ * it is the peer of, whose pollers are on theirs.
+ */
+
+/* Guards the peers of datagram sockets. Inner to all locks but those of wait queues. */
+static DEFINE_SPINLOCK(peer_lock);
+
+/* Peers */
+
+struct socket *socket_get_peer(struct socket *socket)
+{
+	struct socket *peer;
+
+	if (!socket_is_datagram(socket)) {
+		peer = smp_load_acquire(&socket->peer);
+		return peer ? socket_get(peer) : NULL;
+	}
+	spin_lock(&peer_lock);
+	peer = socket->peer ? socket_get(socket->peer) : NULL;
+	spin_unlock(&peer_lock);
+	return peer;
+}
+
+/* A socket that has a peer hears nobody else. */
+static bool hears(const struct socket *to, const struct socket *from)
+{
+	ASSERT_HELD(&peer_lock);
+	return !to->peer || to->peer == from;
+}
+
+int datagram_set_peer(struct socket *socket, struct socket *peer)
+{
+	struct socket *old;
+	bool mutual;
+
+	spin_lock(&peer_lock);
+	if (peer && !hears(peer, socket)) {
+		spin_unlock(&peer_lock);
+		return -EPERM;
+	}
+	old = socket->peer;
+	mutual = old && old->peer == socket;
+	list_del(&socket->peer_node);
+	WRITE_ONCE(socket->peer, peer ? socket_get(peer) : NULL);
+	if (peer)
+		list_add(&socket->peer_node, &peer->peers);
+	spin_unlock(&peer_lock);
+	if (old && old != peer && !READ_ONCE(socket->closed)) {
+		/* As in Linux, what the old one has sent is lost, and it is told so. */
+		if (READ_ONCE(socket->held_bytes)) {
+			socket_drop_chunks(socket);
+			datagram_wake_senders(socket);
+		}
+		if (mutual && !READ_ONCE(old->closed))
+			socket_set_error(old, ECONNRESET);
+	}
+	if (old)
+		socket_put(old);
+	return 0;
+}
+
+bool datagram_may_send(struct socket *socket)
+{
+	bool ret;
+
+	spin_lock(&peer_lock);
+	ret = !socket->peer || READ_ONCE(socket->peer->closed) ||
+	      socket_has_room(socket, socket->peer);
+	spin_unlock(&peer_lock);
+	return ret;
+}
+
+void datagram_wake_senders(struct socket *socket)
+{
+	struct socket *sender;
+
+	wake_up_all(&socket->write_wait);
+	spin_lock(&peer_lock);
+	list_for_each_entry(sender, &socket->peers, peer_node)
+		wake_up_all(&sender->write_wait);
+	spin_unlock(&peer_lock);
+}
+
+/* Sending */
+
+/* A socket where a message may go, with a reference, or ERR_PTR. */
+static struct socket *find_receiver(struct socket *socket, const struct socket_name *name)
+{
+	struct socket *to;
+	bool heard = true;
+
+	to = name ? socket_find(name, socket->type) : socket_get_peer(socket);
+	if (!to)
+		return ERR_PTR(-ENOTCONN);
+	if (IS_ERR(to) || !socket_is_datagram(socket))
+		return to;
+	spin_lock(&peer_lock);
+	heard = hears(to, socket);
+	spin_unlock(&peer_lock);
+	if (heard)
+		return to;
+	socket_put(to);
+	return ERR_PTR(-EPERM);
+}
+
+int message_send(struct socket *socket, struct chunk *chunk, const struct socket_name *name,
+		 int flags)
+{
+	int error = -socket_take_error(socket);
+	struct socket *to;
+
+	if (!error && socket_is_datagram(socket))
+		error = socket_autobind(socket);
+	if (error)
+		return error;
+	/* Connected for good, a SOCK_SEQPACKET looks at no address. */
+	to = find_receiver(socket, socket_is_datagram(socket) ? name : NULL);
+	if (IS_ERR(to))
+		return (int)PTR_ERR(to);
+	error = chunk_send(socket, to, chunk, flags);
+	if (error == -ECONNREFUSED && READ_ONCE(socket->peer) == to)
+		datagram_set_peer(socket, NULL);
+	socket_put(to);
+	return error;
+}
+
+/* Receiving */
+
+static void wake_senders(struct socket *socket, bool was_full)
+{
+	if (!socket_is_datagram(socket))
+		wake_up_all(&socket->peer->write_wait);
+	else if (was_full)
+		datagram_wake_senders(socket);
+}
+
+/* The first message, with a reference; NULL: there is none. */
+static struct chunk *take(struct socket *socket, bool peek)
+{
+	struct chunk *chunk = NULL;
+	bool was_full = false;
+
+	mutex_lock(&socket->lock);
+	if (!list_empty(&socket->chunks)) {
+		chunk = list_first_entry(&socket->chunks, struct chunk, node);
+		was_full = socket->nr_chunks >= MAX_MESSAGES ||
+			   socket->held_bytes >= SOCKET_BUFFER_BYTES;
+		if (peek)
+			atomic_inc(&chunk->refs);
+		else
+			chunk_remove(socket, chunk);
+	}
+	mutex_unlock(&socket->lock);
+	if (chunk && !peek)
+		wake_senders(socket, was_full);
+	return chunk;
+}
+
+/* Puts back what could not be received. */
+static void give_back(struct socket *socket, struct chunk *chunk)
+{
+	mutex_lock(&socket->lock);
+	chunk_add(socket, chunk, socket->chunks.next);
+	mutex_unlock(&socket->lock);
+	wake_up_all(&socket->read_wait);
+}
+
+/* As take(), waiting for one: NULL is the end, else ERR_PTR. */
+static struct chunk *wait_for_message(struct socket *socket, int flags)
+{
+	for (;;) {
+		/* Looked at before the messages: the last ones come before the end. */
+		bool at_end = READ_ONCE(socket->read_shut);
+		int error = socket_take_error(socket);
+		struct chunk *chunk;
+
+		if (error)
+			return ERR_PTR(-error);
+		chunk = take(socket, flags & MSG_PEEK);
+		if (chunk)
+			return chunk;
+		if (at_end && !(socket_is_datagram(socket) && flags & MSG_DONTWAIT))
+			return NULL;
+		if (flags & MSG_DONTWAIT)
+			return ERR_PTR(-EAGAIN);
+		error = wait_event_interruptible(&socket->read_wait,
+						 READ_ONCE(socket->nr_chunks) ||
+							 READ_ONCE(socket->read_shut) ||
+							 READ_ONCE(socket->error));
+		if (error)
+			return ERR_PTR(error);
+	}
+}
+
+ssize_t message_receive(struct socket *socket, struct iov_iter *iter, struct ancillary *got,
+			int flags)
+{
+	bool peek = flags & MSG_PEEK;
+	struct chunk *chunk;
+	ssize_t ret;
+	size_t n;
+
+	if (!socket_is_datagram(socket) && !smp_load_acquire(&socket->peer))
+		return -ENOTCONN;
+	chunk = wait_for_message(socket, flags);
+	if (!chunk || IS_ERR(chunk))
+		return PTR_ERR(chunk);
+	n = min(iter->left, chunk->len);
+	if (iov_copy_to(iter, chunk->data, n) < n) {
+		if (peek)
+			chunk_put(chunk);
+		else
+			give_back(socket, chunk);
+		return -EFAULT;
+	}
+	got->rights = rights_get(chunk->rights);
+	got->source = socket_get(chunk->source);
+	got->sender = chunk->sender;
+	got->truncated = n < chunk->len;
+	ret = flags & MSG_TRUNC ? chunk->len : n;
+	chunk_put(chunk);
+	return ret;
+}
