@@ -17,7 +17,8 @@
  *	_lower, _cmpxchg, _ptr(&var)
  *	os_key_t, os_key_on(&key), os_key_set(&key, on), os_key_is_set(&key)
  *	os_clock_begin(), os_clock_end(), OS_CLOCK_BODY(n)
- *	os_add(var, n), os_call(fn), os_call_with(fn, a, b, c, d), os_saves_registers
+ *	os_add(var, n), os_call(fn), os_call_1(fn, a), os_call_with(fn, a, b, c, d),
+ *	os_saves_registers
  *	OS_U64_IS_LONG						defined if u64 is unsigned long
  *	os_cycles(), os_current_profile(), os_off_cycles(pt)
  *
@@ -88,6 +89,7 @@ typedef struct static_key os_key_t;
  */
 #define os_saves_registers		   __saves_registers
 #define os_call_with(fn, a, b, c, d)	   point_call(fn, a, b, c, d)
+#define os_call_1(fn, a)		   saving_call(fn, "D"(a))
 #define os_call(fn)			   saving_call(fn)
 
 /* Raw cycles, not ordered against other instructions. */

@@ -72,6 +72,7 @@ typedef struct {
 #ifndef os_call
 #define os_saves_registers
 #define os_call(fn)		     fn()
+#define os_call_1(fn, a)	     fn(a)
 #define os_call_with(fn, a, b, c, d) fn(a, b, c, d)
 #endif
 

@@ -18,6 +18,7 @@
 
 #include "points.h"
 
+#include "../event_keys.h"
 #include "../histogram.h"
 
 #define CALIBRATION_PAIRS  64
@@ -114,7 +115,20 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 	os_add(task->cycles, cycles);
 	os_add(task->nr, 1);
 	os_this_cpu_inc(c->sums.nr_log2[pf_log2(cycles, 0)]);
+	profile_trace_call(point_end, profile_point_record_end, point);
 }
+
+#ifdef CONFIG_PROFILE_TRACE
+void profile_point_record_begin(const struct profile_point *point)
+{
+	profile_event_write(point_begin, point->name);
+}
+
+void profile_point_record_end(const struct profile_point *point)
+{
+	profile_event_write(point_end, point->name);
+}
+#endif
 
 #define DEFINE_CALIBRATION(name, body)                        \
 	static pf_noinline void name(void)                    \

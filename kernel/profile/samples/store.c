@@ -16,6 +16,8 @@
 
 #include "store.h"
 
+#include "../event_keys.h"
+
 #define GATE_STEP 2
 #define NO_GATE	  ~0ull /* has no generation */
 
@@ -255,6 +257,12 @@ static pf_noinline void take_frameless(struct sample_cpu *s, const os_regs_t *re
 	count(s, rec, start_cycles);
 }
 
+/* An event for each sample that counts, whether there is room for it in the store or not. */
+static pf_unused os_saves_registers void record_event(const os_regs_t *regs)
+{
+	profile_event_write(sample, os_regs_pc(regs), os_regs_user(regs));
+}
+
 static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
 				  u32 in_nmi)
 {
@@ -271,6 +279,7 @@ static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u
 	/* Keeps GCC from duplicating the rest of this function, which would need more registers. */
 	asm volatile("" : "+r"(class) : : "memory");
 	s->counts.nr_attempts++;
+	profile_trace_call(sample, record_event, regs);
 	context |= class << 16 | !os_regs_irqs_off(regs) * SAMPLE_IRQS_ON << 24;
 	rec = s->recent[recent_hash(task_key, context, pc, os_regs_sp(regs) & sp_mask)];
 	if (pf_unlikely(rec->task_key != task_key || (u32)rec->context != context ||

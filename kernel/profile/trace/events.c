@@ -78,7 +78,6 @@
 		 trace_copy_string(REC->data_##name, sizeof(REC->data_##name), string) << 16)
 
 #define PROFILE_EVENT(system_, name_, parameters, fields_, assignments, fmt_) \
-	os_key_t trace_key_##name_;                                           \
 	void trace_##name_ parameters                                         \
 	{                                                                     \
 		struct record_##name_ *REC;                                   \

@@ -4,6 +4,7 @@
  * files are in /sys/kernel/tracing (files.c).
  */
 
+#include "../event_keys.h"
 #include "../profiler.h"
 #include "trace.h"
 
@@ -43,6 +44,11 @@ static void init(void)
 		if (!event->id)
 			event->id = id++;
 	}
+	profile_event_writers = (struct profile_event_writers){
+		.point_begin = trace_point_begin,
+		.point_end = trace_point_end,
+		.sample = trace_sample,
+	};
 	trace_add_files();
 	if (trace_switch_words(wanted_events))
 		os_printk("profile: trace_event=%s: not all of this is an event\n", wanted_events);
@@ -63,7 +69,7 @@ static const struct profiler_file files[] = {
 
 PROFILER(trace) = {
 	.name = "trace",
-	.place = 28,
+	.place = 40, /* behind points, which measure what a pair without events costs */
 	.init = init,
 	.process_exec = exec,
 	.task_init = profile_trace_task,

@@ -282,7 +282,22 @@ PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 ha
 	("sig=%d errno=%d code=%d sa_handler=%lx sa_flags=%lx",
 	 REC->sig, REC->errno, REC->code, REC->sa_handler, REC->sa_flags))
 
+#define POINT_EVENT(name_)                                                                       \
+	PROFILE_EVENT(profile, name_, (const char *name), FIELD_STRING(name, 32),                \
+		      SET_STRING(name, name), ("name=%s", __get_str(name)))
+
+POINT_EVENT(point_begin)
+POINT_EVENT(point_end)
+
+PROFILE_EVENT(profile, sample, (u64 ip, bool user),
+	FIELD("unsigned long", u64, ip)
+	FIELD("int", s32, user),
+	REC->ip = ip;
+	REC->user = user,
+	("ip=%pS user=%d", (void *)REC->ip, REC->user))
+
 /* clang-format on */
 
+#undef POINT_EVENT
 #undef VECTOR_EVENT
 #undef FAULT_EVENT

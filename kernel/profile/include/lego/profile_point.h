@@ -120,6 +120,13 @@ u64 profile_off_cycles(void);
 void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles,
 			      u64 off_cycles) os_saves_registers;
 
+/* Record the events of a pair. */
+void profile_point_record_begin(const struct profile_point *point) os_saves_registers;
+void profile_point_record_end(const struct profile_point *point) os_saves_registers;
+
+#define __PROFILE_POINT_EVENT(edge, name) \
+	profile_trace_call(point_##edge, profile_point_record_##edge, &__PROFILE_POINT(name))
+
 #define __PROFILE_POINT(name)	  __profile_point_##name
 #define __PROFILE_POINT_CPU(name) __profile_point_cpu_##name
 #define __PROFILE_TIME(name)	  __profile_time_##name
@@ -132,7 +139,7 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
  * the clock, two compares, an add and an increment in this CPU's memory, and an add and an
  * increment in the thread's memory. Any unusual pair (no start, another CPU, a clock that went
  * back, a reset since its start) reads as longer than the longest one so far, so one compare finds
- * it.
+ * it. Its events are outside of the measured time.
  */
 #define __PROFILE_POINT_CODE(name, sleeps_)                                                     \
 	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) = {       \
@@ -147,6 +154,7 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                       \
 			u64 cpu_bits = os_this_cpu_read(profile_cpu_bits);                      \
                                                                                                 \
+			__PROFILE_POINT_EVENT(begin, name);                                     \
 			if (sleeps_)                                                            \
 				t.off_cycles = profile_off_cycles();                            \
 			t.cycles = cpu_bits + os_clock_begin();                                 \
@@ -181,6 +189,7 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 		task = os_this_cpu_read(profile_points_offset);                                 \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);     \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);              \
+		__PROFILE_POINT_EVENT(end, name);                                               \
 	}
 
 #define __DEFINE_PROFILE_POINT(name_, sleeps_)                                                  \
@@ -217,6 +226,7 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                   \
 			u64 _bits = os_this_cpu_read(profile_cpu_bits);                     \
                                                                                             \
+			__PROFILE_POINT_EVENT(begin, name);                                 \
 			os_this_cpu_write(__profile_cpu_switches_##name,                    \
 					  pf_read_once(__PROFILE_POINT(name).nr_switches)); \
 			os_this_cpu_write(__profile_cpu_time_##name.cycles,                 \

@@ -37,6 +37,16 @@
 			trace_##name(__VA_ARGS__);               \
 	} while (0)
 
+/*
+ * For hot paths: calls fn(a), which records the event, without the compiler's knowledge
+ * (os_call_1).
+ */
+#define profile_trace_call(name, fn, a)           \
+	do {                                      \
+		if (os_key_on(&trace_key_##name)) \
+			os_call_1(fn, a);         \
+	} while (0)
+
 /* The task has another name. Any context but NMI. */
 void profile_trace_task(os_task_t *task);
 
@@ -44,6 +54,7 @@ void profile_trace_task(os_task_t *task);
 
 #define profile_trace(name, ...)	       ((void)0)
 #define profile_trace_if(name, condition, ...) ((void)0)
+#define profile_trace_call(name, fn, a)	       ((void)0)
 #define profile_trace_task(task)	       ((void)0)
 
 #endif

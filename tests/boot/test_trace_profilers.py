@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Events of profile points and samples: as many as the tables count, also when written by NMIs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import harness
+import pytest
+import qemu
+from profiles import events, export
+from profiles.stacks import Symbols
+
+SCRIPT = """\
+cd /sys/kernel/tracing
+echo off >/proc/profile/heatmap
+echo '-*' >/proc/profile/points
+echo reset >/proc/profile/report
+echo 4096 >buffer_size_kb
+echo 'profile:* raw_syscalls:*' >set_event
+echo '*' >/proc/profile/points
+echo on >/proc/profile/heatmap
+busybox seq 3000 | busybox sort | busybox gzip >/dev/null
+echo off >/proc/profile/heatmap
+echo '-*' >/proc/profile/points
+echo >set_event
+"""
+
+
+def named(trace: events.Trace, name: str) -> list[events.Event]:
+    return [event for event in trace.in_order() if trace.format(event).name == name]
+
+
+def check_points(found: export.Export, trace: events.Trace) -> None:
+    """An end for each pair that counts, and a begin; pairs in progress at the end have no end."""
+    counts = {row["point"]: row["pairs"] for row in found.rows("points.json")}
+    begins, ends = (
+        Counter(trace.format(event).values(event.data)["name"] for event in named(trace, name))
+        for name in ("point_begin", "point_end")
+    )
+    assert ends == counts and {"exec", "page_fault", "context_switch"} <= counts.keys()
+    in_progress = begins - ends
+    assert not ends - begins and in_progress.total() <= 3, in_progress
+
+
+def check_samples(found: export.Export, trace: events.Trace) -> None:
+    """An event for each sample of the heatmap."""
+    samples = named(trace, "sample")
+    nr_taken = sum(row["attempts"] for row in found.rows("cpus.json"))
+    assert len(samples) == nr_taken > 100
+
+
+def check_nmis(trace: events.Trace) -> None:
+    """All samples are written by NMIs, and some of these come while another event is written."""
+    samples = named(trace, "sample")
+    assert all(event.flags & events.NMI for event in samples)
+    hit = [trace.kernel.function(trace.format(one).values(one.data)["ip"]) for one in samples]
+    assert any(function and function[1].startswith("trace_") for function in hit)
+
+
+@pytest.mark.parametrize("source", ["timer", "nmi"])
+def test_events_are_what_tables_count(boot, builds, tmp_path, source):
+    image = harness.script_image(tmp_path, SCRIPT)
+    append = f"profile.on_exit=none profile.hz=20000 profile.source={source}"
+    options = boot.options(None, initrd=image, append=append, smp=2, icount=True)
+    options.export = tmp_path / "run.lego"
+    with qemu.Guest(options) as guest:
+        boot.finish(guest.wait(), ok=True, check=True)
+    found = export.load(options.export)
+    trace = events.read(found, Symbols(builds.kernel()))
+    # Times that go back would be told as lost.
+    assert not trace.nr_damaged and not any(cpu.lost for cpu in trace.cpus.values())
+    check_points(found, trace)
+    check_samples(found, trace)
+    if source == "nmi":
+        check_nmis(trace)
