@@ -33,11 +33,14 @@ codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse
 	-fno-pic -fno-pie -fno-strict-aliasing -fno-common -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
 	-fcf-protection=none
-# A frame in every function, from its first instruction on, until it returns: a chain without gaps.
-# (A function that ends in a jump to another one would be missing from the chains of that one.)
+# A frame in every function, from its first instructions on, until it returns: a chain without gaps.
+# (A function that ends in a jump to another one would be missing from the chains of that one. The
+# scheduler would put other instructions between those that make the frame, and partition would give
+# parts of a function symbols of their own.)
 callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
-	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,-fno-shrink-wrap))
+	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,\
+	-fno-shrink-wrap -fno-schedule-insns2 -fno-reorder-blocks-and-partition))
 # Five bytes at the start of each function, for a call: see scripts/function-places.
 function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5)
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \

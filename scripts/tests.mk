@@ -100,6 +100,11 @@ tail-call-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/tail-calls vmlinux \
 		callchain-flags='$(filter-out -fno-optimize-sibling-calls,$(callchain-flags))'
 
+# A kernel that counts and traces its functions.
+.PHONY: functions-kernel
+functions-kernel:
+	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
+
 # The heatmap against the truth: a plugin of QEMU counts all instructions (tests/accuracy/).
 accuracy-tools := $(BUILD)/accuracy/truth.so $(BUILD)/accuracy/draws
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
@@ -145,7 +150,7 @@ test-consumers: $(vmlinux) $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio
 	@$(test-summary) --pytest tests/consumers
 
 .PHONY: accuracy
-accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel $(BUILD)/tests.cpio
+accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD)/tests.cpio
 	@$(test-env) $(PYTHON) tests/accuracy/table.py
 
 # Formatting.

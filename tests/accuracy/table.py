@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes all runs of accuracy.py and writes their tables into kernel/profile/measurements.md.
 
-`make accuracy` builds what this needs and calls it: 67 runs, which take some 23 minutes of CPU
+`make accuracy` builds what this needs and calls it: 87 runs, which take some 26 minutes of CPU
 time, one on each CPU at a time. Prints each verdict as it comes; exits with 1 when a distance is
-above its limit, or a control does not fail. --only makes one of the tables: `seeds`, five runs of
-each workload, or `rates` (rates.py).
+above its limit, a chain is wrong, or a control does not fail. --only makes one of the tables:
+`seeds`, five runs of each workload, `rates` (rates.py), or `chains` (chains.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import chains  # noqa: E402
 import rates  # noqa: E402
 from accuracy import (  # noqa: E402
     MOVED,
@@ -133,14 +134,18 @@ def take_cpu(cpus: multiprocessing.Queue) -> None:
     os.sched_setaffinity(0, {cpus.get()})
 
 
-def run_all(cases: list[Case], kernel: Path, initrd: Path) -> dict[Case, Run]:
+def executor() -> concurrent.futures.Executor:
     """One run at a time on each CPU."""
-    done: dict[Case, Run] = {}
     cpus: multiprocessing.Queue = multiprocessing.Queue()
     usable = sorted(os.sched_getaffinity(0))
     for cpu in usable:
         cpus.put(cpu)
-    with concurrent.futures.ProcessPoolExecutor(len(usable), None, take_cpu, (cpus,)) as pool:
+    return concurrent.futures.ProcessPoolExecutor(len(usable), None, take_cpu, (cpus,))
+
+
+def run_all(cases: list[Case], kernel: Path, initrd: Path) -> dict[Case, Run]:
+    done: dict[Case, Run] = {}
+    with executor() as pool:
         futures = [pool.submit(run, case, kernel, initrd) for case in cases]
         for future in concurrent.futures.as_completed(futures):
             result = future.result()
@@ -153,6 +158,21 @@ def run_all(cases: list[Case], kernel: Path, initrd: Path) -> dict[Case, Run]:
                 flush=True,
             )
     return done
+
+
+def make_chains(initrd: Path) -> list[str]:
+    """Returns the cases in which a chain is wrong."""
+    cases = chains.cases()
+    with executor() as pool:
+        futures = [
+            pool.submit(chains.compare, chains.kernel(state), initrd, workload, state)
+            for workload, state in cases
+        ]
+        results = {case: future.result() for case, future in zip(cases, futures)}
+    made = chains.render(results)
+    write(made, chains.BEGIN, chains.END)
+    print(made, end="")
+    return [f"chains of {case}: {wrong}" for case, (_, wrong) in results.items() if wrong]
 
 
 def bad_seeds(runs: dict[Case, Run]) -> list[str]:
@@ -176,17 +196,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", type=Path, default=BUILD / "vmlinux")
     parser.add_argument("--initrd", type=Path, default=BUILD / "tests.cpio")
-    parser.add_argument("--only", choices=("seeds", "rates"))
+    parser.add_argument("--only", choices=("seeds", "rates", "chains"))
     args = parser.parse_args()
     bad = []
     try:
-        if args.only != "rates":
+        if args.only in (None, "seeds"):
             runs = run_all(seed_cases(), args.kernel, args.initrd)
             made = render(runs)
             write(made, BEGIN, END)
             print(made, end="")
             bad += bad_seeds(runs)
-        if args.only != "seeds":
+        if args.only in (None, "chains"):
+            bad += make_chains(args.initrd)
+        if args.only in (None, "rates"):
             runs = run_all([*rates.cases(), rates.LOSING], args.kernel, args.initrd)
             tail_calls = run(rates.TAIL_CALLS_CASE, TAIL_CALLS, args.initrd)
             made = rates.render(runs, tail_calls)

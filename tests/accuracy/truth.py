@@ -158,6 +158,7 @@ class Truth:
     waits: list[Waits] = field(default_factory=list)  # right only if no CPU was idle
     calls: dict[tuple[str, str], int] = field(default_factory=dict)  # by caller and function
     edges: set[tuple[str, str]] = field(default_factory=set)  # the same without the entry code
+    paths: set[tuple[str, ...]] = field(default_factory=set)  # see paths_of()
 
     @property
     def nr_off(self) -> int:
@@ -237,16 +238,23 @@ def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
     return chains
 
 
-def edges_of(nodes: Nodes, symbols: Symbols) -> set[tuple[str, str]]:
-    """Each function that was ever active, with the next one below it."""
-    edges = set()
-    for node in nodes.values():
-        below = node.parent
-        while below and nodes[below].name in symbols.entry:
+def paths_of(nodes: Nodes, symbols: Symbols) -> set[tuple[str, ...]]:
+    """
+    The kernel's functions that were ever active together, outermost first, as return addresses tell
+    them: without functions that ended in a jump to another one. (To function_return() nobody jumps:
+    it is returned to instead of a caller, and stands for the function that has ended.)
+    """
+    left_out = symbols.entry | {USER, OTHER}
+
+    def path(number: int) -> tuple[str, ...]:
+        below = number
+        while nodes[below].is_jumped_to and nodes[below].name != "function_return":
             below = nodes[below].parent
-        if below:
-            edges.add((nodes[below].name, node.name))
-    return edges
+        outer = path(nodes[below].parent) if nodes[below].parent else ()
+        name = nodes[number].name
+        return outer if name in left_out else (*outer, name)
+
+    return {path(number) for number in nodes}
 
 
 def read_truth(path: Path, symbols: Symbols) -> Truth:
@@ -288,7 +296,8 @@ def read_truth(path: Path, symbols: Symbols) -> Truth:
     for number, nr in calls.items():
         parent = nodes[number].parent
         truth.calls[nodes[parent].name if parent else "", nodes[number].name] += nr
-    truth.edges = edges_of(nodes, symbols)
+    truth.paths = paths_of(nodes, symbols)
+    truth.edges = {path[-2:] for path in truth.paths if len(path) > 1}
     truth.stretches.sort(key=lambda stretch: -stretch.nr)
     return truth
 

@@ -13,6 +13,8 @@ import harness
 from harness import BUILD, ROOT, make
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
+import chains  # noqa: E402
+import table  # noqa: E402
 import truth  # noqa: E402
 
 SECTION = "__patchable_function_entries"
@@ -149,43 +151,17 @@ def test_switching_while_cpus_work(boot, tmp_path):
     assert '"perhaps" is not valid; accepted: on|off|reset' in result.log
 
 
-SAMPLED = """\
-echo {state} > {switch}
-echo reset > /proc/profile/report
-ls -lR /bin /proc > /dev/null
-busybox true | cat
-cat /proc/profile/stacks
-"""
+@pytest.mark.parametrize("workload", ("syscalls", "faults"))
+@pytest.mark.parametrize("state", chains.STATES)
+def test_chains_are_true(builds, kernel, workload, state):
+    """All functions of each chain, of samples at any instruction, in the hooks too."""
+    builds.kernel()
+    nr, wrong = chains.compare(chains.kernel(state), builds.initrd(), workload, state)
+    assert nr > (150 if state in ("off", "left out") else 600) and not wrong
 
 
-def kernel_chains(log: str, names: set[str]):
-    """The kernel's part of folded stacks: outermost function first."""
-    for line in log.splitlines():
-        stack, _, nr = line.rpartition(" ")
-        if nr.isdigit() and ";" in stack:
-            yield [frame for frame in stack.split(";") if frame in names]
-
-
-CALLS = "/proc/profile/function_calls"
-TRACER = "/sys/kernel/tracing/current_tracer"
-
-
-@pytest.mark.parametrize("state", ["off", "on", "function_graph"])
-def test_each_caller_in_a_chain_is_one(kernel, tmp_path, state):
-    """
-    In chains of samples at any instruction, each function was called by the one before. A chain
-    that lacks one would have its caller's caller there; one that it has too much, the reverse.
-    Before and behind its frame GCC gives a few functions other instructions, whose chain may be
-    wrong. If places were not known, 1.5 % of the chains would be.
-    """
-    switch = TRACER if state == "function_graph" else CALLS
-    image = harness.script_image(tmp_path, SAMPLED.format(state=state, switch=switch))
-    append = "profile.source=nmi profile.hz=20000 profile.on_exit=none init=/init"
-    window = ("sample_reset", "machine_exit")
-    observed, result = truth.observe(kernel, image, "nmi", append, window=window)
-    chains = list(kernel_chains(result.log, set(truth.Symbols(kernel).names)))
-    pairs = {pair for chain in chains for pair in zip(chain, chain[1:])}
-    assert len(chains) > 300 and len(pairs) > 100
-    wrong = [chain for chain in chains if set(zip(chain, chain[1:])) - observed.edges]
-    assert len(wrong) <= 0.003 * len(chains), wrong
-    assert ("function_call" in {function for _, function in pairs}) == (state != "off")
+def test_table_of_chains_in_readme():
+    block = table.block(table.PAGE.read_text(), chains.BEGIN, chains.END)
+    rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("| ")]
+    assert [tuple(row[:2]) for row in rows[1:]] == chains.cases()
+    assert all(int(row[2]) > 10 and row[3] == "0" for row in rows[1:])

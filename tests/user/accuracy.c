@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * accuracy <workload> <seed> <cycles> [<period>]: work for the heatmap to be compared with the
- * truth (tests/accuracy/). Starts the report's counters again, works for that many TSC cycles,
- * switches samples off and asks for a report at its exit. What is done next is drawn from a
- * generator, so that work does not beat with samples; but for `periodic`, which does one thing in
- * the first half of each period of TSC cycles and another in the second.
+ * accuracy <workload> <seed> <cycles> [<period> | <file> <word>]: work for the heatmap to be
+ * compared with the truth (tests/accuracy/). Starts the report's counters again, works for that
+ * many TSC cycles, switches samples off and asks for a report at its exit. What is done next is
+ * drawn from a generator, so that work does not beat with samples; but for `periodic`, which does
+ * one thing in the first half of each period of TSC cycles and another in the second.
  *
- * Last it prints how long samples were taken: `clock <least> <most>`, in TSC cycles.
+ * Last it prints how long samples were taken: `clock <least> <most>`, in TSC cycles. With <file>,
+ * which begins with a slash, it writes <word> to it before all that, and prints all call chains of
+ * samples after it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -442,7 +444,7 @@ static void (*find_workload(const char *name))(void)
 		if (!strcmp(name, workloads[i].name))
 			return workloads[i].work;
 	}
-	fputs("usage: accuracy WORKLOAD SEED CYCLES [PERIOD]\n", stderr);
+	fputs("usage: accuracy WORKLOAD SEED CYCLES [PERIOD | FILE WORD]\n", stderr);
 	exit(2);
 }
 
@@ -451,6 +453,18 @@ static void control(const char *path, const char *text)
 	int fd = open(path, O_WRONLY);
 
 	must(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text), path);
+	close(fd);
+}
+
+static void print_chains(void)
+{
+	int fd = open("/proc/profile/stacks", O_RDONLY);
+	ssize_t size;
+
+	must(fd >= 0, "stacks");
+	fflush(stdout);
+	while ((size = read(fd, buf, sizeof(buf))) > 0)
+		must(write(STDOUT_FILENO, buf, size) == size, "stdout");
 	close(fd);
 }
 
@@ -471,15 +485,20 @@ static void work_and_time(void (*work)(void), uint64_t cycles)
 int main(int argc, char **argv)
 {
 	void (*work)(void) = find_workload(argc < 4 ? "" : argv[1]);
+	int has_file = argc > 5 && *argv[4] == '/';
 
 	random_state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15ull + 1;
-	if (argc > 4)
+	if (has_file)
+		control(argv[4], argv[5]);
+	else if (argc > 4)
 		period = strtoull(argv[4], NULL, 0);
 	zero = open("/dev/zero", O_RDONLY);
 	null = open("/dev/null", O_WRONLY);
 	file = open("/tmp/accuracy", O_RDWR | O_CREAT, 0600);
 	must(zero >= 0 && null >= 0 && file >= 0, "open");
 	work_and_time(work, strtoull(argv[3], NULL, 0));
+	if (has_file)
+		print_chains();
 	control("/proc/sysrq-trigger", "p"); /* the whole machine's report */
 	return 0;
 }

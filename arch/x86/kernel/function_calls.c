@@ -130,13 +130,20 @@ notrace void function_exit(u64 *slot)
 	WRITE_ONCE(stack->nr, stack->nr - 1);
 }
 
+/* So many words below a return address function_call() puts a copy of it, for a frame. */
+#define FUNCTION_CALL_COPY 2
+
 u64 function_true_return(const struct task *task, const u64 *slot)
 {
 	const struct function_stack *stack = READ_ONCE(task->thread.functions);
 	u64 nr = stack ? READ_ONCE(stack->nr) : 0;
 
 	for (; nr; nr--) {
-		if (READ_ONCE(stack->frames[nr].slot) == slot)
+		const u64 *at = READ_ONCE(stack->frames[nr].slot);
+
+		/* A function that was jumped to has found function_return() there itself. */
+		if ((at == slot || at == slot + FUNCTION_CALL_COPY) &&
+		    stack->frames[nr].ret != (u64)function_return)
 			return stack->frames[nr].ret;
 	}
 	return 0;

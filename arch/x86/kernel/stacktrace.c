@@ -92,15 +92,12 @@ static void mark_frameless(u64 start, u64 size)
 void stack_walk_init(void)
 {
 	u64 start, size;
-	const char *name;
 
 	BUG_ON((u64)_etext - MAP_BASE > MAX_TEXT || MAP_BASE % BIT(CHUNK_SHIFT));
 	for (u64 pc = entry_marks.text_end; pc < (u64)_etext; pc = start + size) {
-		name = kallsyms_lookup(pc, &start, &size);
-		if (!name)
+		if (!kallsyms_lookup(pc, &start, &size))
 			break;
-		/* A piece of another function has that one's frame. */
-		if (!has_prologue((const u8 *)start, size) && !strstr(name, ".cold"))
+		if (!has_prologue((const u8 *)start, size))
 			mark_frameless(start, size);
 	}
 }
@@ -113,6 +110,17 @@ static const bool is_edge[256] = {
 	[OPCODE_NOP] = true,	  [OPCODE_CALL] = true,	 [OPCODE_INT3] = true,
 #endif
 };
+
+/* Whether a jump is to another function, and not within its own. */
+static bool leaves(const u8 *jump)
+{
+	s32 near;
+	u64 target, start;
+
+	__builtin_memcpy(&near, jump + 1, sizeof(near));
+	target = (u64)jump + (*jump == OPCODE_JMP ? 5 + near : 2 + (s8)near);
+	return kallsyms_lookup(target, &start, NULL) && start == target;
+}
 
 /* Where the return address is of a function that has no frame at this instruction. */
 static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
@@ -132,8 +140,7 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 		break;
 	case OPCODE_JMP:
 	case OPCODE_JMP_8:
-		/* To another function, as the last thing. */
-		if (code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE)
+		if ((code[-1] == OPCODE_POP_RBP || code[-1] == OPCODE_LEAVE) && leaves(code))
 			return STACK_FRAMELESS_0;
 		break;
 #ifdef CONFIG_PROFILE_FUNCTIONS
@@ -148,24 +155,10 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 	return STACK_REPLAYABLE; /* it has one */
 }
 
-#ifdef CONFIG_PROFILE_FUNCTIONS
-/*
- * Whether rbp may have been pushed, and not be the frame's yet: no frame points to itself. But an
- * older call may have left such a word, so the instruction that is due is looked for, too.
- */
-#define is_half_made(words, rbp) ((words)[0] == (rbp))
-#else
-#define is_half_made(words, rbp) false
-#endif
-
 /* False: there was no room for it. */
-static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u64 *words,
-					  bool half_made)
+static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u64 *words)
 {
-	enum stack_replay place = half_made && has_prologue((const u8 *)pc, PROLOGUE_BYTES) &&
-						  !is_frameless(pc) ?
-					  STACK_FRAMELESS_1 :
-					  place_frameless(pc, words);
+	enum stack_replay place = place_frameless(pc, words);
 	u64 ret = words[place == STACK_FRAMELESS_1];
 
 	if (place == STACK_REPLAYABLE)
@@ -280,7 +273,6 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 	add_pc(walker, pc);
 	for (;;) {
 		u64 sp = regs->rsp;
-		bool half_made;
 
 		if (unlikely(!pc_in_text(pc)) && !pc_in_function_call(pc)) {
 			walker->truncated = pc_in_entry(pc) ? STACK_TRUNCATED_ENTRY :
@@ -291,10 +283,8 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(sp - start > end - start - sizeof(struct stack_frame) ||
 			     sp % sizeof(u64)))
 			return NULL;
-		half_made = is_half_made((const u64 *)sp, regs->rbp);
-		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc) || half_made) &&
-		    !pc_in_function_call(pc) &&
-		    !add_frameless(walker, pc, (const u64 *)sp, half_made))
+		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
+		    !pc_in_function_call(pc) && !add_frameless(walker, pc, (const u64 *)sp))
 			return NULL;
 		frame = follow(walker, task, first_frame(walker, regs), sp, end);
 		if ((u64)frame != outermost_frame(task))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Call chains of samples against the truth, while functions are counted or traced.
+
+The plugin tells all chains of functions that were ever active. Each sampled chain, from NMIs at any
+instruction, must be one of them, from its first function to its last. `make accuracy` writes the
+table into kernel/profile/measurements.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from truth import BUILD, Symbols, Truth, observe  # noqa: E402
+
+BEGIN = "<!-- made by `make accuracy`: call chains -->"
+END = "<!-- end of the call chains -->"
+COUNTING = "/proc/profile/function_calls"
+TRACER = "/sys/kernel/tracing/current_tracer"
+# What is written to which file first.
+STATES = {
+    "left out": ("/proc/profile/report", "reset"),
+    "off": (COUNTING, "off"),
+    "counting": (COUNTING, "on"),
+    "function": (TRACER, "function"),
+    "function_graph": (TRACER, "function_graph"),
+}
+WORKLOADS = ("syscalls", "faults", "sched", "irqsoff")
+HZ = 50_000
+CYCLES = 100_000_000
+INTERRUPT = "do_vector"
+
+Chain = tuple[str, ...]
+
+
+def read_chains(log: str, names: set[str]) -> set[Chain]:
+    """The kernel's part of folded stacks."""
+    chains = set()
+    for line in log.splitlines():
+        stack, _, nr = line.rpartition(" ")
+        if nr.isdigit() and ";" in stack:
+            chains.add(tuple(frame for frame in stack.split(";") if frame in names))
+    return chains - {()}
+
+
+def is_true(chain: Chain, truth: Truth) -> bool:
+    """
+    The address that an interrupt returns to may be a function's first; for the plugin the function
+    was not active yet.
+    """
+    paths = [chain]
+    for at, name in enumerate(chain):
+        if at and name == INTERRUPT:
+            paths += [path[: at - len(chain) - 1] + path[at - len(chain) :] for path in paths]
+    return not truth.paths.isdisjoint(paths)
+
+
+def kernel(state: str) -> Path:
+    """`make functions-kernel` has made that with PROFILE_FUNCTIONS."""
+    return BUILD / ("vmlinux" if state == "left out" else "variants/functions/vmlinux")
+
+
+def compare(kernel: Path, initrd: Path, workload: str, state: str) -> tuple[int, list[Chain]]:
+    """Returns the number of different chains, and those that are wrong."""
+    words = " ".join(STATES[state])
+    append = (
+        f"profile.source=nmi profile.hz={HZ} profile.seed=1 profile.samples=2097152 "
+        f"profile.on_exit=none init=/bin/accuracy -- {workload} 1 {CYCLES} {words}"
+    )
+    truth, result = observe(kernel, initrd, "nmi", append)
+    symbols = Symbols(kernel)
+    chains = read_chains(result.log, set(symbols.names) - symbols.entry)
+    return len(chains), [chain for chain in chains if not is_true(chain, truth)]
+
+
+Case = tuple[str, str]  # a workload and a state
+
+
+def cases() -> list[Case]:
+    return list(itertools.product(WORKLOADS, STATES))
+
+
+def render(results: dict[Case, tuple[int, list[Chain]]]) -> str:
+    lines = ["", "| workload | functions | chains | wrong |", "|---|---|---|---|"]
+    for workload, state in cases():
+        nr, wrong = results[workload, state]
+        lines.append(f"| {workload} | {state} | {nr} | {len(wrong)} |")
+    return "\n".join(lines) + "\n\n"
