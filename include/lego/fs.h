@@ -174,6 +174,8 @@ bool file_is_zero_device(const struct file *file);
  * the end; in a hole that cannot be filled -ENOMEM, or -ENOSPC when waiting for memory is no use.
  */
 struct page *file_get_page(struct file *file, u64 index);
+/* Whether a page is the file's own at the index. */
+bool file_has_page(const struct file *file, u64 index, const struct page *page);
 
 /*
  * A table of descriptors: of one process, or shared by several that clone(CLONE_FILES) made. All

@@ -150,6 +150,22 @@ unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, u
 void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
 
 /*
+ * What an area has in memory, in bytes. A page is shared when other address spaces have it, too. It
+ * is clean when it is a file's own and cannot be written to here, and anonymous when it is none.
+ * Proportional are a page's bytes divided by the number of address spaces that have it; shifted
+ * left by MM_USAGE_SHIFT.
+ */
+#define MM_USAGE_SHIFT 12
+struct mm_usage {
+	u64 shared_clean, shared_dirty, private_clean, private_dirty;
+	u64 anonymous;
+	u64 proportional, proportional_dirty;
+};
+
+/* Sleeps. The area may have changed since mm_get_areas(): what is there now counts. */
+void mm_get_usage(struct mm *mm, const struct mm_area_info *area, struct mm_usage *usage);
+
+/*
  * Read memory of any address space, as far as it is readable: bytes read, or -EFAULT if not a
  * single one. Process context, sleeps.
  */

@@ -228,6 +228,17 @@ struct page *inode_get_page(struct inode *inode, u64 index)
 	return page ?: ERR_PTR(error);
 }
 
+bool file_has_page(const struct file *file, u64 index, const struct page *page)
+{
+	struct inode *inode = file->inode;
+	bool ret;
+
+	spin_lock(&inode->data_lock);
+	ret = index < inode->max_pages && inode->pages[index] == page;
+	spin_unlock(&inode->data_lock);
+	return ret;
+}
+
 /*
  * Zero what lies behind pos in its page: before the file ends there, or, as a shared mapping may
  * have written there, goes on.

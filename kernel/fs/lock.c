@@ -26,12 +26,15 @@ struct lock_wait {
 	struct list_head node;	/* of the file */
 	struct lock_wait *next; /* of a process: in the bucket of its owner */
 	const void *owner;
+	const struct file_lock *request;
 	const void *blocker; /* NULL: try again */
 	struct wait_queue wq;
 };
 
 /* Guards all that is in this file. No user memory is touched under it. */
 static DEFINE_MUTEX(lock_mutex);
+
+static LIST_HEAD(all_locks); /* that are held */
 
 /* The waiting requests of processes, by owner. */
 #define LOG2_BUCKETS 6
@@ -107,12 +110,14 @@ void lock_free(struct inode *inode)
 static void add_lock(struct file_locks *locks, struct file_lock *lock)
 {
 	list_add_tail(&lock->node, &locks->held);
+	list_add_tail(&lock->all_node, &all_locks);
 	WRITE_ONCE(lock->file->nr_locks, lock->file->nr_locks + 1);
 }
 
 static void remove_lock(struct file_lock *lock)
 {
 	list_del(&lock->node);
+	list_del(&lock->all_node);
 	DEBUG_ASSERT(lock->file->nr_locks);
 	WRITE_ONCE(lock->file->nr_locks, lock->file->nr_locks - 1);
 	kfree(lock);
@@ -237,7 +242,11 @@ static int drop_other_type(struct file_locks *locks, const struct file_lock *req
 static int wait_for_change(struct file_locks *locks, const struct file_lock *request,
 			   const struct file_lock *conflict)
 {
-	struct lock_wait wait = { .owner = request->owner, .blocker = conflict->owner };
+	struct lock_wait wait = {
+		.owner = request->owner,
+		.request = request,
+		.blocker = conflict->owner,
+	};
 	bool of_process = request->owner != request->file;
 	int error;
 
@@ -326,5 +335,41 @@ void lock_release_owner(struct file *file, const void *owner)
 	}
 	if (found)
 		wake_all(locks);
+	mutex_unlock(&lock_mutex);
+}
+
+/* As Linux: number, kind, READ or WRITE, process, device and inode, first and last byte. */
+static void show_lock(struct text *text, unsigned int nr, const char *arrow,
+		      const struct file_lock *lock)
+{
+	const struct inode *inode = lock->file->inode;
+	const char *kind = lock->pid < 0 ? "OFDLCK" : "POSIX ";
+
+	text_printf(text, "%u: %s%s ADVISORY  %s %d 00:%02x:%llu ", nr, arrow,
+		    lock->kind == LOCK_WHOLE ? "FLOCK " : kind,
+		    lock->type == F_WRLCK ? "WRITE" : "READ", lock->pid, inode->fs->device,
+		    (unsigned long long)inode->number);
+	text_printf(text, "%llu ", (unsigned long long)lock->start);
+	if (lock->last == LOCK_LAST_BYTE)
+		text_printf(text, "EOF\n");
+	else
+		text_printf(text, "%llu\n", (unsigned long long)lock->last);
+}
+
+void locks_text(struct text *text)
+{
+	const struct file_lock *lock;
+	const struct lock_wait *wait;
+	unsigned int nr = 0;
+
+	mutex_lock(&lock_mutex);
+	list_for_each_entry(lock, &all_locks, all_node) {
+		show_lock(text, ++nr, "", lock);
+		list_for_each_entry(wait, &lock->file->inode->locks->waits, node) {
+			if (wait->blocker == lock->owner && wait->request->kind == lock->kind &&
+			    overlaps(wait->request, lock))
+				show_lock(text, nr, "-> ", wait->request);
+		}
+	}
 	mutex_unlock(&lock_mutex);
 }

@@ -13,6 +13,7 @@
 
 struct file;
 struct inode;
+struct text;
 
 /* Linux's values. */
 #define F_RDLCK 0
@@ -29,10 +30,11 @@ enum lock_kind {
 /* A request, or a lock that is held. */
 struct file_lock {
 	struct list_head node; /* of the locks of its inode */
+	struct list_head all_node;
 	/* The file, or for a record lock of a process the table of descriptors. */
 	const void *owner;
 	struct file *file; /* through which it was set, and which outlives it */
-	pid_t pid;	   /* who set it, for F_GETLK; -1: it belongs to the file */
+	pid_t pid;	   /* who set it, to be told; -1: F_OFD_SETLK */
 	u8 kind;	   /* enum lock_kind */
 	u8 type;	   /* F_*LCK */
 	u64 start, last;   /* bytes, both included */
@@ -53,6 +55,9 @@ bool lock_find_conflict(struct file_lock *request);
  */
 void lock_release_owner(struct file *file, const void *owner);
 void lock_free(struct inode *inode); /* with the inode */
+
+/* For /proc/locks: all that are held, and below each who waits for it. */
+void locks_text(struct text *text);
 
 /* fcntl(2) for its commands about locks; -EINVAL: it is none. */
 long lock_fcntl(int fd, struct file *file, int command, void __user *arg);

@@ -160,7 +160,11 @@ SYSCALL_DEFINE2(flock, int, fd, u32, operation)
 		[LOCK_EX] = F_WRLCK,
 		[LOCK_UN] = F_UNLCK,
 	};
-	struct file_lock lock = { .kind = LOCK_WHOLE, .pid = -1, .last = LOCK_LAST_BYTE };
+	struct file_lock lock = {
+		.kind = LOCK_WHOLE,
+		.pid = current->proc->pid,
+		.last = LOCK_LAST_BYTE,
+	};
 	u32 how = operation & ~LOCK_NB;
 	long error = -EBADF;
 

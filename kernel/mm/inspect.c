@@ -5,6 +5,7 @@
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/page.h>
+#include <lego/sched.h>
 #include <lego/string.h>
 
 /* Address spaces seen from outside. */
@@ -39,6 +40,75 @@ void mm_put_areas(struct mm_area_info *areas, unsigned int nr)
 	for (unsigned int i = 0; i < nr; i++) {
 		if (areas[i].file)
 			file_put(areas[i].file);
+	}
+}
+
+/* A page of an area as it was; it may be freed meanwhile. */
+struct seen_page {
+	const struct page *page;
+	u64 addr, entry;
+	unsigned int nr_refs;
+};
+
+#define PAGES_AT_A_TIME 64
+
+/* The next pages before the end; *addr moves behind them. */
+static unsigned int look_at_pages(struct mm *mm, u64 *addr, u64 end, struct seen_page *seen)
+{
+	unsigned int nr = 0;
+	u64 *pte;
+
+	rw_mutex_lock_read(&mm->lock);
+	spin_lock(&mm->pt_lock);
+	while (nr < PAGES_AT_A_TIME && (pte = pgtable_next(mm->pgd, addr, end))) {
+		const struct page *page = pte_page(*pte);
+
+		seen[nr++] = (struct seen_page){ page, *addr, *pte, atomic_read(&page->refs) };
+		*addr += PAGE_SIZE;
+	}
+	spin_unlock(&mm->pt_lock);
+	rw_mutex_unlock_read(&mm->lock);
+	return nr;
+}
+
+/* Whether the page is the mapped file's own, which has a reference to it, too. */
+static bool is_of_file(const struct mm_area_info *area, const struct seen_page *seen)
+{
+	u64 offset = area->file_offset + (seen->addr - area->start);
+
+	if (!area->file || (area->flags & MAP_PRIVATE && !(seen->entry & PTE_BORROWED)))
+		return false;
+	return file_has_page(area->file, offset >> PAGE_SHIFT, seen->page);
+}
+
+static void add_page(const struct mm_area_info *area, const struct seen_page *seen,
+		     struct mm_usage *usage)
+{
+	bool of_file = is_of_file(area, seen);
+	bool dirty = !of_file || seen->entry & PTE_DIRTY;
+	unsigned int nr_users = max(seen->nr_refs - of_file, 1U);
+	u64 share = (PAGE_SIZE << MM_USAGE_SHIFT) / nr_users;
+
+	if (nr_users > 1)
+		*(dirty ? &usage->shared_dirty : &usage->shared_clean) += PAGE_SIZE;
+	else
+		*(dirty ? &usage->private_dirty : &usage->private_clean) += PAGE_SIZE;
+	usage->anonymous += of_file ? 0 : PAGE_SIZE;
+	usage->proportional += share;
+	usage->proportional_dirty += dirty ? share : 0;
+}
+
+void mm_get_usage(struct mm *mm, const struct mm_area_info *area, struct mm_usage *usage)
+{
+	struct seen_page seen[PAGES_AT_A_TIME];
+	u64 addr = area->start;
+	unsigned int nr;
+
+	*usage = (struct mm_usage){ 0 };
+	while ((nr = look_at_pages(mm, &addr, area->end, seen))) {
+		for (unsigned int i = 0; i < nr; i++)
+			add_page(area, &seen[i], usage);
+		cond_resched();
 	}
 }
 

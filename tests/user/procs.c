@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Files of /proc that programs read: settings of the system, and of a process its limits, its
- * environment and its first thread's state; what prctl() reads back; what a crash leaves.
+ * Files of /proc that programs read: settings of the system, locks, and of a process its limits,
+ * its environment, its threads and their state, and its memory; what prctl() reads back; what a
+ * crash leaves.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -166,6 +169,219 @@ static void test_state(void)
 	CHECK(!kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
 }
 
+static pthread_barrier_t barrier;
+static pid_t tids[3];
+
+static void *named(void *arg)
+{
+	long i = (long)arg;
+	char name[16];
+
+	tids[i] = syscall(SYS_gettid);
+	snprintf(name, sizeof(name), "thread %ld", i);
+	prctl(PR_SET_NAME, name);
+	if (i == 1)
+		for (volatile long k = 0; k < 100000000; k++)
+			;
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+/* How many threads a process has by its directory; has: this one is among them. */
+static int count_tasks(const char *path, pid_t tid, int *has)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int nr = 0;
+
+	*has = 0;
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		nr++;
+		*has |= atoi(entry->d_name) == tid;
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+static long status_number(const char *path, const char *name)
+{
+	const char *line = strstr(read_file(path), name);
+
+	return line ? strtol(line + strlen(name), NULL, 10) : -1;
+}
+
+static long user_ticks(pid_t tid)
+{
+	char path[64], *end;
+	long ticks = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	end = strrchr(read_file(path), ')');
+	if (end && atoi(text) == tid)
+		sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %ld", &ticks);
+	return ticks;
+}
+
+static void test_threads(void)
+{
+	char path[64], line[32], other[64];
+	pthread_t threads[3];
+	struct stat st;
+	int has, fd;
+
+	CHECK(count_tasks("/proc/self/task", getpid(), &has) == 1 && has);
+	pthread_barrier_init(&barrier, NULL, 4);
+	for (long i = 0; i < 3; i++)
+		CHECK(!pthread_create(&threads[i], NULL, named, (void *)i));
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 3; i++) {
+		CHECK(count_tasks("/proc/self/task", tids[i], &has) == 4 && has);
+		snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tids[i]);
+		snprintf(line, sizeof(line), "thread %d", i);
+		CHECK(is_line(path, line));
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/status", getpid(), tids[i]);
+		CHECK(strstr(read_file(path), line) == text + strlen("Name:\t"));
+		CHECK(status_number(path, "\nPid:") == tids[i]);
+		CHECK(status_number(path, "\nTgid:") == getpid());
+		CHECK(status_number(path, "\nThreads:") == 4);
+	}
+	CHECK(is_line("/proc/self/comm", "procs") || is_line("/proc/self/comm", "procs.musl"));
+	/* The one that has worked has used the time. */
+	CHECK(user_ticks(tids[1]) > 0 && user_ticks(tids[1]) > user_ticks(tids[0]));
+	/* What is not a thread's own is its process's. */
+	snprintf(path, sizeof(path), "/proc/self/task/%d/cmdline", tids[2]);
+	strcpy(other, read_file("/proc/self/cmdline"));
+	CHECK(!strcmp(read_file(path), other));
+	snprintf(path, sizeof(path), "/proc/self/task/%d/fd/0", tids[2]);
+	CHECK(readlink(path, line, sizeof(line)) > 0);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/task", tids[2]);
+	CHECK(stat(path, &st) == -1 && errno == ENOENT);
+	CHECK(stat("/proc/self/task/1x", &st) == -1 && errno == ENOENT);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tids[2]);
+	fd = open(path, O_RDONLY);
+	CHECK(fd >= 0);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	/* Its thread may take a moment to go. */
+	CHECK(WAIT_UNTIL(pread(fd, line, 8, 0) == -1 && errno == ESRCH) && !close(fd));
+	CHECK(count_tasks("/proc/self/task", tids[2], &has) == 1 && !has);
+}
+
+#define KB     1024
+#define MAPPED (256 * KB)
+
+/* A number of kB of the area that begins there. */
+static long smaps_kb(void *start, const char *name)
+{
+	char head[32];
+	const char *area;
+
+	snprintf(head, sizeof(head), "%08lx-", (unsigned long)start);
+	area = strstr(read_file("/proc/self/smaps"), head);
+	area = area ? strstr(area, name) : NULL;
+	return area ? strtol(area + strlen(name), NULL, 10) : -1;
+}
+
+static void test_smaps(void)
+{
+	char *private =
+		mmap(NULL, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open(check_file_name(), O_RDWR | O_CREAT, 0600), pipes[2];
+	char *file = mmap(NULL, MAPPED, PROT_READ, MAP_PRIVATE, fd, 0), c;
+	long rss = 0, all;
+	pid_t pid;
+
+	madvise(private, MAPPED, MADV_NOHUGEPAGE);
+	CHECK(fd >= 0 && !ftruncate(fd, MAPPED) && private != MAP_FAILED && file != MAP_FAILED);
+	CHECK(!pipe(pipes) && smaps_kb(private, "\nSize:") == MAPPED / KB);
+	CHECK(smaps_kb(private, "\nRss:") == 0 && smaps_kb(private, "\nPss:") == 0);
+	memset(private, 1, MAPPED / 4);
+	CHECK(smaps_kb(private, "\nRss:") == MAPPED / 4 / KB);
+	CHECK(smaps_kb(private, "\nPss:") == MAPPED / 4 / KB);
+	CHECK(smaps_kb(private, "\nPrivate_Dirty:") == MAPPED / 4 / KB);
+	CHECK(smaps_kb(private, "\nAnonymous:") == MAPPED / 4 / KB);
+	CHECK(smaps_kb(private, "\nShared_Dirty:") == 0);
+	CHECK(smaps_kb(private, "\nKernelPageSize:") == 4 && smaps_kb(private, "\nSwap:") == 0);
+	/* A child has the same pages, until one of the two writes to them. */
+	pid = fork_child();
+	if (!pid) {
+		close(pipes[1]);
+		child_exit(read(pipes[0], &c, 1));
+	}
+	CHECK(smaps_kb(private, "\nShared_Dirty:") == MAPPED / 4 / KB);
+	CHECK(smaps_kb(private, "\nPrivate_Dirty:") == 0);
+	CHECK(smaps_kb(private, "\nPss:") == MAPPED / 8 / KB);
+	memset(private, 2, MAPPED / 16);
+	CHECK(smaps_kb(private, "\nShared_Dirty:") == MAPPED * 3 / 16 / KB);
+	CHECK(smaps_kb(private, "\nPrivate_Dirty:") == MAPPED / 16 / KB);
+	CHECK(!close(pipes[1]) && child_status(pid) == 0);
+	/* A file's own pages. Linux may map those around, too. */
+	for (int i = 0; i < MAPPED; i += 4096)
+		c = ((volatile char *)file)[i];
+	CHECK(smaps_kb(file, "\nRss:") == MAPPED / KB && smaps_kb(file, "\nAnonymous:") == 0);
+	CHECK(smaps_kb(file, "\nPrivate_Clean:") + smaps_kb(file, "\nPrivate_Dirty:") ==
+	      MAPPED / KB);
+	CHECK(!munmap(private, MAPPED) && smaps_kb(private, "\nSize:") == -1);
+	/* The sum of all. */
+	read_file("/proc/self/smaps");
+	for (const char *at = text; (at = strstr(at, "\nRss:")); at++)
+		rss += strtol(at + 5, NULL, 10);
+	all = status_number("/proc/self/smaps_rollup", "\nRss:");
+	CHECK(rss > 0 && all >= rss - 64 && all <= rss + 64);
+	CHECK(!munmap(file, MAPPED) && !close(fd) && !unlink(check_file_name()));
+	close(pipes[0]);
+}
+
+/* Whether a line of /proc/locks says this of the file, in a process. */
+static int lock_is_told(const char *how, pid_t pid, const struct stat *st, const char *range)
+{
+	char start[64], end[64];
+
+	snprintf(start, sizeof(start), ": %s %d ", how, pid);
+	snprintf(end, sizeof(end), ":%lu %s\n", (unsigned long)st->st_ino, range);
+	for (char *line = (char *)read_file("/proc/locks"), *next; *line; line = next) {
+		char *at = strstr(line, start), *tail = strstr(line, end);
+
+		next = strchr(line, '\n') + 1;
+		if (at && tail && at < tail && tail < next)
+			return 1;
+	}
+	return 0;
+}
+
+static void test_locks(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = 10, .l_len = 5 };
+	int fd = open(check_file_name(), O_RDWR | O_CREAT, 0600);
+	struct stat st;
+	pid_t pid;
+
+	CHECK(!fstat(fd, &st) && !fcntl(fd, F_SETLK, &lock));
+	CHECK(lock_is_told("POSIX  ADVISORY  WRITE", getpid(), &st, "10 14"));
+	pid = fork_child();
+	if (!pid) {
+		lock.l_len = 0;
+		CHECK(!fcntl(fd, F_SETLKW, &lock));
+		child_exit(0);
+	}
+	CHECK(WAIT_UNTIL(lock_is_told("-> POSIX  ADVISORY  WRITE", pid, &st, "10 EOF")));
+	lock.l_type = F_UNLCK;
+	CHECK(!fcntl(fd, F_SETLK, &lock) && child_status(pid) == 0);
+	CHECK(!lock_is_told("POSIX  ADVISORY  WRITE", getpid(), &st, "10 14"));
+	CHECK(!flock(fd, LOCK_SH));
+	CHECK(lock_is_told("FLOCK  ADVISORY  READ", getpid(), &st, "0 EOF"));
+	lock.l_type = F_RDLCK;
+	CHECK(!flock(fd, LOCK_UN) && !fcntl(fd, F_OFD_SETLK, &lock));
+	CHECK(lock_is_told("OFDLCK ADVISORY  READ", -1, &st, "10 14"));
+	CHECK(!close(fd) && !lock_is_told("OFDLCK ADVISORY  READ", -1, &st, "10 14"));
+	CHECK(!unlink(check_file_name()));
+}
+
 /* Without room for a core there is none, and the status does not speak of one. */
 static void test_core_bit(void)
 {
@@ -218,8 +434,8 @@ static void test_prctl(void)
 }
 
 static const struct test tests[] = {
-	TEST(system), TEST(uuids),    TEST(limits), TEST(environment),
-	TEST(state),  TEST(core_bit), TEST(prctl),  { 0 },
+	TEST(system), TEST(uuids),   TEST(limits), TEST(environment), TEST(state), TEST(core_bit),
+	TEST(prctl),  TEST(threads), TEST(smaps),  TEST(locks),	      { 0 },
 };
 
 int main(int argc, char **argv)

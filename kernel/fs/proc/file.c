@@ -30,7 +30,7 @@ static struct process *get_process(const struct file *file)
 	const struct proc_file *what = file->inode->private;
 	struct process *proc;
 
-	if (!what->show_process && !what->write_process)
+	if (!what->show_process && !what->show_thread && !what->write_process)
 		return NULL;
 	proc = proc_inode_process(file->inode);
 	if (!proc)
@@ -105,13 +105,16 @@ static int show(const struct file *file, struct text *text)
 
 	if (what->show)
 		return what->show(text, what->arg);
-	if (!what->show_process)
+	if (!what->show_process && !what->show_thread)
 		return -EINVAL;
 	/* Asked again: since it was opened, the process may have got another user. */
 	proc = get_process(file);
 	if (IS_ERR(proc))
 		return (int)PTR_ERR(proc);
-	error = what->show_process(text, proc);
+	if (what->show_thread)
+		error = what->show_thread(text, proc, proc_inode_tid(file->inode));
+	else
+		error = what->show_process(text, proc);
 	process_put(proc);
 	return error;
 }

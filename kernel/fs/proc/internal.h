@@ -22,6 +22,8 @@ struct proc_file {
 	u32 mode;     /* permission bits */
 	bool private; /* of a process: only for who may inspect it */
 	int (*show_process)(struct text *text, struct process *proc);
+	/* The same of what differs between its threads; tid 0: in the process's own directory. */
+	int (*show_thread)(struct text *text, struct process *proc, pid_t tid);
 	int (*write)(const char *text);
 	int (*write_process)(const char *text, struct process *proc);
 	/* Of /sys/kernel/tracing: see struct tracefs_file. */
@@ -48,11 +50,26 @@ void proc_populate_root(struct inode *root);
 /* The process an inode below a process's directory is about, with a reference; NULL: it is gone. */
 struct process *proc_inode_process(const struct inode *inode);
 
-/* process_stat.c */
-int proc_show_stat(struct text *text, struct process *proc);
+/* The files that a process and each of its threads have. tree_lock held, as for the next. */
+void proc_create_common_files(struct inode *dir);
+/* Gives what is in the directory to the process it is about. */
+void proc_own_children(struct inode *dir);
+
+/* threads.c: the thread whose directory the inode is below; 0: none, it is the process's own. */
+pid_t proc_inode_tid(const struct inode *inode);
+extern const struct inode_ops proc_task_dir_ops;
+
+/* process_stat.c; tid 0: the process. -ESRCH: the thread is gone. */
+int proc_show_comm(struct text *text, struct process *proc, pid_t tid);
+int proc_show_stat(struct text *text, struct process *proc, pid_t tid);
 int proc_show_statm(struct text *text, struct process *proc);
-int proc_show_status(struct text *text, struct process *proc);
+int proc_show_status(struct text *text, struct process *proc, pid_t tid);
 int proc_show_limits(struct text *text, struct process *proc);
+
+/* maps.c */
+int proc_show_maps(struct text *text, struct process *proc);
+int proc_show_smaps(struct text *text, struct process *proc);
+int proc_show_smaps_rollup(struct text *text, struct process *proc);
 
 /* system.c: the files of the system, in /proc. tree_lock held. 0 or a negative errno. */
 int proc_create_system_files(struct inode *root);

@@ -85,12 +85,6 @@ static char *get_exe_path(struct process *proc)
 	return path;
 }
 
-static int show_comm(struct text *text, struct process *proc)
-{
-	text_printf(text, "%pE\n", proc->comm);
-	return 0;
-}
-
 /* Memory of the program as it stands there. */
 static int show_memory(struct text *text, struct mm *mm, u64 start, u64 end)
 {
@@ -135,58 +129,6 @@ static int show_environ(struct text *text, struct process *proc)
 	return error;
 }
 
-/* What an area is, that no file's path says. */
-static const char *area_name(const struct mm *mm, const struct mm_area_info *area)
-{
-	if (area->anonymous_shared)
-		return "/dev/zero (deleted)";
-	if (area->start <= mm->layout.start_stack && mm->layout.start_stack < area->end)
-		return "[stack]";
-	return area->start < mm->brk && mm->brk_start < area->end ? "[heap]" : "";
-}
-
-static void show_area(struct text *text, const struct mm *mm, const struct mm_area_info *area,
-		      char *path)
-{
-	bool named = area->file && !area->anonymous_shared;
-	int start = text->len;
-
-	text_printf(text, "%08llx-%08llx %c%c%c%c %08llx 00:%02x %llu ",
-		    (unsigned long long)area->start, (unsigned long long)area->end,
-		    area->prot & PROT_READ ? 'r' : '-', area->prot & PROT_WRITE ? 'w' : '-',
-		    area->prot & PROT_EXEC ? 'x' : '-', area->flags & MAP_SHARED ? 's' : 'p',
-		    (unsigned long long)area->file_offset,
-		    area->file ? area->file->inode->fs->device : 0,
-		    area->file ? (unsigned long long)area->file->inode->number : 0ull);
-	/* The name stands in column 74. */
-	text_printf(text, "%*s%pE\n", max(73 - (int)(text->len - start), 0), "",
-		    named ? file_path(area->file, path, PATH_MAX) : area_name(mm, area));
-}
-
-#define AREAS_AT_A_TIME 32
-
-static int show_maps(struct text *text, struct process *proc)
-{
-	struct mm *mm = process_get_mm(proc);
-	struct mm_area_info *areas = kmalloc(AREAS_AT_A_TIME * sizeof(*areas));
-	char *path = kmalloc(PATH_MAX);
-	u64 addr = 0;
-	unsigned int nr;
-
-	while (mm && areas && path && (nr = mm_get_areas(mm, addr, areas, AREAS_AT_A_TIME))) {
-		for (unsigned int i = 0; i < nr; i++)
-			show_area(text, mm, &areas[i], path);
-		addr = areas[nr - 1].end;
-		mm_put_areas(areas, nr);
-		cond_resched();
-	}
-	kfree(path);
-	kfree(areas);
-	if (mm)
-		mm_put(mm);
-	return path && areas ? 0 : -ENOMEM;
-}
-
 /* The same for all. */
 static int show_mounts(struct text *text, struct process *proc)
 {
@@ -195,14 +137,19 @@ static int show_mounts(struct text *text, struct process *proc)
 
 static const struct proc_file process_files[] = {
 	{ .name = "cmdline", .mode = 0444, .show_process = show_cmdline },
-	{ .name = "comm", .mode = 0444, .show_process = show_comm },
+	{ .name = "comm", .mode = 0444, .show_thread = proc_show_comm },
 	{ .name = "environ", .mode = 0400, .private = true, .show_process = show_environ },
 	{ .name = "limits", .mode = 0444, .show_process = proc_show_limits },
-	{ .name = "maps", .mode = 0444, .private = true, .show_process = show_maps },
+	{ .name = "maps", .mode = 0444, .private = true, .show_process = proc_show_maps },
 	{ .name = "mounts", .mode = 0444, .show_process = show_mounts },
-	{ .name = "stat", .mode = 0444, .show_process = proc_show_stat },
+	{ .name = "smaps", .mode = 0444, .private = true, .show_process = proc_show_smaps },
+	{ .name = "smaps_rollup",
+	  .mode = 0444,
+	  .private = true,
+	  .show_process = proc_show_smaps_rollup },
+	{ .name = "stat", .mode = 0444, .show_thread = proc_show_stat },
 	{ .name = "statm", .mode = 0444, .show_process = proc_show_statm },
-	{ .name = "status", .mode = 0444, .show_process = proc_show_status },
+	{ .name = "status", .mode = 0444, .show_thread = proc_show_status },
 };
 
 /* What others have to say about processes. */
@@ -433,32 +380,44 @@ static bool is_of_current(const struct inode *dir)
 
 static const struct inode_ops fd_dir_ops = { .populate = populate_fds, .is_own = is_of_current };
 
-static void create_process_files(struct inode *dir)
+static void create_directory(struct inode *dir, const char *name, u32 mode,
+			     const struct inode_ops *ops)
 {
-	struct inode *inode;
+	struct inode *inode = tree_create(dir, name, S_IFDIR | mode);
 
+	if (!IS_ERR(inode))
+		inode->ops = ops;
+}
+
+void proc_create_common_files(struct inode *dir)
+{
 	for (size_t i = 0; i < ARRAY_SIZE(process_files); i++)
 		proc_create_file(dir, &process_files[i]);
-	for (size_t i = 0; i < nr_extra_files; i++)
-		proc_create_file(dir, &extra_files[i]);
 	create_link(dir, "cwd", LINK_CWD);
 	create_link(dir, "exe", LINK_EXE);
 	create_link(dir, "root", LINK_ROOT);
-	inode = tree_create(dir, "fd", S_IFDIR | 0500);
-	if (!IS_ERR(inode))
-		inode->ops = &fd_dir_ops;
+	create_directory(dir, "fd", 0500, &fd_dir_ops);
 }
 
-static void populate_process(struct inode *dir)
+void proc_own_children(struct inode *dir)
 {
 	struct process *proc = proc_inode_process(dir);
 
-	if (list_empty(&dir->children))
-		create_process_files(dir);
 	if (!proc)
 		return;
 	own_children(dir, proc);
 	process_put(proc);
+}
+
+static void populate_process(struct inode *dir)
+{
+	if (list_empty(&dir->children)) {
+		proc_create_common_files(dir);
+		for (size_t i = 0; i < nr_extra_files; i++)
+			proc_create_file(dir, &extra_files[i]);
+		create_directory(dir, "task", 0555, &proc_task_dir_ops);
+	}
+	proc_own_children(dir);
 }
 
 static void free_process_dir(struct inode *dir)

@@ -8,13 +8,17 @@
 #include <lego/string.h>
 #include <lego/tty.h>
 
-/* /proc/<pid>/stat, statm and status, in Linux's formats (proc(5)). */
+/*
+ * /proc/<pid>/comm, stat, statm and status, in Linux's formats (proc(5)), and those of threads in
+ * task/<tid>.
+ */
 
 /* One look at a process, so that the numbers of a line belong together. */
 struct snapshot {
 	char comm[TASK_COMM_LEN];
 	char state;
-	pid_t pid, ppid, pgid, sid;
+	pid_t pid, ppid, pgid, sid; /* pid: the process's */
+	pid_t tid;
 	u32 tty;
 	pid_t tty_pgid;
 	unsigned int nr_threads, cpu;
@@ -44,23 +48,48 @@ static char task_state_letter(const struct task *task)
 	}
 }
 
-/* Tells the state of the first thread, which others may outlive. */
-static void look_at_threads(struct process *proc, struct snapshot *snap)
+static struct task *find_thread(struct process *proc, pid_t tid)
 {
 	struct task *task;
 
 	ASSERT_HELD(&proc->lock);
-	snap->state = 'Z';
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task->pid != proc->pid)
-			continue;
-		snap->state = task_state_letter(task);
-		snap->cpu = READ_ONCE(task->cpu);
-		snap->blocked = task->blocked_signals;
-		snap->pending = task->pending.set;
+		if (task->pid == tid)
+			return task;
 	}
+	return NULL;
+}
+
+/* Of one thread. A process has the state of its first, which others may outlive. */
+static void look_at_thread(struct process *proc, struct snapshot *snap)
+{
+	struct task *task = find_thread(proc, snap->tid);
+
+	snap->state = 'Z';
 	snap->nr_threads = proc->nr_threads;
-	snap->pending |= proc->pending.set;
+	snap->pending = proc->pending.set;
+	if (!task)
+		return;
+	snap->state = task_state_letter(task);
+	snap->cpu = READ_ONCE(task->cpu);
+	snap->blocked = task->blocked_signals;
+	snap->pending |= task->pending.set;
+}
+
+/* What a thread has of its own where the snapshot is about its process so far. */
+static bool look_at_own(struct process *proc, struct snapshot *snap)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct task *task = find_thread(proc, snap->tid);
+
+	if (task) {
+		memcpy(snap->comm, task->comm, sizeof(snap->comm));
+		cpu_times_divide(&task->cpu_times, cycles_to_ns(task_exec_cycles(task)),
+				 READ_ONCE(task->user_ticks), READ_ONCE(task->system_ticks));
+		snap->times = task->cpu_times;
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return task;
 }
 
 static void look_at_signals(const struct process *proc, struct snapshot *snap)
@@ -133,39 +162,59 @@ static void look_at_memory(struct process *proc, struct snapshot *snap)
 	mm_put(mm);
 }
 
-static void take_snapshot(struct process *proc, struct snapshot *snap)
+/* 0, or -ESRCH when there is no such thread. */
+static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 {
 	unsigned long flags;
 
-	*snap = (struct snapshot){ 0 };
+	*snap = (struct snapshot){ .tid = tid ?: proc->pid };
 	look_at_family(proc, snap);
 	flags = spin_lock_irqsave(&proc->lock);
 	memcpy(snap->comm, proc->comm, sizeof(snap->comm));
-	look_at_threads(proc, snap);
+	look_at_thread(proc, snap);
 	look_at_signals(proc, snap);
 	snap->start_ns = proc->start_ns;
 	snap->exit_status = proc->exit_status;
 	snap->creds = proc->creds;
 	snap->nofile = proc->rlimits[RLIMIT_NOFILE];
 	spin_unlock_irqrestore(&proc->lock, flags);
-	process_cpu_times(proc, &snap->times);
 	look_at_memory(proc, snap);
+	if (tid)
+		return look_at_own(proc, snap) ? 0 : -ESRCH;
+	process_cpu_times(proc, &snap->times);
+	return 0;
 }
 
 #define U64(x) ((unsigned long long)(x))
 
-int proc_show_stat(struct text *text, struct process *proc)
+int proc_show_comm(struct text *text, struct process *proc, pid_t tid)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	const struct task *task = tid ? find_thread(proc, tid) : NULL;
+	char comm[TASK_COMM_LEN];
+
+	memcpy(comm, task ? task->comm : proc->comm, sizeof(comm));
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (tid && !task)
+		return -ESRCH;
+	text_printf(text, "%pE\n", comm);
+	return 0;
+}
+
+int proc_show_stat(struct text *text, struct process *proc, pid_t tid)
 {
 	struct snapshot s;
+	int error = take_snapshot(proc, tid, &s);
 
-	take_snapshot(proc, &s);
+	if (error)
+		return error;
 	if (!process_may_inspect(proc)) {
 		s.layout = (struct mm_layout){ 0 };
 		s.brk_start = 0;
 		s.exit_status = 0;
 	}
 	/* pid comm state ppid pgrp session tty_nr tpgid flags, four kinds of page faults */
-	text_printf(text, "%d (%pE) %c %d %d %d %u %d 0 0 0 0 0", s.pid, s.comm, s.state, s.ppid,
+	text_printf(text, "%d (%pE) %c %d %d %d %u %d 0 0 0 0 0", s.tid, s.comm, s.state, s.ppid,
 		    s.pgid, s.sid, s.tty, s.tty_pgid);
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime */
 	text_printf(text, " %llu %llu %llu %llu 20 0 %u 0 %llu",
@@ -195,7 +244,7 @@ int proc_show_statm(struct text *text, struct process *proc)
 {
 	struct snapshot s;
 
-	take_snapshot(proc, &s);
+	take_snapshot(proc, 0, &s);
 	text_printf(text, "%llu %llu 0 %llu 0 %llu 0\n", U64(s.vm_bytes / PAGE_SIZE),
 		    U64(s.nr_pages), U64(s.text_bytes / PAGE_SIZE),
 		    U64((s.data_bytes + s.stack_bytes) / PAGE_SIZE));
@@ -218,13 +267,15 @@ static const char *state_name(char letter)
 	}
 }
 
-int proc_show_status(struct text *text, struct process *proc)
+int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 {
 	struct snapshot s;
+	int error = take_snapshot(proc, tid, &s);
 
-	take_snapshot(proc, &s);
+	if (error)
+		return error;
 	text_printf(text, "Name:\t%pE\nState:\t%s\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\n",
-		    s.comm, state_name(s.state), s.pid, s.pid, s.ppid);
+		    s.comm, state_name(s.state), s.pid, s.tid, s.ppid);
 	text_printf(text, "Uid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n", s.creds.uid, s.creds.euid,
 		    s.creds.suid, s.creds.fsuid, s.creds.gid, s.creds.egid, s.creds.sgid,
 		    s.creds.fsgid);

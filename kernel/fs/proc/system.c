@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "../lock.h"
 #include "internal.h"
 
 #include <lego/account.h>
@@ -132,6 +133,12 @@ static int show_filesystems(struct text *text, const void *unused)
 	return 0;
 }
 
+static int show_locks(struct text *text, const void *unused)
+{
+	locks_text(text);
+	return 0;
+}
+
 static int show_cmdline(struct text *text, const void *unused)
 {
 	text_printf(text, "%s\n", boot_info.cmdline);
@@ -148,6 +155,7 @@ static const struct proc_file system_files[] = {
 	{ .name = "cpuinfo", .mode = 0444, .show = proc_show_cpuinfo },
 	{ .name = "filesystems", .mode = 0444, .show = show_filesystems },
 	{ .name = "loadavg", .mode = 0444, .show = show_loadavg },
+	{ .name = "locks", .mode = 0444, .show = show_locks },
 	{ .name = "meminfo", .mode = 0444, .show = show_meminfo },
 	{ .name = "stat", .mode = 0444, .show = show_stat },
 	{ .name = "sysrq-trigger", .mode = 0200, .write = write_sysrq_trigger },

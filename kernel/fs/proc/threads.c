@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+
+/*
+ * /proc/<pid>/task: a directory for each thread, which is brought in line with the threads when
+ * someone looks. What is in one is as in the process's own; some files tell of the thread alone.
+ */
+
+static void populate_thread(struct inode *dir)
+{
+	if (list_empty(&dir->children))
+		proc_create_common_files(dir);
+	proc_own_children(dir);
+}
+
+/* inode->private is the thread's number. */
+static const struct inode_ops thread_dir_ops = { .populate = populate_thread };
+
+pid_t proc_inode_tid(const struct inode *inode)
+{
+	while (inode && inode->ops != &thread_dir_ops)
+		inode = inode->parent;
+	return inode ? (pid_t)(u64)inode->private : 0;
+}
+
+/* The numbers of a process's threads, in the order of their making, and how many; kfree() it. */
+static pid_t *list_threads(struct process *proc, unsigned int *nr)
+{
+	unsigned int max = READ_ONCE(proc->nr_threads);
+	pid_t *tids = kmalloc(max * sizeof(*tids));
+	unsigned long flags;
+	struct task *task;
+
+	*nr = 0;
+	if (!tids)
+		return NULL;
+	flags = spin_lock_irqsave(&proc->lock);
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (*nr < max)
+			tids[(*nr)++] = task->pid;
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return tids;
+}
+
+static void create_thread_dir(struct inode *dir, pid_t tid)
+{
+	struct inode *inode;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", tid);
+	inode = tree_create(dir, name, S_IFDIR | 0555);
+	if (IS_ERR(inode))
+		return;
+	inode->ops = &thread_dir_ops;
+	inode->private = (void *)(u64)tid;
+}
+
+/* As proc_populate_root(). */
+static void populate_threads(struct inode *dir)
+{
+	struct process *proc = proc_inode_process(dir);
+	unsigned int nr_threads = 0, nr = 0; /* nr: that have a directory */
+	pid_t *tids = proc ? list_threads(proc, &nr_threads) : NULL;
+	struct inode *child, *next;
+
+	list_for_each_entry_safe(child, next, &dir->children, sibling) {
+		if (nr < nr_threads && (pid_t)(u64)child->private == tids[nr])
+			nr++;
+		else
+			tree_remove_all(child);
+	}
+	for (; nr < nr_threads; nr++)
+		create_thread_dir(dir, tids[nr]);
+	kfree(tids);
+	if (!proc)
+		return;
+	proc_own_children(dir);
+	process_put(proc);
+}
+
+const struct inode_ops proc_task_dir_ops = { .populate = populate_threads };
