@@ -14,11 +14,12 @@ import re
 from dataclasses import dataclass, field
 
 from profiles import progress
-from profiles.events import IDLE, Event, Format, Trace
+from profiles.events import IDLE, STACK, Event, Format, Trace
 from profiles.export import ExportError
 from profiles.print_format import Printer
 
 CPUS = 1 << 22  # no process has it: Linux's highest pid is one less
+BETWEEN = 1 << 12  # and a CPU's number: its track of what one thread begins and another one ends
 # How the events of a pair are called: begin and end.
 PAIRS = [("_entry", "_exit"), ("_begin", "_end"), ("_enter", "_exit"), ("_start", "_end")]
 RUNNING = 0  # prev_state
@@ -39,6 +40,11 @@ class Track:
     open: list[Slice] = field(default_factory=list)  # the outermost first
 
 
+def full_key(key: str, args: dict) -> str:
+    """Two profile points may overlap: the name tells which one ends."""
+    return f"{key}:{args['name']}" if key == "profile:point" else key
+
+
 class Writer:
     def __init__(self, trace: Trace, calls: dict[int, str]):
         self.trace, self.calls = trace, calls
@@ -46,6 +52,8 @@ class Writer:
         self.lines: list[dict] = []
         self.tracks: dict[tuple[int, int], Track] = {}
         self.begins, self.ends = self.pairs()
+        self.began_on: dict[tuple[int, str], Track] = {}  # by CPU and key
+        self.chains = trace.chains()
 
     def pairs(self) -> tuple[dict[int, str], dict[int, str]]:
         """Returns the keys of the slices that events begin or end, by id."""
@@ -91,17 +99,37 @@ class Writer:
             if is_it:
                 return True
 
+    def end_of_other(self, event: Event, key: str, args: dict) -> bool:
+        """
+        Ends the slice that another thread began on this CPU, as the profile point context_switch
+        does. It would cut into slices of both threads, so it goes to a track of the CPU.
+        """
+        began = self.began_on.get((event.cpu, key))
+        open = [one for one in began.open if one.key == key] if began else []
+        if not open:
+            return False
+        one = open[-1]
+        began.open.remove(one)
+        track = self.track(CPUS, BETWEEN + event.cpu)
+        dur = event.ns / 1000 - one.ns / 1000
+        self.put("X", one.name, one.ns, track, one.args | args, dur=dur)
+        return True
+
     def name(self, format: Format, args: dict) -> str:
         """Names a slice after the system call or function that it is, or its field `name`."""
         if format.name == "sys_enter" and isinstance(args.get("id"), int):
             return self.calls.get(args["id"], f"sys_{args['id']}")
         function = args.get("func", args.get("function"))
         if isinstance(function, int) and self.trace.kernel:
-            found = self.trace.kernel.function(function)
-            return found[1] if found else f"{function:#x}"
+            return self.trace.name(function)
         if isinstance(args.get("name"), str):
             return args["name"]
         return re.sub(r"_(entry|begin|enter|start)$", "", format.name)
+
+    def stack(self, event: Event) -> dict[str, list[str]]:
+        """The event's call chain, if it has one: the innermost function first."""
+        chain = self.chains.get(id(event))
+        return {"stack": [self.trace.name(address - 1) for address in chain]} if chain else {}
 
     def switch(self, event: Event, args: dict) -> None:
         """Of sched_switch: the CPU's track says who runs, the task's for what it does not."""
@@ -110,7 +138,7 @@ class Writer:
         previous, next = args["prev_pid"], args["next_pid"]
         if previous != IDLE:
             key = "ready" if args["prev_state"] == RUNNING else "asleep"
-            state = {"prev_state": args["prev_state"]}
+            state = {"prev_state": args["prev_state"]} | self.stack(event)
             self.begin(self.task_track(previous), key, key, event.ns, state)
         if next != IDLE:
             track = self.task_track(next)
@@ -130,17 +158,23 @@ class Writer:
         if event.lost:
             name = f"{event.lost} events lost"
             self.put("i", name, event.ns, self.cpu_track(event.cpu), {}, s="t")
+        if format.name == STACK:
+            return None
         if format.name == "sched_switch":
             return self.switch(event, args)
         if format.name == "sched_wakeup":
             self.wake(event, args)
         if event.id in self.begins:
-            key = self.begins[event.id]
+            key = full_key(self.begins[event.id], args)
+            args |= self.stack(event)
+            self.began_on[event.cpu, key] = track
             return self.begin(track, key, self.name(format, args), event.ns, args)
-        if event.id in self.ends and self.end(track, self.ends[event.id], event.ns, args):
-            return None
+        if event.id in self.ends:
+            key = full_key(self.ends[event.id], args)
+            if self.end(track, key, event.ns, args) or self.end_of_other(event, key, args):
+                return None
         text = self.printer.text(format, event.data)
-        self.put("i", format.name, event.ns, track, {"text": text}, s="t")
+        self.put("i", format.name, event.ns, track, {"text": text} | self.stack(event), s="t")
 
     def end_all(self, ns: int) -> None:
         for track in self.tracks.values():
@@ -155,9 +189,11 @@ class Writer:
         for track in self.tracks.values():
             is_cpu = track.pid == CPUS
             task = self.trace.task(track.tid)
-            name("thread_name", track, f"CPU {track.tid}" if is_cpu else task.name)
+            cpu = f"CPU {track.tid % BETWEEN}" + ", switches" * (track.tid >= BETWEEN)
+            name("thread_name", track, cpu if is_cpu else task.name)
             if is_cpu:
-                name("thread_sort_index", track, track.tid, "sort_index")
+                order = 2 * (track.tid % BETWEEN) + track.tid // BETWEEN
+                name("thread_sort_index", track, order, "sort_index")
             if track.pid not in named:
                 named.add(track.pid)
                 process = "CPUs" if is_cpu else self.trace.task(track.pid).name

@@ -27,6 +27,8 @@ EVENT, PADDING, EXTENSION = range(3)  # enum profile_trace_kind
 COMMON = struct.Struct("<HBBi")  # struct profile_trace_event
 IRQS_OFF, HARDIRQ, NMI = 0x01, 0x08, 0x40
 IDLE = 0  # tid
+STACK = "kernel_stack"  # a call chain, of the event before
+STACK_HEAD = struct.Struct("<i4x")  # behind the common fields: how many addresses follow
 MAX_NS = 1 << 63
 FIELD = re.compile(
     r"^\s*field:(?P<type>.*?)\s*(?P<name>\w+)(?P<array>\[\w*\])?;\s*"
@@ -105,6 +107,15 @@ class Format:
         return {field.name: field.value(data) for field in self.fields}
 
 
+def chain(data: bytes) -> list[int]:
+    """Returns the addresses of a call chain: where the calls return to, the innermost first."""
+    start = COMMON.size + STACK_HEAD.size
+    if len(data) < start:
+        return []
+    nr = min(STACK_HEAD.unpack_from(data, COMMON.size)[0], (len(data) - start) // 8)
+    return list(struct.unpack_from(f"<{max(nr, 0)}Q", data, start))
+
+
 @dataclass
 class Cpu:
     events: list[Event] = field(default_factory=list)  # the oldest first
@@ -133,8 +144,30 @@ class Trace:
         """All events, by time."""
         return heapq.merge(*(cpu.events for cpu in self.cpus.values()), key=lambda e: e.cycles)
 
+    def chains(self) -> dict[int, list[int]]:
+        """
+        Returns the call chains by the id() of their events. A chain's event is the latest one
+        before it on its CPU that has none, and has the same thread and flags.
+        """
+        found = {}
+        for cpu in self.cpus.values():
+            without: list[Event] = []
+            for event in cpu.events:
+                if event.lost:
+                    without.clear()
+                if self.format(event).name != STACK:
+                    without.append(event)
+                elif without and without[-1].data[2:8] == event.data[2:8]:
+                    found[id(without.pop())] = chain(event.data)
+        return found
+
     def format(self, event: Event) -> Format:
         return self.formats[event.id]
+
+    def name(self, address: int) -> str:
+        """The kernel function at an address, or the address."""
+        found = self.kernel.function(address) if self.kernel else None
+        return found[1] if found else f"{address:#x}"
 
     def task(self, tid: int) -> Task:
         return self.tasks.get(tid) or Task("<idle>" if tid == IDLE else "<...>", tid)

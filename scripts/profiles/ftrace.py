@@ -7,7 +7,7 @@ Format: Documentation/trace/ftrace.rst of Linux 6.1, "Output format".
 from __future__ import annotations
 
 from profiles import progress
-from profiles.events import HARDIRQ, IRQS_OFF, NMI, Trace
+from profiles.events import HARDIRQ, IRQS_OFF, NMI, STACK, Event, Trace, chain
 from profiles.print_format import Printer
 
 HEAD = """\
@@ -32,6 +32,14 @@ def flags_text(flags: int) -> str:
     return f"{'d' if flags & IRQS_OFF else '.'}.{context}.."
 
 
+def event_text(trace: Trace, printer: Printer, event: Event) -> str:
+    format = trace.format(event)
+    if format.name != STACK:
+        return f"{format.name}: {printer.text(format, event.data)}"
+    names = (trace.name(address - 1) for address in chain(event.data))
+    return "<stack trace>" + "".join(f"\n => {name}" for name in names)
+
+
 def write(trace: Trace) -> bytes:
     printer = Printer(trace.kernel)
     entries = sum(len(cpu.events) for cpu in trace.cpus.values())
@@ -40,11 +48,11 @@ def write(trace: Trace) -> bytes:
     for event in progress.over(list(trace.in_order()), "writing events"):
         if event.lost:
             parts.append(f"CPU:{event.cpu} [LOST {event.lost} EVENTS]\n")
-        format, tid = trace.format(event), event.tid
+        tid = event.tid
         seconds, us = divmod((event.ns + 500) // 1000, 1_000_000)
         head = f"{trace.task(tid).name:>16}-{tid:<7} [{event.cpu:03d}] {flags_text(event.flags)} "
-        text = printer.text(format, event.data)
-        parts.append(f"{head}{seconds:5d}.{us:06d}: {format.name}: {text}\n")
+        text = event_text(trace, printer, event)
+        parts.append(f"{head}{seconds:5d}.{us:06d}: {text}\n")
     for number, cpu in trace.cpus.items():
         if cpu.lost_at_end:
             parts.append(f"CPU:{number} [LOST {cpu.lost_at_end} EVENTS]\n")

@@ -9,9 +9,11 @@ from __future__ import annotations
 import struct
 
 from profiles import progress, tracing_data
-from profiles.events import IDLE, Event, Trace
+from profiles.events import IDLE, STACK, Event, Trace
 from profiles.export import ExportError
 from profiles.perf_data import (
+    CALLCHAIN,
+    CONTEXT_KERNEL,
     CPU,
     FEATURE_BUILD_ID,
     FEATURE_EVENT_DESC,
@@ -35,7 +37,7 @@ from profiles.perf_data import (
 )
 
 TRACEPOINT, RAW, LOST = 2, 0x400, 2
-SAMPLE_TYPE = IP | TID | TIME | CPU | PERIOD | RAW | IDENTIFIER
+SAMPLE_TYPE = IP | TID | TIME | CPU | PERIOD | RAW | IDENTIFIER  # and CALLCHAIN, if there are any
 FEATURE_TRACING_DATA, FEATURE_NRCPUS = 1, 7
 
 
@@ -44,9 +46,13 @@ def task(trace: Trace, tid: int) -> tuple[int, int]:
     return (0, 0) if tid == IDLE else (trace.task(tid).pid, tid)
 
 
-def sample(trace: Trace, number: int, event: Event) -> bytes:
-    body = struct.pack("<QQII", number, 0, *task(trace, event.tid))
+def sample(trace: Trace, number: int, event: Event, chain: list[int] | None) -> bytes:
+    """chain: None if the attributes do not have CALLCHAIN."""
+    body = struct.pack("<QQII", number, chain[0] if chain else 0, *task(trace, event.tid))
     body += struct.pack("<QIIQ", event.ns, event.cpu, 0, 1)
+    if chain is not None:
+        chain = [CONTEXT_KERNEL, *chain] if chain else []
+        body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
     padding = -(4 + len(event.data)) % 8
     body += struct.pack("<I", len(event.data) + padding) + event.data + bytes(padding)
     return record(SAMPLE, MISC_KERNEL, body)
@@ -56,7 +62,7 @@ def lost(nr: int, cpu: int, ns: int) -> bytes:
     return record(LOST, 0, struct.pack("<QQ", ID, nr) + trailer(0, 0, ns, cpu))
 
 
-def records(trace: Trace, numbers: dict[int, int]) -> bytes:
+def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]]) -> bytes:
     parts = [kernel_map(trace.kernel)]
     for tid, one in trace.tasks.items():
         if tid != IDLE:
@@ -65,7 +71,9 @@ def records(trace: Trace, numbers: dict[int, int]) -> bytes:
     for event in progress.over(list(trace.in_order()), "writing events"):
         if event.lost:
             parts.append(lost(event.lost, event.cpu, event.ns))
-        parts.append(sample(trace, numbers[event.id], event))
+        if trace.format(event).name != STACK:
+            chain = chains.get(id(event), []) if chains else None
+            parts.append(sample(trace, numbers[event.id], event, chain))
         last_ns = event.ns
     for number, cpu in trace.cpus.items():
         if cpu.lost_at_end:
@@ -75,13 +83,15 @@ def records(trace: Trace, numbers: dict[int, int]) -> bytes:
 
 def write(trace: Trace) -> bytes:
     events = []
+    chains = trace.chains()
+    sample_type = SAMPLE_TYPE | bool(chains) * CALLCHAIN
     # From ID on, which is also that of the records that are no samples.
     for number, format in enumerate(trace.formats.values(), ID):
-        attr = event_attribute(TRACEPOINT, format.id, 1, SAMPLE_TYPE)
+        attr = event_attribute(TRACEPOINT, format.id, 1, sample_type)
         events.append((attr, number, f"{format.system}:{format.name}"))
     numbers = dict(zip(trace.formats, range(ID, ID + len(events))))
     try:
-        data, ids = records(trace, numbers), build_ids(trace.build_id, [])
+        data, ids = records(trace, numbers, chains), build_ids(trace.build_id, [])
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
     nr_cpus = max(trace.cpus) + 1

@@ -14,6 +14,9 @@ SCRIPT = """\
 cd /sys/kernel/tracing
 echo 16 >buffer_size_kb
 busybox ls / >/dev/null | busybox sync
+echo 1 >options/stacktrace
+busybox sync
+echo 0 >options/stacktrace
 echo 0 >tracing_on
 echo == trace; cat trace; echo == end
 """
@@ -21,17 +24,18 @@ SYSTEMS = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal"
 
 
 def test_text_is_that_of_the_kernel(boot, builds, tmp_path):
-    """All kinds of events, and gaps: legoprof reads the format texts, the kernel its own code."""
+    """All kinds of events, call chains, gaps: legoprof reads format texts, the kernel its code."""
     image = harness.script_image(tmp_path, SCRIPT)
-    append = f"profile.on_exit=none trace_event={SYSTEMS}"
+    append = f"profile.on_exit=none trace_event={SYSTEMS},profile"
     options = boot.options(None, initrd=image, append=append, smp=2)
     options.export = tmp_path / "run.lego"
     with qemu.Guest(options) as guest:
         result = boot.finish(guest.wait(), ok=True, check=True)
     text = result.log.replace("\r", "").partition("== trace\n")[2].partition("== end\n")[0]
-    text = re.sub(r"=(\w+)@\w+", r"=\1", text)  # the file, of functions of the same name
+    text = re.sub(r"(=|=> )(\w+)@\w+", r"\1\2", text)  # the file, of functions of the same name
     trace = events.read(export.load(options.export), Symbols(builds.kernel()))
     assert ftrace.write(trace).decode() == text
     assert re.search(r"^CPU:\d \[LOST \d+ EVENTS\]$", text, re.M)
+    assert re.search(r"^.*: <stack trace>\n => trace_record_with_stack\n( => \w+\n)+", text, re.M)
     names = {trace.format(event).name for event in trace.in_order()}
     assert len(names) > 10, names

@@ -145,6 +145,9 @@ def test_perf_trace_counts_as_strace(traced, perf):
 
 
 NR_WRITERS = 3
+WRITERS = (
+    f"for i in $(seq {NR_WRITERS}); do dd if=/dev/zero of=/tmp/x bs=1M count=32 & done; wait"
+)
 
 COMMANDS = [
     "cd /sys/kernel/tracing",
@@ -152,7 +155,7 @@ COMMANDS = [
     "echo 'flags == 32' > events/lock/contention_begin/filter",  # mutexes only
     "echo 1 > events/lock/enable; echo 1 > events/sched/enable",
     "echo 1 > events/kmem/kmalloc/enable; echo 1 > events/kmem/kfree/enable",
-    f"for i in $(seq {NR_WRITERS}); do dd if=/dev/zero of=/tmp/x bs=1M count=32 & done; wait",
+    WRITERS,
     "echo l > /proc/sysrq-trigger",
     "mkdir /tmp/d; for i in 1 2 3 4 5; do echo x > /tmp/d/$i; done; rm /tmp/d/2",
     "echo l > /proc/sysrq-trigger",
@@ -161,19 +164,24 @@ COMMANDS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory) -> tuple[Path, str]:
-    """Three programs that write to one file, and files that stay. Returns export and log."""
-    path = tmp_path_factory.mktemp("session") / "run.lego"
+def shell(path: Path, commands: list[str]) -> str:
+    """Returns the log of a shell that runs the commands, the last of which ends it."""
     # With one CPU, time is its instructions, and no lock is spun for.
     with qemu.Guest(options(path, 1, "", "shell")) as guest:
-        for command in COMMANDS:
+        for command in commands:
             guest.expect(r"lego:[^\n]*# ")
             guest.send(command + "\n")
         result = guest.wait()
     assert result.ok and not result.export_error, result.tail()
     assert events.read(export.load(path)).cpus
-    return path, result.log.replace("\r", "")
+    return result.log.replace("\r", "")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory) -> tuple[Path, str]:
+    """Three programs that write to one file, and files that stay. Returns export and log."""
+    path = tmp_path_factory.mktemp("session") / "run.lego"
+    return path, shell(path, COMMANDS)
 
 
 def timehist(path: Path, perf) -> dict[int, Counter[str]]:
@@ -237,6 +245,29 @@ def test_perf_lock_contention_as_waits_by_lock(session, perf):
     assert 0 < nr <= lock["waits"] and lock["wait_ns"] > 1_000_000
     rounding_ns = sum(scale[unit] / 100 for *_, unit in threads)
     assert total == pytest.approx(lock["wait_ns"], abs=1000 * lock["waits"] + rounding_ns / 2)
+
+
+def test_call_chains(lego, perf, tmp_path):
+    """Each event has its chain; and callers of locks, for perf, are those of the waits table."""
+    path = tmp_path / "run.lego"
+    switches = ["echo x > /tmp/x", "cd /sys/kernel/tracing", "echo 1 > options/stacktrace"]
+    shell(path, [*switches, "echo lock sched > set_event", WRITERS, "echo > set_event", "exit"])
+    trace = events.read(export.load(path))
+    names = Counter(trace.format(event).name for event in trace.in_order())
+    nr_chains = names.pop("kernel_stack")
+    assert nr_chains == names.total() > 100
+    assert sum("<stack trace >" in line for line in trace_cmd(path)) == nr_chains
+    with_chains = perf("script", "-F", "event,ip,sym", "-i", perf_data(path)).split("\n\n")
+    assert sum("trace_write_slowly\n" in one for one in with_chains) == nr_chains
+
+    command = 'exec perf --buildid-dir "$0" lock contention -i "$1" 2>&1'
+    text = run("sh", "-c", command, lego.with_name("buildid"), perf_data(path))
+    rows = re.findall(r"^ +(\d+) .* mutex +(\w+)\+0x\w+$", text, re.M)
+    assert sum(int(nr) for nr, _ in rows) == names["contention_end"] and "Unknown" not in text
+    waits = export.load(path).rows("waits.json")
+    assert {caller for _, caller in rows} == {
+        row["function"] for row in waits if row["what"] == "inode->write_lock"
+    }
 
 
 def test_perf_kmem_stat_as_leak_counts(session, perf):

@@ -10,4 +10,5 @@ static inline struct stack_walk os_stack_walk(const os_regs_t *regs, u64 *pcs, u
 	walk.counts = STACK_COUNTS(nr - nr_user, nr_user, STACK_WHOLE, STACK_NOT_REPLAYABLE);
 	return walk;
 }
-#define os_stack_walk os_stack_walk
+#define os_stack_walk	   os_stack_walk
+#define os_regs_here(regs) ((void)memset(regs, 0, sizeof(*(regs))))

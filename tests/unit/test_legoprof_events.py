@@ -10,7 +10,7 @@ import pytest
 import trace_export
 from test_legoprof import META, READ, legoprof
 from test_legoprof_fuzz import whole
-from trace_export import MS, TASKS, Kind, Ring
+from trace_export import EXIT, MS, TASKS, Kind, Ring
 
 events, print_format = legoprof.profiles.events, legoprof.profiles.print_format
 
@@ -215,6 +215,61 @@ def test_slices_have_the_names_of_fields(convert):
         ("timer", 11, 0),
     ]
     assert found[1]["args"]["end"] == "not yet"
+
+
+STACK = Kind(
+    4,
+    "ftrace",
+    "kernel_stack",
+    [("int", "size", "i"), ("int", "unused", "i"), ("unsigned long", "caller[2]", "2Q")],
+    '"\\t=> %ps\\n", (void *)REC->caller[0]',
+)
+
+
+def test_call_chains(convert):
+    """A chain is of the event before it that has none: here, an NMI's event comes in between."""
+    ring = Ring(0)
+    ring.add(1000, EXIT.data(11, 1, 0, flags=0))
+    ring.add(2000, EXIT.data(11, 2, 0, flags=0))
+    ring.add(3000, EXIT.data(11, 3, 0, flags=64))
+    ring.add(4000, STACK.data(11, 2, 0, [0x81, 0x82], flags=64))
+    ring.add(5000, STACK.data(11, 1, 0, [0x91, 0], flags=0))
+    ring.lose(3)
+    ring.add(6000, STACK.data(11, 1, 0, [0xA1, 0], flags=0))
+    files = trace_export.files([ring], TASKS, [EXIT, STACK])
+    _, data, _ = convert(files, "perf-data", "--events")
+    found = perf_records(data)
+    assert [struct.unpack_from("<Q", body, 8)[0] for kind, body in found if kind == 2] == [3]
+    chains = []
+    for body in (body for kind, body in found if kind == 9):
+        (nr,) = struct.unpack_from("<Q", body, 48)
+        chains.append(list(struct.unpack_from(f"<{nr}Q", body, 56)))
+    kernel = (1 << 64) - 128
+    assert chains == [[], [kernel, 0x91], [kernel, 0x81, 0x82]]
+    _, text, _ = convert(files, "ftrace")
+    assert text.count(b": <stack trace>\n => 0x") == 3
+    _, data, _ = convert(files, "chrome")
+    args = [one["args"] for one in json.loads(data)["traceEvents"] if one["name"] == "sys_exit"]
+    assert [one.get("stack") for one in args] == [None, ["0x90"], ["0x80", "0x81"]]
+
+
+def test_points_in_chrome(convert):
+    """Points may overlap; and one that another thread ends is on a track of the CPU."""
+    name = [("char", "name[16]", "16s")]
+    begin = Kind(401, "profile", "point_begin", name, '"x"')
+    end = Kind(402, "profile", "point_end", name, '"x"')
+    ring = Ring(1)
+    steps = [(begin, 11, "a"), (begin, 11, "b"), (begin, 11, "switch"), (end, 12, "switch")]
+    steps += [(end, 11, "b"), (end, 11, "a")]
+    for i, (kind, tid, value) in enumerate(steps):
+        ring.add(MS * (i + 1), kind.data(tid, value))
+    _, data, _ = convert(trace_export.files([ring], TASKS, [begin, end]), "chrome")
+    found = [one for one in json.loads(data)["traceEvents"] if one["ph"] != "M"]
+    assert [(one["name"], one["tid"], one["ts"], one["dur"]) for one in found] == [
+        ("a", 11, 1000, 5000),
+        ("b", 11, 2000, 3000),
+        ("switch", 4097, 3000, 1000),
+    ]
 
 
 @pytest.mark.parametrize(

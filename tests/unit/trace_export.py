@@ -8,7 +8,7 @@ import struct
 
 COMMON = [("unsigned short", "common_type", "H"), ("unsigned char", "common_flags", "B")]
 COMMON += [("unsigned char", "common_preempt_count", "B"), ("int", "common_pid", "i")]
-SIZES = {"B": 1, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "16s": 16, "6Q": 48}
+SIZES = {"B": 1, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "16s": 16, "2Q": 16, "6Q": 48}
 STATES = '{ 1, "S" }, { 2, "D" }'
 
 

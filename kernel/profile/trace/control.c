@@ -134,6 +134,24 @@ bool trace_is_recording(void)
 	return wants_recording;
 }
 
+void trace_set_stacks(bool on)
+{
+	struct trace_event *event;
+
+	trace_for_each_event(event)
+	{
+		if (on)
+			__atomic_fetch_or(&event->slow, TRACE_SLOW_STACK, __ATOMIC_SEQ_CST);
+		else
+			__atomic_fetch_and(&event->slow, (u8)~TRACE_SLOW_STACK, __ATOMIC_SEQ_CST);
+	}
+}
+
+bool trace_has_stacks(void)
+{
+	return __start_trace_events->slow & TRACE_SLOW_STACK;
+}
+
 static int switch_event(struct trace_event *event, bool on)
 {
 	int error = on ? need_rings() : 0;

@@ -3,8 +3,8 @@
  * The events of <lego/profile_events.h>. The list is expanded three times: into the struct of each
  * record; into its printer; and into its writer, with its fields and the text of its format.
  *
- * A writer reserves its record in the ring and fills it in there. With a filter, it fills in a
- * copy, which goes into the ring if the filter wants it.
+ * A writer reserves its record in the ring and fills it in there. With a filter, or call chains, it
+ * fills in a copy, which goes into the ring if the filter wants it.
  */
 
 #include "trace.h"
@@ -94,13 +94,13 @@
 		};                                                            \
 		struct trace_slot slot;                                       \
                                                                               \
-		if (pf_unlikely(pf_read_once(event.has_filter))) {            \
+		if (pf_unlikely(pf_read_once(event.slow))) {                  \
 			struct record_##name_ judged;                         \
                                                                               \
 			REC = &judged;                                        \
 			trace_fill_common(&REC->common, event.id);            \
 			assignments;                                          \
-			trace_filter_event(&event, REC);                      \
+			trace_write_slowly(&event, REC);                      \
 			return;                                               \
 		}                                                             \
 		slot = trace_reserve(sizeof(*REC));                           \

@@ -30,7 +30,7 @@ static int show_filter(os_text_t *text, const void *arg)
 {
 	const struct trace_event *event = arg;
 
-	os_text_printf(text, "%s\n", event->has_filter ? event->filter.text : "none");
+	os_text_printf(text, "%s\n", event->slow & TRACE_SLOW_FILTER ? event->filter.text : "none");
 	return 0;
 }
 
@@ -164,6 +164,24 @@ static int write_overwrite(const char *text, const void *unused)
 	return 0;
 }
 
+#ifdef CONFIG_PROFILE_CALLCHAIN
+static int show_stacks(os_text_t *text, const void *unused)
+{
+	os_text_printf(text, "%d\n", trace_has_stacks());
+	return 0;
+}
+
+static int write_stacks(const char *text, const void *unused)
+{
+	bool on;
+
+	if (parse_switch(text, &on))
+		return -OS_EINVAL;
+	trace_set_stacks(on);
+	return 0;
+}
+#endif
+
 static int show_size(os_text_t *text, const void *unused)
 {
 	os_text_printf(text, "%lu\n", trace_ring_bytes() / 1024);
@@ -223,6 +241,9 @@ static const os_trace_file_t files[] = {
 	  .write = write_tracer },
 	{ "events/enable", SWITCH, .show = show_enable_all, .write = write_enable_all },
 	{ "options/overwrite", SWITCH, .show = show_overwrite, .write = write_overwrite },
+#ifdef CONFIG_PROFILE_CALLCHAIN
+	{ "options/stacktrace", SWITCH, .show = show_stacks, .write = write_stacks },
+#endif
 	{ "set_event", EVENTS, .show = show_set, .write = write_set, .truncate = truncate_set },
 	{ "trace", "nothing, which clears it", .show = trace_show, .write = write_trace,
 	  .truncate = truncate_trace },

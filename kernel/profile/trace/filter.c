@@ -122,17 +122,27 @@ static bool matches(const struct trace_filter *filter, const void *content)
 	}
 }
 
-void trace_filter_event(const struct trace_event *event, const void *content)
+bool trace_record_copy(const struct trace_event *event, const void *content)
 {
-	struct trace_slot slot;
+	struct trace_slot slot = trace_reserve(event->bytes);
 
-	if (!matches(&event->filter, content))
-		return;
-	slot = trace_reserve(event->bytes);
 	if (!slot.content)
-		return;
+		return false;
 	memcpy(slot.content, content, event->bytes);
 	trace_commit(slot.start);
+	return true;
+}
+
+void trace_write_slowly(const struct trace_event *event, const void *content)
+{
+	u8 slow = pf_read_once(event->slow);
+
+	if (slow & TRACE_SLOW_FILTER && !matches(&event->filter, content))
+		return;
+	if (slow & TRACE_SLOW_STACK)
+		trace_record_with_stack(event, content);
+	else
+		trace_record_copy(event, content);
 }
 
 static const struct trace_field *find_field(const struct trace_event *event, const char *name)
@@ -242,21 +252,24 @@ static int parse(const struct trace_event *event, const char *text, struct trace
 	return take_text(text, filter->value_text, sizeof(filter->value_text));
 }
 
+static void clear_filter(struct trace_event *event)
+{
+	__atomic_fetch_and(&event->slow, (u8)~TRACE_SLOW_FILTER, __ATOMIC_SEQ_CST);
+}
+
 int trace_set_filter(struct trace_event *event, const char *text)
 {
 	struct trace_filter filter = { 0 };
 
 	if (!strcmp(text, "0")) {
-		pf_write_once(event->has_filter, false);
+		clear_filter(event);
 		return 0;
 	}
 	if (strlen(text) >= sizeof(filter.text) || parse(event, text, &filter))
 		return -OS_EINVAL;
 	memcpy(filter.text, text, strlen(text) + 1);
-	pf_write_once(event->has_filter, false);
+	clear_filter(event);
 	event->filter = filter;
-	/* Pairs with nothing on other machines: on x86 stores are seen in their order. */
-	pf_barrier();
-	pf_write_once(event->has_filter, true);
+	__atomic_fetch_or(&event->slow, TRACE_SLOW_FILTER, __ATOMIC_SEQ_CST);
 	return 0;
 }

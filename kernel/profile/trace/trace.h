@@ -56,9 +56,12 @@ struct trace_event {
 	/* Prints what follows the event's name in a line. content: of at least `bytes` bytes. */
 	void (*print)(os_text_t *text, const void *content);
 	bool is_on;
-	bool has_filter;
+	u8 slow; /* TRACE_SLOW_*: its writer calls trace_write_slowly() if any is set */
 	struct trace_filter filter;
 };
+
+#define TRACE_SLOW_FILTER 1
+#define TRACE_SLOW_STACK  2
 
 #define TRACE_EVENTS_SECTION pf_used pf_section("trace_events") pf_aligned(8)
 
@@ -111,6 +114,9 @@ int trace_resize_rings(u64 bytes); /* 0 frees them, if nothing is on */
 u64 trace_ring_bytes(void);
 int trace_set_recording(bool on);
 bool trace_is_recording(void);
+/* Whether each event has its call chain behind it. Nothing without CONFIG_PROFILE_CALLCHAIN. */
+void trace_set_stacks(bool on);
+bool trace_has_stacks(void);
 int trace_switch_event(struct trace_event *event, bool on);
 /* Which events are meant: those of a system, of a name, or all; NULL stands for any. */
 int trace_switch_events(const char *system, const char *name, bool on);
@@ -134,10 +140,22 @@ void trace_print_tasks_json(const void *unused);
 void trace_print_cpus_json(const void *unused);
 void trace_print_pages_json(const void *unused);
 
-/* filter.c: records what an event's writer has filled in, if its filter wants it. Any context. */
-void trace_filter_event(const struct trace_event *event, const void *content);
+/*
+ * filter.c: records what an event's writer has filled in, if its filter wants it, and its call
+ * chain, if that is on. Any context.
+ */
+void trace_write_slowly(const struct trace_event *event, const void *content);
 /* Sets the filter: `<field> <operator> <value>`, or `0` for none. Returns 0 or -OS_EINVAL. */
 int trace_set_filter(struct trace_event *event, const char *text);
+
+/* Copies an event's record to the ring. false: it is lost. Any context. */
+bool trace_record_copy(const struct trace_event *event, const void *content);
+#ifdef CONFIG_PROFILE_CALLCHAIN
+/* stack.c: the same, and behind it the call chain, from the event's writer on. Any context. */
+void trace_record_with_stack(const struct trace_event *event, const void *content);
+#else
+#define trace_record_with_stack(event, content) ((void)0)
+#endif
 
 /* Makes the text of an event's `format` file. */
 #define TRACE_FORMAT_BYTES 2048
