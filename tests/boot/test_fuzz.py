@@ -54,3 +54,16 @@ def test_fuzzed_calls(boot, smp, seed):
         made = {int(number): int(nr) for number, nr in re.findall(r"(\d+):(\d+)", counts)}
         assert sum(made.values()) > NR_CALLS  # of each of 8 threads, in 4 rounds
         compare_counts(made, tables[int(pid)].rows)
+
+
+def test_fuzzed_calls_while_functions_are_traced(boot):
+    """
+    All events are on, and all functions are counted and traced now and then, on 8 CPUs: no gap in
+    the trace is not told. tests/soak/run --functions does the same for a minute.
+    """
+    append = "profile.on_exit=none"
+    log = boot("fuzz", 1, 400, 8, 1000, "functions", smp=8, append=append, variant="functions").log
+    program_passes(log, "fuzz")
+    found = re.search(r"^fuzz: (\d+) flips, (\d+) traces read, (\d+) switches", log, re.MULTILINE)
+    nr_flips, nr_read, nr_switches = map(int, found.groups())
+    assert nr_flips >= 32 and nr_read >= 8 and nr_switches > 40

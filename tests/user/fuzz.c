@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * fuzz <seed> <calls> <threads> <uid>: as that user, every thread makes as many system calls, drawn
- * from the seed: all numbers, with arguments that are good, bad or in between. What is left out is
- * what would end or stop the program, or pull its own memory from under it; threads and processes
- * that only end are made and end all the time. Passes when all calls have come back with a result
- * Linux's could have.
+ * fuzz <seed> <calls> <threads> <uid> [functions]: as that user, every thread makes as many system
+ * calls, drawn from the seed: all numbers, with arguments that are good, bad or in between. What is
+ * left out is what would end or stop the program, or pull its own memory from under it; threads and
+ * processes that only end are made and end all the time. Passes when all calls have come back with
+ * a result Linux's could have.
  *
  * Pointers lead into an arena of pages that threads map, protect, unmap and fill at the same
  * time; around it is a wide margin without access. The fuzzer itself never touches the arena.
@@ -16,7 +16,8 @@
  *
  * A round counts its calls by number and prints the counts, to be compared with strace's. Another
  * process changes what the profilers do meanwhile; in the last round also whether strace counts, so
- * that one is not compared.
+ * that one is not compared. With `functions` another one has all functions counted and traced now
+ * and then, and checks the trace.
  *
  * Not for Linux: there, calls like reboot() do what they say.
  */
@@ -30,6 +31,7 @@
 #include <sys/utsname.h>
 
 #include "flip.h"
+#include "flip_functions.h"
 #include "fuzz.h"
 #include "fuzz_calls.h"
 #include "run.h"
@@ -52,6 +54,7 @@ static struct progress {
 static struct {
 	struct progress own;
 	int is_quiet, may_end;
+	struct flip_counts flips; /* of all rounds so far */
 } * first;
 
 static void count(struct progress *by, unsigned long nr)
@@ -394,6 +397,13 @@ static void flip(unsigned long seed, int strace_too)
 	}
 }
 
+/* The trace of this round has been read twice. A failed check is in the log. */
+static void wait_for_flips(unsigned long nr_reads)
+{
+	while (((volatile struct flip_counts *)&first->flips)->nr_reads < nr_reads + 2)
+		sleep_ms(10);
+}
+
 /* Lets the round's first thread end when it is the last one. */
 static void let_end(pid_t round)
 {
@@ -469,7 +479,8 @@ static void check_afterwards(void)
 int main(int argc, char **argv)
 {
 	unsigned long seed = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
-	int nr_threads = argc > 3 ? atoi(argv[3]) : 4, status, is_last;
+	int nr_threads = argc > 3 ? atoi(argv[3]) : 4, status, is_last, functions = argc > 5;
+	struct flip_counts flips = { 0 };
 	uid_t uid = argc > 4 ? atoi(argv[4]) : 0;
 	struct utsname name;
 	pid_t round_pid;
@@ -484,23 +495,34 @@ int main(int argc, char **argv)
 			PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(progress != MAP_FAILED);
 	first = (void *)&progress[MAX_THREADS];
+	printf("fuzz: begins\n");
 	mkdir("/tmp", 0777);
 	CHECK(!chmod("/tmp", 01777));
 	for (int round = 0; round < NR_ROUNDS; round++) {
 		is_last = round == NR_ROUNDS - 1;
 		memset(progress, 0, MAX_THREADS * sizeof(*progress) + sizeof(*first));
+		first->flips = flips;
 		if (!fork_child())
 			flip(seed * NR_ROUNDS + round, is_last);
+		if (functions && !fork_child())
+			flip_functions((seed * NR_ROUNDS + round + 1) * 0x9e3779b97f4a7c15ul,
+				       &first->flips);
 		round_pid = fork_child();
 		if (!round_pid)
 			run_round(seed * NR_ROUNDS + round, nr_threads, uid);
 		status = watch(round_pid, nr_threads);
 		if (!CHECK(status == 0))
 			printf("the process of round %d ended with status %#x\n", round, status);
+		if (functions)
+			wait_for_flips(flips.nr_reads);
+		flips = first->flips;
 		kill_the_rest();
 		check_afterwards();
 		if (!is_last)
 			print_counts(round_pid, nr_threads);
 	}
+	if (functions)
+		printf("fuzz: %lu flips, %lu traces read, %lu switches, %lu events lost\n",
+		       flips.nr_flips, flips.nr_reads, flips.nr_switches, flips.nr_lost);
 	return check_finish("fuzz");
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Switches the counting and tracing of all functions, with all events on, and looks for events that
+ * are lost and not told: on each CPU the task that sched_switch switches to is the one that the
+ * next sched_switch switches from, unless a line `CPU:n [LOST ...]` is in between.
+ */
+#ifndef TESTS_USER_FLIP_FUNCTIONS_H
+#define TESTS_USER_FLIP_FUNCTIONS_H
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define TRACING	 "/sys/kernel/tracing/"
+#define MAX_CPUS 64
+
+struct flip_counts {
+	unsigned long nr_flips, nr_reads, nr_switches, nr_lost;
+};
+
+static inline void flip_control(const char *path, const char *word)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC);
+
+	if (!CHECK(fd >= 0 && (!*word || write(fd, word, strlen(word)) > 0)))
+		printf("%s: %s\n", path, word);
+	close(fd);
+}
+
+/* The CPU is in brackets; in a graph it begins the line. */
+static inline int flip_cpu_of(const char *line)
+{
+	const char *bracket = strstr(line, " [");
+	int cpu = -1;
+
+	if (sscanf(line, " %d)", &cpu) != 1 && bracket)
+		sscanf(bracket, " [%d]", &cpu);
+	return CHECK(cpu >= 0 && cpu < MAX_CPUS) ? cpu : 0;
+}
+
+/* The last number of that name in the line; names of tasks are before it. */
+static inline int flip_number(const char *line, const char *name)
+{
+	const char *at, *last = NULL;
+
+	for (at = line; (at = strstr(at, name)); at++)
+		last = at + strlen(name);
+	return CHECK(last) ? atoi(last) : -1;
+}
+
+/* Tracing is off meanwhile, so that there is an end. */
+static inline void flip_read_trace(struct flip_counts *counts)
+{
+	int running[MAX_CPUS], cpu, prev;
+	FILE *file = fopen(TRACING "trace", "r");
+	unsigned long nr_lost;
+	char line[1024];
+
+	memset(running, 0xff, sizeof(running));
+	while (CHECK(file) && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "CPU:%d [LOST %lu", &cpu, &nr_lost) == 2) {
+			running[cpu % MAX_CPUS] = -1;
+			counts->nr_lost += nr_lost;
+		}
+		if (!strstr(line, "sched_switch: "))
+			continue;
+		cpu = flip_cpu_of(line);
+		prev = flip_number(line, " prev_pid=");
+		if (!CHECK(running[cpu] == -1 || running[cpu] == prev))
+			printf("%d was running: %s", running[cpu], line);
+		running[cpu] = flip_number(line, " next_pid=");
+		counts->nr_switches++;
+	}
+	fclose(file);
+	fflush(stdout);
+	counts->nr_reads++;
+}
+
+/* Until the process is killed. */
+static inline void flip_functions(uint64_t state, struct flip_counts *counts)
+{
+	static const char *const tracers[] = { "nop", "function", "function_graph" };
+
+	flip_control(TRACING "buffer_size_kb", "512");
+	flip_control(TRACING "events/enable", "1");
+	for (;;) {
+		for (int i = 0; i < 2; i++) {
+			flip_control(TRACING "current_tracer", tracers[flip_random(&state) % 3]);
+			flip_control("/proc/profile/function_calls",
+				     flip_random(&state) % 2 ? "on" : "off");
+			counts->nr_flips += 2;
+		}
+		flip_control(TRACING "tracing_on", "0");
+		flip_read_trace(counts);
+		flip_control(TRACING "trace", "");
+		flip_control(TRACING "tracing_on", "1");
+	}
+}
+
+#endif
