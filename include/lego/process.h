@@ -30,6 +30,8 @@ struct process *process_find(pid_t pid);
  * Looks at every number in between.
  */
 struct process *process_next(pid_t pid);
+/* A thread of the process by tid, with a reference, or NULL. */
+struct task *process_find_thread(struct process *proc, pid_t tid);
 void process_get(struct process *proc);
 void process_put(struct process *proc);
 
@@ -88,6 +90,7 @@ pid_t pid_last(void);
 
 /* CPU time so far of all threads, gone ones included. Any context but NMI. */
 u64 process_exec_cycles(struct process *proc);
+u64 process_exec_cycles_locked(struct process *proc); /* proc->lock is held */
 
 /* The current process's soft limit (RLIMIT_*); RLIM_INFINITY in a kernel thread. Any context. */
 u64 process_limit(unsigned int resource);

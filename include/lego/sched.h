@@ -130,6 +130,7 @@ struct process {
 
 	struct list_head posix_timers; /* timer_create()'s; guarded by lock */
 	unsigned int nr_posix_timers;
+	unsigned int nr_cpu_timers; /* of them, on clocks of CPU time; the tick peeks without */
 
 	struct wait_queue exit_wait;  /* woken when a thread is gone */
 	struct wait_queue child_wait; /* woken when a child has something to wait for */

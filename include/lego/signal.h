@@ -227,6 +227,8 @@ void signal_stop_timers(struct process *proc);
 /* The process ends, or executes a program: timer_create()'s are deleted. Process context. */
 void posix_timers_delete(struct process *proc);
 u64 posix_timers_held_bytes(const struct process *proc); /* about */
+/* From the tick, interrupts off, of a thread of the process: its timers of CPU time. */
+void posix_timers_tick(struct process *proc);
 
 /* The tick has hit a thread of the process, in user mode or not. From the timer interrupt. */
 void signal_charge_tick(struct process *proc, bool user);

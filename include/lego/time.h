@@ -57,10 +57,12 @@ int timespec_to_ns(const struct timespec64 *ts, u64 *ns);
 struct timespec64 ns_to_timespec(u64 ns);
 
 /* Linux's clocks that timers can have, and the flag of their absolute times. */
-#define CLOCK_REALTIME	0
-#define CLOCK_MONOTONIC 1
-#define CLOCK_BOOTTIME	7
-#define TIMER_ABSTIME	1
+#define CLOCK_REALTIME		 0
+#define CLOCK_MONOTONIC		 1
+#define CLOCK_PROCESS_CPUTIME_ID 2 /* of the current process, or thread */
+#define CLOCK_THREAD_CPUTIME_ID	 3
+#define CLOCK_BOOTTIME		 7
+#define TIMER_ABSTIME		 1
 
 static inline bool clock_has_timers(int clock)
 {
@@ -68,8 +70,15 @@ static inline bool clock_has_timers(int clock)
 }
 
 /*
+ * A clock by its own number, if it is one of the current process's or thread's CPU time by theirs:
+ * clock_getcpuclockid(3).
+ */
+int clock_number(int clock);
+
+/*
  * A timer as a program sets it: what it is to be set to, and what is left of it. expires_ns is on
- * the monotonic clock, and 0 when it is off. Without an interval it expires once.
+ * the monotonic clock, or on one of CPU time, as the now_ns that all of these are given; it is 0
+ * when the timer is off. Without an interval it expires once.
  */
 struct timer_setting {
 	u64 expires_ns;
@@ -78,14 +87,14 @@ struct timer_setting {
 
 /* The times of a clock that has timers, from now on or absolute. 0 or -EINVAL. */
 int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 *spec, int clock,
-		       bool absolute);
+		       bool absolute, u64 now_ns);
 /* Time left to the next expiry; 0 after the last one. */
-struct itimerspec64 timer_setting_left(const struct timer_setting *setting);
+struct itimerspec64 timer_setting_left(const struct timer_setting *setting, u64 now_ns);
 /*
  * Expiries so far, at least 1 as called when there was one, which the timer is moved on by; it is
  * off if that was the last one.
  */
-u64 timer_setting_advance(struct timer_setting *setting);
+u64 timer_setting_advance(struct timer_setting *setting, u64 now_ns);
 
 /* A CLOCK_REALTIME time on the monotonic clock; 0 when before boot. */
 u64 realtime_to_monotonic_ns(u64 ns);

@@ -63,7 +63,7 @@ static u64 take(struct timerfd *tfd)
 	mutex_lock(&tfd->lock);
 	if (tfd->expired) {
 		stop(tfd);
-		nr = timer_setting_advance(&tfd->setting);
+		nr = timer_setting_advance(&tfd->setting, clock_monotonic_ns());
 		start(tfd);
 	}
 	mutex_unlock(&tfd->lock);
@@ -145,7 +145,7 @@ static void set(struct timerfd *tfd, const struct timer_setting *setting, struct
 {
 	mutex_lock(&tfd->lock);
 	stop(tfd);
-	*old = timer_setting_left(&tfd->setting);
+	*old = timer_setting_left(&tfd->setting, clock_monotonic_ns());
 	tfd->setting = *setting;
 	start(tfd);
 	mutex_unlock(&tfd->lock);
@@ -168,7 +168,8 @@ SYSCALL_DEFINE4(timerfd_settime, int, fd, u32, flags, const struct itimerspec64 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	tfd = file->private;
-	error = timer_setting_from(&setting, &new, tfd->clock, flags & TIMER_ABSTIME);
+	error = timer_setting_from(&setting, &new, tfd->clock, flags & TIMER_ABSTIME,
+				   clock_monotonic_ns());
 	if (!error)
 		set(tfd, &setting, &old);
 	file_put(file);
@@ -185,7 +186,7 @@ SYSCALL_DEFINE2(timerfd_gettime, int, fd, struct itimerspec64 __user *, user)
 		return PTR_ERR(file);
 	tfd = file->private;
 	mutex_lock(&tfd->lock);
-	left = timer_setting_left(&tfd->setting);
+	left = timer_setting_left(&tfd->setting, clock_monotonic_ns());
 	mutex_unlock(&tfd->lock);
 	file_put(file);
 	return put_user(left, user);

@@ -163,6 +163,8 @@ void signal_charge_tick(struct process *proc, bool user)
 	unsigned long flags;
 
 	ASSERT_IRQS_OFF();
+	if (unlikely(READ_ONCE(proc->nr_cpu_timers)))
+		posix_timers_tick(proc);
 	if (likely(!READ_ONCE(virt->left_ns) && !READ_ONCE(prof->left_ns)))
 		return;
 	flags = spin_lock_irqsave(&proc->lock);

@@ -16,7 +16,8 @@
  * would have expired since is the signal's overrun, and the timer goes on from now. So a short
  * interval costs no interrupts but those whose signals the program takes.
  *
- * Clocks of CPU time are not offered: EINVAL.
+ * Timers on clocks of CPU time have no kernel timer: each tick of a process that has some looks at
+ * them, as in Linux.
  *
  * proc->lock guards the timers of a process. change_lock keeps them from being changed or deleted
  * while one is found and stopped, which cannot be done with proc->lock held: it waits for the
@@ -50,6 +51,7 @@ struct posix_timer {
 	struct task *task; /* that takes the signal, with a reference; NULL: any of proc */
 	s32 id;
 	int clock, notify, sig;
+	struct task *of; /* whose CPU time it is, with a reference; NULL: the process's */
 	u64 value;
 	struct timer timer;
 	struct timer_setting setting;
@@ -59,10 +61,27 @@ struct posix_timer {
 
 static DEFINE_MUTEX(change_lock);
 
+static bool is_cpu_clock(int clock)
+{
+	return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
+}
+
+/* What setting.expires_ns is compared with. */
+static u64 now_ns(const struct posix_timer *timer)
+{
+	ASSERT_HELD(&timer->proc->lock);
+	if (timer->of)
+		return cycles_to_ns(task_exec_cycles(timer->of));
+	return is_cpu_clock(timer->clock) ? cycles_to_ns(process_exec_cycles_locked(timer->proc)) :
+					    clock_monotonic_ns();
+}
+
 /* SIGEV_NONE is only asked for what is left. */
 static void start(struct posix_timer *timer, u64 not_before_ns)
 {
 	ASSERT_HELD(&timer->proc->lock);
+	if (is_cpu_clock(timer->clock))
+		return;
 	if (timer->setting.expires_ns && timer->notify != SIGEV_NONE)
 		timer_start(&timer->timer, max(timer->setting.expires_ns, not_before_ns));
 }
@@ -73,7 +92,8 @@ static void signal_gone(struct signal_owner *owner, struct siginfo *info)
 	struct posix_timer *timer = container_of(owner, struct posix_timer, owner);
 
 	ASSERT_HELD(&timer->proc->lock);
-	timer->overrun = (s32)min(timer_setting_advance(&timer->setting) - 1, (u64)INT32_MAX);
+	timer->overrun =
+		(s32)min(timer_setting_advance(&timer->setting, now_ns(timer)) - 1, (u64)INT32_MAX);
 	info->timer.overrun = timer->overrun;
 	start(timer, 0);
 }
@@ -91,7 +111,7 @@ static bool send(struct posix_timer *timer)
 	ASSERT_HELD(&timer->proc->lock);
 	fatal = signal_send_owned(timer->proc, timer->task, timer->sig, &info, &timer->owner);
 	if (!timer->owner.entry) {
-		timer_setting_advance(&timer->setting);
+		timer_setting_advance(&timer->setting, now_ns(timer));
 		start(timer, time_after_ns(MIN_UNSEEN_NS));
 	}
 	return fatal;
@@ -109,6 +129,29 @@ static void expire(struct timer *kernel_timer)
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (fatal)
 		process_kill(proc, sig);
+}
+
+static bool is_due(const struct posix_timer *timer)
+{
+	return is_cpu_clock(timer->clock) && timer->setting.expires_ns && !timer->owner.entry &&
+	       timer->notify != SIGEV_NONE && now_ns(timer) >= timer->setting.expires_ns;
+}
+
+void posix_timers_tick(struct process *proc)
+{
+	struct posix_timer *timer;
+	unsigned long flags;
+	int fatal_sig = 0;
+
+	ASSERT_IRQS_OFF();
+	flags = spin_lock_irqsave(&proc->lock);
+	list_for_each_entry(timer, &proc->posix_timers, node) {
+		if (is_due(timer) && send(timer))
+			fatal_sig = timer->sig;
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (fatal_sig)
+		process_kill(proc, fatal_sig);
 }
 
 static struct posix_timer *find(s32 id)
@@ -130,11 +173,20 @@ static void stop(struct posix_timer *timer, struct itimerspec64 *left)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
 	ASSERT_HELD(&change_lock);
-	*left = timer_setting_left(&timer->setting);
+	*left = timer_setting_left(&timer->setting, now_ns(timer));
 	timer->setting.expires_ns = 0;
 	signal_disown(&timer->owner);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	timer_cancel_everywhere(&timer->timer);
+}
+
+static void free_timer(struct posix_timer *timer)
+{
+	if (timer->task)
+		task_put(timer->task);
+	if (timer->of)
+		task_put(timer->of);
+	kfree(timer);
 }
 
 static void delete (struct posix_timer *timer)
@@ -147,10 +199,9 @@ static void delete (struct posix_timer *timer)
 	flags = spin_lock_irqsave(&proc->lock);
 	list_del(&timer->node);
 	WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers - 1);
+	WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers - is_cpu_clock(timer->clock));
 	spin_unlock_irqrestore(&proc->lock, flags);
-	if (timer->task)
-		task_put(timer->task);
-	kfree(timer);
+	free_timer(timer);
 }
 
 void posix_timers_delete(struct process *proc)
@@ -189,6 +240,7 @@ static s32 insert(struct posix_timer *timer, bool by_id)
 	if (!error) {
 		list_add(&timer->node, after);
 		WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers + 1);
+		WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers + is_cpu_clock(timer->clock));
 	}
 	id = timer->id;
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -222,16 +274,17 @@ static s32 create(int clock, const struct sigevent *event, bool by_id)
 		return -ENOMEM;
 	timer->proc = current->proc;
 	timer->clock = clock;
+	if (clock == CLOCK_THREAD_CPUTIME_ID) {
+		task_get(current);
+		timer->of = current;
+	}
 	timer->owner.gone = signal_gone;
 	timer_setup(&timer->timer, expire);
 	id = set_event(timer, event);
 	if (!id)
 		id = insert(timer, by_id);
-	if (id < 0) {
-		if (timer->task)
-			task_put(timer->task);
-		kfree(timer);
-	}
+	if (id < 0)
+		free_timer(timer);
 	return id;
 }
 
@@ -275,7 +328,8 @@ SYSCALL_DEFINE3(timer_create, int, clock, const struct sigevent __user *, user_e
 
 	if (user_event && get_user(event, user_event))
 		return -EFAULT;
-	if (!clock_has_timers(clock))
+	clock = clock_number(clock);
+	if (!clock_has_timers(clock) && !is_cpu_clock(clock))
 		return -EINVAL;
 	id = create(clock, &event, !user_event);
 	if (id < 0)
@@ -292,8 +346,14 @@ static int change(s32 id, bool absolute, const struct itimerspec64 *new, struct 
 	struct posix_timer *timer = find_to_change(id);
 	struct timer_setting setting;
 	unsigned long flags;
+	u64 now;
 
-	if (!timer || timer_setting_from(&setting, new, timer->clock, absolute))
+	if (!timer)
+		return -EINVAL;
+	flags = spin_lock_irqsave(&timer->proc->lock);
+	now = now_ns(timer);
+	spin_unlock_irqrestore(&timer->proc->lock, flags);
+	if (timer_setting_from(&setting, new, timer->clock, absolute, now))
 		return -EINVAL;
 	stop(timer, old);
 	flags = spin_lock_irqsave(&timer->proc->lock);
@@ -329,7 +389,7 @@ SYSCALL_DEFINE2(timer_gettime, s32, id, struct itimerspec64 __user *, user)
 
 	timer = find(id);
 	if (timer)
-		left = timer_setting_left(&timer->setting);
+		left = timer_setting_left(&timer->setting, now_ns(timer));
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return timer ? put_user(left, user) : -EINVAL;
 }

@@ -54,9 +54,6 @@ int process_add_thread(struct process *proc, struct task *task);
 /* Make all threads but the current one leave and wait until they are gone. 0, -EAGAIN or -EINTR. */
 int process_kill_others(struct process *proc);
 
-/* A thread of the process by tid, with a reference, or NULL. */
-struct task *process_find_thread(struct process *proc, pid_t tid);
-
 /*
  * 0: the current thread itself; else the thread of that number, of any process, with a reference.
  * NULL: no such thread.

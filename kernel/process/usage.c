@@ -18,14 +18,22 @@ struct tms {
 	s64 user, system, children_user, children_system; /* clock ticks */
 };
 
-u64 process_exec_cycles(struct process *proc)
+u64 process_exec_cycles_locked(struct process *proc)
 {
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	u64 cycles = proc->exited_exec_cycles;
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	list_for_each_entry(task, &proc->threads, thread_node)
 		cycles += task_exec_cycles(task);
+	return cycles;
+}
+
+u64 process_exec_cycles(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 cycles = process_exec_cycles_locked(proc);
+
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return cycles;
 }

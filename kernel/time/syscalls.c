@@ -3,16 +3,15 @@
 
 #include <lego/errno.h>
 #include <lego/process.h>
+#include <lego/smp.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
 /* The system calls about time; Linux's clock numbers (uapi/linux/time.h). */
 
-#define CLOCK_PROCESS_CPUTIME_ID 2
-#define CLOCK_THREAD_CPUTIME_ID	 3
-#define CLOCK_MONOTONIC_RAW	 4
-#define CLOCK_REALTIME_COARSE	 5
-#define CLOCK_MONOTONIC_COARSE	 6
+#define CLOCK_MONOTONIC_RAW    4
+#define CLOCK_REALTIME_COARSE  5
+#define CLOCK_MONOTONIC_COARSE 6
 
 struct timezone {
 	s32 tz_minuteswest;
@@ -44,8 +43,55 @@ struct timespec64 ns_to_timespec(u64 ns)
 				    .tv_nsec = (s64)(ns % NSEC_PER_SEC) };
 }
 
+/* A clock of a process's or thread's CPU time: ~number << 3, and these bits. */
+#define CPU_CLOCK_OF_THREAD 4
+#define CPU_CLOCK_KIND	    3
+#define CPU_CLOCK_SCHED	    2
+
+static bool is_by_number(int clock)
+{
+	return clock < 0 && (clock & CPU_CLOCK_KIND) == CPU_CLOCK_SCHED;
+}
+
+int clock_number(int clock)
+{
+	pid_t number = ~(clock >> 3);
+
+	if (!is_by_number(clock))
+		return clock;
+	if (clock & CPU_CLOCK_OF_THREAD)
+		return !number || number == current->pid ? CLOCK_THREAD_CPUTIME_ID : clock;
+	return !number || number == current->proc->pid ? CLOCK_PROCESS_CPUTIME_ID : clock;
+}
+
+/* Any process's, or another thread's of this one. */
+static int read_by_number(int clock, u64 *ns)
+{
+	pid_t number = ~(clock >> 3);
+	struct process *proc;
+	struct task *task;
+
+	if (clock & CPU_CLOCK_OF_THREAD) {
+		task = process_find_thread(current->proc, number);
+		if (!task)
+			return -EINVAL;
+		*ns = cycles_to_ns(task_exec_cycles(task));
+		task_put(task);
+		return 0;
+	}
+	proc = process_find(number);
+	if (!proc)
+		return -EINVAL;
+	*ns = cycles_to_ns(process_exec_cycles(proc));
+	process_put(proc);
+	return 0;
+}
+
 static int clock_read_ns(int clock, u64 *ns)
 {
+	clock = clock_number(clock);
+	if (is_by_number(clock))
+		return read_by_number(clock, ns);
 	switch (clock) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
@@ -83,9 +129,11 @@ SYSCALL_DEFINE2(clock_gettime, int, clock, struct timespec64 __user *, ts)
 SYSCALL_DEFINE2(clock_getres, int, clock, struct timespec64 __user *, res)
 {
 	struct timespec64 resolution = { .tv_nsec = 1 };
+	u64 ns;
+	int error = clock_read_ns(clock, &ns);
 
-	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME)
-		return -EINVAL;
+	if (error)
+		return error;
 	if (clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
 		resolution.tv_nsec = NSEC_PER_SEC / tick_hz;
 	return res ? copy_to_user(res, &resolution, sizeof(resolution)) : 0;
@@ -121,30 +169,56 @@ u64 time_after_ns(u64 ns)
 	return ns > TIME_NEVER_NS - now ? TIME_NEVER_NS : now + ns;
 }
 
+static u64 sleep_clock_ns(bool cpu)
+{
+	return cpu ? cycles_to_ns(process_exec_cycles(current->proc)) : clock_monotonic_ns();
+}
+
 /*
- * Until deadline_ns (monotonic); when a signal ends the sleep, what is left goes to rem, if given.
- * Without a handler the sleep goes on to the same end.
+ * Sleeps until the monotonic clock, or the process's CPU time, reaches the deadline. CPU time is
+ * looked at when it may have, and at most with each tick. 0 or -EINTR.
  */
-static long sleep_user(u64 deadline_ns, struct timespec64 __user *rem);
+static int sleep_until(bool cpu, u64 deadline_ns)
+{
+	u64 now;
+
+	if (!cpu)
+		return sleep_until_ns(deadline_ns);
+	while ((now = sleep_clock_ns(true)) < deadline_ns) {
+		u64 soonest = (deadline_ns - now) / nr_cpus;
+		int error = sleep_until_ns(time_after_ns(max(soonest, NSEC_PER_SEC / tick_hz)));
+
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/*
+ * Until deadline_ns, see sleep_until(); when a signal ends the sleep, what is left goes to rem, if
+ * given. Without a handler the sleep goes on to the same end.
+ */
+static long sleep_user(bool cpu, u64 deadline_ns, struct timespec64 __user *rem);
 
 static long restart_sleep(struct task *task)
 {
-	return sleep_user(task->restart.deadline_ns, task->restart.arg);
+	return sleep_user(task->restart.clock, task->restart.deadline_ns, task->restart.arg);
 }
 
-static long sleep_user(u64 deadline_ns, struct timespec64 __user *rem)
+static long sleep_user(bool cpu, u64 deadline_ns, struct timespec64 __user *rem)
 {
 	struct task *task = current;
 	struct timespec64 left;
 	u64 now;
 
-	if (!sleep_until_ns(deadline_ns))
+	if (!sleep_until(cpu, deadline_ns))
 		return 0;
-	now = clock_monotonic_ns();
+	now = sleep_clock_ns(cpu);
 	left = ns_to_timespec(deadline_ns > now ? deadline_ns - now : 0);
 	if (rem && copy_to_user(rem, &left, sizeof(left)))
 		return -EFAULT;
 	task->restart.fn = restart_sleep;
+	task->restart.clock = cpu;
 	task->restart.deadline_ns = deadline_ns;
 	task->restart.arg = rem;
 	return -ERESTART_RESTARTBLOCK;
@@ -159,26 +233,32 @@ SYSCALL_DEFINE2(nanosleep, const struct timespec64 __user *, req, struct timespe
 		return -EFAULT;
 	if (timespec_to_ns(&ts, &ns))
 		return -EINVAL;
-	return sleep_user(time_after_ns(ns), rem);
+	return sleep_user(false, time_after_ns(ns), rem);
 }
 
 SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64 __user *, req,
 		struct timespec64 __user *, rem)
 {
+	bool cpu;
 	struct timespec64 ts;
 	u64 ns;
 
+	clock = clock_number(clock);
+	cpu = clock == CLOCK_PROCESS_CPUTIME_ID;
 	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME)
 		return -EINVAL;
-	if (!clock_has_timers(clock))
+	if (!clock_has_timers(clock) && !cpu)
 		return -EOPNOTSUPP;
 	if (get_user(ts, req))
 		return -EFAULT;
 	if (timespec_to_ns(&ts, &ns))
 		return -EINVAL;
-	if (!(flags & TIMER_ABSTIME))
-		return sleep_user(time_after_ns(ns), rem);
+	if (!(flags & TIMER_ABSTIME)) {
+		u64 now = sleep_clock_ns(cpu);
+
+		return sleep_user(cpu, ns < TIME_NEVER_NS - now ? now + ns : TIME_NEVER_NS, rem);
+	}
 	if (clock == CLOCK_REALTIME)
 		ns = realtime_to_monotonic_ns(ns);
-	return sleep_until_ns(ns) ? -ERESTARTNOHAND : 0;
+	return sleep_until(cpu, ns) ? -ERESTARTNOHAND : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * timerfd and timer_create: once and again and again, absolute and relative, what is left, who is
- * woken or gets a signal, and how many expiries it stands for.
+ * timerfd, timer_create and clock_nanosleep on CPU time: once and again and again, absolute and
+ * relative, what is left, who is woken or gets a signal, and how many expiries it stands for.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -373,6 +373,112 @@ static void test_processes(void)
 	CHECK(child_status(pid) == 0 && !TIMER(SYS_timer_delete, id));
 }
 
+/* Uses CPU time until the condition holds; bounded, for a signal that never comes. */
+#define SPIN_UNTIL(cond)                                                                \
+	({                                                                              \
+		long start_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);                        \
+		while (!(cond) && clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ < 20 * NS) \
+			continue;                                                       \
+		(cond);                                                                 \
+	})
+
+static volatile int leave;
+
+static void *spin(void *arg)
+{
+	while (!leave)
+		continue;
+	return arg;
+}
+
+/* The kernel's number for the clock of a process (kind 2) or thread (6). */
+static clockid_t cpu_clock(pid_t number, int kind)
+{
+	return (clockid_t)(~(unsigned int)number << 3 | kind);
+}
+
+/* Clocks of CPU time stand still while nobody runs. */
+static void test_cpu_clocks(void)
+{
+	static const int clocks[] = { CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID };
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+	struct event event = { .signo = SIGUSR1 };
+	struct itimerspec now, new = spec(30 * MS, 0);
+	clockid_t clock, other;
+	pthread_t thread;
+	long start;
+	int id;
+
+	CHECK(!sigaction(SIGUSR1, &action, NULL));
+	for (int i = 0; i < 2; i++) {
+		int sent = nr_signals;
+
+		CHECK(!TIMER(SYS_timer_create, clocks[i], &event, &id));
+		start = clock_ns(clocks[i]);
+		CHECK(!arm(id, 0, 30 * MS, 0));
+		sleep_ms(60);
+		CHECK(nr_signals == sent && !TIMER(SYS_timer_gettime, id, &now));
+		CHECK(to_ns(now.it_value) > 0 && to_ns(now.it_value) <= 30 * MS);
+		CHECK(SPIN_UNTIL(nr_signals > sent) && nr_signals == sent + 1);
+		CHECK(clock_ns(clocks[i]) - start >= 30 * MS && last_code == SI_TIMER);
+		CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) == 0);
+		/* Again and again; at a time. */
+		CHECK(!arm(id, 0, MS, 5 * MS) && SPIN_UNTIL(nr_signals >= sent + 4));
+		CHECK(!arm(id, TIMER_ABSTIME, clock_ns(clocks[i]) + 10 * MS, 0));
+		sent = nr_signals;
+		CHECK(SPIN_UNTIL(nr_signals > sent) && !TIMER(SYS_timer_delete, id));
+		sent = nr_signals;
+		SPIN_UNTIL(clock_ns(clocks[i]) - start >= 150 * MS);
+		CHECK(nr_signals == sent);
+	}
+	/* Of this thread's time, what others use is no part; of the process's it is. */
+	CHECK(!TIMER(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &event, &id));
+	CHECK(!TIMER(SYS_timer_settime, id, 0, &new, NULL));
+	leave = nr_signals = 0;
+	CHECK(!pthread_create(&thread, NULL, spin, NULL));
+	start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	new = spec(50 * MS, 0);
+	CHECK(!clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &new.it_value, NULL));
+	CHECK(clock_ns(CLOCK_PROCESS_CPUTIME_ID) - start >= 50 * MS);
+	new = spec(clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 20 * MS, 0);
+	CHECK(!clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &new.it_value, NULL));
+	CHECK(clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= to_ns(new.it_value));
+	leave = 1;
+	CHECK(!pthread_join(thread, NULL) && nr_signals == 0 && !TIMER(SYS_timer_delete, id));
+	/* A signal ends it, and what is left is told. */
+	id = make_timer(SIGEV_SIGNAL, SIGUSR1, 0);
+	new = spec(100 * NS, 0);
+	CHECK(!arm(id, 0, 20 * MS, 0));
+	CHECK(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &new.it_value, &now.it_value) == EINTR);
+	CHECK(to_ns(now.it_value) > 90 * NS && to_ns(now.it_value) < 100 * NS);
+	CHECK(!TIMER(SYS_timer_delete, id));
+	/* Such clocks by a process's or a thread's number. */
+	CHECK(!clock_getcpuclockid(getppid(), &clock) && clock_ns(clock) > 0);
+	CHECK(!clock_getcpuclockid(0, &clock) && !pthread_getcpuclockid(pthread_self(), &other));
+	start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	CHECK(clock_ns(clock) >= start && clock_ns(clock) <= clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+	start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	CHECK(clock_ns(other) >= start && clock_ns(other) <= clock_ns(CLOCK_THREAD_CPUTIME_ID));
+	CHECK(!TIMER(SYS_timer_create, other, &event, &id) && !TIMER(SYS_timer_delete, id));
+	CHECK_ERROR(EINVAL, SYS_clock_gettime, cpu_clock(1 << 24, 2), &now.it_value);
+	CHECK_ERROR(EINVAL, SYS_clock_gettime, cpu_clock(getppid(), 6), &now.it_value);
+	CHECK_ERROR(EOPNOTSUPP, SYS_clock_nanosleep, CLOCK_THREAD_CPUTIME_ID, 0, &new.it_value,
+		    NULL);
+	/* Once the process gets the default action, it ends by it. */
+	if (!fork_child()) {
+		signal(SIGUSR1, SIG_DFL);
+		CHECK(!TIMER(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, &event, &id));
+		CHECK(!arm(id, 0, 20 * MS, 0));
+		SPIN_UNTIL(0);
+		child_exit(1);
+	}
+	{
+		int status;
+
+		CHECK(wait(&status) > 0 && status == SIGUSR1);
+	}
+}
+
 static void test_bad_timers(void)
 {
 	struct event event = { .signo = 65 };
@@ -398,8 +504,9 @@ static void test_bad_timers(void)
 }
 
 static const struct test tests[] = {
-	TEST(once),	TEST(intervals), TEST(settings),  TEST(waits),	    TEST(signals),
-	TEST(overruns), TEST(threads),	 TEST(processes), TEST(bad_timers), { 0 },
+	TEST(once),	  TEST(intervals),  TEST(settings), TEST(waits),
+	TEST(signals),	  TEST(overruns),   TEST(threads),  TEST(processes),
+	TEST(cpu_clocks), TEST(bad_timers), { 0 },
 };
 
 int main(int argc, char **argv)
