@@ -10,6 +10,7 @@ track of their CPU.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -28,9 +29,7 @@ RUNNING = 0  # prev_state
 @dataclass
 class Slice:
     key: str
-    name: str
-    ns: int
-    args: dict
+    begin: dict  # its line
 
 
 @dataclass
@@ -38,6 +37,12 @@ class Track:
     pid: int
     tid: int
     open: list[Slice] = field(default_factory=list)  # the outermost first
+
+
+def timestamp(ns: int) -> float:
+    """In us. Perfetto multiplies by 1000.0 and cuts off, which must give the same ns."""
+    us = ns / 1000
+    return us if int(us * 1000.0) == ns else math.nextafter(us, math.inf)
 
 
 def full_key(key: str, args: dict) -> str:
@@ -78,11 +83,12 @@ class Writer:
         return self.track(self.trace.task(tid).pid, tid)
 
     def put(self, kind: str, name: str, ns: int, track: Track, args: dict, **more: object) -> None:
-        head = {"ph": kind, "name": name, "ts": ns / 1000, "pid": track.pid, "tid": track.tid}
+        head = {"ph": kind, "name": name, "ts": timestamp(ns), "pid": track.pid, "tid": track.tid}
         self.lines.append(head | more | {"args": args})
 
     def begin(self, track: Track, key: str, name: str, ns: int, args: dict) -> None:
-        track.open.append(Slice(key, name, ns, args))
+        self.put("B", name, ns, track, args)
+        track.open.append(Slice(key, self.lines[-1]))
 
     def end(self, track: Track, key: str, ns: int, args: dict) -> bool:
         """Ends the slice with that key, and those in it. Returns false if there is none."""
@@ -92,10 +98,7 @@ class Writer:
             one = track.open.pop()
             is_it = one.key == key
             more = args if is_it else {"end": "not recorded"}
-            # Readers add it to the begin. The sum must not be behind the next slice, which begins
-            # at ns / 1000.
-            dur = ns / 1000 - one.ns / 1000
-            self.put("X", one.name, one.ns, track, one.args | more, dur=dur)
+            self.put("E", one.begin["name"], ns, track, more)
             if is_it:
                 return True
 
@@ -111,8 +114,8 @@ class Writer:
         one = open[-1]
         began.open.remove(one)
         track = self.track(CPUS, BETWEEN + event.cpu)
-        dur = event.ns / 1000 - one.ns / 1000
-        self.put("X", one.name, one.ns, track, one.args | args, dur=dur)
+        one.begin |= {"pid": track.pid, "tid": track.tid}
+        self.put("E", one.begin["name"], event.ns, track, args)
         return True
 
     def name(self, format: Format, args: dict) -> str:
@@ -217,8 +220,6 @@ def write(trace: Trace, calls: dict[int, str]) -> bytes:
         if cpu.lost_at_end:
             name = f"{cpu.lost_at_end} events lost"
             writer.put("i", name, last_ns, writer.cpu_track(number), {}, s="t")
-    # An outer slice before those in it, which begin at the same time.
-    writer.lines.sort(key=lambda line: (line["ts"], -line.get("dur", 0)))
     writer.name_tracks()
     lines = ",\n".join(json.dumps(line) for line in writer.lines)
     return f'{{"displayTimeUnit":"ns","traceEvents":[\n{lines}\n]}}\n'.encode()

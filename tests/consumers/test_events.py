@@ -20,7 +20,7 @@ from conftest import BUILD, KERNEL, ROOT, run
 from profiles import events, export
 from test_consumers import screen
 
-ALL = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal"
+ALL = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal,profile"
 NOT_BACK = {"exit", "exit_group"}  # calls that never return: they are entered only
 SYMBOLS = ["--kernel", KERNEL]
 
@@ -255,7 +255,7 @@ def test_call_chains(lego, perf, tmp_path):
     trace = events.read(export.load(path))
     names = Counter(trace.format(event).name for event in trace.in_order())
     nr_chains = names.pop("kernel_stack")
-    assert nr_chains == names.total() > 100
+    assert nr_chains == names.total() > 50
     assert sum("<stack trace >" in line for line in trace_cmd(path)) == nr_chains
     with_chains = perf("script", "-F", "event,ip,sym", "-i", perf_data(path)).split("\n\n")
     assert sum("trace_write_slowly\n" in one for one in with_chains) == nr_chains
@@ -287,7 +287,7 @@ def any_of(*types: str) -> dict:
     return {"type": list(types)}
 
 
-# "Trace Event Format" of Catapult: complete events, instants and metadata.
+# "Trace Event Format" of Catapult: begins and ends, instants and metadata.
 SCHEMA = {
     "type": "object",
     "required": ["traceEvents"],
@@ -300,10 +300,9 @@ SCHEMA = {
                 "type": "object",
                 "required": ["ph", "name", "ts", "pid", "tid"],
                 "properties": {
-                    "ph": {"enum": ["X", "i", "M"]},
+                    "ph": {"enum": ["B", "E", "i", "M"]},
                     "name": any_of("string"),
                     "ts": {"type": "number", "minimum": 0},
-                    "dur": {"type": "number", "minimum": 0},
                     "s": {"enum": ["g", "p", "t"]},
                     "args": any_of("object"),
                     "pid": any_of("integer"),
@@ -311,7 +310,7 @@ SCHEMA = {
                 },
                 "additionalProperties": False,
                 "oneOf": [
-                    {"properties": {"ph": {"const": "X"}}, "required": ["dur"]},
+                    {"properties": {"ph": {"enum": ["B", "E"]}}},
                     {"properties": {"ph": {"const": "i"}}, "required": ["s"]},
                     {
                         "properties": {
@@ -328,24 +327,29 @@ SCHEMA = {
 
 
 def test_chrome(traced):
-    """Valid; and slices of a track lie in each other, or apart."""
+    """
+    Valid; slices of a track lie in each other, or apart, in the order of the lines; and times are
+    those of events, to the nanosecond, as Perfetto reads them (CoerceToTs() in its json_utils.cc).
+    """
     import jsonschema
 
     file = json.loads(convert(traced, "chrome").read_text())
     jsonschema.validate(file, SCHEMA)
-    open_until: dict[tuple[int, int], list[float]] = {}
-    nr_slices = 0
+    times = {event.ns for event in events.read(export.load(traced)).in_order()}
+    open_slices: dict[tuple[int, int], list[str]] = {}
+    nr_slices, last = 0, 0.0
     for one in file["traceEvents"]:
-        if one["ph"] != "X":
+        if one["ph"] == "M":
             continue
-        ends = open_until.setdefault((one["pid"], one["tid"]), [])
-        while ends and ends[-1] <= one["ts"]:
-            ends.pop()
-        end = one["ts"] + one["dur"]
-        assert not ends or end <= ends[-1], one
-        ends.append(end)
-        nr_slices += 1
-    assert nr_slices > 300
+        assert one["ts"] >= last and int(one["ts"] * 1000.0) in times
+        last = one["ts"]
+        names = open_slices.setdefault((one["pid"], one["tid"]), [])
+        if one["ph"] == "B":
+            names.append(one["name"])
+            nr_slices += 1
+        elif one["ph"] == "E":
+            assert names.pop() == one["name"]
+    assert nr_slices > 300 and not any(open_slices.values())
 
 
 def test_chrome_in_speedscope(traced, npm, tmp_path):

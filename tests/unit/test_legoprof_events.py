@@ -162,16 +162,28 @@ def test_perf_data(convert):
     ]
 
 
+def slices_of(lines: list[dict]) -> dict[tuple[int, int, str, float], tuple[float, dict]]:
+    """Returns end and arguments of slices by track, name and begin. Ends are those of the top."""
+    open_slices: dict[tuple[int, int], list[dict]] = {}
+    found = {}
+    for one in lines:
+        track = one["pid"], one["tid"]
+        if one["ph"] == "B":
+            open_slices.setdefault(track, []).append(one)
+        elif one["ph"] == "E":
+            begin = open_slices[track].pop()
+            assert begin["name"] == one["name"]
+            found[(*track, one["name"], begin["ts"])] = one["ts"], begin["args"] | one["args"]
+    assert not any(open_slices.values())
+    return found
+
+
 def test_chrome(convert):
     """Slices of calls, with what happens in them, of waits, and of CPUs; gaps; all that is open."""
     status, data, _ = convert(trace_export.small(), "chrome")
     assert status == 0
     found = json.loads(data)["traceEvents"]
-    slices = {
-        (one["pid"], one["tid"], one["name"], one["ts"]): one["dur"]
-        for one in found
-        if one["ph"] == "X"
-    }
+    slices = {key: end - key[3] for key, (end, _) in slices_of(found).items()}
     cpus = 1 << 22
     assert slices == {
         (cpus, 0, "reader", 1_000_000): 4000,
@@ -209,12 +221,13 @@ def test_slices_have_the_names_of_fields(convert):
         ring.add(MS * (i + 1), data)
     _, data, _ = convert(trace_export.files([ring], TASKS, [begin, end]), "chrome")
     found = [one for one in json.loads(data)["traceEvents"] if one["ph"] != "M"]
-    assert [(one["name"], one["tid"], one.get("dur")) for one in found] == [
-        ("irq_handler_exit", 0, None),
-        ("serial", 0, 1000),
-        ("timer", 11, 0),
+    assert [one["name"] for one in found if one["ph"] == "i"] == ["irq_handler_exit"]
+    slices = slices_of(found)
+    assert [(tid, name, end - begin) for (_, tid, name, begin), (end, _) in slices.items()] == [
+        (0, "serial", 1000),
+        (11, "timer", 0),
     ]
-    assert found[1]["args"]["end"] == "not yet"
+    assert all(args["end"] == "not yet" for _, args in slices.values())
 
 
 STACK = Kind(
@@ -265,11 +278,11 @@ def test_points_in_chrome(convert):
         ring.add(MS * (i + 1), kind.data(tid, value))
     _, data, _ = convert(trace_export.files([ring], TASKS, [begin, end]), "chrome")
     found = [one for one in json.loads(data)["traceEvents"] if one["ph"] != "M"]
-    assert [(one["name"], one["tid"], one["ts"], one["dur"]) for one in found] == [
-        ("a", 11, 1000, 5000),
-        ("b", 11, 2000, 3000),
-        ("switch", 4097, 3000, 1000),
-    ]
+    assert {key[1:]: end for key, (end, _) in slices_of(found).items()} == {
+        (11, "a", 1000): 6000,
+        (11, "b", 2000): 5000,
+        (4097, "switch", 3000): 4000,
+    }
 
 
 @pytest.mark.parametrize(
