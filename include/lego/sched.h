@@ -112,9 +112,11 @@ struct process {
 	u64 children_voluntary, children_involuntary; /* context switches */
 	struct rlimit64 rlimits[NR_RLIMITS];
 	struct credentials creds;
-	int nice;	   /* setpriority(): kept, without effect */
-	bool is_subreaper; /* prctl(): gets the children of descendants that end */
-	bool no_new_privs; /* prctl(): programs give no other user or group */
+	int nice;	     /* setpriority(): kept, without effect */
+	bool is_subreaper;   /* prctl(): gets the children of descendants that end */
+	bool no_new_privs;   /* prctl(): programs give no other user or group */
+	bool keeps_caps;     /* prctl(): only told, as there are none to keep; until exec */
+	bool no_large_pages; /* prctl(): only told, as there are none */
 	bool not_dumpable; /* only root may look into it; prctl(), and a change of user or group */
 
 	/* setitimer(ITIMER_REAL); guarded by lock. */
@@ -193,7 +195,8 @@ struct task {
 	u64 nr_faults;		      /* page faults that gave it what it wanted */
 
 	/* Own use by the thread itself. */
-	u32 __user *set_child_tid; /* where the new thread puts its number first of all */
+	u64 slack_ns, default_slack_ns; /* prctl(): told only, as timers are exact */
+	u32 __user *set_child_tid;	/* where the new thread puts its number first of all */
 	u32 __user *clear_child_tid;
 	void __user *robust_list;
 	void __user *rseq_area;

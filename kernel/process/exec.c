@@ -235,6 +235,7 @@ static void replace_credentials(struct process *proc, const struct credentials *
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
 	proc->creds = *creds;
+	WRITE_ONCE(proc->keeps_caps, false);
 	WRITE_ONCE(proc->not_dumpable, secure);
 	if (secure)
 		WRITE_ONCE(proc->death_signal, 0);

@@ -119,6 +119,7 @@ static int setup_thread(struct task *task, const struct clone_args *args)
 		return -EPERM;
 	task->cpus_allowed = parent->cpus_allowed;
 	task->blocked_signals = parent->blocked_signals;
+	task->slack_ns = task->default_slack_ns = parent->slack_ns;
 	if (!(flags & CLONE_VM) || (flags & CLONE_VFORK))
 		task->altstack = parent->altstack;
 	else
@@ -207,6 +208,8 @@ static void copy_attributes(struct process *proc, struct process *parent, u64 fl
 	proc->creds = parent->creds;
 	proc->nice = parent->nice;
 	proc->no_new_privs = parent->no_new_privs;
+	proc->keeps_caps = parent->keeps_caps;
+	proc->no_large_pages = parent->no_large_pages;
 	proc->not_dumpable = parent->not_dumpable;
 	spin_unlock_irqrestore(&parent->lock, irq_flags);
 	signal_copy_actions(proc, parent, flags & CLONE_CLEAR_SIGHAND);

@@ -13,19 +13,30 @@
 #define PR_GET_PDEATHSIG       2
 #define PR_GET_DUMPABLE	       3
 #define PR_SET_DUMPABLE	       4
+#define PR_GET_KEEPCAPS	       7
+#define PR_SET_KEEPCAPS	       8
+#define PR_GET_TIMING	       13
+#define PR_SET_TIMING	       14
 #define PR_SET_NAME	       15
 #define PR_GET_NAME	       16
 #define PR_GET_SECCOMP	       21
 #define PR_CAPBSET_READ	       23
 #define PR_GET_TSC	       25
+#define PR_SET_TSC	       26
 #define PR_GET_SECUREBITS      27
+#define PR_SET_TIMERSLACK      29
+#define PR_GET_TIMERSLACK      30
 #define PR_SET_CHILD_SUBREAPER 36
 #define PR_GET_CHILD_SUBREAPER 37
 #define PR_SET_NO_NEW_PRIVS    38
 #define PR_GET_NO_NEW_PRIVS    39
 #define PR_GET_TID_ADDRESS     40
+#define PR_SET_THP_DISABLE     41
+#define PR_GET_THP_DISABLE     42
 
-#define PR_TSC_ENABLE 1
+#define PR_TIMING_STATISTICAL 0
+#define PR_TSC_ENABLE	      1
+#define SECURE_KEEP_CAPS      BIT(4)
 
 /* The process has the name of its first thread. */
 static long set_name(const char __user *name)
@@ -67,6 +78,13 @@ static long set_flag(bool *flag, bool value)
 	return 0;
 }
 
+/* 0: as the thread that made this one had it. */
+static long set_timer_slack(u64 slack_ns)
+{
+	current->slack_ns = (s64)slack_ns > 0 ? slack_ns : current->default_slack_ns;
+	return 0;
+}
+
 SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, unsigned long, arg4,
 		unsigned long, arg5)
 {
@@ -90,6 +108,24 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 							  set_flag(&proc->no_new_privs, true);
 	case PR_GET_NO_NEW_PRIVS:
 		return arg || arg3 || arg4 || arg5 ? -EINVAL : READ_ONCE(proc->no_new_privs);
+	case PR_SET_KEEPCAPS:
+		return arg > 1 ? -EINVAL : set_flag(&proc->keeps_caps, arg);
+	case PR_GET_KEEPCAPS:
+		return READ_ONCE(proc->keeps_caps);
+	case PR_GET_SECUREBITS:
+		return READ_ONCE(proc->keeps_caps) ? SECURE_KEEP_CAPS : 0;
+	case PR_SET_TIMERSLACK:
+		return set_timer_slack(arg);
+	case PR_GET_TIMERSLACK:
+		return (long)current->slack_ns;
+	case PR_SET_THP_DISABLE:
+		return arg3 || arg4 || arg5 ? -EINVAL : set_flag(&proc->no_large_pages, arg);
+	case PR_GET_THP_DISABLE:
+		return arg || arg3 || arg4 || arg5 ? -EINVAL : READ_ONCE(proc->no_large_pages);
+	case PR_SET_TIMING:
+		return arg == PR_TIMING_STATISTICAL ? 0 : -EINVAL;
+	case PR_GET_TIMING:
+		return PR_TIMING_STATISTICAL;
 	case PR_SET_CHILD_SUBREAPER:
 		return set_flag(&proc->is_subreaper, arg);
 	case PR_GET_CHILD_SUBREAPER:
@@ -98,8 +134,9 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 		return arg > LAST_CAPABILITY ? -EINVAL : 1;
 	case PR_GET_TSC:
 		return put_user(PR_TSC_ENABLE, (int __user *)arg);
+	case PR_SET_TSC: /* reading it is not forbidden here */
+		return arg == PR_TSC_ENABLE ? 0 : -EINVAL;
 	case PR_GET_SECCOMP:
-	case PR_GET_SECUREBITS:
 		return 0;
 	case PR_GET_TID_ADDRESS:
 		return put_user((u64)current->clear_child_tid, (u64 __user *)arg);

@@ -68,6 +68,8 @@ static void enlist(struct task *task)
 	spin_unlock_irqrestore(&task_list_lock, flags);
 }
 
+#define TIMER_SLACK_NS (50 * NSEC_PER_USEC) /* Linux's */
+
 struct task *task_alloc(const char *comm, struct process *proc)
 {
 	struct task *task = kzalloc(sizeof(*task));
@@ -90,6 +92,7 @@ struct task *task_alloc(const char *comm, struct process *proc)
 	task->cpu = smp_processor_id();
 	task->cpus_allowed = ~0ULL;
 	task->proc = proc;
+	task->slack_ns = task->default_slack_ns = TIMER_SLACK_NS;
 	list_init(&task->thread_node);
 	list_init(&task->run_node);
 	sigpending_init(&task->pending);

@@ -397,6 +397,53 @@ static void test_core_bit(void)
 	CHECK(!WCOREDUMP(status) || read_file("/proc/sys/kernel/core_pattern")[0] == '|');
 }
 
+/* Also what test_settings() executes. */
+static void test_execed(void)
+{
+	CHECK(prctl(PR_GET_KEEPCAPS) == 0);
+}
+
+static void *see_slack(void *arg)
+{
+	CHECK(prctl(PR_GET_TIMERSLACK) == 70000 && !prctl(PR_SET_TIMERSLACK, 80000));
+	CHECK(prctl(PR_GET_TIMERSLACK) == 80000 && !prctl(PR_SET_TIMERSLACK, 0));
+	CHECK(prctl(PR_GET_TIMERSLACK) == 70000);
+	return arg;
+}
+
+/* What is told back as it was set, and to whom it is handed down. */
+static void test_settings(void)
+{
+	long slack = prctl(PR_GET_TIMERSLACK);
+	pthread_t thread;
+	int value = -1;
+
+	CHECK(slack == 50000 && !prctl(PR_SET_TIMERSLACK, 70000));
+	CHECK(!pthread_create(&thread, NULL, see_slack, NULL) && !pthread_join(thread, NULL));
+	CHECK(prctl(PR_GET_TIMERSLACK) == 70000 && !prctl(PR_SET_TIMERSLACK, 0));
+	CHECK(prctl(PR_GET_TIMERSLACK) == 50000);
+	CHECK(prctl(PR_GET_KEEPCAPS) == 0 && !prctl(PR_SET_KEEPCAPS, 1));
+	CHECK(prctl(PR_GET_KEEPCAPS) == 1 && prctl(PR_GET_SECUREBITS) == 1 << 4);
+	CHECK(prctl(PR_SET_KEEPCAPS, 2) == -1 && errno == EINVAL);
+	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0);
+	CHECK(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	CHECK(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);
+	CHECK(prctl(PR_SET_THP_DISABLE, 1, 1, 0, 0) == -1 && errno == EINVAL);
+	CHECK(prctl(PR_GET_THP_DISABLE, 1, 0, 0, 0) == -1 && errno == EINVAL);
+	if (!fork_child()) {
+		CHECK(prctl(PR_GET_KEEPCAPS) == 1 && prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 1);
+		fflush(stdout);
+		execl("/proc/self/exe", "procs", "execed", NULL);
+		child_exit(1);
+	}
+	CHECK(wait(&value) > 0 && value == 0);
+	CHECK(!prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0) && !prctl(PR_SET_KEEPCAPS, 0));
+	CHECK(prctl(PR_GET_TIMING) == PR_TIMING_STATISTICAL && !prctl(PR_GET_SECUREBITS));
+	CHECK(!prctl(PR_SET_TIMING, PR_TIMING_STATISTICAL));
+	CHECK(prctl(PR_SET_TIMING, PR_TIMING_TIMESTAMP) == -1 && errno == EINVAL);
+	CHECK(!prctl(PR_SET_TSC, PR_TSC_ENABLE) && prctl(PR_SET_TSC, 3) == -1 && errno == EINVAL);
+}
+
 static void test_prctl(void)
 {
 	int value = -1;
@@ -434,8 +481,9 @@ static void test_prctl(void)
 }
 
 static const struct test tests[] = {
-	TEST(system), TEST(uuids),   TEST(limits), TEST(environment), TEST(state), TEST(core_bit),
-	TEST(prctl),  TEST(threads), TEST(smaps),  TEST(locks),	      { 0 },
+	TEST(system),	TEST(uuids), TEST(limits),   TEST(environment), TEST(state),
+	TEST(core_bit), TEST(prctl), TEST(settings), TEST(execed),	TEST(threads),
+	TEST(smaps),	TEST(locks), { 0 },
 };
 
 int main(int argc, char **argv)
