@@ -146,7 +146,7 @@ soak: $(vmlinux) $(BUILD)/tests.cpio
 
 # What legoprof writes, read by perf, pprof and others, which `make deps test-consumers` installs.
 .PHONY: test-consumers
-test-consumers: $(vmlinux) $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio
+test-consumers: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio
 	@$(test-summary) --pytest tests/consumers
 
 .PHONY: accuracy

@@ -198,17 +198,21 @@ def test_graph_is_exact(graph):
     assert all(within <= us + 0.5 for us, within in ended) and any(within for _, within in ended)
 
 
-# As in README.md: one function and what it calls, without two, while a program runs.
-SESSION = f"""\
+README = ROOT / "kernel/profile/functions/README.md"
+
+
+def usual_session() -> str:
+    """The commands in README.md: a function and what it calls, but for two, while `ls` runs."""
+    part = README.read_text().partition("## A graph of calls\n")[2].partition("\n## ")[0]
+    commands = re.findall(r"^    lego:\S+# (.*)$", part, re.MULTILINE)
+    assert commands[-1] == "cat trace" and len(commands) == 8
+    return "\n".join(commands)
+
+
+SESSION = """\
 section() {{ echo "== $1"; }}
-cd {T}
-echo 4096 >buffer_size_kb
-echo sys_openat >set_graph_function
-echo 'kmalloc kfree' >set_graph_notrace
-echo function_graph >current_tracer
-ls /bin >/dev/null
-echo 0 >tracing_on
-section session; cat trace
+section session
+{commands}
 echo >trace
 echo 2 >max_graph_depth; echo 1 >tracing_on
 ls /bin >/dev/null
@@ -221,7 +225,7 @@ echo nop >current_tracer
 
 def test_usual_session(kernel, tmp_path):  # noqa: F811
     """Each call in the graph is one that its caller has made."""
-    image = harness.script_image(tmp_path, SESSION)
+    image = harness.script_image(tmp_path, SESSION.format(commands=usual_session()))
     window = ("function_graph_switch", "machine_exit")
     append = "profile.on_exit=none init=/init"
     observed, result = truth.observe(kernel, image, "timer", append, window=window)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A graph of functions, read by trace-cmd, against the counts and times of all calls."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import defaultdict
+
+import qemu
+from conftest import BUILD, ROOT, run
+
+sys.path.insert(0, str(ROOT / "tests/boot"))
+import harness  # noqa: E402
+
+KERNEL = BUILD / "variants/functions/vmlinux"  # made by `make functions-kernel`
+# Not called by the shell's own `echo`, with which both begin and end.
+LISTED = "sys_getdents64 sys_newfstatat sys_execve sys_clone exec_* vma_copy* vma_tree_[abu]*"
+SCRIPT = f"""\
+cd /sys/kernel/tracing
+echo 4096 >buffer_size_kb
+echo '{LISTED}' >set_ftrace_filter
+echo 0 >tracing_on
+echo function_graph >current_tracer
+echo on >/proc/profile/function_calls
+echo 1 >tracing_on
+ls -l /bin /proc >/dev/null
+busybox true
+echo 0 >tracing_on
+echo off >/proc/profile/function_calls
+cat /proc/profile/function_calls.json
+"""
+RECORD = 250  # instructions that record the start of a call: only counting has begun before them
+PROFILE = re.compile(r"Event: func: (\S+)\(\) \((\d+)\) Total: (\d+)")
+
+
+def test_trace_cmd_profiles_what_is_counted(tmp_path):
+    """The same calls of each function, and the same total time but for the recording."""
+    path = tmp_path / "run.lego"
+    image = harness.script_image(tmp_path, SCRIPT)
+    append = "profile.on_exit=none init=/init"
+    options = qemu.Options(kernel=KERNEL, initrd=image, append=append, icount=True, export=path)
+    result = qemu.run(options)
+    assert result.ok and not result.export_error, result.tail()
+    trace = tmp_path / "run.dat"
+    run(ROOT / "scripts/legoprof", "trace-dat", path, "--kernel", KERNEL, "-o", trace)
+
+    graph, counted = defaultdict(lambda: [0, 0]), defaultdict(lambda: [0, 0])
+    for name, nr, ns in PROFILE.findall(run("trace-cmd", "report", "--profile", "-i", trace)):
+        graph[name][0] += int(nr)
+        graph[name][1] += int(ns)
+    rows = [line for line in result.log.splitlines() if line.startswith('{"calls":')]
+    for row in map(json.loads, rows):
+        if row["function"] in graph:
+            counted[row["function"]][0] += row["calls"]
+            counted[row["function"]][1] += row["total_cycles"]
+    assert len(graph) > 12 and graph["sys_newfstatat"][0] > 100
+    assert {name: nr for name, (nr, _) in graph.items()} == {
+        name: nr for name, (nr, _) in counted.items()
+    }
+    for name, (nr, ns) in graph.items():
+        assert 0 <= counted[name][1] - ns <= RECORD * nr, name
