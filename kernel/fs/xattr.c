@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Extended attributes (xattr(7)): no file here has any, and none can be set. The calls find the
- * file and look at their arguments, as programs tell "not supported" from other errors.
+ * file and look at their arguments, as programs tell "not supported" from other errors. As in Linux
+ * from 6.13 on, a wrong argument is told before a missing file.
  */
 #include "internal.h"
 
 #include <lego/errno.h>
+#include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
@@ -25,23 +27,24 @@ static long check_name(const char __user *user)
 	return len < 0 ? len : 0;
 }
 
-/* The error of a call for an attribute that a file does not have. */
-static long lacks(const char __user *name)
-{
-	return check_name(name) ?: -EOPNOTSUPP;
-}
-
-static long refuse(const char __user *name, const void __user *value, size_t size, int flags)
+/* 0: the arguments are right. */
+static long check_value(const char __user *name, const void __user *value, size_t size, int flags)
 {
 	long error = check_name(name);
+	char *copy;
 
 	if (flags & ~(XATTR_CREATE | XATTR_REPLACE))
 		return -EINVAL;
-	if (!error && size > VALUE_MAX_BYTES)
-		error = -E2BIG;
-	if (!error && size && !access_ok(value, size))
-		error = -EFAULT;
-	return error ?: -EOPNOTSUPP;
+	if (error || !size)
+		return error;
+	if (size > VALUE_MAX_BYTES)
+		return -E2BIG;
+	copy = kmalloc(size);
+	if (!copy)
+		return -ENOMEM;
+	error = copy_from_user(copy, value, size);
+	kfree(copy);
+	return error;
 }
 
 /* 0: there is a file. */
@@ -68,36 +71,38 @@ static long find_open(int fd)
 SYSCALL_DEFINE5(setxattr, const char __user *, path, const char __user *, name, const void __user *,
 		value, size_t, size, int, flags)
 {
-	return find(path, 0) ?: refuse(name, value, size, flags);
+	return check_value(name, value, size, flags) ?: find(path, 0) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE5(lsetxattr, const char __user *, path, const char __user *, name,
 		const void __user *, value, size_t, size, int, flags)
 {
-	return find(path, AT_SYMLINK_NOFOLLOW) ?: refuse(name, value, size, flags);
+	return check_value(name, value, size, flags)   ?:
+		       find(path, AT_SYMLINK_NOFOLLOW) ?:
+							 -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE5(fsetxattr, int, fd, const char __user *, name, const void __user *, value, size_t,
 		size, int, flags)
 {
-	return find_open(fd) ?: refuse(name, value, size, flags);
+	return check_value(name, value, size, flags) ?: find_open(fd) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE4(getxattr, const char __user *, path, const char __user *, name, void __user *,
 		value, size_t, size)
 {
-	return find(path, 0) ?: lacks(name);
+	return check_name(name) ?: find(path, 0) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE4(lgetxattr, const char __user *, path, const char __user *, name, void __user *,
 		value, size_t, size)
 {
-	return find(path, AT_SYMLINK_NOFOLLOW) ?: lacks(name);
+	return check_name(name) ?: find(path, AT_SYMLINK_NOFOLLOW) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE4(fgetxattr, int, fd, const char __user *, name, void __user *, value, size_t, size)
 {
-	return find_open(fd) ?: lacks(name);
+	return check_name(name) ?: find_open(fd) ?: -EOPNOTSUPP;
 }
 
 /* The names of all attributes are 0 bytes. */
@@ -118,15 +123,15 @@ SYSCALL_DEFINE3(flistxattr, int, fd, char __user *, list, size_t, size)
 
 SYSCALL_DEFINE2(removexattr, const char __user *, path, const char __user *, name)
 {
-	return find(path, 0) ?: lacks(name);
+	return check_name(name) ?: find(path, 0) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE2(lremovexattr, const char __user *, path, const char __user *, name)
 {
-	return find(path, AT_SYMLINK_NOFOLLOW) ?: lacks(name);
+	return check_name(name) ?: find(path, AT_SYMLINK_NOFOLLOW) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE2(fremovexattr, int, fd, const char __user *, name)
 {
-	return find_open(fd) ?: lacks(name);
+	return check_name(name) ?: find_open(fd) ?: -EOPNOTSUPP;
 }

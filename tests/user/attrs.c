@@ -293,6 +293,17 @@ static void test_holes(void)
 	close(fd);
 }
 
+/* Linux looks at an attribute's name and value before it looks for the file from 6.13 on. */
+static int arguments_come_first(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	return check_on_lego() || major > 6 || (major == 6 && minor >= 13);
+}
+
 /* Extended attributes of a file that cannot have any. */
 static void test_extended(void)
 {
@@ -311,7 +322,17 @@ static void test_extended(void)
 	CHECK_ERROR(ERANGE, SYS_fgetxattr, fd, text, NULL, 0);
 	CHECK_ERROR(EINVAL, SYS_fsetxattr, fd, attr, text, 1, 8);
 	CHECK_ERROR(E2BIG, SYS_fsetxattr, fd, attr, text, 65537, 0);
+	CHECK_ERROR(EFAULT, SYS_fsetxattr, fd, attr, 8, 1, 0);
+	CHECK_ERROR(EFAULT, SYS_fsetxattr, fd, 8, text, 65537, 0);
 	CHECK_ERROR(EBADF, SYS_fremovexattr, -1, attr);
+	if (arguments_come_first()) {
+		CHECK_ERROR(EFAULT, SYS_setxattr, "/no/such", attr, 8, 1, 0);
+		CHECK_ERROR(EINVAL, SYS_setxattr, 8, attr, text, 1, 8);
+		CHECK_ERROR(EFAULT, SYS_fsetxattr, -1, 8, text, 1, 0);
+		CHECK_ERROR(ERANGE, SYS_getxattr, 8, "", text, 1);
+		CHECK_ERROR(EFAULT, SYS_fgetxattr, -1, 8, text, 1);
+		CHECK_ERROR(EFAULT, SYS_removexattr, "/no/such", 8);
+	}
 	CHECK(syscall(SYS_listxattr, path, text, sizeof(text)) == 0);
 	CHECK(syscall(SYS_flistxattr, fd, NULL, 0) == 0);
 	CHECK_ERROR(ENOENT, SYS_llistxattr, "/no/such", NULL, 0);
