@@ -11,7 +11,7 @@ import ktap
 OPTIONS = dict(variant="debug", silence=60)
 ALL_CPUS = dict(OPTIONS, smp=4)
 PROGRAMS = ["files", "locks", "threads", "futexops", "cow", "forks", "signals", "restarts", "polls"]
-PROGRAMS += ["epolls", "fdlinks", "fds", "messages", "signalfds", "sockets", "timers"]
+PROGRAMS += ["epolls", "fdlinks", "fds", "messages", "procs", "signalfds", "sockets", "timers"]
 SUITES = dict(ALL_CPUS, mem="160M")  # one of them fills all of it again and again
 
 # How tests/kernel/crash.c breaks the rules, and what is said about it.

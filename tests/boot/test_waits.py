@@ -60,6 +60,17 @@ def rows_of(log: str, word: str) -> list[dict]:
     return [row for row in map(json.loads, lines_of(log, word)) if "waits" in row]
 
 
+def test_waits_for_files_have_their_names(boot):
+    log = boot("offcpu", "files", icount=True).log
+    in_flight = [row for row in rows_of(log, "waits.json") if row["in_flight"]]
+    assert Counter(row["what"] for row in in_flight) == Counter(
+        ["epoll", "eventfd", "timerfd", "socket"]
+    )
+    for row in in_flight:
+        assert row["waits"] == row["in_flight"] == 1 and row["waker"] == "(not yet)"
+        assert 19_000_000 < row["wait_ns"] == row["longest_ns"] < 25_000_000
+
+
 def test_waits_that_have_not_ended(boot):
     """The tables of a process that is stuck say what its threads wait for."""
     log = boot("offcpu", "stuck", icount=True).log

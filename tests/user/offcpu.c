@@ -7,6 +7,8 @@
  * offcpu stuck: prints tables of waits while one thread waits for a pipe and another for a futex,
  * for ever.
  *
+ * offcpu files: the same while threads wait for an epoll, an eventfd, a timerfd and a socket.
+ *
  * offcpu usage: a child sleeps 7 times and shares its CPU with a thread of its own. Prints
  * `usage <voluntary> <involuntary>`: its context switches.
  *
@@ -19,9 +21,13 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -93,6 +99,37 @@ static void *wait_for_ever(void *unused)
 	for (;;)
 		syscall(SYS_futex, &stuck_word, FUTEX_WAIT_PRIVATE, 0, NULL);
 	return unused;
+}
+
+static void *read_for_ever(void *fd)
+{
+	char buf[8];
+
+	return (void *)read((long)fd, buf, sizeof(buf));
+}
+
+static void *wait_for_epoll(void *fd)
+{
+	struct epoll_event event;
+
+	return (void *)(long)epoll_wait((long)fd, &event, 1, -1);
+}
+
+static int print_files(void)
+{
+	pthread_t threads[4];
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) ||
+	    pthread_create(&threads[0], NULL, wait_for_epoll, (void *)(long)epoll_create1(0)) ||
+	    pthread_create(&threads[1], NULL, read_for_ever, (void *)(long)eventfd(0, 0)) ||
+	    pthread_create(&threads[2], NULL, read_for_ever,
+			   (void *)(long)timerfd_create(CLOCK_MONOTONIC, 0)) ||
+	    pthread_create(&threads[3], NULL, read_for_ever, (void *)(long)ends[0]))
+		perror("threads");
+	sleep_us(20000);
+	print_file("waits.json", "/proc/profile/waits.json");
+	return 0;
 }
 
 static int print_stuck(void)
@@ -247,6 +284,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "stuck"))
 		return print_stuck();
+	if (argc > 1 && !strcmp(argv[1], "files"))
+		return print_files();
 	if (argc > 1 && !strcmp(argv[1], "usage"))
 		return print_usage();
 	if (argc > 1 && !strcmp(argv[1], "times"))
