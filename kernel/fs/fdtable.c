@@ -14,21 +14,39 @@
  * it; closing a descriptor that another thread is using ends nothing for that thread.
  */
 
+#define NR_WORDS (FILE_MAX_FDS / 64)
+
 struct files {
 	atomic_t refs;
 	spinlock_t lock; /* guards the rest */
 	int end;	 /* above the highest descriptor there ever was */
 	struct file *fds[FILE_MAX_FDS];
-	u64 close_on_exec[FILE_MAX_FDS / 64];
+	u64 open[NR_WORDS]; /* a bit for each descriptor */
+	u64 close_on_exec[NR_WORDS];
 };
 
-static void set_close_on_exec(struct files *files, int fd, bool on)
+static void set_bit(u64 *words, int fd, bool on)
 {
 	u64 bit = BIT(fd % 64);
 
-	files->close_on_exec[fd / 64] &= ~bit;
+	words[fd / 64] &= ~bit;
 	if (on)
-		files->close_on_exec[fd / 64] |= bit;
+		words[fd / 64] |= bit;
+}
+
+/* Returns the first descriptor from `from` on whose bit is not set, or limit. */
+static int next_clear(const u64 *words, int from, int limit)
+{
+	u64 clear = from < limit ? ~words[from / 64] & ~0ULL << from % 64 : 0;
+	int fd = ALIGN_DOWN(from, 64);
+
+	while (!clear) {
+		fd += 64;
+		if (fd >= limit)
+			return limit;
+		clear = ~words[fd / 64];
+	}
+	return min(fd + __builtin_ctzll(clear), limit);
 }
 
 static bool get_close_on_exec(const struct files *files, int fd)
@@ -57,7 +75,8 @@ static struct file *set_slot(struct files *files, int fd, struct file *file, boo
 	DEBUG_ASSERT(fd_is_valid(fd));
 	DEBUG_ASSERT(atomic_read(&files->refs) == 1 || lock_check_held(&files->lock.map));
 	files->fds[fd] = file;
-	set_close_on_exec(files, fd, close_on_exec);
+	set_bit(files->open, fd, file);
+	set_bit(files->close_on_exec, fd, close_on_exec);
 	files->end = max(files->end, fd + 1);
 	return old;
 }
@@ -155,6 +174,10 @@ void files_close_on_exec(struct files *files)
 	for (int fd = 0; fd < FILE_MAX_FDS; fd++) {
 		struct file *file = NULL;
 
+		if (!READ_ONCE(files->close_on_exec[fd / 64])) {
+			fd |= 63;
+			continue;
+		}
 		spin_lock(&files->lock);
 		if (get_close_on_exec(files, fd))
 			file = set_slot(files, fd, NULL, false);
@@ -212,8 +235,7 @@ int fd_install(struct file *file, int from, bool close_on_exec)
 
 	DEBUG_ASSERT(from >= 0 && atomic_read(&file->refs) > 0);
 	spin_lock(&files->lock);
-	for (fd = from; fd < limit && files->fds[fd]; fd++)
-		;
+	fd = next_clear(files->open, from, limit);
 	if (fd < limit)
 		set_slot(files, fd, file, close_on_exec);
 	spin_unlock(&files->lock);
@@ -257,7 +279,7 @@ long fd_set_close_on_exec(int fd, bool on)
 
 	spin_lock(&files->lock);
 	if (fd_is_valid(fd) && files->fds[fd])
-		set_close_on_exec(files, fd, on);
+		set_bit(files->close_on_exec, fd, on);
 	else
 		error = -EBADF;
 	spin_unlock(&files->lock);
@@ -292,7 +314,7 @@ static void mark_close_on_exec(struct files *files, int first, int last)
 	spin_lock(&files->lock);
 	for (int fd = first; fd <= last && fd < files->end; fd++) {
 		if (files->fds[fd])
-			set_close_on_exec(files, fd, true);
+			set_bit(files->close_on_exec, fd, true);
 	}
 	spin_unlock(&files->lock);
 }
