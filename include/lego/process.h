@@ -35,8 +35,12 @@ struct task *process_find_thread(struct process *proc, pid_t tid);
 void process_get(struct process *proc);
 void process_put(struct process *proc);
 
-/* Call fn for each process, under process_tree_lock, until it returns false. */
+/* Call fn for each process, or member of the group, under process_tree_lock, until it is false. */
 void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg);
+void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *arg), void *arg);
+
+/* The members by group_node, maybe none. process_tree_lock held. */
+struct list_head *process_group(pid_t pgid);
 
 /*
  * A process that a signal has stopped, or SIGCONT continued, tells its parent. Takes the tree's

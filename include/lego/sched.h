@@ -78,7 +78,11 @@ struct process {
 	struct process *parent; /* NULL: of init, and of who has been waited for */
 	struct list_head children;
 	struct list_head sibling;
-	struct list_head all_node; /* process_list */
+	u64 child_nr;		     /* grows among the children of a parent */
+	struct list_head waitable;   /* children that have something to wait for, by ->child_nr */
+	struct list_head wait_node;  /* in the parent's ->waitable */
+	struct list_head all_node;   /* process_list */
+	struct list_head group_node; /* process_group() */
 	pid_t pgid, sid;
 	struct tty *tty;  /* controlling terminal, or NULL */
 	bool zombie;	  /* all threads are gone, nobody has waited for it yet */

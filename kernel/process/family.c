@@ -32,14 +32,49 @@ void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg)
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 }
 
+void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *arg), void *arg)
+{
+	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
+	struct process *proc;
+
+	list_for_each_entry(proc, process_group(pgid), group_node) {
+		if (!fn(proc, arg))
+			break;
+	}
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+}
+
+/* Oldest child first: as Linux, which looks at all of them, would find them. */
+void family_set_waitable(struct process *proc)
+{
+	struct process *parent = proc->parent;
+	struct list_head *at;
+
+	ASSERT_HELD(&process_tree_lock);
+	if (!parent || !list_empty(&proc->wait_node))
+		return;
+	for (at = parent->waitable.prev; at != &parent->waitable; at = at->prev) {
+		if (list_entry(at, struct process, wait_node)->child_nr < proc->child_nr)
+			break;
+	}
+	list_add(&proc->wait_node, at);
+}
+
 static void set_parent(struct process *proc, struct process *parent)
 {
+	static u64 last_child_nr;
+
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc != parent);
 	list_del(&proc->sibling);
+	list_del(&proc->wait_node);
 	proc->parent = parent;
-	if (parent)
-		list_add_tail(&proc->sibling, &parent->children);
+	if (!parent)
+		return;
+	list_add_tail(&proc->sibling, &parent->children);
+	proc->child_nr = ++last_child_nr;
+	if (proc->zombie || proc->wait_event)
+		family_set_waitable(proc);
 }
 
 int family_add(struct process *proc, struct task *task, struct process *creator, bool as_sibling)
@@ -54,14 +89,13 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
 	proc->pid = task->pid;
 	if (creator) {
 		set_parent(proc, as_sibling ? creator->parent : creator);
-		proc->pgid = creator->pgid;
 		proc->sid = creator->sid;
 		proc->tty = creator->tty;
 	} else {
 		init_process = proc;
 	}
 	pid_get(proc->pid);
-	pid_get(proc->pgid);
+	pid_join_group(proc, creator ? creator->pgid : 0);
 	pid_get(proc->sid);
 	process_get(proc);
 	list_add_tail(&task->thread_node, &proc->threads);
@@ -79,7 +113,7 @@ void family_detach(struct process *proc)
 	list_del(&proc->all_node);
 	set_parent(proc, NULL);
 	pid_set_process(proc->pid, NULL);
-	pid_put(proc->pgid);
+	pid_leave_group(proc);
 	pid_put(proc->sid);
 	pid_put(proc->pid);
 	proc->zombie = false;
@@ -148,9 +182,8 @@ static bool is_orphaned(pid_t pgid, const struct process *except)
 	struct process *proc;
 
 	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, &process_list, all_node) {
-		if (proc->pgid != pgid || proc == except || proc->zombie || !proc->parent ||
-		    proc->parent == init_process)
+	list_for_each_entry(proc, process_group(pgid), group_node) {
+		if (proc == except || proc->zombie || !proc->parent || proc->parent == init_process)
 			continue;
 		if (proc->parent->pgid != pgid && proc->parent->sid == proc->sid)
 			return false;
@@ -172,8 +205,8 @@ static bool has_stopped_member(pid_t pgid)
 	struct process *proc;
 
 	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, &process_list, all_node) {
-		if (proc->pgid == pgid && READ_ONCE(proc->stopped))
+	list_for_each_entry(proc, process_group(pgid), group_node) {
+		if (READ_ONCE(proc->stopped))
 			return true;
 	}
 	return false;
@@ -184,11 +217,9 @@ static void hang_up_group(pid_t pgid)
 	struct process *proc;
 
 	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, &process_list, all_node) {
-		if (proc->pgid == pgid) {
-			signal_send(proc, SIGHUP, NULL);
-			signal_send(proc, SIGCONT, NULL);
-		}
+	list_for_each_entry(proc, process_group(pgid), group_node) {
+		signal_send(proc, SIGHUP, NULL);
+		signal_send(proc, SIGCONT, NULL);
 	}
 }
 
@@ -246,6 +277,7 @@ void family_exit(struct process *proc)
 	DEBUG_ASSERT(!proc->zombie && !proc->nr_threads && !proc->mm && !proc->files);
 	give_children_away(proc, &gone);
 	proc->zombie = true;
+	family_set_waitable(proc);
 	check_orphaned(proc, proc->parent, proc);
 	if (!notify_parent(proc)) {
 		family_detach(proc);

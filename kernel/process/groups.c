@@ -13,14 +13,9 @@
 
 static struct process *find_member(pid_t pgid)
 {
-	struct process *proc;
+	struct list_head *members = process_group(pgid);
 
-	ASSERT_HELD(&process_tree_lock);
-	list_for_each_entry(proc, &process_list, all_node) {
-		if (proc->pgid == pgid)
-			return proc;
-	}
-	return NULL;
+	return list_empty(members) ? NULL : list_first_entry(members, struct process, group_node);
 }
 
 static void set_group(struct process *proc, pid_t pgid)
@@ -28,9 +23,8 @@ static void set_group(struct process *proc, pid_t pgid)
 	ASSERT_HELD(&process_tree_lock);
 	if (proc->pgid == pgid)
 		return;
-	pid_get(pgid);
-	pid_put(proc->pgid);
-	proc->pgid = pgid;
+	pid_leave_group(proc);
+	pid_join_group(proc, pgid);
 }
 
 /* The rules of setpgid(2): oneself, or a child that has not called execve yet. */

@@ -115,8 +115,7 @@ static bool broadcast_one(struct process *proc, void *arg)
 	struct broadcast *broadcast = arg;
 	long error;
 
-	if (broadcast->pgid ? proc->pgid != broadcast->pgid :
-			      proc->pid == INIT_PID || proc == current->proc)
+	if (!broadcast->pgid && (proc->pid == INIT_PID || proc == current->proc))
 		return true;
 	error = signal_one(proc, NULL, broadcast->sig, broadcast->info);
 	if (error == -EPERM && !broadcast->pgid)
@@ -132,7 +131,10 @@ static long signal_many(pid_t pgid, int sig, const struct siginfo *info)
 
 	if (sig < 0 || sig > NR_SIGNALS)
 		return -EINVAL;
-	process_for_each(broadcast_one, &broadcast);
+	if (pgid)
+		process_for_each_member(pgid, broadcast_one, &broadcast);
+	else
+		process_for_each(broadcast_one, &broadcast);
 	return broadcast.ret;
 }
 

@@ -10,7 +10,8 @@
 /*
  * Numbers of threads, processes, groups and sessions, which share one range. A number is in a hash
  * table while it has a use: as a thread's, as a process's, or by a process that is in the group or
- * session of that number. So what one has heard of as a group is not soon somebody's pid. Kernel
+ * session of that number. So what one has heard of as a group is not soon somebody's pid. A number
+ * knows the members of its group, so that nobody has to search for them. Kernel
  * threads have numbers of their own, which users never see and which are not kept here.
  */
 
@@ -21,7 +22,8 @@ struct pid_number {
 	struct pid_number *next;
 	pid_t nr;
 	unsigned int nr_uses;
-	struct process *proc; /* whose, or whose thread's; NULL: a group's or session's only */
+	struct process *proc;	  /* whose, or whose thread's; NULL: a group's or session's only */
+	struct list_head members; /* of the group; changed with process_tree_lock, too */
 };
 
 /* Guards all here; taken with interrupts off, last of all locks. */
@@ -71,6 +73,7 @@ pid_t pid_alloc(unsigned int max)
 	} while (*link);
 	number->nr = last_pid;
 	number->nr_uses = 1;
+	list_init(&number->members);
 	*link = number;
 	spin_unlock_irqrestore(&pid_lock, flags);
 	return number->nr;
@@ -106,12 +109,55 @@ void pid_put(pid_t nr)
 	DEBUG_ASSERT((*link)->nr_uses && nr_numbers);
 	if (--(*link)->nr_uses == 0) {
 		unused = *link;
-		DEBUG_ASSERT(!unused->proc);
+		DEBUG_ASSERT(!unused->proc && list_empty(&unused->members));
 		*link = unused->next;
 		nr_numbers--;
 	}
 	spin_unlock_irqrestore(&pid_lock, flags);
 	kfree(unused);
+}
+
+static LIST_HEAD(group_zero); /* which is no number's */
+
+void pid_join_group(struct process *proc, pid_t nr)
+{
+	unsigned long flags;
+
+	ASSERT_HELD(&process_tree_lock);
+	pid_get(nr);
+	flags = spin_lock_irqsave(&pid_lock);
+	proc->pgid = nr;
+	list_add_tail(&proc->group_node, nr ? &find_number(nr)->members : &group_zero);
+	spin_unlock_irqrestore(&pid_lock, flags);
+}
+
+void pid_leave_group(struct process *proc)
+{
+	unsigned long flags;
+
+	ASSERT_HELD(&process_tree_lock);
+	flags = spin_lock_irqsave(&pid_lock);
+	list_del(&proc->group_node);
+	spin_unlock_irqrestore(&pid_lock, flags);
+	pid_put(proc->pgid);
+}
+
+struct list_head *process_group(pid_t pgid)
+{
+	static LIST_HEAD(nobody);
+	struct list_head *members = &group_zero;
+	struct pid_number *number;
+	unsigned long flags;
+
+	ASSERT_HELD(&process_tree_lock);
+	if (!pgid)
+		return members;
+	flags = spin_lock_irqsave(&pid_lock);
+	number = *find_link(pgid);
+	/* A number without members may be gone as soon as the lock is. */
+	members = number && !list_empty(&number->members) ? &number->members : &nobody;
+	spin_unlock_irqrestore(&pid_lock, flags);
+	return members;
 }
 
 void pid_set_process(pid_t nr, struct process *proc)

@@ -35,18 +35,6 @@ struct priority_request {
 	int error; /* of setpriority: 0 once anybody was found */
 };
 
-static bool is_meant(const struct priority_request *req, const struct process *proc)
-{
-	switch (req->which) {
-	case PRIO_PROCESS:
-		return (u32)proc->pid == req->who;
-	case PRIO_PGRP:
-		return (u32)proc->pgid == req->who;
-	default:
-		return proc->creds.uid == req->who;
-	}
-}
-
 static int set_nice(struct process *proc, int nice)
 {
 	if (!process_may_schedule(proc))
@@ -62,7 +50,7 @@ static bool look_at(struct process *proc, void *arg)
 	struct priority_request *req = arg;
 	int error;
 
-	if (!is_meant(req, proc))
+	if (req->which == PRIO_USER && proc->creds.uid != req->who)
 		return true;
 	if (!req->set) {
 		req->best = max(req->best, NICE_MAX + 1 - proc->nice);
@@ -76,6 +64,8 @@ static bool look_at(struct process *proc, void *arg)
 
 static int for_each_meant(struct priority_request *req)
 {
+	struct process *proc = NULL;
+
 	if (req->which != PRIO_PROCESS && req->which != PRIO_PGRP && req->which != PRIO_USER)
 		return -EINVAL;
 	if (!req->who && req->which == PRIO_PROCESS)
@@ -84,7 +74,14 @@ static int for_each_meant(struct priority_request *req)
 		req->who = READ_ONCE(current->proc->pgid);
 	if (!req->who && req->which == PRIO_USER)
 		req->who = current->proc->creds.uid;
-	process_for_each(look_at, req);
+	if (req->which == PRIO_USER)
+		process_for_each(look_at, req);
+	else if (req->which == PRIO_PGRP)
+		process_for_each_member((pid_t)req->who, look_at, req);
+	else if ((proc = process_find((pid_t)req->who)))
+		look_at(proc, req);
+	if (proc)
+		process_put(proc);
 	return 0;
 }
 

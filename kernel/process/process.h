@@ -14,6 +14,9 @@ pid_t pid_alloc(
 	unsigned int max); /* a free number, with one use; -EAGAIN: max are in use; -ENOMEM */
 void pid_get(pid_t nr);
 void pid_put(pid_t nr);
+/* A member of a group uses its number. process_tree_lock held. */
+void pid_join_group(struct process *proc, pid_t nr);
+void pid_leave_group(struct process *proc);
 /* Whose number, or thread's number, it is; NULL: nobody's any more. */
 void pid_set_process(pid_t nr, struct process *proc);
 /* The process that has a process or thread of that number, with a reference, or NULL. */
@@ -72,6 +75,9 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
  * zombie or, when the parent wants none, gone.
  */
 void family_exit(struct process *proc);
+
+/* The process has something to wait for. process_tree_lock held. */
+void family_set_waitable(struct process *proc);
 
 /* Take a zombie out of the family under process_tree_lock; then, without the lock, drop it. */
 void family_detach(struct process *proc);

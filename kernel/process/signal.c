@@ -490,8 +490,8 @@ int signal_send_group(pid_t pgid, int sig, const struct siginfo *info)
 	struct process *proc;
 	int ret = -ESRCH;
 
-	list_for_each_entry(proc, &process_list, all_node) {
-		int error = proc->pgid == pgid ? signal_send(proc, sig, info) : -ESRCH;
+	list_for_each_entry(proc, process_group(pgid), group_node) {
+		int error = signal_send(proc, sig, info);
 
 		if (ret && error != -ESRCH)
 			ret = error;

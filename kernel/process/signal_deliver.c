@@ -31,8 +31,10 @@ void signal_tell_stopped(struct process *proc, bool continued)
 	spin_lock(&proc->lock);
 	tell = proc->stopped != continued;
 	spin_unlock(&proc->lock);
-	if (tell)
+	if (tell) {
 		proc->wait_event = continued ? CONTINUED_STATUS : STOPPED_STATUS(proc->stop_signal);
+		family_set_waitable(proc);
+	}
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	if (tell)
 		process_notify_stopped(proc, continued);

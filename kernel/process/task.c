@@ -156,7 +156,10 @@ struct process *process_alloc(const char *comm)
 	__atomic_fetch_add(&nr_created, 1, __ATOMIC_RELAXED);
 	list_init(&proc->children);
 	list_init(&proc->sibling);
+	list_init(&proc->waitable);
+	list_init(&proc->wait_node);
 	list_init(&proc->all_node);
+	list_init(&proc->group_node);
 	spin_lock_init(&proc->lock);
 	list_init(&proc->threads);
 	list_init(&proc->posix_timers);

@@ -11,7 +11,8 @@
 #include <lego/wait.h>
 
 /*
- * wait4 and waitid. A look at the children under process_tree_lock takes what there is to report;
+ * wait4 and waitid. A look under process_tree_lock takes what there is to report, from that child
+ * or from those that have something (family_set_waitable());
  * without any, the caller sleeps in child_wait, where a child that ends, stops or continues wakes
  * it. Children belong to the process, not to the thread that made them: __WNOTHREAD changes
  * nothing.
@@ -96,28 +97,47 @@ static bool take_child(struct wait_request *req, struct process *child)
 	req->uid = child->creds.uid;
 	req->status = child->wait_event;
 	usage_of_process(child, &req->usage);
-	if (!(req->options & WNOWAIT))
-		child->wait_event = 0;
+	if (req->options & WNOWAIT)
+		return true;
+	child->wait_event = 0;
+	list_del(&child->wait_node);
 	return true;
+}
+
+static int look_at(struct wait_request *req, pid_t pid)
+{
+	struct process *child = process_find(pid);
+	int ret = -ECHILD;
+
+	if (child && child->parent == current->proc && is_meant(req, child))
+		ret = take_child(req, child);
+	if (child)
+		process_put(child); /* not the last reference: at least req->gone has one */
+	return ret;
+}
+
+static int look_at_all(struct wait_request *req)
+{
+	struct process *parent = current->proc, *child;
+
+	list_for_each_entry(child, &parent->waitable, wait_node) {
+		/* The child may leave the list now. */
+		if (is_meant(req, child) && take_child(req, child))
+			return 1;
+	}
+	list_for_each_entry(child, &parent->children, sibling) {
+		if (is_meant(req, child))
+			return 0;
+	}
+	return -ECHILD;
 }
 
 /* 1: found; 0: not yet; -ECHILD: there will be none. */
 static int look(struct wait_request *req)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	struct process *child;
-	int ret = -ECHILD;
+	int ret = req->type == P_PID ? look_at(req, req->id) : look_at_all(req);
 
-	list_for_each_entry(child, &current->proc->children, sibling) {
-		if (!is_meant(req, child))
-			continue;
-		ret = 0;
-		/* The child may leave the list now. */
-		if (take_child(req, child)) {
-			ret = 1;
-			break;
-		}
-	}
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	return ret;
 }

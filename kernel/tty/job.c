@@ -152,8 +152,6 @@ static bool find_session(struct process *proc, void *arg)
 {
 	struct group_search *search = arg;
 
-	if (proc->pgid != search->pgid)
-		return true;
 	search->sid = proc->sid;
 	search->found = true;
 	return false;
@@ -174,7 +172,7 @@ static long set_foreground(struct tty *tty, const pid_t __user *arg)
 		return -EINVAL;
 	if (READ_ONCE(proc->tty) != tty)
 		return -ENOTTY;
-	process_for_each(find_session, &search);
+	process_for_each_member(search.pgid, find_session, &search);
 	if (!search.found)
 		return -ESRCH;
 	if (search.sid != proc->sid)
