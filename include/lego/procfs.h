@@ -31,6 +31,9 @@ int proc_add_exclusive_file(const char *path, const char *accepts,
 
 struct process;
 
+/* Removes the directory of a process that has left the tree of processes. Process context. */
+void proc_forget_process(const struct process *proc);
+
 /*
  * Adds /proc/<pid>/<name> for all processes, as proc_add_file() does. show() and write() also get
  * the process whose directory it is. The file is for that process's user, and for root. Called

@@ -88,6 +88,7 @@ struct process {
 	bool zombie;	  /* all threads are gone, nobody has waited for it yet */
 	bool reported;	  /* its exit report, if any, has been printed; read without the lock */
 	bool has_execed;  /* its parent may no longer change its group */
+	bool in_procfs;	  /* /proc may have a directory for it */
 	u8 nr_execs;	  /* about: for the profiler, to tell its programs apart */
 	int exit_signal;  /* to the parent, at the end; 0: none */
 	int death_signal; /* to the process when its parent ends; 0: none */

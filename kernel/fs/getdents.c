@@ -96,7 +96,8 @@ static long fill(struct listing *list)
 	ASSERT_HELD(&tree_lock);
 	if (list->dir->removed)
 		return -ENOENT;
-	tree_populate(list->dir);
+	if (list->pos < 2)
+		tree_populate(list->dir); /* once, or many calls would each look at everything */
 	for (;;) {
 		const char *name;
 		u64 next;

@@ -66,6 +66,8 @@ struct inode_ops {
 	 * tree_remove()) in line with what they stand for.
 	 */
 	void (*populate)(struct inode *dir);
+	/* Likewise, but only for the child of that name. NULL: populate() is called. */
+	void (*populate_name)(struct inode *dir, const char *name, size_t len);
 	/* A symbolic link whose target is made when asked for: its length (no NUL), or -errno. */
 	ssize_t (*read_link)(struct inode *inode, char *buf, size_t size);
 	/*
@@ -199,6 +201,7 @@ unsigned int tree_nr_links(const struct inode *inode);
  */
 struct inode *inode_alloc_unnamed(const char *name, u32 mode);
 struct inode *tree_find(struct inode *parent, const char *name, size_t len); /* an entry, or NULL */
+void tree_append(struct inode *entry);	   /* moves it to the end of its directory */
 void tree_remove(struct inode *entry);	   /* it has no children */
 void tree_remove_all(struct inode *inode); /* and all below it */
 void tree_remove_below(struct inode *inode);
@@ -209,6 +212,7 @@ static inline struct inode *entry_inode(struct inode *entry)
 void inode_touch(struct inode *inode); /* its content has changed now: mtime and ctime */
 /* Before the children of a directory are looked at on behalf of a user: see inode_ops.populate. */
 void tree_populate(struct inode *dir);
+void tree_populate_name(struct inode *dir, const char *name, size_t len);
 /* file_path() with tree_lock held. */
 const char *tree_file_path(struct file *file, char *buf, size_t size);
 /*

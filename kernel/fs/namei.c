@@ -67,7 +67,7 @@ static struct inode *step(struct path *path, const char *name, size_t len, bool 
 	if (is_dot_dot(name, len)) {
 		go_up(path);
 	} else if (len && !is_dot(name, len)) {
-		tree_populate(path->inode);
+		tree_populate_name(path->inode, name, len);
 		entry = tree_find(path->inode, name, len);
 		path->inode = entry_inode(entry);
 		if (entry && cross)

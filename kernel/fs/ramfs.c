@@ -143,6 +143,14 @@ static void remove_name(struct inode *entry)
 	*at = entry->next_by_name;
 }
 
+void tree_append(struct inode *entry)
+{
+	ASSERT_HELD(&tree_lock);
+	list_del(&entry->sibling);
+	entry->position = ++last_position;
+	list_add_tail(&entry->sibling, &entry->parent->children);
+}
+
 /* Put an entry in a directory, which it holds a reference to already. */
 static void insert(struct inode *entry)
 {
@@ -284,6 +292,15 @@ void tree_populate(struct inode *dir)
 	ASSERT_HELD(&tree_lock);
 	if (dir->ops && dir->ops->populate && !dir->removed)
 		dir->ops->populate(dir);
+}
+
+void tree_populate_name(struct inode *dir, const char *name, size_t len)
+{
+	ASSERT_HELD(&tree_lock);
+	if (!dir->ops || !dir->ops->populate_name)
+		tree_populate(dir);
+	else if (!dir->removed)
+		dir->ops->populate_name(dir, name, len);
 }
 
 struct inode *tree_find(struct inode *parent, const char *name, size_t len)

@@ -5,6 +5,7 @@
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/procfs.h>
 #include <lego/string.h>
 #include <lego/wait.h>
 
@@ -123,6 +124,8 @@ void family_release(struct process *proc)
 {
 	ASSERT_NOT_HELD(&process_tree_lock);
 	profile_process_release(proc);
+	if (proc->in_procfs)
+		proc_forget_process(proc);
 	process_put(proc);
 }
 

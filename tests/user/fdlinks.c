@@ -4,6 +4,7 @@
  * and O_TMPFILE, whose files get their names that way.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -158,6 +159,38 @@ static void test_directory(void)
 	close(dir);
 }
 
+static int exists(const char *name)
+{
+	struct stat st;
+
+	return !fstatat(AT_FDCWD, name, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+/* Links that were looked for one by one are listed in order, and only while they are open. */
+static void test_order(void)
+{
+	static const int fds[] = { 900, 200, 300 };
+	int last = -1, nr = 0;
+	struct dirent *entry;
+	DIR *dir;
+
+	for (int i = 0; i < 3; i++)
+		CHECK(dup2(1, fds[i]) == fds[i] && exists(link_of(fds[i])));
+	CHECK(!exists("/proc/self/fd/0200") && !exists("/proc/self/fd/200x"));
+	CHECK(!exists("/proc/self/fd/-1") && !exists("/proc/self/fd/123456789012"));
+	CHECK(!close(300) && !exists(link_of(300)) && exists(link_of(200)));
+	dir = opendir("/proc/self/fd");
+	CHECK(dir != NULL);
+	while ((entry = readdir(dir))) {
+		if (*entry->d_name == '.')
+			continue;
+		CHECK(atoi(entry->d_name) > last);
+		last = atoi(entry->d_name);
+		nr += last == 200 || last == 900;
+	}
+	CHECK(nr == 2 && !closedir(dir) && !close(200) && !close(900));
+}
+
 /* A descriptor that is only a path becomes one that can be read. */
 static void test_path_only(void)
 {
@@ -247,8 +280,8 @@ static void test_tmpfile(void)
 }
 
 static const struct test tests[] = {
-	TEST(pipe),	 TEST(substitution), TEST(removed_file), TEST(directory),
-	TEST(path_only), TEST(standard),     TEST(tmpfile),	 { 0 },
+	TEST(pipe),	TEST(substitution), TEST(removed_file), TEST(directory), TEST(path_only),
+	TEST(standard), TEST(tmpfile),	    TEST(order),	{ 0 },
 };
 
 int main(int argc, char **argv)

@@ -139,6 +139,68 @@ static char state_of(pid_t pid)
 	return end ? end[2] : 0;
 }
 
+static int has_directory(const char *format, int nr)
+{
+	struct stat st;
+	char name[64];
+
+	snprintf(name, sizeof(name), format, nr);
+	if (!stat(name, &st))
+		return S_ISDIR(st.st_mode);
+	CHECK(errno == ENOENT);
+	return 0;
+}
+
+/* How many of the processes /proc lists, each once and in this order. */
+static int nr_listed(const pid_t *pids, int nr)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int found = 0;
+
+	CHECK(dir != NULL);
+	while ((entry = readdir(dir))) {
+		for (int i = 0; i < nr; i++) {
+			if (atoi(entry->d_name) == pids[i])
+				CHECK(i == found++);
+		}
+	}
+	closedir(dir);
+	return found;
+}
+
+/* Directories of processes: looked for in any order, listed in the one of their numbers. */
+static void test_directories(void)
+{
+	pid_t pids[5];
+	int dir, pid;
+
+	for (int i = 0; i < 5; i++) {
+		pids[i] = fork_child();
+		if (!pids[i]) {
+			sleep_ms(1000000);
+			child_exit(1);
+		}
+	}
+	for (int i = 4; i >= 1; i--)
+		CHECK(has_directory("/proc/%d", pids[i]));
+	CHECK(nr_listed(pids, 5) == 5 && nr_listed(pids, 5) == 5);
+	pid = pids[0];
+	CHECK(!has_directory("/proc/0%d", pid) && !has_directory("/proc/%dx", pid));
+	CHECK(!has_directory("/proc/+%d", pid) && !has_directory("/proc/%d00000000", pid));
+	dir = open("/proc/self/../.", O_RDONLY);
+	CHECK(dir >= 0 && !close(dir) && state_of(pid) != 0);
+	CHECK(!kill(pid, SIGKILL) && WAIT_UNTIL(state_of(pid) == 'Z'));
+	CHECK(has_directory("/proc/%d", pid) && nr_listed(pids, 5) == 5);
+	CHECK(child_status(pid) == SIGKILL && !has_directory("/proc/%d", pid));
+	CHECK(nr_listed(pids + 1, 4) == 4);
+	for (int i = 4; i >= 1; i--) {
+		CHECK(!kill(pids[i], SIGKILL) && child_status(pids[i]) == SIGKILL);
+		CHECK(!has_directory("/proc/%d/fd", pids[i]) &&
+		      nr_listed(pids + 1, i - 1) == i - 1);
+	}
+}
+
 static void *spin(void *arg)
 {
 	for (;;)
@@ -481,9 +543,10 @@ static void test_prctl(void)
 }
 
 static const struct test tests[] = {
-	TEST(system),	TEST(uuids), TEST(limits),   TEST(environment), TEST(state),
-	TEST(core_bit), TEST(prctl), TEST(settings), TEST(execed),	TEST(threads),
-	TEST(smaps),	TEST(locks), { 0 },
+	TEST(system),	   TEST(uuids),	   TEST(limits), TEST(environment),
+	TEST(state),	   TEST(core_bit), TEST(prctl),	 TEST(settings),
+	TEST(execed),	   TEST(threads),  TEST(smaps),	 TEST(locks),
+	TEST(directories), { 0 },
 };
 
 int main(int argc, char **argv)

@@ -176,6 +176,31 @@ static void test_stops(void)
 }
 
 /* A stopped process does not run, and goes on where it was. */
+/* Of several children that have ended, or stopped: the one that was made first. */
+static void test_first_made(void)
+{
+	pid_t pids[4];
+	siginfo_t info;
+	int status;
+
+	for (int i = 0; i < 4; i++)
+		pids[i] = sleeper();
+	for (int i = 3; i >= 0; i--) {
+		CHECK(!kill(pids[i], i == 1 ? SIGSTOP : SIGKILL));
+		CHECK(!waitid(P_PID, pids[i], &info, WEXITED | WSTOPPED | WNOWAIT));
+	}
+	CHECK(waitpid(-1, NULL, 0) == pids[0]);
+	CHECK(waitpid(-1, NULL, WNOWAIT | WEXITED) == -1 && errno == EINVAL);
+	CHECK(!waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) && info.si_pid == pids[2]);
+	CHECK(waitpid(-1, &status, WUNTRACED) == pids[1] && WIFSTOPPED(status));
+	CHECK(waitpid(-1, NULL, WUNTRACED) == pids[2]);
+	CHECK(!kill(pids[1], SIGKILL));
+	CHECK(!waitid(P_PID, pids[1], &info, WEXITED | WNOWAIT));
+	CHECK(waitpid(-1, &status, WUNTRACED) == pids[1] && status == SIGKILL);
+	CHECK(waitpid(-1, NULL, 0) == pids[3]);
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+}
+
 static void test_stopped_is_still(void)
 {
 	volatile int *count =
@@ -421,6 +446,7 @@ static const struct test tests[] = {
 	TEST(errors),
 	TEST(waitid),
 	TEST(stops),
+	TEST(first_made),
 	TEST(stopped_is_still),
 	TEST(stopped_threads),
 	TEST(groups),

@@ -44,16 +44,32 @@ void proc_log_refused(const struct proc_file *file, int pid, const char *bytes, 
 /* A file in a directory of /proc, or ERR_PTR. tree_lock held. */
 struct inode *proc_create_file(struct inode *dir, const struct proc_file *file);
 
-/* process.c: the directory of a process; /proc's own, brought in line with the processes. */
+extern struct inode *proc_root;
+
+/* process.c: bring the directories of all processes, or the one of that name, in line with them. */
 void proc_populate_root(struct inode *root);
+void proc_populate_root_name(struct inode *root, const char *name, size_t len);
 
 /* The process an inode below a process's directory is about, with a reference; NULL: it is gone. */
 struct process *proc_inode_process(const struct inode *inode);
+
+/* The process of a link, if the current one may follow it. ERR_PTR(-ENOENT, -EACCES). */
+struct process *proc_get_inspected(const struct inode *inode);
+
+/* The text of a link: its length, or -ENAMETOOLONG. path may be in buf. */
+ssize_t proc_copy_path(const char *path, char *buf, size_t size);
 
 /* The files that a process and each of its threads have. tree_lock held, as for the next. */
 void proc_create_common_files(struct inode *dir);
 /* Gives what is in the directory to the process it is about. */
 void proc_own_children(struct inode *dir);
+void proc_own_child(struct inode *child, const struct process *proc); /* the same of one */
+
+/* The number that a name of that length is, or -1. */
+int proc_number_of_name(const char *name, size_t len);
+
+/* process_fd.c: the directory of a process's open files. */
+extern const struct inode_ops proc_fd_dir_ops;
 
 /* threads.c: the thread whose directory the inode is below; 0: none, it is the process's own. */
 pid_t proc_inode_tid(const struct inode *inode);

@@ -9,9 +9,9 @@
 #include <lego/string.h>
 
 /*
- * /proc/<pid>. The directories of processes are made and removed when someone looks into /proc;
- * what is in them, when someone looks into them. A directory remembers its process by number and
- * start time: a later process of the same number is not taken for it.
+ * /proc/<pid>. The directories of processes are made when someone looks into /proc, what is in them
+ * when someone looks into them, and all goes with the process. A directory remembers its process by
+ * number and start time: a later process of the same number is not taken for it.
  *
  * Each look also gives them to the process's effective user and group; but what is in the directory
  * of a process that is not dumpable is root's.
@@ -55,16 +55,35 @@ struct process *proc_inode_process(const struct inode *inode)
 	return find_process(dir_of(inode));
 }
 
-static void own_children(struct inode *dir, const struct process *proc)
+void proc_own_child(struct inode *child, const struct process *proc)
 {
 	bool closed = READ_ONCE(proc->not_dumpable);
+
+	child->uid = closed ? 0 : READ_ONCE(proc->creds.euid);
+	child->gid = closed ? 0 : READ_ONCE(proc->creds.egid);
+}
+
+static void own_children(struct inode *dir, const struct process *proc)
+{
 	struct inode *child;
 
 	ASSERT_HELD(&tree_lock);
-	list_for_each_entry(child, &dir->children, sibling) {
-		child->uid = closed ? 0 : READ_ONCE(proc->creds.euid);
-		child->gid = closed ? 0 : READ_ONCE(proc->creds.egid);
+	list_for_each_entry(child, &dir->children, sibling)
+		proc_own_child(child, proc);
+}
+
+int proc_number_of_name(const char *name, size_t len)
+{
+	int nr = 0;
+
+	if (!len || len > 9 || (*name == '0' && len > 1))
+		return -1;
+	for (size_t i = 0; i < len; i++) {
+		if (name[i] < '0' || name[i] > '9')
+			return -1;
+		nr = nr * 10 + name[i] - '0';
 	}
+	return nr;
 }
 
 static struct fs_info *get_fs(struct process *proc)
@@ -174,20 +193,20 @@ int proc_add_process_file(const char *name, const char *accepts,
 	return 0;
 }
 
-static ssize_t copy_path(const char *path, char *buf, size_t size)
+ssize_t proc_copy_path(const char *path, char *buf, size_t size)
 {
 	size_t len = strlen(path);
 
 	if (len > size)
 		return -ENAMETOOLONG;
-	memmove(buf, path, len); /* path may be at the end of buf */
+	memmove(buf, path, len);
 	return len;
 }
 
 static ssize_t read_exe(struct process *proc, char *buf, size_t size)
 {
 	char *path = get_exe_path(proc);
-	ssize_t len = path ? copy_path(path, buf, size) : -ENOENT;
+	ssize_t len = path ? proc_copy_path(path, buf, size) : -ENOENT;
 
 	kfree(path);
 	return len;
@@ -214,13 +233,12 @@ static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
 	if (len)
 		return len;
 	path = path_write(&dir, buf, size);
-	len = path ? copy_path(path, buf, size) : -ENOENT;
+	len = path ? proc_copy_path(path, buf, size) : -ENOENT;
 	path_release(&dir);
 	return len;
 }
 
-/* The process of a link that the current one may follow. ERR_PTR(-ENOENT, -EACCES). */
-static struct process *get_inspected(const struct inode *inode)
+struct process *proc_get_inspected(const struct inode *inode)
 {
 	struct process *proc = proc_inode_process(inode);
 
@@ -234,7 +252,7 @@ static struct process *get_inspected(const struct inode *inode)
 
 static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 {
-	struct process *proc = get_inspected(inode);
+	struct process *proc = proc_get_inspected(inode);
 	ssize_t len;
 
 	if (IS_ERR(proc))
@@ -247,7 +265,7 @@ static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 		len = read_exe(proc, buf, size);
 		break;
 	default:
-		len = copy_path("/", buf, size);
+		len = proc_copy_path("/", buf, size);
 		break;
 	}
 	process_put(proc);
@@ -256,7 +274,7 @@ static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 
 static int follow_cwd(struct inode *inode, struct path *found)
 {
-	struct process *proc = get_inspected(inode);
+	struct process *proc = proc_get_inspected(inode);
 	int error;
 
 	if (IS_ERR(proc))
@@ -282,104 +300,6 @@ static void create_link(struct inode *dir, const char *name, enum process_link l
 	inode->private = (void *)(u64)link;
 }
 
-/* Open files: a link for each, named by its number. ERR_PTR(-ENOENT, -EACCES). */
-static struct file *get_link_file(const struct inode *inode)
-{
-	struct process *proc = get_inspected(inode);
-	struct file *file = NULL;
-	struct files *files;
-
-	if (IS_ERR(proc))
-		return ERR_PTR(PTR_ERR(proc));
-	files = process_get_files(proc);
-	if (files) {
-		file = files_get_file(files, (int)(u64)inode->private);
-		files_put(files);
-	}
-	process_put(proc);
-	return file ? file : ERR_PTR(-ENOENT);
-}
-
-static ssize_t read_fd_link(struct inode *inode, char *buf, size_t size)
-{
-	struct file *file = get_link_file(inode);
-	char *path;
-	ssize_t len;
-
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	path = kmalloc(PATH_MAX);
-	len = path ? copy_path(tree_file_path(file, path, PATH_MAX), buf, size) : -ENOMEM;
-	kfree(path);
-	file_put(file);
-	return len;
-}
-
-/* Returns the open file itself, which may have no name: a pipe, or a removed file. */
-static int follow_fd(struct inode *inode, struct path *found)
-{
-	struct file *file = get_link_file(inode);
-
-	if (IS_ERR(file))
-		return (int)PTR_ERR(file);
-	*found = path_hold(&(struct path){ file->mount, file->inode });
-	file_put(file);
-	return 0;
-}
-
-static const struct inode_ops fd_link_ops = { .read_link = read_fd_link, .follow = follow_fd };
-
-static bool fd_is_open(struct files *files, int fd)
-{
-	struct file *file = files ? files_get_file(files, fd) : NULL;
-
-	if (file)
-		file_put(file);
-	return file;
-}
-
-/* Links that are right stay: who is reading the directory goes on behind them. */
-static void populate_fds(struct inode *dir)
-{
-	struct process *proc = proc_inode_process(dir);
-	struct files *files = proc ? process_get_files(proc) : NULL;
-	struct inode *inode, *next;
-	char name[16];
-
-	list_for_each_entry_safe(inode, next, &dir->children, sibling) {
-		if (!fd_is_open(files, (int)(u64)inode->private))
-			tree_remove(inode);
-	}
-	for (int fd = 0; files && fd < FILE_MAX_FDS; fd++) {
-		int len = snprintf(name, sizeof(name), "%d", fd);
-
-		if (!fd_is_open(files, fd) || tree_find(dir, name, len))
-			continue;
-		inode = tree_create(dir, name, S_IFLNK | 0700);
-		if (IS_ERR(inode))
-			break;
-		inode->ops = &fd_link_ops;
-		inode->private = (void *)(u64)fd;
-	}
-	if (files)
-		files_put(files);
-	if (proc) {
-		own_children(dir, proc);
-		process_put(proc);
-	}
-}
-
-static bool is_of_current(const struct inode *dir)
-{
-	struct process *proc = proc_inode_process(dir);
-
-	if (proc)
-		process_put(proc);
-	return proc && proc == current->proc;
-}
-
-static const struct inode_ops fd_dir_ops = { .populate = populate_fds, .is_own = is_of_current };
-
 static void create_directory(struct inode *dir, const char *name, u32 mode,
 			     const struct inode_ops *ops)
 {
@@ -396,7 +316,7 @@ void proc_create_common_files(struct inode *dir)
 	create_link(dir, "cwd", LINK_CWD);
 	create_link(dir, "exe", LINK_EXE);
 	create_link(dir, "root", LINK_ROOT);
-	create_directory(dir, "fd", 0500, &fd_dir_ops);
+	create_directory(dir, "fd", 0500, &proc_fd_dir_ops);
 }
 
 void proc_own_children(struct inode *dir)
@@ -436,24 +356,63 @@ static void own_directory(struct inode *inode, const struct process_dir *dir)
 	inode->gid = dir->gid;
 }
 
-static void create_process_dir(struct inode *root, const struct process_dir *from)
+static bool is_same(const struct process_dir *a, const struct process_dir *b)
+{
+	return a->pid == b->pid && a->start_ns == b->start_ns;
+}
+
+static struct inode *create_process_dir(const char *name, const struct process_dir *from)
 {
 	struct process_dir *dir = kmalloc(sizeof(*dir));
 	struct inode *inode;
-	char name[16];
 
 	if (!dir)
-		return;
+		return NULL;
 	*dir = *from;
-	snprintf(name, sizeof(name), "%d", dir->pid);
-	inode = tree_create(root, name, S_IFDIR | 0555);
+	inode = tree_create(proc_root, name, S_IFDIR | 0555);
 	if (IS_ERR(inode)) {
 		kfree(dir);
-		return;
+		return NULL;
 	}
 	inode->ops = &process_dir_ops;
 	inode->private = dir;
 	own_directory(inode, from);
+	return inode;
+}
+
+static struct inode *find_process_dir(const struct process_dir *dir, char name[16])
+{
+	return tree_find(proc_root, name, snprintf(name, 16, "%d", dir->pid));
+}
+
+/* NULL: no memory. */
+static struct inode *find_or_create_process_dir(const struct process_dir *dir)
+{
+	char name[16];
+	struct inode *inode = find_process_dir(dir, name);
+
+	/* Of a process that is gone, before proc_forget_process() has got the lock. */
+	if (inode && !is_same(inode->private, dir)) {
+		tree_remove_all(inode);
+		inode = NULL;
+	}
+	if (!inode)
+		return create_process_dir(name, dir);
+	own_directory(inode, dir);
+	return inode;
+}
+
+/* The process is in the tree of processes: it will not forget to remove the directory. */
+static struct process_dir dir_for(struct process *proc)
+{
+	ASSERT_HELD(&process_tree_lock);
+	proc->in_procfs = true;
+	return (struct process_dir){
+		.pid = proc->pid,
+		.start_ns = proc->start_ns,
+		.uid = READ_ONCE(proc->creds.euid),
+		.gid = READ_ONCE(proc->creds.egid),
+	};
 }
 
 /* The processes there are, as many as there is room for. */
@@ -476,12 +435,7 @@ static bool note_process(struct process *proc, void *arg)
 	ASSERT_HELD(&process_tree_lock);
 	if (list->nr == list->max)
 		return false;
-	list->dirs[list->nr++] = (struct process_dir){
-		.pid = proc->pid,
-		.start_ns = proc->start_ns,
-		.uid = READ_ONCE(proc->creds.euid),
-		.gid = READ_ONCE(proc->creds.egid),
-	};
+	list->dirs[list->nr++] = dir_for(proc);
 	return true;
 }
 
@@ -495,33 +449,63 @@ static void list_processes(struct process_list *list)
 		process_for_each(note_process, list);
 }
 
-static bool is_same(const struct process_dir *a, const struct process_dir *b)
-{
-	return a->pid == b->pid && a->start_ns == b->start_ns;
-}
-
 /*
- * Both processes and directories stand in the order in which they were made: those that have a
- * directory come first. This is done for each path through /proc, so there is no searching.
+ * Both processes and directories stand in the order in which they were made, so there is no
+ * searching. But a directory that proc_populate_root_name() has made may stand before those of
+ * older processes: it moves behind them.
  */
 void proc_populate_root(struct inode *root)
 {
-	struct inode *child, *next;
+	struct inode *child;
 	struct process_list list;
 	unsigned int nr = 0; /* that have a directory */
+	u64 position = 0;
 
 	list_processes(&list);
 	if (!list.dirs)
 		return;
-	list_for_each_entry_safe(child, next, &root->children, sibling) {
-		if (child->ops != &process_dir_ops)
-			continue;
-		if (nr < list.nr && is_same(child->private, &list.dirs[nr]))
+	list_for_each_entry(child, &root->children, sibling) {
+		if (child->ops == &process_dir_ops && nr < list.nr &&
+		    is_same(child->private, &list.dirs[nr])) {
 			own_directory(child, &list.dirs[nr++]);
-		else
-			tree_remove_all(child);
+			position = child->position;
+		}
 	}
-	for (; nr < list.nr; nr++)
-		create_process_dir(root, &list.dirs[nr]);
+	while (nr < list.nr && (child = find_or_create_process_dir(&list.dirs[nr++]))) {
+		if (child->position < position)
+			tree_append(child);
+		position = child->position;
+	}
 	kfree(list.dirs);
+}
+
+void proc_populate_root_name(struct inode *root, const char *name, size_t len)
+{
+	int pid = proc_number_of_name(name, len);
+	struct process *proc = pid > 0 ? process_find(pid) : NULL;
+	struct process_dir dir = { 0 };
+	unsigned long flags;
+
+	if (!proc)
+		return;
+	flags = spin_lock_irqsave(&process_tree_lock);
+	if (!list_empty(&proc->all_node))
+		dir = dir_for(proc);
+	spin_unlock_irqrestore(&process_tree_lock, flags);
+	process_put(proc);
+	if (dir.pid)
+		find_or_create_process_dir(&dir);
+}
+
+void proc_forget_process(const struct process *proc)
+{
+	struct process_dir dir = { .pid = proc->pid, .start_ns = proc->start_ns };
+	struct inode *inode;
+	char name[16];
+
+	mutex_lock(&tree_lock);
+	inode = find_process_dir(&dir, name);
+	if (inode && is_same(inode->private, &dir))
+		tree_remove_all(inode);
+	mutex_unlock(&tree_lock);
 }

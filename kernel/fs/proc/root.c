@@ -9,7 +9,7 @@
 
 /* The tree of /proc: what is always there, and the files that other parts of the kernel add. */
 
-static struct inode *proc_root;
+struct inode *proc_root;
 
 static ssize_t read_self(struct inode *inode, char *buf, size_t size)
 {
@@ -23,7 +23,10 @@ static ssize_t read_mounts(struct inode *inode, char *buf, size_t size)
 	return snprintf(buf, size, "self/mounts");
 }
 
-static const struct inode_ops root_ops = { .populate = proc_populate_root };
+static const struct inode_ops root_ops = {
+	.populate = proc_populate_root,
+	.populate_name = proc_populate_root_name,
+};
 static const struct inode_ops self_ops = { .read_link = read_self };
 static const struct inode_ops mounts_ops = { .read_link = read_mounts };
 

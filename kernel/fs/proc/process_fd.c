@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "internal.h"
+
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+
+/*
+ * /proc/<pid>/fd: a link for each open file, named by its number. A link is made, or removed, when
+ * someone looks for it; all are when someone lists the directory.
+ */
+
+/* ERR_PTR(-ENOENT, -EACCES). */
+static struct file *get_link_file(const struct inode *inode)
+{
+	struct process *proc = proc_get_inspected(inode);
+	struct file *file = NULL;
+	struct files *files;
+
+	if (IS_ERR(proc))
+		return ERR_PTR(PTR_ERR(proc));
+	files = process_get_files(proc);
+	if (files) {
+		file = files_get_file(files, (int)(u64)inode->private);
+		files_put(files);
+	}
+	process_put(proc);
+	return file ? file : ERR_PTR(-ENOENT);
+}
+
+static ssize_t read_fd_link(struct inode *inode, char *buf, size_t size)
+{
+	struct file *file = get_link_file(inode);
+	char *path;
+	ssize_t len;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	path = kmalloc(PATH_MAX);
+	len = path ? proc_copy_path(tree_file_path(file, path, PATH_MAX), buf, size) : -ENOMEM;
+	kfree(path);
+	file_put(file);
+	return len;
+}
+
+/* Returns the open file itself, which may have no name: a pipe, or a removed file. */
+static int follow_fd(struct inode *inode, struct path *found)
+{
+	struct file *file = get_link_file(inode);
+
+	if (IS_ERR(file))
+		return (int)PTR_ERR(file);
+	*found = path_hold(&(struct path){ file->mount, file->inode });
+	file_put(file);
+	return 0;
+}
+
+static const struct inode_ops fd_link_ops = { .read_link = read_fd_link, .follow = follow_fd };
+
+static bool fd_is_open(struct files *files, int fd)
+{
+	struct file *file = files ? files_get_file(files, fd) : NULL;
+
+	if (file)
+		file_put(file);
+	return file;
+}
+
+static struct inode *find_or_create_fd_link(struct inode *dir, int fd)
+{
+	char name[16];
+	int len = snprintf(name, sizeof(name), "%d", fd);
+	struct inode *inode = tree_find(dir, name, len);
+
+	if (inode)
+		return inode;
+	inode = tree_create(dir, name, S_IFLNK | 0700);
+	if (IS_ERR(inode))
+		return NULL;
+	inode->ops = &fd_link_ops;
+	inode->private = (void *)(u64)fd;
+	return inode;
+}
+
+/* Links that are right and in order stay: who is reading the directory goes on behind them. */
+static void populate_fds(struct inode *dir)
+{
+	struct process *proc = proc_inode_process(dir);
+	struct files *files = proc ? process_get_files(proc) : NULL;
+	struct inode *inode, *next;
+	u64 position = 0;
+
+	list_for_each_entry_safe(inode, next, &dir->children, sibling) {
+		if (!fd_is_open(files, (int)(u64)inode->private))
+			tree_remove(inode);
+	}
+	for (int fd = 0; files && fd < FILE_MAX_FDS; fd++) {
+		if (!fd_is_open(files, fd))
+			continue;
+		inode = find_or_create_fd_link(dir, fd);
+		if (!inode)
+			break;
+		if (inode->position < position)
+			tree_append(inode);
+		position = inode->position;
+	}
+	if (files)
+		files_put(files);
+	if (proc)
+		process_put(proc);
+	proc_own_children(dir);
+}
+
+static void populate_fd(struct inode *dir, const char *name, size_t len)
+{
+	int fd = proc_number_of_name(name, len);
+	struct process *proc = proc_inode_process(dir);
+	struct files *files = proc ? process_get_files(proc) : NULL;
+	struct inode *inode = fd < 0 ? NULL : tree_find(dir, name, len);
+
+	if (inode && !fd_is_open(files, fd)) {
+		tree_remove(inode);
+	} else if (fd_is_open(files, fd)) {
+		inode = find_or_create_fd_link(dir, fd);
+		if (inode)
+			proc_own_child(inode, proc);
+	}
+	if (files)
+		files_put(files);
+	if (proc)
+		process_put(proc);
+}
+
+static bool is_of_current(const struct inode *dir)
+{
+	struct process *proc = proc_inode_process(dir);
+
+	if (proc)
+		process_put(proc);
+	return proc && proc == current->proc;
+}
+
+const struct inode_ops proc_fd_dir_ops = {
+	.populate = populate_fds,
+	.populate_name = populate_fd,
+	.is_own = is_of_current,
+};
