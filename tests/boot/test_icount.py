@@ -23,14 +23,35 @@ def test_two_runs_are_equal(boot, program, args, smp):
     assert "FAIL:" not in log
 
 
+def costs_of(log):
+    lines = re.findall(r"bench: (\w+) (\d+) (\d+)\n", log)
+    return {name: int(cycles) / int(nr) for name, cycles, nr in lines}
+
+
 def test_many_areas_cost_little_more(boot):
     """What one operation costs among 100 and 20,000 areas of one address space."""
     few, many = (
-        dict(re.findall(r"bench: (\w+) (\d+) 50\n", result.log))
-        for result in (
-            boot("bench-areas", "areas", nr_areas, 50, icount=True) for nr_areas in (100, 20000)
-        )
+        costs_of(boot("bench-areas", "areas", nr, 50, icount=True).log) for nr in (100, 20000)
     )
-    assert set(few) == {"unmap", "map", "fault"}
-    for name, cycles in few.items():
-        assert int(many[name]) < 2 * int(cycles), name
+    assert set(few) == {"unmap", "map", "fault", "fork"}
+    for name in set(few) - {"fork"}:
+        assert many[name] < 2 * few[name], name
+
+
+@pytest.mark.parametrize(
+    "kind, nr_many, operations",
+    [
+        ("files", 20000, "open stat miss replace rename list"),
+        ("fds", 900, "use dup watch change wait replace poll"),
+        ("processes", 7000, "fork fork_any replace find child stat group list"),
+    ],
+)
+def test_crowds_cost_little_more(boot, kind, nr_many, operations):
+    """What one operation costs among 100 files, descriptors or processes, and among many."""
+    few, many = (
+        costs_of(boot("bench-crowds", kind, nr, 50, icount=True, mem="4G").log)
+        for nr in (100, nr_many)
+    )
+    assert set(few) == set(operations.split())
+    for name, cost in few.items():
+        assert many[name] < 2 * cost, name

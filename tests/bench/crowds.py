@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operations cost among few and many: files of a directory, descriptors, processes."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterator
+
+Run = dict[str, list[int]]
+
+FEW = 100
+# As many as there can be: of descriptors in a process, and of processes in that memory.
+MANY = {"files": 20_000, "fds": 900, "processes": 12_000}
+MEMORY = "4G"
+NR_OPERATIONS = 200
+GROWTH_LIMIT = 2
+
+
+def measure(
+    boot: Callable[[str, str], Run],
+) -> Iterator[tuple[str, float, float, str, float]]:
+    """
+    Yields name, instructions, those among few, note and limit of each row. boot: runs the kernel
+    with these words and so much memory, and returns the numbers behind each `bench: <name>` line.
+    """
+    for kind, nr_many in MANY.items():
+        few, many = (
+            boot(
+                f"profile.on_exit=none init=/bin/bench-crowds -- {kind} {nr} {NR_OPERATIONS}",
+                MEMORY,
+            )
+            for nr in (FEW, nr_many)
+        )
+        for name, (instructions, nr) in many.items():
+            value, first = instructions / nr, few[name][0] / few[name][1]
+            note = f"{FEW} {kind}; {nr_many}"
+            yield f"{kind}_{name}", value, first, note, GROWTH_LIMIT * first

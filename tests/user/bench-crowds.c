@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * bench-crowds files|fds|processes CROWD N: TSC cycles for N of each operation on one of CROWD
+ * files in a directory, descriptors of a process, or processes that sleep. Which one is random.
+ * Where an operation looks at all of them (`list`, `poll`), it is done once, and N is the number of
+ * those that were looked at. Lines `bench: <name> <cycles> <operations>`.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static uint64_t rdtsc(void)
+{
+	uint32_t low, high;
+
+	asm volatile("lfence; rdtsc; lfence" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static void check(int ok, const char *what)
+{
+	if (ok)
+		return;
+	printf("bench-crowds: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void print(const char *name, uint64_t cycles, long nr)
+{
+	printf("bench: %s %llu %ld\n", name, (unsigned long long)cycles, nr);
+}
+
+static long crowd;
+
+static long any(void)
+{
+	static uint64_t random = 1;
+
+	random = random * 6364136223846793005ull + 1442695040888963407ull;
+	return (random >> 33) % crowd;
+}
+
+/* The operation is told which one of the crowd. */
+static void time_each(const char *name, void (*operation)(long i), long nr)
+{
+	uint64_t cycles = 0;
+
+	for (long n = 0; n < nr; n++) {
+		long i = any();
+		uint64_t start = rdtsc();
+
+		operation(i);
+		cycles += rdtsc() - start;
+	}
+	print(name, cycles, nr);
+}
+
+static long list(const char *path)
+{
+	DIR *dir = opendir(path);
+	long nr = 0;
+
+	check(dir != NULL, path);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+static void time_list(const char *path)
+{
+	uint64_t start = rdtsc();
+	long nr = list(path);
+
+	print("list", rdtsc() - start, nr);
+}
+
+static const char *file_path(long i)
+{
+	static char path[40];
+
+	snprintf(path, sizeof(path), "/tmp/crowd/file%ld", i);
+	return path;
+}
+
+static void create_file(long i)
+{
+	int fd = open(file_path(i), O_CREAT | O_EXCL | O_WRONLY, 0600);
+
+	check(fd >= 0 && !close(fd), "create");
+}
+
+static void open_file(long i)
+{
+	int fd = open(file_path(i), O_RDONLY);
+
+	check(fd >= 0 && !close(fd), "open");
+}
+
+static void stat_file(long i)
+{
+	struct stat st;
+
+	check(!stat(file_path(i), &st), "stat");
+}
+
+static void miss_file(long i)
+{
+	struct stat st;
+
+	check(stat(file_path(crowd + i), &st) && errno == ENOENT, "stat of none");
+}
+
+static void replace_file(long i)
+{
+	check(!unlink(file_path(i)), "unlink");
+	create_file(i);
+}
+
+static void rename_file(long i)
+{
+	check(!rename(file_path(i), "/tmp/crowd/other"), "rename");
+	check(!rename("/tmp/crowd/other", file_path(i)), "rename back");
+}
+
+static void time_files(long nr)
+{
+	check(!mkdir("/tmp", 0777) || errno == EEXIST, "/tmp");
+	check(!mkdir("/tmp/crowd", 0700), "/tmp/crowd");
+	for (long i = 0; i < crowd; i++)
+		create_file(i);
+	time_each("open", open_file, nr);
+	time_each("stat", stat_file, nr);
+	time_each("miss", miss_file, nr);
+	time_each("replace", replace_file, nr);
+	time_each("rename", rename_file, nr);
+	time_list("/tmp/crowd");
+}
+
+static int first_fd, epoll_fd, write_fd, read_fd;
+
+static int fd_of(long i)
+{
+	return first_fd + (int)i;
+}
+
+static void dup_fd(long i)
+{
+	int fd = dup(fd_of(i));
+
+	check(fd >= 0 && !close(fd), "dup");
+}
+
+static void replace_fd(long i)
+{
+	check(!close(fd_of(i)) && dup(read_fd) == fd_of(i), "not the lowest descriptor");
+}
+
+static void use_fd(long i)
+{
+	check(fcntl(fd_of(i), F_GETFD) >= 0, "fcntl");
+}
+
+static void watch_fd(long i)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	check(!epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd_of(i), NULL), "EPOLL_CTL_DEL");
+	check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd_of(i), &event), "EPOLL_CTL_ADD");
+}
+
+static void change_watch(long i)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT };
+
+	check(!epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd_of(i), &event), "EPOLL_CTL_MOD");
+}
+
+/* One of all the watched files is ready. */
+static void wait_for_watch(long i)
+{
+	struct epoll_event event;
+
+	check(epoll_wait(epoll_fd, &event, 1, -1) == 1, "epoll_wait");
+}
+
+static void time_poll(void)
+{
+	struct pollfd *fds = calloc(crowd, sizeof(*fds));
+	uint64_t start;
+
+	check(fds != NULL, "memory");
+	for (long i = 0; i < crowd; i++)
+		fds[i] = (struct pollfd){ .fd = fd_of(i), .events = POLLIN };
+	start = rdtsc();
+	check(poll(fds, crowd, 0) == 0, "poll");
+	print("poll", rdtsc() - start, crowd);
+	free(fds);
+}
+
+static void time_fds(long nr)
+{
+	struct rlimit limit = { crowd + 100, crowd + 100 };
+	struct epoll_event event = { .events = EPOLLIN };
+	int fds[2], ready[2];
+
+	check(!setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+	check(!pipe(fds) && !pipe(ready) && write(ready[1], "", 1) == 1, "pipe");
+	read_fd = fds[0];
+	write_fd = fds[1];
+	epoll_fd = epoll_create1(0);
+	first_fd = epoll_fd + 1;
+	for (long i = 0; i < crowd; i++) {
+		check(dup(read_fd) == fd_of(i), "dup");
+		check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd_of(i), &event), "EPOLL_CTL_ADD");
+	}
+	time_each("use", use_fd, nr);
+	time_each("dup", dup_fd, nr);
+	time_each("watch", watch_fd, nr);
+	time_each("change", change_watch, nr);
+	check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ready[0], &event), "EPOLL_CTL_ADD");
+	time_each("wait", wait_for_watch, nr);
+	check(!close(epoll_fd), "close");
+	first_fd--; /* the epoll's own is the first that is free */
+	check(dup(read_fd) == first_fd, "dup");
+	time_each("replace", replace_fd, nr);
+	time_poll();
+}
+
+static pid_t *pids;
+
+static pid_t make_sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		for (;;)
+			pause();
+	}
+	check(pid > 0, "fork");
+	return pid;
+}
+
+static void fork_and_wait(long i)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	check(pid > 0 && waitpid(pid, NULL, 0) == pid, "waitpid");
+}
+
+static void fork_and_wait_for_any(long i)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	check(pid > 0 && wait(NULL) == pid, "wait");
+}
+
+static void replace_process(long i)
+{
+	check(!kill(pids[i], SIGKILL), "kill");
+	check(waitpid(pids[i], NULL, 0) == pids[i], "waitpid");
+	pids[i] = make_sleeper();
+}
+
+static void find_process(long i)
+{
+	check(!kill(pids[i], 0), "kill 0");
+}
+
+static void look_at_child(long i)
+{
+	check(waitpid(pids[i], NULL, WNOHANG) == 0, "WNOHANG");
+}
+
+static void open_stat(long i)
+{
+	char path[40], text[1000];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pids[i]);
+	fd = open(path, O_RDONLY);
+	check(fd >= 0 && read(fd, text, sizeof(text)) > 0 && !close(fd), path);
+}
+
+/* A group of its own, of one, and of none. */
+static void signal_group(long i)
+{
+	check(!setpgid(pids[i], pids[i]) && !kill(-pids[i], SIGCONT), "kill of a group");
+	check(!setpgid(pids[i], getpgrp()), "setpgid");
+}
+
+static void time_processes(long nr)
+{
+	pids = calloc(crowd, sizeof(*pids));
+	check(pids != NULL, "memory");
+	for (long i = 0; i < crowd; i++)
+		pids[i] = make_sleeper();
+	time_each("fork", fork_and_wait, nr);
+	time_each("fork_any", fork_and_wait_for_any, nr);
+	time_each("replace", replace_process, nr);
+	time_each("find", find_process, nr);
+	time_each("child", look_at_child, nr);
+	time_each("stat", open_stat, nr);
+	time_each("group", signal_group, nr);
+	list("/proc"); /* makes the directories that nobody has looked into */
+	time_list("/proc");
+	for (long i = 0; i < crowd; i++) {
+		check(!kill(pids[i], SIGKILL), "kill");
+		check(waitpid(pids[i], NULL, 0) == pids[i], "waitpid");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	long nr = argc == 4 ? atol(argv[3]) : 0;
+
+	crowd = argc == 4 ? atol(argv[2]) : 0;
+	if (crowd > 0 && nr > 0 && !strcmp(argv[1], "files")) {
+		time_files(nr);
+	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "fds")) {
+		time_fds(nr);
+	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "processes")) {
+		time_processes(nr);
+	} else {
+		puts("usage: bench-crowds files|fds|processes CROWD N");
+		return 2;
+	}
+	return 0;
+}
