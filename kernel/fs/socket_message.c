@@ -98,7 +98,7 @@ void datagram_wake_senders(struct socket *socket)
 static struct socket *find_receiver(struct socket *socket, const struct socket_name *name)
 {
 	struct socket *to;
-	bool heard = true;
+	bool heard;
 
 	to = name ? socket_find(name, socket->type) : socket_get_peer(socket);
 	if (!to)

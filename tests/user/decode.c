@@ -45,6 +45,8 @@ static void make_file_calls(void)
 		call(eventfd2, 7, flags | 16);
 		call(accept4, BAD_FD, BAD, NULL, flags & 02004000);
 		call(sendto, BAD_FD, BAD, 1L, flags & 0x4000c1ef, NULL, 0);
+		call(sendmmsg, BAD_FD, BAD, 1, flags & 0x4000c1ee);
+		call(recvmmsg, BAD_FD, BAD, 1, flags & 0x4001c1ee, NULL);
 		call(timerfd_create, flags, flags | 16);
 		call(timerfd_settime, BAD_FD, flags, BAD, NULL);
 		call(signalfd4, BAD_FD, BAD, 8L, flags);
