@@ -110,7 +110,7 @@
 #define os_regs_pc(regs)		       instruction_pointer(regs)
 #define os_regs_user(regs)		       user_mode(regs)
 #define os_regs_sp(regs)		       ((regs)->rsp)
-#define os_irq_depth()			       this_cpu_read(irq_depth)
+#define os_irq_depth()			       irq_depth()
 
 /* Tell the same for any interrupt. Any context, NMI included, with interrupts off. */
 #define os_regs_irqs_off(regs)		       irqs_disabled_flags((regs)->rflags)
@@ -127,13 +127,15 @@ static inline u32 os_task_pid(const struct task *task)
  * Returns the context of the running code, for the common fields of events: bits of
  * PROFILE_TRACE_* (<lego/profile_abi.h>). Any context.
  */
-static __always_inline u32 os_trace_flags(void)
+static __always_inline u8 os_trace_flags(void)
 {
-	u32 irqs_off = ~local_save_flags() >> 9 & PROFILE_TRACE_IRQS_OFF; /* RFLAGS.IF is bit 9 */
+	u8 irqs_off = irqs_disabled();
 
+	_Static_assert(PROFILE_TRACE_IRQS_OFF == 1 && PROFILE_TRACE_HARDIRQ == HARDIRQ_OFFSET &&
+			       PROFILE_TRACE_NMI == NMI_OFFSET,
+		       "the bits are those of irq_context");
 	/* Neither handlers of interrupts nor those of NMIs nest: both depths are 0 or 1. */
-	return irqs_off | this_cpu_read(irq_depth) * PROFILE_TRACE_HARDIRQ |
-	       this_cpu_read(nmi_depth) * PROFILE_TRACE_NMI;
+	return this_cpu_plus(*(u8 *)&irq_context, irqs_off);
 }
 
 /*

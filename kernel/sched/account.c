@@ -59,7 +59,7 @@ void account_tick(const struct pt_regs *regs)
 	if (user_mode(regs)) {
 		this_cpu_inc(cpu_ticks.user);
 		WRITE_ONCE(task->user_ticks, task->user_ticks + 1);
-	} else if (this_cpu_read(irq_depth) > 1) {
+	} else if (irq_depth() > 1) {
 		this_cpu_inc(cpu_ticks.irq);
 	} else if (task == sched_idle_task(smp_processor_id())) {
 		this_cpu_inc(cpu_ticks.idle);
@@ -68,7 +68,7 @@ void account_tick(const struct pt_regs *regs)
 		WRITE_ONCE(task->system_ticks, task->system_ticks + 1);
 	}
 	/* Without an mm it is on its way out; a kernel thread of a test has one, but no process. */
-	if (task->proc && task->mm && this_cpu_read(irq_depth) == 1) {
+	if (task->proc && task->mm && irq_depth() == 1) {
 		signal_charge_tick(task->proc, user_mode(regs));
 		process_limit_cpu(task->proc);
 	}

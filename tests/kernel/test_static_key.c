@@ -95,8 +95,8 @@ static void visit_in_nmi(void)
 {
 	visit();
 	this_cpu_inc(nr_nmi_visits);
-	if (this_cpu_read(nmi_depth) > this_cpu_read(deepest_nmi))
-		this_cpu_write(deepest_nmi, this_cpu_read(nmi_depth));
+	if (this_cpu_read(irq_context) / NMI_OFFSET > this_cpu_read(deepest_nmi))
+		this_cpu_write(deepest_nmi, this_cpu_read(irq_context) / NMI_OFFSET);
 }
 
 static void expect_on(void *on)

@@ -211,8 +211,8 @@ ENTRY(vector_entry)
 	jne	2f
 	swapgs
 2:	CALL_WITH_REGS do_vector, .Lvector_return
-	cmpl	$0, %gs:nmi_depth(%rip)
-	jne	return_in_nmi
+	cmpl	$NMI_OFFSET, %gs:irq_context(%rip)
+	jae	return_in_nmi
 	RESTORE_REGS
 	addq	$8, %rsp
 	iretq

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <asm/ptrace.h>
+#include <lego/irq.h>
 
 /* Offsets for assembly: the build picks the "->" lines out of the compiler's output. */
 
@@ -19,4 +20,5 @@ void asm_offsets(void)
 	REG(RSP, rsp);
 	REG(SS, ss);
 	DEFINE(PT_BYTES, sizeof(struct pt_regs));
+	DEFINE(NMI_OFFSET, NMI_OFFSET);
 }

@@ -13,6 +13,7 @@
 #include <asm/traps.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/irq.h>
 #include <lego/mutex.h>
 #include <lego/percpu.h>
 #include <lego/sched.h>
@@ -22,7 +23,6 @@
 
 #define OPCODE_CALL 0xe8
 
-DECLARE_PER_CPU(unsigned int, nmi_depth);
 DEFINE_PER_CPU(u64, function_calls_in_nmi);
 
 void function_call(void);
@@ -87,7 +87,7 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 	u64 function = behind_place - TEXT_PATCH_BYTES, caller;
 	struct function_frame *frame;
 
-	if (unlikely(this_cpu_read(nmi_depth))) {
+	if (unlikely(in_nmi())) {
 		this_cpu_inc(function_calls_in_nmi);
 		return;
 	}

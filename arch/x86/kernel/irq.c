@@ -10,7 +10,7 @@
 #include <lego/printk.h>
 #include <lego/profile.h>
 
-DEFINE_PER_CPU(unsigned int, irq_depth);
+DEFINE_PER_CPU(unsigned int, irq_context);
 
 static void (*handlers[NR_VECTORS])(struct pt_regs *regs);
 
@@ -34,12 +34,12 @@ static void unexpected(unsigned int vector)
 
 void do_irq(struct pt_regs *regs, unsigned int vector)
 {
-	this_cpu_inc(irq_depth);
+	this_cpu_add(irq_context, HARDIRQ_OFFSET);
 	profile_irq_begin();
 	if (likely(handlers[vector]))
 		handlers[vector](regs);
 	else
 		unexpected(vector);
 	profile_irq_end();
-	this_cpu_dec(irq_depth);
+	this_cpu_add(irq_context, -HARDIRQ_OFFSET);
 }

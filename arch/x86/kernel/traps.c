@@ -24,8 +24,6 @@
 #define DR6_SINGLE_STEP BIT(14)
 #define DR6_DEFAULT	0xffff0ff0ULL
 
-DEFINE_PER_CPU(unsigned int, nmi_depth);
-
 /* What becomes of an exception in user mode; code SI_KERNEL: there is no address to tell. */
 static const struct {
 	const char *name;
@@ -141,14 +139,14 @@ notrace void do_nmi(struct pt_regs *regs)
 {
 	bool handled;
 
-	this_cpu_inc(nmi_depth);
+	this_cpu_add(irq_context, NMI_OFFSET);
 	handled = smp_handle_nmi();
 	profile_nmi(regs, &handled);
 	if (IS_ENABLED(CONFIG_SELFTEST))
 		selftest_nmi();
 	if (!handled)
 		log_unknown_nmi(regs);
-	this_cpu_dec(nmi_depth);
+	this_cpu_add(irq_context, -NMI_OFFSET);
 }
 
 /* A fault could not be delivered. The usual cause is a stack that has grown into its guard page. */

@@ -31,7 +31,14 @@ static inline bool irqs_disabled_flags(unsigned long flags)
 
 static inline bool irqs_disabled(void)
 {
-	return irqs_disabled_flags(local_save_flags());
+	unsigned long flags;
+	bool disabled;
+
+	asm volatile("pushfq; popq %1; bt %2, %1"
+		     : "=@ccnc"(disabled), "=r"(flags)
+		     : "i"(__builtin_ctzl(RFLAGS_IF))
+		     : "memory");
+	return disabled;
 }
 
 /* Returns what local_irq_restore() needs. */
