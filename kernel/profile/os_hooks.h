@@ -13,14 +13,14 @@
  *	os_siginfo_t						the same, for events of signals
  *	os_area_t						the same, for images only
  *	OS_DEFINE_PER_CPU(type, name), OS_DECLARE_PER_CPU(), os_cpu(), os_per_cpu(name, cpu)
- *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above and _below (compare),
- *	_lower, _cmpxchg, _ptr(&var)
+ *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above, _below and _equal
+ *	(compare), _lower, _cmpxchg, _try_cmpxchg, _ptr(&var)
  *	os_key_t, os_key_on(&key), os_key_set(&key, on), os_key_is_set(&key)
  *	os_clock_begin(), os_clock_end(), OS_CLOCK_BODY(n)
  *	os_add(var, n), os_call(fn), os_call_1(fn, a), os_call_with(fn, a, b, c, d),
  *	os_saves_registers
  *	OS_U64_IS_LONG						defined if u64 is unsigned long
- *	os_cycles(), os_current_profile(), os_off_cycles(pt)
+ *	os_cycles(), os_cycles_halves(&low, &high), os_current_profile(), os_off_cycles(pt)
  *
  * The last two are macros that may use the task structure. <lego/profile_syscall.h> expands them,
  * so it is included where that structure is complete.
@@ -64,8 +64,11 @@ typedef struct vma os_area_t;
 #define os_this_cpu_plus(var, value)	   this_cpu_plus(var, value)
 #define os_this_cpu_above(var, value)	   this_cpu_above(var, value)
 #define os_this_cpu_below(var, value)	   this_cpu_below(var, value)
+#define os_this_cpu_equal(var, value)	   this_cpu_equal(var, value)
 #define os_this_cpu_lower(var, value)	   this_cpu_lower(var, value)
 #define os_this_cpu_cmpxchg(var, old, new) this_cpu_cmpxchg(var, old, new)
+/* Returns whether v was *p, and is new now; if not, *p is what it was. */
+#define os_this_cpu_try_cmpxchg(v, p, new) this_cpu_try_cmpxchg(v, p, new)
 
 /* A condition that rarely changes. It costs a NOP while it is off. Set in process context. */
 typedef struct static_key os_key_t;
@@ -94,6 +97,8 @@ typedef struct static_key os_key_t;
 
 /* Raw cycles, not ordered against other instructions. */
 #define os_cycles()			   rdtsc()
+/* Stores both halves, of 32 bits each, in variables of type u64. */
+#define os_cycles_halves(low, high)	   rdtsc_halves(low, high)
 
 /* The current task's part of the profiler. */
 #define os_current_profile()		   (&current->profile)

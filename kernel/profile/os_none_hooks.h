@@ -26,9 +26,13 @@
 #define os_this_cpu_plus(var, value)  (os_this_cpu_read(var) + (value))
 #define os_this_cpu_above(var, value) (os_this_cpu_read(var) > (value))
 #define os_this_cpu_below(var, value) (os_this_cpu_read(var) < (value))
+#define os_this_cpu_equal(var, value) (os_this_cpu_read(var) == (value))
 #define os_this_cpu_lower(var, value) \
 	os_this_cpu_write(var, pf_min(os_this_cpu_read(var), (__typeof__(var))(value)))
 #define os_this_cpu_cmpxchg(var, old, new) pf_cmpxchg(&os_per_cpu(var, os_cpu()), old, new)
+#define os_this_cpu_try_cmpxchg(var, old, new)                                                 \
+	__atomic_compare_exchange_n(&os_per_cpu(var, os_cpu()), old, new, 0, __ATOMIC_SEQ_CST, \
+				    __ATOMIC_SEQ_CST)
 #endif
 
 /* Keys that are read, not patched. */
@@ -39,6 +43,16 @@ typedef struct {
 #define os_key_on(key)	     pf_read_once((key)->on)
 #define os_key_is_set(key)   pf_read_once((key)->on)
 #define os_key_set(key, on_) pf_write_once((key)->on, on_)
+#endif
+
+#ifndef os_cycles_halves
+#define os_cycles_halves(low, high)      \
+	do {                             \
+		u64 _both = os_cycles(); \
+                                         \
+		*(low) = (u32)_both;     \
+		*(high) = _both >> 32;   \
+	} while (0)
 #endif
 
 /* The clock is os_cycles(), unordered. */

@@ -228,6 +228,86 @@ static void test_filters_of_numbers(void **state)
 	assert_string_equal(read_file("events/raw_syscalls/sys_exit/filter"), "none\n");
 }
 
+static bool is_wanted(const char *operator, s64 a, s64 b, bool is_signed)
+{
+	switch (*operator) {
+	case '=':
+		return a == b;
+	case '!':
+		return a != b;
+	case '<':
+		return is_signed ? a < b : (u64)a < (u64)b;
+	case '>':
+		return is_signed ? a > b : (u64)a > (u64)b;
+	default:
+		return a & b;
+	}
+}
+
+/* Each comparison of each field with each value, those that do not fit into it included. */
+static void test_filters_at_the_edges(void **state)
+{
+	static const char *const operators[] = { "==", "!=", "<", ">", "&" };
+	static const s64 values[] = { 0,
+				      1,
+				      2,
+				      -1,
+				      -2,
+				      0x7fffffff,
+				      0x80000000,
+				      0xfffffffe,
+				      0xffffffff,
+				      0x100000000,
+				      -0x7fffffff,
+				      -0x80000000ll,
+				      -0x80000001ll,
+				      INT64_MAX,
+				      INT64_MIN };
+	static const struct {
+		const char *event, *field;
+		u32 bytes;
+		bool is_signed;
+	} fields[] = {
+		{ "kmem/mm_page_alloc", "pfn", 8, false },
+		{ "kmem/mm_page_alloc", "order", 4, false },
+		{ "raw_syscalls/sys_exit", "ret", 8, true },
+		{ "lock/contention_end", "ret", 4, true },
+		{ "lock/contention_end", "common_pid", 4, true },
+		{ "lock/contention_end", "common_flags", 1, false },
+	};
+	const u32 nr = ARRAY_SIZE(values);
+	char path[64], text[64];
+
+	assert_int_equal(write_file("set_event", "kmem:* raw_syscalls:* lock:*"), 0);
+	for (u32 i = 0; i < ARRAY_SIZE(fields) * ARRAY_SIZE(operators) * nr; i++) {
+		u32 f = i / nr / ARRAY_SIZE(operators);
+		const char *operator= operators[i / nr % ARRAY_SIZE(operators)];
+		s64 value = values[i % nr];
+
+		snprintf(path, sizeof(path), "events/%s/filter", fields[f].event);
+		snprintf(text, sizeof(text), "%s %s %s0x%lx", fields[f].field, operator,
+			 value<0 && fields[f].is_signed ? "-" : "",
+			 value < 0 && fields[f].is_signed ? -(u64)value : (u64)value);
+		assert_int_equal(write_file(path, text), 0);
+		for (u32 j = 0; j < nr; j++) {
+			u32 unused = 64 - 8 * fields[f].bytes;
+			s64 is = fields[f].is_signed ? (s64)((u64)values[j] << unused) >> unused :
+						       (u64)values[j] << unused >> unused;
+			u64 before = ring_newest(0).nr;
+
+			host_tid = is;
+			host_trace_flags = is;
+			profile_trace(mm_page_alloc, is, is);
+			profile_trace(sys_exit, 0, is);
+			profile_trace(contention_end, NULL, is);
+			if (ring_newest(0).nr - before - 2 !=
+			    is_wanted(operator, is, value, fields[f].is_signed))
+				fail_msg("%s of %ld", text, is);
+		}
+		assert_int_equal(write_file(path, "0"), 0);
+	}
+}
+
 static void test_filters_of_texts(void **state)
 {
 	static const char *const filter = "events/sched/sched_process_exit/filter";
@@ -411,6 +491,7 @@ int main(void)
 		cmocka_unit_test_setup(test_cpus_are_merged, set_up),
 		cmocka_unit_test_setup(test_pipe, set_up),
 		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
+		cmocka_unit_test_setup(test_filters_at_the_edges, set_up),
 		cmocka_unit_test_setup(test_filters_of_texts, set_up),
 		cmocka_unit_test_setup(test_bad_filters, set_up),
 		cmocka_unit_test_setup(test_switches, set_up),

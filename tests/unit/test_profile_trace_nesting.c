@@ -16,8 +16,12 @@
 static int steps_left;
 static bool stepping, was_hit;
 
+static u32 nr_more; /* events of the interrupt, which then go over several pages */
+
 static void interrupt(void)
 {
+	for (u32 i = 0; i < nr_more; i++)
+		write_event(3, 0);
 	struct trace_slot slot = trace_reserve(sizeof(struct record) + 3 * sizeof(u64));
 
 	write_event(1, 200); /* an NMI in it */
@@ -52,10 +56,10 @@ static void write_interrupted(int at, u32 nr_values)
 /* The events that one write with an interrupt leaves, from this state of the ring on. */
 static void check_interrupted(void)
 {
-	u64 values[16], lost;
-	u32 nr = read_all(values, 16, &lost), nr_found = 0, seen = 0;
+	u64 values[256], lost;
+	u32 nr = read_all(values, 256, &lost), nr_found = 0, seen = 0;
 
-	assert_int_equal(nr, was_hit ? 4 : 1);
+	assert_int_equal(nr, was_hit ? 4 + nr_more : 1);
 	assert_int_equal(lost, 0);
 	for (u32 i = 0; i < nr; i++) {
 		nr_found += values[i] == 1;
@@ -71,7 +75,8 @@ static void leave_room(u32 words)
 {
 	u64 room;
 
-	while ((room = -os_per_cpu(trace_ring, 0).head % TRACE_PAGE_WORDS) != words) {
+	while ((room = -TRACE_POSITION(os_per_cpu(trace_ring, 0).head) % TRACE_PAGE_WORDS) !=
+	       words) {
 		bool exactly = room >= words + 2 && room < words + 8;
 
 		write_event(exactly ? room - words - 2 : 1, 5);
@@ -86,13 +91,16 @@ static void test_interrupted_anywhere(void **state)
 	u32 nr_hits = 0;
 
 	sigaction(SIGTRAP, &action, NULL);
-	for (u32 i = 0; i < 2 * ARRAY_SIZE(rooms); i++) {
+	for (u32 i = 0; i < 3 * ARRAY_SIZE(rooms); i++) {
 		int at = 0;
 
 		do {
-			/* In every second round the upper half of the TSC changes meanwhile. */
-			leave_room(rooms[i / 2]);
-			if (i % 2)
+			/* In one round in three positions wrap behind the page. */
+			if (i % 3 == 2)
+				move_to_last_page(1);
+			leave_room(rooms[i / 3]);
+			/* In another one the upper half of the TSC changes meanwhile. */
+			if (i % 3 == 1)
 				host_now = ((host_now >> 32) + 1) << 32 | (0x100000000 - 2);
 			write_interrupted(at++, 2);
 			check_interrupted();
@@ -102,10 +110,44 @@ static void test_interrupted_anywhere(void **state)
 	assert_in_range(nr_hits, 500, 100000);
 }
 
+/*
+ * The interrupt begins pages behind that of the write, in the same lap of the ring or the next, and
+ * behind the last one before positions wrap. What is written then lies in the right pages, too.
+ */
+static void test_interrupted_for_long(void **state)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	u32 nr_hits = 0;
+
+	sigaction(SIGTRAP, &action, NULL);
+	assert_int_equal(ring_set_bytes(2 * RING_BYTES), 0);
+	nr_more = 220;
+	for (u32 i = 0; i < 8; i++) {
+		u64 values[1], lost;
+		int at = 0;
+
+		do {
+			move_to_last_page(4 - i / 2);
+			leave_room(i % 2 ? 3 : 20);
+			write_interrupted(at++, 2);
+			check_interrupted();
+			ring_clear();
+			for (u32 j = 0; j < 220; j++)
+				write_event(3, 0);
+			assert_int_equal(read_all(values, 1, &lost), 220);
+			assert_int_equal(lost, 0);
+			nr_hits += was_hit;
+		} while (was_hit);
+	}
+	nr_more = 0;
+	assert_in_range(nr_hits, 200, 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_interrupted_anywhere, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_interrupted_for_long, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

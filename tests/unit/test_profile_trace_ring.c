@@ -88,6 +88,20 @@ static void test_change_of_mode(void **state)
 	assert_true(lost > before);
 }
 
+static void test_positions_wrap(void **state)
+{
+	u64 values[256], lost;
+
+	move_to_last_page(1);
+	for (u64 i = 0; i < 190; i++)
+		write_event(2, i);
+	assert_int_equal(read_all(values, 256, &lost), 190);
+	assert_int_equal(lost, 0);
+	for (u64 i = 0; i < 190; i++)
+		assert_int_equal(values[i], i);
+	assert_true(TRACE_POSITION(os_per_cpu(trace_ring, 0).head) < RING_BYTES);
+}
+
 /* The low half of the TSC has come round, once or many times. */
 static void test_extensions(void **state)
 {
@@ -230,6 +244,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overwrites, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_keeps_the_oldest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_change_of_mode, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_positions_wrap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_extensions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_off_and_size, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),

@@ -25,7 +25,7 @@ static inline void fill_in(struct trace_slot slot, u32 nr_values, u64 value)
 	record->common = (struct profile_trace_event){ .type = 7, .pid = nr_values };
 	for (u32 i = 0; i < nr_values; i++)
 		record->values[i] = value;
-	trace_commit(slot.start);
+	trace_commit(slot);
 }
 
 static inline void write_event(u32 nr_values, u64 value)
@@ -42,6 +42,17 @@ static inline int set_up(void **state)
 	assert_int_equal(ring_bytes(), RING_BYTES);
 	ring_record(true);
 	return 0;
+}
+
+/* Moves the ring to the start of a page, one of the last nr ones before positions wrap. */
+static inline void move_to_last_page(u32 nr)
+{
+	struct trace_ring *ring = &os_per_cpu(trace_ring, 0);
+
+	ring->head = ring->commit =
+		TRACE_HEAD(PF_BIT(TRACE_POSITION_BITS) - nr * TRACE_PAGE_WORDS, ring->head);
+	ring->limit = 0;
+	ring_clear();
 }
 
 static inline int tear_down(void **state)

@@ -43,7 +43,7 @@ static pf_always_inline void record_call(u64 function, u64 return_address)
 	trace_fill_common(&record->common, FUNCTION_RECORD_CALL);
 	record->ip = function;
 	record->parent_ip = return_address;
-	trace_commit(slot.start);
+	trace_commit(slot);
 }
 
 static pf_always_inline bool record_entry(u64 function, u32 depth)
@@ -56,7 +56,7 @@ static pf_always_inline bool record_entry(u64 function, u32 depth)
 	trace_fill_common(&record->common, FUNCTION_RECORD_ENTRY);
 	record->func = function;
 	record->depth = depth;
-	trace_commit(slot.start);
+	trace_commit(slot);
 	return true;
 }
 
@@ -123,7 +123,7 @@ static pf_always_inline void record_exit(const struct profile_function_call *cal
 	record->overrun = thread->nr_overrun;
 	record->calltime = to_ns(call->entered);
 	record->rettime = to_ns(left);
-	trace_commit(slot.start);
+	trace_commit(slot);
 }
 
 void function_graph_exit(const struct profile_function_call *call,

@@ -134,17 +134,20 @@ bool trace_is_recording(void)
 	return wants_recording;
 }
 
+void trace_set_slow(struct trace_event *event, u8 bits, bool on)
+{
+	take_turn();
+	pf_write_once(event->slow, on ? event->slow | bits : event->slow & ~bits);
+	if (event->slow_key)
+		os_key_set(event->slow_key, event->slow);
+	end_turn();
+}
+
 void trace_set_stacks(bool on)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event)
-	{
-		if (on)
-			__atomic_fetch_or(&event->slow, TRACE_SLOW_STACK, __ATOMIC_SEQ_CST);
-		else
-			__atomic_fetch_and(&event->slow, (u8)~TRACE_SLOW_STACK, __ATOMIC_SEQ_CST);
-	}
+	trace_for_each_event(event) trace_set_slow(event, TRACE_SLOW_STACK, on);
 }
 
 bool trace_has_stacks(void)

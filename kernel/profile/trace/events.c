@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The events of <lego/profile_events.h>. The list is expanded three times: into the struct of each
- * record; into its printer; and into its writer, with its fields and the text of its format.
+ * The events of <lego/profile_events.h>. The list is expanded four times: into the IDs; into the
+ * struct of each record; into its printer; and into its writer, with its fields and the text of its
+ * format.
  *
- * A writer reserves its record in the ring and fills it in there. With a filter, or call chains, it
- * fills in a copy, which goes into the ring if the filter wants it.
+ * A writer reserves its record in the ring and fills it in there. With a filter, or call chains, or
+ * if the ring has no room at hand, it fills in a copy, which goes into the ring if the filter wants
+ * it.
  */
 
 #include "trace.h"
@@ -13,6 +15,13 @@
 
 #undef errno /* the name of a field */
 
+enum {
+	LAST_ID_OF_LINUX = 99, /* those up to here are known to Linux's tools */
+#define PROFILE_EVENT(system, name, ...) ID_##name,
+#include <lego/profile_events.h>
+#undef PROFILE_EVENT
+};
+
 /* The struct of each record. */
 #define FIELD(text, type, name)		  type name;
 #define FIELD_ARRAY(text, type, name, nr) type name[nr];
@@ -20,10 +29,10 @@
 #define FIELD_STRING(name, bytes) \
 	u32 data_loc_##name;      \
 	char data_##name[bytes];
-#define PROFILE_EVENT(system, name, parameters, fields, assignments, print) \
-	struct record_##name {                                              \
-		struct profile_trace_event common;                          \
-		fields                                                      \
+#define PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print) \
+	struct record_##name {                                                         \
+		struct profile_trace_event common;                                     \
+		fields                                                                 \
 	} pf_aligned(8) __attribute__((__may_alias__));
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
@@ -38,12 +47,12 @@
 			 (const struct trace_flag_name[]){ __VA_ARGS__, { 0, NULL } })
 #define __get_str(name) ((const char *)REC + (u16)REC->data_loc_##name)
 #define PRINT(fmt, ...) trace_printf(text, fmt, __VA_ARGS__)
-#define PROFILE_EVENT(system, name, parameters, fields, assignments, print) \
-	static void print_##name(os_text_t *text, const void *content)      \
-	{                                                                   \
-		const struct record_##name *REC = content;                  \
-                                                                            \
-		PRINT print;                                                \
+#define PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print) \
+	static void print_##name(os_text_t *text, const void *content)                 \
+	{                                                                              \
+		const struct record_##name *REC = content;                             \
+                                                                                       \
+		PRINT print;                                                           \
 	}
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
@@ -77,38 +86,44 @@
 		 __builtin_offsetof(__typeof__(*REC), data_##name) | \
 		 trace_copy_string(REC->data_##name, sizeof(REC->data_##name), string) << 16)
 
-#define PROFILE_EVENT(system_, name_, parameters, fields_, assignments, fmt_) \
-	void trace_##name_ parameters                                         \
-	{                                                                     \
-		struct record_##name_ *REC;                                   \
-		static const struct trace_field own_fields[] = { fields_ };   \
-		static struct trace_event event TRACE_EVENTS_SECTION = {      \
-			.system = #system_,                                   \
-			.name = #name_,                                       \
-			.bytes = sizeof(*REC),                                \
-			.key = &trace_key_##name_,                            \
-			.fields = own_fields,                                 \
-			.nr_fields = PF_ARRAY_SIZE(own_fields),               \
-			.print_format = PRINT_FORMAT fmt_,                    \
-			.print = print_##name_,                               \
-		};                                                            \
-		struct trace_slot slot;                                       \
-                                                                              \
-		if (pf_unlikely(pf_read_once(event.slow))) {                  \
-			struct record_##name_ judged;                         \
-                                                                              \
-			REC = &judged;                                        \
-			trace_fill_common(&REC->common, event.id);            \
-			assignments;                                          \
-			trace_write_slowly(&event, REC);                      \
-			return;                                               \
-		}                                                             \
-		slot = trace_reserve(sizeof(*REC));                           \
-		REC = slot.content;                                           \
-		if (pf_unlikely(!REC))                                        \
-			return;                                               \
-		trace_fill_common(&REC->common, event.id);                    \
-		assignments;                                                  \
-		trace_commit(slot.start);                                     \
+#define PROFILE_EVENT(system_, name_, parameters, arguments, fields_, assignments, fmt_) \
+	static os_key_t slow_key_##name_;                                                \
+                                                                                         \
+	static pf_noinline void trace_##name_##_slowly parameters                        \
+	{                                                                                \
+		struct record_##name_ copy, *REC = &copy;                                \
+		static const struct trace_field own_fields[] = { fields_ };              \
+		static struct trace_event event TRACE_EVENTS_SECTION = {                 \
+			.system = #system_,                                              \
+			.name = #name_,                                                  \
+			.id = ID_##name_,                                                \
+			.bytes = sizeof(*REC),                                           \
+			.key = &trace_key_##name_,                                       \
+			.slow_key = &slow_key_##name_,                                   \
+			.fields = own_fields,                                            \
+			.nr_fields = PF_ARRAY_SIZE(own_fields),                          \
+			.print_format = PRINT_FORMAT fmt_,                               \
+			.print = print_##name_,                                          \
+		};                                                                       \
+                                                                                         \
+		assignments;                                                             \
+		trace_write_slowly(&event, &REC->common);                                \
+	}                                                                                \
+                                                                                         \
+	void trace_##name_ parameters                                                    \
+	{                                                                                \
+		struct trace_slot slot = { NULL, 0, 0 };                                 \
+		struct record_##name_ *REC;                                              \
+                                                                                         \
+		if (!os_key_on(&slow_key_##name_))                                       \
+			slot = trace_reserve_quickly(sizeof(*REC));                      \
+		REC = slot.content;                                                      \
+		if (pf_unlikely(!REC)) {                                                 \
+			trace_##name_##_slowly arguments;                                \
+			return;                                                          \
+		}                                                                        \
+		trace_fill_common(&REC->common, ID_##name_);                             \
+		assignments;                                                             \
+		trace_commit(slot);                                                      \
 	}
 #include <lego/profile_events.h>

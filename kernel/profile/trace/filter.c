@@ -68,18 +68,6 @@ void trace_format_text(const struct trace_event *event, char text[TRACE_FORMAT_B
 	put(&buffer, "\nprint fmt: %s\n", event->print_format);
 }
 
-/* Returns the number in a field of 1, 2, 4 or 8 bytes, extended to 64 bits. */
-static u64 number_of(const struct trace_field *field, const char *content)
-{
-	u32 unused_bits = 64 - 8 * field->bytes;
-	u64 value = 0;
-
-	memcpy(&value, content + field->offset, field->bytes);
-	if (field->is_signed)
-		return (s64)(value << unused_bits) >> unused_bits;
-	return value;
-}
-
 static void text_of(const struct trace_field *field, const char *content, char *text, size_t size)
 {
 	u32 offset = field->offset, bytes = field->bytes, len = 0;
@@ -94,55 +82,122 @@ static void text_of(const struct trace_field *field, const char *content, char *
 	text[len] = '\0';
 }
 
-static bool matches(const struct trace_filter *filter, const void *content)
+static bool matches_text(const struct trace_filter *filter, const void *content)
 {
 	const struct trace_field *field = pf_read_once(filter->field);
 	enum trace_compare compare = pf_read_once(filter->compare);
-	u64 value = pf_read_once(filter->value), is;
 	char text[TRACE_FILTER_BYTES];
 
-	if (field->is_text) {
-		text_of(field, content, text, sizeof(text));
-		if (compare == TRACE_GLOB)
-			return os_glob_match_list(filter->value_text, text);
-		return !strcmp(filter->value_text, text) == (compare == TRACE_EQUAL);
-	}
-	is = number_of(field, content);
-	switch (compare) {
-	case TRACE_EQUAL:
-		return is == value;
-	case TRACE_NOT_EQUAL:
-		return is != value;
-	case TRACE_LESS:
-		return field->is_signed ? (s64)is < (s64)value : is < value;
-	case TRACE_GREATER:
-		return field->is_signed ? (s64)is > (s64)value : is > value;
-	default:
-		return is & value;
-	}
+	text_of(field, content, text, sizeof(text));
+	if (compare == TRACE_GLOB)
+		return os_glob_match_list(filter->value_text, text);
+	return !strcmp(filter->value_text, text) == (compare == TRACE_EQUAL);
+}
+
+/* Returns true for filters of texts, too. */
+static pf_always_inline bool matches_number(const struct trace_filter *filter, const void *content)
+{
+	u64 value;
+
+	__builtin_memcpy(&value, (const char *)content + filter->offset, sizeof(value));
+	value = value << filter->shift & filter->mask;
+	return value - filter->first <= filter->last_less_first;
+}
+
+static pf_always_inline bool record_copy(const struct trace_event *event, const void *content,
+					 struct trace_slot slot)
+{
+	if (!slot.content)
+		return false;
+	memcpy(slot.content, content, event->bytes);
+	trace_commit(slot);
+	return true;
 }
 
 bool trace_record_copy(const struct trace_event *event, const void *content)
 {
-	struct trace_slot slot = trace_reserve(event->bytes);
-
-	if (!slot.content)
-		return false;
-	memcpy(slot.content, content, event->bytes);
-	trace_commit(slot.start);
-	return true;
+	return record_copy(event, content, trace_reserve(event->bytes));
 }
 
-void trace_write_slowly(const struct trace_event *event, const void *content)
+void trace_write_slowly(const struct trace_event *event, struct profile_trace_event *content)
 {
 	u8 slow = pf_read_once(event->slow);
 
-	if (slow & TRACE_SLOW_FILTER && !matches(&event->filter, content))
-		return;
+	if (slow & TRACE_SLOW_FILTER) {
+		if (pf_unlikely(event->filter.wants_common))
+			trace_fill_common(content, event->id);
+		if (!matches_number(&event->filter, content))
+			return;
+		if (event->filter.field->is_text && !matches_text(&event->filter, content))
+			return;
+	}
+	trace_fill_common(content, event->id);
 	if (slow & TRACE_SLOW_STACK)
 		trace_record_with_stack(event, content);
-	else
+	else if (slow)
 		trace_record_copy(event, content);
+	else /* the quick path has been tried */
+		record_copy(event, content, trace_reserve_slowly(event->bytes / sizeof(u64) + 1));
+}
+
+/* The numbers that a filter wants: from `first` on, to `last`. */
+struct range {
+	u64 first, last;
+};
+
+/*
+ * Returns the range of a comparison other than TRACE_AND, of numbers from min to max. Behind the
+ * highest number comes 0. Returns false if there is none.
+ */
+static bool find_range(enum trace_compare compare, u64 value, u64 min, u64 max, struct range *range)
+{
+	bool fits = value >= min && value <= max;
+
+	*range = (struct range){ min, max };
+	switch (compare) {
+	case TRACE_EQUAL:
+		*range = (struct range){ value, value };
+		return fits;
+	case TRACE_NOT_EQUAL:
+		if (fits)
+			*range = (struct range){ value + 1, value - 1 };
+		return true;
+	case TRACE_LESS:
+		range->last = pf_min(value - 1, max);
+		return value > min;
+	default:
+		range->first = value < min ? min : value + 1;
+		return value < max;
+	}
+}
+
+/* Makes one comparison of that with a number: the field is moved to the top of a word. */
+static void prepare(struct trace_filter *filter)
+{
+	const struct trace_field *field = filter->field;
+	u32 end = field->offset + field->bytes, unused_bits = 64 - 8 * field->bytes;
+	/* Makes the order of signed numbers that of unsigned ones. */
+	u64 flip = field->is_signed ? PF_BIT(63) : 0, all = ~0ull >> unused_bits;
+	u64 min = field->is_signed ? flip - (all / 2 + 1) : 0;
+	struct range range;
+
+	filter->wants_common = field->offset < sizeof(struct profile_trace_event);
+	filter->offset = end < 8 ? 0 : end - 8;
+	filter->shift = end < 8 ? 64 - 8 * end : 0;
+	if (filter->compare == TRACE_AND) {
+		filter->mask = filter->value << unused_bits;
+		/* The bits above a negative number are ones. */
+		if (field->is_signed && filter->value > all)
+			filter->mask |= PF_BIT(63);
+		filter->first = 1;
+		filter->last_less_first = ~0ull - 1;
+	} else if (find_range(filter->compare, filter->value ^ flip, min, min + all, &range)) {
+		filter->mask = all << unused_bits;
+		filter->first = (range.first ^ flip) << unused_bits;
+		filter->last_less_first = (range.last - range.first) << unused_bits;
+	} else {
+		filter->first = 1; /* nothing is 1 behind a mask of 0 */
+	}
 }
 
 static const struct trace_field *find_field(const struct trace_event *event, const char *name)
@@ -242,9 +297,12 @@ static int parse(const struct trace_event *event, const char *text, struct trace
 	/* An array of numbers has no value of its own. */
 	if (!filter->field || !text || (filter->field->nr && !filter->field->is_text))
 		return -OS_EINVAL;
-	if (!filter->field->is_text)
-		return filter->compare == TRACE_GLOB ? -OS_EINVAL :
-						       take_number(text, &filter->value);
+	if (!filter->field->is_text) {
+		if (filter->compare == TRACE_GLOB || take_number(text, &filter->value))
+			return -OS_EINVAL;
+		prepare(filter);
+		return 0;
+	}
 	of_text = filter->compare == TRACE_EQUAL || filter->compare == TRACE_NOT_EQUAL ||
 		  filter->compare == TRACE_GLOB;
 	if (!of_text)
@@ -252,24 +310,19 @@ static int parse(const struct trace_event *event, const char *text, struct trace
 	return take_text(text, filter->value_text, sizeof(filter->value_text));
 }
 
-static void clear_filter(struct trace_event *event)
-{
-	__atomic_fetch_and(&event->slow, (u8)~TRACE_SLOW_FILTER, __ATOMIC_SEQ_CST);
-}
-
 int trace_set_filter(struct trace_event *event, const char *text)
 {
 	struct trace_filter filter = { 0 };
 
 	if (!strcmp(text, "0")) {
-		clear_filter(event);
+		trace_set_slow(event, TRACE_SLOW_FILTER, false);
 		return 0;
 	}
 	if (strlen(text) >= sizeof(filter.text) || parse(event, text, &filter))
 		return -OS_EINVAL;
 	memcpy(filter.text, text, strlen(text) + 1);
-	clear_filter(event);
+	trace_set_slow(event, TRACE_SLOW_FILTER, false);
 	event->filter = filter;
-	__atomic_fetch_or(&event->slow, TRACE_SLOW_FILTER, __ATOMIC_SEQ_CST);
+	trace_set_slow(event, TRACE_SLOW_FILTER, true);
 	return 0;
 }

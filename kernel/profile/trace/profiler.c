@@ -8,8 +8,6 @@
 #include "../profiler.h"
 #include "trace.h"
 
-#define FIRST_ID 100 /* below are those that Linux's tools know */
-
 /* trace_event= */
 static char wanted_events[256];
 
@@ -36,14 +34,6 @@ const struct trace_event *trace_find_event(u32 id)
 
 static void init(void)
 {
-	struct trace_event *event;
-	u32 id = FIRST_ID;
-
-	trace_for_each_event(event)
-	{
-		if (!event->id)
-			event->id = id++;
-	}
 	profile_event_writers = (struct profile_event_writers){
 		.point_begin = trace_point_begin,
 		.point_end = trace_point_end,

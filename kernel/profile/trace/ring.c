@@ -14,7 +14,7 @@
 #define DEFAULT_SHARE 8 /* of the machine's memory, at most */
 #define MIN_BYTES     (2 * PROFILE_TRACE_PAGE_BYTES)
 
-OS_DEFINE_PER_CPU(struct trace_ring, trace_ring) = { .high = TRACE_NOT_RECORDING };
+OS_DEFINE_PER_CPU(struct trace_ring, trace_ring);
 bool trace_overwrites = true;
 
 static bool recording;
@@ -23,10 +23,11 @@ static u64 ring_size_bytes;
 /* The reservation of a slow write. */
 struct plan {
 	u64 cycles;
-	u64 head;  /* before */
-	u64 after; /* head, afterwards */
-	u64 nr;	   /* the number of the event */
-	u32 room;  /* words that are left in the page */
+	u64 limit, bias, head; /* before */
+	u64 after;	       /* head, afterwards */
+	u64 start;	       /* position of the page's head, or of the extension */
+	u64 nr;		       /* the number of the event */
+	u32 room;	       /* words that are left in the page */
 	bool new_page, lost;
 };
 
@@ -37,77 +38,110 @@ struct plan {
 static bool page_is_free(u64 position)
 {
 	u64 size = os_this_cpu_read(trace_ring.mask) + 1;
-	u64 oldest = os_this_cpu_read(trace_ring.commit) & ~(TRACE_PAGE_WORDS - 1);
+	u64 oldest = TRACE_POSITION(os_this_cpu_read(trace_ring.commit)) & ~(TRACE_PAGE_WORDS - 1);
 	u64 end = position + TRACE_PAGE_WORDS;
 
-	if (TRACE_POSITION(end - oldest) > size)
+	if (trace_wrap(end - oldest) > size)
 		return false;
 	return pf_read_once(trace_overwrites) ||
-	       TRACE_POSITION(end - os_this_cpu_read(trace_ring.tail)) <= size;
+	       trace_wrap(end - os_this_cpu_read(trace_ring.tail)) <= size;
 }
 
 static void make_plan(struct plan *p, u64 words)
 {
-	u64 page, nr;
-
+	/* limit and bias first: if an interrupt moves them after that, it moves head, too. */
+	p->limit = os_this_cpu_read(trace_ring.limit);
+	p->bias = os_this_cpu_read(trace_ring.bias);
 	p->head = os_this_cpu_read(trace_ring.head);
-	nr = os_this_cpu_read(trace_ring.nr);
+	p->nr = trace_nr(p->head, os_this_cpu_read(trace_ring.nr));
 	p->cycles = os_cycles();
-	p->nr = nr + ((p->head >> TRACE_POSITION_BITS) - nr) % PF_BIT(64 - TRACE_POSITION_BITS);
-	p->room = -p->head % TRACE_PAGE_WORDS;
+	p->start = TRACE_POSITION(p->head);
+	p->room = -p->start % TRACE_PAGE_WORDS;
 	p->new_page = p->room < words + TRACE_PAGE_HEAD_WORDS;
-	page = p->head + (p->new_page ? p->room : 0);
-	p->lost = p->new_page && !page_is_free(page);
-	p->after = page + TRACE_ONE_EVENT + (p->lost ? 0 : words + TRACE_PAGE_HEAD_WORDS);
+	if (p->new_page)
+		p->start = trace_wrap(p->start + p->room);
+	p->lost = p->new_page && !page_is_free(p->start);
+	p->after =
+		TRACE_HEAD(p->start + (p->lost ? 0 : TRACE_PAGE_HEAD_WORDS + words), p->head + 1);
 }
 
+/* Lets what follows be written quickly. */
 static void remember(const struct plan *p)
 {
+	u64 page = p->start & ~(TRACE_PAGE_WORDS - 1);
+	u64 lap = p->start & ~os_this_cpu_read(trace_ring.mask);
+
 	os_this_cpu_write(trace_ring.nr, p->nr);
 	os_this_cpu_write(trace_ring.high, p->cycles >> 32);
+	if (p->lost)
+		return;
+	os_this_cpu_cmpxchg(trace_ring.bias, p->bias,
+			    (u64)os_this_cpu_read(trace_ring.words) - lap * sizeof(u64));
+	os_this_cpu_cmpxchg(trace_ring.limit, p->limit, TRACE_LIMIT(page + TRACE_PAGE_WORDS));
 	/* Pairs with stop_cpu(), which may have come in between. */
 	pf_barrier();
 	if (!pf_read_once(recording))
-		os_this_cpu_write(trace_ring.high, TRACE_NOT_RECORDING);
+		os_this_cpu_write(trace_ring.limit, 0);
+}
+
+static void *at(u64 position)
+{
+	return os_this_cpu_read(trace_ring.words) + (position & os_this_cpu_read(trace_ring.mask));
 }
 
 pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 {
 	struct plan p;
-	u64 *base, mask, *at;
+	u64 *first;
 
 	do {
 		if (!pf_read_once(recording))
-			return (struct trace_slot){ NULL, 0 };
+			return (struct trace_slot){ NULL, 0, 0 };
 		make_plan(&p, words);
-	} while (os_this_cpu_cmpxchg(trace_ring.head, p.head, p.after) != p.head);
+	} while (!os_this_cpu_try_cmpxchg(trace_ring.head, &p.head, p.after));
 
-	base = os_this_cpu_read(trace_ring.words);
-	mask = os_this_cpu_read(trace_ring.mask);
-	at = base + (p.head & mask);
 	if (p.new_page && p.room)
-		*at = trace_record_head(PROFILE_TRACE_PADDING, p.room, p.cycles);
+		trace_write_head(at(TRACE_POSITION(p.head)), PROFILE_TRACE_PADDING, p.room,
+				 p.cycles);
 	remember(&p);
 	if (p.lost) {
-		trace_commit(p.head);
-		return (struct trace_slot){ NULL, 0 };
+		trace_commit((struct trace_slot){ NULL, p.head, p.after });
+		return (struct trace_slot){ NULL, 0, 0 };
 	}
+	first = at(p.start);
 	if (p.new_page) {
-		at = base + ((p.head + p.room) & mask);
-		at[0] = p.cycles;
-		at[1] = p.nr;
+		first[0] = p.cycles;
+		first[1] = p.nr;
 	} else {
-		at[0] = trace_record_head(PROFILE_TRACE_EXTENSION, TRACE_PAGE_HEAD_WORDS, p.cycles);
-		at[1] = p.cycles;
+		u64 *whole = trace_write_head((void *)first, PROFILE_TRACE_EXTENSION,
+					      TRACE_PAGE_HEAD_WORDS, p.cycles);
+
+		*whole = p.cycles;
 	}
-	at += TRACE_PAGE_HEAD_WORDS;
-	*at = trace_record_head(PROFILE_TRACE_EVENT, words, p.cycles);
-	return (struct trace_slot){ at + 1, p.head };
+	return (struct trace_slot){ trace_write_head((void *)(first + TRACE_PAGE_HEAD_WORDS),
+						     PROFILE_TRACE_EVENT, words, p.cycles),
+				    p.head, p.after };
+}
+
+/*
+ * An interrupt that comes when commit has reached head publishes by itself; any other one moves
+ * head, so this looks again.
+ */
+pf_noinline void trace_commit_nested(u64 end)
+{
+	u64 head;
+
+	do {
+		head = os_this_cpu_read(trace_ring.head);
+		if (os_this_cpu_cmpxchg(trace_ring.commit, end, head) != end)
+			return;
+		end = head;
+	} while (!os_this_cpu_equal(trace_ring.head, end));
 }
 
 static void stop_cpu(void *unused)
 {
-	os_this_cpu_write(trace_ring.high, TRACE_NOT_RECORDING);
+	os_this_cpu_write(trace_ring.limit, 0);
 }
 
 void ring_record(bool on)
@@ -137,7 +171,7 @@ static void retire_ring(void *unused)
 		pf_write_once(any_busy, true);
 		return;
 	}
-	head = (head | (TRACE_PAGE_WORDS - 1)) + 1;
+	head = TRACE_HEAD((TRACE_POSITION(head) | (TRACE_PAGE_WORDS - 1)) + 1, head);
 	os_this_cpu_write(trace_ring.head, head);
 	os_this_cpu_write(trace_ring.commit, head);
 }

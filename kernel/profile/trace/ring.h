@@ -12,6 +12,11 @@
  * again, and times never run backwards. commit follows when the outermost writer is done: what lies
  * before it is complete. The seam's os_this_cpu_*() must be single instructions, and nothing may
  * move the writer to another CPU between trace_reserve() and trace_commit().
+ *
+ * A write is quick inside a page: limit is the page's end, and bias turns a position into an
+ * address. The writer that begins a page moves bias, then limit, each by a cmpxchg from what it was
+ * before head was read. If one fails, an interrupt has begun a later page. So where limit is the
+ * end of the page that head is in, bias fits, too; elsewhere limit is below head.
  */
 
 #include "../util.h"
@@ -25,20 +30,33 @@
 
 /*
  * In head and commit: a position in words, which never wraps in practice but is compared modulo
- * its bits; above it the lowest bits of the number of events.
+ * its bits; below it three zeros, so that a shift turns words into bytes; below them the number of
+ * events. The slow path cuts that to TRACE_NR_BITS; one bit more holds those of the rest of a page.
  */
-#define TRACE_POSITION_BITS  44
-#define TRACE_POSITION(head) ((head) & (PF_BIT(TRACE_POSITION_BITS) - 1))
-#define TRACE_ONE_EVENT	     PF_BIT(TRACE_POSITION_BITS)
+#define TRACE_NR_BITS	     17
+#define TRACE_COUNT_BITS     (TRACE_NR_BITS + 1 + 3)
+#define TRACE_POSITION_BITS  (64 - TRACE_COUNT_BITS)
+#define TRACE_POSITION(head) ((head) >> TRACE_COUNT_BITS)
+#define TRACE_HEAD(position, nr) \
+	((u64)(position) << TRACE_COUNT_BITS | (nr) % PF_BIT(TRACE_NR_BITS))
+/* The highest head at a position. */
+#define TRACE_LIMIT(position)	   (TRACE_HEAD(position, 0) | (PF_BIT(TRACE_COUNT_BITS) - 1))
+#define TRACE_POSITION_BYTES(head) ((head) >> (TRACE_COUNT_BITS - 3))
+
+/* Returns the position, or the distance, modulo its bits. */
+static inline u64 trace_wrap(u64 position)
+{
+	return position % PF_BIT(TRACE_POSITION_BITS);
+}
 
 #define TRACE_MAX_RING_BYTES (4ull << 20)
-
-#define TRACE_NOT_RECORDING (~0ull)
 
 struct trace_ring {
 	u64 head;
 	u64 commit;
-	u64 high; /* of the TSC of the latest record; TRACE_NOT_RECORDING: take the slow path */
+	u64 limit; /* a quick write may move head up to here; 0 while nothing is recorded */
+	u64 bias;  /* the address of a position, less its bytes */
+	u64 high;  /* of the TSC of the latest record */
 	u64 *words;
 	u64 mask; /* words - 1 */
 	u64 nr;	  /* the number of an event of late, in full */
@@ -49,9 +67,24 @@ OS_DECLARE_PER_CPU(struct trace_ring, trace_ring);
 
 /* A reserved record. */
 struct trace_slot {
-	void *content; /* NULL: nothing is to be recorded */
-	u64 start;     /* for trace_commit() */
+	void *content;	/* NULL: nothing is to be recorded */
+	u64 start, end; /* heads, for trace_commit() */
 };
+
+/* A record: its head as two words, for constants need no register then. */
+struct trace_record {
+	u32 cycles, kind_and_bytes;
+	u64 content[];
+} __attribute__((__may_alias__));
+
+static pf_always_inline void *trace_write_head(struct trace_record *record, u32 kind, u64 words,
+					       u64 cycles)
+{
+	record->cycles = cycles;
+	record->kind_and_bytes = kind << (PROFILE_TRACE_KIND_SHIFT - 32) |
+				 (u32)(words * sizeof(u64)) << (PROFILE_TRACE_BYTES_SHIFT - 32);
+	return record->content;
+}
 
 /* When a page is needed and none is free: overwrite the oldest one, or lose the event. */
 extern bool trace_overwrites;
@@ -59,52 +92,66 @@ extern bool trace_overwrites;
 /* ring.c: the rest of trace_reserve(): a new page, an extension, or no room. words: the record. */
 struct trace_slot trace_reserve_slowly(u64 words);
 
-static pf_always_inline u64 trace_record_head(u64 kind, u64 words, u64 cycles)
+/*
+ * ring.c: the rest of trace_commit(), of a record up to end: there are records behind it. Publishes
+ * them if the record is published.
+ */
+void trace_commit_nested(u64 end);
+
+/*
+ * Reserves a record with so many bytes of content, a constant: a multiple of 8, at most
+ * TRACE_MAX_BYTES - 8. content is NULL if it takes the slow path. Any context.
+ */
+static pf_always_inline struct trace_slot trace_reserve_quickly(u64 bytes)
 {
-	return kind << PROFILE_TRACE_KIND_SHIFT | words * sizeof(u64) << PROFILE_TRACE_BYTES_SHIFT |
-	       (u32)cycles;
+	u64 words = bytes / sizeof(u64) + 1, head, start, after, low, high;
+	struct trace_record *record;
+
+	head = os_this_cpu_read(trace_ring.head);
+	os_cycles_halves(&low, &high);
+	start = head;
+	asm("" : "+r"(start)); /* or the compiler would copy head twice */
+	after = head + TRACE_HEAD(words, 1);
+	if (pf_unlikely(os_this_cpu_below(trace_ring.limit, after)))
+		return (struct trace_slot){ NULL, 0, 0 };
+	record = (void *)os_this_cpu_plus(trace_ring.bias, TRACE_POSITION_BYTES(head));
+	if (pf_unlikely(!os_this_cpu_equal(trace_ring.high, high)) ||
+	    pf_unlikely(!os_this_cpu_try_cmpxchg(trace_ring.head, &start, after)))
+		return (struct trace_slot){ NULL, 0, 0 };
+	return (struct trace_slot){ trace_write_head(record, PROFILE_TRACE_EVENT, words, low),
+				    start, after };
 }
 
 /*
- * Reserves a record with so many bytes of content: a multiple of 8, at most TRACE_MAX_BYTES - 8.
- * The caller fills in the content and calls trace_commit(), unless content is NULL. Any context.
+ * The same, by either path. The caller fills in the content and calls trace_commit(), unless
+ * content is NULL.
  */
 static pf_always_inline struct trace_slot trace_reserve(u64 bytes)
 {
-	u64 words = bytes / sizeof(u64) + 1, head, cycles, *at;
+	struct trace_slot slot = trace_reserve_quickly(bytes);
 
-	do {
-		head = os_this_cpu_read(trace_ring.head);
-		cycles = os_cycles();
-		/* At the start of a page, where its head goes, or without room in it. */
-		if (pf_unlikely((head - 1) % TRACE_PAGE_WORDS > TRACE_PAGE_WORDS - 1 - words))
-			return trace_reserve_slowly(words);
-		if (pf_unlikely(cycles >> 32 != os_this_cpu_read(trace_ring.high)))
-			return trace_reserve_slowly(words);
-	} while (pf_unlikely(os_this_cpu_cmpxchg(trace_ring.head, head,
-						 head + TRACE_ONE_EVENT + words) != head));
-	at = os_this_cpu_read(trace_ring.words) + (head & os_this_cpu_read(trace_ring.mask));
-	*at = trace_record_head(PROFILE_TRACE_EVENT, words, cycles);
-	return (struct trace_slot){ at + 1, head };
+	if (pf_unlikely(!slot.content))
+		return trace_reserve_slowly(bytes / sizeof(u64) + 1);
+	return slot;
 }
 
 /*
  * Completes a record. The outermost writer, whose record begins where all is complete, publishes
- * all up to head: its own record and those of its interrupts. An interrupt that comes while it does
- * so is not outermost, or publishes by itself; in both cases head has moved, so it looks again.
+ * all up to head: its own record and those of its interrupts. The others' cmpxchg does nothing.
  */
-static pf_always_inline void trace_commit(u64 start)
+static pf_always_inline void trace_commit(struct trace_slot slot)
 {
-	u64 head;
-
 	/* Pairs with the acquire in ring_read.c. On x86 stores are seen in their order. */
 	pf_barrier();
-	if (os_this_cpu_read(trace_ring.commit) != start)
-		return;
-	do {
-		head = os_this_cpu_read(trace_ring.head);
-		os_this_cpu_write(trace_ring.commit, head);
-	} while (pf_unlikely(head != os_this_cpu_read(trace_ring.head)));
+	(void)os_this_cpu_try_cmpxchg(trace_ring.commit, &slot.start, slot.end);
+	if (pf_unlikely(!os_this_cpu_equal(trace_ring.head, slot.end)))
+		trace_commit_nested(slot.end);
+}
+
+/* Returns the number, in full, of the event that head is at: nr is that of one shortly before. */
+static inline u64 trace_nr(u64 head, u64 nr)
+{
+	return nr + (head - nr) % PF_BIT(TRACE_NR_BITS);
 }
 
 /*

@@ -37,13 +37,16 @@ struct ring_place ring_oldest(u32 cpu)
 struct ring_place ring_newest(u32 cpu)
 {
 	struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
-	u64 nr = pf_read_once(ring->nr), head;
+	u64 nr, head;
 
-	/* In this order: nr must not be ahead of head. */
-	pf_mb();
-	head = pf_read_once(ring->head);
-	nr += ((head >> TRACE_POSITION_BITS) - nr) % PF_BIT(64 - TRACE_POSITION_BITS);
-	return (struct ring_place){ TRACE_POSITION(head), nr };
+	/* nr must not be ahead of head, nor far behind it. It changes at each page. */
+	do {
+		nr = pf_read_once(ring->nr);
+		pf_mb();
+		head = pf_read_once(ring->head);
+		pf_mb();
+	} while (nr != pf_read_once(ring->nr));
+	return (struct ring_place){ TRACE_POSITION(head), trace_nr(head, nr) };
 }
 
 static void set_oldest(u32 cpu, const struct ring_place *place)
@@ -97,7 +100,7 @@ void ring_set_overwrite(bool on)
 		u64 first = first_page(ring);
 
 		if (ring->words && distance(first, place.position) > 0) {
-			place.position = TRACE_POSITION(first);
+			place.position = trace_wrap(first);
 			set_oldest(cpu, &place);
 		}
 		os_unlock(&lock, flags);
@@ -141,7 +144,7 @@ static bool fill(struct ring_reader *reader)
 			return true;
 		first = first_page(ring);
 		if (distance(first, reader->place.position) > 0)
-			reader->place.position = TRACE_POSITION(first);
+			reader->place.position = trace_wrap(first);
 	}
 	return false;
 }
@@ -200,7 +203,7 @@ bool ring_read(struct ring_reader *reader, struct ring_event *event)
 			/* Consumed before: it was read for what follows only. */
 			if (distance(start, reader->place.position) < 0)
 				continue;
-			reader->place.position = reader->page_position + reader->at;
+			reader->place.position = trace_wrap(reader->page_position + reader->at);
 			if (!words)
 				continue;
 			event->nr = nr;
@@ -218,7 +221,7 @@ u32 ring_read_page(struct ring_reader *reader)
 {
 	if (!fill(reader))
 		return 0;
-	reader->place.position = TRACE_POSITION(reader->page_position + reader->nr_words);
+	reader->place.position = trace_wrap(reader->page_position + reader->nr_words);
 	reader->at = reader->nr_words;
 	return reader->nr_words;
 }

@@ -76,7 +76,7 @@ static pf_noinline void record_stack(const struct profile_trace_event *of)
 	record->common.type = STACK_ID;
 	record->size = nr;
 	memcpy(record->caller, pcs, nr * sizeof(u64));
-	trace_commit(slot.start);
+	trace_commit(slot);
 }
 
 void trace_record_with_stack(const struct trace_event *event, const void *content)

@@ -37,6 +37,13 @@ struct trace_filter {
 	const struct trace_field *field;
 	enum trace_compare compare;
 	u64 value;
+	/*
+	 * The same of a number, as one comparison: of the 8 bytes at offset, which end with the
+	 * field, those that mask leaves must be in a range: value - first <= last_less_first.
+	 */
+	u32 offset, shift;
+	u64 mask, first, last_less_first;
+	bool wants_common;		     /* the field is a common one */
 	char value_text[TRACE_FILTER_BYTES]; /* of a field that is a text */
 	char text[TRACE_FILTER_BYTES];	     /* as it was written */
 };
@@ -47,7 +54,7 @@ struct trace_filter {
  */
 struct trace_event {
 	const char *system, *name;
-	u32 id; /* 0: trace_init() gives it one */
+	u32 id;
 	u32 bytes;
 	os_key_t *key; /* NULL: only a tracer writes it; it cannot be switched */
 	const struct trace_field *fields;
@@ -56,7 +63,8 @@ struct trace_event {
 	/* Prints what follows the event's name in a line. content: of at least `bytes` bytes. */
 	void (*print)(os_text_t *text, const void *content);
 	bool is_on;
-	u8 slow; /* TRACE_SLOW_*: its writer calls trace_write_slowly() if any is set */
+	u8 slow;	    /* TRACE_SLOW_*: its writer calls trace_write_slowly() if any is set */
+	os_key_t *slow_key; /* on if any is; NULL as key is */
 	struct trace_filter filter;
 };
 
@@ -116,6 +124,8 @@ int trace_set_recording(bool on);
 bool trace_is_recording(void);
 /* Whether each event has its call chain behind it. Nothing without CONFIG_PROFILE_CALLCHAIN. */
 void trace_set_stacks(bool on);
+/* Sets or clears TRACE_SLOW_* of an event. */
+void trace_set_slow(struct trace_event *event, u8 bits, bool on);
 bool trace_has_stacks(void);
 int trace_switch_event(struct trace_event *event, bool on);
 /* Which events are meant: those of a system, of a name, or all; NULL stands for any. */
@@ -141,10 +151,10 @@ void trace_print_cpus_json(const void *unused);
 void trace_print_pages_json(const void *unused);
 
 /*
- * filter.c: records what an event's writer has filled in, if its filter wants it, and its call
- * chain, if that is on. Any context.
+ * filter.c: records an event whose fields the writer has filled in, if its filter wants it, and its
+ * call chain, if that is on. The common fields are filled in here. Any context.
  */
-void trace_write_slowly(const struct trace_event *event, const void *content);
+void trace_write_slowly(const struct trace_event *event, struct profile_trace_event *content);
 /* Sets the filter: `<field> <operator> <value>`, or `0` for none. Returns 0 or -OS_EINVAL. */
 int trace_set_filter(struct trace_event *event, const char *text);
 
@@ -169,8 +179,9 @@ typedef u32 __attribute__((__may_alias__)) trace_u32_alias;
 /* Fills in the common fields of an event that the running CPU records. Any context. */
 static pf_always_inline void trace_fill_common(struct profile_trace_event *common, u32 id)
 {
-	/* The first four bytes at once: a preempt_count of 0 is the uppermost one. */
-	*(trace_u32_alias *)common = id | os_trace_flags() << 16;
+	/* Four bytes at once, as preempt_count is 0. */
+	*(trace_u32_alias *)common = id;
+	common->flags = os_trace_flags();
 	common->pid = os_current_tid();
 }
 

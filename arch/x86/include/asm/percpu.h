@@ -41,7 +41,14 @@
 #define this_cpu_inc(var) this_cpu_add(var, 1)
 #define this_cpu_dec(var) this_cpu_add(var, -1)
 
-/* True if this CPU's var is above or below value, unsigned: one compare with memory. */
+/* True if this CPU's var is value, or above or below it, unsigned: one compare with memory. */
+#define this_cpu_equal(var, value)                                                      \
+	({                                                                              \
+		bool _equal;                                                            \
+		__typeof__(var) _to = (value);                                          \
+		asm volatile("cmp %2, %%gs:%1" : "=@ccz"(_equal) : "m"(var), "r"(_to)); \
+		_equal;                                                                 \
+	})
 #define this_cpu_above(var, value)                                                        \
 	({                                                                                \
 		bool _above;                                                              \
@@ -63,6 +70,17 @@
 		__typeof__(var) _seen = (old), _new = (new);                                     \
 		asm volatile("cmpxchg %2, %%gs:%1" : "+a"(_seen), "+m"(var) : "r"(_new) : "cc"); \
 		_seen;                                                                           \
+	})
+
+/* The same. Returns whether var was *(old), and is new now; if not, *(old) is what it was. */
+#define this_cpu_try_cmpxchg(var, old, new)                            \
+	({                                                             \
+		bool _done;                                            \
+		__typeof__(var) _new = (new);                          \
+		asm volatile("cmpxchg %3, %%gs:%2"                     \
+			     : "=@ccz"(_done), "+a"(*(old)), "+m"(var) \
+			     : "r"(_new));                             \
+		_done;                                                 \
 	})
 
 /* Lowers var to value, unless it is as low already, whatever interrupts and NMIs do. */

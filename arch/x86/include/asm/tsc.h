@@ -6,11 +6,17 @@
 
 /* Time stamp counter, unordered: may be read before earlier or after later instructions (SDM vol.
  * 2, RDTSC). */
+static inline void rdtsc_halves(u64 *low, u64 *high)
+{
+	/* The instruction clears the upper halves of both registers. */
+	asm volatile("rdtsc" : "=a"(*low), "=d"(*high));
+}
+
 static inline u64 rdtsc(void)
 {
-	u64 low, high; /* the instruction clears the upper halves */
+	u64 low, high;
 
-	asm volatile("rdtsc" : "=a"(low), "=d"(high));
+	rdtsc_halves(&low, &high);
 	return high << 32 | low;
 }
 

@@ -3,11 +3,11 @@
  * The list of events, with Linux's names, fields and format texts (6.1). This file is included with
  * different definitions of these macros, and so has no guard:
  *
- *	PROFILE_EVENT(system, name, parameters, fields, assignments, print)
+ *	PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print)
  *
- * declares the hook `profile_trace(name, ...)` with these parameters. The assignments fill in the
- * record REC. print is the format of the event's text and its arguments, in parentheses; Linux's
- * tools parse both. The fields are
+ * declares the hook `profile_trace(name, ...)` with these parameters, whose names are `arguments`.
+ * The assignments fill in the record REC. print is the format of the event's text and what it
+ * prints, in parentheses; Linux's tools parse both. The fields are
  *
  *	FIELD("type in the format text", type, name)
  *	FIELD_ARRAY("type", type, name, number)
@@ -22,7 +22,7 @@
 
 #define EVENT_COMM 16
 
-PROFILE_EVENT(sched, sched_switch, (os_task_t *prev, os_task_t *next),
+PROFILE_EVENT(sched, sched_switch, (os_task_t *prev, os_task_t *next), (prev, next),
 	FIELD_TEXT(prev_comm, EVENT_COMM)
 	FIELD("pid_t", s32, prev_pid)
 	FIELD("int", s32, prev_prio)
@@ -44,7 +44,7 @@ PROFILE_EVENT(sched, sched_switch, (os_task_t *prev, os_task_t *next),
 	 "X" }, { 32, "Z" }, { 64, "P" }, { 128, "I" }) : "R", REC->next_comm, REC->next_pid,
 	 REC->next_prio))
 
-PROFILE_EVENT(sched, sched_wakeup, (os_task_t *task, u32 cpu),
+PROFILE_EVENT(sched, sched_wakeup, (os_task_t *task, u32 cpu), (task, cpu),
 	FIELD_TEXT(comm, EVENT_COMM)
 	FIELD("pid_t", s32, pid)
 	FIELD("int", s32, prio)
@@ -57,6 +57,7 @@ PROFILE_EVENT(sched, sched_wakeup, (os_task_t *task, u32 cpu),
 	 REC->comm, REC->pid, REC->prio, REC->target_cpu))
 
 PROFILE_EVENT(sched, sched_migrate_task, (os_task_t *task, u32 from, u32 to),
+	(task, from, to),
 	FIELD_TEXT(comm, EVENT_COMM)
 	FIELD("pid_t", s32, pid)
 	FIELD("int", s32, prio)
@@ -71,6 +72,7 @@ PROFILE_EVENT(sched, sched_migrate_task, (os_task_t *task, u32 from, u32 to),
 	 REC->comm, REC->pid, REC->prio, REC->orig_cpu, REC->dest_cpu))
 
 PROFILE_EVENT(sched, sched_process_fork, (os_task_t *parent, os_task_t *child),
+	(parent, child),
 	FIELD_TEXT(parent_comm, EVENT_COMM)
 	FIELD("pid_t", s32, parent_pid)
 	FIELD_TEXT(child_comm, EVENT_COMM)
@@ -82,7 +84,7 @@ PROFILE_EVENT(sched, sched_process_fork, (os_task_t *parent, os_task_t *child),
 	("comm=%s pid=%d child_comm=%s child_pid=%d",
 	 REC->parent_comm, REC->parent_pid, REC->child_comm, REC->child_pid))
 
-PROFILE_EVENT(sched, sched_process_exec, (os_task_t *task, const char *path),
+PROFILE_EVENT(sched, sched_process_exec, (os_task_t *task, const char *path), (task, path),
 	FIELD_STRING(filename, 256)
 	FIELD("pid_t", s32, pid)
 	FIELD("pid_t", s32, old_pid),
@@ -91,7 +93,7 @@ PROFILE_EVENT(sched, sched_process_exec, (os_task_t *task, const char *path),
 	REC->old_pid = os_task_tid(task),
 	("filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid))
 
-PROFILE_EVENT(sched, sched_process_exit, (os_task_t *task),
+PROFILE_EVENT(sched, sched_process_exit, (os_task_t *task), (task),
 	FIELD_TEXT(comm, EVENT_COMM)
 	FIELD("pid_t", s32, pid)
 	FIELD("int", s32, prio),
@@ -100,7 +102,7 @@ PROFILE_EVENT(sched, sched_process_exit, (os_task_t *task),
 	REC->prio = os_task_priority(task),
 	("comm=%s pid=%d prio=%d", REC->comm, REC->pid, REC->prio))
 
-PROFILE_EVENT(raw_syscalls, sys_enter, (u64 nr),
+PROFILE_EVENT(raw_syscalls, sys_enter, (u64 nr), (nr),
 	FIELD("long", s64, id)
 	FIELD_ARRAY("unsigned long", u64, args, 6),
 	REC->id = nr;
@@ -109,21 +111,21 @@ PROFILE_EVENT(raw_syscalls, sys_enter, (u64 nr),
 	 REC->id, REC->args[0], REC->args[1], REC->args[2], REC->args[3], REC->args[4],
 	 REC->args[5]))
 
-PROFILE_EVENT(raw_syscalls, sys_exit, (u64 nr, s64 ret),
+PROFILE_EVENT(raw_syscalls, sys_exit, (u64 nr, s64 ret), (nr, ret),
 	FIELD("long", s64, id)
 	FIELD("long", s64, ret),
 	REC->id = nr;
 	REC->ret = ret,
 	("NR %ld = %ld", REC->id, REC->ret))
 
-PROFILE_EVENT(irq, irq_handler_entry, (u32 irq, const char *name),
+PROFILE_EVENT(irq, irq_handler_entry, (u32 irq, const char *name), (irq, name),
 	FIELD("int", s32, irq)
 	FIELD_STRING(name, 16),
 	REC->irq = irq;
 	SET_STRING(name, name),
 	("irq=%d name=%s", REC->irq, __get_str(name)))
 
-PROFILE_EVENT(irq, irq_handler_exit, (u32 irq, bool handled),
+PROFILE_EVENT(irq, irq_handler_exit, (u32 irq, bool handled), (irq, handled),
 	FIELD("int", s32, irq)
 	FIELD("int", s32, ret),
 	REC->irq = irq;
@@ -131,8 +133,8 @@ PROFILE_EVENT(irq, irq_handler_exit, (u32 irq, bool handled),
 	("irq=%d ret=%s", REC->irq, REC->ret ? "handled" : "unhandled"))
 
 #define VECTOR_EVENT(name)                                                        \
-	PROFILE_EVENT(irq_vectors, name, (u32 vector), FIELD("int", s32, vector), \
-		      REC->vector = vector, ("vector=%d", REC->vector))
+	PROFILE_EVENT(irq_vectors, name, (u32 vector), (vector),                  \
+		      FIELD("int", s32, vector), REC->vector = vector, ("vector=%d", REC->vector))
 
 VECTOR_EVENT(local_timer_entry)
 VECTOR_EVENT(local_timer_exit)
@@ -143,7 +145,8 @@ VECTOR_EVENT(call_function_exit)
 
 #define FAULT_EVENT(name)                                                                     \
 	PROFILE_EVENT(exceptions, name, (u64 address, const os_regs_t *regs, u64 error_code), \
-		      FIELD("unsigned long", u64, address) FIELD("unsigned long", u64, ip)    \
+		      (address, regs, error_code), FIELD("unsigned long", u64, address)       \
+			      FIELD("unsigned long", u64, ip)                                 \
 			      FIELD("unsigned long", u64, error_code),                        \
 		      REC->address = address;                                                 \
 		      REC->ip = os_regs_pc(regs);                                             \
@@ -155,6 +158,7 @@ FAULT_EVENT(page_fault_user)
 FAULT_EVENT(page_fault_kernel)
 
 PROFILE_EVENT(kmem, kmalloc, (u64 caller, const void *object, u64 size, u64 room),
+	(caller, object, size, room),
 	FIELD("unsigned long", u64, call_site)
 	FIELD("const void *", u64, ptr)
 	FIELD("size_t", u64, bytes_req)
@@ -175,7 +179,7 @@ PROFILE_EVENT(kmem, kmalloc, (u64 caller, const void *object, u64 size, u64 room
 	 __print_flags(REC->gfp_flags, "|", { 256, "__GFP_ZERO" }) : "none", REC->node,
 	 REC->accounted ? "true" : "false"))
 
-PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object),
+PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object), (caller, object),
 	FIELD("unsigned long", u64, call_site)
 	FIELD("const void *", u64, ptr),
 	REC->call_site = caller;
@@ -185,7 +189,7 @@ PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object),
 /* Linux's value of GFP_KERNEL: perf kmem refuses allocations of pages without a flag it knows. */
 #define PROFILE_GFP_KERNEL 0xcc0
 
-PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order),
+PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order), (frame, order),
 	FIELD("unsigned long", u64, pfn)
 	FIELD("unsigned int", u32, order)
 	FIELD("unsigned long", u64, gfp_flags)
@@ -198,7 +202,7 @@ PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order),
 	 REC->pfn, REC->order, REC->migratetype, REC->gfp_flags ? __print_flags(REC->gfp_flags,
 	 "|", { 0xcc0, "GFP_KERNEL" }) : "none"))
 
-PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order),
+PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order), (frame, order),
 	FIELD("unsigned long", u64, pfn)
 	FIELD("unsigned int", u32, order),
 	REC->pfn = frame;
@@ -211,7 +215,7 @@ PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order),
 #define PROFILE_LOCK_WRITE 4
 #define PROFILE_LOCK_MUTEX 32
 
-PROFILE_EVENT(lock, contention_begin, (const void *lock, u32 flags),
+PROFILE_EVENT(lock, contention_begin, (const void *lock, u32 flags), (lock, flags),
 	FIELD("void *", u64, lock_addr)
 	FIELD("unsigned int", u32, flags),
 	REC->lock_addr = (u64)lock;
@@ -220,7 +224,7 @@ PROFILE_EVENT(lock, contention_begin, (const void *lock, u32 flags),
 	 REC->lock_addr, __print_flags(REC->flags, "|", { 1, "SPIN" }, { 2, "READ" }, { 4, "WRITE"
 	 }, { 8, "RT" }, { 16, "PERCPU" }, { 32, "MUTEX" })))
 
-PROFILE_EVENT(lock, contention_end, (const void *lock, s32 ret),
+PROFILE_EVENT(lock, contention_end, (const void *lock, s32 ret), (lock, ret),
 	FIELD("void *", u64, lock_addr)
 	FIELD("int", s32, ret),
 	REC->lock_addr = (u64)lock;
@@ -228,6 +232,7 @@ PROFILE_EVENT(lock, contention_end, (const void *lock, s32 ret),
 	("%p (ret=%d)", REC->lock_addr, REC->ret))
 
 PROFILE_EVENT(timer, timer_expire_entry, (const void *timer, const void *function, u64 now),
+	(timer, function, now),
 	FIELD("void *", u64, timer)
 	FIELD("unsigned long", u64, now)
 	FIELD("void *", u64, function)
@@ -239,7 +244,7 @@ PROFILE_EVENT(timer, timer_expire_entry, (const void *timer, const void *functio
 	("timer=%p function=%ps now=%lu baseclk=%lu",
 	 REC->timer, REC->function, REC->now, REC->baseclk))
 
-PROFILE_EVENT(timer, timer_expire_exit, (const void *timer),
+PROFILE_EVENT(timer, timer_expire_exit, (const void *timer), (timer),
 	FIELD("void *", u64, timer),
 	REC->timer = (u64)timer,
 	("timer=%p", REC->timer))
@@ -251,6 +256,7 @@ PROFILE_EVENT(timer, timer_expire_exit, (const void *timer),
 
 PROFILE_EVENT(signal, signal_generate,
 	(s32 sig, const os_siginfo_t *info, os_task_t *to, bool of_process, s32 result),
+	(sig, info, to, of_process, result),
 	FIELD("int", s32, sig)
 	FIELD("int", s32, errno)
 	FIELD("int", s32, code)
@@ -269,6 +275,7 @@ PROFILE_EVENT(signal, signal_generate,
 	 REC->sig, REC->errno, REC->code, REC->comm, REC->pid, REC->group, REC->result))
 
 PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 handler, u64 flags),
+	(sig, info, handler, flags),
 	FIELD("int", s32, sig)
 	FIELD("int", s32, errno)
 	FIELD("int", s32, code)
@@ -283,13 +290,13 @@ PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 ha
 	 REC->sig, REC->errno, REC->code, REC->sa_handler, REC->sa_flags))
 
 #define POINT_EVENT(name_)                                                                       \
-	PROFILE_EVENT(profile, name_, (const char *name), FIELD_STRING(name, 32),                \
+	PROFILE_EVENT(profile, name_, (const char *name), (name), FIELD_STRING(name, 32),        \
 		      SET_STRING(name, name), ("name=%s", __get_str(name)))
 
 POINT_EVENT(point_begin)
 POINT_EVENT(point_end)
 
-PROFILE_EVENT(profile, sample, (u64 ip, bool user),
+PROFILE_EVENT(profile, sample, (u64 ip, bool user), (ip, user),
 	FIELD("unsigned long", u64, ip)
 	FIELD("int", s32, user),
 	REC->ip = ip;

@@ -14,8 +14,8 @@
 #define FIELD_ARRAY(...)
 #define FIELD_TEXT(...)
 #define FIELD_STRING(...)
-#define PROFILE_EVENT(system, name, parameters, fields, assignments, print) \
-	extern os_key_t trace_key_##name;                                   \
+#define PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print) \
+	extern os_key_t trace_key_##name;                                              \
 	void trace_##name parameters;
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
