@@ -42,7 +42,8 @@ callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
 	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,\
 	-fno-shrink-wrap -fno-schedule-insns2 -fno-reorder-blocks-and-partition))
 # Five bytes at the start of each function, for a call: see scripts/function-places.
-function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5)
+function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5 \
+	$(if $(findstring clang,$(cc-version)),,-fno-ipa-ra))
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init \
 	-Wno-missing-field-initializers -Wdate-time

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls at the start and the end of functions: see <asm/function_call.h>. All registers stay as
- * they are, for callers may know that a function leaves some of them alone.
+ * Calls at the start and the end of functions: see <asm/function_call.h>. Arguments and return
+ * values stay in their registers (x86-64 psABI, 3.2.3); what else a function may clobber is not
+ * kept. So callers must not know which registers a function leaves alone (-fno-ipa-ra).
  *
  * Between entry code and text, so that a walk of the stack notices addresses from here as unusual,
  * without a comparison of its own (stacktrace.c).
@@ -16,30 +17,6 @@
 	.long	\word, \nr
 	.popsection
 .Lframeless_\@:
-.endm
-
-.macro SAVE_CALLER_SAVED
-	pushq	%rax
-	pushq	%rcx
-	pushq	%rdx
-	pushq	%rsi
-	pushq	%rdi
-	pushq	%r8
-	pushq	%r9
-	pushq	%r10
-	pushq	%r11
-.endm
-
-.macro RESTORE_CALLER_SAVED
-	popq	%r11
-	popq	%r10
-	popq	%r9
-	popq	%r8
-	popq	%rdi
-	popq	%rsi
-	popq	%rdx
-	popq	%rcx
-	popq	%rax
 .endm
 
 	.section .entry.calls, "ax"
@@ -61,11 +38,21 @@ ENTRY(function_call)
 	pushq	%rbp
 	FRAMELESS 4, 2
 	movq	%rsp, %rbp
-	SAVE_CALLER_SAVED
+	pushq	%rcx
+	pushq	%rdx
+	pushq	%rsi
+	pushq	%rdi
+	pushq	%r8
+	pushq	%r9
 	leaq	40(%rbp), %rdi
 	movq	8(%rbp), %rsi
 	call	function_enter
-	RESTORE_CALLER_SAVED
+	popq	%r9
+	popq	%r8
+	popq	%rdi
+	popq	%rsi
+	popq	%rdx
+	popq	%rcx
 	popq	%rbp
 	FRAMELESS 3, 2
 	leaq	8(%rsp), %rsp
@@ -88,10 +75,12 @@ ENTRY(function_return)
 	pushq	%rbp
 	FRAMELESS 1, 1
 	movq	%rsp, %rbp
-	SAVE_CALLER_SAVED
+	pushq	%rax
+	pushq	%rdx
 	leaq	8(%rbp), %rdi
 	call	function_exit
-	RESTORE_CALLER_SAVED
+	popq	%rdx
+	popq	%rax
 	popq	%rbp
 	FRAMELESS 0, 1
 	ret

@@ -65,27 +65,13 @@ static __always_inline u64 find_caller(const u64 *slot, const struct function_st
 	return *slot;
 }
 
-/*
- * Takes the innermost frame away again. Apart from function_enter(), which has nothing to keep in
- * registers for it.
- */
-static notrace noinline void drop_frame(void)
-{
-	struct function_stack *stack = current->thread.functions;
-	struct function_frame *frame = &stack->frames[stack->nr];
-
-	WRITE_ONCE(*(u64 *)frame->slot, frame->ret);
-	barrier();
-	WRITE_ONCE(frame->slot, NULL);
-	WRITE_ONCE(stack->nr, stack->nr - 1);
-}
-
 /* Called at the start of a function, in any context. */
 notrace void function_enter(u64 *slot, u64 behind_place)
 {
 	struct function_stack *stack = current->thread.functions;
 	u64 function = behind_place - TEXT_PATCH_BYTES, caller;
 	struct function_frame *frame;
+	bool ends;
 
 	if (unlikely(in_nmi())) {
 		this_cpu_inc(function_calls_in_nmi);
@@ -97,16 +83,22 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 		return;
 	}
 	/* First, so that an interrupt's frames come above this one. */
-	frame = &stack->frames[stack->nr + 1];
 	WRITE_ONCE(stack->nr, stack->nr + 1);
 	barrier();
+	frame = &stack->frames[stack->nr];
+	ends = profile_function_enter(function, caller, &frame->call, &stack->thread);
+	/* Read again, so that less must be kept meanwhile. Interrupts leave it as it was. */
+	stack = current->thread.functions;
+	if (!ends) {
+		WRITE_ONCE(stack->nr, stack->nr - 1);
+		return;
+	}
+	frame = &stack->frames[stack->nr];
 	frame->ret = *slot;
 	/* Before function_return() is seen in the slot, its address can be found. */
 	WRITE_ONCE(frame->slot, slot);
 	barrier();
 	WRITE_ONCE(*slot, (u64)function_return);
-	if (!profile_function_enter(function, caller, &frame->call, &stack->thread))
-		drop_frame();
 }
 
 /*

@@ -92,8 +92,14 @@ static pf_noinline bool trace_and_count(u64 function, u64 return_address,
 bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			    struct profile_function_thread *thread)
 {
-	if (pf_unlikely(function_flags_of(function)))
-		return trace_and_count(function, return_address, call, thread);
+	u8 flags = function_flags_of(function);
+
+	if (pf_unlikely(flags)) {
+		if (flags != FUNCTION_CALLS || os_this_cpu_read(function_counts))
+			return trace_and_count(function, return_address, call, thread);
+		function_record_call(function, return_address);
+		return false;
+	}
 	return count(function, return_address, call, thread);
 }
 

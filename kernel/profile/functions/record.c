@@ -33,7 +33,7 @@ static pf_always_inline u64 to_ns(u64 cycles)
 	return (unsigned __int128)cycles * ns_per_cycle >> NS_SHIFT;
 }
 
-static pf_always_inline void record_call(u64 function, u64 return_address)
+void function_record_call(u64 function, u64 return_address)
 {
 	struct trace_slot slot = trace_reserve(sizeof(struct function_record_call));
 	struct function_record_call *record = slot.content;
@@ -99,7 +99,7 @@ bool function_trace_enter(u64 function, u64 return_address, struct profile_funct
 	u8 flags = function_flags_of(function);
 
 	if (flags & FUNCTION_CALLS)
-		record_call(function, return_address);
+		function_record_call(function, return_address);
 	if (!(flags & FUNCTION_GRAPH) || pf_unlikely(!pf_read_once(session)))
 		return false;
 	if (pf_likely(call))

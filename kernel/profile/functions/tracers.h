@@ -82,7 +82,11 @@ static pf_always_inline u8 function_flags_of(u64 function)
 	return function_flags[os_function_slot(function)];
 }
 
-/* record.c: the hooks. Any context but NMI. The first returns whether the end is to be told. */
+/*
+ * record.c: the hooks. Any context but NMI. function_record_call() is the tracer `function`, and
+ * function_trace_enter() any: it returns whether the end is to be told.
+ */
+void function_record_call(u64 function, u64 return_address);
 bool function_trace_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			  struct profile_function_thread *thread);
 void function_graph_exit(const struct profile_function_call *call,
@@ -103,6 +107,8 @@ bool function_graph_print_line(os_text_t *text, struct tracer_line *line);
 #define function_trace_end()		  ((void)0)
 #define function_lists_init		  NULL
 #define function_flags_of(function)	  0
+#define FUNCTION_CALLS			  0
+#define function_record_call(f, r)	  ((void)(f), (void)(r))
 #define function_trace_enter(f, r, c, t)  ((void)(f), (void)(r), (void)(c), (void)(t), false)
 #define function_graph_exit(call, thread) ((void)0)
 #endif

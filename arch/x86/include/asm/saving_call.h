@@ -5,19 +5,22 @@
 /*
  * Calls from a slow path that the compiler does not know of. The function saves all registers
  * (__saves_registers). If the compiler saw the call, it would assume that registers are lost, and
- * the fast path would have to keep them free, too.
+ * the fast path would have to keep them free, too. Calls of such a function are not told, because
+ * function_call() does not keep all registers.
  *
  * clang 14 has two faults. It restores the registers before a call in tail position, and so loses
  * that call's arguments. And it does not save the registers of the function's own arguments, so
  * they are saved at the call.
  */
+#include <lego/compiler.h>
+
 #ifdef __clang__
-#define __saves_registers __attribute__((no_caller_saved_registers, disable_tail_calls))
+#define __saves_registers __attribute__((no_caller_saved_registers, disable_tail_calls)) notrace
 #define SAVING_CALL                                                                           \
 	"push %%rdi\n\tpush %%rsi\n\tpush %%rdx\n\tpush %%rcx\n\tcall %P[f]\n\tpop %%rcx\n\t" \
 	"pop %%rdx\n\tpop %%rsi\n\tpop %%rdi"
 #else
-#define __saves_registers __attribute__((no_caller_saved_registers))
+#define __saves_registers __attribute__((no_caller_saved_registers)) notrace
 #define SAVING_CALL	  "call %P[f]"
 #endif
 
