@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What an event with two arguments costs in instructions: switched off, recorded, and refused by a
- * filter. As in bench_points.c.
+ * What an event with two arguments costs in instructions: switched off, recorded, refused by a
+ * filter, and with its call chain. As in bench_points.c.
  */
 #include <lego/selftest.h>
 
@@ -49,6 +49,9 @@ SELFTEST(bench, trace)
 	EXPECT_EQ(trace_set_filter(event, "id == 40"), 0);
 	time_events("event_filtered", event_pairs);
 	EXPECT_EQ(trace_set_filter(event, "0"), 0);
+	trace_set_stacks(true);
+	time_events("event_stack", event_pairs);
+	trace_set_stacks(false);
 	EXPECT_EQ(trace_switch_event(event, false), 0);
 	time_events("event_off", event_pairs);
 	EXPECT_EQ(trace_resize_rings(0), 0);

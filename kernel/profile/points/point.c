@@ -90,9 +90,13 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 {
 	struct profile_point_cpu *c = point->cpu;
 	struct profile_point_task *task;
-	u64 end = start + cycles - os_this_cpu_read(profile_cpu_bits);
-	s64 nr_cpus_away = (s64)(cycles + (1ull << (PROFILE_CPU_SHIFT - 1))) >> PROFILE_CPU_SHIFT;
+	u64 recorded = start & PROFILE_POINT_RECORDED, end;
+	s64 nr_cpus_away;
 
+	start -= recorded;
+	cycles += recorded;
+	end = start + cycles - os_this_cpu_read(profile_cpu_bits);
+	nr_cpus_away = (s64)(cycles + (1ull << (PROFILE_CPU_SHIFT - 1))) >> PROFILE_CPU_SHIFT;
 	cycles -= (u64)nr_cpus_away << PROFILE_CPU_SHIFT;
 	if (!start) {
 		os_this_cpu_inc(c->sums.nr_unmatched);
@@ -115,18 +119,14 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 	os_add(task->cycles, cycles);
 	os_add(task->nr, 1);
 	os_this_cpu_inc(c->sums.nr_log2[pf_log2(cycles, 0)]);
-	profile_trace_call(point_end, profile_point_record_end, point);
+	if (recorded)
+		profile_event_write(point_end, point->name);
 }
 
 #ifdef CONFIG_PROFILE_TRACE
 void profile_point_record_begin(const struct profile_point *point)
 {
 	profile_event_write(point_begin, point->name);
-}
-
-void profile_point_record_end(const struct profile_point *point)
-{
-	profile_event_write(point_end, point->name);
 }
 #endif
 

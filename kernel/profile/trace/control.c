@@ -158,11 +158,16 @@ bool trace_has_stacks(void)
 static int switch_event(struct trace_event *event, bool on)
 {
 	int error = on ? need_rings() : 0;
+	struct trace_event *other;
 
 	if (error)
 		return error;
 	os_key_set(event->key, on);
-	event->is_on = on;
+	trace_for_each_event(other)
+	{
+		if (other->key == event->key)
+			other->is_on = on;
+	}
 	return 0;
 }
 

@@ -34,6 +34,14 @@ const struct trace_event *trace_find_event(u32 id)
 
 static void init(void)
 {
+	struct trace_event *event;
+
+	/* An end is recorded if its begin was. */
+	trace_for_each_event(event)
+	{
+		if (event->key == &trace_key_point_end)
+			event->key = &trace_key_point_begin;
+	}
 	profile_event_writers = (struct profile_event_writers){
 		.point_begin = trace_point_begin,
 		.point_end = trace_point_end,

@@ -555,7 +555,7 @@ static inline void profile_reset(void)
 }
 #endif
 
-#include <lego/profile_point.h>
 #include <lego/profile_trace.h>
+#include <lego/profile_point.h>
 
 #endif

@@ -120,12 +120,23 @@ u64 profile_off_cycles(void);
 void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles,
 			      u64 off_cycles) os_saves_registers;
 
-/* Record the events of a pair. */
+/* Records the event of a pair's begin. */
 void profile_point_record_begin(const struct profile_point *point) os_saves_registers;
-void profile_point_record_end(const struct profile_point *point) os_saves_registers;
 
-#define __PROFILE_POINT_EVENT(edge, name) \
-	profile_trace_call(point_##edge, profile_point_record_##edge, &__PROFILE_POINT(name))
+/* In the start of a recorded pair: its end takes the slow path, which records the end, too. */
+#define PROFILE_POINT_RECORDED (1ull << 63)
+
+/* Returns the start of a pair. bits: profile_cpu_bits. */
+static pf_always_inline u64 profile_point_begin(const struct profile_point *point, u64 bits)
+{
+#ifdef CONFIG_PROFILE_TRACE
+	if (pf_unlikely(os_key_on(&trace_key_point_begin))) {
+		os_call_1(profile_point_record_begin, point);
+		return bits + PROFILE_POINT_RECORDED + os_clock_begin();
+	}
+#endif
+	return bits + os_clock_begin();
+}
 
 #define __PROFILE_POINT(name)	  __profile_point_##name
 #define __PROFILE_POINT_CPU(name) __profile_point_cpu_##name
@@ -154,10 +165,9 @@ void profile_point_record_end(const struct profile_point *point) os_saves_regist
 		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                       \
 			u64 cpu_bits = os_this_cpu_read(profile_cpu_bits);                      \
                                                                                                 \
-			__PROFILE_POINT_EVENT(begin, name);                                     \
 			if (sleeps_)                                                            \
 				t.off_cycles = profile_off_cycles();                            \
-			t.cycles = cpu_bits + os_clock_begin();                                 \
+			t.cycles = profile_point_begin(&__PROFILE_POINT(name), cpu_bits);       \
 		}                                                                               \
 		return t;                                                                       \
 	}                                                                                       \
@@ -188,8 +198,9 @@ void profile_point_record_end(const struct profile_point *point) os_saves_regist
 					cycles - off);                                          \
 		task = os_this_cpu_read(profile_points_offset);                                 \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);     \
+		/* Else GCC computes the address of both in an instruction of its own. */       \
+		asm("" : "+r"(task));                                                           \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);              \
-		__PROFILE_POINT_EVENT(end, name);                                               \
 	}
 
 #define __DEFINE_PROFILE_POINT(name_, sleeps_)                                                  \
@@ -221,17 +232,16 @@ void profile_point_record_end(const struct profile_point *point) os_saves_regist
 #define PROFILE_POINT_CPU_TIME(name)                                              \
 	static OS_DEFINE_PER_CPU(struct profile_time, __profile_cpu_time_##name); \
 	static OS_DEFINE_PER_CPU(u32, __profile_cpu_switches_##name);
-#define profile_point_start_cpu(name)                                                       \
-	do {                                                                                \
-		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                   \
-			u64 _bits = os_this_cpu_read(profile_cpu_bits);                     \
-                                                                                            \
-			__PROFILE_POINT_EVENT(begin, name);                                 \
-			os_this_cpu_write(__profile_cpu_switches_##name,                    \
-					  pf_read_once(__PROFILE_POINT(name).nr_switches)); \
-			os_this_cpu_write(__profile_cpu_time_##name.cycles,                 \
-					  _bits + os_clock_begin());                        \
-		}                                                                           \
+#define profile_point_start_cpu(name)                                                          \
+	do {                                                                                   \
+		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                      \
+			u64 _bits = os_this_cpu_read(profile_cpu_bits);                        \
+                                                                                               \
+			os_this_cpu_write(__profile_cpu_switches_##name,                       \
+					  pf_read_once(__PROFILE_POINT(name).nr_switches));    \
+			os_this_cpu_write(__profile_cpu_time_##name.cycles,                    \
+					  profile_point_begin(&__PROFILE_POINT(name), _bits)); \
+		}                                                                              \
 	} while (0)
 #define profile_point_leave_cpu(name)                                                           \
 	do {                                                                                    \
