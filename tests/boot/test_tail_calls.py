@@ -17,8 +17,9 @@ from harness import ROOT
 from test_heatmap import CALL_ROW, FUNCTION_ROW, tables_in
 from test_heatmap_chain import file_lines, stacks_of
 
-# Code of the sampler's own interrupt; its Kbuild says why.
+# Code of the sampler's own interrupt, and writers of events; their Kbuilds say why.
 EXEMPT = {"kernel/profile/samples/store.o", "kernel/profile/samples/source.o"}
+EXEMPT |= {"kernel/profile/trace/events.o"}
 FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 JUMP = re.compile(r"^ *[0-9a-f]+:\tj\w+ +(\S+)")
 # Not to an entry of a switch's table, which has a scaled index.

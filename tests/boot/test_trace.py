@@ -32,7 +32,7 @@ section trace; cat trace
 section again; cat trace | wc -l
 section cleared; echo >trace; grep -vc '^#' trace
 echo 16 >buffer_size_kb; echo 0 >options/overwrite; echo 1 >events/kmem/enable
-busybox ls -l /proc >/dev/null 2>&1
+busybox ls -lR /proc >/dev/null 2>&1
 echo 0 >events/enable
 section stats; cat per_cpu/cpu0/stats per_cpu/cpu1/stats; grep -vc '^#' trace
 section pipe; echo >trace; echo 1 >events/raw_syscalls/enable; busybox sync
