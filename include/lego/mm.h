@@ -150,7 +150,7 @@ unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, u
 void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
 
 /*
- * What an area has in memory, in bytes. A page is shared when other address spaces have it, too. It
+ * The memory of an area, in bytes. A page is shared when other address spaces have it, too. It
  * is clean when it is a file's own and cannot be written to here, and anonymous when it is none.
  * Proportional are a page's bytes divided by the number of address spaces that have it; shifted
  * left by MM_USAGE_SHIFT.

@@ -239,9 +239,9 @@ s64 inode_seek(struct inode *inode, s64 pos, bool hole);
 u64 inode_held_bytes(const struct inode *inode);
 
 /*
- * What the current process may write of n bytes at pos, and whether it may make the file that long.
- * If nothing: by RLIMIT_FSIZE -EFBIG, with SIGXFSZ to the current thread; by the file's seals
- * -EPERM. With write_lock held.
+ * How many of n bytes at pos the current process may write, and whether it may make the file that
+ * long. Errors: RLIMIT_FSIZE, -EFBIG and SIGXFSZ to the current thread; the file's seals, -EPERM.
+ * With write_lock held.
  */
 ssize_t inode_limit_write(const struct inode *inode, u64 pos, size_t n);
 int inode_limit_size(const struct inode *inode, u64 size_bytes);

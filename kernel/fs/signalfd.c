@@ -151,7 +151,7 @@ static long change_signalfd(int fd, u64 signals)
 		return PTR_ERR(file);
 	signalfd = file->private;
 	WRITE_ONCE(signalfd->signals, signals);
-	/* Who sleeps looks for the new ones; other processes do when they are sent one. */
+	/* Sleepers look for the new ones; those of other processes, when a signal comes. */
 	wake_up_all(signal_arrivals());
 	file_put(file);
 	return fd;

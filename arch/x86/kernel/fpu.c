@@ -282,7 +282,7 @@ int fpu_save_frame(void __user *frame)
 	return put_user(FRAME_MAGIC2, (u32 __user *)(user + area_bytes));
 }
 
-/* What a frame has besides the FXSAVE area: features as in XCR0, or 0. */
+/* The features, as in XCR0, that a frame has besides the FXSAVE area, or 0. */
 static u64 frame_features(const u8 __user *frame)
 {
 	struct frame_sw sw;

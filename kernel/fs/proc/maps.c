@@ -9,7 +9,7 @@
 
 /* /proc/<pid>/maps, smaps and smaps_rollup: the areas of a process, and their pages in memory. */
 
-/* What an area is, that no file's path says. */
+/* The name of an area that has no file's path. */
 static const char *area_name(const struct mm *mm, const struct mm_area_info *area)
 {
 	if (area->anonymous_shared)

@@ -391,7 +391,7 @@ static struct inode *find_or_create_process_dir(const struct process_dir *dir)
 	char name[16];
 	struct inode *inode = find_process_dir(dir, name);
 
-	/* Of a process that is gone, before proc_forget_process() has got the lock. */
+	/* The directory of a process that is gone: proc_forget_process() waits for the lock. */
 	if (inode && !is_same(inode->private, dir)) {
 		tree_remove_all(inode);
 		inode = NULL;

@@ -60,7 +60,7 @@ static struct task *find_thread(struct process *proc, pid_t tid)
 	return NULL;
 }
 
-/* Of one thread. A process has the state of its first, which others may outlive. */
+/* Looks at one thread. A process has the state of its first one, which others may outlive. */
 static void look_at_thread(struct process *proc, struct snapshot *snap)
 {
 	struct task *task = find_thread(proc, snap->tid);
@@ -76,7 +76,7 @@ static void look_at_thread(struct process *proc, struct snapshot *snap)
 	snap->pending |= task->pending.set;
 }
 
-/* What a thread has of its own where the snapshot is about its process so far. */
+/* Replaces the process's values in the snapshot by those that the thread has of its own. */
 static bool look_at_own(struct process *proc, struct snapshot *snap)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
