@@ -41,7 +41,7 @@ struct signal_entry {
 static atomic_t nr_queued = ATOMIC_INIT(0);
 
 /*
- * Who waits for signals by signalfd sleeps here, by process. The queues are not the processes' own:
+ * Readers of signalfds sleep here, by process. The queues are not the processes' own:
  * an epoll that a child has inherited may be on one of them for longer than the process lives.
  */
 #define NR_ARRIVALS 64
@@ -152,7 +152,7 @@ static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 	return entry;
 }
 
-/* Who has queued itself and then found no signal, under proc->lock, is seen here. */
+/* A sleeper that queued itself, then found no signal under proc->lock, is seen here. */
 static void announce(struct process *proc)
 {
 	struct wait_queue *queue = arrivals_of(proc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the profilers have of the trace: the keys of all events, and the writers of the events that
+ * The profilers' part of the trace: the keys of all events, and the writers of the events that
  * are the profilers' own. The trace sets the writers, so neither needs the other to be linked.
  */
 
