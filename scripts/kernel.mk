@@ -7,6 +7,10 @@ vmlinux := $(BUILD)/vmlinux
 all: vmlinux
 vmlinux: $(vmlinux)
 
+# For objects whose hot paths end in jumps to other functions. Not with PROFILE_FUNCTIONS: what is
+# jumped to has the return address of the function that jumped, which may have been replaced.
+tail-calls := $(if $(CONFIG_PROFILE_FUNCTIONS),,-foptimize-sibling-calls)
+
 # Objects. A Kbuild fragment lists its directory's: obj-y += a.o b.o sub/, obj-$(CONFIG_X) += c.o,
 # and for flags of one object: cflags-a.o := -fno-builtin.
 kernel-dirs := arch/x86/ kernel/ $(if $(CONFIG_SELFTEST),tests/kernel/ tests/bench/)

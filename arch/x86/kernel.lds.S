@@ -41,6 +41,8 @@ SECTIONS
 #ifdef CONFIG_PROFILE_FUNCTIONS
 		function_calls_start = .;
 		*(.entry.calls)
+		function_hooks_start = .;
+		*(.entry.hooks)
 		function_calls_end = .;
 #endif
 		__sched_text_start = .;

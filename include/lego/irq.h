@@ -30,7 +30,7 @@ static inline bool in_irq(void)
 
 static inline bool in_nmi(void)
 {
-	return this_cpu_read(irq_context) >= NMI_OFFSET;
+	return this_cpu_at_least(irq_context, NMI_OFFSET);
 }
 
 #endif

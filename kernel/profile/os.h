@@ -56,6 +56,9 @@
 #include <lego/time.h>
 #include <lego/uaccess.h>
 #include <lego/worker.h>
+#ifdef CONFIG_PROFILE_FUNCTIONS
+#include <asm/function_hook.h>
+#endif
 
 /* Errors, returned as negative numbers: invalid words, no memory, and a string that is too long. */
 #define OS_EINVAL			      EINVAL
@@ -226,22 +229,64 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define os_nmi_send()			     nmi_sampler_send()
 
 /*
- * The profiler of functions: os_function_calls_set() has its hooks (<lego/function_profile.h>)
- * called for the functions for whose number is_wanted() returns true, and for no others. It returns
- * 0 or -OS_ENOMEM; process context. os_function_calls_in_nmi() counts calls for which they are not,
- * as an NMI made them. os_function(i) is the address of one of os_nr_functions() functions; no two
- * have the same os_function_slot(), which is less than OS_NR_FUNCTION_SLOTS.
+ * The profiler of functions: os_function_calls_set() lets function i call the hook that hook_of(i)
+ * returns, at its start; NULL: none. os_function_general_hook calls profile_function_enter() and
+ * profile_function_exit() (<lego/function_profile.h>). It returns 0 or -OS_ENOMEM; process context.
+ * os_function_calls_in_nmi() counts calls for which they are not called, as an NMI made them.
+ * os_function(i) is the address of one of os_nr_functions() functions; no two have the same
+ * os_function_index(), which is less than OS_NR_FUNCTION_INDICES.
  */
-#define os_function_calls_set(is_wanted)     function_calls_set(is_wanted)
+typedef function_hook_t os_function_hook_t;
+#define os_function_general_hook	     function_call
+#define os_function_calls_set(hook_of)	     function_calls_set(hook_of)
 #define os_function_calls_in_nmi(cpu)	     per_cpu(function_calls_in_nmi, cpu)
 #define os_nr_functions()		     function_nr_places()
 #define os_function(i)			     function_place(i)
-#define os_function_slot(addr)		     ((addr) / FUNCTION_ALIGN % OS_NR_FUNCTION_SLOTS)
-#define OS_NR_FUNCTION_SLOTS		     (MAX_TEXT / FUNCTION_ALIGN)
+#define os_function_index(addr)		     ((addr) / FUNCTION_ALIGN % OS_NR_FUNCTION_INDICES)
+#define OS_NR_FUNCTION_INDICES		     (MAX_TEXT / FUNCTION_ALIGN)
+
+/*
+ * For hooks that functions call directly, without the detour of the general one. os_function_hook
+ * declares a hook: a function without arguments. In it
+ *	os_function_hooked()		the start of the function that has called the hook
+ *	os_function_hooked_index()	its index
+ *	os_function_caller()		the address it will return to
+ *	os_function_in_nmi()		whether this is in an NMI
+ *	os_function_enter()		does what the general hook does
+ *	os_function_thread()		the current thread; NULL if the end of the call cannot be
+ *					told: in an NMI, or without memory for it
+ *	os_function_push(), _pop()	puts a call on the thread's stack of calls, or takes it away
+ *	os_function_tell_end()		lets profile_function_graph_exit() be called at the end
+ * and at the end
+ *	os_function_current()		the thread
+ *	os_function_end()		puts the true return address back, and returns the call
+ *	os_function_parent()		the call around it, or a dummy
+ */
+#define os_function_hook		     __function_hook
+#define os_function_hooked()		     function_hooked()
+/* The address behind the place will do: both are in the same unit. */
+#define os_function_hooked_index()	     os_function_index(function_hook_slot()[-1])
+#define os_function_caller()		     function_hook_caller()
+#define os_function_in_nmi()		     in_nmi()
+#define os_function_enter()		     function_hook_leave()
+#define os_function_thread()                                           \
+	({                                                             \
+		struct function_stack *_stack = function_hook_stack(); \
+		_stack ? &_stack->thread : NULL;                       \
+	})
+#define os_function_stack(of)	 container_of(of, struct function_stack, thread)
+#define os_function_frame(of)	 container_of(of, struct function_frame, call)
+#define os_function_push(thread) (&function_stack_push(os_function_stack(thread))->call)
+#define os_function_pop(thread)	 function_stack_pop(os_function_stack(thread))
+#define os_function_tell_end(call) \
+	function_tell_end(os_function_frame(call), function_hook_slot(), (u64)function_graph_return)
+#define os_function_current()	      (&current->thread.functions->thread)
+#define os_function_end(thread, slot) (&function_end(os_function_stack(thread), slot)->call)
+#define os_function_parent(call)      (&os_function_frame(call)[-1].call)
 
 /* Call fn(NULL) on CPUs, with interrupts off, and wait until it has run. Process context. */
-#define os_run_on_all_cpus(fn)		     smp_call_mask(cpu_online_mask, fn, NULL)
-#define os_run_on_boot_cpu(fn)		     smp_call_mask(BIT(0), fn, NULL)
+#define os_run_on_all_cpus(fn)	      smp_call_mask(cpu_online_mask, fn, NULL)
+#define os_run_on_boot_cpu(fn)	      smp_call_mask(BIT(0), fn, NULL)
 
 /*
  * Waits with interrupts on: for a moment or, with halt, until an interrupt has come. Process

@@ -31,6 +31,7 @@ WINDOW = ("sample_reset", "source_apply")  # called by what is written to /proc/
 # What a timer interrupt does besides taking a sample; not each kernel has all of them.
 WORK = ("account_tick", "sched_tick", "timer_tick", "timer_run")
 LAST_OF_ENTRY_SECTION = "machine_check_entry"
+RETURNS = ("function_return", "function_graph_return")
 
 Counts = dict[str, int]
 
@@ -241,14 +242,14 @@ def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
 def paths_of(nodes: Nodes, symbols: Symbols) -> set[tuple[str, ...]]:
     """
     The kernel's functions that were ever active together, outermost first, as return addresses tell
-    them: without functions that ended in a jump to another one. (To function_return() nobody jumps:
-    it is returned to instead of a caller, and stands for the function that has ended.)
+    them: without functions that ended in a jump to another one. (To RETURNS nobody jumps: they are
+    returned to instead of a caller, and stand for the function that has ended.)
     """
     left_out = symbols.entry | {USER, OTHER}
 
     def path(number: int) -> tuple[str, ...]:
         below = number
-        while nodes[below].is_jumped_to and nodes[below].name != "function_return":
+        while nodes[below].is_jumped_to and nodes[below].name not in RETURNS:
             below = nodes[below].parent
         outer = path(nodes[below].parent) if nodes[below].parent else ()
         name = nodes[number].name

@@ -184,7 +184,7 @@ asm(".pushsection .text\n"
     ".type heatmap_test_code, @function\n"
     "heatmap_test_code:\n"
     "nop; push %rbp; mov %rsp, %rbp; nop; pop %rbp; ret\n"
-    "pop %rbp; .byte 0xe9; .long memset - . - 4; nop; nop\n"
+    "pop %rbp; .byte 0xe9; .long do_syscall_64 - . - 4; nop; nop\n"
     ".popsection");
 extern const u8 heatmap_test_code[];
 

@@ -66,11 +66,12 @@ END(function_call)
 
 /*
  * A function has returned to here. This puts its own address back where the return address was, so
- * that the stack is as before the return; function_exit() replaces it by the true one.
+ * that the stack is as before the return; what it calls replaces it by the true one.
  */
-ENTRY(function_return)
+.macro RETURN name, exit
+ENTRY(\name)
 	FRAMELESS -1, 1
-	pushq	$function_return
+	pushq	$\name
 	FRAMELESS 0, 1
 	pushq	%rbp
 	FRAMELESS 1, 1
@@ -78,12 +79,18 @@ ENTRY(function_return)
 	pushq	%rax
 	pushq	%rdx
 	leaq	8(%rbp), %rdi
-	call	function_exit
+	call	\exit
 	popq	%rdx
 	popq	%rax
 	popq	%rbp
 	FRAMELESS 0, 1
 	ret
-END(function_return)
+END(\name)
+.endm
+
+	RETURN function_return, function_exit
+#ifdef CONFIG_PROFILE_TRACE
+	RETURN function_graph_return, profile_function_graph_exit
+#endif
 
 	.section .note.GNU-stack, "", @progbits

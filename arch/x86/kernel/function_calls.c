@@ -6,7 +6,7 @@
  * which leave it as it was. An NMI may read it at any moment, and so may others while the task
  * runs: a return address is found by its place on the stack, which is not in use by two at a time.
  */
-#include <asm/function_call.h>
+#include <asm/function_hook.h>
 
 #include <asm/stacktrace.h>
 #include <asm/text_patch.h>
@@ -25,7 +25,6 @@
 
 DEFINE_PER_CPU(u64, function_calls_in_nmi);
 
-void function_call(void);
 void function_enter(u64 *slot, u64 behind_place);
 void function_exit(u64 *slot);
 
@@ -39,10 +38,10 @@ extern u8 *const __start___patchable_function_entries[],
 static DEFINE_MUTEX(calls_mutex); /* guards calls */
 static bool stacks_needed;	  /* new tasks get a stack */
 
-/* Of each place: bits of what its instruction is. NULL: all are NOPs. */
-static u8 *calls;
-#define IS_CALL	   0x01
-#define SHALL_CALL 0x02
+/* What each place calls, and shall call: the lower half of a hook's address. NULL: all are NOPs. */
+static struct call {
+	u32 is, shall; /* 0: a NOP */
+} * calls;
 
 notrace u32 function_nr_places(void)
 {
@@ -54,22 +53,11 @@ notrace u64 function_place(u32 i)
 	return (u64)places[i];
 }
 
-/*
- * An address in the caller. A function that ended in a jump to this one has left it its own return
- * address, and is the one on top of the stack.
- */
-static __always_inline u64 find_caller(const u64 *slot, const struct function_stack *stack)
-{
-	if (unlikely(*slot == (u64)function_return))
-		return stack->frames[stack->nr].call.function + 1;
-	return *slot;
-}
-
 /* Called at the start of a function, in any context. */
 notrace void function_enter(u64 *slot, u64 behind_place)
 {
 	struct function_stack *stack = current->thread.functions;
-	u64 function = behind_place - TEXT_PATCH_BYTES, caller;
+	u64 function = behind_place - TEXT_PATCH_BYTES;
 	struct function_frame *frame;
 	bool ends;
 
@@ -77,49 +65,34 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 		this_cpu_inc(function_calls_in_nmi);
 		return;
 	}
-	caller = find_caller(slot, stack);
-	if (unlikely(!stack) || unlikely(stack->nr == FUNCTION_STACK_DEPTH)) {
-		profile_function_enter(function, caller, NULL, stack ? &stack->thread : NULL);
+	if (unlikely(!stack) || unlikely(function_stack_is_full(stack))) {
+		profile_function_enter(function, *slot, NULL, stack ? &stack->thread : NULL);
 		return;
 	}
-	/* First, so that an interrupt's frames come above this one. */
-	WRITE_ONCE(stack->nr, stack->nr + 1);
-	barrier();
-	frame = &stack->frames[stack->nr];
-	ends = profile_function_enter(function, caller, &frame->call, &stack->thread);
+	frame = function_stack_push(stack);
+	ends = profile_function_enter(function, *slot, &frame->call, &stack->thread);
 	/* Read again, so that less must be kept meanwhile. Interrupts leave it as it was. */
 	stack = current->thread.functions;
-	if (!ends) {
-		WRITE_ONCE(stack->nr, stack->nr - 1);
-		return;
-	}
-	frame = &stack->frames[stack->nr];
-	frame->ret = *slot;
-	/* Before function_return() is seen in the slot, its address can be found. */
-	WRITE_ONCE(frame->slot, slot);
-	barrier();
-	WRITE_ONCE(*slot, (u64)function_return);
+	if (ends)
+		function_tell_end(stack->top, slot, (u64)function_return);
+	else
+		function_stack_pop(stack);
 }
 
-/*
- * Called when a function has returned; slot has the address of function_return(). Frames above the
- * function's are of functions that never returned.
- */
+void function_enter_saving(u64 *slot)
+{
+	function_enter(slot, slot[-1]);
+}
+
+/* Called when a function has returned; slot has the address of function_return(). */
 notrace void function_exit(u64 *slot)
 {
 	struct function_stack *stack = current->thread.functions;
-	struct function_frame *frame = &stack->frames[stack->nr];
+	struct function_frame *frame = function_end(stack, slot);
 
-	while (unlikely(frame->slot != slot))
-		frame--;
-	WRITE_ONCE(stack->nr, frame - stack->frames);
-	WRITE_ONCE(*slot, frame->ret);
-	barrier();
-	WRITE_ONCE(frame->slot, NULL);
 	profile_function_exit(&frame->call, &frame[-1].call, &stack->thread);
 	/* Read again, so that nothing must be kept meanwhile. Interrupts leave it as it was. */
-	stack = current->thread.functions;
-	WRITE_ONCE(stack->nr, stack->nr - 1);
+	function_stack_pop(current->thread.functions);
 }
 
 /* So many words below a return address function_call() puts a copy of it, for a frame. */
@@ -128,15 +101,13 @@ notrace void function_exit(u64 *slot)
 u64 function_true_return(const struct task *task, const u64 *slot)
 {
 	const struct function_stack *stack = READ_ONCE(task->thread.functions);
-	u64 nr = stack ? READ_ONCE(stack->nr) : 0;
+	const struct function_frame *frame = stack ? READ_ONCE(stack->top) : NULL;
 
-	for (; nr; nr--) {
-		const u64 *at = READ_ONCE(stack->frames[nr].slot);
+	for (; frame && frame != stack->frames; frame--) {
+		const u64 *at = READ_ONCE(frame->slot);
 
-		/* A function that was jumped to has found function_return() there itself. */
-		if ((at == slot || at == slot + FUNCTION_CALL_COPY) &&
-		    stack->frames[nr].ret != (u64)function_return)
-			return stack->frames[nr].ret;
+		if (at == slot || at == slot + FUNCTION_CALL_COPY)
+			return frame->ret;
 	}
 	return 0;
 }
@@ -148,8 +119,14 @@ unsigned long current_return_address(const void *frame)
 
 void function_stack_alloc(struct task *task)
 {
-	if (READ_ONCE(stacks_needed) && !task->thread.functions)
-		WRITE_ONCE(task->thread.functions, kzalloc(sizeof(struct function_stack)));
+	struct function_stack *stack;
+
+	if (!READ_ONCE(stacks_needed) || task->thread.functions)
+		return;
+	stack = kzalloc(sizeof(*stack));
+	if (stack)
+		stack->top = stack->frames;
+	WRITE_ONCE(task->thread.functions, stack);
 }
 
 void function_stack_free(struct task *task)
@@ -175,12 +152,12 @@ static void alloc_stacks(void)
 
 static u8 *switched_place(u32 i, u8 *insn)
 {
-	s32 distance = (u64)function_call - (u64)(places[i] + TEXT_PATCH_BYTES);
+	s32 distance = calls[i].shall - (u32)(u64)(places[i] + TEXT_PATCH_BYTES);
 
-	if (calls[i] == 0 || calls[i] == (IS_CALL | SHALL_CALL))
+	if (calls[i].is == calls[i].shall)
 		return NULL;
 	memcpy(insn, nop, TEXT_PATCH_BYTES);
-	if (calls[i] & SHALL_CALL) {
+	if (calls[i].shall) {
 		insn[0] = OPCODE_CALL;
 		memcpy(insn + 1, &distance, sizeof(distance));
 	}
@@ -206,21 +183,19 @@ static notrace u64 function_resume(u64 addr)
 }
 
 /* Notes what each place is to be. Returns whether any is to call, and how many change. */
-static bool choose(bool (*is_wanted)(u32 place), u32 *nr_changes)
+static bool choose(function_hook_t *(*hook_of)(u32 place), u32 *nr_changes)
 {
 	bool any = false;
 
 	for (u32 i = 0; i < function_nr_places(); i++) {
-		bool wanted = is_wanted(i);
-
-		calls[i] = (calls[i] & IS_CALL) | (wanted ? SHALL_CALL : 0);
-		*nr_changes += !(calls[i] & IS_CALL) == wanted;
-		any |= wanted;
+		calls[i].shall = (u32)(u64)hook_of(i);
+		*nr_changes += calls[i].is != calls[i].shall;
+		any |= calls[i].shall != 0;
 	}
 	return any;
 }
 
-int function_calls_set(bool (*is_wanted)(u32 place))
+int function_calls_set(function_hook_t *(*hook_of)(u32 place))
 {
 	const struct text_patch patch = {
 		.nr = function_nr_places(),
@@ -232,17 +207,17 @@ int function_calls_set(bool (*is_wanted)(u32 place))
 
 	mutex_lock(&calls_mutex);
 	if (!calls)
-		calls = kzalloc(patch.nr);
+		calls = kzalloc(patch.nr * sizeof(*calls));
 	if (!calls) {
 		error = -ENOMEM;
 		goto out;
 	}
-	if (choose(is_wanted, &nr_changes))
+	if (choose(hook_of, &nr_changes))
 		alloc_stacks();
 	if (nr_changes)
 		text_patch_apply(&patch);
 	for (u32 i = 0; i < patch.nr; i++)
-		calls[i] = calls[i] & SHALL_CALL ? IS_CALL : 0;
+		calls[i].is = calls[i].shall;
 out:
 	mutex_unlock(&calls_mutex);
 	return error;

@@ -69,11 +69,16 @@ static __always_inline bool is_frameless(u64 pc)
 	return frameless_map[chunk / 64] >> chunk % 64 & 1;
 }
 
+static bool is_mov_rsp_rbp(const u8 *code)
+{
+	return code[0] == (MOV_RSP_RBP & 0xff) && code[1] == (MOV_RSP_RBP >> 8 & 0xff) &&
+	       code[2] == MOV_RSP_RBP >> 16;
+}
+
 static bool has_prologue(const u8 *code, u64 size)
 {
 	for (u64 i = 0; i + 3 <= min(size, (u64)PROLOGUE_BYTES); i++) {
-		if (code[i] == (MOV_RSP_RBP & 0xff) && code[i + 1] == (MOV_RSP_RBP >> 8 & 0xff) &&
-		    code[i + 2] == MOV_RSP_RBP >> 16)
+		if (is_mov_rsp_rbp(code + i))
 			return true;
 	}
 	return false;
@@ -135,7 +140,7 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 	case OPCODE_RET:
 		return STACK_FRAMELESS_0;
 	case MOV_RSP_RBP & 0xff:
-		if (code[1] == (MOV_RSP_RBP >> 8 & 0xff) && code[2] == MOV_RSP_RBP >> 16)
+		if (is_mov_rsp_rbp(code))
 			return STACK_FRAMELESS_1;
 		break;
 	case OPCODE_JMP:
@@ -178,6 +183,21 @@ static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u
 extern const struct function_frameless __start_function_frameless[], __stop_function_frameless[];
 
 /*
+ * Adds the function that called a hook, and that one's caller, if the hook has no frame: at its
+ * first two instructions and its last one.
+ */
+static void add_function_hook(struct walker *walker, const u8 *code, const u64 *words)
+{
+	walker->replayable = STACK_NOT_REPLAYABLE;
+	if (is_mov_rsp_rbp(code))
+		words++;
+	else if (*code != OPCODE_PUSH_RBP && *code != OPCODE_RET)
+		return;
+	add_pc(walker, words[0]);
+	add_pc(walker, stack_return_address(current, &words[1]));
+}
+
+/*
  * Adds the callers of an instruction of function_call.S that runs without a complete frame. Returns
  * the frame from which to go on. (What there is no room for, the next frame has none for either.)
  */
@@ -186,6 +206,10 @@ static noinline u64 add_function_call(struct walker *walker, const struct pt_reg
 	const struct function_frameless *at = __start_function_frameless;
 	const u64 *words = (const u64 *)regs->rsp;
 
+	if (pc_in_function_hook(regs->rip)) {
+		add_function_hook(walker, (const u8 *)regs->rip, words);
+		return regs->rbp;
+	}
 	while (at < __stop_function_frameless && at->pc != regs->rip)
 		at++;
 	if (at == __stop_function_frameless)
@@ -209,11 +233,11 @@ static __always_inline u64 first_frame(struct walker *walker, const struct pt_re
 #endif
 
 /*
- * Follow frames from fp, the first of which lies at or above sp. Returns the frame at which the
- * chain ends, or NULL when it is truncated.
+ * Follow frames from fp, the first of which lies at or above sp. is_hook: the first one is that of
+ * a hook. Returns the frame at which the chain ends, or NULL when it is truncated.
  */
 static __always_inline const struct stack_frame *
-follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end)
+follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end, bool is_hook)
 {
 	u64 last = end - sizeof(struct stack_frame);
 
@@ -227,12 +251,22 @@ follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end)
 		if (unlikely(fp > last || fp % sizeof(u64)))
 			return NULL;
 		ret = frame->ret;
-		if (unlikely(!pc_in_text(ret))) {
+		if (unlikely(is_hook)) {
+			/* The function has no frame: its return address is above the hook's. */
+			if (fp == last || !add_pc(walker, ret))
+				return NULL;
+			walker->replayable = STACK_NOT_REPLAYABLE;
+			ret = stack_return_address(task, &frame->ret + 1);
+			if (pc_in_entry(ret))
+				return (const struct stack_frame *)&frame->ret;
+			is_hook = false;
+		} else if (unlikely(!pc_in_text(ret))) {
 			if (!pc_in_function_call(ret))
 				return frame;
 			ret = stack_return_address(task, &frame->ret);
 			if (pc_in_entry(ret))
 				return frame;
+			is_hook = pc_in_function_hook(ret);
 		}
 		if (!add_pc(walker, ret))
 			return NULL;
@@ -272,7 +306,7 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 
 	add_pc(walker, pc);
 	for (;;) {
-		u64 sp = regs->rsp;
+		u64 sp = regs->rsp, fp;
 
 		if (unlikely(!pc_in_text(pc)) && !pc_in_function_call(pc)) {
 			walker->truncated = pc_in_entry(pc) ? STACK_TRUNCATED_ENTRY :
@@ -286,7 +320,8 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
 		    !pc_in_function_call(pc) && !add_frameless(walker, pc, (const u64 *)sp))
 			return NULL;
-		frame = follow(walker, task, first_frame(walker, regs), sp, end);
+		fp = first_frame(walker, regs);
+		frame = follow(walker, task, fp, sp, end, pc_in_function_hook(walker->at[-1]));
 		if ((u64)frame != outermost_frame(task))
 			walker->replayable = STACK_NOT_REPLAYABLE;
 		if (!frame)
@@ -461,6 +496,6 @@ u32 stack_walk_sleeper(const struct task *task, u64 *pcs, u32 max)
 
 	/* switch_stack() has left the frame of switch_to() in rbp, above five registers. */
 	if (sp - start < KERNEL_STACK_SIZE - 6 * sizeof(u64))
-		follow(&walker, task, ((const u64 *)sp)[5], sp, start + KERNEL_STACK_SIZE);
+		follow(&walker, task, ((const u64 *)sp)[5], sp, start + KERNEL_STACK_SIZE, false);
 	return walker.at - pcs;
 }

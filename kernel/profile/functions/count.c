@@ -64,7 +64,7 @@ static pf_always_inline bool count(u64 function, u64 return_address,
 	}
 	call->row = row;
 	call->function = function;
-	call->around = (struct profile_function_graph){ 0 };
+	call->around = 0;
 	/* An interrupt counts as a callee from here on; again, if it came before the start. */
 	do {
 		pf_write_once(call->callees, 0);
@@ -84,7 +84,7 @@ static pf_noinline bool trace_and_count(u64 function, u64 return_address,
 		call->row = NULL;
 		call->callees = 0;
 		call->function = function;
-		call->around = (struct profile_function_graph){ 0 };
+		call->around = 0;
 	}
 	return function_trace_enter(function, return_address, call, thread) || counts;
 }
@@ -94,12 +94,8 @@ bool profile_function_enter(u64 function, u64 return_address, struct profile_fun
 {
 	u8 flags = function_flags_of(function);
 
-	if (pf_unlikely(flags)) {
-		if (flags != FUNCTION_CALLS || os_this_cpu_read(function_counts))
-			return trace_and_count(function, return_address, call, thread);
-		function_record_call(function, return_address);
-		return false;
-	}
+	if (pf_unlikely(flags))
+		return trace_and_count(function, return_address, call, thread);
 	return count(function, return_address, call, thread);
 }
 
@@ -153,7 +149,7 @@ static pf_noinline void leave_graph(struct profile_function_call *call,
 void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,
 			   struct profile_function_thread *thread)
 {
-	if (pf_unlikely(call->around.session))
+	if (pf_unlikely(call->around))
 		leave_graph(call, parent, thread);
 	else
 		add_time(call, parent, thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which functions call the hooks: all while calls are counted, else those that the tracer wants. A
- * function that nobody wants keeps its NOP.
+ * Which hook each function calls: while calls are counted, the general one; else the one of the
+ * tracer, if that wants the function. The others keep their NOP.
  */
 
 #include "functions.h"
@@ -24,9 +24,9 @@ void functions_end_turn(void)
 	pf_store_release(&turn_is_taken, false);
 }
 
-static bool is_wanted(u32 i)
+static os_function_hook_t *hook_of(u32 i)
 {
-	return counts || function_flags_wanted(i);
+	return counts ? os_function_general_hook : function_tracer_hook(i);
 }
 
 int functions_apply(void)
@@ -34,7 +34,7 @@ int functions_apply(void)
 	int error;
 
 	function_trace_end();
-	error = os_function_calls_set(is_wanted);
+	error = os_function_calls_set(hook_of);
 	if (!error)
 		function_trace_begin();
 	return error;

@@ -6,7 +6,7 @@
 #include "../trace/text.h"
 #include "tracers.h"
 
-u8 function_flags[OS_NR_FUNCTION_SLOTS];
+u8 function_flags[OS_NR_FUNCTION_INDICES];
 enum function_tracer function_tracer;
 
 /* A field, which is signed if it is an int. */
@@ -71,6 +71,15 @@ RECORD(funcgraph_exit, FUNCTION_RECORD_EXIT, struct function_record_exit, print_
        FIELD(struct function_record_exit, "unsigned long long", calltime, false),
        FIELD(struct function_record_exit, "unsigned long long", rettime, false));
 
+os_function_hook_t *function_tracer_hook(u32 i)
+{
+	u8 flags = function_flags_wanted(i);
+
+	if (!flags)
+		return NULL;
+	return flags & FUNCTION_CALLS ? profile_function_record : profile_function_graph;
+}
+
 u8 function_flags_wanted(u32 i)
 {
 	u8 lists = function_lists_of(i);
@@ -90,7 +99,7 @@ u8 function_flags_wanted(u32 i)
 
 static u8 *flags_of(u32 i)
 {
-	return &function_flags[os_function_slot(os_function(i))];
+	return &function_flags[os_function_index(os_function(i))];
 }
 
 pf_noinline void function_trace_begin(void)

@@ -21,8 +21,8 @@
 #define FUNCTION_ROOT	 0x04 /* of the graph: it and what it calls are in it */
 #define FUNCTION_SKIPPED 0x08 /* neither it nor what it calls is in the graph */
 
-/* By os_function_slot(); 0: nothing is. Changed with the turn, read by the hooks. */
-extern u8 function_flags[OS_NR_FUNCTION_SLOTS];
+/* By os_function_index(); 0: nothing is. Changed with the turn, read by the hooks. */
+extern u8 function_flags[OS_NR_FUNCTION_INDICES];
 
 /* The tracer that is on. Guarded by the turn. */
 enum function_tracer {
@@ -33,8 +33,9 @@ enum function_tracer {
 
 extern enum function_tracer function_tracer;
 
-/* Returns what the tracer wants of function i: its flags. */
+/* Returns what the tracer wants of function i: its flags, and a hook that is enough for it. */
 u8 function_flags_wanted(u32 i);
+os_function_hook_t *function_tracer_hook(u32 i);
 /* Sets the flags to what is wanted, or takes away what is wanted no more. With the turn. */
 void function_trace_begin(void);
 void function_trace_end(void);
@@ -79,18 +80,24 @@ struct function_record_exit {
 /* Returns what is recorded of a function. Any context. */
 static pf_always_inline u8 function_flags_of(u64 function)
 {
-	return function_flags[os_function_slot(function)];
+	return function_flags[os_function_index(function)];
 }
 
 /*
- * record.c: the hooks. Any context but NMI. function_record_call() is the tracer `function`, and
- * function_trace_enter() any: it returns whether the end is to be told.
+ * record.c: what the general hook does for the tracers. Any context but NMI. function_trace_enter()
+ * returns whether the end is to be told.
  */
-void function_record_call(u64 function, u64 return_address);
 bool function_trace_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			  struct profile_function_thread *thread);
 void function_graph_exit(const struct profile_function_call *call,
 			 struct profile_function_thread *thread);
+
+/*
+ * The tracers' own hooks, which functions call directly while calls are not counted. What they
+ * cannot do at once they leave to the general hook.
+ */
+os_function_hook void profile_function_record(void);
+os_function_hook void profile_function_graph(void);
 
 /* A new graph begins, or, not on, the present one ends. With the turn. */
 void function_graph_switch(bool on);
@@ -102,13 +109,11 @@ void function_graph_print_head(os_text_t *text);
 bool function_graph_print_line(os_text_t *text, struct tracer_line *line);
 
 #else
-#define function_flags_wanted(i)	  0
+#define function_tracer_hook(i)		  NULL
 #define function_trace_begin()		  ((void)0)
 #define function_trace_end()		  ((void)0)
 #define function_lists_init		  NULL
 #define function_flags_of(function)	  0
-#define FUNCTION_CALLS			  0
-#define function_record_call(f, r)	  ((void)(f), (void)(r))
 #define function_trace_enter(f, r, c, t)  ((void)(f), (void)(r), (void)(c), (void)(t), false)
 #define function_graph_exit(call, thread) ((void)0)
 #endif

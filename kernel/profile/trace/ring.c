@@ -96,7 +96,7 @@ pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 
 	do {
 		if (!pf_read_once(recording))
-			return (struct trace_slot){ NULL, 0, 0 };
+			return (struct trace_slot){ 0 };
 		make_plan(&p, words);
 	} while (!os_this_cpu_try_cmpxchg(trace_ring.head, &p.head, p.after));
 
@@ -106,7 +106,7 @@ pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 	remember(&p);
 	if (p.lost) {
 		trace_commit((struct trace_slot){ NULL, p.head, p.after });
-		return (struct trace_slot){ NULL, 0, 0 };
+		return (struct trace_slot){ 0 };
 	}
 	first = at(p.start);
 	if (p.new_page) {
@@ -120,7 +120,7 @@ pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 	}
 	return (struct trace_slot){ trace_write_head((void *)(first + TRACE_PAGE_HEAD_WORDS),
 						     PROFILE_TRACE_EVENT, words, p.cycles),
-				    p.head, p.after };
+				    p.head, p.after, p.cycles };
 }
 
 /*

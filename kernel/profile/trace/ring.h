@@ -69,6 +69,7 @@ OS_DECLARE_PER_CPU(struct trace_ring, trace_ring);
 struct trace_slot {
 	void *content;	/* NULL: nothing is to be recorded */
 	u64 start, end; /* heads, for trace_commit() */
+	u64 cycles;	/* the record's time */
 };
 
 /* A record: its head as two words, for constants need no register then. */
@@ -113,13 +114,13 @@ static pf_always_inline struct trace_slot trace_reserve_quickly(u64 bytes)
 	asm("" : "+r"(start)); /* or the compiler would copy head twice */
 	after = head + TRACE_HEAD(words, 1);
 	if (pf_unlikely(os_this_cpu_below(trace_ring.limit, after)))
-		return (struct trace_slot){ NULL, 0, 0 };
+		return (struct trace_slot){ 0 };
 	record = (void *)os_this_cpu_plus(trace_ring.bias, TRACE_POSITION_BYTES(head));
 	if (pf_unlikely(!os_this_cpu_equal(trace_ring.high, high)) ||
 	    pf_unlikely(!os_this_cpu_try_cmpxchg(trace_ring.head, &start, after)))
-		return (struct trace_slot){ NULL, 0, 0 };
+		return (struct trace_slot){ 0 };
 	return (struct trace_slot){ trace_write_head(record, PROFILE_TRACE_EVENT, words, low),
-				    start, after };
+				    start, after, low | high << 32 };
 }
 
 /*
@@ -138,13 +139,19 @@ static pf_always_inline struct trace_slot trace_reserve(u64 bytes)
 /*
  * Completes a record. The outermost writer, whose record begins where all is complete, publishes
  * all up to head: its own record and those of its interrupts. The others' cmpxchg does nothing.
+ * Returns false if the caller has to call trace_commit_nested(slot.end).
  */
-static pf_always_inline void trace_commit(struct trace_slot slot)
+static pf_always_inline bool trace_commit_quickly(struct trace_slot slot)
 {
 	/* Pairs with the acquire in ring_read.c. On x86 stores are seen in their order. */
 	pf_barrier();
 	(void)os_this_cpu_try_cmpxchg(trace_ring.commit, &slot.start, slot.end);
-	if (pf_unlikely(!os_this_cpu_equal(trace_ring.head, slot.end)))
+	return pf_likely(os_this_cpu_equal(trace_ring.head, slot.end));
+}
+
+static pf_always_inline void trace_commit(struct trace_slot slot)
+{
+	if (!trace_commit_quickly(slot))
 		trace_commit_nested(slot.end);
 }
 

@@ -4,16 +4,17 @@
 
 /*
  * Calls at the start of functions, and when they return (CONFIG_PROFILE_FUNCTIONS). Each function
- * begins with a place of TEXT_PATCH_BYTES: a NOP, or a call of function_call() in function_call.S,
- * which calls function_enter(). That may replace the function's return address by
- * function_return(), which calls function_exit(). Until then each task has the true return
- * addresses in a stack of its own.
+ * begins with a place of TEXT_PATCH_BYTES: a NOP, or a call of a hook. The general hook is
+ * function_call() in function_call.S, which calls function_enter(). That may replace the function's
+ * return address by function_return(), which calls function_exit(). Until then each task has the
+ * true return addresses in a stack of its own. Other hooks: <asm/function_hook.h>.
  *
  * Functions without a place (notrace) are those that this runs through: scripts/function-places
  * checks it. Calls in an NMI are not seen: nothing of an NMI is on a task's stack of return
  * addresses, so an NMI may come at any moment.
  */
 
+#include <asm/saving_call.h>
 #include <asm/tsc.h>
 #include <lego/kernel.h>
 #include <lego/function_profile.h>
@@ -34,17 +35,25 @@ struct function_frame {
 
 /* Each task has one. Interrupts put their functions on top of the task's. An NMI only reads it. */
 struct function_stack {
-	u64 nr; /* calls; frames[0] is what is around all of them */
+	struct function_frame *top; /* frames[0] is what is around all calls */
 	struct profile_function_thread thread;
 	struct function_frame frames[1 + FUNCTION_STACK_DEPTH];
 };
 
+/* A hook saves all registers: clang has this in the type. */
+typedef __attribute__((no_caller_saved_registers)) void function_hook_t(void);
+
+/* The hook for all purposes, and the C half of it for other hooks; slot: of the return address. */
+function_hook_t function_call;
+void function_enter_saving(u64 *slot) __saves_registers;
+
 /*
- * Lets calls be made from the wanted places, and from no others. Each task is given a stack before;
- * without one (no memory) the returns of a task's functions are not seen. Returns 0 or -ENOMEM.
- * Process context; may sleep.
+ * Lets each place call the hook that hook_of() returns; NULL: none. Each task is given a stack
+ * before; without one (no memory) the returns of a task's functions are not seen. While a hook is
+ * replaced by another one, a call may see neither. Returns 0 or -ENOMEM. Process context; may
+ * sleep.
  */
-int function_calls_set(bool (*is_wanted)(u32 place));
+int function_calls_set(function_hook_t *(*hook_of)(u32 place));
 
 /* Calls in NMIs of this CPU. */
 DECLARE_PER_CPU(u64, function_calls_in_nmi);
@@ -69,8 +78,16 @@ struct function_frameless {
 	u32 nr;	  /* return addresses there: of the place and of its function, or only the latter */
 };
 
-/* Between entry code and text. */
-extern char function_calls_start[], function_calls_end[], function_return[];
+/* Between entry code and text: function_call.S, and then the hooks in C. */
+extern char function_calls_start[], function_hooks_start[], function_calls_end[];
+/* What replaces return addresses. */
+extern char function_return[], function_graph_return[];
+
+static __always_inline bool is_function_return(u64 addr)
+{
+	return addr == (u64)function_return ||
+	       (IS_ENABLED(CONFIG_PROFILE_TRACE) && addr == (u64)function_graph_return);
+}
 
 #ifdef CONFIG_PROFILE_FUNCTIONS
 /* For a new task, with task_list_lock held, and for one that is freed. */

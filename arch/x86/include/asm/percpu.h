@@ -64,6 +64,14 @@
 		_below;                                                                   \
 	})
 
+/* Returns whether a variable of 32 bits is at least a constant. */
+#define this_cpu_at_least(var, constant)                                                    \
+	({                                                                                  \
+		bool _is;                                                                   \
+		asm volatile("cmpl %2, %%gs:%1" : "=@ccae"(_is) : "m"(var), "i"(constant)); \
+		_is;                                                                        \
+	})
+
 /* Without lock prefix: atomic against interrupts and NMIs of this CPU only. The old value. */
 #define this_cpu_cmpxchg(var, old, new)                                                          \
 	({                                                                                       \

@@ -68,10 +68,16 @@ static __always_inline bool pc_in_text(u64 pc)
 }
 
 #ifdef CONFIG_PROFILE_FUNCTIONS
-/* In function_call.S: all but function_return()'s first instruction is a return address or runs. */
+/* In function_call.S, or a hook. */
 static __always_inline bool pc_in_function_call(u64 pc)
 {
 	return pc - (u64)function_calls_start < (u64)(function_calls_end - function_calls_start);
+}
+
+/* In a hook in C (<asm/function_hook.h>): one word of the stack follows the hook's frame. */
+static __always_inline bool pc_in_function_hook(u64 pc)
+{
+	return pc - (u64)function_hooks_start < (u64)(function_calls_end - function_hooks_start);
 }
 
 /* The return address at slot, on a task's stack; function_return() if it is not known. */
@@ -79,12 +85,17 @@ static __always_inline u64 stack_return_address(const struct task *task, const u
 {
 	u64 ret = READ_ONCE(*slot);
 
-	if (unlikely(ret == (u64)function_return))
+	if (unlikely(is_function_return(ret)))
 		ret = function_true_return(task, slot) ?: ret;
 	return ret;
 }
 #else
 static __always_inline bool pc_in_function_call(u64 pc)
+{
+	return false;
+}
+
+static __always_inline bool pc_in_function_hook(u64 pc)
 {
 	return false;
 }

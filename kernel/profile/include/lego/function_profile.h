@@ -11,27 +11,20 @@
 
 struct function_row;
 
-/* How far a thread, or a call, is in the graph of calls. */
-struct profile_function_graph {
-	u16 session; /* the graph's; 0: none */
-	u8 depth;    /* calls around, of those in the graph */
-	u8 within;   /* calls around that lists name, and whether the call has been recorded */
-};
-
 /* What is known of a call until it returns. */
 struct profile_function_call {
 	struct function_row *row; /* where it counts; NULL: it does not */
 	u64 start;		  /* CPU time of the thread, in cycles */
 	u64 callees;		  /* of them, in functions that it has called */
 	u64 entered;		  /* os_cycles(), if it is in the graph */
-	u32 function;		  /* the lower half of its address */
-	struct profile_function_graph around;
+	u64 function;		  /* where it begins */
+	u32 around;		  /* the thread's `graph` before the call; 0: it is in none */
 };
 
 /* What is known of a thread. It begins as zeros. */
 struct profile_function_thread {
 	u64 off_cycles; /* for how long it was off its CPU, since any moment; the kernel's */
-	struct profile_function_graph graph;
+	u32 graph;	/* how far it is in the graph of calls: functions/record.c */
 	u32 nr_overrun; /* calls that are not in the graph as there was no room for them */
 };
 
@@ -45,5 +38,11 @@ bool profile_function_enter(u64 function, u64 return_address, struct profile_fun
 /* The call returns; parent is the innermost one that goes on, or a dummy. */
 void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,
 			   struct profile_function_thread *thread);
+
+/*
+ * The end of a call whose start only a tracer's own hook has seen (os_function_hook in os.h). slot:
+ * where on the stack its return address is. With CONFIG_PROFILE_TRACE.
+ */
+void profile_function_graph_exit(u64 *slot);
 
 #endif
