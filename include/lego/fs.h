@@ -80,7 +80,13 @@ struct file {
 	struct watch *watches; /* by epolls: see epoll.c */
 };
 
-#define FILE_MAX_FDS 1024
+/*
+ * The most that RLIMIT_NOFILE can be raised to (nr_open), and what it is at first: soft and hard.
+ * Linux's.
+ */
+#define FILE_MAX_FDS	(1 << 20)
+#define FILE_SOFT_LIMIT 1024
+#define FILE_HARD_LIMIT 4096
 
 /* Linux's values. */
 #define O_ACCMODE      00000003
@@ -186,6 +192,8 @@ struct files *files_copy(struct files *files); /* the same files, a table of its
 struct files *files_get(struct files *files);
 void files_put(struct files *files); /* the last reference closes all */
 void files_close_on_exec(struct files *files);
+/* How many descriptors there is room for, in steps as Linux's table grows. */
+unsigned int files_nr_slots(struct files *files);
 
 /*
  * For the choice of a process to kill (oom.c): memory, about, that is free once nobody has the file

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "epoll.h"
 
+#include "fd_tree.h"
 #include "internal.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/page.h>
 #include <lego/poll.h>
 #include <lego/slab.h>
 
@@ -26,19 +28,18 @@
  * ready_lock.
  */
 
-#define MAX_WATCHES (4 * FILE_MAX_FDS)
-#define MAX_CHAIN   5 /* epolls that watch one another */
-#define NR_BUCKETS  64
+#define MAX_CHAIN    5	/* epolls that watch one another */
+#define MEMORY_SHARE 25 /* the watches of an epoll take at most 1/25 of memory, as Linux's */
 
 struct epoll {
 	struct file *file;
-	struct mutex lock;		     /* guards the watches, but for their ready_node */
-	struct watch *buckets[NR_BUCKETS];   /* by descriptor; changed with graph_lock, too */
-	unsigned int nr_watches;	     /* likewise */
-	spinlock_t ready_lock;		     /* taken with interrupts off */
-	struct list_head ready;		     /* guarded by ready_lock */
-	struct wait_queue wait;		     /* of epoll_wait(): each wake-up wakes one */
-	struct wait_queue poll_wait;	     /* of those who poll the epoll */
+	struct mutex lock;	     /* guards the watches, but for their ready_node */
+	struct fd_tree watches;	     /* first of each ->next; changed with graph_lock, too */
+	unsigned int nr_watches;     /* likewise */
+	spinlock_t ready_lock;	     /* taken with interrupts off */
+	struct list_head ready;	     /* guarded by ready_lock */
+	struct wait_queue wait;	     /* of epoll_wait(): each wake-up wakes one */
+	struct wait_queue poll_wait; /* of those who poll the epoll */
 	unsigned int generation, nr_chained; /* guarded by graph_lock: see longest_chain() */
 };
 
@@ -56,7 +57,7 @@ struct watch {
 	u32 events; /* POLL* and EPOLL_FLAGS */
 	u64 data;
 	struct list_head ready_node;	      /* guarded by ready_lock */
-	struct watch *next;		      /* in its bucket */
+	struct watch *next;		      /* of another file by that descriptor */
 	struct watch *file_next, **file_prev; /* in file->watches; guarded by graph_lock */
 	unsigned int nr_entries;
 	struct watch_entry entries[POLL_MAX_QUEUES];
@@ -216,17 +217,17 @@ static u32 epoll_poll(struct file *file, struct poll_table *table)
 
 /* Watches */
 
-static struct watch **bucket_of(struct epoll *epoll, int fd)
+static unsigned int max_watches(void)
 {
-	return &epoll->buckets[fd % NR_BUCKETS];
+	return page_nr_total() * PAGE_SIZE / MEMORY_SHARE / sizeof(struct watch);
 }
 
 static struct watch *find_watch(struct epoll *epoll, const struct file *file, int fd)
 {
-	struct watch *watch = *bucket_of(epoll, fd);
+	struct watch *watch = fd_tree_get(&epoll->watches, fd);
 
 	ASSERT_HELD(&epoll->lock);
-	while (watch && (watch->file != file || watch->fd != fd))
+	while (watch && watch->file != file)
 		watch = watch->next;
 	return watch;
 }
@@ -235,8 +236,10 @@ static struct watch *alloc_watch(struct epoll *epoll, struct file *file, int fd)
 {
 	struct watch *watch = kzalloc(sizeof(*watch));
 
-	if (!watch)
+	if (!watch || !fd_tree_make_leaf(&epoll->watches, fd)) {
+		kfree(watch);
 		return NULL;
+	}
 	watch->table.add = add_waiter;
 	watch->epoll = epoll;
 	watch->file = file;
@@ -254,13 +257,13 @@ static struct watch *alloc_watch(struct epoll *epoll, struct file *file, int fd)
 
 static void link_watch(struct watch *watch)
 {
-	struct watch **bucket = bucket_of(watch->epoll, watch->fd);
+	struct fd_tree *tree = &watch->epoll->watches;
 	struct file *file = watch->file;
 
 	ASSERT_HELD(&graph_lock);
 	ASSERT_HELD(&watch->epoll->lock);
-	watch->next = *bucket;
-	*bucket = watch;
+	watch->next = fd_tree_get(tree, watch->fd);
+	fd_tree_set(tree, fd_tree_leaf(tree, watch->fd), watch->fd, watch);
 	watch->file_next = file->watches;
 	watch->file_prev = &file->watches;
 	if (file->watches)
@@ -271,13 +274,16 @@ static void link_watch(struct watch *watch)
 
 static void unlink_watch(struct watch *watch)
 {
-	struct watch **at = bucket_of(watch->epoll, watch->fd);
+	struct fd_tree *tree = &watch->epoll->watches;
+	struct watch *at = fd_tree_get(tree, watch->fd);
 
 	ASSERT_HELD(&graph_lock);
 	ASSERT_HELD(&watch->epoll->lock);
-	while (*at != watch)
-		at = &(*at)->next;
-	*at = watch->next;
+	if (at == watch)
+		fd_tree_set(tree, fd_tree_leaf(tree, watch->fd), watch->fd, watch->next);
+	while (at != watch && at->next != watch)
+		at = at->next;
+	at->next = watch->next;
 	if (watch->file_next)
 		watch->file_next->file_prev = watch->file_prev;
 	/* Pairs with file_put(), which frees a file without watches: the last access to it. */
@@ -329,8 +335,9 @@ static unsigned int longest_chain(struct epoll *epoll, bool up, const struct epo
 	for (struct watch *watch = up ? epoll->file->watches : NULL; watch;
 	     watch = watch->file_next)
 		nr = max(nr, longest_chain(watch->epoll, up, stop, generation));
-	for (int i = 0; !up && i < NR_BUCKETS; i++) {
-		for (struct watch *watch = epoll->buckets[i]; watch; watch = watch->next) {
+	for (int fd = 0; !up && (fd = fd_tree_next(&epoll->watches, fd)) >= 0; fd++) {
+		for (struct watch *watch = fd_tree_get(&epoll->watches, fd); watch;
+		     watch = watch->next) {
 			if (file_is_epoll(watch->file))
 				nr = max(nr,
 					 longest_chain(watch->file->private, up, stop, generation));
@@ -378,7 +385,7 @@ int epoll_add(struct epoll *epoll, struct file *file, int fd, const struct epoll
 	mutex_lock(&epoll->lock);
 	if (!error && find_watch(epoll, file, fd))
 		error = -EEXIST;
-	if (!error && epoll->nr_watches == MAX_WATCHES)
+	if (!error && epoll->nr_watches >= max_watches())
 		error = -ENOSPC;
 	watch = error ? NULL : alloc_watch(epoll, file, fd);
 	if (watch)
@@ -454,12 +461,11 @@ static void epoll_release(struct file *file)
 
 	mutex_lock(&graph_lock);
 	mutex_lock(&epoll->lock);
-	for (int i = 0; i < NR_BUCKETS; i++) {
-		while (epoll->buckets[i])
-			free_watch(epoll->buckets[i]);
-	}
+	for (int fd = 0; (fd = fd_tree_next(&epoll->watches, fd)) >= 0;)
+		free_watch(fd_tree_get(&epoll->watches, fd));
 	mutex_unlock(&epoll->lock);
 	mutex_unlock(&graph_lock);
+	fd_tree_free(&epoll->watches);
 	kfree(epoll);
 }
 
@@ -467,7 +473,8 @@ static u64 epoll_held_bytes(const struct file *file)
 {
 	const struct epoll *epoll = file->private;
 
-	return sizeof(*epoll) + READ_ONCE(epoll->nr_watches) * sizeof(struct watch);
+	return sizeof(*epoll) + READ_ONCE(epoll->nr_watches) * sizeof(struct watch) +
+	       READ_ONCE(epoll->watches.nr_nodes) * sizeof(struct fd_node);
 }
 
 static const struct file_ops epoll_ops = {
@@ -484,6 +491,7 @@ struct file *epoll_make_file(void)
 	if (!epoll)
 		return NULL;
 	mutex_init(&epoll->lock);
+	fd_tree_init(&epoll->watches);
 	spin_lock_init(&epoll->ready_lock);
 	list_init(&epoll->ready);
 	wait_queue_init_at(&epoll->wait, "epoll", LOCK_PLACE("epoll->wait"));

@@ -27,15 +27,16 @@ static long dup_at_least(int fd, int from, bool close_on_exec)
 static long dup_to(int fd, int new_fd, bool close_on_exec)
 {
 	struct file *file = fd_get_any(fd);
+	int error = -EBADF;
 
 	if (!file)
 		return -EBADF;
-	if (new_fd < 0 || new_fd >= fd_limit()) {
-		file_put(file);
-		return -EBADF;
-	}
-	fd_replace(new_fd, file, close_on_exec);
-	return new_fd;
+	if (new_fd >= 0 && new_fd < fd_limit())
+		error = fd_replace(new_fd, file, close_on_exec);
+	if (error >= 0)
+		return new_fd;
+	file_put(file);
+	return error;
 }
 
 SYSCALL_DEFINE1(dup, int, fd)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "fd_tree.h"
 #include "internal.h"
 #include "lock.h"
 
@@ -14,44 +15,23 @@
  * it; closing a descriptor that another thread is using ends nothing for that thread.
  */
 
-#define NR_WORDS (FILE_MAX_FDS / 64)
-
 struct files {
 	atomic_t refs;
-	spinlock_t lock; /* guards the rest */
-	int end;	 /* above the highest descriptor there ever was */
-	struct file *fds[FILE_MAX_FDS];
-	u64 open[NR_WORDS]; /* a bit for each descriptor */
-	u64 close_on_exec[NR_WORDS];
+	spinlock_t lock;     /* guards the rest */
+	int end;	     /* above the highest descriptor there ever was */
+	struct fd_tree tree; /* of files; a mark: close on exec */
 };
 
-static void set_bit(u64 *words, int fd, bool on)
+static void set_bit(u64 *word, int fd, bool on)
 {
-	u64 bit = BIT(fd % 64);
+	u64 bit = BIT(fd % FD_TREE_SLOTS);
 
-	words[fd / 64] &= ~bit;
-	if (on)
-		words[fd / 64] |= bit;
+	*word = on ? *word | bit : *word & ~bit;
 }
 
-/* Returns the first descriptor from `from` on whose bit is not set, or limit. */
-static int next_clear(const u64 *words, int from, int limit)
+static int next_leaf(int fd)
 {
-	u64 clear = from < limit ? ~words[from / 64] & ~0ULL << from % 64 : 0;
-	int fd = ALIGN_DOWN(from, 64);
-
-	while (!clear) {
-		fd += 64;
-		if (fd >= limit)
-			return limit;
-		clear = ~words[fd / 64];
-	}
-	return min(fd + __builtin_ctzll(clear), limit);
-}
-
-static bool get_close_on_exec(const struct files *files, int fd)
-{
-	return files->close_on_exec[fd / 64] & BIT(fd % 64);
+	return ALIGN_DOWN(fd, FD_TREE_SLOTS) + FD_TREE_SLOTS;
 }
 
 /* A descriptor that could be open: also one above a limit that was lowered since. */
@@ -67,18 +47,35 @@ int fd_limit(void)
 	return (int)min(limit, (u64)FILE_MAX_FDS);
 }
 
-/* The reference to file passes to the table, that to the old one back. */
-static struct file *set_slot(struct files *files, int fd, struct file *file, bool close_on_exec)
+static void assert_held(const struct files *files)
 {
-	struct file *old = files->fds[fd];
-
-	DEBUG_ASSERT(fd_is_valid(fd));
 	DEBUG_ASSERT(atomic_read(&files->refs) == 1 || lock_check_held(&files->lock.map));
-	files->fds[fd] = file;
-	set_bit(files->open, fd, file);
-	set_bit(files->close_on_exec, fd, close_on_exec);
+}
+
+/* The reference to file passes to the table, that to the old one back. */
+static struct file *set_slot(struct files *files, struct fd_node *leaf, int fd, struct file *file,
+			     bool close_on_exec)
+{
+	struct file *old = leaf->slots[fd % FD_TREE_SLOTS];
+
+	assert_held(files);
+	fd_tree_set(&files->tree, leaf, fd, file);
+	set_bit(&leaf->marks, fd, close_on_exec);
 	files->end = max(files->end, fd + 1);
 	return old;
+}
+
+/* Takes the first file out whose descriptor is from *fd on and at most last. NULL: none is left. */
+static struct file *take_next(struct files *files, int *fd, int last)
+{
+	struct file *file = NULL;
+
+	spin_lock(&files->lock);
+	*fd = fd_tree_next(&files->tree, *fd);
+	if (*fd >= 0 && *fd <= last)
+		file = set_slot(files, fd_tree_leaf(&files->tree, *fd), *fd, NULL, false);
+	spin_unlock(&files->lock);
+	return file;
 }
 
 static struct files *alloc(void)
@@ -89,6 +86,7 @@ static struct files *alloc(void)
 		return NULL;
 	atomic_set(&files->refs, 1);
 	spin_lock_init(&files->lock);
+	fd_tree_init(&files->tree);
 	return files;
 }
 
@@ -106,27 +104,41 @@ struct files *files_alloc(void)
 	}
 	for (int fd = 0; fd <= 2; fd++) {
 		file_get(console);
-		set_slot(files, fd, console, false);
+		set_slot(files, &files->tree.first, fd, console, false);
 	}
 	file_put(console);
 	return files;
 }
 
+/* Copies the open descriptors from fd on that are in its leaf. False: no memory. */
+static bool copy_leaf(struct files *copy, const struct files *files, int fd)
+{
+	struct fd_node *leaf;
+
+	if (!fd_tree_copy_leaf(&copy->tree, &files->tree, fd))
+		return false;
+	leaf = fd_tree_leaf(&copy->tree, fd);
+	for (u64 open = leaf->full; open; open &= open - 1)
+		file_get(leaf->slots[__builtin_ctzll(open)]);
+	copy->end = next_leaf(fd) - __builtin_clzll(leaf->full);
+	return true;
+}
+
 struct files *files_copy(struct files *files)
 {
 	struct files *copy = alloc();
+	bool copied = copy;
 
 	if (!copy)
 		return NULL;
 	spin_lock(&files->lock);
-	for (int fd = 0; fd < files->end; fd++) {
-		if (!files->fds[fd])
-			continue;
-		file_get(files->fds[fd]);
-		set_slot(copy, fd, files->fds[fd], get_close_on_exec(files, fd));
-	}
+	for (int fd = 0; copied && (fd = fd_tree_next(&files->tree, fd)) >= 0; fd = next_leaf(fd))
+		copied = copy_leaf(copy, files, fd);
 	spin_unlock(&files->lock);
-	return copy;
+	if (copied)
+		return copy;
+	files_put(copy);
+	return NULL;
 }
 
 struct files *files_get(struct files *files)
@@ -148,39 +160,65 @@ void files_put(struct files *files)
 	might_sleep();
 	if (!atomic_dec_and_test(&files->refs))
 		return;
-	for (int fd = 0; fd < files->end; fd++) {
-		if (files->fds[fd])
-			close_file(files, files->fds[fd]);
+	for (int fd = 0; (fd = fd_tree_next(&files->tree, fd)) >= 0; fd = next_leaf(fd)) {
+		struct fd_node *leaf = fd_tree_leaf(&files->tree, fd);
+
+		for (u64 open = leaf->full; open; open &= open - 1)
+			close_file(files, leaf->slots[__builtin_ctzll(open)]);
 	}
+	fd_tree_free(&files->tree);
 	kfree(files);
 }
 
 u64 files_held_bytes(struct files *files, u32 count)
 {
-	u64 bytes = sizeof(*files);
+	u64 bytes;
 
 	spin_lock(&files->lock);
-	for (int fd = 0; fd < files->end; fd++) {
-		if (files->fds[fd])
-			bytes += file_held_bytes(files->fds[fd], count);
-	}
+	bytes = sizeof(*files) + files->tree.nr_nodes * sizeof(struct fd_node);
+	for (int fd = 0; (fd = fd_tree_next(&files->tree, fd)) >= 0; fd++)
+		bytes += file_held_bytes(fd_tree_get(&files->tree, fd), count);
 	spin_unlock(&files->lock);
 	return bytes;
+}
+
+unsigned int files_nr_slots(struct files *files)
+{
+	unsigned int last = (unsigned int)max(READ_ONCE(files->end), FD_TREE_SLOTS) - 1;
+
+	return 1U << (32 - __builtin_clz(last));
+}
+
+int files_next_fd(struct files *files, int fd)
+{
+	spin_lock(&files->lock);
+	fd = fd_tree_next(&files->tree, fd);
+	spin_unlock(&files->lock);
+	return fd;
+}
+
+/* Returns the first descriptor from fd on that is to be closed, or -1. */
+static int next_close_on_exec(const struct files *files, int fd)
+{
+	for (; (fd = fd_tree_next(&files->tree, fd)) >= 0; fd = next_leaf(fd)) {
+		u64 marks = fd_tree_leaf(&files->tree, fd)->marks >> fd % FD_TREE_SLOTS;
+
+		if (marks)
+			return fd + __builtin_ctzll(marks);
+	}
+	return -1;
 }
 
 /* Also right for a table that others use meanwhile: mark and file are taken under one lock. */
 void files_close_on_exec(struct files *files)
 {
-	for (int fd = 0; fd < FILE_MAX_FDS; fd++) {
+	for (int fd = 0; fd >= 0;) {
 		struct file *file = NULL;
 
-		if (!READ_ONCE(files->close_on_exec[fd / 64])) {
-			fd |= 63;
-			continue;
-		}
 		spin_lock(&files->lock);
-		if (get_close_on_exec(files, fd))
-			file = set_slot(files, fd, NULL, false);
+		fd = next_close_on_exec(files, fd);
+		if (fd >= 0)
+			file = set_slot(files, fd_tree_leaf(&files->tree, fd), fd, NULL, false);
 		spin_unlock(&files->lock);
 		if (file)
 			close_file(files, file);
@@ -194,7 +232,7 @@ struct file *files_get_file(struct files *files, int fd)
 	if (!fd_is_valid(fd))
 		return NULL;
 	spin_lock(&files->lock);
-	file = files->fds[fd];
+	file = fd_tree_get(&files->tree, fd);
 	if (file)
 		file_get(file);
 	spin_unlock(&files->lock);
@@ -232,14 +270,18 @@ int fd_install(struct file *file, int from, bool close_on_exec)
 {
 	struct files *files = current->proc->files;
 	int limit = fd_limit(), fd;
+	struct fd_node *leaf;
 
 	DEBUG_ASSERT(from >= 0 && atomic_read(&file->refs) > 0);
 	spin_lock(&files->lock);
-	fd = next_clear(files->open, from, limit);
-	if (fd < limit)
-		set_slot(files, fd, file, close_on_exec);
+	fd = fd_tree_next_free(&files->tree, from);
+	leaf = fd < limit ? fd_tree_make_leaf(&files->tree, fd) : NULL;
+	if (leaf)
+		set_slot(files, leaf, fd, file, close_on_exec);
+	else
+		fd = fd < limit ? -ENOMEM : -EMFILE;
 	spin_unlock(&files->lock);
-	return fd < limit ? fd : -EMFILE;
+	return fd;
 }
 
 int fd_install_or_put(struct file *file, bool close_on_exec)
@@ -278,8 +320,8 @@ long fd_set_close_on_exec(int fd, bool on)
 	long error = 0;
 
 	spin_lock(&files->lock);
-	if (fd_is_valid(fd) && files->fds[fd])
-		set_bit(files->close_on_exec, fd, on);
+	if (fd_is_valid(fd) && fd_tree_get(&files->tree, fd))
+		set_bit(&fd_tree_leaf(&files->tree, fd)->marks, fd, on);
 	else
 		error = -EBADF;
 	spin_unlock(&files->lock);
@@ -288,20 +330,35 @@ long fd_set_close_on_exec(int fd, bool on)
 
 bool fd_get_close_on_exec(int fd)
 {
-	return fd_is_valid(fd) && get_close_on_exec(current->proc->files, fd);
+	struct files *files = current->proc->files;
+	const struct fd_node *leaf;
+	bool on;
+
+	if (!fd_is_valid(fd))
+		return false;
+	if (fd < FD_TREE_SLOTS) /* its leaf is always the same */
+		return READ_ONCE(files->tree.first.marks) & BIT(fd);
+	spin_lock(&files->lock);
+	leaf = fd_tree_leaf(&files->tree, fd);
+	on = leaf && leaf->marks & BIT(fd % FD_TREE_SLOTS);
+	spin_unlock(&files->lock);
+	return on;
 }
 
-bool fd_replace(int fd, struct file *file, bool close_on_exec)
+int fd_replace(int fd, struct file *file, bool close_on_exec)
 {
 	struct files *files = current->proc->files;
-	struct file *old;
+	struct file *old = NULL;
+	struct fd_node *leaf;
 
 	spin_lock(&files->lock);
-	old = set_slot(files, fd, file, close_on_exec);
+	leaf = file ? fd_tree_make_leaf(&files->tree, fd) : fd_tree_leaf(&files->tree, fd);
+	if (leaf)
+		old = set_slot(files, leaf, fd, file, close_on_exec);
 	spin_unlock(&files->lock);
 	if (old)
 		close_file(files, old);
-	return old;
+	return !leaf && file ? -ENOMEM : !!old;
 }
 
 SYSCALL_DEFINE1(close, int, fd)
@@ -312,10 +369,8 @@ SYSCALL_DEFINE1(close, int, fd)
 static void mark_close_on_exec(struct files *files, int first, int last)
 {
 	spin_lock(&files->lock);
-	for (int fd = first; fd <= last && fd < files->end; fd++) {
-		if (files->fds[fd])
-			set_bit(files->close_on_exec, fd, true);
-	}
+	for (int fd = first; (fd = fd_tree_next(&files->tree, fd)) >= 0 && fd <= last; fd++)
+		set_bit(&fd_tree_leaf(&files->tree, fd)->marks, fd, true);
 	spin_unlock(&files->lock);
 }
 
@@ -349,7 +404,8 @@ static int unshare(struct process *proc)
 SYSCALL_DEFINE3(close_range, u32, first, u32, last, u32, flags)
 {
 	struct process *proc = current->proc;
-	int error = 0;
+	struct file *file;
+	int error = 0, fd = (int)first;
 
 	if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) || first > last)
 		return -EINVAL;
@@ -359,10 +415,10 @@ SYSCALL_DEFINE3(close_range, u32, first, u32, last, u32, flags)
 		return error;
 	last = min(last, (u32)FILE_MAX_FDS - 1);
 	if (flags & CLOSE_RANGE_CLOEXEC) {
-		mark_close_on_exec(proc->files, first, last);
+		mark_close_on_exec(proc->files, fd, (int)last);
 		return 0;
 	}
-	for (int fd = first; fd <= (int)last && fd < READ_ONCE(proc->files->end); fd++)
-		fd_replace(fd, NULL, false);
+	while ((file = take_next(proc->files, &fd, (int)last)))
+		close_file(proc->files, file);
 	return 0;
 }

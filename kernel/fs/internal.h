@@ -520,7 +520,8 @@ int pipe_attach(struct inode *inode);
 struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode);
 
 /*
- * fdtable.c: lowest free descriptor at or above from, which takes over the reference; or -EMFILE.
+ * fdtable.c: lowest free descriptor at or above from, which takes over the reference; or -EMFILE,
+ * -ENOMEM.
  */
 int fd_install(struct file *file, int from, bool close_on_exec);
 /* The lowest free one; without one, the reference is dropped. */
@@ -529,10 +530,10 @@ int fd_install_or_put(struct file *file, bool close_on_exec);
 int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user *user_fds);
 
 /*
- * Put a file (its reference passes to the table), or none, in the place of a valid descriptor's,
- * which is closed. Whether there was one.
+ * Puts a file (its reference passes to the table), or none, in the place of a valid descriptor's,
+ * which is closed. Returns 1 if there was one, 0 if not, or -ENOMEM: then nothing has changed.
  */
-bool fd_replace(int fd, struct file *file, bool close_on_exec);
+int fd_replace(int fd, struct file *file, bool close_on_exec);
 long fd_set_close_on_exec(int fd, bool on); /* 0 or -EBADF */
 bool fd_get_close_on_exec(int fd);
 
@@ -541,6 +542,8 @@ int fd_limit(void);
 
 /* The file of a descriptor of any table, with a reference; NULL: not open. */
 struct file *files_get_file(struct files *files, int fd);
+/* The first open descriptor from fd on, or -1. */
+int files_next_fd(struct files *files, int fd);
 
 /* The current process's open file, also one that is open as a path only (O_PATH); as fd_get(). */
 struct file *fd_get_any(int fd);

@@ -3,14 +3,16 @@
 
 #include <lego/errno.h>
 #include <lego/poll.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* select: poll with its questions and answers in bit maps. */
-
-#define NR_WORDS (FILE_MAX_FDS / 64)
+/*
+ * select: poll with its questions and answers in bit maps. As in Linux, descriptors that the table
+ * has no room for are not looked at.
+ */
 
 enum set {
 	SET_READ,
@@ -27,16 +29,22 @@ static const u32 set_events[NR_SETS] = {
 };
 
 struct select {
-	unsigned int nr_fds; /* descriptors below this are looked at */
+	unsigned int nr_fds;   /* descriptors below this are looked at */
+	unsigned int nr_words; /* of a set */
 	u64 __user *user_sets[NR_SETS];
-	u64 sets[NR_SETS][NR_WORDS];
 	struct poll_item *items;
 	unsigned int nr_items;
+	u64 words[]; /* of the sets, one after the other */
 };
+
+static u64 *get_set(struct select *select, enum set set)
+{
+	return select->words + set * select->nr_words;
+}
 
 static size_t set_bytes(const struct select *select)
 {
-	return DIV_ROUND_UP(select->nr_fds, 64) * sizeof(u64);
+	return select->nr_words * sizeof(u64);
 }
 
 static bool test_bit(const u64 *set, unsigned int fd)
@@ -44,21 +52,27 @@ static bool test_bit(const u64 *set, unsigned int fd)
 	return set[fd / 64] >> (fd % 64) & 1;
 }
 
-static u32 events_of(const struct select *select, unsigned int fd)
+static u32 events_of(struct select *select, unsigned int fd)
 {
 	u32 events = 0;
 
 	for (int i = 0; i < NR_SETS; i++)
-		events |= test_bit(select->sets[i], fd) ? set_events[i] : 0;
+		events |= test_bit(get_set(select, i), fd) ? set_events[i] : 0;
 	return events;
 }
 
+/* Bits from nr_fds on are no part of the question. */
 static int read_sets(struct select *select)
 {
 	for (int i = 0; i < NR_SETS; i++) {
-		if (select->user_sets[i] &&
-		    copy_from_user(select->sets[i], select->user_sets[i], set_bytes(select)))
+		u64 *set = get_set(select, i);
+
+		if (!select->user_sets[i])
+			continue;
+		if (copy_from_user(set, select->user_sets[i], set_bytes(select)))
 			return -EFAULT;
+		if (select->nr_fds % 64)
+			set[select->nr_fds / 64] &= BIT(select->nr_fds % 64) - 1;
 	}
 	return 0;
 }
@@ -82,10 +96,9 @@ static int make_items(struct select *select)
 	return 0;
 }
 
-/* The number of bits in the answer, which replaces the question; -EBADF when one is not open. */
+/* The answer replaces the question. Returns the number of its bits; -EBADF when one is not open. */
 static long make_answer(struct select *select)
 {
-	u64 answer[NR_SETS][NR_WORDS] = { 0 };
 	long nr = 0;
 
 	for (unsigned int i = 0; i < select->nr_items; i++) {
@@ -95,21 +108,24 @@ static long make_answer(struct select *select)
 		if (item->revents & POLLNVAL)
 			return -EBADF;
 		for (int j = 0; j < NR_SETS; j++) {
-			if (!test_bit(select->sets[j], fd) || !(item->revents & set_events[j]))
+			u64 *set = get_set(select, j);
+
+			if (!test_bit(set, fd))
 				continue;
-			answer[j][fd / 64] |= BIT(fd % 64);
-			nr++;
+			if (item->revents & set_events[j])
+				nr++;
+			else
+				set[fd / 64] &= ~BIT(fd % 64);
 		}
 	}
-	memcpy(select->sets, answer, sizeof(answer));
 	return nr;
 }
 
-static int write_sets(const struct select *select)
+static int write_sets(struct select *select)
 {
 	for (int i = 0; i < NR_SETS; i++) {
 		if (select->user_sets[i] &&
-		    copy_to_user(select->user_sets[i], select->sets[i], set_bytes(select)))
+		    copy_to_user(select->user_sets[i], get_set(select, i), set_bytes(select)))
 			return -EFAULT;
 	}
 	return 0;
@@ -117,15 +133,19 @@ static int write_sets(const struct select *select)
 
 static long select_fds(int n, u64 __user *const user_sets[NR_SETS], u64 deadline_ns)
 {
+	unsigned int nr_fds, nr_words;
 	struct select *select;
 	long ret;
 
 	if (n < 0)
 		return -EINVAL;
-	select = kzalloc(sizeof(*select));
+	nr_fds = min((unsigned int)n, files_nr_slots(current->proc->files));
+	nr_words = DIV_ROUND_UP(nr_fds, 64);
+	select = kzalloc(sizeof(*select) + (size_t)NR_SETS * nr_words * sizeof(u64));
 	if (!select)
 		return -ENOMEM;
-	select->nr_fds = min(n, FILE_MAX_FDS);
+	select->nr_fds = nr_fds;
+	select->nr_words = nr_words;
 	memcpy(select->user_sets, user_sets, sizeof(select->user_sets));
 	ret = read_sets(select);
 	if (!ret)

@@ -26,7 +26,7 @@ void process_init_limits(struct process *proc)
 	proc->rlimits[RLIMIT_NPROC] = (struct rlimit64){ task_limit() / 2, task_limit() / 2 };
 	proc->rlimits[RLIMIT_SIGPENDING] =
 		(struct rlimit64){ SIGNAL_MAX_QUEUED, SIGNAL_MAX_QUEUED };
-	proc->rlimits[RLIMIT_NOFILE] = (struct rlimit64){ FILE_MAX_FDS, FILE_MAX_FDS };
+	proc->rlimits[RLIMIT_NOFILE] = (struct rlimit64){ FILE_SOFT_LIMIT, FILE_HARD_LIMIT };
 }
 
 u64 process_limit(unsigned int resource)
@@ -58,7 +58,7 @@ void process_limit_cpu(struct process *proc)
 		signal_send(proc, sig, NULL);
 }
 
-/* Read, then set if new is given. A hard limit is never raised. */
+/* Reads, then sets if new is given. Only root raises a hard limit. */
 static int change_limit(struct process *proc, unsigned int resource, const struct rlimit64 *new,
 			struct rlimit64 *old)
 {
@@ -67,9 +67,11 @@ static int change_limit(struct process *proc, unsigned int resource, const struc
 
 	if (resource >= NR_RLIMITS || (new &&new->cur > new->max))
 		return -EINVAL;
+	if (resource == RLIMIT_NOFILE && new &&new->max > FILE_MAX_FDS)
+		return -EPERM;
 	flags = spin_lock_irqsave(&proc->lock);
 	*old = proc->rlimits[resource];
-	if (new &&new->max > old->max)
+	if (new &&new->max > old->max && !process_is_root(current->proc))
 		error = -EPERM;
 	else if (new)
 		proc->rlimits[resource] = *new;

@@ -8,8 +8,7 @@ from typing import Callable, Iterator
 Run = dict[str, list[int]]
 
 FEW = 100
-# As many as there can be: of descriptors in a process, and of processes in that memory.
-MANY = {"files": 20_000, "fds": 900, "processes": 12_000}
+MANY = {"files": 20_000, "fds": 20_000, "processes": 12_000}
 MEMORY = "4G"
 NR_OPERATIONS = 200
 GROWTH_LIMIT = 2

@@ -42,7 +42,7 @@ def test_many_areas_cost_little_more(boot):
     "kind, nr_many, operations",
     [
         ("files", 20000, "open stat miss replace rename list"),
-        ("fds", 900, "use dup watch change wait replace poll"),
+        ("fds", 20000, "use dup watch change wait replace poll fork list close"),
         ("processes", 7000, "fork fork_any replace find child stat group list"),
     ],
 )

@@ -18,8 +18,13 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 
 static uint64_t rdtsc(void)
 {
@@ -210,11 +215,36 @@ static void time_poll(void)
 	free(fds);
 }
 
+static void fork_and_wait(long i);
+
+/* The part of a fork and an exit that the descriptors take. */
+static void time_fork_of_fds(uint64_t without)
+{
+	uint64_t start = rdtsc();
+
+	fork_and_wait(0);
+	print("fork", rdtsc() - start - without, crowd);
+}
+
+static void close_fds(void)
+{
+	uint64_t start = rdtsc();
+
+	check(!syscall(SYS_close_range, first_fd, first_fd + crowd - 1, 0), "close_range");
+	print("close", rdtsc() - start, crowd);
+}
+
 static void time_fds(long nr)
 {
 	struct rlimit limit = { crowd + 100, crowd + 100 };
 	struct epoll_event event = { .events = EPOLLIN };
 	int fds[2], ready[2];
+	uint64_t without_fds;
+
+	fork_and_wait(0); /* the first one makes page tables its own */
+	without_fds = rdtsc();
+	fork_and_wait(0);
+	without_fds = rdtsc() - without_fds;
 
 	check(!setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
 	check(!pipe(fds) && !pipe(ready) && write(ready[1], "", 1) == 1, "pipe");
@@ -237,6 +267,10 @@ static void time_fds(long nr)
 	check(dup(read_fd) == first_fd, "dup");
 	time_each("replace", replace_fd, nr);
 	time_poll();
+	time_fork_of_fds(without_fds);
+	list("/proc/self/fd"); /* makes the links */
+	time_list("/proc/self/fd");
+	close_fds();
 }
 
 static pid_t *pids;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Descriptors that need no path: close_range, memfd_create with seals.
+ * Descriptors that need no path: close_range, many of them, memfd_create with seals.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
@@ -85,6 +90,138 @@ static void test_unshare(void)
 	pid = clone(unshare_and_close, stack + sizeof(stack), CLONE_FILES | SIGCHLD, &flags);
 	CHECK(pid > 0 && child_status(pid) == 0 && which_open() == 0x3ff);
 	CHECK(!range(FIRST_FD, FIRST_FD + 9, 0));
+}
+
+#define MAX_MANY 20000
+
+static int nr_many; /* descriptors; fewer where a host does not allow that */
+
+static int set_limit(rlim_t soft, rlim_t hard)
+{
+	return setrlimit(RLIMIT_NOFILE, &(struct rlimit){ soft, hard });
+}
+
+/* What the hard limit is, who may raise it, and how far. */
+static void test_limit(void)
+{
+	struct rlimit limit;
+	pid_t pid = fork_child();
+
+	if (pid) {
+		CHECK(child_status(pid) == EXITED(0));
+		return;
+	}
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_max >= 4096);
+	if (check_on_lego())
+		CHECK(limit.rlim_cur == 1024 && limit.rlim_max == 4096);
+	CHECK(set_limit(1024, RLIM_INFINITY) == -1 && errno == EPERM);
+	CHECK(set_limit(0, 1 << 30) == -1 && errno == EPERM);
+	CHECK(!set_limit(100, 1000));
+	if (check_on_lego() || !set_limit(100, 2000))
+		CHECK(!set_limit(100, 2000) && !set_limit(100, 1000));
+	if (!getuid())
+		CHECK(!setuid(4711));
+	CHECK(set_limit(100, 2000) == -1 && errno == EPERM);
+	CHECK(!set_limit(1000, 1000) && !set_limit(500, 500));
+	child_exit(0);
+}
+
+static int count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	int nr = -1; /* its own */
+
+	if (!CHECK(dir))
+		return -1;
+	while ((entry = readdir(dir)))
+		nr += entry->d_name[0] != '.';
+	closedir(dir);
+	return nr;
+}
+
+/* @first is the read end of a pipe, as are all the descriptors up to nr_many. */
+static void use_many(int first, int write_end)
+{
+	static fd_set sets[MAX_MANY / FD_SETSIZE + 1];
+	static struct pollfd fds[MAX_MANY];
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = nr_many - 1 };
+	int epoll;
+
+	for (int fd = first; fd < nr_many; fd++)
+		((unsigned char *)sets)[fd / 8] |= 1 << fd % 8;
+	for (int fd = 0; fd < nr_many; fd++)
+		fds[fd] = (struct pollfd){ .fd = fd < first ? -1 : fd, .events = POLLIN };
+	CHECK(poll(fds, nr_many, 0) == 0 && write(write_end, "x", 1) == 1);
+	CHECK(poll(fds, nr_many, 0) == nr_many - first && fds[nr_many - 1].revents == POLLIN);
+	CHECK(syscall(SYS_poll, fds, nr_many + 101, 0) == -1 && errno == EINVAL);
+	CHECK(syscall(SYS_select, nr_many, sets, NULL, NULL, NULL) == nr_many - first);
+	close(first);
+	CHECK(syscall(SYS_select, nr_many, sets, NULL, NULL, NULL) == -1 && errno == EBADF);
+	epoll = epoll_create1(0);
+	CHECK(epoll == first);
+	CHECK(!epoll_ctl(epoll, EPOLL_CTL_ADD, nr_many - 1, &event));
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, nr_many - 1, &event) == -1 && errno == EEXIST);
+	event.data.fd = 0;
+	CHECK(epoll_wait(epoll, &event, 1, -1) == 1 && event.data.fd == nr_many - 1);
+	CHECK(!epoll_ctl(epoll, EPOLL_CTL_DEL, nr_many - 1, NULL) && !close(epoll));
+	CHECK(dup(first + 1) == first);
+}
+
+/* A child has them, too; a program that it executes only those without FD_CLOEXEC. */
+static void inherit_many(int first)
+{
+	char name[16], *args[] = { "fds", "--count", name, NULL };
+	pid_t pid;
+
+	snprintf(name, sizeof(name), "%d", nr_many / 2);
+	CHECK(!range(nr_many / 2, nr_many - 1, CLOEXEC));
+	CHECK(fcntl(nr_many - 1, F_GETFD) == FD_CLOEXEC && !fcntl(nr_many / 2 - 1, F_GETFD));
+	pid = fork_child();
+	if (!pid) {
+		CHECK(count_fds() == nr_many);
+		CHECK(!range(first, nr_many / 4 - 1, 0) && dup(nr_many - 1) == first);
+		CHECK(dup2(1, nr_many / 4 - 1) == nr_many / 4 - 1);
+		CHECK(!range(nr_many / 4, -1, 0) && count_fds() == first + 2);
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == EXITED(0) && count_fds() == nr_many);
+	pid = fork_child();
+	if (!pid) {
+		execv("/proc/self/exe", args);
+		_exit(1);
+	}
+	CHECK(child_status(pid) == EXITED(0));
+}
+
+static void test_many(void)
+{
+	struct rlimit limit;
+	int ends[2], fd;
+	pid_t pid;
+
+	CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
+	nr_many = MAX_MANY;
+	if (!check_on_lego() && limit.rlim_max < MAX_MANY + 100)
+		nr_many = (int)limit.rlim_max - 100;
+	pid = fork_child();
+	if (pid) {
+		CHECK(child_status(pid) == EXITED(0));
+		return;
+	}
+	CHECK(!range(3, -1, 0) && !set_limit(200, nr_many + 100));
+	CHECK(!pipe(ends) && dup2(ends[1], 199) == 199 && dup2(1, 200) == -1 && errno == EBADF);
+	CHECK(dup2(ends[1], 5) == 5 && !close(199) && !close(ends[1]));
+	CHECK(!set_limit(nr_many, nr_many + 100) && dup(ends[0]) == 4);
+	for (fd = 6; fd < nr_many && dup(3) == fd; fd++)
+		;
+	CHECK(fd == nr_many && dup(3) == -1 && errno == EMFILE);
+	CHECK(!set_limit(nr_many + 100, nr_many + 100) && fcntl(3, F_DUPFD, nr_many + 50) > 0);
+	CHECK(!close(nr_many + 50) && !close(777) && dup(3) == 777 && dup(3) == nr_many);
+	CHECK(!close(nr_many) && count_fds() == nr_many);
+	use_many(6, 5);
+	inherit_many(6);
+	child_exit(0);
 }
 
 static int make_memfd(const char *name, unsigned int flags)
@@ -231,11 +368,13 @@ static void test_seal_mappings(void)
 }
 
 static const struct test tests[] = {
-	TEST(close_range), TEST(unshare),	TEST(memfd), TEST(seal_size),
-	TEST(seal_writes), TEST(seal_mappings), { 0 },
+	TEST(close_range), TEST(unshare),     TEST(limit),	   TEST(many), TEST(memfd),
+	TEST(seal_size),   TEST(seal_writes), TEST(seal_mappings), { 0 },
 };
 
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "--count"))
+		return count_fds() != atoi(argv[2]);
 	return run_tests("fds", tests, argc, argv);
 }

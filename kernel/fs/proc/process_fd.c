@@ -95,9 +95,7 @@ static void populate_fds(struct inode *dir)
 		if (!fd_is_open(files, (int)(u64)inode->private))
 			tree_remove(inode);
 	}
-	for (int fd = 0; files && fd < FILE_MAX_FDS; fd++) {
-		if (!fd_is_open(files, fd))
-			continue;
+	for (int fd = 0; files && (fd = files_next_fd(files, fd)) >= 0; fd++) {
 		inode = find_or_create_fd_link(dir, fd);
 		if (!inode)
 			break;

@@ -28,7 +28,6 @@ struct snapshot {
 	u64 pending, blocked, ignored, caught;
 	int exit_signal, exit_status;
 	struct credentials creds;
-	struct rlimit64 nofile;
 	u64 vm_bytes, nr_pages, stack_bytes, data_bytes, text_bytes;
 	struct mm_layout layout;
 	u64 brk_start;
@@ -176,7 +175,6 @@ static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 	snap->start_ns = proc->start_ns;
 	snap->exit_status = proc->exit_status;
 	snap->creds = proc->creds;
-	snap->nofile = proc->rlimits[RLIMIT_NOFILE];
 	spin_unlock_irqrestore(&proc->lock, flags);
 	look_at_memory(proc, snap);
 	if (tid)
@@ -267,6 +265,18 @@ static const char *state_name(char letter)
 	}
 }
 
+static unsigned int count_fd_slots(struct process *proc)
+{
+	struct files *files = process_get_files(proc);
+	unsigned int nr = 0;
+
+	if (files) {
+		nr = files_nr_slots(files);
+		files_put(files);
+	}
+	return nr;
+}
+
 int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 {
 	struct snapshot s;
@@ -280,7 +290,7 @@ int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 		    s.creds.suid, s.creds.fsuid, s.creds.gid, s.creds.egid, s.creds.sgid,
 		    s.creds.fsgid);
 	if (s.state != 'Z') {
-		text_printf(text, "FDSize:\t%llu\n", U64(s.nofile.cur));
+		text_printf(text, "FDSize:\t%u\n", count_fd_slots(proc));
 		text_printf(text, "VmSize:\t%8llu kB\nVmRSS:\t%8llu kB\n", U64(s.vm_bytes >> 10),
 			    U64(s.nr_pages * PAGE_SIZE >> 10));
 		text_printf(text, "VmData:\t%8llu kB\nVmStk:\t%8llu kB\nVmExe:\t%8llu kB\n",

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * kernel/fs/fd_tree.c: random changes, compared with an array; no memory; and the work does not
+ * grow with the number of descriptors. Work is counted in basic blocks: the compiler calls
+ * __sanitizer_cov_trace_pc() in each.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../../kernel/fs/fd_tree.h"
+
+#define NR_FDS 20000 /* in the array */
+#define SPARSE (1 << 20)
+
+static struct fd_tree tree;
+static void *model[NR_FDS];
+static int nr_live, nr_allowed; /* nodes */
+static u64 nr_blocks, random_state;
+
+void __sanitizer_cov_trace_pc(void);
+void *kzalloc(size_t size);
+void kfree(const void *ptr);
+
+__attribute__((no_sanitize_coverage)) void __sanitizer_cov_trace_pc(void)
+{
+	nr_blocks++;
+}
+
+void *kzalloc(size_t size)
+{
+	if (nr_live == nr_allowed)
+		return NULL;
+	nr_live++;
+	return calloc(1, size);
+}
+
+void kfree(const void *ptr)
+{
+	nr_live--;
+	free((void *)ptr);
+}
+
+static int set_up(void **state)
+{
+	tree = (struct fd_tree){ 0 };
+	fd_tree_init(&tree);
+	for (int fd = 0; fd < NR_FDS; fd++)
+		model[fd] = NULL;
+	nr_allowed = 1 << 20;
+	random_state = 1;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	assert_int_equal(nr_live, tree.nr_nodes);
+	fd_tree_free(&tree);
+	assert_int_equal(nr_live, 0);
+	return 0;
+}
+
+static int next_random(int below)
+{
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (int)((random_state >> 33) % (u64)below);
+}
+
+static void set(int fd, void *value)
+{
+	struct fd_node *leaf = fd_tree_make_leaf(&tree, fd);
+
+	assert_non_null(leaf);
+	fd_tree_set(&tree, leaf, fd, value);
+}
+
+/* Returns the first descriptor from fd on that is set in the array, or not, or NR_FDS. */
+static int find(int fd, bool is_set)
+{
+	while (fd < NR_FDS && !model[fd] == is_set)
+		fd++;
+	return fd;
+}
+
+static void check_from(int fd)
+{
+	int next = find(fd, true);
+
+	assert_int_equal(fd_tree_next(&tree, fd), next < NR_FDS ? next : -1);
+	assert_int_equal(fd_tree_next_free(&tree, fd), find(fd, false));
+	assert_ptr_equal(fd_tree_get(&tree, fd), model[fd]);
+}
+
+/* Sets mostly, then clears mostly, so that whole nodes become full and empty again. */
+static void test_random_changes(void **state)
+{
+	for (int n = 0; n < 200000; n++) {
+		bool fills = n / 50000 % 2 == 0;
+		int fd = next_random(5000);
+
+		model[fd] = next_random(10) < (fills ? 9 : 1) ? &model[fd] : NULL;
+		set(fd, model[fd]);
+		if (n % 16 == 0)
+			check_from(next_random(NR_FDS));
+	}
+}
+
+static void test_lowest_free(void **state)
+{
+	for (int fd = 0; fd < NR_FDS; fd++) {
+		assert_int_equal(fd_tree_next_free(&tree, 0), fd);
+		set(fd, model);
+	}
+	for (int n = 0; n < 1000; n++) {
+		int fd = next_random(NR_FDS);
+
+		set(fd, NULL);
+		assert_int_equal(fd_tree_next_free(&tree, 0), fd);
+		assert_int_equal(fd_tree_next_free(&tree, fd + 1), NR_FDS);
+		set(fd, model);
+	}
+}
+
+/* Far apart: few nodes, and those between are skipped. */
+static void test_sparse(void **state)
+{
+	set(SPARSE - 1, model);
+	set(70, model);
+	assert_in_range(tree.nr_nodes, 6, 8);
+	assert_int_equal(fd_tree_next(&tree, 0), 70);
+	assert_int_equal(fd_tree_next(&tree, 71), SPARSE - 1);
+	assert_int_equal(fd_tree_next(&tree, SPARSE), -1);
+	assert_int_equal(fd_tree_next_free(&tree, 70), 71);
+	assert_int_equal(fd_tree_next_free(&tree, SPARSE - 1), SPARSE);
+	assert_null(fd_tree_get(&tree, 5000));
+	assert_null(fd_tree_leaf(&tree, INT32_MAX));
+}
+
+static void test_copy(void **state)
+{
+	struct fd_tree other = { 0 };
+
+	fd_tree_init(&other);
+	for (int fd = 0; fd < 300; fd++)
+		set(fd, model + fd);
+	fd_tree_leaf(&tree, 130)->marks = 5;
+	for (int fd = 0; (fd = fd_tree_next(&tree, fd)) >= 0; fd += FD_TREE_SLOTS)
+		assert_true(fd_tree_copy_leaf(&other, &tree, fd));
+	assert_int_equal(fd_tree_leaf(&other, 130)->marks, 5);
+	for (int fd = 0; fd < 300; fd++)
+		assert_ptr_equal(fd_tree_get(&other, fd), model + fd);
+	assert_int_equal(fd_tree_next_free(&other, 0), 300);
+	fd_tree_free(&other);
+}
+
+/* Whatever node there is no memory for, the tree is as it was, and can be freed. */
+static void test_no_memory(void **state)
+{
+	set(5, model);
+	for (nr_allowed = 0; !fd_tree_make_leaf(&tree, SPARSE - 1); nr_allowed++) {
+		assert_ptr_equal(fd_tree_get(&tree, 5), model);
+		assert_int_equal(fd_tree_next(&tree, 6), -1);
+		assert_int_equal(fd_tree_next_free(&tree, 5), 6);
+	}
+	assert_int_equal(nr_allowed, 6);
+}
+
+/* Fills nr descriptors, then frees and takes some of them. */
+static u64 worst_cost(int nr)
+{
+	u64 worst = 0;
+
+	for (int fd = 0; fd < nr; fd++)
+		set(fd, model);
+	for (int n = 0; n < 1000; n++) {
+		int fd = next_random(nr);
+
+		nr_blocks = 0;
+		set(fd, NULL);
+		assert_int_equal(fd_tree_next_free(&tree, 0), fd);
+		set(fd, model);
+		assert_int_equal(fd_tree_next(&tree, fd), fd);
+		assert_ptr_equal(fd_tree_get(&tree, fd), model);
+		worst = max(worst, nr_blocks);
+	}
+	return worst;
+}
+
+static void test_cost_is_flat(void **state)
+{
+	u64 few = worst_cost(100), many = worst_cost(NR_FDS);
+
+	assert_in_range(few, 10, 200); /* blocks are counted at all */
+	assert_in_range(many, few, 2 * few);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(random_changes), TEST(lowest_free), TEST(sparse),
+		TEST(copy),	      TEST(no_memory),	 TEST(cost_is_flat),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
