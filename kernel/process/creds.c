@@ -3,6 +3,7 @@
 
 #include "process.h"
 #include <lego/assert.h>
+#include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -41,21 +42,25 @@ static void get_ids(const struct credentials *creds, enum kind kind, struct ids 
 
 /*
  * A process with another effective number may hold secrets of its former one: others cannot look
- * into it, and its parent's end sends it no signal.
+ * into it, and its parent's end sends it no signal. 0, or -EAGAIN: no memory.
  */
-static void put_ids(struct process *proc, enum kind kind, const struct ids *ids)
+static int put_ids(struct process *proc, enum kind kind, const struct ids *ids)
 {
 	struct credentials *creds = &proc->creds;
 	struct ids old;
+	int error = 0;
 
 	ASSERT_HELD(&proc->lock);
 	get_ids(creds, kind, &old);
+	if (kind == USER)
+		error = user_change(proc, ids->real);
+	if (error)
+		return error;
 	if (old.effective != ids->effective || old.fs != ids->fs) {
 		WRITE_ONCE(proc->not_dumpable, true);
 		WRITE_ONCE(proc->death_signal, 0);
 	}
 	if (kind == USER) {
-		creds->uid = ids->real;
 		creds->euid = ids->effective;
 		creds->suid = ids->saved;
 		creds->fsuid = ids->fs;
@@ -65,6 +70,7 @@ static void put_ids(struct process *proc, enum kind kind, const struct ids *ids)
 		creds->sgid = ids->saved;
 		creds->fsgid = ids->fs;
 	}
+	return 0;
 }
 
 static bool is_one_of(const struct ids *ids, u32 id, bool saved_too)
@@ -167,7 +173,7 @@ static int change(enum kind kind, int (*set)(struct ids *ids, const u32 *args, b
 	error = set(&ids, args, process_is_root(proc));
 	if (!error) {
 		ids.fs = ids.effective;
-		put_ids(proc, kind, &ids);
+		error = put_ids(proc, kind, &ids);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return error;
@@ -185,7 +191,7 @@ static long change_fs(enum kind kind, u32 id)
 	old = ids.fs;
 	if (id != ID_UNCHANGED && (process_is_root(proc) || is_one_of(&ids, id, true))) {
 		ids.fs = id;
-		put_ids(proc, kind, &ids);
+		BUG_ON(put_ids(proc, kind, &ids)); /* the real user stays */
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return old;

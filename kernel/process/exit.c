@@ -90,6 +90,8 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	if (task->pid != proc->pid)
 		pid_set_process(task->pid, NULL);
 	last = --proc->nr_threads == 0;
+	if (!last)
+		user_uncharge_locked(proc, 1);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	wake_up_all(&proc->exit_wait);
 	if (!last)

@@ -113,6 +113,7 @@ void family_detach(struct process *proc)
 	DEBUG_ASSERT(proc->zombie && !proc->nr_threads && list_empty(&proc->children));
 	list_del(&proc->all_node);
 	set_parent(proc, NULL);
+	user_uncharge_process(proc);
 	pid_set_process(proc->pid, NULL);
 	pid_leave_group(proc);
 	pid_put(proc->sid);

@@ -155,9 +155,14 @@ static long clone_thread(const struct clone_args *args)
 	pid_t tid;
 	PROFILE_SCOPE(thread_create);
 
+	error = user_charge_thread(current->proc);
+	if (error)
+		return error;
 	task = task_alloc(current->comm, current->proc);
-	if (IS_ERR(task))
-		return PTR_ERR(task);
+	if (IS_ERR(task)) {
+		error = PTR_ERR(task);
+		goto out_uncharge;
+	}
 	profile_task_init(task);
 	tid = task->pid;
 	task->mm = current->mm;
@@ -174,6 +179,8 @@ static long clone_thread(const struct clone_args *args)
 out_put:
 	profile_task_exit(task);
 	task_put(task);
+out_uncharge:
+	user_uncharge_thread(current->proc);
 	return error;
 }
 
@@ -205,7 +212,6 @@ static void copy_attributes(struct process *proc, struct process *parent, u64 fl
 	unsigned long irq_flags = spin_lock_irqsave(&parent->lock);
 
 	memcpy(proc->rlimits, parent->rlimits, sizeof(proc->rlimits));
-	proc->creds = parent->creds;
 	proc->nice = parent->nice;
 	proc->no_new_privs = parent->no_new_privs;
 	proc->keeps_caps = parent->keeps_caps;
@@ -248,6 +254,9 @@ static long clone_process(const struct clone_args *args)
 	proc = process_alloc(current->comm);
 	if (!proc)
 		return -ENOMEM;
+	ret = user_charge_process(proc, current->proc);
+	if (ret)
+		goto out_proc;
 	/* First, as there may be no number left, and copying memory takes long. */
 	task = task_alloc(current->comm, proc);
 	if (IS_ERR(task)) {
@@ -279,42 +288,15 @@ out_task:
 out_proc:
 	process_drop_files(proc);
 	process_drop_mm(proc);
+	user_uncharge_process(proc);
 	process_put(proc);
 	return ret;
-}
-
-struct user_threads {
-	u32 uid;
-	u64 nr;
-};
-
-static bool count_threads(struct process *proc, void *arg)
-{
-	struct user_threads *user = arg;
-
-	if (proc->creds.uid == user->uid)
-		user->nr += max(READ_ONCE(proc->nr_threads), 1U); /* a zombie counts, too */
-	return true;
-}
-
-/* RLIMIT_NPROC: of the user's threads. Root is held by the limit of all only: see task.c. */
-static int check_user_limit(void)
-{
-	struct process *proc = current->proc;
-	struct user_threads user = { .uid = proc->creds.uid };
-
-	if (!user.uid || process_is_root(proc))
-		return 0;
-	process_for_each(count_threads, &user);
-	return user.nr < proc->rlimits[RLIMIT_NPROC].cur ? 0 : -EAGAIN;
 }
 
 static long clone_any(const struct clone_args *args)
 {
 	int error = check_flags(args->flags);
 
-	if (!error)
-		error = check_user_limit();
 	if (error)
 		return error;
 	return args->flags & CLONE_THREAD ? clone_thread(args) : clone_process(args);

@@ -87,6 +87,7 @@ int process_start_init(const char *const *argv, const char *const *envp)
 	if (!proc)
 		return -ENOMEM;
 	process_init_limits(proc);
+	user_charge_init(proc);
 	proc->files = files_alloc();
 	proc->fs = fs_info_alloc();
 	if (!proc->files || !proc->fs)

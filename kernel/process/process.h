@@ -85,6 +85,21 @@ void family_release(struct process *proc);
 
 void process_init_limits(struct process *proc);
 
+/*
+ * user.c: how many threads a user has. A new process gets its parent's credentials, and counts as
+ * one thread; each further thread is charged before it is there. 0, -EAGAIN: the user's limit, or
+ * -ENOMEM. What is charged is given back, for a process all of it once it has been waited for.
+ * proc->lock is held where it says so, else it is taken.
+ */
+int user_charge_process(struct process *proc, struct process *parent);
+void user_uncharge_process(struct process *proc);
+int user_charge_thread(struct process *proc);
+void user_uncharge_thread(struct process *proc);
+void user_uncharge_locked(struct process *proc, unsigned int nr);
+void user_charge_init(struct process *init);
+/* Sets the real user; proc->lock is held. 0, or -EAGAIN: no memory. */
+int user_change(struct process *proc, u32 uid);
+
 /* Before user mode, interrupts on: tell the thread's rseq area its CPU, end a critical section. */
 void rseq_resume(struct pt_regs *regs);
 

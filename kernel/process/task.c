@@ -183,6 +183,7 @@ void process_put(struct process *proc)
 		return;
 	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads) &&
 		     list_empty(&proc->all_node));
+	DEBUG_ASSERT(!proc->nr_charged);
 	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs && !proc->nr_posix_timers);
 	sigpending_flush(&proc->pending);
 	kfree(proc->exe_path);

@@ -43,7 +43,7 @@ def test_many_areas_cost_little_more(boot):
     [
         ("files", 20000, "open stat miss replace rename list"),
         ("fds", 20000, "use dup watch change wait replace poll fork list close"),
-        ("processes", 7000, "fork fork_any replace find child stat group list"),
+        ("processes", 7000, "fork fork_any fork_user replace find child stat group list"),
     ],
 )
 def test_crowds_cost_little_more(boot, kind, nr_many, operations):

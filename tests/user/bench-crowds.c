@@ -339,12 +339,29 @@ static void signal_group(long i)
 	check(!setpgid(pids[i], getpgrp()), "setpgid");
 }
 
+/* For a user who has a limit, by a process that has no other children. */
+static void time_forks_of_user(long nr)
+{
+	pid_t pid = fork();
+
+	check(pid >= 0, "fork");
+	if (!pid) {
+		check(!setuid(4711), "setuid");
+		time_each("fork_user", fork_and_wait, nr);
+		fflush(stdout);
+		_exit(0);
+	}
+	check(waitpid(pid, NULL, 0) == pid, "waitpid");
+}
+
 static void time_processes(long nr)
 {
 	pids = calloc(crowd, sizeof(*pids));
 	check(pids != NULL, "memory");
 	for (long i = 0; i < crowd; i++)
 		pids[i] = make_sleeper();
+	fflush(stdout);
+	time_forks_of_user(nr);
 	time_each("fork", fork_and_wait, nr);
 	time_each("fork_any", fork_and_wait_for_any, nr);
 	time_each("replace", replace_process, nr);

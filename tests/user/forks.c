@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -79,6 +80,121 @@ static void test_zombies(void)
 		nr_reaped++;
 	CHECK(nr_reaped == nr);
 	child_exit(1);
+}
+
+#define USER_LIMIT  40
+#define NR_FORKERS  4
+#define NR_SLEEPERS 3
+
+static struct {
+	int go, nr_made, nr_done;
+} * crowd;
+static int crowd_ends[2]; /* the crowd reads until no writer is left */
+
+static void wait_for_end(void)
+{
+	char byte;
+
+	close(crowd_ends[1]);
+	while (read(crowd_ends[0], &byte, 1) < 0)
+		;
+	child_exit(0);
+}
+
+static void *sleep_in_thread(void *unused)
+{
+	while (__atomic_load_n(&crowd->nr_done, __ATOMIC_ACQUIRE) < NR_FORKERS)
+		sleep_ms(1);
+	return unused;
+}
+
+/* Returns how often it was not refused. */
+static int fork_until_refused(void)
+{
+	pid_t pid;
+	int nr = 0;
+
+	while ((pid = fork()) > 0)
+		nr++;
+	if (!pid)
+		wait_for_end();
+	CHECK(errno == EAGAIN);
+	return nr;
+}
+
+static void fork_with_others(void)
+{
+	while (!__atomic_load_n(&crowd->go, __ATOMIC_ACQUIRE))
+		sched_yield();
+	__atomic_add_fetch(&crowd->nr_made, fork_until_refused(), __ATOMIC_RELAXED);
+	__atomic_add_fetch(&crowd->nr_done, 1, __ATOMIC_RELEASE);
+	wait_for_end();
+}
+
+/* A process that gets another real user does not count as one of its former user any more. */
+static void make_other_user(void)
+{
+	int ready[2];
+	char byte;
+
+	CHECK(!pipe(ready));
+	if (!fork_child()) {
+		CHECK(!setresuid(4713, 4713, 4713) && write(ready[1], "x", 1) == 1);
+		wait_for_end();
+	}
+	CHECK(read(ready[0], &byte, 1) == 1 && !close(ready[0]) && !close(ready[1]));
+}
+
+/*
+ * Several processes fork at once, until all have been refused. Linux may refuse one of them too
+ * early, so there may be room after them; but there is never one too many, threads included.
+ */
+static void fill_user(void)
+{
+	pthread_t threads[NR_SLEEPERS];
+	int nr = 1 + NR_FORKERS + NR_SLEEPERS;
+
+	crowd->go = crowd->nr_made = crowd->nr_done = 0;
+	CHECK(!pipe(crowd_ends));
+	make_other_user();
+	for (int i = 0; i < NR_FORKERS; i++) {
+		if (!fork_child())
+			fork_with_others();
+	}
+	for (int i = 0; i < NR_SLEEPERS; i++)
+		CHECK(!pthread_create(&threads[i], NULL, sleep_in_thread, NULL));
+	__atomic_store_n(&crowd->go, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < NR_SLEEPERS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(nr + crowd->nr_made <= USER_LIMIT);
+	/* The threads have left, which makes room. */
+	CHECK(fork_until_refused() == USER_LIMIT - 1 - NR_FORKERS - crowd->nr_made);
+	close(crowd_ends[0]);
+	close(crowd_ends[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
+/* Time and again, to see that every process and thread that is gone makes room for one. */
+static void test_user_limit(void)
+{
+	struct rlimit limit = { USER_LIMIT, USER_LIMIT };
+	pid_t pid;
+
+	if (getuid())
+		return;
+	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	pid = fork_child();
+	if (pid) {
+		CHECK(child_status(pid) == EXITED(0));
+		return;
+	}
+	CHECK(!prctl(PR_SET_CHILD_SUBREAPER, 1) && !setrlimit(RLIMIT_NPROC, &limit));
+	CHECK(!setresuid(4712, 4712, 4713));
+	for (int round = 0; round < 5; round++)
+		fill_user();
+	child_exit(0);
 }
 
 static int static_data[8];
@@ -331,8 +447,8 @@ static void test_clone(void)
 }
 
 static const struct test tests[] = {
-	TEST(ids),   TEST(many),    TEST(descriptors), TEST(inherited), TEST(vfork),
-	TEST(spawn), TEST(threads), TEST(clone),       TEST(zombies),	{ 0 },
+	TEST(ids),     TEST(many),  TEST(descriptors), TEST(inherited),	 TEST(vfork), TEST(spawn),
+	TEST(threads), TEST(clone), TEST(zombies),     TEST(user_limit), { 0 },
 };
 
 int main(int argc, char **argv)

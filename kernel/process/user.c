@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "process.h"
+
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/slab.h>
+
+/*
+ * How many threads each user has, for RLIMIT_NPROC. A process remembers how many its real user is
+ * charged for it, and gives back just these, so no count can drift: one for each thread, and one
+ * for a zombie until somebody has waited for it. A user is in a hash table while it has any.
+ */
+
+#define NR_BUCKETS 1024
+
+struct user {
+	struct user *next;
+	u32 uid;
+	unsigned int nr_threads; /* never 0 */
+};
+
+/* Guards all here; taken with interrupts off, inside proc->lock. */
+static DEFINE_SPINLOCK(users_lock);
+static struct user *buckets[NR_BUCKETS];
+
+static struct user **find_link(u32 uid)
+{
+	struct user **link = &buckets[uid % NR_BUCKETS];
+
+	ASSERT_HELD(&users_lock);
+	while (*link && (*link)->uid != uid)
+		link = &(*link)->next;
+	return link;
+}
+
+static int charge_locked(u32 uid, unsigned int nr, u64 limit)
+{
+	struct user **link = find_link(uid);
+
+	if ((*link ? (*link)->nr_threads : 0) + (u64)nr > limit)
+		return -EAGAIN;
+	if (!*link) {
+		*link = kzalloc(sizeof(**link));
+		if (!*link)
+			return -ENOMEM;
+		(*link)->uid = uid;
+	}
+	(*link)->nr_threads += nr;
+	return 0;
+}
+
+static int charge(u32 uid, unsigned int nr, u64 limit)
+{
+	unsigned long flags = spin_lock_irqsave(&users_lock);
+	int error = charge_locked(uid, nr, limit);
+
+	spin_unlock_irqrestore(&users_lock, flags);
+	return error;
+}
+
+static void uncharge(u32 uid, unsigned int nr)
+{
+	unsigned long flags = spin_lock_irqsave(&users_lock);
+	struct user **link = find_link(uid), *user = *link;
+
+	BUG_ON(!user || user->nr_threads < nr);
+	user->nr_threads -= nr;
+	if (user->nr_threads)
+		user = NULL;
+	else
+		*link = user->next;
+	spin_unlock_irqrestore(&users_lock, flags);
+	kfree(user);
+}
+
+/* Root is held by the limit of all only: see task.c. */
+static u64 limit_of(struct process *proc)
+{
+	return !proc->creds.uid || process_is_root(proc) ? RLIM_INFINITY :
+							   proc->rlimits[RLIMIT_NPROC].cur;
+}
+
+int user_charge_process(struct process *proc, struct process *parent)
+{
+	unsigned long flags = spin_lock_irqsave(&parent->lock);
+	int error = charge(parent->creds.uid, 1, limit_of(parent));
+
+	proc->creds = parent->creds;
+	proc->nr_charged = !error;
+	spin_unlock_irqrestore(&parent->lock, flags);
+	return error;
+}
+
+void user_charge_init(struct process *init)
+{
+	BUG_ON(charge(init->creds.uid, 1, RLIM_INFINITY));
+	init->nr_charged = 1;
+}
+
+int user_charge_thread(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	int error = charge(proc->creds.uid, 1, limit_of(proc));
+
+	proc->nr_charged += !error;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return error;
+}
+
+void user_uncharge_locked(struct process *proc, unsigned int nr)
+{
+	ASSERT_HELD(&proc->lock);
+	DEBUG_ASSERT(proc->nr_charged >= nr);
+	if (nr)
+		uncharge(proc->creds.uid, nr);
+	proc->nr_charged -= nr;
+}
+
+void user_uncharge_thread(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	user_uncharge_locked(proc, 1);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+void user_uncharge_process(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	user_uncharge_locked(proc, proc->nr_charged);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+int user_change(struct process *proc, u32 uid)
+{
+	ASSERT_HELD(&proc->lock);
+	if (uid == proc->creds.uid)
+		return 0;
+	if (charge(uid, proc->nr_charged, RLIM_INFINITY))
+		return -EAGAIN;
+	uncharge(proc->creds.uid, proc->nr_charged);
+	proc->creds.uid = uid;
+	return 0;
+}
