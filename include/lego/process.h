@@ -25,10 +25,7 @@ extern struct list_head process_list; /* by all_node */
 
 /* By pid, zombies included, with a reference; NULL: none. Any context but NMI. */
 struct process *process_find(pid_t pid);
-/*
- * The one with the lowest pid above that, likewise: to walk over all of them with no lock held.
- * Looks at every number in between.
- */
+/* The one with the lowest pid above that, likewise: to walk over all of them with no lock held. */
 struct process *process_next(pid_t pid);
 /* A thread of the process by tid, with a reference, or NULL. */
 struct task *process_find_thread(struct process *proc, pid_t tid);

@@ -45,20 +45,45 @@ void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 }
 
+static u64 waitable_nr(const struct list_head *node)
+{
+	return list_entry(node, struct process, wait_node)->child_nr;
+}
+
+/*
+ * Returns the node in parent->waitable that proc belongs behind. Looks from both ends of the list,
+ * and among the older siblings, at the same time. So children may end in any order: in a sorted
+ * one the first step finds the place, and where few of the siblings are in the list, it is short.
+ */
+static struct list_head *find_wait_place(struct process *parent, struct process *proc)
+{
+	struct list_head *front = parent->waitable.next, *back = parent->waitable.prev;
+	struct list_head *older = proc->sibling.prev;
+
+	ASSERT_HELD(&process_tree_lock);
+	for (;; front = front->next, back = back->prev, older = older->prev) {
+		struct process *sibling = list_entry(older, struct process, sibling);
+
+		if (back == &parent->waitable || waitable_nr(back) < proc->child_nr)
+			return back;
+		/* Not the list's head: a node further back has a higher number. */
+		if (waitable_nr(front) > proc->child_nr)
+			return front->prev;
+		if (older == &parent->children)
+			return &parent->waitable;
+		if (!list_empty(&sibling->wait_node))
+			return &sibling->wait_node;
+	}
+}
+
 /* Oldest child first: as Linux, which looks at all of them, would find them. */
 void family_set_waitable(struct process *proc)
 {
 	struct process *parent = proc->parent;
-	struct list_head *at;
 
 	ASSERT_HELD(&process_tree_lock);
-	if (!parent || !list_empty(&proc->wait_node))
-		return;
-	for (at = parent->waitable.prev; at != &parent->waitable; at = at->prev) {
-		if (list_entry(at, struct process, wait_node)->child_nr < proc->child_nr)
-			break;
-	}
-	list_add(&proc->wait_node, at);
+	if (parent && list_empty(&proc->wait_node))
+		list_add(&proc->wait_node, find_wait_place(parent, proc));
 }
 
 static void set_parent(struct process *proc, struct process *parent)

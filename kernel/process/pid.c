@@ -11,12 +11,13 @@
  * Numbers of threads, processes, groups and sessions, which share one range. A number is in a hash
  * table while it has a use: as a thread's, as a process's, or by a process that is in the group or
  * session of that number. So what one has heard of as a group is not soon somebody's pid. A number
- * knows the members of its group, so that nobody has to search for them. Kernel
- * threads have numbers of their own, which users never see and which are not kept here.
+ * knows the members of its group, so that nobody has to search for them. A bit map of the numbers
+ * in use leads to the next free one, however many there are. Kernel threads have numbers of their
+ * own, which users never see and which are not kept here.
  */
 
 #define PID_FIRST  300 /* after the first turn; Linux's */
-#define NR_BUCKETS 1024
+#define NR_BUCKETS 4096
 
 struct pid_number {
 	struct pid_number *next;
@@ -29,6 +30,7 @@ struct pid_number {
 /* Guards all here; taken with interrupts off, last of all locks. */
 static DEFINE_SPINLOCK(pid_lock);
 static struct pid_number *buckets[NR_BUCKETS];
+static u64 used[PID_MAX / 64];
 static unsigned int nr_numbers;
 static pid_t last_pid;
 
@@ -51,10 +53,32 @@ static struct pid_number *find_number(pid_t nr)
 	return number;
 }
 
+/* Returns the first number from nr on that is in use, or is not, or PID_MAX. */
+static pid_t next_number(pid_t nr, bool in_use)
+{
+	ASSERT_HELD(&pid_lock);
+	for (; nr < PID_MAX; nr = ALIGN_DOWN(nr, 64) + 64) {
+		u64 bits = (in_use ? used[nr / 64] : ~used[nr / 64]) >> nr % 64;
+
+		if (bits)
+			return nr + __builtin_ctzll(bits);
+	}
+	return PID_MAX;
+}
+
+static void set_used(pid_t nr, bool in_use)
+{
+	u64 *word = &used[nr / 64];
+
+	ASSERT_HELD(&pid_lock);
+	*word = (*word & ~BIT(nr % 64)) | (u64)in_use << nr % 64;
+}
+
 pid_t pid_alloc(unsigned int max)
 {
 	struct pid_number *number = kzalloc(sizeof(*number)), **link;
 	unsigned long flags;
+	pid_t nr;
 
 	BUG_ON(max >= PID_MAX - PID_FIRST);
 	if (!number)
@@ -66,12 +90,13 @@ pid_t pid_alloc(unsigned int max)
 		return -EAGAIN;
 	}
 	nr_numbers++;
-	do {
-		if (++last_pid >= PID_MAX)
-			last_pid = PID_FIRST;
-		link = find_link(last_pid);
-	} while (*link);
-	number->nr = last_pid;
+	nr = next_number(last_pid + 1, false);
+	if (nr == PID_MAX)
+		nr = next_number(PID_FIRST, false);
+	WRITE_ONCE(last_pid, nr);
+	set_used(nr, true);
+	link = find_link(nr);
+	number->nr = nr;
 	number->nr_uses = 1;
 	list_init(&number->members);
 	*link = number;
@@ -111,6 +136,7 @@ void pid_put(pid_t nr)
 		unused = *link;
 		DEBUG_ASSERT(!unused->proc && list_empty(&unused->members));
 		*link = unused->next;
+		set_used(nr, false);
 		nr_numbers--;
 	}
 	spin_unlock_irqrestore(&pid_lock, flags);
@@ -194,8 +220,13 @@ struct process *process_find(pid_t pid)
 struct process *process_next(pid_t pid)
 {
 	struct process *proc = NULL;
+	unsigned long flags;
 
-	while (!proc && ++pid < PID_MAX)
+	while (!proc && pid < PID_MAX) {
+		flags = spin_lock_irqsave(&pid_lock);
+		pid = next_number(pid + 1, true);
+		spin_unlock_irqrestore(&pid_lock, flags);
 		proc = process_find(pid);
+	}
 	return proc;
 }

@@ -29,7 +29,7 @@
 #define KTHREAD_PID_FIRST 1000000000 /* users never see these numbers */
 #define BYTES_PER_TASK	  (256ULL << 10)
 #define MIN_TASK_LIMIT	  64
-#define MAX_TASK_LIMIT	  16384 /* half of the numbers: see pid.c */
+#define MAX_TASK_LIMIT	  32000 /* nearly all of the numbers: see pid.c */
 
 static pid_t last_kthread_pid = KTHREAD_PID_FIRST - 1;
 static atomic_t nr_user_tasks;

@@ -175,7 +175,6 @@ static void test_stops(void)
 	CHECK(child_status(pid) == SIGTERM);
 }
 
-/* A stopped process does not run, and goes on where it was. */
 /* Of several children that have ended, or stopped: the one that was made first. */
 static void test_first_made(void)
 {
@@ -201,6 +200,37 @@ static void test_first_made(void)
 	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
 }
 
+#define NR_ENDED 32
+
+/* The same in whichever order they end, and with waits in between. */
+static void test_many_ended(void)
+{
+	pid_t pids[NR_ENDED], *first;
+	siginfo_t info;
+
+	for (int i = 0; i < NR_ENDED; i++)
+		pids[i] = sleeper();
+	for (int n = 0; n < 2 * NR_ENDED; n++) {
+		int i = n * 13 % NR_ENDED;
+
+		if (n < NR_ENDED) {
+			CHECK(!kill(pids[i], SIGKILL));
+			CHECK(!waitid(P_PID, pids[i], &info, WEXITED | WNOWAIT));
+			pids[i] = -pids[i]; /* it has ended */
+		}
+		if (n < NR_ENDED && n % 3)
+			continue;
+		for (first = pids; first < pids + NR_ENDED && *first >= 0; first++)
+			;
+		if (first == pids + NR_ENDED)
+			break;
+		CHECK(waitpid(-1, NULL, 0) == -*first);
+		*first = 0;
+	}
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+}
+
+/* A stopped process does not run, and goes on where it was. */
 static void test_stopped_is_still(void)
 {
 	volatile int *count =
@@ -447,6 +477,7 @@ static const struct test tests[] = {
 	TEST(waitid),
 	TEST(stops),
 	TEST(first_made),
+	TEST(many_ended),
 	TEST(stopped_is_still),
 	TEST(stopped_threads),
 	TEST(groups),
