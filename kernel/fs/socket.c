@@ -8,18 +8,17 @@
 #include <lego/string.h>
 
 /*
- * Names and connections of sockets: unix(7). Two connected sockets keep each other alive until both
+ * Connections of sockets: unix(7). Two connected sockets keep each other alive until both
  * files are gone. connect() makes the other end itself and leaves it with the listening socket,
- * where accept() finds it; so a client can send before that, a little. Datagram sockets have only
- * their names here: see socket_message.c.
+ * where accept() finds it; so a client can send before that, a little. Datagram sockets:
+ * see socket_message.c.
  *
  * Locks, outer first: socket_lock, socket->lock. No two sockets' ->lock are held at a time.
  */
 
 #define MAX_BACKLOG 128
 
-static DEFINE_MUTEX(socket_lock);
-static LIST_HEAD(bound_sockets);
+DEFINE_MUTEX(socket_lock);
 
 struct socket_user socket_current_user(void)
 {
@@ -43,7 +42,6 @@ struct socket *socket_alloc(int type)
 	wait_queue_init_at(&socket->write_wait, "socket", LOCK_PLACE("socket->write_wait"));
 	list_init(&socket->peers);
 	list_init(&socket->peer_node);
-	list_init(&socket->bound_node);
 	list_init(&socket->pending);
 	list_init(&socket->pending_node);
 	socket->user = socket_current_user();
@@ -63,7 +61,7 @@ void socket_put(struct socket *socket)
 	if (!atomic_dec_and_test(&socket->refs))
 		return;
 	DEBUG_ASSERT(list_empty(&socket->chunks) && list_empty(&socket->pending));
-	DEBUG_ASSERT(list_empty(&socket->bound_node) && !socket->inode);
+	DEBUG_ASSERT(!socket->bound && !socket->inode);
 	DEBUG_ASSERT(list_empty(&socket->peers) && list_empty(&socket->peer_node));
 	kfree(socket);
 }
@@ -122,9 +120,7 @@ static void stop_listening(struct socket *socket)
 	struct inode *inode;
 
 	mutex_lock(&socket_lock);
-	list_del(&socket->bound_node);
-	inode = socket->inode;
-	socket->inode = NULL;
+	inode = socket_unbind(socket);
 	WRITE_ONCE(socket->listening, false);
 	while (!list_empty(&socket->pending)) {
 		struct socket *pending =
@@ -146,7 +142,7 @@ void socket_release(struct socket *socket)
 	bool unread = READ_ONCE(socket->held_bytes) || !READ_ONCE(socket->accepted);
 	struct socket *peer;
 
-	if (!list_empty(&socket->bound_node) || socket->listening)
+	if (socket->bound || socket->listening)
 		stop_listening(socket);
 	mutex_lock(&socket->lock);
 	WRITE_ONCE(socket->closed, true);
@@ -164,142 +160,6 @@ void socket_release(struct socket *socket)
 		socket_put(peer);
 	}
 	socket_put(socket);
-}
-
-/* Names */
-
-static bool same_name(const struct socket_name *a, const struct socket_name *b)
-{
-	return a->len == b->len && !memcmp(a->path, b->path, a->len);
-}
-
-static bool is_abstract(const struct socket_name *name)
-{
-	return name->len && !name->path[0];
-}
-
-/* inode NULL: of an abstract name, of which each type of sockets has its own. */
-static struct socket *find_bound(const struct socket_name *name, const struct inode *inode,
-				 int type)
-{
-	struct socket *socket;
-
-	ASSERT_HELD(&socket_lock);
-	list_for_each_entry(socket, &bound_sockets, bound_node) {
-		if (inode ? socket->inode == inode :
-			    is_abstract(&socket->name) && socket->type == type &&
-				    same_name(&socket->name, name))
-			return socket;
-	}
-	return NULL;
-}
-
-/* A name that is free, as Linux makes them. */
-static void choose_name(struct socket_name *name, int type)
-{
-	static u32 last; /* guarded by socket_lock */
-
-	ASSERT_HELD(&socket_lock);
-	do {
-		memset(name, 0, sizeof(*name));
-		name->len = 6;
-		snprintf(name->path + 1, 6, "%05x", ++last & 0xfffff);
-	} while (find_bound(name, NULL, type));
-}
-
-static void path_of(const struct socket_name *name, char path[SOCKET_PATH_BYTES + 1])
-{
-	memcpy(path, name->path, name->len);
-	path[name->len] = '\0';
-}
-
-int socket_bind(struct socket *socket, const struct socket_name *name)
-{
-	struct socket_name own = *name;
-	char path[SOCKET_PATH_BYTES + 1];
-	struct inode *inode = NULL;
-	int error = 0;
-
-	mutex_lock(&socket_lock);
-	if (socket->name.len) {
-		error = name->len ? -EINVAL : 0;
-		goto out_unlock;
-	}
-	if (!name->len) {
-		choose_name(&own, socket->type);
-	} else if (is_abstract(name)) {
-		error = find_bound(name, NULL, socket->type) ? -EADDRINUSE : 0;
-	} else {
-		path_of(name, path);
-		error = name_make_socket(path, &inode);
-		error = error == -EEXIST ? -EADDRINUSE : error;
-	}
-	if (error)
-		goto out_unlock;
-	memcpy(socket->name.path, own.path, sizeof(own.path));
-	smp_store_release(&socket->name.len, own.len);
-	socket->inode = inode;
-	list_add(&socket->bound_node, &bound_sockets);
-out_unlock:
-	mutex_unlock(&socket_lock);
-	return error;
-}
-
-int socket_autobind(struct socket *socket)
-{
-	if (!READ_ONCE(socket->wants_users) || READ_ONCE(socket->name.len))
-		return 0;
-	return socket_bind(socket, &(struct socket_name){ 0 });
-}
-
-/* The inode that a path leads to, with a reference, or ERR_PTR. */
-static struct inode *find_inode(const struct socket_name *name)
-{
-	char path[SOCKET_PATH_BYTES + 1];
-	struct path base, found;
-	int error;
-
-	path_of(name, path);
-	error = path_base(AT_FDCWD, path, &base);
-	if (error)
-		return ERR_PTR(error);
-	error = path_find(&base, path, 0, &found);
-	path_release(&base);
-	if (error)
-		return ERR_PTR(error);
-	error = S_ISSOCK(found.inode->mode) ? inode_permission(found.inode, MAY_WRITE) :
-					      -ECONNREFUSED;
-	inode_get(found.inode);
-	path_release(&found);
-	if (!error)
-		return found.inode;
-	inode_put(found.inode);
-	return ERR_PTR(error);
-}
-
-struct socket *socket_find(const struct socket_name *name, int type)
-{
-	struct inode *inode = NULL;
-	struct socket *socket;
-
-	if (!name->len)
-		return ERR_PTR(-EINVAL);
-	if (!is_abstract(name))
-		inode = find_inode(name);
-	if (IS_ERR(inode))
-		return (struct socket *)inode;
-	mutex_lock(&socket_lock);
-	socket = find_bound(name, inode, type);
-	if (!socket)
-		socket = ERR_PTR(-ECONNREFUSED);
-	else if (socket->type != type)
-		socket = ERR_PTR(-EPROTOTYPE);
-	else
-		socket_get(socket);
-	mutex_unlock(&socket_lock);
-	if (inode)
-		inode_put(inode);
-	return socket;
 }
 
 /* Connections */

@@ -3,8 +3,8 @@
 #define FS_SOCKET_H
 
 /*
- * Sockets of AF_UNIX: what socket.c (names and connections), socket_data.c (bytes under way),
- * socket_message.c (messages, and the peers of datagram sockets) and the system calls share.
+ * Sockets of AF_UNIX: what socket.c (connections), socket_names.c, socket_data.c (bytes under
+ * way), socket_message.c (messages, and the peers of datagram sockets) and the system calls share.
  * Process context; all may sleep.
  */
 
@@ -77,8 +77,9 @@ struct socket {
 	/* Guarded by socket_lock. */
 	struct socket_user user, peer_user;
 	struct socket_name name;
-	struct inode *inode; /* bound to it, with a reference */
-	struct list_head bound_node;
+	bool bound;	     /* name is its own, not that of the socket which listened */
+	struct inode *inode; /* with the name, with a reference; its ->private is the socket */
+	struct socket *next_bound; /* with the same hash of an abstract name */
 	bool listening;
 	unsigned int max_pending, nr_pending;
 	struct list_head pending; /* connected, not accepted: their pending_node */
@@ -86,6 +87,7 @@ struct socket {
 };
 
 /* socket.c */
+extern struct mutex socket_lock;
 extern const struct file_ops socket_ops;
 struct socket *socket_alloc(int type); /* NULL: no memory */
 struct socket *socket_get(struct socket *socket);
@@ -93,11 +95,6 @@ void socket_put(struct socket *socket);
 struct file *socket_make_file(struct socket *socket, u32 flags); /* takes over; NULL: no memory */
 void socket_release(struct socket *socket);	      /* its file is gone, or there will be none */
 int socket_pair(int type, struct socket *sockets[2]); /* connected. 0 or -ENOMEM */
-int socket_bind(struct socket *socket, const struct socket_name *name);
-/* Binds a socket that wants credentials to a name of the kernel's choice, unless it has one. */
-int socket_autobind(struct socket *socket);
-/* The socket of a type that has the name, with a reference, or ERR_PTR. */
-struct socket *socket_find(const struct socket_name *name, int type);
 int socket_listen(struct socket *socket, int backlog);
 int socket_connect(struct socket *socket, const struct socket_name *name, bool nonblock);
 struct socket *socket_accept(struct socket *socket, bool nonblock); /* ERR_PTR */
@@ -110,6 +107,15 @@ static inline bool socket_is_datagram(const struct socket *socket)
 {
 	return socket->type == SOCK_DGRAM;
 }
+
+/* socket_names.c */
+int socket_bind(struct socket *socket, const struct socket_name *name);
+/* Nobody finds the socket any more. Returns the inode, to be put. socket_lock is held. */
+struct inode *socket_unbind(struct socket *socket);
+/* Binds a socket that wants credentials to a name of the kernel's choice, unless it has one. */
+int socket_autobind(struct socket *socket);
+/* The socket of a type that has the name, with a reference, or ERR_PTR. */
+struct socket *socket_find(const struct socket_name *name, int type);
 
 /* socket_calls.c: addresses as the user gives and gets them. */
 int name_from_user(struct socket_name *name, const void __user *user, u32 len);

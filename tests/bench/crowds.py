@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What operations cost among few and many: files of a directory, descriptors, processes."""
+"""What operations cost among few and many files, descriptors, sockets and processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Callable, Iterator
 Run = dict[str, list[int]]
 
 FEW = 100
-KINDS = ("files", "fds", "processes")
+KINDS = ("files", "fds", "sockets", "processes")
 MANY = 20_000
 MEMORY = "8G"  # a limit of 20,000 processes needs 5
 NR_OPERATIONS = 200

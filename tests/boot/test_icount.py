@@ -43,11 +43,12 @@ def test_many_areas_cost_little_more(boot):
     [
         ("files", 20000, "open stat miss replace rename list"),
         ("fds", 20000, "use dup watch change wait replace poll fork list close"),
+        ("sockets", 20000, "connect connect_abstract replace replace_abstract"),
         ("processes", 20000, "fork fork_any fork_user replace find child stat group list end"),
     ],
 )
 def test_crowds_cost_little_more(boot, kind, nr_many, operations):
-    """What one operation costs among 100 files, descriptors or processes, and among many."""
+    """What one operation costs among 100 of a kind, and among many."""
     options = {"icount": True, "mem": "8G", "append": "profile.on_exit=none"}
     few, many = (
         costs_of(boot("bench-crowds", kind, nr, 50, **options).log) for nr in (100, nr_many)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * bench-crowds files|fds|processes CROWD N: TSC cycles for N of each operation on one of CROWD
- * files in a directory, descriptors of a process, or processes that sleep. Which one is random.
- * Where an operation looks at all of them (`list`, `poll`), it is done once, and N is the number of
- * those that were looked at. Lines `bench: <name> <cycles> <operations>`.
+ * bench-crowds files|fds|sockets|processes CROWD N: TSC cycles for N of each operation on one of
+ * CROWD files in a directory, descriptors of a process, AF_UNIX sockets with names (paths first,
+ * then abstract ones), or processes that sleep. Which one is random. Where an operation looks at
+ * all of them (`list`, `poll`), it is done once, and N is the number of those that were looked at.
+ * Lines `bench: <name> <cycles> <operations>`.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -11,14 +12,17 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -228,10 +232,7 @@ static void time_fork_of_fds(uint64_t without)
 
 static void close_fds(void)
 {
-	uint64_t start = rdtsc();
-
 	check(!syscall(SYS_close_range, first_fd, first_fd + crowd - 1, 0), "close_range");
-	print("close", rdtsc() - start, crowd);
 }
 
 static void time_fds(long nr)
@@ -239,7 +240,7 @@ static void time_fds(long nr)
 	struct rlimit limit = { crowd + 100, crowd + 100 };
 	struct epoll_event event = { .events = EPOLLIN };
 	int fds[2], ready[2];
-	uint64_t without_fds;
+	uint64_t without_fds, start;
 
 	fork_and_wait(0); /* the first one makes page tables its own */
 	without_fds = rdtsc();
@@ -270,7 +271,66 @@ static void time_fds(long nr)
 	time_fork_of_fds(without_fds);
 	list("/proc/self/fd"); /* makes the links */
 	time_list("/proc/self/fd");
+	start = rdtsc();
 	close_fds();
+	print("close", rdtsc() - start, crowd);
+}
+
+static struct sockaddr_un socket_address;
+static int client, is_abstract;
+
+/* An abstract name, or a path; with its length. */
+static socklen_t name_socket(long i)
+{
+	int len;
+
+	socket_address.sun_family = AF_UNIX;
+	len = snprintf(socket_address.sun_path, sizeof(socket_address.sun_path), "/tmp/socket%ld",
+		       i);
+	if (is_abstract)
+		socket_address.sun_path[0] = '\0';
+	return offsetof(struct sockaddr_un, sun_path) + len + !is_abstract;
+}
+
+static void bind_socket(long i)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	socklen_t len = name_socket(i);
+
+	check(fd == fd_of(i), "not the lowest descriptor");
+	check(!bind(fd, (struct sockaddr *)&socket_address, len), "bind");
+}
+
+static void connect_socket(long i)
+{
+	socklen_t len = name_socket(i);
+
+	check(!connect(client, (struct sockaddr *)&socket_address, len), "connect");
+}
+
+static void replace_socket(long i)
+{
+	name_socket(i);
+	check(!close(fd_of(i)), "close");
+	check(is_abstract || !unlink(socket_address.sun_path), "unlink");
+	bind_socket(i);
+}
+
+static void time_sockets(long nr)
+{
+	struct rlimit limit = { crowd + 100, crowd + 100 };
+
+	check(!setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+	check(!mkdir("/tmp", 0777) || errno == EEXIST, "/tmp");
+	client = socket(AF_UNIX, SOCK_DGRAM, 0);
+	first_fd = client + 1;
+	for (is_abstract = 0; is_abstract < 2; is_abstract++) {
+		for (long i = 0; i < crowd; i++)
+			bind_socket(i);
+		time_each(is_abstract ? "connect_abstract" : "connect", connect_socket, nr);
+		time_each(is_abstract ? "replace_abstract" : "replace", replace_socket, nr);
+		close_fds();
+	}
 }
 
 static pid_t *pids;
@@ -398,10 +458,12 @@ int main(int argc, char **argv)
 		time_files(nr);
 	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "fds")) {
 		time_fds(nr);
+	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "sockets")) {
+		time_sockets(nr);
 	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "processes")) {
 		time_processes(nr);
 	} else {
-		puts("usage: bench-crowds files|fds|processes CROWD N");
+		puts("usage: bench-crowds files|fds|sockets|processes CROWD N");
 		return 2;
 	}
 	return 0;
