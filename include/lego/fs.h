@@ -61,6 +61,8 @@ struct file_ops {
 	int (*truncate)(struct file *file);
 	/* Reads wait, and have no position, as those of a pipe; for a file that is no device. */
 	bool is_stream;
+	/* Reads and writes move whole records, so that none fits into 0 bytes: -EINVAL. */
+	bool has_records;
 	/* How much memory it keeps, about. Called under a spinlock. NULL: none. */
 	u64 (*held_bytes)(const struct file *file);
 };

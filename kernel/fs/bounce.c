@@ -98,6 +98,12 @@ static ssize_t write_chunk(struct file *file, struct iov_iter *iter, size_t n, u
 	return file->ops->write(file, buf->start, n, pos);
 }
 
+/* Returns what a read or a write of 0 bytes does. */
+static ssize_t move_nothing(const struct file *file)
+{
+	return file->ops->has_records ? -EINVAL : 0;
+}
+
 ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 {
 	struct buffer buf;
@@ -108,6 +114,8 @@ ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 		return file->ops->read_user(file, iter);
 	if (!file->ops->read)
 		return -EINVAL;
+	if (!iter->left)
+		return move_nothing(file);
 	buffer_init(&buf, iter->left);
 	while (iter->left) {
 		size_t chunk = min(iter->left, buf.bytes), copied = 0;
@@ -142,6 +150,8 @@ ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos)
 		return file->ops->write_user(file, iter);
 	if (!file->ops->write)
 		return -EINVAL;
+	if (!iter->left)
+		return move_nothing(file);
 	buffer_init(&buf, iter->left);
 	while (iter->left) {
 		size_t chunk = min(iter->left, buf.bytes);

@@ -114,6 +114,7 @@ static const struct file_ops eventfd_ops = {
 	.poll = eventfd_poll,
 	.release = eventfd_release,
 	.held_bytes = eventfd_held_bytes,
+	.has_records = true,
 };
 
 static long make_eventfd(u32 count, u32 flags)

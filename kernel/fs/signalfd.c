@@ -123,6 +123,7 @@ static const struct file_ops signalfd_ops = {
 	.poll = signalfd_poll,
 	.release = signalfd_release,
 	.held_bytes = signalfd_held_bytes,
+	.has_records = true,
 };
 
 static long make_signalfd(u64 signals, u32 flags)

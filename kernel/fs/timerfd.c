@@ -115,6 +115,7 @@ static const struct file_ops timerfd_ops = {
 	.poll = timerfd_poll,
 	.release = timerfd_release,
 	.held_bytes = timerfd_held_bytes,
+	.has_records = true,
 };
 
 SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)

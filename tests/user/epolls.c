@@ -109,6 +109,8 @@ static void test_eventfd(void)
 	CHECK(event_get(fd) == -2ull && event_add(fd, 0) == 8);
 	CHECK(event_get(fd) == -1ull && errno == EAGAIN);
 	CHECK(write(fd, value, 7) == -1 && errno == EINVAL);
+	CHECK_ERROR(EINVAL, SYS_write, fd, value, 0);
+	CHECK_ERROR(EINVAL, SYS_read, fd, value, 0);
 	CHECK(event_add(fd, 1) == 8 && read(fd, value, 7) == -1 && errno == EINVAL);
 	CHECK(read(fd, value, 24) == 8 && value[0] == 1 && value[1] == 2);
 	CHECK_ERROR(EFAULT, SYS_write, fd, 8, 8);

@@ -185,6 +185,7 @@ static void test_errors(void)
 	CHECK_ERROR(EFAULT, SYS_signalfd, -1, NULL, 8);
 	CHECK_ERROR(EINVAL, SYS_signalfd, -1, &set, 16);
 	CHECK(read(fd, &info, sizeof(info) - 1) == -1 && errno == EINVAL);
+	CHECK_ERROR(EINVAL, SYS_read, fd, &info, 0);
 	CHECK(!raise(SIGUSR1));
 	CHECK_ERROR(EFAULT, SYS_read, fd, 8, sizeof(info));
 	signal(SIGUSR1, SIG_IGN); /* drops it where that has not taken it */

@@ -147,6 +147,7 @@ static void test_settings(void)
 	CHECK_ERROR(EINVAL, SYS_timerfd_create, CLOCK_THREAD_CPUTIME_ID, 0);
 	CHECK_ERROR(EINVAL, SYS_timerfd_create, CLOCK_MONOTONIC, 1);
 	CHECK(read(fd, &nr, 7) == -1 && errno == EINVAL);
+	CHECK_ERROR(EINVAL, SYS_read, fd, &nr, 0);
 	CHECK(write(fd, &nr, 8) == -1 && errno == EINVAL);
 	CHECK(!close(fd));
 }
