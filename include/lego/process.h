@@ -29,6 +29,11 @@ struct process *process_find(pid_t pid);
 struct process *process_next(pid_t pid);
 /* A thread of the process by tid, with a reference, or NULL. */
 struct task *process_find_thread(struct process *proc, pid_t tid);
+/*
+ * Names a thread of the process, which has to be the current one (else -EINVAL). A longer name is
+ * truncated. -ESRCH: no such thread. Process context.
+ */
+int process_name_thread(struct process *proc, pid_t tid, const char *name);
 void process_get(struct process *proc);
 void process_put(struct process *proc);
 

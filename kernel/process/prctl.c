@@ -39,20 +39,38 @@
 #define SECURE_KEEP_CAPS      BIT(4)
 
 /* The process has the name of its first thread. */
+static void name_task(struct task *task, const char *comm)
+{
+	strscpy(task->comm, comm, sizeof(task->comm));
+	profile_task_changed(task);
+	profile_trace_task(task);
+	if (task->pid == task->proc->pid)
+		strscpy(task->proc->comm, comm, sizeof(task->proc->comm));
+}
+
+int process_name_thread(struct process *proc, pid_t tid, const char *name)
+{
+	struct task *task;
+
+	if (proc != current->proc)
+		return -EINVAL;
+	task = process_find_thread(proc, tid);
+	if (!task)
+		return -ESRCH;
+	name_task(task, name);
+	task_put(task);
+	return 0;
+}
+
 static long set_name(const char __user *name)
 {
-	struct task *task = current;
 	char comm[TASK_COMM_LEN] = { 0 };
 	ssize_t len = strncpy_from_user(comm, name, sizeof(comm));
 
 	if (len < 0 && len != -ENAMETOOLONG)
 		return len;
 	comm[sizeof(comm) - 1] = '\0';
-	strscpy(task->comm, comm, sizeof(comm));
-	profile_task_changed(task);
-	profile_trace_task(task);
-	if (task->pid == task->proc->pid)
-		strscpy(task->proc->comm, comm, sizeof(comm));
+	name_task(current, comm);
 	return 0;
 }
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads: creation, thread-locals, mutexes, condition variables, barriers, join, early exit. */
+/* Threads: creation, names, thread-locals, mutexes, condition variables, barriers, join. */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -109,6 +113,56 @@ static void *nothing(void *arg)
 	return arg;
 }
 
+static void *wait_twice(void *number)
+{
+	*(pid_t *)number = syscall(SYS_gettid);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+/* Writes a thread's name where the C library does. */
+static long write_name(pid_t pid, pid_t tid, const char *name)
+{
+	char path[64];
+	ssize_t ret;
+	int fd, error;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	fd = open(path, O_RDWR);
+	ret = write(fd, name, strlen(name));
+	error = errno;
+	close(fd);
+	errno = error;
+	return ret;
+}
+
+static void test_names(void)
+{
+	char name[16], own[16];
+	pthread_t thread;
+	pid_t tid, pid;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	CHECK(!pthread_create(&thread, NULL, wait_twice, &tid));
+	pthread_barrier_wait(&barrier);
+	CHECK(!prctl(PR_GET_NAME, own));
+	CHECK(!pthread_setname_np(thread, "other") && !pthread_getname_np(thread, name, 16));
+	CHECK(!strcmp(name, "other") && !prctl(PR_GET_NAME, name) && !strcmp(name, own));
+	CHECK(pthread_setname_np(thread, "sixteen letters.") == ERANGE);
+	CHECK(write_name(getpid(), tid, "sixteen letters and more") == 24);
+	CHECK(!pthread_getname_np(thread, name, 16) && !strcmp(name, "sixteen letters"));
+	CHECK(write_name(getpid(), getpid(), "first") == 5);
+	CHECK(!prctl(PR_GET_NAME, name) && !strcmp(name, "first"));
+	pid = fork();
+	if (!pid)
+		_exit(write_name(getppid(), tid, "mine") != -1 || errno != EINVAL);
+	CHECK(waitpid(pid, &tid, 0) == pid && tid == 0);
+	CHECK(!pthread_setname_np(pthread_self(), own));
+	pthread_barrier_wait(&barrier);
+	CHECK(!pthread_join(thread, NULL));
+}
+
 static void test_churn(void)
 {
 	pthread_attr_t attr;
@@ -157,6 +211,7 @@ int main(void)
 	test_counting();
 	test_turns();
 	test_ids();
+	test_names();
 	test_churn();
 	test_heap();
 	return check_finish("threads");

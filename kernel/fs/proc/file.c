@@ -30,7 +30,8 @@ static struct process *get_process(const struct file *file)
 	const struct proc_file *what = file->inode->private;
 	struct process *proc;
 
-	if (!what->show_process && !what->show_thread && !what->write_process)
+	if (!what->show_process && !what->show_thread && !what->write_process &&
+	    !what->write_thread)
 		return NULL;
 	proc = proc_inode_process(file->inode);
 	if (!proc)
@@ -152,8 +153,9 @@ static ssize_t proc_read(struct file *file, void *buf, size_t n, u64 pos)
  * Calls the file's write() with a copy of the bytes as a string. proc is the process whose file it
  * is, NULL for the system's. Returns 0 or a negative errno.
  */
-static int write_text(const struct proc_file *what, struct process *proc, const void *buf, size_t n)
+static int write_text(const struct file *file, struct process *proc, const void *buf, size_t n)
 {
+	const struct proc_file *what = file->inode->private;
 	char *text;
 	int error;
 
@@ -164,7 +166,9 @@ static int write_text(const struct proc_file *what, struct process *proc, const 
 		return -ENOMEM;
 	memcpy(text, buf, n);
 	text[n] = '\0';
-	if (proc)
+	if (what->write_thread)
+		error = what->write_thread(text, proc, proc_inode_tid(file->inode));
+	else if (proc)
 		error = what->write_process(text, proc);
 	else
 		error = what->write ? what->write(text) : what->write_arg(text, what->arg);
@@ -186,12 +190,12 @@ static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 	struct process *proc;
 	int error;
 
-	if (!what->write && !what->write_process && !what->write_arg)
+	if (!what->write && !what->write_process && !what->write_thread && !what->write_arg)
 		return -EINVAL;
 	proc = get_process(file);
 	if (IS_ERR(proc))
 		return PTR_ERR(proc);
-	error = write_text(what, proc, buf, n);
+	error = write_text(file, proc, buf, n);
 	if (error == -EINVAL)
 		proc_log_refused(what, proc ? proc->pid : 0, buf, n);
 	put_process(proc);

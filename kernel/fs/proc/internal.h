@@ -26,6 +26,7 @@ struct proc_file {
 	int (*show_thread)(struct text *text, struct process *proc, pid_t tid);
 	int (*write)(const char *text);
 	int (*write_process)(const char *text, struct process *proc);
+	int (*write_thread)(const char *text, struct process *proc, pid_t tid);
 	/* Of /sys/kernel/tracing: see struct tracefs_file. */
 	int (*write_arg)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
@@ -77,6 +78,7 @@ extern const struct inode_ops proc_task_dir_ops;
 
 /* process_stat.c; tid 0: the process. -ESRCH: the thread is gone. */
 int proc_show_comm(struct text *text, struct process *proc, pid_t tid);
+int proc_write_comm(const char *text, struct process *proc, pid_t tid);
 int proc_show_stat(struct text *text, struct process *proc, pid_t tid);
 int proc_show_statm(struct text *text, struct process *proc);
 int proc_show_status(struct text *text, struct process *proc, pid_t tid);

@@ -156,7 +156,10 @@ static int show_mounts(struct text *text, struct process *proc)
 
 static const struct proc_file process_files[] = {
 	{ .name = "cmdline", .mode = 0444, .show_process = show_cmdline },
-	{ .name = "comm", .mode = 0444, .show_thread = proc_show_comm },
+	{ .name = "comm",
+	  .mode = 0644,
+	  .show_thread = proc_show_comm,
+	  .write_thread = proc_write_comm },
 	{ .name = "environ", .mode = 0400, .private = true, .show_process = show_environ },
 	{ .name = "limits", .mode = 0444, .show_process = proc_show_limits },
 	{ .name = "maps", .mode = 0444, .private = true, .show_process = proc_show_maps },

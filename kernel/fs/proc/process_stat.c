@@ -199,6 +199,11 @@ int proc_show_comm(struct text *text, struct process *proc, pid_t tid)
 	return 0;
 }
 
+int proc_write_comm(const char *text, struct process *proc, pid_t tid)
+{
+	return process_name_thread(proc, tid ?: proc->pid, text);
+}
+
 int proc_show_stat(struct text *text, struct process *proc, pid_t tid)
 {
 	struct snapshot s;
