@@ -67,7 +67,12 @@ bool process_may_inspect(struct process *proc);
 
 /* The process's memory with a reference; NULL when it has left it. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);
-struct files *process_get_files(struct process *proc); /* likewise its open files */
+/* Likewise the open files of a thread; 0: those that most of the threads share. */
+struct files *process_get_files(struct process *proc, pid_t tid);
+/* Memory that its open files hold: see files_held_bytes(). Process context. */
+u64 process_files_held_bytes(struct process *proc, u32 count);
+/* The current thread shares its descriptors with nobody from now on. 0 or -ENOMEM. */
+int task_unshare_files(void);
 
 /* For the profiler: all threads of the current process are others to it from now on. */
 void process_change_task_keys(void);

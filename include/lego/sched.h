@@ -70,7 +70,7 @@ struct process {
 	char *exe_path; /* for /proc/self/exe; kmalloc; guarded by lock */
 	/* Change under lock; own threads read without. NULL once the last has left. */
 	struct mm *mm;
-	struct files *files;
+	struct files *files; /* NULL, too, once no thread uses it: see open_files.c */
 	struct fs_info *fs;
 	u64 start_ns; /* clock_monotonic_ns() */
 
@@ -98,6 +98,7 @@ struct process {
 	struct list_head threads;
 	unsigned int nr_threads;
 	unsigned int nr_charged; /* threads that its user is charged for: see user.c */
+	unsigned int nr_own_files; /* threads that have a table of descriptors of their own */
 	bool exiting;	/* exit_group or a fatal signal: every thread leaves at its next chance */
 	bool stopped;	/* by a signal: threads stop at their next chance */
 	bool stop_told; /* of the stop, the parent: all threads have stopped */
@@ -152,6 +153,9 @@ struct task {
 	char comm[TASK_COMM_LEN];
 	struct process *proc; /* NULL: kernel thread */
 	struct mm *mm;	      /* proc's, or NULL */
+	/* Changes under proc->lock; the thread itself reads without. proc's, or NULL. */
+	struct files *files;
+	bool has_own_files; /* files is not proc's, and there is a reference */
 	atomic_t refs;
 	struct list_head thread_node; /* proc->threads */
 	struct list_head all_node;    /* task_list */

@@ -5,6 +5,7 @@
 
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/process.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
@@ -241,7 +242,7 @@ struct file *files_get_file(struct files *files, int fd)
 
 struct file *fd_get_any(int fd)
 {
-	return files_get_file(current->proc->files, fd);
+	return files_get_file(current->files, fd);
 }
 
 struct file *fd_get(int fd)
@@ -268,7 +269,7 @@ struct file *fd_get_with(int fd, const struct file_ops *ops)
 
 int fd_install(struct file *file, int from, bool close_on_exec)
 {
-	struct files *files = current->proc->files;
+	struct files *files = current->files;
 	int limit = fd_limit(), fd;
 	struct fd_node *leaf;
 
@@ -316,7 +317,7 @@ int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user 
 
 long fd_set_close_on_exec(int fd, bool on)
 {
-	struct files *files = current->proc->files;
+	struct files *files = current->files;
 	long error = 0;
 
 	spin_lock(&files->lock);
@@ -330,7 +331,7 @@ long fd_set_close_on_exec(int fd, bool on)
 
 bool fd_get_close_on_exec(int fd)
 {
-	struct files *files = current->proc->files;
+	struct files *files = current->files;
 	const struct fd_node *leaf;
 	bool on;
 
@@ -347,7 +348,7 @@ bool fd_get_close_on_exec(int fd)
 
 int fd_replace(int fd, struct file *file, bool close_on_exec)
 {
-	struct files *files = current->proc->files;
+	struct files *files = current->files;
 	struct file *old = NULL;
 	struct fd_node *leaf;
 
@@ -374,51 +375,28 @@ static void mark_close_on_exec(struct files *files, int first, int last)
 	spin_unlock(&files->lock);
 }
 
-/*
- * The table becomes the process's own. The threads of a process always share theirs, so that is not
- * for one of several.
- */
-static int unshare(struct process *proc)
-{
-	struct files *old = proc->files, *copy;
-	unsigned long flags;
-
-	if (READ_ONCE(proc->nr_threads) > 1)
-		return -EINVAL;
-	if (!READ_ONCE(proc->shares_files))
-		return 0;
-	copy = files_copy(old);
-	if (!copy)
-		return -ENOMEM;
-	flags = spin_lock_irqsave(&proc->lock);
-	proc->files = copy;
-	proc->shares_files = false;
-	spin_unlock_irqrestore(&proc->lock, flags);
-	files_put(old);
-	return 0;
-}
-
 #define CLOSE_RANGE_UNSHARE 2
 #define CLOSE_RANGE_CLOEXEC 4
 
 SYSCALL_DEFINE3(close_range, u32, first, u32, last, u32, flags)
 {
-	struct process *proc = current->proc;
+	struct files *files;
 	struct file *file;
 	int error = 0, fd = (int)first;
 
 	if (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) || first > last)
 		return -EINVAL;
 	if (flags & CLOSE_RANGE_UNSHARE)
-		error = unshare(proc);
+		error = task_unshare_files();
 	if (error || first >= FILE_MAX_FDS)
 		return error;
 	last = min(last, (u32)FILE_MAX_FDS - 1);
+	files = current->files;
 	if (flags & CLOSE_RANGE_CLOEXEC) {
-		mark_close_on_exec(proc->files, fd, (int)last);
+		mark_close_on_exec(files, fd, (int)last);
 		return 0;
 	}
-	while ((file = take_next(proc->files, &fd, (int)last)))
-		close_file(proc->files, file);
+	while ((file = take_next(files, &fd, (int)last)))
+		close_file(files, file);
 	return 0;
 }

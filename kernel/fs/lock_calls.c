@@ -61,7 +61,7 @@ static int get_lock(struct file *file, const struct user_lock *user, bool of_fil
 		    struct file_lock *lock)
 {
 	*lock = (struct file_lock){
-		.owner = of_file ? (void *)file : current->proc->files,
+		.owner = of_file ? (void *)file : current->files,
 		.file = file,
 		.pid = of_file ? -1 : current->proc->pid,
 		.kind = LOCK_RECORD,

@@ -68,16 +68,12 @@ void oom_count(struct process *proc, struct oom_size *size)
 	static u32 last_count; /* never 0, which is the number in a new file */
 	s64 bytes = sizeof(*proc) + READ_ONCE(proc->nr_threads) * THREAD_BYTES +
 		    posix_timers_held_bytes(proc);
-	struct files *files = process_get_files(proc);
 	struct mm *mm = process_get_mm(proc);
 
 	might_sleep();
 	last_count = last_count + 1 ?: 1;
 	size->user_bytes = 0;
-	if (files) {
-		bytes += files_held_bytes(files, last_count);
-		files_put(files);
-	}
+	bytes += process_files_held_bytes(proc, last_count);
 	if (mm) {
 		bytes += count_mm(mm, last_count, &size->user_bytes);
 		mm_put(mm);

@@ -197,11 +197,12 @@ static void drop_copies(struct copies *copies)
  */
 static int unshare(struct process *proc, const struct exec_image *image, struct copies *copies)
 {
-	bool with_files = READ_ONCE(proc->shares_files), with_fs = exec_is_secure(&image->creds);
+	bool with_files = READ_ONCE(proc->shares_files) || current->has_own_files;
+	bool with_fs = exec_is_secure(&image->creds);
 
 	*copies = (struct copies){ 0 };
 	if (with_files)
-		copies->files = files_copy(proc->files);
+		copies->files = files_copy(current->files);
 	if (with_fs)
 		copies->fs = fs_info_copy(proc->fs);
 	if ((copies->files || !with_files) && (copies->fs || !with_fs))
@@ -213,20 +214,18 @@ static int unshare(struct process *proc, const struct exec_image *image, struct 
 /* Gives the copies to the process. Leaves in *copies what it shared. */
 static void replace_shared(struct process *proc, struct copies *copies)
 {
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct copies old = { 0 };
+	struct fs_info *fs = copies->fs;
+	unsigned long flags;
 
-	if (copies->files) {
-		old.files = proc->files;
-		proc->files = copies->files;
-		proc->shares_files = false;
-	}
-	if (copies->fs) {
-		old.fs = proc->fs;
-		proc->fs = copies->fs;
-	}
+	if (copies->files)
+		process_replace_files(proc, copies->files);
+	copies->files = NULL;
+	if (!fs)
+		return;
+	flags = spin_lock_irqsave(&proc->lock);
+	copies->fs = proc->fs;
+	proc->fs = fs;
 	spin_unlock_irqrestore(&proc->lock, flags);
-	*copies = old;
 }
 
 static void replace_credentials(struct process *proc, const struct credentials *creds)
@@ -270,7 +269,7 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	strscpy(proc->comm, current->comm, sizeof(proc->comm));
 	signal_reset_actions(proc);
 	posix_timers_delete(proc);
-	files_close_on_exec(proc->files);
+	files_close_on_exec(current->files);
 	profile_process_exec(proc);
 }
 

@@ -148,6 +148,7 @@ void task_exit(int status)
 	lock_check_leave("exit");
 	local_irq_enable();
 	if (proc) {
+		task_leave_files(task);
 		futex_exit_robust(task);
 		clear_tid(task);
 	}

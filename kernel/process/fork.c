@@ -166,6 +166,7 @@ static long clone_thread(const struct clone_args *args)
 	profile_task_init(task);
 	tid = task->pid;
 	task->mm = current->mm;
+	task_share_files(task);
 	error = setup_thread(task, args);
 	if (error)
 		goto out_put;
@@ -178,6 +179,7 @@ static long clone_thread(const struct clone_args *args)
 	return tid;
 out_put:
 	profile_task_exit(task);
+	task_put_own_files(task);
 	task_put(task);
 out_uncharge:
 	user_uncharge_thread(current->proc);
@@ -198,9 +200,9 @@ static int copy_resources(struct process *proc, struct process *parent, u64 flag
 		/* Before any of the two can exec: see there. */
 		WRITE_ONCE(parent->shares_files, true);
 		proc->shares_files = true;
-		proc->files = files_get(parent->files);
+		proc->files = files_get(current->files);
 	} else {
-		proc->files = files_copy(parent->files);
+		proc->files = files_copy(current->files);
 	}
 	proc->fs = flags & CLONE_FS ? fs_info_get(parent->fs) : fs_info_copy(parent->fs);
 	proc->exe_path = kstrdup(parent->exe_path);
@@ -265,6 +267,7 @@ static long clone_process(const struct clone_args *args)
 	}
 	ret = copy_process(proc, args);
 	task->mm = proc->mm;
+	task->files = proc->files;
 	if (!ret)
 		ret = setup_thread(task, args);
 	if (!ret)

@@ -95,6 +95,7 @@ int process_start_init(const char *const *argv, const char *const *envp)
 	task = task_alloc("init", proc);
 	if (IS_ERR(task) || thread_fpu_alloc(task))
 		return -ENOMEM;
+	task->files = proc->files;
 	BUG_ON(family_add(proc, task, NULL, false));
 	BUG_ON(proc->pid != INIT_PID);
 	profile_process_init(proc);

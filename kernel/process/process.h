@@ -51,6 +51,17 @@ void process_set_mm(struct process *proc, struct mm *mm);
 void process_drop_mm(struct process *proc);
 void process_drop_files(struct process *proc);
 
+/*
+ * open_files.c. A new thread, which nobody knows yet, shares the current one's descriptors;
+ * task_put_own_files() undoes that if the thread cannot start. task_leave_files() is for the
+ * current thread, about to end: it uses no descriptor any more. process_replace_files() gives the
+ * only thread of a process other ones, and takes over the reference. Process context.
+ */
+void task_share_files(struct task *task);
+void task_put_own_files(struct task *task);
+void task_leave_files(struct task *task);
+void process_replace_files(struct process *proc, struct files *files);
+
 /* -EAGAIN when the process is ending or the current task has to leave. */
 int process_add_thread(struct process *proc, struct task *task);
 

@@ -214,15 +214,6 @@ struct mm *process_get_mm(struct process *proc)
 	return mm;
 }
 
-struct files *process_get_files(struct process *proc)
-{
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct files *files = proc->files ? files_get(proc->files) : NULL;
-
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return files;
-}
-
 void process_set_mm(struct process *proc, struct mm *mm)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -276,6 +267,7 @@ int process_add_thread(struct process *proc, struct task *task)
 	} else {
 		list_add_tail(&task->thread_node, &proc->threads);
 		proc->nr_threads++;
+		proc->nr_own_files += task->has_own_files;
 		process_get(proc);
 		pid_set_process(task->pid, proc);
 		/* A stop, or a signal, may have come just before it was there to be told. */

@@ -224,6 +224,97 @@ static void test_many(void)
 	child_exit(0);
 }
 
+static pthread_barrier_t barrier;
+static int ends[2];
+
+static void *find_closed(void *nothing)
+{
+	CHECK(which_open() == 0 && !fcntl(ends[1], F_GETFD));
+	return nothing;
+}
+
+/* Closes the ten for itself, and for the thread that it makes. */
+static void *unshare_in_thread(void *tid)
+{
+	pthread_t thread;
+
+	*(pid_t *)tid = syscall(SYS_gettid);
+	CHECK(!range(FIRST_FD, FIRST_FD + 9, UNSHARE) && which_open() == 0);
+	CHECK(dup2(ends[1], FIRST_FD + 20) == FIRST_FD + 20);
+	CHECK(!pthread_create(&thread, NULL, find_closed, NULL) && !pthread_join(thread, NULL));
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+static int has_link(pid_t tid, int fd)
+{
+	char path[64], to[8];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/fd/%d", tid, fd);
+	return readlink(path, to, sizeof(to)) > 0;
+}
+
+/* Nobody has the other end of the pipe open any more. */
+static int is_at_end(int fd)
+{
+	char byte;
+
+	return read(fd, &byte, 1) == 0;
+}
+
+/* A thread's descriptors become its own; its end closes what only it has open. */
+static void test_unshare_threads(void)
+{
+	pthread_t thread;
+	pid_t tid;
+
+	open_some();
+	CHECK(!pipe2(ends, O_NONBLOCK) && !pthread_barrier_init(&barrier, NULL, 2));
+	CHECK(!pthread_create(&thread, NULL, unshare_in_thread, &tid));
+	pthread_barrier_wait(&barrier);
+	CHECK(which_open() == 0x3ff && fcntl(FIRST_FD + 20, F_GETFD) == -1);
+	CHECK(has_link(tid, FIRST_FD + 20) && !has_link(tid, FIRST_FD));
+	CHECK(has_link(getpid(), FIRST_FD) && !has_link(getpid(), FIRST_FD + 20));
+	CHECK(!close(ends[1]) && !is_at_end(ends[0]) && errno == EAGAIN);
+	pthread_barrier_wait(&barrier);
+	CHECK(!pthread_join(thread, NULL) && WAIT_UNTIL(is_at_end(ends[0])));
+	CHECK(!close(ends[0]) && !range(FIRST_FD, FIRST_FD + 9, 0));
+}
+
+static void *wait_and_end(void *nothing)
+{
+	pthread_barrier_wait(&barrier);
+	return nothing;
+}
+
+/* What no thread has open any more is closed while the process goes on. It may execute, too. */
+static void unshare_and_outlive(void)
+{
+	pthread_t thread;
+	char fd[16];
+
+	CHECK(!pipe2(ends, O_NONBLOCK) && !pthread_barrier_init(&barrier, NULL, 2));
+	CHECK(!pthread_create(&thread, NULL, wait_and_end, NULL));
+	CHECK(!range(ends[1], ends[1], UNSHARE) && !is_at_end(ends[0]) && errno == EAGAIN);
+	pthread_barrier_wait(&barrier);
+	CHECK(!pthread_join(thread, NULL) && WAIT_UNTIL(is_at_end(ends[0])));
+	CHECK(has_link(getpid(), ends[0]) && !has_link(getpid(), ends[1]));
+	snprintf(fd, sizeof(fd), "%d", ends[0]);
+	execl("/proc/self/exe", "fds", "is-at-end", fd, NULL);
+}
+
+static void test_unshare_alone(void)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		unshare_and_outlive();
+		_exit(99);
+	}
+	CHECK(child_status(pid) == EXITED(42));
+}
+
 static int make_memfd(const char *name, unsigned int flags)
 {
 	return syscall(SYS_memfd_create, name, flags);
@@ -368,13 +459,16 @@ static void test_seal_mappings(void)
 }
 
 static const struct test tests[] = {
-	TEST(close_range), TEST(unshare),     TEST(limit),	   TEST(many), TEST(memfd),
-	TEST(seal_size),   TEST(seal_writes), TEST(seal_mappings), { 0 },
+	TEST(close_range),	TEST(unshare), TEST(unshare_threads), TEST(unshare_alone),
+	TEST(limit),	TEST(many), TEST(memfd), TEST(seal_size), TEST(seal_writes),
+	TEST(seal_mappings),	{ 0 },
 };
 
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "--count"))
 		return count_fds() != atoi(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "is-at-end"))
+		return is_at_end(atoi(argv[2])) ? 42 : 1;
 	return run_tests("fds", tests, argc, argv);
 }

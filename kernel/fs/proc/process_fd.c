@@ -11,6 +11,12 @@
  * someone looks for it; all are when someone lists the directory.
  */
 
+/* Returns the descriptors of the thread, or of the process's first one, that the inode is below. */
+static struct files *get_files(struct process *proc, const struct inode *inode)
+{
+	return process_get_files(proc, proc_inode_tid(inode) ?: proc->pid);
+}
+
 /* ERR_PTR(-ENOENT, -EACCES). */
 static struct file *get_link_file(const struct inode *inode)
 {
@@ -20,7 +26,7 @@ static struct file *get_link_file(const struct inode *inode)
 
 	if (IS_ERR(proc))
 		return ERR_PTR(PTR_ERR(proc));
-	files = process_get_files(proc);
+	files = get_files(proc, inode);
 	if (files) {
 		file = files_get_file(files, (int)(u64)inode->private);
 		files_put(files);
@@ -87,7 +93,7 @@ static struct inode *find_or_create_fd_link(struct inode *dir, int fd)
 static void populate_fds(struct inode *dir)
 {
 	struct process *proc = proc_inode_process(dir);
-	struct files *files = proc ? process_get_files(proc) : NULL;
+	struct files *files = proc ? get_files(proc, dir) : NULL;
 	struct inode *inode, *next;
 	u64 position = 0;
 
@@ -114,7 +120,7 @@ static void populate_fd(struct inode *dir, const char *name, size_t len)
 {
 	int fd = proc_number_of_name(name, len);
 	struct process *proc = proc_inode_process(dir);
-	struct files *files = proc ? process_get_files(proc) : NULL;
+	struct files *files = proc ? get_files(proc, dir) : NULL;
 	struct inode *inode = fd < 0 ? NULL : tree_find(dir, name, len);
 
 	if (inode && !fd_is_open(files, fd)) {
