@@ -74,6 +74,19 @@ static inline bool clock_has_timers(int clock)
  * clock_getcpuclockid(3).
  */
 int clock_number(int clock);
+/* What clock_number() leaves by number: the CPU time of another process, or thread. */
+static inline bool clock_is_by_number(int clock)
+{
+	return clock < 0 && (clock & 3) == 2;
+}
+static inline bool clock_is_of_thread(int clock)
+{
+	return clock & 4;
+}
+static inline pid_t clock_pid(int clock)
+{
+	return ~(clock >> 3);
+}
 
 /*
  * A timer as a program sets it: what it is to be set to, and what is left of it. expires_ns is on

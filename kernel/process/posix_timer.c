@@ -8,6 +8,7 @@
 #include <lego/mutex.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
+#include <lego/smp.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
@@ -17,7 +18,9 @@
  * interval costs no interrupts but those whose signals the program takes.
  *
  * Timers on clocks of CPU time have no kernel timer: each tick of a process that has some looks at
- * them, as in Linux.
+ * them, as in Linux. That does not find timers of other processes. So a timer on the CPU time of
+ * another process has a kernel timer that looks at that time when it may have come, and at most
+ * with each tick; the overrun of its signal is as of the last look.
  *
  * proc->lock guards the timers of a process. change_lock keeps them from being changed or deleted
  * while one is found and stopped, which cannot be done with proc->lock held: it waits for the
@@ -45,6 +48,14 @@ struct sigevent {
 
 BUILD_BUG_ON(sizeof(struct sigevent) != 64);
 
+/* Another process whose CPU time a timer is on; it may end, and its number be used again. */
+struct other {
+	pid_t pid; /* 0: none */
+	u64 start_ns;
+	u64 exec_ns; /* when somebody looked last */
+	bool ended;  /* so exec_ns is final */
+};
+
 struct posix_timer {
 	struct list_head node; /* proc->posix_timers, in order of id */
 	struct process *proc;
@@ -52,6 +63,7 @@ struct posix_timer {
 	s32 id;
 	int clock, notify, sig;
 	struct task *of; /* whose CPU time it is, with a reference; NULL: the process's */
+	struct other of_other;
 	u64 value;
 	struct timer timer;
 	struct timer_setting setting;
@@ -66,24 +78,61 @@ static bool is_cpu_clock(int clock)
 	return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
 }
 
+/* The ticks of its own process look at it. */
+static bool is_ticked(const struct posix_timer *timer)
+{
+	return is_cpu_clock(timer->clock) && !timer->of_other.pid;
+}
+
+/* Looks at the other process. False: it is gone. Without proc->lock: takes the other one's. */
+static bool look(struct other *other)
+{
+	struct process *proc = process_find(other->pid);
+	bool found = proc && (!other->start_ns || proc->start_ns == other->start_ns);
+
+	if (found) {
+		other->start_ns = proc->start_ns;
+		other->ended = !READ_ONCE(proc->nr_threads);
+		other->exec_ns = cycles_to_ns(process_exec_cycles(proc));
+	}
+	if (proc)
+		process_put(proc);
+	return found;
+}
+
 /* What setting.expires_ns is compared with. */
 static u64 now_ns(const struct posix_timer *timer)
 {
 	ASSERT_HELD(&timer->proc->lock);
+	if (timer->of_other.pid)
+		return timer->of_other.exec_ns;
 	if (timer->of)
 		return cycles_to_ns(task_exec_cycles(timer->of));
 	return is_cpu_clock(timer->clock) ? cycles_to_ns(process_exec_cycles_locked(timer->proc)) :
 					    clock_monotonic_ns();
 }
 
+/* When the other process can have used the time that is left; a process that has ended: never. */
+static u64 next_look_ns(const struct posix_timer *timer)
+{
+	u64 left = timer->setting.expires_ns - min(now_ns(timer), timer->setting.expires_ns);
+
+	if (timer->of_other.ended)
+		return TIME_NEVER_NS;
+	return time_after_ns(max(left / nr_cpus, NSEC_PER_SEC / tick_hz));
+}
+
 /* SIGEV_NONE is only asked for what is left. */
 static void start(struct posix_timer *timer, u64 not_before_ns)
 {
+	u64 expires_ns = timer->setting.expires_ns;
+
 	ASSERT_HELD(&timer->proc->lock);
-	if (is_cpu_clock(timer->clock))
+	if (is_ticked(timer) || !expires_ns || timer->notify == SIGEV_NONE)
 		return;
-	if (timer->setting.expires_ns && timer->notify != SIGEV_NONE)
-		timer_start(&timer->timer, max(timer->setting.expires_ns, not_before_ns));
+	if (timer->of_other.pid)
+		expires_ns = next_look_ns(timer);
+	timer_start(&timer->timer, max(expires_ns, not_before_ns));
 }
 
 /* The signal has been taken or dropped. */
@@ -122,10 +171,20 @@ static void expire(struct timer *kernel_timer)
 {
 	struct posix_timer *timer = container_of(kernel_timer, struct posix_timer, timer);
 	struct process *proc = timer->proc;
+	struct other other = timer->of_other;
 	int sig = timer->sig;
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	bool fatal = timer->setting.expires_ns && send(timer);
+	unsigned long flags;
+	bool fatal = false;
 
+	if (other.pid && !look(&other))
+		return;
+	flags = spin_lock_irqsave(&proc->lock);
+	if (other.pid)
+		timer->of_other = other;
+	if (timer->setting.expires_ns && other.pid && now_ns(timer) < timer->setting.expires_ns)
+		start(timer, 0);
+	else if (timer->setting.expires_ns)
+		fatal = send(timer);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (fatal)
 		process_kill(proc, sig);
@@ -133,7 +192,7 @@ static void expire(struct timer *kernel_timer)
 
 static bool is_due(const struct posix_timer *timer)
 {
-	return is_cpu_clock(timer->clock) && timer->setting.expires_ns && !timer->owner.entry &&
+	return is_ticked(timer) && timer->setting.expires_ns && !timer->owner.entry &&
 	       timer->notify != SIGEV_NONE && now_ns(timer) >= timer->setting.expires_ns;
 }
 
@@ -199,7 +258,7 @@ static void delete (struct posix_timer *timer)
 	flags = spin_lock_irqsave(&proc->lock);
 	list_del(&timer->node);
 	WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers - 1);
-	WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers - is_cpu_clock(timer->clock));
+	WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers - is_ticked(timer));
 	spin_unlock_irqrestore(&proc->lock, flags);
 	free_timer(timer);
 }
@@ -240,7 +299,7 @@ static s32 insert(struct posix_timer *timer, bool by_id)
 	if (!error) {
 		list_add(&timer->node, after);
 		WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers + 1);
-		WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers + is_cpu_clock(timer->clock));
+		WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers + is_ticked(timer));
 	}
 	id = timer->id;
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -265,6 +324,25 @@ static int set_event(struct posix_timer *timer, const struct sigevent *event)
 	return timer->task || event->notify != SIGEV_THREAD_ID ? 0 : -EINVAL;
 }
 
+/* Stores whose CPU time it is, if it is one's. 0, or -EINVAL for no clock, or nobody's. */
+static int set_clock(struct posix_timer *timer, int clock)
+{
+	timer->clock = clock_number(clock);
+	if (timer->clock == CLOCK_THREAD_CPUTIME_ID) {
+		task_get(current);
+		timer->of = current;
+	} else if (clock_is_by_number(timer->clock) && clock_is_of_thread(clock)) {
+		timer->clock = CLOCK_THREAD_CPUTIME_ID;
+		timer->of = process_find_thread(timer->proc, clock_pid(clock));
+		return timer->of ? 0 : -EINVAL;
+	} else if (clock_is_by_number(timer->clock)) {
+		timer->clock = CLOCK_PROCESS_CPUTIME_ID;
+		timer->of_other.pid = clock_pid(clock);
+		return look(&timer->of_other) ? 0 : -EINVAL;
+	}
+	return clock_has_timers(timer->clock) || is_cpu_clock(timer->clock) ? 0 : -EINVAL;
+}
+
 static s32 create(int clock, const struct sigevent *event, bool by_id)
 {
 	struct posix_timer *timer = kzalloc(sizeof(*timer));
@@ -273,14 +351,11 @@ static s32 create(int clock, const struct sigevent *event, bool by_id)
 	if (!timer)
 		return -ENOMEM;
 	timer->proc = current->proc;
-	timer->clock = clock;
-	if (clock == CLOCK_THREAD_CPUTIME_ID) {
-		task_get(current);
-		timer->of = current;
-	}
 	timer->owner.gone = signal_gone;
 	timer_setup(&timer->timer, expire);
-	id = set_event(timer, event);
+	id = set_clock(timer, clock);
+	if (!id)
+		id = set_event(timer, event);
 	if (!id)
 		id = insert(timer, by_id);
 	if (id < 0)
@@ -328,9 +403,6 @@ SYSCALL_DEFINE3(timer_create, int, clock, const struct sigevent __user *, user_e
 
 	if (user_event && get_user(event, user_event))
 		return -EFAULT;
-	clock = clock_number(clock);
-	if (!clock_has_timers(clock) && !is_cpu_clock(clock))
-		return -EINVAL;
 	id = create(clock, &event, !user_event);
 	if (id < 0)
 		return id;
@@ -346,11 +418,16 @@ static int change(s32 id, bool absolute, const struct itimerspec64 *new, struct 
 	struct posix_timer *timer = find_to_change(id);
 	struct timer_setting setting;
 	unsigned long flags;
+	struct other other;
 	u64 now;
 
 	if (!timer)
 		return -EINVAL;
+	other = timer->of_other;
+	if (other.pid && !look(&other))
+		return -ESRCH;
 	flags = spin_lock_irqsave(&timer->proc->lock);
+	timer->of_other = other;
 	now = now_ns(timer);
 	spin_unlock_irqrestore(&timer->proc->lock, flags);
 	if (timer_setting_from(&setting, new, timer->clock, absolute, now))
@@ -380,17 +457,44 @@ SYSCALL_DEFINE4(timer_settime, s32, id, int, flags, const struct itimerspec64 __
 	return error || !uold ? error : put_user(old, uold);
 }
 
+/* Time left to the next expiry on another process's time; nothing if that process is gone. */
+static struct itimerspec64 left_of_other(s32 id)
+{
+	struct itimerspec64 left = { 0 };
+	struct posix_timer *timer;
+	struct other other;
+	unsigned long flags;
+
+	mutex_lock(&change_lock);
+	timer = find_to_change(id);
+	if (timer) {
+		other = timer->of_other;
+		if (look(&other)) {
+			flags = spin_lock_irqsave(&timer->proc->lock);
+			timer->of_other = other;
+			left = timer_setting_left(&timer->setting, now_ns(timer));
+			spin_unlock_irqrestore(&timer->proc->lock, flags);
+		}
+	}
+	mutex_unlock(&change_lock);
+	return left;
+}
+
 SYSCALL_DEFINE2(timer_gettime, s32, id, struct itimerspec64 __user *, user)
 {
 	struct process *proc = current->proc;
 	struct posix_timer *timer;
 	struct itimerspec64 left;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool other;
 
 	timer = find(id);
+	other = timer && timer->of_other.pid;
 	if (timer)
 		left = timer_setting_left(&timer->setting, now_ns(timer));
 	spin_unlock_irqrestore(&proc->lock, flags);
+	if (other)
+		left = left_of_other(id);
 	return timer ? put_user(left, user) : -EINVAL;
 }
 

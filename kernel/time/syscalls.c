@@ -43,23 +43,13 @@ struct timespec64 ns_to_timespec(u64 ns)
 				    .tv_nsec = (s64)(ns % NSEC_PER_SEC) };
 }
 
-/* A clock of a process's or thread's CPU time: ~number << 3, and these bits. */
-#define CPU_CLOCK_OF_THREAD 4
-#define CPU_CLOCK_KIND	    3
-#define CPU_CLOCK_SCHED	    2
-
-static bool is_by_number(int clock)
-{
-	return clock < 0 && (clock & CPU_CLOCK_KIND) == CPU_CLOCK_SCHED;
-}
-
 int clock_number(int clock)
 {
-	pid_t number = ~(clock >> 3);
+	pid_t number = clock_pid(clock);
 
-	if (!is_by_number(clock))
+	if (!clock_is_by_number(clock))
 		return clock;
-	if (clock & CPU_CLOCK_OF_THREAD)
+	if (clock_is_of_thread(clock))
 		return !number || number == current->pid ? CLOCK_THREAD_CPUTIME_ID : clock;
 	return !number || number == current->proc->pid ? CLOCK_PROCESS_CPUTIME_ID : clock;
 }
@@ -67,11 +57,11 @@ int clock_number(int clock)
 /* Any process's, or another thread's of this one. */
 static int read_by_number(int clock, u64 *ns)
 {
-	pid_t number = ~(clock >> 3);
+	pid_t number = clock_pid(clock);
 	struct process *proc;
 	struct task *task;
 
-	if (clock & CPU_CLOCK_OF_THREAD) {
+	if (clock_is_of_thread(clock)) {
 		task = process_find_thread(current->proc, number);
 		if (!task)
 			return -EINVAL;
@@ -90,7 +80,7 @@ static int read_by_number(int clock, u64 *ns)
 static int clock_read_ns(int clock, u64 *ns)
 {
 	clock = clock_number(clock);
-	if (is_by_number(clock))
+	if (clock_is_by_number(clock))
 		return read_by_number(clock, ns);
 	switch (clock) {
 	case CLOCK_REALTIME:
@@ -169,56 +159,63 @@ u64 time_after_ns(u64 ns)
 	return ns > TIME_NEVER_NS - now ? TIME_NEVER_NS : now + ns;
 }
 
-static u64 sleep_clock_ns(bool cpu)
+/* CPU time, while there is somebody whose it is. */
+static bool is_cpu_clock(int clock)
 {
-	return cpu ? cycles_to_ns(process_exec_cycles(current->proc)) : clock_monotonic_ns();
+	return clock == CLOCK_PROCESS_CPUTIME_ID || clock_is_by_number(clock);
 }
 
 /*
- * Sleeps until the monotonic clock, or the process's CPU time, reaches the deadline. CPU time is
- * looked at when it may have, and at most with each tick. 0 or -EINTR.
+ * Sleeps until the monotonic clock, or a clock of CPU time, reaches the deadline. CPU time is
+ * looked at when it may have, and at most with each tick. Like Linux, it sleeps on if the process
+ * whose time it is ends. 0 or -EINTR.
  */
-static int sleep_until(bool cpu, u64 deadline_ns)
+static int sleep_until(int clock, u64 deadline_ns)
 {
-	u64 now;
+	u64 now, next;
+	int error = 0;
 
-	if (!cpu)
+	if (!is_cpu_clock(clock))
 		return sleep_until_ns(deadline_ns);
-	while ((now = sleep_clock_ns(true)) < deadline_ns) {
-		u64 soonest = (deadline_ns - now) / nr_cpus;
-		int error = sleep_until_ns(time_after_ns(max(soonest, NSEC_PER_SEC / tick_hz)));
-
-		if (error)
-			return error;
+	while (!error) {
+		next = TIME_NEVER_NS;
+		if (!clock_read_ns(clock, &now)) {
+			if (now >= deadline_ns)
+				return 0;
+			next = time_after_ns(
+				max((deadline_ns - now) / nr_cpus, NSEC_PER_SEC / tick_hz));
+		}
+		error = sleep_until_ns(next);
 	}
-	return 0;
+	return error;
 }
 
 /*
  * Until deadline_ns, see sleep_until(); when a signal ends the sleep, what is left goes to rem, if
  * given. Without a handler the sleep goes on to the same end.
  */
-static long sleep_user(bool cpu, u64 deadline_ns, struct timespec64 __user *rem);
+static long sleep_user(int clock, u64 deadline_ns, struct timespec64 __user *rem);
 
 static long restart_sleep(struct task *task)
 {
-	return sleep_user(task->restart.clock, task->restart.deadline_ns, task->restart.arg);
+	return sleep_user((int)task->restart.clock, task->restart.deadline_ns, task->restart.arg);
 }
 
-static long sleep_user(bool cpu, u64 deadline_ns, struct timespec64 __user *rem)
+static long sleep_user(int clock, u64 deadline_ns, struct timespec64 __user *rem)
 {
 	struct task *task = current;
 	struct timespec64 left;
 	u64 now;
 
-	if (!sleep_until(cpu, deadline_ns))
+	if (!sleep_until(clock, deadline_ns))
 		return 0;
-	now = sleep_clock_ns(cpu);
+	if (clock_read_ns(clock, &now))
+		return -EINTR;
 	left = ns_to_timespec(deadline_ns > now ? deadline_ns - now : 0);
 	if (rem && copy_to_user(rem, &left, sizeof(left)))
 		return -EFAULT;
 	task->restart.fn = restart_sleep;
-	task->restart.clock = cpu;
+	task->restart.clock = (u64)clock;
 	task->restart.deadline_ns = deadline_ns;
 	task->restart.arg = rem;
 	return -ERESTART_RESTARTBLOCK;
@@ -233,32 +230,45 @@ SYSCALL_DEFINE2(nanosleep, const struct timespec64 __user *, req, struct timespe
 		return -EFAULT;
 	if (timespec_to_ns(&ts, &ns))
 		return -EINVAL;
-	return sleep_user(false, time_after_ns(ns), rem);
+	return sleep_user(CLOCK_MONOTONIC, time_after_ns(ns), rem);
+}
+
+/* 0, or why nobody can sleep by that clock: the thread's own, which stands still, is no good. */
+static int check_sleep_clock(int clock)
+{
+	u64 ns;
+
+	if (clock_has_timers(clock) || clock == CLOCK_PROCESS_CPUTIME_ID)
+		return 0;
+	if (clock_number(clock) != clock)
+		return clock_number(clock) == CLOCK_THREAD_CPUTIME_ID ? -EINVAL : 0;
+	if (clock_is_by_number(clock))
+		return clock_read_ns(clock, &ns);
+	return clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME ? -EINVAL : -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64 __user *, req,
 		struct timespec64 __user *, rem)
 {
-	bool cpu;
+	int error = check_sleep_clock(clock), by;
 	struct timespec64 ts;
-	u64 ns;
+	u64 ns, now;
 
-	clock = clock_number(clock);
-	cpu = clock == CLOCK_PROCESS_CPUTIME_ID;
-	if (clock < CLOCK_REALTIME || clock > CLOCK_BOOTTIME)
-		return -EINVAL;
-	if (!clock_has_timers(clock) && !cpu)
-		return -EOPNOTSUPP;
+	if (error)
+		return error;
 	if (get_user(ts, req))
 		return -EFAULT;
 	if (timespec_to_ns(&ts, &ns))
 		return -EINVAL;
+	by = clock_has_timers(clock) ? CLOCK_MONOTONIC : clock_number(clock);
 	if (!(flags & TIMER_ABSTIME)) {
-		u64 now = sleep_clock_ns(cpu);
-
-		return sleep_user(cpu, ns < TIME_NEVER_NS - now ? now + ns : TIME_NEVER_NS, rem);
+		error = clock_read_ns(by, &now);
+		if (error)
+			return error;
+		ns = ns < TIME_NEVER_NS - now ? now + ns : TIME_NEVER_NS;
+		return sleep_user(by, ns, rem);
 	}
 	if (clock == CLOCK_REALTIME)
 		ns = realtime_to_monotonic_ns(ns);
-	return sleep_until(cpu, ns) ? -ERESTARTNOHAND : 0;
+	return sleep_until(by, ns) ? -ERESTARTNOHAND : 0;
 }

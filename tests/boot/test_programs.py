@@ -31,6 +31,7 @@ CHECKERS = [
 # Programs that fork; all of them exist with both C libraries.
 PROCESSES = [
     "attrs",
+    "clocks",
     "cow",
     "epolls",
     "execs",

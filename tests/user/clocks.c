@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The CPU time of other processes and threads as a clock: it is read, slept by, and has timers. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "run.h"
+
+#define MS		1000000L
+#define OF_PROCESS(pid) (~(clockid_t)(pid)*8 | 2)
+#define OF_THREAD(tid)	(~(clockid_t)(tid)*8 | 6)
+
+static struct timespec span(long ns)
+{
+	return (struct timespec){ ns / 1000000000, ns % 1000000000 };
+}
+
+static long read_ns(clockid_t clock)
+{
+	struct timespec now = { 0 };
+
+	CHECK(!clock_gettime(clock, &now));
+	return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int sleep_by(clockid_t clock, int flags, long ns)
+{
+	struct timespec time = span(ns);
+
+	return clock_nanosleep(clock, flags, &time, NULL);
+}
+
+static int sleep_error(clockid_t clock)
+{
+	struct timespec time = span(MS);
+
+	return syscall(SYS_clock_nanosleep, clock, 0, &time, NULL) ? errno : 0;
+}
+
+/* Expects the signal that waits, or comes within 20 s, to be the timer's. */
+static int take_signal(void)
+{
+	struct timespec limit = { .tv_sec = 20 };
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	return sigtimedwait(&set, &info, &limit) == SIGUSR1 && info.si_code == SI_TIMER;
+}
+
+static int make_timer(clockid_t clock)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	int id = -1;
+
+	CHECK(!syscall(SYS_timer_create, clock, &event, &id));
+	return id;
+}
+
+static long arm(int id, int flags, long value_ns, long interval_ns)
+{
+	struct itimerspec new = { span(interval_ns), span(value_ns) };
+
+	return syscall(SYS_timer_settime, id, flags, &new, NULL);
+}
+
+/* Blocks the signal of the timers, which is only taken. */
+static void block_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	CHECK(!sigprocmask(SIG_BLOCK, &set, NULL));
+}
+
+static pid_t start_spinner(void)
+{
+	pid_t pid = fork_child();
+
+	while (!pid)
+		;
+	return pid;
+}
+
+static void stop_spinner(pid_t pid)
+{
+	CHECK(!kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
+}
+
+static void test_sleeps(void)
+{
+	pid_t pid = start_spinner();
+	clockid_t clock;
+	long start;
+
+	CHECK(!clock_getcpuclockid(pid, &clock) && clock == OF_PROCESS(pid));
+	start = read_ns(clock);
+	CHECK(!sleep_by(clock, 0, 10 * MS) && read_ns(clock) - start >= 10 * MS);
+	CHECK(!sleep_by(clock, TIMER_ABSTIME, start + 20 * MS));
+	CHECK(read_ns(clock) - start >= 20 * MS);
+	CHECK(!sleep_by(clock, TIMER_ABSTIME, start));
+	stop_spinner(pid);
+	CHECK(sleep_by(clock, 0, MS) == EINVAL && clock_getcpuclockid(pid, &clock));
+}
+
+static void on_alarm(int sig)
+{
+}
+
+/* A process that stands still does not wake who sleeps by its clock; a signal does. */
+static void test_interrupted(void)
+{
+	struct timespec time = span(1000 * MS), left = { 0 };
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct itimerval soon = { .it_value = { .tv_usec = 30000 } };
+	pid_t pid = start_spinner();
+	int status;
+
+	CHECK(!kill(pid, SIGSTOP) && waitpid(pid, &status, WUNTRACED) == pid);
+	CHECK(!sigaction(SIGALRM, &action, NULL) && !setitimer(ITIMER_REAL, &soon, NULL));
+	CHECK(clock_nanosleep(OF_PROCESS(pid), 0, &time, &left) == EINTR);
+	CHECK(left.tv_sec == 1 || left.tv_nsec > 900 * MS);
+	stop_spinner(pid);
+}
+
+static void test_timers(void)
+{
+	pid_t pid = start_spinner();
+	clockid_t clock = OF_PROCESS(pid);
+	struct itimerspec left;
+	long start;
+	int id;
+
+	block_signal();
+	id = make_timer(clock);
+	start = read_ns(clock);
+	CHECK(!arm(id, 0, 20 * MS, 10 * MS) && take_signal() && read_ns(clock) - start >= 20 * MS);
+	CHECK(take_signal() && read_ns(clock) - start >= 30 * MS);
+	CHECK(!syscall(SYS_timer_gettime, id, &left) && left.it_interval.tv_nsec == 10 * MS);
+	CHECK(left.it_value.tv_nsec > 0 && left.it_value.tv_nsec <= 10 * MS);
+	CHECK(take_signal());
+	CHECK(!arm(id, TIMER_ABSTIME, start + 1, 0) && take_signal());
+	CHECK(!arm(id, 0, 1000000 * MS, 0));
+	stop_spinner(pid);
+	CHECK(arm(id, 0, MS, 0) == -1 && errno == ESRCH);
+	CHECK(!syscall(SYS_timer_gettime, id, &left) && left.it_value.tv_sec == 0);
+	CHECK(!syscall(SYS_timer_delete, id));
+}
+
+static volatile int may_end, tid;
+
+static void *spin(void *nothing)
+{
+	tid = syscall(SYS_gettid);
+	while (!may_end)
+		;
+	return nothing;
+}
+
+static void test_threads(void)
+{
+	pthread_t thread;
+	long start;
+	int id;
+
+	block_signal();
+	CHECK(!pthread_create(&thread, NULL, spin, NULL) && WAIT_UNTIL(tid));
+	start = read_ns(OF_THREAD(tid));
+	CHECK(!sleep_by(OF_THREAD(tid), 0, 10 * MS));
+	CHECK(read_ns(OF_THREAD(tid)) - start >= 10 * MS);
+	id = make_timer(OF_THREAD(tid));
+	start = read_ns(OF_THREAD(tid));
+	CHECK(!arm(id, 0, 10 * MS, 0) && take_signal());
+	CHECK(read_ns(OF_THREAD(tid)) - start >= 10 * MS && !syscall(SYS_timer_delete, id));
+	may_end = 1;
+	CHECK(!pthread_join(thread, NULL));
+}
+
+static void test_errors(void)
+{
+	int parent = getppid(), id;
+
+	CHECK(sleep_error(OF_THREAD(getpid())) == EINVAL && sleep_error(OF_THREAD(0)) == EINVAL);
+	CHECK(sleep_error(CLOCK_THREAD_CPUTIME_ID) == EOPNOTSUPP);
+	CHECK(sleep_error(OF_THREAD(parent)) == EINVAL && sleep_error(OF_PROCESS(99999)) == EINVAL);
+	CHECK(sleep_error(-1) == EINVAL && sleep_error(100) == EINVAL);
+	CHECK_ERROR(EINVAL, SYS_timer_create, OF_THREAD(parent), NULL, &id);
+	CHECK_ERROR(EINVAL, SYS_timer_create, OF_PROCESS(99999), NULL, &id);
+	CHECK_ERROR(EINVAL, SYS_timer_create, -1, NULL, &id);
+	id = make_timer(OF_PROCESS(parent));
+	CHECK(!arm(id, 0, 1000000 * MS, 0) && !syscall(SYS_timer_delete, id));
+}
+
+static const struct test tests[] = {
+	TEST(sleeps), TEST(interrupted), TEST(timers), TEST(threads), TEST(errors), { 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return run_tests("clocks", tests, argc, argv);
+}
