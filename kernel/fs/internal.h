@@ -110,6 +110,7 @@ struct filesystem {
 
 struct mount {
 	struct filesystem *fs;
+	u32 id;			  /* for /proc/<pid>/mountinfo; no two have the same */
 	u32 flags;		  /* MOUNT_* */
 	struct mount *parent;	  /* NULL: of the root */
 	struct inode *mountpoint; /* in the parent's tree, holds a reference */
@@ -297,8 +298,11 @@ int mount_detach(struct mount *mount, bool lazily, struct list_head *detached);
 void mount_drop_detached(struct list_head *detached); /* tree_lock not held */
 /* The mount on a place, NULL: none; needs tree_lock, as the next. */
 struct mount *mount_on(const struct path *path);
-/* For /proc/mounts: "source directory type rw,... 0 0" lines. 0 or -ENOMEM; takes tree_lock. */
-int mounts_text(struct text *text);
+/*
+ * For /proc/<pid>/mounts, lines of "source directory type rw,... 0 0", and mountinfo, lines of
+ * "id parent's-id device / directory rw,... - type source rw". 0 or -ENOMEM; takes tree_lock.
+ */
+int mounts_text(struct text *text, bool info);
 
 static inline bool path_is_fixed(const struct path *path)
 {

@@ -142,6 +142,8 @@ struct mount *mount_on(const struct path *path)
 	return last;
 }
 
+static u32 last_id; /* of a mount; guarded by tree_lock */
+
 /* at NULL: the first of all. */
 static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source,
 			    u32 flags)
@@ -161,6 +163,7 @@ static struct mount *attach(struct filesystem *fs, const struct path *at, const 
 		at->inode->nr_mounts++;
 	}
 	mount->fs = fs;
+	mount->id = ++last_id;
 	mount->flags = flags;
 	fs->nr_mounts++;
 	atomic_set(&mount->refs, 1);
@@ -293,7 +296,32 @@ void path_release(struct path *path)
 	mount_put(path->mount);
 }
 
-int mounts_text(struct text *text)
+static void show_options(struct text *text, const struct mount *mount)
+{
+	text_printf(text, "rw%s%s%s", mount->flags & MOUNT_NOSUID ? ",nosuid" : "",
+		    mount->flags & MOUNT_NODEV ? ",nodev" : "",
+		    mount->flags & MOUNT_NOEXEC ? ",noexec" : "");
+}
+
+static void show_mount(struct text *text, const struct mount *mount, const char *where)
+{
+	text_printf(text, "%pE %pE %s ", mount->source, where, mount->fs->type->name);
+	show_options(text, mount);
+	text_printf(text, " 0 0\n");
+}
+
+static void show_mount_info(struct text *text, const struct mount *mount, const char *where)
+{
+	const struct filesystem *fs = mount->fs;
+
+	text_printf(text, "%u %u %u:%u / %pE ", mount->id,
+		    mount->parent ? mount->parent->id : mount->id, fs->device >> 8,
+		    fs->device & 0xff, where);
+	show_options(text, mount);
+	text_printf(text, " - %s %pE rw\n", fs->type->name, mount->source);
+}
+
+int mounts_text(struct text *text, bool info)
 {
 	char *path_buf = kmalloc(PATH_MAX);
 	struct mount *mount;
@@ -305,12 +333,10 @@ int mounts_text(struct text *text)
 		struct path path = { mount, mount->fs->root };
 		const char *where = path_write(&path, path_buf, PATH_MAX);
 
-		if (where)
-			text_printf(text, "%pE %pE %s rw%s%s%s 0 0\n", mount->source, where,
-				    mount->fs->type->name,
-				    mount->flags & MOUNT_NOSUID ? ",nosuid" : "",
-				    mount->flags & MOUNT_NODEV ? ",nodev" : "",
-				    mount->flags & MOUNT_NOEXEC ? ",noexec" : "");
+		if (where && info)
+			show_mount_info(text, mount, where);
+		else if (where)
+			show_mount(text, mount, where);
 	}
 	mutex_unlock(&tree_lock);
 	kfree(path_buf);

@@ -151,7 +151,12 @@ static int show_environ(struct text *text, struct process *proc)
 /* The same for all. */
 static int show_mounts(struct text *text, struct process *proc)
 {
-	return mounts_text(text);
+	return mounts_text(text, false);
+}
+
+static int show_mountinfo(struct text *text, struct process *proc)
+{
+	return mounts_text(text, true);
 }
 
 static const struct proc_file process_files[] = {
@@ -163,6 +168,7 @@ static const struct proc_file process_files[] = {
 	{ .name = "environ", .mode = 0400, .private = true, .show_process = show_environ },
 	{ .name = "limits", .mode = 0444, .show_process = proc_show_limits },
 	{ .name = "maps", .mode = 0444, .private = true, .show_process = proc_show_maps },
+	{ .name = "mountinfo", .mode = 0444, .show_process = show_mountinfo },
 	{ .name = "mounts", .mode = 0444, .show_process = show_mounts },
 	{ .name = "smaps", .mode = 0444, .private = true, .show_process = proc_show_smaps },
 	{ .name = "smaps_rollup",
