@@ -62,11 +62,19 @@ struct timespec64 ns_to_timespec(u64 ns);
 #define CLOCK_PROCESS_CPUTIME_ID 2 /* of the current process, or thread */
 #define CLOCK_THREAD_CPUTIME_ID	 3
 #define CLOCK_BOOTTIME		 7
+#define CLOCK_TAI		 11 /* as CLOCK_REALTIME: nobody tells how far they differ */
 #define TIMER_ABSTIME		 1
 
 static inline bool clock_has_timers(int clock)
 {
-	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
+	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME ||
+	       clock == CLOCK_TAI;
+}
+
+/* It tells the time of day. */
+static inline bool clock_is_realtime(int clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_TAI;
 }
 
 /*

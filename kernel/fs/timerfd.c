@@ -123,7 +123,7 @@ SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)
 	struct timerfd *tfd;
 	struct file *file;
 
-	if (flags & ~(O_CLOEXEC | O_NONBLOCK) || !clock_has_timers(clock))
+	if (flags & ~(O_CLOEXEC | O_NONBLOCK) || !clock_has_timers(clock) || clock == CLOCK_TAI)
 		return -EINVAL;
 	tfd = kzalloc(sizeof(*tfd));
 	if (!tfd)

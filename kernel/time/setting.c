@@ -18,7 +18,7 @@ int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 
 		return 0;
 	if (!absolute)
 		ns = ns < TIME_NEVER_NS - now_ns ? now_ns + ns : TIME_NEVER_NS;
-	else if (clock == CLOCK_REALTIME)
+	else if (clock_is_realtime(clock))
 		ns = realtime_to_monotonic_ns(ns);
 	setting->expires_ns = max(ns, 1ULL);
 	return 0;

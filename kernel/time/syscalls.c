@@ -85,6 +85,7 @@ static int clock_read_ns(int clock, u64 *ns)
 	switch (clock) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
 		*ns = clock_realtime_ns();
 		return 0;
 	case CLOCK_MONOTONIC:
@@ -268,7 +269,7 @@ SYSCALL_DEFINE4(clock_nanosleep, int, clock, int, flags, const struct timespec64
 		ns = ns < TIME_NEVER_NS - now ? now + ns : TIME_NEVER_NS;
 		return sleep_user(by, ns, rem);
 	}
-	if (clock == CLOCK_REALTIME)
+	if (clock_is_realtime(clock))
 		ns = realtime_to_monotonic_ns(ns);
 	return sleep_until(by, ns) ? -ERESTARTNOHAND : 0;
 }

@@ -194,8 +194,26 @@ static void test_errors(void)
 	CHECK(!arm(id, 0, 1000000 * MS, 0) && !syscall(SYS_timer_delete, id));
 }
 
+/* TAI is as far ahead of the time of day as somebody has said; 0 at first. */
+static void test_tai(void)
+{
+	long offset = read_ns(CLOCK_TAI) - read_ns(CLOCK_REALTIME), start = read_ns(CLOCK_TAI);
+	int id;
+
+	CHECK(offset > -1000 * MS && offset < 60000 * MS);
+	CHECK(!sleep_by(CLOCK_TAI, TIMER_ABSTIME, start + 10 * MS));
+	CHECK(read_ns(CLOCK_TAI) >= start + 10 * MS && !sleep_by(CLOCK_TAI, 0, MS));
+	block_signal();
+	id = make_timer(CLOCK_TAI);
+	start = read_ns(CLOCK_TAI);
+	CHECK(!arm(id, TIMER_ABSTIME, start + 10 * MS, 0) && take_signal());
+	CHECK(read_ns(CLOCK_TAI) >= start + 10 * MS && !syscall(SYS_timer_delete, id));
+	CHECK_ERROR(EINVAL, SYS_timerfd_create, CLOCK_TAI, 0);
+}
+
 static const struct test tests[] = {
-	TEST(sleeps), TEST(interrupted), TEST(timers), TEST(threads), TEST(errors), { 0 },
+	TEST(sleeps), TEST(interrupted), TEST(timers), TEST(threads),
+	TEST(errors), TEST(tai),	 { 0 },
 };
 
 int main(int argc, char **argv)
