@@ -97,7 +97,7 @@ struct process {
 	spinlock_t lock; /* guards the fields of this group; taken with interrupts off */
 	struct list_head threads;
 	unsigned int nr_threads;
-	unsigned int nr_charged; /* threads that its user is charged for: see user.c */
+	unsigned int nr_charged;   /* threads that its user is charged for: see user.c */
 	unsigned int nr_own_files; /* threads that have a table of descriptors of their own */
 	bool exiting;	/* exit_group or a fatal signal: every thread leaves at its next chance */
 	bool stopped;	/* by a signal: threads stop at their next chance */

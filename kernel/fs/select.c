@@ -139,7 +139,7 @@ static long select_fds(int n, u64 __user *const user_sets[NR_SETS], u64 deadline
 
 	if (n < 0)
 		return -EINVAL;
-	nr_fds = min((unsigned int)n, files_nr_slots(current->proc->files));
+	nr_fds = min((unsigned int)n, files_nr_slots(current->files));
 	nr_words = DIV_ROUND_UP(nr_fds, 64);
 	select = kzalloc(sizeof(*select) + (size_t)NR_SETS * nr_words * sizeof(u64));
 	if (!select)

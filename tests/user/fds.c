@@ -459,9 +459,10 @@ static void test_seal_mappings(void)
 }
 
 static const struct test tests[] = {
-	TEST(close_range),	TEST(unshare), TEST(unshare_threads), TEST(unshare_alone),
-	TEST(limit),	TEST(many), TEST(memfd), TEST(seal_size), TEST(seal_writes),
-	TEST(seal_mappings),	{ 0 },
+	TEST(close_range),   TEST(unshare),   TEST(unshare_threads),
+	TEST(unshare_alone), TEST(limit),     TEST(many),
+	TEST(memfd),	     TEST(seal_size), TEST(seal_writes),
+	TEST(seal_mappings), { 0 },
 };
 
 int main(int argc, char **argv)

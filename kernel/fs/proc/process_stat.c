@@ -272,7 +272,7 @@ static const char *state_name(char letter)
 
 static unsigned int count_fd_slots(struct process *proc)
 {
-	struct files *files = process_get_files(proc);
+	struct files *files = process_get_files(proc, proc->pid);
 	unsigned int nr = 0;
 
 	if (files) {
