@@ -3,8 +3,8 @@
 #define PROFILE_BASE_H
 
 /*
- * Helpers that need only a compiler, GCC or clang, and no kernel. Their names have a prefix because
- * the kernel around may have its own `min` or `likely`. They work with gnu89, too, because hooks
+ * Helpers that need only a compiler, GCC or clang, and no kernel. Their names have a prefix,
+ * because the kernel may have its own `min` or `likely`. They also work with gnu89, because hooks
  * are compiled with the flags of their callers.
  */
 
@@ -21,7 +21,7 @@
 /* Keeps the compiler, not the CPU, from moving memory accesses across this line. */
 #define pf_barrier() asm volatile("" ::: "memory")
 
-/* One untorn access that the compiler neither repeats nor drops. */
+/* One access that is not torn, repeated or dropped by the compiler. */
 #define pf_read_once(x)	    (*(const volatile __typeof__(x) *)&(x))
 #define pf_write_once(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 
@@ -59,7 +59,7 @@
 #define PF_BUILD_BUG_ON(cond)		 _Static_assert(!(cond), #cond)
 #define pf_container_of(p, type, member) ((type *)((char *)(p) - __builtin_offsetof(type, member)))
 
-/* 1 if an option is defined as 1, else 0: for conditions in plain C. */
+/* Evaluates to 1 if an option is defined as 1, else to 0: for conditions in plain C. */
 #define PF_IS_ENABLED(option)	       _PF_IS_ENABLED1(option)
 #define _PF_IS_ENABLED1(value)	       _PF_IS_ENABLED2(_PF_IS_ENABLED_##value)
 #define _PF_IS_ENABLED_1	       0,

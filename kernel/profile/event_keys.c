@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The profilers' part of the trace: the keys of all events, and the writers of the events that
- * are the profilers' own. The trace sets the writers, so neither needs the other to be linked.
+ * The profilers' side of the trace: the static keys of all events, and pointers to the writers of
+ * the profilers' own events. The trace sets the pointers, so each links without the other.
  */
 
 #include "event_keys.h"

@@ -3,8 +3,8 @@
 #define PROFILE_EVENT_KEYS_H
 
 /*
- * Writes an event of system `profile`, which is on: profile_event_write(name, arguments). Any
- * context, NMI included.
+ * profile_event_write(name, arguments) writes an event of the system `profile`, which must be on.
+ * Any context, NMI included.
  */
 
 #include "util.h"

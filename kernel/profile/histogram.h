@@ -7,13 +7,13 @@
  *
  *	buckets[pf_log2(cycles, first_log2) - first_log2]++;
  *
- * so bucket i has the times of 2^(first_log2 + i) to 2^(first_log2 + i + 1) - 1 cycles; the first
- * one has all shorter times, too. A time that is longer than the last bucket's is for that one.
+ * so bucket i has the times of 2^(first_log2 + i) to 2^(first_log2 + i + 1) - 1 cycles. The first
+ * bucket also has all shorter times; callers add longer times than the last bucket's to the last.
  */
 
 #include "table.h"
 
-/* A copy that no longer changes. */
+/* A copy of the buckets, which no longer changes. */
 struct histogram {
 	const u64 *buckets;
 	u32 nr_buckets;
@@ -25,12 +25,12 @@ struct histogram {
 u64 histogram_nr(const u64 *buckets, u32 nr_buckets);
 
 /*
- * Returns an upper bound, in cycles, of so many percent (1 to 100) of the times: the end of their
- * bucket, or the longest time if that is less. 0: there is no time.
+ * Returns an upper bound of a percentile (1 to 100), in cycles: the end of its bucket, or the
+ * longest time if that is less. Returns 0 if there are no times.
  */
 u64 histogram_percentile(const struct histogram *h, u32 percent);
 
-/* Returns the cell of the buckets that are not empty, for a column of COLUMN_COUNTS. */
+/* Returns a cell with the buckets that are not empty, for a column of COLUMN_COUNTS. */
 struct cell histogram_cell(const struct histogram *h);
 
 /* Prints a line for each bucket that is not empty. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Remembers for how long something was switched off, and which task did it, so that a report can
- * say what it lacks. The total time off only grows. A reset of counters notes the total as their
- * base, and a report subtracts the base. One lock guards all totals, because switches are rare.
+ * Remembers for how long something was switched off, and by which task, so that a report can say
+ * so. The total time off only grows. A reset of counters stores the total as their base, and a
+ * report subtracts the base. One lock guards all totals, because switches are rare.
  */
 
 #include "off_time.h"

@@ -7,14 +7,14 @@
 #include <lego/profile.h>
 
 /*
- * Notes that something is off, or on, from now on. It was switched by the current task or, with
- * at_boot, by a boot parameter. Any context but NMI.
+ * Notes that something is off, or on, from now on, switched by the current task or, with at_boot,
+ * by a boot parameter. Any context but NMI.
  */
 void off_time_switch(struct profile_off_time *off, bool is_off, bool at_boot);
 
-/* Returns how long it has been off until now, in ns: a base for off_time_since(). */
+/* Returns the total time off until now, in ns: a base for off_time_since(). */
 u64 off_time_total_ns(const struct profile_off_time *off);
-/* Notes that the counters it concerns are reset. */
+/* Makes the present total the base: the counters that it concerns are reset. */
 void off_time_reset(struct profile_off_time *off);
 
 struct off_snapshot {
@@ -26,8 +26,8 @@ struct off_snapshot off_time_since(const struct profile_off_time *off, u64 base_
 struct off_snapshot off_time_since_reset(const struct profile_off_time *off);
 
 /*
- * report.c: prints when something, given by its name, was in a state such as "off"; prints nothing
- * if it was not.
+ * report.c: prints for how long something was in a state such as "off". Prints nothing if it never
+ * was.
  */
 void report_print_off(const char *name, const char *state, const struct off_snapshot *snap);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Decides which processes have a report, or an export, when they exit. profile.on_exit=,
- * profile.export_on_exit= and their files hold a list of globs for the name of the process, or
- * "all" or "none".
+ * Decides which processes get a report, or an export, when they exit. profile.on_exit=,
+ * profile.export_on_exit= and their files hold a list of globs for the names of processes, or "all"
+ * or "none".
  */
 
 #include "report.h"
@@ -61,7 +61,7 @@ static bool has_globs(const struct on_exit *list)
 	return strcmp(list->globs, "none") && strcmp(list->globs, "all");
 }
 
-/* Copies the glob at `from` and returns where the next one is, or NULL. */
+/* Copies the glob at `from`. Returns a pointer to the next one, or NULL. */
 static const char *next_glob(const char *from, char glob[ON_EXIT_BYTES])
 {
 	const char *end = from;

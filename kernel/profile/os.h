@@ -3,11 +3,11 @@
 #define PROFILE_OS_H
 
 /*
- * The seam: together with os_hooks.h, its light half, everything that this folder needs from a
- * kernel. Another kernel, or a unit test, supplies the same names in a header of its own, which
- * PROFILE_OS_HEADER names. All else is plain C (with memset, memcpy, memcmp, strcmp, strncmp and
- * strlen) or comes from base.h. os_none.h has defaults for what a kernel lacks; porting.md is the
- * guide.
+ * The interface to the kernel, part two: together with os_hooks.h, everything that this folder
+ * needs from a kernel. Another kernel, or a unit test, supplies the same names in a header of its
+ * own, which PROFILE_OS_HEADER names. Everything else is plain C (with memset, memcpy, memcmp,
+ * strcmp, strncmp and strlen) or comes from base.h. os_none.h has defaults for what a kernel lacks.
+ * porting.md is the guide.
  */
 
 #include "os_hooks.h"
@@ -66,7 +66,7 @@
 #define OS_EBUSY			      EBUSY
 #define OS_ENAMETOOLONG			      ENAMETOOLONG
 
-/* Prints to the log. Any context; each call prints one line. */
+/* Prints one line to the log. Any context. */
 #define os_vprintk(fmt, args)		      vprintk(fmt, args)
 /* As in C11, with the conversions %c %d %o %s %u %x, flags, width, precision, `l` and `ll`. */
 #define os_vsnprintf(buf, size, fmt, args)    vsnprintf(buf, size, fmt, args)
@@ -76,11 +76,11 @@
 #define os_sort(base, nr, size, compare)      sort(base, nr, size, compare)
 /* Returns a * b / c, rounded down, with a product of 128 bits; ~0 if the result does not fit. */
 #define os_mul_div_u64(a, b, c)		      mul_div_u64(a, b, c)
-/* Parses a number. Returns 0 if the whole text is one. */
+/* Parses a number. Returns 0 if the whole text is a number. */
 #define os_parse_u64(text, value)	      parse_u64(text, value)
 /* Returns whether text matches one of the shell patterns, which commas separate. */
 #define os_glob_match_list(globs, text)	      glob_match_list(globs, text)
-/* Calls set(value) for a word name=value of the kernel's command line, before profile_init(). */
+/* Calls set(value) for a parameter name=value of the command line, before profile_init(). */
 #define OS_BOOT_PARAM(ident, name, form, set) BOOT_PARAM(ident, name, form, set)
 
 #define os_for_each_cpu(cpu)	     for_each_possible_cpu(cpu)
@@ -109,18 +109,18 @@
 
 #define os_cpu_online(cpu)		       cpu_online(cpu)
 
-/* Tell what a timer interrupt has hit. os_irq_depth() counts that interrupt, too. */
+/* Describe what a timer interrupt has hit. os_irq_depth() counts that interrupt, too. */
 #define os_regs_pc(regs)		       instruction_pointer(regs)
 #define os_regs_user(regs)		       user_mode(regs)
 #define os_regs_sp(regs)		       ((regs)->rsp)
 #define os_irq_depth()			       irq_depth()
 
-/* Tell the same for any interrupt. Any context, NMI included, with interrupts off. */
+/* The same for any interrupt. Any context, NMI included, with interrupts off. */
 #define os_regs_irqs_off(regs)		       irqs_disabled_flags((regs)->rflags)
 #define os_current_task()		       current
 #define os_task_idle(task)		       ((task)->pid == 0)
 #define os_task_tid(task)		       ((u32)(task)->pid)
-/* Returns the pid of its process; 0: it has none, or is leaving it. */
+/* Returns the pid of a task's process. 0: the task has none, or is leaving it. */
 static inline u32 os_task_pid(const struct task *task)
 {
 	return task->proc && task->mm ? (u32)task->proc->pid : 0;
@@ -142,8 +142,9 @@ static __always_inline u8 os_trace_flags(void)
 }
 
 /*
- * Return what events say of a task, as Linux numbers it: its priority, 120 with a nice value of 0,
- * and why it leaves its CPU: 0, it could go on running; else bits of TASK_* in Linux's sched.h.
+ * Return two fields of a task's events, in Linux's numbers: its priority, which is 120 for a nice
+ * value of 0; and its state when it leaves its CPU, 0 if it could go on running, else bits of
+ * TASK_* in Linux's sched.h.
  */
 static inline s32 os_task_priority(const struct task *task)
 {
@@ -166,10 +167,10 @@ static inline u32 os_task_state(const struct task *task)
 	}
 }
 
-/* Returns where a signal comes from, as si_code of siginfo says it. NULL: the kernel. */
+/* Returns where a signal comes from, as si_code of siginfo. info of NULL: from the kernel. */
 #define os_signal_code(info)		       ((info) ? (info)->si_code : SI_KERNEL)
 
-/* Calls fn for all tasks but those of idle CPUs. fn must not sleep. */
+/* Calls fn for all tasks except idle tasks. fn must not sleep. */
 static inline void os_visit_tasks(void (*fn)(struct task *task))
 {
 	unsigned long flags = spin_lock_irqsave(&task_list_lock);
@@ -180,7 +181,7 @@ static inline void os_visit_tasks(void (*fn)(struct task *task))
 	spin_unlock_irqrestore(&task_list_lock, flags);
 }
 
-/* Identifies a task under its present name: see profile_task_changed(). */
+/* Returns the key of a task, which changes with its name: see profile_task_changed(). */
 #define os_task_key(task)		       ((task)->profile.task_key)
 #define os_process_program(proc)	       ((proc)->nr_execs)
 #define os_current_tid()		       os_task_tid(current)
@@ -192,8 +193,8 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 }
 
 /*
- * Returns the number of the system call that the current task is in, or OS_NO_SYSCALL. The task is
- * a user's, and regs are not those of user mode.
+ * Returns the number of the system call that the current task is in, or OS_NO_SYSCALL. The task has
+ * a user mode, and regs are not those of user mode.
  */
 #define os_task_syscall(task, regs)	       task_syscall(task, regs)
 /* Returns the registers with which the task entered the kernel from user mode. */
@@ -214,10 +215,10 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define os_stack_matches_user(regs, pcs, nr) stack_matches_user(regs, pcs, nr)
 
 /*
- * os_timer_deadline() returns for when the CPU's timer is set, in os_cycles(): the earliest of
- * profile_deadline and the kernel's own deadlines. os_timer_rearm() sets the timer again after a
- * change of profile_deadline; interrupts are off. <asm/nmi_sampler.h> describes os_nmi_*(); in a
- * kernel without such NMIs, os_nmi_start() returns NULL.
+ * os_timer_deadline() returns the time for which the CPU's timer is set, in os_cycles(): the
+ * earliest of profile_deadline and the kernel's own deadlines. os_timer_rearm() sets the timer
+ * again after a change of profile_deadline; interrupts are off. <asm/nmi_sampler.h> describes
+ * os_nmi_*(). Without such NMIs, os_nmi_start() returns NULL.
  */
 #define os_timer_deadline()		     this_cpu_read(timer_deadline)
 #define os_timer_rearm()		     timer_rearm()
@@ -229,12 +230,13 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define os_nmi_send()			     nmi_sampler_send()
 
 /*
- * The profiler of functions: os_function_calls_set() lets function i call the hook that hook_of(i)
- * returns, at its start; NULL: none. os_function_general_hook calls profile_function_enter() and
+ * For the profiler of functions. os_function(i) is the address of one of os_nr_functions()
+ * functions. No two have the same os_function_index(), which is less than OS_NR_FUNCTION_INDICES.
+ * os_function_calls_set() lets function i call the hook that hook_of(i) returns, at its start; NULL:
+ * none. os_function_general_hook is the hook that calls profile_function_enter() and
  * profile_function_exit() (<lego/function_profile.h>). It returns 0 or -OS_ENOMEM; process context.
- * os_function_calls_in_nmi() counts calls for which they are not called, as an NMI made them.
- * os_function(i) is the address of one of os_nr_functions() functions; no two have the same
- * os_function_index(), which is less than OS_NR_FUNCTION_INDICES.
+ * os_function_calls_in_nmi() returns the number of calls of hooked functions in NMIs, for which no
+ * hook is called.
  */
 typedef function_hook_t os_function_hook_t;
 #define os_function_general_hook	     function_call
@@ -284,13 +286,13 @@ typedef function_hook_t os_function_hook_t;
 #define os_function_end(thread, slot) (&function_end(os_function_stack(thread), slot)->call)
 #define os_function_parent(call)      (&os_function_frame(call)[-1].call)
 
-/* Call fn(NULL) on CPUs, with interrupts off, and wait until it has run. Process context. */
+/* Call fn(NULL) on these CPUs, with interrupts off, and wait until it has run. Process context. */
 #define os_run_on_all_cpus(fn)	      smp_call_mask(cpu_online_mask, fn, NULL)
 #define os_run_on_boot_cpu(fn)	      smp_call_mask(BIT(0), fn, NULL)
 
 /*
- * Waits with interrupts on: for a moment or, with halt, until an interrupt has come. Process
- * context; does not switch to another task.
+ * Waits with interrupts on: a moment or, with halt, until an interrupt has come. Does not switch to
+ * another task. Process context.
  */
 static inline void os_wait_for_interrupt(bool halt)
 {
@@ -306,7 +308,7 @@ static inline void os_wait_for_interrupt(bool halt)
 #define os_irq_restore(flags) local_irq_restore(flags)
 /*
  * Returns whether the clock counts the instructions of all CPUs together, as under QEMU's -icount.
- * The TSC then runs at exactly 1 GHz, unlike the host's.
+ * Recognizes QEMU's TCG with a TSC of exactly 1 GHz; without -icount it has the host's frequency.
  */
 static inline bool os_clock_counts_instructions(void)
 {
@@ -318,15 +320,15 @@ static inline bool os_clock_counts_instructions(void)
 
 #define os_cycles_per_second()		 (tsc_khz * 1000)
 
-/* Returns nanoseconds, rounded to nearest. */
+/* Converts cycles to nanoseconds, rounded to nearest. */
 #define os_cycles_to_ns(cycles)		 cycles_to_ns(cycles)
 
-/* Makes point_clock_begin() and _end() unordered. No point is on. Process context. */
+/* Removes the fences from point_clock_begin() and _end(). No point is on. Process context. */
 #define os_drop_fences()		 point_clock_drop_fences()
 
 /*
- * Returns the CPU time so far of any task, in cycles. Interrupts are off. In a panic the lock that
- * guards it may be held, so the sum is read without.
+ * Returns the CPU time so far of any task, in cycles. Interrupts are off. In a panic, a stopped CPU
+ * may hold the lock, so the sum is read without it.
  */
 static inline u64 task_exec_cycles_of(const struct task *task)
 {
@@ -348,7 +350,7 @@ static inline void *os_zalloc(size_t size)
 	return ptr;
 }
 
-/* The same, not zeroed. */
+/* Does the same without zeroing. */
 static inline void *os_alloc(size_t size)
 {
 	void *ptr = kmalloc(size);
@@ -387,9 +389,9 @@ out:
 }
 
 /*
- * Images, only with CONFIG_PROFILE_IMAGES: what an area of an address space shows, and the file
- * that it is of, or NULL. os_file_path() returns a pointer into buf; os_file_read() the number of
- * bytes read, or a negative number. Both sleep.
+ * For images, only with CONFIG_PROFILE_IMAGES: a VMA of an address space, and the file mapped
+ * there, or NULL. os_file_path() returns a pointer into buf, os_file_read() the number of bytes
+ * read or a negative number. Both sleep.
  */
 typedef struct file os_file_t;
 #define os_area_is_code(area)		 ((area)->prot & PROT_EXEC)
@@ -404,10 +406,10 @@ typedef struct file os_file_t;
 /* Calls profile_task_changed() for all threads of the current process. */
 #define os_change_task_keys()		 process_change_task_keys()
 
-/* Returns the number of the map of the code that the current task can run; 0: none is known. */
+/* Returns the number of the code map of a task's address space; 0: none is known. */
 static inline u32 os_task_code_map(const struct task *task)
 {
-	/* A thread that has left its memory may outlive it. */
+	/* A thread that has left its address space may outlive it. */
 	const struct mm *mm = task->proc && task->mm ? READ_ONCE(task->proc->mm) : NULL;
 
 	return mm ? profile_code_map(&mm->profile) : 0;
@@ -428,10 +430,10 @@ static inline u64 os_random(void)
 	return number;
 }
 
-/* Returns the memory of the whole machine. */
+/* Returns the size of the machine's memory. */
 #define os_memory_bytes()		 (page_nr_total() * PAGE_SIZE)
 
-/* Frees memory, in the same contexts. os_free(NULL) does nothing. */
+/* Frees such memory. Same contexts as os_zalloc(). os_free(NULL) does nothing. */
 static inline void os_free(void *ptr)
 {
 	if (ptr)
@@ -445,19 +447,19 @@ typedef spinlock_t os_lock_t;
 #define os_lock(lock)			 spin_lock_irqsave(lock)
 #define os_unlock(lock, flags)		 spin_unlock_irqrestore(lock, flags)
 
-/* Called in a loop that waits for another thread. Process context, no lock held. */
+/* Lets other threads run, in a loop that waits for one. Process context, no lock held. */
 static inline void os_wait_turn(void)
 {
 	cpu_relax();
 	cond_resched();
 }
 
-/* Returns true in a panic: other CPUs are stopped, and locks are not taken. */
+/* Returns true in a panic: other CPUs are stopped, so locks must not be taken. */
 #define os_panicking()			 panic_in_progress()
 
 /*
- * Return what the running task has slept for: a name that is never freed, or NULL, and an address
- * in the user's memory, or 0.
+ * Return what the task has slept for: a name that is never freed, or NULL; and an address in user
+ * memory, or 0.
  */
 #define os_wait_name(task)		 ((task)->wait_name)
 #define os_wait_addr(task)		 ((task)->wait_addr)
@@ -465,9 +467,9 @@ static inline void os_wait_turn(void)
 #define OS_CHILD_WAIT			 "proc->child_wait"
 
 /*
- * Returns whether any task is off its CPU, and stores whether it sleeps. It may run again at any
- * time, so the next three, of a task that is off its CPU, may return what was true a moment ago:
- * the CPU that it was on or is to run on, its system call, and the kernel's part of its call chain.
+ * Returns whether a task is off its CPU, and stores whether it sleeps. For such a task, the next
+ * three return its CPU, its system call, and the kernel's part of its call chain. The task may run
+ * again at any time, so their results may be outdated.
  */
 static inline bool os_task_is_off_cpu(struct task *task, bool *asleep)
 {
@@ -480,7 +482,7 @@ static inline bool os_task_is_off_cpu(struct task *task, bool *asleep)
 #define os_sleeper_syscall(task)	 sleeper_syscall(task)
 #define os_sleeper_stack(task, pcs, max) stack_walk_sleeper(task, pcs, max)
 
-/* Fills in what a walk of the stack needs to begin in the caller of the calling function. */
+/* Fills in registers for a stack walk that begins in the caller of the calling function. */
 static __always_inline void os_regs_here(struct pt_regs *regs)
 {
 	const u64 *frame = __builtin_frame_address(0);
@@ -491,7 +493,7 @@ static __always_inline void os_regs_here(struct pt_regs *regs)
 	regs->cs = KERNEL_CS;
 }
 
-/* Returns whether code at this address belongs to the scheduler. Reports leave it out of chains. */
+/* Returns whether the code at pc belongs to the scheduler. Reports leave it out of chains. */
 static inline bool os_in_scheduler(u64 pc)
 {
 	extern char __sched_text_start[], __sched_text_end[];
@@ -499,7 +501,7 @@ static inline bool os_in_scheduler(u64 pc)
 	return pc - (u64)__sched_text_start < (u64)(__sched_text_end - __sched_text_start);
 }
 
-/* Returns whether this address belongs to code that sleeps for a lock of the kernel. */
+/* Returns whether the code at pc belongs to the kernel's sleeping locks. */
 static inline bool os_in_lock(u64 pc)
 {
 	extern char __lock_text_start[], __lock_text_end[];
@@ -524,8 +526,8 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 }
 
 /*
- * Assertions: of a condition, of a lock that the caller holds, and of the context. None may fail in
- * a panic, when the holders of locks are stopped and counters may be half changed.
+ * Assertions: of a condition, of a lock that the caller holds, and of the context. They must not
+ * fail in a panic, when the holders of locks are stopped and counters may be half updated.
  */
 #define os_assert(cond)			 DEBUG_ASSERT(cond)
 #define os_assert_held(lock)		 ASSERT_HELD(lock)
@@ -536,13 +538,14 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #define os_symbol_exists(name)		 (kallsyms_address(name) != 0)
 
 /*
- * For strace trace output. os_syscall_args() copies the registers of the current thread's system
- * call; false: it is in none. The copies from user memory are checked and may sleep. They return 0
- * or -EFAULT; for a string its length, -EFAULT, or -OS_ENAMETOOLONG if size bytes have no end.
+ * For strace/live. os_syscall_args() copies the arguments of the current thread's system call; it
+ * returns false if the thread is in none. The copies from user memory are checked and may sleep.
+ * They return 0 or -EFAULT. The copy of a string returns its length, -EFAULT, or -OS_ENAMETOOLONG
+ * if there is no NUL in `size` bytes.
  *
  * OS_SYSCALL_DECODE_LIST(X) is the list of calls that have a name: X(number, name, classes, type of
- * the result, types of arguments...), in words of strace/live/live.h. scripts/syscalltbl.py makes
- * ours, for the calls of x86-64 Linux.
+ * the result, types of arguments...); strace/live/live.h defines the types. scripts/syscalltbl.py
+ * generates the list of this kernel, with the calls of x86-64 Linux.
  */
 #define OS_SYSCALL_DECODE_LIST(X)	 SYSCALL_DECODE_LIST(X)
 
@@ -572,7 +575,7 @@ static inline long os_copy_string_from_user(char *dst, u64 addr, size_t size)
 	return strncpy_from_user(dst, (const char __user *)addr, size);
 }
 
-/* Let other threads run; sleep regardless of signals. Process context. */
+/* Let other threads run; sleep, even if signals come. Process context. */
 #define os_may_yield()				     cond_resched()
 
 static inline void os_sleep_ms(u32 ms)
@@ -582,12 +585,13 @@ static inline void os_sleep_ms(u32 ms)
 }
 
 /*
- * Controls: a text file (<lego/procfs.h>), a key of the sysrq, whose function runs in process
- * context and may sleep, and a thread that calls a function when it is woken. All are optional: a
- * kernel without them makes them empty. show() of a file prints to a text; accepts tells people
- * what they can write to the file. Files show kernel addresses and switch profilers: only root may
- * open one, and the process's user one of os_add_process_file(). A file of os_add_exclusive_file()
- * can be open once at a time; close() is called when it is closed, also when its process dies.
+ * Controls: text files (<lego/procfs.h>); sysrq keys, whose function runs in process context and
+ * may sleep; and worker threads, which call a function when they are woken. All are optional: a
+ * kernel without them makes them empty. show() of a file prints to a text; `accepts` is for error
+ * messages: the words that can be written. Files show kernel addresses and switch profilers, so
+ * only root may open one; the process's user may open those of os_add_process_file(), too. A file
+ * of os_add_exclusive_file() can be open once at a time; close() is called when it is closed, also
+ * when its process dies.
  */
 typedef struct text os_text_t;
 #define os_text_vprintf(text, fmt, args)	     text_vprintf(text, fmt, args)
@@ -597,7 +601,7 @@ typedef struct text os_text_t;
 	proc_add_exclusive_file(path, accepts, show, arg, write, close)
 #define os_add_process_file(name, accepts, show, write) \
 	proc_add_process_file(name, accepts, show, write)
-/* A file of /sys/kernel/tracing, and how it is added: see <lego/procfs.h>. */
+/* A file of /sys/kernel/tracing: see <lego/procfs.h>. */
 typedef struct tracefs_file os_trace_file_t;
 #define os_add_trace_file(file)		       tracefs_add_file(file)
 #define OS_SYSRQ_KEY(ident, letter, help, run) SYSRQ_KEY_THREAD(ident, letter, help, run)
@@ -609,15 +613,15 @@ typedef struct tracefs_file os_trace_file_t;
 
 PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (bool)2 != 1);
 
-/* The rate of a periodic tick that cannot be set for deadlines; 0: the timer can. */
+/* The rate of the tick, if the timer is periodic; 0: the timer can be set for deadlines. */
 #ifndef OS_TICK_HZ
 #define OS_TICK_HZ 0
 #endif
 
-/* Room for the name of a function. A longer name is truncated. */
+/* Size of a buffer for a function name. A longer name is truncated. */
 #define OS_SYMBOL_BYTES 128
 
-/* print.c: based on the names above. */
+/* print.c: variants with `...` of the functions above. */
 int os_printk(const char *fmt, ...) pf_printf(1, 2);
 int os_snprintf(char *buf, size_t size, const char *fmt, ...) pf_printf(3, 4);
 void os_text_printf(os_text_t *text, const char *fmt, ...) pf_printf(2, 3);

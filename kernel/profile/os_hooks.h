@@ -3,15 +3,15 @@
 #define PROFILE_OS_HOOKS_H
 
 /*
- * The light half of the seam: what the hooks in the rest of the kernel need. The header of the task
- * structure may include it, by way of <lego/profile.h>, so it must not need that structure. Another
- * kernel names a header of its own by PROFILE_OS_HOOKS_HEADER.
+ * The interface to the kernel, part one: what the hooks in the rest of the kernel need. Part two is
+ * os.h. The header of the task structure may include this one, by way of <lego/profile.h>, so it
+ * must not need that structure. Another kernel supplies these names in a header of its own, which
+ * PROFILE_OS_HOOKS_HEADER names:
  *
- * It supplies:
  *	u8, u16, u32, u64, s32, s64, bool, size_t, NULL		bool is _Bool
  *	os_task_t, os_process_t, os_regs_t			may be incomplete types
- *	os_siginfo_t						the same, for events of signals
- *	os_area_t						the same, for images only
+ *	os_siginfo_t						the same; only for events of signals
+ *	os_area_t						the same; only for images
  *	OS_DEFINE_PER_CPU(type, name), OS_DECLARE_PER_CPU(), os_cpu(), os_per_cpu(name, cpu)
  *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above, _below and _equal
  *	(compare), _lower, _cmpxchg, _try_cmpxchg, _ptr(&var)
@@ -67,35 +67,41 @@ typedef struct vma os_area_t;
 #define os_this_cpu_equal(var, value)	   this_cpu_equal(var, value)
 #define os_this_cpu_lower(var, value)	   this_cpu_lower(var, value)
 #define os_this_cpu_cmpxchg(var, old, new) this_cpu_cmpxchg(var, old, new)
-/* Returns whether v was *p, and is new now; if not, *p is what it was. */
+/* Returns true if v was *p and is `new` now; else stores v in *p. */
 #define os_this_cpu_try_cmpxchg(v, p, new) this_cpu_try_cmpxchg(v, p, new)
 
-/* A condition that rarely changes. It costs a NOP while it is off. Set in process context. */
+/*
+ * A static key: a condition that rarely changes and costs a NOP while off. Set in process context.
+ */
 typedef struct static_key os_key_t;
 #define os_key_on(key)			   static_key_on(key)
 #define os_key_set(key, on)		   static_key_set(key, on)
 #define os_key_is_set(key)		   static_key_is_set(key)
 
-/* The clock of points, in cycles. No instruction of a section moves out of its two reads. */
+/*
+ * The clock of points, in cycles. The CPU moves no instruction out of a section between two reads.
+ */
 #define os_clock_begin()		   point_clock_begin()
 #define os_clock_end()			   point_clock_end()
 /* A section of n dependent instructions, to measure the overhead of the clock. */
 #define OS_CLOCK_BODY(n)		   POINT_CLOCK_BODY(n)
 
-/* Adds to memory that only this CPU writes. Neither an interrupt nor an NMI can tear it. */
+/*
+ * Adds to memory that only this CPU writes, in one instruction: interrupts and NMIs cannot tear it.
+ */
 #define os_add(var, n)			   point_add(var, n)
 
 /*
- * Calls a function from a hook without the compiler's knowledge. The function saves all registers
- * (os_saves_registers). If the compiler saw the call, it would assume that registers are lost, and
- * the code around the hook would save them whether the hook is on or off.
+ * Calls a function from a hook, hidden from the compiler. The function saves all registers
+ * (os_saves_registers). If the compiler saw the call, it would assume that the call clobbers
+ * registers, and the code around the hook would save them even while the hook is off.
  */
 #define os_saves_registers		   __saves_registers
 #define os_call_with(fn, a, b, c, d)	   point_call(fn, a, b, c, d)
 #define os_call_1(fn, a)		   saving_call(fn, "D"(a))
 #define os_call(fn)			   saving_call(fn)
 
-/* Raw cycles, not ordered against other instructions. */
+/* Returns raw cycles, not ordered against other instructions. */
 #define os_cycles()			   rdtsc()
 /* Stores both halves, of 32 bits each, in variables of type u64. */
 #define os_cycles_halves(low, high)	   rdtsc_halves(low, high)
@@ -104,8 +110,8 @@ typedef struct static_key os_key_t;
 #define os_current_profile()		   (&current->profile)
 
 /*
- * Returns how long the current thread has been off a CPU, in cycles since any fixed moment. Only
- * schedule() changes it: by the time from when the thread left its CPU to when it was back.
+ * Returns how long the thread has been off a CPU, in cycles, since any fixed moment. Only
+ * schedule() changes it: it adds the time from when the thread left its CPU until it was back.
  */
 #define os_off_cycles(pt)                                                          \
 	({                                                                         \

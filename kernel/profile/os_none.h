@@ -3,9 +3,9 @@
 #define PROFILE_OS_NONE_H
 
 /*
- * Defaults for os.h, for names that the including header has not defined: for a kernel without
- * files, a sysrq, worker threads, NMIs, call chains, boot parameters, user mode, or anything else
- * below. A kernel must supply the names that have no default here: see porting.md.
+ * Defaults for os.h, for names that the including header has not defined. They suit a kernel
+ * without files, sysrq, worker threads, NMIs, call chains, boot parameters, user mode, and so on. A
+ * kernel must supply the names that have no default here: see porting.md.
  */
 
 #ifndef OS_EINVAL
@@ -136,7 +136,7 @@ static inline void os_sort(void *base, size_t nr, size_t size,
 #endif
 
 #ifndef os_mul_div_u64
-/* Long division in base 2, which needs no library for 128 bits. */
+/* Long division in base 2: needs no library function for 128 bits. */
 static inline u64 os_mul_div_u64(u64 a, u64 b, u64 c)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;

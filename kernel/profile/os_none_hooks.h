@@ -3,10 +3,10 @@
 #define PROFILE_OS_NONE_HOOKS_H
 
 /*
- * Defaults for os_hooks.h, the light half of the seam, for names that the including header has not
- * defined. Keys are variables that are read each time. Per-CPU accesses take several instructions:
- * with them, hooks must run where the scheduler cannot move the thread to another CPU, and an
- * interrupt with a point must not hit code in another point.
+ * Defaults for os_hooks.h, for names that the including header has not defined. Keys are variables
+ * that are read each time. Per-CPU accesses take several instructions. So hooks must run where the
+ * scheduler cannot move the thread to another CPU, and an interrupt that hits a point must not have
+ * a point itself.
  */
 
 /* One CPU, if the kernel has no per-CPU variables. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * printf() and its variants for this folder, on top of the seam. The kernel's own functions are not
- * called directly because compilers check their formats: in a kernel whose u64 is `unsigned long
- * long`, every %lu would be an error, though it prints the same.
+ * printf() and its variants for this folder, based on the functions of os.h. The kernel's own
+ * functions are not called directly, because the compiler checks their formats: in a kernel whose
+ * u64 is `unsigned long long`, every %lu would be an error, though it prints the same.
  */
 
 #include "os.h"

@@ -3,9 +3,9 @@
 #define PROFILE_PROFILER_H
 
 /*
- * A profiler describes itself once, by PROFILER() at file scope, and is then part of the report, of
- * reset, and of /proc/profile. All of its functions are for rare events. The hooks in hot paths are
- * inline functions of its own, in <lego/profile.h>.
+ * The interface of a profiler. A profiler describes itself once, with PROFILER() at file scope.
+ * That makes it part of the report, of reset, and of /proc/profile. All functions here are for rare
+ * events. The hooks in hot paths are inline functions in <lego/profile.h>.
  */
 
 #include "report.h"
@@ -13,18 +13,18 @@
 /* A file in /proc/profile. */
 struct profiler_file {
 	const char *path;    /* "profile/<name>" */
-	const char *accepts; /* tells people what they can write; NULL: nothing */
+	const char *accepts; /* words that can be written, for error messages; NULL: none */
 	/* Returns 0 or a negative errno; NULL: the file is read only. Process context. */
 	int (*write)(const char *text);
-	/* Prints the file as a report is printed: when its turn comes. */
+	/* Prints the file by report_printf() and tables, while no other report is printed. */
 	void (*print)(const void *arg);
 	const void *arg;
 	bool is_json; /* its tables are printed as JSON */
-	/* Prints a file that needs no turn, instead of print. */
+	/* Replaces print for a file that can be printed at any time. */
 	void (*show)(os_text_t *text);
 	/*
-	 * Called when the file is closed, also by the death of its process. Such a file can be open
-	 * once at a time. Process context.
+	 * Called when the file is closed, also when its process dies. A file with this function can
+	 * be open only once at a time. Process context.
 	 */
 	void (*close)(void);
 };
@@ -42,28 +42,28 @@ struct profiler {
 	const char *name;
 	u32 place; /* in the report, and at start: lower numbers come first */
 
-	/* Starts the profiler. Once, in process context, when all CPUs run. */
+	/* Starts the profiler. Called once, in process context, when all CPUs run. */
 	void (*init)(void);
-	/* Continues when all profilers are initialized: what they cost can be measured now. */
+	/* Called after init() of all profilers, so that it can measure their cost. */
 	void (*start)(void);
 	/* Restarts its counters at zero. Any context but NMI. */
 	void (*reset)(void);
 	/*
-	 * Prints its tables (table.h), one report at a time. Any context. In a panic it must not
-	 * take locks.
+	 * Prints its tables (table.h). No other report is printed meanwhile. Any context. In a
+	 * panic it must not take locks.
 	 */
 	void (*print)(const struct report *report);
-	/* Adds what it knows of a process that ends. Process context. */
+	/* Fills in its part of the summary of a process that ends. Process context. */
 	void (*summarize)(os_process_t *proc, struct report_summary *summary);
 	/*
-	 * Between hold() and release() its tables show one moment. Same contexts as print; in a
-	 * panic release() may be missing.
+	 * Keep its tables at one moment: between hold() and release() they do not change. Same
+	 * contexts as print; in a panic release() may not be called.
 	 */
 	void (*hold)(void);
 	void (*release)(void);
-	/* Called after the last report, for reason why: before the machine stops. Like print. */
+	/* Called after the last report, before the machine stops, with the reason. Like print. */
 	void (*end)(const char *why);
-	/* Brings out what is still to be printed, before a report. Same contexts as print. */
+	/* Prints buffered output, before a report. Same contexts as print. */
 	void (*flush)(void);
 
 	/* Process context. See the functions of the same names in <lego/profile.h>. */
@@ -75,17 +75,17 @@ struct profiler {
 	void (*task_exit)(struct profile_task *pt);
 
 	/*
-	 * Adds the CPU time so far of a thread in page faults and interrupts that hit its user
-	 * code; exec_cycles is its CPU time so far. Returns false if not all were counted. Any
+	 * Adds a thread's CPU time so far in page faults and interrupts that hit its user code.
+	 * exec_cycles is all of its CPU time so far. Returns false if some were not counted. Any
 	 * context but NMI.
 	 */
 	bool (*add_fault_cycles)(const struct profile_task *pt, u64 exec_cycles, u64 *cycles);
 
-	const struct profiler_file *files; /* end with a path of NULL */
+	const struct profiler_file *files; /* the last one has a path of NULL */
 	const struct profiler_process_file *process_files;
 };
 
-/* Asks the profiler that knows; false: none does. */
+/* Calls add_fault_cycles() of the profiler that has it. Returns false if there is none. */
 bool profiler_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles);
 
 #define PROFILER(ident) \

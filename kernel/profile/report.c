@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Helps all profilers to print their reports: directs the text to the console or to a file, and
- * formats headings, percentages, averages and names. It allocates nothing and takes no lock.
- * formats.md has the formats to the byte.
+ * Helpers for all profilers to print reports: direct the text to the console or to a file, and
+ * format headings, percentages, averages and names. They allocate nothing and take no lock.
+ * formats.md defines the formats to the byte.
  *
  * Every percentage is rounded half up from its own exact ratio and never adjusted.
  */

@@ -3,8 +3,8 @@
 #define PROFILE_REPORT_H
 
 /*
- * Printing a report: whose turn it is (turn.c), which exits have one (on_exit.c), where the text
- * goes, and the formats that all tables have in common (report.c).
+ * Printing of reports: one at a time (turn.c), at which exits (on_exit.c), where the text goes, and
+ * the formats that all tables share (report.c).
  */
 
 #include "util.h"
@@ -18,34 +18,34 @@ struct report {
 
 #define REPORT_TOP_ALL 0xffffffffu
 
-/* Prints to the console, or to the text of report_to_text(). One line of a report a call. */
+/* Prints one line of a report to the console, or to the text of report_to_text(). */
 void report_printf(const char *fmt, ...) pf_printf(1, 2);
 
 /*
- * The thread that prints a report, or NULL. All of its samples meanwhile are taken for one
- * function, report_printf(), so that reports do not fill the store of samples.
+ * The thread that prints a report, or NULL. Its samples all count for one function,
+ * report_printf(), so that reports do not fill the store of samples.
  */
 extern os_task_t *report_printer;
 
 struct table_sink;
 /*
- * Waits for this thread's turn, and lets print(arg) print into text, tables by the sink. Process
- * context.
+ * Waits for this thread's turn, then calls print(arg), whose output goes to the text, tables by the
+ * sink. Process context.
  */
 void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print)(const void *arg),
 		    const void *arg);
 
 /*
- * Lets print() print on the console with the options of a report of the machine. Returns false if
- * another report is being printed. Any context.
+ * Calls print(), whose output goes to the console, with the options of a report of the machine.
+ * Returns false if another report is being printed. Any context.
  */
 bool report_try_print(void (*print)(const struct report *report));
 
-/* turn.c: prints the report of a process that ends, if on_exit.c wants it. Process context. */
+/* turn.c: prints the report of a process that ends, if on_exit.c selects it. Process context. */
 void report_process_exit(os_process_t *proc);
 /*
- * Prints a whole report of the machine. Called in turn, by report_to_text(). why is a string for
- * the heading.
+ * Prints a whole report of the machine. Called by report_to_text(). why is a string for the
+ * heading.
  */
 void report_print_whole(const void *why);
 
@@ -56,18 +56,18 @@ struct report_summary {
 	u64 call_cpu_ns;
 };
 
-/* These three are in profile.c and call all profilers. */
+/* profile.c: these call the functions of all profilers. */
 void report_print_tables(const struct report *report);
 /*
- * Prints every file that is JSON, after a line {"file":"<name>"}. Called in turn, or in a
- * panic, when output does not go to the console.
+ * Prints each JSON file after a line {"file":"<name>"}. Called by report_to_text(), or in a panic
+ * when output does not go to the console.
  */
 void report_print_json_files(void);
 void report_end(const char *why);
 void report_summarize(os_process_t *proc, struct report_summary *summary);
 void report_flush(void);
 
-/* report.c: prints the heading of a process's report or, with NULL, one that gives the reason. */
+/* report.c: prints the heading of a process's report or, if proc is NULL, one with the reason. */
 void report_print_heading(u64 nr, os_process_t *proc, const char *why);
 
 /* on_exit.c: the processes that have a report, or an export, when they exit. */
@@ -75,7 +75,7 @@ void report_print_heading(u64 nr, os_process_t *proc, const char *why);
 struct on_exit {
 	const char *param; /* its boot parameter */
 	os_lock_t lock;
-	/* Guarded by lock: the globs, and for each whether an exit has matched it. */
+	/* Guarded by lock: the globs, and whether an exit has matched each of them. */
 	char globs[ON_EXIT_BYTES];
 	bool matched[ON_EXIT_BYTES];
 };
@@ -87,28 +87,28 @@ struct on_exit {
 extern struct on_exit on_exit_reports;
 
 bool on_exit_wants(struct on_exit *list, os_process_t *proc);
-/* Logs each glob that no exit has matched. The user may be waiting for those reports. */
+/* Logs each glob that no exit has matched: the user may have expected a report. */
 void on_exit_print_unmatched(const struct on_exit *list);
 /* Set the globs; the text of a file may end in a newline. Return 0 or -OS_EINVAL. */
 int on_exit_set(struct on_exit *list, const char *value);
 int on_exit_write_to(struct on_exit *list, const char *text);
-/* The file on_exit. */
+/* Show and write the file /proc/profile/on_exit. */
 void on_exit_show(os_text_t *text);
 int on_exit_write(const char *text);
 #define ON_EXIT_WORDS "all|none|<glob>[,<glob>...]"
 
 /*
- * Redirects report_printf() to a text; NULL selects the console. Called by the thread that prints
- * the report: there is one at a time.
+ * Redirects report_printf() to a text; NULL selects the console. Called by the one thread that
+ * prints a report.
  */
 void report_to(os_text_t *text);
 
-/* Returns true if report_printf() prints on the console, false if to a text. */
+/* Returns true if report_printf() prints on the console. */
 bool report_is_on_console(void);
 
 /*
- * Redirects report_printf() to a function, which comes before a text; NULL ends that. Called like
- * report_to(), and in a panic.
+ * Redirects report_printf() to a function, which takes precedence over a text; NULL ends that.
+ * Called like report_to(), and in a panic.
  */
 void report_to_output(void (*print)(const char *fmt, va_list args));
 
@@ -123,7 +123,7 @@ u64 report_avg_ns(u64 ns, u64 n);
 #define REPORT_SINCE_BYTES 64
 void report_since(char text[REPORT_SINCE_BYTES], u64 elapsed_ns, bool was_reset);
 
-/* Returns name if it fits into width, else a copy in text, shortened to width, that ends in `~`. */
+/* Returns name if it fits into width, else a copy in text that is shortened and ends in `~`. */
 #define REPORT_COLUMN_BYTES 32
 const char *report_column(char text[REPORT_COLUMN_BYTES], const char *name, u32 width);
 
@@ -132,14 +132,14 @@ const char *report_column(char text[REPORT_COLUMN_BYTES], const char *name, u32 
 const char *report_call(char text[REPORT_CALL_BYTES], u64 nr, const char *name);
 
 /*
- * Copies the name of the function that a frame of a call chain is in or, if it has no name, the
- * frame's address. is_return: the frame is a return address, behind the call. Returns text.
+ * Copies the name of the function of a frame, or the address if it is in no function. is_return
+ * means that pc is a return address, which is after the call. Returns text.
  */
 const char *report_frame(char text[OS_SYMBOL_BYTES], u64 pc, bool is_return);
 
 /*
- * Replace each byte that is not printable ASCII by `?`, in place or in a copy: a program may give
- * itself any name.
+ * Replace each byte that is not printable ASCII by `?`, in place or in a copy. Programs can give
+ * themselves any name, and must not forge lines of a report.
  */
 void report_make_printable(char *text);
 void report_copy_printable(char *dst, const char *src, size_t size);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The memory of a store of call chains, and how a reader pins it. Its CPU writes to it by the
- * inline functions of stack_store.h.
+ * Allocates a store of call chains, and pins it for a reader. Its CPU writes to it with the inline
+ * functions of stack_store.h, which describes the store.
  */
 
 #include "stack_store.h"
 
-#define WAIT_TRIES 1000000 /* for one change to end, on another CPU */
+#define WAIT_TRIES 1000000 /* how often to look whether another CPU has ended its change */
 #define ALL_BYTES  0xffffffffu
 
-/* Sets log last: without it there is no store. */
+/* Sets log last, because a store with a log must be complete. */
 static bool alloc_store(struct stack_store *s, u64 bytes)
 {
 	u64 nr_slots = 1;
@@ -35,7 +35,7 @@ void stack_store_init(struct stack_store *s, u64 *bytes, u64 min_bytes, u64 max_
 			return;
 		*bytes /= 2;
 	}
-	s->log_bytes = *bytes - max_record_bytes; /* so one more always has room */
+	s->log_bytes = *bytes - max_record_bytes; /* so there is always room to build one more */
 }
 
 u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share)
@@ -59,7 +59,7 @@ void stack_store_wait(const struct stack_store *s)
 void stack_store_pin(struct stack_store *s)
 {
 	pf_write_once(s->pinned_bytes, ALL_BYTES);
-	/* The log is not emptied from here on: pairs with the barrier in stack_store_clear(). */
+	/* From here on the log is not emptied. Pairs with the barrier in stack_store_clear(). */
 	pf_mb();
 	stack_store_wait(s);
 }
@@ -75,6 +75,6 @@ u32 stack_store_pin_records(struct stack_store *s)
 
 void stack_store_unpin(struct stack_store *s)
 {
-	/* Release: the reads of records come before the log may change. */
+	/* Release: all reads of records must come before the CPU may empty the log. */
 	pf_store_release(&s->pinned_bytes, 0);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The printer of tables. It passes each row on to the sink at once and keeps only sums: of the rows
- * that were printed, for the row of totals, and of those beyond the first table->top rows. Its
- * state is static, because one report is printed at a time. A panic that interrupts a report begins
- * another table, and so starts from a clean state.
+ * Prints tables. Passes each row to the sink at once, and keeps two sums: of the printed rows, for
+ * the row of totals, and of the rows beyond the first table->top. The state is static, because one
+ * report is printed at a time. A panic that interrupts a report begins a new table, and so starts
+ * from a clean state.
  */
 
 #include "table.h"

@@ -3,13 +3,13 @@
 #define PROFILE_TABLE_H
 
 /*
- * Tables as data. A profiler describes the columns of its table once and passes on its rows one by
- * one, as arrays of cells; a sink turns them into text or JSON. No profiler types a rule, pads a
+ * Tables as data. A profiler describes the columns of its table once and passes its rows one by
+ * one, as arrays of cells. A sink turns them into text or JSON. So no profiler draws a rule, pads a
  * column or adds up a total.
  *
  * One table is printed at a time, by these calls in this order:
  *
- *	table_begin(), table_note() for each line that says what the table covers,
+ *	table_begin(), table_note() for each line about what the table covers,
  *	table_head(), table_row() for each row, table_end() or table_end_without_total(),
  *	table_note() for each remark about its numbers.
  *
@@ -36,21 +36,21 @@ enum column_kind {
 /* The content of the row of totals, by column. */
 enum column_total {
 	TOTAL_NOTHING,
-	TOTAL_SUM,   /* of what the printed rows say, at most ~0ull */
+	TOTAL_SUM,   /* the sum of the printed rows, at most ~0ull */
 	TOTAL_LABEL, /* the word "total" */
 	TOTAL_DASH,  /* "-": unknown */
-	TOTAL_END,   /* neither the rule above the totals nor the totals reach this column */
+	TOTAL_END,   /* the row of totals, and the rule above it, end before this column */
 };
 
 struct column {
 	const char *heading; /* NULL: not in text */
-	const char *key;     /* names the value in JSON, with its unit; NULL: not in JSON */
+	const char *key;     /* the key in JSON, with the unit; NULL: not in JSON */
 	enum column_kind kind;
 	u8 width; /* a longer value is printed whole */
 	enum column_total total;
 	u8 wide_width; /* the width in wide tables; 0: the same */
-	bool left;     /* aligned to the left */
-	bool wide;     /* in the text of wide tables only */
+	bool left;     /* left-aligned */
+	bool wide;     /* only in wide tables, and in JSON */
 };
 
 /* A name with its number in a cell of COLUMN_COUNTS. */
@@ -69,12 +69,12 @@ enum cell_state {
 struct cell {
 	enum cell_state state;
 	union {
-		u64 nr; /* a count, a time, an address, or the part of a percentage */
+		u64 nr; /* a count, a time, an address, or the numerator of a percentage */
 		const char *text;
 		const struct table_count *counts;
 		const u64 *addresses;
 	};
-	u64 whole; /* of a percentage; of counts and addresses: how many there are */
+	u64 whole; /* the denominator of a percentage; the number of counts or addresses */
 };
 
 struct table {
@@ -87,7 +87,7 @@ struct table {
 	bool no_rules;
 };
 
-/* Makes text of tables, JSON, or something else. */
+/* An output format: text, JSON, or another one. */
 struct table_sink {
 	void (*begin)(const char *title);
 	void (*head)(const struct table *table);
@@ -97,7 +97,7 @@ struct table_sink {
 };
 
 /*
- * Text as in formats.md. There is an empty line before each table but the first one after
+ * Text as in formats.md. An empty line precedes each table, except the first one after
  * table_text_restart().
  */
 extern const struct table_sink table_text;
@@ -110,16 +110,16 @@ void table_text_restart(void);
  */
 extern const struct table_sink table_json;
 
-/* Selects the sink of the following tables. On the console, tables are always text. */
+/* Selects the sink of all following tables. On the console, tables are always text. */
 void table_set_sink(const struct table_sink *sink);
 
-/* A table with all of these columns; more of its fields may follow. */
+/* Initializes a table with these columns. Initializers of other fields may follow. */
 #define TABLE(columns_, ...)                                                            \
 	{                                                                               \
 		.columns = columns_, .nr_columns = PF_ARRAY_SIZE(columns_), __VA_ARGS__ \
 	}
 
-/* Begins a table that has a title, or, with NULL, one that belongs to the table before it. */
+/* Begins a table. A title of NULL continues the table before, with other columns. */
 void table_begin(const struct table *table, const char *title, ...) pf_printf(2, 3);
 
 /* Begins a table whose title ends in "(all)" or "(top #4)". */
@@ -128,29 +128,29 @@ void table_begin_top(const struct table *table, const char *title, u32 top);
 /* Prints the headings. */
 void table_head(void);
 
-/* Prints a row, or, if table->top rows have been printed, counts it as one of the others. */
+/* Prints a row. After table->top rows, counts it as one of the others instead. */
 void table_row(const struct cell *cells);
 
-/* Prints a row whatever table->top says: one that stands for others. */
+/* Prints a row that sums up others, regardless of table->top. */
 void table_summary_row(const struct cell *cells);
 
-/* Returns the sum of the values that were printed in a column with TOTAL_SUM. */
+/* Returns the sum of the printed values of a column with TOTAL_SUM. */
 u64 table_total(u32 column);
 
-/* Returns the number of the others, and the sum of their values in a column with TOTAL_SUM. */
+/* Return the number of the others, and the sum of their values in a column with TOTAL_SUM. */
 u32 table_nr_others(void);
 u64 table_others_sum(u32 column);
 
 void table_end(void);
 void table_end_without_total(void);
 
-/* Prints how many others there are, and the sum of what they count. Prints nothing for 0. */
+/* Prints how many others there are, and the sum of their counts. Prints nothing if nr is 0. */
 void table_note_others(u32 nr, u64 sum, const char *what);
 
 /* Prints a line of at most 511 characters, without a newline at its end. */
 void table_note(const char *fmt, ...) pf_printf(1, 2);
 
-/* Makes the cells of a row. The texts and counts that they point to are not copied. */
+/* Make the cells of a row. The texts and counts that they point to are not copied. */
 static inline struct cell cell_nr(u64 nr)
 {
 	return (struct cell){ .state = CELL_VALUE, .nr = nr };

@@ -10,7 +10,7 @@
 #include "report.h"
 
 #define LINE_BYTES   512
-#define COUNTS_BYTES 104 /* behind these bytes of a cell of counts, only "other" may begin */
+#define COUNTS_BYTES 104 /* after these bytes of a cell of counts, only "other" may follow */
 
 static char line[LINE_BYTES];
 static u32 line_len;

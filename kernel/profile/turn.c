@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lets one report at a time be printed, because profilers copy what they print into static buffers.
- * Threads wait for their turn, first come, first served. An interrupt cannot wait: it stores its
- * reason in pending_why, and the thread that is printing looks there when it is done. In a panic no
- * other CPU runs any more, so the report is printed at once; a fault inside it does not start
- * another one.
+ * Prints one report at a time, because profilers copy what they print into static buffers. Threads
+ * wait for their turn in the order in which they came. An interrupt cannot wait: it stores its
+ * reason in pending_why, and the printing thread looks there when it has finished. In a panic no
+ * other CPU runs any more, so the report is printed at once. A fault inside it does not start
+ * another report.
  */
 
 #include "report.h"
@@ -15,7 +15,7 @@ static bool printing;		   /* a report is being printed */
 static unsigned int panic_printer; /* the CPU that prints in the panic, plus 1; 0: none */
 static const char *pending_why;
 static u64 nr_reports;
-static u32 nr_turns, nr_turns_begun; /* turns that threads have drawn, and turns that have begun */
+static u32 nr_turns, nr_turns_begun; /* ticket lock: tickets drawn, and tickets served */
 static u32 nr_begun, nr_ended;	     /* reports on the console */
 
 static u32 top = 4;
@@ -48,7 +48,9 @@ static int set_report(const char *value)
 }
 OS_BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
 
-/* Prints the report of a process that has ended, or, with NULL, of the machine, for reason why. */
+/*
+ * Prints the report of a process that has ended or, if proc is NULL, of the machine, with a reason.
+ */
 static void print_report(os_process_t *proc, const char *why)
 {
 	struct report report = { .proc = proc, .top = top, .wide = wide, .histogram = histogram };
@@ -111,8 +113,8 @@ void profile_report(const char *why)
 {
 	if (os_panicking()) {
 		/*
-		 * Another CPU may have begun a report before it was stopped; then this CPU prints
-		 * one. But if this CPU has begun one already, the report itself has faulted.
+		 * If this CPU has begun a report in the panic already, that report has faulted. If
+		 * another CPU has, it was stopped, so this CPU prints one.
 		 */
 		if (panic_printer != os_cpu() + 1) {
 			panic_printer = os_cpu() + 1;
@@ -170,7 +172,7 @@ void report_process_exit(os_process_t *proc)
 	print_pending();
 }
 
-/* Keeps its turn, so that no thread can print after this. Process context. */
+/* Never ends its turn, so that no thread can print afterwards. Process context. */
 void profile_end_reports(void)
 {
 	const char *why;

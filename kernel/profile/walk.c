@@ -4,10 +4,10 @@
  * one step of a walk, so the length of a step, not the number of threads, determines how long
  * interrupts are off.
  *
- * A walk is in a list while it lasts. When a thread or process goes away that is the next one of a
- * walk, the walk is moved on to the one after it. New processes are added at the end of their list,
- * and a walk ends before processes that are younger than itself. New threads are added in front of
- * their list, where a walk has passed already.
+ * A walk is in lists->walks while it is in progress. When its next thread or process is removed,
+ * the walk is moved to the one after it. New processes are added at the end of their list, and a
+ * walk ends before processes that are newer than itself. New threads are added at the front of
+ * their list, which a walk has passed already.
  */
 
 #include "walk.h"

@@ -4,8 +4,8 @@
 
 /*
  * Lists of processes and threads that a profiler can walk over without stopping the machine: see
- * walk.c. Each profiler has lists of its own, guarded by a lock of its own. Their links are members
- * of struct profile_process and struct profile_task of one name.
+ * walk.c. Each profiler has its own lists, guarded by its own lock. Their links are a member of
+ * struct profile_process and one of struct profile_task, with the same name.
  */
 
 #include "util.h"
@@ -13,10 +13,10 @@
 struct walk_lists {
 	os_lock_t *lock;
 	size_t process_link, task_link; /* offsets of the members */
-	u32 nr_a_step; /* threads and processes that are visited while the lock is held */
+	u32 nr_a_step; /* how many threads and processes are visited before the lock is released */
 	u64 next_serial;
 	struct profile_process *processes, **processes_end; /* oldest first */
-	struct profile_walk *walks;			    /* under way */
+	struct profile_walk *walks;			    /* in progress */
 };
 
 #define WALK_LISTS(name, lock_, member, nr_a_step_)                                 \
@@ -32,37 +32,40 @@ struct walk_lists {
 struct profile_walk {
 	struct walk_lists *lists;
 	struct profile_process *process; /* the next one; NULL: none */
-	struct profile_task *task;	 /* the next one of the process before that; NULL: none */
-	u64 end_serial;			 /* processes from here on are younger than the walk */
-	struct profile_walk *next;	 /* in lists->walks */
+	struct profile_task *task;	 /* the next one of the present process; NULL: none */
+	u64 end_serial;		   /* the walk ends at this serial: such processes are newer */
+	struct profile_walk *next; /* in lists->walks */
 	bool is_listed;
 };
 
-/* All but walk_visit() are called with the lock held. */
+/* All of these except walk_visit() are called with the lock held. */
 void walk_add_process(struct walk_lists *lists, struct profile_process *pp);
 void walk_add_task(struct walk_lists *lists, struct profile_process *pp, struct profile_task *pt);
 void walk_remove_process(struct walk_lists *lists, struct profile_process *pp);
 void walk_remove_task(struct walk_lists *lists, struct profile_task *pt);
 
-/* Begins a walk over the threads of one process, or, with NULL, over all processes and threads. */
+/*
+ * Begins a walk over the threads of one process or, if only is NULL, over all processes and
+ * threads.
+ */
 void walk_begin(struct profile_walk *walk, struct walk_lists *lists,
 		const struct profile_process *only);
 void walk_end(struct profile_walk *walk);
 
-/* Returns the next process, whose threads are next then, or NULL. */
+/* Returns the next process, or NULL at the end. The walk goes on with its threads. */
 struct profile_process *walk_next_process(struct profile_walk *walk);
 
 /*
- * Goes one step: finds the next thread, *pt, or visits the next process and sets *pt to NULL.
+ * Goes one step: sets *pt to the next thread, or visits the next process and sets *pt to NULL.
  * Returns false at the end.
  */
 bool walk_step(struct profile_walk *walk, void (*visit_process)(struct profile_process *pp),
 	       struct profile_task **pt);
 
 /*
- * Calls visit_task() for the threads of one process, or, with NULL, visit_process() for all
- * processes, each before visit_task() for its threads. Holds the lock in these calls, and releases
- * it after every few of them. Any context but NMI.
+ * Calls visit_task() for the threads of one process. If only is NULL, calls visit_process() for
+ * each process, and visit_task() for its threads after it. Holds the lock during these calls, and
+ * releases it after every few of them. Any context but NMI.
  */
 void walk_visit(struct walk_lists *lists, const struct profile_process *only,
 		void (*visit_process)(struct profile_process *pp),

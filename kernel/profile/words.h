@@ -2,14 +2,14 @@
 #ifndef PROFILE_WORDS_H
 #define PROFILE_WORDS_H
 
-/* Control words: what people write to boot parameters and to the files in /proc. */
+/* Parsing of control words, as in boot parameters and in writes to files in /proc. */
 
 #include "util.h"
 
-/* Returns true if text is exactly this word. It may end in a newline, as echo writes it. */
+/* Returns true if text is exactly this word, with or without a newline at its end. */
 bool words_are(const char *text, const char *word);
 
-/* Sets *on if text is "on" or "off", with a newline or without. Returns 0, or -OS_EINVAL. */
+/* Sets *on if text is "on" or "off", with or without a newline. Returns 0 or -OS_EINVAL. */
 int words_on_off(const char *text, bool *on);
 
 /* Copies text without its final newline. Returns 0, or -OS_EINVAL if it does not fit. */

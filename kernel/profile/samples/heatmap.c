@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The heatmap: the samples of a process, or of the machine, by function. It is made from the
- * sample store when a report is printed, and costs nothing before. Each sample is in one row, so
+ * Makes the heatmap: the samples of a process, or of the machine, by function. It reads the sample
+ * store when a report is printed, and costs nothing before. Each sample is in exactly one row, so
  * the rows add up to the total.
  */
 
@@ -58,7 +58,7 @@ struct sample_scope sample_scope(os_process_t *proc)
 	};
 }
 
-/* For an assertion: each sample in scope is in one row, or was dropped. */
+/* For an assertion. Returns true if each sample in scope is in one row, or was dropped. */
 static pf_unused bool rows_add_up(const struct heat_snapshot *snap)
 {
 	u64 nr = snap->nr_dropped;
@@ -78,7 +78,7 @@ void heatmap_snapshot(struct heat_snapshot *snap, struct view *view,
 	samples_pin();
 	memset(snap, 0, sizeof(*snap));
 	snap->scope = *scope;
-	source_snapshot(&snap->source); /* at once, so that hardly a sample comes in between */
+	source_snapshot(&snap->source); /* at once, so that few samples come in between */
 	os_for_each_cpu(cpu)
 		add_cpu(snap, cpu);
 	snap->elapsed_ns = os_cycles_to_ns(samples_stats(0)->elapsed_cycles);

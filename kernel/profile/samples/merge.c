@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Stacks of all CPUs, each once: records that differ only in their task's numbers or their CPU are
- * one. A hash of pointers into the logs, of at most half its slots, so its memory depends on the
- * number of records and not on how long they are.
+ * Merges the stacks of all CPUs: records that differ only in their task's numbers or their CPU
+ * become one. The result is a hash table of pointers into the logs, at most half full. So its
+ * memory depends on the number of records, not on their length.
  */
 
 #include "samples.h"
@@ -48,7 +48,7 @@ static void add_record(struct merged_stacks *merged, const struct sample_record 
 	}
 }
 
-/* Most samples first; equal numbers by what is in them, so that two runs print the same. */
+/* Sorts by samples, most first; equal numbers by content, so that two runs print the same. */
 static int compare_stacks(const void *a_, const void *b_)
 {
 	const struct merged_stack *a = a_, *b = b_;
@@ -118,7 +118,7 @@ void stacks_free(struct merged_stacks *merged)
 
 #define CHUNK_BYTES (64u << 10)
 
-/* Records of at most CHUNK_BYTES together, one behind the other. */
+/* A chunk of records, one after the other, of at most CHUNK_BYTES together. */
 struct chunk {
 	struct chunk *next;
 	u32 nr_bytes;
@@ -127,10 +127,10 @@ struct chunk {
 
 struct stacks_copy {
 	struct chunk *first, *last;
-	u32 at; /* of the next record in the first chunk */
+	u32 at; /* offset of the next record in the first chunk */
 };
 
-/* Returns the place of a record at the end, or NULL when there is no memory. */
+/* Returns memory for a record at the end of the copy, or NULL if there is none. */
 static void *reserve(struct stacks_copy *copy, u32 nr_bytes)
 {
 	struct chunk *last = copy->last;

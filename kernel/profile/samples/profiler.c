@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The profiler of samples: its place in the report, and its files. A report has the heatmap, and
- * the views that profile.heatmap= names, all from one snapshot of the samples. Of the files in
- * /proc/profile, heatmap has the views and takes the same words as source; function has the
- * instructions of the function whose name was written to it; stacks has all call chains, folded.
- * session is for the program `profile`. Each file in .json has one table.
+ * the views that profile.heatmap= names, all from one snapshot of the samples. Files in
+ * /proc/profile: heatmap has the views, and takes the same words as source; function has the
+ * instructions of the function whose name was written to it; stacks has all call chains, folded;
+ * session is for the program `profile`; each file in .json has one table.
  */
 
 #include "samples.h"
@@ -90,7 +90,9 @@ static void print_view(const void *name)
 	samples_unpin();
 }
 
-/* Copies the name, so that the whole table is of one function even if a write changes it now. */
+/*
+ * Copies the name, so that the whole table is of one function even if another one is written now.
+ */
 static void print_function(const void *unused)
 {
 	char name[MAX_NAME];

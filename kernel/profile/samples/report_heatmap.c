@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints samples by function: the heatmap, with the notes on sampling below it, and the view by
- * function, which counts callers, too.
+ * Prints samples by function: the heatmap, with notes on sampling below it, and the view by
+ * function, which also counts callers.
  */
 
 #include "samples.h"
@@ -52,7 +52,7 @@ static void print_functions(const struct view *view, u32 top, u64 nr_all)
 
 	for (u32 i = 0; i < view->nr_rows; i++) {
 		const struct view_row *row = &view->rows[i];
-		bool is_shown = i < top; /* the others need no name */
+		bool is_shown = i < top; /* a row that is only summed up needs no name */
 		struct cell cells[NR_COLUMNS] = {
 			[ADDRESS] = cell_nr(row->keys[0]),
 			[FUNCTION] =
@@ -68,7 +68,7 @@ static void print_functions(const struct view *view, u32 top, u64 nr_all)
 	}
 }
 
-/* Prints why call chains do not reach their ends. */
+/* Prints the number of truncated call chains, by reason. */
 static void print_truncations(const struct view *view)
 {
 	u64 nr = 0;
@@ -96,7 +96,7 @@ void report_print_functions(u32 top, const struct sample_scope *scope)
 	print_truncations(&report_view);
 }
 
-/* The reasons in one line; they add up to all attempts less what is in the store. */
+/* Prints the dropped samples, by reason, in one line. They add up to attempts minus stored. */
 static void print_drops(const struct heat_snapshot *snap)
 {
 	u64 nr = snap->nr_unread;
@@ -137,8 +137,8 @@ static u64 sum(const u64 nr_class[NR_HEAT_CLASSES])
 }
 
 /*
- * Prints the lines below the heading: number and classes of the samples, and their source. A
- * process has no samples in the idle task.
+ * Prints the lines below the title: number and classes of the samples, and their source. A process
+ * has no samples of the class idle.
  */
 static void print_scope(const struct heat_snapshot *snap)
 {
@@ -156,7 +156,7 @@ static void print_scope(const struct heat_snapshot *snap)
 	report_print_source(&snap->source);
 }
 
-/* Prints a row that stands for samples of more than one function, or of none. */
+/* Prints a row for samples of several functions, or of no function. */
 static void print_summary(const char *name, u64 nr, u64 nr_all)
 {
 	struct cell cells[NR_HEATMAP_COLUMNS] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints samples by address: of one function of the kernel, or of the user code of a process. */
+/* Prints samples by address: those of one kernel function, or of the user code of a process. */
 
 #include "samples.h"
 
@@ -70,7 +70,7 @@ static const struct column user_columns[U_NR_COLUMNS] = {
 	[U_SHARE] = { "%", NULL, COLUMN_PERCENT, 9 },
 };
 
-/* proc is NULL if the row will not be printed. */
+/* Prints the row of a user address. proc is NULL if the row is only summed up. */
 static void print_user_place(os_process_t *proc, const struct view_row *row, u64 nr)
 {
 	char path[256], place[288] = "[unknown]";

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints the store as it is: a row for each record, with the addresses of its call chain. */
+/*
+ * Prints the store without adding up: a row for each record, with the addresses of its call chain.
+ */
 
 #include "samples.h"
 
@@ -21,7 +23,7 @@ enum {
 	NR_COLUMNS,
 };
 
-/* Chains begin with the address that was hit; the others are return addresses. */
+/* A chain begins with the interrupted address; the others are return addresses. */
 static const struct column columns[NR_COLUMNS] = {
 	[CPU] = { NULL, "cpu", COLUMN_COUNT },
 	[SAMPLES] = { NULL, "samples", COLUMN_COUNT },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints where samples come from, in one line above the columns of the heatmap, and notes below its
- * total: losses, blind spot, and the longest stretches with interrupts off.
+ * Prints the line `sampling:` above the columns of the heatmap, and notes below its total: losses,
+ * blind spot, and the longest stretches with interrupts off.
  */
 
 #include "samples.h"
@@ -47,7 +47,7 @@ static void print_losses(const struct source_snapshot *snap)
 }
 
 /*
- * Prints how many samples were expected and what became of them, if wide or if these do not add up.
+ * Prints how many samples were expected, taken and lost, if wide or if the numbers do not add up.
  */
 static void print_expected(const struct source_snapshot *snap, bool wide)
 {
@@ -68,10 +68,10 @@ static u32 late_share(u64 nr_late, u64 nr_taken, u64 nr_lost)
 }
 
 /*
- * Returns which share of samples the machine itself made late (the host, or other virtual CPUs), in
- * hundredths of a percent. It shows in samples that no kernel code can have held up: those of CPUs
- * that sleep with interrupts on, and those in user code that are later than any return to user mode
- * takes.
+ * Returns the share of samples that the machine itself (the host, or other virtual CPUs) made late,
+ * in hundredths of a percent. It is measured by samples that no kernel code can have delayed: those
+ * of CPUs that sleep with interrupts on, and those in user code that are later than any return to
+ * user mode takes.
  */
 static u32 machine_late_share(const struct source_snapshot *snap)
 {
@@ -95,8 +95,9 @@ static void print_percent_off(u32 percent)
 }
 
 /*
- * Prints the share of busy time that ran with interrupts off. Deadlines fall anywhere, so it is the
- * share of deadlines that found interrupts off. Idle time is in neither number: it hides nothing.
+ * Prints the share of busy time that ran with interrupts off. Deadlines are at random moments, so
+ * it is the share of deadlines that found interrupts off. Neither number includes idle time, in
+ * which interrupts are on.
  */
 static void print_blind_spot(const struct source_snapshot *snap, bool wide)
 {
@@ -190,7 +191,7 @@ static void print_losses_by_cpu(const struct source_snapshot *snap)
 	}
 }
 
-/* Only the timer's lateness tells stretches. */
+/* Returns the number of stretches. Only the source `timer` measures them. */
 static u32 nr_stretches(const struct source_snapshot *snap)
 {
 	return snap->settings.source == SOURCE_TIMER ? snap->nr_stretches : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints the stacks of all CPUs, folded: one a line, outermost function first, for flame graphs.
- * They are merged and copied when it is the reader's turn. Then each is printed when it is read:
- * the text as a whole would take more memory than the samples.
+ * Prints the stacks of all CPUs, folded, for flame graphs: one in a line, outermost function first.
+ * They are merged and copied once, at the start. Then each stack is printed when it is read,
+ * because the whole text would take more memory than the samples.
  */
 
 #include "samples.h"
@@ -29,7 +29,7 @@ static void print_stack(os_text_t *text, const struct sample_record *rec)
 	os_text_printf(text, " %lu\n", rec->nr_pinned);
 }
 
-/* The last merge for report_copy_stacks(). No lock: one report is printed at a time. */
+/* The last merge of report_copy_stacks(). Needs no lock: one report is printed at a time. */
 static struct merged_stacks last_merge;
 
 void report_print_last_merge(void)

@@ -7,7 +7,7 @@
 #include "samples.h"
 #include "../table.h"
 
-/* Prints which samples the table shows. */
+/* Prints which samples the table covers. */
 void report_print_scope(const struct sample_scope *scope, u64 nr)
 {
 	u64 elapsed_ns = os_cycles_to_ns(samples_stats(0)->elapsed_cycles);
@@ -227,7 +227,7 @@ static void print_cpus(u32 top, const struct sample_scope *scope)
 static const struct {
 	const char *name;
 	void (*print)(u32 top, const struct sample_scope *scope);
-	bool of_machine; /* always the machine's samples */
+	bool of_machine; /* covers the whole machine even in a process's report */
 } views[] = {
 	{ "functions", report_print_functions, false },
 	{ "calls", print_calls, false },

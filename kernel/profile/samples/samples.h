@@ -3,8 +3,8 @@
 #define PROFILE_SAMPLES_H
 
 /*
- * Samples: when they are taken (source.c), where they are stored (store.c) and read
- * (store_read.c), and added up (heatmap.c, view.c, merge.c). report_*.c prints the results.
+ * Samples: source.c triggers them, store.c stores them, store_read.c reads them, heatmap.c, view.c
+ * and merge.c add them up, and report_*.c prints the results.
  */
 
 #include "../off_time.h"
@@ -44,11 +44,11 @@ enum sample_drop {
 #define SAMPLE_MAX_LOG	     (2ul << 20)
 #define SAMPLE_DEFAULT_LOG   (1ul << 20)
 
-/* Samples that are alike in all but time: what they have in common, and how many there are. */
+/* Samples that differ only in time: their common properties, and their number. */
 struct sample_record {
-	u64 nr;	       /* written by its CPU, which also adds new records behind the others */
+	u64 nr;	       /* written by the record's CPU only */
 	u64 nr_pinned; /* nr when the present report began */
-	u32 tid, pid;  /* these, code_map and comm: as the first of them found them */
+	u32 tid, pid;  /* these, code_map and comm are those of the first sample */
 	u64 code_map;  /* os_task_code_map() */
 	u64 comm[2];
 	/* The key, compared whole: from here to the last of pcs. */
@@ -82,7 +82,7 @@ static inline u32 record_bytes(const struct sample_record *rec)
 	return RECORD_BYTES(nr_pcs(rec));
 }
 
-/* The code that a late interrupt of the timer hit. source.c counts late and lost samples by it. */
+/* The kind of code that a late timer interrupt hit. source.c counts late and lost samples by it. */
 enum late_kind {
 	LATE_USER,
 	LATE_KERNEL,
@@ -90,21 +90,21 @@ enum late_kind {
 	NR_LATE_KINDS,
 };
 
-/* One CPU's deadlines since the last reset that gave a late sample, or none. */
+/* One CPU's deadlines since the last reset whose sample was late, or was not taken. */
 struct source_counts {
-	u64 late[NR_LATE_KINDS];    /* taken later than usual */
+	u64 late[NR_LATE_KINDS];    /* taken later than normal */
 	u64 lost[NR_LATE_KINDS];    /* passed while an earlier one was late */
-	u64 held_up[NR_LATE_KINDS]; /* late or lost, by more than any return to user mode takes */
-	u64 skip_cycles;	    /* spent on looking for the next deadline */
-	u64 self;		    /* fell into the previous sample */
+	u64 held_up[NR_LATE_KINDS]; /* late or lost by more than any return to user mode takes */
+	u64 skip_cycles;	    /* time spent searching for the next deadline */
+	u64 self;		    /* passed while the previous sample was taken */
 };
 
 /* One CPU's source at the time of a report. */
 struct source_pin {
-	u64 cycles;	 /* that time, TSC */
+	u64 cycles;	 /* TSC at that time */
 	u64 expected;	 /* deadlines since the reset, by the clock and the rate */
-	u64 pending;	 /* expected ones that are surely lost, but not counted yet */
-	u64 ahead;	 /* counted in counts.self, though still to come */
+	u64 pending;	 /* expected deadlines that are lost, but not counted yet */
+	u64 ahead;	 /* future deadlines that are counted in counts.self already */
 	u64 nr_switches; /* how often it was switched on or off since the reset */
 	struct source_counts counts;
 };
@@ -123,8 +123,8 @@ struct sample_stats {
 	u64 nr_dropped[NR_SAMPLE_DROPS];
 	u64 self_cycles; /* spent on taking samples */
 	u64 nr_stored;
-	s64 nr_unread; /* neither stored nor dropped: 0, or 1 if the kernel died within it */
-	u64 nr_later;  /* taken after the records were counted: not in the report */
+	s64 nr_unread; /* neither stored nor dropped: 0, or 1 if a panic interrupted it */
+	u64 nr_later;  /* taken after the records were counted, so not in the report */
 	u64 nr_irqs_off;
 	u32 nr_records;
 	u32 log_bytes;
@@ -133,13 +133,13 @@ struct sample_stats {
 };
 
 /*
- * Take a sample of what regs are of, on the running CPU: interrupts off or NMI. start_cycles: when
- * its handler began; in_nmi: 0 or 1. Takes no lock, allocates nothing, touches nothing that could
- * fault.
+ * Takes a sample of the code that regs are from, on the running CPU. Called with interrupts off, or
+ * in an NMI. start_cycles is the TSC when the handler began; in_nmi is 0 or 1. Takes no lock,
+ * allocates nothing, and accesses no memory that could fault.
  */
 void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi);
 
-/* Process context, once: memory. Nothing is counted before. */
+/* Allocates the stores. No sample is counted before. Called once, in process context. */
 void sample_init(void);
 /* Returns the number of this CPU's samples since the reset, and their cost in cycles. */
 void sample_self_cost(u64 *nr, u64 *cycles);
@@ -149,16 +149,16 @@ void sample_reset(void);
 
 /* Returns a number that grows with each reset of the samples. Any context. */
 u64 sample_generation(void);
-/* The time of the last reset, TSC: set before the number grows, so it may be older than that. */
+/* The TSC at the last reset. Set before the number grows, so it may be earlier than the reset. */
 extern u64 sample_start_cycles;
 
-/* Sets up a new process, which is zeroed. Called by profile_process_init(). */
+/* Initializes a new process, which is zeroed. Called by profile_process_init(). */
 void sample_process_init(struct profile_process *pp);
 
-/* The samples that a table shows: those of one process, or, with pid 0, of the whole machine. */
+/* Selects the samples of a table: those of one process or, if pid is 0, of the whole machine. */
 struct sample_scope {
 	u32 pid;
-	u64 key_floor; /* excludes older processes with this pid: their keys are not above */
+	u64 key_floor; /* excludes older processes with the same pid, whose keys are not above it */
 };
 
 static inline bool sample_is_in(const struct sample_record *rec, const struct sample_scope *scope)
@@ -166,12 +166,12 @@ static inline bool sample_is_in(const struct sample_record *rec, const struct sa
 	return !scope->pid || (rec->pid == scope->pid && rec->task_key > scope->key_floor);
 }
 
-/* Returns the scope of a process, or, with NULL, of the machine. */
+/* Returns the scope of a process or, if proc is NULL, of the machine. */
 struct sample_scope sample_scope(os_process_t *proc);
 
 /*
- * The samples as they are now, until samples_unpin(): for one reader at a time, any context but
- * NMI. May be nested: the inner one sees what the outer one does.
+ * Pins the samples: until samples_unpin(), the reader sees them as they are now. One reader at a
+ * time, any context but NMI. If it is nested, the inner reader sees the same samples as the outer.
  */
 void samples_pin(void);
 void samples_unpin(void);
@@ -179,12 +179,12 @@ void samples_unpin(void);
 const struct sample_stats *samples_stats(unsigned int cpu);
 /* Returns the sample_generation() of the pinned samples. */
 u64 samples_generation(void);
-/* Returns a CPU's records, which are nr_bytes long together. */
+/* Returns a CPU's records, and their total length. */
 const struct sample_record *samples_of_cpu(unsigned int cpu, u32 *nr_bytes);
-/* A CPU's records: start with NULL; NULL behind the last one. */
+/* Returns the record of a CPU after rec, or the first one if rec is NULL; NULL at the end. */
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec);
 
-/* Copies the name of a record's task. The copy is printable, and zero behind its end. */
+/* Copies the name of a record's task. The copy is printable, and padded with zeros. */
 #define SAMPLE_COMM_BYTES 24
 void sample_comm(const struct sample_record *rec, char comm[SAMPLE_COMM_BYTES]);
 
@@ -201,11 +201,11 @@ struct source_settings {
 	enum source_kind source;
 	u32 hz;
 	u64 seed;
-	bool jitter; /* false: deadlines are a period apart */
+	bool jitter; /* false: deadlines are exactly one period apart */
 	bool on;
 };
 
-/* The timer came so much late, because interrupts were off until then. */
+/* A stretch with interrupts off, known by how late the timer interrupt came. */
 #define NR_STRETCHES 8
 struct source_stretch {
 	u64 cycles;
@@ -221,16 +221,16 @@ struct source_sums {
 	u64 expected; /* computed from the clock and the rate */
 	u64 taken;
 	u64 lost;     /* late by a whole period; NMIs: merged with another one */
-	u64 self;     /* fell into the previous sample */
+	u64 self;     /* due while the previous sample was taken */
 	s64 leftover; /* normally within 1 for each CPU and each switch on or off */
 };
 
-/* Since the last reset. */
+/* The sources of all CPUs since the last reset, for a report. */
 struct source_snapshot {
 	struct source_settings settings;
-	const char *nmi_timer; /* NULL: none, or it is not the source */
-	bool at_random;	       /* it is jittered; if off: it was, when it was on last */
-	u64 limit_ns;	       /* an interrupt that is later counts as late */
+	const char *nmi_timer; /* the timer that sends NMIs; NULL: none, or the source is no NMI */
+	bool at_random;	       /* samples are at random moments; if off: they were, when last on */
+	u64 limit_ns;	       /* normal lateness: interrupts that are later count as late */
 	struct off_snapshot off, borrowed;
 	bool is_imprecise; /* the timer's normal lateness varies too much */
 	u64 nr_switches;   /* switches on or off, of all CPUs */
@@ -247,11 +247,11 @@ struct source_snapshot {
 };
 
 /*
- * Changes the settings. A change of more than `on` resets samples, too. Process context, one caller
+ * Changes the settings. Resets the samples, unless only `on` changes. Process context, one caller
  * at a time.
  */
 void source_apply(const struct source_settings *settings);
-/* The same, but never resets samples. */
+/* Does the same, but never resets samples. */
 void source_apply_without_reset(const struct source_settings *settings);
 /* Copies the present settings. */
 void source_settings(struct source_settings *settings);
@@ -261,7 +261,7 @@ void source_reset(void);
 void source_first_sample(void);
 /* Copies one CPU's counters for a report. Any context but NMI. */
 void source_pin_cpu(unsigned int cpu, struct source_pin *pin);
-/* Sums up the counters that were copied together with the samples, while these are pinned. */
+/* Sums up the source's counters that were copied when the samples were pinned. */
 void source_snapshot(struct source_snapshot *snap);
 /* Returns what a CPU's samples and their interrupts cost, in cycles. */
 u64 source_sampling_cycles(const struct sample_stats *stats);
@@ -272,70 +272,70 @@ u64 source_first_random(u64 seed, unsigned int cpu);
 /* source_control.c reads profile.source=, .hz= and .seed=, and serves /proc/profile/source. */
 void source_init(void);
 void source_show(os_text_t *text);
-/* Obeys the words written to a file. Returns 0, -OS_EINVAL or -OS_EBUSY. Process context. */
+/* Executes the words written to a file. Returns 0, -OS_EINVAL or -OS_EBUSY. Process context. */
 #define SOURCE_WORDS "on|off|reset|source timer|source nmi|hz <1 to 100000>|seed <number>|seed none"
 int source_control(const char *words);
 extern struct profile_off_time source_off_time, source_borrowed_time;
 
 /*
- * Take samples at this rate until source_give_back(), which restores the settings; meanwhile
- * source_control() changes none. Counters go on. Return 0, -OS_EINVAL, or -OS_EBUSY if somebody
- * has borrowed the source already. Process context.
+ * source_borrow() samples at this rate until source_give_back() restores the settings. Meanwhile
+ * source_control() refuses changes. Counters are not reset. Returns 0, -OS_EINVAL, or -OS_EBUSY if
+ * the source is borrowed already. Process context.
  */
 int source_borrow(u32 hz);
 void source_give_back(void);
 
 /*
- * report_source.c: report_print_source() prints the line above the heatmap's columns that
- * says where samples come from. report_print_source_notes() prints the notes below its total:
- * losses and blind spot. wide: also those that few readers need.
+ * report_source.c: report_print_source() prints the line `sampling:` above the heatmap's columns.
+ * report_print_source_notes() prints the notes below its total, about losses and the blind spot,
+ * with more of them if wide.
  */
 void report_print_source(const struct source_snapshot *snap);
 void report_print_source_notes(const struct source_snapshot *snap, bool wide);
 /*
- * session.c: the file session, through which a program borrows the source, and gets the samples of
- * that time. See there.
+ * session.c: the file /proc/profile/session, through which a program borrows the source and reads
+ * the samples of that time.
  */
 #define SESSION_WORDS "hz <1 to 100000>"
 int session_write(const char *text);
 void session_print(const void *unused);
 void session_close(void);
 
-/* Prints what became of the samples that each CPU was to take. For JSON only. */
+/* Prints, for each CPU, how many samples were expected, taken and lost. For JSON only. */
 void report_print_sources(const struct source_snapshot *snap);
-/* Prints the longest stretches with interrupts off as a table of its own. */
+/* Prints the table of the longest stretches with interrupts off. */
 void report_print_stretches(const struct source_snapshot *snap);
 
 /*
- * view.c: samples added up by what they have in common. A view is a table of rows with up to three
- * keys, made while samples are pinned. What has no room is counted.
+ * view.c: adds up samples by function, call, task and so on. A view is a table whose rows have up
+ * to three keys, made while samples are pinned. Samples without room for a row are counted.
  */
 #define VIEW_MAX_ROWS	4096
 #define VIEW_HASH_SLOTS 8192
 #define VIEW_NR_KEYS	3
 
-/* Stands for the name of a function, which is looked up when it is printed. */
+/* A placeholder for the name of a function, which is looked up when the row is printed. */
 #define VIEW_FUNCTION_NAME ""
 
 struct view_row {
 	u64 keys[VIEW_NR_KEYS];
-	const char *name; /* VIEW_FUNCTION_NAME: a function's, by its address */
+	const char *name; /* VIEW_FUNCTION_NAME: look it up by the address */
 	u64 nr;
 	u64 nr_inclusive;
 	u64 nr_class[NR_HEAT_CLASSES];
 	u64 nr_irqs_off;
-	u32 visit; /* the last sample that was counted in nr_inclusive: view->nr_visits then */
+	u32 visit; /* number of the last sample that was added to nr_inclusive (view->nr_visits) */
 };
 
 struct view {
 	u64 nr_samples;		       /* in scope and in the store */
-	u64 nr_class[NR_HEAT_CLASSES]; /* these, by class */
+	u64 nr_class[NR_HEAT_CLASSES]; /* the same by class */
 	u64 nr_dropped;
 	u64 nr_truncated[NR_STACK_TRUNCATIONS];
 	u32 nr_visits;
 	u32 nr_rows;
-	u16 hash[VIEW_HASH_SLOTS]; /* numbers of rows, from 1 on, by their keys; 0: free */
-	/* In no order, until they are sorted. The last row is for heatmap_snapshot(). */
+	u16 hash[VIEW_HASH_SLOTS]; /* row numbers, from 1 on, by keys; 0: free */
+	/* Unsorted until view_sort(). The last row is for heatmap_snapshot(). */
 	struct view_row rows[VIEW_MAX_ROWS + 1];
 };
 
@@ -345,14 +345,14 @@ extern struct view report_view;
 /* Sorts the rows: most samples first, equal numbers by key. */
 void view_sort(struct view *view);
 
-/* Returns the name of a row; in text, if it is that of the function at addr. */
+/* Returns the name of a row. Looks it up into text if it is that of the function at addr. */
 const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYMBOL_BYTES]);
 
 /* Makes a view by function: keys[0] is its address. User code has no row. */
 void view_heatmap(struct view *view, const struct sample_scope *scope);
 
 /*
- * Makes the same view with callers: nr counts samples in a function, nr_inclusive also those in
+ * Makes the same view with callers: nr counts the samples in a function, nr_inclusive also those in
  * the functions that it called. User code is one row.
  */
 void view_functions(struct view *view, const struct sample_scope *scope);
@@ -376,7 +376,7 @@ void view_function(struct view *view, const char *function);
 /* Makes a view of the user code of one program of the process in scope: keys[0] is the address. */
 void view_user(struct view *view, const struct sample_scope *scope, u8 program);
 
-/* heatmap.c: samples by function, and what there is to say about all samples. */
+/* heatmap.c: samples by function, and the counts that are printed around the table. */
 struct heat_snapshot {
 	struct sample_scope scope;	     /* of the rows */
 	u64 nr_class[NR_HEAT_CLASSES];	     /* all samples of the machine */
@@ -388,7 +388,7 @@ struct heat_snapshot {
 	u64 nr_attempts;
 	u64 nr_dropped_by[NR_SAMPLE_DROPS];
 	u64 nr_unread;
-	u64 self_ns; /* spent on taking samples, of cpu_ns of all CPUs */
+	u64 self_ns; /* spent on taking samples, out of cpu_ns of all CPUs */
 	u64 cpu_ns;
 	struct view *view; /* by function; user code is one row */
 };
@@ -402,18 +402,18 @@ bool heatmap_was_reset(void);
 void heatmap_snapshot(struct heat_snapshot *snap, struct view *view,
 		      const struct sample_scope *scope);
 
-/* All CPUs' records without those that differ only in task or CPU: see merge.c. */
+/* The records of all CPUs, with those that differ only in task or CPU merged: see merge.c. */
 struct merged_stack {
-	const struct sample_record *rec; /* the first of its kind; NULL: free */
+	const struct sample_record *rec; /* the first of the merged records; NULL: free */
 	u64 nr;
 };
 
 struct merged_stacks {
-	struct merged_stack *stacks; /* a hash until it is sorted; then most samples first */
+	struct merged_stack *stacks; /* a hash table; when complete, sorted by samples */
 	u32 nr_stacks;
 	u32 nr_slots;
 	u32 nr_records;
-	u64 ns; /* that it took */
+	u64 ns; /* time of the merge */
 };
 
 /* Merges the pinned samples. Returns 0 or -ENOMEM. */
@@ -421,14 +421,14 @@ int stacks_merge(struct merged_stacks *merged);
 void stacks_free(struct merged_stacks *merged);
 
 /*
- * A copy of the merged stacks, in their order, for a reader that takes its time: samples need not
- * stay pinned. It is no larger than the records, for which there is a sixteenth of the machine's
- * memory, and what has been read is freed.
+ * A copy of the merged stacks, in the same order, so that samples need not stay pinned for a slow
+ * reader. The copy is no larger than the records, which take at most a sixteenth of the machine's
+ * memory. Stacks that have been read are freed.
  */
 struct stacks_copy;
-/* Called while samples are pinned. Returns NULL when there is no memory. */
+/* Makes a copy, while samples are pinned. Returns NULL if there is no memory. */
 struct stacks_copy *stacks_copy(const struct merged_stacks *merged);
-/* Returns the next stack, of which there are nr_pinned samples, or NULL at the end. */
+/* Returns the next stack, with nr_pinned samples, or NULL at the end. */
 const struct sample_record *stacks_copy_next(struct stacks_copy *copy);
 void stacks_copy_free(void *copy);
 
@@ -440,13 +440,13 @@ void report_print_heatmap(const struct heat_snapshot *snap, u32 top, bool wide);
 void report_print_heatmap_notes(const struct heat_snapshot *snap, bool wide);
 
 /*
- * report_view.c: prints the views whose names match a glob list, of the samples that are pinned.
- * The views by task and by CPU always show the whole machine.
+ * report_view.c: prints the views whose names match a list of globs, of the pinned samples. The
+ * views by task and by CPU always cover the whole machine.
  */
 void report_print_views(const char *names, u32 top, const struct sample_scope *scope);
 void report_print_functions(u32 top, const struct sample_scope *scope);
 
-/* Print which samples a table shows; all that is above its rows; all that is below them. */
+/* Print which samples a table covers; the lines above its rows; the lines below them. */
 struct table;
 void report_print_scope(const struct sample_scope *scope, u64 nr);
 void report_begin_view(const struct table *table, const char *title, u32 top,
@@ -455,22 +455,22 @@ void report_end_view(u32 nr_others, u64 nr_samples);
 extern const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS];
 extern const char *const report_drop_reasons[NR_SAMPLE_DROPS];
 
-/* Prints user code of a process that still has its memory, by its file. Process context. */
+/* Prints the user code of a process, by file. The process still has its memory. Process context. */
 void report_print_user(os_process_t *proc, u32 top);
-/* Prints the instructions of the functions of one name. */
+/* Prints the samples of each instruction of all functions with this name. */
 void report_print_function(const char *function);
-/* report_records.c: prints all records of the samples that are pinned. For JSON only. */
+/* report_records.c: prints all records of the pinned samples. For JSON only. */
 void report_print_records(void);
 /*
- * Sets a struct stacks_copy * to the merged stacks, or prints that there is no memory and sets it
- * to NULL.
+ * Sets *copy, a struct stacks_copy *, to a copy of the merged stacks. Without memory, prints that
+ * and sets it to NULL.
  */
 void report_copy_stacks(const void *copy);
-/* Prints the next one of a struct stacks_copy, folded. Returns false if there is none. */
+/* Prints the next stack of a struct stacks_copy, folded. Returns false at the end. */
 bool report_print_next_stack(os_text_t *text, void *copy);
 /*
- * Prints the number of stacks in the last report_copy_stacks(), and the cost of their merge.
- * Prints nothing before the first one.
+ * Prints the number of stacks in the last report_copy_stacks(), and the cost of their merge. Prints
+ * nothing if there was none.
  */
 void report_print_last_merge(void);
 

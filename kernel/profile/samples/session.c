@@ -4,11 +4,11 @@
  * reads the samples of that time. Writing "hz <n>" begins it. Closing the file ends it and restores
  * the settings, also when the program is killed.
  *
- * A session resets nothing, because others are counting, too. It notes the number of samples of
- * each record when it begins, and shows what has been added since. Records stay in the order in
- * which they came, and never move, so their place in the log identifies them.
+ * A session does not reset the samples, because other readers use them. It notes the number of
+ * samples of each record when it begins, and shows the differences. Records keep their order and
+ * never move, so their place in the log identifies them.
  *
- * Others find a session only by its rate: the report notes for how long it was another one.
+ * The only effect on others is the rate: a report says for how long it was another one.
  */
 
 #include "samples.h"
@@ -18,17 +18,17 @@
 
 /* The counts of one CPU when the session began. */
 struct session_cpu {
-	u64 *nr_samples; /* of each record; NULL: there was none */
+	u64 *nr_samples; /* of each record; NULL: there were no records */
 	u32 nr_records;
 	u64 nr_dropped[NR_SAMPLE_DROPS];
 };
 OS_DEFINE_PER_CPU(struct session_cpu, session_cpus);
 
-/* Changed by the session's program only, in turn with reports. */
+/* Changed by the session's program only, while no report is printed. */
 static bool is_active;
-static u64 generation; /* of the samples, when it began */
-static u64 nr_late;    /* source_sums.lost, then */
-static u32 nr_resets;  /* since then */
+static u64 generation; /* of the samples when the session began */
+static u64 nr_late;    /* source_sums.lost when it began */
+static u32 nr_resets;  /* since it began */
 
 static u64 count_late(void)
 {
@@ -121,7 +121,7 @@ static void print_user_part(const struct sample_record *rec)
 		report_printf("%#lx%s", rec->pcs[rec->nr_kernel + i], i ? ";" : "");
 }
 
-/* A chain that was cut begins with the reason. */
+/* Prints the reason first if the chain is truncated. */
 static void print_reason(const struct sample_record *rec, u32 nr)
 {
 	if (rec->truncated)
@@ -130,8 +130,8 @@ static void print_reason(const struct sample_record *rec, u32 nr)
 }
 
 /*
- * A line for each record: samples, CPU, process, thread and its name; behind tabs, the user's part
- * of the chain and the kernel's, outermost function first.
+ * Prints the line of a record: samples, CPU, process, thread and its name; after tabs, the user's
+ * part of the chain and the kernel's, outermost function first.
  */
 static void print_record(const struct sample_record *rec, unsigned int cpu, u64 nr)
 {
@@ -181,7 +181,7 @@ static void print_losses(void)
 	}
 }
 
-/* Behind a reset, all samples are the session's, and those before it are gone. */
+/* After a reset, all samples are the session's, and the earlier ones are gone. */
 static void forget_counts(void)
 {
 	unsigned int cpu;

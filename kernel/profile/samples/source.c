@@ -2,34 +2,35 @@
 /*
  * Takes samples when they are due, from one source at a time.
  *
- * timer: time is cut into slots of one period. Each CPU has one deadline in each slot, at a place
- * drawn from its own seeded generator, and sets its timer for it beside its tick. So every moment
- * is as likely to be sampled as any other, even if the code runs in step with a clock. The mean
- * rate is exact, and the number of expected samples is the number of slots that are over. Each
- * deadline is taken, or lost (it passed while another one was late), or the sampler's own (it fell
- * into the taking of the one before). A late one found interrupts off, or the machine held up. Late
- * and lost ones together are the share of time that is not seen, because deadlines fall anywhere.
+ * timer: time is divided into slots of one period. In each slot, each CPU has one deadline at a
+ * random moment, drawn from its own seeded generator. It sets its timer for the deadline or its
+ * next tick, whichever is earlier. So every moment is equally likely to be sampled, even if the
+ * code runs in step with a clock. The mean rate is exact, and the number of expected samples is the
+ * number of ended slots. The sample of a deadline is taken, or lost (the deadline passed while an
+ * earlier sample was late), or lost in the sampler itself (it passed while the previous sample was
+ * taken). A late sample means that interrupts were off, or that the machine was delayed. Deadlines
+ * are random, so the share of late and lost ones is the share of time that is not seen.
  *
  * nmi: one of the machine's timers sends an NMI to every CPU once a period. Without such a timer,
  * the boot CPU's sampling timer sends NMIs to the others, and samples its own CPU. If the timer can
- * be moved, the boot CPU's handler moves it to a random place in the next slot, as above. An NMI
- * that comes while another one is handled is merged with it. Such samples are lost, and nobody
- * counts them, so lost = expected - taken.
+ * be set, the boot CPU's handler sets it to a random moment in the next slot, as above. NMIs that
+ * come while another one is handled are merged. Such samples are lost, and no counter sees them, so
+ * lost = expected - taken.
  *
  * tick: in a kernel whose timer is periodic (OS_TICK_HZ), each tick is a sample. The clock still
  * tells how many are expected, but not how late a tick came, so the blind spot is unknown.
  *
  * Each CPU's counters are written by that CPU alone. A reset of the samples starts a new
- * generation. Each CPU clears its counters at its first sample in it, or when it first has
- * something to count, and notes its slot. Slots count from there on, so expected and taken samples
- * begin at the same one, however long a host stops the CPU that resets. Readers take older
- * counters for 0.
+ * generation. At its first sample or count in the new generation, each CPU clears its counters and
+ * notes its slot. Slots count from there on, so expected and taken samples begin at the same slot,
+ * no matter how long a host stops the CPU that resets. Readers read counters of an older generation
+ * as 0.
  */
 
 #include "source.h"
 
 #define NEAR_US	   100
-#define HELD_UP_US 50 /* no return to user mode takes so long */
+#define HELD_UP_US 50 /* any return to user mode takes less */
 
 #define RESET_TRIES 8
 
@@ -39,14 +40,14 @@ os_key_t profile_timer_key, profile_nmi_key;
 OS_DEFINE_PER_CPU(struct source_cpu, source_cpus);
 struct source_state source = { .reset_lock = OS_LOCK_INIT };
 
-static u64 near_cycles;	   /* a sample takes less time, or the machine is held up */
-static u64 held_up_cycles; /* a return to user mode does not make a sample so late */
-static u64 jitter_cycles;  /* a deadline is within so many cycles of its slot's start */
+static u64 near_cycles;	   /* any sample takes less, unless the machine delays it */
+static u64 held_up_cycles; /* HELD_UP_US in cycles */
+static u64 jitter_cycles;  /* a deadline is less than this after the start of its slot */
 
 /*
- * Mixes the bits of a number (the finaliser of splitmix64, a bijection). source_first_random()
- * mixes twice, first the seed and then the CPU, so that CPUs of different seeds do not share their
- * numbers.
+ * Mixes the bits of a number (the finalizer of splitmix64, a bijection). source_first_random()
+ * mixes twice, first the seed and then the CPU, so that different seeds never give two CPUs the
+ * same numbers.
  */
 static u64 mix(u64 x)
 {
@@ -79,8 +80,8 @@ static u64 next_deadline(struct source_cpu *s)
 }
 
 /*
- * Clears this CPU's counters if they are from before the last reset. slot and sample_comes: see
- * slots_before().
+ * Clears this CPU's counters if they are from before the last reset. slots_before() explains slot
+ * and sample_comes.
  */
 static void clear_if_reset(struct source_cpu *s, u64 slot, bool sample_comes)
 {
@@ -98,7 +99,7 @@ static void clear_if_reset(struct source_cpu *s, u64 slot, bool sample_comes)
 	s->generation = generation;
 }
 
-/* begin_change() and end_change() enclose each change of what a report copies. */
+/* Begins a change of counters that reports copy. end_change() ends it. */
 static void begin_change(struct source_cpu *s, u64 slot, bool sample_comes)
 {
 	os_assert_irqs_off();
@@ -126,8 +127,8 @@ void source_first_sample(void)
 }
 
 /*
- * Returns the first deadline after `until`, and adds the number of those before it, from next on,
- * to *nr. Slots that were over at the reset do not count.
+ * Returns the first deadline after `until`, and adds the number of deadlines from next on that come
+ * before it to *nr. Slots that had ended at the reset do not count.
  */
 static u64 skip_deadlines(struct source_cpu *s, u64 next, u64 until, u64 *nr)
 {
@@ -158,10 +159,10 @@ static enum late_kind late_kind(const os_regs_t *regs)
 }
 
 /*
- * Skips the next deadline, and any others that are over or near. Those that passed before this
- * sample's interrupt came, at `now`, are lost: it was late. Those that are over by now, or nearer
- * than this sample took, are the sampler's own: the interrupted code gets as much time as the
- * sampler, however high the rate.
+ * Skips the next deadline, and others that have passed or are near. Deadlines before `now`, when
+ * this sample's interrupt came, are lost: the sample was late. Those that have passed since then,
+ * or are nearer than the time that this sample took, are lost in the sampler itself. So the
+ * interrupted code gets as much time as the sampler, even at high rates.
  */
 static pf_noinline void skip_near_deadlines(const os_regs_t *regs, u64 now, u64 end,
 					    u64 late_cycles)
@@ -203,8 +204,8 @@ static void note_stretch(struct source_cpu *s, const os_regs_t *regs, u64 now, u
 }
 
 /*
- * Counts an interrupt that came later than usual, and its sample, if late_cycles is above 0. An
- * idle CPU sleeps with interrupts on, so if it is late, the machine is.
+ * Counts an interrupt that came later than normal, and its sample, if late_cycles is above 0. An
+ * idle CPU sleeps with interrupts on, so if its interrupt is late, the machine delayed it.
  */
 static pf_noinline void come_late(struct source_cpu *s, const os_regs_t *regs, u64 now,
 				  u64 late_cycles)
@@ -227,7 +228,7 @@ static pf_noinline void come_late(struct source_cpu *s, const os_regs_t *regs, u
 	end_change(s);
 }
 
-/* A sample whose next deadline will be near, or over, when it has been taken. */
+/* Takes a sample after which the next deadline will be near, or will have passed. */
 static pf_noinline void take_and_skip(const os_regs_t *regs, u64 now, u64 late_cycles)
 {
 	u64 end;
@@ -269,7 +270,7 @@ static pf_noinline void timer_came_late_or_sends(const os_regs_t *regs, u64 now,
 	take_due(s, regs, now, deadline);
 }
 
-/* As in sample_take(), no register has to be saved. */
+/* Jumps to the slow paths at its end, as sample_take() does, so it saves no registers. */
 void profile_timer_came(const os_regs_t *regs)
 {
 	u64 now = os_cycles(), deadline = os_this_cpu_read(profile_deadline);
@@ -361,8 +362,8 @@ void source_set_slots(u32 hz, bool jitter)
 }
 
 /*
- * Starts the NMI source, with a reset, if wanted, when all is set up: samples of two sources never
- * add. Returns false if no timer of the machine can send NMIs.
+ * Starts the NMI source. If `reset`, resets the samples when everything is set up, so that samples
+ * of two sources are never added up. Returns false if no timer of the machine can send NMIs.
  */
 static bool start_nmis(bool reset)
 {
@@ -422,7 +423,7 @@ static void stop(void)
 		source.nr_nmi_switches++;
 		os_nmi_stop();
 		os_unlock(&source.reset_lock, flags);
-		/* One that is pending comes before any interrupt. */
+		/* A pending NMI is handled before the interrupt of this call. */
 		os_run_on_all_cpus(do_nothing);
 		os_key_set(&profile_nmi_key, false);
 	}
@@ -463,7 +464,7 @@ void source_apply_without_reset(const struct source_settings *settings)
 	change(settings, false);
 }
 
-/* NMIs are not counted by slot, so it resets again if one was due within the reset. */
+/* NMIs are not counted by slot, so the reset is repeated if an NMI was due during it. */
 void source_reset(void)
 {
 	unsigned long flags = os_lock(&source.reset_lock);

@@ -3,22 +3,22 @@
 #define PROFILE_SOURCE_H
 
 /*
- * The state of the source of samples, for its files: source.c takes samples, source_calibrate.c
- * measures what is normal, source_snapshot.c reads the counters.
+ * The state of the source of samples, shared by its files: source.c takes samples,
+ * source_calibrate.c measures normal lateness and cost, source_snapshot.c reads the counters.
  */
 
 #include "samples.h"
 
 struct source_cpu {
-	u64 slot; /* where the slot of the next deadline begins, TSC */
+	u64 slot; /* start of the slot of the next deadline, TSC */
 	u64 random;
 	bool moves_nmis; /* the boot CPU: its NMI handler sets the time of the next NMI */
 	bool is_on;	 /* it has a deadline */
 	u64 first_slot;	 /* start of the first slot since it was switched on, TSC */
 	u64 seq;	 /* odd while the fields below change */
-	u64 generation;	 /* of the fields below: they are 0 if it is not sample_generation() */
+	u64 generation;	 /* of the fields below: read them as 0 if it is not sample_generation() */
 	u64 nr_before;	 /* slots since first_slot that do not count: slots_before() */
-	u64 expected;	 /* deadlines of the earlier times when it was on */
+	u64 expected;	 /* deadlines of earlier periods in which it was on */
 	u64 nr_switches;
 	struct source_counts counts;
 	struct source_stretch longest[NR_STRETCHES]; /* cycles 0: free */
@@ -26,9 +26,9 @@ struct source_cpu {
 OS_DECLARE_PER_CPU(struct source_cpu, source_cpus);
 
 struct source_state {
-	/* The source that is on. Changed by one thread at a time, while no samples come. */
+	/* The present settings. Changed by one thread at a time, while no samples are taken. */
 	struct source_settings running;
-	const char *nmi_timer; /* NULL: NMIs are sent by the boot CPU's sampling timer */
+	const char *nmi_timer; /* NULL: the boot CPU's sampling timer sends the NMIs */
 	bool nmi_jitter;
 	u64 period_cycles; /* length of the timer's slots */
 
@@ -41,7 +41,7 @@ struct source_state {
 	/* The slots of the NMI timer; changed under reset_lock. */
 	os_lock_t reset_lock;
 	bool nmi_timer_is_on;
-	u64 nr_nmi_slots;  /* since boot, over when NMIs were last switched off */
+	u64 nr_nmi_slots;  /* ended from boot until NMIs were last switched off */
 	u64 nmi_slot_base; /* source_nmi_slots() at the reset */
 	u64 nr_nmi_switches, nmi_switches_base;
 };
@@ -57,18 +57,18 @@ void source_calibrate(void);
 void source_calibrate_nmis(void);
 void source_note_lateness(u64 late_cycles);
 
-/* Returns how many slots of a CPU were over at a time. Its source is on. */
+/* Returns how many slots of a CPU had ended at a time. Its source is on. */
 static inline u64 slots_over(const struct source_cpu *s, u64 at)
 {
 	return at > s->first_slot ? (at - s->first_slot) / source.period_cycles : 0;
 }
 
 /*
- * Returns how many slots of a CPU do not count because of the last reset. Its source is on, and its
- * samples up to this slot, without it, were before the reset. The slot counts, even if it was over
- * by then, if its sample comes late. Later slots that were over by then do not. *nr_ahead: number
- * of slots that the samples before the reset had skipped, for their own time, though they were
- * still to come.
+ * Returns how many slots of a CPU do not count because of the last reset. Its source is on, and the
+ * samples of all slots before `slot` came before the reset. The slot itself counts if its sample
+ * comes late, even if the slot had ended at the reset. Later slots that had ended do not count.
+ * *nr_ahead is the number of future slots that samples before the reset had skipped for their own
+ * time.
  */
 static inline u64 slots_before(const struct source_cpu *s, u64 slot, bool sample_comes,
 			       u64 *nr_ahead)
@@ -79,7 +79,7 @@ static inline u64 slots_before(const struct source_cpu *s, u64 slot, bool sample
 	return nr < nr_over ? nr_over - sample_comes : nr - *nr_ahead;
 }
 
-/* Returns how many slots of a CPU have ended, without those before. Its source is on. */
+/* Returns how many slots of a CPU have ended since the reset. Its source is on. */
 static inline u64 slots_since_reset(const struct source_cpu *s, u64 nr_before, u64 now)
 {
 	u64 nr_over = slots_over(s, now);
@@ -87,13 +87,13 @@ static inline u64 slots_since_reset(const struct source_cpu *s, u64 nr_before, u
 	return nr_over > nr_before ? nr_over - nr_before : 0;
 }
 
-/* Returns how many deadlines are counted as the sampler's own though they are still to come. */
+/* Returns how many future deadlines are counted as lost in the sampler already. */
 static inline u64 slots_ahead(const struct source_cpu *s, u64 now)
 {
 	return s->slot > now + source.period_cycles ? (s->slot - now) / source.period_cycles : 0;
 }
 
-/* Returns how many slots of the machine's NMI timer are over since boot. */
+/* Returns how many slots of the machine's NMI timer have ended since boot. */
 static inline u64 source_nmi_slots(void)
 {
 	os_assert_held(&source.reset_lock);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Measures what is normal on this machine, on one CPU, when the source is first switched on: how
- * late the timer's interrupt comes when nothing holds it up, and what a sample costs beyond what
- * the store measures (entry, exit, and setting the timer again). For the cost, a loop is timed
- * without a sample and with one.
+ * Measures two values on one CPU, when the source is first switched on: how late the timer
+ * interrupt comes when no code delays it, and what a sample costs beyond what the store measures
+ * (entry, exit, and setting the timer again). For the cost, it times a loop without a sample and
+ * with one.
  */
 
 #include "source.h"
 
 /* Measurements of lateness. */
 #define NR_CALIBRATIONS	  24
-#define NR_OUTLIERS	  3 /* the latest of these are ignored: the host may have held them up */
+#define NR_OUTLIERS	  3 /* the latest ones are ignored: the host may have delayed them */
 #define CALIBRATION_HZ	  50000
 #define MOST_EXACT_CYCLES 32 /* the spread under an emulator that counts instructions, at most */
 
@@ -36,8 +36,8 @@ static int compare_cycles(const void *a, const void *b)
 }
 
 /*
- * Returns how late the timer normally comes, at most, on this CPU while it spins or halts with
- * interrupts on, in cycles.
+ * Returns the normal lateness of the timer, in cycles: how late it comes at most on this CPU while
+ * the CPU spins or halts with interrupts on.
  */
 static u64 measure_lateness(bool halt)
 {
@@ -50,7 +50,7 @@ static u64 measure_lateness(bool halt)
 	source_time_here(false);
 	if (nr_calibrations < NR_CALIBRATIONS) {
 		source.is_imprecise = true;
-		return os_cycles_per_second(); /* then hardly any interrupt counts as late */
+		return os_cycles_per_second(); /* hardly any interrupt is so late */
 	}
 	os_sort(calibration, nr_calibrations, sizeof(calibration[0]), compare_cycles);
 	first = calibration[0];
@@ -73,7 +73,7 @@ static u64 time_work(u32 nr_turns)
 
 /*
  * Returns what a sample costs beyond what the store measures, in cycles: the lower quartile of the
- * rounds, as ticks may make half of the rounds longer.
+ * rounds, because ticks may lengthen half of them.
  */
 static u64 measure_cost(u32 nr_turns, void (*begin)(void), void (*end)(void))
 {
@@ -98,10 +98,7 @@ static u64 measure_cost(u32 nr_turns, void (*begin)(void), void (*end)(void))
 	return nr_costs ? costs[nr_costs / 4] : 0;
 }
 
-/*
- * Sets one deadline within the loop. The next one is after the loop's end, but near, as at high
- * rates.
- */
+/* Sets one deadline within the loop. The next deadline is soon after the loop, as at high rates. */
 static void begin_deadline(void)
 {
 	unsigned long flags;
@@ -138,7 +135,7 @@ void source_calibrate_nmis(void)
 	source.nmi_sample_cycles = measure_cost(WORK_NMI, begin_nmis, end_nmis);
 }
 
-/* Measures with samples of its own, which the caller's reset removes. */
+/* Takes samples to measure; the caller resets them afterwards. */
 void source_calibrate(void)
 {
 	u64 busy, idle;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sets which source takes samples, how often, and whether it is on: at boot by profile.source=,
+ * Selects the source of samples, its rate, and whether it is on: at boot by profile.source=,
  * profile.hz= and profile.seed=, later by words written to /proc/profile/source or heatmap.
  */
 
@@ -18,7 +18,7 @@ static struct source_settings boot_settings = {
 	.on = true,
 };
 
-static bool changing; /* by the thread that set it */
+static bool changing; /* a lock: the thread that set it changes the settings */
 struct profile_off_time source_off_time, source_borrowed_time;
 
 /* The settings that source_give_back() restores. */
@@ -122,7 +122,7 @@ static void begin_change(void)
 
 static void end_change(void)
 {
-	/* Pairs with the pf_xchg() of the next one. */
+	/* Pairs with the pf_xchg() of the next thread that changes settings. */
 	pf_store_release(&changing, false);
 }
 

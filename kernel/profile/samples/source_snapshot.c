@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Reads the source's counters for a report: how many samples were expected by the clock and the
- * rate, and what became of them. Each CPU's counters are copied together with its samples, so that
- * the two add up: the rest is within one for each CPU and for each time it was switched on or off.
+ * rate, and how many were taken or lost. Each CPU's counters are copied together with its samples,
+ * so that they add up, within one for each CPU and for each time it was switched on or off.
  */
 
 #include "source.h"
 
 /*
- * A writer needs some hundred cycles, but a host may stop its virtual CPU in between for many
- * milliseconds. So this only bounds the wait for a CPU that never goes on.
+ * Bounds the wait for a writer. A writer needs some hundred cycles, but a host may stop its virtual
+ * CPU for many milliseconds, so only a CPU that never goes on reaches this bound.
  */
 #define READ_TRIES 10000000
 
 /*
- * Returns how many slots are over after that of the next deadline. That deadline's sample, once
- * late, stands for all of them.
+ * Returns how many slots after that of the next deadline have ended. When the sample of that
+ * deadline comes late, it counts all of them as lost.
  */
 static u64 slots_behind(u64 slot, u64 at)
 {
 	return at >= slot + 2 * source.period_cycles ? (at - slot) / source.period_cycles - 1 : 0;
 }
 
-/* Copies one CPU's counters: how many samples it expected, and what became of them. */
+/* Copies one CPU's counters of expected, late and lost samples. */
 static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 {
 	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
@@ -45,7 +45,7 @@ static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 		pin->cycles = os_cycles();
 		if (s->is_on) {
 			pin->expected += slots_since_reset(s, nr_before, pin->cycles);
-			/* The sample of a slot that is over may still be to come. */
+			/* The sample of the last ended slot may still come. */
 			if (slot + source.period_cycles <= pin->cycles && pin->expected)
 				pin->expected--;
 			pin->ahead = slots_ahead(s, pin->cycles);
@@ -61,7 +61,7 @@ void source_pin_cpu(unsigned int cpu, struct source_pin *pin)
 	bool locked;
 
 	if (source.running.source == SOURCE_NMI) {
-		/* All CPUs follow the NMI timer, or, without one, the boot CPU's sampling timer. */
+		/* All CPUs follow the NMI timer or, without one, the boot CPU's sampling timer. */
 		copy_counters(&os_per_cpu(source_cpus, 0), pin);
 		if (cpu)
 			memset(&pin->counts, 0, sizeof(pin->counts));
@@ -77,7 +77,7 @@ void source_pin_cpu(unsigned int cpu, struct source_pin *pin)
 	copy_counters(&os_per_cpu(source_cpus, cpu), pin);
 }
 
-/* Copies the list as it was at one time, if its CPU leaves a moment for it. */
+/* Copies the list as it was at one moment, unless its CPU changes it during every try. */
 static void copy_stretches(const struct source_cpu *s, struct source_stretch *list)
 {
 	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
@@ -128,9 +128,9 @@ static u64 sum_of_kinds(const u64 *nr)
 }
 
 /*
- * Sums up one CPU's samples. Those that came after the report had begun are neither taken nor
- * expected. counts_lost: the CPU counts its losses. NMIs that are lost are not counted anywhere, so
- * samples that are missing count as lost, and only surplus ones are left over.
+ * Sums up one CPU's samples. Samples that came after the report had begun are neither taken nor
+ * expected. counts_lost is true if the CPU counts lost samples. Lost NMIs are not counted anywhere,
+ * so missing samples count as lost, and only surplus samples are left over.
  */
 static void sum_up(struct source_sums *sums, const struct sample_stats *stats, bool counts_lost)
 {
@@ -142,7 +142,7 @@ static void sum_up(struct source_sums *sums, const struct sample_stats *stats, b
 		sums->lost = sum_of_kinds(pin->counts.lost) + pin->pending;
 		sums->self = pin->counts.self - pf_min(pin->counts.self, pin->ahead);
 	} else if (sums->expected > sums->taken + 1) {
-		sums->lost = sums->expected - sums->taken; /* one more may be on its way */
+		sums->lost = sums->expected - sums->taken; /* the last of them may still come */
 	}
 	sums->leftover = sums->expected - (sums->taken + sums->lost + sums->self);
 }

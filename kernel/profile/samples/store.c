@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Takes samples into the store of each CPU (stack_store.h): the same sample again adds one to its
- * record.
+ * Stores samples in the store of each CPU (stack_store.h). A sample that equals an earlier one adds
+ * 1 to its record.
  *
- * Most samples need no walk of the stack. The program counter, the stack pointer and the task lead
- * to the record that such a sample had last time, and comparing the callers with those of the
- * record takes less time than collecting them.
+ * Most samples need no walk of the stack. A cache, by program counter, stack pointer and task,
+ * leads to the record of the last such sample. Comparing the stack with the call chain of that
+ * record takes less time than collecting the chain.
  *
- * An NMI that comes while a sample is taken sees that seq is odd, and is dropped. A reader pins the
- * store, notes each record's number in the record itself, and works with that (store_read.c).
+ * An NMI during a sample sees that seq is odd, and its sample is dropped. A reader pins the store,
+ * copies each record's count within the record, and uses the copy (store_read.c).
  *
- * A reset only moves sample_gate on. Each CPU empties its store at its next sample, which is
- * dropped while a reader still needs the records.
+ * A reset only raises the generation in sample_gate. Each CPU empties its store at its next sample.
+ * While a reader has pinned the store, such samples are dropped.
  */
 
 #include "store.h"
@@ -19,7 +19,7 @@
 #include "../event_keys.h"
 
 #define GATE_STEP 2
-#define NO_GATE	  ~0ull /* has no generation */
+#define NO_GATE	  ~0ull /* equals no value of sample_gate */
 
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
@@ -80,11 +80,14 @@ void sample_init(void)
 		sp_mask = ~0ull;
 	}
 	sample_start_cycles = os_cycles();
-	/* A CPU that sees this sees the stores: pairs with the barrier in stack_store_clear(). */
+	/*
+	 * A CPU that sees the new gate sees the stores, too. Pairs with the barrier in
+	 * stack_store_clear().
+	 */
 	pf_store_release(&sample_gate, pf_read_once(sample_gate) + GATE_STEP);
 }
 
-/* Any CPU may be here, too. */
+/* Changes sample_gate by cmpxchg, because other CPUs may change it, too. */
 static void move_gate(u64 step, u64 clear, u64 set)
 {
 	u64 gate = pf_read_once(sample_gate), seen;
@@ -114,7 +117,7 @@ u64 sample_generation(void)
 	return current_generation();
 }
 
-/* Returns the class of code that was hit in the kernel, without the sample's own interrupt. */
+/* Returns the class of interrupted kernel code. The sample's own interrupt does not count. */
 static pf_always_inline u32 kernel_class(u32 in_nmi, const os_task_t *task)
 {
 	if (os_irq_depth() + in_nmi > 1)
@@ -152,22 +155,22 @@ static pf_always_inline void count(struct sample_cpu *s, struct sample_record *r
 	finish(s, start_cycles);
 }
 
-/*
- * Counts a sample that is not stored, by reason and class. (The class of a stored one is in its
- * record.)
- */
+/* Counts a dropped sample, by reason and class. (The record of a stored sample has its class.) */
 static void drop(struct sample_cpu *s, enum sample_drop reason, u32 class)
 {
 	s->counts.nr_dropped[reason][class]++;
 }
 
 /*
- * Counts the new record: with the one like it, or by adding it to the store. Returns the record, or
- * NULL if there is no room.
+ * Adds the sample in the new record to the equal record, or adds the new one to the store. Returns
+ * the record, or NULL if there is no room.
  */
 static struct sample_record *store(struct sample_cpu *s, struct sample_record *new, u32 tag)
 {
-	/* As many pcs as new has. If a record has another number of them, the contexts differ. */
+	/*
+	 * Compares as many pcs as new has: if a record has another number of pcs, its context
+	 * differs, which is compared first.
+	 */
 	u64 *slot = stack_store_find(&s->store, new, tag,
 				     __builtin_offsetof(struct sample_record, task_key),
 				     2 + nr_pcs(new));
@@ -193,7 +196,7 @@ static struct sample_record *store(struct sample_cpu *s, struct sample_record *n
 	return new;
 }
 
-/* Hashes what is known of a sample without a walk. */
+/* Hashes the parts of a sample that are known without a walk. */
 static pf_always_inline u64 recent_hash(u64 task_key, u32 context, u64 pc, u64 sp)
 {
 	return stack_hash(stack_hash(pc, task_key), context + sp) >> (64 - LOG2_RECENT);
@@ -230,8 +233,8 @@ static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, 
 	new->task_key = task_key;
 	new->context = context | walk.counts << 32;
 	/*
-	 * A product's upper half is the better mixed one, if what is multiplied differs in its
-	 * lower half, too. The walk may have moved all that differs to the upper one.
+	 * The upper half of a product depends on all bits of the lower half of the factor. But
+	 * after the walk, two hashes may differ in the upper half only.
 	 */
 	walk.hash ^= walk.hash >> 32;
 	rec = store(s, new, stack_hash(stack_hash(walk.hash, task_key), new->context) >> 32);
@@ -240,7 +243,7 @@ static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, 
 	finish(s, start_cycles);
 }
 
-/* Returns whether the user's part of the stack is that of rec. regs: the user's. */
+/* Returns whether the user's part of the stack matches that of rec. regs are those of user mode. */
 static pf_always_inline bool is_user_part(const struct sample_record *rec, const os_regs_t *regs)
 {
 	return os_stack_matches_user(regs, rec->pcs + rec->nr_kernel, rec->nr_user) ==
@@ -257,7 +260,7 @@ static pf_noinline void take_frameless(struct sample_cpu *s, const os_regs_t *re
 	count(s, rec, start_cycles);
 }
 
-/* An event for each sample that counts, whether there is room for it in the store or not. */
+/* Records a trace event for each sample, whether there is room for it in the store or not. */
 static pf_unused os_saves_registers void record_event(const os_regs_t *regs)
 {
 	profile_event_write(sample, os_regs_pc(regs), os_regs_user(regs));
@@ -300,8 +303,8 @@ static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u
 }
 
 /*
- * A sample that does not simply count: before sample_init(), while switched off, or as the first
- * one behind a reset. True when it counts now as any other; false when that has been done.
+ * Handles a sample before sample_init(), while the store is off, or after a reset. Returns true if
+ * the sample can now be stored as usual, false if it has been dropped.
  */
 static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 {
@@ -313,7 +316,7 @@ static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 	if (s->generation != (gate & ~GATE_OFF)) {
 		memset(&s->counts, 0, sizeof(s->counts));
 		s->is_stale = true;
-		/* A reader that sees the new generation sees that its log is stale. */
+		/* A reader that sees the new generation must also see is_stale. */
 		pf_store_release(&s->generation, gate & ~GATE_OFF);
 		source_first_sample();
 	}
@@ -351,9 +354,9 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 	struct sample_cpu *s = os_this_cpu_ptr(&sample_cpus);
 
 	os_assert_irqs_off();
-	asm("" : "+r"(s)); /* or the compiler would work it out again and again */
+	asm("" : "+r"(s)); /* keeps the compiler from computing it again at each use */
 	if (pf_unlikely(s->store.seq & 1)) {
-		/* One instruction: the other writer of this counter may be at it. */
+		/* In one instruction, because this NMI may have interrupted another writer. */
 		os_this_cpu_inc(sample_cpus.counts.nr_dropped[DROP_NESTED][HEAT_KERNEL]);
 		return;
 	}

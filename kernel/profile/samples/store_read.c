@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads the sample store, while samples go on. The reader pins the records: it copies each one's
- * count into the record itself, and the counters of the CPU, so that both belong to the same
- * moment. Then heatmap.c, view.c and merge.c walk over the records with samples_next(). Until they
- * are unpinned, no CPU starts its log again.
+ * Reads the sample store while sampling goes on. The reader pins the records: it copies the count
+ * of each within the record, and the counters of the CPU, so that both are from the same moment.
+ * Then heatmap.c, view.c and merge.c walk over the records with samples_next(). Until the records
+ * are unpinned, no CPU empties its log.
  */
 
 #include "store.h"
 
 #define READ_TRIES 100
 
-static u32 nr_pins; /* the one reader's */
+static u32 nr_pins; /* of the one reader, who may nest them */
 static u64 pinned_generation;
 
-/* Notes each record's count in the record, and adds the counts up by class. */
+/* Copies each record's count within the record, and adds the counts up by class. */
 static void count_records(struct sample_cpu *s)
 {
 	u32 bytes = stack_store_pin_records(&s->store);
@@ -32,8 +32,9 @@ static void count_records(struct sample_cpu *s)
 }
 
 /*
- * Copies the CPU's counters, and its source's, as they were at one time. They are few, so a copy
- * usually fits between two samples. If none does in READ_TRIES tries, the last copy may be torn.
+ * Copies the counters of a CPU and of its source, as they were at one moment. They are few, so a
+ * copy usually fits between two samples. If no copy does in READ_TRIES tries, the last one may be
+ * torn.
  */
 static void copy_counts(const struct sample_cpu *s, unsigned int cpu, struct sample_counts *counts,
 			struct source_pin *pin)
@@ -41,8 +42,7 @@ static void copy_counts(const struct sample_cpu *s, unsigned int cpu, struct sam
 	u64 seq;
 
 	for (u32 i = 0; i < READ_TRIES; i++) {
-		stack_store_wait(&s->store);
-		/* Pairs with the release in stack_store_end(). */
+		stack_store_wait(&s->store); /* the latest sample may not be in its record yet */
 		seq = pf_load_acquire(&s->store.seq);
 		*counts = s->counts;
 		source_pin_cpu(cpu, pin);
@@ -58,8 +58,8 @@ static u64 nr_attempts(const struct sample_counts *counts)
 }
 
 /*
- * Adds up the drops, by reason and by class. Samples that came while the store was off, or within
- * another one, have no class.
+ * Adds up the dropped samples, by reason and by class. Samples that came while the store was off,
+ * or during another sample, have no class.
  */
 static void add_drops(struct sample_stats *pinned, const struct sample_counts *counts)
 {
@@ -73,10 +73,10 @@ static void add_drops(struct sample_stats *pinned, const struct sample_counts *c
 }
 
 /*
- * Holds one CPU's samples for a report. Samples go on while records are counted: one that came
- * after its record was counted, and before the counters were copied, is not in the report. So the
- * report has as many attempts as there are samples known (stored or dropped), but at least as many
- * as when counting began, and at most as many as when it was over.
+ * Pins one CPU's samples for a report. Sampling goes on while records are counted: a sample that
+ * comes after its record was counted, and before the counters are copied, is not in the report. So
+ * the report sets attempts to the number of known samples (stored or dropped), but not below the
+ * attempts before counting, and not above those after it.
  */
 static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 {
@@ -91,7 +91,7 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 		stack_store_unpin(&s->store);
 	} else {
 		nr_before = nr_attempts(&s->counts);
-		stack_store_wait(&s->store); /* the last one may not have reached its record yet */
+		stack_store_wait(&s->store); /* the latest sample may not be in its record yet */
 		count_records(s);
 	}
 	copy_counts(s, cpu, &counts, &pinned->source);
@@ -110,7 +110,7 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 	pinned->nr_later = nr_after - pinned->nr_attempts;
 }
 
-/* For an assertion: no more samples are stored and dropped than have been attempted. */
+/* For an assertion. Returns true if no more samples are stored and dropped than were attempted. */
 static pf_unused bool counts_add_up(void)
 {
 	unsigned int cpu;
@@ -126,10 +126,10 @@ void samples_pin(void)
 {
 	unsigned int cpu;
 
-	/* A dying kernel may have been in the middle of it. */
+	/* A panic may have interrupted a reader that had pinned the samples. */
 	if (nr_pins++ && !os_panicking())
 		return;
-	/* Again if there was a reset meanwhile. */
+	/* Repeats if there was a reset meanwhile. */
 	do {
 		pinned_generation = current_generation();
 		os_for_each_cpu(cpu)
@@ -178,7 +178,7 @@ const struct sample_record *samples_next(unsigned int cpu, const struct sample_r
 }
 
 /*
- * Clears what is behind the NUL, which is left over from a longer name. A program may give itself
+ * Clears the bytes after the NUL, which are left over from a longer name. A program may give itself
  * any name, so bytes that would break a line of folded stacks become `?`.
  */
 void sample_comm(const struct sample_record *rec, char comm[SAMPLE_COMM_BYTES])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Views: each walks over the pinned records, skips those out of scope, and adds each of the
- * others to one row or several. Rows are found by hashing their keys; when all are in, the table is
- * closed up for sorting. Nothing is allocated, so a dying kernel can show them.
+ * Makes views. A view walks over the pinned records, skips those out of scope, and adds each other
+ * record to one or more rows. Rows are found by a hash of their keys, and sorted at the end.
+ * Nothing is allocated, so a panic can print views, too.
  */
 
 #include "samples.h"
@@ -23,7 +23,7 @@ static bool add_sample(struct view *view, struct view_row *row, const struct sam
 	return true;
 }
 
-/* Returns the row with these keys, a new one if need be, or NULL when the table is full. */
+/* Returns the row with these keys, or a new one, or NULL if the table is full. */
 static struct view_row *find_row(struct view *view, u64 a, u64 b, u64 c, const char *name)
 {
 	u64 i = stack_hash(stack_hash(stack_hash(0, a), b), c) >> 32;
@@ -47,9 +47,9 @@ static struct view_row *find_row(struct view *view, u64 a, u64 b, u64 c, const c
 }
 
 /*
- * A cache of symbol look-ups, by blocks of text: an entry knows that the addresses from a
- * function's start to the end of the block, or as far as is known, belong to the function. It is
- * kept from view to view, but for the rows: text stays where it is.
+ * A cache of symbol look-ups, by block of text. An entry says which function the addresses from
+ * `start` up to nr_known bytes belong to. Entries stay valid for later views, because text does not
+ * move; only their row numbers are of one view.
  */
 #define LOG2_BLOCK_BYTES 5
 #define NR_BLOCKS	 16384
@@ -67,7 +67,8 @@ static pf_noinline void look_up(struct block *block, u64 pc)
 {
 	u64 start = pc, last = pc | ((1 << LOG2_BLOCK_BYTES) - 1), start_of_last;
 
-	pf_write_once(block->nr_known, 0); /* a panic here finds nothing, rather than a mixture */
+	pf_write_once(block->nr_known,
+		      0); /* if a panic comes here, it must not find a half-changed entry */
 	pf_barrier();
 	block->is_symbol = os_symbol_lookup(pc, &start, NULL, 0);
 	if (!block->is_symbol || !os_symbol_lookup(last, &start_of_last, NULL, 0) ||
@@ -94,7 +95,7 @@ static const char *block_name(const struct block *block)
 	return block->is_symbol ? VIEW_FUNCTION_NAME : "[unknown]";
 }
 
-/* Returns the row that the block had last. */
+/* Returns the row that was found last for the block. */
 static pf_always_inline struct view_row *last_row(struct view *view, const struct block *block)
 {
 	return block->row ? &view->rows[block->row - 1] : NULL;
@@ -113,7 +114,7 @@ static pf_noinline struct view_row *add_function_row(struct view *view, struct b
 	return row;
 }
 
-/* Returns the row of the function at pc, or NULL when the table is full. */
+/* Returns the row of the function at pc, or NULL if the table is full. */
 static pf_always_inline struct view_row *function_row(struct view *view, u64 pc)
 {
 	struct block *block = find_block(pc);
@@ -123,7 +124,7 @@ static pf_always_inline struct view_row *function_row(struct view *view, u64 pc)
 	return add_function_row(view, block);
 }
 
-/* Forgets the last view. */
+/* Removes all rows of the last view. */
 static void clear(struct view *view)
 {
 	memset(view, 0, __builtin_offsetof(struct view, rows));
@@ -136,7 +137,7 @@ static const struct sample_record *next_record(const struct sample_record *rec)
 	return (const struct sample_record *)((const char *)rec + record_bytes(rec));
 }
 
-/* Inlined together with visit(): there are as many records as all stores have room for. */
+/* Calls visit() for each record in scope. Both are inlined, because there can be many records. */
 static pf_always_inline void
 visit_all(struct view *view, const struct sample_scope *scope,
 	  void (*visit)(struct view *view, const struct sample_record *rec, const void *arg),
@@ -161,7 +162,7 @@ visit_all(struct view *view, const struct sample_scope *scope,
 	}
 }
 
-/* Most samples first, then by key. */
+/* Sorts by samples, most first, then by key. */
 static int compare_rows(const void *a_, const void *b_)
 {
 	const struct view_row *a = a_, *b = b_;
@@ -185,14 +186,14 @@ static int compare_pointers(const void *a, const void *b)
 	return compare_ordered(*(struct view_row *const *)a, *(struct view_row *const *)b);
 }
 
-/* Sorts pointers, which are smaller than rows, then puts each row in its place. */
+/* Sorts pointers, which are smaller than rows, then moves each row to its place. */
 static void sort_rows(struct view *view, int (*compare)(const void *a, const void *b))
 {
 	for (u32 i = 0; i < view->nr_rows; i++)
 		order[i] = &view->rows[i];
 	compare_ordered = compare;
 	os_sort(order, view->nr_rows, sizeof(order[0]), compare_pointers);
-	/* Rows take each other's places in cycles. */
+	/* A permutation consists of cycles: move the rows of each cycle. */
 	for (u32 i = 0; i < view->nr_rows; i++) {
 		struct view_row first = view->rows[i], *to = &view->rows[i], *from = order[i];
 
@@ -219,7 +220,10 @@ const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYM
 	return text;
 }
 
-/* Each function of the chain once, though it may call itself. row: of the innermost one. */
+/*
+ * Adds a sample to nr_inclusive of each function in its chain, once even if it is recursive. row is
+ * that of the innermost function.
+ */
 static void add_callers(struct view *view, struct view_row *row, const struct sample_record *rec)
 {
 	const u64 *pc = rec->pcs + 1, *end = rec->pcs + rec->nr_kernel;
@@ -257,7 +261,7 @@ static void visit_functions(struct view *view, const struct sample_record *rec, 
 		add_callers(view, row, rec);
 }
 
-/* For an assertion: each sample is in one row, or had no room. */
+/* For an assertion. Returns true if each sample is in one row, or had no room. */
 static pf_unused bool rows_add_up(const struct view *view)
 {
 	u64 nr = view->nr_dropped;
@@ -296,7 +300,9 @@ static struct view_row *find_call(struct view *view, u32 call)
 	return find_row(view, call, 0, 0, name ? name : "");
 }
 
-/* The row of the call is made before those of its functions. */
+/*
+ * Makes the row of a function in a call. Makes the row of the call first: its sum must have room.
+ */
 static pf_noinline struct view_row *add_call_row(struct view *view, u32 call, struct block *block)
 {
 	struct view_row *row = find_call(view, call);
@@ -307,7 +313,7 @@ static pf_noinline struct view_row *add_call_row(struct view *view, u32 call, st
 	return row;
 }
 
-/* Adds to the function's row, from which view_calls() makes the call's. */
+/* Adds a sample to the row of its call and function. view_calls() makes the sums of calls later. */
 static void visit_calls(struct view *view, const struct sample_record *rec, const void *arg)
 {
 	u32 call = call_of(rec);
@@ -322,7 +328,7 @@ static void visit_calls(struct view *view, const struct sample_record *rec, cons
 	row = last_row(view, block);
 	if (!row || row->keys[0] != call || row->keys[1] != block->start)
 		row = add_call_row(view, call, block);
-	/* Without room for the function, a sample is in the sum alone. */
+	/* If there is no room for the function, the sample is only in the sum. */
 	if (!add_sample(view, row, rec)) {
 		row = find_call(view, call);
 		if (row)
@@ -342,7 +348,9 @@ static void add_to_call(struct view *view, const struct view_row *row)
 		call->nr_class[i] += row->nr_class[i];
 }
 
-/* Rows of one call together, its sum first: calls by their sums, which are in nr_inclusive. */
+/*
+ * Sorts calls by their sums, which are in nr_inclusive of all rows of a call; the sum comes first.
+ */
 static int compare_calls(const void *a_, const void *b_)
 {
 	const struct view_row *a = a_, *b = b_;
@@ -369,9 +377,9 @@ void view_calls(struct view *view, const struct sample_scope *scope)
 	sort_rows(view, compare_calls);
 }
 
-/* A cache of rows of tasks, by tid: to clean up a name takes long. */
+/* A cache of rows of tasks, by tid, because making a name printable takes long. */
 static struct {
-	const struct sample_record *rec; /* one of the task; NULL: free */
+	const struct sample_record *rec; /* a record of the task; NULL: free */
 	struct view_row *row;
 } recent_tasks[64];
 

@@ -4,38 +4,39 @@
 
 /*
  * The hooks of the profiler of functions (functions/count.c). The kernel calls them at the start
- * and at the end of functions, in any context but NMI. It must not do this for these hooks, too.
+ * and at the return of functions, in any context but NMI, but not for the hooks themselves.
  */
 
 #include "../../os_hooks.h"
 
 struct function_row;
 
-/* What is known of a call until it returns. */
+/* The state of a call until it returns. */
 struct profile_function_call {
-	struct function_row *row; /* where it counts; NULL: it does not */
-	u64 start;		  /* CPU time of the thread, in cycles */
-	u64 callees;		  /* of them, in functions that it has called */
-	u64 entered;		  /* os_cycles(), if it is in the graph */
-	u64 function;		  /* where it begins */
-	u32 around;		  /* the thread's `graph` before the call; 0: it is in none */
+	struct function_row *row; /* the row that counts it; NULL: not counted */
+	u64 start;		  /* the thread's CPU time at the call, in cycles */
+	u64 callees;		  /* the part of it in called functions, in cycles */
+	u64 entered;		  /* os_cycles() at the call, if it is in the graph */
+	u64 function;		  /* its address */
+	u32 around;		  /* the thread's `graph` before the call; 0: not in the graph */
 };
 
-/* What is known of a thread. It begins as zeros. */
+/* The state of a thread, initially all zero. */
 struct profile_function_thread {
-	u64 off_cycles; /* for how long it was off its CPU, since any moment; the kernel's */
-	u32 graph;	/* how far it is in the graph of calls: functions/record.c */
-	u32 nr_overrun; /* calls that are not in the graph as there was no room for them */
+	u64 off_cycles; /* time off its CPU, since any fixed moment; the kernel sets it */
+	u32 graph;	/* its position in the graph of calls: see functions/record.c */
+	u32 nr_overrun; /* calls that had no room in the graph */
 };
 
 /*
- * Counts and records a call of a function. Returns true if the end is to be told, by
- * profile_function_exit(); call is NULL if that is not possible, thread if it has no memory.
+ * Counts and records a call of a function. Returns true if the kernel must call
+ * profile_function_exit() when it returns. call is NULL if the kernel cannot do that; thread is
+ * NULL if there was no memory for it.
  */
 bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			    struct profile_function_thread *thread);
 
-/* The call returns; parent is the innermost one that goes on, or a dummy. */
+/* Ends a call that returns. parent is the innermost enclosing call, or a dummy. */
 void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,
 			   struct profile_function_thread *thread);
 

@@ -3,10 +3,10 @@
 #define LEGO_PROFILE_H
 
 /*
- * The hooks of the profilers: the only lines of theirs outside kernel/profile/, each a statement of
- * its own. If a profiler is compiled out, its hooks are empty and its structs have no members, so
- * the machine code of the callers is what it would be without them. kernel/profile/README.md says
- * what each profiler shows and costs.
+ * The hooks of the profilers. Calls of them, each a statement of its own, are the profilers' only
+ * lines outside of kernel/profile/. If a profiler is compiled out, its hooks are empty and its
+ * structs have no members, so the callers' machine code is the same as without the hooks.
+ * kernel/profile/README.md says what each profiler shows and costs.
  */
 
 #include "../../os_hooks.h"
@@ -17,7 +17,7 @@
 #define PROFILE_ANY 1
 #endif
 
-#define PROFILE_NR_INDEXED	 512 /* larger numbers of system calls are not in index[] */
+#define PROFILE_NR_INDEXED	 512 /* index[] has the system calls below this number */
 #define PROFILE_INDEX_UNIT	 8   /* bytes: the unit of the offsets in index[] */
 #define PROFILE_SYSCALL_BUCKETS	 32
 #define PROFILE_BUCKET_BASE_LOG2 7
@@ -30,7 +30,7 @@ struct profile_syscall_row {
 	u64 cycles; /* wall time, minus the TSC at the call's entry while one is in flight */
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	u64 off_cycles; /* the part of `cycles` off a CPU */
-	/* The longest call, and a histogram, of the calls that have ended: see histogram.h. */
+	/* Of the calls that have ended: the longest one, and a histogram (histogram.h). */
 	u64 max_cycles;
 	u64 nr_log2[PROFILE_SYSCALL_BUCKETS];
 #endif
@@ -43,7 +43,9 @@ enum profile_overflow {
 	NR_PROFILE_OVERFLOWS,
 };
 
-/* The row of these calls, which the threads of a process share. Guarded by strace_lock. */
+/*
+ * The counters of calls without a row. The threads of a process share them. Guarded by strace_lock.
+ */
 struct profile_overflow_row {
 	u64 nr_calls;
 	u64 nr_errors;
@@ -57,15 +59,15 @@ struct profile_overflow_row {
 struct profile_syscall_sum {
 	struct profile_syscall_table *table; /* NULL until the first call */
 	struct profile_overflow_row overflow[NR_PROFILE_OVERFLOWS];
-	u64 nr_backwards;  /* calls that ended before they began, by the clock */
+	u64 nr_backwards;  /* calls whose end the clock puts before their start */
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
 };
 
-/* A call that a signal has interrupted and that will be resumed. */
+/* A call that a signal has interrupted, and that will be restarted. */
 struct profile_restart {
 	u64 nr;
 	u64 ip, sp; /* of its SYSCALL instruction */
-	u64 cycles; /* its time before it was interrupted */
+	u64 cycles; /* its time until the interruption */
 	u32 row;    /* the offset of its row; 0: an overflow row */
 	u8 overflow;
 	u8 state; /* enum restart_state */
@@ -84,7 +86,7 @@ struct profile_off_time {
 	bool is_off;
 };
 
-/* The places of a process and a thread in a profiler's lists: see walk.h. */
+/* Links of a process and a thread in the lists of a profiler: see walk.h. */
 struct profile_process_link {
 	struct profile_process *next, **pprev; /* all processes */
 	struct profile_task *tasks;	       /* live threads */
@@ -95,30 +97,30 @@ struct profile_task_link {
 	struct profile_task *next, **pprev; /* in the tasks of its process */
 };
 
-/* CPU time of interrupt handlers that hit a thread: all of it, and where it was hit. */
+/* CPU time of interrupt handlers that hit a thread: the total, and its parts by what they hit. */
 struct profile_irq_time {
 	u64 cycles;
-	u64 call_cycles;  /* in a system call */
-	u64 fault_cycles; /* in a page fault of its user code */
+	u64 call_cycles;  /* a system call */
+	u64 fault_cycles; /* a page fault of its user code */
 };
 
 /* Embedded in struct task as `profile`. */
 struct profile_task {
 #ifdef CONFIG_PROFILE_HEATMAP
-	u64 task_key; /* see profile_task_changed(); low byte: about the number of the program */
+	u64 task_key; /* see profile_task_changed(); the low byte follows the number of execs */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
 	u64 created_cycles;   /* TSC */
 	u64 out_cycles;	      /* TSC when it left its CPU, or was created */
-	u64 woken_cycles;     /* TSC when it was woken since; 0: it is not asleep */
-	const void *waker;    /* the record of its waker; NULL: not known */
+	u64 woken_cycles;     /* TSC when it was woken since; 0: it was not */
+	const void *waker;    /* the record of its waker; NULL: unknown */
 	u64 waker_generation; /* of the store that has that record */
 	u64 nr_waits;
-	u64 nr_preempted;	/* of them, without having slept */
-	u64 nr_migrations;	/* of them, that ended on another CPU */
+	u64 nr_preempted;	/* waits in which it did not sleep */
+	u64 nr_migrations;	/* waits that ended on another CPU */
 	const void *ran_on;	/* the store of the CPU on which it ran last; NULL: on none */
 	u64 fault_start_cycles; /* its CPU time when a fault of its user code began; 0: in none */
-	u64 fault_cycles;	/* CPU time of these faults */
+	u64 fault_cycles;	/* CPU time of page faults of its user code */
 	struct profile_irq_time irq;
 	struct profile_process *waits_process; /* NULL: a kernel thread */
 	struct profile_task_link waits_walk;
@@ -132,19 +134,19 @@ struct profile_task {
 #endif
 #ifdef CONFIG_PROFILE_STRACE
 	/*
-	 * Used by the hot path. `index` is that of the table; an index without rows makes the next
-	 * call take the slow path.
+	 * Used by the hot path. `index` is the table's, or an empty one, which makes the next call
+	 * take the slow path.
 	 */
 	const u16 *index;
 	struct profile_syscall_row *row; /* of the call in flight; NULL: an overflow row */
 	u64 start_cycles;
 	u64 base_off_cycles; /* row->off_cycles minus os_off_cycles(), both at entry */
 	u64 seq;	     /* odd while a call is in flight */
-	bool event;	     /* the end of the call takes the slow path */
-	u64 argument;	     /* for the slow path */
+	bool event;	     /* makes the end of the call take the slow path */
+	u64 argument;	     /* of the slow path: number of the call, or return value */
 
-	bool wants_room; /* an error had no slot */
-	u8 overflow;	 /* if row is NULL */
+	bool wants_room; /* an error found no slot: enlarge the table */
+	u8 overflow;	 /* enum profile_overflow, if row is NULL */
 	u8 nr_restarts;
 	struct profile_syscall_table *table;
 	u64 carry_cycles; /* the time of the call in flight before it was interrupted */
@@ -153,11 +155,11 @@ struct profile_task {
 
 	/* Requests to this thread, guarded by strace_lock; 0: none. */
 	u64 reset_cycles, reset_off_cycles; /* counters start again at this time */
-	u64 cut_cycles, cut_off_cycles;	    /* the call in flight ends at this time */
+	u64 cut_cycles, cut_off_cycles;	    /* the call in flight counts as ended at this time */
 	u32 nr_resets;			    /* process->nr_resets at the thread's last reset */
 	u32 reading;			    /* the number of the last report that has read it */
 
-	u64 moved_cycles;		 /* CPU time of calls that are no longer in its table */
+	u64 moved_cycles;		 /* CPU time of calls that have left its table */
 	struct live_task *live;		 /* strace/live/live.c */
 	bool live_active;		 /* the call in flight was captured at its entry */
 	struct profile_process *process; /* NULL: a kernel thread, which is not counted */
@@ -168,14 +170,14 @@ struct profile_task {
 /* Embedded in struct process as `profile`. */
 struct profile_process {
 #ifdef CONFIG_PROFILE_HEATMAP
-	u64 key_floor; /* below task_key of all its tasks, not below that of older ones */
+	u64 key_floor; /* less than task_key of all its tasks, not less than that of older tasks */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
 	/* Sums of the threads that have ended. */
 	struct profile_lives {
 		u64 nr_threads;
 		u64 cycles;	/* from their creation to their end */
-		u64 off_cycles; /* of these, not on a CPU */
+		u64 off_cycles; /* the part of it off a CPU */
 		u64 nr_waits;
 		u64 nr_preempted;
 		u64 nr_migrations;
@@ -186,19 +188,19 @@ struct profile_process {
 #endif
 #ifdef CONFIG_PROFILE_POINTS
 	void *points;		 /* sums of threads that have exited; NULL: none */
-	u64 points_since_cycles; /* TSC at which its sums began */
+	u64 points_since_cycles; /* TSC when the sums began */
 	u8 points_since;	 /* enum point_since: the event at which they began */
-	u32 points_nr_lost;	 /* threads without memory for sums */
+	u32 points_nr_lost;	 /* threads that had no memory for sums */
 	u32 points_nr_resets;	 /* of all points at its last reset */
 	struct profile_process_link points_walk;
 #endif
 #ifdef CONFIG_PROFILE_STRACE
 	struct profile_syscall_sum own;	     /* calls of threads that have exited */
 	struct profile_syscall_sum before;   /* calls before the last execve */
-	struct profile_syscall_sum children; /* calls of children waited for, and of theirs */
+	struct profile_syscall_sum children; /* calls of children waited for and their children */
 	u32 nr_children;
 	u32 nr_accumulated_threads;
-	bool off;		/* counting is switched off */
+	bool off;		/* counting is switched off for this process */
 	bool has_overflowed;	/* at least one call had no row */
 	u64 exited_user_cycles; /* of threads that have exited: see user_time.c */
 	/*
@@ -217,18 +219,18 @@ struct profile_process {
 /* Embedded in struct mm as `profile`. */
 struct profile_mm {
 #ifdef CONFIG_PROFILE_IMAGES
-	u32 code_map; /* what is mapped in it: see images/images.h; 0: no code yet */
+	u32 code_map; /* number of its code map: see images/images.h; 0: no code yet */
 #endif
 };
 
 #ifdef CONFIG_PROFILE_IMAGES
 /*
- * An area of an address space is new, larger, or has other rights. If it is code, the map of the
- * code there learns of it. Nobody else changes the areas meanwhile. Process context; sleeps.
+ * Adds an area that is new, larger, or has other rights to the code map of its address space, if it
+ * is executable. The caller keeps others from changing the areas. Process context; sleeps.
  */
 void profile_area_changed(struct profile_mm *pm, const os_area_t *area);
 
-/* A copy of an address space has the same areas. */
+/* Copies the number of the code map when an address space is copied. */
 static inline void profile_mm_copy(struct profile_mm *to, const struct profile_mm *from)
 {
 	to->code_map = from->code_map;
@@ -238,7 +240,7 @@ static inline void profile_mm_copy(struct profile_mm *to, const struct profile_m
 #define profile_mm_copy(to, from)      ((void)0)
 #endif
 
-/* Returns the number of the map of the code in an address space; 0: none is known. Any context. */
+/* Returns the number of the code map of an address space; 0: none. Any context. */
 static inline u32 profile_code_map(const struct profile_mm *pm)
 {
 #ifdef CONFIG_PROFILE_IMAGES
@@ -267,7 +269,7 @@ void profile_task_init(os_task_t *task);
  */
 void profile_process_exec(os_process_t *proc);
 
-/* Releases an ended process that nobody can find any more. Process context. */
+/* Frees the counters of an ended process that no code can find any more. Process context. */
 void profile_process_release(os_process_t *proc);
 
 /* Ends the profiling of a task. Called by the task itself, or by its creator if it never ran. */
@@ -292,17 +294,17 @@ static inline void profile_task_exit(os_task_t *task)
 
 #ifdef CONFIG_PROFILE_STRACE
 /*
- * Adds the calls of a child to those of the children of the current process, which has waited for
- * it. Nobody else can find the child, and it has not been released yet. Process context.
+ * Adds the calls of a child, for which the current process has waited, to the calls of its
+ * children. No other thread can find the child, and it has not been released yet. Process context.
  */
 void profile_process_waited(os_process_t *child);
 
 /*
- * Say what follows on a system call of the current thread that has returned -ERESTART<something>.
- * Process context.
+ * Say how the current thread goes on after a system call that returned an -ERESTART* code. Process
+ * context.
  */
-void profile_syscall_interrupted(void);		/* it fails with EINTR */
-void profile_syscall_again(u64 ip, u64 sp);	/* it runs again at ip, with stack pointer sp */
+void profile_syscall_interrupted(void);		/* the call fails with EINTR */
+void profile_syscall_again(u64 ip, u64 sp);	/* it restarts at ip, with stack pointer sp */
 void profile_syscall_handler(void);		/* a signal handler runs first */
 void profile_syscall_sigreturn(u64 ip, u64 sp); /* a handler has returned to ip and sp */
 #else
@@ -325,9 +327,9 @@ static inline void profile_syscall_sigreturn(u64 ip, u64 sp)
 
 #if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
 /*
- * Store the CPU time so far in user code, in cycles: of all threads of a process, those that have
- * exited included, and of the current thread. Store nothing if it is not known. Any context but
- * NMI.
+ * Store the CPU time so far in user code, in cycles: the first of all threads of a process,
+ * including those that have exited, the second of the current thread. Store nothing if the time is
+ * not known. Any context but NMI.
  */
 void profile_get_user_cycles(os_process_t *proc, u64 *cycles);
 void profile_get_own_user_cycles(u64 *cycles);
@@ -341,33 +343,33 @@ static inline void profile_get_own_user_cycles(u64 *cycles)
 #endif
 
 #ifdef CONFIG_PROFILE_HEATMAP
-/* Tell the hooks below which source of samples is on, and when this CPU's next sample is due. */
+/* Which source of samples is on, and when the next sample of this CPU is due. */
 extern os_key_t profile_timer_key, profile_nmi_key;
 OS_DECLARE_PER_CPU(u64, profile_deadline); /* TSC; ~0: never */
 void profile_timer_came(const os_regs_t *regs);
 void profile_nmi_came(const os_regs_t *regs);
 
 /*
- * The current task has another name, another program or no process any more: its samples are not
- * those of before. Process context.
+ * Gives the current task a new task_key, so that its samples are not added to earlier records.
+ * Called when it gets another name or program, or leaves its process. Process context.
  */
 void profile_task_changed(os_task_t *task);
 
-/* Called first of all by each CPU's timer interrupt, interrupts off. regs: what it interrupted. */
+/* Takes a sample if one is due. Called first in each CPU's timer interrupt, interrupts off. */
 static inline void profile_tick(const os_regs_t *regs)
 {
 	if (os_key_on(&profile_timer_key))
 		profile_timer_came(regs);
 }
 
-/* Moves the deadline that this CPU's timer is about to be set for, if a sample is due before. */
+/* Lowers the deadline for which this CPU's timer is about to be set, if a sample is due earlier. */
 static inline void profile_next_deadline(u64 *deadline)
 {
 	if (os_key_on(&profile_timer_key) && os_this_cpu_read(profile_deadline) < *deadline)
 		*deadline = os_this_cpu_read(profile_deadline);
 }
 
-/* Called by the NMI handler. Sets *handled if the NMI may have been the profiler's. */
+/* Takes a sample. Called by the NMI handler. Sets *handled if the NMI may be the profiler's. */
 static inline void profile_nmi(const os_regs_t *regs, bool *handled)
 {
 	if (os_key_on(&profile_nmi_key)) {
@@ -401,8 +403,8 @@ OS_DECLARE_PER_CPU(u64, profile_irq_start); /* TSC when the latest interrupt cam
 void profile_irq_ended(void);
 
 /*
- * In schedule(), interrupts off: the thread leaves its CPU; the current thread is back on one. Both
- * at the TSC that schedule() uses for CPU time.
+ * Record that a thread leaves its CPU, and that the current thread is back on a CPU. Called in
+ * schedule(), interrupts off, with the TSC that schedule() uses for CPU time.
  */
 static inline void profile_switch_out(struct profile_task *pt, u64 cycles)
 {
@@ -417,8 +419,8 @@ static inline void profile_switch_in(u64 cycles)
 }
 
 /*
- * The current task, or an interrupt, wakes a thread that sleeps and has left its CPU. Interrupts
- * off; nobody else may wake it now.
+ * Records the current task, or the interrupt, as the waker of a thread that sleeps and has left its
+ * CPU. Interrupts off; the caller keeps others from waking the thread.
  */
 static inline void profile_wake(os_task_t *task)
 {
@@ -426,7 +428,7 @@ static inline void profile_wake(os_task_t *task)
 		profile_thread_woken(task);
 }
 
-/* Around what the current thread's user code has to wait for because of a page fault. */
+/* Called before and after the handling of a page fault of the current thread's user code. */
 static inline void profile_fault_begin(struct profile_task *pt)
 {
 	if (os_key_on(&profile_waits_key))
@@ -448,11 +450,11 @@ static inline bool profile_in_call(const struct profile_task *pt)
 }
 
 /*
- * Adds the context switches so far of a process's threads, those that have ended included; the
- * second one: those of threads that had not slept. Any context but NMI.
+ * Adds the context switches so far of a process's threads, including threads that have ended. Those
+ * in which the thread did not sleep are involuntary. Any context but NMI.
  */
 void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary);
-/* The same for one thread, of itself. */
+/* Does the same for the current thread alone. */
 static inline void profile_add_own_switches(const struct profile_task *pt, u64 *voluntary,
 					    u64 *involuntary)
 {
@@ -460,14 +462,17 @@ static inline void profile_add_own_switches(const struct profile_task *pt, u64 *
 	*involuntary += pt->nr_preempted;
 }
 
-/* The running CPU has spun since start, TSC, for a lock that it has now. Any context but NMI. */
+/*
+ * Records that this CPU has spun since `start` (TSC) for a lock that it now holds. Any context but
+ * NMI.
+ */
 static inline void profile_spun(const char *name, u64 start)
 {
 	if (os_key_on(&profile_waits_key))
 		profile_spun_for_lock(name, start);
 }
 
-/* Around the handler of an interrupt. Interrupts stay off. */
+/* Called before and after the handler of an interrupt. Interrupts stay off. */
 #define profile_irq_begin()                                                \
 	do {                                                               \
 		if (os_key_on(&profile_waits_key))                         \
@@ -494,7 +499,7 @@ static inline void profile_add_own_switches(const struct profile_task *pt, u64 *
 {
 }
 #define profile_irq_begin()	       ((void)0)
-/* Macros, because to evaluate `current` would leave an instruction. */
+/* Macros, because evaluating `current` for an argument would leave an instruction. */
 #define profile_fault_begin(pt)	       ((void)0)
 #define profile_fault_end(pt)	       ((void)0)
 #define profile_switch_out(pt, cycles) ((void)0)
@@ -507,8 +512,8 @@ static inline void profile_add_own_switches(const struct profile_task *pt, u64 *
 void profile_init(void);
 
 /*
- * Prints the report of a process whose last thread is gone, if profile.on_exit says so. Process
- * context; may sleep.
+ * Prints the report of a process whose last thread has ended, if profile.on_exit selects it.
+ * Process context; may sleep.
  */
 void profile_process_exit(os_process_t *proc);
 
@@ -520,13 +525,13 @@ void profile_process_exit(os_process_t *proc);
 void profile_report(const char *why);
 
 /*
- * Waits until all reports that have begun or wait for their turn are printed, and keeps others from
- * beginning. Logs each glob of profile.on_exit that no process matched. Called before the machine
- * is switched off. Process context.
+ * Waits until all reports that have begun or wait for their turn are printed, and lets no new one
+ * begin. Logs each glob of profile.on_exit that no process matched. Called before power off.
+ * Process context.
  */
 void profile_end_reports(void);
 
-/* Adds the number of reports on the console that have begun and not ended. Any context. */
+/* Adds the number of reports on the console that have begun but not ended. Any context. */
 void profile_count_cut_reports(unsigned int *nr);
 
 /*

@@ -3,13 +3,13 @@
 #define LEGO_PROFILE_ABI_H
 
 /*
- * How a tool on the host finds an export in the memory of a guest. The kernel's symbol table has
- * `profile_export`; kernel/profile/formats.md describes the text that the ranges hold. All numbers
- * are little-endian.
+ * The layout of an export in the memory of a guest. A tool on the host finds struct profile_export
+ * by the symbol `profile_export` of the kernel; kernel/profile/formats.md describes the text in the
+ * ranges. All numbers are little-endian.
  *
- * Policy: a change that old tools would read wrongly gives PROFILE_EXPORT_VERSION a new number, and
- * a tool refuses a number that it does not know. Keys and files may be added to the text at any
- * time; a tool ignores those it does not know.
+ * Versions: a change that old tools would misread gets a new PROFILE_EXPORT_VERSION. A tool refuses
+ * a version that it does not know. Keys and files may be added to the text at any time; a tool
+ * ignores those that it does not know.
  */
 
 #include <stdint.h>
@@ -36,26 +36,28 @@ struct profile_export {
 };
 
 /*
- * A page of a CPU's ring of events, as `data` of trace_pages.json has it. Behind this head are
- * records; each is a head of 8 bytes (enum profile_trace_kind) and its content, a multiple of 8
- * bytes. The content of an event is what Linux has in its rings, so the offsets in the event's
- * format text count from there.
+ * A page of a CPU's ring of events, as in `data` of trace_pages.json. Records follow this head. A
+ * record is a head of 8 bytes, with its kind, and its content, a multiple of 8 bytes. The content
+ * of an event is the same as in Linux's rings; the offsets in the event's format text count from
+ * its start.
  */
 #define PROFILE_TRACE_PAGE_BYTES 4096
 struct profile_trace_page {
 	uint64_t cycles; /* TSC of the page's first event */
-	uint64_t first;	 /* number of that event: events of this CPU before it, the lost included */
+	uint64_t first;	 /* number of that event; all events of a CPU count, lost ones, too */
 };
 
 /* The head of a record: bits 0 to 31 are the low half of the TSC. */
 #define PROFILE_TRACE_BYTES_SHIFT 32 /* 16 bits: bytes of the record, with its head */
 #define PROFILE_TRACE_KIND_SHIFT  48 /* 16 bits: enum profile_trace_kind */
 
-/* The upper half of the TSC is that of the page, or of the extension before in the same page. */
+/*
+ * The upper half of the TSC is that of the latest extension in the page, or else of the page head.
+ */
 enum profile_trace_kind {
 	PROFILE_TRACE_EVENT,	 /* content: struct profile_trace_event, then its fields */
 	PROFILE_TRACE_PADDING,	 /* to the end of the page; content: anything */
-	PROFILE_TRACE_EXTENSION, /* content: the whole TSC of the record behind it */
+	PROFILE_TRACE_EXTENSION, /* content: the whole TSC of the next record */
 };
 
 /* The common fields of all events, as Linux has them. */

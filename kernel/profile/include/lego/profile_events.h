@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of events, with Linux's names, fields and format texts (6.1). This file is included with
- * different definitions of these macros, and so has no guard:
+ * The list of trace events, with Linux's names, fields and format texts (6.1). This file is
+ * included several times with different definitions of its macros, so it has no include guard:
  *
  *	PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print)
  *
- * declares the hook `profile_trace(name, ...)` with these parameters, whose names are `arguments`.
- * The assignments fill in the record REC. print is the format of the event's text and what it
- * prints, in parentheses; Linux's tools parse both. The fields are
+ * declares the hook `profile_trace(name, ...)`. `arguments` are the names of the parameters. The
+ * assignments fill in the record REC. print, in parentheses, is the format of the event's text and
+ * its arguments; Linux's tools parse both. The fields are
  *
  *	FIELD("type in the format text", type, name)
  *	FIELD_ARRAY("type", type, name, number)
- *	FIELD_TEXT(name, bytes)			a NUL where it is shorter
+ *	FIELD_TEXT(name, bytes)			ends in a NUL if it is shorter
  *	FIELD_STRING(name, bytes)		at most bytes - 1: SET_STRING(name, text)
  *
- * It differs from Linux where this kernel has nothing to tell: gfp_flags of kmalloc, node,
+ * Fields that this kernel has no value for differ from Linux: gfp_flags of kmalloc, node,
  * migratetype, errno and baseclk are 0, and `page` of mm_page_alloc is left out.
  */
 

@@ -3,7 +3,7 @@
 #define LEGO_PROFILE_POINT_H
 
 /*
- * Profile points, a part of <lego/profile.h>: they measure the time between two places in the code.
+ * Profile points, a part of <lego/profile.h>, measure the time between two places in the code.
  *
  *	DEFINE_PROFILE_POINT(flush)		at file scope; other files may use the name, too
  *
@@ -29,10 +29,10 @@
  * PROFILE_START and PROFILE_LEAVE are other names of start and leave. As in LegoOS, a semicolon
  * after DEFINE_PROFILE_POINT and PROFILE_POINT_TIME is optional.
  *
- * Any context, NMI included. A point counts from profile_init() on. A start without a leave counts
- * nothing. A leave without a start is counted separately, also if the point was switched on in
- * between. So are pairs that end on another CPU, which are included, and pairs whose end is earlier
- * than their start, which are not.
+ * Points work in any context, NMI included, from profile_init() on. A start without a leave counts
+ * nothing. Three unusual kinds are counted separately: leaves without a start (the point may have
+ * been switched on in between), which are not included; pairs that end on another CPU, which are
+ * included; and pairs whose end is earlier than their start, which are not.
  */
 #define PROFILE_POINT_BUCKETS 64
 
@@ -40,7 +40,7 @@
 
 /* Sums of one point: those of a CPU, and a copy of them at the last reset. */
 struct profile_point_sums {
-	/* A histogram from bucket 2^0 on: see histogram.h. First, so that indexing adds nothing. */
+	/* A histogram from bucket 2^0 on (histogram.h). First, so indexing needs no offset. */
 	u64 nr_log2[PROFILE_POINT_BUCKETS];
 	u64 cycles;	  /* of all pairs */
 	u64 oncpu_cycles; /* of all pairs, DEFINE_PROFILE_POINT_SLEEPS only */
@@ -49,7 +49,7 @@ struct profile_point_sums {
 	u64 nr_unmatched; /* leaves without a start */
 };
 
-/* One CPU's counters of one point, changed by single instructions of that CPU. */
+/* One CPU's counters of one point. That CPU changes each of them by a single instruction. */
 struct profile_point_cpu {
 	struct profile_point_sums sums;
 	u64 min_cycles; /* ~0: none yet */
@@ -62,7 +62,7 @@ struct profile_point {
 	struct profile_point_cpu *cpu; /* for os_per_cpu() */
 	os_key_t key;		       /* on: it counts */
 	bool sleeps;
-	u32 nr_switches; /* of the key; shows that a start kept for a CPU is old */
+	u32 nr_switches; /* of the key; marks starts kept for a CPU that are older */
 	u32 nr_resets;	 /* the generation of its counters */
 };
 
@@ -76,8 +76,8 @@ struct profile_point_task {
 };
 
 /*
- * The offsets from a point to the sums of the current thread, and to a table that nobody reads. The
- * second one is used while the CPU runs a task without sums: idle or a kernel thread.
+ * The offset from a point to the sums of the current thread, and the offset to a table that is
+ * never read. The latter is used while the CPU runs a task without sums: idle or a kernel thread.
  */
 OS_DECLARE_PER_CPU(u64, profile_points_offset);
 OS_DECLARE_PER_CPU(u64, profile_idle_offset);
@@ -103,7 +103,7 @@ struct profile_time {
 /* os_cpu() << PROFILE_CPU_SHIFT. */
 OS_DECLARE_PER_CPU(u64, profile_cpu_bits);
 
-/* Prints only the table of points, under LegoOS's name. Contexts as for profile_report(). */
+/* Prints the table of points alone; the name is LegoOS's. Same contexts as profile_report(). */
 void print_profile_points(void);
 
 /*
@@ -123,10 +123,10 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 /* Records the event of a pair's begin. */
 void profile_point_record_begin(const struct profile_point *point) os_saves_registers;
 
-/* In the start of a recorded pair: its end takes the slow path, which records the end, too. */
+/* Set in the start of a recorded pair: the end takes the slow path, which records the end, too. */
 #define PROFILE_POINT_RECORDED (1ull << 63)
 
-/* Returns the start of a pair. bits: profile_cpu_bits. */
+/* Returns the start of a pair. bits is profile_cpu_bits. */
 static pf_always_inline u64 profile_point_begin(const struct profile_point *point, u64 bits)
 {
 #ifdef CONFIG_PROFILE_TRACE
@@ -145,12 +145,12 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 #define __PROFILE_END(name)	  __profile_end_##name
 
 /*
- * The code of a point: its counters, and a begin and an end that are inlined at each use. Off, each
- * is a NOP, and a pair zeroes one register. The end with the point on is the hot path: one read of
- * the clock, two compares, an add and an increment in this CPU's memory, and an add and an
- * increment in the thread's memory. Any unusual pair (no start, another CPU, a clock that went
- * back, a reset since its start) reads as longer than the longest one so far, so one compare finds
- * it. Its events are outside of the measured time.
+ * The code of a point: its counters, and a begin and an end that are inlined at each use. While the
+ * point is off, each is a NOP, and a pair zeroes one register. While it is on, the end is the hot
+ * path: one read of the clock, two compares, an add and an increment in this CPU's memory, and an
+ * add and an increment in the thread's memory. Any unusual pair (no start, another CPU, a clock
+ * that went back, a reset since its start) reads as longer than the longest one so far, so one
+ * compare finds it. The trace events of a pair are recorded outside of the measured time.
  */
 #define __PROFILE_POINT_CODE(name, sleeps_)                                                     \
 	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) = {       \
@@ -198,7 +198,7 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 					cycles - off);                                          \
 		task = os_this_cpu_read(profile_points_offset);                                 \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);     \
-		/* Else GCC computes the address of both in an instruction of its own. */       \
+		/* Keeps GCC from computing the address of both in another instruction. */      \
 		asm("" : "+r"(task));                                                           \
 		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);              \
 	}
@@ -228,7 +228,7 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 	struct profile_time __profile_scope_##name pf_unused __PROFILE_UNTIL_END(name) = \
 		__PROFILE_BEGIN(name)()
 
-/* Keeps the start of each CPU, with nr_switches: a start from before a switch is not valid. */
+/* Keeps a start for each CPU, and nr_switches then: a start from before a switch is not valid. */
 #define PROFILE_POINT_CPU_TIME(name)                                              \
 	static OS_DEFINE_PER_CPU(struct profile_time, __profile_cpu_time_##name); \
 	static OS_DEFINE_PER_CPU(u32, __profile_cpu_switches_##name);

@@ -3,10 +3,10 @@
 #define LEGO_PROFILE_SYSCALL_H
 
 /*
- * The two hooks around a system call, inlined where calls are made. Switched off, each is a NOP;
- * switched on, neither takes a lock, calls a function or touches a shared cache line. What is rarer
- * is left to strace/strace.c, which describes the whole design. Include this file where the task
- * structure is complete: see os_hooks.h.
+ * The two hooks around a system call, inlined in the entry code. Switched off, each is a NOP.
+ * Switched on, neither takes a lock, calls a function or touches a shared cache line. Rare cases
+ * take the slow paths in strace/strace.c, which describes the whole design. Include this file where
+ * the task structure is complete: see os_hooks.h.
  */
 
 #include <lego/profile.h>
@@ -16,7 +16,7 @@
 #define PROFILE_LAST_LOG2     (PROFILE_BUCKET_BASE_LOG2 + PROFILE_SYSCALL_BUCKETS - 1)
 #define PROFILE_IS_ERROR(ret) ((unsigned long)(ret) >= (unsigned long)-4095)
 
-/* On while calls are counted or shown. */
+/* On while calls are counted or printed. */
 extern os_key_t strace_key;
 
 /* strace.c: the slow paths, in the same context as the hooks. */
@@ -26,7 +26,8 @@ void strace_exit_slowly(void) os_saves_registers;  /* ->argument: its return val
 /*
  * Subtracts the present time from the row's sum; strace_end_time() adds the end time. In between
  * the sum is negative, because the calls of a thread took less than the time since boot. So one
- * word has the sum and says whether a call is in flight, wherever a reader stops the writer.
+ * word has both the sum and whether a call is in flight, and a reader never sees one without the
+ * other.
  */
 static pf_always_inline void strace_begin_time(struct profile_task *pt,
 					       struct profile_syscall_row *row, u64 now_cycles)
@@ -125,7 +126,7 @@ static pf_always_inline void strace_exit(long ret)
 	cycles = end_cycles - pt->start_cycles;
 	log2 = strace_log2(cycles);
 	if (pf_unlikely(strace_is_odd_time(cycles, log2))) {
-		/* Any value that is no error; keeping ret until here would cost a register. */
+		/* Any value that is no error: keeping ret until here would cost a register. */
 		pt->argument = 0;
 		os_call(strace_exit_slowly);
 		return;
@@ -137,7 +138,7 @@ static pf_always_inline void strace_exit(long ret)
 }
 
 #ifdef CONFIG_PROFILE_STRACE_LIVE
-/* live_key is on while trace output is; only then do the hooks look at the other two variables. */
+/* live_key is on while calls are printed. Only then do the hooks read the other two variables. */
 extern os_key_t live_key;
 extern u64 live_chosen[PROFILE_NR_INDEXED / 64];
 extern bool strace_counts;
@@ -148,7 +149,7 @@ void strace_exit_live(void) os_saves_registers;
 #endif
 
 /*
- * The hook before every system call of a user thread, with the number that the thread gave. Process
+ * Called before every system call of a user thread, with the number that the thread passed. Process
  * context, interrupts on.
  */
 static pf_always_inline void profile_syscall_enter(unsigned long nr)
@@ -168,7 +169,7 @@ static pf_always_inline void profile_syscall_enter(unsigned long nr)
 	strace_enter(nr);
 }
 
-/* The hook after it. A call that was not counted at its entry is ignored. */
+/* Called after it. Ignores a call that was not counted at its entry. Same context. */
 static pf_always_inline void profile_syscall_exit(long ret)
 {
 	if (pf_likely(!os_key_on(&strace_key)))

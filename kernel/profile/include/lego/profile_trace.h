@@ -3,9 +3,9 @@
 #define LEGO_PROFILE_TRACE_H
 
 /*
- * The hooks of events, a part of <lego/profile.h>: profile_trace(name, arguments) records the event
- * of that name in <lego/profile_events.h>. Any context, NMI included. Off, it is a NOP; compiled
- * out, nothing, and the arguments are not evaluated.
+ * The hooks of trace events, a part of <lego/profile.h>: profile_trace(name, arguments) records the
+ * event of that name in <lego/profile_events.h>. Any context, NMI included. While the event is off,
+ * the hook is a NOP. If it is compiled out, there is no code, and the arguments are not evaluated.
  */
 
 #ifdef CONFIG_PROFILE_TRACE
@@ -30,7 +30,7 @@
 			trace_##name(__VA_ARGS__); \
 	} while (0)
 
-/* The same, if a condition is true, which is looked at only if the event is on. */
+/* The same, if a condition is true. The condition is evaluated only while the event is on. */
 #define profile_trace_if(name, condition, ...)                   \
 	do {                                                     \
 		if (os_key_on(&trace_key_##name) && (condition)) \
@@ -38,7 +38,7 @@
 	} while (0)
 
 /*
- * For hot paths: calls fn(a), which records the event, without the compiler's knowledge
+ * For hot paths: calls fn(a), which records the event, in a way that costs the caller no registers
  * (os_call_1).
  */
 #define profile_trace_call(name, fn, a)           \
@@ -47,7 +47,7 @@
 			os_call_1(fn, a);         \
 	} while (0)
 
-/* The task has another name. Any context but NMI. */
+/* Stores the new name of a task for the trace. Any context but NMI. */
 void profile_trace_task(os_task_t *task);
 
 #else

@@ -24,7 +24,7 @@ static inline u64 stack_hash(u64 hash, u64 pc)
 	return (hash + pc) * 0x9e3779b97f4a7c15ull;
 }
 
-/* A step of walk->hash. It is cheap, and good enough if a step of stack_hash() follows. */
+/* Adds an address to walk->hash. Cheap, and good enough if a step of stack_hash() follows. */
 static inline u64 stack_mix(u64 hash, u64 pc)
 {
 	return (hash << 21 | hash >> 43) + pc;
@@ -32,9 +32,9 @@ static inline u64 stack_mix(u64 hash, u64 pc)
 
 /*
  * The result of a walk, small enough for two registers. The program counters are stored innermost
- * first, those of the kernel before those of the user. The first one is the interrupted instruction
- * itself. The others are return addresses, or one byte behind an instruction that was interrupted:
- * subtract one to find the function.
+ * first, those of the kernel before those of the user. The first one is the interrupted
+ * instruction. The others are return addresses or, for instructions that were interrupted, one byte
+ * more than their address. So subtract one from them to find the function.
  */
 struct stack_walk {
 	u64 hash;   /* of all program counters, by stack_mix() */
@@ -46,9 +46,9 @@ struct stack_walk {
 #define STACK_MAX_DEPTH 127
 
 /*
- * Says whether <asm/stack_match.h> can compare a stack with the chain: only if the whole chain was
- * found by following frame pointers. The interrupted function may have no frame yet; then its
- * return address is the first or the second word at the stack pointer.
+ * Whether <asm/stack_match.h> can compare a stack with this chain. It can if the whole chain was
+ * found by following frame pointers. If the interrupted function has no frame yet, its return
+ * address is the first or the second word at the stack pointer.
  */
 enum stack_replay {
 	STACK_NOT_REPLAYABLE,
