@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reset, on and off, for all processes and for one.
+ * Resets counting and switches it on and off, for all processes or for one.
  *
  * Off for all processes turns the hooks into NOPs, by a static key. Off for one process makes its
  * threads take the slow path, which does not count. A call that is in flight at that moment is cut:
- * its time ends there, and what it returns later is not looked at.
+ * it counts as ended then, and its return value is ignored.
  *
  * A reset raises a generation number. Before anything else is done with a thread or process of an
  * older generation, strace_catch_up() resets it. The hot path does not look at generations, so the
@@ -47,7 +47,7 @@ static bool needs_cut(const struct profile_task *pt)
 	return strace_in_flight(pt) && !pt->cut_cycles;
 }
 
-/* Asks a thread to end its call in flight as of now_cycles. Readers obey at once. */
+/* Asks a thread to end its call in flight as of now_cycles. Readers treat it as ended at once. */
 static void cut_task(struct profile_task *pt, u64 now_cycles)
 {
 	u64 cycles, off_cycles;
@@ -61,7 +61,7 @@ static void cut_task(struct profile_task *pt, u64 now_cycles)
 	strace_notify(pt);
 }
 
-/* Asks a thread to clear its counters as of now_cycles. Readers obey at once. */
+/* Asks a thread to clear its counters as of now_cycles. Readers treat them as cleared at once. */
 static void reset_task(struct profile_task *pt, u64 now_cycles)
 {
 	u64 cycles = 0, off_cycles = 0;
@@ -170,9 +170,9 @@ void strace_switch_process(struct profile_process *pp, bool on)
 }
 
 /*
- * The keys of the hooks. strace_key is on while calls are counted or shown, live_key while they are
- * shown. With strace_key alone, the hooks take it that calls are counted. So if calls are shown but
- * not counted, live_key must be on whenever strace_key is.
+ * The keys of the hooks. strace_key is on while calls are counted or printed, live_key while they
+ * are printed. If only strace_key is on, the hooks count calls without reading strace_counts. So if
+ * calls are printed but not counted, live_key must be on whenever strace_key is.
  */
 bool strace_counts;
 
@@ -220,9 +220,10 @@ static void set_off_since(u64 since_cycles)
 }
 
 /*
- * Switching off: once the hooks are NOPs, calls in flight are cut at the time of the switch. A hook
- * that had already begun can still leave a call in flight after its thread was visited. That hook
- * is over before counting is switched on again, and then its call is cut as well, at the same time.
+ * To switch off, first turns the hooks into NOPs, then cuts calls in flight as of the time of the
+ * switch. A hook that had already begun can still leave a call in flight after its thread was
+ * visited. That hook has ended before counting is switched on again, and then its call is cut, too,
+ * as of the same time.
  */
 void strace_switch(bool on)
 {

@@ -79,7 +79,7 @@ static int show_process_json(os_text_t *text, os_process_t *proc)
 	return 0;
 }
 
-/* Carries out a control word for a process or, with NULL, for all. Returns 0 or -OS_EINVAL. */
+/* Executes a control word for a process or, if pp is NULL, for all. Returns 0 or -OS_EINVAL. */
 static int control(const char *word, struct profile_process *pp)
 {
 	bool on;

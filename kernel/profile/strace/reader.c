@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads the tables of a report, one thread after another, and lets go of strace_lock in between. So
+ * Reads the tables for a report, one thread after another, and releases strace_lock in between. So
  * the time with interrupts off does not grow with the number of threads and processes.
  *
  * Counters can move while the reader is between two steps: a thread exits or calls execve, or a
@@ -24,7 +24,7 @@ enum {
 /* The state of the reader, guarded by strace_lock. One report is made at a time. */
 static struct {
 	struct profile_walk walk;
-	u32 number;			 /* of this reading; threads that were read have it, too */
+	u32 number;			 /* of this report; threads that were read store it */
 	struct profile_process *process; /* being read; NULL: none, or it has been released */
 	u32 nr_resets;			 /* of that process, when its reading began */
 	u64 last_serial;		 /* of the last process whose reading has begun */
@@ -63,7 +63,7 @@ static struct strace_process_entry *entry_for(const struct profile_process *pp)
 	return entry;
 }
 
-/* Merges the sums of a process. Its threads are next. */
+/* Merges the sums of a process. The next steps read its threads. */
 static void begin_process(struct profile_process *pp)
 {
 	os_assert_held(&strace_lock);
@@ -87,8 +87,8 @@ static void end_process(void)
 }
 
 /*
- * Takes one step: reads some rows of a thread, or begins with the next process. Returns false at
- * the end. A thread that has begun after the reading of its process is not read.
+ * Takes one step: reads some rows of a thread, or begins the next process. Returns false at the
+ * end. Threads that start after the reader has begun their process are not read.
  */
 static bool read_step(void)
 {
@@ -116,7 +116,7 @@ static bool read_step(void)
 	return pp;
 }
 
-/* Takes all steps. Lets go of strace_lock between two steps, except in a panic. */
+/* Takes all steps. Releases strace_lock between two steps, except in a panic. */
 static void read_all(bool *locked, unsigned long *flags)
 {
 	while (read_step()) {
@@ -149,7 +149,7 @@ void strace_read_process(struct profile_process *pp)
 	if (!reader.system || pp->walk.serial <= reader.last_serial ||
 	    pp->walk.serial >= reader.walk.end_serial)
 		return;
-	/* What was merged so far belongs to the process that is being read. */
+	/* The calls merged so far belong to the process that is being read. */
 	if (reader.process)
 		add_to_entry(reader.entry);
 	strace_merge_sum(&pp->before);

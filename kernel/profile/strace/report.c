@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints the table of system calls, of one process or of all, and the table of processes. It gets a
- * snapshot, sorts it and passes its rows on to table.h. formats.md has the formats to the byte.
+ * Prints the table of system calls, of one process or of all, and the table of processes. Sorts a
+ * snapshot and passes its rows to table.h. formats.md defines the formats to the byte.
  */
 
 #include "strace.h"
 
 #include "../table.h"
 
-/* How many errors of a call are printed by name. Any others are summed up as "other". */
+/* The number of errors of a call that are printed by name. All others are summed up as "other". */
 #define MAX_ERROR_NAMES 160
 
 enum {
@@ -29,7 +29,7 @@ enum {
 
 #define TOTAL_DETAIL (STRACE_HAS_DETAIL ? TOTAL_SUM : TOTAL_DASH)
 
-/* In a wide table, the column of names is wide enough for every name. */
+/* In wide tables, every name of a call fits into its column. */
 static const struct column columns[NR_COLUMNS] = {
 	[TIME] = { "% time", NULL, COLUMN_PERCENT, 6, TOTAL_SUM },
 	[SECONDS] = { "seconds", "time_ns", COLUMN_SECONDS, 14, TOTAL_SUM },
@@ -46,7 +46,7 @@ static const struct column columns[NR_COLUMNS] = {
 			  .left = true, .wide = true },
 };
 
-/* Most time first; equal times by number. */
+/* Sorts by time, longest first; equal times by number. */
 static int compare_strace(const void *a_, const void *b_)
 {
 	const struct strace_entry *a = a_, *b = b_;
@@ -54,7 +54,7 @@ static int compare_strace(const void *a_, const void *b_)
 	return a->ns != b->ns ? compare_u64(b->ns, a->ns) : compare_u64(a->nr, b->nr);
 }
 
-/* Most frequent first. */
+/* Sorts by frequency, most frequent first. */
 static int compare_errors(const void *a_, const void *b_)
 {
 	const struct strace_error_entry *a = a_, *b = b_;
@@ -231,7 +231,7 @@ static void print_process(const struct strace_process_entry *entry, u64 total_ns
 
 /*
  * Prints the table of processes. The rows [gone] and [others] stand for several processes each;
- * their column of threads has the number of processes.
+ * their column `threads` has the number of processes.
  */
 void report_print_strace_processes(struct strace_system_snapshot *system)
 {

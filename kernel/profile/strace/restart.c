@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls that a signal interrupts. Such a call returns -ERESTART<something>, and the code that
- * delivers the signal decides what follows: either the user sees STRACE_EINTR, an error like any
- * other, or the SYSCALL instruction runs again. The second run is the same call. Its time is added
- * to that of the first run, and only now has the call ended. The time of a signal handler in
- * between is not part of it.
+ * Follows calls that a signal interrupts. Such a call returns an -ERESTART* code, and the code that
+ * delivers the signal decides what follows: either the user sees EINTR, an error like any other, or
+ * the SYSCALL instruction runs again. The second run is the same call: its time is added to that of
+ * the first run, and the call ends when it returns. The time of a signal handler in between is not
+ * part of it.
  *
  * Without a handler, the thread's next call is the resumed one. With a handler, it is the next call
  * after the handler has returned to the SYSCALL instruction. So each interrupted call is remembered
  * with its instruction and stack pointers: handlers can be interrupted in turn, and can leave by
- * longjmp() and never return. The room is limited, and the oldest call is given up when another one
- * needs it; if it is resumed after all, it counts as a second call.
+ * longjmp() and never return. There is room for PROFILE_MAX_RESTARTS calls. If another one needs
+ * room, the oldest call is given up; if it is resumed after all, it counts as a second call.
  */
 
 #include "strace.h"
@@ -59,7 +59,7 @@ static void give_up_oldest(struct profile_task *pt)
 void strace_push_restart(struct profile_task *pt, u64 nr, u64 cycles)
 {
 	os_assert_held(&strace_lock);
-	/* No signal code has decided: the value was not that of an interrupted call. */
+	/* The signal code has not decided about it, so the call was not interrupted. */
 	if (last_in_state(pt, RESTART_UNDECIDED))
 		end_restarts_from(pt, pt->nr_restarts - 1);
 	if (pt->nr_restarts == PROFILE_MAX_RESTARTS)

@@ -5,9 +5,9 @@
  * row is copied again.
  *
  * The time in a row is negative while a call of the row is in flight (strace_begin_time()); then
- * the reader adds the call's time so far. Only the sign decides. A writer can be stopped between
- * two of its stores, because a report interrupts it or the host stops its CPU. Even then, a call
- * that has ended must not seem to go on, and its time must not be lost.
+ * the reader adds the call's time so far. Nothing but the sign decides this. A writer can be
+ * stopped between two of its stores, because a report interrupts it or the host stops its CPU. Even
+ * then, a call that has ended must not seem to go on, and its time must not be lost.
  *
  * A call that is not in the histogram has not ended: it is in flight, or waits for a signal handler
  * to return.
@@ -34,7 +34,7 @@ struct totals {
 	u64 nr_calls, nr_errors, cycles, off_cycles;
 };
 
-static struct totals totals; /* of what was merged since the last strace_take_totals() */
+static struct totals totals; /* of all calls merged since the last strace_take_totals() */
 
 void strace_clear_merge(void)
 {
@@ -84,7 +84,7 @@ static struct strace_totals totals_in_ns(const struct totals *from)
 	};
 }
 
-/* Returns the time since start, or 0 if the call has begun later than now_cycles was read. */
+/* Returns the time since start, or 0 if the call began after now_cycles was read. */
 static u64 cycles_since(u64 start_cycles, u64 now_cycles)
 {
 	u64 cycles = now_cycles - start_cycles;
@@ -110,8 +110,8 @@ static void copy_flight(const struct profile_task *pt, u64 seq, struct flight *f
 
 /*
  * Computes the time so far of a call in flight. row_off_cycles is the time off a CPU of its row
- * when the call began. The call's CPU time is that of the task, less that of the task when the call
- * began: its start time less the time off a CPU until then.
+ * when the call began. The call's CPU time is the task's CPU time now, minus the task's CPU time
+ * when the call began. The latter is the start time minus the time off a CPU until then.
  */
 static void flight_cycles(const struct profile_task *pt, const struct flight *flight,
 			  u64 row_off_cycles, u64 now_cycles, u64 *cycles, u64 *off_cycles)
@@ -230,8 +230,8 @@ static void merge_overflow_flight(const struct profile_task *pt, u64 now_cycles)
 }
 
 /*
- * Merges a thread that has not carried out the last reset yet. Only calls that have not ended count
- * in the new period: interrupted calls, and the call in flight with its time since the reset.
+ * Merges a thread that has not executed the last reset yet. Only calls that have not ended count in
+ * the new period: interrupted calls, and the call in flight with its time since the reset.
  */
 static void merge_reset_task(const struct profile_task *pt, u64 now_cycles)
 {
@@ -268,7 +268,10 @@ bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
 		merge_reset_task(pt, now_cycles);
 		return true;
 	}
-	/* Errors before rows: otherwise a row could have fewer errors than there are by name. */
+	/*
+	 * Merges errors before rows. Otherwise a row could have fewer errors than its errors by
+	 * name.
+	 */
 	if (!*row)
 		strace_sum_add_errors(&merge, pt->table);
 	*row = pf_max(*row, (u32)sizeof(struct profile_syscall_table));

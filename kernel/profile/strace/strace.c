@@ -3,17 +3,18 @@
  * Counts the system calls of each thread. The hook at entry counts the call and notes the time; the
  * hook at exit adds the time. So a call in flight is always counted, and a reader adds its time so
  * far. The hot path is in <lego/profile_syscall.h>: no lock and no shared cache line. This file has
- * the rest: the first call of a number, errors, interrupted calls, calls without a row, and
+ * the slow paths: the first call of a number, errors, interrupted calls, calls without a row, and
  * requests of other threads.
  *
  * CPU time is wall time minus the time off a CPU. The scheduler already keeps two numbers whose
- * difference grows by exactly that time: when a task's turn began, and the sum of its turns.
+ * difference grows by exactly the time off a CPU: when the task was last switched in, and its CPU
+ * time until then.
  *
  * Only the thread itself writes to its table. strace_lock keeps threads and tables from going away
  * while a reader looks, but does not stop the hot path: see snapshot.c. A reset, or a switch to
- * off, leaves a request in the thread (reset_cycles, cut_cycles). Readers take it into account at
- * once; the thread carries it out in its next hook, under the lock, as it does everything that adds
- * rows or moves tables.
+ * off, leaves a request in the thread (reset_cycles, cut_cycles). Readers take the request into
+ * account at once. The thread executes it in its next hook, under the lock. It also holds the lock
+ * whenever it adds rows or moves tables.
  */
 
 #include "strace.h"
@@ -126,7 +127,10 @@ static void end_flight(struct profile_task *pt)
 	pf_barrier();
 }
 
-/* Makes the next entry enlarge the table because an error found no slot, unless that has failed. */
+/*
+ * Makes the next entry enlarge the table, because an error found no slot, unless that failed
+ * before.
+ */
 static pf_always_inline void ask_for_room(struct profile_task *pt)
 {
 	if (pt->table->errors_full)
@@ -156,7 +160,7 @@ void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64
 	row->nr_errors += error != 0;
 }
 
-/* Ends the call in flight, which took so many cycles; off_cycles is the part off a CPU. */
+/* Ends the call in flight. cycles is its time; off_cycles is the part of it off a CPU. */
 static void end_call(struct profile_task *pt, u64 cycles, u64 off_cycles, long ret)
 {
 	struct profile_syscall_row *row = pt->row;
@@ -201,7 +205,7 @@ static void end_call_now(struct profile_task *pt, long ret)
 	end_call(pt, os_cycles() - pt->start_cycles, own_off_cycles(pt), ret);
 }
 
-/* Carries out the requests that others have left since the thread's last slow hook. */
+/* Executes the requests that other threads have left since this thread's last slow hook. */
 static void follow_notes(struct profile_task *pt)
 {
 	struct strace_kept kept;
@@ -246,7 +250,7 @@ static void begin_slowly(struct profile_task *pt, struct profile_syscall_row *ro
 	pt->seq |= 1;
 }
 
-/* Enlarges the table for errors. Tries only once, or without memory every error would try. */
+/* Enlarges the table for errors. Tries only once: without memory, every error would try again. */
 static void make_room_for_errors(struct profile_syscall_table **table)
 {
 	struct profile_syscall_table *old = *table;
@@ -307,7 +311,7 @@ static pf_always_inline struct profile_syscall_row *cached_row(const struct prof
 /*
  * The slow hooks save all registers (os_saves_registers), and have two stages to make that cheap.
  * The compiler sees no function call in the first stage, so it saves only the registers that this
- * stage uses. What is rarer is left to the second stage.
+ * stage uses. Rarer cases are left to the second stage.
  */
 void strace_enter_slowly(void)
 {

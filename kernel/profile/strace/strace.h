@@ -4,9 +4,9 @@
 
 /*
  * strace: statistics of the system calls of each process. Each thread counts its calls in a table
- * of its own (strace.c, table.c); when it ends, its process inherits them. A report merges the
- * tables into a copy (reader.c, snapshot.c), makes rows of it (entries.c) and prints them
- * (report.c). live/ prints calls as they happen. This header is what these files share.
+ * of its own (strace.c, table.c); when it ends, the counts are added to its process. A report
+ * merges the tables into a copy (reader.c, snapshot.c), makes rows of it (entries.c) and prints
+ * them (report.c). live/ prints calls as they happen. All these files share this header.
  */
 
 #include "../off_time.h"
@@ -51,7 +51,7 @@ struct profile_syscall_table {
 	u16 nr_errors;	/* slots in use */
 	u16 nr_unknown;
 	bool fixed;	  /* the table cannot grow */
-	bool errors_full; /* growing for an error has failed, and is not tried again */
+	bool errors_full; /* growing for an error has failed: do not try again */
 };
 
 /* A slot of the hash: how often the call of a row failed with one error. */
@@ -192,7 +192,7 @@ void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum
 void strace_sum_clear(struct profile_syscall_sum *sum);
 void strace_sum_free(struct profile_syscall_sum *sum);
 
-/* strace.c. The lock guards everything in this folder that is not a thread's own. */
+/* strace.c. The lock guards everything in this folder except what only one thread uses. */
 extern os_lock_t strace_lock;
 extern struct walk_lists strace_lists;
 extern struct profile_syscall_sum strace_gone; /* the calls of processes that are gone */
@@ -204,7 +204,7 @@ static inline bool strace_in_flight(const struct profile_task *pt)
 	return pf_read_once(pt->seq) & 1;
 }
 
-/* Returns what os_off_cycles() was when the thread's call in flight began; 0 without a call. */
+/* Returns os_off_cycles() at the start of the thread's call in flight; 0 if there is no call. */
 static inline u64 strace_start_off_cycles(const struct profile_task *pt)
 {
 	if (!STRACE_HAS_DETAIL || !strace_in_flight(pt))
@@ -213,12 +213,14 @@ static inline u64 strace_start_off_cycles(const struct profile_task *pt)
 }
 #endif
 
-/* Computes wall time, and time off a CPU, of the call in flight until now. strace_lock is held. */
+/*
+ * Computes the wall time and the time off a CPU of the call in flight so far. strace_lock is held.
+ */
 void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cycles,
 			  u64 *off_cycles);
 
 /*
- * user_time.c: keep the CPU time of the current thread's calls, by a pair around code that removes
+ * user_time.c: save the CPU time of the current thread's calls. The pair encloses code that removes
  * rows from its table. strace_lock is held.
  */
 struct strace_kept {
@@ -227,7 +229,7 @@ struct strace_kept {
 struct strace_kept strace_keep_calls(const struct profile_task *pt);
 void strace_calls_moved(struct profile_task *pt, struct strace_kept kept);
 
-/* Adds the user time of a thread that exits, and still has its table, to its process. */
+/* Adds the user time of an exiting thread to its process. The thread still has its table. */
 #if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
 void strace_end_user_time(struct profile_task *pt);
 #else
@@ -244,8 +246,8 @@ void strace_exit_locked(void) os_saves_registers;
 void strace_notify(struct profile_task *pt);
 
 /*
- * Count the end of a call that took so many cycles altogether, with or without a row. error is a
- * positive errno, or 0. Called by the thread, with strace_lock held.
+ * Count the end of a call, with or without a row. cycles is its total time; error is a positive
+ * errno, or 0. Called by the thread, with strace_lock held.
  */
 void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
 		     u32 error);
@@ -263,7 +265,7 @@ void strace_process_ended(struct profile_process *pp);
 
 /* restart.c: interrupted calls of the current thread. */
 enum restart_state {
-	RESTART_UNDECIDED, /* the call has returned -ERESTART<something> */
+	RESTART_UNDECIDED, /* the call has returned an -ERESTART* code */
 	RESTART_WAITS,	   /* a signal handler runs first */
 	RESTART_NEXT,	   /* the thread's next call resumes it */
 };
@@ -279,7 +281,7 @@ static inline bool strace_is_restart(long ret)
 	       -ret != STRACE_NO_RESTART_OF_LINUX;
 }
 
-/* Remembers the call in flight as interrupted, after so many cycles. strace_lock is held. */
+/* Remembers the call in flight, which took `cycles` so far, as interrupted. strace_lock is held. */
 void strace_push_restart(struct profile_task *pt, u64 nr, u64 cycles);
 /*
  * Removes the interrupted call that call nr resumes, and copies it to *restart. Returns false if
@@ -290,8 +292,8 @@ bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart 
 void strace_end_restarts(struct profile_task *pt);
 
 /*
- * reader.c: let a report that is under way read a task or a process, before its counters move
- * elsewhere. strace_lock is held.
+ * reader.c: let a report in progress read a task or a process before its counters move elsewhere.
+ * strace_lock is held.
  */
 void strace_read_task(struct profile_task *pt);
 void strace_read_process(struct profile_process *pp);
@@ -315,13 +317,13 @@ void strace_control_init(void);
 void strace_begin_process(struct profile_process *pp);
 
 /*
- * Switches trace output: calls switch_key(on) at a moment when no hook can take a call that is only
- * shown for one that is counted. Process context.
+ * Switches trace output: calls switch_key(on) at a moment when no hook can count a call that is
+ * only to be printed. Process context.
  */
 void strace_switch_shown(bool on, void (*switch_key)(bool on));
 /* Returns whether counting was ever off: for all processes, or for this one. */
 bool strace_was_off(const struct profile_process *pp);
-/* Makes the times off count from now on, for a process whose table begins now. */
+/* Starts a process's times off at zero, because its table begins now. */
 void strace_begin_off_time(struct profile_process *pp);
 /* Copies how long counting was off: for all processes and, unless pp is NULL, for this one. */
 void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap);
@@ -360,9 +362,9 @@ struct strace_snapshot {
 	u32 nr_accumulated_threads;
 	u64 nr_backwards;
 	u64 nr_unfollowed;
-	struct off_snapshot all_off, off; /* when counting was off: for all, for this process */
+	struct off_snapshot all_off, off; /* when counting was off for all, for this process */
 	struct strace_totals before;	  /* calls before the last execve */
-	struct strace_totals children;	  /* calls of children waited for, and of theirs */
+	struct strace_totals children;	  /* calls of children waited for and their children */
 	u32 nr_children;
 	u32 nr_entries;
 	u32 nr_errors;
@@ -392,20 +394,20 @@ struct strace_system_snapshot {
 };
 
 /*
- * reader.c: snapshots for reports. One report is made at a time. Any context; in a panic they take
- * no lock. This one has the calls of a process since its last execve.
+ * reader.c: make snapshots for reports, one report at a time. Any context; in a panic they take no
+ * lock. This one has the calls of a process since its last execve.
  */
 void strace_snapshot_process(struct profile_process *pp, struct strace_snapshot *snap);
 
-/* The same, with the calls before execve and those of children that were waited for. */
+/* The same, including calls before execve and calls of children that were waited for. */
 void strace_snapshot_family(struct profile_process *pp, struct strace_snapshot *snap);
 
-/* All processes, also those that are gone. Both tables have the same calls. */
+/* Copies the calls of all processes, including those that are gone, by call and by process. */
 void strace_snapshot_system(struct strace_snapshot *snap, struct strace_system_snapshot *system);
 
 /*
- * The processes that have not ended, one by one, oldest first. *serial is 0 for the first one, and
- * is then kept by this function. Returns false if there are no more.
+ * Copies the calls of the next process that has not ended, oldest first. *serial is 0 at the first
+ * call; the function updates it. Returns false if there are no more.
  */
 bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap);
 
@@ -415,8 +417,8 @@ bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap);
  */
 void strace_clear_merge(void);
 /*
- * Merges some rows of a thread, from offset *row on; 0 is the first row. Returns false if there are
- * more rows; *row is then the next one.
+ * Merges some rows of a thread, from offset *row on; 0 is the first row. Returns true at the end.
+ * If there are more rows, sets *row to the next one and returns false.
  */
 bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row);
 void strace_merge_sum(const struct profile_syscall_sum *sum);
@@ -426,7 +428,7 @@ void strace_take_merged(struct strace_snapshot *snap);
 /* Returns the totals of one sum, in ns. */
 struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum);
 
-/* entries.c: returns the time on a CPU, in ns; makes the rows of a report from a merged table. */
+/* entries.c: return the time on a CPU, in ns; make the rows of a report from a merged table. */
 u64 strace_cpu_ns(u64 cycles, u64 off_cycles);
 void strace_take_entries(struct strace_snapshot *snap, const struct profile_syscall_sum *merge);
 

@@ -3,11 +3,11 @@
  * The table of system calls; strace.h has its layout. A table has one writer: the thread that owns
  * it or, for the table of a sum, the holder of strace_lock. Finding the row of a known number is an
  * array access. A number beyond index[] is looked up in a small cache, and then searched for. A
- * call that cannot get a row is counted in an overflow row, so all rows together have all calls.
+ * call that cannot get a row is counted in an overflow row, so the rows add up to all calls.
  *
- * Errors are counted in a hash, by row and error number. Each error may be in one of two buckets of
- * four slots, and a failing call looks nowhere else, so its cost does not grow with the number of
- * different errors. An error without a slot is counted only in the row's total of errors.
+ * Errors are counted in a hash, by row and error number. An error can only be in two buckets of
+ * four slots each, so the cost of a failing call does not grow with the number of different errors.
+ * An error without a slot is counted only in the row's total of errors.
  */
 
 #include "strace.h"
@@ -74,8 +74,8 @@ static u32 nr_error_slots(const struct profile_syscall_table *table)
 }
 
 /*
- * Returns how many slots for errors a table may have: a quarter of its memory, so that the rows of
- * the old table always fit when it doubles.
+ * Returns the maximum number of slots for errors: a quarter of the table's memory, so that the rows
+ * of the old table always fit when it doubles.
  */
 static u32 max_error_slots(u32 size_bytes)
 {

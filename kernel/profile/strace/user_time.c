@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The CPU time of threads in user code, for getrusage() and its like: all but that in system calls,
- * in page faults, and in interrupts that hit user code. It is what the summary of an exit report
- * says. Costs nothing until somebody asks: then the rows of live threads are added up.
+ * Computes the CPU time of threads in user code, for getrusage(), times() and so on: all CPU time
+ * except that in system calls, in page faults, and in interrupts that hit user code. The summary of
+ * an exit report has the same number. Costs nothing until a program asks: then the rows of live
+ * threads are added up.
  *
- * It is known if strace and waits were never off, and every call had a row of its own. A reset and
- * an execve do not matter: a thread keeps the CPU time of the calls that leave its table.
+ * The time is known if strace and waits were never off, and every call had a row of its own. Resets
+ * and execve do not matter: a thread keeps the CPU time of calls that leave its table.
  */
 
 #include "strace.h"
@@ -17,9 +18,10 @@
 #define READ_ALL_TRIES 4
 
 /*
- * Adds up the rows. That of a call in flight has `-start_cycles` in its sum; with the time off a
- * CPU, all of it and that at the call's entry, this leaves `exec_cycles - base_off_cycles`. As in
- * snapshot.c, only the sign decides, and a row that has ended may lack its time off a CPU.
+ * Adds up the CPU time of all rows. The row of a call in flight has `-start_cycles` in its sum.
+ * With the present time, and the time off a CPU now and at the call's entry, this leaves
+ * `exec_cycles - base_off_cycles`. As in snapshot.c, only the sign says that a call is in flight,
+ * and the row of a call that has just ended may lack its time off a CPU.
  */
 static u64 add_rows(const struct profile_task *pt, u64 seq, u64 exec_cycles)
 {
@@ -42,7 +44,7 @@ static u64 add_rows(const struct profile_task *pt, u64 seq, u64 exec_cycles)
 }
 
 /*
- * Computes the CPU time so far in the thread's system calls; exec_cycles is its CPU time so far.
+ * Computes a thread's CPU time so far in system calls. exec_cycles is all of its CPU time so far.
  * Returns false if calls began or ended in every try.
  */
 static bool call_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles)
@@ -103,7 +105,10 @@ static bool is_known(const struct profile_process *pp)
 	return !pp->has_overflowed && !strace_was_off(pp);
 }
 
-/* Lets go of strace_lock after some threads. Returns false if one exited meanwhile. */
+/*
+ * Adds up the threads of a process. Releases strace_lock after every few of them. Returns false if
+ * one exited meanwhile.
+ */
 static bool read_threads(const struct profile_process *pp, u64 *sum, bool *known)
 {
 	unsigned long flags = os_lock(&strace_lock);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Waits that have not ended yet. A record is made of a wait when it ends; so a report also walks
- * over the threads of processes, and makes a record of each one that is off its CPU: what it waits
- * for, since when, and in which call chain of the kernel. Threads of the kernel are left out: they
- * wait for work. Waits end while a report is made; one that ends between the reading of the records
- * and that of its thread is in neither, and in the next report.
+ * Finds waits that have not ended yet. The store gets a wait only when it ends. So a report also
+ * walks over the threads of processes, and makes a record for each thread that is off its CPU: what
+ * it waits for, since when, and with which kernel call chain. Kernel threads are left out, because
+ * they wait for work. A wait that ends after the report has read the records, but before it reads
+ * the thread, is only in the next report.
  */
 
 #include "store.h"
@@ -14,7 +14,7 @@
 os_lock_t waits_lock = OS_LOCK_INIT;
 static WALK_LISTS(lists, &waits_lock, waits_walk, 1);
 
-/* Used by the one reader. */
+/* The record that visit() gets. There is one reader at a time. */
 static u64 buffer[(RECORD_BYTES(WAIT_MAX_DEPTH) + sizeof(u64) - 1) / sizeof(u64)];
 
 void waits_add_process(struct profile_process *pp)
@@ -82,7 +82,7 @@ static void set_times(struct wait_record *rec, const struct profile_task *pt)
 	rec->max_cycles = now - start;
 }
 
-/* Returns whether the thread was off its CPU all the time while its wait was read. */
+/* Fills in the record of a wait. Returns false if the thread ran meanwhile. */
 static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
 {
 	os_task_t *task = os_task_of(pt);
@@ -117,7 +117,7 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)
 	unsigned long flags;
 	bool locked;
 
-	/* While waits are off, nobody notes when a thread leaves its CPU. */
+	/* While waits are off, no hook notes when a thread leaves its CPU. */
 	if (!os_key_is_set(&profile_waits_key))
 		return;
 	flags = snapshot_lock(&waits_lock, &locked);

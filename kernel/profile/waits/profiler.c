@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The profiler of waits: its table in a report, its files, and how it is switched. In /proc/profile
- * waits has the call chains of all waits, folded, and takes words; wakers has them with those of
- * their wakers; waits.json and waits_*.json have the tables. /proc/<pid>/waits and waits.json have
- * those of a process.
+ * The profiler of waits: its table in a report, its files, and its switch. In /proc/profile, waits
+ * has the call chains of all waits, folded, and takes words; wakers adds the call chains of the
+ * wakers; waits.json and waits_*.json have the tables. /proc/<pid>/waits and waits.json have the
+ * tables of a process.
  */
 
 #include "waits.h"
@@ -44,7 +44,7 @@ static int write_waits(const char *text)
 	}
 	if (words_on_off(text, &on))
 		return -OS_EINVAL;
-	/* A wait that has begun meanwhile counts from here on. */
+	/* A wait that began while waits were off counts from now on. */
 	if (!os_key_is_set(&profile_waits_key))
 		waits_restart_since();
 	off_time_switch(&waits_off_time, !on, false);
@@ -103,7 +103,7 @@ static void add(u64 *sum, u64 n)
 	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
 }
 
-/* Adds the thread's life to those of its process. What follows, until its end, counts no more. */
+/* Adds the thread's life to those of its process. The thread's remaining time is not counted. */
 static void end_life(struct profile_task *pt)
 {
 	struct profile_lives *lives = pt->waits_process ? &pt->waits_process->lives : NULL;
@@ -112,7 +112,7 @@ static void end_life(struct profile_task *pt)
 		return;
 	waits_remove_task(pt);
 	pt->waits_process = NULL;
-	/* A thread that never ran has no wait behind it. */
+	/* A thread that never ran has not ended a wait. */
 	if (!os_off_cycles(pt))
 		return;
 	add(&lives->nr_threads, 1);
@@ -142,7 +142,7 @@ static const struct profiler_file files[] = {
 	{ 0 },
 };
 
-/* With its tables by system call, by task and by lock. */
+/* Prints all tables of a process: also those by system call, by task and by lock. */
 static void print_process(const void *proc)
 {
 	report_print_process_waits((os_process_t *)proc, true);

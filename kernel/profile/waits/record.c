@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The hooks of waits. schedule() notes when a thread leaves its CPU; task_wake() notes when it was
- * woken, and by which call chain; when it runs again, it adds the two times between to the record
- * of its own call chain. schedule() passes on the time that it uses for the CPU time of threads, so
- * a thread's CPU time and waits are its whole life, to the cycle.
+ * The hooks of waits. schedule() notes when a thread leaves its CPU; task_wake() notes when the
+ * thread was woken, and by which call chain. When the thread runs again, it adds the time asleep
+ * and the time ready to the record of its own call chain. schedule() passes the TSC that it uses
+ * for the CPU time of threads, so a thread's CPU time and waits add up to its whole life, to the
+ * cycle.
  *
- * Records are in a store of each CPU (stack_store.h). But a thread usually waits where it waited
- * before: a table of records found recently leads to one whose stack is compared with the thread's,
- * which is less work than to walk it.
+ * Records are in the store of each CPU (stack_store.h). A thread usually waits where it waited
+ * before. So a cache leads to a recent record, and the thread's stack is compared with the record's
+ * call chain, which is less work than walking the stack.
  */
 
 #include "store.h"
 
 #define KEY_WORDS 8 /* without pcs */
-/* The depth of an interrupt's chain: the code that it interrupted is not the waker. */
+/* The maximum depth of an interrupt's chain. The interrupted code is not the waker. */
 #define INTERRUPT_DEPTH 6
 
 os_key_t profile_waits_key;
@@ -28,7 +29,7 @@ struct wait_key {
 	u32 context; /* its lower half */
 };
 
-/* Empties the store, unless a reader has pinned it. Returns whether that has been done. */
+/* Empties the store, unless a reader has pinned it. Returns true if it was emptied. */
 static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 {
 	if (!stack_store_clear(&w->store))
@@ -39,7 +40,7 @@ static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 	return true;
 }
 
-/* Begins a change of the store. Returns whether records may be added. */
+/* Begins a change of the store. Returns true if records may be added. */
 static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
 {
 	os_assert_irqs_off();
@@ -47,10 +48,16 @@ static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
 	return pf_likely(w->generation == generation) || start_again(w, generation);
 }
 
-/* Returns the record with the key of the new one, which becomes it if need be. NULL: no room. */
+/*
+ * Returns the record with the key of the new one; if there is none, adds the new one. NULL: no
+ * room.
+ */
 static struct wait_record *store(struct wait_cpu *w, struct wait_record *new, u32 tag)
 {
-	/* As many pcs as new has. If a record has another number of them, the contexts differ. */
+	/*
+	 * Compares as many pcs as new has: if a record has another number of pcs, its context
+	 * differs, which is compared first.
+	 */
 	u64 *slot = stack_store_find(&w->store, new, tag,
 				     __builtin_offsetof(struct wait_record, process),
 				     KEY_WORDS + new->nr_kernel + new->nr_user);
@@ -64,7 +71,7 @@ static struct wait_record *store(struct wait_cpu *w, struct wait_record *new, u3
 	return new;
 }
 
-/* Slow path: no recent record is like it. Walks the stack, and looks it up. */
+/* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
 static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wait_key *key,
 					    const os_regs_t *regs, struct recent *recent)
 {
@@ -103,7 +110,7 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 				      rec->nr_user) == rec->truncated);
 }
 
-/* Returns the record of the running thread, or of the interrupt, or NULL if there is no room. */
+/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
 static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait_key key,
 						 const os_task_t *task, const os_regs_t *regs)
 {
@@ -144,7 +151,7 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 	pt->woken_cycles = os_cycles();
 }
 
-/* A thread's time on a CPU until now, from any start. */
+/* Returns a thread's CPU time until now, since any fixed moment. */
 static u64 cpu_cycles(const struct profile_task *pt)
 {
 	return os_cycles() - os_off_cycles(pt);
@@ -167,7 +174,7 @@ pf_noinline void profile_irq_ended(void)
 	struct profile_task *pt = os_current_profile();
 	u64 start = os_this_cpu_read(profile_irq_start), cycles = os_cycles() - start;
 
-	/* One that came while waits were off has left no start. */
+	/* If the interrupt came while waits were off, the start is that of an older one. */
 	if (start < pf_read_once(waits_since_cycles))
 		return;
 	pt->irq.cycles += cycles;
@@ -202,7 +209,7 @@ static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, 
 		rec->max_cycles = asleep + ready;
 }
 
-/* With interrupts off: one that came now might contend for a lock, too. */
+/* Turns interrupts off, because an interrupt that comes now might spin for a lock, too. */
 pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 {
 	u64 cycles = os_cycles() - start, generation = pf_read_once(waits_generation);

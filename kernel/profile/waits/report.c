@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints waits: the table of a report, and call chains, folded, for flame graphs. */
+/* Prints waits: the table of a report, and folded call chains for flame graphs. */
 
 #include "report_times.h"
 
-#define NR_CHAINS  3 /* rows of user locks whose call chains are shown below the table */
+#define NR_CHAINS  3 /* rows of user locks whose call chains are printed below the table */
 #define PATH_BYTES 256
 
 enum {
@@ -27,7 +27,9 @@ void report_wait_comm(char text[17], const u64 comm[2])
 	report_make_printable(text);
 }
 
-/* Prints the name in a line of folded stacks, which a blank or a semicolon would break. */
+/*
+ * Prints the thread's name in a line of folded stacks. A blank or a semicolon would break the line.
+ */
 static void print_folded_comm(const char *before, const struct wait_record *rec)
 {
 	char comm[17];
@@ -50,7 +52,7 @@ const char *report_wait_function(u64 addr, char *text, size_t size)
 	return addr && os_symbol_lookup(addr, &start, text, size) ? text : "-";
 }
 
-/* For an address in the user's memory, it also copies which file is mapped there. */
+/* For a user address, also copies the file that is mapped there. */
 void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size)
 {
 	char path[PATH_BYTES];
@@ -73,7 +75,7 @@ void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text
 	}
 }
 
-/* Copies a row's waker: its function, and who it is. */
+/* Copies a row's waker: the function, and the thread or interrupt. */
 void report_wait_waker(const struct wait_row *row, char *text, size_t size)
 {
 	char function[OS_SYMBOL_BYTES], comm[17];
@@ -98,7 +100,7 @@ void report_set_wait_times(struct cell cells[NR_TIME_COLUMNS], const struct wait
 	cells[IN_FLIGHT] = cell_nr(row->nr_in_flight);
 }
 
-/* Prints a row. proc: the process in whose memory the row's address is; NULL: not known. */
+/* Prints a row. proc is the process of the row's address; NULL: unknown. */
 static void print_row(const struct wait_row *row, os_process_t *proc)
 {
 	char what[WAIT_NAME_BYTES], where[OS_SYMBOL_BYTES], by[OS_SYMBOL_BYTES + 48];
@@ -114,7 +116,7 @@ static void print_row(const struct wait_row *row, os_process_t *proc)
 	table_row(cells);
 }
 
-/* Appends a chain, innermost function first, the scheduler's own left out. */
+/* Appends a chain, innermost function first, without the scheduler's functions. */
 static size_t add_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
 			bool with_kernel)
 {
@@ -137,8 +139,9 @@ static size_t add_chain(char *line, size_t size, size_t len, const struct wait_r
 }
 
 /*
- * Prints the call chains of the longest waits. A kernel's function speaks for itself, so theirs are
- * for wide reports; but who held a user's lock is told by the user's code that gave it back.
+ * Prints the call chains of the longest waits. For a wait in the kernel, the row names the
+ * function, so its chain is in wide reports only. For a user's lock, only the chain of the waker
+ * shows which user code held the lock.
  */
 static void print_chains(const struct wait_view *view, u32 nr, bool wide)
 {
@@ -222,7 +225,7 @@ static void print_tables(const struct report *report)
 
 void report_print_waits(const struct report *report)
 {
-	/* The first lines of a process's report have made the view. */
+	/* In a process's report, the first lines (summary.c) have made the view. */
 	if (!report->proc) {
 		waits_pin();
 		waits_make_view(NULL, wait_by_reason);
@@ -247,7 +250,7 @@ static void print_frames(const struct wait_record *rec)
 		report_printf(";%s", report_frame(name, rec->pcs[i], true));
 }
 
-static bool with_waker; /* in the stacks that are printed */
+static bool with_waker; /* whether the stacks are printed with wakers */
 
 static void print_stack(const struct wait_record *rec, u64 cycles)
 {

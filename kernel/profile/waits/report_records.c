@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints the store as it is: a row for each record, with the addresses of both call chains. */
+/*
+ * Prints the store without adding up: a row for each record, with the addresses of both call
+ * chains.
+ */
 
 #include "waits.h"
 
@@ -27,8 +30,8 @@ enum {
 };
 
 /*
- * A wait that has not ended has the kernel's part of its chain only. A waker without a pid is a
- * kernel thread or, without a name, an interrupt.
+ * A wait that has not ended has only the kernel's part of its chain. A waker without a pid is a
+ * kernel thread; without a name, it is an interrupt.
  */
 static const struct column columns[NR_COLUMNS] = {
 	[CPU] = { NULL, "cpu", COLUMN_COUNT },

@@ -2,7 +2,7 @@
 #ifndef PROFILE_WAITS_REPORT_TIMES_H
 #define PROFILE_WAITS_REPORT_TIMES_H
 
-/* The columns that the tables of waits begin with. */
+/* The first columns of all tables of waits. */
 
 #include "../table.h"
 #include "waits.h"

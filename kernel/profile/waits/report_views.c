@@ -30,7 +30,7 @@ static const struct column lock_columns[] = {
 	[WAKER] = { "released.by", "releaser", COLUMN_TEXT, 20, .left = true },
 };
 
-/* Begins a table of the view, which is one of the three above. */
+/* Makes a view and begins its table, which is one of the three above. */
 static void begin(const struct table *table, const struct report *report, wait_key_fn *key_of,
 		  const char *title)
 {
@@ -75,7 +75,10 @@ void report_print_wait_tasks(const struct report *report)
 	report_end_waits(TIMES);
 }
 
-/* The thread that woke those of a lock's longest record has held the lock. */
+/*
+ * Prints a lock. `released by` is the waker in its longest record, because a waker has held the
+ * lock.
+ */
 static void print_lock(const struct wait_row *row, os_process_t *proc)
 {
 	char name[WAIT_NAME_BYTES], by[OS_SYMBOL_BYTES + 48];
@@ -123,7 +126,7 @@ static const struct column spinlock_columns[SPUN_NR_COLUMNS] = {
 	[SPUN_WHERE] = { "where", "function", COLUMN_TEXT, 20, .left = true },
 };
 
-/* This time is CPU time, unlike that of all other waits. */
+/* Prints the time that CPUs have spun for spinlocks. It is CPU time, unlike all other waits. */
 void report_print_spinlocks(const struct report *report)
 {
 	const struct table table = TABLE(spinlock_columns, .top = report->top);

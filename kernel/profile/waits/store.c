@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Makes and reads the store of waits that each CPU has (stack_store.h). record.c writes to it. A
- * reader copies a record's counters and looks at the CPU's seq before and after. A reset raises the
- * generation. Each CPU empties its store at its next event, unless a reader has pinned it.
+ * Allocates and reads the store of waits of each CPU (stack_store.h). record.c writes to it. A
+ * reader copies a record's counters, and copies them again if the CPU's seq has changed meanwhile.
+ * A reset raises the generation. Each CPU empties its store at its next event, unless a reader has
+ * pinned it.
  */
 
 #include "store.h"
@@ -44,7 +45,7 @@ void waits_restart_since(void)
 void waits_reset(void)
 {
 	waits_restart_since();
-	/* A CPU that sees it sees the new start, too. */
+	/* A CPU that sees the new generation sees the new waits_since_cycles, too. */
 	__atomic_add_fetch(&waits_generation, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -64,7 +65,7 @@ void waits_pin(void)
 
 	if (nr_pins++ && !os_panicking())
 		return;
-	/* Again if there was a reset meanwhile. */
+	/* Repeats if there was a reset meanwhile. */
 	do {
 		now = pf_read_once(waits_generation);
 		os_for_each_cpu(cpu)

@@ -2,7 +2,7 @@
 #ifndef PROFILE_WAITS_STORE_H
 #define PROFILE_WAITS_STORE_H
 
-/* Each CPU's store of waits: record.c writes to it, store.c reads it. */
+/* The store of waits of each CPU. record.c writes to it, store.c reads it. */
 
 #include "../stack_store.h"
 #include "waits.h"
@@ -17,14 +17,14 @@ struct recent {
 
 struct wait_cpu {
 	struct stack_store store;
-	u64 generation; /* of the store, and of lost */
+	u64 generation; /* of the store and of the lost counter */
 	struct wait_lost lost;
 	struct recent recent[PF_BIT(LOG2_RECENT)];
 };
 
 OS_DECLARE_PER_CPU(struct wait_cpu, wait_cpus);
 extern u64 waits_generation;   /* grows with each reset; 0: not ready */
-extern u64 waits_since_cycles; /* TSC of the last reset, or of when waits were last switched on */
+extern u64 waits_since_cycles; /* TSC when waits were last reset or switched on */
 
 static inline u32 wait_record_bytes(const struct wait_record *rec)
 {

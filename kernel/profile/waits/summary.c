@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The first lines of a process's report: the lives of its threads, as time on a CPU and time
- * waited, and the time waited by what was waited for. The scheduler tells how long a thread was off
- * its CPU; the records tell why. Where they do not, the time is "unknown". A shell, which does
- * little but wait for its children, has one line.
+ * Prints the first lines of a process's report: the CPU time of its threads, and their waiting time
+ * by what they waited for. The scheduler knows how long each thread was off its CPU, and the
+ * records say why. Time that no record explains is "unknown". A process that mostly waits for its
+ * children, like a shell, has one line.
  */
 
 #include "waits.h"
@@ -18,7 +18,7 @@ struct part {
 	u64 cycles;
 };
 
-/* Adds to the part of this name, or to the last one, which stands for all others. */
+/* Adds to the part with this name, or to the last part, "others". */
 static void add_part(struct part *parts, const char *name, u64 cycles)
 {
 	u32 i = 0;
@@ -35,7 +35,7 @@ static int compare_parts(const void *a, const void *b)
 	return compare_u64(((const struct part *)b)->cycles, ((const struct part *)a)->cycles);
 }
 
-/* Makes the parts, the longest first. Returns for how long threads were ready. */
+/* Makes the parts, the longest first. Returns how long the threads were ready. */
 static u64 add_rows(struct part *parts, const struct wait_view *view)
 {
 	u64 ready = 0;
@@ -64,7 +64,7 @@ static size_t print_part(char *line, size_t size, size_t len, const char *name, 
 				 SECONDS(us));
 }
 
-/* The total is the sum of the parts as they are printed. */
+/* Prints the waits. The total is the sum of the parts as printed. */
 static void print_waits(const struct profile_lives *lives, const struct wait_view *view)
 {
 	struct part parts[NR_NAMES] = { 0 };
@@ -81,7 +81,7 @@ static void print_waits(const struct profile_lives *lives, const struct wait_vie
 			len = print_part(line, sizeof(line), len, parts[i].name, us);
 	}
 	len = print_part(line, sizeof(line), len, "for a CPU", usecs(ready));
-	/* Lost, while waits were off, or before a reset. */
+	/* Waits that had no room, while waits were off, or before a reset. */
 	if (lives->off_cycles > known) {
 		u64 us = usecs(lives->off_cycles - known);
 
@@ -98,8 +98,9 @@ static u64 less(u64 from, u64 n)
 }
 
 /*
- * Calls and faults were measured with the interrupts that hit them. The rest is user code, and what
- * was not measured. The total is the sum of the printed parts.
+ * Prints the CPU time. The times of calls and faults include interrupts that hit them, so these are
+ * subtracted. The rest is user code and unmeasured time. The total is the sum of the parts as
+ * printed.
  */
 static void print_cpu_time(const struct profile_lives *lives, const struct report_summary *known)
 {
@@ -117,7 +118,7 @@ static void print_cpu_time(const struct profile_lives *lives, const struct repor
 		      SECONDS(rest), SECONDS(calls), SECONDS(faults), SECONDS(irqs));
 }
 
-/* Leaves out what was not counted all the time. */
+/* Prints the numbers of events, without those that were not counted all the time. */
 static void print_events(const struct profile_lives *lives, const struct report_summary *known,
 			 u64 nr_faults)
 {
@@ -133,7 +134,7 @@ static void print_events(const struct profile_lives *lives, const struct report_
 	report_printf("\n");
 }
 
-/* Returns for how long the threads slept until a child process ended or stopped. */
+/* Returns how long the threads slept until a child process ended or stopped. */
 static u64 child_cycles(const struct wait_view *view)
 {
 	u64 cycles = 0;
@@ -175,7 +176,7 @@ static void print(const struct report *report)
 		print_waits(lives, &wait_view);
 		print_events(lives, &known, os_process_nr_faults(report->proc));
 	}
-	/* report_print_waits() prints the same view, and unpins it. */
+	/* report_print_waits() prints this view later, and unpins it. */
 }
 
 PROFILER(summary) = {

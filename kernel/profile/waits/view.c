@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Adds up the records of waits, by what was waited for, by system call, by task or by lock: one row
- * for each. Rows are found by hashing; nothing is allocated, so a dying kernel can make a view.
+ * Adds up the records of waits in rows: by what was waited for, by system call, by task or by lock.
+ * Rows are found by a hash of their keys. Nothing is allocated, so a panic can make a view, too.
  */
 
 #include "waits.h"
@@ -80,7 +80,7 @@ bool wait_by_spinlock(const struct wait_record *rec, struct wait_row *key)
 	return rec->kind == WAIT_SPUN;
 }
 
-/* Returns the row with this key, a new one if need be, or NULL when the table is full. */
+/* Returns the row with this key, or a new one, or NULL if the table is full. */
 static struct wait_row *find_row(struct wait_view *view, const struct wait_row *key)
 {
 	const u64 *words = (const u64 *)key;
@@ -99,7 +99,7 @@ static struct wait_row *find_row(struct wait_view *view, const struct wait_row *
 	return NULL;
 }
 
-/* Adds waits to the row with this key. Returns the row, or NULL when the table is full. */
+/* Adds waits to the row with this key. Returns the row, or NULL if the table is full. */
 static struct wait_row *add_waits(struct wait_view *view, const struct wait_row *key,
 				  const struct wait_counts *counts)
 {
@@ -132,7 +132,7 @@ static void add_record(struct wait_view *view, unsigned int cpu, const struct wa
 	}
 }
 
-static wait_key_fn *key_of_view; /* of the view that is made */
+static wait_key_fn *key_of_view; /* of the view that is being made */
 
 static void add_in_flight(unsigned int cpu, const struct wait_record *rec)
 {

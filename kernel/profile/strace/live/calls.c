@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Decoders of arguments with rules of their own: their format, or the number of arguments, depends
- * on another argument. The names of flags and values are in xlat.h. process.c has the decoders of
+ * Decodes arguments with special rules: their format, or the number of arguments, depends on
+ * another argument. The names of flags and values are in xlat.h. process.c has the decoders of
  * clone, futex, prctl and membarrier.
  */
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes a captured call as the line that strace would print. The table of calls, made from
- * syscalls.tbl, gives the type of each argument; calls.c prints the types with rules of their own.
- * All text goes through live_put() and live_printf(), which stop at the end of the line. RET_BYTES
- * of the line are reserved for the return value. The decoder reads only the captured call, so it
- * works in any context.
+ * Writes a captured call as the line that strace would print. The table of calls, generated from
+ * syscalls.tbl, has the type of each argument; calls.c prints the types with special rules. All
+ * text goes through live_put() and live_printf(), which stop at the end of the line. RET_BYTES of
+ * the line are reserved for the return value. The decoder reads only the captured call, so it works
+ * in any context.
  */
 
 #include "live.h"

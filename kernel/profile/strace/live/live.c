@@ -20,7 +20,7 @@
 #define MAX_WORDS   256
 #define MAX_WAIT_MS 10000
 #define MAX_ERROR   (-4095)
-/* From -ERESTARTSYS to -ERESTART_RESTARTBLOCK: an interrupted call, which has not failed yet. */
+/* From -ERESTARTSYS to -ERESTART_RESTARTBLOCK: the call was interrupted, and has not failed yet. */
 #define FIRST_RESTART (-512)
 #define RESTART_BLOCK (-516)
 
@@ -49,7 +49,7 @@ static char words[MAX_WORDS] = "off"; /* the text of the filter; guarded by word
 static os_lock_t words_lock = OS_LOCK_INIT;
 static bool switching; /* a thread is changing the filter */
 
-static bool draining; /* a thread reads the rings, and owns the variables up to nr_drops_told */
+static bool draining; /* a thread reads the rings; it alone uses what is up to nr_drops_told */
 static struct live_call drained;
 static char line[LIVE_LINE_BYTES];
 static u64 nr_printed, nr_drops_told;
@@ -207,7 +207,7 @@ static bool is_wanted(const struct live_call *call)
 	       call->ns >= pf_read_once(filter.slower_ns);
 }
 
-/* Waits for room in the ring, if the filter says so. Returns true if the call is in the ring. */
+/* Waits for room in the ring, if the filter has `wait`. Returns true if the call is in the ring. */
 static bool wait_for_room(const struct live_call *call)
 {
 	for (u32 ms = 0; pf_read_once(filter.wait) && ms < MAX_WAIT_MS; ms++) {
@@ -274,7 +274,7 @@ static void end_task(struct profile_task *pt)
 	os_free(live);
 }
 
-/* Fills in live_chosen[], by which the hook rules out most calls without a function call. */
+/* Fills in live_chosen[], with which the hook rules out most calls without a function call. */
 static void choose_calls(void)
 {
 	os_assert_held(&words_lock);

@@ -3,8 +3,8 @@
 #define PROFILE_LIVE_H
 
 /*
- * strace trace output: a line in the log for each system call, like those of `strace -f`. This
- * header is what the files of the folder share. A call flows through them like this:
+ * strace trace output: a line in the log for each system call, like those of `strace -f`. The files
+ * of this folder share this header. A call flows through them like this:
  *
  *	hooks (live.c) -> capture (args.c) -> ring (ring.c) -> text (decode.c, calls.c) -> log
  */
@@ -34,7 +34,7 @@ enum {
 enum live_arg_type {
 	LIVE_ARG_end,  /* no more arguments */
 	LIVE_ARG_skip, /* not printed */
-	LIVE_ARG_raw,  /* a call about which nothing is known: all six registers */
+	LIVE_ARG_raw,  /* a call without a description: all six registers */
 
 	LIVE_ARG_int,  /* 32 bits, signed */
 	LIVE_ARG_uint, /* 32 bits, unsigned */
@@ -111,8 +111,8 @@ const struct live_syscall *live_syscall(u64 nr);
 #define LIVE_NR_SYSCALLS 512 /* larger numbers have no name */
 
 /*
- * A captured call: the registers, and the memory that they point to, up to a limit whatever the
- * registers say. A ring stores it up to the last byte in use.
+ * A captured call: the registers, and the memory that they point to, up to fixed limits. A ring
+ * stores it up to the last byte in use.
  */
 #define LIVE_PATH_BYTES	  256
 #define LIVE_STRING_BYTES 32
@@ -181,7 +181,7 @@ void live_put_flags(struct live_text *text, enum live_xlat_id xlat, u32 value);
 void live_put_value(struct live_text *text, enum live_xlat_id xlat, u32 value);
 /*
  * Puts the names of flags, separated by `|`, and returns the bits that have no name. *any says
- * whether something precedes the first name, and then whether something has been put.
+ * whether text precedes the first name; set to true if any name was put.
  */
 u32 live_put_names(struct live_text *text, enum live_xlat_id xlat, u32 value, bool *any);
 /* Returns the name of a value, or NULL if the table does not have it. */
@@ -208,9 +208,9 @@ bool live_put_membarrier(struct live_text *text, const struct live_call *call);
 
 struct live_filter {
 	u64 calls[LIVE_NR_SYSCALLS / 64];
-	bool unnamed; /* calls whose number has no name, too */
+	bool unnamed; /* also calls whose number has no name */
 	bool failed;  /* only calls that failed */
-	bool wait;    /* a thread that finds its ring full waits instead of losing the line */
+	bool wait;    /* if its ring is full, a thread waits instead of losing the line */
 	bool time;    /* lines show when the call began */
 	bool cpu;     /* lines show the CPU on which the call ended */
 	u32 nr_pids;  /* 0: all processes */
@@ -241,8 +241,8 @@ int live_ring_init(void);
 /* Returns false if the ring has no room; the caller counts the loss. Process context. */
 bool live_ring_put(const struct live_call *call);
 /*
- * Copies out the call that ended first, of all rings. Returns false if the rings are empty. Callers
- * ensure that there is one reader at a time.
+ * Removes the call that ended first from the rings, and copies it. Returns false if all rings are
+ * empty. Callers ensure that there is one reader at a time.
  */
 bool live_ring_get(struct live_call *call);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Decoders of clone, futex, prctl and membarrier, whose first arguments decide which others exist
- * and what they mean. calls.c has the simpler ones.
+ * Decodes clone, futex, prctl and membarrier, whose first arguments decide which others exist and
+ * what they mean. calls.c decodes the simpler calls.
  */
 
 #include "live.h"
