@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Exports: one snapshot of all tables, as JSON, in memory of the kernel. A tool on the host finds
- * it in the guest's RAM when the run is over, also after a panic (<lego/profile_abi.h>), and
- * /proc/profile/export gives a new one as a file. Lines of text and no binary format: a reader can
- * check each line by itself, keep what is whole, and skip what it does not know.
+ * it in the guest's RAM after the run, even after a panic (<lego/profile_abi.h>). Reading
+ * /proc/profile/export makes a new one. The format is lines of text, not binary: a reader can check
+ * each line alone, keep the complete ones, and skip unknown ones.
  *
- * profile.export= sets the memory aside at start, as a panic cannot allocate. Without it, the first
- * export in process context does. All exports are made in turn with reports.
+ * profile.export= reserves the memory at boot, because a panic cannot allocate. Without it, the
+ * first export in process context allocates the memory. No export is made while a report is
+ * printed.
  *
- * On the console, an export is pieces of its lines, each with a number and a checksum, so that a
- * reader finds them among other lines, and knows what is missing. A program could print such lines,
- * too. So each has a random mark, which was logged before any program ran, and which only root can
- * read.
+ * On the console, an export is printed in chunks of lines, each with a number and a checksum, so
+ * that a reader finds them among other lines, and knows what is missing. A program could print such
+ * lines, too. So each chunk has a random mark, which was logged before any program ran, and which
+ * only root can read.
  */
 
 #include "../profiler.h"
@@ -23,9 +24,9 @@
 #define MIN_BYTES     4096
 #define MAX_BYTES     (PROFILE_EXPORT_MAX_RANGES * (u64)PROFILE_EXPORT_RANGE_BYTES)
 #define DEFAULT_BYTES (4ull << 20)
-#define PRINT_BYTES   1024 /* of one report_printf() */
-#define LAST_BYTES    128  /* of the last line, for which room is kept */
-#define PIECE_BYTES   400  /* of a line on the console */
+#define PRINT_BYTES   1024 /* longest text of one report_printf() */
+#define LAST_BYTES    128  /* room that is kept for the last line */
+#define PIECE_BYTES   400  /* longest chunk of a line on the console */
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -41,7 +42,7 @@ struct profile_export profile_export pf_used = {
 
 /* profile.export= */
 static u64 wanted_bytes;
-static bool wants_console; /* each snapshot but those that are read */
+static bool wants_console; /* print each snapshot, except those that are read */
 
 static u64 mark; /* of lines on the console */
 static struct on_exit exports_on_exit = ON_EXIT("profile.export_on_exit", "none");
@@ -98,7 +99,7 @@ static void set_memory_aside(u64 bytes)
 	room_bytes = bytes;
 }
 
-/* Process context. */
+/* Allocates the memory, unless it is there. Process context. */
 static void need_memory(void)
 {
 	if (!room_bytes)
@@ -128,7 +129,7 @@ static void append(const char *bytes, u64 n)
 	}
 }
 
-/* The output of report_printf(). A line that has no room is left out as a whole, and counted. */
+/* Receives the text of report_printf(). A line without room is left out as a whole, and counted. */
 static void put(const char *fmt, va_list args)
 {
 	static char text[PRINT_BYTES];
@@ -151,7 +152,7 @@ static void put(const char *fmt, va_list args)
 	}
 }
 
-/* CRC-32 as in gzip (RFC 1952, section 8), four bits at a time. Begin with ~0, end with ~crc. */
+/* Adds a byte to a CRC-32 as in gzip (RFC 1952, section 8). Begin with ~0; the result is ~crc. */
 static u32 add_to_checksum(u32 crc, u8 byte)
 {
 	static const u32 of_nibble[16] = {
@@ -179,7 +180,7 @@ static u32 checksum(void)
 	return ~crc;
 }
 
-/* Copies a piece of a line, which ends in a newline. Returns its length. */
+/* Copies a chunk of a line that ends in a newline. Returns the length of the chunk. */
 static u64 copy_piece(u64 at, char piece[PIECE_BYTES + 1])
 {
 	u64 n = 0;
@@ -230,7 +231,10 @@ static void print_first_line(const char *why)
 		      os_cycles_per_second(), nr_online, os_cycles_to_ns(os_cycles()));
 }
 
-/* In turn, or in a panic. A panic may interrupt the making of another export, and starts again. */
+/*
+ * Makes an export, while no report is printed, or in a panic. If the panic interrupted another
+ * export, starts again.
+ */
 static void make(const char *why)
 {
 	struct profile_export *e = &profile_export;
@@ -261,7 +265,7 @@ static void make_for_all(const char *why)
 		print_on_console();
 }
 
-/* The file: makes an export, and copies it. */
+/* Prints the file /proc/profile/export: makes an export and copies it. */
 static void print_export(const void *unused)
 {
 	const struct profile_export *e = &profile_export;
@@ -291,7 +295,7 @@ static void take_snapshot(void)
 }
 OS_SYSRQ_KEY(profile_export, 'e', "export the profiler's tables", take_snapshot);
 
-/* A snapshot that a user took before the machine was switched off is kept. */
+/* Makes the last export, unless the machine is switched off and there is a snapshot already. */
 static void end(const char *why)
 {
 	if (!profile_export.number || os_panicking())
@@ -320,7 +324,7 @@ static void process_exit(struct profile_process *pp)
 		report_to_text(NULL, &table_text, print_exit, proc);
 }
 
-/* Prints the last snapshot: one that was read has the same bytes. */
+/* Prints the last snapshot on the console. Its bytes are the same as when it was read. */
 static void print_last(const void *unused)
 {
 	need_memory();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads the build id of an ELF file (System V ABI, chapters 4 and 5: program headers and notes).
- * The file is a user's: no field is believed, and the work is bounded, whatever they say.
+ * Reads the build id of an ELF file (System V ABI, chapters 4 and 5: program headers and notes). A
+ * user may have made the file, so no field is trusted, and the work is bounded.
  */
 
 #include "images.h"
@@ -9,7 +9,7 @@
 #define PT_NOTE		4
 #define NT_GNU_BUILD_ID 3
 #define MAX_PHDRS	128
-#define MAX_NOTES	16 /* of a segment */
+#define MAX_NOTES	16 /* in a segment */
 
 struct elf_header {
 	u8 ident[16];
@@ -35,13 +35,13 @@ static bool read_exact(os_file_t *file, void *buf, size_t n, u64 pos)
 	return os_file_read(file, buf, n, pos) == (ssize_t)n;
 }
 
-/* Names and contents are padded to 4 bytes. */
+/* Returns a length with padding: names and contents are padded to 4 bytes. */
 static u64 padded(u32 bytes)
 {
 	return ((u64)bytes + 3) & ~3ull;
 }
 
-/* Looks through a segment of notes. */
+/* Searches a segment of notes. */
 static u32 find_in_segment(os_file_t *file, const struct program_header *segment, u8 *build_id)
 {
 	u64 at = segment->offset, end = at + segment->filesz;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Notes which files' code is mapped in an address space, by a number: see images.h. The hook is
- * called when an area becomes code, which is rare: a few times in the life of a process. It costs
- * the time to read the file's build id, some 4,000 instructions.
+ * Records which files' code is mapped in each address space, as the number of a code map: see
+ * images.h. The hook runs when a VMA becomes executable, a few times in the life of a process. Most
+ * of its cost is reading the file's build id, about 4,000 instructions.
  *
- * What is alike gets the same number, so thousands of processes of a few programs take a few
- * entries. The tables only grow: records may have any number, so none is given out again. When a
- * table is full, code that is mapped from then on has no name, and is counted.
+ * Equal files and equal maps get the same number, so thousands of processes of a few programs take
+ * a few entries. The tables only grow: any record may contain a number, so numbers are never
+ * reused. If a table is full, newly mapped code has no name, and is counted.
  */
 
 #include "images.h"
 
 #include <lego/stack_walk.h>
 
-#define PATH_BYTES 256 /* a path that is longer is "(unreachable)" */
+#define PATH_BYTES 256 /* a longer path reads as "(unreachable)" */
 
-/* Items that are told apart by all of their bytes. An item's number is its place + 1. */
+/* A set of items, compared by all of their bytes. The number of an item is its index + 1. */
 struct numbering {
 	void *items;
-	u32 *slots; /* twice as many as items: by hash, numbers; 0: free */
+	u32 *slots; /* a hash table of numbers, twice as many as items; 0: free */
 	u32 item_bytes, max;
 	u32 nr; /* published with release */
 	u64 nr_lost;
@@ -59,7 +59,7 @@ static u32 first_slot(const struct numbering *n, const u64 *words)
 	return (hash >> 32) % (2 * n->max);
 }
 
-/* Returns the number of an item, which becomes a new one if need be; 0: there is no room. */
+/* Returns the number of an item. Adds the item if it is new. 0: there is no room. */
 static u32 number_of(struct numbering *n, const void *wanted)
 {
 	unsigned long flags = os_lock(&images_lock);
@@ -116,7 +116,7 @@ static u32 image_number(os_file_t *file)
 	const char *path = os_file_path(file, text, sizeof(text));
 	size_t len = strlen(path);
 
-	/* Of a path that is too long, the end says more than the begin. */
+	/* If the path is too long, keeps its end, which says more than its start. */
 	if (len >= sizeof(image.path))
 		path += len + 1 - sizeof(image.path);
 	memcpy(image.path, path, strlen(path));
@@ -134,7 +134,7 @@ static bool is_inside(const struct code_map *inner, const struct code_map *outer
 	return inner->start >= outer->start && inner->end <= outer->end;
 }
 
-/* Returns the newest area of the map new->parent that the new one overlaps, or NULL. */
+/* Returns the newest area of the map new->parent that overlaps the new area, or NULL. */
 static const struct code_map *find_overlap(const struct code_map *new)
 {
 	const struct code_map *old;
@@ -147,7 +147,10 @@ static const struct code_map *find_overlap(const struct code_map *new)
 	return NULL;
 }
 
-/* Returns the map new->parent without the areas of which nothing is left, and with the new one. */
+/*
+ * Returns the map new->parent, without areas that the new one covers completely, and with the new
+ * one.
+ */
 static u32 map_with(const struct code_map *new)
 {
 	u32 kept[MAX_CODE_MAP_DEPTH], nr = 0, number;
@@ -191,12 +194,16 @@ static void add_code(struct profile_mm *pm, const os_area_t *area)
 	if (old ? old->image == new.image &&is_inside(&new, old) &&
 			    new.file_offset - new.start == old->file_offset - old->start :
 		  !new.image)
-		return; /* the map says so already */
+		return; /* the map has it already */
 	number = map_with(&new);
-	/* No name is better than that of a file which was there before. */
+	/*
+	 * Without room, hides the old area: no name is better than that of the file mapped before.
+	 */
 	if (number || old)
 		pf_write_once(pm->code_map, number);
-	/* Addresses in older samples are other code now: new samples must not be added to them. */
+	/*
+	 * The same addresses are other code now, so new samples must not be added to old records.
+	 */
 	if (old)
 		os_change_task_keys();
 }

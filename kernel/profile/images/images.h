@@ -3,9 +3,9 @@
 #define PROFILE_IMAGES_H
 
 /*
- * Images: the files that user code is mapped from, and where. images.c numbers them, so that a
- * record of a sample or a wait says with one number what its user addresses belong to, also when
- * its process is gone. profiler.c prints them.
+ * Images: the files that user code is mapped from, and where. images.c gives them numbers. So a
+ * record of a sample or a wait needs one number to resolve its user addresses, even when its
+ * process is gone. profiler.c prints the files and maps.
  */
 
 #include "../util.h"
@@ -17,34 +17,34 @@
 #define MAX_CODE_MAPS	   2048
 #define MAX_CODE_MAP_DEPTH 128
 
-/* A file with code. All of it is its key, with zeros behind the ends of path and build id. */
+/* A file with code. The whole struct is its key; path and build id are padded with zeros. */
 struct image {
-	u64 bytes;	    /* the file's size */
+	u64 bytes;	    /* size of the file */
 	u32 build_id_bytes; /* 0: it has none */
 	u8 build_id[IMAGE_BUILD_ID_BYTES];
 	char path[IMAGE_PATH_BYTES];
 };
 
 /*
- * The code in an address space: an area, and what was mapped before, which is the map `parent`. An
- * area hides older ones that it overlaps. Processes that map the same files to the same places in
- * the same order have the same map. All of it is its key.
+ * The code in an address space, as a list: the area that was mapped last, and the map before it,
+ * `parent`. An area hides older ones that it overlaps. Processes that map the same files at the
+ * same addresses in the same order have the same map. The whole struct is its key.
  */
 struct code_map {
 	u32 parent; /* 0: none */
-	u32 image;  /* 0: hides what was there; no file is known */
+	u32 image;  /* 0: no file is known; the area only hides older ones */
 	u64 start, end;
-	u64 file_offset; /* of start */
+	u64 file_offset; /* at start */
 };
 
 /* Mappings of code that have no name in exports, since boot. */
 struct images_lost {
-	u64 nr_images;	 /* of new files, when there were MAX_IMAGES */
-	u64 nr_maps;	 /* when there were MAX_CODE_MAPS */
-	u64 nr_too_deep; /* behind MAX_CODE_MAP_DEPTH others of their process */
+	u64 nr_images;	 /* because there were MAX_IMAGES files */
+	u64 nr_maps;	 /* because there were MAX_CODE_MAPS maps */
+	u64 nr_too_deep; /* because the process had MAX_CODE_MAP_DEPTH areas */
 };
 
-/* They never change or move. Numbers begin with 1. Any context. */
+/* Numbers begin with 1. An image or a map never changes or moves. Any context. */
 u32 images_nr(void);
 u32 code_maps_nr(void);
 const struct image *image_get(u32 number);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints images and code maps, for exports: a row for each. A reader finds the file of a user
- * address in the map of its record: the first area that has it, from the map to its parent and so
- * on. A report says only what has no room.
+ * Prints images and code maps, for exports: a row for each. To find the file of a user address, a
+ * reader takes the map of its record and follows `parent` to the first area that contains the
+ * address. Reports only count code that had no room.
  */
 
 #include "images.h"
@@ -115,7 +115,7 @@ static const struct profiler_file files[] = {
 	{ 0 },
 };
 
-/* Behind samples and waits: an image that they have a number of is printed. */
+/* Printed after samples and waits, so that each image that they refer to is printed, too. */
 PROFILER(images) = {
 	.name = "images",
 	.place = 80,

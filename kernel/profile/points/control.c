@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Switches points on and off: at boot by profile.points=, later by writes to /proc/profile/points
- * and by sysrq o. A list of globs is applied from left to right; a minus in front of a glob
- * switches its points off. At boot, a list that begins with a minus starts from all points on,
- * another one from all off. The file refuses a glob that matches no point.
+ * and by sysrq o. A list of globs is applied from left to right; a minus before a glob switches its
+ * points off. At boot, a list that begins with a minus starts with all points on, any other list
+ * with all points off. The file refuses a glob that matches no point.
  */
 
 #include "points.h"
@@ -50,7 +50,9 @@ static void apply_list(const char *list)
 	}
 }
 
-/* Takes "ordered" and "unordered" out of the value. The other words are the list of globs. */
+/*
+ * Parses the value. "ordered" and "unordered" are removed; the other words are the list of globs.
+ */
 static int set_points(const char *value)
 {
 	char word[MAX_LIST], list[MAX_LIST] = "";

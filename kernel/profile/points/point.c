@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The sums of profile points for each CPU. The code that profile.h puts at a point changes only the
- * counters of its CPU, each with one instruction that neither an interrupt nor an NMI can tear.
- * This file adds up the CPUs, and has the slow path of a pair's end. The number of pairs is the sum
- * of the histogram, so it has no counter of its own.
+ * Keeps the per-CPU sums of profile points. The inline code at a point (profile_point.h) changes
+ * only the counters of its CPU, each with one instruction that neither an interrupt nor an NMI can
+ * tear. This file adds up the CPUs, and has the slow path of a pair's end. The number of pairs is
+ * the sum of the histogram, so it has no counter of its own.
  *
  * Only a CPU itself writes to its sums. So a reset does not clear them: it remembers their values,
  * and reports print the difference. Minimum and maximum, however, are restarted by the CPU that
@@ -25,7 +25,7 @@
 #define CALIBRATION_ROUNDS 16
 #define RESET_TRIES	   4
 
-/* A point like any other, except that it has no name, so no report shows it. */
+/* An ordinary point, but without a name, so that no report shows it. */
 __PROFILE_POINT_CODE(calibration, false)
 static struct profile_point __PROFILE_POINT(calibration) pf_used pf_section("profile_points")
 	pf_aligned(8) = {
@@ -39,7 +39,9 @@ static u64 reset_cycles;
 static u32 nr_resets;
 static bool usable; /* points_init() has succeeded: points can be switched on */
 
-/* The best round of CALIBRATION_PAIRS pairs: their duration, and their measured time. */
+/*
+ * The fastest round of CALIBRATION_PAIRS pairs: its duration, and the measured time of its pairs.
+ */
 struct calibration {
 	u64 cycles;
 	u64 reading_cycles;
@@ -53,7 +55,7 @@ u64 profile_off_cycles(void)
 	return os_off_cycles(os_current_profile());
 }
 
-/* Returns how many cycles of a pair count that ended at `end`: those after the reset. */
+/* Returns how many cycles of a pair that ended at `end` came after the reset, and so count. */
 static u64 cycles_since(u64 reset, u64 end, u64 cycles)
 {
 	u64 since = end - reset;
@@ -111,7 +113,10 @@ void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles
 	cycles = raise_max(c, end, cycles);
 	os_this_cpu_lower(c->min_cycles, cycles);
 	os_this_cpu_add(c->sums.cycles, cycles);
-	/* Out of range if the clocks of two CPUs differ, or if a reset has shortened the pair. */
+	/*
+	 * It is out of range if the clocks of two CPUs differ, or if a reset has shortened the
+	 * pair.
+	 */
 	off_cycles = (s64)off_cycles < 0 ? 0 : pf_min(off_cycles, cycles);
 	if (point->sleeps)
 		os_this_cpu_add(c->sums.oncpu_cycles, cycles - off_cycles);
@@ -146,7 +151,7 @@ DEFINE_CALIBRATION(run_empty_pairs, pf_barrier())
 DEFINE_CALIBRATION(run_short_pairs, OS_CLOCK_BODY(32))
 DEFINE_CALIBRATION(run_long_pairs, OS_CLOCK_BODY(64))
 
-/* The fastest round is the one that nothing interrupted. */
+/* Runs rounds of pairs and returns the fastest one, which was not interrupted. */
 static struct calibration calibrate(void (*run_pairs)(void))
 {
 	struct calibration best = { ~0ull, ~0ull };
@@ -168,7 +173,7 @@ static struct calibration calibrate(void (*run_pairs)(void))
  * Measures the overhead of a pair. The part inside the measured time is a little less than the
  * measured time of an empty pair, because the CPU executes some of the pair's instructions in
  * parallel with the section. So it is computed from two sections, one twice as long as the other:
- * twice the short time less the long time. If that is implausible, as under an emulator, the
+ * twice the short time minus the long time. If the result is implausible, as under an emulator, the
  * measured time of an empty pair is used.
  */
 static void measure_empty_pairs(void)
@@ -239,8 +244,8 @@ bool points_toggle(void)
 }
 
 /*
- * Points are off before this function. Earlier counts would be copied into the area of each CPU,
- * and code can be patched only when all CPUs run.
+ * Points are off until this function runs, for two reasons: earlier counts would be copied into the
+ * per-CPU area of each CPU, and code can be patched only when all CPUs run.
  */
 void points_init(bool ordered)
 {
@@ -269,8 +274,8 @@ void points_list(os_text_t *text)
 }
 
 /*
- * Restarts a point if it has not been since the last reset. reset_lock is held, or it is a panic.
- * The barriers pair with the one in raise_max().
+ * Restarts the counters of a point, unless that was done since the last reset. reset_lock is held,
+ * except in a panic. The barriers pair with the one in raise_max().
  */
 static void catch_up(struct profile_point *point)
 {
@@ -374,7 +379,7 @@ static void make_entry(struct point_entry *entry, const struct profile_point *po
 	memcpy(entry->nr_log2, all.sums.nr_log2, sizeof(entry->nr_log2));
 }
 
-/* Adds a point to the snapshot. Number and time are those of pp; NULL: those of all CPUs. */
+/* Adds a point to the snapshot, with the number and time of pp's pairs; pp of NULL: of all CPUs. */
 static void add_point(struct point_snapshot *snap, const struct profile_point *point,
 		      const struct profile_process *pp)
 {

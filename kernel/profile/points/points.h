@@ -31,7 +31,7 @@ struct point_entry {
 	u64 nr_log2[PROFILE_POINT_BUCKETS];
 };
 
-/* The event since which points count. */
+/* The event since which the sums count. */
 enum point_since {
 	POINTS_SINCE_BOOT,
 	POINTS_SINCE_RESET,
@@ -53,7 +53,7 @@ struct point_snapshot {
 	struct point_entry entries[POINTS_MAX_ENTRIES];
 };
 
-/* Process context: they patch code. Points are off after points_init(). */
+/* These patch code, so call them in process context. Points are off after points_init(). */
 void points_init(bool ordered);
 bool points_match(const char *pattern); /* returns true if any point matches; any context */
 void points_switch(const char *pattern, bool on);
@@ -61,8 +61,8 @@ bool points_toggle(void); /* all off if any is on, else all on; returns true for
 
 void points_reset(void);
 /*
- * Copy the sums of all CPUs or of one process. Any context but NMI. The first also works in a
- * panic, in which it takes no lock.
+ * Copy the sums of all CPUs, or of one process. Any context but NMI. The first also works in a
+ * panic; it takes no lock then.
  */
 void points_snapshot(struct point_snapshot *snap);
 void points_snapshot_process(struct point_snapshot *snap, const struct profile_process *pp);
@@ -102,8 +102,8 @@ void points_list(os_text_t *text);
 void report_print_points(struct point_snapshot *snap, bool wide, bool histogram);
 
 /*
- * control.c: profile.points=, sysrq o, and what can be written to /proc/profile/points. Process
- * context. points_control() returns 0 or -OS_EINVAL.
+ * control.c: profile.points=, sysrq o, and writes to /proc/profile/points. Process context.
+ * points_control() returns 0 or -OS_EINVAL.
  */
 #define POINTS_WORDS "reset|[-]<glob that matches a point>[,...]"
 void points_control_init(void);

@@ -75,7 +75,9 @@ static void print_point(const struct point_entry *entry)
 	table_row(cells);
 }
 
-/* Prints pairs that were not measured correctly and, with wide, those that are only unusual. */
+/*
+ * Prints the numbers of pairs that could not be measured and, if wide, of those that are unusual.
+ */
 static void print_point_anomalies(const struct point_entry *entry, bool wide)
 {
 	if (entry->nr_backwards)

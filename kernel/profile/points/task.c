@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The sums of profile points for each process: cycles and number of pairs of each point. The end of
- * a pair adds to the sums of the current thread (<lego/profile.h>). A thread that exits adds its
- * sums to those of its process. A report of a process adds the sums of the live threads to those.
+ * Keeps the sums of profile points for each process: cycles and number of pairs of each point. The
+ * end of a pair adds to the sums of the current thread (<lego/profile_point.h>). A thread that
+ * exits adds its sums to those of its process. A report adds the sums of the live threads to them.
  *
- * A thread's table has an entry for each point, spaced like the points in their section. Behind
+ * A thread's table has an entry for each point, spaced like the points in their section. After
  * these is a second set of entries: the sums at the last reset, which reports subtract. The table
  * is allocated with the thread, so an event never allocates. Idle CPUs, kernel threads, and threads
- * without memory for a table add to the idle table of their CPU, which nobody reads; a report says
+ * without memory for a table add to the idle table of their CPU, which is never read; a report says
  * how many threads had no memory. A pair in an interrupt counts for the interrupted thread, as the
  * time of the interrupt does.
  */
@@ -27,7 +27,9 @@ static u32 nr_resets;
 
 static WALK_LISTS(lists, &tasks_lock, points_walk, 1);
 
-/* The process that a report reads. Its threads that exit before their turn are read then. */
+/*
+ * The process that a report reads. A thread that exits before the report reaches it is read first.
+ */
 static struct {
 	const struct profile_process *process;
 	u32 number;
@@ -120,7 +122,10 @@ static void restart_table(void *table)
 	for_each_point(point) * base_at(table, point) = *entry_at(table, point);
 }
 
-/* Restarts a process, unless that was done since the last reset. Its threads follow one by one. */
+/*
+ * Restarts the sums of a process, unless that was done since the last reset. Its threads follow one
+ * by one.
+ */
 static void catch_up_process(struct profile_process *pp)
 {
 	os_assert_held(&tasks_lock);
@@ -131,7 +136,7 @@ static void catch_up_process(struct profile_process *pp)
 	restart_table(pp->points);
 }
 
-/* Restarts a thread in the same way. Called before anything else is done with its sums. */
+/* Restarts the sums of a thread in the same way. Called before any other use of its sums. */
 static void catch_up(struct profile_task *pt)
 {
 	os_assert_held(&tasks_lock);
@@ -155,8 +160,8 @@ static void read_table(const void *table)
 		struct profile_point_task *sums = entry_at(reading.table, point);
 
 		/*
-		 * A pair adds its cycles first. They are read last, so that they include each pair
-		 * that is counted.
+		 * The end of a pair adds its cycles first, so cycles are read last: they include
+		 * each counted pair.
 		 */
 		sums->nr += pf_read_once(entry_at(table, point)->nr) - base_at(table, point)->nr;
 		pf_barrier();
@@ -265,7 +270,7 @@ void points_process_release(struct profile_process *pp)
 	os_free(table);
 }
 
-/* Called when the other threads are gone, so there is one table, or few. */
+/* Restarts the sums of a process. The other threads are gone, so there are few tables. */
 void points_process_exec(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&tasks_lock);
