@@ -28,7 +28,7 @@ const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size)
 	if (addr < (u64)_stext || addr >= (u64)_etext || !high || addr < symbol_address(0))
 		return NULL;
 
-	/* The last symbol at or below addr is in [low, high). */
+	/* Invariant: the last symbol at or below addr is in [low, high). */
 	while (high - low > 1) {
 		u32 middle = low + (high - low) / 2;
 

@@ -21,8 +21,9 @@
 #include <lego/tty.h>
 
 /*
- * Boot, as a list. The boot CPU runs boot_steps[] on its idle stack, each step once, in this order,
- * with interrupts off until "start_tick". What may sleep runs after it in the init thread.
+ * The boot as a list of steps. The boot CPU runs boot_steps[] on its idle stack, each step once, in
+ * this order, with interrupts off until "start_tick". Steps that may sleep run afterwards in the
+ * init thread.
  */
 
 struct boot_info boot_info;
@@ -64,8 +65,8 @@ static const struct {
 };
 
 /*
- * The initramfs is copied into the file system file by file; its pages are free as soon as they are
- * copied, so that it needs little more memory than it has.
+ * Frees the pages of the initramfs that are already copied into the file system. So unpacking needs
+ * little more memory than the initramfs itself.
  */
 static void free_initramfs(size_t used_bytes)
 {
@@ -92,7 +93,7 @@ static void unpack_initramfs(void)
 	free_initramfs(size_bytes);
 }
 
-/* Returns why init cannot run, as a text. */
+/* Returns the reason why init cannot run, as text. */
 static const char *init_problem(int error)
 {
 	struct file *file;

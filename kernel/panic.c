@@ -13,9 +13,9 @@
 #include <lego/verdict.h>
 
 /*
- * The end. One CPU panics; a second one that comes here stops at once, and is stopped by NMI if
- * it does not come. Each step below may itself fault and so come back here: then the rest is
- * skipped, one step closer to a plain halt each time.
+ * The panic. One CPU panics. Any other CPU that panics, too, halts here; all others are stopped by
+ * NMI. Each step below may itself fault and so come back here. Then that step and all before it are
+ * skipped, so each time the CPU gets one step closer to a plain halt.
  */
 
 #define PANIC_STATUS 127

@@ -7,8 +7,8 @@
 #include <lego/string.h>
 
 /*
- * The command line is copied once and cut into words in place, so values and init's arguments are
- * pointers into the copy and live for ever.
+ * Parses the command line. It is copied once and split into words in place, so values and init's
+ * arguments are pointers into the copy and stay valid for ever.
  */
 
 #define SEPARATOR    "--"
@@ -25,7 +25,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Cut the next word off *at; NULL at the end. */
+/* Splits the next word off *at and returns it, or NULL at the end. */
 static char *next_word(char **at)
 {
 	char *p = *at, *word;

@@ -13,16 +13,16 @@
 #include <lego/time.h>
 
 /*
- * Text is collected in a line buffer per CPU and context (thread, interrupt, NMI), so that lines
- * never mix; a whole line goes into the log and into the console's queue under the console lock.
- * Callers with interrupts on then wait until the UART has it, with interrupts on, so that a machine
- * that dies right after a message has printed it; for others the UART's interrupt sends it. Who may
- * not wait for that lock (an NMI, or a fault inside this very code) puts the line into a small
- * lock-free queue, which the next holder of the lock prints first. A line that finds the queue
- * full is counted and reported.
+ * The kernel log. Text is collected in a line buffer for each CPU and context (thread, interrupt,
+ * NMI), so lines never mix. A whole line goes into the log and into the console's queue, under the
+ * console lock. A caller with interrupts on then waits until the UART has taken the line, so a
+ * message is printed even if the machine dies right after it. For other callers the UART's
+ * interrupt sends the line. A caller that must not wait for the lock (an NMI, or a fault inside
+ * this code) puts the line into a small lock-free queue, which the next holder of the lock prints
+ * first. If that queue is full, the lost line is counted and reported.
  */
 
-#define LINE_BYTES     1024 /* longer lines are cut and end in "..." */
+#define LINE_BYTES     1024 /* longer lines are truncated and end in "..." */
 #define NR_DEFERRED    32
 #define DEFERRED_BYTES 256
 
@@ -59,7 +59,7 @@ static u32 deferred_head; /* next slot to print; written with the console lock *
 static u32 deferred_tail; /* next slot to claim; lock-free */
 static unsigned int nr_deferred_lost;
 
-/* Store and print one line; text has no newline. Console lock held. */
+/* Stores and prints one line; text has no newline. Console lock held. */
 static void emit(u64 time_ns, const char *text, size_t len)
 {
 	char prefix[32];
@@ -76,7 +76,7 @@ static void emit(u64 time_ns, const char *text, size_t len)
 	console_put_line(prefix, prefix_len, text, len);
 }
 
-/* Print what could not be printed when it was said. Console lock held. */
+/* Prints the lines in the lock-free queue. Console lock held. */
 static void emit_deferred(void)
 {
 	unsigned int nr_lost;
@@ -84,7 +84,7 @@ static void emit_deferred(void)
 	for (;;) {
 		struct deferred *slot = &deferred[deferred_head % NR_DEFERRED];
 
-		/* Pairs with the release in defer(): the text is whole. */
+		/* Pairs with the release in defer(): the text is complete. */
 		if (!smp_load_acquire(&slot->ready))
 			break;
 		emit(slot->time_ns, slot->text, slot->len);
@@ -102,7 +102,7 @@ static void emit_deferred(void)
 	}
 }
 
-/* Console lock held. */
+/* Reports how many lines were lost. Console lock held. */
 static void emit_loss(void)
 {
 	struct console_loss loss;
@@ -119,14 +119,14 @@ static void emit_loss(void)
 	emit(clock_monotonic_ns(), text, len);
 }
 
-/* Leave a line for the next holder of the console lock. Never waits. */
+/* Leaves a line for the next holder of the console lock. Never waits. */
 static void defer(u64 time_ns, const char *text, size_t len)
 {
 	u32 tail = READ_ONCE(deferred_tail), seen;
 	struct deferred *slot;
 
 	for (;;) {
-		/* Pairs with the release in emit_deferred(): the slot was read to its end. */
+		/* Pairs with the release in emit_deferred(): the slot has been read. */
 		if (tail - smp_load_acquire(&deferred_head) >= NR_DEFERRED) {
 			__atomic_fetch_add(&nr_deferred_lost, 1, __ATOMIC_RELAXED);
 			return;
@@ -183,7 +183,7 @@ static struct line *current_line(void)
 	return &set->lines[in_irq() ? CONTEXT_IRQ : CONTEXT_THREAD];
 }
 
-/* Print the whole lines in the buffer and keep the rest. */
+/* Prints the complete lines in the buffer and keeps the rest. */
 static void print_whole_lines(struct line *line)
 {
 	size_t start = 0;
@@ -232,7 +232,7 @@ int printk(const char *fmt, ...)
 	return len;
 }
 
-/* A buffer has room for the newline: vsnprintf() has left its NUL there. */
+/* Completes a line. The buffer has room for the newline, in place of the NUL of vsnprintf(). */
 static void end_line(struct line *line)
 {
 	if (line->len && line->text[line->len - 1] != '\n')
@@ -247,7 +247,7 @@ void printk_bust_locks(void)
 	printk_console_on();
 	console_bust_lock();
 	emit_deferred();
-	/* Lines this CPU had begun are worth having; what follows starts afresh. */
+	/* Print the lines that this CPU had begun, and start new ones. */
 	for (size_t i = 0; i < NR_CONTEXTS; i++)
 		end_line(&set->lines[i]);
 }

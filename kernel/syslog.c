@@ -14,15 +14,15 @@
 #include <lego/uaccess.h>
 
 /*
- * The log is a ring of text; positions count all bytes ever written. syslog(2) copies it out a
- * piece at a time and puts Linux's "<6>" in front of each line: there is one level here. What the
- * ring has lost meanwhile is skipped up to the next whole line.
+ * The log is a ring of text; positions count all bytes ever written. syslog(2) copies it out in
+ * chunks and puts Linux's "<6>" before each line, because this kernel has only one level. If the
+ * ring has lost text meanwhile, the reader goes on at the next complete line.
  *
- * Everything is for root, as with Linux's dmesg_restrict=1: reports are in the log, with kernel
- * addresses, and who clears it takes them away from others.
+ * Everything needs root, as with Linux's dmesg_restrict=1: the log contains reports with kernel
+ * addresses, and clearing it hides them from others.
  *
- * printk() is called under any lock and so cannot wake: who waits for lines looks ten times a
- * second.
+ * printk() may be called with any lock held, so it cannot wake readers. A reader that waits for
+ * lines polls ten times a second.
  */
 
 #define LOG_BYTES	(1UL << CONFIG_LOG_BUF_SHIFT)
@@ -50,11 +50,11 @@ enum syslog_action {
 
 /* Guarded by the console lock. */
 static char ring[LOG_BYTES];
-static u64 head_bytes; /* ever written */
+static u64 head_bytes; /* number of bytes ever written */
 
 static int console_level = CONSOLE_DEFAULT;
 
-/* Of syslog(2), guarded by the mutex. */
+/* The state of syslog(2), guarded by the mutex. */
 static DEFINE_MUTEX(syslog_mutex);
 static u64 clear_bytes;	   /* READ_ALL starts here */
 static u64 consumed_bytes; /* READ goes on here */
@@ -83,7 +83,7 @@ void printk_console_on(void)
 	WRITE_ONCE(console_level, CONSOLE_DEFAULT);
 }
 
-/* Move to the first whole line that is still there. With the console lock. */
+/* Returns pos or, if that text is lost, the start of the first complete line. Console lock held. */
 static u64 skip_lost(u64 pos)
 {
 	if (head_bytes - pos <= LOG_BYTES)
@@ -94,7 +94,7 @@ static u64 skip_lost(u64 pos)
 	return pos;
 }
 
-/* Copy what stands at *pos, or at the first whole line after it; before end. */
+/* Copies text from *pos on, or from the first complete line after it, up to end. */
 static size_t copy_piece(u64 *pos, u64 end, char *buf, size_t size)
 {
 	unsigned long flags = local_irq_save();
@@ -122,7 +122,7 @@ static u64 log_end(void)
 	return end;
 }
 
-/* Bytes from pos, at a line's start, to end, levels included. */
+/* Returns the number of bytes from pos, the start of a line, to end, including the levels. */
 static size_t count(u64 pos, u64 end, char *buf)
 {
 	size_t total = 0, n;
@@ -136,7 +136,7 @@ static size_t count(u64 pos, u64 end, char *buf)
 	return total;
 }
 
-/* The first line's start from which on all that is left fits into size. */
+/* Returns the start of the first line from which the rest of the text fits into size. */
 static u64 find_start(u64 pos, u64 end, size_t total, size_t size, char *buf)
 {
 	size_t n;
@@ -166,7 +166,7 @@ static int put(struct output *out, const char *text, size_t n)
 }
 
 /*
- * Put lines from *pos on, as far as there is room; *nr_prefix characters of the level have been
+ * Puts lines from *pos on, as long as there is room. *nr_prefix characters of the level have been
  * put already.
  */
 static int put_lines(struct output *out, u64 *pos, u64 end, u32 *nr_prefix, char *buf)
@@ -210,7 +210,7 @@ static long read_all(char __user *user_buf, size_t size, bool clear, char *buf)
 	return error ?: (long)out.used;
 }
 
-/* With the mutex, which is left while there is nothing. */
+/* Waits for text and reads it. The mutex is held, and released while there is no text. */
 static long read_new(char __user *user_buf, size_t size, char *buf)
 {
 	struct output out = { .buf = user_buf, .size = size };
@@ -275,7 +275,7 @@ static void clear_log(void)
 
 SYSCALL_DEFINE3(syslog, int, action, char __user *, buf, int, len)
 {
-	static int saved_level; /* before CONSOLE_OFF; 0: it is on */
+	static int saved_level; /* the level before CONSOLE_OFF; 0: the console is on */
 
 	if (!process_is_root(current->proc))
 		return -EPERM;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A serial BREAK arms the next byte for a few seconds; that byte is a key. Keys are obeyed in the
- * order in which they were typed, by a thread, because a report takes long and an interrupt would
- * stop the CPU for all of it. The interrupt leaves the keys in a ring.
+ * Sysrq keys. After a serial BREAK, the next byte within a few seconds is a key. A thread handles
+ * the keys in the order in which they were typed, because a report takes long, and an interrupt
+ * handler would block the CPU for that time. The interrupt handler puts the keys into a ring.
  *
- * On a machine that hangs the thread may never run. So a key that is typed again before the thread
- * is done with the first one is obeyed in the interrupt, as is one that finds the ring full. A
- * crash is obeyed there at once.
+ * If the machine hangs, the thread may never run. So a key that is typed again before the thread
+ * has handled it is handled in the interrupt, and so is a key that finds the ring full. A crash is
+ * always handled there.
  */
 #include <lego/sysrq.h>
 
@@ -30,7 +30,7 @@ static u64 armed_until_ns;
 static const struct sysrq_key *waiting[NR_WAITING];
 static u32 nr_typed; /* keys ever put into waiting[] */
 
-static u32 nr_done; /* of them; written only by the thread */
+static u32 nr_done; /* keys handled; written only by the thread */
 static bool has_thread;
 
 void sysrq_break(void)
@@ -55,7 +55,7 @@ static const struct sysrq_key *find(u8 letter)
 	return NULL;
 }
 
-/* In order of the letters; the linker's order means nothing. */
+/* Prints the keys in alphabetical order; the linker's order is arbitrary. */
 static void print_help(void)
 {
 	for (u8 letter = 'a'; letter <= 'z'; letter++) {
@@ -69,7 +69,7 @@ static void print_help(void)
 
 static void obey_waiting(void)
 {
-	/* Pairs with the release in leave_to_thread(): the key is there. */
+	/* Pairs with the release in leave_to_thread(): the slot has the key. */
 	while (nr_done != smp_load_acquire(&nr_typed)) {
 		waiting[nr_done % NR_WAITING]->run();
 		/* Pairs with the acquire in obey(), for the slot, and in sysrq_finish(). */
@@ -96,7 +96,7 @@ static void leave_to_thread(const struct sysrq_key *key)
 	worker_wake(&worker);
 }
 
-/* Called by the interrupt. */
+/* Handles a key in the interrupt, or leaves it to the thread. */
 static void obey(const struct sysrq_key *key)
 {
 	/* Pairs with the release in obey_waiting(): the slot has been read. */
@@ -120,7 +120,7 @@ bool sysrq_byte(u8 byte)
 	WRITE_ONCE(armed, false);
 	if (!was_armed)
 		return false;
-	if (!byte) { /* another BREAK, which was noticed together with the first one */
+	if (!byte) { /* another BREAK, received together with the first one */
 		sysrq_break();
 		return true;
 	}
@@ -170,8 +170,9 @@ void sysrq_finish(void)
 SYSRQ_KEY(help, 'h', "list the keys", print_help);
 
 /*
- * A real fault, so that the whole path from the trap to the report is taken. No page table maps a
- * non-canonical address, not even the first ones, which have physical memory at 0.
+ * Crashes by a real fault, so that the whole path from the exception to the report is used. The
+ * address is non-canonical, because no page table can map that. The first page tables map address
+ * 0.
  */
 static void crash(void)
 {

@@ -29,8 +29,8 @@ static bool is_bug(const char *why)
 }
 
 /*
- * Keeps the text on one line: a panic's message may contain a program's name, which may be
- * anything.
+ * Keeps the text on one line: the message of a panic may contain a program's name, which may
+ * contain any bytes.
  */
 static void make_printable(char *text)
 {
@@ -46,7 +46,7 @@ void verdict_send(int status)
 	unsigned int nr_cut = 0;
 	size_t len;
 
-	/* The machine may end twice, by a panic while it ends. The first line is enough. */
+	/* The machine may end twice: it may panic during power off. The first line is enough. */
 	if (xchg(&sent, true))
 		return;
 	profile_count_cut_reports(&nr_cut);

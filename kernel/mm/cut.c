@@ -4,12 +4,13 @@
 #include <lego/fs.h>
 
 /*
- * A file that is cut takes its pages out of all mappings, and one that is sealed looks for those
- * that may write: by a walk over the address spaces, in the order they were made. One that is being
- * copied has its lock held until the copy is in the list, behind it: none is missed.
+ * Finds the mappings of a file, by a walk over all address spaces in the order of their creation:
+ * to remove the pages of a truncated file, and to find writable mappings before a file is sealed.
+ * An address space that is being copied is locked until the copy is in the list, after it, so the
+ * walk misses none.
  */
 
-static DEFINE_SPINLOCK(list_lock); /* guards the list; a space in it may have lost its last user */
+static DEFINE_SPINLOCK(list_lock); /* guards the list; an mm in it may have no users any more */
 static LIST_HEAD(mm_list);
 
 void mm_list_add(struct mm *mm)
@@ -41,7 +42,10 @@ static bool get_unless_dying(struct mm *mm)
 	return false;
 }
 
-/* The one behind last (NULL: the first), with a reference, as last has: it is in the list. */
+/*
+ * Returns the address space after last (NULL: the first), with a reference. The caller has a
+ * reference to last, so last is in the list.
+ */
 static struct mm *next_mm(struct mm *last)
 {
 	struct list_head *node;
@@ -58,7 +62,7 @@ static struct mm *next_mm(struct mm *last)
 	return node == &mm_list ? NULL : mm;
 }
 
-/* What the area shows of the file from position on. */
+/* Unmaps the part of the area that maps the file from position on. */
 static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 {
 	u64 skip = position > vma->file_offset ? position - vma->file_offset : 0;
@@ -69,7 +73,7 @@ static void cut_area(struct mm *mm, const struct vma *vma, u64 position)
 		pages_unmap(mm, vma->start + skip, vma->start + bytes);
 }
 
-/* The one behind mm (NULL: the first), whose reference goes over to it. */
+/* Returns the address space after mm (NULL: the first) with a reference, and drops that of mm. */
 static struct mm *step(struct mm *mm)
 {
 	struct mm *next = next_mm(mm);

@@ -9,8 +9,9 @@
 #include <lego/string.h>
 
 /*
- * Memory before the page allocator: the free ranges of RAM, in the loader's order, each given
- * out from its start. The loader's list may overlap or be unsorted: what is not RAM wins.
+ * Allocates memory before the page allocator works: from the free ranges of RAM, in the loader's
+ * order, each from its start. The loader's ranges may overlap or be unsorted. Where RAM overlaps a
+ * range of another kind, it is not used.
  */
 
 #define LOW_MEMORY_END (1UL << 20)
@@ -30,7 +31,7 @@ static void range_add(phys_addr_t start, phys_addr_t end)
 	ranges[nr_ranges++] = (struct early_range){ start, end };
 }
 
-/* Take [start, end) out of all ranges. */
+/* Removes [start, end) from all ranges. */
 static void range_carve(phys_addr_t start, phys_addr_t end)
 {
 	for (unsigned int i = nr_ranges; i-- > 0;) {

@@ -13,20 +13,22 @@
 #include "internal.h"
 
 /*
- * User pages, by the page table: made by the first access, changed and dropped by ranges. A page
- * that others have too is borrowed, mapped read-only, and copied by the first write: a file's own
- * page, as long as it is only read, and after a fork every private page. Pages of a shared area
- * are the file's, written in place. All entries have the access of their area: the rest is up to
- * the MMU.
+ * Handles page faults of user memory. The first access to a page makes it. A page that others use,
+ * too, is *borrowed*: mapped read-only, and copied by the first write. That is a page of a file
+ * that was only read, and after a fork every private page. Pages of a shared area belong to the
+ * file and are written in place. All other entries have the access rights of their area.
  */
 
-/* What a read may do: reading is allowed wherever anything is (x86 has no other way). */
+/*
+ * Returns true if the area allows the access. Reads are allowed with any right, because x86 has no
+ * page that cannot be read but otherwise used.
+ */
 static bool access_allowed(const struct vma *vma, u32 access)
 {
 	return vma->prot & (access == PROT_READ ? PROT_MASK : access);
 }
 
-/* The file's bytes in this page that the area shows. */
+/* Returns how many bytes of the file the area maps in this page. */
 static u64 file_bytes_in_page(const struct vma *vma, u64 addr)
 {
 	u64 before = addr - vma->start;
@@ -36,15 +38,18 @@ static u64 file_bytes_in_page(const struct vma *vma, u64 addr)
 	return min(vma->file_bytes - before, PAGE_SIZE);
 }
 
-/* User pages leave the reserve alone, so that the kernel goes on working when memory is out. */
+/*
+ * Allocates a user page, but not from the reserve, so that the kernel still works when memory is
+ * out.
+ */
 static struct page *user_page_alloc(unsigned int flags)
 {
 	return page_is_scarce() ? NULL : page_alloc(0, flags);
 }
 
 /*
- * The page behind addr in a fresh state: the file's own (shared or *borrowed), a copy, or zeros.
- * NULL: *error says why.
+ * Returns a new page for addr: the file's page (shared or *borrowed), a copy of it, or zeros.
+ * Returns NULL and sets *error if that fails.
  */
 static struct page *make_page(const struct vma *vma, u64 addr, u32 access, bool *borrowed,
 			      int *error)
@@ -58,7 +63,7 @@ static struct page *make_page(const struct vma *vma, u64 addr, u32 access, bool 
 	if (bytes) {
 		source = file_get_page(vma->file, position >> PAGE_SHIFT);
 		if (IS_ERR(source)) {
-			/* A full file system is, to who maps it, like the end of the file. */
+			/* For a mapping, a full file system is like the end of the file. */
 			*error = PTR_ERR(source) == -ENOMEM ? -ENOMEM : -ENXIO;
 			return NULL;
 		}
@@ -79,10 +84,11 @@ static struct page *make_page(const struct vma *vma, u64 addr, u32 access, bool 
 }
 
 /*
- * The first write to a borrowed page. Nobody may write to the copy while a CPU can still read the
- * old page by its TLB, so the entry becomes one without access, until every CPU has forgotten it.
- * Threads that fault on that entry all do the same with a copy of their own; the first to come
- * back wins. The last one to have the page keeps it: nobody else can get at it.
+ * Copies a borrowed page at the first write. No thread may write to the copy while another CPU can
+ * still read the old page through its TLB. So the entry first loses all access, until all TLBs are
+ * flushed. Other threads that fault on the entry meanwhile make a copy, too; the first one to
+ * finish installs its copy. The last user of a page keeps it without a copy, because no one else
+ * can reach it.
  */
 static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pte)
 {
@@ -96,7 +102,10 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	}
 	old = pte_page(*pte);
 	if (atomic_read(&old->refs) == 1) {
-		/* Other CPUs that have it read-only will fault, and find nothing to do. */
+		/*
+		 * Other CPUs whose TLB has the entry read-only fault once more, and find nothing to
+		 * do.
+		 */
 		WRITE_ONCE(*pte, page_to_phys(old) | pte_user_bits(vma->prot, false));
 		spin_unlock(&mm->pt_lock);
 		invlpg(addr);
@@ -119,7 +128,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	spin_lock(&mm->pt_lock);
 	if (*pte & PTE_BORROWED) {
 		WRITE_ONCE(*pte, page_to_phys(copy) | pte_user_bits(vma->prot, false));
-		copy = old; /* the reference that the entry had */
+		copy = old; /* drop the reference that the entry had */
 	}
 	spin_unlock(&mm->pt_lock);
 	page_put(copy);
@@ -127,7 +136,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	return 0;
 }
 
-/* Map a page that was made for addr, unless another thread was faster. */
+/* Maps a page that was made for addr, unless another thread was faster. */
 static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page *page,
 		    bool borrowed)
 {
@@ -147,7 +156,7 @@ static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page 
 		page_put(page);
 }
 
-/* What an access to an area that allows it has to do about the entry. */
+/* Returns true if the access, which the area allows, has to copy the page of the entry. */
 static bool must_copy(u64 entry, u32 access)
 {
 	return entry & PTE_BORROWED && (access == PROT_WRITE || !(entry & PTE_PRESENT));

@@ -8,7 +8,7 @@
 #include <lego/sched.h>
 #include <lego/string.h>
 
-/* Address spaces seen from outside. */
+/* Reads address spaces from outside: for /proc, debuggers and reports. */
 
 unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, unsigned int nr)
 {
@@ -43,7 +43,7 @@ void mm_put_areas(struct mm_area_info *areas, unsigned int nr)
 	}
 }
 
-/* A page of an area as it was; it may be freed meanwhile. */
+/* A page of an area as it was when it was read. It may have been freed since. */
 struct seen_page {
 	const struct page *page;
 	u64 addr, entry;
@@ -52,7 +52,7 @@ struct seen_page {
 
 #define PAGES_AT_A_TIME 64
 
-/* The next pages before the end; *addr moves behind them. */
+/* Reads the next pages before end, and moves *addr after them. Returns their number. */
 static unsigned int look_at_pages(struct mm *mm, u64 *addr, u64 end, struct seen_page *seen)
 {
 	unsigned int nr = 0;
@@ -71,7 +71,7 @@ static unsigned int look_at_pages(struct mm *mm, u64 *addr, u64 end, struct seen
 	return nr;
 }
 
-/* Whether the page is the mapped file's own, which has a reference to it, too. */
+/* Returns true if the page belongs to the mapped file, which then has a reference to it, too. */
 static bool is_of_file(const struct mm_area_info *area, const struct seen_page *seen)
 {
 	u64 offset = area->file_offset + (seen->addr - area->start);
@@ -112,7 +112,7 @@ void mm_get_usage(struct mm *mm, const struct mm_area_info *area, struct mm_usag
 	}
 }
 
-/* The page behind addr, with a reference, if it is there to be read. */
+/* Returns the page at addr, with a reference, or NULL if it is not mapped for reading. */
 static struct page *get_present_page(struct mm *mm, u64 addr)
 {
 	struct page *page = NULL;
@@ -142,7 +142,7 @@ ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n)
 			break;
 		page = get_present_page(mm, addr);
 		if (!page)
-			continue; /* gone again: the next fault says whether for good */
+			continue; /* gone again: the next fault tells whether for ever */
 		memcpy((char *)buf + done, (char *)page_address(page) + addr % PAGE_SIZE, bytes);
 		page_put(page);
 		done += bytes;

@@ -5,9 +5,9 @@
 #include <lego/sched.h>
 
 /*
- * A process's limits of its address space, RLIMIT_AS, and of the private memory in it that it can
- * write to, RLIMIT_DATA. Areas are added up when a limit is set, and only then. The first thread's
- * stack, mapped whole here, has a limit of its own.
+ * Checks a process's limits of its address space (RLIMIT_AS) and of its private writable memory
+ * (RLIMIT_DATA). Areas are added up only while a limit is set. The stack of the first thread does
+ * not count: it is mapped as a whole, and has its own limit.
  */
 
 static bool is_private(u32 prot, u32 flags)
@@ -25,7 +25,7 @@ static bool is_any(u32 prot, u32 flags)
 	return true;
 }
 
-/* Bytes of a kind of areas in [start, end). */
+/* Returns the bytes in [start, end) of all areas of a kind. */
 static u64 count(const struct mm *mm, u64 start, u64 end, bool (*is_kind)(u32 prot, u32 flags))
 {
 	struct vma *vma;

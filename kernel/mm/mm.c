@@ -14,8 +14,8 @@
 #include "internal.h"
 
 /*
- * Address spaces: where areas go, and changes to ranges. What can fail, memory for areas,
- * comes first.
+ * Address spaces: chooses places for areas, and changes ranges. Memory for areas is allocated
+ * before anything changes, because only that can fail.
  */
 
 #define STACK_ROOM (256UL << 20) /* for the first thread's stack, above mmap_base */
@@ -77,7 +77,7 @@ void mm_put(struct mm *mm)
 	for_each_vma(vma, mm) {
 		u64 start = vma->start;
 
-		/* Areas side by side need one walk of the page table. */
+		/* Adjacent areas need only one walk of the page table. */
 		while (vma->next && vma->next->start == vma->end)
 			vma = vma->next;
 		pages_unmap(mm, start, vma->end);
@@ -93,7 +93,7 @@ void mm_put(struct mm *mm)
 	leak_count(LEAK_MMS, -1);
 }
 
-/* Everything but the lock and what belongs to the page table. */
+/* Copies everything except the lock and the page table. */
 static int copy_locked(struct mm *to, struct mm *from)
 {
 	int error = vma_copy_all(to, from);
@@ -128,7 +128,7 @@ struct mm *mm_copy(struct mm *mm)
 	if (mm->exe_file)
 		mm_set_exe_file(copy, mm->exe_file);
 	if (!error)
-		mm_list_add(copy); /* before anyone can cut a file of mm: see cut.c */
+		mm_list_add(copy); /* before a file of mm can be truncated: see cut.c */
 	rw_mutex_unlock_write(&mm->lock);
 	if (!error)
 		return copy;
@@ -176,7 +176,7 @@ int mm_unmap_locked(struct mm *mm, u64 start, u64 end)
 	return 0;
 }
 
-/* Takes over vma, whose start and end have been chosen, in every case. */
+/* Maps vma, whose start and end have been chosen. Takes over vma, even if it fails. */
 static int map_locked(struct mm *mm, struct vma *vma)
 {
 	/* As in Linux, this may be one more than the limit. */
@@ -199,7 +199,7 @@ static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset,
 	if (!vma)
 		return NULL;
 	vma->prot = prot;
-	/* All private zero pages are of one kind, and merge. */
+	/* All private zero pages have the same flags, so that areas merge. */
 	vma->flags = file ? flags & (MAP_TYPE | MAP_ANONYMOUS) : MAP_PRIVATE;
 	if (file) {
 		file_get(file);
@@ -248,7 +248,7 @@ bool mm_too_large(u64 bytes, u32 prot, u32 flags)
 	return bytes >> PAGE_SHIFT > page_nr_total();
 }
 
-/* Anonymous memory that fork shares: the pages of a file that only its areas know. */
+/* Maps anonymous memory that fork shares: an unnamed file that only its areas refer to. */
 static long map_shared(struct mm *mm, u64 addr, u64 bytes, u32 prot, u32 flags)
 {
 	struct file *file = file_create_unnamed("/dev/zero (deleted)", 0600, bytes);
@@ -313,7 +313,7 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	return error;
 }
 
-/* A shared file can be written if it was opened for writing. */
+/* Returns true if the rights are allowed: a shared file must have been opened for writing. */
 static bool may_protect(const struct mm *mm, u64 start, u64 end, u32 prot)
 {
 	struct vma *vma;

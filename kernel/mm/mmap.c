@@ -12,8 +12,8 @@
 #include "internal.h"
 
 /*
- * mmap, munmap, mprotect, brk, madvise, and what asks for memory to stay or to be written back,
- * which it always is: Linux's arguments and errors.
+ * mmap, munmap, mprotect, brk and madvise, with Linux's arguments and errors. mlock, msync and so
+ * on need to do nothing: memory is always resident, and files are in memory.
  */
 
 #define MAP_TYPE_MASK	    0x0f
@@ -21,7 +21,7 @@
 #define MAP_EXECUTABLE	    0x1000
 #define MAP_NONBLOCK	    0x10000
 
-/* Known, and without a meaning here: there is no swap, and stacks are mapped whole. */
+/* Flags that are accepted and ignored: there is no swap, and stacks are mapped as a whole. */
 #define MAP_IGNORED                                                                    \
 	(MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE | MAP_LOCKED | MAP_NORESERVE | \
 	 MAP_POPULATE | MAP_NONBLOCK | MAP_STACK)
@@ -36,8 +36,8 @@
 #define MADV_KEEPONFORK 19
 
 /*
- * Advice that may be ignored: by bit number, what Linux accepts and needs no action without swap
- * and huge pages.
+ * Advice that is accepted and ignored, by bit number: Linux has it, but it needs no action without
+ * swap and huge pages.
  */
 #define MADV_IGNORED                                                                           \
 	(BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(14) | BIT(15) | BIT(16) | BIT(17) | BIT(20) | \
@@ -97,7 +97,7 @@ SYSCALL_DEFINE1(brk, u64, addr)
 	return mm_set_brk(current->mm, addr);
 }
 
-/* Drop the pages of what is mapped in the range; holes in it are an error afterwards. */
+/* Drops the mapped pages in the range. If the range has holes, returns an error afterwards. */
 static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 {
 	struct vma *vma;
@@ -138,7 +138,7 @@ static bool has_file(const struct mm *mm, u64 start, u64 end)
 	return false;
 }
 
-/* What fork does to a range from now on. Only private zero pages can be wiped. */
+/* Sets what fork does with a range from now on. Only private anonymous pages can be wiped. */
 static long advise_fork(struct mm *mm, u64 start, u64 end, int advice)
 {
 	u32 flag = advice <= MADV_DOFORK ? VMA_DONT_FORK : VMA_WIPE_ON_FORK;
@@ -253,9 +253,12 @@ SYSCALL_DEFINE0(munlockall)
 	return 0;
 }
 
-#define MINCORE_BATCH 256 /* pages looked at with the lock held */
+#define MINCORE_BATCH 256 /* pages to look at before the lock is released */
 
-/* A file's pages are always in memory, whether mapped or not. -ENOMEM where nothing is mapped. */
+/*
+ * Fills in whether pages are resident. Pages of files always are. Returns -ENOMEM if there is a
+ * hole.
+ */
 static long look_at_pages(struct mm *mm, u64 addr, unsigned int nr, u8 *resident)
 {
 	long error = 0;

@@ -9,16 +9,16 @@
 #include <lego/syscall.h>
 
 /*
- * mremap: an area, or part of one, shrinks or grows where it is, or goes elsewhere with its pages,
- * whose entries move to other tables; nothing is copied.
+ * mremap: shrinks or grows an area, or a part of one, in place, or moves it with its pages. Page
+ * table entries move to other tables; no page is copied.
  */
 
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED   2
 
-#define MAX_NEW_AREAS 3 /* for a move, as Linux counts: two ends are split off, and it may fail */
+#define MAX_NEW_AREAS 3 /* for a move, as in Linux: two ends are split off, and the move may fail */
 
-/* What all of it needs: one area that has len bytes at addr. Else -EFAULT. */
+/* Finds the one area that contains len bytes at addr. Returns -EFAULT if there is none. */
 static int find_part(struct mm *mm, u64 addr, u64 len, struct vma **vma)
 {
 	ASSERT_MM_HELD_WRITE(mm);
@@ -26,7 +26,10 @@ static int find_part(struct mm *mm, u64 addr, u64 len, struct vma **vma)
 	return *vma && len <= (*vma)->end - addr ? 0 : -EFAULT;
 }
 
-/* A mapped file shows more of itself, but not behind an ELF segment's end. */
+/*
+ * Sets the length of an area. A mapped file shows more of itself, but nothing after the end of an
+ * ELF segment.
+ */
 static void set_length(struct vma *vma, u64 len)
 {
 	u64 old_len = vma->end - vma->start;
@@ -36,7 +39,7 @@ static void set_length(struct vma *vma, u64 len)
 	vma->end = vma->start + len;
 }
 
-/* Grow the area that ends at addr + len, if there is room. */
+/* Grows the area that ends at addr + len. Returns false if there is no room. */
 static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64 new_len)
 {
 	u64 end = addr + new_len;
@@ -52,7 +55,7 @@ static bool grow_in_place(struct mm *mm, struct vma *vma, u64 addr, u64 len, u64
 	return true;
 }
 
-/* The area goes as a whole, to a place that is free. moved will be the area there. */
+/* Moves a whole area to a free place. moved becomes the area there. */
 static void move_area(struct mm *mm, struct vma *vma, struct vma *moved, u64 new_len, u64 to)
 {
 	u64 len = vma->end - vma->start;
@@ -126,7 +129,7 @@ static long move_locked(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags
 	return move_part(mm, addr, len, new_len, flags, flags & MREMAP_FIXED ? new_addr : 0);
 }
 
-/* len 0, another view of a shared area, is not offered. */
+/* A len of 0, which maps a shared area a second time, is not supported. */
 long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr)
 {
 	long place;

@@ -9,27 +9,26 @@
 #include <lego/time.h>
 
 /*
- * Memory is promised without being there, so a page fault can find none. Then the process that
- * holds most of it, in user memory and in the kernel (oom_count.c), is killed. Its private pages
- * are taken away here and at once, by the thread that needs memory: the victim may be waiting for a
- * lock that this thread, in a system call, holds. Nobody waits for memory with an mm->lock held, so
- * that taking the victim's works.
+ * The out-of-memory killer. Memory is overcommitted, so a page fault may find none. Then the
+ * process that uses most memory, in user space and in the kernel (oom_count.c), is killed. The
+ * thread that needs memory frees the victim's private pages itself and at once, because the victim
+ * may be waiting for a lock that this thread holds in a system call. No thread waits for memory
+ * with an mm->lock held, so this thread can always take the victim's.
  *
- * User pages, and the content of pipes, stop at a reserve (page_is_scarce()), which page tables,
- * system calls of others, and threads on their way out live on. The kernel's own allocations do not
- * wait: they take from the reserve or fail, and the call with them. But a thread that has taken
- * from the reserve waits here before it goes on in user mode, so it takes no more than one call
- * needs.
+ * User pages and the content of pipes leave a reserve (page_is_scarce()) for page tables, system
+ * calls of other threads, and exiting threads. The kernel's own allocations do not wait: they take
+ * from the reserve or fail, and then the system call fails. But a thread that has taken from the
+ * reserve waits here before it returns to user mode, so it takes no more than one call needs.
  *
- * As much as is reserved for root is not counted against a process of root's: its shell is not
- * killed for the many small processes of another user.
+ * Root's reserve is not counted against a process of root, so that root's shell is not killed
+ * because of many small processes of another user.
  */
 
 #define RETRY_NS	10000000ULL   /* how often a waiting thread looks again */
-#define KILL_TIMEOUT_NS 1000000000ULL /* a victim that is not gone by then is not waited for */
-#define LAST_TIMEOUT_NS 5000000000ULL /* the same, before init is the next one */
+#define KILL_TIMEOUT_NS 1000000000ULL /* how long a thread waits for a victim to exit */
+#define LAST_TIMEOUT_NS 5000000000ULL /* the same, if the next victim would be init */
 
-static DEFINE_MUTEX(oom_lock); /* guards the rest; outside of any mm->lock */
+static DEFINE_MUTEX(oom_lock); /* guards the rest; taken before any mm->lock */
 static pid_t last_victim;
 static u64 last_kill_ns;
 
@@ -51,7 +50,10 @@ static u64 count_against(struct process *proc)
 	return bytes > reserve ? bytes - reserve : 1;
 }
 
-/* Its mm and its files are freed after they are taken from it, and before it is a zombie. */
+/*
+ * Returns true if the process may still hold memory. Its mm and files are freed after they are
+ * removed from it, and before it is a zombie.
+ */
 static bool holds_memory(struct process *proc)
 {
 	return !READ_ONCE(proc->zombie);
@@ -74,7 +76,7 @@ static void consider(struct process *proc, struct choice *choice)
 	}
 }
 
-/* A victim is still on its way out. */
+/* Returns true if a victim is still exiting. */
 static bool kill_in_progress(u64 timeout_ns)
 {
 	struct process *proc;
@@ -96,7 +98,7 @@ struct kill_users {
 	bool init_uses_it;
 };
 
-/* For process_for_each(): all who share the victim's memory go with it, but not init. */
+/* For process_for_each(): kills all processes that share the victim's memory, except init. */
 static bool kill_user(struct process *proc, void *arg)
 {
 	struct kill_users *users = arg;
@@ -132,7 +134,7 @@ static void kill(struct process *victim)
 
 	ASSERT_HELD(&oom_lock);
 	if (!mm)
-		return; /* it has just left */
+		return; /* it has just exited */
 	oom_count(victim, &size);
 	printk("out of memory: killed %pE[%d], %llu KiB: %llu of its own, %llu in the kernel, "
 	       "of user %u\n",
@@ -149,7 +151,7 @@ static void kill(struct process *victim)
 	mm_put(mm);
 }
 
-/* False when there is nobody. */
+/* Kills the process that uses most memory. Returns false if there is none. */
 static bool kill_greediest(void)
 {
 	struct process *victim;

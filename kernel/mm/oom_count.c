@@ -8,15 +8,16 @@
 #include <lego/process.h>
 
 /*
- * How much memory a process holds. Nothing is charged as it goes: the few times that memory is out,
- * its areas, threads and open files are looked at. So no hot path pays for it, and no count drifts.
+ * Counts how much memory a process uses. Nothing is accounted in advance: in the rare case that
+ * memory is out, the process's areas, threads and open files are added up. So hot paths pay
+ * nothing, and no counter can drift.
  *
- * Memory that several processes share counts in full for each of them, as in Linux. Otherwise many
- * processes could hide behind each other. The content of a file with a name counts for nobody
- * unless it is mapped, also as in Linux: the end of a process does not free it. space.c limits it.
+ * Memory that several processes share counts in full for each of them, as in Linux. Otherwise each
+ * of many processes would look small. The content of a file with a name counts only if it is
+ * mapped, also as in Linux, because the end of a process does not free it. space.c limits it.
  */
 
-/* A kernel stack, the FPU's state, and what the profiler keeps. */
+/* A kernel stack, the task, the FPU state, and the profiler's table. */
 #define THREAD_BYTES	(KERNEL_STACK_SIZE + sizeof(struct task) + 2 * PAGE_SIZE)
 #define NR_UPPER_TABLES 3 /* of page tables, at least */
 
@@ -32,7 +33,7 @@ static u64 count_mapped(const struct mm *mm, const struct vma *vma)
 }
 
 /*
- * Returns the bytes of mapped files without a name, less their pages that are in mm->nr_pages. The
+ * Returns the bytes of mapped files without a name, minus their pages that are in mm->nr_pages. The
  * result is negative if a page is mapped twice.
  */
 static s64 count_area_files(const struct mm *mm, u32 count)
@@ -65,7 +66,7 @@ static s64 count_mm(struct mm *mm, u32 count, u64 *user_bytes)
 
 void oom_count(struct process *proc, struct oom_size *size)
 {
-	static u32 last_count; /* never 0, which is the number in a new file */
+	static u32 last_count; /* number of the last count; never 0, the number in a new file */
 	s64 bytes = sizeof(*proc) + READ_ONCE(proc->nr_threads) * THREAD_BYTES +
 		    posix_timers_held_bytes(proc);
 	struct mm *mm = process_get_mm(proc);

@@ -17,17 +17,17 @@
 #include "slab_debug.h"
 
 /*
- * Buddy allocator: free blocks of 2^order pages on one list per order; a block that comes back
- * joins its buddy as long as that is free too. Single pages go through a small stack per CPU,
- * touched by its CPU only with interrupts off, and move to and from the lists in batches.
+ * Buddy allocator: one list per order of free blocks of 2^order pages. A freed block is merged with
+ * its buddy while that is free, too. Single pages go through a small per-CPU stack, which only its
+ * CPU uses, with interrupts off. Pages move between it and the lists in batches.
  */
 
 #define CACHE_PAGES 64
 #define CACHE_BATCH 32
 
 /* See page_is_scarce(). */
-#define RESERVE_PAGES  256  /* 1 MiB: the kernel's */
-#define MAX_ROOT_PAGES 2048 /* 8 MiB: root's, beside it; less on a small machine */
+#define RESERVE_PAGES  256  /* 1 MiB for the kernel */
+#define MAX_ROOT_PAGES 2048 /* 8 MiB more for root; less on a small machine */
 
 struct page_cache {
 	unsigned int nr;
@@ -124,7 +124,10 @@ static void cache_drain(struct page_cache *cache)
 	spin_unlock(&buddy_lock);
 }
 
-/* The current thread settles that on its way to user mode, where it can wait. */
+/*
+ * Makes the current thread call the out-of-memory killer before it returns to user mode, where it
+ * can wait.
+ */
 static void notice_shortage(void)
 {
 	if (likely(READ_ONCE(nr_free) >= nr_reserved))
@@ -253,7 +256,7 @@ void page_init(void)
 	       (unsigned long long)map_bytes >> 10);
 }
 
-/* For an assertion: what the lists hold is what is counted, and free. */
+/* For an assertion. Returns true if the lists have nr_free pages, and all of them are free. */
 static __maybe_unused bool lists_are_sound(void)
 {
 	unsigned long flags = spin_lock_irqsave(&buddy_lock);

@@ -9,14 +9,12 @@
 #include <lego/sched.h>
 
 /*
- * Changes to all pages of a range. Dropping pages takes two passes: entries lose their access but
- * keep their pages until every CPU has forgotten them, then both go. So any number of pages costs
- * one flush, and needs no memory.
+ * Changes all pages of a range. Dropping pages takes two passes: first the entries lose their
+ * access, and all TLBs are flushed; then the entries are cleared and the pages freed. So any number
+ * of pages costs one flush and needs no memory.
  */
 
-#define RESCHED_INTERVAL 1024 /* pages: to sleep with mm->lock held makes others queue for it */
-
-/* What has to be flushed. */
+#define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
 struct flush_range {
 	u64 start, end;
 };
@@ -34,7 +32,7 @@ static void flush_range_done(struct mm *mm, const struct flush_range *range)
 		flush_tlb_mm_range(mm, range->start, range->end);
 }
 
-/* Take the access from all pages, on every CPU, and return where there are any. */
+/* Removes the access to all pages, on every CPU. Returns the range in which there are pages. */
 static struct flush_range hide_pages(struct mm *mm, u64 start, u64 end)
 {
 	struct flush_range range = { 0, 0 };
@@ -108,7 +106,7 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 
 	ASSERT_MM_HELD_WRITE(to);
 	ASSERT_MM_HELD_WRITE(from);
-	/* Shared pages are the file's, which will give them to whoever asks. */
+	/* Shared pages belong to the file: the copy gets them by page faults. */
 	if (vma->flags & (MAP_SHARED | VMA_WIPE_ON_FORK))
 		return 0;
 	for (u64 addr = vma->start; (pte = pgtable_next(from->pgd, &addr, vma->end));

@@ -15,11 +15,11 @@
 #include "slab_debug.h"
 
 /*
- * Each size has a cache of slabs (2^order pages cut into objects) and, on every CPU, a list of
- * free objects, touched by that CPU only with interrupts off. Lists are filled from and
- * spilled to the slabs in batches under the cache's lock; a slab whose objects are all back
- * goes to the page allocator unless it is one of a few kept. Free objects are linked through
- * their first word (but see slab_debug.h).
+ * kmalloc. Each size class has a cache of slabs (2^order pages, divided into objects) and, on every
+ * CPU, a list of free objects, which only that CPU uses, with interrupts off. The lists are filled
+ * from the slabs, and emptied into them, in batches under the cache's lock. A slab whose objects
+ * are all free goes back to the page allocator, except for a few that are kept. Free objects are
+ * linked through their first word (but see slab_debug.h).
  */
 
 DEFINE_PROFILE_POINT(kmalloc_slow)
@@ -29,10 +29,10 @@ DEFINE_PROFILE_POINT(kmalloc_slow)
 #define BATCH_BYTES	16384 /* moved at a time, within the limits of the next two */
 #define MIN_BATCH	4
 #define MAX_BATCH	32
-#define MAX_EMPTY_SLABS 2 /* of one cache */
-#define RESERVE_ORDER	2 /* what is larger is not taken from the reserve */
+#define MAX_EMPTY_SLABS 2 /* that a cache keeps */
+#define RESERVE_ORDER	2 /* larger blocks are not taken from the reserve */
 
-/* Two sizes per power of two: it, and its middle. */
+/* Two sizes for each power of two: 2^n, and 1.5 times 2^n. */
 static const struct {
 	unsigned int size, order;
 } classes[] = {
@@ -49,7 +49,7 @@ BUILD_BUG_ON(NR_CLASSES != SLAB_NR_CLASSES);
 struct slab_cpu {
 	void *head;
 	unsigned int nr;
-	s32 nr_live; /* may be negative where others' objects are freed */
+	s32 nr_live; /* negative if this CPU frees objects of other CPUs */
 };
 
 static struct slab_cache caches[NR_CLASSES];
@@ -159,7 +159,7 @@ static void cache_put(struct slab_cache *cache, void *object)
 		return;
 	}
 	cache->nr_empty++;
-	/* Last in turn, so that slabs in use fill up first. */
+	/* At the end of the list, so that slabs in use fill up first. */
 	list_del(&slab->node);
 	list_add_tail(&slab->node, &cache->slabs);
 }
@@ -210,7 +210,7 @@ static void *alloc_large(size_t size, unsigned long caller)
 	return page_address(page);
 }
 
-/* caller: the address behind the call of the function below that is called. */
+/* Allocates an object. caller is the return address of the public function below. */
 static noinline void *slab_alloc(size_t size, unsigned long caller)
 {
 	size_t object_size = slab_debug_size(size);
@@ -325,7 +325,10 @@ u64 slab_bytes_live(void)
 	return bytes;
 }
 
-/* For an assertion: the slabs with free objects, and those that are all free, are as counted. */
+/*
+ * For an assertion. Returns true if the numbers of slabs with free objects, and of empty slabs, are
+ * right.
+ */
 static __maybe_unused bool slabs_are_sound(struct slab_cache *cache)
 {
 	unsigned long flags = spin_lock_irqsave(&cache->lock);

@@ -12,14 +12,14 @@
 #include <lego/string.h>
 
 /*
- * What is known of an object stands outside of it, so a stray write to a freed object meets the
- * pattern wherever it goes, and free lists stay whole. An object's states follow each other as
- * FREE, LIVE, WAITING, FREE; kfree() accepts nothing but the start of a LIVE one.
+ * Checks for kmalloc's objects. The state of an object is stored outside of it. So any stray write
+ * to a freed object changes the pattern, and free lists stay intact. The states of an object are
+ * FREE, LIVE, WAITING, FREE, in this order; kfree() accepts only the start of a LIVE object.
  */
 
 #define FREE_BYTE  0x6b /* in free objects and pages */
-#define FRESH_BYTE 0xa5 /* in objects that nobody has written to yet */
-#define GUARD_BYTE 0xbb /* behind the bytes asked for */
+#define FRESH_BYTE 0xa5 /* in objects that were allocated, but not written to */
+#define GUARD_BYTE 0xbb /* after the requested bytes */
 
 #define MIN_GUARD_BYTES 8
 #define MAX_OBJECT	4096
@@ -31,13 +31,16 @@
 
 struct waiting_queue {
 	void *objects[NR_WAITING];
-	unsigned int next; /* the oldest, to be replaced */
+	unsigned int next; /* index of the oldest, the next to be replaced */
 };
 
 static DEFINE_PER_CPU(struct waiting_queue, waiting_queue);
 static u32 last_serial;
 
-/* Marks of pages: in a field that only slabs use, and that no page outside the kernel image has. */
+/*
+ * Marks of pages, in a field that only slabs use. Their addresses are in the kernel image, so no
+ * slab has them.
+ */
 static char filled_mark, large_mark;
 
 static struct page *slab_of(const void *object)
@@ -57,7 +60,7 @@ static struct object_debug *debug_array(struct page *slab)
 	return (struct object_debug *)end - cache->nr_objects;
 }
 
-/* object: any address in it. */
+/* Returns the state of an object. object is any address in it. */
 static struct object_debug *debug_of(const void *object)
 {
 	struct page *slab = slab_of(object);
@@ -87,7 +90,7 @@ static void print_object(const void *object, const struct object_debug *debug, u
 	print_place("found", ip);
 }
 
-/* The first byte that is not as it should be, or size_bytes. */
+/* Returns the index of the first byte that differs from `byte`, or size_bytes. */
 static size_t find_other(const u8 *p, size_t size_bytes, u8 byte)
 {
 	u64 word = byte * 0x0101010101010101ULL;
@@ -234,7 +237,7 @@ void page_debug_free(struct page *page, unsigned int order)
 
 void page_debug_alloc(struct page *page, unsigned int order)
 {
-	/* Pages that have never been allocated are not filled: that would take long. */
+	/* Pages that were never allocated are not filled, because that would take long. */
 	for (u64 i = 0; i < 1UL << order; i++) {
 		const u8 *bytes = page_address(&page[i]);
 		size_t at;
@@ -260,7 +263,7 @@ struct leak_site {
 
 #define MAX_LEAK_SITES 16
 
-/* Count a leaked object at the place that allocated it. False: no room for another place. */
+/* Counts a leaked object by the code that allocated it. Returns false if there is no room. */
 static bool add_site(struct leak_site *sites, const struct object_debug *debug)
 {
 	for (unsigned int i = 0; i < MAX_LEAK_SITES; i++) {

@@ -3,11 +3,10 @@
 #define MM_SLAB_DEBUG_H
 
 /*
- * Checks of kmalloc's objects and of free pages (CONFIG_DEBUG_SLAB); all of it is nothing when the
- * option is off. A freed object is filled with a pattern and waits in a queue of its CPU; the
- * pattern is looked at when it leaves the queue and when the object is given out again. Behind the
- * bytes that were asked for stands another pattern, looked at by kfree(). What is wrong is printed
- * and ends in a panic.
+ * Checks for kmalloc's objects and for free pages (CONFIG_DEBUG_SLAB). If the option is off, there
+ * is no code. A freed object is filled with a pattern and waits in a queue of its CPU. The pattern
+ * is checked when the object leaves the queue and when it is allocated again. After the requested
+ * bytes is another pattern, which kfree() checks. An error is printed and ends in a panic.
  */
 
 #include <lego/page.h>
@@ -17,7 +16,7 @@ struct slab_cache {
 	spinlock_t lock; /* taken with interrupts off; guards the rest and the slabs */
 	unsigned int size;
 	unsigned int order;
-	unsigned int nr_objects; /* in a slab */
+	unsigned int nr_objects; /* in each slab */
 	unsigned int batch;
 	unsigned int nr_empty;
 	unsigned int nr_slabs;
@@ -27,39 +26,39 @@ struct slab_cache {
 #ifdef CONFIG_DEBUG_SLAB
 
 struct object_debug {
-	void *next; /* the free list's link: the object itself is all pattern */
+	void *next; /* link of the free list: the object is filled with the pattern */
 	u32 alloc_ip, free_ip;
 	u32 serial;	/* of the allocation */
 	u16 size_bytes; /* asked for */
 	u8 state;
 };
 
-/* Behind the objects of a slab stands one of these for each. */
+/* One of these for each object, after the objects of a slab. */
 #define OBJECT_DEBUG_BYTES sizeof(struct object_debug)
 
-/* The size of the object to take: at least a guard more, still aligned as the contract says. */
+/* Returns the size of the object to allocate: at least a guard larger, with the same alignment. */
 size_t slab_debug_size(size_t size);
 
-/* An object's link in free lists. */
+/* Returns an object's link of the free list. */
 void **slab_debug_link(void *object);
 
-/* A new slab's object. */
+/* Initializes an object of a new slab. */
 void slab_debug_init(void *object);
 
-/* An object leaves the allocator; size_bytes as asked for. */
+/* Called for each allocated object. size_bytes is the requested size. */
 void slab_debug_alloc(void *object, size_t size_bytes, unsigned long ip);
 void slab_debug_alloc_large(struct page *page);
 
-/* Before anything else: panics unless ptr is what an allocation has returned, and not free. */
+/* Called first by kfree(). Panics unless ptr was returned by an allocation and is not free. */
 void slab_debug_check_free(const void *ptr, unsigned long ip);
 
 /*
- * The object waits. False: nothing is to be freed now; else *object and *cache are what has waited
- * long enough instead.
+ * Puts the object into the queue. Returns false if nothing is to be freed now. Otherwise *object
+ * and *cache become the object that has waited long enough.
  */
 bool slab_debug_free(struct slab_cache **cache, void **object, unsigned long ip);
 
-/* The same for 2^order pages, without the wait. */
+/* Do the same for 2^order pages, without the queue. */
 void page_debug_alloc(struct page *page, unsigned int order);
 void page_debug_free(struct page *page, unsigned int order);
 

@@ -8,14 +8,14 @@
 #include <lego/slab.h>
 
 /*
- * The areas of an address space. Changing a range splits the areas at its ends, works on whole
- * areas, and merges equal neighbours again. Memory for a split is there before anything changes, so
- * a change that fails has changed nothing.
+ * The areas of an address space. A change of a range splits the areas at its ends, changes whole
+ * areas, and merges equal neighbours again. Memory for a split is allocated before anything
+ * changes, so a failed call has changed nothing.
  */
 
 #define MAX_AREAS_CHECKED 64 /* after each change, by the debug kernel */
 
-/* For assertions. */
+/* For assertions. Returns true if the areas are consistent. */
 static __maybe_unused bool areas_are_sound(const struct mm *mm)
 {
 	return mm->nr_vmas > MAX_AREAS_CHECKED || vma_tree_is_sound(&mm->areas, mm->nr_vmas);
@@ -140,7 +140,7 @@ static void set_end(struct vma *vma, u64 addr)
 	vma->end = addr;
 }
 
-/* Cuts an area in two. upper will be the part from addr on. */
+/* Splits an area in two. upper becomes the part from addr on. */
 static void split(struct mm *mm, struct vma *vma, u64 addr, struct vma *upper)
 {
 	*upper = *vma;
@@ -151,7 +151,7 @@ static void split(struct mm *mm, struct vma *vma, u64 addr, struct vma *upper)
 	add(mm, upper, vma);
 }
 
-/* Returns the area of which addr is a byte, but not the first one. Or NULL. */
+/* Returns the area that contains addr but does not begin there, or NULL. */
 static struct vma *find_around(const struct mm *mm, u64 addr)
 {
 	struct vma *vma = vma_find(mm, addr);
@@ -235,7 +235,7 @@ static void merge_up_to(struct mm *mm, struct vma *vma, u64 end)
 			vma = upper;
 			continue;
 		}
-		/* Nobody sees an area without bytes, and no hole changes its size. */
+		/* No one else sees an area without bytes, and no hole changes its size. */
 		vma->end = upper->start = upper->end;
 		remove(mm, upper);
 	}

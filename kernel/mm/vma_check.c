@@ -3,7 +3,7 @@
 
 #include <lego/kernel.h>
 
-/* The tree of areas, checked from the outside: by each area's place in the list and in the tree. */
+/* Checks the tree of areas independently: by each area's place in the list and in the tree. */
 
 static const struct vma *end_of(const struct vma *vma, int side)
 {
@@ -12,7 +12,7 @@ static const struct vma *end_of(const struct vma *vma, int side)
 	return vma;
 }
 
-/* Returns the area behind this one by the tree alone. */
+/* Returns the next area, found by the tree alone. */
 static const struct vma *next_in_tree(const struct vma *vma)
 {
 	if (vma->child[1])

@@ -5,12 +5,12 @@
 
 /*
  * An AVL tree: the heights of two siblings differ by at most one, so no path is longer than 1.44
- * times the logarithm of the number of areas. Each area knows the largest hole right below any area
- * of its subtree, so that the search for a place enters only subtrees that have one. Heights and
- * holes are corrected on the way up from a change, as far as they differ.
+ * times the logarithm of the number of areas. Each area stores the largest hole directly below any
+ * area of its subtree, so the search for a free place enters only subtrees that have one. After a
+ * change, heights and holes are updated on the way up, until they no longer differ.
  *
- * Areas are also in a list. A new area has no children, so it is next to the one before it or to
- * the one behind it, and needs no search from the root.
+ * Areas are also in a list. A new area becomes a leaf, below the area before it or the area after
+ * it, so it needs no search from the root.
  */
 
 static u64 gap_below(const struct vma *vma)
@@ -28,7 +28,7 @@ static int height_of(const struct vma *vma)
 	return vma ? vma->height : 0;
 }
 
-/* Returns how much higher the side of greater addresses is. */
+/* Updates the summary of an area. Returns how much higher the side of greater addresses is. */
 static int set_summary(struct vma *vma)
 {
 	const struct vma *lower = vma->child[0], *upper = vma->child[1];
@@ -38,7 +38,7 @@ static int set_summary(struct vma *vma)
 	return height_of(upper) - height_of(lower);
 }
 
-/* Puts new, or nothing, in old's place below its parent. */
+/* Replaces old by new, or by nothing, below its parent. */
 static void replace(struct vma_tree *tree, const struct vma *old, struct vma *new)
 {
 	struct vma *parent = old->parent;
@@ -58,7 +58,7 @@ static void set_child(struct vma *vma, int side, struct vma *child)
 		child->parent = vma;
 }
 
-/* Puts the child on that side in the place of its parent, which becomes a child of it. */
+/* Rotates: puts the child on that side in the place of its parent, which becomes its child. */
 static struct vma *rotate(struct vma_tree *tree, struct vma *vma, int side)
 {
 	struct vma *child = vma->child[side];
@@ -71,7 +71,7 @@ static struct vma *rotate(struct vma_tree *tree, struct vma *vma, int side)
 	return child;
 }
 
-/* Makes the side that is too high by one lower. Returns the new root of the subtree. */
+/* Lowers the side that is too high by one. Returns the new root of the subtree. */
 static struct vma *balance(struct vma_tree *tree, struct vma *vma, int side)
 {
 	struct vma *child = vma->child[side];
@@ -109,7 +109,7 @@ struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
 	return found;
 }
 
-/* Returns the last area of a subtree that has such a hole below it; one has. */
+/* Returns the last area of a subtree with such a hole directly below it. There is one. */
 static const struct vma *last_in_subtree(const struct vma *vma, u64 bytes)
 {
 	for (;;) {
@@ -122,10 +122,11 @@ static const struct vma *last_in_subtree(const struct vma *vma, u64 bytes)
 	}
 }
 
-/* Returns the last area, this or one before it, that has such a hole below it. Or NULL. */
+/* Returns the last area up to this one with such a hole directly below it, or NULL. */
 static const struct vma *last_with_gap(const struct vma *vma, u64 bytes)
 {
-	bool looked_at = false; /* vma and its greater side are done, or are not before the first */
+	bool looked_at =
+		false; /* vma and its greater side have been searched, or come after the first */
 
 	for (; vma; vma = vma->parent) {
 		const struct vma *parent = vma->parent;
@@ -183,7 +184,7 @@ void vma_tree_append(struct vma_tree *tree, struct vma *vma)
 	list_put(tree, vma, NULL);
 }
 
-/* Makes a subtree of the next nr areas, and leaves the one behind them in *next. */
+/* Makes a subtree of the next nr areas, and sets *next to the area after them. */
 static struct vma *build(struct vma **next, unsigned int nr)
 {
 	struct vma *vma, *left;

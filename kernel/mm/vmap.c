@@ -8,9 +8,10 @@
 #include <lego/spinlock.h>
 
 /*
- * Addresses are given out once, upwards, one page left out behind each range. Device mappings
- * stay for ever; freed stacks wait, mapped, in a list through their lowest word, so there are
- * never more than the most threads that existed at a time.
+ * Maps device memory and kernel stacks. Addresses are allocated once, upwards, with a guard page
+ * after each range. Device mappings are never freed. Freed stacks stay mapped, in a list linked
+ * through their lowest word, so there are never more stacks than the largest number of threads that
+ * existed at a time.
  */
 
 #define STACK_PAGES (KERNEL_STACK_SIZE / PAGE_SIZE)
@@ -24,7 +25,7 @@ static u64 vmap_next = VMAP_START + PAGE_SIZE;
 static struct free_stack *free_stacks;
 static u64 nr_stacks, nr_free_stacks;
 
-/* A range of addresses with all page tables, or 0. */
+/* Allocates a range of addresses with all page tables. Returns 0 if that fails. */
 static u64 range_alloc(u64 size_bytes)
 {
 	u64 virt = vmap_next;
@@ -119,7 +120,7 @@ u64 vmap_nr_stack_pages(void)
 {
 	u64 nr = READ_ONCE(nr_stacks) * STACK_PAGES, end = READ_ONCE(vmap_next) + LARGE_PAGE_SIZE;
 
-	/* A last-level table serves 2 MiB; tables above them are made once, at boot. */
+	/* A last-level table covers 2 MiB. The upper tables are made once, at boot. */
 	for (u64 virt = VMAP_START; virt < end; virt += LARGE_PAGE_SIZE)
 		nr += pgtable_find(kernel_pgd, virt) != NULL;
 	return nr;

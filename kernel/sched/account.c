@@ -8,8 +8,9 @@
 #include <lego/smp.h>
 
 /*
- * Each tick is charged whole to what it interrupted, on its CPU and, if that was a user thread, to
- * the thread; only that CPU writes either. The load is sampled by the boot CPU every few seconds.
+ * Accounts CPU time by ticks. Each tick is charged as a whole to the context that it interrupted,
+ * in the counters of its CPU and, for a user thread, of the thread. Only that CPU writes to either.
+ * The boot CPU samples the load every few seconds.
  */
 
 #define LOAD_INTERVAL_NS (5 * NSEC_PER_SEC)
@@ -21,7 +22,7 @@ static DEFINE_PER_CPU(struct cpu_ticks, cpu_ticks);
 static u64 loads[NR_LOADS];
 static u64 next_load_ns = LOAD_INTERVAL_NS;
 
-/* e^(-5 s / 1, 5, 15 min), in 2^-16: what is left of the old value after an interval. */
+/* The share of the old value that remains after an interval: e^(-5 s / 1, 5, 15 min), in 2^-16. */
 static const u32 load_decay[NR_LOADS] = { 60297, 64453, 65173 };
 
 static u64 nr_runnable(void)
@@ -67,7 +68,9 @@ void account_tick(const struct pt_regs *regs)
 		this_cpu_inc(cpu_ticks.system);
 		WRITE_ONCE(task->system_ticks, task->system_ticks + 1);
 	}
-	/* Without an mm it is on its way out; a kernel thread of a test has one, but no process. */
+	/*
+	 * A thread without an mm is exiting. A kernel thread of a test has an mm, but no process.
+	 */
 	if (task->proc && task->mm && irq_depth() == 1) {
 		signal_charge_tick(task->proc, user_mode(regs));
 		process_limit_cpu(task->proc);
@@ -94,7 +97,7 @@ void account_load_averages(u64 averages[3])
 
 void cpu_times_set_user(struct cpu_times *times, u64 total_ns, u64 user_ns)
 {
-	/* Somebody with a later total was faster. */
+	/* Another thread has stored a later total. */
 	if (total_ns < times->user_ns + times->system_ns)
 		return;
 	times->user_ns = min(max(user_ns, times->user_ns), total_ns - times->system_ns);
@@ -107,7 +110,8 @@ void cpu_times_divide(struct cpu_times *times, u64 total_ns, u64 user_ticks, u64
 	u64 nr_ticks = user_ticks + system_ticks, user_ns = 0;
 
 	/*
-	 * No tick has hit it: it has done little, and that in system calls or on the way to exec.
+	 * No tick has hit the process: it has run only briefly, in system calls or on the way to
+	 * exec.
 	 */
 	if (nr_ticks)
 		user_ns = mul_div_u64(total_ns, user_ticks, nr_ticks);
@@ -120,7 +124,7 @@ void process_cpu_times(struct process *proc, struct cpu_times *times)
 	struct task *task;
 	unsigned long flags;
 
-	/* Before the total, which is then not less. */
+	/* Read before the total, so that the total is not less. */
 	profile_get_user_cycles(proc, &user_cycles);
 	total_ns = cycles_to_ns(process_exec_cycles(proc));
 	flags = spin_lock_irqsave(&proc->lock);

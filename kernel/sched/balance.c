@@ -4,14 +4,16 @@
 #include <lego/assert.h>
 
 /*
- * Which CPU a task runs on. A task that wakes goes back to its CPU if that is idle, else to an
- * idle one. A CPU that would become idle pulls a task; busy CPUs compare their load now and
- * then and pull when another one has at least two tasks more.
+ * Chooses the CPU on which a task runs. A task that wakes goes back to its CPU if that is idle,
+ * else to an idle CPU. A CPU that would become idle pulls a task. Busy CPUs compare their loads
+ * from time to time, and pull a task from a CPU that has at least two tasks more.
  */
 
 #define BALANCE_NS (20 * NSEC_PER_MSEC)
 
-/* Tasks on a CPU beyond the shortest queue's that make a waking task leave it. */
+/*
+ * A waking task leaves its CPU if that has so many tasks more than the CPU with the shortest queue.
+ */
 #define WAKE_IMBALANCE 2
 
 unsigned int sched_select_cpu(struct task *task)

@@ -11,28 +11,25 @@
 #include <lego/vmap.h>
 
 /*
- * Round robin per CPU. A task runs for a slice, then goes to the end of its CPU's queue; the
- * tick only asks for that, the task does it itself in schedule() on its way to user mode. See
- * rq.h for the lock. Tasks that wake stand in a queue of their own which is served first: what
- * they slept for, a mutex say, others may be waiting for, too. Once in a while the head of the
- * other queue is served in between.
+ * The scheduler: round robin on each CPU. A task runs for a time slice, then goes to the end of its
+ * CPU's queue. The tick only requests that; the task itself calls schedule() on its way to user
+ * mode. rq.h describes the lock. Tasks that wake are in a separate queue, which is served first,
+ * because other tasks may be waiting for what they slept for, such as a mutex. From time to time
+ * the head of the other queue is served in between.
  *
- * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the
- * condition true and calls task_wake(), which changes ->state under the queue's lock. If the
- * sleeper has not reached schedule() yet, it finds itself running there and does not sleep.
+ * A sleeper sets ->state, checks its condition and calls schedule(). A waker makes the condition
+ * true and calls task_wake(), which changes ->state under the queue's lock. If the sleeper has not
+ * reached schedule() yet, it finds itself running there and does not sleep.
  */
 
 #define SLICE_NS (4 * NSEC_PER_MSEC)
 
-/*
- * How long a task runs at least when woken ones wait, and how long these may keep the others
- * out.
- */
+/* How long a task may run while woken tasks wait, and how long woken tasks may delay the others. */
 #define WOKEN_GRACE_NS (1 * NSEC_PER_MSEC)
 #define QUEUE_DUE_NS   (2 * SLICE_NS)
 
 /*
- * From the entry of schedule() to the moment the next task runs, on the same CPU but another
+ * Measures from the entry of schedule() until the next task runs, on the same CPU but another
  * stack.
  */
 DEFINE_PROFILE_POINT(context_switch)
@@ -46,7 +43,7 @@ cpumask_t sched_cpus;
 LIST_HEAD(task_list);
 DEFINE_SPINLOCK(task_list_lock);
 
-/* The boot CPU's idle task is what runs from the first instruction on. */
+/* The boot CPU's idle task: it runs from the first instruction on. */
 static struct task boot_idle = {
 	.comm = "idle/0",
 	.on_cpu = true,
@@ -98,7 +95,7 @@ void sched_init(void)
 	sched_init_cpu();
 }
 
-/* Lock the queue of the CPU the task belongs to. */
+/* Locks the queue of the task's CPU, and returns it. */
 static struct rq *task_rq_lock(struct task *task)
 {
 	ASSERT_IRQS_OFF();
@@ -132,7 +129,7 @@ void rq_dequeue(struct rq *rq, struct task *task)
 	WRITE_ONCE(rq->nr_queued, rq->nr_queued - 1);
 }
 
-/* Make the CPU call schedule() soon. */
+/* Makes the CPU of the queue call schedule() soon. */
 static void resched_rq(struct rq *rq)
 {
 	unsigned int cpu = rq - rqs;
@@ -152,7 +149,7 @@ static void activate(struct rq *rq, struct task *task)
 		resched_rq(rq);
 }
 
-/* Queue a runnable task that is on no queue and no CPU, so that nobody else touches it. */
+/* Queues a runnable task. It is on no queue and no CPU, so no other CPU uses it. */
 static void place_task(struct task *task, unsigned int cpu)
 {
 	struct rq *rq = &rqs[cpu];
@@ -225,7 +222,7 @@ void task_kick_fatal(struct task *task)
 	kick(task, true);
 }
 
-/* The second half of a switch, on the new task's stack. Frees what a dead task stood on. */
+/* Does the second half of a switch, on the new task's stack. Frees the stack of a dead task. */
 static void finish_switch(void)
 {
 	struct rq *rq = this_rq();
@@ -268,14 +265,11 @@ static bool sleep_is_over(const struct task *task)
 	}
 }
 
-/*
- * What becomes of the task that calls schedule(): it stays runnable here or elsewhere, or
- * sleeps.
- */
+/* Queues the task that calls schedule(), here or on another CPU, or lets it sleep. */
 static void put_prev(struct rq *rq, struct task *prev)
 {
 	ASSERT_HELD(&rq->lock);
-	/* A task with a signal does not fall asleep; pairs with the store before task_kick(). */
+	/* A task with a signal must not sleep. Pairs with the store before task_kick(). */
 	if (unlikely(sleep_is_over(prev)))
 		WRITE_ONCE(prev->state, TASK_RUNNING);
 	if (prev->state != TASK_RUNNING || prev == rq->idle)
@@ -359,7 +353,7 @@ void sched_yield(void)
 	schedule();
 }
 
-/* Whether another task should run now. */
+/* Returns true if another task should run now. */
 static bool curr_is_done(struct rq *rq, struct task *curr)
 {
 	u64 now_ns;
@@ -391,7 +385,10 @@ unsigned int sched_nr_runnable(unsigned int cpu)
 	return rq_load(&rqs[cpu]);
 }
 
-/* The counter is the length of the lists, and whoever is in them knows it. For an assertion. */
+/*
+ * For an assertion. Returns true if nr_queued is the length of both lists, and all tasks in them
+ * are marked as queued.
+ */
 static __maybe_unused bool queues_are_sound(const struct rq *rq)
 {
 	const struct list_head *lists[] = { &rq->woken, &rq->queue };

@@ -4,8 +4,9 @@
 #include <asm/irqflags.h>
 
 /*
- * need_resched is looked at with interrupts off, and hlt enables them in the same step: an
- * interrupt that sets it in between ends the hlt. Samples of an idle CPU land in this function.
+ * The idle loop. It checks need_resched with interrupts off; sti; hlt turns them on atomically with
+ * the halt, so an interrupt that sets need_resched after the check ends the hlt. Samples of an idle
+ * CPU hit this function.
  */
 void cpu_idle(void)
 {

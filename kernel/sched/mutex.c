@@ -7,11 +7,12 @@
 #include <lego/sched.h>
 
 /*
- * A free mutex is taken with one cmpxchg, by whoever comes first: handing it to the first sleeper
- * would leave it idle for a whole context switch each time.
+ * Mutexes. The first thread that comes takes a free mutex, with one cmpxchg. Handing the mutex to
+ * the first sleeper instead would leave it unused for a whole context switch each time.
  *
- * Unlocking clears ->owner and then looks for sleepers; a sleeper queues itself and then tries to
- * take the mutex. Each has a full barrier in between, so one of them sees the other.
+ * The unlocking thread clears ->owner and then looks for sleepers. A sleeper queues itself and then
+ * tries to take the mutex. Each has a full barrier in between, so at least one of them sees the
+ * other. Without the barriers, a sleeper could miss its wake-up.
  */
 
 void mutex_reset(struct mutex *mutex, const char *name)

@@ -8,14 +8,15 @@
 #include <lego/smp.h>
 
 /*
- * Whoever finds the lock free for it takes it with one cmpxchg. Who does not spins for a moment,
- * as the holders may be running, unless others sleep already; and sleeps then, in a queue. When the
- * lock becomes free, the reader at the head and those right behind it are given it; a writer at the
- * head is woken to take it. Until it has woken up others may overtake: a lock that waits for each
- * sleeper is idle most of the time.
+ * Reader-writer mutexes. A thread that finds the lock free takes it with one cmpxchg. Otherwise it
+ * spins for a moment, because the holders may be running, unless others sleep already. Then it
+ * sleeps in a queue. When the lock becomes free, it is given to the reader at the head and the
+ * readers directly after it; a writer at the head is woken to take it. Until the writer runs, other
+ * threads may overtake it, because a lock that waits for each sleeper is unused most of the time.
  *
- * Unlocking changes ->holders and then looks for sleepers; a sleeper queues itself and then tries.
- * Each has a full barrier in between, so one of them sees the other.
+ * The unlocking thread changes ->holders and then looks for sleepers. A sleeper queues itself and
+ * then tries to take the lock. Each has a full barrier in between, so at least one of them sees the
+ * other. Without the barriers, a sleeper could miss its wake-up.
  */
 
 #define MAX_SPIN_US	30
@@ -54,7 +55,7 @@ static bool set_writer(struct rw_mutex *lock)
 	return !READ_ONCE(lock->holders) && cmpxchg(&lock->holders, 0, RW_MUTEX_WRITER) == 0;
 }
 
-/* Without sleeping: overtakes those who do, if that has not been done too often. */
+/* Takes the lock without sleeping. May overtake sleepers, but not too often in a row. */
 static bool try_lock(struct rw_mutex *lock, bool writer)
 {
 	bool overtakes = !list_empty(&lock->wq.waiters);
@@ -69,8 +70,8 @@ static bool try_lock(struct rw_mutex *lock, bool writer)
 }
 
 /*
- * On one CPU nobody can let go while we spin. And when one task has spun in vain and sleeps, the
- * lock is held for long, or by many in turn: the others sleep, too.
+ * Spins for the lock. With one CPU, no holder can run and unlock while we spin. And if a task has
+ * spun in vain and sleeps now, the lock is held for long, or by many tasks in turn, so do not spin.
  */
 static bool spin(struct rw_mutex *lock, bool writer)
 {
@@ -101,7 +102,7 @@ static void leave_queue(struct rw_mutex *lock, struct sleeper *sleeper)
 	WRITE_ONCE(lock->nr_overtakings, 0);
 }
 
-/* Readers at the head get the lock, a writer there is told to take it. */
+/* Gives the lock to the readers at the head of the queue, or wakes the writer there to take it. */
 static void serve_queue(struct rw_mutex *lock)
 {
 	struct sleeper *first;

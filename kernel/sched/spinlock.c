@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a spinlock that is not free costs is counted here, off the path of those that are. */
+/* The slow path of a spinlock that is not free: spins, and records the time. */
 #include <lego/spinlock.h>
 
 #include <asm/tsc.h>

@@ -6,8 +6,9 @@
 #include <lego/sched.h>
 
 /*
- * A waiter lives on its task's stack. A waker takes it off the queue and wakes the task under the
- * queue's lock, so finish_wait(), which always takes the lock, keeps the stack frame until then.
+ * Wait queues. A waiter is on its task's stack. A waker removes it from the queue and wakes the
+ * task with the queue's lock held. finish_wait() always takes that lock, so the waiter's stack
+ * frame stays valid until the waker has finished.
  */
 
 void wait_queue_reset(struct wait_queue *wq, const char *name)
