@@ -10,7 +10,7 @@
 
 #define PERMISSIONS 07777
 
-/* What one of these calls changes; the rest is -1 or UTIME_OMIT. */
+/* The changes of a call. Members that do not change are -1 or UTIME_OMIT. */
 struct change {
 	u32 mode, uid, gid;
 	struct timespec64 atime, mtime;
@@ -28,7 +28,10 @@ static const struct change no_change = {
 	.mtime = { .tv_nsec = UTIME_OMIT },
 };
 
-/* Times beyond what 64 bits of nanoseconds hold (292 years from 1970) become the last one. */
+/*
+ * Sets a time. Times that do not fit into 64 bits of nanoseconds (292 years from 1970) become the
+ * latest one that does.
+ */
 static void set_time(s64 *ns, const struct timespec64 *time, s64 now)
 {
 	if (time->tv_nsec == UTIME_OMIT)
@@ -40,7 +43,10 @@ static void set_time(s64 *ns, const struct timespec64 *time, s64 now)
 		*ns = time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* chown: root; the owner may give a file to a group that the owner is in. */
+/*
+ * Returns true if the process may chown: root may, and the owner may give the file to a group of
+ * its own.
+ */
 static bool may_change_owner(const struct inode *inode, const struct change *change)
 {
 	if (fs_is_root())
@@ -58,7 +64,10 @@ static bool changes_times(const struct change *change)
 	return change->atime.tv_nsec != UTIME_OMIT || change->mtime.tv_nsec != UTIME_OMIT;
 }
 
-/* Times: the owner; and who may write, as a write would have set both to now. */
+/*
+ * Checks permission to set times. The owner may; a process that may write can set both to now,
+ * because a write would do that, too.
+ */
 static int check_times(const struct inode *inode, const struct change *change)
 {
 	bool both_now = change->atime.tv_nsec == UTIME_NOW && change->mtime.tv_nsec == UTIME_NOW;
@@ -79,7 +88,10 @@ static int check_change(const struct inode *inode, const struct change *change)
 	return changes_times(change) ? check_times(inode, change) : 0;
 }
 
-/* A new owner does not get the old one's rights. Only its members make programs for a group. */
+/*
+ * Returns the mode after the change. A new owner must not get the old one's set-ID bits, and only a
+ * member of a group can set set-group-ID.
+ */
 static u32 new_mode(const struct inode *inode, const struct change *change)
 {
 	if (change->mode != KEEP) {
@@ -92,7 +104,10 @@ static u32 new_mode(const struct inode *inode, const struct change *change)
 	return mode_without_set_ids(inode->mode);
 }
 
-/* All at once: what was allowed to one owner must not be done to the next one's file. */
+/*
+ * Makes all changes at once, so that a permission checked for one owner is not used for the next
+ * owner's file.
+ */
 static int change_inode(struct inode *inode, const struct change *change)
 {
 	s64 now = clock_realtime_ns();
@@ -117,7 +132,10 @@ out_unlock:
 
 static long apply(const struct path *path, const struct change *change)
 {
-	/* A link's own permissions mean nothing: as Linux, not even kept. */
+	/*
+	 * The permissions of a symbolic link have no meaning; as in Linux, they are not even
+	 * stored.
+	 */
 	if (change->mode != KEEP && S_ISLNK(path->inode->mode))
 		return -EOPNOTSUPP;
 	return change_inode(path->inode, change);
@@ -224,7 +242,7 @@ static bool nsec_is_valid(s64 nsec)
 	return (nsec >= 0 && nsec < (s64)NSEC_PER_SEC) || nsec == UTIME_NOW || nsec == UTIME_OMIT;
 }
 
-/* Without a path: the descriptor's own file, if there is one. */
+/* Changes times. A path of NULL means the file of the descriptor. */
 static long change_times(int dirfd, const char __user *path, const struct timespec64 times[2],
 			 int flags)
 {
@@ -253,7 +271,7 @@ SYSCALL_DEFINE4(utimensat, int, dirfd, const char __user *, path, const struct t
 	return change_times(dirfd, path, times, flags);
 }
 
-/* Microseconds, as utimes() and futimesat() have them. */
+/* Changes times given in microseconds, for utimes() and futimesat(). */
 static long change_times_us(int dirfd, const char __user *path,
 			    const struct timespec64 __user *user_times)
 {

@@ -9,13 +9,13 @@
 #define SMALL_BYTES 128 /* a buffer that does not need an allocation */
 
 /*
- * Most files with operations of their own never see user memory: their bytes go through a kernel
- * buffer of at most a page.
+ * Reads and writes files with operations of their own. Most of these operations do not access user
+ * memory: the bytes go through a kernel buffer of at most a page.
  *
- * A read of a stream returns what there is: it waits for the first bytes only. Before bytes are
- * taken that nobody can put back, the user's memory is made writable, so that a bad address loses
- * none. A write hands over a page's worth at a time (PIPE_BUF), whatever buffers it comes from, and
- * of a page that cannot be read completely, nothing.
+ * A read of a stream returns the bytes that are there: it only waits for the first ones. They
+ * cannot be put back, so the user's memory is made writable before they are taken, and a bad
+ * address loses none. A write passes a page of bytes at a time (PIPE_BUF), also from several
+ * buffers. If a page of bytes cannot be read completely, none of it is written.
  */
 
 /* A buffer for n bytes, at most a page. */
@@ -51,7 +51,10 @@ static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool m
 	return file->ops->read(file, buf, n, pos);
 }
 
-/* Bytes taken out of the file, of which *copied have reached the user; or as read_once(). */
+/*
+ * Reads a chunk. Returns how many bytes were taken from the file, *copied of which have reached the
+ * user; or the same errors as read_once().
+ */
 static ssize_t read_chunk(struct file *file, struct iov_iter *iter, size_t n, u64 pos, bool more,
 			  struct buffer *buf, size_t *copied)
 {

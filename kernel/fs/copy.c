@@ -9,11 +9,11 @@
 #include <lego/uaccess.h>
 
 /*
- * Copying from file to file inside the kernel, a page at a time: from regular files, whose bytes
- * are still there when they could not be written.
+ * Copies from file to file inside the kernel, a page at a time. The source must be a regular file,
+ * so that bytes which could not be written are not lost.
  */
 
-/* Bytes written, or a negative errno. At *pos, or where O_APPEND says. */
+/* Writes at pos or, with O_APPEND, at the end. Returns the bytes written, or a negative errno. */
 static ssize_t write_out(struct file *out, const void *buf, size_t n, u64 pos)
 {
 	struct inode *inode = out->inode;
@@ -57,7 +57,7 @@ static ssize_t copy(struct file *in, u64 in_pos, struct file *out, u64 out_pos, 
 	return total ? (ssize_t)total : done;
 }
 
-/* A position of the caller's, or of the file's own when there is none. */
+/* The position given by the caller, or else that of the file. */
 struct position {
 	struct file *file;
 	s64 __user *user;

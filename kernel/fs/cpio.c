@@ -10,10 +10,10 @@
 #include <lego/time.h>
 
 /*
- * The newc format: records of "070701" (or "070702", with a checksum), thirteen fields of eight
- * hex digits, a name ended by NUL, padding to 4 bytes, data, padding to 4 bytes. "TRAILER!!!"
- * ends an archive; zeros and further archives may follow. Nothing in it is believed before it is
- * checked; what was unpacked before a mistake stays.
+ * Unpacks cpio archives in the newc format: records of "070701" (or "070702", with a checksum),
+ * thirteen fields of eight hex digits, a name with a NUL, padding to 4 bytes, data, padding to 4
+ * bytes. "TRAILER!!!" ends an archive; zeros and further archives may follow. Every field is
+ * checked before use. Files unpacked before an error stay.
  */
 
 #define MAGIC_BYTES  6
@@ -40,7 +40,7 @@ enum field {
 struct archive {
 	const char *data;
 	size_t size_bytes;
-	size_t at; /* of the record being read */
+	size_t at; /* offset of the record being read */
 };
 
 struct record {
@@ -48,7 +48,7 @@ struct record {
 	bool has_checksum;
 	const char *name;
 	const char *data;
-	size_t bytes; /* of all of it, padding included */
+	size_t bytes; /* length of the record, including padding */
 };
 
 static int bad(const struct archive *archive, const char *why)
@@ -120,8 +120,9 @@ static bool checksum_is_right(const struct record *record)
 }
 
 /*
- * The directory and, in last, the last component of a name; directories are made on the way. "."
- * components are skipped; for the root last is empty. ERR_PTR on failure.
+ * Returns the directory for a name, and makes missing directories on the way. Stores the last
+ * component in `last`; it is empty for the root. "." components are skipped. Returns ERR_PTR on
+ * failure.
  */
 static struct inode *find_place(const char *name, char *last)
 {
@@ -161,7 +162,9 @@ static struct inode *find_place(const char *name, char *last)
 	return dir;
 }
 
-/* The inode for a record, made or, if one of the same type is there, reused; with a reference. */
+/*
+ * Returns an inode for a record, with a reference: a new one, or an existing one of the same type.
+ */
 static struct inode *make_inode(const char *name, u32 mode)
 {
 	struct inode *parent, *inode;
@@ -225,7 +228,7 @@ static int fill(struct inode *inode, const struct record *record, char *target)
 	return error;
 }
 
-/* A link never stands in the tree without its target, so that is made first. */
+/* Copies the target of a symbolic link first, because a link in the tree must have a target. */
 static char *copy_target(const struct record *record)
 {
 	u32 size = record->fields[FIELD_SIZE];
@@ -292,7 +295,7 @@ static int unpack_record(const struct archive *archive, const struct record *rec
 	return 0;
 }
 
-/* Between archives there may be zeros. False at the end of all. */
+/* Skips zeros between archives. Returns false at the end of the last one. */
 static bool find_next_archive(struct archive *archive)
 {
 	while (archive->at < archive->size_bytes && !archive->data[archive->at])

@@ -12,18 +12,18 @@
 #include <lego/uaccess.h>
 
 /*
- * File content: an array of pages that doubles when it is full. A reader takes references to some
- * pages at a time under data_lock and copies without any lock, so readers only meet for the
- * length of that. Pages are zeroed when allocated and behind the end when the file is cut or
- * grows over it, so that a gap reads as zeros.
+ * File content: an array of pages, which is doubled when it is full. A reader takes references to a
+ * few pages at a time with data_lock held, and copies without any lock, so readers hardly wait for
+ * each other. Pages are zeroed when allocated. When a file is truncated or grows, the rest of its
+ * last page is zeroed, so that a gap reads as zeros.
  *
- * A copy never crosses a page of the user's memory either; so when it fails, all of that part is
- * bad, and the bytes counted are those that Linux would count.
+ * A copy never crosses a page boundary of user memory, either. So if it fails, that whole part is
+ * bad, and the number of bytes done is the same as in Linux.
  */
 
 #define READ_BATCH 16
 
-/* Nobody can open an inode without a place in the tree for writing. */
+/* An inode without a place in the tree cannot be opened for writing, so it needs no lock. */
 #define ASSERT_WRITE_LOCK_HELD(inode)                                               \
 	ASSERT_NAMED(!(inode)->parent || lock_check_held(&(inode)->write_lock.map), \
 		     #inode "->write_lock is held")
@@ -39,7 +39,7 @@ static size_t chunk_bytes(size_t n, u64 pos, const void *buf)
 	return min(n, (size_t)PAGE_SIZE - in_page((u64)buf));
 }
 
-/* Copy out of a page, or zeros out of a hole. */
+/* Copies from a page, or zeros from a hole. */
 static int copy_out(void *dst, const struct page *page, u64 pos, size_t n, bool user)
 {
 	const void *src = page ? (char *)page_address(page) + in_page(pos) : NULL;
@@ -63,7 +63,10 @@ static int copy_in(struct page *page, u64 pos, const void *src, size_t n, bool u
 	return 0;
 }
 
-/* References to the pages that hold [pos, pos + n), cut to what fits; 0 at the end of the file. */
+/*
+ * Takes references to the pages of [pos, pos + n), as many as fit. Returns the bytes in them; 0 at
+ * the end of the file.
+ */
 static size_t get_pages(struct inode *inode, u64 pos, size_t n, struct page **batch)
 {
 	u64 first = pos >> PAGE_SHIFT;
@@ -92,7 +95,10 @@ static void put_pages(struct page **batch, u64 pos, size_t n)
 	}
 }
 
-/* As Linux's relatime: kept when it says nothing new, but at least once a day. */
+/*
+ * Updates the access time like Linux's relatime: only if it is not later than the other times, or a
+ * day old.
+ */
 static void touch_atime(struct inode *inode)
 {
 	s64 now = clock_realtime_ns();
@@ -128,7 +134,7 @@ ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
 		pos += done;
 		if (done < batch_bytes)
 			return total ? (ssize_t)total : -EFAULT;
-		/* Gigabytes take seconds, and who leaves needs none of them. */
+		/* Reading gigabytes takes seconds, so a killed thread stops here. */
 		if (task_killed(current))
 			break;
 		cond_resched();
@@ -138,13 +144,13 @@ ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
 	return total;
 }
 
-/* What an array of page pointers counts for, when it is large. */
+/* Returns how many pages a large array of page pointers counts as. */
 static u64 array_pages(u64 max_pages)
 {
 	return max_pages * sizeof(struct page *) / PAGE_SIZE;
 }
 
-/* Make the array reach index. */
+/* Enlarges the array to include index. */
 static int reserve(struct inode *inode, u64 index, bool force)
 {
 	u64 max_pages = inode->max_pages ? inode->max_pages : 4;
@@ -162,7 +168,7 @@ static int reserve(struct inode *inode, u64 index, bool force)
 	pages = kzalloc(max_pages * sizeof(*pages));
 	if (!pages) {
 		space_uncharge_pages(inode, array_pages(max_pages));
-		/* Memory may be in pieces only: nobody has to die for that. */
+		/* Memory may only be fragmented: no process must be killed for that. */
 		return page_is_scarce() ? -ENOMEM : -ENOSPC;
 	}
 	space_uncharge_pages(inode, array_pages(inode->max_pages));
@@ -174,7 +180,7 @@ static int reserve(struct inode *inode, u64 index, bool force)
 	return 0;
 }
 
-/* A page in a hole. */
+/* Allocates a page in a hole. */
 static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 {
 	struct page *page = NULL;
@@ -195,9 +201,9 @@ static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 }
 
 /*
- * The page at index, filling a hole, with a reference; NULL and *error otherwise. What is written
- * leaves some memory alone, as nothing but deleting files gives it back; what is mapped counts as
- * the program's own memory. The kernel's own threads (the initramfs) are not bounded.
+ * Returns the page at index with a reference, and fills a hole. Returns NULL and sets *error if
+ * that fails. Written pages leave some memory free, because only deleting files frees them. Mapped
+ * pages count as memory of the program. Kernel threads (which unpack the initramfs) have no limit.
  */
 static struct page *get_page(struct inode *inode, u64 index, bool mapped, int *error)
 {
@@ -240,8 +246,8 @@ bool file_has_page(const struct file *file, u64 index, const struct page *page)
 }
 
 /*
- * Zero what lies behind pos in its page: before the file ends there, or, as a shared mapping may
- * have written there, goes on.
+ * Zeros the rest of the page after pos: before the file is truncated there, or before it grows,
+ * because a shared mapping may have written there.
  */
 static void clear_behind(struct inode *inode, u64 pos)
 {
@@ -337,7 +343,7 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 	for (u64 i = nr_kept; i < inode->max_pages; i++) {
 		if (!inode->pages[i])
 			continue;
-		mapped |= atomic_read(&inode->pages[i]->refs) > 1; /* or just being read */
+		mapped |= atomic_read(&inode->pages[i]->refs) > 1; /* or it is being read */
 		page_put(inode->pages[i]);
 		inode->pages[i] = NULL;
 		DEBUG_ASSERT(inode->nr_pages);
@@ -353,9 +359,9 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 	return 0;
 }
 
-#define SEEK_BATCH 4096 /* pages looked at with the lock held */
+#define SEEK_BATCH 4096 /* pages to search before the lock is released */
 
-/* The first page of [index, stop) that is a hole, or that is none; stop if there is none. */
+/* Returns the index of the first page in [index, stop) that is, or is not, a hole; else stop. */
 static u64 seek_page(struct inode *inode, u64 index, u64 stop, bool hole)
 {
 	spin_lock(&inode->data_lock);
@@ -388,13 +394,13 @@ u64 inode_held_bytes(const struct inode *inode)
 	       READ_ONCE(inode->max_pages) * sizeof(*inode->pages);
 }
 
-/* For an assertion. */
+/* For an assertion. Returns true if nr_pages is right. */
 static __maybe_unused bool pages_are_counted(const struct inode *inode)
 {
 	u64 nr = 0;
 
 	if (inode->target)
-		return true; /* a long one counts as a page */
+		return true; /* a long target counts as a page */
 	for (u64 i = 0; i < inode->max_pages; i++)
 		nr += inode->pages[i] != NULL;
 	return nr == inode->nr_pages;

@@ -49,7 +49,7 @@ static ssize_t full_write(struct file *file, const void *buf, size_t n, u64 pos)
 	return -ENOSPC;
 }
 
-/* Both random devices: there is no pool that could run out, and nothing is mixed in. */
+/* Reads both random devices: there is no pool that could be exhausted. Writes are ignored. */
 static ssize_t random_read(struct file *file, void *buf, size_t n, u64 pos)
 {
 	random_bytes(buf, n);
@@ -103,7 +103,7 @@ static const struct {
 	{ "stderr", "/proc/self/fd/2" },
 };
 
-/* Once, at boot. */
+/* Makes /dev. Called once, at boot. */
 static struct inode *make_root(struct filesystem *fs)
 {
 	struct inode *root = tree_create_root(fs, 0755), *inode;

@@ -10,9 +10,9 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* Where one is, and where symbolic links lead. */
+/* Working directories, paths of files, and targets of symbolic links. */
 
-/* Takes over the references. */
+/* Changes the working directory. Takes over the references. */
 static long change_directory(struct path *path)
 {
 	int error = S_ISDIR(path->inode->mode) ? inode_permission(path->inode, MAY_EXEC) : -ENOTDIR;
@@ -40,7 +40,7 @@ SYSCALL_DEFINE1(fchdir, int, fd)
 	return error ? error : change_directory(&path);
 }
 
-/* Writes a slash and the name in front of p, NULL: no room. */
+/* Writes a slash and the name before p. Returns their start, or NULL if there is no room. */
 static char *prepend_name(const struct inode *inode, const char *buf, char *p)
 {
 	size_t len = strlen(inode->name);
@@ -53,7 +53,10 @@ static char *prepend_name(const struct inode *inode, const char *buf, char *p)
 	return p;
 }
 
-/* Writes the path in front of p, nothing for the root. NULL: no room, or it has none. */
+/*
+ * Writes the path before p; nothing for the root. Returns its start, or NULL if there is no room or
+ * no path.
+ */
 static char *prepend_path(const struct path *path, const char *buf, char *p)
 {
 	const struct mount *mount = path->mount;
@@ -86,7 +89,7 @@ char *path_write(const struct path *path, char *buf, size_t size)
 	return p;
 }
 
-/* Writes the name that a removed file had, with Linux's mark behind it. */
+/* Writes the former name of a removed file, followed by Linux's mark " (deleted)". */
 static char *write_removed(const struct file *file, char *buf, size_t size)
 {
 	static const char mark[] = " (deleted)";
@@ -191,7 +194,7 @@ static long read_link(int dirfd, const char __user *path, char __user *buf, int 
 		return ret;
 	if (S_ISLNK(link.inode->mode))
 		ret = copy_link(link.inode, buf, size);
-	else /* nothing found, or a file that is no link */
+	else /* not found, or no symbolic link */
 		ret = !get_user(first, path) && !first ? -ENOENT : -EINVAL;
 	path_release(&link);
 	return ret;

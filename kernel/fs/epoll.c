@@ -11,18 +11,18 @@
 #include <lego/slab.h>
 
 /*
- * epoll(7): a set of watched files, and a list of those that may be ready. A watch leaves callbacks
- * on the wait queues of its file. A waker takes them off, puts the watch on the list and wakes one
- * sleeper. epoll_wait() takes watches off the list and asks their files again, which puts the
- * callbacks back. So a file that nobody looks at costs its wakers nothing, and a watch on the list
- * without an event is no error. A level-triggered watch that had an event goes back on the list, an
- * edge-triggered one waits for its next callback.
+ * epoll(7): a set of watched files, and a ready list of watches that may have events. A watch
+ * registers callbacks on the wait queues of its file. A waker removes them, puts the watch on the
+ * ready list and wakes one sleeper. epoll_wait() takes watches off the list and polls their files,
+ * which registers the callbacks again. So a watch costs the wakers nothing until it is polled
+ * again, and a watch on the list may have no event. A level-triggered watch with an event goes back
+ * on the list; an edge-triggered one waits for its next callback.
  *
- * A watch is known by its file and descriptor, as in Linux: it lives until it is removed, or until
- * the file, not only that descriptor, is closed.
+ * As in Linux, a watch is identified by its file and descriptor. It exists until it is removed, or
+ * until the last descriptor of the file is closed.
  *
- * An epoll is itself a file that can be watched. graph_lock keeps such chains short and without
- * loops. Each step of a chain holds its ->lock while it asks the next one.
+ * An epoll is a file that can be watched, too. Changes with graph_lock held ensure that such chains
+ * are short and have no loops. While a step of a chain polls the next one, it holds its ->lock.
  *
  * Locks, outer first: graph_lock, epoll->lock, those of the watched files, their wait queues',
  * ready_lock.
@@ -33,13 +33,13 @@
 
 struct epoll {
 	struct file *file;
-	struct mutex lock;	     /* guards the watches, but for their ready_node */
+	struct mutex lock;	     /* guards the watches, except ready_node */
 	struct fd_tree watches;	     /* first of each ->next; changed with graph_lock, too */
 	unsigned int nr_watches;     /* likewise */
 	spinlock_t ready_lock;	     /* taken with interrupts off */
 	struct list_head ready;	     /* guarded by ready_lock */
 	struct wait_queue wait;	     /* of epoll_wait(): each wake-up wakes one */
-	struct wait_queue poll_wait; /* of those who poll the epoll */
+	struct wait_queue poll_wait; /* of threads that poll the epoll */
 	unsigned int generation, nr_chained; /* guarded by graph_lock: see longest_chain() */
 };
 
@@ -78,7 +78,7 @@ static bool is_enabled(const struct watch *watch)
 	return READ_ONCE(watch->events) & ~EPOLL_FLAGS;
 }
 
-/* Puts the watch at the end of the list; true if it was not on it. */
+/* Puts the watch at the end of the ready list. Returns true if it was not on the list. */
 static bool add_ready(struct watch *watch)
 {
 	struct epoll *epoll = watch->epoll;
@@ -91,7 +91,7 @@ static bool add_ready(struct watch *watch)
 	return is_new;
 }
 
-/* Takes the first watch off the list, unless the mark comes first. */
+/* Takes the first watch off the ready list, unless the mark comes first. */
 static struct watch *take_ready(struct epoll *epoll, struct list_head *mark)
 {
 	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
@@ -117,7 +117,7 @@ static void watch_woken(struct callback_waiter *waiter)
 	wake_up_all_nested(&watch->epoll->poll_wait);
 }
 
-/* As poll_wait(). A file names the same queues in the same order each time, mostly. */
+/* Does what poll_wait() does. A file usually passes the same queues in the same order each time. */
 static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 {
 	struct watch *watch = container_of(table, struct watch, table);
@@ -131,7 +131,7 @@ static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 	wait_queue_add_callback(wq, &entry->waiter);
 }
 
-/* Takes back the callbacks from that one on. */
+/* Removes the callbacks from index `from` on. */
 static void remove_waiters(struct watch *watch, unsigned int from)
 {
 	for (unsigned int i = from; i < POLL_MAX_QUEUES; i++) {
@@ -143,7 +143,10 @@ static void remove_waiters(struct watch *watch, unsigned int from)
 	}
 }
 
-/* Returns the wanted events that there are now, and leaves callbacks for those that come. */
+/*
+ * Polls the file: returns the wanted events that there are now, and registers callbacks for later
+ * ones.
+ */
 static u32 ask(struct watch *watch)
 {
 	u32 events = watch->events;
@@ -175,8 +178,8 @@ static void end_scan(struct epoll *epoll, struct list_head *mark)
 }
 
 /*
- * Asks the files of the watches on the list, each once, until max have an event. Stores these, or
- * with events NULL leaves them on the list. Returns how many.
+ * Polls the files of the watches on the ready list, each once, until max have an event. Stores the
+ * events or, if events is NULL, leaves the watches on the list. Returns the number of events.
  */
 static int scan(struct epoll *epoll, struct epoll_event *events, int max)
 {
@@ -318,9 +321,9 @@ void epoll_forget_file(struct file *file)
 }
 
 /*
- * How many epolls the longest chain has that begins at this one, downwards to those it watches, or
- * upwards. More than MAX_CHAIN if stop is in one of them. Each epoll is looked at once in a
- * generation.
+ * Returns the number of epolls in the longest chain that begins at this one, downwards to those
+ * that it watches, or upwards. Returns more than MAX_CHAIN if a chain contains stop. Each epoll is
+ * visited once in a generation.
  */
 static unsigned int longest_chain(struct epoll *epoll, bool up, const struct epoll *stop,
 				  unsigned int generation)
@@ -348,10 +351,10 @@ static unsigned int longest_chain(struct epoll *epoll, bool up, const struct epo
 	return nr + 1;
 }
 
-/* Whether one epoll may watch the other. */
+/* Returns true if epoll may watch target. */
 static bool may_watch(struct epoll *epoll, struct epoll *target)
 {
-	static unsigned int generation; /* an epoll that was never looked at has 0 */
+	static unsigned int generation; /* an epoll that was never visited has 0 */
 	unsigned int below, above;
 
 	ASSERT_HELD(&graph_lock);
@@ -361,7 +364,7 @@ static bool may_watch(struct epoll *epoll, struct epoll *target)
 	return below + above <= MAX_CHAIN;
 }
 
-/* A new or changed watch may be ready already. */
+/* Polls a new or changed watch, which may be ready already. */
 static void update(struct watch *watch, const struct epoll_event *event)
 {
 	struct epoll *epoll = watch->epoll;
@@ -436,7 +439,7 @@ int epoll_take(struct epoll *epoll, struct epoll_event *events, int max)
 	nr = scan(epoll, events, max);
 	mutex_unlock(&epoll->lock);
 	if (!list_empty(&epoll->ready))
-		wake_up_one(&epoll->wait); /* there may be something for another one */
+		wake_up_one(&epoll->wait); /* there may be events for another sleeper */
 	return nr;
 }
 

@@ -2,7 +2,7 @@
 #ifndef FS_EPOLL_H
 #define FS_EPOLL_H
 
-/* The set of watched files (epoll.c), as the system calls use it. Process context. */
+/* The interface of epoll.c for the system calls (epoll_calls.c). Process context. */
 
 #include <lego/fs.h>
 #include <lego/poll.h>
@@ -25,19 +25,19 @@ bool file_is_epoll(const struct file *file); /* its ->private is the struct epol
 struct file *epoll_make_file(void);	     /* NULL: no memory */
 
 /*
- * Begin and end to watch a file by that descriptor, and change for what. The caller has a reference
- * to the file, which can be polled. 0 or: -EEXIST, -ENOSPC, -ENOMEM, and -ELOOP of an epoll; or
- * -ENOENT; or -ENOENT, -EINVAL (EPOLLEXCLUSIVE).
+ * Add, remove and change a watch of a file by its descriptor. The caller has a reference to the
+ * file, which can be polled. Return 0, or: the first -EEXIST, -ENOSPC, -ENOMEM, and for an epoll
+ * -ELOOP; the second -ENOENT; the third -ENOENT, or -EINVAL (EPOLLEXCLUSIVE).
  */
 int epoll_add(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event);
 int epoll_remove(struct epoll *epoll, struct file *file, int fd);
 int epoll_change(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event);
 
-/* How many events there could be now. */
+/* Returns how many events there could be now. */
 int epoll_max_events(const struct epoll *epoll);
-/* Takes the events that there are, at most max: how many, maybe none. */
+/* Takes at most max events. Returns their number, which can be 0. */
 int epoll_take(struct epoll *epoll, struct epoll_event *events, int max);
-/* Until there may be an event: 0, or -ETIMEDOUT, -EINTR. */
+/* Sleeps until there may be an event. Returns 0, -ETIMEDOUT or -EINTR. */
 int epoll_sleep(struct epoll *epoll, u64 deadline_ns);
 
 #endif

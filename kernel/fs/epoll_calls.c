@@ -20,7 +20,8 @@
 #define NR_INLINE  16						 /* events that fit on the stack */
 
 /*
- * EPOLLEXCLUSIVE allows to wake only some of the epolls that watch a file; all of them are woken.
+ * Checks the use of EPOLLEXCLUSIVE. It would allow waking only some of the epolls that watch a
+ * file; here all are woken.
  */
 static bool may_be_exclusive(const struct file *file, int op, u32 events)
 {
@@ -71,7 +72,7 @@ SYSCALL_DEFINE4(epoll_ctl, int, epfd, int, op, int, fd, const struct epoll_event
 	return error;
 }
 
-/* Moves the events that there are to the user, at most max of them: how many, or -EFAULT. */
+/* Moves at most max events to the user. Returns their number, or -EFAULT. */
 static long move_events(struct epoll *epoll, struct epoll_event __user *user_events, int max)
 {
 	struct epoll_event few[NR_INLINE], *events = few;
@@ -140,7 +141,10 @@ SYSCALL_DEFINE4(epoll_wait, int, epfd, struct epoll_event __user *, events, int,
 	return epoll_wait_fd(epfd, events, max, poll_deadline_ms(timeout_ms));
 }
 
-/* Unlike ppoll() it is not restarted. After a signal the mask stays until its handler has run. */
+/*
+ * Waits with a signal mask. Unlike ppoll(), it is not restarted. After a signal, the mask stays
+ * until its handler has run.
+ */
 static long epoll_wait_masked(int epfd, struct epoll_event __user *events, int max, u64 deadline_ns,
 			      const u64 __user *mask, size_t mask_bytes)
 {

@@ -20,7 +20,7 @@ struct eventfd {
 	struct wait_queue write_wait; /* it has become smaller */
 };
 
-/* 0: there is nothing. */
+/* Takes a value from the counter. Returns 0 if the counter is 0. */
 static u64 try_read(struct eventfd *event)
 {
 	u64 value;

@@ -7,8 +7,8 @@
 #include <lego/syscall.h>
 
 /*
- * Copies of descriptors, and fcntl. Not offered, so EINVAL: leases, owners of signals. A pipe has
- * one size; asking for a smaller one is answered by it.
+ * dup and fcntl. Leases and signal owners are not supported (EINVAL). All pipes have the same size:
+ * a request for a smaller one returns that size.
  */
 
 static long dup_at_least(int fd, int from, bool close_on_exec)

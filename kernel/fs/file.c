@@ -7,7 +7,7 @@
 #include <lego/leak.h>
 #include <lego/slab.h>
 
-/* Open files, and what the kernel itself does with them. */
+/* Open files, and functions for the kernel's own use of files. */
 
 struct file *file_alloc(const struct path *path, u32 flags)
 {

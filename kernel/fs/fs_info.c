@@ -8,8 +8,7 @@
 #include <lego/syscall.h>
 
 /*
- * Working directory and umask. They are read and replaced under a spinlock of their own: the
- * threads of a process share them.
+ * Working directory and umask. A spinlock guards them, because the threads of a process share them.
  */
 
 #define UMASK_DEFAULT 022
@@ -21,7 +20,7 @@ struct fs_info {
 	u32 umask;
 };
 
-/* Takes over the references of cwd. */
+/* Allocates a struct. Takes over the references of cwd. */
 static struct fs_info *alloc(struct path cwd, u32 umask)
 {
 	struct fs_info *fs = kmalloc(sizeof(*fs));

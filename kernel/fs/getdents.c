@@ -10,8 +10,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Listing directories. Positions: 0 and 1 are "." and "..", others the position of the first entry
- * to be listed. So entries that come and go in between do no harm.
+ * Lists directories. Positions 0 and 1 are "." and ".."; any other is the position of the next
+ * entry to list. So entries may be added and removed in between.
  */
 
 /* Linux's struct linux_dirent64, before the name. */
@@ -22,7 +22,7 @@ struct dirent64 {
 	u8 type;
 } __packed;
 
-/* The old one; the type is its last byte, behind the name. */
+/* The old struct; the type is its last byte, after the name. */
 struct dirent {
 	u64 number;
 	u64 next;
@@ -38,7 +38,7 @@ struct listing {
 	bool old;
 };
 
-/* What stands at the position or after it, and the position behind that. NULL: no more. */
+/* Returns the entry at or after the position, and the position after it. NULL: no more. */
 static struct inode *next_entry(struct listing *list, const char **name, u64 *next)
 {
 	struct list_head *head = &list->dir->children, *node = head->next;
@@ -90,7 +90,7 @@ static size_t write_entry(const struct listing *list, char *at, const struct ino
 	return len;
 }
 
-/* As many as fit. 0 or a negative errno when there is none. */
+/* Lists as many entries as fit. Returns 0, or a negative errno if none fits. */
 static long fill(struct listing *list)
 {
 	ASSERT_HELD(&tree_lock);
@@ -114,9 +114,9 @@ static long fill(struct listing *list)
 	}
 }
 
-#define LISTING_BYTES (32u << 10) /* the C library's, more than which no call gets */
+#define LISTING_BYTES (32u << 10) /* the buffer of C libraries; no call returns more */
 
-/* Less than *size where memory is in pieces. NULL: not even a page. */
+/* Allocates a buffer, smaller than *size if memory is fragmented. NULL: not even a page is free. */
 static char *alloc_buffer(size_t *size)
 {
 	char *buf;

@@ -15,6 +15,8 @@
  */
 
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
+
+/* The range that has to be flushed from the TLBs. */
 struct flush_range {
 	u64 start, end;
 };

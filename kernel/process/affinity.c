@@ -7,7 +7,10 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* Which CPU a thread is on and may be on. User masks are multiples of 8 bytes, like Linux's. */
+/*
+ * CPU affinity: which CPU a thread runs on and may run on. User masks are multiples of 8 bytes, as
+ * in Linux.
+ */
 
 SYSCALL_DEFINE0(sched_yield)
 {

@@ -10,9 +10,9 @@
 #include <lego/uaccess.h>
 
 /*
- * User and group numbers: kept, changed by Linux's rules, and shown. Effective user 0 may become
- * anybody; others only somebody they have been. What may be done to files is decided in
- * kernel/fs/permission.c, by the fs numbers.
+ * User and group IDs: the calls that change them by Linux's rules, and return them. With effective
+ * user 0, a process may become any user; other processes may only switch between the IDs that they
+ * have. kernel/fs/permission.c checks access to files, by the fs IDs.
  */
 
 #define ID_UNCHANGED (~0U)
@@ -22,7 +22,7 @@
 #define CAPABILITY_VERSION_3 0x20080522
 #define NR_CAPABILITIES	     41
 
-/* One kind of numbers, user or group. */
+/* The IDs of one kind, user or group. */
 struct ids {
 	u32 real, effective, saved, fs;
 };
@@ -41,8 +41,8 @@ static void get_ids(const struct credentials *creds, enum kind kind, struct ids 
 }
 
 /*
- * A process with another effective number may hold secrets of its former one: others cannot look
- * into it, and its parent's end sends it no signal. 0, or -EAGAIN: no memory.
+ * Sets the IDs. If the effective ID changes, the process may hold secrets of its former user. So
+ * other processes cannot inspect it, and it gets no signal when its parent ends. Returns 0, or -EAGAIN: no memory.
  */
 static int put_ids(struct process *proc, enum kind kind, const struct ids *ids)
 {
@@ -83,7 +83,9 @@ bool process_is_root(struct process *proc)
 	return READ_ONCE(proc->creds.euid) == 0;
 }
 
-/* The process can become root again: Linux lets it keep its permitted capabilities. */
+/*
+ * Returns true if the process can become root again: Linux lets it keep its permitted capabilities.
+ */
 static bool keeps_root(const struct credentials *creds)
 {
 	return !creds->uid || !creds->euid || !creds->suid;
@@ -179,7 +181,7 @@ static int change(enum kind kind, int (*set)(struct ids *ids, const u32 *args, b
 	return error;
 }
 
-/* Returns the number there was, whether or not it is changed. */
+/* Returns the old ID, whether or not it is changed. */
 static long change_fs(enum kind kind, u32 id)
 {
 	struct process *proc = current->proc;
@@ -318,12 +320,12 @@ struct capability_header {
 	pid_t pid;
 };
 
-/* Effective, permitted and inheritable capabilities; two of them make 64 bits each. */
+/* Effective, permitted and inheritable capabilities. Two of these structs have 64 bits of each. */
 struct capability_data {
 	u32 effective, permitted, inheritable;
 };
 
-/* Root has all capabilities, others none. There is no way to have some. */
+/* Root has all capabilities, other users have none. There is nothing in between. */
 SYSCALL_DEFINE2(capget, struct capability_header __user *, uheader, struct capability_data __user *,
 		udata)
 {
@@ -340,7 +342,7 @@ SYSCALL_DEFINE2(capget, struct capability_header __user *, uheader, struct capab
 		   header.version != CAPABILITY_VERSION_3) {
 		if (put_user(CAPABILITY_VERSION_3, &uheader->version))
 			return -EFAULT;
-		/* A way to ask for the version. */
+		/* A NULL pointer asks only for the version. */
 		return udata ? -EINVAL : 0;
 	}
 	if (header.pid < 0)

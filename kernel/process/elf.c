@@ -7,13 +7,13 @@
 #include <lego/string.h>
 
 /*
- * ELF64 program files (System V ABI, chapters 4 and 5), and the interpreters that dynamic ones name
- * (PT_INTERP): the kernel maps both and starts the interpreter, which finds the program by the
- * auxiliary vector and loads its libraries. An interpreter that names another one gets none.
+ * Loads ELF64 programs (System V ABI, chapters 4 and 5), and the interpreters that dynamic ones
+ * name (PT_INTERP). The kernel maps both and starts the interpreter, which finds the program by the
+ * auxiliary vector and loads its libraries. PT_INTERP of an interpreter is ignored.
  *
- * No field is believed: each is checked against the file's size, the user address range and the
- * segment before it, without sums that can overflow. Linux finds some of the errors too late for
- * execve() to fail, and kills the process; here execve() fails.
+ * No field is trusted: each is checked against the file's size, the user address range and the
+ * segment before it, without sums that can overflow. Linux finds some of the errors after the point
+ * of no return of execve(), and kills the process; here execve() fails.
  */
 
 #define EI_CLASS   4
@@ -68,17 +68,17 @@ struct elf64_phdr {
 	u64 align;
 };
 
-/* An ELF file, to be mapped: the addresses in it plus bias are those of the process. */
+/* An ELF file to be mapped. An address in the file plus bias is the address in the process. */
 struct elf_file {
 	struct file *file;
 	struct elf64_ehdr ehdr;
 	struct elf64_phdr *phdrs;
 	u64 start, end; /* of all segments, page aligned, as the file has them */
-	u64 align;	/* the largest that a segment asks for */
+	u64 align;	/* the largest alignment of a segment */
 	u64 bias;
 };
 
-/* 0, error_if_short when the file ends before, or what reading failed with. */
+/* Returns 0, error_if_short if the file is too short, or the error of the read. */
 static int read_exact(struct file *file, void *buf, size_t n, u64 pos, int error_if_short)
 {
 	ssize_t nr = file_read_at(file, buf, n, pos);
@@ -107,8 +107,8 @@ static int check_ehdr(const struct elf64_ehdr *ehdr, u64 file_bytes)
 }
 
 /*
- * *end: of the segments so far, page aligned; this one must lie behind. Addresses are the
- * file's.
+ * Checks a segment. It must come after *end, the page-aligned end of the segments so far. Addresses
+ * are those in the file.
  */
 static int check_load(const struct elf64_phdr *phdr, u64 file_bytes, u64 *end)
 {
@@ -127,7 +127,7 @@ static int check_load(const struct elf64_phdr *phdr, u64 file_bytes, u64 *end)
 	return 0;
 }
 
-/* Checks all segments, and measures the whole. */
+/* Checks all segments, and fills in start, end and align. */
 static int check_phdrs(struct elf_file *elf)
 {
 	u64 file_bytes = file_size_bytes(elf->file);
@@ -155,7 +155,7 @@ static int check_phdrs(struct elf_file *elf)
 	return 0;
 }
 
-/* Reads and checks all headers behind the first, which the caller has read. */
+/* Reads and checks all headers after the first one, which the caller has read. */
 static int read_headers(struct elf_file *elf)
 {
 	size_t bytes = elf->ehdr.phnum * sizeof(*elf->phdrs);
@@ -203,7 +203,7 @@ static int place_interpreter(struct elf_file *elf, struct mm *mm)
 		return place == -ENOMEM ? -ENOMEM : -ELIBBAD;
 	if (!fixed)
 		elf->bias = ALIGN_UP(place, elf->align) - ALIGN_DOWN(elf->start, elf->align);
-	/* Between segments nothing is to be mapped. */
+	/* Nothing must be mapped between segments. */
 	return (int)mm_unmap(mm, place, bytes);
 }
 
@@ -225,7 +225,7 @@ static int map_segment(struct file *file, struct mm *mm, const struct elf64_phdr
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
 
-/* From the first to the last byte of code in the file. */
+/* Extends the range from the first to the last byte of code in mm. */
 static void note_code(struct mm *mm, const struct elf64_phdr *phdr, u64 bias)
 {
 	u64 start = phdr->vaddr + bias;
@@ -237,7 +237,7 @@ static void note_code(struct mm *mm, const struct elf64_phdr *phdr, u64 bias)
 	mm->layout.end_code = start + phdr->filesz;
 }
 
-/* Maps all segments. program: NULL for an interpreter, else what to note of a program. */
+/* Maps all segments. Fills in *program, which is NULL for an interpreter. */
 static int map_segments(const struct elf_file *elf, struct mm *mm, struct exec_image *program)
 {
 	u64 phoff = elf->ehdr.phoff;
@@ -317,7 +317,7 @@ static int open_interpreter(const struct elf_file *program, struct elf_file *int
 		return 0;
 	if (IS_ERR(path))
 		return (int)PTR_ERR(path);
-	/* An empty path is, as with Linux, the working directory. */
+	/* As in Linux, an empty path is the working directory. */
 	error = *path ? exec_open(path, &interp->file) : -EACCES;
 	kfree(path);
 	if (error)
@@ -330,8 +330,8 @@ static int open_interpreter(const struct elf_file *program, struct elf_file *int
 }
 
 /*
- * Everything that a file can be wrong in is found before anything is mapped, but for the places of
- * the two files.
+ * Both files are checked completely before anything is mapped. Afterwards only the choice of their
+ * places can fail.
  */
 int elf_load(struct file *file, struct mm *mm, struct exec_image *image)
 {

@@ -15,12 +15,12 @@
 #include <lego/uaccess.h>
 
 /*
- * execve builds the new address space beside the old one. For the stack's content the thread
- * moves into the new one; until the other threads are gone it can still move back, so a failure
- * leaves the old program as it was.
+ * execve builds the new address space while the old one still exists. To write the stack, the
+ * thread switches to the new one. Until the other threads have exited, it can still switch back, so
+ * a failure leaves the old program unchanged.
  */
 
-/* A whole execve, successful or not. */
+/* Measures a whole execve, successful or not. */
 DEFINE_PROFILE_POINT_SLEEPS(exec)
 
 static void use_mm(struct mm *mm)
@@ -40,7 +40,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The path as /proc/self/exe gives it. */
+/* Returns the path for /proc/self/exe. */
 static char *absolute_path(struct file *file)
 {
 	char *buf = kmalloc(EXEC_MAX_PATH_BYTES), *path = NULL;
@@ -58,7 +58,7 @@ int exec_open(const char *path, struct file **ret)
 
 	if (!*path)
 		return -ENOENT;
-	/* As a path only: to open a FIFO or a terminal has effects. */
+	/* Opened as a path only, because opening a FIFO or a terminal has side effects. */
 	file = file_open(path, O_PATH, 0);
 	if (IS_ERR(file))
 		return (int)PTR_ERR(file);
@@ -76,7 +76,7 @@ void exec_close(struct file *file)
 	file_put(file);
 }
 
-/* What execve is about to run: of a script, its interpreter. */
+/* The program that execve is about to run. For a script, that is its interpreter. */
 struct program {
 	struct file *file;
 	const char *path;
@@ -86,7 +86,7 @@ struct program {
 	char *exe_path;
 };
 
-/* Open the file, follow scripts to their interpreters. */
+/* Opens the file, and follows scripts to their interpreters. */
 static int find_program(struct program *prog)
 {
 	int ret;
@@ -107,7 +107,10 @@ static int find_program(struct program *prog)
 	}
 }
 
-/* As the limit says, but what an execve needs at least, and no more than there is room for. */
+/*
+ * Returns the size of the stack: the limit, but at least what execve needs, and at most what has
+ * room.
+ */
 static u64 stack_bytes(void)
 {
 	u64 bytes = min(process_limit(RLIMIT_STACK), EXEC_MAX_STACK_BYTES);
@@ -115,7 +118,10 @@ static u64 stack_bytes(void)
 	return ALIGN_DOWN(max(bytes, EXEC_MIN_STACK_BYTES), PAGE_SIZE);
 }
 
-/* Those of the process; but a program may be set-user-ID or set-group-ID. */
+/*
+ * Gets the credentials for the program: those of the process, changed if it is set-user-ID or
+ * set-group-ID.
+ */
 static void get_credentials(const struct program *prog, struct credentials *creds)
 {
 	struct process *proc = current->proc;
@@ -148,7 +154,7 @@ static int map_program(struct program *prog, struct mm *mm)
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
 }
 
-/* The first thread has gone; its number is still the process's. */
+/* Gives the process's number to the calling thread: the first thread has exited. */
 static void take_process_number(struct task *task)
 {
 	pid_t old = task->pid;
@@ -162,7 +168,7 @@ static void take_process_number(struct task *task)
 	pid_put(old);
 }
 
-/* Nothing of the old program's is left in the only thread, which takes the process's number. */
+/* Resets all state of the old program in the only thread, which takes the process's number. */
 static void reset_task(struct task *task, const char *path)
 {
 	profile_trace(sched_process_exec, task, path);
@@ -177,7 +183,7 @@ static void reset_task(struct task *task, const char *path)
 	task->rseq_sig = 0;
 }
 
-/* Copies of what the process shares with others; NULL: it shares nothing, and needs no copy. */
+/* Copies of objects that the process shares with others. NULL: not shared, so no copy is needed. */
 struct copies {
 	struct files *files;
 	struct fs_info *fs;
@@ -192,8 +198,8 @@ static void drop_copies(struct copies *copies)
 }
 
 /*
- * Nobody else may change the working directory or the umask of a program that has got rights: such
- * a program always gets a copy. 0 or -ENOMEM.
+ * Copies shared objects. No other process may change the working directory or the umask of a
+ * set-user-ID program, so such a program always gets a copy. Returns 0 or -ENOMEM.
  */
 static int unshare(struct process *proc, const struct exec_image *image, struct copies *copies)
 {
@@ -211,7 +217,7 @@ static int unshare(struct process *proc, const struct exec_image *image, struct 
 	return -ENOMEM;
 }
 
-/* Gives the copies to the process. Leaves in *copies what it shared. */
+/* Gives the copies to the process. Stores the shared objects in *copies. */
 static void replace_shared(struct process *proc, struct copies *copies)
 {
 	struct fs_info *fs = copies->fs;
@@ -241,7 +247,7 @@ static void replace_credentials(struct process *proc, const struct credentials *
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-/* The old one is freed with prog. */
+/* Sets the path of /proc/self/exe. The old path is freed with prog. */
 static void replace_exe_path(struct process *proc, struct program *prog)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -252,7 +258,7 @@ static void replace_exe_path(struct process *proc, struct program *prog)
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-/* The new program is complete: this cannot fail. */
+/* Replaces the old program by the new one, which is complete. Cannot fail. */
 static void commit(struct program *prog, const char *path, struct mm *mm, struct copies *copies)
 {
 	struct process *proc = current->proc;
@@ -273,7 +279,10 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	profile_process_exec(proc);
 }
 
-/* Move into the new address space, write its stack, be alone. Else back again. */
+/*
+ * Switches to the new address space, writes the stack, and ends the other threads. Switches back if
+ * that fails.
+ */
 static int enter_program(struct program *prog, const char *path, const char *const *envp,
 			 struct mm *mm, struct pt_regs *regs)
 {
@@ -302,7 +311,7 @@ static int enter_program(struct program *prog, const char *path, const char *con
 int do_execve(const char *path, const char *const *argv, const char *const *envp,
 	      struct pt_regs *regs)
 {
-	/* A program may rely on argv[0]. */
+	/* Used for an empty argv, because programs rely on argv[0]. */
 	static const char *const no_args[] = { "", NULL };
 	struct program prog = { .path = path, .argv = argv[0] ? argv : no_args };
 	struct mm *mm = NULL;

@@ -21,7 +21,7 @@
 #define EXEC_MAX_STRING_BYTES (128U << 10)
 #define EXEC_MAX_TOTAL_BYTES  (2U << 20)
 
-/* What the new program is told about its image. */
+/* Facts about the image, for the auxiliary vector of the new program. */
 struct exec_image {
 	u64 start;	      /* the first instruction: of the interpreter, if there is one */
 	u64 entry;	      /* of the program itself */
@@ -30,24 +30,27 @@ struct exec_image {
 	u64 nr_phdrs;
 	bool exec_stack;
 	u64 stack_bytes;
-	struct credentials creds; /* that it runs with */
+	struct credentials creds; /* credentials of the new program */
 };
 
 /*
- * Opens a file to execute it, and keeps others from writing to it until exec_close(). 0; -ENOENT,
- * -EACCES or any other error of a path; -EACCES for what is no regular file; -ETXTBSY.
+ * Opens a file for execution, and prevents writes to it until exec_close(). Returns 0; -ENOENT,
+ * -EACCES or any other error of a path; -EACCES if it is no regular file; or -ETXTBSY.
  */
 int exec_open(const char *path, struct file **file);
 void exec_close(struct file *file);
 
 /*
- * Checks the file and maps its segments into an empty mm, and those of its interpreter. 0, or
- * -ENOEXEC for anything that is not an x86-64 program; -ENOMEM; of an interpreter the errors of
- * exec_open(), -EIO when it is shorter than a header, and -ELIBBAD when it is no x86-64 program.
+ * Checks a program and its interpreter, and maps their segments into an empty mm. Returns 0,
+ * -ENOMEM, or -ENOEXEC if the file is no x86-64 program. For the interpreter, returns the errors of
+ * exec_open(), -EIO if it is shorter than a header, or -ELIBBAD if it is no x86-64 program.
  */
 int elf_load(struct file *file, struct mm *mm, struct exec_image *image);
 
-/* As Linux's: what is looked at of a script's first line, and how many may be interpreters. */
+/*
+ * Linux's limits: how many bytes of a script's first line are read, and how many interpreters of
+ * interpreters there can be.
+ */
 #define EXEC_LINE_BYTES	 256
 #define EXEC_MAX_SCRIPTS 5
 
@@ -59,22 +62,23 @@ struct exec_script {
 };
 
 /*
- * If the file is a script: 1, and *script is it, the old value being the outer one. 0: it is none.
- * -ENOEXEC when it names no interpreter, -ENOMEM, -EIO. path and argv are used until the scripts
- * are freed, which takes the innermost one.
+ * Reads a script. Returns 1 and sets *script, whose old value becomes its outer script; 0 if the
+ * file is no script; -ENOEXEC if it names no interpreter; -ENOMEM or -EIO. path and argv are used
+ * until the scripts are freed by the innermost one.
  */
 int exec_read_script(struct file *file, const char *path, const char *const *argv,
 		     struct exec_script **script);
 void exec_free_scripts(struct exec_script *script);
 
 /*
- * Lay out argc, argv, envp and the auxiliary vector (System V ABI for AMD64, 3.4.1) below
- * EXEC_STACK_TOP of the current mm. *sp is the new stack pointer. 0, -E2BIG or -EFAULT.
+ * Writes argc, argv, envp and the auxiliary vector (System V ABI for AMD64, 3.4.1) below
+ * EXEC_STACK_TOP of the current mm. Sets *sp to the new stack pointer. Returns 0, -E2BIG or
+ * -EFAULT.
  */
 int exec_build_stack(const struct exec_image *image, const char *path, const char *const *argv,
 		     const char *const *envp, u64 *sp);
 
-/* True if the program was given rights that its user does not have. */
+/* Returns true if the program has rights that its user does not have. */
 static inline bool exec_is_secure(const struct credentials *creds)
 {
 	return creds->uid != creds->euid || creds->gid != creds->egid;
@@ -87,7 +91,10 @@ struct exec_strings {
 	size_t used, size;
 };
 
-/* *budget bytes are left for these strings and their pointers. 0, -EFAULT, -E2BIG or -ENOMEM. */
+/*
+ * Copies strings. *budget bytes are left for them and their pointers. Returns 0, -EFAULT, -E2BIG or
+ * -ENOMEM.
+ */
 int exec_copy_strings(struct exec_strings *strings, const char __user *const __user *user,
 		      size_t *budget);
 void exec_free_strings(struct exec_strings *strings);

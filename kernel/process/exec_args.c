@@ -8,8 +8,8 @@
 #include <lego/uaccess.h>
 
 /*
- * argv and envp from user memory: the strings stand one behind the other in one growing block,
- * and the array of pointers is made at the end, when the block moves no more.
+ * Copies argv and envp from user memory. The strings are stored one after the other in a growing
+ * block. The array of pointers is made at the end, when the block no longer moves.
  */
 
 #define FIRST_BLOCK_BYTES 8192
@@ -28,7 +28,7 @@ static int grow_block(struct exec_strings *strings)
 	return 0;
 }
 
-/* Append one string; the block is doubled until the string fits or is too long. */
+/* Appends one string. Doubles the block until the string fits or is too long. */
 static int copy_string(struct exec_strings *strings, const char __user *str, size_t *budget)
 {
 	for (;;) {

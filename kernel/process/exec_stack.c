@@ -9,9 +9,9 @@
 #include <lego/uaccess.h>
 
 /*
- * The first words of a program, from low to high addresses: argc, argv[], NULL, envp[], NULL,
- * the auxiliary vector, AT_NULL; above them the strings and bytes these point to. rsp points to
- * argc and is a multiple of 16.
+ * Builds the stack of a new program. From low to high addresses: argc, argv[], NULL, envp[], NULL,
+ * the auxiliary vector, AT_NULL; above them the strings and bytes that these point to. rsp points
+ * to argc and is a multiple of 16.
  */
 
 #define AT_NULL	    0
@@ -37,10 +37,10 @@
 #define PHDR_BYTES   56
 #define RANDOM_BYTES 16
 
-/* A place in the new stack where the next thing goes, upwards. */
+/* Where the next words and bytes go in the new stack, upwards. */
 struct cursor {
 	u64 pointers; /* next word of the vectors */
-	u64 bytes;    /* next byte of what they point to */
+	u64 bytes;    /* next byte of the strings that they point to */
 	int error;
 };
 
@@ -51,7 +51,7 @@ static void put_word(struct cursor *at, u64 word)
 	at->pointers += sizeof(word);
 }
 
-/* Returns the user address of the copy. */
+/* Copies bytes to the stack. Returns the user address of the copy. */
 static u64 put_bytes(struct cursor *at, const void *bytes, size_t n)
 {
 	u64 addr = at->bytes;
@@ -109,7 +109,7 @@ static void put_auxv(struct cursor *at, const struct exec_image *image, const ch
 	put_aux(at, AT_NULL, 0);
 }
 
-/* Count strings and add their lengths to *nr_bytes. */
+/* Counts strings, and adds their lengths to *nr_bytes. */
 static u64 measure_strings(const char *const *strings, u64 *nr_bytes)
 {
 	u64 nr = 0;

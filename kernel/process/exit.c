@@ -17,12 +17,12 @@
 #include <lego/uaccess.h>
 
 /*
- * How threads end. Every thread ends itself, in task_exit(), on its way to user mode or from
- * exit. To end another one, it is marked killed and kicked: it wakes from an interruptible
- * sleep, or its CPU is interrupted, and it finds the mark.
+ * Ends threads. Every thread ends itself, in task_exit(), on its way to user mode or in exit(2). To
+ * end another thread, a thread marks it as killed and kicks it: the other one wakes from an
+ * interruptible sleep, or its CPU is interrupted, and then it finds the mark.
  */
 
-/* The exit status a shell would show for a wait status. */
+/* Returns the exit status that a shell would print for a wait status. */
 static int shell_status(int status)
 {
 	int signal = status & 0x7f;
@@ -31,8 +31,8 @@ static int shell_status(int status)
 }
 
 /*
- * glibc and musl wait for this word in pthread_join(). A bad address is the program's own
- * problem.
+ * Clears the word for which pthread_join() of glibc and musl waits, and wakes its waiters. Errors
+ * are ignored: a bad address is the program's own problem.
  */
 static void clear_tid(struct task *task)
 {
@@ -41,7 +41,7 @@ static void clear_tid(struct task *task)
 	if (!addr)
 		return;
 	task->clear_child_tid = NULL;
-	/* Nobody is left to see it. */
+	/* No other thread is left to see it. */
 	if (atomic_read(&task->mm->refs) == 1 && READ_ONCE(task->proc->nr_threads) == 1)
 		return;
 	if (put_user(0, addr) == 0)
@@ -59,7 +59,7 @@ static void leave_mm(struct task *task)
 	local_irq_restore(flags);
 }
 
-/* For an assertion, with proc->lock held. */
+/* For an assertion. Returns true if nr_threads is right. proc->lock is held. */
 static __maybe_unused bool threads_are_counted(const struct process *proc)
 {
 	const struct task *task;
@@ -70,14 +70,20 @@ static __maybe_unused bool threads_are_counted(const struct process *proc)
 	return nr && nr == proc->nr_threads;
 }
 
-/* True for the last thread. Afterwards the process may change or go at any time. */
+/*
+ * Removes a thread from its process. Returns true for the last thread. Afterwards the process may
+ * change or be freed at any time.
+ */
 static bool leave_process(struct process *proc, struct task *task, int status)
 {
 	u64 cycles = task_exec_cycles(task);
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool last;
 
-	/* Unless all were told to leave, it is the first thread's status that counts. */
+	/*
+	 * Unless exit_group() or a signal ended all threads, the first thread's status is the
+	 * process's.
+	 */
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
 	proc->exited_exec_cycles += cycles;
@@ -86,7 +92,8 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	proc->exited_faults += task->nr_faults;
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del(&task->thread_node);
-	signal_discard(&task->pending, ~0ULL); /* with the lock: timers may own some */
+	signal_discard(&task->pending,
+		       ~0ULL); /* with the lock held, because timers may own some signals */
 	if (task->pid != proc->pid)
 		pid_set_process(task->pid, NULL);
 	last = --proc->nr_threads == 0;
@@ -118,7 +125,7 @@ void process_end_reports(void)
 		printk("processes that end without a report: %u\n", nr);
 }
 
-/* The report comes first, so that it is there when the parent has waited for the process. */
+/* Ends the process. Prints the report first, so that it is there when the parent's wait returns. */
 static void end_process(struct process *proc)
 {
 	might_sleep();
@@ -198,7 +205,7 @@ int process_kill_others(struct process *proc)
 	int error = 0;
 
 	DEBUG_ASSERT(proc == current->proc);
-	/* Of two that want this at once the second one is killed by the first. */
+	/* If two threads call this at once, the first one kills the second. */
 	if (proc->exiting || current->killed)
 		error = -EAGAIN;
 	else
@@ -219,8 +226,8 @@ void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
 }
 
 /*
- * Every return to user mode comes through here. The flags are read with interrupts off: what
- * sets them later interrupts this CPU once it is in user mode.
+ * Called at every return to user mode. Reads the flags with interrupts off: whoever sets one later
+ * also interrupts this CPU, which takes the interrupt as soon as it is in user mode.
  */
 void exit_to_user_mode(struct pt_regs *regs)
 {

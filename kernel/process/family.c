@@ -10,10 +10,10 @@
 #include <lego/wait.h>
 
 /*
- * Who is whose child. A process is in process_list and in its parent's list of children until it
- * has been waited for; when the parent ends first, its nearest ancestor that asked for such
- * children (PR_SET_CHILD_SUBREAPER) is the parent, or init. Everything here is guarded by
- * process_tree_lock, under which signals may be sent (proc->lock is taken inside).
+ * The tree of processes. A process is in process_list and in its parent's list of children until it
+ * has been waited for. When the parent ends first, the process gets a new parent: its nearest
+ * ancestor that is a subreaper (PR_SET_CHILD_SUBREAPER), or init. Everything here is guarded by
+ * process_tree_lock. Signals may be sent while it is held: proc->lock is taken inside it.
  */
 
 DEFINE_SPINLOCK(process_tree_lock);
@@ -76,7 +76,7 @@ static struct list_head *find_wait_place(struct process *parent, struct process 
 	}
 }
 
-/* Oldest child first: as Linux, which looks at all of them, would find them. */
+/* Keeps the oldest child first, because Linux looks at children in this order. */
 void family_set_waitable(struct process *proc)
 {
 	struct process *parent = proc->parent;
@@ -160,7 +160,7 @@ static void fill_child_info(struct process *proc, struct siginfo *info, int code
 	struct cpu_times times;
 
 	process_cpu_times(proc, &times);
-	memset(info, 0, sizeof(*info)); /* all of it, gaps too: users see it */
+	memset(info, 0, sizeof(*info)); /* including padding, because users see it */
 	info->si_signo = SIGCHLD;
 	info->si_code = code;
 	info->child.pid = proc->pid;
@@ -170,7 +170,7 @@ static void fill_child_info(struct process *proc, struct siginfo *info, int code
 	info->child.stime = (s64)(times.system_ns / NSEC_PER_TICK);
 }
 
-/* Whether the parent takes note of its children's end; else they are no zombies. */
+/* Returns true if children of the parent become zombies when they end. */
 static bool wants_zombies(struct process *parent, bool *ignores)
 {
 	unsigned long flags = spin_lock_irqsave(&parent->lock);
@@ -182,7 +182,10 @@ static bool wants_zombies(struct process *parent, bool *ignores)
 	return wants;
 }
 
-/* The process has become a zombie, or a zombie has got another parent. False: nobody wants it. */
+/*
+ * Tells the parent of a zombie, which has just ended or has a new parent. Returns false if the
+ * parent does not want zombies.
+ */
 static bool notify_parent(struct process *proc)
 {
 	struct process *parent = proc->parent;
@@ -194,7 +197,7 @@ static bool notify_parent(struct process *proc)
 	DEBUG_ASSERT(proc->zombie && parent);
 	if (proc->exit_signal == SIGCHLD)
 		wants = wants_zombies(parent, &ignores);
-	/* clone() takes any number for it; one that is no signal is none. */
+	/* clone() accepts any number as exit signal. A number that is no signal sends nothing. */
 	if (proc->exit_signal && proc->exit_signal <= NR_SIGNALS && !ignores) {
 		fill_child_info(proc, &info, signal ? CLD_KILLED : CLD_EXITED,
 				signal ? signal : proc->exit_status >> 8 & 0xff);
@@ -205,7 +208,10 @@ static bool notify_parent(struct process *proc)
 	return wants;
 }
 
-/* Does nobody outside the group but in its session look after it, leaving `except` out? */
+/*
+ * Returns true if the group is orphaned, that is, no member except `except` has a parent in another
+ * group of the same session.
+ */
 static bool is_orphaned(pid_t pgid, const struct process *except)
 {
 	struct process *proc;
@@ -253,8 +259,9 @@ static void hang_up_group(pid_t pgid)
 }
 
 /*
- * parent has been the connection of proc's group to the rest of the session, through proc, until
- * now. If it was the last one, nobody can continue what is stopped there.
+ * Until now, proc's parent connected its group to the rest of the session. If it was the last such
+ * parent, the group is orphaned, and no shell can continue its stopped processes: sends them SIGHUP
+ * and SIGCONT.
  */
 static void check_orphaned(struct process *proc, struct process *parent,
 			   const struct process *except)
@@ -264,7 +271,7 @@ static void check_orphaned(struct process *proc, struct process *parent,
 		hang_up_group(proc->pgid);
 }
 
-/* Returns the process that gets the children of one that ends. */
+/* Returns the new parent for the children of a process that ends. */
 static struct process *find_reaper(const struct process *proc)
 {
 	struct process *at = proc->parent;
@@ -275,7 +282,10 @@ static struct process *find_reaper(const struct process *proc)
 	return at ? at : init_process;
 }
 
-/* gone: children that were zombies and are not wanted by their new parent either. */
+/*
+ * Gives all children a new parent. Adds to `gone` those zombies that the new parent does not want,
+ * either.
+ */
 static void give_children_away(struct process *proc, struct list_head *gone)
 {
 	struct process *reaper = find_reaper(proc);

@@ -11,13 +11,13 @@
 #include <lego/uaccess.h>
 
 /*
- * Waiters stand in a hash table by what the word is (mm_key_of()): an address in an address space,
- * or in shared memory an offset in a file. FUTEX_PRIVATE_FLAG saves looking that up. The file may
- * be gone before the waiter: then another one in its place can wake it for nothing. A waiter
- * compares the user's word and queues itself under the bucket's lock, a waker changes the word
- * first and looks for waiters under the same lock: none is missed. With the lock held a page fault
- * is not served but makes the read fail; the word is then touched without the lock, and all is
- * tried again.
+ * Futexes. Waiters are in a hash table, by the key of the word (mm_key_of()): an address in an
+ * address space or, in shared memory, an offset in a file. FUTEX_PRIVATE_FLAG saves the look-up of
+ * the key. If the file is freed before the waiter, another file at the same address may cause a
+ * spurious wake-up. A waiter compares the word and queues itself with the bucket's lock held. A
+ * waker changes the word first and then looks for waiters with the same lock held, so it misses
+ * none. With the lock held, the read of the word fails instead of handling a page fault. Then the
+ * waiter reads the word without the lock, and tries again.
  */
 
 #define FUTEX_WAIT	  0
@@ -36,7 +36,7 @@
 
 #define NR_BUCKETS 256
 
-/* A futex system call's wait, from entry to wake-up. */
+/* Measures the wait of a futex system call, from entry to wake-up. */
 DEFINE_PROFILE_POINT_SLEEPS(futex_wait)
 
 struct futex_bucket {
@@ -45,8 +45,8 @@ struct futex_bucket {
 } __aligned(64);
 
 /*
- * On the waiting task's stack; guarded by the lock of ->bucket, which changes with both locks
- * held.
+ * A waiter, on its task's stack. Guarded by the lock of ->bucket. To change ->bucket, both locks
+ * are held.
  */
 struct futex_waiter {
 	struct list_head node;
@@ -67,7 +67,7 @@ void futex_init(void)
 	}
 }
 
-/* A futex as a system call names it. */
+/* The futex of a system call's argument. */
 struct futex {
 	u32 __user *addr;
 	struct mm_key key;
@@ -90,7 +90,7 @@ static struct futex find_futex(u32 __user *addr, bool private)
 	might_sleep();
 	if (!private)
 		futex.key = mm_key_of(current->mm, (u64)addr);
-	/* That nothing is there matters to who only wakes; a waiter reads the word anyway. */
+	/* Only a waker checks whether memory is mapped there; a waiter reads the word anyway. */
 	futex.error = check_addr(addr);
 	if (!futex.error && !futex.key.object)
 		futex.error = -EFAULT;
@@ -106,7 +106,7 @@ static bool same_key(const struct mm_key *a, const struct mm_key *b)
 
 BUILD_BUG_ON(NR_BUCKETS != 1 << (64 - 56));
 
-/* Two buckets that may be one. Lower address first. */
+/* Locks two buckets, which may be the same. Lower address first. */
 static unsigned long lock_two(struct futex_bucket *a, struct futex_bucket *b)
 {
 	unsigned long flags = local_irq_save();
@@ -125,7 +125,7 @@ static void unlock_two(struct futex_bucket *a, struct futex_bucket *b, unsigned 
 	local_irq_restore(flags);
 }
 
-/* Once the bucket's lock is dropped the waiter may be gone. */
+/* Wakes a waiter. It may be gone as soon as the bucket's lock is released. */
 static void wake_waiter(struct futex_waiter *waiter)
 {
 	ASSERT_HELD(&waiter->bucket->lock);
@@ -135,7 +135,7 @@ static void wake_waiter(struct futex_waiter *waiter)
 	task_wake(waiter->task);
 }
 
-/* Like Linux's, wakes one even when asked for none. */
+/* Wakes up to nr waiters; at least one even if nr is 0, as Linux does. */
 static long wake_matching(const struct futex *futex, int nr, u32 bitset)
 {
 	struct futex_waiter *waiter, *next;
@@ -174,8 +174,8 @@ long futex_wake(u32 __user *addr, unsigned int nr)
 }
 
 /*
- * Queue if the word still has the value. 0, -EAGAIN if it has not, -EFAULT if it cannot be read,
- * -ERESTARTNOINTR if a signal has to be looked at first.
+ * Queues the waiter if the word still has the value. Returns 0, -EAGAIN if the value differs,
+ * -EFAULT if the word cannot be read, or -ERESTARTNOINTR if a signal must be handled first.
  */
 static int queue_waiter(struct futex_waiter *waiter, u32 __user *addr, u32 value)
 {
@@ -186,7 +186,7 @@ static int queue_waiter(struct futex_waiter *waiter, u32 __user *addr, u32 value
 		unsigned long flags;
 		int error;
 
-		/* Brings the page in; the value that counts is read below. */
+		/* Makes the page present. The value that counts is read below. */
 		if (get_user(seen, addr))
 			return -EFAULT;
 		flags = spin_lock_irqsave(&bucket->lock);
@@ -205,7 +205,10 @@ static int queue_waiter(struct futex_waiter *waiter, u32 __user *addr, u32 value
 	}
 }
 
-/* Leave the queue; true if someone woke us. Always takes the lock: a waker may still hold it. */
+/*
+ * Removes the waiter from its queue. Returns true if it was woken. Always takes the lock, because a
+ * waker may still use the waiter.
+ */
 static bool dequeue_waiter(struct futex_waiter *waiter)
 {
 	for (;;) {
@@ -221,7 +224,7 @@ static bool dequeue_waiter(struct futex_waiter *waiter)
 	}
 }
 
-/* 0 when woken, -ETIMEDOUT, or -ERESTARTSYS when a signal came first. */
+/* Sleeps. Returns 0 if woken, -ETIMEDOUT, or -ERESTARTSYS if a signal came first. */
 static int sleep_on_futex(struct futex_waiter *waiter, u32 __user *addr, u64 deadline_ns)
 {
 	int error = 0;
@@ -246,7 +249,7 @@ static int sleep_on_futex(struct futex_waiter *waiter, u32 __user *addr, u64 dea
 
 static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_ns, u32 bitset);
 
-/* The time has been turned into a deadline once, at the first call. */
+/* Continues a wait after a signal, with the deadline of the first call. */
 static long restart_wait(struct task *task)
 {
 	return wait_bitset(task->restart.arg, task->restart.private, task->restart.value,
@@ -298,7 +301,7 @@ static long requeue_matching(const struct futex *from, const struct futex *to, i
 			break;
 		if (!same_key(&waiter->key, &from->key))
 			continue;
-		/* Not at once to the other queue: that may be the one we walk on. */
+		/* Do not move it to the other queue yet: that may be the queue that we walk. */
 		list_del(&waiter->node);
 		list_add_tail(&waiter->node, &moved);
 		nr_moved++;
@@ -312,7 +315,7 @@ static long requeue_matching(const struct futex *from, const struct futex *to, i
 	return nr_moved;
 }
 
-/* value: what the first word must have, or NULL. */
+/* Wakes and moves waiters. The first word must have *value, unless value is NULL. */
 static long requeue(const struct futex *from, int nr_wake, const struct futex *to, int nr_move,
 		    const u32 *value)
 {
@@ -407,7 +410,7 @@ static int wake_op_compare(u32 code, u32 old)
 	}
 }
 
-/* Change the word atomically. The old value, and 0, -EFAULT or -ENOSYS. */
+/* Changes the word atomically, and stores the old value. Returns 0, -EFAULT or -ENOSYS. */
 static int wake_op_apply(u32 __user *addr, u32 code, u32 *old)
 {
 	u32 expected, new;
@@ -425,8 +428,8 @@ static int wake_op_apply(u32 __user *addr, u32 code, u32 *old)
 }
 
 /*
- * The word is changed before the locks are taken, with faults served. That is enough: a waiter that
- * queues itself after the change has compared with the new value.
+ * Changes the word before taking the locks, so that page faults can be handled. A waiter that
+ * queues itself after the change has compared with the new value, so none is missed.
  */
 static long wake_op(const struct futex *first, int nr_wake, const struct futex *second,
 		    int nr_wake2, u32 code)

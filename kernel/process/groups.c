@@ -7,8 +7,9 @@
 #include <lego/syscall.h>
 
 /*
- * Process groups and sessions: numbers that processes have, guarded by process_tree_lock. A group
- * is all processes with its number; so is a session. A group never spans two sessions.
+ * Process groups and sessions. Each process has the numbers of its group and its session, guarded
+ * by process_tree_lock. A group consists of all processes with its number, and so does a session.
+ * All processes of a group are in the same session.
  */
 
 static struct process *find_member(pid_t pgid)
@@ -27,7 +28,7 @@ static void set_group(struct process *proc, pid_t pgid)
 	pid_join_group(proc, pgid);
 }
 
-/* The rules of setpgid(2): oneself, or a child that has not called execve yet. */
+/* Changes the group of the caller, or of a child that has not called execve yet: setpgid(2). */
 static int change_group(struct process *proc, pid_t pgid)
 {
 	struct process *self = current->proc, *member;
@@ -81,7 +82,7 @@ SYSCALL_DEFINE0(setsid)
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
 	long ret = -EPERM;
 
-	/* The new group must be one that nobody is in; a session leader's number is a group's. */
+	/* The new group must be empty. A session leader already leads a group with its number. */
 	if (self->sid != self->pid && !find_member(self->pid)) {
 		set_group(self, self->pid);
 		pid_get(self->pid);
@@ -94,7 +95,10 @@ SYSCALL_DEFINE0(setsid)
 	return ret;
 }
 
-/* 0: the caller. The numbers are single words: no lock. */
+/*
+ * Returns a number of a process; pid 0 is the caller. Needs no lock, because the numbers are single
+ * words.
+ */
 static long get_number(pid_t pid, const pid_t *(*field)(const struct process *proc))
 {
 	struct process *proc;

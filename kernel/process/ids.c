@@ -6,7 +6,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* Who a thread is, and the addresses its libc registers. */
+/* Thread and process IDs, and the addresses that a thread's C library registers. */
 
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002
@@ -57,7 +57,10 @@ SYSCALL_DEFINE3(get_robust_list, pid_t, tid, void __user *__user *, head, size_t
 	return put_user(list, head);
 }
 
-/* Only user addresses: the NMI entry tells kernel from user by the sign of the GS base. */
+/*
+ * Accepts only user addresses, because the NMI entry recognizes the kernel by the sign of the GS
+ * base.
+ */
 SYSCALL_DEFINE2(arch_prctl, int, code, unsigned long, addr)
 {
 	struct task *task = current;

@@ -10,7 +10,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* What the system says about itself. */
+/* The calls that return information about the system: uname, sysinfo and so on. */
 
 struct utsname {
 	char sysname[SYSTEM_NAME_LEN];
@@ -41,7 +41,9 @@ BUILD_BUG_ON(sizeof(struct sysinfo) != 112);
 
 static DEFINE_SPINLOCK(names_lock); /* guards the two names of system_name that can be set */
 
-/* The release is a Linux version: C libraries compare it with the oldest they work on. */
+/*
+ * The release is a Linux version, because C libraries compare it with the oldest one they support.
+ */
 static struct utsname system_name = {
 	.sysname = "Linux",
 	.nodename = "lego",
@@ -110,7 +112,7 @@ SYSCALL_DEFINE1(sysinfo, struct sysinfo __user *, buf)
 	return copy_to_user(buf, &info, sizeof(info));
 }
 
-/* No command is supported, which command 0 says. */
+/* No command is supported; command 0 returns that. */
 SYSCALL_DEFINE3(membarrier, int, command, unsigned int, flags, int, cpu)
 {
 	return command || flags ? -EINVAL : 0;

@@ -10,10 +10,10 @@
 #include <lego/uaccess.h>
 
 /*
- * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process that starts itself again
- * for the next period. proc->real_expires_ns says what is wanted; when it is 0, a handler that is
- * already on its way does nothing. Who changes the timer stops it first, and change_lock keeps
- * others away meanwhile.
+ * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process, which restarts itself for
+ * the next period. proc->real_expires_ns is its next expiry; if it is 0, a handler that is about to
+ * run does nothing. A thread that changes the timer stops it first; change_lock keeps others away
+ * meanwhile.
  *
  * The two timers of CPU time are counted down by the tick, whole ticks at a time: by those that hit
  * user code (ITIMER_VIRTUAL), or anything the process does (ITIMER_PROF).
@@ -27,8 +27,8 @@
 #define TICK_NS	     (NSEC_PER_SEC / tick_hz)
 
 /*
- * Expiries that follow each other sooner may be left out, so that a program cannot keep a CPU busy
- * with interrupts.
+ * Expiries with a shorter period may be skipped, so that a program cannot keep a CPU busy with
+ * interrupts.
  */
 #define MIN_PERIOD_NS (100 * NSEC_PER_USEC)
 
@@ -40,9 +40,8 @@ struct itimerval {
 static DEFINE_MUTEX(change_lock);
 
 /*
- * Returns when the first period that ends after now ends. If periods are shorter than
- * MIN_PERIOD_NS, returns the last end within MIN_PERIOD_NS. The periods in between give no signal
- * of their own.
+ * Returns the end of the first period that ends after now. If periods are shorter than
+ * MIN_PERIOD_NS, returns the last end within MIN_PERIOD_NS; the periods in between send no signal.
  */
 static u64 next_expiry_ns(u64 expires_ns, u64 interval_ns)
 {
@@ -84,7 +83,7 @@ static u64 real_left_ns(const struct process *proc)
 	return proc->real_expires_ns > now ? proc->real_expires_ns - now : NSEC_PER_USEC;
 }
 
-/* Off: no handler runs any more. What was left, in nanoseconds, to *left_ns. */
+/* Stops the timer: afterwards no handler runs. Stores the remaining time in *left_ns. */
 static void stop(struct process *proc, u64 *left_ns, u64 *interval_ns)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -142,7 +141,7 @@ static void set_cpu_timer(struct cpu_itimer *timer, u64 value_ns, u64 interval_n
 	timer->interval_ns = interval_ns;
 }
 
-/* True when it has run out. With proc->lock held. */
+/* Charges a tick. Returns true if the timer has expired. proc->lock is held. */
 static bool charge_tick(struct cpu_itimer *timer)
 {
 	if (!timer->left_ns)
@@ -245,7 +244,7 @@ SYSCALL_DEFINE2(getitimer, int, which, struct itimerval __user *, user)
 	return put_timer(user, left_ns, interval_ns);
 }
 
-/* Seconds left of the alarm before, rounded, but never to none. */
+/* Returns the seconds left of the previous alarm, rounded, but never to 0. */
 SYSCALL_DEFINE1(alarm, unsigned int, seconds)
 {
 	u64 left_ns, interval_ns, rounded;

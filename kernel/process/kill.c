@@ -10,9 +10,9 @@
 #include <lego/uaccess.h>
 
 /*
- * The calls that send signals. Who may send which one is Linux's rule without capabilities: root
- * may all, others to processes of the same user, and SIGCONT within the session. Signal 0 is only
- * the question.
+ * The calls that send signals. Permissions follow Linux's rule without capabilities: root may send
+ * any signal, other users may send signals to their own processes, and SIGCONT within the session.
+ * Signal 0 only checks the permission.
  */
 
 static struct siginfo info_from_current(int code)
@@ -34,7 +34,7 @@ static bool may_signal(const struct process *proc, int sig)
 	return sig == SIGCONT && proc->sid == current->proc->sid;
 }
 
-/* task NULL: the process. That it is a zombie is not the sender's mistake. */
+/* Sends a signal to a thread or, if task is NULL, to the process. A zombie is no error. */
 static int signal_one(struct process *proc, struct task *task, int sig, const struct siginfo *info)
 {
 	int error;
@@ -47,7 +47,7 @@ static int signal_one(struct process *proc, struct task *task, int sig, const st
 	return error == -ESRCH && !task ? 0 : error;
 }
 
-/* tgid 0: of any process. */
+/* Sends a signal to a thread of the process tgid; 0: of any process. */
 static long signal_thread(pid_t tgid, pid_t tid, int sig, const struct siginfo *info)
 {
 	struct process *proc;
@@ -86,7 +86,7 @@ SYSCALL_DEFINE2(tkill, pid_t, tid, int, sig)
 	return signal_thread(0, tid, sig, &info);
 }
 
-/* As in Linux any thread's number will do. */
+/* Sends a signal to a process. As in Linux, the number of any of its threads is accepted. */
 static long signal_process(pid_t pid, int sig, const struct siginfo *info)
 {
 	struct process *proc = pid_find_process(pid);
@@ -107,8 +107,8 @@ struct broadcast {
 };
 
 /*
- * It has worked if one could be signalled; in a broadcast to all it is enough, as with Linux, that
- * there was one, though permission was denied.
+ * The call succeeds if one process could be signalled. In a broadcast to all processes, it also
+ * succeeds if permission was denied for all of them, as in Linux.
  */
 static bool broadcast_one(struct process *proc, void *arg)
 {
@@ -153,13 +153,15 @@ SYSCALL_DEFINE2(kill, pid_t, pid, int, sig)
 		return signal_process(pid, sig, &info);
 	if (pid == -1)
 		return signal_many(0, sig, &info);
-	/* There is no group of that number, and it cannot be negated. */
+	/* No group has this number, and it cannot be negated. */
 	if (pid == (pid_t)0x80000000)
 		return -ESRCH;
 	return signal_many(pid ? -pid : current->proc->pgid, sig, &info);
 }
 
-/* Nobody can pretend to be the kernel, or kill() or tkill(), but to himself. */
+/*
+ * Only to itself can a process send a siginfo that looks like the kernel's, kill()'s or tkill()'s.
+ */
 static int copy_siginfo(struct siginfo *info, const struct siginfo __user *user, int sig, pid_t to)
 {
 	if (get_user(*info, user))

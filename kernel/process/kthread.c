@@ -9,7 +9,7 @@
 #include <lego/profile_syscall.h>
 #include <lego/slab.h>
 
-/* Tasks that nobody cloned: kernel threads, and the first thread of init. */
+/* Creates tasks without clone(): kernel threads, and the first thread of init. */
 
 #define NR_EXECVE 59 /* in arch/x86/entry/syscalls.tbl */
 
@@ -53,7 +53,9 @@ struct init_start {
 	struct wait_queue wq;
 };
 
-/* Init's first thread: its execve is a system call like any other to the profiler. */
+/*
+ * The main function of init's first thread. Its execve is an ordinary system call for the profiler.
+ */
 static int init_main(void *arg)
 {
 	struct init_start *start = arg;
@@ -63,7 +65,10 @@ static int init_main(void *arg)
 	error = do_execve(start->argv[0], start->argv, start->envp, task_pt_regs(current));
 	profile_syscall_exit(error);
 	start->error = error;
-	/* Once done is seen, start is gone; the waiter reads it under the queue's lock only. */
+	/*
+	 * When the waiter has seen `done`, `start` is gone. But it reads `done` with the queue's
+	 * lock held, so wake_up_all() has finished by then.
+	 */
 	smp_store_release(&start->done, true);
 	wake_up_all(&start->wq);
 	if (!error)
@@ -74,7 +79,7 @@ static int init_main(void *arg)
 	}
 }
 
-/* Failure is the end of the boot: nothing is given back. */
+/* A failure ends the boot, so nothing is freed. */
 int process_start_init(const char *const *argv, const char *const *envp)
 {
 	static struct init_start start;

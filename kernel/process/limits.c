@@ -12,9 +12,9 @@
 #include <lego/uaccess.h>
 
 /*
- * Resource limits. In force are NOFILE, SIGPENDING, FSIZE, AS, DATA, CPU, for users other than root
- * NPROC, and, from the next execve on, STACK. The others are kept and reported: nothing here locks
- * memory, dumps core or runs in real time.
+ * Resource limits. NOFILE, SIGPENDING, FSIZE, AS, DATA and CPU are enforced, NPROC for users other
+ * than root, and STACK from the next execve on. The others are only stored: no process locks
+ * memory, dumps core or runs in real time here.
  */
 
 void process_init_limits(struct process *proc)
@@ -34,7 +34,7 @@ u64 process_limit(unsigned int resource)
 	return current->proc ? READ_ONCE(current->proc->rlimits[resource].cur) : RLIM_INFINITY;
 }
 
-/* SIGXCPU comes again for each second more; the soft limit moves along, as Linux's does. */
+/* Sends SIGXCPU, and again after each further second: as in Linux, the soft limit grows with it. */
 void process_limit_cpu(struct process *proc)
 {
 	struct rlimit64 *limit = &proc->rlimits[RLIMIT_CPU];
@@ -58,7 +58,7 @@ void process_limit_cpu(struct process *proc)
 		signal_send(proc, sig, NULL);
 }
 
-/* Reads, then sets if new is given. Only root raises a hard limit. */
+/* Reads a limit, and sets it if `new` is given. Only root may raise a hard limit. */
 static int change_limit(struct process *proc, unsigned int resource, const struct rlimit64 *new,
 			struct rlimit64 *old)
 {
@@ -79,7 +79,7 @@ static int change_limit(struct process *proc, unsigned int resource, const struc
 	return error;
 }
 
-/* Root, or somebody who is the same user in every way. */
+/* Returns true for root, and for a process with exactly the same IDs. */
 static bool may_change(struct process *proc)
 {
 	const struct credentials *self = &current->proc->creds, *other = &proc->creds;

@@ -9,14 +9,14 @@
 
 /*
  * Numbers of threads, processes, groups and sessions, which share one range. A number is in a hash
- * table while it has a use: as a thread's, as a process's, or by a process that is in the group or
- * session of that number. So what one has heard of as a group is not soon somebody's pid. A number
- * knows the members of its group, so that nobody has to search for them. A bit map of the numbers
- * in use leads to the next free one, however many there are. Kernel threads have numbers of their
- * own, which users never see and which are not kept here.
+ * table while it is in use: as a thread's or a process's number, or by a process in the group or
+ * session of that number. So the number of a live group is never reused as a pid. Each number has a
+ * list of the members of its group, so no search is needed. A bit map of the numbers in use leads to
+ * the next free one in constant time. Kernel threads have other numbers, which users never see and
+ * which are not stored here.
  */
 
-#define PID_FIRST  300 /* after the first turn; Linux's */
+#define PID_FIRST  300 /* the first number after a wrap-around, as in Linux */
 #define NR_BUCKETS 4096
 
 struct pid_number {
@@ -27,14 +27,14 @@ struct pid_number {
 	struct list_head members; /* of the group; changed with process_tree_lock, too */
 };
 
-/* Guards all here; taken with interrupts off, last of all locks. */
+/* Guards everything here. Taken with interrupts off, inside all other locks. */
 static DEFINE_SPINLOCK(pid_lock);
 static struct pid_number *buckets[NR_BUCKETS];
 static u64 used[PID_MAX / 64];
 static unsigned int nr_numbers;
 static pid_t last_pid;
 
-/* The link that points to the number, or to NULL. */
+/* Returns the link that points to the number, or the one at the end, which is NULL. */
 static struct pid_number **find_link(pid_t nr)
 {
 	struct pid_number **link = &buckets[(unsigned int)nr % NR_BUCKETS];
@@ -180,7 +180,7 @@ struct list_head *process_group(pid_t pgid)
 		return members;
 	flags = spin_lock_irqsave(&pid_lock);
 	number = *find_link(pgid);
-	/* A number without members may be gone as soon as the lock is. */
+	/* A number without members may be freed as soon as the lock is released. */
 	members = number && !list_empty(&number->members) ? &number->members : &nobody;
 	spin_unlock_irqrestore(&pid_lock, flags);
 	return members;
@@ -200,7 +200,7 @@ struct process *pid_find_process(pid_t nr)
 	struct pid_number *number = *find_link(nr);
 	struct process *proc = number ? number->proc : NULL;
 
-	/* Whoever drops the last reference has taken the process out of the table before. */
+	/* The last reference is dropped only after the process was removed from the table. */
 	if (proc)
 		process_get(proc);
 	spin_unlock_irqrestore(&pid_lock, flags);

@@ -7,7 +7,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* prctl and personality: what a process may say about itself, and mostly only reads back. */
+/* prctl and personality: settings of a process, most of which are only stored and read back. */
 
 #define PR_SET_PDEATHSIG       1
 #define PR_GET_PDEATHSIG       2
@@ -38,7 +38,7 @@
 #define PR_TSC_ENABLE	      1
 #define SECURE_KEEP_CAPS      BIT(4)
 
-/* The process has the name of its first thread. */
+/* Names a thread. The first thread's name is also that of the process. */
 static void name_task(struct task *task, const char *comm)
 {
 	strscpy(task->comm, comm, sizeof(task->comm));
@@ -96,7 +96,7 @@ static long set_flag(bool *flag, bool value)
 	return 0;
 }
 
-/* 0: as the thread that made this one had it. */
+/* Sets the timer slack. 0: to the value of the thread that created this one. */
 static long set_timer_slack(u64 slack_ns)
 {
 	current->slack_ns = (s64)slack_ns > 0 ? slack_ns : current->default_slack_ns;
@@ -163,7 +163,7 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 	}
 }
 
-/* Only Linux's own; 0xffffffff asks which one it is. */
+/* Only Linux's own personality is supported; 0xffffffff reads it. */
 SYSCALL_DEFINE1(personality, u32, persona)
 {
 	return persona && persona != 0xffffffff ? -EINVAL : 0;

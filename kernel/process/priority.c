@@ -7,8 +7,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Priorities: the scheduler knows none. The nice value of a process is kept and shown; of the
- * policies there is SCHED_OTHER, whose only priority is 0.
+ * Priorities. The scheduler has none: the nice value of a process is only stored, and the only
+ * policy is SCHED_OTHER, with priority 0.
  */
 
 #define PRIO_PROCESS 0
@@ -31,8 +31,8 @@ struct priority_request {
 	u32 who;
 	bool set;
 	int nice;
-	int best;  /* of getpriority: 20 - the lowest nice value; 0: nobody */
-	int error; /* of setpriority: 0 once anybody was found */
+	int best;  /* for getpriority: 20 - the lowest nice value; 0: no process */
+	int error; /* for setpriority: 0 if a process was found */
 };
 
 static int set_nice(struct process *proc, int nice)
@@ -85,7 +85,7 @@ static int for_each_meant(struct priority_request *req)
 	return 0;
 }
 
-/* 40 for -20 to 1 for 19: so that no value looks like an error. */
+/* Returns 40 for -20 to 1 for 19, so that no value looks like an error. */
 SYSCALL_DEFINE2(getpriority, int, which, u32, who)
 {
 	struct priority_request req = { .which = which, .who = who };
@@ -110,7 +110,7 @@ SYSCALL_DEFINE3(setpriority, int, which, u32, who, int, nice)
 	return error ? error : req.error;
 }
 
-/* 0 when there is such a thread. */
+/* Returns 0 if there is such a thread. */
 static long check_thread(pid_t tid)
 {
 	struct task *task;
@@ -169,7 +169,7 @@ SYSCALL_DEFINE2(sched_getparam, pid_t, tid, s32 __user *, param)
 	return error ? error : put_user(0, param);
 }
 
-/* The ranges are Linux's, of policies that cannot be set, too. */
+/* Returns Linux's ranges, also for policies that are not supported. */
 static long policy_limit(int policy, long real_time)
 {
 	switch (policy) {

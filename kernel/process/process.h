@@ -2,52 +2,53 @@
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
 
-/* Shared by the files of kernel/process/ only. */
+/* Declarations for the files of kernel/process/ only. */
 
 #include <lego/process.h>
 
 /*
- * pid.c: numbers. Any context but NMI. pid_get() and pid_put() count uses of a number that is in
- * use; 0, the group and session of init at first, is none and never counted.
+ * pid.c: numbers. Any context but NMI. pid_get() and pid_put() count the uses of a number that is
+ * in use. 0, the first group and session of init, is not counted.
  */
 pid_t pid_alloc(
 	unsigned int max); /* a free number, with one use; -EAGAIN: max are in use; -ENOMEM */
 void pid_get(pid_t nr);
 void pid_put(pid_t nr);
-/* A member of a group uses its number. process_tree_lock held. */
+/* Adds a process to a group, and counts the use of its number. process_tree_lock is held. */
 void pid_join_group(struct process *proc, pid_t nr);
 void pid_leave_group(struct process *proc);
-/* Whose number, or thread's number, it is; NULL: nobody's any more. */
+/* Sets the process that has this number or a thread with it; NULL: none any more. */
 void pid_set_process(pid_t nr, struct process *proc);
-/* The process that has a process or thread of that number, with a reference, or NULL. */
+/* Returns the process with this number or with such a thread, with a reference, or NULL. */
 struct process *pid_find_process(pid_t nr);
 
 /*
- * A sleeping task with a stack and one reference, on task_list; of a process: with a number, which
- * is not known to pid_find_process() yet. ERR_PTR: -EAGAIN when there are too many tasks, -ENOMEM.
+ * Returns a new sleeping task, on task_list, with a stack and one reference. A task of a process
+ * has a number, which pid_find_process() does not find yet. ERR_PTR: -EAGAIN if there are too many
+ * tasks, or -ENOMEM.
  */
 struct task *task_alloc(const char *comm, struct process *proc);
 
-/* Most numbers of threads, zombies and groups together, and how many threads there are. */
+/* Return the limit of numbers in use (threads, zombies and groups), and the number of threads. */
 unsigned int task_nr_users(void);
 
-/* A process with one reference and nothing in it; not in the list. NULL when out of memory. */
+/* Returns an empty process with one reference, which is not in the list. NULL: out of memory. */
 struct process *process_alloc(const char *comm);
 
-/* The current process may change on which CPUs, and how, that process runs: it is its user's. */
+/* Returns true if the current process may change the scheduling of proc: it has the same user. */
 bool process_may_schedule(struct process *proc);
 
 /*
- * Waits until the reports that have begun, or whose process waits for its turn, are printed, keeps
- * others from beginning, and logs how many processes end without one. Called before the machine is
- * switched off. Process context.
+ * Waits until all reports that have begun or wait for their turn are printed, lets no new one
+ * begin, and logs how many processes end without a report. Called before power off. Process
+ * context.
  */
 void process_end_reports(void);
 
-/* Give the process the mm; it takes over the reference. */
+/* Sets the process's mm, and takes over the reference. */
 void process_set_mm(struct process *proc, struct mm *mm);
 
-/* Take the process's mm, files and fs_info away and drop them. Process context. */
+/* Remove the process's mm, files and fs_info, and drop them. Process context. */
 void process_drop_mm(struct process *proc);
 void process_drop_files(struct process *proc);
 
@@ -62,35 +63,39 @@ void task_put_own_files(struct task *task);
 void task_leave_files(struct task *task);
 void process_replace_files(struct process *proc, struct files *files);
 
-/* -EAGAIN when the process is ending or the current task has to leave. */
+/* Adds a thread. Returns -EAGAIN if the process is ending or the current task is killed. */
 int process_add_thread(struct process *proc, struct task *task);
 
-/* Make all threads but the current one leave and wait until they are gone. 0, -EAGAIN or -EINTR. */
+/* Ends all threads except the current one, and waits for them. Returns 0, -EAGAIN or -EINTR. */
 int process_kill_others(struct process *proc);
 
 /*
- * 0: the current thread itself; else the thread of that number, of any process, with a reference.
- * NULL: no such thread.
+ * Returns the thread with this number, of any process, with a reference; 0 is the current thread.
+ * NULL: there is no such thread.
  */
 struct task *task_find(pid_t tid);
 
 /*
- * family.c. Add a process whose first thread has its number; the thread is added, too. The list
- * takes over the process's reference. parent NULL: init. -ERESTARTNOINTR when a signal must be
- * acted on first: one that was sent to the group has reached the parent, or it reaches the child.
+ * family.c: adds a process and its first thread, which has the same number. The list takes over the
+ * process's reference. A creator of NULL is for init. Returns -ERESTARTNOINTR if a signal must be
+ * handled first, so that a signal to the group reaches either the parent before the fork, or the
+ * child, too.
  */
 int family_add(struct process *proc, struct task *task, struct process *creator, bool as_sibling);
 
 /*
- * The process's last thread is leaving: its children are init's, its parent is told, and it is a
- * zombie or, when the parent wants none, gone.
+ * Called by the last thread of a process. Gives its children to init or a subreaper, tells its
+ * parent, and makes it a zombie or, if the parent wants none, removes it.
  */
 void family_exit(struct process *proc);
 
-/* The process has something to wait for. process_tree_lock held. */
+/* Marks a process for which the parent's wait can return. process_tree_lock is held. */
 void family_set_waitable(struct process *proc);
 
-/* Take a zombie out of the family under process_tree_lock; then, without the lock, drop it. */
+/*
+ * Removes a zombie from the family, with process_tree_lock held. The caller drops it later, without
+ * the lock.
+ */
 void family_detach(struct process *proc);
 void family_release(struct process *proc);
 
@@ -111,10 +116,13 @@ void user_charge_init(struct process *init);
 /* Sets the real user; proc->lock is held. 0, or -EAGAIN: no memory. */
 int user_change(struct process *proc, u32 uid);
 
-/* Before user mode, interrupts on: tell the thread's rseq area its CPU, end a critical section. */
+/*
+ * Called before user mode, interrupts on. Stores the CPU in the thread's rseq area, and aborts a
+ * critical section.
+ */
 void rseq_resume(struct pt_regs *regs);
 
-/* The child of fork has its parent's registration: the copied memory has the same area. */
+/* Copies the parent's registration to a child of fork, whose memory has the same area. */
 void rseq_copy(struct task *child, const struct task *parent);
 
 #endif

@@ -109,7 +109,7 @@ SYSCALL_DEFINE3(getrandom, char __user *, buf, size_t, len, unsigned int, flags)
 		if (copy_to_user(buf + done, bytes, part))
 			return done ? (long)done : -EFAULT;
 		done += part;
-		/* As in Linux a signal cuts short only what takes long, and at a page's end. */
+		/* As in Linux, a signal only interrupts a long request, at the end of a page. */
 		if (done % PAGE_SIZE == 0 && task_interrupted(current))
 			break;
 		cond_resched();

@@ -9,8 +9,8 @@
 #include <lego/syscall.h>
 
 /*
- * reboot(2). Whatever is asked for, the machine is switched off with status 0: it runs under an
- * emulator that would start the same session again, or on a PC one can switch on.
+ * reboot(2). All commands power off with status 0. After a restart, an emulator would only run the
+ * same session again, and a PC can be switched on by hand.
  */
 
 #define MAGIC	0xfee1deadU
@@ -48,7 +48,7 @@ SYSCALL_DEFINE3(reboot, u32, magic, u32, magic2, u32, command)
 		power_off("power off");
 	case CMD_CAD_ON:
 	case CMD_CAD_OFF:
-		return 0; /* no keyboard has these keys */
+		return 0; /* no keyboard sends Ctrl-Alt-Del here */
 	default:
 		return -EINVAL;
 	}

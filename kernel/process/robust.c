@@ -8,9 +8,10 @@
 #include <lego/uaccess.h>
 
 /*
- * Robust mutexes: a thread keeps a list of those it holds in its own memory; when it ends, each
- * is marked OWNER_DIED and one waiter is woken. The list is the user's: it may be wrong, cyclic
- * or gone, so its walk is bounded and ends at the first address that cannot be read.
+ * Robust mutexes. A thread has a list of the robust mutexes that it holds, in its own memory. When
+ * it ends, each mutex is marked OWNER_DIED, and one waiter is woken. The list is in user memory: it
+ * may be wrong, cyclic or unmapped. So the walk is bounded, and ends at the first address that
+ * cannot be read.
  */
 
 #define ROBUST_LIST_LIMIT 2048 /* Linux's */
@@ -21,7 +22,7 @@
 struct robust_list_head {
 	u64 first;
 	s64 futex_offset;
-	u64 pending; /* being taken or released when the thread ended; 0: none */
+	u64 pending; /* the mutex that the thread was locking or unlocking; 0: none */
 };
 
 static void mark_dead(u64 entry, s64 offset, u32 tid, bool pending)
@@ -32,7 +33,7 @@ static void mark_dead(u64 entry, s64 offset, u32 tid, bool pending)
 
 	if (!IS_ALIGNED((u64)addr, sizeof(*addr)) || get_user(word, addr))
 		return;
-	/* Released, but its waiter not woken yet. */
+	/* It was unlocked, but the waiter has not been woken yet. */
 	if (pending && !pi && !word) {
 		futex_wake(addr, 1);
 		return;
@@ -64,7 +65,10 @@ void futex_exit_robust(struct task *task)
 		return;
 	entry = head.first;
 	for (int i = 0; (entry & ~POINTER_PI) != (u64)list && i < ROBUST_LIST_LIMIT; i++) {
-		/* The next one is read first: the mutex's memory may be reused once it is free. */
+		/*
+		 * Read the next entry first: the mutex's memory may be reused as soon as it is
+		 * unlocked.
+		 */
 		bool last = get_user(next, (u64 __user *)(entry & ~POINTER_PI));
 
 		if (entry != head.pending)

@@ -10,9 +10,9 @@
 #include <lego/uaccess.h>
 
 /*
- * Restartable sequences (uapi/linux/rseq.h). A registered thread's area says which CPU it is
- * on. If the thread was switched out inside the sequence the area names, it goes on at the
- * sequence's abort address, in front of which the registered signature must stand.
+ * Restartable sequences (uapi/linux/rseq.h). The area of a registered thread has the number of its
+ * CPU. If the thread was switched out inside the sequence that the area names, it continues at the
+ * sequence's abort address. The registered signature must be directly before that address.
  */
 
 #define RSEQ_FLAG_UNREGISTER 1
@@ -50,7 +50,7 @@ static int write_cpu(struct task *task)
 	return 0;
 }
 
-/* -EINVAL for a sequence that could not have been meant. */
+/* Returns -EINVAL if the sequence is invalid. */
 static int check_cs(const struct rseq_cs *cs, u32 rseq_sig)
 {
 	u32 sig;

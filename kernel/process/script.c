@@ -32,7 +32,10 @@ static void trim(char *start)
 	*end = '\0';
 }
 
-/* The line ends with NUL; cut: it went on in the file. *arg: NULL when there is none. */
+/*
+ * Parses a line that ends with NUL. cut means that the line is longer in the file. Sets *arg to
+ * NULL if there is no argument.
+ */
 static int parse_line(char *line, bool cut, char **interpreter, char **arg)
 {
 	char *end;
@@ -40,7 +43,7 @@ static int parse_line(char *line, bool cut, char **interpreter, char **arg)
 	*interpreter = skip_blanks(line);
 	for (end = *interpreter; *end && !is_blank(*end); end++)
 		;
-	/* A path that is cut may be another one's beginning; an argument may be cut. */
+	/* A truncated path may be the start of another path. An argument may be truncated. */
 	if (end == *interpreter || (cut && !*end))
 		return -ENOEXEC;
 	*arg = NULL;

@@ -14,20 +14,21 @@
 #include <lego/wait.h>
 
 /*
- * Sending. What a signal does at once: one that is ignored is gone, one that ends the process marks
- * its threads, SIGCONT and the stop signals cancel each other. Any other waits in the queue of the
- * process or of one thread, and a thread that does not block it is made to look
- * (signal_deliver.c). Of a standard signal one waits at most. Its details are lost when there is no
- * memory for them, the signal is not.
+ * Sends signals. Some take effect at once: an ignored signal is dropped, a signal that ends the
+ * process marks its threads, and SIGCONT and the stop signals cancel each other. Any other signal
+ * is queued for the process or for one thread, and a thread that does not block it is notified
+ * (signal_deliver.c). A standard signal is pending at most once. Without memory, its siginfo is
+ * lost, but not the signal.
  *
- * ->signal_pending is set by anyone and cleared by the thread itself, under proc->lock, when it has
- * found nothing in the queues: whoever sees it set may rely on the thread to look once more.
+ * Any thread may set ->signal_pending. Only the thread itself clears it, with proc->lock held, when
+ * its queues have no signal to handle. So if a sender sees the flag set, the thread will look at
+ * the queues once more.
  */
 
 #define DEFAULT_IGNORED \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))
 
-/* Caused by what the thread itself just did: acted on before others. */
+/* Signals caused by what the thread itself has just done. They are handled before others. */
 #define SYNCHRONOUS                                                                            \
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) | \
 	 SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGSYS))
@@ -41,8 +42,8 @@ struct signal_entry {
 static atomic_t nr_queued = ATOMIC_INIT(0);
 
 /*
- * Readers of signalfds sleep here, by process. The queues are not the processes' own:
- * an epoll that a child has inherited may be on one of them for longer than the process lives.
+ * Wait queues for readers of signalfds, by a hash of the process. They are not in struct process,
+ * because an epoll that a child has inherited may stay on a queue longer than the process lives.
  */
 #define NR_ARRIVALS 64
 
@@ -139,7 +140,10 @@ void signal_discard_all(struct process *proc, u64 signals)
 		signal_discard(&task->pending, signals);
 }
 
-/* The limit is for what user code makes up: others come in numbers that something else bounds. */
+/*
+ * The limit applies only to signals that user code sends. The number of other signals is bounded
+ * otherwise.
+ */
 static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 {
 	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, (u64)SIGNAL_MAX_QUEUED);
@@ -152,7 +156,10 @@ static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 	return entry;
 }
 
-/* A sleeper that queued itself, then found no signal under proc->lock, is seen here. */
+/*
+ * Wakes readers of signalfds. A reader queues itself and then looks for a signal with proc->lock
+ * held, so none misses this wake-up.
+ */
 static void announce(struct process *proc)
 {
 	struct wait_queue *queue = arrivals_of(proc);
@@ -231,7 +238,7 @@ void signal_take(struct sigpending *pending, int sig, struct siginfo *info)
 	}
 }
 
-/* What the thread does not act on now. */
+/* Returns the signals that the thread blocks now. */
 static u64 blocked_by(const struct task *task)
 {
 	return task->blocked_signals & ~task->waited_signals;
@@ -265,7 +272,7 @@ void signal_recalc(void)
 	spin_unlock_irqrestore(&task->proc->lock, flags);
 }
 
-/* Signals of the process that the current thread will not take: who else does? */
+/* Notifies other threads of the process's signals that the current thread will not take. */
 static void retarget(struct process *proc, u64 signals)
 {
 	struct task *task;
@@ -360,8 +367,8 @@ static void continue_process(struct process *proc)
 }
 
 /*
- * A thread that takes the signal now: the first one by choice, but rather one that is not busy with
- * another signal. With one in mind, only that one. NULL: all block it.
+ * Returns a thread that does not block the signal: preferably the first thread, but rather one that
+ * has no other signal. If `only` is given, considers only that thread. NULL: all block it.
  */
 static struct task *choose_thread(struct process *proc, struct task *only, int sig)
 {
@@ -371,7 +378,7 @@ static struct task *choose_thread(struct process *proc, struct task *only, int s
 	list_for_each_entry(task, &proc->threads, thread_node) {
 		if ((only && task != only) || task->killed || blocked_by(task) & SIGNAL_BIT(sig))
 			continue;
-		/* Who is stopped finds it when it goes on. */
+		/* A stopped thread finds the signal when it continues. */
 		if (proc->stopped && sig != SIGKILL)
 			continue;
 		if (!chosen || (chosen->signal_pending && !task->signal_pending))
@@ -380,7 +387,10 @@ static struct task *choose_thread(struct process *proc, struct task *only, int s
 	return chosen;
 }
 
-/* Nobody will ever see it. to: the thread, or the first one of the process. */
+/*
+ * Returns true if no thread will ever see the signal. `to` is the thread, or the first thread of
+ * the process.
+ */
 static bool is_dropped(struct process *proc, struct task *to, int sig, const struct siginfo *info)
 {
 	ASSERT_HELD(&proc->lock);
@@ -390,7 +400,7 @@ static bool is_dropped(struct process *proc, struct task *to, int sig, const str
 	       signal_spares_init(proc, sig, info);
 }
 
-/* The thread that takes the signal would end the process. */
+/* Returns true if the signal ends the process. */
 static bool is_fatal(struct process *proc, struct task *task, int sig, const struct siginfo *info)
 {
 	ASSERT_HELD(&proc->lock);
@@ -401,7 +411,7 @@ static bool is_fatal(struct process *proc, struct task *task, int sig, const str
 	       !signal_spares_init(proc, sig, info);
 }
 
-/* task NULL: any thread. *fatal: process_kill() has to be called. */
+/* Sends to task or, if NULL, to any thread. Sets *fatal if process_kill() must be called. */
 static int send_locked(struct process *proc, struct task *task, int sig, const struct siginfo *info,
 		       bool *fatal)
 {
@@ -422,7 +432,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	to = choose_thread(proc, task, sig);
 	*fatal = to && is_fatal(proc, to, sig, info);
 	if (*fatal) {
-		/* SIGKILL is everybody's: nobody sees a call return after it. */
+		/* SIGKILL ends all threads, so no call returns after it. */
 		WRITE_ONCE(to->took_signal, sig != SIGKILL);
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_DELIVERED);
 		return 0;
@@ -465,7 +475,7 @@ bool signal_send_owned(struct process *proc, struct task *task, int sig, const s
 	send_locked(proc, task, sig, info, &fatal);
 	if (list_empty(queue))
 		return fatal;
-	/* If it waits, it is the last one. */
+	/* If the signal is pending, it is the last in the queue. */
 	entry = list_last_entry(queue, struct signal_entry, node);
 	if (!entry->owner && !memcmp(&entry->info, info, sizeof(*info))) {
 		owner->entry = entry;
@@ -517,7 +527,7 @@ void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const
 		WRITE_ONCE(task->signal_pending, true);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
-	/* Without an address of its own, where it happened is the best that can be said. */
+	/* If the signal has no address, the instruction is the best one to log. */
 	if (ends)
 		process_fault(sig, why, code == SI_KERNEL ? regs->rip : addr, regs);
 }

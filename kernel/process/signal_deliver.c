@@ -11,18 +11,19 @@
 #include <lego/sched.h>
 
 /*
- * What a thread does about its signals before it goes to user mode. Each is taken out of its queue
- * together with the action for it, under proc->lock. A stop concerns the process: the thread that
- * takes the signal marks it, every thread sleeps at its next chance, the last one tells the parent.
+ * Handles a thread's signals before it returns to user mode. The thread takes each signal from its
+ * queue, together with its action, with proc->lock held. A stop is for the whole process: the
+ * thread that takes the signal marks the process, every thread sleeps at its next return to user
+ * mode, and the last one tells the parent.
  */
 
 #define SS_MIN_BYTES 2048
 
-/* As wait4() tells them. */
+/* The status that wait4() returns. */
 #define STOPPED_STATUS(sig) ((sig) << 8 | 0x7f)
 #define CONTINUED_STATUS    0xffff
 
-/* What a stop's end has overtaken is not told. */
+/* Does not report a stop that has already ended. */
 void signal_tell_stopped(struct process *proc, bool continued)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
@@ -58,8 +59,8 @@ static void begin_stop(struct process *proc, int sig)
 }
 
 /*
- * The next signal was one that stops. The family is asked without proc->lock, so look again: a
- * SIGCONT in between has taken the signal away.
+ * Takes a stop signal. Whether the group is orphaned was checked without proc->lock, so looks for
+ * the signal again: a SIGCONT may have removed it.
  */
 static void take_stop_signal(void)
 {
@@ -89,7 +90,7 @@ static void sleep_stopped(void)
 	while (proc->stopped && !task->killed) {
 		task->in_stop = true;
 		tell = signal_stop_is_complete(proc);
-		/* Who continues the process wakes this thread under the same lock. */
+		/* The thread that continues the process wakes this one with the same lock held. */
 		WRITE_ONCE(task->state, TASK_STOPPED);
 		spin_unlock_irqrestore(&proc->lock, flags);
 		if (tell)
@@ -116,7 +117,7 @@ enum verdict {
 	AGAIN, /* one has been ignored */
 };
 
-/* Take the next signal, if nothing else is first. */
+/* Takes the next signal, unless the thread must stop or end first. */
 static enum verdict take_next(int *sig, struct siginfo *info, struct kernel_sigaction *action)
 {
 	struct task *task = current;
@@ -145,7 +146,7 @@ static enum verdict take_next(int *sig, struct siginfo *info, struct kernel_siga
 	return HANDLER;
 }
 
-/* The signal whose handler has to run; 0: none. */
+/* Returns the next signal whose handler must run; 0: none. */
 static int next_handled(struct siginfo *info, struct kernel_sigaction *action)
 {
 	struct process *proc = current->proc;
@@ -178,7 +179,10 @@ static int next_handled(struct siginfo *info, struct kernel_sigaction *action)
 	}
 }
 
-/* The stack is no place for a frame. When that was SIGSEGV's, its handler can be of no use. */
+/*
+ * Called if the stack has no room for a signal frame. If it was that of SIGSEGV, its handler cannot
+ * run, either.
+ */
 static void fail_frame(int sig, struct pt_regs *regs)
 {
 	static const char why[] = "no stack for a signal handler";
@@ -204,7 +208,7 @@ void signal_deliver(struct pt_regs *regs)
 		return;
 	}
 	signal_settle_call(regs, &action);
-	/* A restartable sequence ends here: the handler returns to its abort address. */
+	/* Abort a restartable sequence: the handler returns to its abort address. */
 	if (task->rseq_area)
 		rseq_resume(regs);
 	mask = task->has_saved_blocked ? task->saved_blocked : task->blocked_signals;

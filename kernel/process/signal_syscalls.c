@@ -11,7 +11,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* The calls about signals, but for those that send (kill.c) and for timers (itimer.c). */
+/* The calls for signals, except those that send (kill.c) and timers (itimer.c). */
 
 #define SIG_BLOCK   0
 #define SIG_UNBLOCK 1
@@ -27,7 +27,7 @@ static void set_action(struct process *proc, int sig, const struct kernel_sigact
 	struct kernel_sigaction *action = &proc->sigactions[sig - 1];
 
 	*action = *new;
-	/* Programs find out by the flags that come back which ones are known. */
+	/* Programs read the flags back to find out which ones are supported. */
 	action->flags &= SA_KNOWN;
 	action->mask &= ~SIGNALS_SOVEREIGN;
 	if (signal_action_ignores(action, sig))
@@ -103,11 +103,11 @@ SYSCALL_DEFINE2(rt_sigpending, u64 __user *, uset, size_t, sigsetsize)
 	return copy_to_user(uset, &set, sigsetsize);
 }
 
-/* Sleep until there is a signal, for the caller's -ERESTARTNOHAND. */
+/* Sleeps until there is a signal. The caller then returns -ERESTARTNOHAND. */
 static void wait_for_signal(void)
 {
 	for (;;) {
-		/* Full barrier: pairs with the lock in task_kick() of who sends. */
+		/* Full barrier: pairs with the lock that the sender takes in task_kick(). */
 		(void)xchg(&current->state, TASK_INTERRUPTIBLE);
 		if (task_interrupted(current))
 			break;
@@ -136,7 +136,7 @@ SYSCALL_DEFINE2(rt_sigsuspend, const u64 __user *, uset, size_t, sigsetsize)
 	return -ERESTARTNOHAND;
 }
 
-/* Take one of the set, whether blocked or not; 0: none waits. */
+/* Takes a pending signal of the set, blocked or not; 0: there is none. */
 static int take_one(u64 set, struct siginfo *info)
 {
 	struct sigpending *pending;
@@ -172,7 +172,7 @@ bool signal_waits(u64 set)
 	return sig;
 }
 
-/* The signal, -EAGAIN when it is time, or -EINTR for a signal that is not of the set. */
+/* Returns the signal, -EAGAIN at the deadline, or -EINTR if another signal comes. */
 static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 {
 	struct task *task = current;
@@ -194,7 +194,7 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 		ret = -EINTR;
 		if (task_interrupted(task))
 			break;
-		/* Who sends looks at waited_signals and wakes under the same lock. */
+		/* A sender reads waited_signals and wakes this thread with the same lock held. */
 		WRITE_ONCE(task->state, TASK_INTERRUPTIBLE);
 		spin_unlock_irqrestore(lock, flags);
 		task_waits_for("signal", 0);

@@ -15,15 +15,15 @@
 #include <lego/vmap.h>
 
 /*
- * Memory of tasks and processes. A task's first reference is its own: the scheduler drops it when
- * the dead task has left its stack. A process has a reference from each thread and one from
- * process_list, until it has been waited for.
+ * Allocates and frees tasks and processes. A task's first reference is its own: the scheduler drops
+ * it when the dead task has left its stack. A process has a reference from each thread, and one
+ * from process_list until it has been waited for.
  *
- * There is a limit on all numbers in use (pid.c), so that a program that forks for ever is told so
- * (-EAGAIN) while there is memory for others: one for each 256 KiB of memory. A small forked
- * process takes about 100 KiB: stack, tables, and the pages it has written. One that nobody waits
- * for keeps its number, and so counts. A sixteenth of the numbers is root's, so root
- * can start a program that stops those of another user.
+ * The numbers in use are limited (pid.c) to one for each 256 KiB of memory, so that a fork bomb
+ * fails (-EAGAIN) while there is still memory for others. A small forked process takes about 100
+ * KiB: stack, tables, and the pages it has written. A zombie keeps its number, so it counts, too. A
+ * sixteenth of the numbers is reserved for root, so that root can always start a program to kill
+ * those of another user.
  */
 
 #define KTHREAD_PID_FIRST 1000000000 /* users never see these numbers */
@@ -223,7 +223,7 @@ void process_set_mm(struct process *proc, struct mm *mm)
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-/* Who wants another process's mm or files takes proc->lock to see and keep them. */
+/* Other threads hold proc->lock to read these pointers and take references. */
 void process_drop_mm(struct process *proc)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -261,7 +261,7 @@ int process_add_thread(struct process *proc, struct task *task)
 	int error = 0;
 
 	DEBUG_ASSERT(proc == current->proc && proc->nr_threads && list_empty(&task->thread_node));
-	/* Who makes threads leave marks them under this lock: no new one escapes. */
+	/* Threads are marked for exit with this lock held, so no new thread is missed. */
 	if (proc->exiting || current->killed) {
 		error = -EAGAIN;
 	} else {
@@ -270,7 +270,7 @@ int process_add_thread(struct process *proc, struct task *task)
 		proc->nr_own_files += task->has_own_files;
 		process_get(proc);
 		pid_set_process(task->pid, proc);
-		/* A stop, or a signal, may have come just before it was there to be told. */
+		/* A stop or a signal may have come just before the thread was added. */
 		signal_recalc_locked(task);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);

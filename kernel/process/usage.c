@@ -8,7 +8,9 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* getrusage and times: CPU time of threads, processes, and children that have been waited for. */
+/*
+ * getrusage and times: the CPU time of threads, of processes, and of children that were waited for.
+ */
 
 #define RUSAGE_SELF	0
 #define RUSAGE_CHILDREN (-1)

@@ -2,7 +2,7 @@
 #ifndef PROCESS_USAGE_H
 #define PROCESS_USAGE_H
 
-/* What processes have used. */
+/* Resource usage of processes. */
 
 #include <lego/process.h>
 
@@ -11,7 +11,9 @@ struct timeval64 {
 	s64 usec;
 };
 
-/* Linux's. What is not counted here is zero: mostly what Linux does not count either. */
+/*
+ * Linux's struct. Members that are not counted are zero; Linux does not count most of them, either.
+ */
 struct rusage {
 	struct timeval64 user, system;
 	s64 maxrss; /* KiB */
@@ -28,13 +30,15 @@ struct usage {
 	u64 max_pages;
 };
 
-/* A process and its children that it has waited for. Any context but NMI. */
+/*
+ * Computes the usage of a process and of the children that it has waited for. Any context but NMI.
+ */
 void usage_of_process(struct process *proc, struct usage *usage);
 
-/* The child that has used this has been waited for. Any context but NMI. */
+/* Adds the usage of a child that was waited for. Any context but NMI. */
 void usage_add_child(struct process *parent, const struct usage *child);
 
-/* 0 or -EFAULT. */
+/* Copies the usage to user memory. Returns 0 or -EFAULT. */
 int usage_copy_to_user(struct rusage __user *user, const struct usage *usage);
 
 #endif

@@ -11,11 +11,10 @@
 #include <lego/wait.h>
 
 /*
- * wait4 and waitid. A look under process_tree_lock takes what there is to report, from that child
- * or from those that have something (family_set_waitable());
- * without any, the caller sleeps in child_wait, where a child that ends, stops or continues wakes
- * it. Children belong to the process, not to the thread that made them: __WNOTHREAD changes
- * nothing.
+ * wait4 and waitid. With process_tree_lock held, the caller looks for a change of state of the
+ * given child, or of any child that has one (family_set_waitable()). If there is none, it sleeps in
+ * child_wait, until a child ends, stops or continues. Children belong to the process, not to the
+ * thread that created them, so __WNOTHREAD has no effect.
  */
 
 #define WNOHANG	    0x00000001
@@ -40,7 +39,7 @@ struct wait_request {
 	pid_t id;
 	u32 options;
 
-	/* What was found. */
+	/* The result. */
 	pid_t pid; /* 0: nothing */
 	u32 uid;
 	int status; /* as wait4 gives it */
@@ -132,7 +131,7 @@ static int look_at_all(struct wait_request *req)
 	return -ECHILD;
 }
 
-/* 1: found; 0: not yet; -ECHILD: there will be none. */
+/* Looks for a child. Returns 1: found; 0: not yet; -ECHILD: there will be none. */
 static int look(struct wait_request *req)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
@@ -142,7 +141,10 @@ static int look(struct wait_request *req)
 	return ret;
 }
 
-/* 0 with req->pid, which is 0 for WNOHANG and nothing there; or a negative errno. */
+/*
+ * Waits for a child. Returns 0 and sets req->pid, which is 0 if WNOHANG found none, or returns a
+ * negative errno.
+ */
 static int wait_for_child(struct wait_request *req)
 {
 	int ret = 0, error = 0;
@@ -228,7 +230,7 @@ static int set_waitid_target(struct wait_request *req, int type, pid_t id)
 			req->id = READ_ONCE(current->proc->pgid);
 		return id >= 0 ? 0 : -EINVAL;
 	case P_PIDFD:
-		return -EBADF; /* no descriptor is one of a process */
+		return -EBADF; /* there are no pidfds */
 	default:
 		return -EINVAL;
 	}
@@ -256,6 +258,6 @@ SYSCALL_DEFINE5(waitid, int, type, pid_t, id, struct siginfo __user *, uinfo, u3
 		fill_siginfo(&req, &info);
 	if (req.pid && copy_usage(usage, &req))
 		return -EFAULT;
-	/* Linux touches no more of it. */
+	/* Linux writes only these members, too. */
 	return uinfo ? copy_to_user(uinfo, &info, offsetof(struct siginfo, child.utime)) : 0;
 }
