@@ -7,8 +7,8 @@
 #include <lego/uaccess.h>
 
 /*
- * A user's buffers as one run of bytes. Copies are cut at the pages of the user's memory: when one
- * fails, what was counted before is what Linux would count.
+ * Treats the buffers of a call as one sequence of bytes. Copies are split at page boundaries of
+ * user memory, so that if one fails, the number of bytes done is the same as in Linux.
  */
 
 #define IOV_MAX 1024
@@ -45,7 +45,7 @@ void iov_iter_init(struct iov_iter *iter, const struct iovec *iov, unsigned int 
 }
 
 /*
- * Up to n bytes at the iterator that lie in one page of one buffer. n and what is left are not 0.
+ * Returns how many of the next n bytes are in the same page and buffer. n and iter->left are not 0.
  */
 static size_t next_piece(struct iov_iter *iter, size_t n, char __user **addr)
 {
@@ -115,7 +115,9 @@ size_t iov_clear(struct iov_iter *iter, size_t n)
 	return done;
 }
 
-/* Replacing a zero by a zero is a write that changes nothing, whoever else writes there. */
+/*
+ * Writes to each page by a cmpxchg of 0 with 0, which changes nothing even if others write there.
+ */
 int iov_make_writable(struct iov_iter iter, size_t n)
 {
 	n = min(n, iter.left);

@@ -7,14 +7,14 @@
 #include <lego/slab.h>
 
 /*
- * Advisory locks. An inode that was locked once has a list of the locks held on it, and one of the
- * requests that wait. An owner's record locks neither overlap nor, being of one type, touch.
+ * Advisory locks. An inode that was locked once has a list of the locks held, and a list of waiting
+ * requests. An owner's record locks do not overlap, and those of the same type are not adjacent.
  *
- * A request that has to wait notes whose lock is in its way. Each change that could let a request
- * pass clears these notes of the file and wakes all who wait for it; they try again. So at any time
- * the notes say who waits for whom, and a request that would close a circle is refused (EDEADLK).
- * As with Linux that is done for the locks of processes only, and for a process with several
- * waiting threads by one of them.
+ * A waiting request stores the owner of the lock that blocks it. Each change that could unblock
+ * requests clears these pointers of the file and wakes all waiters, which try again. So the
+ * pointers always say who waits for whom, and a request that would close a cycle is refused
+ * (EDEADLK). As in Linux, this covers only the locks of processes, and only one of a process's
+ * waiting threads.
  */
 
 struct file_locks {
@@ -31,10 +31,10 @@ struct lock_wait {
 	struct wait_queue wq;
 };
 
-/* Guards all that is in this file. No user memory is touched under it. */
+/* Guards everything in this file. User memory must not be accessed while it is held. */
 static DEFINE_MUTEX(lock_mutex);
 
-static LIST_HEAD(all_locks); /* that are held */
+static LIST_HEAD(all_locks); /* all locks held */
 
 /* The waiting requests of processes, by owner. */
 #define LOG2_BUCKETS 6
@@ -167,7 +167,7 @@ static struct file_lock *find_conflict(struct file_locks *locks, const struct fi
 	return first;
 }
 
-/* Takes the range out of an owner's lock; *spare is used up if two parts are left of it. */
+/* Removes the range from an owner's lock. Uses *spare if two parts of the lock remain. */
 static void cut_lock(struct file_locks *locks, struct file_lock *lock,
 		     const struct file_lock *range, struct file_lock **spare)
 {
@@ -188,7 +188,10 @@ static void cut_lock(struct file_locks *locks, struct file_lock *lock,
 		remove_lock(lock);
 }
 
-/* Nothing conflicts. spares: memory for the new lock, and for one that is cut in two. */
+/*
+ * Applies a request without conflicts. spares are memory for the new lock, and for one that is
+ * split.
+ */
 static void apply(struct file_locks *locks, const struct file_lock *request,
 		  struct file_lock *spares[2])
 {
@@ -219,8 +222,8 @@ static void apply(struct file_locks *locks, const struct file_lock *request,
 }
 
 /*
- * flock(2) converts a lock in two steps: the old one goes, even if then there is no new one. 0:
- * the owner has the lock that is asked for.
+ * Drops a lock of another type: flock(2) converts a lock in two steps, so the old lock is lost even
+ * if the new one fails. Returns 0 if the owner has the requested lock already.
  */
 static int drop_other_type(struct file_locks *locks, const struct file_lock *request)
 {
@@ -238,7 +241,7 @@ static int drop_other_type(struct file_locks *locks, const struct file_lock *req
 	return -EAGAIN;
 }
 
-/* Waits, without the mutex, until there was a change. 0, -EDEADLK, -ERESTARTSYS. */
+/* Waits for a change, without the mutex. Returns 0, -EDEADLK or -ERESTARTSYS. */
 static int wait_for_change(struct file_locks *locks, const struct file_lock *request,
 			   const struct file_lock *conflict)
 {
@@ -327,7 +330,10 @@ void lock_release_owner(struct file *file, const void *owner)
 		return;
 	mutex_lock(&lock_mutex);
 	list_for_each_entry_safe(lock, next, &locks->held, node) {
-		/* Closed while it was being locked: at the end the file takes others' along. */
+		/*
+		 * Also drop locks set through this file while it was closed: the file must outlive
+		 * its locks.
+		 */
 		if (lock->owner != owner && (owner != file || lock->file != file))
 			continue;
 		remove_lock(lock);
@@ -338,7 +344,10 @@ void lock_release_owner(struct file *file, const void *owner)
 	mutex_unlock(&lock_mutex);
 }
 
-/* As Linux: number, kind, READ or WRITE, process, device and inode, first and last byte. */
+/*
+ * Prints a lock as Linux does: number, kind, READ or WRITE, process, device and inode, first and
+ * last byte.
+ */
 static void show_lock(struct text *text, unsigned int nr, const char *arrow,
 		      const struct file_lock *lock)
 {

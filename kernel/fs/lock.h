@@ -31,35 +31,35 @@ enum lock_kind {
 struct file_lock {
 	struct list_head node; /* of the locks of its inode */
 	struct list_head all_node;
-	/* The file, or for a record lock of a process the table of descriptors. */
+	/* The file or, for a record lock of a process, its descriptor table. */
 	const void *owner;
-	struct file *file; /* through which it was set, and which outlives it */
-	pid_t pid;	   /* who set it, to be told; -1: F_OFD_SETLK */
+	struct file *file; /* the file through which it was set; it outlives the lock */
+	pid_t pid;	   /* the process that set it, for F_GETLK; -1: F_OFD_SETLK */
 	u8 kind;	   /* enum lock_kind */
 	u8 type;	   /* F_*LCK */
 	u64 start, last;   /* bytes, both included */
 };
 
 /*
- * Sets the owner's lock on the range to the type, and gives up what the owner had there. 0;
- * -EAGAIN: another's lock conflicts, and the caller does not wait; -EDEADLK: waiting would never
- * end; -ERESTARTSYS: a signal came first; -ENOLCK: no memory.
+ * Sets the owner's lock on the range to the type, and replaces its locks there. Returns 0; -EAGAIN
+ * if another owner's lock conflicts and the caller does not wait; -EDEADLK if waiting would never
+ * end; -ERESTARTSYS after a signal; -ENOLCK: no memory.
  */
 int lock_set(const struct file_lock *request, bool wait);
-/* Finds the first lock that conflicts with the request, and copies it there. */
+/* Finds the first lock that conflicts with the request, and copies it to *request. */
 bool lock_find_conflict(struct file_lock *request);
 
 /*
- * When a table closes a file, for the table; at the last reference, for the file itself. All its
- * locks on the inode go.
+ * Drops all locks of an owner on the inode. Called when a descriptor table closes a file, with the
+ * table as owner, and at the last reference, with the file as owner.
  */
 void lock_release_owner(struct file *file, const void *owner);
 void lock_free(struct inode *inode); /* with the inode */
 
-/* For /proc/locks: all that are held, and below each who waits for it. */
+/* Prints /proc/locks: all locks held, and below each its waiters. */
 void locks_text(struct text *text);
 
-/* fcntl(2) for its commands about locks; -EINVAL: it is none. */
+/* The commands of fcntl(2) for locks. Returns -EINVAL for any other command. */
 long lock_fcntl(int fd, struct file *file, int command, void __user *arg);
 
 #endif

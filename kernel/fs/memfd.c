@@ -7,11 +7,11 @@
 #include <lego/uaccess.h>
 
 /*
- * memfd_create(2): a file in no directory. Not offered, so EINVAL: huge pages.
+ * memfd_create(2): a file in no directory. Huge pages are not supported (EINVAL).
  *
- * Seals (fcntl(2)) forbid for good to change the file in some ways, so that a process can map what
- * another one has written. Those that write hold write_lock. Shared mappings to write through are
- * made with mm->lock held, as they are looked for: either sees the other.
+ * Seals (fcntl(2)) forbid certain changes of the file for ever, so that a process can safely map
+ * what another one has written. Writers hold write_lock. Writable shared mappings are created with
+ * mm->lock held, and searched for with it held, so the search misses none.
  */
 
 #define MFD_CLOEXEC	  0x01
@@ -40,7 +40,7 @@ ssize_t seals_limit_write(const struct inode *inode, u64 pos, size_t n)
 		return -EPERM;
 	if (!(inode->seals & F_SEAL_GROW) || pos + n <= inode->size_bytes)
 		return n;
-	/* Linux writes by pages, and one that would grow the file not at all. */
+	/* Linux writes page by page, and does not write a page that would grow the file. */
 	return pos < last ? last - pos : -EPERM;
 }
 

@@ -10,16 +10,16 @@
 #include <lego/string.h>
 
 /*
- * File systems and where they are mounted. A mount covers a directory of another mount; of several
- * on one place, the last one is seen. It has a reference from each open file, working directory and
- * mount on it, so that one that is in use is not taken away.
+ * File systems and mounts. A mount covers a directory of another mount; of several mounts on the
+ * same place, the last one is visible. A mount has a reference from each open file, working
+ * directory and mount on it, so that it cannot be removed while in use.
  */
 
 #define RAMFS_MAGIC 0x858458f6
 #define TMPFS_MAGIC 0x01021994
 #define PIPE_MAGIC  0x50495045
 #define MAX_TYPES   8
-#define MAX_MOUNTS  256 /* paths through many take long; Linux has such a limit, too */
+#define MAX_MOUNTS  256 /* paths through many mounts are slow; Linux has such a limit, too */
 
 struct path root_path;
 
@@ -117,7 +117,7 @@ static struct filesystem *get_filesystem(const struct fs_type *type)
 	return make_filesystem(type);
 }
 
-/* Without mounts, unless it is a single one, it goes with all that is in it. */
+/* Frees a file system without mounts and its content, unless it is a single one. */
 static void drop_filesystem(struct filesystem *fs)
 {
 	ASSERT_HELD(&tree_lock);
@@ -142,9 +142,9 @@ struct mount *mount_on(const struct path *path)
 	return last;
 }
 
-static u32 last_id; /* of a mount; guarded by tree_lock */
+static u32 last_id; /* the highest of a mount; guarded by tree_lock */
 
-/* at NULL: the first of all. */
+/* Attaches a new mount. at NULL: the first mount of all. */
 static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source,
 			    u32 flags)
 {
@@ -185,19 +185,19 @@ int mount_attach(const char *type_name, const struct path *at, const char *sourc
 		return -ENOTDIR;
 	if (at->inode->removed)
 		return -ENOENT;
-	/* Nobody would find it there, to take it away again. */
+	/* A mount on a detached one could not be found, and so never be removed. */
 	if (!at->mount->attached)
 		return -EINVAL;
 	if (nr_mounts >= MAX_MOUNTS)
 		return -ENOSPC;
-	/* What could be emptied by itself cannot be mounted on; "/" stays what it is. */
+	/* Refuse a directory whose entries the kernel may remove itself, and "/". */
 	if (at->inode == root_inode || (path_is_fixed(at) && at->inode != at->mount->fs->root))
 		return -EINVAL;
 	fs = get_filesystem(type);
 	if (!fs)
 		return -ENOMEM;
 	if (at->inode == fs->root)
-		return -EBUSY; /* it is there */
+		return -EBUSY; /* mounted there already */
 	if (!attach(fs, at, source, flags)) {
 		drop_filesystem(fs);
 		return -ENOMEM;
@@ -212,7 +212,10 @@ static bool is_below(const struct mount *mount, const struct mount *top)
 	return mount;
 }
 
-/* Out of the list; what it held is to be dropped without tree_lock: mount_drop_detached(). */
+/*
+ * Removes a mount from the list. mount_drop_detached() drops its references later, without
+ * tree_lock.
+ */
 static void detach(struct mount *mount, struct list_head *detached)
 {
 	ASSERT_HELD(&tree_lock);
@@ -230,7 +233,7 @@ int mount_detach(struct mount *mount, bool lazily, struct list_head *detached)
 	ASSERT_HELD(&tree_lock);
 	if (!mount->attached || !mount->parent)
 		return -EINVAL;
-	/* One for being attached, one of the caller's. */
+	/* One reference for being attached, one of the caller. */
 	if (!lazily && atomic_read(&mount->refs) > 2)
 		return -EBUSY;
 	for (at = list_first_entry(&mounts, struct mount, node); &at->node != &mounts; at = next) {
@@ -260,7 +263,9 @@ struct mount *mount_get(struct mount *mount)
 	return mount;
 }
 
-/* Procfs closes files under tree_lock: a last one may take a mount with it. */
+/*
+ * Drops a reference. Procfs closes files with tree_lock held, and the last file may free a mount.
+ */
 void mount_put(struct mount *mount)
 {
 	DEBUG_ASSERT(!mount || atomic_read(&mount->refs) > 0);

@@ -8,8 +8,8 @@
 
 /*
  * mount(2) and umount2(2): file systems without a device, each as a tree of its own. nosuid, nodev
- * and noexec are obeyed. Flags about times and synchronous writing are accepted: nothing is saved.
- * Others, read-only, bind and remount among them, are refused; so are options.
+ * and noexec are enforced. Flags for times and synchronous writing are accepted, because nothing is
+ * saved. Other flags, such as read-only, bind and remount, are refused, and so are options.
  */
 
 #define MS_MAGIC_MASK 0xffff0000UL
@@ -24,7 +24,7 @@
 #define MNT_DETACH	2
 #define UMOUNT_NOFOLLOW 8
 
-/* A string, or what stands for none; ERR_PTR. */
+/* Copies a string, or returns `none` if it is NULL; ERR_PTR on failure. */
 static char *string_from_user(const char __user *string, const char *none)
 {
 	char *copy;

@@ -8,8 +8,8 @@
 #include <lego/uaccess.h>
 
 /*
- * Paths, one component after the other, through mounts. A symbolic link is replaced by its target
- * in a new copy of what is left of the path.
+ * Path lookup, one component after the other, through mounts. To follow a symbolic link, its target
+ * and the rest of the path are joined in a new buffer.
  */
 
 #define MAX_LINKS 40
@@ -30,7 +30,7 @@ static size_t component_bytes(const char *p)
 	return n;
 }
 
-/* From a place that is covered to what covers it. */
+/* Moves from a place that is covered by mounts to the root of the last one. */
 static void cross_down(struct path *path)
 {
 	struct mount *mount;
@@ -58,7 +58,10 @@ static bool is_dot_dot(const char *name, size_t len)
 	return len == 2 && name[0] == '.' && name[1] == '.';
 }
 
-/* The entry of a name in a directory; NULL: none, or not a name. *path becomes where it leads. */
+/*
+ * Returns the entry of a name in a directory; NULL: there is none, or it is "." or "..". Sets *path
+ * to where it leads.
+ */
 static struct inode *step(struct path *path, const char *name, size_t len, bool cross)
 {
 	struct inode *entry = NULL;
@@ -95,7 +98,7 @@ ssize_t tree_read_link(struct inode *inode, char *buf, size_t size)
 	return len;
 }
 
-/* *path becomes the link's text and rest in new memory; *memory, the old one, is freed. */
+/* Sets *path to the link's text followed by rest, in new memory. Frees *memory, the old one. */
 static int expand_link(struct inode *link, const char *rest, const char **path, char **memory)
 {
 	size_t rest_len = strlen(rest);
@@ -118,7 +121,7 @@ static int expand_link(struct inode *link, const char *rest, const char **path, 
 	return 0;
 }
 
-/* Goes where the link leads itself; the reference replaces that of the link before. */
+/* Goes directly to where the link leads. The reference replaces that of the previous link. */
 static int follow_link(struct inode *link, struct walk *walk, struct path *to)
 {
 	int error = link->ops->follow(link, to);
@@ -130,7 +133,7 @@ static int follow_link(struct inode *link, struct walk *walk, struct path *to)
 	return 0;
 }
 
-/* Whether the link that a component is takes part in the path. */
+/* Returns true if the symbolic link is to be followed. */
 static bool link_is_followed(const char *rest, unsigned int flags)
 {
 	if (*skip_slashes(rest))

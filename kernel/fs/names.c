@@ -8,8 +8,8 @@
 #include <lego/syscall.h>
 
 /*
- * System calls that make, remove and change names. What they have in common: the path leads to a
- * name in a directory, and no link or mount is followed from there.
+ * System calls that make, remove and change names. In all of them, the path leads to a name in a
+ * directory, and no link or mount is followed from there.
  */
 
 struct name_call {
@@ -18,7 +18,10 @@ struct name_call {
 	struct walk walk;
 };
 
-/* Find what the path is relative to; the call takes it over. 0, or a negative errno, all freed. */
+/*
+ * Begins a call: finds the directory that the path is relative to. Takes over the path. Returns 0,
+ * or a negative errno with everything freed.
+ */
 static int begin_name(struct name_call *call, int dirfd, char *path)
 {
 	int error;
@@ -51,7 +54,7 @@ static void drop_name(struct name_call *call)
 	kfree(call->path);
 }
 
-/* 0 when a name can be made there. */
+/* Returns 0 if the name can be made. */
 static int check_new(const struct walk *walk, bool directory)
 {
 	if (!walk_has_name(walk) || walk->entry)
@@ -62,8 +65,8 @@ static int check_new(const struct walk *walk, bool directory)
 }
 
 /*
- * A symbolic link that is long takes a page of the file system's space, as in tmpfs; it is freed
- * with the inode's others.
+ * A symbolic link with a longer target takes a page of the file system's space, as in tmpfs. It is
+ * freed with the inode's other pages.
  */
 #define SHORT_TARGET 128
 
@@ -82,8 +85,8 @@ static int set_target(struct inode *inode, char *target)
 }
 
 /*
- * Make an inode of this mode; target: of a symbolic link, passes to it; rdev: of a device. made, if
- * given, gets a reference. Drops the name.
+ * Makes an inode of this mode. target, of a symbolic link, passes to the inode; rdev is for a
+ * device. If made is not NULL, stores the inode there with a reference. Drops the name.
  */
 static int make_named(struct name_call *call, u32 mode, u32 rdev, char *target, struct inode **made)
 {
@@ -257,7 +260,7 @@ SYSCALL_DEFINE5(linkat, int, old_dirfd, const char __user *, old_path, int, dirf
 	return make_link(old_dirfd, old_path, dirfd, path, flags);
 }
 
-/* What a name that is to be removed or moved away must not be; directory: by rmdir. */
+/* Returns an error if the name cannot be removed or moved away. directory: the call is rmdir. */
 static int check_unlink(const struct walk *walk)
 {
 	int error;
@@ -343,7 +346,7 @@ static bool is_at_or_below(const struct inode *inode, const struct inode *top)
 	return inode;
 }
 
-/* The part of the rules that is about the two names. */
+/* Checks the rules for the two names. */
 static int check_rename_names(const struct walk *old, const struct walk *new, u32 flags)
 {
 	if (old->parent.mount != new->parent.mount)
@@ -365,7 +368,7 @@ static int check_rename_names(const struct walk *old, const struct walk *new, u3
 	return path_is_fixed(&old->parent) || path_is_fixed(&new->parent) ? -EPERM : 0;
 }
 
-/* The part that is about what the new name stood for. */
+/* Checks the rules for the inode that is replaced. */
 static int check_replaced(const struct inode *old, const struct inode *new)
 {
 	if (S_ISDIR(old->mode) && !S_ISDIR(new->mode))
@@ -377,7 +380,7 @@ static int check_replaced(const struct inode *old, const struct inode *new)
 	return list_empty(&new->children) ? 0 : -ENOTEMPTY;
 }
 
-/* A directory that moves gets another "..": it is written to. */
+/* Checks permissions. Moving a directory changes its "..", so it must be writable. */
 static int check_rename_permission(const struct walk *old, const struct walk *new)
 {
 	struct inode *from = old->parent.inode, *to = new->parent.inode;
@@ -419,7 +422,7 @@ static int rename_at(struct name_call *old, struct name_call *new, u32 flags)
 	if (!replaced)
 		return tree_move(entry, new->walk.parent.inode, new->walk.name);
 
-	/* The new name is never missing in between: tree_lock is held. */
+	/* No one can see that the new name is missing in between, because tree_lock is held. */
 	inode_get(replaced);
 	error = tree_move(entry, new->walk.parent.inode, new->walk.name);
 	if (!error)

@@ -7,15 +7,15 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 
-/* Opening, creating and cutting files. */
+/* Opens, creates and truncates files. */
 
-/* What open() itself uses up; the rest stays with the file. */
+/* Flags that only open() uses; the other ones stay with the file. */
 #define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC | O_TMPFILE_ONLY)
 
-/* What matters to open() with O_PATH; all else is ignored, as Linux does. */
+/* Flags that open() with O_PATH uses. All others are ignored, as in Linux. */
 #define OPEN_PATH (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Refused, as this kernel does not do what they ask for: O_ASYNC and O_DIRECT. */
+/* Flags that are refused, because they are not supported: O_ASYNC and O_DIRECT. */
 #define OPEN_UNSUPPORTED (00020000 | 00040000)
 
 static u32 wanted(u32 flags)
@@ -26,7 +26,7 @@ static u32 wanted(u32 flags)
 	return masks[flags & O_ACCMODE] | (flags & O_TRUNC ? MAY_WRITE : 0);
 }
 
-/* A file that was just created is opened whatever its mode says. */
+/* Checks whether a file may be opened. A file that was just created may, regardless of its mode. */
 static int check(const struct path *path, u32 flags, bool created)
 {
 	const struct inode *inode = path->inode;
@@ -44,11 +44,11 @@ static int check(const struct path *path, u32 flags, bool created)
 		return -EACCES;
 	if (S_ISANON(inode->mode) || S_ISSOCK(inode->mode) ||
 	    (!S_ISREG(inode->mode) && !S_ISDIR(inode->mode) && !inode->device && !inode->file_ops))
-		return -ENXIO; /* a device that we do not have, a socket */
+		return -ENXIO; /* an unknown device, or a socket */
 	return created ? 0 : inode_permission(inode, wanted(flags));
 }
 
-/* found->inode comes without a reference: tree_lock keeps it. */
+/* Finds or creates a file. found->inode has no reference: tree_lock keeps it alive. */
 static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct path *found,
 			  bool *created)
 {
@@ -71,7 +71,7 @@ static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct p
 	return IS_ERR(found->inode) ? (int)PTR_ERR(found->inode) : 0;
 }
 
-/* Find or create, with references. */
+/* Finds or creates a file, with references. */
 static int find(const struct path *base, const char *path, u32 flags, u32 mode, struct path *found,
 		bool *created)
 {
@@ -90,7 +90,7 @@ static int find(const struct path *base, const char *path, u32 flags, u32 mode, 
 	return error;
 }
 
-/* O_TMPFILE: a file without a name in the directory of that path, with references. */
+/* For O_TMPFILE: makes a file without a name in the directory of the path, with references. */
 static int create_unnamed(const struct path *base, const char *path, u32 flags, u32 mode,
 			  struct path *found)
 {
@@ -130,7 +130,7 @@ static int begin_writing(struct file *file)
 	return error;
 }
 
-/* An open file of what was found and may be opened. */
+/* Makes an open file for a path that may be opened. */
 static struct file *open_path(const struct path *path, u32 flags)
 {
 	struct file *file = file_alloc(path, flags & ~OPEN_ONLY);
@@ -147,7 +147,7 @@ static struct file *open_path(const struct path *path, u32 flags)
 		file_put(file);
 		return ERR_PTR(error);
 	}
-	/* As of every file that a 64-bit process opens: F_GETFL tells. */
+	/* All files of 64-bit processes have O_LARGEFILE; F_GETFL returns it. */
 	file->flags = (file->flags & ~O_NOCTTY) | O_LARGEFILE;
 	return file;
 }
@@ -167,7 +167,7 @@ static int truncate(struct inode *inode, u64 size_bytes)
 	return error;
 }
 
-/* A regular file that was opened with O_TRUNC. */
+/* Truncates a regular file that was opened with O_TRUNC. */
 static int truncate_opened(struct file *file)
 {
 	if (!file->ops)
@@ -298,7 +298,7 @@ SYSCALL_DEFINE2(ftruncate, int, fd, s64, size_bytes)
 	return error;
 }
 
-/* Only the plain mode: space is there afterwards, and the file reaches to its end. */
+/* Supports only mode 0: afterwards the range has space, and the file is at least that long. */
 SYSCALL_DEFINE4(fallocate, int, fd, int, mode, s64, pos, s64, n)
 {
 	struct file *file;

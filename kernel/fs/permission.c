@@ -14,7 +14,7 @@
 
 #define S_IXALL 00111
 
-/* The supplementary groups may be replaced by another thread: the lock keeps the list whole. */
+/* Another thread may replace the supplementary groups: the lock keeps the list valid. */
 static bool in_supplementary_group(struct process *proc, u32 gid)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -101,7 +101,7 @@ int file_may_execute(const struct file *file)
 	return inode_permission(file->inode, MAY_EXEC);
 }
 
-/* The count moves away from 0, but not through it: step is 1 or -1. */
+/* Adds step, 1 or -1, to the count, unless it has the other sign. */
 static int count_use(struct inode *inode, int step)
 {
 	int old;
@@ -152,7 +152,7 @@ void file_apply_set_ids(const struct file *file, struct credentials *creds)
 
 	if (file->mount && file->mount->flags & MOUNT_NOSUID)
 		return;
-	/* A new owner never goes with the bits of the old one: see change_owner(). */
+	/* A new owner must never get the set-ID bits of the old one: see change_inode(). */
 	spin_lock(&inode->data_lock);
 	if (inode->mode & S_ISUID)
 		creds->euid = inode->uid;
