@@ -13,15 +13,15 @@
 #include <lego/uaccess.h>
 
 /*
- * Pipes: a ring of bytes in pages that are allocated when bytes come and freed when they are read.
- * A pipe belongs to an inode, a named one (FIFO) or one without a name, for as long as that lives;
- * when the last end is closed, what was not read is dropped.
+ * Pipes: a ring of bytes, in pages that are allocated when bytes are written and freed when they
+ * are read. A pipe belongs to an inode, named (FIFO) or unnamed, and exists as long as the inode.
+ * When the last end is closed, unread bytes are dropped.
  *
- * Whole pages that are written and read are not copied, but become and leave pages of the ring.
+ * Whole pages are not copied inside the kernel: they become pages of the ring, and are taken out of
+ * it.
  *
- * A write of up to PIPE_BUF bytes goes in as a whole or waits; longer ones come here in parts of
- * that size. Everybody who waits is woken by each change: who polls may be among them, and takes
- * nothing.
+ * A write of up to PIPE_BUF bytes is atomic, or waits; longer writes arrive here in chunks of that
+ * size. Each change wakes all waiters, because pollers may be among them, which take nothing.
  */
 
 #define PIPE_BUF PAGE_SIZE
@@ -48,7 +48,7 @@ static struct page **page_at(struct pipe *pipe, u64 at)
 	return &pipe->pages[at / PAGE_SIZE % NR_PAGES];
 }
 
-/* Bytes up to the end of their page. */
+/* Returns how many of n bytes are in the same page. */
 static size_t piece_bytes(u64 at, size_t n)
 {
 	return min(n, PAGE_SIZE - (size_t)(at % PAGE_SIZE));
@@ -86,7 +86,7 @@ static void take_out(struct pipe *pipe, void *buf, size_t n)
 	}
 }
 
-/* All n bytes or, out of memory, none. whole: a page that is these bytes; else NULL. */
+/* Adds all n bytes or, without memory, none. whole is a page with exactly these bytes, or NULL. */
 static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	u64 tail = pipe->tail;
@@ -119,7 +119,7 @@ static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *wh
 	return true;
 }
 
-/* The oldest bytes, if they are a page of their own. Its reference passes to the caller. */
+/* Takes the oldest bytes, if they fill a whole page. Its reference passes to the caller. */
 static struct page *pipe_take_page(struct file *file)
 {
 	struct pipe *pipe = pipe_of(file);
@@ -138,7 +138,7 @@ static struct page *pipe_take_page(struct file *file)
 	return page;
 }
 
-/* Bytes taken out; 0: nothing there. */
+/* Takes bytes. Returns their number; 0: the pipe is empty. */
 static size_t try_read(struct pipe *pipe, void *buf, size_t n)
 {
 	mutex_lock(&pipe->lock);
@@ -160,7 +160,10 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 	struct pipe *pipe = pipe_of(file);
 
 	for (;;) {
-		/* Looked at before the bytes: the last writer's come before its end. */
+		/*
+		 * Read before the bytes, because the last writer's bytes come before it closes its
+		 * end.
+		 */
 		bool at_end = !READ_ONCE(pipe->nr_writers);
 		size_t done = try_read(pipe, buf, n);
 		int error;
@@ -176,7 +179,7 @@ static ssize_t pipe_read(struct file *file, void *buf, size_t n, u64 pos)
 	}
 }
 
-/* n, or a negative errno: -EAGAIN when there is no room. */
+/* Writes n bytes. Returns n, or a negative errno: -EAGAIN if there is no room. */
 static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
 	ssize_t ret = n;
@@ -302,8 +305,8 @@ static void pipe_release(struct file *file)
 }
 
 /*
- * open() of a FIFO, or by /proc/self/fd of a pipe without a name, which waits for nobody. The
- * position, which has no other use, is of a FIFO the number of writers before.
+ * Opens a FIFO or, by /proc/self/fd, an unnamed pipe, which does not wait. The position, which is
+ * not used otherwise, is the number of earlier writers of a FIFO.
  */
 static int pipe_open(struct file *file)
 {
@@ -330,7 +333,7 @@ static int pipe_open(struct file *file)
 	if (error)
 		return error;
 	wake_up_all(&pipe->open_wait);
-	/* The other end may be closed again at once: its having been there counts. */
+	/* The other end may be closed again at once, so wait for the number of opens to change. */
 	if (wait)
 		error = wait_event_interruptible(&pipe->open_wait, READ_ONCE(*ever) != seen);
 	if (error)
@@ -338,7 +341,7 @@ static int pipe_open(struct file *file)
 	return error;
 }
 
-/* Half for each end, as most that have both open have made it. */
+/* Counts half for each end, because most processes that made a pipe have both ends open. */
 static u64 pipe_held_bytes(const struct file *file)
 {
 	const struct pipe *pipe = pipe_of(file);
@@ -388,7 +391,9 @@ int pipe_attach(struct inode *inode)
 	return 0;
 }
 
-/* One end of a pipe without a name: nobody to wait for, so not by pipe_open(). */
+/*
+ * Makes one end of an unnamed pipe. Does not use pipe_open(), because there is nothing to wait for.
+ */
 static struct file *make_end(struct inode *inode, u32 flags)
 {
 	struct file *file = file_alloc(&(struct path){ NULL, inode }, flags);
@@ -398,7 +403,7 @@ static struct file *make_end(struct inode *inode, u32 flags)
 	return file;
 }
 
-/* Both ends; -ENOMEM. */
+/* Makes a pipe with both ends. Returns 0 or -ENOMEM. */
 static int make_pipe(struct file *ends[2], u32 flags)
 {
 	struct inode *inode = inode_alloc_unnamed("pipe", S_IFIFO | 0600);

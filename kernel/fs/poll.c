@@ -9,10 +9,11 @@
 #include <lego/uaccess.h>
 
 /*
- * Waiting for several files: ask each, leaving a waiter on the queues that announce a change; if
- * none is ready, sleep, take the waiters back and ask again. Asking may sleep for a lock, so the
- * state cannot be set before. Instead, a waker takes the waiter off its queue before it wakes the
- * task: a waiter that is gone when the state has been set means that there was news.
+ * Waits for several files: polls each, and registers a waiter on its wait queues; if none is ready,
+ * sleeps, removes the waiters and polls again. Polling may sleep for a lock, so the task's state
+ * cannot be set before it. Instead, a waker removes the waiter from its queue before it wakes the
+ * task. So if a waiter is gone after the state was set, there was a change, and the task does not
+ * sleep.
  */
 
 #define NR_INLINE 8
@@ -34,7 +35,7 @@ struct poll_call {
 	struct poll_table table;
 	unsigned int nr;
 	struct poll_entry entries[NR_INLINE];
-	struct poll_chunk *chunks; /* when there are more */
+	struct poll_chunk *chunks; /* if there are more */
 	bool no_memory;
 };
 
@@ -117,7 +118,10 @@ static u32 ask(struct file *file, struct poll_table *table)
 	return file->ops->poll(file, table);
 }
 
-/* How many have something. Their files stay referenced: the waiters are on their queues. */
+/*
+ * Polls all items. Returns how many have events. Keeps references to the files, because waiters are
+ * on their queues.
+ */
 static int ask_all(struct poll_item *items, unsigned int nr, struct poll_call *call, bool wait)
 {
 	int nr_ready = 0;
@@ -130,7 +134,7 @@ static int ask_all(struct poll_item *items, unsigned int nr, struct poll_call *c
 		if (item->fd < 0)
 			continue;
 		item->file = fd_get(item->fd);
-		/* Once one is ready, nobody will sleep. */
+		/* If one is ready, the caller will not sleep, so needs no waiters. */
 		call->table.events = item->events;
 		item->revents = ask(item->file, wait && !nr_ready ? &call->table : NULL);
 		item->revents &= item->events | POLLNVAL;
@@ -149,7 +153,7 @@ static void put_files(struct poll_item *items, unsigned int nr)
 	}
 }
 
-/* 0 when it is time to ask again, -EINTR. */
+/* Sleeps. Returns 0 to poll again, or -EINTR. */
 static int sleep_for_news(const struct poll_call *call, u64 ns)
 {
 	int error = 0;
@@ -256,7 +260,7 @@ int poll_begin_mask(const u64 __user *user_mask, size_t mask_bytes)
 	return 0;
 }
 
-/* After a signal the mask stays until its handler has been entered. */
+/* Ends the use of a mask. After a signal, the mask stays until its handler has been entered. */
 long poll_end_mask(long ret, bool has_mask)
 {
 	if (ret == -EINTR)
@@ -273,7 +277,7 @@ struct pollfd {
 	u16 revents;
 };
 
-/* As Linux, give back what was found even with an error. */
+/* Copies the events to the user. As in Linux, returns what was found even after an error. */
 static long return_events(struct pollfd __user *user_fds, const struct poll_item *items,
 			  unsigned int nr)
 {

@@ -12,11 +12,11 @@
 #include <lego/time.h>
 
 /*
- * The trees of names. Positions only grow, and entries are appended: directories are sorted by
- * them.
+ * The trees of inodes. Positions only grow, and entries are appended, so directories are sorted by
+ * position.
  *
- * When the name that an inode carries itself is removed and there are others, it takes over one of
- * them, so that an inode with a name always knows one.
+ * If the inode's own name is removed and it has others, it takes over one of them. So an inode with
+ * names always has one itself.
  */
 
 struct inode *root_inode;
@@ -84,13 +84,16 @@ static void release(struct inode *inode)
 void inode_put(struct inode *inode)
 {
 	DEBUG_ASSERT(!inode || atomic_read(&inode->refs) > 0);
-	/* A loop: removed directories can be a long chain, each held only by the one below. */
+	/*
+	 * A loop, not a recursion: removed directories can form a long chain, each referenced only
+	 * by the one below.
+	 */
 	while (inode && atomic_dec_and_test(&inode->refs)) {
 		struct inode *parent = inode->parent, *linked = inode->linked;
 
 		release(inode);
 		if (linked)
-			inode_put(linked); /* which is not itself a further name */
+			inode_put(linked); /* it has no ->linked itself */
 		inode = parent;
 	}
 }
@@ -151,7 +154,7 @@ void tree_append(struct inode *entry)
 	list_add_tail(&entry->sibling, &entry->parent->children);
 }
 
-/* Put an entry in a directory, which it holds a reference to already. */
+/* Inserts an entry into its directory, to which it has a reference already. */
 static void insert(struct inode *entry)
 {
 	struct inode *parent = entry->parent;
@@ -180,7 +183,10 @@ static void take_out(struct inode *entry)
 	inode_touch(entry->parent);
 }
 
-/* In a set-group-ID directory. A program for that group can only be made by its members. */
+/*
+ * Inherits the group of a set-group-ID directory. Only members of the group can make set-group-ID
+ * programs.
+ */
 static void inherit_group(struct inode *inode, const struct inode *parent)
 {
 	inode->gid = parent->gid;
@@ -190,7 +196,7 @@ static void inherit_group(struct inode *inode, const struct inode *parent)
 		inode->mode &= ~S_ISGID;
 }
 
-/* An inode of a directory, which is not in it yet. */
+/* Makes an inode for a directory, but does not insert it. */
 static struct inode *create(struct inode *parent, const char *name, u32 mode)
 {
 	struct inode *inode;
@@ -230,7 +236,7 @@ struct inode *tree_create_removed(struct inode *parent, u32 mode)
 	return inode;
 }
 
-/* The name passes to the entry, which is in no directory. */
+/* Gives the entry, which is in no directory, a parent and a name. Takes over the name. */
 static void place(struct inode *entry, struct inode *parent, char *name)
 {
 	struct inode *old_parent = entry->parent;
@@ -315,7 +321,7 @@ struct inode *tree_find(struct inode *parent, const char *name, size_t len)
 	return inode;
 }
 
-/* Let an inode and another name of it change places; the latter's is then the one to go. */
+/* Swaps an inode with another name of it. Returns the other entry, which can then be removed. */
 static struct inode *swap_with_link(struct inode *inode)
 {
 	struct inode *link = list_first_entry(&inode->links, struct inode, link_node);
@@ -374,7 +380,7 @@ void tree_remove_below(struct inode *top)
 	struct inode *inode = top, *parent;
 
 	ASSERT_HELD(&tree_lock);
-	/* Down to one without children, which goes; then on from its parent. */
+	/* Go down to an entry without children, remove it, and continue at its parent. */
 	for (;;) {
 		while (!list_empty(&inode->children))
 			inode = list_first_entry(&inode->children, struct inode, sibling);

@@ -7,12 +7,12 @@
 #include <lego/uaccess.h>
 
 /*
- * The calls that move data. Regular files are copied between their pages and user memory
- * directly, others through a kernel buffer (bounce.c). An error after some bytes is not reported:
- * the bytes are.
+ * The calls that read and write. Data of regular files is copied directly between pages and user
+ * memory, other data through a kernel buffer (bounce.c). After an error, the number of bytes done
+ * is returned, if there are any.
  */
 
-/* Where a call's position comes from. */
+/* A position that stands for that of the file. */
 #define POS_FILE (-1)
 
 static ssize_t read_regular(struct file *file, const struct iovec *iov, unsigned int nr, u64 pos)
@@ -33,7 +33,7 @@ static ssize_t read_regular(struct file *file, const struct iovec *iov, unsigned
 	return total ? (ssize_t)total : done;
 }
 
-/* n bytes in all. *pos becomes the end of the file for O_APPEND. */
+/* Writes n bytes in all. With O_APPEND, sets *pos to the end of the file first. */
 static ssize_t write_regular(struct file *file, const struct iovec *iov, unsigned int nr, size_t n,
 			     u64 *pos)
 {
@@ -78,8 +78,8 @@ static ssize_t transfer_at(struct file *file, const struct iovec *iov, unsigned 
 }
 
 /*
- * All the calls in one: move the bytes of nr buffers at a position of the caller's, or at the
- * file's own (POS_FILE), which is then moved.
+ * Does the work of all calls: transfers nr buffers at the caller's position, or at the file's own
+ * (POS_FILE), which it advances.
  */
 static ssize_t transfer_file(struct file *file, const struct iovec *iov, unsigned int nr,
 			     s64 user_pos, bool write)
@@ -169,7 +169,7 @@ SYSCALL_DEFINE3(writev, int, fd, const struct iovec __user *, iov, unsigned long
 	return transfer_vector(fd, iov, nr, POS_FILE, true);
 }
 
-/* The position comes in two halves, of which the first one is all of it here. */
+/* Linux passes the position in two halves; on x86-64, the first one has all of it. */
 SYSCALL_DEFINE4(preadv, int, fd, const struct iovec __user *, iov, unsigned long, nr, s64, pos)
 {
 	return pos < 0 ? -EINVAL : transfer_vector(fd, iov, nr, pos, false);
@@ -180,7 +180,7 @@ SYSCALL_DEFINE4(pwritev, int, fd, const struct iovec __user *, iov, unsigned lon
 	return pos < 0 ? -EINVAL : transfer_vector(fd, iov, nr, pos, true);
 }
 
-/* No flags are offered; -1 is the file's own position. */
+/* Supports no flags. A position of -1 means the file's own. */
 static ssize_t transfer_vector2(int fd, const struct iovec __user *iov, unsigned long nr, s64 pos,
 				u32 flags, bool write)
 {
@@ -203,7 +203,7 @@ SYSCALL_DEFINE6(pwritev2, int, fd, const struct iovec __user *, iov, unsigned lo
 	return transfer_vector2(fd, iov, nr, pos, flags, true);
 }
 
-/* The new position, or a negative errno. */
+/* Returns the new position, or a negative errno. */
 static s64 seek(struct file *file, s64 offset, int whence)
 {
 	s64 base = 0, pos;

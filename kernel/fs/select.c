@@ -10,8 +10,8 @@
 #include <lego/uaccess.h>
 
 /*
- * select: poll with its questions and answers in bit maps. As in Linux, descriptors that the table
- * has no room for are not looked at.
+ * select: poll with descriptors and results in bit maps. As in Linux, descriptors that the table has
+ * no room for are ignored.
  */
 
 enum set {
@@ -96,7 +96,10 @@ static int make_items(struct select *select)
 	return 0;
 }
 
-/* The answer replaces the question. Returns the number of its bits; -EBADF when one is not open. */
+/*
+ * Writes the results over the bit maps. Returns the number of bits, or -EBADF if a descriptor is
+ * not open.
+ */
 static long make_answer(struct select *select)
 {
 	long nr = 0;
@@ -163,7 +166,7 @@ static long select_fds(int n, u64 __user *const user_sets[NR_SETS], u64 deadline
 
 #define USEC_PER_SEC 1000000
 
-/* More than a second of microseconds is allowed. */
+/* Converts a timeval to a deadline. Accepts more than a million microseconds. */
 static int timeval_deadline(const struct timeval __user *user_time, u64 *deadline_ns)
 {
 	struct timespec64 time;
@@ -205,7 +208,7 @@ SYSCALL_DEFINE5(select, int, n, u64 __user *, reads, u64 __user *, writes, u64 _
 	return ret;
 }
 
-/* Six arguments are all there are: the mask and its size come in a structure. */
+/* A system call has six arguments, so the mask and its size are passed in a struct. */
 struct select_mask {
 	const u64 __user *mask;
 	size_t bytes;

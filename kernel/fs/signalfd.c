@@ -10,15 +10,15 @@
 #include <lego/uaccess.h>
 
 /*
- * signalfd(2): signals are read. A read takes those of the process and the thread that reads, which
- * may be others than those that made the file.
+ * signalfd(2): reads signals. A read takes signals of the reading process and thread, which need
+ * not be those that made the file.
  */
 
 struct signalfd {
-	u64 signals; /* to be read; changed and read at any time */
+	u64 signals; /* the set to read; read and changed without a lock */
 };
 
-/* Linux's struct signalfd_siginfo. What a signal has no room for is 0. */
+/* Linux's struct signalfd_siginfo. Members that a signal does not use are 0. */
 struct signalfd_siginfo {
 	u32 signo;
 	s32 error, code;
@@ -152,7 +152,10 @@ static long change_signalfd(int fd, u64 signals)
 		return PTR_ERR(file);
 	signalfd = file->private;
 	WRITE_ONCE(signalfd->signals, signals);
-	/* Sleepers look for the new ones; those of other processes, when a signal comes. */
+	/*
+	 * Readers of this process look for the new signals at once; those of others, when a signal
+	 * comes.
+	 */
 	wake_up_all(signal_arrivals());
 	file_put(file);
 	return fd;

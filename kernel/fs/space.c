@@ -9,10 +9,10 @@
 #include <lego/signal.h>
 
 /*
- * The content of the root file system and of every tmpfs and ramfs, all together, may take half of
- * the memory, and there may be half as many inodes as pages: a program that writes too much gets
- * ENOSPC, and the machine lives on. What the kernel unpacks at boot is counted, but not refused.
- * A process may have set itself a limit for each file, too.
+ * Limits file content. The root file system and all tmpfs and ramfs together may take half of the
+ * memory, and have half as many inodes as there are pages. So a program that writes too much gets
+ * ENOSPC, and the machine keeps working. Files that the kernel unpacks at boot are counted, but
+ * never refused. RLIMIT_FSIZE limits each file, too.
  */
 
 static u64 nr_pages, nr_inodes; /* atomic */

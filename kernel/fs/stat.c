@@ -7,7 +7,7 @@
 #include <lego/time.h>
 #include <lego/uaccess.h>
 
-/* What is known about a file. */
+/* stat and its relatives: the attributes of a file. */
 
 /* Linux's struct stat for x86-64. */
 struct stat {
@@ -30,7 +30,7 @@ BUILD_BUG_ON(sizeof(struct stat) != 144);
 
 #define AT_EACCESS 0x200
 
-/* The others, AT_NO_AUTOMOUNT and AT_STATX_*, are about other file systems. */
+/* AT_NO_AUTOMOUNT and AT_STATX_* are accepted, but have no effect on these file systems. */
 #define AT_STATX_FORCE_SYNC 0x2000
 #define AT_STATX_DONT_SYNC  0x4000
 #define STAT_FLAGS \

@@ -6,7 +6,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* What is known about a file system; and the calls that have nothing to do where all is memory. */
+/* statfs, and the calls that have nothing to do if all files are in memory, such as sync. */
 
 /* Linux's struct statfs for x86-64. */
 struct statfs {
@@ -89,7 +89,7 @@ SYSCALL_DEFINE1(syncfs, int, fd)
 	return 0;
 }
 
-/* Linux: what cannot be synchronized, pipes and devices, is invalid. */
+/* Does nothing. As in Linux, pipes and devices cannot be synchronized (EINVAL). */
 static long sync_file(int fd)
 {
 	struct file *file = fd_get(fd);

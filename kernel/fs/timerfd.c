@@ -11,9 +11,9 @@
 #include <lego/uaccess.h>
 
 /*
- * timerfd_create(2): a timer that is read. When it expires it stands still until it is read: the
- * reader works out how often it would have expired, and starts it again. So a short interval costs
- * no interrupts that nobody waits for.
+ * timerfd_create(2): a timer that is read. When it expires, it stops until it is read. The read
+ * computes how often it would have expired, and restarts it. So a short interval causes no
+ * interrupts for which no reader waits.
  *
  * The clock cannot be set, so TFD_TIMER_CANCEL_ON_SET has no effect.
  */
@@ -21,11 +21,11 @@
 #define TFD_TIMER_CANCEL_ON_SET 2
 
 struct timerfd {
-	struct mutex lock; /* guards the rest, but for expired, which the handler sets */
+	struct mutex lock; /* guards the rest, except expired, which the handler sets */
 	int clock;
 	struct timer_setting setting;
 	struct timer timer;
-	bool expired; /* and not read since: the timer stands still */
+	bool expired; /* and not read since: the timer is stopped */
 	struct wait_queue read_wait;
 };
 
@@ -39,7 +39,7 @@ static void expire(struct timer *timer)
 	wake_up_all(&tfd->read_wait);
 }
 
-/* The handler may still be about to wake. */
+/* Stops the timer. Its handler may still be about to wake readers. */
 static void stop(struct timerfd *tfd)
 {
 	ASSERT_HELD(&tfd->lock);
@@ -55,7 +55,7 @@ static void start(struct timerfd *tfd)
 		timer_start(&tfd->timer, tfd->setting.expires_ns);
 }
 
-/* Expiries since the last time; 0: none. */
+/* Returns the number of expiries since the last call, and restarts the timer. */
 static u64 take(struct timerfd *tfd)
 {
 	u64 nr = 0;
@@ -141,7 +141,7 @@ SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)
 	return fd_install_or_put(file, flags & O_CLOEXEC);
 }
 
-/* old: what was left before. */
+/* Sets the timer. Stores the previous setting in *old. */
 static void set(struct timerfd *tfd, const struct timer_setting *setting, struct itimerspec64 *old)
 {
 	mutex_lock(&tfd->lock);

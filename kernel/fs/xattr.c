@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Extended attributes (xattr(7)): no file here has any, and none can be set. The calls find the
- * file and look at their arguments, as programs tell "not supported" from other errors. As in Linux
- * from 6.13 on, a wrong argument is told before a missing file.
+ * Extended attributes (xattr(7)): no file here has any, and none can be set. The calls still find
+ * the file and check their arguments, because programs distinguish "not supported" from other
+ * errors. As in Linux from 6.13 on, a wrong argument is reported before a missing file.
  */
 #include "internal.h"
 
@@ -16,7 +16,7 @@
 #define XATTR_CREATE	1
 #define XATTR_REPLACE	2
 
-/* 0: the name of an attribute. -EFAULT, or -ERANGE for one that is empty or too long. */
+/* Checks the name of an attribute. Returns 0, -EFAULT, or -ERANGE if it is empty or too long. */
 static long check_name(const char __user *user)
 {
 	char name[NAME_BYTES];
@@ -27,7 +27,7 @@ static long check_name(const char __user *user)
 	return len < 0 ? len : 0;
 }
 
-/* 0: the arguments are right. */
+/* Checks the arguments. Returns 0 if they are valid. */
 static long check_value(const char __user *name, const void __user *value, size_t size, int flags)
 {
 	long error = check_name(name);
@@ -47,7 +47,7 @@ static long check_value(const char __user *name, const void __user *value, size_
 	return error;
 }
 
-/* 0: there is a file. */
+/* Looks for the file. Returns 0 if it exists. */
 static long find(const char __user *user_path, int at_flags)
 {
 	struct path path;
@@ -105,7 +105,7 @@ SYSCALL_DEFINE4(fgetxattr, int, fd, const char __user *, name, void __user *, va
 	return check_name(name) ?: find_open(fd) ?: -EOPNOTSUPP;
 }
 
-/* The names of all attributes are 0 bytes. */
+/* Returns 0: the list of names is empty. */
 SYSCALL_DEFINE3(listxattr, const char __user *, path, char __user *, list, size_t, size)
 {
 	return find(path, 0);

@@ -7,10 +7,10 @@
 #include <lego/string.h>
 
 /*
- * An open file of /proc keeps its text, so a reader that reads it in pieces gets pieces of one
- * text. Reading from the start makes the text again. Some texts are made piece by piece, as they
- * are read (text_stream()): these can be read onward only, or again from the start. A stream has no
- * start: a read gets what is left of the text of the read before, or waits for more.
+ * An open file of /proc keeps its text, so that several reads return parts of the same text. A read
+ * from the start makes the text again. Some texts are made in chunks while they are read
+ * (text_stream()): these can only be read onward, or again from the start. A stream has no start: a
+ * read returns the rest of the text of the previous read, or waits for more.
  */
 
 #define STREAM_PERIOD_NS (10 * NSEC_PER_MSEC) /* how often a waiting read looks for more */
@@ -24,7 +24,9 @@ struct open_text {
 	size_t taken; /* of a stream's text */
 };
 
-/* The process that the file is about, with a reference; NULL: of the system. Or ERR_PTR. */
+/*
+ * Returns the process of the file, with a reference; NULL: the file is of the system. Or ERR_PTR.
+ */
 static struct process *get_process(const struct file *file)
 {
 	const struct proc_file *what = file->inode->private;
@@ -48,7 +50,7 @@ static void put_process(struct process *proc)
 		process_put(proc);
 }
 
-/* A process that has gone is missed when it is read: a shell may well be late. */
+/* Checks whether the file may be opened. A process that is gone is an error only at the read. */
 static int check_open(const struct file *file)
 {
 	struct process *proc = get_process(file);
@@ -108,7 +110,7 @@ static int show(const struct file *file, struct text *text)
 		return what->show(text, what->arg);
 	if (!what->show_process && !what->show_thread)
 		return -EINVAL;
-	/* Asked again: since it was opened, the process may have got another user. */
+	/* Checked again: the process may have got another user since the file was opened. */
 	proc = get_process(file);
 	if (IS_ERR(proc))
 		return (int)PTR_ERR(proc);
@@ -183,7 +185,7 @@ static u64 proc_held_bytes(const struct file *file)
 	return sizeof(*open) + READ_ONCE(open->text.held_bytes);
 }
 
-/* One write is one whole text. */
+/* Each write is one whole text. */
 static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 {
 	const struct proc_file *what = file->inode->private;
@@ -209,7 +211,7 @@ static int proc_truncate(struct file *file)
 	return what->truncate ? what->truncate(what->arg) : 0;
 }
 
-/* Returns how many bytes there are now; 0: none. */
+/* Returns the next bytes that are there now; 0: there are none. */
 static ssize_t read_next(const struct proc_file *what, struct open_text *open, void *buf, size_t n)
 {
 	ssize_t done;

@@ -2,37 +2,39 @@
 #ifndef PROC_INTERNAL_H
 #define PROC_INTERNAL_H
 
-/* What the files of kernel/fs/proc share. */
+/* Declarations that the files of kernel/fs/proc share. */
 
 #include "../internal.h"
 #include <lego/process.h>
 #include <lego/procfs.h>
 
 /*
- * What a file of /proc shows: of the system, or of a process. inode->private points to it. Text is
- * made when it is read from position 0, and kept for the reads that follow.
+ * A file of /proc, of the system or of a process. inode->private points to it. Its text is made
+ * when it is read from position 0, and kept for the following reads.
  */
 struct proc_file {
 	const char *name;
 	const char *root;    /* where the file system is, for the log; NULL: /proc */
 	const char *path;    /* relative to that, or to the process's directory; for the log */
-	const char *accepts; /* what people can write; NULL: refused writes are not logged */
+	const char *accepts; /* words that can be written; NULL: refused writes are not logged */
 	int (*show)(struct text *text, const void *arg);
 	const void *arg;
 	u32 mode;     /* permission bits */
-	bool private; /* of a process: only for who may inspect it */
+	bool private; /* of a process: only processes that may inspect it can open the file */
 	int (*show_process)(struct text *text, struct process *proc);
-	/* The same of what differs between its threads; tid 0: in the process's own directory. */
+	/*
+	 * The same for a file that differs between threads; tid 0: in the process's own directory.
+	 */
 	int (*show_thread)(struct text *text, struct process *proc, pid_t tid);
 	int (*write)(const char *text);
 	int (*write_process)(const char *text, struct process *proc);
 	int (*write_thread)(const char *text, struct process *proc, pid_t tid);
-	/* Of /sys/kernel/tracing: see struct tracefs_file. */
+	/* For /sys/kernel/tracing: see struct tracefs_file. */
 	int (*write_arg)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
 	void (*release_arg)(const void *arg);
 	void (*next)(struct text *text, const void *arg);
-	void (*close)(void); /* of a file that one handle at a time may have open; else NULL */
+	void (*close)(void); /* for a file that can be open once at a time; else NULL */
 	bool is_open;	     /* only with close */
 };
 
@@ -42,41 +44,43 @@ struct proc_file {
  */
 void proc_log_refused(const struct proc_file *file, int pid, const char *bytes, size_t n);
 
-/* A file in a directory of /proc, or ERR_PTR. tree_lock held. */
+/* Makes a file in a directory of /proc. Returns it, or ERR_PTR. tree_lock is held. */
 struct inode *proc_create_file(struct inode *dir, const struct proc_file *file);
 
 extern struct inode *proc_root;
 
-/* process.c: bring the directories of all processes, or the one of that name, in line with them. */
+/* process.c: update the directories of all processes, or the one with that name. */
 void proc_populate_root(struct inode *root);
 void proc_populate_root_name(struct inode *root, const char *name, size_t len);
 
-/* The process an inode below a process's directory is about, with a reference; NULL: it is gone. */
+/* Returns the process of an inode below its directory, with a reference; NULL: it is gone. */
 struct process *proc_inode_process(const struct inode *inode);
 
-/* The process of a link, if the current one may follow it. ERR_PTR(-ENOENT, -EACCES). */
+/*
+ * Returns the process of a link that the current process may follow, or ERR_PTR(-ENOENT, -EACCES).
+ */
 struct process *proc_get_inspected(const struct inode *inode);
 
-/* The text of a link: its length, or -ENAMETOOLONG. path may be in buf. */
+/* Copies the text of a link. Returns its length, or -ENAMETOOLONG. path may be in buf. */
 ssize_t proc_copy_path(const char *path, char *buf, size_t size);
 
-/* The files that a process and each of its threads have. tree_lock held, as for the next. */
+/* Makes the files that a process and its threads have. tree_lock is held, also for the next two. */
 void proc_create_common_files(struct inode *dir);
-/* Gives what is in the directory to the process it is about. */
+/* Sets the owner of all entries of the directory to that of its process. */
 void proc_own_children(struct inode *dir);
-void proc_own_child(struct inode *child, const struct process *proc); /* the same of one */
+void proc_own_child(struct inode *child, const struct process *proc); /* the same for one */
 
-/* The number that a name of that length is, or -1. */
+/* Returns the number that a name of that length stands for, or -1. */
 int proc_number_of_name(const char *name, size_t len);
 
 /* process_fd.c: the directory of a process's open files. */
 extern const struct inode_ops proc_fd_dir_ops;
 
-/* threads.c: the thread whose directory the inode is below; 0: none, it is the process's own. */
+/* threads.c: returns the thread in whose directory the inode is; 0: in the process's own. */
 pid_t proc_inode_tid(const struct inode *inode);
 extern const struct inode_ops proc_task_dir_ops;
 
-/* process_stat.c; tid 0: the process. -ESRCH: the thread is gone. */
+/* process_stat.c: tid 0 means the process. -ESRCH: the thread is gone. */
 int proc_show_comm(struct text *text, struct process *proc, pid_t tid);
 int proc_write_comm(const char *text, struct process *proc, pid_t tid);
 int proc_show_stat(struct text *text, struct process *proc, pid_t tid);
@@ -89,13 +93,16 @@ int proc_show_maps(struct text *text, struct process *proc);
 int proc_show_smaps(struct text *text, struct process *proc);
 int proc_show_smaps_rollup(struct text *text, struct process *proc);
 
-/* system.c: the files of the system, in /proc. tree_lock held. 0 or a negative errno. */
+/*
+ * system.c: makes the files of the system in /proc. tree_lock is held. Returns 0 or a negative
+ * errno.
+ */
 int proc_create_system_files(struct inode *root);
 
-/* sysctl.c: /proc/sys. As the one before. */
+/* sysctl.c: makes /proc/sys, in the same way. */
 int proc_create_sysctls(void);
 
-/* root.c: a file at file->path below /proc, with missing directories; sets its name. */
+/* root.c: makes a file at file->path below /proc, with missing directories; sets its name. */
 int proc_create_at_path(struct proc_file *file);
 
 /* cpuinfo.c */

@@ -9,7 +9,7 @@
 
 /* /proc/<pid>/maps, smaps and smaps_rollup: the areas of a process, and their pages in memory. */
 
-/* The name of an area that has no file's path. */
+/* Returns the name of an area without a file. */
 static const char *area_name(const struct mm *mm, const struct mm_area_info *area)
 {
 	if (area->anonymous_shared)
@@ -32,7 +32,7 @@ static void show_area(struct text *text, const struct mm *mm, const struct mm_ar
 		    (unsigned long long)area->file_offset,
 		    area->file ? area->file->inode->fs->device : 0,
 		    area->file ? (unsigned long long)area->file->inode->number : 0ull);
-	/* The name stands in column 74. */
+	/* The name begins in column 74. */
 	text_printf(text, "%*s%pE\n", max(73 - (int)(text->len - start), 0), "",
 		    named ? file_path(area->file, path, PATH_MAX) : area_name(mm, area));
 }
@@ -44,7 +44,7 @@ static void show_bytes(struct text *text, const char *name, u64 bytes)
 	text_printf(text, "%s:%*s%8llu kB\n", name, 15 - len, "", (unsigned long long)bytes >> 10);
 }
 
-/* Nothing is swapped, locked or in large pages here. */
+/* Prints the usage. No memory is swapped, locked or in large pages here. */
 static void show_usage(struct text *text, const struct mm_usage *usage)
 {
 	u64 dirty = usage->shared_dirty + usage->private_dirty;

@@ -9,12 +9,12 @@
 #include <lego/string.h>
 
 /*
- * /proc/<pid>. The directories of processes are made when someone looks into /proc, what is in them
- * when someone looks into them, and all goes with the process. A directory remembers its process by
- * number and start time: a later process of the same number is not taken for it.
+ * /proc/<pid>. The directories of processes are made when a program reads /proc, and their files
+ * when a program reads them. They are removed with the process. A directory identifies its process
+ * by number and start time, so it never belongs to a later process with the same number.
  *
- * Each look also gives them to the process's effective user and group; but what is in the directory
- * of a process that is not dumpable is root's.
+ * Each read also sets their owner to the effective user and group of the process. Files of a
+ * process that is not dumpable are owned by root.
  */
 
 struct process_dir {
@@ -104,7 +104,7 @@ static char *get_exe_path(struct process *proc)
 	return path;
 }
 
-/* Memory of the program as it stands there. */
+/* Prints memory of the program, unchanged. */
 static int show_memory(struct text *text, struct mm *mm, u64 start, u64 end)
 {
 	char *buf = kmalloc(PAGE_SIZE);
@@ -122,7 +122,7 @@ static int show_memory(struct text *text, struct mm *mm, u64 start, u64 end)
 	return buf ? 0 : -ENOMEM;
 }
 
-/* The arguments, NULs included; empty for a zombie. */
+/* Prints the arguments, including NULs; nothing for a zombie. */
 static int show_cmdline(struct text *text, struct process *proc)
 {
 	struct mm *mm = process_get_mm(proc);
@@ -135,7 +135,7 @@ static int show_cmdline(struct text *text, struct process *proc)
 	return error;
 }
 
-/* The environment it was started with, likewise. */
+/* Prints the environment at the program's start, in the same way. */
 static int show_environ(struct text *text, struct process *proc)
 {
 	struct mm *mm = process_get_mm(proc);
@@ -148,7 +148,7 @@ static int show_environ(struct text *text, struct process *proc)
 	return error;
 }
 
-/* The same for all. */
+/* Prints the mounts, which are the same for all processes. */
 static int show_mounts(struct text *text, struct process *proc)
 {
 	return mounts_text(text, false);
@@ -180,7 +180,7 @@ static const struct proc_file process_files[] = {
 	{ .name = "status", .mode = 0444, .show_thread = proc_show_status },
 };
 
-/* What others have to say about processes. */
+/* Files that other parts of the kernel add to each process. */
 static struct proc_file extra_files[8];
 static size_t nr_extra_files;
 
@@ -221,7 +221,7 @@ static ssize_t read_exe(struct process *proc, char *buf, size_t size)
 	return len;
 }
 
-/* With references. */
+/* Finds the working directory, with references. */
 static int find_cwd(struct process *proc, struct path *dir)
 {
 	struct fs_info *fs = get_fs(proc);
@@ -394,13 +394,16 @@ static struct inode *find_process_dir(const struct process_dir *dir, char name[1
 	return tree_find(proc_root, name, snprintf(name, 16, "%d", dir->pid));
 }
 
-/* NULL: no memory. */
+/* Returns the directory of a process, or makes it. NULL: no memory. */
 static struct inode *find_or_create_process_dir(const struct process_dir *dir)
 {
 	char name[16];
 	struct inode *inode = find_process_dir(dir, name);
 
-	/* The directory of a process that is gone: proc_forget_process() waits for the lock. */
+	/*
+	 * It may be the directory of a process that is gone: proc_forget_process() waits for the
+	 * lock.
+	 */
 	if (inode && !is_same(inode->private, dir)) {
 		tree_remove_all(inode);
 		inode = NULL;
@@ -411,7 +414,10 @@ static struct inode *find_or_create_process_dir(const struct process_dir *dir)
 	return inode;
 }
 
-/* The process is in the tree of processes: it will not forget to remove the directory. */
+/*
+ * Fills in the data of a directory. The process is in the tree of processes, so its end will remove
+ * the directory.
+ */
 static struct process_dir dir_for(struct process *proc)
 {
 	ASSERT_HELD(&process_tree_lock);
@@ -424,7 +430,7 @@ static struct process_dir dir_for(struct process *proc)
 	};
 }
 
-/* The processes there are, as many as there is room for. */
+/* A list of the processes, as many as there is room for. */
 struct process_list {
 	struct process_dir *dirs;
 	unsigned int nr, max;
@@ -448,7 +454,7 @@ static bool note_process(struct process *proc, void *arg)
 	return true;
 }
 
-/* Who comes meanwhile is found by the next look. */
+/* Lists the processes. New ones are found by the next read. */
 static void list_processes(struct process_list *list)
 {
 	*list = (struct process_list){ 0 };
@@ -459,15 +465,15 @@ static void list_processes(struct process_list *list)
 }
 
 /*
- * Both processes and directories stand in the order in which they were made, so there is no
- * searching. But a directory that proc_populate_root_name() has made may stand before those of
- * older processes: it moves behind them.
+ * Processes and directories are in the order of their creation, so no search is needed. But a
+ * directory that proc_populate_root_name() has made may come before those of older processes: it is
+ * moved after them.
  */
 void proc_populate_root(struct inode *root)
 {
 	struct inode *child;
 	struct process_list list;
-	unsigned int nr = 0; /* that have a directory */
+	unsigned int nr = 0; /* processes with a directory */
 	u64 position = 0;
 
 	list_processes(&list);

@@ -7,17 +7,17 @@
 #include <lego/slab.h>
 
 /*
- * /proc/<pid>/fd: a link for each open file, named by its number. A link is made, or removed, when
- * someone looks for it; all are when someone lists the directory.
+ * /proc/<pid>/fd: a link for each open file, named by its number. A link is made or removed when a
+ * program looks it up; all links are updated when a program lists the directory.
  */
 
-/* Returns the descriptors of the thread, or of the process's first one, that the inode is below. */
+/* Returns the descriptors of the inode's thread, or of the first thread of its process. */
 static struct files *get_files(struct process *proc, const struct inode *inode)
 {
 	return process_get_files(proc, proc_inode_tid(inode) ?: proc->pid);
 }
 
-/* ERR_PTR(-ENOENT, -EACCES). */
+/* Returns the open file of a link, or ERR_PTR(-ENOENT, -EACCES). */
 static struct file *get_link_file(const struct inode *inode)
 {
 	struct process *proc = proc_get_inspected(inode);
@@ -89,7 +89,10 @@ static struct inode *find_or_create_fd_link(struct inode *dir, int fd)
 	return inode;
 }
 
-/* Links that are right and in order stay: who is reading the directory goes on behind them. */
+/*
+ * Links that are right and in order stay, so that a reader of the directory can continue after
+ * them.
+ */
 static void populate_fds(struct inode *dir)
 {
 	struct process *proc = proc_inode_process(dir);

@@ -13,7 +13,7 @@
  * task/<tid>.
  */
 
-/* One look at a process, so that the numbers of a line belong together. */
+/* A snapshot of a process, so that the numbers of a line are consistent. */
 struct snapshot {
 	char comm[TASK_COMM_LEN];
 	char state;
@@ -59,7 +59,10 @@ static struct task *find_thread(struct process *proc, pid_t tid)
 	return NULL;
 }
 
-/* Looks at one thread. A process has the state of its first one, which others may outlive. */
+/*
+ * Adds a thread to the snapshot. The state of a process is that of its first thread, which may have
+ * ended before others.
+ */
 static void look_at_thread(struct process *proc, struct snapshot *snap)
 {
 	struct task *task = find_thread(proc, snap->tid);
@@ -75,7 +78,7 @@ static void look_at_thread(struct process *proc, struct snapshot *snap)
 	snap->pending |= task->pending.set;
 }
 
-/* Replaces the process's values in the snapshot by those that the thread has of its own. */
+/* Replaces the process's values in the snapshot by those of the thread. */
 static bool look_at_own(struct process *proc, struct snapshot *snap)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -161,7 +164,7 @@ static void look_at_memory(struct process *proc, struct snapshot *snap)
 	mm_put(mm);
 }
 
-/* 0, or -ESRCH when there is no such thread. */
+/* Takes a snapshot. Returns 0, or -ESRCH if there is no such thread. */
 static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 {
 	unsigned long flags;

@@ -3,8 +3,8 @@
  * Logs why a write to a file of /proc failed: a shell shows its user only "invalid argument". The
  * line names the file, the text and what the file accepts.
  *
- * A program chooses the text, and how often it writes. So the text is quoted, escaped and cut, and
- * a period has at most MAX_LINES lines; the log only counts the writes beyond those.
+ * A program chooses the text, and how often it writes. So the text is quoted, escaped and
+ * truncated, and at most MAX_LINES lines are logged in a period; further writes are only counted.
  */
 #include "internal.h"
 
@@ -24,8 +24,8 @@ static u32 nr_lines; /* in this period */
 static u64 nr_unlogged;
 
 /*
- * Returns whether this write gets a line in the log. If so, *nr is the line's number in this
- * period, and *unlogged the number of writes before it that got none.
+ * Returns true if this write gets a line in the log. Then sets *nr to the number of the line in
+ * this period, and *unlogged to the number of writes before it that got none.
  */
 static bool take_line(u32 *nr, u64 *unlogged)
 {

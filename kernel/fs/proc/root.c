@@ -7,7 +7,7 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 
-/* The tree of /proc: what is always there, and the files that other parts of the kernel add. */
+/* The tree of /proc: its fixed files, and those that other parts of the kernel add. */
 
 struct inode *proc_root;
 
@@ -79,7 +79,7 @@ int proc_add_exclusive_file(const char *path, const char *accepts,
 	return error;
 }
 
-/* Once, at boot. */
+/* Makes /proc. Called once, at boot. */
 static struct inode *make_root(struct filesystem *fs)
 {
 	struct inode *self, *mounts;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * /proc/sys: what programs read there, in Linux's formats (proc(5)). Nothing can be set by it.
- * Settings that this kernel does not have stand with the value that describes what it does.
+ * /proc/sys: the files that programs read there, in Linux's formats (proc(5)). They are read only.
+ * A setting that this kernel does not have shows the value that describes its behaviour.
  */
 #include "internal.h"
 
@@ -100,7 +100,7 @@ static struct proc_file files[] = {
 	NUMBER("vm/max_map_count", MM_MAX_AREAS),
 	NUMBER("vm/mmap_min_addr", MM_MIN_ADDR),
 	NUMBER("vm/swappiness", 0),
-	NUMBER("fs/file-max", INT64_MAX), /* there is none but memory */
+	NUMBER("fs/file-max", INT64_MAX), /* no limit but memory */
 	NUMBER("fs/nr_open", FILE_MAX_FDS),
 	NUMBER("fs/pipe-max-size", PIPE_BYTES),
 	NUMBER("fs/overflowuid", 65534),

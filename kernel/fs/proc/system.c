@@ -13,7 +13,7 @@
 #include <lego/sysrq.h>
 #include <generated/version.h>
 
-/* The files of /proc that are about the whole system, in Linux's formats (proc(5)). */
+/* The files of /proc for the whole system, in Linux's formats (proc(5)). */
 
 #define U64(x) ((unsigned long long)(x))
 
@@ -23,7 +23,7 @@ static int show_meminfo(struct text *text, const void *unused)
 
 	text_printf(text, "MemTotal:       %8llu kB\nMemFree:        %8llu kB\n", U64(total),
 		    U64(free));
-	/* Nothing is cached that could be given up. */
+	/* There are no caches that could be freed. */
 	text_printf(text, "MemAvailable:   %8llu kB\nBuffers:        %8d kB\n", U64(free), 0);
 	text_printf(text, "Cached:         %8d kB\nSwapCached:     %8d kB\n", 0, 0);
 	text_printf(text, "SwapTotal:      %8d kB\nSwapFree:       %8d kB\n", 0, 0);

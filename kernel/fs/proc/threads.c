@@ -6,8 +6,8 @@
 #include <lego/slab.h>
 
 /*
- * /proc/<pid>/task: a directory for each thread, which is brought in line with the threads when
- * someone looks. What is in one is as in the process's own; some files tell of the thread alone.
+ * /proc/<pid>/task: a directory for each thread, updated when a program reads it. It has the same
+ * files as the process's own directory; some show only the thread.
  */
 
 static void populate_thread(struct inode *dir)
@@ -27,7 +27,7 @@ pid_t proc_inode_tid(const struct inode *inode)
 	return inode ? (pid_t)(u64)inode->private : 0;
 }
 
-/* The numbers of a process's threads, in the order of their making, and how many; kfree() it. */
+/* Returns the numbers of a process's threads, in the order of their creation; kfree() it. */
 static pid_t *list_threads(struct process *proc, unsigned int *nr)
 {
 	unsigned int max = READ_ONCE(proc->nr_threads);
@@ -60,7 +60,7 @@ static void create_thread_dir(struct inode *dir, pid_t tid)
 	inode->private = (void *)(u64)tid;
 }
 
-/* As proc_populate_root(). */
+/* Works like proc_populate_root(). */
 static void populate_threads(struct inode *dir)
 {
 	struct process *proc = proc_inode_process(dir);
