@@ -3,9 +3,9 @@
 #define LEGO_ACCOUNT_H
 
 /*
- * Where time goes, in the small: by the timer tick, for times(), getrusage() and /proc. A task's
- * CPU time is exact (task_exec_cycles()). So is its split into user and system if the profilers
- * know the user time; else it is in proportion to ticks.
+ * CPU time accounting for times(), getrusage() and /proc. A task's CPU time is exact
+ * (task_exec_cycles()). Its division into user and system time is exact if the profilers know the
+ * user time; otherwise it is in proportion to timer ticks.
  */
 
 #include <lego/types.h>
@@ -13,7 +13,10 @@
 struct process;
 struct pt_regs;
 
-/* From the timer interrupt, interrupts off: charge this tick to what it interrupted. */
+/*
+ * Charges this tick to the context that it interrupted. Called by the timer interrupt, interrupts
+ * off.
+ */
 void account_tick(const struct pt_regs *regs);
 
 struct cpu_times {
@@ -24,15 +27,15 @@ struct cpu_times {
 #define USER_CYCLES_UNKNOWN (~0ULL) /* the profilers have stored nothing */
 
 /*
- * Divides total_ns into user_ns and the rest. *times is the result of the last time, 0 at first: no
- * part gets smaller, even if user_ns is not exact. The caller keeps others from *times.
+ * Divides total_ns into user_ns and the rest. *times has the previous result, 0 at first: neither
+ * part decreases, even if user_ns is not exact. The caller guards *times.
  */
 void cpu_times_set_user(struct cpu_times *times, u64 total_ns, u64 user_ns);
 
-/* The same, in proportion to ticks. */
+/* Does the same in proportion to ticks. */
 void cpu_times_divide(struct cpu_times *times, u64 total_ns, u64 user_ticks, u64 system_ticks);
 
-/* Of all threads of a process, gone ones included. Any context but NMI. */
+/* Computes the times of all threads of a process, including ended ones. Any context but NMI. */
 void process_cpu_times(struct process *proc, struct cpu_times *times);
 
 /* A CPU's ticks since boot. */
@@ -41,7 +44,10 @@ struct cpu_ticks {
 };
 void account_cpu_ticks(unsigned int cpu, struct cpu_ticks *ticks);
 
-/* Runnable tasks averaged over 1, 5 and 15 minutes, fixed point with 16 bits of fraction. */
+/*
+ * Returns the runnable tasks averaged over 1, 5 and 15 minutes, as fixed point with 16 bits of
+ * fraction.
+ */
 void account_load_averages(u64 loads[3]);
 
 #endif

@@ -8,7 +8,7 @@
  * line, function and condition. They are for the kernel's own mistakes, never for input, and have
  * no side effects: without the option the compiler checks their syntax and generates no code.
  *
- * In a panic nothing is asserted: other CPUs have left things half changed.
+ * In a panic no assertion is checked, because stopped CPUs may have left data half changed.
  */
 
 #include <asm/irqflags.h>
@@ -55,7 +55,7 @@ const char *assert_trapped(void);
 #define ASSERT_IRQS_OFF() ASSERT_NAMED(irqs_disabled(), "interrupts are off")
 #define ASSERT_IRQS_ON()  ASSERT_NAMED(!irqs_disabled(), "interrupts are on")
 
-/* No interrupt handler: there is a current task whose call this is. See also might_sleep(). */
+/* The code does not run in an interrupt handler or an NMI. See also might_sleep(). */
 #define ASSERT_PROCESS_CONTEXT() ASSERT_NAMED(!in_irq() && !in_nmi(), "process context")
 #define ASSERT_NOT_NMI()	 ASSERT_NAMED(!in_nmi(), "not in an NMI")
 

@@ -41,7 +41,7 @@ static inline void atomic_dec(atomic_t *v)
 	atomic_add_return(v, -1);
 }
 
-/* True when the new value is zero. */
+/* Returns true if the new value is zero. */
 static inline bool atomic_dec_and_test(atomic_t *v)
 {
 	return atomic_add_return(v, -1) == 0;

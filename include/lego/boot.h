@@ -2,7 +2,9 @@
 #ifndef LEGO_BOOT_H
 #define LEGO_BOOT_H
 
-/* What the loader handed over, in one form whatever the protocol was. Filled by setup_arch(). */
+/*
+ * The boot information, in the same form for all loaders and protocols. Filled in by setup_arch().
+ */
 
 #include <lego/kernel.h>
 
@@ -12,7 +14,7 @@
 struct boot_region {
 	phys_addr_t start;
 	u64 size_bytes;
-	bool usable; /* RAM free for the kernel, the image and the initramfs included */
+	bool usable; /* RAM that the kernel can use, including its image and the initramfs */
 };
 
 struct boot_info {
@@ -44,7 +46,7 @@ void clock_start_tick(void); /* the running CPU's tick, by its APIC timer */
 /* Logs the status and powers off with it (see qemu_exit= in README). Any context. */
 void machine_power_off(int status) __noreturn;
 
-/* The same without the log line: for panic, which has written its own. */
+/* Does the same without the log line, for panic(), which has written its own. */
 void machine_exit(int status) __noreturn;
 
 /*
@@ -53,7 +55,7 @@ void machine_exit(int status) __noreturn;
  */
 void machine_tell(const char *text, size_t len);
 
-/* Stop this CPU for ever, interrupts off. */
+/* Stops this CPU for ever, with interrupts off. */
 void machine_halt(void) __noreturn;
 
 #endif

@@ -8,12 +8,12 @@
 #include <lego/types.h>
 
 /*
- * Stop the other CPUs, print why, the registers and the profiler's report, and end the machine. The
- * report comes out whatever locks are held; a fault inside panic ends at once.
+ * Stops the other CPUs, prints the reason, the registers and the profiler's report, and ends the
+ * machine. The report takes no locks. A fault inside panic() ends the machine at once.
  */
 void panic(const char *fmt, ...) __printf(1, 2) __noreturn;
 
-/* True once panic() has begun; other CPUs are stopped when it prints. Any context. */
+/* Returns true once panic() has begun. Other CPUs are stopped before it prints. Any context. */
 extern int panic_cpu; /* the one that panics first, or -1 */
 static inline bool panic_in_progress(void)
 {

@@ -64,8 +64,8 @@
 #define ECONNREFUSED	111
 
 /*
- * What a call that a signal has interrupted returns inside the kernel; signal.c turns it into a
- * restart of the call or into EINTR before user code sees it.
+ * Return values of calls that a signal has interrupted. Only inside the kernel: signal.c restarts
+ * the call, or turns the value into EINTR, before user code sees it.
  */
 #define ERESTARTSYS	      512 /* again, if the handler has SA_RESTART or there is none */
 #define ERESTARTNOINTR	      513 /* again, always */

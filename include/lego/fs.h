@@ -27,43 +27,46 @@ struct file_ops {
 	ssize_t (*read)(struct file *file, void *buf, size_t n, u64 pos);
 	ssize_t (*write)(struct file *file, const void *buf, size_t n, u64 pos);
 	/*
-	 * As ->write of a whole page, of which the file may keep a reference; nobody changes it any
-	 * more. And a whole page out of a stream, with the reference, if there is one right now.
-	 * NULL: not offered.
+	 * write_page() works like ->write for a whole page. The file may keep a reference to it,
+	 * because it is not changed any more. take_page() takes a whole page out of a stream, with
+	 * the reference, if there is one now. NULL: not supported.
 	 */
 	ssize_t (*write_page)(struct file *file, struct page *page);
 	struct page *(*take_page)(struct file *file);
 	/*
-	 * read(2) and write(2) without a buffer between, of a file that has no position. NULL: by
-	 * ->read and ->write.
+	 * read(2) and write(2) directly from user memory, for a file without a position. NULL:
+	 * ->read and ->write are used.
 	 */
 	ssize_t (*read_user)(struct file *file, struct iov_iter *iter);
 	ssize_t (*write_user)(struct file *file, struct iov_iter *iter);
 	/*
-	 * Of a stream: what else there is right now, 0 when nothing; never waits. NULL: a read(2)
-	 * is one call of ->read with at most a page.
+	 * For a stream: reads more bytes that are there now, or returns 0; never waits. NULL: a
+	 * read(2) is one call of ->read with at most a page.
 	 */
 	ssize_t (*read_more)(struct file *file, void *buf, size_t n);
 	long (*ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	/*
-	 * What could be done now without waiting (POLLIN ...: <lego/poll.h>); when table is given,
-	 * after poll_wait() on every queue that is woken when that changes. NULL: always ready.
+	 * Returns the events that there are now (POLLIN ...: <lego/poll.h>). If table is given,
+	 * first calls poll_wait() for every queue that is woken when that changes. NULL: always
+	 * ready.
 	 */
 	u32 (*poll)(struct file *file, struct poll_table *table);
 	/*
-	 * The file was opened: may fill file->private, refuse with a negative errno. NULL: nothing
-	 * to do.
+	 * Called when the file is opened. May set file->private, or refuse with a negative errno.
+	 * NULL: nothing to do.
 	 */
 	int (*open)(struct file *file);
-	/* The last reference is gone. */
+	/* Called when the last reference is gone. */
 	void (*release)(struct file *file);
-	/* A regular file was opened to be written anew (O_TRUNC). NULL: nothing to do. */
+	/* Called when a regular file is opened with O_TRUNC. NULL: nothing to do. */
 	int (*truncate)(struct file *file);
-	/* Reads wait, and have no position, as those of a pipe; for a file that is no device. */
+	/* Reads wait and have no position, as for a pipe. For files that are no devices. */
 	bool is_stream;
 	/* Reads and writes move whole records, so that none fits into 0 bytes: -EINVAL. */
 	bool has_records;
-	/* How much memory it keeps, about. Called under a spinlock. NULL: none. */
+	/*
+	 * Returns roughly how much memory the file uses. Called with a spinlock held. NULL: none.
+	 */
 	u64 (*held_bytes)(const struct file *file);
 };
 
@@ -133,61 +136,65 @@ struct fs_info; /* working directory and umask */
 void fs_init(void);
 
 /*
- * Unpack a newc cpio archive into the ramfs. 0 or negative errno; logs what is wrong with a bad
- * archive. used, if not NULL, is told as it goes on how much of the archive, from its start, is not
- * looked at again.
+ * Unpacks a newc cpio archive into the ramfs. Returns 0 or a negative errno, and logs what is wrong
+ * with a bad archive. If used is not NULL, calls it repeatedly with how much of the archive, from
+ * its start, is no longer needed.
  */
 int initramfs_unpack(const void *archive, size_t size_bytes, void (*used)(size_t bytes));
 
-/* Open for the kernel; relative to the process's working directory. ERR_PTR on failure. */
+/* Opens a file for the kernel, relative to the process's working directory. ERR_PTR on failure. */
 struct file *file_open(const char *path, u32 flags, u32 mode);
 /*
- * A regular file of zeros that is in no directory, open for reading and writing: shared memory. Its
- * path is the name. ERR_PTR on failure.
+ * Makes a regular file of zeros that is in no directory, open for reading and writing, for shared
+ * memory. Its path is the name. ERR_PTR on failure.
  */
 struct file *file_create_unnamed(const char *name, u32 mode, u64 size_bytes);
 void file_get(struct file *file);
 void file_put(struct file *file);
-/* Regular files only. Bytes read (short at the end of file) or negative errno. */
+/* Reads a regular file. Returns the bytes read, fewer at its end, or a negative errno. */
 ssize_t file_read_at(struct file *file, void *buf, size_t n, u64 pos);
 u64 file_size_bytes(const struct file *file);
 u32 file_mode(const struct file *file);	       /* S_IF* and permission bits */
 int file_may_execute(const struct file *file); /* the current process: 0 or -EACCES */
 /*
- * While a file is executed, nobody opens it for writing. 0, or -ETXTBSY if somebody has. Each call
- * that returned 0 is paired with one of file_allow_writing().
+ * Prevents that the file is opened for writing while it is executed. Returns 0, or -ETXTBSY if it
+ * is open for writing. Each call that returned 0 is paired with one of file_allow_writing().
  */
 int file_deny_writing(struct file *file);
 void file_allow_writing(struct file *file);
 bool file_is_noexec(const struct file *file); /* on a mount without programs */
-/* Nobody writes to it any more, but through the shared mappings that may write now. */
+/*
+ * Returns true if no process can write to the file any more, except through present shared
+ * mappings.
+ */
 bool file_is_write_sealed(const struct file *file);
 /*
- * Gives creds the owner and the group of a program that is set-user-ID and set-group-ID, unless its
+ * Sets the user and group in creds to those of a set-user-ID or set-group-ID program, unless its
  * mount is nosuid.
  */
 void file_apply_set_ids(const struct file *file, struct credentials *creds);
 bool file_is_regular(const struct file *file);
 
 /*
- * What can be mapped: a regular file whose pages are its content, or /dev/zero, whose mappings are
- * anonymous memory.
+ * Say what can be mapped: a regular file, whose pages are its content; /dev/zero, whose mappings
+ * are anonymous memory.
  */
 bool file_has_pages(const struct file *file);
 bool file_is_zero_device(const struct file *file);
 
 /*
- * The page of a regular file's content at index (bytes index * 4096 ...), with a reference for
- * the caller; it is the file's own page, to be mapped read-only or copied. ERR_PTR: -ENXIO beyond
- * the end; in a hole that cannot be filled -ENOMEM, or -ENOSPC when waiting for memory is no use.
+ * Returns the page of a regular file's content at index (bytes index * 4096 ...), with a reference
+ * for the caller. It is the file's own page, to be mapped read-only or copied. ERR_PTR: -ENXIO
+ * beyond the end; for a hole that cannot be filled, -ENOMEM, or -ENOSPC if waiting for memory would
+ * not help.
  */
 struct page *file_get_page(struct file *file, u64 index);
-/* Whether a page is the file's own at the index. */
+/* Returns true if page is the file's own page at the index. */
 bool file_has_page(const struct file *file, u64 index, const struct page *page);
 
 /*
- * A table of descriptors: of one process, or shared by several that clone(CLONE_FILES) made. All
- * take or return references. NULL when out of memory.
+ * Descriptor tables: of one process, or shared by several made by clone(CLONE_FILES). All functions
+ * take or return references. NULL: out of memory.
  */
 struct files *files_alloc(void);	       /* 0, 1 and 2 open on the console */
 struct files *files_copy(struct files *files); /* the same files, a table of its own: fork */
@@ -198,17 +205,17 @@ void files_close_on_exec(struct files *files);
 unsigned int files_nr_slots(struct files *files);
 
 /*
- * For the choice of a process to kill (oom.c): memory, about, that is free once nobody has the file
- * open or mapped. So that is not the content of a file with a name. A file counts once in each
- * count: the number is the caller's choice, and the caller keeps others from counting. Any lock may
- * be held.
+ * For oom.c: returns roughly the memory that is freed when the file is no longer open or mapped; so
+ * not the content of a file with a name. In one count, a file counts only once. The caller chooses
+ * the number of the count, and prevents other counts meanwhile. Any lock may be held.
  */
 u64 file_held_bytes(struct file *file, u32 count);
 u64 files_held_bytes(struct files *files, u32 count); /* of all of a table; takes its lock */
 bool file_has_no_name(const struct file *file);
 
 /*
- * The working directory and the umask: of one process, or shared (CLONE_FS). As with struct files.
+ * The working directory and the umask, of one process or shared (CLONE_FS). References as for
+ * struct files.
  */
 struct fs_info *fs_info_alloc(void); /* the root directory, 022 */
 struct fs_info *fs_info_copy(struct fs_info *fs);
@@ -216,14 +223,14 @@ struct fs_info *fs_info_get(struct fs_info *fs);
 void fs_info_put(struct fs_info *fs);
 
 /*
- * The absolute path of an open file, or "(unreachable)...": a pointer into buf, never NULL. Process
- * context, may sleep.
+ * Returns the absolute path of an open file, or "(unreachable)...", as a pointer into buf, never
+ * NULL. Process context, may sleep.
  */
 const char *file_path(struct file *file, char *buf, size_t size);
 
 /*
- * The current process's open file, with a reference for the caller; NULL when fd is not open, or as
- * a path only (O_PATH).
+ * Returns the current process's open file, with a reference for the caller. NULL: fd is not open,
+ * or open as a path only (O_PATH).
  */
 struct file *fd_get(int fd);
 

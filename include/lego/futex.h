@@ -8,11 +8,16 @@ struct task;
 
 void futex_init(void);
 
-/* Wake up to nr waiters on a word of the current address space. Number woken, or -EFAULT/-EINVAL.
+/*
+ * Wakes up to nr waiters on a word of the current address space. Returns the number woken, or
+ * -EFAULT or -EINVAL.
  */
 long futex_wake(u32 __user *addr, unsigned int nr);
 
-/* Mark and wake what a dying thread's robust list holds. In the thread's own context. */
+/*
+ * Marks the mutexes in an exiting thread's robust list and wakes waiters. Called by the thread
+ * itself.
+ */
 void futex_exit_robust(struct task *task);
 
 #endif

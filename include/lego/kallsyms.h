@@ -8,13 +8,16 @@
 #include <lego/types.h>
 
 /*
- * The function that holds addr, or NULL outside kernel text. *start (if not NULL) gets the
- * function's address, *size the distance to the next symbol. O(log n), no locks; the name lives for
- * ever.
+ * Returns the name of the function that contains addr, or NULL outside kernel text. Sets *start (if
+ * not NULL) to the function's address, *size to the distance to the next symbol. O(log n), no
+ * locks; the name stays valid for ever.
  */
 const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size);
 
-/* Address of a function by name, 0 if there is none. Linear; for tests and rare commands. */
+/*
+ * Returns the address of a function by its name, or 0. Searches linearly: for tests and rare
+ * commands.
+ */
 u64 kallsyms_address(const char *name);
 
 /* Copies the build id that the linker has given the kernel, in hexadecimal digits. */

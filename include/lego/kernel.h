@@ -2,7 +2,7 @@
 #ifndef LEGO_KERNEL_H
 #define LEGO_KERNEL_H
 
-/* What every file needs: types, compiler attributes and small arithmetic. */
+/* For every file: types, compiler attributes and small arithmetic. */
 
 #include <lego/compiler.h>
 #include <lego/types.h>

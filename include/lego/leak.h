@@ -3,9 +3,9 @@
 #define LEGO_LEAK_H
 
 /*
- * What the kernel holds: counted when made and when freed, one add to this CPU's counter each, and
- * compared before and after a piece of work. Memory that is kept on purpose (empty slabs, stacks of
- * threads that are gone, page tables over them) is known by its keeper and is not counted.
+ * Detects leaks. Objects are counted when they are allocated and freed, by one add to this CPU's
+ * counter, and the counts before and after some work are compared. Memory that is cached on purpose
+ * (empty slabs, stacks of exited threads, page tables over them) is not counted.
  */
 
 #include <lego/percpu.h>
@@ -27,7 +27,7 @@ enum leak_kind {
 
 DECLARE_PER_CPU(s64[NR_LEAK_KINDS], leak_counters);
 
-/* One more, or with change -1 one less. Any context but NMI. */
+/* Counts one object more, or one less if change is -1. Any context but NMI. */
 #define leak_count(kind, change) this_cpu_add(leak_counters[kind], change)
 
 struct leak_counts {
@@ -39,24 +39,24 @@ struct leak_counts {
 	u32 serial;		      /* of the last allocation, where that is kept */
 };
 
-/* Any context. Exact while nobody else allocates or frees. */
+/* Copies the counts. Exact only while no other code allocates or frees. Any context. */
 void leak_snapshot(struct leak_counts *counts);
 
 /*
- * Wait until nothing has changed for a while, at most two seconds, or as long as it takes all CPUs
- * to get as far. Process context.
+ * Waits until the counts have been stable for a while, at most two seconds or the time that all
+ * CPUs need for that. Process context.
  */
 void leak_wait_steady(void);
 
 /*
- * True when nothing is left over since then. Waits as long for what is being freed, then
- * prints a line for each difference that stays. Process context.
+ * Returns true if no object is left over since `before`. Waits in the same way for pending frees,
+ * then prints a line for each remaining difference. Process context.
  */
 bool leak_check(const struct leak_counts *before);
 
 /*
- * slab_debug.c: a number that grows with each allocation, and a list of what has been allocated
- * since and is still live, by place. Nothing without CONFIG_DEBUG_SLAB.
+ * slab_debug.c: return a number that grows with each allocation; print the live objects allocated
+ * since such a number, by the code that allocated them. Empty without CONFIG_DEBUG_SLAB.
  */
 #ifdef CONFIG_DEBUG_SLAB
 u32 slab_debug_serial(void);

@@ -48,7 +48,7 @@ static inline void list_add_tail(struct list_head *node, struct list_head *head)
 	list_insert_between(node, head->prev, head);
 }
 
-/* The node is left empty, so that a second deletion is harmless. */
+/* Removes a node. It becomes an empty list, so that a second deletion is harmless. */
 static inline void list_del(struct list_head *node)
 {
 	node->next->prev = node->prev;

@@ -3,15 +3,15 @@
 #define LEGO_LOCK_CHECK_H
 
 /*
- * Checks of how locks are used (CONFIG_DEBUG_LOCKS); all of it is nothing when the option is off.
+ * Checks the use of locks (CONFIG_DEBUG_LOCKS). If the option is off, there is no code.
  *
- * Locks made at one place of the source are a class. Taking B with A held says that B's class may
- * be waited for with A's held; when such pairs form a circle, a deadlock is possible, and a warning
- * shows both ways round, once for each pair. Interrupts take part: a spinlock held with interrupts
- * on may have to wait for any handler, and a handler for the locks it takes. Trying does not wait,
- * so it adds no pair. Checked too: unlocking what is not held here, taking a lock twice, sleeping,
- * leaving the kernel or ending with a spinlock held, sleeping in an interrupt or with interrupts
- * off, locks that nobody initialised.
+ * Locks initialized at the same place of the source form a class. Taking B with A held records that
+ * code may wait for B's class with A's held. If such pairs form a cycle, a deadlock is possible; a
+ * warning shows both orders, once for each pair. Interrupts take part: a spinlock held with
+ * interrupts on may wait for any handler, and a handler waits for the locks that it takes. Trylock
+ * does not wait, so it adds no pair. Also checked: unlocking a lock that is not held, taking a lock
+ * twice, sleeping, returning to user mode or exiting with a spinlock held, sleeping in an interrupt
+ * or with interrupts off, and locks that were not initialized.
  */
 
 #include <lego/types.h>
@@ -26,11 +26,11 @@ enum lock_how {
 
 #ifdef CONFIG_DEBUG_LOCKS
 
-/* Part of every lock; zeroed memory is a lock that was never initialised. */
+/* A part of every lock. Zeroed memory is a lock that was never initialized. */
 struct lock_map {
-	const char *place; /* where it was made: its class */
+	const char *place; /* where it was initialized: its class */
 	u16 class;	   /* number of it, 0: not looked up yet */
-	bool forgotten;	   /* held, but that has been complained about */
+	bool forgotten;	   /* held, but that was reported already */
 };
 
 #define MAX_HELD_SPINLOCKS 16
@@ -62,30 +62,30 @@ static inline void lock_map_init(struct lock_map *map, const char *place)
 }
 
 /*
- * Before waiting for a lock (with LOCK_TRY: after taking it), and before letting go of it. ip: the
- * caller to name, 0: the caller of this.
+ * Called before waiting for a lock (with LOCK_TRY: after taking it), and before releasing it. ip is
+ * the code to name; 0: the caller.
  */
 void lock_check_acquire(struct lock_map *map, unsigned int how, unsigned long ip);
 void lock_check_release(struct lock_map *map, unsigned int how);
 
-/* In schedule(): flags as they were when it was called. */
+/* Called by schedule(), with the flags at its entry. */
 void lock_check_schedule(unsigned long flags);
 
-/* On the way to user mode, and at the end of a task: no lock may be held. */
+/* Called before user mode, and at the end of a task: no lock may be held. */
 void lock_check_leave(const char *whence);
 
 /* See might_sleep(). */
 void lock_check_sleep(const char *file, int line);
 
 /*
- * Whether this CPU or the current task holds the lock. Where locks are not followed (in an NMI, a
- * panic, a report, or with more locks held than there is room for), held() is true and owned() is
- * false, so that each can be asserted.
+ * Return whether this CPU or the current task holds the lock. Where locks are not tracked (in an
+ * NMI, a panic, a report, or with too many locks held), held() returns true and owned() false, so
+ * that assertions of both pass.
  */
 bool lock_check_held(const struct lock_map *map);
 bool lock_check_owned(const struct lock_map *map);
 
-/* True on a CPU that prints a report. Any context, interrupts off. */
+/* Returns true on a CPU that prints a report. Any context, interrupts off. */
 bool lock_check_reporting(void);
 
 /*
@@ -95,7 +95,7 @@ bool lock_check_reporting(void);
 void lock_check_set_trap(bool on);
 const char *lock_check_trapped(void);
 
-/* For functions that sleep, sometimes: process context, interrupts on, no spinlock held. */
+/* For functions that may sleep. Checks process context, interrupts on, and no spinlock held. */
 #define might_sleep() lock_check_sleep(__FILE__, __LINE__)
 
 #else
@@ -151,7 +151,7 @@ static inline void might_sleep(void)
 
 #endif
 
-/* Where the function it stands in was called. */
+/* The return address of the calling function. */
 #ifdef CONFIG_PROFILE_FUNCTIONS
 unsigned long current_return_address(const void *frame) __attribute__((pure));
 #define RETURN_ADDRESS() current_return_address(__builtin_frame_address(0))

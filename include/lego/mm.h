@@ -3,8 +3,8 @@
 #define LEGO_MM_H
 
 /*
- * A user address space: areas (struct vma), sorted, over a page table filled on demand. User memory
- * is never touched with mm->lock held: a fault would take it again.
+ * A user address space: sorted areas (struct vma), and a page table filled on demand. Code must not
+ * access user memory with mm->lock held, because a page fault takes it, too.
  */
 
 #include <asm/page.h>
@@ -35,7 +35,7 @@ struct inode;
 #define MAP_STACK	    0x20000
 #define MAP_FIXED_NOREPLACE 0x100000
 
-/* What fork does to an area (madvise), beside MAP_* in its flags. */
+/* What fork does with an area (madvise), in addition to MAP_* in its flags. */
 #define VMA_DONT_FORK	 BIT(30) /* the child does not get it */
 #define VMA_WIPE_ON_FORK BIT(31) /* the child gets it empty */
 
@@ -83,9 +83,9 @@ static inline void mm_get(struct mm *mm)
 }
 
 /*
- * Fork's copy of an address space, refs 1: the same areas; private pages are in both, copied when
- * one of them writes; shared ones stay shared. Threads of mm may run meanwhile; what they wrote
- * before the call is in the copy. NULL when out of memory. Process context.
+ * Returns a copy of an address space for fork, refs 1, with the same areas. Private pages are in
+ * both until one of them writes; shared pages stay shared. Threads of mm may run meanwhile; the
+ * copy has what they wrote before the call. NULL: out of memory. Process context.
  */
 struct mm *mm_copy(struct mm *mm);
 
@@ -94,7 +94,9 @@ struct mm *mm_copy(struct mm *mm);
  * calls do.
  */
 long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *file, u64 offset);
-/* As mm_map with MAP_FIXED, the file's content ending file_bytes behind addr: for ELF segments. */
+/*
+ * For ELF segments: like mm_map() with MAP_FIXED, but the file's content ends at addr + file_bytes.
+ */
 long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *file, u64 offset,
 		    u64 file_bytes);
 long mm_unmap(struct mm *mm, u64 addr, u64 len);
@@ -104,36 +106,38 @@ long mm_set_brk(struct mm *mm, u64 addr); /* returns the new or, on failure, the
 long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr);
 
 /*
- * Make the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). 0; -EFAULT: no
- * area there; -EACCES: the area forbids it; -ENXIO: beyond the end of the file, or no room for it;
- * -ENOMEM: the thread has been killed, or there is nobody left to kill. Waits for memory, if need
- * be by killing a process (oom.c). Process context, interrupts on, no lock of an address space
- * held.
+ * Makes the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). Returns 0;
+ * -EFAULT: no area there; -EACCES: the area forbids it; -ENXIO: beyond the end of the file, or no
+ * room in its file system; -ENOMEM: the thread was killed, or there is no process left to kill.
+ * Waits for memory, and kills a process if necessary (oom.c). Process context, interrupts on, no
+ * lock of an address space held.
  */
 int mm_fault(struct mm *mm, u64 addr, u32 access);
 
 /*
- * Out of memory (oom.c): wait for some, after killing a process if nothing else helps. False when
- * the caller should give up: it was killed itself, or there is nobody to kill. Process context, no
+ * oom.c: waits for memory, and kills a process if nothing else helps. Returns false if the caller
+ * should give up: it was killed itself, or there is no process to kill. Process context, no
  * mm->lock held.
  */
 bool oom_wait(void);
 
-/* Before user mode, interrupts on, with task->memory_short: waits until memory is not scarce. */
+/*
+ * Called before user mode, interrupts on, if task->memory_short: waits until memory is not scarce.
+ */
 void oom_wait_before_user(void);
 
 /*
- * A file was cut: drop its pages from position, a multiple of pages, out of all mappings, private
- * copies included, so that accesses fail with -ENXIO. Process context, sleeps.
+ * Removes the pages of a truncated file from all mappings, from position (page aligned) on,
+ * including private copies, so that accesses fail with -ENXIO. Process context, sleeps.
  */
 void mm_cut_file(const struct inode *inode, u64 position);
 /*
- * Whether a shared mapping of the file may be written through now. If file_is_write_sealed() before
- * that, there will not be one later. Process context, sleeps.
+ * Returns true if there is a writable shared mapping of the file. If file_is_write_sealed() was
+ * true before, there will be no new one. Process context, sleeps.
  */
 bool mm_may_write_file(const struct inode *inode);
 
-/* For /proc/<pid>/maps: an area as it was. */
+/* For /proc/<pid>/maps: a copy of an area. */
 struct mm_area_info {
 	u64 start, end;
 	u32 prot, flags;
@@ -143,8 +147,8 @@ struct mm_area_info {
 };
 
 /*
- * Up to nr areas that end behind addr, in order; how many there are. To go on, ask with the end of
- * the last one. Sleeps.
+ * Copies up to nr areas that end after addr, in order. Returns their number. To continue, call it
+ * with the end of the last area. Sleeps.
  */
 unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, unsigned int nr);
 void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
@@ -162,19 +166,22 @@ struct mm_usage {
 	u64 proportional, proportional_dirty;
 };
 
-/* Sleeps. The area may have changed since mm_get_areas(): what is there now counts. */
+/*
+ * Computes the usage of an area. If it has changed since mm_get_areas(), uses what is there now.
+ * Sleeps.
+ */
 void mm_get_usage(struct mm *mm, const struct mm_area_info *area, struct mm_usage *usage);
 
 /*
- * Read memory of any address space, as far as it is readable: bytes read, or -EFAULT if not a
- * single one. Process context, sleeps.
+ * Reads memory of any address space, as far as it is readable. Returns the bytes read, or -EFAULT
+ * if there are none. Process context, sleeps.
  */
 ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n);
 
 /*
- * What a word of memory is, for whoever wants to meet there (futex): two addresses have the same
- * key if they are the same memory. Shared memory: the file's content and the offset; else mm and
- * addr. No object: nothing can be read there. Sleeps.
+ * The identity of a word of memory, for futexes: two addresses have the same key if they are the
+ * same memory. For shared memory, the key is the file's content and the offset, else mm and addr.
+ * Without an object, nothing can be read there. mm_key_of() sleeps.
  */
 struct mm_key {
 	const void *object;
@@ -182,7 +189,10 @@ struct mm_key {
 };
 struct mm_key mm_key_of(struct mm *mm, u64 addr);
 
-/* Load mm's page table on this CPU (NULL: the kernel's own). Interrupts off; from the scheduler. */
+/*
+ * Loads mm's page table on this CPU (NULL: the kernel's own). Called by the scheduler, interrupts
+ * off.
+ */
 void mm_switch(struct mm *prev, struct mm *next);
 
 /*

@@ -41,7 +41,7 @@ static inline void *page_address(const struct page *page)
 	return phys_to_virt(page_to_phys(page));
 }
 
-/* For addresses in the direct map only. */
+/* Returns the page of an address in the direct map. */
 static inline struct page *virt_to_page(const void *addr)
 {
 	return phys_to_page(virt_to_phys(addr));
@@ -50,18 +50,18 @@ static inline struct page *virt_to_page(const void *addr)
 #define PAGE_ZERO BIT(0) /* allocation flag: the memory is zeroed */
 
 /*
- * Before page_init(): a zeroed, never freed page straight from boot_info's free RAM (not the
- * image, not the initramfs, not below 1 MiB). Panics when there is none.
+ * Allocates a zeroed page before page_init(), directly from boot_info's free RAM (not the image,
+ * not the initramfs, not below 1 MiB). It is never freed. Panics if there is none.
  */
 phys_addr_t page_alloc_early(void);
 
-/* Hand all remaining RAM to the allocator. Boot only; needs the direct map. */
+/* Gives all remaining RAM to the allocator. Boot only; needs the direct map. */
 void page_init(void);
 
-/* 2^order contiguous pages with refs 1, or NULL. Any context but NMI. */
+/* Allocates 2^order contiguous pages with refs 1, or returns NULL. Any context but NMI. */
 struct page *page_alloc(unsigned int order, unsigned int flags);
 
-/* Drop a reference; the last one frees the 2^order pages. Any context but NMI. */
+/* Drops a reference; the last one frees the 2^order pages. Any context but NMI. */
 void page_put(struct page *page);
 
 static inline void page_get(struct page *page)
@@ -71,22 +71,22 @@ static inline void page_get(struct page *page)
 }
 
 /*
- * Return the pages between two addresses that nobody allocated (the unpacked initramfs) to the
- * allocator.
+ * Gives the pages between two addresses, which were never allocated (the unpacked initramfs), to
+ * the allocator.
  */
 void page_free_range(phys_addr_t start, phys_addr_t end);
 
 u64 page_nr_free(void);
 
 /*
- * True when no more than a reserve is left: what a program can have much of has to wait. One
- * reserve is the kernel's; another one, a 32nd of RAM or 8 MiB, is root's, so that programs of
- * other users leave memory to stop them with. Any context but NMI.
+ * Returns true if only a reserve is left: then allocations that a program can repeat without limit
+ * must wait. One reserve is for the kernel. Another one, 1/32 of RAM but at most 8 MiB, is for
+ * root, so that root can always stop programs of other users. Any context but NMI.
  */
 bool page_is_scarce(void);
 u64 page_root_reserve(void); /* in pages */
 
-/* The same for content of files, which are told to stop earlier: a sixteenth of RAM is free. */
+/* The same for content of files, with a higher limit: a sixteenth of RAM. */
 bool page_is_scarce_for_files(void);
 u64 page_nr_total(void);
 

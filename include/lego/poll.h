@@ -3,10 +3,9 @@
 #define LEGO_POLL_H
 
 /*
- * Waiting for several files at once: what poll(), select() and epoll share with the files. A file
- * is asked what could be done with it now (file_ops.poll). The answer comes with the wait queues
- * that announce a change, which poll_wait() hands to whoever asks: poll() and select() put their
- * task on them, epoll a callback.
+ * Polling of files, for poll(), select() and epoll. file_ops.poll returns the events that a file
+ * has now, and passes the wait queues that are woken at a change to poll_wait(). There poll() and
+ * select() queue their task, epoll a callback.
  */
 
 #include <lego/types.h>
@@ -30,10 +29,10 @@
 
 struct poll_table {
 	void (*add)(struct poll_table *table, struct wait_queue *wq);
-	u32 events; /* that the caller waits for, but for POLL_ALWAYS */
+	u32 events; /* that the caller waits for, besides POLL_ALWAYS */
 };
 
-/* A file announces itself on this many queues at most. */
+/* The maximum number of wait queues of a file. */
 #define POLL_MAX_QUEUES 3
 
 /*
@@ -49,8 +48,8 @@ static inline void poll_wait(struct poll_table *table, struct wait_queue *wq)
 }
 
 /*
- * The same of a file with a queue for each direction: only those that the caller waits for. Both
- * queues announce POLL_ALWAYS.
+ * The same for a file with a queue for each direction: uses only those that the caller waits for.
+ * Both queues are woken for POLL_ALWAYS.
  */
 static inline void poll_wait_ends(struct poll_table *table, struct wait_queue *read_wq,
 				  struct wait_queue *write_wq)

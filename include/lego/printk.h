@@ -4,11 +4,11 @@
 
 /*
  * The kernel log: a ring in memory and the serial console. A caller with interrupts on waits until
- * the line is sent; for one with interrupts off it is sent soon. Any context, NMI included
- * (there the console lock is only tried; a line that could not be printed at once is printed by
- * the next caller). A line starts with "[ssssss.uuuuuu] ", seconds since boot; a call without a
- * final newline is continued by the next call of the same CPU. Lines are cut at 1000 characters
- * and then end in "...".
+ * the line is sent; for one with interrupts off it is sent soon. Any context, NMI included (there
+ * the console lock is only tried; a line that could not be printed at once is printed by the next
+ * caller). A line starts with "[ssssss.uuuuuu] ", seconds since boot; a call without a final
+ * newline is continued by the next call of the same CPU. Lines of more than 1000 characters are
+ * truncated and end in "...".
  */
 
 #include <lego/compiler.h>
@@ -18,16 +18,19 @@
 int printk(const char *fmt, ...) __printf(1, 2);
 int vprintk(const char *fmt, va_list args);
 
-/* Undo what syslog(2) did to keep the log off the console: these are the last words. */
+/*
+ * Prints the log on the console again, even if syslog(2) has switched that off. For the last
+ * messages.
+ */
 void printk_console_on(void);
 
-/* Panic only: forget who holds the console lock and print straight to the UART from now on. */
+/* For panic only: ignores the console lock and prints directly to the UART from now on. */
 void printk_bust_locks(void);
 
-/* Says what the console has lost, when there is room again. Any context but NMI, no locks. */
+/* Reports lost lines, if the console has room again. Any context but NMI, no locks held. */
 void printk_say_loss(void);
 
-/* Crash tests only: turn interrupts off, take the console lock and keep it. */
+/* For crash tests only: turns interrupts off, takes the console lock and keeps it. */
 void printk_hold_console(void);
 
 /*

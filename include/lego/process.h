@@ -17,17 +17,23 @@
 #define NSEC_PER_TICK (NSEC_PER_SEC / USER_HZ)
 
 /*
- * Guards every process's family fields, process_list, and who is in which group or session. Taken
- * with interrupts off; before proc->lock.
+ * Guards every process's family fields, process_list, and membership in groups and sessions. Taken
+ * with interrupts off, before proc->lock.
  */
 extern spinlock_t process_tree_lock;
 extern struct list_head process_list; /* by all_node */
 
-/* By pid, zombies included, with a reference; NULL: none. Any context but NMI. */
+/*
+ * Returns the process with this pid, zombies included, with a reference, or NULL. Any context but
+ * NMI.
+ */
 struct process *process_find(pid_t pid);
-/* The one with the lowest pid above that, likewise: to walk over all of them with no lock held. */
+/*
+ * Returns the process with the next higher pid, in the same way. Allows a walk over all processes
+ * without a lock.
+ */
 struct process *process_next(pid_t pid);
-/* A thread of the process by tid, with a reference, or NULL. */
+/* Returns the thread of the process with this tid, with a reference, or NULL. */
 struct task *process_find_thread(struct process *proc, pid_t tid);
 /*
  * Names a thread of the process, which has to be the current one (else -EINVAL). A longer name is
@@ -37,35 +43,38 @@ int process_name_thread(struct process *proc, pid_t tid, const char *name);
 void process_get(struct process *proc);
 void process_put(struct process *proc);
 
-/* Call fn for each process, or member of the group, under process_tree_lock, until it is false. */
+/*
+ * Call fn for each process, or each member of the group, with process_tree_lock held, until it
+ * returns false.
+ */
 void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg);
 void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *arg), void *arg);
 
-/* The members by group_node, maybe none. process_tree_lock held. */
+/* Returns the list of members, by group_node. It may be empty. process_tree_lock is held. */
 struct list_head *process_group(pid_t pgid);
 
-/*
- * A process that a signal has stopped, or SIGCONT continued, tells its parent. Takes the tree's
- * lock.
- */
+/* Tells the parent that a process has stopped or continued. Takes process_tree_lock. */
 void process_notify_stopped(struct process *proc, bool continued);
 
 /*
- * True when no parent of a member is in the same session but another group: nobody is there to
- * continue what stops. Takes the tree's lock.
+ * Returns true if no member has a parent in another group of the same session, so that no shell
+ * could continue a stopped member. Takes process_tree_lock.
  */
 bool process_group_is_orphaned(pid_t pgid);
 
-/* Its effective user is 0: it may do all that Linux lets a privileged process do. */
+/*
+ * Returns true if the effective user is 0: the process may do everything that Linux allows a
+ * privileged process.
+ */
 bool process_is_root(struct process *proc);
 
 /*
- * The current process may look into the other one's memory and files: it is the same user and group
- * in every way and the other one is dumpable, or it is root. Linux's PTRACE_MODE_READ.
+ * Returns true if the current process may inspect the other one's memory and files: all their user
+ * and group IDs are equal and the other one is dumpable, or it is root. Linux's PTRACE_MODE_READ.
  */
 bool process_may_inspect(struct process *proc);
 
-/* The process's memory with a reference; NULL when it has left it. Any context but NMI. */
+/* Returns the process's mm with a reference; NULL: it has none any more. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);
 /* Likewise the open files of a thread; 0: those that most of the threads share. */
 struct files *process_get_files(struct process *proc, pid_t tid);
@@ -74,7 +83,7 @@ u64 process_files_held_bytes(struct process *proc, u32 count);
 /* The current thread shares its descriptors with nobody from now on. 0 or -ENOMEM. */
 int task_unshare_files(void);
 
-/* For the profiler: all threads of the current process are others to it from now on. */
+/* Calls profile_task_changed() for all threads of the current process. */
 void process_change_task_keys(void);
 
 /* The fields of uname(), in its order. */
@@ -99,14 +108,17 @@ unsigned int task_limit(void);
 u64 process_nr_created(void);
 pid_t pid_last(void);
 
-/* CPU time so far of all threads, gone ones included. Any context but NMI. */
+/* Returns the CPU time so far of all threads, including ended ones. Any context but NMI. */
 u64 process_exec_cycles(struct process *proc);
 u64 process_exec_cycles_locked(struct process *proc); /* proc->lock is held */
 
-/* The current process's soft limit (RLIMIT_*); RLIM_INFINITY in a kernel thread. Any context. */
+/*
+ * Returns the current process's soft limit (RLIMIT_*); RLIM_INFINITY in a kernel thread. Any
+ * context.
+ */
 u64 process_limit(unsigned int resource);
 
-/* Signals a process that has used up its RLIMIT_CPU. From the timer interrupt. */
+/* Sends a signal to a process that has used up its RLIMIT_CPU. Called by the timer interrupt. */
 void process_limit_cpu(struct process *proc);
 
 #endif

@@ -13,7 +13,7 @@
  * Both run in process context, may sleep, and return 0 or a negative errno. Only root may open the
  * file: such files show kernel addresses, or command the kernel.
  *
- * accepts tells people what they can write ("on|off|reset"): when write() returns -EINVAL, the log
+ * accepts has the words that can be written ("on|off|reset"): if write() returns -EINVAL, the log
  * names the file, the text and accepts. The strings are not copied, and a file is never removed, so
  * they must stay. Process context, after fs_init(). Returns 0 or a negative errno.
  */
@@ -31,7 +31,9 @@ int proc_add_exclusive_file(const char *path, const char *accepts,
 
 struct process;
 
-/* Removes the directory of a process that has left the tree of processes. Process context. */
+/*
+ * Removes the directory of a process that was removed from the tree of processes. Process context.
+ */
 void proc_forget_process(const struct process *proc);
 
 /*

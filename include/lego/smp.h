@@ -22,26 +22,28 @@ static inline bool cpu_online(unsigned int cpu)
 	return READ_ONCE(cpu_online_mask) >> cpu & 1;
 }
 
-/* Start all other CPUs; returns when each is online or was given up on with a log line. Boot only.
+/*
+ * Starts all other CPUs. Returns when each one is online, or has failed with a log line. Boot only.
  */
 void smp_init(void);
 
 /*
- * Run fn(arg) on every CPU in mask with interrupts off there, and wait until all are done. The
- * calling CPU, if in the mask, runs it last. Process context with interrupts on; fn may not sleep.
+ * Runs fn(arg) on every CPU in mask, with interrupts off there, and waits until all have finished.
+ * The calling CPU, if it is in the mask, runs it last. Process context with interrupts on; fn must
+ * not sleep.
  */
 void smp_call_mask(cpumask_t mask, void (*fn)(void *arg), void *arg);
 
-/* Ask a CPU to reschedule. Any context but NMI. */
+/* Makes a CPU reschedule. Any context but NMI. */
 void smp_send_reschedule(unsigned int cpu);
 
 /*
- * Stop all other CPUs by NMI. Called once, by panic(), in any context. Returns how many have not
+ * Stops all other CPUs by NMI. Called once, by panic(), in any context. Returns how many have not
  * stopped within a second.
  */
 unsigned int smp_stop_others(void);
 
-/* Stop for good, as if told to. Any context. */
+/* Stops this CPU for ever, in the same way. Any context. */
 void smp_stop_self(void) __noreturn;
 
 #endif

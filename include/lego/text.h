@@ -2,7 +2,7 @@
 #ifndef LEGO_TEXT_H
 #define LEGO_TEXT_H
 
-/* Text that grows as it is printed to, however long it gets. Any context but NMI; one writer. */
+/* A text of any length, which grows when it is printed to. Any context but NMI; one writer. */
 
 #include <lego/compiler.h>
 #include <lego/types.h>
@@ -26,24 +26,24 @@ struct text {
 void text_printf(struct text *text, const char *fmt, ...) __printf(2, 3);
 void text_vprintf(struct text *text, const char *fmt, va_list args);
 
-/* Exactly these bytes, NULs included. */
+/* Appends exactly these bytes, including NULs. */
 void text_append(struct text *text, const void *bytes, size_t n);
 
 /*
- * Makes a text go on while it is read, so that it is never in memory as a whole: text_read() calls
- * more(), which prints the next piece or returns false, and drops the piece before. Then, or when
- * the text is freed, end() is called once.
+ * Makes a text grow while it is read, so that it is never in memory as a whole: text_read() calls
+ * more(), which prints the next chunk or returns false at the end, and drops the chunk before. At
+ * the end, or when the text is freed, end() is called once.
  */
 void text_stream(struct text *text, bool (*more)(struct text *text, void *data),
 		 void (*end)(void *data), void *data);
 
 /*
- * Copies up to n bytes from position pos on to buf. Returns how many, or -EINVAL if they have been
+ * Copies up to n bytes from position pos on to buf. Returns their number, or -EINVAL if they were
  * dropped.
  */
 ssize_t text_read(struct text *text, size_t pos, void *buf, size_t n);
 
-/* Empty again, without memory. */
+/* Frees the memory. The text is empty again. */
 void text_free(struct text *text);
 
 #endif

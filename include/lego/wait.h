@@ -2,7 +2,10 @@
 #ifndef LEGO_WAIT_H
 #define LEGO_WAIT_H
 
-/* Sleeping until a condition holds. The waker changes the condition first, then wakes. */
+/*
+ * Wait queues: tasks sleep until a condition is true. The waker changes the condition first, then
+ * wakes.
+ */
 
 #include <lego/list.h>
 #include <lego/spinlock.h>
@@ -20,7 +23,7 @@ struct waiter {
 	struct task *task; /* NULL: of a callback_waiter */
 };
 
-/* Is told instead of waking a task. */
+/* A waiter that has a callback instead of a task. */
 struct callback_waiter {
 	struct waiter waiter;
 	/*
@@ -51,7 +54,7 @@ static inline void wait_queue_init_at(struct wait_queue *wq, const char *name, c
 	lock_map_init(&wq->lock.map, place);
 }
 
-/* Queue the current task and set its state; finish_wait undoes both. For the macros below. */
+/* Queues the current task and sets its state; finish_wait() undoes both. For the macros below. */
 void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state);
 void finish_wait(struct wait_queue *wq, struct waiter *waiter);
 
@@ -61,7 +64,9 @@ void wake_up_one(struct wait_queue *wq);
 /* As wake_up_all(), from a callback_waiter of another queue that was made at the same place. */
 void wake_up_all_nested(struct wait_queue *wq);
 
-/* Sleep until condition; not ended by a fatal signal. Process context, no spinlock held. */
+/*
+ * Sleeps until the condition is true; no signal ends the sleep. Process context, no spinlock held.
+ */
 #define wait_event(wq, condition)                                         \
 	do {                                                              \
 		struct waiter _waiter = WAITER_INIT(_waiter);             \
@@ -104,12 +109,12 @@ void wait_queue_add_callback(struct wait_queue *wq, struct callback_waiter *wait
 		_ret;                                         \
 	})
 
-/* As wait_event, but -ERESTARTSYS when a signal arrives first; 0 otherwise. */
+/* Like wait_event(), but returns -ERESTARTSYS if a signal comes first, else 0. */
 #define wait_event_interruptible(wq, condition)                                                \
 	WAIT_EVENT(wq, condition, TASK_INTERRUPTIBLE, task_interrupted(current), -ERESTARTSYS, \
 		   schedule())
 
-/* As wait_event, but -EINTR when the task has to leave. */
+/* Like wait_event(), but returns -EINTR if the task is killed. */
 #define wait_event_killable(wq, condition) \
 	WAIT_EVENT(wq, condition, TASK_KILLABLE, task_killed(current), -EINTR, schedule())
 

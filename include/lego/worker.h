@@ -2,7 +2,7 @@
 #ifndef LEGO_WORKER_H
 #define LEGO_WORKER_H
 
-/* A kernel thread that does one thing whenever it is asked to: what an interrupt may not do. */
+/* A kernel thread that calls one function on request, for work that an interrupt must not do. */
 
 #include <lego/wait.h>
 
@@ -17,10 +17,10 @@ struct worker {
 		.wq = WAIT_QUEUE_INIT_AT((worker).wq, #worker, LOCK_PLACE(#worker)), .fn = (fn_) \
 	}
 
-/* Start its thread: process context. 0 or a negative errno. */
+/* Starts the thread. Returns 0 or a negative errno. Process context. */
 int worker_start(struct worker *worker, const char *name);
 
-/* Have fn run soon, once however often this is called meanwhile. Any context but NMI. */
+/* Makes fn run soon; several calls before it starts make it run once. Any context but NMI. */
 void worker_wake(struct worker *worker);
 
 #endif
