@@ -7,9 +7,9 @@
 #include <asm/ptrace.h>
 
 /*
- * Replace the current process's program. argv and envp are kernel arrays ended by NULL. On success
- * the other threads are gone, the old mm is freed and *regs enters the new program; returns 0. On
- * failure (negative errno) the old program is unharmed.
+ * Replaces the current process's program. argv and envp are kernel arrays ended by NULL. On
+ * success, the other threads have ended, the old mm is freed, *regs enters the new program, and it
+ * returns 0. On failure (negative errno) the old program is unchanged.
  */
 int do_execve(const char *path, const char *const *argv, const char *const *envp,
 	      struct pt_regs *regs);

@@ -6,7 +6,9 @@
 
 #ifdef CONFIG_DEBUG_FAIL_ALLOC
 
-/* Called first by an allocator: true when this allocation is to fail. Any context but NMI. */
+/*
+ * Called first by each allocator. Returns true if this allocation must fail. Any context but NMI.
+ */
 bool fail_alloc(void);
 void fail_alloc_init(void); /* /proc/fail_alloc */
 

@@ -32,7 +32,7 @@ static inline void mutex_init_at(struct mutex *mutex, const char *name, const ch
 }
 
 void mutex_lock(struct mutex *mutex);
-/* With others of the same class held, in an order in which no circle can wait. */
+/* Takes a mutex while others of the same class are held, in an order that cannot form a cycle. */
 void mutex_lock_ordered(struct mutex *mutex);
 bool mutex_trylock(struct mutex *mutex);
 void mutex_unlock(struct mutex *mutex);

@@ -3,8 +3,8 @@
 #define LEGO_RW_MUTEX_H
 
 /*
- * A sleeping lock that many readers or one writer hold. Process context. Sleepers get it in the
- * order they came, but a few running tasks may overtake them.
+ * A sleeping lock that many readers or one writer can hold. Process context. Sleepers get it in the
+ * order in which they came, but a few running tasks may overtake them.
  */
 
 #include <lego/wait.h>

@@ -53,7 +53,7 @@ struct rlimit64 {
 	u64 max;
 };
 
-/* A process's user and group numbers; see creds.c for the rules. */
+/* A process's user and group IDs; creds.c has the rules. */
 #define NR_GROUPS 32
 
 struct credentials {
@@ -75,7 +75,7 @@ struct process {
 	u64 start_ns; /* clock_monotonic_ns() */
 
 	/* The family, guarded by process_tree_lock: see process.h. */
-	struct process *parent; /* NULL: of init, and of who has been waited for */
+	struct process *parent; /* NULL: for init, and for a process that was waited for */
 	struct list_head children;
 	struct list_head sibling;
 	u64 child_nr;		     /* grows among the children of a parent */
@@ -85,11 +85,11 @@ struct process {
 	struct list_head group_node; /* process_group() */
 	pid_t pgid, sid;
 	struct tty *tty;  /* controlling terminal, or NULL */
-	bool zombie;	  /* all threads are gone, nobody has waited for it yet */
+	bool zombie;	  /* all threads have ended, and its parent has not waited for it yet */
 	bool reported;	  /* its exit report, if any, has been printed; read without the lock */
 	bool has_execed;  /* its parent may no longer change its group */
 	bool in_procfs;	  /* /proc may have a directory for it */
-	u8 nr_execs;	  /* about: for the profiler, to tell its programs apart */
+	u8 nr_execs;	  /* modulo 256: for the profiler, to distinguish its programs */
 	int exit_signal;  /* to the parent, at the end; 0: none */
 	int death_signal; /* to the process when its parent ends; 0: none */
 	int wait_event;	  /* status of a stop or continuation not yet waited for; 0: none */
@@ -99,10 +99,10 @@ struct process {
 	unsigned int nr_threads;
 	unsigned int nr_charged;   /* threads that its user is charged for: see user.c */
 	unsigned int nr_own_files; /* threads that have a table of descriptors of their own */
-	bool exiting;	/* exit_group or a fatal signal: every thread leaves at its next chance */
-	bool stopped;	/* by a signal: threads stop at their next chance */
-	bool stop_told; /* of the stop, the parent: all threads have stopped */
-	bool continued; /* after a stop that was told: the first thread that goes on tells */
+	bool exiting;	/* exit_group or a fatal signal: all threads exit before user mode */
+	bool stopped;	/* by a signal: threads stop before user mode */
+	bool stop_told; /* the parent was told: all threads have stopped */
+	bool continued; /* after such a stop: the first thread that continues tells the parent */
 	int stop_signal;
 	bool vfork_done;   /* the mm it was created with is no longer used: see fork.c */
 	bool shares_files; /* CLONE_FILES: files may be another process's, too */
@@ -113,8 +113,8 @@ struct process {
 	u64 exited_user_ticks, exited_system_ticks;
 	struct cpu_times cpu_times; /* as last told: see cpu_times_divide() */
 	u64 exited_faults;	    /* page faults of threads that are gone */
-	u64 max_pages;		    /* most that any mm given up had mapped at a time */
-	/* Of children waited for, and of theirs: sums, and the greatest of any one. */
+	u64 max_pages;		    /* the most pages that any former mm had mapped at a time */
+	/* Of children waited for and their children: sums, and the maximum of any one. */
 	u64 children_user_ns, children_system_ns, children_faults, children_max_pages;
 	u64 children_voluntary, children_involuntary; /* context switches */
 	struct rlimit64 rlimits[NR_RLIMITS];
@@ -122,9 +122,9 @@ struct process {
 	int nice;	     /* setpriority(): kept, without effect */
 	bool is_subreaper;   /* prctl(): gets the children of descendants that end */
 	bool no_new_privs;   /* prctl(): programs give no other user or group */
-	bool keeps_caps;     /* prctl(): only told, as there are none to keep; until exec */
-	bool no_large_pages; /* prctl(): only told, as there are none */
-	bool not_dumpable; /* only root may look into it; prctl(), and a change of user or group */
+	bool keeps_caps;     /* prctl(): only stored, until exec: there are none to keep */
+	bool no_large_pages; /* prctl(): only stored, as there are none */
+	bool not_dumpable;   /* only root may inspect it; prctl(), or a change of user or group */
 
 	/* setitimer(ITIMER_REAL); guarded by lock. */
 	struct timer real_timer;
@@ -167,29 +167,29 @@ struct task {
 	bool on_rq;
 	bool on_cpu; /* still on its stack; cleared by the next task after the switch */
 	bool need_resched;
-	bool memory_short; /* own use: it has taken from a reserve, and waits before user mode */
+	bool memory_short; /* own use: took from the memory reserve, waits before user mode */
 	cpumask_t cpus_allowed;
 	u64 slice_end_ns;
-	const char *wait_name; /* what it waits for: see task_waits_for(); NULL: nothing said */
+	const char *wait_name; /* what it waits for: see task_waits_for(); NULL: unknown */
 	u64 wait_addr;
 	u64 sum_exec_cycles; /* time on a CPU */
 	u64 exec_start_cycles;
 
-	/* Set by others, under proc->lock; read by the thread itself without. */
-	bool killed;	     /* leave at the next chance */
-	bool took_signal;    /* killed by a signal that was its own: its call fails as any does */
-	bool signal_pending; /* a signal to act on, or a stop: see signal_deliver() */
+	/* Set by other threads with proc->lock held; read by the thread itself without. */
+	bool killed;	     /* exit before user mode */
+	bool took_signal;    /* killed by a signal of its own: its call returns an error as usual */
+	bool signal_pending; /* there is a signal to handle, or a stop: see signal_deliver() */
 
 	/* Signals, guarded by proc->lock; the thread itself may read the masks without. */
 	struct sigpending pending;
 	u64 blocked_signals;
-	u64 saved_blocked; /* with has_saved_blocked: the mask to come back after a temporary one */
+	u64 saved_blocked; /* with has_saved_blocked: the mask to restore after a temporary one */
 	bool has_saved_blocked;
 	bool in_stop;	    /* sleeps in TASK_STOPPED, or is about to */
-	u64 waited_signals; /* blocked ones that sigtimedwait wants all the same */
+	u64 waited_signals; /* blocked signals that sigtimedwait waits for */
 	struct kernel_sigaltstack altstack;
 
-	/* How restart_syscall() goes on: ERESTART_RESTARTBLOCK. */
+	/* How restart_syscall() continues a call: ERESTART_RESTARTBLOCK. */
 	struct {
 		long (*fn)(struct task *task);
 		u64 deadline_ns;
@@ -202,16 +202,16 @@ struct task {
 
 	u64 user_ticks, system_ticks; /* account.c */
 	struct cpu_times cpu_times;   /* as last told: see cpu_times_divide() */
-	u64 nr_faults;		      /* page faults that gave it what it wanted */
+	u64 nr_faults;		      /* successful page faults */
 
-	/* Own use by the thread itself. */
-	u64 slack_ns, default_slack_ns; /* prctl(): told only, as timers are exact */
-	u32 __user *set_child_tid;	/* where the new thread puts its number first of all */
+	/* Used by the thread itself only. */
+	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */
+	u32 __user *set_child_tid;	/* where the new thread stores its number at its start */
 	u32 __user *clear_child_tid;
 	void __user *robust_list;
 	void __user *rseq_area;
 	u32 rseq_len, rseq_sig;
-	u32 rseq_cpu;	 /* what cpu_id in rseq_area says */
+	u32 rseq_cpu;	 /* the value of cpu_id in rseq_area */
 	bool rseq_event; /* switched out since user mode was left: see rseq.c */
 	struct profile_task profile;
 	struct lock_stack locks; /* own use */
@@ -229,13 +229,13 @@ static inline struct pt_regs *task_pt_regs(const struct task *task)
 	return (struct pt_regs *)((char *)task->kernel_stack + KERNEL_STACK_SIZE) - 1;
 }
 
-/* True when the task has to leave: it does not enter user mode again. */
+/* Returns true if the task must exit: it does not enter user mode again. */
 static inline bool task_killed(const struct task *task)
 {
 	return READ_ONCE(task->killed);
 }
 
-/* True when a sleep that a signal may end has to end, with -ERESTARTSYS or the like. */
+/* Returns true if an interruptible sleep must end, with -ERESTARTSYS or a similar error. */
 static inline bool task_interrupted(const struct task *task)
 {
 	return READ_ONCE(task->signal_pending) || task_killed(task);
@@ -247,8 +247,8 @@ struct task *sched_idle_task(unsigned int cpu); /* allocated on first use; for s
 void cpu_idle(void) __noreturn;			/* the idle loop: hlt until there is work */
 
 /*
- * Notes what the current task is about to sleep for: a name that lives for ever, and an address in
- * the user's memory, or 0. It stands until the task is back from its next schedule().
+ * Sets what the current task is about to sleep for: a name that is never freed, and a user address
+ * or 0. It is valid until the task returns from its next schedule().
  */
 static inline void task_waits_for(const char *name, u64 addr)
 {
@@ -257,44 +257,46 @@ static inline void task_waits_for(const char *name, u64 addr)
 }
 
 /*
- * Give up the CPU; with ->state not TASK_RUNNING, until woken. Process context, no spinlock
- * held.
+ * Gives up the CPU; if ->state is not TASK_RUNNING, until woken. Process context, no spinlock held.
  */
 void schedule(void);
 void sched_yield(void);
 
 /*
- * Sleep at most ns, or until woken; ->state set before by the caller. Nanoseconds left, 0 when
- * all slept.
+ * Sleeps at most ns, or until woken. The caller has set ->state. Returns the nanoseconds left, 0
+ * after the whole time.
  */
 u64 schedule_timeout_ns(u64 ns);
 
 /*
- * Whether a task is on no CPU; stores whether it sleeps, or waits for a CPU. That may change at
- * once. Any context but NMI.
+ * Returns true if a task is on no CPU, and stores whether it sleeps or waits for a CPU. The result
+ * may be outdated at once. Any context but NMI.
  */
 bool task_is_off_cpu(struct task *task, bool *asleep);
 
-/* Make a sleeping task run. True if it slept. Any context but NMI; callable with interrupts off. */
+/*
+ * Makes a sleeping task runnable. Returns true if it slept. Any context but NMI; also with
+ * interrupts off.
+ */
 bool task_wake(struct task *task);
 
 /*
- * After ->signal_pending (or, fatal, ->killed) was set: end a sleep that this may end, or make the
- * CPU look. As task_wake.
+ * Called after ->signal_pending (or, if fatal, ->killed) was set: ends a sleep that this may end,
+ * or interrupts the task's CPU. Same contexts as task_wake().
  */
 void task_kick(struct task *task);
 void task_kick_fatal(struct task *task);
 
-/* Tasks that run or could run on a CPU now, about. */
+/* Returns roughly how many tasks run or are ready on a CPU now. */
 unsigned int sched_nr_runnable(unsigned int cpu);
 
-/* Switches from one task to another so far, on all CPUs. */
+/* Returns the number of context switches so far, on all CPUs. */
 u64 sched_nr_switches(void);
 
-/* Time on a CPU so far, in TSC cycles. */
+/* Returns a task's CPU time so far, in TSC cycles. */
 u64 task_exec_cycles(struct task *task);
 
-/* Restrict a task to the CPUs in the mask, at least one of them online. Process context. */
+/* Restricts a task to the CPUs in the mask, at least one of which is online. Process context. */
 void sched_set_affinity(struct task *task, cpumask_t cpus);
 
 void sched_tick(void); /* from the timer interrupt */
@@ -305,27 +307,29 @@ void sched_tick(void); /* from the timer interrupt */
 			schedule(); \
 	} while (0)
 
-/* First code of a new task after the switch to it (arch calls it). */
+/* The first code of a new task after the switch to it. Called by arch. */
 void schedule_tail(void);
 
-/* A kernel thread running fn(arg); not yet woken. ERR_PTR on failure. */
+/* Creates a kernel thread that runs fn(arg) once woken. ERR_PTR on failure. */
 struct task *kthread_create(int (*fn)(void *arg), void *arg, const char *name);
 
-/* pid 1: a new process whose first thread executes argv[0] from the ramfs. 0 or negative errno. */
+/*
+ * Starts pid 1: a new process whose first thread executes argv[0] from the ramfs. Returns 0 or a
+ * negative errno.
+ */
 int process_start_init(const char *const *argv, const char *const *envp);
 
-/* Last call of a thread: status as in exit_status, for its process if it is the last one. */
+/*
+ * Ends the current thread. status is as in exit_status, for the process if the thread is its last.
+ */
 void task_exit(int status) __noreturn;
 
-/*
- * End the whole process; other threads are made to leave. Returns (the caller leaves on its way
- * to user).
- */
+/* Ends the whole process: all threads exit. Returns; the caller exits on its way to user mode. */
 void process_kill(struct process *proc, int status);
 
 /*
- * A fatal signal from a fault in user code: logs one line, then process_kill. regs: user
- * registers.
+ * Handles a fatal signal from a fault in user code: logs one line, then calls process_kill(). regs
+ * are the user's.
  */
 void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs);
 
@@ -333,8 +337,8 @@ void task_get(struct task *task);
 void task_put(struct task *task);
 
 /*
- * Work left before user mode, interrupts off at call and return: leave when killed, reschedule, act
- * on signals. Arch calls it.
+ * Does the work left before user mode: exits if killed, reschedules, handles signals. Called by
+ * arch. Interrupts are off at call and return.
  */
 void exit_to_user_mode(struct pt_regs *regs);
 

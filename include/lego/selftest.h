@@ -17,7 +17,7 @@ struct selftest {
 	void (*run)(void);
 };
 
-/* A test is a function in process context, interrupts on. It fails when any EXPECT in it failed. */
+/* A test is a function in process context, interrupts on. It fails if any EXPECT in it fails. */
 #define SELFTEST(suite_, name_)                                                          \
 	static void selftest_##suite_##_##name_(void);                                   \
 	static const struct selftest selftest_entry_##suite_##_##name_ __used __section( \
@@ -26,7 +26,7 @@ struct selftest {
 					      .run = selftest_##suite_##_##name_ };      \
 	static void selftest_##suite_##_##name_(void)
 
-/* Record and print a failure as a KTAP diagnostic line; the test goes on. */
+/* Records and prints a failure as a KTAP diagnostic line. The test goes on. */
 void selftest_fail(const char *file, int line, const char *what);
 void selftest_fail_eq(const char *file, int line, const char *what, long long got, long long want);
 
@@ -43,7 +43,7 @@ void selftest_fail_eq(const char *file, int line, const char *what, long long go
 			selftest_fail_eq(__FILE__, __LINE__, #got " == " #want, _got, _want); \
 	} while (0)
 
-/* As EXPECT, but leaves the test function. */
+/* Like EXPECT, but returns from the test function. */
 #define ASSERT(cond)                                              \
 	do {                                                      \
 		if (!(cond)) {                                    \
@@ -52,13 +52,15 @@ void selftest_fail_eq(const char *file, int line, const char *what, long long go
 		}                                                 \
 	} while (0)
 
-/* Run what the command line asked for and power off; returns at once when it asked for nothing. */
+/*
+ * Runs the tests that the command line selects, and powers off. Returns at once if it selects none.
+ */
 void selftest_run(void);
 
-/* Start the crash that crash=<mode> asks for: tests/kernel/crash.c. */
+/* Starts the crash of crash=<mode>: tests/kernel/crash.c. */
 void crash_start(void);
 
-/* From do_nmi(): a crash in an NMI, and what a test wants to be done there. */
+/* Called by do_nmi(): crashes in an NMI, or does what a test wants to do in an NMI. */
 void selftest_nmi(void);
 extern void (*selftest_nmi_hook)(void);
 

@@ -3,9 +3,8 @@
 #define LEGO_SIGNAL_H
 
 /*
- * Signals, with Linux's numbers and structures. A signal is sent to a process (any of its threads
- * that does not block it takes it) or to one thread; it is acted on when the thread goes to user
- * mode.
+ * Signals, with Linux's numbers and structures. A signal is sent to a process (any thread that does
+ * not block it takes it) or to one thread. It is handled when the thread returns to user mode.
  */
 
 #include <lego/list.h>
@@ -64,7 +63,7 @@ struct wait_queue;
 #define SA_NODEFER   0x40000000
 #define SA_RESETHAND 0x80000000
 
-/* si_code: who sent it, or what the fault was. */
+/* si_code: the kind of sender, or of fault. */
 #define SI_USER	      0
 #define SI_KERNEL     0x80
 #define SI_QUEUE      (-1)
@@ -90,7 +89,7 @@ struct wait_queue;
 #define CLD_STOPPED   5
 #define CLD_CONTINUED 6
 
-/* Linux's siginfo_t: what matters depends on si_code. */
+/* Linux's siginfo_t. si_code says which members are valid. */
 struct siginfo {
 	s32 si_signo;
 	s32 si_errno;
@@ -139,7 +138,7 @@ struct kernel_sigaltstack {
 #define SS_DISABLE    2
 #define SS_AUTODISARM 0x80000000
 
-/* Signals that wait: of a process or a thread. Guarded by proc->lock. */
+/* The pending signals of a process or a thread. Guarded by proc->lock. */
 struct sigpending {
 	u64 set;
 	struct list_head queue; /* struct signal_entry: one of a standard signal, all of others */
@@ -147,24 +146,27 @@ struct sigpending {
 
 struct signal_entry;
 
-/* A sender that wants to know when its signal no longer waits. Guarded by proc->lock. */
+/* A sender that must know when its signal is no longer pending. Guarded by proc->lock. */
 struct signal_owner {
-	struct signal_entry *entry; /* NULL: none waits */
-	/* It is dropped, or taken with this info. Any context but NMI, proc->lock held. */
+	struct signal_entry *entry; /* NULL: no signal is pending */
+	/*
+	 * Called when the signal is dropped, or taken with this info. Any context but NMI,
+	 * proc->lock held.
+	 */
 	void (*gone)(struct signal_owner *owner, struct siginfo *info);
 };
 
-/* In the whole system; a process may be given less by RLIMIT_SIGPENDING. */
+/* The limit of the whole system; RLIMIT_SIGPENDING may be lower for a process. */
 #define SIGNAL_MAX_QUEUED 16384
 
 void sigpending_init(struct sigpending *pending);
 void sigpending_flush(struct sigpending *pending); /* drops what waits; any context but NMI */
 
 /*
- * Send: info NULL means "by the kernel". 0, -EAGAIN when a queued (real-time or SI_QUEUE) signal
- * finds no memory or is one too many, -ESRCH when there is nobody any more. Any context but NMI;
- * takes proc->lock, and signal_send_group() process_tree_lock. The caller keeps the process from
- * being freed, of a thread too.
+ * Send a signal; info of NULL means that the kernel sends it. Return 0; -EAGAIN if there is no
+ * memory for a queued (real-time or SI_QUEUE) signal, or too many are queued; -ESRCH if the target
+ * has ended. Any context but NMI. Take proc->lock; signal_send_group() takes process_tree_lock,
+ * too. The caller has a reference to the process, also when it signals a thread.
  */
 int signal_send(struct process *proc, int sig, const struct siginfo *info);
 int signal_send_thread(struct task *task, int sig, const struct siginfo *info);
@@ -172,42 +174,43 @@ void signal_send_self(int sig); /* to the current thread, as if by itself: SIGPI
 int signal_send_group(pid_t pgid, int sig, const struct siginfo *info);
 
 /*
- * A fault of the current thread in user mode: the signal is delivered even if it is blocked or
- * ignored, which then ends the process, with one line in the log (why). regs: user registers.
- * Process context, interrupts on.
+ * Sends the signal of a fault of the current thread in user mode. If the signal is blocked or
+ * ignored, ends the process, with one line in the log (why). regs are the user's. Process context,
+ * interrupts on.
  */
 void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const char *why);
 
-/* fork: the child has the parent's actions (or, flag, all default); execve: handlers are gone. */
+/*
+ * For fork: copies the parent's actions to the child, or sets all to the default. For execve:
+ * resets handlers.
+ */
 void signal_copy_actions(struct process *child, struct process *parent, bool all_default);
 void signal_reset_actions(struct process *proc);
 
 /*
- * The thread has a signal to act on, before user mode, interrupts on: stops, is marked to leave, or
- * has *regs changed to enter a handler. Also settles an interrupted call's restart.
+ * Handles the thread's signals before user mode, interrupts on: stops, marks the thread for exit,
+ * or changes *regs to enter a handler. Also decides whether an interrupted call is restarted.
  */
 void signal_deliver(struct pt_regs *regs);
 
-/*
- * current->signal_pending again, from what waits and what is blocked. After a change of the mask.
- * Takes proc->lock.
- */
+/* Recomputes current->signal_pending after a change of the mask. Takes proc->lock. */
 void signal_recalc(void);
 
-/* Replace the mask (SIGKILL and SIGSTOP are never in it), with signal_recalc(). */
+/* Sets the mask, without SIGKILL and SIGSTOP, and calls signal_recalc(). */
 void signal_set_blocked(u64 blocked);
 
 /*
- * For calls that wait under a mask of their own (sigsuspend, ppoll, pselect6): the mask in force
- * until the call's end; the old one comes back when no handler ran, or after the handler.
+ * For calls that wait with a temporary mask (sigsuspend, ppoll, pselect6): sets the mask until the
+ * end of the call. The old mask is restored at the end or, if a handler runs, after the handler.
  */
 void signal_set_temporary_mask(u64 blocked);
 void signal_restore_mask(void); /* the wait has ended without a signal */
 
 /*
- * For signalfd(2), in process context. Take the first signal of the set that waits for the current
- * thread, blocked or not; 0: none waits. Whether one waits. And a queue that is woken when a signal
- * begins to wait for the current process; those for some other processes wake it, too.
+ * For signalfd(2), in process context. signal_dequeue() takes the first pending signal of the set
+ * for the current thread, blocked or not; 0: there is none. The second returns whether there is
+ * one. The third returns a queue that is woken when a signal becomes pending for the current
+ * process, and sometimes for others.
  */
 int signal_dequeue(u64 set, struct siginfo *info);
 bool signal_waits(u64 set);
@@ -216,31 +219,41 @@ struct wait_queue *signal_arrivals(void);
 void signal_init(void);
 
 /*
- * A thread has left the process's list: another one takes what only this one would have taken, and
- * a stop that waited for it is complete. No lock held.
+ * Called after a thread was removed from its process: lets another thread take signals that only
+ * this one would have taken, and completes a stop that waited for it. No lock is held.
  */
 void signal_thread_gone(struct process *proc);
 
-/* The process ends: its interval timers are stopped. Process context. */
+/* Stops the interval timers of a process that ends. Process context. */
 void signal_stop_timers(struct process *proc);
 
-/* The process ends, or executes a program: timer_create()'s are deleted. Process context. */
+/* Deletes the timers of timer_create() when the process ends or calls execve. Process context. */
 void posix_timers_delete(struct process *proc);
 u64 posix_timers_held_bytes(const struct process *proc); /* about */
-/* From the tick, interrupts off, of a thread of the process: its timers of CPU time. */
+/*
+ * Checks the process's timers of CPU time. Called by the tick in one of its threads, interrupts
+ * off.
+ */
 void posix_timers_tick(struct process *proc);
 
-/* The tick has hit a thread of the process, in user mode or not. From the timer interrupt. */
+/*
+ * Charges a tick that has hit a thread of the process, in user mode or not. Called by the timer
+ * interrupt.
+ */
 void signal_charge_tick(struct process *proc, bool user);
 
 /*
- * The alternative stack of the current thread; sp is the user's stack pointer. 0, -EPERM on that
- * stack, -EINVAL, -ENOMEM when too small. And whether sp is on it; an SS_AUTODISARM stack never is.
+ * Sets the alternative stack of the current thread; sp is the user's stack pointer. Returns 0,
+ * -EPERM if the thread is on that stack, -EINVAL, or -ENOMEM if it is too small. The second returns
+ * whether sp is on it; for an SS_AUTODISARM stack, never.
  */
 int signal_set_altstack(const struct kernel_sigaltstack *new, u64 sp);
 bool signal_on_altstack(u64 sp);
 
-/* Any ignored right now (SIG_IGN, or by default)? For the tty's job control. Any context. */
+/*
+ * Returns true if the signal is ignored now (SIG_IGN, or by default). For the tty's job control.
+ * Any context.
+ */
 bool signal_is_ignored(struct process *proc, int sig);
 
 #endif

@@ -20,8 +20,8 @@ char *kstrdup(const char *s);
 #define SLAB_NR_CLASSES 16
 
 /*
- * For leak checks: bytes in live objects; live objects of one class of sizes, which go up to the
- * class's; pages that hold objects, live or not, of all classes. Exact while nobody allocates.
+ * For leak checks: return the bytes in live objects; the live objects of a size class, and its
+ * largest size; the pages of all slabs. Exact only while no other code allocates.
  */
 u64 slab_bytes_live(void);
 s64 slab_nr_live(unsigned int class);

@@ -3,10 +3,10 @@
 #define LEGO_SPINLOCK_H
 
 /*
- * Spinlocks: whoever sees the lock free first takes it. Not first come first served: on a host with
- * fewer CPUs than the machine has, a queue would wait for CPUs that do not run. Holding one, a CPU
- * must not sleep. A lock that any interrupt handler takes is taken with the _irqsave forms
- * everywhere. Not for NMI context, where only spin_trylock() is allowed.
+ * Spinlocks. The CPU that first sees the lock free takes it. There is no queue: on a host with
+ * fewer CPUs than the machine has, a queue would wait for CPUs that do not run. A CPU that holds a
+ * spinlock must not sleep. A lock that any interrupt handler takes must be taken with the _irqsave
+ * forms everywhere. In NMIs, only spin_trylock() is allowed.
  *
  * CONFIG_DEBUG_LOCKS checks all this, and the order in which locks are taken (lego/lock_check.h).
  */
@@ -42,7 +42,7 @@ static inline bool spin_is_locked(const spinlock_t *lock)
 	return READ_ONCE(lock->locked);
 }
 
-/* Without the checks: for the functions below. */
+/* Takes a lock without the checks, for the functions below. */
 static inline bool spin_take(spinlock_t *lock)
 {
 	/* Pairs with the release in spin_unlock(). */
@@ -58,7 +58,7 @@ static inline bool spin_trylock(spinlock_t *lock)
 	return taken;
 }
 
-/* Spins until it has the lock. The profiler of waits counts that under the name. */
+/* Spins until it has the lock. The profiler of waits records the time under this name. */
 void spin_lock_contended(spinlock_t *lock, const char *name) __saves_registers;
 
 #define SPIN_NAME(text) (IS_ENABLED(CONFIG_PROFILE_WAITS) ? (text) : NULL)
@@ -71,9 +71,9 @@ static inline void spin_lock_at(spinlock_t *lock, const char *name, unsigned int
 }
 
 #define spin_lock(lock) spin_lock_at(lock, SPIN_NAME(#lock), 0)
-/* With others of the same class held, all of which have lower addresses. */
+/* Takes a lock while others of the same class, all with lower addresses, are held. */
 #define spin_lock_nested(lock) spin_lock_at(lock, SPIN_NAME(#lock), LOCK_NESTED)
-/* With others of the same class held, in an order in which no circle can wait. */
+/* Takes a lock while others of the same class are held, in an order that cannot form a cycle. */
 #define spin_lock_ordered(lock) spin_lock_at(lock, SPIN_NAME(#lock), LOCK_ORDERED)
 
 static inline void spin_unlock(spinlock_t *lock)

@@ -18,13 +18,16 @@ char *strchr(const char *s, int c);
 char *strrchr(const char *s, int c);
 char *strstr(const char *haystack, const char *needle);
 
-/* Copy with truncation, always terminated. Length copied, or -E2BIG when cut. */
+/*
+ * Copies a string, truncated if necessary, always with a NUL. Returns its length, or -E2BIG if
+ * truncated.
+ */
 ssize_t strscpy(char *dst, const char *src, size_t size);
 
-/* Shell pattern: * ? [a-z] [!a-z]. */
+/* Matches a shell pattern: * ? [a-z] [!a-z]. */
 bool glob_match(const char *pattern, const char *text);
 
-/* True if text matches one of the comma-separated patterns. */
+/* Returns true if text matches one of the comma-separated patterns. */
 bool glob_match_list(const char *patterns, const char *text);
 
 #endif

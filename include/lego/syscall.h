@@ -16,7 +16,7 @@
 typedef long (*syscall_fn_t)(const struct pt_regs *regs);
 extern const syscall_fn_t syscall_table[NR_SYSCALLS];
 
-/* "sys_futex", or NULL for a number without a name. Any context. */
+/* Returns the name, such as "sys_futex", or NULL for a number without a name. Any context. */
 const char *syscall_name(unsigned long nr);
 
 /*

@@ -2,7 +2,7 @@
 #ifndef LEGO_SYSRQ_H
 #define LEGO_SYSRQ_H
 
-/* Serial BREAK, then within 5 s a letter. Commands register at link time. */
+/* Sysrq keys: a serial BREAK, then a letter within 5 s. Commands register at link time. */
 
 #include <lego/kernel.h>
 
@@ -30,20 +30,28 @@ struct sysrq_key {
 #define SYSRQ_KEY_AT_ONCE(ident, letter, help, run) \
 	__SYSRQ_KEY(ident, letter, help, run, SYSRQ_AT_ONCE)
 
-/* Starts the thread that obeys keys: process context, once. Until then interrupts obey them. */
+/*
+ * Starts the thread that handles keys. Until then, interrupts handle them. Process context, once.
+ */
 void sysrq_start(void);
 
-/* From the UART's interrupt: a BREAK, or a byte. True when sysrq consumed the byte. */
+/*
+ * Called by the UART's interrupt for a BREAK, and for a byte. Returns true if sysrq consumed the
+ * byte.
+ */
 void sysrq_break(void);
 bool sysrq_byte(u8 byte);
 
-/* A BREAK was seen, and the next byte will be taken for its key. Any context. */
+/* Returns true after a BREAK, when the next byte will be a key. Any context. */
 bool sysrq_is_armed(void);
 
-/* Obeys a key at once, for /proc/sysrq-trigger: process context. Returns false if there is none. */
+/*
+ * Handles a key at once, for /proc/sysrq-trigger. Returns false if there is no such key. Process
+ * context.
+ */
 bool sysrq_run(u8 letter);
 
-/* Waits until all keys that were typed are obeyed: process context, before the machine ends. */
+/* Waits until all typed keys are handled. Called before the machine ends. Process context. */
 void sysrq_finish(void);
 
 #endif

@@ -18,7 +18,7 @@ extern u64 tsc_khz;
 extern u32 tick_hz;
 
 /*
- * A duration in TSC cycles to nanoseconds, rounded to nearest; exact to 1 ns for up to 2^63 ns.
+ * Converts TSC cycles to nanoseconds, rounded to nearest; exact to 1 ns for up to 2^63 ns. Returns
  * 0 before clock_init().
  */
 u64 cycles_to_ns(u64 cycles);
@@ -29,13 +29,13 @@ u64 cycles_to_ns(u64 cycles);
  */
 u64 ns_to_cycles_up(u64 ns);
 
-/* Nanoseconds since the TSC was zero at boot (never goes back on one CPU). */
+/* Returns nanoseconds since the TSC was zero at boot. Never goes back on one CPU. */
 u64 clock_monotonic_ns(void);
 
-/* Nanoseconds since 1970, from the RTC read once at boot plus the monotonic clock. */
+/* Returns nanoseconds since 1970: the RTC, read once at boot, plus the monotonic clock. */
 u64 clock_realtime_ns(void);
 
-/* Busy wait; interrupts may be on or off. Needs clock_init(). */
+/* Busy-waits; interrupts may be on or off. Needs clock_init(). */
 void udelay(u64 microseconds);
 
 /* A time that never comes. */
@@ -51,7 +51,10 @@ struct itimerspec64 {
 	struct timespec64 value;
 };
 
-/* 0 or -EINVAL for a negative or denormal time; TIME_NEVER_NS for what does not fit. */
+/*
+ * Converts a time; TIME_NEVER_NS if it does not fit. Returns 0, or -EINVAL for a negative or
+ * denormal time.
+ */
 int timespec_to_ns(const struct timespec64 *ts, u64 *ns);
 
 struct timespec64 ns_to_timespec(u64 ns);
@@ -78,8 +81,8 @@ static inline bool clock_is_realtime(int clock)
 }
 
 /*
- * A clock by its own number, if it is one of the current process's or thread's CPU time by theirs:
- * clock_getcpuclockid(3).
+ * Returns the clock's own number, for a clock of CPU time that is given by the number of the
+ * current process or thread: clock_getcpuclockid(3).
  */
 int clock_number(int clock);
 /* What clock_number() leaves by number: the CPU time of another process, or thread. */
@@ -97,27 +100,27 @@ static inline pid_t clock_pid(int clock)
 }
 
 /*
- * A timer as a program sets it: what it is to be set to, and what is left of it. expires_ns is on
- * the monotonic clock, or on one of CPU time, as the now_ns that all of these are given; it is 0
- * when the timer is off. Without an interval it expires once.
+ * The setting of a program's timer. expires_ns is a time on the monotonic clock or on a clock of
+ * CPU time, like now_ns of the functions below; 0: the timer is off. Without an interval, it
+ * expires once.
  */
 struct timer_setting {
 	u64 expires_ns;
 	u64 interval_ns;
 };
 
-/* The times of a clock that has timers, from now on or absolute. 0 or -EINVAL. */
+/* Converts the times of a clock that has timers, relative or absolute. Returns 0 or -EINVAL. */
 int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 *spec, int clock,
 		       bool absolute, u64 now_ns);
-/* Time left to the next expiry; 0 after the last one. */
+/* Returns the time left until the next expiry; 0 after the last one. */
 struct itimerspec64 timer_setting_left(const struct timer_setting *setting, u64 now_ns);
 /*
- * Expiries so far, at least 1 as called when there was one, which the timer is moved on by; it is
- * off if that was the last one.
+ * Returns the number of expiries so far, at least 1, because it is called after an expiry, and
+ * advances the timer by them. Turns it off after the last one.
  */
 u64 timer_setting_advance(struct timer_setting *setting, u64 now_ns);
 
-/* A CLOCK_REALTIME time on the monotonic clock; 0 when before boot. */
+/* Converts a CLOCK_REALTIME time to the monotonic clock; 0 if it is before boot. */
 u64 realtime_to_monotonic_ns(u64 ns);
 
 struct timeval {
@@ -125,10 +128,13 @@ struct timeval {
 	s64 tv_usec;
 };
 
-/* The time that is ns from now on the monotonic clock; TIME_NEVER_NS when out of range. */
+/* Returns the time on the monotonic clock in ns nanoseconds; TIME_NEVER_NS if out of range. */
 u64 time_after_ns(u64 ns);
 
-/* Sleep until clock_monotonic_ns() reaches it: 0, or -EINTR when a signal came first. */
+/*
+ * Sleeps until clock_monotonic_ns() reaches the deadline. Returns 0, or -EINTR if a signal came
+ * first.
+ */
 int sleep_until_ns(u64 deadline_ns);
 
 #endif

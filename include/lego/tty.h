@@ -4,8 +4,8 @@
 
 /*
  * The terminal: the serial line with Linux's line discipline and job control. There is one:
- * /dev/console and /dev/ttyS0; /dev/tty, too, for processes whose controlling terminal it is.
- * It never hangs up: who has it open when its session ends may go on using it.
+ * /dev/console and /dev/ttyS0; /dev/tty, too, for processes whose controlling terminal it is. It
+ * never hangs up: a process that has it open when its session ends can still use it.
  */
 
 #include <lego/types.h>
@@ -26,15 +26,15 @@ extern const struct file_ops controlling_tty_file_ops;
 void tty_init(void);
 
 /*
- * A session leader with a controlling terminal is leaving: its foreground group gets SIGHUP and
- * SIGCONT, and the terminal belongs to nobody. Process context, no locks held.
+ * Called when a session leader with a controlling terminal exits: sends SIGHUP and SIGCONT to its
+ * foreground group, and detaches the terminal. Process context, no locks held.
  */
 void tty_session_exit(struct process *leader);
 
-/* The foreground process group; 0: none. Any context but NMI. */
+/* Returns the foreground process group; 0: none. Any context but NMI. */
 pid_t tty_foreground_pgid(const struct tty *tty);
 
-/* "/dev/ttyS0"'s number for /proc/<pid>/stat: 0 for no terminal. */
+/* Returns the device number of /dev/ttyS0, for /proc/<pid>/stat; 0 for no terminal. */
 u32 tty_number(const struct tty *tty);
 
 #endif

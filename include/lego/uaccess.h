@@ -15,13 +15,18 @@
 
 int copy_from_user(void *dst, const void __user *src, size_t n) __must_check;
 
-/* With interrupts off, spinlocks held: also -EFAULT where the page is not present just now. */
+/*
+ * May be called with interrupts off and spinlocks held. Also returns -EFAULT if the page is not
+ * present now.
+ */
 int copy_from_user_nofault(void *dst, const void __user *src, size_t n) __must_check;
 
 int copy_to_user(void __user *dst, const void *src, size_t n) __must_check;
 int clear_user(void __user *dst, size_t n) __must_check;
 
-/* String length without NUL, -EFAULT, or -ENAMETOOLONG when no NUL stands in the first size bytes.
+/*
+ * Copies a string. Returns its length without the NUL, -EFAULT, or -ENAMETOOLONG if there is no NUL
+ * in the first size bytes.
  */
 ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size) __must_check;
 
@@ -33,10 +38,13 @@ ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size) __must
 		copy_to_user(ptr, &_value, sizeof(_value)); \
 	})
 
-/* Atomic on a user word: *old gets what stood there. 0 or -EFAULT. addr is 4-byte aligned. */
+/*
+ * Does an atomic cmpxchg on a user word, and stores the old value in *old. addr is 4-byte aligned.
+ * Returns 0 or -EFAULT.
+ */
 int user_cmpxchg_u32(u32 __user *addr, u32 expected, u32 desired, u32 *old) __must_check;
 
-/* True when [addr, addr + n) lies in user space. */
+/* Returns true if [addr, addr + n) is in user space. */
 static inline bool access_ok(const void __user *addr, size_t n)
 {
 	return n <= TASK_SIZE && (unsigned long)addr <= TASK_SIZE - n;

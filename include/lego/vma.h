@@ -11,8 +11,8 @@ struct file;
 #define MM_MIN_ADDR 0x10000UL /* NULL and what is near it stay unmapped */
 
 /*
- * [start, end), page aligned. Private: pages from a file or zero, copied before they are written.
- * Shared: the file's own pages; anonymous shared memory is a file without a name.
+ * The area [start, end), page aligned. Private: pages of a file or zeros, copied before they are
+ * written. Shared: the file's own pages; anonymous shared memory is a file without a name.
  */
 struct vma {
 	u64 start;
@@ -22,11 +22,11 @@ struct vma {
 	u16 height;	   /* of its subtree; this and what follows file_bytes: vma_tree.c */
 	struct file *file; /* NULL: private and anonymous; holds a reference */
 	u64 file_offset;   /* of start, page aligned */
-	u64 file_bytes;	   /* from start; what lies behind reads as zero */
+	u64 file_bytes;	   /* from start; the rest reads as zero */
 
 	struct vma *prev, *next; /* by address; NULL: none */
 	struct vma *parent, *child[2];
-	u64 max_gap; /* bytes: the largest hole right below an area of its subtree */
+	u64 max_gap; /* bytes: the largest hole directly below an area of its subtree */
 };
 
 /* All zero: empty. */

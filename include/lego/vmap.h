@@ -6,18 +6,20 @@
 
 #include <lego/types.h>
 
-/* Map device registers uncached; phys need not be aligned. NULL when out of memory. Never undone.
- */
+/* Maps device registers uncached; phys need not be aligned. NULL: out of memory. Never undone. */
 volatile void *ioremap(phys_addr_t phys, size_t size_bytes);
 
 /*
- * A kernel stack of KERNEL_STACK_SIZE bytes with unmapped pages below and above; NULL when out of
- * memory. Freed stacks are cached mapped, so reuse costs no TLB shootdown.
+ * Allocates a kernel stack of KERNEL_STACK_SIZE bytes, with unmapped pages below and above. NULL:
+ * out of memory. Freed stacks stay mapped in a cache, so reuse costs no TLB shootdown.
  */
 void *kernel_stack_alloc(void);
 void kernel_stack_free(void *stack);
 
-/* For leak checks: stacks in use; pages of all stacks, cached ones too, and of the tables above. */
+/*
+ * For leak checks: return the stacks in use, and the pages of all stacks, cached ones included, and
+ * of their page tables.
+ */
 u64 vmap_nr_stacks(void);
 u64 vmap_nr_stack_pages(void);
 
