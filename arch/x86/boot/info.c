@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the loader says about the machine, whichever protocol it speaks: pvh.c and multiboot2.c read
- * theirs and hand it over piece by piece. The physical memory map may be in any order, overlap, and
- * end anywhere.
+ * Collects the loader's information about the machine. pvh.c and multiboot2.c read their protocols
+ * and pass it on item by item. The entries of the physical memory map may be in any order, overlap,
+ * and end anywhere.
  */
 #include "info.h"
 
@@ -37,7 +37,7 @@ void boot_set_cmdline(const char *cmdline)
 	printk("Command line: %s\n", boot_info.cmdline);
 }
 
-/* Pages: RAM shrinks to whole ones, everything else grows. */
+/* Rounds to pages: RAM shrinks to whole pages, everything else grows. */
 void boot_add_memory(u64 start, u64 size_bytes, bool usable)
 {
 	u64 end;
@@ -72,7 +72,9 @@ void boot_set_rsdp(const void *rsdp, u32 size_bytes)
 	if (size_bytes < MIN_RSDP_BYTES || size_bytes > sizeof(copy))
 		return;
 	memcpy(copy, rsdp, size_bytes);
-	/* acpi_init() will map it as it does firmware, uncached: it must be in memory by then. */
+	/*
+	 * acpi_init() maps it uncached, like firmware tables, so it must be written back to memory.
+	 */
 	asm volatile("wbinvd" ::: "memory");
 	boot_info.rsdp = virt_to_phys(copy);
 }
@@ -102,8 +104,7 @@ static void add_region(u64 start, u64 end, bool usable)
 	boot_info.nr_regions++;
 }
 
-/* What the entries say about [start, end), which no entry covers in part: anything else beats RAM.
- */
+/* Adds [start, end), which no entry covers partially. If entries disagree, it is not RAM. */
 static void add_interval(u64 start, u64 end)
 {
 	bool covered = false, usable = true;
@@ -118,7 +119,7 @@ static void add_interval(u64 start, u64 end)
 		add_region(start, end, usable);
 }
 
-/* Cut all entries at every entry's borders, and merge equal neighbours again. */
+/* Splits all entries at the borders of every entry, and merges equal neighbours again. */
 static void sanitise_memmap(void)
 {
 	static u64 borders[2 * MAX_MEMMAP];

@@ -3,29 +3,29 @@
 #define BOOT_INFO_H
 
 /*
- * Between the readers of the boot protocols and boot_info. All on the boot CPU, on head.S's page
- * table: what loaders leave lies in the low 4 GiB, which that maps, and outside the image; it is
- * used up before any page is allocated.
+ * The interface between the readers of the boot protocols and boot_info. Everything runs on the
+ * boot CPU, with head.S's page table. The loader's data is in the low 4 GiB, which that table maps,
+ * outside the image. It is read before any page is allocated.
  */
 
 #include <lego/types.h>
 
-/* The loader's data at phys; NULL if phys is 0 or not all of it is mapped. */
+/* Returns the loader's data at phys; NULL if phys is 0 or not all of it is mapped. */
 const void *boot_data(u64 phys, u64 size_bytes);
 
-/* Copied; what does not fit is cut, with a warning. */
+/* Copies the command line. Truncates it, with a warning, if it does not fit. */
 void boot_set_cmdline(const char *cmdline);
 
-/* One entry of the memory map; any numbers will do. */
+/* Adds an entry of the memory map. Any numbers are accepted. */
 void boot_add_memory(u64 start, u64 size_bytes, bool usable);
 
-/* The initramfs: checked against the memory map when that is complete. */
+/* Sets the place of the initramfs. It is checked when the memory map is complete. */
 void boot_set_initrd(u64 start, u64 size_bytes);
 
-/* A loader's copy of ACPI's RSDP, of which another is made; ignored if of no size an RSDP has. */
+/* Copies the loader's copy of ACPI's RSDP. Ignores it if its size is not that of an RSDP. */
 void boot_set_rsdp(const void *rsdp, u32 size_bytes);
 
-/* Read what a loader of either kind left at phys. Panics if it is not what it should be. */
+/* Read the data that a loader of either kind left at phys. Panic if it is invalid. */
 void pvh_read(u64 phys);
 void multiboot2_read(u64 phys);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The multiboot2 information (Multiboot2 Specification version 2.0, section 3.6): its size, then
- * tags of a type and a size each, 8-byte aligned, to a tag of type 0. The first of a kind counts.
- * No tag is looked at before it is known to lie inside, no field before its tag is long enough.
+ * tags of a type and a size each, 8-byte aligned, to a tag of type 0. The first tag of each type
+ * counts. Before a tag is read, it is checked to be inside; before a field is read, its tag is
+ * checked to be long enough.
  */
 #include "info.h"
 
@@ -56,7 +57,7 @@ struct memmap_entry {
 	u32 reserved;
 };
 
-/* The text that fills the rest of a tag; NULL if it has no end. */
+/* Returns the text in the rest of a tag; NULL if it has no NUL. */
 static const char *tag_text(const struct tag *tag)
 {
 	const char *text = (const char *)(tag + 1);
@@ -116,7 +117,7 @@ static void read_tag(const struct tag *tag)
 		read_memmap(tag);
 		break;
 	case TAG_RSDP_V1:
-		/* Version 2 is the better one, and may come before or after. */
+		/* Version 2 is preferred, and may come before or after version 1. */
 		if (!boot_info.rsdp)
 			boot_set_rsdp(tag + 1, content_bytes);
 		break;

@@ -10,19 +10,22 @@
 
 /* The C half of entry.S. */
 
-/* Not for the user to see: signal_deliver() settles it, whether a signal is still there or not. */
+/*
+ * Returns true for a code that the user must not see: signal_deliver() handles it, even if there is
+ * no signal any more.
+ */
 static bool is_restart_code(long ret)
 {
 	return ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
 }
 
-/* As in Linux the number is eax; in rax's upper half stands nothing. */
+/* Handles a system call. As in Linux, the number is in eax; the upper half of rax is ignored. */
 notrace void do_syscall_64(struct pt_regs *regs)
 {
 	unsigned long nr = (u32)regs->orig_rax;
 	long ret = -ENOSYS;
 
-	/* Keeps GCC from loading 64 bits here and cutting them off once more at each use. */
+	/* Keeps GCC from loading 64 bits here and truncating them at each use. */
 	asm("" : "+r"(nr));
 	local_irq_enable();
 	profile_trace(sys_enter, nr);
@@ -51,7 +54,7 @@ notrace void do_vector(struct pt_regs *regs, unsigned int vector)
 	}
 }
 
-/* The frame that iretq refused: not the kernel's mistake, so the process pays. */
+/* Handles a frame that iretq refused. The user chose its values, so the process gets the signal. */
 void do_bad_iret(struct pt_regs *regs)
 {
 	local_irq_enable();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The few ACPI tables a kernel needs to find CPUs, interrupt controllers, timers and the
- * power switch (ACPI specification 6.4, chapter 5). Every table is mapped by its own length,
- * checksummed, and read with bounds; what is damaged is named in the log and skipped, as if
- * it were not there. There is no AML interpreter: the sleep type of S5 is found by its byte
- * pattern in the DSDT.
+ * The few ACPI tables a kernel needs to find CPUs, interrupt controllers, timers and the power
+ * switch (ACPI specification 6.4, chapter 5). Every table is mapped by its own length, checksummed,
+ * and read with bounds. Damaged tables are logged and ignored. There is no AML interpreter: the
+ * sleep type of S5 is found by its byte pattern in the DSDT.
  */
 #include <asm/acpi.h>
 
@@ -90,7 +89,7 @@ static u64 get_bytes(const void *data, unsigned int n)
 	return value;
 }
 
-/* A field of a table that may be too old to have it: 0 then. */
+/* Returns a field of a table, or 0 if the table is too old to have it. */
 static u64 table_field(const struct table_header *table, unsigned int offset, unsigned int n)
 {
 	return offset + n <= table->length ? get_bytes((const u8 *)table + offset, n) : 0;
@@ -133,7 +132,7 @@ static const struct rsdp *find_rsdp(void)
 	return rsdp ? rsdp : search_rsdp(BIOS_AREA, BIOS_AREA_BYTES);
 }
 
-/* Map the table at phys; NULL, after a log line, if it is not a good one. */
+/* Maps the table at phys. Returns NULL, after a log line, if it is not valid. */
 static const struct table_header *map_table(phys_addr_t phys)
 {
 	const struct table_header *table = phys ? map_firmware(phys, sizeof(*table)) : NULL;
@@ -228,7 +227,7 @@ enum madt_type {
 	MADT_X2APIC = 9,
 };
 
-/* Least length of an entry of each type we read. */
+/* The minimum length of an entry of each type that is read. */
 static const u8 madt_entry_bytes[] = {
 	[MADT_LAPIC] = 8,     [MADT_IOAPIC] = 12,	 [MADT_OVERRIDE] = 10,
 	[MADT_LAPIC_NMI] = 6, [MADT_LAPIC_ADDRESS] = 12, [MADT_X2APIC] = 16,
@@ -260,7 +259,7 @@ static void parse_madt_entry(const u8 *entry, bool nmis)
 	}
 }
 
-/* NMI entries name CPUs that may come behind them: a second pass reads these. */
+/* Parses entries. NMI entries refer to CPUs that may come later, so a second pass reads them. */
 static void parse_madt_entries(const struct table_header *madt, bool nmis)
 {
 	const u8 *bytes = (const u8 *)madt;
@@ -293,7 +292,7 @@ static void parse_madt(const struct table_header *madt)
 	}
 }
 
-/* One small integer of a package, moving *pos; -1 when there is none. */
+/* Reads one small integer of a package and advances *pos; -1: there is none. */
 static int aml_small_integer(const u8 *aml, u32 length, u32 *pos)
 {
 	u8 op = *pos < length ? aml[*pos] : 0xff;
@@ -402,7 +401,7 @@ static void parse_table(phys_addr_t phys)
 	}
 }
 
-/* Everything the RSDT (4-byte pointers) or XSDT (8-byte pointers) leads to. */
+/* Parses all tables in the RSDT (4-byte pointers) or XSDT (8-byte pointers). */
 static bool parse_root(phys_addr_t phys, const char *signature, unsigned int pointer_bytes)
 {
 	const struct table_header *root = map_table(phys);
@@ -445,7 +444,7 @@ void acpi_power_off(void)
 
 	if (!acpi_info.s5_valid || !a)
 		return;
-	/* Firmware that still owns the power registers has to hand them over first. */
+	/* Firmware that still owns the power registers must release them first. */
 	if (!(inw(a) & sci_enable) && acpi_info.smi_command_port && acpi_info.acpi_enable) {
 		outb(acpi_info.acpi_enable, acpi_info.smi_command_port);
 		for (int i = 0; i < 100000 && !(inw(a) & sci_enable); i++)

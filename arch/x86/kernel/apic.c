@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The local APIC in xAPIC mode: registers in one uncached page that shows every CPU its own
- * (SDM vol. 3, chapter 10). An interrupt command is two writes, high half first, so
- * interrupts are off in between; an NMI in between that sends too would redirect the first
- * command, which is why only a dying machine sends from NMI.
+ * The local APIC in xAPIC mode: the registers are in an uncached page, in which every CPU sees its
+ * own (SDM vol. 3, chapter 10). An interrupt command is two writes, high half first, so interrupts
+ * are off in between; an NMI in between that sends too would redirect the first command, which is
+ * why only a dying machine sends from NMI.
  */
 #include <asm/apic.h>
 
@@ -55,7 +55,9 @@ enum apic_register {
 #define ICR_LEVEL	BIT(15)
 #define DIVIDE_BY_1	0xb
 
-/* A command is accepted within microseconds; a local APIC that never does is not waited for. */
+/*
+ * A command is accepted within microseconds. The bound is for a local APIC that never accepts it.
+ */
 #define MAX_ICR_POLLS 1000000
 
 u64 apic_timer_hz;
@@ -134,7 +136,7 @@ static void error_interrupt(struct pt_regs *regs)
 {
 	u32 status;
 
-	/* A write makes the APIC show what has gathered since the last one. */
+	/* A write makes the APIC report the errors since the last write. */
 	apic_write(APIC_ESR, 0);
 	status = apic_read(APIC_ESR);
 	apic_eoi();
@@ -146,7 +148,7 @@ static void spurious_interrupt(struct pt_regs *regs)
 {
 }
 
-/* In x2APIC mode, where firmware may leave us, the register page does not answer. */
+/* Leaves x2APIC mode, which firmware may have enabled: in it, the register page does not work. */
 static void enable_xapic(void)
 {
 	u64 base = rdmsr(MSR_APIC_BASE);
@@ -181,12 +183,12 @@ void apic_init_cpu(void)
 	apic_write(APIC_LVT_LINT1, lint_entry(1));
 	apic_write(APIC_ESR, 0);
 	apic_write(APIC_LVT_ERROR, VECTOR_ERROR);
-	/* What a loader left in service would block everything of its priority and below. */
+	/* An interrupt that a loader left in service would block all of its priority and below. */
 	for (int i = 0; i < 256; i++)
 		apic_eoi();
 }
 
-/* The legacy controllers: out of the way of the exception vectors, then all masked. */
+/* Moves the legacy controllers' vectors away from the exceptions, then masks all pins. */
 static void disable_pics(void)
 {
 	static const struct {

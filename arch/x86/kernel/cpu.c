@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What every CPU needs before it runs C code that may be interrupted: descriptor tables, the system
- * call entry and the protections (SDM vol. 3, 2.5, 3.5, 5.8.8, 8.7). All tables are per-CPU
- * variables.
+ * Sets up a CPU before it runs C code that may be interrupted: descriptor tables, the system call
+ * entry and the protections (SDM vol. 3, 2.5, 3.5, 5.8.8, 8.7). All tables are per-CPU variables.
  */
 #include <asm/setup.h>
 
@@ -54,7 +53,7 @@ static void init_tss(struct tss *tss)
 
 	for (int i = 0; i < NR_ISTS; i++)
 		tss->ist[i] = (u64)(stacks + (i + 1) * IST_STACK_SIZE);
-	tss->io_map_base = sizeof(*tss); /* behind the limit: no I/O ports for users */
+	tss->io_map_base = sizeof(*tss); /* beyond the limit: no I/O ports for users */
 }
 
 /* A TSS descriptor takes two entries (SDM vol. 3, figure 8-4). */

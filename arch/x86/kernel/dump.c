@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a dying kernel says about itself. */
+/* Prints registers and stacks in a panic. */
 #include <asm/traps.h>
 
 #include <asm/page.h>
@@ -66,8 +66,8 @@ void dump_registers(const struct pt_regs *regs)
 }
 
 /*
- * There are no frame pointers to follow: print what on the stack may be a return address. Some of
- * it is left over from earlier calls.
+ * Prints all words on the stack that may be return addresses, without frame pointers. Some are left
+ * over from earlier calls.
  */
 static void dump_stack(u64 sp)
 {
@@ -83,7 +83,9 @@ static void dump_stack(u64 sp)
 	for (; sp < end && nr < MAX_STACK_SYMBOLS; sp += 8) {
 		u64 word = stack_return_address(current, (const u64 *)sp);
 
-		/* Nobody returns to a function's start; a recursion is worth one line. */
+		/*
+		 * No call returns to the start of a function, and a recursion needs only one line.
+		 */
 		if (!kallsyms_lookup(word, &function, NULL) || word == function || word == last)
 			continue;
 		print_symbol(" ", word);

@@ -2,8 +2,8 @@
 /*
  * x87, SSE and AVX state of user threads, by XSAVE in standard form (SDM vol. 1, chapter 13) or
  * FXSAVE on CPUs without it. A thread's registers are saved when it is switched out and loaded when
- * it is switched in: no lazy tricks, so no thread ever sees another's. Those of a signal handler's
- * frame go from the CPU to user memory and back without a copy between.
+ * it is switched in, never lazily, so no thread ever sees another's. The registers in a signal
+ * frame go directly between the CPU and user memory.
  */
 #include <asm/fpu.h>
 
@@ -62,7 +62,7 @@ static bool have_xsaveopt;
 static size_t area_bytes = FXSAVE_SIZE;
 static u32 mxcsr_mask; /* bits that MXCSR has */
 
-/* Registers as after reset. With a header of zero XRSTOR reads no more than this. */
+/* The registers after a reset. With a header of zero, XRSTOR reads no more than this. */
 static u8 initial[XSAVE_MIN_SIZE] __aligned(FPU_ALIGN);
 
 static void find_features(void)
@@ -94,7 +94,7 @@ static void find_initial(void)
 	clean(initial, sizeof(initial));
 }
 
-/* The size of the enabled features can be asked only once they are enabled. */
+/* CPUID returns the size of the enabled features, so they must be enabled first. */
 void fpu_init_cpu(unsigned int cpu)
 {
 	u64 cr4;
@@ -196,8 +196,8 @@ size_t fpu_frame_bytes(void)
 }
 
 /*
- * The task's own area gets what the CPU has; being switched out meanwhile would write the same
- * there. Not optimized: parts in their initial state would be left out.
+ * Saves the CPU's registers in the task's area. If the task is switched out meanwhile, the same
+ * values are written. Does not use XSAVEOPT, which would omit parts in their initial state.
  */
 static u8 *save_current(void)
 {
@@ -209,8 +209,8 @@ static u8 *save_current(void)
 }
 
 /*
- * Programs that change x87 or SSE registers in a frame need not know the header, so it always says
- * that both are there.
+ * Saves to user memory. The header always marks x87 and SSE as present, because programs that
+ * change these registers in a frame may not know the header.
  */
 static int save_to_user(void __user *area)
 {
@@ -236,7 +236,10 @@ static int save_to_user(void __user *area)
 	return error;
 }
 
-/* features: which ones, or 0: an FXSAVE area. The CPU refuses what it cannot load. */
+/*
+ * Loads from user memory. features says which ones; 0: an FXSAVE area. The CPU refuses invalid
+ * values.
+ */
 static int load_from_user(const void __user *area, u64 features)
 {
 	int error = -EFAULT;
@@ -282,7 +285,7 @@ int fpu_save_frame(void __user *frame)
 	return put_user(FRAME_MAGIC2, (u32 __user *)(user + area_bytes));
 }
 
-/* The features, as in XCR0, that a frame has besides the FXSAVE area, or 0. */
+/* Returns the features, as in XCR0, that a frame has besides the FXSAVE area, or 0. */
 static u64 frame_features(const u8 __user *frame)
 {
 	struct frame_sw sw;

@@ -19,7 +19,7 @@
 #define CONFIGURATION_ENABLE BIT(0)
 #define CONFIGURATION_LEGACY BIT(1)
 
-/* The specification's limit: 100 ns; below 0.1 ns is not to be believed either. */
+/* The specification's limit: 100 ns. A period below 0.1 ns is not plausible, either. */
 #define MAX_PERIOD_FS 100000000
 #define MIN_PERIOD_FS 100000
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * IOAPICs: every pin masked at boot, then opened one by one. A pin is named by its global
+ * IOAPICs: all pins are masked at boot, then unmasked one by one. A pin is named by its global
  * system interrupt number; ISA interrupts have the number of their pin unless the MADT says
  * otherwise. Register access is an index and a data window, so one at a time.
  */
@@ -42,7 +42,7 @@ static void ioapic_write(const struct ioapic *ioapic, u32 reg, u32 value)
 	writel(value, ioapic->registers + REGISTER_WINDOW);
 }
 
-/* Masked while the halves do not belong together. */
+/* Writes an entry. The pin is masked while its halves are inconsistent. */
 static void write_pin(const struct ioapic *ioapic, u32 pin, u64 entry)
 {
 	unsigned long flags = spin_lock_irqsave(&ioapic_lock);

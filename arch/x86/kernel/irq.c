@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* External interrupts: the vectors above the exceptions, one handler each. */
+/* Dispatches external interrupts: the vectors above the exceptions, with one handler each. */
 #include <lego/irq.h>
 
 #include <asm/apic.h>

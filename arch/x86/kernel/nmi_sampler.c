@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * NMIs for all CPUs, one a period: a timer's interrupt through the IOAPIC, delivered as NMI to
- * physical destination 0xff, all CPUs. The timer is the HPET's first comparator (IA-PC HPET
- * specification 1.0a, 2.3.9.2); the boot CPU's handler sets it for each next NMI. Without an HPET
- * it is the PIT's channel 0 (8254, mode 2), which needs nothing in the handler. The HPET has no
- * interrupt of its own before, and nothing else uses it once the clocks are calibrated.
+ * Sends NMIs to all CPUs, one in each period: the interrupt of a timer goes through the IOAPIC,
+ * delivered as NMI to physical destination 0xff, all CPUs. The timer is the HPET's first comparator
+ * (IA-PC HPET specification 1.0a, 2.3.9.2); the boot CPU's handler sets it for each next NMI.
+ * Without an HPET it is the PIT's channel 0 (8254, mode 2), which needs no code in the handler.
+ * Nothing else uses the HPET once the clocks are calibrated.
  *
- * The comparator's periodic mode is not used: in QEMU it fires a second time 10 ns after each tick
- * if the clock counts instructions, and no handler can tell such an NMI from one that is due.
+ * The comparator's periodic mode is not used: under icount, QEMU's HPET fires a second time 10 ns
+ * after each tick, and a handler cannot distinguish such an NMI from one that is due.
  */
 #include <asm/nmi_sampler.h>
 
@@ -77,7 +77,10 @@ static u32 hpet_read(unsigned int offset)
 	return readl((volatile u8 *)hpet_registers + offset);
 }
 
-/* Of those the comparator can be routed to, the last one: the first are more likely shared. */
+/*
+ * Returns the last pin that the comparator can be routed to, because the first ones are more likely
+ * shared.
+ */
 static int find_hpet_pin(void)
 {
 	u32 routes = hpet_read(HPET_T0_ROUTES);
@@ -175,8 +178,8 @@ void nmi_sampler_move(u64 random)
 		next_slot();
 	at = hpet.slot + (random * hpet.jitter >> 32);
 	/*
-	 * If the time is over when the comparator is set, the NMI would not come for minutes: tries
-	 * again.
+	 * If the time has passed when the comparator is set, the NMI would not come for minutes, so
+	 * try again.
 	 */
 	for (;;) {
 		if (unlikely((s32)((u32)at - now) < (s32)hpet.least))
@@ -197,7 +200,7 @@ static u32 read_pit(void)
 	return count | (u32)inb(PIT_CHANNEL_0) << 8;
 }
 
-/* Machines without one read as some constant. */
+/* Returns true if the PIT counts. Without a PIT, reads return a constant. */
 static bool pit_counts(void)
 {
 	u32 count = read_pit();

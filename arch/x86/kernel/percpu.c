@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Per-CPU areas. The boot CPU keeps the image's copy, which is in use, and perhaps pointed to,
- * since the first C instruction. Every other CPU gets a copy of what the section held before that.
+ * Per-CPU areas. The boot CPU keeps the image's copy, which is in use since the first C
+ * instruction; pointers to it may exist. Every other CPU gets a copy of the section's initial
+ * values.
  */
 #include <lego/percpu.h>
 

@@ -3,7 +3,10 @@
 
 #include <asm/text_patch.h>
 
-/* The fences stand where only switched-on points come by, so nobody runs what is written here. */
+/*
+ * Only points that are on execute the fences, and no point is on, so no CPU executes the bytes that
+ * are written.
+ */
 
 static const u8 nop[3] = { 0x0f, 0x1f, 0x00 };
 

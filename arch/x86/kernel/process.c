@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Switching between tasks, and how a task takes its first steps. */
+/* Switches between tasks, and starts new ones. */
 #include <asm/processor.h>
 
 #include <asm/desc.h>
@@ -14,7 +14,7 @@
 
 #define RFLAGS_FIXED BIT(1)
 
-/* What switch_stack() pops; a new task "returns" into thread_entry. */
+/* The words that switch_stack() pops. A new task "returns" to thread_entry. */
 struct switch_frame {
 	u64 r15, r14, r13, r12, rbx, rbp;
 	u64 ret;
@@ -31,7 +31,7 @@ DECLARE_PER_CPU(u64, user_rsp);
 DEFINE_PER_CPU(u64, kernel_stack_top);
 DEFINE_PER_CPU(u64, user_rsp);
 
-/* Kernel threads leave the registers of the user thread before them: they cannot use them. */
+/* Kernel threads keep the values of the last user thread, because they do not use them. */
 static void switch_segment_bases(const struct thread_struct *next)
 {
 	wrmsr(MSR_FS_BASE, next->fs_base);
@@ -97,7 +97,9 @@ void thread_start_user(struct pt_regs *regs, u64 entry, u64 user_stack)
 	fpu_reset();
 }
 
-/* The task's copy and the register change together, or a switch between could lose the new value.
+/*
+ * The task's copy and the register change together; otherwise a switch in between could lose the
+ * new value.
  */
 static void set_base(struct task *task, u64 *copy, u32 msr, u64 base)
 {

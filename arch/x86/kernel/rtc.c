@@ -36,7 +36,7 @@ struct reading {
 	u8 second, minute, hour, day, month, year, century;
 };
 
-/* The index belongs to who reads the data; no interrupt handler uses the CMOS. */
+/* Guards the index register until the data is read. No interrupt handler uses the CMOS. */
 static DEFINE_SPINLOCK(cmos_lock);
 
 static u8 cmos_read(enum cmos_register reg)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* First C code: console, traps, then what the loader says about the machine. */
+/* The first C code: sets up console and traps, then reads the loader's information. */
 #include <lego/boot.h>
 
 #include <asm/desc.h>

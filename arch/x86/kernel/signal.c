@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The user's side of signals: Linux's rt_sigframe on the stack, from which libc and unwinders read
- * the interrupted registers, and back. Nothing in a frame is trusted: segments are ours, flags are
- * masked, extended registers are checked before they are loaded, and a bad rip is the business of
- * iretq and the page tables.
+ * Signal frames: builds Linux's rt_sigframe on the user stack, from which C libraries and unwinders
+ * read the interrupted registers, and restores the registers from it. Nothing in a frame is
+ * trusted: segments are fixed, flags are masked, extended registers are checked before they are
+ * loaded, and a bad rip only faults.
  */
 #include <asm/signal.h>
 
@@ -106,7 +106,10 @@ void signal_settle_call(struct pt_regs *regs, const struct kernel_sigaction *act
 	profile_syscall_interrupted();
 }
 
-/* Where the frame goes, and the extended registers above it. False: off the alternative stack. */
+/*
+ * Chooses the place of the frame and of the extended registers above it. Returns false if that is
+ * beyond the alternative stack.
+ */
 static bool place_frame(const struct pt_regs *regs, const struct kernel_sigaction *action,
 			u64 *frame, u64 *fpstate)
 {
@@ -248,7 +251,7 @@ SYSCALL_DEFINE0(rt_sigreturn)
 	profile_syscall_sigreturn(regs->rip, regs->rsp);
 	if (fpu_restore_frame((const void __user *)uc.mcontext.fpstate))
 		goto out_bad;
-	/* As in Linux a stack that cannot be is no error here. */
+	/* As in Linux, an invalid stack is no error here. */
 	(void)signal_set_altstack(&uc.stack, regs->rsp);
 	return (long)regs->rax;
 out_bad:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Starting CPUs one after the other, and calls and signals among them.
+ * Starts the CPUs one after the other, and sends calls and interrupts between them.
  *
- * A call puts one node per target on the target's list, without a lock, and sends an
- * interrupt if the list was empty. The caller waits with interrupts on, so CPUs that call
- * each other serve each other.
+ * A call puts one node per target on the target's list, without a lock, and sends an interrupt if
+ * the list was empty. The caller waits with interrupts on, so CPUs that call each other serve each
+ * other.
  */
 #include <lego/smp.h>
 
@@ -97,7 +97,8 @@ static bool page_usable(phys_addr_t page)
 }
 
 /*
- * A page a start-up IPI can name; 0 when there is none. The page allocator stays above 1 MiB.
+ * Returns a page that a start-up IPI can address, or 0. The page allocator does not use memory
+ * below 1 MiB.
  */
 static phys_addr_t find_trampoline_page(void)
 {
@@ -152,10 +153,7 @@ static void wake_cpu(unsigned int cpu, phys_addr_t page)
 	apic_send_startup(apic_id, page >> PAGE_SHIFT);
 }
 
-/*
- * Back to waiting for a start-up IPI, so that it does not come up in the middle of something
- * else.
- */
+/* Sends the CPU back to waiting for a start-up IPI, so that it does not start later. */
 static void abandon_cpu(unsigned int cpu, const char *why)
 {
 	apic_send_init(acpi_info.apic_id[cpu]);
@@ -187,7 +185,7 @@ static void start_cpu(unsigned int cpu, phys_addr_t page, struct trampoline_data
 		abandon_cpu(cpu, "stopped answering");
 		return;
 	}
-	/* It has decided to come; the mask follows at once. */
+	/* It has decided to start, and sets its bit in the mask soon. */
 	while (!cpu_online(cpu))
 		cpu_relax();
 	printk("smp: CPU%u online (APIC id %u)\n", cpu, acpi_info.apic_id[cpu]);
@@ -241,17 +239,19 @@ static DEFINE_PER_CPU(bool, waiter_halted);
 
 void smp_wait_zero(const u64 *word)
 {
-	might_sleep(); /* others may have to take an interrupt, and wait for us */
+	might_sleep(); /* others may wait for this CPU to take an interrupt */
 	for (;;) {
 		for (int i = 0; i < MAX_WAIT_SPINS; i++) {
-			/* Pairs with the release of whoever makes it zero. */
+			/* Pairs with the release of the CPU that makes it zero. */
 			if (!smp_load_acquire(word))
 				return;
 			cpu_relax();
 		}
 		local_irq_disable();
 		this_cpu_write(waiter_halted, true);
-		/* Either we see the zero, or smp_wake_waiter() behind it sees that we halt. */
+		/*
+		 * Either we see the zero, or smp_wake_waiter(), called after it, sees that we halt.
+		 */
 		smp_mb();
 		if (smp_load_acquire(word))
 			cpu_wait_for_interrupt();
@@ -277,7 +277,7 @@ static void call_interrupt(struct pt_regs *regs)
 
 	profile_trace(call_function_entry, VECTOR_CALL);
 	apic_eoi();
-	/* Takes what push_call() put there, newest first. */
+	/* Takes all nodes that push_call() has added, newest first. */
 	node = xchg(&per_cpu(call_list, smp_processor_id()), NULL);
 	for (; node; node = next) {
 		next = node->next;
@@ -290,7 +290,10 @@ static void call_interrupt(struct pt_regs *regs)
 		next = node->next;
 		caller = call->caller;
 		call->fn(call->arg);
-		/* The last touch: both are on the caller's stack. Pairs with smp_wait_zero(). */
+		/*
+		 * The last access: node and call are on the caller's stack. Pairs with
+		 * smp_wait_zero().
+		 */
 		if (!__atomic_and_fetch(&call->pending, ~self, __ATOMIC_RELEASE))
 			smp_wake_waiter(caller);
 	}
@@ -309,7 +312,7 @@ static void push_call(unsigned int cpu, struct call_node *node)
 		head = seen;
 		cpu_relax();
 	}
-	/* A list that was not empty has an interrupt under way. */
+	/* If the list was not empty, an interrupt is pending already. */
 	if (!head)
 		apic_send_ipi(cpu, VECTOR_CALL);
 }
@@ -343,7 +346,7 @@ void smp_send_reschedule(unsigned int cpu)
 	apic_send_ipi(cpu, VECTOR_RESCHEDULE);
 }
 
-/* The way out of the interrupt looks at need_resched. */
+/* Does nothing itself: the return from the interrupt checks need_resched. */
 static void reschedule_interrupt(struct pt_regs *regs)
 {
 	profile_trace(reschedule_entry, VECTOR_RESCHEDULE);

@@ -49,7 +49,7 @@ static void site_insn(const struct static_key_site *site, bool on, u8 *insn)
 	}
 }
 
-/* Panics if a site has other bytes than were put there: they must not be written over. */
+/* Panics if a site has unexpected bytes, which must not be overwritten. */
 static void check_sites(const struct static_key *key)
 {
 	const struct static_key_site *site;

@@ -2,9 +2,9 @@
 /*
  * The timer interrupt. The local APIC's timer counts down once to the earliest of the CPU's
  * deadlines: its tick, tick_hz times a second, its first kernel timer, and the profiler's next
- * sample. Deadlines are TSC values. Those of the tick follow from each other, not from when the
- * interrupt came, so the tick does not drift. Ticks that were held up for longer than a tick are
- * one.
+ * sample. Deadlines are TSC values. The next tick is computed from the last deadline, not from the
+ * time of the interrupt, so the tick does not drift. If the interrupt is late by several ticks,
+ * they count as one.
  */
 #include <asm/tick.h>
 
@@ -28,14 +28,14 @@ DEFINE_PER_CPU(u64, timer_deadline);
 
 static DEFINE_PER_CPU(u64, tick_deadline);
 /*
- * When the tick or the first kernel timer is due, whichever is earlier. That timer may have been
+ * When the tick or the first kernel timer is due, whichever is earlier. The timer may have been
  * cancelled since.
  */
 static DEFINE_PER_CPU(u64, kernel_deadline);
 static u64 tick_cycles;
 static u64 counts_per_cycle; /* of the APIC timer, times 2^32 */
 
-/* More than CONFIG_HZ is left out, and less than 2, as a tick's cycles must fit into 32 bits. */
+/* Accepts 2 to CONFIG_HZ: with less than 2, a tick's cycles would not fit into 32 bits. */
 static int set_tick_hz(const char *value)
 {
 	u64 hz;
@@ -54,7 +54,10 @@ static __always_inline void rearm(void)
 	profile_next_deadline(&deadline);
 	this_cpu_write(timer_deadline, deadline);
 	now = rdtsc();
-	/* One count more than fits: never before the deadline. A tick's cycles need 32 bits. */
+	/*
+	 * Rounded up by one count, so that it never comes before the deadline. A tick's cycles fit
+	 * into 32 bits.
+	 */
 	if (likely(deadline > now))
 		apic_timer_set(((deadline - now) * counts_per_cycle >> 32) + 1);
 	else
@@ -69,8 +72,8 @@ void timer_rearm(void)
 void tick_interrupt_by(u64 deadline)
 {
 	/*
-	 * kernel_deadline is 0 before the tick starts, and past while the handler runs: both set it
-	 * later.
+	 * kernel_deadline is 0 before the tick starts, and in the past while the handler runs; both
+	 * set the timer later.
 	 */
 	if (deadline >= this_cpu_read(kernel_deadline))
 		return;
@@ -108,8 +111,8 @@ static noinline void run_kernel_deadline(struct pt_regs *regs, u64 now)
 }
 
 /*
- * The EOI comes last, and the timer is set before it: a deadline that passes meanwhile is kept.
- * Nothing here switches stacks: rescheduling waits for the return path.
+ * The handler. It sets the timer before the EOI, so that a deadline that passes in between is not
+ * lost. It does not switch tasks: the return path reschedules.
  */
 static void timer_interrupt(struct pt_regs *regs)
 {

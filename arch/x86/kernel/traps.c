@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Exceptions. One in user mode becomes a signal to the thread; one in the kernel resumes at a fixup
- * if the instruction has one, else it is the kernel's own mistake: panic.
+ * Exceptions. An exception in user mode becomes a signal to the thread. One in the kernel resumes
+ * at a fixup if the instruction has one; otherwise it is a bug in the kernel, and panics.
  */
 #include <asm/traps.h>
 
@@ -24,7 +24,7 @@
 #define DR6_SINGLE_STEP BIT(14)
 #define DR6_DEFAULT	0xffff0ff0ULL
 
-/* What becomes of an exception in user mode; code SI_KERNEL: there is no address to tell. */
+/* The signal for each exception in user mode. Code SI_KERNEL means that there is no address. */
 static const struct {
 	const char *name;
 	int signal;
@@ -73,7 +73,7 @@ void trap_note_signal(unsigned int vector, u64 error_code, u64 addr)
 	thread->fault_addr = addr;
 }
 
-/* Why the debug trap came; the CPU only ever sets bits in DR6. */
+/* Returns the reason of a debug trap, and clears DR6, in which the CPU only sets bits. */
 static int debug_code(void)
 {
 	u64 dr6;
@@ -130,10 +130,9 @@ static void log_unknown_nmi(const struct pt_regs *regs)
 }
 
 /*
- * NMIs that come together are one, so everyone who may have sent it is asked.
+ * NMIs that come at the same time are merged, so all possible senders are checked.
  *
- * Must not fault: the IRET of a nested exception would let the next NMI in, onto this
- * stack.
+ * Must not fault: the IRET of a nested exception would let the next NMI in, onto this stack.
  */
 notrace void do_nmi(struct pt_regs *regs)
 {
@@ -149,7 +148,7 @@ notrace void do_nmi(struct pt_regs *regs)
 	this_cpu_add(irq_context, -NMI_OFFSET);
 }
 
-/* A fault could not be delivered. The usual cause is a stack that has grown into its guard page. */
+/* Handles a double fault. Its usual cause is a stack that has overflowed into its guard page. */
 notrace void do_double_fault(struct pt_regs *regs, u64 addr)
 {
 	u64 stack = (u64)current->kernel_stack;

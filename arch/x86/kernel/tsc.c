@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How fast the TSC and the local APIC's timer count, and how far apart the CPUs' TSCs are.
+ * Measures how fast the TSC and the local APIC's timer count, and the offsets between the CPUs'
+ * TSCs.
  *
- * The TSC's frequency is what CPUID says, else it is measured against the HPET, the ACPI PM
- * timer or the PIT; the APIC timer is then measured against the TSC. A round reads both
- * counters at its start and its end, the TSC before and after the other one: the width of
- * that bracket and one count of the other are the round's error. The round with the least
- * error wins. A value within its error of a whole MHz is that MHz.
+ * The TSC's frequency comes from CPUID, or else is measured against the HPET, the ACPI PM timer or
+ * the PIT. The APIC timer is then measured against the TSC. A round reads both counters at its
+ * start and its end, the TSC before and after the other one: the width of that bracket and one
+ * count of the other are the round's error. The round with the least error wins. A value within its
+ * error of a whole MHz is that MHz.
  */
 #include <asm/tsc.h>
 
@@ -33,7 +34,7 @@ u64 tsc_khz;
 #define NR_SAMPLE_TRIES	 8
 #define MAX_SNAP_PPM	 100
 #define FS_PER_MS	 1000000000000ULL
-/* No machine's round takes so many cycles: the other counter stands still. */
+/* A round never takes so many cycles, unless the other counter stands still. */
 #define MAX_ROUND_CYCLES 2000000000ULL
 
 #define PM_TIMER_FS 279365115ULL /* 3.579545 MHz */
@@ -126,8 +127,8 @@ static void take_sample(const struct counter *counter, struct sample *best)
 }
 
 /*
- * Until the counter has made min_ticks and the TSC min_cycles. False when the counter stands
- * still.
+ * Measures until the counter has advanced by min_ticks and the TSC by min_cycles. Returns false if
+ * the counter stands still.
  */
 static bool measure_round(const struct counter *counter, u64 min_ticks, u64 min_cycles,
 			  struct round *round)
@@ -162,7 +163,7 @@ static u64 round_error_ppm(const struct round *round)
 	return DIV_ROUND_UP(round->error_cycles * 1000000, round->cycles);
 }
 
-/* The round with the least error; where reading a counter takes long, from longer rounds. */
+/* Returns the round with the least error. If reading the counter takes long, uses longer rounds. */
 static bool measure(const struct counter *counter, u64 min_ticks, u64 min_cycles,
 		    struct round *best)
 {
@@ -182,7 +183,10 @@ static bool measure(const struct counter *counter, u64 min_ticks, u64 min_cycles
 	return true;
 }
 
-/* A large error bound says little about where the value is: then nothing is better than itself. */
+/*
+ * Rounds a value to a multiple of unit, if it is within its error bound. With a large bound,
+ * returns the value itself.
+ */
 static u64 snap(u64 value, u64 unit, u64 error_ppm)
 {
 	u64 nearest = (value + unit / 2) / unit * unit;
@@ -270,9 +274,9 @@ void clock_init(void)
 }
 
 /*
- * Comparing two CPUs' TSCs: the boot CPU notes its TSC, asks, and notes it again when the
- * other's has come. The other's was read in between, so the middle is right to half of the
- * distance; the shortest of many exchanges counts.
+ * Compares two CPUs' TSCs: the boot CPU reads its TSC, sends a request, and reads it again when the
+ * other CPU's TSC has arrived. That was read in between, so the middle is right to within half of
+ * the distance. The shortest of many exchanges counts.
  */
 #define NR_EXCHANGES	  64
 #define FAIR_NS		  (10 * NSEC_PER_USEC) /* an exchange while both CPUs really ran */

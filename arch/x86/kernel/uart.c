@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * COM1, a 16550. The log's output is polled, a FIFO's worth at a time; the terminal's goes out, and
- * input comes in, by interrupt.
+ * COM1, a 16550. The log is sent by polling, one FIFO at a time; the terminal sends and receives by
+ * interrupt.
  *
- * Reading the line status clears its break bit, so whoever reads it, sender or receiver,
- * notes a BREAK in break_due. The BREAK also stands in the receive FIFO as a NUL, and there
- * the receiver places it among the bytes. The receive FIFO's trigger level is 1, so that the
- * NUL alone interrupts.
+ * Reading the line status clears its break bit, so every reader, sender or receiver, records a
+ * BREAK in break_due. The BREAK is also a NUL in the receive FIFO, which tells the receiver its
+ * place among the bytes. The trigger level of the receive FIFO is 1, so that the NUL alone
+ * interrupts.
  */
 #include <asm/uart.h>
 
@@ -57,8 +57,8 @@ enum uart_register {
 #define MAX_POLLS 5000000
 
 /*
- * What one interrupt does at most, so that a babbling line cannot keep the CPU: rounds of a FIFO's
- * worth each way.
+ * The maximum number of rounds in one interrupt, each one FIFO in both directions, so that a noisy
+ * line cannot occupy the CPU.
  */
 #define MAX_ROUNDS   16
 #define MAX_RECEIVED 16
@@ -112,7 +112,7 @@ void uart_send(u8 byte)
 		outb(byte, UART_DATA);
 }
 
-/* Returns false if that does not happen. */
+/* Waits for status bits. Returns false after too many polls. */
 static bool wait_for_status(u8 bits)
 {
 	for (int i = 0; present && i < MAX_POLLS; i++) {
@@ -138,8 +138,9 @@ void uart_flush(void)
 }
 
 /*
- * With the lock. Turning the send interrupt on raises it at once when there is room, and when the
- * sender has found nothing to send it is off: so none is lost.
+ * Sets the interrupt enable register. The lock is held. Turning the send interrupt on raises it at
+ * once if there is room, and it is turned off only when the sender has nothing to send, so no
+ * wake-up is lost.
  */
 static void update_interrupts(void)
 {
@@ -186,8 +187,8 @@ void uart_set_break(bool on)
 }
 
 /*
- * The break bit does not count: several BREAKs, with keys behind them, may stand in the FIFO when
- * it is read. So each NUL is a BREAK from when the bit was seen until the FIFO is empty.
+ * Handles a byte. Several BREAKs, each followed by a key, may be in the FIFO when the break bit is
+ * read. So from then until the FIFO is empty, each NUL is a BREAK.
  */
 static void receive_byte(u8 byte)
 {
@@ -199,7 +200,7 @@ static void receive_byte(u8 byte)
 	}
 }
 
-/* The FIFO is empty. If no NUL was in it, it was full when the BREAK came. */
+/* Called when the FIFO is empty. If it had no NUL, it was full when the BREAK came. */
 static void end_breaks(void)
 {
 	if (READ_ONCE(break_due) && xchg(&break_due, false) && !READ_ONCE(break_found))
@@ -207,8 +208,8 @@ static void end_breaks(void)
 }
 
 /*
- * While nobody has room, bytes are taken only to find a BREAK among them, and the key behind it:
- * the console keeps what stood before it.
+ * Returns true if a byte may be read. While the terminal has no room, bytes are read only to find a
+ * BREAK and its key; the console keeps the bytes before it.
  */
 static bool may_receive(void)
 {
@@ -229,14 +230,14 @@ static void receive(void)
 			break;
 		receive_byte(inb(UART_DATA));
 	}
-	/* A key is waited for, or no longer. */
+	/* Sysrq may wait for a key now, or no longer. */
 	if (READ_ONCE(throttled))
 		uart_throttle(true);
 }
 
 /*
- * The line to the IOAPIC is edge triggered: it has to be seen low before the next interrupt
- * can come.
+ * Serves the UART until its interrupt line is low: the line is edge triggered, so it must be low
+ * before the next interrupt can come.
  */
 static void serve_uart(void)
 {

@@ -4,7 +4,10 @@
 #include <asm/ptrace.h>
 #include <lego/kernel.h>
 
-/* The table has a few dozen entries and is read only when something is wrong: a linear search. */
+/*
+ * The exception table. It has a few dozen entries and is only read after a fault, so it is searched
+ * linearly.
+ */
 
 extern const struct exception_entry __start___ex_table[], __stop___ex_table[];
 

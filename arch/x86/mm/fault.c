@@ -13,8 +13,8 @@
 #include <lego/sched.h>
 
 /*
- * Page faults. The kernel itself touches user addresses only in instructions with an exception
- * table entry; any other fault of its own is a bug and ends in die().
+ * Page faults. The kernel accesses user memory only by instructions with an exception table entry.
+ * Any other page fault in the kernel is a bug and ends in die().
  */
 
 DEFINE_PROFILE_POINT_SLEEPS(page_fault)
@@ -35,7 +35,7 @@ static u32 fault_access(u64 error_code)
 	return error_code & FAULT_WRITE ? PROT_WRITE : PROT_READ;
 }
 
-/* Interrupts on, process context. */
+/* Makes a user page present. Interrupts on, process context. */
 static int fault_user_address(u64 error_code, u64 addr)
 {
 	int error;
@@ -47,7 +47,7 @@ static int fault_user_address(u64 error_code, u64 addr)
 	return error;
 }
 
-/* What an access that mm_fault() could not serve means to the program. */
+/* Sends the signal for an access that mm_fault() could not resolve. */
 static void fail_user_access(struct pt_regs *regs, int error, u64 addr)
 {
 	switch (error) {
@@ -74,21 +74,24 @@ static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
 	if (addr < TASK_SIZE)
 		error = fault_user_address(error_code, addr);
 	profile_fault_end(&current->profile);
-	/* Who has been killed leaves now, and has no faults any more. */
+	/* A killed thread exits now, and gets no signal. */
 	if (error && !task_killed(current)) {
 		trap_note_signal(TRAP_PAGE_FAULT, error_code, addr);
 		fail_user_access(regs, error, addr);
 	}
 }
 
-/* Between STAC and CLAC, where sleeping is allowed: else making the page present would not help. */
+/*
+ * Returns true between STAC and CLAC, where sleeping is allowed. Elsewhere SMAP forbids the access,
+ * so making the page present would not help.
+ */
 static bool copying_user(const struct pt_regs *regs)
 {
 	return (!smap_enabled || regs->rflags & RFLAGS_AC) && !irqs_disabled_flags(regs->rflags) &&
 	       !in_irq() && !in_nmi();
 }
 
-/* True when the fault has been dealt with. */
+/* Handles a fault of the kernel. Returns true if it was resolved. */
 static bool fault_from_kernel(struct pt_regs *regs, u64 error_code, u64 addr)
 {
 	profile_trace(page_fault_kernel, addr, regs, error_code);

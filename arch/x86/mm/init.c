@@ -11,16 +11,16 @@
 #include <lego/printk.h>
 
 /*
- * The kernel's final map: code read-only, constants and data not executable, and nothing
- * writable that is executable, in the direct map's view of the image too. Where the image lies
- * the direct map has 4 KiB pages; everywhere else pages of 2 MiB, which may show a bit of what
- * lies beside RAM.
+ * Makes the kernel's final page tables: code is read-only, constants and data are not executable,
+ * and nothing is both writable and executable, also in the direct map's alias of the image. The
+ * direct map has 4 KiB pages for the image, and 2 MiB pages elsewhere, which may include addresses
+ * next to RAM.
  */
 
 #define LOW_IDENTITY_BYTES LARGE_PAGE_SIZE
 #define DIRECT_MAP_BYTES   (64ULL << 40)
 
-/* The bits for a page of the image; alias: in the direct map. */
+/* Returns the bits for a page of the image; alias: in the direct map. */
 static u64 image_bits(u64 virt, bool alias)
 {
 	if (virt < ALIGN_UP((u64)_etext, PAGE_SIZE))
@@ -43,7 +43,7 @@ static void map_large(phys_addr_t phys)
 	*entry = phys | PTE_KERNEL | PTE_LARGE;
 }
 
-/* 2 MiB with a part of the image in them. */
+/* Maps 2 MiB that contain a part of the image. */
 static void map_around_image(phys_addr_t phys)
 {
 	phys_addr_t end = phys + LARGE_PAGE_SIZE;
@@ -80,7 +80,7 @@ void paging_init(void)
 	for (unsigned int i = 0; i < boot_info.nr_regions; i++)
 		if (boot_info.regions[i].usable)
 			map_direct(&boot_info.regions[i]);
-	/* Every top-level entry there will ever be, before the first copy. */
+	/* Make all top-level entries now, before the table is copied for the first time. */
 	for (u64 virt = VMAP_START; virt < VMAP_END; virt += 1UL << 39)
 		pgtable_alloc_level(kernel_pgd, virt, 3);
 	*pgtable_alloc_level(kernel_pgd, 0, 2) = PTE_PRESENT | PTE_WRITE | PTE_LARGE;

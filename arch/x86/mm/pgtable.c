@@ -6,9 +6,9 @@
 #include <lego/string.h>
 
 /*
- * Tables are reached through the direct map (head.S has one of the low 4 GiB). A table above
- * the last level grants everything; its last-level entries decide. Before page_init() tables
- * come from early memory.
+ * Page tables, accessed through the direct map (head.S maps the low 4 GiB). Entries of the upper
+ * levels grant all rights; last-level entries decide. Before page_init(), tables are allocated from
+ * early memory.
  */
 
 #define PTE_TABLE	 (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED)
@@ -29,7 +29,7 @@ static u64 *table_of(u64 entry)
 	return phys_to_virt(entry & PTE_ADDR_MASK);
 }
 
-/* Physical address of an empty table, 0 when out of memory. */
+/* Returns the physical address of an empty table, or 0 without memory. */
 static phys_addr_t table_alloc(void)
 {
 	struct page *page;
@@ -96,7 +96,7 @@ u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
 			*addr = at;
 			return entry;
 		}
-		/* Most entries are empty. Those behind this one need no walk from the top. */
+		/* Most entries are empty. The following ones need no walk from the top. */
 		size = LEVEL_SIZE(level);
 		at = ALIGN_DOWN(at, size);
 		do {

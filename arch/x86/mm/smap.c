@@ -4,7 +4,7 @@
 #include <asm/cpufeature.h>
 #include <lego/kernel.h>
 
-/* The sites are in the order of linking; each is patched once, before any other CPU runs. */
+/* Patches each site once, before any other CPU runs. */
 
 bool smap_enabled;
 

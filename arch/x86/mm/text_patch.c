@@ -11,16 +11,17 @@
 #include <lego/smp.h>
 
 /*
- * Changing an instruction that other CPUs may be running (SDM vol. 3, 9.1.3, cross-modifying
- * code): first its first byte becomes INT3, then, when every CPU has been made to see that, the
- * other bytes change, then, after another round, the first byte. A CPU that hits the INT3 goes on
- * as if the instruction were the new one already. It does so with interrupts off, so while a round
- * of interrupts is complete no CPU is in between. All instructions go through each step together.
+ * Changes instructions that other CPUs may be executing (SDM vol. 3, 9.1.3, cross-modifying code),
+ * in three steps. First the first byte becomes INT3. When every CPU has serialized, the other bytes
+ * change. After another round, the first byte gets its final value. A CPU that hits the INT3
+ * continues as if it had executed the new instruction. It does so with interrupts off, so when a
+ * round of interrupts is complete, no CPU is in the middle of that. All instructions go through
+ * each step together.
  */
 
 #define INT3_BYTE 0xcc
 
-/* The last two pages of the vmap area are the alias: vmap.c never gives out its end. */
+/* The last two pages of the vmap area are the alias: vmap.c never allocates them. */
 #define ALIAS (VMAP_END - 2 * PAGE_SIZE)
 
 static void map_alias(u64 alias, const void *text)
@@ -86,10 +87,10 @@ static void write_sites(const struct text_patch *patch, bool int3, size_t first,
 }
 
 /*
- * One step, seen by all CPUs. It is done twice for the sake of QEMU: a CPU that is translating the
- * old bytes while they are written keeps that translation, and shares it. By the end of the round
- * it is complete; the second write drops it, and the second round waits for those who are running
- * it.
+ * Does one step, and makes all CPUs see it. Does it twice because of QEMU: a CPU that translates
+ * the old bytes while they are written keeps that translation and shares it. At the end of the
+ * round the translation is complete; the second write drops it, and the second round waits for the
+ * CPUs that run it.
  */
 static void write_step(const struct text_patch *patch, bool int3, size_t first, size_t nr)
 {
@@ -118,7 +119,7 @@ notrace bool text_patch_breakpoint(struct pt_regs *regs)
 {
 	/* Pairs with the release in text_patch_apply(). */
 	const struct text_patch *patch = smp_load_acquire(&applying);
-	/* INT3 is a trap: rip is behind it. */
+	/* INT3 is a trap: rip points after it. */
 	u64 rip = patch ? patch->resume(regs->rip - 1) : 0;
 
 	if (rip)

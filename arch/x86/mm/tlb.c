@@ -15,14 +15,14 @@
 #include <lego/smp.h>
 
 /*
- * A CPU that runs a kernel thread or idles keeps the last mm loaded, still in mm->cpus, so
- * that going back to it is free. Told to flush in this state it leaves the mm instead and is
- * not asked again.
+ * TLB flushes. A CPU that runs a kernel thread or is idle keeps the last mm loaded, and stays in
+ * mm->cpus, so that switching back to it is free. If it is asked to flush in this state, it unloads
+ * the mm instead, and is not asked again.
  *
- * Each CPU has one request, on its own account: it sets its bit in the senders mask of every
- * target, interrupts them and waits until each has taken its bit out of the request's waiting
- * mask. It waits with interrupts on, so that CPUs that ask each other serve each other; nobody
- * holds a lock that another waits for.
+ * Each CPU has its own request. It sets its bit in the senders mask of every target, interrupts the
+ * targets, and waits until each one has cleared its bit in the request's waiting mask. It waits
+ * with interrupts on, so that CPUs that send requests to each other serve each other. No CPU holds
+ * a lock for which another one waits.
  */
 
 DEFINE_PROFILE_POINT(flush_tlb_others)
@@ -61,7 +61,7 @@ static void flush_local(const struct tlb_state *state, u64 start, u64 end)
 		invlpg(addr);
 }
 
-/* Interrupts off. */
+/* Unloads the mm. Interrupts are off. */
 static void leave_mm(struct tlb_state *state)
 {
 	struct mm *mm = state->loaded_mm;
@@ -70,7 +70,7 @@ static void leave_mm(struct tlb_state *state)
 	state->lazy = false;
 	load_pgd(kernel_pgd);
 	this_cpu_inc(tlb_generation);
-	/* The last touch of mm: its owner may free it when the bit is gone. */
+	/* The last access to mm: its owner may free it as soon as the bit is cleared. */
 	atomic_and_bits(&mm->cpus, ~BIT(smp_processor_id()));
 }
 
@@ -82,7 +82,7 @@ static void serve_request(struct tlb_state *state, struct tlb_request *request, 
 		leave_mm(state);
 	else
 		flush_local(state, request->start, request->end);
-	/* Pairs with the acquire in flush_tlb_others(): the request may be used again. */
+	/* Pairs with the acquire in flush_tlb_others(): the sender may reuse the request. */
 	if (!__atomic_and_fetch(&request->waiting, ~BIT(smp_processor_id()), __ATOMIC_RELEASE))
 		smp_wake_waiter(sender);
 }

@@ -4,8 +4,9 @@
 #include <asm/smap.h>
 
 /*
- * Copies run 8 bytes at a time, then the rest byte by byte. A fault that mm_fault() cannot
- * cure resumes behind the copy with rcx, what is left of that part, not 0.
+ * Copies to and from user memory, 8 bytes at a time, then the rest byte by byte. After a fault that
+ * mm_fault() cannot resolve, execution continues after the copy, and rcx has what is left of that
+ * part.
  */
 
 static u64 copy_user(void *dst, const void *src, size_t n)
@@ -56,7 +57,10 @@ int clear_user(void __user *dst, size_t n)
 	return left ? -EFAULT : 0;
 }
 
-/* Pieces end at multiples of 64 bytes, so none reaches into a page the string does not. */
+/*
+ * Copies in chunks that end at multiples of 64 bytes, so no chunk extends into a page that the
+ * string does not reach.
+ */
 ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size)
 {
 	size_t done = 0;
