@@ -312,8 +312,9 @@ void mount_drop_detached(struct list_head *detached); /* tree_lock not held */
 /* Returns the mount on a place, or NULL. tree_lock is held, also for the next function. */
 struct mount *mount_on(const struct path *path);
 /*
- * Prints /proc/<pid>/mounts, in lines of "source directory type rw,... 0 0", or mountinfo, in lines of
- * "id parent's-id device / directory rw,... - type source rw". Returns 0 or -ENOMEM. Takes tree_lock.
+ * Prints /proc/<pid>/mounts, in lines of "source directory type rw,... 0 0", or mountinfo, in lines
+ * of "id parent's-id device / directory rw,... - type source rw". Returns 0 or -ENOMEM. Takes
+ * tree_lock.
  */
 int mounts_text(struct text *text, bool info);
 

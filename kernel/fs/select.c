@@ -10,8 +10,8 @@
 #include <lego/uaccess.h>
 
 /*
- * select: poll with descriptors and results in bit maps. As in Linux, descriptors that the table has
- * no room for are ignored.
+ * select: poll with descriptors and results in bit maps. As in Linux, descriptors that the table
+ * has no room for are ignored.
  */
 
 enum set {

@@ -42,7 +42,8 @@ static void get_ids(const struct credentials *creds, enum kind kind, struct ids 
 
 /*
  * Sets the IDs. If the effective ID changes, the process may hold secrets of its former user. So
- * other processes cannot inspect it, and it gets no signal when its parent ends. Returns 0, or -EAGAIN: no memory.
+ * other processes cannot inspect it, and it gets no signal when its parent ends. Returns 0, or
+ * -EAGAIN: no memory.
  */
 static int put_ids(struct process *proc, enum kind kind, const struct ids *ids)
 {

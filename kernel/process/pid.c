@@ -11,9 +11,9 @@
  * Numbers of threads, processes, groups and sessions, which share one range. A number is in a hash
  * table while it is in use: as a thread's or a process's number, or by a process in the group or
  * session of that number. So the number of a live group is never reused as a pid. Each number has a
- * list of the members of its group, so no search is needed. A bit map of the numbers in use leads to
- * the next free one in constant time. Kernel threads have other numbers, which users never see and
- * which are not stored here.
+ * list of the members of its group, so no search is needed. A bit map of the numbers in use leads
+ * to the next free one in constant time. Kernel threads have other numbers, which users never see
+ * and which are not stored here.
  */
 
 #define PID_FIRST  300 /* the first number after a wrap-around, as in Linux */
