@@ -2,8 +2,8 @@
 """Call chains of samples against the truth, while functions are counted or traced.
 
 The plugin tells all chains of functions that were ever active. Each sampled chain, from NMIs at any
-instruction, must be one of them, from its first function to its last. `make accuracy` writes the
-table into kernel/profile/measurements.md.
+instruction, must be one of them, from its first function to its last, and none may be cut off
+inside the kernel. `make accuracy` writes the table into kernel/profile/measurements.md.
 """
 
 from __future__ import annotations
@@ -32,17 +32,18 @@ WORKLOADS = ("syscalls", "faults", "sched", "irqsoff")
 HZ = 50_000
 CYCLES = 100_000_000
 INTERRUPT = "do_vector"
+CUT_OFF = {"[cut: off the stack]", "[cut: a return address that is none]"}
 
 Chain = tuple[str, ...]
 
 
 def read_chains(log: str, names: set[str]) -> set[Chain]:
-    """The kernel's part of folded stacks."""
-    chains = set()
+    """The kernel's part of folded stacks. One that is cut off there keeps the word that says so."""
+    chains, known = set(), names | CUT_OFF
     for line in log.splitlines():
         stack, _, nr = line.rpartition(" ")
         if nr.isdigit() and ";" in stack:
-            chains.add(tuple(frame for frame in stack.split(";") if frame in names))
+            chains.add(tuple(frame for frame in stack.split(";") if frame in known))
     return chains - {()}
 
 

@@ -160,23 +160,32 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 	return STACK_REPLAYABLE; /* it has one */
 }
 
-/* False: there was no room for it. */
-static __always_inline bool add_frameless(struct walker *walker, u64 pc, const u64 *words)
+/*
+ * Adds the caller of a function without a frame; false: there was no room for it. If entry code is
+ * the caller, the chain ends there: *fp and *sp become where the function's frame lies when it is
+ * complete. Of that only the return address is valid.
+ */
+static __always_inline bool add_frameless(struct walker *walker, u64 pc, u64 *fp, u64 *sp)
 {
+	const u64 *words = (const u64 *)*sp;
 	enum stack_replay place = place_frameless(pc, words);
-	u64 ret = words[place == STACK_FRAMELESS_1];
+	u64 ret;
 
 	if (place == STACK_REPLAYABLE)
 		return true;
-	if (!pc_in_text(ret)) {
-		walker->replayable = STACK_NOT_REPLAYABLE;
-		words += place == STACK_FRAMELESS_1;
-		return !pc_in_function_call(ret) ||
-		       add_pc(walker, stack_return_address(current, words));
+	words += place == STACK_FRAMELESS_1;
+	ret = *words;
+	if (pc_in_text(ret)) {
+		if (walker->replayable)
+			walker->replayable = place;
+		return add_pc(walker, ret);
 	}
-	if (walker->replayable)
-		walker->replayable = place;
-	return add_pc(walker, ret);
+	walker->replayable = STACK_NOT_REPLAYABLE;
+	ret = stack_return_address(current, words);
+	if (!pc_in_entry(ret))
+		return !pc_in_function_call(*words) || add_pc(walker, ret);
+	*fp = *sp = (u64)(words - 1);
+	return true;
 }
 
 #ifdef CONFIG_PROFILE_FUNCTIONS
@@ -289,10 +298,11 @@ static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
 	walker->truncated = STACK_WHOLE;
 	if (ret == entry_marks.vector_return && (u64)(regs + 1) <= end)
 		return regs;
+	/* Entry code has no frame: what it leaves in rbp means nothing. */
+	if (pc_in_entry(ret))
+		return (u64)(regs + 1) == end ? regs : NULL;
 	if (frame->caller)
 		walker->truncated = STACK_TRUNCATED_TEXT;
-	else if (pc_in_entry(ret) && (u64)(regs + 1) == end)
-		return regs;
 	return NULL;
 }
 
@@ -317,10 +327,10 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(sp - start > end - start - sizeof(struct stack_frame) ||
 			     sp % sizeof(u64)))
 			return NULL;
-		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
-		    !pc_in_function_call(pc) && !add_frameless(walker, pc, (const u64 *)sp))
-			return NULL;
 		fp = first_frame(walker, regs);
+		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
+		    !pc_in_function_call(pc) && !add_frameless(walker, pc, &fp, &sp))
+			return NULL;
 		frame = follow(walker, task, fp, sp, end, pc_in_function_hook(walker->at[-1]));
 		if ((u64)frame != outermost_frame(task))
 			walker->replayable = STACK_NOT_REPLAYABLE;
