@@ -29,9 +29,11 @@ STATES = {
     "function_graph": (TRACER, "function_graph"),
 }
 WORKLOADS = ("syscalls", "faults", "sched", "irqsoff")
-HZ = 50_000
+HZ = 100_000
 CYCLES = 100_000_000
 INTERRUPT = "do_vector"
+# Ends when no more samples are taken: until then functions change() and source_apply() are hit.
+WINDOW = ("sample_reset", "off_time_switch")
 CUT_OFF = {"[cut: off the stack]", "[cut: a return address that is none]"}
 
 Chain = tuple[str, ...]
@@ -71,7 +73,7 @@ def compare(kernel: Path, initrd: Path, workload: str, state: str) -> tuple[int,
         f"profile.source=nmi profile.hz={HZ} profile.seed=1 profile.samples=2097152 "
         f"profile.on_exit=none init=/bin/accuracy -- {workload} 1 {CYCLES} {words}"
     )
-    truth, result = observe(kernel, initrd, "nmi", append)
+    truth, result = observe(kernel, initrd, "nmi", append, window=WINDOW)
     symbols = Symbols(kernel)
     chains = read_chains(result.log, set(symbols.names) - symbols.entry)
     # The truth ends where this function is called.

@@ -224,8 +224,12 @@ static noinline u64 add_function_call(struct walker *walker, const struct pt_reg
 	if (at == __stop_function_frameless)
 		return regs->rbp;
 	walker->replayable = STACK_NOT_REPLAYABLE;
-	for (u32 i = 0; i < at->nr; i++)
-		add_pc(walker, stack_return_address(current, &words[at->word + (s32)i]));
+	words += at->word;
+	/* It has just been popped, and an interrupt's frame may lie over it by now. */
+	if (at->word < 0)
+		add_pc(walker, function_true_return(current, words) ?: (u64)function_return);
+	for (u32 i = 0; i < at->nr && at->word >= 0; i++)
+		add_pc(walker, stack_return_address(current, &words[i]));
 	/* One of the two frames may be there already: of what has been added just now. */
 	if (at->word > 0 && regs->rbp - regs->rsp < at->word * sizeof(u64))
 		return ((const struct stack_frame *)regs->rbp)->caller;
