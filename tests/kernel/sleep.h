@@ -22,13 +22,18 @@ static inline void sleep_ns(u64 ns)
 #define ENOUGH_NS (4 * NSEC_PER_SEC)
 
 /* True as soon as the condition, which is looked at again and again, is; false out of patience. */
-#define becomes(condition)                                                         \
+#define becomes(condition) becomes_between(condition, sleep_ns(NSEC_PER_MSEC))
+
+/* The same, without a pause between the looks. */
+#define soon_becomes(condition) becomes_between(condition, cond_resched())
+
+#define becomes_between(condition, pause)                                          \
 	({                                                                         \
 		u64 _give_up_ns = clock_monotonic_ns() + PATIENCE_NS;              \
 		bool _is;                                                          \
                                                                                    \
 		while (!(_is = (condition)) && clock_monotonic_ns() < _give_up_ns) \
-			sleep_ns(NSEC_PER_MSEC);                                   \
+			pause;                                                     \
 		_is;                                                               \
 	})
 

@@ -94,7 +94,6 @@ SELFTEST(profile, ticks_are_all_in_rows)
 	u64 ticks, rows;
 
 	reset_samples();
-	/* Looked at before a CPU's first sample, this one might be dropped. */
 	EXPECT(becomes(all_have_taken(2)));
 	ticks = nr_ticks();
 	rows = heat.nr_dropped;
@@ -102,7 +101,30 @@ SELFTEST(profile, ticks_are_all_in_rows)
 		rows += heat_view.rows[i].nr;
 	EXPECT(ticks > 0);
 	EXPECT_EQ(rows, ticks);
-	EXPECT_EQ(heat.nr_dropped, 0);
+	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
+		EXPECT_EQ(heat.nr_dropped_by[i], 0);
+}
+
+#define NR_RESETS 200
+
+/* Whoever looks before a CPU's first sample finds none, and does not drop it by that. */
+SELFTEST(profile, looking_drops_no_first_sample)
+{
+	struct source_settings saved, fast;
+	u64 nr_dropped = 0;
+
+	source_settings(&saved);
+	fast = saved;
+	fast.hz = 20000;
+	source_apply(&fast);
+	for (u32 i = 0; i < NR_RESETS; i++) {
+		reset_samples();
+		EXPECT(soon_becomes(all_have_taken(1)));
+		nr_ticks();
+		nr_dropped += heat.nr_dropped_by[DROP_PINNED];
+	}
+	EXPECT_EQ(nr_dropped, 0);
+	source_apply(&saved);
 }
 
 static bool is_seen_idle(void)

@@ -265,6 +265,48 @@ SELFTEST(waits, pinned_records_stay)
 	EXPECT(found.nr == 1 || found.nr == 2);
 }
 
+#define NR_ROUNDS 20
+
+static u32 round_to_wait, round_done;
+
+static int wait_in_rounds(void *name)
+{
+	for (u32 i = 1; i <= NR_ROUNDS; i++) {
+		while (READ_ONCE(round_to_wait) < i)
+			cond_resched();
+		wait_for(name);
+		WRITE_ONCE(round_done, i);
+	}
+	return 0;
+}
+
+/* Whoever looks after a reset, before a CPU's first wait, does not lose it by that. */
+SELFTEST(waits, looking_loses_no_first_wait)
+{
+	static const char name[] = "test look";
+	struct task *task;
+
+	if (!cpu_online(1))
+		return;
+	round_to_wait = round_done = 0;
+	task = kthread_create(wait_in_rounds, (void *)name, "rounds");
+	ASSERT(!IS_ERR(task));
+	sched_set_affinity(task, BIT(1));
+	sched_set_affinity(current, BIT(0));
+	task_wake(task);
+	for (u32 i = 1; i <= NR_ROUNDS; i++) {
+		waits_reset();
+		WRITE_ONCE(round_to_wait, i);
+		while (READ_ONCE(round_done) < i) {
+			waits_pin();
+			waits_unpin();
+			cond_resched();
+		}
+		EXPECT_EQ(find_waits(name, WAIT_SLEPT).nr, 1);
+	}
+	sched_set_affinity(current, ~0UL);
+}
+
 #define HANDLER_NS (2 * NSEC_PER_MSEC)
 
 static bool handler_ran;

@@ -72,6 +72,30 @@ static void add_drops(struct sample_stats *pinned, const struct sample_counts *c
 	}
 }
 
+/* Returns whether a CPU's log is of this generation. */
+static bool has_records(const struct sample_cpu *s)
+{
+	/* In this order: pairs with the release in pass_gate(). */
+	return pf_load_acquire(&s->generation) == current_generation() &&
+	       !pf_read_once(s->is_stale);
+}
+
+/*
+ * Pins a CPU's records, if it has any. A log that is yet to be emptied is left alone: the sample
+ * that finds it pinned would be dropped. Asks again behind the pin, as the log may have become
+ * stale before; from there on it is not emptied.
+ */
+static bool pin_records(struct sample_cpu *s)
+{
+	if (has_records(s)) {
+		stack_store_pin(&s->store);
+		if (has_records(s))
+			return true;
+	}
+	stack_store_unpin(&s->store);
+	return false;
+}
+
 /*
  * Pins one CPU's samples for a report. Sampling goes on while records are counted: a sample that
  * comes after its record was counted, and before the counters are copied, is not in the report. So
@@ -85,11 +109,7 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 	u64 nr_before = 0, nr_after, nr_known;
 
 	memset(pinned, 0, sizeof(*pinned));
-	stack_store_pin(&s->store);
-	/* In this order: pairs with the release in pass_gate(), which cannot clear a pinned log. */
-	if (pf_load_acquire(&s->generation) != current_generation() || pf_read_once(s->is_stale)) {
-		stack_store_unpin(&s->store);
-	} else {
+	if (pin_records(s)) {
 		nr_before = nr_attempts(&s->counts);
 		stack_store_wait(&s->store); /* the latest sample may not be in its record yet */
 		count_records(s);

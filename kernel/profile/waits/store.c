@@ -49,13 +49,25 @@ void waits_reset(void)
 	__atomic_add_fetch(&waits_generation, 1, __ATOMIC_SEQ_CST);
 }
 
+static bool has_records(const struct wait_cpu *w)
+{
+	return w->store.log && pf_read_once(w->generation) == pf_read_once(waits_generation);
+}
+
+/*
+ * A store that is yet to be emptied is left alone: the wait that finds it pinned would be lost.
+ * Asks again behind the pin, as the store may have become stale before.
+ */
 static void pin_cpu(struct wait_cpu *w)
 {
-	stack_store_pin(&w->store);
-	if (!w->store.log || pf_read_once(w->generation) != pf_read_once(waits_generation))
-		stack_store_unpin(&w->store);
-	else
-		stack_store_pin_records(&w->store);
+	if (has_records(w)) {
+		stack_store_pin(&w->store);
+		if (has_records(w)) {
+			stack_store_pin_records(&w->store);
+			return;
+		}
+	}
+	stack_store_unpin(&w->store);
 }
 
 void waits_pin(void)
