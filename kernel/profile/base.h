@@ -20,6 +20,8 @@
 
 /* Keeps the compiler, not the CPU, from moving memory accesses across this line. */
 #define pf_barrier() asm volatile("" ::: "memory")
+/* Behind a function's last call, in a file with tail calls: keeps the function in call chains. */
+#define pf_no_tail_call() asm volatile("")
 
 /* One access that is not torn, repeated or dropped by the compiler. */
 #define pf_read_once(x)	    (*(const volatile __typeof__(x) *)&(x))

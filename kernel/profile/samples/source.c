@@ -316,6 +316,7 @@ static void start_timer_here(void *unused)
 	os_this_cpu_write(profile_deadline, next_deadline(s));
 	end_change(s);
 	os_timer_rearm();
+	pf_no_tail_call();
 }
 
 static void stop_timer_here(void *unused)
@@ -336,6 +337,7 @@ static void stop_timer_here(void *unused)
 	}
 	os_this_cpu_write(profile_deadline, ~0ull);
 	os_timer_rearm();
+	pf_no_tail_call();
 }
 
 void source_time_here(bool on)
@@ -452,16 +454,19 @@ static void change(const struct source_settings *settings, bool may_reset)
 		start(reset);
 	else if (reset)
 		source_reset();
+	pf_no_tail_call();
 }
 
 void source_apply(const struct source_settings *settings)
 {
 	change(settings, true);
+	pf_no_tail_call();
 }
 
 void source_apply_without_reset(const struct source_settings *settings)
 {
 	change(settings, false);
+	pf_no_tail_call();
 }
 
 /* NMIs are not counted by slot, so the reset is repeated if an NMI was due during it. */
@@ -479,4 +484,5 @@ void source_reset(void)
 	os_unlock(&source.reset_lock, flags);
 	off_time_reset(&source_off_time);
 	off_time_reset(&source_borrowed_time);
+	pf_no_tail_call();
 }

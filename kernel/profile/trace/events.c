@@ -53,6 +53,7 @@ enum {
 		const struct record_##name *REC = content;                             \
                                                                                        \
 		PRINT print;                                                           \
+		pf_no_tail_call();                                                     \
 	}
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
