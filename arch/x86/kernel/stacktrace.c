@@ -160,14 +160,24 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 	return STACK_REPLAYABLE; /* it has one */
 }
 
+/* Where frames begin: the first one, and what it must not lie below. */
+struct frames {
+	u64 fp, sp;
+};
+
 /*
- * Adds the caller of a function without a frame; false: there was no room for it. If entry code is
- * the caller, the chain ends there: *fp and *sp become where the function's frame lies when it is
- * complete. Of that only the return address is valid.
+ * Of a function that entry code has called: where its frame lies when it is complete. A chain ends
+ * there, and needs no more of the frame than the return address, at slot.
  */
-static __always_inline bool add_frameless(struct walker *walker, u64 pc, u64 *fp, u64 *sp)
+static __always_inline struct frames outermost_frames(const u64 *slot)
 {
-	const u64 *words = (const u64 *)*sp;
+	return (struct frames){ (u64)(slot - 1), (u64)(slot - 1) };
+}
+
+/* Adds the caller of a function without a frame; false: there was no room for it. */
+static __always_inline bool add_frameless(struct walker *walker, u64 pc, struct frames *frames)
+{
+	const u64 *words = (const u64 *)frames->sp;
 	enum stack_replay place = place_frameless(pc, words);
 	u64 ret;
 
@@ -184,7 +194,7 @@ static __always_inline bool add_frameless(struct walker *walker, u64 pc, u64 *fp
 	ret = stack_return_address(current, words);
 	if (!pc_in_entry(ret))
 		return !pc_in_function_call(*words) || add_pc(walker, ret);
-	*fp = *sp = (u64)(words - 1);
+	*frames = outermost_frames(words);
 	return true;
 }
 
@@ -193,56 +203,63 @@ extern const struct function_frameless __start_function_frameless[], __stop_func
 
 /*
  * Adds the function that called a hook, and that one's caller, if the hook has no frame: at its
- * first two instructions and its last one.
+ * first two instructions and its last one. Returns the frames from which to go on.
  */
-static void add_function_hook(struct walker *walker, const u8 *code, const u64 *words)
+static struct frames add_function_hook(struct walker *walker, const struct pt_regs *regs)
 {
+	const u8 *code = (const u8 *)regs->rip;
+	const u64 *words = (const u64 *)regs->rsp;
+	struct frames frames = { regs->rbp, regs->rsp };
+	u64 ret;
+
 	walker->replayable = STACK_NOT_REPLAYABLE;
 	if (is_mov_rsp_rbp(code))
 		words++;
 	else if (*code != OPCODE_PUSH_RBP && *code != OPCODE_RET)
-		return;
+		return frames;
 	add_pc(walker, words[0]);
-	add_pc(walker, stack_return_address(current, &words[1]));
+	ret = stack_return_address(current, &words[1]);
+	if (pc_in_entry(ret))
+		return outermost_frames(&words[1]);
+	add_pc(walker, ret);
+	return frames;
 }
 
 /*
  * Adds the callers of an instruction of function_call.S that runs without a complete frame. Returns
- * the frame from which to go on. (What there is no room for, the next frame has none for either.)
+ * the frames from which to go on. (What there is no room for, the next frame has none for either.)
  */
-static noinline u64 add_function_call(struct walker *walker, const struct pt_regs *regs)
+static noinline struct frames add_function_call(struct walker *walker, const struct pt_regs *regs)
 {
 	const struct function_frameless *at = __start_function_frameless;
 	const u64 *words = (const u64 *)regs->rsp;
+	struct frames frames = { regs->rbp, regs->rsp };
 
-	if (pc_in_function_hook(regs->rip)) {
-		add_function_hook(walker, (const u8 *)regs->rip, words);
-		return regs->rbp;
-	}
+	if (pc_in_function_hook(regs->rip))
+		return add_function_hook(walker, regs);
 	while (at < __stop_function_frameless && at->pc != regs->rip)
 		at++;
 	if (at == __stop_function_frameless)
-		return regs->rbp;
+		return frames;
 	walker->replayable = STACK_NOT_REPLAYABLE;
 	words += at->word;
-	/* It has just been popped, and an interrupt's frame may lie over it by now. */
-	if (at->word < 0)
-		add_pc(walker, function_true_return(current, words) ?: (u64)function_return);
-	for (u32 i = 0; i < at->nr && at->word >= 0; i++)
-		add_pc(walker, stack_return_address(current, &words[i]));
+	for (u32 i = 0; i < at->nr; i++) {
+		/* Popped just now, it may lie below an interrupt's frame. */
+		u64 ret = at->word < 0 ?
+				  function_true_return(current, words) ?: regs->rip :
+				  stack_return_address(current, &words[i]);
+
+		if (pc_in_entry(ret))
+			return outermost_frames(&words[i]);
+		add_pc(walker, ret);
+	}
 	/* One of the two frames may be there already: of what has been added just now. */
 	if (at->word > 0 && regs->rbp - regs->rsp < at->word * sizeof(u64))
-		return ((const struct stack_frame *)regs->rbp)->caller;
-	return regs->rbp;
-}
-
-static __always_inline u64 first_frame(struct walker *walker, const struct pt_regs *regs)
-{
-	return unlikely(pc_in_function_call(regs->rip)) ? add_function_call(walker, regs) :
-							  regs->rbp;
+		frames.fp = ((const struct stack_frame *)regs->rbp)->caller;
+	return frames;
 }
 #else
-#define first_frame(walker, regs) ((regs)->rbp)
+#define add_function_call(walker, regs) ((struct frames){ 0 }) /* never */
 #endif
 
 /*
@@ -320,7 +337,8 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 
 	add_pc(walker, pc);
 	for (;;) {
-		u64 sp = regs->rsp, fp;
+		struct frames frames;
+		u64 sp = regs->rsp;
 
 		if (unlikely(!pc_in_text(pc)) && !pc_in_function_call(pc)) {
 			walker->truncated = pc_in_entry(pc) ? STACK_TRUNCATED_ENTRY :
@@ -331,11 +349,14 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 		if (unlikely(sp - start > end - start - sizeof(struct stack_frame) ||
 			     sp % sizeof(u64)))
 			return NULL;
-		fp = first_frame(walker, regs);
-		if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
-		    !pc_in_function_call(pc) && !add_frameless(walker, pc, &fp, &sp))
+		frames = (struct frames){ regs->rbp, sp };
+		if (unlikely(pc_in_function_call(pc)))
+			frames = add_function_call(walker, regs);
+		else if (unlikely(is_edge[*(const u8 *)pc] || is_frameless(pc)) &&
+			 !add_frameless(walker, pc, &frames))
 			return NULL;
-		frame = follow(walker, task, fp, sp, end, pc_in_function_hook(walker->at[-1]));
+		frame = follow(walker, task, frames.fp, frames.sp, end,
+			       pc_in_function_hook(walker->at[-1]));
 		if ((u64)frame != outermost_frame(task))
 			walker->replayable = STACK_NOT_REPLAYABLE;
 		if (!frame)
