@@ -232,11 +232,11 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 /*
  * For the profiler of functions. os_function(i) is the address of one of os_nr_functions()
  * functions. No two have the same os_function_index(), which is less than OS_NR_FUNCTION_INDICES.
- * os_function_calls_set() lets function i call the hook that hook_of(i) returns, at its start; NULL:
- * none. os_function_general_hook is the hook that calls profile_function_enter() and
- * profile_function_exit() (<lego/function_profile.h>). It returns 0 or -OS_ENOMEM; process context.
- * os_function_calls_in_nmi() returns the number of calls of hooked functions in NMIs, for which no
- * hook is called.
+ * os_function_calls_set() makes each function i call hook_of(i) at its start, or no hook if that
+ * is NULL. It returns 0 or -OS_ENOMEM; process context. os_function_general_hook is the hook that
+ * calls profile_function_enter() and profile_function_exit() (<lego/function_profile.h>).
+ * os_function_calls_in_nmi() returns the number of calls of hooked functions in NMIs, for which
+ * these two are not called.
  */
 typedef function_hook_t os_function_hook_t;
 #define os_function_general_hook	     function_call

@@ -245,9 +245,8 @@ static noinline struct frames add_function_call(struct walker *walker, const str
 	words += at->word;
 	for (u32 i = 0; i < at->nr; i++) {
 		/* Popped just now, it may lie below an interrupt's frame. */
-		u64 ret = at->word < 0 ?
-				  function_true_return(current, words) ?: regs->rip :
-				  stack_return_address(current, &words[i]);
+		u64 ret = at->word < 0 ? function_true_return(current, words) ?: regs->rip :
+					 stack_return_address(current, &words[i]);
 
 		if (pc_in_entry(ret))
 			return outermost_frames(&words[i]);
