@@ -30,7 +30,7 @@ STATES = {
 }
 WORKLOADS = ("syscalls", "faults", "sched", "irqsoff")
 HZ = 100_000
-CYCLES = 100_000_000
+CYCLES = 300_000_000
 INTERRUPT = "do_vector"
 # Ends when no more samples are taken: until then functions change() and source_apply() are hit.
 WINDOW = ("sample_reset", "off_time_switch")
