@@ -113,7 +113,7 @@ enum {
                                                                                          \
 	void trace_##name_ parameters                                                    \
 	{                                                                                \
-		struct trace_slot slot = { NULL, 0, 0 };                                 \
+		struct trace_slot slot = { 0 };                                          \
 		struct record_##name_ *REC;                                              \
                                                                                          \
 		if (!os_key_on(&slow_key_##name_))                                       \
