@@ -43,7 +43,7 @@ typedef struct {
 	int (*write)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
 	void (*release)(const void *arg);
-	void (*next)(os_text_t *text, const void *arg);
+	bool (*next)(os_text_t *text, const void *arg);
 	const void *arg;
 } os_trace_file_t;
 #define os_add_trace_file(file) ((void)(file), 0)

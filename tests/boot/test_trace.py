@@ -37,6 +37,10 @@ echo 0 >events/enable
 section stats; cat per_cpu/cpu0/stats per_cpu/cpu1/stats; grep -vc '^#' trace
 section pipe; echo >trace; echo 1 >events/raw_syscalls/enable; busybox sync
 busybox head -n 3 trace_pipe; echo 0 >events/enable
+section ends; echo >trace; echo 1 >events/raw_syscalls/enable; busybox sync; echo 0 >tracing_on
+grep -v '^#' trace; echo ==; busybox timeout 60 busybox cat trace_pipe
+section waits; busybox timeout 1 busybox cat trace_pipe; echo $?
+echo 1 >tracing_on; echo 0 >events/enable
 mkdir -p /etc; echo nobody:x:99:99::/:/bin/sh >/etc/passwd
 section user; busybox su nobody -s /bin/sh -c 'ls {T}' 2>&1
 section end
@@ -81,6 +85,10 @@ def test_files(boot, tmp_path):
     assert found["cleared"] == ["0"]
     check_stats(found["stats"])
     assert len(events(found["pipe"])) == 3
+    # With recording off, a reader gets all that is left and the end; one that got nothing waits.
+    left, drained = "\n".join(found["ends"]).split("\n==\n")
+    assert left == drained and len(events(left.splitlines())) > 10
+    assert found["waits"][-1] == "143"
     assert any("Permission denied" in line for line in found["user"])
 
 

@@ -249,7 +249,7 @@ typedef struct {
 	int (*show)(os_text_t *text, const void *arg);
 	int (*write)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
-	void (*next)(os_text_t *text, const void *arg);
+	bool (*next)(os_text_t *text, const void *arg);
 	const void *arg;
 } os_trace_file_t;
 int os_add_trace_file(const os_trace_file_t *file);

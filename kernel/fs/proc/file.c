@@ -10,7 +10,8 @@
  * An open file of /proc keeps its text, so that several reads return parts of the same text. A read
  * from the start makes the text again. Some texts are made in chunks while they are read
  * (text_stream()): these can only be read onward, or again from the start. A stream has no start: a
- * read returns the rest of the text of the previous read, or waits for more.
+ * read returns the rest of the text of the previous read, or waits for more. As with trace_pipe on
+ * Linux, a handle that has returned text reports the end of the file when there will be no more.
  */
 
 #define STREAM_PERIOD_NS (10 * NSEC_PER_MSEC) /* how often a waiting read looks for more */
@@ -21,7 +22,10 @@ struct open_text {
 	struct mutex lock; /* guards the rest */
 	struct text text;
 	bool made;
-	size_t taken; /* of a stream's text */
+	/* Of a stream: */
+	size_t taken; /* of the text */
+	bool has_been_read;
+	bool has_ended;
 };
 
 /*
@@ -220,10 +224,11 @@ static ssize_t read_next(const struct proc_file *what, struct open_text *open, v
 	if (open->taken == open->text.len) {
 		text_free(&open->text);
 		open->taken = 0;
-		what->next(&open->text, what->arg);
+		open->has_ended = !what->next(&open->text, what->arg);
 	}
 	done = text_read(&open->text, open->taken, buf, n);
 	open->taken += done;
+	open->has_been_read |= done > 0;
 	if (!done && open->text.failed)
 		done = -ENOMEM;
 	mutex_unlock(&open->lock);
@@ -233,12 +238,15 @@ static ssize_t read_next(const struct proc_file *what, struct open_text *open, v
 static ssize_t stream_read(struct file *file, void *buf, size_t n, u64 pos)
 {
 	const struct proc_file *what = file->inode->private;
+	struct open_text *open = file->private;
 	ssize_t done;
 	int error;
 
-	while (!(done = read_next(what, file->private, buf, n))) {
+	while (!(done = read_next(what, open, buf, n))) {
 		if (file->flags & O_NONBLOCK)
 			return -EAGAIN;
+		if (READ_ONCE(open->has_ended) && READ_ONCE(open->has_been_read))
+			return 0;
 		error = sleep_until_ns(clock_monotonic_ns() + STREAM_PERIOD_NS);
 		if (error)
 			return error;

@@ -33,7 +33,7 @@ struct proc_file {
 	int (*write_arg)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
 	void (*release_arg)(const void *arg);
-	void (*next)(struct text *text, const void *arg);
+	bool (*next)(struct text *text, const void *arg);
 	void (*close)(void); /* for a file that can be open once at a time; else NULL */
 	bool is_open;	     /* only with close */
 };

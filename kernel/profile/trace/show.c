@@ -173,15 +173,17 @@ int trace_show(os_text_t *text, const void *unused)
 	return 0;
 }
 
-void trace_show_next(os_text_t *text, const void *unused)
+bool trace_show_next(os_text_t *text, const void *unused)
 {
+	/* Looked at first: what is recorded until it is switched off is shown before the end. */
+	bool recording = trace_is_recording();
 	struct merge *merge;
 
 	if (!ring_bytes())
-		return;
+		return recording;
 	merge = begin();
 	if (!merge)
-		return;
+		return true;
 	for (u32 i = 0; i < merge->nr_sources; i++)
 		merge->sources[i].state = os_per_cpu(pipe_state, i);
 	print_some(text, merge);
@@ -193,6 +195,7 @@ void trace_show_next(os_text_t *text, const void *unused)
 			     source->has_event ? &source->before : &source->reader.place);
 	}
 	end(merge);
+	return recording;
 }
 
 void trace_show_restart(void)

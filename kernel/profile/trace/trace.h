@@ -138,7 +138,7 @@ const struct tracer *trace_current_tracer(void);
 /* show.c: the files trace, trace_pipe, and per_cpu/cpu<n>/stats. */
 int trace_show(os_text_t *text, const void *unused);
 int trace_show_stats(os_text_t *text, const void *cpu);
-void trace_show_next(os_text_t *text, const void *unused);
+bool trace_show_next(os_text_t *text, const void *unused);
 void trace_show_restart(void); /* another tracer prints what comes */
 
 /* files.c */
