@@ -39,6 +39,9 @@ section pipe; echo >trace; echo 1 >events/raw_syscalls/enable; busybox sync
 busybox head -n 3 trace_pipe; echo 0 >events/enable
 section ends; echo >trace; echo 1 >events/raw_syscalls/enable; busybox sync; echo 0 >tracing_on
 grep -v '^#' trace; echo ==; busybox timeout 60 busybox cat trace_pipe
+section readers; echo 1 >tracing_on; ls -lR /proc >/dev/null 2>&1; echo 0 >tracing_on
+grep -vc '^#' trace; for i in 1 2 3; do busybox timeout 60 busybox cat trace_pipe >/tmp/$i & done
+wait; for i in 1 2 3; do busybox wc -l </tmp/$i; done
 section waits; busybox timeout 1 busybox cat trace_pipe; echo $?
 echo 1 >tracing_on; echo 0 >events/enable
 mkdir -p /etc; echo nobody:x:99:99::/:/bin/sh >/etc/passwd
@@ -88,6 +91,8 @@ def test_files(boot, tmp_path):
     # With recording off, a reader gets all that is left and the end; one that got nothing waits.
     left, drained = "\n".join(found["ends"]).split("\n==\n")
     assert left == drained and len(events(left.splitlines())) > 10
+    nr_events, *nr_lines = map(int, found["readers"])
+    assert len(nr_lines) == 3 and sum(nr_lines) == nr_events > 150
     assert found["waits"][-1] == "143"
     assert any("Permission denied" in line for line in found["user"])
 

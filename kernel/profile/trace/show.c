@@ -24,6 +24,7 @@ struct source {
 
 /* The same for trace_pipe, whose lines go on where the last read ended. */
 static OS_DEFINE_PER_CPU(u64[TRACER_STATE_WORDS], pipe_state);
+static bool pipe_is_taken; /* one reader at a time takes events, so each is shown once */
 
 struct merge {
 	bool head_is_printed;
@@ -173,29 +174,39 @@ int trace_show(os_text_t *text, const void *unused)
 	return 0;
 }
 
-bool trace_show_next(os_text_t *text, const void *unused)
+/* Prints some events, and consumes them. Returns false if it cannot look for them now. */
+static bool take_some(os_text_t *text)
 {
-	/* Looked at first: what is recorded until it is switched off is shown before the end. */
-	bool recording = trace_is_recording();
-	struct merge *merge;
+	struct merge *merge = begin();
 
-	if (!ring_bytes())
-		return recording;
-	merge = begin();
 	if (!merge)
-		return true;
+		return false;
 	for (u32 i = 0; i < merge->nr_sources; i++)
 		merge->sources[i].state = os_per_cpu(pipe_state, i);
 	print_some(text, merge);
 	for (u32 i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[i];
 
-		/* If somebody has cleared or taken these meanwhile, that is what counts. */
+		/* If somebody has cleared these meanwhile, that is what counts. */
 		ring_consume(i, source->from,
 			     source->has_event ? &source->before : &source->reader.place);
 	}
 	end(merge);
-	return recording;
+	return true;
+}
+
+bool trace_show_next(os_text_t *text, const void *unused)
+{
+	/* Looked at first: what is recorded until it is switched off is shown before the end. */
+	bool recording = trace_is_recording(), looked;
+
+	if (!ring_bytes())
+		return recording;
+	while (pf_xchg(&pipe_is_taken, true))
+		os_wait_turn();
+	looked = take_some(text);
+	pf_store_release(&pipe_is_taken, false);
+	return recording || !looked;
 }
 
 void trace_show_restart(void)
