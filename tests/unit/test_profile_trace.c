@@ -195,6 +195,54 @@ static void test_pipe(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
+static void check_stats(u32 nr_kept, u32 nr_overwritten, u32 nr_lost, u32 nr_read)
+{
+	const char *stats = read_file("per_cpu/cpu0/stats");
+	char start[96], end[64];
+
+	snprintf(start, sizeof(start), "entries: %u\noverrun: %u\ncommit overrun: 0\nbytes: %u\n",
+		 nr_kept, nr_overwritten, nr_kept * 24);
+	snprintf(end, sizeof(end), "dropped events: %u\nread events: %u\n", nr_lost, nr_read);
+	assert_int_equal(strncmp(stats, start, strlen(start)), 0);
+	assert_string_equal(strstr(stats, "dropped"), end);
+}
+
+/* Each event since the rings were cleared is kept, overwritten, lost or read. */
+static void test_stats(void **state)
+{
+	u32 nr_kept, nr_kept_later;
+
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	assert_int_equal(write_file("options/overwrite", "0"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "8"), 0);
+	check_stats(0, 0, 0, 0);
+	for (u32 i = 0; i < 1000; i++)
+		profile_trace(timer_expire_exit, &task);
+	nr_kept = atoi(read_file("per_cpu/cpu0/stats") + strlen("entries: "));
+	assert_in_range(nr_kept, 300, 350);
+	check_stats(nr_kept, 0, 1000 - nr_kept, 0);
+	assert_non_null(
+		strstr(read_file("per_cpu/cpu0/stats"), "\noldest event ts:     5.000000\n"));
+	while (*read_file("trace_pipe"))
+		;
+	check_stats(0, 0, 1000 - nr_kept, nr_kept);
+	/* These come behind the gap, which stays one of lost events. */
+	profile_trace(timer_expire_exit, &task);
+	check_stats(1, 0, 1000 - nr_kept, nr_kept);
+
+	assert_int_equal(write_file("options/overwrite", "1"), 0);
+	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	check_stats(0, 0, 0, 0);
+	for (u32 i = 0; i < 1000; i++)
+		profile_trace(timer_expire_exit, &task);
+	nr_kept_later = atoi(read_file("per_cpu/cpu0/stats") + strlen("entries: "));
+	assert_in_range(nr_kept_later, 150, 350);
+	check_stats(nr_kept_later, 1000 - nr_kept_later, 0, 0);
+	read_file("trace_pipe");
+	check_stats(nr_kept_later - 64, 1000 - nr_kept_later, 0, 64);
+	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
+}
+
 static u32 nr_kept(const char *filter, u64 id, s64 ret)
 {
 	const char *text;
@@ -490,6 +538,7 @@ int main(void)
 		cmocka_unit_test_setup(test_names_forge_no_line, set_up),
 		cmocka_unit_test_setup(test_cpus_are_merged, set_up),
 		cmocka_unit_test_setup(test_pipe, set_up),
+		cmocka_unit_test_setup(test_stats, set_up),
 		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
 		cmocka_unit_test_setup(test_filters_at_the_edges, set_up),
 		cmocka_unit_test_setup(test_filters_of_texts, set_up),

@@ -61,8 +61,8 @@ static void test_keeps_the_oldest(void **state)
 	from = reader.place.position;
 	for (u32 i = 0; i < nr; i++)
 		assert_true(ring_read(&reader, &event));
-	assert_true(ring_consume(host_cpu, from, &reader.place));
-	assert_false(ring_consume(host_cpu, from, &reader.place));
+	assert_true(ring_consume(host_cpu, from, &reader.place, nr));
+	assert_false(ring_consume(host_cpu, from, &reader.place, nr));
 	write_event(2, 6000);
 	ring_reader_init(&reader, host_cpu);
 	assert_true(ring_read(&reader, &event));
@@ -204,30 +204,35 @@ static void *write_many(void *unused)
 static void read_beside(bool overwrite)
 {
 	static struct ring_reader reader;
-	u64 nr_read = 0, nr_lost = 0, from;
+	u64 nr_read = 0, nr_lost = 0, nr_before, from;
 	struct ring_event event;
 	pthread_t writer;
 	bool done;
 
 	ring_set_overwrite(overwrite);
+	ring_clear();
 	__atomic_store_n(&writer_is_done, false, __ATOMIC_RELEASE);
 	assert_int_equal(pthread_create(&writer, NULL, write_many, NULL), 0);
 	do {
 		done = __atomic_load_n(&writer_is_done, __ATOMIC_ACQUIRE);
 		ring_reader_init(&reader, 0);
 		from = reader.place.position;
+		nr_before = nr_read;
 		while (ring_read(&reader, &event)) {
 			nr_lost += event.lost;
 			assert_int_equal(value_of(&event), nr_read + nr_lost);
 			check_content(&event);
 			nr_read++;
 		}
-		assert_true(ring_consume(0, from, &reader.place));
+		assert_true(ring_consume(0, from, &reader.place, nr_read - nr_before));
 	} while (!done);
 	pthread_join(writer, NULL);
 	nr_lost += ring_newest(0).nr - reader.place.nr;
 	assert_int_equal(nr_read + nr_lost, 300000);
 	assert_true(nr_read);
+	assert_int_equal(ring_totals(0).nr, 300000);
+	assert_int_equal(ring_totals(0).nr_read, nr_read);
+	assert_int_equal(ring_totals(0).nr_lost, overwrite ? 0 : nr_lost);
 }
 
 static void test_reader_beside(void **state)

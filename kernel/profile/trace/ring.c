@@ -105,6 +105,7 @@ pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 				 p.cycles);
 	remember(&p);
 	if (p.lost) {
+		os_this_cpu_inc(trace_ring.nr_lost);
 		trace_commit((struct trace_slot){ .start = p.head, .end = p.after });
 		return (struct trace_slot){ 0 };
 	}

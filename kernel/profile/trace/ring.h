@@ -58,9 +58,10 @@ struct trace_ring {
 	u64 bias;  /* the address of a position, less its bytes */
 	u64 high;  /* of the TSC of the latest record */
 	u64 *words;
-	u64 mask; /* words - 1 */
-	u64 nr;	  /* the number of an event of late, in full */
-	u64 tail; /* position of the oldest page that may not be overwritten */
+	u64 mask;    /* words - 1 */
+	u64 nr;	     /* the number of an event of late, in full */
+	u64 tail;    /* position of the oldest page that may not be overwritten */
+	u64 nr_lost; /* events for which there was no room */
 };
 
 OS_DECLARE_PER_CPU(struct trace_ring, trace_ring);
@@ -208,10 +209,20 @@ struct ring_place ring_newest(u32 cpu);
 /*
  * Makes what is before a place free for new events: the place is now the oldest. It must be one
  * that the reader of this ring has reached since ring_oldest() was from. Returns false if from is
- * not the oldest any more, because somebody else has consumed or cleared. Any context but NMI.
+ * not the oldest any more, because somebody else has consumed or cleared. nr_read: how many events
+ * the reader got. Any context but NMI.
  */
-bool ring_consume(u32 cpu, u64 from_position, const struct ring_place *place);
+bool ring_consume(u32 cpu, u64 from_position, const struct ring_place *place, u64 nr_read);
 void ring_clear(void);
+
+/* Events of a CPU since its ring was cleared. */
+struct ring_totals {
+	u64 nr;	     /* all of them, the lost ones included */
+	u64 nr_lost; /* there was no room */
+	u64 nr_read; /* consumed */
+};
+
+struct ring_totals ring_totals(u32 cpu);
 
 /* Begins at the oldest event, and ends with what is complete now. */
 void ring_reader_init(struct ring_reader *reader, u32 cpu);

@@ -10,8 +10,10 @@
 
 #include "ring.h"
 
-static os_lock_t lock = OS_LOCK_INIT; /* guards oldest and tail */
+static os_lock_t lock = OS_LOCK_INIT; /* guards all below, and tail */
 static OS_DEFINE_PER_CPU(struct ring_place, oldest);
+static OS_DEFINE_PER_CPU(u64, nr_consumed);
+static OS_DEFINE_PER_CPU(struct ring_totals, totals_when_cleared);
 
 static u64 page_of(u64 position)
 {
@@ -56,15 +58,41 @@ static void set_oldest(u32 cpu, const struct ring_place *place)
 	pf_store_release(&os_per_cpu(trace_ring, cpu).tail, page_of(place->position));
 }
 
-bool ring_consume(u32 cpu, u64 from_position, const struct ring_place *place)
+bool ring_consume(u32 cpu, u64 from_position, const struct ring_place *place, u64 nr_read)
 {
 	unsigned long flags = os_lock(&lock);
 	bool valid = os_per_cpu(oldest, cpu).position == from_position;
 
-	if (valid)
+	if (valid) {
 		set_oldest(cpu, place);
+		os_per_cpu(nr_consumed, cpu) += nr_read;
+	}
 	os_unlock(&lock, flags);
 	return valid;
+}
+
+/* Returns the events of a CPU since boot. */
+static struct ring_totals totals(u32 cpu)
+{
+	os_assert_held(&lock);
+	return (struct ring_totals){
+		.nr = ring_newest(cpu).nr,
+		.nr_lost = pf_read_once(os_per_cpu(trace_ring, cpu).nr_lost),
+		.nr_read = os_per_cpu(nr_consumed, cpu),
+	};
+}
+
+struct ring_totals ring_totals(u32 cpu)
+{
+	unsigned long flags = os_lock(&lock);
+	struct ring_totals now = totals(cpu), before = os_per_cpu(totals_when_cleared, cpu);
+
+	os_unlock(&lock, flags);
+	return (struct ring_totals){
+		.nr = now.nr - before.nr,
+		.nr_lost = now.nr_lost - before.nr_lost,
+		.nr_read = now.nr_read - before.nr_read,
+	};
 }
 
 void ring_clear(void)
@@ -76,6 +104,8 @@ void ring_clear(void)
 		unsigned long flags = os_lock(&lock);
 
 		set_oldest(cpu, &place);
+		os_per_cpu(totals_when_cleared, cpu) = totals(cpu);
+		os_per_cpu(totals_when_cleared, cpu).nr = place.nr;
 		os_unlock(&lock, flags);
 	}
 }

@@ -17,6 +17,7 @@ struct source {
 	struct ring_event event;  /* the next one, if there is one */
 	struct ring_place before; /* the place of the reader before it */
 	u64 from;		  /* where it began */
+	u64 nr_read;		  /* events, the next one included */
 	bool has_event;
 	u64 *state; /* the tracer's, of the lines before */
 	u64 own_state[TRACER_STATE_WORDS];
@@ -36,6 +37,7 @@ static void fetch(struct source *source)
 {
 	source->before = source->reader.place;
 	source->has_event = ring_read(&source->reader, &source->event);
+	source->nr_read += source->has_event;
 }
 
 /* Begins a merge, which holds the rings. Returns NULL if there is no memory, or they are busy. */
@@ -60,6 +62,7 @@ static struct merge *begin(void)
 
 		ring_reader_init(&source->reader, cpu);
 		source->from = source->reader.place.position;
+		source->nr_read = 0;
 		source->state = source->own_state;
 		memset(source->own_state, 0, sizeof(source->own_state));
 		fetch(source);
@@ -120,15 +123,24 @@ static bool print_some(os_text_t *text, struct merge *merge)
 	return nr;
 }
 
-/* Counts a CPU's events that can be read. */
-static u64 count_kept(struct ring_reader *reader, u32 cpu, struct ring_event *last)
+/* The events of a CPU that can be read. */
+struct kept {
+	u64 nr, bytes;
+	u64 first_cycles; /* of the oldest one, or 0 */
+};
+
+static struct kept count_kept(struct ring_reader *reader, u32 cpu)
 {
-	u64 nr = 0;
+	struct kept kept = { 0 };
+	struct ring_event event;
 
 	ring_reader_init(reader, cpu);
-	while (ring_read(reader, last))
-		nr++;
-	return nr;
+	while (ring_read(reader, &event)) {
+		if (!kept.nr++)
+			kept.first_cycles = event.cycles;
+		kept.bytes += event.bytes + sizeof(u64);
+	}
+	return kept;
 }
 
 static void print_head(os_text_t *text)
@@ -136,13 +148,12 @@ static void print_head(os_text_t *text)
 	struct ring_reader *reader = os_alloc(sizeof(*reader));
 	const struct tracer *tracer = trace_current_tracer();
 	u64 nr_kept = 0, nr_written = 0;
-	struct ring_event event;
 	u32 cpu;
 
 	os_for_each_cpu(cpu) {
 		nr_written += ring_newest(cpu).nr - ring_oldest(cpu).nr;
 		if (reader)
-			nr_kept += count_kept(reader, cpu, &event);
+			nr_kept += count_kept(reader, cpu).nr;
 	}
 	os_free(reader);
 	if (tracer->print_head) {
@@ -189,7 +200,8 @@ static bool take_some(os_text_t *text)
 
 		/* If somebody has cleared these meanwhile, that is what counts. */
 		ring_consume(i, source->from,
-			     source->has_event ? &source->before : &source->reader.place);
+			     source->has_event ? &source->before : &source->reader.place,
+			     source->nr_read - source->has_event);
 	}
 	end(merge);
 	return true;
@@ -217,12 +229,20 @@ void trace_show_restart(void)
 		memset(os_per_cpu(pipe_state, cpu), 0, sizeof(os_per_cpu(pipe_state, cpu)));
 }
 
+static void print_time(os_text_t *text, const char *what, u64 cycles)
+{
+	u64 us = os_cycles_to_ns(cycles) / 1000;
+
+	os_text_printf(text, "%s: %5lu.%06lu\n", what, us / 1000000, us % 1000000);
+}
+
 int trace_show_stats(os_text_t *text, const void *arg)
 {
 	struct ring_reader *reader = os_alloc(sizeof(*reader));
 	u32 cpu = (u32)(u64)arg;
-	struct ring_event last = { .cycles = 0 };
-	u64 nr_kept, oldest_nr, us;
+	struct ring_totals totals;
+	struct kept kept;
+	u64 nr_gone;
 
 	if (!reader)
 		return -OS_ENOMEM;
@@ -230,14 +250,17 @@ int trace_show_stats(os_text_t *text, const void *arg)
 		os_free(reader);
 		return -OS_EBUSY;
 	}
-	oldest_nr = ring_oldest(cpu).nr;
-	nr_kept = count_kept(reader, cpu, &last);
-	us = os_cycles_to_ns(os_cycles()) / 1000;
-	os_text_printf(text, "entries: %lu\noverrun: %lu\ncommit overrun: 0\n", nr_kept,
-		       reader->place.nr - oldest_nr - nr_kept);
-	os_text_printf(text, "now ts: %lu.%06lu\ndropped events: %lu\nread events: 0\n",
-		       us / 1000000, us % 1000000, ring_newest(cpu).nr - reader->place.nr);
+	totals = ring_totals(cpu);
+	kept = count_kept(reader, cpu);
 	trace_release_rings();
 	os_free(reader);
+	/* Events may have come since the totals were read. */
+	nr_gone = totals.nr_lost + totals.nr_read + kept.nr;
+	os_text_printf(text, "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n", kept.nr,
+		       totals.nr > nr_gone ? totals.nr - nr_gone : 0, kept.bytes);
+	print_time(text, "oldest event ts", kept.first_cycles);
+	print_time(text, "now ts", os_cycles());
+	os_text_printf(text, "dropped events: %lu\nread events: %lu\n", totals.nr_lost,
+		       totals.nr_read);
 	return 0;
 }
