@@ -79,6 +79,7 @@
 /* Parses a number. Returns 0 if the whole text is a number. */
 #define os_parse_u64(text, value)	      parse_u64(text, value)
 /* Returns whether text matches one of the shell patterns, which commas separate. */
+#define os_glob_match(glob, text)	      glob_match(glob, text)
 #define os_glob_match_list(globs, text)	      glob_match_list(globs, text)
 /* Calls set(value) for a parameter name=value of the command line, before profile_init(). */
 #define OS_BOOT_PARAM(ident, name, form, set) BOOT_PARAM(ident, name, form, set)

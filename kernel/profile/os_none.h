@@ -175,6 +175,18 @@ static inline int os_parse_u64(const char *text, u64 *value)
 }
 #endif
 
+#ifndef os_glob_match
+/* Matches a whole name, or a prefix followed by `*`. */
+static inline bool os_glob_match(const char *glob, const char *text)
+{
+	for (; *glob && *glob != '*'; glob++) {
+		if (*glob != *text++)
+			return false;
+	}
+	return *glob || !*text;
+}
+#endif
+
 #ifndef os_glob_match_list
 /* Matches whole names, and prefixes followed by `*`. */
 static inline bool os_glob_match_list(const char *globs, const char *text)

@@ -51,6 +51,7 @@ int os_vprintk(const char *fmt, va_list args);
 #define os_sort(base, nr, size, compare)      sort(base, nr, size, compare)
 #define os_mul_div_u64(a, b, c)		      mul_div_u64(a, b, c)
 #define os_parse_u64(text, value)	      parse_u64(text, value)
+#define os_glob_match(glob, text)	      glob_match(glob, text)
 #define os_glob_match_list(globs, text)	      glob_match_list(globs, text)
 #define OS_BOOT_PARAM(ident, name, form, set) BOOT_PARAM(ident, name, form, set)
 #define OS_EINVAL			      EINVAL

@@ -263,6 +263,9 @@ static void test_filters_of_numbers(void **state)
 	assert_int_equal(nr_kept("id == 39", 40, 0), 0);
 	assert_int_equal(nr_kept("id != 0x27\n", 39, 0), 0);
 	assert_int_equal(nr_kept("id != 0x27", 40, 0), 1);
+	assert_int_equal(nr_kept("id == 0XaB", 171, 0), 1);
+	assert_int_equal(nr_kept("id == 047", 39, 0), 1);
+	assert_int_equal(nr_kept("id == 0", 0, 0), 1);
 	assert_int_equal(nr_kept("ret<0", 1, -11), 1);
 	assert_int_equal(nr_kept("ret<0", 1, 11), 0);
 	assert_int_equal(nr_kept("ret > -12", 1, -11), 1);
@@ -284,9 +287,9 @@ static bool is_wanted(const char *operator, s64 a, s64 b, bool is_signed)
 	case '!':
 		return a != b;
 	case '<':
-		return is_signed ? a < b : (u64)a < (u64)b;
+		return (operator[1] && a == b) || (is_signed ? a < b : (u64)a < (u64)b);
 	case '>':
-		return is_signed ? a > b : (u64)a > (u64)b;
+		return (operator[1] && a == b) || (is_signed ? a > b : (u64)a > (u64)b);
 	default:
 		return a & b;
 	}
@@ -295,7 +298,7 @@ static bool is_wanted(const char *operator, s64 a, s64 b, bool is_signed)
 /* Each comparison of each field with each value, those that do not fit into it included. */
 static void test_filters_at_the_edges(void **state)
 {
-	static const char *const operators[] = { "==", "!=", "<", ">", "&" };
+	static const char *const operators[] = { "==", "!=", "<", "<=", ">", ">=", "&" };
 	static const s64 values[] = { 0,
 				      1,
 				      2,
@@ -370,6 +373,30 @@ static void test_filters_of_texts(void **state)
 	assert_int_equal(write_file(filter, "comm ~ 'x*'"), 0);
 	profile_trace(sched_process_exit, &task);
 	assert_non_null(strstr(read_file("trace"), "entries-written: 2/2 "));
+	/* A comma is a character like others. */
+	assert_int_equal(write_file(filter, " comm ~ \"x*,te*\" \n"), 0);
+	assert_string_equal(read_file(filter), "comm ~ \"x*,te*\"\n");
+	profile_trace(sched_process_exit, &task);
+	assert_non_null(strstr(read_file("trace"), "entries-written: 2/2 "));
+	assert_int_equal(write_file(filter, " 0 "), 0);
+	assert_string_equal(read_file(filter), "none\n");
+}
+
+/* The longest text of a field is looked at up to its end. */
+static void test_filters_of_long_texts(void **state)
+{
+	static const char *const filter = "events/sched/sched_process_exec/filter";
+	char path[251];
+
+	memset(path, 'p', 249);
+	path[249] = 'q';
+	path[250] = '\0';
+	assert_int_equal(write_file("set_event", "sched_process_exec"), 0);
+	assert_int_equal(write_file(filter, "filename ~ *q"), 0);
+	profile_trace(sched_process_exec, &task, path);
+	path[249] = 'p';
+	profile_trace(sched_process_exec, &task, path);
+	assert_non_null(strstr(read_file("trace"), "entries-written: 1/1 "));
 	assert_int_equal(write_file(filter, "0"), 0);
 }
 
@@ -385,6 +412,10 @@ static void test_bad_filters(void **state)
 					   "id == 0xg",
 					   "id = 3",
 					   "id == -",
+					   "id == 0x",
+					   "id == 08",
+					   "id == 1 && ret == 1",
+					   "(id == 1)",
 					   "ret & 99999999999999999999" };
 	static char text[300];
 
@@ -394,6 +425,12 @@ static void test_bad_filters(void **state)
 	assert_int_equal(write_file("events/raw_syscalls/sys_enter/filter", "args == 1"), -EINVAL);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm > a"), -EINVAL);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == \"a"), -EINVAL);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter",
+				    "comm == \"a\" || pid == \"b\""),
+			 -EINVAL);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == a || comm == b"),
+			 -EINVAL);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == 'a'b"), -EINVAL);
 	memset(text, 'a', sizeof(text) - 1);
 	memcpy(text, "comm == ", 8);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", text), -EINVAL);
@@ -542,6 +579,7 @@ int main(void)
 		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
 		cmocka_unit_test_setup(test_filters_at_the_edges, set_up),
 		cmocka_unit_test_setup(test_filters_of_texts, set_up),
+		cmocka_unit_test_setup(test_filters_of_long_texts, set_up),
 		cmocka_unit_test_setup(test_bad_filters, set_up),
 		cmocka_unit_test_setup(test_switches, set_up),
 		cmocka_unit_test_setup(test_tracing_on, set_up),

@@ -230,7 +230,7 @@ static int show_clock(os_text_t *text, const void *unused)
 
 #define SWITCH "0|1"
 #define EVENTS "[!][<system>:]<event>, with shell patterns"
-#define FILTER "<field> ==|!=|<|>|&|~ <value>, or 0"
+#define FILTER "<field> ==|!=|<|<=|>|>=|&|~ <value>, or 0"
 
 static const os_trace_file_t files[] = {
 	{ "available_events", .show = show_available },

@@ -3,7 +3,8 @@
 
 #include "trace.h"
 
-#define WORD_BYTES 64
+#define WORD_BYTES     64
+#define MAX_TEXT_BYTES 256 /* of a field */
 
 /* The common fields, which all events have. */
 #define COMMON(text, member, signed_)                                                             \
@@ -23,8 +24,15 @@ static const struct {
 	const char *text;
 	enum trace_compare compare;
 } operators[] = {
-	{ "==", TRACE_EQUAL },	{ "!=", TRACE_NOT_EQUAL }, { "<", TRACE_LESS },
-	{ ">", TRACE_GREATER }, { "&", TRACE_AND },	   { "~", TRACE_GLOB },
+	/* A longer one first. */
+	{ "==", TRACE_EQUAL },
+	{ "!=", TRACE_NOT_EQUAL },
+	{ "<=", TRACE_LESS_OR_EQUAL },
+	{ "<", TRACE_LESS },
+	{ ">=", TRACE_GREATER_OR_EQUAL },
+	{ ">", TRACE_GREATER },
+	{ "&", TRACE_AND },
+	{ "~", TRACE_GLOB },
 };
 
 /* A text of limited size: what does not fit is left out. */
@@ -86,11 +94,11 @@ static bool matches_text(const struct trace_filter *filter, const void *content)
 {
 	const struct trace_field *field = pf_read_once(filter->field);
 	enum trace_compare compare = pf_read_once(filter->compare);
-	char text[TRACE_FILTER_BYTES];
+	char text[MAX_TEXT_BYTES];
 
 	text_of(field, content, text, sizeof(text));
 	if (compare == TRACE_GLOB)
-		return os_glob_match_list(filter->value_text, text);
+		return os_glob_match(filter->value_text, text);
 	return !strcmp(filter->value_text, text) == (compare == TRACE_EQUAL);
 }
 
@@ -165,6 +173,12 @@ static bool find_range(enum trace_compare compare, u64 value, u64 min, u64 max, 
 	case TRACE_LESS:
 		range->last = pf_min(value - 1, max);
 		return value > min;
+	case TRACE_LESS_OR_EQUAL:
+		range->last = pf_min(value, max);
+		return value >= min;
+	case TRACE_GREATER_OR_EQUAL:
+		range->first = value < min ? min : value;
+		return value <= max;
 	default:
 		range->first = value < min ? min : value + 1;
 		return value < max;
@@ -240,41 +254,54 @@ static const char *take_operator(const char *text, enum trace_compare *compare)
 	return NULL;
 }
 
-/* A number: decimal or hexadecimal, with a sign. */
+static u32 digit_of(char c)
+{
+	char lower = c | 0x20;
+
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : ~0u;
+}
+
+/* A number as in C: decimal, hexadecimal behind 0x, octal behind 0; with a sign. */
 static int take_number(const char *text, u64 *value)
 {
 	bool negative = *text == '-';
+	u32 base = 10;
 
 	text += negative;
-	if (!strncmp(text, "0x", 2)) {
-		*value = 0;
-		for (text += 2; *text; text++) {
-			u32 digit = *text >= 'a' ? *text - 'a' + 10 : *text - '0';
-
-			if (digit > 15 || *value >> 60)
-				return -OS_EINVAL;
-			*value = *value << 4 | digit;
-		}
-	} else if (os_parse_u64(text, value)) {
+	if (*text == '0' && (text[1] == 'x' || text[1] == 'X')) {
+		base = 16;
+		text += 2;
+	} else if (*text == '0') {
+		base = 8;
+	}
+	if (!*text)
 		return -OS_EINVAL;
+	for (*value = 0; *text; text++) {
+		u32 digit = digit_of(*text);
+
+		if (digit >= base || __builtin_mul_overflow(*value, (u64)base, value) ||
+		    __builtin_add_overflow(*value, (u64)digit, value))
+			return -OS_EINVAL;
 	}
 	*value = negative ? -*value : *value;
 	return 0;
 }
 
-/* Takes the quotes off a text. Returns 0, or -OS_EINVAL if there is only one. */
+/*
+ * Takes the quotes off a text. Returns 0, or -OS_EINVAL if there is anything behind it: a second
+ * comparison would be taken for a part of the text.
+ */
 static int take_text(const char *text, char *value, size_t size)
 {
-	size_t len = strlen(text);
-	bool quoted = *text == '"' || *text == '\'';
+	char quote = *text == '"' || *text == '\'' ? *text : '\0';
+	size_t len = 0;
 
-	if (quoted && (len < 2 || text[len - 1] != *text))
-		return -OS_EINVAL;
-	if (quoted) {
-		text++;
-		len -= 2;
-	}
-	if (len >= size)
+	text += quote != '\0';
+	while (text[len] && (quote ? text[len] != quote : text[len] != ' ' && text[len] != '\t'))
+		len++;
+	if (text[len] != quote || (quote && text[len + 1]) || len >= size)
 		return -OS_EINVAL;
 	memcpy(value, text, len);
 	value[len] = '\0';
@@ -287,7 +314,6 @@ static int parse(const struct trace_event *event, const char *text, struct trace
 	size_t len = 0;
 	bool of_text;
 
-	text = skip_blanks(text);
 	while (is_name_character(text[len]) && len < sizeof(name) - 1)
 		len++;
 	memcpy(name, text, len);
@@ -313,14 +339,20 @@ static int parse(const struct trace_event *event, const char *text, struct trace
 int trace_set_filter(struct trace_event *event, const char *text)
 {
 	struct trace_filter filter = { 0 };
+	size_t len;
 
-	if (!strcmp(text, "0")) {
+	text = skip_blanks(text);
+	for (len = strlen(text); len && (text[len - 1] == ' ' || text[len - 1] == '\t'); len--)
+		;
+	if (len >= sizeof(filter.text))
+		return -OS_EINVAL;
+	memcpy(filter.text, text, len);
+	if (!strcmp(filter.text, "0")) {
 		trace_set_slow(event, TRACE_SLOW_FILTER, false);
 		return 0;
 	}
-	if (strlen(text) >= sizeof(filter.text) || parse(event, text, &filter))
+	if (parse(event, filter.text, &filter))
 		return -OS_EINVAL;
-	memcpy(filter.text, text, strlen(text) + 1);
 	trace_set_slow(event, TRACE_SLOW_FILTER, false);
 	event->filter = filter;
 	trace_set_slow(event, TRACE_SLOW_FILTER, true);

@@ -23,6 +23,8 @@ enum trace_compare {
 	TRACE_NOT_EQUAL,
 	TRACE_LESS,
 	TRACE_GREATER,
+	TRACE_LESS_OR_EQUAL,
+	TRACE_GREATER_OR_EQUAL,
 	TRACE_AND,  /* any of these bits */
 	TRACE_GLOB, /* of texts */
 };
