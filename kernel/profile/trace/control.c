@@ -134,12 +134,21 @@ bool trace_is_recording(void)
 	return wants_recording;
 }
 
-void trace_set_slow(struct trace_event *event, u8 bits, bool on)
+static void set_slow(struct trace_event *event, u8 bits, bool on)
 {
-	take_turn();
 	pf_write_once(event->slow, on ? event->slow | bits : event->slow & ~bits);
 	if (event->slow_key)
 		os_key_set(event->slow_key, event->slow);
+}
+
+void trace_put_filter(struct trace_event *event, const struct trace_filter *filter)
+{
+	take_turn();
+	set_slow(event, TRACE_SLOW_FILTER, false);
+	if (filter) {
+		event->filter = *filter;
+		set_slow(event, TRACE_SLOW_FILTER, true);
+	}
 	end_turn();
 }
 
@@ -147,7 +156,9 @@ void trace_set_stacks(bool on)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event) trace_set_slow(event, TRACE_SLOW_STACK, on);
+	take_turn();
+	trace_for_each_event(event) set_slow(event, TRACE_SLOW_STACK, on);
+	end_turn();
 }
 
 bool trace_has_stacks(void)

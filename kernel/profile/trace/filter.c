@@ -348,13 +348,11 @@ int trace_set_filter(struct trace_event *event, const char *text)
 		return -OS_EINVAL;
 	memcpy(filter.text, text, len);
 	if (!strcmp(filter.text, "0")) {
-		trace_set_slow(event, TRACE_SLOW_FILTER, false);
+		trace_put_filter(event, NULL);
 		return 0;
 	}
 	if (parse(event, filter.text, &filter))
 		return -OS_EINVAL;
-	trace_set_slow(event, TRACE_SLOW_FILTER, false);
-	event->filter = filter;
-	trace_set_slow(event, TRACE_SLOW_FILTER, true);
+	trace_put_filter(event, &filter);
 	return 0;
 }

@@ -126,8 +126,8 @@ int trace_set_recording(bool on);
 bool trace_is_recording(void);
 /* Whether each event has its call chain behind it. Nothing without CONFIG_PROFILE_CALLCHAIN. */
 void trace_set_stacks(bool on);
-/* Sets or clears TRACE_SLOW_* of an event. */
-void trace_set_slow(struct trace_event *event, u8 bits, bool on);
+/* Gives an event a filter; NULL takes it away. */
+void trace_put_filter(struct trace_event *event, const struct trace_filter *filter);
 bool trace_has_stacks(void);
 int trace_switch_event(struct trace_event *event, bool on);
 /* Which events are meant: those of a system, of a name, or all; NULL stands for any. */
