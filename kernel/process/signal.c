@@ -416,7 +416,9 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 		       bool *fatal)
 {
 	struct task *any = task ?: list_first_entry(&proc->threads, struct task, thread_node);
+	struct sigpending *pending = task ? &task->pending : &proc->pending;
 	struct task *to = any;
+	bool was_pending;
 	int error;
 
 	ASSERT_HELD(&proc->lock);
@@ -437,8 +439,10 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_DELIVERED);
 		return 0;
 	}
-	error = signal_enqueue(proc, task ? &task->pending : &proc->pending, sig, info);
-	profile_trace(signal_generate, sig, info, to ?: any, !task, error);
+	was_pending = sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig);
+	error = signal_enqueue(proc, pending, sig, info);
+	profile_trace(signal_generate, sig, info, to ?: any, !task,
+		      was_pending ? PROFILE_SIGNAL_PENDING : error);
 	if (!error && to)
 		signal_notify_thread(to);
 	return error;

@@ -44,6 +44,9 @@ grep -vc '^#' trace; for i in 1 2 3; do busybox timeout 60 busybox cat trace_pip
 wait; for i in 1 2 3; do busybox wc -l </tmp/$i; done
 section waits; busybox timeout 1 busybox cat trace_pipe; echo $?
 echo 1 >tracing_on; echo 0 >events/enable
+section signals; echo >trace; echo signal_generate >set_event
+busybox sleep 1000 & kill -STOP $!; until grep -q ') T ' /proc/$!/stat; do :; done
+kill -USR1 $!; kill -USR1 $!; kill -KILL $!; echo >set_event; cat trace
 mkdir -p /etc; echo nobody:x:99:99::/:/bin/sh >/etc/passwd
 section user; busybox su nobody -s /bin/sh -c 'ls {T}' 2>&1
 section end
@@ -94,6 +97,10 @@ def test_files(boot, tmp_path):
     nr_events, *nr_lines = map(int, found["readers"])
     assert len(nr_lines) == 3 and sum(nr_lines) == nr_events > 150
     assert found["waits"][-1] == "143"
+    sent = [re.search(r"sig=(\d+) .* (res=\d)", line) for line in found["signals"]]
+    results = [match.groups() for match in sent if match]
+    # As on Linux: the second one adds nothing to the one that waits for the process to go on.
+    assert [result for sig, result in results if sig == "10"] == ["res=0", "res=2"]
     assert any("Permission denied" in line for line in found["user"])
 
 

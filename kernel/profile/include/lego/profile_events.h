@@ -252,6 +252,7 @@ PROFILE_EVENT(timer, timer_expire_exit, (const void *timer), (timer),
 /* Results of signal_generate; an error stands for the last one. */
 #define PROFILE_SIGNAL_DELIVERED 0
 #define PROFILE_SIGNAL_IGNORED	 1
+#define PROFILE_SIGNAL_PENDING	 2 /* one of these is waiting already */
 #define PROFILE_SIGNAL_FAILED	 3
 
 PROFILE_EVENT(signal, signal_generate,
