@@ -30,6 +30,7 @@ IDLE = 0  # tid
 STACK = "kernel_stack"  # a call chain, of the event before
 STACK_HEAD = struct.Struct("<i4x")  # behind the common fields: how many addresses follow
 MAX_NS = 1 << 63
+PRINTABLE = bytes(byte if byte in b"\0" or 32 <= byte < 127 else ord("?") for byte in range(256))
 FIELD = re.compile(
     r"^\s*field:(?P<type>.*?)\s*(?P<name>\w+)(?P<array>\[\w*\])?;\s*"
     r"offset:(?P<offset>\d{1,4});\s*size:(?P<size>\d{1,4});\s*signed:(?P<signed>[01]);$"
@@ -73,12 +74,15 @@ class Field(NamedTuple):
     def is_text(self) -> bool:
         return (self.is_array or self.is_moved) and re.search(r"\bchar\b", self.type) is not None
 
-    def content(self, data: bytes) -> bytes:
+    def place(self, data: bytes) -> slice:
         start, size = self.offset, self.size
         if self.is_moved:
             place = int.from_bytes(data[start : start + size], "little")
             start, size = place & 0xFFFF, place >> 16
-        return data[start : start + size]
+        return slice(start, start + size)
+
+    def content(self, data: bytes) -> bytes:
+        return data[self.place(data)]
 
     def value(self, data: bytes) -> int | str | list[int]:
         content = self.content(data)
@@ -102,6 +106,19 @@ class Format:
     text: str  # as Linux has it in events/<system>/<event>/format
     fields: list[Field]  # without the common ones
     print_format: str
+
+    def __post_init__(self) -> None:
+        self.texts = [field for field in self.fields if field.is_text]
+
+    def printable(self, data: bytes) -> bytes:
+        """Returns data whose texts forge no line of what reads it: tools print them as they are."""
+        for field in self.texts:
+            place = field.place(data)
+            old = data[place]
+            new = old.translate(PRINTABLE)
+            if new != old:
+                data = data[: place.start] + new + data[place.start + len(old) :]
+        return data
 
     def values(self, data: bytes) -> dict[str, int | str | list[int]]:
         return {field.name: field.value(data) for field in self.fields}
@@ -234,6 +251,7 @@ class CpuReader:
             is_right = cycles >= self.cycles and ns < MAX_NS
             is_right = is_right and (data[0] | data[1] << 8) in self.formats
             if self.next <= nr < self.after_last and is_right:
+                data = self.formats[data[0] | data[1] << 8].printable(data)
                 self.cpu.events.append(Event(cycles, ns, number, nr - self.next, data))
                 self.next, self.cycles = nr + 1, cycles
             nr += 1

@@ -100,6 +100,15 @@ def records_of(page: bytes) -> tuple[int, list[tuple[int, bytes]]]:
     return nr_lost, found
 
 
+@pytest.mark.parametrize("command", ["ftrace", "chrome", "trace-dat", "perf-data"])
+def test_names_forge_no_line(convert, command):
+    """Tools print the texts of records as they are. What stands behind a NUL is no part of one."""
+    kind, evil = trace_export.WAKEUP, b"x\n-1 [000] \x1b\xff"
+    files = only(kind, evil, 7, 120, 1)
+    status, data, _ = convert(files, command, *["--events"][: command == "perf-data"])
+    assert status == 0 and evil not in data and b"x?-1 [000] ??" in data
+
+
 def test_trace_dat(convert):
     files = trace_export.small()
     status, data, _ = convert(files, "trace-dat")
