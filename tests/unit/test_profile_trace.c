@@ -477,6 +477,22 @@ static void test_tracing_on(void **state)
 	profile_trace(timer_expire_exit, &task);
 	assert_non_null(strstr(read_file("trace"), "entries-written: 1/1 "));
 	assert_non_null(strstr(read_file("per_cpu/cpu0/stats"), "entries: 1\noverrun: 0\n"));
+	assert_int_equal(write_file("tracing_on", "0"), 0);
+	assert_int_equal(write_file("tracing_on", "2\n"), 0);
+	assert_string_equal(read_file("tracing_on"), "1\n");
+	assert_int_equal(write_file("tracing_on", "on"), -EINVAL);
+}
+
+/* The file has the size that the rings will have, before they are there, too. */
+static void test_size(void **state)
+{
+	assert_int_equal(write_file("set_event", "!*:*"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "0"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "100"), 0);
+	assert_string_equal(read_file("buffer_size_kb"), "128\n");
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	assert_string_equal(read_file("buffer_size_kb"), "128\n");
+	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
 /* A tracer of the test. */
@@ -583,6 +599,7 @@ int main(void)
 		cmocka_unit_test_setup(test_bad_filters, set_up),
 		cmocka_unit_test_setup(test_switches, set_up),
 		cmocka_unit_test_setup(test_tracing_on, set_up),
+		cmocka_unit_test_setup(test_size, set_up),
 		cmocka_unit_test_setup(test_tracers, set_up),
 		cmocka_unit_test_setup(test_export, set_up),
 	};

@@ -117,7 +117,7 @@ int trace_resize_rings(u64 bytes)
 
 u64 trace_ring_bytes(void)
 {
-	return ring_bytes() ? ring_bytes() : wanted_bytes;
+	return ring_bytes() ? ring_bytes() : ring_fitting_bytes(wanted_bytes);
 }
 
 int trace_set_recording(bool on)

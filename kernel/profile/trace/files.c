@@ -49,6 +49,15 @@ static int parse_switch(const char *text, bool *on)
 	return *on || words_are(text, "0") ? 0 : -OS_EINVAL;
 }
 
+static int parse_number(const char *text, u64 *number)
+{
+	char line[LINE_BYTES];
+
+	return words_copy_line(text, line, sizeof(line)) || os_parse_u64(line, number) ?
+		       -OS_EINVAL :
+		       0;
+}
+
 static int show_enable(os_text_t *text, const void *event)
 {
 	os_text_printf(text, "%d\n", ((const struct trace_event *)event)->is_on);
@@ -143,9 +152,10 @@ static int show_recording(os_text_t *text, const void *unused)
 
 static int write_recording(const char *text, const void *unused)
 {
-	bool on;
+	u64 number;
 
-	return parse_switch(text, &on) ? -OS_EINVAL : trace_set_recording(on);
+	/* Any number but 0 is a yes, as on Linux. */
+	return parse_number(text, &number) ? -OS_EINVAL : trace_set_recording(number);
 }
 
 static int show_overwrite(os_text_t *text, const void *unused)
@@ -190,11 +200,9 @@ static int show_size(os_text_t *text, const void *unused)
 
 static int write_size(const char *text, const void *unused)
 {
-	char line[LINE_BYTES];
 	u64 kib;
 
-	if (words_copy_line(text, line, sizeof(line)) || os_parse_u64(line, &kib) ||
-	    kib > TRACE_MAX_RING_BYTES / 1024)
+	if (parse_number(text, &kib) || kib > TRACE_MAX_RING_BYTES / 1024)
 		return -OS_EINVAL;
 	return trace_resize_rings(kib * 1024);
 }

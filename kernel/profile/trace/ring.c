@@ -218,8 +218,7 @@ static u64 **allocate(u64 bytes)
 	return rings;
 }
 
-/* Each CPU may have a share of the memory. */
-static u64 fit(u64 bytes)
+u64 ring_fitting_bytes(u64 bytes)
 {
 	u64 fitting = MIN_BYTES, nr_rings = 0;
 	unsigned int cpu;
@@ -239,7 +238,7 @@ int ring_set_bytes(u64 bytes)
 
 	if (bytes > TRACE_MAX_RING_BYTES)
 		return -OS_EINVAL;
-	bytes = bytes ? fit(bytes) : 0;
+	bytes = bytes ? ring_fitting_bytes(bytes) : 0;
 	rings = allocate(bytes);
 	if (!rings)
 		return -OS_ENOMEM;

@@ -169,7 +169,8 @@ static inline u64 trace_nr(u64 head, u64 nr)
  * -OS_ENOMEM; then the rings are as they were.
  */
 int ring_set_bytes(u64 bytes);
-u64 ring_bytes(void); /* of each CPU's ring; 0: none yet */
+u64 ring_fitting_bytes(u64 bytes); /* the size that this is rounded to; not 0 */
+u64 ring_bytes(void);		   /* of each CPU's ring; 0: none yet */
 void ring_record(bool on);
 bool ring_is_recording(void);
 void ring_set_overwrite(bool on);
