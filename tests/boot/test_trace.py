@@ -66,9 +66,10 @@ def events(lines: list[str]) -> list[dict[str, str]]:
 
 def test_files(boot, tmp_path):
     image = harness.script_image(tmp_path, SCRIPT)
-    append = "profile.on_exit=none trace_event=sched:sched_process_exec"
+    append = "profile.on_exit=none trace_event=nonsense,sched:sched_process_exec"
     log = boot(None, initrd=image, append=append, smp=2).log
     found = sections(log)
+    assert "profile: trace_event=nonsense: cannot be switched on" in log
     assert "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;" in found["format"]
     assert sum("Invalid argument" in line for line in found["bad"]) == 2
     assert found["boot"][0] == "sched:sched_process_exec" and int(found["boot"][1]) >= 1

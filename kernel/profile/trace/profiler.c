@@ -6,6 +6,7 @@
 
 #include "../event_keys.h"
 #include "../profiler.h"
+#include "../words.h"
 #include "trace.h"
 
 /* trace_event= */
@@ -34,6 +35,8 @@ const struct trace_event *trace_find_event(u32 id)
 
 static void init(void)
 {
+	char word[sizeof(wanted_events)];
+	const char *words = wanted_events;
 	struct trace_event *event;
 
 	/* An end is recorded if its begin was. */
@@ -48,8 +51,11 @@ static void init(void)
 		.sample = trace_sample,
 	};
 	trace_add_files();
-	if (trace_switch_words(wanted_events))
-		os_printk("profile: trace_event=%s: not all of this is an event\n", wanted_events);
+	/* As on Linux, a wrong name does not keep the others from being switched on. */
+	while (words_next(&words, word, sizeof(word)) > 0) {
+		if (trace_switch_words(word))
+			os_printk("profile: trace_event=%s: cannot be switched on\n", word);
+	}
 }
 
 static void exec(struct profile_process *unused)
