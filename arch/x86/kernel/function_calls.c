@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls at the start and the end of functions: the C half of function_call.S, and the patching.
+ * Hooks at the start and the end of functions: the C half of function_call.S, and the patching.
  *
- * A task's stack of return addresses is written by the task itself and by interrupts that hit it,
- * which leave it as it was. An NMI may read it at any moment, and so may others while the task
- * runs: a return address is found by its place on the stack, which is not in use by two at a time.
+ * Each task has a stack of true return addresses. Only the task writes it, and interrupts on top of
+ * the task, which leave it as it was. NMIs and other CPUs may read it at any moment. They look an
+ * address up by its slot on the kernel stack, which only one call uses at a time.
  */
 #include <asm/function_hook.h>
 
@@ -36,9 +36,12 @@ extern u8 *const __start___patchable_function_entries[],
 #define places __start___patchable_function_entries
 
 static DEFINE_MUTEX(calls_mutex); /* guards calls */
-static bool stacks_needed;	  /* new tasks get a stack */
+static bool stacks_needed;	  /* new tasks get a stack of return addresses */
 
-/* What each place calls, and shall call: the lower half of a hook's address. NULL: all are NOPs. */
+/*
+ * For each place, the lower half of the address of the hook that it calls, and of the one that it
+ * is about to call. NULL: no place calls any.
+ */
 static struct call {
 	u32 is, shall; /* 0: a NOP */
 } * calls;
@@ -53,7 +56,7 @@ notrace u64 function_place(u32 i)
 	return (u64)places[i];
 }
 
-/* Called at the start of a function, in any context. */
+/* Called at the start of a function. slot: of its return address. Any context. */
 notrace void function_enter(u64 *slot, u64 behind_place)
 {
 	struct function_stack *stack = current->thread.functions;
@@ -71,7 +74,7 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 	}
 	frame = function_stack_push(stack);
 	ends = profile_function_enter(function, *slot, &frame->call, &stack->thread);
-	/* Read again, so that less must be kept meanwhile. Interrupts leave it as it was. */
+	/* Read again rather than kept in a register. Interrupts leave it as it was. */
 	stack = current->thread.functions;
 	if (ends)
 		function_tell_end(stack->top, slot, (u64)function_return);
@@ -91,11 +94,11 @@ notrace void function_exit(u64 *slot)
 	struct function_frame *frame = function_end(stack, slot);
 
 	profile_function_exit(&frame->call, &frame[-1].call, &stack->thread);
-	/* Read again, so that nothing must be kept meanwhile. Interrupts leave it as it was. */
+	/* Read again rather than kept in a register. Interrupts leave it as it was. */
 	function_stack_pop(current->thread.functions);
 }
 
-/* So many words below a return address function_call() puts a copy of it, for a frame. */
+/* function_call() copies the return address, for a frame: so many words below the original. */
 #define FUNCTION_CALL_COPY 2
 
 u64 function_true_return(const struct task *task, const u64 *slot)
@@ -134,7 +137,7 @@ void function_stack_free(struct task *task)
 	kfree(task->thread.functions);
 }
 
-/* A task that is created meanwhile has one already, or is in the list. */
+/* Gives all tasks a stack. A task that is created meanwhile has one already or is in the list. */
 static void alloc_stacks(void)
 {
 	struct task *task;
@@ -176,13 +179,13 @@ notrace bool function_is_place(u64 addr)
 	return (u64)places[low] == addr;
 }
 
-/* As if there were a NOP: while places are switched it does not matter which calls are made. */
+/* Skips the place, as if it were a NOP: a call may see no hook while places are being patched. */
 static notrace u64 function_resume(u64 addr)
 {
 	return function_is_place(addr) ? addr + TEXT_PATCH_BYTES : 0;
 }
 
-/* Notes what each place is to be. Returns whether any is to call, and how many change. */
+/* Stores what each place is to call. Returns whether any calls a hook, and how many change. */
 static bool choose(function_hook_t *(*hook_of)(u32 place), u32 *nr_changes)
 {
 	bool any = false;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Counts calls. Each CPU has a table with open addressing, whose key is a function and the address
- * that it was called from. The start of a call finds its row, or claims a free one, and counts; its
- * end adds its time, and to the call around it that it has been a callee. So each call costs two
- * readings of the clock and a search that mostly ends at the first row.
+ * Counts calls. Each CPU has a hash table with open addressing. The key is a function and the
+ * address that it was called from. The start of a call finds its row, or claims a free one, and
+ * counts. The end of a call adds its time to the row, and to the callees' time of the enclosing
+ * call. A call costs two TSC reads and a search that usually ends at the first row: see README.md.
+ * snapshot.c reads the tables.
  *
- * Times are CPU time of the thread: a call that sleeps does not count while it is off its CPU, and
- * an interrupt is a callee of what it hit.
+ * Times are CPU time of the thread. They exclude the time in which the thread is off its CPU. An
+ * interrupt counts as a callee of the function that it interrupted.
  *
- * This runs at the start of nearly every function of the kernel, in any context but NMI, so it must
- * not call any.
+ * The hooks run at the start of nearly every kernel function, in any context but NMI, so they must
+ * not call a function that has a hook itself.
  */
 
 #include "functions.h"
@@ -35,7 +36,7 @@ static pf_always_inline struct function_row *find_row(struct function_table *tab
 			return row;
 		if (seen)
 			continue;
-		/* An interrupt may claim it first, and even for the same key. */
+		/* An interrupt may claim the row first, even for the same key. */
 		seen = pf_cmpxchg(&row->key, 0, key);
 		if (!seen || seen == key)
 			return row;
@@ -65,7 +66,7 @@ static pf_always_inline bool count(u64 function, u64 return_address,
 	call->row = row;
 	call->function = function;
 	call->around = 0;
-	/* An interrupt counts as a callee from here on; again, if it came before the start. */
+	/* Interrupts are callees from the start on. Start again if one came in between. */
 	do {
 		pf_write_once(call->callees, 0);
 		call->start = os_cycles() - thread->off_cycles;
@@ -73,7 +74,7 @@ static pf_always_inline bool count(u64 function, u64 return_address,
 	return true;
 }
 
-/* Apart from what follows, so that counting alone needs fewer registers. */
+/* Not inlined, so that counting alone needs fewer registers. */
 static pf_noinline bool trace_and_count(u64 function, u64 return_address,
 					struct profile_function_call *call,
 					struct profile_function_thread *thread)
@@ -99,7 +100,7 @@ bool profile_function_enter(u64 function, u64 return_address, struct profile_fun
 	return count(function, return_address, call, thread);
 }
 
-/* The thread has moved to another CPU, which has a row of its own. */
+/* Adds the time on the CPU to which the thread has moved since the call. */
 static pf_noinline void add_elsewhere(u64 key, u64 cycles, u64 self_cycles)
 {
 	struct function_row *row = find_row(os_this_cpu_read(function_table), key);
@@ -123,7 +124,7 @@ static pf_always_inline void add_time(struct profile_function_call *call,
 		parent->callees += call->callees;
 		return;
 	}
-	/* Again, if an interrupt came in between. */
+	/* Read again if an interrupt came in between. */
 	do {
 		callees = pf_read_once(call->callees);
 		cycles = os_cycles() - thread->off_cycles - call->start;

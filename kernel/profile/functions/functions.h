@@ -2,24 +2,24 @@
 #ifndef PROFILE_FUNCTIONS_H
 #define PROFILE_FUNCTIONS_H
 
-/* The calls and times of functions: see README.md. */
+/* Counts the calls and the times of all kernel functions: see README.md. */
 
 #include "../report.h"
 
 #include <lego/function_profile.h>
 
 /*
- * A function and an address that it was called from, on one CPU. Only that CPU writes, each value
- * in one instruction, so neither interrupts nor readers see half of it.
+ * The calls of one function from one address, on one CPU. Only that CPU writes. It writes each
+ * value in one instruction, so neither an interrupt nor a reader sees half of a value.
  */
 struct function_row {
 	u64 key; /* 0: free; see function_key() */
 	u64 nr;
 	u64 cycles;	 /* CPU time from start to return, of calls that have returned */
-	u64 self_cycles; /* of that, not in functions that it called */
+	u64 self_cycles; /* the part of it outside of called functions */
 };
 
-/* The row at the last reset: readers subtract it. */
+/* A row's values at the last reset. Readers subtract them. */
 struct function_base {
 	u64 nr, cycles, self_cycles;
 };
@@ -27,24 +27,24 @@ struct function_base {
 #define FUNCTION_LOG2_ROWS 13
 #define FUNCTION_NR_ROWS   PF_BIT(FUNCTION_LOG2_ROWS)
 
-/* Each CPU has one. */
+/* The table of a CPU. */
 struct function_table {
 	struct function_row rows[FUNCTION_NR_ROWS];
-	struct function_base base[FUNCTION_NR_ROWS]; /* the reader's */
+	struct function_base base[FUNCTION_NR_ROWS]; /* written by readers */
 };
 
-/* Calls that are not, or not all, in rows. */
+/* Calls that are missing from the rows, or have no time there. */
 struct function_lost {
-	u64 nr_no_row;	/* no room for their function and caller */
-	u64 nr_no_time; /* counted, but not timed: no memory, or too many calls in each other */
-	u64 nr_in_nmi;	/* not counted */
+	u64 nr_no_row;	/* not counted: the table was full */
+	u64 nr_no_time; /* counted, but not timed: no memory, or too many nested calls */
+	u64 nr_in_nmi;	/* not counted: in an NMI */
 };
 
 OS_DECLARE_PER_CPU(struct function_table *, function_table);  /* NULL: no memory */
-OS_DECLARE_PER_CPU(struct function_table *, function_counts); /* the same; NULL: it is off */
+OS_DECLARE_PER_CPU(struct function_table *, function_counts); /* the same, or NULL while off */
 OS_DECLARE_PER_CPU(struct function_lost, function_lost);
 
-/* The kernel's code is in 4 GiB, so the lower halves of two addresses are a key. */
+/* Makes a key of the lower halves of both addresses: the kernel's code lies within 4 GiB. */
 static pf_always_inline u64 function_key(u64 function, u64 return_address)
 {
 	return function << 32 | (u32)return_address;
@@ -53,31 +53,34 @@ static pf_always_inline u64 function_key(u64 function, u64 return_address)
 u64 function_of_key(u64 key);
 u64 return_address_of_key(u64 key);
 
-/* A function and a function that called it, on all CPUs. */
+/* The calls of one function by another one, on all CPUs. */
 struct function_pair {
-	u64 function, caller; /* where they begin; 0: free. A caller of 0: not in a function */
+	u64 function, caller; /* start addresses. function 0: free; caller 0: unknown */
 	u64 nr, cycles, self_cycles;
 };
 
 struct function_snapshot {
 	struct function_pair *pairs; /* most self time first */
 	u32 nr_pairs;
-	u64 nr_no_room; /* calls of pairs that did not fit */
+	u64 nr_no_room; /* calls of pairs for which there was no room */
 	struct function_lost lost;
 	u64 nr, self_cycles; /* sums of the pairs */
 };
 
-/* Allocates the tables of CPUs that have none. False: there is no memory. Process context. */
+/* Allocates tables for the CPUs that have none. Returns false without memory. Process context. */
 bool functions_alloc(void);
-/* Adds all CPUs up. Called by one at a time; the pairs are valid until the next call. */
+/*
+ * Adds up the tables of all CPUs. The pairs are valid until the next call. One caller at a time.
+ */
 void functions_snapshot(struct function_snapshot *snap);
-/* Process context or a panic. */
+/* Restarts all counts from zero. Process context, or a panic. */
 void functions_reset(void);
 
 /*
- * switch.c. functions_count() switches counting. functions_apply() has the hooks called for the
- * functions that counting and the tracer want now; it is called with the turn, which guards what is
- * wanted. Both return 0 or a negative errno. Process context; they sleep.
+ * switch.c: functions_count() switches counting on or off. functions_apply() patches the functions
+ * so that those that counting and the tracer want call their hooks. The turn guards what is wanted,
+ * and the caller of functions_apply() has it. Both return 0 or a negative errno. Process context;
+ * may sleep.
  */
 void functions_take_turn(void);
 void functions_end_turn(void);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The text of the graph, with the columns of Linux's function_graph: a CPU, how long a call took,
- * and the calls, indented by how many are around them. A call that calls nobody has one line; of
- * others the duration stands at the closing brace. Facts: Documentation/trace/ftrace.rst of Linux
- * 6.1, "function graph tracer".
+ * Prints the graph with the columns of Linux's function_graph: the CPU, the duration, and the
+ * calls, indented by depth. A call without callees takes one line. For other calls, the line of the
+ * closing brace has the duration. Source: Documentation/trace/ftrace.rst of Linux 6.1, "function
+ * graph tracer".
  */
 
 #include "tracers.h"
@@ -15,11 +15,11 @@
 #define TASK_NAME_MAX 7
 #define MAX_DEPTH     64
 
-/* The lines of a CPU so far. */
+/* What has been printed of a CPU so far. */
 struct state {
 	u32 tid;
 	bool has_tid;
-	u32 depth;	     /* of the latest call, for the lines of events */
+	u32 depth;	     /* of the latest call: events are indented by it */
 	u64 open[MAX_DEPTH]; /* functions whose opening brace was printed, by depth */
 };
 PF_BUILD_BUG_ON(sizeof(struct state) > TRACER_STATE_WORDS * sizeof(u64));
@@ -41,7 +41,7 @@ static void print_cpu(os_text_t *text, u32 cpu)
 	os_text_printf(text, " %*u) ", (int)width, cpu);
 }
 
-/* Prints a name and a number in the middle of their column. */
+/* Prints a name and a number, centered in their column. */
 static void print_task(os_text_t *text, u32 tid)
 {
 	char name[TRACE_COMM_BYTES], task[32];
@@ -68,7 +68,7 @@ static void print_switch(os_text_t *text, u32 cpu, struct state *state, u32 tid)
 	state->has_tid = true;
 }
 
-/* What a duration is longer than. */
+/* Returns the mark of a duration: the limit that it exceeds. */
 static char mark(u64 ns)
 {
 	static const char marks[] = { '+', '!', '#', '*', '@', '$' };
@@ -80,7 +80,7 @@ static char mark(u64 ns)
 	return c;
 }
 
-/* Prints microseconds with seven digits, of which at most three are behind the point. */
+/* Prints microseconds with seven digits, at most three of them after the point. */
 static void print_duration(os_text_t *text, u64 ns)
 {
 	char digits[32];

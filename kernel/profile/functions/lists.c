@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The files of /sys/kernel/tracing that list functions. A list is a bit of each function. What is
- * written is names, with shell patterns: `>` begins with an empty list, `>>` adds, and `!` before a
- * name takes out.
+ * The files of /sys/kernel/tracing that list functions. Each list is one bit in members[] of each
+ * function. The files accept names with shell patterns: `>` starts with an empty list, `>>` adds,
+ * and `!` before a name removes it. Each change patches the functions anew (switch.c).
  */
 
 #include "functions.h"
@@ -11,15 +11,15 @@
 #include "tracers.h"
 
 #define NAME_BYTES 96
-#define CHANGED	   0x80 /* a bit like a list's: what a list is about to be */
+#define CHANGED	   0x80 /* in members[]: the new content of the list that is being written */
 
 struct list {
 	const char *path;
-	const char *when_empty; /* the text */
+	const char *when_empty; /* what the file shows then */
 	u32 nr;
 	u8 bit;
-	bool selects;	  /* empty, it has all */
-	bool is_replaced; /* by the next write */
+	bool selects;	  /* an empty list stands for all functions */
+	bool is_replaced; /* the next write starts with an empty list */
 };
 
 static struct list lists[] = {
@@ -32,7 +32,7 @@ static struct list lists[] = {
 	  .bit = FUNCTION_IN_GRAPH_NOTRACE },
 };
 
-static u8 *members; /* of each function: the bits of its lists */
+static u8 *members; /* for each function, the bits of the lists that it is in */
 
 u8 function_lists_of(u32 i)
 {
@@ -57,7 +57,7 @@ static bool name_of(u32 i, char name[OS_SYMBOL_BYTES])
 	return os_symbol_lookup(os_function(i), &start, name, OS_SYMBOL_BYTES);
 }
 
-/* Adds or takes out all functions that match. Returns 0, or -OS_EINVAL if there is none. */
+/* Adds or removes all functions that match. Returns 0, or -OS_EINVAL if none matches. */
 static int change_by_word(const char *word)
 {
 	char name[OS_SYMBOL_BYTES];
@@ -72,7 +72,7 @@ static int change_by_word(const char *word)
 	return any ? 0 : -OS_EINVAL;
 }
 
-/* Makes the list what it is about to be. */
+/* Puts the new content of a list into effect. */
 static int commit(struct list *list)
 {
 	list->is_replaced = false;
@@ -96,7 +96,7 @@ static int change(struct list *list, const char *words)
 		if (error)
 			break;
 	}
-	/* A list that is to be replaced stays if by what is not valid. */
+	/* If the new content is not valid, the old list stays. */
 	list->is_replaced = false;
 	return error ? error : commit(list);
 }
@@ -119,7 +119,7 @@ static int truncate_list(const void *list)
 	return 0;
 }
 
-/* Nothing has been written: so the list is to be empty. */
+/* Called at close. A file that was opened with `>` and not written to empties its list. */
 static void release_list(const void *list)
 {
 	functions_take_turn();

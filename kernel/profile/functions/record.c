@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes the records of the tracers. The graph has a record of each call and of each return; who is
- * around a call is kept for each thread, and put back when the call returns. Interrupts leave it as
- * it was.
+ * Writes the records of the tracers into the rings of trace/. The tracer `function` has one record
+ * for each call, `function_graph` one for each call and one for each return. Each thread has a word
+ * for its position in the graph. A call saves that word, and its return restores it; so interrupts
+ * leave it as it was.
  *
- * A call of which no record was made, as no room was in the ring or the tracer was not on, has no
- * record of its return either.
+ * There are two ways to a record. The general hook calls function_trace_enter(), which handles all
+ * cases. The tracers' own hooks write in the usual case, inline and with few registers: 59
+ * instructions a call, and 182 a call with its return in the graph (`make bench`).
+ *
+ * If the ring has no room for the record of a call, there is no record of its return either.
  */
 
 #include "tracers.h"
@@ -13,9 +17,10 @@
 #include "../os.h"
 
 /*
- * How far a thread or a call is in the graph. From bit 16 on the session of the graph; from bit 8
- * on the depth, the number of calls around; below, FUNCTION_ROOT and FUNCTION_SKIPPED if a function
- * around is one, and of a call, whether a record was made of it.
+ * The position of a thread in the graph. Bits 16 to 31: the session, a number of the graph. Bits 8
+ * to 15: the depth, the number of enclosing calls. Bits 0 to 7: FUNCTION_ROOT and FUNCTION_SKIPPED
+ * of the enclosing functions. A call has the position before it, with GRAPH_RECORDED if there is a
+ * record of the call.
  */
 #define GRAPH(session)	    ((u32)(session) << 16)
 #define GRAPH_SESSION(word) ((word) >> 16)
@@ -29,15 +34,15 @@
 u32 function_graph_depth;
 
 static u16 session;	 /* 0: none */
-static u16 last_session; /* a number that no other graph of late has had */
+static u16 last_session; /* the next graph gets another number */
 static u64 ns_per_cycle; /* << NS_SHIFT */
 
 /*
- * What a thread's word and a function's flags are, together and without the depth, if the function
- * and its end are simply to be recorded: they are of this session, in the graph, and not skipped.
- * No word is 1.
+ * A call simply gets its two records if its thread's position and its function's flags, or-ed and
+ * without the depth, are this word: in this session, below a root or one itself, nothing skipped.
+ * While no graph is on, the word has a depth, so nothing equals it.
  */
-static u32 graph_plain = 1;
+static u32 graph_plain = GRAPH_DEPTHS;
 
 void function_graph_switch(bool on)
 {
@@ -45,10 +50,11 @@ void function_graph_switch(bool on)
 	if (on && !++last_session)
 		last_session = 1;
 	pf_write_once(session, on ? last_session : 0);
-	pf_write_once(graph_plain, on ? GRAPH(last_session) | FUNCTION_GRAPH | FUNCTION_ROOT : 1);
+	pf_write_once(graph_plain,
+		      on ? GRAPH(last_session) | FUNCTION_GRAPH | FUNCTION_ROOT : GRAPH_DEPTHS);
 }
 
-/* Whether a call with so many around it is not in the graph. A limit of 0 is none. */
+/* Returns whether the depth has reached the limit. A limit of 0 becomes the highest number. */
 static pf_always_inline bool is_too_deep(u32 around)
 {
 	return GRAPH_DEPTH(around) > pf_read_once(function_graph_depth) - 1;
@@ -59,7 +65,7 @@ static pf_always_inline u64 to_ns(u64 cycles)
 	return (unsigned __int128)cycles * ns_per_cycle >> NS_SHIFT;
 }
 
-/* Publishes a record, and keeps all registers. */
+/* The same as trace_commit_nested(), for callers that keep values in registers. */
 static os_saves_registers pf_noinline void commit_nested(u64 end)
 {
 	trace_commit_nested(end);
@@ -109,7 +115,7 @@ static void record_call(u64 function, u64 return_address)
 	trace_commit(slot);
 }
 
-/* Returns the record's time; 0: there is none. */
+/* Returns the time of the record, or 0 if there was no room for it. */
 static u64 record_entry(u64 function, u32 depth)
 {
 	struct trace_slot slot = trace_reserve(sizeof(struct function_record_entry));
@@ -132,13 +138,13 @@ static bool enter_graph(u8 flags, u64 function, struct profile_function_call *ca
 	if (!(inside & FUNCTION_ROOT) || (around & FUNCTION_SKIPPED) || is_too_deep(around))
 		return false;
 	call->around = around;
-	/* The end of a skipped call is told, too, for there the skipping ends. */
+	/* Its end is reported, too, because the skipping ends there. */
 	if (inside & FUNCTION_SKIPPED) {
 		thread->graph = inside;
 		return true;
 	}
 	call->around |= GRAPH_RECORDED;
-	/* Before the record: an interrupt behind that is in the call. */
+	/* Before the record: an interrupt after the record is inside the call. */
 	thread->graph = inside + GRAPH_DEEPER;
 	call->entered = record_entry(function, GRAPH_DEPTH(around));
 	if (pf_likely(call->entered))
@@ -179,7 +185,7 @@ void function_graph_exit(const struct profile_function_call *call,
 			trace_commit(slot);
 		}
 	}
-	/* Behind the record: an interrupt before that was in the call. */
+	/* After the record: an interrupt before the record was inside the call. */
 	thread->graph = around & ~GRAPH_RECORDED;
 }
 
@@ -233,7 +239,10 @@ general:
 	os_function_enter();
 }
 
-/* The rest of a call's end. What was not counted itself has called what may have been. */
+/*
+ * Ends a call that was not counted itself. Counting may have been switched on meanwhile, so the
+ * time of counted callees passes to the enclosing call.
+ */
 static pf_always_inline void leave(const struct profile_function_call *call,
 				   struct profile_function_thread *thread)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads the tables of all CPUs while they count on, and adds them up by function and caller. A
- * reset changes no table: it notes what is in it, and readers subtract that.
+ * Adds up the tables of all CPUs by function and caller, while the CPUs go on counting. A reset
+ * does not change a table: it saves the current values, and readers subtract them. Reports and
+ * exports print the result.
  */
 
 #include "functions.h"
@@ -11,7 +12,7 @@
 
 static u64 code_base; /* upper half of the addresses of code */
 static struct function_pair *pairs;
-static struct function_lost lost_before; /* the last reset, on all CPUs */
+static struct function_lost lost_before; /* the sums of all CPUs at the last reset */
 
 u64 function_of_key(u64 key)
 {
@@ -54,7 +55,7 @@ static struct function_row read_row(const struct function_row *row)
 	};
 }
 
-/* Those of all CPUs. */
+/* Returns the sums of all CPUs. */
 static struct function_lost read_lost(void)
 {
 	struct function_lost sum = { 0 };
@@ -116,7 +117,7 @@ static void add_row(struct function_snapshot *snap, const struct function_row *r
 
 	if (row->nr == base->nr && row->cycles == base->cycles)
 		return;
-	/* The return address may be behind the caller's last instruction. */
+	/* The return address may lie behind the caller's last instruction, so subtract 1. */
 	pair = find_pair(function_of_key(row->key), start_of(return_address_of_key(row->key) - 1));
 	if (!pair) {
 		snap->nr_no_room += row->nr - base->nr;
@@ -139,7 +140,7 @@ static int compare_pairs(const void *a_, const void *b_)
 	return order ? order : compare_u64(a->caller, b->caller);
 }
 
-/* Moves the pairs to the front of the array, sorts them, and sums them up. */
+/* Moves the pairs to the front of the array, sorts them, and computes the sums. */
 static void finish(struct function_snapshot *snap)
 {
 	for (u32 i = 0; i < NR_PAIRS; i++) {

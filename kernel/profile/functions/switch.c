@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Which hook each function calls: while calls are counted, the general one; else the one of the
- * tracer, if that wants the function. The others keep their NOP.
+ * Decides which hook each function calls. While calls are counted, all functions call the general
+ * hook. Otherwise, the functions that the current tracer wants call the hook of the tracer, and all
+ * others keep their NOP.
  */
 
 #include "functions.h"
@@ -10,7 +11,7 @@
 #include "tracers.h"
 
 static bool turn_is_taken;
-static bool counts; /* guarded by the turn */
+static bool counts; /* counting is on; guarded by the turn */
 
 void functions_take_turn(void)
 {
@@ -40,7 +41,7 @@ int functions_apply(void)
 	return error;
 }
 
-/* Calls count from here on. */
+/* Starts counting, when all functions call the hook. Also marks this moment for tests. */
 static pf_noinline void functions_start(void)
 {
 	u32 cpu;
@@ -49,7 +50,7 @@ static pf_noinline void functions_start(void)
 		pf_write_once(os_per_cpu(function_counts, cpu), os_per_cpu(function_table, cpu));
 }
 
-/* Calls count no more. Those that have begun still add their time when they return. */
+/* Stops counting. Calls that have begun still add their time when they return. */
 static pf_noinline void functions_stop(void)
 {
 	u32 cpu;

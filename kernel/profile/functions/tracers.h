@@ -3,8 +3,9 @@
 #define PROFILE_FUNCTIONS_TRACERS_H
 
 /*
- * The tracers `function` and `function_graph`: records of calls, in the rings of trace/. The hooks
- * of count.c write them, so what is here for any context must not call a function that has a hook.
+ * The tracers `function` and `function_graph`, which write records of calls into the rings of
+ * trace/. Hooks call the functions here that are for any context, so these must not call a function
+ * that has a hook itself.
  */
 
 #include "../util.h"
@@ -15,16 +16,16 @@
 
 #include "../trace/trace.h"
 
-/* What is recorded of a function. */
-#define FUNCTION_CALLS	 0x01 /* its calls: the tracer `function` */
-#define FUNCTION_GRAPH	 0x02 /* its calls and their ends: the tracer `function_graph` */
-#define FUNCTION_ROOT	 0x04 /* of the graph: it and what it calls are in it */
-#define FUNCTION_SKIPPED 0x08 /* neither it nor what it calls is in the graph */
+/* Flags: what is recorded of a function. */
+#define FUNCTION_CALLS	 0x01 /* its calls, for the tracer `function` */
+#define FUNCTION_GRAPH	 0x02 /* its calls and returns, for the tracer `function_graph` */
+#define FUNCTION_ROOT	 0x04 /* it and its callees are in the graph */
+#define FUNCTION_SKIPPED 0x08 /* neither it nor its callees are in the graph */
 
-/* By os_function_index(); 0: nothing is. Changed with the turn, read by the hooks. */
+/* The flags of each function, by os_function_index(). Hooks read them; writers have the turn. */
 extern u8 function_flags[OS_NR_FUNCTION_INDICES];
 
-/* The tracer that is on. Guarded by the turn. */
+/* The current tracer. Guarded by the turn. */
 enum function_tracer {
 	FUNCTION_TRACER_NONE,
 	FUNCTION_TRACER_CALLS,
@@ -33,26 +34,29 @@ enum function_tracer {
 
 extern enum function_tracer function_tracer;
 
-/* Returns what the tracer wants of function i: its flags, and a hook that is enough for it. */
+/* Return what the current tracer wants of function i: its flags, and which hook it is to call. */
 u8 function_flags_wanted(u32 i);
 os_function_hook_t *function_tracer_hook(u32 i);
-/* Sets the flags to what is wanted, or takes away what is wanted no more. With the turn. */
+/*
+ * Set the flags of all functions to what the tracer wants, or clear those that it does not want any
+ * more. The caller has the turn.
+ */
 void function_trace_begin(void);
 void function_trace_end(void);
 
-/* lists.c: files of functions' names, which select what is traced. */
+/* lists.c: adds the files that select the functions to be traced. */
 void function_lists_init(void);
 
-/* Lists that a function is in. */
+/* The lists of functions, as bits. */
 #define FUNCTION_IN_FILTER	  0x01
 #define FUNCTION_IN_NOTRACE	  0x02
 #define FUNCTION_IN_GRAPH	  0x04
 #define FUNCTION_IN_GRAPH_NOTRACE 0x08
 
-/* Returns the lists of function i, where an empty list that selects has all. With the turn. */
+/* Returns the lists that function i is in. The caller has the turn. */
 u8 function_lists_of(u32 i);
 
-/* Linux's numbers of these records, which its tools know (enum trace_type of 6.1). */
+/* The types of these records in Linux 6.1 (enum trace_type), which its tools know. */
 #define FUNCTION_RECORD_CALL  1
 #define FUNCTION_RECORD_EXIT  10
 #define FUNCTION_RECORD_ENTRY 11
@@ -77,15 +81,15 @@ struct function_record_exit {
 	u64 calltime, rettime; /* ns */
 } __attribute__((__may_alias__));
 
-/* Returns what is recorded of a function. Any context. */
+/* Returns the flags of a function. Any context. */
 static pf_always_inline u8 function_flags_of(u64 function)
 {
 	return function_flags[os_function_index(function)];
 }
 
 /*
- * record.c: what the general hook does for the tracers. Any context but NMI. function_trace_enter()
- * returns whether the end is to be told.
+ * record.c: called by the general hook at the start and at the end of a call. Returns true if the
+ * end has to be reported, by function_graph_exit(). Any context but NMI.
  */
 bool function_trace_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			  struct profile_function_thread *thread);
@@ -93,18 +97,18 @@ void function_graph_exit(const struct profile_function_call *call,
 			 struct profile_function_thread *thread);
 
 /*
- * The tracers' own hooks, which functions call directly while calls are not counted. What they
- * cannot do at once they leave to the general hook.
+ * The tracers' own hooks, which functions call directly while calls are not counted. Slow cases
+ * are left to the general hook.
  */
 os_function_hook void profile_function_record(void);
 os_function_hook void profile_function_graph(void);
 
-/* A new graph begins, or, not on, the present one ends. With the turn. */
+/* Begins a new graph, or ends the current one. The caller has the turn. */
 void function_graph_switch(bool on);
-/* The graph has at most so many calls around each other; 0: as many as there are. */
+/* The maximum depth of the graph, in nested calls; 0: no limit. */
 extern u32 function_graph_depth;
 
-/* graph_text.c: the file `trace`, of the tracer function_graph. */
+/* graph_text.c: print the file `trace` for the tracer function_graph. */
 void function_graph_print_head(os_text_t *text);
 bool function_graph_print_line(os_text_t *text, struct tracer_line *line);
 

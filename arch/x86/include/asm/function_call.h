@@ -3,15 +3,15 @@
 #define ASM_FUNCTION_CALL_H
 
 /*
- * Calls at the start of functions, and when they return (CONFIG_PROFILE_FUNCTIONS). Each function
- * begins with a place of TEXT_PATCH_BYTES: a NOP, or a call of a hook. The general hook is
- * function_call() in function_call.S, which calls function_enter(). That may replace the function's
- * return address by function_return(), which calls function_exit(). Until then each task has the
- * true return addresses in a stack of its own. Other hooks: <asm/function_hook.h>.
+ * Hooks at the start and at the end of functions (CONFIG_PROFILE_FUNCTIONS). Each function begins
+ * with a place of TEXT_PATCH_BYTES: a NOP, or a call of a hook. The general hook is function_call()
+ * in function_call.S, which calls function_enter(). That may replace the function's return address
+ * by function_return(), which calls function_exit(). Each task keeps the true return addresses in a
+ * stack of its own. Other hooks: <asm/function_hook.h>.
  *
- * Functions without a place (notrace) are those that this runs through: scripts/function-places
- * checks it. Calls in an NMI are not seen: nothing of an NMI is on a task's stack of return
- * addresses, so an NMI may come at any moment.
+ * Functions that the hooks run through have no place (notrace); scripts/function-places checks
+ * that. Calls in an NMI are not reported. So an NMI puts nothing on a task's stack of return
+ * addresses, and may come at any moment.
  */
 
 #include <asm/saving_call.h>
@@ -21,66 +21,66 @@
 
 struct task;
 
-/* 64 bytes, so that an index of it is a shift. */
+/* A call whose end will be reported. 64 bytes, so that all of a stack fits in a page. */
 struct function_frame {
-	const u64 *slot; /* where on the stack the return address was; NULL: nothing yet */
+	const u64 *slot; /* where on the kernel stack ret belongs; NULL: not set yet */
 	u64 ret;
 	struct profile_function_call call;
 } __aligned(64);
 
-#define FUNCTION_STACK_DEPTH 62 /* so that a stack fits into a page */
+#define FUNCTION_STACK_DEPTH 62 /* a stack takes one page */
 
 /* scripts/function-places checks that no two places are in one such unit of the text. */
 #define FUNCTION_ALIGN 16
 
-/* Each task has one. Interrupts put their functions on top of the task's. An NMI only reads it. */
+/* A task's. Interrupts put their functions on top of those of the task. An NMI only reads it. */
 struct function_stack {
-	struct function_frame *top; /* frames[0] is what is around all calls */
+	struct function_frame *top; /* frames[0] stands for the caller of the outermost call */
 	struct profile_function_thread thread;
 	struct function_frame frames[1 + FUNCTION_STACK_DEPTH];
 };
 
-/* A hook saves all registers: clang has this in the type. */
+/* A hook saves all registers. With clang, this is part of the type. */
 typedef __attribute__((no_caller_saved_registers)) void function_hook_t(void);
 
-/* The hook for all purposes, and the C half of it for other hooks; slot: of the return address. */
+/* The general hook, and its C half for other hooks. slot: of the function's return address. */
 function_hook_t function_call;
 void function_enter_saving(u64 *slot) __saves_registers;
 
 /*
- * Lets each place call the hook that hook_of() returns; NULL: none. Each task is given a stack
- * before; without one (no memory) the returns of a task's functions are not seen. While a hook is
- * replaced by another one, a call may see neither. Returns 0 or -ENOMEM. Process context; may
- * sleep.
+ * Patches each place to call the hook that hook_of() returns, or none if that is NULL. Before that,
+ * gives each task a stack; without memory for it, the ends of the task's calls are not reported.
+ * While one hook replaces another one, a call may reach neither. Returns 0 or -ENOMEM. Process
+ * context; may sleep.
  */
 int function_calls_set(function_hook_t *(*hook_of)(u32 place));
 
-/* Calls in NMIs of this CPU. */
+/* The number of calls in NMIs on this CPU, which hooks ignore. */
 DECLARE_PER_CPU(u64, function_calls_in_nmi);
 
-/* Number of functions that have a place, and where place i is: the start of its function. */
+/* Return the number of places, and the address of place i, where its function begins. */
 u32 function_nr_places(void);
 u64 function_place(u32 i);
 
-/* Returns whether a function begins at addr, with a place. Any context. */
+/* Returns whether there is a place at addr. Any context. */
 bool function_is_place(u64 addr);
 
 /*
- * The true return address of what has function_return() at slot; 0: it is not known. Any context,
- * also if the task runs.
+ * Returns the true return address of a slot that has been replaced, or 0 if it is not known. The
+ * task may be running. Any context.
  */
 u64 function_true_return(const struct task *task, const u64 *slot);
 
-/* An instruction of function_call.S outside of which a frame is complete. */
+/* An instruction of function_call.S at which its frames are not complete. */
 struct function_frameless {
 	u64 pc;
-	s32 word; /* of the stack: where the first return address is */
-	u32 nr;	  /* return addresses there: of the place and of its function, or only the latter */
+	s32 word; /* index, from rsp on, of the first return address on the stack */
+	u32 nr;	  /* of return addresses: 2 with that behind the place, 1 without */
 };
 
-/* Between entry code and text: function_call.S, and then the hooks in C. */
+/* Between entry code and text lie the code of function_call.S, and then the hooks in C. */
 extern char function_calls_start[], function_hooks_start[], function_calls_end[];
-/* What replaces return addresses. */
+/* The addresses that replace return addresses. */
 extern char function_return[], function_graph_return[];
 
 static __always_inline bool is_function_return(u64 addr)
@@ -90,11 +90,11 @@ static __always_inline bool is_function_return(u64 addr)
 }
 
 #ifdef CONFIG_PROFILE_FUNCTIONS
-/* For a new task, with task_list_lock held, and for one that is freed. */
+/* Called for a new task, with task_list_lock held, and when a task is freed. */
 void function_stack_alloc(struct task *task);
 void function_stack_free(struct task *task);
 
-/* Around the switch from a task to another one, and back. */
+/* Called before a task leaves its CPU, and when it is back: keep its time off the CPU. */
 #define function_stack_leave(task)  function_stack_add_off(task, -rdtsc())
 #define function_stack_return(task) function_stack_add_off(task, rdtsc())
 #define function_stack_add_off(task, cycles)                                     \

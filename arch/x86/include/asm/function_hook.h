@@ -3,10 +3,11 @@
 #define ASM_FUNCTION_HOOK_H
 
 /*
- * Hooks in C that places call directly, for what is cheap enough to be inline: a way around
- * function_call(), which does the rest. A hook takes no arguments and saves all registers. The
- * function that called it has no frame yet, so the hook's frame is followed by one word more: above
- * the address behind the place is the function's return address.
+ * Hooks in C that places call directly, without function_call(). Such a hook does one cheap thing
+ * inline, and leaves all other cases to function_enter_saving(). It takes no arguments and saves
+ * all registers that it uses. The function that called it has no frame yet. So the stack has, from
+ * the hook's frame pointer on: the caller's frame pointer, the address behind the place, and the
+ * function's return address (the slot). stacktrace.c follows that.
  */
 #include <asm/function_call.h>
 #include <asm/saving_call.h>
@@ -16,14 +17,14 @@
 
 #define __function_hook __saves_registers __section(".entry.hooks")
 
-/* In a hook: where the function's return address is. */
+/* In a hook: returns the slot of the function's return address. */
 #define function_hook_slot() ((u64 *)__builtin_frame_address(0) + 2)
 
-/* The start of the function that called the hook, and its caller. Each reads the stack again. */
+/* In a hook: the function that called it, and the return address. Each reads the stack again. */
 #define function_hooked()      (READ_ONCE(function_hook_slot()[-1]) - TEXT_PATCH_BYTES)
 #define function_hook_caller() READ_ONCE(*function_hook_slot())
 
-/* What the hook does not do itself: as if the place had called function_call(). */
+/* In a hook: does the same as the general hook. */
 #define function_hook_leave() saving_call(function_enter_saving, "D"(function_hook_slot()))
 
 static __always_inline bool function_stack_is_full(const struct function_stack *stack)
@@ -31,7 +32,7 @@ static __always_inline bool function_stack_is_full(const struct function_stack *
 	return stack->top == &stack->frames[FUNCTION_STACK_DEPTH];
 }
 
-/* Returns the stack of return addresses if a call can be put there, or NULL; also in an NMI. */
+/* Returns the task's stack of return addresses. NULL: it has none, it is full, or in an NMI. */
 static __always_inline struct function_stack *function_hook_stack(void)
 {
 	struct function_stack *stack = current->thread.functions;
@@ -41,7 +42,7 @@ static __always_inline struct function_stack *function_hook_stack(void)
 	return stack;
 }
 
-/* Puts a call there: first, so that frames of an interrupt come above. */
+/* Pushes a call. Its frame is filled in later, so that frames of interrupts come above it. */
 static __always_inline struct function_frame *function_stack_push(struct function_stack *stack)
 {
 	struct function_frame *frame = stack->top + 1;
@@ -57,19 +58,19 @@ static __always_inline void function_stack_pop(struct function_stack *stack)
 	stack->top--;
 }
 
-/* Lets the function return to function_return(), or another one of its kind. */
+/* Makes the function return to `to`, which is function_return() or another one of its kind. */
 static __always_inline void function_tell_end(struct function_frame *frame, u64 *slot, u64 to)
 {
 	frame->ret = *slot;
-	/* Before the slot changes, so that an NMI finds the true address. */
+	/* In an NMI, function_true_return() must find ret as soon as the slot has changed. */
 	WRITE_ONCE(frame->slot, slot);
 	barrier();
 	WRITE_ONCE(*slot, to);
 }
 
 /*
- * Called when a function has returned; slot has the address that function_tell_end() has put there.
- * Puts the true one back. Frames above the returned one are of functions that never returned.
+ * Called when a function has returned. Puts its true return address back into the slot, and returns
+ * its frame. Frames above that one belong to functions that never return.
  */
 static __always_inline struct function_frame *function_end(struct function_stack *stack, u64 *slot)
 {
