@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The image: code, constants and data each start on a page of their own, so that paging_init() can
- * protect them. Linked at KERNEL_VIRT, loaded at KERNEL_PHYS. Tables that files fill one entry at a
- * time (sections with a C identifier as name) have __start_ and __stop_ symbols.
+ * The layout of the image. Code, constants and data each start on a page of their own, so that
+ * paging_init() can protect them. Linked at KERNEL_VIRT, loaded at KERNEL_PHYS. Tables to which
+ * files add entries (sections with a C identifier as name) have __start_ and __stop_ symbols.
  */
-#define VIRT	   0xffffffff81000000 /* KERNEL_VIRT of <asm/page.h>; linkers know no UL */
+#define VIRT	   0xffffffff81000000 /* KERNEL_VIRT, without UL */
 #define LOAD_PHYS  0x200000	      /* KERNEL_PHYS */
 #define PAGE	   0x1000
 #define CACHE_LINE 64
@@ -83,7 +83,7 @@ SECTIONS
 		__build_id_end = .;
 	} :rodata :note
 
-	/* Behind all else that is constant: its size differs from one link pass to the next. */
+	/* After all other constants, because its size differs from one link pass to the next. */
 	.kallsyms : PHYS(.kallsyms) {
 		*(.rodata.kallsyms)
 	} :rodata

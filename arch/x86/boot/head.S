@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * First instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds its entry in
- * an ELF note, a multiboot2 loader (GRUB; Multiboot2 Specification version 2.0) in a header near
- * the start of the file. Both jump in 32-bit protected mode: flat segments, no paging, interrupts
- * off, no stack, %ebx = physical address of what they have to say: struct hvm_start_info, or the
- * multiboot2 information, and then %eax is its magic. From here to long mode, then to
- * start_kernel().
+ * The kernel's first instructions. A PVH loader (Xen's docs/misc/pvh.pandoc; QEMU -kernel) finds
+ * its entry in an ELF note, a multiboot2 loader (GRUB; Multiboot2 Specification version 2.0) in a
+ * header near the start of the file. Both jump in 32-bit protected mode: flat segments, no paging,
+ * interrupts off, no stack. %ebx is the physical address of struct hvm_start_info, or of the
+ * multiboot2 information; in the second case %eax is its magic. The code here enters long mode, and
+ * then calls start_kernel().
  */
 #include <asm/linkage.h>
 #include <asm/msr.h>
@@ -51,7 +51,9 @@
 3:	.quad PHYS(pvh_entry)
 4:
 
-/* A tag of the header: type, flags (0: whoever does not know it must not go on), content. */
+/*
+ * A tag of the header: type, flags (0: a loader that does not know the tag must refuse), content.
+ */
 .macro MULTIBOOT2_TAG type:req, content:vararg
 	.balign 8
 771:	.word \type, 0
@@ -62,7 +64,10 @@
 772:
 .endm
 
-	/* The file begins with its ELF header, one page, and this: within 32 KiB, as it must be. */
+	/*
+	 * The file begins with its ELF header, one page, and this header, which must be within 32
+	 * KiB.
+	 */
 	.section .head.text, "ax"
 	.balign 8
 multiboot2_header:
@@ -78,13 +83,15 @@ ENTRY(pvh_entry)
 	xorl	%eax, %eax
 ENTRY(multiboot2_entry)
 	cld
-	/* Is there memory up to the end of the image? Elsewhere, writes get lost. */
+	/*
+	 * Checks that there is memory up to the end of the image. Without memory, writes get lost.
+	 */
 	movl	$START_INFO_MAGIC, PHYS(_end) - 4
 	cmpl	$START_INFO_MAGIC, PHYS(_end) - 4
 	movl	$PHYS(no_memory_text), %esi
 	jne	.Lsay
 
-	/* QEMU puts the initramfs at the end of memory, whatever is there. GRUB looks first. */
+	/* QEMU puts the initramfs at the end of memory, even over the kernel. GRUB avoids that. */
 	testl	%eax, %eax
 	jnz	1f
 	cmpl	$START_INFO_MAGIC, (%ebx)
@@ -105,7 +112,9 @@ ENTRY(multiboot2_entry)
 
 1:	movl	%eax, PHYS(boot_loader_magic)
 	movl	%ebx, PHYS(boot_start_info)
-	/* QEMU has cleared it, but firmware runs later and may use the end of a small memory. */
+	/*
+	 * QEMU has cleared the bss, but firmware runs later and may use the end of a small memory.
+	 */
 	movl	$PHYS(__bss_start), %edi
 	movl	$PHYS(__bss_stop), %ecx
 	subl	%edi, %ecx
@@ -122,7 +131,10 @@ ENTRY(multiboot2_entry)
 	btl	$29, %edx
 	jnc	.Lsay
 
-	/* The four page directories are consecutive: one run of large pages from physical 0. */
+	/*
+	 * The four page directories are adjacent, so one loop fills them with large pages from
+	 * physical 0.
+	 */
 	movl	$PHYS(boot_pmds), %edi
 	movl	$PTE_LARGE, %eax
 	xorl	%edx, %edx
@@ -168,7 +180,7 @@ ENTRY(multiboot2_entry)
 	lgdt	PHYS(boot_gdt_ptr)
 	ljmp	$8, $PHYS(.Llong_mode)
 
-	/* The text at %esi is all there will be. */
+	/* Prints the text at %esi and halts. */
 .Lsay:
 	movw	$COM1, %dx
 3:	lodsb
@@ -197,7 +209,7 @@ END(pvh_entry)
 	movl	%edx, %eax
 	shrq	$32, %rdx
 	wrmsr
-	/* As below an entry, see outermost_frame(): call chains end here. */
+	/* Call chains end here, as below an entry: see outermost_frame(). */
 	movq	$boot_stack + KERNEL_STACK_SIZE - PT_BYTES - 8, %rsp
 	xorl	%ebp, %ebp
 	call	start_kernel
@@ -227,7 +239,10 @@ boot_loader_magic:
 boot_start_info:
 	.long 0
 
-	/* First in .data, so that it cannot grow into anything writable: constants lie below. */
+	/*
+	 * First in .data, so that an overflow reaches only the constants below, which are
+	 * read-only.
+	 */
 	.section .data.boot_stack, "aw"
 	.balign PAGE_SIZE
 	.globl boot_stack

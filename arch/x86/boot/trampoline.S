@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a secondary CPU starts: in real mode, at the start of the page below 1 MiB to which
- * smp.c copied this, filled with what trampoline_data holds. It goes to long mode in one step
- * (SDM vol. 3, 9.8.5 allows to set PE and PG together), with the boot CPU's control
- * registers, then to the kernel's C. Code refers to the copy only by offsets from
- * trampoline_start.
+ * The first instructions of a secondary CPU, in real mode. smp.c copies this code to the start of a
+ * page below 1 MiB and fills in trampoline_data. The code enters long mode in one step, because SDM
+ * vol. 3, 9.8.5 allows setting PE and PG together. It loads the boot CPU's control registers, and
+ * then calls the kernel's C. Code refers to the copy only by offsets from trampoline_start.
  */
 #include <asm/desc.h>
 #include <asm/msr.h>
@@ -45,7 +44,7 @@ trampoline_long_mode:
 	movl	%eax, %fs
 	movl	%eax, %gs
 
-	/* A CPU that was given up on and comes late must not take another's stack. */
+	/* A CPU that starts after the boot CPU gave up on it must not use another CPU's stack. */
 	movl	$1, %eax
 	cpuid
 	shrl	$24, %ebx

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ways into the kernel and back (SDM vol. 3, 6.14; vol. 2, SYSCALL). Each builds a struct pt_regs
- * on the stack and calls C with interrupts off; C does the work before user mode too
- * (exit_to_user_mode()).
+ * Entries into the kernel and returns from it (SDM vol. 3, 6.14; vol. 2, SYSCALL). Each entry
+ * builds a struct pt_regs on the stack and calls C with interrupts off. C also does the work before
+ * the return to user mode (exit_to_user_mode()).
  *
- * %gs is the per-CPU area in the kernel and the user's own in user mode; swapgs changes sides.
- * Usually the saved CS says which side an entry comes from. NMI, double fault and machine check
- * may come between an entry and its swapgs, so they look at the GS base itself: only the kernel's
- * has the sign bit, for arch_prctl() refuses such addresses and CR4.FSGSBASE is off.
+ * %gs is the per-CPU area in the kernel and the user's own in user mode; swapgs changes between
+ * them. Usually the saved CS tells which of them an entry has. NMI, double fault and machine check
+ * may come between an entry and its swapgs, so they check the GS base itself. Only the kernel's has
+ * the sign bit, because arch_prctl() refuses such addresses and CR4.FSGSBASE is off.
  */
 #include <asm/desc.h>
 #include <asm/linkage.h>
@@ -20,7 +20,7 @@
 #define RFLAGS_TF 0x00000100
 #define RFLAGS_RF 0x00010000
 
-/* The top of struct pt_regs is there down to orig_rax. */
+/* Saves the registers below rsi. The top of struct pt_regs, down to orig_rax, is already there. */
 .macro SAVE_REGS_BELOW_RSI
 	pushq	%rdx
 	pushq	%rcx
@@ -43,7 +43,7 @@
 	SAVE_REGS_BELOW_RSI
 .endm
 
-/* All but rsp's part of the frame: leaves orig_rax at (%rsp). */
+/* Restores all registers except those in the CPU's own frame. Leaves orig_rax at (%rsp). */
 .macro RESTORE_REGS
 	popq	%r15
 	popq	%r14
@@ -63,8 +63,8 @@
 .endm
 
 /*
- * Call fn(regs, ...): a frame is 8 bytes off the alignment the ABI wants at calls. Its return
- * address is the label returns, if there is one: for entry_marks.
+ * Calls fn(regs, ...). The ABI wants an alignment at calls from which a frame is 8 bytes off. The
+ * label returns, if given, is the return address, for entry_marks.
  */
 .macro CALL_WITH_REGS fn, returns
 	movq	%rsp, %rdi
@@ -94,8 +94,8 @@ ENTRY(syscall_entry)
 	CALL_WITH_REGS do_syscall_64, .Lsyscall_return
 
 	/*
-	 * SYSRET only for a frame it can express. With a non-canonical rip it would fault in the
-	 * kernel on the user's stack, and it cannot set RF or single-step.
+	 * SYSRET is only for frames it can return to. With a non-canonical rip it would fault in
+	 * the kernel on the user's stack, and it cannot set RF or single-step.
 	 */
 	movq	PT_RCX(%rsp), %rcx
 	cmpq	%rcx, PT_RIP(%rsp)
@@ -118,7 +118,7 @@ ENTRY(syscall_entry)
 	sysretq
 END(syscall_entry)
 
-/* The frame at rsp; interrupts are off. */
+/* Returns to user mode with the frame at rsp. Interrupts are off. */
 ENTRY(return_to_user)
 	RESTORE_REGS
 	addq	$8, %rsp
@@ -128,7 +128,7 @@ user_iretq:
 	iretq
 END(return_to_user)
 
-/* do_exception() resumes here when iretq refused the user frame at rsp. */
+/* do_exception() resumes here if iretq refused the user frame at rsp. */
 ENTRY(bad_iret)
 	pushq	$-1
 	SAVE_REGS
@@ -136,7 +136,9 @@ ENTRY(bad_iret)
 	jmp	return_to_user
 END(bad_iret)
 
-/* First instructions of a task: rbx is fn or 0, r12 its argument, the user's frame is at rsp. */
+/*
+ * The first instructions of a task: rbx is fn or 0, r12 its argument, the user's frame is at rsp.
+ */
 ENTRY(thread_entry)
 	subq	$8, %rsp
 	call	schedule_tail
@@ -152,8 +154,7 @@ END(thread_entry)
 
 /*
  * void switch_stack(u64 *prev_sp, u64 next_sp, struct task *next): see struct switch_frame. The
- * stack and `current` change side by side, so that a sample finds the one that belongs to the
- * other.
+ * stack and `current` change in adjacent instructions, so that a sample finds a matching pair.
  */
 ENTRY(switch_stack)
 	pushq	%rbp
@@ -175,8 +176,8 @@ ENTRY(switch_stack)
 END(switch_stack)
 
 /*
- * One stub for each vector: orig_rax (the error code, else ~0), then the vector where rdi belongs.
- * Only some exceptions push an error code (SDM vol. 3, table 6-1).
+ * A stub for each vector. It pushes orig_rax (the error code, else ~0), then the vector in the
+ * place of rdi. Only some exceptions push an error code (SDM vol. 3, table 6-1).
  */
 ENTRY(entry_stubs)
 	.Lvector = 0
@@ -206,7 +207,7 @@ ENTRY(vector_entry)
 	CALL_WITH_REGS do_vector
 	jmp	return_to_user
 
-	/* From the kernel; but at user_iretq the GS base is the user's already. */
+	/* From the kernel. But at user_iretq the GS base is already the user's. */
 1:	cmpq	$user_iretq, PT_RIP(%rsp)
 	jne	2f
 	swapgs
@@ -219,10 +220,10 @@ ENTRY(vector_entry)
 END(vector_entry)
 
 /*
- * From an exception (a breakpoint that is being patched) in the NMI handler. IRET would let the
- * next NMI in, onto the stack of this one (SDM vol. 3, 6.7.1), so this returns by POPF and RET,
- * from words put below what was interrupted. They reach into the frame no deeper than its rsp,
- * which is read before.
+ * Returns from an exception (a breakpoint that is being patched) in the NMI handler. IRET would
+ * allow the next NMI, which would overwrite this one's stack (SDM vol. 3, 6.7.1). So this returns
+ * by POPF and RET, from words put below the interrupted stack pointer. They overwrite this frame no
+ * deeper than its rsp, which is read before.
  */
 ENTRY(return_in_nmi)
 	movq	PT_RSP(%rsp), %rdi
@@ -265,7 +266,10 @@ ENTRY(nmi_entry)
 	iretq
 END(nmi_entry)
 
-/* These two do not return. The fault that led to a double fault has left its address in CR2. */
+/*
+ * These two do not return. CR2 still has the address of the fault that led to a double fault.
+ *
+ */
 ENTRY(double_fault_entry)
 	PARANOID_ENTRY
 	movq	%cr2, %rsi

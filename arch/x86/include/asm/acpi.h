@@ -2,7 +2,9 @@
 #ifndef ASM_ACPI_H
 #define ASM_ACPI_H
 
-/* What the firmware's tables say, checked and copied by acpi_init(). Read-only afterwards. */
+/*
+ * The data of the firmware's ACPI tables, checked and copied by acpi_init(). Read-only afterwards.
+ */
 
 #include <lego/kernel.h>
 
@@ -23,7 +25,7 @@ struct acpi_isa_irq {
 };
 
 struct acpi_info {
-	phys_addr_t lapic_address;  /* 0: not told */
+	phys_addr_t lapic_address;  /* 0: the tables do not give it */
 	u8 apic_id[CONFIG_NR_CPUS]; /* by CPU index */
 	u8 acpi_uid[CONFIG_NR_CPUS];
 	u64 lint_nmi[NR_APIC_LINT]; /* CPUs whose LINTn is an NMI */
@@ -49,7 +51,7 @@ struct acpi_info {
 
 extern struct acpi_info acpi_info;
 
-/* Enter S5. Returns if the machine cannot or will not. Any context. */
+/* Powers off (state S5). Returns if the machine cannot or does not. Any context. */
 void acpi_power_off(void);
 
 #endif

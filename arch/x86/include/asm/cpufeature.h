@@ -2,7 +2,7 @@
 #ifndef ASM_CPUFEATURE_H
 #define ASM_CPUFEATURE_H
 
-/* What CPUID says (SDM vol. 2, CPUID). Any context. */
+/* CPU features by CPUID (SDM vol. 2, CPUID). Any context. */
 
 #include <lego/types.h>
 
@@ -25,7 +25,7 @@ static inline struct cpuid_regs cpuid(u32 leaf)
 	return cpuid_count(leaf, 0);
 }
 
-/* All zero for a leaf the CPU does not have (the CPU itself answers with some other leaf then). */
+/* Returns zeros for a leaf that the CPU does not have. The CPU itself would return another leaf. */
 static inline struct cpuid_regs cpuid_checked(u32 leaf, u32 subleaf)
 {
 	if (cpuid(leaf & 0x80000000).eax < leaf)

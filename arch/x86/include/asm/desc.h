@@ -4,14 +4,17 @@
 
 /* Segments, the task state segment and interrupt gates (SDM vol. 3, chapters 3, 6 and 8). */
 
-/* SYSCALL loads KERNEL_CS and the one after it; SYSRET USER_DS and the one after it (MSR_STAR). */
+/*
+ * SYSCALL loads KERNEL_CS and the selector after it, SYSRET USER_DS and the one after it
+ * (MSR_STAR).
+ */
 #define KERNEL_CS 0x08
 #define KERNEL_DS 0x10
 #define USER_DS	  0x1b
 #define USER_CS	  0x23
 #define TSS_SEL	  0x28
 
-/* Interrupt stack table slots: entries that must not trust the stack they interrupt. */
+/* Slots of the interrupt stack table, for entries that must not trust the stack they interrupt. */
 #define IST_NONE	  0
 #define IST_DOUBLE_FAULT  1
 #define IST_NMI		  2
@@ -38,10 +41,10 @@ struct desc_ptr {
 	u64 base;
 } __packed;
 
-/* Fill the interrupt table, for all CPUs. Boot CPU, once, before interrupts. */
+/* Fills the interrupt table for all CPUs. Boot CPU, once, before interrupts. */
 void idt_init(void);
 
-/* Point the running CPU at the table. */
+/* Makes the running CPU use the table. */
 void idt_load(void);
 #endif
 

@@ -45,7 +45,10 @@ static inline void outl(u32 value, u16 port)
 	asm volatile("outl %0, %1" ::"a"(value), "Nd"(port) : "memory");
 }
 
-/* One access of exactly this width, ordered against all other memory accesses of the compiler. */
+/*
+ * Makes one access of exactly this width; the compiler does not move other memory accesses across
+ * it.
+ */
 static inline u32 readl(const volatile void *addr)
 {
 	u32 value;

@@ -41,7 +41,7 @@ static inline bool irqs_disabled(void)
 	return disabled;
 }
 
-/* Returns what local_irq_restore() needs. */
+/* Turns interrupts off and returns the state for local_irq_restore(). */
 static inline unsigned long local_irq_save(void)
 {
 	unsigned long flags = local_save_flags();

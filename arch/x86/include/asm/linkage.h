@@ -2,8 +2,7 @@
 #ifndef ASM_LINKAGE_H
 #define ASM_LINKAGE_H
 
-/* Functions in assembly: global, typed and sized, so that symbol tables know where each one ends.
- */
+/* Functions in assembly: global, typed and sized, so that symbol tables contain their ends. */
 
 /* clang-format off */
 #define ENTRY(name)			\

@@ -2,8 +2,10 @@
 #ifndef ASM_MSR_H
 #define ASM_MSR_H
 
-/* Model-specific registers (SDM vol. 4). Writing a reserved value faults, which is fatal: ask CPUID
- * first. */
+/*
+ * Model-specific registers (SDM vol. 4). Writing a reserved value faults, which is fatal, so check
+ * CPUID first.
+ */
 
 #define MSR_APIC_BASE	   0x0000001b
 #define MSR_PAT		   0x00000277

@@ -25,7 +25,7 @@ static inline void *phys_to_virt(phys_addr_t phys)
 	return (void *)(phys + PAGE_OFFSET);
 }
 
-/* For direct map and kernel image addresses. */
+/* Converts addresses of the direct map and of the kernel's image. */
 static inline phys_addr_t virt_to_phys(const void *virt)
 {
 	unsigned long addr = (unsigned long)virt;

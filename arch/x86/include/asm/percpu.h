@@ -4,7 +4,7 @@
 
 #include <lego/types.h>
 
-/* %gs holds the distance from a variable in the image to this CPU's copy (see <lego/percpu.h>). */
+/* %gs holds the offset from a variable in the image to this CPU's copy (see <lego/percpu.h>). */
 
 #define this_cpu_read(var)                                                \
 	({                                                                \
@@ -19,7 +19,7 @@
 		asm volatile("mov %1, %%gs:%0" : "=m"(var) : "r"(_write)); \
 	} while (0)
 
-/* One add to memory; a constant needs no register. */
+/* Adds to memory in one instruction; a constant needs no register. */
 #define this_cpu_add(var, value)                                                               \
 	do {                                                                                   \
 		__typeof__(var) _add = (value);                                                \
@@ -30,7 +30,7 @@
 			asm volatile("addl %1, %%gs:%0" : "+m"(var) : "ir"((u32)_add) : "cc"); \
 	} while (0)
 
-/* Returns value + this CPU's var: one add from memory. */
+/* Returns value + this CPU's var, in one add from memory. */
 #define this_cpu_plus(var, value)                                               \
 	({                                                                      \
 		__typeof__(var) _sum = (value);                                 \
@@ -41,7 +41,9 @@
 #define this_cpu_inc(var) this_cpu_add(var, 1)
 #define this_cpu_dec(var) this_cpu_add(var, -1)
 
-/* True if this CPU's var is value, or above or below it, unsigned: one compare with memory. */
+/*
+ * Compare this CPU's var with value, unsigned, in one compare with memory: equal, above or below.
+ */
 #define this_cpu_equal(var, value)                                                      \
 	({                                                                              \
 		bool _equal;                                                            \
@@ -72,7 +74,10 @@
 		_is;                                                                        \
 	})
 
-/* Without lock prefix: atomic against interrupts and NMIs of this CPU only. The old value. */
+/*
+ * Compares and exchanges without a lock prefix: atomic only against interrupts and NMIs of this
+ * CPU. Returns the old value.
+ */
 #define this_cpu_cmpxchg(var, old, new)                                                          \
 	({                                                                                       \
 		__typeof__(var) _seen = (old), _new = (new);                                     \
@@ -80,7 +85,10 @@
 		_seen;                                                                           \
 	})
 
-/* The same. Returns whether var was *(old), and is new now; if not, *(old) is what it was. */
+/*
+ * The same, but returns whether var was *(old) and is now new. If it was not, stores its value in
+ * *(old).
+ */
 #define this_cpu_try_cmpxchg(var, old, new)                            \
 	({                                                             \
 		bool _done;                                            \
@@ -91,7 +99,7 @@
 		_done;                                                 \
 	})
 
-/* Lowers var to value, unless it is as low already, whatever interrupts and NMIs do. */
+/* Lowers var to value if var is higher. Atomic against interrupts and NMIs of this CPU. */
 #define this_cpu_lower(var, value)                                                        \
 	do {                                                                              \
 		__typeof__(var) _was = this_cpu_read(var), _saw, _low = (value);          \

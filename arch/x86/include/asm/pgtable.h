@@ -4,8 +4,7 @@
 
 /*
  * Four-level page tables (SDM vol. 3, 4.5). The upper half of every top table is a copy of
- * kernel_pgd's, whose entries are final once paging_init() returns: no mm has to follow later
- * changes.
+ * kernel_pgd's. Its entries are final once paging_init() returns, so no mm has to be updated later.
  */
 
 #include <lego/page.h>
@@ -17,9 +16,9 @@
 #define PTE_PCD	      BIT(4)
 #define PTE_ACCESSED  BIT(5)
 #define PTE_DIRTY     BIT(6)
-#define PTE_LARGE     BIT(7) /* in a level 2 entry: a 2 MiB page */
-#define PTE_BORROWED  BIT(9) /* ours: others may have the page too, copied before the first write */
-#define PTE_NO_ACCESS BIT(10) /* ours: holds a page though not present */
+#define PTE_LARGE     BIT(7)  /* in a level 2 entry: a 2 MiB page */
+#define PTE_BORROWED  BIT(9)  /* ours: may be shared, and is copied before the first write */
+#define PTE_NO_ACCESS BIT(10) /* ours: has a page, though it is not present */
 #define PTE_NX	      BIT(63)
 #define PTE_ADDR_MASK 0x000ffffffffff000ULL
 
@@ -30,10 +29,13 @@
 
 #define PTRS_PER_TABLE 512
 
-/* The kernel's own top table: idle CPUs and kernel threads; its physical address is below 4 GiB. */
+/*
+ * The kernel's own top table, for idle CPUs and kernel threads. Its physical address is below 4
+ * GiB.
+ */
 extern u64 kernel_pgd[PTRS_PER_TABLE];
 
-/* The entry holds a page, whoever may reach it. */
+/* Returns whether the entry has a page, accessible or not. */
 static inline bool pte_has_page(u64 pte)
 {
 	return pte & (PTE_PRESENT | PTE_NO_ACCESS);
@@ -44,13 +46,13 @@ static inline struct page *pte_page(u64 pte)
 	return phys_to_page(pte & PTE_ADDR_MASK);
 }
 
-/* A user page's entry bits for PROT_*; a borrowed page is never writable. */
+/* Returns the entry bits of a user page for PROT_*. A borrowed page is never writable. */
 u64 pte_user_bits(u32 prot, bool borrowed);
 
 /*
- * The last-level entry of addr. find: NULL when there is no table; alloc: makes tables, NULL
- * when out of memory. The owner of the table keeps others out. Not for addresses in 2 MiB
- * pages.
+ * Return the last-level entry of addr. pgtable_find() returns NULL if there is no table;
+ * pgtable_alloc() makes tables, and returns NULL when out of memory. The caller owns the table and
+ * prevents concurrent use. Not for addresses in 2 MiB pages.
  */
 u64 *pgtable_find(u64 *pgd, u64 addr);
 u64 *pgtable_alloc(u64 *pgd, u64 addr);
@@ -59,40 +61,40 @@ u64 *pgtable_alloc(u64 *pgd, u64 addr);
 u64 *pgtable_alloc_level(u64 *pgd, u64 addr, int level);
 
 /*
- * The first entry with a page at or behind *addr and before end; *addr becomes its address.
- * NULL, and *addr end, when there is none. Skips missing tables, so that huge empty ranges
- * cost little.
+ * Returns the first entry with a page at or after *addr and before end, and stores its address in
+ * *addr. Returns NULL, with *addr set to end, if there is none. Skips missing tables, so large
+ * empty ranges cost little.
  */
 u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end);
 
 /*
- * Map [virt, virt + size_bytes) of the kernel half to phys, 4 KiB pages. 0 or -ENOMEM (part is
- * mapped).
+ * Maps [virt, virt + size_bytes) of the kernel half to phys, in 4 KiB pages. 0 or -ENOMEM (a part
+ * may be mapped then).
  */
 int kernel_map(u64 virt, phys_addr_t phys, u64 size_bytes, u64 bits);
 
-/* The entry that maps a kernel address, of whatever level; 0 when there is none. */
+/* Returns the entry, of any level, that maps a kernel address; 0: none. */
 u64 kernel_pte(u64 virt);
 
-/* A new user address space's top table; NULL when out of memory. */
+/* Returns the top table of a new user address space; NULL when out of memory. */
 u64 *pgd_alloc(void);
 
-/* Free all tables of the user half, which holds no pages any more, and the top. */
+/* Frees the top table and all tables of the user half, which must not have pages any more. */
 void pgd_free(u64 *pgd);
 
 /*
- * Physical 0..2 MiB is mapped at its own address, for starting the other CPUs, until this is
- * called: process context or boot, interrupts on, after the last CPU is up.
+ * Unmaps the identity map of physical 0..2 MiB, which starting the other CPUs needs. Called after
+ * the last CPU is up, in process context or at boot, interrupts on.
  */
 void paging_drop_identity(void);
 
-/* Load a top table, and forget all translations of the last one. */
+/* Loads a top table, and flushes the TLB entries of the last one. */
 static inline void load_pgd(const u64 *pgd)
 {
 	asm volatile("mov %0, %%cr3" ::"r"(virt_to_phys(pgd)) : "memory");
 }
 
-/* Forget one page of the loaded tables on this CPU. */
+/* Flushes one page of the loaded tables from this CPU's TLB. */
 static inline void invlpg(u64 addr)
 {
 	asm volatile("invlpg (%0)" ::"r"(addr) : "memory");

@@ -3,15 +3,15 @@
 #define ASM_POINT_CLOCK_H
 
 /*
- * The clock of profile points: the TSC, ordered by fences that point_clock_drop_fences() can turn
- * into NOPs. (SDM vol. 2, RDTSC: LFENCE before it waits for all earlier instructions, LFENCE behind
- * it keeps later ones from starting.)
+ * The clock of profile points: the TSC, ordered by fences that point_clock_drop_fences() can
+ * replace by NOPs. An LFENCE before RDTSC waits for all earlier instructions; one after it keeps
+ * later ones from starting (SDM vol. 2, RDTSC).
  */
 
 #include <asm/saving_call.h>
 #include <lego/kernel.h>
 
-/* An LFENCE and where it stands, as an offset from the entry in section point_fences. */
+/* An LFENCE, with a record of its place in section point_fences, relative to the record. */
 #define POINT_FENCE                            \
 	"1: lfence\n\t"                        \
 	".pushsection point_fences, \"a\"\n\t" \
@@ -19,7 +19,7 @@
 	".quad 1b - .\n\t"                     \
 	".popsection\n\t"
 
-/* Start of a section: nothing of the section runs before the read. Cycles. */
+/* Starts a section: no instruction of the section runs before the read. Returns cycles. */
 static __always_inline u64 point_clock_begin(void)
 {
 	u64 low, high; /* RDTSC clears the upper halves of both registers */
@@ -28,7 +28,7 @@ static __always_inline u64 point_clock_begin(void)
 	return high << 32 | low;
 }
 
-/* End of a section: all of the section is done before the read. Cycles. */
+/* Ends a section: all instructions of the section are done before the read. Returns cycles. */
 static __always_inline u64 point_clock_end(void)
 {
 	u64 low, high; /* RDTSC clears the upper halves of both registers */
@@ -38,21 +38,22 @@ static __always_inline u64 point_clock_end(void)
 }
 
 /*
- * The bucket of a time in a histogram: bucket n has 2^n to 2^(n+1)-1 cycles, the first one also 0.
+ * Returns the bucket of a time in a histogram: bucket n holds 2^n to 2^(n+1)-1 cycles, bucket 0
+ * also 0.
  */
 #define point_log2(cycles) (63u - (unsigned int)__builtin_clzll((cycles) | 1))
 
 /*
- * Adds to memory that only this CPU writes, in one instruction: neither interrupts nor NMIs tear
- * it.
+ * Adds to memory that only this CPU writes, in one instruction, so that interrupts and NMIs cannot
+ * split it.
  */
 #define point_add(var, value) asm volatile("addq %1, %0" : "+m"(var) : "er"((u64)(value)) : "cc")
 
-/* Calls a function from the end of a point. The function saves all registers. */
+/* Calls a function at the end of a point. The function saves all registers. */
 #define point_call(fn, a, b, c, d) \
 	saving_call(fn, "D"(a), "S"((u64)(b)), "d"((u64)(c)), "c"((u64)(d)))
 
-/* n instructions, each waiting for the one before: a section of a known shape, for calibration. */
+/* n instructions, each depending on the one before: a section of known length, for calibration. */
 #define POINT_CLOCK_BODY(n)                                                          \
 	do {                                                                         \
 		u64 _value = 3;                                                      \
@@ -60,7 +61,7 @@ static __always_inline u64 point_clock_end(void)
 		asm volatile(".rept " #n "\n\timul %0, %0\n\t.endr" : "+r"(_value)); \
 	} while (0)
 
-/* Process context, interrupts on, while no point is on. Never undone. */
+/* Replaces the fences by NOPs, for ever. Process context, interrupts on, while no point is on. */
 void point_clock_drop_fences(void);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef ASM_PROCESSOR_H
 #define ASM_PROCESSOR_H
 
-/* The CPU and what the arch keeps of a task. */
+/* The CPU, and the arch's part of a task. */
 
 #include <lego/kernel.h>
 
@@ -11,7 +11,7 @@ struct pt_regs;
 
 struct thread_struct {
 	u64 sp;		      /* kernel stack pointer while switched out */
-	u64 fs_base, gs_base; /* the user's */
+	u64 fs_base, gs_base; /* of user mode */
 	void *fpu;	      /* XSAVE area, 64-byte aligned; NULL for kernel threads */
 	u64 trap_nr, error_code, fault_addr; /* of the last exception that became a signal */
 #ifdef CONFIG_PROFILE_FUNCTIONS
@@ -19,42 +19,46 @@ struct thread_struct {
 #endif
 };
 
-/* In every spin loop: frees the sibling thread, and under icount lets other CPUs run. */
+/* Called in every spin loop: yields to the sibling thread, and under icount lets other CPUs run. */
 static inline void cpu_relax(void)
 {
 	asm volatile("pause" ::: "memory");
 }
 
-/* Wait for an interrupt; called with interrupts off, returns with interrupts on. */
+/* Waits for an interrupt. Called with interrupts off, returns with interrupts on. */
 static inline void cpu_wait_for_interrupt(void)
 {
 	asm volatile("sti; hlt" ::: "memory");
 }
 
 /*
- * Switch stacks, current and per-task CPU state; returns on next's stack, later, when next is
- * switched to.
+ * Switches the stack, `current` and the CPU state of a task. Returns on next's stack, later, when
+ * next is switched to.
  */
 void switch_to(struct task *prev, struct task *next);
 
-/* First run of a kernel thread: schedule_tail(), then fn(arg); when fn returns, user mode by
- * task_pt_regs(). */
+/*
+ * Prepares the first run of a kernel thread: schedule_tail(), then fn(arg). If fn returns, the
+ * thread enters user mode with task_pt_regs().
+ */
 void thread_setup_kernel(struct task *task, int (*fn)(void *arg), void *arg);
 
-/* First run of a cloned thread: schedule_tail(), fn(arg), then user mode with *regs but rax 0 and,
- * if not 0, the stack. */
+/*
+ * Prepares the first run of a cloned thread: schedule_tail(), fn(arg), then user mode with *regs,
+ * except that rax is 0 and the stack is user_stack if that is not 0.
+ */
 void thread_setup_user(struct task *task, const struct pt_regs *regs, u64 user_stack,
 		       int (*fn)(void *arg), void *arg);
 
-/* FPU area: allocated clean, or copied from the current task for clone. 0 or -ENOMEM. */
+/* Allocates an FPU area, reset or copied from the current task for clone. 0 or -ENOMEM. */
 int thread_fpu_alloc(struct task *task);
 int thread_fpu_copy(struct task *task);
 void thread_fpu_free(struct task *task);
 
-/* Enter a new program: clean registers and FPU, FS and GS 0. */
+/* Enters a new program: registers and FPU reset, FS and GS 0. */
 void thread_start_user(struct pt_regs *regs, u64 entry, u64 user_stack);
 
-/* The current task's FS base, from clone's CLONE_SETTLS: takes effect in the new task. */
+/* Sets the FS base of a new task, for CLONE_SETTLS. It takes effect when the task first runs. */
 void thread_set_fs_base(struct task *task, u64 base);
 void thread_set_gs_base(struct task *task, u64 base);
 

@@ -4,7 +4,7 @@
 
 #include <lego/types.h>
 
-/* Registers as every entry saves them, lowest address first. */
+/* The registers that every entry saves, lowest address first. */
 struct pt_regs {
 	u64 r15, r14, r13, r12, rbp, rbx;
 	u64 r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;

@@ -6,7 +6,7 @@
 
 #define RDRAND_TRIES 10 /* SDM vol. 1, 7.3.17.1 */
 
-/* From RDRAND; 0 when the CPU has none or it failed. Any context. */
+/* Returns a number from RDRAND; 0 if the CPU has none or it failed. Any context. */
 static inline u64 arch_random_u64(void)
 {
 	u64 value = 0;

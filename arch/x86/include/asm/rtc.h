@@ -5,7 +5,7 @@
 #include <lego/types.h>
 
 /*
- * The battery clock as seconds since 1970, taken as UTC; 0 when it makes no sense. Process
+ * Reads the battery clock as seconds since 1970, taken as UTC; 0: the time is invalid. Process
  * context.
  */
 u64 rtc_read_seconds(void);

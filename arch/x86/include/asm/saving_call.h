@@ -3,10 +3,10 @@
 #define ASM_SAVING_CALL_H
 
 /*
- * Calls from a slow path that the compiler does not know of. The function saves all registers
- * (__saves_registers). If the compiler saw the call, it would assume that registers are lost, and
- * the fast path would have to keep them free, too. Calls of such a function are not told, because
- * function_call() does not keep all registers.
+ * Calls from a slow path that the compiler does not see. The function saves all registers
+ * (__saves_registers). If the compiler saw the call, it would assume that the call changes
+ * registers, and the fast path would have to keep them free, too. Such functions are notrace,
+ * because function_call() does not keep all registers.
  *
  * clang 14 has two faults. It restores the registers before a call in tail position, and so loses
  * that call's arguments. And it does not save the registers of the function's own arguments, so
@@ -24,7 +24,9 @@
 #define SAVING_CALL	  "call %P[f]"
 #endif
 
-/* ...: the arguments, as inputs of the asm statement: "D"(first), "S"(second), "d", "c". */
+/*
+ * Calls fn. The other arguments are inputs of the asm statement: "D"(first), "S"(second), "d", "c".
+ */
 #define saving_call(fn, ...)                              \
 	do {                                              \
 		register u64 _sp asm("rsp");              \

@@ -3,10 +3,10 @@
 #define ASM_SMAP_H
 
 /*
- * Supervisor mode access prevention (SDM vol. 3, 4.6): with CR4.SMAP the kernel reaches user
- * pages only between STAC and CLAC. Both are 3-byte NOPs until smap_init() finds that the CPU
- * has them; each is a record in section smap_sites: where, relative to the record, and the
- * last byte of the instruction.
+ * Supervisor mode access prevention (SDM vol. 3, 4.6): with CR4.SMAP the kernel can access user
+ * pages only between STAC and CLAC. Both are 3-byte NOPs until smap_init() finds that the CPU has
+ * them. Each has a record in section smap_sites: its address, relative to the record, and the last
+ * byte of the instruction.
  */
 
 #define SMAP_CLAC_BYTE 0xca
@@ -41,12 +41,12 @@ struct smap_site {
 };
 
 /*
- * Put STAC and CLAC in place if the CPU has them. Boot CPU, once, while kernel text is still
- * writable. CR4.SMAP is the business of each CPU's own set-up, after this.
+ * Writes STAC and CLAC into the code if the CPU has them. Boot CPU, once, while kernel text is
+ * still writable. Each CPU then sets CR4.SMAP in its own set-up.
  */
 void smap_init(void);
 
-/* User pages are out of reach while RFLAGS.AC is 0. */
+/* If true, user pages are inaccessible while RFLAGS.AC is 0. */
 extern bool smap_enabled;
 #endif
 

@@ -3,11 +3,13 @@
 #define ASM_STACK_MATCH_H
 
 /*
- * Tell whether stack_walk() would find the same chain again, which is less work than to walk. The
- * chain is from a replayable walk (enum stack_replay) of the same task in the same program (see
- * profile_task_changed()), and the same instruction was hit in the same mode, so both chains have a
- * user's part, or neither has. No is always a safe answer. Called with interrupts off, on the CPU
- * that was hit. Nothing here touches memory that could fault. Inlined, as every instruction counts.
+ * Tells whether stack_walk() would find the same chain again, for less work than a walk. The chain
+ * is from a replayable walk (enum stack_replay) of the same task in the same program (see
+ * profile_task_changed()). The same instruction was hit in the same mode, so both chains have a
+ * user part, or neither does. A false "no" is always safe: it costs a walk.
+ *
+ * Called with interrupts off, on the CPU that was hit. No access here can fault. Inlined, because
+ * every instruction counts.
  */
 
 #include <asm/page.h>
@@ -15,8 +17,8 @@
 #include <asm/tlb.h>
 
 /*
- * Compares the kernel's part of a STACK_REPLAYABLE chain; the user's part, if there is one, is
- * still to be compared. The kernel's stack pointer is right, so frames are not compared with it.
+ * Compares the kernel part of a STACK_REPLAYABLE chain; the caller compares the user part. The
+ * kernel's stack pointer is valid, so frames are not compared with it.
  */
 static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
@@ -27,7 +29,10 @@ static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, con
 	for (const u64 *last = pcs + nr - 1; pcs != last;) {
 		const struct stack_frame *frame = (const struct stack_frame *)fp;
 
-		/* On the stack, so it can be read, aligned or not; and each is above the last. */
+		/*
+		 * The frame is on the stack, so it can be read, aligned or not. Each is above the
+		 * last.
+		 */
 		if (fp >= outermost || frame->ret != *++pcs || frame->caller <= fp)
 			return false;
 		fp = frame->caller;
@@ -35,7 +40,7 @@ static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, con
 	return fp == outermost;
 }
 
-/* The same, of one that is STACK_PLAIN_BESIDE_*. */
+/* The same for a chain that is STACK_FRAMELESS_*. */
 static inline bool stack_matches_frameless(const struct pt_regs *regs, const u64 *pcs, u32 nr,
 					   enum stack_replay replayable)
 {
@@ -51,8 +56,8 @@ static inline bool stack_matches_frameless(const struct pt_regs *regs, const u64
 }
 
 /*
- * Pages of the user's stack that a walk has read, by their number: where they are in the kernel, in
- * one generation of this CPU's TLB.
+ * Pages of the user's stack that a walk has read, by page number, with their addresses in the
+ * kernel. Valid for one generation of this CPU's TLB.
  */
 #define NR_STACK_WINDOWS 4
 
@@ -60,7 +65,7 @@ struct stack_window {
 	u64 generation;
 	u64 page;
 	u64 to_kernel; /* to be added to a user address */
-} __aligned(32);       /* a power of two, to find one by a shift */
+} __aligned(32);       /* a power of two, so that the index is a shift */
 
 DECLARE_PER_CPU(struct stack_window[NR_STACK_WINDOWS], stack_windows);
 
@@ -69,18 +74,18 @@ static __always_inline struct stack_window *stack_window_of(u64 addr)
 	return this_cpu_ptr(&stack_windows[addr >> PAGE_SHIFT & (NR_STACK_WINDOWS - 1)]);
 }
 
-/* No frame is so large. */
+/* The largest frame that a walk accepts. */
 #define USER_MAX_FRAME (1UL << 20) /* bytes */
 
-/* low: the stack pointer, or the end of the frame before. */
+/* Returns whether a frame can be at fp. low: the stack pointer, or the end of the frame before. */
 static __always_inline bool is_user_frame(u64 fp, u64 low)
 {
 	return fp - low <= USER_MAX_FRAME && fp % sizeof(u64) == 0 && fp < TASK_SIZE - sizeof(u64);
 }
 
 /*
- * Compares the user's part, whose registers are regs. Returns why the chain ends behind these
- * addresses, or NR_STACK_TRUNCATIONS if it is another chain.
+ * Compares the user part, whose registers are regs. Returns why the chain ends after these
+ * addresses, or NR_STACK_TRUNCATIONS if it is a different chain.
  */
 static __always_inline enum stack_truncation stack_matches_user(const struct pt_regs *regs,
 								const u64 *pcs, u32 nr)
@@ -95,7 +100,7 @@ static __always_inline enum stack_truncation stack_matches_user(const struct pt_
 	do {
 		const struct stack_window *window = stack_window_of(fp);
 		u64 to_kernel = window->to_kernel;
-		/* The last that is whole on the page, aligned or not. */
+		/* The highest address at which a whole frame fits on the page, aligned or not. */
 		u64 end = window->page + PAGE_SIZE - sizeof(struct stack_frame);
 
 		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||

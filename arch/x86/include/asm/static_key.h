@@ -8,14 +8,17 @@ struct static_key {
 	bool on;
 };
 
-/* One use of a key: offsets from the fields' own addresses. In section static_key_sites. */
+/* One use of a key, in section static_key_sites. Offsets are from the fields' own addresses. */
 struct static_key_site {
 	s32 code;   /* the five bytes: NOP, or JMP rel32 to target */
-	s32 target; /* where the code for "on" is */
+	s32 target; /* the code for "on" */
 	s64 key;
 };
 
-/* While the key is off one NOP (SDM vol. 2, NOP: its 5-byte form), while it is on one jump. */
+/*
+ * Returns whether the key is on. While it is off this is one NOP (SDM vol. 2, NOP: its 5-byte
+ * form), while it is on one jump.
+ */
 static __always_inline bool static_key_on(struct static_key *const key)
 {
 	asm goto("1: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"

@@ -6,19 +6,19 @@
 
 #include <lego/percpu.h>
 
-/* The TSC for which this CPU's timer is set: the interrupt that comes is for this one. */
+/* The TSC value for which this CPU's timer is set. */
 DECLARE_PER_CPU(u64, timer_deadline);
 
-/*
- * Set this CPU's timer again, to the earliest of all deadlines, one of which has changed.
- * Interrupts off.
- */
+/* Sets this CPU's timer to the earliest deadline, after one of them has changed. Interrupts off. */
 void timer_rearm(void);
 
-/* Makes the interrupt come by `deadline` (TSC) on this CPU, for timer_run(). Interrupts off. */
+/*
+ * Makes the interrupt come at `deadline` (TSC) or earlier on this CPU, for timer_run(). Interrupts
+ * off.
+ */
 void tick_interrupt_by(u64 deadline);
 
-/* The interrupt's handler; interrupt_init() of the boot CPU. */
+/* Sets the handler of the interrupt; from interrupt_init() of the boot CPU. */
 void tick_init(void);
 
 #endif

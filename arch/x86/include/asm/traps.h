@@ -19,7 +19,7 @@
 #define NR_EXCEPTIONS	    32
 #define NR_VECTORS	    256
 
-/* Each vector has an entry of this size in entry_stubs[]. */
+/* The size of each vector's entry in entry_stubs[]. */
 #define ENTRY_STUB_SIZE 16
 
 #ifndef __ASSEMBLY__
@@ -34,40 +34,45 @@ void nmi_entry(void);
 void machine_check_entry(void);
 extern char user_iretq[], bad_iret[];
 
-/* From entry.S, interrupts off at call and return; entered from user mode, they do its exit work
- * too. */
+/*
+ * Called by entry.S, with interrupts off at call and return. From user mode, they do the exit work
+ * too.
+ */
 void do_syscall_64(struct pt_regs *regs);
 void do_vector(struct pt_regs *regs, unsigned int vector);
 void do_bad_iret(struct pt_regs *regs);
 
-/* Vectors without an IST: below NR_EXCEPTIONS, and the others. */
+/* For vectors without an IST: below NR_EXCEPTIONS, and the others. */
 void do_exception(struct pt_regs *regs, unsigned int vector);
 void do_irq(struct pt_regs *regs, unsigned int vector);
 
-/* On stacks of their own, whatever was interrupted. */
+/* These run on stacks of their own. */
 void do_nmi(struct pt_regs *regs);
 void do_double_fault(struct pt_regs *regs, u64 addr) __noreturn;
 void do_machine_check(struct pt_regs *regs) __noreturn;
 
 /*
- * Page fault: addr is CR2; interrupts are as in the interrupted code and may be left either way.
- * Returns when the instruction may be repeated, or regs->rip has been set to a fixup, or the
+ * Handles a page fault. addr is CR2. Interrupts are as in the interrupted code, and either state
+ * may be left. When it returns, the instruction may be repeated, or regs->rip is a fixup, or the
  * process is dying.
  */
 void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr);
 
-/* The current thread gets a signal for this exception: its handler may ask for these numbers. */
+/*
+ * Records the exception for which the current thread gets a signal; the handler's frame has these
+ * numbers.
+ */
 void trap_note_signal(unsigned int vector, u64 error_code, u64 addr);
 
-/* Panic over an exception in the kernel; panic() prints the registers by dump_panic(). */
+/* Panics over an exception in the kernel; panic() prints the registers by dump_panic(). */
 void die(const struct pt_regs *regs, const char *why) __noreturn;
 
-/* Print all registers, one clear line with the place first. Any context. */
+/* Prints all registers, with the place on the first line. Any context. */
 void dump_registers(const struct pt_regs *regs);
 
 /*
- * From panic(): registers and stack of the exception that led to it; without one, where panic()
- * was called and the stack from frame on.
+ * Called by panic(). Prints registers and stack of the exception that led to it; without an
+ * exception, panic()'s caller and the stack from frame on.
  */
 void dump_panic(u64 caller, u64 frame);
 #endif

@@ -4,8 +4,10 @@
 
 #include <lego/types.h>
 
-/* Time stamp counter, unordered: may be read before earlier or after later instructions (SDM vol.
- * 2, RDTSC). */
+/*
+ * Reads the time stamp counter, unordered: it may be read before earlier or after later
+ * instructions (SDM vol. 2, RDTSC).
+ */
 static inline void rdtsc_halves(u64 *low, u64 *high)
 {
 	/* The instruction clears the upper halves of both registers. */
@@ -20,7 +22,7 @@ static inline u64 rdtsc(void)
 	return high << 32 | low;
 }
 
-/* Start of a timed section: nothing of the section runs before the read. */
+/* Starts a timed section: no instruction of the section runs before the read. */
 static inline u64 rdtsc_begin(void)
 {
 	u32 low, high;
@@ -29,7 +31,7 @@ static inline u64 rdtsc_begin(void)
 	return (u64)high << 32 | low;
 }
 
-/* End of a timed section: all of the section is done before the read. */
+/* Ends a timed section: all instructions of the section are done before the read. */
 static inline u64 rdtsc_end(void)
 {
 	u32 low, high;

@@ -4,7 +4,7 @@
 
 /*
  * The exception table: a fault at insn resumes at fixup. Offsets are relative to the fields' own
- * addresses. Instructions that touch user memory run between stac and clac where the CPU has SMAP.
+ * addresses. Instructions that access user memory run between stac and clac if the CPU has SMAP.
  */
 
 #include <asm/page.h>
@@ -14,7 +14,9 @@ struct exception_entry {
 	int fixup;
 };
 
-/* An entry, inside an asm statement: two labels or expressions of it, as strings. */
+/*
+ * Emits an entry, inside an asm statement. The two arguments are labels or expressions, as strings.
+ */
 #define ASM_EXCEPTION(insn, fixup)                       \
 	"	.pushsection __ex_table, \"a\", @progbits\n"   \
 	"	.long (" insn ") - ., (" fixup ") - .\n" \
@@ -23,12 +25,12 @@ struct exception_entry {
 struct pt_regs;
 
 /*
- * If the faulting instruction has an entry, set regs->rip to its fixup and return true. Any
+ * Sets regs->rip to the fixup if the faulting instruction has an entry, and returns true. Any
  * context.
  */
 bool exception_fixup(struct pt_regs *regs);
 
-/* The same question without the change. */
+/* Returns whether the instruction has an entry. */
 bool exception_has_fixup(u64 rip);
 
 #endif

@@ -2,52 +2,52 @@
 #ifndef ASM_UART_H
 #define ASM_UART_H
 
-/* COM1, a 16550 at 115200 8N1. Without one, output goes nowhere. */
+/* COM1, a 16550 at 115200 8N1. Without one, output is discarded. */
 
 #include <lego/types.h>
 
-/* Boot CPU, before the first output. */
+/* Sets up the chip. Boot CPU, before the first output. */
 void uart_early_init(void);
 
 #define UART_FIFO_BYTES 16
 
 /*
- * Is the chip ready for UART_FIFO_BYTES bytes? Then uart_send() may be called as often. Any
- * context. Callers keep each other out (console lock).
+ * Returns whether the chip has room for UART_FIFO_BYTES bytes, so that uart_send() may be called
+ * that often. Any context. The caller holds the console lock.
  */
 bool uart_has_room(void);
 void uart_send(u8 byte);
 
-/* A panic's last words: polls, takes no lock. LF goes out as CR LF. */
+/* Writes text in a panic: polls, takes no lock. Sends LF as CR LF. */
 void uart_write(const char *text);
 
 /* Waits until the last byte has left the chip. Any context. */
 void uart_flush(void);
 
 /*
- * Receive by interrupt: BREAKs go to sysrq, bytes to sysrq or console_receive(). Boot CPU, the
- * IOAPIC and the clock ready, interrupts on.
+ * Starts receiving by interrupt: BREAKs go to sysrq, bytes to sysrq or console_receive(). Boot CPU,
+ * with the IOAPIC and the clock ready and interrupts on.
  */
 void uart_enable_irq(void);
 
-/* Are there interrupts and a clock, so that what is queued will be sent? */
+/* Returns whether interrupts and the clock work, so that queued bytes will be sent. */
 bool uart_has_irq(void);
 
-/* Have the interrupt call console_transmit() whenever there is room. Any context but NMI. */
+/* Makes the interrupt call console_transmit() whenever there is room. Any context but NMI. */
 void uart_send_irq(bool on);
 
 /*
- * Leave what comes in inside the chip, until it has no room and the other side waits: nobody has
- * room for it. A BREAK is still noticed, and the key behind it read. Any context but NMI.
+ * Stops taking bytes, because no reader has room for them. The chip fills up, and the other side
+ * must wait. A BREAK is still noticed, and the key after it is read. Any context but NMI.
  */
 void uart_throttle(bool on);
 
-/* Send a BREAK, until off. Process context. */
+/* Sends a BREAK, until called with off. Process context. */
 void uart_set_break(bool on);
 
 /*
- * From the boot CPU's tick: hand a BREAK that a transmitting CPU saw (reading the line status
- * clears it) to sysrq, should no receive interrupt have done it.
+ * Called from the boot CPU's tick. Passes a BREAK to sysrq that a transmitting CPU saw, if no
+ * receive interrupt has done so: reading the line status clears it.
  */
 void uart_poll_errors(void);
 

@@ -2,7 +2,7 @@
 #ifndef ASM_VECTORS_H
 #define ASM_VECTORS_H
 
-/* Interrupt vectors above the 32 exceptions, and who handles them. */
+/* Interrupt vectors above the 32 exceptions, and their handlers. */
 
 #define VECTOR_UART	  0x34 /* COM1 through the IOAPIC */
 #define VECTOR_TIMER	  0xec /* each local APIC's timer */
@@ -16,9 +16,9 @@
 #include <asm/ptrace.h>
 
 /*
- * Run fn for an external vector (32..255) on every CPU: interrupts off, irq_depth raised; fn does
- * the EOI itself (apic_eoi()). Boot only. A vector without a handler is logged once and gets an
- * EOI.
+ * Makes fn the handler of an external vector (32..255) on every CPU. It runs with interrupts off
+ * and irq_depth raised, and must call apic_eoi(). Boot only. A vector without a handler is logged
+ * once and gets an EOI.
  */
 void irq_set_handler(unsigned int vector, void (*fn)(struct pt_regs *regs));
 #endif
