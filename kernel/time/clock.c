@@ -6,8 +6,8 @@
 #include <lego/atomic.h>
 
 /*
- * The monotonic clock is the TSC; the day is the monotonic clock plus an offset set from the
- * RTC.
+ * The monotonic clock is the TSC. The time of day is the monotonic clock plus an offset set from
+ * the RTC.
  */
 
 static u64 realtime_offset_ns;
@@ -38,7 +38,10 @@ u64 clock_monotonic_ns(void)
 	return cycles_to_ns(rdtsc_end());
 }
 
-/* The RTC is read once; of callers that race here, the first sets the offset for all. */
+/*
+ * Returns the time of day. The RTC is read once; if several callers race, the first sets the offset
+ * for all.
+ */
 u64 clock_realtime_ns(void)
 {
 	if (unlikely(!READ_ONCE(realtime_offset_ns)))

@@ -3,7 +3,10 @@
 
 #include <lego/errno.h>
 
-/* Shared by the timers of programs: when one expires next, and how often it has. */
+/*
+ * The setting of a program's timer: its next expiry and its interval. Shared by all kinds of
+ * timers.
+ */
 
 int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 *spec, int clock,
 		       bool absolute, u64 now_ns)

@@ -4,7 +4,7 @@
 #include <lego/atomic.h>
 #include <lego/errno.h>
 
-/* Sleeping for a time: a timer on the sleeper's stack that wakes it. */
+/* Sleeps for a time by a timer on the sleeper's stack that wakes it. */
 
 struct sleep_timer {
 	struct timer timer;
@@ -42,7 +42,9 @@ int sleep_until_ns(u64 deadline_ns)
 		if (now >= deadline_ns)
 			return 0;
 		/*
-		 * Full barrier: pairs with the one between the mark and task_kick() of who sends.
+		 * Full barrier between the state and the check for signals. Pairs with the one
+		 * between the sender's mark and its task_kick(); otherwise the signal could be
+		 * missed.
 		 */
 		(void)xchg(&current->state, TASK_INTERRUPTIBLE);
 		if (task_interrupted(current)) {

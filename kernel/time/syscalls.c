@@ -54,7 +54,7 @@ int clock_number(int clock)
 	return !number || number == current->proc->pid ? CLOCK_PROCESS_CPUTIME_ID : clock;
 }
 
-/* Any process's, or another thread's of this one. */
+/* Reads a clock of another process, or of another thread of this one. */
 static int read_by_number(int clock, u64 *ns)
 {
 	pid_t number = clock_pid(clock);
@@ -160,16 +160,16 @@ u64 time_after_ns(u64 ns)
 	return ns > TIME_NEVER_NS - now ? TIME_NEVER_NS : now + ns;
 }
 
-/* CPU time, while there is somebody whose it is. */
+/* Returns whether the clock is one of CPU time, whose process or thread may end. */
 static bool is_cpu_clock(int clock)
 {
 	return clock == CLOCK_PROCESS_CPUTIME_ID || clock_is_by_number(clock);
 }
 
 /*
- * Sleeps until the monotonic clock, or a clock of CPU time, reaches the deadline. CPU time is
- * looked at when it may have, and at most with each tick. Like Linux, it sleeps on if the process
- * whose time it is ends. 0 or -EINTR.
+ * Sleeps until the monotonic clock, or a clock of CPU time, reaches the deadline. A CPU time clock
+ * is checked at the earliest time it can have reached the deadline, and at most with each tick.
+ * Like Linux, it sleeps on if that clock's process ends. 0 or -EINTR.
  */
 static int sleep_until(int clock, u64 deadline_ns)
 {
@@ -192,8 +192,8 @@ static int sleep_until(int clock, u64 deadline_ns)
 }
 
 /*
- * Until deadline_ns, see sleep_until(); when a signal ends the sleep, what is left goes to rem, if
- * given. Without a handler the sleep goes on to the same end.
+ * Sleeps until deadline_ns as sleep_until() does. If a signal ends the sleep, stores the remaining
+ * time in rem, if given. Without a handler the sleep continues to the same deadline.
  */
 static long sleep_user(int clock, u64 deadline_ns, struct timespec64 __user *rem);
 
@@ -234,7 +234,10 @@ SYSCALL_DEFINE2(nanosleep, const struct timespec64 __user *, req, struct timespe
 	return sleep_user(CLOCK_MONOTONIC, time_after_ns(ns), rem);
 }
 
-/* 0, or why nobody can sleep by that clock: the thread's own, which stands still, is no good. */
+/*
+ * Returns 0, or the error for a clock that cannot be slept on. The thread's own CPU time is one: it
+ * stands still during the sleep.
+ */
 static int check_sleep_clock(int clock)
 {
 	u64 ns;

@@ -4,10 +4,10 @@
  * CPU's timer interrupt if the new timer is the earliest. timer_run() takes the timers that are due
  * off the heap, one by one, and calls each without the lock, so that a handler may start timers.
  * While a handler runs, ->running names its timer for timer_cancel(). It is compared, never
- * followed: the handler may free the timer.
+ * dereferenced: the handler may free the timer.
  *
- * Cancelling a timer does not change the interrupt set for it, which then finds nothing to do.
- * Setting it anew would cost a write to the APIC in every system call that ends before its timeout.
+ * Cancelling a timer leaves the interrupt as it is set; it will find nothing to do. Setting it
+ * again would cost a write to the APIC in every system call that ends before its timeout.
  */
 #include <lego/timer.h>
 

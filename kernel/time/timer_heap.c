@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A leftist heap: a binary tree in which no timer is due before its parent. A node's rank is the
- * length of the way down to the nearest missing child; it is never lower on the left than on the
- * right. So the path that goes right at every step visits at most log2(n + 1) timers. Both
- * operations merge two heaps along these paths: adding a timer merges it with the heap, removing
- * one merges its two children. Both cost O(log n), and the timers themselves are the nodes, so
+ * length of the path down to the nearest missing child; it is never lower on the left than on the
+ * right. So the path that goes right at every step visits at most log2(n + 1) timers.
+ *
+ * Both operations merge two heaps along these paths: adding a timer merges it with the heap,
+ * removing one merges its two children. Both cost O(log n). The timers themselves are the nodes, so
  * nothing is allocated.
  */
 #include "timer_heap.h"
@@ -84,7 +85,7 @@ void timer_heap_remove(struct timer_heap *heap, struct timer *timer)
 		parent->left = child;
 	else
 		parent->right = child;
-	/* If a rank has not changed, those above have not either. */
+	/* If a rank has not changed, those above have not changed either. */
 	while (parent && fix_rank(parent))
 		parent = parent->parent;
 }

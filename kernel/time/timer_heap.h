@@ -8,7 +8,7 @@
 
 struct timer_heap {
 	struct timer *first;
-	u64 nr_added; /* gives timers that are due at the same time the order they came in */
+	u64 nr_added; /* orders timers that are due at the same time by when they were added */
 };
 
 /* Adds a timer whose expires_cycles is set. */

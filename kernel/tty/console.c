@@ -14,24 +14,26 @@
 #include <lego/time.h>
 
 /*
- * The UART's send interrupt is on as long as it may find something to do: whoever leaves bytes in
- * the queue turns it on, and the handler that finds the queue empty turns it off. So printk() can
- * empty the queue without waking writers, which it could not do under the locks of its callers.
+ * The console: a queue of bytes that the UART's interrupt sends. The interrupt is on while the
+ * queue may have bytes. Code that leaves bytes in the queue turns it on, and the handler that finds
+ * the queue empty turns it off. So printk() can empty the queue without waking writers, which it
+ * could not do under the locks of its callers.
  *
- * A serial line that takes nothing is stalled. Callers with interrupts on, and all in a panic, wait
- * until it has been stalled for console_wait=. Others wait until it has been so for SHORT_WAIT_NS.
+ * A serial line that takes no bytes is stalled. Callers with interrupts on, and all callers in a
+ * panic, wait until it has been stalled for console_wait=. Other callers wait until it has been
+ * stalled for SHORT_WAIT_NS.
  */
 
 #define SHORT_WAIT_NS	(100 * NSEC_PER_MSEC)
 #define MAX_EARLY_POLLS 5000000 /* a microsecond or more each */
 
-/* Guards what follows and the UART's transmitter; taken with interrupts off. */
+/* Guards the variables below and the UART's transmitter; taken with interrupts off. */
 static DEFINE_SPINLOCK(lock);
 static u8 queue[CONSOLE_QUEUE_BYTES];
-static u32 head, tail; /* next to send, next to put; counted without end */
+static u32 head, tail; /* next to send, next to put; never reset */
 static u32 log_tail;   /* end of the log's last line */
 
-static bool is_stalled; /* the UART had no room when it was last asked */
+static bool is_stalled; /* the UART had no room at the last check */
 static u64 stalled_since_ns;
 static struct console_loss loss;
 static u64 nr_lost_bytes;
@@ -88,7 +90,7 @@ size_t console_room(void)
 	return CONSOLE_QUEUE_BYTES - nr_queued();
 }
 
-/* Called with the lock held, and room in the array. */
+/* Puts text into the queue. The lock is held, and there is room. */
 static void put(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -96,7 +98,7 @@ static void put(const char *text, size_t n)
 	WRITE_ONCE(tail, tail + n);
 }
 
-/* Asks the UART, and keeps the time of a stall. With the lock. */
+/* Returns whether the UART has room, and records the time of a stall. Lock held. */
 static bool uart_is_ready(void)
 {
 	bool ready = uart_has_room();
@@ -112,7 +114,7 @@ static bool uart_is_ready(void)
 	return ready;
 }
 
-/* Sends what the UART takes at once. Returns false if that is nothing. With the lock. */
+/* Sends as many bytes as the UART takes at once. Returns false if it takes none. Lock held. */
 static bool send_piece(void)
 {
 	if (!uart_is_ready())
@@ -129,7 +131,7 @@ static bool is_stalled_for(u64 ns)
 	return is_stalled && clock_monotonic_ns() - stalled_since_ns >= ns;
 }
 
-/* Sends until there is room for n bytes. Returns false if the line is stalled. With the lock. */
+/* Sends until there is room for n bytes. Returns false if the line is stalled. Lock held. */
 static bool make_room(size_t n)
 {
 	u64 wait_ns = lock_busted ? max_wait_ns : SHORT_WAIT_NS;
@@ -145,13 +147,13 @@ static bool make_room(size_t n)
 	return true;
 }
 
-/* For contexts in which nothing else may send what is queued. */
+/* Returns true in contexts where nothing else may send the queued bytes later. */
 static bool must_send(void)
 {
 	return !uart_has_irq() || READ_ONCE(lock_busted) || in_nmi() || lock_check_reporting();
 }
 
-/* The cursor is behind the last byte, be it sent or queued. */
+/* Returns whether the last byte, sent or queued, has left the cursor inside a line. */
 static bool is_cursor_in_line(void)
 {
 	return tail && queue[(tail - 1) % CONSOLE_QUEUE_BYTES] != '\n';
@@ -194,7 +196,7 @@ u64 console_nr_lost_bytes(void)
 	return READ_ONCE(nr_lost_bytes);
 }
 
-/* The lock for who is never in an NMI: always taken. */
+/* Takes the lock for callers that are never in an NMI, so it is always taken. */
 static unsigned long lock_irqsave(void)
 {
 	unsigned long flags = local_irq_save();
@@ -209,7 +211,10 @@ static void unlock_irqrestore(unsigned long flags)
 	local_irq_restore(flags);
 }
 
-/* Returns how many of n bytes are left to the caller, or 0 if it has to give up. Unlocks. */
+/*
+ * Sends some bytes and unlocks. Returns how many of n bytes the caller must still send, or 0 if it
+ * must give up.
+ */
 static u32 drain_piece(u32 n, bool may_wait)
 {
 	u32 before = head;
@@ -275,7 +280,7 @@ void console_discard(void)
 	unsigned long flags = lock_irqsave();
 	u32 nr_kept = log_tail - head;
 
-	/* The log's last line may have been sent long ago. */
+	/* The log's last line may already have been sent. */
 	WRITE_ONCE(tail, head + (nr_kept <= nr_queued() ? nr_kept : 0));
 	unlock_irqrestore(flags);
 }

@@ -3,8 +3,8 @@
 #define TTY_INTERNAL_H
 
 /*
- * What the files of kernel/tty/ share. Lock order: tty->lock, then the console's and the UART's;
- * process_tree_lock is not taken inside them, nor they inside it.
+ * Shared by the files of kernel/tty/. Lock order: tty->lock, then the console's and the UART's.
+ * process_tree_lock and these locks are never nested.
  */
 
 #include "ldisc.h"
@@ -20,18 +20,21 @@ struct tty {
 	spinlock_t lock;
 	struct ldisc ldisc;
 	bool output_off; /* TCOOFF */
-	/* Typed when there was no room: what the UART had to give up to find a BREAK behind it. */
+	/*
+	 * Bytes received when there was no room: the UART had to read them to find a BREAK after
+	 * them.
+	 */
 	u8 held[TTY_HELD_BYTES];
 	u32 nr_held;
 	struct winsize winsize;
 	u32 nr_received, nr_sent, nr_overrun; /* TIOCGICOUNT */
 
 	struct wait_queue read_wait;  /* woken when there is something to read */
-	struct wait_queue write_wait; /* woken when writers may go on after a stop */
+	struct wait_queue write_wait; /* woken when there is input */
 
 	/*
-	 * Guarded by process_tree_lock, as is process->tty; read without where an old value does
-	 * no harm. 0: none.
+	 * Guarded by process_tree_lock, as is process->tty. Read without it where an old value is
+	 * harmless. 0: none.
 	 */
 	pid_t session;
 	pid_t foreground;
@@ -39,37 +42,37 @@ struct tty {
 
 extern struct tty console_tty;
 
-/* Signals that the input has raised, as a set: sent once the lock is dropped. */
+/* Sends the signals that the input has raised, given as a set. Called after the lock is dropped. */
 void tty_send_signals(struct tty *tty, u64 signals);
 
 /*
- * Take in what was held back, now that there may be room, and let the line bring more. With
- * tty->lock; returns the signals.
+ * Processes the held bytes now that there may be room, and lets the line send more. Called with
+ * tty->lock. Returns the signals.
  */
 u64 tty_resume_input(struct tty *tty);
 
-/* Wake who waits for what may have changed: after a change of settings or input. No locks. */
+/* Wakes all waiters that a change of settings or input may concern. Called without locks. */
 void tty_wake(struct tty *tty);
 
-/* Wait until all output has left: 0 or -ERESTARTSYS. */
+/* Waits until all output is sent. 0 or -ERESTARTSYS. */
 int tty_wait_sent(struct tty *tty);
 
 long tty_ioctl(struct file *file, unsigned int command, unsigned long arg);
 
 /*
- * job.c: the caller wants to change the terminal (SIGTTOU) or read from it (SIGTTIN). 0 when it is
- * in the foreground, or the terminal is not its controlling one; else its group gets the signal and
- * the result is -ERESTARTSYS, or -EIO when the signal would do nothing.
+ * Checks whether the caller may change the terminal (SIGTTOU) or read from it (SIGTTIN). Returns 0
+ * if it is in the foreground, or the terminal is not its controlling one. Otherwise its group gets
+ * the signal and the result is -ERESTARTSYS, or -EIO if the signal would have no effect. In job.c.
  */
 int tty_check_foreground(struct tty *tty, int sig);
 
-/* A session leader without a terminal opens this one: it becomes its controlling terminal. */
+/* Makes this the controlling terminal of the caller, if that is a session leader without one. */
 void tty_open_controlling(struct tty *tty);
 
-/* ioctl()s of job control; -ENOTTY for others. */
+/* Handles the ioctl()s of job control; -ENOTTY for others. */
 long tty_job_ioctl(struct tty *tty, unsigned int command, unsigned long arg, bool may_read);
 
-/* A number of Linux's, by its place in the tty's range. */
+/* Linux's numbers of the requests, ordered by their low byte. */
 #define TCGETS	    0x5401
 #define TCSETS	    0x5402
 #define TCSETSW	    0x5403

@@ -10,8 +10,8 @@
 #include <lego/uaccess.h>
 
 /*
- * The terminal's settings. The line itself stays at 115200 8N1: as with Linux's drivers for such
- * hardware, asking for something else is answered by what is then read back.
+ * The terminal's settings. The line itself stays at 115200 8N1. As with Linux's drivers for such
+ * hardware, asking for another speed succeeds, but reading the settings returns the real one.
  */
 
 #define SPEED		      115200
@@ -45,7 +45,7 @@ static long get_termios(struct tty *tty, void __user *arg, size_t size)
 	return copy_to_user(arg, &copy, size);
 }
 
-/* With tty->lock held, drop what was typed; returns the signals. */
+/* Drops the input. Called with tty->lock; returns the signals. */
 static u64 flush_input(struct tty *tty)
 {
 	tty->nr_held = 0;

@@ -7,9 +7,9 @@
 #include <lego/uaccess.h>
 
 /*
- * Job control. The terminal belongs to at most one session; of the groups in it, one is in the
- * foreground. Who owns what is guarded by process_tree_lock, so signals are sent after it is
- * dropped: they take it themselves.
+ * Job control. The terminal belongs to at most one session; one of the session's groups is in the
+ * foreground. process_tree_lock guards these relations. Sending signals takes that lock, so signals
+ * are sent after it is dropped.
  */
 
 /* TIOCSCTTY with this argument may take the terminal from another session. */
@@ -17,7 +17,7 @@
 
 struct group_search {
 	pid_t pgid, sid;
-	bool found; /* what was looked for */
+	bool found; /* a process that matches */
 };
 
 int tty_check_foreground(struct tty *tty, int sig)
@@ -30,13 +30,15 @@ int tty_check_foreground(struct tty *tty, int sig)
 	pgid = READ_ONCE(proc->pgid);
 	if (!foreground || pgid == foreground)
 		return 0;
-	/* Who does not want to be stopped may write, but there is nothing to read. */
+	/*
+	 * A caller that ignores or blocks SIGTTOU may write. For SIGTTIN there is nothing to read.
+	 */
 	if (current->blocked_signals & SIGNAL_BIT(sig) || signal_is_ignored(proc, sig))
 		return sig == SIGTTIN ? -EIO : 0;
 	if (process_group_is_orphaned(pgid))
 		return -EIO;
 	signal_send_group(pgid, sig, NULL);
-	/* Whoever takes the signal: this call starts again. */
+	/* Any thread of the group may take the signal; in each case this call is restarted. */
 	WRITE_ONCE(current->signal_pending, true);
 	return -ERESTARTSYS;
 }
@@ -46,7 +48,7 @@ static bool is_leader(const struct process *proc)
 	return proc->sid == proc->pid;
 }
 
-/* With process_tree_lock. */
+/* Called with process_tree_lock. */
 static void set_controlling(struct tty *tty, struct process *leader)
 {
 	tty->session = leader->sid;
@@ -67,7 +69,7 @@ void tty_open_controlling(struct tty *tty)
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 }
 
-/* With process_tree_lock: nobody of the session has the terminal any more. */
+/* Takes the terminal away from all processes of the session. Called with process_tree_lock. */
 static void release(struct tty *tty, pid_t session)
 {
 	struct process *proc;
@@ -105,7 +107,10 @@ out_unlock:
 	return error;
 }
 
-/* A leader gives the terminal up for its session, another process for itself. */
+/*
+ * Gives the terminal up: a leader for its whole session, another process for itself. Returns
+ * whether the process had it.
+ */
 static bool give_up(struct process *proc, struct tty *tty, pid_t *foreground)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);

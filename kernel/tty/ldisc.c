@@ -5,9 +5,9 @@
 #include <lego/string.h>
 
 /*
- * Each byte typed is looked at once, in the order of the checks in ldisc_receive(): flow control,
- * signals, newline mapping, line editing. Echo goes through the same output processing as what
- * programs write, so that the column is known when a tab is erased.
+ * Every input byte is processed once, in the order of the checks in ldisc_receive(): flow control,
+ * signals, newline mapping, line editing. Echo goes through the same output processing as the
+ * output of programs, so that the column is known when a tab is erased.
  */
 
 #define MASK	      (LDISC_BYTES - 1)
@@ -35,7 +35,7 @@ static bool is(const struct ldisc *ldisc, u8 byte, enum control_char which)
 	return byte && byte == ldisc->termios.control_chars[which];
 }
 
-/* Those that are special only with IEXTEN. */
+/* Returns whether byte is this character, one of those that are special only with IEXTEN. */
 static bool is_extended(const struct ldisc *ldisc, u8 byte, enum control_char which)
 {
 	return local_flag(ldisc, IEXTEN) && is(ldisc, byte, which);
@@ -53,7 +53,10 @@ static bool is_word(u8 byte)
 	return (byte >= '0' && byte <= '9') || (lower >= 'a' && lower <= 'z') || byte == '_';
 }
 
-/* The second and later bytes of a UTF-8 character, which have no column of their own. */
+/*
+ * Returns whether byte is the second or a later one of a UTF-8 character, which has no column of
+ * its own.
+ */
 static bool is_continuation(const struct ldisc *ldisc, u8 byte)
 {
 	return input_flag(ldisc, IUTF8) && (byte & 0xc0) == 0x80;
@@ -83,7 +86,7 @@ void ldisc_init(struct ldisc *ldisc, void (*echo)(u8 byte), void (*discard_outpu
 
 /* Output */
 
-/* The bytes that one byte becomes, in out. Returns their number. */
+/* Stores the bytes to which one byte expands in out. Returns their number. */
 static size_t output_byte(struct ldisc *ldisc, u8 byte, u8 out[LDISC_MAX_EXPANSION])
 {
 	size_t nr_spaces;
@@ -177,7 +180,7 @@ static void echo_string(struct ldisc *ldisc, const char *text)
 		echo_plain(ldisc, *text);
 }
 
-/* A control character as ^X. */
+/* Echoes a control character as ^X. */
 static void echo_byte(struct ldisc *ldisc, u8 byte)
 {
 	if (local_flag(ldisc, ECHOCTL) && is_control(byte) && byte != '\t') {
@@ -229,7 +232,7 @@ static bool is_end_of_file(const struct ldisc *ldisc, u32 at)
 	return is_line_end(ldisc, at) && !ldisc->buf[at & MASK];
 }
 
-/* One place is kept for the end of a line that fills the buffer. */
+/* One byte is reserved for the end of a line that fills the buffer. */
 bool ldisc_has_room(const struct ldisc *ldisc)
 {
 	if (ldisc->head - ldisc->tail < LDISC_BYTES - 1)
@@ -246,7 +249,7 @@ static void put(struct ldisc *ldisc, u8 byte)
 
 static void put_typed(struct ldisc *ldisc, u8 byte)
 {
-	/* With PARMRK, a byte of 0377 starts a mark; a typed one is doubled. */
+	/* With PARMRK, a byte of 0377 starts a mark, so a 0377 in the input is doubled. */
 	if (byte == 0377 && input_flag(ldisc, PARMRK))
 		put(ldisc, byte);
 	put(ldisc, byte);
@@ -288,7 +291,7 @@ void ldisc_set_termios(struct ldisc *ldisc, const struct termios *termios)
 
 /* Line editing */
 
-/* The columns of a tab depend on what stands before it in the line. */
+/* Erases a tab. Its width depends on the text before it in the line. */
 static void echo_erased_tab(struct ldisc *ldisc)
 {
 	u32 nr_columns = 0, at;
@@ -309,7 +312,7 @@ static void echo_erased_tab(struct ldisc *ldisc)
 		echo_plain(ldisc, '\b');
 }
 
-/* ECHOPRT: what is erased is printed, backwards, between \ and /. */
+/* Prints the erased bytes backwards between \ and /, for ECHOPRT. */
 static void echo_printed(struct ldisc *ldisc, u32 nr_bytes)
 {
 	if (!ldisc->erasing)
@@ -320,7 +323,7 @@ static void echo_printed(struct ldisc *ldisc, u32 nr_bytes)
 		ldisc->echo(ldisc->buf[(ldisc->head + i) & MASK]);
 }
 
-/* A character of nr_bytes at head is gone. */
+/* Echoes that a character of nr_bytes at head has been erased. */
 static void echo_erased(struct ldisc *ldisc, enum control_char which, u32 nr_bytes)
 {
 	u8 byte = ldisc->buf[ldisc->head & MASK];
@@ -337,7 +340,7 @@ static void echo_erased(struct ldisc *ldisc, enum control_char which, u32 nr_byt
 		echo_string(ldisc, "\b \b\b \b");
 }
 
-/* The bytes of the last character of the line; 0: none that is whole. */
+/* Returns the number of bytes of the line's last character; 0 if there is no complete one. */
 static u32 last_character_bytes(const struct ldisc *ldisc)
 {
 	u32 at = ldisc->head;
@@ -360,7 +363,7 @@ static void kill_line(struct ldisc *ldisc)
 		echo_plain(ldisc, '\n');
 }
 
-/* VERASE: a character; VWERASE: a word and what is behind it; VKILL: the line. */
+/* Erases a character (VERASE), a word and the blanks after it (VWERASE), or the line (VKILL). */
 static void erase(struct ldisc *ldisc, enum control_char which)
 {
 	const u32 visibly = ECHO | ECHOK | ECHOKE | ECHOE;
@@ -398,7 +401,7 @@ static void reprint(struct ldisc *ldisc, u8 key)
 		echo_byte(ldisc, ldisc->buf[at & MASK]);
 }
 
-/* True when the byte was for the editor. */
+/* Handles an editing character. Returns false if the byte is not one. */
 static bool edit(struct ldisc *ldisc, u8 byte)
 {
 	if (is(ldisc, byte, VERASE)) {
@@ -534,7 +537,10 @@ static size_t read_line(struct ldisc *ldisc, u8 *buf, size_t size)
 		if (last)
 			return n;
 	}
-	/* The buffer ends where VEOF was typed: the next read must not take that for the end. */
+	/*
+	 * The buffer ends where VEOF was typed: the next read must not return the end of the file
+	 * for it.
+	 */
 	if (n && ldisc->tail != ldisc->line_start && is_end_of_file(ldisc, ldisc->tail))
 		mark_line_end(ldisc, ldisc->tail++, false);
 	return n;

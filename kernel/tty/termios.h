@@ -2,7 +2,7 @@
 #ifndef TTY_TERMIOS_H
 #define TTY_TERMIOS_H
 
-/* Linux's struct termios and its flags, as the kernel calls see them. */
+/* Linux's struct termios and its flags, in the layout of the system calls. */
 
 #include <lego/types.h>
 

@@ -13,16 +13,16 @@
 
 /*
  * The terminal as a file. Input goes through the line discipline in the UART's interrupt, so that
- * echo and signals do not wait for a reader; when its buffer is full, the UART stops taking bytes
+ * echo and signals do not wait for a reader. When its buffer is full, the UART stops taking bytes
  * until a reader has made room. Output goes through the discipline into the console's queue.
  */
 
 #define READ_FOREVER_NS (~0ULL)
 
-/* A write's bytes stay together up to this many, where there is room for what they become. */
+/* The bytes of a write stay together up to this many, if the queue has room for their expansion. */
 #define CHUNK_BYTES	1024
-#define OUT_BYTES	(2 * CHUNK_BYTES) /* each a newline */
-#define ECHO_KEEP_BYTES 512		  /* of the queue, left by writers to echo */
+#define OUT_BYTES	(2 * CHUNK_BYTES) /* every byte may be a newline */
+#define ECHO_KEEP_BYTES 512		  /* of the queue, which writers leave to echo */
 #define ECHO_BYTES	64
 
 static void echo(u8 byte);
@@ -34,7 +34,7 @@ struct tty console_tty = {
 	.write_wait = WAIT_QUEUE_INIT(console_tty.write_wait),
 };
 
-/* Echo on its way to the queue; guarded by console_tty.lock. */
+/* Echo to be queued; guarded by console_tty.lock. */
 static u8 echo_buf[ECHO_BYTES];
 static u32 nr_echo;
 static u32 nr_echo_lost;
@@ -61,7 +61,7 @@ static void discard_output(void)
 	console_discard();
 }
 
-/* A serial line does not know how large the terminal at its end is. */
+/* Sets the size of the terminal, which a serial line cannot ask for. */
 static int set_size(const char *value)
 {
 	const char *rows = strchr(value, 'x');
@@ -87,7 +87,7 @@ void tty_init(void)
 
 /* Input */
 
-/* With tty->lock. Returns the signal as a set. */
+/* Processes an input byte. Called with tty->lock. Returns the signal as a set. */
 static u64 receive(struct tty *tty, u8 byte)
 {
 	int sig = ldisc_receive(&tty->ldisc, byte);
@@ -162,7 +162,7 @@ void console_receive(u8 byte)
 		printk("tty: no room for %u bytes of echo\n", nr_lost);
 }
 
-/* Take what can be read. -EAGAIN when there is nothing; 0 is the end of the file. */
+/* Takes available input. Returns -EAGAIN if there is none; 0 is the end of the file. */
 static ssize_t take(struct tty *tty, u8 *buf, size_t n)
 {
 	unsigned long flags = spin_lock_irqsave(&tty->lock);
@@ -186,7 +186,7 @@ static void get_wait(struct tty *tty, struct ldisc_wait *wait)
 	spin_unlock_irqrestore(&tty->lock, flags);
 }
 
-/* 0 when there is something or *left_ns have gone by. */
+/* Waits for input. Returns 0 when there is some or *left_ns have passed. */
 static int wait_for_input(struct tty *tty, u64 *left_ns)
 {
 	return WAIT_EVENT(&tty->read_wait, ldisc_readable(&tty->ldisc, 1) || !*left_ns,
@@ -237,7 +237,7 @@ static bool may_write(struct tty *tty)
 	return !READ_ONCE(tty->ldisc.stopped) && !READ_ONCE(tty->output_off);
 }
 
-/* Bytes used up, as far as there is room for what they become. */
+/* Writes as many bytes as there is room for after expansion. Returns their number. */
 static size_t write_chunk(struct tty *tty, const u8 *buf, size_t n)
 {
 	u8 out[256];
@@ -249,7 +249,7 @@ static size_t write_chunk(struct tty *tty, const u8 *buf, size_t n)
 		room = room > ECHO_KEEP_BYTES ? room - ECHO_KEEP_BYTES : 0;
 		step = ldisc_output(&tty->ldisc, buf + used, n - used, out, min(room, sizeof(out)),
 				    &nr_out);
-		/* Only the lock's holder takes room, so all fits. */
+		/* Only the lock's holder takes room, so everything fits. */
 		tty->nr_sent += console_queue(out, nr_out, 0);
 		if (!step)
 			break;
@@ -259,7 +259,7 @@ static size_t write_chunk(struct tty *tty, const u8 *buf, size_t n)
 	return used;
 }
 
-/* Room enough for n bytes to stay together, and for at least one, whatever it becomes. */
+/* Returns whether n bytes can stay together, and at least one byte of any expansion fits. */
 static bool has_room(size_t n)
 {
 	size_t nr_out = max(min(2 * n, (size_t)OUT_BYTES), (size_t)LDISC_MAX_EXPANSION);
