@@ -8,8 +8,8 @@
 #include <lego/string.h>
 
 /*
- * A failed assertion stops the kernel. A test that breaks a rule on purpose sets a
- * trap for its own task instead, and asks afterwards which assertion has failed.
+ * A failed assertion stops the kernel. A test that breaks a rule on purpose sets a trap for its own
+ * task instead, and then asks which assertion has failed.
  */
 
 static const struct task *trap_task; /* NULL: no trap */

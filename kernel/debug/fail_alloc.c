@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lets allocations fail, to test what the kernel does then. Writing n to /proc/fail_alloc makes
- * each call path to an allocation fail once, at its n-th use, on behalf of any process but init.
- * Writing 0 ends that, waits until the kernel holds what it held before, and logs what it still
- * holds more. A path is told apart by the addresses that the last few calls return to.
+ * Lets allocations fail, to test how the kernel handles that. Writing n to /proc/fail_alloc makes
+ * each call path to an allocation fail once, at its n-th use, for any process but init. Writing 0
+ * ends that, waits until the kernel's use of memory is back at its earlier value, and logs any
+ * leak. A call path is identified by its last few return addresses.
  */
 #include <lego/fail_alloc.h>
 
@@ -23,7 +23,7 @@
 
 struct call_path {
 	u64 hash; /* 0: free */
-	u64 nr;	  /* of uses */
+	u64 nr;	  /* number of uses */
 };
 
 static DEFINE_SPINLOCK(lock); /* guards the paths and their numbers; taken with interrupts off */
@@ -33,13 +33,15 @@ static unsigned int nr_paths, nr_failed;
 static u64 failing_use; /* 0: nothing fails */
 static struct leak_counts before;
 
-/* Returns a hash of the last return addresses on the thread's stack. On others it sees none. */
+/*
+ * Returns a hash of the last return addresses on the thread's stack. On other stacks it finds none.
+ */
 static noinline u64 hash_callers(void)
 {
 	const u64 *frame = __builtin_frame_address(0);
 	u64 start = (u64)current->kernel_stack, hash = 14695981039346656037ULL;
 
-	/* The caller is fail_alloc(); its caller is the allocator. */
+	/* Two frames more: fail_alloc() and the allocator. */
 	for (int i = 0; i < DEPTH + 2; i++) {
 		if ((u64)frame - start >= KERNEL_STACK_SIZE - 2 * sizeof(u64) || (u64)frame % 8)
 			break;
@@ -49,7 +51,7 @@ static noinline u64 hash_callers(void)
 	return hash ?: 1;
 }
 
-/* A full table takes no more paths: those never fail. */
+/* Finds or adds a path. NULL: the table is full; a path without an entry never fails. */
 static struct call_path *find(u64 hash)
 {
 	unsigned int i = hash % NR_PATHS;

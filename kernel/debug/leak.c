@@ -12,8 +12,8 @@
 #include <lego/vmap.h>
 
 /*
- * A dead task is freed by the next one on its CPU, and its process by whoever drops the last
- * reference, so what is left over right after a piece of work may be on its way.
+ * A dead task is freed by the next task on its CPU, and its process when the last reference is
+ * dropped. So right after some work, a difference may be temporary, and the checks wait.
  */
 
 #define MAX_NAPS   300
@@ -43,7 +43,7 @@ void leak_snapshot(struct leak_counts *counts)
 	counts->serial = slab_debug_serial();
 }
 
-/* serial aside: it always grows. */
+/* Compares all counts but serial, which always grows. */
 static bool are_equal(const struct leak_counts *a, const struct leak_counts *b)
 {
 	return !memcmp(a, b, offsetof(struct leak_counts, serial));
@@ -81,8 +81,8 @@ static u64 nr_ticks(unsigned int cpu)
 }
 
 /*
- * A while in which every CPU has got on, also one that a busy host lets stand still, unless that is
- * for very long.
+ * Waits until every CPU has had a tick, even if a busy host delays one; but not longer than
+ * MAX_NAP_NS.
  */
 static void nap(void)
 {
@@ -127,7 +127,7 @@ bool leak_check(const struct leak_counts *before)
 	return false;
 }
 
-/* For a test to compare two of, around what may leak. */
+/* Prints the counts, so that a test can compare them before and after some work. */
 static void print_counts(void)
 {
 	struct leak_counts counts;

@@ -11,13 +11,14 @@
 #include <lego/sched.h>
 
 /*
- * Spinlocks stand on a stack of their CPU (the run queue's is taken by one task and dropped by the
- * next), sleeping locks on one of their task. A lock goes onto the stack before it is waited for,
- * so that what an interrupt takes meanwhile counts as taken with it held.
+ * Checks the order of locks. Held spinlocks are on a stack of their CPU, because a run queue's lock
+ * is taken by one task and dropped by the next. Held sleeping locks are on a stack of their task. A
+ * lock is pushed before the wait for it, so that a lock taken by an interrupt meanwhile counts as
+ * nested in it.
  *
- * The checks run with interrupts off and take no lock but the graph's bare one, for a few
- * instructions. While a CPU reports, it checks nothing, so what printk() takes does not come back
- * here. An NMI, which may only try locks, and a panic are not checked at all.
+ * The checks run with interrupts off for a few instructions, and take only the graph's raw lock.
+ * While a CPU reports, it checks nothing, so the locks of printk() cause no recursion. An NMI,
+ * which may only try locks, and a panic are not checked at all.
  */
 
 #define MAX_REPORTS 40
@@ -35,7 +36,10 @@ static u32 nr_reports;
 static bool trap_set;
 static const char *trapped;
 
-/* False where nothing can be checked; else interrupts are off until leave(). */
+/*
+ * Turns interrupts off until leave(). Returns false, and does nothing, where checks are not
+ * possible.
+ */
 static bool enter(unsigned long *flags)
 {
 	*flags = local_irq_save();
@@ -72,7 +76,10 @@ static void print_held(const struct held_lock *held, unsigned int nr)
 	}
 }
 
-/* The first lines of a report; false when it is not to be printed. Ends with report_end(). */
+/*
+ * Prints the first lines of a report; report_end() ends it. Returns false if nothing must be
+ * printed.
+ */
 static bool report_begin(const char *what)
 {
 	struct cpu_locks *cpu = this_cpu_ptr(&cpu_locks);
@@ -143,7 +150,7 @@ static void add_pair(unsigned int from, unsigned long from_ip, unsigned int to, 
 		report_circle(&pair, &chain);
 }
 
-/* The new lock behind each of those held. */
+/* Adds the pairs of each held lock and the new one. */
 static void add_pairs(const struct held_lock *held, unsigned int nr, struct lock_map *map,
 		      unsigned int how, unsigned long ip)
 {
@@ -165,7 +172,9 @@ static void add_pairs(const struct held_lock *held, unsigned int nr, struct lock
 	}
 }
 
-/* A spinlock held with interrupts on may have to wait for a handler. */
+/*
+ * Records that a spinlock is held with interrupts on, so its holder may have to wait for a handler.
+ */
 static void check_irqs(struct lock_map *map, unsigned long flags, unsigned long ip)
 {
 	unsigned int class = lock_class_of(map);
@@ -180,7 +189,7 @@ static void check_wait(struct lock_map *map, unsigned int how, unsigned long ip)
 	unsigned int class = lock_class_of(map);
 
 	add_pairs(cpu->held, cpu->nr, map, how, ip);
-	/* A handler does not wait for what the interrupted task's sleeping locks stand for. */
+	/* A handler does not wait for the sleeping locks of the interrupted task. */
 	if (!in_irq())
 		add_pairs(current->locks.held, current->locks.nr, map, how, ip);
 	else if (class)
@@ -269,7 +278,7 @@ void lock_check_release(struct lock_map *map, unsigned int how)
 		found = pop(task->held, &task->nr, &task->nr_untracked, map);
 	} else {
 		found = pop(cpu->held, &cpu->nr, &cpu->nr_untracked, map);
-		/* Interrupts may have been switched on since it was taken. */
+		/* Interrupts may have been turned on since it was taken. */
 		if (found && !in_irq())
 			check_irqs(map, flags, ip);
 	}
@@ -288,7 +297,7 @@ static bool is_among(const struct held_lock *held, unsigned int nr, const struct
 	return false;
 }
 
-/* unknown: the answer where locks are not followed. */
+/* Returns whether the lock is held. unknown: the result if locks are not tracked. */
 static bool holds(const struct lock_map *map, bool unknown)
 {
 	const struct lock_stack *task;
@@ -317,7 +326,7 @@ bool lock_check_owned(const struct lock_map *map)
 	return holds(map, false);
 }
 
-/* What was complained about is not complained about again. */
+/* Drops locks that have been reported, so that they are reported only once. */
 static void forget(struct held_lock *held, unsigned int *nr)
 {
 	while (*nr)

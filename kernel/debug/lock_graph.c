@@ -7,10 +7,10 @@
 
 /*
  * A bit for each pair of classes, and a list of the pairs with the places where they were first
- * seen. A known pair, which nearly every one is, costs one load. A new one is searched for a way
- * back, breadth first, so that the shortest circle is reported.
+ * seen. A known pair, which is the usual case, costs one load. A new pair is searched breadth first
+ * for a path back, so that the shortest cycle is reported.
  *
- * The lock here is a bare word: the graph cannot check its own.
+ * The lock here is a raw word, because the graph cannot check its own lock.
  */
 
 #define MAX_CLASSES 512
@@ -24,11 +24,11 @@ static struct lock_pair pairs[MAX_PAIRS];
 static unsigned int nr_pairs;
 static const char *overflow;
 static bool overflow_told;
-static bool locked; /* guards the above for writers */
+static bool locked; /* guards the variables above for writers */
 
 static void lock(void)
 {
-	/* Pairs with the release in unlock(). */
+	/* Pairs with the release in unlock(): sees the last holder's changes. */
 	while (__atomic_exchange_n(&locked, true, __ATOMIC_ACQUIRE))
 		cpu_relax();
 }
@@ -38,10 +38,10 @@ static void unlock(void)
 	smp_store_release(&locked, false);
 }
 
-/* By address first: two places are rarely two equal strings. */
+/* Compares addresses first: two places are rarely equal strings. */
 static unsigned int find_class(const char *place)
 {
-	/* Pairs with the release in add_class(). */
+	/* Pairs with the release in add_class(): every class below nr_classes is complete. */
 	unsigned int nr = smp_load_acquire(&nr_classes);
 
 	for (unsigned int class = LOCK_CLASS_IRQ + 1; class < nr; class ++) {
@@ -67,7 +67,7 @@ static unsigned int add_class(const char *place)
 	}
 	class = nr_classes;
 	places[class] = place;
-	/* Pairs with the acquire in find_class(). */
+	/* Pairs with the acquire in find_class(): publishes the class after its place is stored. */
 	smp_store_release(&nr_classes, class + 1);
 	return class;
 }
@@ -107,7 +107,7 @@ static struct lock_pair find_pair(unsigned int from, unsigned int to)
 	return (struct lock_pair){ .from = from, .to = to };
 }
 
-/* The shortest way between two classes, in before[]: each class's predecessor. */
+/* Finds the shortest path between two classes. before[]: each class's predecessor. */
 static bool search(unsigned int from, unsigned int to, u16 *before)
 {
 	static u16 queue[MAX_CLASSES];

@@ -2,12 +2,12 @@
 #include <lego/string.h>
 
 /*
- * Shell patterns without recursion: on a mismatch, only the last '*' seen takes one character
- * more, so the worst case is length of the pattern times length of the text. A set without a
- * closing bracket stands for itself; a ']' right after the opening is a member.
+ * Matches shell patterns without recursion. On a mismatch, only the last '*' seen takes one
+ * character more, so the worst case is the length of the pattern times the length of the text. A
+ * set without a closing bracket is literal; a ']' right after the opening is a member.
  */
 
-/* Behind the set that starts at p ('['), or NULL when it is not closed before end. */
+/* Returns the end of the set that starts at p ('['), or NULL if it is not closed before end. */
 static const char *match_set(const char *p, const char *end, char c, bool *matched)
 {
 	bool negated = false, found = false, first = true;
@@ -33,7 +33,7 @@ static const char *match_set(const char *p, const char *end, char c, bool *match
 	return p + 1;
 }
 
-/* Match one character; behind its pattern element, or NULL. */
+/* Matches one character. Returns the end of its pattern element, or NULL. */
 static const char *match_one(const char *p, const char *end, char c)
 {
 	const char *behind;

@@ -2,17 +2,17 @@
 #include <lego/math64.h>
 
 /*
- * 128 by 64 bit division as on paper, with 32-bit digits (Knuth, The Art of Computer Programming
- * 2, 4.3.1, algorithm D): a digit guessed from the divisor's first digit is at most two too large
- * when the divisor's top bit is set.
+ * Divides 128 by 64 bits as on paper, with 32-bit digits (Knuth, The Art of Computer Programming 2,
+ * 4.3.1, algorithm D). A digit guessed from the divisor's first digit is at most two too large if
+ * the divisor's top bit is set.
  */
 
 #define DIGIT_BITS 32
 #define DIGIT_MASK 0xffffffffULL
 
 /*
- * The quotient digit of (high:digit) / divisor, where high < divisor and the divisor's top bit is
- * set. *high becomes the remainder.
+ * Returns the quotient digit of (high:digit) / divisor, where high < divisor and the divisor's top
+ * bit is set. *high becomes the remainder.
  */
 static u64 divide_digit(u64 *high, u64 digit, u64 divisor)
 {
@@ -25,7 +25,7 @@ static u64 divide_digit(u64 *high, u64 digit, u64 divisor)
 		if (rest > DIGIT_MASK)
 			break;
 	}
-	/* Wraps around, but the result fits. */
+	/* The product may wrap around, but the result fits. */
 	*high = (*high << DIGIT_BITS | digit) - quotient * divisor;
 	return quotient;
 }

@@ -3,7 +3,7 @@
 
 #include <lego/errno.h>
 
-/* Numbers as text. Kept apart from the command line so that it builds on a host too. */
+/* Parses numbers. Separate from the command line, so that it also builds on a host. */
 
 static int digit_value(char c)
 {

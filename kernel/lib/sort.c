@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/sort.h>
 
-/*
- * Heap sort: the largest element sits at index 0 of the heap and changes places with the last
- * one.
- */
+/* Heap sort: swaps the largest element, at index 0 of the heap, with the last one, and repeats. */
 
-/* By words as far as they go: the compiler makes one load of each copy. */
+/* Swaps two elements, by words as far as possible: the compiler makes one load of each copy. */
 static void swap(char *a, char *b, size_t size)
 {
 	for (; size >= sizeof(u64); size -= sizeof(u64), a += sizeof(u64), b += sizeof(u64)) {

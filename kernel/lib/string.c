@@ -5,9 +5,9 @@
 #include <lego/errno.h>
 
 /*
- * Memory is moved in 8-byte words, unaligned ones included, and the rest in bytes. The compiler
- * knows such loops and would replace them by calls of the very functions they implement: LOOP()
- * stops it.
+ * Memory is copied in 8-byte words, unaligned ones included, and the rest in bytes. The compiler
+ * would replace such loops by calls of the very functions that they implement; LOOP() prevents
+ * that.
  */
 
 #define LOOP() barrier()
@@ -70,7 +70,7 @@ void *memcpy(void *dst, const void *src, size_t n)
 
 void *memmove(void *dst, const void *src, size_t n)
 {
-	/* Forward is safe when dst does not start inside [src, src + n). */
+	/* A forward copy is safe if dst is not inside [src, src + n). */
 	if ((uintptr_t)dst - (uintptr_t)src >= n)
 		copy_forward(dst, src, n);
 	else

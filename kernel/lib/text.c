@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A text is a list of chunks, so that it needs no large piece of memory in one. Chunks get larger,
- * up to a limit, as the text does. What one text_printf() prints is in one chunk.
+ * A text is a list of chunks, so that it needs no large allocation. The chunks grow with the text,
+ * up to a limit. The output of one text_printf() is in one chunk.
  *
- * A stream makes its text piece by piece, as it is read, and keeps one piece at a time. The reader
- * drops a piece when it asks for the next one.
+ * A stream makes its text in steps, as it is read, and keeps only the text of one step. The reader
+ * drops that text when it asks for the next step.
  */
 #include <lego/text.h>
 
@@ -65,8 +65,8 @@ void text_append(struct text *text, const void *bytes, size_t n)
 }
 
 /*
- * Formats into the room that is left, and once more if that was too short. The length that counts
- * is that of the bytes written: a string argument may change while it is formatted.
+ * Formats into the remaining room, and again if that was too short. Only the number of bytes
+ * written counts: a string argument may change while it is formatted.
  */
 void text_vprintf(struct text *text, const char *fmt, va_list args)
 {
@@ -124,7 +124,7 @@ static void end_stream(struct text *text)
 	text->more = NULL;
 }
 
-/* Replaces what there is by the next piece. Returns false at the end. */
+/* Replaces the text by that of the next step. Returns false at the end. */
 static bool next_piece(struct text *text)
 {
 	if (!text->more || text->failed)
@@ -137,7 +137,7 @@ static bool next_piece(struct text *text)
 	return false;
 }
 
-/* Copies up to n bytes from position pos of the chunks on to buf. Returns how many. */
+/* Copies up to n bytes of the chunks, from position pos on, to buf. Returns their number. */
 static size_t read_chunks(const struct text *text, size_t pos, void *buf, size_t n)
 {
 	size_t done = 0, part;

@@ -5,12 +5,13 @@
 #include <lego/string.h>
 
 /*
- * printf without floating point. Output goes through put(), which counts what does not fit; a
- * number is made into digits backwards, then laid out as: spaces, sign or 0x, zeros, digits,
- * spaces. A conversion we do not know is printed as it stands in the format.
+ * printf without floating point. Output goes through put(), which also counts the bytes that do not
+ * fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x, zeros,
+ * digits, spaces. An unknown conversion is printed unchanged.
  *
- * %pE is for names that programs and files give themselves: they may hold anything, a line's end or
- * a terminal's commands, too. It escapes what could forge a line of the log or of a file in /proc.
+ * %pE prints names that programs and files choose, which may contain any bytes, including newlines
+ * and terminal escapes. It escapes all bytes that could forge a line of the log or of a file in
+ * /proc.
  */
 
 struct output {
@@ -64,10 +65,10 @@ static void put_number(struct output *out, const struct spec *spec, u64 value, c
 {
 	const char *digits = spec->conversion == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
 	int sign_len = strlen(sign), nr_zeros, pad;
-	char reversed[24]; /* 22 octal digits are the most */
+	char reversed[24]; /* at most 22 octal digits */
 	int nr = 0;
 
-	/* As C has it, 0 with precision 0 has no digits. */
+	/* As in C, 0 with precision 0 has no digits. */
 	for (; value || (!nr && spec->precision); value /= base) {
 		reversed[nr++] = digits[value % base];
 		if (!value)
@@ -226,7 +227,7 @@ static void put_escaped_bytes(struct output *out, const char *bytes, size_t n)
 	}
 }
 
-/* The name of a running program may change between the two passes. */
+/* Prints an escaped name. The name of a running program may change between the two passes. */
 static void put_escaped(struct output *out, const struct spec *spec, const char *name)
 {
 	struct output counted = { 0 };
@@ -242,7 +243,7 @@ static void put_escaped(struct output *out, const struct spec *spec, const char 
 		put_repeated(out, ' ', pad);
 }
 
-/* A pointer is 0x and 16 digits. */
+/* Prints a pointer as 0x and 16 digits. */
 static void put_pointer(struct output *out, const struct spec *spec, const void *ptr)
 {
 	struct spec hex = *spec;
@@ -252,7 +253,7 @@ static void put_pointer(struct output *out, const struct spec *spec, const void 
 	put_number(out, &hex, (uintptr_t)ptr, "0x", 16);
 }
 
-/* Parse what follows a '%'; returns the place of the conversion character. */
+/* Parses the text after a '%'. Returns the place of the conversion character. */
 static const char *read_spec(const char *fmt, struct spec *spec, int star[2])
 {
 	fmt = read_flags(fmt, spec);

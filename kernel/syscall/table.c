@@ -5,7 +5,7 @@
 #include <lego/errno.h>
 #include <lego/printk.h>
 
-/* The table and the names, both from the one list in arch/x86/entry/syscalls.tbl. */
+/* The table of system calls and their names, both from the list in arch/x86/entry/syscalls.tbl. */
 
 #define TABLE_ENTRY(nr, name, entry) [nr] = entry,
 #define NAME_ENTRY(nr, name, entry)  [nr] = "sys_" #name,
@@ -20,7 +20,7 @@ const char *syscall_name(unsigned long nr)
 	return nr < NR_SYSCALLS ? syscall_names[nr] : NULL;
 }
 
-/* Each call that is missing is named in the log once. */
+/* Handles calls that do not exist. The log names each of them once. */
 long sys_ni(const struct pt_regs *regs)
 {
 	static u64 logged[DIV_ROUND_UP(NR_SYSCALLS, 64)];
