@@ -4,9 +4,9 @@
 #include <lego/slab.h>
 
 /*
- * Each node knows which of its slots are full. A bit in a leaf says that its slot is set; one in
- * an inner node, that all below is. So the search for a free descriptor goes down from the root
- * to the first bit that is clear, however many descriptors are in use.
+ * A tree of descriptors in which each node knows which of its slots are full. A bit in a leaf means
+ * that its slot is set; a bit in an inner node, that all slots below are. So the search for a free
+ * descriptor goes from the root to the first clear bit, however many descriptors are in use.
  */
 
 static unsigned int slot_of(int fd, unsigned int shift)
@@ -14,7 +14,7 @@ static unsigned int slot_of(int fd, unsigned int shift)
 	return fd >> shift & (FD_TREE_SLOTS - 1);
 }
 
-/* Returns the first descriptor behind fd that belongs to another slot at that shift. */
+/* Returns the first descriptor after fd that belongs to another slot at that shift. */
 static int next_slot(int fd, unsigned int shift)
 {
 	return ((fd >> shift) + 1) << shift;
@@ -86,7 +86,7 @@ struct fd_node *fd_tree_add_leaf(struct fd_tree *tree, int fd)
 	return node;
 }
 
-/* The leaf of fd has changed: tells the nodes above it whether it is full. */
+/* Updates the nodes above the leaf of fd after a change: whether it is full. */
 void fd_tree_update_above(struct fd_tree *tree, int fd)
 {
 	struct fd_node *path[FD_TREE_LEVELS], *node = tree->root;
@@ -124,7 +124,7 @@ int fd_tree_search_free(const struct fd_tree *tree, int fd)
 		u64 clear = ~node->full >> slot_of(fd, shift);
 		unsigned int skip = clear ? __builtin_ctzll(clear) : 0;
 
-		if (!clear) { /* again from the root, behind this node */
+		if (!clear) { /* start again from the root, after this node */
 			fd = next_slot(fd, shift + FD_TREE_BITS);
 			node = tree->root;
 			shift = tree->shift;

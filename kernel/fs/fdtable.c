@@ -12,15 +12,15 @@
 #include <lego/uaccess.h>
 
 /*
- * Descriptors. A file is looked up with a reference under the table's spinlock and used without
- * it; closing a descriptor that another thread is using ends nothing for that thread.
+ * The table of file descriptors. A file is looked up and referenced under the table's spinlock, and
+ * used without it. Closing a descriptor that another thread is using does not affect that thread.
  */
 
 struct files {
 	atomic_t refs;
-	spinlock_t lock;     /* guards the rest */
-	int end;	     /* above the highest descriptor there ever was */
-	struct fd_tree tree; /* of files; a mark: close on exec */
+	spinlock_t lock;     /* guards the fields below */
+	int end;	     /* above the highest descriptor ever used */
+	struct fd_tree tree; /* of files; a mark means close-on-exec */
 };
 
 static void set_bit(u64 *word, int fd, bool on)
@@ -35,7 +35,7 @@ static int next_leaf(int fd)
 	return ALIGN_DOWN(fd, FD_TREE_SLOTS) + FD_TREE_SLOTS;
 }
 
-/* A descriptor that could be open: also one above a limit that was lowered since. */
+/* Returns whether the descriptor may be open. It may be above a limit that was lowered since. */
 static bool fd_is_valid(int fd)
 {
 	return fd >= 0 && fd < FILE_MAX_FDS;
@@ -53,7 +53,10 @@ static void assert_held(const struct files *files)
 	DEBUG_ASSERT(atomic_read(&files->refs) == 1 || lock_check_held(&files->lock.map));
 }
 
-/* The reference to file passes to the table, that to the old one back. */
+/*
+ * Stores a file and returns the old one. The reference to file passes to the table, that to the old
+ * file to the caller.
+ */
 static struct file *set_slot(struct files *files, struct fd_node *leaf, int fd, struct file *file,
 			     bool close_on_exec)
 {
@@ -66,7 +69,7 @@ static struct file *set_slot(struct files *files, struct fd_node *leaf, int fd, 
 	return old;
 }
 
-/* Takes the first file out whose descriptor is from *fd on and at most last. NULL: none is left. */
+/* Takes out the first file whose descriptor is from *fd to last. NULL: there is none. */
 static struct file *take_next(struct files *files, int *fd, int last)
 {
 	struct file *file = NULL;
@@ -111,7 +114,7 @@ struct files *files_alloc(void)
 	return files;
 }
 
-/* Copies the open descriptors from fd on that are in its leaf. False: no memory. */
+/* Copies the open descriptors of fd's leaf from fd on. Returns false when out of memory. */
 static bool copy_leaf(struct files *copy, const struct files *files, int fd)
 {
 	struct fd_node *leaf;
@@ -198,7 +201,7 @@ int files_next_fd(struct files *files, int fd)
 	return fd;
 }
 
-/* Returns the first descriptor from fd on that is to be closed, or -1. */
+/* Returns the first descriptor from fd on that is close-on-exec, or -1. */
 static int next_close_on_exec(const struct files *files, int fd)
 {
 	for (; (fd = fd_tree_next(&files->tree, fd)) >= 0; fd = next_leaf(fd)) {
@@ -210,7 +213,10 @@ static int next_close_on_exec(const struct files *files, int fd)
 	return -1;
 }
 
-/* Also right for a table that others use meanwhile: mark and file are taken under one lock. */
+/*
+ * Also correct for a table that other processes use meanwhile: mark and file are read under one
+ * lock.
+ */
 void files_close_on_exec(struct files *files)
 {
 	for (int fd = 0; fd >= 0;) {
@@ -337,7 +343,7 @@ bool fd_get_close_on_exec(int fd)
 
 	if (!fd_is_valid(fd))
 		return false;
-	if (fd < FD_TREE_SLOTS) /* its leaf is always the same */
+	if (fd < FD_TREE_SLOTS) /* its leaf never changes */
 		return READ_ONCE(files->tree.first.marks) & BIT(fd);
 	spin_lock(&files->lock);
 	leaf = fd_tree_leaf(&files->tree, fd);

@@ -8,12 +8,12 @@
 #include <lego/string.h>
 
 /*
- * Connections of sockets: unix(7). Two connected sockets keep each other alive until both
- * files are gone. connect() makes the other end itself and leaves it with the listening socket,
- * where accept() finds it; so a client can send before that, a little. Datagram sockets:
- * see socket_message.c.
+ * Connections of sockets: unix(7). Two connected sockets keep each other alive until both files are
+ * gone. connect() makes the other end itself and puts it into the backlog of the listening socket,
+ * from which accept() takes it. So a client can send a little before that. Datagram sockets: see
+ * socket_message.c.
  *
- * Locks, outer first: socket_lock, socket->lock. No two sockets' ->lock are held at a time.
+ * Locks, outer first: socket_lock, socket->lock. At most one socket's ->lock is held at a time.
  */
 
 #define MAX_BACKLOG 128
@@ -114,7 +114,7 @@ void socket_shutdown(struct socket *socket, bool read, bool write)
 		datagram_wake_senders(socket);
 }
 
-/* No name any more, and nobody in the backlog. */
+/* Removes the socket's name and releases the backlog. */
 static void stop_listening(struct socket *socket)
 {
 	struct inode *inode;
@@ -218,7 +218,7 @@ static bool has_place(const struct socket *listener)
 	return READ_ONCE(listener->nr_pending) <= READ_ONCE(listener->max_pending);
 }
 
-/* The new end joins the backlog. 0, or -EAGAIN when that is full. */
+/* Puts the new end into the backlog. 0, -EAGAIN if the backlog is full, or another error. */
 static int try_connect(struct socket *socket, struct socket *end, struct socket *listener)
 {
 	ASSERT_HELD(&socket_lock);
@@ -316,7 +316,7 @@ struct socket *socket_accept(struct socket *listener, bool nonblock)
 			return ERR_PTR(error);
 	}
 	wake_up_all(&listener->write_wait);
-	wake_up_all(&end->peer->write_wait); /* it may send more now */
+	wake_up_all(&end->peer->write_wait); /* the peer may send more now */
 	return end;
 }
 
@@ -354,8 +354,8 @@ static void socket_file_release(struct file *file)
 }
 
 /*
- * Half of what is under way for each end; a datagram socket's is its own. Of the backlog, as much
- * as may wait there: nobody else may have it open.
+ * Each end is charged for half of the bytes in flight; a datagram socket for all it has received.
+ * The backlog is charged with its maximum, because no other process can have those ends open.
  */
 static u64 socket_held_bytes(const struct file *file)
 {

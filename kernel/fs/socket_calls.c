@@ -7,7 +7,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* The system calls that make sockets, connect them and ask about them. */
+/* The system calls that create and connect sockets, and query their state. */
 
 #define AF_UNSPEC 0
 #define AF_UNIX	  1
@@ -26,13 +26,13 @@
 #define SO_PROTOCOL   38
 #define SO_DOMAIN     39
 
-/* Linux's. */
+/* Linux's layout. */
 struct sockaddr_un {
 	u16 family;
 	char path[SOCKET_PATH_BYTES];
 };
 
-/* ERR_PTR(-EBADF, -ENOTSOCK). */
+/* Returns the file of a socket, or ERR_PTR(-EBADF, -ENOTSOCK). */
 static struct file *get_file(int fd)
 {
 	struct file *file = fd_get_with(fd, &socket_ops);
@@ -40,7 +40,7 @@ static struct file *get_file(int fd)
 	return file == ERR_PTR(-EINVAL) ? ERR_PTR(-ENOTSOCK) : file;
 }
 
-/* The type of a new socket, or a negative errno. */
+/* Returns the type of a new socket, or a negative errno. */
 static int kind_of(int domain, int type, int protocol)
 {
 	if (type & ~(SOCK_TYPE | O_CLOEXEC | O_NONBLOCK))
@@ -114,11 +114,12 @@ int name_from_user(struct socket_name *name, const void __user *user, u32 len)
 	return 0;
 }
 
-/* Copies as much of the address as has room, and its whole length. user NULL: not wanted. */
+/* Copies as much of the address as fits, and its whole length. user NULL: does nothing. */
 int name_to_user(const struct socket_name *name, void __user *user, u32 __user *user_len)
 {
 	struct sockaddr_un addr = { .family = AF_UNIX };
-	u32 name_len = smp_load_acquire(&name->len); /* what was before the path was there is 0 */
+	/* Pairs with the release in socket_names.c: the path is complete, or the length is 0. */
+	u32 name_len = smp_load_acquire(&name->len);
 	u32 len = sizeof(addr.family) + name_len, room;
 
 	if (!user)
@@ -129,7 +130,7 @@ int name_to_user(const struct socket_name *name, void __user *user, u32 __user *
 		return -EINVAL;
 	memcpy(addr.path, name->path, name_len);
 	if (name_len && name->path[0] && name_len < sizeof(addr.path))
-		len++; /* the NUL */
+		len++; /* for the NUL */
 	if (copy_to_user(user, &addr, min(room, len)))
 		return -EFAULT;
 	return put_user(len, user_len);
@@ -145,7 +146,7 @@ static int connect_file(struct file *file, const struct socket_name *name)
 	return socket_connect(file->private, name, READ_ONCE(file->flags) & O_NONBLOCK);
 }
 
-/* Calls with a socket and an address. */
+/* The calls that take a socket and an address. */
 static int call_named(int fd, const void __user *addr, u32 len,
 		      int (*call)(struct file *file, const struct socket_name *name))
 {
@@ -289,7 +290,7 @@ SYSCALL_DEFINE3(getpeername, int, fd, void __user *, addr, u32 __user *, len)
 	return error;
 }
 
-/* The value of an option that is a number, or -ENOPROTOOPT. */
+/* Returns the value of a numeric option, or -ENOPROTOOPT. */
 static int get_option(struct socket *socket, int option)
 {
 	switch (option) {
@@ -364,7 +365,7 @@ static int set_option(struct socket *socket, int option, int value)
 	case SO_PASSCRED:
 		WRITE_ONCE(socket->wants_users, value);
 		return 0;
-	case SO_REUSEADDR: /* of no importance here */
+	case SO_REUSEADDR: /* has no effect here */
 	case SO_KEEPALIVE:
 	case SO_SNDBUF:
 	case SO_RCVBUF:

@@ -10,14 +10,14 @@
 #include <lego/uaccess.h>
 
 /*
- * Bytes on their way to a socket: it has a list of chunks, whose size is bounded. A chunk carries
- * its sender's numbers, and maybe files. A message is one chunk. Bytes of a stream with different
- * files are not received by one call.
+ * The bytes in flight to a socket: a list of chunks, whose size is bounded. A chunk carries its
+ * sender's IDs, and maybe files. A message is one chunk. One call never receives bytes of a stream
+ * that came with different files.
  */
 
 #define SMALL_BYTES 128 /* a buffer that does not need an allocation */
 
-/* The bytes that may wait at a socket not accepted yet: see socket_held_bytes(). */
+/* The limit of bytes that wait at a socket that is not accepted yet: see socket_held_bytes(). */
 #define MAX_PENDING_BYTES PAGE_SIZE
 
 static size_t chunk_bytes(const struct chunk *chunk)
@@ -48,7 +48,10 @@ void ancillary_drop(struct ancillary *ancillary)
 		socket_put(ancillary->source);
 }
 
-/* No process is killed for a large one, as its pages must lie side by side. */
+/*
+ * Allocates a chunk. Fails, rather than kill a process, for a large one, whose pages must be
+ * contiguous.
+ */
 static struct chunk *alloc_chunk(struct socket *source, size_t len)
 {
 	struct chunk *chunk = NULL;
@@ -116,19 +119,22 @@ void socket_drop_chunks(struct socket *socket)
 	WRITE_ONCE(socket->held_bytes, 0);
 	WRITE_ONCE(socket->nr_chunks, 0);
 	mutex_unlock(&socket->lock);
-	/* Without the lock, as the last reference to a file may go. */
+	/* Without the lock, because this may drop the last reference to a file. */
 	list_for_each_entry_safe(chunk, next, &chunks, node)
 		chunk_put(chunk);
 }
 
-/* Files and large messages go to who can be blamed for their memory: not into a backlog. */
+/*
+ * Returns whether the chunk can be sent now. Files and large messages need a receiver to which
+ * their memory is charged, so they do not go into a backlog.
+ */
 static bool may_send(const struct socket *from, const struct socket *to, const struct chunk *chunk)
 {
 	return socket_has_room(from, to) &&
 	       ((!chunk->rights && chunk->len <= CHUNK_BYTES) || READ_ONCE(to->accepted));
 }
 
-/* 0, or why nothing more can be sent. */
+/* Returns 0, or the error if no more can be sent. */
 static int send_error(const struct socket *from, const struct socket *to)
 {
 	if (READ_ONCE(from->write_shut))
@@ -138,7 +144,7 @@ static int send_error(const struct socket *from, const struct socket *to)
 	return socket_is_datagram(from) && READ_ONCE(to->read_shut) ? -EPIPE : 0;
 }
 
-/* Memory of the files under way, unless somebody is at them just now. Any lock may be held. */
+/* Returns the memory of the files in flight; 0 if the socket is locked. Any lock may be held. */
 u64 socket_rights_bytes(struct socket *socket)
 {
 	struct chunk *chunk;
@@ -155,7 +161,7 @@ u64 socket_rights_bytes(struct socket *socket)
 	return bytes;
 }
 
-/* 0, as send_error(), or -EAGAIN when there is no room. */
+/* Sends a chunk. 0, the error of send_error(), or -EAGAIN if there is no room. */
 static int try_send(struct socket *from, struct socket *to, struct chunk *chunk)
 {
 	int error;
@@ -174,7 +180,7 @@ static int try_send(struct socket *from, struct socket *to, struct chunk *chunk)
 
 int chunk_send(struct socket *from, struct socket *to, struct chunk *chunk, int flags)
 {
-	/* A datagram socket does not know all who send to it, to wake them. */
+	/* A datagram socket has no list of its senders, so these wait on the receiver's queue. */
 	struct wait_queue *wait = socket_is_datagram(to) ? &to->write_wait : &from->write_wait;
 
 	for (;;) {
@@ -254,7 +260,7 @@ static bool same_sender(const struct socket_user *a, const struct socket_user *b
 	return a->pid == b->pid && a->uid == b->uid && a->gid == b->gid;
 }
 
-/* Whether the chunk can be received with what came before it, if anything did. */
+/* Returns whether the call can receive the chunk after the bytes before it, if there are any. */
 static bool fits(const struct socket *socket, const struct chunk *chunk,
 		 const struct ancillary *before)
 {
@@ -265,8 +271,8 @@ static bool fits(const struct socket *socket, const struct chunk *chunk,
 }
 
 /*
- * Takes up to n bytes that are there. got: what came with the bytes that this call has had before;
- * any: there were some. The files of a chunk are got's.
+ * Takes up to n bytes that have arrived. got: the ancillary data of the bytes that this call has
+ * taken before; any: there were some. References to a chunk's files pass to got.
  */
 static size_t take(struct socket *socket, char *buf, size_t n, struct ancillary *got, bool any,
 		   bool peek)
@@ -301,12 +307,12 @@ static size_t take(struct socket *socket, char *buf, size_t n, struct ancillary 
 	return total;
 }
 
-/* Bytes; 0 at the end, or when n is 0; negative errno. */
+/* Receives bytes. Returns 0 at the end or if n is 0; negative errno. */
 static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct ancillary *got,
 			    bool any, int flags)
 {
 	for (;;) {
-		/* Looked at before the bytes: the last ones come before the end. */
+		/* Read before the bytes, because the last bytes come before the end. */
 		bool at_end = READ_ONCE(socket->read_shut);
 		size_t done = take(socket, buf, n, got, any, flags & MSG_PEEK);
 		int error;
@@ -323,7 +329,7 @@ static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct a
 		if (any && !(flags & MSG_WAITALL))
 			return 0;
 		if (any && READ_ONCE(socket->held_bytes))
-			return 0; /* of another kind */
+			return 0; /* cannot be received together */
 		if (flags & MSG_DONTWAIT)
 			return -EAGAIN;
 		error = wait_event_interruptible(&socket->read_wait,
@@ -377,7 +383,7 @@ static int flags_of(const struct file *file)
 	return READ_ONCE(file->flags) & O_NONBLOCK ? MSG_DONTWAIT : 0;
 }
 
-/* Files that come with bytes are lost for who only reads these. */
+/* Receives bytes by read(). Files that come with them are dropped. */
 ssize_t socket_read_user(struct file *file, struct iov_iter *iter)
 {
 	struct ancillary ancillary = { 0 };
@@ -428,7 +434,7 @@ long socket_file_ioctl(struct file *file, unsigned int command, unsigned long ar
 	list_for_each_entry(chunk, &socket->chunks, node) {
 		nr += chunk->len - chunk->from;
 		if (socket_is_datagram(socket))
-			break; /* the next message only */
+			break; /* only one message per call */
 	}
 	mutex_unlock(&socket->lock);
 	return put_user(nr, (int __user *)arg);

@@ -5,15 +5,15 @@
 
 /*
  * Sockets that keep the boundaries of messages: SOCK_SEQPACKET, which are connected as streams are,
- * and SOCK_DGRAM, any of which may send to any other. The peer of a datagram socket is where its
- * messages go that have no address; it changes with each connect().
+ * and SOCK_DGRAM, any of which may send to any other. The peer of a datagram socket is the
+ * destination of messages without an address; it changes with each connect().
  *
- * The bound of what waits is the receiver's, so each sender waits for the receiver's room. A
- * receiver wakes the senders that sleep in a call, which are on its own queue, and the sockets that
- * it is the peer of, whose pollers are on theirs.
+ * The receiver's queue is bounded, so each sender waits for room there. A receiver wakes two kinds
+ * of senders: those that sleep in a call are on its own queue; the pollers of a socket whose peer
+ * it is are on that socket's queue.
  */
 
-/* Guards the peers of datagram sockets. Inner to all locks but those of wait queues. */
+/* Guards the peers of datagram sockets. The innermost lock, except for those of wait queues. */
 static DEFINE_SPINLOCK(peer_lock);
 
 /* Peers */
@@ -32,7 +32,7 @@ struct socket *socket_get_peer(struct socket *socket)
 	return peer;
 }
 
-/* A socket that has a peer hears nobody else. */
+/* Returns whether `to` accepts messages of `from`. A socket with a peer accepts only the peer's. */
 static bool hears(const struct socket *to, const struct socket *from)
 {
 	ASSERT_HELD(&peer_lock);
@@ -57,7 +57,7 @@ int datagram_set_peer(struct socket *socket, struct socket *peer)
 		list_add(&socket->peer_node, &peer->peers);
 	spin_unlock(&peer_lock);
 	if (old && old != peer && !READ_ONCE(socket->closed)) {
-		/* As in Linux, what the old one has sent is lost, and it is told so. */
+		/* As in Linux, messages from the old peer are dropped, and it gets an error. */
 		if (READ_ONCE(socket->held_bytes)) {
 			socket_drop_chunks(socket);
 			datagram_wake_senders(socket);
@@ -94,7 +94,7 @@ void datagram_wake_senders(struct socket *socket)
 
 /* Sending */
 
-/* A socket where a message may go, with a reference, or ERR_PTR. */
+/* Returns the destination of a message, with a reference, or ERR_PTR. */
 static struct socket *find_receiver(struct socket *socket, const struct socket_name *name)
 {
 	struct socket *to;
@@ -124,7 +124,7 @@ int message_send(struct socket *socket, struct chunk *chunk, const struct socket
 		error = socket_autobind(socket);
 	if (error)
 		return error;
-	/* Connected for good, a SOCK_SEQPACKET looks at no address. */
+	/* A SOCK_SEQPACKET socket is connected for good and ignores the address. */
 	to = find_receiver(socket, socket_is_datagram(socket) ? name : NULL);
 	if (IS_ERR(to))
 		return (int)PTR_ERR(to);
@@ -145,7 +145,7 @@ static void wake_senders(struct socket *socket, bool was_full)
 		datagram_wake_senders(socket);
 }
 
-/* The first message, with a reference; NULL: there is none. */
+/* Takes the first message, with a reference; NULL: there is none. */
 static struct chunk *take(struct socket *socket, bool peek)
 {
 	struct chunk *chunk = NULL;
@@ -167,7 +167,7 @@ static struct chunk *take(struct socket *socket, bool peek)
 	return chunk;
 }
 
-/* Puts back what could not be received. */
+/* Puts back a message that could not be copied to the user. */
 static void give_back(struct socket *socket, struct chunk *chunk)
 {
 	mutex_lock(&socket->lock);
@@ -176,11 +176,11 @@ static void give_back(struct socket *socket, struct chunk *chunk)
 	wake_up_all(&socket->read_wait);
 }
 
-/* As take(), waiting for one: NULL is the end, else ERR_PTR. */
+/* Takes a message and waits if there is none. NULL: the end; else ERR_PTR. */
 static struct chunk *wait_for_message(struct socket *socket, int flags)
 {
 	for (;;) {
-		/* Looked at before the messages: the last ones come before the end. */
+		/* Read before the messages, because the last ones come before the end. */
 		bool at_end = READ_ONCE(socket->read_shut);
 		int error = socket_take_error(socket);
 		struct chunk *chunk;

@@ -8,8 +8,9 @@
 #include <lego/uaccess.h>
 
 /*
- * The system calls that send and receive, with what goes along: files (SCM_RIGHTS) and the sender's
- * numbers (SCM_CREDENTIALS). Sockets cannot be sent: two that hold each other would stay for ever.
+ * The system calls that send and receive, with ancillary data: files (SCM_RIGHTS) and the sender's
+ * IDs (SCM_CREDENTIALS). Sockets cannot be sent, because two that contain each other would never be
+ * freed.
  */
 
 #define MSG_OOB		 0x1
@@ -24,7 +25,7 @@
 #define MAX_CONTROL_BYTES   4096
 #define MAX_MESSAGES_A_CALL 1024U /* of sendmmsg() */
 
-/* Linux's. */
+/* Linux's layouts. */
 struct msghdr {
 	void __user *name;
 	u32 name_len;
@@ -44,7 +45,7 @@ struct mmsghdr {
 };
 
 struct cmsghdr {
-	u64 len; /* with this header */
+	u64 len; /* including this header */
 	s32 level;
 	s32 type;
 };
@@ -85,7 +86,10 @@ static int take_rights(struct rights **rights, const int *fds, size_t nr)
 	return error;
 }
 
-/* The sender's numbers come of themselves. Root, too, can give no others. */
+/*
+ * Checks the IDs that the sender gives. They are sent in any case, and not even root can give
+ * others.
+ */
 static int check_user(const struct socket_user *user, size_t len)
 {
 	struct socket_user own = socket_current_user();
@@ -140,7 +144,9 @@ static int control_from_user(const struct msghdr *msg, struct rights **rights)
 	return error;
 }
 
-/* A file of a socket that is to send or receive; the flags get its O_NONBLOCK. */
+/*
+ * Returns the file of a socket for a send or receive, or ERR_PTR. Adds its O_NONBLOCK to the flags.
+ */
 static struct file *begin(int fd, int *flags)
 {
 	struct file *file = fd_get_with(fd, &socket_ops);
@@ -155,7 +161,7 @@ static struct file *begin(int fd, int *flags)
 	return ERR_PTR(-EOPNOTSUPP);
 }
 
-/* Where a message goes, in *name; NULL: it says nothing of that. */
+/* Stores the destination of a message in *name. NULL: the message has none. */
 static const struct socket_name *get_address(const struct socket *socket, const struct msghdr *msg,
 					     struct socket_name *name)
 {
@@ -224,11 +230,11 @@ SYSCALL_DEFINE6(sendto, int, fd, void __user *, buf, size_t, n, int, flags, cons
 
 /* Receiving */
 
-/* The free rest of the user's control buffer. */
+/* The unused rest of the user's control buffer. */
 struct control {
 	char __user *at;
 	u64 left;
-	u32 flags; /* MSG_CTRUNC: there was no room for something */
+	u32 flags; /* MSG_CTRUNC: something did not fit */
 };
 
 static int put_control(struct control *control, int type, const void *data, size_t len)
@@ -248,7 +254,7 @@ static int put_control(struct control *control, int type, const void *data, size
 	return 0;
 }
 
-/* The files become descriptors, as many as there is room for; the others are dropped. */
+/* Installs the files as descriptors, as many as fit, and drops the others. */
 static int put_rights(struct control *control, struct rights *rights, bool close_on_exec)
 {
 	u64 room = control->left > sizeof(struct cmsghdr) ?
@@ -261,7 +267,7 @@ static int put_rights(struct control *control, struct rights *rights, bool close
 		fds[done] = fd_install(rights->files[done], 0, close_on_exec);
 		if (fds[done] < 0)
 			break;
-		file_get(rights->files[done++]); /* the caller drops its own */
+		file_get(rights->files[done++]); /* the caller drops its own reference */
 	}
 	if (done < rights->nr)
 		control->flags |= MSG_CTRUNC;
@@ -284,7 +290,7 @@ static int control_to_user(struct socket *socket, struct control *control,
 	return error;
 }
 
-/* The sender's address, if it is wanted; its length is 0 when it has none. */
+/* Stores the sender's address, if it is wanted. Its length is 0 if the sender has none. */
 static int put_source(const struct ancillary *ancillary, void __user *user, u32 __user *user_len)
 {
 	if (!user)
@@ -388,8 +394,8 @@ SYSCALL_DEFINE3(recvmsg, int, fd, struct msghdr __user *, msg, int, flags)
 }
 
 /*
- * Returns how many messages were moved, of which the last may have come after the deadline. *error:
- * why there is not one more, or 0.
+ * Moves messages. Returns their number; the last may be later than the deadline. *error: why it
+ * stopped, or 0.
  */
 static long move_messages(struct socket *socket, struct mmsghdr __user *msgs, u32 nr, int flags,
 			  message_fn *move, u64 deadline_ns, int *error)
@@ -434,7 +440,7 @@ SYSCALL_DEFINE4(sendmmsg, int, fd, struct mmsghdr __user *, msgs, u32, nr, int, 
 	return done ?: error;
 }
 
-/* An error after some messages is told by the next call. */
+/* An error after some messages is returned by the next call. */
 SYSCALL_DEFINE5(recvmmsg, int, fd, struct mmsghdr __user *, msgs, u32, nr, int, flags,
 		struct timespec64 __user *, timeout)
 {

@@ -7,8 +7,8 @@
 #include <lego/string.h>
 
 /*
- * Names of sockets. One that is a path is an inode, which knows its socket; abstract ones are in a
- * hash table. All of that is guarded by socket_lock.
+ * Names of sockets. A path is an inode, which knows its socket. Abstract names are in a hash table.
+ * socket_lock guards both.
  */
 
 #define LOG2_NAMES 12
@@ -25,7 +25,7 @@ static bool is_abstract(const struct socket_name *name)
 	return name->len && !name->path[0];
 }
 
-/* The table of abstract names; each type of sockets has names of its own. */
+/* Returns the link in the table of abstract names. Each type of sockets has its own names. */
 static struct socket **find_link(const struct socket_name *name, int type)
 {
 	struct socket **link;
@@ -40,7 +40,7 @@ static struct socket **find_link(const struct socket_name *name, int type)
 	return link;
 }
 
-/* inode NULL: of an abstract name. */
+/* Returns the socket with a name. inode NULL: the name is abstract. */
 static struct socket *find_bound(const struct socket_name *name, const struct inode *inode,
 				 int type)
 {
@@ -73,7 +73,7 @@ struct inode *socket_unbind(struct socket *socket)
 	return inode;
 }
 
-/* A name that is free, as Linux makes them. */
+/* Chooses an unused name of the form that Linux uses. */
 static void choose_name(struct socket_name *name, int type)
 {
 	static u32 last; /* guarded by socket_lock */
@@ -130,7 +130,7 @@ int socket_autobind(struct socket *socket)
 	return socket_bind(socket, &(struct socket_name){ 0 });
 }
 
-/* The inode that a path leads to, with a reference, or ERR_PTR. */
+/* Returns the inode at a path, with a reference, or ERR_PTR. */
 static struct inode *find_inode(const struct socket_name *name)
 {
 	char path[SOCKET_PATH_BYTES + 1];

@@ -14,10 +14,10 @@
 #include <lego/uaccess.h>
 
 /*
- * fork, vfork and clone: a new thread of the process, or a process that starts as a copy of the
- * current one, with memory, files and working directory of its own or shared. A thread shares all
- * of it. Namespaces, process file descriptors and signal actions shared by two processes there are
- * not.
+ * fork, vfork and clone. The result is a new thread of the process, or a process that starts as a
+ * copy of the current one. Memory, files and working directory of a process are its own or shared;
+ * a thread shares all of them. Namespaces, pidfds, and signal actions shared by two processes are
+ * not supported.
  */
 
 #define CSIGNAL		     0x000000ff
@@ -37,20 +37,20 @@
 #define CLONE_CHILD_SETTID   0x01000000
 #define CLONE_CLEAR_SIGHAND  0x100000000ULL /* clone3 only */
 
-/* What a thread shares with its process, all of it. */
+/* A thread shares all of this with its process. */
 #define CLONE_SHARED (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
 #define CLONE_SUPPORTED                                                             \
 	(CLONE_SHARED | CLONE_VFORK | CLONE_PARENT | CLONE_SYSVSEM | CLONE_SETTLS | \
 	 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_CLEAR_SIGHAND)
 
-/* From the system call until the new thread is runnable. */
+/* Times creation of a thread, from the system call until the new thread is runnable. */
 DEFINE_PROFILE_POINT_SLEEPS(thread_create)
 
 /* The same for a process; with vfork, until the child has left the memory. */
 DEFINE_PROFILE_POINT_SLEEPS(fork)
 
-/* Linux's layout; versions differ in length. */
+/* Linux's layout; its versions differ in length. */
 struct clone_args {
 	u64 flags;
 	u64 pidfd;
@@ -67,12 +67,10 @@ struct clone_args {
 
 #define CLONE_ARGS_SIZE_VER0 64
 
-/* All that have a meaning: CLEAR_SIGHAND and INTO_CGROUP are above the 32 bits of clone(). */
+/* All defined flags. CLEAR_SIGHAND and INTO_CGROUP are above the 32 bits of clone(). */
 #define CLONE3_FLAGS 0x3ffffffffULL
 
-/*
- * What Linux calls invalid is so here; so is what it could do and we cannot, named once in the log.
- */
+/* Returns 0 or -EINVAL. Flags that Linux supports and this kernel does not are logged once. */
 static int check_flags(u64 flags)
 {
 	static bool logged;
@@ -83,7 +81,7 @@ static int check_flags(u64 flags)
 		return -EINVAL;
 	if ((flags & CLONE_SIGHAND) && (flags & CLONE_CLEAR_SIGHAND))
 		return -EINVAL;
-	/* The siblings of init would have nobody to wait for them. */
+	/* No process would wait for the siblings of init. */
 	if ((flags & CLONE_PARENT) && current->proc->pid == INIT_PID)
 		return -EINVAL;
 	if (!(flags & ~CLONE_SUPPORTED) &&
@@ -97,7 +95,7 @@ static int check_flags(u64 flags)
 	return -EINVAL;
 }
 
-/* The first thing a new thread does. A bad address of a tid is no error, as in Linux. */
+/* Runs first in a new thread. A bad address of a tid is no error, as in Linux. */
 static int thread_main(void *arg)
 {
 	struct task *task = current;
@@ -108,7 +106,7 @@ static int thread_main(void *arg)
 	return 0;
 }
 
-/* What a new thread has of the current one, whatever process it is of. */
+/* Copies the current thread's state to a new thread, of this or another process. */
 static int setup_thread(struct task *task, const struct clone_args *args)
 {
 	struct task *parent = current;
@@ -145,7 +143,7 @@ static int setup_thread(struct task *task, const struct clone_args *args)
 static void store_parent_tid(const struct clone_args *args, pid_t tid)
 {
 	if ((args->flags & CLONE_PARENT_SETTID) && put_user(tid, (pid_t __user *)args->parent_tid))
-		return; /* as above */
+		return; /* a bad address is no error, as in Linux */
 }
 
 static long clone_thread(const struct clone_args *args)
@@ -197,7 +195,10 @@ static int copy_resources(struct process *proc, struct process *parent, u64 flag
 		proc->mm = mm_copy(parent->mm);
 	}
 	if (flags & CLONE_FILES) {
-		/* Before any of the two can exec: see there. */
+		/*
+		 * Set before either process can exec, which uses it to decide whether to copy the
+		 * table.
+		 */
 		WRITE_ONCE(parent->shares_files, true);
 		proc->shares_files = true;
 		proc->files = files_get(current->files);
@@ -223,7 +224,7 @@ static void copy_attributes(struct process *proc, struct process *parent, u64 fl
 	signal_copy_actions(proc, parent, flags & CLONE_CLEAR_SIGHAND);
 }
 
-/* After an error some is there, which the caller drops. */
+/* Copies or shares everything. After an error proc has a part of it, which the caller drops. */
 static int copy_process(struct process *proc, const struct clone_args *args)
 {
 	struct process *parent = current->proc;
@@ -234,7 +235,8 @@ static int copy_process(struct process *proc, const struct clone_args *args)
 }
 
 /*
- * The parent sleeps until the child uses its memory no longer. If it is killed, the child goes on.
+ * Waits until the child no longer uses the parent's memory. If the parent is killed, the child goes
+ * on.
  */
 static void wait_vfork(struct process *proc)
 {
@@ -243,8 +245,8 @@ static void wait_vfork(struct process *proc)
 }
 
 /*
- * All that may fail comes first; once the child is in the family it runs. The profiler knows it
- * from then on, so what fails leaves no report.
+ * Creates a process. Every step that may fail comes first: once the child is in the family it runs.
+ * The profiler also knows it only from then on, so a failure leaves no report.
  */
 static long clone_process(const struct clone_args *args)
 {
@@ -259,7 +261,7 @@ static long clone_process(const struct clone_args *args)
 	ret = user_charge_process(proc, current->proc);
 	if (ret)
 		goto out_proc;
-	/* First, as there may be no number left, and copying memory takes long. */
+	/* First, because the pids may be used up, and copying memory takes long. */
 	task = task_alloc(current->comm, proc);
 	if (IS_ERR(task)) {
 		ret = PTR_ERR(task);
@@ -322,7 +324,7 @@ SYSCALL_DEFINE0(vfork)
 SYSCALL_DEFINE5(clone, u64, flags, u64, stack, u64, parent_tid, u64, child_tid, u64, tls)
 {
 	struct clone_args args = {
-		/* DETACHED has never meant much. */
+		/* DETACHED has no effect, as in Linux. */
 		.flags = (u32)flags & ~(u64)(CSIGNAL | CLONE_DETACHED),
 		.exit_signal = flags & CSIGNAL,
 		.stack = stack,
@@ -336,7 +338,7 @@ SYSCALL_DEFINE5(clone, u64, flags, u64, stack, u64, parent_tid, u64, child_tid, 
 	return clone_any(&args);
 }
 
-/* A longer struct than ours is accepted when what we do not know is zero. */
+/* Accepts a struct longer than clone_args if the unknown part is zero. */
 static int check_rest(const u8 __user *rest, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -8,15 +8,15 @@
 #include <lego/sched.h>
 
 /*
- * Which table of descriptors a thread uses. A process has one, proc->files, and its threads use
- * that without a reference of their own. close_range(CLOSE_RANGE_UNSHARE) gives a thread a copy, to
- * which it has a reference; the threads that it makes share the copy.
+ * Selects the descriptor table of a thread. A process has one, proc->files, and its threads use
+ * that without references of their own. close_range(CLOSE_RANGE_UNSHARE) gives a thread a copy,
+ * with its own reference; threads that it creates share the copy.
  *
  * The last thread drops the process's table after the process's report. If all threads have other
- * tables, the table is dropped at once, as nobody can close what is open in it.
+ * tables, the process's table is dropped at once, because no thread could close its files.
  */
 
-/* Returns the process's table, for the caller to drop, if none of nr threads uses it; or NULL. */
+/* Returns the process's table, for the caller to drop, if none of nr threads uses it; else NULL. */
 static struct files *take_unused(struct process *proc, unsigned int nr)
 {
 	struct files *files = proc->files;
@@ -133,7 +133,10 @@ struct files *process_get_files(struct process *proc, pid_t tid)
 	return files;
 }
 
-/* Returns the thread behind `task`, NULL: the first; with a reference. NULL: the last, or gone. */
+/*
+ * Returns the thread after `task`, with a reference; after NULL, the first. NULL: `task` was the
+ * last, or is gone.
+ */
 static struct task *next_thread(struct process *proc, struct task *task)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);

@@ -13,31 +13,34 @@
 #include <lego/uaccess.h>
 
 /*
- * timer_create(2). A timer whose signal waits stands still. When that is taken, how often the timer
- * would have expired since is the signal's overrun, and the timer goes on from now. So a short
- * interval costs no interrupts but those whose signals the program takes.
+ * timer_create(2). A timer stops while its signal is pending. When the signal is taken, the
+ * expiries missed since become its overrun, and the timer continues from now. So a short interval
+ * costs interrupts only for the signals that the program takes.
  *
- * Timers on clocks of CPU time have no kernel timer: each tick of a process that has some looks at
- * them, as in Linux. That does not find timers of other processes. So a timer on the CPU time of
- * another process has a kernel timer that looks at that time when it may have come, and at most
- * with each tick; the overrun of its signal is as of the last look.
+ * Timers on CPU time clocks have no kernel timer: each tick of a process that has some checks them,
+ * as in Linux. A tick does not check timers of other processes. So a timer on another process's CPU
+ * time has a kernel timer. It checks at the earliest time the clock can have reached the expiry,
+ * and at most once per tick. The overrun of its signal is as of the last check.
  *
- * proc->lock guards the timers of a process. change_lock keeps them from being changed or deleted
- * while one is found and stopped, which cannot be done with proc->lock held: it waits for the
- * handler. A handler that finds expires_ns 0 does nothing.
+ * proc->lock guards the timers of a process. change_lock prevents changing or deleting a timer
+ * while it is looked up and stopped. Stopping it needs a lock other than proc->lock, because it
+ * waits for the handler. A handler that finds expires_ns 0 does nothing.
  */
 
 #define SIGEV_SIGNAL	0
 #define SIGEV_NONE	1
-#define SIGEV_THREAD	2 /* made by the C library: as SIGEV_SIGNAL */
+#define SIGEV_THREAD	2 /* only the C library makes threads: handled as SIGEV_SIGNAL */
 #define SIGEV_THREAD_ID 4
 
-#define MAX_TIMERS 256 /* of a process */
+#define MAX_TIMERS 256 /* per process */
 
-/* A timer whose signal is ignored goes on only so often, for when it no longer is. */
+/*
+ * The shortest interval of a timer whose signal is ignored. It runs on, in case the signal is no
+ * longer ignored later.
+ */
 #define MIN_UNSEEN_NS (10 * NSEC_PER_MSEC)
 
-/* Linux's. */
+/* Linux's layout. */
 struct sigevent {
 	u64 value;
 	s32 signo;
@@ -48,27 +51,27 @@ struct sigevent {
 
 BUILD_BUG_ON(sizeof(struct sigevent) != 64);
 
-/* Another process whose CPU time a timer is on; it may end, and its number be used again. */
+/* Another process, whose CPU time a timer is on. It may end, and its pid be used again. */
 struct other {
 	pid_t pid; /* 0: none */
 	u64 start_ns;
-	u64 exec_ns; /* when somebody looked last */
+	u64 exec_ns; /* at the last check */
 	bool ended;  /* so exec_ns is final */
 };
 
 struct posix_timer {
 	struct list_head node; /* proc->posix_timers, in order of id */
 	struct process *proc;
-	struct task *task; /* that takes the signal, with a reference; NULL: any of proc */
+	struct task *task; /* the signal's thread, with a reference; NULL: any of proc */
 	s32 id;
 	int clock, notify, sig;
-	struct task *of; /* whose CPU time it is, with a reference; NULL: the process's */
+	struct task *of; /* the thread whose CPU time it is, with a reference; NULL: the process */
 	struct other of_other;
 	u64 value;
 	struct timer timer;
 	struct timer_setting setting;
 	struct signal_owner owner;
-	s32 overrun; /* of the signal taken last */
+	s32 overrun; /* of the last signal taken */
 };
 
 static DEFINE_MUTEX(change_lock);
@@ -78,13 +81,16 @@ static bool is_cpu_clock(int clock)
 	return clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID;
 }
 
-/* The ticks of its own process look at it. */
+/* Returns whether the ticks of its own process check the timer. */
 static bool is_ticked(const struct posix_timer *timer)
 {
 	return is_cpu_clock(timer->clock) && !timer->of_other.pid;
 }
 
-/* Looks at the other process. False: it is gone. Without proc->lock: takes the other one's. */
+/*
+ * Reads the other process's CPU time. Returns false if it is gone. Called without proc->lock,
+ * because it takes the other process's.
+ */
 static bool look(struct other *other)
 {
 	struct process *proc = process_find(other->pid);
@@ -100,7 +106,7 @@ static bool look(struct other *other)
 	return found;
 }
 
-/* What setting.expires_ns is compared with. */
+/* Returns the time to compare setting.expires_ns with. */
 static u64 now_ns(const struct posix_timer *timer)
 {
 	ASSERT_HELD(&timer->proc->lock);
@@ -112,7 +118,10 @@ static u64 now_ns(const struct posix_timer *timer)
 					    clock_monotonic_ns();
 }
 
-/* When the other process can have used the time that is left; a process that has ended: never. */
+/*
+ * Returns the earliest time at which the other process can have used the remaining time; never, if
+ * it has ended.
+ */
 static u64 next_look_ns(const struct posix_timer *timer)
 {
 	u64 left = timer->setting.expires_ns - min(now_ns(timer), timer->setting.expires_ns);
@@ -122,7 +131,7 @@ static u64 next_look_ns(const struct posix_timer *timer)
 	return time_after_ns(max(left / nr_cpus, NSEC_PER_SEC / tick_hz));
 }
 
-/* SIGEV_NONE is only asked for what is left. */
+/* Starts the kernel timer, if the timer needs one. A SIGEV_NONE timer is only read. */
 static void start(struct posix_timer *timer, u64 not_before_ns)
 {
 	u64 expires_ns = timer->setting.expires_ns;
@@ -135,7 +144,7 @@ static void start(struct posix_timer *timer, u64 not_before_ns)
 	timer_start(&timer->timer, max(expires_ns, not_before_ns));
 }
 
-/* The signal has been taken or dropped. */
+/* Called when the signal has been taken or dropped. */
 static void signal_gone(struct signal_owner *owner, struct siginfo *info)
 {
 	struct posix_timer *timer = container_of(owner, struct posix_timer, owner);
@@ -147,7 +156,7 @@ static void signal_gone(struct signal_owner *owner, struct siginfo *info)
 	start(timer, 0);
 }
 
-/* Returns whether the signal ends the process. */
+/* Sends the signal. Returns whether it ends the process. */
 static bool send(struct posix_timer *timer)
 {
 	struct siginfo info = {
@@ -166,7 +175,7 @@ static bool send(struct posix_timer *timer)
 	return fatal;
 }
 
-/* Once it has dropped the lock, another CPU may start the timer again. */
+/* After this drops the lock, another CPU may start the timer again. */
 static void expire(struct timer *kernel_timer)
 {
 	struct posix_timer *timer = container_of(kernel_timer, struct posix_timer, timer);
@@ -225,7 +234,7 @@ static struct posix_timer *find(s32 id)
 	return NULL;
 }
 
-/* Off: no handler runs any more, and a signal that waits is no longer the timer's. */
+/* Stops the timer: no handler runs any more, and a pending signal no longer belongs to it. */
 static void stop(struct posix_timer *timer, struct itimerspec64 *left)
 {
 	struct process *proc = timer->proc;
@@ -280,7 +289,7 @@ u64 posix_timers_held_bytes(const struct process *proc)
 	return READ_ONCE(proc->nr_posix_timers) * sizeof(struct posix_timer);
 }
 
-/* Puts it behind the last timer before which no number is free: its number, or -EAGAIN. */
+/* Inserts the timer at the first unused ID from its own on. Returns the ID, or -EAGAIN. */
 static s32 insert(struct posix_timer *timer, bool by_id)
 {
 	struct process *proc = timer->proc;
@@ -306,7 +315,7 @@ static s32 insert(struct posix_timer *timer, bool by_id)
 	return error ?: id;
 }
 
-/* Stores how the program wants to be told of an expiry. 0 or -EINVAL. */
+/* Stores how the program is notified of an expiry. 0 or -EINVAL. */
 static int set_event(struct posix_timer *timer, const struct sigevent *event)
 {
 	timer->notify = event->notify;
@@ -324,7 +333,10 @@ static int set_event(struct posix_timer *timer, const struct sigevent *event)
 	return timer->task || event->notify != SIGEV_THREAD_ID ? 0 : -EINVAL;
 }
 
-/* Stores whose CPU time it is, if it is one's. 0, or -EINVAL for no clock, or nobody's. */
+/*
+ * Stores the clock and its thread or process. 0, or -EINVAL for an unknown clock, thread or
+ * process.
+ */
 static int set_clock(struct posix_timer *timer, int clock)
 {
 	timer->clock = clock_number(clock);
@@ -363,7 +375,7 @@ static s32 create(int clock, const struct sigevent *event, bool by_id)
 	return id;
 }
 
-/* The timer of that number, which is not changed or deleted until change_lock is dropped. */
+/* Returns the timer with that ID. It is not changed or deleted until change_lock is dropped. */
 static struct posix_timer *find_to_change(s32 id)
 {
 	struct process *proc = current->proc;
@@ -394,7 +406,7 @@ SYSCALL_DEFINE1(timer_delete, s32, id)
 	return delete_by_id(id);
 }
 
-/* Without an event, the signal is SIGALRM with the timer's number. */
+/* Without an event, the signal is SIGALRM with the timer's ID. */
 SYSCALL_DEFINE3(timer_create, int, clock, const struct sigevent __user *, user_event, s32 __user *,
 		user_id)
 {
@@ -457,7 +469,9 @@ SYSCALL_DEFINE4(timer_settime, s32, id, int, flags, const struct itimerspec64 __
 	return error || !uold ? error : put_user(old, uold);
 }
 
-/* Time left to the next expiry on another process's time; nothing if that process is gone. */
+/*
+ * Returns the remaining time of a timer on another process's clock; zeros if that process is gone.
+ */
 static struct itimerspec64 left_of_other(s32 id)
 {
 	struct itimerspec64 left = { 0 };

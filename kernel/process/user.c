@@ -7,9 +7,10 @@
 #include <lego/slab.h>
 
 /*
- * How many threads each user has, for RLIMIT_NPROC. A process remembers how many its real user is
- * charged for it, and gives back just these, so no count can drift: one for each thread, and one
- * for a zombie until somebody has waited for it. A user is in a hash table while it has any.
+ * Counts the threads of each user, for RLIMIT_NPROC. A process remembers what its real user is
+ * charged for it, and uncharges just that, so the counts cannot drift. The charge is one for each
+ * thread, and one for a zombie until it is reaped. A user is in a hash table while its count is
+ * above 0.
  */
 
 #define NR_BUCKETS 1024
@@ -20,7 +21,7 @@ struct user {
 	unsigned int nr_threads; /* never 0 */
 };
 
-/* Guards all here; taken with interrupts off, inside proc->lock. */
+/* Guards everything here; taken with interrupts off, inside proc->lock. */
 static DEFINE_SPINLOCK(users_lock);
 static struct user *buckets[NR_BUCKETS];
 
@@ -74,7 +75,7 @@ static void uncharge(u32 uid, unsigned int nr)
 	kfree(user);
 }
 
-/* Root is held by the limit of all only: see task.c. */
+/* Returns a process's limit. Root has only the limit of all threads: see task.c. */
 static u64 limit_of(struct process *proc)
 {
 	return !proc->creds.uid || process_is_root(proc) ? RLIM_INFINITY :
