@@ -205,7 +205,7 @@
 	N(0x545a, "TIOCSERGETMULTI") N(0x545b, "TIOCSERSETMULTI") N(0x545c, "TIOCMIWAIT") \
 	N(0x545d, "TIOCGICOUNT") N(0x5460, "FIOQSIZE")
 
-/* Descriptors that are no files */
+/* Descriptors that are not files */
 
 #define LIVE_epoll(N) N(EPOLL_CLOEXEC, 02000000)
 
@@ -328,7 +328,10 @@
 
 #define LIVE_personality(N) N(PER_LINUX, 0) N(PER_LINUX32, 8)
 
-/* The rest */
+/*
+ * Everything else
+ *
+ */
 
 #define LIVE_futex(N) \
 	N(FUTEX_WAIT, 0) N(FUTEX_WAKE, 1) N(FUTEX_FD, 2) N(FUTEX_REQUEUE, 3) \
