@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A frame is two words: the caller's frame pointer, and the return address into the caller. Each
- * lies above the one before, on the same stack; what does not is not followed.
+ * Walks call chains by frame pointer. A frame is two words: the caller's frame pointer, and the
+ * return address into the caller. Each frame must lie above the one before, on the same stack; the
+ * walk ends otherwise. The samples and the events of the profilers use the result.
  *
- * A function's first and last instructions run without a frame of their own: the return address is
- * then next to the stack pointer, which the instruction itself tells. Compilers leave the frame out
- * altogether in a function that calls nobody and keeps nothing on its stack, whatever they are
- * told; such functions are known by a map with a bit for each 16 bytes of text.
+ * At its first and last instructions, a function has no frame of its own. The return address is
+ * then at the top of the stack or one word above, depending on the instruction. Compilers also omit
+ * the frame in a leaf function without stack use, whatever the flags say. A map with a bit for each
+ * 16 bytes of text has these functions.
  *
- * An interrupt or exception inside the kernel leaves a struct pt_regs between two frames, known by
- * do_vector()'s return address: the walk goes on with what was interrupted.
+ * An interrupt or exception inside the kernel leaves a struct pt_regs between two frames. The walk
+ * recognizes it by the return address of do_vector(), and continues with the interrupted code.
  *
- * While calls of functions are told (<asm/function_call.h>), return addresses may be replaced.
- * Those that replace them, and the code there, lie outside of the text: so all this is done only
- * where a chain would end.
+ * Hooks of functions (<asm/function_call.h>) may replace return addresses. The replacements, and
+ * the code of the hooks, lie outside of the text. So all of this is handled only where a chain
+ * would end, and costs the usual walk nothing.
  */
 #include <asm/stack_match.h>
 
@@ -36,12 +37,12 @@
 
 #define USER_MIN PAGE_SIZE
 
-/* Kept in registers: what calls with it is inlined. */
+/* Functions that take a walker are inlined, so that it stays in registers. */
 struct walker {
 	u64 *at, *full;
 	u64 hash;
 	enum stack_truncation truncated;
-	enum stack_replay replayable; /* so far */
+	enum stack_replay replayable; /* the part walked so far */
 };
 
 static __always_inline bool add_pc(struct walker *walker, u64 pc)
@@ -56,7 +57,7 @@ static __always_inline bool add_pc(struct walker *walker, u64 pc)
 }
 
 #define CHUNK_SHIFT    4
-#define PROLOGUE_BYTES 40 /* where the frame is made, if it is */
+#define PROLOGUE_BYTES 40 /* a function with a frame makes it within its first 40 bytes */
 
 #define MAP_BASE ((u64)_text)
 
@@ -84,7 +85,7 @@ static bool has_prologue(const u8 *code, u64 size)
 	return false;
 }
 
-/* Chunks that two functions share stay as they are: the first one's padding is no code. */
+/* Marks the chunks that belong to this function alone. */
 static void mark_frameless(u64 start, u64 size)
 {
 	u64 first = ALIGN_UP(start - MAP_BASE, BIT(CHUNK_SHIFT)) >> CHUNK_SHIFT;
@@ -107,7 +108,7 @@ void stack_walk_init(void)
 	}
 }
 
-/* Instructions at which a function may have no frame. */
+/* Opcodes of instructions at which a function may have no frame. */
 static const bool is_edge[256] = {
 	[OPCODE_PUSH_RBP] = true, [OPCODE_RET] = true,	 [MOV_RSP_RBP & 0xff] = true,
 	[OPCODE_JMP] = true,	  [OPCODE_JMP_8] = true,
@@ -116,7 +117,7 @@ static const bool is_edge[256] = {
 #endif
 };
 
-/* Whether a jump is to another function, and not within its own. */
+/* Returns whether a jump leads to the start of another function. */
 static bool leaves(const u8 *jump)
 {
 	s32 near;
@@ -127,12 +128,16 @@ static bool leaves(const u8 *jump)
 	return kallsyms_lookup(target, &start, NULL) && start == target;
 }
 
-/* Where the return address is of a function that has no frame at this instruction. */
+/*
+ * Returns where the return address is if the function has no frame at this instruction;
+ * STACK_REPLAYABLE: it has one.
+ */
 static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 {
 	const u8 *code = (const u8 *)pc;
 
-	if (is_frameless(pc)) /* the flags may have been pushed */
+	/* At the top of the stack, unless the function has pushed the flags. */
+	if (is_frameless(pc))
 		return pc_in_text(words[0]) || pc_in_function_call(words[0]) ? STACK_FRAMELESS_0 :
 									       STACK_FRAMELESS_1;
 	switch (code[0]) {
@@ -157,24 +162,24 @@ static noinline enum stack_replay place_frameless(u64 pc, const u64 *words)
 		break;
 #endif
 	}
-	return STACK_REPLAYABLE; /* it has one */
+	return STACK_REPLAYABLE;
 }
 
-/* Where frames begin: the first one, and what it must not lie below. */
+/* Where to follow frames: the first one, and the lowest address where it may lie. */
 struct frames {
 	u64 fp, sp;
 };
 
 /*
- * Of a function that entry code has called: where its frame lies when it is complete. A chain ends
- * there, and needs no more of the frame than the return address, at slot.
+ * Returns where the frame of a function that entry code has called will lie. slot: of its return
+ * address, which is the only part of the frame that is used, because the chain ends there.
  */
 static __always_inline struct frames outermost_frames(const u64 *slot)
 {
 	return (struct frames){ (u64)(slot - 1), (u64)(slot - 1) };
 }
 
-/* Adds the caller of a function without a frame; false: there was no room for it. */
+/* Adds the caller of a function without a frame. Returns false if there is no room for it. */
 static __always_inline bool add_frameless(struct walker *walker, u64 pc, struct frames *frames)
 {
 	const u64 *words = (const u64 *)frames->sp;
@@ -202,8 +207,8 @@ static __always_inline bool add_frameless(struct walker *walker, u64 pc, struct 
 extern const struct function_frameless __start_function_frameless[], __stop_function_frameless[];
 
 /*
- * Adds the function that called a hook, and that one's caller, if the hook has no frame: at its
- * first two instructions and its last one. Returns the frames from which to go on.
+ * Adds the function that called the interrupted hook, and that function's caller, if the hook has
+ * no frame: at its first two instructions and its last one. Returns the frames to follow.
  */
 static struct frames add_function_hook(struct walker *walker, const struct pt_regs *regs)
 {
@@ -226,8 +231,8 @@ static struct frames add_function_hook(struct walker *walker, const struct pt_re
 }
 
 /*
- * Adds the callers of an instruction of function_call.S that runs without a complete frame. Returns
- * the frames from which to go on. (What there is no room for, the next frame has none for either.)
+ * Adds the callers of an instruction of function_call.S at which frames are not complete. Returns
+ * the frames to follow. If there is no room for a caller, following the frames will notice that.
  */
 static noinline struct frames add_function_call(struct walker *walker, const struct pt_regs *regs)
 {
@@ -244,7 +249,7 @@ static noinline struct frames add_function_call(struct walker *walker, const str
 	walker->replayable = STACK_NOT_REPLAYABLE;
 	words += at->word;
 	for (u32 i = 0; i < at->nr; i++) {
-		/* Popped just now, it may lie below an interrupt's frame. */
+		/* Its slot has just been popped, so an interrupt may have overwritten it. */
 		u64 ret = at->word < 0 ? function_true_return(current, words) ?: regs->rip :
 					 stack_return_address(current, &words[i]);
 
@@ -252,7 +257,7 @@ static noinline struct frames add_function_call(struct walker *walker, const str
 			return outermost_frames(&words[i]);
 		add_pc(walker, ret);
 	}
-	/* One of the two frames may be there already: of what has been added just now. */
+	/* If one of the two frames exists already, its function has just been added. */
 	if (at->word > 0 && regs->rbp - regs->rsp < at->word * sizeof(u64))
 		frames.fp = ((const struct stack_frame *)regs->rbp)->caller;
 	return frames;
@@ -262,8 +267,8 @@ static noinline struct frames add_function_call(struct walker *walker, const str
 #endif
 
 /*
- * Follow frames from fp, the first of which lies at or above sp. is_hook: the first one is that of
- * a hook. Returns the frame at which the chain ends, or NULL when it is truncated.
+ * Follows frames from fp, which must not lie below sp. is_hook: the first frame is that of a hook
+ * (<asm/function_hook.h>). Returns the frame at which the chain ends, or NULL if it is truncated.
  */
 static __always_inline const struct stack_frame *
 follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end, bool is_hook)
@@ -281,7 +286,9 @@ follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end, 
 			return NULL;
 		ret = frame->ret;
 		if (unlikely(is_hook)) {
-			/* The function has no frame: its return address is above the hook's. */
+			/*
+			 * The function has no frame; its return address follows the hook's frame.
+			 */
 			if (fp == last || !add_pc(walker, ret))
 				return NULL;
 			walker->replayable = STACK_NOT_REPLAYABLE;
@@ -306,8 +313,8 @@ follow(struct walker *walker, const struct task *task, u64 fp, u64 sp, u64 end, 
 }
 
 /*
- * Where a chain ends: the registers that lie behind the outermost frame, or NULL. They are what was
- * interrupted in the kernel, or the user's.
+ * Returns the registers that lie behind the outermost frame of a chain, or NULL. They are those of
+ * interrupted kernel code, or of user code.
  */
 static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
 							 const struct stack_frame *frame, u64 end)
@@ -318,7 +325,7 @@ static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
 	walker->truncated = STACK_WHOLE;
 	if (ret == entry_marks.vector_return && (u64)(regs + 1) <= end)
 		return regs;
-	/* Entry code has no frame: what it leaves in rbp means nothing. */
+	/* Entry code has no frame, so rbp is arbitrary there. */
 	if (pc_in_entry(ret))
 		return (u64)(regs + 1) == end ? regs : NULL;
 	if (frame->caller)
@@ -326,7 +333,7 @@ static __always_inline const struct pt_regs *regs_behind(struct walker *walker,
 	return NULL;
 }
 
-/* Fills in the kernel's part; the user's registers behind it, or NULL. */
+/* Walks the kernel's part. Returns the user's registers behind it, or NULL. */
 static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 							 const struct pt_regs *regs)
 {
@@ -367,19 +374,21 @@ static __always_inline const struct pt_regs *walk_kernel(struct walker *walker,
 			walker->replayable = STACK_NOT_REPLAYABLE;
 		if (!regs || (u64)(regs + 1) == end)
 			return NULL;
-		/* An interrupt's frame lies below what it interrupted. */
+		/* An interrupt's frame must lie below the interrupted code's stack. */
 		if (user_mode(regs) || regs->rsp < (u64)(regs + 1)) {
 			walker->truncated = STACK_TRUNCATED_STACK;
 			return NULL;
 		}
-		/* Like return addresses: one lower is in the function. */
+		/* + 1 as in a return address: names are looked up one byte lower. */
 		pc = regs->rip;
 		if (!add_pc(walker, pc + 1))
 			return NULL;
 	}
 }
 
-/* What the table of `above` has; 0: nothing, or nothing of the user's. */
+/*
+ * Returns the entry of the page table that `above` points to; 0: not present, or not user memory.
+ */
 static u64 user_entry_below(u64 above, u64 addr, int shift)
 {
 	const u64 *table = phys_to_virt(above & PTE_ADDR_MASK);
@@ -390,10 +399,9 @@ static u64 user_entry_below(u64 above, u64 addr, int shift)
 }
 
 /*
- * The page table entry of user memory, which can be read through the direct map; 0: not present.
- * With interrupts off this CPU answers no request to forget translations, and nobody frees a table
- * or a page before all CPUs that have the address space loaded have answered: so whatever is found
- * present stays.
+ * Returns the page table entry of a user address; 0: not present. The page can be read through the
+ * direct map. It stays: with interrupts off, this CPU does not answer TLB shootdowns, and a page or
+ * a table is freed only after all CPUs that use the address space have answered.
  */
 static u64 user_entry(u64 cr3, u64 addr)
 {
@@ -407,8 +415,7 @@ static u64 user_entry(u64 cr3, u64 addr)
 }
 
 /*
- * CR3; 0: while a task is switched to, or moves to another program, when another table than its own
- * is loaded.
+ * Returns CR3, or 0 if it is not the task's own page table: during a context switch or an execve.
  */
 static u64 own_cr3(void)
 {
@@ -422,7 +429,7 @@ DEFINE_PER_CPU(struct stack_window[NR_STACK_WINDOWS], stack_windows);
 
 struct user_reader {
 	u64 cr3;
-	u64 code; /* the last page looked up that may be executed: callers are neighbours */
+	u64 code; /* the last executable page found; callers often lie in the same page */
 };
 
 static bool read_user_word(u64 cr3, u64 addr, u64 *word)
@@ -443,7 +450,7 @@ static bool read_user_word(u64 cr3, u64 addr, u64 *word)
 	return true;
 }
 
-/* Who called has run, so its page is there. */
+/* Returns whether addr is in an executable page. A true caller has run, so its page is present. */
 static bool is_user_code(struct user_reader *reader, u64 addr)
 {
 	u64 base = ALIGN_DOWN(addr, PAGE_SIZE), entry;
@@ -481,7 +488,9 @@ static enum stack_truncation follow_user(struct walker *walker, u64 fp, u64 low)
 		fp = caller;
 	}
 	walker->replayable = replayable;
-	/* The outermost caller has none, but who has no caller has no frames at all. */
+	/*
+	 * The outermost frame has no caller. Code without any caller has been built without frames.
+	 */
 	return fp || !has_caller ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
 }
 
@@ -495,7 +504,7 @@ static __always_inline struct stack_walk walked(const struct walker *walker, con
 	};
 }
 
-/* Go on behind nr_kernel pcs with those of the user. */
+/* Continues with user code behind nr_kernel pcs. */
 static noinline struct stack_walk walk_user(const struct pt_regs *regs, u64 *pcs, u64 nr_kernel,
 					    u64 *full, u64 hash, enum stack_replay replayable)
 {
@@ -528,7 +537,7 @@ u32 stack_walk_sleeper(const struct task *task, u64 *pcs, u32 max)
 	u64 start = (u64)task->kernel_stack, sp = READ_ONCE(task->thread.sp);
 	struct walker walker = { .at = pcs, .full = pcs + max };
 
-	/* switch_stack() has left the frame of switch_to() in rbp, above five registers. */
+	/* switch_stack() has pushed rbp, the frame of switch_to(), and then five registers. */
 	if (sp - start < KERNEL_STACK_SIZE - 6 * sizeof(u64))
 		follow(&walker, task, ((const u64 *)sp)[5], sp, start + KERNEL_STACK_SIZE, false);
 	return walker.at - pcs;
