@@ -169,9 +169,10 @@ static bool is_cpu_clock(int clock)
 /*
  * Sleeps until the monotonic clock, or a clock of CPU time, reaches the deadline. A CPU time clock
  * is checked at the earliest time it can have reached the deadline, and at most with each tick.
- * Like Linux, it sleeps on if that clock's process ends. 0 or -EINTR.
+ * Like Linux, it sleeps on if that clock's process ends. 0 or -EINTR. Inlined, so that reports of
+ * waits name the caller.
  */
-static int sleep_until(int clock, u64 deadline_ns)
+static __always_inline int sleep_until(int clock, u64 deadline_ns)
 {
 	u64 now, next;
 	int error = 0;
