@@ -21,8 +21,8 @@
 #include <lego/timer.h>
 
 /*
- * Ways to die: crash=<mode> makes a kernel thread do the worst half a second after the start of
- * init. Whatever it is, the panic's report has to come out. In hang() keys have to.
+ * The crash cases. crash=<mode> makes a kernel thread cause one, half a second after the start of
+ * init. In every case the panic's report must be printed. In hang() the sysrq keys must work.
  */
 
 #define DELAY_NS   (500 * NSEC_PER_MSEC)

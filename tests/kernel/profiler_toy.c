@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A toy profiler, which counts processes that have ended. It is all that a profiler needs besides
- * an entry in Kconfig and a line in Kbuild: tests/boot/test_house.py looks for it in a report, in
+ * A toy profiler, which counts processes that have ended. Besides an entry in Kconfig and a line in
+ * Kbuild, a profiler needs nothing else. tests/boot/test_house.py looks for it in a report, in
  * /proc/profile and in a reset.
  */
 

@@ -2,7 +2,7 @@
 #ifndef TEST_SAMPLES_H
 #define TEST_SAMPLES_H
 
-/* What the suites about samples share. */
+/* Shared by the test suites of samples. */
 
 #include "../../kernel/profile/points/points.h"
 #include "../../kernel/profile/samples/samples.h"

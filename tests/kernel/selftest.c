@@ -10,10 +10,10 @@
 #include <lego/time.h>
 
 /*
- * The runner. Suites are printed in the order in which the linker put their first tests; a suite
- * is a KTAP test of its own, its tests are subtests, indented by four spaces. The last of them
- * compares what the kernel holds with before the suite. Every line goes
- * through printk, so it carries the log's time prefix, which a reader has to cut off.
+ * Runs the suites, in the order in which the linker put their first tests. A suite is a KTAP test;
+ * its tests are subtests, indented by four spaces. The last subtest compares the kernel's memory
+ * use with that before the suite. Every line goes through printk, so a reader has to remove the
+ * time prefix.
  */
 
 extern const struct selftest __start_selftests[], __stop_selftests[];

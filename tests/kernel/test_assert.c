@@ -18,9 +18,9 @@
 #include <lego/timer.h>
 
 /*
- * Mutants: each test does what a faulty kernel would do (a lock not taken, a counter not counted
- * down, a wrong order) to objects of its own, and expects the assertion that finds it. Then it
- * repairs the object.
+ * Tests of assertions. Each test does to its own objects what a faulty kernel would do: it omits a
+ * lock, or a decrement, or uses a wrong order. It expects the assertion that finds the fault, and
+ * then repairs the object.
  */
 
 /* The first assertion that has failed since the last look. NULL: none. */

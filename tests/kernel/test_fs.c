@@ -10,7 +10,7 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 
-/* Archives are written with a builder below, spoilt in one place, and unpacked below /fstest. */
+/* Unpacks archives below /fstest. A builder makes each archive and corrupts it in one place. */
 
 struct builder {
 	char data[8192];

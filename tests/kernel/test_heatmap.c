@@ -12,7 +12,7 @@
 #include <lego/time.h>
 #include <lego/uaccess.h>
 
-/* Walks along real, broken and vanishing stacks, and what the sampler makes of them. */
+/* Walks intact, broken and vanishing stacks, and checks the sampler's results. */
 
 #define MAX_PCS 64
 

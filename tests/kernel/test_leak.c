@@ -7,8 +7,8 @@
 #include <lego/time.h>
 
 /*
- * The counts move by exactly what is held. The suites broken_* leave something behind and must
- * fail: they run only when asked for by name.
+ * The counts must change by exactly what is allocated. The broken_* suites leak on purpose and must
+ * fail; they run only when named.
  */
 
 SELFTEST(leak, memory_is_counted)

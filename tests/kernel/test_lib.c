@@ -10,7 +10,7 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 
-/* kernel/lib, and the small services around it. */
+/* Tests kernel/lib and the small services around it. */
 
 /* Not declared like printf: what the compiler would warn of is tried too. */
 static bool prints(const char *want, const char *fmt, ...)

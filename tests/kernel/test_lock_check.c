@@ -14,8 +14,8 @@
 #include "sleep.h"
 
 /*
- * What the lock checker reports, and what it leaves alone. Each test has locks of its own: an order
- * that has been seen stays known for ever, and a circle is reported once.
+ * Tests the reports of the lock checker, and the cases without a report. Each test has its own
+ * locks, because an order stays known for ever and a cycle is reported once.
  */
 
 /* The report so far is the one that is wanted: NULL, none. */

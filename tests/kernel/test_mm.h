@@ -2,7 +2,7 @@
 #ifndef TEST_MM_H
 #define TEST_MM_H
 
-/* What the suites about address spaces share. */
+/* Shared by the test suites of address spaces. */
 
 #include <asm/irqflags.h>
 #include <lego/mm.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Profile points on a machine: beside NMIs, switches, resets and migrations. What they count in
- * which case is in tests/unit/.
+ * Profile points on a real machine, concurrent with NMIs, switches, resets and migrations.
+ * tests/unit/ tests the counts of each case.
  */
 
 #include "../../kernel/profile/points/points.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What only a machine can show of the profilers; the rest is in tests/unit/. */
+/* Tests of the profilers that need a machine; the others are in tests/unit/. */
 
 #include <lego/selftest.h>
 

@@ -15,8 +15,8 @@
 #include "sleep.h"
 
 /*
- * The scheduler, sleeping and timers. Each test starts kernel threads and waits until they have
- * counted themselves out, with a limit, so that a lost wake-up is a failure and no hang.
+ * Tests the scheduler, sleeping and timers. Each test starts kernel threads and waits until they
+ * have counted themselves out. The wait is limited, so that a lost wake-up fails and does not hang.
  */
 
 #define MAX_WORKERS    64

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sources of samples on the machine: what they see of code that runs with interrupts off, rates,
- * and changes while all CPUs are at work. tests/boot/test_heatmap_source.py runs these with icount,
- * too, and reads the reports they print.
+ * Sources of samples on the machine: samples of code with interrupts off, rates, and changes while
+ * all CPUs are busy. tests/boot/test_heatmap_source.py also runs these with icount, and reads their
+ * reports.
  */
 
 #include <asm/irqflags.h>

@@ -11,8 +11,8 @@
 #include <lego/uaccess.h>
 
 /*
- * What <asm/stack_match.h> takes for the same has to be what a walk finds again, whatever becomes
- * of the stack, word by word; and what has not changed is found by it.
+ * If <asm/stack_match.h> calls a chain the same, a walk must find the same chain, after any change
+ * of the stack, word by word. An unchanged chain must be called the same.
  */
 
 #define MAX_PCS	    64

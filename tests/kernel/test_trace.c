@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Events on the machine: written by all CPUs at once, in interrupts and in what they interrupt. */
+/*
+ * Events on the machine, written by all CPUs at once, in interrupts and in the code that they
+ * interrupt.
+ */
 
 #include <asm/irqflags.h>
 #include <lego/profile.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the profiler of waits records of threads whose waits are known. */
+/* Compares the records of the profiler of waits with threads whose waits are known. */
 #include "../../kernel/profile/waits/waits.h"
 #include "sleep.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * attacker UID NAME...: as that user, tries the attacks of these names, one after the other, and
- * prints `attack NAME: ` and how it ended: `succeeded`, or the name of the error. Root's processes
- * are looked at afterwards: `PASS`, if nothing has happened to them. Only for the guest: as root,
- * which is the test of the test, most attacks succeed.
+ * attacker UID NAME...: as that user, tries the named attacks one after the other, and prints
+ * `attack NAME: ` with the result: `succeeded`, or the name of the error. Then it checks root's
+ * processes and prints `PASS` if they are unharmed. Only for the guest. As root most attacks
+ * succeed, which shows that the test can fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What is kept about files: modes and umask, times, owners, sizes, who may do what as root and as
- * another; what open()'s flags do; statfs; and mounts, where one may mount.
+ * Attributes of files: modes and umask, times, owners, sizes; permissions of root and of other
+ * users; the flags of open(); statfs; and mounts, where mounting is allowed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Programs execve() must refuse: copies of this one with a broken header, and others with random
- * ones. A refusal leaves all as it was, which thousands of them show. At last the unbroken copy is
- * run, and says PASS.
+ * Programs that execve() must refuse: copies of this one with a broken header, and others with
+ * random ones. A refusal leaves everything unchanged, which thousands of them show. At last the
+ * unbroken copy is run, and prints PASS.
  *
- * What may be expected of any kernel is an error; which, where Linux has a rule.
+ * Any kernel must return an error; the test checks which one where Linux has a rule.
  */
 #include <elf.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Fails: a check in each kind of child whose end says nothing of it, and one in this process. */
+/*
+ * Fails on purpose: one check in each kind of child whose exit status does not show it, and one in
+ * this process.
+ */
 #include "run.h"
 
 static void test_children(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The CPU time of other processes and threads as a clock: it is read, slept by, and has timers. */
+/* Clocks of the CPU time of other processes and threads: reading, sleeping and timers. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/time.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Writes what is not valid to the files in /proc that control the profilers. What the log then says
- * is for the test that runs this: "each" file once, texts that try to "forge" lines, or a "flood".
+ * Writes invalid values to the files in /proc that control the profilers: "each" file once, texts
+ * that try to "forge" lines, or a "flood". The test that runs this checks the log.
  */
 #include <fcntl.h>
 #include <stdbool.h>

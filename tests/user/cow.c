@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Copy-on-write in both directions: what parent and child write after fork() is their own. Where a
- * child must not see what its parent does later, it sleeps and looks: the answer may not depend on
- * who runs first.
+ * Copy-on-write in both directions: parent and child do not see each other's writes after fork().
+ * Where a child must not see a later write of its parent, it sleeps before it checks. The result
+ * must not depend on which of them runs first.
  */
 #include <fcntl.h>
 #include <sched.h>

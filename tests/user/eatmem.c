@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * eatmem [megabytes]: a child takes memory until there is none and it is killed, its parent is not,
- * and has afterwards what it had before. Where the machine has more than the megabytes (1024 if not
- * given), as a host has, the child runs with a limit instead, and is refused.
+ * eatmem [megabytes]: a child allocates memory until there is none and it is killed. The parent
+ * must survive, with its memory unchanged. On a machine with more than the megabytes (default
+ * 1024), such as a host, the child runs with a limit instead, and is refused.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>

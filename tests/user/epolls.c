@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * eventfd, and epoll on it and on pipes: levels and edges, what is reported once, who is woken,
- * what becomes of watches when files are closed, epolls that watch epolls.
+ * eventfd, and epoll on it and on pipes: level and edge triggering, one-shot watches, wake-ups,
+ * watches of closed files, and epolls that watch epolls.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changes what the profilers do, drawn from a seed: soak.c, fuzz.c. */
+/* Changes the settings of the profilers, drawn from a seed; for soak.c and fuzz.c. */
 #ifndef TESTS_USER_FLIP_H
 #define TESTS_USER_FLIP_H
 

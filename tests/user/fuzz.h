@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fuzz.c makes arguments of: every kind has a letter, and a share of what is wrong. */
+/* The generators of fuzz.c's arguments. Every kind has a letter, and a share of invalid values. */
 #ifndef TESTS_USER_FUZZ_H
 #define TESTS_USER_FUZZ_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fuzz.c calls, with the kinds of the arguments, which fuzz.h describes. */
+/* The calls of fuzz.c, with the kinds of their arguments, which fuzz.h describes. */
 #ifndef TESTS_USER_FUZZ_CALLS_H
 #define TESTS_USER_FUZZ_CALLS_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * heatmap [MS]: changes the source of samples by /proc/profile/source while it works, for MS
- * milliseconds in each state (20 unless told). Runs only where that file is.
+ * milliseconds in each state (default 20). Needs that file.
  */
 #include <errno.h>
 #include <fcntl.h>

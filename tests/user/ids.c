@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a process is told of itself and the system, and may set: ids, limits, times, priorities. */
+/*
+ * The process's own data and the system's, and the calls that set them: IDs, limits, times,
+ * priorities.
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <grp.h>

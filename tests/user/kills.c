@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To whom a signal goes: processes, groups, everyone; alarms and interval timers; and process 1,
- * which only gets what it handles. What needs process 1, or everyone, is done as process 1 of a PID
- * namespace of its own, or where there are none, but this is process 1 itself, from there.
+ * The receivers of a signal: processes, groups, everyone; alarms and interval timers; and process
+ * 1, which only gets signals that it handles. Tests that need process 1, or signal everyone, run as
+ * process 1 of a PID namespace. Without namespaces they run only if this is process 1 itself.
  */
 #define _GNU_SOURCE
 #include <limits.h>

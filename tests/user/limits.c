@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Resource limits that are in force: the length of files, the address space, private memory to
- * write to, CPU time, and the stack of the next program. Each test sets them in a child.
+ * Enforcement of resource limits: length of files, address space, private writable memory, CPU
+ * time, and the stack of the next program. Each test sets them in a child.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

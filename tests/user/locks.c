@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Locks of files: record locks of processes and of open files, and those of flock(2). What they
- * cover is compared with a table of bytes; who waits for whom, what ends a wait, and who lets go.
+ * File locks: record locks of processes and of open files, and those of flock(2). The locked ranges
+ * are compared with a table of bytes. Also tests waiting, the ends of waits, and releases.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

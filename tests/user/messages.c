@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sockets of AF_UNIX that keep messages apart, SOCK_DGRAM and SOCK_SEQPACKET: boundaries,
- * addresses, peers, limits, what is sent along, several messages in a call.
+ * AF_UNIX sockets that keep message boundaries, SOCK_DGRAM and SOCK_SEQPACKET: boundaries,
+ * addresses, peers, limits, ancillary data, several messages in a call.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What users other than root may do with processes, and what a program's owner and mode make of
- * one. The program also runs itself, under another owner and mode: argv[1] says what to look at.
+ * Permissions of users other than root on processes, and the effect of a program's owner and mode.
+ * The program also runs itself, under another owner and mode: argv[1] selects the check.
  */
 #define _GNU_SOURCE
 #include <limits.h>

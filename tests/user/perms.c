@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What users other than root may do with files and directories. */
+/* Permissions of users other than root on files and directories. */
 #define _GNU_SOURCE
 #include <limits.h>
 #include <sys/fsuid.h>

@@ -3,8 +3,8 @@
 #define TESTS_USER_PERMS_H
 
 /*
- * For programs that check what users other than root may do. The tests begin as root, in an empty
- * directory of their own; a child becomes somebody else.
+ * For programs that check the permissions of users other than root. The tests begin as root, in an
+ * empty directory of their own; a child becomes another user.
  */
 
 #include <fcntl.h>

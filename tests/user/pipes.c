@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Pipes: their ends, what they hold, who waits, what arrives in one piece; descriptors by
- * dup and fcntl. What poll and select say of them is in polls.c.
+ * Pipes: their ends, capacity, waiting and atomic writes; descriptors by dup and fcntl. poll and
+ * select of pipes are in polls.c.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

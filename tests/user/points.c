@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Switches profile points by /proc/profile/points. Runs only where that file is. */
+/* Switches profile points by /proc/profile/points. Needs that file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

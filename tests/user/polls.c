@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * poll, ppoll, select and pselect6: what they say of pipes and files, whom they wake, times, masks.
+ * poll, ppoll, select and pselect6: results for pipes and files, wake-ups, timeouts, signal masks.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

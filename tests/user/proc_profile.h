@@ -2,7 +2,10 @@
 #ifndef TESTS_PROC_PROFILE_H
 #define TESTS_PROC_PROFILE_H
 
-/* How programs use the files in /proc/profile/. A kernel without profilers has none of them. */
+/*
+ * Accessors of the files in /proc/profile/. A kernel without profilers has none of them.
+ *
+ */
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * System calls that a handler interrupts: with SA_RESTART they go on, without they end with EINTR;
- * some end with EINTR always, and a sleep tells what was left. A child interrupts, 20 ms after it
- * has been asked to, and again until its parent is through: no moment is missed.
+ * System calls that a handler interrupts. With SA_RESTART they are restarted, without it they fail
+ * with EINTR. Some always fail with EINTR, and a sleep returns the remaining time. A child sends
+ * the signal 20 ms after it was asked to, and repeats it until the parent is through, so no moment
+ * is missed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

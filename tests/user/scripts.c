@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Scripts: a file that begins with #! names its interpreter, which here is this program. It exits
- * with 21 to 24 by what it was handed; the child is at 100 + errno when execve came back.
+ * with 21 to 24 depending on its arguments. If execve returns, the child exits with 100 + errno.
  */
 #include <fcntl.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * segv CASE: does something that must end the process with a signal. The signal is the test's to
- * compare; coming back from the deed is a failure (status 1).
+ * segv CASE: does something that must end the process with a signal. The test compares the signal.
+ * Surviving is a failure (status 1).
  */
 #include <pthread.h>
 #include <stdint.h>

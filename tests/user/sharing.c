@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Memory that processes share, and mappings that move: MAP_SHARED with and without a file, futexes
- * between processes, mremap, msync, and mappings that go under another thread's feet.
+ * Shared memory, and mappings that move: MAP_SHARED with and without a file, futexes between
+ * processes, mremap, msync, and mappings that another thread removes while they are in use.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* signalfd: what is read of each kind of signal, by whom, and who is woken. */
+/* signalfd: the data for each kind of signal, which process reads it, and wake-ups. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

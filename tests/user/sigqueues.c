@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Signals that wait: pending sets, the order in which they are delivered, real-time signals queued
- * several times, sigsuspend, sigtimedwait; and which thread gets what.
+ * Pending signals: pending sets, the order of delivery, queued real-time signals, sigsuspend,
+ * sigtimedwait, and which thread gets a signal.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Stream sockets of AF_UNIX: pairs, names, connections, what is sent along with bytes, ends.
- */
+/* AF_UNIX stream sockets: pairs, names, connections, ancillary data, shutdown and close. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * stress <mode> <seconds> <processes>: storms whose books must close. Each mode counts what it does
- * in memory that all its processes share, ends after the seconds, and compares: children made and
- * reaped, bytes and tokens sent and received, signals sent and handled. `all` runs one after the
+ * stress <mode> <seconds> <processes>: storms whose counts must add up. Each mode counts in memory
+ * that all its processes share, ends after the seconds, and compares: children made and reaped,
+ * bytes and tokens sent and received, signals sent and handled. `all` runs one mode after the
  * other.
  */
 #define _GNU_SOURCE

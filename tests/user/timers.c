@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * timerfd, timer_create and clock_nanosleep on CPU time: once and again and again, absolute and
- * relative, what is left, who is woken or gets a signal, and how many expiries it stands for.
+ * timerfd, timer_create and clock_nanosleep on CPU time: one-shot and periodic, absolute and
+ * relative, remaining time, wake-ups and signals, and the number of expiries.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Clocks go forward, agree with each other, on all CPUs; sleeps last at least what was asked. */
+/*
+ * Clocks are monotonic and agree with each other, on all CPUs. Sleeps last at least as long as
+ * requested.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * wait4 and waitid: what they wait for, what they tell, and what they refuse; stopped and continued
- * children, zombies, orphans, children nobody waits for.
+ * wait4 and waitid: selection of children, results and errors; stopped and continued children,
+ * zombies, orphans, and children without a waiting parent.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
