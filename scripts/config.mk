@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Configuration: $(BUILD)/.config, and what make and C see of it (auto.conf, autoconf.h).
+# Configuration: $(BUILD)/.config, and its forms for make and C (auto.conf, autoconf.h).
 # CONFIG=<variant> names arch/x86/configs/<variant>_defconfig; a missing .config is made from it.
 
 export KCONFIG_CONFIG := $(BUILD)/.config
@@ -8,9 +8,9 @@ generated := $(BUILD)/include/generated
 autoconf := $(generated)/autoconf.h
 auto.conf := $(BUILD)/include/config/auto.conf
 defconfig-file := arch/x86/configs/$(if $(CONFIG),$(CONFIG)_)defconfig
-$(if $(wildcard $(defconfig-file)),,$(error CONFIG=$(CONFIG): there is no $(defconfig-file)))
+$(if $(wildcard $(defconfig-file)),,$(error CONFIG=$(CONFIG): $(defconfig-file) does not exist))
 
-# Say so when CONFIG= comes too late.
+# Tells the user if .config was made from another variant, so CONFIG= has no effect.
 variant-stamp := $(BUILD)/.variant
 made-from := $(and $(CONFIG),$(build-goals),$(wildcard $(BUILD)/.config),$(file <$(variant-stamp)))
 $(if $(filter-out $(defconfig-file),$(made-from)),$(info note: $(BUILD)/.config was made from \

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Check the format of every source file, or mend it.
+"""Checks the format of every source file, or fixes it.
 
 usage: format.py [--clang-format PROGRAM] [--fix]
 
@@ -36,7 +36,7 @@ def is_source(path: Path) -> bool:
 
 
 def text_problems(path: Path) -> list[str]:
-    """What is wrong with a file, as `file:line: what` lines."""
+    """Returns the problems of a file, as `file:line: problem` lines."""
     text = path.read_text(errors="replace")
     lines = text.split("\n")
     out = []
@@ -53,7 +53,7 @@ def text_problems(path: Path) -> list[str]:
 
 
 def c_problems(clang_format: str, c_files: list[str]) -> list[str]:
-    """The places clang-format would change, as `file:line: what` lines."""
+    """Returns the places that clang-format would change, as `file:line: problem` lines."""
     command = [clang_format, "--dry-run", *c_files]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     places = re.findall(r"^(\S+?:\d+):\d+: warning: .*clang-format", result.stderr, re.M)
@@ -84,9 +84,9 @@ def main() -> int:
         if args.fix:
             mend_text(path)
         problems += text_problems(path)
-    print("\n".join([*problems, f"{len(files)} files looked at"]))
+    print("\n".join([*problems, f"{len(files)} files checked"]))
     if problems:
-        print("format: not clean; `make format` mends what can be mended")
+        print("format: not clean; `make format` fixes all but long lines and licences")
         return 1
     return 0
 

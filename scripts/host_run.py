@@ -3,7 +3,7 @@
 
 The image is unpacked into a ramfs in namespaces of its own, with /proc, the usual devices, the
 kernel's host name, limits and environment, and a terminal of unknown size as its console. strace
-looks on from outside. Needs util-linux' unshare; without root, user namespaces, too.
+traces it from outside. Needs util-linux' unshare; without root, user namespaces, too.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ HEADER_BYTES = 110
 
 
 class HostError(Exception):
-    """Why the program could not run, in one line."""
+    """The program could not run; the message is one line."""
 
 
 def unpack(image: bytes, root: Path) -> None:
-    """A cpio archive as scripts/mkinitramfs makes it."""
+    """Unpacks a cpio archive made by scripts/mkinitramfs."""
     at = 0
     while True:
         header = image[at : at + HEADER_BYTES]
@@ -68,7 +68,7 @@ def mount(source: str, target: Path, kind: str | None, flags: int = 0) -> None:
 
 
 def enter(image: Path, arguments: list[str]) -> None:
-    """In the namespaces: makes the root directory and becomes the program."""
+    """Makes the root directory, in the namespaces, and executes the program."""
     data = image.read_bytes()
     root = Path("/tmp")
     mount("root", root, "ramfs")
@@ -97,7 +97,7 @@ def enter(image: Path, arguments: list[str]) -> None:
 
 
 def command(image: Path, arguments: list[str], trace: Path | None = None) -> list[str]:
-    """The command that runs arguments[0], a path in the image; strace's output goes to trace."""
+    """Returns the command that runs arguments[0], a path in the image; strace writes to trace."""
     inside = [sys.executable, "-S", "-E", __file__, str(image.resolve()), *arguments]
     spaces = ["unshare", "--fork", "--pid", "--mount", "--uts", "--kill-child"]
     if os.geteuid():
@@ -107,12 +107,12 @@ def command(image: Path, arguments: list[str], trace: Path | None = None) -> lis
 
 
 def choose_cpus(nr: int) -> None:
-    """As many of the host's CPUs as the guest has, or all of them."""
+    """Returns as many of the host's CPUs as the guest has, or all of them."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:nr])
 
 
 def run(argv: list[str], nr_cpus: int, timeout_s: float = 120.0) -> tuple[str, int]:
-    """Runs it on a terminal of its own: what it wrote there, its exit status."""
+    """Runs it on a terminal of its own. Returns its output there and its exit status."""
     pid, terminal = pty.fork()
     if pid == 0:
         try:
@@ -127,7 +127,7 @@ def run(argv: list[str], nr_cpus: int, timeout_s: float = 120.0) -> tuple[str, i
         while select.select([terminal], [], [], max(0.0, end - time.monotonic()))[0]:
             try:
                 data = os.read(terminal, 65536)
-            except OSError:  # EIO: nobody has the terminal open any more
+            except OSError:  # EIO: no process has the terminal open any more
                 data = b""
             if not data:
                 break

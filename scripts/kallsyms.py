@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make and check the kernel's table of its own function names.
+"""Makes and checks the kernel's table of its own function names.
 
 usage: kallsyms.py empty            >table.S
        nm -ap vmlinux | kallsyms.py generate >table.S
@@ -9,11 +9,11 @@ usage: kallsyms.py empty            >table.S
 The table, in section .rodata.kallsyms, read by kernel/kallsyms.c:
   kallsyms_nr            u32      number of symbols
   kallsyms_offsets       u32[nr]  address - KERNEL_VIRT of <asm/page.h>, ascending
-  kallsyms_name_offsets  u32[nr]  where in kallsyms_names the name starts
+  kallsyms_name_offsets  u32[nr]  offset of the name in kallsyms_names
   kallsyms_names         NUL-terminated names
 There is one name for each address of a function in [_stext, _etext): the first global one in
 alphabetical order, else the first local one. A name that more than one function has is followed by
-the file that it is from, `alloc@slab`, for whoever has no addresses to tell them by.
+its file, as in `alloc@slab`, for readers that have no addresses to tell the functions apart.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class NmSymbol(NamedTuple):
     addr: int
     kind: str
     name: str
-    file: str  # of a local one, without its ending
+    file: str  # of a local symbol, without its suffix
 
 
 def parse_nm(lines: Iterable[str]) -> list[NmSymbol]:
-    """Every defined symbol in the output of nm -ap, where files precede their local symbols."""
+    """Returns every defined symbol of nm -ap, where files precede their local symbols."""
     out = []
     file = ""
     for line in lines:
@@ -57,12 +57,12 @@ def parse_nm(lines: Iterable[str]) -> list[NmSymbol]:
 
 
 def is_function(name: str) -> bool:
-    """Neither a local label nor a section."""
+    """Returns false for local labels and sections."""
     return not name.startswith((".", "$"))
 
 
 def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
-    """The symbols that belong into the table, in its order."""
+    """Returns the symbols that belong in the table, in its order."""
     bounds = {symbol.name: symbol.addr for symbol in nm if symbol.name in BOUNDS}
     if len(bounds) != 2:
         missing = [b for b in BOUNDS if b not in bounds]
@@ -86,7 +86,7 @@ def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
 
 
 def render(table: list[Symbol]) -> str:
-    """The table as assembly."""
+    """Returns the table as assembly."""
     name_offsets, at = [], 0
     for sym in table:
         name_offsets.append(at)
@@ -105,7 +105,7 @@ def render(table: list[Symbol]) -> str:
 
 
 class Elf:
-    """What a 64-bit little-endian ELF file has at a virtual address."""
+    """Reads a 64-bit little-endian ELF file by virtual address."""
 
     def __init__(self, data: bytes) -> None:
         if data[:6] != b"\x7fELF\x02\x01":
@@ -135,7 +135,7 @@ class Elf:
 
 
 def decode(elf: Elf, nm: list[NmSymbol]) -> list[Symbol]:
-    """The table embedded in a linked kernel, read the way the kernel reads it."""
+    """Returns the table embedded in a linked kernel, read as the kernel reads it."""
     where = {symbol.name: symbol.addr for symbol in nm if symbol.name.startswith("kallsyms_")}
     (count,) = elf.u32s(where["kallsyms_nr"], 1)
     offsets = elf.u32s(where["kallsyms_offsets"], count)
@@ -147,7 +147,7 @@ def decode(elf: Elf, nm: list[NmSymbol]) -> list[Symbol]:
 
 
 def differences(embedded: list[Symbol], expected: list[Symbol]) -> list[str]:
-    """Lines that say where the embedded table is not what nm says."""
+    """Returns a line for each difference between the embedded table and the output of nm."""
     out = []
     if embedded != sorted(embedded):
         out.append("the addresses do not ascend")

@@ -15,7 +15,7 @@ def problem(
 ) -> str | None:
     """Returns what KVM lacks here, in one line; None if nothing shows before QEMU tries."""
     if not device.exists():
-        return f"KVM: there is no {device}: load the module kvm, or {INSTEAD}"
+        return f"KVM: {device} does not exist: load the module kvm, or {INSTEAD}"
     try:
         os.close(os.open(device, os.O_RDWR))
     except OSError as error:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Write a text of a given size: source files one after the other, again and again.
+"""Writes a text of a given size: source files one after the other, repeated.
 
 usage: mktext.py OUT BYTES FILE...
 The text ends with the last line that is complete within BYTES.

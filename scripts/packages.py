@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 PACKAGE_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?")
-# What a package has for people to read is of no use in the image.
+# Documentation is not needed in the image.
 LEFT_OUT = re.compile(r"/usr/share/(doc|man|info|locale|lintian|bug|initramfs-tools)(/|$)")
 # Dependencies that only scripts of packages call.
 NOT_FOLLOWED = frozenset(("dpkg", "debconf", "install-info", "ucf"))
@@ -24,7 +24,7 @@ Group = list[str]
 
 
 class Error(Exception):
-    """What the user must mend, in one line."""
+    """A problem that the user must fix; the message is one line."""
 
 
 def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -33,21 +33,21 @@ def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[s
     try:
         return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     except FileNotFoundError as error:
-        raise Error(f"packages need {command[0]}, which is not on this machine") from error
+        raise Error(f"packages need {command[0]}, which is not installed") from error
 
 
 def installed_files(package: str) -> list[Path] | None:
-    """What an installed package consists of; None if it is not installed."""
+    """Returns the files of an installed package; None if it is not installed."""
     state = run("dpkg-query", "-W", "-f", "${db:Status-Status}", package)
     if state.returncode or state.stdout != "installed":
         return None
     listed = run("dpkg-query", "-L", package).stdout.splitlines()
-    # Lines that are no path tell of diversions.
+    # Lines that are not paths report diversions.
     return [Path(line) for line in listed if line.startswith("/") and line != "/."]
 
 
 def downloaded_root(package: str, cache: Path) -> Path:
-    """A directory with the files of a package that is not installed; downloaded once."""
+    """Returns a directory with the files of a package to download; downloads it once."""
     root = cache / package
     if root.is_dir():
         return root
@@ -70,15 +70,15 @@ def downloaded_root(package: str, cache: Path) -> Path:
 
 
 def package_files(package: str, cache: Path) -> list[tuple[Path, Path]]:
-    """A package's files, links and empty directories: the path of each, and where it is here."""
+    """Returns a package's files, links and empty directories: their paths there and here."""
     if not PACKAGE_NAME.fullmatch(package):
-        raise Error(f"{package}: not a package's name")
+        raise Error(f"{package}: not a valid package name")
     paths = installed_files(package)
     root = Path("/")
     if paths is None:
         root = downloaded_root(package, cache)
         paths = [Path("/") / path.relative_to(root) for path in sorted(root.rglob("*"))]
-    # Only what holds nothing else: parents are made anyway. On the host /bin may be a link.
+    # Only empty directories: parents are made anyway. On the host /bin may be a link.
     left_out = {parent for path in paths for parent in path.parents}
     left_out |= {path for path in paths if path.parent == Path("/") and path.is_symlink()}
     wanted = (path for path in paths if path not in left_out and not LEFT_OUT.match(str(path)))
@@ -115,8 +115,8 @@ def installed_packages() -> set[str]:
 
 def with_dependencies(packages: list[str]) -> list[str]:
     """
-    The packages and all that they depend on, without what these recommend. Of alternatives the one
-    that is wanted anyway, or that is installed, or else the first.
+    Returns the packages and their dependencies, without recommendations. Of alternatives it takes
+    one that is wanted anyway, or is installed, or else the first.
     """
     command = ["apt-cache", "depends", "--recurse"]
     command += [f"--no-{kind}" for kind in ("recommends", "suggests", "enhances")]
@@ -124,16 +124,16 @@ def with_dependencies(packages: list[str]) -> list[str]:
     graph = read_dependencies(run(*command, *packages).stdout) if packages else {}
     installed = installed_packages() if packages else set()
     chosen = list(dict.fromkeys(packages))
-    for package in chosen:  # grows meanwhile
+    for package in chosen:  # grows during the loop
         if not PACKAGE_NAME.fullmatch(package) or package not in graph:
             raise Error(
                 f"no Debian package is called {package}: see apt-cache search; "
-                "a list of packages that is old or missing is mended by apt-get update"
+                "if the list of packages is old or missing, run apt-get update"
             )
         for group in graph[package]:
             if any(name in chosen or name in NOT_FOLLOWED for name in group):
                 continue
             if not group:
-                raise Error(f"package {package}: nothing provides what it depends on")
+                raise Error(f"package {package}: no package provides one of its dependencies")
             chosen.append(next((name for name in group if name in installed), group[0]))
     return chosen

@@ -2,12 +2,12 @@
 """Runs the kernel in QEMU and watches its serial console.
 
 Guest is one run: start it, expect() lines, send keys or a serial BREAK, wait() for its end. The
-console is QEMU's standard output, read by one thread of control: nothing runs in the background, so
-whoever holds a Guest must keep calling expect() or wait(). BREAK goes through QMP.
+console is QEMU's standard output. Nothing reads it in the background, so the owner of a Guest must
+keep calling expect() or wait(). BREAK goes through QMP.
 
-How the run ended is told by the kernel's verdict, a line that it writes to an isa-debugcon device
-which programs cannot reach. Programs can print whatever the kernel prints, so the console's text
-counts only when there is no verdict: the kernel hung, died early, or was not told of the device.
+The kernel reports the end of a run in its verdict, a line that it writes to an isa-debugcon device,
+which programs cannot access. Programs can print whatever the kernel prints, so the console's text
+counts only when there is no verdict: the kernel hung, died early, or does not know the device.
 
 qemu-run is the command line; the boot tests use Guest directly.
 """
@@ -41,22 +41,22 @@ VERDICT = re.compile(
     r"verdict: status=(-?\d+) panic=([01]) bugs=(\d+) warnings=(\d+) reports_cut=(\d+) "
     r"console_lost=(\d+)(?: why=(.*))?\n"
 )
-# What says why a run went wrong, be it far from the log's end.
+# Lines that say why a run failed, even far from the log's end.
 COMPLAINT = re.compile(r"\bnot ok \d|WARNING: |BUG:|Kernel panic")
 PIPE_BYTES = 1 << 20
-# After its last words the kernel has this long to be gone.
+# Seconds for the kernel to power off after its last line.
 LAST_WORDS_S = 15.0
-EARLY_PANIC = b"Kernel panic: "  # where lines have no time yet
-EXPORT_BYTES = 16 << 20  # what a kernel may export
+EARLY_PANIC = b"Kernel panic: "  # before lines have a time
+EXPORT_BYTES = 16 << 20  # the most that a kernel may export
 MEMORY = re.compile(r"(\d+)([KMGT]?)B?", re.IGNORECASE)
 
 
 class QemuError(Exception):
-    """A run that cannot start or did not go as it must; the message is one line."""
+    """A run cannot start or has failed; the message is one line."""
 
 
 class LineEnds:
-    """Turns CR LF into LF in a stream that comes in pieces."""
+    """Turns CR LF into LF in a stream that arrives in pieces."""
 
     def __init__(self) -> None:
         self.held = b""  # CRs at the end of a piece: an LF may follow
@@ -145,7 +145,7 @@ class Options:
             raise QemuError(why)
 
     def check_memory(self, needed_bytes: int) -> None:
-        """QEMU would put an initramfs that is too large over the kernel, without a word."""
+        """Refuses an initramfs that is too large. QEMU would silently load it over the kernel."""
         size = MEMORY.match(self.mem)
         power = "KMGT".index(size[2].upper() or "M") + 1 if size else 0
         if size and int(size[1]) << 10 * power < needed_bytes:
@@ -219,22 +219,22 @@ class Verdict:
 
 @dataclass
 class Result:
-    """How a run ended. error is None only for a run that went as it must."""
+    """How a run ended. error is None only if the run succeeded."""
 
     log: str
-    status: int | None  # what the kernel said, None if it did not
+    status: int | None  # from the kernel's verdict, None without one
     exit_code: int | None  # QEMU's own, None if it had to be killed
     seconds: float
     error: str | None
     verdict: Verdict | None = None
-    export_error: str | None = None  # why there is no export, if one was wanted
+    export_error: str | None = None  # why a requested export is missing
 
     @property
     def ok(self) -> bool:
         return self.error is None
 
     def tail(self, nr_lines: int = 40) -> str:
-        """The log's last lines; before them what was complained of earlier, with what led to it."""
+        """Returns the log's last lines, after earlier complaints and the lines that led to them."""
         lines = self.log.splitlines()
         start = max(0, len(lines) - nr_lines)
         shown: list[int] = []
@@ -245,7 +245,7 @@ class Result:
 
 
 class Guest:
-    """One run of QEMU. Use as a context manager: leaving it ends QEMU whatever happened."""
+    """One run of QEMU. Use as a context manager: leaving it always ends QEMU."""
 
     def __init__(
         self,
@@ -279,7 +279,7 @@ class Guest:
             self._dir.cleanup()
             raise QemuError(f"cannot start {argv[0]}: {error.strerror}") from error
         assert self.process.stdout is not None
-        # QEMU must never have to wait for us: a full pipe would be visible to the guest.
+        # QEMU must never wait for this script: a full pipe would be visible to the guest.
         try:
             fcntl.fcntl(self.process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         except OSError:
@@ -299,14 +299,14 @@ class Guest:
 
     @property
     def text(self) -> str:
-        """The console so far, line ends as newlines only."""
+        """Returns the console so far, with newlines as the only line ends."""
         if self._text_of != len(self.raw):
             self._text = self.raw.decode("utf-8", "replace").replace("\r\n", "\n")
             self._text_of = len(self.raw)
         return self._text
 
     def _read(self, wait_s: float) -> bool:
-        """Waits for output and takes it; False when there was none."""
+        """Waits for output and takes it. Returns False if there was none."""
         assert self.process.stdout is not None
         if self._eof:
             return False
@@ -364,7 +364,7 @@ class Guest:
         self.qmp("chardev-send-break", id="console")
 
     def sysrq(self, key: str) -> None:
-        """BREAK, then the key. They travel apart: the key must not overtake the BREAK."""
+        """Sends a BREAK, then the key. They take different ways; the key must not come first."""
         self.send_break()
         time.sleep(0.05)
         self.send(key)
@@ -429,11 +429,11 @@ class Guest:
     def _read_verdict(self) -> Verdict | None:
         try:
             return Verdict.parse(self._verdict_path.read_text("utf-8", "replace"))
-        except FileNotFoundError:  # QEMU did not come so far
+        except FileNotFoundError:  # QEMU ended before it made the file
             return None
 
     def wait(self) -> Result:
-        """Runs to the end of the guest or to the first thing that will not become good again."""
+        """Runs to the end of the guest, or to the first failure that is final."""
         killed = None
         last_words = None
         while not self._eof:
@@ -477,7 +477,7 @@ def first_line_with(log: str, *words: str) -> str | None:
 
 
 def first_complaint(stderr: str) -> str:
-    """Returns the line that says why QEMU gave up, which is not a warning, or else the first."""
+    """Returns the first line of QEMU's errors that is not a warning, or else the first."""
     lines = stderr.splitlines()
     return next((line for line in lines if "warning:" not in line), lines[0] if lines else "")
 
@@ -490,7 +490,7 @@ def complaint_of(result: Result) -> str | None:
 
 
 def judge(result: Result, stderr: str) -> str | None:
-    """What is wrong with a run that ended by itself, or None."""
+    """Returns the problem of a run that ended by itself, or None."""
     why = complaint_of(result)
     if why:
         return why

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads a log of `strace -f -o` into one table of calls and errors per process.
 
-A process is what clone, fork and vfork make; threads count for the process they are in. It has the
+clone, fork and vfork make processes; the calls of threads count for their process. It has the
 name that the kernel gives it (its comm): of the last program it executed, or as set by prctl. A
-table begins anew with each execve that succeeds, and that execve is its first call. Each call
-counts where it starts, so one without end counts. One that a signal interrupts and that is made
-again counts once; whether it is made again, or fails with EINTR, the return of the handler tells.
+successful execve starts a new table, as its first call. Each call counts where it starts, so a call
+without an end counts. A call that a signal interrupts and that is restarted counts once; the return
+of the handler shows whether it is restarted or fails with EINTR.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def find_births(lines: list[tuple[int, str]]) -> dict[int, tuple[int, bool, int]
 
 
 class Reader:
-    """All processes of a log, from the first execve of the program on if one is named."""
+    """Collects all processes of a log; if a program is named, from its first execve on."""
 
     def __init__(self, trace: str, program: str | None):
         self.lines = split_lines(trace)
@@ -108,7 +108,7 @@ class Reader:
         self.interrupted: dict[int, list[str]] = {}  # by task: calls, the last one last
 
     def task_process(self, task: int) -> Process:
-        """A task that nobody made is the first, or one of the first's threads."""
+        """Returns a task's process. A task without a maker is the first, or one of its threads."""
         if task not in self.leaders:
             maker, is_thread, pid = self.births.get(task, (None, True, 0))
             if maker is not None:
@@ -128,7 +128,7 @@ class Reader:
         return self.processes[self.leaders[task]]
 
     def group_of(self, parent: Process) -> str:
-        """Whether the new process descends from the root is in whether it has a group."""
+        """Returns the group of a new process; None if it does not descend from the root."""
         return "in" if parent is self.root or parent.group else ""
 
     def succeed(self, task: int) -> None:
@@ -157,7 +157,7 @@ class Reader:
         return ""
 
     def end_handler(self, task: int, text: str) -> None:
-        """What rt_sigreturn returns is what the user sees of the interrupted call."""
+        """Ends a handler: rt_sigreturn returns the result of the interrupted call."""
         self.may_go_on.add(task)
         if self.interrupted.get(task) and FAILED.search(text):
             name, process = self.interrupted[task].pop(), self.task_process(task)
@@ -217,8 +217,8 @@ class Reader:
 
 def read_processes(trace: str, program: str | None = None) -> list[Process]:
     """
-    The processes in the order in which they were made. program: leave out all that is neither the
-    process that is the first to execute this path nor descends from it.
+    Returns the processes in order of creation. program: only the first process that executes this
+    path, and its descendants.
     """
     processes = Reader(trace, program).read()
     for process in processes:

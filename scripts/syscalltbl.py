@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Make <generated/syscalls.h> from the system call table.
+"""Makes <generated/syscalls.h> from the system call table.
 
 usage: syscalltbl.py SYSCALLS.TBL HEADER
 
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
 
 def parse_arguments(text: str) -> tuple[list[str], str] | str:
-    """The arguments and the return value of the table's last column, or what is wrong there."""
+    """Returns the arguments and return value of the table's last column, or its problem."""
     ret = "dec"
     if text == "-":
         return ["LIVE_ARG(raw, 0)"], ret
@@ -65,7 +65,7 @@ def parse_arguments(text: str) -> tuple[list[str], str] | str:
 
 
 def parse(text: str, path: str) -> list[Call]:
-    """The calls of a table; exits with the place of the first mistake."""
+    """Returns the calls of a table. Exits with the place of the first mistake."""
     calls: list[Call] = []
     for line_number, line in enumerate(text.splitlines(), 1):
 
@@ -98,7 +98,7 @@ def parse(text: str, path: str) -> list[Call]:
             fail(arguments)
         calls.append(Call(int(number), name, entry, class_names, *arguments))
     if not calls:
-        sys.exit(f"{path}: no system call in it")
+        sys.exit(f"{path}: the table has no system calls")
     return calls
 
 

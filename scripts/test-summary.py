@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Run test programs and pytest, and end with one line `N passed, M failed`.
+"""Runs test programs and pytest, and ends with one line `N passed, M failed`.
 
 usage: test-summary.py --build DIR [--unit PROGRAM...] [--pytest PATH...] [--pytest-args ARGS]
 
@@ -39,7 +39,7 @@ class Count:
 
 
 def count_tap(text: str, status: int) -> Count:
-    """The results in TAP output of a program that exited with status."""
+    """Counts the results in the TAP output of a program that exited with status."""
     count = Count()
     planned = sum(int(n) for n in re.findall(r"^1\.\.(\d+)", text, re.M))
     for line in text.splitlines():
@@ -73,7 +73,7 @@ def run_unit(program: Path) -> Count:
 
 
 def count_junit(path: Path, status: int) -> Count:
-    """The results pytest wrote to a JUnit file, or one failure if there is none."""
+    """Counts the results in pytest's JUnit file. A missing file is one failure."""
     count = Count()
     if path.exists():
         for case in ElementTree.parse(path).iter("testcase"):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Which tools are used, and what to say when one is missing.
+# The tools, and the error if one is missing.
 
 # $(call pick,VAR,value): the default of a tool, unless the user names another.
 pick = $(if $(filter default undefined,$(origin $1)),$(eval $1 := $2))
-# The first of the given commands that exists (the first of all when none does).
+# The first of the given commands that exists; if none does, the first.
 first-found = $(firstword $(foreach t,$1,$(if $(shell command -v $t),$t)) $1)
 
 ifeq ($(LLVM),1)
@@ -23,9 +23,9 @@ $(call pick,USERCXX,g++)
 $(call pick,MUSLCC,musl-gcc)
 $(call pick,CLANG_FORMAT,$(call first-found,clang-format-14 clang-format))
 
-# $(call need,commands and /files): stop with one clear line unless all are there.
+# $(call need,commands and /files): stops with one line if any is missing.
 need = $(call need-report,$(strip $(foreach t,$1,$(if $(call exists,$t),,$t))))
-need-report = $(if $1,$(error not found: $1; run `make deps` to install what is missing))
+need-report = $(if $1,$(error not found: $1; run `make deps` to install it))
 exists = $(if $(filter /%,$1),$(wildcard $1),$(shell command -v $1))
 
 kconfig-tools := $(PYTHON) /usr/lib/python3/dist-packages/kconfiglib.py
@@ -37,7 +37,7 @@ iso-tools := grub-mkrescue grub-file xorriso mformat /usr/lib/grub/i386-pc
 export-tools := /usr/lib/python3/dist-packages/elftools
 pytest-tools := /usr/lib/python3/dist-packages/pytest /usr/lib/python3/dist-packages/pexpect
 
-# What the goals on the command line are about decides which tools must be there.
+# The goals on the command line decide which tools are needed.
 goals := $(or $(MAKECMDGOALS),all)
 no-config-goals := help deps clean distclean format format-check
 config-goals := defconfig olddefconfig savedefconfig menuconfig

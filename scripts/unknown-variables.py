@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Warns of variables on make's command line that nothing reads, with the one that was meant."""
+"""Warns of unknown variables on make's command line, and suggests the nearest known name."""
 
 import difflib
 import re
@@ -13,7 +13,7 @@ def warnings(unknown: list[str], known: list[str]) -> list[str]:
     lines = []
     for name in sorted(filter(CAPITALS.fullmatch, unknown)):
         near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else "make help lists those there are"
+        hint = f"did you mean {near[0]}?" if near else "make help lists the known ones"
         lines.append(f"make: warning: unknown variable {name}: {hint}")
     return lines
 

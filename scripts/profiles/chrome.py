@@ -135,7 +135,7 @@ class Writer:
         return {"stack": [self.trace.name(address - 1) for address in chain]} if chain else {}
 
     def switch(self, event: Event, args: dict) -> None:
-        """Of sched_switch: the CPU's track says who runs, the task's for what it does not."""
+        """Handles sched_switch: the CPU's track shows its task, the task's why it does not run."""
         cpu = self.cpu_track(event.cpu)
         self.end(cpu, "runs", event.ns, {})
         previous, next = args["prev_pid"], args["next_pid"]

@@ -37,7 +37,7 @@ class Snapshot:
         return self.pieces.setdefault(nr, piece) == piece
 
     def text(self) -> bytes:
-        """The lines whose pieces are all there, and a GAP for each piece that is missing."""
+        """Returns the complete lines, and a GAP for each piece that is missing."""
         found: list[bytes] = []
         line: list[bytes] = []  # empty: its begin is missing
         for nr in range(max(self.pieces) + 1):
@@ -91,7 +91,7 @@ def snapshots(log: bytes) -> tuple[list[Snapshot], int]:
 
 
 def last_export(log: bytes) -> tuple[bytes, list[str]] | None:
-    """The text of the last export, and warnings; None: there is none."""
+    """Returns the text of the last export, and warnings; None without an export."""
     found, nr_damaged = snapshots(log)
     if not found:
         return None

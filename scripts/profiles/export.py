@@ -33,7 +33,7 @@ END = re.compile(
 
 
 class ExportError(Exception):
-    """There is no export, or it is not what it should be; the message is one line."""
+    """An export is missing or invalid; the message is one line."""
 
 
 def file_offset(physical: int, ram_bytes: int) -> int:
@@ -46,7 +46,7 @@ def file_offset(physical: int, ram_bytes: int) -> int:
 
 
 def address_of_header(kernel: Path) -> int:
-    """The physical address of the kernel's `profile_export`."""
+    """Returns the physical address of the kernel's `profile_export`."""
     try:
         with kernel.open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
@@ -59,7 +59,7 @@ def address_of_header(kernel: Path) -> int:
 
 
 def from_memory(kernel: Path, ram: Path) -> bytes:
-    """The text of the last export in a file of a guest's RAM."""
+    """Returns the text of the last export in a file of a guest's RAM."""
     size = ram.stat().st_size
 
     def read(physical: int, n: int) -> bytes:

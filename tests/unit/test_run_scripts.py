@@ -149,7 +149,7 @@ def test_make_knows_all_variables_that_it_reads() -> None:
 
 def test_kvm_says_what_is_missing(tmp_path) -> None:
     device, cpuinfo = tmp_path / "kvm", tmp_path / "cpuinfo"
-    assert f"no {device}" in kvm.problem(device, cpuinfo)
+    assert f"{device} does not exist" in kvm.problem(device, cpuinfo)
     device.mkdir()
     assert f"cannot open {device}: Is a directory" in kvm.problem(device, cpuinfo)
     device.rmdir()

@@ -210,7 +210,7 @@ def test_mkinitramfs_reads_a_list(image) -> None:
         (["/x=dir", "/x=text"], "a directory and a file"),
         (["/x=text", "/x/y=text"], "/x is not a directory"),
         (["--symlink", "/x"], "not NAME=TARGET"),
-        (["--package", "../x"], "not a package's name"),
+        (["--package", "../x"], "not a valid package name"),
         (["--package", "no-such-package-here"], "package no-such-package-here is not installed"),
     ],
 )
@@ -307,7 +307,7 @@ def test_dependencies_of_packages(monkeypatch) -> None:
     assert packages.with_dependencies(["gawk", "tool"]) == ["gawk", "tool", "libc6"]
     installed.clear()
     assert packages.with_dependencies(["tool"]) == ["tool", "libc6", "other-awk"]
-    for wanted, why in ("nope", "called nope:"), ("../x", "called ../x:"), ("lonely", "nothing"):
+    for wanted, why in ("nope", "called nope:"), ("../x", "called ../x:"), ("lonely", "no package"):
         with pytest.raises(packages.Error, match=why):
             packages.with_dependencies([wanted])
     assert packages.with_dependencies([]) == []
