@@ -128,7 +128,7 @@ class Reader:
         return self.processes[self.leaders[task]]
 
     def group_of(self, parent: Process) -> str:
-        """Returns the group of a new process; None if it does not descend from the root."""
+        """Returns the group of a new process; "" if it does not descend from the root."""
         return "in" if parent is self.root or parent.group else ""
 
     def succeed(self, task: int) -> None:

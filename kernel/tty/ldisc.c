@@ -363,7 +363,10 @@ static void kill_line(struct ldisc *ldisc)
 		echo_plain(ldisc, '\n');
 }
 
-/* Erases a character (VERASE), a word and the blanks after it (VWERASE), or the line (VKILL). */
+/*
+ * Erases a character (VERASE), a word and the non-word bytes after it (VWERASE), or the line
+ * (VKILL).
+ */
 static void erase(struct ldisc *ldisc, enum control_char which)
 {
 	const u32 visibly = ECHO | ECHOK | ECHOKE | ECHOE;
