@@ -418,7 +418,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	struct task *any = task ?: list_first_entry(&proc->threads, struct task, thread_node);
 	struct sigpending *pending = task ? &task->pending : &proc->pending;
 	struct task *to = any;
-	bool was_pending;
+	__maybe_unused bool was_pending; /* for the event */
 	int error;
 
 	ASSERT_HELD(&proc->lock);
