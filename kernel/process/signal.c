@@ -169,6 +169,12 @@ static void announce(struct process *proc)
 		wake_up_all(queue);
 }
 
+/* Returns whether a standard signal is pending already: it is not queued twice. */
+static bool is_pending(const struct sigpending *pending, int sig)
+{
+	return sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig);
+}
+
 int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 		   const struct siginfo *info)
 {
@@ -176,7 +182,7 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
 	struct signal_entry *entry;
 
 	ASSERT_HELD(&proc->lock);
-	if (sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig))
+	if (is_pending(pending, sig))
 		return 0;
 	entry = alloc_entry(proc, sig >= SIGRTMIN || (info && info->si_code < 0));
 	if (!entry && sig >= SIGRTMIN && info && info->si_code != SI_USER)
@@ -418,7 +424,6 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	struct task *any = task ?: list_first_entry(&proc->threads, struct task, thread_node);
 	struct sigpending *pending = task ? &task->pending : &proc->pending;
 	struct task *to = any;
-	__maybe_unused bool was_pending; /* for the event */
 	int error;
 
 	ASSERT_HELD(&proc->lock);
@@ -439,10 +444,13 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_DELIVERED);
 		return 0;
 	}
-	was_pending = sig < SIGRTMIN && pending->set & SIGNAL_BIT(sig);
-	error = signal_enqueue(proc, pending, sig, info);
-	profile_trace(signal_generate, sig, info, to ?: any, !task,
-		      was_pending ? PROFILE_SIGNAL_PENDING : error);
+	if (is_pending(pending, sig)) {
+		error = 0;
+		profile_trace(signal_generate, sig, info, to ?: any, !task, PROFILE_SIGNAL_PENDING);
+	} else {
+		error = signal_enqueue(proc, pending, sig, info);
+		profile_trace(signal_generate, sig, info, to ?: any, !task, error);
+	}
 	if (!error && to)
 		signal_notify_thread(to);
 	return error;
