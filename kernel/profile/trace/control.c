@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What is switched: events, the tracer, recording, and the memory of the rings, which is allocated
- * when the first event or tracer is switched on.
+ * Switches events, tracers, filters, call chains and recording, and resizes the rings. The rings
+ * get their memory when the first event or tracer is switched on. All switches are serialized by
+ * one flag, the turn. files.c calls these functions for /sys/kernel/tracing.
  */
 
 #include "trace.h"
@@ -14,12 +15,15 @@
 
 static const struct tracer nop = { .name = "nop" };
 
-/* All below are guarded by the turn, which sleepers wait for. */
+/* Guards all below but nr_holders. Not a spinlock, because its holder allocates memory. */
 static bool turn_is_taken;
 static bool wants_recording = true;
 static u64 wanted_bytes = DEFAULT_BYTES;
 static const struct tracer *tracer = &nop;
-/* Readers of the rings, or RESIZING and those that are about to find out. Changes atomically. */
+/*
+ * The number of readers that hold the rings; RESIZING is added while they are resized, and readers
+ * that come then give up. Changed by atomic operations only.
+ */
 #define RESIZING 0x80000000u
 static u32 nr_holders;
 
@@ -210,7 +214,7 @@ int trace_switch_events(const char *system, const char *name, bool on)
 	return any ? error : -OS_EINVAL;
 }
 
-/* One word, which it changes. */
+/* Switches the events of one word, `[!][system:]name`. Overwrites the word. */
 static int switch_word(char *word)
 {
 	bool on = *word != '!';
@@ -250,7 +254,7 @@ static int select_tracer(const struct tracer *next)
 	if (tracer->stop)
 		tracer->stop();
 	tracer = &nop;
-	/* As on Linux: what another tracer recorded is not printed as this one's. */
+	/* As on Linux. Otherwise the new tracer would print records of the old one. */
 	ring_clear();
 	trace_show_restart();
 	error = next->start ? next->start() : 0;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The events of <lego/profile_events.h>. The list is expanded four times: into the IDs; into the
- * struct of each record; into its printer; and into its writer, with its fields and the text of its
- * format.
+ * Defines the events of <lego/profile_events.h>. The list is expanded four times: into the IDs; the
+ * structs of the records; the printers; and the writers, with their fields and format texts.
  *
- * A writer reserves its record in the ring and fills it in there. With a filter, or call chains, or
- * if the ring has no room at hand, it fills in a copy, which goes into the ring if the filter wants
- * it.
+ * A writer reserves its record in the ring and fills it in there: 40 instructions for two
+ * arguments. It takes the slow path if the event has a filter, if call chains are on, or if the
+ * fast path of the ring fails. Then it fills in a copy, and trace_write_slowly() filters and
+ * records it.
  */
 
 #include "trace.h"
 
 #include "text.h"
 
-#undef errno /* the name of a field */
+#undef errno /* a field has this name */
 
 enum {
-	LAST_ID_OF_LINUX = 99, /* those up to here are known to Linux's tools */
+	LAST_ID_OF_LINUX = 99, /* IDs up to here have a fixed meaning for Linux's tools */
 #define PROFILE_EVENT(system, name, ...) ID_##name,
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
@@ -41,7 +41,7 @@ enum {
 #undef FIELD_TEXT
 #undef FIELD_STRING
 
-/* The printer of each record, which is the format and its arguments, compiled. */
+/* The printer of each record: its format and arguments, compiled into a call of trace_printf(). */
 #define __print_flags(value, separator, ...)         \
 	trace_flag_names((char[64]){ 0 }, 64, value, \
 			 (const struct trace_flag_name[]){ __VA_ARGS__, { 0, NULL } })
@@ -60,7 +60,7 @@ enum {
 #undef __print_flags
 #undef __get_str
 
-/* The writer of each record, with its fields and its format. */
+/* The writer of each record, with its fields and its format text. */
 #define ENTRY(text, name_, member, ...)                           \
 	{ .type = text,                                           \
 	  .name = #name_,                                         \

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rings in an export: see formats.md. All is empty as long as the rings have no memory. */
+/*
+ * Prints the rings into an export: the events with their formats, the tasks, the CPUs, and the
+ * pages as base64 (formats.md). Pages are copied as they are; tools on the host decode them. All
+ * tables are empty as long as the rings have no memory.
+ */
 
 #include "trace.h"
 
@@ -32,7 +36,7 @@ static const struct table task_table = TABLE(task_columns);
 static const struct table cpu_table = TABLE(cpu_columns);
 static const struct table page_table = TABLE(page_columns);
 
-/* The memory of the one exporter. */
+/* Static, because only one export is made at a time. */
 static struct ring_reader reader;
 static char format[TRACE_FORMAT_BYTES];
 static char base64[PROFILE_TRACE_PAGE_BYTES / 3 * 4 + 8];
@@ -81,7 +85,7 @@ void trace_print_cpus_json(const void *unused)
 	table_end_without_total();
 }
 
-/* Returns base64 of so many bytes, of which there are 8 at a time: RFC 4648, section 4. */
+/* Returns nr bytes, a multiple of 8, as base64 (RFC 4648, section 4) in a static buffer. */
 static const char *encode(const u8 *bytes, u32 nr)
 {
 	static const char letters[] =

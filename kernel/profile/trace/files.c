@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The files of /sys/kernel/tracing, with the names and words of Linux's ftrace. */
+/*
+ * Implements the files of /sys/kernel/tracing, with the names and contents of Linux's ftrace. Each
+ * file has a function that prints it and one that parses a write; control.c does the work.
+ */
 
 #include "trace.h"
 
@@ -138,7 +141,7 @@ static int truncate_trace(const void *unused)
 	return 0;
 }
 
-/* Only to empty it: Linux ignores what is written. */
+/* Does nothing: opening with truncation clears the rings, and Linux ignores the text, too. */
 static int write_trace(const char *text, const void *unused)
 {
 	return 0;
@@ -154,7 +157,7 @@ static int write_recording(const char *text, const void *unused)
 {
 	u64 number;
 
-	/* Any number but 0 is a yes, as on Linux. */
+	/* As on Linux, any number but 0 switches on. */
 	return parse_number(text, &number) ? -OS_EINVAL : trace_set_recording(number);
 }
 
@@ -267,7 +270,7 @@ static void add(const os_trace_file_t *file)
 	failed |= os_add_trace_file(file) != 0;
 }
 
-/* Adds a file whose path is made up. */
+/* Adds the file directory/middle/name. The path is never freed, because the file stays. */
 static void add_at(const char *directory, const char *middle, const char *name,
 		   os_trace_file_t file)
 {
@@ -300,7 +303,7 @@ static void add_event(const struct trace_event *event)
 				  .arg = event });
 }
 
-/* Whether an event is the first one of its system that can be switched. */
+/* Returns whether an event is the first one of its system that users can switch. */
 static bool is_first(const struct trace_event *event)
 {
 	struct trace_event *before;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Events as a profiler: its start, its boot parameter, and what it adds to an export. Its other
- * files are in /sys/kernel/tracing (files.c).
+ * Registers trace as a profiler: its start, the boot parameter trace_event=, and its four files of
+ * an export. Its other files are in /sys/kernel/tracing (files.c).
  */
 
 #include "../event_keys.h"
@@ -9,7 +9,7 @@
 #include "../words.h"
 #include "trace.h"
 
-/* trace_event= */
+/* The value of trace_event=, until init() switches these events on. */
 static char wanted_events[256];
 
 static int set_events(const char *value)
@@ -39,7 +39,7 @@ static void init(void)
 	const char *words = wanted_events;
 	struct trace_event *event;
 
-	/* An end is recorded if its begin was. */
+	/* One key for both, so that point_end is recorded whenever point_begin is. */
 	trace_for_each_event(event)
 	{
 		if (event->key == &trace_key_point_end)
@@ -51,7 +51,7 @@ static void init(void)
 		.sample = trace_sample,
 	};
 	trace_add_files();
-	/* As on Linux, a wrong name does not keep the others from being switched on. */
+	/* As on Linux, a wrong name leaves the other events of the list switched on. */
 	while (words_next(&words, word, sizeof(word)) > 0) {
 		if (trace_switch_words(word))
 			os_printk("profile: trace_event=%s: cannot be switched on\n", word);
@@ -73,7 +73,7 @@ static const struct profiler_file files[] = {
 
 PROFILER(trace) = {
 	.name = "trace",
-	.place = 40, /* behind points, which measure what a pair without events costs */
+	.place = 40, /* after points, which measure the cost of a pair without events */
 	.init = init,
 	.process_exec = exec,
 	.task_init = profile_trace_task,

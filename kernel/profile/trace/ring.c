@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The slow path of a write, and the memory of the rings. A write is slow if it begins a page, if
- * the upper half of the TSC has changed, if there is no room, and while nothing is recorded. It
- * reserves all it needs by one cmpxchg, as the fast path does: padding, the page's head or an
- * extension, and the record.
+ * The slow path of a write, and the memory of the rings. The slow path handles four cases: the
+ * write begins a page, the upper half of the TSC has changed, there is no room, or recording is
+ * off. Like the fast path, it reserves all that it needs by one cmpxchg: padding, the page's head
+ * or an extension, and the record. It costs 230 instructions at the start of a page.
  *
- * An event that is lost takes a number, but no room. The rest of its page becomes padding, so the
- * next event begins a page, whose head has its number: a reader sees every gap.
+ * A lost event takes a number, but no room. The rest of its page becomes padding, so the next event
+ * begins a page. The head of that page has the event's number, so readers see every gap.
  */
 
 #include "ring.h"
 
-#define DEFAULT_SHARE 8 /* of the machine's memory, at most */
+#define DEFAULT_SHARE 8 /* all rings take at most an eighth of the machine's memory */
 #define MIN_BYTES     (2 * PROFILE_TRACE_PAGE_BYTES)
 
 OS_DEFINE_PER_CPU(struct trace_ring, trace_ring);
@@ -23,17 +23,18 @@ static u64 ring_size_bytes;
 /* The reservation of a slow write. */
 struct plan {
 	u64 cycles;
-	u64 limit, bias, head; /* before */
-	u64 after;	       /* head, afterwards */
+	u64 limit, bias, head; /* their values before */
+	u64 after;	       /* the value of head afterwards */
 	u64 start;	       /* position of the page's head, or of the extension */
 	u64 nr;		       /* the number of the event */
-	u32 room;	       /* words that are left in the page */
+	u32 room;	       /* words left in the current page */
 	bool new_page, lost;
 };
 
 /*
- * A page is not free while it has what a reader may still want, unless it may be overwritten, nor
- * while an interrupted writer has a record in it.
+ * Returns whether the page at a position may be written. It must not hold a record of an
+ * interrupted writer. Unless trace_overwrites is set, it must not hold an event that readers may
+ * still want.
  */
 static bool page_is_free(u64 position)
 {
@@ -49,7 +50,10 @@ static bool page_is_free(u64 position)
 
 static void make_plan(struct plan *p, u64 words)
 {
-	/* limit and bias first: if an interrupt moves them after that, it moves head, too. */
+	/*
+	 * limit and bias are read before head. An interrupt that moves them later moves head, too,
+	 * so the cmpxchg of head fails. Read after head, they could be newer than it.
+	 */
 	p->limit = os_this_cpu_read(trace_ring.limit);
 	p->bias = os_this_cpu_read(trace_ring.bias);
 	p->head = os_this_cpu_read(trace_ring.head);
@@ -65,7 +69,7 @@ static void make_plan(struct plan *p, u64 words)
 		TRACE_HEAD(p->start + (p->lost ? 0 : TRACE_PAGE_HEAD_WORDS + words), p->head + 1);
 }
 
-/* Lets what follows be written quickly. */
+/* Prepares the fast path for the events that follow. */
 static void remember(const struct plan *p)
 {
 	u64 page = p->start & ~(TRACE_PAGE_WORDS - 1);
@@ -78,7 +82,10 @@ static void remember(const struct plan *p)
 	os_this_cpu_cmpxchg(trace_ring.bias, p->bias,
 			    (u64)os_this_cpu_read(trace_ring.words) - lap * sizeof(u64));
 	os_this_cpu_cmpxchg(trace_ring.limit, p->limit, TRACE_LIMIT(page + TRACE_PAGE_WORDS));
-	/* Pairs with stop_cpu(), which may have come in between. */
+	/*
+	 * Pairs with stop_cpu(), an interrupt that may have come before limit was set. Without the
+	 * second look, the fast path would go on while recording is off.
+	 */
 	pf_barrier();
 	if (!pf_read_once(recording))
 		os_this_cpu_write(trace_ring.limit, 0);
@@ -125,8 +132,8 @@ pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 }
 
 /*
- * An interrupt that comes when commit has reached head publishes by itself; any other one moves
- * head, so this looks again.
+ * Moves commit up to head. An interrupt after commit has reached head publishes its own records. An
+ * earlier one moves head, so the loop reads head again.
  */
 pf_noinline void trace_commit_nested(u64 end)
 {
@@ -158,9 +165,10 @@ bool ring_is_recording(void)
 }
 
 /*
- * Lets no writer of this CPU be left that has looked at the ring, by moving head: one that has not
- * reserved yet must try again, and sees that nothing is recorded. One that has reserved must end
- * first. What is in the ring cannot be read any more.
+ * Ends the use of a CPU's ring by its writers, so that its memory can be replaced. Runs on that
+ * CPU, with recording off. Moves head, so that a writer that has not reserved yet must try again,
+ * and finds recording off. If a writer has reserved already, sets any_busy instead, and
+ * retire_rings() tries again. The events in the ring can no longer be read.
  */
 static bool any_busy;
 
@@ -197,7 +205,7 @@ static void free_all(u64 **rings)
 	os_free(rings);
 }
 
-/* Allocates a ring for each CPU, or none for 0 bytes. Returns NULL if there is no memory. */
+/* Allocates a ring for each CPU, or an array of NULL for 0 bytes. Returns NULL without memory. */
 static u64 **allocate(u64 bytes)
 {
 	unsigned int cpu, nr = 0;

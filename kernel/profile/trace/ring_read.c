@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads the rings. A reader copies a page and then looks at head: if the writer has come round to
- * that page meanwhile, the copy is dropped, and the reader goes on with the oldest page that is
- * left. The numbers at the heads of the pages tell how many events it has missed.
+ * Reads the rings without stopping their writers. A reader copies a page and then looks at head. If
+ * the writer has come round to that page meanwhile, the reader drops the copy and goes on with the
+ * oldest page left. The number in the head of each page tells how many events were lost. show.c
+ * reads events, and export.c whole pages.
  *
- * oldest[] says what has been consumed or cleared. A ring that does not overwrite must not begin a
- * page before that is behind its oldest event: its `tail`.
+ * The events before `oldest` of a CPU were consumed or cleared. A ring that does not overwrite
+ * keeps all pages from `tail` on, the page of `oldest`.
  */
 
 #include "ring.h"
 
-static os_lock_t lock = OS_LOCK_INIT; /* guards all below, and tail */
+static os_lock_t lock = OS_LOCK_INIT; /* guards all below, and tail of the rings */
 static OS_DEFINE_PER_CPU(struct ring_place, oldest);
 static OS_DEFINE_PER_CPU(u64, nr_consumed);
 static OS_DEFINE_PER_CPU(struct ring_totals, totals_when_cleared);
@@ -20,7 +21,7 @@ static u64 page_of(u64 position)
 	return position & ~(TRACE_PAGE_WORDS - 1);
 }
 
-/* Returns a - b, of positions. */
+/* Returns the signed distance of two positions, a - b. */
 static s64 distance(u64 a, u64 b)
 {
 	return (s64)((a - b) << (64 - TRACE_POSITION_BITS)) >> (64 - TRACE_POSITION_BITS);
@@ -41,7 +42,10 @@ struct ring_place ring_newest(u32 cpu)
 	struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
 	u64 nr, head;
 
-	/* nr must not be ahead of head, nor far behind it. It changes at each page. */
+	/*
+	 * trace_nr() needs an nr that is not ahead of head, nor far behind it. The slow path
+	 * changes nr at each page, so head is read again if nr has changed meanwhile.
+	 */
 	do {
 		nr = pf_read_once(ring->nr);
 		pf_mb();
@@ -71,7 +75,7 @@ bool ring_consume(u32 cpu, u64 from_position, const struct ring_place *place, u6
 	return valid;
 }
 
-/* Returns the events of a CPU since boot. */
+/* Returns the totals of a CPU since boot. Called with the lock held. */
 static struct ring_totals totals(u32 cpu)
 {
 	os_assert_held(&lock);
@@ -110,7 +114,7 @@ void ring_clear(void)
 	}
 }
 
-/* Returns the first page that is not, or is about to be, overwritten. */
+/* Returns the position of the oldest page that is neither overwritten nor about to be. */
 static u64 first_page(const struct trace_ring *ring)
 {
 	return page_of(TRACE_POSITION(pf_read_once(ring->head)) + TRACE_PAGE_WORDS - 1) -
@@ -122,7 +126,7 @@ void ring_set_overwrite(bool on)
 	unsigned int cpu;
 
 	pf_write_once(trace_overwrites, on);
-	/* Overwritten events count as consumed; the number stays that of the gap. */
+	/* Skips the overwritten pages. Keeps place.nr, so the next reader reports the gap. */
 	os_for_each_cpu(cpu) {
 		const struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
 		unsigned long flags = os_lock(&lock);
@@ -141,19 +145,22 @@ void ring_reader_init(struct ring_reader *reader, u32 cpu)
 {
 	reader->cpu = cpu;
 	reader->place = ring_oldest(cpu);
-	/* Pairs with trace_commit(). */
+	/* Pairs with the barrier in trace_commit_quickly(): records before commit are complete. */
 	reader->end = TRACE_POSITION(pf_load_acquire(&os_per_cpu(trace_ring, cpu).commit));
 	reader->page_position = ~0ull;
 	reader->at = reader->nr_words = 0;
 }
 
-/* Copies the page that the reader is in. Returns false if it has been overwritten. */
+/* Copies a page to the reader. Returns false if it was overwritten meanwhile. */
 static bool copy_page(struct ring_reader *reader, const struct trace_ring *ring, u64 page)
 {
 	s64 nr = pf_min(distance(reader->end, page), (s64)TRACE_PAGE_WORDS);
 
 	memcpy(reader->words, ring->words + (page & ring->mask), nr * sizeof(u64));
-	/* The copy is made before head is read: pairs with the cmpxchg that reserves. */
+	/*
+	 * Pairs with the cmpxchg of head that reserves. head must be read after the copy was made,
+	 * or a page that was overwritten during the copy would pass for a valid one.
+	 */
 	pf_mb();
 	if (distance(TRACE_POSITION(pf_read_once(ring->head)), page) > (s64)ring->mask + 1)
 		return false;
@@ -163,7 +170,7 @@ static bool copy_page(struct ring_reader *reader, const struct trace_ring *ring,
 	return true;
 }
 
-/* Copies the page at the reader's position, or the oldest one. false: there is nothing to read. */
+/* Copies the reader's page, or the oldest one left. Returns false if there is nothing to read. */
 static bool fill(struct ring_reader *reader)
 {
 	const struct trace_ring *ring = &os_per_cpu(trace_ring, reader->cpu);
@@ -184,13 +191,16 @@ static u32 record_words(u64 head)
 	return (u16)(head >> PROFILE_TRACE_BYTES_SHIFT) / sizeof(u64);
 }
 
-/* Takes the record at ->at. Returns its words if it is an event, with *event but for lost, or 0. */
+/*
+ * Moves past the record at ->at. Returns 0, or the words of an event, of which it sets content,
+ * bytes and cycles.
+ */
 static u32 take_record(struct ring_reader *reader, struct ring_event *event)
 {
 	const u64 *record = &reader->words[reader->at];
 	u32 nr = record_words(*record);
 
-	/* No writer writes this. Whatever it is, the page has no more. */
+	/* No writer makes such a record. Skipping the page keeps the reader inside its copy. */
 	if (!nr || nr > reader->nr_words - reader->at)
 		nr = reader->nr_words - reader->at;
 	reader->at += nr;
@@ -230,7 +240,7 @@ bool ring_read(struct ring_reader *reader, struct ring_event *event)
 
 			if (words)
 				reader->page_nr++;
-			/* Consumed before: it was read for what follows only. */
+			/* Already read. Later records need its number and the TSC of extensions. */
 			if (distance(start, reader->place.position) < 0)
 				continue;
 			reader->place.position = trace_wrap(reader->page_position + reader->at);
@@ -241,7 +251,7 @@ bool ring_read(struct ring_reader *reader, struct ring_event *event)
 			reader->place.nr = nr + 1;
 			return true;
 		}
-		/* The rest of the page, if any, is not complete yet. */
+		/* The rest of the page has no complete records yet. */
 		if (reader->nr_words < TRACE_PAGE_WORDS)
 			return false;
 	}

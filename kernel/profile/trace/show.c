@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The rings as text. All CPUs' events are merged by their time: of the next event of each CPU, the
- * earliest comes first. The file `trace` shows what there was when it was opened; trace_pipe takes
- * what it shows.
+ * Prints the rings as text. Merges the events of all CPUs by time: the next line is the earliest of
+ * the next events of each CPU. The file `trace` shows the events that there were when it was
+ * opened; trace_pipe consumes the events that it shows. Writers are never stopped.
  */
 
 #include "trace.h"
@@ -14,18 +14,18 @@
 /* One CPU of a merge. */
 struct source {
 	struct ring_reader reader;
-	struct ring_event event;  /* the next one, if there is one */
-	struct ring_place before; /* the place of the reader before it */
-	u64 from;		  /* where it began */
-	u64 nr_read;		  /* events, the next one included */
+	struct ring_event event;  /* the next one, if has_event */
+	struct ring_place before; /* the place of the reader before that event */
+	u64 from;		  /* the position where the reader began */
+	u64 nr_read;		  /* events read, the next one included */
 	bool has_event;
-	u64 *state; /* the tracer's, of the lines before */
+	u64 *state; /* the tracer's memory of earlier lines */
 	u64 own_state[TRACER_STATE_WORDS];
 };
 
-/* The same for trace_pipe, whose lines go on where the last read ended. */
+/* The tracer's memory for trace_pipe, which continues where the last read ended. */
 static OS_DEFINE_PER_CPU(u64[TRACER_STATE_WORDS], pipe_state);
-static bool pipe_is_taken; /* one reader at a time takes events, so each is shown once */
+static bool pipe_is_taken; /* by one reader at a time, so that each event is shown once */
 
 struct merge {
 	bool head_is_printed;
@@ -40,7 +40,7 @@ static void fetch(struct source *source)
 	source->nr_read += source->has_event;
 }
 
-/* Begins a merge, which holds the rings. Returns NULL if there is no memory, or they are busy. */
+/* Begins a merge and holds the rings. Returns NULL without memory, or while they are resized. */
 static struct merge *begin(void)
 {
 	u32 cpu, nr = 0;
@@ -89,12 +89,12 @@ static struct source *earliest(struct merge *merge)
 	return first;
 }
 
-/* Prints the next event, and fetches what follows. */
+/* Prints the next event of a CPU, and fetches the one after it. */
 static void print_event(os_text_t *text, struct source *source)
 {
 	const struct tracer *tracer = trace_current_tracer();
 	struct ring_event event = source->event;
-	u64 copy[8]; /* the event may not be valid when the next one is there */
+	u64 copy[8]; /* fetching the next event may overwrite this one */
 	struct tracer_line line = { source->reader.cpu, &event, .state = source->state };
 	bool looks_ahead = tracer->print_line && event.bytes <= sizeof(copy);
 
@@ -112,7 +112,7 @@ static void print_event(os_text_t *text, struct source *source)
 		fetch(source);
 }
 
-/* Prints some events. Returns false if there are none. */
+/* Prints up to EVENTS_A_STEP events. Returns false if there are none. */
 static bool print_some(os_text_t *text, struct merge *merge)
 {
 	struct source *source;
@@ -123,10 +123,10 @@ static bool print_some(os_text_t *text, struct merge *merge)
 	return nr;
 }
 
-/* The events of a CPU that can be read. */
+/* The events of a CPU that are still in its ring. */
 struct kept {
 	u64 nr, bytes;
-	u64 first_cycles; /* of the oldest one, or 0 */
+	u64 first_cycles; /* time of the oldest event, or 0 */
 };
 
 static struct kept count_kept(struct ring_reader *reader, u32 cpu)
@@ -185,7 +185,7 @@ int trace_show(os_text_t *text, const void *unused)
 	return 0;
 }
 
-/* Prints some events, and consumes them. Returns false if it cannot look for them now. */
+/* Prints and consumes up to EVENTS_A_STEP events. Returns false if begin() fails. */
 static bool take_some(os_text_t *text)
 {
 	struct merge *merge = begin();
@@ -198,7 +198,7 @@ static bool take_some(os_text_t *text)
 	for (u32 i = 0; i < merge->nr_sources; i++) {
 		struct source *source = &merge->sources[i];
 
-		/* If somebody has cleared these meanwhile, that is what counts. */
+		/* Does nothing if the ring was cleared meanwhile: its oldest place has moved. */
 		ring_consume(i, source->from,
 			     source->has_event ? &source->before : &source->reader.place,
 			     source->nr_read - source->has_event);
@@ -209,7 +209,7 @@ static bool take_some(os_text_t *text)
 
 bool trace_show_next(os_text_t *text, const void *unused)
 {
-	/* Looked at first: what is recorded until it is switched off is shown before the end. */
+	/* Read before the events, so those recorded until the switch are shown before the end. */
 	bool recording = trace_is_recording(), looked;
 
 	if (!ring_bytes())
@@ -254,7 +254,7 @@ int trace_show_stats(os_text_t *text, const void *arg)
 	kept = count_kept(reader, cpu);
 	trace_release_rings();
 	os_free(reader);
-	/* Events may have come since the totals were read. */
+	/* Later events may be in kept, but not in totals, so the sum may exceed totals.nr. */
 	nr_gone = totals.nr_lost + totals.nr_read + kept.nr;
 	os_text_printf(text, "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n", kept.nr,
 		       totals.nr > nr_gone ? totals.nr - nr_gone : 0, kept.bytes);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Call chains of events, as with Linux's options/stacktrace: a record `kernel_stack` behind each
- * event, with the same thread and flags. It has return addresses, the innermost first. The first
- * three are in the event's writer: perf lock skips as many to find the caller of a lock. An NMI may
- * write between an event and its chain, both of its own event; so a chain belongs to the latest
- * event of its CPU that has none yet.
+ * Records the call chains of events, as Linux's options/stacktrace does. Each event is followed by
+ * a record `kernel_stack` with the same thread and flags. It holds return addresses, the innermost
+ * first; 10 functions take 96 bytes. The first three addresses are in the event's writer, because
+ * perf lock skips three to find the caller of a lock.
+ *
+ * An NMI may write an event and a chain of its own between an event and its chain. So a chain
+ * belongs to the latest event of its CPU that has no chain yet.
  */
 
 #include "text.h"
 
 #ifdef CONFIG_PROFILE_CALLCHAIN
 
-#define STACK_ID      4 /* Linux's, which tools know */
+#define STACK_ID      4 /* as on Linux, because tools know the number */
 #define STACK_DEPTH   32
-#define STACK_ENTRIES 8 /* in the text of the format, as in Linux's; a record has any number */
+#define STACK_ENTRIES 8 /* in the format text, as on Linux; a record has up to STACK_DEPTH */
 
 struct record_stack {
 	struct profile_trace_event common;
@@ -26,7 +28,7 @@ static void print(os_text_t *text, const void *content)
 	const struct record_stack *record = content;
 
 	os_text_printf(text, "<stack trace>");
-	/* The byte before, as a call may be the last instruction of its function. */
+	/* Looks up the byte before, because a call may be the last instruction of its function. */
 	for (s32 i = 0; i < record->size; i++)
 		trace_printf(text, "\n => %ps", record->caller[i] - 1);
 }
@@ -81,7 +83,7 @@ static pf_noinline void record_stack(const struct profile_trace_event *of)
 
 void trace_record_with_stack(const struct trace_event *event, const void *content)
 {
-	/* Nothing but an NMI comes between the two records. */
+	/* Only an NMI may write between the two records. */
 	unsigned long flags = os_irq_save();
 
 	if (trace_record_copy(event, content))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Remembers the names and processes of threads, those that have ended included. An entry is found
- * by the lowest bits of the thread's number, and belongs to the latest thread with these: names of
- * threads that ended long ago are lost.
+ * Keeps the names and processes of threads, ended ones included, for the readers of events. The
+ * table is indexed by the low 12 bits of the thread's number. An entry belongs to the latest thread
+ * with these bits, so names of threads that ended long ago are lost.
  */
 
 #include "tasks.h"
@@ -18,7 +18,7 @@ struct entry {
 };
 
 static os_lock_t lock = OS_LOCK_INIT; /* guards the entries */
-static struct entry *entries;	      /* NULL: the rings have no memory */
+static struct entry *entries;	      /* NULL while the rings have no memory */
 
 void profile_trace_task(os_task_t *task)
 {

@@ -2,21 +2,25 @@
 #ifndef PROFILE_TRACE_TASKS_H
 #define PROFILE_TRACE_TASKS_H
 
-/* The names of threads by their numbers: events have only the numbers. */
+/* Finds the name of a thread by its number, because events have only the number. */
 
 #include "../util.h"
 
 #define TRACE_COMM_BYTES 16
 
-/* Allocates the table and remembers all tasks that there are. Process context. 0 or -errno. */
+/*
+ * Allocates the table, unless it exists, and adds all existing tasks. Process context. Returns 0 or
+ * a negative errno.
+ */
 int trace_tasks_init(void);
 
+/* Frees the table. Process context. */
 void trace_tasks_free(void);
 
-/* Copies the name of a thread, as it was when it was last seen; "<idle>", or "<...>". */
+/* Copies the latest known name of a thread; "<idle>" for number 0, "<...>" if it is unknown. */
 void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES]);
 
-/* Calls fn for each entry. pid: of its process; 0: a kernel thread. */
+/* Calls fn for each entry. pid: the process of the thread; 0: a kernel thread. */
 void trace_visit_tasks(void (*fn)(u32 tid, u32 pid, const char *name));
 
 #endif

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The text of events: ftrace's columns, and the formats of events with what Linux adds to printf().
+ * Prints events as text: the columns of ftrace, then the event's format with Linux's additions to
+ * printf(), %ps and %pS. Runs only when a file is read.
  */
 
 #include "text.h"
 
-#define MAX_STRING 256 /* of one %s */
-#define MAX_SPEC   16  /* of one conversion */
+#define MAX_STRING 256 /* bytes of one %s, with its NUL */
+#define MAX_SPEC   16  /* bytes of one conversion, with its NUL */
 
-/* Splits an address as %ps (offset: false) and %pS print it. */
+/* Prints an address as %ps does (offset: false) or as %pS does. */
 static void print_symbol(os_text_t *text, u64 addr, bool offset)
 {
 	char name[OS_SYMBOL_BYTES];
@@ -38,7 +39,10 @@ static void print_string(os_text_t *text, const char *spec, const char *string)
 	os_text_printf(text, spec, printable);
 }
 
-/* Copies a conversion without its length. Returns what is behind it; *wide: the value is a u64. */
+/*
+ * Copies a conversion to spec, with `l` for any length. Returns the format after it. Sets *wide if
+ * the value is a u64.
+ */
 static const char *take_spec(const char *fmt, char spec[MAX_SPEC], bool *wide)
 {
 	u32 len = 0;
@@ -62,7 +66,7 @@ static const char *take_spec(const char *fmt, char spec[MAX_SPEC], bool *wide)
 	return fmt;
 }
 
-/* Prints one conversion. Returns what is behind it. */
+/* Prints one conversion. Returns the format after it. */
 static const char *print_one(os_text_t *text, const char *fmt, va_list *args)
 {
 	char spec[MAX_SPEC], last;
@@ -181,7 +185,7 @@ void trace_print_content(os_text_t *text, const struct ring_event *event)
 		os_text_printf(text, "Unknown type %u", common->type);
 		return;
 	}
-	/* What a tracer writes has no name before it, as on Linux. */
+	/* As on Linux, records of a tracer are printed without a name. */
 	if (kind->key)
 		os_text_printf(text, "%s: ", kind->name);
 	kind->print(text, common);
