@@ -190,6 +190,23 @@ static void test_pages(void **state)
 	assert_int_equal(TRACE_POSITION(os_per_cpu(trace_ring, 0).commit), reader.place.position);
 }
 
+/*
+ * A reader holds no rings while they get memory. Their positions must stay, or it would take what
+ * is in the new memory for events.
+ */
+static void test_first_memory(void **state)
+{
+	struct ring_place oldest, newest;
+
+	assert_int_equal(ring_set_bytes(0), 0);
+	oldest = ring_oldest(0);
+	newest = ring_newest(0);
+	assert_int_equal(oldest.position, newest.position);
+	assert_int_equal(ring_set_bytes(RING_BYTES), 0);
+	assert_int_equal(ring_oldest(0).position, oldest.position);
+	assert_int_equal(ring_newest(0).position, newest.position);
+}
+
 /* A reader on another CPU, while the writer overwrites. */
 static bool writer_is_done;
 
@@ -253,6 +270,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_extensions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_off_and_size, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_first_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reader_beside, set_up, tear_down),
 	};
 

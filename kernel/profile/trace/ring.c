@@ -251,7 +251,9 @@ int ring_set_bytes(u64 bytes)
 	if (!rings)
 		return -OS_ENOMEM;
 	ring_record(false);
-	retire_rings();
+	/* The first memory has no writers. Readers do not hold the rings, so head must stay. */
+	if (ring_size_bytes)
+		retire_rings();
 	os_for_each_cpu(cpu) {
 		struct trace_ring *ring = &os_per_cpu(trace_ring, cpu);
 		u64 *old = ring->words;
