@@ -207,6 +207,44 @@ static void test_first_memory(void **state)
 	assert_int_equal(ring_newest(0).position, newest.position);
 }
 
+/* Writes and consumes two events, once: a reader that is faster than ring_clear(). */
+static bool was_consumed;
+
+static void consume_meanwhile(os_lock_t *lock)
+{
+	static struct ring_reader reader;
+	struct ring_event event;
+	u64 from;
+
+	if (was_consumed)
+		return;
+	was_consumed = true;
+	write_event(1, 8);
+	write_event(1, 9);
+	ring_reader_init(&reader, 0);
+	from = reader.place.position;
+	while (ring_read(&reader, &event))
+		;
+	assert_true(ring_consume(0, from, &reader.place, 3));
+}
+
+/* What is consumed stays consumed. */
+static void test_clear_meanwhile(void **state)
+{
+	u64 values[8], lost;
+
+	ring_clear();
+	write_event(1, 7);
+	was_consumed = false;
+	host_on_lock = consume_meanwhile;
+	ring_clear();
+	host_on_lock = NULL;
+	assert_true(was_consumed);
+	assert_int_equal(read_all(values, 8, &lost), 0);
+	assert_int_equal(lost, 0);
+	assert_int_equal(ring_totals(0).nr, 0);
+}
+
 /* A reader on another CPU, while the writer overwrites. */
 static bool writer_is_done;
 
@@ -271,6 +309,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_off_and_size, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_first_memory, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_clear_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reader_beside, set_up, tear_down),
 	};
 

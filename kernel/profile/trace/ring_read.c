@@ -104,8 +104,9 @@ void ring_clear(void)
 	unsigned int cpu;
 
 	os_for_each_cpu(cpu) {
-		struct ring_place place = ring_newest(cpu);
+		/* Held while head is read, so that the oldest place never moves back. */
 		unsigned long flags = os_lock(&lock);
+		struct ring_place place = ring_newest(cpu);
 
 		set_oldest(cpu, &place);
 		os_per_cpu(totals_when_cleared, cpu) = totals(cpu);
