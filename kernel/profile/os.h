@@ -235,14 +235,12 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
  * functions. No two have the same os_function_index(), which is less than OS_NR_FUNCTION_INDICES.
  * os_function_calls_set() makes each function i call hook_of(i) at its start, or no hook if that
  * is NULL. It returns 0 or -OS_ENOMEM; process context. os_function_general_hook is the hook that
- * calls profile_function_enter() and profile_function_exit() (<lego/function_profile.h>).
- * os_function_calls_in_nmi() returns the number of calls of hooked functions in NMIs, for which
- * these two are not called.
+ * calls profile_function_enter() and profile_function_exit(), or profile_function_in_nmi()
+ * (<lego/function_profile.h>).
  */
 typedef function_hook_t os_function_hook_t;
 #define os_function_general_hook	     function_call
 #define os_function_calls_set(hook_of)	     function_calls_set(hook_of)
-#define os_function_calls_in_nmi(cpu)	     per_cpu(function_calls_in_nmi, cpu)
 #define os_nr_functions()		     function_nr_places()
 #define os_function(i)			     function_place(i)
 #define os_function_index(addr)		     ((addr) / FUNCTION_ALIGN % OS_NR_FUNCTION_INDICES)

@@ -136,7 +136,12 @@ wait
 cat /proc/profile/function_calls.json
 echo off > /proc/profile/function_calls
 echo perhaps > /proc/profile/function_calls
-true
+echo reset > /proc/profile/function_calls
+echo function > /sys/kernel/tracing/current_tracer
+cat /proc/profile/stacks > /dev/null
+echo nop > /sys/kernel/tracing/current_tracer
+echo == traced
+cat /proc/profile/function_calls
 """
 
 
@@ -149,6 +154,9 @@ def test_switching_while_cpus_work(boot, tmp_path):
     table = rows(result.log)
     assert len(table) > 400 and all(row["self_cycles"] < 1 << 40 for row in table)
     assert '"perhaps" is not valid; accepted: on|off|reset' in result.log
+    # While only a tracer has functions hooked, no call is missing from the counts.
+    traced = result.log.partition("== traced")[2]
+    assert "Kernel Function Calls" in traced and "in NMIs" not in traced
 
 
 @pytest.mark.parametrize("workload", ("syscalls", "faults"))

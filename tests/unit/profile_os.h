@@ -261,6 +261,11 @@ extern u8 host_trace_flags;
 #define os_visit_tasks(fn)     fn(host_current)
 #define os_signal_code(info)   ((void)(info), 0x80)
 
+/* Functions: only tests call the hooks. */
+typedef void os_function_hook_t(void);
+#define os_function_general_hook       NULL
+#define os_function_calls_set(hook_of) ((void)(hook_of), 0)
+
 struct host_key {
 	char letter;
 	void (*run)(void);

@@ -15,15 +15,12 @@
 #include <lego/errno.h>
 #include <lego/irq.h>
 #include <lego/mutex.h>
-#include <lego/percpu.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
 #include <lego/string.h>
 
 #define OPCODE_CALL 0xe8
-
-DEFINE_PER_CPU(u64, function_calls_in_nmi);
 
 void function_enter(u64 *slot, u64 behind_place);
 void function_exit(u64 *slot);
@@ -65,7 +62,7 @@ notrace void function_enter(u64 *slot, u64 behind_place)
 	bool ends;
 
 	if (unlikely(in_nmi())) {
-		this_cpu_inc(function_calls_in_nmi);
+		profile_function_in_nmi();
 		return;
 	}
 	if (unlikely(!stack) || unlikely(function_stack_is_full(stack))) {

@@ -100,6 +100,12 @@ bool profile_function_enter(u64 function, u64 return_address, struct profile_fun
 	return count(function, return_address, call, thread);
 }
 
+void profile_function_in_nmi(void)
+{
+	if (os_this_cpu_read(function_counts))
+		os_this_cpu_inc(function_lost.nr_in_nmi);
+}
+
 /* Adds the time on the CPU to which the thread has moved since the call. */
 static pf_noinline void add_elsewhere(u64 key, u64 cycles, u64 self_cycles)
 {

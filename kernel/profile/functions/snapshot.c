@@ -64,7 +64,7 @@ static struct function_lost read_lost(void)
 	os_for_each_cpu(cpu) {
 		sum.nr_no_row += pf_read_once(os_per_cpu(function_lost, cpu).nr_no_row);
 		sum.nr_no_time += pf_read_once(os_per_cpu(function_lost, cpu).nr_no_time);
-		sum.nr_in_nmi += pf_read_once(os_function_calls_in_nmi(cpu));
+		sum.nr_in_nmi += pf_read_once(os_per_cpu(function_lost, cpu).nr_in_nmi);
 	}
 	return sum;
 }

@@ -55,9 +55,6 @@ void function_enter_saving(u64 *slot) __saves_registers;
  */
 int function_calls_set(function_hook_t *(*hook_of)(u32 place));
 
-/* The number of calls in NMIs on this CPU, which hooks ignore. */
-DECLARE_PER_CPU(u64, function_calls_in_nmi);
-
 /* Return the number of places, and the address of place i, where its function begins. */
 u32 function_nr_places(void);
 u64 function_place(u32 i);

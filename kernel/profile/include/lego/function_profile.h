@@ -4,7 +4,8 @@
 
 /*
  * The hooks of the profiler of functions (functions/count.c). The kernel calls them at the start
- * and at the return of functions, in any context but NMI, but not for the hooks themselves.
+ * and at the return of functions, but not for the hooks themselves. In an NMI, it calls only
+ * profile_function_in_nmi().
  */
 
 #include "../../os_hooks.h"
@@ -35,6 +36,9 @@ struct profile_function_thread {
  */
 bool profile_function_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			    struct profile_function_thread *thread);
+
+/* Counts a call in an NMI as missing, if calls are counted. */
+void profile_function_in_nmi(void);
 
 /* Ends a call that returns. parent is the innermost enclosing call, or a dummy. */
 void profile_function_exit(struct profile_function_call *call, struct profile_function_call *parent,

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The counts of functions, as a reader gets them. */
+
+#include "unit.h"
+
+#include "../../kernel/profile/functions/functions.h"
+
+#define FUNCTION 0x81000100
+#define CALLER	 0x81000205
+
+bool functions_used; /* profiler.c is not in this test */
+
+static struct profile_function_thread thread;
+
+static void call_functions(u32 nr)
+{
+	struct profile_function_call call, parent = { 0 };
+
+	for (u32 i = 0; i < nr; i++) {
+		assert_true(profile_function_enter(FUNCTION, CALLER, &call, &thread));
+		profile_function_exit(&call, &parent, &thread);
+	}
+}
+
+static struct function_snapshot read_counts(void)
+{
+	struct function_snapshot snap;
+
+	functions_snapshot(&snap);
+	return snap;
+}
+
+static int set_up(void **state)
+{
+	host_step = 10;
+	assert_int_equal(functions_count(true), 0);
+	functions_reset();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	return functions_count(false);
+}
+
+static void test_counts(void **state)
+{
+	struct function_snapshot snap;
+
+	call_functions(3);
+	snap = read_counts();
+	assert_int_equal(snap.nr_pairs, 1);
+	assert_int_equal(snap.nr, 3);
+	assert_int_equal(snap.pairs[0].cycles, 30);
+	assert_int_equal((u32)snap.pairs[0].function, FUNCTION);
+	functions_reset();
+	assert_int_equal(read_counts().nr_pairs, 0);
+}
+
+/* A tracer has functions call the hooks while counting is off. Then nothing is missing. */
+static void test_calls_in_nmis(void **state)
+{
+	profile_function_in_nmi();
+	assert_int_equal(read_counts().lost.nr_in_nmi, 1);
+	assert_int_equal(functions_count(false), 0);
+	profile_function_in_nmi();
+	assert_int_equal(read_counts().lost.nr_in_nmi, 1);
+	functions_reset();
+	assert_int_equal(read_counts().lost.nr_in_nmi, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_calls_in_nmis, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
