@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The counts of functions, as a reader gets them. */
+/* The counts of functions: what a reader gets while calls go on and counts are reset. */
 
 #include "unit.h"
 
@@ -40,6 +40,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	host_on_symbol = NULL;
 	return functions_count(false);
 }
 
@@ -69,11 +70,33 @@ static void test_calls_in_nmis(void **state)
 	assert_int_equal(read_counts().lost.nr_in_nmi, 0);
 }
 
+static void reset_once(void)
+{
+	host_on_symbol = NULL;
+	call_functions(5);
+	functions_reset();
+}
+
+/* A snapshot has the counts from before a reset or from after it: none is less than zero. */
+static void test_reset_during_snapshot(void **state)
+{
+	struct function_snapshot snap;
+
+	call_functions(100);
+	host_on_symbol = reset_once;
+	snap = read_counts();
+	assert_null(host_on_symbol);
+	assert_int_equal(snap.nr, 100);
+	assert_int_equal(snap.pairs[0].cycles, 1000);
+	assert_int_equal(read_counts().nr_pairs, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_calls_in_nmis, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reset_during_snapshot, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,6 +156,12 @@ static void finish(struct function_snapshot *snap)
 
 void functions_snapshot(struct function_snapshot *snap)
 {
+	/*
+	 * What a reset saves is read first, here and in each row, and the current values after it.
+	 * In the other order, a reset in between would save more than the snapshot has, and the
+	 * differences would be negative.
+	 */
+	const struct function_lost lost = lost_before;
 	const struct function_table *table;
 	u32 cpu;
 
@@ -166,15 +172,19 @@ void functions_snapshot(struct function_snapshot *snap)
 	os_for_each_cpu(cpu) {
 		table = os_per_cpu(function_table, cpu);
 		for (u32 i = 0; table && i < FUNCTION_NR_ROWS; i++) {
-			struct function_row row = read_row(&table->rows[i]);
+			struct function_base base = table->base[i];
+			struct function_row row;
 
+			pf_barrier();
+			row = read_row(&table->rows[i]);
 			if (row.key)
-				add_row(snap, &row, &table->base[i]);
+				add_row(snap, &row, &base);
 		}
 	}
+	pf_barrier();
 	snap->lost = read_lost();
-	snap->lost.nr_no_row -= lost_before.nr_no_row;
-	snap->lost.nr_no_time -= lost_before.nr_no_time;
-	snap->lost.nr_in_nmi -= lost_before.nr_in_nmi;
+	snap->lost.nr_no_row -= lost.nr_no_row;
+	snap->lost.nr_no_time -= lost.nr_no_time;
+	snap->lost.nr_in_nmi -= lost.nr_in_nmi;
 	finish(snap);
 }
