@@ -424,6 +424,7 @@ static void test_bad_filters(void **state)
 				 -EINVAL);
 	assert_int_equal(write_file("events/raw_syscalls/sys_enter/filter", "args == 1"), -EINVAL);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm > a"), -EINVAL);
+	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm =="), -EINVAL);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == \"a"), -EINVAL);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter",
 				    "comm == \"a\" || pid == \"b\""),

@@ -297,8 +297,8 @@ static int take_number(const char *text, u64 *value)
 }
 
 /*
- * Copies a text without its quotes. Returns 0, or -OS_EINVAL if anything follows: a second
- * comparison must not pass for a part of the text.
+ * Copies a text without its quotes. Returns 0, or -OS_EINVAL if there is none, or if anything
+ * follows: a second comparison must not pass for a part of the text.
  */
 static int take_text(const char *text, char *value, size_t size)
 {
@@ -308,7 +308,7 @@ static int take_text(const char *text, char *value, size_t size)
 	text += quote != '\0';
 	while (text[len] && (quote ? text[len] != quote : text[len] != ' ' && text[len] != '\t'))
 		len++;
-	if (text[len] != quote || (quote && text[len + 1]) || len >= size)
+	if (text[len] != quote || (quote ? text[len + 1] : !len) || len >= size)
 		return -OS_EINVAL;
 	memcpy(value, text, len);
 	value[len] = '\0';
