@@ -52,6 +52,7 @@ void trace_release_rings(void)
 	__atomic_fetch_sub(&nr_holders, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Allocates the rings if needed, and starts recording. Returns 0 or a negative errno. */
 static int need_rings(void)
 {
 	int error = 0;
@@ -62,16 +63,6 @@ static int need_rings(void)
 		error = trace_tasks_init();
 	if (!error && !ring_is_recording())
 		ring_record(wants_recording);
-	return error;
-}
-
-int trace_need_rings(void)
-{
-	int error;
-
-	take_turn();
-	error = need_rings();
-	end_turn();
 	return error;
 }
 

@@ -126,7 +126,6 @@ bool trace_hold_rings(void);
 void trace_release_rings(void);
 
 /* control.c: the switches. Process context. Those of type int return 0 or a negative errno. */
-int trace_need_rings(void);	   /* allocates the rings if needed, and starts recording */
 int trace_resize_rings(u64 bytes); /* bytes of each CPU; 0 frees them, if nothing is on */
 u64 trace_ring_bytes(void);
 int trace_set_recording(bool on);
