@@ -195,6 +195,79 @@ static void test_pipe(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
+/* A size that another thread writes while a file is being printed. */
+static int resize_result;
+static bool has_waited, is_resized;
+
+static void note_wait(void)
+{
+	__atomic_store_n(&has_waited, true, __ATOMIC_RELEASE);
+	sched_yield();
+}
+
+static void *resize(void *unused)
+{
+	resize_result = write_file("buffer_size_kb", "16");
+	__atomic_store_n(&is_resized, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static pthread_t resizer;
+
+static void resize_meanwhile(void)
+{
+	host_on_text = NULL;
+	assert_int_equal(pthread_create(&resizer, NULL, resize, NULL), 0);
+	while (!__atomic_load_n(&has_waited, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&is_resized, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+/* A reader of trace_pipe returns soon, so the writer of the size waits. */
+static void test_resize_waits(void **state)
+{
+	const char *text;
+
+	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
+	for (u32 i = 0; i < 10; i++)
+		profile_trace(timer_expire_exit, &task);
+	host_on_text = resize_meanwhile;
+	host_on_wait = note_wait;
+	text = read_file("trace_pipe");
+	for (u32 i = 0; i < 10; i++)
+		text = strchr(text, '\n') + 1;
+	assert_string_equal(text, "");
+	pthread_join(resizer, NULL);
+	host_on_wait = NULL;
+	assert_int_equal(resize_result, 0);
+	assert_true(has_waited);
+	assert_string_equal(read_file("buffer_size_kb"), "16\n");
+	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
+}
+
+/* A reader of `trace` may take any time, so the writer of the size gets an error. */
+static void test_resize_fails(void **state)
+{
+	profile_trace(timer_expire_exit, &task);
+	has_waited = is_resized = false;
+	host_on_text = resize_meanwhile;
+	events();
+	pthread_join(resizer, NULL);
+	assert_int_equal(resize_result, -EBUSY);
+}
+
+static void test_no_memory(void **state)
+{
+	const os_trace_file_t *file = host_trace_file("trace");
+	static os_text_t text;
+
+	host_fail_alloc = 1;
+	assert_int_equal(file->show(&text, NULL), -ENOMEM);
+	assert_int_equal(host_trace_file("per_cpu/cpu0/stats")->show(&text, NULL), -ENOMEM);
+	host_fail_alloc = 0;
+	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
+}
+
 static void check_stats(u32 nr_kept, u32 nr_overwritten, u32 nr_lost, u32 nr_read)
 {
 	const char *stats = read_file("per_cpu/cpu0/stats");
@@ -592,6 +665,9 @@ int main(void)
 		cmocka_unit_test_setup(test_names_forge_no_line, set_up),
 		cmocka_unit_test_setup(test_cpus_are_merged, set_up),
 		cmocka_unit_test_setup(test_pipe, set_up),
+		cmocka_unit_test_setup(test_resize_waits, set_up),
+		cmocka_unit_test_setup(test_resize_fails, set_up),
+		cmocka_unit_test_setup(test_no_memory, set_up),
 		cmocka_unit_test_setup(test_stats, set_up),
 		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
 		cmocka_unit_test_setup(test_filters_at_the_edges, set_up),

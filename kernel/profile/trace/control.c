@@ -21,20 +21,20 @@ static bool wants_recording = true;
 static u64 wanted_bytes = DEFAULT_BYTES;
 static const struct tracer *tracer = &nop;
 /*
- * The number of readers that hold the rings; RESIZING is added while they are resized, and readers
- * that come then give up. Changed by atomic operations only.
+ * The number of readers that hold the rings; RESIZING is added, within the turn, while they are
+ * resized, and readers without the turn give up then. Changed by atomic operations only.
  */
 #define RESIZING 0x80000000u
 static u32 nr_holders;
 
-static void take_turn(void)
+void trace_take_turn(void)
 {
 	os_assert_process_context();
 	while (pf_xchg(&turn_is_taken, true))
 		os_wait_turn();
 }
 
-static void end_turn(void)
+void trace_end_turn(void)
 {
 	pf_store_release(&turn_is_taken, false);
 }
@@ -99,14 +99,14 @@ static int resize(u64 bytes)
 
 int trace_resize_rings(u64 bytes)
 {
-	int error;
+	int error = -OS_EBUSY;
 
-	if (pf_cmpxchg(&nr_holders, 0, RESIZING))
-		return -OS_EBUSY;
-	take_turn();
-	error = resize(bytes);
-	end_turn();
-	__atomic_fetch_sub(&nr_holders, RESIZING, __ATOMIC_SEQ_CST);
+	trace_take_turn();
+	if (!pf_cmpxchg(&nr_holders, 0, RESIZING)) {
+		error = resize(bytes);
+		__atomic_fetch_sub(&nr_holders, RESIZING, __ATOMIC_SEQ_CST);
+	}
+	trace_end_turn();
 	return error;
 }
 
@@ -117,10 +117,10 @@ u64 trace_ring_bytes(void)
 
 int trace_set_recording(bool on)
 {
-	take_turn();
+	trace_take_turn();
 	wants_recording = on;
 	ring_record(on);
-	end_turn();
+	trace_end_turn();
 	return 0;
 }
 
@@ -138,22 +138,22 @@ static void set_slow(struct trace_event *event, u8 bits, bool on)
 
 void trace_put_filter(struct trace_event *event, const struct trace_filter *filter)
 {
-	take_turn();
+	trace_take_turn();
 	set_slow(event, TRACE_SLOW_FILTER, false);
 	if (filter) {
 		event->filter = *filter;
 		set_slow(event, TRACE_SLOW_FILTER, true);
 	}
-	end_turn();
+	trace_end_turn();
 }
 
 void trace_set_stacks(bool on)
 {
 	struct trace_event *event;
 
-	take_turn();
+	trace_take_turn();
 	trace_for_each_event(event) set_slow(event, TRACE_SLOW_STACK, on);
-	end_turn();
+	trace_end_turn();
 }
 
 bool trace_has_stacks(void)
@@ -181,9 +181,9 @@ int trace_switch_event(struct trace_event *event, bool on)
 {
 	int error;
 
-	take_turn();
+	trace_take_turn();
 	error = switch_event(event, on);
-	end_turn();
+	trace_end_turn();
 	return error;
 }
 
@@ -263,9 +263,9 @@ int trace_select_tracer(const char *name)
 		next = strcmp(name, t->name) ? next : t;
 	if (!next)
 		return -OS_EINVAL;
-	take_turn();
+	trace_take_turn();
 	error = select_tracer(next);
-	end_turn();
+	trace_end_turn();
 	return error;
 }
 

@@ -23,9 +23,11 @@ struct source {
 	u64 own_state[TRACER_STATE_WORDS];
 };
 
-/* The tracer's memory for trace_pipe, which continues where the last read ended. */
+/*
+ * The tracer's memory for trace_pipe, which continues where the last read ended. Guarded by the
+ * turn.
+ */
 static OS_DEFINE_PER_CPU(u64[TRACER_STATE_WORDS], pipe_state);
-static bool pipe_is_taken; /* by one reader at a time, so that each event is shown once */
 
 struct merge {
 	bool head_is_printed;
@@ -40,7 +42,7 @@ static void fetch(struct source *source)
 	source->nr_read += source->has_event;
 }
 
-/* Begins a merge and holds the rings. Returns NULL without memory, or while they are resized. */
+/* Begins a merge and holds the rings. Called in a turn. Returns NULL without memory. */
 static struct merge *begin(void)
 {
 	u32 cpu, nr = 0;
@@ -51,10 +53,7 @@ static struct merge *begin(void)
 	merge = os_alloc(sizeof(*merge) + nr * sizeof(merge->sources[0]));
 	if (!merge)
 		return NULL;
-	if (!trace_hold_rings()) {
-		os_free(merge);
-		return NULL;
-	}
+	trace_hold_rings(); /* succeeds in a turn */
 	merge->head_is_printed = false;
 	merge->nr_sources = nr;
 	os_for_each_cpu(cpu) {
@@ -177,15 +176,21 @@ static bool show_more(os_text_t *text, void *data)
 
 int trace_show(os_text_t *text, const void *unused)
 {
-	struct merge *merge = begin();
+	struct merge *merge;
 
+	trace_take_turn();
+	merge = begin();
+	trace_end_turn();
 	if (!merge)
-		return -OS_EBUSY;
+		return -OS_ENOMEM;
 	os_text_stream(text, show_more, end, merge);
 	return 0;
 }
 
-/* Prints and consumes up to EVENTS_A_STEP events. Returns false if begin() fails. */
+/*
+ * Prints and consumes up to EVENTS_A_STEP events. Called in a turn, so that each event is shown
+ * once. Returns false without memory.
+ */
 static bool take_some(os_text_t *text)
 {
 	struct merge *merge = begin();
@@ -214,10 +219,9 @@ bool trace_show_next(os_text_t *text, const void *unused)
 
 	if (!ring_bytes())
 		return recording;
-	while (pf_xchg(&pipe_is_taken, true))
-		os_wait_turn();
+	trace_take_turn();
 	looked = take_some(text);
-	pf_store_release(&pipe_is_taken, false);
+	trace_end_turn();
 	return recording || !looked;
 }
 
@@ -246,13 +250,10 @@ int trace_show_stats(os_text_t *text, const void *arg)
 
 	if (!reader)
 		return -OS_ENOMEM;
-	if (!trace_hold_rings()) {
-		os_free(reader);
-		return -OS_EBUSY;
-	}
+	trace_take_turn();
 	totals = ring_totals(cpu);
 	kept = count_kept(reader, cpu);
-	trace_release_rings();
+	trace_end_turn();
 	os_free(reader);
 	/* Later events may be in kept, but not in totals, so the sum may exceed totals.nr. */
 	nr_gone = totals.nr_lost + totals.nr_read + kept.nr;

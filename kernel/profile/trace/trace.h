@@ -120,10 +120,17 @@ extern const struct tracer __stop_tracers[] __attribute__((weak));
 /*
  * control.c: holds the rings for a reader, so that their memory stays. trace_resize_rings() fails
  * until the reader calls trace_release_rings(). Any context but NMI. Returns false if the rings are
- * being resized now.
+ * being resized now, which cannot be while the caller has the turn.
  */
 bool trace_hold_rings(void);
 void trace_release_rings(void);
+
+/*
+ * control.c: the turn to change what all switches change, or to read the rings for a short time.
+ * The functions below take it themselves. Process context.
+ */
+void trace_take_turn(void);
+void trace_end_turn(void);
 
 /* control.c: the switches. Process context. Those of type int return 0 or a negative errno. */
 int trace_resize_rings(u64 bytes); /* bytes of each CPU; 0 frees them, if nothing is on */
@@ -150,7 +157,7 @@ const struct tracer *trace_current_tracer(void);
 int trace_show(os_text_t *text, const void *unused);
 int trace_show_stats(os_text_t *text, const void *cpu);
 bool trace_show_next(os_text_t *text, const void *unused);
-void trace_show_restart(void); /* another tracer prints from now on */
+void trace_show_restart(void); /* another tracer prints from now on; called in a turn */
 
 /* files.c: creates the files of /sys/kernel/tracing. */
 void trace_add_files(void);
