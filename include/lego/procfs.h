@@ -48,10 +48,10 @@ int proc_add_process_file(const char *name, const char *accepts,
 /*
  * A file of /sys/kernel/tracing. show(), write(), accepts and arg are as in proc_add_file(), but
  * write() gets arg, too. truncate() is called when the file is opened to be written anew, and
- * release() whenever a handle of it is closed. Both are in process context and may sleep. A file
- * with next() is a stream: next() prints what there is by now, if any, and returns whether there
- * may be more. Reads wait for that; they end if there is none and the handle has been read from
- * before.
+ * release() whenever a handle that may write is closed. Both are in process context and may sleep.
+ * A file with next() is a stream: next() prints what there is by now, if any, and returns whether
+ * there may be more. Reads wait for that; they end if there is none and the handle has been read
+ * from before.
  */
 struct tracefs_file {
 	const char *path; /* below /sys/kernel/tracing */

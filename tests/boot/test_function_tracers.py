@@ -28,7 +28,9 @@ section some; echo 'sys_s*' >set_ftrace_filter; cat set_ftrace_filter
 section more; echo 'sys_read,!sys_s[a-x]*' >>set_ftrace_filter; cat set_ftrace_filter
 section bad; echo nonsense >set_ftrace_filter; echo 'sys_write nonsense' >>set_ftrace_filter
 section same; cat set_ftrace_filter
-section none; : >set_ftrace_filter; cat set_ftrace_filter
+section open; exec 3>set_ftrace_filter; cat set_ftrace_filter >/dev/null
+cat set_ftrace_filter; exec 3>&-
+section none; cat set_ftrace_filter
 """
 
 # The window of the truth begins when the tracer does, and ends when all is out of its filter.
@@ -69,6 +71,8 @@ def test_lists(traced, kernel):  # noqa: F811
     assert set(found["more"]) == left | {"sys_read"} and "sys_sync" in left
     assert sum("Invalid argument" in line for line in found["bad"]) == 2
     assert found["same"] == found["more"]
+    # Until the writer closes the file, readers find the old list, and do not change it.
+    assert found["open"] == found["more"]
     assert found["none"] == ["#### all functions enabled ####"]
     assert "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;" in found["format"]
     assert found["format"][-1].split() == ["format", "id"]

@@ -98,7 +98,7 @@ static void proc_release(struct file *file)
 		/* Pairs with the xchg() in proc_open(): the next handle finds what close() left. */
 		smp_store_release(&what->is_open, false);
 	}
-	if (what->release_arg)
+	if (what->release_arg && file_may_write(file))
 		what->release_arg(what->arg);
 	text_free(&open->text);
 	kfree(open);
