@@ -51,6 +51,7 @@ const struct pt_regs *host_user_regs;
 void (*host_on_line)(void);
 void (*host_on_text)(void);
 void (*host_on_symbol)(void);
+void (*host_on_key)(void);
 
 char host_log[1 << 20];
 static size_t host_log_len;
@@ -322,6 +323,12 @@ bool host_is_held(os_lock_t *lock)
 		return true;
 	pthread_mutex_unlock(lock);
 	return false;
+}
+
+void host_key_is_set(void)
+{
+	if (host_on_key)
+		host_on_key();
 }
 
 void os_wait_turn(void)

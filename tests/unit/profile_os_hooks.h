@@ -57,4 +57,9 @@ struct profile_task *os_current_profile(void);
 /* Keys that are looked at, and plain additions and calls. */
 #include "../../kernel/profile/os_none_hooks.h"
 
+/* Tests may act when a key has been set. */
+void host_key_is_set(void);
+#undef os_key_set
+#define os_key_set(key, on_) (pf_write_once((key)->on, on_), host_key_is_set())
+
 #endif

@@ -455,6 +455,26 @@ static void test_filters_of_texts(void **state)
 	assert_string_equal(read_file(filter), "none\n");
 }
 
+static void write_refused(void)
+{
+	profile_trace(sys_exit, 3, 0);
+}
+
+/* While a filter replaces another one, events that both refuse are not recorded. */
+static void test_filters_are_replaced(void **state)
+{
+	static const char *const filter = "events/raw_syscalls/sys_exit/filter";
+
+	assert_int_equal(write_file(filter, "id == 2"), 0);
+	assert_int_equal(write_file("set_event", "sys_exit"), 0);
+	host_on_key = write_refused;
+	assert_int_equal(write_file(filter, "id == 1"), 0);
+	assert_int_equal(ring_totals(0).nr, 0);
+	assert_int_equal(write_file(filter, "0"), 0);
+	host_on_key = NULL;
+	assert_int_equal(ring_totals(0).nr, 1);
+}
+
 /* The longest text of a field is looked at up to its end. */
 static void test_filters_of_long_texts(void **state)
 {
@@ -672,6 +692,7 @@ int main(void)
 		cmocka_unit_test_setup(test_filters_of_numbers, set_up),
 		cmocka_unit_test_setup(test_filters_at_the_edges, set_up),
 		cmocka_unit_test_setup(test_filters_of_texts, set_up),
+		cmocka_unit_test_setup(test_filters_are_replaced, set_up),
 		cmocka_unit_test_setup(test_filters_of_long_texts, set_up),
 		cmocka_unit_test_setup(test_bad_filters, set_up),
 		cmocka_unit_test_setup(test_switches, set_up),

@@ -44,13 +44,14 @@ extern int host_nr_allocated;
 extern void (*host_on_walk)(void);
 
 /*
- * Called by os_wait_turn(), after each line of the log, after each line of a text, and when a
- * symbol is looked up, or NULL.
+ * Called by os_wait_turn(), after each line of the log, after each line of a text, when a symbol is
+ * looked up, and after a key is set, or NULL.
  */
 extern void (*host_on_wait)(void);
 extern void (*host_on_line)(void);
 extern void (*host_on_text)(void);
 extern void (*host_on_symbol)(void);
+extern void (*host_on_key)(void);
 
 /* Passes a value to the handler of a boot parameter, and returns its result. */
 int host_set_param(const char *name, const char *value);

@@ -136,14 +136,21 @@ static void set_slow(struct trace_event *event, u8 bits, bool on)
 		os_key_set(event->slow_key, event->slow);
 }
 
+typedef u64 __attribute__((__may_alias__)) word_t;
+
+/* Copies whole words, so that no writer uses a part of a pointer. */
+static void copy_filter(struct trace_filter *to, const struct trace_filter *from)
+{
+	for (u32 i = 0; i < sizeof(*to) / sizeof(word_t); i++)
+		pf_write_once(((word_t *)to)[i], ((const word_t *)from)[i]);
+}
+
 void trace_put_filter(struct trace_event *event, const struct trace_filter *filter)
 {
 	trace_take_turn();
-	set_slow(event, TRACE_SLOW_FILTER, false);
-	if (filter) {
-		event->filter = *filter;
-		set_slow(event, TRACE_SLOW_FILTER, true);
-	}
+	if (filter)
+		copy_filter(&event->filter, filter);
+	set_slow(event, TRACE_SLOW_FILTER, filter);
 	trace_end_turn();
 }
 
