@@ -2,7 +2,7 @@
 /*
  * Records the call chains of events, as Linux's options/stacktrace does. Each event is followed by
  * a record `kernel_stack` with the same thread and flags. It holds return addresses, the innermost
- * first; 10 functions take 96 bytes. The first three addresses are in the event's writer, because
+ * first; 10 functions take 104 bytes. The first three addresses are in the event's writer, because
  * perf lock skips three to find the caller of a lock.
  *
  * An NMI may write an event and a chain of its own between an event and its chain. So a chain
