@@ -5,9 +5,9 @@
         result = boot("hello", "a", "b", smp=2)
         assert "[a] [b]" in result.log
 
-boot() has then checked already that the kernel powered off with status 0, that nothing warned, and
-that the arithmetic of every report in the log is right. Each console log stays in $BUILD/test-logs/
-under the test's name.
+boot() checks that the kernel powered off with status 0, that nothing warned, and that the
+arithmetic of every report in the log is right. Each console log stays in $BUILD/test-logs/ under
+the test's name.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from harness import BUILD, ROOT, Booter, Builds, load_script  # noqa: E402
 
 def stop_ignoring_signals() -> None:
     """
-    Who runs the tests may ignore some (nohup, a shell's background): programs that run on the host
-    for comparison would inherit that.
+    Restores the default actions. With nohup, or in a shell's background, some signals are ignored,
+    and programs that run on the host for comparison would inherit that.
     """
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -37,7 +37,7 @@ def stop_ignoring_signals() -> None:
 
 stop_ignoring_signals()
 
-# Files whose tests share a slow fixture: one worker of xdist runs all of them.
+# The tests of each of these files share a slow fixture, so one worker of xdist runs all of them.
 ONE_WORKER = ("test_build.py", "test_debian.py", "test_off.py", "test_tables.py")
 
 
@@ -70,7 +70,7 @@ def strace_compare():
 
 @pytest.fixture(scope="session")
 def tree_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Makes copies of the sources, without build output and history."""
+    """Returns a function that copies the sources, without build output and history."""
 
     def copy(name: str) -> Path:
         target = tmp_path_factory.mktemp(name) / "tree"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the boot tests' fixtures are made of: builds of the kernel by variant, and runs of them."""
+"""Builds kernels, by variant, and boots them; the fixtures in conftest.py return these classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BAD = re.compile(r"WARNING: \S+:\d+|BUG:|Kernel panic")
 
 
 def load_script(name: str):
-    """A script without .py in its name, as a module."""
+    """Imports a script whose name does not end in .py."""
     loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "scripts" / name))
     module = module_from_spec(spec_from_loader(loader.name, loader))
     loader.exec_module(module)
@@ -40,8 +40,8 @@ def load_script(name: str):
 
 def make(*arguments: object, cwd: Path = ROOT, check: bool = True) -> subprocess.CompletedProcess:
     """
-    make with the variables of a make around the tests (LLVM=1, say), but with a BUILD and a CONFIG
-    of its own and without the other's job slots.
+    Runs make. If a make runs the tests, its variables apply here, too (for example LLVM=1), but not
+    its BUILD, its CONFIG and its job slots.
     """
     env = dict(os.environ)
     if "jobserver" in env.get("MAKEFLAGS", ""):
@@ -56,7 +56,7 @@ def make(*arguments: object, cwd: Path = ROOT, check: bool = True) -> subprocess
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Workers of xdist share build directories: one builds, the others wait."""
+    """Holds a file lock: xdist's workers share build directories, so one builds and others wait."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -65,10 +65,10 @@ def locked(path: Path) -> Iterator[None]:
 
 def run_until_equal(run: Callable[[], str], most: int = 4) -> str:
     """
-    Runs with -icount until two of them printed the same, which is what that was. QEMU pinned to one
-    host CPU is reproducible, but a host that is busy can stop one of its threads at a moment when
-    the guest sees it. It does not do so twice alike; and a kernel that is not reproducible does not
-    print the same in so many runs.
+    Calls run(), which boots with -icount, until it returns the same text twice, and returns that
+    text. QEMU pinned to one host CPU is reproducible, but a busy host can stop one of its threads
+    at a moment when the guest notices. Such a disturbance does not repeat exactly, and a kernel
+    that is not reproducible never prints the same text twice in so few runs.
     """
     logs: list[str] = []
     while len(logs) < most:
@@ -82,7 +82,7 @@ def run_until_equal(run: Callable[[], str], most: int = 4) -> str:
 
 
 def complaints(result: qemu.Result, pattern: re.Pattern[str]) -> list[str]:
-    """Returns the log's lines with complaints of the kernel, if its verdict has any."""
+    """Returns the lines that match the pattern; [] if the kernel's verdict has no complaint."""
     verdict = result.verdict
     if verdict and not (verdict.warnings or verdict.bugs or verdict.panic):
         return []
@@ -90,7 +90,7 @@ def complaints(result: qemu.Result, pattern: re.Pattern[str]) -> list[str]:
 
 
 def cpio_entry(name: str, mode: int, data: bytes = b"") -> bytes:
-    """One file of an archive in the newc format, whatever its name."""
+    """Returns one file of an archive in the newc format. The name is not checked."""
     path = name.encode() + b"\0"
     fields = [0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0]
     entry = b"070701" + b"".join(b"%08X" % field for field in fields) + path
@@ -100,8 +100,8 @@ def cpio_entry(name: str, mode: int, data: bytes = b"") -> bytes:
 
 def script_image(directory: Path, script: str, programs: tuple[str, ...] = ()) -> Path:
     """
-    An initramfs that runs a script under busybox's shell, and then switches the machine off. It
-    also has these programs of tests.cpio.
+    Makes an initramfs that runs a script in busybox's shell and then powers off. It also contains
+    the given programs from tests/user.
     """
     root, image = directory / "root", directory / "script.cpio"
     root.mkdir()
@@ -115,7 +115,7 @@ def script_image(directory: Path, script: str, programs: tuple[str, ...] = ()) -
 
 
 def kernel_word(guest: qemu.Guest, kernel: Path, symbol: str) -> int:
-    """Reads 8 bytes of the kernel's memory while it runs."""
+    """Reads 8 bytes of a running kernel's memory."""
     nm = subprocess.run(["nm", kernel], check=True, capture_output=True, text=True).stdout
     (addr,) = re.findall(rf"^(\w+) . {symbol}$", nm, re.MULTILINE)
     command = {"command-line": f"x/1gx 0x{addr}"}
@@ -123,7 +123,7 @@ def kernel_word(guest: qemu.Guest, kernel: Path, symbol: str) -> int:
 
 
 class Builds:
-    """Build directories by variant, made when first asked for."""
+    """Build directories by variant. Each is built when it is first needed."""
 
     def __init__(self) -> None:
         self._done: set[Path] = set()
@@ -140,14 +140,14 @@ class Builds:
         return target
 
     def kernel(self, variant: str | None = None) -> Path:
-        """vmlinux of arch/x86/configs/<variant>_defconfig; `llvm`: the default one by clang."""
+        """Builds arch/x86/configs/<variant>_defconfig; `llvm` is the default one, by clang."""
         target = self.directory(variant) / "vmlinux"
         if variant is None:
             return self._make(target)
         return self._make(target, "LLVM=1" if variant == "llvm" else f"CONFIG={variant}")
 
     def initrd(self, name: str | Path = "tests.cpio") -> Path:
-        """An image of the Makefile's by its name, or one that a test has made."""
+        """Builds one of the Makefile's images, given its name. A path is returned as it is."""
         return name if isinstance(name, Path) else self._make(BUILD / name)
 
 
@@ -213,13 +213,16 @@ class Booter:
         check: bool = True,
         **options,
     ) -> qemu.Result:
-        """Runs the program as init. ok: it must end well. check: no warnings, right reports."""
+        """
+        Runs the program as init. ok: the run must succeed. check: the kernel must not warn, and
+        its reports must be right.
+        """
         result = qemu.run(self.options(program, *args, **options))
         return self.finish(result, ok, check)
 
     @contextmanager
     def start(self, program: str, *args: object, **kw) -> Iterator[qemu.Guest]:
-        """The running guest, to talk to; finish() is for the caller to call on its wait()."""
+        """Starts a guest to talk to. The caller passes the result of its wait() to finish()."""
         with qemu.Guest(self.options(program, *args, **kw)) as guest:
             try:
                 yield guest

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads KTAP from a console log: a version line, a plan, and suites of subtests. Strict: every plan
-must be met, numbers must be in order, and a suite's own line must agree with its subtests."""
+"""Reads KTAP from a console log: a version line, a plan, and suites of subtests. The parser is
+strict: each plan must be met, numbers must be in order, and the result of a suite must agree with
+its subtests."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ def parse(log: str) -> list[Suite]:
             if suite.planned != len(suite.tests):
                 raise KtapError(f"{suite.name}: {len(suite.tests)} of {suite.planned} tests")
             if ok != all(test.ok for test in suite.tests):
-                raise KtapError(f"{suite.name}: its result is not that of its tests")
+                raise KtapError(f"{suite.name}: the result does not agree with its tests")
             suites.append(suite)
             suite = None
     if suite:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads profiler reports out of a console log and checks their arithmetic.
 
-parse(log) gives every report in the log; check(report) gives a list of everything that is wrong
-with it, an empty list when all numbers are right. Nothing here trusts the kernel: sums,
-percentages, averages and the order of rows are computed again from the rows as printed.
+parse(log) returns all reports in the log. check(report) returns a list of errors, which is empty if
+all numbers are right. Nothing here trusts the kernel: sums, percentages, averages and the order of
+rows are computed again from the printed rows.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ END_ANYWHERE = re.compile(r"^\[.*\] profile: end of report \d+\r?$", re.MULTILIN
 TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)(?: \((.*)\))?$")
 STRACE_ROW = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) +(\d+) (\S.*)$")
 STRACE_TOTAL = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) total$")
-# Below a table: what ran before its execve, and all of that with the children.
+# Below a table: the calls before the execve, and the sum with the children.
 STRACE_SUM = re.compile(
     r"^(not in this table|including children that were waited for \(\d+\)): (\d+) calls"
     rf"(?: before execve)?, (\d+) errors, {SECONDS} s$"
 )
-# What profile.report=wide adds to a row and to the total.
+# A row and the total with the columns of profile.report=wide.
 STRACE_ROW_WIDE = re.compile(
     r"^(.*?\S) +(\d+\.\d{9}|-) +(?:<= (\d+[num]?s)|-) +(?:<= (\d+[num]?s)|-) +(\d+\.\d{9}|-) +"
     r"(\d+|-)(?:  (\S.*))?$"
@@ -58,7 +58,6 @@ STRACE_ROW_WIDE = re.compile(
 STRACE_TOTAL_WIDE = re.compile(
     r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total +(\d+\.\d{9}|-) +(\d+|-)$"
 )
-# The summary, and the table of waits.
 HEAT_TITLE = re.compile(rf"^Kernel Heatmap(?: {TOP})?$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
@@ -97,10 +96,10 @@ POINT_WIDE = ["net.ns", "oncpu.ns", "min.ns", "p50.ns", "p99.ns", "max.ns"]
 
 @dataclass
 class StraceWide:
-    """None: "-"."""
+    """The columns of wide reports. None stands for "-"."""
 
     cpu_ns: int | None
-    p50_ns: int | None = None  # upper bounds, rounded up
+    p50_ns: int | None = None  # an upper bound, rounded up, as p99_ns
     p99_ns: int | None = None
     max_ns: int | None = None
     nr_in_flight: int | None = None
@@ -122,7 +121,7 @@ class StraceRow:
 class Strace:
     task: tuple[int, int] = (0, 0)
     nr_threads: int = 0
-    name: str = ""  # of the process; empty in its exit report
+    name: str = ""  # of the process; empty in a report of an exit
     rows: list[StraceRow] = field(default_factory=list)
     total: StraceRow | None = None
     sums: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # calls, errors, ns
@@ -142,7 +141,7 @@ class HeatRow:
 
 @dataclass
 class Heatmap:
-    """split: the machine's samples by class; process: those of the report's process, if any."""
+    """split: samples of the machine by class. process: those of the report's process, if any."""
 
     top: int | None = None  # None: all
     split: dict[str, int] = field(default_factory=dict)
@@ -171,10 +170,10 @@ class Points:
     is_wide: bool = False
     rows: list[PointRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    of_process: bool = False  # what the process of the report ran, and not all CPUs
-    empty_pair_ns: tuple[int, int] | None = None  # what it costs, what it reads as
+    of_process: bool = False  # pairs of the report's process; False: of all CPUs
+    empty_pair_ns: tuple[int, int] | None = None  # its cost, and the part of it inside `total`
     anomalies: dict[str, list[str]] = field(default_factory=dict)  # lines, by point
-    incomplete: list[str] = field(default_factory=list)  # on, and without a pair
+    incomplete: list[str] = field(default_factory=list)  # points that have no complete pair
     buckets: dict[str, dict[int, int]] = field(default_factory=dict)  # by point, by log2
 
     def row(self, name: str) -> PointRow | None:
@@ -187,12 +186,12 @@ class Report:
     why: str
     straces: list[Strace] = field(default_factory=list)
     heatmap: Heatmap | None = None
-    machine: Heatmap | None = None  # the view of this name, beside a process's heatmap
+    machine: Heatmap | None = None  # of the whole machine, in a process's report
     summary: Summary | None = None
     waits: Waits | None = None
     wait_views: dict[str, Waits] = field(default_factory=dict)  # system call, task, lock
     spinlocks: list[SpinlockRow] | None = None
-    points: Points | None = None  # of all CPUs, if the report has them, else of the process
+    points: Points | None = None  # of all CPUs, or of the process if the report has only those
     process_points: Points | None = None
 
     @property
@@ -218,7 +217,7 @@ def to_bound_ns(text: str | None) -> int | None:
 
 
 def parse_wide_row(row: StraceRow) -> None:
-    """Takes the wide columns off the name."""
+    """Splits the wide columns off the row's name."""
     match = STRACE_ROW_WIDE.match(row.name)
     if not match:
         raise ReportError(f"strace: not a wide row: {row.name!r}")
@@ -318,7 +317,7 @@ def parse_points(lines: Lines) -> Points:
             raise ReportError(f"points: not a row: {line!r}")
         numbers = to_ns(match[3]), int(match[4]), int(match[5])
         if bool(match[6]) != points.is_wide:
-            raise ReportError(f"points: not as wide as its head: {line!r}")
+            raise ReportError(f"points: the columns are not those of the heading: {line!r}")
         wide = (None if nr in (None, "-") else int(nr) for nr in match.groups()[5:])
         row = PointRow(match[1] == "on", match[2], *numbers)
         row.wide = dict(zip(POINT_WIDE, wide)) if points.is_wide else {}
@@ -332,7 +331,7 @@ def parse_points(lines: Lines) -> Points:
 
 
 def parse_below_points(lines: Lines, points: Points) -> None:
-    goes_on = False  # the names of points without a pair
+    goes_on = False  # the list of points without a pair continues on the next line
     while (line := lines.peek()) is not None:
         if match := POINT_ANOMALY.match(line):
             points.anomalies.setdefault(match[1], []).append(line)
@@ -371,7 +370,7 @@ def parse_report(lines: Lines, begin: re.Match[str]) -> Report:
             found.spinlocks = parse_spinlocks(lines)
         elif line == "Kernel Profile Points":
             if found.points and not found.points.of_process:
-                raise ReportError("a table of points behind the one of all CPUs")
+                raise ReportError("a second table of points after that of all CPUs")
             found.points = parse_points(lines)
             if found.points.of_process:
                 found.process_points = found.points
@@ -393,8 +392,8 @@ def parse_all(lines: Lines) -> list[Report]:
 
 def parse(log: str) -> list[Report]:
     """
-    Every report in the log, in order, each from its first to its last line. Only a panic may cut
-    one short: that one is left out.
+    Returns all reports in the log, in order. Each must be complete, except the one during which
+    the kernel panicked. That one is left out.
     """
     before, panic, after = log.partition("Kernel panic")
     begins = list(BEGIN_ANYWHERE.finditer(before))
@@ -411,7 +410,7 @@ def parse(log: str) -> list[Report]:
 
 
 def parse_whole(log: str) -> tuple[list[Report], list[str]]:
-    """Returns the complete reports, and for each incomplete one a line that says what is wrong."""
+    """Returns the complete reports, and for each incomplete report a line about its fault."""
     begins = list(BEGIN_ANYWHERE.finditer(log))
     reports: list[Report] = []
     wrong: list[str] = []
@@ -435,7 +434,7 @@ def check_wide_strace(row: StraceRow) -> list[str]:
         wrong.append(f"strace: {row.name}: {wide.nr_in_flight} of {row.nr_calls} in flight")
     if (wide.p50_ns or 0) > (wide.p99_ns or 0):
         wrong.append(f"strace: {row.name}: p50 {wide.p50_ns} ns, p99 {wide.p99_ns} ns")
-    # The bound is rounded up to its unit.
+    # p99 is rounded up to its unit.
     if (wide.p99_ns or 0) > wide.max_ns + max(wide.max_ns // 9, 1):
         wrong.append(f"strace: {row.name}: p99 {wide.p99_ns} ns, the longest {wide.max_ns} ns")
     return wrong
@@ -480,7 +479,7 @@ def check_strace(table: Strace) -> list[str]:
 
 
 def is_rest(row: HeatRow) -> bool:
-    """A row that stands for everything below the top, or for what had no place in the store."""
+    """Returns whether a row sums up functions below the top, or samples that were not stored."""
     return bool(re.fullmatch(r"\[\d+ others?\]|\[dropped\]", row.name))
 
 
@@ -522,7 +521,7 @@ def check_wide_point(row: PointRow) -> list[str]:
     at = row.wide
     in_order = at["min.ns"] <= at["p50.ns"] <= at["p99.ns"] <= at["max.ns"]
     wrong = [] if in_order else [f"points: {row.name}: {at} are not in order"]
-    # One CPU may have added a pair's time, and not yet its number.
+    # One CPU may have added a pair's time, but not yet counted the pair.
     if not at["min.ns"] <= row.avg_ns <= at["max.ns"] + 1 + row.avg_ns // row.nr:
         wrong.append(f"points: {row.name}: {row.avg_ns} ns is no average of {at}")
     if at["net.ns"] > row.avg_ns:
@@ -563,7 +562,7 @@ def check(report: Report) -> list[str]:
 
 
 def check_log(log: str) -> list[str]:
-    """Everything wrong with the reports of a log, a report that is cut short included."""
+    """Returns all errors in the reports of a log. An incomplete report is an error."""
     try:
         return [text for report in parse(log) for text in check(report)]
     except ReportError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The lines of a console log, and the arithmetic of the numbers in them: for report*.py."""
+"""Helpers of report*.py: iterates over the lines of a console log, and computes with numbers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fractions import Fraction
 PREFIX = re.compile(r"^\[ *\d+\.\d+\] ?")
 END = re.compile(r"^profile: end of report (\d+)$")
 DASHES = re.compile(r"^-[- ]*$")
-# Parts of other expressions: a time, and how many rows a table has at most.
+# Parts of other expressions: a time, and the limit of a table's rows.
 SECONDS = r"(\d+\.\d{9})"
 TOP = r"\((?:top #(\d+)|all)\)"
 
 
 class ReportError(Exception):
-    """The log holds something that is no whole report."""
+    """A report in the log is incomplete or malformed."""
 
 
 def to_ns(seconds: str) -> int:
@@ -23,7 +23,7 @@ def to_ns(seconds: str) -> int:
 
 
 def percent(part: int, total: int) -> str:
-    """The exact ratio as a percentage, rounded half up to two decimals."""
+    """Returns the exact ratio as a percentage, rounded half up to two decimals."""
     if not total:
         return "0.00"
     hundredths = int(Fraction(part * 10000, total) + Fraction(1, 2))
@@ -39,7 +39,10 @@ def twice(names: list[str]) -> list[str]:
 
 
 class Lines:
-    """The kernel's lines of a log, without their time stamps. Other lines are the program's own."""
+    """
+    The kernel's lines of a log, without their time stamps. Lines without one are output of
+    programs, and are left out.
+    """
 
     def __init__(self, log: str):
         lines = (line.rstrip("\r") for line in log.splitlines())
@@ -59,8 +62,8 @@ class Lines:
 
     def skip_header(self, what: str, columns: list[str], more: list[str] = []) -> list[str]:
         """
-        Up to the dashes below the column names, of which there may be some more; returns the lines
-        above the names.
+        Skips to below the dashes under the column names, and returns the lines above the names.
+        Sets has_more if the columns `more` follow the others.
         """
         above = []
         while True:

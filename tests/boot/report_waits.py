@@ -41,7 +41,10 @@ SPINLOCK_TOTAL = re.compile(rf"^ *{SECONDS} +(\d+)$")
 
 @dataclass
 class Summary:
-    """Times in microseconds, as printed. Of a parent: waited_us is for children, no parts."""
+    """
+    Times in microseconds, as printed. A process that mostly waited for its children has a short
+    summary: waited_us is the time it waited for them, and the times have no parts.
+    """
 
     cpu_us: int
     nr_threads: int
@@ -53,7 +56,7 @@ class Summary:
     nr_involuntary: int | None = None
     nr_migrations: int | None = None
     nr_faults: int = 0
-    parent_us: int | None = None  # of a parent: how long its threads lived
+    parent_us: int | None = None  # in a short summary: the lifetime of the process's threads
 
 
 @dataclass
@@ -78,7 +81,7 @@ class WaitRow:
 
 @dataclass
 class Waits:
-    """Rows of a view have no where; waker is its last column, if any."""
+    """A table of waits. In views, `where` is empty, and `waker` has the last column, if any."""
 
     top: int | None  # None: all
     nr: int = 0
@@ -148,7 +151,7 @@ def parse_wait_table(lines: Lines, waits: Waits, header: list[str]) -> Waits:
 
 
 def parse_spinlocks(lines: Lines) -> list[SpinlockRow]:
-    """Returns the rows, whose sums are those of the total row."""
+    """Returns the rows. Raises ReportError if they do not add up to the total row."""
     lines.skip_header("spinlocks", SPINLOCK_HEADER)
     rows = []
     while not DASHES.match(line := lines.next("spinlocks: a row or dashes")):
@@ -185,7 +188,7 @@ def check_waits(waits: Waits) -> list[str]:
     if waits.total[2] + waits.nr_others != waits.nr and not any("room" in n for n in waits.notes):
         wrong.append(f"waits: {waits.total[2]} and {waits.nr_others} others of {waits.nr}")
     for row in waits.rows:
-        # Each of the three is rounded for itself.
+        # Times are rounded separately, so `longest` may exceed the sum by one.
         if row.ready_ns > row.ns or row.longest_ns > row.ns + 1 or not row.nr:
             wrong.append(f"waits: not possible: {row}")
     if [row.ns for row in waits.rows] != sorted((row.ns for row in waits.rows), reverse=True):
@@ -199,7 +202,7 @@ def check_summary(summary: Summary) -> list[str]:
     wrong = []
     if summary.parent_us is not None:
         if not summary.parent_us / 2 <= summary.waited_us <= summary.parent_us:
-            wrong.append(f"summary: not that of a parent: {summary}")
+            wrong.append(f"summary: short, but the process did not mostly wait: {summary}")
         return wrong
     for parts, total in (
         (summary.cpu_parts, summary.cpu_us),

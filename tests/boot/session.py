@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands of session.txt: typed into a shell on a terminal, or as scripts in an image."""
+"""Runs the commands of session.txt: typed into a shell on a terminal, or as scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pexpect
 
 SESSION = Path(__file__).with_name("session.txt")
 KEY = re.compile(r"\{\^(.)\}")
-# The shell's prompt, or the one for more of a command; it asks the terminal where the cursor is.
+# The shell's prompt, or `> ` inside a command. The shell then asks for the cursor's position.
 PROMPT = r"\n(?:lego:[^\r\n]*# |> )\x1b\[6n"
 DRIVER = """\
 for script in /session/*; do
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def is_typed(self) -> bool:
-        """Only a terminal will do."""
+        """Returns whether the block needs a terminal."""
         keys = any(step[0] in "<+" or KEY.search(step) for step in self.steps)
         return keys or self.name.endswith(" (typed)")
 
@@ -44,14 +44,17 @@ def read_blocks() -> list[Block]:
 
 
 def write_scripts(root: Path) -> list[str]:
-    """The blocks that need no terminal, numbered, as programs in root/session: their names."""
+    """
+    Writes each block that needs no terminal as a script in root/session, numbered, and returns the
+    names of the scripts.
+    """
     directory = root / "session"
     directory.mkdir(parents=True)
     names = []
     for block in read_blocks():
         if block.is_typed:
             continue
-        # No longer than a process's name.
+        # Linux truncates the name of a process to 15 bytes.
         name = f"{len(names) + 1:02}-{block.name}"[:15]
         path = directory / name
         path.write_text("#!/bin/sh\n" + "\n".join(block.steps) + "\n")
@@ -61,16 +64,16 @@ def write_scripts(root: Path) -> list[str]:
 
 
 def typed(step: str) -> str:
-    """What the keyboard sends."""
+    """Returns what the keyboard sends for a step."""
     text = KEY.sub(lambda key: chr(ord(key[1]) ^ 0x40), step)
     return text if text[-1] < " " else text + "\r"
 
 
 class Console(pexpect.spawn):
-    """A shell on a terminal, which the command makes, to play the blocks on."""
+    """A terminal on which a command starts a shell. play() types a block into it."""
 
     def __init__(self, argv: list[str], log: Path):
-        # Bytes as they are; a serial line has no size.
+        # latin-1 keeps each byte; a serial line has no size.
         super().__init__(argv[0], argv[1:], encoding="latin-1", dimensions=(0, 0), timeout=120)
         self.log = log.open("w", newline="")
         self.logfile_read = self.log
@@ -82,7 +85,7 @@ class Console(pexpect.spawn):
         self.shown += self.before + self.after
 
     def play(self, block: Block) -> str:
-        """All that the terminal shows, up to the prompt after the command."""
+        """Types a block, and returns all that the terminal shows, up to the next prompt."""
         self.shown = ""
         for step, after in zip(block.steps, [*block.steps[1:], ""]):
             if step[0] == "<":
@@ -103,6 +106,6 @@ class Console(pexpect.spawn):
 
 
 def one_script() -> str:
-    """What write_scripts() makes, as one: a subshell for each block."""
+    """Returns the same blocks as write_scripts() in one script, each in a subshell."""
     blocks = [block for block in read_blocks() if not block.is_typed]
     return "".join(f"echo '== {b.name}'\n(\n" + "\n".join(b.steps) + "\n)\n" for b in blocks)

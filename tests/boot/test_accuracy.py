@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The heatmap against the truth: one seed of each workload, and the controls (tests/accuracy/)."""
+"""Compares the heatmap with a count of all instructions: one seed of each workload, and controls.
+
+tests/accuracy/ explains the method.
+"""
 
 import dataclasses
 import re
@@ -28,8 +31,8 @@ ANOTHER_SEED = 100
 
 def must_agree(run, result: accuracy.Run, **how) -> None:
     """
-    One run in 1,000 is above its limit by chance, and here are many: it may be once, if a run of
-    another seed is below.
+    One run in 1,000 exceeds its limit by chance, and there are many runs here. So a run may exceed
+    it if a run with another seed does not.
     """
     verdict = result.judge(**how)
     if not (verdict.ok and verdict.inclusive_ok):
@@ -54,7 +57,7 @@ def test_nmi(run, workload):
 
 
 def test_another_seed(run):
-    """Other samples (test_heatmap_source.py), the same verdict."""
+    """Another seed gives other samples (test_heatmap_source.py) and the same verdict."""
     must_agree(run, run(accuracy.Case("syscalls", "nmi", 2, is_control=True)))
 
 
@@ -68,7 +71,7 @@ def note(result: accuracy.Run, pattern: re.Pattern[str]) -> float:
 
 
 def test_cost_of_nmis(run):
-    """The cost of a sample in the report is what the plugin counts, within 5 %."""
+    """The reported cost of a sample agrees with the plugin's count within 5 %."""
     result = run(accuracy.Case("syscalls", "nmi", 2, is_control=True))
     truth = sum(result.truth.sampler.values()) / (result.samples.nr + result.samples.nr_idle)
     assert abs(note(result, COST) - truth) <= 0.05 * truth
@@ -76,8 +79,8 @@ def test_cost_of_nmis(run):
 
 def test_cost_and_blind_spot_of_the_timer(run):
     """
-    The same; but the plugin takes each timer interrupt for the sampler's, also the ticks that take
-    no sample (here one of 50), so it may count a little more.
+    The plugin counts every timer interrupt as the sampler's. One in 50 takes no sample here, so the
+    plugin may count a little more.
     """
     result = run(accuracy.Case("syscalls", "timer", 1))
     truth = sum(result.truth.sampler.values())
@@ -88,7 +91,7 @@ def test_cost_and_blind_spot_of_the_timer(run):
 
 
 def test_timer(run):
-    """It agrees with what can be seen with interrupts on, and with that only."""
+    """Timer samples agree with the code that runs with interrupts on, and not with all code."""
     result = run(accuracy.Case("sched", "timer", 1))
     must_agree(run, result, seen=True)
     assert not result.judge(seen=False).ok
@@ -111,7 +114,7 @@ def test_other_rates(run, workload, source, hz):
 
 
 def test_control_lost_samples_are_due(run):
-    """If many samples are lost, those taken are too few; with the lost ones they add up."""
+    """If many samples are lost, the rate is right only if the lost ones are added."""
     rate = run(rates.LOSING).rate()
     assert rate.lost > 100 and rate.ok
     rate.lost = 0
@@ -128,7 +131,10 @@ def test_control_fails(run, control):
 
 
 def test_control_tail_calls_fail(run):
-    """A function that ends in a jump is active until the return; no return address shows it."""
+    """
+    A function that ends in a jump stays active until the return, but its return address is no
+    longer on the stack.
+    """
     make(f"BUILD={BUILD.relative_to(ROOT)}", "tail-call-kernel")
     result = run(rates.TAIL_CALLS_CASE, accuracy.TAIL_CALLS)
     verdict = result.judge()
@@ -143,7 +149,7 @@ def test_jitter_mends_it(run, control):
 
 
 def test_table_in_readme():
-    """Its figures change with the kernel's code; what they say must not."""
+    """The numbers in the table change with the kernel's code, but the verdicts must not."""
     block = table.block(table.PAGE.read_text())
     rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("| ")]
     runs = {(row[0], row[1]): row for row in rows if len(row) == 12 and row[0] != "workload"}

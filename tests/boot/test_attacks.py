@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a user who is not root, or a file that somebody made, tries; and what the kernel says."""
+"""No name of a program or of a file can forge a line of the log."""
 
 import re
 
@@ -13,7 +13,7 @@ ESCAPED = r"x\x0aKernel panic:"
 
 
 def test_names_do_not_forge_lines(boot):
-    """A program that dies, makes a call that is not supported, and looks at itself in /proc."""
+    """The program crashes, makes an unsupported call, and reads its own files in /proc."""
     log = boot("names", append=NO_REPORTS).log
     program_passes(log, "names")
     assert re.search(rf"\] clone: {re.escape(ESCAPED)}\[\d+\]: flags ", log)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel boots on any number of CPUs, starts init, and ends with its status."""
+"""The kernel boots on any number of CPUs, starts init, and powers off with init's status."""
 
 import re
 import signal
@@ -40,7 +40,7 @@ def image_of(builds, path, *items):
 
 @pytest.mark.parametrize("mem", ["64M", "3G", "6G"])
 def test_memory_sizes(boot, builds, tmp_path, mem):
-    """With an image of one program: that of all of them hardly fits into 64 MiB."""
+    """The image holds one program, as tests.cpio hardly fits into 64 MiB."""
     image = image_of(builds, tmp_path / "hello.cpio", BUILD / "user" / "hello")
     assert "PASS: hello" in boot(smp=2, mem=mem, initrd=image).log
 
@@ -60,7 +60,7 @@ def test_small_machine(boot, builds, tmp_path, mem):
     ],
 )
 def test_machine_that_is_too_small(boot, builds, tmp_path, mem, data_bytes, why):
-    """One clear line, before there is a UART driver, too."""
+    """A clear line is printed even before there is a UART driver."""
     (tmp_path / "data").write_bytes(bytes(data_bytes))
     items = [BUILD / "user" / "hello.musl", f"/data/={tmp_path / 'data'}"]
     image = image_of(builds, tmp_path / "hello.cpio", *items)
@@ -69,7 +69,7 @@ def test_machine_that_is_too_small(boot, builds, tmp_path, mem, data_bytes, why)
 
 
 def test_initramfs_of_many_files(boot, builds, tmp_path):
-    """More than programs may make in so little memory; the kernel is not refused its own."""
+    """The limit that stops programs from making so many files does not apply to the initramfs."""
     image = tmp_path / "many.cpio"
     with image.open("wb") as file:
         for i in range(20000):
@@ -96,7 +96,7 @@ def test_init_lives_on_a_signal(boot):
 
 
 def fails_clearly(result, *words):
-    """A panic that says what is wrong, and an end that a script can see."""
+    """Asserts that the panic names the cause, and that QEMU's exit code shows the failure."""
     assert "Kernel panic" in result.error
     assert any(word in result.error for word in words), result.error
     assert result.exit_code not in (0, None)

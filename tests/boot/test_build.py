@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The build: the same tree gives the same bytes, only what must be rebuilt is, errors are clear."""
+"""The build is reproducible, rebuilds only what a change affects, and has clear errors."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 from harness import make
 
-# What the last link step makes, besides the object of the file that changed.
+# Files that each link writes.
 LINK_OUTPUT = re.compile(r"kallsyms|vmlinux|\.map$|build.?id|version")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The host does not read the serial line for a while: what is lost is counted."""
+"""If the host stops reading the serial line, the kernel counts the lines that it does not print."""
 
 import fcntl
 import re
@@ -7,7 +7,7 @@ import time
 
 from harness import kernel_word
 
-WAIT_MS = 500  # of guest time, which instructions are
+WAIT_MS = 500  # of guest time, which -icount counts in instructions
 LONGEST_NS = 100_000
 SMALLEST_PIPE = 4096
 LINE = re.compile(r"\[ *\d+\.\d{6}\] .*")
@@ -36,7 +36,7 @@ def test_reader_that_pauses(boot, builds):
     printed = [match[0] for line in result.log.splitlines() if (match := LINE.match(line))]
     logged = re.findall(rf"^<6>({LINE.pattern})$", result.log, re.MULTILINE)
 
-    # Each line of the log is on the console, or among the lines before the one that counts them.
+    # Each line of the log is on the console, or is counted by the loss message that follows it.
     lost, left = [], list(logged)
     for at, line in enumerate(logged):
         if match := LOSS.search(line):
@@ -48,7 +48,7 @@ def test_reader_that_pauses(boot, builds):
     assert result.verdict.console_lost == sum(len(line) + 2 for line in lost)
     assert f"the console lost {result.verdict.console_lost} bytes" in result.error
 
-    # Interrupts are on meanwhile.
+    # Interrupts were on while the kernel waited.
     assert int(re.search(r"^stall: took (\d+) ms", result.log, re.MULTILINE)[1]) > WAIT_MS
     stretches = re.findall(r'^stall: {"at_least_ns":(\d+)', result.log, re.MULTILINE)
     assert stretches and max(map(int, stretches)) < LONGEST_NS, stretches

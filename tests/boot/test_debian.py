@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Unmodified programs of Debian, nearly all of them dynamic: what they write, their status and every
-system call of theirs are as on the host's Linux. They run in one boot, from an image of their own.
+Unmodified programs of Debian, nearly all of them dynamic, have the same output, status and system
+calls as on the host's Linux. All run in one boot, from one image.
 """
 
 import re
@@ -17,13 +17,13 @@ EXCEPTIONS = (HERE / "strace-exceptions.txt").read_text()
 PACKAGES = """bash bc bzip2 coreutils cpio dc diffutils ed file findutils gawk grep gzip hostname jq
     lua5.4 m4 make mawk original-awk patch perl-base python3-minimal sed sqlite3 tar
     util-linux xxd xz-utils zip zstd""".split()
-# The tables of calls are looked at; the others would only take time.
+# The test reads only the tables of system calls, so the other profilers are off.
 APPEND = "profile.on_exit=all profile.heatmap=none profile.points=-* profile.waits=off"
 SMP = 2
 
 
 def sections(log):
-    """What each command of the script wrote, by the command; kernel messages are left out."""
+    """Returns the output of each command of the script, without kernel messages."""
     text = re.sub(r"^\[ *\d+\.\d+\].*\n", "", log, flags=re.MULTILINE)
     text = text.split("@@@ begin\n")[1].split("@@@ end\n")[0]
     parts = re.split(r"^== ", text, flags=re.MULTILINE)[1:]
@@ -43,7 +43,7 @@ def image(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(builds, image):
-    """(what the host shows and its processes, the same of the kernel)"""
+    """Returns (output by command, processes), on the host and in the guest."""
     trace = image.with_name("trace")
     shown, status = host_run.run(host_run.command(image, ["/init"], trace), SMP)
     assert status == 0, shown
@@ -71,7 +71,7 @@ def test_system_calls_are_those_of_linux(runs, strace_compare):
 
 
 def test_programs_are_many_and_dynamic(runs):
-    """A dynamic program reads its libraries' headers, and a static one has no use for mprotect."""
+    """At least 40 are dynamic: the dynamic linker reads the headers of libraries by pread64()."""
     (_, host), _ = runs
     names = {process.name for process in host if process.calls.get("execve")}
     dynamic = {process.name for process in host if process.calls.get("pread64", 0) >= 2}

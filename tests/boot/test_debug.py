@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The debug kernel: no complaint in normal runs, and each check fires when it should."""
+"""The debug kernel: it has no complaint in normal runs, and each check finds its fault."""
 
 import re
 import time
@@ -12,9 +12,9 @@ OPTIONS = dict(variant="debug", silence=60)
 ALL_CPUS = dict(OPTIONS, smp=4)
 PROGRAMS = ["files", "locks", "threads", "futexops", "cow", "forks", "signals", "restarts", "polls"]
 PROGRAMS += ["epolls", "fdlinks", "fds", "messages", "procs", "signalfds", "sockets", "timers"]
-SUITES = dict(ALL_CPUS, mem="160M")  # one of them fills all of it again and again
+SUITES = dict(ALL_CPUS, mem="160M")  # little, as one suite fills all memory several times
 
-# How tests/kernel/crash.c breaks the rules, and what is said about it.
+# The faults that tests/kernel/crash.c makes, and the messages about them.
 REPORTS = {
     "lock-order": "lock order",
     "lock-sleep": r"sleeping where that is forbidden|schedule\(\) with a spinlock held",
@@ -31,7 +31,7 @@ PANICS = {
     "wild-free": r"BUG: free of an address outside of memory: \w+",
 }
 
-# Suites that leave something behind, of tests/kernel/test_leak.c.
+# The suites of tests/kernel/test_leak.c, which leak on purpose.
 LEAKS = {
     "broken_leak": r"leaks: \+1 objects of up to (1024|1536) bytes",
     "broken_leak_page": r"leaks: \+1 pages",
@@ -54,9 +54,9 @@ def test_programs(boot, program):
 
 def test_allocations_that_fail(boot):
     """
-    Once on each call path, then the second one: none stops the kernel, and nothing leaks. By hand,
-    for longer: init=/bin/failing -- 1 20 300 forks threads ... Without strace, as init's table gets
-    rows for the new errors of its children.
+    On each call path, the first allocation fails, then the second. The kernel survives, and nothing
+    leaks. For a longer run by hand: init=/bin/failing -- 1 20 300 forks threads ... strace is off,
+    because its table for init would grow with new errors of the children.
     """
     options = dict(OPTIONS, append="profile.on_exit=none profile.strace=off")
     log = boot("failing", 1, 2, 40, "files", "execs", **options).log
@@ -71,7 +71,7 @@ def test_misuse_of_locks_is_reported(boot, mode):
     warning = re.search(rf"WARNING: kernel/debug/\S+:\d+ (?:{REPORTS[mode]})$", result.log, re.M)
     assert warning, result.tail()
     assert result.verdict.warnings >= 1 and not result.ok, result.error
-    # What follows names the lock and the function that has taken it.
+    # The next lines name the lock and the function that has taken it.
     assert re.search(r"locks: .*crash\.c:\d+ \w+.* \w+\+0x", result.log[warning.end() :])
     if mode == "lock-order":
         both = r"crash\.c:\d+ (\w+) held, since \w+\+0x.*crash\.c:\d+ (\w+) was wanted, at \w+\+0x"
@@ -94,7 +94,7 @@ def test_a_leak_fails_its_suite(boot, variant):
     assert {suite.name for suite in suites} == set(LEAKS)
     for suite in suites:
         assert [test.ok for test in suite.tests] == [True, False]
-        # The suite's own lines, up to its result.
+        # The lines of this suite, up to its result.
         start = result.log.index(f"# Subtest: {suite.name}\n")
         lines = result.log[start : result.log.index(f" {suite.name}\n", start + 20)]
         assert re.search(LEAKS[suite.name], lines), lines
@@ -103,10 +103,10 @@ def test_a_leak_fails_its_suite(boot, variant):
         assert re.search(r"slab: allocated at selftest_broken_leak_object\+0x", result.log)
 
 
-def test_sysrq_counts_what_is_held(boot):
+def test_sysrq_counts_objects(boot):
     """
-    The same at both ends of a quiet time, in a kernel without any check. On a busy host the threads
-    may still be getting there.
+    Two counts in a row are the same while nothing happens, in a kernel without checks. The test
+    counts five times, because on a busy host the threads may still be starting.
     """
     with boot.start("spin", "-", 3, smp=2) as guest:
         guest.expect("^spin: started")
@@ -131,8 +131,8 @@ ROUND = (
 
 def test_a_session_leaks_nothing(boot):
     """
-    The shell's own memory may grow a little now and then; but what leaks in a round leaks in each,
-    so no two counts would be the same.
+    The shell's own memory may grow a little now and then, so some counts may differ. A leak would
+    add to every round, and all counts would differ.
     """
     options = dict(ALL_CPUS, initrd="shell.cpio", append="profile.on_exit=none")
     with boot.start(None, **options) as guest:

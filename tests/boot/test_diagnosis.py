@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs of tests/diagnosis/, each slow for one reason: the default report has to tell it.
+"""Each program of tests/diagnosis/ is slow for one reason, and the default report must show it.
 
-It has to be in the summary, or in the first three rows of a table.
+The reason must be in the summary, or in the first three rows of a table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 import report
 from harness import BUILD
 
-FIRST = 3  # rows that a reader looks at
+FIRST = 3  # rows
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def report_of(boot):
         log = boot(program, smp=smp, icount=True).log
         assert report.check_log(log) == []
         (found,) = report.parse(log)
-        # The scheduler's time off a CPU is that of all records, and each switch is in one.
+        # Each switch counted by the scheduler is in a record of waits, with its time.
         assert "unknown" not in found.summary.parts
         assert found.summary.nr_switches == found.waits.nr
         assert found.summary.nr_calls == found.strace.total.nr_calls
@@ -42,7 +42,7 @@ def symbols(program: str) -> list[tuple[int, str]]:
 
 
 def file_offset(program: str, address: int) -> int:
-    """Also of what is zero, if it is on a page with data."""
+    """Returns the offset in the file. Zeroed data (.bss) has one if its page has other data."""
     with (BUILD / "user" / program).open("rb") as file:
         (offset,) = [
             load["p_offset"] + address - load["p_vaddr"]
@@ -53,7 +53,7 @@ def file_offset(program: str, address: int) -> int:
 
 
 def functions(program: str, chain: str) -> list[str]:
-    """The names of a chain's addresses."""
+    """Returns the functions of a call chain, which is printed as addresses."""
     table = symbols(program)
     addrs = [int(addr, 16) for addr in chain.split(" < ")]
     return [table[bisect.bisect_right(table, (addr, "~")) - 1][1] for addr in addrs]
@@ -65,25 +65,25 @@ def test_slow_call(report_of):
     assert found.strace.rows[0].usecs_per_call > 100
     calls = found.summary.cpu_parts["system calls"]
     assert calls > 0.6 * found.summary.cpu_us
-    # The table's time is wall time, and this program never waits.
+    # The table counts wall time, which is CPU time here because this program never waits.
     assert abs(calls - found.strace.total.ns / 1000) < 10
 
 
 def test_slow_faults(report_of):
-    """Most of its time on a CPU is the time of its page faults."""
+    """Most of the CPU time is spent in page faults."""
     found = report_of("slow-faults")
     assert found.summary.nr_faults > 25_000
     faults = found.summary.cpu_parts["page faults"]
     assert faults > 0.6 * found.summary.cpu_us
     assert faults > 3 * found.summary.cpu_parts["system calls"]
-    # The point counts the same, but for those before the execve; the time around it is outside.
+    # The point counts the same faults, but not those before the execve, nor the entry code.
     point = found.process_points.row("page_fault")
     assert 0 <= found.summary.nr_faults - point.nr < 10
     assert point.ns / 1000 <= faults < 1.1 * point.ns / 1000
 
 
 def test_slow_producer(report_of):
-    """The consumer waits for the pipe, which the producer writes to when it has slept."""
+    """The consumer waits for the pipe. The producer sleeps before each write to it."""
     found = report_of("slow-producer")
     rows = {row.what: row for row in found.waits.rows[:FIRST]}
     pipe, sleep = rows["pipe->read_wait"], rows["sleep"]
@@ -95,7 +95,7 @@ def test_slow_producer(report_of):
 
 
 def test_slow_userlock(report_of):
-    """The row has the lock's address; the code that gave it back is the function that kept it."""
+    """The row has the lock's address. The waker is the function that held the lock for long."""
     program = "slow-userlock"
     found = report_of(program, smp=2)
     (row,) = [row for row in found.waits.rows[:FIRST] if row.nr > 10 and "futex" in row.what]
@@ -118,19 +118,19 @@ def test_slow_mmlock(report_of):
 
 
 def test_slow_cpu(report_of):
-    """Two threads that never sleep have one CPU."""
+    """Two threads that never sleep share one CPU."""
     summary = report_of("slow-cpu").summary
     waited = summary.parts["for a CPU"]
     assert 0.8 * summary.cpu_us < waited < 1.2 * summary.cpu_us
     assert waited > 0.99 * summary.waited_us
     assert summary.nr_involuntary > 0.8 * summary.nr_switches
-    # Ticks and samples: a thousand a second or two, of a few hundred instructions each.
+    # Ticks and samples: one or two thousand a second, of a few hundred instructions each.
     assert 0.0003 < summary.cpu_parts["interrupts"] / summary.cpu_us < 0.003
     assert summary.nr_migrations == 0
 
 
-def test_what_was_not_counted_is_not_there(boot):
-    """Without waits and system calls, the summary has no number that would be too small."""
+def test_uncounted_numbers_are_left_out(boot):
+    """With waits and strace off, the summary leaves out the numbers it would get wrong."""
     append = "profile.waits=off profile.strace=off"
     log = boot("slow-producer", icount=True, append=append).log
     lines = report.Lines(log).lines

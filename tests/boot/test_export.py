@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exports: out of the guest's memory, as a file in the guest, in a panic; and exact comparison."""
+"""Exports: from the guest's memory, as a file in the guest, and in a panic; make check-perf."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import report
 
 @pytest.fixture
 def export(boot, tmp_path):
-    """Runs a program, and returns how the run ended and the export that it left."""
+    """Returns a function that runs a program and returns the run's result and its export."""
 
     def run(*argv: object, talk=lambda guest: None, ok: bool = True, **options):
         path = tmp_path / "run.lego"
@@ -70,7 +70,7 @@ def test_samples_are_those_of_the_tables(export):
 
 
 def elf_code(program: str) -> tuple[int, int, int]:
-    """Address, offset and size of a program's code, as readelf says."""
+    """Returns address, offset and size of a program's code, from readelf."""
     out = subprocess.run(
         ["readelf", "-lW", harness.BUILD / "user" / program],
         capture_output=True,
@@ -83,7 +83,7 @@ def elf_code(program: str) -> tuple[int, int, int]:
 
 
 def test_images(export, tmp_path):
-    """Programs that have ended: their build ids, and where their code was."""
+    """The export has the build ids of programs that have ended, and the addresses of their code."""
     programs = "hello", "hello-pie", "chain"
     script = "hello; hello; hello-pie; chain 1 > /dev/null; true"
     image = harness.script_image(tmp_path, script, programs)
@@ -105,7 +105,9 @@ def test_images(export, tmp_path):
 
 
 def test_code_of_files(export):
-    """Samples are in the file that was mapped when they were taken, in all threads and children."""
+    """
+    A sample belongs to the file that was mapped when it was taken, in threads and children, too.
+    """
     append = "profile.hz=10000 profile.on_exit=none"
     _, found = export("codefiles", 10_000_000, icount=True, append=append)
     names = stacks.Names(found, [], [])
@@ -134,7 +136,7 @@ def test_panic(export):
 
 
 def test_snapshot_on_request_is_kept(export):
-    """The machine is switched off later, but what was asked for stays."""
+    """The power-off does not replace an export that was requested."""
 
     def talk(guest):
         guest.expect("^spin: started")
@@ -154,7 +156,7 @@ def exports_in(log: str) -> list[str]:
 
 
 def test_the_same_bytes_by_each_way(export, tmp_path):
-    """One snapshot: as it was read, in the kernel's lines on the console, and in memory."""
+    """The same snapshot is read from the file, printed on the console, and left in memory."""
     image = harness.script_image(tmp_path, f"{READ_TWICE}; echo console > /proc/profile/export")
     append = "profile.on_exit=none profile.export=4194304,console"
     result, _ = export(None, initrd=image, append=append)
@@ -166,7 +168,7 @@ def test_the_same_bytes_by_each_way(export, tmp_path):
 
 
 def test_at_an_exit(export, tmp_path):
-    """The last process that the globs choose; the machine's end does not replace its export."""
+    """The last process that matches the globs leaves the export; the power-off keeps it."""
     script = "chain 5 > /dev/null; echo 'on_exit hel*' > /proc/profile/export; hello; true"
     image = harness.script_image(tmp_path, script, ("chain", "hello"))
     append = "profile.on_exit=none profile.export_on_exit=chain profile.export=console"
@@ -177,7 +179,7 @@ def test_at_an_exit(export, tmp_path):
 
 
 def test_file_in_the_guest(boot, tmp_path):
-    """/proc/profile/export, without memory that was set aside, and twice: two snapshots."""
+    """/proc/profile/export needs no reserved memory. Each read from its start is a new snapshot."""
     image = harness.script_image(tmp_path, READ_TWICE)
     result = boot(None, initrd=image, append="profile.on_exit=none")
     for number, text in enumerate(exports_in(result.log), start=1):
@@ -189,8 +191,8 @@ def test_file_in_the_guest(boot, tmp_path):
     assert number == 2
 
 
-def test_what_has_no_room_is_counted(export):
-    """Whole lines are left out, and all others are there."""
+def test_lines_without_room_are_counted(export):
+    """Whole lines are left out; the others are intact."""
     _, found = export("syscalls", append="profile.export=8192")
     (warning,) = found.warnings
     assert re.fullmatch(r"[1-9]\d* lines had no room: raise profile.export=", warning)
@@ -204,7 +206,7 @@ def test_wrong_size(boot, value):
 
 
 def test_memory_beyond_the_hole(export):
-    """Physical addresses above 4 GiB are elsewhere in the file of the RAM."""
+    """Memory above 4 GiB has another offset in QEMU's RAM file."""
     _, found = export("hello", mem="5G", append="profile.export=33554432")
     assert not found.warnings and found.rows("strace.json")
 
@@ -214,7 +216,7 @@ def check_perf(tree: Path, target: str, base: Path) -> subprocess.CompletedProce
 
 
 def test_exact_comparison(tree_copy, tmp_path):
-    """Equal trees do not differ. Three instructions added to one call are found, and no more."""
+    """Equal trees do not differ. Three instructions added to one call are the only difference."""
     tree, base = tree_copy("check-perf"), tmp_path / "base.lego"
     assert check_perf(tree, "check-perf", base).returncode
     assert not check_perf(tree, "perf-base", base).returncode

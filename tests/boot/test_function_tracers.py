@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tracers of functions: their records against every instruction, their lists and their text."""
+"""The function tracers: their records against the plugin's count of calls, lists, and output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ cat set_ftrace_filter; exec 3>&-
 section none; cat set_ftrace_filter
 """
 
-# The window of the truth begins when the tracer does, and ends when all is out of its filter.
+# The plugin counts from the tracer's start until the filter excludes all functions.
 CALLS = LISTS + """\
 section set
 echo 4096 >buffer_size_kb
@@ -82,7 +82,7 @@ CALL = re.compile(LINE.pattern.replace(r"(?P<event>\w+): ", ""))
 
 
 def test_calls_are_exact(traced):
-    """Of each function that is listed, and each caller; and no other function is hooked."""
+    """The trace has all calls of the listed functions, by caller, and only these are hooked."""
     observed, found = traced
     lines = [CALL.match(line) for line in found["calls"] if not line.startswith("#")]
     assert all(lines)
@@ -97,7 +97,7 @@ def test_calls_are_exact(traced):
     assert hooked == len(lines) > 1000
 
 
-# Calls are counted, too: so all functions are hooked, and what is not listed must not be recorded.
+# Calls are counted meanwhile, so all functions are hooked; only the listed ones may be recorded.
 GRAPH = f"""\
 section() {{ echo "== $1"; }}
 cd {T}
@@ -142,8 +142,9 @@ def mark_of(us: float) -> str:
 
 def read_graph(lines: list[str]):
     """
-    Yields each call: names from the outermost on, its time, and that of its callees; the times are
-    None if it has not returned. Braces balance for each task, and stand at the depth of their call.
+    Yields (names from the outermost function, time, time of the callees) of each call. The times
+    are None if the call has not returned. Asserts that braces balance in each task, and that they
+    are indented by the depth of their call.
     """
     stacks: dict[str, list] = {}
     tid = None
@@ -183,7 +184,7 @@ def read_graph(lines: list[str]):
 
 
 def test_graph_is_exact(graph):
-    """Of each function, it has all calls, while all calls are counted; and their times add up."""
+    """The graph has all calls of the listed functions, and their times add up."""
     observed, found = graph
     assert "\n".join(found["graph"]).startswith(HEAD)
     calls = list(read_graph(found["graph"]))
@@ -207,7 +208,7 @@ README = ROOT / "kernel/profile/functions/README.md"
 
 
 def usual_session() -> str:
-    """The commands in README.md: a function and what it calls, but for two, while `ls` runs."""
+    """Returns the commands of README.md that trace sys_openat() and its callees during `ls`."""
     part = README.read_text().partition("## A graph of calls\n")[2].partition("\n## ")[0]
     commands = re.findall(r"^    lego:\S+# (.*)$", part, re.MULTILINE)
     assert commands[-1] == "cat trace" and len(commands) == 8
@@ -229,7 +230,7 @@ echo nop >current_tracer
 
 
 def test_usual_session(kernel, tmp_path):  # noqa: F811
-    """Each call in the graph is one that its caller has made."""
+    """The plugin has seen each call in the graph, from the same caller."""
     image = harness.script_image(tmp_path, SESSION.format(commands=usual_session()))
     window = ("function_graph_switch", "machine_exit")
     append = "profile.on_exit=none init=/init"
@@ -238,7 +239,7 @@ def test_usual_session(kernel, tmp_path):  # noqa: F811
     calls = [names for names, _, _ in read_graph(found["session"])]
     assert {names[0] for names in calls} == {"sys_openat"}
     names = {name for names in calls for name in names}
-    # An interrupt is no call.
+    # do_irq() is not called by the function that it interrupts.
     made = [names for names in calls if len(names) > 1 and names[-1] != "do_irq"]
     direct = {tuple(names[-2:]) for names in made}
     left_out = {(caller, name) for caller, name in observed.edges if caller in names} - direct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The profiler of functions: its counts against the plugin's, and call chains while it counts."""
+"""The function profiler: its counts against the plugin's, and call chains while it counts."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def kernel(builds):
 
 
 def places(kernel) -> list[int]:
-    """The addresses in the table of places, as they are in the file."""
+    """Returns the table of addresses at which functions can be hooked, from the kernel's file."""
     at = truth.Symbols(kernel).addr
     elf = truth.kallsyms.Elf(kernel.read_bytes())
     start, stop = at[f"__start_{SECTION}"], at[f"__stop_{SECTION}"]
@@ -67,7 +67,7 @@ def counted(kernel, tmp_path_factory):
 
 
 def test_calls_are_exact(kernel, counted):
-    """Of each function and each caller of it."""
+    """The counts are exact for each pair of caller and function."""
     observed, result = counted
     symbols = truth.Symbols(kernel)
     names = dict(zip(symbols.starts, symbols.names))
@@ -82,8 +82,8 @@ def test_calls_are_exact(kernel, counted):
 
 def test_times_add_up(counted):
     """
-    Time that is not a function's own is that of functions it called, or of interrupts. (What it
-    called may have returned when it has not.)
+    Total time minus self time is at most the time of callees and interrupts. It can be less,
+    because a callee may have returned before the end, and its caller not.
     """
     _, result = counted
     table = rows(result.log)
@@ -105,7 +105,7 @@ COUNTING += ("function_return", "function_exit", "profile_function_exit")
 
 
 def test_cost_of_a_call(counted):
-    """As README.md says; with the calls whose row is new."""
+    """The cost is as README.md says. Calls that need a new row are included."""
     observed, _ = counted
     nr_calls = sum(nr for (_, name), nr in observed.calls.items() if name == "function_call")
     nr = sum(chain.nr for chain in observed.chains if chain.own in COUNTING)
@@ -146,7 +146,7 @@ cat /proc/profile/function_calls
 
 
 def test_switching_while_cpus_work(boot, tmp_path):
-    """All places are patched while 4 CPUs run through them and NMIs walk the stacks."""
+    """The hooks of all functions are patched while 4 CPUs run them and NMIs walk the stacks."""
     image = harness.script_image(tmp_path, SWITCHED, ("stress",))
     append = "profile.source=nmi profile.hz=2000 profile.on_exit=none init=/init"
     result = boot(None, initrd=image, append=append, variant="functions", smp=4)
@@ -162,7 +162,7 @@ def test_switching_while_cpus_work(boot, tmp_path):
 @pytest.mark.parametrize("workload", ("syscalls", "faults"))
 @pytest.mark.parametrize("state", chains.STATES)
 def test_chains_are_true(builds, kernel, workload, state):
-    """All functions of each chain, of samples at any instruction, in the hooks too."""
+    """Every function of each chain is right, for samples at any instruction, even in the hooks."""
     builds.kernel()
     nr, wrong = chains.compare(chains.kernel(state), builds.initrd(), workload, state)
     assert nr > (150 if state in ("off", "left out") else 600) and not wrong

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Whatever a program asks for, the kernel lives, and strace's counts are the program's own. The
-profilers are switched and changed meanwhile. FUZZ_CALLS=1000000 in the environment is for by hand.
+The kernel survives random system calls while the profilers are switched and changed, and strace
+counts as many calls as the program. For a longer run by hand, set FUZZ_CALLS=1000000 in the
+environment.
 """
 
 import os
@@ -15,7 +16,7 @@ from test_programs import program_passes
 
 NR_CALLS = int(os.environ.get("FUZZ_CALLS", 20000))
 NR_COMPARED = 3  # rounds
-NR_COUNTED = 512
+NR_COUNTED = 512  # the program counts calls with this number or more together
 
 
 def call_names():
@@ -25,7 +26,7 @@ def call_names():
 
 
 def compare_counts(made, rows):
-    """made: by the program, by number, those of 512 and more together. rows: of its report."""
+    """Compares the program's counts, by number, with the rows of its report."""
     names = call_names()
     others = made.pop(NR_COUNTED, 0)
     known = {names.get(number, f"sys_{number}"): nr for number, nr in made.items()}
@@ -52,14 +53,14 @@ def test_fuzzed_calls(boot, smp, seed):
     assert len(rounds) == NR_COMPARED
     for pid, counts in rounds:
         made = {int(number): int(nr) for number, nr in re.findall(r"(\d+):(\d+)", counts)}
-        assert sum(made.values()) > NR_CALLS  # of each of 8 threads, in 4 rounds
+        assert sum(made.values()) > NR_CALLS  # 8 threads make NR_CALLS each, in 4 rounds
         compare_counts(made, tables[int(pid)].rows)
 
 
 def test_fuzzed_calls_while_functions_are_traced(boot):
     """
-    All events are on, and all functions are counted and traced now and then, on 8 CPUs: no gap in
-    the trace is not told. tests/soak/run --functions does the same for a minute.
+    All events are on, and functions are counted and traced from time to time, on 8 CPUs. The trace
+    must report each of its gaps. tests/soak/run --functions does the same for a minute.
     """
     append = "profile.on_exit=none"
     log = boot("fuzz", 1, 400, 8, 1000, "functions", smp=8, append=append, variant="functions").log

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The heatmap's views: every table's sums, after storms of everything, and what they cost."""
+"""The heatmap's views: the sums of each table add up, even after heavy load of all kinds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK_ROW = re.compile(r"^ *(\d+) +(\d+) +(\S+) +(\d+) +(\d+\.\d\d) +(\d+) +(\d+)
 
 
 def tables_of(log: str) -> dict[str, list[str]]:
-    """The rows of each view of the last report."""
+    """Returns the rows of each view in the last report."""
     lines = report.Lines(log).lines
     return tables_in(lines[max(i for i, line in enumerate(lines) if report.BEGIN.match(line)) :])
 
@@ -33,7 +33,7 @@ def tables_in(lines: list[str]) -> dict[str, list[str]]:
 
 
 def test_names_of_a_task(boot):
-    """Samples belong to the name that the task has then; an execve gives it its program's."""
+    """A sample has the name that its task had at that time. An execve changes the name."""
     log = boot("renames", icount=True, append="profile.heatmap=tasks").log
     rows = [TASK_ROW.match(row).groups() for row in tables_of(log)["task"]]
     user = {row[2]: int(row[5]) for row in rows if row[:2] == ("1", "1")}
@@ -41,7 +41,10 @@ def test_names_of_a_task(boot):
 
 
 def check_views(log: str) -> None:
-    """At an exit, views by function and call show the process; by CPU and task, the machine."""
+    """
+    Checks all views. In a report of an exit, the views by function and call cover the process, and
+    those by CPU and task the machine.
+    """
     heatmap = report.parse(log)[-1].heatmap
     tables = tables_of(log)
 
@@ -65,7 +68,7 @@ def check_views(log: str) -> None:
     for address, name, nr, percent, inclusive, _, irqs_off in functions:
         assert int(irqs_off) <= int(nr) <= int(inclusive) <= nr_scope
         assert percent == report.percent(int(nr), nr_scope)
-        # The machine's first table has user samples that were dropped, too.
+        # The first table of a report on the machine includes dropped user samples.
         all_nr = exclusive.get((address, name), 0)
         assert int(nr) == all_nr or (name == "[user]" and int(nr) < all_nr)
 
@@ -74,7 +77,7 @@ def check_views(log: str) -> None:
     for row in tasks:
         assert int(row[3]) == sum(int(nr) for nr in row[5:])
 
-    # A call's row is 100 % of it; those of its functions, indented, come below it and add up to it.
+    # The row of a call is its 100 %. The rows of its functions, indented below it, add up to it.
     total = part = nr_call = 0
     for row in tables["system call"]:
         _, nr, percent, of_call = CALL_ROW.match(row).groups()
@@ -91,7 +94,7 @@ def check_views(log: str) -> None:
 
 @pytest.mark.parametrize("smp", [1, 4])
 @pytest.mark.parametrize("depth", [1, 32])
-def test_books_close_after_storms(boot, smp, depth):
+def test_counts_add_up_after_load(boot, smp, depth):
     append = f"profile.report=wide profile.top=all profile.on_exit=stress profile.depth={depth}"
     result = boot("stress", "all", 1, 6, smp=smp, append=append, timeout=240)
     check_views(result.log)
@@ -101,7 +104,7 @@ def test_small_store_drops_and_says_so(boot):
     append = "profile.report=wide profile.top=all profile.on_exit=stress profile.samples=16384"
     result = boot("stress", "all", 1, 6, smp=2, append=append, timeout=240)
     check_views(result.log)
-    # Which of the two is full first depends on how long the chains are.
+    # The length of the chains decides which of the two fills up first.
     reason = r"not in the store: \d+ of \d+ samples: \d+ (no slot within reach|log full)"
     assert re.search(reason, result.log)
 
@@ -115,7 +118,7 @@ def test_callers_have_inclusive_time(boot):
 
 
 def test_little_memory(boot):
-    """A machine with little memory has a smaller store, and says so once."""
+    """A machine with little memory has a smaller store and logs one line about it."""
     result = boot("hello", mem="128M", smp=12)
     (line,) = re.findall(r"profile: memory is short: (\d+) bytes, not (\d+)", result.log)
     assert int(line[0]) < int(line[1]) == 1 << 20

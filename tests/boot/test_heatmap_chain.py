@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Call chains into user code, named as a tool on another machine would: by mappings and files."""
+"""Call chains into user code, named by /proc/<pid>/maps and the programs' symbols."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def tool_lines(*command: object) -> list[list[str]]:
 
 
 class Program:
-    """Its functions, by offset in its file."""
+    """The functions of a guest program, by offset in its file."""
 
     def __init__(self, name: str):
         path = BUILD / "user" / name
@@ -54,7 +54,7 @@ class Program:
 @dataclass
 class Stack:
     task: str
-    cut: str | None
+    truncated: str | None
     user: list[int]  # outermost first
     call: str | None
     kernel: list[str]
@@ -63,12 +63,12 @@ class Stack:
 
 def parse_stack(text: str, nr: int) -> Stack:
     task, *words = text.split(";")
-    cut = words.pop(0) if words and words[0].startswith("[cut: ") else None
+    truncated = words.pop(0) if words and words[0].startswith("[cut: ") else None
     user = []
     while words and words[0].startswith("0x"):
         user.append(int(words.pop(0), 16))
     call = words.pop(0) if words and words[0].startswith("[") else None
-    return Stack(task, cut, user, call, words, nr)
+    return Stack(task, truncated, user, call, words, nr)
 
 
 def stacks_of(log: str) -> list[Stack]:
@@ -76,7 +76,7 @@ def stacks_of(log: str) -> list[Stack]:
 
 
 def user_rows(log: str) -> list[tuple[int, str, int, int]]:
-    """The table of user code of the last report: address, file, offset, samples."""
+    """Returns address, file, offset and samples from the last report's table of user code."""
     lines = report.Lines(log).lines
     at = max(i for i, line in enumerate(lines) if line.startswith("Kernel Heatmap of user code"))
     rows = []
@@ -89,7 +89,7 @@ def user_rows(log: str) -> list[tuple[int, str, int, int]]:
 
 
 def call_rows(log: str) -> dict[str, dict[str, int]]:
-    """Of each system call in the last report, the samples of each function."""
+    """Returns the samples of each function by system call, from the last report."""
     calls: dict[str, dict[str, int]] = {}
     for row in tables_of(log)["system call"]:
         name, nr, _, _ = CALL_ROW.match(row).groups()
@@ -101,12 +101,12 @@ def call_rows(log: str) -> dict[str, dict[str, int]]:
 
 
 def file_lines(log: str, word: str) -> list[str]:
-    """What the program read in a file."""
+    """Returns the lines that the program printed of a file, each after this word."""
     return [line[len(word) + 1 :] for line in log.splitlines() if line.startswith(f"{word} ")]
 
 
 def check_files(log: str, builds, task: str) -> None:
-    """Stacks, tasks, functions, instructions: sums of the same samples."""
+    """Compares the files by stack, task, function and instruction: they show the same samples."""
     stacks = stacks_of(log)
     tables = tables_in(file_lines(log, "heatmap"))
     assert set(tables) == {"function", "system call", "task", "CPU"}
@@ -118,7 +118,7 @@ def check_files(log: str, builds, task: str) -> None:
     for _, name, nr, _, nr_inclusive, _, _ in rows:
         own = sum(stack.nr for stack in in_kernel if stack.kernel[-1] == name)
         inclusive = sum(stack.nr for stack in in_kernel if name in stack.kernel)
-        # Stacks have no addresses to tell two static functions of one name by.
+        # Stacks have names only, so two static functions of the same name are left out.
         if names.count(name) == 1 and name[0] != "[":
             assert (int(nr), int(nr_inclusive)) == (own, inclusive)
     ((start, own, inclusive),) = (
@@ -164,7 +164,7 @@ def test_user_chain(boot, builds, name, source):
         return addr - found[0] + found[2]
 
     def own(stack: Stack) -> str:
-        """Where the user's code was. Behind a call, of the kernel or of a function, is one more."""
+        """Returns the innermost user function. In a system call, the address is behind the call."""
         return program.name_at(offset_of(stack.user[-1] - (stack.call is not None)))
 
     def chain(stack: Stack) -> list[str]:
@@ -178,22 +178,22 @@ def test_user_chain(boot, builds, name, source):
     for found in (in_user, in_call):
         assert sum(stack.nr for stack in found) > 100
         if name == "chain":
-            assert {(stack.cut, *chain(stack)) for stack in found} == {(None, *CHAIN)}
-            # One chain: the callers are at the same places each time.
+            assert {(stack.truncated, *chain(stack)) for stack in found} == {(None, *CHAIN)}
+            # The return addresses are the same in all samples.
             assert len({tuple(stack.user[:-1]) for stack in found}) == 1
         else:
-            assert {stack.cut for stack in found} == {NO_FRAMES}
+            assert {stack.truncated for stack in found} == {NO_FRAMES}
             assert {chain(stack)[-1] for stack in found} == {"inner"}
     if source == "nmi":
         assert ["do_syscall_64", "sys_getppid"] in [stack.kernel for stack in in_call]
 
-    # The exit's report has the same places, with the file and the offset in it,
+    # The report of the exit has the same addresses, with file and offset.
     rows = {addr: (file, offset, nr) for addr, file, offset, nr in user_rows(log)}
     for stack in in_user:
         file, offset, nr = rows[stack.user[-1]]
         assert (file, offset) == (program.path, offset_of(stack.user[-1]))
         assert nr >= stack.nr
-    # and the call with what the kernel did for it.
+    # It also has the system call, with the kernel functions that ran in it.
     calls = call_rows(log)["sys_getppid"]
     assert sum(calls.values()) >= sum(stack.nr for stack in in_call)
     assert {"do_syscall_64", *(stack.kernel[-1] for stack in in_call)} <= set(calls)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where samples come from: what each source sees, and says it cannot see; rates; determinism."""
+"""The sources of samples: what each one can see and reports as unseen, rates, determinism."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness import run_until_equal
 from test_heatmap import CPU_ROW, check_views, tables_of
 from test_panic import PANIC_EXIT_CODE
 
-# In wide reports.
+# Lines of wide reports.
 EXPECTED = re.compile(
     r"^expected: (\d+) samples by the clock and the rate = (\d+) taken \+ (\d+) lost \+ "
     r"(\d+) in the profiler \+ (-?\d+) left over \(up to (\d+) is normal\)$"
@@ -25,8 +25,8 @@ BLIND_SPOT = re.compile(r"^blind spot: at least (\d+\.\d\d) % of busy time ran w
 IRQS_OFF = re.compile(r"^interrupts were off in (\d+\.\d\d) % of samples \((\d+) of (\d+)\)$")
 SELF = re.compile(r"^sampling cost: (\d+\.\d\d) % of CPU time, (\d+) ns a sample$")
 WIDE = "profile.report=wide"
-TSC_HZ = 1_000_000_000  # under icount: one instruction, one cycle
-# A CPU's first sample after a start or a reset takes as long to empty its store of 1 MiB.
+TSC_HZ = 1_000_000_000  # with -icount, an instruction takes one cycle
+# A CPU's first sample after a start or a reset clears its store of 1 MiB, in this many cycles.
 EMPTYING_CYCLES = 31_500
 DEFAULT = "APIC timer, 997 per second and CPU at random moments (seed 1)"
 STRETCH = re.compile(r"^\[.*\] +(\d+) +(\d+) +\d+  .{15}  [0-9a-f]{16}  (\S+)$", re.MULTILINE)
@@ -39,18 +39,19 @@ def note(heatmap: report.Heatmap, pattern: re.Pattern[str]) -> re.Match[str]:
 
 def expected(heatmap: report.Heatmap) -> tuple[int, int, int, int]:
     """
-    Expected, taken, lost, and lost in the profiler itself: what is left over is within one for each
-    CPU and each time it was switched on or off, and the samples in the table are those taken.
+    Returns the numbers of samples expected, taken, lost, and lost in the profiler itself. Asserts
+    that they add up but for the tolerance in the report, that the table has the samples taken, and
+    that a line tells how many were lost.
     """
     nr, taken, lost, own, left_over, allowed = map(int, note(heatmap, EXPECTED).groups())
     assert nr == taken + lost + own + left_over
     assert abs(left_over) <= allowed
     assert heatmap.split["samples"] == taken
-    told = list(filter(None, map(LOST.match, heatmap.notes)))
+    warnings = list(filter(None, map(LOST.match, heatmap.notes)))
     if lost or own:
-        assert (int(told[0][1]), int(told[0][2])) == (lost + own, nr)
+        assert (int(warnings[0][1]), int(warnings[0][2])) == (lost + own, nr)
     else:
-        assert not told
+        assert not warnings
     return nr, taken, lost, own
 
 
@@ -66,7 +67,7 @@ def heatmap_of(log: str) -> report.Heatmap:
 
 
 def test_900_ms_with_interrupts_off(boot):
-    """tests/kernel/test_source.c prints one report for each source, of the same work."""
+    """tests/kernel/test_source.c does the same work with each source and prints a report."""
     tests = "source.nmi_sees_it,source.timer_tells*"
     append = f"selftest={tests} {WIDE}"
     log = boot(None, append=append, variant="selftest", icount=True, timeout=400).log
@@ -117,21 +118,21 @@ def test_seed_changes_the_samples(boot, kind):
 @pytest.mark.parametrize("kind", ["timer", "nmi"])
 @pytest.mark.parametrize("hz", [1, 997, 20000, 100000])
 def test_rate_with_icount(boot, kind, hz):
-    """Time is instructions: there are as many as there must be; two may meet interrupts off."""
+    """Time is counted in instructions, so the number of samples is known."""
     append = f"profile.source={kind} profile.hz={hz} {WIDE}"
     log = boot("spin", 300, icount=True, append=append, timeout=240).log
     heatmap = heatmap_of(log)
     assert f" {hz} per second and CPU " in source(heatmap)
     nr, taken, lost, own = expected(heatmap)
-    # NMIs are lost only while the store is emptied: those of whole slots, and of one that is cut.
+    # NMIs are lost only while the store is cleared. An incomplete period may lose one more.
     emptying = EMPTYING_CYCLES * hz // TSC_HZ
     assert lost <= (nr // 1000 if kind == "timer" else emptying + (emptying > 0))
     assert own <= nr * hz * 2e-6
     if hz > 1:
-        # From the program's start to the report's.
+        # The samples cover the time from the program's start to its report.
         assert 0.3 * hz <= nr <= 0.5 * hz
         assert heatmap.split["user"] > 0.5 * heatmap.split["samples"]
-        # What the sampler says that it took, of the time in which so many were due.
+        # The share of CPU time agrees with the cost of a sample.
         share, ns = map(float, note(heatmap, SELF).groups())
         most, least = ((ns + d) * taken * hz / nr * 1e-7 for d in (1, -1))
         assert 100 <= ns <= 2000 and least - 0.01 <= share <= most + 0.01
@@ -160,7 +161,7 @@ STORM = f"profile.source=nmi profile.hz={STORM_HZ}"
 
 
 def check_storm(log: str, ms: int) -> None:
-    """So many NMIs were due, those missed are told, and each CPU's books close."""
+    """The number of NMIs is right, lost ones are reported, and each CPU's counts add up."""
     assert "nobody asked for it" not in log
     heatmap = heatmap_of(log)
     how = f"{STORM_HZ} per second and CPU at random moments (seed 1)"
@@ -179,7 +180,7 @@ def check_storm(log: str, ms: int) -> None:
 
 
 def test_storm_of_nmis(boot):
-    """20,000 a second asked for on each of 8 CPUs that compute, for 20 seconds."""
+    """Each of 8 busy CPUs should get 20,000 NMIs a second, for 20 seconds."""
     append = f"{STORM} {WIDE} profile.top=all"
     log = boot("spin", 20000, 8, smp=8, append=append, timeout=400).log
     check_storm(log, 20000)
@@ -187,10 +188,10 @@ def test_storm_of_nmis(boot):
 
 
 def test_storm_of_nmis_and_work(boot):
-    """The same while processes fork, exec, send, fault and die."""
+    """The same while processes fork, exec, send signals, fault and exit."""
     append = f"{STORM} {WIDE} profile.heatmap=cpus profile.on_exit=none"
     with boot.start("stress", "all", 2, 4, smp=8, append=append, timeout=600) as guest:
-        # What is left goes on long enough for a report.
+        # The modes after mmap run long enough for a report.
         guest.expect("^PASS: stress mmap")
         guest.sysrq("p")
         guest.expect("end of report")
@@ -215,7 +216,7 @@ def test_changes_by_file(boot, smp, icount):
     assert "PASS: heatmap" in result.log
     heatmap = heatmap_of(result.log)
     assert source(heatmap) == DEFAULT
-    assert expected(heatmap)[0] < 4 * 997 * 20  # what came before was not added
+    assert expected(heatmap)[0] < 4 * 997 * 20  # earlier samples, at other rates, are not added
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who calls whom in kernel/profile/, as the objects' symbols tell.
+"""Checks the dependencies between the folders of kernel/profile/, by the symbols of the objects.
 
-Every folder may use what all profilers share, at the top, and the trace output of system calls also
-uses the table it belongs to. Nothing else: so there is no circle.
+A folder may use the files at the top, which all profilers share. strace/live/ may also use strace/.
+So there are no circular dependencies.
 """
 
 import os
@@ -25,7 +25,7 @@ MAY_USE = {
 
 
 def objects():
-    """The objects of kernel/profile/ that the kernel was linked from, by folder."""
+    """Returns the objects of kernel/profile/ that are in the kernel, by folder."""
     top = harness.BUILD / "kernel/profile"
     linked = (harness.BUILD / ".kernel-objects").read_text()
     found = {}
@@ -35,7 +35,7 @@ def objects():
 
 
 def symbols(objects):
-    """The names that some objects define, and those they want from others."""
+    """Returns the symbols that the objects define, and those that they use from elsewhere."""
     out = subprocess.run(["nm", *objects], capture_output=True, text=True, check=True).stdout
     defined = set(re.findall(r"^\w+ [A-TV-Z] (\S+)$", out, re.MULTILINE))
     wanted = set(re.findall(r"^ +[UWw] (\S+)$", out, re.MULTILINE))
@@ -49,7 +49,7 @@ def test_no_circle_between_folders():
         for other, (defined, _) in found.items():
             if other != folder and other not in MAY_USE[folder]:
                 assert not wanted & defined, f"{folder} uses {other}"
-    # The symbols are read: what must be there is.
+    # Control: two known dependencies are seen.
     assert "report_printf" in found["samples"][1] & found["."][0]
     assert "strace_switch_shown" in found["strace/live"][1] & found["strace"][0]
 
@@ -65,11 +65,11 @@ cat /proc/profile/report
 
 
 def test_toy_profiler(boot, tmp_path):
-    """One source file, one entry in Kconfig and one line in Kbuild make a profiler."""
+    """A profiler is one source file, one entry in Kconfig, and one line in Kbuild."""
     image = harness.script_image(tmp_path, SCRIPT)
     result = boot(None, initrd=image, append="profile.on_exit=none", variant="selftest")
     lines = [line.strip() for line in result.log.splitlines()]
-    # The reset comes after the exit of the first cat, and before that of the second one.
+    # The reset comes between the exits of the first and the second cat.
     before, *after = [int(line) for line in lines if line.isdigit()][:3]
     assert (before, after) == (1, [0, 1])
     at = lines.index("Toy Profiler")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""With -icount two runs of one image print the same bytes, time stamps included."""
+"""With -icount, two runs print the same bytes, and costs do not grow with the number of objects."""
 
 import re
 
@@ -18,7 +18,7 @@ from harness import run_until_equal
     ],
 )
 def test_two_runs_are_equal(boot, program, args, smp):
-    """`timeouts exact` checks as well that no wait is early, or more than 1 % late."""
+    """`timeouts exact` also checks that no wait ends early, or more than 1 % late."""
     log = run_until_equal(lambda: boot(program, *args, smp=smp, icount=True, timeout=180).log)
     assert "FAIL:" not in log
 
@@ -29,7 +29,7 @@ def costs_of(log):
 
 
 def test_many_areas_cost_little_more(boot):
-    """What one operation costs among 100 and 20,000 areas of one address space."""
+    """Compares the cost of an operation in address spaces of 100 and of 20,000 areas."""
     few, many = (
         costs_of(boot("bench-areas", "areas", nr, 50, icount=True).log) for nr in (100, 20000)
     )
@@ -48,7 +48,7 @@ def test_many_areas_cost_little_more(boot):
     ],
 )
 def test_crowds_cost_little_more(boot, kind, nr_many, operations):
-    """What one operation costs among 100 of a kind, and among many."""
+    """Compares the cost of an operation among 100 objects and among many."""
     options = {"icount": True, "mem": "8G", "append": "profile.on_exit=none"}
     few, many = (
         costs_of(boot("bench-crowds", kind, nr, 50, **options).log) for nr in (100, nr_many)

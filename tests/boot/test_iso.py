@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel boots from a CD by GRUB, and says the same of the machine as when QEMU starts it."""
+"""The kernel boots from a CD by GRUB, and finds the same machine as when QEMU starts it."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from harness import BUILD, ROOT, locked, make
 
 @pytest.fixture
 def boot_cd(boot, builds, tmp_path):
-    """Boots a CD made of the kernel, an initramfs and a command line."""
+    """Returns a function that makes a CD with this command line and boots it."""
 
     def run(cmdline: str, ok: bool = True, initrd: str = "tests.cpio", **options) -> qemu.Result:
         image = tmp_path / "test.iso"
@@ -49,7 +49,10 @@ def test_same_machine_as_by_pvh(boot_cd, boot):
 
 
 def test_files_are_whole(boot_cd):
-    """The initramfs lies where GRUB put it, in memory that it calls free. It needs room twice."""
+    """
+    GRUB puts the initramfs into memory that it reports as free. Until it is unpacked, memory must
+    have room for it twice.
+    """
     assert "PASS: files" in boot_cd("init=/bin/files", smp=2, mem="192M").log
 
 
@@ -67,7 +70,7 @@ def test_long_command_line_is_cut_with_a_warning(boot_cd):
 
 
 @pytest.mark.parametrize("cmdline", ["a'b", 'a"b', "a\\b", "a\nb"])
-def test_what_grub_cannot_pass_is_refused(cmdline, tmp_path):
+def test_mkiso_refuses_characters_that_grub_cannot_pass(cmdline, tmp_path):
     command = [ROOT / "scripts" / "mkiso", tmp_path / "x.iso", __file__, __file__, cmdline]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
@@ -84,7 +87,7 @@ def test_kernel_for_both_loaders(builds):
 
 
 def test_make_iso(builds, boot):
-    """The CD with the shell: its command comes from the image, so nobody has to type one."""
+    """The CD with the shell runs a command from the image, without a keyboard."""
     build = os.path.relpath(BUILD, ROOT)
     builds.kernel()
     with locked(BUILD / "test-locks" / "session"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Reports, resets and switches do not stop the machine: among 1,000 threads, or processes, none of
-them keeps interrupts off for long. A plugin of QEMU counts the instructions (tests/accuracy/).
+Reports, resets and switches do not stop the machine: even with 1,000 threads or processes, none
+keeps interrupts off for long. A QEMU plugin counts the instructions (tests/accuracy/).
 """
 
 import sys
@@ -14,16 +14,16 @@ sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
 
 LIMIT = 50_000  # instructions
-S = 600  # for a report of 1,000 processes
+TIMEOUT_S = 600  # for a report of 1,000 processes
 
 
 def press_keys(guest):
     guest.expect("^crowd: waits")
     guest.sysrq("p")
-    guest.expect("profile: end of report", timeout=S)
+    guest.expect("profile: end of report", timeout=TIMEOUT_S)
     guest.sysrq("z")
     guest.expect("sysrq: reset")
-    guest.sysrq("h")  # obeyed when the reset is over
+    guest.sysrq("h")  # handled after the reset
     guest.expect("sysrq: z  ")
     guest.send("\n")
 
@@ -36,12 +36,12 @@ def test_stretches_with_interrupts_off(builds, crowd, how):
     keys, talk = (" keys", {"talk": press_keys}) if how == "keys" else ("", {})
     append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
     append += f" init=/bin/crowd -- {crowd} 1000{keys}"
-    # The program switches points on when all are asleep, and sampling off when it is done.
+    # The program switches points on when all threads sleep, and sampling off when it is done.
     window = ("points_switch", "source_apply")
     counted, result = truth.observe(
-        builds.kernel(), builds.initrd(), "nmi", append, window=window, timeout=S, **talk
+        builds.kernel(), builds.initrd(), "nmi", append, window=window, timeout=TIMEOUT_S, **talk
     )
     assert "PASS: crowd" in result.log
     shown = "\n".join(f"{s.nr} {' '.join(s.chain[-6:])}" for s in counted.stretches[:12])
     assert counted.stretches[0].nr <= LIMIT, shown
-    assert counted.stretches[0].nr > 100, "the plugin has seen no stretch at all"
+    assert counted.stretches[0].nr > 100, "the plugin has found no stretch with interrupts off"

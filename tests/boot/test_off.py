@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profilers that are compiled out leave nothing behind: with all of them off, every function has
-the same machine code as in a tree whose hook lines are deleted."""
+"""Profilers that are compiled out leave no code: with all of them off, every function has the same
+machine code as in a tree whose hook lines are deleted."""
 
 import re
 import subprocess
@@ -26,7 +26,7 @@ def sources(tree: Path):
 
 
 def delete_hooks(tree: Path) -> list[str]:
-    """Makes hook lines empty (line numbers stay); returns them."""
+    """Empties the lines that call hooks, without changing line numbers, and returns them."""
     deleted = []
     for path in sources(tree):
         text = path.read_text()
@@ -38,7 +38,7 @@ def delete_hooks(tree: Path) -> list[str]:
 
 
 def hooks_left(tree: Path) -> list[str]:
-    """Lines that still use something the profiler's header declares."""
+    """Returns the lines that still use a name from the profiler's headers."""
     headers = (tree / "kernel/profile/include/lego").glob("profile*.h")
     declared = {name for path in headers for name in CALL.findall(path.read_text())}
     assert "profile_tick" in declared
@@ -51,7 +51,7 @@ def hooks_left(tree: Path) -> list[str]:
 
 
 def machine_code(build: Path) -> dict[str, str]:
-    """Disassembly with relocations of each object, but for the profilers' own."""
+    """Disassembles each object, with relocations, except those of the profilers."""
     code = {}
     for path in sorted(build.rglob("*.o")):
         name = str(path.relative_to(build))
@@ -75,7 +75,7 @@ def test_off_leaves_nothing_behind(none_code, tree_copy):
     expected = {"profile_syscall_enter", "profile_syscall_exit", "profile_tick", "profile_init"}
     expected |= {"profile_next_deadline", "profile_nmi"}
     assert expected <= names and len(deleted) > 15, sorted(names)
-    assert not hooks_left(tree), "hooks that are no line of their own"
+    assert not hooks_left(tree), "these hooks do not have a line of their own"
 
     make("CONFIG=profile-none", "build/vmlinux", cwd=tree)
     code = machine_code(tree / "build")
@@ -85,7 +85,7 @@ def test_off_leaves_nothing_behind(none_code, tree_copy):
 
 
 def test_control_with_profilers_on_it_differs(none_code, builds):
-    """The comparison sees hooks: where they are, the code of the default build is another one."""
+    """The comparison notices hooks: functions that have some differ in the default build."""
     code = machine_code(builds.kernel().parent)
     different = [name for name in none_code if code.get(name) != none_code[name]]
     assert len(different) >= 4, different

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a user makes the kernel hold counts against that user's processes, and root's go on."""
+"""Kernel memory that a user's processes take counts against them, and root's processes go on."""
 
 import re
 
 from test_programs import NO_REPORTS, program_passes
 
-# What only fills memory in the kernel, and what there is a limit on the number of.
+# Objects that only fill kernel memory, and objects whose number is limited.
 IN_KERNEL = ("pipes", "texts", "shared", "areas")
 NUMBERS = ("threads", "processes")
 

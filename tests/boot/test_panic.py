@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A dying kernel still prints its report, once and whole, and tells the outside."""
+"""A kernel that panics prints one complete report, and ends with a status that QEMU returns."""
 
 import re
 
@@ -9,7 +9,7 @@ import report
 
 PANIC_EXIT_CODE = 127 << 1 | 1
 
-# How tests/kernel/crash.c dies, and what the panic says about it.
+# The crashes of tests/kernel/crash.c, and the reasons that the panic prints.
 CRASHES = {
     "console": "crash with the console lock",
     "console-elsewhere": "crash in a timer interrupt",
@@ -37,7 +37,7 @@ def test_crash_under_load(boot, smp):
 
 @pytest.mark.parametrize("program", ["threads", "memory", "futexpp"])
 def test_crash_under_kernel_load(boot, program):
-    """CPUs are inside the kernel, with locks held, at whatever moment it is."""
+    """The crash comes at a random moment while CPUs run kernel code and hold locks."""
     with boot.start(program, smp=4, silence=30) as guest:
         guest.expect(r"CPUs online")
         guest.sysrq("c")
@@ -66,7 +66,7 @@ def test_crash_on_the_only_cpu(boot, mode):
 
 
 def test_crash_in_the_report_ends(boot):
-    """A fault in the panic's report: one line more, and the end. Nothing starts again."""
+    """A fault in the panic's report prints one more line and ends. No report starts again."""
     result = crash(boot, "report", smp=4, check=False)
     assert result.exit_code == PANIC_EXIT_CODE
     assert result.log.count("Kernel panic") == 1
@@ -78,7 +78,7 @@ def test_crash_in_the_report_ends(boot):
 
 
 def assert_panic(result, sampled=True):
-    """sampled: the machine has run long enough for samples on any host."""
+    """sampled: the machine has run long enough to have samples on any host."""
     verdict = result.verdict
     assert verdict and verdict.panic and verdict.status == 127 and verdict.warnings == 0
     assert f"\nKernel panic: {verdict.why}\n" in re.sub(r"^\[.*?\] ", "", result.log, flags=re.M)

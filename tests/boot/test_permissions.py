@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a user other than root tries against the machine fails; done by root, it works."""
+"""Attacks on the machine fail for a user and succeed for root."""
 
 import re
 
@@ -22,8 +22,9 @@ REFUSED = {
     "reboot": "EPERM",
     "setuid": "EPERM",
 }
-# Nobody writes to a program that runs; and these end the machine.
+# A running program cannot be written to, even by root.
 BUSY = ("init", "truncate")
+# These end the machine.
 LAST = ("sysrq", "reboot", "replace", "kill")
 
 
@@ -40,7 +41,7 @@ def test_user(boot, smp):
 
 
 def test_root(boot):
-    """The same calls do what they are meant to do, so that it is the user who makes them fail."""
+    """The same calls succeed for root, so they fail in test_user() because of the user."""
     names = [name for name in REFUSED if name not in LAST]
     log = boot("attacker", 0, *names, append=NO_REPORTS).log
     expected = {name: "ETXTBSY" if name in BUSY else "succeeded" for name in names}

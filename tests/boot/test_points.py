@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profile points: control at boot, the wide report, exactness, what is left of one that is off."""
+"""Profile points: boot parameters, the wide report, exactness, and the code of disabled points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NEVER_SLEEP = {"context_switch", "flush_tlb_others", "kmalloc_slow"}
     ],
 )
 def test_globs(boot, value, on, off):
-    """off: None is everything that is not on."""
+    """off: names that must be missing; None: all but those in `on`."""
     result = boot("threads", smp=2, append=f"profile.points={value}")
     names = names_of(result)
     assert on <= names
@@ -64,7 +64,7 @@ def test_malformed_value_warns_and_changes_nothing(boot, parameter):
 
 
 def test_unordered_counts_the_same(boot):
-    """With icount, a fence costs what the NOP in its place costs."""
+    """With -icount, a fence costs as much as the NOP in its place."""
     ordered, unordered = (
         points_of(boot("threads", icount=True, append=f"profile.points={order}"))
         for order in ("ordered", "unordered")
@@ -91,7 +91,7 @@ def test_histogram(boot):
 
 
 def test_nothing_anomalous_is_seen(boot):
-    """Points that stay on, in code that is written right, have nothing but migrations to tell."""
+    """Correctly written points that stay on report no anomaly except migrations."""
     for smp in (1, 4):
         points = points_of(boot("threads", smp=smp))
         lines = [line for lines in points.anomalies.values() for line in lines]
@@ -248,7 +248,7 @@ def test_sites_are_nops(image):
 
 
 def reachable(code: dict[int, Instruction], start: int) -> set[int]:
-    """What its function may run from start on while all keys are off: NOPs are NOPs."""
+    """Returns the instructions of a function that can run after `start` if no site is patched."""
     seen: set[int] = set()
     todo = [start]
     while todo:
@@ -265,7 +265,7 @@ def reachable(code: dict[int, Instruction], start: int) -> set[int]:
 
 @pytest.mark.parametrize("point", REAL_POINTS)
 def test_off_is_nothing_but_nops(image, point):
-    """Behind each NOP, the way that the code goes with the point off never sees the point."""
+    """While a point is off, no path from its NOPs executes an instruction of the point."""
     code = image.instructions()
     counters = image.symbols[f"__profile_point_cpu_{point}"]
     sites = [site for site in image.static_key_sites() if site.key in key_of(image, point)]

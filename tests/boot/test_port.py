@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-tests/port/ is a kernel that takes kernel/profile/ and no other file of this tree. It boots, runs
-two processes whose system calls, pairs and samples are known (tests/port/main.c), and prints
+tests/port/ is a kernel that uses kernel/profile/ and no other file of this tree. It runs two
+processes with known numbers of system calls, pairs and samples (tests/port/main.c), and prints
 reports.
 """
 
@@ -13,7 +13,7 @@ import report
 from harness import BUILD, ROOT, locked, make
 
 DIRECTORY = BUILD / "port"
-EXIT_OK = 16 << 1 | 1  # what isa-debug-exit makes of main.c's EXIT_OK
+EXIT_OK = 16 << 1 | 1  # isa-debug-exit turns main.c's EXIT_OK into this
 
 WORKER = {
     "sys_getpid": (100, 0),
@@ -27,7 +27,7 @@ SLEEPER = {"sys_sleep": (10, 0), "sys_exit": (1, 0)}
 
 
 def run(append: str = "") -> qemu.Result:
-    """Boots the kernel and checks how it ended and the arithmetic of its reports."""
+    """Boots the kernel, and checks its exit code and the arithmetic of its reports."""
     with locked(BUILD / "test-locks" / "port"):
         make("-s", f"BUILD={DIRECTORY}", cwd=ROOT / "tests/port")
     options = qemu.Options(kernel=DIRECTORY / "kernel", append=append, icount=True, mem="64M")
@@ -49,7 +49,7 @@ def pairs(points: report.Points) -> dict[str, int]:
 
 
 def checksum_ms(worker: report.Report) -> float:
-    """The tick comes once a millisecond."""
+    """Returns the milliseconds in checksum(). Each has a tick, and so a sample."""
     return worker.strace.row("checksum").ns / 1e6
 
 
@@ -79,7 +79,9 @@ def test_tables():
 
 
 def test_tick():
-    """Samples come with a periodic tick, which cannot tell what it does not see; no NMIs."""
+    """
+    Samples come with a periodic tick, not with NMIs. A periodic tick cannot measure its blind spot.
+    """
     result = run("profile.report=wide profile.source=nmi profile.hz=500")
     assert "profile: this kernel has no NMIs to take samples with" in result.log
     assert "profile: samples come with the timer's tick, 1000 per second" in result.log
@@ -91,7 +93,7 @@ def test_tick():
 
 
 def test_wide_tables():
-    """Time on a CPU, and errors by name."""
+    """Wide tables have CPU time, and errors by name."""
     worker, sleeper, _ = report.parse(run("profile.report=wide").log)
     assert worker.strace.row("read").wide.errors == {"EBADF": 40}
     checksum = worker.strace.row("checksum")

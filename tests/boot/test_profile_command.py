@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The guest's command `profile`: its options, against the store of samples, one by one.
+"""The guest's command `profile`: each option's output is compared with the store of samples.
 
-Sampling is off, and each session borrows the source. So the store has the session's samples, and
-those until the session was closed, which are of idle CPUs and of `profile` itself. All other tasks
-must have the same stacks, as many times, in both.
+Sampling is off, and each session borrows the source. So the store has only the session's samples,
+and a few of idle CPUs and of `profile` itself from before the session was closed. All other tasks
+must have the same stacks, with the same counts, in both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from profiles.stacks import Stack, Symbols, frame_names, sample
 
 WORK = "wordcount -t 3 /bin/wordcount > /dev/null"
 WORKS = f"sh -c '{WORK} & chain 20 > /dev/null 2>&1; wait'"
-# Name: the command line. `$!` is a process that begins to work when the session has begun.
+# Command lines by name. `$!` is a process that starts to work after the session has begun.
 LATER = f"(sleep 0.01; exec {WORK}) & sleep 0.002; "
 RUNS = {
     "folded": f"profile -F 9973 -f -- {WORKS}",
@@ -51,7 +51,7 @@ def script() -> str:
 
 @pytest.fixture(scope="module")
 def runs(request):
-    """For each run what `profile` printed, its status, and the samples of the store."""
+    """Returns the output of `profile`, its status, and the stored samples, for each run."""
     builds = harness.Builds()
     booter = harness.Booter(builds, "profile_command")
     builds.initrd()
@@ -74,7 +74,7 @@ def kernel():
 
 
 def chains(stack: Stack, kernel: Symbols) -> tuple[list[str], list[str]]:
-    """The user's and the kernel's frames as `profile` has them, outermost first."""
+    """Returns the user's and the kernel's frames as `profile` prints them, outermost first."""
     user = [f"{pc:#x}" for pc in reversed(stack.user)]
     frames = frame_names(kernel, stack.kernel, True)[::-1]
     if stack.truncated:
@@ -88,7 +88,7 @@ def is_work(comm: str) -> bool:
 
 
 def expected(stacks, kernel, keep=lambda stack: True, user=True, frames=True, mark="", between=""):
-    """The folded lines that must be there: (task, frames...) and how often."""
+    """Returns the expected folded lines: the counts by (task, frames...)."""
     found: Counter[tuple[str, ...]] = Counter()
     for stack in stacks:
         if not is_work(stack.comm) or not keep(stack):
@@ -103,7 +103,7 @@ def expected(stacks, kernel, keep=lambda stack: True, user=True, frames=True, ma
 
 
 def plain_name(frame: str) -> str:
-    """If several functions have one name, the kernel adds the file's."""
+    """Removes the file's name, which the kernel adds if several functions have the same name."""
     return re.sub(r"@.*?(?=_\[k\]$|$)", "", frame)
 
 
@@ -116,7 +116,7 @@ def folded(text: str):
 
 
 def stacks_of_lines(text: str, marked: bool = False):
-    """The default output as folded lines; and the counts in their order."""
+    """Returns the default output as folded lines, and the counts in the order of the output."""
     found: Counter[tuple[str, ...]] = Counter()
     counts, frames = [], []
     for line in text.splitlines():
@@ -145,7 +145,7 @@ def stacks_of_lines(text: str, marked: bool = False):
 def test_folded(runs, kernel, name, options):
     text, _, stacks = runs[name]
     found = folded(text)
-    if name == "interrupted":  # the work goes on behind the session
+    if name == "interrupted":  # the work continues after the session
         assert found and not found - expected(stacks, kernel)
     else:
         assert found == expected(stacks, kernel, **options)
@@ -167,16 +167,16 @@ def test_default_output(runs, kernel):
 @pytest.mark.parametrize("name", ["pid", "tid"])
 def test_one_process_or_thread(runs, kernel, name):
     text, _, stacks = runs[name]
-    # 0: of a thread that has left its process.
+    # A thread that has left its process has pid 0.
     (pid,) = {stack.pid for stack in stacks if stack.comm == "wordcount"} - {0}
     found = expected(stacks, kernel, lambda stack: getattr(stack, name) == pid)
     assert folded(text) == found
     threads = {stack.tid for stack in stacks if stack.pid == pid}
-    assert len(threads) > 2  # so the two differ
+    assert len(threads) > 2  # so -p and -L differ
 
 
 def test_idle(runs):
-    """Each CPU was to be sampled 997 times in that second."""
+    """997 samples of each CPU were due in the second."""
     text, _, stacks = runs["idle"]
     idle = Counter()
     for line in text.splitlines():
@@ -194,7 +194,7 @@ def test_rate(runs):
 
 
 def test_few_stacks(runs, kernel):
-    """No sample is lost: those without a stack have their task."""
+    """No sample is lost: the task is known even if there was no room for the stack."""
     text, _, stacks = runs["few stacks"]
     found, wanted = folded(text), expected(stacks, kernel)
     assert found.total() == wanted.total()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every guest program passes, alone and in parallel. They pass on Linux as well."""
+"""Every guest program passes in the kernel, on one CPU and on several, and on the host's Linux."""
 
 import os
 import re
@@ -66,7 +66,7 @@ ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "interps", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
 MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]
 NO_REPORTS = "profile.on_exit=none"  # of hundreds of processes
-DEATHS = {
+FATAL_SIGNALS = {
     "null": signal.SIGSEGV,
     "kernel": signal.SIGSEGV,
     "read-kernel": signal.SIGSEGV,
@@ -112,25 +112,25 @@ def test_processes_musl(boot, program):
 @pytest.mark.parametrize("smp", [2, 8])
 @pytest.mark.parametrize("mode", MODES)
 def test_stress(boot, mode, smp):
-    """Nothing is lost in a storm, and nothing is left behind."""
+    """Under load, no byte, signal or process is lost, and nothing is left over."""
     log = boot("stress", mode, 3, 4, smp=smp, append=NO_REPORTS).log
     assert "FAIL:" not in log and re.search(rf"^PASS: stress {mode}: ", log, re.MULTILINE)
 
 
 @pytest.mark.parametrize("mem, limit", [("512M", 100), ("128M", 0)])
 def test_fork_bomb(boot, mem, limit):
-    """With a limit on processes, and with none but the memory."""
+    """One run has a limit of 100 processes; in the other one, only memory limits their number."""
     log = boot("forkbomb", 2, limit, smp=4, mem=mem, append=NO_REPORTS).log
     program_passes(log, "forkbomb")
 
 
 def test_out_of_memory(boot):
-    """The process that took the memory dies for it, no other, and a line says so."""
+    """The kernel kills the process that took the memory, and no other, and logs it."""
     program_passes(boot("eatmem", smp=2, mem="128M", append=NO_REPORTS).log, "eatmem")
 
 
-def begin_as_init_does():
-    """The tests may run with a niceness, which the programs do not expect."""
+def reset_niceness():
+    """Programs expect a niceness of 0, but the tests may run with another one."""
     if not os.geteuid():
         os.setpriority(os.PRIO_PROCESS, 0, 0)
 
@@ -138,7 +138,7 @@ def begin_as_init_does():
 def run_on_linux(program, *args):
     command = [BUILD / "user" / program, *args]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=240, preexec_fn=begin_as_init_does
+        command, capture_output=True, text=True, timeout=240, preexec_fn=reset_niceness
     )
 
 
@@ -162,7 +162,7 @@ def test_limits_on_linux(builds, program):
     "program", CHECKERS + MUSL + PROCESSES + [f"{name}.musl" for name in PROCESSES]
 )
 def test_program_on_linux(builds, program):
-    """What the programs expect is what Linux does."""
+    """Linux behaves as the programs expect."""
     if program.removesuffix(".musl") in ("attrs", "ids", "perms", "perms-process") and os.geteuid():
         pytest.skip("only root may")
     builds.initrd()
@@ -172,7 +172,7 @@ def test_program_on_linux(builds, program):
 
 
 def test_checks_of_children_count(builds, boot):
-    """A check that fails in a child makes the program fail, however the child ends."""
+    """If a check fails in a child, the program fails, no matter how the child ends."""
     builds.initrd()
     guest, host = boot("checks", ok=False), run_on_linux("checks")
     for log, status in ((guest.log, guest.status), (host.stdout, host.returncode)):
@@ -192,13 +192,13 @@ def test_every_program_is_tested():
     assert sources - used_elsewhere == set(CHECKERS + PROCESSES)
 
 
-@pytest.mark.parametrize("case", DEATHS)
+@pytest.mark.parametrize("case", FATAL_SIGNALS)
 def test_fault_ends_the_program_only(boot, case):
-    """Dies by the signal; the kernel goes on to print the report and to power off."""
+    """The signal kills the program. The kernel prints the report and powers off."""
     result = boot("segv", case, smp=2, ok=False)
     assert "Kernel panic" not in result.log and "BUG:" not in result.log
     assert "did no harm" not in result.log
-    assert result.status == 128 + DEATHS[case]
+    assert result.status == 128 + FATAL_SIGNALS[case]
 
 
 def test_bench_program(boot):
@@ -242,7 +242,7 @@ def test_wordcount_counts_right(boot, program, nr_threads):
 
 
 def small_text() -> bytes:
-    """/data/small out of the tests' initramfs, so that it is what the guest saw."""
+    """Returns /data/small from the initramfs: the same bytes as in the guest."""
     archive = (BUILD / "tests.cpio").read_bytes()
     pos = 0
     while True:

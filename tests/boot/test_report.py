@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The printed report: its arithmetic, what is in it, and the checker itself."""
+"""The printed report: its arithmetic and its contents; and the checker, report.py."""
 
 import re
 
@@ -183,7 +183,7 @@ def test_demo_report(boot, smp):
 
 
 def test_demo_report_is_short(boot):
-    """80 lines at most, from the first to the last: two screens."""
+    """The report has at most 80 lines."""
     log = boot("wordcount", "-t", 46, "/data/small", icount=True).log
     lines = report.Lines(log).lines
     (first,) = (i for i, line in enumerate(lines) if report.BEGIN.match(line))
@@ -192,7 +192,7 @@ def test_demo_report_is_short(boot):
 
 
 def test_known_answers(boot):
-    """syscalls.c says what it does; libc's own calls are not among these."""
+    """The calls that tests/user/syscalls.c makes are counted exactly."""
     for program in ("syscalls", "syscalls.musl"):
         table = only(boot(program, smp=2).log).strace
         expected = {
@@ -207,7 +207,7 @@ def test_known_answers(boot):
         got = {name: table.row(name) for name in expected}
         assert all(got.values()), [name for name in got if not got[name]]
         assert {n: (row.nr_calls, row.nr_errors) for n, row in got.items()} == expected
-        # Each nanosleep asked for a millisecond.
+        # Each nanosleep is for one millisecond.
         assert got["nanosleep"].ns >= 5 * 1000000
 
 
@@ -241,23 +241,23 @@ def test_top(boot, top):
 
 
 def test_split_follows_the_load(boot):
-    """A program that only burns user time on the one CPU: nearly all samples are user's."""
+    """A program that runs only user code has most samples in class `user`."""
     heatmap = only(boot("spin", 1500).log).heatmap
     assert heatmap.split["user"] > heatmap.split["samples"] / 2
     assert heatmap.process["user"] == heatmap.split["user"]
-    # The same on four CPUs: three of them idle.
+    # On four CPUs, three are idle.
     heatmap = only(boot("spin", 1500, smp=4).log).heatmap
     assert heatmap.split["idle"] > heatmap.split["samples"] / 4
 
 
 def test_execve_restarts_the_table(boot):
-    """execchain calls execve about ten times in vain, then replaces itself twice."""
+    """execchain makes about ten execve calls that fail, then two that succeed."""
     table = only(boot("execchain", smp=2).log).strace
     assert table.row("execve").nr_calls == 1 and table.row("execve").nr_errors == 0
 
 
 def ask(guest, keys):
-    """Each key as soon as the one before it has been answered."""
+    """Types each key after the answer to the one before."""
     answers = {"p": "end of report", "z": "sysrq: reset"}
     for key in keys:
         guest.sysrq(key)
@@ -273,7 +273,7 @@ def finish_churn(boot, guest):
 
 
 def test_reports_under_load(boot):
-    """Reports while threads come and go: all right, and none loses a call of the last one."""
+    """Reports are right while threads start and end, and no counter ever decreases."""
     with boot.start("churn", 8, smp=8, silence=60) as guest:
         guest.expect("^churn: started")
         ask(guest, "p" * 24)
@@ -290,8 +290,8 @@ def test_reports_under_load(boot):
     for old, new in zip(reports, reports[1:]):
         for row in old.strace.rows:
             later = new.strace.row(row.name.removeprefix("sys_"))
-            # Not its time: a CPU that the host holds up between a call's last look at the clock
-            # and the store of its time has a call in flight that takes back some of it.
+            # A time may decrease: the time of a call in flight is an estimate. It is too long if
+            # the host stops a CPU after the call has read its end time, but before it stores it.
             assert later.nr_calls >= row.nr_calls and later.nr_errors >= row.nr_errors
         assert all(new.heatmap.split[word] >= nr for word, nr in old.heatmap.split.items())
 
@@ -307,8 +307,8 @@ def test_reports_and_resets_under_load(boot):
     assert not any(found.strace.row("execve") for found in reports[1:])
 
 
-def test_nothing_is_missed_with_icount(boot):
-    """One CPU whose time is its instructions: every sample that is due comes."""
+def test_no_sample_is_lost_with_icount(boot):
+    """On one CPU whose clock counts instructions, every sample is taken."""
     log = boot("threads", icount=True, append="profile.report=wide", timeout=180).log
     assert re.search(r"expected: \d+ samples .* = \d+ taken \+ 0 lost \+ 0 in the profiler ", log)
     assert "expected samples lost" not in log

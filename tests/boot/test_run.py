@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""make run CMD='...' and make shell: a command, or a user, under the shell."""
+"""make run CMD='...' and make shell: commands in the guest's shell."""
 
 import os
 import re
@@ -12,14 +12,14 @@ import pytest
 import report
 from harness import BUILD, ROOT, locked, make
 
-# Both goals make $BUILD/session.cpio and $BUILD/run.log: one at a time.
+# Both goals write $BUILD/session.cpio and $BUILD/run.log, so they run one at a time.
 LOCK = BUILD / "test-locks" / "session"
 BUILD_NAME = os.path.relpath(BUILD, ROOT)
 
 
 @pytest.fixture
 def run_command(builds):
-    """Runs a command by make run: (what make said, the console)."""
+    """Returns a function that runs a command by make run: (make's process, the console log)."""
     builds.kernel()
 
     def run(command: str, *arguments: str) -> tuple[subprocess.CompletedProcess, str]:
@@ -47,7 +47,7 @@ def test_a_process_has_its_own_samples(run_command):
     assert done.returncode == 0, done.stderr
     heatmaps = {found.why.split()[0]: found.heatmap for found in report.parse(log)}
     assert not report.check_log(log)
-    # The shell and init did little but wait for these, and have a line instead of a summary.
+    # The shell and init mostly waited for their children, so each has a line, not a summary.
     parents = {f.why.split()[0] for f in report.parse(log) if f.summary.parent_us is not None}
     assert parents == {"sh", "init"}
     for name in ("sleep", "yes"):
@@ -57,7 +57,7 @@ def test_a_process_has_its_own_samples(run_command):
 
 
 def test_points_are_those_of_the_process(run_command):
-    """Runs a program that only waits in futexes, and one that never does, at the same time."""
+    """One program waits for futexes, while another one never does."""
     program = f"PROGRAM={BUILD_NAME}/user/futexpp"
     _, log = run_command("futexpp & sleep 0.3; wait", program)
     ran = {
@@ -71,7 +71,7 @@ def test_points_are_those_of_the_process(run_command):
 
 
 def test_log_has_plain_line_ends(run_command):
-    """The log has LF for the CR LF of kernel and terminal; a program's own CR stays."""
+    """The CR LF of kernel and terminal is LF in the log. A CR that a program writes stays."""
     done, log = run_command("echo one; printf 'a\\rb\\n'", "APPEND=profile.on_exit=none")
     assert done.returncode == 0, done.stderr
     assert "\none\na\rb\n[" in log
@@ -117,7 +117,7 @@ def test_program_and_files(run_command, builds, tmp_path):
 
 
 def test_debian_packages(run_command):
-    """A dynamic program of a package in place of an applet, and one of the user's."""
+    """A dynamic program of a package replaces an applet; PROGRAM= may be dynamic, too."""
     words = ["DEBIAN=hostname", "PROGRAM=/bin/true", "APPEND=profile.on_exit=none"]
     done, log = run_command("cmp /bin/true /bin/busybox; hostname -s; command -v hostname", *words)
     assert done.returncode == 0, done.stderr
@@ -165,7 +165,7 @@ def test_init_that_cannot_run(boot, tmp_path, init, why):
 
 
 def test_make_says_what_is_wrong(builds, tmp_path):
-    """The reason is in the last line before make's own, and no kernel is booted for a source."""
+    """The last line before make's own names the cause. A wrong PROGRAM= is found before booting."""
     builds.kernel()
     builds.initrd()
     source = tmp_path / "lock.c"
@@ -185,7 +185,7 @@ def test_make_says_what_is_wrong(builds, tmp_path):
             assert why in said[-1], done.stderr
 
 
-# Imitates every line that says how a run ended, or that something is wrong.
+# Imitates every line that qemu-run could take for the end of a run or for a fault.
 FORGED = """echo 'a word about BUG: x'; echo 'WARNING: kernel/x.c:1 x'; echo 'Kernel panic: no'
 echo '[    0.1] Kernel panic: no'; echo 'reboot: panic, status 127'
 echo 'reboot: power off, status 3'; echo '[    0.1] reboot: power off, status 3'
@@ -205,7 +205,7 @@ def test_programs_cannot_forge_the_verdict(run_command, status):
 
 
 def test_forged_words_do_not_hide_a_panic(builds):
-    """The output of a program before a panic does not decide how the run ended."""
+    """A program prints the message of a good end before a panic. The run still fails."""
     forged = "echo 'reboot: power off, status 0'; echo c >/proc/sysrq-trigger"
     with locked(LOCK):
         builds.kernel()
@@ -217,21 +217,22 @@ def test_forged_words_do_not_hide_a_panic(builds):
 
 def test_no_report_is_cut_by_the_power_off(run_command):
     """
-    Processes die at the moment when init exits; by instructions, that is the same moment in each
-    run. Without waiting, the power-off cuts the seventh report, 0.4 ms after it has begun.
+    Processes are killed at the moment when init exits, which is the same in each run because time
+    is counted in instructions. If the kernel did not wait, the power-off would cut the seventh
+    report 0.4 ms after its start.
     """
     command = "for i in 1 2 3 4 5 6; do yes >/dev/null & done; sleep 0.05; kill -9 -1; exit 0"
     done, log = run_command(command, "ICOUNT=1", "SMP=4")
     assert done.returncode == 0, done.stderr
     assert report.check_log(log) == []
     unreported = re.search(r"\] processes that end without a report: (\d+)\n", log)
-    # init, its shell, sleep, and the six.
+    # init, its shell, sleep, and six times yes.
     assert len(report.parse(log)) + (int(unreported[1]) if unreported else 0) == 9
     assert len(report.parse(log)) > 2
 
 
 def test_stacks_in_the_log_of_a_run(run_command):
-    """What a command reads of the file stacks can be cut out of the log: nothing but stacks."""
+    """In the log, the output of `cat stacks` has only stacks between the kernel's lines."""
     done, log = run_command(
         "ls -lR / | wc; echo STACKS; cat /proc/profile/stacks",
         "APPEND=profile.on_exit=none profile.hz=9973",
@@ -242,7 +243,7 @@ def test_stacks_in_the_log_of_a_run(run_command):
 
 
 def check_folded(lines: list[str]) -> None:
-    """By the rule of flamegraph.pl and speedscope, which leave out lines that do not match."""
+    """Checks the format: flamegraph.pl and speedscope ignore lines that do not match it."""
     assert len(lines) > 5
     for line in lines:
         assert re.fullmatch(r"[^;]+(;[^;]+)* [1-9][0-9]*", line, re.ASCII), line
@@ -250,7 +251,7 @@ def check_folded(lines: list[str]) -> None:
 
 
 def test_flame_graph_of_readme(builds, tmp_path):
-    """The command of README, all but the picture: flamegraph.pl would read folded stacks."""
+    """The command of README.md works. It makes folded stacks here, not the picture."""
     builds.kernel()
     shown = r"^    make (run EXPORT=run.lego) && (.*) -o run.svg$"
     commands = re.search(shown, (ROOT / "README.md").read_text(), re.MULTILINE).groups()
@@ -266,7 +267,7 @@ def test_flame_graph_of_readme(builds, tmp_path):
 
 
 class Terminal(pexpect.spawn):
-    """make shell on a terminal."""
+    """Runs make shell on a terminal."""
 
     def __init__(self, log: Path):
         arguments = ["-s", "CONFIG=", f"BUILD={BUILD_NAME}", "SMP=2", "shell"]
@@ -300,7 +301,7 @@ def test_shell(shell):
     shell.expect("\nstatus 130\r")
     shell.enter("exit 7")
     shell.expect("reboot: power off, status 7")
-    shell.expect("the guest ended with status 7")  # which is no error of make's
+    shell.expect("the guest ended with status 7")  # and make succeeds
     shell.expect(pexpect.EOF)
     shell.close()
     assert shell.exitstatus == 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-kernel/profile/ compiles for another kernel (tests/seam/), whose types and names are different: each
-profiler alone and all together. Each needs only so many lines of glue as porting.md promises, and
-nothing that this kernel does not declare.
+kernel/profile/ compiles for another kernel (tests/seam/) with different types and names: each
+profiler alone, and all together. Each needs no more lines of glue than porting.md promises, and
+calls no function that tests/seam/kernel.h does not declare.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness import ROOT
 
 SEAM = ROOT / "tests/seam"
 PROFILE = ROOT / "kernel/profile"
-# The parts of the header (tests/seam/os.h) beside common.h, and their options.
+# The parts of tests/seam/os.h, apart from common.h, and their options.
 OPTIONS = {
     "strace": ["STRACE", "STRACE_DETAIL"],
     "live": ["STRACE_LIVE"],
@@ -84,7 +84,7 @@ def sources(seam: str) -> list[Path]:
 
 @pytest.mark.parametrize("seam", PARTS)
 def test_links_without_the_rest(seam, tmp_path):
-    """Whatever the folder does not define itself is a function that the kernel declares."""
+    """Every undefined symbol is a function that the other kernel declares."""
     objects = []
     for source in sources(seam):
         objects.append(tmp_path / f"{len(objects)}.o")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""In-kernel suites: KTAP on the console, read strictly."""
+"""All suites of tests/kernel/ pass, and ktap.py rejects incomplete KTAP output."""
 
 import re
 

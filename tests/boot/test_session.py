@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A session with busybox' shell: what it shows and what it costs, as on the host's Linux."""
+"""A session in busybox's shell has the same output and system calls as on the host's Linux."""
 
 import difflib
 import os
@@ -31,12 +31,12 @@ def play(argv, name):
 
 
 def test_shows_what_linux_shows(builds):
-    """All that is typed, with its echo and the prompts around it, byte for byte."""
+    """The terminal shows the same bytes, with the echo of what is typed and the prompts."""
     image = builds.initrd("shell.cpio")
     options = f"--interactive --smp {SMP} --append profile.on_exit=none"
     run = f"{ROOT}/scripts/qemu-run {options} --kernel {builds.kernel()} --initrd {image}"
     host = play(host_run.command(image, ["/init"]), "typed.host")
-    # The guest's line ends are whole already.
+    # The guest writes CR LF itself.
     guest = play(["sh", "-c", f"stty -onlcr && exec {run}"], "typed.guest")
     assert len(host) >= 25
     different = [name for name in host if host[name] != guest[name]]
@@ -44,7 +44,7 @@ def test_shows_what_linux_shows(builds):
 
 
 def test_terminal_of_make_shell(builds):
-    """It has a size, Ctrl-A is the shell's, and an exit status of the shell is no error."""
+    """The terminal has a size, the shell gets Ctrl-A, and a status other than 0 is no failure."""
     image = builds.initrd("shell.cpio")
     options = ["--interactive", "--kernel", builds.kernel(), "--initrd", image]
     argv = [str(ROOT / "scripts" / "qemu-run"), *map(str, options)]
@@ -66,7 +66,7 @@ def test_terminal_of_make_shell(builds):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    """(the image, the names of the scripts in it)"""
+    """Returns (the image, the names of the scripts in it)."""
     directory = tmp_path_factory.mktemp("session")
     root = directory / "root"
     names = session.write_scripts(root)
@@ -80,7 +80,10 @@ def image(tmp_path_factory):
 
 
 def by_script(processes, names):
-    """Who was made after a script and before the next one is part of it; the first are init's."""
+    """
+    Groups processes by script, in the order of their pids: each script is followed by its children.
+    Processes before the first script are under "".
+    """
     parts = {"": []}
     for process in sorted(processes, key=lambda process: process.pid):
         if process.name in names and process.name not in parts:
@@ -94,7 +97,7 @@ def without_times(text):
 
 
 def run_both(boot, target, names, strace_compare):
-    """Returns what strace saw on the host and the kernel here, by script, and the differences."""
+    """Returns the processes by script, on the host and in the guest, and all differences."""
     trace = log_path("trace")
     shown, status = host_run.run(host_run.command(target, ["/init"], trace), SMP)
     result = boot(None, initrd=target, append="profile.on_exit=all", smp=SMP)
@@ -110,10 +113,10 @@ def run_both(boot, target, names, strace_compare):
     return *parts, wrong
 
 
-def test_costs_what_linux_counts(boot, image, strace_compare):
+def test_system_calls_are_those_of_linux(boot, image, strace_compare):
     """
-    Every system call of every process of every script. A script gives a process 0.2 s to fall
-    asleep before it is killed, and on a busy host that is not always enough; hence three tries.
+    Every process of every script makes the same system calls. Some scripts give a process 0.2 s to
+    fall asleep before they kill it. On a busy host that may be too short, so there are three tries.
     """
     target, names = image
     assert len(names) >= 25
@@ -127,7 +130,7 @@ def test_costs_what_linux_counts(boot, image, strace_compare):
 
 
 def check_that_miscounts_fail(strace_compare, host, guest, text):
-    """One call or error more than there were, in any row of any process, or a row or a process."""
+    """Asserts that one more call, error or row in any process is noticed, and a missing process."""
 
     def is_seen():
         return bool(strace_compare.compare_processes(host, guest, text)[1])
@@ -149,7 +152,7 @@ def check_that_miscounts_fail(strace_compare, host, guest, text):
 
 
 def test_two_runs_are_equal(builds):
-    """Four CPUs that count instructions: the same bytes, times and all."""
+    """With -icount, four CPUs print the same bytes in two runs, including times."""
     builds.kernel()
     arguments = [f"BUILD={os.path.relpath(BUILD, ROOT)}", "run", "ICOUNT=1", "SMP=4"]
     arguments += ["APPEND=profile.on_exit=all", f"CMD={session.one_script()}"]
@@ -161,7 +164,7 @@ def test_two_runs_are_equal(builds):
         assert done.returncode == 0, done.stderr
         return log
 
-    # The lock of test_run.py: the same files.
+    # The lock of test_run.py, which writes the same files.
     with locked(BUILD / "test-locks" / "session"):
         log = run_until_equal(run)
     for block in session.read_blocks():

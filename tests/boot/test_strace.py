@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables of system calls: sleep, wide columns, families, /proc, and reading under load."""
+"""The tables of system calls: sleep, wide columns, children, /proc, and reading under load."""
 
 import re
 
@@ -26,7 +26,7 @@ def test_sleep_is_wall_time_and_not_cpu_time(boot):
 
 
 def test_files_in_proc(boot):
-    """A program reads its own table and that of a zombie, and tries off, on and reset."""
+    """A program reads its own table and that of a zombie, and writes off, on and reset."""
     log = boot("straces", "files", smp=2).log
     checks = int(re.search(r"PASS: straces: (\d+) checks", log)[1])
     assert checks > 40
@@ -37,7 +37,7 @@ WAS_OFF = rf"was off for {OFF} of this time, last from {OFF} to {OFF}, by (\w+) 
 
 
 def test_off_leaves_a_trace(boot):
-    """Each table says when counting was off, how long, and which process switched it off."""
+    """Each table says when counting was off, for how long, and which process switched it off."""
     lines = (
         "cd /proc/profile; look() { echo MARK $1; cat report; echo DONE $1; }",
         "echo off >strace; echo off >heatmap; sleep 0.03; look 1",
@@ -82,7 +82,7 @@ def test_demo_has_46_threads(boot):
 
 
 def test_interrupted_calls_are_one_call(boot):
-    """pause, nanosleep and others under many signals: none is given up or left in flight."""
+    """Calls like pause() and nanosleep() are interrupted often, and none stays in flight."""
     log = boot("restarts", smp=2, append="profile.report=wide profile.on_exit=all").log
     tables = exit_reports(log)
     assert len(tables) > 10

@@ -20,7 +20,7 @@ PROGRAMS += ["hello", "hello.musl", "hello-pie", "fpu", "timing", "memory", "fut
 
 
 def host_trace(program, tmp_path, text=None):
-    """Raw strace of the same binary on the same input and number of CPUs, on a terminal."""
+    """Runs strace on the same binary, with the same input and CPUs, on a terminal."""
     arguments = []
     if text is not None:
         (tmp_path / "text").write_bytes(text)
@@ -44,7 +44,7 @@ def host_small(program, tmp_path):
 
 
 def test_demo(boot, builds, strace_compare, tmp_path):
-    """The demo of `make run`, whole: 46 threads, 32 MB."""
+    """The whole demo of `make run`: 46 threads, 32 MB."""
     text = builds.initrd("initramfs.cpio").parent / "data" / "text"
     log = boot("wordcount", "-t", 46, "/data/text", initrd="initramfs.cpio", smp=2).log
     host = strace_compare.count_strace(host_trace("wordcount", tmp_path, text.read_bytes()))
@@ -71,7 +71,7 @@ def test_equal(boot, builds, strace_compare, tmp_path, program):
 
 
 def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path, capsys):
-    """The whole script on a console log in which one number is off by one."""
+    """strace-compare fails if one number in the console log is off by one."""
     builds.initrd()
     log = guest_log(boot, "wordcount")
     (tmp_path / "host").write_text(host_small("wordcount", tmp_path))
@@ -89,7 +89,7 @@ def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path, capsys):
         assert run(log.replace(row[0], line)) == 1
     assert run(log.replace(row[0] + "\n", "")) == 1
     assert run("nothing") == 2
-    # A report that is cut short is named, and the others are compared.
+    # An incomplete report is named, and the others are compared.
     begin = re.search(r"^\[.*\] profile: report (\d+): .*\n", log, re.MULTILINE)
     cut = log[begin.start() : row.start()]
     capsys.readouterr()
@@ -115,7 +115,7 @@ TRACE = """\
 100 +++ exited with 0 +++
 """
 
-# The second execve is by a thread that is not the first; the third fails.
+# The second thread makes an execve, which ends the first one; the last execve fails.
 EXEC_TRACE = """\
 200 read(3, 0x8, 1 <unfinished ...>
 201 execve("./b", ["./b"], 0x7ff /* 3 vars */ <unfinished ...>
@@ -146,7 +146,7 @@ def test_strace_parser(strace_compare):
         strace_compare.count_strace("")
 
 
-# In a pid namespace; the second child's first line comes before the line that says whose it is.
+# In a pid namespace. The second child's first line comes before the end of its parent's clone().
 TREE_TRACE = """\
 50 execve("/usr/bin/unshare", ["unshare"], 0x7ff /* 3 vars */) = 0
 50 fork()                              = 51
@@ -175,7 +175,7 @@ TREE_TRACE = """\
 """
 
 
-# Made again at once, after a handler, after a handler inside it, and not made again.
+# Calls that are restarted at once, after a handler, after two nested handlers, and not at all.
 INTERRUPTED_TRACE = """\
 60 execve("/init", ["/init"], 0x7ff /* 3 vars */) = 0
 60 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=9}, 0x7) = ? ERESTART_RESTARTBLOCK (Interrupted)
@@ -249,7 +249,7 @@ IGNORED_TRACE = """\
 
 
 def test_ignored_signals(strace_compare):
-    """They interrupt calls only where there is a tracer; a handler's calls are its own."""
+    """Ignored signals interrupt calls only under a tracer. A handler may make the same call."""
     assert strace_compare.count_strace(IGNORED_TRACE) == {
         "execve": (1, 0),
         "clock_nanosleep": (1, 0),
@@ -281,7 +281,7 @@ def test_processes_find_each_other(strace_compare):
 
 
 def run_script(*arguments):
-    """strace-compare as a user runs it: its exit status, what it said."""
+    """Runs strace-compare as a user does, and returns its status and output."""
     command = [ROOT / "scripts" / "strace-compare", f"--build={BUILD}", *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
@@ -310,7 +310,7 @@ def test_command_of_the_users(builds):
     assert output.count("LEGO\n") == 2
     for name in ("init", "sh", "uname", "tr"):
         assert re.search(rf"^process \d+ \({name}\)", output, re.MULTILINE), name
-    # What the machines differ in is seen: here, in the number of mounts.
+    # Host and guest have different numbers of mounts, and the difference is found.
     command = "for m in $(cut -d ' ' -f 2 /proc/mounts); do test -e $m; done"
     status, output = run_script("--cmd", command)
     assert status == 1, output

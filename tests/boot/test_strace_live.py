@@ -13,7 +13,7 @@ import pytest
 import host_run
 import report
 
-# Structures as addresses, as in the kernel's lines; no padding, no signals, no ends of processes.
+# As the kernel: structures are addresses, and there are no lines for signals and exits.
 STRACE = ["strace", "-f", "-a0", "-qqq", "-everbose=none", "-esignal=none", "--pidns-translation"]
 HOST_LINE = re.compile(r"(\d+) +(.*)")
 GUEST_LINE = re.compile(r"\[ *\d+\.\d+\] \[pid (\d+)\] (.*)")
@@ -22,15 +22,16 @@ RESUMED = re.compile(r"<\.\.\. (\w+) resumed>(.*)$")
 DURATION = re.compile(r" <\d+\.\d{6}>$")
 TRANSLATED = re.compile(r"(\d+) /\* \d+ in strace's PID NS \*/")
 
-# What may differ: random bytes, and addresses, which are numbers above 64 KiB, except in flags.
+# Random bytes and addresses may differ. Numbers of 5 digits or more are addresses, except in flags.
 ADDRESS = re.compile(r"(?<![|0-9a-zA-Z])0x[0-9a-f]{5,}(?![0-9a-f]| /\*)")
 RANDOM = re.compile(r'^(getrandom\()"[^"]*"')
-# How often run.h looks for the end of a test depends on time; the host's vDSO makes no time calls.
+# These calls are not compared: run.h polls for the end of a test, and the host's vDSO reads the
+# clock without a call.
 POLLING = re.compile(
     r"wait4\(-1, ADDRESS, WNOHANG, NULL\) = 0$|clock_nanosleep\(CLOCK_REALTIME, 0, ADDRESS, "
     r"|restart_syscall\(<\.\.\. resuming interrupted clock_nanosleep|clock_gettime\("
 )
-# stdio asks a character device whether it is a terminal; a pty it knows by its number.
+# stdio asks the guest's serial line whether it is a terminal; it knows a pty by its number.
 IS_TERMINAL = re.compile(r"ioctl\(1, TCGETS, ")
 
 
@@ -90,7 +91,7 @@ def read_host(trace: str, program: str) -> list[list[str]]:
 
 
 def read_guest(log: str) -> list[list[str]]:
-    """The same for a console. The kernel's own execve of init is not in it."""
+    """Does the same for a console log, which has no line for the kernel's own execve of init."""
     tasks: dict[int, list[str]] = {}
     for text in log.splitlines():
         if match := GUEST_LINE.fullmatch(text):
@@ -130,7 +131,7 @@ def run_both(boot, builds, tmp_path, initrd: str, *arguments: str):
     return host, read_guest(trace_guest(boot, *arguments, initrd=initrd))
 
 
-# Programs, or their tests, whose calls do not depend on time.
+# Programs, with the tests to run in them, whose calls do not depend on time.
 PROGRAMS = ["files", "files.musl", "pipes dup sendfile", "attrs times stat access"]
 COMMANDS = ["cat /etc/passwd", "id", "wc /init", "mkdir -p /tmp/a/b", "cp /init /tmp/x"]
 
@@ -173,7 +174,7 @@ def test_time(boot, builds, tmp_path):
     matches = [TIMED.fullmatch(line) for line in timed]
     guest = [[match[2] for match in matches]]
     assert compare(host, guest) == []
-    # One thread, so a call begins after the end of the one before. Both times are rounded down.
+    # In one thread, a call begins after the end of the one before. Both times are rounded down.
     starts = [Decimal(match[1]) for match in matches]
     for line, start, following in zip(guest[0], starts, starts[1:]):
         duration = re.search(r" <(\d+\.\d{6})>$", line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Serial BREAK and a letter, while programs run, until a line is typed."""
+"""The sysrq keys: a serial BREAK and a letter, while programs run."""
 
 import array
 import fcntl
@@ -22,14 +22,14 @@ def test_report_on_request(boot):
     first, second, last = report.parse(result.log)
     later_only_grows(first, second)
     later_only_grows(second, last)
-    # The last report is of a process's exit: its points are that process's.
+    # The last report is about an exit, so its points count only that process.
     for old in first.points.rows:
         new = second.points.row(old.name)
         assert new and new.nr >= old.nr and new.ns >= old.ns
 
 
 def later_only_grows(first, second):
-    """Taking a report changes nothing: what was counted before is still counted."""
+    """Asserts that no counter decreases, as a report changes no counters."""
     for old in first.strace.rows:
         new = next((row for row in second.strace.rows if row.name == old.name), None)
         assert new, f"{old.name} is gone"
@@ -40,7 +40,7 @@ def later_only_grows(first, second):
 
 
 def test_points_are_switched(boot):
-    """All off, so that what was counted stays as it is; then on again."""
+    """While all points are off, their counts do not change."""
     with boot.start("spin", "-", 3, smp=2) as guest:
         guest.expect("^spin: started")
         for state in ("off", "on"):
@@ -117,13 +117,13 @@ def test_reset(boot):
 
 
 def is_taken_during_report(guest, nr):
-    """Types a key while a report is printed, which may be over by then."""
+    """Types a key at the start of a report, and returns whether it was taken before the end."""
     guest.sysrq("p")
     guest.expect(f"report {nr}: sysrq")
     guest.sysrq("h")
     taken = guest.expect("sysrq: list the keys").start()
     guest.expect("sysrq: if a key does nothing")
-    # Keys are obeyed in their order: the report is over.
+    # Keys are handled in order, so the report has ended.
     return taken < guest.text.index(f"end of report {nr}\n")
 
 
@@ -145,7 +145,7 @@ def test_keys_during_a_report(boot, smp):
 
 
 def send_to_uart(guest, key):
-    """Returns when QEMU has taken the key, though the guest has not."""
+    """Sends a key, and waits until QEMU has taken it. The guest need not have."""
     guest.send(key)
     waiting = array.array("i", [1])
     while waiting[0]:
@@ -153,11 +153,11 @@ def send_to_uart(guest, key):
 
 
 def test_keys_that_wait_together(boot):
-    """While the CPU does not look, several BREAKs and keys come to the UART."""
+    """Several BREAKs and keys reach the UART while the CPU is stopped."""
     with boot.start("spin", "-", 3) as guest:
         guest.expect("^spin: started")
         guest.qmp("stop")
-        guest.send_break()  # QEMU takes a key when the FIFO holds none or two bytes, but not one
+        guest.send_break()  # QEMU takes a key if the FIFO has no byte or two, but not if it has one
         for key in "ozpoc":
             guest.send_break()
             send_to_uart(guest, key)
@@ -170,7 +170,7 @@ def test_keys_that_wait_together(boot):
 
 
 def test_key_typed_again_on_a_cpu_that_hangs(boot):
-    """The thread that obeys keys does not get the CPU, so the interrupt obeys a second key."""
+    """The thread that handles keys gets no CPU. The interrupt handles a key typed again."""
     options = dict(smp=1, variant="selftest", append="crash=hang", silence=30)
     with boot.start("spin", 60000, 2, **options) as guest:
         guest.expect("crash: CPU 0 hangs")

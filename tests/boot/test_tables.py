@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables as text and as JSON, of counters that no longer change: cell by cell the same."""
+"""With all profilers off, each table has the same cells as text and as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class Files:
-    """What the program printed: texts by file, and the rows of JSON by table."""
+    """The files that the program printed: lines by file, and JSON rows by table."""
 
     def __init__(self, log: str):
         lines = [line.rstrip("\r") for line in log.splitlines()]
@@ -71,7 +71,7 @@ def address(text: str) -> str:
 
 
 def bound(ns: int | None) -> int | None:
-    """A bound as text has it: rounded up to at most four digits, or to seconds."""
+    """Returns a bound as text tables print it: rounded up to at most four digits, or to seconds."""
     unit = 1
     while ns is not None and ns > 9999 and unit < 1_000_000_000:
         ns, unit = -(-ns // 1000), unit * 1000
@@ -89,7 +89,7 @@ def test_titles_and_scopes(files):
 
 
 def rows_below(lines: list[str], title: str) -> tuple[list[str], str]:
-    """The rows of a table, and its total."""
+    """Returns the rows of a table, and its total."""
     rules = [i for i, line in enumerate(lines) if report.DASHES.match(line)]
     begin, end = [i for i in rules if i > lines.index(title)][:2]
     return lines[begin + 1 : end], lines[end + 1]
@@ -174,7 +174,7 @@ def test_functions(files):
 
 
 def test_calls(files):
-    """Where text leaves the name of a call out, JSON repeats it; the sum of a call has null."""
+    """JSON repeats the call in each row. The row with the sum of a call has no function."""
     lines = tables_in(files.texts["report"])["system call"]
     call, rows = None, []
     for line in lines:
@@ -208,7 +208,7 @@ def test_cpus(files):
 
 
 def test_function(files):
-    """The instructions of cpu_idle(), the function that the file shows unless told otherwise."""
+    """The file shows the instructions of cpu_idle() by default."""
     lines, _ = rows_below([*files.texts["function"], ""], files.titles["function"])
     places = [PLACE_ROW.match(line).groups() for line in lines]
     assert [
@@ -225,7 +225,7 @@ def test_function(files):
 
 
 def test_irqs_off(files):
-    """Stretches are found by how late the timer comes, so a fast machine may have none."""
+    """Stretches are found by late timer interrupts, so a fast machine may have none."""
     lines = files.texts["report"]
     begin = next((i for i, line in enumerate(lines) if line.strip() == STRETCH_HEAD), len(lines))
     end = begin + 1 + len(files.rows["irqs_off"])
@@ -312,7 +312,7 @@ FOLDED = re.compile(r"^[^ ;]*(?:;[^;]+)* (\d+)$")
 
 
 def test_folded_waits(files):
-    """Each call chain once, with its nanoseconds: together they are the table's time."""
+    """The nanoseconds of all call chains add up to the table's time."""
     total_ns = sum(row["wait_ns"] for row in files.rows["waits"])
     for name in ("waits", "wakers"):
         lines = files.texts[name]

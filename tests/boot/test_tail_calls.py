@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A function stays in its call chain until it returns: none ends in a jump to another function.
+"""No function ends in a tail call, so each stays in its call chain until it returns.
 
-A call as a function's last act is compiled into such a jump if the compiler may. The function's
-frame is gone then, and samples of what it called do not count for it.
+Compilers can turn a call at the end of a function into a jump. The frame of the function is then
+gone, and samples in the callee do not count for it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from harness import ROOT
 from test_heatmap import CALL_ROW, FUNCTION_ROW, tables_in
 from test_heatmap_chain import file_lines, stacks_of
 
-# What may end in jumps: the sampler in its own interrupt, and writers of events; their Kbuilds say
-# why. Names of functions, without what compilers add to them.
+# Functions that may end in tail calls: the sampler's interrupt handlers, and writers of events. The
+# Kbuilds say why. Names are matched without the suffixes that compilers add.
 EXEMPT = {
     "kernel/profile/samples/store.o": r"sample_take|take_slowly|take_frameless",
     "kernel/profile/samples/source.o": r"profile_(timer|nmi)_came|timer_came_late_or_sends"
@@ -27,7 +27,7 @@ EXEMPT = {
 }
 FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 JUMP = re.compile(r"^ *[0-9a-f]+:\tj\w+ +(\S+)")
-# Not to an entry of a switch's table, which has a scaled index.
+# An indirect jump with a scaled index is a switch, not a tail call.
 INDIRECT = re.compile(r"^\*(?:%\w+|-?(?:0x)?[0-9a-f]*\(%\w+\))$")
 
 
@@ -38,7 +38,7 @@ def functions_of(image: Path) -> dict[int, str]:
 
 
 def tail_jumps(image: Path) -> dict[str, set[str]]:
-    """Returns each function's jumps: to the starts of other functions, and through registers."""
+    """Returns the jumps of each function to the start of another one, or through a register."""
     starts = functions_of(image)
     command = ["objdump", "-d", "--no-show-raw-insn", image]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -69,7 +69,7 @@ def jumps_of_c(image: Path) -> dict[str, set[str]]:
     left_out = functions_in(build, assembly)
     jumps = {}
     for name, targets in tail_jumps(image).items():
-        # A cold part of a function goes by the function's name and one more word.
+        # Compilers move rarely executed code to <function>.cold, which is no other function.
         targets = {target for target in targets if target != f"{name}.cold"}
         if targets and name not in left_out:
             jumps[name] = targets
@@ -88,8 +88,8 @@ def test_no_function_ends_in_a_jump(builds, variant):
     assert not jumps
 
 
-def test_control_without_call_chains_some_do(builds):
-    """Without call chains, compilers may make tail calls, and the search above finds them."""
+def test_control_tail_calls_without_call_chains(builds):
+    """Without call chains, the kernel is built with tail calls, and the search finds them."""
     jumps = jumps_of_c(builds.kernel("profile-none"))
     assert "transfer_one" in jumps["sys_read"] and len(jumps) > 200
 
@@ -108,8 +108,8 @@ def test_files_that_are_exempt():
 @pytest.mark.parametrize("source", ["timer", "nmi"])
 def test_a_call_has_its_functions_samples(boot, source):
     """
-    A system call has the samples of its function, with what that calls, and those without a
-    function of a call: most of these are in do_syscall_64() itself. Interrupts are no part of it.
+    The samples of a system call are those with its function in the call chain, and those outside
+    all functions of calls, mostly in do_syscall_64() itself. Samples of interrupts do not count.
     """
     append = f"profile.source={source} profile.hz=20000 profile.on_exit=none"
     log = boot("callers", 100, icount=True, append=append, timeout=240).log

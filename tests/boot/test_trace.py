@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events, as a user of /sys/kernel/tracing sees them: what is recorded, counted, filtered, lost."""
+"""Events in /sys/kernel/tracing: recording, counting, filters, losses, and exports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINE = re.compile(
 )
 T = "/sys/kernel/tracing"
 
-# Each section's output stands behind its name. `sync` makes nothing but one call, number 162.
+# `section` marks the output of the next commands. `sync` makes one system call, number 162.
 SCRIPT = f"""\
 section() {{ echo "== $1"; }}
 cd {T}
@@ -92,7 +92,8 @@ def test_files(boot, tmp_path):
     assert found["cleared"] == ["0"]
     check_stats(found["stats"])
     assert len(events(found["pipe"])) == 3
-    # With recording off, a reader gets all that is left and the end; one that got nothing waits.
+    # If recording is off, a reader gets the events that are left and then the end of the file. A
+    # reader that got none waits.
     left, drained = "\n".join(found["ends"]).split("\n==\n")
     assert left == drained and len(events(left.splitlines())) > 10
     nr_events, *nr_lines = map(int, found["readers"])
@@ -100,13 +101,16 @@ def test_files(boot, tmp_path):
     assert found["waits"][-1] == "143"
     sent = [re.search(r"sig=(\d+) .* (res=\d)", line) for line in found["signals"]]
     results = [match.groups() for match in sent if match]
-    # As on Linux: the second one adds nothing to the one that waits for the process to go on.
+    # As on Linux, the second SIGUSR1 is merged with the first one, which is still pending.
     assert [result for sig, result in results if sig == "10"] == ["res=0", "res=2"]
     assert any("Permission denied" in line for line in found["user"])
 
 
 def check_switches(lines: list[dict[str, str]]) -> None:
-    """On each CPU, who is switched out is who was switched in, and who runs writes."""
+    """
+    On each CPU, the task that is switched out is the one that was switched in last, and events have
+    the number of the running task.
+    """
     running: dict[str, str] = {}
     nr = 0
     for line in lines:
@@ -121,7 +125,7 @@ def check_switches(lines: list[dict[str, str]]) -> None:
 
 
 def check_stats(lines: list[str]) -> None:
-    """Rings that keep the oldest are full; what they have is what the file has."""
+    """Rings that keep the oldest events lose new ones. The file has all events of the rings."""
     values = [int(line.split(": ")[1]) for line in lines if re.match("entries|dropped|over", line)]
     (kept0, over0, lost0), (kept1, over1, lost1) = values[:3], values[3:6]
     assert over0 == over1 == 0 and lost0 + lost1 > 0
@@ -129,7 +133,7 @@ def check_stats(lines: list[str]) -> None:
 
 
 def decode(page: bytes):
-    """The numbers and contents of the events of a page."""
+    """Yields the number and the content of each event in a page."""
     _, number = struct.unpack_from("<QQ", page)
     at = 16
     while at < len(page):
@@ -165,7 +169,7 @@ cat /proc/profile/export
 
 
 def test_export_has_the_same_events(boot, tmp_path):
-    """What a tool decodes from an export is what `trace` has; and icount runs are the same."""
+    """An export has the events of `trace`, and two runs with -icount are the same."""
     image = harness.script_image(tmp_path, EXPORT)
 
     def run() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events of profile points and samples: as many as the tables count, also when written by NMIs."""
+"""The events of points and samples agree with the tables, even if NMIs write them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def named(trace: events.Trace, name: str) -> list[events.Event]:
 
 
 def check_points(found: export.Export, trace: events.Trace) -> None:
-    """An end for each pair that counts, and a begin; pairs in progress at the end have no end."""
+    """Each counted pair has a begin and an end. Pairs in progress have no end."""
     counts = {row["point"]: row["pairs"] for row in found.rows("points.json")}
     begins, ends = (
         Counter(trace.format(event).values(event.data)["name"] for event in named(trace, name))
@@ -44,14 +44,14 @@ def check_points(found: export.Export, trace: events.Trace) -> None:
 
 
 def check_samples(found: export.Export, trace: events.Trace) -> None:
-    """An event for each sample of the heatmap."""
+    """Each sample of the heatmap has an event."""
     samples = named(trace, "sample")
     nr_taken = sum(row["attempts"] for row in found.rows("cpus.json"))
     assert len(samples) == nr_taken > 100
 
 
 def check_nmis(trace: events.Trace) -> None:
-    """All samples are written by NMIs, and some of these come while another event is written."""
+    """NMIs write all samples. Some NMIs interrupt the writing of another event."""
     samples = named(trace, "sample")
     assert all(event.flags & events.NMI for event in samples)
     hit = [trace.kernel.function(trace.format(one).values(one.data)["ip"]) for one in samples]
@@ -68,7 +68,7 @@ def test_events_are_what_tables_count(boot, builds, tmp_path, source):
         boot.finish(guest.wait(), ok=True, check=True)
     found = export.load(options.export)
     trace = events.read(found, Symbols(builds.kernel()))
-    # Times that go back would be told as lost.
+    # If times went back, the reader would report lost events.
     assert not trace.nr_damaged and not any(cpu.lost for cpu in trace.cpus.values())
     check_points(found, trace)
     check_samples(found, trace)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The events of an export are what /sys/kernel/tracing shows."""
+"""legoprof prints the events of an export as /sys/kernel/tracing/trace does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ SYSTEMS = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal"
 
 
 def test_text_is_that_of_the_kernel(boot, builds, tmp_path):
-    """All kinds of events, call chains, gaps: legoprof reads format texts, the kernel its code."""
+    """
+    The text has all kinds of events, call chains and gaps. legoprof formats it by the events'
+    `format` files, the kernel by its own code.
+    """
     image = harness.script_image(tmp_path, SCRIPT)
     append = f"profile.on_exit=none trace_event={SYSTEMS},profile"
     options = boot.options(None, initrd=image, append=append, smp=2)
@@ -32,7 +35,8 @@ def test_text_is_that_of_the_kernel(boot, builds, tmp_path):
     with qemu.Guest(options) as guest:
         result = boot.finish(guest.wait(), ok=True, check=True)
     text = result.log.replace("\r", "").partition("== trace\n")[2].partition("== end\n")[0]
-    text = re.sub(r"(=|=> )(\w+)@\w+", r"\1\2", text)  # the file, of functions of the same name
+    # The kernel appends the file to functions of the same name.
+    text = re.sub(r"(=|=> )(\w+)@\w+", r"\1\2", text)
     trace = events.read(export.load(options.export), Symbols(builds.kernel()))
     assert ftrace.write(trace).decode() == text
     assert re.search(r"^CPU:\d \[LOST \d+ EVENTS\]$", text, re.M)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The terminal, typed at: tests/user/typed.c reads. What is expected is Linux's behaviour: most of
-these tests also run on a pseudoterminal of the host."""
+"""The terminal: the tests type, tests/user/typed.c reads. The terminal must behave as Linux's, so
+most tests also run on a pseudoterminal of the host."""
 
 import fcntl
 import os
@@ -15,11 +15,11 @@ import pytest
 from harness import BUILD
 
 CTRL_C, CTRL_D, CTRL_U, CTRL_V, CTRL_W, CTRL_Z, ERASE = "\3\4\x15\x16\x17\x1a\x7f"
-HOLDS = 4095  # bytes of input that wait for a reader
+HOLDS = 4095  # bytes of input that the terminal buffers
 
 
 class HostTerminal:
-    """The interface of qemu.Guest to a program on a pseudoterminal here."""
+    """A program on a pseudoterminal of the host, with the interface of qemu.Guest."""
 
     def __init__(self, program, what, tty, *numbers):
         self.fd, slave = os.openpty()
@@ -34,7 +34,7 @@ class HostTerminal:
             return False
         try:
             data = os.read(self.fd, 65536)
-        except OSError:  # nobody has the other end any more
+        except OSError:  # the other end is closed
             return False
         self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
         return bool(data)
@@ -64,7 +64,7 @@ class HostTerminal:
 
 @pytest.fixture(params=["host", "guest", "guest4"])
 def terminal(request, boot):
-    """terminal(what, tty, number...) starts typed; finish() is its whole output."""
+    """terminal(what, tty, number...) starts `typed`; its finish() returns all output."""
     stack = []
 
     def start(what, tty="-", *numbers):
@@ -114,7 +114,7 @@ def test_a_read_is_a_line(terminal):
     t.expect("read 3: a b 0a$")
     t.expect("read 4: c d e f$")
     t.expect("read 3: g h 0a$")
-    # The end of the file: a part of a line, and one that fills the reader's buffer.
+    # Ctrl-D after part of a line, and after a line that fills the reader's buffer.
     t.send(f"xy{CTRL_D}")
     t.expect("read 2: x y$")
     t.send(f"wxyz{CTRL_D}")
@@ -205,7 +205,7 @@ def test_interrupted_read(terminal):
     t = terminal("interrupts", "/dev/ttyS0")
     t.expect("typed: interrupted$")  # the window's size has changed
     t.expect("typed: go")
-    # The handler must find it in read(), not on its way there.
+    # The program must be in read() when the signal comes.
     time.sleep(1.5)
     t.send("lost" + CTRL_C)
     t.expect("typed: interrupted$")
@@ -227,7 +227,7 @@ def fnv(data):
 
 @pytest.mark.parametrize("late_s, smp", [(0, 1), (0, 4), (2, 2), (0, 32)])
 def test_paste(boot, late_s, smp):
-    """100 KB at once, before anyone reads: the other side waits, nothing is lost."""
+    """100 KB come at once, before the program reads. The sender waits, and nothing is lost."""
     data = "".join(f"{i}: a line of a long text\n" for i in range(3700))
     assert len(data) > 100000
     with boot.start("typed", "sum", "-", late_s, smp=smp) as guest:
@@ -238,18 +238,18 @@ def test_paste(boot, late_s, smp):
 
 
 def wait_until_taken(guest) -> None:
-    """Until QEMU has taken all that was sent: the UART has it, or the kernel."""
+    """Waits until QEMU has taken all that was sent, so that the UART or the kernel has it."""
     left = bytearray(4)
     while fcntl.ioctl(guest.process.stdin, termios.FIONREAD, left) or any(left):
         time.sleep(0.01)
-    time.sleep(0.5)  # for the last byte, on its way out of the UART
+    time.sleep(0.5)  # the kernel may still be reading the last byte from the UART
 
 
 @pytest.mark.parametrize("in_fifo", [0, 1])
-def test_break_when_nobody_reads(boot, in_fifo):
+def test_break_when_buffers_are_full(boot, in_fifo):
     """
-    The buffer is full, and so is the UART: with a trigger level of 1, QEMU gives it no more than
-    one byte. The BREAK is seen, and nothing is lost.
+    The terminal's buffer is full, and so is the UART, which takes only one byte from QEMU at a
+    trigger level of 1. The BREAK is still noticed, and nothing is lost.
     """
     data = ("0123456\n" * 600)[: HOLDS + in_fifo]
     with boot.start("typed", "sum", "-", 8, smp=2) as guest:
@@ -279,7 +279,7 @@ def test_break_during_output(boot, smp):
         result = boot.finish(guest.wait(), ok=True, check=True)
     assert nr_sent > 1
     assert result.log.count("sysrq: list the keys") == nr_sent
-    # The log's lines stand on lines of their own; the rest is all that was written, in order.
+    # Each kernel message has its own line. The rest is the program's output, complete and in order.
     lines = [line for line in result.log.splitlines() if not re.match(r"\[ *\d+\.\d{6}\]", line)]
     flood = "".join(lines).split("typed: go", 1)[1]
     want = "".join(f"flood: line {i} of {nr_lines}" for i in range(nr_lines))
@@ -287,7 +287,7 @@ def test_break_during_output(boot, smp):
 
 
 def test_output_waits_for_the_log(boot):
-    """What a program has written before it ends stands before what the kernel says then."""
+    """The output of a program is printed before the kernel's messages about its exit."""
     log = boot("typed", "flood", "-", 3000, smp=2).log
     last = log.index("PASS: typed: flood")
     assert log.index("line 2999 of") < last < log.index("report 1: typed (pid 1) exited")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Every combination of the three profilers, and each without its optional half, builds, boots, and
-reports exactly its parts.
+Kernels with every combination of the three profilers, and without their optional parts, build,
+boot, and report exactly what is compiled in.
 """
 
 import re
@@ -51,7 +51,7 @@ echo all >/proc/profile/strace_live; echo went $((40 + 2))
 """
 
 
-def test_without_live_lines(boot):
+def test_without_strace_live(boot):
     options = dict(variant="profile-nolive", append="profile.strace_live=all", initrd="shell.cpio")
     with boot.start(None, **options) as guest:
         guest.expect(r"lego:[^\n]*# ")
@@ -69,12 +69,12 @@ def test_without_live_lines(boot):
 
 
 def test_without_call_chains(boot):
-    """A sample is its address: a stack has one function, whose inclusive samples are its own."""
+    """Each stack is one address, so a function's inclusive samples are its self samples."""
     log = boot("callers", 500, variant="profile-nochain", smp=2, append="profile.depth=8").log
     assert "params: profile.depth=8: no such parameter, ignored" in log
     assert "PASS: callers" in log and "cut chains" not in log
     stacks = stacks_of(log)
-    assert all(len(stack.user) + len(stack.kernel) == 1 and not stack.cut for stack in stacks)
+    assert all(len(stack.user) + len(stack.kernel) == 1 and not stack.truncated for stack in stacks)
     tables = tables_in(file_lines(log, "heatmap"))
     rows = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]
     in_kernel = sum(stack.nr for stack in stacks if stack.kernel)

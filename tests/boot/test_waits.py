@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waits against what others know of them: strace, the scheduler, a count of all instructions."""
+"""Waits agree with strace, with the scheduler, and with a plugin that counts all instructions."""
 
 import json
 import sys
@@ -16,7 +16,10 @@ import truth  # noqa: E402
 
 @pytest.fixture
 def report_of(boot):
-    """The wide report of a program under -icount: one cycle is one nanosecond, so all is exact."""
+    """
+    Returns a function that runs a program with -icount and returns its wide report. A cycle takes a
+    nanosecond, so times are exact.
+    """
 
     def run(program: str, *args: object, smp: int = 1) -> report.Report:
         append = "profile.report=wide profile.top=all"
@@ -28,7 +31,7 @@ def report_of(boot):
 
 
 def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
-    """How long a call took, and how much of that it was not on a CPU."""
+    """Returns the time of each system call, and the part of it that was not CPU time."""
     return {row.name: (row.ns, row.ns - row.wide.cpu_ns) for row in table.rows}
 
 
@@ -47,7 +50,7 @@ def test_calls_wait_for_as_long_as_strace_says(report_of, program, smp, name):
     waits.pop("[no system call]", None)
     assert waits == {call: off_ns for call, (_, off_ns) in calls.items() if off_ns}
     assert waits[name] > 1_000_000
-    # Control: with the time on a CPU they are not the same.
+    # Control: the whole times of the calls, with CPU time, are not the same.
     assert waits != {call: ns for call, (ns, off_ns) in calls.items() if off_ns}
 
 
@@ -72,13 +75,13 @@ def test_waits_for_files_have_their_names(boot):
 
 
 def test_waits_that_have_not_ended(boot):
-    """The tables of a process that is stuck say what its threads wait for."""
+    """The tables of a process that hangs say what its threads wait for."""
     log = boot("offcpu", "stuck", icount=True).log
     (address,) = lines_of(log, "stuck_word")
     futex = f"futex {address}"
     for word, place in (("waits.json", ""), ("self.json", " (offcpu")):
         in_flight = [row for row in rows_of(log, word) if row["in_flight"]]
-        # The page's last bytes tell that the offset is right, wherever the file is mapped.
+        # The offset in its page is the same in the file and in memory.
         ends = (address[-3:], address[-3:] + ")", "wait")
         assert all(row["what"].endswith(ends) for row in in_flight)
         assert sum(futex + place in row["what"] for row in in_flight) == 1
@@ -101,14 +104,14 @@ def test_waits_that_have_not_ended(boot):
     text = lines_of(log, "self")
     assert any(line.endswith("; 2 of them have not ended") for line in text)
     assert "Kernel Waits by lock (all)" in text
-    # What is stuck until its end is in the report of the exit: each wait has then ended.
+    # At the exit, the waits have ended, and are in the report.
     (found,) = report.parse(log)
     assert found.waits.nr_in_flight == 0
     assert {row.what: row.nr for row in found.waits.rows}["pipe->read_wait"] == 1
 
 
 def test_context_switches_of_getrusage(boot):
-    """They are those of the summary."""
+    """getrusage() counts the context switches of the report's summary."""
     log = boot("offcpu", "usage", icount=True).log
     child = report.parse(log)[0].summary
     (usage,) = lines_of(log, "usage")
@@ -120,31 +123,31 @@ def test_context_switches_of_getrusage(boot):
 
 
 def test_cpu_time_of_getrusage(boot):
-    """User time and system time are those of the summary, not divided by ticks."""
+    """User and system time are those of the summary, measured and not estimated by ticks."""
     log = boot("offcpu", "times", icount=True).log
     parts = report.parse(log)[0].summary.cpu_parts
     (times,) = lines_of(log, "times")
     user_us, system_us = map(int, times.split())
     assert parts["page faults"] > 1000 and parts["system calls"] > 1000
-    # What a thread does to exit is system time, but the summary takes it as user code.
+    # The exit of a thread is system time, but the summary counts it as user code.
     assert 0 <= parts["user code"] - user_us < 20
     assert abs(user_us + system_us - sum(parts.values())) < 5
 
 
 def test_cpu_time_never_goes_back(boot):
-    """A reset does not matter. While strace was off, ticks divide the time."""
+    """A reset changes no times. While strace is off, ticks divide the time."""
     log = boot("offcpu", "switched", smp=2, icount=True).log
     assert "PASS: offcpu switched" in log
     (reset,) = lines_of(log, "reset")
     assert int(reset) < 100
-    # If a reset forgot the calls before it, as many after it would count as user time.
+    # If a reset forgot earlier calls, the time of as many later calls would count as user time.
     before_us, after_us = map(int, lines_of(log, "calls"))
     assert before_us > 50 and after_us > before_us * 0.9
 
 
 @pytest.fixture(scope="module")
 def counted(builds):
-    """A plugin counts the waits of a program, from a reset until waits are switched off."""
+    """Counts the waits of a program by a plugin, from a reset until waits are switched off."""
     build = BUILD.relative_to(ROOT)
     make(f"BUILD={build}", f"{build}/accuracy/truth.so")
     kernel = builds.kernel()
@@ -156,13 +159,13 @@ def counted(builds):
         window=("waits_reset", "static_key_set"),
     )
     assert "PASS: offcpu" in result.log
-    # Halted time is not counted.
+    # The plugin cannot count the time of a halted CPU.
     assert found.cpus[0].nr_idle == 0
     return found, result.log, truth.Symbols(kernel).entry
 
 
 def kernel_chain(functions: list[str]) -> tuple[str, ...]:
-    """Up to the switch; the entry code is in no chain of the report."""
+    """Returns the chain up to schedule(), where the chains of the report end."""
     chain = tuple(functions)
     return chain[: chain.index("schedule")] if "schedule" in chain else chain
 
@@ -185,7 +188,7 @@ def counted_waits(counted: truth.Truth, entry: set[str], cycles: str) -> Counter
 
 
 def test_waits_are_those_that_a_plugin_counts(counted):
-    """By call chain, to the cycle."""
+    """The times of all call chains are equal to the cycle."""
     found, log, entry = counted
     waits = printed_waits(log)
     assert waits == counted_waits(found, entry, "cycles")
@@ -198,7 +201,7 @@ def test_waits_are_those_that_a_plugin_counts(counted):
 
 
 def test_control_another_clock_fails(counted):
-    """Waits from switch to switch differ by the instructions between clock and switch."""
+    """Times from switch to switch differ by the instructions between clock and switch."""
     found, log, entry = counted
     waits, others = printed_waits(log), counted_waits(found, entry, "switch_cycles")
     assert waits != others

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads, files, subprocesses and time, for test_debian.py."""
+"""Uses threads, files, subprocesses and time, for test_debian.py."""
 
 import os
 import subprocess
