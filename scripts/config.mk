@@ -38,7 +38,7 @@ $(call say,CONFIG ,$(defconfig-file) -> $(BUILD)/.config)
 @echo $(defconfig-file) >$(variant-stamp)
 endef
 
-# genconfig leaves autoconf.h alone when nothing in it changes, so that nothing is rebuilt then.
+# genconfig does not touch autoconf.h if its contents stay the same, so that nothing is rebuilt.
 genconfig = $(PYTHON) -m genconfig --header-path $(autoconf) --config-out $(auto.conf) \
 	    --file-list $(auto.conf).files Kconfig
 

@@ -4,8 +4,8 @@
 
 usage: format.py [--clang-format PROGRAM] [--fix]
 
-C follows .clang-format. Every file begins with its licence, has no line of more than 100 columns
-and no blank at a line's end, and ends with one newline.
+C follows .clang-format. Every file begins with its licence and ends with one newline. Lines have at
+most 100 columns and no blanks at their ends.
 """
 
 from __future__ import annotations

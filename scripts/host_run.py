@@ -107,12 +107,12 @@ def command(image: Path, arguments: list[str], trace: Path | None = None) -> lis
 
 
 def choose_cpus(nr: int) -> None:
-    """Returns as many of the host's CPUs as the guest has, or all of them."""
+    """Limits this process to as many of the host's CPUs as the guest has, if there are so many."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:nr])
 
 
 def run(argv: list[str], nr_cpus: int, timeout_s: float = 120.0) -> tuple[str, int]:
-    """Runs it on a terminal of its own. Returns its output there and its exit status."""
+    """Runs a command on a terminal of its own. Returns its output and its exit status."""
     pid, terminal = pty.fork()
     if pid == 0:
         try:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# vmlinux: which objects it has (Kbuild fragments), how they are compiled, how they are linked.
+# vmlinux: its objects (from Kbuild fragments), how they are compiled, and how they are linked.
 
 vmlinux := $(BUILD)/vmlinux
 .PHONY: all vmlinux
 all: vmlinux
 vmlinux: $(vmlinux)
 
-# For objects whose hot paths end in jumps to other functions. Not with PROFILE_FUNCTIONS: what is
-# jumped to has the return address of the function that jumped, which may have been replaced.
+# Allows tail calls, for objects with hot paths. Not with PROFILE_FUNCTIONS: a function that is
+# entered by a jump finds the return address of its caller, which may have been replaced.
 tail-calls := $(if $(CONFIG_PROFILE_FUNCTIONS),,-foptimize-sibling-calls)
 
-# Objects. A Kbuild fragment lists its directory's: obj-y += a.o b.o sub/, obj-$(CONFIG_X) += c.o,
-# and for flags of one object: cflags-a.o := -fno-builtin.
+# Objects. A Kbuild fragment lists the objects of its directory: obj-y += a.o b.o sub/,
+# obj-$(CONFIG_X) += c.o. cflags-a.o := -fno-builtin gives flags to one object.
 kernel-dirs := arch/x86/ kernel/ $(if $(CONFIG_SELFTEST),tests/kernel/ tests/bench/)
 kernel-objs :=
 define read-kbuild
@@ -37,15 +37,15 @@ codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse
 	-fno-pic -fno-pie -fno-strict-aliasing -fno-common -fno-stack-protector \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
 	-fcf-protection=none
-# A frame in every function, from its first instructions on, until it returns: a chain without gaps.
-# (A function that ends in a jump to another one would be missing from the chains of that one. The
-# scheduler would put other instructions between those that make the frame, and partition would give
-# parts of a function symbols of their own.)
+# With these flags, every function has a frame from its first instructions until it returns, so call
+# chains have no gaps. A function that ended in a tail call would be missing from the callee's
+# chains. The scheduler would put other instructions between those that make the frame. Partitioning
+# would give parts of a function their own symbols.
 callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,\
 	-fno-shrink-wrap -fno-schedule-insns2 -fno-reorder-blocks-and-partition))
-# Five bytes at the start of each function, for a call: see scripts/function-places.
+# Reserves five bytes at the start of each function, for a call: see scripts/function-places.
 function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5 \
 	$(if $(findstring clang,$(cc-version)),,-fno-ipa-ra))
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
@@ -64,8 +64,8 @@ cc-version := $(if $(build-goals),$(shell $(CC) --version | head -n 1))
 cmd-cc = $(CC) -MMD -MP $(kernel-cflags) $(cflags-of-$(patsubst $(BUILD)/%.o,%.o,$@)) -c -o $@ $<
 cmd-as = $(CC) -MMD -MP $(kernel-aflags) -c -o $@ $<
 
-# A stamp is a file with a command line in it, rewritten only when that differs: what depends on
-# it is rebuilt when flags, tools or lists change. $(call stamp,text)
+# A stamp is a file with a command line, which is written only if the command line has changed. So
+# targets that depend on it are rebuilt if flags, tools or lists change. $(call stamp,text)
 stamp = $(if $(dry-run)$(call same-text,$(file <$@),$1),,$(file >$@,$1))@:
 same-text = $(and $(call contains,$1,$2),$(call contains,$2,$1))
 contains = $(findstring <$(strip $1)>,<$(strip $2)>)
@@ -117,8 +117,8 @@ single-goals := $(filter-out $(BUILD)/%,$(filter %.o %.s,$(MAKECMDGOALS)))
 .PHONY: $(single-goals)
 $(single-goals): %: $(BUILD)/% ; @:
 
-# Link: with an empty symbol table, then with the table of the result, until it is stable; then
-# the table in the final file is compared with the file's own symbols.
+# Links with an empty symbol table, then with the table of the result, until it is stable. The table
+# in the final file is then compared with the file's own symbols.
 linker-script := $(BUILD)/arch/x86/kernel.lds
 $(linker-script): arch/x86/kernel.lds.S $(kernel-stamp) | $(headers) $(asm-offsets)
 	$(call say,LDS    ,$@)

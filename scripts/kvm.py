@@ -13,7 +13,7 @@ INSTEAD = "without ACCEL=kvm the kernel is emulated"
 def problem(
     device: Path = Path("/dev/kvm"), cpuinfo: Path = Path("/proc/cpuinfo")
 ) -> str | None:
-    """Returns what KVM lacks here, in one line; None if nothing shows before QEMU tries."""
+    """Returns why KVM cannot work here, in one line; None if nothing speaks against it."""
     if not device.exists():
         return f"KVM: {device} does not exist: load the module kvm, or {INSTEAD}"
     try:

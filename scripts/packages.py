@@ -28,7 +28,7 @@ class Error(Exception):
 
 
 def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    # Their words for `installed` and `Depends` are looked at.
+    # The output is parsed, so its words must not be translated.
     env = {**os.environ, "LC_ALL": "C"}
     try:
         return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)

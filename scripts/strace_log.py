@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads a log of `strace -f -o` into one table of calls and errors per process.
 
-clone, fork and vfork make processes; the calls of threads count for their process. It has the
-name that the kernel gives it (its comm): of the last program it executed, or as set by prctl. A
-successful execve starts a new table, as its first call. Each call counts where it starts, so a call
+clone, fork and vfork make processes; the calls of threads count for their process. The name of a
+process is its comm, as in the kernel: that of the last program it executed, or set by prctl. A
+successful execve starts a new table, as its first call. A call counts when it starts, so a call
 without an end counts. A call that a signal interrupts and that is restarted counts once; the return
-of the handler shows whether it is restarted or fails with EINTR.
+of the handler shows whether the call is restarted or fails with EINTR.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Process:
 
 def name_of(text: str) -> str:
     """
-    strace calls an unknown number syscall_0x3e7, the kernel sys_999. strace shows all of rax, of
-    which a kernel looks at the lower half only.
+    Translates the name of an unknown call: strace's syscall_0x3e7 is the kernel's 999. strace shows
+    all of rax, but kernels use only its lower half.
     """
     match = re.fullmatch(r"syscall_0x([0-9a-f]+)", text)
     return str(int(match[1], 16) & 0xFFFFFFFF) if match else text
@@ -74,8 +74,8 @@ def split_lines(trace: str) -> list[tuple[int, str]]:
 
 def find_births(lines: list[tuple[int, str]]) -> dict[int, tuple[int, bool, int]]:
     """
-    By the number strace knows a task by: its maker, whether it is a thread of its maker's process,
-    and its own number. A child's first line may come before the line that says so.
+    Returns (parent, whether it is a thread of the parent's process, pid in its namespace) for each
+    task, by strace's number. A child's first line may come before the end of its parent's call.
     """
     births = {}
     flags: dict[int, str] = {}
@@ -93,7 +93,7 @@ def find_births(lines: list[tuple[int, str]]) -> dict[int, tuple[int, bool, int]
 
 
 class Reader:
-    """Collects all processes of a log; if a program is named, from its first execve on."""
+    """Collects the processes of a log. If a program is named, starts with its first execve."""
 
     def __init__(self, trace: str, program: str | None):
         self.lines = split_lines(trace)
@@ -143,8 +143,8 @@ class Reader:
 
     def going_on(self, task: int, name: str) -> str:
         """
-        The call that goes on when one starts: the one that was interrupted last, if this is the
-        first after that or after a handler's return; "" if it is none.
+        Returns the call that continues when a task starts one: its last interrupted call, if this
+        is the first call after the interruption or after the return of a handler; else "".
         """
         calls = self.interrupted.get(task, [])
         is_next = task in self.may_go_on

@@ -4,13 +4,13 @@
 
 usage: syscalltbl.py SYSCALLS.TBL HEADER
 
-The header has NR_SYSCALLS (highest number + 1), a prototype of each implementation, the numbers
-as __NR_name, and the list
-SYSCALL_LIST(X) of X(number, name, function) in ascending order; the function is sys_ni for a call
-that is not implemented. Numbers without a name are not in the list. SYSCALL_DECODE_LIST(X) is the
-same of X(number, name, classes, return, arguments...), for kernel/profile/strace/live/live.h: it
-names LIVE_CLASS_<class>, LIVE_RET_<how> and LIVE_ARG(<type>, <what goes with it>), the compiler
-knows which there are.
+The header has NR_SYSCALLS (highest number + 1), a prototype of each implementation, the numbers as
+__NR_name, and two lists in ascending order of the numbers that have a name:
+- SYSCALL_LIST(X) has X(number, name, function) for each call. The function is sys_ni if the call is
+  not implemented.
+- SYSCALL_DECODE_LIST(X) has X(number, name, classes, return, arguments...). Its words become
+  LIVE_CLASS_<class>, LIVE_RET_<how> and LIVE_ARG(<type>, <table or argument>), which
+  kernel/profile/strace/live/live.h defines. The compiler reports unknown ones.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Running things: the demo, the tests, the benchmarks, the format check.
-# tests/unit/Kbuild says unit-y += test_x for tests/unit/test_x.c, test_x-objs := the kernel
-# sources it tests, and test_x-cflags if it needs some.
+# Goals that run something: the demo, the tests, the benchmarks, the format check.
+# tests/unit/Kbuild has unit-y += test_x for tests/unit/test_x.c, test_x-objs := the kernel sources
+# that it tests, and test_x-cflags if it needs flags.
 
-# The demo, a program of the user's own (PROGRAM=), or a command under the shell (CMD=). DEBIAN=
-# adds packages to the latter two.
+# Runs the demo, a program of the user (PROGRAM=), or a command in the shell (CMD=). DEBIAN= adds
+# packages to the latter two.
 ICOUNT ?=
 SMP ?= $(if $(ICOUNT),1,4)
 runs-command := $(if $(value CMD),y)
@@ -25,9 +25,9 @@ run: $(vmlinux) $(run-image)
 	@$(qemu-run) --kernel $(vmlinux) --initrd $(run-image) \
 		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 
-# Exact comparison: under icount two runs of one tree are equal, so a difference is a change. The
-# fewer timer interrupts, the fewer move from one call into another. The text of the demo is made
-# of the tree's sources, so a file that stays the same takes its place.
+# Exact comparison: with -icount, two runs of the same tree are equal, so every difference is due to
+# the code. There are few timer interrupts, as a change can move one from one call into another. The
+# demo's text is made of the tree's sources, so a file that stays the same replaces it.
 perf-append = profile.hz=1 tick_hz=2
 perf-base check-perf: demo-text = /bin/wordcount
 .PHONY: perf-base check-perf
@@ -43,7 +43,7 @@ perf-base check-perf: $(vmlinux) $(run-image)
 		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 	@$(if $(filter check-perf,$@),scripts/legoprof diff '$(BASE)' '$(EXPORT)')
 
-# A shell on this terminal. It asks for reports itself.
+# A shell on this terminal. Reports are printed only on request.
 shell-cpio := $(BUILD)/$(if $(PROGRAM)$(FILES)$(DEBIAN)$(runs-command),session,shell).cpio
 .PHONY: shell
 shell: $(vmlinux) $(shell-cpio)
@@ -89,12 +89,12 @@ $(foreach u,$(unit-y),$(eval $(call unit-rules,$u)))
 .PHONY: unit
 unit: $(unit-programs)
 
-# The same kernel with the in-kernel tests linked in. Tests build further variants beside it.
+# The kernel with the tests of tests/kernel/. Tests build further variants in $(BUILD)/variants.
 .PHONY: selftest-kernel
 selftest-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/selftest CONFIG=selftest vmlinux
 
-# A kernel whose functions may end in jumps to others, so that chains lack them (tests/accuracy/).
+# A kernel with tail calls, whose call chains lack functions (tests/accuracy/).
 .PHONY: tail-call-kernel
 tail-call-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/tail-calls vmlinux \
@@ -105,7 +105,7 @@ tail-call-kernel:
 functions-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
 
-# The heatmap against the truth: a plugin of QEMU counts all instructions (tests/accuracy/).
+# A QEMU plugin counts all instructions, to check the accuracy of the heatmap (tests/accuracy/).
 accuracy-tools := $(BUILD)/accuracy/truth.so $(BUILD)/accuracy/draws
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-sign-compare
@@ -119,8 +119,8 @@ $(BUILD)/accuracy/draws: tests/accuracy/draws.c
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -o $@ $< -lm
 
-# What tests are run with: a make they start gets this one's variables, but not its job slots,
-# which do not pass through Python.
+# The environment of tests. A make that they start gets the variables of this make, but not its job
+# slots, which do not pass through Python.
 quote := '
 overrides := $(subst $(quote),$(quote)\$(quote)$(quote),$(MAKEOVERRIDES))
 test-env := BUILD='$(BUILD)' MAKELEVEL= MFLAGS= MAKEFLAGS='$(if $(overrides),-- $(overrides))'
@@ -144,7 +144,7 @@ bench: $(boot-needs)
 soak: $(vmlinux) $(BUILD)/tests.cpio
 	@$(test-env) tests/soak/run $(SOAK_ARGS)
 
-# What legoprof writes, read by perf, pprof and others, which `make deps test-consumers` installs.
+# perf, pprof and others read what legoprof writes. `make deps test-consumers` installs them.
 .PHONY: test-consumers
 test-consumers: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio
 	@$(test-summary) --pytest tests/consumers

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The tools, and the error if one is missing.
+# The tools, and the error message if one is missing.
 
 # $(call pick,VAR,value): the default of a tool, unless the user names another.
 pick = $(if $(filter default undefined,$(origin $1)),$(eval $1 := $2))

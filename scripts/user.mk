@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What runs on the kernel: scripts/guest/profile.c, programs from tests/user/ and tests/diagnosis/,
-# their data, and the initramfs images. The Kbuild of the tests says user-y += name (static, glibc),
-# user-musl-y += name (name.musl), and for one program name-cflags and name-ldflags.
+# Programs that run on the kernel, from scripts/guest/, tests/user/ and tests/diagnosis/, and their
+# data; the initramfs images. The tests' Kbuilds have user-y += name (static, glibc), user-musl-y +=
+# name (name.musl), and name-cflags and name-ldflags for one program.
 
 profile := $(BUILD)/user/profile
 user-y := profile
@@ -46,7 +46,7 @@ $(eval $(foreach source,$(addsuffix /%.c,tests/user scripts/guest tests/diagnosi
 
 -include $(addsuffix .d,$(user-programs))
 
-# Something to read: the tree's own sources, repeated.
+# The text that the demo reads: the tree's own sources, repeated.
 text-names := *.[chS] *.py *.md Kbuild Kconfig
 text-sources := $(if $(build-goals),$(sort $(shell \
 	find arch kernel include scripts tests -type f \
@@ -68,8 +68,8 @@ $(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(profile) 
 	$(Q)$< -o $@ $(call cpio-files,$^)
 
 # The image of `make run PROGRAM=path FILES='path path' DEBIAN='package package'`: a program of the
-# user's own, files for it, and Debian packages with all that they depend on.
-# mkinitramfs says what is wrong with them; only what make can build is a prerequisite.
+# user, files for it, and Debian packages with their dependencies. mkinitramfs reports any problem
+# with them, so only files that make can build are prerequisites.
 program-files = $(addprefix --program ,$(PROGRAM)) $(addprefix /data/=,$(FILES)) \
 	$(addprefix --debian ,$(DEBIAN))
 built-files = $(filter $(BUILD)/%,$(PROGRAM) $(FILES))
@@ -77,9 +77,9 @@ $(BUILD)/program.cpio: scripts/mkinitramfs $(built-files) $(profile) FORCE
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(profile) $(program-files) --dir /tmp
 
-# The image of `make shell`: busybox, and an init that runs a shell. That of `make run CMD='...'`,
-# or of a shell with PROGRAM=, FILES= or DEBIAN=, has these too. What is in CMD is for the shell
-# alone: make never expands it.
+# The image of `make shell`: busybox, and an init that runs a shell. session.cpio, for `make run
+# CMD='...'` or a shell with PROGRAM=, FILES= or DEBIAN=, has these, too. make never expands CMD,
+# which is for the shell.
 shell-root := scripts/shell
 shell-files := $(shell-root)/init $(shell-root)/etc/passwd $(shell-root)/etc/group
 shell-image = --busybox $(shell-root) $(profile) $(addprefix --dir /,dev proc root tmp)

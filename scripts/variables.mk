@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The variables that can be set on make's command line. make accepts any name there, so that
-# `make run PROGAM=./a.out` would run the demo: warn of capitals that are not in this list.
+# The variables that can be set on make's command line. make accepts any name there, so `make run
+# PROGAM=./a.out` would run the demo. Warn of names in capitals that are not in this list.
 
 known-variables := V BUILD CONFIG LLVM CROSS_COMPILE CC LD NM HOSTCC USERCC USERCXX MUSLCC \
 	CLANG_FORMAT PYTHON SHELL MAKEFLAGS MENUCONFIG_STYLE READELF \

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes events as Chrome's JSON, for Perfetto and chrome://tracing: CPUs and tasks over time.
 
-Format: "Trace Event Format" of the Catapult project. A pair of events that begin and end something
-is a slice on its task's track, named after what it is; each other event is an instant there. Slices
-also say which task a CPU runs, and for what a task does not run. Events of the idle task are on the
-track of their CPU.
+Format: "Trace Event Format" of the Catapult project. Two events that begin and end something become
+a slice on the track of their task. Any other event becomes an instant there. Slices also show which
+task a CPU runs, and whether a task that does not run is ready or asleep. Events of the idle task
+are on the track of their CPU.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from profiles.events import IDLE, STACK, Event, Format, Trace
 from profiles.export import ExportError
 from profiles.print_format import Printer
 
-CPUS = 1 << 22  # no process has it: Linux's highest pid is one less
-BETWEEN = 1 << 12  # and a CPU's number: its track of what one thread begins and another one ends
-# How the events of a pair are called: begin and end.
+CPUS = 1 << 22  # the pid of CPUs' tracks: one more than Linux's highest pid
+BETWEEN = 1 << 12  # plus the CPU: the track of slices that one thread begins and another one ends
+# The suffixes of events that begin and end a slice.
 PAIRS = [("_entry", "_exit"), ("_begin", "_end"), ("_enter", "_exit"), ("_start", "_end")]
 RUNNING = 0  # prev_state
 
@@ -29,7 +29,7 @@ RUNNING = 0  # prev_state
 @dataclass
 class Slice:
     key: str
-    begin: dict  # its line
+    begin: dict  # the line that begins it
 
 
 @dataclass
@@ -40,13 +40,13 @@ class Track:
 
 
 def timestamp(ns: int) -> float:
-    """In us. Perfetto multiplies by 1000.0 and cuts off, which must give the same ns."""
+    """Returns microseconds. Perfetto computes int(us * 1000.0), which must give the same ns."""
     us = ns / 1000
     return us if int(us * 1000.0) == ns else math.nextafter(us, math.inf)
 
 
 def full_key(key: str, args: dict) -> str:
-    """Two profile points may overlap: the name tells which one ends."""
+    """Returns the key of a slice. Profile points may overlap, so their keys include the name."""
     return f"{key}:{args['name']}" if key == "profile:point" else key
 
 
@@ -91,7 +91,7 @@ class Writer:
         track.open.append(Slice(key, self.lines[-1]))
 
     def end(self, track: Track, key: str, ns: int, args: dict) -> bool:
-        """Ends the slice with that key, and those in it. Returns false if there is none."""
+        """Ends the slice with that key, and those inside it. Returns false if there is none."""
         if all(one.key != key for one in track.open):
             return False
         while True:
@@ -104,8 +104,9 @@ class Writer:
 
     def end_of_other(self, event: Event, key: str, args: dict) -> bool:
         """
-        Ends the slice that another thread began on this CPU, as the profile point context_switch
-        does. It would cut into slices of both threads, so it goes to a track of the CPU.
+        Ends a slice that another thread began on this CPU, for example the profile point
+        context_switch. It would overlap with slices of both threads, so it moves to a track of the
+        CPU.
         """
         began = self.began_on.get((event.cpu, key))
         open = [one for one in began.open if one.key == key] if began else []
@@ -119,7 +120,7 @@ class Writer:
         return True
 
     def name(self, format: Format, args: dict) -> str:
-        """Names a slice after the system call or function that it is, or its field `name`."""
+        """Names a slice after its system call, its function, its field `name`, or its event."""
         if format.name == "sys_enter" and isinstance(args.get("id"), int):
             return self.calls.get(args["id"], f"sys_{args['id']}")
         function = args.get("func", args.get("function"))
@@ -130,12 +131,15 @@ class Writer:
         return re.sub(r"_(entry|begin|enter|start)$", "", format.name)
 
     def stack(self, event: Event) -> dict[str, list[str]]:
-        """The event's call chain, if it has one: the innermost function first."""
+        """Returns the event's call chain, if it has one, with the innermost function first."""
         chain = self.chains.get(id(event))
         return {"stack": [self.trace.name(address - 1) for address in chain]} if chain else {}
 
     def switch(self, event: Event, args: dict) -> None:
-        """Handles sched_switch: the CPU's track shows its task, the task's why it does not run."""
+        """
+        Handles sched_switch. The track of the CPU shows the new task. The track of the old task
+        shows why it does not run.
+        """
         cpu = self.cpu_track(event.cpu)
         self.end(cpu, "runs", event.ns, {})
         previous, next = args["prev_pid"], args["next_pid"]

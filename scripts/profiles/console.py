@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exports in the log of a console: numbered and checksummed pieces among other lines.
+"""Finds exports in the log of a console: numbered pieces with checksums, among other lines.
 
 kernel/profile/formats.md describes the lines.
 """
@@ -18,12 +18,12 @@ ANNOUNCED = re.compile(
     rb"^\[ *\d+\.\d+\] profile: lines of exports begin with export-(\w{16})", re.MULTILINE
 )
 GAP = b"?\n"
-BEGINS, ENDS = b"=<", b"=>"  # a whole line, the begin of one, or its end; else its middle
+BEGINS, ENDS = b"=<", b"=>"  # = is a whole line, < its begin, > its end, - its middle
 
 
 @dataclass
 class Snapshot:
-    """One export: its pieces by number, each with its place in a line."""
+    """One export: its pieces, each with its place in a line, by number."""
 
     mark: bytes
     number: int
@@ -31,7 +31,7 @@ class Snapshot:
     repeated: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
 
     def add(self, nr: int, piece: tuple[bytes, bytes]) -> bool:
-        """Returns False if the export has another piece of this number."""
+        """Returns False if the export has a different piece with this number."""
         if nr in self.pieces:
             self.repeated[nr] = piece
         return self.pieces.setdefault(nr, piece) == piece
@@ -39,7 +39,7 @@ class Snapshot:
     def text(self) -> bytes:
         """Returns the complete lines, and a GAP for each piece that is missing."""
         found: list[bytes] = []
-        line: list[bytes] = []  # empty: its begin is missing
+        line: list[bytes] = []  # empty: the begin of the line is missing
         for nr in range(max(self.pieces) + 1):
             if nr not in self.pieces:
                 found.append(GAP)
@@ -68,8 +68,8 @@ class Snapshot:
 
 def snapshots(log: bytes) -> tuple[list[Snapshot], int]:
     """
-    Returns all exports, in the order in which they begin, and how many of their lines are damaged.
-    Swapped and repeated lines do no harm.
+    Returns all exports, in the order in which they begin, and the number of damaged lines. Lines
+    may be swapped or repeated.
     """
     found: list[Snapshot] = []
     latest: dict[tuple[bytes, int], Snapshot] = {}
@@ -83,7 +83,7 @@ def snapshots(log: bytes) -> tuple[list[Snapshot], int]:
         snapshot = latest.get(key)
         if snapshot and snapshot.add(int(nr), (place, piece)):
             continue
-        # Under icount, two boots have the same marks; what was equal so far is of both.
+        # With -icount, two boots have the same mark. Pieces that were equal so far belong to both.
         latest[key] = Snapshot(*key, snapshot.repeated if snapshot else {})
         latest[key].pieces[int(nr)] = place, piece
         found.append(latest[key])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares two exports by what the code decides: counts, CPU time, shares of samples."""
+"""Compares two exports by numbers that depend on the code: counts, CPU time, shares of samples."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from profiles.export import Export, ExportError
 
 @dataclass
 class Quantity:
-    """A column of a table that two runs are compared by."""
+    """A count to compare in each row of a table, and its cost."""
 
     file: str
-    keys: tuple[str, ...]  # that name a row
-    what: str  # of these there are `count` in a row
-    count: str
-    cost: str | None = None  # their sum of instructions or ns
+    keys: tuple[str, ...]  # the columns that name a row
+    what: str  # the name of what is counted, in the singular
+    count: str  # the column with the count
+    cost: str | None = None  # the column with the instructions or ns of all of them
 
     def read(self, export: Export) -> dict[str, tuple[int, int | None]]:
         """Returns the count and the cost of each row, by name."""
@@ -36,7 +36,7 @@ class Quantity:
         return found
 
 
-# Time that passes while something waits is not compared: it is the cost of what runs meanwhile.
+# Waiting time is not compared, because it is the cost of other code that runs meanwhile.
 QUANTITIES = [
     Quantity("strace.json", ("syscall",), "call", "calls", "cpu_ns"),
     Quantity("strace.json", ("syscall",), "error", "errors"),
@@ -58,13 +58,13 @@ def percent(new: float, old: float) -> float:
 
 
 def percent_text(value: float) -> str:
-    """One digit behind the point, or as many as it takes to see that it is not 0."""
+    """Returns a percentage with one decimal, or with more if it would print as 0."""
     return f"{value:+.1f} %" if abs(value) >= 0.1 else f"{value:+.1g} %"
 
 
 @dataclass
 class Difference:
-    """What a row has become, and by how many percent it is slower, or more; less is negative."""
+    """A line of output, and by how many percent a cost or a count has grown (negative: shrunk)."""
 
     text: str
     percent: float
@@ -73,7 +73,7 @@ class Difference:
 def difference(
     quantity: Quantity, name: str, old: tuple, new: tuple, unit: str
 ) -> Difference | None:
-    """Returns how a row differs in its count and in the cost of each, or None."""
+    """Returns how a row differs in its count and in the cost of each, or None if it does not."""
     (old_nr, old_cost), (new_nr, new_cost) = old, new
     what = quantity.what
     parts, slower = [], []
@@ -92,12 +92,12 @@ def difference(
 
 
 def must_compare(old: Export, new: Export) -> None:
-    """Refuses runs whose numbers differ for another reason than the code."""
+    """Raises ExportError if the numbers may differ for another reason than the code."""
     if old.warnings or new.warnings:
-        raise ExportError("not comparable: an export is not whole")
+        raise ExportError("not comparable: an export is not complete")
     for export in old, new:
         if "runs" in export.meta and export.meta.get("clock") != "TSC":
-            raise ExportError(f"{export.path} has exact runs: compare each by itself")
+            raise ExportError(f"{export.path} has several exact runs: compare each by itself")
     pairs = [("clock", old.meta, new.meta)]
     if new.meta.get("clock") == "instructions":
         pairs += [(key, old.meta, new.meta) for key in ("compiler", "cpus")]
@@ -108,11 +108,11 @@ def must_compare(old: Export, new: Export) -> None:
 
 
 IDLE = "cpu_idle"
-DEVIATIONS = 4.0  # a function in 16,000 is that far off by chance
+DEVIATIONS = 4.0  # by chance, one function in 16,000 differs by more
 
 
 def function_samples(export: Export) -> Counter[str]:
-    """Samples by function, without idle time."""
+    """Returns the samples of each function, without idle time."""
     found: Counter[str] = Counter()
     for row in export.rows("heatmap.json"):
         name, nr = row.get("function"), row.get("samples")
@@ -142,8 +142,8 @@ def share_differences(old: Export, new: Export) -> list[Difference]:
 
 def differences(old: Export, new: Export) -> list[Difference]:
     """
-    Returns what differs, row by row. Under icount samples say nothing new, and runs by the TSC
-    differ by chance.
+    Returns all differences, row by row. With -icount, costs are exact, so samples are not compared.
+    Without, shares of samples are compared, too.
     """
     must_compare(old, new)
     is_exact = new.meta.get("clock") == "instructions"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The events of an export: what happened when on which CPU.
+"""Reads the events of an export.
 
-Events keep the bytes that the kernel recorded; the format text of their kind says what is in them.
-So writers pass on all kinds of events alike. The formats are in kernel/profile/formats.md and
+An event keeps the bytes that the kernel recorded. The format text of its kind describes them, so
+writers need not know the kinds. The formats are in kernel/profile/formats.md and
 <lego/profile_abi.h>; Documentation/trace/events.rst of Linux describes the format texts.
 """
 
@@ -27,8 +27,8 @@ EVENT, PADDING, EXTENSION = range(3)  # enum profile_trace_kind
 COMMON = struct.Struct("<HBBi")  # struct profile_trace_event
 IRQS_OFF, HARDIRQ, NMI = 0x01, 0x08, 0x40
 IDLE = 0  # tid
-STACK = "kernel_stack"  # a call chain, of the event before
-STACK_HEAD = struct.Struct("<i4x")  # behind the common fields: how many addresses follow
+STACK = "kernel_stack"  # the call chain of an earlier event
+STACK_HEAD = struct.Struct("<i4x")  # after the common fields: the number of addresses that follow
 MAX_NS = 1 << 63
 PRINTABLE = bytes(byte if byte in b"\0" or 32 <= byte < 127 else ord("?") for byte in range(256))
 FIELD = re.compile(
@@ -41,8 +41,8 @@ class Event(NamedTuple):
     cycles: int
     ns: int  # since boot
     cpu: int
-    lost: int  # events of this CPU between the one before and this one
-    data: bytes  # the common fields and those of the event, as its format has them
+    lost: int  # number of events of this CPU that were lost just before
+    data: bytes  # the common fields and those of the event, described by its format
 
     @property
     def id(self) -> int:
@@ -67,7 +67,7 @@ class Field(NamedTuple):
 
     @property
     def is_moved(self) -> bool:
-        """It says where its content is, behind the fields: offset and, in the upper half, bytes."""
+        """Returns whether the field has the offset and (upper half) the size of its content."""
         return "__data_loc" in self.type
 
     @property
@@ -103,7 +103,7 @@ class Format:
     system: str
     name: str
     id: int
-    text: str  # as Linux has it in events/<system>/<event>/format
+    text: str  # of events/<system>/<event>/format
     fields: list[Field]  # without the common ones
     print_format: str
 
@@ -111,7 +111,7 @@ class Format:
         self.texts = [field for field in self.fields if field.is_text]
 
     def printable(self, data: bytes) -> bytes:
-        """Returns data whose texts forge no line of what reads it: tools print them as they are."""
+        """Replaces control characters in texts. Tools print them, so a name could forge a line."""
         for field in self.texts:
             place = field.place(data)
             old = data[place]
@@ -125,7 +125,7 @@ class Format:
 
 
 def chain(data: bytes) -> list[int]:
-    """Returns the addresses of a call chain: where the calls return to, the innermost first."""
+    """Returns the return addresses of a call chain, the innermost first."""
     start = COMMON.size + STACK_HEAD.size
     if len(data) < start:
         return []
@@ -136,7 +136,7 @@ def chain(data: bytes) -> list[int]:
 @dataclass
 class Cpu:
     events: list[Event] = field(default_factory=list)  # the oldest first
-    lost_at_end: int = 0  # events behind the last one
+    lost_at_end: int = 0  # number of events lost after the last one
 
     @property
     def lost(self) -> int:
@@ -145,7 +145,7 @@ class Cpu:
 
 class Task(NamedTuple):
     name: str
-    pid: int  # the process; of kernel threads, and where it is not known, the tid
+    pid: int  # of the process; the tid, for a kernel thread or if it is unknown
 
 
 @dataclass
@@ -158,13 +158,13 @@ class Trace:
     nr_damaged: int = 0  # rows that could not be read
 
     def in_order(self) -> Iterator[Event]:
-        """All events, by time."""
+        """Yields the events of all CPUs, by time."""
         return heapq.merge(*(cpu.events for cpu in self.cpus.values()), key=lambda e: e.cycles)
 
     def chains(self) -> dict[int, list[int]]:
         """
-        Returns the call chains by the id() of their events. A chain's event is the latest one
-        before it on its CPU that has none, and has the same thread and flags.
+        Returns the call chains by the id() of their events. A chain belongs to the last event
+        before it on its CPU that has none, if the thread and the flags are the same.
         """
         found = {}
         for cpu in self.cpus.values():
@@ -182,7 +182,7 @@ class Trace:
         return self.formats[event.id]
 
     def name(self, address: int) -> str:
-        """The kernel function at an address, or the address."""
+        """Returns the kernel function at an address, or the address."""
         found = self.kernel.function(address) if self.kernel else None
         return found[1] if found else f"{address:#x}"
 
@@ -218,7 +218,7 @@ def read_format(row: dict) -> Format:
 
 
 def records(page: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields cycles and content of a page's events. Stops at what is no record."""
+    """Yields cycles and content of a page's events. Stops at an invalid record."""
     cycles, _ = PAGE_HEAD.unpack_from(page)
     high, at = cycles >> 32 << 32, PAGE_HEAD.size
     while at + RECORD_HEAD.size <= len(page):
@@ -247,7 +247,7 @@ class CpuReader:
         nr = PAGE_HEAD.unpack_from(page)[1]
         for cycles, data in records(page):
             ns = (cycles * 1_000_000_000 + self.hz // 2) // self.hz
-            # Others are of before the last reset, of after the export began, or cannot be.
+            # Left out: events before the last reset, or after the export began, and damaged ones.
             is_right = cycles >= self.cycles and ns < MAX_NS
             is_right = is_right and (data[0] | data[1] << 8) in self.formats
             if self.next <= nr < self.after_last and is_right:
@@ -262,7 +262,7 @@ class CpuReader:
 
 
 def read_rows(export: Export, file: str, read: object) -> tuple[list, int]:
-    """Returns what `read` makes of the rows of a file, and how many are damaged."""
+    """Applies `read` to the rows of a file. Returns the results, and the number of damaged rows."""
     found, nr_damaged = [], 0
     for row in progress.over(export.rows(file), f"reading {file}"):
         try:
@@ -294,7 +294,7 @@ def read_page(row: dict) -> tuple[int, bytes]:
 def read(export: Export, kernel: Symbols | None = None) -> Trace:
     """Returns the events of an export. Damaged rows are left out, and counted."""
     if "runs" in export.meta:
-        raise ExportError(f"{export.path}: events are of one run: convert each export by itself")
+        raise ExportError(f"{export.path} has several runs: convert the events of each by itself")
     formats, bad_formats = read_rows(export, "trace_events.json", read_format)
     tasks, bad_tasks = read_rows(export, "trace_tasks.json", read_task)
     cpus, bad_cpus = read_rows(export, "trace_cpus.json", read_cpu)
@@ -303,7 +303,7 @@ def read(export: Export, kernel: Symbols | None = None) -> Trace:
         raise ExportError(f"{export.path} has no events: boot with trace_event=, or set_event")
     hz = export.meta.get("tsc_hz")
     if type(hz) is not int or not 0 < hz < 1 << 62:
-        raise ExportError(f"{export.path} does not say how fast the TSC runs")
+        raise ExportError(f"{export.path} has no frequency of the TSC")
     by_id = {one.id: one for one in formats}
     readers = {cpu: CpuReader(first, after_last, hz, by_id) for cpu, first, after_last in cpus}
     for cpu, page in pages:

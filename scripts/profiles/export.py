@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exports of the profiler: takes them out of a guest's memory, and reads them.
+"""Takes exports of the profiler out of a guest's memory, and reads them.
 
-kernel/profile/formats.md describes the text; <lego/profile_abi.h> says how it lies in memory.
+kernel/profile/formats.md describes the text, and <lego/profile_abi.h> its layout in memory.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class ExportError(Exception):
 
 
 def file_offset(physical: int, ram_bytes: int) -> int:
-    """Where a physical address is in a file of the RAM of QEMU's q35, which has a hole below 4 GiB.
+    """Returns the offset of a physical address in QEMU's RAM file. q35 has a hole below 4 GiB.
 
-    QEMU 7.2, hw/i386/pc_q35.c, pc_q35_init().
+    See QEMU 7.2, hw/i386/pc_q35.c, pc_q35_init().
     """
     below = 0x80000000 if ram_bytes >= 0xB0000000 else min(ram_bytes, 0xB0000000)
     return physical if physical < below else physical - FOUR_GIB + below
@@ -70,7 +70,7 @@ def from_memory(kernel: Path, ram: Path) -> bytes:
     with ram.open("rb") as file:
         data = read(at, HEADER.size)
         if len(data) < HEADER.size or data[:8] != MAGIC:
-            raise ExportError(f"the guest's memory holds no {kernel}")
+            raise ExportError(f"{kernel} is not in the guest's memory")
         _, version, state, number, nr_ranges, nr_bytes, *ranges = HEADER.unpack(data)
         if version != VERSION:
             raise ExportError(f"exports of version {version}: this tool knows {VERSION}")
@@ -80,13 +80,13 @@ def from_memory(kernel: Path, ram: Path) -> bytes:
             raise ExportError("the description of the export is damaged")
         text = b"".join(read(physical, RANGE_BYTES) for physical in ranges[:nr_ranges])
     if state != COMPLETE:
-        raise ExportError(f"export {number} is not complete: the kernel died while it wrote it")
+        raise ExportError(f"export {number} is incomplete: the kernel stopped while writing it")
     return text[:nr_bytes]
 
 
 @dataclass
 class Table:
-    """Rows are dicts, with the units in the keys; notes are what a report prints around them."""
+    """Rows are dicts, with the units in the keys. Notes are the lines around the table."""
 
     title: str
     rows: list[dict] = field(default_factory=list)
@@ -97,12 +97,12 @@ class Table:
 class Export:
     path: str
     meta: dict  # the first line
-    run: dict  # what the host knows of the run: QEMU's version and options
-    files: dict[str, list[Table]]  # by file: "strace.json"
+    run: dict  # the host's data on the run: QEMU's version and options
+    files: dict[str, list[Table]]  # by file, for example "strace.json"
     warnings: list[str]
 
     def runs(self) -> dict[str | None, dict]:
-        """Returns the first lines of all runs, by label; without one if it is a single run."""
+        """Returns the first lines of all runs, by label. A single run has the label None."""
         runs = self.meta.get("runs")
         if not isinstance(runs, dict):
             return {None: self.meta}
@@ -114,7 +114,7 @@ class Export:
 
 
 def printable(text: str) -> str:
-    """A guest's text as it may go to a terminal, or into a line of a format."""
+    """Returns a guest's text without control characters, which could forge lines of output."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -126,7 +126,7 @@ def parse_line(line: bytes) -> dict:
     try:
         value = json.loads(line)
         if b"\\ud" in line.lower():
-            json.dumps(value, ensure_ascii=False).encode()  # raises for half a character
+            json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
@@ -134,18 +134,18 @@ def parse_line(line: bytes) -> dict:
 
 def is_of_table(row: dict, tables: list[Table], nr_missing: int) -> bool:
     """
-    Whether a row behind missing lines is one of the last table. Two of these lines may have begun
-    another one, whose rows have other keys.
+    Returns whether a row after missing lines belongs to the last table. Two missing lines may have
+    begun another table, whose rows have other keys.
     """
     rows = tables[-1].rows if tables else []
     return row.keys() == rows[0].keys() if rows else nr_missing < 2
 
 
 def add_lines(lines: list[bytes], path: str | Path) -> tuple[dict[str, list[Table]], int]:
-    """Returns the tables by file, and how many lines could not be read, or be placed."""
+    """Returns the tables by file, and how many lines could not be read or assigned to a table."""
     files: dict[str, list[Table]] = {}
-    tables: list[Table] | None = None  # None: of an unknown file, until the next one begins
-    nr_damaged = nr_missing = 0  # nr_missing: since the last line whose place is known
+    tables: list[Table] | None = None  # None: the file is unknown until the next one begins
+    nr_damaged = nr_missing = 0  # nr_missing: since the last line whose table is known
     for line in progress.over(lines, f"reading {path}"):
         value = parse_line(line)
         is_table, is_note = value.keys() == {"table"}, value.keys() == {"note"}
@@ -174,7 +174,7 @@ def add_lines(lines: list[bytes], path: str | Path) -> tuple[dict[str, list[Tabl
 
 
 def last_in_log(data: bytes) -> bytes:
-    """The last export that a console's log has, without other lines between its own."""
+    """Returns the last export in a console's log, without the other lines between its own."""
     starts = [match.start() for match in START.finditer(data)]
     if not starts or not starts[0]:
         return data
@@ -205,10 +205,9 @@ def first_line(data: bytes, path: str | Path) -> dict:
 
 def load(path: str | Path, damaged: bool = False) -> Export:
     """
-    Reads an export: a file of its own, or the last one in the log of a console, as the kernel
-    printed it or as somebody read /proc/profile/export there. Refuses one of another version, and
-    one that is cut or damaged: any of its numbers may be wrong, but for those that the kernel has
-    printed on a console. With `damaged`, what can be read of that is returned, with warnings.
+    Reads an export: a file with one export, or the last export in the log of a console, printed by
+    the kernel or read there from /proc/profile/export. Refuses another version, and a truncated or
+    damaged export. With `damaged`, reads the rest of it, with warnings.
     """
     try:
         data = Path(path).read_bytes().replace(b"\r\n", b"\n")
@@ -224,7 +223,7 @@ def load(path: str | Path, damaged: bool = False) -> Export:
     end = END.search(data)
     body = data[: end.start()] if end else data
     if wrong := check(body, end):
-        # Each line on a console has a checksum of its own: what has been read is right.
+        # If the kernel printed the export, each line has a checksum, so the lines read are right.
         rest = "its rows are right" if on_console else "numbers may be wrong"
         if not damaged:
             wrong = "; ".join([wrong, *(on_console[1] if on_console else [])])

@@ -23,8 +23,8 @@ def find() -> str:
 
 def two_columns(old: Counter[tuple[str, ...]], new: Counter[tuple[str, ...]]) -> bytes:
     """
-    Returns folded stacks with their weights before and after, as difffolded.pl -n writes them: the
-    old run is scaled to the total of the new one, because the runs may have been differently long.
+    Returns folded stacks with their weights before and after, as difffolded.pl -n does. The old run
+    is scaled to the total of the new one, because runs differ in length.
     """
     scale = new.total() / old.total() if old.total() else 1
     lines = [
@@ -35,7 +35,7 @@ def two_columns(old: Counter[tuple[str, ...]], new: Counter[tuple[str, ...]]) ->
 
 
 def draw(runs: list[tuple[Stacks, Names]], title: str, wakers: bool) -> bytes:
-    """Returns SVG of one run; or of the second of two, red where it has more than the first."""
+    """Returns SVG of the last run. If there are two, red means that it has more than the first."""
     counts = [count(stacks, names, wakers) for stacks, names in runs]
     if not counts[-1].total():
         raise ExportError(f"{title}: there are no stacks to draw")

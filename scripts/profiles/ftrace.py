@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes events as text, as /sys/kernel/tracing/trace has them; Perfetto reads it, too.
+"""Writes events as text, as in /sys/kernel/tracing/trace. Perfetto reads it, too.
 
 Format: Documentation/trace/ftrace.rst of Linux 6.1, "Output format".
 """

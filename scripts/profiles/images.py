@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The files that user code was mapped from, and where: what a user address belongs to.
+"""Finds the file that a user address belongs to, by the images and code maps of an export.
 
 kernel/profile/formats.md describes images.json and code_maps.json.
 """
@@ -31,26 +31,26 @@ class Image:
 class Area:
     start: int
     end: int
-    offset: int  # in the file, of start
-    image: Image | None  # None: not known
+    offset: int  # of start, in the file
+    image: Image | None  # None: unknown
 
 
 def number(value: object, bits: int) -> int:
-    """Returns a number that fits into as many bits, or raises ValueError."""
+    """Returns a number that fits into this many bits, or raises ValueError."""
     found = int(str(value), 0)
     if found >> bits:
         raise ValueError(value)
     return found
 
 
-Key = tuple[str | None, int]  # the label of a run, and the number in it
+Key = tuple[str | None, int]  # the label of a run, and the number of an image or map in it
 
 
 class Images:
     """The images and code maps of all runs of an export."""
 
     def __init__(self, export: Export):
-        self.is_known = "code_maps.json" in export.files  # older kernels do not tell
+        self.is_known = "code_maps.json" in export.files  # older kernels do not write it
         self.warnings = [
             note for table in export.files.get("images.json", []) for note in table.notes
         ]
@@ -84,7 +84,7 @@ class Images:
         self.parents[key] = parent, Area(start, end, offset, self.images.get((run, row["image"])))
 
     def files_like(self, elf: Symbols) -> list[Image]:
-        """Returns images of an ELF file: a build id says it; without one, name and size must do."""
+        """Returns the images of an ELF file, by build id, or by name and size without one."""
         key = elf.build_id or (elf.path.name, elf.bytes)
         return [
             image
@@ -93,7 +93,7 @@ class Images:
         ]
 
     def areas(self, run: str | None, code_map: int) -> list[Area]:
-        """Returns the areas of a code map, newest first: the first with an address counts."""
+        """Returns the areas of a code map, newest first. The first one with an address counts."""
         key = run, code_map
         if key not in self.cache:
             found: list[Area] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Joins several exports into one, in which each row says what run it is from."""
+"""Joins several exports into one, in which each row has the label of its run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from profiles.export import VERSION, Export, ExportError, Table
 
 
 def labels(arguments: list[str]) -> list[tuple[str, str]]:
-    """Returns label and path of arguments like label=path, or path: its label is its stem."""
+    """Splits arguments of the form label=path. The label of a mere path is its stem."""
     found = []
     for argument in arguments:
         label, equals, path = argument.partition("=")
@@ -33,8 +33,8 @@ def add_tables(merged: list[Table], label: str, tables: list[Table]) -> None:
 
 def merge(exports: dict[str, Export]) -> Export:
     """
-    Returns one export of those, which are given by label. Its first line keeps what all of them
-    agree on, and their first lines as `runs`.
+    Returns one export made of several, which are given by label. Its first line has the values that
+    are the same in all of them, and their first lines as `runs`.
     """
     runs, files, warnings = {}, {}, []
     for label, export in exports.items():

@@ -2,7 +2,7 @@
 """Writes perf.data, the file of Linux's perf.
 
 Formats: tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h of
-Linux 6.1. Each stack is one sample, whose period stands for all of its time.
+Linux 6.1. Each stack becomes one sample, with all of its time as the period.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ATTR_BYTES = 128
 SAMPLE_ID_ALL = 1 << 18
 SOFTWARE, CPU_CLOCK, BPF_OUTPUT = 1, 0, 10
 ID = 1
-MAX_SAMPLES = 10_000_000  # of some 100 bytes each
+MAX_SAMPLES = 10_000_000  # a sample has some 100 bytes
 PROT_READ_EXEC, MAP_PRIVATE = 5, 2
 ANONYMOUS = "//anon"
 
@@ -41,7 +41,7 @@ def record(kind: int, misc: int, body: bytes) -> bytes:
 
 
 def trailer(pid: int, tid: int, time: int = 0, cpu: int = 0) -> bytes:
-    """TID, TIME, CPU and IDENTIFIER, as SAMPLE_ID_ALL says."""
+    """Returns TID, TIME, CPU and IDENTIFIER, which SAMPLE_ID_ALL appends to each record."""
     return struct.pack("<IIQIIQ", pid, tid, time, cpu, 0, ID)
 
 
@@ -68,7 +68,7 @@ def file_path(names: Names, image: Image) -> str:
 
 
 class CodeMaps:
-    """What each process has mapped, as perf learns of it."""
+    """Tracks which code maps have been written for each process."""
 
     def __init__(self, names: Names):
         self.names = names
@@ -76,12 +76,12 @@ class CodeMaps:
         self.images: dict[Image, None] = {}
 
     def switch(self, stack: Stack) -> bytes:
-        """Returns the records that give the stack's process its map, if it has another one."""
+        """Returns records that change the map of the stack's process, if it has another one."""
         old, new = self.mapped.get(stack.pid, []), self.names.areas(stack)
         if not stack.user or old == new:
             return b""
         self.mapped[stack.pid] = new
-        # A program of before, with this pid: no address may be found in it.
+        # First cover the old areas: they belong to an earlier program with this pid.
         found = [code_map(stack.pid, replace(area, image=None), ANONYMOUS) for area in old]
         for area in reversed(new):
             path = file_path(self.names, area.image) if area.image else ANONYMOUS
@@ -112,7 +112,7 @@ def sample(stack: Stack, time: int, period_ns: int) -> bytes:
 
 
 def event_attribute(kind: int, config: int, period: int, sample_type: int) -> bytes:
-    """struct perf_event_attr of size 128 (PERF_ATTR_SIZE_VER7)."""
+    """Returns a struct perf_event_attr of 128 bytes (PERF_ATTR_SIZE_VER7)."""
     head = struct.pack("<IIQQQ", kind, ATTR_BYTES, config, period, sample_type)
     head += struct.pack("<QQ", 0, SAMPLE_ID_ALL)
     return head + bytes(ATTR_BYTES - len(head))
@@ -129,7 +129,7 @@ def string(text: str) -> bytes:
 
 
 def event_descriptions(events: list[tuple[bytes, int, str]]) -> bytes:
-    """Of attribute, id and name of each event."""
+    """events: attribute, id and name of each."""
     found = struct.pack("<II", len(events), ATTR_BYTES)
     for attr, number, name in events:
         found += attr + struct.pack("<I", 1) + string(name) + struct.pack("<Q", number)
@@ -160,13 +160,13 @@ def each_sample(stacks: Stacks) -> Stacks:
 def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> bytes:
     found = [kernel_map(kernel)]
     comms: dict[tuple[int, int], str] = {}
-    time = 0  # when a sample was taken is not known: one follows the other
-    # Each process's stacks together: its map changes as seldom as may be.
+    time = 0  # the times of samples are unknown, so they follow one another
+    # Sorted by process, so that maps change rarely.
     ordered = sorted(stacks.stacks, key=lambda one: (one.run or "", one.pid, one.code_map))
     for stack in progress.over(ordered, "writing stacks"):
         time += max(2, stack.weight * stacks.period_ns)
         found.append(code_maps.switch(stack))
-        # Waits are told apart by name, not by tid: a name is for what follows.
+        # Waits have no tid, so threads of a process differ by name: write each change of the name.
         name = task_name(stack)
         if not stack.is_idle and comms.get(task(stack)) != name:
             comms[task(stack)] = name
@@ -176,7 +176,7 @@ def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> byte
 
 
 def file(attrs: list[tuple[bytes, int]], data: bytes, features: dict[int, bytes]) -> bytes:
-    """Returns a file of records for these attributes, each of which has an id."""
+    """Returns a file with these records and features. attrs: attributes and their ids."""
     attr_size, attrs_at = ATTR_BYTES + 16, 104
     ids_at = attrs_at + attr_size * len(attrs)
     data_at = ids_at + 8 * len(attrs)
@@ -199,7 +199,7 @@ def file(attrs: list[tuple[bytes, int]], data: bytes, features: dict[int, bytes]
 
 def machine() -> dict[int, bytes]:
     return {
-        FEATURE_HOSTNAME: string("lego"),  # by which readers know the byte order of features
+        FEATURE_HOSTNAME: string("lego"),  # readers find out the byte order of features by it
         FEATURE_ARCH: string("x86_64"),
     }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes events as tracepoints of a perf.data: for perf script, trace, sched, lock and kmem.
 
-The events are in the order of their times. Each gap is a record of lost events.
+Events are in the order of their times. Each gap becomes a record of lost events.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def task(trace: Trace, tid: int) -> tuple[int, int]:
 
 
 def sample(trace: Trace, number: int, event: Event, chain: list[int] | None) -> bytes:
-    """chain: None if the attributes do not have CALLCHAIN."""
+    """Returns the record of an event. chain: None if the attributes have no CALLCHAIN."""
     body = struct.pack("<QQII", number, chain[0] if chain else 0, *task(trace, event.tid))
     body += struct.pack("<QIIQ", event.ns, event.cpu, 0, 1)
     if chain is not None:
@@ -85,7 +85,7 @@ def write(trace: Trace) -> bytes:
     events = []
     chains = trace.chains()
     sample_type = SAMPLE_TYPE | bool(chains) * CALLCHAIN
-    # From ID on, which is also that of the records that are no samples.
+    # Ids start with ID, which records other than samples use, too.
     for number, format in enumerate(trace.formats.values(), ID):
         attr = event_attribute(TRACEPOINT, format.id, 1, sample_type)
         events.append((attr, number, f"{format.system}:{format.name}"))

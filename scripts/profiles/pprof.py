@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes profile.proto, the file of pprof (github.com/google/pprof, proto/profile.proto).
 
-Only functions of files without line numbers are in it. Others are found, with their lines, by
-`go tool pprof vmlinux file`.
+It has function names only of files without line numbers. `go tool pprof vmlinux file` finds the
+other names, with their lines.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Profile:
             body = number(1, self.mappings[key]) + number(2, start) + number(3, end)
             body += number(4, offset) + number(5, self.string(path))
             body += number(6, self.string(build_id or ""))
-            body += number(7, symbols is not None and not symbols.has_lines)  # has functions
+            body += number(7, symbols is not None and not symbols.has_lines)  # has_functions
             self.body += message(MAPPING, body)
         return self.mappings[key]
 
@@ -113,7 +113,7 @@ class Profile:
         return self.functions[key]
 
     def location(self, mapping: int, address: int, place: Place) -> int:
-        """Returns the id of an address. place: what the ELF file says of it."""
+        """Returns the id of an address, whose place is known."""
         key = mapping, address
         if key not in self.locations:
             self.locations[key] = len(self.locations) + 1

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Prints an event as the `print fmt:` of its format says: a format of printf, and C expressions.
+"""Prints an event by the `print fmt:` of its format: a format of printf, and C expressions.
 
-See Documentation/trace/events.rst of Linux. Known are REC->field, numbers, texts, casts, all
-operators of C but assignments, and the helpers __get_str, __get_dynamic_array,
-__print_symbolic, __print_flags, __print_hex and __print_array. Anything else is a ValueError when
-the text is parsed; then fields are printed as name=value.
+See Documentation/trace/events.rst of Linux. The parser knows REC->field, numbers, texts, casts,
+C's operators except assignments, and the helpers __get_str, __get_dynamic_array, __print_symbolic
+and __print_flags. Anything else raises ValueError, and the fields are printed as name=value.
 """
 
 from __future__ import annotations
@@ -222,7 +221,7 @@ class Parser:
         return self.fields[name]
 
     def names(self) -> list[tuple[int, str]]:
-        """{ value, "name" }, ..."""
+        """Parses `, { value, "name" }` repeatedly."""
         found = []
         while self.peek() == ",":
             self.take()
@@ -291,7 +290,7 @@ class Conversion:
 
 
 def conversions(template: str) -> list[str | Conversion]:
-    """Takes printf's format apart. A width of `*` is not known."""
+    """Splits printf's format. Raises ValueError for a width or precision of `*`."""
     parts: list[str | Conversion] = []
     at = 0
     while at < len(template):
@@ -322,7 +321,7 @@ def conversions(template: str) -> list[str | Conversion]:
 
 
 def compile_format(format: Format, kernel: Symbols | None) -> Callable[[bytes], str]:
-    """Returns a function that prints what follows the name of such an event. Raises ValueError."""
+    """Returns a function that prints the text after the name of an event. Raises ValueError."""
     parser = Parser(format.print_format, {field.name: field for field in format.fields})
     parts = conversions(parser.string())
     arguments = []
@@ -343,7 +342,7 @@ def compile_format(format: Format, kernel: Symbols | None) -> Callable[[bytes], 
 
 
 class Printer:
-    """Prints events. One whose print format cannot be read is printed as name=value."""
+    """Prints events. If a print format cannot be parsed, prints the fields as name=value."""
 
     def __init__(self, kernel: Symbols | None):
         self.kernel = kernel

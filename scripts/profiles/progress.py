@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Shows on a terminal how far long work is."""
+"""Shows the progress of long work on a terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
-PATIENCE_S = 1.0  # work that takes less is not shown
-STEP = 1024  # items between two looks at the clock
+PATIENCE_S = 1.0  # the progress of shorter work is not shown
+STEP = 1024  # the clock is read once in this many items
 
 
 def over(items: Sequence[Item], what: str) -> Iterator[Item]:

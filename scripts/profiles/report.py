@@ -11,13 +11,13 @@ from collections import Counter
 from profiles.export import Export, ExportError, Table
 from profiles.stacks import Names, Stacks, frames
 
-# Raw material, printed if asked for.
+# Stacks and events, printed only on request.
 STORES = ["samples.json", "waits_stacks.json", "trace_events.json", "trace_tasks.json"]
 STORES.append("trace_pages.json")
 
 
 def choose(export: Export, name: str | None) -> list[Table]:
-    """Returns the tables of one file, or of all files but the stores of stacks and events."""
+    """Returns the tables of one file. Without a name, returns all but stacks and events."""
     if not name:
         return [t for file, tables in export.files.items() if file not in STORES for t in tables]
     if f"{name.removesuffix('.json')}.json" not in export.files:
@@ -27,7 +27,7 @@ def choose(export: Export, name: str | None) -> list[Table]:
 
 
 def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
-    """Returns a table of samples, or of ns waited, by keys of stacks: task, pid, function ..."""
+    """Returns a table of samples, or of time waited, by keys such as task, pid or function."""
     readers = {
         "run": lambda stack: stack.run,
         "task": lambda stack: stack.comm,
@@ -65,7 +65,7 @@ def cell(value: object) -> str:
 
 
 def sort_value(value: object) -> tuple[bool, float, str]:
-    """Largest first, whatever the type: integers above 2^53 are strings."""
+    """Returns a key that sorts numbers above texts. Integers above 2^53 are strings in exports."""
     try:
         return (True, float(str(value)), "")
     except ValueError:
@@ -73,7 +73,7 @@ def sort_value(value: object) -> tuple[bool, float, str]:
 
 
 def columns(rows: list[dict]) -> list[str]:
-    """Returns the keys of all rows: those of an older kernel may have fewer."""
+    """Returns the keys of all rows. Rows of an older kernel may have fewer."""
     return list(dict.fromkeys(key for row in rows for key in row))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stacks of an export: of samples, or of waits; and the names of their functions."""
+"""Reads the stacks of an export, of samples or waits, and finds the names of their functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profiles.symbols import Symbols
 
 @dataclass
 class Stack:
-    """Chains have the innermost address first. The first was hit; the others are returns."""
+    """Chains have the innermost address first. In a sample, the others are return addresses."""
 
     weight: int  # samples, or ns of waits
     kernel: list[int]
@@ -24,13 +24,13 @@ class Stack:
     tid: int = 0
     cpu: int = 0
     call: str | None = None
-    is_exact: bool = True  # the first address was hit; of waits it is a return address, too
-    truncated: str | None = None
-    what: str | None = None  # what was waited for
+    is_exact: bool = True  # False, in waits: the first kernel address is a return address, too
+    truncated: str | None = None  # the reason
+    what: str | None = None  # what the task waited for
     waker: "Stack | None" = None
-    kind: str | None = None  # of samples: user, kernel, interrupt, idle
+    kind: str | None = None  # of a sample: user, kernel, interrupt, idle
     run: str | None = None  # the label of a run, in a merged export
-    code_map: int = 0  # of the user addresses; 0: not known
+    code_map: int = 0  # of the user addresses; 0: unknown
 
     @property
     def is_idle(self) -> bool:
@@ -40,7 +40,7 @@ class Stack:
 @dataclass
 class Stacks:
     unit: str  # samples, nanoseconds
-    period_ns: int  # of one unit of weight; 0: not known
+    period_ns: int  # of one unit of weight; 0: unknown
     stacks: list[Stack] = field(default_factory=list)
     nr_damaged: int = 0
 
@@ -104,7 +104,7 @@ def wait(row: dict) -> Stack:
 
 
 def period_ns(export: Export) -> int:
-    """Returns the time between two samples of a CPU; 0: not known."""
+    """Returns the time between two samples of a CPU; 0: unknown."""
     rates = {row["hz"] for row in export.rows("source.json") if isinstance(row.get("hz"), int)}
     if len(rates) > 1:
         raise ExportError(f"{export.path}: its runs have different rates of samples")
@@ -113,7 +113,7 @@ def period_ns(export: Export) -> int:
 
 
 def other_rate_ns(export: Export) -> int:
-    """Returns for how long samples were taken at another rate than period_ns() says."""
+    """Returns for how long samples were taken at a rate other than that of period_ns()."""
     times = [row.get("other_rate_ns") for row in export.rows("source.json")]
     return max([ns for ns in times if isinstance(ns, int)], default=0)
 
@@ -139,16 +139,16 @@ def build_id(meta: dict) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """What a user address belongs to."""
+    """The place of a user address: an area of a file, and the ELF file's symbols if given."""
 
-    address: int  # as the ELF file has it, if there is one
+    address: int  # in the ELF file, if it is given
     area: Area | None = None
     symbols: Symbols | None = None
 
     offset: int = 0  # in the file of the area
 
     def name(self) -> str:
-        """Returns the function; if its name is not known file+offset, or an address."""
+        """Returns the function; if it is unknown, file+offset; else the address."""
         if self.symbols and (found := self.symbols.function(self.address)):
             return found[1]
         if self.area and self.area.image:
@@ -157,7 +157,7 @@ class Place:
 
 
 def without_build_id(stacks: list[Stack], names: "Names") -> list[Image]:
-    """Returns the images that stacks have addresses in, and that no tool can tell for sure."""
+    """Returns the images of the stacks' addresses that have no build id."""
     used = {(stack.run, stack.code_map): stack for stack in stacks if stack.user}
     images = {area.image for stack in used.values() for area in names.areas(stack) if area.image}
     return sorted((one for one in images if not one.build_id), key=str)
@@ -188,10 +188,10 @@ class Names:
         return one, self.kernels.get(one)
 
     def areas(self, stack: Stack) -> list[Area]:
-        """Returns the code that the stack's process had mapped: the first area counts."""
+        """Returns the areas of code of the stack's process. The first with an address counts."""
         if self.images.is_known:
             return self.images.areas(stack.run, stack.code_map)
-        # An older kernel tells only the first 15 bytes of a program's name.
+        # An older kernel writes only the name of the task: 15 bytes of the program's name.
         return [
             Area(program.start, program.end, program.offset, image_of(program))
             for program in reversed(self.programs)
@@ -199,7 +199,7 @@ class Names:
         ]
 
     def place(self, stack: Stack, address: int) -> Place:
-        """Returns what a user address of a stack belongs to."""
+        """Finds the place of a user address in a stack."""
         for area in self.areas(stack):
             if area.start <= address < area.end:
                 symbols = self.symbols.get(area.image) if area.image else None
@@ -212,7 +212,7 @@ class Names:
         return frame_names(self.kernel(stack), stack.kernel, stack.is_exact)
 
     def user_frames(self, stack: Stack) -> list[str]:
-        # An interrupted system call returns to the first user address: it is exact.
+        # The first user address is exact: in a system call, it is where the call continues.
         sites = call_sites(stack.user, True)
         return [self.place(stack, pc).name() for pc in sites]
 
@@ -222,7 +222,7 @@ def image_of(program: Symbols) -> Image:
 
 
 def read_kernels(paths: list[Path], exports: list[Export]) -> list[Symbols]:
-    """Returns the symbols of kernels, each of which must be that of one of the exports."""
+    """Returns the symbols of kernels. Each must be the kernel of one of the exports."""
     build_ids = {build_id(meta) for export in exports for meta in export.runs().values()}
     kernels = [Symbols(path) for path in paths]
     for kernel in kernels:
@@ -233,7 +233,7 @@ def read_kernels(paths: list[Path], exports: list[Export]) -> list[Symbols]:
 
 
 def read_programs(paths: list[Path], exports: list[Export]) -> list[Symbols]:
-    """Returns the symbols of programs and libraries, each of which one of the exports must have."""
+    """Returns the symbols of programs and libraries. Each must be in one of the exports."""
     known = [images for images in map(Images, exports) if images.is_known]
     programs = [Symbols(path) for path in paths]
     for program in programs if len(known) == len(exports) else []:
@@ -249,7 +249,10 @@ def read_programs(paths: list[Path], exports: list[Export]) -> list[Symbols]:
 
 
 def call_sites(chain: list[int], is_exact: bool) -> list[int]:
-    """A return address may belong to the next function: the byte before it is the caller's."""
+    """
+    Subtracts one from return addresses: a call may be the last instruction of its function, and the
+    return address then belongs to the next function.
+    """
     return [pc - (i > 0 or not is_exact) for i, pc in enumerate(chain)]
 
 
@@ -266,7 +269,7 @@ def task_name(stack: Stack) -> str:
 
 
 def frames(stack: Stack, names: Names) -> list[str]:
-    """A stack as /proc/profile/stacks and /proc/profile/waits have it: outermost first."""
+    """Returns a stack as in /proc/profile/stacks and /proc/profile/waits, outermost first."""
     found = [stack.run, stack.comm] if stack.run else [stack.comm]
     if stack.truncated:
         found.append(f"[cut: {stack.truncated}]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The functions of ELF files: kernels, programs and libraries."""
+"""Reads the functions of ELF files: kernels, programs and libraries."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Symbols:
             self.ends = [address + found[address][1] for address in self.addresses]
 
     def address_at(self, offset: int) -> int:
-        """Returns the address that the file gives to code at an offset; 0: there is none."""
+        """Returns the address in the ELF file of code at a file offset; 0: there is no code."""
         for start, end, first in self.code:
             if first <= offset < first + end - start:
                 return offset - first + start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes stacks as text: folded for flame graphs, for speedscope, and for callgrind's viewers."""
+"""Writes stacks as text: folded, for speedscope, for callgrind's viewers, as SystemTap and bcc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from profiles.stacks import Names, Place, Stacks, call_sites, frames, task_name,
 
 
 def count(stacks: Stacks, names: Names, wakers: bool = False) -> Counter[tuple[str, ...]]:
-    """Adds stacks up that have the same names."""
+    """Adds up stacks that have the same names."""
     found: Counter[tuple[str, ...]] = Counter()
     for stack in progress.over(stacks.stacks, "naming functions"):
         chain = frames(stack, names) + (waker_frames(stack, names) if wakers else [])
@@ -21,7 +21,7 @@ def count(stacks: Stacks, names: Names, wakers: bool = False) -> Counter[tuple[s
 
 
 def fold(chain: tuple[str, ...]) -> str:
-    """Joins frames as flamegraph.pl reads them. A semicolon and line ends have a meaning."""
+    """Joins frames for flamegraph.pl. Replaces semicolons and line ends, which separate frames."""
     return ";".join(re.sub(r"[;\x00-\x1f\x7f]", "?", frame) for frame in chain)
 
 
@@ -75,7 +75,7 @@ def write_callgrind(
 
 
 def callgrind(stacks: Stacks, names: Names) -> bytes:
-    """Samples do not tell how often a function was called. A recursive call costs once."""
+    """Returns callgrind's format. Counts of calls are unknown. Recursive calls are counted once."""
     self_cost: Counter[str] = Counter()
     cost: Counter[Edge] = Counter()
     for chain, weight in count(stacks, names).items():
@@ -88,8 +88,8 @@ def callgrind(stacks: Stacks, names: Names) -> bytes:
 
 def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
     """
-    Of all calls of the kernel's functions: how often, and the cycles of those that returned. Also
-    the number of damaged rows, which are left out.
+    Returns callgrind's format, from rows of the function profiler, and the number of damaged rows,
+    which are left out.
     """
     self_cost: Counter[str] = Counter()
     calls: Counter[Edge] = Counter()
@@ -115,8 +115,8 @@ def stap_line(pc: int, place: Place, module: str) -> str:
 
 def stap(stacks: Stacks, names: Names) -> bytes:
     """
-    As the scripts of SystemTap print: a frame a line, innermost first, then the number. A line is
-    `address : function+offset/size [module]`.
+    Returns stacks as SystemTap's scripts print them: one frame a line, innermost first, then the
+    number. A line is `address : function+offset/size [module]`.
     """
     found: Counter[tuple[str, ...]] = Counter()
     for stack in stacks.stacks:
@@ -135,7 +135,7 @@ def stap(stacks: Stacks, names: Names) -> bytes:
 
 
 def bcc(stacks: Stacks, names: Names) -> bytes:
-    """As bcc's profile prints: a frame a line, innermost first, then the task and the number."""
+    """Returns stacks as bcc's profile: one frame a line, innermost first, then task and number."""
     found: Counter[tuple[tuple[str, ...], str]] = Counter()
     for stack in stacks.stacks:
         chain = *names.kernel_frames(stack), *names.user_frames(stack)

@@ -19,7 +19,7 @@ OPTION_END, OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 0
 
 
 class Pages:
-    """The pages of a CPU's buffer. A page begins anew where events were lost, to say how many."""
+    """The pages of a CPU's buffer. A gap starts a new page, which has the number of lost events."""
 
     def __init__(self) -> None:
         self.pages: list[bytes] = []
@@ -72,7 +72,7 @@ def pages(cpu: Cpu) -> bytes:
 
 
 def statistics(number: int, cpu: Cpu) -> bytes:
-    """As per_cpu/cpu<n>/stats has it; `trace-cmd report --stat` prints it."""
+    """Returns the text of per_cpu/cpu<n>/stats, which `trace-cmd report --stat` prints."""
     values = {"entries": 0, "overrun": cpu.lost, "commit overrun": 0}
     lines = [f"CPU: {number}", *(f"{name}: {value}" for name, value in values.items())]
     return "\n".join([*lines, ""]).encode() + b"\0"

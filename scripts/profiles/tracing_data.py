@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What trace.dat and perf.data have in common: the formats of events, functions and tasks.
+"""Writes what trace.dat and perf.data have in common: formats of events, functions and tasks.
 
 Format: trace-cmd.dat.v6(5) of trace-cmd 3.1, and tools/perf/util/trace-event-info.c of Linux 6.1,
 which writes the same.
@@ -28,7 +28,7 @@ HEADER_EVENT = b"""\
 \ttime_stamp : type == 31
 \tdata max type_len  == 28
 """
-FTRACE = "ftrace"  # the system of the tracers' events, which have a place of their own
+FTRACE = "ftrace"  # the system of the tracers' events, which have a section of their own
 
 
 def sized(size: str, data: bytes) -> bytes:

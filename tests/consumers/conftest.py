@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One run's export for all consumers, and how they are run."""
+"""Fixtures: the export of one run, which all consumers read, and functions that run them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HZ = 20_000
 
 
 def run(*command: object, stdin: bytes | None = None, timeout_s: int = 300) -> str:
-    """Runs a consumer, which must not fail. Returns its stdout."""
+    """Runs a consumer and returns its stdout. The consumer must succeed."""
     done = subprocess.run(
         [*map(str, command)], input=stdin, capture_output=True, cwd=ROOT, timeout=timeout_s
     )
@@ -32,7 +32,7 @@ def run(*command: object, stdin: bytes | None = None, timeout_s: int = 300) -> s
 
 
 def legoprof(name: str, *arguments: object) -> str:
-    """Runs legoprof, which must not complain."""
+    """Runs legoprof and returns its stdout. It must print no warning."""
     command = [ROOT / "scripts/legoprof", name, *arguments]
     done = subprocess.run([*map(str, command)], capture_output=True, cwd=ROOT)
     assert done.returncode in (0, 1) and not done.stderr, done.stderr.decode()
@@ -45,7 +45,7 @@ def symbols() -> list[str]:
 
 @pytest.fixture(scope="session")
 def lego(tmp_path_factory) -> Path:
-    """The export of a run of the demo, under icount."""
+    """Returns the export of a run of the demo with -icount."""
     path = tmp_path_factory.mktemp("export") / "run.lego"
     append = f"profile.hz={HZ} profile.on_exit=none init=/bin/wordcount -- -t 8 /bin/wordcount"
     options = qemu.Options(
@@ -59,7 +59,7 @@ def lego(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def write(lego):
-    """Returns a function that writes a format to a file, and the file's path."""
+    """Returns a function that converts the export and returns the path of the result."""
 
     def write_format(name: str, *options: str, source: Path = lego) -> Path:
         path = source.with_name("_".join([source.stem, name, *options]).replace("--", ""))
@@ -78,7 +78,7 @@ def nr_stored(lego) -> int:
 
 @pytest.fixture(scope="session")
 def perf(lego):
-    """perf, with a cache of build ids of its own."""
+    """Returns a function that runs perf with its own cache of build ids."""
     command = "perf", "--buildid-dir", lego.with_name("buildid")
     for path in KERNEL, PROGRAM:
         run(*command, "buildid-cache", "-a", path)
@@ -87,7 +87,7 @@ def perf(lego):
 
 @pytest.fixture(scope="session")
 def npm(tmp_path_factory):
-    """Returns a function that installs a package from npm, and the directory it is in."""
+    """Returns a function that installs a package from npm and returns its directory."""
 
     def install(package: str, version: str) -> Path:
         prefix = tmp_path_factory.mktemp("npm")

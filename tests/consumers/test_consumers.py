@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One run's export, read by the programs that people use: all of them see the same numbers."""
+"""perf, pprof, flamegraph.pl and others read the export of one run, and find the same numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_pprof_lists_source(write):
 
 
 def draw(data: bytes) -> str:
-    """Returns flamegraph.pl's picture. It must not complain."""
+    """Returns the picture that flamegraph.pl draws. It must print no warning."""
     done = subprocess.run(["perl", FLAMEGRAPH], input=data, capture_output=True)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()
     return done.stdout.decode()
@@ -112,14 +112,14 @@ def test_callgrind(write, nr_stored):
 
 
 def screen(url: str, tmp_path: Path) -> str:
-    """Returns the document that headless Chromium shows at an address."""
+    """Returns the document that headless Chromium shows at a URL."""
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000"]
     options += [f"--user-data-dir={tmp_path}/chromium", "--window-size=1400,900", "--dump-dom"]
     return run("chromium", *options, url, timeout_s=120)
 
 
 def test_speedscope(write, lego, nr_stored, npm, tmp_path):
-    """Valid by the schema of the package; its weights add up; and its screen shows them."""
+    """The file is valid by the package's schema, and its weights add up and are on the screen."""
     import jsonschema
 
     package = npm("speedscope", "1.25.0") / "dist/release"
@@ -147,7 +147,7 @@ def test_bcc_text(write, nr_stored):
 
 
 def test_systemtap_text(write, nr_stored):
-    """Frames as stackcollapse-stap.pl takes them apart, and numbers on lines of their own."""
+    """Frames match the pattern of stackcollapse-stap.pl, and numbers have lines of their own."""
     lines = write("stacks", "--stap").read_text().splitlines()
     assert sum(int(line) for line in lines if line.strip().isdigit()) == nr_stored
     frame = re.compile(r" 0x[0-9a-f]+ : \w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+ \[\w+\]")
@@ -179,14 +179,14 @@ def ask_again(*command: object) -> dict:
 
 
 def test_firefox_profiler(write, perf, lego, npm, nr_stored, tmp_path):
-    """Its command line reads `perf script`. It takes no notice of periods, so --each it is."""
+    """Its command line reads the output of `perf script`. It ignores periods, hence --each."""
     package = npm("@firefox-devtools/profiler-cli", "0.10.0")
     cli = ["node", package / json.loads((package / "package.json").read_text())["bin"]["pq"]]
     os.environ["PROFILER_CLI_SESSION_DIR"] = str(tmp_path / "session")
     text = tmp_path / "script.txt"
     text.write_text(perf("script", "-i", write("perf-data", "--each")))
     try:
-        # On a busy machine, load gives up after half a second, but its daemon starts all the same.
+        # On a busy machine, load gives up after half a second, but its daemon still starts.
         subprocess.run([*map(str, cli), "load", str(text)], capture_output=True, timeout=120)
         threads = ask_again(*cli, "thread", "list", "--json")["threads"]
         found: dict[str, int] = {}

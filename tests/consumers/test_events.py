@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events of a run, read by trace-cmd, kernelshark, perf and others: all see what the tables say."""
+"""trace-cmd, kernelshark, perf and others read the events of a run. They agree with the tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from profiles import events, export
 from test_consumers import screen
 
 ALL = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal,profile"
-NOT_BACK = {"exit", "exit_group"}  # calls that never return: they are entered only
+NOT_BACK = {"exit", "exit_group"}  # calls that never return
 SYMBOLS = ["--kernel", KERNEL]
 
 
@@ -34,7 +34,7 @@ def options(path: Path, smp: int, append: str, initrd: str = "initramfs") -> qem
 
 
 def boot(path: Path, arguments: str, smp: int = 1) -> Path:
-    """Runs the demo under icount, with all events on from the start. Returns the export."""
+    """Runs the demo with -icount and all events on from the start. Returns the export."""
     append = f"trace_event={ALL} init=/bin/wordcount -- {arguments}"
     result = qemu.run(options(path, smp, append))
     assert result.ok and not result.export_error, result.tail()
@@ -43,14 +43,14 @@ def boot(path: Path, arguments: str, smp: int = 1) -> Path:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory) -> Path:
-    """The demo with all events, none of which is lost."""
+    """Returns the export of a demo that loses no event."""
     path = tmp_path_factory.mktemp("events") / "run.lego"
     return boot(path, "-t 4 /bin/wordcount")
 
 
 @pytest.fixture(scope="module")
 def lossy(tmp_path_factory) -> Path:
-    """The demo with more events than the rings hold."""
+    """Returns the export of a demo with more events than the rings hold."""
     path = tmp_path_factory.mktemp("lossy") / "run.lego"
     return boot(path, "-t 46 /data/text", smp=2)
 
@@ -67,7 +67,7 @@ def perf_data(path: Path) -> Path:
 
 
 def recorded(path: Path) -> tuple[int, int]:
-    """Returns how many events the kernel has numbered, and how many of them are in the export."""
+    """Returns the number of events that the kernel has numbered, and of those in the export."""
     found = export.load(path)
     trace = events.read(found)
     numbered = sum(row["next"] - row["first"] for row in found.rows("trace_cpus.json"))
@@ -89,23 +89,23 @@ def check_counts(path: Path, perf) -> tuple[int, int]:
     lost = [int(nr) for nr in re.findall(r"PERF_RECORD_LOST lost (\d+)", text)]
     samples = [line for line in text.splitlines() if "PERF_RECORD_LOST" not in line]
     assert len(samples) == kept and numbered == kept + sum(lost)
-    assert gaps <= sum(lost)  # trace-cmd has no place for those behind the last event
+    assert gaps <= sum(lost)  # trace.dat cannot say that events after the last one were lost
     return numbered, kept
 
 
 def test_nothing_is_lost(traced, perf):
-    """Events in the rings are the lines of trace-cmd and the samples of perf."""
+    """trace-cmd prints a line, and perf a sample, for each event in the rings."""
     numbered, kept = check_counts(traced, perf)
     assert numbered == kept > 2000
 
 
-def test_what_is_lost_is_told(lossy, perf):
+def test_lost_events_are_counted(lossy, perf):
     numbered, kept = check_counts(lossy, perf)
     assert numbered > kept > 2000
 
 
 def test_trace_cmd_reads_what_ftrace_prints(traced):
-    """Task, CPU, time and event of each line."""
+    """Task, CPU, time and event of each line are the same."""
     ours = convert(traced, "ftrace").read_text().splitlines()
     theirs = trace_cmd(traced, "-R")
     assert not any("UNKNOWN" in line or "FAILED" in line for line in theirs)
@@ -124,7 +124,7 @@ def test_threads_have_their_process(traced, perf):
 
 
 def test_perf_trace_counts_as_strace(traced, perf):
-    """Calls and errors of each row, but of calls that never return."""
+    """Calls and errors of each row are the same, except for calls that never return."""
     output = traced.with_suffix(".calls")
     perf("trace", "-s", "-i", perf_data(traced), "-o", output)
     text = output.read_text()
@@ -151,7 +151,7 @@ WRITERS = (
 
 COMMANDS = [
     "cd /sys/kernel/tracing",
-    "echo x > /tmp/x; cat /tmp/x",  # what the first command of a kind allocates stays
+    "echo x > /tmp/x; cat /tmp/x",  # the first command of a kind allocates memory that stays
     "echo 'flags == 32' > events/lock/contention_begin/filter",  # mutexes only
     "echo 1 > events/lock/enable; echo 1 > events/sched/enable",
     "echo 1 > events/kmem/kmalloc/enable; echo 1 > events/kmem/kfree/enable",
@@ -165,8 +165,8 @@ COMMANDS = [
 
 
 def shell(path: Path, commands: list[str]) -> str:
-    """Returns the log of a shell that runs the commands, the last of which ends it."""
-    # With one CPU, time is its instructions, and no lock is spun for.
+    """Returns the log of a shell that runs the commands. The last one must end it."""
+    # With one CPU, time is its instructions, and nothing spins for a lock.
     with qemu.Guest(options(path, 1, "", "shell")) as guest:
         for command in commands:
             guest.expect(r"lego:[^\n]*# ")
@@ -179,13 +179,13 @@ def shell(path: Path, commands: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory) -> tuple[Path, str]:
-    """Three programs that write to one file, and files that stay. Returns export and log."""
+    """Runs three programs that write to one file, and makes files. Returns (export, log)."""
     path = tmp_path_factory.mktemp("session") / "run.lego"
     return path, shell(path, COMMANDS)
 
 
 def timehist(path: Path, perf) -> dict[int, Counter[str]]:
-    """Returns the sums of timehist's columns by thread, in ns, and when it last ran."""
+    """Returns the sums of timehist's columns by thread, and when the thread last ran, in ns."""
     text = perf("sched", "timehist", "-i", perf_data(path))
     number = r" +([\d.]+)"
     row = re.compile(rf"^{number} \[\d+\] +\S+\[(\d+)[/\d]*\]{3 * number} *$", re.M)
@@ -194,7 +194,7 @@ def timehist(path: Path, perf) -> dict[int, Counter[str]]:
         wait, delay, cpu = (round(float(ms) * 1e6) for ms in columns)
         is_first = int(tid) not in found
         sums = found.setdefault(int(tid), Counter())
-        # A new thread has not waited for perf, but its delay from the wakeup on is all of its wait.
+        # perf counts no wait for a new thread, so its delay after the wakeup is its whole wait.
         sums.update(rows=1, run=cpu, wait=delay if is_first else wait)
         sums["end"] = round(float(seconds) * 1e9)
     return found
@@ -202,13 +202,13 @@ def timehist(path: Path, perf) -> dict[int, Counter[str]]:
 
 def test_perf_sched_times_as_the_waits_table(session, perf):
     """
-    Wait times are those of the table, and run times are the rest of a thread's life. perf rounds
-    each to a microsecond, and an event comes some instructions after the time stamp of the switch.
+    Wait times are those of the table, and the rest of a thread's life is its run time. perf rounds
+    times to microseconds, and an event is written some instructions after the switch was timed.
     """
     sums = timehist(session[0], perf)
     waited_ns: Counter[int] = Counter()
     for row in export.load(session[0]).rows("waits_stacks.json"):
-        # A new thread waits from its creation on, but for perf from when it is woken.
+        # The table counts the wait of a new thread from its creation, perf from its wakeup.
         asleep_ns = 0 if row["what"] == "start" else row["asleep_ns"]
         waited_ns[row["pid"]] += asleep_ns + row["ready_ns"]
     text = convert(session[0], "ftrace").read_text()
@@ -229,8 +229,8 @@ def test_perf_sched_times_as_the_waits_table(session, perf):
 
 def test_perf_lock_contention_as_waits_by_lock(session, perf):
     """
-    A contention may take several waits, if others were faster to take the lock. It is longer than
-    they are by what runs between them, which is less than a microsecond a wait.
+    A contention has several waits if other threads took the lock first. It is longer than its waits
+    by the code that runs between them, less than a microsecond for each.
     """
     path, _ = session
     data = perf_data(path)
@@ -248,7 +248,7 @@ def test_perf_lock_contention_as_waits_by_lock(session, perf):
 
 
 def test_call_chains(lego, perf, tmp_path):
-    """Each event has its chain; and callers of locks, for perf, are those of the waits table."""
+    """Each event has a call chain. perf finds the same callers of locks as the waits table."""
     path = tmp_path / "run.lego"
     switches = ["echo x > /tmp/x", "cd /sys/kernel/tracing", "echo 1 > options/stacktrace"]
     shell(path, [*switches, "echo lock sched > set_event", WRITERS, "echo > set_event", "exit"])
@@ -271,7 +271,7 @@ def test_call_chains(lego, perf, tmp_path):
 
 
 def test_perf_kmem_stat_as_leak_counts(session, perf):
-    """What is allocated and not freed between two counts of sysrq l."""
+    """Both count the same bytes that were allocated and not freed between two sysrq l."""
     path, log = session
     counts = re.findall(r"^\[ *([\d.]+)\] leaks: .*bytes of kmalloc (\d+)", log, re.M)
     assert len(counts) == 2
@@ -328,8 +328,8 @@ SCHEMA = {
 
 def test_chrome(traced):
     """
-    Valid; slices of a track lie in each other, or apart, in the order of the lines; and times are
-    those of events, to the nanosecond, as Perfetto reads them (CoerceToTs() in its json_utils.cc).
+    The file is valid, and slices of a track are nested. Times are exact to the nanosecond if read
+    as Perfetto does (CoerceToTs() in its json_utils.cc).
     """
     import jsonschema
 
@@ -353,7 +353,7 @@ def test_chrome(traced):
 
 
 def test_chrome_in_speedscope(traced, npm, tmp_path):
-    """It names the tracks, and draws what the first one does."""
+    """speedscope shows the names of the tracks and the slices of the first one."""
     package = npm("speedscope", "1.25.0") / "dist/release"
     data = base64.b64encode(convert(traced, "chrome").read_bytes()).decode()
     script = tmp_path / "run.js"
@@ -364,7 +364,7 @@ def test_chrome_in_speedscope(traced, npm, tmp_path):
 
 
 def xwd(path: Path) -> tuple[int, int, bytes]:
-    """Returns width, height and pixels (blue, green, red, unused) of a picture of X's."""
+    """Returns width, height and pixels (blue, green, red, unused) of an X window dump."""
     data = path.read_bytes()
     words = struct.unpack_from(">25I", data)
     header_size, width, height, line_bytes, nr_colors = (words[i] for i in (0, 4, 5, 12, 19))
@@ -381,7 +381,7 @@ def nr_colored(pixels: bytes) -> int:
 
 
 def test_kernelshark(lossy, tmp_path):
-    """It opens the file, and draws the CPUs' tasks."""
+    """kernelshark opens the file and draws the tasks of the CPUs."""
     cache = tmp_path / "cache"
     cache.mkdir()
     (cache / "setting.ini").write_text("[General]\nnoRootWarn=true\n")

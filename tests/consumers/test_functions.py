@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A graph of functions, read by trace-cmd, against the counts and times of all calls."""
+"""trace-cmd reads a graph of functions. Its counts and times are those of the function profiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "tests/boot"))
 import harness  # noqa: E402
 
 KERNEL = BUILD / "variants/functions/vmlinux"  # made by `make functions-kernel`
-# Not called by the shell's own `echo`, with which both begin and end.
+# The shell's `echo`, which switches both profilers on and off, calls none of these.
 LISTED = "sys_getdents64 sys_newfstatat sys_execve sys_clone exec_* vma_copy* vma_tree_[abu]*"
 SCRIPT = f"""\
 cd /sys/kernel/tracing
@@ -31,12 +31,12 @@ echo 0 >tracing_on
 echo off >/proc/profile/function_calls
 cat /proc/profile/function_calls.json
 """
-RECORD = 250  # instructions that record the start of a call: only counting has begun before them
+RECORD = 250  # instructions that record the start of a call; the function profiler counts them, too
 PROFILE = re.compile(r"Event: func: (\S+)\(\) \((\d+)\) Total: (\d+)")
 
 
 def test_trace_cmd_profiles_what_is_counted(tmp_path):
-    """The same calls of each function, and the same total time but for the recording."""
+    """Calls are the same for each function, and so are total times but for the recording."""
     path = tmp_path / "run.lego"
     image = harness.script_image(tmp_path, SCRIPT)
     append = "profile.on_exit=none init=/init"

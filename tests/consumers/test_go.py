@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Go program as on Linux: its output, its status and its system calls."""
+"""A Go program has the same output, status and system calls as on Linux."""
 
 from __future__ import annotations
 

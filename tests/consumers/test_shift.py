@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""2 % of the time moves from one function to another: all tools that compare runs say the same."""
+"""If 2 % of the time moves from one function to another, all tools that compare runs report it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from profiles import export, merge
 from profiles.symbols import Symbols
 
 FROM, TO = "copy_forward", "memset"
-LONGER = 50  # times the run, so that 2 % are no chance
+LONGER = 50  # all samples are multiplied by this, so that 2 % cannot be chance
 PERIOD_NS = 1_000_000_000 // HZ
 
 
 def move(found: export.Export, nr: int) -> None:
-    """Moves samples from FROM to TO, in the store and in the table."""
+    """Moves samples from FROM to TO, in the stacks and in the heatmap."""
     kernel = Symbols(KERNEL)
     table = {row["function"]: row for row in found.rows("heatmap.json")}
     for name, change in (FROM, -nr), (TO, nr):
@@ -35,7 +35,7 @@ def move(found: export.Export, nr: int) -> None:
 
 @pytest.fixture(scope="module")
 def shifted(lego, tmp_path_factory) -> tuple[Path, Path, int, int]:
-    """Returns a run before and after the shift, the number of samples, and how many moved."""
+    """Returns (run before the shift, run after it, number of samples, number of moved ones)."""
     paths, directory = [], tmp_path_factory.mktemp("shift")
     for name in "old", "new":
         found = export.load(lego)
@@ -76,7 +76,7 @@ def test_pprof_diff(shifted, write):
 
 
 def test_flame_graph_diff(shifted, tmp_path):
-    """The titles of leaves say how much more of all time they have: the sum is 2 %."""
+    """The titles of leaves have their change in percent of all time, which adds up to 2 %."""
     old, new, total, nr = shifted
     picture = tmp_path / "diff.svg"
     legoprof("flamegraph", old, new, "-o", picture, *symbols())
@@ -88,7 +88,7 @@ def test_flame_graph_diff(shifted, tmp_path):
 
 
 def test_difffolded(shifted, write):
-    """On folded stacks of logs with CR LF, too; its stderr is empty."""
+    """difffolded.pl reads folded stacks from logs with CR LF, and prints no warning."""
     script = shutil.which("difffolded.pl")
     if not script:
         pytest.skip("no difffolded.pl in PATH: neither Debian nor npm has it")

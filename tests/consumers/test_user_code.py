@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions and lines of user programs, wherever they are linked to, in perf and pprof."""
+"""perf and pprof find functions and lines of user programs, with fixed addresses and without."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LINKS = {"static": ["-static", "-no-pie"], "pie": ["-static-pie"]}
 
 @pytest.fixture(scope="module", params=LINKS)
 def program(request, tmp_path_factory):
-    """A program, and the export of its run."""
+    """Returns (program, export of its run)."""
     directory = tmp_path_factory.mktemp(request.param)
     path, source = directory / "hasher", directory / "hasher.c"
     source.write_text(SOURCE)
@@ -54,7 +54,7 @@ def program(request, tmp_path_factory):
 
 
 def test_perf_by_build_id(program, tmp_path):
-    """perf finds the program in its cache: its path is the guest's, and there is no --program."""
+    """Without --program, the path is the guest's, and perf finds the program by its build id."""
     path, export = program
     data = tmp_path / "perf.data"
     legoprof("perf-data", export, "-o", data, "--kernel", KERNEL)
@@ -66,7 +66,7 @@ def test_perf_by_build_id(program, tmp_path):
     assert float(share) > 50
     text = run(*perf, "script", "-i", data)
     frames = re.findall(r"\t *\w+ (\w+)\+0x\w+ \(/bin/hasher\)\n", text)
-    assert {"hash", "main"} <= set(frames)  # hash() has no frame, so its caller is not seen
+    assert {"hash", "main"} <= set(frames)  # hash() makes no frame, so its caller is missing
     text = run(*perf, "annotate", "-i", data, "hash", "--stdio")
     assert "the hot line" in text and "Disassembly of section .text" in text
     ids = run(*perf, "buildid-list", "-i", data)

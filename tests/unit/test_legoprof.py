@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""legoprof and the reader of exports, on exports that are made here, whole and damaged."""
+"""Tests legoprof on exports that are made here: intact ones, and damaged ones."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_line_ends_of_a_serial_line(write, capsys):
 
 
 def test_log_of_a_console(write, capsys):
-    """Other lines may stand before, behind and between those of an export; the last one counts."""
+    """A log may have other lines between those of an export. legoprof reads the last export."""
     older = text((OPEN,)).splitlines(keepends=True)
     lines = text().splitlines(keepends=True)[:-1]
     for at in 5, 3, 1:
@@ -168,7 +168,7 @@ def with_heatmap(samples: dict[str, int]) -> bytes:
 
 
 def with_table(file: str, rows: list[dict]) -> bytes:
-    """A run by the TSC."""
+    """Returns an export with one table, of a run without -icount."""
     lines = [META | {"clock": "TSC"}, {"file": file}, {"table": file}, *rows]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
@@ -176,7 +176,10 @@ def with_table(file: str, rows: list[dict]) -> bytes:
 
 
 def test_samples_that_moved(write, capsys):
-    """2 % of the time went from one function to another; chance moved some more; idle is out."""
+    """
+    2 % of the time moves from one function to another. The changes of `h` and `rare` are within
+    chance, and idle time does not count.
+    """
     old = {"f": 10000, "g": 10000, "h": 30000, "rare": 9, "cpu_idle": 70000}
     new = {"f": 11000, "g": 9000, "h": 30100, "rare": 3, "cpu_idle": 10}
     status, out, _ = run(capsys, "diff", write(with_heatmap(old)), write(with_heatmap(new)))
@@ -235,7 +238,7 @@ def test_views(write, capsys):
 
 
 def test_merge(write, capsys, tmp_path):
-    """Each row has its label, totals are sums, and a merged export is like any other."""
+    """Each row of a merged export has the label of its run, and commands read it as any other."""
     one, two = write(text()), write(text((OPEN,), samples=(SAMPLE | {"samples": 5},)))
     merged = str(tmp_path / "merged")
     assert run(capsys, "merge", one, f"x y={two}", "-o", merged) == (0, "", "")
@@ -256,16 +259,16 @@ def test_merge(write, capsys, tmp_path):
     assert "label 'a' is not unique" in run(capsys, "merge", one, one, "-o", merged)[2]
 
 
-def test_merge_keeps_what_is_wrong(write, capsys, tmp_path):
+def test_merge_keeps_warnings(write, capsys, tmp_path):
     merged = str(tmp_path / "merged")
     lost, tsc = write(text(lost=5)), write(with_heatmap({"f": 1}))
     run(capsys, "merge", lost, tsc, "-o", merged)
     assert f"{merged}: a: 5 lines had no room" in run(capsys, "report", merged)[2]
-    assert "is not whole" in run(capsys, "diff", merged, merged)[2]
+    assert "is not complete" in run(capsys, "diff", merged, merged)[2]
 
 
 def test_merged_machines(write, capsys, tmp_path):
-    """Different kernels have different addresses; different rates, different samples."""
+    """Runs of different kernels, or with different sampling rates, are not converted together."""
     merged = str(tmp_path / "merged")
     run(capsys, "merge", write(text()), write(text(meta=META | {"build_id": "cd"})), "-o", merged)
     assert profile_export.load(merged).runs()["b"]["build_id"] == "cd"
@@ -282,7 +285,7 @@ def test_merged_machines(write, capsys, tmp_path):
 
 
 def test_merged_runs_are_compared(write, capsys, tmp_path):
-    """More runs, more samples: what was chance in one is none in ten."""
+    """A change that may be chance in one run is significant in ten merged ones."""
     old, new = with_heatmap({"f": 100, "g": 100}), with_heatmap({"f": 120, "g": 80})
     paths = []
     for i, data in enumerate((old, new)):
@@ -313,14 +316,14 @@ def test_flame_graph_without_idle_time(write, capsys, monkeypatch):
 
 
 def test_two_columns():
-    """The old run is scaled to the new one's total."""
+    """The weights of the old run are scaled to the total of the new one."""
     old, new = {("a", "b;c"): 30, ("d",): 10}, {("a", "b;c"): 10, ("e",): 10}
     data = legoprof.flamegraph.two_columns(*map(legoprof.flamegraph.Counter, (old, new)))
     assert data == b"a;b?c 15.00 10\nd 5.00 0\ne 0.00 10\n"
 
 
 def test_progress(write, capsys, monkeypatch):
-    """Long work is shown on a terminal, and nowhere else."""
+    """The progress of long work is shown only on a terminal."""
     monkeypatch.setattr(legoprof.profiles.progress, "PATIENCE_S", -1)
     path = write(text())
     assert run(capsys, "folded", path)[2] == ""
@@ -336,12 +339,12 @@ def test_help(capsys):
 
 
 def test_runs_in_any_thread(write):
-    """xdist does not promise its workers the main thread, which alone may set signal handlers."""
+    """Only the main thread may set signal handlers, and xdist may run tests in another one."""
     with ThreadPoolExecutor() as pool:
         assert pool.submit(legoprof.main, ["report", str(write(text()))]).result() == 0
 
 
-def test_folded_refuses_what_is_no_kernel(write, capsys):
+def test_folded_refuses_other_files_as_kernel(write, capsys):
     status, _, err = run(capsys, "folded", write(text()), "--kernel", write(b"nothing"))
     assert status == 2 and "is not an ELF file" in err
 
@@ -358,7 +361,7 @@ def test_no_export(write, capsys):
 
 
 def test_cut(write, capsys):
-    """A cut export is refused. --damaged keeps what is whole; a comparison needs all."""
+    """A truncated export is refused. --damaged reads its complete lines, but diff refuses it."""
     data = text()
     path = write(data[: data.index(b'"sys_openat"') + 20])
     status, out, err = run(capsys, "report", path)
@@ -367,7 +370,7 @@ def test_cut(write, capsys):
     assert status == 0 and "sys_read" in out and "sys_openat" not in out
     assert "has no end" in err and "1 damaged lines" in err
     status, _, err = run(capsys, "diff", path, path, "--damaged")
-    assert status == 2 and "is not whole" in err
+    assert status == 2 and "is not complete" in err
 
 
 def test_flipped_bit(write, capsys):
@@ -390,7 +393,7 @@ def test_memory_has_a_hole():
 
 
 def test_header_is_that_of_the_kernel(tmp_path):
-    """The layout of struct profile_export, as a C compiler sees it."""
+    """Version and size agree with struct profile_export."""
     header = SCRIPTS.parent / "kernel/profile/include/lego/profile_abi.h"
     source = header.read_text()
     assert f"PROFILE_EXPORT_VERSION\t   {profile_export.VERSION}\n" in source
@@ -407,7 +410,7 @@ def test_formats_that_need_the_rate(write, capsys, tmp_path):
 
 @pytest.mark.parametrize("name", ["folded", "stacks", "speedscope", "callgrind"])
 def test_damaged_samples(write, capsys, tmp_path, name):
-    """Each key missing, and of a wrong type: the row is left out, and counted."""
+    """Rows with a missing key, or with a value of a wrong type, are left out and counted."""
     bad = [{k: v for k, v in SAMPLE.items() if k != key} for key in ("samples", "kernel", "comm")]
     bad += [SAMPLE | {"samples": "x"}, SAMPLE | {"kernel": 5}, SAMPLE | {"user": ["y"]}]
     path = write(text(samples=(SAMPLE, *bad)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exports in the log of a console: what is whole is kept, and what is missing is named."""
+"""Exports in the log of a console: intact lines are read, and missing lines are named."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def text(number: int, calls: int = 7) -> bytes:
 
 
 def printed(number: int, calls: int = 7, mark: str = MARK) -> list[str]:
-    """As kernel/profile/export/export.c prints it, in pieces of 40 bytes."""
+    """Returns an export as kernel/profile/export/export.c prints it, in pieces of 40 bytes."""
     found: list[str] = []
     for line in text(number, calls).decode().splitlines():
         for at in range(0, len(line), 40):
@@ -71,7 +71,7 @@ def test_the_last_of_several(read):
 
 
 def test_lines_are_missing(read):
-    """Refused with the numbers of the lines; on request, all whole rows are there."""
+    """The error names the missing lines. With `damaged`, all complete rows are read."""
     lines = printed(1)
     del lines[20:23], lines[30]
     with pytest.raises(ExportError, match=r"of export 1, lines 20 to 22, 33 are missing"):
@@ -106,6 +106,6 @@ def test_a_program_may_have_printed_it(read, head):
 
 
 def test_a_program_cannot_use_the_marks_of_the_boot(read):
-    """Its lines have other ones, so they are another export, which is not trusted."""
+    """The program's lines have another mark, so they are another export, with a warning."""
     export = read(HEAD + printed(1) + printed(1, 1000, "f" * 16))
     assert len(export.warnings) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events of an export in the formats of other tools, read back by readers that are written here."""
+"""Converts events to the formats of other tools. Small readers in this file read them back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOST = [
 
 @pytest.fixture
 def convert(tmp_path, capsysbinary):
-    """Returns a function that runs legoprof on rows of files: status, output, stderr."""
+    """Returns a function that runs legoprof on rows of files, for (status, output, stderr)."""
 
     def run(files: dict, command: str, *options: str, meta: dict = META) -> tuple[int, bytes, str]:
         path, output = tmp_path / "run.lego", tmp_path / "out"
@@ -35,7 +35,7 @@ def convert(tmp_path, capsysbinary):
 
 
 def only(kind: Kind, *values: object) -> dict:
-    """An export with one event, of thread 11."""
+    """Returns an export with one event, of thread 11."""
     ring = Ring(0)
     ring.add(2_000_000_500, kind.data(11, *values))
     return trace_export.files([ring], TASKS, [kind])
@@ -65,7 +65,7 @@ def test_ftrace(convert, tmp_path):
 
 
 def pages_of(data: bytes) -> dict[int, list[bytes]]:
-    """Returns the pages of a trace.dat by CPU. The sections of formats have no fixed place."""
+    """Returns the pages of a trace.dat by CPU. The sections before them vary in length."""
     at = data.index(b"options  \0")
     (nr_cpus,) = struct.unpack_from("<I", data, at - 4)
     at = data.index(b"flyrecord\0") + 10
@@ -78,7 +78,7 @@ def pages_of(data: bytes) -> dict[int, list[bytes]]:
 
 
 def records_of(page: bytes) -> tuple[int, list[tuple[int, bytes]]]:
-    """Returns how many events were lost before a page, and time and content of its events."""
+    """Returns the number of events lost before a page, and time and content of its events."""
     time, commit = struct.unpack_from("<QQ", page)
     at, end = 16, 16 + (commit & 0xFFFFFFF)
     nr_lost = struct.unpack_from("<Q", page, end)[0] if commit >> 30 == 3 else 0
@@ -102,7 +102,7 @@ def records_of(page: bytes) -> tuple[int, list[tuple[int, bytes]]]:
 
 @pytest.mark.parametrize("command", ["ftrace", "chrome", "trace-dat", "perf-data"])
 def test_names_forge_no_line(convert, command):
-    """Tools print the texts of records as they are. What stands behind a NUL is no part of one."""
+    """Tools print texts of events without escaping, so legoprof replaces control characters."""
     kind, evil = trace_export.WAKEUP, b"x\n-1 [000] \x1b\xff"
     files = only(kind, evil, 7, 120, 1)
     status, data, _ = convert(files, command, *["--events"][: command == "perf-data"])
@@ -128,7 +128,7 @@ def rows(files: dict) -> dict:
 
 
 def test_long_events_and_full_pages(convert):
-    """Events of every length up to that of a page, with gaps: all of them are there."""
+    """Events of every length up to a page, with gaps, are all converted."""
     ring, expected = Ring(0), []
     kind = Kind(400, "test", "long", [], '"x"')
     for i, nr_words in enumerate([0, 1, 13, 14, 507, 508, 508, 3] * 3):
@@ -172,7 +172,10 @@ def test_perf_data(convert):
 
 
 def slices_of(lines: list[dict]) -> dict[tuple[int, int, str, float], tuple[float, dict]]:
-    """Returns end and arguments of slices by track, name and begin. Ends are those of the top."""
+    """
+    Returns end and arguments of slices, by track, name and begin. An end belongs to the slice of
+    the track that began last.
+    """
     open_slices: dict[tuple[int, int], list[dict]] = {}
     found = {}
     for one in lines:
@@ -188,7 +191,7 @@ def slices_of(lines: list[dict]) -> dict[tuple[int, int, str, float], tuple[floa
 
 
 def test_chrome(convert):
-    """Slices of calls, with what happens in them, of waits, and of CPUs; gaps; all that is open."""
+    """Calls, waits and the tasks of CPUs are slices. Gaps and other events are instants."""
     status, data, _ = convert(trace_export.small(), "chrome")
     assert status == 0
     found = json.loads(data)["traceEvents"]
@@ -222,7 +225,9 @@ def test_chrome(convert):
 
 
 def test_slices_have_the_names_of_fields(convert):
-    """And what has no end, or no begin, is not left out."""
+    """
+    A slice without an end lasts until the last event. An end without a begin becomes an instant.
+    """
     begin = Kind(401, "irq", "irq_handler_entry", [("char", "name[16]", "16s")], '"x"')
     end = Kind(402, "irq", "irq_handler_exit", [("int", "ret", "i")], '"ret=%d", REC->ret')
     ring = Ring(0)
@@ -249,7 +254,10 @@ STACK = Kind(
 
 
 def test_call_chains(convert):
-    """A chain is of the event before it that has none: here, an NMI's event comes in between."""
+    """
+    A chain belongs to the last event before it, in the same context, that has none. Here, an NMI's
+    event comes in between.
+    """
     ring = Ring(0)
     ring.add(1000, EXIT.data(11, 1, 0, flags=0))
     ring.add(2000, EXIT.data(11, 2, 0, flags=0))
@@ -276,7 +284,7 @@ def test_call_chains(convert):
 
 
 def test_points_in_chrome(convert):
-    """Points may overlap; and one that another thread ends is on a track of the CPU."""
+    """Points may overlap. If another thread ends a point, it is on a track of the CPU."""
     name = [("char", "name[16]", "16s")]
     begin = Kind(401, "profile", "point_begin", name, '"x"')
     end = Kind(402, "profile", "point_end", name, '"x"')
@@ -321,7 +329,7 @@ def test_print_formats(print_text, expected):
 
 
 def test_moved_fields():
-    """A text that lies behind the fields, as that of sched_process_exec."""
+    """A text may lie behind the fields, as in sched_process_exec."""
     fields = [("__data_loc char[]", "file", "I"), ("int", "pid", "i")]
     kind = Kind(400, "sched", "exec", fields, '"%s %d", __get_str(file), REC->pid')
     data = kind.data(11, 8 << 16 | 16, 5) + b"/bin/ls\0"
@@ -335,7 +343,7 @@ def test_microseconds_are_rounded(convert):
 
 
 def test_events_before_a_reset(convert):
-    """Those in a page whose number is below `first` do not count, nor are they lost."""
+    """Events with a number below `first` are neither read nor counted as lost."""
     files = trace_export.small()
     files["trace_cpus.json"][0]["first"] = 4
     _, out, err = convert(files, "ftrace")
@@ -348,13 +356,13 @@ def test_refusals(convert):
     status, _, err = convert({"strace.json": [READ]}, "ftrace")
     assert status == 2 and "has no events" in err
     status, _, err = convert(trace, "ftrace", meta=META | {"runs": {"a": META}})
-    assert status == 2 and "of one run" in err
+    assert status == 2 and "has several runs" in err
     status, _, err = convert(trace, "trace-dat", meta=META | {"tsc_hz": 0})
-    assert status == 2 and "how fast the TSC runs" in err
+    assert status == 2 and "has no frequency of the TSC" in err
 
 
 def test_time_that_runs_backwards(convert):
-    """It cannot be, so such an event counts as lost."""
+    """An event with an earlier time than the one before counts as lost."""
     ring = Ring(0)
     for ms in 1, 3, 2, 4:
         ring.add(ms * MS, trace_export.EXIT.data(11, 0, 0))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Damaged exports: legoprof never prints a wrong number, and never a traceback.
+"""On damaged exports, legoprof never prints a wrong number and never a traceback.
 
-FUZZ_ROUNDS=100000 FUZZ_SEED=7 runs longer, and elsewhere.
+For a longer run with other damage, set FUZZ_ROUNDS=100000 and FUZZ_SEED=7 in the environment.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:
     lines = [meta]
     for name, rows in files.items():
         lines += [{"file": name}, {"table": name}, *rows]
-        lines += [{"note": "n"}] if name != "images.json" else []  # they are warnings
+        lines += [{"note": "n"}] if name != "images.json" else []  # its notes are warnings
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
     return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
@@ -77,7 +77,7 @@ def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:
 
 @pytest.fixture
 def run(tmp_path, capsysbinary):
-    """Returns a function that gives status, what is printed or written, and errors of legoprof."""
+    """Returns a function that runs legoprof, for (status, what it printed or wrote, stderr)."""
     path, output = tmp_path / "run.lego", tmp_path / "out"
 
     def run_legoprof(data: bytes, command: list[str]) -> tuple[int, bytes, str]:
@@ -124,7 +124,7 @@ def damage(rng: random.Random, data: bytes) -> bytes:
 
 
 def test_no_wrong_number(run):
-    """Damaged text is as good as new, or is refused in one line."""
+    """The output for a damaged export equals that for the intact one, or is a one-line error."""
     rng, good = random.Random(SEED), whole(META, FILES)
     expected = [run(good, command) for command in COMMANDS]
     assert all(status == 0 and out and not err for status, out, err in expected)
@@ -140,8 +140,8 @@ def test_no_wrong_number(run):
     assert nr_refused > ROUNDS // 2
 
 
-def test_what_is_whole_is_kept(run):
-    """With --damaged, each line that is printed is one of the undamaged export, or warned of."""
+def test_damaged_keeps_complete_lines(run):
+    """With --damaged, legoprof prints only rows of the intact export, and a warning."""
     rng, good = random.Random(SEED), whole(META, FILES)
     _, lines, _ = run(good, ["report", "--format", "json"])
     for i in range(ROUNDS):
@@ -156,7 +156,7 @@ def test_what_is_whole_is_kept(run):
 
 
 def on_console(data: bytes) -> bytes:
-    """The lines in which the kernel prints an export, each in pieces of 60 bytes."""
+    """Returns an export as the kernel prints it on the console, in pieces of 60 bytes."""
     lines = [MARKS]
     for line in data.splitlines():
         for at in range(0, len(line), 60):
@@ -170,8 +170,8 @@ MARK = "0123456789abcdef"
 MARKS = f"[    0.5] profile: lines of exports begin with export-{MARK}".encode()
 
 
-def test_console_keeps_what_is_whole(run, tmp_path):
-    """Of a damaged log, --damaged reads right rows only, in their tables, and most of them."""
+def test_console_keeps_complete_rows(run, tmp_path):
+    """From a damaged log, --damaged reads most rows, all of them right and in their tables."""
     path = tmp_path / "run.lego"
     rng, log = random.Random(SEED), on_console(whole(META, FILES))
     command = ["report", "--format", "json"]
@@ -213,7 +213,7 @@ def replace_something(rng: random.Random, value: object) -> object:
 
 
 def test_no_traceback(run, tmp_path):
-    """Values of any type, with a right checksum: what somebody else's kernel might write."""
+    """Values may have any type although the checksum is right, as from a modified kernel."""
     rng, other = random.Random(SEED), tmp_path / "other"
     other.write_bytes(whole(META, FILES))
     for _ in range(ROUNDS):
@@ -235,7 +235,7 @@ def test_no_traceback(run, tmp_path):
 
 
 def test_damaged_events(run):
-    """Pages and formats with wrong bytes and a right checksum, as of a kernel with a bug."""
+    """Pages and formats may have wrong bytes although the checksum is right."""
     rng = random.Random(SEED)
     for i in range(ROUNDS):
         files = trace_export.small(has_gaps=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names of user code: which file an address belongs to, and which files are refused."""
+"""Names of user code: the file that an address belongs to, and files that are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ void _start(void) { first(); }
 
 @pytest.fixture
 def build(tmp_path):
-    """Returns a function that makes a program, and its address and offset of first()."""
+    """Returns a function that builds a program: (path, address of first(), its offset)."""
 
     def build_program(name: str, *flags: str, source: str = SOURCE) -> tuple[Path, int, int]:
         path = tmp_path / name
@@ -62,7 +62,10 @@ def write(tmp_path: Path, images: list[dict], maps: list[dict], samples: list[di
 
 @pytest.mark.parametrize("flags", [["-static", "-no-pie"], ["-static-pie"], ["-shared", "-s"]])
 def test_names_by_offset(build, tmp_path, capsys, flags):
-    """Wherever a program or a library is mapped; of one without symbols, those that it exports."""
+    """
+    Names are found wherever a program or a library is mapped. If it has no symbol table, exported
+    symbols are used.
+    """
     elf, _, offset = build("program", *flags)
     page = offset & -4096
     maps = [area(1, 1, BASE, page)]
@@ -72,7 +75,7 @@ def test_names_by_offset(build, tmp_path, capsys, flags):
 
 
 def test_stripped_library(build, tmp_path, capsys):
-    """Code between the functions that it exports is none of them."""
+    """Code between the exported functions of a library has the library's name."""
     source = "void first(void) {} static void own(void) {} void last(void) { own(); }"
     elf, _, offset = build("library.so", "-shared", "-s", source=source)
     page = offset & -4096
@@ -84,7 +87,7 @@ def test_stripped_library(build, tmp_path, capsys):
 
 
 def test_newest_area_counts(build, tmp_path, capsys):
-    """An address may have been another file's before, and a process's map grows."""
+    """If areas overlap, the newest one counts, in a code map and in those that extend it."""
     elf, _, offset = build("program", "-static-pie")
     page, at = offset & -4096, BASE + offset % 4096
     maps = [area(1, 1, BASE, page), area(2, 2, BASE, page, parent=1), area(3, 1, 4096, 0, parent=2)]
@@ -121,13 +124,13 @@ def test_program_without_build_id(build, tmp_path, capsys):
     export = write(tmp_path, [image(elf)], [area(1, 1, BASE, page)], samples)
     status, out, err = run(capsys, "folded", export, "--program", str(elf))
     assert (status, out) == (0, "x;first 7\n")
-    assert err.endswith("/bin/program has no build id: only name and size tell it\n")
+    assert err.endswith("/bin/program has no build id: only its name and size identify it\n")
     elf.write_bytes(elf.read_bytes() + b"\0")
     assert "is not the program that ran" in run(capsys, "folded", export, "--program", str(elf))[2]
 
 
-def test_what_had_no_room(tmp_path, capsys):
-    """The kernel's remark on lost mappings is passed on."""
+def test_mappings_without_room(tmp_path, capsys):
+    """legoprof prints the kernel's note on lost mappings as a warning."""
     lost = {"note": "mappings of code without room"}
     export = write(tmp_path, [lost], [area(1, 0, BASE, 0)], [sample(BASE, 1)])
     out = run(capsys, "folded", export)
@@ -135,7 +138,7 @@ def test_what_had_no_room(tmp_path, capsys):
 
 
 def mmap_records(data: bytes) -> list[tuple[int, int, int, bytes, str]]:
-    """The pid, start, offset, build id and path of MMAP2 records of a perf.data."""
+    """Returns pid, start, offset, build id and path of each MMAP2 record in a perf.data."""
     at, size = struct.unpack_from("<QQ", data, 40)
     found, end = [], at + size
     while at < end:
@@ -151,7 +154,10 @@ def mmap_records(data: bytes) -> list[tuple[int, int, int, bytes, str]]:
 
 
 def test_perf_maps(build, tmp_path, capsys):
-    """What perf learns: build ids without any file, and that a program's map ends with it."""
+    """
+    perf.data has build ids even if no file is given, and unmaps a program when its process runs
+    another one.
+    """
     elf, *_ = build("program", "-static-pie")
     maps = [area(1, 1, BASE, 0x1000), area(2, 2, BASE * 2 // 3, 0)]
     images = [image(elf), {"image": 2, "path": "/lib/\033", "bytes": 5, "build_id": None}]
@@ -173,7 +179,10 @@ def test_perf_maps(build, tmp_path, capsys):
 
 
 def test_export_of_an_older_kernel(build, tmp_path, capsys):
-    """It tells no images: the name of the task must do, and addresses are the file's own."""
+    """
+    The export has no images. A program is found by the name of the task, and its addresses are
+    those in the ELF file.
+    """
     elf, address, _ = build("program", "-static", "-no-pie")
     row = sample(address, 0, comm="program")
     del row["code_map"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""make run says what is wrong with a request that cannot work: program, variable, KVM."""
+"""make run reports programs, variables and KVM settings that cannot work."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_program_that_can_run_is_taken(tmp_path, monkeypatch, capsys) -> None:
 
 
 def dynamic_elf(interpreter: bytes) -> bytes:
-    """One with a program header, of type PT_INTERP."""
+    """Returns an ELF program that names an interpreter."""
     header = elf()[:32] + struct.pack("<QQIHHHHHH", 64, 0, 0, 64, 56, 1, 0, 0, 0)
     path = interpreter + b"\0"
     return header + struct.pack("<IIQQQQQQ", 3, 4, 120, 120, 120, len(path), len(path), 1) + path
@@ -137,7 +137,7 @@ def test_make_warns_of_unknown_variables(arguments, hints) -> None:
 
 
 def test_make_knows_all_variables_that_it_reads() -> None:
-    """Each variable that the makefiles read, or that the help names, is a known one."""
+    """Each variable that the makefiles read, or that the help names, is in known-variables."""
     makefiles = [ROOT / "Makefile", *SCRIPTS.glob("*.mk")]
     text = "\n".join(path.read_text() for path in makefiles)
     used = set(re.findall(r"\$\((?:value )?([A-Z][A-Z0-9_]+)\)", text))

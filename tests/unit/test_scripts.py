@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-The build's own tools: the symbol table, the archive writer, the check of profile points, the
-counting of results, what is shown of a failed run's log, the system call table.
+Tests the tools of the build: symbol table, image maker, packages, test summary, QEMU runner, system
+call table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 def load_script(name: str):
-    """A script without .py in its name, as a module."""
+    """Imports a script whose name does not end in .py."""
     loader = SourceFileLoader(name, str(SCRIPTS / name))
     module = module_from_spec(spec_from_loader(name, loader))
     loader.exec_module(module)
@@ -104,7 +104,7 @@ def test_kallsyms_reports_every_kind_of_difference() -> None:
 
 
 def parse_cpio(data: bytes) -> list[tuple[str, int, int, bytes]]:
-    """(name, mode, ino, data) of every record up to the trailer."""
+    """Returns (name, mode, ino, data) of every record up to the trailer."""
     out, at = [], 0
     while True:
         assert data[at : at + 6] == b"070701"
@@ -121,7 +121,10 @@ def parse_cpio(data: bytes) -> list[tuple[str, int, int, bytes]]:
 
 @pytest.fixture
 def image(tmp_path: Path, monkeypatch, capsys):
-    """Runs mkinitramfs in a directory with a few files: (records without ino, what it said)."""
+    """
+    Returns a function that runs mkinitramfs in a directory with a few files, for (records without
+    ino, stderr).
+    """
     monkeypatch.chdir(tmp_path)
     program = Path("program")
     program.write_bytes(b"\x7fELF!")
@@ -224,7 +227,7 @@ def test_mkinitramfs_warns_of_dynamic_programs(image) -> None:
     assert "/bin/true: linked dynamically" in said
     assert "/bin/false (and 1 more): linked" in image("/bin/true", "/bin/false=/bin/false")[1]
     assert image("/bin/busybox=/bin/busybox")[1] == ""
-    # The linker is there under its name, behind links, in a loop of links.
+    # The linker is in the image under its own name, then behind links, then in a loop of links.
     linker = "lib64/ld-linux-x86-64.so.2"
     assert image("/bin/true", f"/{linker}=text")[1] == ""
     links = ["--symlink", "lib64=usr/lib64", "--symlink", f"/usr/{linker}=../lib/ld.so"]
@@ -242,7 +245,7 @@ def test_mkinitramfs_takes_packages(image) -> None:
 
 
 def test_mkinitramfs_downloads_packages(image, monkeypatch) -> None:
-    """apt-get and dpkg-deb are played: what they are asked for, and that it is asked once."""
+    """A fake apt-get is asked for the package, and only once."""
     asked = []
 
     def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
@@ -287,7 +290,10 @@ lonely
 
 
 def test_dependencies_of_packages(monkeypatch) -> None:
-    """apt-cache is played. Alternatives: one that is wanted, that is installed, the first."""
+    """
+    apt-cache is a fake. Of alternatives, a wanted package comes first, then an installed one, then
+    the first in the list.
+    """
     installed = {"mawk"}
 
     def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
@@ -363,7 +369,7 @@ reboot: power off, status 3
 
 
 def end_of(log: str, verdict: str, exit_code: int = 0) -> str | None:
-    """judge() says what is wrong with a run that ended by itself."""
+    """Returns what judge() finds wrong with a run that ended by itself."""
     found = qemu.Verdict.parse(verdict)
     status = found.status if found and not found.panic else None
     return qemu.judge(qemu.Result(log, status, exit_code, 1.0, None, found), "")

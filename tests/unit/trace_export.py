@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exports with events, made by hand: kinds of events as Linux has them, and pages of the rings."""
+"""Makes exports with events: the formats of some of Linux's events, and the pages of rings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATES = '{ 1, "S" }, { 2, "D" }'
 
 
 class Kind:
-    """A kind of events: its format's text, and the bytes of one."""
+    """A kind of event. Makes the text of its format, and the bytes of an event."""
 
     def __init__(self, id: int, system: str, name: str, fields: list[tuple], print_format: str):
         self.id, self.system, self.name, self.print_format = id, system, name, print_format
@@ -192,7 +192,10 @@ MS = 1_000_000
 
 
 def small(has_gaps: bool = True) -> dict:
-    """Two CPUs, a millisecond between two events: calls, switches, a lock, memory, and gaps."""
+    """
+    Returns an export of two CPUs with calls, switches, a lock, memory and gaps. Events are a
+    millisecond apart.
+    """
     zero, one = Ring(0), Ring(1, first=5)
     t = iter(range(1000 * MS, 9000 * MS, MS))
 
@@ -218,7 +221,7 @@ def small(has_gaps: bool = True) -> dict:
     for ret in -9, 4:
         one.add(next(t), ENTER.data(12, 1, [3, 0x7FFF0000, 4, 0, 0, 0], flags=0))
         one.add(next(t), EXIT.data(12, 1, ret, flags=0))
-    # The upper half of the TSC has changed.
+    # These times differ in the upper half of the TSC.
     zero.add(6000 * MS, ENTER.data(11, 60, [0] * 6, flags=0))
     switch_at = SWITCH.data(11, "reader", 11, 120, 16, "swapper", 0, 120)
     zero.add(6001 * MS, switch_at)

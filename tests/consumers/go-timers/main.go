@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
-// Timers, goroutines, garbage collection, files and a child, for test_go.py. Its output is always the same.
+// Uses timers, goroutines, garbage collection, files and a child. The output is always the same.
 package main
 
 import (
@@ -73,7 +73,7 @@ func timers() {
 	case <-time.After(10 * time.Millisecond):
 		rang = append(rang, 10)
 	}
-	sort.Ints(rang) // on a busy machine several are late together
+	sort.Ints(rang) // on a busy machine, several timers may be late at the same time
 	fmt.Println("timers:", rang)
 }
 
