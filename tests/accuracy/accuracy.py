@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compares the heatmap with the truth.
 
-A run boots the kernel under -icount with one CPU and the program tests/user/accuracy.c. The heatmap
-profiles it and prints all its rows; meanwhile a plugin of QEMU (truth.c) counts every executed
-instruction, by function and call chain. The distance of the two is half the sum over functions of
-the differences of their shares (total variation distance). It must be below the limit: the distance
-that 999 of 1,000 draws of as many samples from the truth have by chance (draws.c).
+A run boots the kernel with -icount and one CPU, and runs tests/user/accuracy.c. The heatmap
+profiles this program and prints all its rows. Meanwhile a QEMU plugin (truth.c) counts every
+executed instruction, by function and call chain. The distance between the two is half the sum, over
+all functions, of the differences of their shares (total variation distance). It must be below the
+limit: of 1,000 random draws of as many samples from the truth, 999 have a smaller distance
+(draws.c).
 
-Left out on both sides is idle, the function that executes hlt; in the truth also what runs in the
-sampling interrupt, which cannot sample itself: its share is told. User code is one row.
+Neither side includes cpu_idle(), which executes hlt. The truth does not include the sampling
+interrupt, which cannot sample itself. The tables give its share. User code is one row.
 
-With profile.source=nmi the truth is all other instructions. The timer cannot see code that runs
-with interrupts off, so what it must agree with is "seen": the time of such code charged to the
-instruction at which a pending interrupt finds them on again.
+With profile.source=nmi, the truth is all other instructions. The timer cannot sample code that runs
+with interrupts off. So its truth is what it can see: the time of such code counts for the
+instruction at which interrupts come on again.
 
-Inclusive shares are compared in the same way. In the truth a function has all instructions that
-are executed while it is active: from its first instruction until the return address that was on the
-stack then is returned to. The entry code is left out, as no chain shows it; of a sample in the
-entry code only its address is known.
+Inclusive shares are compared in the same way. In the truth, a function has all instructions that
+are executed while it is active: from its first instruction until the return to the address that is
+then on the stack. The entry code is left out, because no call chain has it. For a sample in the
+entry code, only its address is known.
 
-The rate is compared with the clock. The program reads the TSC around its work: so many samples are
-due. They must be those in the report and those it calls lost, to within one for each CPU and each
-switching on or off; and the plugin must have seen as many being taken as the report has.
+The rate is compared with the clock. The program reads the TSC around its work, which gives the
+number of samples due. It must equal the samples in the report plus the lost ones, within one for
+each CPU and each time that sampling is switched on or off. The plugin must have seen as many
+samples as the report has.
 
-table.py makes all runs and their table; tests/boot/test_accuracy.py some of them.
+table.py makes all runs and writes their table. tests/boot/test_accuracy.py makes some of them.
 """
 
 from __future__ import annotations
@@ -47,15 +49,15 @@ SOURCES = {
     "nmi": ("syscalls", "faults", "sched", "irqsoff"),
     "timer": ("syscalls", "faults", "sched"),
 }
-HZ = 50_000  # gives many samples; at twice of it the sampler takes much of the time
-TSC_HZ = 1_000_000_000  # under -icount shift=0: one cycle, one instruction, one nanosecond
+HZ = 50_000  # gives many samples; at twice this rate, the sampler takes much of the time
+TSC_HZ = 1_000_000_000  # with -icount shift=0, an instruction takes one cycle and one nanosecond
 MIN_SAMPLES = 50_000
 CYCLES = 1_040_000_000
 CONTROL_CYCLES = 260_000_000
 NR_DRAWS = 1000
 QUANTILE = 0.999
-RATE_SLACK = 2  # one CPU, switched off once
-MOVED = 0.02  # of all samples, from one function to another: must be seen
+RATE_SLACK = 2  # one for the CPU, one for switching sampling off
+MOVED = 0.02  # of all samples: if they move to another function, the comparison must notice it
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Case:
     source: str
     seed: int
     jitter: bool = True
-    is_control: bool = False  # short, for few samples
+    is_control: bool = False  # a short run with few samples
     hz: int = HZ
     more: str = ""  # boot parameters
 
@@ -121,7 +123,7 @@ class Samples:
 def read_samples(log: str) -> Samples:
     reports = report.parse(log)
     if len(reports) != 1 or not reports[0].heatmap:
-        raise AccuracyError("there is not one report with a heatmap in the log")
+        raise AccuracyError("the log must have exactly one report, with a heatmap")
     heatmap = reports[0].heatmap
     wrong = report.check(reports[0])
     if wrong:
@@ -136,7 +138,7 @@ def read_samples(log: str) -> Samples:
     nr_lost = sum(int(match[1]) for match in map(LOST.match, heatmap.notes) if match)
     clocks = CLOCK.findall(log)
     if len(clocks) != 1:
-        raise AccuracyError("the program has not said how long it was sampled")
+        raise AccuracyError("the program has not printed how long it was sampled")
     clock = int(clocks[0][0]), int(clocks[0][1])
     return Samples(dict(own), dict(inclusive), heatmap.notes, nr_idle, nr_lost, clock)
 
@@ -159,12 +161,12 @@ class Verdict:
 
 @dataclass
 class Rate:
-    """Of the samples of one CPU, for which sampling was switched off once."""
+    """Numbers of samples on one CPU, after sampling was switched off once."""
 
     due: tuple[float, float]  # by the clock, at least and at most
     taken: int
     lost: int
-    seen: int  # taken, as the plugin saw it
+    seen: int  # by the plugin
 
     @property
     def ok(self) -> bool:
@@ -203,8 +205,8 @@ def judge(
     truth: Truth, samples: Samples, seen: bool, seed: int = 1, by_returns: bool = False
 ) -> Verdict:
     """
-    seen: the truth as a sampler finds it that has to wait for interrupts to be on. by_returns:
-    inclusive, only the functions that a return address leads to.
+    seen: the truth is what a sampler sees that cannot interrupt code with interrupts off.
+    by_returns: inclusive shares only count functions that a return address leads to.
     """
     chains = [
         (
@@ -245,13 +247,13 @@ class Run:
         return judge(self.truth, self.samples, seen, self.case.seed, by_returns)
 
     def rate(self, hz: int | None = None) -> Rate:
-        """hz: as if the report were that of another rate."""
+        """hz: the rate to compare with, if not the run's own."""
         low, high = ((hz or self.case.hz) * cycles / TSC_HZ for cycles in self.samples.clock)
         taken = self.samples.nr + self.samples.nr_idle
         return Rate((low, high), taken, self.samples.nr_lost, self.truth.cpus[0].nr_samples)
 
     def judge_moved(self) -> Verdict:
-        """The same samples, some of them moved from the function that has most to the next."""
+        """Judges the samples after moving some from the most frequent function to the second."""
         own = dict(self.samples.own)
         first, second = sorted(own, key=own.__getitem__)[:-3:-1]
         nr = round(MOVED * self.samples.nr)
@@ -262,7 +264,7 @@ class Run:
 
 
 def together(runs: list[Run]) -> Run:
-    """The samples, and the truth, of several runs as those of one: chance has less to say there."""
+    """Joins samples and truth of several runs to those of one, in which chance has less effect."""
     own: Counts = defaultdict(int)
     inclusive: Counts = defaultdict(int)
     for each in runs:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Call chains of samples against the truth, while functions are counted or traced.
+"""Compares call chains of samples with the truth, while functions are counted or traced.
 
-The plugin tells all chains of functions that were ever active. Each sampled chain, from NMIs at any
-instruction, must be one of them, from its first function to its last, and none may be cut off
-inside the kernel. `make accuracy` writes the table into kernel/profile/measurements.md.
+The plugin records all chains of functions that were ever active. NMIs take samples at any
+instruction. Each sampled chain must be one of the plugin's, from its first function to its last,
+and none may be truncated inside the kernel. `make accuracy` writes the table into
+kernel/profile/measurements.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ BEGIN = "<!-- made by `make accuracy`: call chains -->"
 END = "<!-- end of the call chains -->"
 COUNTING = "/proc/profile/function_calls"
 TRACER = "/sys/kernel/tracing/current_tracer"
-# What is written to which file first.
+# For each state, the file and the word that the program writes to it first.
 STATES = {
     "left out": ("/proc/profile/report", "reset"),
     "off": (COUNTING, "off"),
@@ -32,16 +33,16 @@ WORKLOADS = ("syscalls", "faults", "sched", "irqsoff")
 HZ = 100_000
 CYCLES = 300_000_000
 INTERRUPT = "do_vector"
-# Ends when no more samples are taken: until then functions change() and source_apply() are hit.
+# Ends when no more samples are taken. Samples can hit change() and source_apply() before that.
 WINDOW = ("sample_reset", "off_time_switch")
-CUT_OFF = {"[cut: off the stack]", "[cut: a return address that is none]"}
+TRUNCATED = {"[cut: off the stack]", "[cut: a return address that is none]"}
 
 Chain = tuple[str, ...]
 
 
 def read_chains(log: str, names: set[str]) -> set[Chain]:
-    """The kernel's part of folded stacks. One that is cut off there keeps the word that says so."""
-    chains, known = set(), names | CUT_OFF
+    """Returns the kernel's part of folded stacks. Truncated chains keep the word that says so."""
+    chains, known = set(), names | TRUNCATED
     for line in log.splitlines():
         stack, _, nr = line.rpartition(" ")
         if nr.isdigit() and ";" in stack:
@@ -51,8 +52,8 @@ def read_chains(log: str, names: set[str]) -> set[Chain]:
 
 def is_true(chain: Chain, truth: Truth) -> bool:
     """
-    The address that an interrupt returns to may be a function's first; for the plugin the function
-    was not active yet.
+    Returns whether the plugin has seen the chain. An interrupt may hit the first instruction of a
+    function, which is then not active yet for the plugin.
     """
     paths = [chain]
     for at, name in enumerate(chain):
@@ -62,7 +63,7 @@ def is_true(chain: Chain, truth: Truth) -> bool:
 
 
 def kernel(state: str) -> Path:
-    """`make functions-kernel` has made that with PROFILE_FUNCTIONS."""
+    """Returns the kernel for a state. `make functions-kernel` builds the one for most states."""
     return BUILD / ("vmlinux" if state == "left out" else "variants/functions/vmlinux")
 
 

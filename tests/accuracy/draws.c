@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * draws SAMPLES DRAWS SEED <truth: how far samples from a known distribution are from it by chance.
+ * draws SAMPLES DRAWS SEED <truth: computes how far random samples are from their distribution.
  *
- * Each line of the input is a call chain: its weight, the number of the function that runs, and
- * those of the other functions on the chain, each once. A draw takes SAMPLES chains, each by its
- * weight, and has two distances from the truth: half the sum over functions of the differences of
- * their shares, of those that run (total variation distance), and of those on the chain. Prints a
- * line `<distance> <distance>` for each draw.
+ * Each line of the input is a call chain: its weight, the number of the running function, and the
+ * numbers of the other functions in the chain, each once. A draw takes SAMPLES random chains, by
+ * their weights. Its distance from the truth is half the sum over all functions of the differences
+ * of their shares (total variation distance). For each draw, prints `<distance> <distance>`: that
+ * of the running functions, and that of all functions in the chains.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 
 static double weight[MAX_CHAINS];
 static uint32_t first_link[MAX_CHAINS + 1], links[MAX_LINKS], nr_chains, nr_links, nr_functions;
-/* Walker's alias method: chain i, or by 1 - keep[i] chain other[i]. */
+/* Walker's alias method: draws chain i with probability keep[i], else chain other[i]. */
 static double keep[MAX_CHAINS];
 static uint32_t other[MAX_CHAINS], nr_drawn[MAX_CHAINS], todo[MAX_CHAINS];
 static double own[MAX_FUNCTIONS], inclusive[MAX_FUNCTIONS];
@@ -81,7 +81,7 @@ static void make_alias(void)
 {
 	uint32_t small = 0, large = nr_chains;
 
-	/* todo: those below the average from the front, the others from the back. */
+	/* todo has chains below the average at its front, and the others at its back. */
 	for (uint32_t i = 0; i < nr_chains; i++) {
 		keep[i] = weight[i] * nr_chains;
 		other[i] = i;
@@ -97,7 +97,7 @@ static void make_alias(void)
 			todo[small++] = rich;
 		}
 	}
-	/* What is left is 1 but for rounding. */
+	/* The rest would be 1 without rounding errors. */
 	while (small)
 		keep[todo[--small]] = 1;
 	while (large < nr_chains)

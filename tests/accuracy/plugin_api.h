@@ -3,8 +3,8 @@
 #define ACCURACY_PLUGIN_API_H
 
 /*
- * What truth.c uses of QEMU's interface for TCG plugins, version 1 (QEMU 7.2). Debian ships no
- * header for it; QEMU itself provides the functions when it loads the plugin.
+ * The part of QEMU's interface for TCG plugins, version 1 (QEMU 7.2), that truth.c uses. Debian
+ * ships no header for it. QEMU provides the functions when it loads the plugin.
  */
 
 #include <stdbool.h>
@@ -37,7 +37,7 @@ extern PLUGIN_EXPORT int qemu_plugin_version;
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
 				      char **argv);
 
-/* fn is called for each block of guest code when it is translated; insns are its instructions. */
+/* Calls fn for each block of guest code when it is translated. insns are its instructions. */
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 					   void (*fn)(qemu_plugin_id_t id,
 						      struct qemu_plugin_tb *tb));
@@ -47,7 +47,7 @@ const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
-/* Before each execution of an instruction: call fn, or add to a counter; the call comes first. */
+/* Before each execution of an instruction, calls fn, then adds to a counter. */
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    void (*fn)(unsigned int cpu, void *data), int regs,
 					    void *data);
@@ -55,8 +55,8 @@ void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn, i
 						void *counter, uint64_t add);
 
 /*
- * At each of an instruction's memory accesses. Of the kinds only RW works: 7.2 never calls for R,
- * and for reads too with W.
+ * Calls fn at each memory access of an instruction. rw must be RW: QEMU 7.2 never calls fn with R,
+ * and calls it for reads, too, with W.
  */
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 				      void (*fn)(unsigned int cpu, qemu_plugin_meminfo_t info,

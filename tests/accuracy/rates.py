@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""More workloads, by each source and at each rate: the shares, and the number of samples.
+"""Judges shares and numbers of samples for more workloads, with each source and at each rate.
 
-`make accuracy` writes the table into kernel/profile/measurements.md. Controls that must fail: the
-samples taken for those of a higher rate; samples of which the lost ones are forgotten; and
-inclusive shares of a kernel whose functions may end in jumps to others.
+`make accuracy` writes the table into kernel/profile/measurements.md. The controls must fail:
+samples judged at a higher rate, samples without the lost ones, and inclusive shares of a kernel
+with tail calls.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ BEGIN = "<!-- made by `make accuracy`: rates -->"
 END = "<!-- end of the rates -->"
 RATES = (1_000, 10_000, 50_000, 100_000)
 WORKLOADS = ("pingpong", "tmpfs", "pagefaults")
-WRONG = 0.01  # by which a rate is taken for higher, or what tells so few samples apart for sure
+WRONG = 0.01  # the controls' rate is higher by this, or by more if there are too few samples
 TAIL_CALLS_CASE = Case("syscalls", "nmi", 1, is_control=True)
-TAIL_CALLS_NAME = "functions that end in jumps"
-BY_RETURNS_NAME = "the same, but the truth by return addresses, which cannot see it"
+TAIL_CALLS_NAME = "kernel with tail calls"
+BY_RETURNS_NAME = "the same, compared with the truth by return addresses"
 LOSING = Case("irqsoff", "timer", 1, is_control=True)  # also the control of table.py
 HEAD = (
     "| workload | source | Hz | samples | distance | limit | inclusive | limit "
@@ -34,7 +34,7 @@ CONTROL_HEAD = "| control of inclusive shares | distance | limit | |"
 
 
 def case(workload: str, source: str, hz: int) -> Case:
-    """A run of a quarter of a second: its number of samples is exact, its shares are rough."""
+    """Returns a run of a quarter of a second. Its rate is exact, but its shares are rough."""
     return Case(workload, source, 1, hz=hz, is_control=True)
 
 
@@ -71,17 +71,17 @@ def render_row(run: Run) -> str:
 
 
 def controls(runs: dict[Case, Run]) -> list[tuple[str, Rate]]:
-    """Returns the controls: runs with a wrong rate, or without their losses, which must fail."""
+    """Returns the controls, which must fail: runs at a wrong rate, and one without its losses."""
     found = []
     for each in cases():
         if each.workload == WORKLOADS[0]:
             wrong = max(WRONG, (2 * RATE_SLACK + 1) / runs[each].rate().due[0])
             rate = runs[each].rate(round(each.hz * (1 + wrong)))
-            name = f"{each.source} at {each.hz} Hz, taken for {100 * wrong:.0f} % more"
+            name = f"{each.source} at {each.hz} Hz, judged at {100 * wrong:.0f} % more"
             found.append((name, rate))
     losing = runs[LOSING].rate()
     losing.lost = 0
-    found.append(("timer on irqsoff, without what was lost", losing))
+    found.append(("timer on irqsoff, without the lost samples", losing))
     return found
 
 
@@ -107,7 +107,7 @@ def render(runs: dict[Case, Run], tail_calls: Run) -> str:
 
 
 def bad(runs: dict[Case, Run], tail_calls: Run) -> list[str]:
-    """Returns the runs that do not agree, and the controls that do."""
+    """Returns the names of runs that fail, and of controls that do not."""
     names = [each.name for each in cases() if render_row(runs[each]).endswith("| fails |")]
     names += [name for name, rate in controls(runs) if rate.ok]
     names += [TAIL_CALLS_NAME] if tail_calls.judge().inclusive_ok else []

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes all runs of accuracy.py and writes their tables into kernel/profile/measurements.md.
 
-`make accuracy` builds what this needs and calls it: 87 runs, which take some 26 minutes of CPU
-time, one on each CPU at a time. Prints each verdict as it comes; exits with 1 when a distance is
+`make accuracy` builds all that is needed and calls this. The 87 runs take some 26 minutes of CPU
+time, one on each CPU at a time. Prints each verdict as it comes. Exits with 1 if a distance is
 above its limit, a chain is wrong, or a control does not fail. --only makes one of the tables:
-`seeds`, five runs of each workload, `rates` (rates.py), or `chains` (chains.py).
+`seeds` (five runs of each workload), `rates` (rates.py) or `chains` (chains.py).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from truth import BUILD, ROOT, AccuracyError, Truth  # noqa: E402
 PAGE = ROOT / "kernel/profile/measurements.md"
 BEGIN = "<!-- made by `make accuracy` -->"
 END = "<!-- end of what it made -->"
-# A name, the case, and whether it is compared with what the timer can see.
+# The name, the case, and whether to compare only with what the timer can see.
 CONTROLS = (
     ("timer on irqsoff, all instructions", Case("irqsoff", "timer", 1, is_control=True), False),
     ("timer on periodic, no jitter", Case("periodic", "timer", 1, False, True), True),
@@ -113,9 +113,9 @@ def render(runs: dict[Case, Run]) -> str:
 
 
 def block(text: str, begin: str = BEGIN, end: str = END) -> str:
-    """What stands between the marks."""
+    """Returns the text between two marks."""
     if text.count(begin) != 1 or text.count(end) != 1:
-        raise AccuracyError(f"{PAGE}: the marks of the table are not there")
+        raise AccuracyError(f"{PAGE}: there must be one {begin} and one {end}")
     return text.split(begin)[1].split(end)[0].removeprefix("\n")
 
 
@@ -135,7 +135,7 @@ def take_cpu(cpus: multiprocessing.Queue) -> None:
 
 
 def executor() -> concurrent.futures.Executor:
-    """One run at a time on each CPU."""
+    """Returns an executor that makes one run at a time on each CPU."""
     cpus: multiprocessing.Queue = multiprocessing.Queue()
     usable = sorted(os.sched_getaffinity(0))
     for cpu in usable:
@@ -161,7 +161,7 @@ def run_all(cases: list[Case], kernel: Path, initrd: Path) -> dict[Case, Run]:
 
 
 def make_chains(initrd: Path) -> list[str]:
-    """Returns the cases in which a chain is wrong."""
+    """Writes the table of call chains, and returns the cases in which a chain is wrong."""
     cases = chains.cases()
     with executor() as pool:
         futures = [
@@ -180,7 +180,7 @@ def bad_seeds(runs: dict[Case, Run]) -> list[str]:
     for source, workload in ((s, w) for s, workloads in SOURCES.items() for w in workloads):
         mine = [runs[Case(workload, source, seed)] for seed in SEEDS]
         every = together(mine).judge()
-        # Of 70 distances one may be among the thousandth that chance puts above the limit.
+        # One distance in 1,000 exceeds its limit by chance, and there are 70 here.
         if nr_below([run.judge() for run in mine]) < len(SEEDS) - 1:
             bad.append(f"{workload}-{source}: more than one seed")
         if not (every.ok and every.inclusive_ok):

@@ -1,38 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The truth for the heatmap: a TCG plugin that counts every instruction a guest executes, by
- * function and by the functions that were active then, and in the kernel by address too. User code
- * is one function. Several CPUs have to take turns in one thread, as they do under -icount.
+ * A TCG plugin that counts every instruction of a guest, to check the heatmap: by function, by call
+ * chain, and in the kernel by address, too. User code is one function. Several CPUs must take turns
+ * in one thread, as they do with -icount.
  *
  *   -plugin libtruth.so,functions=FILE,out=FILE,sampler=nmi|timer,start=ADDR,stop=ADDR,
  *           stubs=ADDR,syscall=ADDR,nmi=ADDR,thread=ADDR,switch=ADDR,timer=VECTOR,idle=ADDR,
  *           sample=ADDR,schedule=ADDR,work=ADDR...
  *
- * functions: the addresses of the kernel's functions, ascending, in hex, one a line; the last is
- * the end of the last one. Counting starts anew when the instruction at `start` is executed, and
- * ends, with everything written to `out`, at the next one at `stop`.
+ * functions: a file with the addresses of the kernel's functions, ascending, in hex, one a line,
+ * and the end of the last function. Counting restarts when the instruction at `start` is executed.
+ * At the next execution of `stop`, the plugin writes all counts to `out`.
  *
- * The unit is a run: instructions of a translation block that belong to one function, up to a cli.
- * Each run calls begin_run() at its first instruction; each instruction adds 1 to `executed`. So
- * the difference at the next run's begin is how many of the last one were begun: all of them,
- * unless one has faulted, which is executed again later and has not taken any time yet. (The list
- * of a block whose last instruction crosses a page has one too many; what is counted is right.)
+ * The unit is a run: consecutive instructions of a translation block in one function. A run ends
+ * with an instruction that changes the flow or the interrupt flag (enum last). Each run calls
+ * begin_run() at its first instruction, and each instruction adds 1 to `executed`. The difference
+ * at the begin of the next run is the number of instructions begun in the last run. These are all
+ * of them, unless one has faulted. A faulting instruction is executed again later, so it does not
+ * count. (If the last instruction of a block crosses a page, the block's list has one too many;
+ * the count is right.)
  *
- * A function is active from its first instruction until the return address that was on the stack
- * then is returned to, on that task's stack. Where on the stack a call puts its return address, and
- * a return takes it from, is seen as a memory access: that tells stacks apart when the kernel
- * switches, too. A jump to another function leaves the one that jumps active; the return ends
- * both. Interrupts, exceptions and switches to other tasks are on top of what they interrupt. A
- * node is a function with those that are active below it; it says whether it was jumped to, so
- * that the chain of return addresses, which lacks a function that has jumped, can be told as well.
+ * A function is active from its first instruction until the return to the address that was then on
+ * the stack of its task. The plugin sees calls and returns access this address. Because the address
+ * of the access differs between stacks, this works across switches of tasks, too. A function that
+ * jumps to another one stays active; the return ends both. Interrupts, exceptions and switches to
+ * other tasks are on top of the function that they interrupt. A node is a function in a chain of
+ * active functions. It records whether the function was jumped to, so that truth.py can also find
+ * the chain of return addresses, which lacks functions that have jumped.
  *
- * What runs in the sampling interrupt is kept apart, as it cannot sample itself. Of interrupts that
- * took a sample (called the function at `sample`) and did no other work (called none of the
- * functions at `work`) the plugin tells the number, and the instructions from their first to their
- * iretq. For the timer, which has to wait for interrupts to be on, a second truth is kept, "seen":
- * time with interrupts off is charged to where they came on again, as an interrupt that was due
- * meanwhile would find it. Each CPU's instructions are also told as busy or idle (those of the
- * function at `idle`, and on top of it), and how many of both ran with interrupts off.
+ * The sampling interrupt is counted separately, because it cannot sample itself. Such interrupts
+ * are counted by their work: whether they took a sample (called `sample`), and whether they did
+ * other work (called one of the functions `work`), with the instructions from the first one to the
+ * iretq.
+ *
+ * The timer cannot interrupt code with interrupts off. So the plugin counts a second truth, "seen":
+ * time with interrupts off is charged to the instruction at which they come on again, where a
+ * pending interrupt would come. For each CPU, instructions are also counted as idle (in `idle`, and
+ * on top of it) or busy, each with the part that ran with interrupts off.
  */
 #include "truth_count.h"
 
@@ -46,7 +50,7 @@ struct frame {
 	uint64_t addr; /* 0: free */
 	bool is_interrupt;
 	struct state state; /* before the call or the interrupt */
-	struct out out;	    /* if it is the call of switch_stack() */
+	struct out out;	    /* for calls of switch_stack() */
 };
 
 struct node *nodes[HASH_SLOTS];
@@ -62,7 +66,7 @@ static struct frame frames[FRAME_SLOTS];
 static uint32_t nr_frames;
 
 static uint64_t executed, executed_before;
-static struct cpu *current; /* the CPU whose run is the last that began */
+static struct cpu *current; /* the CPU of the last run that began */
 static const struct state user_state = {
 	.below = &root,
 	.node = &root,
@@ -70,7 +74,7 @@ static const struct state user_state = {
 	.in_user = true,
 };
 static bool in_window;
-static uint64_t nr_faulted; /* instructions that were begun and not executed */
+static uint64_t nr_faulted; /* instructions that were begun but not executed */
 
 static uint64_t time_now(void)
 {
@@ -119,8 +123,8 @@ static void save_state(uint64_t addr, bool is_interrupt, const struct state *bef
 }
 
 /*
- * QEMU leaves an instruction's callback in place behind it, where some accesses of the CPU's own,
- * to the interrupt table say, and of other instructions call it again.
+ * QEMU leaves an instruction's callback in place after the instruction. Later accesses can call it
+ * again: of other instructions, and of the CPU itself, for example to the interrupt table.
  */
 static bool is_first_access(struct cpu *cpu, bool is_right_kind, uint32_t position)
 {
@@ -137,7 +141,7 @@ static bool is_last_access(struct cpu *cpu, bool is_right_kind, enum last last)
 	       is_first_access(cpu, is_right_kind, cpu->running->nr);
 }
 
-/* The sampling interrupt is over, or the CPU goes on to other things in it. */
+/* Called when the sampling interrupt ends, or goes on to other work. */
 static void leave_sampler(struct cpu *cpu, bool is_other_work)
 {
 	struct interrupt *now = &cpu->interrupt;
@@ -203,7 +207,7 @@ static bool has_error_code(int vector)
 	       vector == 29 || vector == 30;
 }
 
-/* The first push of an interrupt's entry, below the frame, or the error code, made by the CPU. */
+/* The first push of an interrupt's entry, below the frame or the error code of the CPU. */
 static void on_entry(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
 {
 	struct cpu *cpu = &cpus[index];
@@ -231,7 +235,7 @@ static void enter(struct cpu *cpu, int vector)
 	}
 }
 
-/* The first read is that of rip. What no entry has left a frame for goes to user mode. */
+/* An iretq reads rip first. If no entry has saved a frame there, it returns to user mode. */
 static void on_interrupt_return(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr,
 				void *data)
 {
@@ -274,7 +278,7 @@ static bool is_fault(int entry)
 	       entry != VECTOR_NMI && entry != VECTOR_BREAKPOINT && entry != VECTOR_OVERFLOW;
 }
 
-/* Adds to the stretch with interrupts off, or ends it. The idle loop's own ends in a halt. */
+/* Adds to the stretch with interrupts off, or ends it. The idle loop does not count: it halts. */
 static void stretch(struct cpu *cpu, bool is_off, uint64_t nr)
 {
 	struct node *last = cpu->stretch_node;
@@ -315,7 +319,7 @@ static void charge(struct cpu *cpu, uint64_t nr)
 		run->nr_seen_by_length[nr]++;
 }
 
-/* How much of the CPU's last run was executed; another CPU may be next. */
+/* Computes how much of the last run was executed. The next run may be of another CPU. */
 static void measure_run(void)
 {
 	current->nr_executed = executed - executed_before;
@@ -340,7 +344,7 @@ static void end_run(struct cpu *cpu, const struct run *next)
 			 cpu->nr_executed == cpu->running->nr ? cpu->running->last : LAST_OTHER);
 }
 
-/* Makes the run's function the one that is active on top. */
+/* Makes the run's function the innermost active one. */
 static void activate(struct state *state, const struct run *run)
 {
 	struct node *node = state->node;
@@ -350,7 +354,7 @@ static void activate(struct state *state, const struct run *run)
 	} else if (node->function != run->function && run->starts_function) {
 		state->node = push(node, run->function, true);
 	} else if (node->function != run->function) {
-		/* Back into one that had jumped out of its cold part, say. */
+		/* A jump back to an outer function, for example from its cold part. */
 		while (node != state->below && node->function != run->function)
 			node = node->parent;
 		if (node == state->below) {
@@ -395,7 +399,7 @@ static void begin_run(unsigned int index, void *data)
 		enter(cpu, run->entry);
 	else if (run->function == user_function)
 		cpu->state = user_state;
-	else if (cpu->state.in_user) /* it boots */
+	else if (cpu->state.in_user) /* the CPU boots */
 		cpu->state = (struct state){ .below = &root, .node = &root };
 	if (run->starts_switch)
 		waits_begin(cpu, &frame_at(cpu->last_call)->out, time_now());
@@ -421,7 +425,7 @@ static void begin_run(unsigned int index, void *data)
 		end_window();
 }
 
-/* The same instructions may be translated many times: one run has the counts of all. */
+/* Finds or makes the run of some instructions. Translating them again finds the same run. */
 static struct run *find_run(const struct qemu_plugin_tb *tb, size_t start, size_t nr)
 {
 	struct instruction first = get_instruction(tb, start),
@@ -430,7 +434,7 @@ static struct run *find_run(const struct qemu_plugin_tb *tb, size_t start, size_
 	bool is_user = first.addr < USER_END;
 	enum last how = is_user ? LAST_OTHER : last_of(&last);
 
-	/* Code may have been patched meanwhile. */
+	/* Code may have been patched since then, so `last` is compared, too. */
 	for (run = *slot; run; run = run->next) {
 		if (run->nr == nr && run->addrs[0] == first.addr &&
 		    run->addrs[nr - 1] == last.addr && run->last == how)
@@ -478,7 +482,7 @@ static void watch_memory(const struct instruction *insn)
 						 QEMU_PLUGIN_MEM_RW, NULL);
 }
 
-/* Behind begin_run() of the same instruction, if it is the first of a run. */
+/* Called last, so that begin_run() runs first if the same instruction begins a run. */
 static void watch_clock(const struct qemu_plugin_tb *tb)
 {
 	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {

@@ -2,7 +2,7 @@
 #ifndef ACCURACY_TRUTH_H
 #define ACCURACY_TRUTH_H
 
-/* What the plugin is told: its arguments, the kernel's functions, instructions. */
+/* The input of the plugin: its arguments, the kernel's functions, instructions. */
 
 #include "plugin_api.h"
 
@@ -13,10 +13,10 @@
 
 struct truth_args {
 	uint64_t start, stop;		      /* of the window */
-	uint64_t stubs, syscall, nmi, thread; /* where the kernel, and a new thread, is entered */
+	uint64_t stubs, syscall, nmi, thread; /* entries of the kernel, and of new threads */
 	uint64_t switch_stack;
-	uint64_t schedule;     /* reads the clock, then calls switch_stack */
-	uint64_t idle, sample; /* the idle loop; what takes a sample */
+	uint64_t schedule;     /* reads the clock, then calls switch_stack() */
+	uint64_t idle, sample; /* cpu_idle(), sample_take() */
 	uint64_t timer;	       /* vector */
 	bool samples_by_nmi;
 	const char *out;
@@ -24,10 +24,10 @@ struct truth_args {
 
 extern struct truth_args args;
 
-/* Functions have numbers, in the order of their addresses; then come these. */
+/* Functions are numbered in the order of their addresses. These two numbers follow. */
 extern int nr_functions, user_function, other_function;
 
-/* Where an interrupt or exception enters the kernel: the vector, or one of these. */
+/* An entry of the kernel: the vector of an interrupt or exception, or one of these. */
 enum {
 	ENTRY_NONE = -1,
 	ENTRY_SYSCALL = NR_VECTORS
@@ -40,7 +40,7 @@ enum vector {
 	VECTOR_OVERFLOW = 4
 };
 
-/* What an instruction does, as the last of a run. */
+/* The kind of a run's last instruction. */
 enum last {
 	LAST_OTHER,
 	LAST_CALL,
@@ -59,17 +59,18 @@ struct instruction {
 };
 
 __attribute__((noreturn)) void die(const char *what);
-/* Zeroed. */
+/* Returns zeroed memory. Dies if there is none. */
 void *must_alloc(size_t size);
 
-/* Everything in argv, or die. */
+/* Reads all arguments. Dies if one is missing. */
 void truth_read_args(int argc, char **argv);
 
 int function_at(uint64_t addr);
-/* Whether a function of the kernel begins here; whether it is one that was named as work. */
+/* Returns whether a function of the kernel begins here. */
 bool is_start(uint64_t addr);
+/* Returns whether a `work=` argument names this address. */
 bool is_work(uint64_t addr);
-/* The vector of the interrupt or exception that enters the kernel here, or ENTRY_*. */
+/* Returns the vector of the interrupt or exception that enters the kernel here, or ENTRY_*. */
 int entry_at(uint64_t addr);
 
 struct instruction get_instruction(const struct qemu_plugin_tb *tb, size_t i);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Boots a kernel with the plugin (truth.c), and reads what it has counted.
+"""Boots a kernel with the plugin (truth.c), and reads its counts.
 
-README.md beside this file says what there is.
+README.md in this folder describes the counts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BUILD = ROOT / os.environ.get("BUILD", "build")
 USER = "[user]"
 IDLE = "cpu_idle"
 OTHER = "[other]"
-WINDOW = ("sample_reset", "source_apply")  # called by what is written to /proc/profile/
-# What a timer interrupt does besides taking a sample; not each kernel has all of them.
+WINDOW = ("sample_reset", "source_apply")  # called when a program writes to /proc/profile/
+# The other work of a timer interrupt; not every kernel has all of these functions.
 WORK = ("account_tick", "sched_tick", "timer_tick", "timer_run")
 LAST_OF_ENTRY_SECTION = "machine_check_entry"
 RETURNS = ("function_return", "function_graph_return")
@@ -37,11 +37,11 @@ Counts = dict[str, int]
 
 
 class AccuracyError(Exception):
-    """A run that cannot show the accuracy; the message says why."""
+    """A run that cannot be judged; the message is the reason."""
 
 
 class Symbols:
-    """A kernel's functions, named as its own report does."""
+    """A kernel's functions, with the same names as in its reports."""
 
     def __init__(self, kernel: Path):
         nm = os.environ.get("NM", "nm")
@@ -88,15 +88,15 @@ def plugin_argument(
 @dataclass
 class Chain:
     own: str
-    callers: frozenset[str]  # the other functions that are active
-    returned_to: frozenset[str]  # those of them that a return address on the stack leads to
+    callers: frozenset[str]  # the other active functions
+    returned_to: frozenset[str]  # the callers that a return address on the stack leads to
     nr: int
     nr_seen: int
 
 
 @dataclass
 class Interrupts:
-    """Sampling interrupts of one kind, and their instructions from the first to the iretq."""
+    """Sampling interrupts of one kind; their instructions count from the first to the iretq."""
 
     nr: int = 0
     nr_instructions: int = 0
@@ -108,7 +108,7 @@ class Interrupts:
 
 @dataclass
 class Cpu:
-    """The instructions of a CPU; those of its sampling interrupts are separate, by kind."""
+    """The instructions of a CPU. Those of its sampling interrupts are separate, by kind."""
 
     nr_busy: int
     nr_busy_off: int  # with interrupts off
@@ -124,7 +124,7 @@ class Cpu:
 
     @property
     def off_share(self) -> float:
-        """How much of the CPU's work ran with interrupts off."""
+        """Returns the share of the CPU's work that ran with interrupts off."""
         return self.nr_busy_off / self.nr_busy
 
 
@@ -133,17 +133,17 @@ KINDS = {"only": "sample_only", "work": "sample_and_work", "none": "without_samp
 
 @dataclass
 class Stretch:
-    """The longest one, in instructions, with interrupts off that ended in this chain."""
+    """The longest stretch with interrupts off that ended in this chain."""
 
-    nr: int
+    nr: int  # instructions
     chain: tuple[str, ...]  # outermost first
 
 
 @dataclass
 class Waits:
-    """Of threads that were switched out in one chain, outermost function first."""
+    """The waits of threads that were switched out in this chain."""
 
-    chain: tuple[str, ...]
+    chain: tuple[str, ...]  # outermost first
     nr: int
     cycles: int  # by the clock that schedule() reads
     switch_cycles: int  # from switch to switch
@@ -156,9 +156,9 @@ class Truth:
     cpus: dict[int, Cpu] = field(default_factory=dict)
     odd: Counts = field(default_factory=dict)
     stretches: list[Stretch] = field(default_factory=list)
-    waits: list[Waits] = field(default_factory=list)  # right only if no CPU was idle
+    waits: list[Waits] = field(default_factory=list)  # right only if no CPU was ever idle
     calls: dict[tuple[str, str], int] = field(default_factory=dict)  # by caller and function
-    edges: set[tuple[str, str]] = field(default_factory=set)  # the same without the entry code
+    edges: set[tuple[str, str]] = field(default_factory=set)  # these pairs without the entry code
     paths: set[tuple[str, ...]] = field(default_factory=set)  # see paths_of()
 
     @property
@@ -176,9 +176,9 @@ class Truth:
 
 @dataclass
 class Node:
-    """A function, and the functions that are active below it."""
+    """A function in a chain of active functions."""
 
-    parent: int
+    parent: int  # the caller, or the function that jumped to it; 0: none
     name: str
     is_jumped_to: bool
     nr: int
@@ -209,7 +209,7 @@ def chain_names(number: int, nodes: Nodes) -> tuple[str, ...]:
 
 
 def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
-    """Leaves out the functions of the entry code, which no chain shows."""
+    """Returns all chains. Functions of the entry code are left out, because samples lack them."""
     active: dict[int, frozenset[str]] = {0: frozenset()}
     returned_to: dict[int, frozenset[str]] = {0: frozenset()}
 
@@ -220,7 +220,7 @@ def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
         own = frozenset() if node.name in symbols.entry else frozenset((node.name,))
         add(node.parent)
         active[number] = active[node.parent] | own
-        # The return address on the stack is that of the call before the jumps.
+        # The return address on the stack belongs to the call before the tail calls.
         below = number
         while nodes[below].is_jumped_to:
             below = nodes[below].parent
@@ -241,9 +241,9 @@ def chains_of(nodes: Nodes, symbols: Symbols) -> list[Chain]:
 
 def paths_of(nodes: Nodes, symbols: Symbols) -> set[tuple[str, ...]]:
     """
-    The kernel's functions that were ever active together, outermost first, as return addresses tell
-    them: without functions that ended in a jump to another one. (To RETURNS nobody jumps: they are
-    returned to instead of a caller, and stand for the function that has ended.)
+    Returns all chains of kernel functions that were ever active, outermost first. As in a walk by
+    return addresses, they lack functions that ended in a tail call. (RETURNS are not jumped to: a
+    function returns to them instead of its caller, and they stand for the function that has ended.)
     """
     left_out = symbols.entry | {USER, OTHER}
 
@@ -314,8 +314,9 @@ def observe(
     talk: Callable[[qemu.Guest], None] = lambda guest: None,
 ) -> tuple[Truth, qemu.Result]:
     """
-    Boots under -icount. The truth is that of the last time between calls of window's functions;
-    source says which interrupt samples: that of the timer, or the NMI. talk sends keys.
+    Boots with -icount, and returns the counts of the last window, which begins and ends with calls
+    of these two functions. source: the interrupt that takes samples, `timer` or `nmi`. talk: sends
+    keys to the guest.
     """
     symbols = Symbols(kernel)
     with tempfile.TemporaryDirectory(prefix="accuracy-") as name:
@@ -338,5 +339,5 @@ def observe(
             raise AccuracyError(f"{result.error}\n{result.tail()}")
         truth = read_truth(counts, symbols)
     if any(truth.odd.values()):
-        raise AccuracyError(f"the plugin has lost its way: {truth.odd}")
+        raise AccuracyError(f"the plugin could not follow the calls: {truth.odd}")
     return truth, result

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What truth.c is told by its arguments and by the bytes of instructions. */
+/* Reads the plugin's arguments, and decodes instructions. */
 #include "truth.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 struct truth_args args;
 int nr_functions, user_function, other_function;
 
-static uint64_t *functions; /* one more than there are */
+static uint64_t *functions; /* nr_functions addresses, and the end of the last function */
 static uint64_t work[MAX_WORK];
 static int nr_work;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The counts of truth.c as lines of words and numbers; accuracy.py reads them. `end` is the last.
+ * Writes the counts of truth.c as lines of words and numbers, for truth.py. The last line is `end`.
  *
- *   node ID PARENT FUNCTION JUMPED NR SEEN   a function with those active below it; JUMPED: 1 or 0
- *   calls ID NR                              how often it was called there
+ *   node ID PARENT FUNCTION JUMPED NR SEEN   a function in a chain; JUMPED: 1 if it was jumped to
+ *   calls ID NR                              how often this node was called
  *   address ADDR NR SEEN                     an instruction of the kernel
- *   waits ID NR CYCLES SWITCH_CYCLES         of threads that were switched out there
- *   stretch ID NR                            the longest one with interrupts off that ended there
- *   sampler FUNCTION NR                      in the sampling interrupt
- *   cpu INDEX BUSY OFF IDLE OFF              its instructions; OFF: those with interrupts off
- *   interrupts INDEX KIND NR INSTRUCTIONS    sampling interrupts, by what they did
- *   odd_...                                  what should be 0
+ *   waits ID NR CYCLES SWITCH_CYCLES         waits of threads that were switched out in this node
+ *   stretch ID NR                            longest stretch with interrupts off that ended here
+ *   sampler FUNCTION NR                      instructions in the sampling interrupt
+ *   cpu INDEX BUSY OFF IDLE OFF              instructions of a CPU; OFF: with interrupts off
+ *   interrupts INDEX KIND NR INSTRUCTIONS    sampling interrupts, by their work
+ *   odd_...                                  must be 0
  */
 #include "truth_count.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The waits of threads, by the chain that was active when switch_stack() was called. A thread is
- * known by where on its stack that call has put the return address. A wait lasts from the clock
- * that schedule() read last before the call to the one that it read last before the return; the
- * part before the window's first reading of a clock does not count.
+ * Counts the waits of threads, by the chain that was active when switch_stack() was called. The
+ * stack address of that call's return address identifies the thread. A wait lasts from the time
+ * that schedule() read before the call to the time that it read before the return. Time before the
+ * window's first reading of the clock does not count.
  *
- * The clock is the number of instructions executed, as the guest sees it under -icount. But time in
- * which the guest halts passes without instructions: the CPU must never be idle.
+ * The clock is the number of executed instructions, as the guest sees it with -icount. A CPU that
+ * halts executes none although time passes, so the CPU must never be idle.
  */
 #include "truth_count.h"
 
