@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an address space of many areas costs, and one that many threads change at once."""
+"""Measures operations on an address space of many areas, and on one that many threads change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINUX_COSTS = {
     1000: {"unmap": 13_018, "map": 11_516, "fault": 7_597, "fork": 4_513_973},
     20000: {"unmap": 17_111, "map": 14_249, "fault": 7_879, "fork": 82_310_402},
 }
-GROWTH_LIMIT = 2  # of what an operation on one area costs, from 100 areas on
+GROWTH_LIMIT = 2  # times the cost of the operation with 100 areas
 
 
 def per_event(run: Run, name: str) -> float:
@@ -26,8 +26,8 @@ def measure(
     boot: Callable[[str, int], Run],
 ) -> Iterator[tuple[str, float, float, str, float | None]]:
     """
-    Yields name, instructions, reference, note and limit of each row. boot: runs the kernel with
-    these words and so many CPUs, and returns the numbers behind each `bench: <name>` line.
+    Yields name, instructions, reference, note and limit of each row. boot(words, nr_cpus): runs the
+    kernel, and returns the numbers of each `bench: <name>` line.
     """
     user = "profile.on_exit=none init=/bin/bench-areas --"
     first: dict[str, float] = {}

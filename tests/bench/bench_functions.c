@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the hooks of a function cost in instructions, from its start to its return: switched off,
- * while calls are counted, and with each of the tracers. Needs profile.function_calls=on, as what
- * that allocates stays.
+ * Measures the instructions of a function's hooks, from its start to its return: switched off,
+ * while calls are counted, and with each of the tracers. Needs profile.function_calls=on, because
+ * the memory that it allocates is never freed.
  */
 #include <lego/selftest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * LegoOS's design of strace and heatmap, re-created: what a system call and a sample cost there in
- * instructions, in the same run as ours. "bench: legoos_<name> <cycles for all> <number>".
+ * Re-creates LegoOS's design of strace and heatmap, and measures the instructions of a system call
+ * and a sample in the same run as ours. Prints "bench: legoos_<name> <cycles for all> <number>".
  *
- * Its strace calls a function before and after each call. A table for each thread, 64 bytes a row,
- * is indexed by the call's number and has calls and errors in 32 bits and wall time, of a clock
- * that scales the TSC. Flags among the arguments are made text before anybody asks whether to print
- * it. Its heatmap is one array for all CPUs with a counter for each 4 bytes of text, added to
- * atomically; user code is not sampled.
+ * LegoOS's strace calls a function before and after each system call. Each thread has a table,
+ * indexed by the number of the call, with rows of 64 bytes: calls and errors in 32 bits, and wall
+ * time by a clock that scales the TSC. Flags in the arguments are converted to text before it is
+ * known whether the text will be printed. The heatmap is one array for all CPUs, with a counter for
+ * each 4 bytes of text, which is incremented atomically. User code is not sampled.
  */
 #include <lego/selftest.h>
 
@@ -80,7 +80,7 @@ static noinline void decode_mmap(const struct pt_regs *regs)
 
 	len = add_flags(text, len, regs->r10, map_flags, ARRAY_SIZE(map_flags));
 	text[len] = '\0';
-	asm volatile("" : : "r"(text) : "memory"); /* it is made, as there */
+	asm volatile("" : : "r"(text) : "memory"); /* keeps the compiler from dropping the text */
 	if (READ_ONCE(prints_calls))
 		printk("mmap %s\n", text);
 }

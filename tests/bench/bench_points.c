@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a pair of a profile point costs in instructions, off and on, beside the least that any
- * begin/end pair can do and LegoOS's design. Loops of empty pairs with interrupts off print
- * "bench: <name> <cycles for all pairs> <pairs>"; under -icount shift=0 one TSC cycle is one
- * instruction, and tests/bench/run subtracts the empty loop.
+ * Measures the instructions of a pair of a profile point, off and on, and compares it with the
+ * minimum of any begin/end pair and with LegoOS's design. Loops of empty pairs with interrupts off
+ * print "bench: <name> <cycles for all pairs> <pairs>". With -icount shift=0, one TSC cycle is one
+ * instruction. tests/bench/run subtracts the empty loop.
  */
 #include <lego/selftest.h>
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a sample with its call chain costs in instructions, from the call of sample_take() to its
- * return: "bench: chain_<name> <cycles> <samples> <frames>". The frames are the stack's own, up to
- * the thread's first; a user's, where there is one, are made up in memory of its own.
+ * Measures the instructions of a sample with its call chain, from the call of sample_take() to its
+ * return: "bench: chain_<name> <cycles> <samples> <frames>". The kernel's frames are real, up to
+ * the first one of the thread. User frames are made up, in a separate address space.
  *
- * And what it takes to merge different stacks of 8 CPUs: "bench: merge <ns> <stacks> <bytes>", and
- * to count them by function: "bench: view <ns> <samples> <functions>".
- *
- * And a report of 8 empty or full stores: "bench: report_<empty or full>[_wide] <ns> <bytes>".
+ * Also measures merging different stacks of 8 CPUs ("bench: merge <ns> <stacks> <bytes>"), counting
+ * them by function ("bench: view <ns> <samples> <functions>"), and a report of 8 empty or full
+ * stores ("bench: report_<empty or full>[_wide] <ns> <bytes>").
  */
 #include <lego/selftest.h>
 
@@ -26,7 +25,7 @@
 #define MERGE_CPUS   8
 #define MERGE_STACKS 50000 /* of all of them */
 
-/* Any place in the text will do that has a frame. */
+/* Returns an address in a function, after the code that makes its frame. */
 static u64 place(u64 i)
 {
 	return (u64)vprintk + 8 + i % 8;
@@ -41,7 +40,7 @@ static u64 cycles_of_samples(const struct pt_regs *regs)
 	return rdtsc() - start;
 }
 
-/* Of the one record with so many samples. */
+/* Returns the frames of the only record with NR_SAMPLES samples or more. */
 static u32 nr_frames_sampled(void)
 {
 	const struct sample_record *rec = NULL;
@@ -84,10 +83,10 @@ static noinline void time_chain(const char *name, u64 rip, u32 nr_frames)
 		time_chain(name, rip, nr_frames - 1);
 	else
 		time_chain_of(name, &regs);
-	barrier(); /* not a jump to it */
+	barrier(); /* prevents a tail call */
 }
 
-/* As if the thread had been entered from user code that has been called by USER_FRAMES others. */
+/* Makes it look as if user code with a chain of USER_FRAMES callers had entered the kernel. */
 static void time_chain_with_user(void)
 {
 	u64 code = USER_BASE + PAGE_SIZE, frame = USER_BASE;
@@ -123,13 +122,13 @@ SELFTEST(bench, samples)
 	local_irq_restore(flags);
 	time_chain("few", place(0), FEW_FRAMES);
 	time_chain("many", place(0), MANY_FRAMES);
-	/* Before it has a frame: such a chain is not compared, but walked each time. */
+	/* Hits a function before it has a frame. Such a chain is always walked, never compared. */
 	time_chain("walked", (u64)vprintk, FEW_FRAMES);
 	time_chain_with_user();
 	profile_reset();
 }
 
-/* This CPU's part: chains of two callers that no other CPU has. Interrupts are off. */
+/* Takes samples with two callers, different on each CPU. Called with interrupts off. */
 static void take_many(void *unused)
 {
 	u64 nr = MERGE_STACKS / MERGE_CPUS, first = smp_processor_id() * nr, base = (u64)vprintk;
@@ -182,7 +181,7 @@ static void print_tables(const void *report)
 	report_print_tables(report);
 }
 
-/* The text goes to memory: what a console takes is its own affair. */
+/* The text goes to memory, so the time of the console is not measured. */
 static void time_report(const char *name, bool wide)
 {
 	const struct report report = { .top = 4, .wide = wide };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a sample costs besides being stored, in instructions: the source's handler with a sample
- * that is due, less the same sample alone. Each line is "bench: <name> <cycles for all> <number>",
- * for tests/bench/run; under -icount shift=0 one TSC cycle is one instruction.
+ * Measures the instructions of a sample apart from storing it: the source's handler with a sample
+ * that is due, minus the same sample alone. Each line is "bench: <name> <cycles for all> <number>",
+ * for tests/bench/run. With -icount shift=0, one TSC cycle is one instruction.
  */
 #include "../../kernel/profile/samples/samples.h"
 #include "../kernel/sleep.h"
@@ -14,7 +14,7 @@
 #define NR_SAMPLES 1000
 #define NR_MOVES   8
 
-/* Kernel code that is called by nobody. */
+/* Registers of kernel code without a caller. */
 static struct pt_regs regs;
 
 static void take_alone(void)
@@ -27,7 +27,7 @@ static void take_alone_in_nmi(void)
 	sample_take(&regs, os_cycles(), 1);
 }
 
-/* Its deadline is now; the slots it moves on are in the future, so nothing is missed. */
+/* The deadline is now. The next ones are in the future, so no sample is lost. */
 static void timer_comes(void)
 {
 	this_cpu_write(profile_deadline, rdtsc());
@@ -59,7 +59,7 @@ static void time_calls(const char *name, void (*fn)(void))
 	u64 cycles = 0, start;
 
 	for (int i = 0; i < NR_SAMPLES; i++) {
-		/* Else the timer, which cannot interrupt, would be taken for late. */
+		/* Rearmed, or the timer would seem late, as it cannot interrupt here. */
 		unsigned long flags = local_irq_save();
 
 		timer_rearm();
@@ -71,7 +71,7 @@ static void time_calls(const char *name, void (*fn)(void))
 	printk("bench: %s %llu %d\n", name, (unsigned long long)cycles, NR_SAMPLES);
 }
 
-/* The boot CPU's NMI, which puts the next one somewhere: once for each start of them. */
+/* Times the boot CPU's NMI, which also sets the time of the next one. Once for each start. */
 static void time_moves(struct source_settings settings)
 {
 	unsigned long flags;
@@ -82,9 +82,9 @@ static void time_moves(struct source_settings settings)
 	for (int i = 0; i < NR_MOVES; i++) {
 		settings.on = true;
 		source_apply(&settings);
-		sleep_ns(NSEC_PER_SEC / 10); /* or it would be an echo of the last */
+		sleep_ns(NSEC_PER_SEC / 10); /* or it would be taken for an echo of the last one */
 		flags = local_irq_save();
-		take_alone_in_nmi(); /* the first behind a reset takes longer */
+		take_alone_in_nmi(); /* the first sample after a reset takes longer */
 		start = rdtsc();
 		profile_nmi_came(&regs);
 		cycles += rdtsc() - start;
@@ -119,7 +119,7 @@ SELFTEST(bench, source)
 	time_calls("source_timer_not_due", timer_is_not_due);
 	time_calls("source_rearm", timer_rearm);
 	time_calls("source_take_nmi", take_alone_in_nmi);
-	/* No NMI has come, and none was asked for: none is an echo. */
+	/* No NMI has come and none was requested, so none is taken for an echo. */
 	time_calls("source_nmi", nmi_comes);
 	time_moves(slow);
 	source_apply(&saved);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What an event with two arguments costs in instructions: switched off, recorded, refused by a
- * filter, and with its call chain. As in bench_points.c.
+ * Measures the instructions of an event with two arguments: switched off, recorded, rejected by a
+ * filter, and with its call chain. The method is that of bench_points.c.
  */
 #include <lego/selftest.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What operations cost among few and many files, descriptors, sockets and processes."""
+"""Measures operations among few and among many files, descriptors, sockets and processes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def measure(
     boot: Callable[[str, str], Run],
 ) -> Iterator[tuple[str, float, float, str, float]]:
     """
-    Yields name, instructions, those among few, note and limit of each row. boot: runs the kernel
-    with these words and so much memory, and returns the numbers behind each `bench: <name>` line.
+    Yields name, instructions, instructions among few, note and limit of each row. boot(words, mem):
+    runs the kernel, and returns the numbers of each `bench: <name>` line.
     """
     for kind in KINDS:
         few, many = (

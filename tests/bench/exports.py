@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures an export of some 50,000 stacks by each way out, and legoprof on it, in seconds.
+"""Measures how long it takes to export some 50,000 stacks, in each way, and to convert the export.
 
-These rows depend on the machine, and have no limits.
+These rows depend on the machine and have no limits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from profiles import export  # noqa: E402
 
 HZ = 100_000
 CPUS = 4  # of many_places.c
-STORE_BYTES = 2 << 20  # for samples of a CPU: the most there can be
+STORE_BYTES = 2 << 20  # for samples of a CPU: the maximum
 EXPORT_BYTES = 64 << 20
 SCRIPT = """many-places
 echo off >/proc/profile/source
@@ -28,7 +28,7 @@ echo "<file"; cat /proc/profile/export >/tmp/export; echo "file>"
 echo "<console"; cat /proc/profile/export; echo; echo "console>"
 """
 WAYS = {
-    "ram": "made in memory, from which the host reads it",
+    "ram": "written to memory, for the host to read",
     "file": "/proc/profile/export, copied to a file in the guest",
     "console": "/proc/profile/export on the serial line",
 }
@@ -61,7 +61,7 @@ def make_image(directory: Path, build: Path) -> tuple[Path, Path]:
 
 
 class Clock:
-    """Notes when the console showed each mark. Looks at new output only: there is much of it."""
+    """Records when the console showed each mark. Searches only new output, as there is much."""
 
     def __init__(self) -> None:
         self.text = b""
@@ -74,7 +74,7 @@ class Clock:
 
 
 def time_ways_out(options: qemu.Options) -> dict[str, float]:
-    """Runs the guest; returns the seconds of each way out, on the host's clock."""
+    """Runs the guest, and returns the seconds of each way to export, by the host's clock."""
     clock = Clock()
     with qemu.Guest(options, clock.show) as guest:
         result = guest.wait()
@@ -84,7 +84,7 @@ def time_ways_out(options: qemu.Options) -> dict[str, float]:
 
 
 def time_commands(path: Path, kernel: Path, program: Path) -> dict[str, float]:
-    """Returns the seconds of each of legoprof's commands."""
+    """Returns how many seconds each command of legoprof takes."""
     symbols, output = ["--kernel", kernel, "--program", program], path.with_suffix(".out")
     commands = {name: [*words, path, *symbols] for name, words in COMMANDS.items()}
     for name in set(commands) - {"report", "report_by"}:

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs on one CPU after the other, as each has a store of its own, through so many instructions
- * that samples hardly ever hit one twice.
+ * Fills the stores of samples: runs so many different instructions on each CPU that hardly any
+ * instruction is sampled twice.
  */
 #define _GNU_SOURCE
 #include <sched.h>
 
 #define CPUS   4
-#define PASSES 270 /* on each: some 13,600 different stacks at 100,000 samples a second */
+#define PASSES 270 /* on each CPU: some 13,600 different stacks at 100,000 samples a second */
 
 static __attribute__((noinline)) void places(void)
 {
 	asm volatile(".rept 400000; add $1, %%eax; .endr" ::: "eax", "cc");
 }
 
-/* A stack of some frames, as programs have. The barrier keeps the call from becoming a jump. */
+/* Makes a stack of some frames, as programs have. The barrier prevents tail calls. */
 static __attribute__((noinline)) void call(int depth)
 {
 	if (depth)

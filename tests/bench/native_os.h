@@ -3,9 +3,9 @@
 #define NATIVE_OS_H
 
 /*
- * What points need (PROFILE_OS_HOOKS_HEADER), in a program of this machine. All of it is the
- * kernel's own but where the per-CPU areas are: a thread that is tied to a CPU has its own copy of
- * section "percpu", and GS, which the C library leaves alone, holds the distance to it.
+ * The interface of points to the kernel (PROFILE_OS_HOOKS_HEADER), for a program on this machine.
+ * It is the kernel's own, except for the per-CPU areas: a thread that is tied to a CPU has its own
+ * copy of section "percpu", and GS, which the C library does not use, holds the distance to it.
  */
 
 #include <lego/kernel.h>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a pair of a profile point costs on this machine itself, in TSC cycles: the kernel's own
- * macros, static keys and fences, in a user program that patches its own code. Prints
- * "bench: <name> <value>":
+ * Measures the TSC cycles of a pair of a profile point on this machine. Uses the kernel's macros,
+ * static keys and fences, and patches its own code. Prints "bench: <name> <value>":
  *
- * - cycles per pair: the best of many rounds, the kinds taking turns;
- * - with another thread at the same point on another CPU: the median of the rounds in which
- *   neither thread lost its CPU;
- * - what a point says about a body of known length, with and without fences.
+ * - the cycles of a pair: the best of many rounds, in which the kinds take turns;
+ * - the same while another thread is at the same point on another CPU: the median of the rounds in
+ *   which neither thread lost its CPU;
+ * - the error of a point that measures a body of known length, with and without fences.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The C library has one of its own. */
+/* The C library defines it, too. */
 #undef __always_inline
 #include "pairs.h"
 
@@ -31,8 +30,8 @@
 #define MIN_RACES		 20
 #define RACE_PAIRS		 16
 #define RACE_CYCLES		 1000000
-#define RACE_LEAD_CYCLES	 1500000 /* what waking the other thread may take */
-#define RACE_MAX_GAP_CYCLES	 50000	 /* more between two batches: the thread lost its CPU */
+#define RACE_LEAD_CYCLES	 1500000 /* time for waking the other thread */
+#define RACE_MAX_GAP_CYCLES	 50000	 /* a longer gap means that the thread lost its CPU */
 #define NR_MULTIPLICATIONS	 48
 #define NR_SHORT_MULTIPLICATIONS 32
 
@@ -42,7 +41,7 @@ DEFINE_PER_CPU(unsigned int, cpu_number);
 DEFINE_PER_CPU(u64, profile_cpu_bits);
 DEFINE_PER_CPU(u64, profile_points_offset);
 
-/* Counts a new minimum or maximum, as the kernel does. Nothing else needs the slow path here. */
+/* Counts a new minimum or maximum, as the kernel does. No other case is on the slow path here. */
 __attribute__((target("general-regs-only"))) void
 profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
 {
@@ -64,7 +63,7 @@ extern char __start_percpu[], __stop_percpu[];
 extern const struct static_key_site __start_static_key_sites[], __stop_static_key_sites[];
 extern const s64 __start_point_fences[], __stop_point_fences[];
 
-static int cpus[NR_CPUS]; /* cpu_number to the machine's own */
+static int cpus[NR_CPUS]; /* by cpu_number: the machine's number */
 static unsigned int nr_cpus;
 
 static void die(const char *what)
@@ -73,12 +72,12 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Tie the thread to a CPU and give it that CPU's variables. */
+/* Ties the thread to a CPU, and gives it that CPU's variables. */
 static void enter_cpu(unsigned int cpu)
 {
 	size_t size = __stop_percpu - __start_percpu;
 	char *area = aligned_alloc(4096, (size + 4095) & ~4095ul);
-	char *sums = aligned_alloc(64, 64); /* the thread's, of its one point */
+	char *sums = aligned_alloc(64, 64); /* the thread's sums of the only point */
 	u64 offset = (u64)area - (u64)__start_percpu;
 	cpu_set_t set;
 
@@ -108,7 +107,7 @@ static void find_cpus(void)
 			cpus[nr_cpus++] = cpu;
 }
 
-/* Code is written while no other thread runs any; the call and return around it serialize. */
+/* No other thread runs this code meanwhile. This one runs it only after a jump, the return. */
 static void write_code(u8 *code, const void *bytes, size_t n)
 {
 	u8 *page = (u8 *)((u64)code & ~4095ul);
@@ -118,7 +117,7 @@ static void write_code(u8 *code, const void *bytes, size_t n)
 	memcpy(code, bytes, n);
 }
 
-/* As static_key_set() leaves the only key here. */
+/* Patches the sites of the only key, as static_key_set() does. */
 static void switch_points_on(void)
 {
 	const struct static_key_site *site;
@@ -134,7 +133,7 @@ static void switch_points_on(void)
 	}
 }
 
-/* As point_clock_drop_fences() leaves them, and back. */
+/* Removes the fences, as point_clock_drop_fences() does, or restores them. */
 static void set_fences(bool on)
 {
 	static const u8 lfence[3] = { 0x0f, 0xae, 0xe8 }, nop[3] = { 0x0f, 0x1f, 0x00 };
@@ -144,7 +143,7 @@ static void set_fences(bool on)
 		write_code((u8 *)fence + *fence, on ? lfence : nop, sizeof(nop));
 }
 
-/* A chain of multiplications, each waiting for the one before. */
+/* A chain of multiplications. Each depends on the one before. */
 #define BODY(nr, value) asm volatile(".rept %c1\n\timul %0, %0\n\t.endr" : "+r"(value) : "i"(nr))
 
 #define DEFINE_BODIES(name, loop, multiplications, start, leave) \
@@ -160,8 +159,8 @@ static void set_fences(bool on)
 	}
 
 /*
- * name_pairs(nr), and pairs around bodies, each body waiting for the last: name_bodies(nr), and the
- * short and the long ones that point.c calibrates with.
+ * Defines name_pairs(nr), and loops of pairs around bodies, each of which depends on the previous
+ * one: name_bodies(nr), and name_shorts(nr) and name_longs(nr), with which point.c calibrates.
  */
 #define DEFINE_LOOPS(name, start, leave)                                    \
 	DEFINE_PAIRS(name, start, leave)                                    \
@@ -207,7 +206,7 @@ static const struct {
 	void (*bodies)(int nr);
 	void (*shorts)(int nr);
 	void (*longs)(int nr);
-	u64 (*total)(void); /* what it has measured so far, cycles */
+	u64 (*total)(void); /* the cycles measured so far */
 	bool fences;
 } kinds[NR_KINDS] = {
 	[KIND_NONE] = { "none", none_pairs, none_bodies, none_shorts, none_longs },
@@ -223,10 +222,10 @@ static const struct {
 			   point_total, true },
 };
 
-/* The best round of NR_PAIRS pairs: what it took, and what the pairs themselves measured. */
+/* The best round of NR_PAIRS pairs. */
 struct best {
 	u64 cycles;
-	u64 reading;
+	u64 reading; /* the cycles that the pairs measured themselves */
 };
 
 static void run_round(enum kind kind, void (*loop)(int nr), struct best *best)
@@ -245,7 +244,7 @@ static double per_pair(u64 cycles)
 	return (double)cycles / NR_PAIRS;
 }
 
-/* How far off the reading is from the truth, %. */
+/* Returns the error of the reading in percent of the truth. */
 static double error_percent(double reading, double truth)
 {
 	return (reading / truth - 1) * 100;
@@ -286,7 +285,7 @@ static void bench_pairs(void)
 	}
 }
 
-/* A race: threads at one point, from a time on that all know, for RACE_CYCLES. */
+/* A race: all threads run the same point, from an agreed start on, for RACE_CYCLES. */
 static struct {
 	pthread_barrier_t barrier;
 	void (*loop)(int nr);
@@ -341,7 +340,7 @@ static int compare_u64(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Prints nothing when too few races were undisturbed. */
+/* Prints no result if too many races were disturbed. */
 static void bench_races(const char *name, void (*loop)(int nr), unsigned int nr_runners)
 {
 	u64 pairs[NR_RACES];
@@ -389,7 +388,7 @@ static void bench_two_threads(void)
 	pthread_join(other, NULL);
 }
 
-/* Pairs that were not plain ones would be mistakes of this program. */
+/* Returns the number of anomalies, which only a mistake in this program can cause. */
 static u64 count_odd_pairs(void)
 {
 	return this_cpu_read(__PROFILE_POINT_CPU(native).sums.nr_unmatched) +

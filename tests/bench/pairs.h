@@ -3,10 +3,10 @@
 #define BENCH_PAIRS_H
 
 /*
- * What a profile point is compared with. The minimum: two reads of the clock and two adds to
- * memory of this CPU's own, never off. LegoOS's design, re-created: a flag that is tested at both
- * ends, a clock that scales the TSC to nanoseconds like Linux's sched_clock(), and two locked adds
- * on the flag's cache line. Both with interrupts off, or the thread tied to its CPU.
+ * Two designs to compare profile points with. The minimum: two reads of the clock and two additions
+ * to this CPU's memory, always on. LegoOS's design, re-created: a flag that is tested at both ends,
+ * a clock that scales the TSC to nanoseconds like Linux's sched_clock(), and two locked additions
+ * to the flag's cache line. Both run with interrupts off, or in a thread that is tied to its CPU.
  */
 
 #include <asm/tsc.h>
@@ -31,7 +31,7 @@ static __always_inline void minimum_leave(u64 start)
 	this_cpu_inc(minimum_point.nr);
 }
 
-/* The same, with rdtsc_begin(), ordered as points are by default. */
+/* With rdtsc_begin() at the start: the minimum with fences, which points have by default. */
 static __always_inline __maybe_unused void fenced_leave(u64 start)
 {
 	this_cpu_add(minimum_point.cycles, rdtsc_end() - start);
@@ -46,7 +46,7 @@ struct legoos_point {
 
 static struct legoos_point legoos_point;
 
-/* Nanoseconds are cycles here: what is compared is the work, not the unit. */
+/* A nanosecond is a cycle here. The comparison is of the work, not of the unit. */
 #define LEGOOS_CLOCK_SHIFT 10
 static DEFINE_PER_CPU(u32, legoos_clock_mult) = 1 << LEGOOS_CLOCK_SHIFT;
 static DEFINE_PER_CPU(u64, legoos_clock_offset_ns);
@@ -77,7 +77,7 @@ static __always_inline void legoos_leave(u64 start_ns)
 	}
 }
 
-/* name##_pairs(nr): that many pairs with nothing in between. */
+/* Defines name##_pairs(nr), which runs nr empty pairs. */
 #define DEFINE_PAIRS(name, start, leave)          \
 	static noinline void name##_pairs(int nr) \
 	{                                         \
