@@ -2,7 +2,7 @@
 #ifndef TESTS_DIAGNOSIS_H
 #define TESTS_DIAGNOSIS_H
 
-/* What the programs have in common: threads with names, and work. */
+/* Helpers of the programs in this folder: threads with names, work, and sleep. */
 
 #include <pthread.h>
 #include <stdint.h>
@@ -34,7 +34,7 @@ static inline pthread_t start(void *(*fn)(void *arg), void *arg)
 	return thread;
 }
 
-/* Keeps the CPU busy for so many loops. */
+/* Keeps the CPU busy for nr loops. */
 static void NOINLINE work(long nr)
 {
 	for (volatile long i = 0; i < nr; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Many system calls, all of them quick but one kind: each pwrite() writes a megabyte. */
+/* Makes many quick system calls and a few slow ones: each pwrite() writes a megabyte. */
 #include "diagnosis.h"
 
 #include <fcntl.h>

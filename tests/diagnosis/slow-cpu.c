@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread that has little to do shares the one CPU with one that never stops. */
+/* A thread with some work shares the only CPU with a thread that never stops. */
 #include "diagnosis.h"
 
 static volatile int is_over;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Each round takes fresh memory and gives it back: the time goes into page faults, not munmap(). */
+/* Maps, touches and unmaps fresh memory in each round. Most of the time is spent in page faults. */
 #include "diagnosis.h"
 
 #include <sys/mman.h>

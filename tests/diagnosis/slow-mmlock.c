@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Threads that map and unmap large memory keep others from their page faults: the mm's lock. */
+/* Threads map and unmap large areas. This blocks the page faults of others, by mm->lock. */
 #include "diagnosis.h"
 
 #include <sys/mman.h>

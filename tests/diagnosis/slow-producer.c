@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A consumer is always hungry, because the producer sleeps before each item. */
+/* A consumer waits most of the time, because the producer sleeps before each item. */
 #include "diagnosis.h"
 
 #define NR_ITEMS 20

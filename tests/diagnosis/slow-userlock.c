@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A lock of the program's own, by futex: hold_long() keeps it for 5 ms each time, and a worker
- * waits for that. The lock is written out, as libc's has no frame pointers.
+ * hold_long() holds a lock for 5 ms each time, and a worker waits for the lock. The program has its
+ * own lock, on a futex, because libc's code has no frame pointers.
  */
 #include "diagnosis.h"
 
@@ -10,10 +10,10 @@
 
 #define NR_ROUNDS 20
 
-uint32_t shared_lock; /* 0: free, 1: taken, 2: taken, and perhaps waited for */
+uint32_t shared_lock; /* 0: free, 1: taken, 2: taken, and threads may wait for it */
 static volatile int is_over;
 
-/* It has no frame, so a chain leads from here to who called lock() or unlock(). */
+/* This function makes no frame, so call chains lack lock() and unlock(), but have their callers. */
 static long NOINLINE futex(int op, uint32_t value)
 {
 	register long timeout asm("r10") = 0;

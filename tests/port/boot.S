@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What C cannot say: the way into 64-bit mode, the entry of interrupts, the switch of stacks.
+ * Parts that C cannot express: switching to 64-bit mode, the entry of interrupts, switching stacks.
  *
  * QEMU's -kernel option loads the ELF file and jumps to the address in its PVH note (Xen's
  * docs/misc/pvh.pandoc), in 32-bit mode without paging. %ebx holds the physical address of the
@@ -75,7 +75,7 @@ vectors:
 	.balign	16
 	.if	vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21
 	.else
-	pushq	$0	/* where the CPU pushes no error code */
+	pushq	$0	/* in place of an error code */
 	.endif
 	pushq	$vector
 	jmp	interrupt_entry
@@ -119,7 +119,7 @@ interrupt_entry:
 	addq	$16, %rsp
 	iretq
 
-	/* switch_stacks(u64 *save, u64 load): keeps what the C calling convention says is kept. */
+	/* switch_stacks(u64 *save, u64 load): saves the callee-saved registers of C. */
 	.globl	switch_stacks
 switch_stacks:
 	pushq	%rbx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The machine: a serial console, the PIT's periodic tick by way of the PIC, boot parameters, the
- * table of symbols, and the end.
+ * The machine: a serial console, the PIT's periodic tick through the PIC, boot parameters, the
+ * table of symbols, and the end of QEMU.
  */
 
 #include "task.h"
@@ -19,10 +19,10 @@
 #define NR_VECTORS    33
 #define CODE_SELECTOR 8
 #define GATE_PRESENT  0x8e00 /* an interrupt gate */
-#define CLOCK_TICKS   50     /* the TSC is measured over so many */
+#define CLOCK_TICKS   50     /* the TSC's frequency is measured for so long */
 
 volatile u64 nr_ticks;
-u64 cycles_per_second = 1000000000; /* until it is known */
+u64 cycles_per_second = 1000000000; /* until it has been measured */
 bool panicking;
 
 struct gate {
@@ -75,7 +75,7 @@ void exit_qemu(u32 status)
 		outb(DEBUG_EXIT, status);
 }
 
-/* Called by boot.S for each exception and interrupt, interrupts off. */
+/* Called by boot.S for each exception and interrupt, with interrupts off. */
 void interrupt(struct pt_regs *regs);
 void interrupt(struct pt_regs *regs)
 {
@@ -111,7 +111,7 @@ static void init_vectors(void)
 	asm volatile("lidt %0" : : "m"(table));
 }
 
-/* The PICs' vectors behind the exceptions' (ICW1 to ICW4), and only the PIT let through. */
+/* Moves the PICs' vectors behind the exceptions (ICW1 to ICW4), and masks all but the PIT. */
 static void init_timer(void)
 {
 	static const u8 commands[][2] = { { 0x11, 0x11 },
@@ -158,7 +158,7 @@ static void set_boot_param(char *word)
 	}
 }
 
-/* "name=value" words, separated by spaces. Unknown ones are left alone. */
+/* Parses "name=value" words, separated by spaces. Unknown ones are ignored. */
 void parse_boot_params(void)
 {
 	static char words[1024];

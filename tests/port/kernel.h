@@ -2,7 +2,7 @@
 #ifndef PORT_KERNEL_H
 #define PORT_KERNEL_H
 
-/* The kernel: what its files share, and what os.h builds the profiler's seam from. */
+/* Declarations that the kernel's files share, and on which os.h builds the profiler's seam. */
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -29,13 +29,13 @@ int strcmp(const char *a, const char *b);
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list args);
 int snprintf(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 u64 mul_div(u64 a, u64 b, u64 c); /* a * b / c, rounded down */
-void *alloc(size_t size);	  /* zeroed; NULL when there is none; never given back */
+void *alloc(size_t size);	  /* zeroed; NULL if there is none; never freed */
 
-/* console.c: each call is one line. */
+/* cpu.c: each call prints one line. */
 int vprintk(const char *fmt, va_list args);
 int printk(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* cpu.c: the timer, interrupts, and the end of the machine. */
+/* cpu.c: the timer, interrupts, boot parameters, symbols, and the end of QEMU. */
 struct pt_regs {
 	u64 r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
 	u64 vector, error, rip, cs, rflags, rsp, ss;

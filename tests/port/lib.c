@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The parts of a C library that the kernel needs: memory, strings, printf. */
+/* The parts of a C library that the kernel uses: memory, strings, printf. */
 
 #include "kernel.h"
 
@@ -46,7 +46,7 @@ int strcmp(const char *a, const char *b)
 	return (u8)*a - (u8)*b;
 }
 
-/* An allocator without free(): what is given back is lost. */
+/* Memory is never freed, so there is no free(). */
 void *alloc(size_t size)
 {
 	static char heap[HEAP_BYTES] __attribute__((aligned(16)));
@@ -61,7 +61,7 @@ void *alloc(size_t size)
 	return fits ? heap + at : NULL;
 }
 
-/* Multiplies to 128 bits and divides these. All ones if the result does not fit. */
+/* The product has 128 bits. Returns all ones if the result does not fit. */
 u64 mul_div(u64 a, u64 b, u64 c)
 {
 	u64 low, high, rest;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Boots, runs two processes with known numbers of system calls, pairs and samples, and asks for a
- * last report. tests/boot/test_port.py knows the numbers.
+ * Boots, runs two processes with known numbers of system calls, pairs and samples, and requests a
+ * last report. tests/boot/test_port.py checks the numbers.
  */
 
 #include "task.h"

@@ -4,8 +4,8 @@
 
 /*
  * The rest of the profiler's seam; kernel/profile/os.h has the contracts. This kernel has one CPU,
- * tasks that always run in the kernel, and a periodic tick. It has no files, workers or NMIs, which
- * os_none.h knows how to do without.
+ * tasks that always run in the kernel, and a periodic tick. It has no files, workers and NMIs, for
+ * which os_none.h has defaults.
  */
 
 #include "task.h"
@@ -14,7 +14,7 @@
 #define os_vprintk(fmt, args)		   vprintk(fmt, args)
 #define os_vsnprintf(buf, size, fmt, args) vsnprintf(buf, size, fmt, args)
 
-/* Boot parameters are in a section. Aligned, or the compiler may leave gaps in the array. */
+/* Boot parameters are in a section. Without the alignment, there may be gaps in the array. */
 #define OS_BOOT_PARAM(ident, name_, form, set_)                                             \
 	static const struct boot_param boot_param_##ident pf_used pf_section("boot_params") \
 		pf_aligned(8) = { name_, set_ }
@@ -23,7 +23,7 @@
 #define os_cycles_per_second()	cycles_per_second
 #define os_cycles_to_ns(cycles) cycles_to_ns(cycles)
 
-/* Memory and locks: on one CPU, a lock keeps interrupts off. */
+/* Memory and locks. On one CPU, a lock only keeps interrupts off. */
 #define os_zalloc(size)	       alloc(size)
 #define os_free(ptr)	       ((void)(ptr))
 #define os_memory_bytes()      (64ul << 20)
@@ -53,7 +53,7 @@ typedef char os_lock_t;
 #define os_syscall_nr()		(current->syscall)
 #define os_syscall_name(nr)	syscall_name(nr)
 
-/* Samples: what the tick hit, which is only ever the kernel. */
+/* Samples. The tick always interrupts the kernel, as there is no user mode. */
 #define os_regs_pc(regs)			  ((regs)->rip)
 #define os_regs_sp(regs)			  ((regs)->rsp)
 #define os_regs_user(regs)			  ((void)(regs), false)

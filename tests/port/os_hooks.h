@@ -3,8 +3,8 @@
 #define PORT_OS_HOOKS_H
 
 /*
- * The light half of the profiler's seam: types, the clock, and the current task for the hooks
- * around a system call. One CPU, keys that are variables, and plain calls are the defaults.
+ * The hooks' half of the profiler's seam: types, the clock, and the current task for the hooks
+ * around a system call. The defaults fit the rest: one CPU, keys in variables, and normal calls.
  */
 
 #include "kernel.h"

@@ -24,7 +24,7 @@ static bool is_ready(const struct task *task)
 	return !task->dead && nr_ticks >= task->wake_tick;
 }
 
-/* Gives the CPU to the next task in the ring that can run; the idle task always can. */
+/* Switches to the next task in the ring that is ready. The idle task runs only if no other can. */
 static void schedule(void)
 {
 	u64 flags = irq_save(), now = read_cycles();
@@ -65,7 +65,7 @@ void task_create(struct process *proc, const char *name, void (*run)(void))
 	struct task *task = alloc(sizeof(*task));
 	u64 *stack = (u64 *)((char *)alloc(STACK_BYTES) + STACK_BYTES);
 
-	/* switch_stacks() returns to task_start(), whose own return address would be 0. */
+	/* switch_stacks() returns to task_start(), whose return address is 0: it never returns. */
 	stack[-2] = (u64)task_start;
 	task->sp = (u64)(stack - 2 - NR_CALLEE_SAVED);
 	task->tid = ++nr_tids;
@@ -80,7 +80,7 @@ void task_create(struct process *proc, const char *name, void (*run)(void))
 	idle.next = task;
 }
 
-/* The first task becomes the idle one. */
+/* The caller becomes the idle task. Returns when all other tasks have exited. */
 void run_until_all_exit(void)
 {
 	idle.on_since_cycles = read_cycles();
@@ -112,7 +112,7 @@ static long sys_getpid(u64 unused)
 	return current->proc->pid;
 }
 
-/* There is one file, and nothing in it. */
+/* Descriptor 0 is an empty file. There are no others. */
 static long sys_read(u64 fd)
 {
 	return fd == 0 ? 0 : -EBADF;

@@ -33,11 +33,11 @@ struct task {
 	struct process *proc; /* NULL: the idle task */
 	void (*run)(void);
 	struct task *next; /* all tasks, in a ring */
-	u64 wake_tick;	   /* it sleeps until then */
+	u64 wake_tick;	   /* the task sleeps until this tick */
 	bool dead;
-	u32 syscall; /* it is in this one, or NO_SYSCALL */
+	u32 syscall; /* the current call, or NO_SYSCALL */
 	u64 on_since_cycles;
-	u64 ran_cycles; /* in its turns before this one */
+	u64 ran_cycles; /* in earlier turns */
 	struct profile_task profile;
 };
 
@@ -47,7 +47,7 @@ struct process *process_create(const char *name);
 void task_create(struct process *proc, const char *name, void (*run)(void));
 void run_until_all_exit(void);
 
-/* As a user's program would: counted by strace. */
+/* Makes a system call, as a user program would. strace counts it. */
 long syscall(enum syscall nr, u64 arg);
 const char *syscall_name(u64 nr);
 
@@ -61,7 +61,7 @@ static inline u64 process_age_ns(const struct process *proc)
 	return cycles_to_ns(read_cycles() - proc->start_cycles);
 }
 
-/* schedule() moves both on, and their difference grows by the time the task was not running. */
+/* In schedule(), this difference grows by the time that the task was not running. */
 static inline u64 task_off_cycles(const struct task *task)
 {
 	return task->on_since_cycles - task->ran_cycles;

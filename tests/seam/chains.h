@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What call chains need as well as samples.h: chains of the kernel alone, or of the user alone. */
+/* Needed by call chains, besides samples.h. A chain has either kernel or user addresses here. */
 static inline struct stack_walk os_stack_walk(const os_regs_t *regs, u64 *pcs, u32 max)
 {
 	u32 nr = backtrace(regs, pcs, max), nr_user = os_regs_user(regs) ? nr : 0, i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every profiler needs. */
+/* Needed by every profiler. */
 #include "thread.h"
 
 #define os_vprintk(fmt, args)		   klogv(fmt, args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every hook, as a kernel that is compiled with -std=gnu89 would call it. */
+/* Calls every hook, compiled with -std=gnu89, which another kernel may use. */
 
 #include "thread.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The light half of the seam, for each profiler alone and for all of them. */
+/* The hooks' half of the seam (os_hooks.h), for each profiler alone and for all of them. */
 #include "kernel.h"
 typedef struct thread os_task_t;
 typedef struct program os_process_t;

@@ -3,8 +3,8 @@
 #define SEAM_KERNEL_H
 
 /*
- * Some other kernel, as far as the profiler's seam looks at it: other types, other names, and
- * familiar names that mean something else. Only compiled, by tests/boot/test_seam.py.
+ * Declares the part of an imaginary kernel that the profiler's seam uses. It has other types, other
+ * names, and familiar names with other meanings. tests/boot/test_seam.py only compiles it.
  */
 
 #include <stdarg.h>
@@ -46,7 +46,7 @@ size_t strlen(const char *s);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 
-/* Their formats are checked. */
+/* The compiler checks the formats of their callers. */
 int klogv(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 int formatv(char *buf, size_t size, const char *fmt, va_list args)
 	__attribute__((format(printf, 3, 0)));

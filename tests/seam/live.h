@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the trace of calls needs as well as strace.h. */
+/* Needed by strace/live/, besides strace.h. */
 #define os_task_tid(task)			  ((u32)(task)->id)
 #define os_syscall_args(args)			  (memcpy(args, this_thread()->registers, 48), true)
 #define os_copy_from_user(dst, addr, n)		  user_read(dst, addr, n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The seam: common.h is all that points need; the other profilers add a part each. */
+/* The seam: points need only common.h; the other profilers need one more part each. */
 #include "common.h"
 #ifdef CONFIG_PROFILE_STRACE
 #include "strace.h"

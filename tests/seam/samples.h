@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What samples need as well. */
+/* Needed by samples, besides common.h. */
 #define os_cycles_per_second()			  counter_hz()
 #define os_irq_save()				  interrupts_off()
 #define os_irq_restore(flags)			  interrupts_on(flags)

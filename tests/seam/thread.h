@@ -2,7 +2,7 @@
 #ifndef SEAM_THREAD_H
 #define SEAM_THREAD_H
 
-/* The other kernel's tasks and processes, which embed the profiler's part of them. */
+/* The other kernel's threads and programs, with the structures of the profiler in them. */
 
 #include <lego/profile.h>
 

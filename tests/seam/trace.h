@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What events need as well. */
+/* Needed by events, besides common.h. */
 #define os_regs_pc(regs)			  ((regs)->pc)
 #define os_task_tid(task)			  ((u32)(task)->id)
 #define os_task_comm(task, words)		  ((void)memcpy(words, (task)->program->title, 16))
