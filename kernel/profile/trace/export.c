@@ -108,9 +108,8 @@ static const char *encode(const u8 *bytes, u32 nr)
 
 void trace_print_pages_json(const void *unused)
 {
-	u32 cpu, nr_words;
-
 	bool held = trace_hold_rings();
+	u32 cpu, nr_words;
 
 	table_begin(&page_table, "Kernel Trace Pages");
 	table_head();
