@@ -76,7 +76,6 @@ static __maybe_unused bool threads_are_counted(const struct process *proc)
  */
 static bool leave_process(struct process *proc, struct task *task, int status)
 {
-	u64 cycles = task_exec_cycles(task);
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool last;
 
@@ -86,7 +85,8 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	 */
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
-	proc->exited_exec_cycles += cycles;
+	/* Read with the lock held, or the CPU time of the process could go back. */
+	proc->exited_exec_cycles += task_exec_cycles(task);
 	proc->exited_user_ticks += task->user_ticks;
 	proc->exited_system_ticks += task->system_ticks;
 	proc->exited_faults += task->nr_faults;

@@ -179,6 +179,38 @@ static void test_threads(void)
 	CHECK(!pthread_join(thread, NULL));
 }
 
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+static void *come_and_go(void *is_over)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 300; i++)
+		CHECK(!pthread_create(&thread, NULL, do_nothing, NULL) &&
+		      !pthread_join(thread, NULL));
+	*(volatile int *)is_over = 1;
+	return NULL;
+}
+
+/* The time of a thread that ends stays in the clock of its process, which never goes back. */
+static void test_ends_of_threads(void)
+{
+	volatile int is_over = 0;
+	long now, last = 0, nr_back = 0;
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, come_and_go, (void *)&is_over));
+	while (!is_over) {
+		now = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+		nr_back += now < last;
+		last = now;
+	}
+	CHECK(nr_back == 0 && !pthread_join(thread, NULL));
+}
+
 static void test_errors(void)
 {
 	int parent = getppid(), id;
@@ -212,8 +244,8 @@ static void test_tai(void)
 }
 
 static const struct test tests[] = {
-	TEST(sleeps), TEST(interrupted), TEST(timers), TEST(threads),
-	TEST(errors), TEST(tai),	 { 0 },
+	TEST(sleeps),	       TEST(interrupted), TEST(timers), TEST(threads),
+	TEST(ends_of_threads), TEST(errors),	  TEST(tai),	{ 0 },
 };
 
 int main(int argc, char **argv)
