@@ -259,6 +259,42 @@ static void jobs(void)
 	wait_for(pid, "taker");
 }
 
+static int is_asleep(pid_t pid)
+{
+	char name[32], text[256] = "", *end;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+	fd = open(name, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		die(name);
+	close(fd);
+	end = strrchr(text, ')');
+	return end && end[2] == 'S';
+}
+
+/* Starts a child that prints "typed: go" when this process sleeps in its next read(). */
+static void go_when_asleep(void)
+{
+	pid_t parent = getpid(), pid;
+	sigset_t keys;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return;
+	sigemptyset(&keys);
+	sigaddset(&keys, SIGINT); /* for the parent alone */
+	sigprocmask(SIG_BLOCK, &keys, NULL);
+	while (!is_asleep(parent))
+		usleep(1000);
+	printf("typed: go\n");
+	fflush(stdout);
+	_exit(0);
+}
+
 /* A handler without SA_RESTART ends a read, one with it does not. */
 static void interrupts(void)
 {
@@ -270,10 +306,11 @@ static void interrupts(void)
 	sigaction(SIGWINCH, &action, NULL);
 	size.ws_row += !ioctl(0, TIOCSWINSZ, &size);
 	ioctl(0, TIOCSWINSZ, &size);
-	printf("typed: go\n");
+	go_when_asleep();
 	show("read", buf, read(0, buf, sizeof(buf)));
 	action.sa_flags = SA_RESTART;
 	sigaction(SIGINT, &action, NULL);
+	go_when_asleep();
 	show("read", buf, read(0, buf, sizeof(buf)));
 }
 
