@@ -9,6 +9,7 @@
 /* linux/futex.h is not in musl's include path. */
 #define FUTEX_WAIT_PRIVATE	  128
 #define FUTEX_WAKE_PRIVATE	  129
+#define FUTEX_REQUEUE_PRIVATE	  131
 #define FUTEX_WAIT_BITSET_PRIVATE 137
 #define FUTEX_BITSET_MATCH_ANY	  0xffffffff
 
@@ -85,33 +86,36 @@ static void test_timeout(void)
 	CHECK(futex(&word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0) == 0);
 }
 
-static int nr_waiting, nr_woken;
+static int nr_woken;
 
 static void *wait_once(void *arg)
 {
-	__atomic_add_fetch(&nr_waiting, 1, __ATOMIC_RELEASE);
 	while (futex(&word2, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0) && errno == EINTR)
 		;
 	__atomic_add_fetch(&nr_woken, 1, __ATOMIC_RELEASE);
 	return arg;
 }
 
-/* Wakes exactly as many as asked for. The short sleep lets the last one reach its wait. */
+/* Returns how many threads wait for word2: a requeue from a word to itself counts them. */
+static long nr_waiting(void)
+{
+	return futex(&word2, FUTEX_REQUEUE_PRIVATE, 0, (void *)1000, &word2, 0);
+}
+
+/* Wakes exactly as many as asked for. The short sleep is for those that should not wake. */
 static void test_wake_counts(void)
 {
 	pthread_t threads[10];
-	int nr = 0;
 
 	for (int i = 0; i < 10; i++)
 		CHECK(!pthread_create(&threads[i], NULL, wait_once, NULL));
-	while (__atomic_load_n(&nr_waiting, __ATOMIC_ACQUIRE) < 10)
+	while (nr_waiting() != 10)
 		usleep(1000);
-	usleep(100000);
-	while (nr < 3)
-		nr += futex(&word2, FUTEX_WAKE_PRIVATE, 3 - nr, NULL, NULL, 0);
-	CHECK(nr == 3);
+	CHECK(futex(&word2, FUTEX_WAKE_PRIVATE, 3, NULL, NULL, 0) == 3);
+	while (__atomic_load_n(&nr_woken, __ATOMIC_ACQUIRE) < 3)
+		usleep(1000);
 	usleep(50000);
-	CHECK(__atomic_load_n(&nr_woken, __ATOMIC_ACQUIRE) == 3);
+	CHECK(__atomic_load_n(&nr_woken, __ATOMIC_ACQUIRE) == 3 && nr_waiting() == 7);
 	__atomic_store_n(&word2, 1, __ATOMIC_RELEASE);
 	CHECK(futex(&word2, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0) == 7);
 	for (int i = 0; i < 10; i++)

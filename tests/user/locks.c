@@ -347,7 +347,7 @@ static void test_waiting(void)
 	/* It gets the lock when it is given up, cut, or made one for reading for a reader. */
 	CHECK(!lock(fd, F_SETLK, F_WRLCK, 0, 10));
 	pid = waiting_child(fd, F_SETLKW);
-	CHECK(waits_for(pid, "record lock"));
+	CHECK(WAIT_UNTIL(waits_for(pid, "record lock")));
 	CHECK(!lock(fd, F_SETLK, F_UNLCK, 5, 5) && !waitpid(pid, &status, WNOHANG));
 	CHECK(!lock(fd, F_SETLK, F_UNLCK, 0, 1) && child_status(pid) == EXITED(3));
 	CHECK(!lock(fd, F_SETLK, F_WRLCK, 0, 10));
@@ -451,7 +451,7 @@ static void test_flock(void)
 		CHECK(!flock(open_file(), LOCK_EX));
 		child_exit(3);
 	}
-	CHECK(WAIT_UNTIL(state_of(pid) == 'S') && waits_for(pid, "flock"));
+	CHECK(WAIT_UNTIL(state_of(pid) == 'S') && WAIT_UNTIL(waits_for(pid, "flock")));
 	CHECK(!close(copy) && child_status(pid) == EXITED(3));
 	CHECK(!flock(other, LOCK_EX | LOCK_NB));
 	close(other);

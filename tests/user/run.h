@@ -79,7 +79,18 @@ static inline int child_status(pid_t pid)
 
 #define EXITED(code) ((code) << 8)
 
-/* Waits, for a second or so, until @cond holds. */
+/*
+ * Returns whether alarm() may have returned @left if the alarm was set to @seconds not before
+ * @start_ms. alarm() rounds to whole seconds.
+ */
+static inline int is_alarm_left(long left, long seconds, long start_ms)
+{
+	long passed_ms = now_ms() - start_ms;
+
+	return left <= seconds && left * 1000 >= seconds * 1000 - passed_ms - 501;
+}
+
+/* Waits until @cond holds, for five seconds at most. */
 #define WAIT_UNTIL(cond)                                                 \
 	({                                                               \
 		for (int tries_ = 0; !(cond) && tries_ < 5000; tries_++) \

@@ -148,15 +148,19 @@ static void test_sigtimedwait(void)
 	if (!pid) {
 		sleep_ms(30);
 		CHECK(!sigqueue(getppid(), 41, (union sigval){ .sival_int = 8 }));
-		sleep_ms(30);
-		CHECK(!kill(getppid(), SIGUSR2));
+		/* Again and again: the parent may not wait yet. */
+		for (int i = 0; i < 1000; i++) {
+			sleep_ms(30);
+			CHECK(!kill(getppid(), SIGUSR2));
+		}
 		child_exit(0);
 	}
 	CHECK(sigwaitinfo(&set, &info) == 41 && info.si_value.sival_int == 8 && info.si_pid == pid);
 	CHECK(syscall(SYS_rt_sigtimedwait, &set, &info, NULL, 8) == -1 && errno == EINTR);
-	CHECK(nr_handled == 1 && order[0] == SIGUSR2);
-	CHECK(child_status(pid) == 0 && !sigprocmask(SIG_SETMASK, &old, NULL));
-	CHECK(nr_handled == 1);
+	CHECK(nr_handled >= 1 && !kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
+	CHECK(!sigprocmask(SIG_SETMASK, &old, NULL));
+	for (int i = 0; i < nr_handled && i < 64; i++)
+		CHECK(order[i] == SIGUSR2);
 }
 
 static volatile int threads_end, nr_started;

@@ -67,11 +67,15 @@ static void test_across_cpus(void)
 static void test_sleep(int64_t want_ns)
 {
 	struct timespec ts = { want_ns / 1000000000, want_ns % 1000000000 };
-	int64_t start = now_ns(CLOCK_MONOTONIC), took;
+	int64_t start, took = INT64_MAX;
 
-	CHECK(!syscall(SYS_nanosleep, &ts, NULL));
-	took = now_ns(CLOCK_MONOTONIC) - start;
-	CHECK(took >= want_ns);
+	/* Again if it was long: a busy host may do that to one sleep, but not to each. */
+	for (int i = 0; i < 20 && took >= want_ns + 1000000000; i++) {
+		start = now_ns(CLOCK_MONOTONIC);
+		CHECK(!syscall(SYS_nanosleep, &ts, NULL));
+		took = now_ns(CLOCK_MONOTONIC) - start;
+		CHECK(took >= want_ns);
+	}
 	CHECK(took < want_ns + 1000000000);
 
 	start = now_ns(CLOCK_MONOTONIC);
@@ -108,15 +112,19 @@ static void test_many_sleepers(void)
 static void test_agreement(void)
 {
 	struct timeval tv;
-	struct timespec res;
+	struct timespec res, before, after;
 	int64_t clock, day, seconds;
 
 	clock = now_ns(CLOCK_REALTIME);
 	CHECK(!syscall(SYS_gettimeofday, &tv, NULL));
 	day = tv.tv_sec * 1000000000ll + tv.tv_usec * 1000;
-	CHECK(day >= clock - 1000 && day < clock + 1000000000);
+	CHECK(day >= clock - 1000 && day <= now_ns(CLOCK_REALTIME));
+	/* time() is the coarse clock's, which may be a tick behind. */
+	CHECK(!syscall(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &before));
 	seconds = syscall(SYS_time, NULL);
-	CHECK(seconds >= clock / 1000000000 && seconds <= clock / 1000000000 + 2);
+	CHECK(!syscall(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &after));
+	CHECK(before.tv_sec <= seconds && seconds <= after.tv_sec);
+	CHECK(clock / 1000000000 - 1 <= seconds && seconds <= now_ns(CLOCK_REALTIME) / 1000000000);
 	CHECK(!syscall(SYS_clock_getres, CLOCK_MONOTONIC, &res));
 	CHECK(res.tv_sec == 0 && res.tv_nsec > 0);
 }

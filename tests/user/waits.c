@@ -446,28 +446,32 @@ static void test_threads(void)
 		      (long)status == (i % 2 ? SIGTERM : SIGKILL));
 }
 
-static void *end_later(void *arg)
+static void *end_when_told(void *ends)
 {
-	sleep_ms(50);
-	_exit(5);
-	return arg;
+	char byte;
+
+	_exit(read(*(int *)ends, &byte, 1) == 0 ? 5 : 6);
+	return NULL;
 }
 
 /* A process whose first thread is gone lives on; a waiting parent hears of the end of the last. */
 static void test_first_thread_ends(void)
 {
-	pid_t pid = fork_child();
-	int status;
+	int ends[2], status;
+	pid_t pid;
 
+	CHECK(!pipe(ends));
+	pid = fork_child();
 	if (!pid) {
 		pthread_t thread;
 
-		CHECK(!pthread_create(&thread, NULL, end_later, NULL));
+		CHECK(!close(ends[1]));
+		CHECK(!pthread_create(&thread, NULL, end_when_told, ends));
 		syscall(SYS_exit, 1);
 	}
 	sleep_ms(10);
 	CHECK(waitpid(pid, &status, WNOHANG) == 0);
-	CHECK(child_status(pid) == EXITED(5));
+	CHECK(!close(ends[0]) && !close(ends[1]) && child_status(pid) == EXITED(5));
 }
 
 static const struct test tests[] = {
