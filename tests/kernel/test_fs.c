@@ -257,7 +257,7 @@ SELFTEST(fs, data)
 	EXPECT_EQ(inode_read(inode, buf, 1, 3 * PAGE_SIZE + 5, false), 0);
 	EXPECT_EQ(inode_read(inode, buf, 1, ~0ULL, false), 0);
 
-	/* What is cut off comes back as zeros. */
+	/* Bytes that were cut off come back as zeros. */
 	EXPECT_EQ(inode_truncate(inode, 3 * PAGE_SIZE + 1), 0);
 	EXPECT_EQ(inode_truncate(inode, 4 * PAGE_SIZE), 0);
 	EXPECT_EQ(inode_read(inode, buf, 4, 3 * PAGE_SIZE, false), 4);

@@ -335,7 +335,7 @@ SELFTEST(heatmap, user_stacks)
 	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	set_mm(mm);
 	first = make_user_frames(USER_BASE);
-	/* What leads to memory is no caller if there is no code, whatever comes behind it. */
+	/* An address in memory without code is no caller, whatever comes behind it. */
 	walk_user(first, first, MAX_PCS);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	EXPECT_EQ(trail.walk.nr_user, 1);

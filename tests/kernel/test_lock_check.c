@@ -97,7 +97,7 @@ SELFTEST(lock_check, who_holds)
 	mutex_unlock(&mutex);
 }
 
-/* Released in any order; what is held, not what was, makes a pair. */
+/* Locks are released in any order. Only locks that are still held make a pair. */
 SELFTEST(lock_check, held_is_what_counts)
 {
 	static DEFINE_SPINLOCK(a);

@@ -34,7 +34,7 @@ static u64 peek(u64 addr)
 	return value;
 }
 
-/* What each side writes, the other one does not see; the last owner of a page keeps it. */
+/* Neither side sees the writes of the other; the last owner of a page keeps it. */
 SELFTEST(mm_process, copy_on_write)
 {
 	struct mm *parent, *child;
@@ -186,7 +186,7 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(put_user(9UL, (u64 *)(private + PAGE_SIZE)), 0);
 	EXPECT_EQ(peek(shared + PAGE_SIZE), 5);
 	EXPECT_EQ(peek(shared + 2 * PAGE_SIZE + 8), 0);
-	/* What was written behind the end is gone when the file grows over it. */
+	/* Bytes behind the end are gone when the file grows over them. */
 	EXPECT_EQ(put_user(9UL, (u64 *)(shared + 2 * PAGE_SIZE + 16)), 0);
 	EXPECT_EQ(inode_truncate(file->inode, 3 * PAGE_SIZE), 0);
 	EXPECT_EQ(peek(shared + 2 * PAGE_SIZE + 16), 0);
@@ -217,7 +217,7 @@ SELFTEST(mm_process, shared_file)
 	file_put(file);
 }
 
-/* What a program did wrong can be told apart. */
+/* Each fault of a program has a reason of its own. */
 SELFTEST(mm_process, fault_results)
 {
 	struct mm *mm = mm_alloc();
@@ -295,7 +295,7 @@ SELFTEST(mm_process, move)
 	EXPECT(leak_check(&before));
 }
 
-/* What others may see and read of an address space. */
+/* The parts of an address space that others may see and read. */
 SELFTEST(mm_process, inspect)
 {
 	struct mm_area_info areas[4];
@@ -327,7 +327,7 @@ SELFTEST(mm_process, inspect)
 	mm_put(mm);
 }
 
-/* What madvise asks of a fork. */
+/* Advice of madvise() for a fork. */
 SELFTEST(mm_process, copy_advised)
 {
 	struct mm *mm = mm_alloc(), *child;

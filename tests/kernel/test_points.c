@@ -443,7 +443,7 @@ SELFTEST(points, switched_while_all_cpus_run_them_in_nmis)
 	storm(true);
 }
 
-/* What a reset remembers is never ahead of what is counted. */
+/* The values that a reset remembers are never ahead of the counters. */
 SELFTEST(points, reset_while_all_cpus_run_them)
 {
 	u64 start_ns = clock_monotonic_ns();

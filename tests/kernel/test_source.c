@@ -213,7 +213,7 @@ SELFTEST(source, changed_while_all_cpus_work)
 	end();
 }
 
-/* What comes while nothing is on is not the sampler's: it is logged, not taken. */
+/* While sampling is off, an NMI is not the sampler's: it is logged, and takes no sample. */
 SELFTEST(source, off_takes_nothing)
 {
 	struct source_settings settings;

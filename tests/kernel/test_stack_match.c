@@ -66,7 +66,7 @@ static void look(const struct pt_regs *regs)
 		nr_wrong++;
 }
 
-/* What a frame's word may become. */
+/* The values that a word of a frame may get. */
 static u64 value_near(u64 word, u32 i)
 {
 	static const s64 steps[] = { -16, -8, -1, 1, 8, 16, 4096, 1 << 20 };

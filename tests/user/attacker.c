@@ -194,7 +194,7 @@ static void attack(const char *name)
 	CHECK(!"there is such an attack");
 }
 
-/* What the attacks would have changed. */
+/* Checks that the attacks have changed nothing. */
 static void check_damage(off_t program_bytes)
 {
 	struct stat st;

@@ -63,7 +63,7 @@ static __attribute__((noinline)) int outer(void)
 
 int chain_start(int (*fn)(void));
 
-/* Who made this program's first frames, its C library, may not have kept frame pointers. */
+/* The C library makes the first frames of this program, and may keep no frame pointers. */
 asm(".pushsection .text\n"
     ".type chain_start, @function\n"
     "chain_start:\n"

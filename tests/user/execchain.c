@@ -100,7 +100,7 @@ static int env_number(const char *name)
 	return value ? atoi(value) : -1;
 }
 
-/* What the stage before handed over. */
+/* Checks the arguments and the environment from the stage before. */
 static void test_handover(int argc, char **argv)
 {
 	struct stat st;

@@ -38,7 +38,7 @@ static int run_role(const char *role, const char *more)
 	return run(self, (char *[]){ (char *)self, (char *)role, (char *)more, NULL }, environ);
 }
 
-/* --args: what test_arguments() handed over. */
+/* --args: checks the arguments from test_arguments(). */
 static void role_args(int argc, char **argv)
 {
 	CHECK(argc == 5 && !argv[5]);
@@ -65,7 +65,7 @@ static void test_arguments(void)
 	CHECK(run(self, argv, NULL) == EXITED(12));
 }
 
-/* --long: sums up what it got. */
+/* --long: adds up the lengths of its arguments. */
 static void role_long(int argc, char **argv)
 {
 	size_t total = 0;

@@ -101,7 +101,7 @@ static int set_limit(rlim_t soft, rlim_t hard)
 	return setrlimit(RLIMIT_NOFILE, &(struct rlimit){ soft, hard });
 }
 
-/* What the hard limit is, who may raise it, and how far. */
+/* Checks the hard limit: its value, and that only root may raise it, up to a maximum. */
 static void test_limit(void)
 {
 	struct rlimit limit;
@@ -288,7 +288,7 @@ static void *wait_and_end(void *nothing)
 	return nothing;
 }
 
-/* What no thread has open any more is closed while the process goes on. It may execute, too. */
+/* A file that no thread has open any more is closed while the process goes on. */
 static void unshare_and_outlive(void)
 {
 	pthread_t thread;
@@ -424,7 +424,7 @@ static void test_seal_writes(void)
 	CHECK(lseek(fd, 0, SEEK_SET) == 0 && fails(sendfile(fd, other, &at, 4), EPERM));
 	/* Its size may change. */
 	CHECK(!ftruncate(fd, 10) && !ftruncate(fd, 20) && !close(fd) && !close(other));
-	/* What cannot be sealed. */
+	/* Files that cannot be sealed. */
 	fd = make_memfd("plain", 0);
 	CHECK(fcntl(fd, F_GET_SEALS) == F_SEAL_SEAL && fails(seal(fd, F_SEAL_WRITE), EPERM));
 	CHECK(!close(fd) && !pipe(ends) && fails(fcntl(ends[0], F_GET_SEALS), EINVAL));

@@ -44,7 +44,7 @@ static void test_ids(void)
 		CHECK(child_status(pids[i]) == EXITED(i));
 }
 
-/* Hundreds, one after the other: what a process leaves behind is used again. */
+/* Makes hundreds of processes in turn. The kernel uses again all that each leaves behind. */
 static void test_many(void)
 {
 	int nr_wrong = 0;

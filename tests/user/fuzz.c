@@ -264,7 +264,7 @@ static void one_call(struct thread *t)
 	check_result(t, nr, ret);
 }
 
-/* What pthread_join() waits for may be gone by the end. */
+/* The word that pthread_join() waits for may be gone by the end. */
 static void *fuzz(void *arg)
 {
 	struct thread *t = arg;
@@ -464,7 +464,7 @@ static void kill_the_rest(void)
 	CHECK(kill(-1, 0) == -1 && errno == ESRCH);
 }
 
-/* What everyone shares still works. */
+/* Checks that the things all processes share still work. */
 static void check_afterwards(void)
 {
 	char text[8] = "";

@@ -228,7 +228,7 @@ static int work(void)
 	return CHECK(pid > 0 && child_status(pid) == EXITED(3));
 }
 
-/* What `su` does for `kill -9 -1`: once is enough. */
+/* Does as `su` does for `kill -9 -1`: once is enough. */
 static void kill_all(uid_t user, pid_t first)
 {
 	pid_t pid = fork_child();

@@ -54,7 +54,7 @@ static void write_too_much(void)
 	signal(SIGXFSZ, count);
 	CHECK(write(fd, buf, 150) == 150);
 	set_limit(RLIMIT_FSIZE, 100, RLIM_INFINITY);
-	/* What is there already may be written again, and cut. */
+	/* Existing bytes may be overwritten, and the file may be cut. */
 	CHECK(pwrite(fd, buf, 50, 0) == 50);
 	CHECK(!ftruncate(fd, 120) && !ftruncate(fd, 80));
 	CHECK(pwrite(fd, buf, 50, 70) == 30);
@@ -111,7 +111,7 @@ static void map_too_much(void)
 	errno = 0;
 	CHECK(mmap(NULL, 8 * MIB, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == ENOMEM);
 	CHECK(mmap(NULL, 8 * MIB, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
-	/* What takes the place of something else is not more. */
+	/* A mapping that replaces another one does not add to the total. */
 	CHECK(mmap(p, 20 * MIB, RW, ANON | MAP_FIXED, -1, 0) == p);
 	errno = 0;
 	CHECK(mremap(q, 5 * MIB, 15 * MIB, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
@@ -133,7 +133,7 @@ static void map_too_much_data(void)
 	CHECK(syscall(SYS_brk, end + 20 * MIB) == end);
 	CHECK(mprotect(p, 20 * MIB, RW) == -1 && errno == ENOMEM);
 	CHECK(!mprotect(p, 5 * MIB, RW) && !mprotect(p, 5 * MIB, RW));
-	/* Of what cannot be written, or is not private, there may be more. */
+	/* Read-only memory and shared memory do not count. */
 	CHECK(mmap(NULL, 20 * MIB, PROT_READ, ANON, -1, 0) != MAP_FAILED);
 	CHECK(mmap(NULL, 20 * MIB, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
 	CHECK(!mprotect(p, 20 * MIB, PROT_READ));

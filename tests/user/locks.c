@@ -239,7 +239,7 @@ static void test_split(void)
 	close(fd);
 }
 
-/* Who has a process's locks: not its children, not an open file, but all descriptors. */
+/* The locks of a process do not belong to its children or an open file. Any close drops them. */
 static void test_owners(void)
 {
 	int fd = open_file(), other = open_file(), copy;
@@ -477,7 +477,7 @@ static void *close_and_open(void *arg)
 	for (int i = 0; i < 300; i++) {
 		int fd = open_file(), error;
 
-		/* EDEADLK: it would wait for who waits for another thread of this process. */
+		/* EDEADLK: the owner of the lock waits for another thread of this process. */
 		do {
 			error = lock(fd, F_SETLKW, F_RDLCK, i % 9, 2);
 		} while (error && errno == EDEADLK);

@@ -174,7 +174,7 @@ static void test_end(void)
 	CHECK(touch(shared + 3 * PAGE, 0) == BUS && touch(shared + 3 * PAGE, 1) == BUS);
 	CHECK_ERROR(EFAULT, SYS_write, fd, private + 3 * PAGE, 1);
 	CHECK_ERROR(EFAULT, SYS_pread64, fd, private + 3 * PAGE, 1, 0);
-	/* What is written behind the end never gets into the file. */
+	/* Bytes that are written behind the end never get into the file. */
 	shared[2 * PAGE + 10] = 's';
 	CHECK(pread(fd, &byte, 1, 2 * PAGE + 10) == 0);
 	CHECK(!ftruncate(fd, 4 * PAGE) && pread(fd, &byte, 1, 2 * PAGE + 10) == 1 && !byte);

@@ -319,7 +319,7 @@ static void test_residence(void)
 	munmap(p, 8 * PAGE);
 }
 
-/* What madvise asks of fork is refused where it makes no sense; the rest shows in a child. */
+/* Advice on fork() is refused where it makes no sense; a child checks the rest. */
 static void test_fork_advice(void)
 {
 	unsigned char *p = mmap(NULL, 2 * PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -311,7 +311,7 @@ static void test_queue(void)
 	CHECK(epoll_wait(epfd, &event, 1, 0) == 1 && event.events == EPOLLOUT);
 	while (nr-- > 1)
 		CHECK(read(to, buf, 1) == 1 && (buf[0] == 'b') == (nr == 1));
-	/* Who waits for room learns that there will be none. */
+	/* A poll for room succeeds when the receiver is closed: the send then fails. */
 	while (send(from, "c", 1, MSG_DONTWAIT) == 1)
 		continue;
 	CHECK(poll_now(from) == 0 && !close(to) && poll_now(from) == POLLOUT);
@@ -375,7 +375,7 @@ static void test_ancillary(void)
 		close_pair();
 	}
 	{
-		/* Who wants to know others shows itself: it gets a name. */
+		/* A sender with SO_PASSCRED gets a name of its own. */
 		int to = bound_socket(SOCK_DGRAM, 'a'), from = socket(AF_UNIX, SOCK_DGRAM, 0),
 		    on = 1;
 		struct sockaddr_un got;

@@ -139,7 +139,7 @@ static dev_t find_mount_device(const char *name)
 	return found;
 }
 
-/* What the C library, df and findmnt read about the mount on m. */
+/* Checks all that the C library, df and findmnt read about the mount on m. */
 static void check_mount_lists(void)
 {
 	char text[PATH_MAX + 64];
@@ -277,7 +277,7 @@ static void user_signals(pid_t roots, pid_t mine, pid_t program, pid_t former)
 	CHECK(!syscall(SYS_sched_setaffinity, mine, sizeof(cpus), &cpus));
 	CHECK(!syscall(SYS_sched_setscheduler, mine, SCHED_OTHER, &priority));
 	CHECK(!kill(mine, SIGTERM));
-	/* Who started a set-user-ID program may end it. */
+	/* The user that started a set-user-ID program may end it. */
 	CHECK(!kill(program, 0) && !kill(program, SIGTERM));
 	/* One that may be signalled is enough. */
 	CHECK(!kill(0, 0));
@@ -410,7 +410,7 @@ static void test_proc(void)
 	CHECK(!kill(closed, SIGKILL) && child_status(closed) == SIGKILL);
 }
 
-/* What was opened before its process got another user shows nothing of that. */
+/* A file of /proc that was open before its process got another user shows nothing any more. */
 static void user_opens_before_exec(void)
 {
 	int in[2], maps, fd_dir;

@@ -22,7 +22,7 @@ static int rights(const char *name)
 	pid = fork_child();
 	if (!pid) {
 		execl(name, name, NULL);
-		/* What is allowed is found to be no program. */
+		/* An allowed execve() finds that the file is no program. */
 		child_exit(errno == ENOEXEC ? 1 : errno == EACCES ? 0 : 77);
 	}
 	result |= WEXITSTATUS(child_status(pid));
@@ -197,7 +197,7 @@ static void test_names(void)
 	CHECK(!rmdir("sticky/dir") && !rmdir("sticky") && !rmdir("own"));
 }
 
-/* What is made in a set-group-ID directory is its group's. */
+/* A file made in a set-group-ID directory gets the group of the directory. */
 static void test_set_gid_directory(void)
 {
 	pid_t pid;

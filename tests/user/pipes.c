@@ -220,7 +220,7 @@ static void on_signal(int sig)
 	nr_handled++;
 }
 
-/* Nobody reads any more: SIGPIPE and EPIPE, also for who waits already. */
+/* Without a reader a write brings SIGPIPE and EPIPE, also if it waits already. */
 static void test_broken(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -244,7 +244,7 @@ static void test_broken(void)
 			close(ends[0]);
 			if (i)
 				signal(SIGPIPE, SIG_IGN);
-			/* What fits has been written: that is told first. */
+			/* The first call returns the bytes that fit, the second one fails. */
 			CHECK(write(ends[1], block, sizeof(block)) == CAPACITY);
 			CHECK(write(ends[1], block, 1) == -1 && errno == EPIPE);
 			child_exit(3);
@@ -266,7 +266,7 @@ static void *read_one(void *arg)
 	return (void *)(read(*(int *)arg, &c, 1) == 1 ? (long)c : -1l);
 }
 
-/* Several who wait for bytes get one each; the end wakes the rest. */
+/* Several waiting readers get one byte each; the end of the pipe wakes the rest. */
 static void test_waiters(void)
 {
 	pthread_t threads[4];

@@ -24,7 +24,7 @@ static void close_pipe(void)
 	close(ends[1]);
 }
 
-/* What poll() says now of @fd, asked for @events; -1 when its count is not that of its answers. */
+/* Returns the events that poll() finds on @fd; -1 if its count does not match them. */
 static int poll_now(int fd, int events)
 {
 	struct pollfd one = { .fd = fd, .events = events, .revents = 0x7777 };

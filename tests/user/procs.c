@@ -314,7 +314,7 @@ static void test_threads(void)
 	CHECK(is_line("/proc/self/comm", "procs") || is_line("/proc/self/comm", "procs.musl"));
 	/* The one that has worked has used the time. */
 	CHECK(user_ticks(tids[1]) > 0 && user_ticks(tids[1]) > user_ticks(tids[0]));
-	/* What is not a thread's own is its process's. */
+	/* Files that are not a thread's own show its process. */
 	snprintf(path, sizeof(path), "/proc/self/task/%d/cmdline", tids[2]);
 	strcpy(other, read_file("/proc/self/cmdline"));
 	CHECK(!strcmp(read_file(path), other));
@@ -459,7 +459,7 @@ static void test_core_bit(void)
 	CHECK(!WCOREDUMP(status) || read_file("/proc/sys/kernel/core_pattern")[0] == '|');
 }
 
-/* Also what test_settings() executes. */
+/* A test of its own, which test_settings() executes, too. */
 static void test_execed(void)
 {
 	CHECK(prctl(PR_GET_KEEPCAPS) == 0);
@@ -473,7 +473,7 @@ static void *see_slack(void *arg)
 	return arg;
 }
 
-/* What is told back as it was set, and to whom it is handed down. */
+/* Settings of prctl() that can be read back, and which of them threads and children inherit. */
 static void test_settings(void)
 {
 	long slack = prctl(PR_GET_TIMERSLACK);

@@ -101,7 +101,7 @@ static void test_pipe(void)
 	CHECK(fcntl(ends[1], F_SETFL, 0) == 0);
 	pid = interrupter(1000, NULL, NULL);
 	CHECK(write(ends[1], "z", 1) == -1 && errno == EINTR && nr_handled >= 1);
-	/* What had been written before is told instead. */
+	/* A write that has begun returns the number of bytes instead. */
 	CHECK(read(ends[0], block, 8192) == 8192);
 	CHECK(write(ends[1], block, 30000) == 8192);
 	end(pid);

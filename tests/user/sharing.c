@@ -36,7 +36,7 @@ static char *map_private(int nr_pages)
 	return map(NULL, nr_pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-/* What any of a family writes, all see; also in pages that nobody had touched before fork(). */
+/* All of a family see each other's writes, also to pages that nobody touched before fork(). */
 static void test_anonymous(void)
 {
 	volatile int *words = (int *)map_shared(64);

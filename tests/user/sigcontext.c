@@ -250,7 +250,7 @@ __attribute__((target("avx"))) static void signal_with_avx(uint64_t out[4])
 		     : "rcx", "r11", "xmm9", "memory");
 }
 
-/* What a frame leaves out is as after reset; one that no CPU would load ends the program. */
+/* State that a frame omits is reset. A frame that no CPU would load ends the program. */
 static void test_changed_state(void)
 {
 	if (!__builtin_cpu_supports("avx"))

@@ -93,7 +93,7 @@ static void test_ends(void)
 	CHECK(send(ends[1], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
 	close(ends[1]);
 
-	/* What nobody has received resets the connection. */
+	/* Unread bytes reset the connection when it is closed. */
 	make_pair(0);
 	CHECK(write(ends[0], "abc", 3) == 3 && !close(ends[1]));
 	CHECK(poll_now(ends[0]) & POLLERR);

@@ -155,7 +155,7 @@ static long futex(int *word, int op, int value)
 	return syscall(SYS_futex, word, op, value, NULL, NULL, 0);
 }
 
-/* A token goes round; who has it wakes the next. The last one keeps it in the end. */
+/* A token goes round; its holder wakes the next. The last one keeps it in the end. */
 static void storm_futex(int nr)
 {
 	int *mine = &counts->word[nr], *next = &counts->word[(nr + 1) % nr_procs];
@@ -367,7 +367,7 @@ static void busy_child(int ready, const int *end)
 		usleep(100);
 	}
 	setitimer(ITIMER_REAL, &none, NULL);
-	/* What has been sent is there, pending or handled. */
+	/* All signals that were sent are here, pending or handled. */
 	while (!sigpending(&set) && sigismember(&set, 40))
 		sched_yield();
 	add(&counts->received, nr_queued);

@@ -105,7 +105,7 @@ static void test_intervals(void)
 	before = clock_ns(CLOCK_MONOTONIC) - start + 1;
 	nr = expiries(fd);
 	CHECK(before <= nr && nr <= clock_ns(CLOCK_MONOTONIC) - start + 1);
-	/* Stopped: what was not read is gone. */
+	/* Stopping the timer drops unread expiries. */
 	CHECK(!set(fd, 0, 1, 1000 * MS) && WAIT_UNTIL(is_ready(fd)));
 	CHECK(!set(fd, 0, 0, 3 * MS) && !is_ready(fd) && expiries(fd) == -1);
 	CHECK(left(fd, 3 * MS) == 0);
@@ -186,7 +186,7 @@ struct event {
 
 #define TIMER(...) ((int)syscall(__VA_ARGS__))
 
-/* What the last signal said, and how many there were. */
+/* The contents of the last signal, and the number of all. */
 static volatile int nr_signals, last_signal, last_code, last_overrun, last_tid;
 static volatile long last_value;
 

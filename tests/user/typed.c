@@ -209,7 +209,7 @@ static void to_foreground(pid_t pid)
 	kill(-pid, SIGCONT);
 }
 
-/* What a shell does. */
+/* Does what a shell does. */
 static void jobs(void)
 {
 	struct termios termios;

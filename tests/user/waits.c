@@ -34,7 +34,7 @@ static pid_t exiting(int code)
 	return pid;
 }
 
-/* Also an order of who is waited for that is not the order in which they end. */
+/* Every kind of status. The order of the waits is not the order of the ends. */
 static void test_status(void)
 {
 	static const int codes[] = { 0, 1, 127, 255, 256, 256 + 7, -1 };
