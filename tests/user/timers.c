@@ -399,7 +399,7 @@ static clockid_t cpu_clock(pid_t number, int kind)
 }
 
 /*
- * Arms the timer of @clock for @ns and sleeps for twice that long, which takes no CPU time: no
+ * Arms the timer of `clock` for `ns` and sleeps for twice that long, which takes no CPU time: no
  * signal comes. If the host stops the machine while the thread runs, that is CPU time, too; then it
  * tries again. Returns the time by that clock at which the timer was armed.
  */
