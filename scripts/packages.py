@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian packages for scripts/mkinitramfs: their files, and the packages that they depend on.
+"""Finds the files and the dependencies of Debian packages, for scripts/mkinitramfs.
 
 Files of an installed package are the host's; any other package is downloaded and unpacked into a
 cache directory. Nothing is installed, and no script of a package runs.
@@ -87,8 +87,8 @@ def package_files(package: str, cache: Path) -> list[tuple[Path, Path]]:
 
 def read_dependencies(text: str) -> dict[str, list[Group]]:
     """
-    The groups of each package in what `apt-cache depends --recurse` prints. A name that several
-    packages provide stands for all of them, in the lines below it.
+    Returns the dependencies of each package, from the output of `apt-cache depends --recurse`. If
+    several packages provide a name, the lines below the name list them.
     """
     graph: dict[str, list[Group]] = {}
     groups: list[Group] = []
@@ -115,8 +115,8 @@ def installed_packages() -> set[str]:
 
 def with_dependencies(packages: list[str]) -> list[str]:
     """
-    Returns the packages and their dependencies, without recommendations. Of alternatives it takes
-    one that is wanted anyway, or is installed, or else the first.
+    Returns the packages and their dependencies, without recommendations. Of alternatives, takes the
+    one that is wanted anyway, else an installed one, else the first.
     """
     command = ["apt-cache", "depends", "--recurse"]
     command += [f"--no-{kind}" for kind in ("recommends", "suggests", "enhances")]

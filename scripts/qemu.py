@@ -442,7 +442,7 @@ class Guest:
                 last_words = time.monotonic()
             killed = self._overdue()
             if not killed and last_words and time.monotonic() - last_words > LAST_WORDS_S:
-                killed = "hang: the kernel said that it is gone, but QEMU still runs"
+                killed = "hang: the kernel has reported its end, but QEMU is still running"
             if killed:
                 break
         seconds = time.monotonic() - self.started

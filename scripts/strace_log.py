@@ -104,8 +104,8 @@ class Reader:
         self.root: Process | None = None
         self.executed: dict[int, str] = {}  # the path of a task's unfinished execve
         self.restarted: dict[int, str] = {}  # the call that a task's restart_syscall stands for
-        self.may_go_on: set[int] = set()  # tasks whose next call it may be
-        self.interrupted: dict[int, list[str]] = {}  # by task: calls, the last one last
+        self.may_go_on: set[int] = set()  # tasks whose next call may continue an interrupted one
+        self.interrupted: dict[int, list[str]] = {}  # by task: interrupted calls, the last one last
 
     def task_process(self, task: int) -> Process:
         """Returns a task's process. A task without a maker is the first, or one of its threads."""
@@ -185,7 +185,7 @@ class Reader:
             if match := SUPERSEDED.match(text):
                 self.executed[task] = self.executed.pop(int(match[1]), "")
             elif (match := SIGNAL.match(text)) and process.handles(match[1]):
-                self.may_go_on.discard(task)  # what comes next is the handler's
+                self.may_go_on.discard(task)  # the next call is the handler's
             return
         else:
             raise InputError(f"not a line of strace -f -o: {task} {text!r}")

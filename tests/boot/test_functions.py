@@ -82,8 +82,8 @@ def test_calls_are_exact(kernel, counted):
 
 def test_times_add_up(counted):
     """
-    Total time minus self time is at most the time of callees and interrupts. It can be less,
-    because a callee may have returned before the end, and its caller not.
+    Total time minus self time is at most the time of callees and interrupts. It can be less: when
+    counting ends, a callee may have returned, and its caller not yet.
     """
     _, result = counted
     table = rows(result.log)

@@ -101,7 +101,7 @@ def call_rows(log: str) -> dict[str, dict[str, int]]:
 
 
 def file_lines(log: str, word: str) -> list[str]:
-    """Returns the lines that the program printed of a file, each after this word."""
+    """Returns the lines of a file, which the program has printed after this word."""
     return [line[len(word) + 1 :] for line in log.splitlines() if line.startswith(f"{word} ")]
 
 

@@ -40,8 +40,8 @@ def note(heatmap: report.Heatmap, pattern: re.Pattern[str]) -> re.Match[str]:
 def expected(heatmap: report.Heatmap) -> tuple[int, int, int, int]:
     """
     Returns the numbers of samples expected, taken, lost, and lost in the profiler itself. Asserts
-    that they add up but for the tolerance in the report, that the table has the samples taken, and
-    that a line tells how many were lost.
+    that they add up within the tolerance in the report, that the table has all samples taken, and
+    that a line has the number of lost ones.
     """
     nr, taken, lost, own, left_over, allowed = map(int, note(heatmap, EXPECTED).groups())
     assert nr == taken + lost + own + left_over

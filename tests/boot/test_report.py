@@ -273,7 +273,10 @@ def finish_churn(boot, guest):
 
 
 def test_reports_under_load(boot):
-    """Reports are right while threads start and end, and no counter ever decreases."""
+    """
+    Reports are right while threads start and end. No count decreases, and the last report has all
+    calls.
+    """
     with boot.start("churn", 8, smp=8, silence=60) as guest:
         guest.expect("^churn: started")
         ask(guest, "p" * 24)

@@ -95,7 +95,8 @@ def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path, capsys):
     capsys.readouterr()
     assert run(log.replace(begin[0], cut + begin[0])) == 1
     said = capsys.readouterr().err
-    assert said.startswith("strace-compare: left out, for it is not whole: ") and begin[1] in said
+    prefix = "strace-compare: left out, because it is incomplete: "
+    assert said.startswith(prefix) and begin[1] in said
     assert said.count("\n") == 1
 
 
