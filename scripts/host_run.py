@@ -82,6 +82,9 @@ def enter(image: Path, arguments: list[str]) -> None:
     for name, source in nodes.items():
         (root / "dev" / name).touch()
         mount(source, root / "dev" / name, None, MS_BIND)
+    shared = root / "dev" / "shm"
+    shared.mkdir()
+    shared.chmod(0o1777)
     for name, descriptor in DEVICE_LINKS.items():
         (root / "dev" / name).symlink_to(f"/proc/self/fd{descriptor}")
     socket.sethostname(HOST_NAME)

@@ -108,6 +108,10 @@ static struct inode *make_root(struct filesystem *fs)
 {
 	struct inode *root = tree_create_root(fs, 0755), *inode;
 
+	/* The C library keeps shm_open()'s and sem_open()'s files here. */
+	if (root && IS_ERR(tree_create(root, "shm", S_IFDIR | 01777)))
+		panic("no memory for /dev/shm");
+
 	for (size_t i = 0; root && i < ARRAY_SIZE(links); i++) {
 		inode = tree_create(root, links[i].name, S_IFLNK | 0777);
 		if (!IS_ERR(inode))

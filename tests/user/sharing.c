@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -162,6 +163,34 @@ static void test_pthread_shared(void)
 		CHECK(child_status(pids[i]) == 0);
 	CHECK(shared->nr == 2000);
 	munmap(shared, PAGE);
+}
+
+/* Named semaphores and shared memory of the C library: files in /dev/shm, for every user. */
+static void test_posix_names(void)
+{
+	sem_t *sem = sem_open("/sharing.sem", O_CREAT | O_EXCL, 0600, 0);
+	int fd = shm_open("/sharing.shm", O_CREAT | O_EXCL | O_RDWR, 0600);
+	struct stat dir;
+	char *shared;
+	pid_t pid;
+
+	CHECK(!stat("/dev/shm", &dir) && dir.st_mode == (S_IFDIR | 01777));
+	CHECK(sem != SEM_FAILED && fd >= 0 && !ftruncate(fd, 2 * PAGE));
+	shared = map(NULL, 2, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
+	pid = fork_child();
+	if (!pid) {
+		sem_t *again = sem_open("/sharing.sem", 0);
+		int fd_again = shm_open("/sharing.shm", O_RDWR, 0);
+
+		CHECK(again != SEM_FAILED && pwrite(fd_again, "named", 5, PAGE) == 5);
+		CHECK(!sem_post(again));
+		child_exit(0);
+	}
+	CHECK(!sem_wait(sem) && !memcmp(shared + PAGE, "named", 5));
+	CHECK(child_status(pid) == 0 && !sem_close(sem) && !sem_unlink("/sharing.sem"));
+	CHECK(!shm_unlink("/sharing.shm") && shm_open("/sharing.shm", O_RDWR, 0) == -1);
+	munmap(shared, 2 * PAGE);
+	close(fd);
 }
 
 /* A file, its shared mappings, and its private ones that were written: what each sees. */
@@ -383,8 +412,10 @@ static void test_changing(void)
 }
 
 static const struct test tests[] = {
-	TEST(anonymous), TEST(futex),  TEST(pthread_shared), TEST(file),     TEST(file_rights),
-	TEST(cut),	 TEST(mremap), TEST(under_feet),     TEST(changing), { 0 },
+	TEST(anonymous),   TEST(futex),	 TEST(pthread_shared),
+	TEST(posix_names), TEST(file),	 TEST(file_rights),
+	TEST(cut),	   TEST(mremap), TEST(under_feet),
+	TEST(changing),	   { 0 },
 };
 
 int main(int argc, char **argv)
