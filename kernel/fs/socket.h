@@ -4,8 +4,8 @@
 
 /*
  * Sockets of AF_UNIX: what socket.c (connections), socket_names.c, socket_data.c (bytes under
- * way), socket_message.c (messages, and the peers of datagram sockets) and the system calls share.
- * Process context; all may sleep.
+ * way), socket_rights.c (files in flight), socket_message.c (messages, and the peers of datagram
+ * sockets) and the system calls share. Process context; all may sleep.
  */
 
 #include "internal.h"
@@ -30,10 +30,11 @@ struct socket_user {
 	u32 uid, gid;
 };
 
-/* Files under way to another process, with references. */
+/* Files in flight to another process, with references. */
 #define MAX_RIGHTS 253 /* as in Linux */
 struct rights {
-	atomic_t refs; /* more than one while a receiver peeks */
+	atomic_t refs;		/* more than one while a receiver peeks */
+	struct socket *carrier; /* whose queue they are in, with a reference; NULL before */
 	unsigned int nr;
 	struct file *files[MAX_RIGHTS];
 };
@@ -73,6 +74,10 @@ struct socket {
 	struct socket *peer;	/* with a reference; set once in others, and read without a lock */
 	struct list_head peers; /* whose peer it is: their peer_node */
 	struct list_head peer_node;
+
+	/* Guarded by flight_lock. */
+	unsigned int nr_flights; /* how often the socket itself is in flight */
+	unsigned int nr_carried; /* sockets in flight to this one */
 
 	/* Guarded by socket_lock. */
 	struct socket_user user, peer_user;
@@ -140,8 +145,6 @@ struct ancillary {
 	bool truncated; /* the message is longer than what was received of it */
 };
 
-struct rights *rights_get(struct rights *rights); /* NULL is allowed, also in the next */
-void rights_drop(struct rights *rights);
 void ancillary_drop(struct ancillary *ancillary);
 /*
  * Sends all, to a datagram socket's peer if name is NULL; rights pass to the first bytes, and are
@@ -152,7 +155,6 @@ ssize_t socket_send(struct socket *socket, struct iov_iter *iter, const struct s
 ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct ancillary *ancillary,
 		       int flags);
 void socket_drop_chunks(struct socket *socket); /* all that was sent to it */
-u64 socket_rights_bytes(struct socket *socket);
 /* Whether bytes that are sent from one socket may wait at another. */
 bool socket_has_room(const struct socket *from, const struct socket *to);
 
@@ -162,6 +164,16 @@ int chunk_send(struct socket *socket, struct socket *to, struct chunk *chunk, in
 /* Puts a chunk before another one of the socket, and takes one off. The socket's lock is held. */
 void chunk_add(struct socket *socket, struct chunk *chunk, struct list_head *next);
 void chunk_remove(struct socket *socket, struct chunk *chunk);
+
+/* socket_rights.c: files in flight */
+struct rights *rights_get(struct rights *rights); /* NULL is allowed, also in the next */
+void rights_drop(struct rights *rights);
+/*
+ * Called when the files go into the queue of `to`, whose lock is held. Returns 0, or -ETOOMANYREFS
+ * if there are sockets among them, and `to` is in flight or sockets are in flight to one of them.
+ */
+int rights_begin_flight(struct rights *rights, struct socket *to);
+u64 socket_rights_bytes(struct socket *socket);
 
 /* file_ops */
 ssize_t socket_read_user(struct file *file, struct iov_iter *iter);

@@ -25,22 +25,6 @@ static size_t chunk_bytes(const struct chunk *chunk)
 	return sizeof(*chunk) + chunk->len;
 }
 
-struct rights *rights_get(struct rights *rights)
-{
-	if (rights)
-		atomic_inc(&rights->refs);
-	return rights;
-}
-
-void rights_drop(struct rights *rights)
-{
-	if (!rights || !atomic_dec_and_test(&rights->refs))
-		return;
-	for (unsigned int i = 0; i < rights->nr; i++)
-		file_put(rights->files[i]);
-	kfree(rights);
-}
-
 void ancillary_drop(struct ancillary *ancillary)
 {
 	rights_drop(ancillary->rights);
@@ -144,24 +128,7 @@ static int send_error(const struct socket *from, const struct socket *to)
 	return socket_is_datagram(from) && READ_ONCE(to->read_shut) ? -EPIPE : 0;
 }
 
-/* Returns the memory of the files in flight; 0 if the socket is locked. Any lock may be held. */
-u64 socket_rights_bytes(struct socket *socket)
-{
-	struct chunk *chunk;
-	u64 bytes = 0;
-
-	if (!mutex_trylock(&socket->lock))
-		return 0;
-	list_for_each_entry(chunk, &socket->chunks, node) {
-		bytes += chunk->rights ? sizeof(*chunk->rights) : 0;
-		for (unsigned int i = 0; chunk->rights && i < chunk->rights->nr; i++)
-			bytes += file_own_bytes(chunk->rights->files[i]);
-	}
-	mutex_unlock(&socket->lock);
-	return bytes;
-}
-
-/* Sends a chunk. 0, the error of send_error(), or -EAGAIN if there is no room. */
+/* Sends a chunk. 0, -EAGAIN if there is no room, or another error. */
 static int try_send(struct socket *from, struct socket *to, struct chunk *chunk)
 {
 	int error;
@@ -170,6 +137,8 @@ static int try_send(struct socket *from, struct socket *to, struct chunk *chunk)
 	error = send_error(from, to);
 	if (!error && !may_send(from, to, chunk))
 		error = -EAGAIN;
+	if (!error && chunk->rights)
+		error = rights_begin_flight(chunk->rights, to);
 	if (!error)
 		chunk_add(to, chunk, &to->chunks);
 	mutex_unlock(&to->lock);

@@ -9,8 +9,7 @@
 
 /*
  * The system calls that send and receive, with ancillary data: files (SCM_RIGHTS) and the sender's
- * IDs (SCM_CREDENTIALS). Sockets cannot be sent, because two that contain each other would never be
- * freed.
+ * IDs (SCM_CREDENTIALS).
  */
 
 #define MSG_OOB		 0x1
@@ -61,10 +60,6 @@ static int add_right(struct rights *rights, int fd)
 
 	if (!file)
 		return -EBADF;
-	if (file->ops == &socket_ops) {
-		file_put(file);
-		return -ETOOMANYREFS;
-	}
 	rights->files[rights->nr++] = file;
 	return 0;
 }

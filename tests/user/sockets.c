@@ -326,6 +326,39 @@ static void test_rights(void)
 	close_pair();
 }
 
+/* Sockets that are sent through sockets: with what waits in them, and dropped on the way. */
+static void test_sockets_in_flight(void)
+{
+	int pair[2], fds[8], nr, done;
+	char buf[16] = "";
+
+	make_pair(0);
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair) && write(pair[0], "waits", 5) == 5);
+	CHECK(send_fds(ends[0], "s", &pair[1], 1) == 1 && !close(pair[1]));
+	CHECK(write(pair[0], "ing", 3) == 3);
+	CHECK(receive_fds(ends[1], buf, 16, fds, &nr, 0) == 1 && nr == 1);
+	CHECK(read(fds[0], buf, 16) == 8 && !memcmp(buf, "waitsing", 8));
+	CHECK(write(fds[0], "back", 4) == 4 && read(pair[0], buf, 16) == 4);
+	/* The other way round, now that nothing is in flight: both are still free to go. */
+	CHECK(send_fds(fds[0], "r", &ends[0], 1) == 1);
+	CHECK(receive_fds(pair[0], buf, 16, &fds[1], &nr, 0) == 1 && nr == 1 && !close(fds[1]));
+	/* Dropped with the queue that it is in. */
+	CHECK(send_fds(ends[0], "s", &fds[0], 1) == 1 && !close(fds[0]));
+	CHECK(recv(pair[0], buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	close_pair();
+	CHECK(read(pair[0], buf, 1) == 0 && !close(pair[0]));
+	/* Sockets in flight to each other: Linux frees them, this kernel does not let them fly. */
+	make_pair(0);
+	done = send_fds(ends[0], "s", &ends[1], 1);
+	CHECK(done == 1 || (done == -1 && errno == ETOOMANYREFS));
+	CHECK(!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
+	CHECK(send_fds(ends[0], "s", pair, 2) == 1);
+	done = send_fds(pair[0], "s", ends, 2);
+	CHECK(done == 1 || (done == -1 && errno == ETOOMANYREFS));
+	close_pair();
+	CHECK(!close(pair[0]) && !close(pair[1]));
+}
+
 static void test_users(void)
 {
 	struct iovec iov = { block, 16 };
@@ -379,8 +412,16 @@ static void test_epoll(void)
 }
 
 static const struct test tests[] = {
-	TEST(pair),  TEST(ends),  TEST(much), TEST(connections), TEST(errors), TEST(rights),
-	TEST(users), TEST(epoll), { 0 },
+	TEST(pair),
+	TEST(ends),
+	TEST(much),
+	TEST(connections),
+	TEST(errors),
+	TEST(rights),
+	TEST(sockets_in_flight),
+	TEST(users),
+	TEST(epoll),
+	{ 0 },
 };
 
 int main(int argc, char **argv)
