@@ -91,8 +91,9 @@ def enter(image: Path, arguments: list[str]) -> None:
     os.umask(0o022)
     for limit, values in LIMITS.items():
         resource.setrlimit(limit, values)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores them
+    for number in signal.valid_signals():  # Python ignores some, nohup and sh's & others
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     os.closerange(3, LIMITS[resource.RLIMIT_NOFILE][0])
     os.chroot(root)
     os.chdir("/")
