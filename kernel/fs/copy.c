@@ -140,6 +140,8 @@ static ssize_t copy_range(struct position *in, struct position *out, size_t n)
 		return -EINVAL;
 	if (!file_may_read(in->file) || !file_may_write(out->file) || out->file->flags & O_APPEND)
 		return -EBADF;
+	if (in->file->inode->fs != out->file->inode->fs)
+		return -EXDEV;
 	if ((in->user && get_user(a, in->user)) || (out->user && get_user(b, out->user)))
 		return -EFAULT;
 	if (in->file->inode == out->file->inode && (u64)a < (u64)b + n && (u64)b < (u64)a + n)

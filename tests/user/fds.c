@@ -393,6 +393,22 @@ static void test_seal_size(void)
 	CHECK(!fstat(fd, &st) && st.st_size == 6001 && !close(fd));
 }
 
+/* Files of one file system can be copied in the kernel; for others the caller has to do it. */
+static void test_copy_file_range(void)
+{
+	int from = make_memfd("from", 0), to = make_memfd("to", 0);
+	int file = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
+	off_t at = 2;
+	char text[8];
+
+	CHECK(write(from, "abcdef", 6) == 6 && copy_file_range(from, &at, to, NULL, 9, 0) == 4);
+	CHECK(at == 6 && pread(to, text, 8, 0) == 4 && !memcmp(text, "cdef", 4));
+	at = 0;
+	CHECK(fails(copy_file_range(from, &at, file, NULL, 6, 0), EXDEV) && at == 0);
+	CHECK(fails(copy_file_range(from, &at, file, NULL, 6, 1), EINVAL));
+	CHECK(!close(from) && !close(to) && !close(file) && !unlink(check_file_name()));
+}
+
 static void test_seal_writes(void)
 {
 	int fd = make_sealable(), other, ends[2];
@@ -459,10 +475,9 @@ static void test_seal_mappings(void)
 }
 
 static const struct test tests[] = {
-	TEST(close_range),   TEST(unshare),   TEST(unshare_threads),
-	TEST(unshare_alone), TEST(limit),     TEST(many),
-	TEST(memfd),	     TEST(seal_size), TEST(seal_writes),
-	TEST(seal_mappings), { 0 },
+	TEST(close_range), TEST(unshare),     TEST(unshare_threads), TEST(unshare_alone),
+	TEST(limit),	   TEST(many),	      TEST(memfd),	     TEST(copy_file_range),
+	TEST(seal_size),   TEST(seal_writes), TEST(seal_mappings),   { 0 },
 };
 
 int main(int argc, char **argv)
