@@ -236,6 +236,14 @@ def test_mkinitramfs_warns_of_dynamic_programs(image) -> None:
     assert "linked dynamically" in image("/bin/true", "--symlink", "lib64=lib64")[1]
 
 
+def test_mkinitramfs_warns_of_files_that_cannot_run(image) -> None:
+    Path("crt1.o").write_bytes(b"\x7fELF\x02\x01" + bytes(10) + b"\1\0\x3e\0" + bytes(44))
+    Path("crt1.o").chmod(0o644)
+    assert image("/lib/=crt1.o")[1] == ""
+    Path("crt1.o").chmod(0o755)
+    assert "/lib/crt1.o: an object file" in image("/lib/=crt1.o")[1]
+
+
 def test_mkinitramfs_takes_packages(image) -> None:
     records = {name: (mode, data) for name, mode, data in image("--busybox", "/bin/vi=text")[0]}
     assert records["bin/busybox"] == (0o100755, Path("/bin/busybox").read_bytes())
