@@ -34,10 +34,15 @@ def main():
     print(done.returncode, done.stdout.split()[:3])
     child = subprocess.Popen(["sh", "-c", "read x; echo got $x; exit 5"], stdin=-1, stdout=-1)
     print(child.communicate(b"line\n"), child.returncode)
+    # The child has made all its calls before the time limit begins, however busy the machine is.
+    child = subprocess.Popen(["sh", "-c", "kill -STOP $$"])
+    print(os.WIFSTOPPED(os.waitpid(child.pid, os.WUNTRACED)[1]))
     try:
-        subprocess.run(["sleep", "100"], timeout=0.05)
+        child.wait(timeout=0.05)
     except subprocess.TimeoutExpired as error:
         print("too long:", error.cmd)
+    child.kill()
+    print(child.wait())
 
     before = time.monotonic(), time.time()
     time.sleep(0.02)
