@@ -10,7 +10,8 @@
  * Two sockets that are in flight to each other would keep each other alive forever. Linux looks for
  * such cycles and frees them. Here they cannot arise: a socket that sockets are in flight to cannot
  * be sent, and a socket that is in flight cannot be sent sockets, so there are no chains. A flight
- * ends when the receiver has the files, or when they are dropped.
+ * ends when the receiver has the files, or when they are dropped. A connection in a backlog, which
+ * its listening socket keeps alive, gets files only after accept(): see may_send().
  */
 
 static DEFINE_SPINLOCK(flight_lock); /* innermost */
