@@ -68,7 +68,7 @@ def heatmap_of(log: str) -> report.Heatmap:
 
 def test_900_ms_with_interrupts_off(boot):
     """tests/kernel/test_source.c does the same work with each source and prints a report."""
-    tests = "source.nmi_sees_it,source.timer_tells*"
+    tests = "source.nmi_samples_with_interrupts_off,source.timer_counts*"
     append = f"selftest={tests} {WIDE}"
     log = boot(None, append=append, variant="selftest", icount=True, timeout=400).log
     assert all(test.ok for suite in ktap.parse(log) for test in suite.tests)

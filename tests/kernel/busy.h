@@ -2,7 +2,9 @@
 #ifndef TEST_BUSY_H
 #define TEST_BUSY_H
 
-/* Threads that keep CPUs busy while a suite does something else: one set of them at a time. */
+/*
+ * Threads that keep CPUs busy while a suite does something else. Only one busy_start() at a time.
+ */
 
 #include <lego/atomic.h>
 #include <lego/errno.h>
@@ -30,8 +32,8 @@ static int busy_main(void *arg)
 }
 
 /*
- * A thread on each of the CPUs, in process context, that calls round() again and again. Waits until
- * each has done so once.
+ * Starts a thread on each of the CPUs. The thread calls round() again and again. Returns when each
+ * thread has called it once. Process context.
  */
 static void busy_start(cpumask_t cpus, void (*round)(void))
 {
@@ -53,7 +55,7 @@ static void busy_start(cpumask_t cpus, void (*round)(void))
 	EXPECT(becomes(atomic_read(&nr_busy_begun) == atomic_read(&nr_busy)));
 }
 
-/* Waits until all are gone. */
+/* Stops the threads and waits until they have exited. */
 static void busy_stop(void)
 {
 	WRITE_ONCE(busy_stopping, true);

@@ -92,7 +92,7 @@ static void start_timer(void (*fn)(struct timer *timer))
 static void crash_with_console_elsewhere(void)
 {
 	start_timer(timer_panic);
-	/* Does not return: the others never do. */
+	/* Does not return, because the other CPUs spin forever. */
 	smp_call_mask(others, spin_with_console, NULL);
 	panic("crash: this takes two CPUs");
 }
@@ -153,7 +153,10 @@ static void overflow_stack(void)
 	recurse(KERNEL_STACK_SIZE);
 }
 
-/* A use after free: the allocator trips over the block's links, its lock held. */
+/*
+ * A use after free corrupts the links of a free block. The allocator faults on them while it holds
+ * its lock.
+ */
 static void crash_with_page_lock(void)
 {
 	struct page *page = page_alloc(MAX_PAGE_ORDER, 0);
@@ -165,7 +168,7 @@ static void crash_with_page_lock(void)
 	page_alloc(MAX_PAGE_ORDER, 0);
 }
 
-/* Keeps its CPU, with interrupts on. */
+/* Keeps its CPU busy forever, with interrupts on. */
 static void hang(void)
 {
 	printk("crash: CPU %u hangs\n", smp_processor_id());
@@ -213,7 +216,7 @@ static void find_without_lock(void)
 #endif
 
 #ifdef CONFIG_DEBUG_SLAB
-/* Calls that no compiler may reason about. */
+/* Hides from the compiler where ptr comes from, so that it does not warn or optimise. */
 static void *hide(void *ptr)
 {
 	asm volatile("" : "+r"(ptr));
@@ -287,7 +290,7 @@ static void crash_with_strace_lock(void)
 	panic("crash with the strace lock");
 }
 
-/* A thread whose table cannot be read: the report faults on it. */
+/* The thread's table is not mapped, so the report in the panic faults. */
 static void crash_in_report(void)
 {
 	static struct process proc;

@@ -23,8 +23,8 @@ static inline void start_empty(struct source_settings *saved)
 }
 
 #define FULL_DEPTH   12	   /* frames of a stack */
-#define FULL_SITES   1024  /* places in the text that call others */
-#define FULL_SAMPLES 16384 /* of a CPU: twice as many as there is room for */
+#define FULL_SITES   1024  /* return addresses to choose from */
+#define FULL_SAMPLES 16384 /* samples of a CPU, twice what its store holds */
 
 static inline u64 random_place(u64 *random)
 {
@@ -32,7 +32,9 @@ static inline u64 random_place(u64 *random)
 	return (u64)_stext + (*random >> 33) % (u64)(_etext - _stext);
 }
 
-/* Fills this CPU's store with stacks that are all different, of functions all over the text. */
+/*
+ * Fills this CPU's store with stacks that all differ. Their addresses are from all over the text.
+ */
 static inline void fill_store(void *sites_)
 {
 	const u64 *sites = sites_;

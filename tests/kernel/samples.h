@@ -25,7 +25,7 @@ static inline u64 nr_ticks(void)
 	return sum;
 }
 
-/* Samples in a function, at the last nr_ticks(). */
+/* Returns the samples in a function, as of the last nr_ticks(). */
 static inline u64 nr_at(void *fn)
 {
 	for (u32 i = 0; i < heat_view.nr_rows; i++) {
@@ -40,7 +40,7 @@ static inline void reset_samples(void)
 	source_reset();
 }
 
-/* Whether each CPU has had so many samples since source_reset(). */
+/* Returns whether each CPU has taken at least nr samples since source_reset(). */
 static inline bool all_have_taken(u64 nr)
 {
 	static struct source_snapshot snap;

@@ -20,11 +20,11 @@ extern const struct selftest __start_selftests[], __stop_selftests[];
 
 #define for_each_selftest(test) for (test = __start_selftests; test < __stop_selftests; test++)
 
-/* Suites whose name begins so are there to fail, and are not among "all". */
+/* Prefix of suites that must fail; "all" leaves them out. */
 #define BROKEN "broken_"
 
-static const char *wanted;	 /* patterns, NULL: none asked for */
-static unsigned int nr_failures; /* of the test that runs */
+static const char *wanted;	 /* patterns; NULL: run no tests */
+static unsigned int nr_failures; /* of the current test */
 
 void selftest_fail(const char *file, int line, const char *what)
 {
@@ -49,7 +49,7 @@ static bool is_wanted(const struct selftest *test)
 	return glob_match_list(wanted, full_name) || glob_match_list(wanted, test->suite);
 }
 
-/* Whether this is the first wanted test of its suite: it stands for the suite. */
+/* Returns whether this is the first wanted test of its suite. */
 static bool leads_suite(const struct selftest *leader)
 {
 	const struct selftest *test;
@@ -127,7 +127,7 @@ void selftest_run(void)
 	if (!wanted)
 		return;
 	nr_suites = count_suites();
-	leak_wait_steady(); /* threads of the boot may just be starting */
+	leak_wait_steady(); /* threads started at boot may still be allocating */
 	printk("KTAP version 1\n");
 	printk("1..%u\n", nr_suites);
 	for_each_selftest(test)

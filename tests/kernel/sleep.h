@@ -5,7 +5,7 @@
 #include <lego/sched.h>
 #include <lego/time.h>
 
-/* Process context. Nothing wakes the thread before. */
+/* Sleeps for at least ns. Process context; nothing may wake the thread earlier. */
 static inline void sleep_ns(u64 ns)
 {
 	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
@@ -13,18 +13,18 @@ static inline void sleep_ns(u64 ns)
 }
 
 /*
- * A busy host lets a CPU stand still for seconds, and timers with it. So a test waits until what it
- * expects is there, and has failed when it still is not after this.
+ * How long a test waits for an expected result before it fails. A busy host can stop a CPU and its
+ * timers for seconds.
  */
 #define PATIENCE_NS (30 * NSEC_PER_SEC)
 
-/* For work that a busy host makes slow, and that may end before all of it is done. */
+/* Limits work that is slow on a busy host and may stop early. */
 #define ENOUGH_NS (4 * NSEC_PER_SEC)
 
-/* True as soon as the condition, which is looked at again and again, is; false out of patience. */
+/* Checks the condition every millisecond. Returns true once it holds, false after PATIENCE_NS. */
 #define becomes(condition) becomes_between(condition, sleep_ns(NSEC_PER_MSEC))
 
-/* The same, without a pause between the looks. */
+/* Like becomes(), but calls cond_resched() between checks instead of sleeping. */
 #define soon_becomes(condition) becomes_between(condition, cond_resched())
 
 #define becomes_between(condition, pause)                                          \

@@ -23,7 +23,7 @@
  * then repairs the object.
  */
 
-/* The first assertion that has failed since the last look. NULL: none. */
+/* Expects this to be the first assertion that failed since the last check; NULL expects none. */
 #define EXPECT_ASSERTION(want)                                                            \
 	do {                                                                              \
 		const char *_got = assert_trapped(), *_want = (want);                     \
@@ -107,7 +107,7 @@ SELFTEST(assert, run_queue)
 	spin_lock(&rq.lock);
 	rq_dequeue(&rq, &task);
 	EXPECT_ASSERTION(NULL);
-	task.on_rq = true; /* the wrong order: on the next queue before it is off the last */
+	task.on_rq = true; /* wrong order: queued again before it is dequeued */
 	rq_enqueue(&rq, &task, &rq.queue);
 	EXPECT_ASSERTION("rq_enqueue: !task->on_rq && list_empty(&task->run_node)");
 	rq.nr_queued = 0;
@@ -117,7 +117,7 @@ SELFTEST(assert, run_queue)
 	assert_set_trap(false);
 }
 
-SELFTEST(assert, waiter_of_somebody_else)
+SELFTEST(assert, waiter_of_another_task)
 {
 	static struct task other;
 	struct waiter waiter = WAITER_INIT(waiter);
@@ -151,7 +151,7 @@ SELFTEST(assert, mutex_in_an_interrupt)
 	assert_set_trap(true);
 	timer_setup(&timer, try_in_interrupt);
 	timer_start(&timer, clock_monotonic_ns());
-	/* Not asleep: the interrupt has to hit this thread, whose trap it is. */
+	/* Spins, so that the interrupt hits this thread: the trap is per thread. */
 	while (!READ_ONCE(timer_done))
 		cpu_relax();
 	timer_cancel(&timer);
@@ -288,7 +288,7 @@ SELFTEST(assert, system_calls)
 #endif
 
 #ifdef CONFIG_PROFILE_HEATMAP
-SELFTEST(assert, samples_that_nobody_holds)
+SELFTEST(assert, samples_without_a_pin)
 {
 	assert_set_trap(true);
 	samples_next(0, NULL);

@@ -54,7 +54,7 @@ static void end_archive(void)
 	put_record("TRAILER!!!", 0, "");
 }
 
-/* Content of a file as text, "" for an empty one, NULL when it cannot be opened. Static memory. */
+/* Returns the content of a file as text in a static buffer; NULL if the file cannot be opened. */
 static const char *content(const char *path)
 {
 	static char buf[256];
@@ -86,7 +86,7 @@ static long error_of(const char *path, u32 flags)
 	return 0;
 }
 
-/* Take a tree away again, deepest first. */
+/* Removes a tree, deepest entries first. */
 static void remove_tree(struct inode *inode)
 {
 	while (!list_empty(&inode->children))
@@ -125,7 +125,7 @@ SELFTEST(fs, cpio_good)
 	EXPECT(has("/fstest/link", "hello"));
 	EXPECT(has("/fstest/second", "archive"));
 
-	/* Once more, with other content: later wins. */
+	/* Unpacks the same names with other content: the later archive wins. */
 	begin_archive();
 	put_record("fstest/a", S_IFREG | 0644, "hi");
 	put_record("fstest/link", S_IFREG | 0644, "no link");
@@ -157,7 +157,10 @@ SELFTEST(fs, cpio_truncated)
 	clean_up();
 }
 
-/* One byte of the second record's header or name is another. */
+/*
+ * Unpacks an archive after overwriting bytes of its second record. at: offset from the start of
+ * that record.
+ */
 static int unpack_spoilt(size_t at, const char *bytes)
 {
 	size_t second;
@@ -176,7 +179,7 @@ SELFTEST(fs, cpio_bad)
 	EXPECT_EQ(unpack_spoilt(0, "\x1f\x8b"), -EINVAL);
 	EXPECT_EQ(unpack_spoilt(6, "0000000g"), -EINVAL);
 	EXPECT_EQ(unpack_spoilt(54, "ffffffff"), -EINVAL);  /* size */
-	EXPECT_EQ(unpack_spoilt(54, "00001000"), -EINVAL);  /* just behind the end */
+	EXPECT_EQ(unpack_spoilt(54, "00001000"), -EINVAL);  /* one byte past the end */
 	EXPECT_EQ(unpack_spoilt(94, "00000000"), -EINVAL);  /* no name */
 	EXPECT_EQ(unpack_spoilt(94, "ffffffff"), -EINVAL);  /* name too long */
 	EXPECT_EQ(unpack_spoilt(94, "00000008"), -EINVAL);  /* name without its NUL */
@@ -246,7 +249,7 @@ SELFTEST(fs, data)
 	ASSERT(!IS_ERR(inode));
 	mutex_lock(&inode->write_lock);
 
-	/* A hole, data across a page border, the end of the file. */
+	/* Reads a hole, data across a page border, and at the end of the file. */
 	EXPECT_EQ(inode_write(inode, "0123456789", 10, 3 * PAGE_SIZE - 5, false), 10);
 	EXPECT_EQ(inode->size_bytes, 3 * PAGE_SIZE + 5);
 	memset(buf, 'x', sizeof(buf));
@@ -257,7 +260,7 @@ SELFTEST(fs, data)
 	EXPECT_EQ(inode_read(inode, buf, 1, 3 * PAGE_SIZE + 5, false), 0);
 	EXPECT_EQ(inode_read(inode, buf, 1, ~0ULL, false), 0);
 
-	/* Bytes that were cut off come back as zeros. */
+	/* Bytes removed by a truncation read as zeros when the file grows again. */
 	EXPECT_EQ(inode_truncate(inode, 3 * PAGE_SIZE + 1), 0);
 	EXPECT_EQ(inode_truncate(inode, 4 * PAGE_SIZE), 0);
 	EXPECT_EQ(inode_read(inode, buf, 4, 3 * PAGE_SIZE, false), 4);
@@ -292,7 +295,7 @@ SELFTEST(fs, devices)
 	EXPECT_EQ(error_of("/dev/null", O_RDWR | O_CREAT | O_TRUNC), 0);
 }
 
-/* Names of one file: whichever goes, the others are left, and the last one takes it along. */
+/* Removes the names of one file in turn. The other names stay; the last removal frees the inode. */
 SELFTEST(fs, links)
 {
 	struct inode *dir, *inode;
@@ -308,7 +311,7 @@ SELFTEST(fs, links)
 	EXPECT_EQ(tree_nr_links(inode), 3);
 	EXPECT(entry_inode(tree_find(dir, "b", 1)) == inode);
 
-	tree_remove(tree_find(dir, "a", 1)); /* the name that the inode itself had */
+	tree_remove(tree_find(dir, "a", 1)); /* the inode's first name */
 	EXPECT(!tree_find(dir, "a", 1));
 	EXPECT(entry_inode(tree_find(dir, "b", 1)) == inode);
 	EXPECT(entry_inode(tree_find(dir, "c", 1)) == inode);
@@ -324,7 +327,7 @@ SELFTEST(fs, links)
 	EXPECT_EQ(slab_bytes_live(), live_bytes);
 }
 
-/* As a user's umount2(): find what is mounted there and take it away. */
+/* Unmounts what is mounted at path, as umount2() does. */
 static int unmount(const char *path, bool lazily)
 {
 	LIST_HEAD(detached);
@@ -355,7 +358,10 @@ static int mount(const char *type, const char *path)
 	return error;
 }
 
-/* A mount covers what was there, is busy while it is used, and leaves nothing when it goes. */
+/*
+ * A mount covers the directory below it, is busy while a file in it is open, and frees all its
+ * memory.
+ */
 SELFTEST(fs, mounts)
 {
 	struct leak_counts before;
@@ -373,7 +379,7 @@ SELFTEST(fs, mounts)
 	EXPECT_EQ(mount("tmpfs", "/fstest/dir"), 0);
 	EXPECT_EQ(error_of("/fstest/dir/below", O_RDONLY), -ENOENT);
 	EXPECT_EQ(error_of("/fstest/dir/../dir/new", O_RDWR | O_CREAT), 0);
-	EXPECT_EQ(mount("tmpfs", "/fstest/dir"), 0); /* over the first */
+	EXPECT_EQ(mount("tmpfs", "/fstest/dir"), 0); /* on top of the first mount */
 	EXPECT_EQ(error_of("/fstest/dir/new", O_RDONLY), -ENOENT);
 	EXPECT_EQ(unmount("/fstest/dir", false), 0);
 
@@ -386,7 +392,7 @@ SELFTEST(fs, mounts)
 	EXPECT_EQ(unmount("/fstest/dir", true), 0);
 	EXPECT(has("/fstest/dir/below", "covered"));
 	EXPECT_EQ(file_size_bytes(file), 100005);
-	file_put(file); /* the last that held the mount */
+	file_put(file); /* the last reference to the mount */
 	EXPECT(leak_check(&before));
 	clean_up();
 }

@@ -46,7 +46,10 @@ static const char *name_at(u32 i)
 	return name ? name : "none";
 }
 
-/* Where a function is in the trail; -1: it is not. Clones have names of their own. */
+/*
+ * Returns the index of a function in the trail, or -1. Compares prefixes, since the compiler adds
+ * suffixes to the names of clones.
+ */
 static int place_of(const char *function)
 {
 	for (u32 i = 0; i < trail.walk.nr_kernel; i++) {
@@ -56,7 +59,7 @@ static int place_of(const char *function)
 	return -1;
 }
 
-/* As if the next instruction had been interrupted. */
+/* Walks the stack as if an interrupt had hit this function. */
 static noinline void walk_from_here(u32 max)
 {
 	struct pt_regs regs = { .cs = KERNEL_CS, .rflags = OFF_RFLAGS };
@@ -95,7 +98,7 @@ SELFTEST(heatmap, chain_of_callers)
 	EXPECT(place_of("selftest_run") > 6);
 }
 
-SELFTEST(heatmap, chain_longer_than_its_place)
+SELFTEST(heatmap, chain_longer_than_the_buffer)
 {
 	for (u32 max = 1; max < 5; max++) {
 		walk_from_here(max);
@@ -104,7 +107,7 @@ SELFTEST(heatmap, chain_longer_than_its_place)
 	}
 }
 
-/* A stack of our own making, on the real one. */
+/* Walks a stack that the test has built in an array on the real stack. */
 static void walk_fake(u64 *stack, u64 rip, u64 rbp)
 {
 	struct pt_regs regs = {
@@ -124,7 +127,7 @@ static void walk_fake(u64 *stack, u64 rip, u64 rbp)
 		EXPECT_EQ(trail.walk.truncated, why); \
 	} while (0)
 
-/* In the middle of the functions, where there is a frame. */
+/* An address in the body of a function, behind its prologue. */
 #define BODY(function) ((u64)(function) + 8)
 
 SELFTEST(heatmap, corrupt_stacks)
@@ -132,12 +135,15 @@ SELFTEST(heatmap, corrupt_stacks)
 	u64 stack[16] = { 0 }, here = BODY(middle);
 	u64 frame = (u64)&stack[2];
 
-	/* One good frame, then the end. */
+	/* One valid frame, whose caller is 0. */
 	stack[2] = 0;
 	stack[3] = here;
 	walk_fake(stack, here, frame);
 	EXPECT_WALK(2, STACK_TRUNCATED_STACK);
-	/* To itself, downwards, misaligned, off the stack at either end, beyond all memory. */
+	/*
+	 * The caller's frame: the frame itself, below it, misaligned, below and above the stack,
+	 * not canonical, at the end of memory.
+	 */
 	u64 bad[] = {
 		frame,
 		(u64)&stack[0],
@@ -153,16 +159,19 @@ SELFTEST(heatmap, corrupt_stacks)
 		stack[2] = bad[i];
 		walk_fake(stack, here, frame);
 		EXPECT_WALK(2, STACK_TRUNCATED_STACK);
-		/* The same from the start. */
+		/* The same values in rbp. */
 		if (bad[i] == frame || bad[i] == (u64)&stack[0])
 			continue;
 		walk_fake(stack, here, bad[i]);
 		EXPECT_WALK(1, STACK_TRUNCATED_STACK);
 	}
-	/* Below the stack pointer. */
+	/* The frame is below the stack pointer. */
 	walk_fake(stack + 4, here, frame);
 	EXPECT_WALK(1, STACK_TRUNCATED_STACK);
-	/* A return address that is data, user code, nothing; no stack at all. */
+	/*
+	 * A return address in data or in user code; a stack or an instruction pointer that is not
+	 * mapped.
+	 */
 	stack[2] = (u64)&stack[8];
 	stack[3] = (u64)&trail;
 	walk_fake(stack, here, frame);
@@ -174,12 +183,15 @@ SELFTEST(heatmap, corrupt_stacks)
 	EXPECT_WALK(1, STACK_TRUNCATED_STACK);
 	walk_fake(NULL, 0xffffc90000000000, frame);
 	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
-	/* Entry code is never followed. */
+	/* A walk ends at entry code. */
 	walk_fake(stack, (u64)_stext + 3, frame);
 	EXPECT_WALK(1, STACK_TRUNCATED_ENTRY);
 }
 
-/* A function's first two instructions and its last one, where it has no frame. */
+/*
+ * Two functions. The first has no frame at its first two instructions and at its last one; the
+ * second ends with a tail call.
+ */
 asm(".pushsection .text\n"
     ".type heatmap_test_code, @function\n"
     "heatmap_test_code:\n"
@@ -192,7 +204,7 @@ SELFTEST(heatmap, functions_without_a_frame)
 {
 	u64 stack[16] = { 0 }, start = (u64)heatmap_test_code;
 
-	/* The caller's own frame is stack[4]. */
+	/* The frame of the caller is at stack[4]. */
 	stack[0] = BODY(middle);
 	stack[5] = BODY(recurse);
 	walk_fake(stack, start + 1, (u64)&stack[4]); /* push */
@@ -210,12 +222,12 @@ SELFTEST(heatmap, functions_without_a_frame)
 	EXPECT_EQ(trail.pcs[1], BODY(walk_from_here));
 	EXPECT_EQ(trail.pcs[2], BODY(recurse));
 	walk_fake(stack, start + 5,
-		  (u64)&stack[4]); /* with a frame: what is on the stack is data */
+		  (u64)&stack[4]); /* the function has its frame, so the top of the stack is data */
 	EXPECT_EQ(trail.walk.nr_kernel, 2);
 	EXPECT_EQ(trail.pcs[1], BODY(recurse));
 }
 
-/* No frame, and nothing of it on the stack but where it returns to. */
+/* A leaf function without a frame: the return address is on top of the stack. */
 static noinline u64 leaf(u64 a)
 {
 	return a * 3 + 1;
@@ -233,7 +245,7 @@ SELFTEST(heatmap, leaf_functions)
 		EXPECT_EQ(trail.walk.nr_kernel, 3);
 		EXPECT_EQ(trail.pcs[1], BODY(middle));
 	}
-	/* Between pushf and pop. */
+	/* Between pushf and pop the flags are on top of the stack. */
 	stack[1] = stack[0];
 	stack[0] = 0x202;
 	walk_fake(stack, (u64)leaf, (u64)&stack[4]);
@@ -264,7 +276,7 @@ static void walk_in_interrupt(void *unused)
 	barrier();
 }
 
-/* From an interrupt's handler on into what it interrupted, which is still there. */
+/* The chain goes on from an interrupt handler to the interrupted function. */
 SELFTEST(heatmap, chain_across_an_interrupt)
 {
 	struct task *task;
@@ -293,7 +305,10 @@ SELFTEST(heatmap, chain_across_an_interrupt)
 #define USER_FRAMES 40
 #define USER_RET    0x401000UL
 
-/* Frames across two pages, the last one's caller being 0. */
+/*
+ * Writes frames that cross into a second page. The caller of the last frame is 0. Returns the
+ * first.
+ */
 static u64 make_user_frames(u64 base)
 {
 	u64 first = base + PAGE_SIZE - 16 * USER_FRAMES / 2;
@@ -314,7 +329,7 @@ static void walk_user(u64 rsp, u64 rbp, u32 max)
 	walk(&regs, max);
 }
 
-/* Where those frames return to: a page that may be executed, and is there. */
+/* Maps the page that the frames return to. The first read makes the page present. */
 static void make_user_code(struct mm *mm, unsigned int prot)
 {
 	u64 page = ALIGN_DOWN(USER_RET, PAGE_SIZE);
@@ -335,7 +350,7 @@ SELFTEST(heatmap, user_stacks)
 	EXPECT_EQ(map_fixed(mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	set_mm(mm);
 	first = make_user_frames(USER_BASE);
-	/* An address in memory without code is no caller, whatever comes behind it. */
+	/* An address in memory that is not executable is no caller, and the walk ends there. */
 	walk_user(first, first, MAX_PCS);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	EXPECT_EQ(trail.walk.nr_user, 1);
@@ -354,7 +369,7 @@ SELFTEST(heatmap, user_stacks)
 	walk_user(first, first, 10);
 	EXPECT_EQ(trail.walk.nr_user, 10);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_DEPTH);
-	/* Without frame pointers: anything may be in rbp. */
+	/* Code without frame pointers leaves any value in rbp. */
 	walk_user(first, 0, MAX_PCS);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
 	walk_user(first, first + 4, MAX_PCS);
@@ -366,7 +381,7 @@ SELFTEST(heatmap, user_stacks)
 		EXPECT(trail.walk.truncated >= STACK_TRUNCATED_USER_FRAME);
 		EXPECT_EQ(trail.walk.nr_user, 1);
 	}
-	/* The second page may not be read, then is gone. */
+	/* The second page is made unreadable; then both are unmapped. */
 	EXPECT_EQ(mm_protect(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE, 0), 0);
 	walk_user(first, first, MAX_PCS);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
@@ -374,7 +389,7 @@ SELFTEST(heatmap, user_stacks)
 	EXPECT_EQ(mm_unmap(mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	walk_user(first, first, MAX_PCS);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
-	/* Another address space than the task's is loaded. */
+	/* The task has no address space any more. */
 	leave_mm(mm);
 	walk_user(first, first, MAX_PCS);
 	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
@@ -386,7 +401,7 @@ static struct mm *torn_mm;
 static atomic_t tearing;
 static u64 nr_whole, nr_truncated; /* walks */
 
-/* Frames come and go, and so do whole address spaces with their tables. */
+/* Unmaps the frames and maps them again, and frees address spaces with their page tables. */
 static int tear(void *unused)
 {
 	u64 give_up_ns = clock_monotonic_ns() + PATIENCE_NS;
@@ -408,8 +423,8 @@ static int tear(void *unused)
 	return 0;
 }
 
-/* Every walk gives frames that were there, or says that it is cut. */
-SELFTEST(heatmap, user_stack_taken_away)
+/* Every walk returns only frames that were there, or says that it is truncated. */
+SELFTEST(heatmap, user_stack_unmapped_while_walked)
 {
 	struct task *task;
 	u64 first;
@@ -468,7 +483,7 @@ static const struct view_row *row_of(const char *name)
 	return NULL;
 }
 
-static void expect_books(void)
+static void expect_stats_add_up(void)
 {
 	unsigned int cpu;
 
@@ -496,14 +511,14 @@ static bool burner_is_seen(void)
 	return row && row->nr_inclusive >= 3;
 }
 
-/* The time of a function is the time of its caller, too, which has a moment of its own besides. */
+/* Every sample in burn() is also one of its caller burner(), which has a few of its own. */
 SELFTEST(heatmap, samples_find_a_busy_function)
 {
 	const struct view_row *row;
 
 	sample_reset();
 	ASSERT(becomes(burner_is_seen()));
-	expect_books();
+	expect_stats_add_up();
 	if (!IS_ENABLED(CONFIG_PROFILE_CALLCHAIN))
 		return;
 	row = row_of("burner");
@@ -524,9 +539,7 @@ static int keep_switching(void *unused)
 	return 0;
 }
 
-/*
- * Books close however often it is switched, emptied and looked at, and text is patched meanwhile.
- */
+/* The counts add up while another thread switches sampling, resets it, and patches text. */
 SELFTEST(heatmap, switched_reset_and_read_while_it_runs)
 {
 	struct task *task = kthread_create(keep_switching, NULL, "switcher");
@@ -535,13 +548,13 @@ SELFTEST(heatmap, switched_reset_and_read_while_it_runs)
 	ASSERT(!IS_ERR(task));
 	task_wake(task);
 	while (clock_monotonic_ns() < end) {
-		expect_books();
+		expect_stats_add_up();
 		cond_resched();
 	}
 	WRITE_ONCE(burn_over, true);
 	while (READ_ONCE(burn_over))
 		sched_yield();
 	sample_switch(true);
-	expect_books();
+	expect_stats_add_up();
 }
 #endif

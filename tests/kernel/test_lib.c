@@ -12,7 +12,7 @@
 
 /* Tests kernel/lib and the small services around it. */
 
-/* Not declared like printf: what the compiler would warn of is tried too. */
+/* Has no printf attribute, since it also tests formats that the compiler would warn about. */
 static bool prints(const char *want, const char *fmt, ...)
 {
 	char buf[64];
@@ -82,7 +82,7 @@ SELFTEST(lib, strings)
 	EXPECT(memcmp("aaaaaaaaaab", "aaaaaaaaaac", 11) < 0);
 }
 
-/* Every distance and length around the word size, both directions. */
+/* Overlapping copies of every distance and length around the word size, in both directions. */
 SELFTEST(lib, memory)
 {
 	u8 buf[160], want[160];

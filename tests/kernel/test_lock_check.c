@@ -18,7 +18,7 @@
  * locks, because an order stays known for ever and a cycle is reported once.
  */
 
-/* The report so far is the one that is wanted: NULL, none. */
+/* Expects this to be the report so far; NULL expects none. */
 #define EXPECT_REPORT(want)                                                     \
 	do {                                                                    \
 		const char *_got = lock_check_trapped(), *_want = (want);       \
@@ -73,8 +73,8 @@ static int ask_from_outside(void *mutex)
 	return 0;
 }
 
-/* A mutex that another thread holds is not held here. */
-SELFTEST(lock_check, who_holds)
+/* A lock is held only for the thread that took it; another thread does not hold it. */
+SELFTEST(lock_check, held_only_by_its_holder)
 {
 	static DEFINE_SPINLOCK(lock);
 	static DEFINE_MUTEX(mutex);
@@ -88,7 +88,7 @@ SELFTEST(lock_check, who_holds)
 	mutex_lock(&mutex);
 	EXPECT(lock_check_held(&mutex.map) && lock_check_owned(&mutex.map));
 	WRITE_ONCE(others_answer, true);
-	task = kthread_create(ask_from_outside, &mutex, "who_holds");
+	task = kthread_create(ask_from_outside, &mutex, "other_thread");
 	EXPECT(!IS_ERR(task));
 	if (!IS_ERR(task)) {
 		task_wake(task);
@@ -97,8 +97,10 @@ SELFTEST(lock_check, who_holds)
 	mutex_unlock(&mutex);
 }
 
-/* Locks are released in any order. Only locks that are still held make a pair. */
-SELFTEST(lock_check, held_is_what_counts)
+/*
+ * Locks may be released in any order. A new lock makes pairs only with locks that are still held.
+ */
+SELFTEST(lock_check, only_held_locks_make_pairs)
 {
 	static DEFINE_SPINLOCK(a);
 	static DEFINE_SPINLOCK(b);
@@ -118,7 +120,7 @@ SELFTEST(lock_check, held_is_what_counts)
 	lock_check_set_trap(false);
 }
 
-SELFTEST(lock_check, trying_is_no_waiting)
+SELFTEST(lock_check, trylock_ignores_order)
 {
 	static DEFINE_SPINLOCK(a);
 	static DEFINE_SPINLOCK(b);
@@ -153,8 +155,8 @@ SELFTEST(lock_check, mutexes_take_part)
 	lock_check_set_trap(false);
 }
 
-/* Locks made at one place are of one class, wherever they are. */
-SELFTEST(lock_check, classes_are_places)
+/* All locks initialised at one place in the code are of one class. */
+SELFTEST(lock_check, class_is_the_place_of_init)
 {
 	static DEFINE_SPINLOCK(other);
 	spinlock_t locks[3];
@@ -210,13 +212,16 @@ SELFTEST(lock_check, interrupts_take_part)
 
 	lock_check_set_trap(true);
 	take_in_interrupt(&irq_lock);
-	/* With interrupts off all is well, also with a lock inside. */
+	/* No report while interrupts are off, even when another lock is taken inside. */
 	flags = spin_lock_irqsave(&irq_lock);
 	spin_lock(&inner);
 	spin_unlock(&inner);
 	spin_unlock_irqrestore(&irq_lock, flags);
 	EXPECT_REPORT(NULL);
-	/* The timer may want irq_lock, whose holder may want this one. */
+	/*
+	 * The timer may interrupt this section and spin on irq_lock, whose holder may wait for
+	 * `inner`.
+	 */
 	spin_lock(&inner);
 	spin_unlock(&inner);
 	EXPECT_REPORT("lock order: an interrupt can come in between");
@@ -253,7 +258,7 @@ SELFTEST(lock_check, unlocks)
 	spin_lock(&lock);
 	spin_unlock(&lock);
 	EXPECT_REPORT(NULL);
-	rw.holders = 1; /* someone else reads */
+	rw.holders = 1; /* as if another thread were reading */
 	rw_mutex_unlock_read(&rw);
 	EXPECT_REPORT("unlock of a lock that is not held here");
 	lock_check_set_trap(false);
@@ -322,7 +327,7 @@ SELFTEST(lock_check, exit_with_a_lock)
 	lock_check_set_trap(false);
 }
 
-/* More locks than are followed: no false report. */
+/* Takes more locks than the checker tracks: it must not report any. */
 SELFTEST(lock_check, many_locks)
 {
 	struct {

@@ -106,8 +106,8 @@ SELFTEST(mm, kmalloc_sizes)
 }
 
 /*
- * Slabs that become empty go back to the page allocator. Those of which a CPU has objects in its
- * list do not: here that is one CPU.
+ * Empty slabs go back to the page allocator, except those with objects on a CPU's free list. The
+ * test stays on one CPU, so few slabs are kept.
  */
 SELFTEST(mm, kmalloc_returns_pages)
 {
@@ -164,7 +164,7 @@ SELFTEST(mm, kmalloc_other_cpus)
 	EXPECT_EQ(slab_bytes_live(), live);
 }
 
-/* True when a write of one byte, to itself, faults. */
+/* Returns whether writing a byte faults. The byte keeps its value. */
 static bool write_faults(void *ptr)
 {
 	long fault = 1;
@@ -196,7 +196,7 @@ SELFTEST(mm, kernel_protections)
 	EXPECT_EQ(kernel_pgd[0], 0);
 }
 
-/* No page of the kernel half can be both written and executed. */
+/* No page of the kernel half is both writable and executable. */
 SELFTEST(mm, kernel_write_xor_execute)
 {
 	for (u64 addr = (u64)_text; addr < (u64)_end; addr += PAGE_SIZE) {
@@ -256,8 +256,8 @@ SELFTEST(mm, vma_split_and_merge)
 }
 
 /*
- * At the limit of areas, whole areas and ends of areas can go. A hole would make one more, as would
- * another access for a part. As in Linux, a new mapping may be one more than the limit.
+ * At the limit, unmapping whole areas or their ends works. A hole or a partial change of access
+ * would add an area, and fails. As in Linux, a new mapping may go one above the limit.
  */
 SELFTEST(mm, unmap_at_the_limit)
 {
@@ -437,7 +437,7 @@ SELFTEST(mm, user_protections)
 	leave_mm(mm);
 }
 
-/* A file's page is shared until it is written, and the file never changes. */
+/* A private mapping shares the file's page until it writes to it; the file never changes. */
 SELFTEST(mm, user_file_pages)
 {
 	u64 __user *user = (u64 *)USER_BASE;
@@ -464,7 +464,7 @@ SELFTEST(mm, user_file_pages)
 	EXPECT_EQ(get_user(value, user), 0);
 	EXPECT_EQ(value, 0x1111111111111111);
 	EXPECT(*pgtable_find(mm->pgd, USER_BASE) & PTE_BORROWED);
-	/* Behind the end of the file's data, in its last page, and in a page it does not have. */
+	/* Behind the end of the file: zeros in its last page, a fault in the next page. */
 	EXPECT_EQ(get_user(value, user + 1023), 0);
 	EXPECT_EQ(value, 0);
 	EXPECT_EQ(get_user(value, user + 1024), -EFAULT);
@@ -495,7 +495,7 @@ static bool stop_readers;
 static unsigned int nr_readers, nr_begun;
 static u64 nr_bad_values;
 
-/* Reads a page that the test drops again and again: always its mark or zero. */
+/* Reads and marks a page that the test keeps replacing. Only 0 or the mark may be read. */
 static int read_shared(void *unused)
 {
 	u64 value = 0;
@@ -515,7 +515,7 @@ static int read_shared(void *unused)
 	task_exit(0);
 }
 
-/* A page may be used for something else only when no CPU can reach it by its old address. */
+/* A freed page must not be reused while a CPU can still reach it by its old address. */
 SELFTEST(mm, user_shootdown)
 {
 	struct leak_counts before;
@@ -543,7 +543,10 @@ SELFTEST(mm, user_shootdown)
 
 		if (i >= MIN_SHOOTDOWNS && clock_monotonic_ns() >= enough_ns)
 			break;
-		/* Replaced under the readers, the old page filled with something else at once. */
+		/*
+		 * Replaces the page under the readers. The old page may be the next one allocated,
+		 * so fills that one at once.
+		 */
 		EXPECT_EQ(map_fixed(shared_mm, USER_BASE, PAGE_SIZE), 0);
 		page = page_alloc(0, 0);
 		ASSERT(page);
@@ -558,5 +561,5 @@ SELFTEST(mm, user_shootdown)
 	}
 	EXPECT_EQ(nr_bad_values, 0);
 	mm_put(shared_mm);
-	EXPECT(leak_check(&before)); /* waits for the readers' ends, too */
+	EXPECT(leak_check(&before)); /* also waits until the readers have exited */
 }

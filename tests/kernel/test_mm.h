@@ -12,7 +12,7 @@
 #define RW	  (PROT_READ | PROT_WRITE)
 #define USER_BASE 0x10000000UL
 
-/* 0 or an error; at a fixed place. */
+/* Maps anonymous memory at addr. Returns 0 or an error. */
 static inline long map_fixed(struct mm *mm, u64 addr, u64 len)
 {
 	long place = mm_map(mm, addr, len, RW, ANON | MAP_FIXED, NULL, 0);
@@ -20,7 +20,10 @@ static inline long map_fixed(struct mm *mm, u64 addr, u64 len)
 	return place == (long)addr ? 0 : place;
 }
 
-/* What each CPU keeps of its own is this one's then. Returns what to give back to the thread. */
+/*
+ * Pins the thread to its CPU, so that all per-CPU caches it uses are the same ones. Returns the
+ * affinity to restore.
+ */
 static inline cpumask_t stay_on_cpu(void)
 {
 	cpumask_t allowed = current->cpus_allowed;
@@ -29,7 +32,7 @@ static inline cpumask_t stay_on_cpu(void)
 	return allowed;
 }
 
-/* Run a kernel thread with an address space of its own. */
+/* Gives the current kernel thread an address space; NULL takes it away. */
 static inline void set_mm(struct mm *mm)
 {
 	unsigned long flags = local_irq_save();

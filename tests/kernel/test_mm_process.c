@@ -34,7 +34,7 @@ static u64 peek(u64 addr)
 	return value;
 }
 
-/* Neither side sees the writes of the other; the last owner of a page keeps it. */
+/* Neither process sees the writes of the other; the last owner of a page writes to it in place. */
 SELFTEST(mm_process, copy_on_write)
 {
 	struct mm *parent, *child;
@@ -61,7 +61,10 @@ SELFTEST(mm_process, copy_on_write)
 	EXPECT_EQ(atomic_read(&phys_to_page(first)->refs), 2);
 	EXPECT_EQ(entry_of(child, USER_BASE), entry_of(parent, USER_BASE));
 	EXPECT(!(entry_of(child, USER_BASE) & PTE_WRITE));
-	/* The parent has written before: its CPU must not have kept the right. */
+	/*
+	 * The parent has written to the page before. Its CPU must not use a stale writable TLB
+	 * entry.
+	 */
 	EXPECT_EQ(put_user(10UL, (u64 *)USER_BASE), 0);
 	EXPECT((entry_of(parent, USER_BASE) & PTE_ADDR_MASK) != first);
 	EXPECT_EQ(atomic_read(&phys_to_page(first)->refs), 1);
@@ -84,7 +87,7 @@ SELFTEST(mm_process, copy_on_write)
 	EXPECT(leak_check(&before));
 }
 
-/* A page nobody may touch, one made read-only, and a copy of a copy. */
+/* Copies a page without access and a read-only one; then copies the copy. */
 SELFTEST(mm_process, copy_protected)
 {
 	struct mm *parent, *child, *grandchild;
@@ -120,7 +123,7 @@ SELFTEST(mm_process, copy_protected)
 	EXPECT(leak_check(&before));
 }
 
-/* One memory for parent and child, freed with the last of them. */
+/* Parent and child share one memory. It is freed with the last of them. */
 SELFTEST(mm_process, shared_anonymous)
 {
 	struct mm *parent, *child;
@@ -143,7 +146,7 @@ SELFTEST(mm_process, shared_anonymous)
 	EXPECT_EQ(peek(addr), 2);
 	EXPECT_EQ(put_user(3UL, (u64 *)addr), 0);
 	EXPECT_EQ(put_user(4UL, (u64 *)(addr + PAGE_SIZE)), 0);
-	/* Another view's pages go, not the memory. */
+	/* Unmapping in the child removes its page table entries; the memory stays. */
 	EXPECT_EQ(mm_unmap(child, addr, PAGE_SIZE), 0);
 	EXPECT_EQ(mm_fault(child, addr, PROT_READ), -EFAULT);
 	EXPECT_EQ(mm_key_of(child, addr + PAGE_SIZE).offset, PAGE_SIZE);
@@ -160,7 +163,7 @@ SELFTEST(mm_process, shared_anonymous)
 	EXPECT(leak_check(&before));
 }
 
-/* Writes to a shared mapping are the file's; to a private one they are not. */
+/* Writes to a shared mapping reach the file; writes to a private one do not. */
 SELFTEST(mm_process, shared_file)
 {
 	struct file *file = file_open("/mm-shared", O_CREAT | O_RDWR, 0600), *reader;
@@ -186,7 +189,7 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(put_user(9UL, (u64 *)(private + PAGE_SIZE)), 0);
 	EXPECT_EQ(peek(shared + PAGE_SIZE), 5);
 	EXPECT_EQ(peek(shared + 2 * PAGE_SIZE + 8), 0);
-	/* Bytes behind the end are gone when the file grows over them. */
+	/* Bytes written behind the end of the file are zero after the file has grown over them. */
 	EXPECT_EQ(put_user(9UL, (u64 *)(shared + 2 * PAGE_SIZE + 16)), 0);
 	EXPECT_EQ(inode_truncate(file->inode, 3 * PAGE_SIZE), 0);
 	EXPECT_EQ(peek(shared + 2 * PAGE_SIZE + 16), 0);
@@ -196,7 +199,7 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(peek(shared + 2 * PAGE_SIZE + 16), 0);
 	EXPECT_EQ(mm_fault(mm, shared + 3 * PAGE_SIZE, PROT_WRITE), -ENXIO);
 	EXPECT_EQ(mm_fault(mm, private + 3 * PAGE_SIZE, PROT_READ), -ENXIO);
-	/* The cut reaches all mappings; private copies of pages behind it go as well. */
+	/* The truncation unmaps the pages behind it everywhere, private copies included. */
 	EXPECT_EQ(inode_truncate(file->inode, 8), 0);
 	EXPECT_EQ(get_user(value, (u64 *)(shared + PAGE_SIZE)), -EFAULT);
 	EXPECT_EQ(mm_fault(mm, shared + PAGE_SIZE, PROT_READ), -ENXIO);
@@ -217,7 +220,7 @@ SELFTEST(mm_process, shared_file)
 	file_put(file);
 }
 
-/* Each fault of a program has a reason of its own. */
+/* Each kind of fault returns its own error. */
 SELFTEST(mm_process, fault_results)
 {
 	struct mm *mm = mm_alloc();
@@ -253,12 +256,12 @@ SELFTEST(mm_process, move)
 	set_mm(mm);
 	for (u64 i = 0; i < 4; i++)
 		EXPECT_EQ(put_user(i + 1, (u64 *)(a + i * PAGE_SIZE)), 0);
-	/* In place: grow, shrink. */
+	/* Grows and shrinks in place. */
 	EXPECT_EQ(mm_move(mm, a, 4 * PAGE_SIZE, 6 * PAGE_SIZE, 0, 0), a);
 	EXPECT_EQ(peek(a + 5 * PAGE_SIZE), 0);
 	EXPECT_EQ(mm_move(mm, a, 6 * PAGE_SIZE, 4 * PAGE_SIZE, 0, 0), a);
 	EXPECT_EQ(mm_fault(mm, a + 4 * PAGE_SIZE, PROT_READ), -EFAULT);
-	/* In the way; then elsewhere, borrowed pages too. */
+	/* Another area is in the way. Then the area may move, with pages shared with the child. */
 	EXPECT_EQ(map_fixed(mm, a + 5 * PAGE_SIZE, PAGE_SIZE), 0);
 	EXPECT_EQ(mm_move(mm, a, 4 * PAGE_SIZE, 6 * PAGE_SIZE, 0, 0), -ENOMEM);
 	child = mm_copy(mm);
@@ -275,7 +278,7 @@ SELFTEST(mm_process, move)
 	EXPECT_EQ(peek(a + PAGE_SIZE), 2);
 	set_mm(mm);
 	mm_put(child);
-	/* The middle of an area over something that is there. */
+	/* Moves the middle of an area over another area. */
 	other = a + 0x40000000;
 	EXPECT_EQ(map_fixed(mm, other, 4 * PAGE_SIZE), 0);
 	EXPECT_EQ(put_user(77UL, (u64 *)other), 0);
@@ -295,7 +298,7 @@ SELFTEST(mm_process, move)
 	EXPECT(leak_check(&before));
 }
 
-/* The parts of an address space that others may see and read. */
+/* Reads the list of areas, and the memory, of another process. */
 SELFTEST(mm_process, inspect)
 {
 	struct mm_area_info areas[4];
@@ -327,7 +330,7 @@ SELFTEST(mm_process, inspect)
 	mm_put(mm);
 }
 
-/* Advice of madvise() for a fork. */
+/* The flags of MADV_DONTFORK and MADV_WIPEONFORK. */
 SELFTEST(mm_process, copy_advised)
 {
 	struct mm *mm = mm_alloc(), *child;
@@ -352,7 +355,7 @@ SELFTEST(mm_process, copy_advised)
 	leave_mm(mm);
 }
 
-/* Take all single pages, linked. */
+/* Allocates all single pages, and returns them as a linked list. */
 static struct page *exhaust(void)
 {
 	struct page *list = NULL, *page;
@@ -374,10 +377,10 @@ static void release(struct page *list)
 	}
 }
 
-/* Out of memory at every stage leaves the parent as it was, and nothing behind. */
+/* Copies while memory runs out, later in each round. The parent is unchanged, and nothing leaks. */
 SELFTEST(mm_process, copy_out_of_memory)
 {
-	cpumask_t allowed = stay_on_cpu(); /* others keep free pages of their own */
+	cpumask_t allowed = stay_on_cpu(); /* other CPUs cache free pages */
 	struct leak_counts before;
 	struct mm *parent, *child;
 	bool worked = false;
@@ -386,7 +389,7 @@ SELFTEST(mm_process, copy_out_of_memory)
 	parent = mm_alloc();
 	ASSERT(parent);
 	EXPECT_EQ(map_fixed(parent, USER_BASE, 2 * PAGE_SIZE), 0);
-	/* Each in a table of its own. */
+	/* Each area needs a page table of its own. */
 	for (u64 i = 1; i < 24; i++)
 		EXPECT_EQ(map_fixed(parent, USER_BASE + (i << 30), PAGE_SIZE), 0);
 	set_mm(parent);
@@ -395,13 +398,16 @@ SELFTEST(mm_process, copy_out_of_memory)
 	for (u64 nr = 0; nr < 80 && !worked; nr += 3) {
 		struct page *list = exhaust(), *spare = list;
 
-		/* Give back just nr pages. */
+		/* Frees nr pages. */
 		for (u64 i = 0; i < nr && list; i++) {
 			spare = list;
 			list = list->owner;
 			page_put(spare);
 		}
-		/* User pages stop at the reserve, and here is no process to kill for them. */
+		/*
+		 * User pages are not taken from the reserve, and a kernel thread has no process to
+		 * kill.
+		 */
 		EXPECT_EQ(mm_fault(parent, USER_BASE + PAGE_SIZE, PROT_WRITE), -ENOMEM);
 		child = mm_copy(parent);
 		if (child) {
@@ -423,7 +429,9 @@ SELFTEST(mm_process, copy_out_of_memory)
 	EXPECT(leak_check(&before));
 }
 
-/* Without memory for its page tables, a part of a file's area stays where it is, and a part. */
+/*
+ * Without memory for page tables, the move of a part of a shared area fails and does not split it.
+ */
 SELFTEST(mm_process, move_out_of_memory)
 {
 	cpumask_t allowed = stay_on_cpu();
@@ -462,7 +470,7 @@ static unsigned int nr_writers, nr_begun;
 static u64 nr_bad_values;
 static u64 nr_copies_written;
 
-/* Counts in one word of a page, over and over copied by the test; no count may be lost. */
+/* Counts in one word of a page while the test copies the address space. No count may be lost. */
 static int count_in_page(void *arg)
 {
 	u64 __user *word = (u64 *)(USER_BASE + (u64)arg * 8), want = 0, value = 0;
@@ -481,7 +489,7 @@ static int count_in_page(void *arg)
 	task_exit(0);
 }
 
-/* Threads write to one page while it is given to a child, and while they all copy it at once. */
+/* Threads write to one page while the test copies it on write for children. */
 SELFTEST(mm_process, copy_under_writers)
 {
 	u64 enough_ns, sum = 0;
@@ -530,5 +538,5 @@ SELFTEST(mm_process, copy_under_writers)
 	for (size_t i = 0; i < ARRAY_SIZE(children); i++)
 		mm_put(children[i]);
 	mm_put(written_mm);
-	EXPECT(leak_check(&before)); /* waits for the writers' ends, too */
+	EXPECT(leak_check(&before)); /* also waits until the writers have exited */
 }

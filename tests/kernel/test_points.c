@@ -20,7 +20,7 @@
 #define NR_PAIRS    100
 #define NR_YIELDS   24
 #define NR_NOPS	    20000
-#define MAX_BUSY    4 /* CPUs: an emulator runs more of them one after the other */
+#define MAX_BUSY    4 /* CPUs; with more, an emulator on a small host runs them in turn */
 #define SLEEP_NS    (20 * NSEC_PER_MSEC)
 
 DEFINE_PROFILE_POINT(selftest_short)
@@ -62,7 +62,7 @@ static noinline void run_long(void)
 	asm volatile(".rept 1 + %c0; nop; .endr" ::"i"(NR_NOPS) : "memory");
 }
 
-/* tests/boot/test_points.py holds the line that is printed against QEMU's count of instructions. */
+/* tests/boot/test_points.py compares the printed line with QEMU's count of instructions. */
 SELFTEST(points, known_delays)
 {
 	unsigned long flags;
@@ -124,7 +124,10 @@ SELFTEST(points, switched_inside_a_pair)
 	EXPECT_EQ(find_point("selftest_scope").nr_unmatched, 1);
 }
 
-/* Not where the host holds the CPU up on its way to sleep, or between the two clocks' readings. */
+/*
+ * Returns false if the host delayed the CPU on its way to sleep, or between the reads of two
+ * clocks.
+ */
 static bool sleep_is_not_on_cpu_time(void)
 {
 	struct point_entry entry;
@@ -156,8 +159,8 @@ static noinline void time_yields(u32 nr)
 }
 
 /*
- * Checks that the CPU time of every pair is at most its time, while other threads want the CPU,
- * with a switch in the pair or without.
+ * Checks that the CPU time of every pair is at most its wall time, with and without a context
+ * switch in the pair, while other threads compete for the CPU.
  */
 SELFTEST(points, on_cpu_time_is_at_most_the_time)
 {
@@ -178,7 +181,7 @@ SELFTEST(points, on_cpu_time_is_at_most_the_time)
 	sched_set_affinity(current, allowed);
 }
 
-/* A pair that is under way at a reset counts from the reset on, and no more. */
+/* A pair in flight at a reset counts only its time since the reset. */
 SELFTEST(points, pair_in_flight_at_a_reset)
 {
 	struct point_entry entry;
@@ -233,7 +236,7 @@ SELFTEST(points, pairs_that_migrate_count)
 	EXPECT_EQ(entry.nr_unmatched, 0);
 }
 
-/* Threads that run every form of a point, one on each CPU, and count what they do. */
+/* Threads, one on each CPU, run every form of a point. These are their counts. */
 static DEFINE_PER_CPU(u64, nr_rounds);
 static DEFINE_PER_CPU(u64, nr_in_nmi);
 
@@ -313,7 +316,7 @@ static u64 sum_in_nmi(void)
 	return sum;
 }
 
-/* Numbers that fit what was done: at most nr pairs, none longer than it all, on so many CPUs. */
+/* Checks that a point's counts are plausible: at most nr pairs, none longer than elapsed_ns. */
 static void expect_sane(const char *name, u64 nr, u64 elapsed_ns)
 {
 	struct point_entry entry = find_point(name);
@@ -328,7 +331,7 @@ static void expect_sane(const char *name, u64 nr, u64 elapsed_ns)
 	EXPECT_EQ(entry.nr_migrated, 0);
 	EXPECT(entry.min_ns <= entry.max_ns);
 	EXPECT(entry.max_ns <= elapsed_ns);
-	/* In an NMI that hits a pair, time counts twice. */
+	/* The time in an NMI that hits a pair counts for both of their pairs. */
 	EXPECT(entry.ns <= 2 * nr_busy * elapsed_ns);
 	EXPECT(entry.net_ns <= entry.ns);
 	EXPECT(entry.ns >= entry.nr * entry.min_ns / 2);
@@ -371,7 +374,7 @@ static void expect_exactly(const char *name, u64 nr)
 	EXPECT_EQ(entry.nr_unmatched, 0);
 }
 
-/* Every hit counts, though NMIs hit the same points at any instruction of a pair. */
+/* Counts every pair, even when an NMI runs the same points in the middle of one. */
 SELFTEST(points, hit_in_nmis_during_themselves)
 {
 	u64 start_ns, nr, nr_nmi;
@@ -397,7 +400,7 @@ SELFTEST(points, hit_in_nmis_during_themselves)
 	expect_exactly("selftest_cpu", nr);
 }
 
-/* Each is switched off, on, off, ... in turn, to end with on. */
+/* Points that storm() switches off and on in turn; each ends up on. */
 static const char *const runners_points[] = {
 	"selftest_lego",
 	"selftest_cpu",
@@ -424,7 +427,7 @@ static void storm(bool with_nmis)
 	WRITE_ONCE(selftest_nmi_hook, NULL);
 	expect_all_sane(clock_monotonic_ns() - start_ns);
 
-	/* It ended with on: from here each counts again. */
+	/* All points are on again: each counts from here. */
 	points_reset();
 	run_round();
 	expect_exactly("selftest_lego", 1);
@@ -443,7 +446,7 @@ SELFTEST(points, switched_while_all_cpus_run_them_in_nmis)
 	storm(true);
 }
 
-/* The values that a reset remembers are never ahead of the counters. */
+/* The base values that a reset stores are never ahead of the counters. */
 SELFTEST(points, reset_while_all_cpus_run_them)
 {
 	u64 start_ns = clock_monotonic_ns();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tests of the profilers that need a machine; the others are in tests/unit/. */
+/* Tests of the profilers that need a real machine; tests/unit/ has the others. */
 
 #include <lego/selftest.h>
 
 #include <lego/sched.h>
 
-#include <lego/profile_syscall.h> /* behind the task structure */
+#include <lego/profile_syscall.h> /* needs the task structure */
 
 #include "samples.h"
 
@@ -72,7 +72,7 @@ SELFTEST(profile, points_measure_time)
 	EXPECT(selftest_point().ns <= elapsed_ns + 1); /* both are rounded */
 }
 
-/* As if the section had begun on a CPU whose clock is ahead. */
+/* Moves the start ahead, as if the section had begun on a CPU whose clock is ahead. */
 SELFTEST(profile, points_going_back_are_counted_apart)
 {
 	PROFILE_POINT_TIME(selftest)
@@ -107,8 +107,8 @@ SELFTEST(profile, ticks_are_all_in_rows)
 
 #define NR_RESETS 200
 
-/* Whoever looks before a CPU's first sample finds none, and does not drop it by that. */
-SELFTEST(profile, looking_drops_no_first_sample)
+/* Reading before a CPU's first sample must not make the CPU drop that sample. */
+SELFTEST(profile, reading_drops_no_first_sample)
 {
 	struct source_settings saved, fast;
 	u64 nr_dropped = 0;
@@ -156,7 +156,7 @@ SELFTEST(profile, samples_name_the_function)
 #endif
 
 #ifdef CONFIG_PROFILE_STRACE
-/* A kernel thread makes no system calls; hooks it passes by mistake count for nobody. */
+/* A kernel thread makes no system calls. If it runs the hooks by mistake, nothing is counted. */
 SELFTEST(profile, kernel_threads_have_no_table)
 {
 	u64 live = slab_bytes_live();

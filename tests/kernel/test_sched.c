@@ -34,7 +34,7 @@ struct worker {
 
 static struct worker workers[MAX_WORKERS];
 
-/* Counting itself out is the last thing a worker does: the next crew starts at once. */
+/* Decrements the count last: the next crew may start as soon as it is 0. */
 static int run_worker(void *arg)
 {
 	struct worker *worker = arg;
@@ -70,7 +70,7 @@ static bool crew_is_done(struct crew *crew)
 	return becomes(!atomic_read(&crew->nr_left));
 }
 
-/* True when all were done in time. */
+/* Returns true if all workers finished in time. */
 static bool run_crew(struct crew *crew, unsigned int nr, void (*work)(struct worker *worker))
 {
 	start_crew(crew, nr, work);
@@ -98,8 +98,8 @@ static void spin_until_over(struct worker *worker)
 }
 
 /*
- * While others queue up an idle CPU pulls a thread, at its next tick at the latest. Ticks tell how
- * long it could have done so: those that the host holds up do not come.
+ * An idle CPU pulls a queued thread from another CPU, at its next tick at the latest. The limit is
+ * in ticks, because a CPU that the host delays has no ticks.
  */
 SELFTEST(sched, all_cpus_work)
 {
@@ -184,7 +184,7 @@ static void write_locked(void)
 	rw_mutex_unlock_write(&rw_mutex);
 }
 
-/* Until there were two readers at once, each waits a while for another. */
+/* Waits up to 20 ms for a second reader, until the test has seen two at once. */
 static void wait_for_company(void)
 {
 	u64 end_ns = clock_monotonic_ns() + 20 * NSEC_PER_MSEC;
@@ -324,7 +324,10 @@ static void sleep_lengths(struct worker *worker)
 		EXPECT_EQ(sleep_until_ns(start_ns + lengths_ns[i]), 0);
 		took_ns = clock_monotonic_ns() - start_ns;
 		EXPECT(took_ns >= lengths_ns[i]);
-		/* Again if it was long: the host may do that, but if it is us the crew is late. */
+		/*
+		 * Repeats a sleep that was too long, since the host may have caused it. If the
+		 * kernel did, the crew never finishes in time.
+		 */
 		if (took_ns < lengths_ns[i] + NSEC_PER_SEC)
 			i++;
 	}
@@ -335,13 +338,13 @@ SELFTEST(sched, sleeps_are_long_enough)
 	EXPECT(run_crew(&crew, 8, sleep_lengths));
 }
 
-SELFTEST(sched, timeout_says_what_is_left)
+SELFTEST(sched, timeout_returns_time_left)
 {
 	u64 left_ns;
 
 	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
 	EXPECT_EQ(schedule_timeout_ns(2 * NSEC_PER_MSEC), 0);
-	/* The state is "running": it comes back at once. */
+	/* The thread's state is running, so the call returns at once. */
 	left_ns = schedule_timeout_ns(PATIENCE_NS);
 	EXPECT(left_ns > 0 && left_ns <= PATIENCE_NS);
 }
@@ -365,8 +368,7 @@ static void timer_fired(struct timer *timer)
 }
 
 /*
- * Started on one CPU, in a scrambled order, they fire in the order of their times, and not
- * early.
+ * Timers started on one CPU in a scrambled order fire in the order of their times, and not early.
  */
 SELFTEST(sched, timers_fire_in_order)
 {
@@ -392,7 +394,7 @@ SELFTEST(sched, timers_fire_in_order)
 SELFTEST(sched, cancelled_timer_is_silent)
 {
 	u64 now_ns = clock_monotonic_ns();
-	unsigned long flags = local_irq_save(); /* or it may fire before */
+	unsigned long flags = local_irq_save(); /* so that it cannot fire before the cancel */
 
 	nr_fired = 0;
 	timer_setup(&timers[0].timer, timer_fired);
@@ -409,7 +411,7 @@ static void come_and_go(struct worker *worker)
 	sched_yield();
 }
 
-/* Stacks and tasks of dead threads are used again. */
+/* Stacks and tasks of dead threads are reused. */
 SELFTEST(sched, threads_come_and_go)
 {
 	for (int i = 0; i < 30; i++)
@@ -426,7 +428,7 @@ SELFTEST(time, cycles_to_ns_is_exact)
 	EXPECT_EQ(cycles_to_ns(khz * 1000 + 1) - NSEC_PER_SEC, (NSEC_PER_MSEC + khz / 2) / khz);
 }
 
-/* ns_to_cycles_up() is never early, and at most a nanosecond late. */
+/* The result is never early, and at most a nanosecond late. */
 SELFTEST(time, ns_to_cycles_rounds_up)
 {
 	for (u64 ns = 1; ns < TIME_NEVER_NS / 16; ns = ns * 3 + 1) {
@@ -455,7 +457,7 @@ SELFTEST(time, clocks_go_forward)
 	EXPECT(clock_realtime_ns() >= day_ns);
 }
 
-/* A tick in system mode moves time from user to system, but neither part may shrink. */
+/* Each tick changes how the time is divided between user and system, but neither may shrink. */
 SELFTEST(time, cpu_times_never_shrink)
 {
 	struct cpu_times times = { 0 };

@@ -41,7 +41,7 @@ static void end(void)
 	source_apply(&saved);
 }
 
-/* An emulator that counts instructions is slow at reading the clock: most of it is this. */
+/* Keeps reads of the clock rare: they are slow under icount, and samples should hit this loop. */
 static noinline void burn_here(void)
 {
 	for (int i = 0; i < 100000; i++)
@@ -56,7 +56,10 @@ static noinline void work_with_interrupts_off(void)
 	while (rdtsc() < end)
 		burn_here();
 	local_irq_restore(flags);
-	/* The interrupt comes one instruction behind the one that lets it: still in here. */
+	/*
+	 * The pending interrupt arrives one instruction after the sti. The nops keep it in this
+	 * function.
+	 */
 	asm volatile("nop\n\tnop");
 }
 
@@ -72,7 +75,10 @@ static bool is_named(void)
 	for (u32 i = 0; i < heat.source.nr_stretches; i++) {
 		u64 ns = cycles_to_ns(heat.source.longest[i].cycles);
 
-		/* Less the slot in which it began. A machine held up just there adds short ones. */
+		/*
+		 * The stretch is measured from a deadline inside it, so its first slot may be
+		 * missing. Shorter stretches end here too if the host stopped the CPU.
+		 */
 		if (ends_in(&heat.source.longest[i], work_with_interrupts_off) &&
 		    ns > (OFF_MS - 3) * NSEC_PER_MSEC)
 			return true;
@@ -80,8 +86,8 @@ static bool is_named(void)
 	return false;
 }
 
-/* Not where the host lets the interrupt come only when the work is over. */
-static bool timer_tells(void)
+/* Returns false if, for example, the host delayed the interrupt until the function had returned. */
+static bool timer_loses_samples(void)
 {
 	const struct source_snapshot *snap = &heat.source;
 
@@ -94,15 +100,18 @@ static bool timer_tells(void)
 	       is_named();
 }
 
-SELFTEST(source, timer_tells_what_it_cannot_see)
+SELFTEST(source, timer_counts_lost_samples)
 {
 	begin(SOURCE_TIMER, 1000);
-	EXPECT(becomes(timer_tells()));
+	EXPECT(becomes(timer_loses_samples()));
 	end();
 }
 
-/* How many come is up to the host; under icount all do: test_heatmap_source.py. */
-static bool nmi_sees(void)
+/*
+ * Expects at least one NMI: the host decides how many come. tests/boot/test_heatmap_source.py runs
+ * this with icount and expects all of them.
+ */
+static bool nmi_takes_samples(void)
 {
 	reset_samples();
 	work_with_interrupts_off();
@@ -111,10 +120,10 @@ static bool nmi_sees(void)
 	return nr_at(burn_here) > 0;
 }
 
-SELFTEST(source, nmi_sees_it)
+SELFTEST(source, nmi_samples_with_interrupts_off)
 {
 	begin(SOURCE_NMI, 1000);
-	EXPECT(becomes(nmi_sees()));
+	EXPECT(becomes(nmi_takes_samples()));
 	EXPECT(heat.source.nmi_timer);
 	EXPECT(heat.source.nr_irqs_off >= nr_at(burn_here));
 	end();
@@ -126,14 +135,14 @@ static u64 nr_in(u64 ns, u32 hz)
 }
 
 /*
- * As many as the rate says, on CPUs that are mostly halted. It is not the one that is on already:
- * then nothing would start again, and what a CPU has missed before would count.
+ * Checks that each CPU takes samples at this rate, while most CPUs are halted. The settings must
+ * differ from the current ones: otherwise nothing restarts, and samples missed earlier would count.
  */
 static void expect_rate(enum source_kind source, u32 hz, u64 ns)
 {
 	/*
-	 * Before and behind the start, and the reading: the host may hold us up in there, or
-	 * another CPU, which counts what it missed before the reset only behind it.
+	 * Each end is timed before and after, because the host may delay this CPU in between. It
+	 * may also delay another CPU, which counts missed samples from before the reset only later.
 	 */
 	u64 starts_ns = clock_monotonic_ns(), reset_ns, reads_ns, read_ns, least, most;
 	unsigned int cpu;
@@ -154,7 +163,7 @@ static void expect_rate(enum source_kind source, u32 hz, u64 ns)
 		EXPECT_EQ(sums->expected, sums->taken + sums->lost + sums->self + sums->leftover);
 		EXPECT_EQ(min(max(sums->leftover, (s64)-2), (s64)2), sums->leftover);
 	}
-	/* Of two samples neither need be in hlt. */
+	/* At 1 Hz there are only two samples, and neither has to hit hlt. */
 	EXPECT(hz == 1 || becomes(nr_ticks() && nr_at(cpu_idle) > 0));
 	EXPECT(nr_at(cpu_idle) <= heat.nr_class[HEAT_IDLE]);
 	end();
@@ -176,7 +185,7 @@ SELFTEST(source, rates_of_nmis)
 
 static DEFINE_PER_CPU(u64, nr_rounds);
 
-/* With interrupts on and off, and with what an exception in an NMI would trample on. */
+/* Works with interrupts on and off. An exception in an NMI could corrupt its registers. */
 static void work(void)
 {
 	unsigned long flags = local_irq_save();
@@ -189,7 +198,7 @@ static void work(void)
 		barrier();
 }
 
-/* Each switch patches the path of the timer, or that of the NMI while NMIs come. */
+/* Each change patches the code of the timer or, while NMIs arrive, that of the NMI handler. */
 SELFTEST(source, changed_while_all_cpus_work)
 {
 	u64 enough_ns = clock_monotonic_ns() + ENOUGH_NS;
@@ -213,7 +222,7 @@ SELFTEST(source, changed_while_all_cpus_work)
 	end();
 }
 
-/* While sampling is off, an NMI is not the sampler's: it is logged, and takes no sample. */
+/* While sampling is off, no sample is taken, and none counts as lost. */
 SELFTEST(source, off_takes_nothing)
 {
 	struct source_settings settings;

@@ -11,8 +11,8 @@
 #include <lego/uaccess.h>
 
 /*
- * If <asm/stack_match.h> calls a chain the same, a walk must find the same chain, after any change
- * of the stack, word by word. An unchanged chain must be called the same.
+ * Changes the stack word by word. Whenever <asm/stack_match.h> says that a chain matches, a walk
+ * must find the same chain. An unchanged chain must match.
  */
 
 #define MAX_PCS	    64
@@ -33,16 +33,16 @@ static void find(const struct pt_regs *regs, struct found *found)
 	found->counts = stack_walk(regs, found->pcs, MAX_PCS).counts;
 }
 
-static enum stack_replay plain_of(u64 counts)
+static enum stack_replay replay_of(u64 counts)
 {
 	return counts >> 24;
 }
 
-/* At `before`, interrupts off. */
+/* Compares regs with the chain in `before`. Called with interrupts off. */
 static bool is_match(const struct pt_regs *regs)
 {
 	u32 nr_kernel = before.counts & 0xff, nr_user = before.counts >> 8 & 0xff;
-	enum stack_replay replayable = plain_of(before.counts);
+	enum stack_replay replayable = replay_of(before.counts);
 
 	if (replayable != STACK_REPLAYABLE &&
 	    !stack_matches_frameless(regs, before.pcs, nr_kernel, replayable))
@@ -60,13 +60,13 @@ static void look(const struct pt_regs *regs)
 
 	find(regs, &now);
 	nr_looks++;
-	/* A walk of the same that is not plain is a walk of the same. */
+	/* The top byte may differ: it says how the chain can be compared, and is not part of it. */
 	if (matches && (memcmp(now.pcs, before.pcs, sizeof(now.pcs)) ||
 			(u32)(now.counts ^ before.counts) << 8))
 		nr_wrong++;
 }
 
-/* The values that a word of a frame may get. */
+/* Returns the i-th replacement for a word of a frame; the word itself after the last one. */
 static u64 value_near(u64 word, u32 i)
 {
 	static const s64 steps[] = { -16, -8, -1, 1, 8, 16, 4096, 1 << 20 };
@@ -113,7 +113,10 @@ static void spoil_words(const struct pt_regs *regs, u64 *words)
 	}
 }
 
-/* Hit at rip, with these words at the stack pointer. */
+/*
+ * Builds a stack nr_frames calls deep, as interrupted at rip with word0 and word1 on top, and
+ * checks matches while each word is changed in turn.
+ */
 static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stack_replay replayable,
 					u32 nr_frames)
 {
@@ -123,16 +126,16 @@ static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stac
 
 	if (nr_frames) {
 		spoil_kernel_stack(rip, word0, word1, replayable, nr_frames - 1);
-		barrier(); /* not a jump to it */
+		barrier(); /* prevents a tail call */
 		return;
 	}
 	flags = local_irq_save();
 	find(&regs, &before);
-	EXPECT_EQ(plain_of(before.counts), replayable);
+	EXPECT_EQ(replay_of(before.counts), replayable);
 	EXPECT(is_match(&regs));
 	look_with_other_frame(&regs);
 	spoil_words(&regs, words);
-	/* The outermost one is the entry code's own. */
+	/* The outermost frame belongs to the entry code, and stays. */
 	while ((u64)frame != outermost_frame(current)) {
 		u64 *next = (u64 *)frame[0];
 
@@ -156,7 +159,7 @@ SELFTEST(stack_match, kernel)
 	EXPECT_EQ(nr_wrong, 0);
 }
 
-/* Of two pages: code, and above it, from `stack` on, frames, which may go on in a third. */
+/* Maps a page of code, and frames from `stack` on in the next two pages. */
 static struct mm *map_user(u64 stack, struct pt_regs *regs)
 {
 	struct mm *mm = mm_alloc();
@@ -233,7 +236,10 @@ static bool is_user_match(const struct pt_regs *regs)
 	return matches;
 }
 
-/* Behind a walk: nothing is forgotten meanwhile, whatever other CPUs do. */
+/*
+ * Walks first, which fills the windows. Interrupts stay off, so that no TLB flush from another CPU
+ * empties them before the comparison.
+ */
 static bool is_user_match_again(const struct pt_regs *regs)
 {
 	unsigned long flags = local_irq_save();
@@ -245,8 +251,11 @@ static bool is_user_match_again(const struct pt_regs *regs)
 	return matches;
 }
 
-/* Memory that was there for the last sample is gone for the next, or another's. */
-SELFTEST(stack_match, memory_that_goes)
+/*
+ * A chain must not match right after a fork, in another address space, or after its memory has
+ * changed or was unmapped.
+ */
+SELFTEST(stack_match, memory_copied_or_unmapped)
 {
 	u64 stack = USER_BASE + PAGE_SIZE;
 	struct mm *mm, *child;
@@ -259,13 +268,13 @@ SELFTEST(stack_match, memory_that_goes)
 	EXPECT(is_user_match_again(&regs));
 	child = mm_copy(mm);
 	ASSERT(child);
-	EXPECT(!is_user_match(&regs)); /* a fork made it forget: nobody's fault, a walk tells */
+	EXPECT(!is_user_match(&regs)); /* the fork flushed the TLB */
 	EXPECT(is_user_match_again(&regs));
-	EXPECT_EQ(put_user(1UL, (u64 *)(stack + 8)), 0); /* to a page of its own */
+	EXPECT_EQ(put_user(1UL, (u64 *)(stack + 8)), 0); /* copies the page */
 	EXPECT(!is_user_match_again(&regs));
 	set_mm(child);
 	EXPECT(!is_user_match(&regs));
-	EXPECT(is_user_match_again(&regs)); /* as it was before */
+	EXPECT(is_user_match_again(&regs)); /* the child has the old content */
 	set_mm(mm);
 	mm_put(child);
 	EXPECT_EQ(put_user(USER_BASE, (u64 *)(stack + 8)), 0);

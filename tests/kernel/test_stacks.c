@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Full stores: all of /proc/profile/stacks is read, in little memory. Reports do not fill them. */
+/*
+ * Reads all of /proc/profile/stacks from full stores, in little memory. Reports must not fill the
+ * stores.
+ */
 #include <lego/selftest.h>
 
 #include <lego/errno.h>
@@ -14,13 +17,13 @@
 #if defined(CONFIG_PROFILE_HEATMAP) && defined(CONFIG_PROFILE_CALLCHAIN)
 #define STACKS	    "/proc/profile/stacks"
 #define NR_CHARS    4001 /* of a read */
-#define SLACK_PAGES 64	 /* what else may be allocated meanwhile */
+#define SLACK_PAGES 64	 /* allowed for other allocations */
 
 static char buf[NR_CHARS];
 
 struct sums {
 	u64 nr_samples, nr_stacks, nr_chars;
-	u64 number; /* of the line so far, behind its last blank */
+	u64 number; /* the number at the end of the current line, so far */
 };
 
 static void add_text(struct sums *sums, const char *text, u64 n)
@@ -60,7 +63,7 @@ static ssize_t read_at(struct file *file, void *to, size_t n, u64 pos)
 	return file->ops->read(file, to, n, pos);
 }
 
-/* Pages that are taken, beyond those that were. */
+/* Returns how many pages were allocated since nr_free pages were free. */
 static u64 pages_since(u64 nr_free)
 {
 	u64 now = page_nr_free();
@@ -92,11 +95,11 @@ SELFTEST(stacks, full_stores_are_read_to_the_end)
 	EXPECT_EQ(n, 0);
 	EXPECT_EQ(sums.nr_samples, stats.nr_stored);
 	EXPECT(stats.nr_records > 5000 && sums.nr_stacks <= stats.nr_records);
-	/* The reader has a copy of the records, and drops what has been read. */
+	/* The reader copies the records, and frees them as they are read. */
 	EXPECT(nr_pages <= stats.log_bytes / PAGE_SIZE * 17 / 16 + SLACK_PAGES);
 	EXPECT(sums.nr_chars > nr_pages * PAGE_SIZE);
 	EXPECT(pages_since(nr_free) <= SLACK_PAGES);
-	/* From the start again, it is made again; what is dropped cannot be read. */
+	/* A read from the start copies again. A position whose records are freed cannot be read. */
 	EXPECT_EQ(read_at(file, buf, NR_CHARS, 10), -EINVAL);
 	EXPECT_EQ(read_at(file, buf, NR_CHARS, 0), NR_CHARS);
 	EXPECT_EQ(pages_since(nr_free) > SLACK_PAGES, true);
@@ -108,7 +111,7 @@ SELFTEST(stacks, full_stores_are_read_to_the_end)
 
 #define NR_ALIKE 3000
 
-/* Takes samples with one chain of callers, which differ in where the CPU was interrupted. */
+/* Takes samples with the same callers and different instruction pointers. */
 static void take_alike(u32 depth)
 {
 	u64 stack[2 * FULL_DEPTH] = { 0 }, place = (u64)vprintk;
@@ -126,8 +129,11 @@ static void take_alike(u32 depth)
 	local_irq_restore(flags);
 }
 
-/* A walk rotates what differs; wherever that ends up, the samples spread over the store. */
-SELFTEST(stacks, of_all_depths_find_room)
+/*
+ * The hash rotates a chain's addresses by their depth. At any depth, the samples must spread over
+ * the store.
+ */
+SELFTEST(stacks, chains_of_all_depths_fit)
 {
 	struct source_settings saved;
 
@@ -166,8 +172,11 @@ static bool is_in_tables(const struct sample_record *rec)
 	return false;
 }
 
-/* This thread's samples in reports, and the records whose chains show where in a report. */
-static void count_own(u64 *nr_samples, u32 *nr_chains)
+/*
+ * Counts this thread's samples in reports, which have a truncated chain, and records with a chain
+ * of report functions, of which there must be none.
+ */
+static void count_in_reports(u64 *nr_samples, u32 *nr_chains)
 {
 	unsigned int cpu;
 
@@ -201,7 +210,7 @@ SELFTEST(stacks, reports_do_not_fill_the_store)
 	source_apply(&fast);
 	for (u32 i = 0; i < 5000 && nr_samples < 20; i++) {
 		make_report();
-		count_own(&nr_samples, &nr_chains);
+		count_in_reports(&nr_samples, &nr_chains);
 	}
 	EXPECT(nr_samples >= 20);
 	EXPECT_EQ(nr_chains, 0);

@@ -20,12 +20,12 @@
  */
 
 #define NR_SWITCHES 24
-#define MAX_BUSY    8 /* CPUs: an emulator runs more of them one after the other */
+#define MAX_BUSY    8 /* CPUs; with more, an emulator on a small host runs them in turn */
 #define TIMEOUT_NS  (20 * NSEC_PER_SEC)
 
 static struct static_key key, other_key;
 
-/* Values that no torn instruction gives by chance. */
+/* Values that a torn instruction is unlikely to return. */
 enum answer {
 	OFF = 0x0ff0ff,
 	ON = 0x11c0de,
@@ -112,7 +112,7 @@ static cpumask_t busy_cpus(void)
 	return READ_ONCE(cpu_online_mask) & (BIT(MAX_BUSY) - 1);
 }
 
-/* When static_key_set() returns, every CPU sees the key as it was set. */
+/* Switches the key often. When static_key_set() returns, every CPU must see the new value. */
 static void switch_often(bool with_nmis)
 {
 	unsigned int cpu;
@@ -151,14 +151,17 @@ SELFTEST(static_key, switched_in_nmis)
 	WRITE_ONCE(selftest_nmi_hook, NULL);
 	for_each_cpu_in(cpu, busy_cpus()) {
 		EXPECT(per_cpu(nr_nmi_visits, cpu) > 0);
-		/* An NMI inside an NMI: the breakpoint returned by IRET. */
+		/* A nested NMI would mean that the breakpoint returned by IRET. */
 		EXPECT_EQ(per_cpu(deepest_nmi, cpu), 1);
 	}
 }
 
 static u32 nr_nmis, nr_nmis_in_the_first;
 
-/* Another one is pending when the exception returns, and has time to come. */
+/*
+ * Sends an NMI, which stays pending, and causes an exception. If its return unblocked NMIs, the
+ * pending one would arrive in the loop.
+ */
 static void fault_in_first_nmi(void)
 {
 	u64 end;
@@ -174,8 +177,8 @@ static void fault_in_first_nmi(void)
 	nr_nmis_in_the_first = READ_ONCE(nr_nmis);
 }
 
-/* Whatever the exception is: it returns without IRET, which would let the next NMI in. */
-SELFTEST(static_key, exception_in_nmi_lets_no_other_in)
+/* An exception in an NMI returns without IRET, because IRET unblocks NMIs. */
+SELFTEST(static_key, exception_in_nmi_keeps_nmis_blocked)
 {
 	unsigned long flags = local_irq_save();
 	u64 end = rdtsc() + TIMEOUT_NS / NSEC_PER_MSEC * tsc_khz;

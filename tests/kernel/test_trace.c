@@ -31,7 +31,7 @@ static void write_called(void *unused)
 	profile_trace(sys_exit, CALLED, smp_processor_id());
 }
 
-/* Checks one CPU's ring: the numbers have no gap, and time does not step back. */
+/* Checks and counts one CPU's events: none is lost, and time does not go backwards. */
 static void count_events(u32 cpu, u64 *nr_called, u64 *nr_in_irq, u64 *nr_others)
 {
 	static struct ring_reader reader;
@@ -54,7 +54,7 @@ static void count_events(u32 cpu, u64 *nr_called, u64 *nr_in_irq, u64 *nr_others
 	}
 }
 
-/* smp_call_mask() interrupts all other CPUs. */
+/* Writes events in thread context and, through smp_call_mask(), in interrupts on all other CPUs. */
 SELFTEST(trace, all_cpus_in_interrupts)
 {
 	struct trace_event *event = find_event();
@@ -75,7 +75,7 @@ SELFTEST(trace, all_cpus_in_interrupts)
 	}
 	EXPECT_EQ(nr_others, NR_EVENTS);
 	EXPECT_EQ(nr_called, NR_EVENTS * nr_cpus_online);
-	/* A CPU runs its own part of a call without an interrupt. */
+	/* smp_call_mask() calls the function directly on its own CPU, without an interrupt. */
 	EXPECT_EQ(nr_in_irq, NR_EVENTS * (nr_cpus_online - 1));
 	EXPECT_EQ(trace_resize_rings(0), 0);
 }

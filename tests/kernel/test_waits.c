@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Compares the records of the profiler of waits with threads whose waits are known. */
+/* Compares the records of the wait profiler with waits of known lengths. */
 #include "../../kernel/profile/waits/waits.h"
 #include "sleep.h"
 
@@ -10,7 +10,7 @@
 #define SLEEP_NS (2 * NSEC_PER_MSEC)
 #define SPIN_US	 200
 
-/* The sums of all records of waits for something of this name. */
+/* The sums of all records of one kind and name. */
 struct found {
 	u64 nr, asleep_ns, ready_ns, max_ns;
 	const struct wait_record *last;
@@ -96,7 +96,7 @@ SELFTEST(waits, a_mutex_has_its_name_and_its_holder)
 	mutex_lock(&test_mutex);
 	mutex_unlock(&test_mutex);
 	wait_event(&over, READ_ONCE(is_over));
-	/* It may have got the mutex at once, if the host held this CPU up. */
+	/* If the host delayed this thread, it got the mutex without waiting. */
 	found = find_waits("test_mutex", WAIT_SLEPT);
 	EXPECT(found.nr <= 1);
 	if (found.nr) {
@@ -108,7 +108,7 @@ SELFTEST(waits, a_mutex_has_its_name_and_its_holder)
 static DEFINE_SPINLOCK(test_spinlock);
 static bool is_kept, is_wanted;
 
-/* Keeps the lock, interrupts off, until the other thread is about to take it, and a bit longer. */
+/* Holds the lock with interrupts off until SPIN_US after the other thread is about to take it. */
 static int keep_spinlock(void *unused)
 {
 	unsigned long flags = spin_lock_irqsave(&test_spinlock);
@@ -125,8 +125,8 @@ static int keep_spinlock(void *unused)
 }
 
 /*
- * Returns whether this thread came while another one kept the lock. Each has a CPU of its own. If
- * there is only one CPU, the other thread keeps the lock until this one can run.
+ * Takes the lock that a thread on another CPU holds. Returns whether it was held. With only one
+ * CPU, the other thread releases it before this one can run.
  */
 static bool contend(void)
 {
@@ -147,7 +147,10 @@ static bool contend(void)
 	return was_kept;
 }
 
-/* If the host holds this CPU up, or if there is no other one, the lock is free when it comes. */
+/*
+ * The lock may be free when this thread takes it: if the host delays this CPU, or there is only
+ * one.
+ */
 SELFTEST(waits, spinning_is_counted)
 {
 	u64 nr = 0;
@@ -167,8 +170,8 @@ SELFTEST(waits, spinning_is_counted)
 
 static u64 life_cycles, cpu_cycles, wait_cycles;
 
-/* Returns the sum of all waits of the current thread, whose name no other thread has. */
-static u64 own_waits(void)
+/* Returns the sum of all waits of the current thread, in cycles. No other thread has its name. */
+static u64 waits_of_this_thread(void)
 {
 	unsigned int cpu;
 	u64 cycles = 0;
@@ -198,9 +201,9 @@ static int live(void *unused)
 		wait_for("test life");
 		sched_yield();
 	}
-	do { /* again if it was preempted meanwhile */
+	do { /* again if preempted in between */
 		nr_waits = READ_ONCE(current->profile.nr_waits);
-		wait_cycles = own_waits();
+		wait_cycles = waits_of_this_thread();
 		flags = local_irq_save();
 		now = rdtsc();
 		life_cycles = now - current->profile.created_cycles;
@@ -212,8 +215,8 @@ static int live(void *unused)
 	return 0;
 }
 
-/* To the cycle: each moment is in exactly one of them, from the creation of the thread on. */
-SELFTEST(waits, cpu_time_and_waits_are_a_whole_life)
+/* CPU time and waits add up to the time since the thread was created, to the cycle. */
+SELFTEST(waits, cpu_time_and_waits_add_up_to_lifetime)
 {
 	struct task *task;
 
@@ -240,7 +243,7 @@ SELFTEST(waits, a_reset_forgets)
 	EXPECT_EQ(find_waits(name, WAIT_SLEPT).nr, 1);
 }
 
-/* A reset while a reader has pinned the records: they stay until it has read them. */
+/* A reset leaves records unchanged while a reader has pinned them. */
 SELFTEST(waits, pinned_records_stay)
 {
 	static const char name[] = "test pin";
@@ -258,9 +261,11 @@ SELFTEST(waits, pinned_records_stay)
 	EXPECT(rec->name == name);
 	EXPECT_EQ(rec->nr, 1);
 	waits_unpin();
-	EXPECT(waits_read_lost().nr == 0); /* of another generation */
+	EXPECT(waits_read_lost().nr == 0); /* lost in the old generation */
 	wait_for(name);
-	/* The one before has been stored, too, if it ended on a CPU that had no records to keep. */
+	/*
+	 * The wait before is stored, too, if it ended on a CPU whose store had no records to keep.
+	 */
 	found = find_waits(name, WAIT_SLEPT);
 	EXPECT(found.nr == 1 || found.nr == 2);
 }
@@ -280,8 +285,8 @@ static int wait_in_rounds(void *name)
 	return 0;
 }
 
-/* Whoever looks after a reset, before a CPU's first wait, does not lose it by that. */
-SELFTEST(waits, looking_loses_no_first_wait)
+/* Reading after a reset, before a CPU's first wait, must not lose that wait. */
+SELFTEST(waits, reading_loses_no_first_wait)
 {
 	static const char name[] = "test look";
 	struct task *task;
@@ -333,7 +338,7 @@ static void let_it_interrupt(void)
 		cpu_relax();
 }
 
-/* A handler's time is that of the thread it hits, and of the call in which it hit it. */
+/* The time of an interrupt handler counts for the interrupted thread and its system call. */
 SELFTEST(waits, interrupts_are_counted)
 {
 	const struct profile_irq_time *irq = &current->profile.irq;
@@ -363,8 +368,8 @@ SELFTEST(waits, migrations_are_counted)
 	sched_set_affinity(current, allowed);
 }
 
-/* Many different names fill the store; what has no room is counted. */
-SELFTEST(waits, a_full_store_counts_what_is_lost)
+/* Fills the store with waits of different names. Waits that do not fit are counted as lost. */
+SELFTEST(waits, full_store_counts_lost_waits)
 {
 	static const char names[4096];
 	struct wait_lost lost;
@@ -374,7 +379,7 @@ SELFTEST(waits, a_full_store_counts_what_is_lost)
 	for (int i = 0; i < ARRAY_SIZE(names) && !waits_read_lost().nr; i++, nr++) {
 		unsigned long flags = local_irq_save();
 
-		/* As in schedule(), without sleeping. */
+		/* Does what schedule() does for a wait, without sleeping. */
 		task_waits_for(&names[i], 0);
 		current->profile.out_cycles = rdtsc();
 		current->profile.woken_cycles = current->profile.out_cycles;
