@@ -3,9 +3,12 @@
 #define TESTS_LEGO_NAMES_H
 
 #include <features.h>
-#undef __always_inline /* <lego/compiler.h> has its own */
+#undef __always_inline /* <lego/compiler.h> defines it */
 
-/* Included before all else: kernel/lib's functions beside the host's of the same name. */
+/*
+ * Renames kernel/lib's functions, so that they can be linked with the host's of the same name. Must
+ * be the first header.
+ */
 
 #define memcpy	  lego_memcpy
 #define memmove	  lego_memmove

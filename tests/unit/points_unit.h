@@ -2,7 +2,10 @@
 #ifndef TESTS_POINTS_UNIT_H
 #define TESTS_POINTS_UNIT_H
 
-/* Shared by the tests of profile points: points of three kinds, and what a snapshot has of them. */
+/*
+ * Shared by the tests of profile points: three kinds of points, and checks of their entries in a
+ * snapshot.
+ */
 
 #include "unit.h"
 

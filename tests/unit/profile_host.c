@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The host's side of the profiler's seam: see profile_os.h and unit.h. */
+/* Implements the profiler's OS interface on the host: see profile_os.h and unit.h. */
 
 #include "unit.h"
 
@@ -31,7 +31,7 @@ u64 host_age_ns;
 u32 host_wait_status;
 u64 host_memory_bytes = 1ull << 30;
 
-u64 host_who(void)
+u64 host_task_key(void)
 {
 	u64 who = (u64)host_tid << 32 | host_pid;
 
@@ -68,7 +68,7 @@ static struct {
 } process_file;
 static struct host_worker *host_woken;
 
-/* So that the sections are there in every test. */
+/* One object for each section, so that the sections exist in every test. */
 static OS_DEFINE_PER_CPU(u64, host_percpu_anchor) __used;
 OS_BOOT_PARAM(host_anchor, "", "", NULL);
 OS_SYSRQ_KEY(anchor, '\0', "", NULL);
@@ -258,7 +258,7 @@ bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
-	u32 own = regs->user; /* pc is one of the user's */
+	u32 own = regs->user; /* pcs[0] is a user address, too */
 
 	if (nr != own + regs->nr_user_callers ||
 	    !same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers))
@@ -304,7 +304,7 @@ unsigned long os_lock(os_lock_t *lock)
 
 	assert_false(host_panicking);
 	if (fn) {
-		host_on_lock = NULL; /* what it does takes locks, too */
+		host_on_lock = NULL; /* the hook itself may take locks */
 		fn(lock);
 		host_on_lock = fn;
 	}
@@ -398,8 +398,8 @@ void os_text_vprintf(os_text_t *text, const char *fmt, va_list args)
 		host_on_text();
 }
 
-/* A test may add the same file again. Each file that can be written says what it accepts. */
-/* Makes all of the text at once. */
+/* Adds a file, or replaces the file with this path. A writable file must say what it accepts. */
+/* Makes the whole text at once. */
 void os_text_stream(os_text_t *text, bool (*more)(os_text_t *text, void *data),
 		    void (*end)(void *data), void *data)
 {
@@ -444,7 +444,7 @@ const os_trace_file_t *host_trace_file(const char *path)
 	return NULL;
 }
 
-/* Keeps the one that can be written. */
+/* Keeps only the writable file. */
 int os_add_process_file(const char *name, const char *accepts,
 			int (*show)(os_text_t *text, struct process *proc),
 			int (*write)(const char *text, struct process *proc))
@@ -558,7 +558,7 @@ const char *host_line(const char *end)
 }
 
 #ifdef CONFIG_PROFILE_HEATMAP
-/* A kernel whose tick is far away. */
+/* Rearms the timer for the profiler's deadline alone: this kernel has no tick of its own. */
 void host_timer_rearm(void)
 {
 	u64 deadline = ~0ull;
@@ -568,7 +568,7 @@ void host_timer_rearm(void)
 		host_timer_deadline = deadline;
 }
 
-/* It comes 100 cycles late. */
+/* The interrupt arrives 100 cycles late. */
 void os_wait_for_interrupt(bool halt)
 {
 	struct pt_regs regs = { .pc = 0 };

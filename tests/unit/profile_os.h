@@ -3,9 +3,9 @@
 #define TESTS_PROFILE_OS_H
 
 /*
- * The seam of kernel/profile/ (see kernel/profile/os.h) on a host: CPUs are a thread-local
- * number, the clock is a counter that tests move, printk() goes to a buffer, and memory can be
- * made to run out.
+ * The OS interface of kernel/profile/ (see kernel/profile/os.h) on a host. The CPU is a
+ * thread-local number, tests move the clock, printk() writes to a buffer, and allocations can be
+ * made to fail.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The C library has one of its own. */
+/* The C library defines it, too. */
 #undef __always_inline
 #include <lego/atomic.h>
 #include <lego/kernel.h>
@@ -28,7 +28,7 @@
 struct profile_task;
 struct profile_process;
 
-/* One cycle is one nanosecond. Each read moves the clock on by host_step. */
+/* A cycle is a nanosecond. Each read moves the clock forward by host_step. */
 extern u64 host_now;
 extern u64 host_step;
 u64 host_clock(void);
@@ -79,7 +79,7 @@ struct pt_regs {
 	/* The return addresses that a stack walk finds. */
 	const u64 *callers;
 	u32 nr_callers;	     /* in the kernel */
-	u32 nr_user_callers; /* behind them */
+	u32 nr_user_callers; /* of user code, behind those of the kernel */
 	int truncated;	     /* enum stack_truncation */
 	u64 sp;
 };
@@ -100,10 +100,10 @@ extern __thread struct task *host_current;
 #define os_task_idle(task)	 host_idle
 #define os_process_program(proc) host_program
 extern u8 host_program;
-/* Another one for all that differs above. */
-u64 host_who(void);
-#define os_task_key(task) host_who()
-/* One file at 4 MiB. */
+/* Returns a different key for each combination of the values above. */
+u64 host_task_key(void);
+#define os_task_key(task) host_task_key()
+/* Each process maps one file, at 4 MiB. */
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
 extern u32 host_code_map;
 #define os_task_code_map(task)	    ((void)(task), host_code_map)
@@ -115,10 +115,13 @@ extern u32 host_code_map;
 #define OS_NO_SYSCALL		    0xffff
 #define os_stack_walk_init()	    ((void)0)
 struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
-/* Those last asked about, which have the user's part, too. */
+/* The registers of the last comparison; they include the user part. */
 extern const struct pt_regs *host_user_regs;
 #define os_user_regs(task) host_user_regs
-/* Waits: where the current task is, what it waits for, and which addresses are the scheduler's. */
+/*
+ * Waits: the registers of the current task, what it waits for, and which addresses belong to the
+ * scheduler.
+ */
 extern struct pt_regs host_here;
 extern const char *host_wait_name;
 extern u64 host_wait_addr;
@@ -128,7 +131,7 @@ extern u64 host_wait_addr;
 #define OS_CHILD_WAIT	    "child"
 #define os_in_scheduler(pc) ((pc) >> 8 == 0xffffffff810000 || os_in_lock(pc))
 #define os_in_lock(pc)	    ((pc) >> 8 == 0xffffffff810009)
-/* The one task that is off its CPU, if any; where it is. */
+/* The only task that is off its CPU, or NULL, and where it sleeps. */
 extern const struct task *host_sleeper;
 extern bool host_sleeper_asleep;
 extern u64 host_sleeper_pc;
@@ -144,7 +147,7 @@ enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u6
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes
 
-/* Areas of an address space, and files, of the test. */
+/* Areas of an address space, and files, as tests define them. */
 typedef struct host_file_data {
 	const char *path;
 	const void *data;
@@ -168,7 +171,7 @@ ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at);
 extern int host_nr_key_changes;
 #define os_change_task_keys() ((void)host_nr_key_changes++)
 
-/* One timer for all CPUs, as CPU 0 sets it, and one NMI timer, which tests may take away. */
+/* One timer for all CPUs, set by CPU 0, and one NMI timer; NULL: no NMI timer. */
 extern u64 host_timer_deadline;
 void host_timer_rearm(void);
 #define os_timer_deadline() host_timer_deadline
@@ -205,7 +208,7 @@ void os_wait_turn(void);
 extern bool host_panicking;
 #define os_panicking() host_panicking
 
-/* A lock that can be taken was not held. */
+/* Locks record no owner: if trylock succeeds, the lock was not held. */
 void host_assert(bool ok, const char *file, int line, const char *what);
 bool host_is_held(os_lock_t *lock);
 #define os_assert(cond)		    host_assert(cond, __FILE__, __LINE__, #cond)
@@ -214,8 +217,8 @@ bool host_is_held(os_lock_t *lock);
 #define os_assert_process_context() ((void)0)
 
 /*
- * strace trace output: the registers of a call, and a user memory of which a part can be read. The
- * rest is on the host's side of the seam, in the test that uses it.
+ * strace trace output: the arguments of a call, and user memory, of which only a range is readable.
+ * The test that uses them implements them.
  */
 #include <generated/syscalls.h>
 #define OS_SYSCALL_DECODE_LIST(X) SYSCALL_DECODE_LIST(X)
@@ -227,7 +230,7 @@ void os_sleep_ms(u32 ms);
 #define os_realtime_ns() (1700000000ull * 1000000000 + host_now)
 #define os_may_yield()	 ((void)0)
 
-/* Files, keys in a section, workers that run when host_run_workers() is called. */
+/* Files, sysrq keys in a section, and workers that run in host_run_workers(). */
 typedef struct {
 	char buf[1 << 16];
 	size_t len;
@@ -244,7 +247,7 @@ int os_add_process_file(const char *name, const char *accepts,
 			int (*show)(os_text_t *text, struct process *proc),
 			int (*write)(const char *text, struct process *proc));
 
-/* Events: the files of /sys/kernel/tracing are found by their paths, too. */
+/* Events: host_trace_file() finds files of /sys/kernel/tracing by path. */
 typedef struct {
 	const char *path, *accepts;
 	int (*show)(os_text_t *text, const void *arg);

@@ -2,9 +2,12 @@
 #ifndef TESTS_PROFILE_OS_HOOKS_H
 #define TESTS_PROFILE_OS_HOOKS_H
 
-/* The light half of the seam (kernel/profile/os_hooks.h) on a host: see profile_os.h. */
+/*
+ * The part of the OS interface that hooks need (kernel/profile/os_hooks.h), on a host: see
+ * profile_os.h.
+ */
 
-/* The C library has one of its own. */
+/* The C library defines it, too. */
 #undef __always_inline
 #include <lego/kernel.h>
 
@@ -33,7 +36,7 @@ char *host_percpu_area(unsigned int cpu);
 #define OS_DEFINE_PER_CPU(type, name)  __section("percpu") __typeof__(type) name
 #define OS_DECLARE_PER_CPU(type, name) extern __typeof__(type) name
 #ifdef HOST_ONE_CPU
-#define os_per_cpu(name, cpu) (*((void)(cpu), &(name))) /* in as few instructions as in a kernel */
+#define os_per_cpu(name, cpu) (*((void)(cpu), &(name))) /* as few instructions as in a kernel */
 #else
 #define os_per_cpu(name, cpu) \
 	(*(__typeof__(name) *)(host_percpu_area(cpu) + ((char *)&(name)-__start_percpu)))
@@ -41,7 +44,7 @@ char *host_percpu_area(unsigned int cpu);
 #define os_this_cpu_ptr(ptr) (&os_per_cpu(*(ptr), host_cpu))
 #define os_cpu()	     host_cpu
 
-/* The clock that tests move, by hand or by host_step at each read. */
+/* The clock. Tests move it, by hand or by host_step at each read. */
 u64 host_clock(void);
 extern u64 host_now;
 #define os_clock_begin() host_clock()
@@ -49,15 +52,15 @@ extern u64 host_now;
 #define OS_CLOCK_BODY(n) (host_now += (n))
 #define os_cycles()	 host_clock()
 
-/* The current task's part; cycles that every task has been off a CPU. */
+/* The profiler's part of the current task, and the cycles that each task has been off a CPU. */
 extern u64 host_off;
 struct profile_task *os_current_profile(void);
 #define os_off_cycles(pt) ((void)(pt), host_off)
 
-/* Keys that are looked at, and plain additions and calls. */
+/* Keys are variables that are tested; additions and calls are plain C. */
 #include "../../kernel/profile/os_none_hooks.h"
 
-/* Tests may act when a key has been set. */
+/* Calls host_on_key, if a test has set it. */
 void host_key_is_set(void);
 #undef os_key_set
 #define os_key_set(key, on_) (pf_write_once((key)->on, on_), host_key_is_set())

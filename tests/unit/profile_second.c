@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A second file of test_profile_points_counts.c: a point with a name that is used there, too. */
+/* A second file of test_profile_points_counts.c. Its point has the name of a point there. */
 
 #include "unit.h"
 

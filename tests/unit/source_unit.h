@@ -2,7 +2,10 @@
 #ifndef TESTS_SOURCE_UNIT_H
 #define TESTS_SOURCE_UNIT_H
 
-/* Shared by the tests of the source of samples: a store that only counts, and interrupts. */
+/*
+ * Shared by the tests of the source of samples: a store that only counts samples, and simulated
+ * interrupts.
+ */
 
 #include "unit.h"
 
@@ -15,7 +18,10 @@ static u64 nr_taken[HOST_NR_CPUS], generations[HOST_NR_CPUS];
 static bool last_in_nmi;
 static int nr_resets;
 
-/* What the store would do: a sample belongs to the generation that it found. */
+/*
+ * Stands in for the store. A sample belongs to the generation at its start, even if a reset falls
+ * into it.
+ */
 static bool resets_in_sample;
 static void (*stalled_in_reset)(void);
 static u64 generation;
@@ -107,7 +113,7 @@ static inline int setup(void **state)
 	return 0;
 }
 
-/* The timer's interrupt, so many cycles late. */
+/* Takes the timer interrupt late_cycles after its deadline. */
 static inline void timer_comes(u64 late_cycles)
 {
 	struct pt_regs regs = { .pc = TEXT + 0x10 };
@@ -126,10 +132,7 @@ static inline void nmi_comes(bool irqs_off)
 	assert_true(handled);
 }
 
-/*
- * Checks CPU 0's numbers, and that on every CPU the samples expected by the clock are accounted
- * for.
- */
+/* Checks CPU 0's counts. On every CPU, the expected samples must add up. */
 static inline void expect_sums(u64 taken, u64 lost, u64 self)
 {
 	source_snapshot(&snap);

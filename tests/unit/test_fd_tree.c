@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * kernel/fs/fd_tree.c: random changes, compared with an array; no memory; and the work does not
- * grow with the number of descriptors. Work is counted in basic blocks: the compiler calls
- * __sanitizer_cov_trace_pc() in each.
+ * Tests kernel/fs/fd_tree.c: random changes against an array, failing allocations, and that the
+ * cost does not grow with the number of descriptors. Cost is counted in basic blocks: the compiler
+ * calls __sanitizer_cov_trace_pc() in each.
  */
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 #include "../../kernel/fs/fd_tree.h"
 
-#define NR_FDS 20000 /* in the array */
+#define NR_FDS 20000 /* size of the array */
 #define SPARSE (1 << 20)
 
 static struct fd_tree tree;
@@ -79,7 +79,10 @@ static void set(int fd, void *value)
 	fd_tree_set(&tree, leaf, fd, value);
 }
 
-/* Returns the first descriptor from fd on that is set in the array, or not, or NR_FDS. */
+/*
+ * Returns the first descriptor from fd on whose slot in the array is set, or not set; NR_FDS if
+ * there is none.
+ */
 static int find(int fd, bool is_set)
 {
 	while (fd < NR_FDS && !model[fd] == is_set)
@@ -96,7 +99,7 @@ static void check_from(int fd)
 	assert_ptr_equal(fd_tree_get(&tree, fd), model[fd]);
 }
 
-/* Sets mostly, then clears mostly, so that whole nodes become full and empty again. */
+/* Mostly sets, then mostly clears, so that whole nodes become full and empty again. */
 static void test_random_changes(void **state)
 {
 	for (int n = 0; n < 200000; n++) {
@@ -126,7 +129,7 @@ static void test_lowest_free(void **state)
 	}
 }
 
-/* Far apart: few nodes, and those between are skipped. */
+/* Two distant descriptors: the tree has few nodes, and a search skips the gap. */
 static void test_sparse(void **state)
 {
 	set(SPARSE - 1, model);
@@ -158,7 +161,7 @@ static void test_copy(void **state)
 	fd_tree_free(&other);
 }
 
-/* Whatever node there is no memory for, the tree is as it was, and can be freed. */
+/* Whichever allocation fails, the tree is unchanged and can be freed. */
 static void test_no_memory(void **state)
 {
 	set(5, model);
@@ -170,7 +173,7 @@ static void test_no_memory(void **state)
 	assert_int_equal(nr_allowed, 6);
 }
 
-/* Fills nr descriptors, then frees and takes some of them. */
+/* Fills nr descriptors, then frees and retakes some. Returns the highest cost of a round. */
 static u64 worst_cost(int nr)
 {
 	u64 worst = 0;
@@ -195,7 +198,7 @@ static void test_cost_is_flat(void **state)
 {
 	u64 few = worst_cost(100), many = worst_cost(NR_FDS);
 
-	assert_in_range(few, 10, 200); /* blocks are counted at all */
+	assert_in_range(few, 10, 200); /* at least 10, to show that blocks are counted */
 	assert_in_range(many, few, 2 * few);
 }
 

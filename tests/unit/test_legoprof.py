@@ -360,7 +360,7 @@ def test_no_export(write, capsys):
         assert status == 2 and "is not an export" in err
 
 
-def test_cut(write, capsys):
+def test_truncated(write, capsys):
     """A truncated export is refused. --damaged reads its complete lines, but diff refuses it."""
     data = text()
     path = write(data[: data.index(b'"sys_openat"') + 20])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* kernel/lib/ against the host's C library and against plain arithmetic. See lego_names.h. */
+/* Tests kernel/lib/ against the host's C library and plain arithmetic. See lego_names.h. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,7 +126,7 @@ static void test_glob(void **state)
 	assert_true(glob_match_list("a,b*,c", "c"));
 	assert_false(glob_match_list("a,b*,c", "d"));
 	assert_false(glob_match_list("a,b*,c", "a,b"));
-	/* Does not take exponential time. */
+	/* This must not take exponential time. */
 	assert_false(glob_match("*a*a*a*a*a*a*a*a*a*a*b",
 				"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }
@@ -151,7 +151,7 @@ static void test_parse_u64(void **state)
 		assert_int_equal(parse_u64(bad[i], &value), -EINVAL);
 }
 
-/* Print the same with both, into a buffer of each size. */
+/* Both functions must print the same, into a buffer of each size. */
 static void same_print(const char *fmt, ...)
 {
 	char ours[128], theirs[128];
@@ -185,8 +185,8 @@ static void test_printf(void **state)
 		for (u32 w = 0; w < ARRAY_SIZE(widths); w++) {
 			for (const char *c = "diuxXo"; *c; c++) {
 				/*
-				 * + and space mean nothing to, # not the same for, unsigned
-				 * ones.
+				 * + and space are tested with %d only. # has no meaning for decimal
+				 * conversions.
 				 */
 				if ((flags[f][0] == '+' || flags[f][0] == ' ') && *c != 'd')
 					continue;
@@ -212,7 +212,7 @@ static void test_printf(void **state)
 	same_print("%3u.%02u %4lu.%09lu", 7u, 5u, 3ul, 7ul);
 }
 
-static void test_scnprintf_tells_what_it_stored(void **state)
+static void test_scnprintf_returns_stored_length(void **state)
 {
 	char buf[4];
 
@@ -222,7 +222,7 @@ static void test_scnprintf_tells_what_it_stored(void **state)
 	assert_int_equal(lego_scnprintf(buf, 0, "%s", "ab"), 0);
 }
 
-/* What names hold stays in its line, and is not taken for what the kernel says. */
+/* A name with control characters stays on its line, quoted, and cannot imitate kernel messages. */
 static void test_escaped_names(void **state)
 {
 	char text[64];
@@ -234,11 +234,11 @@ static void test_escaped_names(void **state)
 	assert_string_equal(text, "<a\\x0ab\\x09\\\"c\\\" \\\\ \\x7f\\xc3\\x1b[>");
 	lego_snprintf(text, sizeof(text), "%-6pE|%7pE|%3pE|%pE", "a\n", "a\n", "a\n", "");
 	assert_string_equal(text, "a\\x0a |  a\\x0a|a\\x0a|");
-	assert_int_equal(lego_snprintf(text, 4, "%pE", "\n\n"), 8); /* cut as other text */
+	assert_int_equal(lego_snprintf(text, 4, "%pE", "\n\n"), 8); /* truncated like other text */
 	assert_string_equal(text, "\\x0");
 	assert_int_equal(escape_bytes(text, sizeof(text), "a\0b\n", 4), 10);
 	assert_string_equal(text, "a\\x00b\\x0a");
-	lego_snprintf(text, sizeof(text), "%p", (void *)0x1234); /* a plain pointer */
+	lego_snprintf(text, sizeof(text), "%p", (void *)0x1234); /* %p without a suffix */
 	assert_string_equal(text, "0x0000000000001234");
 }
 
@@ -299,8 +299,8 @@ static void test_strings(void **state)
 }
 
 /*
- * A text's memory: filled with what must not be seen, and only in small pieces. Making room changes
- * what is printed.
+ * kmalloc() for texts: fills memory with '#', fails above MAX_KMALLOC, and changes the string being
+ * printed, as another CPU may.
  */
 #define MAX_KMALLOC (1 << 20)
 
@@ -347,7 +347,7 @@ static void test_text_of_a_string_that_changes(void **state)
 	expect_text(&text, "first ", 10);
 	text_free(&text);
 
-	/* It grows each time until there is room. */
+	/* The string grows at the first allocation, so that a second one is needed. */
 	next_name_len = 3;
 	text_printf(&text, "%s", "");
 	next_name_len = 1500;
@@ -360,7 +360,7 @@ static void test_text_of_a_string_that_changes(void **state)
 	text_free(&text);
 }
 
-/* Much longer than what kmalloc() gives in one piece, read in pieces of odd sizes. */
+/* A text much longer than one kmalloc(), read in chunks of odd sizes. */
 static void test_long_text(void **state)
 {
 	enum {
@@ -384,7 +384,7 @@ static void test_long_text(void **state)
 		pos += n;
 	}
 	assert_int_equal(pos, text.len);
-	/* 10 of one digit, 90 of two, ..., and their newlines. */
+	/* 10 numbers of one digit, 90 of two, and so on, each with a newline. */
 	assert_int_equal(pos, 10 * 2 + 90 * 3 + 900 * 4 + 9000 * 5 + 90000 * 6 + 900000 * 7 + 3);
 	assert_int_equal(nr, 3);
 	assert_memory_equal(line, "end", 3);
@@ -407,7 +407,7 @@ static void end_lines(void *last)
 	nr_ends++;
 }
 
-/* One line at a time is in memory; only what is there, and what comes, can be read. */
+/* Only one line at a time is in memory. Reads may go forward, but not back. */
 static void test_text_made_while_it_is_read(void **state)
 {
 	struct text text = { 0 };
@@ -427,7 +427,7 @@ static void test_text_made_while_it_is_read(void **state)
 	assert_int_equal(next_line, 10001);
 	assert_int_equal(text.len, 6);
 	assert_int_equal(text_read(&text, 5, read, 1), -EINVAL);
-	/* Far ahead, up to the end, and behind it. */
+	/* Reads far ahead, the end, and behind the end. */
 	assert_int_equal(text_read(&text, 6 + 6 * 2345, read, 100), 6);
 	assert_memory_equal(read, "12345\n", 6);
 	assert_int_equal(nr_ends, 1);
@@ -435,7 +435,7 @@ static void test_text_made_while_it_is_read(void **state)
 	assert_int_equal(text_read(&text, 6 + 6 * 2346 + 100, read, 100), 0);
 	text_free(&text);
 	assert_int_equal(nr_ends, 1);
-	/* Freed before its end. */
+	/* Frees a stream that was not read to its end. */
 	text_stream(&text, print_line, end_lines, &last);
 	text_free(&text);
 	assert_int_equal(nr_ends, 2);
@@ -451,7 +451,7 @@ int main(void)
 		cmocka_unit_test(test_parse_u64),
 		cmocka_unit_test(test_printf),
 		cmocka_unit_test(test_escaped_names),
-		cmocka_unit_test(test_scnprintf_tells_what_it_stored),
+		cmocka_unit_test(test_scnprintf_returns_stored_length),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_strings),
 		cmocka_unit_test(test_text_of_a_string_that_changes),

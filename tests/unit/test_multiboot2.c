@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* arch/x86/boot/multiboot2.c: tags as they should be, and as they should not. See lego_names.h. */
+/* Tests arch/x86/boot/multiboot2.c with good and bad tags. See lego_names.h. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,10 @@
 
 struct boot_info boot_info;
 
-/* The information, in a block of just its size: the sanitizer sees what is read beyond. */
+/*
+ * The boot information, in a block of exactly its size, so that the sanitizer detects reads beyond
+ * it.
+ */
 static u8 *block;
 static u32 block_bytes, build_bytes;
 static u8 build[1024];
@@ -111,7 +114,7 @@ static void put_tag(u32 type, const void *content, u32 nr_bytes)
 	put(content, nr_bytes);
 }
 
-/* False for a panic. */
+/* Returns false if the kernel panics. */
 static bool read_block(void)
 {
 	bool survived = false;
@@ -126,7 +129,7 @@ static bool read_block(void)
 	return survived;
 }
 
-/* What start_info() and put_*() have made, total_bytes of it. */
+/* Reads the first total_bytes of what start_info() and put_*() have built. */
 static bool read_info(u32 total_bytes)
 {
 	bool survived;
@@ -154,7 +157,7 @@ static void make_good(void)
 	put_u32(0x300001);
 	put("", 1);
 	start_tag(6, 8 + 8 + 2 * 32);
-	put_u32(32); /* entries may grow */
+	put_u32(32); /* later versions may use larger entries */
 	put_u32(0);
 	put_u64(0x1000);
 	put_u64(0x2000);
@@ -201,8 +204,11 @@ static void test_newer_rsdp_first(void **state)
 	assert_int_equal(first_of_rsdp, '2');
 }
 
-/* Cut anywhere, nothing beyond the end is read; only the whole is without a warning. */
-static void test_cut(void **state)
+/*
+ * Truncates the information at every length. Nothing beyond the end may be read, and each
+ * truncation warns.
+ */
+static void test_truncated(void **state)
 {
 	make_good();
 	for (u32 total = 8; total < build_bytes; total++) {
@@ -211,12 +217,12 @@ static void test_cut(void **state)
 	}
 }
 
-static void test_not_there(void **state)
+static void test_not_mapped(void **state)
 {
 	make_good();
 	block_bytes = 0;
 	assert_false(read_block());
-	/* Larger than what is mapped. */
+	/* The size is larger than what can be mapped. */
 	block_bytes = 8;
 	block = build;
 	memset(build, 0xff, 4);
@@ -244,7 +250,7 @@ static void test_bad_content(void **state)
 	put_tag(1, "no end", 6);
 	put_tag(3, "\1\0\0", 4);
 	start_tag(6, 8 + 8 + 24);
-	put_u32(8); /* smaller than an entry is */
+	put_u32(8); /* smaller than an entry */
 	put_u32(0);
 	put_u64(0);
 	put_u64(0x1000);
@@ -272,7 +278,7 @@ static void test_bad_content(void **state)
 	assert_int_equal(nr_memory, 1);
 }
 
-/* Any byte wrong: no read beyond the end, which the sanitizer would stop. */
+/* Changes each byte. The sanitizer stops the test if anything beyond the end is read. */
 static void test_noise(void **state)
 {
 	u32 total;
@@ -295,9 +301,9 @@ static void test_noise(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	 cmocka_unit_test(test_newer_rsdp_first),
-		cmocka_unit_test(test_cut),	 cmocka_unit_test(test_not_there),
-		cmocka_unit_test(test_bad_tags), cmocka_unit_test(test_bad_content),
+		cmocka_unit_test(test_good),	  cmocka_unit_test(test_newer_rsdp_first),
+		cmocka_unit_test(test_truncated), cmocka_unit_test(test_not_mapped),
+		cmocka_unit_test(test_bad_tags),  cmocka_unit_test(test_bad_content),
 		cmocka_unit_test(test_noise),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* kernel/profile/os_none.h: what stands in for a kernel's sort, division, numbers and patterns. */
+/* Tests kernel/profile/os_none.h: the default sort, division, parsing and glob patterns. */
 
 #include <setjmp.h>
 #include <stdarg.h>

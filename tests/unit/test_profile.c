@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whole reports: when they come, their frame, one at a time, reset, and in a panic. */
+/*
+ * Tests whole reports: what triggers them, their first and last lines, one at a time, reset, and
+ * panic.
+ */
 
 #include "unit.h"
 
@@ -7,7 +10,7 @@ DEFINE_PROFILE_POINT(work)
 
 static struct process proc;
 static struct task task;
-static int nr_allocated_at_start; /* they stay */
+static int nr_allocated_at_start; /* allocated once and never freed */
 
 static int setup(void **state)
 {
@@ -69,7 +72,10 @@ static bool printed_at_exit(const char *on_exit)
 	return host_log[0];
 }
 
-/* The name, but of a process's exit; since when there are samples; the line about its own. */
+/*
+ * The tables of a report. Filled in: the name, except at an exit; since when samples count; the
+ * line about the process's own samples.
+ */
 static const char *const tables =
 	"Kernel strace\n"
 	"Task: 20:20 nr_accumulated_threads: 1%s\n"
@@ -101,7 +107,7 @@ static const char *const tables =
 static void print_tables(char text[4096], const char *since, const char *of_process)
 {
 	const char *points = of_process[0] ? "of this process" : "all CPUs";
-	/* The process was there when setup() reset the counters, points were not. */
+	/* setup() reset the counters of the process, but points did not exist yet. */
 	const char *points_since = of_process[0] ? "the last reset" : since;
 	const char *name = of_process[0] ? "" : " (wordcount)";
 
@@ -109,7 +115,7 @@ static void print_tables(char text[4096], const char *since, const char *of_proc
 		    4096);
 }
 
-/* The rows are the same whatever the reason; the frame has the number of the report. */
+/* The tables do not depend on the reason. The first and last lines have the report's number. */
 static void expect_report(unsigned int number, const char *why, const char *since,
 			  const char *of_process)
 {
@@ -124,7 +130,7 @@ static void expect_report(unsigned int number, const char *why, const char *sinc
 static void test_full_report_to_the_byte(void **state)
 {
 	profile_init();
-	nr_allocated_at_start = 3 * HOST_NR_CPUS + 1; /* and what a report of points reads */
+	nr_allocated_at_start = 3 * HOST_NR_CPUS + 1; /* plus one for reports of points */
 	work();
 	profile_report("sysrq");
 	expect_report(1, "sysrq", "boot", "");
@@ -140,7 +146,7 @@ static void test_full_report_to_the_byte(void **state)
 	profile_process_release(&proc);
 	expect_report(3, "wordcount (pid 20) exited with status 3 after 1.810 s", "boot",
 		      "of this process: 1 = user 0 + kernel 1 + interrupt 0\n");
-	/* It is gone now. */
+	/* The process has been released. */
 	host_log_clear();
 	profile_report("sysrq");
 	assert_null(strstr(host_log, "Kernel strace"));
@@ -174,7 +180,7 @@ static void test_bad_values_are_refused(void **state)
 	assert_int_equal(host_set_param("profile.on_exit", too_long), -EINVAL);
 	for (u32 i = 0; i < ARRAY_SIZE(bad_top); i++)
 		assert_int_equal(host_set_param("profile.top", bad_top[i]), -EINVAL);
-	/* The value before stays. */
+	/* The previous value stays. */
 	profile_report("x");
 	assert_non_null(strstr(host_log, "(top #10)"));
 	assert_int_equal(host_set_param("profile.top", "1"), 0);
@@ -248,7 +254,7 @@ static void report_meanwhile(void)
 	profile_report("meanwhile");
 }
 
-/* What is asked for while an exit report is printed follows it. */
+/* A report requested while an exit report is being printed follows it. */
 static void test_report_inside_an_exit_report(void **state)
 {
 	second_proc = (struct process){ .pid = 21, .comm = "second" };
@@ -272,7 +278,7 @@ static void wait_a_little(void)
 	sched_yield();
 }
 
-/* Every report in the log is whole, wherever they come from, and no exit goes without. */
+/* Reports from two threads never mix, and every exit has its report. */
 static void test_reports_do_not_mix(void **state)
 {
 	unsigned int nr_begin = 0, nr_end = 0, nr_exits = 0, inside = 0, number, last = 0;
@@ -323,7 +329,7 @@ static void test_reset_empties_all(void **state)
 	assert_non_null(strstr(host_log, text));
 }
 
-/* The tables of a report after some work, a call in flight included. */
+/* Returns the tables of a report after some work and with a call in flight. */
 static char *report_of_work(bool extra_reports)
 {
 	static const char frame[] = "profile: ";
@@ -375,10 +381,7 @@ static void fault_again(void)
 	profile_report("nested");
 }
 
-/*
- * Runs last, as there is no way back. Printing is going on when it comes, and it faults once
- * more.
- */
+/* A panic interrupts a report that is being printed, and faults again while it prints its own. */
 static void test_panic(void **state)
 {
 	const char *panic;
@@ -399,7 +402,7 @@ static void test_panic(void **state)
 	host_panicking = false;
 }
 
-/* Nothing of it goes to the console, and what is asked for meanwhile comes after it. */
+/* Prints to the console, while another report is being read as text. */
 static void sysrq_meanwhile(void)
 {
 	profile_report("sysrq");
@@ -431,7 +434,7 @@ static void test_report_as_a_text(void **state)
 	assert_null(strstr(host_file_read("profile/report"), "sys_read"));
 }
 
-/* The file refuses a name that no function has: it would give an empty table without a word. */
+/* The file refuses the name of an unknown function, since its table would always be empty. */
 static void test_unknown_function_is_refused(void **state)
 {
 	assert_int_equal(host_file_write("profile/function", "fn_4\n"), 0);
@@ -446,7 +449,7 @@ static void write_another_function(void)
 	assert_int_equal(host_file_write("profile/function", "fn_77\n"), 0);
 }
 
-/* A table is of the function that the file named when the reader began. */
+/* A table shows the function that was selected when the reader began. */
 static void test_function_changes_while_it_is_printed(void **state)
 {
 	const char *text;
@@ -485,7 +488,7 @@ static void note_wait(void)
 	sched_yield();
 }
 
-/* The log when the machine could be switched off. */
+/* Waits for reports to end, and stores the length of the log when the machine may switch off. */
 static void *end_reports(void *logged)
 {
 	profile_end_reports();
@@ -505,7 +508,7 @@ static unsigned int nr_cut_reports(void)
 	return nr;
 }
 
-/* Starts to switch the machine off in the middle of a report. */
+/* Begins to switch the machine off in the middle of a report. */
 static void end_meanwhile(void)
 {
 	host_on_line = NULL;
@@ -529,10 +532,10 @@ static void *report_exit_too_late(void *arg)
 }
 
 /*
- * The report being printed ends first, then the one that was asked for. Later ones wait for ever.
- * This is the last test: there is no report after it.
+ * Switching off waits for the report being printed and for the requested one. Later reports block
+ * for ever, so this is the last test.
  */
-static void test_the_end_waits_for_reports(void **state)
+static void test_power_off_waits_for_reports(void **state)
 {
 	static struct process late;
 	pthread_t thread;
@@ -577,7 +580,7 @@ int main(void)
 		TEST(test_function_changes_while_it_is_printed),
 		TEST(test_on_exit_file),
 		TEST(test_panic),
-		TEST(test_the_end_waits_for_reports),
+		TEST(test_power_off_waits_for_reports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Switching points: at boot, by the file, by a key. */
+/* Tests how points are switched: at boot, by the file, and by a sysrq key. */
 
 #include "unit.h"
 
@@ -84,7 +84,7 @@ static void test_bad_values_are_refused(void **state)
 	assert_int_equal(host_file_write(path, "-tlb_*,-no_*"), -EINVAL);
 	expect_points("OAf");
 	points_switch("*", false);
-	profile_init(); /* the value before stays */
+	profile_init(); /* the previous value stays */
 	expect_points("OAf");
 }
 

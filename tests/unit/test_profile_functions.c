@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The counts of functions: what a reader gets while calls go on and counts are reset. */
+/* Tests the counts of functions: snapshots while functions are called and counts are reset. */
 
 #include "unit.h"
 
@@ -8,7 +8,7 @@
 #define FUNCTION 0x81000100
 #define CALLER	 0x81000205
 
-bool functions_used; /* profiler.c is not in this test */
+bool functions_used; /* normally in profiler.c, which is not linked here */
 
 static struct profile_function_thread thread;
 
@@ -58,7 +58,10 @@ static void test_counts(void **state)
 	assert_int_equal(read_counts().nr_pairs, 0);
 }
 
-/* A tracer has functions call the hooks while counting is off. Then nothing is missing. */
+/*
+ * While counting is off, a tracer may still let functions call the hooks. Those calls do not count
+ * as lost.
+ */
 static void test_calls_in_nmis(void **state)
 {
 	profile_function_in_nmi();
@@ -77,7 +80,7 @@ static void reset_once(void)
 	functions_reset();
 }
 
-/* A snapshot has the counts from before a reset or from after it: none is less than zero. */
+/* A snapshot has the counts from before a reset or from after it, never a negative difference. */
 static void test_reset_during_snapshot(void **state)
 {
 	struct function_snapshot snap;

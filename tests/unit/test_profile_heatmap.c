@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ticks: what they hit, how functions add up, and that nothing is lost. */
+/* Tests the heatmap: classes of samples, sums by function, and that no sample is lost. */
 
 #include "unit.h"
 
@@ -55,7 +55,7 @@ static u64 nr_ticks(void)
 	return sum;
 }
 
-/* Take a snapshot in which the rows add up to this many ticks. */
+/* Takes a snapshot, and checks that its rows add up to nr ticks. */
 static void expect_ticks(u64 nr)
 {
 	u64 sum;
@@ -73,7 +73,7 @@ static void test_nothing_before_init(void **state)
 {
 	tick(TEXT);
 	expect_ticks(0);
-	host_fail_alloc = 5; /* two for each CPU */
+	host_fail_alloc = 5; /* each CPU needs two allocations */
 	sample_init();
 	host_fail_alloc = 0;
 	assert_true(strstr(host_log, "no memory for samples of CPU 2\n"));
@@ -136,7 +136,7 @@ static void test_classes(void **state)
 	assert_int_equal(snap.nr_class[HEAT_IDLE], 3);
 	assert_int_equal(snap.nr_class[HEAT_IRQ], 4);
 	assert_int_equal(snap.nr_class[HEAT_KERNEL], 5);
-	assert_int_equal(nr_at(TEXT), 8); /* idle ticks stay where they are */
+	assert_int_equal(nr_at(TEXT), 8); /* idle samples count for their function, too */
 	report_print_heatmap(&snap, 10, false);
 	assert_true(
 		strstr(host_log,
@@ -162,7 +162,7 @@ static void test_unknown_addresses_stay_exact(void **state)
 			   "ffffc90000001235             [unknown]           1      25.00\n"));
 }
 
-/* A nearly full store, so that all meet each other on the way to their slots. */
+/* Nearly fills the store, so that many samples collide on the way to their slots. */
 static void test_neighbours_are_not_merged(void **state)
 {
 	u64 nr_missing = 0, nr;
@@ -183,7 +183,7 @@ static void test_neighbours_are_not_merged(void **state)
 	assert_true(nr_missing < 400);
 }
 
-static void test_full_store_drops_and_says_so(void **state)
+static void test_full_store_reports_drops(void **state)
 {
 	u64 nr = 3 * SAMPLE_SLOTS;
 
@@ -192,7 +192,7 @@ static void test_full_store_drops_and_says_so(void **state)
 	expect_ticks(nr);
 	assert_true(snap.nr_dropped >= nr - SAMPLE_SLOTS);
 	assert_true(snap.nr_dropped < nr - SAMPLE_SLOTS + SAMPLE_SLOTS / 8);
-	/* What is in stays countable. */
+	/* A full store still counts samples that it has a record for. */
 	tick(TEXT);
 	expect_ticks(nr + 1);
 	assert_true(nr_at(TEXT) >= 2);
@@ -221,17 +221,14 @@ static void test_reset(void **state)
 	tick_user();
 	expect_ticks(2);
 	sample_reset();
-	expect_ticks(0); /* though the CPU has not noticed yet */
+	expect_ticks(0); /* even before the CPU has emptied its store */
 	tick(TEXT + 0x100);
 	expect_ticks(1);
 	assert_int_equal(nr_at(TEXT), 0);
 	assert_int_equal(nr_at(TEXT + 0x100), 1);
 }
 
-/*
- * A process has only its own samples: not those of others, nor those of an earlier process with its
- * pid.
- */
+/* A process has only its own samples, without those of an earlier process with its pid. */
 static void test_scope_of_a_process(void **state)
 {
 	struct sample_scope scope = { .pid = 5 };
@@ -254,13 +251,13 @@ static void test_scope_of_a_process(void **state)
 		strstr(host_log, "\nof this process: 3 = user 1 + kernel 2 + interrupt 0\n"));
 	host_line("ffffffff81000000                  fn_0           1      33.33");
 
-	scope.key_floor = host_who();
+	scope.key_floor = host_task_key();
 	heatmap_snapshot(&snap, &view, &scope);
 	assert_int_equal(view.nr_rows, 0);
 	host_pid = 1;
 }
 
-static void test_looking_changes_nothing(void **state)
+static void test_snapshots_change_nothing(void **state)
 {
 	static struct heat_snapshot again;
 	static char first[1 << 16];
@@ -293,13 +290,16 @@ static void *write_ticks(void *arg)
 	return NULL;
 }
 
-/* Beside a CPU that ticks without a pause each copy still adds up, and numbers only grow. */
-static void test_reading_beside_ticks(void **state)
+/* Every snapshot adds up while another CPU takes samples, and its counts only grow. */
+static void test_reading_during_samples(void **state)
 {
 	u64 nr = 0, last = 0;
 	pthread_t thread;
 
-	/* Else a reader may still hold what the reset is to empty. */
+	/*
+	 * Makes CPU 1 empty its store first. Otherwise a reader may have pinned it just then, and
+	 * samples would be dropped.
+	 */
 	host_cpu = 1;
 	tick(TEXT);
 	host_cpu = 0;
@@ -334,12 +334,12 @@ int main(void)
 		TEST(test_classes),
 		TEST(test_unknown_addresses_stay_exact),
 		TEST(test_neighbours_are_not_merged),
-		TEST(test_full_store_drops_and_says_so),
+		TEST(test_full_store_reports_drops),
 		TEST(test_more_functions_than_a_report_holds),
 		TEST(test_reset),
 		TEST(test_scope_of_a_process),
-		TEST(test_looking_changes_nothing),
-		TEST(test_reading_beside_ticks),
+		TEST(test_snapshots_change_nothing),
+		TEST(test_reading_during_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Histograms of all profilers: buckets of times, percentiles, and how they are printed. */
+/* Tests the histograms of all profilers: buckets, percentiles, and the printed form. */
 
 #include "unit.h"
 
 #include "../../kernel/profile/histogram.h"
 
 #define FIRST_LOG2 7
-#define NR_BUCKETS 5 /* of 2^7 and less to 2^11 cycles and more */
+#define NR_BUCKETS 5 /* from at most 2^7 to at least 2^11 cycles */
 
 static u64 buckets[NR_BUCKETS];
 static struct histogram h = { buckets, NR_BUCKETS, FIRST_LOG2, 0 };
@@ -66,7 +66,7 @@ static void test_known_percentiles(void **state)
 	assert_int_equal(histogram_percentile(&h, 100), 1500);
 }
 
-/* Half of three are two: the rank is rounded up. */
+/* Ranks are rounded up: the median of three values is the second. */
 static void test_few(void **state)
 {
 	count(200);
@@ -80,7 +80,7 @@ static void test_few(void **state)
 	assert_int_equal(histogram_percentile(&h, 67), 600);
 }
 
-/* The last bucket has no end of its own: its bound is the longest time. */
+/* The last bucket has no upper end, so its bound is the longest time. */
 static void test_longer_than_the_last_bucket(void **state)
 {
 	count(1ull << 40);
@@ -95,7 +95,7 @@ static void test_all_of_64_bits(void **state)
 	u64 wide[64] = { 0 };
 	struct histogram all = { wide, 64, 0, ~0ull };
 
-	wide[0] = wide[1] = wide[63] = 1ull << 62; /* 100 times as many are beyond 64 bits */
+	wide[0] = wide[1] = wide[63] = 1ull << 62; /* 100 times the sum does not fit 64 bits */
 	assert_int_equal(histogram_nr(wide, 64), 3ull << 62);
 	assert_int_equal(histogram_percentile(&all, 33), 1);
 	assert_int_equal(histogram_percentile(&all, 34), 3);
@@ -110,7 +110,7 @@ static int compare(const void *a, const void *b)
 	return *(const u64 *)a < *(const u64 *)b ? -1 : *(const u64 *)a > *(const u64 *)b;
 }
 
-/* Of any times: no percentile is below the exact one, nor above the end of its bucket. */
+/* For random times, a percentile is at least the exact one and at most the end of its bucket. */
 static void test_bounds_of_random_times(void **state)
 {
 	static u64 times[1000];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Images: build ids of ELF files, good and bad; and which code is where in an address space. */
+/* Tests images: build ids of good and bad ELF files, and the map of code in an address space. */
 
 #include "unit.h"
 
@@ -72,7 +72,7 @@ static void test_build_id(void **state)
 	assert_int_equal(read_id(&elf, sizeof(elf), id), 0);
 }
 
-/* Whatever a file says, reading it ends, and within the buffers. */
+/* Reading a damaged file ends, and stays inside the buffers. */
 static void test_build_id_of_damaged_files(void **state)
 {
 	unsigned int seed = 1, nr_found = 0;
@@ -123,7 +123,7 @@ static const char *path_at(u32 number, u64 addr)
 	return "";
 }
 
-static void test_what_is_alike_has_one_number(void **state)
+static void test_equal_code_has_one_number(void **state)
 {
 	struct vma data = { 0x9000, 0xa000, &library, 0, .is_code = false };
 	struct profile_mm child;
@@ -137,24 +137,24 @@ static void test_what_is_alike_has_one_number(void **state)
 	assert_int_equal(child.code_map, both);
 	profile_area_changed(&mm, &data);
 	assert_int_equal(mm.code_map, both);
-	/* An execve of the same program begins from nothing. */
+	/* After an execve the same program gets the same numbers. */
 	mm.code_map = 0;
 	assert_int_equal(map(0x1000, 0x2000, &program, 0x1000), first);
 	assert_int_equal(map(0x7000, 0x8000, &library, 0), both);
-	/* Mapped again, whole or in part. */
+	/* Maps the same code again, whole and in part. */
 	assert_int_equal(map(0x7800, 0x8000, &library, 0x800), both);
 	assert_int_equal(map(0x1000, 0x2000, &program, 0x1000), both);
 	assert_int_equal(code_maps_nr(), nr);
 	assert_int_equal(images_nr(), nr_images);
 	assert_int_equal(host_nr_key_changes, 0);
-	/* The same path, but another file. */
+	/* Another file with the same path. */
 	mm.code_map = 0;
 	assert_int_not_equal(map(0x1000, 0x2000, &(os_file_t){ "/bin/program", "", 0 }, 0x1000),
 			     first);
 	assert_int_equal(images_nr(), nr_images + 1);
 }
 
-/* Code in the place of other code: the new one counts, and samples are told apart. */
+/* New code replaces old code at the same addresses, and samples of both are kept apart. */
 static void test_replaced_code(void **state)
 {
 	u32 one, other, nr;
@@ -170,7 +170,7 @@ static void test_replaced_code(void **state)
 	}
 	assert_int_equal(code_maps_nr(), nr);
 	assert_int_equal(host_nr_key_changes, 2001);
-	/* Code of no file hides a part; it has no name of its own. */
+	/* Code without a file hides part of the library, and has no name. */
 	map(0x7800, 0x7900, NULL, 0);
 	assert_string_equal(path_at(mm.code_map, 0x77ff), "/lib/library");
 	assert_string_equal(path_at(mm.code_map, 0x7800), "");
@@ -220,7 +220,7 @@ static void test_json(void **state)
 	assert_null(strstr(host_file_read("profile/images.json"), "without room"));
 }
 
-/* Nothing is named wrongly because a table is full, and all that has no name is counted. */
+/* A full table must not lead to wrong names. Everything without a name is counted. */
 static void test_full_tables(void **state)
 {
 	static const char zeros[MAX_IMAGES];
@@ -263,7 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_build_id, setup),
 		cmocka_unit_test_setup(test_build_id_of_damaged_files, setup),
-		cmocka_unit_test_setup(test_what_is_alike_has_one_number, setup),
+		cmocka_unit_test_setup(test_equal_code_has_one_number, setup),
 		cmocka_unit_test_setup(test_replaced_code, setup),
 		cmocka_unit_test_setup(test_long_path, setup),
 		cmocka_unit_test_setup(test_json, setup),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* strace trace output: capture, decoding, filters, and that every lost line is counted. */
+/* Tests strace trace output: capture, decoding, filters, and that every lost line is counted. */
 
 #include "unit.h"
 
@@ -29,7 +29,7 @@
 #include "../../kernel/profile/strace/errno_list.h"
 #include "../../kernel/profile/strace/live/live.h"
 
-/* The memory of the user. Nothing else can be read. */
+/* User memory. Nothing else is readable. */
 #define USER_BASE  0x10000ul
 #define USER_BYTES 4096
 
@@ -281,7 +281,7 @@ static void test_long_paths(void **state)
 	user[255] = 'p';
 	call(__NR_chdir, 0, USER_BASE, 0, 0, 0);
 	assert_non_null(strstr(host_log, "ppp\"...) = 0 <"));
-	/* The memory ends in the middle of a string. */
+	/* The memory ends inside a string. */
 	host_log_clear();
 	memset(user, 'p', USER_BYTES);
 	call(__NR_chdir, -14, USER_BASE + USER_BYTES - 3, 0, 0, 0);
@@ -304,7 +304,7 @@ static void test_time_and_cpu(void **state)
 	assert_log("[pid 20] 1700000007.000015 close(-1) = -1 EBADF (Bad file descriptor) (CPU 2) "
 		   "<0.000012>\n");
 	host_log_clear();
-	/* There is also a call named time. */
+	/* "time" is also the name of a system call. */
 	assert_int_equal(host_file_write("profile/strace_live", "time,+cpu"), 0);
 	call(__NR_getpid, 5, 0, 0, 0, 0);
 	call(__NR_time, 5, 0, 0, 0, 0);
@@ -384,7 +384,7 @@ static void test_filter(void **state)
 	assert_false(os_key_is_set(&live_key));
 }
 
-/* A call that began under another filter, and one without user registers. */
+/* A call that began before the filter changed, and one without user registers, print nothing. */
 static void test_switch_inside(void **state)
 {
 	enter(__NR_getpid);
@@ -426,7 +426,7 @@ static void test_losses(void **state)
 	assert_int_equal(counter("made"), made + 5000);
 	assert_true(counter("lost_no_room") > lost);
 	assert_non_null(strstr(host_log, "lines lost: "));
-	/* Lines are in the order in which calls ended, on whichever CPU. */
+	/* Lines are sorted by the time their calls ended, across CPUs. */
 	assert_int_equal(strncmp(host_log, "[pid 20] getpid() = 0 <", 23), 0);
 	host_log_clear();
 	profile_task_exit(&task);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The profile points of each process: threads, their ends, execve, resets, no memory. */
+/*
+ * Tests the profile points of each process: threads that exit, execve, resets, and failed
+ * allocations.
+ */
 
 #include "unit.h"
 
@@ -94,11 +97,11 @@ static void expect_of_all(const char *name, u64 nr, u64 ns)
 	assert_int_equal(nr, 0);
 }
 
-static void test_each_has_its_own(void **state)
+static void test_each_process_has_its_own(void **state)
 {
 	run(&threads[0]);
 	work(10);
-	work(5); /* a new minimum, a new maximum, and neither */
+	work(5); /* a new minimum; the next time is neither a minimum nor a maximum */
 	work(7);
 	run(&idle);
 	work(100);
@@ -114,7 +117,7 @@ static void test_each_has_its_own(void **state)
 	expect_of_all("work", 6, 163);
 }
 
-/* A pair counts for the thread that runs its end, on whichever CPU. */
+/* A pair counts for the thread that runs its end, on any CPU. */
 static void test_pair_over_a_switch(void **state)
 {
 	run(&threads[0]);
@@ -138,7 +141,7 @@ static void test_threads_that_exit(void **state)
 		run(&threads[i]);
 		work(10 + i);
 		points_task_exit(&threads[i].profile);
-		work(1000); /* on its way out */
+		work(1000); /* after its counts were added to the process */
 	}
 	expect_of(&one, "work", 3, 33);
 	expect_of_all("work", 6, 3033);
@@ -146,7 +149,7 @@ static void test_threads_that_exit(void **state)
 	assert_null(one.profile.points);
 }
 
-/* Gives up a thread that could not be set up, as the kernel does: another one runs. */
+/* Frees a thread that was never started, while another thread runs. */
 static void test_thread_that_never_ran(void **state)
 {
 	run(&threads[0]);
@@ -212,8 +215,8 @@ static void exit_first(void)
 	points_task_exit(&threads[NR_THREADS - 1].profile);
 }
 
-/* Reports and resets go in steps: a thread may exit between any two of them. */
-static void test_exit_while_looking(void **state)
+/* Reports and resets release the lock between steps. A thread exits at each of these points. */
+static void test_exit_during_snapshot_or_reset(void **state)
 {
 	static void (*const events[])(void) = { exit_first, exit_last };
 
@@ -267,7 +270,8 @@ static void test_no_memory(void **state)
 }
 
 /*
- * While no point is on, CPUs do not follow which thread they run. They do when the next one is on.
+ * While all points are off, CPUs do not track their threads; they start again when a point is
+ * switched on.
  */
 static void test_switched_off_and_on(void **state)
 {
@@ -301,14 +305,14 @@ static void expect_incomplete(const struct process *proc, const char *names)
 }
 
 /*
- * Names the points that are on and have no pair on any CPU, even if one has begun. A point that
- * only another process ran is complete.
+ * Lists the points that are on and have no complete pair on any CPU. A point that another process
+ * has run is complete.
  */
 static void test_incomplete(void **state)
 {
 	PROFILE_POINT_TIME(other)
 
-	expect_incomplete(NULL, "waits other work "); /* as they are linked */
+	expect_incomplete(NULL, "waits other work "); /* in link order */
 	run(&stranger);
 	work(1);
 	profile_point_start(other);
@@ -326,13 +330,13 @@ static void test_incomplete(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_each_has_its_own),
+		TEST(test_each_process_has_its_own),
 		TEST(test_pair_over_a_switch),
 		TEST(test_threads_that_exit),
 		TEST(test_thread_that_never_ran),
 		TEST(test_execve),
 		TEST(test_reset),
-		TEST(test_exit_while_looking),
+		TEST(test_exit_during_snapshot_or_reset),
 		TEST(test_no_memory),
 		TEST(test_switched_off_and_on),
 		TEST(test_incomplete),

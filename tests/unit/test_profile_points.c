@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Profile points: all ways of writing them, all ways out of them, switches, CPUs, anomalies. */
+/* Tests profile points: every form, every exit from a section, switching, CPUs, and anomalies. */
 
 #include "points_unit.h"
 
@@ -9,7 +9,7 @@ DEFINE_PROFILE_POINT(never)
 DEFINE_PROFILE_POINT(cpu)
 PROFILE_POINT_CPU_TIME(cpu)
 
-/* Runs first: points start with points_init(). */
+/* Runs first: nothing counts before points_init(). */
 static void test_off_before_init(void **state)
 {
 	points_switch("*", false);
@@ -25,7 +25,10 @@ static void test_off_before_init(void **state)
 	points_switch("lego", true);
 	lego_style(10);
 	expect_point("lego", 1, 10);
-	/* 64 pairs of two reads, and one at the end: (2 * 64 + 1) * 3 / 64. A pair measures 3. */
+	/*
+	 * points_init() measures 64 pairs of two reads, and one more read: (2 * 64 + 1) * 3 / 64.
+	 * Inside a pair, 3 ns pass.
+	 */
 	assert_int_equal(snap.empty_pair_ns, 6);
 	assert_int_equal(snap.empty_reading_ns, 3);
 	assert_int_equal(snap.nr_entries, 1);
@@ -149,7 +152,7 @@ static void test_block_ends_on_every_way_out(void **state)
 	expect_block(6, 1, 1, 210, 210);    /* break behind it */
 }
 
-/* Code in a block runs once, whether its point is on or off. */
+/* The code of a block runs exactly once, even when its point is off. */
 static void test_off_changes_nothing_but_counts(void **state)
 {
 	points_switch("*", false);
@@ -190,10 +193,10 @@ static void test_unbalanced_is_counted_apart(void **state)
 
 	profile_point_leave(lego);
 	expect_point("lego", 0, 0);
-	expect_anomalies("lego", 0, 0, 1); /* it has an entry for that */
+	expect_anomalies("lego", 0, 0, 1); /* an unmatched end is enough for an entry */
 	profile_point_start(lego);
 	host_now += 4;
-	profile_point_start(lego); /* the pair starts here */
+	profile_point_start(lego); /* restarts the pair */
 	host_now += 4;
 	profile_point_leave(lego);
 	host_now += 4;
@@ -215,7 +218,7 @@ static void test_switched_in_the_middle(void **state)
 	expect_point("lego", 0, 0);
 	expect_anomalies("lego", 0, 0, 1);
 
-	/* Off at the end: the pair is not counted, not even later. */
+	/* Off at the end: the pair never counts. */
 	profile_point_start(lego);
 	host_now += 4;
 	points_switch("lego", false);
@@ -236,7 +239,7 @@ static void test_switched_in_the_middle(void **state)
 	assert_true(find_point("lego")->enabled);
 	points_switch("lego", false);
 	assert_false(find_point("lego")->enabled);
-	expect_point("lego", 1, 4); /* what was counted stays */
+	expect_point("lego", 1, 4); /* earlier counts stay */
 }
 
 static void scope_switched_inside(bool on)
@@ -304,7 +307,7 @@ static void test_all_cpus_count(void **state)
 	expect_point("lego", 1, 2);
 	expect_anomalies("lego", 0, 1, 0);
 
-	/* ... to a CPU whose clock is behind. */
+	/* The task migrated to a CPU whose clock is behind. */
 	profile_point_start(lego);
 	host_now -= 2;
 	host_cpu = 3;
@@ -323,7 +326,7 @@ static void end_on_cpu(void)
 	profile_point_leave_cpu(cpu);
 }
 
-/* Two CPUs are in the section at once; it begins and ends in different functions. */
+/* Two CPUs are in the section at once. It begins and ends in different functions. */
 static void test_start_kept_by_the_cpu(void **state)
 {
 	begin_on_cpu();
@@ -332,14 +335,14 @@ static void test_start_kept_by_the_cpu(void **state)
 	begin_on_cpu();
 	host_now += 7;
 	end_on_cpu();
-	end_on_cpu(); /* one too many */
+	end_on_cpu(); /* has no start */
 	host_cpu = 0;
 	end_on_cpu();
 	expect_point("cpu", 2, 12 + 7);
 	expect_anomalies("cpu", 0, 0, 1);
 }
 
-/* A start from before the point was switched off is not used after it is on again. */
+/* A start from before the point was switched off is ignored after it is on again. */
 static void test_start_kept_by_the_cpu_is_from_before_a_switch(void **state)
 {
 	begin_on_cpu();
@@ -372,7 +375,7 @@ static void test_points_that_sleep(void **state)
 	assert_int_equal(find_point("sleeps")->oncpu_ns, 5);
 	lego_style(9);
 	assert_false(find_point("lego")->sleeps);
-	/* Neither the shortest pairs nor the longest. */
+	/* Pairs that are neither the shortest nor the longest count, too. */
 	sleep_in_scope(1, 0);
 	sleep_in_scope(2, 100);
 	for (int i = 0; i < 10; i++)
@@ -381,8 +384,8 @@ static void test_points_that_sleep(void **state)
 }
 
 /*
- * The time off a CPU can be out of range, if the clocks of two CPUs differ, or if a context switch
- * comes between two readings.
+ * The measured time off the CPU can be negative or too long: clocks of CPUs differ, and a context
+ * switch may fall between two reads.
  */
 static void test_on_cpu_time_is_at_most_the_time(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Profile points: distributions, two points of one name, reset, reports while points are hit. */
+/* Tests profile points: distributions, two points of one name, resets, and reports during hits. */
 
 #include "points_unit.h"
 
@@ -31,7 +31,9 @@ static void test_distribution(void **state)
 	assert_int_equal(entry->p99_ns, 127);
 	assert_int_equal(entry->max_ns, 1000);
 	assert_int_equal(entry->net_ns, 98 * 10 + 1100 - 100 * 3);
-	/* With one pair more, the longest is the 100th of 101, and so within 99 %. */
+	/*
+	 * With one pair more, the 99th percentile is the 100th of 101 pairs, which takes 1000 ns.
+	 */
 	lego_style(1000);
 	assert_int_equal(find_point("lego")->p99_ns, 1000);
 	points_reset();
@@ -41,7 +43,7 @@ static void test_distribution(void **state)
 	assert_int_equal(entry->p50_ns, 1);
 	assert_int_equal(entry->p99_ns, 1);
 	assert_int_equal(entry->max_ns, 1);
-	assert_int_equal(entry->net_ns, 0); /* not less than nothing */
+	assert_int_equal(entry->net_ns, 0); /* never negative */
 }
 
 static void test_buckets(void **state)
@@ -70,7 +72,7 @@ static void test_buckets(void **state)
 	}
 }
 
-/* Counters wrap around: the difference to the value at the reset is still right. */
+/* Counters wrap around. The difference from their values at the reset is still right. */
 static void test_counters_overflow(void **state)
 {
 	struct profile_point_sums *sums = &os_this_cpu_ptr(&__PROFILE_POINT_CPU(lego))->sums;
@@ -100,7 +102,7 @@ static void test_two_files_one_name(void **state)
 	}
 	assert_int_equal(nr_found, 2);
 	assert_true(snap.entries[0].serial != snap.entries[1].serial);
-	points_switch("lego", false); /* both */
+	points_switch("lego", false); /* switches both */
 	lego_style(10);
 	hit_second_lego(20);
 	points_snapshot(&snap);
@@ -114,11 +116,11 @@ static void test_reset(void **state)
 	expect_point("lego", 0, 0);
 	lego_style(3);
 	expect_point("lego", 1, 3);
-	expect_point("lego", 1, 3); /* looking changes nothing */
+	expect_point("lego", 1, 3); /* a snapshot changes nothing */
 	assert_int_equal(find_point("lego")->max_ns, 3);
 }
 
-/* A pair in flight counts from the reset on, on whichever CPU it ends. */
+/* A pair in flight counts only its time since the reset, on any CPU. */
 static void test_in_flight_at_a_reset(void **state)
 {
 	PROFILE_POINT_TIME(lego)
@@ -155,7 +157,7 @@ static void test_in_flight_at_a_reset(void **state)
 	expect_point("lego", 1, 0);
 }
 
-/* Nested pairs are in flight at once: the first to begin is the last to end. */
+/* Nested pairs are in flight at a reset. The first to begin is the last to end. */
 static void test_many_in_flight_at_a_reset(void **state)
 {
 	PROFILE_SCOPE(lego);
@@ -200,8 +202,8 @@ static void *hit_points(void *arg)
 	return NULL;
 }
 
-/* While another CPU hits the point, its numbers only grow. */
-static void test_reading_beside_hits(void **state)
+/* While another CPU hits the point, its count only grows. */
+static void test_reading_during_hits(void **state)
 {
 	u64 nr = 0, last = 0;
 	bool done = false;
@@ -217,8 +219,8 @@ static void test_reading_beside_hits(void **state)
 	expect_point("lego", NR_HITS, NR_HITS);
 }
 
-/* Resets and switches while another CPU hits the point lose or tear nothing. */
-static void test_reset_and_switches_beside_hits(void **state)
+/* Resets and switches while another CPU hits the point must not corrupt its counts. */
+static void test_reset_and_switches_during_hits(void **state)
 {
 	const struct point_entry *entry;
 	bool done = false, on = true;
@@ -252,8 +254,8 @@ int main(void)
 		TEST(test_in_flight_at_a_reset),
 		TEST(test_many_in_flight_at_a_reset),
 		TEST(test_sleeper_in_flight_at_a_reset),
-		TEST(test_reading_beside_hits),
-		TEST(test_reset_and_switches_beside_hits),
+		TEST(test_reading_during_hits),
+		TEST(test_reset_and_switches_during_hits),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * With the profilers compiled out the hooks are accepted as they are, do nothing and take no
- * room.
- */
+/* Without the profilers, all hooks compile, do nothing and take no space. */
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The formatter: known answers to the byte, and the edges of its arithmetic. */
+/* Tests the reports: known output to the byte, and the limits of their arithmetic. */
 
 #include "unit.h"
 
@@ -7,7 +7,7 @@
 
 static struct strace_snapshot strace;
 static struct heat_snapshot heat;
-static struct view view; /* of heat */
+static struct view view; /* rows of the heatmap */
 static struct point_snapshot points;
 
 static int setup(void **state)
@@ -50,7 +50,7 @@ static void add_point(const char *name, bool enabled, u64 ns, u64 nr)
 	"------ -------------- ----------- --------- --------- ----------------\n"
 #define STRACE_RULE "------ -------------- ----------- --------- --------- ----------------\n"
 
-/* LegoOS's own sample with the percentages done right; what it does not show is one more row. */
+/* The sample output of LegoOS, with correct percentages. */
 static void test_strace_sample(void **state)
 {
 	strace.pid = 20;
@@ -69,7 +69,7 @@ static void test_strace_sample(void **state)
 		   "100.00   34.361581541                   451         0 total\n");
 }
 
-/* Wide: what is known as a bound is printed as one, rounded up; errors by name. */
+/* Wide form: percentiles are upper bounds, rounded up; errors have names. */
 static void test_strace_wide(void **state)
 {
 	strace.pid = 20;
@@ -114,7 +114,7 @@ static void test_strace_wide(void **state)
 		"2 interrupted calls were given up: one that went on is counted twice\n");
 }
 
-/* What does not fit a line is summed up, and nothing is lost. */
+/* Errors that do not fit the line are summed up as "other". */
 static void test_strace_many_errors(void **state)
 {
 	add_call(2, "sys_open", 5, 200, 133);
@@ -320,10 +320,10 @@ static void test_percent_rounds_half_up(void **state)
 	assert_int_equal(report_percent(5, 5), 10000);
 	assert_int_equal(report_percent(1, 3), 3333);
 	assert_int_equal(report_percent(2, 3), 6667);
-	/* 0.005 % is the first to show, 0.00499... is not. */
+	/* 0.005 % is the smallest share that is shown. */
 	assert_int_equal(report_percent(1, 20000), 1);
 	assert_int_equal(report_percent(1, 20001), 0);
-	/* 99.995 % rounds up, though it is not all. */
+	/* 99.995 % rounds up to 100 %. */
 	assert_int_equal(report_percent(19999, 20000), 10000);
 	assert_int_equal(report_percent(19998, 20000), 9999);
 }
@@ -353,7 +353,7 @@ static void test_averages_round_up(void **state)
 	assert_int_equal(report_usecs_per_call(~0ull, ~0ull), 1);
 }
 
-/* Each percentage is its own: three thirds print 99.99 together, and nothing is adjusted. */
+/* Each percentage is rounded alone: three thirds print 33.33 each, which add up to 99.99. */
 static void test_percentages_are_not_adjusted(void **state)
 {
 	add_call(0, "sys_read", 1, 1, 0);
@@ -376,7 +376,7 @@ static void test_huge_numbers_are_whole(void **state)
 	assert_string_equal(host_line(" sys_read"),
 			    "100.00 18446744073.709551615           1 18446744073709551615 "
 			    "18446744073709551615 sys_read");
-	/* A sum that does not fit stops at the end, it does not start again at 0. */
+	/* A sum that does not fit saturates; it does not wrap. */
 	assert_string_equal(host_line(" total"),
 			    "100.00 18446744073.709551615             18446744073709551615 "
 			    "18446744073709551615 total");
@@ -417,7 +417,7 @@ static void test_numbers_without_a_name(void **state)
 	host_line(" sys_400");
 }
 
-/* Equal times by number, whatever the order they came in. */
+/* Rows of equal time are sorted by call number. */
 static void test_order_is_fixed(void **state)
 {
 	char *first;
@@ -507,7 +507,7 @@ static void test_anomalies_are_printed(void **state)
 	host_line("p: 3 of 7 pairs ended on another CPU (included)");
 }
 
-/* By name, on as many lines as they need. */
+/* Sorts the names, and prints as many lines as they need. */
 static void test_points_without_a_pair(void **state)
 {
 	static const char *const names[] = {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The store of samples with call chains: records, losses, readers. */
+/* Tests the store of samples with call chains: records, dropped samples, readers. */
 
 #include "samples_unit.h"
 
-/* What the CPUs' logs would need of 64 MiB: 16 for 8 of them. Then there is none at all. */
+/*
+ * A sixteenth of 64 MiB is too little for the full logs of 8 CPUs. Allocations of shorter logs
+ * fail, too.
+ */
 static void test_little_memory(void **state)
 {
 	host_memory_bytes = 64 << 20;
@@ -18,7 +21,7 @@ static void test_little_memory(void **state)
 	host_log_clear();
 }
 
-/* Runs before the rest: the parameters are read before the memory is taken. */
+/* Runs before the other tests: parameters are read before memory is allocated. */
 static void test_parameters(void **state)
 {
 	assert_int_equal(host_set_param("profile.samples", "16383"), -EINVAL);
@@ -32,7 +35,7 @@ static void test_parameters(void **state)
 	assert_string_equal(host_log, "");
 }
 
-static void test_alike_is_one_record(void **state)
+static void test_equal_samples_share_a_record(void **state)
 {
 	for (int i = 0; i < 5; i++)
 		take(1, 2, 3);
@@ -68,8 +71,10 @@ static int walks_of(const struct pt_regs *regs)
 	return nr_walks;
 }
 
-/* What a record tells is compared with it; all else takes a walk, and finds its own record. */
-static void test_the_like_of_the_last_is_not_walked(void **state)
+/*
+ * A sample like the last one needs no walk. Any other sample is walked, and finds its own record.
+ */
+static void test_sample_like_the_last_is_not_walked(void **state)
 {
 	u64 callers[] = { FN(2) + 8, FN(3) + 8, 0x401000, 0x402000 };
 	struct pt_regs regs = {
@@ -85,7 +90,7 @@ static void test_the_like_of_the_last_is_not_walked(void **state)
 		callers[i]--;
 		assert_int_equal(walks_of(&regs), 1);
 	}
-	/* Shorter, longer, cut. */
+	/* Shorter, longer and truncated chains. */
 	regs.nr_user_callers = 1;
 	assert_int_equal(walks_of(&regs), 1);
 	regs.nr_user_callers = 0;
@@ -99,23 +104,23 @@ static void test_the_like_of_the_last_is_not_walked(void **state)
 	assert_int_equal(walks_of(&regs), 1);
 	regs.truncated = STACK_WHOLE;
 	assert_int_equal(walks_of(&regs), 1);
-	/* Elsewhere on the stack it is the same record. */
+	/* A different stack pointer needs a walk, which finds the same record. */
 	regs.sp = 0x100;
 	assert_int_equal(walks_of(&regs), 1);
 	assert_int_equal(walks_of(&regs), 0);
 	assert_int_equal(check_stats().nr_records, 9);
 	assert_int_equal(check_stats().nr_stored, 22);
-	/* Someone else's is not. */
+	/* Another task has another record. */
 	host_tid = 2;
 	assert_int_equal(walks_of(&regs), 1);
 	assert_int_equal(check_stats().nr_records, 10);
-	/* After a reset there is no record. */
+	/* A reset removes the records. */
 	sample_reset();
 	assert_int_equal(walks_of(&regs), 1);
 	assert_int_equal(walks_of(&regs), 0);
 	assert_int_equal(check_stats().nr_records, 1);
 	assert_int_equal(check_stats().nr_stored, 2);
-	/* A user's, entered in no call. */
+	/* A sample of user code. */
 	regs.user = true;
 	regs.nr_callers = 0;
 	assert_int_equal(walks_of(&regs), 1);
@@ -135,14 +140,17 @@ static void test_interrupts_off(void **state)
 	look(view_functions);
 	assert_int_equal(row_of(FN(1), 0)->nr, 2);
 	assert_int_equal(row_of(FN(1), 0)->nr_irqs_off, 1);
-	/* An NMI in an interrupt handler; the timer does not count its own. */
+	/*
+	 * An NMI in an interrupt handler. A timer interrupt does not count itself, so it needs a
+	 * depth of 2.
+	 */
 	host_irq_depth = 1;
 	sample_take(&regs, os_cycles(), 1);
 	assert_int_equal(check_stats().nr_class[HEAT_IRQ], 2);
 	assert_int_equal(check_stats().nr_class[HEAT_KERNEL], 1);
 }
 
-/* Each is different, with the same number of callers. */
+/* Takes nr different samples with the same number of callers. */
 static struct sample_stats take_different(u64 nr, u32 nr_callers)
 {
 	u64 functions[SAMPLE_MAX_DEPTH] = { 0 };
@@ -158,14 +166,17 @@ static struct sample_stats take_different(u64 nr, u32 nr_callers)
 	return stats;
 }
 
-/* Every stack differs: when the hash is full, or the log, the rest is dropped, all of it. */
+/*
+ * Takes samples of different stacks until the hash, then the log, is full. Every sample that does
+ * not fit is dropped and counted.
+ */
 static void test_full(void **state)
 {
 	struct sample_stats stats = take_different(40000, 1);
 
 	assert_true(stats.nr_dropped[DROP_HASH_FULL] > 0);
 	assert_int_equal(stats.nr_dropped[DROP_LOG_FULL], 0);
-	/* What is in stays countable, and a reset makes room. */
+	/* A full store still counts samples of its records, and a reset makes room. */
 	take(0, 0);
 	assert_int_equal(check_stats().nr_stored, stats.nr_stored + 1);
 	sample_reset();
@@ -200,14 +211,14 @@ static void test_nested_is_dropped(void **state)
 	assert_int_equal(check_stats().nr_attempts, 4);
 	assert_int_equal(check_stats().nr_dropped[DROP_NESTED], 2);
 	assert_int_equal(check_stats().nr_stored, 2);
-	/* The first sample behind a reset is interrupted, too. */
+	/* An interrupt hits the first sample after a reset. */
 	sample_reset();
 	host_on_walk = nest;
 	take(2);
 	assert_int_equal(check_stats().nr_dropped[DROP_NESTED], 2);
 }
 
-/* The profiler's own work is one record, whatever it does. Interrupts in it are not its own. */
+/* All samples of the printing thread are one record. Interrupts of it have their own records. */
 static void test_report_is_one_record(void **state)
 {
 	static struct task task;
@@ -246,8 +257,8 @@ static void test_switched_off(void **state)
 	assert_int_equal(check_stats().nr_stored, 2);
 }
 
-/* A reader's samples stay as they are, whatever comes. */
-static void test_held(void **state)
+/* Samples stay unchanged while a reader has pinned them. */
+static void test_pinned_samples_stay(void **state)
 {
 	take(1, 2);
 	samples_pin();
@@ -288,8 +299,8 @@ static void *write_samples(void *arg)
 	return arg;
 }
 
-/* Each look adds up, even one that a reset falls into. */
-static void test_reading_beside_a_writer(void **state)
+/* The counts add up at each look, even across a reset. */
+static void test_reading_during_writes(void **state)
 {
 	pthread_t thread;
 	u64 nr = 0;
@@ -305,7 +316,7 @@ static void test_reading_beside_a_writer(void **state)
 
 static bool stop_writing;
 
-/* Each of these is new, so that the log is soon full; the next few are not. */
+/* Half of the samples are new and fill the log; the others soon repeat. */
 static void *fill_the_log(void *arg)
 {
 	host_cpu = 1;
@@ -316,8 +327,8 @@ static void *fill_the_log(void *arg)
 	return arg;
 }
 
-/* Drops go on, too, while they are copied: what is not accounted for is at most the last sample. */
-static void test_reading_beside_drops(void **state)
+/* Samples are dropped while the counts are copied. Only the sample in progress may be missing. */
+static void test_reading_during_drops(void **state)
 {
 	struct sample_stats sum;
 	pthread_t thread;
@@ -342,16 +353,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_little_memory, setup),
 		cmocka_unit_test_setup(test_parameters, setup),
-		cmocka_unit_test_setup(test_alike_is_one_record, setup),
-		cmocka_unit_test_setup(test_the_like_of_the_last_is_not_walked, setup),
+		cmocka_unit_test_setup(test_equal_samples_share_a_record, setup),
+		cmocka_unit_test_setup(test_sample_like_the_last_is_not_walked, setup),
 		cmocka_unit_test_setup(test_interrupts_off, setup),
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_nested_is_dropped, setup),
 		cmocka_unit_test_setup(test_report_is_one_record, setup),
 		cmocka_unit_test_setup(test_switched_off, setup),
-		cmocka_unit_test_setup(test_held, setup),
-		cmocka_unit_test_setup(test_reading_beside_a_writer, setup),
-		cmocka_unit_test_setup(test_reading_beside_drops, setup),
+		cmocka_unit_test_setup(test_pinned_samples_stay, setup),
+		cmocka_unit_test_setup(test_reading_during_writes, setup),
+		cmocka_unit_test_setup(test_reading_during_drops, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When samples are taken: deadlines, NMIs, and the controls. */
+/* Tests when samples are taken: deadlines, NMIs, and the controls. */
 
 #include "source_unit.h"
 
-/* Nothing is reset, and samples of both rates add up. */
+/*
+ * Another user borrows the source at its own rate. Nothing is reset, and samples of both rates add
+ * up.
+ */
 static void test_borrowed(void **state)
 {
 	for (int i = 0; i < 100; i++)
@@ -31,7 +34,7 @@ static void test_borrowed(void **state)
 	assert_int_equal(snap.borrowed.ns, 0);
 }
 
-/* What was off is on meanwhile, and off again. */
+/* Borrowing switches a source on that was off; returning it switches it off again. */
 static void test_borrowed_while_off(void **state)
 {
 	apply("off");
@@ -45,7 +48,7 @@ static void test_borrowed_while_off(void **state)
 	assert_true(snap.off.time.is_off);
 }
 
-/* One in each slot, anywhere in it. */
+/* Each slot has one deadline, at a random place in it. */
 static void test_one_deadline_in_each_slot(void **state)
 {
 	u64 start, nr_quarter[4] = {};
@@ -59,7 +62,10 @@ static void test_one_deadline_in_each_slot(void **state)
 		assert_true(last_sample > before && last_sample - before < 2 * PERIOD);
 		nr_quarter[last_sample % PERIOD * 4 / PERIOD]++;
 	}
-	/* The mean does not drift: 10000 slots, the ends somewhere in theirs. */
+	/*
+	 * The mean rate does not drift: the first and last of 10000 deadlines are somewhere in
+	 * their slots.
+	 */
 	assert_true(last_sample - start > 9998 * PERIOD && last_sample - start < 10000 * PERIOD);
 	for (int i = 0; i < 4; i++)
 		assert_in_range(nr_quarter[i], 2300, 2700);
@@ -111,7 +117,9 @@ static int compare_numbers(const void *a, const void *b)
 	return compare_u64(*(const u64 *)a, *(const u64 *)b);
 }
 
-/* No CPU's random numbers are those of another CPU with another seed, not even later on. */
+/*
+ * The random numbers of a CPU never equal those of another CPU or seed, nor a later part of them.
+ */
 static void test_seeds_share_no_streams(void **state)
 {
 	static u64 numbers[512 * 64 * 4];
@@ -144,8 +152,8 @@ static void test_cpus_that_take_turns(void **state)
 	assert_non_null(strstr(host_log, "CPUs take turns in this emulator, "));
 }
 
-/* What is off now is said besides how it ran. */
-static void test_off_says_how_it_ran(void **state)
+/* A report says that sampling is off now, and how it ran before. */
+static void test_report_while_off(void **state)
 {
 	apply("seed 5");
 	apply("off");
@@ -212,13 +220,13 @@ static void test_nmi(void **state)
 		nmi_comes(false);
 		host_cpu = 0;
 	}
-	/* Only the boot CPU moves the next one. */
+	/* Only the boot CPU moves the next NMI. */
 	assert_int_equal(nr_samples, 20);
 	assert_int_equal(host_nr_nmis_moved, 10);
 	assert_true(last_in_nmi);
 	expect_sums(10, 0, 0);
 	assert_int_equal(snap.cpus[1].lost, 10);
-	/* While they are off none is due. */
+	/* While NMIs are off, no sample is due. */
 	host_now += 5 * PERIOD;
 	apply("off");
 	assert_int_equal(host_nmi_hz, 0);
@@ -235,7 +243,7 @@ static void test_nmi(void **state)
 	assert_int_equal(nr_samples, 20);
 }
 
-/* Without a timer that can, the boot CPU sends them. */
+/* Without an NMI timer, the boot CPU sends NMIs to the others. */
 static void test_nmi_by_ipi(void **state)
 {
 	host_nmi_timer = NULL;
@@ -314,7 +322,7 @@ int main(void)
 		TEST(test_seeds),
 		TEST(test_seeds_share_no_streams),
 		TEST(test_off),
-		TEST(test_off_says_how_it_ran),
+		TEST(test_report_while_off),
 		TEST(test_cpus_that_take_turns),
 		TEST(test_off_leaves_a_trace),
 		TEST(test_nmi),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of samples that come late or not at all: each is counted once, also by resets. */
+/* Tests the counts of late and lost samples. Each counts once, also across resets. */
 
 #include "source_unit.h"
 
-/* Not a sample is made up for those that a late one stands for, but all are counted. */
+/* A late interrupt takes one sample. The deadlines it missed count as lost. */
 static void test_late(void **state)
 {
 	u64 nr_due;
@@ -17,7 +17,7 @@ static void test_late(void **state)
 	assert_int_equal(snap.longest[0].cycles, 900 * PERIOD);
 	assert_int_equal(snap.longest[0].pc, TEXT + 0x10);
 	nr_due = snap.cpus[0].taken + snap.cpus[0].lost;
-	/* The deadline is in the future again, in the slot behind. */
+	/* The next deadline is in the future, in the next slot. */
 	assert_in_range(os_per_cpu(profile_deadline, 0) - host_now, 1, 2 * PERIOD);
 	for (int i = 0; i < 99; i++)
 		timer_comes(0);
@@ -28,7 +28,7 @@ static void test_late(void **state)
 					 "ffffffff81000010  fn_0+0x10\n"));
 }
 
-/* Normal lateness is no news; a bit more is. */
+/* Latency up to the limit is normal; anything above counts as late. */
 static void test_limit(void **state)
 {
 	source_snapshot(&snap);
@@ -38,7 +38,7 @@ static void test_limit(void **state)
 	timer_comes(snap.limit_ns + 1);
 	source_snapshot(&snap);
 	assert_int_equal(snap.counts.late[LATE_KERNEL], 1);
-	assert_int_equal(snap.limit_ns, 100); /* os_wait_for_interrupt() */
+	assert_int_equal(snap.limit_ns, 100); /* the latency in os_wait_for_interrupt() */
 }
 
 static void test_longest_are_kept(void **state)
@@ -59,8 +59,8 @@ static void test_longest_are_kept(void **state)
 	assert_int_equal(snap.longest[0].cycles, 500);
 }
 
-/* A rate the sampler cannot keep up with: half of the time is for the others all the same. */
-static void test_own(void **state)
+/* At a rate that is too high, the sampler takes at most half of the time. */
+static void test_self_time_is_limited(void **state)
 {
 	u64 nr_due, start;
 
@@ -79,7 +79,7 @@ static void test_own(void **state)
 	assert_in_range(nr_due, (host_now - start) / 10000 - 2, (host_now - start) / 10000 + 8);
 }
 
-/* NMIs that nobody asked for are surplus: the report says so. */
+/* More NMIs than expected: the report shows them as a negative rest. */
 static void test_nmis_too_many(void **state)
 {
 	apply("source nmi");
@@ -97,8 +97,10 @@ static void test_nmis_too_many(void **state)
 					 "taken + 200 lost + 0 in the profiler + -100 left over "));
 }
 
-/* Each of these faults makes the sums of the timer wrong, and the report shows each. */
-static void test_what_does_not_add_up_is_told(void **state)
+/*
+ * Samples that were never due, or went missing, are left over in the sums, and the report says so.
+ */
+static void test_wrong_sums_are_reported(void **state)
 {
 	struct pt_regs regs = { .pc = TEXT };
 
@@ -117,7 +119,7 @@ static void test_what_does_not_add_up_is_told(void **state)
 }
 
 /* The sums add up with late interrupts, resets, switches off and on, and a slow sampler. */
-static void test_all_that_is_expected_is_accounted_for(void **state)
+static void test_sums_add_up(void **state)
 {
 	u64 seed = 1;
 
@@ -131,7 +133,7 @@ static void test_all_that_is_expected_is_accounted_for(void **state)
 		else if (seed >> 56 == 9)
 			source_reset();
 		else if (seed >> 60 == 2)
-			host_now += (seed >> 30 & 0xf) * PERIOD / 3; /* interrupts are off */
+			host_now += (seed >> 30 & 0xf) * PERIOD / 3; /* as with interrupts off */
 		else if (snap.settings.on)
 			timer_comes(seed >> 60 == 3 ? (seed >> 40 & 0xff) * PERIOD / 16 : 0);
 		source_snapshot(&snap);
@@ -140,7 +142,7 @@ static void test_all_that_is_expected_is_accounted_for(void **state)
 	assert_true(nr_samples > 5000);
 }
 
-/* A deadline that passed before a reset is not lost after it. */
+/* A deadline that passed before a reset does not count as lost after it. */
 static void test_reset_in_a_stretch(void **state)
 {
 	struct pt_regs regs = { .pc = TEXT };
@@ -172,7 +174,7 @@ static void samples_go_on(void)
 		timer_comes(late[i]);
 }
 
-/* A host stops the CPU that resets, while this one goes on, or is late itself. */
+/* The host stops the CPU that resets, while this CPU goes on taking samples, some of them late. */
 static void test_long_reset(void **state)
 {
 	for (int i = 0; i < 5; i++)
@@ -189,7 +191,7 @@ static void test_long_reset(void **state)
 	assert_in_range(snap.cpus[0].expected, 9 + snap.cpus[0].self, 10 + snap.cpus[0].self);
 }
 
-/* A sample that takes many slots, because a host stops its CPU, and a reset in the middle of it. */
+/* A reset in the middle of a sample that takes many slots, as when the host stops its CPU. */
 static void test_reset_in_a_sample(void **state)
 {
 	apply("hz 100000"); /* the next deadline is near */
@@ -204,11 +206,11 @@ static void test_reset_in_a_sample(void **state)
 	assert_in_range(snap.cpus[0].expected, 299, 301);
 }
 
-/* A sample that took long skips deadlines. Then there is a reset, before their time has come. */
+/* A long sample skips deadlines. A reset comes before their time has passed. */
 static void test_reset_behind_a_long_sample(void **state)
 {
 	apply("hz 100000");
-	sample_costs = PERIOD; /* 100 of these slots, and as many are skipped after it */
+	sample_costs = PERIOD; /* 100 slots of this rate; as many deadlines are skipped after it */
 	timer_comes(0);
 	sample_costs = 0;
 	source_reset();
@@ -224,7 +226,7 @@ static void test_reset_behind_a_long_sample(void **state)
 	assert_in_range(snap.cpus[0].self, 98, 101);
 }
 
-/* An idle CPU sleeps with interrupts on: its lateness hides nothing. */
+/* An idle CPU sleeps with interrupts on, so its latency is no blind spot. */
 static void test_idle_is_left_out(void **state)
 {
 	host_idle = true;
@@ -243,10 +245,10 @@ int main(void)
 		TEST(test_limit),
 		TEST(test_late),
 		TEST(test_longest_are_kept),
-		TEST(test_own),
+		TEST(test_self_time_is_limited),
 		TEST(test_nmis_too_many),
-		TEST(test_what_does_not_add_up_is_told),
-		TEST(test_all_that_is_expected_is_accounted_for),
+		TEST(test_wrong_sums_are_reported),
+		TEST(test_sums_add_up),
 		TEST(test_reset_in_a_stretch),
 		TEST(test_long_reset),
 		TEST(test_reset_in_a_sample),

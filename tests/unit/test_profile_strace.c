@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System call tables: counting, growth, threads, exec, reset, and readers that run with writers. */
+/* Tests system call tables: counts, growth, threads, execve, resets, and concurrent readers. */
 
 #include "strace_unit.h"
 
@@ -78,34 +78,34 @@ static void test_call_in_flight(void **state)
 	expect_row(0, 2, 1, 44);
 }
 
-/* Returns the row of a call that the thread has made. */
-static struct profile_syscall_row *own_row(u64 nr)
+/* Returns the thread's row of a call that it has made. */
+static struct profile_syscall_row *row_of_call(u64 nr)
 {
 	struct profile_syscall_table *table = task.profile.table;
 
 	return strace_row_at(table, table->index[nr] * PROFILE_INDEX_UNIT);
 }
 
-/* An NMI stops the thread between two stores of the hooks, and a report reads its table there. */
+/* Stops a thread between two stores of the hooks, as an NMI does, and reads its table there. */
 static void test_reading_a_stopped_writer(void **state)
 {
 	struct profile_syscall_row *row;
 	struct profile_task *pt = &task.profile;
 
 	host_call(0, 10, 0);
-	row = own_row(0);
-	row->nr_calls++; /* entered, and has noted nothing else */
+	row = row_of_call(0);
+	row->nr_calls++; /* call entered, no start time stored yet */
 	expect_row(0, 2, 0, 10);
 	pt->row = row;
 	pt->base_off_cycles = 0;
 	pt->start_cycles = host_now;
 	expect_row(0, 2, 0, 10);
-	row->cycles -= host_now; /* before seq */
+	row->cycles -= host_now; /* not yet valid: seq is not odd */
 	host_now += 5;
 	expect_row(0, 2, 0, 15);
 	pt->seq |= 1;
 	expect_row(0, 2, 0, 15);
-	row->cycles += host_now; /* ended: before seq, too */
+	row->cycles += host_now; /* ended, but seq is not even yet */
 	host_now += 1000;
 	expect_row(0, 2, 0, 15);
 	strace_end_row(row, 5, PROFILE_BUCKET_BASE_LOG2);
@@ -121,17 +121,17 @@ static void test_call_that_never_returns(void **state)
 	host_now += 1000;
 	expect_row(231, 1, 0, 12);
 	assert_string_equal(entry_of(231)->name, "sys_exit_group");
-	/* Later calls of the thread, if any, are not counted. */
+	/* Later calls of the thread are not counted. */
 	host_call(0, 5, 0);
 	assert_int_equal(all_calls(), 1);
 }
 
-static void test_lost_return_does_not_upset(void **state)
+static void test_lost_return(void **state)
 {
 	profile_syscall_enter(0);
 	host_now += 3;
 	host_call(1, 4, 0);
-	profile_syscall_exit(-1); /* without an entry */
+	profile_syscall_exit(-1); /* a return without an entry */
 	expect_row(0, 1, 0, 3);
 	expect_row(1, 1, 0, 4);
 }
@@ -256,7 +256,7 @@ static void test_out_of_memory_at_fold(void **state)
 	expect_row(7, 2, 1, 2);
 	expect_row(STRACE_OVERFLOW_NR, 0, 0, 0);
 
-	/* The second table that is folded needs room. */
+	/* The second table to be added needs room in the first. */
 	start_task(&task, &proc);
 	host_fail_alloc = 0;
 	host_current = &task;
@@ -297,7 +297,7 @@ static void test_thread_that_never_ran(void **state)
 	struct task failed;
 
 	start_task(&failed, &proc);
-	profile_task_exit(&failed); /* in its creator's context */
+	profile_task_exit(&failed); /* called by its creator */
 	assert_int_equal(all_calls(), 0);
 	assert_int_equal(snap.nr_accumulated_threads, 1);
 }
@@ -312,7 +312,7 @@ static void test_exec_starts_again(void **state)
 	exit_task(&second);
 	host_current = &task;
 	host_call(1, 100, -5);
-	host_call(59, 100, -2); /* an execve that failed belongs to the old program */
+	host_call(59, 100, -2); /* a failed execve belongs to the old program */
 	profile_syscall_enter(59);
 	host_now += 40;
 	profile_process_exec(&proc);
@@ -329,7 +329,7 @@ static void test_exec_starts_again(void **state)
 
 static void test_exec_without_a_call(void **state)
 {
-	profile_process_exec(&proc); /* the kernel starts init */
+	profile_process_exec(&proc); /* as when the kernel starts init */
 	assert_int_equal(all_calls(), 0);
 	host_call(0, 1, 0);
 	assert_int_equal(all_calls(), 1);
@@ -360,7 +360,7 @@ static void test_reset_with_a_call_in_flight(void **state)
 	host_now += 50;
 	strace_reset();
 	host_now += 6;
-	expect_row(0, 1, 0, 6); /* one call, with its time since */
+	expect_row(0, 1, 0, 6); /* one call, with its time since the reset */
 	profile_syscall_exit(-1);
 	expect_row(0, 1, 1, 6);
 	assert_int_equal(all_calls(), 1);
@@ -380,7 +380,7 @@ static void test_reset_then_exit_in_flight(void **state)
 	expect_row(231, 1, 0, 6);
 }
 
-static void test_looking_changes_nothing(void **state)
+static void test_snapshots_change_nothing(void **state)
 {
 	static struct strace_snapshot first;
 
@@ -421,7 +421,7 @@ static void test_all_processes_once_by_age(void **state)
 	serial = 0;
 	assert_true(strace_snapshot_next(&serial, &snap));
 	assert_true(strace_snapshot_next(&serial, &snap));
-	/* The process that was shown last goes away: the walk continues. */
+	/* Releases the process that was returned last: the walk continues. */
 	profile_process_release(&others[0]);
 	assert_true(strace_snapshot_next(&serial, &snap));
 	assert_int_equal(snap.pid, 4);
@@ -429,7 +429,7 @@ static void test_all_processes_once_by_age(void **state)
 	profile_process_release(&others[2]);
 }
 
-static void test_panic_looks_without_the_lock(void **state)
+static void test_panic_reads_without_the_lock(void **state)
 {
 	u64 serial = 0;
 
@@ -453,10 +453,10 @@ static void *write_calls(void *arg)
 }
 
 /*
- * Two threads make calls as fast as they can. What a reader sees never goes back, and counts and
- * times of a call fit together.
+ * Two threads make calls as fast as they can. The counts that a reader sees never decrease, and fit
+ * together.
  */
-static void test_reading_beside_writers(void **state)
+static void test_reading_during_calls(void **state)
 {
 	static u64 last_calls[20], last_errors[20];
 	struct task writers[2];
@@ -479,7 +479,7 @@ static void test_reading_beside_writers(void **state)
 			assert_true(entry->nr_calls >= last_calls[entry->nr]);
 			assert_true(entry->nr_errors >= last_errors[entry->nr]);
 			assert_true(entry->nr_errors <= entry->nr_calls);
-			/* No writer was in this call for longer than since boot. */
+			/* The time of two writers is at most twice the time since boot. */
 			assert_true(entry->ns <= 2 * READ_ONCE(host_now));
 			/* This call always fails, but each writer may have one in flight. */
 			assert_true(entry->nr % 5 ? entry->nr_errors == 0 :
@@ -516,8 +516,8 @@ static void *write_and_exit(void *arg)
 	return NULL;
 }
 
-/* Threads start and exit while another one reads: no call is missing or counted twice. */
-static void test_reading_beside_exits(void **state)
+/* Threads start and exit during reads. No call is missing or counted twice. */
+static void test_reading_during_exits(void **state)
 {
 	u64 calls = 0, last_calls = 0;
 	pthread_t thread;
@@ -545,7 +545,7 @@ int main(void)
 		TEST(test_call_in_flight),
 		TEST(test_reading_a_stopped_writer),
 		TEST(test_call_that_never_returns),
-		TEST(test_lost_return_does_not_upset),
+		TEST(test_lost_return),
 		TEST(test_clock_that_goes_back),
 		TEST(test_all_numbers_have_rows),
 		TEST(test_table_is_sparse),
@@ -561,12 +561,12 @@ int main(void)
 		TEST(test_reset),
 		TEST(test_reset_with_a_call_in_flight),
 		TEST(test_reset_then_exit_in_flight),
-		TEST(test_looking_changes_nothing),
+		TEST(test_snapshots_change_nothing),
 		TEST(test_kernel_threads_are_not_counted),
 		TEST(test_all_processes_once_by_age),
-		TEST(test_panic_looks_without_the_lock),
-		TEST(test_reading_beside_writers),
-		TEST(test_reading_beside_exits),
+		TEST(test_panic_reads_without_the_lock),
+		TEST(test_reading_during_calls),
+		TEST(test_reading_during_exits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

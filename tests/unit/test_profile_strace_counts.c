@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System call tables: time on a CPU, distributions, errors by name. */
+/* Tests system call tables: CPU time, histograms, errors by name. */
 
 #include "strace_unit.h"
 
-/* A futex that sleeps for a second has a second of wall time and almost no CPU time. */
-static void test_sleep_is_not_work(void **state)
+/* A futex call that sleeps for a second has a second of wall time and almost no CPU time. */
+static void test_sleep_is_not_cpu_time(void **state)
 {
 	host_call(1, 300, 0);
 	profile_syscall_enter(202);
@@ -16,7 +16,7 @@ static void test_sleep_is_not_work(void **state)
 	host_now += 3;
 	assert_int_equal(entry_of(202)->cpu_ns, 23);
 	profile_syscall_exit(0);
-	sleep_for(77); /* in user mode: preempted */
+	sleep_for(77); /* preempted in user mode */
 	expect(202, 1, 0, NS_PER_SEC + 23, 0);
 	assert_int_equal(entry_of(202)->cpu_ns, 23);
 	assert_int_equal(entry_of(1)->cpu_ns, 300);
@@ -43,11 +43,11 @@ static void test_percentiles_are_bounds(void **state)
 		host_call(0, 1000, 0);
 	host_call(0, 100000, 0);
 	assert_int_equal(entry_of(0)->p50_ns, 1023);
-	assert_int_equal(entry_of(0)->p99_ns, 100000); /* 99 of 99, and the longest is known */
+	assert_int_equal(entry_of(0)->p99_ns, 100000); /* the longest of 99 */
 	host_call(0, 200000, 0);
 	assert_int_equal(entry_of(0)->p99_ns, 131071);
 	assert_int_equal(entry_of(0)->max_ns, 200000);
-	/* The first bucket has all shorter times, the last one all longer times. */
+	/* The first bucket includes all shorter times, the last one all longer times. */
 	host_call(1, 0, 0);
 	assert_int_equal(entry_of(1)->p50_ns, 0);
 	host_call(2, 200, 0);
@@ -84,19 +84,19 @@ static void test_errors_by_number(void **state)
 	host_current = &task;
 }
 
-/* 500 different errors: the table grows for them, at the entry of a call. */
+/* 500 different errors. The table grows for them at the next call. */
 static void test_many_errors(void **state)
 {
 	for (u32 error = 1; error <= 500; error++)
 		host_call(2, 1, -(long)error);
 	host_call(2, 1, 0);
 	expect(2, 501, 500, 501, 0);
-	/* Each time the table doubled, an error had found no slot and lost its name. */
+	/* Before each growth, one error found no slot and is counted without its name. */
 	assert_in_range(find_entry(2)->nr_error_kinds, 490, 500);
 	assert_in_range(task.profile.table->size_bytes, 32768, 65536);
 }
 
-/* More different errors than slots: each is counted, by name or among the others. */
+/* More different errors than slots. Each is counted, by name or as "other". */
 static void test_more_errors_than_slots(void **state)
 {
 	const struct strace_entry *entry;
@@ -115,7 +115,7 @@ static void test_more_errors_than_slots(void **state)
 	}
 	assert_in_range(nr_named, STRACE_MAX_ERRORS / 2, STRACE_MAX_ERRORS);
 	assert_in_range(snap.nr_errors, STRACE_MAX_ERRORS / 2, STRACE_MAX_ERRORS);
-	/* The table is not asked to grow again: the next call is on the fast path. */
+	/* The table does not try to grow again: the next call takes the fast path. */
 	assert_ptr_equal(task.profile.index, task.profile.table->index);
 	strace_reset();
 	host_call(2, 1, -ENOENT);
@@ -123,7 +123,7 @@ static void test_more_errors_than_slots(void **state)
 	assert_int_equal(find_entry(2)->nr_error_kinds, 1);
 }
 
-/* 40 calls with 5 errors between them: each pair keeps its slot. */
+/* 40 calls with 5 different errors: each pair of call and error keeps its slot. */
 static void test_errors_of_many_calls(void **state)
 {
 	static const u32 errors[] = { EBADF, EFAULT, EINVAL, ENOENT, EAGAIN };
@@ -152,7 +152,7 @@ static void test_no_memory_for_errors(void **state)
 	expect(2, 101, 100, 101, 0);
 	nr_kinds = find_entry(2)->nr_error_kinds;
 	assert_in_range(nr_kinds, 8, 16);
-	/* When the table grows for a row, errors get more room, too. */
+	/* A table that grows for a row also has more room for errors. */
 	host_fail_alloc = 0;
 	for (u32 nr = 10; nr < 20; nr++)
 		host_call(nr, 1, 0);
@@ -166,7 +166,7 @@ static void test_no_memory_for_errors(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(test_sleep_is_not_work),
+		TEST(test_sleep_is_not_cpu_time),
 		TEST(test_never_returning_call_has_its_cpu_time),
 		TEST(test_percentiles_are_bounds),
 		TEST(test_errors_by_number),

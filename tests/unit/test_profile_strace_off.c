@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System call tables: on and off, for all processes and for one. */
+/* Tests system call tables: switching counting off and on, for all processes and for one. */
 
 #include "strace_unit.h"
 
@@ -14,7 +14,7 @@ static u64 all_calls(void)
 	return sum;
 }
 
-/* Expects this line below the table of the process, or no line. */
+/* Expects this line below the table of the process; "" expects none. */
 static void expect_off(const char *line)
 {
 	const char *end;
@@ -35,7 +35,7 @@ static void test_off_and_on(void **state)
 	sleep_for(4);
 	strace_switch(false);
 	host_now += 1000;
-	expect(1, 1, 0, 7, 1); /* its time until then */
+	expect(1, 1, 0, 7, 1); /* its time until the switch */
 	assert_int_equal(find_entry(1)->cpu_ns, 3);
 	profile_syscall_exit(-1);
 	host_call(0, 100, 0);
@@ -48,7 +48,7 @@ static void test_off_and_on(void **state)
 	expect(1, 1, 0, 7, 0);
 	assert_int_equal(find_entry(1)->cpu_ns, 3);
 	assert_int_equal(all_calls(), 3);
-	strace_switch(true); /* it is */
+	strace_switch(true); /* already on */
 	assert_true(os_key_is_set(&strace_key));
 }
 
@@ -64,13 +64,13 @@ static void test_off_leaves_a_trace(void **state)
 	host_now += 250000000;
 	expect_off(
 		"strace is off since 1.000000 s, by a?b (pid 33): for 0.250000 s of this time\n");
-	strace_switch(false); /* it is off already: this task did not do it */
+	strace_switch(false); /* already off: the first task's name stays */
 	host_pid = 34;
 	strace_switch(true);
 	host_now += 500000;
 	expect_off("strace was off for 0.250000 s of this time, last from 1.000000 s to "
 		   "1.250000 s, by a?b (pid 33)\n");
-	/* A second time off adds up. A process that starts now does not have the first one. */
+	/* A second time off is added. A process that starts now has only the second one. */
 	start(&child, 2, &child_task);
 	strace_switch(false);
 	host_now += 1000;
@@ -80,7 +80,10 @@ static void test_off_leaves_a_trace(void **state)
 	strace_snapshot_process(&child.profile, &snap);
 	assert_int_equal(snap.all_off.ns, 1000);
 	wait_for_child();
-	/* After a reset while counting is off, only the rest counts; after an execve, nothing. */
+	/*
+	 * After a reset while counting is off, only the rest of the time off counts. After an
+	 * execve, none does.
+	 */
 	strace_switch(false);
 	host_now += 7000000;
 	strace_reset();
@@ -119,7 +122,10 @@ static void test_off_of_one_process_leaves_a_trace(void **state)
 	wait_for_child();
 }
 
-/* A call in flight over off and on: it ended at the switch, and its return is ignored. */
+/*
+ * A call is in flight when counting is switched off and on. It ends at the switch, and its return
+ * is ignored.
+ */
 static void test_return_after_off_and_on(void **state)
 {
 	profile_syscall_enter(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System call tables: calls that signals interrupt. */
+/* Tests system call tables: system calls that signals interrupt. */
 
 #include "strace_unit.h"
 
@@ -10,7 +10,7 @@ static void test_eintr_is_an_error(void **state)
 	profile_syscall_interrupted();
 	expect(0, 1, 1, 10, 0);
 	assert_int_equal(nr_errors_of(0, EINTR), 1);
-	profile_syscall_interrupted(); /* nothing to decide */
+	profile_syscall_interrupted(); /* no call is interrupted: no effect */
 	expect(0, 1, 1, 10, 0);
 }
 
@@ -49,7 +49,7 @@ static void test_calls_of_a_handler_are_calls(void **state)
 	profile_syscall_again(0x400, 0x7000);
 	profile_syscall_handler();
 	host_call(1, 100, 0);
-	host_call(0, 100, 0); /* the same number: another call */
+	host_call(0, 100, 0); /* the same number, but a new call */
 	expect(0, 2, 0, 110, 1);
 	profile_syscall_enter(15);
 	profile_syscall_sigreturn(0x400, 0x7000);
@@ -98,7 +98,7 @@ static void test_handler_that_does_not_return(void **state)
 	}
 	expect(0, 12, 0, 111, PROFILE_MAX_RESTARTS);
 	assert_int_equal(snap.nr_unfollowed, 11 - PROFILE_MAX_RESTARTS);
-	/* The last call is resumed; those before it no longer can be. */
+	/* The last call can resume; earlier ones no longer can. */
 	profile_syscall_sigreturn(0x400, 0x7000);
 	host_call(0, 5, 0);
 	expect(0, 12, 0, 116, PROFILE_MAX_RESTARTS - 1);
@@ -106,14 +106,14 @@ static void test_handler_that_does_not_return(void **state)
 	expect(0, 12, 0, 116, 0);
 }
 
-static void test_something_else_comes_next(void **state)
+static void test_another_call_instead_of_a_restart(void **state)
 {
 	interrupt_call(0, 10);
 	profile_syscall_again(0x400, 0x7000);
 	host_call(1, 5, 0);
 	expect(0, 1, 0, 10, 0);
 	expect(1, 1, 0, 5, 0);
-	/* A return value of -512 that is not followed by a decision. */
+	/* A call returned -512, but the next call comes before a restart or EINTR was chosen. */
 	host_nr = 15;
 	host_call(15, 1, -512);
 	interrupt_call(0, 10);
@@ -176,7 +176,7 @@ int main(void)
 		TEST(test_calls_of_a_handler_are_calls),
 		TEST(test_handlers_in_handlers),
 		TEST(test_handler_that_does_not_return),
-		TEST(test_something_else_comes_next),
+		TEST(test_another_call_instead_of_a_restart),
 		TEST(test_killed_in_an_interrupted_call),
 		TEST(test_exec_in_a_handler),
 		TEST(test_reset_of_an_interrupted_call),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System call tables: families of processes, the whole system, memory that runs out at any step. */
+/*
+ * Tests system call tables: families of processes, the whole system, and memory that runs out at
+ * any step.
+ */
 
 #include "strace_unit.h"
 
@@ -64,7 +67,7 @@ static void test_children_waited_for(void **state)
 	assert_int_equal(find_entry(2)->ns, 300);
 }
 
-/* Grandchildren count with the child; a process that nobody waits for does not. */
+/* A child's counts include its children. A process that nobody waited for is not included. */
 static void test_grandchildren(void **state)
 {
 	struct process grandchild, orphan;
@@ -92,7 +95,7 @@ static void test_grandchildren(void **state)
 
 	strace_snapshot_system(&snap, &system_snap);
 	assert_int_equal(find_entry(3)->nr_calls, 3);
-	assert_int_equal(system_snap.entries[0].nr_threads, 4); /* [gone]: processes */
+	assert_int_equal(system_snap.entries[0].nr_threads, 4); /* row [gone]: processes */
 	assert_int_equal(system_snap.entries[0].nr_calls, 3);
 }
 
@@ -116,8 +119,11 @@ static void test_zombie(void **state)
 	profile_process_release(&child);
 }
 
-/* By call and by process: no call is lost or counted twice, whenever a process ends. */
-static void test_system_sums_close(void **state)
+/*
+ * The sums by call and by process agree: no call is lost or counted twice, before and after a
+ * process ends.
+ */
+static void test_system_sums_add_up(void **state)
 {
 	u64 by_process, nr = 0;
 
@@ -207,7 +213,7 @@ static u64 busy_run(void)
 	return nr + 1;
 }
 
-/* From the n-th allocation on, all fail: no call is lost or counted twice. */
+/* From the n-th allocation on, all fail. No call is lost or counted twice. */
 static void test_every_allocation_fails_once(void **state)
 {
 	for (int n = 1; n < 40; n++) {
@@ -222,7 +228,7 @@ static void test_every_allocation_fails_once(void **state)
 		assert_int_equal(all_calls(), nr);
 		for (u32 i = 0; i < snap.nr_entries; i++)
 			assert_int_equal(snap.entries[i].nr_in_flight, 0);
-		/* After a reset, with memory, all is well. */
+		/* After a reset, with memory again, no call is in an overflow row. */
 		strace_reset();
 		nr = busy_run();
 		strace_snapshot_family(&proc.profile, &snap);
@@ -241,7 +247,7 @@ int main(void)
 		TEST(test_children_waited_for),
 		TEST(test_grandchildren),
 		TEST(test_zombie),
-		TEST(test_system_sums_close),
+		TEST(test_system_sums_add_up),
 		TEST(test_more_processes_than_rows),
 		TEST(test_every_allocation_fails_once),
 	};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reports, resets and switches go in steps, and release the lock in between. Here an event happens
- * when the lock is taken for the n-th time, for each n: a thread exits or starts, a process calls
- * execve, is reset or goes away. Each call must be counted once in all cases.
+ * Tests reports, resets and switches, which work in steps and release the lock in between. For each
+ * n, an event happens when the lock is taken for the n-th time: a thread exits or starts, or a
+ * process calls execve, is reset or is released. Each call must count once.
  */
 #include "strace_unit.h"
 
 #define NR_THREADS   8
-#define NR_NUMBERS   40 /* of calls: more rows than a step reads */
+#define NR_NUMBERS   40 /* system calls: more rows than one step reads */
 #define NR_PROCESSES 3
 
 static struct process procs[NR_PROCESSES];
@@ -125,7 +125,7 @@ static void (*const events[])(void) = {
 	exit_one, release_one, exec_one, make_thread, make_process,
 };
 
-/* Runs fn again and again, with each event at each time that fn takes the lock. */
+/* Runs fn with each event at each time that fn takes the lock. */
 static void at_each_lock(void (*fn)(void), void (*check)(void))
 {
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
@@ -142,7 +142,7 @@ static void at_each_lock(void (*fn)(void), void (*check)(void))
 			check();
 			end_all();
 		}
-		assert_true(at > 3); /* or it did not go in steps */
+		assert_true(at > 3); /* fn must take the lock several times */
 	}
 }
 
@@ -160,7 +160,7 @@ static void expect_all_once(void)
 	for (u32 i = 0; i < system_snap.nr_entries; i++)
 		nr += system_snap.entries[i].nr_calls;
 	assert_int_equal(nr, all_calls());
-	/* The next reading, without an event, has the same. */
+	/* The next reading, without an event, is the same. */
 	look_at_system();
 	assert_int_equal(all_calls(), NR_PROCESSES * NR_THREADS * NR_NUMBERS);
 }
@@ -175,7 +175,7 @@ static void look_at_process(void)
 	strace_snapshot_process(&procs[1].profile, &snap);
 }
 
-/* The report is as at its beginning, or as after the event. */
+/* The report is from its beginning or from after the event. */
 static void expect_process(void)
 {
 	bool is_after = event == exec_one && !all_calls();
@@ -186,7 +186,7 @@ static void expect_process(void)
 
 static void test_process(void **state)
 {
-	/* The caller keeps the process from being released. */
+	/* Leaves out release_one: callers keep the process from being released. */
 	for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
 		for (int at = 0; at < 12 && events[i] != release_one; at++) {
 			start_all();
@@ -241,20 +241,20 @@ static void expect_nothing(void)
 		assert_int_equal(system_snap.entries[i].nr_calls, 0);
 }
 
-/* Threads and processes that end before the reset reaches them leave no old calls behind. */
+/* Old calls of threads and processes that end before the reset reaches them do not count. */
 static void test_reset(void **state)
 {
 	at_each_lock(reset, expect_nothing);
 }
 
-/* All threads sleep in a call when counting is switched off, and exit a second later. */
+/* Switches counting off, and lets 1000 ns pass before anything else happens. */
 static void switch_off(void)
 {
 	strace_switch(false);
 	host_now += 1000;
 }
 
-static void expect_cut(void)
+static void expect_ended_at_switch(void)
 {
 	look_at_system();
 	for (u32 i = 0; i < snap.nr_entries; i++)
@@ -264,7 +264,7 @@ static void expect_cut(void)
 
 static void test_switch(void **state)
 {
-	at_each_lock(switch_off, expect_cut);
+	at_each_lock(switch_off, expect_ended_at_switch);
 }
 
 static void reset_all(void)
@@ -277,7 +277,7 @@ static void reset_one(void)
 	strace_reset_process(&procs[1].profile);
 }
 
-/* A reset in the middle of a reading: the report has all calls from before it, or none. */
+/* A reset during a reading: the report has all calls from before the reset, or none. */
 static void test_reset_while_reading(void **state)
 {
 	for (int at = 0; at < 40; at++) {

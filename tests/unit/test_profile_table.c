@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The printer of tables and its two sinks: known answers to the byte. */
+/* Tests the printer of tables and its two sinks: known output to the byte. */
 
 #include "unit.h"
 
@@ -102,7 +102,7 @@ static void test_wide(void **state)
 		"a remark\n");
 }
 
-/* One line an object; percentages follow from the times. */
+/* Each line is an object. Percentages are left out: they follow from the times. */
 static void test_json(void **state)
 {
 	report_to(&text);
@@ -122,7 +122,7 @@ static void test_json(void **state)
 	assert_log("");
 }
 
-/* Doubles hold integers up to 2^53; what a program calls itself may be anything. */
+/* Integers above 2^53 are strings, because doubles cannot hold them. Names may have any bytes. */
 static void test_json_values(void **state)
 {
 	struct cell *cells = row("a\"b\\c\n\x01\x7f\xc3\xa4/", (1ull << 53) + 1, 1, 1ull << 53);
@@ -194,7 +194,7 @@ static void test_cells_without_a_value(void **state)
 		   "------ ----------- ----- ---------------- ------\n");
 }
 
-/* A sum that does not fit stops at the end; what is too long for its column is printed whole. */
+/* A sum that does not fit saturates. A number too long for its column is printed whole. */
 static void test_huge_numbers_are_whole(void **state)
 {
 	table_begin(&table, NULL);
@@ -243,7 +243,7 @@ static void test_long_and_unprintable_names(void **state)
 		   "100.00 0.000000001     1 ffffffff81000000 too l~\n");
 }
 
-/* Counts that have no room in text are in its sum of others, and all of them are in JSON. */
+/* In text, counts that do not fit are summed up as "other". JSON has all of them. */
 static void test_many_counts(void **state)
 {
 	static struct table_count many[100];
@@ -330,7 +330,7 @@ static void panic_now(void)
 	table_end();
 }
 
-/* A panic in the middle of JSON: text on the console, with sums of its own. */
+/* A panic in the middle of a JSON table prints text on the console, with its own sums. */
 static void test_panic_within_a_table(void **state)
 {
 	report_to(&text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Events: what their files say, how they are switched and filtered, and the text of the rings. */
+/* Tests events: their files, switches and filters, and the text of the rings. */
 
 #include "unit.h"
 
@@ -28,14 +28,14 @@ static int write_file(const char *path, const char *text)
 	return file->write(text, file->arg);
 }
 
-/* The seam's side of what these tests need. */
+/* OS functions that only these tests need. */
 bool os_syscall_args(u64 *args)
 {
 	memset(args, 0, 6 * sizeof(*args));
 	return true;
 }
 
-/* The lines of `trace` behind its heading. */
+/* Returns the lines of `trace` behind its heading. */
 static const char *events(void)
 {
 	const char *text = read_file("trace"), *end = "|         |\n";
@@ -107,7 +107,7 @@ static void test_lines(void **state)
 	host_tid = 0;
 	host_trace_flags = 0;
 	profile_trace(irq_handler_exit, 4, true);
-	profile_trace(sched_process_exit, &task); /* it is off */
+	profile_trace(sched_process_exit, &task); /* this event is off */
 	assert_string_equal(
 		events(),
 		"            test-7       [000] .....     5.000000: sched_switch: prev_comm=test "
@@ -124,7 +124,7 @@ static void test_lines(void **state)
 	assert_string_equal(events(), "");
 }
 
-/* Names are what programs make of them. A thread may be unknown, too. */
+/* A thread's name cannot forge a line. The name of a thread may be unknown. */
 static void test_names_forge_no_line(void **state)
 {
 	snprintf(host_comm, sizeof(host_comm), "a\n[000]\x1b");
@@ -165,7 +165,7 @@ static void test_cpus_are_merged(void **state)
 	assert_string_equal(text, "");
 }
 
-/* What trace_pipe shows is gone; what is lost is told. */
+/* Reading trace_pipe consumes events. It says how many were lost. */
 static void test_pipe(void **state)
 {
 	u32 nr_lines = 0, total = 0;
@@ -195,7 +195,7 @@ static void test_pipe(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
-/* A size that another thread writes while a file is being printed. */
+/* Another thread writes the size while a file is being printed. */
 static int resize_result;
 static bool has_waited, is_resized;
 
@@ -223,7 +223,7 @@ static void resize_meanwhile(void)
 		sched_yield();
 }
 
-/* A reader of trace_pipe returns soon, so the writer of the size waits. */
+/* A reader of trace_pipe returns soon, so a write of the size waits for it. */
 static void test_resize_waits(void **state)
 {
 	const char *text;
@@ -245,7 +245,7 @@ static void test_resize_waits(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
-/* A reader of `trace` may take any time, so the writer of the size gets an error. */
+/* A reader of `trace` may take any time, so a write of the size fails with EBUSY. */
 static void test_resize_fails(void **state)
 {
 	profile_trace(timer_expire_exit, &task);
@@ -299,7 +299,7 @@ static void test_stats(void **state)
 	while (*read_file("trace_pipe"))
 		;
 	check_stats(0, 0, 1000 - nr_kept, nr_kept);
-	/* These come behind the gap, which stays one of lost events. */
+	/* Events after the gap are kept; those in the gap still count as lost. */
 	profile_trace(timer_expire_exit, &task);
 	check_stats(1, 0, 1000 - nr_kept, nr_kept);
 
@@ -368,7 +368,7 @@ static bool is_wanted(const char *operator, s64 a, s64 b, bool is_signed)
 	}
 }
 
-/* Each comparison of each field with each value, those that do not fit into it included. */
+/* Every comparison of every field with every value, including values that do not fit the field. */
 static void test_filters_at_the_edges(void **state)
 {
 	static const char *const operators[] = { "==", "!=", "<", "<=", ">", ">=", "&" };
@@ -446,7 +446,7 @@ static void test_filters_of_texts(void **state)
 	assert_int_equal(write_file(filter, "comm ~ 'x*'"), 0);
 	profile_trace(sched_process_exit, &task);
 	assert_non_null(strstr(read_file("trace"), "entries-written: 2/2 "));
-	/* A comma is a character like others. */
+	/* A comma has no special meaning. */
 	assert_int_equal(write_file(filter, " comm ~ \"x*,te*\" \n"), 0);
 	assert_string_equal(read_file(filter), "comm ~ \"x*,te*\"\n");
 	profile_trace(sched_process_exit, &task);
@@ -475,7 +475,7 @@ static void test_filters_are_replaced(void **state)
 	assert_int_equal(ring_totals(0).nr, 1);
 }
 
-/* The longest text of a field is looked at up to its end. */
+/* A pattern is compared with the longest possible text, up to its end. */
 static void test_filters_of_long_texts(void **state)
 {
 	static const char *const filter = "events/sched/sched_process_exec/filter";
@@ -560,7 +560,7 @@ static void test_switches(void **state)
 	assert_int_equal(write_file("tracing_on", "maybe"), -EINVAL);
 }
 
-/* Off, nothing is recorded and nothing lost. */
+/* While tracing is off, nothing is recorded and nothing counts as lost. */
 static void test_tracing_on(void **state)
 {
 	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
@@ -577,7 +577,7 @@ static void test_tracing_on(void **state)
 	assert_int_equal(write_file("tracing_on", "on"), -EINVAL);
 }
 
-/* The file has the size that the rings will have, before they are there, too. */
+/* The file shows the size that the rings will have, even before they are allocated. */
 static void test_size(void **state)
 {
 	assert_int_equal(write_file("set_event", "!*:*"), 0);
@@ -589,7 +589,7 @@ static void test_size(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
 
-/* A tracer of the test. */
+/* Log of the test's own tracer. */
 static char tracer_log[64];
 
 static int start_tracer(void)
@@ -603,7 +603,7 @@ static void stop_tracer(void)
 	strcat(tracer_log, "stop ");
 }
 
-/* Prints two events a line. */
+/* Prints a line for two events. */
 static bool print_line(os_text_t *text, struct tracer_line *line)
 {
 	line->takes_next = line->next;
@@ -632,12 +632,12 @@ static void test_tracers(void **state)
 		profile_trace(timer_expire_exit, &task);
 	assert_string_equal(events(), "0: line 0 of two\n0: line 1\n");
 	assert_int_equal(write_file("current_tracer", "nop"), 0);
-	/* What a tracer has seen is gone with it. */
+	/* Changing the tracer clears the rings. */
 	assert_string_equal(events(), "");
 	assert_string_equal(tracer_log, "start stop ");
 }
 
-/* RFC 4648, section 4. Returns how many bytes these are. */
+/* Decodes base64 (RFC 4648, section 4). Returns the number of bytes. */
 static u32 decode(const char *text, u8 *bytes)
 {
 	static const char letters[] =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The rings of events under interrupts. An interrupt is a signal that the CPU raises behind a
- * chosen instruction of a write (the trap flag, SDM vol. 3, 17.4.1.4): so each place that an
- * interrupt can hit is tried.
+ * Tests the rings of events with an interrupt at every possible place. The trap flag raises a
+ * signal after each instruction of a write (SDM vol. 3, 17.4.1.4); at a chosen one the signal
+ * handler acts as the interrupt.
  */
 
 #include "trace_unit.h"
@@ -12,11 +12,11 @@
 
 #define TRAP_FLAG 0x100
 
-/* The interrupt behind an instruction of a write. */
+/* Counts instructions down to the interrupt. */
 static int steps_left;
 static bool stepping, was_hit;
 
-static u32 nr_more; /* events of the interrupt, which then go over several pages */
+static u32 nr_more; /* more events in the interrupt, so that it fills several pages */
 
 static void interrupt(void)
 {
@@ -24,7 +24,7 @@ static void interrupt(void)
 		write_event(3, 0);
 	struct trace_slot slot = trace_reserve(sizeof(struct record) + 3 * sizeof(u64));
 
-	write_event(1, 200); /* an NMI in it */
+	write_event(1, 200); /* as an NMI in the interrupt would */
 	fill_in(slot, 3, 100);
 	write_event(2, 300);
 }
@@ -53,7 +53,7 @@ static void write_interrupted(int at, u32 nr_values)
 	asm volatile("nop");
 }
 
-/* The events that one write with an interrupt leaves, from this state of the ring on. */
+/* Checks the events left by one write and its interrupt in a cleared ring. */
 static void check_interrupted(void)
 {
 	u64 values[256], lost;
@@ -70,7 +70,7 @@ static void check_interrupted(void)
 	assert_int_equal(os_per_cpu(trace_ring, 0).head, os_per_cpu(trace_ring, 0).commit);
 }
 
-/* Brings the ring to so many words before the end of a page. */
+/* Fills the ring until a page has exactly this many words left. */
 static void leave_room(u32 words)
 {
 	u64 room;
@@ -95,11 +95,13 @@ static void test_interrupted_anywhere(void **state)
 		int at = 0;
 
 		do {
-			/* In one round in three positions wrap behind the page. */
+			/* In every third round, positions wrap at the end of the page. */
 			if (i % 3 == 2)
 				move_to_last_page(1);
 			leave_room(rooms[i / 3]);
-			/* In another one the upper half of the TSC changes meanwhile. */
+			/*
+			 * In every third round, the upper half of the TSC changes during the write.
+			 */
 			if (i % 3 == 1)
 				host_now = ((host_now >> 32) + 1) << 32 | (0x100000000 - 2);
 			write_interrupted(at++, 2);
@@ -111,8 +113,8 @@ static void test_interrupted_anywhere(void **state)
 }
 
 /*
- * The interrupt begins pages behind that of the write, in the same lap of the ring or the next, and
- * behind the last one before positions wrap. What is written then lies in the right pages, too.
+ * The interrupt fills several pages, up to the next lap of the ring and past the wrap of positions.
+ * Later events must still be in the right pages.
  */
 static void test_interrupted_for_long(void **state)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rings of events: what they keep, what they lose, and how much of it they tell. */
+/*
+ * Tests the rings of events: which events they keep, which they lose, and how they count lost ones.
+ */
 
 #include "trace_unit.h"
 
@@ -13,7 +15,7 @@ static void test_order_and_content(void **state)
 	assert_int_equal(lost, 0);
 	for (u64 i = 0; i < 10; i++)
 		assert_int_equal(values[i], i);
-	/* Reading has not taken anything away; clearing does. */
+	/* Reading does not consume events; clearing removes them. */
 	assert_int_equal(read_all(values, 16, &lost), 10);
 	ring_clear();
 	assert_int_equal(read_all(values, 16, &lost), 0);
@@ -24,7 +26,7 @@ static void test_order_and_content(void **state)
 	assert_int_equal(lost, 0);
 }
 
-/* Of many events the newest ones are kept, and the rest is told. */
+/* With overwriting, the newest events are kept and the others count as lost. */
 static void test_overwrites(void **state)
 {
 	u64 values[512], lost;
@@ -39,7 +41,7 @@ static void test_overwrites(void **state)
 		assert_int_equal(values[i], lost + i);
 }
 
-/* Without overwriting the oldest ones are kept, until they are consumed. */
+/* Without overwriting, the oldest events are kept until they are consumed. */
 static void test_keeps_the_oldest(void **state)
 {
 	static struct ring_reader reader;
@@ -56,7 +58,7 @@ static void test_keeps_the_oldest(void **state)
 	for (u32 i = 0; i < nr; i++)
 		assert_int_equal(values[i], i);
 
-	/* What is consumed makes room, for events that know how many are missing before them. */
+	/* Consuming makes room. The next event knows how many were lost before it. */
 	ring_reader_init(&reader, host_cpu);
 	from = reader.place.position;
 	for (u32 i = 0; i < nr; i++)
@@ -71,7 +73,7 @@ static void test_keeps_the_oldest(void **state)
 	assert_int_equal(event.nr, ring_newest(host_cpu).nr - 1);
 }
 
-/* A change of mode finds the ring overrun, and keeps what is there. */
+/* Overwriting is switched off after the ring has wrapped; it keeps its events. */
 static void test_change_of_mode(void **state)
 {
 	u64 values[512], lost, before;
@@ -102,7 +104,7 @@ static void test_positions_wrap(void **state)
 	assert_true(TRACE_POSITION(os_per_cpu(trace_ring, 0).head) < RING_BYTES);
 }
 
-/* The low half of the TSC has come round, once or many times. */
+/* The low half of the TSC wraps, once or many times, between two events. */
 static void test_extensions(void **state)
 {
 	static const u64 times[] = { 5,		  0xffffffff,  0x100000000,  0x1ffffffff,
@@ -125,7 +127,10 @@ static void test_extensions(void **state)
 	assert_false(ring_read(&reader, &event));
 }
 
-/* Off, nothing is written, and nothing counted as lost. Another size drops all. */
+/*
+ * While recording is off, nothing is written and nothing counts as lost. A new size drops all
+ * events.
+ */
 static void test_off_and_size(void **state)
 {
 	u64 values[8], lost;
@@ -169,7 +174,7 @@ static u32 nr_in_page(const struct ring_reader *reader)
 	return nr;
 }
 
-/* Pages as an export takes them: each once, the last one as far as it is complete. */
+/* Reads pages as an export does: each once, the last one up to its last complete event. */
 static void test_pages(void **state)
 {
 	static struct ring_reader reader;
@@ -191,8 +196,8 @@ static void test_pages(void **state)
 }
 
 /*
- * A reader holds no rings while they get memory. Their positions must stay, or it would take what
- * is in the new memory for events.
+ * A reader does not lock the rings while they get memory. Positions must not change, or it would
+ * read the new memory as events.
  */
 static void test_first_memory(void **state)
 {
@@ -207,7 +212,7 @@ static void test_first_memory(void **state)
 	assert_int_equal(ring_newest(0).position, newest.position);
 }
 
-/* Writes and consumes two events, once: a reader that is faster than ring_clear(). */
+/* Writes two events and consumes all three, once, in the middle of ring_clear(). */
 static bool was_consumed;
 
 static void consume_meanwhile(os_lock_t *lock)
@@ -228,7 +233,7 @@ static void consume_meanwhile(os_lock_t *lock)
 	assert_true(ring_consume(0, from, &reader.place, 3));
 }
 
-/* What is consumed stays consumed. */
+/* ring_clear() must not undo a concurrent read. */
 static void test_clear_meanwhile(void **state)
 {
 	u64 values[8], lost;
@@ -245,7 +250,7 @@ static void test_clear_meanwhile(void **state)
 	assert_int_equal(ring_totals(0).nr, 0);
 }
 
-/* A reader on another CPU, while the writer overwrites. */
+/* A reader on another CPU, concurrent with the writer. */
 static bool writer_is_done;
 
 static void *write_many(void *unused)
@@ -256,7 +261,7 @@ static void *write_many(void *unused)
 	return NULL;
 }
 
-static void read_beside(bool overwrite)
+static void read_during_writes(bool overwrite)
 {
 	static struct ring_reader reader;
 	u64 nr_read = 0, nr_lost = 0, nr_before, from;
@@ -290,11 +295,11 @@ static void read_beside(bool overwrite)
 	assert_int_equal(ring_totals(0).nr_lost, overwrite ? 0 : nr_lost);
 }
 
-static void test_reader_beside(void **state)
+static void test_reader_on_another_cpu(void **state)
 {
-	read_beside(true);
+	read_during_writes(true);
 	ring_clear();
-	read_beside(false);
+	read_during_writes(false);
 }
 
 int main(void)
@@ -310,7 +315,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pages, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_first_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_clear_meanwhile, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_reader_beside, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reader_on_another_cpu, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

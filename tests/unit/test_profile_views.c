@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The views of samples with call chains, and merged stacks. */
+/* Tests the views of samples with call chains, and merged stacks. */
 
 #include <time.h>
 
@@ -41,7 +41,10 @@ static void test_inclusive_counts_recursion_once(void **state)
 	assert_int_equal(view.nr_samples, 3);
 }
 
-/* A call at a function's end returns to the next one's start. */
+/*
+ * A call at the very end of a function returns to the start of the next function; the sample counts
+ * for the caller.
+ */
 static void test_return_address_at_the_end(void **state)
 {
 	u64 caller = FN(3);
@@ -53,7 +56,7 @@ static void test_return_address_at_the_end(void **state)
 	assert_int_equal(row_of(FN(1), 0)->nr, 1);
 }
 
-/* Each address of small functions, in an order of its own, and one behind them. */
+/* Samples addresses of small functions in a scattered order, and one address behind them. */
 static void test_each_address_is_in_its_function(void **state)
 {
 	u64 first = 0xffffffff82000000, nr_bytes = 8192 * 20, step = 4099, pc;
@@ -71,7 +74,7 @@ static void test_each_address_is_in_its_function(void **state)
 			assert_int_equal(view.rows[i].nr, nr[(view.rows[i].keys[0] - first) / 20]);
 		assert_int_equal(view.nr_samples, nr_samples);
 	}
-	/* Two functions in one place take turns, from both ends. */
+	/* Functions in one block of the symbol cache alternate, in both directions. */
 	sample_reset();
 	for (pc = first; pc < first + 60; pc++)
 		take_at(pc);
@@ -209,7 +212,7 @@ static void test_function_as_printed(void **state)
 		   "----------------  ----------------------  ----------  ---------  ----------\n");
 }
 
-/* Another process's, and an earlier program's, are not in it. */
+/* Samples of other processes and of an earlier program are left out. */
 static void test_user_as_printed(void **state)
 {
 	struct process proc = { .pid = 5 };
@@ -256,17 +259,17 @@ static void test_stacks_as_printed(void **state)
 		take(1, 5);
 	}
 	host_cpu = 0;
-	host_tid = 2; /* one task has user code, or it has not */
+	host_tid = 2; /* a task either has user code or has not */
 	sample_take(&regs, os_cycles(), 0);
 	report_print_last_merge();
 	report_copy_stacks(&copy);
 	assert_string_equal(host_log, "");
-	sample_reset(); /* the copy is the reader's own */
+	sample_reset(); /* the reader has its own copy */
 	take(1, 5);
 	while (report_print_next_stack(&text, copy)) {
 	}
 	stacks_copy_free(copy);
-	/* Nothing but stacks: a flame graph tool reads all of it. */
+	/* Only stacks, as a flame graph tool expects. */
 	assert_string_equal(text.buf, "test;[sys_write];fn_5;fn_1 4\n"
 				      "test;[cut: user code without frame pointers];0x401000;"
 				      "0x401234;[sys_write];fn_5;fn_1 1\n");
@@ -274,7 +277,7 @@ static void test_stacks_as_printed(void **state)
 	assert_non_null(strstr(host_log, "\nstacks, when last read: 2 of 3 records, merged in "));
 }
 
-/* A copy has all stacks, in their order. One that is not read to its end is freed, too. */
+/* A copy has all stacks in order. A copy that is not read to its end is freed, too. */
 static void expect_copy(const struct merged_stacks *merged)
 {
 	struct stacks_copy *copy = stacks_copy(merged);
@@ -296,7 +299,9 @@ static void expect_copy(const struct merged_stacks *merged)
 	stacks_copy_free(copy);
 }
 
-/* 50,000 different stacks, an eighth on each CPU, each there twice: time and memory are shown. */
+/*
+ * Merges 50,000 different stacks, each twice and spread over all CPUs, and prints time and memory.
+ */
 static void test_merge_many(void **state)
 {
 	struct merged_stacks merged;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Waits of tasks whose times a test sets: one cycle is one nanosecond. */
+/* Tests waits at given times. A cycle is a nanosecond. */
 #include "unit.h"
 
 #include "../../kernel/profile/table.h"
 #include "../../kernel/profile/waits/waits.h"
 
-/* Function 0 is the scheduler's; the walk begins there. */
+/* Function 0 belongs to the scheduler, where the stack walk begins. */
 #define FN(i) (0xffffffff81000000ull + (i)*256)
 
 static struct process producer_proc = { .pid = 20, .comm = "producer" };
@@ -13,9 +13,9 @@ static struct process consumer_proc = { .pid = 21, .comm = "consumer" };
 static struct task producer = { .proc = &producer_proc };
 static struct task consumer = { .proc = &consumer_proc };
 static u64 callers[3];
-static bool in_lock; /* threads wait in a lock's function, 9 */
+static bool in_lock; /* waits go through function 9, which belongs to a lock */
 
-/* The current task, in a function that called the scheduler. */
+/* Makes task the current one, inside a function that called the scheduler. */
 static void go_to(struct task *task, unsigned int function)
 {
 	host_current = task;
@@ -30,7 +30,7 @@ static void go_to(struct task *task, unsigned int function)
 	};
 }
 
-/* The consumer sleeps from one time to another, is woken by the producer, and runs again. */
+/* The consumer goes off its CPU, is woken by the producer (woken 0: preempted), and runs again. */
 static void wait_and_run(const char *name, u64 out, u64 woken, u64 in)
 {
 	host_wait_name = name;
@@ -135,7 +135,7 @@ static void make_view(wait_key_fn *key_of, u32 nr_rows)
 	assert_int_equal(wait_view.nr_rows, nr_rows);
 }
 
-/* Waits of all kinds, in two calls and outside. */
+/* Waits of several kinds, in two system calls and outside. */
 static void test_by_call(void **state)
 {
 	host_syscall = 202;
@@ -169,7 +169,7 @@ static void test_by_task(void **state)
 			       "\"name\":\"consumer\",\"pid\":21}"));
 }
 
-/* Waits on a wait queue and preempted ones are not waits for a lock. */
+/* Waits on a wait queue, and preemptions, are not waits for a lock. */
 static void test_by_lock(void **state)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
@@ -191,7 +191,7 @@ static void test_by_lock(void **state)
 			       "\"lock\":\"futex 0x4c71e0 (pid 21)\",\"releaser\":\""));
 }
 
-/* Spinning is CPU time: it is in a view of its own, by lock and function, and in no other. */
+/* Spinning is CPU time. It has its own view, by lock and function, and is in no other view. */
 static void test_spinlocks(void **state)
 {
 	wait_and_run("pipe", 2000, 5000, 5400);
@@ -214,7 +214,7 @@ static void test_spinlocks(void **state)
 			       "\"spinlock\":\"mm->lock\",\"function\":\"fn_2\"}\n"));
 }
 
-/* A thread that sleeps, or waits for a CPU, while the table is made. */
+/* A thread sleeps, or waits for a CPU, while the table is made. */
 static void test_in_flight(void **state)
 {
 	const struct wait_row *row;
@@ -241,7 +241,7 @@ static void test_in_flight(void **state)
 			       "\"in_flight\":1,\"what\":\"mm->lock\""));
 	assert_non_null(strstr(host_file_read("profile/waits.json"), "\"waker\":\"(not yet)\""));
 
-	/* Woken, and not yet on a CPU; a reset in between. */
+	/* Woken, but not yet on a CPU; then a reset. */
 	go_to(&producer, 3);
 	profile_wake(&consumer);
 	host_sleeper_asleep = false;
@@ -258,7 +258,7 @@ static void test_in_flight(void **state)
 	waits_unpin();
 	assert_int_equal(wait_view.nr, 0);
 
-	/* It ends: once, with all of its time since the reset. */
+	/* The wait ends and counts once, with all of its time since the reset. */
 	host_sleeper = NULL;
 	go_to(&consumer, 2);
 	profile_switch_in(16600);
@@ -277,7 +277,7 @@ static void test_in_flight(void **state)
 	assert_int_equal(host_file_write("profile/waits", "on"), 0);
 }
 
-/* A wait that began before a reset counts from there; clocks of CPUs may differ a little. */
+/* A wait that began before a reset counts from the reset. Clocks of CPUs may differ a little. */
 static void test_times_stay_in_order(void **state)
 {
 	const struct wait_row *row;
@@ -331,7 +331,7 @@ static void test_waits_on_two_cpus_are_one_row(void **state)
 	assert_int_equal(only_row(NULL)->nr, 2);
 }
 
-static void test_a_reset_forgets_and_wakers_too(void **state)
+static void test_reset_drops_waits_and_wakers(void **state)
 {
 	const struct wait_row *row;
 
@@ -340,7 +340,7 @@ static void test_a_reset_forgets_and_wakers_too(void **state)
 	go_to(&producer, 3);
 	host_now = 2500;
 	profile_wake(&consumer);
-	/* The waker's record is of the time before. */
+	/* The waker was recorded before the reset, so it is dropped. */
 	host_now = 2550;
 	profile_reset();
 	go_to(&consumer, 2);
@@ -368,7 +368,9 @@ static void test_switched_off(void **state)
 	assert_int_equal(consumer.profile.nr_waits, 0);
 	host_now = 9000;
 	assert_int_equal(host_file_write("profile/waits", "on"), 0);
-	/* It left its CPU while waits were off: counts from when they were switched on. */
+	/*
+	 * The wait began while recording was off, so it counts from when recording was switched on.
+	 */
 	profile_switch_in(9500);
 	assert_int_equal(only_row(NULL)->ready_cycles, 500);
 	assert_int_equal(host_file_write("profile/waits", "maybe"), -OS_EINVAL);
@@ -384,7 +386,7 @@ static void interrupt(u64 from, u64 to)
 	profile_irq_end();
 }
 
-/* Time in interrupts counts for the thread, and for what it was doing. */
+/* Time in interrupts counts for the thread and for its current page fault or system call. */
 static void test_interrupts(void **state)
 {
 	const struct profile_irq_time *irq = &consumer.profile.irq;
@@ -399,7 +401,7 @@ static void test_interrupts(void **state)
 	assert_int_equal(irq->cycles, 123);
 	assert_int_equal(irq->fault_cycles, 20);
 	assert_int_equal(irq->call_cycles, 0);
-	/* It came while waits were off: when is not known. */
+	/* The interrupt began while recording was off, so its start is unknown. */
 	assert_int_equal(host_file_write("profile/waits", "off"), 0);
 	interrupt(5000, 5100);
 	profile_irq_begin();
@@ -417,19 +419,19 @@ static void test_migrations(void **state)
 		host_cpu = cpus[i];
 		wait_and_run("pipe", 2000, 5000, 5400);
 	}
-	/* The first time it ran, it did not come from anywhere. */
+	/* The first run of a thread is not a migration. */
 	assert_int_equal(consumer.profile.nr_migrations, 2);
 	assert_int_equal(consumer.profile.nr_waits, 5);
 }
 
-/* The summary's parts: from the scheduler, and from the records. */
+/* The summary has times from the scheduler and from the records. */
 static void test_summary(void **state)
 {
 	consumer.profile.created_cycles = 1000;
 	wait_and_run("pipe", 1002000, 5002000, 5402000);
 	consumer.profile.fault_cycles = 100000;
 	consumer.profile.irq = (struct profile_irq_time){ 50000, .fault_cycles = 20000 };
-	/* Off its CPU for 4.4 ms, of 10 ms. */
+	/* Off its CPU for 4.4 of 10 ms. */
 	host_off = 4400000 + 1000;
 	host_now = 10001000;
 	profile_task_exit(&consumer);
@@ -443,7 +445,7 @@ static void test_summary(void **state)
 	assert_non_null(strstr(host_log, "events: 7 page faults"));
 }
 
-/* The report of a process that slept for 10 ms, from 1 ms after its start. */
+/* Makes the report of a process that slept from 1 ms after its start until `woken`. */
 static void end_after_sleep(const char *name, u64 woken, u64 end)
 {
 	consumer.profile.created_cycles = 1000;
@@ -455,7 +457,7 @@ static void end_after_sleep(const char *name, u64 woken, u64 end)
 	profile_process_exit(&consumer_proc);
 }
 
-/* More than half of its life; what it does otherwise is no matter. */
+/* A process that spent most of its life waiting for children has a summary of one line. */
 static void test_a_parent_has_one_line(void **state)
 {
 	end_after_sleep("child", 11001000, 12001000);
@@ -470,7 +472,7 @@ static void test_a_parent_has_one_line(void **state)
 	assert_non_null(strstr(host_log, "waited: 0.010000 s = other 0.010000"));
 }
 
-/* An address in a file that the process has mapped, and one in none. */
+/* One futex address is in a mapped file, the other is not. */
 static void test_addresses_have_a_file(void **state)
 {
 	host_wait_addr = 0x4c71e0;
@@ -482,7 +484,7 @@ static void test_addresses_have_a_file(void **state)
 	profile_process_exit(&consumer_proc);
 	assert_non_null(strstr(host_log, "  futex 0x4c71e0 (program+0xc71e0)  "));
 	assert_non_null(strstr(host_log, "  futex 0x7f0000001000 (anonymous area)  "));
-	/* Of all threads: it is not known whose memory that is. */
+	/* In the table of all processes the address space is unknown, so no file is shown. */
 	assert_non_null(strstr(host_file_read("profile/waits.json"), "\"futex 0x4c71e0\""));
 }
 
@@ -500,7 +502,7 @@ int main(void)
 		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
 		cmocka_unit_test_setup(test_scope_is_the_process, setup),
 		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
-		cmocka_unit_test_setup(test_a_reset_forgets_and_wakers_too, setup),
+		cmocka_unit_test_setup(test_reset_drops_waits_and_wakers, setup),
 		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),
 		cmocka_unit_test_setup(test_migrations, setup),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * kernel/time/timer_heap.c: timers leave in the order of their times, equal ones in the order they
- * came in, whichever others are taken away meanwhile; and the work does not grow with their number.
- * Work is counted in basic blocks: the compiler calls __sanitizer_cov_trace_pc() in each.
+ * Tests kernel/time/timer_heap.c: timers leave in the order of their times, equal ones in the order
+ * they were added, whichever others are removed meanwhile; and the cost does not grow with their
+ * number. Cost is counted in basic blocks: the compiler calls __sanitizer_cov_trace_pc() in each.
  */
 
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 
 #define MAX_TIMERS 100000
 
-/* At most this many blocks for one step along a path, and for a whole operation. */
+/* Limits in basic blocks: for one step along a path, and for the rest of an operation. */
 #define BLOCKS_PER_STEP 24
 #define BLOCKS_MORE	40
 
@@ -47,7 +47,10 @@ static u64 next_random(u64 below)
 	return (random_state >> 33) % below;
 }
 
-/* Each of the first nr timers that is in has its place, and nr_in are. A path may be very long. */
+/*
+ * Checks the links and ranks of the queued ones of the first nr timers, and that there are nr_in.
+ * Not recursive, since a path may be very long.
+ */
 static void check_heap(u64 nr, u64 nr_in)
 {
 	for (u64 n = 0; n < nr; n++) {
@@ -139,7 +142,7 @@ static u64 log2_up(u64 n)
 	return bits;
 }
 
-/* Returns how many blocks the two merged paths and the way up may take with nr timers. */
+/* Returns the limit in blocks for an operation with nr timers: two merged paths and the way up. */
 static u64 limit(u64 nr)
 {
 	return BLOCKS_MORE + BLOCKS_PER_STEP * log2_up(nr);
@@ -164,7 +167,7 @@ static u64 time_of(enum times times, u64 n, u64 nr)
 	}
 }
 
-/* Returns the most blocks of any operation with nr timers in the heap, one of each kind a round. */
+/* Returns the highest cost of any operation with nr timers in the heap. */
 static u64 worst_cost(enum times times, u64 nr)
 {
 	u64 worst = 0, last = 0;
@@ -206,7 +209,7 @@ static void test_cost_is_logarithmic(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(nrs); i++) {
 			u64 worst = worst_cost(times, nrs[i]);
 
-			/* Blocks are counted at all. */
+			/* At least 10, to show that blocks are counted. */
 			assert_in_range(worst, 10, limit(nrs[i]));
 		}
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* kernel/tty/ldisc.c: what is typed, what is echoed for it, what a program then reads. */
+/* Tests kernel/tty/ldisc.c: typed input, its echo, and what a program reads. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,7 +124,10 @@ static void test_end_of_file(void **state)
 	assert_int_equal(ldisc_nr_readable(&ldisc), 4);
 	expect_read("part");
 	expect_nothing();
-	/* A read that ends at the mark takes it along; one that ends at a newline does not. */
+	/*
+	 * A read that ends at an end-of-file mark consumes it; one that ends at a newline leaves
+	 * it.
+	 */
 	type("part\4");
 	expect_read_of(4, "part");
 	expect_nothing();
@@ -151,7 +154,7 @@ static void test_erase(void **state)
 	type("\1\x7f\n");
 	expect_echo("^A\b \b\b \b\r\n");
 	expect_read("\n");
-	/* What a line's end has closed is out of reach. */
+	/* Erase does not reach back into a finished line. */
 	type("x\n\x7f\x7f\n");
 	expect_read("x\n");
 	expect_read("\n");
@@ -171,7 +174,7 @@ static void test_erase_tab(void **state)
 
 static void test_erase_utf8(void **state)
 {
-	/* Without IUTF8 a byte is a character. */
+	/* Without IUTF8, each byte is a character. */
 	type("\xc3\xa4\x7f\n");
 	expect_read("\xc3\n");
 	change_input(0, IUTF8);
@@ -180,7 +183,7 @@ static void test_erase_utf8(void **state)
 	expect_echo("a\xe2\x82\xac\xc3\xa4\b \b\b \b");
 	type("\n");
 	expect_read("a\n");
-	/* A continuation that continues nothing stays. */
+	/* A continuation byte without a first byte is not erased. */
 	type("\x82\xac\x7f\n");
 	expect_read("\x82\xac\n");
 }
@@ -237,7 +240,7 @@ static void test_literal_next(void **state)
 	assert_int_equal(type("\x16\3\x16\4\x16\x7f\x16\x16\n"), 0);
 	expect_echo("^\b^C^\b^D^\b^?^\b^V\r\n");
 	expect_read("\3\4\x7f\x16\n");
-	/* A newline, too, is then a byte like others, and so is a carriage return. */
+	/* After the literal-next key, newline and carriage return are ordinary bytes. */
 	type("a\x16\nb\x16\rc\n");
 	expect_read("a\nb\rc\n");
 }
@@ -366,7 +369,7 @@ static void test_min_and_time(void **state)
 		assert_int_equal(wait.first_ns, cases[i].want.first_ns);
 		assert_int_equal(wait.next_ns, cases[i].want.next_ns);
 	}
-	/* They mean nothing to lines. */
+	/* VMIN and VTIME have no effect on lines. */
 	change_local(0, ICANON);
 	ldisc_get_wait(&ldisc, &wait);
 	assert_int_equal(wait.nr_wanted, 1);
@@ -385,7 +388,7 @@ static void test_mode_switch(void **state)
 	expect_nothing();
 	type("\x7f\n");
 	expect_read("\n");
-	/* The end of a file is a NUL to who reads bytes. */
+	/* In raw mode, an end-of-file mark reads as a NUL. */
 	type("a\4");
 	change_local(ICANON, 0);
 	assert_int_equal(ldisc_nr_readable(&ldisc), 2);
@@ -406,7 +409,7 @@ static void test_long_line(void **state)
 	expect_read(line);
 	assert_true(ldisc_has_room(&ldisc));
 	expect_nothing();
-	/* One too long can still be killed, and what follows is whole. */
+	/* A line that is too long can still be killed, and the next line is complete. */
 	for (int i = 0; i < 2 * LDISC_BYTES; i++)
 		type("x");
 	nr_echoed = 0;
@@ -462,7 +465,7 @@ static void test_output(void **state)
 	change_output(OPOST, 0);
 	expect_output("\r\n\t", "\r\n\t");
 
-	/* Room for a part only: the column is as if the rest had not been. */
+	/* Only part of the output fits. The column counts only that part. */
 	change_output(ONOCR, OPOST | ONLCR);
 	ldisc.column = 0;
 	assert_int_equal(ldisc_output(&ldisc, (const u8 *)"ab\n", 3, out, 3, &nr_out), 2);
@@ -482,7 +485,10 @@ static u32 random_u32(void)
 	return state >> 16;
 }
 
-/* Any bytes under any settings: the sanitizers watch, and no byte is read that was not typed. */
+/*
+ * Types random bytes under random settings. The sanitizers watch, and no more bytes are read than
+ * were typed.
+ */
 static void test_any_bytes(void **state)
 {
 	u64 nr_typed = 0, nr_read = 0;
@@ -503,7 +509,7 @@ static void test_any_bytes(void **state)
 		nr_echoed = 0;
 		if (ldisc_has_room(&ldisc)) {
 			ldisc_receive(&ldisc, random_u32() >> random_u32() % 8);
-			nr_typed += 2; /* PARMRK doubles */
+			nr_typed += 2; /* PARMRK may double a byte */
 		}
 		assert_true(ldisc.head - ldisc.tail <= LDISC_BYTES);
 		assert_true(ldisc.line_start - ldisc.tail <= ldisc.head - ldisc.tail);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * kernel/mm/vma_tree.c: random changes, compared with a map that knows the area of each page; and
- * the work does not grow with the number of areas. Work is counted in basic blocks: the compiler
- * calls __sanitizer_cov_trace_pc() in each.
+ * Tests kernel/mm/vma_tree.c: random changes against a map from page to area; and the cost does not
+ * grow with the number of areas. Cost is counted in basic blocks: the compiler calls
+ * __sanitizer_cov_trace_pc() in each.
  */
 
 #include <setjmp.h>
@@ -17,15 +17,15 @@
 #include <lego/kernel.h>
 
 #define PAGE	  4096ul
-#define NR_PAGES  150 /* of the map, from MM_MIN_ADDR on */
+#define NR_PAGES  150 /* pages of the map, from MM_MIN_ADDR on */
 #define MAX_AREAS 65536
 
-/* At most this many blocks for one level of the tree, and for a whole operation. */
+/* Limits in basic blocks: for one level of the tree, and for the rest of an operation. */
 #define BLOCKS_PER_LEVEL 60
 #define BLOCKS_MORE	 60
 
 static struct vma areas[MAX_AREAS];
-static struct vma *map[NR_PAGES + 1]; /* the last page belongs to nobody */
+static struct vma *map[NR_PAGES + 1]; /* the last page is always free */
 static struct vma_tree tree;
 static unsigned int nr_areas;
 static u64 nr_blocks, random_state;
@@ -88,7 +88,7 @@ static struct vma *area_from(u64 page)
 	return NULL;
 }
 
-/* Returns where the hole that this page is in ends. */
+/* Returns the end of the hole that has this page. */
 static u64 end_of_hole(u64 page)
 {
 	while (page < NR_PAGES && !map[page])
@@ -118,7 +118,7 @@ static void remove_area(struct vma *vma)
 	nr_areas--;
 }
 
-/* Gives an area another end, which may be lower or higher. */
+/* Moves the end of an area, down or up. */
 static void move_end(struct vma *vma)
 {
 	u64 start = page_of(vma->start), room = end_of_hole(page_of(vma->end)) - start;
@@ -157,7 +157,7 @@ static void change(void)
 		move_start(vma);
 }
 
-/* Returns the highest place for so many pages that ends at or below end, by a look at each. */
+/* Returns the highest free place for nr_pages that ends at or below end. Tries each page. */
 static u64 highest_place(u64 end, u64 nr_pages)
 {
 	u64 nr_free = 0;
@@ -196,7 +196,7 @@ static void test_random_changes(void **state)
 	assert_int_equal(nr_areas, 0);
 }
 
-/* Trees of every size, built at once, are like those that grew, and can change. */
+/* Builds trees of every size at once; they must be sound and can be changed. */
 static void test_build(void **state)
 {
 	for (u64 nr = 0; nr <= NR_PAGES / 2; nr++) {
@@ -216,7 +216,7 @@ static void test_build(void **state)
 	}
 }
 
-/* The checker is worth something: each field of an area that is wrong is found. */
+/* vma_tree_is_sound() finds a wrong value in any field. */
 static void test_damage_is_found(void **state)
 {
 	struct vma *vma, good;
@@ -253,7 +253,10 @@ static u64 limit(u64 nr)
 	return BLOCKS_MORE + BLOCKS_PER_LEVEL * levels * 3 / 2;
 }
 
-/* Places nr areas from above, one beside the other, then frees and fills places among them. */
+/*
+ * Places nr adjacent areas from the top down, then removes and places some again. Returns the
+ * highest cost.
+ */
 static u64 worst_cost(u64 nr)
 {
 	u64 end = addr_of(MAX_AREAS), worst = 0;
@@ -285,7 +288,7 @@ static void test_cost_is_logarithmic(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(nrs); i++) {
 		set_up(NULL);
-		/* Blocks are counted at all. */
+		/* At least 10, to show that blocks are counted. */
 		assert_in_range(worst_cost(nrs[i]), 10, limit(nrs[i]));
 	}
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_TRACE_UNIT_H
 #define TESTS_TRACE_UNIT_H
 
-/* Shared by the tests of the rings of events: events that can be told apart, and checked. */
+/* Shared by the tests of the rings of events: writes and checks events that can be told apart. */
 
 #include "unit.h"
 
@@ -10,7 +10,7 @@
 
 #define RING_BYTES 8192
 
-/* An event: its words of content have this number. */
+/* An event, whose words all have the same value. */
 struct record {
 	struct profile_trace_event common;
 	u64 values[];
@@ -44,7 +44,7 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-/* Moves the ring to the start of a page, one of the last nr ones before positions wrap. */
+/* Moves the ring to the start of a page, the nr-th last before positions wrap. */
 static inline void move_to_last_page(u32 nr)
 {
 	struct trace_ring *ring = &os_per_cpu(trace_ring, 0);
@@ -76,7 +76,7 @@ static inline u64 value_of(const struct ring_event *event)
 	return ((const struct record *)event->content)->values[0];
 }
 
-/* Reads all of this CPU's events. Returns how many; values: of the first ones. */
+/* Reads all of this CPU's events. Returns how many, and the values of the first max ones. */
 static inline u32 read_all(u64 *values, u32 max, u64 *lost)
 {
 	static struct ring_reader reader;

@@ -3,8 +3,8 @@
 #define TESTS_UNIT_H
 
 /*
- * Shared by the tests of kernel/profile/: cmocka, the host's side of the seam, and types of tasks
- * and processes.
+ * Shared by the tests of kernel/profile/: cmocka, the host's OS interface, and types of tasks and
+ * processes.
  */
 
 #include <setjmp.h>
@@ -36,16 +36,16 @@ extern __thread struct task *host_current;
 extern char host_log[1 << 20];
 void host_log_clear(void);
 
-/* From the n-th os_zalloc() on, all fail; 0: none fails. */
+/* From the n-th allocation on, all fail; 0: none fails. */
 extern int host_fail_alloc;
 extern int host_nr_allocated;
 
-/* Called in the middle of a stack walk; NULL: nothing. */
+/* Called in the middle of a stack walk, unless NULL. */
 extern void (*host_on_walk)(void);
 
 /*
- * Called by os_wait_turn(), after each line of the log, after each line of a text, when a symbol is
- * looked up, and after a key is set, or NULL.
+ * Hooks of tests, unless NULL: called by os_wait_turn(), after each line of the log, after each
+ * line of a text, when a symbol is looked up, and after a key is set.
  */
 extern void (*host_on_wait)(void);
 extern void (*host_on_line)(void);
@@ -56,7 +56,10 @@ extern void (*host_on_key)(void);
 /* Passes a value to the handler of a boot parameter, and returns its result. */
 int host_set_param(const char *name, const char *value);
 
-/* Read a file of os_add_file() into a static buffer; write to it, and return the result. */
+/*
+ * host_file_read() returns the content of a file of os_add_file() in a static buffer;
+ * host_file_write() returns the file's result.
+ */
 const char *host_file_read(const char *path);
 int host_file_write(const char *path, const char *text);
 
@@ -67,11 +70,11 @@ int host_process_file_write(struct process *proc, const char *text);
 /* Finds a file of /sys/kernel/tracing; fails without one. */
 const os_trace_file_t *host_trace_file(const char *path);
 
-/* Press a key of the sysrq; run the workers that were woken since. */
+/* Presses a sysrq key; runs the workers that were woken since the last call. */
 void host_sysrq(char letter);
 void host_run_workers(void);
 
-/* Makes a call of the current task that takes so many cycles. */
+/* Makes a system call of the current task that takes this many cycles. */
 void host_call(u64 nr, u64 cycles, long ret);
 
 /* Returns the line of the log that ends in this text, in a static buffer; fails without one. */
