@@ -52,8 +52,8 @@ static ssize_t read_once(struct file *file, void *buf, size_t n, u64 pos, bool m
 }
 
 /*
- * Reads a chunk. Returns how many bytes were taken from the file, *copied of which have reached the
- * user; or the same errors as read_once().
+ * Reads a chunk. Returns how many bytes were taken from the file, or the same errors as
+ * read_once(). Sets *copied to how many of these bytes have reached the user.
  */
 static ssize_t read_chunk(struct file *file, struct iov_iter *iter, size_t n, u64 pos, bool more,
 			  struct buffer *buf, size_t *copied)
@@ -101,7 +101,7 @@ static ssize_t write_chunk(struct file *file, struct iov_iter *iter, size_t n, u
 	return file->ops->write(file, buf->start, n, pos);
 }
 
-/* Returns what a read or a write of 0 bytes does. */
+/* Returns the result of a read or a write of 0 bytes. */
 static ssize_t move_nothing(const struct file *file)
 {
 	return file->ops->has_records ? -EINVAL : 0;

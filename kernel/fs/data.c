@@ -334,7 +334,7 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 	bool mapped = false;
 
 	ASSERT_WRITE_LOCK_HELD(inode);
-	/* As far as reserve() will go. */
+	/* Refuse a size for which reserve() could not allocate the array. */
 	if (nr_kept * sizeof(*inode->pages) > PAGE_SIZE << MAX_PAGE_ORDER)
 		return -EFBIG;
 

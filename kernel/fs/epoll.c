@@ -21,25 +21,30 @@
  * As in Linux, a watch is identified by its file and descriptor. It exists until it is removed, or
  * until the last descriptor of the file is closed.
  *
- * An epoll is a file that can be watched, too. Changes with graph_lock held ensure that such chains
- * are short and have no loops. While a step of a chain polls the next one, it holds its ->lock.
+ * An epoll is itself a file that another epoll can watch. When a watch is added, a check with
+ * graph_lock held keeps such chains short and free of loops. An epoll that polls the next one in a
+ * chain holds its own ->lock meanwhile.
  *
  * Locks, outer first: graph_lock, epoll->lock, those of the watched files, their wait queues',
  * ready_lock.
  */
 
-#define MAX_CHAIN    5	/* epolls that watch one another */
-#define MEMORY_SHARE 25 /* the watches of an epoll take at most 1/25 of memory, as Linux's */
+#define MAX_CHAIN    5	/* epolls, each of which watches the next */
+#define MEMORY_SHARE 25 /* the watches of an epoll take at most 1/25 of memory */
 
 struct epoll {
 	struct file *file;
-	struct mutex lock;	     /* guards the watches, except ready_node */
-	struct fd_tree watches;	     /* first of each ->next; changed with graph_lock, too */
-	unsigned int nr_watches;     /* likewise */
-	spinlock_t ready_lock;	     /* taken with interrupts off */
-	struct list_head ready;	     /* guarded by ready_lock */
-	struct wait_queue wait;	     /* of epoll_wait(): each wake-up wakes one */
-	struct wait_queue poll_wait; /* of threads that poll the epoll */
+	struct mutex lock; /* guards the watches, except ready_node */
+	/*
+	 * By descriptor; the watches of one are linked by ->next. Changed with graph_lock held,
+	 * too.
+	 */
+	struct fd_tree watches;
+	unsigned int nr_watches;	     /* likewise */
+	spinlock_t ready_lock;		     /* taken with interrupts off */
+	struct list_head ready;		     /* guarded by ready_lock */
+	struct wait_queue wait;		     /* sleepers in epoll_wait(); each wake-up wakes one */
+	struct wait_queue poll_wait;	     /* threads and epolls that poll this one */
 	unsigned int generation, nr_chained; /* guarded by graph_lock: see longest_chain() */
 };
 
@@ -57,7 +62,7 @@ struct watch {
 	u32 events; /* POLL* and EPOLL_FLAGS */
 	u64 data;
 	struct list_head ready_node;	      /* guarded by ready_lock */
-	struct watch *next;		      /* of another file by that descriptor */
+	struct watch *next;		      /* watch of another file with the same descriptor */
 	struct watch *file_next, **file_prev; /* in file->watches; guarded by graph_lock */
 	unsigned int nr_entries;
 	struct watch_entry entries[POLL_MAX_QUEUES];
@@ -72,7 +77,7 @@ bool file_is_epoll(const struct file *file)
 	return file->ops == &epoll_ops;
 }
 
-/* A watch that EPOLLONESHOT has disabled waits for nothing. */
+/* Returns false if EPOLLONESHOT has disabled the watch. */
 static bool is_enabled(const struct watch *watch)
 {
 	return READ_ONCE(watch->events) & ~EPOLL_FLAGS;
@@ -104,8 +109,8 @@ static struct watch *take_ready(struct epoll *epoll, struct list_head *mark)
 }
 
 /*
- * The callback. An epoll that watches this one has a callback in poll_wait: its queues are of the
- * same class, and without a loop.
+ * The callback. poll_wait may have callbacks of epolls that watch this one, which wake queues of
+ * the same lock class. That cannot deadlock, because chains have no loops.
  */
 static void watch_woken(struct callback_waiter *waiter)
 {
@@ -289,7 +294,10 @@ static void unlink_watch(struct watch *watch)
 	at->next = watch->next;
 	if (watch->file_next)
 		watch->file_next->file_prev = watch->file_prev;
-	/* Pairs with file_put(), which frees a file without watches: the last access to it. */
+	/*
+	 * Pairs with file_put(), which may free a file once it has no watches. So this must be the
+	 * last access to the file.
+	 */
 	smp_store_release(watch->file_prev, watch->file_next);
 	WRITE_ONCE(watch->epoll->nr_watches, watch->epoll->nr_watches - 1);
 }

@@ -13,7 +13,7 @@
 #define EPOLLET	       BIT(31)
 #define EPOLL_FLAGS    (EPOLLEXCLUSIVE | EPOLLWAKEUP | EPOLLONESHOT | EPOLLET)
 
-/* Linux's. */
+/* Linux's layout. */
 struct epoll_event {
 	u32 events;
 	u64 data;
@@ -26,14 +26,15 @@ struct file *epoll_make_file(void);	     /* NULL: no memory */
 
 /*
  * Add, remove and change a watch of a file by its descriptor. The caller has a reference to the
- * file, which can be polled. Return 0, or: the first -EEXIST, -ENOSPC, -ENOMEM, and for an epoll
- * -ELOOP; the second -ENOENT; the third -ENOENT, or -EINVAL (EPOLLEXCLUSIVE).
+ * file, which can be polled. Return 0 or an error. epoll_add(): -EEXIST, -ENOSPC, -ENOMEM, or
+ * -ELOOP if the file is an epoll. epoll_remove(): -ENOENT. epoll_change(): -ENOENT, or -EINVAL if
+ * the watch has EPOLLEXCLUSIVE.
  */
 int epoll_add(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event);
 int epoll_remove(struct epoll *epoll, struct file *file, int fd);
 int epoll_change(struct epoll *epoll, struct file *file, int fd, const struct epoll_event *event);
 
-/* Returns how many events there could be now. */
+/* Returns an upper bound of the events that epoll_take() could find now. */
 int epoll_max_events(const struct epoll *epoll);
 /* Takes at most max events. Returns their number, which can be 0. */
 int epoll_take(struct epoll *epoll, struct epoll_event *events, int max);

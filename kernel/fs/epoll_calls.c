@@ -20,8 +20,8 @@
 #define NR_INLINE  16						 /* events that fit on the stack */
 
 /*
- * Checks the use of EPOLLEXCLUSIVE. It would allow waking only some of the epolls that watch a
- * file; here all are woken.
+ * Checks the use of EPOLLEXCLUSIVE. The flag allows a kernel to wake only some of the epolls that
+ * watch a file; this kernel wakes all.
  */
 static bool may_be_exclusive(const struct file *file, int op, u32 events)
 {

@@ -8,7 +8,7 @@
  * FD_TREE_LEVELS steps. The first leaf is part of the tree: descriptors below 64 need no other
  * memory. A leaf stays until the tree is freed.
  *
- * The owner provides the lock, and initializes a tree of zeros. Any context but NMI.
+ * The owner provides the lock. fd_tree_init() needs zeroed memory. Any context but NMI.
  */
 
 #include <lego/kernel.h>
@@ -20,19 +20,19 @@
 
 struct fd_node {
 	u64 full;  /* a bit for each slot: nothing is free there */
-	u64 marks; /* in a leaf: the owner's, a bit for each slot */
+	u64 marks; /* in a leaf: a bit for each slot, with a meaning that the owner chooses */
 	void *slots[FD_TREE_SLOTS];
 };
 
 struct fd_tree {
 	struct fd_node *root;
-	unsigned int shift;    /* by this, a descriptor is its slot in the root */
-	unsigned int nr_nodes; /* allocated ones */
+	unsigned int shift;    /* fd >> shift is its slot in the root */
+	unsigned int nr_nodes; /* those that were allocated */
 	struct fd_node first;
 };
 
 void fd_tree_init(struct fd_tree *tree);
-/* Frees the nodes. What the slots point to is the owner's. */
+/* Frees the nodes, but not what the slots point to. */
 void fd_tree_free(struct fd_tree *tree);
 
 /* Returns the leaf of fd, or NULL. fd is not negative. */
@@ -64,7 +64,7 @@ static inline struct fd_node *fd_tree_make_leaf(struct fd_tree *tree, int fd)
 	return fd_tree_leaf(tree, fd) ?: fd_tree_add_leaf(tree, fd);
 }
 
-/* Sets the slot of fd in its leaf. NULL: it is free. */
+/* Sets the slot of fd in its leaf. A value of NULL makes it free. */
 void fd_tree_update_above(struct fd_tree *tree, int fd);
 static inline void fd_tree_set(struct fd_tree *tree, struct fd_node *leaf, int fd, void *value)
 {

@@ -214,7 +214,7 @@ static int next_close_on_exec(const struct files *files, int fd)
 }
 
 /*
- * Also correct for a table that other processes use meanwhile: mark and file are read under one
+ * Other processes may change a shared table meanwhile, so the mark and the file are read under one
  * lock.
  */
 void files_close_on_exec(struct files *files)
@@ -343,7 +343,7 @@ bool fd_get_close_on_exec(int fd)
 
 	if (!fd_is_valid(fd))
 		return false;
-	if (fd < FD_TREE_SLOTS) /* its leaf never changes */
+	if (fd < FD_TREE_SLOTS) /* its leaf is part of the tree, so it needs no lock */
 		return READ_ONCE(files->tree.first.marks) & BIT(fd);
 	spin_lock(&files->lock);
 	leaf = fd_tree_leaf(&files->tree, fd);

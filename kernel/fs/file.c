@@ -52,7 +52,7 @@ int file_call_open(struct file *file)
 	if (file->ops && file->ops->open)
 		error = file->ops->open(file);
 	if (error)
-		file->ops = NULL; /* what was not opened is not released */
+		file->ops = NULL; /* release() is not called for a file that open() refused */
 	return error;
 }
 
@@ -73,7 +73,7 @@ struct file *file_create_unnamed(const char *name, u32 mode, u64 size_bytes)
 
 	if (!inode)
 		return ERR_PTR(-ENOMEM);
-	inode->removed = true; /* stat() tells no links */
+	inode->removed = true; /* so stat() returns a link count of 0 */
 	error = inode_truncate(inode, size_bytes);
 	if (!error) {
 		file = file_alloc(&(struct path){ NULL, inode }, O_RDWR);
@@ -95,7 +95,9 @@ void file_put(struct file *file)
 	might_sleep();
 	if (!atomic_dec_and_test(&file->refs))
 		return;
-	/* Pairs with unlink_watch(). */
+	/*
+	 * Pairs with unlink_watch(): the file is freed only after the last access through a watch.
+	 */
 	if (unlikely(smp_load_acquire(&file->watches)))
 		epoll_forget_file(file);
 	if (file->ops && file->ops->release)

@@ -31,7 +31,7 @@ struct dirent {
 
 struct listing {
 	struct inode *dir;
-	struct inode *last; /* listed in this call; NULL: none */
+	struct inode *last; /* the last entry listed in this call; NULL: none */
 	u64 pos;
 	char *buf;
 	size_t filled, size;
@@ -97,7 +97,7 @@ static long fill(struct listing *list)
 	if (list->dir->removed)
 		return -ENOENT;
 	if (list->pos < 2)
-		tree_populate(list->dir); /* once, or many calls would each look at everything */
+		tree_populate(list->dir); /* only at the start, because it updates all entries */
 	for (;;) {
 		const char *name;
 		u64 next;

@@ -57,8 +57,9 @@ struct device {
 struct path;
 
 /*
- * Operations of an inode that is not only memory, as in procfs. All are NULL for a ramfs inode.
- * Called in process context with tree_lock held. They may sleep, but must not access user memory.
+ * Operations of an inode whose children or target are generated, as in procfs. All are NULL for a
+ * ramfs inode. Called in process context with tree_lock held. They may sleep, but must not access
+ * user memory.
  */
 struct inode_ops {
 	/*
@@ -251,9 +252,10 @@ s64 inode_seek(struct inode *inode, s64 pos, bool hole);
 u64 inode_held_bytes(const struct inode *inode);
 
 /*
- * Return how many of n bytes at pos the current process may write, and whether it may make the file
- * that long. Beyond RLIMIT_FSIZE, -EFBIG and SIGXFSZ to the current thread; against the file's
- * seals, -EPERM. write_lock is held.
+ * Check what the current process may do. inode_limit_write() returns how many of n bytes at pos it
+ * may write; inode_limit_size() returns 0 if it may make the file that long. Beyond RLIMIT_FSIZE,
+ * they send SIGXFSZ to the current thread and return -EFBIG; if a seal forbids it, they return
+ * -EPERM. write_lock is held.
  */
 ssize_t inode_limit_write(const struct inode *inode, u64 pos, size_t n);
 int inode_limit_size(const struct inode *inode, u64 size_bytes);
@@ -350,7 +352,10 @@ static inline int inode_permission(const struct inode *inode, u32 mask)
 bool inode_is_owned(const struct inode *inode); /* by the current process, or it is root */
 bool inode_group_allowed(u32 gid);		/* the process is in the group, or it is root */
 int tree_may_create(const struct inode *dir);	/* a name in the directory: 0 or -EACCES */
-/* May the process remove a name from the directory? 0, -EACCES, or -EPERM in a sticky directory. */
+/*
+ * Returns 0 if the process may remove a name from the directory; -EACCES, or -EPERM because the
+ * directory is sticky.
+ */
 int tree_may_remove(const struct inode *dir, struct inode *entry);
 
 static inline u32 mode_without_set_ids(u32 mode)
@@ -501,7 +506,7 @@ struct poll_item {
 	int fd;		   /* negative: ignored */
 	u32 events;	   /* POLL* to wait for */
 	u32 revents;	   /* result: those that are there, or POLLNVAL */
-	struct file *file; /* used inside */
+	struct file *file; /* used by poll_items() */
 };
 
 /*
@@ -562,8 +567,8 @@ int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user 
 
 /*
  * Replaces the file of a valid descriptor by another one, whose reference passes to the table, or
- * by none. Closes the old file. Returns 1 if there was one, 0 if
- * not, or -ENOMEM: then nothing has changed.
+ * by none. Closes the old file. Returns 1 if there was one, 0 if not, or -ENOMEM with nothing
+ * changed.
  */
 int fd_replace(int fd, struct file *file, bool close_on_exec);
 long fd_set_close_on_exec(int fd, bool on); /* 0 or -EBADF */
@@ -574,7 +579,7 @@ int fd_limit(void);
 
 /* Returns the file of a descriptor of any table, with a reference, or NULL if it is not open. */
 struct file *files_get_file(struct files *files, int fd);
-/* The first open descriptor from fd on, or -1. */
+/* Returns the first open descriptor from fd on, or -1. */
 int files_next_fd(struct files *files, int fd);
 
 /* Like fd_get(), but also returns a file that is open as a path only (O_PATH). */

@@ -23,11 +23,11 @@ struct file_locks {
 };
 
 struct lock_wait {
-	struct list_head node;	/* of the file */
-	struct lock_wait *next; /* of a process: in the bucket of its owner */
+	struct list_head node;	/* in the file's list of waits */
+	struct lock_wait *next; /* in the bucket of the owner, if that is a process */
 	const void *owner;
 	const struct file_lock *request;
-	const void *blocker; /* NULL: try again */
+	const void *blocker; /* owner of a conflicting lock; NULL: try again */
 	struct wait_queue wq;
 };
 
@@ -189,8 +189,8 @@ static void cut_lock(struct file_locks *locks, struct file_lock *lock,
 }
 
 /*
- * Applies a request without conflicts. spares are memory for the new lock, and for one that is
- * split.
+ * Applies a request without conflicts. spares[0] is memory for the new lock, spares[1] for the
+ * second part of a lock that is split.
  */
 static void apply(struct file_locks *locks, const struct file_lock *request,
 		  struct file_lock *spares[2])

@@ -29,7 +29,7 @@ enum lock_kind {
 
 /* A request, or a lock that is held. */
 struct file_lock {
-	struct list_head node; /* of the locks of its inode */
+	struct list_head node; /* in the list of its inode */
 	struct list_head all_node;
 	/* The file or, for a record lock of a process, its descriptor table. */
 	const void *owner;

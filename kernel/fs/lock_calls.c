@@ -7,7 +7,7 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-/* flock(2), and what fcntl(2) does with record locks. */
+/* flock(2), and the commands of fcntl(2) for record locks. */
 
 #define F_GETLK	     5
 #define F_SETLK	     6
@@ -25,7 +25,9 @@ struct user_lock {
 	s32 pid;
 };
 
-/* The bytes that a user's lock means: 0, -EINVAL, -EOVERFLOW. */
+/*
+ * Sets the range of lock to the bytes that the user's lock means. Returns 0, -EINVAL or -EOVERFLOW.
+ */
 static int get_range(struct file *file, const struct user_lock *user, struct file_lock *lock)
 {
 	s64 base = 0, start;
@@ -48,7 +50,7 @@ static int get_range(struct file *file, const struct user_lock *user, struct fil
 			return -EOVERFLOW;
 		lock->last = start + user->len - 1;
 	} else if (user->len < 0) {
-		/* The bytes before. */
+		/* A negative length means the bytes before start. */
 		if (start + user->len < 0)
 			return -EINVAL;
 		lock->start = start + user->len;
@@ -122,7 +124,10 @@ static long fcntl_set(int fd, struct file *file, bool of_file, bool wait,
 	    (lock.type == F_WRLCK && !file_may_write(file)))
 		return -EBADF;
 	error = lock_set(&lock, wait);
-	/* A thread that closed the file meanwhile may have done so before there was a lock. */
+	/*
+	 * Another thread may have closed the file before the lock was set. Then nothing would
+	 * release it.
+	 */
 	if (!error && lock.type != F_UNLCK && !fd_is_file(fd, file)) {
 		lock.type = F_UNLCK;
 		lock_set(&lock, false);

@@ -22,11 +22,11 @@
 #define F_SEAL_SHRINK	    0x02
 #define F_SEAL_GROW	    0x04
 #define F_SEAL_WRITE	    0x08
-#define F_SEAL_FUTURE_WRITE 0x10 /* but through mappings that there are */
+#define F_SEAL_FUTURE_WRITE 0x10 /* existing mappings can still write */
 #define F_SEALS		    0x1f
 #define F_SEALS_WRITE	    (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
-#define SEALS_KEPT BIT(31) /* in inode->seals: it is a memfd */
+#define SEALS_KEPT BIT(31) /* in inode->seals of every memfd */
 
 #define NAME_PREFIX "/memfd:"
 #define NAME_SUFFIX " (deleted)"

@@ -25,7 +25,7 @@ struct path root_path;
 
 static const struct fs_type *types[MAX_TYPES];
 static unsigned int nr_types;
-static u32 last_device; /* guarded by tree_lock, as the next and the lists */
+static u32 last_device; /* this and the next three variables are guarded by tree_lock */
 static unsigned int nr_mounts;
 static LIST_HEAD(mounts); /* in the order they were made */
 static LIST_HEAD(single_filesystems);
@@ -142,7 +142,7 @@ struct mount *mount_on(const struct path *path)
 	return last;
 }
 
-static u32 last_id; /* the highest of a mount; guarded by tree_lock */
+static u32 last_id; /* the highest ID of a mount so far; guarded by tree_lock */
 
 /* Attaches a new mount. at NULL: the first mount of all. */
 static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source,

@@ -20,7 +20,7 @@
 	 0x800 /* nodiratime */ | 0x8000 /* silent */ | 0x200000 /* relatime */ |   \
 	 0x1000000 /* strictatime */ | 0x2000000 /* lazytime */)
 
-#define MNT_FORCE	1 /* of servers that do not answer: there are none */
+#define MNT_FORCE	1 /* no effect: it is for network file systems */
 #define MNT_DETACH	2
 #define UMOUNT_NOFOLLOW 8
 

@@ -260,7 +260,7 @@ SYSCALL_DEFINE5(linkat, int, old_dirfd, const char __user *, old_path, int, dirf
 	return make_link(old_dirfd, old_path, dirfd, path, flags);
 }
 
-/* Returns an error if the name cannot be removed or moved away. directory: the call is rmdir. */
+/* Returns an error if unlink() cannot remove the name. */
 static int check_unlink(const struct walk *walk)
 {
 	int error;

@@ -158,7 +158,10 @@ static int sleep_for_news(const struct poll_call *call, u64 ns)
 {
 	int error = 0;
 
-	/* Full barrier: pairs with the lock between list_del() and reading the state of wakers. */
+	/*
+	 * Full barrier: pairs with the lock that a waker takes between list_del() and reading the
+	 * state. Either this task sees that a waiter is gone, or the waker sees the new state.
+	 */
 	(void)xchg(&current->state, TASK_INTERRUPTIBLE);
 	task_waits_for("poll", 0);
 	if (task_interrupted(current))
@@ -270,7 +273,7 @@ long poll_end_mask(long ret, bool has_mask)
 	return ret;
 }
 
-/* Linux's. */
+/* Linux's layout. */
 struct pollfd {
 	s32 fd;
 	u16 events;

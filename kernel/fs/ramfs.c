@@ -22,8 +22,9 @@
 struct inode *root_inode;
 DEFINE_MUTEX(tree_lock);
 
-static u64 last_number;	      /* atomic */
-static u64 last_position = 2; /* guarded by tree_lock; 0 to 2: ".", "..", the end of them */
+static u64 last_number; /* atomic */
+/* Guarded by tree_lock. Positions 0 to 2 mean ".", ".." and the end of these two. */
+static u64 last_position = 2;
 
 static struct inode *alloc(struct filesystem *fs, const char *name, u32 mode)
 {

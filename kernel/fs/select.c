@@ -21,7 +21,7 @@ enum set {
 	NR_SETS,
 };
 
-/* What counts as readable, writable, exceptional: Linux's choice. */
+/* The events that mean readable, writable and exceptional, as in Linux. */
 static const u32 set_events[NR_SETS] = {
 	[SET_READ] = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR,
 	[SET_WRITE] = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR,
@@ -61,7 +61,7 @@ static u32 events_of(struct select *select, unsigned int fd)
 	return events;
 }
 
-/* Bits from nr_fds on are no part of the question. */
+/* Copies the bit maps from the user, and clears the bits from nr_fds on. */
 static int read_sets(struct select *select)
 {
 	for (int i = 0; i < NR_SETS; i++) {

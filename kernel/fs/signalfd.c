@@ -153,8 +153,8 @@ static long change_signalfd(int fd, u64 signals)
 	signalfd = file->private;
 	WRITE_ONCE(signalfd->signals, signals);
 	/*
-	 * Readers of this process look for the new signals at once; those of others, when a signal
-	 * comes.
+	 * Wakes the readers in this process, which look for the new signals at once. Readers in
+	 * other processes look when a signal arrives.
 	 */
 	wake_up_all(signal_arrivals());
 	file_put(file);

@@ -9,9 +9,9 @@
 
 /*
  * Connections of sockets: unix(7). Two connected sockets keep each other alive until both files are
- * gone. connect() makes the other end itself and puts it into the backlog of the listening socket,
- * from which accept() takes it. So a client can send a little before that. Datagram sockets: see
- * socket_message.c.
+ * gone. connect() makes the other end itself and puts it into the backlog of the listening socket.
+ * accept() takes it from there; until then, the client can send only a little. Datagram sockets:
+ * see socket_message.c.
  *
  * Locks, outer first: socket_lock, socket->lock. At most one socket's ->lock is held at a time.
  */

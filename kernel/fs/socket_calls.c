@@ -146,7 +146,7 @@ static int connect_file(struct file *file, const struct socket_name *name)
 	return socket_connect(file->private, name, READ_ONCE(file->flags) & O_NONBLOCK);
 }
 
-/* The calls that take a socket and an address. */
+/* Runs a call that takes a socket and an address. */
 static int call_named(int fd, const void __user *addr, u32 len,
 		      int (*call)(struct file *file, const struct socket_name *name))
 {

@@ -10,14 +10,14 @@
 #include <lego/uaccess.h>
 
 /*
- * The bytes in flight to a socket: a list of chunks, whose size is bounded. A chunk carries its
- * sender's IDs, and maybe files. A message is one chunk. One call never receives bytes of a stream
- * that came with different files.
+ * The queue of a socket: the bytes in flight to it, as a list of chunks of bounded size. A chunk
+ * carries its sender's IDs, and maybe files. A message is one chunk. One call never receives bytes
+ * of a stream that came with different files.
  */
 
 #define SMALL_BYTES 128 /* a buffer that does not need an allocation */
 
-/* The limit of bytes that wait at a socket that is not accepted yet: see socket_held_bytes(). */
+/* The limit of bytes in the queue of a socket that is not accepted yet: see socket_held_bytes(). */
 #define MAX_PENDING_BYTES PAGE_SIZE
 
 static size_t chunk_bytes(const struct chunk *chunk)
@@ -33,8 +33,8 @@ void ancillary_drop(struct ancillary *ancillary)
 }
 
 /*
- * Allocates a chunk. Fails, rather than kill a process, for a large one, whose pages must be
- * contiguous.
+ * Allocates a chunk. A large one needs contiguous pages: if memory is only fragmented, this fails
+ * rather than kill a process.
  */
 static struct chunk *alloc_chunk(struct socket *source, size_t len)
 {
@@ -240,8 +240,8 @@ static bool fits(const struct socket *socket, const struct chunk *chunk,
 }
 
 /*
- * Takes up to n bytes that have arrived. got: the ancillary data of the bytes that this call has
- * taken before; any: there were some. References to a chunk's files pass to got.
+ * Takes up to n bytes from the queue. If `any` is set, the system call has taken bytes before, and
+ * *got is their ancillary data. References to a chunk's files pass to *got.
  */
 static size_t take(struct socket *socket, char *buf, size_t n, struct ancillary *got, bool any,
 		   bool peek)
@@ -276,7 +276,10 @@ static size_t take(struct socket *socket, char *buf, size_t n, struct ancillary 
 	return total;
 }
 
-/* Receives bytes. Returns 0 at the end or if n is 0; negative errno. */
+/*
+ * Receives bytes, and waits for them. Returns their number; 0 at the end of the stream, or if this
+ * system call can receive no more; or a negative errno.
+ */
 static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct ancillary *got,
 			    bool any, int flags)
 {
@@ -298,7 +301,7 @@ static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct a
 		if (any && !(flags & MSG_WAITALL))
 			return 0;
 		if (any && READ_ONCE(socket->held_bytes))
-			return 0; /* cannot be received together */
+			return 0; /* the next chunk needs a call of its own */
 		if (flags & MSG_DONTWAIT)
 			return -EAGAIN;
 		error = wait_event_interruptible(&socket->read_wait,

@@ -4,13 +4,13 @@
 #include <lego/errno.h>
 
 /*
- * Sockets that keep the boundaries of messages: SOCK_SEQPACKET, which are connected as streams are,
- * and SOCK_DGRAM, any of which may send to any other. The peer of a datagram socket is the
+ * Sockets that keep the boundaries of messages: SOCK_SEQPACKET, connected like streams, and
+ * SOCK_DGRAM, which can send to any other SOCK_DGRAM. The peer of a datagram socket is the
  * destination of messages without an address; it changes with each connect().
  *
  * The receiver's queue is bounded, so each sender waits for room there. A receiver wakes two kinds
- * of senders: those that sleep in a call are on its own queue; the pollers of a socket whose peer
- * it is are on that socket's queue.
+ * of senders: system calls that sleep on the receiver's own write_wait; and pollers of the sockets
+ * that have it as peer, on the write_wait of those sockets.
  */
 
 /* Guards the peers of datagram sockets. The innermost lock, except for those of wait queues. */
@@ -57,7 +57,7 @@ int datagram_set_peer(struct socket *socket, struct socket *peer)
 		list_add(&socket->peer_node, &peer->peers);
 	spin_unlock(&peer_lock);
 	if (old && old != peer && !READ_ONCE(socket->closed)) {
-		/* As in Linux, messages from the old peer are dropped, and it gets an error. */
+		/* As in Linux, drop the messages from the old peer, and give it an error. */
 		if (READ_ONCE(socket->held_bytes)) {
 			socket_drop_chunks(socket);
 			datagram_wake_senders(socket);
@@ -176,7 +176,7 @@ static void give_back(struct socket *socket, struct chunk *chunk)
 	wake_up_all(&socket->read_wait);
 }
 
-/* Takes a message and waits if there is none. NULL: the end; else ERR_PTR. */
+/* Takes a message, and waits if there is none. Returns NULL at the end, or ERR_PTR on failure. */
 static struct chunk *wait_for_message(struct socket *socket, int flags)
 {
 	for (;;) {

@@ -82,8 +82,8 @@ static int take_rights(struct rights **rights, const int *fds, size_t nr)
 }
 
 /*
- * Checks the IDs that the sender gives. They are sent in any case, and not even root can give
- * others.
+ * Checks the IDs that the sender passes: they must be its own, even for root. Every message carries
+ * these anyway.
  */
 static int check_user(const struct socket_user *user, size_t len)
 {
@@ -389,8 +389,8 @@ SYSCALL_DEFINE3(recvmsg, int, fd, struct msghdr __user *, msg, int, flags)
 }
 
 /*
- * Moves messages. Returns their number; the last may be later than the deadline. *error: why it
- * stopped, or 0.
+ * Sends or receives messages. Returns their number. The deadline is checked only after a message,
+ * so the last one may come later. *error says why it stopped, or is 0.
  */
 static long move_messages(struct socket *socket, struct mmsghdr __user *msgs, u32 nr, int flags,
 			  message_fn *move, u64 deadline_ns, int *error)

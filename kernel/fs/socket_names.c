@@ -7,8 +7,8 @@
 #include <lego/string.h>
 
 /*
- * Names of sockets. A path is an inode, which knows its socket. Abstract names are in a hash table.
- * socket_lock guards both.
+ * Names of sockets. A path leads to an inode, whose ->private is the socket. Abstract names are in
+ * a hash table. socket_lock guards both.
  */
 
 #define LOG2_NAMES 12
