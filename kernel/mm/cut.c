@@ -10,7 +10,8 @@
  * walk misses none.
  */
 
-static DEFINE_SPINLOCK(list_lock); /* guards the list; an mm in it may have no users any more */
+/* Guards the list; an mm in it may have lost its last user already. */
+static DEFINE_SPINLOCK(list_lock);
 static LIST_HEAD(mm_list);
 
 void mm_list_add(struct mm *mm)

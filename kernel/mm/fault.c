@@ -13,10 +13,11 @@
 #include "internal.h"
 
 /*
- * Handles page faults of user memory. The first access to a page makes it. A page that others use,
- * too, is *borrowed*: mapped read-only, and copied by the first write. That is a page of a file
- * that was only read, and after a fork every private page. Pages of a shared area belong to the
- * file and are written in place. All other entries have the access rights of their area.
+ * Handles page faults of user memory. The first access to a page makes it. A page with other users
+ * is *borrowed*: mapped read-only, and copied by the first write (copy on write). Borrowed are the
+ * pages of a private file mapping until they are written to and, after a fork, all private pages.
+ * Pages of a shared area belong to the file and are written in place. All other entries have the
+ * access rights of their area.
  */
 
 /*

@@ -142,7 +142,8 @@ ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n)
 			break;
 		page = get_present_page(mm, addr);
 		if (!page)
-			continue; /* gone again: the next fault tells whether for ever */
+			/* Unmapped again: the next mm_fault() tells whether it can come back. */
+			continue;
 		memcpy((char *)buf + done, (char *)page_address(page) + addr % PAGE_SIZE, bytes);
 		page_put(page);
 		done += bytes;

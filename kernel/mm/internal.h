@@ -64,7 +64,7 @@ static inline bool vma_writes_file(const struct vma *vma)
 /* Returns the area that contains addr, or NULL. */
 struct vma *vma_find(const struct mm *mm, u64 addr);
 
-/* Return true if no area overlaps [start, end); if areas cover all of it. */
+/* Return true if no area overlaps [start, end), or if areas cover all of it. */
 bool vma_range_free(const struct mm *mm, u64 start, u64 end);
 bool vma_range_mapped(const struct mm *mm, u64 start, u64 end);
 
@@ -132,7 +132,7 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags);
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end);
 
 /*
- * Returns true if so much private writable memory is more than the machine has. There is no other
+ * Returns true if this much private writable memory is more than the machine has. There is no other
  * limit, because most programs use a small part of the memory that they map.
  */
 bool mm_too_large(u64 bytes, u32 prot, u32 flags);

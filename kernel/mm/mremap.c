@@ -27,8 +27,8 @@ static int find_part(struct mm *mm, u64 addr, u64 len, struct vma **vma)
 }
 
 /*
- * Sets the length of an area. A mapped file shows more of itself, but nothing after the end of an
- * ELF segment.
+ * Sets the length of an area. A file mapping that grows shows more of the file, but an ELF segment
+ * nothing after its end.
  */
 static void set_length(struct vma *vma, u64 len)
 {

@@ -9,8 +9,8 @@
 #include <lego/time.h>
 
 /*
- * The out-of-memory killer. Memory is overcommitted, so a page fault may find none. Then the
- * process that uses most memory, in user space and in the kernel (oom_count.c), is killed. The
+ * The out-of-memory killer. Memory is overcommitted, so a page fault may find no free page. Then
+ * the process that uses most memory, in user space and in the kernel (oom_count.c), is killed. The
  * thread that needs memory frees the victim's private pages itself and at once, because the victim
  * may be waiting for a lock that this thread holds in a system call. No thread waits for memory
  * with an mm->lock held, so this thread can always take the victim's.

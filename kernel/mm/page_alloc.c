@@ -39,8 +39,9 @@ struct page *page_map;
 static u64 nr_frames; /* length of page_map */
 static DEFINE_SPINLOCK(buddy_lock);
 static struct list_head free_lists[MAX_PAGE_ORDER + 1];
-static u64 nr_free, nr_total; /* under buddy_lock; pages in the caches are not in nr_free */
-static u64 nr_reserved;	      /* both reserves */
+/* Guarded by buddy_lock; nr_free is without the pages in the caches. */
+static u64 nr_free, nr_total;
+static u64 nr_reserved; /* both reserves */
 static DEFINE_PER_CPU(struct page_cache, page_cache);
 
 static void list_block(struct page *page, unsigned int order)

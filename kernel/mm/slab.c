@@ -26,7 +26,7 @@ DEFINE_PROFILE_POINT(kmalloc_slow)
 
 #define MIN_SIZE	16
 #define MAX_SIZE	4096
-#define BATCH_BYTES	16384 /* moved at a time, within the limits of the next two */
+#define BATCH_BYTES	16384 /* moved at a time; the next two limit the number of objects */
 #define MIN_BATCH	4
 #define MAX_BATCH	32
 #define MAX_EMPTY_SLABS 2 /* that a cache keeps */

@@ -23,7 +23,7 @@
 
 #define MIN_GUARD_BYTES 8
 #define MAX_OBJECT	4096
-#define NR_WAITING	128 /* on each CPU */
+#define NR_WAITING	128 /* freed objects that wait on each CPU */
 
 #define STATE_FREE    0xf1
 #define STATE_LIVE    0x1f
@@ -31,15 +31,16 @@
 
 struct waiting_queue {
 	void *objects[NR_WAITING];
-	unsigned int next; /* index of the oldest, the next to be replaced */
+	unsigned int next; /* index of the oldest object, which is replaced next */
 };
 
 static DEFINE_PER_CPU(struct waiting_queue, waiting_queue);
 static u32 last_serial;
 
 /*
- * Marks of pages, in a field that only slabs use. Their addresses are in the kernel image, so no
- * slab has them.
+ * Marks of pages, in fields that only slabs use: page->owner points to large_mark, or
+ * page->free_objects to filled_mark. The marks are in the kernel image, so no slab has such
+ * pointers.
  */
 static char filled_mark, large_mark;
 

@@ -29,7 +29,7 @@ struct object_debug {
 	void *next; /* link of the free list: the object is filled with the pattern */
 	u32 alloc_ip, free_ip;
 	u32 serial;	/* of the allocation */
-	u16 size_bytes; /* asked for */
+	u16 size_bytes; /* the requested size */
 	u8 state;
 };
 
@@ -53,8 +53,8 @@ void slab_debug_alloc_large(struct page *page);
 void slab_debug_check_free(const void *ptr, unsigned long ip);
 
 /*
- * Puts the object into the queue. Returns false if nothing is to be freed now. Otherwise *object
- * and *cache become the object that has waited long enough.
+ * Puts the object into the queue. Returns true if another object has waited long enough and must be
+ * freed now; then *object and *cache are set to it.
  */
 bool slab_debug_free(struct slab_cache **cache, void **object, unsigned long ip);
 

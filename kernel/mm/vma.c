@@ -235,7 +235,10 @@ static void merge_up_to(struct mm *mm, struct vma *vma, u64 end)
 			vma = upper;
 			continue;
 		}
-		/* No one else sees an area without bytes, and no hole changes its size. */
+		/*
+		 * The upper area becomes empty before it is removed, so that no hole changes its
+		 * size. Nobody else sees that, because mm->lock is held.
+		 */
 		vma->end = upper->start = upper->end;
 		remove(mm, upper);
 	}

@@ -109,7 +109,10 @@ struct vma *vma_tree_find(const struct vma_tree *tree, u64 addr)
 	return found;
 }
 
-/* Returns the last area of a subtree with such a hole directly below it. There is one. */
+/*
+ * Returns the last area of a subtree with such a hole directly below it. The caller knows that
+ * there is one.
+ */
 static const struct vma *last_in_subtree(const struct vma *vma, u64 bytes)
 {
 	for (;;) {

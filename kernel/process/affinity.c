@@ -8,8 +8,8 @@
 #include <lego/uaccess.h>
 
 /*
- * CPU affinity: which CPU a thread runs on and may run on. User masks are multiples of 8 bytes, as
- * in Linux.
+ * CPU affinity: the CPU that a thread runs on, and those that it may run on. User masks are
+ * multiples of 8 bytes, as in Linux.
  */
 
 SYSCALL_DEFINE0(sched_yield)

@@ -194,7 +194,8 @@ static long change_fs(enum kind kind, u32 id)
 	old = ids.fs;
 	if (id != ID_UNCHANGED && (process_is_root(proc) || is_one_of(&ids, id, true))) {
 		ids.fs = id;
-		BUG_ON(put_ids(proc, kind, &ids)); /* the real user stays */
+		/* Cannot fail, because the real user does not change. */
+		BUG_ON(put_ids(proc, kind, &ids));
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return old;

@@ -9,7 +9,7 @@
 #include <lego/sched.h>
 
 #define EXEC_STACK_TOP	     TASK_SIZE
-#define EXEC_STACK_BYTES     (8ULL << 20) /* the limit at first: RLIMIT_STACK */
+#define EXEC_STACK_BYTES     (8ULL << 20) /* the first value of RLIMIT_STACK */
 #define EXEC_MIN_STACK_BYTES (128ULL << 10)
 #define EXEC_MAX_STACK_BYTES (120ULL << 20)
 #define EXEC_MMAP_BASE	     (TASK_SIZE - (128ULL << 20)) /* what Linux leaves for stacks */
@@ -17,14 +17,17 @@
 
 #define EXEC_MAX_PATH_BYTES 4096 /* with the NUL */
 
-/* Limits of argv and envp together, as Linux's for an 8 MiB stack; pointers count. */
+/*
+ * Limits of one string, and of argv and envp together, pointers included; as in Linux with an 8 MiB
+ * stack.
+ */
 #define EXEC_MAX_STRING_BYTES (128U << 10)
 #define EXEC_MAX_TOTAL_BYTES  (2U << 20)
 
 /* Facts about the image, for the auxiliary vector of the new program. */
 struct exec_image {
 	u64 start;	      /* the first instruction: of the interpreter, if there is one */
-	u64 entry;	      /* of the program itself */
+	u64 entry;	      /* the first instruction of the program itself */
 	u64 interpreter_base; /* where the interpreter's address 0 is; 0: there is none */
 	u64 phdr_addr;	      /* 0: not mapped */
 	u64 nr_phdrs;

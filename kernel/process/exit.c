@@ -41,7 +41,7 @@ static void clear_tid(struct task *task)
 	if (!addr)
 		return;
 	task->clear_child_tid = NULL;
-	/* No other thread is left to see it. */
+	/* No other thread is left that could read the word. */
 	if (atomic_read(&task->mm->refs) == 1 && READ_ONCE(task->proc->nr_threads) == 1)
 		return;
 	if (put_user(0, addr) == 0)
@@ -92,8 +92,8 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	proc->exited_faults += task->nr_faults;
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del(&task->thread_node);
-	signal_discard(&task->pending,
-		       ~0ULL); /* with the lock held, because timers may own some signals */
+	/* With the lock held, because timers may own some of these signals. */
+	signal_discard(&task->pending, ~0ULL);
 	if (task->pid != proc->pid)
 		pid_set_process(task->pid, NULL);
 	last = --proc->nr_threads == 0;

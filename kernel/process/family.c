@@ -51,9 +51,10 @@ static u64 waitable_nr(const struct list_head *node)
 }
 
 /*
- * Returns the node in parent->waitable that proc belongs behind. Looks from both ends of the list,
- * and among the older siblings, at the same time. So children may end in any order: in a sorted
- * one the first step finds the place, and where few of the siblings are in the list, it is short.
+ * Returns the node in parent->waitable after which proc must be inserted. Searches from both ends
+ * of the list and among the older siblings at the same time, so that the search is short in the
+ * common cases: if children end in the order of their creation or the reverse, the first step finds
+ * the place; if few of them are in the list, the list is short.
  */
 static struct list_head *find_wait_place(struct process *parent, struct process *proc)
 {

@@ -261,7 +261,7 @@ static long clone_process(const struct clone_args *args)
 	ret = user_charge_process(proc, current->proc);
 	if (ret)
 		goto out_proc;
-	/* First, because the pids may be used up, and copying memory takes long. */
+	/* First, because it fails if no pid is free, and copying memory takes long. */
 	task = task_alloc(current->comm, proc);
 	if (IS_ERR(task)) {
 		ret = PTR_ERR(task);

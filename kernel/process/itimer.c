@@ -15,8 +15,8 @@
  * run does nothing. A thread that changes the timer stops it first; change_lock keeps others away
  * meanwhile.
  *
- * The two timers of CPU time are counted down by the tick, whole ticks at a time: by those that hit
- * user code (ITIMER_VIRTUAL), or anything the process does (ITIMER_PROF).
+ * The two timers of CPU time are counted down by whole ticks. ITIMER_VIRTUAL counts the ticks that
+ * interrupt user code; ITIMER_PROF counts all ticks that interrupt the process.
  */
 
 #define ITIMER_REAL    0

@@ -160,7 +160,8 @@ SYSCALL_DEFINE2(kill, pid_t, pid, int, sig)
 }
 
 /*
- * Only to itself can a process send a siginfo that looks like the kernel's, kill()'s or tkill()'s.
+ * A siginfo that looks like one from the kernel, kill() or tkill() can be sent only to the sender's
+ * own process.
  */
 static int copy_siginfo(struct siginfo *info, const struct siginfo __user *user, int sig, pid_t to)
 {

@@ -8,9 +8,9 @@
 #include <lego/sched.h>
 
 /*
- * Selects the descriptor table of a thread. A process has one, proc->files, and its threads use
- * that without references of their own. close_range(CLOSE_RANGE_UNSHARE) gives a thread a copy,
- * with its own reference; threads that it creates share the copy.
+ * Selects the descriptor table of a thread. A process has a table, proc->files, which its threads
+ * use without references of their own. close_range(CLOSE_RANGE_UNSHARE) gives a thread a copy, with
+ * its own reference; threads that it creates share the copy.
  *
  * The last thread drops the process's table after the process's report. If all threads have other
  * tables, the process's table is dropped at once, because no thread could close its files.

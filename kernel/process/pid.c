@@ -23,7 +23,11 @@ struct pid_number {
 	struct pid_number *next;
 	pid_t nr;
 	unsigned int nr_uses;
-	struct process *proc;	  /* whose, or whose thread's; NULL: a group's or session's only */
+	/*
+	 * The process with this number, or with such a thread; NULL: only a group or session has
+	 * it.
+	 */
+	struct process *proc;
 	struct list_head members; /* of the group; changed with process_tree_lock, too */
 };
 
@@ -143,7 +147,7 @@ void pid_put(pid_t nr)
 	kfree(unused);
 }
 
-static LIST_HEAD(group_zero); /* which is no number's */
+static LIST_HEAD(group_zero); /* members of group 0, which has no struct pid_number */
 
 void pid_join_group(struct process *proc, pid_t nr)
 {

@@ -51,7 +51,7 @@ struct sigevent {
 
 BUILD_BUG_ON(sizeof(struct sigevent) != 64);
 
-/* Another process, whose CPU time a timer is on. It may end, and its pid be used again. */
+/* Another process whose CPU time a timer measures. It may end, and its pid may be used again. */
 struct other {
 	pid_t pid; /* 0: none */
 	u64 start_ns;
@@ -65,7 +65,8 @@ struct posix_timer {
 	struct task *task; /* the signal's thread, with a reference; NULL: any of proc */
 	s32 id;
 	int clock, notify, sig;
-	struct task *of; /* the thread whose CPU time it is, with a reference; NULL: the process */
+	/* The thread whose CPU time it measures, with a reference; NULL: the process's. */
+	struct task *of;
 	struct other of_other;
 	u64 value;
 	struct timer timer;

@@ -152,7 +152,7 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 		return arg > LAST_CAPABILITY ? -EINVAL : 1;
 	case PR_GET_TSC:
 		return put_user(PR_TSC_ENABLE, (int __user *)arg);
-	case PR_SET_TSC: /* reading it is not forbidden here */
+	case PR_SET_TSC: /* reading the TSC cannot be forbidden here */
 		return arg == PR_TSC_ENABLE ? 0 : -EINVAL;
 	case PR_GET_SECCOMP:
 		return 0;

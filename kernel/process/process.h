@@ -35,7 +35,7 @@ unsigned int task_nr_users(void);
 /* Returns an empty process with one reference, which is not in the list. NULL: out of memory. */
 struct process *process_alloc(const char *comm);
 
-/* Returns true if the current process may change the scheduling of proc: it has the same user. */
+/* Returns true if the current process may change the scheduling of proc: same user, or root. */
 bool process_may_schedule(struct process *proc);
 
 /*
@@ -53,10 +53,11 @@ void process_drop_mm(struct process *proc);
 void process_drop_files(struct process *proc);
 
 /*
- * open_files.c. A new thread, which nobody knows yet, shares the current one's descriptors;
- * task_put_own_files() undoes that if the thread cannot start. task_leave_files() is for the
- * current thread, about to end: it uses no descriptor any more. process_replace_files() gives the
- * only thread of a process other ones, and takes over the reference. Process context.
+ * open_files.c. task_share_files() makes a new thread, which no other thread can find yet, share
+ * the current thread's descriptors; task_put_own_files() undoes that if the thread cannot start.
+ * task_leave_files() is called by a thread that ends, and uses no descriptor any more.
+ * process_replace_files() gives the only thread of a process another table, and takes over the
+ * reference. Process context.
  */
 void task_share_files(struct task *task);
 void task_put_own_files(struct task *task);
@@ -103,9 +104,10 @@ void process_init_limits(struct process *proc);
 
 /*
  * user.c: how many threads a user has. A new process gets its parent's credentials, and counts as
- * one thread; each further thread is charged before it is there. 0, -EAGAIN: the user's limit, or
- * -ENOMEM. What is charged is given back, for a process all of it once it has been waited for.
- * proc->lock is held where it says so, else it is taken.
+ * one thread; each further thread is charged before it is created. Return 0, -EAGAIN at the user's
+ * limit, or -ENOMEM. Every charge is given back; the last one of a process when it has been waited
+ * for. user_change() and user_uncharge_locked() are called with proc->lock held; the others take
+ * it.
  */
 int user_charge_process(struct process *proc, struct process *parent);
 void user_uncharge_process(struct process *proc);
@@ -113,7 +115,7 @@ int user_charge_thread(struct process *proc);
 void user_uncharge_thread(struct process *proc);
 void user_uncharge_locked(struct process *proc, unsigned int nr);
 void user_charge_init(struct process *init);
-/* Sets the real user; proc->lock is held. 0, or -EAGAIN: no memory. */
+/* Sets the real user; proc->lock is held. Returns 0, or -EAGAIN: no memory. */
 int user_change(struct process *proc, u32 uid);
 
 /*

@@ -48,7 +48,7 @@ SYSCALL_DEFINE3(reboot, u32, magic, u32, magic2, u32, command)
 		power_off("power off");
 	case CMD_CAD_ON:
 	case CMD_CAD_OFF:
-		return 0; /* no keyboard sends Ctrl-Alt-Del here */
+		return 0; /* enables or disables Ctrl-Alt-Del, which no keyboard sends here */
 	default:
 		return -EINVAL;
 	}

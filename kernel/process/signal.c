@@ -141,8 +141,8 @@ void signal_discard_all(struct process *proc, u64 signals)
 }
 
 /*
- * The limit applies only to signals that user code sends. The number of other signals is bounded
- * otherwise.
+ * The limit applies only to signals that user code sends. The number of other signals has bounds of
+ * its own.
  */
 static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 {
@@ -373,8 +373,9 @@ static void continue_process(struct process *proc)
 }
 
 /*
- * Returns a thread that does not block the signal: preferably the first thread, but rather one that
- * has no other signal. If `only` is given, considers only that thread. NULL: all block it.
+ * Returns a thread that does not block the signal. Takes the first one that has no other signal to
+ * handle, or else the first one. If `only` is given, considers only that thread. NULL: all block
+ * it.
  */
 static struct task *choose_thread(struct process *proc, struct task *only, int sig)
 {

@@ -37,11 +37,12 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
  */
 bool signal_send_owned(struct process *proc, struct task *task, int sig, const struct siginfo *info,
 		       struct signal_owner *owner);
-void signal_disown(struct signal_owner *owner); /* its signal is nobody's. Locked. */
+/* Its pending signal no longer has an owner. Locked. */
+void signal_disown(struct signal_owner *owner);
 
 /*
  * signal_find() returns the signal of the set that the current thread should handle first, and its
- * queue; 0: there is none. The other removes it from the queue. Locked.
+ * queue; 0: there is none. signal_take() removes it from the queue. Locked.
  */
 int signal_find(u64 set, struct sigpending **pending);
 void signal_take(struct sigpending *pending, int sig, struct siginfo *info);
@@ -52,10 +53,10 @@ void signal_recalc_locked(struct task *task);
 /* Makes a thread look for its signals. Locked. */
 void signal_notify_thread(struct task *task);
 
-/* Returns true if all threads have stopped and the parent has not been told yet. Locked. */
+/* Returns true if all threads have stopped and the parent has not been notified yet. Locked. */
 bool signal_stop_is_complete(struct process *proc);
 
-/* Tells the parent that the process has stopped or continued. No lock is held. */
+/* Notifies the parent that the process has stopped or continued. No lock is held. */
 void signal_tell_stopped(struct process *proc, bool continued);
 
 #endif

@@ -114,7 +114,7 @@ enum verdict {
 	ENDS,	 /* *sig ends the process */
 	STOPS,	 /* the process has stopped */
 	MAY_STOP,
-	AGAIN, /* one has been ignored */
+	AGAIN, /* a signal was ignored: look for the next */
 };
 
 /* Takes the next signal, unless the thread must stop or end first. */
@@ -180,8 +180,8 @@ static int next_handled(struct siginfo *info, struct kernel_sigaction *action)
 }
 
 /*
- * Called if the stack has no room for a signal frame. If it was that of SIGSEGV, its handler cannot
- * run, either.
+ * Called if the stack has no room for a signal frame. If that was a frame for SIGSEGV, the handler
+ * of SIGSEGV cannot run, either.
  */
 static void fail_frame(int sig, struct pt_regs *regs)
 {

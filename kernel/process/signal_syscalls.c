@@ -17,7 +17,7 @@
 #define SIG_UNBLOCK 1
 #define SIG_SETMASK 2
 
-#define SA_EXPOSE_TAGBITS 0x00000800 /* there are none on x86 */
+#define SA_EXPOSE_TAGBITS 0x00000800 /* x86 has no tag bits */
 #define SA_KNOWN                                                                                   \
 	(SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | SA_EXPOSE_TAGBITS | SA_RESTORER | SA_ONSTACK | \
 	 SA_RESTART | SA_NODEFER | SA_RESETHAND)

@@ -223,7 +223,10 @@ void process_set_mm(struct process *proc, struct mm *mm)
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-/* Other threads hold proc->lock to read these pointers and take references. */
+/*
+ * Takes proc->lock, because other threads hold it when they read these pointers and take
+ * references.
+ */
 void process_drop_mm(struct process *proc)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);

@@ -18,7 +18,7 @@ struct rusage {
 	struct timeval64 user, system;
 	s64 maxrss; /* KiB */
 	s64 ixrss, idrss, isrss;
-	s64 minflt, majflt; /* nothing is read from a disk: all are minor */
+	s64 minflt, majflt; /* all faults are minor, because nothing is read from a disk */
 	s64 nswap, inblock, oublock, msgsnd, msgrcv, nsignals;
 	s64 nvcsw, nivcsw;
 };

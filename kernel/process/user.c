@@ -7,10 +7,10 @@
 #include <lego/slab.h>
 
 /*
- * Counts the threads of each user, for RLIMIT_NPROC. A process remembers what its real user is
- * charged for it, and uncharges just that, so the counts cannot drift. The charge is one for each
- * thread, and one for a zombie until it is reaped. A user is in a hash table while its count is
- * above 0.
+ * Counts the threads of each user, for RLIMIT_NPROC. A process stores how many threads its real
+ * user is charged for, and gives back exactly these, so the counts cannot drift. The charge is one
+ * for each thread, and one for a zombie until it is reaped. A user is in a hash table while its
+ * count is above 0.
  */
 
 #define NR_BUCKETS 1024

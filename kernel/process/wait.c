@@ -44,7 +44,7 @@ struct wait_request {
 	u32 uid;
 	int status; /* as wait4 gives it */
 	struct usage usage;
-	struct process *gone; /* to be dropped when the lock is not held */
+	struct process *gone; /* dropped after the lock is released */
 };
 
 static bool is_meant(const struct wait_request *req, const struct process *child)

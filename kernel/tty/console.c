@@ -196,7 +196,7 @@ u64 console_nr_lost_bytes(void)
 	return READ_ONCE(nr_lost_bytes);
 }
 
-/* Takes the lock for callers that are never in an NMI, so it is always taken. */
+/* Takes the lock for callers that are never in an NMI. They cannot fail to get it. */
 static unsigned long lock_irqsave(void)
 {
 	unsigned long flags = local_irq_save();

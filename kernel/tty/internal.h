@@ -21,8 +21,8 @@ struct tty {
 	struct ldisc ldisc;
 	bool output_off; /* TCOOFF */
 	/*
-	 * Bytes received when there was no room: the UART had to read them to find a BREAK after
-	 * them.
+	 * Bytes that were received when the input buffer was full. The UART's handler must read
+	 * them anyway, because a BREAK may follow.
 	 */
 	u8 held[TTY_HELD_BYTES];
 	u32 nr_held;
@@ -30,11 +30,11 @@ struct tty {
 	u32 nr_received, nr_sent, nr_overrun; /* TIOCGICOUNT */
 
 	struct wait_queue read_wait;  /* woken when there is something to read */
-	struct wait_queue write_wait; /* woken when there is input */
+	struct wait_queue write_wait; /* woken when input or settings may let writers continue */
 
 	/*
-	 * Guarded by process_tree_lock, as is process->tty. Read without it where an old value is
-	 * harmless. 0: none.
+	 * Guarded by process_tree_lock, as is process->tty. Read without the lock where an old
+	 * value is harmless. 0: none.
 	 */
 	pid_t session;
 	pid_t foreground;

@@ -31,7 +31,8 @@ int tty_check_foreground(struct tty *tty, int sig)
 	if (!foreground || pgid == foreground)
 		return 0;
 	/*
-	 * A caller that ignores or blocks SIGTTOU may write. For SIGTTIN there is nothing to read.
+	 * A caller that ignores or blocks SIGTTOU may write. One that ignores or blocks SIGTTIN
+	 * gets -EIO.
 	 */
 	if (current->blocked_signals & SIGNAL_BIT(sig) || signal_is_ignored(proc, sig))
 		return sig == SIGTTIN ? -EIO : 0;

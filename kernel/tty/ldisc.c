@@ -35,7 +35,7 @@ static bool is(const struct ldisc *ldisc, u8 byte, enum control_char which)
 	return byte && byte == ldisc->termios.control_chars[which];
 }
 
-/* Returns whether byte is this character, one of those that are special only with IEXTEN. */
+/* Returns whether byte is this control character, which is special only with IEXTEN. */
 static bool is_extended(const struct ldisc *ldisc, u8 byte, enum control_char which)
 {
 	return local_flag(ldisc, IEXTEN) && is(ldisc, byte, which);

@@ -3,7 +3,7 @@
 #define TTY_LDISC_H
 
 /*
- * The line discipline: Linux's N_TTY processing of a terminal's bytes, and nothing else. No locks,
+ * The line discipline: Linux's N_TTY processing of a terminal's bytes, without a device. No locks,
  * no sleeping, no user memory; the caller prevents concurrent calls.
  */
 
@@ -57,8 +57,8 @@ int ldisc_receive(struct ldisc *ldisc, u8 byte);
 bool ldisc_readable(const struct ldisc *ldisc, u32 nr_bytes);
 
 /*
- * Takes input: from the first line, or without ICANON from all, at most size bytes. Only if
- * ldisc_readable(ldisc, 1): then 0 means the end of the file.
+ * Takes at most size bytes of input: of the first line or, without ICANON, of all. Must be called
+ * only if ldisc_readable(ldisc, 1); then a result of 0 means the end of the file.
  */
 size_t ldisc_read(struct ldisc *ldisc, u8 *buf, size_t size);
 
@@ -79,9 +79,9 @@ size_t ldisc_output(struct ldisc *ldisc, const u8 *buf, size_t n, u8 *out, size_
 
 /* How long a read() waits, by VMIN and VTIME: Linux's four cases. */
 struct ldisc_wait {
-	size_t nr_wanted; /* return once there are this many */
+	size_t nr_wanted; /* read() returns when there are this many bytes */
 	u64 first_ns;	  /* time limit for the first byte; ~0: for ever */
-	u64 next_ns;	  /* and for each further byte */
+	u64 next_ns;	  /* time limit for each further byte */
 };
 
 void ldisc_get_wait(const struct ldisc *ldisc, struct ldisc_wait *wait);

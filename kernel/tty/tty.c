@@ -20,9 +20,10 @@
 #define READ_FOREVER_NS (~0ULL)
 
 /* The bytes of a write stay together up to this many, if the queue has room for their expansion. */
-#define CHUNK_BYTES	1024
-#define OUT_BYTES	(2 * CHUNK_BYTES) /* every byte may be a newline */
-#define ECHO_KEEP_BYTES 512		  /* of the queue, which writers leave to echo */
+#define CHUNK_BYTES 1024
+#define OUT_BYTES   (2 * CHUNK_BYTES) /* every byte may be a newline */
+/* Bytes of the queue that writers leave free for echo. */
+#define ECHO_KEEP_BYTES 512
 #define ECHO_BYTES	64
 
 static void echo(u8 byte);
