@@ -4,9 +4,10 @@
 
 /*
  * Assertions of the debug kernel (CONFIG_DEBUG_ASSERTS): which locks a function's caller holds, in
- * which context it runs, and which counters must add up. One that fails panics and names the file,
- * line, function and condition. They are for the kernel's own mistakes, never for input, and have
- * no side effects: without the option the compiler checks their syntax and generates no code.
+ * which context it runs, and which counters must add up. A failed assertion panics and names the
+ * file, line, function and condition. Assertions find the kernel's own mistakes and never check
+ * input. They have no side effects: without the option the compiler checks their syntax and
+ * generates no code.
  *
  * In a panic no assertion is checked, because stopped CPUs may have left data half changed.
  */

@@ -18,7 +18,7 @@ struct boot_region {
 };
 
 struct boot_info {
-	char cmdline[MAX_CMDLINE]; /* a copy; cut with a warning if longer */
+	char cmdline[MAX_CMDLINE]; /* a copy; a longer one is truncated with a warning */
 	struct boot_region regions[MAX_BOOT_REGIONS];
 	unsigned int nr_regions;
 	phys_addr_t initrd_start; /* 0 size: none */

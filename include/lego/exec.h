@@ -2,7 +2,7 @@
 #ifndef LEGO_EXEC_H
 #define LEGO_EXEC_H
 
-/* execve of static ELF64 (ET_EXEC and ET_DYN without interpreter). */
+/* execve, for the first program of init and for the system calls. */
 
 #include <asm/ptrace.h>
 

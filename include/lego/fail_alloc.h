@@ -7,7 +7,8 @@
 #ifdef CONFIG_DEBUG_FAIL_ALLOC
 
 /*
- * Called first by each allocator. Returns true if this allocation must fail. Any context but NMI.
+ * Called by each allocator before anything else. Returns true if this allocation must fail. Any
+ * context but NMI.
  */
 bool fail_alloc(void);
 void fail_alloc_init(void); /* /proc/fail_alloc */

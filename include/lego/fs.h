@@ -3,8 +3,9 @@
 #define LEGO_FS_H
 
 /*
- * Files: a path leads to an inode (ramfs or a device), open makes a file (position, flags), a
- * process has a table of them. Process context; all may sleep.
+ * Files. A path leads to an inode (of a ramfs or a device); opening it makes a struct file
+ * (position, flags), and each process has a table of open files. Process context; all functions may
+ * sleep.
  */
 
 #include <lego/atomic.h>
@@ -60,7 +61,7 @@ struct file_ops {
 	void (*release)(struct file *file);
 	/* Called when a regular file is opened with O_TRUNC. NULL: nothing to do. */
 	int (*truncate)(struct file *file);
-	/* Reads wait and have no position, as for a pipe. For files that are no devices. */
+	/* Reads wait and have no position, as for a pipe. Not used for devices. */
 	bool is_stream;
 	/* Reads and writes move whole records, so that none fits into 0 bytes: -EINVAL. */
 	bool has_records;
@@ -74,21 +75,19 @@ struct file {
 	struct inode *inode;
 	struct mount *mount;	    /* NULL: of a file without a place */
 	const struct file_ops *ops; /* of a device; NULL for regular files and directories */
-	u32 flags;		    /* O_*, without what only matters to open() */
+	u32 flags;		    /* O_*, without the flags that only open() uses */
 	atomic_t refs;
-	bool writes;	       /* it is counted in inode->nr_writers */
-	u32 counted;	       /* by that count: see file_held_bytes() */
-	u32 nr_locks;	       /* set through it, that are held */
+	bool writes; /* the file is counted in inode->nr_writers */
+	/* Number of the last count that included it: see file_held_bytes(). */
+	u32 counted;
+	u32 nr_locks;	       /* locks held that were set through this file */
 	struct mutex pos_lock; /* guards pos; not taken for streams */
 	u64 pos;
 	void *private;	       /* the ops' own */
-	struct watch *watches; /* by epolls: see epoll.c */
+	struct watch *watches; /* watches of epolls on this file: see epoll.c */
 };
 
-/*
- * The most that RLIMIT_NOFILE can be raised to (nr_open), and what it is at first: soft and hard.
- * Linux's.
- */
+/* Linux's values: the maximum of RLIMIT_NOFILE (nr_open), and its first soft and hard limits. */
 #define FILE_MAX_FDS	(1 << 20)
 #define FILE_SOFT_LIMIT 1024
 #define FILE_HARD_LIMIT 4096
@@ -120,7 +119,7 @@ struct file {
 #define S_IFCHR	 0020000
 #define S_IFLNK	 0120000
 
-/* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2; with 3, as with Linux, only ioctl() is allowed. */
+/* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2; with 3, only ioctl() is allowed, as in Linux. */
 static inline bool file_may_read(const struct file *file)
 {
 	return !(file->flags & O_PATH) && (file->flags + 1) & 1;
@@ -157,12 +156,12 @@ u64 file_size_bytes(const struct file *file);
 u32 file_mode(const struct file *file);	       /* S_IF* and permission bits */
 int file_may_execute(const struct file *file); /* the current process: 0 or -EACCES */
 /*
- * Prevents that the file is opened for writing while it is executed. Returns 0, or -ETXTBSY if it
- * is open for writing. Each call that returned 0 is paired with one of file_allow_writing().
+ * Prevents opening the file for writing while it is executed. Returns 0, or -ETXTBSY if it is open
+ * for writing. Each call that returned 0 is paired with one of file_allow_writing().
  */
 int file_deny_writing(struct file *file);
 void file_allow_writing(struct file *file);
-bool file_is_noexec(const struct file *file); /* on a mount without programs */
+bool file_is_noexec(const struct file *file); /* on a mount with noexec */
 /*
  * Returns true if no process can write to the file any more, except through present shared
  * mappings.
@@ -176,8 +175,8 @@ void file_apply_set_ids(const struct file *file, struct credentials *creds);
 bool file_is_regular(const struct file *file);
 
 /*
- * Say what can be mapped: a regular file, whose pages are its content; /dev/zero, whose mappings
- * are anonymous memory.
+ * Say whether the file can be mapped: a regular file, whose pages are its content; or /dev/zero,
+ * whose mappings are anonymous memory.
  */
 bool file_has_pages(const struct file *file);
 bool file_is_zero_device(const struct file *file);
@@ -197,20 +196,24 @@ bool file_has_page(const struct file *file, u64 index, const struct page *page);
  * take or return references. NULL: out of memory.
  */
 struct files *files_alloc(void);	       /* 0, 1 and 2 open on the console */
-struct files *files_copy(struct files *files); /* the same files, a table of its own: fork */
+struct files *files_copy(struct files *files); /* for fork: another table with the same files */
 struct files *files_get(struct files *files);
 void files_put(struct files *files); /* the last reference closes all */
 void files_close_on_exec(struct files *files);
-/* How many descriptors there is room for, in steps as Linux's table grows. */
+/*
+ * Returns how many descriptors the table has room for, in the steps in which Linux's table grows.
+ */
 unsigned int files_nr_slots(struct files *files);
 
 /*
- * For oom.c: returns roughly the memory that is freed when the file is no longer open or mapped; so
- * not the content of a file with a name. In one count, a file counts only once. The caller chooses
- * the number of the count, and prevents other counts meanwhile. Any lock may be held.
+ * For oom.c: returns roughly the memory that is freed when the file is no longer open or mapped.
+ * This excludes the content of a file with a name. Within one count a file counts only once. The
+ * caller chooses the number of the count, and prevents other counts meanwhile. Any lock may be
+ * held.
  */
 u64 file_held_bytes(struct file *file, u32 count);
-u64 files_held_bytes(struct files *files, u32 count); /* of all of a table; takes its lock */
+/* Of all files in a table; takes its lock. */
+u64 files_held_bytes(struct files *files, u32 count);
 bool file_has_no_name(const struct file *file);
 
 /*

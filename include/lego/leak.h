@@ -32,11 +32,11 @@ DECLARE_PER_CPU(s64[NR_LEAK_KINDS], leak_counters);
 
 struct leak_counts {
 	s64 kinds[NR_LEAK_KINDS];
-	s64 pages; /* all but those of slabs and stacks */
+	s64 pages; /* allocated pages, except those of slabs and stacks */
 	s64 stacks;
 	s64 slab_bytes;
 	s64 objects[SLAB_NR_CLASSES]; /* of kmalloc, by class of size */
-	u32 serial;		      /* of the last allocation, where that is kept */
+	u32 serial;		      /* of the last allocation, with CONFIG_DEBUG_SLAB; else 0 */
 };
 
 /* Copies the counts. Exact only while no other code allocates or frees. Any context. */

@@ -29,8 +29,8 @@ enum lock_how {
 /* A part of every lock. Zeroed memory is a lock that was never initialized. */
 struct lock_map {
 	const char *place; /* where it was initialized: its class */
-	u16 class;	   /* number of it, 0: not looked up yet */
-	bool forgotten;	   /* held, but that was reported already */
+	u16 class;	   /* number of the class; 0: not looked up yet */
+	bool forgotten;	   /* held in a way that was reported already, so no longer tracked */
 };
 
 #define MAX_HELD_SPINLOCKS 16

@@ -35,7 +35,7 @@ struct inode;
 #define MAP_STACK	    0x20000
 #define MAP_FIXED_NOREPLACE 0x100000
 
-/* What fork does with an area (madvise), in addition to MAP_* in its flags. */
+/* Flags of an area, besides MAP_*: set by madvise(), for the next fork. */
 #define VMA_DONT_FORK	 BIT(30) /* the child does not get it */
 #define VMA_WIPE_ON_FORK BIT(31) /* the child gets it empty */
 
@@ -55,25 +55,27 @@ struct mm {
 	atomic_t refs;
 	struct list_head node; /* in the list of all: cut.c */
 
-	struct rw_mutex lock; /* read: areas and brk stay; write: they, and pages, may go */
+	/* Read: areas and brk do not change; write: areas may change, and pages may be unmapped. */
+	struct rw_mutex lock;
 	struct vma_tree areas;
 	unsigned int nr_vmas;
 	u64 brk_start, brk;
-	u64 mmap_base; /* areas without a wish are placed downwards from here */
+	u64 mmap_base; /* areas without a requested address are placed downwards from here */
 
-	spinlock_t pt_lock; /* of those with a read lock, who changes the page table */
+	spinlock_t pt_lock; /* taken by holders of the read lock to change the page table */
 	u64 nr_pages;	    /* user pages mapped: Linux's resident set */
-	u64 max_pages;	    /* most there have been */
+	u64 max_pages;	    /* the maximum of nr_pages so far */
 	u64 nr_tables;	    /* page tables of the last level */
 
-	bool oom_killed; /* its pages were taken away, and there will be no new ones */
+	bool oom_killed; /* the out-of-memory killer has freed its pages; it gets no new ones */
 
 	struct mm_layout layout;
-	struct file *exe_file; /* what it executes: nobody writes to it; NULL: not yet known */
+	struct file *exe_file; /* the program, which cannot be written to; NULL: not yet known */
 	struct profile_mm profile;
 };
 
-void mm_set_exe_file(struct mm *mm, struct file *file); /* its writing is denied already */
+/* Writing to the file is denied already. */
+void mm_set_exe_file(struct mm *mm, struct file *file);
 struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */
 void mm_put(struct mm *mm); /* process context; the last reference frees all. */
 static inline void mm_get(struct mm *mm)
@@ -154,10 +156,10 @@ unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, u
 void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
 
 /*
- * The memory of an area, in bytes. A page is shared when other address spaces have it, too. It
- * is clean when it is a file's own and cannot be written to here, and anonymous when it is none.
- * Proportional are a page's bytes divided by the number of address spaces that have it; shifted
- * left by MM_USAGE_SHIFT.
+ * The memory of an area, in bytes. A page is shared when other address spaces have it, too. It is
+ * clean if it is a file's own page and cannot be written to here, and anonymous if it is not a
+ * file's page. The proportional size is a page's bytes divided by the number of address spaces that
+ * have it, shifted left by MM_USAGE_SHIFT.
  */
 #define MM_USAGE_SHIFT 12
 struct mm_usage {
@@ -181,7 +183,7 @@ ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n);
 /*
  * The identity of a word of memory, for futexes: two addresses have the same key if they are the
  * same memory. For shared memory, the key is the file's content and the offset, else mm and addr.
- * Without an object, nothing can be read there. mm_key_of() sleeps.
+ * If object is NULL, nothing can be read there. mm_key_of() sleeps.
  */
 struct mm_key {
 	const void *object;

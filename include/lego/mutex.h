@@ -2,7 +2,7 @@
 #ifndef LEGO_MUTEX_H
 #define LEGO_MUTEX_H
 
-/* A sleeping lock, taken in no strict order. Process context. */
+/* A sleeping lock. Waiters may get it in any order. Process context. */
 
 #include <lego/wait.h>
 

@@ -12,7 +12,7 @@
 #define MAX_PAGE_ORDER 10 /* 4 MiB */
 
 struct page {
-	struct list_head node; /* free list, or the owner's use */
+	struct list_head node; /* in a free list, or used by the owner */
 	atomic_t refs;	       /* 0 while free */
 	u8 order;	       /* of a free block's head, or of the allocation */
 	u8 flags;	       /* PAGE_FLAG_* */

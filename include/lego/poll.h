@@ -24,22 +24,22 @@
 #define POLLWRBAND 0x0200
 #define POLLRDHUP  0x2000
 
-#define POLL_ALWAYS (POLLERR | POLLHUP)			/* reported though nobody asks */
-#define POLL_OUTPUT (POLLOUT | POLLWRNORM | POLLWRBAND) /* about room to write */
+/* Always reported, even if not asked for. */
+#define POLL_ALWAYS (POLLERR | POLLHUP)
+#define POLL_OUTPUT (POLLOUT | POLLWRNORM | POLLWRBAND) /* events that mean room to write */
 
 struct poll_table {
 	void (*add)(struct poll_table *table, struct wait_queue *wq);
-	u32 events; /* that the caller waits for, besides POLL_ALWAYS */
+	u32 events; /* the events that the caller waits for, besides POLL_ALWAYS */
 };
 
 /* The maximum number of wait queues of a file. */
 #define POLL_MAX_QUEUES 3
 
 /*
- * Wakers use wake_up_all(): who polls is woken, but takes nothing.
- *
- * From file_ops.poll: have wq wake the caller of poll(). table NULL: nothing to do. Process
- * context, no spinlock held; call it before looking at the state that wq announces.
+ * Called by file_ops.poll: registers the poller at wq, unless table is NULL. Must be called before
+ * looking at the state whose changes wq announces. Wakers use wake_up_all(), because a poller that
+ * is woken takes nothing. Process context, no spinlock held.
  */
 static inline void poll_wait(struct poll_table *table, struct wait_queue *wq)
 {

@@ -36,8 +36,8 @@ struct process *process_next(pid_t pid);
 /* Returns the thread of the process with this tid, with a reference, or NULL. */
 struct task *process_find_thread(struct process *proc, pid_t tid);
 /*
- * Names a thread of the process, which has to be the current one (else -EINVAL). A longer name is
- * truncated. -ESRCH: no such thread. Process context.
+ * Sets the name of a thread of proc, which must be the current process (else -EINVAL). A longer
+ * name is truncated. -ESRCH: no such thread. Process context.
  */
 int process_name_thread(struct process *proc, pid_t tid, const char *name);
 void process_get(struct process *proc);
@@ -76,11 +76,16 @@ bool process_may_inspect(struct process *proc);
 
 /* Returns the process's mm with a reference; NULL: it has none any more. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);
-/* Likewise the open files of a thread; 0: those that most of the threads share. */
+/*
+ * Returns the open files of a thread in the same way. tid 0: the table of the process
+ * (open_files.c).
+ */
 struct files *process_get_files(struct process *proc, pid_t tid);
-/* Memory that its open files hold: see files_held_bytes(). Process context. */
+/*
+ * Returns the memory that the process's open files hold: see files_held_bytes(). Process context.
+ */
 u64 process_files_held_bytes(struct process *proc, u32 count);
-/* The current thread shares its descriptors with nobody from now on. 0 or -ENOMEM. */
+/* Gives the current thread a descriptor table of its own. Returns 0 or -ENOMEM. */
 int task_unshare_files(void);
 
 /* Calls profile_task_changed() for all threads of the current process. */
@@ -104,7 +109,7 @@ unsigned int task_limit(void);
 
 #define LAST_CAPABILITY 40 /* CAP_CHECKPOINT_RESTORE, of Linux 6.1 */
 
-/* How many processes there ever were, and the number given out last. */
+/* Return how many processes were ever created, and the last number given to a thread. */
 u64 process_nr_created(void);
 pid_t pid_last(void);
 

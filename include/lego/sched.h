@@ -24,12 +24,14 @@
 #define TASK_COMM_LEN 16 /* with the NUL, as Linux's */
 
 enum task_state {
-	TASK_RUNNING,	      /* running or on a run queue */
-	TASK_INTERRUPTIBLE,   /* asleep; a signal wakes it */
-	TASK_KILLABLE,	      /* asleep; only what ends the thread wakes it, too */
+	TASK_RUNNING,	    /* running or on a run queue */
+	TASK_INTERRUPTIBLE, /* asleep; a signal wakes it */
+	/* Asleep; apart from its event, only a signal that ends the thread wakes it. */
+	TASK_KILLABLE,
 	TASK_UNINTERRUPTIBLE, /* asleep; only its event wakes it */
-	TASK_STOPPED,	      /* by a signal; SIGCONT or what ends the thread wakes it */
-	TASK_DEAD,	      /* exited; its stack is freed by the next task on the CPU */
+	/* Stopped by a signal; SIGCONT or a signal that ends the thread wakes it. */
+	TASK_STOPPED,
+	TASK_DEAD, /* exited; its stack is freed by the next task on the CPU */
 };
 
 struct files;
@@ -101,7 +103,7 @@ struct process {
 	unsigned int nr_own_files; /* threads that have a table of descriptors of their own */
 	bool exiting;	/* exit_group or a fatal signal: all threads exit before user mode */
 	bool stopped;	/* by a signal: threads stop before user mode */
-	bool stop_told; /* the parent was told: all threads have stopped */
+	bool stop_told; /* all threads have stopped, and the parent was notified */
 	bool continued; /* after such a stop: the first thread that continues tells the parent */
 	int stop_signal;
 	bool vfork_done;   /* the mm it was created with is no longer used: see fork.c */
@@ -111,17 +113,21 @@ struct process {
 	struct sigpending pending; /* for any thread */
 	u64 exited_exec_cycles;	   /* CPU time of threads that are gone */
 	u64 exited_user_ticks, exited_system_ticks;
-	struct cpu_times cpu_times; /* as last told: see cpu_times_divide() */
+	struct cpu_times cpu_times; /* as last returned: see cpu_times_divide() */
 	u64 exited_faults;	    /* page faults of threads that are gone */
 	u64 max_pages;		    /* the most pages that any former mm had mapped at a time */
-	/* Of children waited for and their children: sums, and the maximum of any one. */
+	/*
+	 * Sums over the children that were waited for and their descendants; max_pages is a
+	 * maximum.
+	 */
 	u64 children_user_ns, children_system_ns, children_faults, children_max_pages;
 	u64 children_voluntary, children_involuntary; /* context switches */
 	struct rlimit64 rlimits[NR_RLIMITS];
 	struct credentials creds;
-	int nice;	     /* setpriority(): kept, without effect */
-	bool is_subreaper;   /* prctl(): gets the children of descendants that end */
-	bool no_new_privs;   /* prctl(): programs give no other user or group */
+	int nice;	   /* setpriority(): only stored */
+	bool is_subreaper; /* prctl(): gets the children of descendants that end */
+	/* prctl(): set-user-ID and set-group-ID bits of programs have no effect. */
+	bool no_new_privs;
 	bool keeps_caps;     /* prctl(): only stored, until exec: there are none to keep */
 	bool no_large_pages; /* prctl(): only stored, as there are none */
 	bool not_dumpable;   /* only root may inspect it; prctl(), or a change of user or group */
@@ -131,7 +137,10 @@ struct process {
 	u64 real_expires_ns; /* 0: off */
 	u64 real_interval_ns;
 
-	/* setitimer(ITIMER_VIRTUAL and _PROF); guarded by lock, the tick peeks without. */
+	/*
+	 * setitimer(ITIMER_VIRTUAL and _PROF); guarded by lock; the tick also reads them without
+	 * it.
+	 */
 	struct cpu_itimer {
 		u64 left_ns; /* 0: off */
 		u64 interval_ns;
@@ -139,7 +148,11 @@ struct process {
 
 	struct list_head posix_timers; /* timer_create()'s; guarded by lock */
 	unsigned int nr_posix_timers;
-	unsigned int nr_cpu_timers; /* of them, on clocks of CPU time; the tick peeks without */
+	/*
+	 * The timers in that list on clocks of CPU time. The tick reads the number without the
+	 * lock.
+	 */
+	unsigned int nr_cpu_timers;
 
 	struct wait_queue exit_wait;  /* woken when a thread is gone */
 	struct wait_queue child_wait; /* woken when a child has something to wait for */
@@ -201,7 +214,7 @@ struct task {
 	} restart;
 
 	u64 user_ticks, system_ticks; /* account.c */
-	struct cpu_times cpu_times;   /* as last told: see cpu_times_divide() */
+	struct cpu_times cpu_times;   /* as last returned: see cpu_times_divide() */
 	u64 nr_faults;		      /* successful page faults */
 
 	/* Used by the thread itself only. */

@@ -160,7 +160,8 @@ struct signal_owner {
 #define SIGNAL_MAX_QUEUED 16384
 
 void sigpending_init(struct sigpending *pending);
-void sigpending_flush(struct sigpending *pending); /* drops what waits; any context but NMI */
+/* Drops all pending signals; any context but NMI. */
+void sigpending_flush(struct sigpending *pending);
 
 /*
  * Send a signal; info of NULL means that the kernel sends it. Return 0; -EAGAIN if there is no

@@ -14,10 +14,10 @@ struct text {
 	struct text_chunk *first, *last; /* NULL before the first character */
 	size_t len;
 	size_t held_bytes; /* memory of the chunks */
-	bool failed;	   /* out of memory: something is missing at the end */
+	bool failed;	   /* out of memory: the end of the text is missing */
 
 	/* For a text that is made while it is read: see text_stream(). */
-	size_t nr_dropped; /* characters before these */
+	size_t nr_dropped; /* characters before the first chunk, which were dropped */
 	bool (*more)(struct text *text, void *data);
 	void (*end)(void *data);
 	void *data;

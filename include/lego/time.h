@@ -65,7 +65,7 @@ struct timespec64 ns_to_timespec(u64 ns);
 #define CLOCK_PROCESS_CPUTIME_ID 2 /* of the current process, or thread */
 #define CLOCK_THREAD_CPUTIME_ID	 3
 #define CLOCK_BOOTTIME		 7
-#define CLOCK_TAI		 11 /* as CLOCK_REALTIME: nobody tells how far they differ */
+#define CLOCK_TAI		 11 /* equal to CLOCK_REALTIME, because the offset is never set */
 #define TIMER_ABSTIME		 1
 
 static inline bool clock_has_timers(int clock)
@@ -74,18 +74,21 @@ static inline bool clock_has_timers(int clock)
 	       clock == CLOCK_TAI;
 }
 
-/* It tells the time of day. */
+/* Returns true if the clock tells the time of day. */
 static inline bool clock_is_realtime(int clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_TAI;
 }
 
 /*
- * Returns the clock's own number, for a clock of CPU time that is given by the number of the
- * current process or thread: clock_getcpuclockid(3).
+ * Returns CLOCK_PROCESS_CPUTIME_ID or CLOCK_THREAD_CPUTIME_ID if the clock names the current
+ * process or thread by its number, as clock_getcpuclockid(3) does; else the clock unchanged.
  */
 int clock_number(int clock);
-/* What clock_number() leaves by number: the CPU time of another process, or thread. */
+/*
+ * Returns true if the clock measures the CPU time of a process or thread given by its number. In a
+ * result of clock_number(), that is not the current one.
+ */
 static inline bool clock_is_by_number(int clock)
 {
 	return clock < 0 && (clock & 3) == 2;

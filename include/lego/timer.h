@@ -36,8 +36,8 @@ void timer_start(struct timer *timer, u64 expires_ns);
 void timer_cancel(struct timer *timer);
 
 /*
- * The same of a timer that others than its handler may have started again while that ran. Takes a
- * look at every CPU.
+ * Does the same for a timer that other code than its handler may have started again while the
+ * handler ran. Looks at every CPU.
  */
 void timer_cancel_everywhere(struct timer *timer);
 

@@ -3,9 +3,9 @@
 #define LEGO_TTY_H
 
 /*
- * The terminal: the serial line with Linux's line discipline and job control. There is one:
- * /dev/console and /dev/ttyS0; /dev/tty, too, for processes whose controlling terminal it is. It
- * never hangs up: a process that has it open when its session ends can still use it.
+ * The terminal: the serial line with Linux's line discipline and job control. There is one
+ * terminal: /dev/console and /dev/ttyS0 and, for processes whose controlling terminal it is,
+ * /dev/tty. It never hangs up: a process that has it open when its session ends can still use it.
  */
 
 #include <lego/types.h>
@@ -15,8 +15,8 @@ struct tty;
 struct process;
 
 /*
- * 4:64 /dev/ttyS0; 5:1 /dev/console, which never becomes a controlling terminal by being opened
- * and whose readers and writers job control does not stop; 5:0 /dev/tty.
+ * Operations of 4:64 /dev/ttyS0, 5:1 /dev/console and 5:0 /dev/tty. Opening /dev/console never
+ * makes it a controlling terminal, and job control does not stop its readers and writers.
  */
 extern const struct file_ops tty_file_ops;
 extern const struct file_ops console_file_ops;

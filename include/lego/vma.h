@@ -8,7 +8,7 @@
 
 struct file;
 
-#define MM_MIN_ADDR 0x10000UL /* NULL and what is near it stay unmapped */
+#define MM_MIN_ADDR 0x10000UL /* NULL and addresses near it stay unmapped */
 
 /*
  * The area [start, end), page aligned. Private: pages of a file or zeros, copied before they are
@@ -17,9 +17,10 @@ struct file;
 struct vma {
 	u64 start;
 	u64 end;
-	u32 flags;	   /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, VMA_* */
-	u16 prot;	   /* PROT_* */
-	u16 height;	   /* of its subtree; this and what follows file_bytes: vma_tree.c */
+	u32 flags; /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, VMA_* */
+	u16 prot;  /* PROT_* */
+	/* Height of the area's subtree. For vma_tree.c, as are the fields after file_bytes. */
+	u16 height;
 	struct file *file; /* NULL: private and anonymous; holds a reference */
 	u64 file_offset;   /* of start, page aligned */
 	u64 file_bytes;	   /* from start; the rest reads as zero */

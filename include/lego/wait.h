@@ -61,7 +61,7 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter);
 /* Any context but NMI. */
 void wake_up_all(struct wait_queue *wq);
 void wake_up_one(struct wait_queue *wq);
-/* As wake_up_all(), from a callback_waiter of another queue that was made at the same place. */
+/* Like wake_up_all(); called by a callback_waiter of another queue of the same lock class. */
 void wake_up_all_nested(struct wait_queue *wq);
 
 /*
@@ -80,14 +80,16 @@ void wake_up_all_nested(struct wait_queue *wq);
 	} while (0)
 
 /*
- * Queue and dequeue without touching the task's state, for who waits on several queues (poll):
- * set the state first, see prepare_wait(). A waker takes the waiter off its queue.
+ * Queue and dequeue without touching the task's state, for a task that waits on several queues
+ * (poll). The caller sets the state first: see prepare_wait(). A waker takes the waiter off its
+ * queue.
  */
 void wait_queue_add(struct wait_queue *wq, struct waiter *waiter);
 void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter);
 
 /*
- * Queue, unless it is queued; wait_queue_remove() undoes it. After that no callback runs any more.
+ * Queues a callback, unless it is queued already. wait_queue_remove() undoes that; afterwards the
+ * callback does not run any more.
  */
 void wait_queue_add_callback(struct wait_queue *wq, struct callback_waiter *waiter);
 
