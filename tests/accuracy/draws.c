@@ -5,8 +5,8 @@
  * Each line of the input is a call chain: its weight, the number of the running function, and the
  * numbers of the other functions in the chain, each once. A draw takes SAMPLES random chains, by
  * their weights. Its distance from the truth is half the sum over all functions of the differences
- * of their shares (total variation distance). For each draw, prints `<distance> <distance>`: that
- * of the running functions, and that of all functions in the chains.
+ * of their shares (total variation distance). For each draw, prints `<distance> <distance>`: for
+ * the running functions only, and for all functions in the chains.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -15,28 +15,27 @@
  * The unit is a run: consecutive instructions of a translation block in one function. A run ends
  * with an instruction that changes the flow or the interrupt flag (enum last). Each run calls
  * begin_run() at its first instruction, and each instruction adds 1 to `executed`. The difference
- * at the begin of the next run is the number of instructions begun in the last run. These are all
- * of them, unless one has faulted. A faulting instruction is executed again later, so it does not
- * count. (If the last instruction of a block crosses a page, the block's list has one too many;
- * the count is right.)
+ * at the begin of the next run is the number of instructions begun in the last run. That is the
+ * length of the run, unless an instruction has faulted. A faulting instruction is executed again
+ * later, so it does not count. (If the last instruction of a block crosses a page, the block's list
+ * has one instruction too many, but the count is right.)
  *
- * A function is active from its first instruction until the return to the address that was then on
- * the stack of its task. The plugin sees calls and returns access this address. Because the address
- * of the access differs between stacks, this works across switches of tasks, too. A function that
+ * A function is active from its first instruction until it returns to its return address on the
+ * stack. The plugin sees when calls write this address and returns read it. Because the address of
+ * the access differs between stacks, this works across switches of tasks, too. A function that
  * jumps to another one stays active; the return ends both. Interrupts, exceptions and switches to
  * other tasks are on top of the function that they interrupt. A node is a function in a chain of
  * active functions. It records whether the function was jumped to, so that truth.py can also find
  * the chain of return addresses, which lacks functions that have jumped.
  *
- * The sampling interrupt is counted separately, because it cannot sample itself. Such interrupts
- * are counted by their work: whether they took a sample (called `sample`), and whether they did
- * other work (called one of the functions `work`), with the instructions from the first one to the
- * iretq.
+ * The sampling interrupt is counted separately, because it cannot sample itself. These interrupts,
+ * and their instructions up to the iretq, are counted by their work: whether they took a sample
+ * (called `sample`), and whether they did other work (called one of the functions `work`).
  *
  * The timer cannot interrupt code with interrupts off. So the plugin counts a second truth, "seen":
  * time with interrupts off is charged to the instruction at which they come on again, where a
- * pending interrupt would come. For each CPU, instructions are also counted as idle (in `idle`, and
- * on top of it) or busy, each with the part that ran with interrupts off.
+ * pending interrupt would come. For each CPU, instructions are also counted as idle (in `idle`, or
+ * in code that has interrupted it) or busy, and of both those with interrupts off.
  */
 #include "truth_count.h"
 
@@ -123,8 +122,9 @@ static void save_state(uint64_t addr, bool is_interrupt, const struct state *bef
 }
 
 /*
- * QEMU leaves an instruction's callback in place after the instruction. Later accesses can call it
- * again: of other instructions, and of the CPU itself, for example to the interrupt table.
+ * QEMU leaves an instruction's callback in place after the instruction. Later accesses by other
+ * instructions can call it again, and so can accesses by the CPU itself, for example to the
+ * interrupt table.
  */
 static bool is_first_access(struct cpu *cpu, bool is_right_kind, uint32_t position)
 {
@@ -207,7 +207,7 @@ static bool has_error_code(int vector)
 	       vector == 29 || vector == 30;
 }
 
-/* The first push of an interrupt's entry, below the frame or the error code of the CPU. */
+/* Called for the first push of an interrupt's entry, just below the CPU's frame or error code. */
 static void on_entry(unsigned int index, qemu_plugin_meminfo_t info, uint64_t addr, void *data)
 {
 	struct cpu *cpu = &cpus[index];

@@ -12,7 +12,7 @@
 #define USER_END (1ull << 47)
 
 struct truth_args {
-	uint64_t start, stop;		      /* of the window */
+	uint64_t start, stop;		      /* addresses that begin and end the window */
 	uint64_t stubs, syscall, nmi, thread; /* entries of the kernel, and of new threads */
 	uint64_t switch_stack;
 	uint64_t schedule;     /* reads the clock, then calls switch_stack() */

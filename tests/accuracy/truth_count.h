@@ -74,12 +74,13 @@ struct cpu {
 	struct run *running;  /* NULL: none yet */
 	struct node *node;    /* of this run */
 	uint64_t nr_executed; /* instructions of this run */
-	bool awaits_access;   /* of its last instruction, or an entry's first, to memory */
+	/* The memory access of its last instruction, or of an entry's first one. */
+	bool awaits_access;
 	struct state state, before_interrupt;
 	struct state returned_to; /* by an iretq that is being executed */
 	struct interrupt interrupt;
 	uint64_t last_call;	 /* the stack address of the last call's return address */
-	uint64_t schedule_clock; /* the time that schedule() has read last */
+	uint64_t schedule_clock; /* the last time that schedule() has read */
 
 	/* Instructions in the window, except those of the sampler. */
 	uint64_t nr_unseen;	   /* with interrupts off, not charged yet */
@@ -107,7 +108,10 @@ void clear_counts(void);
 /* truth_waits.c. Called when a function of the kernel reads the clock. */
 void waits_clock(struct cpu *cpu, int function, uint64_t time);
 void waits_begin_window(void);
-/* Called when a thread is switched out and back in. node: where it was switched out, or NULL. */
+/*
+ * Called when a thread is switched out and back in. `node` is the node in which it was switched
+ * out, or NULL.
+ */
 void waits_begin(const struct cpu *cpu, struct out *out, uint64_t time);
 void waits_end(const struct cpu *cpu, struct out *out, struct node *node, uint64_t time);
 /* Writes the counts to the file in the arguments. Exits on errors. */
