@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * accuracy <workload> <seed> <cycles> [<period> | <file> <word>]: work for the heatmap to be
- * compared with the truth (tests/accuracy/). Starts the report's counters again, works for that
- * many TSC cycles, switches samples off and asks for a report at its exit. What is done next is
- * drawn from a generator, so that work does not beat with samples; but for `periodic`, which does
- * one thing in the first half of each period of TSC cycles and another in the second.
+ * accuracy <workload> <seed> <cycles> [<period> | <file> <word>]: work for the heatmap, which is
+ * then compared with the truth (tests/accuracy/). Resets the counters, works for that many TSC
+ * cycles, switches samples off and requests a report at its exit. A random generator chooses each
+ * next step, so that the work is never in step with the samples. The exception is `periodic`: it
+ * does one thing in the first half of each period of TSC cycles, and another in the second half.
  *
- * Last it prints how long samples were taken: `clock <least> <most>`, in TSC cycles. With <file>,
- * which begins with a slash, it writes <word> to it before all that, and prints all call chains of
- * samples after it.
+ * At the end it prints for how long samples were taken: `clock <least> <most>`, in TSC cycles. With
+ * <file>, a path that begins with a slash, it first writes <word> to this file, and prints all call
+ * chains of samples at the end.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -66,8 +66,8 @@ static uint32_t next_random(uint32_t limit)
 }
 
 /*
- * A program's own work between two calls: mostly short, now and then some thousand instructions, so
- * that what samples without jitter find does not depend on what the one before has found.
+ * User code between two calls: mostly short, now and then some thousand instructions. So what a
+ * sample without jitter finds does not depend on what the previous sample found.
  */
 static void spin(void)
 {
@@ -177,7 +177,7 @@ static void work_syscalls(void)
 	}
 }
 
-/* Touches pages here and there; every other time makes a child of it all that does, too. */
+/* Touches random pages; every other time forks a child that does so, too. */
 static void touch(char *area, uint32_t nr_pages)
 {
 	for (uint32_t nr = 1 + next_random(nr_pages); nr; nr--) {
@@ -230,7 +230,7 @@ static long futex(uint32_t *addr, int op, uint32_t value)
 	return syscall(SYS_futex, addr, op, value, NULL, NULL, 0);
 }
 
-/* The end is the first one's to say: bit 31. */
+/* Plays ping-pong until the first player sets bit 31, which means the end. */
 static void *play(void *arg)
 {
 	uint32_t mine = (uintptr_t)arg, seen;
@@ -385,7 +385,7 @@ static void work_tmpfs(void)
 
 #define NR_PAGES 256
 
-/* Nothing but page faults: first touches, and copies of pages that a child shares. */
+/* Does nothing but page faults: first touches of pages, and copies of pages that a child shares. */
 static void work_pagefaults(void)
 {
 	char *area = mmap(NULL, NR_PAGES * PAGE, PROT_READ | PROT_WRITE,
@@ -468,7 +468,7 @@ static void print_chains(void)
 	close(fd);
 }
 
-/* Times around the writes that begin and end it. */
+/* Does the work, and takes the times before and after the writes that begin and end sampling. */
 static void work_and_time(void (*work)(void), uint64_t cycles)
 {
 	uint64_t before = rdtsc(), begin, end;
@@ -499,6 +499,6 @@ int main(int argc, char **argv)
 	work_and_time(work, strtoull(argv[3], NULL, 0));
 	if (has_file)
 		print_chains();
-	control("/proc/sysrq-trigger", "p"); /* the whole machine's report */
+	control("/proc/sysrq-trigger", "p"); /* prints the report of the whole machine */
 	return 0;
 }

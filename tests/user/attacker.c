@@ -20,7 +20,7 @@
 static const char *self; /* the program of process 1 */
 static pid_t victim;	 /* a process of root's */
 
-/* 0 or the error of opening a file and, if there is a text, of writing that. */
+/* Opens a file and, if text is not NULL, writes the text. Returns 0 or the errno. */
 static int open_error(const char *path, int flags, const char *text)
 {
 	int fd = open(path, flags), error = fd < 0 ? errno : 0;
@@ -37,7 +37,10 @@ static int error_of(long ret)
 	return ret < 0 ? errno : 0;
 }
 
-/* The error if all calls fail alike, else 0: one that succeeds is enough for an attacker. */
+/*
+ * Returns the error if all calls failed with the same one, else 0: one success is enough for an
+ * attacker.
+ */
 static int common_error(int nr, const int *errors)
 {
 	for (int i = 1; i < nr; i++) {
@@ -55,7 +58,7 @@ static int attack_sysrq(void)
 	return open_error("/proc/sysrq-trigger", O_WRONLY, "c");
 }
 
-/* Whatever is in /proc/profile, in any way. */
+/* Tries to open each file in /proc/profile, in every way. */
 static int attack_profile(void)
 {
 	DIR *dir = opendir("/proc/profile");
@@ -88,7 +91,7 @@ static int attack_truncate(void)
 			    open_error(self, O_RDONLY | O_TRUNC, NULL));
 }
 
-/* Another file in the place of the program. */
+/* Tries to replace root's program by another file. */
 static int attack_replace(void)
 {
 	return COMMON_ERROR(error_of(rename(self, "/tmp/stolen")), error_of(unlink(self)),
@@ -102,7 +105,7 @@ static int attack_kill(void)
 			    error_of(syscall(SYS_tkill, victim, SIGKILL)));
 }
 
-/* Reading, reading and clearing, clearing, silence on the console. */
+/* Tries to read the log, to read and clear it, to clear it, and to switch the console off. */
 static int attack_log(void)
 {
 	char buf[512];
@@ -138,7 +141,7 @@ static int attack_strace(void)
 	return open_error(of_victim("strace"), O_WRONLY, "off");
 }
 
-/* Lines that look like the kernel's. */
+/* Tries to write lines that look like the kernel's. */
 static int attack_console(void)
 {
 	return COMMON_ERROR(open_error("/dev/console", O_WRONLY, NULL),

@@ -71,7 +71,8 @@ static void test_times(void)
 	make_file("f", "x", 0600);
 	CHECK(!utimensat(AT_FDCWD, "f", times, 0) && !stat("f", &st));
 	CHECK(time_is(&st.st_atim, 1000000000, 123456789) && time_is(&st.st_mtim, 1100000000, 7));
-	CHECK(st.st_ctime > 1100000000 || st.st_ctime < 1000000000); /* now, whatever that is */
+	/* The ctime is the present time, not one of the times that were set. */
+	CHECK(st.st_ctime > 1100000000 || st.st_ctime < 1000000000);
 	times[0].tv_nsec = UTIME_OMIT;
 	times[1] = (struct timespec){ 5, 6 };
 	CHECK(!utimensat(AT_FDCWD, "f", times, 0) && !stat("f", &st));
@@ -109,7 +110,7 @@ static void test_stat(void)
 	CHECK(st.st_ino && st.st_blksize == 4096);
 	CHECK(!stat(".", &dir) && dir.st_dev == st.st_dev && dir.st_ino != st.st_ino);
 	CHECK(pwrite(fd, "x", 1, 100000) == 1 && !fstat(fd, &st) && st.st_size == 100001);
-	CHECK(st.st_blocks > 0 && st.st_blocks * 512 < 100000); /* a hole takes no room */
+	CHECK(st.st_blocks > 0 && st.st_blocks * 512 < 100000); /* a hole takes no space */
 	CHECK(!stat("/dev/null", &other) && S_ISCHR(other.st_mode));
 	CHECK(other.st_rdev == makedev(1, 3));
 	CHECK(!stat("/dev/zero", &other) && other.st_rdev == makedev(1, 5));
@@ -150,7 +151,10 @@ static void test_sizes(void)
 	CHECK(!unlink("f"));
 }
 
-/* As root everything but running what nobody may run; as another what the mode says. */
+/*
+ * Root may do everything, but not execute a file without any x bit. Other users may do what the
+ * mode allows.
+ */
 static void test_access(void)
 {
 	pid_t pid;
@@ -192,9 +196,11 @@ static void test_statfs(void)
 	CHECK(!unlink("f"));
 }
 
-#define ENOUGH_BYTES (256L << 20) /* nobody wants to fill more than this */
+#define ENOUGH_BYTES (256L << 20) /* the test does not fill a larger file system */
 
-/* A file whose holes find no room any more: a mapping of it ends there, as it does at its end. */
+/*
+ * In a full file system, accesses to a mapped hole fail as accesses after the end of the file do.
+ */
 static void test_full(void)
 {
 	struct statfs fs;
@@ -257,10 +263,13 @@ static void test_mounts(void)
 	FAILS(mount("x", "m/no", "tmpfs", 0, NULL), ENOENT);
 	FAILS(mount("x", "m/f", "tmpfs", 0, NULL), ENOTDIR);
 	CHECK(!mount("proc", "m/d", "proc", 0, NULL) && !access("m/d/self/stat", R_OK));
-	FAILS(umount("m"), EBUSY); /* there is one in it */
+	FAILS(umount("m"), EBUSY); /* another mount is in it */
 	CHECK(!umount("m/d") && !umount2("m", 0));
 	CHECK(!stat("m/under", &st) && access("m/f", F_OK) == -1);
-	/* In one that was taken away while somebody is in it, none can be made. */
+	/*
+	 * Nothing can be mounted inside a detached mount, even by a process whose working directory
+	 * it is.
+	 */
 	CHECK(!mount("tests", "m", "tmpfs", 0, NULL) && !chdir("m") && !mkdir("d", 0755));
 	CHECK(!umount2(".", MNT_DETACH));
 	CHECK(mount("x", "d", "tmpfs", 0, NULL) == -1 && (errno == EINVAL || errno == ENOENT));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Programs that execve() must refuse: copies of this one with a broken header, and others with
- * random ones. A refusal leaves everything unchanged, which thousands of them show. At last the
- * unbroken copy is run, and prints PASS.
+ * random ones. A refusal must leave everything unchanged; thousands of them would show a leak. At
+ * the end the unbroken copy is run, and prints PASS.
  *
  * Any kernel must return an error; the test checks which one where Linux has a rule.
  */
@@ -50,7 +50,7 @@ static void read_self(const char *path)
 	CHECK(nr_loads >= 2);
 }
 
-/* The first bytes of the image, and zeros up to the size. */
+/* Writes a file with the first bytes of the image, and zeros up to size. */
 static void write_file(size_t bytes, size_t size, mode_t mode)
 {
 	int fd;
@@ -71,14 +71,17 @@ static int try_exec(void)
 	return errno;
 }
 
-/* As long as the original, but only the first page is written: it has all headers. */
+/*
+ * Writes a file of the original's size, with only its first page, which has all headers. Executes
+ * it.
+ */
 static int try_headers(void)
 {
 	write_file(4096, image_bytes, 0755);
 	return try_exec();
 }
 
-/* Set a field for one attempt. */
+/* Sets a field for one attempt, which must fail with this error. */
 #define BREAK(error, field, value)                                                \
 	do {                                                                      \
 		__typeof__(field) old = (field);                                  \
@@ -133,8 +136,8 @@ static void test_mode(void)
 }
 
 /*
- * Segments that cannot be. On Linux most of these are found behind the point of no return, and
- * kill: only for a kernel that checks all before.
+ * Invalid segments. Linux finds most of these errors after the point of no return, and kills the
+ * process. So this test is only for a kernel that checks everything before.
  */
 static void test_phdrs(void)
 {
@@ -176,7 +179,10 @@ static void test_phdrs(void)
 		loads[j]->p_type = PT_LOAD;
 }
 
-/* Headers of random bytes that no kernel could run: the last segment is one beyond the end. */
+/*
+ * Headers of random bytes. No kernel can run them, because the last segment is beyond the end of
+ * the file.
+ */
 static void test_random(void)
 {
 	unsigned char *kept = malloc(4096);

@@ -15,7 +15,7 @@
 #define KERNEL	     ((void *)0xffffffff81000000)
 #define DIRECT_MAP   ((void *)0xffff888000100000)
 #define NONCANONICAL ((void *)0x8000000000000000)
-#define LIMIT	     ((void *)0x00007ffffffff000) /* the first address no user has */
+#define LIMIT	     ((void *)0x00007ffffffff000) /* the first address after user space */
 #define LAST	     ((void *)-1l)
 
 #define AT_EMPTY 0x1000
@@ -77,7 +77,7 @@ static void test_times(void *p)
 	CHECK_ERROR(EFAULT, SYS_nanosleep, p, NULL);
 	CHECK_ERROR(EFAULT, SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, p, NULL);
 	CHECK_ERROR(EFAULT, SYS_clock_gettime, CLOCK_MONOTONIC, p);
-	if (p) { /* NULL is allowed in these */
+	if (p) { /* these calls accept NULL */
 		CHECK_ERROR(EFAULT, SYS_clock_getres, CLOCK_MONOTONIC, p);
 		CHECK_ERROR(EFAULT, SYS_gettimeofday, p, NULL);
 		CHECK_ERROR(EFAULT, SYS_time, p);

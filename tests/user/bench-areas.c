@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * bench-areas areas AREAS N: TSC cycles for N of each operation in an address space that has AREAS
- * areas of one page, side by side: munmap of any of them, mmap, which fills the hole, the first
- * write to the new page, and a fork with its exit and wait, a tenth as often. It ends when any of
- * them went elsewhere.
+ * areas of one page, side by side: munmap of a random area, mmap, which fills the hole, and the
+ * first write to the new page; and for N / 10 forks, each with exit and wait. Ends if an mmap does
+ * not fill the hole.
  *
  * bench-areas threads THREADS N: the same for N pairs of mmap and munmap in each of THREADS threads
  * at once, of a page that is not touched and of one that is. Lines `bench: <name> <cycles>

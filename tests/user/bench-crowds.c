@@ -2,9 +2,9 @@
 /*
  * bench-crowds files|fds|sockets|processes CROWD N: TSC cycles for N of each operation on one of
  * CROWD files in a directory, descriptors of a process, AF_UNIX sockets with names (paths first,
- * then abstract ones), or processes that sleep. Which one is random. Where an operation looks at
- * all of them (`list`, `poll`), it is done once, and N is the number of those that were looked at.
- * Lines `bench: <name> <cycles> <operations>`.
+ * then abstract ones), or processes that sleep. The one is chosen at random. An operation that
+ * looks at all of them (`list`, `poll`) is done once, and its N is the number of those that it
+ * looked at. Lines `bench: <name> <cycles> <operations>`.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -61,7 +61,7 @@ static long any(void)
 	return (random >> 33) % crowd;
 }
 
-/* The operation is told which one of the crowd. */
+/* Times nr operations. Each is called with the index of a random member of the crowd. */
 static void time_each(const char *name, void (*operation)(long i), long nr)
 {
 	uint64_t cycles = 0;
@@ -197,7 +197,7 @@ static void change_watch(long i)
 	check(!epoll_ctl(epoll_fd, EPOLL_CTL_MOD, fd_of(i), &event), "EPOLL_CTL_MOD");
 }
 
-/* One of all the watched files is ready. */
+/* Waits for an event. One of all the watched files is ready. */
 static void wait_for_watch(long i)
 {
 	struct epoll_event event;
@@ -221,7 +221,7 @@ static void time_poll(void)
 
 static void fork_and_wait(long i);
 
-/* The part of a fork and an exit that the descriptors take. */
+/* Times fork and exit, less the time without descriptors. */
 static void time_fork_of_fds(uint64_t without)
 {
 	uint64_t start = rdtsc();
@@ -242,7 +242,7 @@ static void time_fds(long nr)
 	int fds[2], ready[2];
 	uint64_t without_fds, start;
 
-	fork_and_wait(0); /* the first one makes page tables its own */
+	fork_and_wait(0); /* not timed: the first fork takes longer */
 	without_fds = rdtsc();
 	fork_and_wait(0);
 	without_fds = rdtsc() - without_fds;
@@ -264,7 +264,7 @@ static void time_fds(long nr)
 	check(!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, ready[0], &event), "EPOLL_CTL_ADD");
 	time_each("wait", wait_for_watch, nr);
 	check(!close(epoll_fd), "close");
-	first_fd--; /* the epoll's own is the first that is free */
+	first_fd--; /* the epoll got the first free descriptor */
 	check(dup(read_fd) == first_fd, "dup");
 	time_each("replace", replace_fd, nr);
 	time_poll();
@@ -279,7 +279,7 @@ static void time_fds(long nr)
 static struct sockaddr_un socket_address;
 static int client, is_abstract;
 
-/* An abstract name, or a path; with its length. */
+/* Sets an abstract name or a path, and returns its length. */
 static socklen_t name_socket(long i)
 {
 	int len;
@@ -392,14 +392,14 @@ static void open_stat(long i)
 	check(fd >= 0 && read(fd, text, sizeof(text)) > 0 && !close(fd), path);
 }
 
-/* A group of its own, of one, and of none. */
+/* Moves a process into a group of its own, signals that group, and moves the process back. */
 static void signal_group(long i)
 {
 	check(!setpgid(pids[i], pids[i]) && !kill(-pids[i], SIGCONT), "kill of a group");
 	check(!setpgid(pids[i], getpgrp()), "setpgid");
 }
 
-/* The youngest first; each is a zombie before any is waited for. */
+/* Ends the youngest first. All of them are zombies before the first wait. */
 static void end_processes(void)
 {
 	uint64_t start = rdtsc();
@@ -414,7 +414,7 @@ static void end_processes(void)
 	print("end", rdtsc() - start, crowd);
 }
 
-/* For a user who has a limit, by a process that has no other children. */
+/* Times forks of a user with a limit (RLIMIT_NPROC), in a process without other children. */
 static void time_forks_of_user(long nr)
 {
 	pid_t pid = fork();
@@ -444,7 +444,7 @@ static void time_processes(long nr)
 	time_each("child", look_at_child, nr);
 	time_each("stat", open_stat, nr);
 	time_each("group", signal_group, nr);
-	list("/proc"); /* makes the directories that nobody has looked into */
+	list("/proc"); /* makes the directories that were not looked up yet */
 	time_list("/proc");
 	end_processes();
 }

@@ -57,7 +57,7 @@ static void time_calls(const char *name, long nr, long error, long nr_events)
 	uint64_t start;
 	long wrong = 0;
 
-	wrong += call(nr) != -error; /* the first of its kind takes longer */
+	wrong += call(nr) != -error; /* the first call of a kind takes longer */
 	start = rdtsc();
 	for (long i = 0; i < nr_events; i++)
 		wrong += call(nr) != -error;
@@ -66,7 +66,7 @@ static void time_calls(const char *name, long nr, long error, long nr_events)
 		die("a call did not fail as it must");
 }
 
-/* 39 calls, each with an error of its own: a bad descriptor, a bad address, no such child. */
+/* Makes 39 failing calls, with different errors: a bad descriptor, a bad address, no such child. */
 static void fail_others(void)
 {
 	static const int calls[] = {
@@ -121,7 +121,8 @@ static void time_switches(long nr)
 }
 
 /*
- * Touches each page for the first time. The memory is used again, so the kernel has its own for it.
+ * Times first touches of pages. The same memory is touched in each round, so that the kernel has
+ * free pages for it.
  */
 static void time_faults(long nr)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * bench-syscall CALLS LOOPS: TSC cycles for CALLS getppid system calls and for LOOPS rounds of a
- * fixed user loop of two instructions a round (what the tick costs shows as the difference to a
- * kernel without it). Lines `bench: <name> <value>`. First the TSC at main(): what it took from
- * power on to user code, where the TSC starts at 0.
+ * fixed user loop of two instructions a round (the difference to a kernel without a tick is the
+ * cost of the tick). Lines `bench: <name> <value>`. The first line is the TSC at main(): the time
+ * from power on to user code, if the TSC starts at 0.
  */
 #include <stdint.h>
 #include <stdio.h>

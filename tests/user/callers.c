@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * callers MS: makes the same few system calls for MS milliseconds: read(), mmap() and munmap(),
- * whose functions in the kernel leave most of the work to others. Then it stops the samples and
+ * whose kernel functions do most of their work in other functions. Then it stops the samples and
  * prints them: `stacks <line>` and `heatmap <line>`.
  */
 #include <sys/mman.h>

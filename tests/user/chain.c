@@ -2,9 +2,9 @@
 /*
  * chain MS: burns CPU time for MS milliseconds, in user code and in system calls, always in the
  * same chain of callers: chain_start(), outer(), middle(), inner(). All have frames, and the first
- * has no caller. Then come, where there is such a thing, the mappings of the program (`maps <line>`
- * for each), and the samples, which are of one time: `stacks <line>`, and in the same way the views
- * and the instructions of a function of the kernel. chain-nofp is the same without frames.
+ * has no caller. Then it prints, as far as the files exist, its mappings (`maps <line>`) and one
+ * snapshot of the samples: `stacks <line>`, and in the same way the other views and the
+ * instructions of one kernel function. chain-nofp is the same program without frame pointers.
  */
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,7 +23,7 @@ static long now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* With no function of a library in between. */
+/* Makes a system call without a library function in between. */
 static inline __attribute__((always_inline)) void call_kernel(void)
 {
 	long ret;
@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) void call_kernel(void)
 	asm volatile("syscall" : "=a"(ret) : "0"(SYS_getppid) : "rcx", "r11", "memory");
 }
 
-/* volatile: there is something to do, and no call is a function's last act. */
+/* volatile keeps the loop from being removed, and each call from becoming a tail call. */
 static __attribute__((noinline)) int inner(void)
 {
 	volatile int nr = 0;

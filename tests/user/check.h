@@ -2,9 +2,9 @@
 /*
  * Checks for guest test programs. A program calls CHECK() as often as it likes, from any thread,
  * and returns check_finish("name") from main: one FAIL line per failed check and one last line
- * `PASS: name: N checks` or `FAIL: name: M of N checks failed`; exit status 0 or 1. The checks of
- * children that it forks count, too, however these end; those of a program that a child executes
- * are that program's.
+ * `PASS: name: N checks` or `FAIL: name: M of N checks failed`; exit status 0 or 1. Checks in
+ * forked children count, too, however the children end. A program that a child executes counts its
+ * own checks.
  *
  * Every program that uses this passes on Linux too: it tests the kernel against Linux's behaviour.
  */
@@ -44,8 +44,8 @@ static inline void check_count(int ok)
 }
 
 /*
- * Failed checks in all processes. Without the shared page only those of this process, which may
- * have inherited some from the program before.
+ * Returns the number of failed checks in all processes. Without the shared page, returns that of
+ * this process, which may include failures inherited from the program before execve().
  */
 static inline int check_failures(void)
 {
@@ -80,7 +80,7 @@ static inline int check_error(long ret, int error, const char *file, int line, c
 	return ok;
 }
 
-/* For the little that can be tested only where the program is alone on the machine. */
+/* Returns true on this kernel: for the few checks that need a machine of their own. */
 static inline int check_on_lego(void)
 {
 	struct utsname name;
@@ -88,7 +88,9 @@ static inline int check_on_lego(void)
 	return !uname(&name) && !strcmp(name.nodename, "lego");
 }
 
-/* A name for a file of this process, where there is a place for it. One name for a process. */
+/*
+ * Returns the name of a temporary file, in a directory that exists here. Each process has one name.
+ */
 static inline const char *check_file_name(void)
 {
 	static char name[64];

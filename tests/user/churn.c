@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * churn THREADS: until a byte comes from the console, THREADS threads make system calls and start
- * and join short-lived threads that make more. Prints how many of each there were, for a report
- * to be compared with, and leaves by exit_group with one thread asleep in a call.
+ * and join short-lived threads that make more. Prints how many calls and threads there were, to
+ * compare with the report, and ends by exit_group() with one thread asleep in a call.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -39,7 +39,7 @@ static int sleep_error(clockid_t clock)
 	return syscall(SYS_clock_nanosleep, clock, 0, &time, NULL) ? errno : 0;
 }
 
-/* Expects the signal that waits, or comes within 20 s, to be the timer's. */
+/* Takes a signal, waiting up to 20 s for it, and checks that it is the timer's. */
 static int take_signal(void)
 {
 	struct timespec limit = { .tv_sec = 20 };
@@ -67,7 +67,7 @@ static long arm(int id, int flags, long value_ns, long interval_ns)
 	return syscall(SYS_timer_settime, id, flags, &new, NULL);
 }
 
-/* Blocks the signal of the timers, which is only taken. */
+/* Blocks the signal of the timers, because the tests take it by sigtimedwait(). */
 static void block_signal(void)
 {
 	sigset_t set;
@@ -112,8 +112,8 @@ static void on_alarm(int sig)
 }
 
 /*
- * The clock of a stopped process stands still, so a sleep by it lasts until a signal. That comes
- * again and again, because the first one may come before the sleep begins.
+ * The clock of a stopped process stands still, so a sleep by it lasts until a signal. The signal is
+ * sent repeatedly, because the first one may come before the sleep begins.
  */
 static void test_interrupted(void)
 {
@@ -232,7 +232,7 @@ static void test_errors(void)
 	CHECK(!arm(id, 0, 1000000 * MS, 0) && !syscall(SYS_timer_delete, id));
 }
 
-/* TAI is as far ahead of the time of day as somebody has said; 0 at first. */
+/* CLOCK_TAI is ahead of the time of day by an offset, which is 0 until it is set. */
 static void test_tai(void)
 {
 	long day = read_ns(CLOCK_REALTIME), start = read_ns(CLOCK_TAI);

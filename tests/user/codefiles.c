@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * codefiles <rounds>: runs code of three files, as a program with plugins does, so many rounds of a
- * loop each time: two threads that of /tmp/first, then, at the same address, that of /tmp/second,
- * which a child runs, too; and one thread that of /tmp/third, which becomes executable later. So
- * their shares of the time are as 2 to 3 to 1.
+ * codefiles <rounds>: runs code from three files, as a program with plugins does. Each run is a
+ * loop of so many rounds. Two threads run /tmp/first and then /tmp/second, at the same address; a
+ * child also runs /tmp/second; and one thread runs /tmp/third, whose mapping becomes executable
+ * later. So the shares of CPU time are 2 to 3 to 1.
  */
 
 #include "check.h"

@@ -13,7 +13,7 @@
 
 #define DIR	    "/proc/profile/"
 #define FLOOD	    100
-#define PERIOD_S    5 /* of the limit */
+#define PERIOD_S    5 /* the log's rate limit allows a number of lines in this time */
 #define LONGER_THAN 4096
 
 static ssize_t write_bytes(const char *path, const char *bytes, size_t n)

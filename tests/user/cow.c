@@ -80,7 +80,7 @@ static void test_both(void)
 }
 
 /*
- * Siblings and generations that share the same pages at the same time, each with values of its own.
+ * Siblings and generations share the same pages at the same time, and each writes its own values.
  */
 static void test_family(void)
 {
@@ -114,7 +114,7 @@ static void test_family(void)
 	munmap(pages, 32 * PAGE);
 }
 
-/* A write into a page that is read-only ends a child; mprotect() makes it a copy, not shared. */
+/* A write to a read-only page kills the child. After mprotect() the child writes to a copy. */
 static void test_protection(void)
 {
 	char *pages = map_pages(4, PROT_READ | PROT_WRITE, MAP_PRIVATE);
@@ -191,7 +191,7 @@ static int use_stack(int depth)
 	return depth ? use_stack(depth - 1) + frame[1023] : 0;
 }
 
-/* The address space of a child is its own: what it maps, unmaps and grows. */
+/* A child's mmap(), munmap() and brk() do not affect its parent. */
 static void test_own_space(void)
 {
 	char *shared = map_pages(2, PROT_READ | PROT_WRITE, MAP_PRIVATE), *more;

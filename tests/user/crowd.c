@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * crowd threads|processes <n> [keys]: reads, resets and switches the profilers among so many
- * threads, or processes, that have made some calls and sleep in one; or it waits for a line, and
- * keys of the sysrq do that. It does so between a switch of points and one of sampling, so that a
- * plugin of QEMU can look for the longest time with interrupts off (tests/boot/test_nostop.py).
+ * crowd threads|processes <n> [keys]: starts n threads or processes that make some calls and then
+ * sleep, and reads, resets and switches the profilers. With `keys` it waits for a line instead,
+ * while sysrq keys do that. Before that it switches the profile points, and after that sampling, so
+ * that a QEMU plugin knows in which time to look for the longest stretch with interrupts off
+ * (tests/boot/test_nostop.py).
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -19,7 +20,9 @@
 
 static int *nr_ready;
 
-/* Calls of 12 kinds, and errors of 4, before it sleeps: rows as a small program has. */
+/*
+ * Makes 12 kinds of calls, 4 of which fail, and sleeps: as many table rows as a small program has.
+ */
 static void *work_and_sleep(void *unused)
 {
 	static const long calls[] = { SYS_getpid, SYS_gettid,  SYS_getppid, SYS_getuid,
@@ -53,7 +56,7 @@ static void start(int is_process)
 	CHECK(!pthread_create(&thread, &attr, work_and_sleep, NULL));
 }
 
-/* As print_file() does, but it prints nothing. Returns the number of bytes. */
+/* Reads a file as print_file() does, but prints nothing. Returns the number of bytes. */
 static size_t read_all(const char *path)
 {
 	static char buf[1 << 16];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Makes calls whose arguments take some decoding: every flag alone, all together, none; values that
- * mean nothing; strings with all kinds of characters, bad pointers, huge sizes. Nearly all of them
- * fail: descriptors are -1, pointers bad. What counts is how a trace of it reads: it has to be the
- * same as the host's strace writes.
+ * Makes calls whose arguments are hard to decode: every flag alone, all together, none; undefined
+ * values; strings with all kinds of characters, bad pointers, huge sizes. Nearly all calls fail,
+ * because descriptors are -1 and pointers are bad. The test compares the trace of this program with
+ * that of the host's strace.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 
 #define call(nr, ...) ((void)syscall(__NR_##nr, ##__VA_ARGS__))
 
-/* With each bit alone, with all, with the odd ones, and with none. */
+/* Runs the body with each bit alone, with all bits, with the odd bits, and with none. */
 #define for_each_flag(value)                                         \
 	for (int bit_ = 0; bit_ < 36; bit_++)                        \
 		for (unsigned int value = bit_ < 32  ? 1u << bit_ :  \
@@ -120,7 +120,7 @@ static void make_memory_calls(void)
 	}
 }
 
-/* Those that change nothing for what is to come. */
+/* The operations of prctl() that do not affect later calls. */
 static const unsigned char prctls[] = { 0,  1,	2,  3,	4,  5,	7,  8,	13, 14, 15, 16, 17, 18,
 					21, 25, 26, 27, 29, 30, 36, 37, 39, 41, 42, 48, 65, 70 };
 

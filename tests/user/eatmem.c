@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * eatmem [megabytes]: a child allocates memory until there is none and it is killed. The parent
- * must survive, with its memory unchanged. On a machine with more than the megabytes (default
- * 1024), such as a host, the child runs with a limit instead, and is refused.
+ * must survive, with its memory unchanged. On a machine with more memory than that (default 1024
+ * MB), such as a host, a resource limit makes the child's allocation fail instead.
  */
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 		CHECK(child_status(pid) == (small ? SIGKILL : EXITED(3)));
 		CHECK(mine[0] == i + 1 && mine[(1 << 20) - 1] == i + 1);
 		free(mine);
-		if (small) /* what it took is back; some is still on its way */
+		if (small) /* the child's memory is free again, or will be soon */
 			CHECK(WAIT_UNTIL(free_bytes() + (8 << 20) > before));
 	}
 	printf("eatmem: %lu KiB free before, %lu KiB after\n", before >> 10, free_bytes() >> 10);

@@ -47,7 +47,7 @@ static int add(int fd, uint32_t events)
 	return control(EPOLL_CTL_ADD, fd, events);
 }
 
-/* The events of the only file that has some; 0: none has, -1: something else. */
+/* Returns the events of fd if no other file has events; 0 if no file has; -1: anything else. */
 static long now_on(int fd)
 {
 	int nr = epoll_wait(epfd, got, MANY, 0);
@@ -116,7 +116,7 @@ static void test_eventfd(void)
 	CHECK_ERROR(EFAULT, SYS_write, fd, 8, 8);
 	CHECK(event_add(fd, 9) == 8);
 	CHECK_ERROR(EFAULT, SYS_read, fd, 8, 8);
-	event_get(fd); /* Linux has lost it */
+	event_get(fd); /* drops the value, which Linux has lost already */
 	CHECK_ERROR(ESPIPE, SYS_pread64, fd, value, 8, 0);
 	CHECK(ftruncate(fd, 0) == -1 && errno == EINVAL);
 	CHECK(!fstat(fd, &st) && !(st.st_mode & S_IFMT) && !st.st_size);
@@ -159,7 +159,7 @@ static void on_signal(int sig)
 
 static volatile int kicks_end;
 
-/* Again and again: the thread may not wait yet. */
+/* Sends a signal repeatedly, because the thread may not wait yet. */
 static void *kick_until_end(void *arg)
 {
 	while (!kicks_end) {
@@ -251,7 +251,8 @@ static void test_levels(void)
 	CHECK(!add(ends[1], EPOLLOUT) && epoll_wait(epfd, got, MANY, -1) == 2);
 	CHECK(got[0].events == EPOLLIN && got[1].events == EPOLLOUT);
 	CHECK(epoll_wait(epfd, got, 1, 0) == 1 && got[0].events == EPOLLIN);
-	CHECK(epoll_wait(epfd, got, 1, 0) == 1 && got[0].events == EPOLLOUT); /* in turn */
+	/* The ready list is served in turn. */
+	CHECK(epoll_wait(epfd, got, 1, 0) == 1 && got[0].events == EPOLLOUT);
 	CHECK(!control(EPOLL_CTL_DEL, ends[0], 0) && now_on(ends[1]) == EPOLLOUT);
 	get(1);
 	put(65536);
@@ -277,7 +278,7 @@ static void test_edges(void)
 	CHECK(now_on(ends[0]) == 0);
 	put(1);
 	get(2);
-	CHECK(now_on(ends[0]) == 0); /* gone before anybody looked */
+	CHECK(now_on(ends[0]) == 0); /* the event is over before anyone has asked for it */
 	put(1);
 	CHECK(now_on(ends[0]) == EPOLLIN);
 	CHECK(!control(EPOLL_CTL_MOD, ends[0], EPOLLIN | EPOLLET) && now_on(ends[0]) == EPOLLIN);
@@ -303,7 +304,7 @@ static void test_oneshot(void)
 	teardown();
 }
 
-/* A file with two queues: an edge of the one is none of the other. */
+/* A file with two wait queues: an edge in one direction is no edge in the other. */
 static void test_directions(void)
 {
 	int fd = eventfd(0, EFD_NONBLOCK);
@@ -323,7 +324,7 @@ static void test_directions(void)
 	teardown();
 }
 
-/* A watch ends with its file, not with its descriptor. */
+/* A watch exists as long as its file is open, even if its descriptor is closed. */
 static void test_close(void)
 {
 	pid_t pid;
@@ -342,11 +343,13 @@ static void test_close(void)
 	close(copy);
 	CHECK(epoll_wait(epfd, got, MANY, 0) == 0);
 	close(ends[1]);
-	/* The number is another file's now. */
+	/* Another file now has the same descriptor. */
 	CHECK(!pipe2(ends, O_NONBLOCK) && !add(ends[0], EPOLLIN) && now_on(ends[0]) == 0);
 	teardown();
 
-	/* A child's copy of the epoll is the same one; its watches need the parent's file only. */
+	/*
+	 * A child has the same epoll. Its watches stay even if only the parent has the file open.
+	 */
 	setup();
 	CHECK(!add(ends[0], EPOLLIN));
 	put(1);
@@ -376,7 +379,7 @@ static void test_many(void)
 	for (int i = 0; i < MANY / 2; i++)
 		sum -= got[i].data.u64 >> 32;
 	CHECK(sum == 0);
-	/* Each has its turn, however few are taken at a time. */
+	/* Every watch is served, even if few are taken at a time. */
 	for (int i = 0; i < MANY / 2; i += nr) {
 		nr = epoll_wait(epfd, got, 10, 0);
 		if (!CHECK(nr == 10))
@@ -451,7 +454,7 @@ static void test_waits(void)
 
 static int nr_taken;
 
-/* Takes one at a time until the last one, which is left for the others. */
+/* Takes one event at a time. Leaves the last one there, for the other threads. */
 static void *take(void *arg)
 {
 	struct epoll_event event;
@@ -468,7 +471,9 @@ static void *take(void *arg)
 	return NULL;
 }
 
-/* Several threads wait for one epoll: each event is taken, and nobody sleeps beside one. */
+/*
+ * Several threads wait for one epoll. Each event is taken, and no thread sleeps while there is one.
+ */
 static void test_takers(void)
 {
 	pthread_t threads[NR_TAKERS];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * execve: failures leave the caller as it was; success replaces the program, keeps the pid and
- * hands over arguments and environment. The program runs itself in stages; the stage is argv[1].
- * The last but one stage calls execve while other threads run, and one of those does the call.
+ * hands over arguments and environment. The program runs itself in stages; the stage is argv[1]. In
+ * the last but one stage, one of several running threads calls execve.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ extern char **environ;
 
 static const char *self;
 
-/* A count so far travels in the environment, so that failures of early stages are not lost. */
+/* Passes the number of failures on in the environment, so that those of early stages count. */
 static void next_stage(const char *stage, const char *more)
 {
 	char failed[32], pid[32];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * execve in a child: arguments and environment, what is kept and what is reset, and what is no
- * program. The program runs itself: argv[1] says what to look at, the exit status is 0 or 99.
- * Scripts are the matter of scripts.c.
+ * execve in a child: arguments and environment, state that is kept or reset, and files that are not
+ * programs. The program runs itself: argv[1] selects the check, and the exit status is 0 or 99.
+ * Scripts are tested by scripts.c.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,7 +21,7 @@ extern char **environ;
 
 static const char *self;
 
-/* Runs @path in a child; the status of its end. The child is at 77 when execve came back. */
+/* Runs @path in a child and returns its wait status. The child exits with 77 if execve returns. */
 static int run(const char *path, char **argv, char **envp)
 {
 	pid_t pid = fork_child();
@@ -234,7 +234,7 @@ static void test_thread(void)
 						      j % 2 ? &leader : NULL));
 			CHECK(!pthread_create(&thread, NULL, exec_from_thread, NULL));
 			if (i == 0)
-				syscall(SYS_exit, 5); /* as the first thread is gone already */
+				syscall(SYS_exit, 5); /* the first thread has exited already */
 			spin_or_sleep(i == 1 ? NULL : &leader);
 		}
 		CHECK(child_status(pid) == EXITED(13));
@@ -271,7 +271,7 @@ static void test_errors(void)
 	CHECK(exec_content("garbage\n", 8, 0644) == EACCES); /* not even for root */
 	CHECK(exec_errno("/tmp") == EACCES && exec_errno("/") == EACCES);
 	CHECK(exec_errno("/dev/null") == EACCES);
-	/* Not even opened, which would wait for a writer. */
+	/* A FIFO is not even opened, because that would wait for a writer. */
 	CHECK(!unlink(check_file_name()) && !mkfifo(check_file_name(), 0755));
 	CHECK(exec_errno(check_file_name()) == EACCES);
 	CHECK(exec_errno("/no/such") == ENOENT && exec_errno("") == ENOENT);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * failing FIRST LAST RUNS PROGRAM...: runs the programs a few times, as the first runs may leave
- * something that later ones find. Then, for each number from FIRST to LAST, runs them again while
- * the allocation of that number of each call path fails (/proc/fail_alloc): each program as often
- * as it takes until it passes, but at most RUNS times. What the programs say about that is thrown
- * away: they may fail, the kernel may not. Only for the guest, with a debug kernel.
+ * failing FIRST LAST RUNS PROGRAM...: runs the programs a few times first, because first runs may
+ * leave caches behind. Then, for each N from FIRST to LAST, it runs them again while the Nth
+ * allocation of each call path fails (/proc/fail_alloc). Each program is run until it passes, but
+ * at most RUNS times. Its output is dropped: the programs may fail, but the kernel may not. Only
+ * for the guest, with a debug kernel.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -29,7 +29,7 @@ static void write_number(int number)
 	close(fd);
 }
 
-/* The status of wait4(). */
+/* Runs a program. Returns its wait status. */
 static int run_program(const char *name)
 {
 	int status;
@@ -53,13 +53,16 @@ static int run_program(const char *name)
 	return status;
 }
 
-/* Files are there, not in /tmp, of a program that did not get to know that there is /tmp. */
+/* Removes files of programs that used the root directory, because looking for /tmp failed. */
 static void clean_root(void)
 {
 	DIR *dir = opendir("/");
 	struct dirent *entry;
 
-	/* The profiler makes room for a call's row at the first call: not between two counts. */
+	/*
+	 * The profiler allocates the row of a call at the first call. That must not happen between
+	 * two leak counts.
+	 */
 	CHECK(!chdir("/") && unlink("none") == -1 && errno == ENOENT);
 	while (dir && (entry = readdir(dir))) {
 		if (!strncmp(entry->d_name, "check.", 6))
@@ -68,7 +71,7 @@ static void clean_root(void)
 	closedir(dir);
 }
 
-/* Afterwards nothing is left of a program that failed halfway. */
+/* Runs a program, and removes everything that it may have left behind if it failed halfway. */
 static int run_alone(const char *name)
 {
 	int status;

@@ -56,7 +56,7 @@ static void test_pipe(void)
 	CHECK(writer >= 0 && is_same(writer, ends[1]));
 	CHECK(write(writer, "abc", 3) == 3 && read(ends[0], text, 8) == 3);
 	CHECK(!stat(link_of(ends[0]), &a) && !fstat(ends[0], &b) && a.st_ino == b.st_ino);
-	/* It is a new open file, of either end. */
+	/* Opening the link makes a new open file, of either end. */
 	reader = open(link_of(ends[1]), O_RDONLY | O_NONBLOCK);
 	CHECK(read(reader, text, 8) == -1 && errno == EAGAIN);
 	CHECK(!(fcntl(ends[0], F_GETFL) & O_NONBLOCK));
@@ -76,7 +76,7 @@ static void test_pipe(void)
 	close(ends[0]);
 }
 
-/* As `cat <(echo hello)` of bash. */
+/* Opens a pipe by path, as bash's `cat <(echo hello)` does. */
 static void test_substitution(void)
 {
 	char name[32], text[16] = "";
@@ -116,12 +116,13 @@ static void test_removed_file(void)
 	CHECK(!fstat(fd, &st) && st.st_size == 0 && st.st_nlink == 0);
 	CHECK(!truncate(link_of(fd), 10) && !fstat(fd, &st) && st.st_size == 10);
 	CHECK(!chmod(link_of(fd), 0400) && !fstat(fd, &st) && (st.st_mode & 0777) == 0400);
-	CHECK(link(link_of(fd), name) == -1 && errno == EXDEV); /* the link itself */
+	/* Without AT_SYMLINK_FOLLOW, the link in /proc itself is meant: another file system. */
+	CHECK(link(link_of(fd), name) == -1 && errno == EXDEV);
 	CHECK(linkat(AT_FDCWD, link_of(fd), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == -1);
 	CHECK(errno == ENOENT);
 	CHECK(open(link_of(fd), O_CREAT | O_EXCL | O_RDWR, 0600) == -1 && errno == EEXIST);
 	close(again);
-	/* Another file of that name is not meant. */
+	/* The link leads to the removed file, not to a new one with its name. */
 	again = open(name, O_CREAT | O_RDWR, 0600);
 	CHECK(write(again, "other", 5) == 5 && !close(again));
 	again = open(link_of(fd), O_RDONLY);
@@ -191,7 +192,7 @@ static void test_order(void)
 	CHECK(nr == 2 && !closedir(dir) && !close(200) && !close(900));
 }
 
-/* A descriptor that is only a path becomes one that can be read. */
+/* An O_PATH descriptor can be opened again for reading. */
 static void test_path_only(void)
 {
 	const char *name = check_file_name();
@@ -257,7 +258,7 @@ static void test_tmpfile(void)
 	CHECK(!unlink(name) && names_of(fd) == 1);
 	CHECK(!unlink(check_file_name()) && names_of(fd) == 0);
 	CHECK(linkat(AT_FDCWD, link_of(fd), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == -1);
-	CHECK(errno == ENOENT); /* it had its name */
+	CHECK(errno == ENOENT); /* a file whose names were all removed gets no new one */
 	close(again);
 	close(fd);
 

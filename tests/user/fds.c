@@ -29,7 +29,7 @@ static void open_some(void)
 		CHECK(dup2(0, FIRST_FD + i) == FIRST_FD + i);
 }
 
-/* One bit for each of the ten that is open. */
+/* Returns a bit for each of the ten descriptors that is open. */
 static int which_open(void)
 {
 	int bits = 0;
@@ -130,7 +130,7 @@ static int count_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
-	int nr = -1; /* its own */
+	int nr = -1; /* without the directory's own descriptor */
 
 	if (!CHECK(dir))
 		return -1;
@@ -140,7 +140,7 @@ static int count_fds(void)
 	return nr;
 }
 
-/* @first is the read end of a pipe, as are all the descriptors up to nr_many. */
+/* Uses the descriptors from @first to nr_many - 1, which are all the read end of one pipe. */
 static void use_many(int first, int write_end)
 {
 	static fd_set sets[MAX_MANY / FD_SETSIZE + 1];
@@ -168,7 +168,9 @@ static void use_many(int first, int write_end)
 	CHECK(dup(first + 1) == first);
 }
 
-/* A child has them, too; a program that it executes only those without FD_CLOEXEC. */
+/*
+ * A child inherits all of them; a program that the child executes, only those without FD_CLOEXEC.
+ */
 static void inherit_many(int first)
 {
 	char name[16], *args[] = { "fds", "--count", name, NULL };
@@ -233,7 +235,9 @@ static void *find_closed(void *nothing)
 	return nothing;
 }
 
-/* Closes the ten for itself, and for the thread that it makes. */
+/*
+ * Gets a descriptor table of its own without the ten. A thread that it creates shares this table.
+ */
 static void *unshare_in_thread(void *tid)
 {
 	pthread_t thread;
@@ -255,7 +259,7 @@ static int has_link(pid_t tid, int fd)
 	return readlink(path, to, sizeof(to)) > 0;
 }
 
-/* Nobody has the other end of the pipe open any more. */
+/* Returns true if the other end of the pipe is closed everywhere. */
 static int is_at_end(int fd)
 {
 	char byte;
@@ -263,7 +267,7 @@ static int is_at_end(int fd)
 	return read(fd, &byte, 1) == 0;
 }
 
-/* A thread's descriptors become its own; its end closes what only it has open. */
+/* A thread gets its own descriptors. When it ends, files that only it had open are closed. */
 static void test_unshare_threads(void)
 {
 	pthread_t thread;
@@ -288,7 +292,10 @@ static void *wait_and_end(void *nothing)
 	return nothing;
 }
 
-/* A file that no thread has open any more is closed while the process goes on. */
+/*
+ * A file that is open only in the table of the process is closed when no thread uses this table any
+ * more, although the process goes on.
+ */
 static void unshare_and_outlive(void)
 {
 	pthread_t thread;
@@ -386,7 +393,7 @@ static void test_seal_size(void)
 	CHECK(fails(fallocate(fd, 0, 6000, 2), EPERM) && !fallocate(fd, 0, 0, 6001));
 	CHECK(pwrite(fd, bytes, 5, 5996) == 5 && fails(pwrite(fd, bytes, 5, 5997), EPERM));
 	CHECK(fails(pwrite(fd, bytes, 1, 20000), EPERM) && pwrite(fd, bytes, 0, 20000) == 0);
-	/* Whole pages only, when it is too much. */
+	/* A write that would grow the file writes only the whole pages before that. */
 	CHECK(pwrite(fd, bytes, sizeof(bytes), 0) == 4096);
 	CHECK(pread(fd, bytes, sizeof(bytes), 4096) == 6001 - 4096 &&
 	      !memcmp(bytes + 1900, "bytes", 5));
@@ -424,12 +431,12 @@ static void test_seal_writes(void)
 	CHECK(fcntl(fd, F_GET_SEALS) == (F_SEAL_WRITE | F_SEAL_SEAL));
 	CHECK(fails(seal(fd, F_SEAL_GROW), EPERM) && fails(seal(fd, 0), EPERM));
 	CHECK(fails(pwrite(fd, "x", 1, 0), EPERM) && fails(pwrite(fd, "x", 1, 7000), EPERM));
-	/* Each process has its own; what was mapped privately can be changed there. */
+	/* A private mapping can still be changed, because that does not change the file. */
 	map[0] = 'M';
 	CHECK(pread(fd, path, 4, 0) == 4 && !memcmp(path, "more", 4) && !munmap(map, 6000));
 	map = mmap(NULL, 6000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(map == MAP_FAILED && errno == EPERM);
-	/* Not by another descriptor, nor by the kernel's own copies. */
+	/* Another open file has the same seals, and the kernel's own copies obey them. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	other = open(path, O_RDONLY);
 	CHECK(other >= 0 && fcntl(other, F_GET_SEALS) == (F_SEAL_WRITE | F_SEAL_SEAL));
@@ -438,7 +445,7 @@ static void test_seal_writes(void)
 	CHECK(map != MAP_FAILED && !memcmp(map, "more", 4));
 	CHECK(fails(mprotect(map, 6000, PROT_READ | PROT_WRITE), EACCES) && !munmap(map, 6000));
 	CHECK(lseek(fd, 0, SEEK_SET) == 0 && fails(sendfile(fd, other, &at, 4), EPERM));
-	/* Its size may change. */
+	/* Without F_SEAL_GROW and F_SEAL_SHRINK, its size may change. */
 	CHECK(!ftruncate(fd, 10) && !ftruncate(fd, 20) && !close(fd) && !close(other));
 	/* Files that cannot be sealed. */
 	fd = make_memfd("plain", 0);
@@ -450,7 +457,10 @@ static void test_seal_writes(void)
 	CHECK(fails(fcntl(999, F_GET_SEALS), EBADF));
 }
 
-/* A child's mapping counts as well; one that is there goes on under F_SEAL_FUTURE_WRITE. */
+/*
+ * A child's writable mapping prevents F_SEAL_WRITE, too. After F_SEAL_FUTURE_WRITE, existing
+ * mappings can still write.
+ */
 static void test_seal_mappings(void)
 {
 	int fd = make_sealable(), ends[2];

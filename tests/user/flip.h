@@ -30,7 +30,7 @@ static const struct flip flips_of_samples[] = {
 	{ "points", "-*,page_*,context_switch" },
 };
 
-/* Others that leave strace's counts as they are. The trace prints no line. */
+/* Other settings, which do not change strace's counts. The trace they set up prints no line. */
 static const struct flip flips_of_others[] = {
 	{ "heatmap", "reset" },
 	{ "points", "reset" },
@@ -61,7 +61,7 @@ static inline uint64_t flip_random(uint64_t *state)
 	return *state >> 16;
 }
 
-/* Returns 0 if the kernel refuses it. */
+/* Changes a random setting. Returns 0 if the kernel refuses it. */
 static inline int flip_one(const struct flip *flips, size_t nr, uint64_t *state)
 {
 	const struct flip *flip = &flips[flip_random(state) % nr];
@@ -75,7 +75,7 @@ static inline int flip_one(const struct flip *flips, size_t nr, uint64_t *state)
 	return ok;
 }
 
-/* Reads a file to its end, with what it takes to make it. Returns 0 if that fails. */
+/* Reads a file to its end, so that the kernel makes the whole text. Returns 0 on failure. */
 static inline int flip_read(const char *path)
 {
 	static char buf[1 << 16];

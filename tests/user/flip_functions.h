@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Switches the counting and tracing of all functions, with all events on, and looks for events that
- * are lost and not told: on each CPU the task that sched_switch switches to is the one that the
- * next sched_switch switches from, unless a line `CPU:n [LOST ...]` is in between.
+ * were lost without a report: on each CPU the task that sched_switch switches to is the one that
+ * the next sched_switch switches from, unless a line `CPU:n [LOST ...]` is in between.
  */
 #ifndef TESTS_USER_FLIP_FUNCTIONS_H
 #define TESTS_USER_FLIP_FUNCTIONS_H
@@ -31,7 +31,7 @@ static inline void flip_control(const char *path, const char *word)
 	close(fd);
 }
 
-/* The CPU is in brackets; in a graph it begins the line. */
+/* Returns the CPU of a line: the number in brackets or, in a graph, at the start of the line. */
 static inline int flip_cpu_of(const char *line)
 {
 	const char *bracket = strstr(line, " [");
@@ -42,7 +42,10 @@ static inline int flip_cpu_of(const char *line)
 	return CHECK(cpu >= 0 && cpu < MAX_CPUS) ? cpu : 0;
 }
 
-/* The last number of that name in the line; names of tasks are before it. */
+/*
+ * Returns the number after the last `name` in the line. Names of tasks, which could contain that,
+ * come before it.
+ */
 static inline int flip_number(const char *line, const char *name)
 {
 	const char *at, *last = NULL;
@@ -52,7 +55,9 @@ static inline int flip_number(const char *line, const char *name)
 	return CHECK(last) ? atoi(last) : -1;
 }
 
-/* Tracing is off meanwhile, so that there is an end. */
+/*
+ * Reads and checks the trace. Tracing is off meanwhile, because otherwise the text would not end.
+ */
 static inline void flip_read_trace(struct flip_counts *counts)
 {
 	int running[MAX_CPUS], cpu, prev;
@@ -80,7 +85,7 @@ static inline void flip_read_trace(struct flip_counts *counts)
 	counts->nr_reads++;
 }
 
-/* Until the process is killed. */
+/* Changes the settings until the process is killed. */
 static inline void flip_functions(uint64_t state, struct flip_counts *counts)
 {
 	static const char *const tracers[] = { "nop", "function", "function_graph" };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * forkbomb [seconds [limit]]: a child forks, its children fork, and so on, as fast as they can; a
- * limit on the number of processes of its user, which is not root then, holds them if one is given.
- * After the seconds the first process kills them all and must be able to go on.
+ * forkbomb [seconds [limit]]: a child forks, its children fork, and so on, as fast as they can;
+ * with a limit, they run as a user other than root, whose number of processes is limited. After the
+ * seconds the first process kills them all, and must be able to go on.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 		sleep_ms(10);
 		reap_what_is_there();
 	}
-	nr_made = bomb->nr_made; /* later, some end while others still fork */
+	nr_made = bomb->nr_made; /* read now: later, some end while others still fork */
 	bomb->end = 1;
 	end_ms = now_ms() + 60000;
 	while (!kill(-pid, SIGKILL) && now_ms() < end_ms) {
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	reap_what_is_there();
 	CHECK(kill(-pid, 0) == -1 && errno == ESRCH);
 	CHECK(nr_made > 0 && bomb->nr_odd == 0);
-	/* As many as began to fork at once may get past the limit together. */
+	/* Processes that fork at the same time may exceed the limit together. */
 	CHECK(!limit || (bomb->nr_refused > 0 && nr_made < limit + 16));
 	pid = fork_child();
 	if (!pid)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * fork, vfork, posix_spawn and clone: who is who, and what a child inherits. That memory is not
- * shared is the matter of cow.c.
+ * fork, vfork, posix_spawn and clone: IDs, and what a child inherits. cow.c tests that memory is
+ * not shared.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void test_ids(void)
 		CHECK(child_status(pids[i]) == EXITED(i));
 }
 
-/* Makes hundreds of processes in turn. The kernel uses again all that each leaves behind. */
+/* Makes hundreds of processes in turn. The kernel must reuse all resources of each. */
 static void test_many(void)
 {
 	int nr_wrong = 0;
@@ -90,7 +90,8 @@ static struct {
 	int go, nr_made, nr_done;
 } * crowd;
 static int crowd_ends[2]; /* the crowd reads until no writer is left */
-static uid_t crowd_user;  /* and the next number: users of this process alone */
+/* This user and the next one have no processes but those of this test. */
+static uid_t crowd_user;
 
 static void wait_for_end(void)
 {
@@ -109,7 +110,7 @@ static void *sleep_in_thread(void *unused)
 	return unused;
 }
 
-/* Returns how often it was not refused. */
+/* Forks until that is refused. Returns the number of children. */
 static int fork_until_refused(void)
 {
 	pid_t pid;
@@ -170,7 +171,10 @@ static void fill_user(void)
 	for (int i = 0; i < NR_SLEEPERS; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 	CHECK(nr + crowd->nr_made <= USER_LIMIT);
-	/* The threads leave, which makes room. One that was joined may still be on its way out. */
+	/*
+	 * The end of the threads makes room. A thread that was joined may not have ended completely
+	 * yet.
+	 */
 	CHECK(WAIT_UNTIL((nr_more += fork_until_refused()) ==
 			 USER_LIMIT - 1 - NR_FORKERS - crowd->nr_made));
 	close(crowd_ends[0]);
@@ -179,7 +183,10 @@ static void fill_user(void)
 		;
 }
 
-/* Time and again, to see that every process and thread that is gone makes room for one. */
+/*
+ * Runs the test several times, to check that every process and thread that ends makes room for
+ * another.
+ */
 static void test_user_limit(void)
 {
 	struct rlimit limit = { USER_LIMIT, USER_LIMIT };
@@ -268,13 +275,13 @@ static void test_inherited(void)
 	CHECK(!sigaction(SIGUSR2, NULL, &old) && old.sa_handler == on_signal);
 	CHECK(!sigpending(&set) && sigismember(&set, SIGUSR1));
 	action.sa_handler = SIG_IGN;
-	CHECK(!sigaction(SIGUSR1, &action, NULL)); /* forgets it */
+	CHECK(!sigaction(SIGUSR1, &action, NULL)); /* reset by exec */
 	action.sa_handler = SIG_DFL;
 	CHECK(!sigaction(SIGUSR1, &action, NULL) && !sigaction(SIGUSR2, &action, NULL));
 	CHECK(!sigprocmask(SIG_SETMASK, &saved, NULL) && !chdir(cwd));
 }
 
-/* The parent waits until the child is through with its memory; they share it until then. */
+/* The parent waits until the child no longer uses the memory, which both share. */
 static void test_vfork(void)
 {
 	volatile int seen = 0;
@@ -303,7 +310,8 @@ static void test_vfork(void)
 		_exit(127);
 	}
 	CHECK(seen == 1);
-	CHECK(waitpid(pid, &status, WNOHANG) == 0); /* went on when the child called execve */
+	/* vfork() returned when the child called execve. */
+	CHECK(waitpid(pid, &status, WNOHANG) == 0);
 	CHECK(!close(ends[0]) && !close(ends[1]) && child_status(pid) == EXITED(4));
 
 	pid = vfork();
@@ -394,7 +402,7 @@ static void *fork_in_thread(void *arg)
 	return (void *)(status == EXITED(me) ? 0 : status | 1l << 32);
 }
 
-/* A child of a process with threads has one: the one that called. */
+/* A forked child of a process with several threads has one thread: the one that called fork(). */
 static void test_threads(void)
 {
 	pthread_t threads[NR_THREADS], busy[2];
@@ -419,7 +427,7 @@ static int cloned(void *arg)
 	return 9;
 }
 
-/* The words that clone() writes, memory shared without being a thread, and refusals. */
+/* The words that clone() writes, a process that shares memory, and flags that are refused. */
 static void test_clone(void)
 {
 	static char stack[16 * PAGE] __attribute__((aligned(16)));
@@ -443,7 +451,7 @@ static void test_clone(void)
 	CHECK(waitpid(pid, &status, 0) == -1 && errno == ECHILD);
 	CHECK(waitpid(pid, &status, __WCLONE) == pid && status == EXITED(11));
 
-	/* A signal there is none of is not sent. */
+	/* An exit signal with an invalid number is accepted, and not sent. */
 	pid = syscall(SYS_clone, 65, 0, 0, 0, 0);
 	if (!pid)
 		_exit(12);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Floating-point state is a thread's own: many threads keep values of their own in all vector
+ * Each thread has its own floating-point state. Many threads keep different values in all vector
  * registers (AVX where the CPU has it), in MXCSR and in the x87 control word while the tick and
  * sched_yield switch between them. A new thread starts with its creator's control words.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every futex operation the kernel has, by what it returns and whom it wakes, and the lists of
- * locks whose owner is gone.
+ * Every futex operation of the kernel: its result and the waiters that it wakes; and robust lists,
+ * the locks of threads that have ended.
  */
 #include <linux/futex.h>
 #include <pthread.h>
@@ -51,13 +51,13 @@ static void start(uint32_t *word, const uint32_t *bitsets)
 	for (int i = 0; i < NR_WAITERS; i++) {
 		waiters[i] = (struct waiter){ .word = word, .bitset = bitsets ? bitsets[i] : ~0u };
 		CHECK(!pthread_create(&waiters[i].thread, NULL, wait, &waiters[i]));
-		/* They queue in their order. */
+		/* Each waiter queues before the next one starts. */
 		while (futex(word, FUTEX_REQUEUE, 0, 1000, word, 0) != i + 1)
 			usleep(1000);
 	}
 }
 
-/* One bit for each waiter that is up; waits for those in mask. */
+/* Returns a bit for each waiter that was woken. Waits until those in mask were. */
 static unsigned int up(unsigned int mask)
 {
 	unsigned int seen;
@@ -91,7 +91,7 @@ static void test_wake(void)
 	finish();
 }
 
-/* A private word is an address only; one that may be shared has to be somewhere. */
+/* Waking a private futex needs no memory at its address; waking one that may be shared does. */
 static void test_unmapped(void)
 {
 	uint32_t *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -239,7 +239,10 @@ static struct {
 
 static struct lock held, foreign, pending, zero;
 
-/* Ends with a list: a lock of its own, one of another thread, one it was about to take. */
+/*
+ * Ends with a robust list: a lock that it holds, one that another thread holds, and one that it was
+ * about to take.
+ */
 static void *die_with_locks(void *arg)
 {
 	uint32_t tid = syscall(SYS_gettid);
@@ -271,7 +274,7 @@ static void test_robust_pending(void)
 {
 	pthread_t thread;
 
-	private = 0; /* a dead owner's are woken as shared ones */
+	private = 0; /* waiters of a dead owner's lock are woken as those of a shared futex */
 	zero.word = 0;
 	start(&zero.word, NULL);
 	CHECK(!pthread_create(&thread, NULL, die_with_locks, &zero));
@@ -302,7 +305,7 @@ static void *die_in_the_dark(void *arg)
 	return NULL;
 }
 
-/* Lists that never end, or lead nowhere, only end the walk. */
+/* Robust lists that are cyclic or lead to invalid addresses only end the walk. */
 static void test_robust_broken(void)
 {
 	static const unsigned long nowhere[] = { 8, 0xffffffff81000000, 0x8000000000000000, -1ul };

@@ -102,7 +102,10 @@ static long nr_waiting(void)
 	return futex(&word2, FUTEX_REQUEUE_PRIVATE, 0, (void *)1000, &word2, 0);
 }
 
-/* Wakes exactly as many as asked for. The short sleep is for those that should not wake. */
+/*
+ * Wakes exactly as many as asked for. The short sleep gives threads that must not wake time to do
+ * so.
+ */
 static void test_wake_counts(void)
 {
 	pthread_t threads[10];

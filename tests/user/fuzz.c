@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * fuzz <seed> <calls> <threads> <uid> [functions]: as that user, every thread makes as many system
- * calls, drawn from the seed: all numbers, with arguments that are good, bad or in between. What is
- * left out is what would end or stop the program, or pull its own memory from under it; threads and
- * processes that only end are made and end all the time. Passes when all calls have come back with
- * a result Linux's could have.
+ * calls, drawn from the seed: all numbers, with arguments that are good, bad or in between. Left
+ * out are calls that would end or stop the program, or unmap its own memory. Threads and processes
+ * that end at once are made all the time. Passes if all calls have returned, with results that
+ * Linux could return.
  *
- * Pointers lead into an arena of pages that threads map, protect, unmap and fill at the same
- * time; around it is a wide margin without access. The fuzzer itself never touches the arena.
+ * Pointers lead into an arena of pages that threads map, protect, unmap and fill at the same time;
+ * around it is a wide margin without access. The fuzzer itself never touches the arena.
  *
- * The calls are made in rounds, each by a process of its own, whose first thread signals the
- * others all the time, so that no wait is for ever. The first process watches: it knows what each
- * thread is at, and says so when nothing moves any more. What is left of a round is killed, which
- * must work.
+ * The calls are made in rounds, each by a process of its own, whose first thread signals the others
+ * all the time, so that no wait lasts for ever. The first process watches: each thread records its
+ * current call in shared memory, and the watcher prints these if no thread makes progress any more.
+ * Then it kills what is left of the round, which must work.
  *
- * A round counts its calls by number and prints the counts, to be compared with strace's. Another
- * process changes what the profilers do meanwhile; in the last round also whether strace counts, so
- * that one is not compared. With `functions` another one has all functions counted and traced now
- * and then, and checks the trace.
+ * A round counts its calls by number and prints the counts, to be compared with strace's. Meanwhile
+ * another process changes the settings of the profilers. In the last round it also switches strace,
+ * so that round is not compared. With `functions`, one more process counts and traces all functions
+ * from time to time, and checks the trace.
  *
  * Not for Linux: there, calls like reboot() do what they say.
  */
@@ -38,19 +38,20 @@
 
 #define NR_ROUNDS  4
 #define STUCK_MS   40000
-#define NR_COUNTED 512 /* numbers; others are counted together */
+#define NR_COUNTED 512 /* numbers counted one by one; higher ones are counted together */
 
 static unsigned long nr_calls;
 static int nr_ready, nr_done;
-static int may_begin; /* a thread's calls could keep others from being made */
+/* Set when all threads exist, because calls of one could prevent creating the next. */
+static int may_begin;
 
-/* Shared with the first process: what each thread is at, and how often it made each call. */
+/* Shared with the first process: each thread's current call, and how often it made each call. */
 static struct progress {
 	volatile unsigned long nr_made, call;
 	unsigned int nr_by_call[NR_COUNTED + 1];
 } * progress;
 
-/* The same of the first thread of a round. It is quiet when the others are gone. */
+/* The same for the first thread of a round. It sets is_quiet when it makes no more calls. */
 static struct {
 	struct progress own;
 	int is_quiet, may_end;
@@ -65,7 +66,10 @@ static void count(struct progress *by, unsigned long nr)
 
 #define COUNTED(by, nr, ...) (count(by, nr), syscall(nr, ##__VA_ARGS__))
 
-/* The same where a child comes back, too: that ends, and touches no stack, which may be none. */
+/*
+ * The same for calls that may return in a child, too. The child exits, and does not touch its
+ * stack, which may be invalid.
+ */
 static long invoke(struct thread *t, unsigned long nr)
 {
 	register unsigned long r10 asm("r10") = t->args[3];
@@ -113,7 +117,7 @@ static long call_by_list(struct thread *t, unsigned long *nr)
 	return invoke(t, *nr);
 }
 
-/* Any other number, with anything. */
+/* Makes a call with any other number and random arguments. */
 static long call_by_number(struct thread *t, unsigned long *nr)
 {
 	*nr = below(t, 8) ? below(t, 600) : number(t);
@@ -160,7 +164,9 @@ static long call_mremap(struct thread *t)
 	return ret;
 }
 
-/* A child returns from a signal that never came, by a frame of whatever lies in the arena. */
+/*
+ * In a child, returns from a signal that never came, with a frame of random bytes from the arena.
+ */
 static long call_sigreturn(struct thread *t)
 {
 	long ret;
@@ -180,14 +186,17 @@ static long call_sigreturn(struct thread *t)
 	return ret;
 }
 
-/* Never below what malloc() has. */
+/* Sets the break, never below the memory of malloc(). */
 static long call_brk(struct thread *t)
 {
 	t->args[0] = below(t, 2) ? break_start + below(t, 64 * PAGE) : kernel_address(t);
 	return invoke(t, SYS_brk);
 }
 
-/* A thread whose stack, TLS and words are anything; it registers a list of locks and ends. */
+/*
+ * Makes a thread with random stack, TLS and words for its number. It registers a robust list and
+ * ends.
+ */
 static long call_thread(struct thread *t)
 {
 	static const unsigned long flags[] = {
@@ -264,12 +273,16 @@ static void one_call(struct thread *t)
 	check_result(t, nr, ret);
 }
 
-/* The word that pthread_join() waits for may be gone by the end. */
+/*
+ * Makes one thread's calls. Counts in nr_done, because the calls may have unmapped the word that
+ * pthread_join() waits for.
+ */
 static void *fuzz(void *arg)
 {
 	struct thread *t = arg;
 
-	prctl(PR_SET_NAME, "caller"); /* of processes made here, too: they print no report */
+	/* Processes made here inherit the name, for which no report is printed. */
+	prctl(PR_SET_NAME, "caller");
 	t->tid = syscall(SYS_gettid);
 	__atomic_add_fetch(&nr_ready, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&may_begin, __ATOMIC_ACQUIRE))
@@ -284,7 +297,7 @@ static void *fuzz(void *arg)
 	return NULL;
 }
 
-/* Any thread's. */
+/* Runs in any thread. Counts its return, which is a system call. */
 static void on_signal(int sig)
 {
 	__atomic_add_fetch(&first->own.nr_by_call[SYS_rt_sigreturn], 1, __ATOMIC_RELAXED);
@@ -306,15 +319,18 @@ static void setup(void)
 	action.sa_handler = SIG_IGN;
 	for (unsigned int i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		CHECK(!sigaction(ignored[i], &action, NULL));
-	for (int i = 0; i < 4; i++) /* hard to come by otherwise */
+	for (int i = 0; i < 4; i++) /* random calls hardly ever make usable sockets */
 		socketpair(AF_UNIX, types[i], 0, pair);
 	epoll_create1(0);
-	if (chdir("/tmp")) /* a round before has put something else there */
+	if (chdir("/tmp")) /* an earlier round has replaced it */
 		CHECK(!chdir("/"));
 	break_start = (uintptr_t)sbrk(0) + 64 * PAGE;
 }
 
-/* Threads are ready and make no calls: strace's count begins with the write, and so does ours. */
+/*
+ * Begins counting. All threads are ready and make no calls yet. strace's counts begin with this
+ * write, and so do ours.
+ */
 static void begin(int fd)
 {
 	count(&first->own, SYS_write);
@@ -323,7 +339,10 @@ static void begin(int fd)
 	__atomic_store_n(&may_begin, 1, __ATOMIC_RELEASE);
 }
 
-/* The others have ended, or will. Makes no call until they and what they made have. */
+/*
+ * Ends the round. The other threads have ended or soon will; makes no call until they, and all that
+ * they created, have.
+ */
 static void end(void)
 {
 	static const uint64_t all = -1ull;
@@ -336,7 +355,10 @@ static void end(void)
 	COUNTED(&first->own, SYS_exit_group, check_nr_failed ? 99 : 0);
 }
 
-/* The process of a round. Its first thread makes no wild calls, but ends those that wait. */
+/*
+ * Runs in the process of a round. The first thread makes no random calls, but interrupts those that
+ * wait.
+ */
 static void run_round(unsigned long seed, int nr_threads, uid_t uid)
 {
 	static struct thread threads[MAX_THREADS];
@@ -346,7 +368,7 @@ static void run_round(unsigned long seed, int nr_threads, uid_t uid)
 
 	pid = getpid();
 	setup();
-	fd = open("/proc/self/strace", O_WRONLY); /* root's */
+	fd = open("/proc/self/strace", O_WRONLY); /* only root may open it */
 	CHECK(!setgid(uid) && !setuid(uid));
 	for (int i = 0; i < nr_threads; i++) {
 		threads[i].state = (seed * 1000 + i + 1) * 0x9e3779b97f4a7c15ul;
@@ -397,7 +419,7 @@ static void flip(unsigned long seed, int strace_too)
 	}
 }
 
-/* The trace of this round has been read twice. A failed check is in the log. */
+/* Waits until the trace has been read twice in this round. Failed checks are in the log. */
 static void wait_for_flips(unsigned long nr_reads)
 {
 	while (((volatile struct flip_counts *)&first->flips)->nr_reads < nr_reads + 2)
@@ -420,7 +442,10 @@ static void let_end(pid_t round)
 		fclose(file);
 }
 
-/* Until @pid has ended, or nothing moves any more. Whoever comes here as an orphan is reaped. */
+/*
+ * Waits until @pid has ended, or no thread makes progress any more. Reaps orphans. Returns the wait
+ * status of @pid, or -1.
+ */
 static int watch(pid_t pid, int nr_threads)
 {
 	unsigned long before = -1ul, now;
@@ -448,7 +473,7 @@ static int watch(pid_t pid, int nr_threads)
 	return ours;
 }
 
-/* Everyone but this process dies, whatever it was doing. */
+/* Kills all other processes, whatever they are doing. */
 static void kill_the_rest(void)
 {
 	long end_ms = now_ms() + STUCK_MS;
@@ -464,7 +489,7 @@ static void kill_the_rest(void)
 	CHECK(kill(-1, 0) == -1 && errno == ESRCH);
 }
 
-/* Checks that the things all processes share still work. */
+/* Checks that objects shared by all processes still work. */
 static void check_afterwards(void)
 {
 	char text[8] = "";

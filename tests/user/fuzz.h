@@ -18,7 +18,7 @@
 #define KERNEL	     0xffffffff81000000ul
 #define DIRECT_MAP   0xffff888000100000ul
 #define NONCANONICAL 0x0000800000000000ul
-#define LIMIT	     0x00007ffffffff000ul /* the first address no user has */
+#define LIMIT	     0x00007ffffffff000ul /* the first address after user space */
 
 #define KICK 12 /* the signal that ends waits: never blocked, always handled */
 
@@ -52,7 +52,7 @@ static const char *const paths[] = {
 	"/proc",
 };
 
-/* Times nobody sleeps long for, and some that are no times. */
+/* Short times, and some invalid ones. */
 static const struct timespec times[] = {
 	{ 0, 0 }, { 0, 1000 }, { 0, 200000 }, { -1, 0 }, { 0, -1 }
 };
@@ -157,7 +157,10 @@ static unsigned long number(struct thread *t)
 	}
 }
 
-/* Never the console's: reading from it waits, and closing it would silence the test. */
+/*
+ * Returns a descriptor, but never one of the console: reading it waits, and closing it would
+ * silence the test.
+ */
 static unsigned long descriptor(struct thread *t)
 {
 	static const unsigned long odd[] = { -1ul, 1022, 1023, 1024, 1ul << 31, -100ul };
@@ -194,7 +197,7 @@ static unsigned long kernel_address(struct thread *t)
 	return LIMIT + below(t, 2) * (KERNEL - LIMIT);
 }
 
-/* Ignored or invalid ones; others would end or stop the process. */
+/* Returns an ignored or invalid signal. Others would end or stop the process. */
 static unsigned long harmless_signal(struct thread *t)
 {
 	static const unsigned long signals[] = { 0, 17, 18, 23, 28, 65, -1ul, 1ul << 31 };
@@ -203,10 +206,10 @@ static unsigned long harmless_signal(struct thread *t)
 }
 
 /*
- * The kinds of arguments, by letter: p pointer, P path, T time, n number, f descriptor, r range
- * for the address before it, a address in the arena, k kernel address, s signal nobody minds, x
- * signal whose action may change, F flags of clone, M set of signals, m milliseconds, c count of
- * bytes, o process that is not another's, l limit that does not end it, y part of the kernel's log.
+ * The kinds of arguments, by letter: p pointer, P path, T time, n number, f descriptor, r range for
+ * the address before it, a address in the arena, k kernel address, s harmless signal, x signal
+ * whose action may change, F flags of clone, M set of signals, m milliseconds, c count of bytes, o
+ * this process or none, l limit that does not kill the process, y command of syslog(2).
  */
 /* Sets of signals without KICK. */
 static const uint64_t masks[] = {
@@ -226,7 +229,7 @@ static unsigned long process(struct thread *t)
 	return PICK(t, processes);
 }
 
-/* What a child sends when it ends is nothing that would end this process. */
+/* Returns flags of clone(). The exit signal is one that does not end this process. */
 static unsigned long clone_flags(struct thread *t)
 {
 	static const unsigned long signals[] = { 0, 17, 18, 23, 65 };

@@ -19,7 +19,7 @@ static char state[4096];
 static ssize_t control(const char *text)
 {
 	static int nr;
-	/* What the views are in takes the same words. */
+	/* /proc/profile/heatmap accepts the same words. */
 	int fd = open(nr++ % 2 ? "/proc/profile/heatmap" : PATH, O_WRONLY);
 	ssize_t ret = write(fd, text, strlen(text));
 	int error = errno;
@@ -48,7 +48,7 @@ static long now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* In user code and in the kernel. */
+/* Works for so long, in user code and in the kernel. */
 static void work(long ms)
 {
 	long end = now_ms() + ms;

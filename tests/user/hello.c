@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The smallest program: says hello with its arguments. A thread-local and a constructor show that
- * libc was started properly, an initialised and a zero variable that the ELF file was loaded so.
+ * The smallest program: says hello with its arguments. A thread-local variable and a constructor
+ * show that libc was started properly; an initialised and a zero variable show that the ELF file
+ * was loaded properly.
  */
 #include <stdio.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * hoard UID KIND...: as that user, processes hold as much as they get of something that the kernel
- * has to keep: pipes, texts of /proc, shared memory that nobody has mapped, areas, threads,
- * processes. Meanwhile root starts processes that use some memory, all of which must do; afterwards
- * it kills what that user has. Prints `hoard KIND: ` and how often root did so. Only for the guest,
- * which is to have little memory.
+ * hoard UID KIND...: as that user, processes take as much as they can of something that uses kernel
+ * memory: pipes, texts of /proc, shared memory that is not mapped, areas, threads, processes.
+ * Meanwhile root starts processes that use some memory, all of which must succeed. Then root kills
+ * all processes of that user. Prints `hoard KIND: ` and the number of root's processes. Only for
+ * the guest, which should have little memory.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,18 +21,18 @@
 
 #define PAGE	   4096ul
 #define MAX_FDS	   1024
-#define NR_ROUNDS  20 /* at least, of root's processes */
+#define NR_ROUNDS  20 /* root starts at least so many processes */
 #define TIMEOUT_MS 60000
 
 static struct shared {
 	int nr_refused; /* threads or processes */
-	int error;	/* that no hoarder expects */
+	int error;	/* an errno that no hoarder expects */
 } * shared;
 
-/* Of root's process, so that it has more memory of its own than a hoarder. */
+/* Memory of root's process: it must use more than a hoarder, and still be spared. */
 static char ballast[3 << 20] __attribute__((aligned(4096)));
 
-/* Ends what holds the least: the others are for the kernel to find. */
+/* Ends a hoarder after an unexpected error, and reports the error to root's process. */
 static void unexpected(int error)
 {
 	shared->error = error;
@@ -113,7 +113,7 @@ static void hoard_texts(void)
 	}
 }
 
-/* Written, and unmapped all but a page, which keeps the rest. */
+/* Writes shared memory and unmaps all but one page, which keeps the rest allocated. */
 static void hoard_shared(void)
 {
 	for (;;) {
@@ -189,7 +189,7 @@ static const struct kind {
 	KIND(pipes), KIND(texts), KIND(shared), KIND(areas), KIND(threads), KIND(processes),
 };
 
-/* As the log says. */
+/* Returns how many processes were killed for lack of memory, by the log. */
 static int nr_kills(void)
 {
 	static char log[1 << 18];
@@ -212,10 +212,11 @@ static unsigned long free_bytes(void)
 static void become(uid_t user)
 {
 	CHECK(!setgroups(0, NULL) && !setgid(user) && !setuid(user));
-	munmap(ballast, sizeof(ballast)); /* or it would be killed for that */
+	/* Or the kernel would kill this process because of it. */
+	munmap(ballast, sizeof(ballast));
 }
 
-/* A process of root's, that needs 256 KiB. False if it did not do. */
+/* Runs a process of root's that needs 256 KiB. Returns false if it did not succeed. */
 static int work(void)
 {
 	static char memory[64 * PAGE];
@@ -228,7 +229,7 @@ static int work(void)
 	return CHECK(pid > 0 && child_status(pid) == EXITED(3));
 }
 
-/* Does as `su` does for `kill -9 -1`: once is enough. */
+/* Kills all processes of the user, as `su` with `kill -9 -1` does. Once must be enough. */
 static void kill_all(uid_t user, pid_t first)
 {
 	pid_t pid = fork_child();
@@ -240,7 +241,8 @@ static void kill_all(uid_t user, pid_t first)
 	}
 	CHECK(child_status(pid) == EXITED(3));
 	CHECK(child_status(first) == SIGKILL);
-	CHECK(WAIT_UNTIL(getpriority(PRIO_USER, user) == -1 && errno == ESRCH)); /* none is left */
+	/* No process is left. */
+	CHECK(WAIT_UNTIL(getpriority(PRIO_USER, user) == -1 && errno == ESRCH));
 }
 
 static void test(const struct kind *kind, uid_t user)
@@ -279,7 +281,7 @@ static int run(uid_t user, char **names)
 	return check_finish("hoard");
 }
 
-/* Process 1 takes no part, as the kernel spares it. It reaps. */
+/* Process 1 only reaps, because the kernel never kills it. */
 int main(int argc, char **argv)
 {
 	int status = -1, other;

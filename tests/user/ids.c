@@ -38,7 +38,7 @@ static int gids_are(gid_t real, gid_t effective, gid_t saved)
 	       getgid() == real && getegid() == effective;
 }
 
-/* System calls, as the C library would set the ids of all threads in its own way. */
+/* Makes raw system calls, because the C library sets the IDs of all threads in its own way. */
 static void change_ids(void)
 {
 	gid_t groups[8] = { 0 };
@@ -53,7 +53,7 @@ static void change_ids(void)
 	CHECK(!syscall(SYS_setregid, -1, 10) && gids_are(10, 10, 13));
 	CHECK(!syscall(SYS_setresuid, 20, 0, 21) && uids_are(20, 0, 21));
 	CHECK(!syscall(SYS_setresuid, -1, 20, -1) && uids_are(20, 20, 21));
-	/* No longer root: only among the three it has. */
+	/* No longer root: it can only switch between its three IDs. */
 	CHECK(!syscall(SYS_setuid, 21) && uids_are(20, 21, 21));
 	CHECK(!syscall(SYS_setreuid, -1, 20) && uids_are(20, 20, 21));
 	FAILS(syscall(SYS_setuid, 0), EPERM);
@@ -61,7 +61,7 @@ static void change_ids(void)
 	FAILS(syscall(SYS_setgroups, 0, NULL), EPERM);
 	FAILS(syscall(SYS_setgid, 99), EPERM);
 	CHECK(!syscall(SYS_setgid, 13) && gids_are(10, 13, 13));
-	CHECK(kill(getppid(), 0) == -1 && errno == EPERM); /* of root */
+	CHECK(kill(getppid(), 0) == -1 && errno == EPERM); /* the parent is root */
 	CHECK(uids_are(20, 20, 21));
 }
 
@@ -84,7 +84,7 @@ static void test_ids(void)
 	}
 	CHECK(child_status(pid) == 0);
 	pid = fork_child();
-	if (!pid) { /* to itself a process may send signals, whoever it has become */
+	if (!pid) { /* a process may always send signals to itself */
 		CHECK(!syscall(SYS_setresuid, 1, 2, 3) && uids_are(1, 2, 3));
 		CHECK(!kill(getpid(), 0) && !raise(SIGCONT) && !kill(getpid(), SIGCHLD));
 		child_exit(0);
@@ -101,7 +101,8 @@ static void test_priority(void)
 	if (!pid) {
 		CHECK(getpriority(PRIO_PROCESS, 0) == 0);
 		CHECK(!setpriority(PRIO_PROCESS, 0, 5) && getpriority(PRIO_PROCESS, 0) == 5);
-		CHECK(syscall(SYS_getpriority, PRIO_PROCESS, 0) == 15); /* 20 minus it */
+		/* 20 minus the nice value. */
+		CHECK(syscall(SYS_getpriority, PRIO_PROCESS, 0) == 15);
 		CHECK(!setpriority(PRIO_PROCESS, getpid(), 100));
 		CHECK(getpriority(PRIO_PROCESS, getpid()) == 19);
 		CHECK(nice(-4) == 15);
@@ -213,7 +214,7 @@ static void test_limits(void)
 	FAILS(fcntl(1, F_DUPFD, fd + 10), EINVAL);
 	FAILS(dup2(1, fd + 10), EBADF);
 	close(fds[--nr]);
-	FAILS(pipe(fds + 12), EMFILE); /* one is not enough, and is not lost */
+	FAILS(pipe(fds + 12), EMFILE); /* one free descriptor is not enough, and stays free */
 	CHECK((fds[nr++] = open("/", O_RDONLY)) >= 0);
 	while (nr)
 		close(fds[--nr]);
@@ -230,7 +231,7 @@ static void test_limits(void)
 	CHECK_ERROR(EFAULT, SYS_prlimit64, 0, RLIMIT_STACK, 8, NULL);
 }
 
-/* The kernel's log: its size, reading all and the tail of it. */
+/* The kernel's log: its size, reading all of it, and its end. */
 static void test_syslog(void)
 {
 	int size = klogctl(10, NULL, 0), nr;
@@ -242,7 +243,7 @@ static void test_syslog(void)
 	nr = klogctl(3, all, size);
 	CHECK(nr > 0 && nr <= size);
 	if (nr > 200) {
-		int some = klogctl(3, tail, 200); /* the last ones that fit, whole lines */
+		int some = klogctl(3, tail, 200); /* the last whole lines that fit */
 
 		CHECK(some >= 0 && some <= 200);
 	}
@@ -250,7 +251,7 @@ static void test_syslog(void)
 	FAILS(klogctl(3, all, -1), EINVAL);
 	CHECK(klogctl(3, all, 0) == 0);
 	FAILS(klogctl(99, all, 10), EINVAL);
-	CHECK(klogctl(9, NULL, 0) >= 0); /* what has not been read yet */
+	CHECK(klogctl(9, NULL, 0) >= 0); /* bytes not read yet */
 	free(all);
 	free(tail);
 }
@@ -265,7 +266,7 @@ static void test_cpus(void)
 	CHECK(!sched_yield());
 }
 
-/* A process that a thread makes is called as the thread is. */
+/* A process that a thread forks gets the name of the thread. */
 static void *fork_named(void *arg)
 {
 	char name[16] = "";

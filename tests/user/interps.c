@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Programs that name an interpreter (PT_INTERP), as dynamic ones do: what the two are given, and
- * what execve() says of interpreters that cannot be. The files are written here: each has one
- * segment with its headers, the interpreter's path and a few instructions.
+ * Programs that name an interpreter (PT_INTERP), as dynamic ones do: what the program and the
+ * interpreter are passed, and how execve() fails for bad interpreters. The test writes the files
+ * itself: each has one segment with its headers, the interpreter's path and a few instructions.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -17,7 +17,7 @@
 #define FILE_BYTES  0x1400
 #define MAX_PATH    4096
 
-/* A program exits with what the interpreter left in rbx. */
+/* The program exits with the number that the interpreter left in rbx. */
 asm(".pushsection .rodata\n"
     "program_code:\n"
     "	mov	%ebx, %edi\n"
@@ -25,8 +25,8 @@ asm(".pushsection .rodata\n"
     "	syscall\n"
     "program_end:\n"
     /*
-     * An interpreter counts in rbx what the auxiliary vector has right, and goes to AT_ENTRY. Its
-     * own base is where this code is, less CODE_OFFSET.
+     * The interpreter counts in rbx how many entries of the auxiliary vector are right, and jumps
+     * to AT_ENTRY. Its base is the address of this code minus CODE_OFFSET.
      */
     "interp_code:\n"
     "	lea	interp_code - 0x1200(%rip), %r12\n"
@@ -40,7 +40,7 @@ asm(".pushsection .rodata\n"
     "2:	lodsq\n"
     "	mov	%rax, %rdx\n"
     "	lodsq\n"
-    "	cmp	$7, %edx\n" /* AT_BASE: this one's */
+    "	cmp	$7, %edx\n" /* AT_BASE: the interpreter's base */
     "	jne	3f\n"
     "	cmp	%rax, %r12\n"
     "	jne	3f\n"
@@ -129,7 +129,7 @@ static void write_file(const char *name, const void *content, size_t bytes, mode
 	close(fd);
 }
 
-/* Executes the program in a child: its status, or 0x1000 more than the errno of execve(). */
+/* Executes the program in a child. Returns its status, or 0x1000 plus the errno of execve(). */
 static int run_program(void)
 {
 	char *const argv[] = { "program", "argument", NULL }, *const envp[] = { "A=b", NULL };
@@ -153,7 +153,7 @@ static int run_program(void)
 
 #define FAILS(error) (0x1000 + (error))
 
-/* Expects that of the two images as they are. */
+/* Runs the program with its interpreter, and expects this result. */
 #define EXPECT(result)                                                       \
 	do {                                                                 \
 		int got = run_program();                                     \
@@ -162,7 +162,7 @@ static int run_program(void)
 			printf("FAIL: %#x instead of %#x\n", got, (result)); \
 	} while (0)
 
-/* Both good: then each test breaks something. */
+/* Makes two valid images. Each test then breaks something. */
 static void make_both(void)
 {
 	make_program(ET_DYN, 0, interp_name);
@@ -184,13 +184,13 @@ static void test_kinds(void)
 	EXPECT(EXITED(ALL_RIGHT - 1));
 	make_program(ET_DYN, 0, interp_name);
 	EXPECT(EXITED(ALL_RIGHT - 1));
-	/* An interpreter that names one itself gets none. */
+	/* PT_INTERP of an interpreter is ignored. */
 	make_both();
 	interp.phdrs[0] = program.phdrs[0];
 	strcpy((char *)&interp + PATH_OFFSET, "/no/such");
 	write_file(interp_name, &interp, sizeof(interp), 0755);
 	EXPECT(EXITED(ALL_RIGHT));
-	/* Of two names the first counts, and what is behind a NUL does not. */
+	/* A path ends at its first NUL. What follows is ignored. */
 	make_both();
 	program.phdrs[0].p_filesz += 10;
 	EXPECT(EXITED(ALL_RIGHT));
@@ -217,19 +217,19 @@ static void test_paths(void)
 	EXPECT(FAILS(ELIBBAD));
 	make_program(ET_DYN, 0, "/dev/null");
 	EXPECT(FAILS(EACCES));
-	/* Names that are none. */
+	/* Invalid paths. */
 	make_program(ET_DYN, 0, "");
 	EXPECT(FAILS(ENOEXEC));
 	program.phdrs[0].p_filesz = 0;
 	EXPECT(FAILS(ENOEXEC));
 	program.phdrs[0].p_filesz = 2;
-	EXPECT(FAILS(EACCES)); /* the working directory */
+	EXPECT(FAILS(EACCES)); /* an empty path means the working directory */
 	memset(path, 'x', MAX_PATH - 1);
 	program.phdrs[0].p_filesz = MAX_PATH;
 	EXPECT(FAILS(ENAMETOOLONG));
 	program.phdrs[0].p_filesz = MAX_PATH + 1;
 	EXPECT(FAILS(ENOEXEC));
-	program.phdrs[0].p_filesz = 100; /* without its end */
+	program.phdrs[0].p_filesz = 100; /* the path has no NUL */
 	EXPECT(FAILS(ENOEXEC));
 	for (int shift = 20; shift < 64; shift++) {
 		make_program(ET_DYN, 0, interp_name);
@@ -282,7 +282,7 @@ static void test_headers(void)
 	BREAK(ehdr.e_phoff, -1ul);
 	if (!check_on_lego())
 		return;
-	/* Linux is behind the point of no return when it finds these, and kills the process. */
+	/* Linux finds these errors after the point of no return, and kills the process. */
 	BREAK(ehdr.e_type, ET_REL);
 	BREAK(ehdr.e_ident[EI_CLASS], ELFCLASS32);
 	BREAK(ehdr.e_entry, 1ul << 46);
@@ -293,7 +293,7 @@ static void test_headers(void)
 	BREAK(phdrs[1].p_filesz, FILE_BYTES + 1);
 	BREAK(phdrs[1].p_offset, 1);
 	BREAK(phdrs[1].p_align, 3);
-	/* Fixed addresses that are taken, or nobody's. */
+	/* Fixed addresses that are in use, or not in user space. */
 	make_program(ET_EXEC, 0x400000, interp_name);
 	for (uint64_t base = 0; base < 0x800000; base += 0x400000) {
 		make_interp(ET_EXEC, base);
@@ -303,7 +303,10 @@ static void test_headers(void)
 	BREAK(ehdr.e_version, EV_CURRENT);
 }
 
-/* While a program runs, or is written, nobody writes it, or runs it. An interpreter is free. */
+/*
+ * A running program cannot be opened for writing, and a file open for writing cannot be run. A
+ * running interpreter can be written to.
+ */
 static void test_rights(void)
 {
 	int fd;
@@ -314,7 +317,7 @@ static void test_rights(void)
 	EXPECT(FAILS(ETXTBSY));
 	close(fd);
 	EXPECT(EXITED(ALL_RIGHT));
-	fd = open(interp_name, O_WRONLY); /* it is not busy any more */
+	fd = open(interp_name, O_WRONLY); /* an interpreter is not busy after execve() */
 	CHECK(fd >= 0 && !close(fd));
 	if (geteuid())
 		return;
@@ -339,7 +342,7 @@ static void test_rights(void)
 	CHECK(child_status(pid) == 0);
 }
 
-/* More bad interpreters than there could be leaks of. */
+/* Runs so many bad interpreters that a leak would use up the memory. */
 static void test_again(void)
 {
 	make_both();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Sessions and process groups: who may move whom where, and a terminal's foreground group, as far
- * as a program without a terminal can see. test_terminal() uses a pseudoterminal, where there are
- * some.
+ * Sessions and process groups: the rules for setpgid() and setsid(), and a terminal's foreground
+ * group. test_terminal() uses a pseudoterminal, if the kernel has them.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -91,8 +90,7 @@ static void test_groups(void)
 }
 
 /*
- * A child that runs another program already can no longer be moved, and one of another session
- * never.
+ * The group of a child cannot be changed once it has called execve, or if it is in another session.
  */
 static void test_too_late(void)
 {
@@ -127,7 +125,9 @@ static void test_too_late(void)
 	munmap((void *)ready, 4096);
 }
 
-/* Stops from a terminal mean nothing to a group that nobody could continue. */
+/*
+ * SIGTSTP, SIGTTIN and SIGTTOU do not stop an orphaned group, because no process could continue it.
+ */
 static void test_orphaned_group(void)
 {
 	int status;
@@ -153,7 +153,7 @@ static void on_signal(int sig)
 		nr_conts++;
 }
 
-/* A stopped group whose last link to the session dies is hung up and continued. */
+/* A stopped group that becomes orphaned gets SIGHUP and SIGCONT. */
 static void test_hangup(void)
 {
 	volatile int *told =
@@ -182,7 +182,10 @@ static void test_hangup(void)
 	munmap((void *)told, 4096);
 }
 
-/* A terminal of a session: its foreground group, who may change it, what background members get. */
+/*
+ * The foreground group of a session's terminal: processes that may change it, and signals to the
+ * background.
+ */
 static void run_terminal(int terminal)
 {
 	pid_t pid, job;
@@ -216,7 +219,7 @@ static void run_terminal(int terminal)
 	}
 	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WSTOPSIG(status) == SIGTTOU);
 	CHECK(!kill(pid, SIGKILL) && child_status(pid) == SIGKILL);
-	signal(SIGTTOU, SIG_IGN); /* which lets it be done */
+	signal(SIGTTOU, SIG_IGN); /* then the call is allowed */
 	CHECK(!kill(job, SIGCONT) && write(terminal + 1, "x\n", 2) == 2);
 	CHECK(child_status(job) == EXITED(5) && !tcsetpgrp(terminal, getpgrp()));
 
@@ -255,7 +258,7 @@ static void test_terminal(void)
 	pid = fork_child();
 	if (!pid) {
 		CHECK(dup2(terminal, 200) == 200 && dup2(master, 201) == 201);
-		signal(SIGHUP, SIG_IGN); /* which giving up the terminal brings */
+		signal(SIGHUP, SIG_IGN); /* giving up the terminal sends it */
 		run_terminal(200);
 		child_exit(0);
 	}

@@ -53,7 +53,7 @@ static void test_groups(void)
 	CHECK(kill(-first, 0) == -1 && errno == ESRCH);
 	CHECK(waitpid(other, &status, WNOHANG) == 0);
 
-	/* 0 is the own group, oneself included. */
+	/* 0 means the caller's own group, including the caller. */
 	mine = sleeper(getpgrp());
 	handle(SIGUSR1);
 	CHECK(!kill(0, SIGUSR1) && nr_handled == 1 && child_status(mine) == SIGUSR1);
@@ -62,7 +62,7 @@ static void test_groups(void)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-/* Every one of a large group gets it, while its members fork, too. */
+/* All members of a large group get a signal, even if they fork meanwhile. */
 static void test_storm(void)
 {
 	pid_t leader = sleeper(0), pid;
@@ -106,7 +106,10 @@ static void test_alarm(void)
 	handle(SIGALRM);
 	CHECK(alarm(0) == 0 && alarm(100) == 0 && is_alarm_left(alarm(50), 100, start));
 	CHECK(is_alarm_left(alarm(0), 50, start));
-	/* Blocked until the wait begins, which a signal before it would not end. */
+	/*
+	 * The signal is blocked until the wait begins, because an earlier one would not end the
+	 * wait.
+	 */
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGALRM);
 	CHECK(!sigprocmask(SIG_BLOCK, &blocked, &saved));
@@ -116,7 +119,7 @@ static void test_alarm(void)
 	CHECK(sigsuspend(&saved) == -1 && errno == EINTR && nr_handled == 1);
 	CHECK(now_ms() - start >= 29 && !sigprocmask(SIG_SETMASK, &saved, NULL));
 	CHECK(!getitimer(ITIMER_REAL, &old) && !old.it_value.tv_sec && !old.it_value.tv_usec);
-	/* Once is once. */
+	/* Without an interval, the timer expires once. */
 	sleep_ms(50);
 	CHECK(nr_handled == 1);
 
@@ -144,7 +147,7 @@ static void test_alarm(void)
 	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
 	nr_handled = 0;
 
-	/* It interrupts a program that only computes. */
+	/* The timer interrupts a program that only computes. */
 	timer.it_value.tv_usec = 20000;
 	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
 	while (!nr_handled)
@@ -215,7 +218,7 @@ static void test_sigkill(void)
 	close(ready[1]);
 }
 
-/* Run by process 1, of whatever namespace, which must not notice any of it. */
+/* Runs in process 1 of some PID namespace. No signal may affect it. */
 static void as_process_1(void)
 {
 	static const int sigs[] = { SIGTERM, SIGINT, SIGUSR2, SIGSTOP, SIGKILL, SIGSEGV, SIGALRM };
@@ -238,7 +241,7 @@ static void as_process_1(void)
 		child_exit(kill(1, SIGUSR1));
 	CHECK(child_status(pid) == 0 && nr_handled == 1);
 
-	/* Everyone is everyone but process 1 and the sender. */
+	/* kill(-1) signals all processes except process 1 and the sender. */
 	for (int i = 0; i < 3; i++)
 		others[i] = sleeper(0);
 	pid = fork_child();
@@ -247,9 +250,9 @@ static void as_process_1(void)
 	CHECK(child_status(pid) == 0);
 	for (int i = 0; i < 3; i++)
 		CHECK(child_status(others[i]) == SIGUSR2);
-	CHECK(kill(-1, SIGUSR2) == -1 && errno == ESRCH); /* nobody left */
+	CHECK(kill(-1, SIGUSR2) == -1 && errno == ESRCH); /* no process is left */
 
-	/* An orphan comes to process 1. */
+	/* Process 1 becomes the parent of an orphan. */
 	pid = fork_child();
 	if (!pid) {
 		if (!fork_child()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * syslog(2), the kernel's log for dmesg. Where reading it is not allowed, only how that is said;
- * what is in it only where nobody else writes to it.
+ * syslog(2), the kernel's log for dmesg. Where reading is not allowed, checks only the error.
+ * Checks the content only where no other process writes to the log.
  */
 #include <stdlib.h>
 #include <sys/klog.h>
@@ -19,7 +19,7 @@ enum {
 
 #define BUF_BYTES (1 << 24)
 
-/* Every line: <level>[seconds.micros] text; returns how many. */
+/* Checks that every line is `<level>[seconds.micros] text`. Returns the number of lines. */
 static int check_lines(const char *text, int n)
 {
 	int nr_lines = 0, ok = 1, level, end;
@@ -78,7 +78,7 @@ int main(void)
 	CHECK_ERROR(EINVAL, SYS_syslog, CONSOLE_LEVEL, NULL, 0);
 	CHECK_ERROR(EINVAL, SYS_syslog, CONSOLE_LEVEL, NULL, 9);
 	if (klogctl(CONSOLE_OFF, NULL, 0) == 0) {
-		CHECK_ERROR(ENOSYS, 999); /* the kernel may say so, but not on the console */
+		CHECK_ERROR(ENOSYS, 999); /* the kernel may log this, but not on the console */
 		CHECK(klogctl(CONSOLE_ON, NULL, 0) == 0);
 	}
 	return check_finish("klog");

@@ -32,7 +32,7 @@ static void set_limit(int resource, rlim_t soft, rlim_t hard)
 	CHECK(!setrlimit(resource, &limit));
 }
 
-/* Each time the limit is met: EFBIG, and one more SIGXFSZ. */
+/* Expects EFBIG and one more SIGXFSZ, each time that the limit is reached. */
 #define TOO_LONG(call)                            \
 	do {                                      \
 		int before_ = nr_signals;         \
@@ -54,7 +54,7 @@ static void write_too_much(void)
 	signal(SIGXFSZ, count);
 	CHECK(write(fd, buf, 150) == 150);
 	set_limit(RLIMIT_FSIZE, 100, RLIM_INFINITY);
-	/* Existing bytes may be overwritten, and the file may be cut. */
+	/* Existing bytes may be overwritten, and the file may be truncated. */
 	CHECK(pwrite(fd, buf, 50, 0) == 50);
 	CHECK(!ftruncate(fd, 120) && !ftruncate(fd, 80));
 	CHECK(pwrite(fd, buf, 50, 70) == 30);
@@ -164,8 +164,8 @@ static long cpu_ms(void)
 
 /*
  * On this kernel the signal comes after a second of the CPU time that a program can read. Linux
- * charges whole ticks to whoever runs when they come: on a busy host its second is over sooner. The
- * limit moves on with each signal, and so says how many seconds were counted.
+ * charges whole ticks to the process that runs when they come: on a busy host its second is over
+ * sooner. The limit moves on with each signal, and so says how many seconds were counted.
  */
 static void test_cpu_time(void)
 {
@@ -190,7 +190,7 @@ static void test_cpu_time(void)
 	CHECK(WTERMSIG(child_status(pid)) == SIGKILL);
 }
 
-/* In a program that was started with another limit: uses that much of its stack. */
+/* Uses n bytes of the stack, in a program that was started with another limit. */
 static int use_stack(size_t n)
 {
 	volatile char *room = __builtin_alloca(n);
@@ -200,7 +200,7 @@ static int use_stack(size_t n)
 	return room[n - 1] == 1 ? 7 : 1;
 }
 
-/* The wait status of that. */
+/* Returns the wait status of a program with this stack limit that uses n bytes. */
 static int stack_status(rlim_t limit, const char *n)
 {
 	pid_t pid = fork_child();

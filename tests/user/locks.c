@@ -34,7 +34,7 @@ static int lock(int fd, int command, int type, off_t start, off_t len)
 	return fcntl(fd, command, &lock);
 }
 
-/* Returns the type of the first lock that another process finds in the way of a write lock. */
+/* Returns the first lock that would block a write lock of another process. */
 static struct flock seen(int fd, off_t start, off_t len)
 {
 	struct flock lock = range(F_WRLCK, start, len), *shared;
@@ -146,7 +146,7 @@ static void test_ranges(void)
 #define NR_OWNERS 3
 #define NR_STEPS  3000
 
-/* Random requests of three open files, whose answers and effects a table of bytes foretells. */
+/* Random requests by three open files. A table of bytes predicts their results and effects. */
 static void test_model(void)
 {
 	static const short types[] = { F_RDLCK, F_WRLCK, F_UNLCK };
@@ -175,7 +175,7 @@ static void test_model(void)
 		nr_granted += !conflict;
 		if (!CHECK(lock(fds[owner], F_OFD_SETLK, type, start, len) == (conflict ? -1 : 0)))
 			break;
-		/* The first byte from start on that somebody has locked. */
+		/* Find the first locked byte from start on. */
 		for (at = start; at < NR_BYTES; at++) {
 			int o = 0;
 
@@ -199,7 +199,7 @@ static void test_model(void)
 	CHECK(nr_granted > NR_STEPS / 4 && nr_granted < NR_STEPS * 9 / 10);
 	for (int o = 0; o < NR_OWNERS; o++) {
 		for (int b = 0; b < NR_BYTES; b++) {
-			/* Alone, each owner's bytes are seen one by one. */
+			/* Check the bytes of each owner one by one. */
 			int others = 0;
 			struct flock got = range(F_WRLCK, b, 1);
 
@@ -249,7 +249,7 @@ static void test_owners(void)
 	pid = fork_child();
 	if (!pid) {
 		CHECK(lock(fd, F_SETLK, F_RDLCK, 0, 1) == -1 && errno == EAGAIN);
-		CHECK(!lock(fd, F_SETLK, F_UNLCK, 0, 0)); /* nothing of its own */
+		CHECK(!lock(fd, F_SETLK, F_UNLCK, 0, 0)); /* the child has no locks of its own */
 		close(fd);
 		close(other);
 		child_exit(0);
@@ -257,7 +257,8 @@ static void test_owners(void)
 	CHECK(child_status(pid) == 0 && is_locked(fd));
 	CHECK(lock(other, F_OFD_SETLK, F_WRLCK, 5, 1) == -1 && errno == EAGAIN);
 	copy = dup(fd);
-	CHECK(!close(copy) && !is_locked(fd)); /* any close is enough */
+	/* Closing any descriptor of the file drops the locks. */
+	CHECK(!close(copy) && !is_locked(fd));
 	CHECK(!lock(fd, F_SETLK, F_WRLCK, 0, 10) && !close(other) && !is_locked(fd));
 	CHECK(!lock(fd, F_SETLK, F_WRLCK, 0, 10));
 	other = open("/dev/null", O_RDWR);
@@ -266,7 +267,7 @@ static void test_owners(void)
 	close(copy);
 	close(other);
 
-	/* Those of an open file: until its last descriptor is closed, wherever that is. */
+	/* The locks of an open file stay until its last descriptor is closed, in any process. */
 	CHECK(!lock(fd, F_OFD_SETLK, F_WRLCK, 0, 10));
 	CHECK(seen(fd, 0, 0).l_pid == -1);
 	other = open_file();
@@ -344,7 +345,10 @@ static void test_waiting(void)
 	int fd = open_file(), other, status;
 	pid_t pid;
 
-	/* It gets the lock when it is given up, cut, or made one for reading for a reader. */
+	/*
+	 * The waiter gets the lock when the owner releases or shrinks its lock, or makes it a read
+	 * lock and the waiter wants one, too.
+	 */
 	CHECK(!lock(fd, F_SETLK, F_WRLCK, 0, 10));
 	pid = waiting_child(fd, F_SETLKW);
 	CHECK(WAIT_UNTIL(waits_for(pid, "record lock")));
@@ -391,7 +395,7 @@ static void test_waiting(void)
 	close(fd);
 }
 
-/* Three processes in a circle: the last one to wait is told. */
+/* Three processes in a cycle: the last one to wait gets EDEADLK. */
 static void test_deadlock(void)
 {
 	int fd = open_file();
@@ -433,7 +437,7 @@ static void test_flock(void)
 	CHECK(!flock(other, LOCK_SH | LOCK_NB) && !flock(fd, LOCK_SH | LOCK_NB));
 	CHECK(!flock(other, LOCK_UN) && !flock(other, LOCK_UN) && !flock(fd, LOCK_EX));
 
-	/* The lock is the open file's, whoever has a descriptor of it. */
+	/* The lock belongs to the open file, through whichever descriptor it was set. */
 	copy = dup(fd);
 	CHECK(!close(fd) && flock(other, LOCK_SH | LOCK_NB) == -1);
 	pid = fork_child();
@@ -468,7 +472,8 @@ static void *lock_and_unlock(void *arg)
 		CHECK(!lock(shared_fd, F_OFD_SETLKW, i % 3 ? F_WRLCK : F_RDLCK, i % 7, 1 + i % 5));
 		CHECK(!lock(shared_fd, F_OFD_SETLK, F_UNLCK, i % 11, 3));
 	}
-	CHECK(!lock(shared_fd, F_OFD_SETLK, F_UNLCK, 0, 0)); /* the last one really all */
+	/* The last request drops all of them. */
+	CHECK(!lock(shared_fd, F_OFD_SETLK, F_UNLCK, 0, 0));
 	return NULL;
 }
 

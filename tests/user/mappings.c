@@ -2,7 +2,7 @@
 /*
  * Mappings of files as a dynamic linker makes and uses them: a library's segments over the mapping
  * of the whole, zeros behind its data, relocations in private pages that become read-only, code;
- * and what those who map a file see of changes to it.
+ * and changes of a file, as its mappings show them.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	siglongjmp(after_fault, sig * 256 + info->si_code);
 }
 
-/* 0, or the signal and its code of a read or a write there. */
+/* Reads or writes the address. Returns 0, or the signal and its code. */
 static int touch(volatile char *addr, int writes)
 {
 	struct sigaction old[2], action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
@@ -75,7 +75,10 @@ static int touch(volatile char *addr, int writes)
 #define NO_RIGHT (SIGSEGV * 256 + SEGV_ACCERR)
 #define NO_AREA	 (SIGSEGV * 256 + SEGV_MAPERR)
 
-/* Text in pages 0 and 1, data in 2 and 3 of which the last 100 bytes are not the file's, bss. */
+/*
+ * Maps text in pages 0 and 1, data in pages 2 and 3, except for the last 100 bytes, which are zero,
+ * and bss.
+ */
 static char *map_library(int fd)
 {
 	char *base = map(NULL, NR_PAGES * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -99,18 +102,18 @@ static void test_library(void)
 	CHECK(base[4 * PAGE - 101] == '.' && !base[4 * PAGE - 100] && !base[4 * PAGE - 1]);
 	CHECK(!base[4 * PAGE] && !base[6 * PAGE - 1]);
 	CHECK(touch(base, 1) == NO_RIGHT && touch(base + PAGE, 1) == NO_RIGHT);
-	/* Relocations, then no more of them. */
+	/* Relocate the data, then make it read-only. */
 	base[2 * PAGE] = 'R';
 	CHECK(!mprotect(base + 2 * PAGE, PAGE, PROT_READ));
 	CHECK(touch(base + 2 * PAGE, 1) == NO_RIGHT && touch(base + 3 * PAGE, 1) == 0);
 	CHECK(base[2 * PAGE] == 'R' && other[2 * PAGE] == 'b' && base[PAGE] == 'b');
-	/* Of the text, too: the file has no writer, and needs none. */
+	/* The text can be relocated, too, although the file is not open for writing. */
 	CHECK(!mprotect(base, PAGE, RW));
 	base[0] = 'T';
 	CHECK(!mprotect(base, PAGE, PROT_READ | PROT_EXEC) && base[0] == 'T' && other[0] == 'a');
 	fd = open(check_file_name(), O_RDONLY);
 	CHECK(pread(fd, &byte, 1, 0) == 1 && byte == 'a');
-	/* A child has all of that, and its own copy of what it changes. */
+	/* A child has the same contents, and its own copies of pages that it changes. */
 	pid = fork_child();
 	if (!pid) {
 		CHECK(base[0] == 'T' && base[2 * PAGE] == 'R' && base[3 * PAGE] == 'c');
@@ -125,7 +128,7 @@ static void test_library(void)
 	close(fd);
 }
 
-/* Code out of a file: mov $value, %eax; ret. A new file under the name is another one. */
+/* Writes code to a file: mov $value, %eax; ret. */
 static void write_code(int fd, unsigned char value)
 {
 	const unsigned char code[] = { 0xb8, value, 0, 0, 0, 0xc3 };
@@ -147,14 +150,14 @@ static void test_code(void)
 	later = make_file(2 * PAGE);
 	write_code(later, 1);
 	CHECK(call() == 42);
-	/* The file's own pages until they are written. */
+	/* A private mapping shows the file's own pages until they are written to. */
 	write_code(fd, 43);
 	CHECK(call() == 43);
 	CHECK(!mprotect(code, PAGE, RW) && touch(code, 1) == 0);
 	write_code(fd, 44);
 	CHECK(!mprotect(code, PAGE, PROT_READ | PROT_EXEC) && call() == 43);
 	CHECK(!mprotect(code, PAGE, PROT_NONE) && touch(code, 0) == NO_RIGHT);
-	/* To drop the copy shows the file again. */
+	/* After its copy is dropped, the page shows the file again. */
 	CHECK(!madvise(code, PAGE, MADV_DONTNEED));
 	CHECK(!mprotect(code, PAGE, PROT_READ | PROT_EXEC) && call() == 44);
 	munmap(code, PAGE);
@@ -162,7 +165,10 @@ static void test_code(void)
 	close(later);
 }
 
-/* Behind the end: zeros to the end of the page, then SIGBUS. The file grows, and is cut. */
+/*
+ * After the end of a file, a mapping shows zeros up to the end of the page, then accesses fail with
+ * SIGBUS. The file grows, and is truncated.
+ */
 static void test_end(void)
 {
 	int fd = make_file(2 * PAGE + 10);
@@ -174,18 +180,18 @@ static void test_end(void)
 	CHECK(touch(shared + 3 * PAGE, 0) == BUS && touch(shared + 3 * PAGE, 1) == BUS);
 	CHECK_ERROR(EFAULT, SYS_write, fd, private + 3 * PAGE, 1);
 	CHECK_ERROR(EFAULT, SYS_pread64, fd, private + 3 * PAGE, 1, 0);
-	/* Bytes that are written behind the end never get into the file. */
+	/* Bytes that are written after the end never become part of the file. */
 	shared[2 * PAGE + 10] = 's';
 	CHECK(pread(fd, &byte, 1, 2 * PAGE + 10) == 0);
 	CHECK(!ftruncate(fd, 4 * PAGE) && pread(fd, &byte, 1, 2 * PAGE + 10) == 1 && !byte);
 	CHECK(touch(private + 3 * PAGE, 0) == 0 && touch(shared + 3 * PAGE, 1) == 0);
 	CHECK(pwrite(fd, "end", 3, 4 * PAGE - 3) == 3 && private[4 * PAGE - 1] == 'd');
-	/* Private copies go, too, with what they are of. */
+	/* Truncating a file removes private copies of its pages, too. */
 	private[PAGE] = private[3 * PAGE] = 'P';
 	CHECK(!ftruncate(fd, 2 * PAGE));
 	CHECK(private[PAGE] == 'P' && touch(private + 3 * PAGE, 0) == BUS);
 	CHECK(!ftruncate(fd, 4 * PAGE) && !private[3 * PAGE]);
-	/* A mapping that is all behind the end is one. */
+	/* A mapping can be completely after the end. */
 	munmap(shared, 4 * PAGE);
 	shared = map(NULL, PAGE, RW, MAP_SHARED, fd, 64 * PAGE);
 	CHECK(touch(shared, 0) == BUS);
@@ -195,7 +201,7 @@ static void test_end(void)
 	close(fd);
 }
 
-/* Processes that open the file on their own share what they map of it, with write() and read(). */
+/* Processes that open the same file share its mapped pages, also with write() and read(). */
 static void test_shared(void)
 {
 	int fd = make_file(3 * PAGE), status;
@@ -225,7 +231,9 @@ static void test_shared(void)
 	close(fd);
 }
 
-/* A line of /proc/self/maps: rights, offset and name of the area at addr. */
+/*
+ * Returns whether /proc/self/maps shows these rights, this offset and a name for the area at addr.
+ */
 static int shown_as(const char *addr, const char *rights, size_t offset, int has_name)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -274,7 +282,7 @@ static size_t read_file(const char *name, char *text, size_t max_bytes)
 	return bytes;
 }
 
-/* How many areas there are. Linux shows a page of the kernel, too. */
+/* Returns the number of areas. Linux also lists a page of the kernel, which does not count. */
 static long count_areas(void)
 {
 	static char text[65536];
@@ -286,7 +294,7 @@ static long count_areas(void)
 	return nr - !!strstr(text, "[vsyscall]");
 }
 
-/* As many areas as there may be, each beside the next. Then a change must not make one more. */
+/* Makes as many areas as are allowed. Then no change may make one more. */
 static void test_many_areas(void)
 {
 	char text[32], *base, *end, *at;
@@ -307,11 +315,11 @@ static void test_many_areas(void)
 	CHECK_ERROR(ENOMEM, SYS_mprotect, at, PAGE, PROT_READ);
 	CHECK_ERROR(ENOMEM, SYS_munmap, at, PAGE);
 	CHECK_ERROR(ENOMEM, SYS_mremap, base + PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
-	/* Nothing of that has changed anything. An area as a whole can change, and go. */
+	/* These failures have changed nothing. A whole area can still be changed or removed. */
 	CHECK(touch(base + PAGE, 0) == 0 && touch(at, 0) == NO_RIGHT);
 	CHECK(!mprotect(base + PAGE, PAGE, RW) && touch(base + PAGE, 1) == 0);
 	CHECK(!munmap(base + PAGE, PAGE) && touch(base + PAGE, 0) == NO_AREA);
-	/* A mapping may be one more than that. */
+	/* mmap() may exceed the limit by one. */
 	map(base + PAGE, PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	map(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED &&

@@ -46,7 +46,7 @@ static void test_anonymous(void)
 	memset(p, 0xa5, 64 * PAGE);
 	CHECK(!munmap(p, 64 * PAGE));
 	CHECK(!readable(p) && !readable(p + 63 * PAGE));
-	CHECK(!munmap(p, 64 * PAGE)); /* nothing there: no error */
+	CHECK(!munmap(p, 64 * PAGE)); /* nothing is mapped: no error */
 
 	/* Pages come back as zero. */
 	CHECK(mmap(p, 64 * PAGE, RW, ANON | MAP_FIXED, -1, 0) == p);
@@ -97,7 +97,7 @@ static void test_protection(void)
 	p[PAGE] = 2;
 	CHECK(!mprotect(p, PAGE, PROT_READ));
 	CHECK(p[0] == 1 && p[PAGE] == 2);
-	if (fd >= 0) { /* the kernel must respect it too */
+	if (fd >= 0) { /* the kernel must respect the protection, too */
 		CHECK(read(fd, p, 1) == -1 && errno == EFAULT);
 		CHECK(read(fd, p + PAGE, 1) == 1);
 		close(fd);
@@ -166,7 +166,7 @@ static void test_file_mapping(void)
 	CHECK(pread(fd, want, 64, PAGE) == 64);
 	p = mmap(NULL, 3 * PAGE, RW, MAP_PRIVATE, fd, PAGE);
 	if (p == MAP_FAILED) {
-		CHECK(errno == ENODEV); /* may be refused, not be wrong */
+		CHECK(errno == ENODEV); /* may be refused, but not fail otherwise */
 		close(fd);
 		return;
 	}
@@ -177,7 +177,7 @@ static void test_file_mapping(void)
 	close(fd);
 }
 
-/* mmap() of a descriptor fails so. */
+/* Returns the errno of mmap(), or 0. */
 static int map_error(int prot, int flags, int fd, off_t offset)
 {
 	errno = 0;
@@ -244,7 +244,8 @@ static void test_shared_file(void)
 	q[3] = 7;
 	CHECK(p[PAGE + 3] == 7);
 	CHECK(!msync(p, 3 * PAGE, MS_SYNC));
-	CHECK(readable(p + 2 * PAGE) && !readable(p + 3 * PAGE)); /* the last one has bytes of it */
+	/* The last page has some bytes of the file. */
+	CHECK(readable(p + 2 * PAGE) && !readable(p + 3 * PAGE));
 	CHECK(!munmap(p, 4 * PAGE) && q[3] == 7);
 	CHECK(!munmap(q, PAGE));
 	CHECK(pread(fd, &c, 1, PAGE + 3) == 1 && c == 7);
@@ -268,7 +269,7 @@ static void test_mremap(void)
 		p[i * PAGE] = i + 1;
 	CHECK(mremap(p, 16 * PAGE, 4 * PAGE, 0) == p && !readable(p + 4 * PAGE));
 	CHECK(mremap(p, 4 * PAGE, 8 * PAGE, 0) == p && p[3 * PAGE] == 4 && !p[4 * PAGE]);
-	/* Something in the way: only elsewhere. */
+	/* Another area is in the way: the mapping can only be moved. */
 	CHECK(mmap(p + 8 * PAGE, PAGE, RW, ANON | MAP_FIXED, -1, 0) == p + 8 * PAGE);
 	CHECK(!mprotect(p + 8 * PAGE, PAGE, PROT_READ));
 	CHECK_ERROR(ENOMEM, SYS_mremap, p, 8 * PAGE, 12 * PAGE, 0, 0);
@@ -276,7 +277,7 @@ static void test_mremap(void)
 	CHECK(q != MAP_FAILED && q != p && !readable(p) && readable(p + 8 * PAGE));
 	for (int i = 0; i < 12; i++)
 		CHECK(q[i * PAGE] == (i < 4 ? i + 1 : 0));
-	/* Part of it, to a place of our choice, over what is there. */
+	/* Move part of an area to a given address, and replace the area there. */
 	p = mmap(NULL, 8 * PAGE, RW, ANON, -1, 0);
 	memset(p, 0x77, 8 * PAGE);
 	CHECK(mremap(q + PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, p + PAGE) ==
@@ -359,7 +360,10 @@ static void test_large(void)
 static unsigned char *shared;
 static volatile int stop;
 
-/* Fills own pages, checks them, drops them: a page that is freed too early shows up as a change. */
+/*
+ * Fills pages of its own, checks and drops them. A page that was freed too early would have
+ * changed.
+ */
 static void *map_and_check(void *arg)
 {
 	int value = 1 + (long)arg;
@@ -383,7 +387,10 @@ static void *map_and_check(void *arg)
 	return NULL;
 }
 
-/* Reads shared pages that others drop: always an old value or zero, never another's. */
+/*
+ * Reads shared pages that other threads drop: finds an old value or zero, never that of another
+ * page.
+ */
 static void *read_shared(void *arg)
 {
 	unsigned long nr = 0;

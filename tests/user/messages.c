@@ -123,7 +123,7 @@ static void test_large(void)
 		CHECK(send(ends[0], block, size - 32, 0) == size - 32);
 		CHECK(recv(ends[1], other, sizeof(other), 0) == size - 32);
 		CHECK(!memcmp(block, other, size - 32));
-		/* As much as there is room for. */
+		/* A write stores as much as there is room for. */
 		while ((nr = write(ends[0], block, 10000)) > 0)
 			total += nr;
 		CHECK(nr == -1 && errno == EAGAIN && total >= 100000 && total <= 2 * size);
@@ -197,19 +197,22 @@ static void test_peers(void)
 	len = sizeof(user);
 	CHECK(!getsockopt(a, SOL_SOCKET, SO_PEERCRED, &user, &len));
 	CHECK(user.pid == 0 && user.uid == (uid_t)-1 && user.gid == (gid_t)-1);
-	/* Somebody with a peer hears nobody else, but may send to anybody. */
+	/* A socket with a peer receives only from the peer, but may send to any socket. */
 	CHECK(send_to(c, "x", 'a') == -1 && errno == EPERM);
 	CHECK(connect_socket(c, 'a') == -1 && errno == EPERM);
 	CHECK(send_to(a, "two", 'c') == 3 && recv(c, buf, 16, 0) == 3);
 	CHECK(send_to(b, "yes", 'a') == 3 && recv(a, buf, 16, 0) == 3);
 	CHECK(recv(b, buf, 16, 0) == 3 && !memcmp(buf, "one", 3));
-	/* Each other's. The one that is left loses its messages, and is told. */
+	/*
+	 * Two sockets are each other's peer. When one of them gets another peer, it loses the
+	 * messages from the old peer, which gets an error.
+	 */
 	CHECK(!connect_socket(b, 'a') && write(b, "lost", 4) == 4 && write(a, "kept", 4) == 4);
 	CHECK(!connect_socket(a, 'c') && recv(a, buf, 16, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 	CHECK(poll_now(b) & POLLERR && recv(b, buf, 16, 0) == -1 && errno == ECONNRESET);
 	CHECK(recv(b, buf, 16, 0) == 4 && !memcmp(buf, "kept", 4));
 	CHECK(!connect(a, &none, sizeof(none)) && write(a, "x", 1) == -1 && errno == ENOTCONN);
-	/* The peer goes. */
+	/* The peer is closed. */
 	CHECK(!connect_socket(a, 'c') && !close(c) && poll_now(a) == POLLOUT);
 	CHECK(write(a, "x", 1) == -1 && errno == ECONNREFUSED);
 	CHECK(write(a, "x", 1) == -1 && errno == ENOTCONN);
@@ -220,7 +223,7 @@ static void test_peers(void)
 	CHECK(write(ends[0], "last", 4) == 4 && !close(ends[0]));
 	CHECK(poll_now(ends[1]) == (POLLIN | POLLOUT) && read(ends[1], buf, 16) == 4);
 	CHECK(recv(ends[1], buf, 16, MSG_DONTWAIT) == -1 && errno == EAGAIN && !close(ends[1]));
-	/* To itself. */
+	/* A socket sends to itself. */
 	a = bound_socket(SOCK_DGRAM, 'a');
 	CHECK(!connect_socket(a, 'a') && write(a, "me", 2) == 2 && read(a, buf, 16) == 2);
 	CHECK(write(a, "me", 2) == 2 && !close(a));
@@ -289,7 +292,7 @@ static void *receive_one(void *arg)
 	return NULL;
 }
 
-/* How many wait at a socket that does not send to us. */
+/* The number of messages in the queue of a socket whose peer is not the sender. */
 static void test_queue(void)
 {
 	int to = bound_socket(SOCK_DGRAM, 'q'), from = socket(AF_UNIX, SOCK_DGRAM, 0), nr = 0;
@@ -348,7 +351,7 @@ static void test_ancillary(void)
 		memcpy(CMSG_DATA(&control.header), &pipes[1], sizeof(int));
 		CHECK(sendmsg(ends[0], &msg, 0) == 16 && write(ends[0], "x", 1) == 1);
 		close(pipes[1]);
-		/* A look at the message gives a descriptor, too. */
+		/* A peek at the message gives a descriptor, too. */
 		for (int k = 0; k < 2; k++) {
 			msg.msg_controllen = sizeof(control);
 			CHECK(recvmsg(ends[1], &msg, k ? 0 : MSG_PEEK) == 16);
@@ -423,7 +426,9 @@ static void test_many(void)
 	CHECK(!pthread_create(&thread, NULL, send_later, NULL));
 	CHECK(recvmmsg(ends[1], msgs, 8, MSG_WAITFORONE, NULL) == 1 && msgs[0].msg_len == 2);
 	CHECK(!pthread_join(thread, NULL));
-	/* The time is looked at after each message. It is over when the first one has come. */
+	/*
+	 * The timeout is checked only after each message. It is over when the first one has come.
+	 */
 	CHECK(!pthread_create(&thread, NULL, send_later, NULL));
 	CHECK(recvmmsg(ends[1], msgs, 8, 0, &time) == 1 && !time.tv_sec && !time.tv_nsec);
 	CHECK(!pthread_join(thread, NULL));

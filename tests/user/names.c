@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * names [reboot|oom|crash]: programs whose names would forge lines, if the kernel printed them as
- * they are: in its log, and in the files of /proc. Without an argument a user who is not root makes
- * the kernel print the name; with one, root does in the way that ends the machine or the program.
+ * names [reboot|oom|crash]: programs with names that would forge lines of the log and of /proc
+ * files, if the kernel printed them unchanged. Without an argument, a user other than root makes
+ * the kernel print the name. With one, root does so, in a way that ends the machine or the program.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void check_proc(void)
 	CHECK(!prctl(PR_SET_NAME, "a \"b\" \\ \x1b[2J\xc3"));
 	CHECK(!strcmp(read_whole("/proc/self/comm"), "a \\\"b\\\" \\\\ \\x1b[2J\\xc3\n"));
 
-	/* A file's name in the list of areas. */
+	/* The name of a file in /proc/self/maps. */
 	snprintf(path, sizeof(path), "%s" LINE, check_file_name());
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	CHECK(fd >= 0 && !ftruncate(fd, 4096));
@@ -53,7 +53,7 @@ static void check_proc(void)
 	CHECK(!close(fd) && !unlink(path));
 }
 
-/* Both print a line with the name: of a call that is not supported, and of a fault. */
+/* Makes the kernel print two lines with the name: for an unsupported call, and for a fault. */
 static void make_kernel_print(void)
 {
 	CHECK(!prctl(PR_SET_NAME, NAME));

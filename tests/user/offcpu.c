@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * offcpu: threads that wait for futexes, for a pipe, for each other's mutex and in sleep, beside
- * one that never does. Switches waits off after a while and prints /proc/profile/waits and
+ * offcpu: threads that wait for futexes, a pipe, each other's mutex, and in sleep, and one thread
+ * that never waits. Switches waits off after a while and prints /proc/profile/waits and
  * waits_tasks.json.
  *
  * offcpu stuck: prints tables of waits while one thread waits for a pipe and another for a futex,
  * for ever.
  *
- * offcpu files: the same while threads wait for an epoll, an eventfd, a timerfd and a socket.
+ * offcpu files: like `stuck`, but threads wait for an epoll, an eventfd, a timerfd and a socket.
  *
- * offcpu usage: a child sleeps 7 times and shares its CPU with a thread of its own. Prints
- * `usage <voluntary> <involuntary>`: its context switches.
+ * offcpu usage: a child sleeps 7 times and shares its CPU with a thread of its own. Prints `usage
+ * <voluntary> <involuntary>`: its context switches.
  *
  * offcpu times: a child computes, makes system calls and touches pages, before and after an execve.
  * Prints `times <user> <system>`: its CPU time in microseconds.

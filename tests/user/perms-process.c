@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Permissions of users other than root on processes, and the effect of a program's owner and mode.
- * The program also runs itself, under another owner and mode: argv[1] selects the check.
+ * The test also executes copies of itself with other owners and modes: argv[1] selects the check.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -16,7 +16,7 @@
 
 #include "perms.h"
 
-/* A copy of this program. */
+/* Makes a copy of this program. */
 static void make_program(const char *name, mode_t mode, uid_t user, gid_t group)
 {
 	int from = open("/proc/self/exe", O_RDONLY), to = open(name, O_CREAT | O_WRONLY, 0700);
@@ -29,13 +29,16 @@ static void make_program(const char *name, mode_t mode, uid_t user, gid_t group)
 	CHECK(!chown(name, user, group) && !chmod(name, mode));
 }
 
-/* Executes a copy with a role and what it is to look for; returns only if it cannot. */
+/* Executes a copy with a role and the expected result. Returns only if that fails. */
 static void run(const char *program, const char *role, const char *expected)
 {
 	execl(program, program, role, expected, NULL);
 }
 
-/* --ids: the real and effective ids, whether the program got rights, and is open to others. */
+/*
+ * --ids: checks the real and effective IDs, whether the program has gained rights, and whether
+ * other processes may inspect it.
+ */
 static void role_ids(const char *expected)
 {
 	char text[100];
@@ -77,9 +80,9 @@ static void test_set_ids(void)
 	check_ids("./p", 0, "1000 2000 1001 1001 secure 1 dumpable 0");
 	CHECK(!chmod("p", 02755));
 	check_ids("./p", 0, "1000 1000 1001 2001 secure 1 dumpable 0");
-	CHECK(!chmod("p", 02745)); /* not for the group to execute: another meaning */
+	CHECK(!chmod("p", 02745)); /* without x for the group, set-group-ID has another meaning */
 	check_ids("./p", 0, PLAIN);
-	CHECK(!chmod("p", 06755) && !chown("p", 0, 0)); /* takes the bits away */
+	CHECK(!chmod("p", 06755) && !chown("p", 0, 0)); /* chown() clears the bits */
 	check_ids("./p", 0, PLAIN);
 	CHECK(!chmod("p", 04755));
 	check_ids("./p", 0, "1000 0 1001 1001 secure 1 dumpable 0");
@@ -119,7 +122,9 @@ static int count_lines(const char *path, const char *start)
 	return nr;
 }
 
-/* The device of a directory in the test's own that is mounted on, by mountinfo; 0: none. */
+/*
+ * Returns the device of the file system mounted on this directory, as mountinfo lists it; 0: none.
+ */
 static dev_t find_mount_device(const char *name)
 {
 	char line[PATH_MAX], where[PATH_MAX], wanted[PATH_MAX + 8];
@@ -180,7 +185,7 @@ static void test_mount_flags(void)
 	CHECK(!umount("m") && !rmdir("m"));
 }
 
-/* Starts a program that runs until it reads a byte, which is to be written to *@end. */
+/* Starts a program that runs until a byte is written to *@end. */
 static pid_t run_waiting(const char *program, int *end)
 {
 	int in[2], ready[2];
@@ -203,7 +208,10 @@ static pid_t run_waiting(const char *program, int *end)
 	return pid;
 }
 
-/* A program that is executed is not written to, and the other way round. Other names change. */
+/*
+ * A running program cannot be opened for writing, and a file open for writing cannot be executed.
+ * Its name can be removed or given to another file.
+ */
 static void test_busy_program(void)
 {
 	int end, fd;
@@ -233,7 +241,7 @@ static void test_busy_program(void)
 		child_exit(77);
 	}
 	CHECK(child_status(pid) == 0);
-	fd = open("p", O_WRONLY); /* it has ended */
+	fd = open("p", O_WRONLY); /* the program has ended */
 	CHECK(fd >= 0 && !close(fd) && !unlink("p"));
 }
 
@@ -249,7 +257,7 @@ static void check_refused(pid_t pid)
 
 	FAILS(kill(pid, 0), EPERM);
 	FAILS(kill(pid, SIGKILL), EPERM);
-	CHECK(!kill(-1, 0)); /* that there is somebody is enough */
+	CHECK(!kill(-1, 0)); /* one process that may be signalled is enough */
 	CHECK_ERROR(EPERM, SYS_tkill, pid, SIGTERM);
 	CHECK_ERROR(EPERM, SYS_tgkill, pid, pid, SIGTERM);
 	CHECK_ERROR(EPERM, SYS_rt_sigqueueinfo, pid, SIGTERM, &info);
@@ -270,7 +278,7 @@ static void user_signals(pid_t roots, pid_t mine, pid_t program, pid_t former)
 
 	check_refused(roots);
 	CHECK(!kill(roots, SIGCONT)); /* of the same session */
-	check_refused(former);	      /* only its effective user is ours */
+	check_refused(former);	      /* of this process only the effective user is ours */
 	CHECK(!kill(mine, 0) && !syscall(SYS_tkill, mine, SIGCONT));
 	CHECK(!setpriority(PRIO_PROCESS, mine, 5));
 	FAILS(setpriority(PRIO_PROCESS, mine, 0), EACCES);
@@ -279,7 +287,7 @@ static void user_signals(pid_t roots, pid_t mine, pid_t program, pid_t former)
 	CHECK(!kill(mine, SIGTERM));
 	/* The user that started a set-user-ID program may end it. */
 	CHECK(!kill(program, 0) && !kill(program, SIGTERM));
-	/* One that may be signalled is enough. */
+	/* One process that may be signalled is enough. */
 	CHECK(!kill(0, 0));
 	CHECK(setsid() > 0);
 	FAILS(kill(roots, SIGCONT), EPERM);
@@ -357,7 +365,10 @@ static void user_looks(pid_t roots, pid_t mine, pid_t closed)
 
 	CHECK(!setresgid(GROUP, GROUP, GROUP) && !setgroups(0, NULL));
 	CHECK(!setresuid(USER, USER, USER));
-	/* Of itself it sees its files, though they are root's until it executes a program. */
+	/*
+	 * A process can use its own /proc files, although they are root's until it executes a
+	 * program.
+	 */
 	CHECK(is_owned_by("/proc/self/", USER, GROUP) && is_owned_by("/proc/self/fd", 0, 0));
 	CHECK(!close(open("/proc/self/fd", O_RDONLY | O_DIRECTORY)));
 	CHECK(readlink("/proc/self/fd/0", buf, sizeof(buf)) > 0);
@@ -379,7 +390,7 @@ static void user_looks(pid_t roots, pid_t mine, pid_t closed)
 	}
 }
 
-/* A directory in /proc belongs to the user of its process, whoever looks first. */
+/* A directory in /proc belongs to the user of its process, whichever user looks it up first. */
 static void test_proc(void)
 {
 	pid_t roots = fork_sleeper(0, 0, 0), mine, closed, pid;
@@ -410,7 +421,7 @@ static void test_proc(void)
 	CHECK(!kill(closed, SIGKILL) && child_status(closed) == SIGKILL);
 }
 
-/* A file of /proc that was open before its process got another user shows nothing any more. */
+/* A file of /proc that was opened before its process changed its user can no longer be read. */
 static void user_opens_before_exec(void)
 {
 	int in[2], maps, fd_dir;
@@ -462,7 +473,7 @@ int main(int argc, char **argv)
 		char byte = 0;
 
 		if (*argv[2])
-			CHECK(write(atoi(argv[2]), "", 1) == 1); /* tells that it runs */
+			CHECK(write(atoi(argv[2]), "", 1) == 1); /* says that the program runs */
 		return read(0, &byte, 1) == 1 ? byte : 0;
 	}
 	return run_tests_as_root("perms-process", tests, argc, argv);

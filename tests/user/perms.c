@@ -6,7 +6,10 @@
 
 #include "perms.h"
 
-/* 4, 2 and 1 for what open() and execve() allow; access() must say the same, but for root. */
+/*
+ * Returns the sum of 4, 2 and 1 for the access that open() and execve() allow. access() must agree,
+ * except for root.
+ */
 static int rights(const char *name)
 {
 	int result = 0, fd;
@@ -44,7 +47,7 @@ static void check_rights(uid_t user, gid_t group, gid_t extra, const char *name,
 	CHECK(child_status(pid) == 0);
 }
 
-/* The first class that fits decides: the owner may have less than others. */
+/* The first matching class decides: the owner may have fewer rights than others. */
 static void test_files(void)
 {
 	make_file("f", 0421, USER, GROUP);
@@ -52,12 +55,13 @@ static void test_files(void)
 	check_rights(OTHER, GROUP, 0, "f", 2);
 	check_rights(OTHER, OTHER, GROUP, "f", 2); /* a supplementary group */
 	check_rights(OTHER, OTHER, 0, "f", 1);
-	CHECK(rights("f") == 7); /* of root */
+	CHECK(rights("f") == 7); /* for root */
 	CHECK(!chmod("f", 0077));
 	check_rights(USER, GROUP, 0, "f", 0);
 	check_rights(OTHER, GROUP, 0, "f", 7);
 	check_rights(OTHER, OTHER, 0, "f", 7);
-	CHECK(!chmod("f", 0666) && rights("f") == 6); /* root needs an x, anybody's */
+	/* Root can execute only a file with some x bit. */
+	CHECK(!chmod("f", 0666) && rights("f") == 6);
 	CHECK(!unlink("f"));
 }
 
@@ -72,11 +76,11 @@ static void user_opens(void)
 	FAILS(open("r", O_RDWR | O_APPEND), EACCES);
 	CHECK((fd = open("none", O_PATH)) >= 0 && !fstat(fd, &st) && !close(fd));
 	CHECK(stat_of("r").st_size == 4);
-	FAILS(open("d", O_RDONLY), EACCES); /* may be searched only */
+	FAILS(open("d", O_RDONLY), EACCES); /* may be searched, but not listed */
 	CHECK(!chdir("d") && !chdir(".."));
 	FAILS(open("no", O_RDWR | O_CREAT, 0666), EACCES);
 	FAILS(open("no", O_RDWR), ENOENT);
-	/* A file that one makes is open, whatever its mode. */
+	/* A process can open the file that it creates, whatever its mode. */
 	CHECK((fd = open("all/new", O_RDWR | O_CREAT | O_EXCL, 0)) >= 0);
 	CHECK(write(fd, "x", 1) == 1 && !close(fd));
 	FAILS(open("all/new", O_RDONLY), EACCES);
@@ -118,7 +122,8 @@ static void user_walks(void)
 	FAILS(link("closed/f", "open/f2"), EACCES);
 	FAILS(rename("open/f", "closed/f"), EACCES);
 	FAILS(execl("closed/p", "p", NULL), EACCES);
-	FAILS(access("readable/f", F_OK), EACCES); /* to list it is no search */
+	/* A right to list it is no right to search it. */
+	FAILS(access("readable/f", F_OK), EACCES);
 	CHECK(!close(open("readable", O_RDONLY | O_DIRECTORY)));
 }
 
@@ -156,20 +161,23 @@ static void user_names(void)
 	FAILS(rename("all/f", "d/g"), EACCES);
 	FAILS(mknod("all/null", S_IFCHR | 0666, 1 << 8 | 3), EPERM);
 	CHECK(!mknod("all/fifo", S_IFIFO | 0666, 0) && !unlink("all/fifo"));
-	/* A directory that moves is written to; a file is not. */
+	/*
+	 * To move a directory to another parent requires write permission for it; to move a file
+	 * does not.
+	 */
 	FAILS(rename("all/roots", "all/mine/roots"), EACCES);
 	CHECK(!rename("all/roots", "all/roots2") && !rename("all/roots2", "all/roots"));
 	CHECK(!rename("all/f", "all/mine/f") && !rename("all/mine/f", "all/f"));
 	CHECK(!unlink("all/f"));
 
-	/* Sticky: only what is one's own. */
+	/* In a sticky directory, a user can remove only files of his own. */
 	FAILS(unlink("sticky/roots"), EPERM);
 	FAILS(rmdir("sticky/dir"), EPERM);
 	FAILS(rename("sticky/roots", "sticky/x"), EPERM);
 	FAILS(rename("sticky/users", "sticky/roots"), EPERM);
 	FAILS(unlink("sticky/dir"), EPERM);
 	CHECK(!rename("sticky/users", "sticky/x") && !unlink("sticky/x"));
-	CHECK(!unlink("own/roots")); /* the directory is */
+	CHECK(!unlink("own/roots")); /* the directory belongs to the user */
 }
 
 static void test_names(void)
@@ -226,7 +234,8 @@ static void user_changes(void)
 	FAILS(chown("roots", USER, -1), EPERM);
 	FAILS(chown("roots", -1, GROUP), EPERM);
 	FAILS(utimensat(AT_FDCWD, "roots", times, 0), EPERM);
-	CHECK(!utimensat(AT_FDCWD, "roots", NULL, 0)); /* it may be written to */
+	/* Write permission is enough to set the present time. */
+	CHECK(!utimensat(AT_FDCWD, "roots", NULL, 0));
 	times[0].tv_nsec = times[1].tv_nsec = UTIME_NOW;
 	CHECK(!utimensat(AT_FDCWD, "roots", times, 0));
 	times[1].tv_nsec = UTIME_OMIT;
@@ -236,9 +245,9 @@ static void user_changes(void)
 	CHECK(!chmod("mine", 06755) && stat_of("mine").st_mode == (S_IFREG | 06755));
 	FAILS(chown("mine", OTHER, -1), EPERM);
 	FAILS(chown("mine", -1, OTHER + 1), EPERM);
-	CHECK(!chown("mine", USER, -1)); /* a change like any */
+	CHECK(!chown("mine", USER, -1)); /* a chown() that changes nothing is allowed */
 	CHECK(stat_of("mine").st_mode == (S_IFREG | 0755) && !chmod("mine", 06755));
-	CHECK(!chown("mine", -1, OTHER)); /* a group of ours */
+	CHECK(!chown("mine", -1, OTHER)); /* the user is in this group */
 	CHECK(stat_of("mine").st_mode == (S_IFREG | 0755) && stat_of("mine").st_gid == OTHER);
 	CHECK(!chmod("mine", 0) && !utimensat(AT_FDCWD, "mine", NULL, 0));
 }
@@ -259,7 +268,7 @@ static void test_changes(void)
 	CHECK(!unlink("roots") && !unlink("closed") && !unlink("mine"));
 }
 
-/* Whoever changes a program, but root, takes away that it is set-user-ID. */
+/* A change by any user but root clears a program's set-user-ID bit. */
 static void test_writes_to_program(void)
 {
 	pid_t pid;
@@ -284,7 +293,7 @@ static void test_writes_to_program(void)
 	CHECK(child_status(pid) == 0 && !unlink("p"));
 }
 
-/* access() asks for the real user, open() for the fs user, faccessat() for either. */
+/* access() checks the real user, open() the fs user, and faccessat() either of them. */
 static void test_real_user(void)
 {
 	pid_t pid;

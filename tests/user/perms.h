@@ -21,7 +21,7 @@
 
 static char base[64];
 
-/* A child that is USER in GROUP, and in the group @extra as well unless that is 0. */
+/* Forks a child with user USER, group GROUP and, unless @extra is 0, that supplementary group. */
 static pid_t fork_user(uid_t user, gid_t group, gid_t extra)
 {
 	pid_t pid = fork_child();
@@ -48,7 +48,9 @@ static struct stat stat_of(const char *name)
 	return st;
 }
 
-/* Runs the tests in a directory that has to be empty again after them. Returns main()'s value. */
+/*
+ * Runs the tests in a directory that must be empty again afterwards. Returns the value for main().
+ */
 static int run_tests_as_root(const char *program, const struct test *tests, int argc, char **argv)
 {
 	int status;

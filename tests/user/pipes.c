@@ -60,7 +60,7 @@ static void test_ends(void)
 	CHECK(!close(ends[0]));
 	CHECK_ERROR(EFAULT, SYS_pipe, 8);
 	CHECK_ERROR(EINVAL, SYS_pipe2, ends, O_APPEND);
-	CHECK(!pipe(ends)); /* the failed ones left no descriptor behind */
+	CHECK(!pipe(ends)); /* the failed calls left no descriptor behind */
 	CHECK_ERROR(EFAULT, SYS_write, ends[1], 8, 10);
 	CHECK(write(ends[1], "ab", 2) == 2);
 	CHECK_ERROR(EFAULT, SYS_read, ends[0], 8, 10);
@@ -77,7 +77,8 @@ static void test_flags(void)
 	CHECK(fcntl(ends[1], F_GETFL) == (O_WRONLY | O_NONBLOCK));
 	CHECK(!fcntl(ends[0], F_SETFD, 0) && fcntl(ends[0], F_GETFD) == 0);
 	CHECK(!fcntl(ends[0], F_SETFL, 0) && fcntl(ends[0], F_GETFL) == O_RDONLY);
-	CHECK(!fcntl(ends[0], F_SETFL, O_NONBLOCK | O_WRONLY)); /* not what it is open for */
+	/* The access mode does not change. */
+	CHECK(!fcntl(ends[0], F_SETFL, O_NONBLOCK | O_WRONLY));
 	CHECK(fcntl(ends[0], F_GETFL) == (O_RDONLY | O_NONBLOCK));
 	CHECK(fcntl(ends[0], 9999) == -1 && errno == EINVAL);
 	close_both(ends);
@@ -109,13 +110,13 @@ static void test_capacity(void)
 	CHECK(write(ends[1], block, PAGE) == -1 && errno == EAGAIN);
 	CHECK(read(ends[0], other, sizeof(other)) == CAPACITY && available(ends[0]) == 0);
 
-	/* Small writes fill pages: as many bytes fit. */
+	/* Small writes share pages, so just as many bytes fit. */
 	while (write(ends[1], block, 64) == 64)
 		nr++;
 	CHECK(errno == EAGAIN && nr == CAPACITY / 64);
 	CHECK(write(ends[1], block, 2 * PAGE) == -1 && errno == EAGAIN);
 	CHECK(read(ends[0], other, 2 * PAGE + 1) == 2 * PAGE + 1);
-	/* Up to PIPE_BUF bytes go in one piece or not at all. */
+	/* Writes of up to PIPE_BUF bytes are atomic. */
 	CHECK(write(ends[1], block, PAGE) == PAGE && write(ends[1], block, PAGE) == PAGE);
 	CHECK(write(ends[1], block, PAGE) == -1 && errno == EAGAIN);
 	close_both(ends);
@@ -131,7 +132,10 @@ static void fill_pattern(char *bytes, size_t len, unsigned int seed)
 
 #define MOVED (1 << 20)
 
-/* A megabyte through a pipe, in steps of odd sizes: blocks both ways, and arrives. */
+/*
+ * Sends a megabyte through a pipe, in steps of odd sizes. Reader and writer both block, and all
+ * bytes arrive.
+ */
 static void test_stream(void)
 {
 	char *sent = malloc(MOVED), *got = malloc(MOVED);
@@ -220,7 +224,7 @@ static void on_signal(int sig)
 	nr_handled++;
 }
 
-/* Without a reader a write brings SIGPIPE and EPIPE, also if it waits already. */
+/* Without a reader, a write fails with SIGPIPE and EPIPE, even if it waits already. */
 static void test_broken(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -317,7 +321,7 @@ static void test_dup(void)
 		if (fd <= 102 || fd >= 150)
 			CHECK(!close(fd));
 	}
-	CHECK(read(ends[0], &c, 1) == 0); /* that was the last of the writing end */
+	CHECK(read(ends[0], &c, 1) == 0); /* the last descriptor of the writing end is closed */
 	close(ends[0]);
 }
 

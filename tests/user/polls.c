@@ -129,13 +129,13 @@ static void test_times(void)
 
 #define WAIT_US 10000000L
 
-/* Whether so much may be left of 10 s that began at @start_ms or later: less than all. */
+/* Returns whether left_us, less than all, may be left of 10 s that began at @start_ms or later. */
 static int is_left(long left_us, long start_ms)
 {
 	return left_us < WAIT_US && left_us >= WAIT_US - (now_ms() - start_ms + 1) * 1000;
 }
 
-/* The system calls write back the time that is left. The C library hides that of ppoll(). */
+/* The system calls write back the remaining time. The C library hides this for ppoll(). */
 static void test_remaining(void)
 {
 	struct timespec time = { 10, 0 };
@@ -183,10 +183,13 @@ static void test_select(void)
 	FD_SET(high, &in);
 	CHECK(write(ends[1], "x", 1) == 1 && select(high + 1, &in, &out, NULL, NULL) == 3);
 	CHECK(FD_ISSET(ends[0], &in) && FD_ISSET(high, &in) && FD_ISSET(ends[1], &out));
-	CHECK(select(high, &in, NULL, NULL, NULL) == 1); /* @high is not asked for */
+	CHECK(select(high, &in, NULL, NULL, NULL) == 1); /* select() does not look at @high */
 	CHECK(FD_ISSET(ends[0], &in));
 
-	/* The end of a file, and a reader that is gone, can be read and written: no wait. */
+	/*
+	 * A read at the end of the stream, and a write without a reader, do not wait. So both ends
+	 * are ready.
+	 */
 	close(ends[1]);
 	drain_pipe();
 	FD_ZERO(&in);
@@ -263,7 +266,8 @@ static void on_signal(int sig)
 }
 
 /*
- * The mask of ppoll() and pselect() holds while they wait, and for the handler to be run at once.
+ * The mask of ppoll() and pselect6() applies while they wait. The handler of a signal that it lets
+ * in runs before they return.
  */
 static void test_masks(void)
 {
@@ -286,11 +290,13 @@ static void test_masks(void)
 	CHECK(pselect(0, NULL, NULL, NULL, NULL, &none) == -1 && errno == EINTR);
 	CHECK(nr_handled == 2 && !sigprocmask(SIG_BLOCK, NULL, &now));
 	CHECK(sigismember(&now, SIGUSR1));
-	/* Blocked only meanwhile. */
+	/* The signal is blocked only during the wait. */
 	CHECK(!sigprocmask(SIG_SETMASK, &none, NULL));
 	CHECK(ppoll(&one, 1, &soon, &blocked) == 0 && nr_handled == 2);
 	CHECK(!sigprocmask(SIG_BLOCK, NULL, &now) && !sigismember(&now, SIGUSR1));
-	/* Nothing to wait for: the result, not the signal. */
+	/*
+	 * With an event there is no wait: the call returns the result and does not take the signal.
+	 */
 	CHECK(!sigprocmask(SIG_BLOCK, &blocked, NULL) && !raise(SIGUSR1));
 	CHECK(write(ends[1], "x", 1) == 1 && ppoll(&one, 1, NULL, &none) == 1);
 	CHECK(!sigprocmask(SIG_SETMASK, &saved, NULL) && nr_handled == 3);
@@ -298,7 +304,7 @@ static void test_masks(void)
 	close_pipe();
 }
 
-/* More than there may be descriptors. */
+/* More entries than RLIMIT_NOFILE. */
 static void test_limit(void)
 {
 	static struct pollfd fds[300];

@@ -3,8 +3,7 @@
 #define TESTS_PROC_PROFILE_H
 
 /*
- * Accessors of the files in /proc/profile/. A kernel without profilers has none of them.
- *
+ * Accessors of the files in /proc/profile/. A kernel without profilers does not have these files.
  */
 
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prints each line of a file behind a word and a space. */
+/* Prints each line of a file after a word and a space. */
 static inline void print_file(const char *word, const char *path)
 {
 	FILE *file = fopen(path, "r");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Files of /proc that programs read: settings of the system, locks, and of a process its limits,
- * its environment, its threads and their state, and its memory; what prctl() reads back; what a
- * crash leaves.
+ * Files of /proc that programs read: settings of the system; locks; the limits, environment,
+ * threads, state and memory of a process. Also settings that prctl() reads back, and the core bit
+ * of a wait status.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -151,7 +151,7 @@ static int has_directory(const char *format, int nr)
 	return 0;
 }
 
-/* How many of the processes /proc lists, each once and in this order. */
+/* Returns how many of the processes /proc lists, each once and in this order. */
 static int nr_listed(const pid_t *pids, int nr)
 {
 	DIR *dir = opendir("/proc");
@@ -169,7 +169,10 @@ static int nr_listed(const pid_t *pids, int nr)
 	return found;
 }
 
-/* Directories of processes: looked for in any order, listed in the one of their numbers. */
+/*
+ * Directories of processes can be looked up in any order, and are listed in the order of their
+ * numbers.
+ */
 static void test_directories(void)
 {
 	pid_t pids[5];
@@ -208,7 +211,7 @@ static void *spin(void *arg)
 	return arg;
 }
 
-/* The state of a process is that of its first thread, whatever others do. */
+/* The state of a process is that of its first thread, whatever its other threads do. */
 static void test_state(void)
 {
 	pthread_t thread;
@@ -250,7 +253,10 @@ static void *named(void *arg)
 	return NULL;
 }
 
-/* How many threads a process has by its directory; has: this one is among them. */
+/*
+ * Returns the number of threads listed in a process's directory. Sets *has if this one is among
+ * them.
+ */
 static int count_tasks(const char *path, pid_t tid, int *has)
 {
 	DIR *dir = opendir(path);
@@ -312,7 +318,7 @@ static void test_threads(void)
 		CHECK(status_number(path, "\nThreads:") == 4);
 	}
 	CHECK(is_line("/proc/self/comm", "procs") || is_line("/proc/self/comm", "procs.musl"));
-	/* The one that has worked has used the time. */
+	/* Only the thread that worked has used CPU time. */
 	CHECK(user_ticks(tids[1]) > 0 && user_ticks(tids[1]) > user_ticks(tids[0]));
 	/* Files that are not a thread's own show its process. */
 	snprintf(path, sizeof(path), "/proc/self/task/%d/cmdline", tids[2]);
@@ -337,7 +343,7 @@ static void test_threads(void)
 #define KB     1024
 #define MAPPED (256 * KB)
 
-/* A number of kB of the area that begins there. */
+/* Returns a value in kB of the area that begins at start. */
 static long smaps_kb(void *start, const char *name)
 {
 	char head[32];
@@ -382,14 +388,14 @@ static void test_smaps(void)
 	CHECK(smaps_kb(private, "\nShared_Dirty:") == MAPPED * 3 / 16 / KB);
 	CHECK(smaps_kb(private, "\nPrivate_Dirty:") == MAPPED / 16 / KB);
 	CHECK(!close(pipes[1]) && child_status(pid) == 0);
-	/* A file's own pages. Linux may map those around, too. */
+	/* Pages of a file. Linux may also map the pages around one that is touched. */
 	for (int i = 0; i < MAPPED; i += 4096)
 		c = ((volatile char *)file)[i];
 	CHECK(smaps_kb(file, "\nRss:") == MAPPED / KB && smaps_kb(file, "\nAnonymous:") == 0);
 	CHECK(smaps_kb(file, "\nPrivate_Clean:") + smaps_kb(file, "\nPrivate_Dirty:") ==
 	      MAPPED / KB);
 	CHECK(!munmap(private, MAPPED) && smaps_kb(private, "\nSize:") == -1);
-	/* The sum of all. */
+	/* smaps_rollup has the sums over all areas. */
 	read_file("/proc/self/smaps");
 	for (const char *at = text; (at = strstr(at, "\nRss:")); at++)
 		rss += strtol(at + 5, NULL, 10);
@@ -399,7 +405,7 @@ static void test_smaps(void)
 	close(pipes[0]);
 }
 
-/* Whether a line of /proc/locks says this of the file, in a process. */
+/* Returns whether /proc/locks has a line with this kind, process, file and range. */
 static int lock_is_told(const char *how, pid_t pid, const struct stat *st, const char *range)
 {
 	char start[64], end[64];
@@ -444,7 +450,7 @@ static void test_locks(void)
 	CHECK(!unlink(check_file_name()));
 }
 
-/* Without room for a core there is none, and the status does not speak of one. */
+/* With RLIMIT_CORE 0 no core is dumped, and the wait status does not have the core bit. */
 static void test_core_bit(void)
 {
 	pid_t pid = fork_child();
@@ -459,7 +465,7 @@ static void test_core_bit(void)
 	CHECK(!WCOREDUMP(status) || read_file("/proc/sys/kernel/core_pattern")[0] == '|');
 }
 
-/* A test of its own, which test_settings() executes, too. */
+/* A separate test, which test_settings() also executes. */
 static void test_execed(void)
 {
 	CHECK(prctl(PR_GET_KEEPCAPS) == 0);
@@ -528,7 +534,7 @@ static void test_prctl(void)
 		}
 		child_exit(3);
 	}
-	/* Children of children come here when their parents end, in any order. */
+	/* A subreaper gets the children of its children when these end, in any order. */
 	value = 0;
 	for (int i = 0, status; i < 3; i++) {
 		CHECK(wait(&status) > 0 && WIFEXITED(status));

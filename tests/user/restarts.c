@@ -2,8 +2,8 @@
 /*
  * System calls that a handler interrupts. With SA_RESTART they are restarted, without it they fail
  * with EINTR. Some always fail with EINTR, and a sleep returns the remaining time. A child sends
- * the signal 20 ms after it was asked to, and repeats it until the parent is through, so no moment
- * is missed.
+ * the signal after 20 ms, and repeats it until the parent is done, in case the first one came
+ * before the call.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static void handle(int sig, int flags)
 	nr_handled = 0;
 }
 
-/* A child that sends @nr times SIGUSR1, and then runs @then(@arg). */
+/* Forks a child that sends SIGUSR1 @nr times, and then calls @then(@arg). */
 static pid_t interrupter(int nr, void (*then)(void *), void *arg)
 {
 	pid_t pid = fork_child();
@@ -160,7 +160,10 @@ static void test_futex(void)
 	CHECK(nr_handled > 0);
 	end(pid);
 
-	/* With a time it does not go on after a handler; after nothing at all it does, in time. */
+	/*
+	 * A wait with a timeout is not restarted after a handler. If no handler runs, it is
+	 * restarted, and keeps its deadline.
+	 */
 	*word = 0;
 	pid = interrupter(1000, NULL, NULL);
 	CHECK(futex(word, FUTEX_WAIT, 0, &time, 0) == -1 && errno == EINTR);
@@ -182,7 +185,10 @@ static int64_t to_ns(const struct timespec *time)
 	return time->tv_sec * 1000000000ll + time->tv_nsec;
 }
 
-/* A sleep never goes on after a handler; it says what was left. Without a handler it does go on. */
+/*
+ * A sleep is never restarted after a handler; it returns the remaining time. If no handler runs, it
+ * continues.
+ */
 static void test_sleep(void)
 {
 	struct timespec time = { 30, 0 }, left = { 77, 77 }, now;
@@ -219,7 +225,7 @@ static void stop_and_continue(void *arg)
 	kill(getppid(), SIGCONT);
 }
 
-/* Being stopped is no handler: the call goes on, and a sleep for the time it still has. */
+/* After a stop, which runs no handler, calls continue, and a sleep keeps its deadline. */
 static void test_stopped(void)
 {
 	pid_t pid = fork_child(), helper;
@@ -280,7 +286,7 @@ static void test_never(void)
 	close(ends[1]);
 }
 
-/* The SIGCHLD of the child that is waited for comes with the result. */
+/* The SIGCHLD of a child that a call waits for does not make the call fail. */
 static void test_sigchld(void)
 {
 	sigset_t set, none;
@@ -316,7 +322,7 @@ static void test_sigchld(void)
 	CHECK(info.si_status == SIGCONT && !kill(pid, SIGKILL));
 	CHECK(sigwaitinfo(&set, &info) == SIGCHLD && info.si_code == CLD_KILLED);
 	CHECK(info.si_status == SIGKILL && child_status(pid) == SIGKILL);
-	/* Not told of stops. */
+	/* The parent gets no SIGCHLD for stops. */
 	handle(SIGCHLD, SA_NOCLDSTOP);
 	pid = fork_child();
 	if (!pid) {

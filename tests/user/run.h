@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Programs of many small tests. run_tests() forks a process that runs them one after the other, so
- * that nothing is tested as process 1, to which other rules apply; the first process only reaps,
- * and gives up after a while. Arguments name the tests to run (`init=/bin/forks -- cow`); without
- * any all run. The name of each is printed when it starts: the last one printed is the one to look
- * at.
+ * Programs of many small tests. run_tests() forks a process that runs them one after the other,
+ * because other rules apply to process 1. The first process only reaps, and gives up after a while.
+ * Arguments name the tests to run (`init=/bin/forks -- cow`); without any all run. The name of each
+ * test is printed when it starts, so after a hang the last name tells which test hangs.
  */
 #ifndef TESTS_USER_RUN_H
 #define TESTS_USER_RUN_H
@@ -27,7 +26,7 @@ struct test {
 #define TEST(name) { #name, test_##name }
 /* clang-format on */
 
-/* Sleeps in the calling thread, signals or not. */
+/* Sleeps in the calling thread, even if signals arrive. */
 static inline void sleep_ms(long ms)
 {
 	struct timespec left = { ms / 1000, ms % 1000 * 1000000 };
@@ -44,7 +43,7 @@ static inline long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* fork() with the counters and the output of a child that is to end with child_exit(). */
+/* Forks a child, which must end with child_exit(): prepares the counters and the output. */
 static inline pid_t fork_child(void)
 {
 	pid_t pid;
@@ -58,14 +57,14 @@ static inline pid_t fork_child(void)
 	return pid;
 }
 
-/* A child in which a check failed exits with 99. */
+/* Exits a child; with 99 if a check failed in it. */
 static inline void child_exit(int code)
 {
 	fflush(stdout);
 	_exit(check_nr_failed ? 99 : code);
 }
 
-/* The status of wait4(), or -1: reaps @pid. */
+/* Reaps @pid. Returns its wait status, or -1. */
 static inline int child_status(pid_t pid)
 {
 	int status = -1;
@@ -114,12 +113,13 @@ static inline int run_all(const char *program, const struct test *tests, int arg
 			continue;
 		printf("%s: %s\n", program, tests->name);
 		tests->run();
-		CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); /* none forgotten */
+		/* No child was forgotten. */
+		CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 	}
 	return check_finish(program);
 }
 
-/* To be returned from main(). The list of tests ends with an empty one. */
+/* Runs the tests. Returns the value for main(). The list of tests ends with an empty one. */
 static inline int run_tests(const char *program, const struct test *tests, int argc, char **argv)
 {
 	long end_ms = now_ms() + RUN_TIMEOUT_S * 1000;

@@ -47,7 +47,9 @@ static int run_text(const char *format)
 	return run(check_file_name());
 }
 
-/* As the interpreter: 21 without argument, 22 with one; others are this program's mistakes. */
+/*
+ * Runs as the interpreter. Returns 21 without an argument, 22 with one; other values mean mistakes.
+ */
 static int interpret(int argc, char **argv)
 {
 	int nr_options = argc > 1 && argv[1][0] == '-';
@@ -74,7 +76,7 @@ static void test_argument(void)
 	CHECK(run_text("#!%s\n") == 21);
 	CHECK(run_text("#!%s\nand more\n") == 21);
 	CHECK(run_text("#! \t%s \t \n") == 21);
-	CHECK(run_text("#!%s") == 21); /* the end of the file does, too */
+	CHECK(run_text("#!%s") == 21); /* the end of the file also ends the line */
 	CHECK(run_text("#!%s -a  b\tc\n") == 22);
 	CHECK(run_text("#! %s \t -a  b\tc \t\n") == 22);
 	CHECK(run_text("#!%s -a  b\tc") == 22);
@@ -91,10 +93,10 @@ static void test_errors(void)
 	CHECK(run_text("#") == 100 + ENOEXEC);
 	CHECK(run_text(" #!%s\n") == 100 + ENOEXEC);
 	memset(text, 'x', sizeof(text));
-	memcpy(text, "#!/", 3); /* no end within the 256 bytes that are looked at */
+	memcpy(text, "#!/", 3); /* the path does not end within the 256 bytes that are read */
 	write_script(check_file_name(), text, sizeof(text), 0755);
 	CHECK(run(check_file_name()) == 100 + ENOEXEC);
-	text[100] = ' '; /* now only the argument is cut */
+	text[100] = ' '; /* now only the argument is truncated */
 	write_script(check_file_name(), text, sizeof(text), 0755);
 	CHECK(run(check_file_name()) == 100 + ENOENT);
 	snprintf(text, sizeof(text), "#!%s\n", self);
@@ -118,13 +120,13 @@ static void test_nested(void)
 	CHECK(run(names[MAX_NESTED - 1]) == 91);
 	CHECK(run(names[MAX_NESTED]) == 100 + ELOOP);
 	snprintf(text, sizeof(text), "#!%s\n", names[0]);
-	write_script(names[0], text, strlen(text), 0755); /* its own interpreter */
+	write_script(names[0], text, strlen(text), 0755); /* the script is its own interpreter */
 	CHECK(run(names[0]) == 100 + ELOOP);
 	for (int i = 0; i <= MAX_NESTED; i++)
 		unlink(names[i]);
 }
 
-/* A script that is reached by a symbolic link: the interpreter is told the link's name. */
+/* A script that is reached by a symbolic link: the interpreter gets the name of the link. */
 static void test_link(void)
 {
 	char name[100], text[PATH_MAX];

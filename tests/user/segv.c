@@ -126,7 +126,7 @@ static void unmap_under_reader(void)
 	sleep(10);
 }
 
-/* The same with a thread that writes and a page that becomes read-only. */
+/* Writes to a page all the time; making it read-only must reach this thread's TLB. */
 static void *write_on(void *arg)
 {
 	for (;;) {

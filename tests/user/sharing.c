@@ -37,7 +37,10 @@ static char *map_private(int nr_pages)
 	return map(NULL, nr_pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-/* All of a family see each other's writes, also to pages that nobody touched before fork(). */
+/*
+ * All processes of a family see each other's writes, also to pages that were not touched before
+ * fork().
+ */
 static void test_anonymous(void)
 {
 	volatile int *words = (int *)map_shared(64);
@@ -52,7 +55,7 @@ static void test_anonymous(void)
 		for (int page = 1; page < 64; page++)
 			__atomic_add_fetch(&words[page * 1024 + i % 2], page, __ATOMIC_RELAXED);
 		if (i == 3 && !fork_child()) {
-			words[1000] = 77; /* of a grandchild */
+			words[1000] = 77; /* by a grandchild */
 			child_exit(0);
 		}
 		if (i == 3)
@@ -80,9 +83,7 @@ static void turn(volatile int *word, int mine, int next)
 	futex(word, FUTEX_WAKE, 100, NULL);
 }
 
-/*
- * Processes in turn, by a word they share, though it lies at different addresses for two of them.
- */
+/* Processes take turns by a shared word, which two of them have at different addresses. */
 static void test_futex(void)
 {
 	volatile int *word = (int *)map_shared(1);
@@ -107,7 +108,7 @@ static void test_futex(void)
 		CHECK(child_status(pids[i]) == 0);
 	CHECK(*word == 900);
 
-	/* Private memory is another word in each process, at the same address. */
+	/* In private memory, the same address is a different word in each process. */
 	munmap((void *)word, PAGE);
 	word = (int *)map_private(1);
 	*word = 5;
@@ -193,7 +194,9 @@ static void test_posix_names(void)
 	close(fd);
 }
 
-/* A file, its shared mappings, and its private ones that were written: what each sees. */
+/*
+ * The content of a file, of its shared mappings, and of its private mappings that were written to.
+ */
 static void test_file(void)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
@@ -214,7 +217,8 @@ static void test_file(void)
 	private[0] = 'q';
 	CHECK(shared[PAGE] == 'F' && shared[0] == 0 && pread(fd, text, 1, 0) == 1 && text[0] == 0);
 	memcpy(shared + PAGE, "more", 4);
-	CHECK(private[PAGE] == 'p' && private[PAGE + 1] == 'I'); /* its own since it was written */
+	/* A private copy since it was written to. */
+	CHECK(private[PAGE] == 'p' && private[PAGE + 1] == 'I');
 	pid = fork_child();
 	if (!pid) {
 		memcpy(shared, "child", 5);
@@ -277,7 +281,7 @@ static int fault_at(volatile char *address)
 	return sig;
 }
 
-/* Cutting a file takes its pages out of mappings: SIGBUS behind the end. */
+/* Truncating a file removes its pages from mappings. Accesses after the end get SIGBUS. */
 static void test_cut(void)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
@@ -305,7 +309,7 @@ static void test_mremap(void)
 	munmap(all + 8 * PAGE, 8 * PAGE);
 	for (int i = 0; i < 8; i++)
 		all[i * PAGE] = i + 1;
-	/* Grows where it is, shrinks, moves when it has to and may. */
+	/* An area grows in place, shrinks, and moves if it must and may. */
 	CHECK(mremap(all, 8 * PAGE, 12 * PAGE, 0) == all && all[7 * PAGE] == 8 && !all[11 * PAGE]);
 	CHECK(mremap(all, 12 * PAGE, 4 * PAGE, 0) == all && all[3 * PAGE] == 4);
 	CHECK_ERROR(EFAULT, SYS_access, all + 4 * PAGE, 0);
@@ -323,7 +327,7 @@ static void test_mremap(void)
 	CHECK(mremap(moved, PAGE, 0, 0) == MAP_FAILED && errno == EINVAL);
 	CHECK(mremap(moved, PAGE, PAGE, 0x100) == MAP_FAILED && errno == EINVAL);
 	CHECK(mremap(moved, PAGE, PAGE, MREMAP_FIXED, all) == MAP_FAILED && errno == EINVAL);
-	/* To a place that is named: over what was there, but not over itself. */
+	/* To a given address: replaces the area there, but must not overlap itself. */
 	CHECK(mremap(moved, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, moved + PAGE) ==
 		      MAP_FAILED &&
 	      errno == EINVAL);
@@ -351,7 +355,7 @@ static void *touch(void *arg)
 	return NULL;
 }
 
-/* Takes pages away while others write to them: they fault, and nothing else happens. */
+/* Unmaps pages while other threads write to them. These threads fault, and nothing else happens. */
 static void test_under_feet(void)
 {
 	for (int how = 0; how < 3; how++) {
@@ -377,7 +381,9 @@ static void test_under_feet(void)
 	}
 }
 
-/* Pages that come back as zero, or as they were, while others write: no byte is lost for good. */
+/*
+ * Drops, replaces and (by fork) shares pages while other threads write to them. No thread faults.
+ */
 static void test_changing(void)
 {
 	pthread_t threads[NR_SPINNERS];

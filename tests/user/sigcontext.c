@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a handler runs on and what it comes back to: registers, flags, x87, SSE and AVX state across
- * handlers at any instruction, changes of the context that take effect, alternate stacks, handlers
- * within handlers, frames that are no frames.
+ * Signal contexts: registers, flags, x87, SSE and AVX state across handlers at any instruction;
+ * changes of the context by a handler; alternate stacks; nested handlers; invalid frames.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,7 +22,7 @@ static void set_handler(int sig, void (*handler)(int, siginfo_t *, void *), int 
 	nr_handled = 0;
 }
 
-/* Leaves nothing in the vector registers, the x87 stack and the flags as it was. */
+/* Overwrites the vector registers, the x87 stack and the flags. */
 static void on_clobber(int sig, siginfo_t *info, void *context)
 {
 	double x = 1.5;
@@ -56,8 +55,8 @@ struct registers {
 
 /*
  * Loads every register from @in, sends this thread SIGUSR1 by the system call, and stores them all
- * in @out. The call itself takes rax, rcx and r11; rdi, rsi and rdx are its arguments. rsp and rbp
- * stay.
+ * in @out. The call itself changes rax, rcx and r11, and has arguments in rdi, rsi and rdx. rsp and
+ * rbp do not change.
  */
 void signal_with_registers(const struct registers *in, struct registers *out, long pid);
 asm("signal_with_registers:\n"
@@ -148,7 +147,9 @@ static void test_registers(void)
 	check_registers();
 }
 
-/* The first words of what stands in the FXSAVE area for software: there is more behind it. */
+/*
+ * The first words of the bytes for software in the FXSAVE area. They say that XSAVE state follows.
+ */
 struct software_words {
 	uint32_t magic, bytes;
 	uint64_t features;
@@ -163,7 +164,10 @@ static struct software_words *software_words(ucontext_t *uc)
 
 static size_t before_page_end;
 
-/* The state comes back from pages of a file that are not present, from two of them. */
+/*
+ * Moves the state to two pages of a file that are not present, from which sigreturn must restore
+ * it.
+ */
 static void on_move(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -179,7 +183,7 @@ static void on_move(int sig, siginfo_t *info, void *context)
 	on_clobber(sig, info, context);
 }
 
-/* So does it go to pages that are not present. */
+/* The kernel can also save the state to pages that are not present. */
 static void test_absent_pages(void)
 {
 	stack_t stack = { .ss_size = 65536 }, off = { .ss_flags = SS_DISABLE };
@@ -202,9 +206,9 @@ static int change;
 
 enum {
 	KEEP_ALL,
-	FORGET_MAGIC,	/* as a program does that knows FXSAVE only */
-	FORGET_FEATURE, /* AVX is not in what the frame is said to have */
-	CLEAR_FEATURE,	/* AVX is as after reset */
+	FORGET_MAGIC,	/* as a program does that only knows FXSAVE */
+	FORGET_FEATURE, /* the frame claims to have no AVX state */
+	CLEAR_FEATURE,	/* the AVX state is marked as reset */
 	UNKNOWN_FEATURE,
 	COMPACT_FORM,
 	RESERVED_MXCSR,
@@ -237,7 +241,7 @@ static void on_change(int sig, siginfo_t *info, void *context)
 		uc->uc_mcontext.fpregs = (void *)((char *)uc->uc_mcontext.fpregs + 8);
 }
 
-/* Both halves of a register, as they are after a handler that changes the frame. */
+/* Returns both halves of a register, after a handler that changes the frame. */
 __attribute__((target("avx"))) static void signal_with_avx(uint64_t out[4])
 {
 	static const uint64_t in[4] = { 1, 2, 3, 4 };
@@ -273,7 +277,7 @@ static void test_changed_state(void)
 	signal(SIGUSR1, SIG_DFL);
 }
 
-/* A loop in which every register counts is interrupted at whatever instruction. */
+/* A loop that uses every register is interrupted at any instruction. */
 __attribute__((target("avx"))) static void sum_avx(double *sums, volatile int *turns,
 						   int nr_signals)
 {
@@ -374,7 +378,7 @@ static void on_context(int sig, siginfo_t *info, void *context)
 	sigaddset(&uc->uc_sigmask, SIGKILL);
 }
 
-/* The mask in the frame is what comes back; the stack of a handler is aligned as for a call. */
+/* The mask in the frame is restored. The stack of a handler is aligned as for a call. */
 static void test_frame(void)
 {
 	sigset_t set, now, old;
@@ -415,7 +419,8 @@ static void on_altstack(int sig, siginfo_t *info, void *context)
 	CHECK(on && now.ss_flags == SS_ONSTACK && now.ss_sp == altstack);
 	CHECK(sigaltstack(&other, NULL) == -1 && errno == EPERM);
 	CHECK(uc->uc_stack.ss_sp == altstack && uc->uc_stack.ss_size == altstack_bytes);
-	if (sig == SIGHUP) { /* comes while on it: stays there, below */
+	/* Arrives on the alternate stack: its frame goes below, on the same stack. */
+	if (sig == SIGHUP) {
 		CHECK((char *)&now > altstack);
 	} else if (sig == SIGUSR1) {
 		CHECK(!raise(SIGHUP) && nr_handled == 2);
@@ -457,7 +462,7 @@ static void test_altstack(void)
 	nr_handled = 0;
 	for (int i = 0; i < 3; i++) {
 		if (!sigsetjmp(recovered, 1))
-			CHECK(overflow(0) == -1); /* never gets so far */
+			CHECK(overflow(0) == -1); /* never returns */
 	}
 	CHECK(nr_handled == 3);
 	stack.ss_flags = SS_DISABLE;
@@ -469,9 +474,7 @@ static void test_altstack(void)
 			signal(sig, SIG_DFL);
 }
 
-/*
- * Where no frame can be pushed, or what sigreturn finds is no frame, the process ends by SIGSEGV.
- */
+/* If no frame can be pushed, or sigreturn finds an invalid frame, SIGSEGV ends the process. */
 static void test_no_frame(void)
 {
 	for (int how = 0; how < 3; how++) {

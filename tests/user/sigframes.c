@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What user code may do to a signal frame: rt_sigreturn from frames that are wrong in every place
- * ends the program at worst, never the kernel. What exceptions tell in a frame, floating point
- * ones and single steps too. And the timers that count CPU time.
+ * ends the program at worst, never the kernel. Also what the frames of exceptions contain,
+ * including those of floating point and single steps, and timers of CPU time.
  */
 #define _GNU_SOURCE
 #include <fenv.h>
@@ -34,7 +34,9 @@ static void handle(int sig, void (*fn)(int, siginfo_t *, void *), int flags)
 	CHECK(!sigaction(sig, &action, NULL));
 }
 
-/* A word that processors, or kernels, look at: pointers of all kinds, flags, and noise. */
+/*
+ * Returns a word that a CPU or kernel may interpret: pointers of all kinds, flags, and random bits.
+ */
 static uint64_t odd_value(void)
 {
 	static const uint64_t values[] = {
@@ -56,7 +58,10 @@ static uint64_t odd_value(void)
 
 static int fuzz_seed;
 
-/* Registers, flags, segments, the pointer to the extended state, or that state with its header. */
+/*
+ * Changes registers, flags, segments, the pointer to the extended state, or that state with its
+ * header.
+ */
 static void on_fuzz(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -86,7 +91,7 @@ static void test_fuzz(void)
 		int status;
 
 		if (!pid) {
-			alarm(2); /* it may run anywhere */
+			alarm(2); /* the program may continue anywhere, and then hang */
 			handle(SIGUSR1, on_fuzz, 0);
 			raise(SIGUSR1);
 			_exit(0);
@@ -101,7 +106,7 @@ static void test_fuzz(void)
 	CHECK(nr_lived && nr_died);
 }
 
-/* Frames that were never made by a signal: rsp points at noise, at the end of memory, nowhere. */
+/* sigreturn without a signal: rsp points to random bytes, to the end of memory, or to no memory. */
 static void test_no_frame(void)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -190,7 +195,7 @@ static void test_numbers(void)
 	signal(SIGILL, SIG_DFL);
 }
 
-/* Exceptions of SSE and the x87 unit that are not masked: FE_* bits. */
+/* Unmasks exceptions (FE_* bits) of SSE and the x87 unit. */
 static void unmask(int exceptions)
 {
 	unsigned int mxcsr = 0x1f80 & ~(exceptions << 7);
@@ -199,7 +204,7 @@ static void unmask(int exceptions)
 	asm volatile("fnclex\n fldcw %0\n ldmxcsr %1" ::"m"(control), "m"(mxcsr));
 }
 
-/* Where a fault of SSE or of the x87 unit comes as a signal, it says which. */
+/* The signal of an SSE or x87 exception says which one it is. */
 static void test_floating_point(void)
 {
 	static const struct {
@@ -225,7 +230,7 @@ static void test_floating_point(void)
 			result = a / b;
 			unmask(0);
 			printf("sigframes: SIMD exception %d is not delivered here\n", i);
-			continue; /* TCG computes without: nothing to be told */
+			continue; /* TCG raises no exception */
 		}
 		unmask(0);
 		CHECK(last.si_code == cases[i].code && last_regs[REG_TRAPNO] == 19);

@@ -22,7 +22,7 @@ static sigset_t set_of(int sig, int other)
 	return set;
 }
 
-/* A signalfd for two signals (0: none), which are blocked. */
+/* Blocks two signals (0: none) and opens a signalfd for them. */
 static int open_blocked(int sig, int other, int flags)
 {
 	sigset_t set = set_of(sig, other);
@@ -78,7 +78,7 @@ static void test_kinds(void)
 	CHECK(info.ssi_pid == (unsigned int)getpid() && info.ssi_uid == getuid());
 	CHECK(!pending(SIGUSR1) && info.ssi_errno == 0 && info.ssi_ptr == 0 && info.ssi_fd == 0);
 	CHECK(!pthread_kill(pthread_self(), SIGUSR1) && take(fd).ssi_code == SI_TKILL);
-	/* Queued ones, several by one read; no more than there is room for. */
+	/* One read takes several queued signals, as many as there is room for. */
 	CHECK(!sigqueue(getpid(), SIGRTMIN + 2, value) && !kill(getpid(), SIGUSR1));
 	CHECK(!sigqueue(getpid(), SIGRTMIN + 2, (union sigval){ .sival_int = -7 }));
 	CHECK(read(fd, two, sizeof(two) - 1) == 2 * sizeof(*two));
@@ -116,7 +116,7 @@ static void test_child_and_timers(void)
 	CHECK(info.ssi_signo == SIGALRM && info.ssi_code == SI_KERNEL && !close(fd));
 }
 
-/* A fault that another process made up. */
+/* A siginfo of a fault that another process has made up. */
 static void test_fault(void)
 {
 	int fd = open_blocked(SIGSEGV, SIGPIPE, SFD_NONBLOCK), ends[2];
@@ -141,7 +141,7 @@ static void handle(int sig)
 	nr_handled++;
 }
 
-/* The set can be changed; what is not in it stays for others. */
+/* The set can be changed. Signals not in it stay pending. */
 static void test_sets(void)
 {
 	int fd = open_blocked(SIGUSR1, 0, SFD_NONBLOCK);
@@ -151,19 +151,22 @@ static void test_sets(void)
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL) && !kill(getpid(), SIGUSR2) && is_empty(fd));
 	CHECK(signalfd(fd, &set, SFD_CLOEXEC) == fd && is_ready(fd) && fcntl(fd, F_GETFD) == 0);
 	CHECK(!kill(getpid(), SIGUSR1) && take(fd).ssi_signo == SIGUSR2 && is_empty(fd));
-	/* Delivered after all. */
+	/* The handler gets the signal after all. */
 	signal(SIGUSR1, handle);
 	nr_handled = 0;
 	set = set_of(SIGUSR1, 0);
 	CHECK(!pthread_sigmask(SIG_UNBLOCK, &set, NULL) && nr_handled == 1);
-	/* Not blocked: the handler is first; ignored: it never comes. */
+	/*
+	 * A signal that is not blocked goes to its handler first. An ignored one never becomes
+	 * pending.
+	 */
 	CHECK(signalfd(fd, &set, 0) == fd && !raise(SIGUSR1) && nr_handled == 2 && is_empty(fd));
 	signal(SIGUSR1, SIG_IGN);
 	CHECK(!raise(SIGUSR1) && is_empty(fd));
 	/* SIGKILL and SIGSTOP are left out without an error. */
 	sigfillset(&all);
 	CHECK(signalfd(fd, &all, 0) == fd && is_empty(fd));
-	/* A blocked one that is ignored waits, as for sigwait(). */
+	/* A signal that is blocked and ignored stays pending, as for sigwait(). */
 	CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL) && !raise(SIGUSR1));
 	CHECK(take(fd).ssi_signo == SIGUSR1);
 	signal(SIGUSR1, SIG_DFL);
@@ -188,7 +191,7 @@ static void test_errors(void)
 	CHECK_ERROR(EINVAL, SYS_read, fd, &info, 0);
 	CHECK(!raise(SIGUSR1));
 	CHECK_ERROR(EFAULT, SYS_read, fd, 8, sizeof(info));
-	signal(SIGUSR1, SIG_IGN); /* drops it where that has not taken it */
+	signal(SIGUSR1, SIG_IGN); /* drops the signal if the read has not taken it */
 	signal(SIGUSR1, SIG_DFL);
 	CHECK(is_empty(fd) && !close(fd));
 }
@@ -203,7 +206,7 @@ static void *read_one(void *sig)
 	return NULL;
 }
 
-/* A reader sleeps: is woken by a signal, for it or its process, and by a change of the set. */
+/* A sleeping reader is woken by a signal to its thread or process, and by a change of the set. */
 static void test_sleepers(void)
 {
 	sigset_t set = set_of(SIGUSR2, 0);
@@ -224,7 +227,7 @@ static void test_sleepers(void)
 	CHECK(!close(shared_fd));
 }
 
-/* A thread's own signal is not another thread's. */
+/* A thread does not read a signal sent to another thread. */
 static void *wait_with_signal(void *fd)
 {
 	CHECK(!raise(SIGUSR1) && is_ready(*(int *)fd));
@@ -273,7 +276,7 @@ static void test_epoll(void)
 	struct epoll_event event = { .events = EPOLLIN };
 	pid_t parent = getpid(), pid;
 
-	signal(SIGCHLD, SIG_DFL); /* drops the one of the test before */
+	signal(SIGCHLD, SIG_DFL); /* drops that of the previous test */
 	CHECK(!epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) && epoll_wait(epfd, &event, 1, 0) == 0);
 	pid = fork_child();
 	if (!pid) {
@@ -285,7 +288,7 @@ static void test_epoll(void)
 	CHECK(take(fd).ssi_pid == (unsigned int)pid);
 	CHECK(epoll_wait(epfd, &event, 1, -1) == 1 && take(fd).ssi_signo == SIGCHLD);
 	CHECK(child_status(pid) == 0 && epoll_wait(epfd, &event, 1, 0) == 0);
-	/* The callback of a child stays behind on its queue until the next look. */
+	/* The child's callback stays on its queue until the epoll is polled again. */
 	pid = fork_child();
 	if (!pid) {
 		CHECK(!raise(SIGUSR1) && is_ready(fd) &&

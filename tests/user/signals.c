@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Signals and their handlers: who sent it and why (siginfo), what is blocked meanwhile, the flags
- * of sigaction, faults, what is ignored, and what ends a process. Contexts, queues and interrupted
- * calls have programs of their own: sigcontext.c, sigqueues.c, restarts.c.
+ * Signals and their handlers: siginfo, signals blocked during a handler, the flags of sigaction,
+ * faults, ignored signals, and signals that end a process. Contexts, queues and interrupted calls
+ * have their own programs: sigcontext.c, sigqueues.c, restarts.c.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -59,7 +59,7 @@ static void test_info(void)
 	CHECK(last.si_code == SI_QUEUE && last.si_value.sival_ptr == value.sival_ptr);
 	CHECK(last.si_pid == getpid() && last.si_uid == getuid());
 
-	/* To itself a process may send what it likes. */
+	/* A process may send any siginfo to itself. */
 	info.si_value = value;
 	CHECK(!syscall(SYS_rt_sigqueueinfo, getpid(), SIGUSR2, &info) && nr_handled == 5);
 	CHECK(last.si_pid == 4321 && last.si_uid == 17 && last.si_ptr == value.sival_ptr);
@@ -89,7 +89,9 @@ static void on_nested(int sig)
 	depth--;
 }
 
-/* A signal is blocked in its handler, with those of sa_mask; SA_NODEFER: it is not. */
+/*
+ * A signal and those in sa_mask are blocked during its handler; with SA_NODEFER, the signal is not.
+ */
 static void test_masks(void)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, old;
@@ -98,7 +100,7 @@ static void test_masks(void)
 	CHECK(!sigprocmask(SIG_BLOCK, NULL, &before));
 	sigaddset(&action.sa_mask, SIGUSR2);
 	sigaddset(&action.sa_mask, 40);
-	sigaddset(&action.sa_mask, SIGKILL); /* which nobody can block */
+	sigaddset(&action.sa_mask, SIGKILL); /* which cannot be blocked */
 	CHECK(!sigaction(SIGUSR1, &action, NULL) && !raise(SIGUSR1));
 	CHECK(sigismember(&mask_seen, SIGUSR1) && sigismember(&mask_seen, SIGUSR2));
 	CHECK(sigismember(&mask_seen, 40) && !sigismember(&mask_seen, SIGHUP));
@@ -274,7 +276,7 @@ static int ends_by(int sig)
 
 	if (!pid) {
 		raise(sig);
-		/* A process can also be told while it does nothing. */
+		/* If the signal has not ended the process, wait until another one does. */
 		sigemptyset(&set);
 		sigsuspend(&set);
 		child_exit(1);
@@ -302,9 +304,7 @@ static void test_defaults(void)
 	}
 }
 
-/*
- * Ignored signals do nothing, not even wait until they are not; setting SIG_IGN drops pending ones.
- */
+/* Ignored signals do nothing, and do not become pending. Setting SIG_IGN drops pending ones. */
 static void test_ignored(void)
 {
 	sigset_t set, old, pending;

@@ -48,7 +48,10 @@ static sigset_t set_of(int a, int b, int c)
 	return set;
 }
 
-/* Several that were blocked: handlers run lowest number first; a standard one comes once. */
+/*
+ * Of several signals that were blocked, the lowest number is handled first. A standard signal is
+ * pending only once.
+ */
 static void test_order(void)
 {
 	static const int sigs[] = { 50, SIGUSR2, SIGTERM, 40, SIGUSR1, SIGHUP };
@@ -66,7 +69,8 @@ static void test_order(void)
 		if (sigs[i] == 40)
 			continue;
 		CHECK(!kill(getpid(), sigs[i]));
-		CHECK(!kill(getpid(), sigs[i])); /* once is enough */
+		/* A second standard signal would change nothing. */
+		CHECK(!kill(getpid(), sigs[i]));
 	}
 	queue(40, 2);
 	queue(40, 3);
@@ -76,7 +80,7 @@ static void test_order(void)
 	CHECK(!sigismember(&pending, SIGALRM));
 	CHECK(!sigprocmask(SIG_SETMASK, &old, NULL));
 	CHECK(nr_handled == 8);
-	/* With all blocked in each handler they run one after the other. */
+	/* If each handler blocks all signals, they run one after the other. */
 	for (int i = 0; i < 8; i++)
 		CHECK(order[i] == expected[i]);
 	for (int i = 0; i < 4; i++)
@@ -143,12 +147,15 @@ static void test_sigtimedwait(void)
 	CHECK_ERROR(EFAULT, SYS_rt_sigtimedwait, 8, &info, NULL, 8);
 	CHECK(nr_handled == 0 && !sigpending(&pending) && !sigismember(&pending, 40));
 
-	/* One that comes while it waits; then one that is not waited for, and has a handler. */
+	/*
+	 * A signal arrives during the wait; then another one, which is not waited for and has a
+	 * handler.
+	 */
 	pid = fork_child();
 	if (!pid) {
 		sleep_ms(30);
 		CHECK(!sigqueue(getppid(), 41, (union sigval){ .sival_int = 8 }));
-		/* Again and again: the parent may not wait yet. */
+		/* Sends it repeatedly, because the parent may not wait yet. */
 		for (int i = 0; i < 1000; i++) {
 			sleep_ms(30);
 			CHECK(!kill(getppid(), SIGUSR2));
@@ -177,7 +184,7 @@ static void on_thread(int sig)
 struct thread {
 	pthread_t thread;
 	volatile pid_t tid;
-	int is_open, nr_mine; /* whether it lets SIGUSR1 in */
+	int is_open, nr_mine; /* is_open: SIGUSR1 is not blocked */
 };
 
 static void *sleep_or_spin(void *arg)
@@ -200,7 +207,10 @@ static void *sleep_or_spin(void *arg)
 
 #define NR_THREADS 8
 
-/* A signal to the process goes to a thread that takes it; one to a thread waits for that thread. */
+/*
+ * A signal to a process goes to a thread that does not block it. A signal to a thread waits for
+ * that thread.
+ */
 static void test_threads(void)
 {
 	struct sigaction action = { .sa_handler = on_thread, .sa_flags = SA_RESTART };
@@ -221,10 +231,10 @@ static void test_threads(void)
 	}
 	CHECK(!syscall(SYS_tgkill, getpid(), threads[2].tid, SIGUSR1));
 	sleep_ms(20);
-	CHECK(nr_handled == 20); /* blocked there: nobody else's */
+	CHECK(nr_handled == 20); /* blocked in its thread; no other thread takes it */
 	CHECK(!sigpending(&pending) && !sigismember(&pending, SIGUSR1));
 	CHECK(!pthread_kill(threads[5].thread, SIGUSR1) && WAIT_UNTIL(nr_handled == 21));
-	/* Blocked by all: pending for the process, which all of them see. */
+	/* If all threads block a signal, it is pending for the process, and all threads see it. */
 	CHECK(!kill(getpid(), SIGUSR2) && !sigpending(&pending));
 	CHECK(sigismember(&pending, SIGUSR2) && nr_handled == 21);
 	threads_end = 1;
@@ -274,7 +284,7 @@ static void test_threads_die(void)
 	}
 }
 
-/* Stopping stops all threads, and SIGCONT has them go on. */
+/* A stop signal stops all threads, and SIGCONT continues them. */
 static void test_threads_stop(void)
 {
 	struct thread threads[4] = { 0 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * soak <changes> <seconds> <processes> <seed>: changes the source of samples, their rate and the
- * points so often, or for so long, while processes fork, fault, wait and make calls (tests/soak).
+ * soak <changes> <seconds> <processes> <seed>: changes the source and rate of samples and the
+ * profile points, at most so many times and seconds, while processes fork, fault, wait and make
+ * calls (tests/soak).
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -13,7 +14,7 @@
 #define NR_PER_LINE 250 /* changes */
 #define NR_PER_READ 20
 #define BYTES	    (1 << 18)
-#define PAUSE_MS    20 /* or an emulator on few CPUs makes hardly a change */
+#define PAUSE_MS    20 /* without a pause, an emulator on few CPUs makes hardly any changes */
 
 static void touch_memory(void)
 {
@@ -26,7 +27,7 @@ static void touch_memory(void)
 	CHECK(!munmap(memory, BYTES));
 }
 
-/* Until it is killed. */
+/* Makes events until it is killed. */
 static void work(void)
 {
 	int ends[2];
@@ -77,6 +78,6 @@ int main(int argc, char **argv)
 		}
 	}
 	printf("soak: made %ld changes\n", nr);
-	CHECK(!nr_processes || waitpid(-1, NULL, WNOHANG) == 0); /* all work on */
+	CHECK(!nr_processes || waitpid(-1, NULL, WNOHANG) == 0); /* no process has ended */
 	return check_finish("soak");
 }

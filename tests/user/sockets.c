@@ -139,7 +139,7 @@ static void test_much(void)
 	CHECK(!pthread_create(&thread, NULL, receive_all, &ends[1]));
 	CHECK(write(ends[0], block, sizeof(block)) == sizeof(block));
 	CHECK(!pthread_join(thread, NULL) && !memcmp(block, other, sizeof(block)));
-	/* As much as there is room for. */
+	/* A write stores as much as there is room for. */
 	CHECK(!fcntl(ends[0], F_SETFL, O_NONBLOCK));
 	while ((nr = write(ends[0], block, 1000)) > 0)
 		total += nr;
@@ -280,7 +280,10 @@ static ssize_t send_fds(int fd, const char *text, const int *fds, int nr)
 	return sendmsg(fd, &msg, 0);
 }
 
-/* Bytes received; the descriptors that came along go to @fds, their number to *nr. */
+/*
+ * Returns the bytes received. Stores the descriptors that came with them in @fds, and their number
+ * in *nr.
+ */
 static ssize_t receive_fds(int fd, char *buf, size_t n, int *fds, int *nr, int flags)
 {
 	struct iovec iov = { buf, n };
@@ -313,7 +316,7 @@ static void test_rights(void)
 	CHECK(fcntl(fds[0], F_GETFD) == FD_CLOEXEC && write(fds[1], "hey", 3) == 3);
 	CHECK(read(fds[0], buf, 16) == 3 && !memcmp(buf, "hey", 3));
 	CHECK(receive_fds(ends[1], buf, 16, both, &nr, 0) == 1 && nr == 0 && buf[0] == 'c');
-	/* Nobody takes them: they are closed. */
+	/* Descriptors that are never received are closed. */
 	CHECK(send_fds(ends[0], "x", &fds[1], 1) == 1 && !close(fds[1]));
 	CHECK(read(ends[1], buf, 1) == 1 && read(fds[0], buf, 1) == 0);
 	CHECK(!close(fds[0]) && !pipe(pipes) && send_fds(ends[0], "x", &pipes[1], 1) == 1);
@@ -326,7 +329,7 @@ static void test_rights(void)
 	close_pair();
 }
 
-/* Sockets that are sent through sockets: with what waits in them, and dropped on the way. */
+/* Sockets are sent through sockets: with unread bytes, and dropped while in flight. */
 static void test_sockets_in_flight(void)
 {
 	int pair[2], fds[8], nr, done;
@@ -339,10 +342,10 @@ static void test_sockets_in_flight(void)
 	CHECK(receive_fds(ends[1], buf, 16, fds, &nr, 0) == 1 && nr == 1);
 	CHECK(read(fds[0], buf, 16) == 8 && !memcmp(buf, "waitsing", 8));
 	CHECK(write(fds[0], "back", 4) == 4 && read(pair[0], buf, 16) == 4);
-	/* The other way round, now that nothing is in flight: both are still free to go. */
+	/* Nothing is in flight now, so either can be sent through the other. */
 	CHECK(send_fds(fds[0], "r", &ends[0], 1) == 1);
 	CHECK(receive_fds(pair[0], buf, 16, &fds[1], &nr, 0) == 1 && nr == 1 && !close(fds[1]));
-	/* Dropped with the queue that it is in. */
+	/* A socket in flight is dropped with the queue that it is in. */
 	CHECK(send_fds(ends[0], "s", &fds[0], 1) == 1 && !close(fds[0]));
 	CHECK(recv(pair[0], buf, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
 	close_pair();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * spin MS|- [THREADS]: burns CPU time in user code for MS milliseconds, or until a line is typed,
- * in each of THREADS threads (1 unless told), with a few system calls in between; says when it
+ * in each of THREADS threads (default 1), with a few system calls in between. Prints a line when it
  * starts.
  */
 #include <poll.h>
@@ -23,7 +23,7 @@ static long now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* arg: NULL for the thread that looks. */
+/* arg: NULL for the thread that reads the line. */
 static int is_over(long end, const void *arg)
 {
 	struct pollfd input = { .events = POLLIN };

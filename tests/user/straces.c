@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the system call tables say while a program runs, read through /proc by itself.
+ * Checks the system call tables while a program runs: it reads its own through /proc.
  *
- * straces sleep           a futex that sleeps for a second straces files
- * /proc/<pid>/strace: of itself, off and on, reset, of a zombie straces storm N MS        N threads
- * make calls while all tables are read, about each millisecond
+ *   straces sleep        a futex wait of one second
+ *   straces files        /proc/<pid>/strace: its own, off and on, reset, of a zombie
+ *   straces storm N MS   N threads make calls while all tables are read, about once a millisecond
  *
  * Where there are no such files, as on Linux, only the calls are made.
  */
@@ -25,7 +25,7 @@
 
 static char text[1 << 20];
 
-/* False: there is no such file. */
+/* Returns false if there is no such file. */
 static bool read_file(const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -57,7 +57,9 @@ struct row {
 	uint64_t ns, calls, errors, cpu_ns;
 };
 
-/* A row of the wide table; false when the text has none. Without detail, cpu_ns is 0. */
+/*
+ * Finds a row of the wide table. Returns false if the text has none. Without detail, cpu_ns is 0.
+ */
 static bool find_row(const char *name, struct row *row)
 {
 	unsigned long long s, ns, calls, errors, cpu_s = 0, cpu_ns = 0;
@@ -76,7 +78,7 @@ static bool find_row(const char *name, struct row *row)
 	return false;
 }
 
-/* Each table's rows make its total. The number of tables. */
+/* Checks that the rows of each table add up to its total. Returns the number of tables. */
 static int check_sums(void)
 {
 	uint64_t sum_calls = 0, sum_ns = 0, sum_errors = 0;
@@ -117,7 +119,7 @@ static void sleep_in_futex(void)
 	CHECK(row.ns >= NS_PER_SEC);
 	CHECK(row.cpu_ns < NS_PER_SEC / 10);
 	CHECK(strstr(text, " ETIMEDOUT 1\n"));
-	/* The read in which the table is made. */
+	/* The table counts the read() that reads it. */
 	CHECK(find_row("sys_read", &row));
 	CHECK(check_sums() == 1);
 }

@@ -53,7 +53,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Reaps @pid, which is to exit with @code; counts. */
+/* Reaps and counts @pid, which must exit with @code. */
 static void reap(pid_t pid, int code)
 {
 	int status = child_status(pid);
@@ -63,7 +63,7 @@ static void reap(pid_t pid, int code)
 	add(&counts->reaped, status != -1);
 }
 
-/* fork() for a storm: one that fails, for want of memory say, is tried again. */
+/* fork() for a storm: a fork that fails, for example for lack of memory, is repeated. */
 static pid_t fork_again(void)
 {
 	pid_t pid;
@@ -121,7 +121,9 @@ static void *idle(void *arg)
 	return arg;
 }
 
-/* A child that becomes another program: by vfork, by fork, from a process with threads. */
+/*
+ * Starts a child that executes another program: by vfork, by fork, or from a process with threads.
+ */
 static pid_t start_program(unsigned int how)
 {
 	char *argv[] = { (char *)self, how & 4 ? "--exec" : "--exit", NULL };
@@ -155,7 +157,7 @@ static long futex(int *word, int op, int value)
 	return syscall(SYS_futex, word, op, value, NULL, NULL, 0);
 }
 
-/* A token goes round; its holder wakes the next. The last one keeps it in the end. */
+/* A token is passed round: its holder wakes the next process. At the end the last one keeps it. */
 static void storm_futex(int nr)
 {
 	int *mine = &counts->word[nr], *next = &counts->word[(nr + 1) % nr_procs];
@@ -164,7 +166,7 @@ static void storm_futex(int nr)
 		while (!__atomic_load_n(mine, __ATOMIC_ACQUIRE))
 			futex(mine, FUTEX_WAIT, 0);
 		__atomic_store_n(mine, 0, __ATOMIC_RELAXED);
-		counts->received++; /* one token, one writer */
+		counts->received++; /* only the holder of the token writes it */
 		if (nr == 0 && is_over())
 			counts->end = 1;
 		end = counts->end;
@@ -178,7 +180,9 @@ static void storm_futex(int nr)
 
 static int (*ring)[2];
 
-/* Bytes go round through pipes in pieces of any size; each process passes on what it gets. */
+/*
+ * Bytes are passed round through pipes in chunks of any size; each process passes on what it gets.
+ */
 static void storm_pipe(int nr)
 {
 	int in = ring[nr][0], out = ring[(nr + 1) % nr_procs][1];
@@ -225,7 +229,7 @@ static void storm_pipe(int nr)
 	}
 }
 
-/* As many pages are found as were written. */
+/* Checks that all pages have the value, and counts them. */
 static void count_pages(char *pages, int nr, char value)
 {
 	for (int i = 0; i < nr; i++) {
@@ -265,7 +269,8 @@ static void *map_and_unmap(void *arg)
 		count_pages(pages, nr, nr);
 		if (state & 256)
 			madvise(pages, nr * PAGE, MADV_DONTNEED);
-		if (state & 512 && nr > 2) { /* in parts: what is free is somebody else's at once */
+		/* In parts, so that other processes get the free pages at once. */
+		if (state & 512 && nr > 2) {
 			munmap(pages + PAGE, PAGE);
 			munmap(pages + 2 * PAGE, (nr - 2) * PAGE);
 			nr = 1;
@@ -338,8 +343,8 @@ static void on_alarm(int sig)
 }
 
 /*
- * Real-time signals, of which none may be lost, to a child that is busy with everything: it forks,
- * runs programs, sleeps and computes, with an interval timer on top.
+ * Real-time signals, of which none may be lost, are sent to this busy child: it forks, runs
+ * programs, sleeps and computes, and has an interval timer.
  */
 static void busy_child(int ready, const int *end)
 {
@@ -460,7 +465,7 @@ static int usage(void)
 	return 2;
 }
 
-/* Modes run in a child: where this is process 1, orphans come here, and are reaped. */
+/* Runs a mode in a child. If this is process 1, it reaps orphans meanwhile. */
 static int run_apart(const struct mode *mode, long seconds)
 {
 	pid_t pid = fork_child(), got;

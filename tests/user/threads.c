@@ -121,7 +121,7 @@ static void *wait_twice(void *number)
 	return NULL;
 }
 
-/* Writes a thread's name where the C library does. */
+/* Writes a thread's name to the /proc file that the C library uses. */
 static long write_name(pid_t pid, pid_t tid, const char *name)
 {
 	char path[64];

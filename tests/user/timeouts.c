@@ -16,7 +16,7 @@
 
 #include "check.h"
 
-/* <linux/futex.h>, which musl does not bring. */
+/* From <linux/futex.h>, which musl does not have. */
 #define FUTEX_WAIT_PRIVATE	  (0 | 128)
 #define FUTEX_WAKE_PRIVATE	  (1 | 128)
 #define FUTEX_WAIT_BITSET_PRIVATE (9 | 128)
@@ -25,7 +25,7 @@
 #define NR_ROUNDS   6
 
 static int exact;
-static int never; /* a futex that nobody wakes */
+static int never; /* a futex that is never woken */
 
 static int64_t now_ns(void)
 {
@@ -146,7 +146,7 @@ static void test_way(const struct way *way, int64_t ns)
 
 static void test_ways(void)
 {
-	/* No multiples of a tick, so that they do not end at one. */
+	/* The times are not multiples of a tick, so that they do not end at one. */
 	for (unsigned int i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		ways[i].wait(1000); /* the first of its kind has page faults in it */
 		test_way(&ways[i], 1000000);
@@ -177,7 +177,7 @@ static void test_periods(int64_t period_us, int nr)
 		;
 }
 
-/* Each sleeps for another time; those that started last end first. */
+/* Each thread sleeps for a different time. Those that started last end first. */
 static void *sleep_on(void *arg)
 {
 	int64_t ns = 7000000 - 333000 * (intptr_t)arg;
@@ -201,7 +201,7 @@ static void test_sleepers(void)
 		CHECK(!pthread_join(threads[i], NULL));
 }
 
-/* A wait of an hour that is over at once, again and again. */
+/* Repeats a wait of an hour that is woken at once. */
 static void *wait_for_turns(void *arg)
 {
 	int *turn = arg;
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
 	test_periods(1, 50);
 	test_sleepers();
 	test_cancelled();
-	/* Once more, with what the others may have left behind. */
+	/* Once more, in case the other tests have left timers behind. */
 	test_ways();
 	return check_finish("timeouts");
 }

@@ -41,7 +41,7 @@ static int set(int fd, int flags, long value_ns, long interval_ns)
 	return timerfd_settime(fd, flags, &new, NULL);
 }
 
-/* Time left; -1 if the interval is not that. */
+/* Returns the remaining time, or -1 if the interval differs. */
 static long left(int fd, long interval_ns)
 {
 	struct itimerspec now;
@@ -78,7 +78,7 @@ static void test_once(void)
 		CHECK(left(fd, 0) == 0 && !is_ready(fd));
 		CHECK(!set(fd, TFD_TIMER_ABSTIME, start + 10 * MS, 0) && expiries(fd) == 1);
 		CHECK(clock_ns(clocks[i]) - start >= 10 * MS);
-		/* In the past: at once. */
+		/* A time in the past expires at once. */
 		CHECK(!set(fd, TFD_TIMER_ABSTIME, 1, 0) && expiries(fd) == 1);
 		CHECK(!close(fd));
 	}
@@ -99,7 +99,7 @@ static void test_intervals(void)
 	CHECK(before <= nr && nr <= after && nr >= 6);
 	CHECK(left(fd, 2 * MS) > 0 && left(fd, 2 * MS) <= 2 * MS);
 	CHECK(WAIT_UNTIL(is_ready(fd)) && expiries(fd) >= 1);
-	/* In phase with the start, however late it is read. */
+	/* Expiries stay in phase with the start, however late they are read. */
 	CHECK(!set(fd, TFD_TIMER_ABSTIME, start, 1));
 	CHECK(WAIT_UNTIL(is_ready(fd)));
 	before = clock_ns(CLOCK_MONOTONIC) - start + 1;
@@ -123,7 +123,7 @@ static void test_settings(void)
 	new = spec(0, 0);
 	CHECK(!timerfd_settime(fd, 0, &new, &old) && to_ns(old.it_interval) == 7 * NS);
 	CHECK(to_ns(old.it_value) > 900 * NS && to_ns(old.it_value) <= 1000 * NS);
-	/* One that never comes. */
+	/* A time that never comes. */
 	new.it_value.tv_sec = 0x7fffffffffffffffL;
 	CHECK(!timerfd_settime(fd, 0, &new, NULL) && left(fd, 0) > 1L << 60);
 	CHECK(!timerfd_settime(fd, TFD_TIMER_ABSTIME, &new, NULL) && !is_ready(fd));
@@ -173,11 +173,11 @@ static void test_waits(void)
 	CHECK(now_ms() - start >= 10 && expiries(fd) >= 1);
 	for (int i = 0; i < 3; i++)
 		CHECK(epoll_wait(epfd, &event, 1, -1) == 1 && expiries(fd) >= 1);
-	/* Closed while it runs. */
+	/* The file is closed while the timer runs. */
 	CHECK(!set(fd, 0, 1, 1) && !close(fd) && !close(epfd));
 }
 
-/* timer_create(), without the C library, which has numbers of its own */
+/* timer_create(), without the C library, which uses other timer IDs */
 
 struct event {
 	uint64_t value;
@@ -239,7 +239,7 @@ static void test_signals(void)
 		CHECK(last_signal == sigs[i] && last_code == SI_TIMER && last_value == 0x123456789);
 		CHECK(last_overrun == 0 && TIMER(SYS_timer_getoverrun, id) == 0);
 		CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) == 0);
-		/* Every period, until it is stopped. */
+		/* It expires in every period, until it is stopped. */
 		CHECK(!arm(id, 0, 1, 2 * MS) && WAIT_UNTIL(nr_signals >= 4));
 		CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) <= 2 * MS);
 		CHECK(to_ns(now.it_interval) == 2 * MS && !arm(id, 0, 0, 0));
@@ -249,7 +249,7 @@ static void test_signals(void)
 		CHECK(!TIMER(SYS_timer_delete, id));
 		CHECK_ERROR(EINVAL, SYS_timer_delete, id);
 	}
-	/* Without an event: SIGALRM. */
+	/* Without an event, the signal is SIGALRM. */
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	CHECK(!TIMER(SYS_timer_create, CLOCK_REALTIME, NULL, &id) && !arm(id, 0, MS, 0));
 	CHECK(WAIT_UNTIL(nr_signals == 1) && last_signal == SIGALRM && last_value == id);
@@ -257,7 +257,7 @@ static void test_signals(void)
 	CHECK(other != id && !arm(other, TIMER_ABSTIME, clock_ns(CLOCK_MONOTONIC) + MS, 0));
 	CHECK(WAIT_UNTIL(nr_signals == 2) && last_signal == SIGUSR1);
 	CHECK(!arm(other, TIMER_ABSTIME, 1, 0) && WAIT_UNTIL(nr_signals == 3));
-	/* None. */
+	/* SIGEV_NONE sends no signal; the timer is only read. */
 	CHECK(!TIMER(SYS_timer_delete, id) && !TIMER(SYS_timer_delete, other));
 	id = make_timer(SIGEV_NONE, 0, 0);
 	CHECK(!arm(id, 0, 1000 * NS, 0) && !TIMER(SYS_timer_gettime, id, &now));
@@ -268,7 +268,7 @@ static void test_signals(void)
 	CHECK(!TIMER(SYS_timer_delete, id));
 }
 
-/* One signal waits, and stands for all expiries until it is taken. */
+/* One pending signal stands for all expiries until it is taken. */
 static void test_overruns(void)
 {
 	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
@@ -305,7 +305,9 @@ static void test_overruns(void)
 	taken = clock_ns(CLOCK_MONOTONIC) - start < 80 * MS; /* unless the host is slow */
 	CHECK(!taken || (nr_signals == 1 && last_overrun == 5));
 	CHECK(!taken || TIMER(SYS_timer_getoverrun, id) == 5);
-	/* It goes on after it was ignored for a while, and while it waited. */
+	/*
+	 * The timer continues after its signal was ignored for a while, and after it was pending.
+	 */
 	CHECK(!arm(id, 0, 1, MS));
 	block(SIG_BLOCK, SIGUSR1);
 	sleep_ms(3);
@@ -346,7 +348,10 @@ static void test_threads(void)
 	CHECK(nr_signals == 0 && !TIMER(SYS_timer_delete, id));
 }
 
-/* Neither a child nor another program has the timers. One ends its process. */
+/*
+ * Neither a child nor a program after execve has the timers. The signal of a timer can end its
+ * process.
+ */
 static void test_processes(void)
 {
 	struct itimerspec now;
@@ -374,7 +379,7 @@ static void test_processes(void)
 	CHECK(child_status(pid) == 0 && !TIMER(SYS_timer_delete, id));
 }
 
-/* Uses CPU time until the condition holds; bounded, for a signal that never comes. */
+/* Uses CPU time until the condition holds, but not for ever, in case the signal never comes. */
 #define SPIN_UNTIL(cond)                                                                \
 	({                                                                              \
 		long start_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);                        \
@@ -435,7 +440,7 @@ static void sleep_by_process(int flags, long ns)
 	CHECK(!error);
 }
 
-/* A timer of this thread's time does not count that of others; a clock of the process does. */
+/* A timer on this thread's CPU time does not count other threads; a clock of the process does. */
 static void use_time_in_thread(int timer)
 {
 	pthread_t thread;
@@ -460,7 +465,7 @@ static void use_time_in_thread(int timer)
 	CHECK(mine < 30 * MS && nr_signals == 0);
 }
 
-/* Clocks of CPU time stand still while nobody runs. */
+/* Clocks of CPU time stand still while their thread or process does not run. */
 static void test_cpu_clocks(void)
 {
 	static const int clocks[] = { CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID };
@@ -480,7 +485,7 @@ static void test_cpu_clocks(void)
 		CHECK(SPIN_UNTIL(nr_signals > 0) && nr_signals == 1);
 		CHECK(clock_ns(clocks[i]) - start >= 30 * MS && last_code == SI_TIMER);
 		CHECK(!TIMER(SYS_timer_gettime, id, &now) && to_ns(now.it_value) == 0);
-		/* Again and again; at a time. */
+		/* With an interval; then at an absolute time. */
 		CHECK(!arm(id, 0, MS, 5 * MS) && SPIN_UNTIL(nr_signals >= 5));
 		CHECK(!arm(id, 0, 0, 0));
 		sent = nr_signals;
@@ -500,7 +505,7 @@ static void test_cpu_clocks(void)
 	CHECK(clock_nanosleep(CLOCK_PROCESS_CPUTIME_ID, 0, &new.it_value, &now.it_value) == EINTR);
 	CHECK(to_ns(now.it_value) > 90 * NS && to_ns(now.it_value) < 100 * NS);
 	CHECK(!TIMER(SYS_timer_delete, id));
-	/* Such clocks by a process's or a thread's number. */
+	/* Clocks of CPU time by the number of a process or thread. */
 	CHECK(!clock_getcpuclockid(getppid(), &clock) && clock_ns(clock) > 0);
 	CHECK(!clock_getcpuclockid(0, &clock) && !pthread_getcpuclockid(pthread_self(), &other));
 	start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -512,7 +517,7 @@ static void test_cpu_clocks(void)
 	CHECK_ERROR(EINVAL, SYS_clock_gettime, cpu_clock(getppid(), 6), &now.it_value);
 	CHECK_ERROR(EOPNOTSUPP, SYS_clock_nanosleep, CLOCK_THREAD_CPUTIME_ID, 0, &new.it_value,
 		    NULL);
-	/* Once the process gets the default action, it ends by it. */
+	/* With the default action, the signal of the timer ends the process. */
 	if (!fork_child()) {
 		signal(SIGUSR1, SIG_DFL);
 		CHECK(!TIMER(SYS_timer_create, CLOCK_PROCESS_CPUTIME_ID, &event, &id));

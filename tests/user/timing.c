@@ -34,7 +34,7 @@ static void test_forward(clockid_t clock)
 	}
 }
 
-/* One thread's reading, handed over, is never later than another's next reading. */
+/* The latest reading of any thread. Another thread's next reading is never earlier. */
 static int64_t latest;
 
 static void *compare(void *arg)
@@ -69,7 +69,7 @@ static void test_sleep(int64_t want_ns)
 	struct timespec ts = { want_ns / 1000000000, want_ns % 1000000000 };
 	int64_t start, took = INT64_MAX;
 
-	/* Again if it was long: a busy host may do that to one sleep, but not to each. */
+	/* Repeat a sleep that took too long: a busy host may delay one sleep, but not each. */
 	for (int i = 0; i < 20 && took >= want_ns + 1000000000; i++) {
 		start = now_ns(CLOCK_MONOTONIC);
 		CHECK(!syscall(SYS_nanosleep, &ts, NULL));
@@ -86,7 +86,7 @@ static void test_sleep(int64_t want_ns)
 	ts = (struct timespec){ start / 1000000000, start % 1000000000 };
 	CHECK(!syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL));
 	CHECK(now_ns(CLOCK_MONOTONIC) >= start);
-	/* A time that is past is no sleep. */
+	/* A time in the past does not sleep. */
 	CHECK(!syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL));
 
 	CHECK_ERROR(EOPNOTSUPP, SYS_clock_nanosleep, CLOCK_THREAD_CPUTIME_ID, 0, &ts, NULL);
@@ -119,7 +119,7 @@ static void test_agreement(void)
 	CHECK(!syscall(SYS_gettimeofday, &tv, NULL));
 	day = tv.tv_sec * 1000000000ll + tv.tv_usec * 1000;
 	CHECK(day >= clock - 1000 && day <= now_ns(CLOCK_REALTIME));
-	/* time() is the coarse clock's, which may be a tick behind. */
+	/* time() uses the coarse clock, which may be a tick behind. */
 	CHECK(!syscall(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &before));
 	seconds = syscall(SYS_time, NULL);
 	CHECK(!syscall(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &after));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The tree of files: mkdir, rmdir, rename in all its cases, links, unlink, where one is, what a
- * directory lists, and names that are wrong. Works in a directory of its own below /tmp. Modes,
- * times and mounts are in attrs.c and mounts.c.
+ * The tree of files: mkdir, rmdir, all cases of rename, links, unlink, the working directory,
+ * listings, and invalid names. Works in a directory of its own below /tmp. Modes, times and mounts
+ * are in attrs.c and mounts.c.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -91,7 +91,7 @@ static void test_rename_files(void)
 	CHECK(!rename("g", "g") && file_is("g", "one"));
 	CHECK(!link("g", "l") && nr_links("g") == 2 && inode_of("l") == ino);
 	CHECK(!rename("g", "l") && file_is("g", "one") &&
-	      file_is("l", "one")); /* one file: nothing */
+	      file_is("l", "one")); /* two names of one file: nothing happens */
 	CHECK(!mkdir("d", 0755) && !rename("l", "d/m") && is_gone("l") && file_is("d/m", "one"));
 	FAILS(rename("g", "d"), EISDIR);
 	FAILS(rename("d", "g"), ENOTDIR);
@@ -111,7 +111,7 @@ static void test_rename_directories(void)
 	FAILS(rename("a", "a/sub/x"), EINVAL); /* into itself */
 	FAILS(rename("a", "a/x"), EINVAL);
 	FAILS(rename("a/sub", "a"), ENOTEMPTY);
-	CHECK(!rename("a", "a") && !rename("a", "b")); /* over an empty one */
+	CHECK(!rename("a", "a") && !rename("a", "b")); /* over an empty directory */
 	CHECK(is_gone("a") && file_is("b/sub/f", "deep"));
 	CHECK(!mkdir("a", 0755) && nr_links("b") == 3);
 	make_file("a/x", "");
@@ -123,7 +123,7 @@ static void test_rename_directories(void)
 	FAILS(rename("c/..", "d"), EBUSY);
 	FAILS(rename("a", "c/.."), EBUSY);
 	FAILS(rename("/", "d"), EBUSY);
-	CHECK(!syscall(SYS_renameat2, AT_FDCWD, "c", AT_FDCWD, "b", 1)); /* not over anything */
+	CHECK(!syscall(SYS_renameat2, AT_FDCWD, "c", AT_FDCWD, "b", 1)); /* RENAME_NOREPLACE */
 	CHECK_ERROR(EEXIST, SYS_renameat2, AT_FDCWD, "b", AT_FDCWD, "a", 1);
 	CHECK_ERROR(EINVAL, SYS_renameat2, AT_FDCWD, "b", AT_FDCWD, "a", 0x100);
 	CHECK(!unlink("a/sub/f") && !rmdir("a/sub") && !unlink("a/x") && !rmdir("a") &&
@@ -156,7 +156,7 @@ static void test_symlinks(void)
 	      inode_of("le") != inode_of("d")); /* the link, not the directory */
 	CHECK(!unlink("le") && inode_of("d"));
 
-	/* One that leads nowhere: creates there, but not with O_EXCL. */
+	/* O_CREAT creates the file that a dangling link names, but not with O_EXCL. */
 	CHECK(!symlink("new", "dangling"));
 	FAILS(open("dangling", O_RDONLY), ENOENT);
 	FAILS(open("dangling", O_RDWR | O_CREAT | O_EXCL, 0644), EEXIST);
@@ -205,7 +205,7 @@ static void test_unlink(void)
 	FAILS(unlink("g"), ENOENT);
 	FAILS(unlink(""), ENOENT);
 
-	/* A directory, too; but nothing can be made in one that is gone. */
+	/* An open directory stays, too, but nothing can be created in a removed one. */
 	CHECK(!mkdir("d", 0755));
 	dir = open("d", O_RDONLY | O_DIRECTORY);
 	CHECK(!rmdir("d") && !fstat(dir, &st) && st.st_nlink == 0);
@@ -244,7 +244,7 @@ static void test_where(void)
 	dir = open("../f", O_RDONLY);
 	FAILS(fchdir(dir), ENOTDIR);
 	close(dir);
-	CHECK(!rmdir("../e")); /* where we are: goes, and we are nowhere */
+	CHECK(!rmdir("../e")); /* the working directory can be removed */
 	CHECK_ERROR(ENOENT, SYS_getcwd, text, sizeof(text));
 	FAILS(open("x", O_CREAT | O_RDWR, 0600), ENOENT);
 	CHECK(!chdir(base) && !unlink("r/f") && !rmdir("r"));
@@ -299,7 +299,7 @@ static void test_listing(void)
 	}
 	CHECK(nr == 304 && !memchr(seen, 0, 300));
 	rewinddir(dir);
-	/* Everything can be removed on the way. */
+	/* Entries can be removed during the listing. */
 	for (nr = 0; (entry = readdir(dir)); nr++) {
 		if (entry->d_name[0] == 'e') {
 			snprintf(name, sizeof(name), "d/%.20s", entry->d_name);
@@ -310,7 +310,7 @@ static void test_listing(void)
 	closedir(dir);
 
 	fd = open("d", O_RDONLY | O_DIRECTORY);
-	CHECK_ERROR(EINVAL, SYS_getdents64, fd, buf, 8); /* no room for one */
+	CHECK_ERROR(EINVAL, SYS_getdents64, fd, buf, 8); /* no room for one entry */
 	for (nr = 0; (at = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0;) {
 		for (long pos = 0; pos < at; pos += *(uint16_t *)(buf + pos + 16)) {
 			CHECK(*(uint16_t *)(buf + pos + 16) % 8 == 0 && *(uint64_t *)(buf + pos));
@@ -348,7 +348,8 @@ static void test_at(void)
 	FAILS(openat(fd, "x", O_RDONLY), ENOTDIR);
 	FAILS(openat(999, "x", O_RDONLY), EBADF);
 	snprintf(path, sizeof(path), "%s/d/f", base);
-	CHECK(!fstatat(999, path, &st, 0)); /* which an absolute name does not need */
+	/* An absolute path does not need a valid descriptor. */
+	CHECK(!fstatat(999, path, &st, 0));
 	FAILS(unlinkat(dir, "sub", 0), EISDIR);
 	FAILS(unlinkat(dir, "f", AT_REMOVEDIR), ENOTDIR);
 	FAILS(unlinkat(dir, "f", 0x40000000), EINVAL);
@@ -366,7 +367,7 @@ static void test_names(void)
 
 	memset(name, 'n', sizeof(name));
 	name[255] = 0;
-	CHECK(!mkdir(name, 0755) && !rmdir(name)); /* as long as one may be */
+	CHECK(!mkdir(name, 0755) && !rmdir(name)); /* the longest possible name */
 	name[255] = 'n';
 	name[256] = 0;
 	FAILS(mkdir(name, 0755), ENAMETOOLONG);

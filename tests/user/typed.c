@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A program at a terminal, for tests that type: typed <what> [<tty> [<number>...]] says what it
- * reads. The terminal is its standard input, or the one named, which then is its controlling
- * terminal.
+ * A program at a terminal, for tests that type: typed <what> [<tty> [<number>...]] prints what it
+ * reads. The terminal is its standard input or, if <tty> is given, that one, which becomes its
+ * controlling terminal.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,7 +37,7 @@ static void show(const char *what, const char *bytes, ssize_t n)
 	printf("\n");
 }
 
-/* Each read until the second end of file. */
+/* Prints each read, until the second end of file. */
 static void lines(void)
 {
 	char buf[8192];
@@ -80,7 +80,7 @@ static void raw(void)
 	tcsetattr(0, TCSANOW, &saved);
 }
 
-/* sum <tty> <seconds before the first read>: all there is, as its length and a hash */
+/* sum <tty> <seconds before the first read>: reads all input, and prints its length and a hash */
 static void sum(void)
 {
 	unsigned int hash = 2166136261u;
@@ -155,7 +155,7 @@ static void wait_for(pid_t pid, const char *who)
 	fflush(stdout);
 }
 
-/* In a group of its own; it is moved to the foreground, or not. */
+/* Starts a child in its own process group and, if `foreground` is set, in the foreground. */
 static pid_t start(void (*fn)(void), int foreground)
 {
 	pid_t pid;
@@ -336,7 +336,7 @@ static void run(const char *name)
 	exit(1);
 }
 
-/* The leader of a session that opens its terminal. */
+/* Makes this process a session leader, which opens its terminal. */
 static void enter_session(void)
 {
 	int fd;
@@ -365,7 +365,7 @@ int main(int argc, char **argv)
 		numbers[i - 3] = atoi(argv[i]);
 	if (!tty)
 		run(argc > 1 ? argv[1] : "lines");
-	/* Process 1 has no parent in its session: its group would be an orphan. */
+	/* Process 1 has no parent in its session, so its group would be orphaned. */
 	pid = fork();
 	if (!pid) {
 		enter_session();

@@ -34,7 +34,7 @@ static pid_t exiting(int code)
 	return pid;
 }
 
-/* Every kind of status. The order of the waits is not the order of the ends. */
+/* Every kind of wait status. The children are waited for in another order than they end. */
 static void test_status(void)
 {
 	static const int codes[] = { 0, 1, 127, 255, 256, 256 + 7, -1 };
@@ -101,7 +101,7 @@ static void test_errors(void)
 	CHECK_ERROR(EINVAL, SYS_waitid, P_PGID, -1, &info, WEXITED, 0);
 	CHECK_ERROR(EINVAL, SYS_waitid, 77, pid, &info, WEXITED, 0);
 	kill(pid, SIGKILL);
-	CHECK_ERROR(EFAULT, SYS_wait4, pid, 8, 0, 0); /* gone all the same */
+	CHECK_ERROR(EFAULT, SYS_wait4, pid, 8, 0, 0); /* the child is reaped all the same */
 	CHECK_ERROR(ECHILD, SYS_wait4, pid, 0, 0, 0);
 }
 
@@ -142,7 +142,7 @@ static void test_waitid(void)
 	CHECK(child_status(pid) == SIGKILL);
 }
 
-/* Stops are told once, and only to those who ask. */
+/* A stop is reported once, and only to a wait that asks for stops. */
 static void test_stops(void)
 {
 	static const int signals[] = { SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU };
@@ -151,7 +151,8 @@ static void test_stops(void)
 
 	for (int i = 0; i < 4; i++) {
 		pid = sleeper();
-		if (i) /* the other three do nothing in a group that nobody of its session minds */
+		/* The other three would do nothing in the tests' group if it is orphaned. */
+		if (i)
 			CHECK(!setpgid(pid, pid));
 		CHECK(!kill(pid, signals[i]));
 		CHECK(waitpid(pid, &status, WUNTRACED) == pid);
@@ -160,7 +161,8 @@ static void test_stops(void)
 		CHECK(!kill(pid, SIGUSR1)); /* stays pending */
 		sleep_ms(20);
 		CHECK(waitpid(pid, &status, WNOHANG) == 0);
-		CHECK(!kill(pid, i % 2 ? SIGKILL : SIGCONT)); /* which ends a stopped one, too */
+		/* SIGKILL ends a stopped process, too. */
+		CHECK(!kill(pid, i % 2 ? SIGKILL : SIGCONT));
 		CHECK(child_status(pid) == (i % 2 ? SIGKILL : SIGUSR1));
 	}
 	pid = sleeper();
@@ -169,13 +171,13 @@ static void test_stops(void)
 	kill(pid, SIGCONT);
 	CHECK(waitpid(pid, &status, WCONTINUED) == pid && status == 0xffff);
 	CHECK(waitpid(pid, &status, WCONTINUED | WNOHANG) == 0);
-	CHECK(!kill(pid, SIGCONT)); /* was not stopped: nothing to tell */
+	CHECK(!kill(pid, SIGCONT)); /* the process was not stopped, so nothing is reported */
 	CHECK(waitpid(pid, &status, WCONTINUED | WNOHANG) == 0);
 	kill(pid, SIGTERM);
 	CHECK(child_status(pid) == SIGTERM);
 }
 
-/* Of several children that have ended, or stopped: the one that was made first. */
+/* Of several children that have ended or stopped, wait returns the one created first. */
 static void test_first_made(void)
 {
 	pid_t pids[4];
@@ -216,7 +218,7 @@ static void test_many_ended(void)
 		if (n < NR_ENDED) {
 			CHECK(!kill(pids[i], SIGKILL));
 			CHECK(!waitid(P_PID, pids[i], &info, WEXITED | WNOWAIT));
-			pids[i] = -pids[i]; /* it has ended */
+			pids[i] = -pids[i]; /* a negative number: the child has ended */
 		}
 		if (n < NR_ENDED && n % 3)
 			continue;
@@ -230,7 +232,7 @@ static void test_many_ended(void)
 	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
 }
 
-/* A stopped process does not run, and goes on where it was. */
+/* A stopped process does not run, and later continues where it was. */
 static void test_stopped_is_still(void)
 {
 	volatile int *count =
@@ -262,7 +264,10 @@ static int sleep_for_ever(void *arg)
 	return 0;
 }
 
-/* Threads without a library's beginning, which would look for signals. */
+/*
+ * Makes threads by clone(). Threads of the C library begin with system calls, in which they would
+ * find the stop signal.
+ */
 static void *make_threads(void *arg)
 {
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
@@ -274,7 +279,9 @@ static void *make_threads(void *arg)
 	return NULL;
 }
 
-/* Threads that begin while the process stops do stop, too: else it never has. */
+/*
+ * Threads that start while the process stops must stop, too, or the stop would never be complete.
+ */
 static void test_stopped_threads(void)
 {
 	volatile int *nr_made =
@@ -293,7 +300,7 @@ static void test_stopped_threads(void)
 			CHECK(!pthread_create(&maker, NULL, make_threads, (void *)nr_made));
 			sleep_for_ever(NULL);
 		}
-		while (*nr_made <= i % 5) /* a moment later it would be done */
+		while (*nr_made <= i % 5) /* stop it while it still creates threads */
 			sched_yield();
 		CHECK(!kill(pid, SIGSTOP));
 		CHECK(WAIT_UNTIL(got || (got = waitpid(pid, &status, WUNTRACED | WNOHANG))));
@@ -323,7 +330,7 @@ static void test_groups(void)
 	CHECK(kill(-first, 0) == -1 && errno == ESRCH);
 }
 
-/* A zombie can be seen and has a group; it is no more once waited for. */
+/* A zombie is visible and belongs to its group, until it has been waited for. */
 static void test_zombie(void)
 {
 	pid_t pid = exiting(5);
@@ -336,7 +343,7 @@ static void test_zombie(void)
 	CHECK(getpgid(pid) == -1 && errno == ESRCH);
 }
 
-/* A child of a process that ends gets another parent, and is not ours. */
+/* A child of a process that ends gets another parent, but not its grandparent. */
 static void test_orphan(void)
 {
 	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
@@ -396,7 +403,7 @@ static void test_rusage(void)
 	CHECK(used_us(&after) - used_us(&before) >= 40000);
 }
 
-/* Where SIGCHLD is ignored, or SA_NOCLDWAIT set, children leave nothing to wait for. */
+/* If SIGCHLD is ignored or SA_NOCLDWAIT is set, children do not become zombies. */
 static void test_nobody_waits(void)
 {
 	struct sigaction action = { .sa_handler = SIG_IGN }, old;
@@ -411,9 +418,9 @@ static void test_nobody_waits(void)
 			sleep_ms(30);
 			child_exit(2);
 		}
-		/* Waits for the last one to end, and then says that there is none. */
+		/* The wait returns when the last child has ended, with ECHILD. */
 		CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
-		/* Linux takes its number away a moment later. */
+		/* Linux frees the pid a moment later. */
 		CHECK(WAIT_UNTIL(kill(pid, 0) == -1 && errno == ESRCH));
 		action.sa_handler = SIG_DFL;
 		action.sa_flags = SA_NOCLDWAIT;
@@ -454,7 +461,10 @@ static void *end_when_told(void *ends)
 	return NULL;
 }
 
-/* A process whose first thread is gone lives on; a waiting parent hears of the end of the last. */
+/*
+ * A process whose first thread is gone lives on; a waiting parent returns when the last thread
+ * ends.
+ */
 static void test_first_thread_ends(void)
 {
 	int ends[2], status;

@@ -99,7 +99,7 @@ static bool table_init(struct table *t, size_t nr_slots)
 	return t->slots != NULL;
 }
 
-/* The slot of the word, or the free slot where it belongs. */
+/* Returns the slot of the word, or the free slot where it belongs. */
 static struct entry *table_find(const struct table *t, const unsigned char *word, uint32_t len,
 				uint32_t hash)
 {
@@ -134,7 +134,7 @@ static bool table_grow(struct table *t)
 	return true;
 }
 
-/* Counts the word @nr times. It must stay where it is unless @copy. */
+/* Counts the word @nr times. The word must stay in place, unless @copy is set. */
 static bool count_word(struct worker *w, const unsigned char *word, uint32_t len, uint32_t hash,
 		       uint64_t nr, bool copy)
 {
@@ -267,7 +267,10 @@ static bool merge(struct worker *to, const struct worker *from)
 	return true;
 }
 
-/* More frequent first; equals in the order of their bytes, so that the output is one only. */
+/*
+ * More frequent words come first; equally frequent ones in the order of their bytes, so that the
+ * output is always the same.
+ */
 static bool entry_before(const struct entry *a, const struct entry *b)
 {
 	uint32_t len = a->len < b->len ? a->len : b->len;
