@@ -20,7 +20,10 @@
 
 /* Keeps the compiler, not the CPU, from moving memory accesses across this line. */
 #define pf_barrier() asm volatile("" ::: "memory")
-/* Behind a function's last call, in a file with tail calls: keeps the function in call chains. */
+/*
+ * After the last call of a function: keeps the compiler from making that call a jump, which would
+ * hide the function in call chains.
+ */
 #define pf_no_tail_call() asm volatile("")
 
 /* One access that is not torn, repeated or dropped by the compiler. */

@@ -59,7 +59,10 @@ void stack_store_wait(const struct stack_store *s)
 void stack_store_pin(struct stack_store *s)
 {
 	pf_write_once(s->pinned_bytes, ALL_BYTES);
-	/* From here on the log is not emptied. Pairs with the barrier in stack_store_clear(). */
+	/*
+	 * Pairs with the barrier in stack_store_clear(): either that one sees the pin and does not
+	 * empty the log, or the wait below sees that it has begun.
+	 */
 	pf_mb();
 	stack_store_wait(s);
 }

@@ -62,7 +62,7 @@ struct own_error : std::runtime_error {
 	int code;
 };
 
-/* Throws from @depth frames down, each of which has something to destroy. */
+/* Throws below `depth` frames. Each frame has objects to destroy. */
 int descend(int depth, std::atomic<int> &alive)
 {
 	counted here(alive);
@@ -91,7 +91,10 @@ void test_frames()
 	CHECK(nr_caught == 4);
 }
 
-/* By value, by base, by pointer, not at all; again from a handler; another in a destructor. */
+/*
+ * Catches exceptions by value, by base class and by pointer; a handler that does not match; throws
+ * again from a handler, and another exception in a destructor.
+ */
 void test_catches()
 {
 	int way = 0;
@@ -164,7 +167,7 @@ void test_casts()
 	}
 }
 
-/* All throw at once, again and again, each with values of its own. */
+/* All threads throw at the same time, repeatedly, each with its own values. */
 void test_threads()
 {
 	std::atomic<int> alive{ 0 }, nr_caught{ 0 }, nr_wrong{ 0 };
@@ -197,7 +200,7 @@ void test_threads()
 	CHECK(nr_caught == nr_threads * 20 && nr_wrong == 0 && alive == 0);
 }
 
-/* Thrown in one thread, caught in another; a promise without an end. */
+/* Exceptions thrown in one thread and caught in another; a promise that is never kept. */
 void test_carried()
 {
 	std::vector<std::future<int>> futures;
@@ -265,7 +268,7 @@ void test_synchronization()
 	}
 }
 
-/* A child of fork() can throw; one that nobody catches ends by SIGABRT. */
+/* A child of fork() can throw. An exception that is not caught ends it with SIGABRT. */
 void test_processes()
 {
 	std::atomic<int> alive{ 0 };
@@ -275,7 +278,7 @@ void test_processes()
 
 		if (!pid) {
 			if (how) {
-				close(2); /* what terminate() says of it */
+				close(2); /* drops the message of terminate() */
 				[&]() noexcept { descend(3, alive); }();
 			}
 			try {
@@ -293,7 +296,7 @@ void throw_from_handler(int)
 	throw own_error(77);
 }
 
-/* Out of the handler of a fault: what -fnon-call-exceptions is for. */
+/* Throws from the handler of a fault, as -fnon-call-exceptions permits. */
 int __attribute__((noinline)) divide(int by)
 {
 	return 100 / *const_cast<volatile int *>(&by);

@@ -22,14 +22,15 @@ struct open_text {
 	struct mutex lock; /* guards the rest */
 	struct text text;
 	bool made;
-	/* Of a stream: */
-	size_t taken; /* of the text */
+	/* The rest is used by streams only. */
+	size_t taken; /* bytes of the text that were read */
 	bool has_been_read;
 	bool has_ended;
 };
 
 /*
- * Returns the process of the file, with a reference; NULL: the file is of the system. Or ERR_PTR.
+ * Returns the process that the file is about, with a reference; NULL for a file of the system. Or
+ * ERR_PTR.
  */
 static struct process *get_process(const struct file *file)
 {
@@ -54,7 +55,7 @@ static void put_process(struct process *proc)
 		process_put(proc);
 }
 
-/* Checks whether the file may be opened. A process that is gone is an error only at the read. */
+/* Checks the permission to open the file. If its process is gone, only reading it fails. */
 static int check_open(const struct file *file)
 {
 	struct process *proc = get_process(file);

@@ -81,9 +81,9 @@ static bool has_records(const struct sample_cpu *s)
 }
 
 /*
- * Pins a CPU's records, if it has any. A log that is yet to be emptied is left alone: the sample
- * that finds it pinned would be dropped. Asks again behind the pin, as the log may have become
- * stale before; from there on it is not emptied.
+ * Pins a CPU's records, if it has any. A stale log is not pinned: the CPU could not empty it, and
+ * would drop its next sample. The log may become stale just before it is pinned, so the second look
+ * decides.
  */
 static bool pin_records(struct sample_cpu *s)
 {

@@ -55,8 +55,9 @@ static bool has_records(const struct wait_cpu *w)
 }
 
 /*
- * A store that is yet to be emptied is left alone: the wait that finds it pinned would be lost.
- * Asks again behind the pin, as the store may have become stale before.
+ * Pins a CPU's store, if it has records. A stale store is not pinned: the CPU could not empty it,
+ * and would lose its next wait. The store may become stale just before it is pinned, so the second
+ * look decides.
  */
 static void pin_cpu(struct wait_cpu *w)
 {
