@@ -81,11 +81,12 @@ static void write_too_much(void)
 
 static void test_file_size(void)
 {
+	/* The children use the file of this process, because a signal ends one of them. */
+	const char *name = check_file_name();
 	pid_t pid = fork_child();
 
 	if (!pid) {
 		write_too_much();
-		unlink(check_file_name());
 		child_exit(0);
 	}
 	CHECK(child_status(pid) == EXITED(0));
@@ -93,7 +94,7 @@ static void test_file_size(void)
 	pid = fork_child();
 	if (!pid) {
 		set_limit(RLIMIT_FSIZE, 0, 0);
-		ftruncate(open(check_file_name(), O_CREAT | O_TRUNC | O_WRONLY, 0600), 1);
+		ftruncate(open(name, O_CREAT | O_TRUNC | O_WRONLY, 0600), 1);
 		_exit(1);
 	}
 	CHECK(WTERMSIG(child_status(pid)) == SIGXFSZ);
