@@ -212,7 +212,7 @@ unsigned int files_nr_slots(struct files *files);
  * held.
  */
 u64 file_held_bytes(struct file *file, u32 count);
-/* Of all files in a table; takes its lock. */
+/* Returns the sum of file_held_bytes() for all files in a table. Takes the lock of the table. */
 u64 files_held_bytes(struct files *files, u32 count);
 bool file_has_no_name(const struct file *file);
 

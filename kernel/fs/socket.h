@@ -157,7 +157,7 @@ int name_to_user(const struct socket_name *name, void __user *user, u32 __user *
  */
 #define MAX_MESSAGES 11
 
-/* What is received along with bytes. ancillary_drop() drops its references. */
+/* Data that a receiver gets together with bytes. ancillary_drop() drops its references. */
 struct ancillary {
 	struct rights *rights; /* NULL: none */
 	/* The socket that sent the first bytes; NULL: nothing was received. */

@@ -22,7 +22,7 @@ static double weight[MAX_CHAINS];
 static uint32_t first_link[MAX_CHAINS + 1], links[MAX_LINKS], nr_chains, nr_links, nr_functions;
 /* Walker's alias method: draws chain i with probability keep[i], else chain other[i]. */
 static double keep[MAX_CHAINS];
-static uint32_t other[MAX_CHAINS], nr_drawn[MAX_CHAINS], todo[MAX_CHAINS];
+static uint32_t other[MAX_CHAINS], nr_drawn[MAX_CHAINS], worklist[MAX_CHAINS];
 static double own[MAX_FUNCTIONS], inclusive[MAX_FUNCTIONS];
 static double drawn_own[MAX_FUNCTIONS], drawn_inclusive[MAX_FUNCTIONS];
 static uint64_t state;
@@ -81,27 +81,27 @@ static void make_alias(void)
 {
 	uint32_t small = 0, large = nr_chains;
 
-	/* todo has chains below the average at its front, and the others at its back. */
+	/* worklist has chains below the average at its front, and the others at its back. */
 	for (uint32_t i = 0; i < nr_chains; i++) {
 		keep[i] = weight[i] * nr_chains;
 		other[i] = i;
-		todo[keep[i] < 1 ? small++ : --large] = i;
+		worklist[keep[i] < 1 ? small++ : --large] = i;
 	}
 	while (small && large < nr_chains) {
-		uint32_t poor = todo[--small], rich = todo[large];
+		uint32_t poor = worklist[--small], rich = worklist[large];
 
 		other[poor] = rich;
 		keep[rich] -= 1 - keep[poor];
 		if (keep[rich] < 1) {
 			large++;
-			todo[small++] = rich;
+			worklist[small++] = rich;
 		}
 	}
 	/* The rest would be 1 without rounding errors. */
 	while (small)
-		keep[todo[--small]] = 1;
+		keep[worklist[--small]] = 1;
 	while (large < nr_chains)
-		keep[todo[large++]] = 1;
+		keep[worklist[large++]] = 1;
 }
 
 static void add(double *of_own, double *of_inclusive, uint32_t chain, double share)

@@ -212,7 +212,7 @@ static unsigned long free_bytes(void)
 static void become(uid_t user)
 {
 	CHECK(!setgroups(0, NULL) && !setgid(user) && !setuid(user));
-	/* Or the kernel would kill this process because of it. */
+	/* Frees memory, or this process would be the one that the kernel kills. */
 	munmap(ballast, sizeof(ballast));
 }
 

@@ -49,8 +49,8 @@ static sigset_t set_of(int a, int b, int c)
 }
 
 /*
- * Of several signals that were blocked, the lowest number is handled first. A standard signal is
- * pending only once.
+ * Several signals are pending when they are unblocked: the one with the lowest number is handled
+ * first. A standard signal is pending only once.
  */
 static void test_order(void)
 {

@@ -177,7 +177,7 @@ static void test_stops(void)
 	CHECK(child_status(pid) == SIGTERM);
 }
 
-/* Of several children that have ended or stopped, wait returns the one created first. */
+/* If several children have ended or stopped, wait() returns the one that was created first. */
 static void test_first_made(void)
 {
 	pid_t pids[4];

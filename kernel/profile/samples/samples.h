@@ -314,7 +314,7 @@ void report_print_stretches(const struct source_snapshot *snap);
 #define VIEW_HASH_SLOTS 8192
 #define VIEW_NR_KEYS	3
 
-/* A placeholder for the name of a function, which is looked up when the row is printed. */
+/* The name in a row of a function. Its symbol is looked up only when the row is printed. */
 #define VIEW_FUNCTION_NAME ""
 
 struct view_row {
