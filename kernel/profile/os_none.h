@@ -323,6 +323,10 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #ifndef os_task_tid
 #define os_task_tid(task) ((void)(task), 0u)
 #endif
+/* Without it, records of processes that have ended keep their numbers. */
+#ifndef os_live_key_floor
+#define os_live_key_floor(pid) ((void)(pid), 0ul)
+#endif
 #ifndef os_task_pid
 #define os_task_pid(task) (os_task_process(task) ? (u32)os_process_pid(os_task_process(task)) : 0)
 #endif

@@ -6,36 +6,38 @@
 
 #include "stack_store.h"
 
-#define WAIT_TRIES 1000000 /* how often to look whether another CPU has ended its change */
-#define ALL_BYTES  0xffffffffu
+#define WAIT_TRIES  1000000 /* how often to look whether another CPU has ended its change */
+#define LOGS_OF_CPU 3	    /* two and an archive */
 
-/* Sets log last, because a store with a log must be complete. */
-static bool alloc_store(struct stack_store *s, u64 bytes)
+/* Sets records last, because a log with records must be complete. */
+bool stack_log_init(struct stack_log *log, u64 bytes, u64 max_record_bytes)
 {
 	u64 nr_slots = 1;
-	char *log;
+	char *records;
 
 	while (nr_slots * 2 * STACK_STORE_BYTES_A_SLOT <= bytes)
 		nr_slots *= 2;
-	s->hash = os_zalloc(nr_slots * sizeof(*s->hash));
-	log = s->hash ? os_alloc(bytes) : NULL;
-	if (!log) {
-		os_free(s->hash);
+	log->hash = os_zalloc(nr_slots * sizeof(*log->hash));
+	records = log->hash ? os_alloc(bytes) : NULL;
+	if (!records) {
+		os_free(log->hash);
+		log->hash = NULL;
 		return false;
 	}
-	s->hash_mask = nr_slots - 1;
-	s->log = log;
+	log->hash_mask = nr_slots - 1;
+	log->bytes = bytes - max_record_bytes; /* so there is always room to build one more */
+	log->records = records;
 	return true;
 }
 
 void stack_store_init(struct stack_store *s, u64 *bytes, u64 min_bytes, u64 max_record_bytes)
 {
-	while (!alloc_store(s, *bytes)) {
+	while (!stack_log_init(&s->logs[0], *bytes, max_record_bytes)) {
 		if (*bytes / 2 < min_bytes)
 			return;
 		*bytes /= 2;
 	}
-	s->log_bytes = *bytes - max_record_bytes; /* so there is always room to build one more */
+	s->log = &s->logs[0];
 }
 
 u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share)
@@ -44,7 +46,7 @@ u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share)
 
 	os_for_each_cpu(cpu)
 		nr++;
-	while (bytes / 2 >= min_bytes && bytes * nr > os_memory_bytes() / share)
+	while (bytes / 2 >= min_bytes && bytes * LOGS_OF_CPU * nr > os_memory_bytes() / share)
 		bytes /= 2;
 	return bytes;
 }
@@ -58,26 +60,48 @@ void stack_store_wait(const struct stack_store *s)
 
 void stack_store_pin(struct stack_store *s)
 {
-	pf_write_once(s->pinned_bytes, ALL_BYTES);
+	memset(s->parts, 0, sizeof(s->parts));
+	pf_write_once(s->nr_pins, s->nr_pins + 1);
+	pf_write_once(s->is_pinned, true);
 	/*
-	 * Pairs with the barrier in stack_store_clear(): either that one sees the pin and does not
-	 * empty the log, or the wait below sees that it has begun.
+	 * Pairs with the barriers in stack_store_clear(), stack_store_switch() and replace() of
+	 * stack_collect.c: either they see the pin and change nothing, or the waits below see that
+	 * they have begun.
 	 */
 	pf_mb();
 	stack_store_wait(s);
+	while (pf_load_acquire(&s->is_replacing) && !os_panicking())
+		os_cpu_relax();
 }
 
-u32 stack_store_pin_records(struct stack_store *s)
+static void pin_log(struct stack_part *part, const struct stack_log *log, u64 generation)
 {
-	/* Pairs with the release in stack_store_add(). */
-	u32 bytes = pf_load_acquire(&s->log_used);
+	part->records = log->records;
+	/* Pairs with the release in stack_log_add(). */
+	part->bytes = log->generation == generation ? pf_load_acquire(&log->used) : 0;
+}
 
-	pf_write_once(s->pinned_bytes, bytes);
+u32 stack_store_pin_records(struct stack_store *s, u64 generation)
+{
+	/* Pair with the releases in stack_store_switch() and in replace() of stack_collect.c. */
+	u32 nr_switches = pf_load_acquire(&s->nr_switches), bytes = 0;
+	const struct stack_log *archive = pf_load_acquire(&s->archive);
+
+	memset(s->parts, 0, sizeof(s->parts));
+	if (archive) {
+		pin_log(&s->parts[0], archive, generation);
+		if (archive->nr_switches != nr_switches)
+			pin_log(&s->parts[1], &s->logs[~nr_switches & 1], generation);
+	}
+	pin_log(&s->parts[2], &s->logs[nr_switches & 1], generation);
+	for (u32 i = 0; i < STACK_PARTS; i++)
+		bytes += s->parts[i].bytes;
 	return bytes;
 }
 
 void stack_store_unpin(struct stack_store *s)
 {
 	/* Release: all reads of records must come before the CPU may empty the log. */
-	pf_store_release(&s->pinned_bytes, 0);
+	pf_store_release(&s->is_pinned, false);
+	memset(s->parts, 0, sizeof(s->parts));
 }

@@ -6,50 +6,134 @@
  * A per-CPU store of records that end in a call chain; samples and waits have one each. Records are
  * in a log, one for each different key, and a hash table leads to them. A new record is built
  * behind the last one, where there is always room for one, and looked up by its key. If there is no
- * record with this key, the log grows to include the new one. A record never moves.
+ * record with this key, the log grows to include the new one. A record never moves within its log.
  *
- * Only the CPU itself writes to its store, with interrupts off; seq is odd meanwhile. Readers on
- * other CPUs pin the log: then it is not emptied, and only the counters of pinned records change.
- * No event allocates, locks or waits. A look-up takes at most STACK_STORE_PROBES steps.
+ * Only the CPU itself writes to its log, with interrupts off; seq is odd meanwhile. No event
+ * allocates, locks or waits. A look-up takes at most STACK_STORE_PROBES steps.
+ *
+ * A log that is half full is replaced by an empty one. Then a worker thread copies its records to
+ * the CPU's archive, where those of ended processes become one for each program (stack_collect.c):
+ *
+ *	CPU --> logs[0] <-- switch --> logs[1] --> worker --> archive
+ *
+ * A store of a CPU is thus its archive, the log that the worker has not copied yet, and the log
+ * that the CPU writes to. Readers on other CPUs pin all of them: then logs are neither emptied nor
+ * switched, the archive stays, and only the counters of pinned records change.
  */
 
 #include "util.h"
 
-#define STACK_STORE_BYTES_A_SLOT 128 /* of the log for each slot (8 bytes) of the hash table */
+#define STACK_STORE_BYTES_A_SLOT 128 /* of a log for each slot (8 bytes) of its hash table */
 #define STACK_STORE_PROBES	 64
 
-struct stack_store {
-	u64 seq;   /* odd while the CPU changes its store */
-	u64 *hash; /* slots: high half the record's hash, low half its offset + 1; 0: free */
+struct stack_log {
+	u64 generation; /* of all its records; a reset begins a new generation */
+	u64 *hash;	/* slots: high half the record's hash, low half its offset + 1; 0: free */
+	char *records;	/* NULL: there is no memory */
 	u32 hash_mask;
-	char *log; /* NULL: there was no memory */
-	u32 log_bytes;
-	u32 log_used;	  /* published with release */
-	u32 pinned_bytes; /* how much of the log is pinned; 0: the CPU may empty it */
+	u32 bytes; /* room for records */
+	u32 used;  /* published with release */
+	u32 nr_records;
+	u32 nr_switches; /* of an archive: how many switches of its store it includes */
+};
+
+/* A part of the pinned records, one after the other. */
+struct stack_part {
+	const char *records;
+	u32 bytes;
+};
+
+#define STACK_PARTS 3 /* the archive, the log before the last switch, and the present log */
+
+struct stack_store {
+	u64 seq;	       /* odd while the CPU changes its store */
+	struct stack_log *log; /* the one that the CPU writes to */
+	struct stack_log logs[2];
+	u32 nr_switches;	   /* published with release; its parity is that of `log` */
+	u32 may_switch;		   /* the worker allows this switch; the first one is 1 */
+	struct stack_log *archive; /* the worker's, published with release; NULL: none */
+	u32 level;		   /* the worker's: see stack_collect.c */
+	bool is_replacing;	   /* the worker is replacing the archive */
+	bool is_pinned;
+	u32 nr_pins; /* how often it was pinned */
+	struct stack_part parts[STACK_PARTS];
 };
 
 /*
- * Allocates a store of *bytes. If there is no memory, tries half as much and so on, down to
- * min_bytes. Sets *bytes to the size, or leaves log NULL. max_record_bytes is the longest record.
+ * What the store of one profiler holds. The worker calls fold() on a copy of each record. It does
+ * not change the counts, and makes the record shorter or leaves its length: see stack_collect.c for
+ * the levels. Then records whose keys are equal, from key_offset to their end, become one by add().
+ */
+struct stack_kind {
+	const char *name; /* plural */
+	struct stack_store *(*store)(unsigned int cpu);
+	u32 max_record_bytes;
+	u32 key_offset; /* of the key of a folded record */
+	u32 (*record_bytes)(const void *rec);
+	void (*fold)(void *rec, u32 level);
+	void (*add)(void *to, const void *from);
+
+	struct stack_log *spare; /* for the next archive */
+	struct stack_kind *next;
+};
+
+/*
+ * Allocates the first log of a store, of *bytes. If there is no memory, tries half as much and so
+ * on, down to min_bytes. Sets *bytes to the size, or leaves records NULL.
  */
 void stack_store_init(struct stack_store *s, u64 *bytes, u64 min_bytes, u64 max_record_bytes);
 
+/* Does the same for one log, whose size is *bytes. Returns whether there was memory. */
+bool stack_log_init(struct stack_log *log, u64 bytes, u64 max_record_bytes);
+
 /*
- * Returns bytes, halved until the stores of all CPUs take at most 1/share of the machine's memory,
- * but not below min_bytes.
+ * Returns bytes, halved until the stores of all CPUs, with logs of this size, take at most 1/share
+ * of the machine's memory, but not below min_bytes.
  */
 u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share);
 
-/* Pins the whole log. A CPU in the middle of a change notices when it next empties its log. */
+/* Pins the store. A CPU in the middle of a change notices when it next empties or switches. */
 void stack_store_pin(struct stack_store *s);
-/* Reduces the pin to the records that are in the log now. Returns their total length. */
-u32 stack_store_pin_records(struct stack_store *s);
+/*
+ * Reduces the pin to the records of this generation that are in the store now. Returns their total
+ * length.
+ */
+u32 stack_store_pin_records(struct stack_store *s, u64 generation);
 void stack_store_unpin(struct stack_store *s);
 
 /*
  * Waits until the CPU has finished a change. Not in a panic, which may have stopped the CPU there.
  */
 void stack_store_wait(const struct stack_store *s);
+
+/*
+ * stack_collect.c: the worker. stack_collect_start() adds a profiler's stores to its work.
+ * stack_collect() does it at once. Process context.
+ */
+void stack_collect_start(struct stack_kind *kind);
+void stack_collect(void);
+void stack_collect_wake(void);
+/* A CPU wants its log to be switched, or its old log to be copied. */
+extern bool stack_collect_wanted;
+
+/* Wakes the worker if it has work. Called where that is allowed: any context but NMI. */
+static pf_always_inline void stack_collect_poll(void)
+{
+	if (pf_unlikely(pf_read_once(stack_collect_wanted)))
+		stack_collect_wake();
+}
+
+/*
+ * The levels of stack_collect.c, and their meaning for a record: at STACK_LEVEL_OTHERS programs
+ * lose their names, at STACK_LEVEL_LIVE processes that still run are folded, too, and at
+ * STACK_LEVEL_LAST so few different records are left that they always have room.
+ */
+#define STACK_LEVEL_OTHERS 15
+#define STACK_LEVEL_LIVE   16
+#define STACK_LEVEL_LAST   17
+
+/* Returns the weight below which a record loses its call chain at this level. */
+u64 stack_level_weight(u32 level, bool ended);
 
 /* Begins a change. Interrupts are off. */
 static pf_always_inline void stack_store_begin(struct stack_store *s)
@@ -66,31 +150,65 @@ static pf_always_inline void stack_store_end(struct stack_store *s)
 	pf_store_release(&s->seq, s->seq + 1);
 }
 
-/* Empties the log. Returns false if a reader has pinned it, or if there is none. */
-static inline bool stack_store_clear(struct stack_store *s)
+/* Makes a log empty. */
+static inline void stack_log_clear(struct stack_log *log, u64 generation)
+{
+	memset(log->hash, 0, (log->hash_mask + 1ul) * sizeof(*log->hash));
+	pf_write_once(log->used, 0);
+	log->nr_records = 0;
+	pf_write_once(log->generation, generation);
+}
+
+/*
+ * Empties the log, and begins a generation. Returns false if a reader has pinned it, or if there is
+ * none.
+ */
+static inline bool stack_store_clear(struct stack_store *s, u64 generation)
 {
 	/*
-	 * Orders seq before the read of pinned_bytes. Pairs with the barrier in stack_store_pin():
+	 * Orders seq before the read of is_pinned. Pairs with the barrier in stack_store_pin():
 	 * either this CPU sees the pin, or the reader sees that seq is odd and waits.
 	 */
 	pf_mb();
-	if (!s->log || pf_read_once(s->pinned_bytes))
+	if (!s->log || pf_read_once(s->is_pinned))
 		return false;
-	memset(s->hash, 0, (s->hash_mask + 1ul) * sizeof(*s->hash));
-	pf_write_once(s->log_used, 0);
+	stack_log_clear(s->log, generation);
+	return true;
+}
+
+/*
+ * Switches to the other log, if it is empty. Called by the CPU in the middle of a change, when its
+ * log is half full. Returns false if a reader has pinned the store, or the worker has not finished.
+ */
+static inline bool stack_store_switch(struct stack_store *s)
+{
+	u32 nr = s->nr_switches + 1;
+	struct stack_log *next = &s->logs[nr & 1];
+
+	pf_write_once(stack_collect_wanted, true);
+	/* Pairs with the release in stack_collect.c: the other log is empty. */
+	if (pf_load_acquire(&s->may_switch) != nr)
+		return false;
+	pf_mb(); /* as in stack_store_clear() */
+	if (pf_read_once(s->is_pinned))
+		return false;
+	next->generation = s->log->generation;
+	s->log = next;
+	/* The last change, so a panic finds either the old state or the new one. */
+	pf_store_release(&s->nr_switches, nr);
 	return true;
 }
 
 /* Returns the place behind the last record. */
-static pf_always_inline void *stack_store_new(struct stack_store *s)
+static pf_always_inline void *stack_log_new(struct stack_log *log)
 {
-	return s->log + s->log_used;
+	return log->records + log->used;
 }
 
 /* Returns the record that a slot of the hash leads to. */
-static pf_always_inline void *stack_store_record(const struct stack_store *s, const u64 *slot)
+static pf_always_inline void *stack_log_record(const struct stack_log *log, const u64 *slot)
 {
-	return s->log + (u32)*slot - 1;
+	return log->records + (u32)*slot - 1;
 }
 
 /*
@@ -98,14 +216,14 @@ static pf_always_inline void *stack_store_record(const struct stack_store *s, co
  * with the hash tag. If there is no such record, returns a free slot for it, whose content is 0, or
  * NULL if STACK_STORE_PROBES slots are taken.
  */
-static pf_always_inline u64 *stack_store_find(const struct stack_store *s, const void *new, u32 tag,
-					      u32 key_offset, u32 nr_words)
+static pf_always_inline u64 *stack_log_find(const struct stack_log *log, const void *new, u32 tag,
+					    u32 key_offset, u32 nr_words)
 {
 	const u64 *key = (const u64 *)((const char *)new + key_offset);
 
 	for (u32 probe = 0; probe < STACK_STORE_PROBES; probe++) {
-		u64 *slot = &s->hash[(tag + probe) & s->hash_mask];
-		const char *rec = stack_store_record(s, slot);
+		u64 *slot = &log->hash[(tag + probe) & log->hash_mask];
+		const char *rec = stack_log_record(log, slot);
 
 		if (!*slot || (*slot >> 32 == tag &&
 			       os_same_words((const u64 *)(rec + key_offset), key, nr_words)))
@@ -114,18 +232,24 @@ static pf_always_inline u64 *stack_store_find(const struct stack_store *s, const
 	return NULL;
 }
 
-static pf_always_inline bool stack_store_has_room(const struct stack_store *s, u32 bytes)
+static pf_always_inline bool stack_log_has_room(const struct stack_log *log, u32 bytes)
 {
-	os_assert(s->log_used <= s->log_bytes);
-	return s->log_bytes - s->log_used >= bytes;
+	os_assert(log->used <= log->bytes);
+	return log->bytes - log->used >= bytes;
+}
+
+static pf_always_inline bool stack_log_is_half_full(const struct stack_log *log)
+{
+	return log->used > log->bytes / 2 || log->nr_records > log->hash_mask / 2;
 }
 
 /* Adds the new record, which is complete and has room, to the log. */
-static pf_always_inline void stack_store_add(struct stack_store *s, u64 *slot, u32 tag, u32 bytes)
+static pf_always_inline void stack_log_add(struct stack_log *log, u64 *slot, u32 tag, u32 bytes)
 {
-	*slot = (u64)tag << 32 | (s->log_used + 1);
+	*slot = (u64)tag << 32 | (log->used + 1);
+	log->nr_records++;
 	/* Pairs with the acquire in stack_store_pin_records(). */
-	pf_store_release(&s->log_used, s->log_used + bytes);
+	pf_store_release(&log->used, log->used + bytes);
 }
 
 /*
@@ -135,9 +259,19 @@ static pf_always_inline void stack_store_add(struct stack_store *s, u64 *slot, u
 static inline const void *stack_store_next(const struct stack_store *s, const void *rec,
 					   u32 rec_bytes)
 {
-	const char *next = rec ? (const char *)rec + rec_bytes : s->log;
+	const char *next = rec ? (const char *)rec + rec_bytes : NULL;
 
-	return s->pinned_bytes && next != s->log + s->pinned_bytes ? next : NULL;
+	for (const struct stack_part *part = s->parts; part < s->parts + STACK_PARTS; part++) {
+		if (!part->bytes)
+			continue;
+		if (!next)
+			return part->records; /* the first one of this part */
+		if (next > part->records && next < part->records + part->bytes)
+			return next;
+		if (next == part->records + part->bytes)
+			next = NULL;
+	}
+	return NULL;
 }
 
 #endif

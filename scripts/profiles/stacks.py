@@ -83,7 +83,7 @@ def wait(row: dict) -> Stack:
             kernel=addresses(row, "waker_kernel"),
             user=addresses(row, "waker_user"),
             comm=str(row["waker_comm"] or "interrupt"),
-            pid=number(row["waker_pid"], 32),
+            pid=0,
             is_exact=False,
             run=label(row),
             code_map=number(row.get("waker_code_map", 0), 32),

@@ -218,7 +218,7 @@ cat /proc/profile/source
 cat /proc/profile/report
 cat /proc/profile/source.json
 profile -F 20000 -f -- sh -c 'echo reset > /proc/profile/report; chain 10 2> /tmp/err' > /tmp/out
-profile -F 20000 -f -- sh -c 'ls -lR / > /dev/null 2>&1' > /tmp/out
+profile -F 100000 -f -- sh -c 'ls -lR / > /dev/null 2>&1' > /tmp/out
 profile -U -K 1; profile -F 0 1; profile -c 1 -F 1 1; profile --; true
 """
 

@@ -368,28 +368,66 @@ SELFTEST(waits, migrations_are_counted)
 	sched_set_affinity(current, allowed);
 }
 
-/* Fills the store with waits of different names. Waits that do not fit are counted as lost. */
+/* Does what schedule() does for a wait, without sleeping. */
+static void pretend_to_wait(const char *name)
+{
+	unsigned long flags = local_irq_save();
+
+	task_waits_for(name, 0);
+	current->profile.out_cycles = rdtsc();
+	current->profile.woken_cycles = current->profile.out_cycles;
+	profile_wait_ended(rdtsc());
+	local_irq_restore(flags);
+}
+
+static const char many_names[4096];
+
+/*
+ * Fills the store with waits of different names. A reader has pinned it, so nothing makes room.
+ * Waits that do not fit are counted as lost.
+ */
 SELFTEST(waits, full_store_counts_lost_waits)
 {
-	static const char names[4096];
-	struct wait_lost lost;
 	u64 nr = 0;
 
 	waits_reset();
-	for (int i = 0; i < ARRAY_SIZE(names) && !waits_read_lost().nr; i++, nr++) {
-		unsigned long flags = local_irq_save();
-
-		/* Does what schedule() does for a wait, without sleeping. */
-		task_waits_for(&names[i], 0);
-		current->profile.out_cycles = rdtsc();
-		current->profile.woken_cycles = current->profile.out_cycles;
-		profile_wait_ended(rdtsc());
-		local_irq_restore(flags);
-	}
-	lost = waits_read_lost();
-	EXPECT(nr > 100 && lost.nr > 0);
+	pretend_to_wait(many_names); /* empties the store */
+	waits_pin();
+	for (int i = 0; i < ARRAY_SIZE(many_names) && !waits_read_lost().nr; i++, nr++)
+		pretend_to_wait(&many_names[i]);
+	EXPECT(nr > 100 && waits_read_lost().nr > 0);
+	waits_unpin();
 	waits_reset();
 	wait_for("test sleep");
 	EXPECT_EQ(waits_read_lost().nr, 0);
 	EXPECT_EQ(find_waits("test sleep", WAIT_SLEPT).nr, 1);
+}
+
+/* More waits than the store has room for, and the worker makes room: none is lost. */
+SELFTEST(waits, a_long_run_loses_none)
+{
+	u64 allowed = current->cpus_allowed, nr = 0;
+	unsigned int cpu;
+
+	sched_set_affinity(current, BIT(0));
+	waits_reset();
+	for (int i = 0; i < 2 * ARRAY_SIZE(many_names); i++) {
+		pretend_to_wait(&many_names[i % ARRAY_SIZE(many_names)]);
+		if (i % 64 == 0)
+			stack_collect();
+	}
+	EXPECT_EQ(waits_read_lost().nr, 0);
+	waits_pin();
+	for_each_possible_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			if (rec->kind == WAIT_SLEPT)
+				nr += waits_read(cpu, rec).nr;
+		}
+	}
+	waits_unpin();
+	EXPECT(nr >= 2 * ARRAY_SIZE(many_names));
+	sched_set_affinity(current, allowed);
+	waits_reset();
 }

@@ -26,6 +26,7 @@ u32 host_pid = 1, host_syscall = OS_NO_SYSCALL;
 char host_comm[16] = "test";
 u8 host_program;
 u32 host_code_map;
+u32 host_first_live_pid;
 int host_nr_key_changes;
 u64 host_age_ns;
 u32 host_wait_status;

@@ -103,6 +103,9 @@ extern u8 host_program;
 /* Returns a different key for each combination of the values above. */
 u64 host_task_key(void);
 #define os_task_key(task) host_task_key()
+/* Processes with lower numbers have ended. */
+extern u32 host_first_live_pid;
+#define os_live_key_floor(pid) ((pid) < host_first_live_pid ? ~0ul : 0ul)
 /* Each process maps one file, at 4 MiB. */
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
 extern u32 host_code_map;

@@ -23,7 +23,7 @@ SAMPLE = SAMPLE | {"code_map": 2}
 WAIT = {
     **{"cpu": 0, "waits": 2, "asleep_ns": 5000, "ready_ns": 70, "longest_ns": 4000, "pid": 1},
     **{"comm": "a b", "what": "futex", "address": None, "user": ["0x0000000000401000"]},
-    **{"kernel": ["0xffffffff81000010"], "waker_pid": 0, "waker_comm": "init"},
+    **{"kernel": ["0xffffffff81000010"], "waker_comm": "init"},
     **{"waker_kernel": ["0xffffffff81000010"], "waker_user": ["0x401000"]},
     **{"code_map": 1, "waker_code_map": 2},
 }

@@ -53,6 +53,8 @@ static void print(const struct report *report)
 
 	samples_pin();
 	print_heatmap(report, &scope);
+	if (report->proc)
+		heat.nr_process_drops = sample_process_drops(report->proc);
 	report_print_heatmap_notes(&heat, report->wide);
 	if (!strcmp(names, "all"))
 		names = "*";

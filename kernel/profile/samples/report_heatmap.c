@@ -15,6 +15,7 @@ const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS] = {
 	[STACK_TRUNCATED_USER_FRAME] = "user code without frame pointers",
 	[STACK_TRUNCATED_USER_MEMORY] = "a user's stack that is not in memory",
 	[STACK_TRUNCATED_REPORT] = "in a report of the profiler",
+	[STACK_TRUNCATED_ROOM] = "to make room",
 };
 
 const char *const report_drop_reasons[NR_SAMPLE_DROPS] = {
@@ -115,6 +116,9 @@ static void print_drops(const struct heat_snapshot *snap)
 			    len ? ", " : "", snap->nr_unread);
 	if (nr)
 		table_note("not in the store: %lu of %lu samples: %s", nr, snap->nr_attempts, line);
+	if (snap->nr_process_drops)
+		table_note("not in this table: %lu of this process's samples, which had no room",
+			   snap->nr_process_drops);
 }
 
 /* Prints the cost of sampling. */

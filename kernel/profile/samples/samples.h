@@ -9,6 +9,7 @@
 
 #include "../off_time.h"
 #include "../report.h"
+#include "../stack_store.h"
 
 #include <lego/stack_walk.h>
 
@@ -48,8 +49,13 @@ enum sample_drop {
 struct sample_record {
 	u64 nr;	       /* written by the record's CPU only */
 	u64 nr_pinned; /* nr when the present report began */
-	u32 tid, pid;  /* these, code_map and comm are those of the first sample */
-	u64 code_map;  /* os_task_code_map() */
+	u64 nr_before; /* nr when the present session began: see session.c */
+	/*
+	 * These, code_map and comm are those of the first sample. Without a pid the record is of a
+	 * kernel thread, of threads that had left their process, or of ended processes.
+	 */
+	u32 tid, pid;
+	u64 code_map; /* os_task_code_map() */
 	u64 comm[2];
 	/* The key, compared whole: from here to the last of pcs. */
 	union {
@@ -152,6 +158,9 @@ u64 sample_generation(void);
 /* The TSC at the last reset. Set before the number grows, so it may be earlier than the reset. */
 extern u64 sample_start_cycles;
 
+/* Returns how many samples of a process had no room since the last reset. Any context. */
+u64 sample_process_drops(os_process_t *proc);
+
 /* Initializes a new process, which is zeroed. Called by profile_process_init(). */
 void sample_process_init(struct profile_process *pp);
 
@@ -179,8 +188,8 @@ void samples_unpin(void);
 const struct sample_stats *samples_stats(unsigned int cpu);
 /* Returns the sample_generation() of the pinned samples. */
 u64 samples_generation(void);
-/* Returns a CPU's records, and their total length. */
-const struct sample_record *samples_of_cpu(unsigned int cpu, u32 *nr_bytes);
+/* Returns part 0 to STACK_PARTS - 1 of a CPU's records, and its length. */
+const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_bytes);
 /* Returns the record of a CPU after rec, or the first one if rec is NULL; NULL at the end. */
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec);
 
@@ -387,6 +396,7 @@ struct heat_snapshot {
 	struct source_snapshot source;
 	u64 nr_attempts;
 	u64 nr_dropped_by[NR_SAMPLE_DROPS];
+	u64 nr_process_drops; /* of the report's process, if it has one */
 	u64 nr_unread;
 	u64 self_ns; /* spent on taking samples, out of cpu_ns of all CPUs */
 	u64 cpu_ns;

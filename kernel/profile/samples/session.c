@@ -4,9 +4,8 @@
  * reads the samples of that time. Writing "hz <n>" begins it. Closing the file ends it and restores
  * the settings, also when the program is killed.
  *
- * A session does not reset the samples, because other readers use them. It notes the number of
- * samples of each record when it begins, and shows the differences. Records keep their order and
- * never move, so their place in the log identifies them.
+ * A session does not reset the samples, because other readers use them. When it begins, it notes
+ * the number of samples of each record in the record. It shows the differences.
  *
  * The only effect on others is the rate: a report says for how long it was another one.
  */
@@ -18,8 +17,6 @@
 
 /* The counts of one CPU when the session began. */
 struct session_cpu {
-	u64 *nr_samples; /* of each record; NULL: there were no records */
-	u32 nr_records;
 	u64 nr_dropped[NR_SAMPLE_DROPS];
 };
 OS_DEFINE_PER_CPU(struct session_cpu, session_cpus);
@@ -38,35 +35,28 @@ static u64 count_late(void)
 	return source.all.lost;
 }
 
-static int note_counts(struct session_cpu *s, unsigned int cpu)
+/* The records are pinned, so nobody else reads or moves their nr_before. */
+static void note_counts(struct session_cpu *s, unsigned int cpu)
 {
-	const struct sample_stats *stats = samples_stats(cpu);
-	const struct sample_record *rec = NULL;
+	struct sample_record *rec = NULL;
 
-	memcpy(s->nr_dropped, stats->nr_dropped, sizeof(s->nr_dropped));
-	s->nr_samples = os_alloc(stats->nr_records * sizeof(*s->nr_samples) + 1);
-	if (!s->nr_samples)
-		return -OS_ENOMEM;
-	for (s->nr_records = 0; (rec = samples_next(cpu, rec)); s->nr_records++)
-		s->nr_samples[s->nr_records] = rec->nr_pinned;
-	return 0;
+	memcpy(s->nr_dropped, samples_stats(cpu)->nr_dropped, sizeof(s->nr_dropped));
+	while ((rec = (struct sample_record *)samples_next(cpu, rec)))
+		rec->nr_before = rec->nr_pinned;
 }
 
-static void begin(const void *error_)
+static void begin(const void *unused)
 {
-	int *error = (int *)error_;
 	unsigned int cpu;
 
 	samples_pin();
 	generation = samples_generation();
 	nr_late = count_late();
 	nr_resets = 0;
-	os_for_each_cpu(cpu) {
-		if (!*error)
-			*error = note_counts(&os_per_cpu(session_cpus, cpu), cpu);
-	}
+	os_for_each_cpu(cpu)
+		note_counts(&os_per_cpu(session_cpus, cpu), cpu);
 	samples_unpin();
-	is_active = !*error;
+	is_active = true;
 }
 
 static int parse_hz(const char *text, u64 *hz)
@@ -87,24 +77,14 @@ int session_write(const char *text)
 
 	if (error)
 		return error;
-	report_to_text(NULL, &table_text, begin, &error);
-	if (error)
-		session_close();
-	return error;
+	report_to_text(NULL, &table_text, begin, NULL);
+	return 0;
 }
 
 void session_close(void)
 {
-	unsigned int cpu;
-
 	source_give_back();
 	is_active = false;
-	os_for_each_cpu(cpu) {
-		struct session_cpu *s = &os_per_cpu(session_cpus, cpu);
-
-		os_free(s->nr_samples);
-		memset(s, 0, sizeof(*s));
-	}
 }
 
 static void print_kernel_part(const struct sample_record *rec)
@@ -151,15 +131,13 @@ static void print_record(const struct sample_record *rec, unsigned int cpu, u64 
 	report_printf("\n");
 }
 
-static void print_records(const struct session_cpu *s, unsigned int cpu)
+static void print_records(unsigned int cpu)
 {
 	const struct sample_record *rec = NULL;
 
-	for (u32 i = 0; (rec = samples_next(cpu, rec)); i++) {
-		u64 nr = rec->nr_pinned - (i < s->nr_records ? s->nr_samples[i] : 0);
-
-		if (nr)
-			print_record(rec, cpu, nr);
+	while ((rec = samples_next(cpu, rec))) {
+		if (rec->nr_pinned > rec->nr_before)
+			print_record(rec, cpu, rec->nr_pinned - rec->nr_before);
 	}
 }
 
@@ -191,7 +169,6 @@ static void forget_counts(void)
 	os_for_each_cpu(cpu) {
 		struct session_cpu *s = &os_per_cpu(session_cpus, cpu);
 
-		s->nr_records = 0;
 		memset(s->nr_dropped, 0, sizeof(s->nr_dropped));
 	}
 }
@@ -210,6 +187,6 @@ void session_print(const void *unused)
 	report_printf("resets %u\n", nr_resets);
 	print_losses();
 	os_for_each_cpu(cpu)
-		print_records(&os_per_cpu(session_cpus, cpu), cpu);
+		print_records(cpu);
 	samples_unpin();
 }

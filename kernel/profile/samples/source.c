@@ -276,6 +276,7 @@ void profile_timer_came(const os_regs_t *regs)
 	u64 now = os_cycles(), deadline = os_this_cpu_read(profile_deadline);
 
 	os_assert_irqs_off();
+	stack_collect_poll();
 	if (OS_TICK_HZ) {
 		os_this_cpu_write(source_cpus.slot, now);
 		return sample_take(regs, now, 0);

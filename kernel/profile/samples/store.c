@@ -24,6 +24,8 @@
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
 
+static struct stack_kind kind;
+
 OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .gate = NO_GATE };
 u64 sample_gate;
 u64 sample_start_cycles;
@@ -68,7 +70,7 @@ void sample_init(void)
 	os_for_each_cpu(cpu) {
 		struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
 
-		stack_store_init(s, &bytes, SAMPLE_MIN_LOG, RECORD_BYTES(SAMPLE_MAX_DEPTH));
+		stack_store_init(s, &bytes, SAMPLE_MIN_LOG, kind.max_record_bytes);
 		if (!s->log)
 			os_printk("profile: no memory for samples of CPU %u\n", cpu);
 	}
@@ -79,6 +81,7 @@ void sample_init(void)
 		os_stack_walk_init();
 		sp_mask = ~0ull;
 	}
+	stack_collect_start(&kind);
 	sample_start_cycles = os_cycles();
 	/*
 	 * A CPU that sees the new gate sees the stores, too. Pairs with the barrier in
@@ -155,10 +158,55 @@ static pf_always_inline void count(struct sample_cpu *s, struct sample_record *r
 	finish(s, start_cycles);
 }
 
-/* Counts a dropped sample, by reason and class. (The record of a stored sample has its class.) */
+/* The drops of a process: their number, and above it the generation in which they were counted. */
+#define DROPS_BITS 40
+#define DROPS_MASK (PF_BIT(DROPS_BITS) - 1)
+
+static bool is_of_generation(u64 dropped, u64 generation)
+{
+	return dropped >> DROPS_BITS == generation << DROPS_BITS >> DROPS_BITS;
+}
+
+/* Several CPUs may count drops of a process at once, which are rare. */
+static void count_process_drop(u64 *dropped, u64 generation)
+{
+	u64 old = pf_read_once(*dropped), seen;
+
+	for (;; old = seen) {
+		u64 first = generation << DROPS_BITS;
+
+		seen = pf_cmpxchg(dropped, old,
+				  (is_of_generation(old, generation) ? old : first) + 1);
+		if (seen == old)
+			return;
+	}
+}
+
+/*
+ * Counts a dropped sample, by reason and class (the record of a stored sample has its class), and
+ * for its process.
+ */
 static void drop(struct sample_cpu *s, enum sample_drop reason, u32 class)
 {
+	os_task_t *task = os_current_task();
+	os_process_t *proc = task ? os_task_process(task) : NULL;
+
 	s->counts.nr_dropped[reason][class]++;
+	if (proc)
+		count_process_drop(&os_process_profile(proc)->samples_dropped, s->generation);
+}
+
+u64 sample_process_drops(os_process_t *proc)
+{
+	u64 dropped = pf_read_once(os_process_profile(proc)->samples_dropped);
+
+	return is_of_generation(dropped, sample_generation()) ? dropped & DROPS_MASK : 0;
+}
+
+static void forget_recent(struct sample_cpu *s)
+{
+	for (u32 i = 0; i < PF_ARRAY_SIZE(s->recent); i++)
+		s->recent[i] = &nobody;
 }
 
 /*
@@ -171,28 +219,28 @@ static struct sample_record *store(struct sample_cpu *s, struct sample_record *n
 	 * Compares as many pcs as new has: if a record has another number of pcs, its context
 	 * differs, which is compared first.
 	 */
-	u64 *slot = stack_store_find(&s->store, new, tag,
-				     __builtin_offsetof(struct sample_record, task_key),
-				     2 + nr_pcs(new));
+	struct stack_log *log = s->store.log;
+	u64 *slot = stack_log_find(
+		log, new, tag, __builtin_offsetof(struct sample_record, task_key), 2 + nr_pcs(new));
 	const os_task_t *task = os_current_task();
 
 	if (slot && *slot) {
-		struct sample_record *rec = stack_store_record(&s->store, slot);
+		struct sample_record *rec = stack_log_record(log, slot);
 
 		rec->nr++;
 		return rec;
 	}
-	if (!slot || !stack_store_has_room(&s->store, record_bytes(new))) {
+	if (!slot || !stack_log_has_room(log, record_bytes(new))) {
 		drop(s, slot ? DROP_LOG_FULL : DROP_HASH_FULL, new->class);
 		return NULL;
 	}
 	new->nr = 1;
-	new->nr_pinned = 0;
+	new->nr_pinned = new->nr_before = 0;
 	new->tid = os_task_tid(task);
 	new->pid = os_task_pid(task);
 	new->code_map = os_task_code_map(task);
 	os_task_comm(task, new->comm);
-	stack_store_add(&s->store, slot, tag, record_bytes(new));
+	stack_log_add(log, slot, tag, record_bytes(new));
 	return new;
 }
 
@@ -214,10 +262,13 @@ static bool is_in_report(u32 context)
 static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, u32 context,
 				   u64 start_cycles)
 {
-	struct sample_record *new = stack_store_new(&s->store), *rec;
 	u64 task_key = os_task_key(os_current_task()), pc = os_regs_pc(regs);
+	struct sample_record *new, *rec;
 	struct stack_walk walk;
 
+	if (pf_unlikely(stack_log_is_half_full(s->store.log)) && stack_store_switch(&s->store))
+		forget_recent(s);
+	new = stack_log_new(s->store.log);
 	if (pf_unlikely(is_in_report(context))) {
 		new->pcs[0] = walk.hash = (u64)report_printf;
 		walk.counts = STACK_COUNTS(1, 0, STACK_TRUNCATED_REPORT, STACK_NOT_REPLAYABLE);
@@ -326,14 +377,13 @@ static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 		return false;
 	}
 	/* 31,000 instructions, at 1 MiB: as long as three samples at 100 kHz, which are lost. */
-	if (!stack_store_clear(&s->store)) {
+	if (!stack_store_clear(&s->store, s->generation)) {
 		s->counts.nr_attempts++;
 		drop(s, s->store.log ? DROP_PINNED : DROP_NO_MEMORY,
 		     os_regs_user(regs) ? HEAT_USER : kernel_class(in_nmi, os_current_task()));
 		return false;
 	}
-	for (u32 i = 0; i < PF_ARRAY_SIZE(s->recent); i++)
-		s->recent[i] = &nobody;
+	forget_recent(s);
 	s->is_stale = false;
 	s->gate = gate;
 	return true;
@@ -366,6 +416,72 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 	else
 		take_slowly(s, regs, start_cycles, in_nmi);
 }
+
+static struct stack_store *store_of_cpu(unsigned int cpu)
+{
+	return &os_per_cpu(sample_cpus, cpu).store;
+}
+
+static u32 bytes_of_record(const void *rec)
+{
+	return record_bytes(rec);
+}
+
+/* Keeps only the function that was interrupted, or nothing of user code. */
+static void cut_chain(struct sample_record *rec)
+{
+	if (rec->nr_kernel && !os_symbol_lookup(rec->pcs[0], &rec->pcs[0], NULL, 0))
+		rec->pcs[0] = 0;
+	rec->nr_kernel = rec->nr_kernel != 0;
+	rec->nr_user = 0;
+	rec->truncated = STACK_TRUNCATED_ROOM;
+	rec->replayable = STACK_NOT_REPLAYABLE;
+}
+
+/* Samples without a process are of kernel threads, or of threads that have left theirs. */
+static bool has_ended(const struct sample_record *rec)
+{
+	return !rec->pid || os_live_key_floor(rec->pid) >= rec->task_key;
+}
+
+static void fold(void *rec_, u32 level)
+{
+	struct sample_record *rec = rec_;
+	bool ended = has_ended(rec);
+
+	if (ended || level >= STACK_LEVEL_LIVE)
+		rec->task_key = rec->tid = rec->pid = 0;
+	if (rec->nr < stack_level_weight(level, ended))
+		cut_chain(rec);
+	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
+		rec->code_map = 0;
+		memcpy(rec->comm, "[others]\0\0\0\0\0\0\0", sizeof(rec->comm));
+	}
+	if (level >= STACK_LEVEL_LAST) {
+		rec->syscall = OS_NO_SYSCALL;
+		if (rec->nr_kernel)
+			rec->pcs[0] = 0;
+	}
+}
+
+static void add(void *to_, const void *from_)
+{
+	struct sample_record *to = to_;
+	const struct sample_record *from = from_;
+
+	to->nr += from->nr;
+	to->nr_before += from->nr_before;
+}
+
+static struct stack_kind kind = {
+	.name = "samples",
+	.store = store_of_cpu,
+	.max_record_bytes = RECORD_BYTES(SAMPLE_MAX_DEPTH),
+	.key_offset = __builtin_offsetof(struct sample_record, tid),
+	.record_bytes = bytes_of_record,
+	.fold = fold,
+	.add = add,
+};
 
 void sample_self_cost(u64 *nr, u64 *cycles)
 {

@@ -4,7 +4,6 @@
 
 /* The sample store of each CPU: store.c writes it, store_read.c reads it. */
 
-#include "../stack_store.h"
 #include "samples.h"
 
 #define GATE_OFF    PF_BIT(0)

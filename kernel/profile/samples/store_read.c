@@ -13,21 +13,25 @@
 static u32 nr_pins; /* of the one reader, who may nest them */
 static u64 pinned_generation;
 
+static struct sample_record *next_record(const struct sample_cpu *s,
+					 const struct sample_record *rec)
+{
+	return (struct sample_record *)stack_store_next(&s->store, rec,
+							rec ? record_bytes(rec) : 0);
+}
+
 /* Copies each record's count within the record, and adds the counts up by class. */
 static void count_records(struct sample_cpu *s)
 {
-	u32 bytes = stack_store_pin_records(&s->store);
+	struct sample_record *rec = NULL;
 
-	for (u32 at = 0; at < bytes; s->pinned.nr_records++) {
-		struct sample_record *rec = (struct sample_record *)(s->store.log + at);
-
+	s->pinned.log_bytes = stack_store_pin_records(&s->store, current_generation());
+	for (; (rec = next_record(s, rec)); s->pinned.nr_records++) {
 		rec->nr_pinned = pf_read_once(rec->nr);
 		s->pinned.nr_stored += rec->nr_pinned;
 		s->pinned.nr_class[rec->class] += rec->nr_pinned;
 		if (!(rec->flags & SAMPLE_IRQS_ON))
 			s->pinned.nr_irqs_off += rec->nr_pinned;
-		at += record_bytes(rec);
-		os_assert(at <= bytes);
 	}
 }
 
@@ -120,7 +124,6 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 		return;
 	add_drops(pinned, &counts);
 	pinned->self_cycles = counts.self_cycles;
-	pinned->log_bytes = s->store.pinned_bytes;
 	nr_after = nr_attempts(&counts);
 	nr_known = pinned->nr_stored;
 	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
@@ -181,20 +184,19 @@ const struct sample_stats *samples_stats(unsigned int cpu)
 	return &os_per_cpu(sample_cpus, cpu).pinned;
 }
 
-const struct sample_record *samples_of_cpu(unsigned int cpu, u32 *nr_bytes)
+const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_bytes)
 {
 	const struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
 
-	os_assert(nr_pins);
-	*nr_bytes = s->pinned_bytes;
-	return (const struct sample_record *)s->log;
+	os_assert(nr_pins && part < STACK_PARTS);
+	*nr_bytes = s->parts[part].bytes;
+	return (const struct sample_record *)s->parts[part].records;
 }
 
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec)
 {
 	os_assert(nr_pins);
-	return stack_store_next(&os_per_cpu(sample_cpus, cpu).store, rec,
-				rec ? record_bytes(rec) : 0);
+	return next_record(&os_per_cpu(sample_cpus, cpu), rec);
 }
 
 /*

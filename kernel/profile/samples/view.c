@@ -147,17 +147,19 @@ visit_all(struct view *view, const struct sample_scope *scope,
 
 	clear(view);
 	os_for_each_cpu(cpu) {
-		const struct sample_record *rec;
-		u32 nr_bytes;
+		for (u32 part = 0; part < STACK_PARTS; part++) {
+			const struct sample_record *rec;
+			u32 nr_bytes;
 
-		rec = samples_of_cpu(cpu, &nr_bytes);
-		for (; nr_bytes; nr_bytes -= record_bytes(rec), rec = next_record(rec)) {
-			if (!rec->nr_pinned || !sample_is_in(rec, scope))
-				continue;
-			view->nr_samples += rec->nr_pinned;
-			view->nr_class[rec->class] += rec->nr_pinned;
-			view->nr_truncated[rec->truncated] += rec->nr_pinned;
-			visit(view, rec, arg);
+			rec = samples_of_cpu(cpu, part, &nr_bytes);
+			for (; nr_bytes; nr_bytes -= record_bytes(rec), rec = next_record(rec)) {
+				if (!rec->nr_pinned || !sample_is_in(rec, scope))
+					continue;
+				view->nr_samples += rec->nr_pinned;
+				view->nr_class[rec->class] += rec->nr_pinned;
+				view->nr_truncated[rec->truncated] += rec->nr_pinned;
+				visit(view, rec, arg);
+			}
 		}
 	}
 }
@@ -423,9 +425,15 @@ static void visit_function(struct view *view, const struct sample_record *rec, c
 	char name[OS_SYMBOL_BYTES];
 	u64 start;
 
-	if (rec->class != HEAT_USER && os_symbol_lookup(rec->pcs[0], &start, name, sizeof(name)) &&
-	    !strcmp(name, function))
-		add_sample(view, find_row(view, rec->pcs[0], start, 0, ""), rec);
+	if (rec->class == HEAT_USER || !os_symbol_lookup(rec->pcs[0], &start, name, sizeof(name)) ||
+	    strcmp(name, function))
+		return;
+	/* The instruction is not known any more if only the function was kept. */
+	add_sample(view,
+		   rec->truncated == STACK_TRUNCATED_ROOM ?
+			   NULL :
+			   find_row(view, rec->pcs[0], start, 0, ""),
+		   rec);
 }
 
 static int compare_address(const void *a_, const void *b_)
@@ -444,7 +452,7 @@ void view_function(struct view *view, const char *function)
 static void visit_user(struct view *view, const struct sample_record *rec, const void *program)
 {
 	if (rec->class == HEAT_USER && rec->program == *(const u8 *)program)
-		add_sample(view, find_row(view, rec->pcs[0], 0, 0, ""), rec);
+		add_sample(view, find_row(view, rec->nr_user ? rec->pcs[0] : 0, 0, 0, ""), rec);
 }
 
 void view_user(struct view *view, const struct sample_scope *scope, u8 program)

@@ -118,6 +118,7 @@ static void end_life(struct profile_task *pt)
 	add(&lives->nr_threads, 1);
 	add(&lives->cycles, os_cycles() - pt->created_cycles);
 	add(&lives->off_cycles, os_off_cycles(pt) - pt->created_cycles);
+	add(&lives->ready_cycles, pt->ready_cycles);
 	add(&lives->nr_migrations, pt->nr_migrations);
 	add(&lives->fault_cycles, pt->fault_cycles);
 	add(&lives->irq.cycles, pt->irq.cycles);

@@ -32,8 +32,9 @@ struct wait_key {
 /* Empties the store, unless a reader has pinned it. Returns true if it was emptied. */
 static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 {
-	if (!stack_store_clear(&w->store))
+	if (!stack_store_clear(&w->store, generation))
 		return false;
+	stack_log_clear(&w->wakers, generation);
 	memset(w->recent, 0, sizeof(w->recent));
 	w->lost = (struct wait_lost){ 0 };
 	pf_write_once(w->generation, generation);
@@ -52,30 +53,41 @@ static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
  * Returns the record with the key of the new one; if there is none, adds the new one. NULL: no
  * room.
  */
-static struct wait_record *store(struct wait_cpu *w, struct wait_record *new, u32 tag)
+static struct wait_record *store(struct stack_log *log, struct wait_record *new, u32 tag)
 {
 	/*
 	 * Compares as many pcs as new has: if a record has another number of pcs, its context
 	 * differs, which is compared first.
 	 */
-	u64 *slot = stack_store_find(&w->store, new, tag,
-				     __builtin_offsetof(struct wait_record, process),
-				     KEY_WORDS + new->nr_kernel + new->nr_user);
+	u64 *slot = stack_log_find(log, new, tag, __builtin_offsetof(struct wait_record, process),
+				   KEY_WORDS + new->nr_kernel + new->nr_user);
 
 	if (slot && *slot)
-		return stack_store_record(&w->store, slot);
-	if (!slot || !stack_store_has_room(&w->store, wait_record_bytes(new)))
+		return stack_log_record(log, slot);
+	if (!slot || !stack_log_has_room(log, wait_record_bytes(new)))
 		return NULL;
 	new->nr = new->asleep_cycles = new->ready_cycles = new->max_cycles = 0;
-	stack_store_add(&w->store, slot, tag, wait_record_bytes(new));
+	stack_log_add(log, slot, tag, wait_record_bytes(new));
 	return new;
+}
+
+/* Returns the log for a new record. Makes room in the log of waits. */
+static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
+{
+	if (is_waker)
+		return &w->wakers;
+	if (pf_unlikely(stack_log_is_half_full(w->store.log)) && stack_store_switch(&w->store))
+		memset(w->recent, 0, sizeof(w->recent));
+	return w->store.log;
 }
 
 /* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
 static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wait_key *key,
 					    const os_regs_t *regs, struct recent *recent)
 {
-	struct wait_record *new = stack_store_new(&w->store), *rec;
+	bool is_waker = key->context >> 16 >= WAKER_THREAD;
+	struct stack_log *log = log_for(w, is_waker);
+	struct wait_record *new = stack_log_new(log), *rec;
 	u32 depth = key->task_key ? WAIT_MAX_DEPTH : INTERRUPT_DEPTH;
 	struct stack_walk walk = os_stack_walk(regs, new->pcs, depth);
 	os_task_t *task = os_current_task();
@@ -84,7 +96,7 @@ static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wai
 
 	new->process = new->comm[0] = new->comm[1] = new->code_map = 0;
 	if (key->task_key) {
-		new->process = proc ? wait_process_number(proc) : 0;
+		new->process = proc && !is_waker ? wait_process_number(proc) : 0;
 		new->code_map = os_task_code_map(task);
 		os_task_comm(task, new->comm);
 	}
@@ -92,9 +104,16 @@ static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wai
 	new->name = key->name;
 	new->addr = key->addr;
 	new->context = key->context | walk.counts << 32;
+	if (pf_unlikely(is_waker && new->nr_user &&stack_log_is_half_full(log))) {
+		new->nr_user = 0;
+		new->truncated = STACK_TRUNCATED_ROOM;
+		hash = 0;
+		for (u32 i = 0; i < new->nr_kernel; i++)
+			hash = stack_hash(hash, new->pcs[i]);
+	}
 	for (const u64 *word = &new->process; word != new->pcs; word++)
 		hash = stack_hash(hash, *word);
-	rec = store(w, new, hash >> 32);
+	rec = store(log, new, hash >> 32);
 	if (rec && rec->replayable == STACK_REPLAYABLE)
 		*recent = (struct recent){ key->task_key, rec };
 	return rec;
@@ -145,6 +164,8 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 		rec = find(w, key, task, &regs);
 	if (rec)
 		rec->nr++;
+	else
+		w->lost.nr_wakers++;
 	stack_store_end(&w->store);
 	pt->waker = rec;
 	pt->waker_generation = generation;
@@ -174,6 +195,7 @@ pf_noinline void profile_irq_ended(void)
 	struct profile_task *pt = os_current_profile();
 	u64 start = os_this_cpu_read(profile_irq_start), cycles = os_cycles() - start;
 
+	stack_collect_poll();
 	/* If the interrupt came while waits were off, the start is that of an older one. */
 	if (start < pf_read_once(waits_since_cycles))
 		return;
@@ -264,6 +286,7 @@ pf_noinline void profile_wait_ended(u64 now)
 	} else {
 		pt->nr_preempted++;
 	}
+	pt->ready_cycles += now - woken;
 	if (begin(w, generation))
 		rec = find(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);

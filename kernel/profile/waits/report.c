@@ -192,6 +192,8 @@ void report_end_waits(u32 times_column)
 	table_end();
 	if (lost.nr)
 		table_note("not in the store: %lu waits of all threads, no room", lost.nr);
+	if (lost.nr_wakers)
+		table_note("no room for the wakers of %lu waits of all threads", lost.nr_wakers);
 	if (wait_view.nr_dropped)
 		table_note("no room for %lu waits' rows", wait_view.nr_dropped);
 	table_note_others(table_nr_others(), table_others_sum(times_column), "waits");

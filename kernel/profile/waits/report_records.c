@@ -21,7 +21,6 @@ enum {
 	CODE_MAP,
 	KERNEL,
 	USER,
-	WAKER_PID,
 	WAKER_COMM,
 	WAKER_CODE_MAP,
 	WAKER_KERNEL,
@@ -30,8 +29,8 @@ enum {
 };
 
 /*
- * A wait that has not ended has only the kernel's part of its chain. A waker without a pid is a
- * kernel thread; without a name, it is an interrupt.
+ * A wait that has not ended has only the kernel's part of its chain. A waker without a name is an
+ * interrupt.
  */
 static const struct column columns[NR_COLUMNS] = {
 	[CPU] = { NULL, "cpu", COLUMN_COUNT },
@@ -46,7 +45,6 @@ static const struct column columns[NR_COLUMNS] = {
 	[CODE_MAP] = { NULL, "code_map", COLUMN_COUNT },
 	[KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
 	[USER] = { NULL, "user", COLUMN_ADDRESSES },
-	[WAKER_PID] = { NULL, "waker_pid", COLUMN_COUNT },
 	[WAKER_COMM] = { NULL, "waker_comm", COLUMN_TEXT },
 	[WAKER_CODE_MAP] = { NULL, "waker_code_map", COLUMN_COUNT },
 	[WAKER_KERNEL] = { NULL, "waker_kernel", COLUMN_ADDRESSES },
@@ -81,7 +79,6 @@ static void print_record(unsigned int cpu, const struct wait_record *rec,
 		cells[ADDRESS] = cell_nr(rec->addr);
 	if (waker) {
 		report_wait_comm(waker_comm, waker->comm);
-		cells[WAKER_PID] = cell_nr(wait_pid(waker->process));
 		if (waker->kind == WAKER_THREAD)
 			cells[WAKER_COMM] = cell_text(waker_comm);
 		cells[WAKER_CODE_MAP] = cell_nr(waker->code_map);

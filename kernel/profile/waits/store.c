@@ -4,11 +4,16 @@
  * reader copies a record's counters, and copies them again if the CPU's seq has changed meanwhile.
  * A reset raises the generation. Each CPU empties its store at its next event, unless a reader has
  * pinned it.
+ *
+ * Wakers are in a log of their own. They have no pid, so there are few of them: at most one for
+ * each program and call chain. When their log is half full, new ones keep only the kernel's part of
+ * the chain. Waits point to them, so this log only grows until a reset.
  */
 
 #include "store.h"
 
 #define LOG_BYTES     (256ul << 10)
+#define WAKER_BYTES   (128ul << 10)
 #define MIN_LOG_BYTES (16ul << 10)
 
 #define FIRST_GENERATION 1
@@ -19,20 +24,100 @@ u64 waits_since_cycles;
 
 static u32 nr_pins;
 
+static struct stack_store *store_of_cpu(unsigned int cpu)
+{
+	return &os_per_cpu(wait_cpus, cpu).store;
+}
+
+static u32 bytes_of_record(const void *rec)
+{
+	return wait_record_bytes(rec);
+}
+
+static bool has_ended(const struct wait_record *rec)
+{
+	u32 pid = wait_pid(rec->process);
+
+	return rec->process == WAIT_ENDED ||
+	       (rec->process && rec->process != wait_number_of(os_live_key_floor(pid), pid));
+}
+
+/* Keeps the kernel's part of the chain, which has few different values. */
+static void cut_chain(struct wait_record *rec)
+{
+	rec->nr_user = 0;
+	rec->truncated = STACK_TRUNCATED_ROOM;
+	rec->replayable = STACK_NOT_REPLAYABLE;
+	rec->addr = 0;
+}
+
+/* A record weighs 1 for each 4,096 cycles of its waits. */
+static void fold(void *rec_, u32 level)
+{
+	struct wait_record *rec = rec_;
+	bool ended = has_ended(rec);
+
+	if (ended || (level >= STACK_LEVEL_LIVE && rec->process))
+		rec->process = WAIT_ENDED;
+	if ((rec->asleep_cycles + rec->ready_cycles) >> 12 < stack_level_weight(level, ended))
+		cut_chain(rec);
+	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
+		rec->code_map = 0;
+		memcpy(rec->comm, "[others]\0\0\0\0\0\0\0", sizeof(rec->comm));
+	}
+	if (level >= STACK_LEVEL_LAST) {
+		rec->waker = NULL;
+		rec->name = NULL;
+		rec->syscall = OS_NO_SYSCALL;
+		rec->nr_kernel = 0;
+	}
+}
+
+static void add(void *to_, const void *from_)
+{
+	struct wait_record *to = to_;
+	const struct wait_record *from = from_;
+
+	to->nr += from->nr;
+	to->asleep_cycles += from->asleep_cycles;
+	to->ready_cycles += from->ready_cycles;
+	to->max_cycles = pf_max(to->max_cycles, from->max_cycles);
+}
+
+static struct stack_kind kind = {
+	.name = "waits",
+	.store = store_of_cpu,
+	.max_record_bytes = RECORD_BYTES(WAIT_MAX_DEPTH),
+	.key_offset = __builtin_offsetof(struct wait_record, process),
+	.record_bytes = bytes_of_record,
+	.fold = fold,
+	.add = add,
+};
+
+static bool init_wakers(struct wait_cpu *w, u64 bytes)
+{
+	bytes = pf_max(pf_min(bytes, WAKER_BYTES), MIN_LOG_BYTES);
+	w->wakers.generation = FIRST_GENERATION;
+	return stack_log_init(&w->wakers, bytes, kind.max_record_bytes);
+}
+
 void waits_init(void)
 {
-	u64 bytes = stack_store_affordable(LOG_BYTES, MIN_LOG_BYTES, 64);
+	u64 bytes = stack_store_affordable(LOG_BYTES, MIN_LOG_BYTES, 32);
 	unsigned int cpu;
 
 	os_for_each_cpu(cpu) {
 		struct wait_cpu *w = &os_per_cpu(wait_cpus, cpu);
 
-		stack_store_init(&w->store, &bytes, MIN_LOG_BYTES, RECORD_BYTES(WAIT_MAX_DEPTH));
-		if (w->store.log)
-			w->generation = FIRST_GENERATION; /* it is empty */
-		else
+		stack_store_init(&w->store, &bytes, MIN_LOG_BYTES, kind.max_record_bytes);
+		if (!w->store.log || !init_wakers(w, bytes / 2)) {
 			os_printk("profile: no memory for waits of CPU %u\n", cpu);
+			w->store.log = NULL;
+			continue;
+		}
+		w->store.log->generation = w->generation = FIRST_GENERATION; /* it is empty */
 	}
+	stack_collect_start(&kind);
 	waits_restart_since();
 	pf_write_once(waits_generation, FIRST_GENERATION);
 }
@@ -64,7 +149,7 @@ static void pin_cpu(struct wait_cpu *w)
 	if (has_records(w)) {
 		stack_store_pin(&w->store);
 		if (has_records(w)) {
-			stack_store_pin_records(&w->store);
+			stack_store_pin_records(&w->store, w->generation);
 			return;
 		}
 	}
@@ -135,6 +220,7 @@ struct wait_lost waits_read_lost(void)
 			continue;
 		lost.nr += pf_read_once(w->lost.nr);
 		lost.cycles += pf_read_once(w->lost.cycles);
+		lost.nr_wakers += pf_read_once(w->lost.nr_wakers);
 	}
 	return lost;
 }

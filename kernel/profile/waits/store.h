@@ -4,7 +4,6 @@
 
 /* The store of waits of each CPU. record.c writes to it, store.c reads it. */
 
-#include "../stack_store.h"
 #include "waits.h"
 
 #define LOG2_RECENT	 9
@@ -17,7 +16,8 @@ struct recent {
 
 struct wait_cpu {
 	struct stack_store store;
-	u64 generation; /* of the store and of the lost counter */
+	struct stack_log wakers; /* never switched, because records of waits point into it */
+	u64 generation;		 /* of the store, the wakers and the lost counters */
 	struct wait_lost lost;
 	struct recent recent[PF_BIT(LOG2_RECENT)];
 };

@@ -35,20 +35,16 @@ static int compare_parts(const void *a, const void *b)
 	return compare_u64(((const struct part *)b)->cycles, ((const struct part *)a)->cycles);
 }
 
-/* Makes the parts, the longest first. Returns how long the threads were ready. */
-static u64 add_rows(struct part *parts, const struct wait_view *view)
+/* Makes the parts, the longest first. */
+static void add_rows(struct part *parts, const struct wait_view *view)
 {
-	u64 ready = 0;
-
 	for (u32 i = 0; i < view->nr_rows; i++) {
 		const struct wait_row *row = &view->rows[i];
 
-		ready += row->ready_cycles;
 		if (row->asleep_cycles)
 			add_part(parts, row->name, row->asleep_cycles);
 	}
 	os_sort(parts, NR_NAMES, sizeof(parts[0]), compare_parts);
-	return ready;
 }
 
 static u64 usecs(u64 cycles)
@@ -68,10 +64,11 @@ static size_t print_part(char *line, size_t size, size_t len, const char *name, 
 static void print_waits(const struct profile_lives *lives, const struct wait_view *view)
 {
 	struct part parts[NR_NAMES] = { 0 };
-	u64 ready = add_rows(parts, view), known = ready, total = usecs(ready);
+	u64 ready = lives->ready_cycles, known = ready, total = usecs(ready);
 	char line[320];
 	size_t len = 0;
 
+	add_rows(parts, view);
 	for (u32 i = 0; i < NR_NAMES && parts[i].name; i++) {
 		u64 us = usecs(parts[i].cycles);
 

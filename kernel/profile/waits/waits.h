@@ -10,11 +10,13 @@
 
 #include "../off_time.h"
 #include "../report.h"
+#include "../stack_store.h"
 
 #include <lego/stack_walk.h>
 
 #define WAIT_MAX_DEPTH	48
 #define WAIT_PID_BITS	24
+#define WAIT_ENDED	(~0ull << WAIT_PID_BITS) /* processes that have ended; they have no pid */
 #define WAIT_NAME_BYTES 128
 
 enum wait_kind {
@@ -35,7 +37,7 @@ struct wait_record {
 	u64 ready_cycles;  /* from the wake-up until the thread ran again */
 	u64 max_cycles;	   /* the longest wait, asleep and ready */
 	/* The key, compared whole: from here to the last of pcs. */
-	u64 process; /* wait_process_number(); 0: a kernel thread, or an interrupt */
+	u64 process; /* wait_process_number(); 0: a kernel thread, or of a waker; or WAIT_ENDED */
 	u64 comm[2];
 	u64 code_map;			 /* os_task_code_map() */
 	const struct wait_record *waker; /* NULL: preempted, or unknown */
@@ -96,15 +98,20 @@ typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
 void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit);
 
 struct wait_lost {
-	u64 nr, cycles;
+	u64 nr, cycles; /* waits that had no room */
+	u64 nr_wakers;	/* wake-ups whose waker had no room */
 };
 struct wait_lost waits_read_lost(void);
 
 /* Returns a number that no other process has or had, with the pid in its low bits. */
+static inline u64 wait_number_of(u64 key_floor, u32 pid)
+{
+	return key_floor >> 8 << WAIT_PID_BITS | pid;
+}
+
 static inline u64 wait_process_number(os_process_t *proc)
 {
-	return os_process_profile(proc)->key_floor >> 8 << WAIT_PID_BITS |
-	       (u32)os_process_pid(proc);
+	return wait_number_of(os_process_profile(proc)->key_floor, os_process_pid(proc));
 }
 
 static inline u32 wait_pid(u64 process_number)

@@ -117,6 +117,7 @@ struct profile_task {
 	u64 waker_generation; /* of the store that has that record */
 	u64 nr_waits;
 	u64 nr_preempted;	/* waits in which it did not sleep */
+	u64 ready_cycles;	/* time ready without a CPU, in waits that have ended */
 	u64 nr_migrations;	/* waits that ended on another CPU */
 	const void *ran_on;	/* the store of the CPU on which it ran last; NULL: on none */
 	u64 fault_start_cycles; /* its CPU time when a fault of its user code began; 0: in none */
@@ -171,6 +172,7 @@ struct profile_task {
 struct profile_process {
 #ifdef CONFIG_PROFILE_HEATMAP
 	u64 key_floor; /* less than task_key of all its tasks, not less than that of older tasks */
+	u64 samples_dropped; /* that had no room since the last reset: see samples/store.c */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
 	/* Sums of the threads that have ended. */
@@ -180,6 +182,7 @@ struct profile_process {
 		u64 off_cycles; /* the part of it off a CPU */
 		u64 nr_waits;
 		u64 nr_preempted;
+		u64 ready_cycles;
 		u64 nr_migrations;
 		u64 fault_cycles; /* CPU time of page faults of user code */
 		struct profile_irq_time irq;

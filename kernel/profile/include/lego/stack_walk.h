@@ -16,6 +16,7 @@ enum stack_truncation {
 	STACK_TRUNCATED_USER_FRAME,  /* a user's frame pointer is not valid */
 	STACK_TRUNCATED_USER_MEMORY, /* a user's frame is not in memory, or may not be read now */
 	STACK_TRUNCATED_REPORT,	     /* the profiler's own report: not walked */
+	STACK_TRUNCATED_ROOM,	     /* only the function is kept, to make room: stack_collect.c */
 	NR_STACK_TRUNCATIONS,
 };
 
