@@ -129,8 +129,8 @@ test-env := BUILD='$(BUILD)' MAKELEVEL= MFLAGS= MAKEFLAGS='$(if $(overrides),-- 
 test-summary = $(test-env) $(PYTHON) scripts/test-summary.py --build $(BUILD) \
 	--pytest-args='$(PYTEST_ARGS)'
 unit-suites = --unit $(unit-programs) --pytest $(wildcard tests/unit/test_*.py)
-boot-needs = $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio \
-	$(accuracy-tools)
+boot-needs = $(vmlinux) selftest-kernel $(accuracy-tools) \
+	$(addprefix $(BUILD)/,initramfs.cpio tests.cpio diagnosis.cpio)
 
 .PHONY: test test-unit test-boot bench soak
 test: $(unit-programs) $(boot-needs)

@@ -7,6 +7,7 @@
 profile := $(BUILD)/user/profile
 user-y := profile
 user-musl-y :=
+diagnosis-y :=
 -include tests/user/Kbuild tests/diagnosis/Kbuild
 user-programs := $(addprefix $(BUILD)/user/,$(user-y) $(addsuffix .musl,$(user-musl-y)))
 
@@ -58,9 +59,10 @@ $(BUILD)/data/text $(BUILD)/data/small: scripts/mktext.py $(text-sources)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) $< $@ $(text-bytes) $(text-sources)
 
-# The image of `make run`, and that of the boot tests with every program.
+# The images of `make run` and of the boot tests. The programs of tests/diagnosis/ have an image of
+# their own, because some tests boot tests.cpio with little memory.
 .PHONY: initramfs
-initramfs: $(BUILD)/initramfs.cpio $(BUILD)/tests.cpio $(BUILD)/shell.cpio
+initramfs: $(addprefix $(BUILD)/,initramfs.cpio tests.cpio diagnosis.cpio shell.cpio)
 
 cpio-files = $(filter $(BUILD)/user/%,$1) $(addprefix /data/=,$(filter $(BUILD)/data/%,$1))
 $(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(profile) $(BUILD)/data/text
@@ -95,6 +97,9 @@ $(BUILD)/session.cpio: scripts/mkinitramfs $(shell-files) $(profile) $(built-fil
 cpio-stamp := $(BUILD)/.tests-cpio
 $(cpio-stamp): FORCE | $(BUILD)/
 	$(call stamp,$(user-programs))
-$(BUILD)/tests.cpio: scripts/mkinitramfs $(user-programs) $(BUILD)/data/small $(cpio-stamp)
+diagnosis-programs := $(addprefix $(BUILD)/user/,$(diagnosis-y))
+$(BUILD)/tests.cpio: $(filter-out $(diagnosis-programs),$(user-programs)) $(BUILD)/data/small
+$(BUILD)/diagnosis.cpio: $(diagnosis-programs)
+$(BUILD)/tests.cpio $(BUILD)/diagnosis.cpio: scripts/mkinitramfs $(cpio-stamp)
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^) --dir /tmp

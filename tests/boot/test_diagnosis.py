@@ -22,7 +22,7 @@ FIRST = 3  # rows
 @pytest.fixture
 def report_of(boot):
     def run(program: str, smp: int = 1) -> report.Report:
-        log = boot(program, smp=smp, icount=True).log
+        log = boot(program, smp=smp, icount=True, initrd="diagnosis.cpio").log
         assert report.check_log(log) == []
         (found,) = report.parse(log)
         # Each switch counted by the scheduler is in a record of waits, with its time.
@@ -132,7 +132,7 @@ def test_slow_cpu(report_of):
 def test_uncounted_numbers_are_left_out(boot):
     """With waits and strace off, the summary leaves out the numbers it would get wrong."""
     append = "profile.waits=off profile.strace=off"
-    log = boot("slow-producer", icount=True, append=append).log
+    log = boot("slow-producer", icount=True, initrd="diagnosis.cpio", append=append).log
     lines = report.Lines(log).lines
     (cpu,) = (line for line in lines if line.startswith("CPU time: "))
     nothing = r"system calls 0\.0+ \+ page faults 0\.0+ \+ interrupts 0\.0+"

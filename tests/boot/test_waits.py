@@ -21,9 +21,9 @@ def report_of(boot):
     nanosecond, so times are exact.
     """
 
-    def run(program: str, *args: object, smp: int = 1) -> report.Report:
+    def run(program: str, *args: object, **options) -> report.Report:
         append = "profile.report=wide profile.top=all"
-        log = boot(program, *args, smp=smp, icount=True, append=append).log
+        log = boot(program, *args, icount=True, append=append, **options).log
         assert report.check_log(log) == []
         return report.parse(log)[-1]
 
@@ -44,7 +44,7 @@ def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
     ],
 )
 def test_calls_wait_for_as_long_as_strace_says(report_of, program, smp, name):
-    found = report_of(program, smp=smp)
+    found = report_of(program, smp=smp, initrd="diagnosis.cpio")
     calls = calls_of(found.strace)
     waits = {row.what: row.ns for row in found.wait_views["system call"].rows}
     waits.pop("[no system call]", None)
