@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each program of tests/diagnosis/ is slow for one reason, and the default report must show it.
 
-The reason must be in the summary, or in the first three rows of a table.
+The reason must be in the summary, or in the first three rows of a table. diagnosis.py lists what
+the report says of each program that is written as people write programs.
 """
 
 from __future__ import annotations
 
 import bisect
 import re
-import subprocess
 
 import pytest
-from elftools.elf.elffile import ELFFile
 
+import diagnosis
 import report
-from harness import BUILD
-
-FIRST = 3  # rows
+from diagnosis import FIRST, file_offset, symbols
+from harness import script_image
 
 
 @pytest.fixture
 def report_of(boot):
     def run(program: str, smp: int = 1) -> report.Report:
-        log = boot(program, smp=smp, icount=True, initrd="diagnosis.cpio").log
+        log = boot(program, smp=smp, icount=True, initrd=diagnosis.IMAGE).log
         assert report.check_log(log) == []
         (found,) = report.parse(log)
         # Each switch counted by the scheduler is in a record of waits, with its time.
@@ -34,29 +33,30 @@ def report_of(boot):
     return run
 
 
-def symbols(program: str) -> list[tuple[int, str]]:
-    nm = ["nm", BUILD / "user" / program]
-    out = subprocess.run(nm, capture_output=True, text=True, check=True).stdout
-    words = (line.split() for line in out.splitlines())
-    return sorted((int(word[0], 16), word[2]) for word in words if len(word) == 3)
-
-
-def file_offset(program: str, address: int) -> int:
-    """Returns the offset in the file. Zeroed data (.bss) has one if its page has other data."""
-    with (BUILD / "user" / program).open("rb") as file:
-        (offset,) = [
-            load["p_offset"] + address - load["p_vaddr"]
-            for load in ELFFile(file).iter_segments("PT_LOAD")
-            if load["p_vaddr"] <= address < load["p_vaddr"] + load["p_memsz"]
-        ]
-        return offset
-
-
 def functions(program: str, chain: str) -> list[str]:
     """Returns the functions of a call chain, which is printed as addresses."""
     table = symbols(program)
     addrs = [int(addr, 16) for addr in chain.split(" < ")]
     return [table[bisect.bisect_right(table, (addr, "~")) - 1][1] for addr in addrs]
+
+
+@pytest.mark.parametrize("case", diagnosis.CASES, ids=str)
+def test_cause(boot, tmp_path, case):
+    program: str | None = case.program
+    options = {"smp": case.smp, "icount": True, "initrd": diagnosis.IMAGE}
+    if "user" in case.rows:
+        options["append"] = "profile.heatmap=user profile.top=all"
+    if case.needs_shell:
+        options["initrd"] = script_image(tmp_path, case.program, (case.program,))
+        program = None
+    tables = diagnosis.tables_of(boot(program, **options).log, case.program)
+    wrong = []
+    for name, patterns in case.rows.items():
+        first = tables[name][:FIRST]
+        wrong += [f"{name} lacks {p!r}" for p in patterns if not any(re.match(p, r) for r in first)]
+    for name, pattern in case.never.items():
+        wrong += [f"{name} has {row!r}" for row in tables[name] if re.match(pattern, row)]
+    assert not wrong, tables
 
 
 def test_slow_call(report_of):
@@ -132,7 +132,7 @@ def test_slow_cpu(report_of):
 def test_uncounted_numbers_are_left_out(boot):
     """With waits and strace off, the summary leaves out the numbers it would get wrong."""
     append = "profile.waits=off profile.strace=off"
-    log = boot("slow-producer", icount=True, initrd="diagnosis.cpio", append=append).log
+    log = boot("slow-producer", icount=True, initrd=diagnosis.IMAGE, append=append).log
     lines = report.Lines(log).lines
     (cpu,) = (line for line in lines if line.startswith("CPU time: "))
     nothing = r"system calls 0\.0+ \+ page faults 0\.0+ \+ interrupts 0\.0+"

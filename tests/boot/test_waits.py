@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+import diagnosis
 import report
 from harness import BUILD, ROOT, make
 
@@ -44,7 +45,7 @@ def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
     ],
 )
 def test_calls_wait_for_as_long_as_strace_says(report_of, program, smp, name):
-    found = report_of(program, smp=smp, initrd="diagnosis.cpio")
+    found = report_of(program, smp=smp, initrd=diagnosis.IMAGE)
     calls = calls_of(found.strace)
     waits = {row.what: row.ns for row in found.wait_views["system call"].rows}
     waits.pop("[no system call]", None)

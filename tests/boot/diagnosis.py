@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the default report must say, and must not say, of programs in tests/diagnosis/.
+
+tables_of() makes short texts of the rows of a report, such as `sys_poll, 257417 calls`, largest
+first. Rows of less than 5 % of their table, and waits of less than 5 % of the run, are left out:
+they are no cause of anything. Each case has patterns for these texts.
+
+The tables are those of the report, and these:
+
+    run       the CPU time of the process's threads, as a share of the run's time
+    cpu       the parts of the CPU time, from the summary
+    user      the samples of each user function, as a share of the process's samples
+    programs  how many processes ended, by program
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Iterable
+
+from elftools.elf.elffile import ELFFile
+
+import report
+from harness import BUILD
+from report_waits import WaitRow
+from test_heatmap_chain import Program, user_rows
+
+IMAGE = "diagnosis.cpio"
+FIRST = 3  # rows
+LEAST_PERCENT = 5
+
+# One thread runs all the time. No wait is a cause.
+ONE_CPU = r"CPU time, (9[89]|10[0-2]) %"
+ANY_WAIT = "futex|sleep|pipe|proc|mm|a CPU"
+KERNEL = "system calls|page faults|interrupts"
+
+
+@dataclass(frozen=True)
+class Case:
+    """
+    rows: by table, patterns that must match one of its first three rows. never: by table, a
+    pattern that must match no row.
+    """
+
+    program: str
+    rows: dict[str, tuple[str, ...]]
+    never: dict[str, str] = field(default_factory=dict)
+    smp: int = 1
+    needs_shell: bool = False
+
+    def __str__(self) -> str:
+        return self.program
+
+
+CASES = (
+    # Only user code. The server of slow-spin sleeps, but nobody waits for that without the CPU.
+    Case(
+        "slow-spin",
+        {"run": (ONE_CPU,), "user": (r"wait_for_answer, (9\d|100) %",)},
+        {"waits": "futex|pipe|mm", "cpu": KERNEL},
+    ),
+    Case(
+        "slow-search",
+        {"run": (ONE_CPU,), "user": (r"find_customer, (9\d|100) %",)},
+        {"waits": ANY_WAIT, "cpu": KERNEL},
+    ),
+    Case(
+        "slow-recursion",
+        {"run": (ONE_CPU,), "user": (r"visit_tree, (9\d|100) %",)},
+        {"waits": ANY_WAIT, "cpu": KERNEL},
+    ),
+    # Too many system calls. The time of each call is small, so the numbers are the cause.
+    Case(
+        "slow-fsync",
+        {"run": (ONE_CPU,), "strace": ("sys_write, 50000 calls", "sys_fsync, 50000 calls")},
+        {"waits": ANY_WAIT, "cpu": "page faults|interrupts"},
+    ),
+    Case(
+        "slow-mmap",
+        {
+            "run": (ONE_CPU,),
+            "cpu": (r"system calls, [67]\d %", r"page faults, \d\d %"),
+            "strace": ("sys_munmap, 20480 calls", "sys_mmap, 20480 calls"),
+        },
+        {"waits": ANY_WAIT, "cpu": "interrupts"},
+    ),
+    Case(
+        "slow-poll",
+        {
+            "run": (ONE_CPU,),
+            "cpu": (r"system calls, [78]\d %",),
+            "strace": (r"sys_poll, \d{6} calls",),
+        },
+        {"waits": "futex|pipe|mm", "cpu": "page faults|interrupts"},
+    ),
+    Case(
+        "slow-signals",
+        {"run": (ONE_CPU,), "strace": ("sys_kill, 50000 calls", "sys_rt_sigreturn, 50000 calls")},
+        {"waits": ANY_WAIT, "cpu": "page faults|interrupts"},
+    ),
+    Case(
+        "slow-scan",
+        {
+            "run": (ONE_CPU,),
+            "cpu": (r"system calls, [78]\d %",),
+            "strace": ("sys_getdents64, 1000 calls",),
+        },
+        {"waits": ANY_WAIT, "cpu": "page faults|interrupts", "strace": "sys_(openat|close)"},
+    ),
+    Case(
+        "slow-proc",
+        {
+            "run": (ONE_CPU,),
+            "cpu": (r"system calls, [67]\d %",),
+            "strace": ("sys_read, 5000 calls", "sys_openat, 5000 calls"),
+            "heatmap": ("vsnprintf",),
+        },
+        {"waits": ANY_WAIT, "cpu": "page faults|interrupts"},
+    ),
+    # Memory.
+    Case(
+        "slow-leak",
+        {
+            "run": (ONE_CPU,),
+            "cpu": (r"page faults, [56]\d %",),
+            "strace": (r"sys_brk, \d{3} calls",),
+            "points": (r"page_fault, \d{5} times",),
+        },
+        {"waits": ANY_WAIT, "cpu": "system calls|interrupts"},
+    ),
+    Case(
+        "slow-fork",
+        {
+            "cpu": (r"system calls, [5-7]\d %",),
+            "strace": ("sys_wait4, 60 calls", "sys_clone, 60 calls"),
+            "points": (r"fork, 60 times, \d{4} us",),
+            "programs": ("slow-fork, 61 processes",),
+        },
+        {"waits": "futex|sleep|pipe|mm", "cpu": "interrupts"},
+    ),
+    Case(
+        "slow-system",
+        {"strace": ("sys_clone3, 60 calls",), "programs": ("rm, 60 processes",)},
+        {"run": r"CPU time, [2-9]\d", "waits": "futex|sleep|pipe|mm"},
+        needs_shell=True,
+    ),
+    # Waits. These programs need nearly no CPU time.
+    Case(
+        "slow-timer",
+        {"strace": (r"sys_clock_nanosleep, \d{5} calls",), "waits": (r"sleep, \d{5} times",)},
+        {"run": r"CPU time, [2-9]\d", "waits": "futex|pipe|mm|a CPU"},
+    ),
+    Case(
+        "slow-wakeup",
+        {"waits": (r"futex replied\+0x\w+, 10 times, woken by timer_run \(interrupt\)",)},
+        {"run": "CPU time", "waits": "pipe|mm|a CPU|sleep"},
+    ),
+    # Contention.
+    Case(
+        "slow-hotlock",
+        {"waits": (r"futex totals_lock, \d{3} times",), "user": (r"update_totals, [6-9]\d %",)},
+        {"waits": "futex (customers|stock)_lock|sleep|pipe|mm", "cpu": "system calls|page faults"},
+        smp=4,
+    ),
+    Case(
+        "slow-herd",
+        {
+            "cpu": (r"system calls, [5-8]\d %",),
+            "strace": (r"sys_futex, \d{4} calls",),
+            "waits": (r"futex lock, \d{3,} times", r"futex changed\+0x\w+, \d{3,} times"),
+        },
+        {"waits": "sleep|pipe|mm", "cpu": "page faults"},
+        smp=4,
+    ),
+    Case(
+        "slow-yield",
+        {"strace": (r"sys_sched_yield, \d{5,} calls",), "heatmap": ("schedule",)},
+        {"waits": r"sleep|pipe|mm|futex \w+,", "cpu": "page faults"},
+        smp=4,
+    ),
+)
+
+
+def symbols(program: str) -> list[tuple[int, str]]:
+    nm = ["nm", BUILD / "user" / program]
+    out = subprocess.run(nm, capture_output=True, text=True, check=True).stdout
+    words = (line.split() for line in out.splitlines())
+    return sorted((int(word[0], 16), word[2]) for word in words if len(word) == 3)
+
+
+def file_offset(program: str, address: int) -> int:
+    """Returns the offset in the file. Zeroed data (.bss) has one if its page has other data."""
+    with (BUILD / "user" / program).open("rb") as file:
+        (offset,) = [
+            load["p_offset"] + address - load["p_vaddr"]
+            for load in ELFFile(file).iter_segments("PT_LOAD")
+            if load["p_vaddr"] <= address < load["p_vaddr"] + load["p_memsz"]
+        ]
+        return offset
+
+
+def name_futex(program: str, what: str) -> str:
+    """Replaces the address in the program by the name of the variable, and the offset in it."""
+    match = re.fullmatch(rf"futex 0x(\w+) \({program}\+0x(\w+)\)", what)
+    if not match:
+        return what
+    address = int(match[1], 16)
+    assert int(match[2], 16) == file_offset(program, address)
+    table = symbols(program)
+    start, name = table[bisect.bisect_right(table, (address, "~")) - 1]
+    return f"futex {name}" + (f"+{address - start:#x}" if address > start else "")
+
+
+def wait_text(program: str, row: WaitRow) -> str:
+    return f"{name_futex(program, row.what)}, {row.nr} times, woken by {row.waker}"
+
+
+def texts(rows: Iterable[tuple[float, str]], total: float) -> list[str]:
+    """Returns the texts of rows, largest first, without small ones. `%` becomes the percentage."""
+    large = sorted((row for row in rows if 100 * row[0] >= LEAST_PERCENT * total), reverse=True)
+    return [text.replace("%", f"{100 * size / total:.0f} %") for size, text in large]
+
+
+def user_functions(log: str, program: str) -> Counter[str]:
+    functions: Counter[str] = Counter()
+    symbols_of = Program(program)
+    for _, file, offset, nr in user_rows(log):
+        # GCC appends .isra.0 and the like to the names of changed copies.
+        name = symbols_of.name_at(offset).split(".")[0]
+        functions[name if file == symbols_of.path else file] += nr
+    return functions
+
+
+def tables_of(log: str, program: str) -> dict[str, list[str]]:
+    """Returns the texts of all tables in the last report of the program."""
+    reports = report.parse(log)
+    found = [one for one in reports if one.why.startswith(f"{program} (pid ")][-1]
+    run_ns = round(1e9 * float(re.search(r" after (\d+\.\d+) s$", found.why)[1]))
+    summary, strace, points = found.summary, found.strace, found.process_points.rows
+    functions = [row for row in found.heatmap.rows if not report.is_rest(row)]
+    nr_samples = found.heatmap.process["samples"]
+    tables = {
+        "run": ([(1000 * summary.cpu_us, "CPU time, %")], run_ns),
+        "cpu": ([(us, f"{name}, %") for name, us in summary.cpu_parts.items()], summary.cpu_us),
+        "strace": (
+            [(row.ns, f"{row.name}, {row.nr_calls} calls") for row in strace.rows],
+            strace.total.ns,
+        ),
+        "heatmap": ([(row.nr, f"{row.name}, %") for row in functions], nr_samples),
+        "waits": ([(row.ns, wait_text(program, row)) for row in found.waits.rows], run_ns),
+        "points": (
+            [(row.ns, f"{row.name}, {row.nr} times, {row.avg_ns // 1000} us") for row in points],
+            sum(row.ns for row in points),
+        ),
+    }
+    if "Kernel Heatmap of user code" in log:
+        users = user_functions(log, program)
+        tables["user"] = ([(nr, f"{name}, %") for name, nr in users.items()], nr_samples)
+    ended = Counter(one.why.split(" (pid ")[0] for one in reports)
+    processes = [(nr, f"{name}, {nr} processes") for name, nr in ended.items()]
+    tables["programs"] = (processes, len(reports))
+    return {name: texts(*table) for name, table in tables.items()}
