@@ -318,20 +318,10 @@ static inline void os_wait_for_interrupt(bool halt)
 	}
 }
 
-#define os_irq_save()	      local_irq_save()
-#define os_irq_restore(flags) local_irq_restore(flags)
-/*
- * Returns whether the clock counts the instructions of all CPUs together, as under QEMU's -icount.
- * Recognizes QEMU's TCG with a TSC of exactly 1 GHz; without -icount it has the host's frequency.
- */
-static inline bool os_clock_counts_instructions(void)
-{
-	struct cpuid_regs regs = cpuid(0x40000000);
-
-	return tsc_khz == 1000000 && regs.ebx == 0x54474354 && regs.ecx == 0x43544743 &&
-	       regs.edx == 0x47435447; /* TCGTCGTCGTCG */
-}
-
+#define os_irq_save()			 local_irq_save()
+#define os_irq_restore(flags)		 local_irq_restore(flags)
+/* Returns whether the clock counts the instructions of all CPUs together (QEMU's -icount). */
+#define os_clock_counts_instructions()	 tsc_counts_instructions()
 #define os_cycles_per_second()		 (tsc_khz * 1000)
 
 /* Converts cycles to nanoseconds, rounded to nearest. */

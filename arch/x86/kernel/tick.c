@@ -5,6 +5,14 @@
  * sample. Deadlines are TSC values. The next tick is computed from the last deadline, not from the
  * time of the interrupt, so the tick does not drift. If the interrupt is late by several ticks,
  * they count as one.
+ *
+ * Under QEMU's -icount, all CPUs take turns on one thread of the host. A turn ends at `pause`, at
+ * `hlt`, or at a deadline of any CPU's timer. After a deadline, QEMU gives time to the CPU with the
+ * lowest number that does not halt, so that threads that compute would starve those on later CPUs.
+ * Therefore ticks hand on the time: each busy CPU in turn owns the time from one tick to the next,
+ * and the others execute `pause` in the handler, so QEMU comes to the owner. This works because all
+ * CPUs have their ticks at the same moment, so all of them are in the handler. A tick costs
+ * 60 instructions more with 4 CPUs and 100 with 8, which is 0.02 % and 0.08 % of the time.
  */
 #include <asm/tick.h>
 
@@ -19,6 +27,7 @@
 #include <lego/params.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
+#include <lego/smp.h>
 #include <lego/time.h>
 #include <lego/timer.h>
 
@@ -110,6 +119,18 @@ static noinline void run_kernel_deadline(struct pt_regs *regs, u64 now)
 	update_kernel_deadline();
 }
 
+/* Returns the CPU that owns the time from the last tick to the next. */
+static unsigned int turn_owner(void)
+{
+	unsigned int cpu, nr = 0, busy[CONFIG_NR_CPUS];
+
+	for_each_online_cpu(cpu) {
+		if (sched_nr_runnable(cpu))
+			busy[nr++] = cpu;
+	}
+	return nr ? busy[rdtsc() / tick_cycles % nr] : smp_processor_id();
+}
+
 /*
  * The handler. It sets the timer before the EOI, so that a deadline that passes in between is not
  * lost. It does not switch tasks: the return path reschedules.
@@ -117,22 +138,37 @@ static noinline void run_kernel_deadline(struct pt_regs *regs, u64 now)
 static void timer_interrupt(struct pt_regs *regs)
 {
 	u64 now = rdtsc();
+	bool ticks = now >= this_cpu_read(tick_deadline);
 
 	profile_trace(local_timer_entry, VECTOR_TIMER);
 	profile_tick(regs);
 	if (now >= this_cpu_read(kernel_deadline))
 		run_kernel_deadline(regs, now);
+	/*
+	 * Lets other CPUs take their samples. Four busy CPUs then miss 5 % of deadlines at 20 kHz,
+	 * and 12 % without this.
+	 */
+	if (unlikely(cpus_take_turns) && !ticks)
+		cpu_relax();
 	rearm();
 	profile_trace(local_timer_exit, VECTOR_TIMER);
 	apic_eoi();
+	/* After the timer is set: setting it can end the turn, which the owner needs. */
+	if (unlikely(cpus_take_turns) && ticks && turn_owner() != smp_processor_id())
+		cpu_relax();
 }
 
 void clock_start_tick(void)
 {
+	u64 first;
+
 	apic_timer_oneshot();
 	tick_cycles = tsc_khz * 1000 / tick_hz;
 	counts_per_cycle = (apic_timer_hz << 32) / (tsc_khz * 1000);
-	this_cpu_write(tick_deadline, rdtsc() + tick_cycles);
+	first = rdtsc() + tick_cycles;
+	if (cpus_take_turns)
+		first -= first % tick_cycles;
+	this_cpu_write(tick_deadline, first);
 	update_kernel_deadline();
 	timer_rearm();
 }

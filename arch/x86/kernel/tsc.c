@@ -27,7 +27,9 @@
 #include <lego/time.h>
 
 u64 tsc_khz;
+bool cpus_take_turns;
 
+#define MIN_TURN_HZ	 100 /* so a turn takes 10 ms at most */
 #define NR_ROUNDS	 3
 #define ROUND_MS	 10
 #define LONG_ROUND_SCALE 4 /* the PIT wraps after 54 ms */
@@ -267,9 +269,28 @@ static void init_apic_timer(void)
 	       (unsigned long long)apic_timer_hz / 1000, (unsigned long long)error_ppm, tick_hz);
 }
 
+bool tsc_counts_instructions(void)
+{
+	struct cpuid_regs regs = cpuid(0x40000000);
+
+	return tsc_khz == 1000000 && regs.ebx == 0x54474354 && regs.ecx == 0x43544743 &&
+	       regs.edx == 0x47435447; /* TCGTCGTCGTCG */
+}
+
+/* Turns must not get so long that a CPU waits for others noticeably. */
+static void init_turns(void)
+{
+	cpus_take_turns = nr_cpus > 1 && tsc_counts_instructions();
+	if (cpus_take_turns && tick_hz < MIN_TURN_HZ) {
+		tick_hz = MIN_TURN_HZ;
+		printk("tsc: tick_hz=%u, the least where CPUs take turns\n", tick_hz);
+	}
+}
+
 void clock_init(void)
 {
 	init_tsc();
+	init_turns();
 	init_apic_timer();
 }
 

@@ -5,6 +5,16 @@
 #include <lego/types.h>
 
 /*
+ * Returns whether the TSC counts the instructions of all CPUs together, as under QEMU's -icount.
+ * Recognizes QEMU's TCG with a TSC of exactly 1 GHz; without -icount it has the host's frequency.
+ * After clock_init().
+ */
+bool tsc_counts_instructions(void);
+
+/* Then several CPUs take turns on one thread of the host: see tick.c. Set by clock_init(). */
+extern bool cpus_take_turns;
+
+/*
  * Reads the time stamp counter, unordered: it may be read before earlier or after later
  * instructions (SDM vol. 2, RDTSC).
  */
