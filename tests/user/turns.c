@@ -5,10 +5,10 @@
  * instructions of all CPUs together.
  *
  * Each thread has a CPU of its own, the main thread CPU 0. First SPINNERS threads spin, while the
- * main thread maps, touches and unmaps 1 MiB ROUNDS times: each unmap waits for all other CPUs. Then
- * the main thread spins, too, for 100 ms. Lines `bench: <name> <cycles> <count>`: unmap, all rounds;
- * turn, the longest time in which only one thread ran; wait, the longest time in which a thread did
- * not run. The last two are measured while all spin.
+ * main thread maps, touches and unmaps 1 MiB ROUNDS times: each unmap waits for all other CPUs.
+ * Then the main thread spins, too, for 100 ms. Lines `bench: <name> <cycles> <count>`: unmap, all
+ * rounds; turn, the longest time in which only one thread ran; wait, the longest time in which a
+ * thread did not run. The last two are measured while all spin.
  *
  * Fails after LIMIT_MS of the guest's time, in whichever thread runs then.
  */
