@@ -128,6 +128,9 @@ class Strace:
     notes: list[str] = field(default_factory=list)
 
     def row(self, name: str) -> StraceRow | None:
+        """Returns the row of a call, or None. The table must have all rows (profile.top=all)."""
+        if any(is_rest(row) for row in self.rows):
+            raise ReportError(f"the table lacks rows, so it cannot tell about {name}")
         return next((row for row in self.rows if row.name == f"sys_{name}"), None)
 
 
@@ -471,15 +474,18 @@ def check_strace(table: Strace) -> list[str]:
             wrong.append(f"strace: {row.name}: a row without a call")
         if row.nr_errors > row.nr_calls:
             wrong.append(f"strace: {row.name}: more errors than calls")
-    if any(a.ns < b.ns for a, b in zip(table.rows, table.rows[1:])):
+    shown = [row for row in table.rows if not is_rest(row)]
+    if any(a.ns < b.ns for a, b in zip(shown, shown[1:])):
         wrong.append("strace: rows are not sorted by time")
+    if len(table.rows) > len(shown) + 1 or shown != table.rows[: len(shown)]:
+        wrong.append("strace: the others are not the last row")
     names = [row.name for row in table.rows]
     wrong += [f"strace: two rows for {name}" for name in twice(names)]
     return wrong
 
 
-def is_rest(row: HeatRow) -> bool:
-    """Returns whether a row sums up functions below the top, or samples that were not stored."""
+def is_rest(row: HeatRow | StraceRow) -> bool:
+    """Returns whether a row sums up rows below the top, or samples that were not stored."""
     return bool(re.fullmatch(r"\[\d+ others?\]|\[dropped\]", row.name))
 
 

@@ -18,7 +18,9 @@ PACKAGES = """bash bc bzip2 coreutils cpio dc diffutils ed file findutils gawk g
     lua5.4 m4 make mawk original-awk patch perl-base python3-minimal sed sqlite3 tar
     util-linux xxd xz-utils zip zstd""".split()
 # The test reads only the tables of system calls, so the other profilers are off.
-APPEND = "profile.on_exit=all profile.heatmap=none profile.points=-* profile.waits=off"
+APPEND = (
+    "profile.on_exit=all profile.top=all profile.heatmap=none profile.points=-* profile.waits=off"
+)
 SMP = 2
 
 

@@ -42,7 +42,7 @@ def build_id(kernel: Path) -> str:
 
 
 def test_power_off(export, builds):
-    result, found = export("hello", icount=True)
+    result, found = export("hello", icount=True, append="profile.top=all")
     assert not found.warnings
     assert found.meta["why"] == "power off" and found.meta["number"] == 1
     assert found.meta["clock"] == "instructions" and found.meta["cpus"] == 1

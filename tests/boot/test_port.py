@@ -54,7 +54,7 @@ def checksum_ms(worker: report.Report) -> float:
 
 
 def test_tables():
-    worker, sleeper, last = report.parse(run().log)
+    worker, sleeper, last = report.parse(run("profile.top=all").log)
 
     assert worker.why.startswith("worker (pid 1) exited with status 0 after ")
     assert calls(worker.strace) == WORKER

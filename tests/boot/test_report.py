@@ -167,7 +167,8 @@ def only(log):
 
 @pytest.mark.parametrize("smp", [1, 4])
 def test_demo_report(boot, smp):
-    log = boot("wordcount", "-t", 46, "/data/small", smp=smp, append="profile.on_exit=all").log
+    append = "profile.on_exit=all profile.top=all"
+    log = boot("wordcount", "-t", 46, "/data/small", smp=smp, append=append).log
     found = only(log)
     assert found.parts == {"strace", "heatmap", "points"}
     assert found.strace.nr_threads == 46
@@ -194,7 +195,7 @@ def test_demo_report_is_short(boot):
 def test_known_answers(boot):
     """The calls that tests/user/syscalls.c makes are counted exactly."""
     for program in ("syscalls", "syscalls.musl"):
-        table = only(boot(program, smp=2).log).strace
+        table = only(boot(program, smp=2, append="profile.top=all").log).strace
         expected = {
             "getppid": (1000, 0),
             "getuid": (7, 0),
@@ -233,11 +234,13 @@ def test_on_exit(boot, value, printed, unmatched):
 @pytest.mark.parametrize("top", [1, 3, "all"])
 def test_top(boot, top):
     found = only(boot("wordcount", "-t", 8, "/data/small", append=f"profile.top={top}").log)
-    shown = [row for row in found.heatmap.rows if not report.is_rest(row)]
-    if top == "all":
-        assert found.heatmap.top is None and len(shown) == len(found.heatmap.rows)
-    else:
-        assert found.heatmap.top == top and len(shown) <= top
+    for table in (found.strace, found.heatmap):
+        shown = [row for row in table.rows if not report.is_rest(row)]
+        if top == "all":
+            assert len(shown) == len(table.rows) > 4
+        else:
+            assert len(shown) == top and table.rows[-1].name.endswith(" others]")
+    assert found.heatmap.top == (None if top == "all" else top)
 
 
 def test_split_follows_the_load(boot):
@@ -252,7 +255,7 @@ def test_split_follows_the_load(boot):
 
 def test_execve_restarts_the_table(boot):
     """execchain makes about ten execve calls that fail, then two that succeed."""
-    table = only(boot("execchain", smp=2).log).strace
+    table = only(boot("execchain", smp=2, append="profile.top=all").log).strace
     assert table.row("execve").nr_calls == 1 and table.row("execve").nr_errors == 0
 
 
@@ -277,7 +280,7 @@ def test_reports_under_load(boot):
     Reports are right while threads start and end. No count decreases, and the last report has all
     calls.
     """
-    with boot.start("churn", 8, smp=8, silence=60) as guest:
+    with boot.start("churn", 8, smp=8, silence=60, append="profile.top=all") as guest:
         guest.expect("^churn: started")
         ask(guest, "p" * 24)
         reports, (nr_getppid, nr_close, nr_threads) = finish_churn(boot, guest)
@@ -300,7 +303,7 @@ def test_reports_under_load(boot):
 
 
 def test_reports_and_resets_under_load(boot):
-    with boot.start("churn", 8, smp=8, silence=60) as guest:
+    with boot.start("churn", 8, smp=8, silence=60, append="profile.top=all") as guest:
         guest.expect("^churn: started")
         ask(guest, "pzp" * 8)
         reports, (nr_getppid, _, _) = finish_churn(boot, guest)

@@ -100,7 +100,7 @@ def run_both(boot, target, names, strace_compare):
     """Returns the processes by script, on the host and in the guest, and all differences."""
     trace = log_path("trace")
     shown, status = host_run.run(host_run.command(target, ["/init"], trace), SMP)
-    result = boot(None, initrd=target, append="profile.on_exit=all", smp=SMP)
+    result = boot(None, initrd=target, append="profile.on_exit=all profile.top=all", smp=SMP)
     assert status == result.status == 0
     host = strace_log.read_processes(trace.read_text(errors="replace"), "/init")
     parts = by_script(host, names), by_script(strace_compare.read_reports(result.log), names)

@@ -36,7 +36,7 @@ def host_trace(program, tmp_path, text=None):
 
 def guest_log(boot, program):
     arguments = ["-t", 46, "/data/small"] if program in WORDCOUNT else []
-    return boot(program, *arguments, smp=2).log
+    return boot(program, *arguments, smp=2, append="profile.top=all").log
 
 
 def host_small(program, tmp_path):
@@ -46,7 +46,8 @@ def host_small(program, tmp_path):
 def test_demo(boot, builds, strace_compare, tmp_path):
     """The whole demo of `make run`: 46 threads, 32 MB."""
     text = builds.initrd("initramfs.cpio").parent / "data" / "text"
-    log = boot("wordcount", "-t", 46, "/data/text", initrd="initramfs.cpio", smp=2).log
+    options = dict(initrd="initramfs.cpio", smp=2, append="profile.top=all")
+    log = boot("wordcount", "-t", 46, "/data/text", **options).log
     host = strace_compare.count_strace(host_trace("wordcount", tmp_path, text.read_bytes()))
     exceptions = strace_compare.read_exceptions(EXCEPTIONS.read_text(), "wordcount")
     assert strace_compare.compare(host, strace_compare.count_report(log), exceptions) == []
@@ -89,6 +90,7 @@ def test_miscounted_call_fails(boot, builds, strace_compare, tmp_path, capsys):
         assert run(log.replace(row[0], line)) == 1
     assert run(log.replace(row[0] + "\n", "")) == 1
     assert run("nothing") == 2
+    assert run(log.replace(row[5], " [2 others]")) == 2
     # An incomplete report is named, and the others are compared.
     begin = re.search(r"^\[.*\] profile: report (\d+): .*\n", log, re.MULTILINE)
     cut = log[begin.start() : row.start()]

@@ -11,7 +11,7 @@ import report
 
 
 def test_report_on_request(boot):
-    with boot.start("spin", "-", 3, smp=2) as guest:
+    with boot.start("spin", "-", 3, smp=2, append="profile.top=all") as guest:
         guest.expect("^spin: started")
         guest.sysrq("p")
         guest.expect("end of report")
@@ -99,7 +99,7 @@ def test_tasks(boot):
 
 
 def test_reset(boot):
-    with boot.start("spin", "-", 2, smp=2) as guest:
+    with boot.start("spin", "-", 2, smp=2, append="profile.top=all") as guest:
         guest.expect("^spin: started")
         guest.sysrq("p")
         guest.expect("end of report")

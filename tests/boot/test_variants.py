@@ -52,7 +52,8 @@ echo all >/proc/profile/strace_live; echo went $((40 + 2))
 
 
 def test_without_strace_live(boot):
-    options = dict(variant="profile-nolive", append="profile.strace_live=all", initrd="shell.cpio")
+    append = "profile.strace_live=all profile.top=all"
+    options = dict(variant="profile-nolive", append=append, initrd="shell.cpio")
     with boot.start(None, **options) as guest:
         guest.expect(r"lego:[^\n]*# ")
         guest.send(COMMANDS)

@@ -59,7 +59,7 @@ static void test_strace_sample(void **state)
 	add_call(1, "sys_write", 185456860, 26, 0);
 	add_call(202, "sys_futex", 33839597842, 18, 0);
 	add_call(59, "sys_execve", 260143997, 1, 0);
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_log("Kernel strace\n"
 		   "Task: 20:20 nr_accumulated_threads: 46\n" STRACE_HEAD
 		   " 98.48   33.839597842     1879978        18         0 sys_futex\n"
@@ -67,6 +67,36 @@ static void test_strace_sample(void **state)
 		   "  0.54    0.185456860        7133        26         0 sys_write\n"
 		   "  0.22    0.076382842         189       406         0 sys_mmap\n" STRACE_RULE
 		   "100.00   34.361581541                   451         0 total\n");
+}
+
+/* Rows beyond the top are one row, and the columns still add up. A wide table has all rows. */
+static void test_strace_others(void **state)
+{
+	strace.pid = 20;
+	strace.nr_accumulated_threads = 1;
+	add_call(0, "sys_read", 6000, 3, 0);
+	add_call(1, "sys_write", 3000, 1, 1);
+	add_call(2, "sys_open", 700, 2, 1);
+	add_call(3, "sys_close", 301, 3, 2);
+	report_print_strace(&strace, 2, false, NULL);
+	assert_log("Kernel strace\n"
+		   "Task: 20:20 nr_accumulated_threads: 1\n" STRACE_HEAD
+		   " 59.99    0.000006000           2         3         0 sys_read\n"
+		   " 30.00    0.000003000           3         1         1 sys_write\n"
+		   " 10.01    0.000001001           1         5         3 [2 others]\n" STRACE_RULE
+		   "100.00    0.000010001                     9         4 total\n");
+
+	host_log_clear();
+	report_print_strace(&strace, 3, false, NULL);
+	assert_string_equal(host_line("[1 other]"),
+			    "  3.01    0.000000301           1         3         2 [1 other]");
+	host_log_clear();
+	report_print_strace(&strace, 4, false, NULL);
+	assert_null(strstr(host_log, "other"));
+	host_log_clear();
+	report_print_strace(&strace, 2, true, NULL);
+	assert_non_null(strstr(host_log, "sys_close"));
+	assert_null(strstr(host_log, "others]"));
 }
 
 /* Wide form: percentiles are upper bounds, rounded up; errors have names. */
@@ -90,7 +120,7 @@ static void test_strace_wide(void **state)
 	strace.errors[1] = (struct strace_error_entry){ .error = 999, .nr = 1 };
 	strace.errors[2] = (struct strace_error_entry){ .error = ETIMEDOUT, .nr = 11 };
 	add_call(1000, NULL, 0, 1, 0);
-	report_print_strace(&strace, true, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, true, NULL);
 	assert_log(
 		"Kernel strace\n"
 		"Task: 20:20 nr_accumulated_threads: 3 (a (b)?[1m)\n"
@@ -121,7 +151,7 @@ static void test_strace_many_errors(void **state)
 	strace.entries[0].nr_error_kinds = 133;
 	for (u32 i = 0; i < 133; i++)
 		strace.errors[i] = (struct strace_error_entry){ .error = i + 1, .nr = 1 };
-	report_print_strace(&strace, true, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, true, NULL);
 	assert_non_null(
 		strstr(host_log, "  EPERM 1, ENOENT 1, ESRCH 1, EINTR 1, EIO 1, ENXIO 1, "));
 	assert_non_null(strstr(host_log, ", other 1"));
@@ -292,7 +322,7 @@ static void test_strace_empty(void **state)
 {
 	strace.pid = 1;
 	strace.nr_accumulated_threads = 1;
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_log("Kernel strace\n"
 		   "Task: 1:1 nr_accumulated_threads: 1\n" STRACE_HEAD STRACE_RULE
 		   "  0.00    0.000000000                     0         0 total\n");
@@ -359,7 +389,7 @@ static void test_percentages_are_not_adjusted(void **state)
 	add_call(0, "sys_read", 1, 1, 0);
 	add_call(1, "sys_write", 1, 1, 0);
 	add_call(2, "sys_open", 1, 1, 1);
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_non_null(strstr(host_log,
 			       " 33.33    0.000000001           1         1         0 sys_read\n"
 			       " 33.33    0.000000001           1         1         0 sys_write\n"
@@ -372,7 +402,7 @@ static void test_huge_numbers_are_whole(void **state)
 {
 	add_call(0, "sys_read", ~0ull, ~0ull, ~0ull);
 	add_call(1, "sys_write", 1, 1, 0);
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_string_equal(host_line(" sys_read"),
 			    "100.00 18446744073.709551615           1 18446744073709551615 "
 			    "18446744073709551615 sys_read");
@@ -411,7 +441,7 @@ static void test_numbers_without_a_name(void **state)
 	add_call(1000, NULL, 30, 1, 1);
 	add_call(~0ull, NULL, 20, 1, 1);
 	add_call(400, NULL, 10, 1, 1);
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	host_line(" sys_1000");
 	host_line(" sys_-1");
 	host_line(" sys_400");
@@ -426,7 +456,7 @@ static void test_order_is_fixed(void **state)
 	add_call(STRACE_OVERFLOW_NR, "[no memory]", 7, 1, 0);
 	add_call(1, "sys_write", 7, 1, 0);
 	add_call(2, "sys_open", 9, 1, 0);
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_true(strstr(host_log, "sys_open") < strstr(host_log, "sys_write"));
 	assert_true(strstr(host_log, "sys_write") < strstr(host_log, "sys_close"));
 	assert_true(strstr(host_log, "sys_close") < strstr(host_log, "[no memory]"));
@@ -438,7 +468,7 @@ static void test_order_is_fixed(void **state)
 	add_call(1, "sys_write", 7, 1, 0);
 	add_call(3, "sys_close", 7, 1, 0);
 	add_call(STRACE_OVERFLOW_NR, "[no memory]", 7, 1, 0);
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_log(first);
 	free(first);
 }
@@ -482,7 +512,7 @@ static void test_heatmap_columns_close(void **state)
 static void test_anomalies_are_printed(void **state)
 {
 	strace.nr_backwards = 3;
-	report_print_strace(&strace, false, NULL);
+	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	host_line("clock went backwards in 3 calls: counted without time");
 
 	host_log_clear();
@@ -539,6 +569,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_strace_sample, setup),
+		cmocka_unit_test_setup(test_strace_others, setup),
 		cmocka_unit_test_setup(test_strace_wide, setup),
 		cmocka_unit_test_setup(test_strace_many_errors, setup),
 		cmocka_unit_test_setup(test_strace_processes, setup),

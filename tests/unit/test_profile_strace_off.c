@@ -21,7 +21,7 @@ static void expect_off(const char *line)
 
 	host_log_clear();
 	strace_snapshot_process(&proc.profile, &snap);
-	report_print_strace(&snap, false, NULL);
+	report_print_strace(&snap, REPORT_TOP_ALL, false, NULL);
 	end = strstr(host_log, " total\n");
 	assert_non_null(end);
 	assert_string_equal(end + 7, line);

@@ -22,17 +22,17 @@ static void print(const struct report *report)
 	if (report->proc) {
 		strace_snapshot_process(os_process_profile(report->proc), &copy);
 		copy.name[0] = '\0';
-		report_print_strace(&copy, report->wide, NULL);
+		report_print_strace(&copy, report->top, report->wide, NULL);
 		return;
 	}
 	while (strace_snapshot_next(&serial, &copy))
-		report_print_strace(&copy, report->wide, NULL);
+		report_print_strace(&copy, report->top, report->wide, NULL);
 }
 
 static void print_process_alone(const void *proc)
 {
 	strace_snapshot_process(os_process_profile((os_process_t *)proc), &copy);
-	report_print_strace(&copy, true, NULL);
+	report_print_strace(&copy, REPORT_TOP_ALL, true, NULL);
 }
 
 static void print_process(const void *proc)
@@ -43,7 +43,7 @@ static void print_process(const void *proc)
 	if (!copy.nr_children && !copy.before.nr_calls)
 		return;
 	strace_snapshot_family(pp, &copy);
-	report_print_strace(&copy, true,
+	report_print_strace(&copy, REPORT_TOP_ALL, true,
 			    "this process, also before execve, and children that were waited for");
 }
 
@@ -51,14 +51,14 @@ static void print_system(const void *unused)
 {
 	strace_snapshot_system(&copy, &system_copy);
 	report_printf("strace: %s\n", strace_off_since_cycles ? "off" : "on");
-	report_print_strace(&copy, true, "all processes");
+	report_print_strace(&copy, REPORT_TOP_ALL, true, "all processes");
 	report_print_strace_processes(&system_copy);
 }
 
 static void print_calls(const void *unused)
 {
 	strace_snapshot_system(&copy, &system_copy);
-	report_print_strace(&copy, true, "all processes");
+	report_print_strace(&copy, REPORT_TOP_ALL, true, "all processes");
 }
 
 static void print_processes(const void *unused)

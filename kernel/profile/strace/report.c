@@ -165,9 +165,31 @@ static void print_notes(const struct strace_snapshot *snap)
 			   snap->nr_unfollowed);
 }
 
-void report_print_strace(struct strace_snapshot *snap, bool wide, const char *title)
+/* Prints the sums of the calls beyond the top, so that the columns add up to the totals. */
+static void print_others(u64 total_ns)
 {
-	const struct table table = TABLE(columns, .dense = true, .wide = wide);
+	u32 nr = table_nr_others();
+	u64 ns = table_others_sum(SECONDS), nr_calls = table_others_sum(CALLS);
+	char name[32];
+	struct cell cells[NR_COLUMNS] = {
+		[TIME] = cell_percent(ns, total_ns),
+		[SECONDS] = cell_nr(ns),
+		[USECS_PER_CALL] = cell_nr(report_usecs_per_call(ns, nr_calls)),
+		[CALLS] = cell_nr(nr_calls),
+		[ERRORS] = cell_nr(table_others_sum(ERRORS)),
+		[SYSCALL] = cell_text(name),
+	};
+
+	if (!nr)
+		return;
+	os_snprintf(name, sizeof(name), "[%u other%s]", nr, nr == 1 ? "" : "s");
+	table_summary_row(cells);
+}
+
+void report_print_strace(struct strace_snapshot *snap, u32 top, bool wide, const char *title)
+{
+	const struct table table =
+		TABLE(columns, .top = wide ? REPORT_TOP_ALL : top, .dense = true, .wide = wide);
 	u64 total_ns = 0;
 
 	for (u32 i = 0; i < snap->nr_entries; i++)
@@ -182,6 +204,7 @@ void report_print_strace(struct strace_snapshot *snap, bool wide, const char *ti
 	table_head();
 	for (u32 i = 0; i < snap->nr_entries; i++)
 		print_call(&snap->entries[i], total_ns, snap->errors);
+	print_others(total_ns);
 	table_end();
 	if (!title)
 		print_family(snap);

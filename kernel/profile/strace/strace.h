@@ -434,9 +434,10 @@ void strace_take_entries(struct strace_snapshot *snap, const struct profile_sysc
 
 /*
  * report.c: print the tables of calls and of processes. title says whose calls the table has; NULL:
- * those of the one process in snap.
+ * those of the one process in snap. A wide table has all rows. Another one has the first `top`,
+ * and a row that sums up the others.
  */
-void report_print_strace(struct strace_snapshot *snap, bool wide, const char *title);
+void report_print_strace(struct strace_snapshot *snap, u32 top, bool wide, const char *title);
 void report_print_strace_processes(struct strace_system_snapshot *system);
 
 /* errno_name.c: returns the name of an error, such as ENOENT for 2; NULL: it has none. */
