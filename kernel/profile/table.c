@@ -60,13 +60,16 @@ void table_head(void)
 	current_sink()->head(table);
 }
 
-/* Adds the cells of the columns that have TOTAL_SUM. */
+/* Adds the cells of the columns that have TOTAL_SUM, as they are shown. */
 static void add_row(struct cell *sums, const struct cell *cells)
 {
 	for (u32 i = 0; i < table->nr_columns; i++) {
+		bool is_time = table->columns[i].kind == COLUMN_SECONDS;
+		u64 nr = is_time ? table_shown_ns(table, cells[i].nr) : cells[i].nr;
+
 		if (table->columns[i].total != TOTAL_SUM)
 			continue;
-		sums[i].nr = add_saturating(sums[i].nr, cells[i].nr);
+		sums[i].nr = add_saturating(sums[i].nr, nr);
 		sums[i].whole = cells[i].whole;
 	}
 }

@@ -25,7 +25,7 @@ enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_COUNT,
 	COLUMN_PERCENT,	 /* a part of a whole: "12.34", rounded half up from the exact ratio */
-	COLUMN_SECONDS,	 /* a time: "0.000012345" */
+	COLUMN_SECONDS,	 /* a time: "0.000012345", or "0.000012" if the table is of usecs */
 	COLUMN_BOUND,	 /* an upper bound of a time: "<= 8us", rounded up to four digits */
 	COLUMN_BOUND_NS, /* an upper bound of a time: "<=      8191" */
 	COLUMN_ADDRESS,
@@ -84,6 +84,7 @@ struct table {
 	bool dense;   /* one blank between two columns, not two */
 	bool wide;    /* with the columns that are `wide` */
 	bool shorten; /* names longer than their column are truncated and end in "~" */
+	bool usecs;   /* text has times in microseconds, rounded before they are added up */
 	bool no_rules;
 };
 
@@ -118,6 +119,12 @@ void table_set_sink(const struct table_sink *sink);
 	{                                                                               \
 		.columns = columns_, .nr_columns = PF_ARRAY_SIZE(columns_), __VA_ARGS__ \
 	}
+
+/* Returns a time as the table's text shows it. */
+static inline u64 table_shown_ns(const struct table *table, u64 ns)
+{
+	return table->usecs ? (ns + 500) / 1000 * 1000 : ns;
+}
 
 /* Begins a table. A title of NULL continues the table before, with other columns. */
 void table_begin(const struct table *table, const char *title, ...) pf_printf(2, 3);

@@ -77,6 +77,16 @@ static void put_percent(u32 width, u64 part, u64 whole)
 	put("%*u.%02u", width - 3, percent / 100, percent % 100);
 }
 
+static void put_seconds(const struct table *table, u32 width, u64 ns)
+{
+	u64 shown = table_shown_ns(table, ns);
+
+	if (table->usecs)
+		put("%*lu.%06lu", width - 7, shown / NS_PER_SEC, shown % NS_PER_SEC / 1000);
+	else
+		put("%*lu.%09lu", width - 10, shown / NS_PER_SEC, shown % NS_PER_SEC);
+}
+
 static void put_text(const struct column *column, u32 width, const char *text, bool shorten)
 {
 	char buf[REPORT_COLUMN_BYTES];
@@ -97,7 +107,7 @@ static void put_value(const struct table *table, const struct column *column, u3
 	case COLUMN_PERCENT:
 		return put_percent(width, cell->nr, cell->whole);
 	case COLUMN_SECONDS:
-		return put("%*lu.%09lu", width - 10, cell->nr / NS_PER_SEC, cell->nr % NS_PER_SEC);
+		return put_seconds(table, width, cell->nr);
 	case COLUMN_BOUND:
 		return put_bound(width, cell->nr);
 	case COLUMN_BOUND_NS:

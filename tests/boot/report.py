@@ -563,7 +563,7 @@ def check(report: Report) -> list[str]:
     for waits in filter(None, (report.waits, *report.wait_views.values())):
         wrong += check_waits(waits)
     if report.summary:
-        wrong += check_summary(report.summary)
+        wrong += check_summary(report.summary, report.waits)
     return wrong
 
 

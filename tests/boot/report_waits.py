@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
-from report_lines import DASHES, END, SECONDS, TOP, Lines, ReportError, to_ns
+from report_lines import DASHES, END, TOP, Lines, ReportError, to_ns
 
-CPU_TIME = re.compile(r"^CPU time: (\d+\.\d{6}) s, (\d+) threads? = (.*)$")
+# A time, in microseconds or, in wide tables, nanoseconds.
+SECONDS = r"(\d+\.\d{6}(?:\d{3})?)"
+
+CPU_TIME = re.compile(r"^CPU time: (\d+\.\d{6}) s, (\d+) threads?(?: = (.*))?$")
 PARENT = re.compile(
     r"^CPU time: (\d+\.\d{6}) s, (\d+) threads?; "
     r"waited for children: (\d+\.\d{6}) of (\d+\.\d{6}) s$"
@@ -17,7 +21,7 @@ WAITED = re.compile(r"^waited: (\d+\.\d{6}) s = (.*)$")
 PART = re.compile(r"(\S.*?) (\d+\.\d{6})(?: \+ |$)")
 EVENTS = re.compile(
     r"^events: (?:(\d+) system calls, )?(\d+) page faults"
-    r"(?:, (\d+) context switches \((\d+) involuntary, (\d+) migrations\))?$"
+    r"(?:, (\d+) context switches(?: \((\d.*)\))?)?$"
 )
 WAIT_TITLE = re.compile(rf"^Kernel Waits {TOP}$")
 WAIT_SCOPE = re.compile(
@@ -48,9 +52,9 @@ class Summary:
 
     cpu_us: int
     nr_threads: int
-    cpu_parts: dict[str, int] = field(default_factory=dict)
+    cpu_parts: Counter[str] = field(default_factory=Counter)
     waited_us: int = 0
-    parts: dict[str, int] = field(default_factory=dict)
+    parts: Counter[str] = field(default_factory=Counter)
     nr_calls: int | None = None  # None: not counted all the time
     nr_switches: int | None = None
     nr_involuntary: int | None = None
@@ -91,10 +95,16 @@ class Waits:
     total: tuple[int, int, int] = (0, 0, 0)  # ns, ready_ns, nr
     nr_others: int = 0  # waits in rows that are not printed
     notes: list[str] = field(default_factory=list)
+    unit_ns: int = 1  # of the last digit of its times
 
 
-def parts_of(text: str) -> dict[str, int]:
-    return {name: to_ns(seconds) for name, seconds in PART.findall(text)}
+def parts_of(text: str | None) -> Counter[str]:
+    """Returns the parts of a line. Those of which there is nothing are not printed: they are 0."""
+    return Counter({name: to_ns(seconds) for name, seconds in PART.findall(text or "")})
+
+
+def time_ns(seconds: str) -> int:
+    return to_ns(seconds.ljust(seconds.index(".") + 10, "0"))
 
 
 def parse_summary(lines: Lines, first: str) -> Summary | None:
@@ -107,17 +117,18 @@ def parse_summary(lines: Lines, first: str) -> Summary | None:
         return None
     summary = Summary(to_ns(cpu[1]), int(cpu[2]))
     summary.cpu_parts = parts_of(cpu[3])
-    waited = WAITED.match(line := lines.next("the summary"))
-    if not waited:
-        raise ReportError(f"summary: not the time waited: {line!r}")
-    summary.waited_us = to_ns(waited[1])
-    summary.parts = parts_of(waited[2])
+    if waited := WAITED.match(lines.peek() or ""):
+        lines.at += 1
+        summary.waited_us = to_ns(waited[1])
+        summary.parts = parts_of(waited[2])
     events = EVENTS.match(line := lines.next("the summary"))
     if not events:
         raise ReportError(f"summary: not the events: {line!r}")
-    numbers = [None if nr is None else int(nr) for nr in events.groups()]
-    summary.nr_calls, summary.nr_faults, *switches = numbers
-    summary.nr_switches, summary.nr_involuntary, summary.nr_migrations = switches
+    numbers = [None if nr is None else int(nr) for nr in events.groups()[:3]]
+    summary.nr_calls, summary.nr_faults, summary.nr_switches = numbers
+    if summary.nr_switches is not None:
+        kinds = Counter({kind: int(nr) for nr, kind in re.findall(r"(\d+) (\w+)", events[4] or "")})
+        summary.nr_involuntary, summary.nr_migrations = kinds["involuntary"], kinds["migrations"]
     return summary
 
 
@@ -136,13 +147,14 @@ def parse_wait_table(lines: Lines, waits: Waits, header: list[str]) -> Waits:
         match = (WAIT_ROW if header is WAIT_HEADER else WAIT_VIEW_ROW).match(line)
         if not match:
             raise ReportError(f"waits: not a row: {line!r}")
-        numbers = to_ns(match[1]), to_ns(match[2]), int(match[3]), to_ns(match[4])
+        numbers = time_ns(match[1]), time_ns(match[2]), int(match[3]), time_ns(match[4])
         texts = match.groups()[4:] if header is WAIT_HEADER else (match[5], "", match[6] or "")
         waits.rows.append(WaitRow(*numbers, *texts))
+        waits.unit_ns = 10 ** (9 - len(match[1].partition(".")[2]))
     match = WAIT_TOTAL.match(line := lines.next("waits: the total"))
     if not match:
         raise ReportError(f"waits: not a total row: {line!r}")
-    waits.total = to_ns(match[1]), to_ns(match[2]), int(match[3])
+    waits.total = time_ns(match[1]), time_ns(match[2]), int(match[3])
     while (line := lines.peek()) and not END.match(line):
         if others := WAIT_OTHERS.match(line):
             waits.nr_others = int(others[2])
@@ -157,11 +169,11 @@ def parse_spinlocks(lines: Lines) -> list[SpinlockRow]:
     while not DASHES.match(line := lines.next("spinlocks: a row or dashes")):
         if not (match := SPINLOCK_ROW.match(line)):
             raise ReportError(f"spinlocks: not a row: {line!r}")
-        numbers = to_ns(match[1]), int(match[2]), to_ns(match[3])
+        numbers = time_ns(match[1]), int(match[2]), time_ns(match[3])
         rows.append(SpinlockRow(*numbers, match[4], match[5]))
     total = SPINLOCK_TOTAL.match(line := lines.next("spinlocks: the total"))
     sums = sum(row.ns for row in rows), sum(row.nr for row in rows)
-    if not total or (to_ns(total[1]), int(total[2])) != sums:
+    if not total or (time_ns(total[1]), int(total[2])) != sums:
         raise ReportError(f"spinlocks: the rows make {sums}, not {line!r}")
     while (line := lines.peek()) and not END.match(line):
         lines.next("spinlocks: the notes")
@@ -188,8 +200,8 @@ def check_waits(waits: Waits) -> list[str]:
     if waits.total[2] + waits.nr_others != waits.nr and not any("room" in n for n in waits.notes):
         wrong.append(f"waits: {waits.total[2]} and {waits.nr_others} others of {waits.nr}")
     for row in waits.rows:
-        # Times are rounded separately, so `longest` may exceed the sum by one.
-        if row.ready_ns > row.ns or row.longest_ns > row.ns + 1 or not row.nr:
+        # Times are rounded separately, so `longest` may exceed the sum by one, of the last digit.
+        if row.ready_ns > row.ns or row.longest_ns > row.ns + waits.unit_ns or not row.nr:
             wrong.append(f"waits: not possible: {row}")
     if [row.ns for row in waits.rows] != sorted((row.ns for row in waits.rows), reverse=True):
         wrong.append("waits: rows are not sorted by time")
@@ -198,8 +210,11 @@ def check_waits(waits: Waits) -> list[str]:
     return wrong
 
 
-def check_summary(summary: Summary) -> list[str]:
+def check_summary(summary: Summary, waits: Waits | None) -> list[str]:
     wrong = []
+    # Each row of the table may be rounded up.
+    if waits and not summary.waited_us and waits.total[0] >= 1000 * (len(waits.rows) + 1):
+        wrong.append(f"summary: no time waited, but the table has {waits.total[0]} ns")
     if summary.parent_us is not None:
         if not summary.parent_us / 2 <= summary.waited_us <= summary.parent_us:
             wrong.append(f"summary: short, but the process did not mostly wait: {summary}")

@@ -87,7 +87,7 @@ def test_slow_producer(report_of):
     found = report_of("slow-producer")
     rows = {row.what: row for row in found.waits.rows[:FIRST]}
     pipe, sleep = rows["pipe->read_wait"], rows["sleep"]
-    assert pipe.where == "pipe_read" and pipe.waker.startswith("pipe_write (producer, pid ")
+    assert pipe.where == "pipe_read" and pipe.waker == "pipe_write (producer)"
     assert pipe.nr == sleep.nr == 20
     assert sleep.where == "sleep_user" and sleep.waker.endswith("(interrupt)")
     assert abs(pipe.ns - sleep.ns) < sleep.ns // 100
@@ -135,10 +135,9 @@ def test_uncounted_numbers_are_left_out(boot):
     log = boot("slow-producer", icount=True, initrd=diagnosis.IMAGE, append=append).log
     lines = report.Lines(log).lines
     (cpu,) = (line for line in lines if line.startswith("CPU time: "))
-    nothing = r"system calls 0\.0+ \+ page faults 0\.0+ \+ interrupts 0\.0+"
-    assert re.search(rf" = not divided (\S+) \+ {nothing}$", cpu)
+    assert re.search(r" = not divided 0\.\d+$", cpu)
     (waited,) = (line for line in lines if line.startswith("waited: "))
-    assert re.search(r"= for a CPU 0\.000000 \+ unknown (0\.[12]\d+)$", waited)
+    assert re.search(r" = unknown 0\.[12]\d+$", waited)
     (events,) = (line for line in lines if line.startswith("events: "))
     assert re.fullmatch(r"events: \d+ page faults", events)
     assert any(line.startswith("recording of waits is off since ") for line in lines)

@@ -70,6 +70,33 @@ static void print_two(void)
 	table_note("a remark");
 }
 
+/* Times are rounded before they are added up. JSON has them exactly. */
+static void test_microseconds(void **state)
+{
+	table.usecs = true;
+	table.columns = columns;
+	table.nr_columns = CALLS;
+	table_begin(&table, "Short times");
+	table_head();
+	table_row(row("open", 1000001499, 2000002998, 0));
+	table_row(row("close", 1000001499, 2000002998, 0));
+	table_end();
+	assert_log("Short times\n"
+		   "     %     seconds\n"
+		   "------ -----------\n"
+		   " 50.00    1.000001\n"
+		   " 50.00    1.000001\n"
+		   "------ -----------\n"
+		   "100.00    2.000002\n");
+	host_log_clear();
+	report_to(&text);
+	table_set_sink(&table_json);
+	table_begin(&table, "Short times");
+	table_row(row("open", 1000001499, 2000002998, 0));
+	report_to(NULL);
+	assert_non_null(strstr(text.buf, "{\"time_ns\":1000001499}"));
+}
+
 static void test_narrow(void **state)
 {
 	print_two();
@@ -352,6 +379,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_narrow, setup),
+		cmocka_unit_test_setup(test_microseconds, setup),
 		cmocka_unit_test_setup(test_wide, setup),
 		cmocka_unit_test_setup(test_json, setup),
 		cmocka_unit_test_setup(test_json_values, setup),

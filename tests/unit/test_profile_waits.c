@@ -105,6 +105,27 @@ static void test_asleep_and_ready(void **state)
 	assert_memory_equal(row->waker_comm, "producer", 9);
 }
 
+/* Wakers with the same name are one row, also those of another process. */
+static void test_wakers_of_a_program_are_one_row(void **state)
+{
+	static struct process twin_proc = { .pid = 22, .comm = "producer" };
+	struct task first = producer;
+	char waker[64];
+
+	wait_and_run("pipe", 2000, 5000, 5400);
+	profile_process_init(&twin_proc);
+	producer = (struct task){ .proc = &twin_proc };
+	profile_task_init(&producer);
+	wait_and_run("pipe", 6000, 6500, 6600);
+	profile_task_exit(&producer);
+	profile_process_exit(&twin_proc);
+	profile_process_release(&twin_proc);
+	producer = first;
+	assert_int_equal(only_row(NULL)->nr, 2);
+	report_wait_waker(only_row(NULL), waker, sizeof(waker));
+	assert_string_equal(waker, "fn_3 (producer)");
+}
+
 static void test_preempted(void **state)
 {
 	const struct wait_row *row;
@@ -308,7 +329,6 @@ static void test_an_interrupt_wakes(void **state)
 	profile_switch_in(2600);
 	row = only_row(NULL);
 	assert_int_equal(row->waker, FN(4));
-	assert_int_equal(row->waker_process, 0);
 	assert_int_equal(row->waker_comm[0], 0);
 }
 
@@ -437,11 +457,20 @@ static void test_summary(void **state)
 	host_log_clear();
 	profile_process_exit(&consumer_proc);
 	assert_non_null(strstr(host_log, "CPU time: 0.005600 s, 1 thread = not divided 0.005470 + "
-					 "system calls 0.000000 + page faults 0.000080 + "
-					 "interrupts 0.000050\n"));
+					 "page faults 0.000080 + interrupts 0.000050\n"));
 	assert_non_null(
 		strstr(host_log, "waited: 0.004400 s = pipe 0.004000 + for a CPU 0.000400\n"));
-	assert_non_null(strstr(host_log, "events: 7 page faults"));
+	assert_non_null(strstr(host_log, "events: 7 page faults\n"));
+	/* What is zero is left out, as is the line of a process that has not waited. */
+	setup(NULL);
+	host_now = 2000000;
+	consumer.profile.created_cycles = 1000;
+	host_off = 1000 + 1;
+	profile_task_exit(&consumer);
+	host_log_clear();
+	profile_process_exit(&consumer_proc);
+	assert_non_null(strstr(host_log, "CPU time: 0.001998 s, 1 thread = not divided 0.001998\n"
+					 "events: 7 page faults\n"));
 }
 
 /* Makes the report of a process that slept from 1 ms after its start until `woken`. */
@@ -465,7 +494,7 @@ static void test_a_parent_has_one_line(void **state)
 	assert_null(strstr(host_log, "events:"));
 	setup(NULL);
 	end_after_sleep("child", 11001000, 22001000);
-	assert_non_null(strstr(host_log, "waited: 0.010000 s = child 0.010000"));
+	assert_non_null(strstr(host_log, "waited: 0.010000 s = child 0.010000\n"));
 	setup(NULL);
 	end_after_sleep("other", 11001000, 12001000);
 	assert_non_null(strstr(host_log, "waited: 0.010000 s = other 0.010000"));
@@ -491,6 +520,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_asleep_and_ready, setup),
+		cmocka_unit_test_setup(test_wakers_of_a_program_are_one_row, setup),
 		cmocka_unit_test_setup(test_preempted, setup),
 		cmocka_unit_test_setup(test_by_call, setup),
 		cmocka_unit_test_setup(test_by_task, setup),

@@ -75,17 +75,14 @@ void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text
 	}
 }
 
-/* Copies a row's waker: the function, and the thread or interrupt. */
+/* Copies a row's waker: the function, and the name of the thread, or `interrupt`. */
 void report_wait_waker(const struct wait_row *row, char *text, size_t size)
 {
 	char function[OS_SYMBOL_BYTES], comm[17];
 
 	report_wait_comm(comm, row->waker_comm);
 	report_wait_function(row->waker, function, sizeof(function));
-	if (row->waker_process)
-		os_snprintf(text, size, "%s (%s, pid %u)", function, comm,
-			    wait_pid(row->waker_process));
-	else if (row->waker)
+	if (row->waker)
 		os_snprintf(text, size, "%s (%s)", function, comm[0] ? comm : "interrupt");
 	else
 		os_snprintf(text, size, "%s", row->nr_in_flight ? "(not yet)" : "-");
@@ -201,7 +198,7 @@ void report_end_waits(u32 times_column)
 
 static void print_table(const struct report *report)
 {
-	const struct table table = TABLE(columns, .top = report->top);
+	const struct table table = TABLE(columns, .top = report->top, .usecs = !report->wide);
 	struct off_snapshot off = off_time_since_reset(&waits_off_time);
 
 	report_begin_waits(&table, report, "Kernel Waits");

@@ -54,18 +54,21 @@ static u64 usecs(u64 cycles)
 
 #define SECONDS(us) (us) / 1000000, (us) % 1000000
 
+/* Appends a part to a line, unless it is below a microsecond. Returns the line's length. */
 static size_t print_part(char *line, size_t size, size_t len, const char *name, u64 us)
 {
-	return len + os_snprintf(line + len, size - len, "%s%s %lu.%06lu", len ? " + " : "", name,
-				 SECONDS(us));
+	if (!us)
+		return len;
+	return len + os_snprintf(line + len, size - len, "%s%s %lu.%06lu", len ? " + " : " = ",
+				 name, SECONDS(us));
 }
 
-/* Prints the waits. The total is the sum of the parts as printed. */
+/* Prints the waits, if there were any. The total is the sum of the parts as printed. */
 static void print_waits(const struct profile_lives *lives, const struct wait_view *view)
 {
 	struct part parts[NR_NAMES] = { 0 };
 	u64 ready = lives->ready_cycles, known = ready, total = usecs(ready);
-	char line[320];
+	char line[320] = "";
 	size_t len = 0;
 
 	add_rows(parts, view);
@@ -74,8 +77,7 @@ static void print_waits(const struct profile_lives *lives, const struct wait_vie
 
 		known += parts[i].cycles;
 		total += us;
-		if (us)
-			len = print_part(line, sizeof(line), len, parts[i].name, us);
+		len = print_part(line, sizeof(line), len, parts[i].name, us);
 	}
 	len = print_part(line, sizeof(line), len, "for a CPU", usecs(ready));
 	/* Waits that had no room, while waits were off, or before a reset. */
@@ -83,10 +85,10 @@ static void print_waits(const struct profile_lives *lives, const struct wait_vie
 		u64 us = usecs(lives->off_cycles - known);
 
 		total += us;
-		if (us)
-			print_part(line, sizeof(line), len, "unknown", us);
+		print_part(line, sizeof(line), len, "unknown", us);
 	}
-	report_printf("waited: %lu.%06lu s = %s\n", SECONDS(total), line);
+	if (total)
+		report_printf("waited: %lu.%06lu s%s\n", SECONDS(total), line);
 }
 
 static u64 less(u64 from, u64 n)
@@ -107,26 +109,42 @@ static void print_cpu_time(const struct profile_lives *lives, const struct repor
 	u64 faults = usecs(less(lives->fault_cycles, lives->irq.fault_cycles));
 	u64 known_us = calls + faults + irqs;
 	u64 rest = less(usecs(lives->cycles - lives->off_cycles), known_us);
+	char line[160] = "";
+	size_t len =
+		print_part(line, sizeof(line), 0, is_whole ? "user code" : "not divided", rest);
 
-	report_printf("CPU time: %lu.%06lu s, %lu thread%s = %s %lu.%06lu + system calls "
-		      "%lu.%06lu + page faults %lu.%06lu + interrupts %lu.%06lu\n",
-		      SECONDS(rest + known_us), lives->nr_threads,
-		      lives->nr_threads == 1 ? "" : "s", is_whole ? "user code" : "not divided",
-		      SECONDS(rest), SECONDS(calls), SECONDS(faults), SECONDS(irqs));
+	len = print_part(line, sizeof(line), len, "system calls", calls);
+	len = print_part(line, sizeof(line), len, "page faults", faults);
+	print_part(line, sizeof(line), len, "interrupts", irqs);
+	report_printf("CPU time: %lu.%06lu s, %lu thread%s%s\n", SECONDS(rest + known_us),
+		      lives->nr_threads, lives->nr_threads == 1 ? "" : "s", line);
+}
+
+/* Prints "3 involuntary, 2 migrations" in parentheses, without those of which there are none. */
+static void print_kinds(char *text, size_t size, const struct profile_lives *lives)
+{
+	size_t len = 0;
+
+	if (lives->nr_preempted)
+		len = os_snprintf(text, size, " (%lu involuntary", lives->nr_preempted);
+	if (lives->nr_migrations)
+		len += os_snprintf(text + len, size - len, "%s%lu migrations", len ? ", " : " (",
+				   lives->nr_migrations);
+	os_snprintf(text + len, size - len, "%s", len ? ")" : "");
 }
 
 /* Prints the numbers of events, without those that were not counted all the time. */
 static void print_events(const struct profile_lives *lives, const struct report_summary *known,
 			 u64 nr_faults)
 {
-	char calls[48] = "", switches[112] = "";
+	char calls[48] = "", switches[112] = "", kinds[64];
 
 	if (known->has_calls)
 		os_snprintf(calls, sizeof(calls), "%lu system calls, ", known->nr_calls);
+	print_kinds(kinds, sizeof(kinds), lives);
 	if (!off_time_total_ns(&waits_off_time))
-		os_snprintf(switches, sizeof(switches),
-			    ", %lu context switches (%lu involuntary, %lu migrations)",
-			    lives->nr_waits, lives->nr_preempted, lives->nr_migrations);
+		os_snprintf(switches, sizeof(switches), ", %lu context switches%s", lives->nr_waits,
+			    kinds);
 	report_printf("events: %s%lu page faults%s\n", calls, nr_faults, switches);
 	report_printf("\n");
 }

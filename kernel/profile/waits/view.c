@@ -36,7 +36,6 @@ bool wait_by_reason(const struct wait_record *rec, struct wait_row *key)
 	key->where = first_function(rec);
 	if (waker) {
 		key->waker = first_function(waker);
-		key->waker_process = waker->process;
 		key->waker_comm[0] = waker->comm[0];
 		key->waker_comm[1] = waker->comm[1];
 	}

@@ -126,10 +126,9 @@ struct wait_row {
 	/* The key, compared whole: from here to comm. Members that a view does not use are 0. */
 	const char *name; /* NULL: free */
 	u64 addr;
-	u64 where; /* start of the kernel function that waited; 0: unknown */
-	u64 waker; /* start of the function that woke it; 0: none */
-	u64 waker_process;
-	u64 waker_comm[2];
+	u64 where;	   /* start of the kernel function that waited; 0: unknown */
+	u64 waker;	   /* start of the function that woke it; 0: none */
+	u64 waker_comm[2]; /* its name; the threads of a program that have it are one row */
 	u64 call;
 	u64 process;
 	u64 comm[2];
