@@ -80,12 +80,9 @@ POINT_ANOMALY = re.compile(
 INCOMPLETE = re.compile(r"^(?:no complete pair:|   )((?: [\w.]+,)*(?: [\w.]+))(,?)$")
 BUCKET = re.compile(r"^ *(\S+)  2\^(\d+) +cycles +(\d+)  (\*+)$")
 SAMPLES = re.compile(
-    r"^samples: (\d+), all CPUs since (?:boot|the last reset) \(\d+\.\d\d s\) = "
-    r"user (\d+) \+ kernel (\d+) \+ interrupt (\d+) \+ idle (\d+)$"
+    r"^samples: (\d+), all CPUs since (?:boot|the last reset) \(\d+\.\d\d s\)(?: = (.*))?$"
 )
-OF_PROCESS = re.compile(
-    r"^of this process: (\d+) = user (\d+) \+ kernel (\d+) \+ interrupt (\d+)$"
-)
+OF_PROCESS = re.compile(r"^of this process: (\d+)(?: = (.*))?$")
 SPLIT_WORDS = ("samples", "user", "kernel", "interrupt", "idle")
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
 STRACE_WIDE = ["cpu seconds", "p50", "p99", "max seconds", "in flight", "errors by name"]
@@ -280,7 +277,12 @@ def parse_strace(lines: Lines) -> Strace:
 
 
 def to_split(match: re.Match[str]) -> dict[str, int]:
-    return {word: int(nr) for word, nr in zip(SPLIT_WORDS, match.groups())}
+    """Classes that are not printed have no sample. Raises ReportError for an unknown class."""
+    parts = [part.split(" ") for part in (match[2] or "").split(" + ") if part]
+    split = dict.fromkeys(SPLIT_WORDS, 0) | {word: int(nr) for word, nr in parts}
+    if len(split) > len(SPLIT_WORDS) or any(nr == "0" for _, nr in parts):
+        raise ReportError(f"heatmap: not classes of samples: {match[0]!r}")
+    return split | {"samples": int(match[1])}
 
 
 def parse_heatmap(lines: Lines, title: re.Match[str]) -> Heatmap:
@@ -291,7 +293,8 @@ def parse_heatmap(lines: Lines, title: re.Match[str]) -> Heatmap:
         raise ReportError("heatmap: no line with all samples below its heading")
     heatmap.split = to_split(split)
     if above and (process := OF_PROCESS.match(above[0])):
-        heatmap.process = to_split(process)
+        is_all = not process[2] and int(process[1]) == heatmap.split["samples"]
+        heatmap.process = dict(heatmap.split) if is_all else to_split(process)
         above.pop(0)
     heatmap.notes = above
     while not DASHES.match(line := lines.next("heatmap: a row or dashes")):

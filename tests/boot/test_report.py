@@ -123,7 +123,7 @@ def test_checker_accepts_a_right_report():
     assert found.waits.rows[0].waker == "wake_matching (demo)"
     machine = dict(samples=1400, user=1, kernel=990, interrupt=9, idle=400)
     assert found.heatmap.split == machine
-    assert found.heatmap.process == dict(samples=1000, user=1, kernel=990, interrupt=9)
+    assert found.heatmap.process == dict(samples=1000, user=1, kernel=990, interrupt=9, idle=0)
     assert found.points.row("flush_tlb_others").avg_ns == 2791
 
 

@@ -154,7 +154,8 @@ static void print_notes(struct point_snapshot *snap, bool wide)
 			   snap->nr_threads_lost);
 	if (snap->nr_not_shown)
 		table_note("no room for %u other points", snap->nr_not_shown);
-	print_incomplete(snap);
+	if (wide)
+		print_incomplete(snap);
 }
 
 void report_print_points(struct point_snapshot *snap, bool wide, bool histogram)

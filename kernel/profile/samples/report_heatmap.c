@@ -140,23 +140,40 @@ static u64 sum(const u64 nr_class[NR_HEAT_CLASSES])
 	return nr;
 }
 
-/*
- * Prints the lines below the title: number and classes of the samples, and their source. A process
- * has no samples of the class idle.
- */
+#define CLASSES_BYTES 128
+
+/* Prints " = user 3 + kernel 8" into text, without the classes that have no sample. */
+static void print_classes(char text[CLASSES_BYTES], const u64 nr_class[NR_HEAT_CLASSES])
+{
+	static const char *const names[] = {
+		[HEAT_USER] = "user",
+		[HEAT_KERNEL] = "kernel",
+		[HEAT_IRQ] = "interrupt",
+		[HEAT_IDLE] = "idle",
+	};
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (u32 i = 0; i < NR_HEAT_CLASSES; i++) {
+		if (nr_class[i])
+			len += os_snprintf(text + len, CLASSES_BYTES - len, "%s%s %lu",
+					   len ? " + " : " = ", names[i], nr_class[i]);
+	}
+}
+
+/* Prints the lines below the title: number and classes of the samples, and their source. */
 static void print_scope(const struct heat_snapshot *snap)
 {
-	const u64 *all = snap->nr_class, *own = snap->nr_scope_class;
-	char since[REPORT_SINCE_BYTES];
+	u64 nr = sum(snap->nr_class), nr_own = sum(snap->nr_scope_class);
+	char since[REPORT_SINCE_BYTES], classes[CLASSES_BYTES];
 
 	report_since(since, snap->elapsed_ns, snap->was_reset);
-	table_note("samples: %lu, all CPUs %s = user %lu + kernel %lu + interrupt %lu"
-		   " + idle %lu",
-		   sum(all), since, all[HEAT_USER], all[HEAT_KERNEL], all[HEAT_IRQ],
-		   all[HEAT_IDLE]);
-	if (snap->scope.pid)
-		table_note("of this process: %lu = user %lu + kernel %lu + interrupt %lu", sum(own),
-			   own[HEAT_USER], own[HEAT_KERNEL], own[HEAT_IRQ]);
+	print_classes(classes, snap->nr_class);
+	table_note("samples: %lu, all CPUs %s%s", nr, since, classes);
+	if (snap->scope.pid) {
+		print_classes(classes, snap->nr_scope_class);
+		table_note("of this process: %lu%s", nr_own, nr_own == nr ? "" : classes);
+	}
 	report_print_source(&snap->source);
 }
 
