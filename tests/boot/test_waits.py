@@ -68,7 +68,7 @@ def test_waits_for_files_have_their_names(boot):
     log = boot("offcpu", "files", icount=True).log
     in_flight = [row for row in rows_of(log, "waits.json") if row["in_flight"]]
     assert Counter(row["what"] for row in in_flight) == Counter(
-        ["epoll", "eventfd", "timerfd", "socket"]
+        ["epoll", "eventfd", "timerfd", "socket", "exit of a thread"]
     )
     for row in in_flight:
         assert row["waits"] == row["in_flight"] == 1 and row["waker"] == "(not yet)"

@@ -7,7 +7,8 @@
  * offcpu stuck: prints tables of waits while one thread waits for a pipe and another for a futex,
  * for ever.
  *
- * offcpu files: like `stuck`, but threads wait for an epoll, an eventfd, a timerfd and a socket.
+ * offcpu files: like `stuck`, but threads wait for an epoll, an eventfd, a timerfd, a socket, and
+ * for the exit of a thread.
  *
  * offcpu usage: a child sleeps 7 times and shares its CPU with a thread of its own. Prints `usage
  * <voluntary> <involuntary>`: its context switches.
@@ -115,9 +116,14 @@ static void *wait_for_epoll(void *fd)
 	return (void *)(long)epoll_wait((long)fd, &event, 1, -1);
 }
 
+static void *join(void *thread)
+{
+	return (void *)(long)pthread_join((pthread_t)thread, NULL);
+}
+
 static int print_files(void)
 {
-	pthread_t threads[4];
+	pthread_t threads[5];
 	int ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) ||
@@ -125,7 +131,8 @@ static int print_files(void)
 	    pthread_create(&threads[1], NULL, read_for_ever, (void *)(long)eventfd(0, 0)) ||
 	    pthread_create(&threads[2], NULL, read_for_ever,
 			   (void *)(long)timerfd_create(CLOCK_MONOTONIC, 0)) ||
-	    pthread_create(&threads[3], NULL, read_for_ever, (void *)(long)ends[0]))
+	    pthread_create(&threads[3], NULL, read_for_ever, (void *)(long)ends[0]) ||
+	    pthread_create(&threads[4], NULL, join, (void *)threads[3]))
 		perror("threads");
 	sleep_us(20000);
 	print_file("waits.json", "/proc/profile/waits.json");
