@@ -135,6 +135,16 @@ static size_t add_chain(char *line, size_t size, size_t len, const struct wait_r
 	return len;
 }
 
+/* Prints the call chain of a row, unless nothing is known of it. */
+static void print_chain(u32 row, const char *what, const struct wait_record *rec, bool with_kernel)
+{
+	char line[480];
+	size_t start = os_snprintf(line, sizeof(line), "row %u %s ", row, what);
+
+	if (add_chain(line, sizeof(line), start, rec, with_kernel) > start)
+		table_note("%s", line);
+}
+
 /*
  * Prints the call chains of the longest waits. For a wait in the kernel, the row names the
  * function, so its chain is in wide reports only. For a user's lock, only the chain of the waker
@@ -143,21 +153,13 @@ static size_t add_chain(char *line, size_t size, size_t len, const struct wait_r
 static void print_chains(const struct wait_view *view, u32 nr, bool wide)
 {
 	for (u32 i = 0; i < pf_min(view->nr_rows, nr); i++) {
-		const struct wait_record *rec = view->rows[i].most, *waker;
-		char line[480];
-		size_t len;
+		const struct wait_record *rec = view->rows[i].most;
 
 		if (!rec || rec->kind == WAIT_PREEMPTED || (!rec->addr && !wide))
 			continue;
-		waker = rec->waker;
-		len = os_snprintf(line, sizeof(line), "row %u waits in ", i + 1);
-		add_chain(line, sizeof(line), len, rec, wide);
-		table_note("%s", line);
-		if (!waker || waker->kind != WAKER_THREAD)
-			continue;
-		len = os_snprintf(line, sizeof(line), "row %u is woken from ", i + 1);
-		add_chain(line, sizeof(line), len, waker, wide);
-		table_note("%s", line);
+		print_chain(i + 1, "waits in", rec, wide);
+		if (rec->waker && rec->waker->kind == WAKER_THREAD)
+			print_chain(i + 1, "is woken from", rec->waker, wide);
 	}
 }
 
