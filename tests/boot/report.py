@@ -83,6 +83,9 @@ SAMPLES = re.compile(
     r"^samples: (\d+), all CPUs since (?:boot|the last reset) \(\d+\.\d\d s\)(?: = (.*))?$"
 )
 OF_PROCESS = re.compile(r"^of this process: (\d+)(?: = (.*))?$")
+LOST = re.compile(r"^(\d+) of (\d+) expected samples lost: ")
+# Samples that are in no class, so that the classes do not add up to the samples taken.
+WITHOUT_CLASS = ("switched off", "while another was taken", "while they were counted")
 SPLIT_WORDS = ("samples", "user", "kernel", "interrupt", "idle")
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
 STRACE_WIDE = ["cpu seconds", "p50", "p99", "max seconds", "in flight", "errors by name"]
@@ -492,8 +495,20 @@ def is_rest(row: HeatRow | StraceRow) -> bool:
     return bool(re.fullmatch(r"\[\d+ others?\]|\[dropped\]", row.name))
 
 
+def check_losses(heatmap: Heatmap) -> list[str]:
+    """Samples that were expected and not lost have been taken."""
+    taken = heatmap.split["samples"]
+    wrong = [f"heatmap: does not add up: {note}" for note in heatmap.notes if "left over" in note]
+    if any(word in note for note in heatmap.notes for word in WITHOUT_CLASS):
+        return wrong
+    for lost in filter(None, map(LOST.match, heatmap.notes)):
+        if int(lost[2]) - int(lost[1]) != taken:
+            wrong.append(f"heatmap: {taken} samples were taken, but {lost[0]}")
+    return wrong
+
+
 def check_heatmap(heatmap: Heatmap) -> list[str]:
-    wrong = []
+    wrong = check_losses(heatmap)
     assert heatmap.total is not None
     total, total_percent = heatmap.total
     nr_rows = sum(row.nr for row in heatmap.rows)

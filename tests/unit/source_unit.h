@@ -141,11 +141,9 @@ static inline void expect_sums(u64 taken, u64 lost, u64 self)
 	assert_int_equal(snap.cpus[0].self, self);
 	for (int cpu = 0; cpu < HOST_NR_CPUS - 1; cpu++) {
 		const struct source_sums *sums = &snap.cpus[cpu];
-		s64 allowed = 1 + snap.nr_switches / snap.nr_cpus;
 
-		assert_true(sums->leftover >= -allowed && sums->leftover <= allowed);
-		assert_int_equal(sums->expected,
-				 sums->taken + sums->lost + sums->self + sums->leftover);
+		assert_int_equal(sums->leftover, 0);
+		assert_int_equal(sums->expected, sums->taken + sums->lost + sums->self);
 	}
 }
 

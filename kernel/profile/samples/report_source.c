@@ -48,17 +48,20 @@ static void print_losses(const struct source_snapshot *snap)
 
 /*
  * Prints how many samples were expected, taken and lost, if wide or if the numbers do not add up.
+ * A CPU that is about to store a sample, whose deadline it has left behind, may have one too few.
  */
 static void print_expected(const struct source_snapshot *snap, bool wide)
 {
 	const struct source_sums *all = &snap->all;
-	u64 allowed = snap->nr_cpus + snap->nr_switches;
-	u64 leftover = all->leftover < 0 ? -(u64)all->leftover : (u64)all->leftover;
+	u64 nr_left = all->leftover < 0 ? -(u64)all->leftover : (u64)all->leftover;
+	char leftover[40] = "";
 
-	if (wide || leftover > allowed)
+	if (nr_left)
+		os_snprintf(leftover, sizeof(leftover), " + %ld left over", (long)all->leftover);
+	if (wide || nr_left > snap->nr_cpus)
 		table_note("expected: %lu samples by the clock and the rate = %lu taken + %lu "
-			   "lost + %lu in the profiler + %ld left over (up to %lu is normal)",
-			   all->expected, all->taken, all->lost, all->self, all->leftover, allowed);
+			   "lost + %lu in the profiler%s",
+			   all->expected, all->taken, all->lost, all->self, leftover);
 }
 
 /* Returns the share of late samples in hundredths of a percent; 0 if there are no samples. */

@@ -108,9 +108,9 @@ struct source_counts {
 /* One CPU's source at the time of a report. */
 struct source_pin {
 	u64 cycles;	 /* TSC at that time */
-	u64 expected;	 /* deadlines since the reset, by the clock and the rate */
+	u64 expected;	 /* deadlines that have passed since the reset, by the clock and the rate */
 	u64 pending;	 /* expected deadlines that are lost, but not counted yet */
-	u64 ahead;	 /* future deadlines that are counted in counts.self already */
+	u64 ahead;	 /* deadlines in counts.self that are in the future, and not expected yet */
 	u64 nr_switches; /* how often it was switched on or off since the reset */
 	struct source_counts counts;
 };
@@ -231,7 +231,7 @@ struct source_sums {
 	u64 taken;
 	u64 lost;     /* late by a whole period; NMIs: merged with another one */
 	u64 self;     /* due while the previous sample was taken */
-	s64 leftover; /* normally within 1 for each CPU and each switch on or off */
+	s64 leftover; /* normally 0 */
 };
 
 /* The sources of all CPUs since the last reset, for a report. */

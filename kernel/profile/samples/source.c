@@ -318,15 +318,16 @@ static void start_timer_here(void *unused)
 static void stop_timer_here(void *unused)
 {
 	struct source_cpu *s = os_this_cpu_ptr(&source_cpus);
-	u64 now = os_cycles(), next = os_this_cpu_read(profile_deadline);
+	u64 now = os_cycles(), next = os_this_cpu_read(profile_deadline), nr_ahead;
 
 	os_assert_irqs_off();
 	if (s->is_on) {
 		begin_change(s, s->slot, false);
 		if (!OS_TICK_HZ)
 			skip_deadlines(s, next, now, &s->counts.lost[LATE_KERNEL]);
-		s->counts.self -= pf_min(s->counts.self, slots_ahead(s, now));
-		s->expected += slots_since_reset(s, s->nr_before, now);
+		nr_ahead = pf_min(s->counts.self, slots_ahead(s->slot, now));
+		s->counts.self -= nr_ahead;
+		s->expected += slots_done(s, s->slot, s->nr_before) - nr_ahead;
 		s->is_on = false;
 		s->nr_switches++;
 		end_change(s);

@@ -79,18 +79,21 @@ static inline u64 slots_before(const struct source_cpu *s, u64 slot, bool sample
 	return nr < nr_over ? nr_over - sample_comes : nr - *nr_ahead;
 }
 
-/* Returns how many slots of a CPU have ended since the reset. Its source is on. */
-static inline u64 slots_since_reset(const struct source_cpu *s, u64 nr_before, u64 now)
+/*
+ * Returns how many slots of a CPU before `slot`, that of its next deadline, count since the reset.
+ * The sample of each of them has been taken or lost. Its source is on.
+ */
+static inline u64 slots_done(const struct source_cpu *s, u64 slot, u64 nr_before)
 {
-	u64 nr_over = slots_over(s, now);
+	u64 nr = slots_over(s, slot);
 
-	return nr_over > nr_before ? nr_over - nr_before : 0;
+	return nr > nr_before ? nr - nr_before : 0;
 }
 
-/* Returns how many future deadlines are counted as lost in the sampler already. */
-static inline u64 slots_ahead(const struct source_cpu *s, u64 now)
+/* Returns how many deadlines before that of `slot` are in the future: the sampler skipped them. */
+static inline u64 slots_ahead(u64 slot, u64 now)
 {
-	return s->slot > now + source.period_cycles ? (s->slot - now) / source.period_cycles : 0;
+	return slot > now + source.period_cycles ? (slot - now) / source.period_cycles : 0;
 }
 
 /* Returns how many slots of the machine's NMI timer have ended since boot. */

@@ -2,7 +2,9 @@
 /*
  * Reads the source's counters for a report: how many samples were expected by the clock and the
  * rate, and how many were taken or lost. Each CPU's counters are copied together with its samples,
- * so that they add up, within one for each CPU and for each time it was switched on or off.
+ * and all of them end at the same slot, so they add up: the slots before that of the next deadline
+ * are expected, and each of their samples was taken or lost. Later slots that have ended count as
+ * expected and lost.
  */
 
 #include "source.h"
@@ -44,12 +46,11 @@ static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 		}
 		pin->cycles = os_cycles();
 		if (s->is_on) {
-			pin->expected += slots_since_reset(s, nr_before, pin->cycles);
-			/* The sample of the last ended slot may still come. */
-			if (slot + source.period_cycles <= pin->cycles && pin->expected)
-				pin->expected--;
-			pin->ahead = slots_ahead(s, pin->cycles);
+			u64 nr_done = slots_done(s, slot, nr_before);
+
+			pin->ahead = pf_min(slots_ahead(slot, pin->cycles), pin->counts.self);
 			pin->pending = slots_behind(slot, pin->cycles) - slots_behind(slot, reset);
+			pin->expected += nr_done - pf_min(pin->ahead, nr_done) + pin->pending;
 		}
 		pf_mb(); /* the copy before the second look at seq */
 	} while (((seq & 1) || pf_read_once(s->seq) != seq) && --tries);
@@ -130,19 +131,24 @@ static u64 sum_of_kinds(const u64 *nr)
 /*
  * Sums up one CPU's samples. Samples that came after the report had begun are neither taken nor
  * expected. counts_lost is true if the CPU counts lost samples. Lost NMIs are not counted anywhere,
- * so missing samples count as lost, and only surplus samples are left over.
+ * so missing samples count as lost, and only surplus samples are left over. Each time NMIs are on,
+ * the first or the last of them may be one more or less than the clock says: it is expected if it
+ * came.
  */
 static void sum_up(struct source_sums *sums, const struct sample_stats *stats, bool counts_lost)
 {
 	const struct source_pin *pin = &stats->source;
+	u64 allowed = 1 + pin->nr_switches;
 
 	sums->taken = stats->nr_attempts;
 	sums->expected = pin->expected > stats->nr_later ? pin->expected - stats->nr_later : 0;
 	if (counts_lost) {
 		sums->lost = sum_of_kinds(pin->counts.lost) + pin->pending;
-		sums->self = pin->counts.self - pf_min(pin->counts.self, pin->ahead);
+		sums->self = pin->counts.self - pin->ahead;
 	} else if (sums->expected > sums->taken + 1) {
-		sums->lost = sums->expected - sums->taken; /* the last of them may still come */
+		sums->lost = sums->expected - sums->taken;
+	} else if (sums->expected + allowed >= sums->taken) {
+		sums->expected = sums->taken;
 	}
 	sums->leftover = sums->expected - (sums->taken + sums->lost + sums->self);
 }
