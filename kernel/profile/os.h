@@ -297,6 +297,8 @@ typedef function_hook_t os_function_hook_t;
 #define os_function_tell_end(call) \
 	function_tell_end(os_function_frame(call), function_hook_slot(), (u64)function_graph_return)
 #define os_function_current()	      (&current->thread.functions->thread)
+/* Outside of the hooks: the same; NULL without memory for it. */
+#define os_function_self()	      (current->thread.functions ? os_function_current() : NULL)
 #define os_function_end(thread, slot) (&function_end(os_function_stack(thread), slot)->call)
 #define os_function_parent(call)      (&os_function_frame(call)[-1].call)
 

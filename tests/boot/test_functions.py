@@ -100,6 +100,14 @@ def test_times_add_up(counted):
     assert all(total[name] - own[name] <= called[name] + in_interrupts for name in total)
 
 
+def test_switching_off_is_in_no_row(counted):
+    """The last call that is counted switches counting off: patching all functions takes long."""
+    _, result = counted
+    (last,) = (row for row in rows(result.log) if row["function"] == "functions_count")
+    assert last["calls"] == 1
+    assert 0 < last["total_cycles"] < 20_000
+
+
 COUNTING = ("function_call", "function_enter", "profile_function_enter")
 COUNTING += ("function_return", "function_exit", "profile_function_exit")
 

@@ -7,6 +7,8 @@ __thread unsigned int host_cpu;
 __thread struct task *host_current;
 struct pt_regs host_here;
 const char *host_wait_name;
+struct profile_function_thread *host_function_thread;
+u64 host_patching;
 u64 host_wait_addr;
 u64 host_now;
 u64 host_step;

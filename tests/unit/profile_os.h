@@ -270,7 +270,10 @@ extern u8 host_trace_flags;
 /* Functions: only tests call the hooks. */
 typedef void os_function_hook_t(void);
 #define os_function_general_hook       NULL
-#define os_function_calls_set(hook_of) ((void)(hook_of), 0)
+#define os_function_calls_set(hook_of) ((void)(hook_of), host_now += host_patching, 0)
+#define os_function_self()	       host_function_thread
+extern struct profile_function_thread *host_function_thread;
+extern u64 host_patching; /* how long it takes to patch all functions */
 
 struct host_key {
 	char letter;

@@ -58,6 +58,22 @@ static void test_counts(void **state)
 	assert_int_equal(read_counts().nr_pairs, 0);
 }
 
+/* The call that switches counting off does not contain the time of the patching. */
+static void test_switching_off_takes_no_time(void **state)
+{
+	struct profile_function_call call, parent = { 0 };
+
+	host_function_thread = &thread;
+	host_patching = 1000000;
+	assert_true(profile_function_enter(FUNCTION, CALLER, &call, &thread));
+	assert_int_equal(functions_count(false), 0);
+	host_function_thread = NULL;
+	host_patching = 0;
+	profile_function_exit(&call, &parent, &thread);
+	assert_int_equal(read_counts().nr, 1);
+	assert_in_range(read_counts().self_cycles, 10, 100);
+}
+
 /*
  * While counting is off, a tracer may still let functions call the hooks. Those calls do not count
  * as lost.
@@ -98,6 +114,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_switching_off_takes_no_time, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_calls_in_nmis, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reset_during_snapshot, set_up, tear_down),
 	};

@@ -59,23 +59,47 @@ static pf_noinline void functions_stop(void)
 		pf_write_once(os_per_cpu(function_counts, cpu), NULL);
 }
 
-int functions_count(bool on)
+/*
+ * Switches counting off. The calls that have led here add their time when they return, so the time
+ * of the patching counts as time off the CPU: otherwise these calls were the longest of all.
+ */
+static int stop_counting(void)
 {
-	int error = -OS_ENOMEM;
+	struct profile_function_thread *thread = os_function_self();
+	u64 start;
+	int error;
 
-	functions_take_turn();
-	if (on && !functions_alloc())
-		goto out;
-	if (!on)
-		functions_stop();
-	counts = on;
+	functions_stop();
+	counts = false;
+	start = os_cycles() - (thread ? thread->off_cycles : 0);
+	error = functions_apply();
+	if (thread)
+		thread->off_cycles += os_cycles() - thread->off_cycles - start;
+	return error;
+}
+
+static int start_counting(void)
+{
+	int error = functions_alloc() ? 0 : -OS_ENOMEM;
+
+	if (error)
+		return error;
+	counts = true;
 	error = functions_apply();
 	if (error)
 		counts = false;
-	if (counts)
+	else
 		functions_start();
 	functions_used |= counts;
-out:
+	return error;
+}
+
+int functions_count(bool on)
+{
+	int error;
+
+	functions_take_turn();
+	error = on ? start_counting() : stop_counting();
 	functions_end_turn();
 	return error;
 }
