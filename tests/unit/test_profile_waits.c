@@ -297,6 +297,42 @@ static void test_in_flight(void **state)
 	assert_int_equal(host_file_write("profile/waits", "on"), 0);
 }
 
+/* Returns the total row of a table. */
+static const char *total_of(const char *title)
+{
+	const char *line = strstr(host_log, title);
+
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(line);
+		line = strstr(line, "\n-----") + 1;
+	}
+	return strchr(line, '\n') + 1;
+}
+
+/* Time passes while the tables of a process are printed, but their totals are of one moment. */
+static void test_tables_have_one_total(void **state)
+{
+	const char *total;
+	size_t len;
+
+	wait_and_run("pipe", 2000, 5000, 5400);
+	host_wait_name = "mm->lock";
+	profile_switch_out(&consumer.profile, 6000);
+	host_sleeper = &consumer;
+	host_sleeper_asleep = true;
+	host_sleeper_pc = FN(2) + 8;
+	host_now = 16000;
+	host_step = 1000;
+	report_print_process_waits(&consumer_proc, true);
+	host_step = 0;
+	host_sleeper = NULL;
+	total = total_of("Kernel Waits (all)");
+	len = strcspn(total, "\n") + 1;
+	assert_true(len > 30);
+	assert_memory_equal(total, total_of("Kernel Waits by system call"), len);
+	assert_memory_equal(total, total_of("Kernel Waits by task"), len);
+}
+
 /* A wait that began before a reset counts from the reset. Clocks of CPUs may differ a little. */
 static void test_times_stay_in_order(void **state)
 {
@@ -527,6 +563,7 @@ int main(void)
 		cmocka_unit_test_setup(test_by_lock, setup),
 		cmocka_unit_test_setup(test_spinlocks, setup),
 		cmocka_unit_test_setup(test_in_flight, setup),
+		cmocka_unit_test_setup(test_tables_have_one_total, setup),
 		cmocka_unit_test_setup(test_times_stay_in_order, setup),
 		cmocka_unit_test_setup(test_an_interrupt_wakes, setup),
 		cmocka_unit_test_setup(test_scope_is_the_process, setup),

@@ -69,22 +69,22 @@ static void print_all(const void *unused)
 
 static void print_calls(const void *unused)
 {
-	report_print_wait_view(report_print_wait_calls);
+	report_print_wait_view(report_print_wait_calls, wait_by_call);
 }
 
 static void print_tasks(const void *unused)
 {
-	report_print_wait_view(report_print_wait_tasks);
+	report_print_wait_view(report_print_wait_tasks, wait_by_task);
 }
 
 static void print_spinlocks(const void *unused)
 {
-	report_print_wait_view(report_print_spinlocks);
+	report_print_wait_view(report_print_spinlocks, wait_by_spinlock);
 }
 
 static void print_locks(const void *unused)
 {
-	report_print_wait_view(report_print_wait_locks);
+	report_print_wait_view(report_print_wait_locks, wait_by_lock);
 }
 
 static void begin_life(os_task_t *task)

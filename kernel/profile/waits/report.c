@@ -212,13 +212,30 @@ static void print_table(const struct report *report)
 		     report->wide);
 }
 
+/* Makes the views of all tables but that of spinlocks, whose total is CPU time. */
+static void make_views(os_process_t *proc, bool wide)
+{
+	static wait_key_fn *const keys[] = {
+		wait_by_reason,
+		wait_by_call,
+		wait_by_task,
+		wait_by_lock,
+	};
+
+	waits_make_views(proc, keys, wide ? PF_ARRAY_SIZE(keys) : 1);
+}
+
 static void print_tables(const struct report *report)
 {
 	print_table(report);
 	if (report->wide) {
+		waits_next_view();
 		report_print_wait_calls(report);
+		waits_next_view();
 		report_print_wait_tasks(report);
+		waits_next_view();
 		report_print_wait_locks(report);
+		waits_make_view(report->proc, wait_by_spinlock);
 		report_print_spinlocks(report);
 	}
 	waits_unpin();
@@ -226,18 +243,18 @@ static void print_tables(const struct report *report)
 
 void report_print_waits(const struct report *report)
 {
-	/* In a process's report, the first lines (summary.c) have made the view. */
-	if (!report->proc) {
+	/* In a process's report, summary.c has pinned the waits and made the first view. */
+	if (!report->proc)
 		waits_pin();
-		waits_make_view(NULL, wait_by_reason);
-	}
+	if (!report->proc || report->wide)
+		make_views(report->proc, report->wide);
 	print_tables(report);
 }
 
 void report_print_process_waits(os_process_t *proc, bool wide)
 {
 	waits_pin();
-	waits_make_view(proc, wait_by_reason);
+	make_views(proc, wide);
 	print_tables(&(struct report){ .proc = proc, .top = REPORT_TOP_ALL, .wide = wide });
 }
 

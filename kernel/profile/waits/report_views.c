@@ -30,19 +30,11 @@ static const struct column lock_columns[] = {
 	[WAKER] = { "released.by", "releaser", COLUMN_TEXT, 20, .left = true },
 };
 
-/* Makes a view and begins its table, which is one of the three above. */
-static void begin(const struct table *table, const struct report *report, wait_key_fn *key_of,
-		  const char *title)
-{
-	waits_make_view(report->proc, key_of);
-	report_begin_waits(table, report, title);
-}
-
 void report_print_wait_calls(const struct report *report)
 {
 	const struct table table = TABLE(call_columns, .top = report->top);
 
-	begin(&table, report, wait_by_call, "Kernel Waits by system call");
+	report_begin_waits(&table, report, "Kernel Waits by system call");
 	for (u32 i = 0; i < wait_view.nr_rows; i++) {
 		const struct wait_row *row = &wait_view.rows[i];
 		const char *name = row->name[0] ? row->name : os_syscall_name(row->call);
@@ -60,7 +52,7 @@ void report_print_wait_tasks(const struct report *report)
 {
 	const struct table table = TABLE(task_columns, .top = report->top);
 
-	begin(&table, report, wait_by_task, "Kernel Waits by task");
+	report_begin_waits(&table, report, "Kernel Waits by task");
 	for (u32 i = 0; i < wait_view.nr_rows; i++) {
 		const struct wait_row *row = &wait_view.rows[i];
 		struct cell cells[NR_COLUMNS];
@@ -103,7 +95,7 @@ void report_print_wait_locks(const struct report *report)
 {
 	const struct table table = TABLE(lock_columns, .top = report->top);
 
-	begin(&table, report, wait_by_lock, "Kernel Waits by lock");
+	report_begin_waits(&table, report, "Kernel Waits by lock");
 	for (u32 i = 0; i < wait_view.nr_rows; i++)
 		print_lock(&wait_view.rows[i], report->proc);
 	report_end_waits(TIMES);
@@ -131,7 +123,6 @@ void report_print_spinlocks(const struct report *report)
 {
 	const struct table table = TABLE(spinlock_columns, .top = report->top);
 
-	waits_make_view(report->proc, wait_by_spinlock);
 	table_begin(&table, "Kernel Spinlocks: time that CPUs have spun");
 	table_head();
 	for (u32 i = 0; i < wait_view.nr_rows; i++) {
@@ -151,9 +142,10 @@ void report_print_spinlocks(const struct report *report)
 	report_end_waits(SPUN_TIMES);
 }
 
-void report_print_wait_view(wait_view_print_fn *print)
+void report_print_wait_view(wait_view_print_fn *print, wait_key_fn *key_of)
 {
 	waits_pin();
+	waits_make_view(NULL, key_of);
 	print(&(struct report){ .top = REPORT_TOP_ALL });
 	waits_unpin();
 }

@@ -118,32 +118,46 @@ static struct wait_row *add_waits(struct wait_view *view, const struct wait_row 
 	return row;
 }
 
-static void add_record(struct wait_view *view, unsigned int cpu, const struct wait_record *rec,
-		       const struct wait_row *key)
-{
-	struct wait_counts counts = waits_read(cpu, rec);
-	struct wait_row *row = add_waits(view, key, &counts);
-	u64 cycles = counts.asleep_cycles + counts.ready_cycles;
+/* The views that are being made: by key, with wait_view for the first of them. */
+static wait_key_fn *const *view_keys;
+static u32 nr_views, nr_shown;
+static struct wait_view other_views[WAIT_MAX_VIEWS - 1];
 
-	if (row && (!row->most || cycles > row->most_cycles)) {
-		row->most = rec;
-		row->most_cycles = cycles;
-	}
+static struct wait_view *view_at(u32 i)
+{
+	return i ? &other_views[i - 1] : &wait_view;
 }
 
-static wait_key_fn *key_of_view; /* of the view that is being made */
+/* Adds waits to all views. in_flight: they have not ended, and rec is only valid now. */
+static void add_record(const struct wait_record *rec, const struct wait_counts *counts,
+		       bool in_flight)
+{
+	u64 cycles = counts->asleep_cycles + counts->ready_cycles;
+
+	for (u32 i = 0; i < nr_views; i++) {
+		struct wait_view *view = view_at(i);
+		struct wait_row key = { 0 }, *row;
+
+		if ((rec->kind == WAIT_SPUN) != (view_keys[i] == wait_by_spinlock) ||
+		    !view_keys[i](rec, &key))
+			continue;
+		row = add_waits(view, &key, counts);
+		view->nr_in_flight += in_flight;
+		if (!row)
+			continue;
+		row->nr_in_flight += in_flight;
+		if (!in_flight && (!row->most || cycles > row->most_cycles)) {
+			row->most = rec;
+			row->most_cycles = cycles;
+		}
+	}
+}
 
 static void add_in_flight(unsigned int cpu, const struct wait_record *rec)
 {
 	struct wait_counts counts = { 1, rec->asleep_cycles, rec->ready_cycles, rec->max_cycles };
-	struct wait_row key = { 0 }, *row;
 
-	if (!key_of_view(rec, &key))
-		return;
-	row = add_waits(&wait_view, &key, &counts);
-	wait_view.nr_in_flight++;
-	if (row)
-		row->nr_in_flight++;
+	add_record(rec, &counts, true);
 }
 
 static int compare_rows(const void *a_, const void *b_)
@@ -157,33 +171,54 @@ static int compare_rows(const void *a_, const void *b_)
 	return order;
 }
 
-void waits_make_view(os_process_t *proc, wait_key_fn *key_of)
+/* Moves the rows to the front of the array, and sorts them. */
+static void finish(struct wait_view *view)
 {
-	u64 process = proc ? wait_process_number(proc) : 0;
-	struct wait_view *view = &wait_view;
-	unsigned int cpu;
 	u32 nr = 0;
 
-	memset(view, 0, sizeof(*view));
-	os_for_each_cpu(cpu) {
-		const struct wait_record *rec = NULL;
-
-		while ((rec = waits_next(cpu, rec))) {
-			struct wait_row key = { 0 };
-
-			if (rec->kind > WAIT_SPUN ||
-			    (rec->kind == WAIT_SPUN) != (key_of == wait_by_spinlock))
-				continue;
-			if ((!process || rec->process == process) && key_of(rec, &key))
-				add_record(view, cpu, rec, &key);
-		}
-	}
-	key_of_view = key_of;
-	waits_visit_in_flight(proc, add_in_flight);
 	for (u32 i = 0; i < WAIT_MAX_ROWS; i++) {
 		if (view->rows[i].name)
 			view->rows[nr++] = view->rows[i];
 	}
 	view->nr_rows = nr;
 	os_sort(view->rows, nr, sizeof(view->rows[0]), compare_rows);
+}
+
+void waits_make_views(os_process_t *proc, wait_key_fn *const *keys, u32 nr)
+{
+	u64 process = proc ? wait_process_number(proc) : 0;
+	unsigned int cpu;
+
+	os_assert(nr <= WAIT_MAX_VIEWS);
+	view_keys = keys;
+	nr_views = nr;
+	nr_shown = 1;
+	for (u32 i = 0; i < nr; i++)
+		memset(view_at(i), 0, sizeof(wait_view));
+	os_for_each_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			struct wait_counts counts;
+
+			if (rec->kind > WAIT_SPUN || (process && rec->process != process))
+				continue;
+			counts = waits_read(cpu, rec);
+			add_record(rec, &counts, false);
+		}
+	}
+	waits_visit_in_flight(proc, add_in_flight);
+	for (u32 i = 0; i < nr; i++)
+		finish(view_at(i));
+}
+
+void waits_make_view(os_process_t *proc, wait_key_fn *key_of)
+{
+	waits_make_views(proc, &key_of, 1);
+}
+
+void waits_next_view(void)
+{
+	os_assert(nr_shown < nr_views);
+	wait_view = *view_at(nr_shown++);
 }

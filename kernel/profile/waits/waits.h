@@ -165,6 +165,13 @@ wait_key_fn wait_by_spinlock; /* spinlocks by name, and the function that spun *
  * NULL, of all threads. Sorts it by time, longest first.
  */
 void waits_make_view(os_process_t *proc, wait_key_fn *key_of);
+/*
+ * Makes several views in one pass, so that their totals are those of one moment. wait_view is the
+ * first one; each waits_next_view() replaces it by the next one.
+ */
+#define WAIT_MAX_VIEWS 4
+void waits_make_views(os_process_t *proc, wait_key_fn *const *keys, u32 nr);
+void waits_next_view(void);
 
 /* report.c */
 void report_print_waits(const struct report *report);
@@ -190,11 +197,11 @@ void report_print_wait_stacks(bool with_wakers);
 /* report_records.c: prints all records, for JSON only. */
 void report_print_wait_records(void);
 
-/* report_views.c: by system call, by task, and by lock. */
+/* report_views.c: print wait_view, which is by system call, by task, by lock, or by spinlock. */
 typedef void wait_view_print_fn(const struct report *report);
 wait_view_print_fn report_print_wait_calls, report_print_wait_tasks, report_print_wait_locks,
 	report_print_spinlocks;
-/* Prints one of these tables, of all waits. */
-void report_print_wait_view(wait_view_print_fn *print);
+/* Makes a view of all waits, and prints its table. */
+void report_print_wait_view(wait_view_print_fn *print, wait_key_fn *key_of);
 
 #endif
