@@ -197,6 +197,21 @@ void report_end_waits(u32 times_column)
 	table_note_others(table_nr_others(), table_others_sum(times_column), "waits");
 }
 
+/* The first report on the console says what it cannot show. */
+static void note_one_cpu(void)
+{
+	static bool told;
+	unsigned int cpu, nr = 0;
+
+	if (told || !report_is_on_console())
+		return;
+	told = true;
+	os_for_each_cpu(cpu)
+		nr += os_cpu_online(cpu);
+	if (nr == 1)
+		table_note("one CPU: contention between CPUs needs more of them (SMP=<n>)");
+}
+
 static void print_table(const struct report *report)
 {
 	const struct table table = TABLE(columns, .top = report->top);
@@ -207,6 +222,7 @@ static void print_table(const struct report *report)
 		print_row(&wait_view.rows[i], report->proc);
 	report_end_waits(TIMES);
 	report_print_off("recording of waits", "off", &off);
+	note_one_cpu();
 	print_chains(&wait_view, pf_min(report->top, report->wide ? REPORT_TOP_ALL : NR_CHAINS),
 		     report->wide);
 }
