@@ -65,6 +65,19 @@ def test_program_that_cannot_run_is_refused(name, tmp_path, monkeypatch, capsys)
     assert make_image(capsys, "--program", name) == (1, f"mkinitramfs: error: {name}: {why}\n")
 
 
+@pytest.mark.parametrize("nr_bytes", [100, 5000, -1])
+def test_program_that_is_cut_off_is_refused(nr_bytes, tmp_path, monkeypatch, capsys) -> None:
+    """Linux would run some of these files, and then kill them with SIGBUS."""
+    monkeypatch.chdir(tmp_path)
+    whole = Path("/bin/true").read_bytes()
+    segments = [(at, size) for kind, at, size in mkinitramfs.elf_parts(whole) if kind == 1]
+    end = max(at + size for at, size in segments)
+    Path("cut").write_bytes(whole[: nr_bytes if nr_bytes > 0 else end + nr_bytes])
+    Path("cut").chmod(0o755)
+    why = "cut: an ELF file that is cut off"
+    assert make_image(capsys, "--program", "cut") == (1, f"mkinitramfs: error: {why}\n")
+
+
 def test_program_must_be_an_executable_file(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     Path("dir").mkdir()
