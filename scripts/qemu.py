@@ -283,6 +283,7 @@ class Guest:
             while b"waits.for" not in self.raw[start:] and time.monotonic() < end:
                 self.sysrq("t")
                 self._read(3.0)
+            self.sysrq("w")
             while time.monotonic() < end and self._read(1.0):
                 pass
         except (QemuError, OSError):

@@ -4,6 +4,8 @@
  * file say which kernel has them. Nothing is hooked.
  */
 
+#ifndef CONFIG_PROFILE_FUNCTIONS
+
 #include "profiler.h"
 
 #define NEEDS "it needs CONFIG_PROFILE_FUNCTIONS (make run CONFIG=functions BUILD=build/functions)"
@@ -35,3 +37,5 @@ PROFILER(functions_missing) = {
 	.place = 35,
 	.files = files,
 };
+
+#endif

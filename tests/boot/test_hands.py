@@ -179,6 +179,10 @@ def test_a_hang_ends_with_the_waits_of_all_threads(boot):
     assert result.error == "hang: nothing on the console for 1 s"
     tasks = result.log.split("sysrq: tasks\n")[-1]
     assert re.search(r"\] +1 typed +sleeping +0 +\d+ console_tty.read_wait", tasks), tasks
+    waits = re.findall(r"\] (.*) has waited \d+\.\d+ s for (.*) in (.*)", tasks)
+    assert [wait[:2] for wait in waits] == [("typed (pid 1)", "console_tty.read_wait")], tasks
+    assert re.match(r"(wait_for_input < )?read < .* < do_syscall_64", waits[0][2])
+    assert "] threads that wait: 1\n" in tasks
 
 
 def test_permissions_can_be_tried():

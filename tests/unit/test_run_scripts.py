@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import sys
+import termios
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -21,6 +22,7 @@ sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 kvm = importlib.import_module("kvm")
 qemu = importlib.import_module("qemu")
+terminal = importlib.import_module("terminal")
 
 
 def load_script(name: str):
@@ -158,6 +160,27 @@ def test_make_knows_all_variables_that_it_reads() -> None:
     known = set(re.search(r"known-variables := ((?:.*\\\n)*.*)", text)[1].split())
     makes_own = {"CURDIR", "MAKE", "MAKECMDGOALS", "MAKELEVEL", "MAKEOVERRIDES", "VERSION"}
     assert {name for name in used if not name.startswith("CONFIG_")} - makes_own <= known
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        (b"a\3\4\1\r", [b"a\3\4\1\r"]),
+        (b"a\x1dBp", [b"a", terminal.BREAK, b"p"]),
+        (b"\x1dx", [b"", terminal.QUIT, b""]),
+        (b"\x1d\x1dx\x1dqy", [b"\x1dxy"]),
+    ],
+)
+def test_keys_of_the_terminal(typed, keys) -> None:
+    """All keys are the guest's, except the one after Ctrl-]. The terminal is restored."""
+    master, slave = os.openpty()
+    before = termios.tcgetattr(slave)
+    with terminal.Keyboard(slave) as keyboard:
+        os.write(master, typed)
+        assert list(keyboard.read()) == keys
+    assert termios.tcgetattr(slave) == before
+    os.close(master)
+    os.close(slave)
 
 
 def test_kvm_says_what_is_missing(tmp_path) -> None:

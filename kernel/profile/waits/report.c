@@ -116,9 +116,8 @@ static void print_row(const struct wait_row *row, os_process_t *proc)
 	table_row(cells);
 }
 
-/* Appends a chain, innermost function first, without the scheduler's functions. */
-static size_t add_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
-			bool with_kernel)
+size_t report_add_wait_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
+			     bool with_kernel)
 {
 	char name[OS_SYMBOL_BYTES];
 	const char *separator = "";
@@ -154,12 +153,12 @@ static void print_chains(const struct wait_view *view, u32 nr, bool wide)
 			continue;
 		waker = rec->waker;
 		len = os_snprintf(line, sizeof(line), "row %u waits in ", i + 1);
-		add_chain(line, sizeof(line), len, rec, wide);
+		report_add_wait_chain(line, sizeof(line), len, rec, wide);
 		table_note("%s", line);
 		if (!waker || waker->kind != WAKER_THREAD)
 			continue;
 		len = os_snprintf(line, sizeof(line), "row %u is woken from ", i + 1);
-		add_chain(line, sizeof(line), len, waker, wide);
+		report_add_wait_chain(line, sizeof(line), len, waker, wide);
 		table_note("%s", line);
 	}
 }
