@@ -64,6 +64,14 @@ class Keyboard:
         yield bytes(keys)
 
 
+def is_usable() -> bool:
+    """Returns whether a user sits at a terminal, and this process is not in the background."""
+    try:
+        return sys.stdin.isatty() and sys.stdout.isatty() and os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:  # not the controlling terminal
+        return False
+
+
 def read_stdin() -> bytes | None:
     """Returns all of a file or pipe, and nothing of /dev/null; None for anything else."""
     try:
