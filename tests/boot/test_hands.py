@@ -235,3 +235,8 @@ def test_one_cpu_says_so_once():
         assert done.stdout.count("profile: end of report") > 1 and not check_log(done.stdout)
         line = "one CPU: contention between CPUs needs more of them (SMP=<n>)"
         assert done.stdout.count(line) == times
+
+
+def test_standard_input_that_is_not_there(boot):
+    log = boot("hello", append="stdin=/nope profile.on_exit=none").log
+    assert "stdin=/nope cannot be opened (error 2): init reads the console" in log
