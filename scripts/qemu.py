@@ -9,7 +9,7 @@ The kernel reports the end of a run in its verdict, a line that it writes to an 
 which programs cannot access. Programs can print whatever the kernel prints, so the console's text
 counts only when there is no verdict: the kernel hung, died early, or does not know the device.
 
-qemu-run is the command line; the boot tests use Guest directly.
+machine.py has the options. qemu-run is the command line; the boot tests use Guest directly.
 """
 
 from __future__ import annotations
@@ -19,23 +19,18 @@ import json
 import os
 import re
 import select
-import shutil
 import signal
 import socket
-import struct
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-import kvm
+import terminal
+from machine import Options, QemuError
 
-DEBUG_EXIT_PORT = 0xF4
-ESCAPE = 29  # Ctrl-]: Ctrl-A, which is QEMU's own choice, is for the guest's shell
-VERDICT_PORT = 0xE9
-PT_LOAD = 1
 POWER_OFF = re.compile(r"reboot: power off, status (-?\d+)")
 VERDICT = re.compile(
     r"verdict: status=(-?\d+) panic=([01]) bugs=(\d+) warnings=(\d+) reports_cut=(\d+) "
@@ -46,13 +41,9 @@ COMPLAINT = re.compile(r"\bnot ok \d|WARNING: |BUG:|Kernel panic")
 PIPE_BYTES = 1 << 20
 # Seconds for the kernel to power off after its last line.
 LAST_WORDS_S = 15.0
+# Seconds for a kernel that hangs to print its threads.
+WAITS_S = 20.0
 EARLY_PANIC = b"Kernel panic: "  # before lines have a time
-EXPORT_BYTES = 16 << 20  # the most that a kernel may export
-MEMORY = re.compile(r"(\d+)([KMGT]?)B?", re.IGNORECASE)
-
-
-class QemuError(Exception):
-    """A run cannot start or has failed; the message is one line."""
 
 
 class LineEnds:
@@ -70,117 +61,6 @@ class LineEnds:
     def rest(self) -> bytes:
         held, self.held = self.held, b""
         return held
-
-
-def loaded_bytes(kernel: Path) -> int:
-    """Returns how much memory the segments of an ELF file take; they may end in its .bss."""
-    with kernel.open("rb") as file:
-        head = file.read(4096)
-    if not head.startswith(b"\x7fELF\2\1"):
-        return kernel.stat().st_size
-    (phoff,) = struct.unpack_from("<Q", head, 32)
-    phentsize, phnum = struct.unpack_from("<HH", head, 54)
-    headers = [struct.unpack_from("<I36xQ", head, phoff + i * phentsize) for i in range(phnum)]
-    return sum(memsz for kind, memsz in headers if kind == PT_LOAD)
-
-
-@dataclass
-class Options:
-    kernel: Path | None = None
-    initrd: Path | None = None
-    cdrom: Path | None = None  # boot from this, which has a kernel and a command line of its own
-    smp: int = 1
-    mem: str | None = None  # 512M, or 4 times the initramfs: files may take half of the memory
-    append: str = ""
-    cpu: str = "max"
-    accel: str = "tcg"
-    icount: bool = False
-    qemu: str | None = None
-    timeout: float = 900.0  # of the whole run, in seconds
-    silence: float = 180.0  # without a byte on the console
-    export: Path | None = None  # write the profiler's export to this file
-    extra: list[str] = field(default_factory=list)  # more arguments for QEMU
-
-    def __post_init__(self) -> None:
-        if not self.mem:
-            initrd = self.initrd and Path(self.initrd)
-            nr_bytes = initrd.stat().st_size if initrd and initrd.is_file() else 0
-            self.mem = f"{max(512, 4 * nr_bytes >> 20)}M"
-
-    def command_line(self) -> str:
-        """Returns the kernel's command line, with the ports of our devices added before ` -- `."""
-        words = self.append
-        for name, port in ("qemu_verdict", VERDICT_PORT), ("qemu_exit", DEBUG_EXIT_PORT):
-            if f"{name}=" not in self.append.split(" -- ")[0]:
-                words = f"{name}={port:#x} {words}"
-        if self.export and "profile.export=" not in words.split(" -- ")[0]:
-            words = f"profile.export={EXPORT_BYTES} {words}"
-        return words.strip()
-
-    def qemu_path(self) -> str:
-        name = self.qemu or os.environ.get("QEMU") or "qemu-system-x86_64"
-        path = shutil.which(name)
-        if not path:
-            raise QemuError(f"no {name} here: install qemu-system-x86 (make deps) or set QEMU")
-        return path
-
-    def check(self) -> None:
-        if self.cdrom and (self.kernel or self.initrd or self.append):
-            raise QemuError("a CD has its own kernel, initrd and command line")
-        if not (self.cdrom or self.kernel):
-            raise QemuError("name a kernel or a CD to boot")
-        files = ("kernel", self.kernel), ("initrd", self.initrd), ("CD image", self.cdrom)
-        for what, path in files:
-            if path is not None and not Path(path).is_file():
-                raise QemuError(f"no such {what}: {path}")
-        if self.export and not self.kernel:
-            raise QemuError("an export needs --kernel, whose symbols say where it is")
-        if self.kernel and self.initrd:
-            self.check_memory(loaded_bytes(self.kernel) + self.initrd.stat().st_size)
-        if self.smp < 1:
-            raise QemuError(f"smp must be at least 1, not {self.smp}")
-        if self.icount and self.accel != "tcg":
-            raise QemuError("icount needs tcg")
-        if self.accel == "kvm" and (why := kvm.problem()):
-            raise QemuError(why)
-
-    def check_memory(self, needed_bytes: int) -> None:
-        """Refuses an initramfs that is too large. QEMU would silently load it over the kernel."""
-        size = MEMORY.match(self.mem)
-        power = "KMGT".index(size[2].upper() or "M") + 1 if size else 0
-        if size and int(size[1]) << 10 * power < needed_bytes:
-            mib = -(-needed_bytes >> 20)
-            raise QemuError(f"{self.mem} of memory: kernel and initramfs need more than {mib} MiB")
-
-    def argv(self, directory: str, interactive: bool) -> list[str]:
-        """Returns QEMU's command line; its sockets and files go to the directory."""
-        mux = ",mux=on" if interactive else ""
-        machine = "q35,memory-backend=ram" if self.export else "q35"
-        if self.cdrom is None:
-            machine += ",sata=off"  # the BIOS would look for disks, half a second with icount
-        argv = [self.qemu_path(), "-machine", machine, "-accel", self.accel, "-cpu", self.cpu]
-        argv += ["-smp", str(self.smp), "-m", self.mem, "-display", "none", "-vga", "none"]
-        argv += ["-nic", "none", "-nodefaults", "-no-reboot", "-no-user-config"]
-        argv += ["-chardev", f"stdio,id=console,signal=off{mux}", "-serial", "chardev:console"]
-        if interactive:
-            argv += ["-mon", "chardev=console,mode=readline", "-echr", str(ESCAPE)]
-        argv += ["-qmp", f"unix:{directory}/qmp,server=on,wait=off"]
-        argv += ["-chardev", f"file,id=verdict,path={directory}/verdict"]
-        argv += ["-device", f"isa-debugcon,iobase={VERDICT_PORT:#x},chardev=verdict"]
-        argv += ["-device", f"isa-debug-exit,iobase={DEBUG_EXIT_PORT:#x},iosize=4"]
-        if self.export:
-            ram = f"id=ram,size={self.mem},mem-path={directory}/ram,share=on"
-            argv += ["-object", f"memory-backend-file,{ram}"]
-        if self.icount:
-            argv += ["-icount", "shift=0,sleep=off", "-seed", "1"]
-            argv += ["-rtc", "base=2026-01-01T00:00:00,clock=vm"]
-        if self.cdrom is not None:
-            argv += ["-cdrom", str(self.cdrom)]
-        else:
-            argv += ["-kernel", str(self.kernel), "-append", self.command_line()]
-        if self.initrd is not None:
-            argv += ["-initrd", str(self.initrd)]
-        return argv + self.extra
 
 
 @dataclass
@@ -251,11 +131,11 @@ class Guest:
         self,
         options: Options,
         on_output: Callable[[bytes], None] | None = None,
-        interactive: bool = False,
+        keyboard: terminal.Keyboard | None = None,
     ):
         self.options = options
         self.on_output = on_output
-        self.interactive = interactive
+        self.keyboard = keyboard
         self.raw = bytearray()
         self._text = ""
         self._text_of = 0  # how many bytes of raw are in _text
@@ -264,16 +144,22 @@ class Guest:
         self._qmp: socket.socket | None = None
         options.check()
         self._dir = tempfile.TemporaryDirectory(prefix="qemu-run-")
-        argv = options.argv(self._dir.name, interactive)
+        argv = options.argv(self._dir.name)
         # One host CPU makes several guest CPUs reproducible too.
         pin = min(os.sched_getaffinity(0)) if options.icount else None
+
+        def prepare() -> None:
+            os.setpgid(0, 0)  # a Ctrl-C on the host's terminal must not end QEMU
+            if pin is not None:
+                os.sched_setaffinity(0, {pin})
+
         try:
             self.process = subprocess.Popen(
                 argv,
-                stdin=None if interactive else subprocess.PIPE,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                preexec_fn=None if pin is None else lambda: os.sched_setaffinity(0, {pin}),
+                preexec_fn=prepare,
             )
         except OSError as error:
             self._dir.cleanup()
@@ -306,12 +192,15 @@ class Guest:
         return self._text
 
     def _read(self, wait_s: float) -> bool:
-        """Waits for output and takes it. Returns False if there was none."""
+        """Waits for output and takes it, and keys. Returns False if there was no output."""
         assert self.process.stdout is not None
         if self._eof:
             return False
-        ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, wait_s))
-        if not ready:
+        inputs = [self.process.stdout, *([self.keyboard] if self.keyboard else [])]
+        ready, _, _ = select.select(inputs, [], [], max(0.0, wait_s))
+        if self.keyboard and self.keyboard in ready:
+            self._type(self.keyboard)
+        if self.process.stdout not in ready:
             return False
         try:
             data = os.read(self.process.stdout.fileno(), PIPE_BYTES)
@@ -355,10 +244,24 @@ class Guest:
 
     # Writing
 
-    def send(self, data: str) -> None:
+    def send(self, data: str | bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(data.encode())
+        self.process.stdin.write(data.encode() if isinstance(data, str) else data)
         self.process.stdin.flush()
+
+    def _type(self, keyboard: terminal.Keyboard) -> None:
+        """Passes keys to the guest. They stay in the terminal while QEMU takes none."""
+        if not select.select([], [self.process.stdin], [], 0.01)[1]:
+            return
+        self.last_output = time.monotonic()
+        for key in keyboard.read():
+            if key is terminal.QUIT:
+                raise QemuError("ended by Ctrl-] X")
+            if key is terminal.BREAK:
+                self.send_break()
+                time.sleep(0.05)  # as in sysrq()
+            else:
+                self.send(key)
 
     def send_break(self) -> None:
         self.qmp("chardev-send-break", id="console")
@@ -368,6 +271,23 @@ class Guest:
         self.send_break()
         time.sleep(0.05)
         self.send(key)
+
+    def _ask_for_waits(self) -> None:
+        """
+        Lets a guest that hangs print what its threads wait for. A key that is typed again is
+        handled in the interrupt, so that works even if no thread runs any more.
+        """
+        start = len(self.raw)
+        end = time.monotonic() + WAITS_S
+        try:
+            while b"waits.for" not in self.raw[start:] and time.monotonic() < end:
+                self.sysrq("t")
+                self._read(3.0)
+            self.sysrq("w")
+            while time.monotonic() < end and self._read(1.0):
+                pass
+        except (QemuError, OSError):
+            pass  # the run fails anyway, with a better reason
 
     def qmp(self, command: str, **arguments: object) -> object:
         if self._qmp is None:
@@ -391,7 +311,6 @@ class Guest:
 
     def kill(self) -> None:
         if self.process.poll() is None:
-            # SIGTERM first: QEMU gives a terminal its settings back.
             self.process.send_signal(signal.SIGTERM)
             try:
                 self.process.wait(3)
@@ -441,6 +360,8 @@ class Guest:
             if last_words is None and (self._read_verdict() or self.raw.startswith(EARLY_PANIC)):
                 last_words = time.monotonic()
             killed = self._overdue()
+            if killed and not last_words:
+                self._ask_for_waits()
             if not killed and last_words and time.monotonic() - last_words > LAST_WORDS_S:
                 killed = "hang: the kernel has reported its end, but QEMU is still running"
             if killed:

@@ -5,29 +5,54 @@
 # that it tests, and test_x-cflags if it needs flags.
 
 # Runs the demo, a program of the user (PROGRAM=), or a command in the shell (CMD=). DEBIAN= adds
-# packages to the latter two.
-ICOUNT ?=
-SMP ?= $(if $(ICOUNT),1,4)
+# packages to the latter two. Instructions count as time, so runs repeat exactly and no sample is
+# lost. REAL=1 (or ICOUNT=0) asks for wall time: then virtual CPUs beyond the host's own would wait
+# for each other. A shell has a user, and KVM cannot count, so these have wall time by default.
+default-icount = $(if $(filter-out 0,$(REAL))$(filter kvm,$(ACCEL)),0,1)
+ICOUNT ?= $(default-icount)
+icount = $(filter-out 0,$(ICOUNT))
+host-cpus = $(shell nproc 2>/dev/null)
+real-cpus = $(if $(filter 1 2 3,$(host-cpus)),$(host-cpus),4)
+SMP ?= $(if $(icount),1,$(real-cpus))
 runs-command := $(if $(value CMD),y)
 INIT ?= $(if $(runs-command),/init,/bin/$(or $(notdir $(PROGRAM)),wordcount))
 demo-text = /data/text
 ARGS ?= $(if $(PROGRAM)$(runs-command),,-t 46 $(demo-text))
-run-image := $(BUILD)/$(if $(runs-command),session,$(if $(PROGRAM),program,initramfs)).cpio
+run-image := $(if $(runs-command),$(run-dir)/session.cpio,$(if $(PROGRAM),$(run-dir)/program.cpio, \
+	$(BUILD)/initramfs.cpio))
 
-qemu-run = scripts/qemu-run --smp $(SMP) $(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
-	$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
-	$(if $(EXPORT),--export '$(EXPORT)')
+# No sample is lost under icount, so the rate is higher there: measurements.md has its cost. APPEND=
+# may set another one, as the last profile.hz= counts.
+icount-samples = $(if $(CONFIG_PROFILE_HEATMAP),profile.hz=10007 profile.samples=2097152)
+run-append = $(if $(icount),$(icount-samples)) $(APPEND)
+
+# A line for a variable that has no effect.
+unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)
+
+qemu-run = $(remove-run-dir) scripts/qemu-run --smp $(SMP) \
+	$(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
+	$(if $(icount),--icount) --log $(BUILD)/run.log $(if $(EXPORT),--export '$(EXPORT)')
 
 .PHONY: run
 run: $(vmlinux) $(run-image)
 	$(if $(DEBIAN),$(if $(PROGRAM)$(runs-command),, \
 		$(error DEBIAN= is for a command or a program of yours: add CMD='...' or PROGRAM=)))
-	@$(qemu-run) --kernel $(vmlinux) --initrd $(run-image) \
-		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
+	$(if $(PROGRAM)$(runs-command),,$(call unused,FILES,without PROGRAM= or CMD=))
+	$(if $(runs-command),$(call unused,ARGS,with CMD=: write them into the command))
+	$(if $(icount),$(call unused,REAL,with ICOUNT=1))
+	$(call unused,BASE,here: perf-base and check-perf use it)
+	@$(qemu-run) $(if $(PROGRAM)$(runs-command),--stdin) \
+		--kernel $(vmlinux) --initrd $(run-image) \
+		--append '$(strip $(run-append) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 
-# Exact comparison: with -icount, two runs of the same tree are equal, so every difference is due to
+# Runs the demo, and puts its report into README.md. tests/boot/test_readme.py compares them.
+.PHONY: readme
+readme: run
+	@$(PYTHON) scripts/readme.py $(BUILD)/run.log README.md
+
+# Exact comparison: under icount, two runs of the same tree are equal, so every difference is due to
 # the code. There are few timer interrupts, as a change can move one from one call into another. The
-# demo's text is made of the tree's sources, so a file that stays the same replaces it.
+# demo reads a short file, so that it takes little time.
 perf-append = profile.hz=1 tick_hz=2
 perf-base check-perf: demo-text = /bin/wordcount
 .PHONY: perf-base check-perf
@@ -44,9 +69,14 @@ perf-base check-perf: $(vmlinux) $(run-image)
 	@$(if $(filter check-perf,$@),scripts/legoprof diff '$(BASE)' '$(EXPORT)')
 
 # A shell on this terminal. Reports are printed only on request.
-shell-cpio := $(BUILD)/$(if $(PROGRAM)$(FILES)$(DEBIAN)$(runs-command),session,shell).cpio
+has-own-shell := $(PROGRAM)$(FILES)$(DEBIAN)$(runs-command)
+shell-cpio := $(if $(has-own-shell),$(run-dir)/session.cpio,$(BUILD)/shell.cpio)
 .PHONY: shell
+shell: default-icount := 0
+shell: real-cpus := 4
 shell: $(vmlinux) $(shell-cpio)
+	$(call unused,ARGS,in a shell)
+	$(call unused,BASE,here: perf-base and check-perf use it)
 	@$(qemu-run) --interactive --kernel $(vmlinux) --initrd $(shell-cpio) \
 		--append '$(strip profile.on_exit=none $(APPEND))'
 
@@ -55,7 +85,8 @@ shell: $(vmlinux) $(shell-cpio)
 iso: $(BUILD)/lego.iso
 $(BUILD)/lego.iso: scripts/mkiso $(vmlinux) $(shell-cpio) FORCE
 	$(call say,ISO    ,$@)
-	$(Q)$< $@ $(vmlinux) $(shell-cpio) '$(strip profile.on_exit=none $(APPEND))'
+	$(Q)$(remove-run-dir) $< $@ $(vmlinux) $(shell-cpio) \
+		'$(strip profile.on_exit=none $(APPEND))'
 
 # Unit tests: kernel sources compiled for this machine, with sanitizers.
 unit-y :=

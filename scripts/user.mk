@@ -47,17 +47,13 @@ $(eval $(foreach source,$(addsuffix /%.c,tests/user scripts/guest tests/diagnosi
 
 -include $(addsuffix .d,$(user-programs))
 
-# The text that the demo reads: the tree's own sources, repeated.
-text-names := *.[chS] *.py *.md Kbuild Kconfig
-text-sources := $(if $(build-goals),$(sort $(shell \
-	find arch kernel include scripts tests -type f \
-		\( -name Makefile $(text-names:%=-o -name '%') \) 2>/dev/null)))
+# The text that the demo reads. It is the same in every version of the tree.
 $(BUILD)/data/text: text-bytes := 33554432
 $(BUILD)/data/small: text-bytes := 262144
-$(BUILD)/data/text $(BUILD)/data/small: scripts/mktext.py $(text-sources)
+$(BUILD)/data/text $(BUILD)/data/small: scripts/mktext.py
 	$(call say,DATA   ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) $< $@ $(text-bytes) $(text-sources)
+	$(Q)$(PYTHON) $< $@ $(text-bytes)
 
 # The images of `make run` and of the boot tests. The programs of tests/diagnosis/ have an image of
 # their own, because some tests boot tests.cpio with little memory.
@@ -69,30 +65,42 @@ $(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(profile) 
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^)
 
+# An image with PROGRAM=, FILES=, DEBIAN= or CMD= belongs to one run, as two may go on at a time. So
+# it is in a directory with this make's process number, which the recipe that uses it removes.
+run-dir := $(BUILD)/run-$(shell echo $$PPID)
+remove-run-dir = trap 'rm -rf $(run-dir)' EXIT; trap : INT TERM;
+fail-run = { rm -rf $(run-dir); exit 1; }
+
 # The image of `make run PROGRAM=path FILES='path path' DEBIAN='package package'`: a program of the
 # user, files for it, and Debian packages with their dependencies. mkinitramfs reports any problem
 # with them, so only files that make can build are prerequisites.
 program-files = $(addprefix --program ,$(PROGRAM)) $(addprefix /data/=,$(FILES)) \
-	$(addprefix --debian ,$(DEBIAN))
+	$(addprefix --debian ,$(DEBIAN)) --cache $(BUILD)/packages
 built-files = $(filter $(BUILD)/%,$(PROGRAM) $(FILES))
-$(BUILD)/program.cpio: scripts/mkinitramfs $(built-files) $(profile) FORCE
+$(run-dir)/program.cpio: scripts/mkinitramfs $(built-files) $(profile)
 	$(call say,CPIO   ,$@)
-	$(Q)$< -o $@ $(profile) $(program-files) --dir /tmp
+	@mkdir -p $(@D)
+	$(Q)$< -o $@ $(profile) $(program-files) $(addprefix --dir /,run tmp) \
+		--symlink /var/run=/run || $(fail-run)
 
 # The image of `make shell`: busybox, and an init that runs a shell. session.cpio, for `make run
 # CMD='...'` or a shell with PROGRAM=, FILES= or DEBIAN=, has these, too. make never expands CMD,
 # which is for the shell.
 shell-root := scripts/shell
-shell-files := $(shell-root)/init $(shell-root)/etc/passwd $(shell-root)/etc/group
-shell-image = --busybox $(shell-root) $(profile) $(addprefix --dir /,dev proc root tmp)
+shell-files := $(shell-root)/init $(wildcard $(shell-root)/etc/*)
+shell-image = --busybox $(shell-root) $(profile) --symlink /var/run=/run \
+	$(addprefix --dir /,dev home/user:1000 proc root run tmp)
 unexport CMD
 $(BUILD)/shell.cpio: scripts/mkinitramfs $(shell-files) $(profile)
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(shell-image)
-$(BUILD)/session.cpio: scripts/mkinitramfs $(shell-files) $(profile) $(built-files) FORCE
+$(run-dir)/session.cpio: scripts/mkinitramfs $(shell-files) $(profile) $(built-files)
 	$(call say,CPIO   ,$@)
-	$(if $(dry-run),,$(if $(value CMD),$(file >$(BUILD)/command,$(value CMD))))
-	$(Q)$< -o $@ $(shell-image) $(program-files) $(if $(value CMD),/command=$(BUILD)/command)
+	@mkdir -p $(@D)
+	$(if $(dry-run),,$(if $(value CMD), \
+		$(shell mkdir -p $(@D))$(file >$(@D)/command,$(value CMD))))
+	$(Q)$< -o $@ $(shell-image) $(program-files) $(if $(value CMD),/command=$(@D)/command) \
+		|| $(fail-run)
 
 cpio-stamp := $(BUILD)/.tests-cpio
 $(cpio-stamp): FORCE | $(BUILD)/

@@ -195,7 +195,7 @@ bool file_has_page(const struct file *file, u64 index, const struct page *page);
  * Descriptor tables: of one process, or shared by several made by clone(CLONE_FILES). All functions
  * take or return references. NULL: out of memory.
  */
-struct files *files_alloc(void);	       /* 0, 1 and 2 open on the console */
+struct files *files_alloc(void); /* for init: 0 by stdin=, else 0, 1 and 2 on the console */
 struct files *files_copy(struct files *files); /* for fork: another table with the same files */
 struct files *files_get(struct files *files);
 void files_put(struct files *files); /* the last reference closes all */

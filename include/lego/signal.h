@@ -173,6 +173,7 @@ int signal_send(struct process *proc, int sig, const struct siginfo *info);
 int signal_send_thread(struct task *task, int sig, const struct siginfo *info);
 void signal_send_self(int sig); /* to the current thread, as if by itself: SIGPIPE, SIGXFSZ */
 int signal_send_group(pid_t pgid, int sig, const struct siginfo *info);
+void signal_send_init(int sig); /* from the kernel, if init runs */
 
 /*
  * Sends the signal of a fault of the current thread in user mode. If the signal is blocked or

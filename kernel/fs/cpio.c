@@ -224,6 +224,8 @@ static int fill(struct inode *inode, const struct record *record, char *target)
 		inode->rdev = MAKE_DEVICE(fields[FIELD_RDEV_MAJOR], fields[FIELD_RDEV_MINOR]);
 		inode->device = device_find(inode->rdev);
 	}
+	inode->uid = fields[FIELD_UID];
+	inode->gid = fields[FIELD_GID];
 	inode->mtime_ns = fields[FIELD_MTIME] * NSEC_PER_SEC;
 	return error;
 }

@@ -5,6 +5,8 @@
 
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/params.h>
+#include <lego/printk.h>
 #include <lego/process.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
@@ -94,6 +96,33 @@ static struct files *alloc(void)
 	return files;
 }
 
+static const char *stdin_path; /* NULL: the console */
+
+static int set_stdin(const char *value)
+{
+	if (*value != '/')
+		return -EINVAL;
+	stdin_path = value;
+	return 0;
+}
+BOOT_PARAM(stdin, "stdin", "/path", set_stdin);
+
+/* Returns a reference to init's standard input. */
+static struct file *open_stdin(struct file *console)
+{
+	struct file *file;
+
+	if (stdin_path) {
+		file = file_open(stdin_path, O_RDONLY, 0);
+		if (!IS_ERR(file))
+			return file;
+		printk("stdin=%s cannot be opened (error %ld): init reads the console\n",
+		       stdin_path, -PTR_ERR(file));
+	}
+	file_get(console);
+	return console;
+}
+
 struct files *files_alloc(void)
 {
 	struct files *files = alloc();
@@ -106,7 +135,8 @@ struct files *files_alloc(void)
 		kfree(files);
 		return NULL;
 	}
-	for (int fd = 0; fd <= 2; fd++) {
+	set_slot(files, &files->tree.first, 0, open_stdin(console), false);
+	for (int fd = 1; fd <= 2; fd++) {
 		file_get(console);
 		set_slot(files, &files->tree.first, fd, console, false);
 	}

@@ -77,7 +77,7 @@ bool signal_spares_init(struct process *proc, int sig, const struct siginfo *inf
 	ASSERT_HELD(&proc->lock);
 	if (proc->pid != INIT_PID || proc->sigactions[sig - 1].handler != SIG_DFL)
 		return false;
-	return info || sig != SIGKILL;
+	return info || (sig != SIGKILL && sig != SIGINT && sig != SIGQUIT);
 }
 
 void sigpending_init(struct sigpending *pending)
@@ -521,6 +521,16 @@ int signal_send_group(pid_t pgid, int sig, const struct siginfo *info)
 	}
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	return ret;
+}
+
+void signal_send_init(int sig)
+{
+	struct process *proc = process_find(INIT_PID);
+
+	if (!proc)
+		return;
+	signal_send(proc, sig, NULL);
+	process_put(proc);
 }
 
 void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const char *why)

@@ -16,8 +16,9 @@
 bool signal_action_ignores(const struct kernel_sigaction *action, int sig);
 
 /*
- * Returns true if the signal has no effect because proc is init without a handler for it. Only the
- * kernel's SIGKILL (info NULL) and its own faults end init. Locked.
+ * Returns true if the signal has no effect because proc is init without a handler for it. Only its
+ * own faults and, from the kernel (info NULL), SIGKILL and the terminal's SIGINT and SIGQUIT end
+ * init. Locked.
  */
 bool signal_spares_init(struct process *proc, int sig, const struct siginfo *info);
 

@@ -113,6 +113,11 @@ bool profiler_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u
 	return false;
 }
 
+void report_print_warnings(void)
+{
+	CALL_ALL(warn);
+}
+
 void report_print_tables(const struct report *report)
 {
 	const struct profiler *p = NULL;

@@ -48,6 +48,8 @@ struct profiler {
 	void (*start)(void);
 	/* Restarts its counters at zero. Any context but NMI. */
 	void (*reset)(void);
+	/* Prints a line below a report's heading if its numbers mislead. Like print. */
+	void (*warn)(void);
 	/*
 	 * Prints its tables (table.h). No other report is printed meanwhile. Any context. In a
 	 * panic it must not take locks.

@@ -57,6 +57,7 @@ struct report_summary {
 };
 
 /* profile.c: these call the functions of all profilers. */
+void report_print_warnings(void);
 void report_print_tables(const struct report *report);
 /*
  * Prints each JSON file after a line {"file":"<name>"}. Called by report_to_text(), or in a panic

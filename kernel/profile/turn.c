@@ -59,6 +59,7 @@ static void print_report(os_process_t *proc, const char *why)
 	os_assert(printing);
 	nr_begun += report_is_on_console();
 	report_print_heading(nr, proc, why);
+	report_print_warnings();
 	report_print_tables(&report);
 	report_printf("profile: end of report %lu\n", nr);
 	nr_ended += report_is_on_console();

@@ -111,6 +111,7 @@ u64 tty_resume_input(struct tty *tty)
 	return signals;
 }
 
+/* Without a session on the terminal, init is in the foreground. */
 void tty_send_signals(struct tty *tty, u64 signals)
 {
 	pid_t group = READ_ONCE(tty->foreground);
@@ -118,6 +119,8 @@ void tty_send_signals(struct tty *tty, u64 signals)
 	for (int sig = 1; signals; sig++, signals >>= 1) {
 		if (signals & 1 && group)
 			signal_send_group(group, sig, NULL);
+		else if (signals & 1)
+			signal_send_init(sig);
 	}
 }
 

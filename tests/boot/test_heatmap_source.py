@@ -37,6 +37,11 @@ def note(heatmap: report.Heatmap, pattern: re.Pattern[str]) -> re.Match[str]:
     return match
 
 
+LOSS = re.compile(
+    r"profile: (\d+) % of the samples were lost, so their shares are not exact: (.*)"
+)
+
+
 def expected(heatmap: report.Heatmap) -> tuple[int, int, int, int]:
     """
     Returns the numbers of samples expected, taken, lost, and lost in the profiler itself. Asserts
@@ -89,6 +94,12 @@ def test_900_ms_with_interrupts_off(boot):
     stretches = STRETCH.findall(log[log.index("source=timer") :])
     assert stretches and int(stretches[0][0]) > 890_000_000
     assert stretches[0][2].startswith("work_with_interrupts_off+")
+
+    # The report that lost samples says so below its heading, and what to do.
+    assert len(LOSS.findall(log)) == 1
+    percent, advice = LOSS.search(log.split("source=timer\n")[1]).groups()
+    assert int(percent) == 100 * lost // nr
+    assert advice == "interrupts were off too long: profile.source=nmi samples such code"
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,13 @@ def test_report(write, capsys):
     ]
 
 
+@pytest.mark.parametrize("top", ["-3", "0", "1.5", "x"])
+def test_report_refuses_a_top_that_is_no_number_of_rows(write, capsys, top):
+    with pytest.raises(SystemExit):
+        run(capsys, "report", write(text()), "--top", top)
+    assert f"--top: {top} is not a number of rows, 1 or more" in capsys.readouterr().err
+
+
 def test_report_as_json_and_csv(write, capsys):
     path = write(text())
     _, out, _ = run(capsys, "report", path, "--table", "strace", "--format", "json", "--top", "1")

@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import sys
+import termios
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -21,6 +22,7 @@ sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 kvm = importlib.import_module("kvm")
 qemu = importlib.import_module("qemu")
+terminal = importlib.import_module("terminal")
 
 
 def load_script(name: str):
@@ -63,6 +65,19 @@ def test_program_that_cannot_run_is_refused(name, tmp_path, monkeypatch, capsys)
     Path(name).write_bytes(data)
     Path(name).chmod(0o755)
     assert make_image(capsys, "--program", name) == (1, f"mkinitramfs: error: {name}: {why}\n")
+
+
+@pytest.mark.parametrize("nr_bytes", [100, 5000, -1])
+def test_program_that_is_cut_off_is_refused(nr_bytes, tmp_path, monkeypatch, capsys) -> None:
+    """Linux would run some of these files, and then kill them with SIGBUS."""
+    monkeypatch.chdir(tmp_path)
+    whole = Path("/bin/true").read_bytes()
+    segments = [(at, size) for kind, at, size in mkinitramfs.elf_parts(whole) if kind == 1]
+    end = max(at + size for at, size in segments)
+    Path("cut").write_bytes(whole[: nr_bytes if nr_bytes > 0 else end + nr_bytes])
+    Path("cut").chmod(0o755)
+    why = "cut: an ELF file that is cut off"
+    assert make_image(capsys, "--program", "cut") == (1, f"mkinitramfs: error: {why}\n")
 
 
 def test_program_must_be_an_executable_file(tmp_path, monkeypatch, capsys) -> None:
@@ -145,6 +160,27 @@ def test_make_knows_all_variables_that_it_reads() -> None:
     known = set(re.search(r"known-variables := ((?:.*\\\n)*.*)", text)[1].split())
     makes_own = {"CURDIR", "MAKE", "MAKECMDGOALS", "MAKELEVEL", "MAKEOVERRIDES", "VERSION"}
     assert {name for name in used if not name.startswith("CONFIG_")} - makes_own <= known
+
+
+@pytest.mark.parametrize(
+    ("typed", "keys"),
+    [
+        (b"a\3\4\1\r", [b"a\3\4\1\r"]),
+        (b"a\x1dBp", [b"a", terminal.BREAK, b"p"]),
+        (b"\x1dx", [b"", terminal.QUIT, b""]),
+        (b"\x1d\x1dx\x1dqy", [b"\x1dxy"]),
+    ],
+)
+def test_keys_of_the_terminal(typed, keys) -> None:
+    """All keys are the guest's, except the one after Ctrl-]. The terminal is restored."""
+    master, slave = os.openpty()
+    before = termios.tcgetattr(slave)
+    with terminal.Keyboard(slave) as keyboard:
+        os.write(master, typed)
+        assert list(keyboard.read()) == keys
+    assert termios.tcgetattr(slave) == before
+    os.close(master)
+    os.close(slave)
 
 
 def test_kvm_says_what_is_missing(tmp_path) -> None:

@@ -6,6 +6,7 @@ call table.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import re
@@ -30,6 +31,7 @@ def load_script(name: str):
 
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
+cpio = importlib.import_module("cpio")
 kallsyms = importlib.import_module("kallsyms")
 mkinitramfs = load_script("mkinitramfs")
 mktext = importlib.import_module("mktext")
@@ -39,6 +41,7 @@ summary = importlib.import_module("test-summary")
 syscalltbl = importlib.import_module("syscalltbl")
 
 BASE = kallsyms.KERNEL_VIRT
+TEXT_SHA256 = "7a9b9b60a2d9c2994ca3b3ad3b2d3449105141cd52d25dd362ad96261efa1954"
 NM = f"""\
 {BASE + 0x1000:x} T _stext
 {BASE + 0x1000:x} T start
@@ -112,7 +115,7 @@ def parse_cpio(data: bytes) -> list[tuple[str, int, int, bytes]]:
         size, name_size = fields[6], fields[11]
         name = data[at + 110 : at + 110 + name_size - 1].decode()
         at = (at + 110 + name_size + 3) & ~3
-        if name == mkinitramfs.TRAILER:
+        if name == cpio.TRAILER:
             return out
         assert fields[5] == 0
         out.append((name, fields[1], fields[0], data[at : at + size]))
@@ -332,13 +335,35 @@ def test_mkinitramfs_takes_packages_with_dependencies(image) -> None:
     names = {name: data for name, _, data in records}
     assert said == "" and names["bin/hostname"] == Path("/bin/hostname").read_bytes()
     assert "lib64/ld-linux-x86-64.so.2" in names and names["bin/sh"] == b"dash"
+    # With busybox's, `timeout ps` would run its own ps even if the image has Debian's.
+    for name in ("timeout", "env", "nice", "nohup", "xargs", "find"):
+        assert names[f"usr/bin/{name}"] == Path(f"/usr/bin/{name}").read_bytes()
+        assert f"bin/{name}" not in names
 
 
-def test_mktext_ends_with_a_complete_line(tmp_path: Path) -> None:
-    source, out = tmp_path / "source", tmp_path / "out"
-    source.write_bytes(b"one\nfour\n")
-    mktext.main(["mktext", str(out), "15", str(source)])
-    assert out.read_bytes() == b"one\nfour\none\n"
+def test_mkinitramfs_gives_a_directory_to_a_user(tmp_path, capsys) -> None:
+    out = tmp_path / "out.cpio"
+    assert mkinitramfs.main(["-o", str(out), "--dir", "/home/user:1000"]) == 0
+    data = out.read_bytes()
+    owners = {}
+    for name in (b"home\0", b"home/user\0"):
+        header = data[data.index(name) - 110 :]
+        owners[name] = int(header[22:30], 16), int(header[30:38], 16)
+    assert owners == {b"home\0": (0, 0), b"home/user\0": (1000, 1000)}
+    assert mkinitramfs.main(["-o", str(out), "--dir", "/home/user:me"]) == 1
+    assert "--dir /home/user:me: me is not the number of a user" in capsys.readouterr().err
+
+
+def test_mktext_is_the_same_everywhere_and_ends_with_a_complete_line(tmp_path: Path) -> None:
+    """README.md shows counts of calls of a program that reads the text."""
+    out = tmp_path / "out"
+    mktext.main(["mktext", str(out), "130"])
+    assert out.read_text() == (
+        "dobe be womube gaja muse kebefu galoga or indo injahé civa.\n"
+        "doke inci ja wogaci nowo va qui ke be be mu.\n"
+    )
+    mktext.main(["mktext", str(out), "5000000"])
+    assert hashlib.sha256(out.read_bytes()).hexdigest() == TEXT_SHA256
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,20 @@ static char views[64] = "none";
 static os_lock_t function_lock = OS_LOCK_INIT;
 static char function[MAX_NAME] = "cpu_idle"; /* guarded by function_lock */
 
+/* Refuses a list with a word that matches no view. */
 static int set_views(const char *value)
 {
-	size_t len = strlen(value);
+	const char *words = value;
+	char word[sizeof(views)];
+	int ret;
 
-	if (!len || len >= sizeof(views))
+	while ((ret = words_next(&words, word, sizeof(word))) > 0) {
+		if (!words_are(word, "none") && !words_are(word, "all") && !report_is_view(word))
+			return -OS_EINVAL;
+	}
+	if (ret || !value[0] || strlen(value) >= sizeof(views))
 		return -OS_EINVAL;
-	memcpy(views, value, len + 1);
+	memcpy(views, value, strlen(value) + 1);
 	return 0;
 }
 OS_BOOT_PARAM(profile_heatmap, "profile.heatmap",
@@ -144,6 +151,11 @@ static const struct source_snapshot *take_source(void)
 	return &heat.source;
 }
 
+static void warn(void)
+{
+	report_warn_of_losses(take_source());
+}
+
 static void print_stretches(const void *unused)
 {
 	report_print_stretches(take_source());
@@ -180,6 +192,7 @@ PROFILER(samples) = {
 	.init = sample_init,
 	.start = start,
 	.reset = source_reset,
+	.warn = warn,
 	.print = print,
 	.hold = samples_pin,
 	.release = samples_unpin,

@@ -9,6 +9,7 @@
 
 #define MIN_EVIDENCE 16	 /* samples */
 #define MIN_SHARE    100 /* in hundredths of a percent; less is not reported */
+#define MANY_LOST    500 /* the same; more are told in the first line of a report */
 
 void report_print_source(const struct source_snapshot *snap)
 {
@@ -90,6 +91,32 @@ static u32 machine_late_share(const struct source_snapshot *snap)
 	return pf_max(idle, user);
 }
 
+/* Returns why samples were lost, and what to do. */
+static const char *loss_advice(const struct source_snapshot *snap)
+{
+	const u64 *nr = snap->nr_taken;
+
+	if (snap->settings.source == SOURCE_NMI && os_clock_counts_instructions())
+		return "their NMIs came together: profile.hz= sets a lower rate";
+	if (os_clock_counts_instructions() ||
+	    (!snap->is_imprecise && machine_late_share(snap) < MIN_SHARE &&
+	     nr[LATE_USER] + nr[LATE_IDLE] >= 2 * MIN_EVIDENCE))
+		return "interrupts were off too long: profile.source=nmi samples such code";
+	return "the host gave the CPUs too little time: run with no more CPUs than the host has, "
+	       "or with icount, which loses none";
+}
+
+void report_warn_of_losses(const struct source_snapshot *snap)
+{
+	u64 nr_lost = snap->all.lost + snap->all.self;
+	u32 share = report_percent(nr_lost, snap->all.expected);
+
+	if (nr_lost >= MIN_EVIDENCE && share > MANY_LOST)
+		report_printf("profile: %u %% of the samples were lost, so their shares are not "
+			      "exact: %s\n",
+			      share / 100, loss_advice(snap));
+}
+
 static void print_percent_off(u32 percent)
 {
 	table_note("blind spot: at least %u.%02u %% of busy time ran with interrupts off; its "
@@ -124,7 +151,7 @@ static void print_blind_spot(const struct source_snapshot *snap, bool wide)
 		print_percent_off(held_up);
 	} else {
 		table_note("timer interrupts came late (the host gave the CPU no time): shares "
-			   "are approximate; ICOUNT=1 SMP=1 gives exact ones");
+			   "are approximate; icount with one CPU gives exact ones");
 	}
 }
 

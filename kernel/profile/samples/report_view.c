@@ -235,6 +235,15 @@ static const struct {
 	{ "cpus", print_cpus, true },
 };
 
+bool report_is_view(const char *glob)
+{
+	for (u32 i = 0; i < PF_ARRAY_SIZE(views); i++) {
+		if (os_glob_match_list(glob, views[i].name))
+			return true;
+	}
+	return os_glob_match_list(glob, "machine") || os_glob_match_list(glob, "user");
+}
+
 void report_print_views(const char *names, u32 top, const struct sample_scope *scope)
 {
 	static const struct sample_scope machine;

@@ -444,6 +444,8 @@ void stacks_copy_free(void *copy);
 
 /* report_heatmap.c */
 void report_print_heatmap(const struct heat_snapshot *snap, u32 top, bool wide);
+/* report_source.c: prints a line if so many samples were lost that their shares mislead. */
+void report_warn_of_losses(const struct source_snapshot *snap);
 /*
  * Prints the notes below the first heatmap of a report: losses, blind spot, cost of all sampling.
  */
@@ -453,6 +455,7 @@ void report_print_heatmap_notes(const struct heat_snapshot *snap, bool wide);
  * report_view.c: prints the views whose names match a list of globs, of the pinned samples. The
  * views by task and by CPU always cover the whole machine.
  */
+bool report_is_view(const char *glob); /* whether it matches a name of a view */
 void report_print_views(const char *names, u32 top, const struct sample_scope *scope);
 void report_print_functions(u32 top, const struct sample_scope *scope);
 

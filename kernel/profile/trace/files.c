@@ -210,6 +210,12 @@ static int write_size(const char *text, const void *unused)
 	return trace_resize_rings(kib * 1024);
 }
 
+#ifdef CONFIG_PROFILE_FUNCTIONS
+#define TRACERS "a word of available_tracers"
+#else
+#define TRACERS "nop (function and function_graph need a kernel by make CONFIG=functions)"
+#endif
+
 static int show_tracer(os_text_t *text, const void *unused)
 {
 	os_text_printf(text, "%s\n", trace_current_tracer()->name);
@@ -248,8 +254,7 @@ static const os_trace_file_t files[] = {
 	{ "available_tracers", .show = show_tracers },
 	{ "buffer_size_kb", "<KiB of each CPU, up to 4096; 0 frees all>", .show = show_size,
 	  .write = write_size },
-	{ "current_tracer", "a word of available_tracers", .show = show_tracer,
-	  .write = write_tracer },
+	{ "current_tracer", TRACERS, .show = show_tracer, .write = write_tracer },
 	{ "events/enable", SWITCH, .show = show_enable_all, .write = write_enable_all },
 	{ "options/overwrite", SWITCH, .show = show_overwrite, .write = write_overwrite },
 #ifdef CONFIG_PROFILE_CALLCHAIN

@@ -9,14 +9,19 @@
 #include "../words.h"
 #include "trace.h"
 
-/* The value of trace_event=, until init() switches these events on. */
+/* The values of trace_event=, until init() switches these events on. */
 static char wanted_events[256];
 
+/* Adds to the list, so that the parameter can be given several times. */
 static int set_events(const char *value)
 {
-	if (strlen(value) >= sizeof(wanted_events))
+	size_t used = strlen(wanted_events);
+
+	if (used + 1 + strlen(value) >= sizeof(wanted_events))
 		return -OS_EINVAL;
-	memcpy(wanted_events, value, strlen(value) + 1);
+	if (used)
+		wanted_events[used++] = ',';
+	memcpy(wanted_events + used, value, strlen(value) + 1);
 	return 0;
 }
 OS_BOOT_PARAM(trace_event, "trace_event", "[<system>:]<event>[,...]", set_events);

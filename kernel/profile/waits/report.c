@@ -113,9 +113,8 @@ static void print_row(const struct wait_row *row, os_process_t *proc)
 	table_row(cells);
 }
 
-/* Appends a chain, innermost function first, without the scheduler's functions. */
-static size_t add_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
-			bool with_kernel)
+size_t report_add_wait_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
+			     bool with_kernel)
 {
 	char name[OS_SYMBOL_BYTES];
 	const char *separator = "";
@@ -141,7 +140,7 @@ static void print_chain(u32 row, const char *what, const struct wait_record *rec
 	char line[480];
 	size_t start = os_snprintf(line, sizeof(line), "row %u %s ", row, what);
 
-	if (add_chain(line, sizeof(line), start, rec, with_kernel) > start)
+	if (report_add_wait_chain(line, sizeof(line), start, rec, with_kernel) > start)
 		table_note("%s", line);
 }
 
@@ -198,6 +197,21 @@ void report_end_waits(u32 times_column)
 	table_note_others(table_nr_others(), table_others_sum(times_column), "waits");
 }
 
+/* The first report on the console says what it cannot show. */
+static void note_one_cpu(void)
+{
+	static bool told;
+	unsigned int cpu, nr = 0;
+
+	if (told || !report_is_on_console())
+		return;
+	told = true;
+	os_for_each_cpu(cpu)
+		nr += os_cpu_online(cpu);
+	if (nr == 1)
+		table_note("one CPU: contention between CPUs needs more of them (SMP=<n>)");
+}
+
 static void print_table(const struct report *report)
 {
 	const struct table table = TABLE(columns, .top = report->top, .usecs = !report->wide);
@@ -208,6 +222,7 @@ static void print_table(const struct report *report)
 		print_row(&wait_view.rows[i], report->proc);
 	report_end_waits(TIMES);
 	report_print_off("recording of waits", "off", &off);
+	note_one_cpu();
 	print_chains(&wait_view, pf_min(report->top, report->wide ? REPORT_TOP_ALL : NR_CHAINS),
 		     report->wide);
 }

@@ -189,6 +189,12 @@ void report_wait_waker(const struct wait_row *row, char *text, size_t size);
 /* Copies the name of a thread in printable form. */
 void report_wait_comm(char text[17], const u64 comm[2]);
 /*
+ * Appends a call chain to a line, innermost function first, without the scheduler's functions.
+ * Returns the line's new length.
+ */
+size_t report_add_wait_chain(char *line, size_t size, size_t len, const struct wait_record *rec,
+			     bool with_kernel);
+/*
  * Prints each record's call chain, folded, and its nanoseconds; with_wakers adds the waker's chain.
  * Waits that have not ended have only the kernel's part of the chain.
  */
