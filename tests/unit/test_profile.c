@@ -130,7 +130,8 @@ static void expect_report(unsigned int number, const char *why, const char *sinc
 static void test_full_report_to_the_byte(void **state)
 {
 	profile_init();
-	nr_allocated_at_start = 3 * HOST_NR_CPUS + 1; /* plus one for reports of points */
+	/* Of each CPU seven for samples and one for points; a spare archive; reports of points. */
+	nr_allocated_at_start = (7 + 1) * HOST_NR_CPUS + 3 + 1;
 	work();
 	profile_report("sysrq");
 	expect_report(1, "sysrq", "boot", "");
