@@ -98,8 +98,9 @@
 #define os_task_of(pt)		     container_of(pt, struct task, profile)
 #define os_process_pid(proc)	     ((proc)->pid)
 #define os_process_name(proc)	     ((const char *)(proc)->comm)
-/* Returns the number of page faults of a process whose threads have ended. */
+/* Return the number of page faults: of the threads of a process that have ended; of a thread. */
 #define os_process_nr_faults(proc)   ((proc)->exited_faults)
+#define os_task_nr_faults(task)	     READ_ONCE((task)->nr_faults)
 
 /*
  * Return the age of a process that ends, in ns, and its wait status as in wait(2): bits 0 to 6 are

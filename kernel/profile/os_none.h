@@ -109,6 +109,7 @@ typedef struct {
 #endif
 #ifndef os_process_nr_faults
 #define os_process_nr_faults(proc) ((void)(proc), (u64)0)
+#define os_task_nr_faults(task)	   ((void)(task), (u64)0)
 #endif
 
 /* Text and numbers in plain C. */

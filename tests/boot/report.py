@@ -48,7 +48,7 @@ STRACE_TOTAL = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) total$")
 # Below a table: the calls before the execve, and the sum with the children.
 STRACE_SUM = re.compile(
     r"^(not in this table|including children that were waited for \(\d+\)): (\d+) calls"
-    rf"(?: before execve)?, (\d+) errors, {SECONDS} s$"
+    rf"(?: before execve)?, (\d+) errors, {SECONDS} s(?: of CPU time)?$"
 )
 # A row and the total with the columns of profile.report=wide.
 STRACE_ROW_WIDE = re.compile(
@@ -84,7 +84,7 @@ SAMPLES = re.compile(
     r"user (\d+) \+ kernel (\d+) \+ interrupt (\d+) \+ idle (\d+)$"
 )
 OF_PROCESS = re.compile(
-    r"^of this process: (\d+) = user (\d+) \+ kernel (\d+) \+ interrupt (\d+)$"
+    r"^of (?:this process|the run, without idle CPUs and reports): (\d+) = user (\d+) \+ kernel (\d+) \+ interrupt (\d+)$"
 )
 SPLIT_WORDS = ("samples", "user", "kernel", "interrupt", "idle")
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
@@ -255,6 +255,8 @@ def parse_strace(lines: Lines) -> Strace:
             table.task = (int(match[1]), int(match[2]))
             table.nr_threads = int(match[3])
             table.name = match[4] or ""
+            seen_task = True
+        elif line == "Calls of: all processes":
             seen_task = True
         else:
             table.notes.append(line)

@@ -141,6 +141,7 @@ struct task *os_task_of(const struct profile_task *pt);
 #define os_sleeper_syscall(task)	 host_syscall
 #define os_sleeper_stack(task, pcs, max) ((pcs)[0] = host_sleeper_pc, 1)
 #define os_process_nr_faults(proc)	 ((void)(proc), (u64)7)
+#define os_task_nr_faults(task)		 ((void)(task), (u64)3)
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);

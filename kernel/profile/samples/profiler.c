@@ -51,6 +51,7 @@ static void print(const struct report *report)
 	const char *names = strcmp(views, "none") ? views : report->wide ? "all" : "";
 	struct sample_scope scope = sample_scope(report->proc), machine = sample_scope(NULL);
 
+	scope.is_run = report->is_run;
 	samples_pin();
 	print_heatmap(report, &scope);
 	report_print_heatmap_notes(&heat, report->wide);

@@ -153,6 +153,10 @@ static void print_scope(const struct heat_snapshot *snap)
 	if (snap->scope.pid)
 		table_note("of this process: %lu = user %lu + kernel %lu + interrupt %lu", sum(own),
 			   own[HEAT_USER], own[HEAT_KERNEL], own[HEAT_IRQ]);
+	if (snap->scope.is_run)
+		table_note("of the run, without idle CPUs and reports: %lu = user %lu + kernel %lu "
+			   "+ interrupt %lu",
+			   sum(own), own[HEAT_USER], own[HEAT_KERNEL], own[HEAT_IRQ]);
 	report_print_source(&snap->source);
 }
 

@@ -87,6 +87,7 @@ enum late_kind {
 	LATE_USER,
 	LATE_KERNEL,
 	LATE_IDLE,
+	LATE_REPORT, /* the printing of a report: not part of any blind spot */
 	NR_LATE_KINDS,
 };
 
@@ -126,6 +127,7 @@ struct sample_stats {
 	s64 nr_unread; /* neither stored nor dropped: 0, or 1 if a panic interrupted it */
 	u64 nr_later;  /* taken after the records were counted, so not in the report */
 	u64 nr_irqs_off;
+	u64 nr_report; /* taken while a report was printed */
 	u32 nr_records;
 	u32 log_bytes;
 	u64 elapsed_cycles; /* since the last reset */
@@ -155,14 +157,17 @@ extern u64 sample_start_cycles;
 /* Initializes a new process, which is zeroed. Called by profile_process_init(). */
 void sample_process_init(struct profile_process *pp);
 
-/* Selects the samples of a table: those of one process or, if pid is 0, of the whole machine. */
+/* Selects the samples of a table: those of one process, of a run, or of the whole machine. */
 struct sample_scope {
-	u32 pid;
+	u32 pid;       /* 0: not those of one process */
+	bool is_run;   /* all, but not those of idle CPUs and of reports */
 	u64 key_floor; /* excludes older processes with the same pid, whose keys are not above it */
 };
 
 static inline bool sample_is_in(const struct sample_record *rec, const struct sample_scope *scope)
 {
+	if (scope->is_run)
+		return rec->class != HEAT_IDLE && rec->truncated != STACK_TRUNCATED_REPORT;
 	return !scope->pid || (rec->pid == scope->pid && rec->task_key > scope->key_floor);
 }
 

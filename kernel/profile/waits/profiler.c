@@ -125,6 +125,13 @@ static void end_life(struct profile_task *pt)
 	add(&lives->irq.fault_cycles, pt->irq.fault_cycles);
 }
 
+/* All threads have added their lives to the process. */
+static void summarize(os_process_t *proc, struct report_summary *summary)
+{
+	if (proc)
+		summary->lives = os_process_profile(proc)->lives;
+}
+
 static void print_records(const void *unused)
 {
 	report_print_wait_records();
@@ -177,6 +184,8 @@ PROFILER(waits) = {
 	.init = init,
 	.reset = reset,
 	.print = report_print_waits,
+	.summarize = summarize,
+	.visit_running = waits_visit_running,
 	.process_init = waits_add_process,
 	.process_release = waits_remove_process,
 	.task_init = begin_life,

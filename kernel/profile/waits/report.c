@@ -164,8 +164,12 @@ static void print_chains(const struct wait_view *view, u32 nr, bool wide)
 	}
 }
 
-static void print_scope(const struct wait_view *view, bool is_process)
+static void print_scope(const struct wait_view *view, const struct report *report)
 {
+	const char *whose = report->proc   ? "this process's threads" :
+			    report->is_run ? "the run's threads" :
+					     "all threads";
+
 	u64 asleep = os_cycles_to_ns(view->asleep_cycles) / NS_PER_MSEC;
 	u64 ready = os_cycles_to_ns(view->ready_cycles) / NS_PER_MSEC;
 	char in_flight[48] = "";
@@ -174,14 +178,14 @@ static void print_scope(const struct wait_view *view, bool is_process)
 		os_snprintf(in_flight, sizeof(in_flight), "; %lu of them %s not ended",
 			    view->nr_in_flight, view->nr_in_flight == 1 ? "has" : "have");
 	table_note("waits: %lu of %s = asleep %lu.%03lu s + ready without a CPU %lu.%03lu s%s",
-		   view->nr, is_process ? "this process's threads" : "all threads", asleep / 1000,
-		   asleep % 1000, ready / 1000, ready % 1000, in_flight);
+		   view->nr, whose, asleep / 1000, asleep % 1000, ready / 1000, ready % 1000,
+		   in_flight);
 }
 
 void report_begin_waits(const struct table *table, const struct report *report, const char *title)
 {
 	table_begin_top(table, title, report->top);
-	print_scope(&wait_view, report->proc);
+	print_scope(&wait_view, report);
 	table_head();
 }
 
@@ -225,8 +229,8 @@ static void print_tables(const struct report *report)
 
 void report_print_waits(const struct report *report)
 {
-	/* In a process's report, the first lines (summary.c) have made the view. */
-	if (!report->proc) {
+	/* In the report of a process or a run, the first lines (summary.c) have made the view. */
+	if (!report->proc && !report->is_run) {
 		waits_pin();
 		waits_make_view(NULL, wait_by_reason);
 	}

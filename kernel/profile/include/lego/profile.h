@@ -104,6 +104,18 @@ struct profile_irq_time {
 	u64 fault_cycles; /* a page fault of its user code */
 };
 
+/* Sums of threads. */
+struct profile_lives {
+	u64 nr_threads;
+	u64 cycles;	/* from their creation to their end */
+	u64 off_cycles; /* the part of it off a CPU */
+	u64 nr_waits;
+	u64 nr_preempted;
+	u64 nr_migrations;
+	u64 fault_cycles; /* CPU time of page faults of user code */
+	struct profile_irq_time irq;
+};
+
 /* Embedded in struct task as `profile`. */
 struct profile_task {
 #ifdef CONFIG_PROFILE_HEATMAP
@@ -169,21 +181,15 @@ struct profile_task {
 
 /* Embedded in struct process as `profile`. */
 struct profile_process {
+#ifdef PROFILE_ANY
+	bool has_ended;
+	u64 first_console_cycles; /* report_console_cycles() when it was created */
+#endif
 #ifdef CONFIG_PROFILE_HEATMAP
 	u64 key_floor; /* less than task_key of all its tasks, not less than that of older tasks */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
-	/* Sums of the threads that have ended. */
-	struct profile_lives {
-		u64 nr_threads;
-		u64 cycles;	/* from their creation to their end */
-		u64 off_cycles; /* the part of it off a CPU */
-		u64 nr_waits;
-		u64 nr_preempted;
-		u64 nr_migrations;
-		u64 fault_cycles; /* CPU time of page faults of user code */
-		struct profile_irq_time irq;
-	} lives;
+	struct profile_lives lives; /* of the threads that have ended */
 	struct profile_process_link waits_walk;
 #endif
 #ifdef CONFIG_PROFILE_POINTS
