@@ -18,12 +18,15 @@ qemu-run = scripts/qemu-run --smp $(SMP) $(if $(MEM),--mem $(MEM)) $(if $(ACCEL)
 	$(if $(filter-out 0,$(ICOUNT)),--icount) --log $(BUILD)/run.log \
 	$(if $(EXPORT),--export '$(EXPORT)')
 
+# One report of the whole run, or one of each process (REPORTS=each).
+run-reports = $(if $(filter each,$(REPORTS)),,profile.on_exit=run)
+
 .PHONY: run
 run: $(vmlinux) $(run-image)
 	$(if $(DEBIAN),$(if $(PROGRAM)$(runs-command),, \
 		$(error DEBIAN= is for a command or a program of yours: add CMD='...' or PROGRAM=)))
 	@$(qemu-run) --kernel $(vmlinux) --initrd $(run-image) \
-		--append '$(strip $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
+		--append '$(strip $(run-reports) $(APPEND) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 
 # Exact comparison: with -icount, two runs of the same tree are equal, so every difference is due to
 # the code. There are few timer interrupts, as a change can move one from one call into another. The
