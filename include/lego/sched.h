@@ -220,7 +220,7 @@ struct task {
 	/* Used by the thread itself only. */
 	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */
 	u32 __user *set_child_tid;	/* where the new thread stores its number at its start */
-	u32 __user *clear_child_tid;
+	u32 __user *clear_child_tid;	/* futexes of other threads compare it, too */
 	void __user *robust_list;
 	void __user *rseq_area;
 	u32 rseq_len, rseq_sig;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/futex.h>
 
+#include "process.h"
+
 #include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/errno.h>
@@ -224,8 +226,27 @@ static bool dequeue_waiter(struct futex_waiter *waiter)
 	}
 }
 
-/* Sleeps. Returns 0 if woken, -ETIMEDOUT, or -ERESTARTSYS if a signal came first. */
-static int sleep_on_futex(struct futex_waiter *waiter, u32 __user *addr, u64 deadline_ns)
+/*
+ * Returns whether a thread of this process has the number `value`, and the kernel clears the word
+ * when that thread ends. pthread_join() of glibc waits for such a word, without
+ * FUTEX_PRIVATE_FLAG.
+ */
+static bool is_tid_word(const u32 __user *addr, bool private, u32 value)
+{
+	struct task *thread = private || !value ? NULL : task_find((pid_t)value);
+	bool found = thread && thread->proc == current->proc &&
+		     READ_ONCE(thread->clear_child_tid) == addr;
+
+	if (thread)
+		task_put(thread);
+	return found;
+}
+
+/*
+ * Sleeps. The name and the address are for task_waits_for(). Returns 0 if woken, -ETIMEDOUT, or
+ * -ERESTARTSYS if a signal came first.
+ */
+static int sleep_on_futex(struct futex_waiter *waiter, const char *name, u64 addr, u64 deadline_ns)
 {
 	int error = 0;
 
@@ -235,7 +256,7 @@ static int sleep_on_futex(struct futex_waiter *waiter, u32 __user *addr, u64 dea
 
 		/* Full barrier: pairs with the queue's lock in task_wake() and task_kick(). */
 		(void)xchg(&waiter->task->state, TASK_INTERRUPTIBLE);
-		task_waits_for("futex", (u64)addr);
+		task_waits_for(name, addr);
 		if (READ_ONCE(waiter->woken))
 			break;
 		error = task_interrupted(waiter->task) ? -ERESTARTSYS : -ETIMEDOUT;
@@ -267,14 +288,17 @@ static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_
 		.bucket = futex.bucket,
 	};
 	int error = futex.error;
+	bool is_join;
 	PROFILE_SCOPE(futex_wait);
 
 	if (!bitset)
 		return -EINVAL;
 	if (!error)
 		error = queue_waiter(&waiter, addr, value);
+	is_join = !error && is_tid_word(addr, private, value);
 	if (!error)
-		error = sleep_on_futex(&waiter, addr, deadline_ns);
+		error = sleep_on_futex(&waiter, is_join ? "exit of a thread" : "futex",
+				       is_join ? 0 : (u64)addr, deadline_ns);
 	if (error == -ERESTARTNOINTR && deadline_ns != TIME_NEVER_NS)
 		error = -ERESTARTSYS;
 	if (error != -ERESTARTSYS || deadline_ns == TIME_NEVER_NS)
