@@ -466,6 +466,13 @@ static inline void os_wait_turn(void)
 /* os_wait_name() of a thread that waits for a child process. */
 #define OS_CHILD_WAIT			 "proc->child_wait"
 
+/* Returns whether a name is that of a wait until a thread or a process ends. */
+static inline bool os_is_end_wait(const char *name)
+{
+	return !strcmp(name, OS_CHILD_WAIT) || !strcmp(name, "proc->exit_wait") ||
+	       !strcmp(name, "exit of a thread");
+}
+
 /*
  * Returns whether a task is off its CPU, and stores whether it sleeps. For such a task, the next
  * three return its CPU, its system call, and the kernel's part of its call chain. The task may run

@@ -101,6 +101,9 @@ typedef struct {
 #ifndef OS_CHILD_WAIT
 #define OS_CHILD_WAIT ""
 #endif
+#ifndef os_is_end_wait
+#define os_is_end_wait(name) ((void)(name), false)
+#endif
 #ifndef os_in_scheduler
 #define os_in_scheduler(pc) ((void)(pc), false)
 #endif

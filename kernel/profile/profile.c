@@ -158,6 +158,11 @@ void report_summarize(os_process_t *proc, struct report_summary *summary)
 	CALL_ALL(summarize, proc, summary);
 }
 
+void report_find(const struct finding_scope *scope)
+{
+	CALL_ALL(find, scope);
+}
+
 void report_visit_running(report_add_fn *add)
 {
 	CALL_ALL(visit_running, add);

@@ -58,6 +58,8 @@ struct profiler {
 	 * NULL, only what holds for all processes: has_calls.
 	 */
 	void (*summarize)(os_process_t *proc, struct report_summary *summary);
+	/* Offers its findings (findings.h), before print(). Same contexts as summarize. */
+	void (*find)(const struct finding_scope *scope);
 	/* Calls add() with its part of the summary of each process that has not ended. */
 	void (*visit_running)(report_add_fn *add);
 	/*

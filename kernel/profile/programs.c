@@ -7,13 +7,15 @@
 
 #include "programs.h"
 
+#include "findings.h"
 #include "profiler.h"
 #include "table.h"
 
 #define NR_ROWS	   256
 #define NAME_BYTES 16
-#define MIN_SHOWN  8
+#define MIN_SHOWN  8u
 #define TRIES	   100
+#define MANY	   10 /* processes of a program that are worth a finding */
 
 struct row {
 	char name[NAME_BYTES];
@@ -118,6 +120,40 @@ void programs_read(struct report_summary *total)
 	report_summarize(NULL, total);
 }
 
+static u64 cpu_cycles(const struct row *row)
+{
+	const struct profile_lives *lives = &row->sums.lives;
+
+	return lives->cycles - pf_min(lives->cycles, lives->off_cycles);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	return compare_u64(cpu_cycles(b), cpu_cycles(a)) ?:
+		       strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
+}
+
+/* Offers a program that was started many times, unless all processes are of it. Its row's number is that in the table. */
+static void find(const struct finding_scope *scope)
+{
+	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
+
+	if (!scope->report->is_run)
+		return;
+	os_sort(all.rows, all.nr, sizeof(all.rows[0]), compare_rows);
+	for (u32 i = 0; i < pf_min(all.nr, MIN_SHOWN); i++) {
+		const struct row *row = &all.rows[i];
+		u64 ns = os_cycles_to_ns(cpu_cycles(row));
+
+		if (row->sums.nr_processes >= MANY &&
+		    row->sums.nr_processes < scope->sums->nr_processes)
+			finding_of_cpu_time(scope, ns,
+					    "in %s processes of %s, %s each [Programs: row %u]",
+					    finding_count(count, row->sums.nr_processes), row->name,
+					    finding_each(each, ns, row->sums.nr_processes), i + 1);
+	}
+}
+
 enum {
 	PROCESSES,
 	CPU_SECONDS,
@@ -134,19 +170,6 @@ static const struct column columns[NR_COLUMNS] = {
 	[CALLS] = { "calls", "calls", COLUMN_COUNT, 9, TOTAL_SUM },
 	[PROGRAM] = { "program", "program", COLUMN_TEXT, 16, TOTAL_LABEL, .left = true },
 };
-
-static u64 cpu_cycles(const struct row *row)
-{
-	const struct profile_lives *lives = &row->sums.lives;
-
-	return lives->cycles - pf_min(lives->cycles, lives->off_cycles);
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-	return compare_u64(cpu_cycles(b), cpu_cycles(a)) ?:
-		       strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
-}
 
 static void set_cells(struct cell cells[NR_COLUMNS], const struct row *row, const char *name)
 {
@@ -183,5 +206,6 @@ PROFILER(programs) = {
 	.name = "programs",
 	.place = 6,
 	.reset = reset,
+	.find = find,
 	.process_ended = process_ended,
 };

@@ -60,10 +60,10 @@ static void print_exit(u64 nr, os_process_t *proc, u64 age_ns)
 		      signal ? signal : status >> 8, ms / 1000, ms % 1000);
 }
 
-void report_print_heading(u64 nr, os_process_t *proc, u64 age_ns, const char *why)
+void report_print_heading(u64 nr, const struct report *report, const char *why)
 {
-	if (proc)
-		print_exit(nr, proc, age_ns);
+	if (report->proc)
+		print_exit(nr, report->proc, report->wall_ns);
 	else
 		report_printf("profile: report %lu: %s\n", nr, why);
 	table_text_restart();

@@ -13,6 +13,7 @@
 struct report {
 	os_process_t *proc; /* the process that ends; NULL: the report is of the machine or a run */
 	bool is_run;	    /* of all processes since boot or the last reset */
+	u64 wall_ns;	    /* the life of the process, or the time of the run */
 	u64 others_cycles;  /* the time of other reports, while proc lived */
 	u32 top;	    /* rows of a table, or REPORT_TOP_ALL: profile.top= */
 	bool wide, histogram; /* profile.report= */
@@ -91,12 +92,11 @@ void report_visit_running(report_add_fn *add);
  */
 u32 report_nr_exits(void);
 void report_flush(void);
+struct finding_scope;
+void report_find(const struct finding_scope *scope);
 
-/*
- * report.c: prints the heading of the report of a process, which had this age when it ended. If
- * proc is NULL, prints the reason.
- */
-void report_print_heading(u64 nr, os_process_t *proc, u64 age_ns, const char *why);
+/* report.c: prints the heading, with the reason unless the report is of a process. */
+void report_print_heading(u64 nr, const struct report *report, const char *why);
 
 /* on_exit.c: the processes that have a report, or an export, when they exit. */
 #define ON_EXIT_BYTES 256

@@ -59,8 +59,8 @@ static void print_cost(void)
 			      nr_ended, us / 1000000, us % 1000000);
 }
 
-/* Prints a report whose scope is set. age_ns is that of a process that has ended. */
-static void print_scope(struct report *report, u64 age_ns, const char *why)
+/* Prints a report whose scope is set. */
+static void print_scope(struct report *report, const char *why)
 {
 	u64 nr = ++nr_reports, begin_cycles = os_cycles();
 
@@ -69,7 +69,7 @@ static void print_scope(struct report *report, u64 age_ns, const char *why)
 	report->wide = wide;
 	report->histogram = histogram;
 	nr_begun += report_is_on_console();
-	report_print_heading(nr, report->proc, age_ns, why);
+	report_print_heading(nr, report, why);
 	report_print_tables(report);
 	if (!report->proc)
 		print_cost();
@@ -83,14 +83,15 @@ static void print_scope(struct report *report, u64 age_ns, const char *why)
 /* Prints a report of the machine, with a reason. */
 static void print_report(const char *why)
 {
-	print_scope(&(struct report){ 0 }, 0, why);
+	print_scope(&(struct report){ 0 }, why);
 }
 
 /* Prints the report of the run, unless its only process has had one. */
 static void print_run(void)
 {
 	u32 nr_running, nr = run_nr_processes(&nr_running);
-	u64 ms = run_age_ns() / NS_PER_MSEC;
+	struct report report = { .is_run = true, .wall_ns = run_age_ns() };
+	u64 ms = report.wall_ns / NS_PER_MSEC;
 	char why[96], running[40] = "";
 
 	if (nr == 1 && !nr_running)
@@ -99,7 +100,7 @@ static void print_run(void)
 		os_snprintf(running, sizeof(running), ", %u still running", nr_running);
 	os_snprintf(why, sizeof(why), "run of %u process%s%s, %lu.%03lu s", nr, nr == 1 ? "" : "es",
 		    running, ms / 1000, ms % 1000);
-	print_scope(&(struct report){ .is_run = true }, 0, why);
+	print_scope(&report, why);
 }
 
 static bool try_start_printing(void)
@@ -208,16 +209,16 @@ void report_process_exit(os_process_t *proc)
 {
 	struct report report = {
 		.proc = proc,
+		.wall_ns = os_process_age_ns(proc), /* before other reports are waited for */
 		.others_cycles =
 			report_console_cycles() - os_process_profile(proc)->first_console_cycles,
 	};
-	u64 age_ns = os_process_age_ns(proc); /* before other reports are waited for */
 
 	report_flush();
 	if (!on_exit_wants(&on_exit_reports, proc))
 		return;
 	start_printing();
-	print_scope(&report, age_ns, NULL);
+	print_scope(&report, NULL);
 	stop_printing();
 	print_pending();
 }

@@ -353,6 +353,12 @@ void view_sort(struct view *view);
 /* Returns the name of a row. Looks it up into text if it is that of the function at addr. */
 const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYMBOL_BYTES]);
 
+/*
+ * Makes a view of user code: keys[0] is the address of an instruction. The other keys are the name
+ * of the thread, unless the scope is one process. It is not sorted.
+ */
+void view_places(struct view *view, const struct sample_scope *scope);
+
 /* Makes a view by function: keys[0] is its address. User code has no row. */
 void view_heatmap(struct view *view, const struct sample_scope *scope);
 
@@ -439,6 +445,10 @@ void stacks_copy_free(void *copy);
 
 /* report_heatmap.c */
 void report_print_heatmap(const struct heat_snapshot *snap, u32 top, bool wide);
+/* findings.c: offers findings. Overwrites the snapshot and report_view. */
+struct finding_scope;
+void samples_find(const struct finding_scope *scope, struct heat_snapshot *snap,
+		  const struct sample_scope *samples);
 /*
  * Prints the notes below the first heatmap of a report: losses, blind spot, cost of all sampling.
  */

@@ -8,6 +8,7 @@
 
 #include "strace.h"
 
+#include "../findings.h"
 #include "../profiler.h"
 #include "../table.h"
 #include "../words.h"
@@ -127,6 +128,17 @@ static void summarize(os_process_t *proc, struct report_summary *summary)
 	summary->call_cpu_ns = own.cpu_ns + before.cpu_ns;
 }
 
+static void find(const struct finding_scope *scope)
+{
+	if (!scope->sums->has_calls)
+		return;
+	if (scope->report->proc)
+		strace_snapshot_process(os_process_profile(scope->report->proc), &copy);
+	else
+		strace_snapshot_system(&copy, &system_copy);
+	strace_find(scope, &copy);
+}
+
 static void visit_running(report_add_fn *add)
 {
 	u64 serial = 0;
@@ -165,6 +177,7 @@ PROFILER(strace) = {
 	.reset = strace_reset,
 	.print = print,
 	.summarize = summarize,
+	.find = find,
 	.visit_running = visit_running,
 	.process_init = strace_process_init,
 	.process_exec = strace_process_exec,

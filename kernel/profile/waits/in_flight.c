@@ -49,6 +49,7 @@ void waits_remove_task(struct profile_task *pt)
 	walk_remove_task(&lists, pt);
 	lives->nr_waits += pt->nr_waits;
 	lives->nr_preempted += pt->nr_preempted;
+	waits_note_thread(&pt->waits_process->longest, pt);
 	os_unlock(&waits_lock, flags);
 }
 
@@ -174,6 +175,23 @@ void waits_visit_running(report_add_fn *add)
 
 static void visit_process(struct profile_process *unused)
 {
+}
+
+void waits_visit_longest(struct profile_longest *longest)
+{
+	struct profile_walk walk = { 0 };
+	struct profile_task *pt;
+	unsigned long flags = os_lock(&waits_lock);
+
+	walk_begin(&walk, &lists, NULL);
+	while (walk_step(&walk, visit_process, &pt)) {
+		if (pt)
+			waits_note_thread(longest, pt);
+		os_unlock(&waits_lock, flags);
+		flags = os_lock(&waits_lock);
+	}
+	walk_end(&walk);
+	os_unlock(&waits_lock, flags);
 }
 
 void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)

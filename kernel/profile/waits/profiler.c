@@ -32,6 +32,7 @@ static void reset(void)
 {
 	off_time_reset(&waits_off_time);
 	waits_reset();
+	waits_forget_longest();
 }
 
 static int write_waits(const char *text)
@@ -185,8 +186,10 @@ PROFILER(waits) = {
 	.reset = reset,
 	.print = report_print_waits,
 	.summarize = summarize,
+	.find = waits_find,
 	.visit_running = waits_visit_running,
 	.process_init = waits_add_process,
+	.process_ended = waits_note_process,
 	.process_release = waits_remove_process,
 	.task_init = begin_life,
 	.task_exit = end_life,

@@ -268,4 +268,5 @@ pf_noinline void profile_wait_ended(u64 now)
 		rec = find(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);
 	stack_store_end(&w->store);
+	waits_note(pt, key.name, key.addr, woken - start, now - woken);
 }

@@ -8,6 +8,7 @@
 
 #include "waits.h"
 
+#include "../findings.h"
 #include "../profiler.h"
 #include "../programs.h"
 #include "../table.h"
@@ -175,6 +176,7 @@ static void print_process(const struct report *report)
 	report_summarize(report->proc, &known);
 	waits_pin();
 	waits_make_view(report->proc, wait_by_reason);
+	findings_print(report, &known);
 	if (!report->wide && child_cycles(&wait_view) > lives->cycles / 2) {
 		print_parent(lives, child_cycles(&wait_view));
 	} else {
@@ -193,6 +195,7 @@ static void print_run(const struct report *report)
 	programs_read(&known);
 	waits_pin();
 	waits_make_view(NULL, wait_by_reason_of_processes);
+	findings_print(report, &known);
 	print_cpu_time(&known);
 	print_waits(&known.lives, &wait_view);
 	print_events(&known);

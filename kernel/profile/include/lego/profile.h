@@ -116,6 +116,28 @@ struct profile_lives {
 	struct profile_irq_time irq;
 };
 
+/* What a thread has waited for, and how long it was preempted: see waits/findings.c. */
+struct profile_thread_waits {
+	u64 generation; /* of the waits */
+	u64 preempted_cycles;
+	struct profile_top_wait {
+		const char *name; /* NULL: free */
+		u64 addr;
+		u64 nr;
+		u64 cycles;	  /* asleep, and ready without a CPU */
+		u64 ready_cycles; /* the latter */
+	} top[4];
+};
+
+/* The thread that lived longest. */
+struct profile_longest {
+	u64 life_cycles; /* 0: none */
+	u64 comm[2];
+	u32 tid;
+	bool waits_for_ends; /* of others, most of its life */
+	struct profile_thread_waits waits;
+};
+
 /* Embedded in struct task as `profile`. */
 struct profile_task {
 #ifdef CONFIG_PROFILE_HEATMAP
@@ -134,6 +156,7 @@ struct profile_task {
 	u64 fault_start_cycles; /* its CPU time when a fault of its user code began; 0: in none */
 	u64 fault_cycles;	/* CPU time of page faults of its user code */
 	struct profile_irq_time irq;
+	struct profile_thread_waits waits;
 	struct profile_process *waits_process; /* NULL: a kernel thread */
 	struct profile_task_link waits_walk;
 #endif
@@ -189,7 +212,8 @@ struct profile_process {
 	u64 key_floor; /* less than task_key of all its tasks, not less than that of older tasks */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
-	struct profile_lives lives; /* of the threads that have ended */
+	struct profile_lives lives;	/* of the threads that have ended */
+	struct profile_longest longest; /* of these */
 	struct profile_process_link waits_walk;
 #endif
 #ifdef CONFIG_PROFILE_POINTS
