@@ -5,11 +5,11 @@
  * longest. A thread that mostly waits for others to end says nothing, so such a thread is taken
  * only if there is no other.
  *
- * Each thread has its NR_TOP_WAITS longest sums of waits, by what it waited for. A new one replaces
- * the smallest, so sums are lower bounds.
+ * Each thread has the four longest sums of its waits, by what it waited for. A new one replaces the
+ * smallest, so sums are lower bounds.
  */
 
-#include "waits.h"
+#include "store.h"
 
 #include "../findings.h"
 
@@ -64,6 +64,12 @@ static bool is_better(const struct profile_longest *a, const struct profile_long
 	return a->life_cycles != b->life_cycles ? a->life_cycles > b->life_cycles : a->tid < b->tid;
 }
 
+void waits_note_longest(struct profile_longest *longest, const struct profile_longest *other)
+{
+	if (is_better(other, longest))
+		*longest = *other;
+}
+
 void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt)
 {
 	struct profile_longest life = {
@@ -74,18 +80,19 @@ void waits_note_thread(struct profile_longest *longest, const struct profile_tas
 
 	if (life.waits.generation != pf_read_once(waits_generation))
 		memset(&life.waits, 0, sizeof(life.waits));
+	life.off_cycles = life.life_cycles - pf_min(life.life_cycles, os_task_exec_cycles(pt));
+	life.is_whole = pt->created_cycles >= pf_read_once(waits_since_cycles) &&
+			!off_time_total_ns(&waits_off_time);
 	life.waits_for_ends = waits_for_ends(&life.waits, life.life_cycles);
 	os_task_comm(os_task_of(pt), life.comm);
-	if (is_better(&life, longest))
-		*longest = life;
+	waits_note_longest(longest, &life);
 }
 
 void waits_note_process(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&waits_lock);
 
-	if (is_better(&pp->longest, &ended))
-		ended = pp->longest;
+	waits_note_longest(&ended, &pp->longest);
 	os_unlock(&waits_lock, flags);
 }
 
@@ -155,16 +162,18 @@ static void find_wait(const struct finding_scope *scope, const struct profile_lo
 		comm, (u32)(row - wait_view.rows) + 1);
 }
 
-/* Offers the time that the thread was preempted. */
+/* Offers the time that the thread was preempted: all of its time off a CPU but its sleeps. */
 static void find_preemption(const struct finding_scope *scope,
 			    const struct profile_longest *longest)
 {
+	u64 cycles = longest->off_cycles - pf_min(longest->off_cycles, longest->waits.cycles);
 	char comm[17];
 
 	report_wait_comm(comm, longest->comm);
-	finding_of_wall_time(scope, os_cycles_to_ns(longest->waits.preempted_cycles),
-			     "waiting for a CPU, preempted (thread %u, %s) [waited]", longest->tid,
-			     comm);
+	if (longest->is_whole)
+		finding_of_wall_time(scope, os_cycles_to_ns(cycles),
+				     "waiting for a CPU, preempted (thread %u, %s) [waited]",
+				     longest->tid, comm);
 }
 
 void waits_find(const struct finding_scope *scope)

@@ -177,16 +177,25 @@ static void visit_process(struct profile_process *unused)
 {
 }
 
-void waits_visit_longest(struct profile_longest *longest)
+static struct profile_longest *longest; /* of the threads visited so far */
+
+static void visit_longest(struct profile_process *pp)
+{
+	if (!pp->has_ended)
+		waits_note_longest(longest, &pp->longest);
+}
+
+void waits_visit_longest(struct profile_longest *found)
 {
 	struct profile_walk walk = { 0 };
 	struct profile_task *pt;
 	unsigned long flags = os_lock(&waits_lock);
 
+	longest = found;
 	walk_begin(&walk, &lists, NULL);
-	while (walk_step(&walk, visit_process, &pt)) {
+	while (walk_step(&walk, visit_longest, &pt)) {
 		if (pt)
-			waits_note_thread(longest, pt);
+			waits_note_thread(found, pt);
 		os_unlock(&waits_lock, flags);
 		flags = os_lock(&waits_lock);
 	}

@@ -261,6 +261,7 @@ pf_noinline void profile_wait_ended(u64 now)
 		key.addr = os_wait_addr(task);
 		if (pt->waker_generation == generation)
 			key.waker = pt->waker;
+		waits_note(pt, key.name, key.addr, now - start, now - woken);
 	} else {
 		pt->nr_preempted++;
 	}
@@ -268,5 +269,4 @@ pf_noinline void profile_wait_ended(u64 now)
 		rec = find(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);
 	stack_store_end(&w->store);
-	waits_note(pt, key.name, key.addr, woken - start, now - woken);
 }

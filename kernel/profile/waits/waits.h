@@ -100,32 +100,13 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit);
  * when they end; the first is called with waits_lock held.
  */
 struct finding_scope;
-extern u64 waits_generation;
 void waits_find(const struct finding_scope *scope);
 void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt);
+void waits_note_longest(struct profile_longest *longest, const struct profile_longest *other);
 void waits_note_process(struct profile_process *pp);
 void waits_forget_longest(void);
 /* in_flight.c: notes the threads that have not ended. */
 void waits_visit_longest(struct profile_longest *longest);
-struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name, u64 addr);
-
-/* Notes a wait that has ended; name is NULL if the thread was preempted. Called by the thread. */
-static pf_always_inline void waits_note(struct profile_task *pt, const char *name, u64 addr,
-					u64 asleep_cycles, u64 ready_cycles)
-{
-	struct profile_top_wait *top = &pt->waits.top[0];
-
-	if (pf_unlikely(!name)) {
-		pt->waits.preempted_cycles += ready_cycles;
-		return;
-	}
-	if (pf_unlikely(top->name != name || top->addr != addr ||
-			pt->waits.generation != pf_read_once(waits_generation)))
-		top = waits_note_other(pt, name, addr);
-	top->nr++;
-	top->cycles += asleep_cycles + ready_cycles;
-	top->ready_cycles += ready_cycles;
-}
 
 /* Calls add() for each process that has not ended: the lives of its threads so far. */
 void waits_visit_running(report_add_fn *add);

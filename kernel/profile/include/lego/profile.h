@@ -116,16 +116,16 @@ struct profile_lives {
 	struct profile_irq_time irq;
 };
 
-/* What a thread has waited for, and how long it was preempted: see waits/findings.c. */
+/* What a thread has slept for: see waits/findings.c. */
 struct profile_thread_waits {
 	u64 generation; /* of the waits */
-	u64 preempted_cycles;
+	u64 cycles;	/* of all its waits: asleep, and then ready without a CPU */
 	struct profile_top_wait {
 		const char *name; /* NULL: free */
 		u64 addr;
 		u64 nr;
-		u64 cycles;	  /* asleep, and ready without a CPU */
-		u64 ready_cycles; /* the latter */
+		u64 cycles;	  /* as above */
+		u64 ready_cycles; /* without a CPU */
 	} top[4];
 };
 
@@ -135,6 +135,8 @@ struct profile_longest {
 	u64 comm[2];
 	u32 tid;
 	bool waits_for_ends; /* of others, most of its life */
+	bool is_whole;	     /* its waits were recorded all its life */
+	u64 off_cycles;	     /* the part of its life off a CPU */
 	struct profile_thread_waits waits;
 };
 
