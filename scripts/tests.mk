@@ -24,7 +24,7 @@ run-image := $(if $(runs-command),$(run-dir)/session.cpio,$(if $(PROGRAM),$(run-
 # No sample is lost under icount, so the rate is higher there: measurements.md has its cost. APPEND=
 # may set another one, as the last profile.hz= counts.
 icount-samples = $(if $(CONFIG_PROFILE_HEATMAP),profile.hz=10007 profile.samples=2097152)
-run-append = $(if $(icount),$(icount-samples)) $(APPEND)
+run-append = $(run-reports) $(if $(icount),$(icount-samples)) $(APPEND)
 
 # A line for a variable that has no effect.
 unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)
@@ -32,6 +32,9 @@ unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)
 qemu-run = $(remove-run-dir) scripts/qemu-run --smp $(SMP) \
 	$(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
 	$(if $(icount),--icount) --log $(BUILD)/run.log $(if $(EXPORT),--export '$(EXPORT)')
+
+# One report of the whole run, or one of each process (REPORTS=each).
+run-reports = $(if $(filter each,$(REPORTS)),,profile.on_exit=run)
 
 .PHONY: run
 run: $(vmlinux) $(run-image)

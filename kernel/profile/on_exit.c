@@ -2,7 +2,8 @@
 /*
  * Decides which processes get a report, or an export, when they exit. profile.on_exit=,
  * profile.export_on_exit= and their files hold a list of globs for the names of processes, or "all"
- * or "none".
+ * or "none". With profile.on_exit=run, only a process that has been alone since boot gets a report;
+ * otherwise turn.c prints one report of all processes at the end.
  */
 
 #include "report.h"
@@ -34,7 +35,7 @@ static int set_reports(const char *value)
 {
 	return on_exit_set(&on_exit_reports, value);
 }
-OS_BOOT_PARAM(profile_on_exit, "profile.on_exit", ON_EXIT_WORDS, set_reports);
+OS_BOOT_PARAM(profile_on_exit, "profile.on_exit", REPORT_ON_EXIT_WORDS, set_reports);
 
 void on_exit_show(os_text_t *text)
 {
@@ -56,9 +57,14 @@ int on_exit_write_to(struct on_exit *list, const char *text)
 	return words_copy_line(text, line, sizeof(line)) ?: on_exit_set(list, line);
 }
 
+static bool is_run(const struct on_exit *list)
+{
+	return list == &on_exit_reports && !strcmp(list->globs, ON_EXIT_RUN);
+}
+
 static bool has_globs(const struct on_exit *list)
 {
-	return strcmp(list->globs, "none") && strcmp(list->globs, "all");
+	return strcmp(list->globs, "none") && strcmp(list->globs, "all") && !is_run(list);
 }
 
 /* Copies the glob at `from`. Returns a pointer to the next one, or NULL. */
@@ -94,14 +100,26 @@ static bool match_globs(struct on_exit *list, const char *name)
 bool on_exit_wants(struct on_exit *list, os_process_t *proc)
 {
 	unsigned long flags = os_lock(&list->lock);
+	u32 nr_running;
 	bool wants;
 
 	if (has_globs(list))
 		wants = match_globs(list, os_process_name(proc));
+	else if (is_run(list))
+		wants = run_nr_processes(&nr_running) == 1;
 	else
 		wants = strcmp(list->globs, "none");
 	os_unlock(&list->lock, flags);
 	return wants;
+}
+
+bool on_exit_is_run(void)
+{
+	unsigned long flags = os_lock(&on_exit_reports.lock);
+	bool is = is_run(&on_exit_reports);
+
+	os_unlock(&on_exit_reports.lock, flags);
+	return is;
 }
 
 void on_exit_print_unmatched(const struct on_exit *list)

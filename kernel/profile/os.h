@@ -98,8 +98,9 @@
 #define os_task_of(pt)		     container_of(pt, struct task, profile)
 #define os_process_pid(proc)	     ((proc)->pid)
 #define os_process_name(proc)	     ((const char *)(proc)->comm)
-/* Returns the number of page faults of a process whose threads have ended. */
+/* Return the number of page faults: of the threads of a process that have ended; of a thread. */
 #define os_process_nr_faults(proc)   ((proc)->exited_faults)
+#define os_task_nr_faults(task)	     READ_ONCE((task)->nr_faults)
 
 /*
  * Return the age of a process that ends, in ns, and its wait status as in wait(2): bits 0 to 6 are
@@ -471,6 +472,13 @@ static inline void os_wait_turn(void)
 #define os_wait_addr(task)		 ((task)->wait_addr)
 /* os_wait_name() of a thread that waits for a child process. */
 #define OS_CHILD_WAIT			 "proc->child_wait"
+
+/* Returns whether a name is that of a wait until a thread or a process ends. */
+static inline bool os_is_end_wait(const char *name)
+{
+	return !strcmp(name, OS_CHILD_WAIT) || !strcmp(name, "proc->exit_wait") ||
+	       !strcmp(name, "exit of a thread");
+}
 
 /*
  * Returns whether a task is off its CPU, and stores whether it sleeps. For such a task, the next

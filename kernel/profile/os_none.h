@@ -101,6 +101,9 @@ typedef struct {
 #ifndef OS_CHILD_WAIT
 #define OS_CHILD_WAIT ""
 #endif
+#ifndef os_is_end_wait
+#define os_is_end_wait(name) ((void)(name), false)
+#endif
 #ifndef os_in_scheduler
 #define os_in_scheduler(pc) ((void)(pc), false)
 #endif
@@ -109,6 +112,7 @@ typedef struct {
 #endif
 #ifndef os_process_nr_faults
 #define os_process_nr_faults(proc) ((void)(proc), (u64)0)
+#define os_task_nr_faults(task)	   ((void)(task), (u64)0)
 #endif
 
 /* Text and numbers in plain C. */

@@ -48,7 +48,7 @@ static int write_report(const char *text)
 
 static const struct profiler_file shared_files[] = {
 	{ "profile/report", "reset", write_report, .print = report_print_whole, .arg = "read" },
-	{ "profile/on_exit", ON_EXIT_WORDS, on_exit_write, .show = on_exit_show },
+	{ "profile/on_exit", REPORT_ON_EXIT_WORDS, on_exit_write, .show = on_exit_show },
 	{ 0 },
 };
 
@@ -101,6 +101,7 @@ void profile_init(void)
 
 void profile_reset(void)
 {
+	run_reset();
 	CALL_ALL(reset);
 }
 
@@ -155,7 +156,44 @@ void report_end(const char *why)
 
 void report_summarize(os_process_t *proc, struct report_summary *summary)
 {
+	if (proc) {
+		summary->nr_processes = 1;
+		summary->nr_faults = os_process_nr_faults(proc);
+	}
 	CALL_ALL(summarize, proc, summary);
+}
+
+void report_find(const struct finding_scope *scope)
+{
+	CALL_ALL(find, scope);
+}
+
+void report_visit_running(report_add_fn *add)
+{
+	CALL_ALL(visit_running, add);
+}
+
+/* Threads and processes whose end has begun, and those whose end is complete. */
+static u32 nr_exits_begun, nr_exits_ended;
+
+static void begin_exit(void)
+{
+	__atomic_fetch_add(&nr_exits_begun, 1, __ATOMIC_SEQ_CST);
+}
+
+static void end_exit(void)
+{
+	__atomic_fetch_add(&nr_exits_ended, 1, __ATOMIC_SEQ_CST);
+}
+
+u32 report_nr_exits(void)
+{
+	u32 nr;
+
+	/* In this order, or an exit that ends in between could stand for another one that begins. */
+	while (nr = pf_load_acquire(&nr_exits_ended), pf_load_acquire(&nr_exits_begun) != nr)
+		os_wait_turn();
+	return nr;
 }
 
 void report_flush(void)
@@ -168,6 +206,8 @@ void profile_process_init(os_process_t *proc)
 	struct profile_process *pp = os_process_profile(proc);
 
 	memset(pp, 0, sizeof(*pp));
+	pp->first_console_cycles = report_console_cycles();
+	run_add_process();
 	CALL_ALL(process_init, pp);
 }
 
@@ -178,13 +218,24 @@ void profile_process_exec(os_process_t *proc)
 
 void profile_process_exit(os_process_t *proc)
 {
+	struct profile_process *pp = os_process_profile(proc);
+
 	report_process_exit(proc);
-	CALL_ALL(process_exit, os_process_profile(proc));
+	CALL_ALL(process_exit, pp);
+	begin_exit();
+	CALL_ALL(process_ended, pp);
+	pp->has_ended = true;
+	run_end_process();
+	end_exit();
 }
 
 void profile_process_release(os_process_t *proc)
 {
-	CALL_ALL(process_release, os_process_profile(proc));
+	struct profile_process *pp = os_process_profile(proc);
+
+	if (!pp->has_ended)
+		run_forget_process();
+	CALL_ALL(process_release, pp);
 }
 
 void profile_task_init(os_task_t *task)
@@ -195,5 +246,7 @@ void profile_task_init(os_task_t *task)
 
 void profile_task_exit(os_task_t *task)
 {
+	begin_exit();
 	CALL_ALL(task_exit, os_task_profile(task));
+	end_exit();
 }

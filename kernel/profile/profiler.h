@@ -55,8 +55,15 @@ struct profiler {
 	 * panic it must not take locks.
 	 */
 	void (*print)(const struct report *report);
-	/* Fills in its part of the summary of a process that ends. Process context. */
+	/*
+	 * Fills in its part of the summary of a process that ends. Process context. If proc is
+	 * NULL, only what holds for all processes: has_calls.
+	 */
 	void (*summarize)(os_process_t *proc, struct report_summary *summary);
+	/* Offers its findings (findings.h), before print(). Same contexts as summarize. */
+	void (*find)(const struct finding_scope *scope);
+	/* Calls add() with its part of the summary of each process that has not ended. */
+	void (*visit_running)(report_add_fn *add);
 	/*
 	 * Keep its tables at one moment: between hold() and release() they do not change. Same
 	 * contexts as print; in a panic release() may not be called.
@@ -72,6 +79,8 @@ struct profiler {
 	void (*process_init)(struct profile_process *pp);
 	void (*process_exec)(struct profile_process *pp);
 	void (*process_exit)(struct profile_process *pp); /* its report has been printed */
+	/* Like process_exit, but after all of those. Does not wait for a report. */
+	void (*process_ended)(struct profile_process *pp);
 	void (*process_release)(struct profile_process *pp);
 	void (*task_init)(os_task_t *task);
 	void (*task_exit)(struct profile_task *pt);

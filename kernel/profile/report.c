@@ -48,10 +48,10 @@ void report_printf(const char *fmt, ...)
 	va_end(args);
 }
 
-static void print_exit(u64 nr, os_process_t *proc)
+static void print_exit(u64 nr, os_process_t *proc, u64 age_ns)
 {
 	u32 status = os_process_wait_status(proc), signal = status & 0x7f;
-	u64 ms = os_process_age_ns(proc) / NS_PER_MSEC;
+	u64 ms = age_ns / NS_PER_MSEC;
 	char name[32];
 
 	report_copy_printable(name, os_process_name(proc), sizeof(name));
@@ -60,10 +60,10 @@ static void print_exit(u64 nr, os_process_t *proc)
 		      signal ? signal : status >> 8, ms / 1000, ms % 1000);
 }
 
-void report_print_heading(u64 nr, os_process_t *proc, const char *why)
+void report_print_heading(u64 nr, const struct report *report, const char *why)
 {
-	if (proc)
-		print_exit(nr, proc);
+	if (report->proc)
+		print_exit(nr, report->proc, report->wall_ns);
 	else
 		report_printf("profile: report %lu: %s\n", nr, why);
 	table_text_restart();

@@ -11,8 +11,11 @@
 
 /* Tells a profiler's print() which report it prints in. */
 struct report {
-	os_process_t *proc;   /* the process that ends; NULL: the report is of the machine */
-	u32 top;	      /* rows of a table, or REPORT_TOP_ALL: profile.top= */
+	os_process_t *proc; /* the process that ends; NULL: the report is of the machine or a run */
+	bool is_run;	    /* of all processes since boot or the last reset */
+	u64 wall_ns;	    /* the life of the process, or the time of the run */
+	u64 others_cycles;  /* the time of other reports, while proc lived */
+	u32 top;	    /* rows of a table, or REPORT_TOP_ALL: profile.top= */
 	bool wide, histogram; /* profile.report= */
 };
 
@@ -43,18 +46,35 @@ bool report_try_print(void (*print)(const struct report *report));
 
 /* turn.c: prints the report of a process that ends, if on_exit.c selects it. Process context. */
 void report_process_exit(os_process_t *proc);
+
+/* Returns how long all reports on the console have taken so far. */
+u64 report_console_cycles(void);
+
+/* run.c: counts the processes of a run. */
+void run_add_process(void);
+void run_end_process(void);
+void run_forget_process(void); /* that was added, but never ran */
+void run_reset(void);
+/* Returns the number of processes since boot or the last reset, and how many of them run. */
+u32 run_nr_processes(u32 *nr_running);
+/* Returns for how long the run has taken: since the first process, or since the last reset. */
+u64 run_age_ns(void);
 /*
  * Prints a whole report of the machine. Called by report_to_text(). why is a string for the
  * heading.
  */
 void report_print_whole(const void *why);
 
-/* Facts about a process that ends, for the first lines of its report. Profilers fill them in. */
+/* Sums of one process or several, for the first lines of a report. Profilers fill them in. */
 struct report_summary {
 	bool has_calls; /* system calls are counted, with their CPU time */
+	u64 nr_processes;
 	u64 nr_calls;
 	u64 call_cpu_ns;
+	u64 nr_faults;
+	struct profile_lives lives;
 };
+typedef void report_add_fn(const char *program, const struct report_summary *part);
 
 /* profile.c: these call the functions of all profilers. */
 void report_print_warnings(void);
@@ -66,10 +86,18 @@ void report_print_tables(const struct report *report);
 void report_print_json_files(void);
 void report_end(const char *why);
 void report_summarize(os_process_t *proc, struct report_summary *summary);
+void report_visit_running(report_add_fn *add);
+/*
+ * Returns a number that is another one when a thread or a process has ended. Waits until none is
+ * ending. Process context.
+ */
+u32 report_nr_exits(void);
 void report_flush(void);
+struct finding_scope;
+void report_find(const struct finding_scope *scope);
 
-/* report.c: prints the heading of a process's report or, if proc is NULL, one with the reason. */
-void report_print_heading(u64 nr, os_process_t *proc, const char *why);
+/* report.c: prints the heading, with the reason unless the report is of a process. */
+void report_print_heading(u64 nr, const struct report *report, const char *why);
 
 /* on_exit.c: the processes that have a report, or an export, when they exit. */
 #define ON_EXIT_BYTES 256
@@ -87,6 +115,9 @@ struct on_exit {
 
 extern struct on_exit on_exit_reports;
 
+/* Returns true if one report of the run replaces those of its processes. */
+bool on_exit_is_run(void);
+
 bool on_exit_wants(struct on_exit *list, os_process_t *proc);
 /* Logs each glob that no exit has matched: the user may have expected a report. */
 void on_exit_print_unmatched(const struct on_exit *list);
@@ -97,6 +128,9 @@ int on_exit_write_to(struct on_exit *list, const char *text);
 void on_exit_show(os_text_t *text);
 int on_exit_write(const char *text);
 #define ON_EXIT_WORDS "all|none|<glob>[,<glob>...]"
+/* The words of on_exit_reports. */
+#define ON_EXIT_RUN	     "run"
+#define REPORT_ON_EXIT_WORDS "all|none|run|<glob>[,<glob>...]"
 
 /*
  * Redirects report_printf() to a text; NULL selects the console. Called by the one thread that

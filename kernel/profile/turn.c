@@ -17,6 +17,7 @@ static const char *pending_why;
 static u64 nr_reports;
 static u32 nr_turns, nr_turns_begun; /* ticket lock: tickets drawn, and tickets served */
 static u32 nr_begun, nr_ended;	     /* reports on the console */
+static u64 console_cycles;	     /* the time that it took to prepare and print them */
 
 static u32 top = 4;
 static bool wide, histogram;
@@ -48,21 +49,59 @@ static int set_report(const char *value)
 }
 OS_BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
 
-/*
- * Prints the report of a process that has ended or, if proc is NULL, of the machine, with a reason.
- */
-static void print_report(os_process_t *proc, const char *why)
+/* Prints what earlier reports have cost, unless nothing. */
+static void print_cost(void)
 {
-	struct report report = { .proc = proc, .top = top, .wide = wide, .histogram = histogram };
-	u64 nr = ++nr_reports;
+	u64 us = os_cycles_to_ns(console_cycles) / 1000;
+
+	if (us)
+		report_printf("reports: %u before this one, prepared and printed in %lu.%06lu s\n",
+			      nr_ended, us / 1000000, us % 1000000);
+}
+
+/* Prints a report whose scope is set. */
+static void print_scope(struct report *report, const char *why)
+{
+	u64 nr = ++nr_reports, begin_cycles = os_cycles();
 
 	os_assert(printing);
+	report->top = top;
+	report->wide = wide;
+	report->histogram = histogram;
 	nr_begun += report_is_on_console();
-	report_print_heading(nr, proc, why);
+	report_print_heading(nr, report, why);
 	report_print_warnings();
-	report_print_tables(&report);
+	report_print_tables(report);
+	if (!report->proc)
+		print_cost();
 	report_printf("profile: end of report %lu\n", nr);
-	nr_ended += report_is_on_console();
+	if (report_is_on_console()) {
+		nr_ended++;
+		pf_write_once(console_cycles, console_cycles + os_cycles() - begin_cycles);
+	}
+}
+
+/* Prints a report of the machine, with a reason. */
+static void print_report(const char *why)
+{
+	print_scope(&(struct report){ 0 }, why);
+}
+
+/* Prints the report of the run, unless its only process has had one. */
+static void print_run(void)
+{
+	u32 nr_running, nr = run_nr_processes(&nr_running);
+	struct report report = { .is_run = true, .wall_ns = run_age_ns() };
+	u64 ms = report.wall_ns / NS_PER_MSEC;
+	char why[96], running[40] = "";
+
+	if (nr == 1 && !nr_running)
+		return;
+	if (nr_running)
+		os_snprintf(running, sizeof(running), ", %u still running", nr_running);
+	os_snprintf(why, sizeof(why), "run of %u process%s%s, %lu.%03lu s", nr, nr == 1 ? "" : "es",
+		    running, ms / 1000, ms % 1000);
+	print_scope(&report, why);
 }
 
 static bool try_start_printing(void)
@@ -105,7 +144,7 @@ static void print_pending(void)
 	while (pf_read_once(pending_why) && try_start_printing()) {
 		why = pf_xchg(&pending_why, NULL);
 		if (why)
-			print_report(NULL, why);
+			print_report(why);
 		stop_printing();
 	}
 }
@@ -121,7 +160,7 @@ void profile_report(const char *why)
 			panic_printer = os_cpu() + 1;
 			report_to_output(NULL);
 			report_flush();
-			print_report(NULL, why);
+			print_report(why);
 			report_end(why);
 		}
 		return;
@@ -144,9 +183,14 @@ void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print
 	print_pending();
 }
 
+u64 report_console_cycles(void)
+{
+	return pf_read_once(console_cycles);
+}
+
 void report_print_whole(const void *why)
 {
-	print_report(NULL, why);
+	print_report(why);
 }
 
 bool report_try_print(void (*print)(const struct report *report))
@@ -164,11 +208,18 @@ bool report_try_print(void (*print)(const struct report *report))
 
 void report_process_exit(os_process_t *proc)
 {
+	struct report report = {
+		.proc = proc,
+		.wall_ns = os_process_age_ns(proc), /* before other reports are waited for */
+		.others_cycles =
+			report_console_cycles() - os_process_profile(proc)->first_console_cycles,
+	};
+
 	report_flush();
 	if (!on_exit_wants(&on_exit_reports, proc))
 		return;
 	start_printing();
-	print_report(proc, NULL);
+	print_scope(&report, NULL);
 	stop_printing();
 	print_pending();
 }
@@ -182,7 +233,9 @@ void profile_end_reports(void)
 	start_printing();
 	why = pf_xchg(&pending_why, NULL);
 	if (why)
-		print_report(NULL, why);
+		print_report(why);
+	if (on_exit_is_run())
+		print_run();
 	on_exit_print_unmatched(&on_exit_reports);
 	report_end("power off");
 }

@@ -48,7 +48,7 @@ STRACE_TOTAL = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) total$")
 # Below a table: the calls before the execve, and the sum with the children.
 STRACE_SUM = re.compile(
     r"^(not in this table|including children that were waited for \(\d+\)): (\d+) calls"
-    rf"(?: before execve)?, (\d+) errors, {SECONDS} s$"
+    rf"(?: before execve)?, (\d+) errors, {SECONDS} s(?: of CPU time)?$"
 )
 # A row and the total with the columns of profile.report=wide.
 STRACE_ROW_WIDE = re.compile(
@@ -82,7 +82,9 @@ BUCKET = re.compile(r"^ *(\S+)  2\^(\d+) +cycles +(\d+)  (\*+)$")
 SAMPLES = re.compile(
     r"^samples: (\d+), all CPUs since (?:boot|the last reset) \(\d+\.\d\d s\)(?: = (.*))?$"
 )
-OF_PROCESS = re.compile(r"^of this process: (\d+)(?: = (.*))?$")
+OF_PROCESS = re.compile(
+    r"^of (?:this process|the run, without idle CPUs and reports): (\d+)(?: = (.*))?$"
+)
 LOST = re.compile(r"^(\d+) of (\d+) expected samples lost: ")
 # Samples that are in no class, so that the classes do not add up to the samples taken.
 WITHOUT_CLASS = ("switched off", "while another was taken", "while they were counted")
@@ -258,6 +260,8 @@ def parse_strace(lines: Lines) -> Strace:
             table.task = (int(match[1]), int(match[2]))
             table.nr_threads = int(match[3])
             table.name = match[4] or ""
+            seen_task = True
+        elif line == "Calls of: all processes":
             seen_task = True
         else:
             table.notes.append(line)

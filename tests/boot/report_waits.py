@@ -25,8 +25,9 @@ EVENTS = re.compile(
 )
 WAIT_TITLE = re.compile(rf"^Kernel Waits {TOP}$")
 WAIT_SCOPE = re.compile(
-    r"^waits: (\d+) of (all threads|this process's threads) = asleep (\d+\.\d{3}) s "
-    r"\+ ready without a CPU (\d+\.\d{3}) s(?:; (\d+) of them ha(?:s|ve) not ended)?$"
+    r"^waits: (\d+) of (all threads|this process's threads|the run's threads) = "
+    r"asleep (\d+\.\d{3}) s \+ ready without a CPU (\d+\.\d{3}) s"
+    r"(?:; (\d+) of them ha(?:s|ve) not ended)?$"
 )
 WAIT_VIEW_TITLE = re.compile(rf"^Kernel Waits by (system call|task|lock) {TOP}$")
 TIMES = rf"^ *{SECONDS} +{SECONDS} +(\d+)"
@@ -141,7 +142,7 @@ def parse_wait_table(lines: Lines, waits: Waits, header: list[str]) -> Waits:
     scope = WAIT_SCOPE.match(above[0]) if len(above) == 1 else None
     if not scope:
         raise ReportError(f"waits: not what the table covers: {above!r}")
-    waits.nr, waits.of_process = int(scope[1]), scope[2] != "all threads"
+    waits.nr, waits.of_process = int(scope[1]), scope[2] == "this process's threads"
     waits.nr_in_flight = int(scope[5] or 0)
     while not DASHES.match(line := lines.next("waits: a row or dashes")):
         match = (WAIT_ROW if header is WAIT_HEADER else WAIT_VIEW_ROW).match(line)

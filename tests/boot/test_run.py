@@ -25,7 +25,13 @@ def run_command(builds):
     def run(command: str, *arguments: str) -> tuple[subprocess.CompletedProcess, str]:
         with locked(LOCK):
             done = make(
-                f"BUILD={BUILD_NAME}", "run", "SMP=2", f"CMD={command}", *arguments, check=False
+                f"BUILD={BUILD_NAME}",
+                "run",
+                "SMP=2",
+                "REPORTS=each",
+                f"CMD={command}",
+                *arguments,
+                check=False,
             )
             return done, (BUILD / "run.log").read_bytes().decode()
 

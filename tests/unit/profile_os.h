@@ -128,12 +128,13 @@ extern const struct pt_regs *host_user_regs;
 extern struct pt_regs host_here;
 extern const char *host_wait_name;
 extern u64 host_wait_addr;
-#define os_regs_here(regs)  (*(regs) = host_here)
-#define os_wait_name(task)  host_wait_name
-#define os_wait_addr(task)  host_wait_addr
-#define OS_CHILD_WAIT	    "child"
-#define os_in_scheduler(pc) ((pc) >> 8 == 0xffffffff810000 || os_in_lock(pc))
-#define os_in_lock(pc)	    ((pc) >> 8 == 0xffffffff810009)
+#define os_regs_here(regs)   (*(regs) = host_here)
+#define os_wait_name(task)   host_wait_name
+#define os_wait_addr(task)   host_wait_addr
+#define OS_CHILD_WAIT	     "child"
+#define os_is_end_wait(name) (!strcmp(name, OS_CHILD_WAIT))
+#define os_in_scheduler(pc)  ((pc) >> 8 == 0xffffffff810000 || os_in_lock(pc))
+#define os_in_lock(pc)	     ((pc) >> 8 == 0xffffffff810009)
 /* The only task that is off its CPU, or NULL, and where it sleeps. */
 extern const struct task *host_sleeper;
 extern bool host_sleeper_asleep;
@@ -144,6 +145,7 @@ struct task *os_task_of(const struct profile_task *pt);
 #define os_sleeper_syscall(task)	 host_syscall
 #define os_sleeper_stack(task, pcs, max) ((pcs)[0] = host_sleeper_pc, 1)
 #define os_process_nr_faults(proc)	 ((void)(proc), (u64)7)
+#define os_task_nr_faults(task)		 ((void)(task), (u64)3)
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);

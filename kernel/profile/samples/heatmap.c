@@ -89,7 +89,7 @@ void heatmap_snapshot(struct heat_snapshot *snap, struct view *view,
 	snap->view = view;
 	snap->nr_dropped = view->nr_dropped;
 	memcpy(snap->nr_scope_class, view->nr_class, sizeof(view->nr_class));
-	if (!scope->pid)
+	if (!scope->pid && !scope->is_run)
 		add_unstored(snap);
 	if (snap->nr_scope_class[HEAT_USER]) {
 		view->rows[view->nr_rows++] = (struct view_row){

@@ -9,6 +9,7 @@
 
 #include "samples.h"
 
+#include "../findings.h"
 #include "../profiler.h"
 #include "../table.h"
 #include "../words.h"
@@ -53,10 +54,27 @@ static void print_heatmap(const struct report *report, const struct sample_scope
 	report_print_heatmap(&heat, report->top, report->wide);
 }
 
+static struct sample_scope scope_of(const struct report *report)
+{
+	struct sample_scope scope = sample_scope(report->proc);
+
+	scope.is_run = report->is_run;
+	return scope;
+}
+
+static void find(const struct finding_scope *scope)
+{
+	struct sample_scope samples = scope_of(scope->report);
+
+	samples_pin();
+	samples_find(scope, &heat, &samples);
+	samples_unpin();
+}
+
 static void print(const struct report *report)
 {
 	const char *names = strcmp(views, "none") ? views : report->wide ? "all" : "";
-	struct sample_scope scope = sample_scope(report->proc), machine = sample_scope(NULL);
+	struct sample_scope scope = scope_of(report), machine = sample_scope(NULL);
 
 	samples_pin();
 	print_heatmap(report, &scope);
@@ -194,6 +212,7 @@ PROFILER(samples) = {
 	.reset = source_reset,
 	.warn = warn,
 	.print = print,
+	.find = find,
 	.hold = samples_pin,
 	.release = samples_unpin,
 	.process_init = sample_process_init,

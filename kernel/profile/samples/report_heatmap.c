@@ -174,6 +174,11 @@ static void print_scope(const struct heat_snapshot *snap)
 		print_classes(classes, snap->nr_scope_class);
 		table_note("of this process: %lu%s", nr_own, nr_own == nr ? "" : classes);
 	}
+	if (snap->scope.is_run) {
+		print_classes(classes, snap->nr_scope_class);
+		table_note("of the run, without idle CPUs and reports: %lu%s", nr_own,
+			   nr_own == nr ? "" : classes);
+	}
 	report_print_source(&snap->source);
 }
 

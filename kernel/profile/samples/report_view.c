@@ -17,6 +17,10 @@ void report_print_scope(const struct sample_scope *scope, u64 nr)
 		table_note("samples: %lu of this process", nr);
 		return;
 	}
+	if (scope->is_run) {
+		table_note("samples: %lu of the run, without idle CPUs and reports", nr);
+		return;
+	}
 	report_since(since, elapsed_ns, heatmap_was_reset());
 	table_note("samples: %lu, all CPUs %s", nr, since);
 }

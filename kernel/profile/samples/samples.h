@@ -93,6 +93,7 @@ enum late_kind {
 	LATE_USER,
 	LATE_KERNEL,
 	LATE_IDLE,
+	LATE_REPORT, /* the printing of a report: not part of any blind spot */
 	NR_LATE_KINDS,
 };
 
@@ -132,6 +133,7 @@ struct sample_stats {
 	s64 nr_unread; /* neither stored nor dropped: 0, or 1 if a panic interrupted it */
 	u64 nr_later;  /* taken after the records were counted, so not in the report */
 	u64 nr_irqs_off;
+	u64 nr_report; /* taken while a report was printed */
 	u32 nr_records;
 	u32 log_bytes;
 	u64 elapsed_cycles; /* since the last reset */
@@ -164,14 +166,17 @@ u64 sample_process_drops(os_process_t *proc);
 /* Initializes a new process, which is zeroed. Called by profile_process_init(). */
 void sample_process_init(struct profile_process *pp);
 
-/* Selects the samples of a table: those of one process or, if pid is 0, of the whole machine. */
+/* Selects the samples of a table: those of one process, of a run, or of the whole machine. */
 struct sample_scope {
-	u32 pid;
+	u32 pid;       /* 0: not those of one process */
+	bool is_run;   /* all, but not those of idle CPUs and of reports */
 	u64 key_floor; /* excludes older processes with the same pid, whose keys are not above it */
 };
 
 static inline bool sample_is_in(const struct sample_record *rec, const struct sample_scope *scope)
 {
+	if (scope->is_run)
+		return rec->class != HEAT_IDLE && rec->truncated != STACK_TRUNCATED_REPORT;
 	return !scope->pid || (rec->pid == scope->pid && rec->task_key > scope->key_floor);
 }
 
@@ -357,6 +362,12 @@ void view_sort(struct view *view);
 /* Returns the name of a row. Looks it up into text if it is that of the function at addr. */
 const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYMBOL_BYTES]);
 
+/*
+ * Makes a view of user code: keys[0] is the address of an instruction. The other keys are the name
+ * of the thread, unless the scope is one process. It is not sorted.
+ */
+void view_places(struct view *view, const struct sample_scope *scope);
+
 /* Makes a view by function: keys[0] is its address. User code has no row. */
 void view_heatmap(struct view *view, const struct sample_scope *scope);
 
@@ -446,6 +457,10 @@ void stacks_copy_free(void *copy);
 void report_print_heatmap(const struct heat_snapshot *snap, u32 top, bool wide);
 /* report_source.c: prints a line if so many samples were lost that their shares mislead. */
 void report_warn_of_losses(const struct source_snapshot *snap);
+/* findings.c: offers findings. Overwrites the snapshot and report_view. */
+struct finding_scope;
+void samples_find(const struct finding_scope *scope, struct heat_snapshot *snap,
+		  const struct sample_scope *samples);
 /*
  * Prints the notes below the first heatmap of a report: losses, blind spot, cost of all sampling.
  */

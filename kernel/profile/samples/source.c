@@ -153,8 +153,12 @@ static u64 skip_deadlines(struct source_cpu *s, u64 next, u64 until, u64 *nr)
 
 static enum late_kind late_kind(const os_regs_t *regs)
 {
+	const os_task_t *printer = pf_read_once(report_printer);
+
 	if (os_regs_user(regs))
 		return LATE_USER;
+	if (printer && printer == os_current_task())
+		return LATE_REPORT;
 	return os_task_idle(os_current_task()) ? LATE_IDLE : LATE_KERNEL;
 }
 
@@ -223,7 +227,7 @@ static pf_noinline void come_late(struct source_cpu *s, const os_regs_t *regs, u
 		if (late_cycles > held_up_cycles)
 			s->counts.held_up[kind]++;
 	}
-	if (kind != LATE_IDLE && now - os_timer_deadline() > limit)
+	if (kind != LATE_IDLE && kind != LATE_REPORT && now - os_timer_deadline() > limit)
 		note_stretch(s, regs, now, now - os_timer_deadline());
 	end_change(s);
 }

@@ -125,7 +125,7 @@ u64 source_sampling_cycles(const struct sample_stats *stats)
 
 static u64 sum_of_kinds(const u64 *nr)
 {
-	return nr[LATE_USER] + nr[LATE_KERNEL] + nr[LATE_IDLE];
+	return nr[LATE_USER] + nr[LATE_KERNEL] + nr[LATE_IDLE] + nr[LATE_REPORT];
 }
 
 /*
@@ -163,7 +163,9 @@ static void add_counts(struct source_snapshot *snap, const struct sample_stats *
 		snap->counts.held_up[i] += nr->held_up[i];
 	}
 	snap->nr_taken[LATE_USER] += stats->nr_class[HEAT_USER];
-	snap->nr_taken[LATE_KERNEL] += stats->nr_class[HEAT_KERNEL] + stats->nr_class[HEAT_IRQ];
+	snap->nr_taken[LATE_KERNEL] +=
+		stats->nr_class[HEAT_KERNEL] + stats->nr_class[HEAT_IRQ] - stats->nr_report;
+	snap->nr_taken[LATE_REPORT] += stats->nr_report;
 	snap->nr_taken[LATE_IDLE] += stats->nr_class[HEAT_IDLE];
 	snap->nr_irqs_off += stats->nr_irqs_off;
 	snap->nr_switches += stats->source.nr_switches;

@@ -32,6 +32,8 @@ static void count_records(struct sample_cpu *s)
 		s->pinned.nr_class[rec->class] += rec->nr_pinned;
 		if (!(rec->flags & SAMPLE_IRQS_ON))
 			s->pinned.nr_irqs_off += rec->nr_pinned;
+		if (rec->truncated == STACK_TRUNCATED_REPORT)
+			s->pinned.nr_report += rec->nr_pinned;
 	}
 }
 

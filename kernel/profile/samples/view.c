@@ -455,6 +455,19 @@ static void visit_user(struct view *view, const struct sample_record *rec, const
 		add_sample(view, find_row(view, rec->nr_user ? rec->pcs[0] : 0, 0, 0, ""), rec);
 }
 
+static void visit_places(struct view *view, const struct sample_record *rec, const void *by_name)
+{
+	u64 a = by_name ? rec->comm[0] : 0, b = by_name ? rec->comm[1] : 0;
+
+	if (rec->class == HEAT_USER)
+		add_sample(view, find_row(view, rec->pcs[0], a, b, ""), rec);
+}
+
+void view_places(struct view *view, const struct sample_scope *scope)
+{
+	visit_all(view, scope, visit_places, scope->pid ? NULL : view);
+}
+
 void view_user(struct view *view, const struct sample_scope *scope, u8 program)
 {
 	visit_all(view, scope, visit_user, &program);

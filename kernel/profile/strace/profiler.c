@@ -8,6 +8,7 @@
 
 #include "strace.h"
 
+#include "../findings.h"
 #include "../profiler.h"
 #include "../table.h"
 #include "../words.h"
@@ -23,6 +24,11 @@ static void print(const struct report *report)
 		strace_snapshot_process(os_process_profile(report->proc), &copy);
 		copy.name[0] = '\0';
 		report_print_strace(&copy, report->top, report->wide, NULL);
+		return;
+	}
+	if (report->is_run) {
+		strace_snapshot_system(&copy, &system_copy);
+		report_print_strace(&copy, report->top, report->wide, "all processes");
 		return;
 	}
 	while (strace_snapshot_next(&serial, &copy))
@@ -106,19 +112,49 @@ static int write_process(const char *text, os_process_t *proc)
 /* All threads have added their calls to the process. */
 static void summarize(os_process_t *proc, struct report_summary *summary)
 {
-	const struct profile_process *pp = os_process_profile(proc);
-	const struct profile_syscall_sum *sums[] = { &pp->own, &pp->before };
-	unsigned long flags = os_lock(&strace_lock);
+	const struct profile_process *pp = proc ? os_process_profile(proc) : NULL;
+	struct strace_totals own, before;
+	unsigned long flags;
 
-	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) && !pp->off &&
+	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) && !(pp && pp->off) &&
 			     os_key_is_set(&strace_key);
-	for (u32 i = 0; i < PF_ARRAY_SIZE(sums); i++) {
-		struct strace_totals totals = strace_totals_of(sums[i]);
-
-		summary->nr_calls += totals.nr_calls;
-		summary->call_cpu_ns += totals.cpu_ns;
-	}
+	if (!pp)
+		return;
+	flags = os_lock(&strace_lock);
+	own = strace_totals_of(&pp->own);
+	before = strace_totals_of(&pp->before);
 	os_unlock(&strace_lock, flags);
+	summary->nr_calls = own.nr_calls + before.nr_calls;
+	summary->call_cpu_ns = own.cpu_ns + before.cpu_ns;
+}
+
+static void find(const struct finding_scope *scope)
+{
+	if (!scope->sums->has_calls)
+		return;
+	if (scope->report->proc)
+		strace_snapshot_process(os_process_profile(scope->report->proc), &copy);
+	else
+		strace_snapshot_system(&copy, &system_copy);
+	strace_find(scope, &copy);
+}
+
+static void visit_running(report_add_fn *add)
+{
+	u64 serial = 0;
+
+	while (strace_snapshot_next(&serial, &copy)) {
+		struct report_summary part = {
+			.nr_calls = copy.before.nr_calls,
+			.call_cpu_ns = copy.before.cpu_ns,
+		};
+
+		for (u32 i = 0; i < copy.nr_entries; i++) {
+			part.nr_calls += copy.entries[i].nr_calls;
+			part.call_cpu_ns += copy.entries[i].cpu_ns;
+		}
+		add(copy.name, &part);
+	}
 }
 
 static const struct profiler_file files[] = {
@@ -141,9 +177,11 @@ PROFILER(strace) = {
 	.reset = strace_reset,
 	.print = print,
 	.summarize = summarize,
+	.find = find,
+	.visit_running = visit_running,
 	.process_init = strace_process_init,
 	.process_exec = strace_process_exec,
-	.process_exit = strace_process_ended,
+	.process_ended = strace_process_ended,
 	.process_release = strace_process_release,
 	.task_init = strace_task_init,
 	.task_exit = strace_task_exit,

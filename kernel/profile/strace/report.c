@@ -134,23 +134,33 @@ static void print_task(const struct strace_snapshot *snap)
 		   has_name ? ")" : "");
 }
 
-/* Prints the totals of calls that are not in the table: before execve, and of children. */
+/*
+ * Prints the totals of calls that are not in the table: before execve, and of children. The wall
+ * times of children do not add up: a call that waits for a child contains the child's calls.
+ */
 static void print_family(const struct strace_snapshot *snap)
 {
 	const struct strace_totals *before = &snap->before, *children = &snap->children;
-	u64 ns = table_total(SECONDS) + before->ns + children->ns;
+	u64 nr_calls = before->nr_calls + children->nr_calls;
+	u64 nr_errors = before->nr_errors + children->nr_errors;
+	u64 cpu_ns = before->cpu_ns + children->cpu_ns;
+	char cpu[48] = "";
 
+	for (u32 i = 0; i < snap->nr_entries; i++) {
+		nr_calls += snap->entries[i].nr_calls;
+		nr_errors += snap->entries[i].nr_errors;
+		cpu_ns += snap->entries[i].cpu_ns;
+	}
+	if (STRACE_HAS_DETAIL)
+		os_snprintf(cpu, sizeof(cpu), ", %lu.%09lu s of CPU time", cpu_ns / NS_PER_SEC,
+			    cpu_ns % NS_PER_SEC);
 	if (before->nr_calls)
 		table_note("not in this table: %lu calls before execve, %lu errors, %lu.%09lu s",
 			   before->nr_calls, before->nr_errors, before->ns / NS_PER_SEC,
 			   before->ns % NS_PER_SEC);
 	if (snap->nr_children)
-		table_note("including children that were waited for (%u): %lu calls, %lu errors, "
-			   "%lu.%09lu s",
-			   snap->nr_children,
-			   table_total(CALLS) + before->nr_calls + children->nr_calls,
-			   table_total(ERRORS) + before->nr_errors + children->nr_errors,
-			   ns / NS_PER_SEC, ns % NS_PER_SEC);
+		table_note("including children that were waited for (%u): %lu calls, %lu errors%s",
+			   snap->nr_children, nr_calls, nr_errors, cpu);
 }
 
 static void print_notes(const struct strace_snapshot *snap)

@@ -432,6 +432,10 @@ struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum);
 u64 strace_cpu_ns(u64 cycles, u64 off_cycles);
 void strace_take_entries(struct strace_snapshot *snap, const struct profile_syscall_sum *merge);
 
+/* findings.c: offers findings. Sorts the rows of the snapshot by CPU time. */
+struct finding_scope;
+void strace_find(const struct finding_scope *scope, struct strace_snapshot *snap);
+
 /*
  * report.c: print the tables of calls and of processes. title says whose calls the table has; NULL:
  * those of the one process in snap. A wide table has all rows. Another one has the first `top`,

@@ -49,6 +49,7 @@ void waits_remove_task(struct profile_task *pt)
 	walk_remove_task(&lists, pt);
 	lives->nr_waits += pt->nr_waits;
 	lives->nr_preempted += pt->nr_preempted;
+	waits_note_thread(&pt->waits_process->longest, pt);
 	os_unlock(&waits_lock, flags);
 }
 
@@ -105,8 +106,105 @@ static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
 	return os_task_is_off_cpu(task, &asleep) && pf_read_once(pt->nr_waits) == nr_waits;
 }
 
+/* The process whose threads are being visited. One reader at a time. */
+static struct {
+	report_add_fn *add;
+	bool is_running;
+	char name[17];
+	struct report_summary part;
+} visited;
+
+static void end_visit(void)
+{
+	if (visited.is_running)
+		visited.add(visited.name, &visited.part);
+	visited.is_running = false;
+}
+
+static void begin_visit(struct profile_process *pp)
+{
+	end_visit();
+	visited.is_running = !pp->has_ended;
+	os_strscpy(visited.name, os_process_name(os_process_of(pp)), sizeof(visited.name));
+	visited.part = (struct report_summary){
+		.nr_processes = 1,
+		.nr_faults = os_process_nr_faults(os_process_of(pp)),
+		.lives = pp->lives,
+	};
+}
+
+/* Adds what the end of the thread would add now. */
+static void visit_life(const struct profile_task *pt)
+{
+	struct profile_lives *lives = &visited.part.lives;
+	struct wait_record *rec = (struct wait_record *)buffer;
+	u64 cycles = os_cycles() - pt->created_cycles;
+
+	if (!os_off_cycles(pt))
+		return; /* it has not run yet */
+	lives->ready_cycles += pf_read_once(pt->ready_cycles);
+	if (read_wait(rec, pt))
+		lives->ready_cycles += rec->ready_cycles;
+	visited.part.nr_faults += os_task_nr_faults(os_task_of(pt));
+	lives->nr_threads++;
+	lives->cycles += cycles;
+	lives->off_cycles += cycles - pf_min(cycles, os_task_exec_cycles(pt));
+	lives->nr_waits += pf_read_once(pt->nr_waits);
+	lives->nr_preempted += pf_read_once(pt->nr_preempted);
+	lives->nr_migrations += pf_read_once(pt->nr_migrations);
+	lives->fault_cycles += pf_read_once(pt->fault_cycles);
+	lives->irq.cycles += pf_read_once(pt->irq.cycles);
+	lives->irq.call_cycles += pf_read_once(pt->irq.call_cycles);
+	lives->irq.fault_cycles += pf_read_once(pt->irq.fault_cycles);
+}
+
+void waits_visit_running(report_add_fn *add)
+{
+	struct profile_walk walk = { 0 };
+	struct profile_task *pt;
+	unsigned long flags = os_lock(&waits_lock);
+
+	visited.add = add;
+	walk_begin(&walk, &lists, NULL);
+	while (walk_step(&walk, begin_visit, &pt)) {
+		if (pt)
+			visit_life(pt);
+		os_unlock(&waits_lock, flags);
+		flags = os_lock(&waits_lock);
+	}
+	walk_end(&walk);
+	end_visit();
+	os_unlock(&waits_lock, flags);
+}
+
 static void visit_process(struct profile_process *unused)
 {
+}
+
+static struct profile_longest *longest; /* of the threads visited so far */
+
+static void visit_longest(struct profile_process *pp)
+{
+	if (!pp->has_ended)
+		waits_note_longest(longest, &pp->longest);
+}
+
+void waits_visit_longest(struct profile_longest *found)
+{
+	struct profile_walk walk = { 0 };
+	struct profile_task *pt;
+	unsigned long flags = os_lock(&waits_lock);
+
+	longest = found;
+	walk_begin(&walk, &lists, NULL);
+	while (walk_step(&walk, visit_longest, &pt)) {
+		if (pt)
+			waits_note_thread(found, pt);
+		os_unlock(&waits_lock, flags);
+		flags = os_lock(&waits_lock);
+	}
+	walk_end(&walk);
+	os_unlock(&waits_lock, flags);
 }
 
 void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)

@@ -32,6 +32,7 @@ static void reset(void)
 {
 	off_time_reset(&waits_off_time);
 	waits_reset();
+	waits_forget_longest();
 }
 
 static int write_waits(const char *text)
@@ -126,6 +127,13 @@ static void end_life(struct profile_task *pt)
 	add(&lives->irq.fault_cycles, pt->irq.fault_cycles);
 }
 
+/* All threads have added their lives to the process. */
+static void summarize(os_process_t *proc, struct report_summary *summary)
+{
+	if (proc)
+		summary->lives = os_process_profile(proc)->lives;
+}
+
 static void print_records(const void *unused)
 {
 	report_print_wait_records();
@@ -178,7 +186,11 @@ PROFILER(waits) = {
 	.init = init,
 	.reset = reset,
 	.print = report_print_waits,
+	.summarize = summarize,
+	.find = waits_find,
+	.visit_running = waits_visit_running,
 	.process_init = waits_add_process,
+	.process_ended = waits_note_process,
 	.process_release = waits_remove_process,
 	.task_init = begin_life,
 	.task_exit = end_life,

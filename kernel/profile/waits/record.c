@@ -283,6 +283,7 @@ pf_noinline void profile_wait_ended(u64 now)
 		key.addr = os_wait_addr(task);
 		if (pt->waker_generation == generation)
 			key.waker = pt->waker;
+		waits_note(pt, key.name, key.addr, now - start, now - woken);
 	} else {
 		pt->nr_preempted++;
 	}

@@ -162,8 +162,12 @@ static void print_chains(const struct wait_view *view, u32 nr, bool wide)
 	}
 }
 
-static void print_scope(const struct wait_view *view, bool is_process)
+static void print_scope(const struct wait_view *view, const struct report *report)
 {
+	const char *whose = report->proc   ? "this process's threads" :
+			    report->is_run ? "the run's threads" :
+					     "all threads";
+
 	u64 asleep = os_cycles_to_ns(view->asleep_cycles) / NS_PER_MSEC;
 	u64 ready = os_cycles_to_ns(view->ready_cycles) / NS_PER_MSEC;
 	char in_flight[48] = "";
@@ -172,14 +176,14 @@ static void print_scope(const struct wait_view *view, bool is_process)
 		os_snprintf(in_flight, sizeof(in_flight), "; %lu of them %s not ended",
 			    view->nr_in_flight, view->nr_in_flight == 1 ? "has" : "have");
 	table_note("waits: %lu of %s = asleep %lu.%03lu s + ready without a CPU %lu.%03lu s%s",
-		   view->nr, is_process ? "this process's threads" : "all threads", asleep / 1000,
-		   asleep % 1000, ready / 1000, ready % 1000, in_flight);
+		   view->nr, whose, asleep / 1000, asleep % 1000, ready / 1000, ready % 1000,
+		   in_flight);
 }
 
 void report_begin_waits(const struct table *table, const struct report *report, const char *title)
 {
 	table_begin_top(table, title, report->top);
-	print_scope(&wait_view, report->proc);
+	print_scope(&wait_view, report);
 	table_head();
 }
 
@@ -228,16 +232,16 @@ static void print_table(const struct report *report)
 }
 
 /* Makes the views of all tables but that of spinlocks, whose total is CPU time. */
-static void make_views(os_process_t *proc, bool wide)
+static void make_views(const struct report *report)
 {
-	static wait_key_fn *const keys[] = {
-		wait_by_reason,
+	wait_key_fn *const keys[] = {
+		report->is_run ? wait_by_reason_of_processes : wait_by_reason,
 		wait_by_call,
 		wait_by_task,
 		wait_by_lock,
 	};
 
-	waits_make_views(proc, keys, wide ? PF_ARRAY_SIZE(keys) : 1);
+	waits_make_views(report->proc, keys, report->wide ? PF_ARRAY_SIZE(keys) : 1);
 }
 
 static void print_tables(const struct report *report)
@@ -258,19 +262,23 @@ static void print_tables(const struct report *report)
 
 void report_print_waits(const struct report *report)
 {
-	/* In a process's report, summary.c has pinned the waits and made the first view. */
-	if (!report->proc)
+	bool has_view = report->proc || report->is_run;
+
+	/* In the report of a process or a run, summary.c has pinned the waits and made this view. */
+	if (!has_view)
 		waits_pin();
-	if (!report->proc || report->wide)
-		make_views(report->proc, report->wide);
+	if (!has_view || report->wide)
+		make_views(report);
 	print_tables(report);
 }
 
 void report_print_process_waits(os_process_t *proc, bool wide)
 {
+	struct report report = { .proc = proc, .top = REPORT_TOP_ALL, .wide = wide };
+
 	waits_pin();
-	make_views(proc, wide);
-	print_tables(&(struct report){ .proc = proc, .top = REPORT_TOP_ALL, .wide = wide });
+	make_views(&report);
+	print_tables(&report);
 }
 
 static void print_frames(const struct wait_record *rec)

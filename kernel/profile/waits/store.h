@@ -31,4 +31,22 @@ static inline u32 wait_record_bytes(const struct wait_record *rec)
 	return RECORD_BYTES(rec->nr_kernel + rec->nr_user);
 }
 
+/* findings.c: returns the first of the thread's sums, which is then that of these waits. */
+struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name, u64 addr);
+
+/* Notes a sleep that has ended. Called by the thread. */
+static pf_always_inline void waits_note(struct profile_task *pt, const char *name, u64 addr,
+					u64 cycles, u64 ready_cycles)
+{
+	struct profile_top_wait *top = &pt->waits.top[0];
+
+	if (pf_unlikely(top->name != name || top->addr != addr ||
+			pt->waits.generation != pf_read_once(waits_generation)))
+		top = waits_note_other(pt, name, addr);
+	top->nr++;
+	top->cycles += cycles;
+	top->ready_cycles += ready_cycles;
+	pt->waits.cycles += cycles;
+}
+
 #endif

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints the first lines of a process's report: the CPU time of its threads, and their waiting time
- * by what they waited for. The scheduler knows how long each thread was off its CPU, and the
+ * Prints the first lines of the report of a process, or of a run: the CPU time of the threads, and
+ * their waiting time by what they waited for. The scheduler knows how long each thread was off its CPU, and the
  * records say why. Time that no record explains is "unknown". A process that mostly waits for its
  * children, like a shell, has one line.
  */
 
 #include "waits.h"
 
+#include "../findings.h"
 #include "../profiler.h"
+#include "../programs.h"
 #include "../table.h"
 
 #define NR_NAMES 6
@@ -101,8 +103,9 @@ static u64 less(u64 from, u64 n)
  * subtracted. The rest is user code and unmeasured time. The total is the sum of the parts as
  * printed.
  */
-static void print_cpu_time(const struct profile_lives *lives, const struct report_summary *known)
+static void print_cpu_time(const struct report_summary *known)
 {
+	const struct profile_lives *lives = &known->lives;
 	bool is_whole = known->has_calls && !off_time_total_ns(&waits_off_time);
 	u64 call_ns = less(known->call_cpu_ns, os_cycles_to_ns(lives->irq.call_cycles));
 	u64 calls = call_ns / 1000, irqs = usecs(lives->irq.cycles);
@@ -134,9 +137,9 @@ static void print_kinds(char *text, size_t size, const struct profile_lives *liv
 }
 
 /* Prints the numbers of events, without those that were not counted all the time. */
-static void print_events(const struct profile_lives *lives, const struct report_summary *known,
-			 u64 nr_faults)
+static void print_events(const struct report_summary *known)
 {
+	const struct profile_lives *lives = &known->lives;
 	char calls[48] = "", switches[112] = "", kinds[64];
 
 	if (known->has_calls)
@@ -145,8 +148,7 @@ static void print_events(const struct profile_lives *lives, const struct report_
 	if (!off_time_total_ns(&waits_off_time))
 		os_snprintf(switches, sizeof(switches), ", %lu context switches%s", lives->nr_waits,
 			    kinds);
-	report_printf("events: %s%lu page faults%s\n", calls, nr_faults, switches);
-	report_printf("\n");
+	report_printf("events: %s%lu page faults%s\n", calls, known->nr_faults, switches);
 }
 
 /* Returns how long the threads slept until a child process ended or stopped. */
@@ -168,30 +170,61 @@ static void print_parent(const struct profile_lives *lives, u64 child_cycles)
 		      SECONDS(usecs(lives->cycles - lives->off_cycles)), lives->nr_threads,
 		      lives->nr_threads == 1 ? "" : "s", SECONDS(usecs(child_cycles)),
 		      SECONDS(usecs(lives->cycles)));
-	report_printf("\n");
 }
 
-static void print(const struct report *report)
+/* The times of a process contain the printing of reports, for example in a wait for a child. */
+static void print_reports(const struct report *report)
+{
+	u64 us = usecs(report->others_cycles);
+
+	if (us)
+		report_printf("reports of other processes took %lu.%06lu s of this process's "
+			      "time\n",
+			      SECONDS(us));
+}
+
+static void print_process(const struct report *report)
 {
 	struct report_summary known = { 0 };
-	const struct profile_lives *lives;
-	bool is_parent;
+	const struct profile_lives *lives = &known.lives;
 
-	if (!report->proc)
-		return;
-	lives = &os_process_profile(report->proc)->lives;
 	report_summarize(report->proc, &known);
 	waits_pin();
 	waits_make_view(report->proc, wait_by_reason);
-	is_parent = !report->wide && child_cycles(&wait_view) > lives->cycles / 2;
-	if (is_parent) {
+	findings_print(report, &known);
+	if (!report->wide && child_cycles(&wait_view) > lives->cycles / 2) {
 		print_parent(lives, child_cycles(&wait_view));
 	} else {
-		print_cpu_time(lives, &known);
+		print_cpu_time(&known);
 		print_waits(lives, &wait_view);
-		print_events(lives, &known, os_process_nr_faults(report->proc));
+		print_events(&known);
 	}
-	/* report_print_waits() prints this view later, and unpins it. */
+	print_reports(report);
+	report_printf("\n");
+}
+
+static void print_run(const struct report *report)
+{
+	struct report_summary known;
+
+	programs_read(&known);
+	waits_pin();
+	waits_make_view(NULL, wait_by_reason_of_processes);
+	findings_print(report, &known);
+	print_cpu_time(&known);
+	print_waits(&known.lives, &wait_view);
+	print_events(&known);
+	report_printf("\n");
+	programs_print(report->top);
+}
+
+/* report_print_waits() prints the view later, and unpins it. */
+static void print(const struct report *report)
+{
+	if (report->proc)
+		print_process(report);
+	else if (report->is_run)
+		print_run(report);
 }
 
 PROFILER(summary) = {

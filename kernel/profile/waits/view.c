@@ -42,6 +42,11 @@ bool wait_by_reason(const struct wait_record *rec, struct wait_row *key)
 	return true;
 }
 
+bool wait_by_reason_of_processes(const struct wait_record *rec, struct wait_row *key)
+{
+	return rec->process && wait_by_reason(rec, key);
+}
+
 bool wait_by_call(const struct wait_record *rec, struct wait_row *key)
 {
 	key->call = rec->process ? rec->syscall : OS_NO_SYSCALL;

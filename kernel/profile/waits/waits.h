@@ -97,6 +97,22 @@ typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
  */
 void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit);
 
+/*
+ * findings.c: what the thread that lived longest has waited for. A thread and a process are noted
+ * when they end; the first is called with waits_lock held.
+ */
+struct finding_scope;
+void waits_find(const struct finding_scope *scope);
+void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt);
+void waits_note_longest(struct profile_longest *longest, const struct profile_longest *other);
+void waits_note_process(struct profile_process *pp);
+void waits_forget_longest(void);
+/* in_flight.c: notes the threads that have not ended. */
+void waits_visit_longest(struct profile_longest *longest);
+
+/* Calls add() for each process that has not ended: the lives of its threads so far. */
+void waits_visit_running(report_add_fn *add);
+
 struct wait_lost {
 	u64 nr, cycles; /* waits that had no room */
 	u64 nr_wakers;	/* wake-ups whose waker had no room */
@@ -154,11 +170,12 @@ extern struct wait_view wait_view; /* of the one reader */
  * Fills in the key of a record's row, which is zeroed. Returns false if the view omits the record.
  */
 typedef bool wait_key_fn(const struct wait_record *rec, struct wait_row *key);
-wait_key_fn wait_by_reason;   /* what was waited for, where, and who woke */
-wait_key_fn wait_by_call;     /* the system call, or a name outside of all calls */
-wait_key_fn wait_by_task;     /* process and name of the thread */
-wait_key_fn wait_by_lock;     /* kernel locks by name, users' by process and address */
-wait_key_fn wait_by_spinlock; /* spinlocks by name, and the function that spun */
+wait_key_fn wait_by_reason;		 /* what was waited for, where, and who woke */
+wait_key_fn wait_by_reason_of_processes; /* the same, without kernel threads */
+wait_key_fn wait_by_call;		 /* the system call, or a name outside of all calls */
+wait_key_fn wait_by_task;		 /* process and name of the thread */
+wait_key_fn wait_by_lock;		 /* kernel locks by name, users' by process and address */
+wait_key_fn wait_by_spinlock;		 /* spinlocks by name, and the function that spun */
 
 /*
  * Makes a view of the pinned waits and those that have not ended, of one process or, if proc is

@@ -104,6 +104,43 @@ struct profile_irq_time {
 	u64 fault_cycles; /* a page fault of its user code */
 };
 
+/* Sums of threads. */
+struct profile_lives {
+	u64 nr_threads;
+	u64 cycles;	/* from their creation to their end */
+	u64 off_cycles; /* the part of it off a CPU */
+	u64 nr_waits;
+	u64 nr_preempted;
+	u64 ready_cycles;
+	u64 nr_migrations;
+	u64 fault_cycles; /* CPU time of page faults of user code */
+	struct profile_irq_time irq;
+};
+
+/* What a thread has slept for: see waits/findings.c. */
+struct profile_thread_waits {
+	u64 generation; /* of the waits */
+	u64 cycles;	/* of all its waits: asleep, and then ready without a CPU */
+	struct profile_top_wait {
+		const char *name; /* NULL: free */
+		u64 addr;
+		u64 nr;
+		u64 cycles;	  /* as above */
+		u64 ready_cycles; /* without a CPU */
+	} top[4];
+};
+
+/* The thread that lived longest. */
+struct profile_longest {
+	u64 life_cycles; /* 0: none */
+	u64 comm[2];
+	u32 tid;
+	bool waits_for_ends; /* of others, most of its life */
+	bool is_whole;	     /* its waits were recorded all its life */
+	u64 off_cycles;	     /* the part of its life off a CPU */
+	struct profile_thread_waits waits;
+};
+
 /* Embedded in struct task as `profile`. */
 struct profile_task {
 #ifdef CONFIG_PROFILE_HEATMAP
@@ -123,6 +160,7 @@ struct profile_task {
 	u64 fault_start_cycles; /* its CPU time when a fault of its user code began; 0: in none */
 	u64 fault_cycles;	/* CPU time of page faults of its user code */
 	struct profile_irq_time irq;
+	struct profile_thread_waits waits;
 	struct profile_process *waits_process; /* NULL: a kernel thread */
 	struct profile_task_link waits_walk;
 #endif
@@ -170,23 +208,17 @@ struct profile_task {
 
 /* Embedded in struct process as `profile`. */
 struct profile_process {
+#ifdef PROFILE_ANY
+	bool has_ended;
+	u64 first_console_cycles; /* report_console_cycles() when it was created */
+#endif
 #ifdef CONFIG_PROFILE_HEATMAP
 	u64 key_floor; /* less than task_key of all its tasks, not less than that of older tasks */
 	u64 samples_dropped; /* that had no room since the last reset: see samples/store.c */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
-	/* Sums of the threads that have ended. */
-	struct profile_lives {
-		u64 nr_threads;
-		u64 cycles;	/* from their creation to their end */
-		u64 off_cycles; /* the part of it off a CPU */
-		u64 nr_waits;
-		u64 nr_preempted;
-		u64 ready_cycles;
-		u64 nr_migrations;
-		u64 fault_cycles; /* CPU time of page faults of user code */
-		struct profile_irq_time irq;
-	} lives;
+	struct profile_lives lives;	/* of the threads that have ended */
+	struct profile_longest longest; /* of these */
 	struct profile_process_link waits_walk;
 #endif
 #ifdef CONFIG_PROFILE_POINTS

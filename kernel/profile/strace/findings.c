@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Offers findings about system calls: those that take most of the CPU time, and page faults with
+ * the calls that map memory. A loop often makes a few calls once each time around, so calls with
+ * the same number as the first one are told with it.
+ */
+
+#include "strace.h"
+
+#include "../findings.h"
+
+#define MAX_CALLS 3
+
+static int compare_cpu_time(const void *a_, const void *b_)
+{
+	const struct strace_entry *a = a_, *b = b_;
+
+	return a->cpu_ns != b->cpu_ns ? compare_u64(b->cpu_ns, a->cpu_ns) :
+					compare_u64(a->nr, b->nr);
+}
+
+/* Returns whether two calls were made equally often, within 1 %. */
+static bool is_in_step(const struct strace_entry *a, const struct strace_entry *b)
+{
+	u64 more = pf_max(a->nr_calls, b->nr_calls), less = pf_min(a->nr_calls, b->nr_calls);
+
+	return less >= 100 && (more - less) * 100 <= more;
+}
+
+/* Returns the number of the call's row: the table is sorted by wall time, as compare_strace(). */
+static u32 row_of(const struct strace_snapshot *snap, const struct strace_entry *entry)
+{
+	u32 row = 1;
+
+	for (u32 i = 0; i < snap->nr_entries; i++) {
+		const struct strace_entry *other = &snap->entries[i];
+
+		row += other->ns > entry->ns || (other->ns == entry->ns && other->nr < entry->nr);
+	}
+	return row;
+}
+
+static size_t print_call(char *line, size_t size, const struct strace_entry *entry, bool alone)
+{
+	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES], name[REPORT_CALL_BYTES];
+
+	finding_count(count, entry->nr_calls);
+	finding_each(each, entry->cpu_ns, entry->nr_calls);
+	report_call(name, entry->nr, entry->name);
+	if (alone)
+		return os_snprintf(line, size, "in %s: %s call%s, %s each", entry->name ?: name,
+				   count, entry->nr_calls == 1 ? "" : "s", each);
+	return os_snprintf(line, size, "%s %s, %s each", count, entry->name ?: name, each);
+}
+
+/* The entries are sorted by CPU time. */
+static void find_calls(const struct finding_scope *scope, const struct strace_snapshot *snap)
+{
+	const struct strace_entry *told[MAX_CALLS];
+	char line[FINDING_BYTES] = "in system calls: ", rows[32] = "";
+	u32 nr = 0;
+	u64 ns = 0;
+	size_t len = strlen(line), rows_len = 0;
+
+	for (u32 i = 0; i < snap->nr_entries && nr < MAX_CALLS; i++) {
+		const struct strace_entry *entry = &snap->entries[i];
+
+		if (i &&
+		    report_percent(pf_min(entry->cpu_ns, scope->cpu_ns), scope->cpu_ns) <
+			    FINDING_MIN_SHARE / 2 &&
+		    !is_in_step(entry, &snap->entries[0]))
+			continue;
+		told[nr++] = entry;
+		ns += entry->cpu_ns;
+	}
+	for (u32 i = 0; i < nr; i++) {
+		rows_len += os_snprintf(rows + rows_len, sizeof(rows) - rows_len, "%s%u",
+					i ? ", " : "", row_of(snap, told[i]));
+		if (nr == 1)
+			len = 0;
+		else if (i)
+			len += os_snprintf(line + len, sizeof(line) - len, "; ");
+		len += print_call(line + len, sizeof(line) - len, told[i], nr == 1);
+	}
+	if (nr)
+		finding_of_cpu_time(scope, ns, "%s [Kernel strace: row%s %s]", line,
+				    nr == 1 ? "" : "s", rows);
+}
+
+static u64 nr_calls_of(const struct strace_snapshot *snap, const char *name)
+{
+	for (u32 i = 0; i < snap->nr_entries; i++) {
+		if (snap->entries[i].name && !strcmp(snap->entries[i].name, name))
+			return snap->entries[i].nr_calls;
+	}
+	return 0;
+}
+
+static void find_faults(const struct finding_scope *scope, const struct strace_snapshot *snap)
+{
+	const struct profile_lives *lives = &scope->sums->lives;
+	u64 cycles = lives->fault_cycles - pf_min(lives->fault_cycles, lives->irq.fault_cycles);
+	u64 ns = os_cycles_to_ns(cycles);
+	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
+
+	finding_of_cpu_time(scope, ns,
+			    "in page faults: %s, %s each; %lu brk, %lu mmap, %lu munmap "
+			    "[CPU time; Kernel strace]",
+			    finding_count(count, scope->sums->nr_faults),
+			    finding_each(each, ns, scope->sums->nr_faults),
+			    nr_calls_of(snap, "sys_brk"), nr_calls_of(snap, "sys_mmap"),
+			    nr_calls_of(snap, "sys_munmap"));
+}
+
+void strace_find(const struct finding_scope *scope, struct strace_snapshot *snap)
+{
+	os_sort(snap->entries, snap->nr_entries, sizeof(snap->entries[0]), compare_cpu_time);
+	if (STRACE_HAS_DETAIL)
+		find_calls(scope, snap);
+	find_faults(scope, snap);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Offers findings about waits: what one thread has waited for, as a part of the wall time. Waits of
+ * several threads overlap, so their sum is no part of anything. The thread is the one that lived
+ * longest. A thread that mostly waits for others to end says nothing, so such a thread is taken
+ * only if there is no other.
+ *
+ * Each thread has the four longest sums of its waits, by what it waited for. A new one replaces the
+ * smallest, so sums are lower bounds.
+ */
+
+#include "store.h"
+
+#include "../findings.h"
+
+static struct profile_longest ended; /* of processes that have ended; guarded by waits_lock */
+static struct profile_longest found; /* of the one reader */
+
+/* Returns the first sum, after moving there the one of these waits. */
+pf_noinline struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name,
+						      u64 addr)
+{
+	struct profile_thread_waits *waits = &pt->waits;
+	struct profile_top_wait *to = &waits->top[0], first;
+
+	if (waits->generation != pf_read_once(waits_generation)) {
+		memset(waits, 0, sizeof(*waits));
+		waits->generation = pf_read_once(waits_generation);
+	}
+	for (u32 i = 0; i < PF_ARRAY_SIZE(waits->top); i++) {
+		struct profile_top_wait *top = &waits->top[i];
+
+		if (top->name == name && top->addr == addr) {
+			to = top;
+			break;
+		}
+		if (top->cycles < to->cycles)
+			to = top;
+	}
+	if (to->name != name || to->addr != addr)
+		*to = (struct profile_top_wait){ .name = name, .addr = addr };
+	first = waits->top[0];
+	waits->top[0] = *to;
+	*to = first;
+	return &waits->top[0];
+}
+
+/* Returns whether the thread spent most of its life waiting for others to end. */
+static bool waits_for_ends(const struct profile_thread_waits *waits, u64 life_cycles)
+{
+	u64 cycles = 0;
+
+	for (u32 i = 0; i < PF_ARRAY_SIZE(waits->top); i++) {
+		if (waits->top[i].name && os_is_end_wait(waits->top[i].name))
+			cycles += waits->top[i].cycles;
+	}
+	return cycles > life_cycles / 2;
+}
+
+static bool is_better(const struct profile_longest *a, const struct profile_longest *b)
+{
+	if (!b->life_cycles || a->waits_for_ends != b->waits_for_ends)
+		return a->life_cycles && (!b->life_cycles || b->waits_for_ends);
+	return a->life_cycles != b->life_cycles ? a->life_cycles > b->life_cycles : a->tid < b->tid;
+}
+
+void waits_note_longest(struct profile_longest *longest, const struct profile_longest *other)
+{
+	if (is_better(other, longest))
+		*longest = *other;
+}
+
+void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt)
+{
+	struct profile_longest life = {
+		.life_cycles = os_cycles() - pt->created_cycles,
+		.tid = os_task_tid(os_task_of(pt)),
+		.waits = pt->waits,
+	};
+
+	if (life.waits.generation != pf_read_once(waits_generation))
+		memset(&life.waits, 0, sizeof(life.waits));
+	life.off_cycles = life.life_cycles - pf_min(life.life_cycles, os_task_exec_cycles(pt));
+	life.is_whole = pt->created_cycles >= pf_read_once(waits_since_cycles) &&
+			!off_time_total_ns(&waits_off_time);
+	life.waits_for_ends = waits_for_ends(&life.waits, life.life_cycles);
+	os_task_comm(os_task_of(pt), life.comm);
+	waits_note_longest(longest, &life);
+}
+
+void waits_note_process(struct profile_process *pp)
+{
+	unsigned long flags = os_lock(&waits_lock);
+
+	waits_note_longest(&ended, &pp->longest);
+	os_unlock(&waits_lock, flags);
+}
+
+void waits_forget_longest(void)
+{
+	unsigned long flags = os_lock(&waits_lock);
+
+	ended = (struct profile_longest){ 0 };
+	os_unlock(&waits_lock, flags);
+}
+
+/* Copies the functions that woke the threads from this wait, the two with the longest times. */
+static void print_wakers(char *text, size_t size, const struct wait_row *like)
+{
+	char names[2][OS_SYMBOL_BYTES] = { "", "" };
+	bool is_lock = false;
+	u32 nr = 0;
+
+	for (u32 i = 0; i < wait_view.nr_rows && nr < 2; i++) {
+		const struct wait_row *row = &wait_view.rows[i];
+
+		if (strcmp(row->name, like->name) || row->addr != like->addr || !row->waker)
+			continue;
+		report_wait_function(row->waker, names[nr], sizeof(names[nr]));
+		is_lock = !row->addr && row->most &&
+			  wait_by_lock(row->most, &(struct wait_row){ 0 });
+		nr += !nr || strcmp(names[0], names[1]);
+	}
+	text[0] = '\0';
+	if (nr)
+		os_snprintf(text, size, ", %s by %s%s%s", is_lock ? "held" : "woken", names[0],
+			    nr > 1 ? " and " : "", nr > 1 ? names[1] : "");
+}
+
+/* Returns the row of the table with the longest sum of these waits, or NULL. */
+static const struct wait_row *row_of(const struct profile_top_wait *top)
+{
+	for (u32 i = 0; i < wait_view.nr_rows; i++) {
+		const struct wait_row *row = &wait_view.rows[i];
+
+		if (!strcmp(row->name, top->name) && row->addr == top->addr)
+			return row;
+	}
+	return NULL;
+}
+
+static void find_wait(const struct finding_scope *scope, const struct profile_longest *longest,
+		      const struct profile_top_wait *top)
+{
+	const struct wait_row *row = top->name ? row_of(top) : NULL;
+	u64 ns = os_cycles_to_ns(top->cycles);
+	char what[96], wakers[80], comm[17], ready[40] = "";
+	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
+
+	if (!row)
+		return;
+	report_wait_name(row, scope->report->proc, what, sizeof(what));
+	print_wakers(wakers, sizeof(wakers), row);
+	report_wait_comm(comm, longest->comm);
+	if (top->ready_cycles > top->cycles / 2)
+		os_snprintf(ready, sizeof(ready), ", %u %% of it for a CPU",
+			    report_percent(top->ready_cycles, top->cycles) / 100);
+	(os_is_end_wait(top->name) ? finding_of_last_resort : finding_of_wall_time)(
+		scope, ns, "%s%s%s: %s times, %s each%s (thread %u, %s) [Kernel Waits: row %u]",
+		strcmp(what, "sleep") ? "waiting for " : "in ", what, wakers,
+		finding_count(count, top->nr), finding_each(each, ns, top->nr), ready, longest->tid,
+		comm, (u32)(row - wait_view.rows) + 1);
+}
+
+/* Offers the time that the thread was preempted: all of its time off a CPU but its sleeps. */
+static void find_preemption(const struct finding_scope *scope,
+			    const struct profile_longest *longest)
+{
+	u64 cycles = longest->off_cycles - pf_min(longest->off_cycles, longest->waits.cycles);
+	char comm[17];
+
+	report_wait_comm(comm, longest->comm);
+	if (longest->is_whole)
+		finding_of_wall_time(scope, os_cycles_to_ns(cycles),
+				     "waiting for a CPU, preempted (thread %u, %s) [waited]",
+				     longest->tid, comm);
+}
+
+void waits_find(const struct finding_scope *scope)
+{
+	unsigned long flags;
+
+	if (scope->report->proc) {
+		found = os_process_profile(scope->report->proc)->longest;
+	} else {
+		flags = os_lock(&waits_lock);
+		found = ended;
+		os_unlock(&waits_lock, flags);
+		waits_visit_longest(&found);
+	}
+	for (u32 i = 0; i < PF_ARRAY_SIZE(found.waits.top); i++)
+		find_wait(scope, &found, &found.waits.top[i]);
+	find_preemption(scope, &found);
+}

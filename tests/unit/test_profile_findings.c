@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tests findings: which of them are told, and those about samples, calls and waits at given numbers.
+ */
+#include "unit.h"
+
+#include "../../kernel/profile/findings.h"
+#include "../../kernel/profile/profiler.h"
+
+#define MS    NS_PER_MSEC
+#define FN(i) (0xffffffff81000000ull + (i)*256)
+
+static struct report report;
+static struct report_summary sums;
+static void (*offer)(const struct finding_scope *scope);
+
+static void find(const struct finding_scope *scope)
+{
+	if (offer)
+		offer(scope);
+}
+
+PROFILER(test) = { .name = "test", .find = find };
+
+/* Prints the findings of a life of wall_ms, of which cpu_ms were on a CPU. */
+static void print(u64 wall_ms, u64 cpu_ms)
+{
+	report = (struct report){ .wall_ns = wall_ms * MS };
+	sums.lives.cycles = (wall_ms + cpu_ms) * MS;
+	sums.lives.off_cycles = wall_ms * MS;
+	host_log_clear();
+	findings_print(&report, &sums);
+}
+
+static int setup(void **state)
+{
+	offer = NULL;
+	sums = (struct report_summary){ 0 };
+	host_cpu = host_irq_depth = 0;
+	host_pid = host_tid = 1;
+	strcpy(host_comm, "test");
+	sample_switch(true);
+	sample_reset();
+	return 0;
+}
+
+static void offer_some(const struct finding_scope *scope)
+{
+	finding_of_cpu_time(scope, 19 * MS, "below the least share");
+	finding_of_cpu_time(scope, 21 * MS, "in %s", "b");
+	finding_of_wall_time(scope, 97 * MS, "waiting");
+	finding_of_last_resort(scope, 99 * MS, "children");
+	finding_of_cpu_time(scope, 40 * MS, "in a\n");
+	finding_of_cpu_time(scope, 20 * MS, "the fourth");
+}
+
+/* At most three, the largest first. No finding forges a line. */
+static void test_order(void **state)
+{
+	offer = offer_some;
+	print(100, 100);
+	assert_string_equal(host_log, "97 % of wall time waiting\n"
+				      "40 % of CPU time in a?\n"
+				      "21 % of CPU time in b\n");
+}
+
+/* CPU time that is a small part of the wall time is not told, whatever its share. */
+static void test_a_small_part_of_the_wall_time(void **state)
+{
+	offer = offer_some;
+	print(1000, 50);
+	assert_string_equal(host_log, "");
+	print(200, 50);
+	assert_string_equal(host_log, "48 % of wall time waiting\n"
+				      "80 % of CPU time in a?\n");
+}
+
+static void offer_last(const struct finding_scope *scope)
+{
+	finding_of_last_resort(scope, 60 * MS, "children");
+	finding_of_cpu_time(scope, 10 * MS, "little");
+}
+
+static void test_last_resort(void **state)
+{
+	offer = offer_last;
+	print(100, 100);
+	assert_string_equal(host_log, "60 % of wall time children\n");
+}
+
+static void offer_short(const struct finding_scope *scope)
+{
+	finding_of_cpu_time(scope, MS - 1, "a millisecond less one");
+}
+
+static void test_short_times_and_none(void **state)
+{
+	offer = offer_short;
+	print(1, 1);
+	assert_string_equal(host_log, "");
+	print(0, 0);
+	assert_string_equal(host_log, "");
+}
+
+static void test_numbers(void **state)
+{
+	char text[FINDING_COUNT_BYTES];
+
+	assert_string_equal(finding_count(text, 999), "999");
+	assert_string_equal(finding_count(text, 50000), "50,000");
+	assert_string_equal(finding_count(text, 12345006), "12,345,006");
+	assert_string_equal(finding_each(text, 1000, 3), "333 ns");
+	assert_string_equal(finding_each(text, 2849, 1), "2.8 us");
+	assert_string_equal(finding_each(text, 168000000, 60), "2.8 ms");
+	assert_string_equal(finding_each(text, 99949, 1), "100 us");
+	assert_string_equal(finding_each(text, 5, 0), "0 ns");
+}
+
+static void take(u64 pc, bool user, u32 nr)
+{
+	struct pt_regs regs = { .pc = pc, .user = user };
+
+	while (nr--)
+		sample_take(&regs, os_cycles(), 0);
+}
+
+/* 60 of 100 samples are in 32 bytes of user code, 25 in one function, and the others elsewhere. */
+static void take_samples(u32 nr)
+{
+	for (u32 i = 0; i < nr; i++) {
+		take(0x401000 + i % 3 * 16, true, 60 / nr);
+		take(FN(1) + 16 * i, false, 25 / nr);
+		take(0x500000 + 4096 * i, true, 15 / nr);
+	}
+}
+
+static void offer_samples(const struct finding_scope *scope)
+{
+	static const struct sample_scope machine;
+	static struct heat_snapshot snap;
+
+	samples_find(scope, &snap, &machine);
+}
+
+static void test_samples(void **state)
+{
+	offer = offer_samples;
+	take_samples(5);
+	print(100, 100);
+	assert_string_equal(host_log,
+			    "60 % of CPU time in user code at test 0x401000 to 0x401020 [Kernel "
+			    "Heatmap: row 1]\n"
+			    "25 % of CPU time in the kernel's function fn_1 [Kernel Heatmap: row "
+			    "2]\n");
+}
+
+/* Few samples prove nothing, and neither do samples of which many were lost. */
+static void test_few_or_lost_samples(void **state)
+{
+	offer = offer_samples;
+	take(0x401000, true, 49);
+	print(100, 100);
+	assert_string_equal(host_log, "");
+	take(0x401000, true, 51);
+	print(100, 100);
+	assert_non_null(strstr(host_log, "100 % of CPU time in user code at test 0x401000"));
+	sample_switch(false);
+	take(0x401000, true, 5);
+	print(100, 100);
+	assert_non_null(strstr(host_log, "100 % of CPU time"));
+	take(0x401000, true, 1);
+	print(100, 100);
+	assert_string_equal(host_log, "");
+}
+
+static struct strace_snapshot calls;
+
+static void offer_calls(const struct finding_scope *scope)
+{
+	strace_find(scope, &calls);
+}
+
+static void add_call(u64 nr, const char *name, u64 ns, u64 cpu_ns, u64 nr_calls)
+{
+	calls.entries[calls.nr_entries++] = (struct strace_entry){
+		.nr = nr, .name = name, .ns = ns, .cpu_ns = cpu_ns, .nr_calls = nr_calls
+	};
+}
+
+/* The CPU time decides, not the wall time. Calls in step with the first one are told, too. */
+static void test_calls(void **state)
+{
+	offer = offer_calls;
+	calls.nr_entries = 0;
+	add_call(230, "sys_clock_nanosleep", 200 * MS, 0, 1);
+	add_call(7, "sys_poll", 79 * MS, 79 * MS, 257417);
+	print(100, 100);
+	assert_string_equal(host_log, "79 % of CPU time in sys_poll: 257,417 calls, 307 ns each "
+				      "[Kernel strace: row 2]\n");
+	calls.nr_entries = 0;
+	add_call(1, "sys_write", 30 * MS, 30 * MS, 50000);
+	add_call(74, "sys_fsync", 4 * MS, 4 * MS, 50001);
+	add_call(3, "sys_close", 3 * MS, 3 * MS, 7);
+	print(100, 100);
+	assert_string_equal(host_log, "34 % of CPU time in system calls: 50,000 sys_write, 600 ns "
+				      "each; 50,001 sys_fsync, 80 ns each [Kernel strace: rows 1, "
+				      "2]\n");
+}
+
+static void test_faults(void **state)
+{
+	offer = offer_calls;
+	calls.nr_entries = 0;
+	add_call(12, "sys_brk", MS, MS, 896);
+	print(100, 100);
+	assert_string_equal(host_log, "");
+	sums.lives.fault_cycles = 57 * MS;
+	sums.lives.irq.fault_cycles = 2 * MS;
+	sums.nr_faults = 29484;
+	print(100, 100);
+	assert_string_equal(host_log, "55 % of CPU time in page faults: 29,484, 1.9 us each; 896 "
+				      "brk, 0 mmap, 0 munmap [CPU time; Kernel strace]\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_order, setup),
+		cmocka_unit_test_setup(test_a_small_part_of_the_wall_time, setup),
+		cmocka_unit_test_setup(test_last_resort, setup),
+		cmocka_unit_test_setup(test_short_times_and_none, setup),
+		cmocka_unit_test_setup(test_numbers, setup),
+		cmocka_unit_test_setup(test_samples, setup),
+		cmocka_unit_test_setup(test_few_or_lost_samples, setup),
+		cmocka_unit_test_setup(test_calls, setup),
+		cmocka_unit_test_setup(test_faults, setup),
+	};
+
+	sample_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tests the report of a run: when it replaces those of the processes, and its table by program. */
+#include "unit.h"
+
+#include "../../kernel/profile/report.h"
+
+#define NR_NAMES 256
+
+static struct process procs[NR_NAMES + 8];
+static struct task tasks[NR_NAMES + 8];
+static unsigned int nr_procs;
+
+/* Starts a process with one thread, as the current one. Returns its number. */
+static unsigned int begin(const char *name)
+{
+	unsigned int i = nr_procs++;
+
+	procs[i] = (struct process){ .pid = i + 1 };
+	snprintf(procs[i].comm, sizeof(procs[i].comm), "%s", name);
+	tasks[i] = (struct task){ .proc = &procs[i] };
+	profile_process_init(&procs[i]);
+	profile_task_init(&tasks[i]);
+	host_current = &tasks[i];
+	profile_task_runs(&tasks[i].profile);
+	return i;
+}
+
+/* Ends it. Its thread was on a CPU for 3 of 5 us. */
+static void end(unsigned int i)
+{
+	struct profile_task *pt = &tasks[i].profile;
+
+	host_current = &tasks[i];
+	pt->created_cycles = host_now - 5000;
+	host_off = pt->created_cycles + 2000;
+	profile_task_exit(&tasks[i]);
+	profile_process_exit(&procs[i]);
+}
+
+static int setup(void **state)
+{
+	nr_procs = 0;
+	host_now = 1000000;
+	assert_int_equal(host_set_param("profile.on_exit", "run"), 0);
+	profile_reset();
+	host_log_clear();
+	return 0;
+}
+
+static void release_all(void)
+{
+	for (unsigned int i = 0; i < nr_procs; i++)
+		profile_process_release(&procs[i]);
+}
+
+static void test_one_process_has_its_own_report(void **state)
+{
+	unsigned int i = begin("alone");
+
+	host_age_ns = 7000000;
+	end(i);
+	assert_non_null(strstr(host_log, ": alone (pid 1) exited with status 0 after 0.007 s\n"));
+	assert_non_null(strstr(host_log, "CPU time: 0.000003 s, 1 thread = "));
+	assert_null(strstr(host_log, "Programs"));
+	release_all();
+}
+
+/* A process whose creation fails is not one of the run. */
+static void test_a_failed_fork_does_not_count(void **state)
+{
+	unsigned int i = begin("alone");
+	unsigned int failed = begin("failed");
+
+	profile_task_exit(&tasks[failed]);
+	profile_process_release(&procs[failed]);
+	end(i);
+	assert_non_null(strstr(host_log, ": alone (pid 1) exited with status 0"));
+	profile_process_release(&procs[i]);
+}
+
+/* A process that runs at a reset is one of the run, one that has ended is not. */
+static void test_reset(void **state)
+{
+	u32 nr_running;
+	unsigned int first = begin("first"), second = begin("second");
+
+	assert_int_equal(run_nr_processes(&nr_running), 2);
+	end(first);
+	assert_string_equal(host_log, "");
+	profile_reset();
+	assert_int_equal(run_nr_processes(&nr_running), 1);
+	assert_int_equal(nr_running, 1);
+	end(second);
+	assert_non_null(strstr(host_log, ": second (pid 2) exited"));
+	release_all();
+}
+
+/* The word belongs to reports: elsewhere, it is the name of a program. */
+static void test_the_word_is_for_reports_only(void **state)
+{
+	struct on_exit list = ON_EXIT("test", "run");
+	unsigned int a = begin("run"), b = begin("other");
+
+	assert_true(on_exit_wants(&list, &procs[a]));
+	assert_false(on_exit_wants(&list, &procs[b]));
+	assert_true(on_exit_is_run());
+	assert_int_equal(host_set_param("profile.on_exit", "all"), 0);
+	assert_false(on_exit_is_run());
+	assert_int_equal(host_set_param("profile.on_exit", "run"), 0);
+	end(a);
+	end(b);
+	release_all();
+}
+
+/* The time of another report is in that of a process, which says so. */
+static void test_the_printing_of_others_is_told(void **state)
+{
+	unsigned int parent, child;
+
+	assert_int_equal(host_set_param("profile.on_exit", "all"), 0);
+	parent = begin("parent");
+	child = begin("child");
+	host_step = 1000;
+	end(child);
+	host_step = 0;
+	assert_null(strstr(host_log, "reports of other processes took"));
+	host_log_clear();
+	end(parent);
+	assert_non_null(strstr(host_log, "reports of other processes took 0.000"));
+	release_all();
+}
+
+/*
+ * Processes with the same name are one row; names without room are in [others]; a process that runs
+ * is added. After the report, nothing more can be printed, so this is the last test.
+ */
+static void test_programs(void **state)
+{
+	char name[16];
+
+	begin("cat");
+	end(begin("cat"));
+	end(0);
+	for (unsigned int i = 0; i < NR_NAMES; i++) {
+		snprintf(name, sizeof(name), "p%03u", i);
+		end(begin(name));
+	}
+	release_all();
+	nr_procs = 0;
+	begin("cat");
+	host_call(0, 2000, 5);
+	tasks[0].profile.created_cycles = host_now - 9000;
+	host_off = host_now - 7000; /* its CPU time is 7 us */
+	assert_string_equal(host_log, "");
+	profile_end_reports();
+	assert_non_null(strstr(host_log, ": run of 259 processes, 1 still running, 0.000 s\n"));
+	assert_non_null(strstr(host_log, "CPU time: 0.000781 s, 259 threads = "));
+	assert_non_null(strstr(host_log, "events: 1 system calls, "));
+	assert_non_null(strstr(
+		host_log, "Programs\n"
+			  "processes    cpu seconds         waited     calls program\n"
+			  "--------- -------------- -------------- --------- ----------------\n"
+			  "        3    0.000013000    0.000006000         1 cat\n"
+			  "        1    0.000003000    0.000002000         0 p000\n"));
+	/* One of 257 names has no room, and 248 rows are not printed. */
+	assert_non_null(strstr(
+		host_log, "      249    0.000747000    0.000498000         0 [others]\n"
+			  "--------- -------------- -------------- --------- ----------------\n"
+			  "      259    0.000781000    0.000518000         1 total\n"));
+	assert_non_null(strstr(host_log, "Kernel strace\nCalls of: all processes\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_one_process_has_its_own_report, setup),
+		cmocka_unit_test_setup(test_a_failed_fork_does_not_count, setup),
+		cmocka_unit_test_setup(test_reset, setup),
+		cmocka_unit_test_setup(test_the_word_is_for_reports_only, setup),
+		cmocka_unit_test_setup(test_the_printing_of_others_is_told, setup),
+		cmocka_unit_test_setup(test_programs, setup),
+	};
+
+	profile_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
