@@ -139,7 +139,9 @@ static void offer_samples(const struct finding_scope *scope)
 	static const struct sample_scope machine;
 	static struct heat_snapshot snap;
 
+	samples_pin();
 	samples_find(scope, &snap, &machine);
+	samples_unpin();
 }
 
 static void test_samples(void **state)

@@ -33,7 +33,7 @@ static u64 time_of(const struct finding_scope *scope, u64 nr, u64 nr_all)
 }
 
 /* The rows are sorted: most samples first. Returns the number of the row of user code. */
-static u32 find_function(const struct finding_scope *scope, const struct view *view, u64 nr_all)
+static u32 offer_function(const struct finding_scope *scope, const struct view *view, u64 nr_all)
 {
 	char name[OS_SYMBOL_BYTES];
 	u32 user_row = 0;
@@ -90,8 +90,8 @@ static void print_place(char *text, size_t size, os_process_t *proc, const struc
 	}
 }
 
-static void find_place(const struct finding_scope *scope, struct view *view, u64 nr_all,
-		       u32 user_row)
+static void offer_place(const struct finding_scope *scope, struct view *view, u64 nr_all,
+			u32 user_row)
 {
 	u64 nr = 0, most = 0;
 	u32 from = 0, to = 0;
@@ -127,7 +127,7 @@ void samples_find(const struct finding_scope *scope, struct heat_snapshot *snap,
 		nr_all += snap->nr_scope_class[i];
 	if (!are_good(snap, nr_all))
 		return;
-	user_row = find_function(scope, &report_view, nr_all);
+	user_row = offer_function(scope, &report_view, nr_all);
 	view_places(&report_view, samples);
-	find_place(scope, &report_view, nr_all, user_row);
+	offer_place(scope, &report_view, nr_all, user_row);
 }
