@@ -2,7 +2,7 @@
 /*
  * Collects the findings of all profilers, and prints the largest. Each is a share of the CPU time
  * or of the wall time of the report's process or run. They are ordered by their part of the wall
- * time: code that takes all of the CPU time comes last if the CPU time is a small part of the whole.
+ * time: code that takes all of the CPU time comes last if the CPU time is a small part of it.
  */
 
 #include "findings.h"

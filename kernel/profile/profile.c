@@ -190,7 +190,7 @@ u32 report_nr_exits(void)
 {
 	u32 nr;
 
-	/* In this order, or an exit that ends in between could stand for another one that begins. */
+	/* In this order: an exit that ends in between must not stand for another that begins. */
 	while (nr = pf_load_acquire(&nr_exits_ended), pf_load_acquire(&nr_exits_begun) != nr)
 		os_wait_turn();
 	return nr;

@@ -134,7 +134,10 @@ static int compare_rows(const void *a, const void *b)
 		       strcmp(((const struct row *)a)->name, ((const struct row *)b)->name);
 }
 
-/* Offers a program that was started many times, unless all processes are of it. Its row's number is that in the table. */
+/*
+ * Offers a program that was started many times, unless all processes are of it. Its row's number is
+ * that in the table.
+ */
 static void find(const struct finding_scope *scope)
 {
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tests findings: which of them are told, and those about samples, calls and waits at given numbers.
+ * Tests findings: which of them are told, and those about samples, calls and waits, at given
+ * numbers.
  */
 #include "unit.h"
 

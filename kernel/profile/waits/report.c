@@ -264,7 +264,7 @@ void report_print_waits(const struct report *report)
 {
 	bool has_view = report->proc || report->is_run;
 
-	/* In the report of a process or a run, summary.c has pinned the waits and made this view. */
+	/* In the report of a process or a run, summary.c has pinned the waits and made a view. */
 	if (!has_view)
 		waits_pin();
 	if (!has_view || report->wide)
