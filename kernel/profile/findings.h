@@ -22,7 +22,7 @@ struct finding_scope {
 /*
  * Offer a finding: a part of the scope's CPU time, or of its wall time, and the rest of the
  * sentence, which ends in the table and the row that prove it. Less than FINDING_MIN_SHARE of it,
- * or than FINDING_MIN_NS, is not told. Nor is CPU time that is less than that share of the wall time.
+ * or than FINDING_MIN_NS, is not told. Nor is CPU time below that share of the wall time.
  */
 void finding_of_cpu_time(const struct finding_scope *scope, u64 ns, const char *fmt, ...)
 	pf_printf(3, 4);

@@ -424,3 +424,22 @@ def test_damaged_samples(write, capsys, tmp_path, name):
     status, _, err = run(capsys, name, path, "-o", str(tmp_path / "o"))
     assert status == 0 and err.count(f"{len(bad)} damaged rows are left out") == 1
     assert "401000" in (tmp_path / "o").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["folded", "stacks", "speedscope", "callgrind", "report", "pprof", "perf-data"]
+)
+def test_chains_that_were_given_up(write, capsys, tmp_path, name):
+    """A long run keeps of rare user code of ended programs only how often it was sampled."""
+    bare = SAMPLE | {"class": "user", "kernel": [], "user": [], "syscall": None, "pid": 0}
+    body = text(samples=(SAMPLE, bare | {"tid": 0, "truncated": "to make room"}))
+    rate = {"cpu": 0, "hz": 1000, "expected": 14, "taken": 14, "lost": 0}
+    lines = body.decode().splitlines()[:-2]
+    lines += [json.dumps(line) for line in ({"file": "source.json"}, {"table": "Sources"}, rate)]
+    whole = "".join(line + "\n" for line in lines).encode()
+    crc = f"{zlib.crc32(whole):08x}"
+    end = f'{{"end":1,"bytes":{len(whole)},"crc32":"{crc}","lost_lines":0}}\n'
+    path = write(whole + end.encode() + json.dumps({"run": RUN}).encode() + b"\n")
+    target = [] if name == "report" else ["-o", str(tmp_path / "out")]
+    status, _, err = run(capsys, name, path, *target)
+    assert status == 0 and "damaged" not in err

@@ -459,7 +459,7 @@ static void visit_places(struct view *view, const struct sample_record *rec, con
 {
 	u64 a = by_name ? rec->comm[0] : 0, b = by_name ? rec->comm[1] : 0;
 
-	if (rec->class == HEAT_USER)
+	if (rec->class == HEAT_USER && rec->nr_user)
 		add_sample(view, find_row(view, rec->pcs[0], a, b, ""), rec);
 }
 

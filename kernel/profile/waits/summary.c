@@ -2,8 +2,8 @@
 /*
  * Prints the first lines of the report of a process, or of a run: the CPU time of the threads, and
  * their waiting time by what they waited for. The scheduler knows how long each thread was off its
- * CPU, and the records say why. Time that no record explains is "unknown". A process that mostly waits for its
- * children, like a shell, has one line.
+ * CPU, and the records say why. Time that no record explains is "unknown". A process that mostly
+ * waits for its children, like a shell, has one line.
  */
 
 #include "waits.h"
