@@ -430,6 +430,8 @@ static u32 bytes_of_record(const void *rec)
 /* Keeps only the function that was interrupted, or nothing of user code. */
 static void cut_chain(struct sample_record *rec)
 {
+	if (rec->truncated == STACK_TRUNCATED_REPORT)
+		return; /* it has no chain */
 	if (rec->nr_kernel && !os_symbol_lookup(rec->pcs[0], &rec->pcs[0], NULL, 0))
 		rec->pcs[0] = 0;
 	rec->nr_kernel = rec->nr_kernel != 0;
