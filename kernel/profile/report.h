@@ -57,6 +57,11 @@ void run_forget_process(void); /* that was added, but never ran */
 void run_reset(void);
 /* Returns the number of processes since boot or the last reset, and how many of them run. */
 u32 run_nr_processes(u32 *nr_running);
+/*
+ * Returns whether no other process runs than the one that ends. The notes on the whole machine are
+ * in the report of the last process, not in that of each.
+ */
+bool run_is_last_process(void);
 /* Returns for how long the run has taken: since the first process, or since the last reset. */
 u64 run_age_ns(void);
 /*

@@ -42,6 +42,14 @@ u32 run_nr_processes(u32 *nr_running)
 	return begun - pf_read_once(nr_ended_base);
 }
 
+bool run_is_last_process(void)
+{
+	u32 nr_running;
+
+	run_nr_processes(&nr_running);
+	return nr_running <= 1;
+}
+
 u64 run_age_ns(void)
 {
 	u64 begin = pf_read_once(begin_cycles);

@@ -78,8 +78,10 @@ static void print(const struct report *report)
 
 	samples_pin();
 	print_heatmap(report, &scope);
-	if (report->proc)
+	if (report->proc) {
 		heat.nr_process_drops = sample_process_drops(report->proc);
+		heat.without_machine_notes = !report->wide && !run_is_last_process();
+	}
 	report_print_heatmap_notes(&heat, report->wide);
 	if (!strcmp(names, "all"))
 		names = "*";

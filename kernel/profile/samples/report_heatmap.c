@@ -116,9 +116,6 @@ static void print_drops(const struct heat_snapshot *snap)
 			    len ? ", " : "", snap->nr_unread);
 	if (nr)
 		table_note("not in the store: %lu of %lu samples: %s", nr, snap->nr_attempts, line);
-	if (snap->nr_process_drops)
-		table_note("not in this table: %lu of this process's samples, which had no room",
-			   snap->nr_process_drops);
 }
 
 /* Prints the cost of sampling. */
@@ -222,6 +219,11 @@ void report_print_heatmap_notes(const struct heat_snapshot *snap, bool wide)
 {
 	report_print_off("sampling", "off", &snap->source.off);
 	report_print_off("sampling", "at another rate", &snap->source.borrowed);
+	if (snap->nr_process_drops)
+		table_note("not in this table: %lu of this process's samples, which had no room",
+			   snap->nr_process_drops);
+	if (snap->without_machine_notes)
+		return;
 	report_print_source_notes(&snap->source, wide);
 	print_drops(snap);
 	print_self(snap);

@@ -407,7 +407,8 @@ struct heat_snapshot {
 	struct source_snapshot source;
 	u64 nr_attempts;
 	u64 nr_dropped_by[NR_SAMPLE_DROPS];
-	u64 nr_process_drops; /* of the report's process, if it has one */
+	u64 nr_process_drops;	    /* of the report's process, if it has one */
+	bool without_machine_notes; /* no notes on losses and costs of all CPUs */
 	u64 nr_unread;
 	u64 self_ns; /* spent on taking samples, out of cpu_ns of all CPUs */
 	u64 cpu_ns;
