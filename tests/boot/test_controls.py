@@ -17,7 +17,7 @@ def test_each_file_says_what_it_accepts(boot):
     said = {path.removeprefix("/proc/"): (text, accepted) for path, text, accepted in found}
     words = {
         "profile/report": "reset",
-        "profile/on_exit": "all|none|<glob>[,<glob>...]",
+        "profile/on_exit": "all|none|run|<glob>[,<glob>...]",
         "profile/strace": "on|off|reset",
         "1/strace": "on|off|reset",
         "profile/waits": "on|off|reset",

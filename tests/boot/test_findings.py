@@ -81,7 +81,8 @@ def check_rows(found: report.Report, match: re.Match[str]) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_cause_is_in_the_first_lines(boot, program):
     smp, cause, wrong = PROGRAMS[program]
-    log = boot(f"slow-{program}", smp=smp, append="profile.on_exit=run", icount=True).log
+    options = {"smp": smp, "icount": True, "initrd": diagnosis.IMAGE}
+    log = boot(f"slow-{program}", append="profile.on_exit=run", **options).log
     assert not report.check_log(log)
     (found,) = report.parse(log)
     findings = findings_of(log)

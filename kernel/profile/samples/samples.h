@@ -38,6 +38,7 @@ enum sample_drop {
 #undef SAMPLE_DROP_ENUM
 
 #define SAMPLE_IRQS_ON PF_BIT(0)
+#define SAMPLE_ENDED   PF_BIT(1) /* of processes that have ended: see store.c */
 
 #define SAMPLE_MAX_DEPTH     STACK_MAX_DEPTH
 #define SAMPLE_DEFAULT_DEPTH 32

@@ -440,18 +440,21 @@ static void cut_chain(struct sample_record *rec)
 	rec->replayable = STACK_NOT_REPLAYABLE;
 }
 
-/* Samples without a process are of kernel threads, or of threads that have left theirs. */
 static bool has_ended(const struct sample_record *rec)
 {
-	return !rec->pid || os_live_key_floor(rec->pid) >= rec->task_key;
+	return (rec->flags & SAMPLE_ENDED) ||
+	       (rec->pid && os_live_key_floor(rec->pid) >= rec->task_key);
 }
 
+/* Records without a pid are of kernel threads, or of threads that had left their process. */
 static void fold(void *rec_, u32 level)
 {
 	struct sample_record *rec = rec_;
 	bool ended = has_ended(rec);
 
-	if (ended || level >= STACK_LEVEL_LIVE)
+	if (ended)
+		rec->flags |= SAMPLE_ENDED;
+	if (ended || !rec->pid || level >= STACK_LEVEL_LIVE)
 		rec->task_key = rec->tid = rec->pid = 0;
 	if (rec->nr < stack_level_weight(level, ended))
 		cut_chain(rec);
