@@ -36,13 +36,16 @@ FORCE:
 
 # Goals that change what the others are made from run one after the other, in the order given,
 # each in a fresh make: `make -j2 deps run` looks for the compiler after deps has installed it.
+# Tests need much to be built, so they use all CPUs unless -j says otherwise.
 serial-goals := deps clean distclean defconfig olddefconfig savedefconfig menuconfig
 ifneq ($(and $(filter $(serial-goals),$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))),)
 
 .PHONY: $(MAKECMDGOALS) one-after-the-other
 $(MAKECMDGOALS): one-after-the-other ; @:
 one-after-the-other:
-	@set -e; for goal in $(MAKECMDGOALS); do all_goals='$(MAKECMDGOALS)' $(MAKE) "$$goal"; done
+	@set -e; for goal in $(MAKECMDGOALS); do \
+		case $$goal in test*) jobs=$(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)) ;; *) jobs= ;; esac; \
+		all_goals='$(MAKECMDGOALS)' $(MAKE) $$jobs "$$goal"; done
 
 else
 

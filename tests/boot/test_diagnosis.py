@@ -13,6 +13,7 @@ import re
 import pytest
 
 import diagnosis
+import findings
 import report
 from diagnosis import FIRST, file_offset, symbols
 from harness import script_image
@@ -23,6 +24,8 @@ def report_of(boot):
     def run(program: str, smp: int = 1) -> report.Report:
         log = boot(program, smp=smp, icount=True, initrd=diagnosis.IMAGE).log
         assert report.check_log(log) == []
+        if program.removeprefix("slow-") in findings.PROGRAMS:
+            findings.check_cause(log, program)
         (found,) = report.parse(log)
         # Each switch counted by the scheduler is in a record of waits, with its time.
         assert "unknown" not in found.summary.parts
@@ -49,7 +52,8 @@ def test_cause(boot, tmp_path, case):
     if case.needs_shell:
         options["initrd"] = script_image(tmp_path, case.program, (case.program,))
         program = None
-    tables = diagnosis.tables_of(boot(program, **options).log, case.program)
+    log = boot(program, **options).log
+    tables = diagnosis.tables_of(log, case.program)
     wrong = []
     for name, patterns in case.rows.items():
         first = tables[name][:FIRST]
@@ -57,6 +61,8 @@ def test_cause(boot, tmp_path, case):
     for name, pattern in case.never.items():
         wrong += [f"{name} has {row!r}" for row in tables[name] if re.match(pattern, row)]
     assert not wrong, tables
+    if len(report.parse(log)) == 1:
+        findings.check_cause(log, case.program)
 
 
 def test_slow_call(report_of):
@@ -141,3 +147,23 @@ def test_uncounted_numbers_are_left_out(boot):
     (events,) = (line for line in lines if line.startswith("events: "))
     assert re.fullmatch(r"events: \d+ page faults", events)
     assert any(line.startswith("recording of waits is off since ") for line in lines)
+
+
+def test_forks_of_a_large_process(boot):
+    options = {"icount": True, "initrd": diagnosis.IMAGE, "append": "profile.on_exit=run"}
+    findings.check_cause(boot("slow-fork", **options).log, "slow-fork")
+
+
+def test_a_program_started_in_a_loop(boot, tmp_path):
+    """Each process is short, and the parent only waits: the table by program has the cause."""
+    image = script_image(tmp_path, "mkdir -p /tmp\nslow-system\n", ("slow-system",))
+    log = boot(None, initrd=image, append="profile.on_exit=run", icount=True).log
+    found = findings.findings_of(log)
+    assert re.search(r"CPU time in 60 processes of rm, \d+ us each", found[0][0])
+    assert not any(re.search(findings.NO_WAIT, match[0]) for match in found)
+
+
+def test_nothing_dominates(boot):
+    """A process that has lived for less than a millisecond has no finding."""
+    log = boot("hello", append="profile.on_exit=run", icount=True).log
+    assert findings.findings_of(log) == []

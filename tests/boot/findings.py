@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The first lines of a report say what dominates: for each program of tests/diagnosis/, its cause.
+
+They also must not say what does not dominate, nor name a row that does not prove it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import report
+
+FINDING = re.compile(r"^(\d+) % of (CPU time|wall time) (.*) \[(.*)\]$")
+LEAST_SHARE = 20
+NO_WAIT = "waiting|sleep"
+
+# The program, the finding that names the cause, and what no finding may say.
+PROGRAMS = {
+    "spin": (r"CPU time in user code at slow-spin\+", NO_WAIT + "|sys_|futex"),
+    "search": (r"CPU time in user code at slow-search\+", NO_WAIT + "|sys_|futex|faults"),
+    "recursion": (r"CPU time in user code at slow-recursion\+", NO_WAIT + "|sys_|futex"),
+    "fsync": (r"CPU time in system calls: .*50,000 sys_write.*50,000 sys_fsync", NO_WAIT),
+    "mmap": (r"CPU time in system calls: .*20,480 sys_munmap.*20,480 sys_mmap", NO_WAIT),
+    "fork": (r"CPU time in sys_clone: 60 calls, [23]\.\d ms each", NO_WAIT + "|futex"),
+    "poll": (r"CPU time in sys_poll: \d\d\d,\d\d\d calls", NO_WAIT + "|futex"),
+    "signals": (r"CPU time in system calls: 50,000 sys_kill", NO_WAIT + "|user code"),
+    "leak": (r"CPU time in page faults: 2\d,\d\d\d, .*896 brk, 0 mmap, 0 munmap", NO_WAIT),
+    "scan": (r"CPU time in (system calls: )?.*1,000 sys_getdents64", NO_WAIT),
+    "proc": (r"CPU time in system calls: 5,000 sys_read.*5,000 sys_openat", NO_WAIT),
+    "timer": (r"wall time in sleep, woken by timer_run: 16,\d\d\d times", "CPU time"),
+    "wakeup": (r"wall time waiting for futex .*slow-wakeup\+.*timer_run: 10 times", "CPU"),
+    "hotlock": (r"wall time waiting for futex \S+ \(slow-hotlock\+", "exit of a thread"),
+    "herd": (r"CPU time in sys_futex: \d,\d\d\d calls", "exit of a thread"),
+    "yield": (r"CPU time in sys_sched_yield: \d\d\d,\d\d\d calls", "exit of a thread|futex"),
+    "call": (r"CPU time in sys_pwrite64: 20 calls", NO_WAIT),
+    "cpu": (r"wall time waiting for a CPU, preempted", "sys_|futex|exit of a thread"),
+    "faults": (r"CPU time in page faults: 25,\d\d\d, ", NO_WAIT),
+    "mmlock": (r"wall time waiting for mm->lock, held by map and mm_unmap", "exit of a"),
+    "producer": (r"wall time waiting for pipe->read_wait, woken by pipe_write: 20", "CPU"),
+}
+
+
+def findings_of(log: str) -> list[re.Match[str]]:
+    """Returns the findings of the only report: all lines between its heading and `CPU time:`."""
+    found: list[re.Match[str]] = []
+    inside = False
+    for line in report.Lines(log).lines:
+        if report.BEGIN.match(line):
+            inside = True
+        elif line.startswith("CPU time: "):
+            return found
+        elif inside:
+            match = FINDING.match(line)
+            assert match, line
+            found.append(match)
+    raise AssertionError("no summary")
+
+
+def check_rows(found: report.Report, match: re.Match[str]) -> None:
+    """Checks that the rows that a finding names are about what it says."""
+    text, source = match[3], match[4]
+    if not (cited := re.fullmatch(r"Kernel (strace|Heatmap|Waits): rows? ([\d, ]+)", source)):
+        assert source in ("waited", "CPU time; Kernel strace") or source.startswith("Programs: ")
+        return
+    rows = [int(nr) - 1 for nr in cited[2].split(", ")]
+    if cited[1] == "strace":
+        for nr in rows:
+            if nr < len(found.strace.rows):
+                assert found.strace.rows[nr].name in text
+    elif cited[1] == "Heatmap":
+        (nr,) = rows
+        name = found.heatmap.rows[nr].name.removesuffix("~")
+        assert name in text or (name == "[user]" and "user code" in text)
+    elif rows[0] < len(found.waits.rows):
+        assert found.waits.rows[rows[0]].what in text
+
+
+def check_cause(log: str, program: str) -> None:
+    """The first lines of the only report in the log name the cause, and nothing wrong."""
+    cause, wrong = PROGRAMS[program.removeprefix("slow-")]
+    (found,) = report.parse(log)
+    findings = findings_of(log)
+    assert 1 <= len(findings) <= 3
+    assert any(re.search(cause, match[0]) for match in findings), findings
+    for match in findings:
+        assert not re.search(wrong, match[0]), match[0]
+        assert LEAST_SHARE <= int(match[1]) <= 100
+        check_rows(found, match)
