@@ -63,6 +63,13 @@ class LineEnds:
         return held
 
 
+def host_cpu() -> int:
+    """Returns the host's CPU for a run with icount. Tests that run at once have different ones."""
+    cpus = sorted(os.sched_getaffinity(0))
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    return cpus[int(worker.removeprefix("gw")) % len(cpus)]
+
+
 @dataclass
 class Verdict:
     """The kernel's report on its own end. why: the message of a panic."""
@@ -146,7 +153,7 @@ class Guest:
         self._dir = tempfile.TemporaryDirectory(prefix="qemu-run-")
         argv = options.argv(self._dir.name)
         # One host CPU makes several guest CPUs reproducible too.
-        pin = min(os.sched_getaffinity(0)) if options.icount else None
+        pin = host_cpu() if options.icount else None
 
         def prepare() -> None:
             os.setpgid(0, 0)  # a Ctrl-C on the host's terminal must not end QEMU
