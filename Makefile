@@ -44,7 +44,8 @@ ifneq ($(and $(filter $(serial-goals),$(MAKECMDGOALS)),$(word 2,$(MAKECMDGOALS))
 $(MAKECMDGOALS): one-after-the-other ; @:
 one-after-the-other:
 	@set -e; for goal in $(MAKECMDGOALS); do \
-		jobs=; case $$goal in test*) jobs=$(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)); esac; \
+		jobs=; \
+		case $$goal in test*) jobs=$(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)); esac; \
 		all_goals='$(MAKECMDGOALS)' $(MAKE) $$jobs "$$goal"; done
 
 else

@@ -12,7 +12,6 @@
 
 #define WINDOW_BYTES 256
 #define MIN_SAMPLES  50
-#define MAX_LOST     500 /* in hundredths of a percent */
 
 static bool are_good(const struct heat_snapshot *snap, u64 nr)
 {
@@ -22,8 +21,8 @@ static bool are_good(const struct heat_snapshot *snap, u64 nr)
 	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++)
 		nr_dropped += snap->nr_dropped_by[i];
 	return nr >= MIN_SAMPLES && nr_lost <= all->expected && nr_dropped <= snap->nr_attempts &&
-	       report_percent(nr_lost, all->expected) <= MAX_LOST &&
-	       report_percent(nr_dropped, snap->nr_attempts) <= MAX_LOST;
+	       report_percent(nr_lost, all->expected) <= source_many_lost(&snap->source) &&
+	       report_percent(nr_dropped, snap->nr_attempts) <= source_many_lost(&snap->source);
 }
 
 /* Returns the CPU time that nr of nr_all samples stand for. */

@@ -9,7 +9,6 @@
 
 #define MIN_EVIDENCE 16	 /* samples */
 #define MIN_SHARE    100 /* in hundredths of a percent; less is not reported */
-#define MANY_LOST    500 /* the same; more are told in the first line of a report */
 
 void report_print_source(const struct source_snapshot *snap)
 {
@@ -96,6 +95,8 @@ static const char *loss_advice(const struct source_snapshot *snap)
 {
 	const u64 *nr = snap->nr_taken;
 
+	if (snap->cpus_take_turns)
+		return "CPUs take turns, and deadlines pass while others run: one CPU loses none";
 	if (snap->settings.source == SOURCE_NMI && os_clock_counts_instructions())
 		return "their NMIs came together: profile.hz= sets a lower rate";
 	if (os_clock_counts_instructions() ||
@@ -106,12 +107,18 @@ static const char *loss_advice(const struct source_snapshot *snap)
 	       "or with icount, which loses none";
 }
 
+/* Where CPUs take turns, the code that a deadline would hit does not decide whether it is lost. */
+u32 source_many_lost(const struct source_snapshot *snap)
+{
+	return snap->cpus_take_turns ? 1000 : 500;
+}
+
 void report_warn_of_losses(const struct source_snapshot *snap)
 {
 	u64 nr_lost = snap->all.lost + snap->all.self;
 	u32 share = report_percent(nr_lost, snap->all.expected);
 
-	if (nr_lost >= MIN_EVIDENCE && share > MANY_LOST)
+	if (nr_lost >= MIN_EVIDENCE && share > source_many_lost(snap))
 		report_printf("profile: %u %% of the samples were lost, so their shares are not "
 			      "exact: %s\n",
 			      share / 100, loss_advice(snap));

@@ -457,7 +457,11 @@ void stacks_copy_free(void *copy);
 
 /* report_heatmap.c */
 void report_print_heatmap(const struct heat_snapshot *snap, u32 top, bool wide);
-/* report_source.c: prints a line if so many samples were lost that their shares mislead. */
+/*
+ * report_source.c: returns the share of lost samples, in hundredths of a percent, above which the
+ * shares of the others mislead; prints a line if it is exceeded.
+ */
+u32 source_many_lost(const struct source_snapshot *snap);
 void report_warn_of_losses(const struct source_snapshot *snap);
 /* findings.c: offers findings. Overwrites the snapshot and report_view. */
 struct finding_scope;
