@@ -31,7 +31,9 @@ u64 stack_level_weight(u32 level, bool ended)
 
 	if (level <= first)
 		return 0;
-	return level - first < LEVELS_OF_ENDED ? 1ull << (level - first) : ~0ull;
+	if (level == STACK_LEVEL_LAST || level - first >= LEVELS_OF_ENDED)
+		return ~0ull;
+	return 1ull << (level - first);
 }
 
 /* Adds a folded copy of a record to a log. Returns false if there is no room. */
