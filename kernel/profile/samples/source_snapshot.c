@@ -145,6 +145,9 @@ static void sum_up(struct source_sums *sums, const struct sample_stats *stats, b
 	if (counts_lost) {
 		sums->lost = sum_of_kinds(pin->counts.lost) + pin->pending;
 		sums->self = pin->counts.self - pin->ahead;
+		/* A sample that begins has used up its deadline, and is not counted yet. */
+		if (sums->expected == sums->taken + sums->lost + sums->self + 1)
+			sums->expected--;
 	} else if (sums->expected > sums->taken + 1) {
 		sums->lost = sums->expected - sums->taken;
 	} else if (sums->expected + allowed >= sums->taken) {
