@@ -22,6 +22,7 @@ PLACE_TITLE = "Kernel Heatmap of do_syscall_64: {} of {} samples"
 PLACE_ROW = re.compile(r"^([0-9a-f]{16}) +\+(?:0x)?([0-9a-f]+) +(\d+) +(\d+\.\d\d) +(\d+)$")
 NO_FRAMES = "[cut: user code without frame pointers]"
 CHAIN = ["chain_start", "outer", "middle", "inner"]
+SET_FRAME, RET = b"\x48\x89\xe5", b"\xc3"  # mov %rsp,%rbp; ret
 
 
 def tool_lines(*command: object) -> list[list[str]]:
@@ -47,8 +48,14 @@ class Program:
                     functions.append((int(words[0], 16) - addr + offset, words[2]))
         self.functions = sorted(functions)
 
+    def function_at(self, offset: int) -> tuple[int, str]:
+        return self.functions[bisect.bisect_right(self.functions, (offset, "~")) - 1]
+
     def name_at(self, offset: int) -> str:
-        return self.functions[bisect.bisect_right(self.functions, (offset, "~")) - 1][1]
+        return self.function_at(offset)[1]
+
+    def start_at(self, offset: int) -> int:
+        return self.function_at(offset)[0]
 
 
 @dataclass
@@ -171,8 +178,18 @@ def test_user_chain(boot, builds, name, source):
         callers = [program.name_at(offset_of(addr - 1)) for addr in stack.user[:-1]]
         return [*callers, own(stack)]
 
+    code = (BUILD / "user" / name).read_bytes()
+
+    def has_frame(stack: Stack) -> bool:
+        """At its first instructions and its last one, a function has no frame of its own."""
+        at = offset_of(stack.user[-1])
+        set_at = code.index(SET_FRAME, program.start_at(at))
+        return bool(stack.kernel) or (at > set_at and code[at : at + 1] != RET)
+
     stacks = [stack for stack in stacks_of(log) if stack.task == name and stack.user]
     stacks = [stack for stack in stacks if own(stack) == "inner"]
+    if name == "chain":
+        stacks = [stack for stack in stacks if has_frame(stack)]
     in_user = [stack for stack in stacks if not stack.kernel]
     in_call = [stack for stack in stacks if stack.call == "[sys_getppid]"]
     for found in (in_user, in_call):
