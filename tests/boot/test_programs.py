@@ -187,7 +187,8 @@ def test_every_program_is_tested():
     used_elsewhere |= {"accuracy", "chain", "chain-nofp", "decode", "heatmap", "renames"}
     used_elsewhere |= {"straces", "typed", "controls", "checks", "callers", "bench-events"}
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
-    used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds"}
+    used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
+    used_elsewhere |= {"turns"}
     sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c*")}
     assert sources - used_elsewhere == set(CHECKERS + PROCESSES)
 

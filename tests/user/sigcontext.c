@@ -254,7 +254,10 @@ __attribute__((target("avx"))) static void signal_with_avx(uint64_t out[4])
 		     : "rcx", "r11", "xmm9", "memory");
 }
 
-/* State that a frame omits is reset. A frame that no CPU would load ends the program. */
+/*
+ * State that a frame omits is reset. A frame that no CPU would load ends the program. Since about
+ * version 6.18, Linux loads a part of a frame that is not aligned; this kernel does not.
+ */
 static void test_changed_state(void)
 {
 	if (!__builtin_cpu_supports("avx"))
@@ -263,16 +266,21 @@ static void test_changed_state(void)
 	for (change = KEEP_ALL; change < NR_CHANGES; change++) {
 		pid_t pid = fork_child();
 		uint64_t high = change == KEEP_ALL ? 3 : 0;
+		int status;
 
 		if (!pid) {
 			uint64_t out[4];
 
 			signal_with_avx(out);
+			if (change == NOT_ALIGNED)
+				child_exit(0);
 			CHECK(nr_handled == 1 && out[0] == 1 && out[1] == 2);
 			CHECK(out[2] == high && out[3] == (high ? 4 : 0));
 			child_exit(0);
 		}
-		CHECK((child_status(pid) & 0x7f) == (change < UNKNOWN_FEATURE ? 0 : SIGSEGV));
+		status = child_status(pid) & 0x7f;
+		if (change != NOT_ALIGNED || !access("/proc/profile", F_OK))
+			CHECK(status == (change < UNKNOWN_FEATURE ? 0 : SIGSEGV));
 	}
 	signal(SIGUSR1, SIG_DFL);
 }
