@@ -185,6 +185,7 @@ static inline void os_visit_tasks(void (*fn)(struct task *task))
 
 /* Returns the key of a task, which changes with its name: see profile_task_changed(). */
 #define os_task_key(task)		       ((task)->profile.task_key)
+#ifdef CONFIG_PROFILE_HEATMAP
 /*
  * Returns the key_floor of the process with this number; ~0: there is none, or its report has been
  * printed. Process context.
@@ -200,6 +201,7 @@ static inline u64 os_live_key_floor(u32 pid)
 		process_put(proc);
 	return floor;
 }
+#endif
 #define os_process_program(proc)	       ((proc)->nr_execs)
 #define os_current_tid()		       os_task_tid(current)
 #define os_current_pid()		       os_task_pid(current)
