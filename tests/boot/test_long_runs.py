@@ -86,7 +86,8 @@ def build_image(tmp_path_factory):
 
 def test_each_compiler_of_a_build_has_its_samples(boot, build_image):
     append = f"profile.on_exit=cc1 profile.hz={HZ}"
-    log = boot(None, initrd=build_image, icount=True, append=append, mem=None).log
+    options = {"icount": True, "append": append, "timeout": TIMEOUT_S, "silence": TIMEOUT_S}
+    log = boot(None, initrd=build_image, mem=None, **options).log
     found = report.parse(log)
     assert len(found) == NR_FILES
     for compiler in found:
