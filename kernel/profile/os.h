@@ -109,19 +109,19 @@
 #define os_process_age_ns(proc)	     (clock_monotonic_ns() - (proc)->start_ns)
 #define os_process_wait_status(proc) ((u32)READ_ONCE((proc)->exit_status))
 
-#define os_cpu_online(cpu)		       cpu_online(cpu)
+#define os_cpu_online(cpu)     cpu_online(cpu)
 
 /* Describe what a timer interrupt has hit. os_irq_depth() counts that interrupt, too. */
-#define os_regs_pc(regs)		       instruction_pointer(regs)
-#define os_regs_user(regs)		       user_mode(regs)
-#define os_regs_sp(regs)		       ((regs)->rsp)
-#define os_irq_depth()			       irq_depth()
+#define os_regs_pc(regs)       instruction_pointer(regs)
+#define os_regs_user(regs)     user_mode(regs)
+#define os_regs_sp(regs)       ((regs)->rsp)
+#define os_irq_depth()	       irq_depth()
 
 /* The same for any interrupt. Any context, NMI included, with interrupts off. */
-#define os_regs_irqs_off(regs)		       irqs_disabled_flags((regs)->rflags)
-#define os_current_task()		       current
-#define os_task_idle(task)		       ((task)->pid == 0)
-#define os_task_tid(task)		       ((u32)(task)->pid)
+#define os_regs_irqs_off(regs) irqs_disabled_flags((regs)->rflags)
+#define os_current_task()      current
+#define os_task_idle(task)     ((task)->pid == 0)
+#define os_task_tid(task)      ((u32)(task)->pid)
 /* Returns the pid of a task's process. 0: the task has none, or is leaving it. */
 static inline u32 os_task_pid(const struct task *task)
 {
@@ -170,7 +170,7 @@ static inline u32 os_task_state(const struct task *task)
 }
 
 /* Returns where a signal comes from, as si_code of siginfo. info of NULL: from the kernel. */
-#define os_signal_code(info)		       ((info) ? (info)->si_code : SI_KERNEL)
+#define os_signal_code(info)   ((info) ? (info)->si_code : SI_KERNEL)
 
 /* Calls fn for all tasks except idle tasks. fn must not sleep. */
 static inline void os_visit_tasks(void (*fn)(struct task *task))
@@ -184,7 +184,7 @@ static inline void os_visit_tasks(void (*fn)(struct task *task))
 }
 
 /* Returns the key of a task, which changes with its name: see profile_task_changed(). */
-#define os_task_key(task)		       ((task)->profile.task_key)
+#define os_task_key(task)      ((task)->profile.task_key)
 #ifdef CONFIG_PROFILE_HEATMAP
 /*
  * Returns the key_floor of the process with this number; ~0: there is none, or its report has been
