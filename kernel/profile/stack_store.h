@@ -60,9 +60,10 @@ struct stack_store {
 };
 
 /*
- * What the store of one profiler holds. The worker calls fold() on a copy of each record. It does
- * not change the counts, and makes the record shorter or leaves its length: see stack_collect.c for
- * the levels. Then records whose keys are equal, from key_offset to their end, become one by add().
+ * Describes the records in the stores of one profiler, for the worker. It copies each record and
+ * calls fold() on the copy. fold() may shorten the record, and leaves its counts as they are;
+ * stack_collect.c explains the levels. The key of a folded record is from key_offset to its end.
+ * The worker joins records with equal keys by add().
  */
 struct stack_kind {
 	const char *name; /* plural */

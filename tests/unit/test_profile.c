@@ -130,7 +130,7 @@ static void expect_report(unsigned int number, const char *why, const char *sinc
 static void test_full_report_to_the_byte(void **state)
 {
 	profile_init();
-	/* Of each CPU seven for samples and one for points; a spare archive; reports of points. */
+	/* Each CPU: seven for samples, one for points. Once: a spare archive, a report's points. */
 	nr_allocated_at_start = (7 + 1) * HOST_NR_CPUS + 3 + 1;
 	work();
 	profile_report("sysrq");

@@ -497,7 +497,7 @@ static void test_summary(void **state)
 	assert_non_null(
 		strstr(host_log, "waited: 0.004400 s = pipe 0.004000 + for a CPU 0.000400\n"));
 	assert_non_null(strstr(host_log, "events: 7 page faults\n"));
-	/* What is zero is left out, as is the line of a process that has not waited. */
+	/* Parts that are zero are left out. A process that has not waited has no such line. */
 	setup(NULL);
 	host_now = 2000000;
 	consumer.profile.created_cycles = 1000;

@@ -117,7 +117,7 @@ struct profile_lives {
 	struct profile_irq_time irq;
 };
 
-/* What a thread has slept for: see waits/findings.c. */
+/* The things that a thread has slept for longest: waits/findings.c reads them. */
 struct profile_thread_waits {
 	u64 generation; /* of the waits */
 	u64 cycles;	/* of all its waits: asleep, and then ready without a CPU */
