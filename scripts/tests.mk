@@ -98,7 +98,7 @@ unit-programs := $(addprefix $(BUILD)/unit/,$(unit-y))
 unit-cflags := -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
 	-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-Iinclude -Ikernel/profile/include -I$(BUILD)/include -Itests/unit -DUNIT_TEST
-cmd-unit-cc = $(HOSTCC) -MMD -MP $(unit-cflags) $($(unit-name)-cflags) -c -o $@ $<
+cmd-unit-cc = $(HOSTCC) -MMD -MP $(unit-cflags) $($(unit-group)-cflags) -c -o $@ $<
 cmd-unit-ld = $(HOSTCC) $(unit-cflags) -o $@ $(filter %.o,$^) -lcmocka $($(unit-name)-ldflags)
 
 unit-stamp := $(BUILD)/.unit-flags
@@ -106,19 +106,27 @@ $(unit-stamp): FORCE | $(BUILD)/
 	$(call stamp,$(HOSTCC) $(value cmd-unit-cc) $(value cmd-unit-ld) $(unit-cflags) \
 		$(foreach u,$(unit-y),$u $($u-objs) $($u-cflags) $($u-ldflags)))
 
-unit-objs = $(patsubst %,$(BUILD)/unit/obj/$1/%.o,tests/unit/$1 $(basename $($1-objs)))
+# Tests with equal flags are a group, named after its first test. They share objects.
+unit-group-of = $(firstword $(foreach u,$(unit-y), \
+	$(if $(call same-text,$($u-cflags),$($1-cflags)),$u)))
+unit-objs = $(patsubst %,$(BUILD)/unit/obj/$2/%.o,tests/unit/$1 $(basename $($1-objs)))
 define unit-rules
 $(BUILD)/unit/$1: unit-name := $1
 $(BUILD)/unit/$1: $(unit-objs) $(unit-stamp)
 	$$(call say,UNITLD ,$$@)
 	$$(Q)$$(cmd-unit-ld)
+-include $(patsubst %.o,%.d,$(unit-objs))
+endef
+define unit-group-rules
+$(BUILD)/unit/obj/$1/%.o: unit-group := $1
 $(BUILD)/unit/obj/$1/%.o: %.c $(unit-stamp) | $(headers)
 	$$(call say,UNITCC ,$$< ($1))
 	@mkdir -p $$(@D)
 	$$(Q)$$(cmd-unit-cc)
--include $(patsubst %.o,%.d,$(unit-objs))
 endef
-$(foreach u,$(unit-y),$(eval $(call unit-rules,$u)))
+$(foreach u,$(unit-y),$(eval unit-group-$u := $(call unit-group-of,$u)))
+$(foreach u,$(unit-y),$(eval $(call unit-rules,$u,$(unit-group-$u))))
+$(foreach g,$(sort $(foreach u,$(unit-y),$(unit-group-$u))),$(eval $(call unit-group-rules,$g)))
 
 .PHONY: unit
 unit: $(unit-programs)
