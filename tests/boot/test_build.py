@@ -15,13 +15,30 @@ from harness import make
 LINK_OUTPUT = re.compile(r"kallsyms|vmlinux|\.map$|build.?id|version")
 
 
+POINTS_ON, POINTS_OFF = "CONFIG_PROFILE_POINTS=y", "# CONFIG_PROFILE_POINTS is not set"
+
+
 @pytest.fixture(scope="module")
-def trees(tree_copy):
-    """Two copies of the tree in different places, both built."""
-    copies = [tree_copy("one"), tree_copy("another-place")]
-    for tree in copies:
-        make("build/vmlinux", cwd=tree)
-    return copies
+def rebuilt(tree_copy) -> tuple[Path, set[str]]:
+    """
+    A copy of the tree in another place, and the files that changed when an option did. The copy has
+    the first option again when the rest of it is built.
+    """
+    tree, goal = tree_copy("another-place"), "build/kernel/profile/report.o"
+    make(goal, cwd=tree)
+    config = tree / "build" / ".config"
+    text = config.read_text()
+    assert POINTS_ON in text
+    config.write_text(text.replace(POINTS_ON, POINTS_OFF))
+    changed = changed_by(tree, goal)
+    config.write_text(text)
+    make("build/vmlinux", cwd=tree)
+    return tree, changed
+
+
+@pytest.fixture(scope="module")
+def tree(rebuilt) -> Path:
+    return rebuilt[0]
 
 
 def snapshot(tree: Path) -> dict[str, int]:
@@ -41,77 +58,69 @@ def changed_by(tree: Path, goal: str = "build/vmlinux") -> set[str]:
     return {name for name in after if after[name] != before.get(name)}
 
 
-def test_same_tree_same_bytes(trees):
-    one, two = ((tree / "build" / "vmlinux").read_bytes() for tree in trees)
-    assert one == two
+def test_same_tree_same_bytes(builds, tree):
+    """Another place, another order and an option that changed meanwhile make no difference."""
+    assert builds.kernel().read_bytes() == (tree / "build" / "vmlinux").read_bytes()
 
 
-def test_build_id(trees):
-    image = trees[0] / "build" / "vmlinux"
+def test_build_id(tree):
+    image = tree / "build" / "vmlinux"
     notes = subprocess.run(["readelf", "-n", image], capture_output=True, text=True).stdout
     assert re.search(r"Build ID: [0-9a-f]{40}", notes)
 
 
-def test_no_paths_of_this_machine(trees):
-    for tree in trees:
-        image = (tree / "build" / "vmlinux").read_bytes()
-        assert str(tree).encode() not in image
-        assert os.environ.get("HOSTNAME", "\0no host name").encode() not in image
+def test_no_paths_of_this_machine(tree):
+    image = (tree / "build" / "vmlinux").read_bytes()
+    assert str(tree).encode() not in image
+    assert os.environ.get("HOSTNAME", "\0no host name").encode() not in image
 
 
-def test_nothing_to_do(trees):
-    assert changed_by(trees[0]) == set()
+def test_nothing_to_do(tree):
+    assert changed_by(tree) == set()
 
 
-def test_one_source_one_object(trees):
-    (trees[0] / "kernel" / "main.c").touch()
-    changed = {name for name in changed_by(trees[0]) if name.endswith(".o")}
+def test_one_source_one_object(tree):
+    (tree / "kernel" / "main.c").touch()
+    changed = {name for name in changed_by(tree) if name.endswith(".o")}
     assert "kernel/main.o" in changed
     assert not [n for n in changed if n != "kernel/main.o" and not LINK_OUTPUT.search(n)]
 
 
-def test_header_rebuilds_its_users(trees):
-    (trees[0] / "kernel" / "profile" / "report.h").touch()
-    changed = changed_by(trees[0])
+def test_header_rebuilds_its_users(tree):
+    (tree / "kernel" / "profile" / "report.h").touch()
+    changed = changed_by(tree)
     assert "kernel/profile/report.o" in changed and "vmlinux" in changed
     assert "kernel/main.o" not in changed
 
 
-def test_option_rebuilds(trees):
-    config = trees[1] / "build" / ".config"
-    text = config.read_text()
-    assert "CONFIG_PROFILE_POINTS=y" in text
-    config.write_text(text.replace("CONFIG_PROFILE_POINTS=y", "# CONFIG_PROFILE_POINTS is not set"))
-    assert "kernel/profile/report.o" in changed_by(trees[1], "build/kernel/profile/report.o")
-    config.write_text(text)
-    make("build/vmlinux", cwd=trees[1])
-    test_same_tree_same_bytes(trees)
+def test_option_rebuilds(rebuilt):
+    assert "kernel/profile/report.o" in rebuilt[1]
 
 
-def test_missing_compiler_is_said(trees):
-    done = make("CROSS_COMPILE=nonexistent-", "BUILD=build/other", cwd=trees[0], check=False)
+def test_missing_compiler_is_said(tree):
+    done = make("CROSS_COMPILE=nonexistent-", "BUILD=build/other", cwd=tree, check=False)
     assert done.returncode != 0
     assert "nonexistent-gcc" in done.stdout + done.stderr
     assert len((done.stdout + done.stderr).splitlines()) <= 5
 
 
-def test_broken_source_fails(trees):
-    source = trees[0] / "kernel" / "main.c"
+def test_broken_source_fails(tree):
+    source = tree / "kernel" / "main.c"
     text = source.read_text()
     source.write_text(text + "\n#error on purpose\n")
     try:
-        done = make("build/vmlinux", cwd=trees[0], check=False)
+        done = make("build/vmlinux", cwd=tree, check=False)
     finally:
         source.write_text(text)
     assert done.returncode != 0 and "on purpose" in done.stderr + done.stdout
 
 
-def test_unknown_config_is_said(trees):
-    done = make("CONFIG=no-such", "BUILD=build/other", cwd=trees[0], check=False)
+def test_unknown_config_is_said(tree):
+    done = make("CONFIG=no-such", "BUILD=build/other", cwd=tree, check=False)
     assert done.returncode != 0 and "no-such" in done.stdout + done.stderr
 
 
-def test_help(trees):
-    text = make("help", cwd=trees[0]).stdout
+def test_help(tree):
+    text = make("help", cwd=tree).stdout
     for goal in ("run", "test", "bench", "menuconfig", "deps"):
         assert re.search(rf"\b{goal}\b", text), goal
