@@ -133,7 +133,7 @@ def test_text_has_the_same_rows(counted):
 
 
 SWITCHED = """\
-stress all 2 4 &
+stress all 1 4 &
 for i in 1 2; do
 echo on > /proc/profile/function_calls
 echo off > /proc/profile/function_calls

@@ -113,7 +113,7 @@ def test_processes_musl(boot, program):
 @pytest.mark.parametrize("mode", MODES)
 def test_stress(boot, mode, smp):
     """Under load, no byte, signal or process is lost, and nothing is left over."""
-    log = boot("stress", mode, 3, 4, smp=smp, append=NO_REPORTS).log
+    log = boot("stress", mode, 1, 4, smp=smp, append=NO_REPORTS).log
     assert "FAIL:" not in log and re.search(rf"^PASS: stress {mode}: ", log, re.MULTILINE)
 
 
@@ -142,7 +142,7 @@ def run_on_linux(program, *args):
     )
 
 
-@pytest.mark.parametrize("args", ["all 1 4", "futex 1 1"])
+@pytest.mark.parametrize("args", ["all 0.3 4", "futex 0.3 1"])
 def test_stress_on_linux(builds, args):
     builds.initrd()
     done = run_on_linux("stress", *args.split())

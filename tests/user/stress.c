@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * stress <mode> <seconds> <processes>: storms whose counts must add up. Each mode counts in memory
- * that all its processes share, ends after the seconds, and compares: children made and reaped,
- * bytes and tokens sent and received, signals sent and handled. `all` runs one mode after the
- * other.
+ * that all its processes share, ends after the seconds (0.3, for example), and compares: children
+ * made and reaped, bytes and tokens sent and received, signals sent and handled. `all` runs one
+ * mode after the other.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -429,12 +429,12 @@ static void setup(const struct mode *mode)
 		CHECK(!pipe(ring[i]));
 }
 
-static int run_mode(const struct mode *mode, long seconds)
+static int run_mode(const struct mode *mode, long ms)
 {
 	pid_t pids[MAX_PROCS];
 
 	setup(mode);
-	end_ms = now_ms() + seconds * 1000;
+	end_ms = now_ms() + ms;
 	fflush(stdout);
 	for (int i = 0; i < nr_procs; i++) {
 		pids[i] = fork_child();
@@ -466,13 +466,13 @@ static int usage(void)
 }
 
 /* Runs a mode in a child. If this is process 1, it reaps orphans meanwhile. */
-static int run_apart(const struct mode *mode, long seconds)
+static int run_apart(const struct mode *mode, long ms)
 {
 	pid_t pid = fork_child(), got;
 	int status, ours = -1;
 
 	if (!pid)
-		exit(run_mode(mode, seconds));
+		exit(run_mode(mode, ms));
 	while ((got = waitpid(-1, &status, 0)) > 0 || errno == EINTR) {
 		if (got == pid)
 			ours = status;
@@ -482,7 +482,7 @@ static int run_apart(const struct mode *mode, long seconds)
 
 int main(int argc, char **argv)
 {
-	long seconds = argc > 2 ? atoi(argv[2]) : 3;
+	long ms = 1000 * (argc > 2 ? atof(argv[2]) : 3);
 	int nr_run = 0, nr_failed = 0;
 
 	self = argv[0][0] == '/' ? argv[0] : "/bin/stress";
@@ -491,7 +491,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--exec"))
 		return execve(self, (char *[]){ (char *)self, "--exit", NULL }, environ);
 	nr_procs = argc > 3 ? atoi(argv[3]) : 4;
-	if (argc < 2 || seconds <= 0 || nr_procs < 1 || nr_procs > MAX_PROCS)
+	if (argc < 2 || ms <= 0 || nr_procs < 1 || nr_procs > MAX_PROCS)
 		return usage();
 	counts = mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
@@ -501,7 +501,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (strcmp(argv[1], "all") && strcmp(argv[1], modes[i].name))
 			continue;
-		nr_failed += run_apart(&modes[i], seconds);
+		nr_failed += run_apart(&modes[i], ms);
 		nr_run++;
 	}
 	return nr_run ? nr_failed != 0 : usage();
