@@ -5,13 +5,19 @@
 #include <lego/assert.h>
 #include <lego/boot.h>
 #include <lego/bug.h>
+#include <lego/errno.h>
 #include <lego/page.h>
+#include <lego/params.h>
 #include <lego/string.h>
 
 /*
  * Allocates memory before the page allocator works: from the free ranges of RAM, in the loader's
  * order, each from its start. The loader's ranges may overlap or be unsorted. Where RAM overlaps a
  * range of another kind, it is not used.
+ *
+ * memory_start=<address> makes the page allocator's memory begin there. The kernel's image and the
+ * early allocations lie below, so their sizes do not decide which pages are allocated later:
+ * kernels of different sizes do the same work in the page allocator.
  */
 
 #define LOW_MEMORY_END (1UL << 20)
@@ -20,6 +26,18 @@
 static struct early_range ranges[MAX_RANGES];
 static unsigned int nr_ranges;
 static bool ready, closed;
+static phys_addr_t memory_start; /* 0: right behind the early allocations */
+
+static int set_memory_start(const char *value)
+{
+	u64 start;
+
+	if (parse_u64(value, &start) || start % PAGE_SIZE)
+		return -EINVAL;
+	memory_start = start;
+	return 0;
+}
+BOOT_PARAM(memory_start, "memory_start", "<address of a page>", set_memory_start);
 
 static void range_add(phys_addr_t start, phys_addr_t end)
 {
@@ -82,15 +100,17 @@ phys_addr_t early_alloc_pages(u64 nr_pages)
 		ranges_init();
 	for (unsigned int i = 0; i < nr_ranges; i++) {
 		struct early_range *range = &ranges[i];
-		phys_addr_t phys = range->start;
+		phys_addr_t phys = range->start, end = range->end;
 
-		if ((range->end - phys) >> PAGE_SHIFT < nr_pages)
+		if (memory_start)
+			end = max(phys, min(end, memory_start));
+		if ((end - phys) >> PAGE_SHIFT < nr_pages)
 			continue;
 		range->start += nr_pages << PAGE_SHIFT;
 		return phys;
 	}
-	panic("not enough memory to boot: no %llu pages in one piece",
-	      (unsigned long long)nr_pages);
+	panic("not enough memory to boot: no %llu pages in one piece%s",
+	      (unsigned long long)nr_pages, memory_start ? " below memory_start" : "");
 }
 
 phys_addr_t page_alloc_early(void)
@@ -103,6 +123,8 @@ phys_addr_t page_alloc_early(void)
 
 const struct early_range *early_ranges(unsigned int *nr)
 {
+	if (memory_start)
+		range_carve(0, memory_start);
 	closed = true;
 	*nr = nr_ranges;
 	return ranges;

@@ -68,6 +68,17 @@ def test_machine_that_is_too_small(boot, builds, tmp_path, mem, data_bytes, why)
         guest.expect(rf"Kernel panic: {why}$")
 
 
+def test_memory_start(boot):
+    """Pages are allocated from the given address on; what comes before must fit below it."""
+    free = r"mm: (\d+) MiB of RAM free"
+    (usual,) = re.findall(free, boot("hello").log)
+    (less,) = re.findall(free, boot("hello", append="memory_start=0x10000000").log)
+    assert 230 < int(usual) - int(less) < 256
+    with boot.start("hello", append="memory_start=0x300000") as guest:
+        guest.expect(r"Kernel panic: not enough memory to boot: .* below memory_start$")
+    assert "memory_start=0x1001" in boot("hello", append="memory_start=0x1001").log
+
+
 def test_initramfs_of_many_files(boot, builds, tmp_path):
     """The limit that stops programs from making so many files does not apply to the initramfs."""
     image = tmp_path / "many.cpio"
