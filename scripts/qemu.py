@@ -24,6 +24,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -335,7 +336,7 @@ class Guest:
 
     def _save_export(self, path: Path) -> str | None:
         """Writes the export that the guest left in its memory, and how it was run, to a file."""
-        from profiles import export  # here, as only this needs pyelftools
+        from profiles import export, operations  # here, as only this needs pyelftools
 
         options = self.options
         assert options.kernel
@@ -343,9 +344,16 @@ class Guest:
         version = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
         names = "append", "accel", "icount", "cpu"
         run = {name: getattr(options, name) for name in names} | {"qemu": version[:1]}
+        lines: list[dict] = [{"run": run}]
+        if options.operations and (costs := operations.costs(self.text)):
+            assert options.initrd
+            run["program"] = f"{zlib.crc32(options.initrd.read_bytes()):08x}"
+            lines.append({"operations": costs})
+        if options.operations:
+            lines.append({"functions": operations.functions(options.kernel)})
         try:
             text = export.from_memory(options.kernel, Path(self._dir.name, "ram"))
-            path.write_bytes(text + json.dumps({"run": run}).encode() + b"\n")
+            path.write_bytes(text + b"".join(json.dumps(line).encode() + b"\n" for line in lines))
         except export.ExportError as error:
             return str(error)
         except OSError as error:

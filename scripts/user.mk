@@ -65,6 +65,11 @@ $(BUILD)/initramfs.cpio: scripts/mkinitramfs $(BUILD)/user/wordcount $(profile) 
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^)
 
+# The image of `make check-perf`: nothing but its program, so it changes only with that.
+$(BUILD)/operations.cpio: scripts/mkinitramfs $(BUILD)/user/operations
+	$(call say,CPIO   ,$@)
+	$(Q)$< -o $@ $(call cpio-files,$^) --dir /data
+
 # An image with PROGRAM=, FILES=, DEBIAN= or CMD= belongs to one run, as two may go on at a time. So
 # it is in a directory with this make's process number, which the recipe that uses it removes.
 run-dir := $(BUILD)/run-$(shell echo $$PPID)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares two exports by numbers that depend on the code: counts, CPU time, shares of samples."""
+"""
+Compares two exports by numbers that depend on the code: costs of operations, counts, CPU time,
+shares of samples.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 
-from profiles.export import Export, ExportError
+from profiles.export import Export, ExportError, printable
+from profiles.operations import changed
 
 
 @dataclass
@@ -20,6 +24,8 @@ class Quantity:
     what: str  # the name of what is counted, in the singular
     count: str  # the column with the count
     cost: str | None = None  # the column with the instructions or ns of all of them
+    title: str = ""  # goes before the name of a row
+    is_hint: bool = False  # differences only explain others
 
     def read(self, export: Export) -> dict[str, tuple[int, int | None]]:
         """Returns the count and the cost of each row, by name."""
@@ -36,17 +42,23 @@ class Quantity:
         return found
 
 
+# The first finds all differences between exact runs, the others name the part that has changed.
 # Waiting time is not compared, because it is the cost of other code that runs meanwhile.
 QUANTITIES = [
+    Quantity("operations.json", ("operation",), "round", "rounds", "instructions", "operation "),
     Quantity("strace.json", ("syscall",), "call", "calls", "cpu_ns"),
     Quantity("strace.json", ("syscall",), "error", "errors"),
     Quantity("points.json", ("point",), "pair", "pairs", "oncpu_ns"),
     Quantity("waits.json", ("what", "function", "waker"), "wait", "waits"),
+    # The time of the whole machine, which the boot and other programs are in.
+    Quantity("accounts.json", ("owner",), "cycle", "cycles", title="account ", is_hint=True),
 ]
 
 
 def number(value: float) -> str:
-    return f"{value:+.0f}" if value == round(value) else f"{value:+.2f}"
+    if value == round(value):
+        return f"{value:+.0f}"
+    return f"{value:+.2f}" if abs(value) >= 0.1 else f"{value:+.1g}"
 
 
 def plural(nr: int, what: str) -> str:
@@ -88,7 +100,8 @@ def difference(
             change = f" ({percent_text(slower[-1])})" if a else ""
             parts.append(f"{number(b - a)} {unit} a {what}{change}")
             parts += [plural(new_nr, what)] if old_nr == new_nr else []
-    return Difference(f"{name}: {', '.join(parts)}", max(slower)) if parts else None
+    text = f"{quantity.title}{name}: {', '.join(parts)}"
+    return Difference(text, max(slower)) if parts else None
 
 
 def must_compare(old: Export, new: Export) -> None:
@@ -140,6 +153,17 @@ def share_differences(old: Export, new: Export) -> list[Difference]:
     return lines
 
 
+MAX_FUNCTIONS = 20
+
+
+def code_differences(old: Export, new: Export) -> list[Difference]:
+    """Returns a line that names the functions whose code differs, which is no cost by itself."""
+    names = changed(old.functions, new.functions) if old.functions and new.functions else []
+    more = [f"and {len(names) - MAX_FUNCTIONS} others"] if len(names) > MAX_FUNCTIONS else []
+    text = printable("code that differs: " + ", ".join(names[:MAX_FUNCTIONS] + more))
+    return [Difference(text, -math.inf)] if names else []
+
+
 def differences(old: Export, new: Export) -> list[Difference]:
     """
     Returns all differences, row by row. With -icount, costs are exact, so samples are not compared.
@@ -151,9 +175,13 @@ def differences(old: Export, new: Export) -> list[Difference]:
     none = (0, None)
     found = []
     for quantity in QUANTITIES:
+        if quantity.is_hint and not found:
+            continue
         before, after = quantity.read(old), quantity.read(new)
         for name in sorted(before.keys() | after.keys()):
             row = before.get(name, none), after.get(name, none)
             if one := difference(quantity, name, *row, unit):
                 found.append(one)
-    return found if is_exact else found + share_differences(old, new)
+    if not is_exact:
+        return found + share_differences(old, new)
+    return found + code_differences(old, new) if found else []

@@ -100,6 +100,7 @@ class Export:
     run: dict  # the host's data on the run: QEMU's version and options
     files: dict[str, list[Table]]  # by file, for example "strace.json"
     warnings: list[str]
+    functions: dict = field(default_factory=dict)  # profiles.operations.functions()
 
     def runs(self) -> dict[str | None, dict]:
         """Returns the first lines of all runs, by label. A single run has the label None."""
@@ -193,6 +194,23 @@ def check(body: bytes, end: re.Match[bytes] | None) -> str | None:
     return None
 
 
+def is_digest(value: object) -> bool:
+    return isinstance(value, list) and [type(one) for one in value] == [int, int]
+
+
+def read_rest(rest: bytes, files: dict[str, list[Table]]) -> tuple[dict, dict]:
+    """Adds the table that the host has written. Returns its data on the run and on functions."""
+    found: dict = {}
+    for line in rest.splitlines():
+        found |= parse_line(line)
+    if rows := [row for row in list_of(found.get("operations")) if isinstance(row, dict)]:
+        files["operations.json"] = [Table("Operations", rows)]
+    run, functions = found.get("run"), found.get("functions")
+    if not isinstance(functions, dict) or not all(map(is_digest, functions.values())):
+        functions = {}
+    return run if isinstance(run, dict) else {}, functions
+
+
 def first_line(data: bytes, path: str | Path) -> dict:
     meta = parse_line(data.partition(b"\n")[0])
     if "export" not in meta:
@@ -234,5 +252,5 @@ def load(path: str | Path, damaged: bool = False) -> Export:
     files, nr_damaged = add_lines(body.splitlines()[1:], path)
     if nr_damaged:
         warnings.append(f"{nr_damaged} damaged lines are left out")
-    run = parse_line(data[end.end() :]).get("run", {}) if end else {}
-    return Export(str(path), meta, run if isinstance(run, dict) else {}, files, warnings)
+    run, functions = read_rest(data[end.end() :] if end else b"", files)
+    return Export(str(path), meta, run, files, warnings, functions)

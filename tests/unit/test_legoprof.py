@@ -147,6 +147,39 @@ def test_three_instructions_more(write, capsys):
     assert run(capsys, *faster, "--fail-above", "0.1%")[0] == 0
 
 
+def with_operation(cost: int, functions: object, user: int = 100, **run) -> bytes:
+    """Returns an export with what `make check-perf` adds, and an account of the whole machine."""
+    accounts = {"owner": "user", "cycles": user}
+    row = {"operation": "pipe", "rounds": 200, "instructions": cost}
+    lines = [{"operations": [row]}, {"functions": functions}]
+    more = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    return with_table("accounts.json", [accounts], META, RUN | run) + more
+
+
+def test_an_operation_and_the_code(write, capsys):
+    """Code and accounts explain a difference, but are none by themselves."""
+    code = {"f": [10, 1], "g": [20, 2], "gone": [5, 3]}
+    old = write(with_operation(4000, code))
+    other = {"f": [11, 7], "g": [20, 8], "h": [5, 3]}
+    same = write(with_operation(4000, other, user=102))
+    assert run(capsys, "diff", old, same) == (0, "no difference\n", "")
+    status, out, _ = run(capsys, "diff", old, write(with_operation(4200, other, user=102)))
+    assert (status, out.splitlines()) == (
+        1,
+        [
+            "operation pipe: +1 instructions a round (+5.0 %), 200 rounds",
+            "account user: 100 -> 102 cycles (+2, +2.0 %)",
+            "code that differs: f (+1), g, gone (-5), h (+5)",
+        ],
+    )
+    assert "pipe" in run(capsys, "report", old, "--table", "operations")[1]
+    for damaged in 3, {"f": 3}, {"f": ["x", 1]}:
+        out = run(capsys, "diff", old, write(with_operation(4200, damaged)))[1]
+        assert out.startswith("operation pipe: +1 ") and "code" not in out
+    status, _, err = run(capsys, "diff", old, write(with_operation(4000, code, program="x")))
+    assert status == 2 and "not comparable: program was None, is x" in err
+
+
 def test_counts_that_differ(write, capsys):
     more = READ | {"calls": 40001, "cpu_ns": 40001 * 750}
     new = write(text((more, {**OPEN, "errors": 3, "syscall": "sys_open"})))
@@ -174,12 +207,13 @@ def with_heatmap(samples: dict[str, int]) -> bytes:
     return with_table("heatmap.json", rows)
 
 
-def with_table(file: str, rows: list[dict]) -> bytes:
-    """Returns an export with one table, of a run without -icount."""
-    lines = [META | {"clock": "TSC"}, {"file": file}, {"table": file}, *rows]
+def with_table(file: str, rows: list[dict], meta=META | {"clock": "TSC"}, run=None) -> bytes:
+    """Returns an export with one table, by default of a run without -icount."""
+    lines = [meta, {"file": file}, {"table": file}, *rows]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     end = {"end": 1, "bytes": len(body), "crc32": f"{zlib.crc32(body):08x}", "lost_lines": 0}
-    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
+    host = json.dumps({"run": run}).encode() + b"\n" if run else b""
+    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n" + host
 
 
 def test_samples_that_moved(write, capsys):
