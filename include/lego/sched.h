@@ -205,6 +205,7 @@ struct task {
 	/* How restart_syscall() continues a call: ERESTART_RESTARTBLOCK. */
 	struct {
 		long (*fn)(struct task *task);
+		u64 nr; /* of the system call */
 		u64 deadline_ns;
 		void __user *arg;
 		u32 nr_fds; /* poll: at arg */
@@ -354,5 +355,6 @@ void task_put(struct task *task);
  * arch. Interrupts are off at call and return.
  */
 void exit_to_user_mode(struct pt_regs *regs);
+void exit_call_to_user_mode(struct pt_regs *regs); /* the same, after a system call */
 
 #endif

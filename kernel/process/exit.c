@@ -226,20 +226,20 @@ void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
 }
 
 /*
- * Called at every return to user mode. Reads the flags with interrupts off: whoever sets one later
- * also interrupts this CPU, which takes the interrupt as soon as it is in user mode.
+ * Returns whether the thread must do something before user mode. Interrupts are off: whoever sets a
+ * flag later also interrupts this CPU, which takes the interrupt as soon as it is in user mode.
  */
-void exit_to_user_mode(struct pt_regs *regs)
+static __always_inline bool has_work(const struct task *task)
+{
+	return unlikely(task->killed || task->need_resched || task->signal_pending ||
+			(task->rseq_event && task->rseq_area));
+}
+
+static noinline void work_before_user(struct pt_regs *regs)
 {
 	struct task *task = current;
 
-	ASSERT_IRQS_OFF();
-	lock_check_leave("user mode");
-	for (;;) {
-		bool rseq = task->rseq_event && task->rseq_area;
-
-		if (likely(!task->killed && !task->need_resched && !task->signal_pending && !rseq))
-			return;
+	do {
 		local_irq_enable();
 		if (READ_ONCE(task->killed))
 			task_exit(task->proc->exit_status);
@@ -249,10 +249,30 @@ void exit_to_user_mode(struct pt_regs *regs)
 			schedule();
 		else if (task->signal_pending)
 			signal_deliver(regs);
-		else if (rseq)
+		else if (task->rseq_event && task->rseq_area)
 			rseq_resume(regs);
 		local_irq_disable();
-	}
+	} while (has_work(task));
+}
+
+/* Called at every return to user mode. */
+void exit_to_user_mode(struct pt_regs *regs)
+{
+	ASSERT_IRQS_OFF();
+	lock_check_leave("user mode");
+	if (has_work(current))
+		work_before_user(regs);
+}
+
+void exit_call_to_user_mode(struct pt_regs *regs)
+{
+	ASSERT_IRQS_OFF();
+	lock_check_leave("user mode");
+	if (!has_work(current))
+		return;
+	profile_return_begin(&current->profile);
+	work_before_user(regs);
+	profile_return_end(&current->profile);
 }
 
 SYSCALL_DEFINE1(exit, int, code)

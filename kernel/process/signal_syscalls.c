@@ -253,10 +253,14 @@ SYSCALL_DEFINE2(sigaltstack, const struct kernel_sigaltstack __user *, unew,
 	return error;
 }
 
+/* Goes on with a call. Until it returns, the thread is in that call, for whoever asks. */
 SYSCALL_DEFINE0(restart_syscall)
 {
 	long (*fn)(struct task * task) = current->restart.fn;
 
+	if (!fn)
+		return -EINTR;
 	current->restart.fn = NULL;
-	return fn ? fn(current) : -EINTR;
+	task_pt_regs(current)->orig_rax = current->restart.nr;
+	return fn(current);
 }

@@ -43,7 +43,7 @@ BEGIN = re.compile(r"^profile: report (\d+): (.*)$")
 BEGIN_ANYWHERE = re.compile(r"^\[.*\] profile: report \d+: .*$", re.MULTILINE)
 END_ANYWHERE = re.compile(r"^\[.*\] profile: end of report \d+\r?$", re.MULTILINE)
 TASK = re.compile(r"^Task: (\d+):(\d+) nr_accumulated_threads: (\d+)(?: \((.*)\))?$")
-STRACE_ROW = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) +(\d+) (\S.*)$")
+STRACE_ROW = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+|-) +(\d+) +(\d+) (\S.*)$")
 STRACE_TOTAL = re.compile(rf"^ *(\d+\.\d\d) +{SECONDS} +(\d+) +(\d+) total$")
 # Below a table: the calls before the execve, and the sum with the children.
 STRACE_SUM = re.compile(
@@ -89,6 +89,7 @@ LOST = re.compile(r"^(\d+) of (\d+) expected samples lost: ")
 # Samples that are in no class, so that the classes do not add up to the samples taken.
 WITHOUT_CLASS = ("switched off", "while another was taken", "while they were counted")
 SPLIT_WORDS = ("samples", "user", "kernel", "interrupt", "idle")
+RETURN_TO_USER = "[return to user]"  # no call, but waits after calls
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
 STRACE_WIDE = ["cpu seconds", "p50", "p99", "max seconds", "in flight", "errors by name"]
 HEAT_HEADER = ["Address", "Function", "NR", "%"]
@@ -112,7 +113,7 @@ class StraceWide:
 class StraceRow:
     percent: str
     ns: int
-    usecs_per_call: int
+    usecs_per_call: int | None  # None stands for "-": a row without calls
     nr_calls: int
     nr_errors: int
     name: str
@@ -221,6 +222,11 @@ def to_bound_ns(text: str | None) -> int | None:
     return int(number) * {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}[unit]
 
 
+def to_strace_row(match: re.Match[str]) -> StraceRow:
+    usecs = None if match[3] == "-" else int(match[3])
+    return StraceRow(match[1], to_ns(match[2]), usecs, int(match[4]), int(match[5]), match[6])
+
+
 def parse_wide_row(row: StraceRow) -> None:
     """Splits the wide columns off the row's name."""
     match = STRACE_ROW_WIDE.match(row.name)
@@ -272,8 +278,7 @@ def parse_strace(lines: Lines) -> Strace:
         match = STRACE_ROW.match(line)
         if not match:
             raise ReportError(f"strace: not a row: {line!r}")
-        numbers = [int(match[i]) for i in (3, 4, 5)]
-        table.rows.append(StraceRow(match[1], to_ns(match[2]), *numbers, match[6]))
+        table.rows.append(to_strace_row(match))
         if is_wide:
             parse_wide_row(table.rows[-1])
     table.total = parse_strace_total(lines.next("strace: the total"), is_wide)
@@ -477,10 +482,10 @@ def check_strace(table: Strace) -> list[str]:
         if row.percent != percent(row.ns, total.ns):
             right = percent(row.ns, total.ns)
             wrong.append(f"strace: {row.name}: {row.percent} %, its ratio is {right} %")
-        if row.usecs_per_call != ceil_div(row.ns, row.nr_calls * 1000):
-            right = ceil_div(row.ns, row.nr_calls * 1000)
+        right = ceil_div(row.ns, row.nr_calls * 1000) if row.nr_calls else None
+        if row.usecs_per_call != right:
             wrong.append(f"strace: {row.name}: {row.usecs_per_call} usecs/call, should be {right}")
-        if not row.nr_calls:
+        if not row.nr_calls and row.name != RETURN_TO_USER:
             wrong.append(f"strace: {row.name}: a row without a call")
         if row.nr_errors > row.nr_calls:
             wrong.append(f"strace: {row.name}: more errors than calls")

@@ -107,8 +107,7 @@ def test_strace(files, name):
     assert len(lines) == len(rows) > 5
     for line, row in zip(lines, rows):
         match = report.STRACE_ROW.match(line)
-        numbers = [int(match[i]) for i in (3, 4, 5)]
-        text = report.StraceRow(match[1], report.to_ns(match[2]), *numbers, match[6])
+        text = report.to_strace_row(match)
         report.parse_wide_row(text)
         assert text.percent == report.percent(row["time_ns"], sums["time_ns"])
         assert {

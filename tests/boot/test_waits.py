@@ -2,6 +2,7 @@
 """Waits agree with strace, with the scheduler, and with a plugin that counts all instructions."""
 
 import json
+import re
 import sys
 from collections import Counter
 
@@ -9,7 +10,7 @@ import pytest
 
 import diagnosis
 import report
-from harness import BUILD, ROOT, make
+from harness import BUILD, ROOT, Booter, make
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
@@ -46,13 +47,93 @@ def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
 )
 def test_calls_wait_for_as_long_as_strace_says(report_of, program, smp, name):
     found = report_of(program, smp=smp, initrd=diagnosis.IMAGE)
-    calls = calls_of(found.strace)
-    waits = {row.what: row.ns for row in found.wait_views["system call"].rows}
-    waits.pop("[no system call]", None)
-    assert waits == {call: off_ns for call, (_, off_ns) in calls.items() if off_ns}
+    calls, waits = calls_of(found.strace), waits_by_call(found)
+    assert waits == time_off_cpus(found)
     assert waits[name] > 1_000_000
     # Control: the whole times of the calls, with CPU time, are not the same.
     assert waits != {call: ns for call, (ns, off_ns) in calls.items() if off_ns}
+
+
+def waits_by_call(found: report.Report) -> dict[str, int]:
+    waits = {row.what: row.ns for row in found.wait_views["system call"].rows}
+    waits.pop("[no system call]", None)
+    return waits
+
+
+def time_off_cpus(found: report.Report) -> dict[str, int]:
+    return {call: off_ns for call, (_, off_ns) in calls_of(found.strace).items() if off_ns}
+
+
+@pytest.fixture(scope="module")
+def agreeing(builds):
+    """Returns the reports of the children of `agree`, by name: only the first of two loops."""
+    booter = Booter(builds, "agree")
+    append = "profile.report=wide profile.top=all profile.on_exit=all"
+    log = booter("agree", smp=1, icount=True, append=append).log
+    assert "PASS: agree" in log and "FAIL" not in log
+    return {found.why.split()[0]: found for found in reversed(report.parse(log)) if found.straces}
+
+
+def test_each_call_waits_for_as_long_as_strace_says(agreeing):
+    """The two tables are equal to the nanosecond, for calls that are restarted, too."""
+    names = {"loop", "sleeper", "poller", "reader", "waiter", "restarter", "failer", "killed"}
+    assert names | {"agree"} == set(agreeing)
+    for name, found in agreeing.items():
+        assert waits_by_call(found) == time_off_cpus(found), name
+
+
+def test_preemption_after_a_call_is_not_the_calls(agreeing):
+    """Two loops share a CPU: they wait for it on the way back to user mode, or in user mode."""
+    found = agreeing["loop"]
+    ppid, back = found.strace.row("getppid"), time_off_cpus(found)[report.RETURN_TO_USER]
+    assert ppid.nr_calls == 200_000
+    assert ppid.wide.cpu_ns == ppid.ns
+    assert back > 5_000_000
+    (row,) = (row for row in found.strace.rows if row.name == report.RETURN_TO_USER)
+    assert (row.nr_calls, row.usecs_per_call, row.wide.cpu_ns) == (0, None, 0)
+
+
+STOPPED_CALLS = [
+    ("sleeper", "nanosleep", 10),
+    ("poller", "poll", 20),
+    ("reader", "read", 15),
+    ("waiter", "futex", 20),
+]
+
+
+@pytest.mark.parametrize("name, call, ms", STOPPED_CALLS)
+def test_a_stop_is_not_the_calls(agreeing, name, call, ms):
+    """A call that was stopped twice is one call. The 40 ms of the stops are not in it."""
+    found = agreeing[name]
+    row = found.strace.row(call)
+    assert (row.nr_calls, row.nr_errors) == (1, call == "futex")
+    assert not found.strace.row("restart_syscall")
+    assert "sys_restart_syscall" not in waits_by_call(found)
+    waits = waits_by_call(found)
+    assert 40_000_000 <= waits[report.RETURN_TO_USER] < 41_000_000
+    assert abs(waits[f"sys_{call}"] / 1e6 - ms) < 1
+
+
+def test_control_times_with_cpu_time_differ(agreeing):
+    found = agreeing["sleeper"]
+    with_cpu = {call: ns for call, (ns, off_ns) in calls_of(found.strace).items() if off_ns}
+    assert waits_by_call(found).keys() == with_cpu.keys()
+    assert waits_by_call(found) != with_cpu
+
+
+def test_a_stop_that_has_not_ended(boot):
+    """A stopped thread waits on the way to user mode, also since a reset."""
+    log = boot("agree", "live", icount=True).log
+    for word in ("", "reset."):
+        parsed = map(json.loads, lines_of(log, f"{word}strace"))
+        rows = {row["syscall"]: row for row in parsed if "syscall" in row}
+        row = rows[report.RETURN_TO_USER]
+        assert 20_000_000 <= row["time_ns"] == row["max_ns"] < 22_000_000
+        assert (row["calls"], row["us_per_call"], row["cpu_ns"]) == (0, None, 0)
+        text = "\n".join(lines_of(log, f"{word}waits"))
+        seconds = re.search(r"^ *(\d+\.\d+) .* \[return to user\]$", text, re.MULTILINE)[1]
+        # The file of waits was read a little later.
+        assert 0 <= float(seconds) * 1e9 - row["time_ns"] < 5_000_000
 
 
 def lines_of(log: str, word: str) -> list[str]:

@@ -67,7 +67,7 @@ static bool find_row(const char *name, struct row *row)
 	char found[64];
 
 	for (line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		if (sscanf(line, "%*f %llu.%9llu %*u %llu %llu %63s %llu.%9llu", &s, &ns, &calls,
+		if (sscanf(line, "%*f %llu.%9llu %*s %llu %llu %63s %llu.%9llu", &s, &ns, &calls,
 			   &errors, found, &cpu_s, &cpu_ns) < 5 ||
 		    strcmp(found, name))
 			continue;
@@ -91,7 +91,9 @@ static int check_sums(void)
 		if (!strncmp(line, "Kernel strace\n", 14)) {
 			sum_calls = sum_ns = sum_errors = 0;
 		} else if (sscanf(line, "%*f %llu.%9llu %*u %llu %llu sys_", &s, &ns, &calls,
-				  &errors) == 4) {
+				  &errors) == 4 ||
+			   sscanf(line, "%*f %llu.%9llu - %llu %llu [return to user]", &s, &ns,
+				  &calls, &errors) == 4) {
 			sum_calls += calls;
 			sum_errors += errors;
 			sum_ns += s * NS_PER_SEC + ns;

@@ -39,7 +39,7 @@ notrace void do_syscall_64(struct pt_regs *regs)
 	profile_trace(sys_exit, nr, ret);
 	might_sleep(); /* nothing is held any more */
 	local_irq_disable();
-	exit_to_user_mode(regs);
+	exit_call_to_user_mode(regs);
 }
 
 notrace void do_vector(struct pt_regs *regs, unsigned int vector)

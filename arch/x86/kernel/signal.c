@@ -82,6 +82,7 @@ void signal_settle_call(struct pt_regs *regs, const struct kernel_sigaction *act
 	regs->orig_rax = NO_CALL;
 	switch ((s64)regs->rax) {
 	case -ERESTART_RESTARTBLOCK:
+		current->restart.nr = nr;
 		if (action)
 			break;
 		call_again(regs, NR_RESTART_SYSCALL);
@@ -232,7 +233,7 @@ static void restore_context(struct pt_regs *regs, const struct sigcontext *sc)
 		.rflags = rflags,
 		.cs = USER_CS,
 		.ss = USER_DS,
-		.orig_rax = NO_CALL,
+		.orig_rax = regs->orig_rax, /* still in the call */
 	};
 }
 
@@ -253,6 +254,7 @@ SYSCALL_DEFINE0(rt_sigreturn)
 		goto out_bad;
 	/* As in Linux, an invalid stack is no error here. */
 	(void)signal_set_altstack(&uc.stack, regs->rsp);
+	regs->orig_rax = NO_CALL; /* rax is not the result of a call */
 	return (long)regs->rax;
 out_bad:
 	regs->orig_rax = NO_CALL;

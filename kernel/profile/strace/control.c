@@ -58,6 +58,7 @@ static void cut_task(struct profile_task *pt, u64 now_cycles)
 		pt->cut_off_cycles = off_cycles;
 		pt->cut_cycles = now_cycles;
 	}
+	strace_cut_return(pt);
 	strace_notify(pt);
 }
 
@@ -71,6 +72,7 @@ static void reset_task(struct profile_task *pt, u64 now_cycles)
 		strace_flight_cycles(pt, now_cycles, &cycles, &off_cycles);
 	pt->reset_cycles = now_cycles;
 	pt->reset_off_cycles = off_cycles;
+	strace_note_return_reset(pt);
 	strace_notify(pt);
 	/* The thread ends a call without a row under the lock, so it can be restarted here. */
 	if (strace_in_flight(pt) && !pt->row && !pt->cut_cycles) {
@@ -113,8 +115,11 @@ void strace_catch_up(struct profile_task *pt)
 
 	os_assert_held(&strace_lock);
 	strace_catch_up_process(pp);
-	if (strace_off_since_cycles && needs_cut(pt))
-		cut_task(pt, strace_off_since_cycles);
+	if (strace_off_since_cycles) {
+		strace_cut_return(pt);
+		if (needs_cut(pt))
+			cut_task(pt, strace_off_since_cycles);
+	}
 	if (pt->nr_resets == pp->nr_resets)
 		return;
 	pt->nr_resets = pp->nr_resets;

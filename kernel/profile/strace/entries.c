@@ -131,6 +131,18 @@ static void add_overflow_entry(struct strace_snapshot *snap,
 	};
 }
 
+static void add_return_entry(struct strace_snapshot *snap, const struct profile_return_time *time)
+{
+	if (!time->cycles)
+		return;
+	snap->entries[snap->nr_entries++] = (struct strace_entry){
+		.nr = STRACE_RETURN_NR,
+		.name = "[return to user]",
+		.ns = os_cycles_to_ns(time->cycles),
+		.max_ns = os_cycles_to_ns(time->max_cycles),
+	};
+}
+
 void strace_take_entries(struct strace_snapshot *snap, const struct profile_syscall_sum *merge)
 {
 	snap->nr_backwards = merge->nr_backwards;
@@ -142,6 +154,7 @@ void strace_take_entries(struct strace_snapshot *snap, const struct profile_sysc
 	take_errors(snap, merge);
 	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++)
 		add_overflow_entry(snap, merge, i);
+	add_return_entry(snap, &merge->returns);
 	os_assert(snap->nr_entries <= PF_ARRAY_SIZE(snap->entries));
 	os_assert(snap->nr_errors <= PF_ARRAY_SIZE(snap->errors));
 }

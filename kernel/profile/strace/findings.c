@@ -65,6 +65,8 @@ static void find_calls(const struct finding_scope *scope, const struct strace_sn
 	for (u32 i = 0; i < snap->nr_entries && nr < MAX_CALLS; i++) {
 		const struct strace_entry *entry = &snap->entries[i];
 
+		if (!entry->nr_calls)
+			continue;
 		if (i &&
 		    report_percent(pf_min(entry->cpu_ns, scope->cpu_ns), scope->cpu_ns) <
 			    FINDING_MIN_SHARE / 2 &&

@@ -100,6 +100,12 @@ static struct cell cell_errors(const struct strace_entry *entry, struct strace_e
 	return cell_counts(counts, nr);
 }
 
+/* Returns the cell of the average. A row without calls has none. */
+static struct cell cell_average(u64 ns, u64 nr_calls)
+{
+	return nr_calls ? cell_nr(report_usecs_per_call(ns, nr_calls)) : cell_dash();
+}
+
 static void print_call(const struct strace_entry *entry, u64 total_ns,
 		       struct strace_error_entry *errors)
 {
@@ -107,7 +113,7 @@ static void print_call(const struct strace_entry *entry, u64 total_ns,
 	struct cell cells[NR_COLUMNS] = {
 		[TIME] = cell_percent(entry->ns, total_ns),
 		[SECONDS] = cell_nr(entry->ns),
-		[USECS_PER_CALL] = cell_nr(report_usecs_per_call(entry->ns, entry->nr_calls)),
+		[USECS_PER_CALL] = cell_average(entry->ns, entry->nr_calls),
 		[CALLS] = cell_nr(entry->nr_calls),
 		[ERRORS] = cell_nr(entry->nr_errors),
 		[SYSCALL] = cell_text(report_call(number, entry->nr, entry->name)),
@@ -182,12 +188,9 @@ static void print_others(u64 total_ns)
 	u64 ns = table_others_sum(SECONDS), nr_calls = table_others_sum(CALLS);
 	char name[32];
 	struct cell cells[NR_COLUMNS] = {
-		[TIME] = cell_percent(ns, total_ns),
-		[SECONDS] = cell_nr(ns),
-		[USECS_PER_CALL] = cell_nr(report_usecs_per_call(ns, nr_calls)),
-		[CALLS] = cell_nr(nr_calls),
-		[ERRORS] = cell_nr(table_others_sum(ERRORS)),
-		[SYSCALL] = cell_text(name),
+		[TIME] = cell_percent(ns, total_ns),	       [SECONDS] = cell_nr(ns),
+		[USECS_PER_CALL] = cell_average(ns, nr_calls), [CALLS] = cell_nr(nr_calls),
+		[ERRORS] = cell_nr(table_others_sum(ERRORS)),  [SYSCALL] = cell_text(name),
 	};
 
 	if (!nr)

@@ -70,6 +70,8 @@ static void add_sum_totals(struct totals *to, const struct profile_syscall_sum *
 		to->cycles += sum->overflow[i].cycles;
 		to->off_cycles += sum->overflow[i].off_cycles;
 	}
+	to->cycles += sum->returns.cycles;
+	to->off_cycles += sum->returns.cycles;
 }
 
 static struct strace_totals totals_in_ns(const struct totals *from)
@@ -229,6 +231,15 @@ static void merge_overflow_flight(const struct profile_task *pt, u64 now_cycles)
 	totals.off_cycles += off_cycles;
 }
 
+static void merge_returns(const struct profile_task *pt)
+{
+	struct profile_return_time returns = strace_read_returns(pt);
+
+	strace_add_returns(&merge.returns, &returns);
+	totals.cycles += returns.cycles;
+	totals.off_cycles += returns.cycles;
+}
+
 /*
  * Merges a thread that has not executed the last reset yet. Only calls that have not ended count in
  * the new period: interrupted calls, and the call in flight with its time since the reset.
@@ -266,6 +277,7 @@ bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
 	os_assert_held(&strace_lock);
 	if (pt->reset_cycles) {
 		merge_reset_task(pt, now_cycles);
+		merge_returns(pt);
 		return true;
 	}
 	/*
@@ -283,6 +295,7 @@ bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
 	}
 	if (strace_in_flight(pt) && !pf_read_once(pt->row))
 		merge_overflow_flight(pt, now_cycles);
+	merge_returns(pt);
 	merge.nr_backwards += pf_read_once(pt->nr_backwards);
 	merge.nr_unfollowed += pf_read_once(pt->nr_unfollowed);
 	return true;

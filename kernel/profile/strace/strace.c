@@ -96,6 +96,7 @@ static void restart_task(struct profile_task *pt, u64 start_cycles, u64 off_cycl
 	os_assert_held(&strace_lock);
 	strace_table_clear(pt->table);
 	pt->nr_backwards = pt->nr_unfollowed = 0;
+	strace_restart_return(pt);
 	for (u32 i = 0; i < pt->nr_restarts; i++) {
 		struct profile_restart *restart = &pt->restarts[i];
 
@@ -205,8 +206,7 @@ static void end_call_now(struct profile_task *pt, long ret)
 	end_call(pt, os_cycles() - pt->start_cycles, own_off_cycles(pt), ret);
 }
 
-/* Executes the requests that other threads have left since this thread's last slow hook. */
-static void follow_notes(struct profile_task *pt)
+void strace_follow_notes(struct profile_task *pt)
 {
 	struct strace_kept kept;
 	bool cut_first;
@@ -267,7 +267,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 	struct profile_syscall_row *row;
 
 	os_assert_held(&strace_lock);
-	follow_notes(pt);
+	strace_follow_notes(pt);
 	if (strace_in_flight(pt))
 		end_call_now(pt, 0); /* no hook saw it return */
 	pt->event = false;
@@ -380,7 +380,7 @@ void strace_exit_locked(void)
 	unsigned long flags;
 
 	flags = os_lock(&strace_lock);
-	follow_notes(pt);
+	strace_follow_notes(pt);
 	if (strace_in_flight(pt))
 		end_call_now(pt, ret);
 	pt->event = false;
@@ -408,6 +408,7 @@ static void begin_program(struct profile_process *pp, struct profile_task *pt)
 	strace_sum_fold_table(&pp->before, &pt->table);
 	pp->before.nr_backwards += pt->nr_backwards;
 	pp->before.nr_unfollowed += pt->nr_unfollowed;
+	strace_fold_returns(&pp->before.returns, pt);
 	pt->nr_backwards = pt->nr_unfollowed = 0;
 	pf_write_once(pt->index, no_rows);
 	if (!in_flight)
@@ -425,7 +426,7 @@ void strace_process_exec(struct profile_process *pp)
 
 	if (pt->process == pp) {
 		strace_read_task(pt);
-		follow_notes(pt);
+		strace_follow_notes(pt);
 		kept = strace_keep_calls(pt);
 		begin_program(pp, pt);
 		strace_calls_moved(pt, kept);
@@ -444,15 +445,17 @@ void strace_task_exit(struct profile_task *pt)
 		return;
 	flags = os_lock(&strace_lock);
 	strace_read_task(pt);
-	follow_notes(pt);
+	strace_follow_notes(pt);
 	if (strace_in_flight(pt))
 		end_call_now(pt, 0);
+	strace_end_return(pt);
 	strace_end_restarts(pt);
 	os_assert(!strace_in_flight(pt) && !pt->nr_restarts);
 	strace_end_user_time(pt);
 	strace_sum_fold_table(&pp->own, &pt->table);
 	pp->own.nr_backwards += pt->nr_backwards;
 	pp->own.nr_unfollowed += pt->nr_unfollowed;
+	strace_fold_returns(&pp->own.returns, pt);
 	if (pt != os_current_profile())
 		pp->nr_accumulated_threads--; /* clone() failed: the thread never ran */
 	walk_remove_task(&strace_lists, pt);

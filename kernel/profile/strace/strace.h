@@ -238,6 +238,23 @@ static inline void strace_end_user_time(struct profile_task *pt)
 }
 #endif
 
+/* Executes the requests that other threads have left for the current one. strace_lock is held. */
+void strace_follow_notes(struct profile_task *pt);
+
+/*
+ * returns.c: how long threads are off a CPU between the end of a call and user mode. strace_lock is
+ * held, except in strace_end_return(), which the thread itself calls.
+ */
+void strace_end_return(struct profile_task *pt);
+void strace_cut_return(struct profile_task *pt);	/* it counts as ended now */
+void strace_note_return_reset(struct profile_task *pt); /* it counts from now on */
+void strace_restart_return(struct profile_task *pt);	/* executes that request */
+/* Moves the time of a thread that is elsewhere to a sum. */
+void strace_fold_returns(struct profile_return_time *sum, struct profile_task *pt);
+void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
+/* Returns the time so far of any thread. */
+struct profile_return_time strace_read_returns(const struct profile_task *pt);
+
 /* The second stage of the slow hooks, which takes strace_lock. See strace_enter_slowly(). */
 void strace_enter_locked(void) os_saves_registers;
 void strace_exit_locked(void) os_saves_registers;
@@ -368,12 +385,14 @@ struct strace_snapshot {
 	u32 nr_children;
 	u32 nr_entries;
 	u32 nr_errors;
-	struct strace_entry entries[STRACE_MAX_ROWS + NR_PROFILE_OVERFLOWS];
+	struct strace_entry entries[STRACE_MAX_ROWS + NR_PROFILE_OVERFLOWS + 1];
 	struct strace_error_entry errors[STRACE_MAX_ERRORS];
 };
 
 /* The numbers of overflow rows begin here. */
 #define STRACE_OVERFLOW_NR ((u64)-NR_PROFILE_OVERFLOWS)
+/* The row of time off a CPU between the end of calls and user mode. It has no calls. */
+#define STRACE_RETURN_NR (STRACE_OVERFLOW_NR - 1)
 
 /* The table of processes. */
 #define STRACE_MAX_PROCESSES 512

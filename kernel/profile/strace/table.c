@@ -269,6 +269,7 @@ static void add_rest(struct profile_syscall_sum *sum, const struct profile_sysca
 {
 	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++)
 		strace_add_overflow(&sum->overflow[i], &src->overflow[i]);
+	strace_add_returns(&sum->returns, &src->returns);
 	sum->nr_backwards += src->nr_backwards;
 	sum->nr_unfollowed += src->nr_unfollowed;
 }

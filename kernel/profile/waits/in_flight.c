@@ -95,6 +95,7 @@ static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
 	memset(rec, 0, sizeof(*rec));
 	rec->kind = asleep || pf_read_once(pt->woken_cycles) ? WAIT_SLEPT : WAIT_PREEMPTED;
 	rec->syscall = os_sleeper_syscall(task);
+	rec->phase = pf_read_once(pt->call_phase) >> PROFILE_PHASE_SHIFT;
 	rec->process = wait_process_number(os_process_of(pt->waits_process));
 	os_task_comm(task, rec->comm);
 	if (rec->kind == WAIT_SLEPT) {

@@ -113,6 +113,7 @@ static void end_life(struct profile_task *pt)
 		return;
 	waits_remove_task(pt);
 	pt->waits_process = NULL;
+	pt->call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
 	/* A thread that never ran has not ended a wait. */
 	if (!os_off_cycles(pt))
 		return;

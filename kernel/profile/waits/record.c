@@ -85,7 +85,7 @@ static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
 static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wait_key *key,
 					    const os_regs_t *regs, struct recent *recent)
 {
-	bool is_waker = key->context >> 16 >= WAKER_THREAD;
+	bool is_waker = (u8)(key->context >> 16) >= WAKER_THREAD;
 	struct stack_log *log = log_for(w, is_waker);
 	struct wait_record *new = stack_log_new(log), *rec;
 	u32 depth = key->task_key ? WAIT_MAX_DEPTH : INTERRUPT_DEPTH;
@@ -269,7 +269,7 @@ pf_noinline void profile_wait_ended(u64 now)
 	if (os_task_idle(task))
 		return;
 	os_regs_here(&regs);
-	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16;
+	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16 | pt->call_phase;
 	pt->nr_waits++;
 	if (pf_unlikely(pt->ran_on != w)) {
 		pt->nr_migrations += pt->ran_on != NULL;

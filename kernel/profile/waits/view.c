@@ -49,10 +49,13 @@ bool wait_by_reason_of_processes(const struct wait_record *rec, struct wait_row 
 
 bool wait_by_call(const struct wait_record *rec, struct wait_row *key)
 {
-	key->call = rec->process ? rec->syscall : OS_NO_SYSCALL;
-	key->name = !rec->process	       ? "[kernel threads]" :
-		    key->call == OS_NO_SYSCALL ? "[no system call]" :
-						 "";
+	bool in_call = rec->process && rec->phase == PROFILE_IN_CALL;
+
+	key->call = in_call ? rec->syscall : OS_NO_SYSCALL;
+	key->name = !rec->process		  ? "[kernel threads]" :
+		    rec->phase == PROFILE_RETURNS ? "[return to user]" :
+		    key->call == OS_NO_SYSCALL	  ? "[no system call]" :
+						    "";
 	return true;
 }
 

@@ -47,7 +47,7 @@ struct wait_record {
 		struct {
 			u16 syscall;
 			u8 kind;
-			u8 unused;
+			u8 phase;	       /* enum profile_call_phase */
 			u8 nr_kernel, nr_user; /* from here on: STACK_COUNTS() */
 			u8 truncated;	       /* enum stack_truncation */
 			u8 replayable;	       /* enum stack_replay */

@@ -55,10 +55,17 @@ struct profile_overflow_row {
 	u64 max_cycles;
 };
 
+/* Time off a CPU between the end of a call and user mode: see strace/returns.c. */
+struct profile_return_time {
+	u64 cycles; /* of a thread on that way, minus the number below */
+	u64 max_cycles;
+};
+
 /* The counters of threads or programs that have ended. Guarded by strace_lock. */
 struct profile_syscall_sum {
 	struct profile_syscall_table *table; /* NULL until the first call */
 	struct profile_overflow_row overflow[NR_PROFILE_OVERFLOWS];
+	struct profile_return_time returns;
 	u64 nr_backwards;  /* calls whose end the clock puts before their start */
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
 };
@@ -141,6 +148,15 @@ struct profile_longest {
 	struct profile_thread_waits waits;
 };
 
+/* Whether a thread's waits belong to the system call with which it entered the kernel. */
+enum profile_call_phase {
+	PROFILE_IN_CALL,
+	PROFILE_RETURNS, /* the call has ended; the thread is on the way back to user mode */
+	PROFILE_EXITED,	 /* the thread has ended */
+};
+
+#define PROFILE_PHASE_SHIFT 24
+
 /* Embedded in struct task as `profile`. */
 struct profile_task {
 #ifdef CONFIG_PROFILE_HEATMAP
@@ -154,6 +170,7 @@ struct profile_task {
 	u64 waker_generation; /* of the store that has that record */
 	u64 nr_waits;
 	u64 nr_preempted;	/* waits in which it did not sleep */
+	u32 call_phase;		/* enum profile_call_phase, at its place in a record's context */
 	u64 ready_cycles;	/* time ready without a CPU, in waits that have ended */
 	u64 nr_migrations;	/* waits that ended on another CPU */
 	const void *ran_on;	/* the store of the CPU on which it ran last; NULL: on none */
@@ -191,10 +208,13 @@ struct profile_task {
 	u64 carry_cycles; /* the time of the call in flight before it was interrupted */
 	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
 	u64 nr_backwards, nr_unfollowed;
+	struct profile_return_time returns;
+	u64 return_start; /* returns_now() when the way back to user mode began; 0: elsewhere */
 
 	/* Requests to this thread, guarded by strace_lock; 0: none. */
 	u64 reset_cycles, reset_off_cycles; /* counters start again at this time */
 	u64 cut_cycles, cut_off_cycles;	    /* the call in flight counts as ended at this time */
+	u64 reset_return, cut_return;	    /* the same, for returns: as return_start */
 	u32 nr_resets;			    /* process->nr_resets at the thread's last reset */
 	u32 reading;			    /* the number of the last report that has read it */
 
@@ -342,6 +362,10 @@ void profile_syscall_interrupted(void);		/* the call fails with EINTR */
 void profile_syscall_again(u64 ip, u64 sp);	/* it restarts at ip, with stack pointer sp */
 void profile_syscall_handler(void);		/* a signal handler runs first */
 void profile_syscall_sigreturn(u64 ip, u64 sp); /* a handler has returned to ip and sp */
+
+/* strace/returns.c: see profile_return_begin(). */
+void profile_return_began(struct profile_task *pt);
+void profile_return_ended(struct profile_task *pt);
 #else
 static inline void profile_process_waited(os_process_t *child)
 {
@@ -358,7 +382,34 @@ static inline void profile_syscall_handler(void)
 static inline void profile_syscall_sigreturn(u64 ip, u64 sp)
 {
 }
+static inline void profile_return_began(struct profile_task *pt)
+{
+}
+static inline void profile_return_ended(struct profile_task *pt)
+{
+}
 #endif
+
+/*
+ * Enclose what a thread does between the end of a system call and user mode: it may be preempted or
+ * stopped there, and that is no part of the call. Interrupts may be on or off. pt is the current
+ * thread's.
+ */
+static inline void profile_return_begin(struct profile_task *pt)
+{
+#ifdef CONFIG_PROFILE_WAITS
+	pt->call_phase = PROFILE_RETURNS << PROFILE_PHASE_SHIFT;
+#endif
+	profile_return_began(pt);
+}
+
+static inline void profile_return_end(struct profile_task *pt)
+{
+	profile_return_ended(pt);
+#ifdef CONFIG_PROFILE_WAITS
+	pt->call_phase = PROFILE_IN_CALL;
+#endif
+}
 
 #if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
 /*

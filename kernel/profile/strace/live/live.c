@@ -210,13 +210,16 @@ static bool is_wanted(const struct live_call *call)
 /* Waits for room in the ring, if the filter has `wait`. Returns true if the call is in the ring. */
 static bool wait_for_room(const struct live_call *call)
 {
-	for (u32 ms = 0; pf_read_once(filter.wait) && ms < MAX_WAIT_MS; ms++) {
+	bool is_put = false;
+
+	profile_return_begin(os_current_profile());
+	for (u32 ms = 0; pf_read_once(filter.wait) && ms < MAX_WAIT_MS && !is_put; ms++) {
 		wake_worker();
 		os_sleep_ms(1);
-		if (live_ring_put(call))
-			return true;
+		is_put = live_ring_put(call);
 	}
-	return false;
+	profile_return_end(os_current_profile());
+	return is_put;
 }
 
 static void finish(struct live_task *live, u64 end_cycles)
