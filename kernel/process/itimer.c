@@ -13,7 +13,8 @@
  * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process, which restarts itself for
  * the next period. proc->real_expires_ns is its next expiry; if it is 0, a handler that is about to
  * run does nothing. A thread that changes the timer stops it first; change_lock keeps others away
- * meanwhile.
+ * meanwhile. Periods below MIN_PERIOD_NS send fewer signals than Linux, which sends as many as the
+ * process handles.
  *
  * The two timers of CPU time are counted down by whole ticks. ITIMER_VIRTUAL counts the ticks that
  * interrupt user code; ITIMER_PROF counts all ticks that interrupt the process.

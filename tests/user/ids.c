@@ -9,6 +9,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/klog.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -17,6 +19,7 @@
 #include <sys/time.h>
 #include <sys/times.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "run.h"
 
@@ -124,6 +127,21 @@ static long us_of(const struct timeval *time)
 	return time->tv_sec * 1000000 + time->tv_usec;
 }
 
+/* Returns the process's page faults, minflt in /proc/self/stat: the tenth number. */
+static long stat_faults(void)
+{
+	char line[1024] = "";
+	int fd = open("/proc/self/stat", O_RDONLY);
+	const char *end;
+	long nr = -1;
+
+	if (fd < 0 || read(fd, line, sizeof(line) - 1) <= 0 || !(end = strrchr(line, ')')) ||
+	    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %ld", &nr) != 1)
+		nr = -1;
+	close(fd);
+	return nr;
+}
+
 static void test_usage(void)
 {
 	struct rusage before, usage, thread;
@@ -149,6 +167,8 @@ static void test_usage(void)
 	CHECK(!getrusage(RUSAGE_SELF, &before));
 	CHECK(before.ru_minflt >= usage.ru_minflt + 90);
 	CHECK(before.ru_maxrss > 0);
+	CHECK(stat_faults() >= before.ru_minflt);
+	CHECK(!getrusage(RUSAGE_SELF, &usage) && stat_faults() <= usage.ru_minflt + 20);
 	free((void *)pages);
 	FAILS(getrusage(77, &usage), EINVAL);
 	CHECK_ERROR(EFAULT, SYS_getrusage, RUSAGE_SELF, 8);

@@ -25,6 +25,7 @@ struct snapshot {
 	u64 start_ns;
 	struct cpu_times times;
 	u64 children_user_ns, children_system_ns;
+	u64 nr_faults, nr_children_faults;
 	u64 pending, blocked, ignored, caught;
 	int exit_signal, exit_status;
 	struct credentials creds;
@@ -89,9 +90,21 @@ static bool look_at_own(struct process *proc, struct snapshot *snap)
 		cpu_times_divide(&task->cpu_times, cycles_to_ns(task_exec_cycles(task)),
 				 READ_ONCE(task->user_ticks), READ_ONCE(task->system_ticks));
 		snap->times = task->cpu_times;
+		snap->nr_faults = READ_ONCE(task->nr_faults);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return task;
+}
+
+static void look_at_faults(const struct process *proc, struct snapshot *snap)
+{
+	const struct task *task;
+
+	ASSERT_HELD(&proc->lock);
+	snap->nr_children_faults = proc->children_faults;
+	snap->nr_faults = proc->exited_faults;
+	list_for_each_entry(task, &proc->threads, thread_node)
+		snap->nr_faults += READ_ONCE(task->nr_faults);
 }
 
 static void look_at_signals(const struct process *proc, struct snapshot *snap)
@@ -174,6 +187,7 @@ static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 	flags = spin_lock_irqsave(&proc->lock);
 	memcpy(snap->comm, proc->comm, sizeof(snap->comm));
 	look_at_thread(proc, snap);
+	look_at_faults(proc, snap);
 	look_at_signals(proc, snap);
 	snap->start_ns = proc->start_ns;
 	snap->exit_status = proc->exit_status;
@@ -219,9 +233,10 @@ int proc_show_stat(struct text *text, struct process *proc, pid_t tid)
 		s.brk_start = 0;
 		s.exit_status = 0;
 	}
-	/* pid comm state ppid pgrp session tty_nr tpgid flags, four kinds of page faults */
-	text_printf(text, "%d (%pE) %c %d %d %d %u %d 0 0 0 0 0", s.tid, s.comm, s.state, s.ppid,
-		    s.pgid, s.sid, s.tty, s.tty_pgid);
+	/* pid comm state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt */
+	text_printf(text, "%d (%pE) %c %d %d %d %u %d 0 %llu %llu 0 0", s.tid, s.comm, s.state,
+		    s.ppid, s.pgid, s.sid, s.tty, s.tty_pgid, U64(s.nr_faults),
+		    U64(s.nr_children_faults));
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime */
 	text_printf(text, " %llu %llu %llu %llu 20 0 %u 0 %llu",
 		    U64(proc_clock_ticks(s.times.user_ns)),
