@@ -40,8 +40,8 @@ def test_off_leaves_a_trace(boot):
     """Each table says when counting was off, for how long, and which process switched it off."""
     lines = (
         "cd /proc/profile; look() { echo MARK $1; cat report; echo DONE $1; }",
-        "echo off >strace; echo off >heatmap; sleep 0.03; look 1",
-        "echo on >strace; echo on >heatmap; look 2",
+        "echo off >strace; echo off >heatmap; echo -fork >points; sleep 0.03; look 1",
+        "echo on >strace; echo on >heatmap; echo fork >points; look 2",
         "echo reset >report; look 3",
         "echo off >/proc/1/strace; echo on >/proc/1/strace; look 4; exit",
     )
@@ -54,7 +54,7 @@ def test_off_leaves_a_trace(boot):
         log = boot.finish(guest.wait(), ok=True, check=False).log
     found = re.findall(r"^MARK \d\r?$(.*?)^DONE", log, re.MULTILINE | re.DOTALL)
     still, over, reset, one = found
-    for what in ("strace", "sampling"):
+    for what in ("strace", "sampling", "at least one point"):
         is_off = rf"^{what} is off since {OFF}, by (\w+) \(pid (\d+)\): for {OFF} of"
         since = re.search(is_off, still, re.MULTILINE)
         assert float(since[4]) >= 0.03

@@ -306,6 +306,9 @@ static void test_size(void **state)
 	assert_int_equal(write_file("buffer_size_kb", "0"), 0);
 	assert_int_equal(write_file("buffer_size_kb", "100"), 0);
 	assert_string_equal(read_file("buffer_size_kb"), "128\n");
+	assert_int_equal(write_file("buffer_size_kb", "4"), 0); /* the smallest ring has 8 */
+	assert_string_equal(read_file("buffer_size_kb"), "8\n");
+	assert_int_equal(write_file("buffer_size_kb", "100"), 0);
 	assert_int_equal(write_file("set_event", "timer_expire_exit"), 0);
 	assert_string_equal(read_file("buffer_size_kb"), "128\n");
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);

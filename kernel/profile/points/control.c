@@ -100,4 +100,5 @@ void points_control_init(void)
 	if (boot_points[0] == '-')
 		points_switch("*", true);
 	apply_list(boot_points);
+	points_started();
 }

@@ -37,6 +37,8 @@ OS_DEFINE_PER_CPU(u64, profile_cpu_bits);
 static os_lock_t reset_lock = OS_LOCK_INIT; /* guards all `base`, and writes to reset_cycles */
 static u64 reset_cycles;
 static u32 nr_resets;
+static bool started; /* points_started() was called */
+struct profile_off_time points_off_time;
 static bool usable; /* points_init() has succeeded: points can be switched on */
 
 /*
@@ -199,6 +201,25 @@ static void switch_point(struct profile_point *point, bool on)
 		return;
 	pf_write_once(point->nr_switches, point->nr_switches + 1);
 	os_key_set(&point->key, on);
+	point->was_on |= on;
+}
+
+/* Notes whether any point is off that was on. */
+static void note_off(void)
+{
+	struct profile_point *point;
+	bool is_off = false;
+
+	for_each_point(point) is_off |= point->was_on && !os_key_is_set(&point->key);
+	off_time_switch(&points_off_time, is_off, false);
+}
+
+void points_started(void)
+{
+	struct profile_point *point;
+
+	for_each_point(point) point->was_on = os_key_is_set(&point->key);
+	started = true;
 }
 
 bool points_match(const char *pattern)
@@ -232,6 +253,8 @@ void points_switch(const char *pattern, bool on)
 	for_each_point(point) if (os_glob_match_list(pattern, point->name)) switch_point(point, on);
 	if (!any_is_on())
 		points_tasks_switch(false);
+	if (started)
+		note_off();
 	pf_store_release(&switching, false);
 }
 
@@ -315,6 +338,7 @@ void points_reset(void)
 		catch_up(point);
 		os_unlock(&reset_lock, flags);
 	}
+	off_time_reset(&points_off_time);
 	points_tasks_reset();
 }
 
@@ -407,6 +431,8 @@ static void set_since(struct point_snapshot *snap, const struct profile_process 
 	u64 since_cycles = reset_cycles;
 
 	snap->since = reset_cycles ? POINTS_SINCE_RESET : POINTS_SINCE_BOOT;
+	snap->off = pp ? off_time_since(&points_off_time, pp->points_off_base_ns) :
+			 off_time_since_reset(&points_off_time);
 	if (pp) {
 		snap->since = pp->points_since;
 		since_cycles = pp->points_since_cycles;

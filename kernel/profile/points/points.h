@@ -8,6 +8,7 @@
  * report.c prints a snapshot of the sums.
  */
 
+#include "../off_time.h"
 #include "../report.h"
 
 #define POINTS_MAX_ENTRIES 256
@@ -42,18 +43,25 @@ enum point_since {
 struct point_snapshot {
 	bool of_process; /* nr and ns are of one process; anomalies are still of all CPUs */
 	enum point_since since;
-	u64 since_ns;	      /* the time since that event */
-	u32 nr_threads_lost;  /* threads of the process without memory for their sums */
-	u64 empty_pair_ns;    /* overhead: the cost of an empty pair */
-	u64 empty_reading_ns; /* the part of it that is inside the measured time */
-	u32 nr_incomplete;    /* points that are on and have no complete pair on any CPU */
+	u64 since_ns;		 /* the time since that event */
+	struct off_snapshot off; /* when a point was off that had been on */
+	u32 nr_threads_lost;	 /* threads of the process without memory for their sums */
+	u64 empty_pair_ns;	 /* overhead: the cost of an empty pair */
+	u64 empty_reading_ns;	 /* the part of it that is inside the measured time */
+	u32 nr_incomplete;	 /* points that are on and have no complete pair on any CPU */
 	const char *incomplete[POINTS_MAX_ENTRIES];
 	u32 nr_not_shown;
 	u32 nr_entries;
 	struct point_entry entries[POINTS_MAX_ENTRIES];
 };
 
-/* These patch code, so call them in process context. Points are off after points_init(). */
+extern struct profile_off_time points_off_time; /* while any point is off that was on */
+
+/*
+ * These patch code, so call them in process context. Points are off after points_init(). From
+ * points_started() on, a point that is switched off is noted in reports.
+ */
+void points_started(void);
 void points_init(bool ordered);
 bool points_match(const char *pattern); /* returns true if any point matches; any context */
 void points_switch(const char *pattern, bool on);

@@ -147,6 +147,7 @@ static void print_notes(struct point_snapshot *snap, bool wide)
 	table_note("overhead: %lu ns a pair, %lu ns of it inside total and avg.ns "
 		   "(not subtracted)",
 		   snap->empty_pair_ns, snap->empty_reading_ns);
+	report_print_off("at least one point", "off", &snap->off);
 	for (u32 i = 0; i < snap->nr_entries; i++)
 		print_point_anomalies(&snap->entries[i], wide);
 	if (snap->nr_threads_lost)

@@ -110,6 +110,7 @@ static void begin_period(struct profile_process *pp, enum point_since since)
 	os_assert_held(&tasks_lock);
 	pp->points_since = since;
 	pp->points_since_cycles = os_cycles();
+	pp->points_off_base_ns = off_time_total_ns(&points_off_time);
 }
 
 /* Restarts a table's sums: from now on, reports subtract their present values. */

@@ -252,7 +252,7 @@ static int show_clock(os_text_t *text, const void *unused)
 static const os_trace_file_t files[] = {
 	{ "available_events", .show = show_available },
 	{ "available_tracers", .show = show_tracers },
-	{ "buffer_size_kb", "<KiB of each CPU, up to 4096; 0 frees all>", .show = show_size,
+	{ "buffer_size_kb", "<KiB of each CPU, 8 to 4096; 0 frees all>", .show = show_size,
 	  .write = write_size },
 	{ "current_tracer", TRACERS, .show = show_tracer, .write = write_tracer },
 	{ "events/enable", SWITCH, .show = show_enable_all, .write = write_enable_all },

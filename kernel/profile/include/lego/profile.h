@@ -244,6 +244,7 @@ struct profile_process {
 #ifdef CONFIG_PROFILE_POINTS
 	void *points;		 /* sums of threads that have exited; NULL: none */
 	u64 points_since_cycles; /* TSC when the sums began */
+	u64 points_off_base_ns;	 /* total time off of points then */
 	u8 points_since;	 /* enum point_since: the event at which they began */
 	u32 points_nr_lost;	 /* threads that had no memory for sums */
 	u32 points_nr_resets;	 /* of all points at its last reset */
