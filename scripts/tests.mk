@@ -154,7 +154,7 @@ functions-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
 
 # A QEMU plugin counts all instructions, to check the accuracy of the heatmap (tests/accuracy/).
-accuracy-tools := $(BUILD)/accuracy/truth.so $(BUILD)/accuracy/draws
+accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so draws)
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-sign-compare
 $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth_output.c \
@@ -162,6 +162,10 @@ $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c tr
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
+$(BUILD)/accuracy/crossings.so: tests/accuracy/crossings.c tests/accuracy/plugin_api.h
+	$(call say,HOSTCC ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $<
 $(BUILD)/accuracy/draws: tests/accuracy/draws.c
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)

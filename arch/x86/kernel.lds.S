@@ -62,6 +62,7 @@ SECTIONS
 		*(.rodata .rodata.str* .rodata.cst* .rodata.trampoline .data.rel.ro .data.rel.ro.*)
 		TABLE(__ex_table)
 		TABLE(smap_sites)
+		TABLE(clock_reads)
 		TABLE(static_key_sites)
 		TABLE(point_fences)
 		TABLE(boot_params)

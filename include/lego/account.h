@@ -3,15 +3,15 @@
 #define LEGO_ACCOUNT_H
 
 /*
- * CPU time accounting for times(), getrusage() and /proc. A task's CPU time is exact
- * (task_exec_cycles()). Its division into user and system time is exact if the profilers know the
- * user time; otherwise it is in proportion to timer ticks.
+ * CPU times for times(), getrusage() and /proc, from the accounts of <lego/cputime.h>.
  */
 
 #include <lego/types.h>
 
+struct cputime;
 struct process;
 struct pt_regs;
+struct task;
 
 /*
  * Charges this tick to the context that it interrupted. Called by the timer interrupt, interrupts
@@ -24,25 +24,29 @@ struct cpu_times {
 	u64 system_ns;
 };
 
-#define USER_CYCLES_UNKNOWN (~0ULL) /* the profilers have stored nothing */
+/*
+ * Divides a thread's or a process's own time into user time and the rest. *times has the result
+ * before, 0 at first: neither part becomes less, though the clocks of two CPUs may differ a little.
+ * The caller guards *times.
+ */
+void cpu_times_set(struct cpu_times *times, const struct cputime *time);
 
 /*
- * Divides total_ns into user_ns and the rest. *times has the previous result, 0 at first: neither
- * part decreases, even if user_ns is not exact. The caller guards *times.
+ * Compute the times of a thread, whose proc->lock is held, and of all threads of a process,
+ * including ended ones. No part is ever less than the one that was returned before. Any context but
+ * NMI.
  */
-void cpu_times_set_user(struct cpu_times *times, u64 total_ns, u64 user_ns);
-
-/* Does the same in proportion to ticks. */
-void cpu_times_divide(struct cpu_times *times, u64 total_ns, u64 user_ticks, u64 system_ticks);
-
-/* Computes the times of all threads of a process, including ended ones. Any context but NMI. */
+void task_cpu_times(struct task *task, struct cpu_times *times);
 void process_cpu_times(struct process *proc, struct cpu_times *times);
 
-/* A CPU's ticks since boot. */
+/* A CPU's times since boot, in clock ticks (100 a second). Any context but NMI. */
 struct cpu_ticks {
 	u64 user, system, irq, idle;
 };
-void account_cpu_ticks(unsigned int cpu, struct cpu_ticks *ticks);
+void account_cpu_times(unsigned int cpu, struct cpu_ticks *ticks);
+
+/* Returns how many ticks a CPU has had. */
+u64 account_nr_ticks(unsigned int cpu);
 
 /*
  * Returns the runnable tasks averaged over 1, 5 and 15 minutes, as fixed point with 16 bits of

@@ -67,7 +67,7 @@ struct mm {
 	u64 max_pages;	    /* the maximum of nr_pages so far */
 	u64 nr_tables;	    /* page tables of the last level */
 
-	bool oom_killed; /* the out-of-memory killer has freed its pages; it gets no new ones */
+	bool gets_no_pages; /* those that it had are freed: its process ends, or memory is out */
 
 	struct mm_layout layout;
 	struct file *exe_file; /* the program, which cannot be written to; NULL: not yet known */
@@ -78,6 +78,13 @@ struct mm {
 void mm_set_exe_file(struct mm *mm, struct file *file);
 struct mm *mm_alloc(void);  /* refs 1, kernel half shared; NULL when out of memory */
 void mm_put(struct mm *mm); /* process context; the last reference frees all. */
+
+/*
+ * Frees all pages, for the last thread of a process that ends, unless another process shares them.
+ * The areas remain. Process context; no CPU uses mm.
+ */
+void mm_drop_pages(struct mm *mm);
+
 static inline void mm_get(struct mm *mm)
 {
 	DEBUG_ASSERT(atomic_read(&mm->refs) > 0);

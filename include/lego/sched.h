@@ -12,6 +12,7 @@
 #include <asm/ptrace.h>
 #include <lego/account.h>
 #include <lego/atomic.h>
+#include <lego/cputime.h>
 #include <lego/list.h>
 #include <lego/mm.h>
 #include <lego/percpu.h>
@@ -99,6 +100,7 @@ struct process {
 	spinlock_t lock; /* guards the fields of this group; taken with interrupts off */
 	struct list_head threads;
 	unsigned int nr_threads;
+	unsigned int nr_staying;   /* of these, threads that have not begun to leave */
 	unsigned int nr_charged;   /* threads that its user is charged for: see user.c */
 	unsigned int nr_own_files; /* threads that have a table of descriptors of their own */
 	bool exiting;	/* exit_group or a fatal signal: all threads exit before user mode */
@@ -110,11 +112,11 @@ struct process {
 	bool shares_files; /* CLONE_FILES: files may be another process's, too */
 	int exit_status;   /* wait status: code << 8 | signal */
 	struct kernel_sigaction sigactions[NR_SIGNALS];
-	struct sigpending pending; /* for any thread */
-	u64 exited_exec_cycles;	   /* CPU time of threads that are gone */
-	u64 exited_user_ticks, exited_system_ticks;
-	struct cpu_times cpu_times; /* as last returned: see cpu_times_divide() */
-	u64 exited_faults;	    /* page faults of threads that are gone */
+	struct sigpending pending;  /* for any thread */
+	struct cputime exited_time; /* of threads that are gone, as the next three */
+	u64 exited_voluntary, exited_involuntary;
+	u64 exited_faults;
+	struct cpu_times cpu_times; /* as last returned */
 	u64 max_pages;		    /* the most pages that any former mm had mapped at a time */
 	/*
 	 * Sums over the children that were waited for and their descendants; max_pages is a
@@ -178,8 +180,7 @@ struct task {
 	int state; /* enum task_state */
 	unsigned int cpu;
 	bool on_rq;
-	bool on_cpu; /* still on its stack; cleared by the next task after the switch */
-	bool need_resched;
+	bool on_cpu;	   /* still on its stack; cleared by the next task after the switch */
 	bool memory_short; /* own use: took from the memory reserve, waits before user mode */
 	cpumask_t cpus_allowed;
 	u64 slice_end_ns;
@@ -187,11 +188,30 @@ struct task {
 	u64 wait_addr;
 	u64 sum_exec_cycles; /* time on a CPU */
 	u64 exec_start_cycles;
+	/*
+	 * Time by owner. While it runs, the CPU's sums at the switch are subtracted, and the rest
+	 * is in these sums.
+	 */
+	struct cputime cputime;
+	u32 cputime_owner;		  /* while it does not run */
+	u64 nr_voluntary, nr_involuntary; /* switches to other tasks */
 
-	/* Set by other threads with proc->lock held; read by the thread itself without. */
-	bool killed;	     /* exit before user mode */
-	bool took_signal;    /* killed by a signal of its own: its call returns an error as usual */
-	bool signal_pending; /* there is a signal to handle, or a stop: see signal_deliver() */
+	/*
+	 * What is to be done before user mode, in one word: see exit_to_user_mode(). Other threads
+	 * set `killed` and `signal_pending` with proc->lock held; the thread itself reads without.
+	 */
+	union {
+		struct {
+			bool killed;	     /* exit */
+			bool need_resched;   /* call schedule(); guarded by the run queue lock */
+			bool signal_pending; /* a signal or a stop: see signal_deliver() */
+			bool rseq_event;     /* switched out since user mode was left: see rseq.c */
+			bool has_new_frame;  /* a call changed the registers: only IRET loads all */
+		};
+		u64 user_work;
+	};
+	bool is_gone;	  /* what it still does is the kernel's; it reads its process no more */
+	bool took_signal; /* killed by a signal of its own: its call returns an error as usual */
 
 	/* Signals, guarded by proc->lock; the thread itself may read the masks without. */
 	struct sigpending pending;
@@ -214,9 +234,8 @@ struct task {
 		bool private;
 	} restart;
 
-	u64 user_ticks, system_ticks; /* account.c */
-	struct cpu_times cpu_times;   /* as last returned: see cpu_times_divide() */
-	u64 nr_faults;		      /* successful page faults */
+	struct cpu_times cpu_times; /* as last returned */
+	u64 nr_faults;		    /* successful page faults */
 
 	/* Used by the thread itself only. */
 	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */
@@ -225,8 +244,7 @@ struct task {
 	void __user *robust_list;
 	void __user *rseq_area;
 	u32 rseq_len, rseq_sig;
-	u32 rseq_cpu;	 /* the value of cpu_id in rseq_area */
-	bool rseq_event; /* switched out since user mode was left: see rseq.c */
+	u32 rseq_cpu; /* the value of cpu_id in rseq_area */
 	struct profile_task profile;
 	struct lock_stack locks; /* own use */
 };
@@ -307,7 +325,7 @@ unsigned int sched_nr_runnable(unsigned int cpu);
 /* Returns the number of context switches so far, on all CPUs. */
 u64 sched_nr_switches(void);
 
-/* Returns a task's CPU time so far, in TSC cycles. */
+/* Returns all of a task's time on a CPU so far, in TSC cycles. Any context but NMI. */
 u64 task_exec_cycles(struct task *task);
 
 /* Restricts a task to the CPUs in the mask, at least one of which is online. Process context. */
@@ -351,8 +369,17 @@ void task_get(struct task *task);
 void task_put(struct task *task);
 
 /*
- * Does the work left before user mode: exits if killed, reschedules, handles signals. Called by
- * arch. Interrupts are off at call and return.
+ * Returns true if there is work before user mode. Interrupts are off: whoever adds some later also
+ * interrupts this CPU, which takes the interrupt as soon as it is in user mode.
+ */
+static __always_inline bool has_user_work(const struct task *task)
+{
+	return READ_ONCE(task->user_work);
+}
+
+/*
+ * Does this work: exits if killed, reschedules, handles signals. Called by arch at every return to
+ * user mode. Interrupts are off at call and return.
  */
 void exit_to_user_mode(struct pt_regs *regs);
 void exit_call_to_user_mode(struct pt_regs *regs); /* the same, after a system call */

@@ -72,14 +72,6 @@ static void print_differences(const struct leak_counts *before, const struct lea
 	slab_debug_print_since(before->serial);
 }
 
-static u64 nr_ticks(unsigned int cpu)
-{
-	struct cpu_ticks ticks;
-
-	account_cpu_ticks(cpu, &ticks);
-	return ticks.user + ticks.system + ticks.irq + ticks.idle;
-}
-
 /*
  * Waits until every CPU has had a tick, even if a busy host delays one; but not longer than
  * MAX_NAP_NS.
@@ -91,10 +83,10 @@ static void nap(void)
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu)
-		before[cpu] = nr_ticks(cpu);
+		before[cpu] = account_nr_ticks(cpu);
 	sleep_until_ns(clock_monotonic_ns() + POLL_NS);
 	for_each_online_cpu(cpu) {
-		while (nr_ticks(cpu) == before[cpu] && clock_monotonic_ns() < give_up_ns)
+		while (account_nr_ticks(cpu) == before[cpu] && clock_monotonic_ns() < give_up_ns)
 			sleep_until_ns(clock_monotonic_ns() + POLL_NS);
 	}
 }

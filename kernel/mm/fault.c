@@ -194,7 +194,7 @@ static int fault_once(struct mm *mm, u64 addr, u32 access)
 	struct vma *vma;
 
 	rw_mutex_lock_read(&mm->lock);
-	vma = mm->oom_killed ? NULL : vma_find(mm, addr);
+	vma = mm->gets_no_pages ? NULL : vma_find(mm, addr);
 	if (vma && access_allowed(vma, access))
 		error = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
 	else if (vma)

@@ -63,16 +63,10 @@ struct mm *mm_alloc(void)
 	return mm;
 }
 
-void mm_put(struct mm *mm)
+static void unmap_all(struct mm *mm)
 {
 	struct vma *vma;
 
-	DEBUG_ASSERT(atomic_read(&mm->refs) > 0);
-	might_sleep();
-	if (!atomic_dec_and_test(&mm->refs))
-		return;
-	mm_list_remove(mm);
-	DEBUG_ASSERT(vma_tree_is_sound(&mm->areas, mm->nr_vmas));
 	tlb_leave_mm(mm);
 	for_each_vma(vma, mm) {
 		u64 start = vma->start;
@@ -82,6 +76,27 @@ void mm_put(struct mm *mm)
 			vma = vma->next;
 		pages_unmap(mm, start, vma->end);
 	}
+}
+
+void mm_drop_pages(struct mm *mm)
+{
+	rw_mutex_lock_write(&mm->lock);
+	if (atomic_read(&mm->refs) == 1) {
+		mm->gets_no_pages = true;
+		unmap_all(mm);
+	}
+	rw_mutex_unlock_write(&mm->lock);
+}
+
+void mm_put(struct mm *mm)
+{
+	DEBUG_ASSERT(atomic_read(&mm->refs) > 0);
+	might_sleep();
+	if (!atomic_dec_and_test(&mm->refs))
+		return;
+	mm_list_remove(mm);
+	DEBUG_ASSERT(vma_tree_is_sound(&mm->areas, mm->nr_vmas));
+	unmap_all(mm);
 	BUG_ON(mm->nr_pages);
 	vma_free_all(mm);
 	pgd_free(mm->pgd);

@@ -118,7 +118,7 @@ static void take_pages(struct mm *mm)
 	struct vma *vma;
 
 	rw_mutex_lock_write(&mm->lock);
-	mm->oom_killed = true;
+	mm->gets_no_pages = true;
 	for_each_vma(vma, mm) {
 		if (!(vma->flags & MAP_SHARED))
 			pages_unmap(mm, vma->start, vma->end);

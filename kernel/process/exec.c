@@ -305,6 +305,7 @@ static int enter_program(struct program *prog, const char *path, const char *con
 	commit(prog, path, mm, &copies);
 	drop_copies(&copies);
 	thread_start_user(regs, prog->image.start, sp);
+	current->has_new_frame = true;
 	return 0;
 }
 

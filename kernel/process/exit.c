@@ -54,9 +54,45 @@ static void leave_mm(struct task *task)
 	unsigned long flags = local_irq_save();
 
 	task->mm = NULL;
-	profile_task_changed(task);
 	mm_switch(mm, NULL);
 	local_irq_restore(flags);
+}
+
+/* Returns true for the last thread of a process that begins to leave it. */
+static bool is_last_to_leave(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool last = --proc->nr_staying == 0;
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return last;
+}
+
+/*
+ * Frees what the process has, in its last thread, so that this is part of its CPU time. Its report
+ * needs the areas of its memory.
+ */
+static void drop_resources(struct process *proc)
+{
+	wait_event(&proc->exit_wait, READ_ONCE(proc->nr_threads) == 1);
+	signal_stop_timers(proc);
+	posix_timers_delete(proc);
+	mm_drop_pages(proc->mm);
+	process_drop_files(proc);
+}
+
+/*
+ * Ends a thread's own CPU time, for the accounts, its profile and samples. What it does from now on
+ * is the kernel's.
+ */
+static void end_account(struct task *task)
+{
+	cputime_set_owner(CPUTIME_EXIT);
+	WRITE_ONCE(task->is_gone, true);
+	profile_task_changed(task);
+	if (!task->proc)
+		cputime_end_kernel_thread(task);
+	profile_task_exit(task);
 }
 
 /* For an assertion. Returns true if nr_threads is right. proc->lock is held. */
@@ -70,11 +106,8 @@ static __maybe_unused bool threads_are_counted(const struct process *proc)
 	return nr && nr == proc->nr_threads;
 }
 
-/*
- * Removes a thread from its process. Returns true for the last thread. Afterwards the process may
- * change or be freed at any time.
- */
-static bool leave_process(struct process *proc, struct task *task, int status)
+/* Removes a thread from its process, which may change at any time from then on. */
+static void leave_process(struct process *proc, struct task *task, int status)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool last;
@@ -86,10 +119,10 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
 	/* Read with the lock held, or the CPU time of the process could go back. */
-	proc->exited_exec_cycles += task_exec_cycles(task);
-	proc->exited_user_ticks += task->user_ticks;
-	proc->exited_system_ticks += task->system_ticks;
+	cputime_add_task(task, &proc->exited_time);
 	proc->exited_faults += task->nr_faults;
+	proc->exited_voluntary += task->nr_voluntary;
+	proc->exited_involuntary += task->nr_involuntary;
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
 	list_del(&task->thread_node);
 	/* With the lock held, because timers may own some of these signals. */
@@ -103,7 +136,6 @@ static bool leave_process(struct process *proc, struct task *task, int status)
 	wake_up_all(&proc->exit_wait);
 	if (!last)
 		signal_thread_gone(proc);
-	return last;
 }
 
 static bool count_unreported(struct process *proc, void *nr)
@@ -130,12 +162,9 @@ static void end_process(struct process *proc)
 {
 	might_sleep();
 	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads));
-	signal_stop_timers(proc);
-	posix_timers_delete(proc);
 	profile_process_exit(proc);
 	WRITE_ONCE(proc->reported, true);
 	process_drop_mm(proc);
-	process_drop_files(proc);
 	if (proc->pid == INIT_PID) {
 		process_end_reports();
 		machine_power_off(shell_status(proc->exit_status));
@@ -143,6 +172,21 @@ static void end_process(struct process *proc)
 	if (proc->sid == proc->pid && READ_ONCE(proc->tty))
 		tty_session_exit(proc);
 	family_exit(proc);
+}
+
+/* Ends the process of a thread, too, if it is the last. */
+static void exit_process(struct process *proc, struct task *task, int status)
+{
+	bool last = is_last_to_leave(proc);
+
+	leave_mm(task);
+	if (last)
+		drop_resources(proc);
+	end_account(task);
+	leave_process(proc, task, status);
+	if (last)
+		end_process(proc);
+	process_put(proc);
 }
 
 void task_exit(int status)
@@ -160,13 +204,10 @@ void task_exit(int status)
 		clear_tid(task);
 	}
 	profile_trace(sched_process_exit, task);
-	profile_task_exit(task);
-	if (proc) {
-		leave_mm(task);
-		if (leave_process(proc, task, status))
-			end_process(proc);
-		process_put(proc);
-	}
+	if (proc)
+		exit_process(proc, task, status);
+	else
+		end_account(task);
 	local_irq_disable();
 	task->state = TASK_DEAD;
 	schedule();
@@ -225,16 +266,6 @@ void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
 	process_kill(current->proc, signal);
 }
 
-/*
- * Returns whether the thread must do something before user mode. Interrupts are off: whoever sets a
- * flag later also interrupts this CPU, which takes the interrupt as soon as it is in user mode.
- */
-static __always_inline bool has_work(const struct task *task)
-{
-	return unlikely(task->killed || task->need_resched || task->signal_pending ||
-			(task->rseq_event && task->rseq_area));
-}
-
 static noinline void work_before_user(struct pt_regs *regs)
 {
 	struct task *task = current;
@@ -249,30 +280,36 @@ static noinline void work_before_user(struct pt_regs *regs)
 			schedule();
 		else if (task->signal_pending)
 			signal_deliver(regs);
-		else if (task->rseq_event && task->rseq_area)
+		else
 			rseq_resume(regs);
 		local_irq_disable();
-	} while (has_work(task));
+	} while (has_user_work(task));
 }
 
-/* Called at every return to user mode. */
-void exit_to_user_mode(struct pt_regs *regs)
+/* Returns whether there is work. Whoever calls this returns by IRET, which loads any frame. */
+static bool begin_return(struct task *task)
 {
 	ASSERT_IRQS_OFF();
 	lock_check_leave("user mode");
-	if (has_work(current))
+	task->has_new_frame = false;
+	return has_user_work(task);
+}
+
+void exit_to_user_mode(struct pt_regs *regs)
+{
+	if (begin_return(current))
 		work_before_user(regs);
 }
 
 void exit_call_to_user_mode(struct pt_regs *regs)
 {
-	ASSERT_IRQS_OFF();
-	lock_check_leave("user mode");
-	if (!has_work(current))
+	struct task *task = current;
+
+	if (!begin_return(task))
 		return;
-	profile_return_begin(&current->profile);
+	profile_return_begin(&task->profile);
 	work_before_user(regs);
-	profile_return_end(&current->profile);
+	profile_return_end(&task->profile);
 }
 
 SYSCALL_DEFINE1(exit, int, code)

@@ -126,7 +126,7 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
 	pid_get(proc->sid);
 	process_get(proc);
 	list_add_tail(&task->thread_node, &proc->threads);
-	proc->nr_threads = 1;
+	proc->nr_threads = proc->nr_staying = 1;
 	pid_set_process(proc->pid, proc);
 	list_add_tail(&proc->all_node, &process_list);
 	spin_unlock_irqrestore(&process_tree_lock, flags);

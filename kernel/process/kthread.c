@@ -61,6 +61,7 @@ static int init_main(void *arg)
 	struct init_start *start = arg;
 	int error;
 
+	cputime_begin_call();
 	profile_syscall_enter(NR_EXECVE);
 	error = do_execve(start->argv[0], start->argv, start->envp, task_pt_regs(current));
 	profile_syscall_exit(error);

@@ -91,6 +91,8 @@ void rseq_resume(struct pt_regs *regs)
 
 	might_sleep();
 	task->rseq_event = false;
+	if (!task->rseq_area)
+		return;
 	if (write_cpu(task) || abort_cs(task, regs))
 		signal_force_fault(SIGSEGV, SI_KERNEL, 0, regs, "bad rseq area");
 }
@@ -102,7 +104,7 @@ void rseq_copy(struct task *child, const struct task *parent)
 	child->rseq_len = parent->rseq_len;
 	child->rseq_sig = parent->rseq_sig;
 	child->rseq_cpu = RSEQ_CPU_UNINIT;
-	child->rseq_event = true;
+	child->rseq_event = child->rseq_area;
 }
 
 static long unregister(struct task *task, void __user *area, u32 len, u32 sig)

@@ -270,6 +270,7 @@ int process_add_thread(struct process *proc, struct task *task)
 	} else {
 		list_add_tail(&task->thread_node, &proc->threads);
 		proc->nr_threads++;
+		proc->nr_staying++;
 		proc->nr_own_files += task->has_own_files;
 		process_get(proc);
 		pid_set_process(task->pid, proc);

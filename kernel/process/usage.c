@@ -22,7 +22,7 @@ struct tms {
 
 u64 process_exec_cycles_locked(struct process *proc)
 {
-	u64 cycles = proc->exited_exec_cycles;
+	u64 cycles = cputime_own(&proc->exited_time);
 	struct task *task;
 
 	ASSERT_HELD(&proc->lock);
@@ -54,34 +54,29 @@ static void get_own(struct process *proc, struct usage *usage)
 	struct task *task;
 
 	process_cpu_times(proc, &usage->times);
-	usage->nr_voluntary = usage->nr_involuntary = 0;
-	profile_add_switches(proc, &usage->nr_voluntary, &usage->nr_involuntary);
 	flags = spin_lock_irqsave(&proc->lock);
 	usage->nr_faults = proc->exited_faults;
+	usage->nr_voluntary = proc->exited_voluntary;
+	usage->nr_involuntary = proc->exited_involuntary;
 	usage->max_pages = most_pages(proc);
-	list_for_each_entry(task, &proc->threads, thread_node)
+	list_for_each_entry(task, &proc->threads, thread_node) {
 		usage->nr_faults += READ_ONCE(task->nr_faults);
+		usage->nr_voluntary += READ_ONCE(task->nr_voluntary);
+		usage->nr_involuntary += READ_ONCE(task->nr_involuntary);
+	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
 static void get_thread(struct task *task, struct usage *usage)
 {
 	struct process *proc = task->proc;
-	u64 total_ns, user_cycles = USER_CYCLES_UNKNOWN;
 	unsigned long flags;
 
 	usage->nr_faults = task->nr_faults;
-	usage->nr_voluntary = usage->nr_involuntary = 0;
-	profile_add_own_switches(&task->profile, &usage->nr_voluntary, &usage->nr_involuntary);
-	profile_get_own_user_cycles(&user_cycles);
-	total_ns = cycles_to_ns(task_exec_cycles(task));
+	usage->nr_voluntary = task->nr_voluntary;
+	usage->nr_involuntary = task->nr_involuntary;
 	flags = spin_lock_irqsave(&proc->lock);
-	if (user_cycles != USER_CYCLES_UNKNOWN)
-		cpu_times_set_user(&task->cpu_times, total_ns, cycles_to_ns(user_cycles));
-	else
-		cpu_times_divide(&task->cpu_times, total_ns, READ_ONCE(task->user_ticks),
-				 READ_ONCE(task->system_ticks));
-	usage->times = task->cpu_times;
+	task_cpu_times(task, &usage->times);
 	usage->max_pages = most_pages(proc);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }

@@ -114,11 +114,10 @@ static int compare_findings(const void *a_, const void *b_)
 
 void findings_print(const struct report *report, const struct report_summary *sums)
 {
-	const struct profile_lives *lives = &sums->lives;
 	const struct finding_scope scope = {
 		.report = report,
 		.sums = sums,
-		.cpu_ns = os_cycles_to_ns(lives->cycles - pf_min(lives->cycles, lives->off_cycles)),
+		.cpu_ns = os_cycles_to_ns(report_cpu_cycles(&sums->lives)),
 		.wall_ns = report->wall_ns,
 	};
 

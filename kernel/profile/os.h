@@ -84,11 +84,12 @@
 /* Calls set(value) for a parameter name=value of the command line, before profile_init(). */
 #define OS_BOOT_PARAM(ident, name, form, set) BOOT_PARAM(ident, name, form, set)
 
-#define os_for_each_cpu(cpu)	     for_each_possible_cpu(cpu)
-#define os_cpu_relax()		     cpu_relax()
+#define os_for_each_cpu(cpu) for_each_possible_cpu(cpu)
+#define os_cpu_relax()	     cpu_relax()
 
 /* Tasks and processes, as the hooks get them. */
-#define os_task_exec_cycles(pt)	     task_exec_cycles_of(container_of(pt, struct task, profile))
+#define os_task_exec_cycles(pt) \
+	task_exec_cycles((struct task *)container_of(pt, struct task, profile))
 #define os_syscall_nr()		     ((u32)task_pt_regs(current)->orig_rax)
 #define os_current_dying()	     (task_killed(current) && !READ_ONCE(current->took_signal))
 #define os_task_profile(task)	     (&(task)->profile)
@@ -122,10 +123,10 @@
 #define os_current_task()      current
 #define os_task_idle(task)     ((task)->pid == 0)
 #define os_task_tid(task)      ((u32)(task)->pid)
-/* Returns the pid of a task's process. 0: the task has none, or is leaving it. */
+/* Returns the pid of a task's process. 0: the task has none, or has left it. */
 static inline u32 os_task_pid(const struct task *task)
 {
-	return task->proc && task->mm ? (u32)task->proc->pid : 0;
+	return task->proc && !READ_ONCE(task->is_gone) ? (u32)task->proc->pid : 0;
 }
 
 /*
@@ -336,15 +337,50 @@ static inline void os_wait_for_interrupt(bool halt)
 #define os_drop_fences()		 point_clock_drop_fences()
 
 /*
- * Returns the CPU time so far of any task, in cycles. Interrupts are off. In a panic, a stopped CPU
- * may hold the lock, so the sum is read without it.
+ * Adds a thread's CPU times so far. Any context but NMI, also in a panic. A kernel without such
+ * accounts has OS_HAS_CPU_TIMES 0; then reports do not divide CPU time.
  */
-static inline u64 task_exec_cycles_of(const struct task *task)
+#define OS_HAS_CPU_TIMES		 IS_ENABLED(CONFIG_CPU_ACCOUNTING)
+
+static inline void add_cpu_times(struct profile_cpu_times *times, const struct cputime *from)
 {
-	if (!panic_in_progress())
-		return task_exec_cycles((struct task *)task);
-	return task->sum_exec_cycles + (task->on_cpu ? rdtsc() - task->exec_start_cycles : 0);
+	times->user += from->cycles[CPUTIME_USER];
+	times->calls += from->cycles[CPUTIME_SYSTEM];
+	times->faults += from->cycles[CPUTIME_FAULT];
+	times->exceptions += from->cycles[CPUTIME_EXCEPTION];
+	times->irqs += from->cycles[CPUTIME_IRQ] + from->cycles[CPUTIME_NMI];
+	times->kernel += from->cycles[CPUTIME_REPORT] + from->cycles[CPUTIME_EXIT];
 }
+
+static inline void os_task_cpu_times(const struct profile_task *pt, struct profile_cpu_times *times)
+{
+	struct cputime time = { 0 };
+
+	cputime_add_task((struct task *)container_of(pt, struct task, profile), &time);
+	add_cpu_times(times, &time);
+}
+
+/* Stores who had the time of all CPUs since boot. Same contexts. */
+static inline void os_machine_times(struct profile_machine_times *times)
+{
+	struct cputime_machine machine;
+
+	*times = (struct profile_machine_times){ 0 };
+	cputime_of_machine(&machine);
+	add_cpu_times(&times->threads, &machine.all);
+	times->nr_cpus = machine.nr_cpus;
+	times->nmis = machine.all.cycles[CPUTIME_NMI];
+	times->threads.irqs -= times->nmis;
+	times->threads.calls -= machine.idle_cycles + machine.kernel_thread_cycles;
+	times->kernel_threads = machine.kernel_thread_cycles;
+	times->reports = machine.all.cycles[CPUTIME_REPORT];
+	times->ends_of_threads = machine.all.cycles[CPUTIME_EXIT];
+	times->idle = machine.idle_cycles;
+}
+
+/* Enclose the printing of a report on the console, which is no time of the thread that prints. */
+#define os_begin_report()		 cputime_set_owner(CPUTIME_REPORT)
+#define os_end_report(owner)		 cputime_set_owner(owner)
 
 /*
  * Allocates zeroed memory. Returns NULL if there is none. Any context but NMI, also with locks

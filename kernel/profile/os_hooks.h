@@ -20,7 +20,8 @@
  *	os_add(var, n), os_call(fn), os_call_1(fn, a), os_call_with(fn, a, b, c, d),
  *	os_saves_registers
  *	OS_U64_IS_LONG						defined if u64 is unsigned long
- *	os_cycles(), os_cycles_halves(&low, &high), os_current_profile(), os_off_cycles(pt)
+ *	os_cycles(), os_entry_cycles(), os_cycles_halves(&low, &high), os_current_profile(),
+ *	os_off_cycles(pt)
  *
  * The last two are macros that may use the task structure. <lego/profile_syscall.h> expands them,
  * so it is included where that structure is complete.
@@ -35,6 +36,7 @@
 #else
 
 #include <asm/point_clock.h>
+#include <lego/cputime.h>
 #include <lego/percpu.h>
 #include <lego/static_key.h>
 #include <lego/types.h>
@@ -106,8 +108,15 @@ typedef struct static_key os_key_t;
 /* Stores both halves, of 32 bits each, in variables of type u64. */
 #define os_cycles_halves(low, high)	   rdtsc_halves(low, high)
 
+/* Returns when the system call that has just begun entered the kernel, in os_cycles(). */
+#define os_entry_cycles() \
+	(IS_ENABLED(CONFIG_CPU_ACCOUNTING) ? this_cpu_read(cpu_account.entry_cycles) : rdtsc())
+
+/* Makes the call begin now. Its thread does not leave the CPU before it reads os_entry_cycles(). */
+#define os_entry_again()     cputime_begin_call()
+
 /* The current task's part of the profiler. */
-#define os_current_profile()		   (&current->profile)
+#define os_current_profile() (&current->profile)
 
 /*
  * Returns how long the thread has been off a CPU, in cycles, since any fixed moment. Only

@@ -345,8 +345,18 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #ifndef os_task_code_map
 #define os_task_code_map(task) ((void)(task), 0u)
 #endif
+/* For threads that are on a CPU all the time, as for os_off_cycles(). */
 #ifndef os_task_exec_cycles
 #define os_task_exec_cycles(pt) ((void)(pt), os_cycles())
+#endif
+#ifndef OS_HAS_CPU_TIMES
+#define OS_HAS_CPU_TIMES	     0
+#define os_task_cpu_times(pt, times) ((void)(pt), (void)(times))
+#define os_machine_times(times)	     ((void)(times))
+#endif
+#ifndef os_begin_report
+#define os_begin_report()    0
+#define os_end_report(owner) ((void)(owner))
 #endif
 #ifndef OS_NO_SYSCALL
 #define OS_NO_SYSCALL		    0xffff

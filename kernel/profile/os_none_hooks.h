@@ -74,6 +74,11 @@ typedef struct {
 #define os_siginfo_t void
 #endif
 
+#ifndef os_entry_cycles
+#define os_entry_cycles() os_cycles()
+#define os_entry_again()  ((void)0)
+#endif
+
 /* A thread is on a CPU all the time. */
 #ifndef os_off_cycles
 #define os_off_cycles(pt) ((void)(pt), (u64)0)

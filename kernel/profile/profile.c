@@ -105,15 +105,6 @@ void profile_reset(void)
 	CALL_ALL(reset);
 }
 
-bool profiler_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles)
-{
-	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) {
-		if (p->add_fault_cycles)
-			return p->add_fault_cycles(pt, exec_cycles, cycles);
-	}
-	return false;
-}
-
 void report_print_warnings(void)
 {
 	CALL_ALL(warn);

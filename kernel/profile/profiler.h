@@ -85,19 +85,9 @@ struct profiler {
 	void (*task_init)(os_task_t *task);
 	void (*task_exit)(struct profile_task *pt);
 
-	/*
-	 * Adds a thread's CPU time so far in page faults and interrupts that hit its user code.
-	 * exec_cycles is all of its CPU time so far. Returns false if some were not counted. Any
-	 * context but NMI.
-	 */
-	bool (*add_fault_cycles)(const struct profile_task *pt, u64 exec_cycles, u64 *cycles);
-
 	const struct profiler_file *files; /* the last one has a path of NULL */
 	const struct profiler_process_file *process_files;
 };
-
-/* Calls add_fault_cycles() of the profiler that has it. Returns false if there is none. */
-bool profiler_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles);
 
 #define PROFILER(ident) \
 	static const struct profiler profiler_##ident pf_used pf_section("profilers") pf_aligned(8)

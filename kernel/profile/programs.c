@@ -41,17 +41,14 @@ static void add_lives(struct profile_lives *to, const struct profile_lives *from
 	to->nr_preempted += from->nr_preempted;
 	to->ready_cycles += from->ready_cycles;
 	to->nr_migrations += from->nr_migrations;
-	to->fault_cycles += from->fault_cycles;
-	to->irq.cycles += from->irq.cycles;
-	to->irq.call_cycles += from->irq.call_cycles;
-	to->irq.fault_cycles += from->irq.fault_cycles;
+	for (u32 i = 0; i < sizeof(to->cpu) / sizeof(u64); i++)
+		((u64 *)&to->cpu)[i] += ((u64 *)&from->cpu)[i];
 }
 
 static void add_summary(struct report_summary *to, const struct report_summary *from)
 {
 	to->nr_processes += from->nr_processes;
 	to->nr_calls += from->nr_calls;
-	to->call_cpu_ns += from->call_cpu_ns;
 	to->nr_faults += from->nr_faults;
 	add_lives(&to->lives, &from->lives);
 }
@@ -123,9 +120,7 @@ void programs_read(struct report_summary *total)
 
 static u64 cpu_cycles(const struct row *row)
 {
-	const struct profile_lives *lives = &row->sums.lives;
-
-	return lives->cycles - pf_min(lives->cycles, lives->off_cycles);
+	return report_cpu_cycles(&row->sums.lives);
 }
 
 static int compare_rows(const void *a, const void *b)

@@ -18,6 +18,13 @@ os_task_t *report_printer;
 static os_text_t *report_text; /* NULL: the console */
 static void (*report_output)(const char *fmt, va_list args);
 
+u64 report_cpu_cycles(const struct profile_lives *lives)
+{
+	u64 off = lives->off_cycles + lives->cpu.kernel;
+
+	return lives->cycles - pf_min(lives->cycles, off);
+}
+
 void report_to(os_text_t *text)
 {
 	report_text = text;

@@ -72,13 +72,14 @@ void report_print_whole(const void *why);
 
 /* Sums of one process or several, for the first lines of a report. Profilers fill them in. */
 struct report_summary {
-	bool has_calls; /* system calls are counted, with their CPU time */
+	bool has_calls; /* system calls are counted */
 	u64 nr_processes;
 	u64 nr_calls;
-	u64 call_cpu_ns;
 	u64 nr_faults;
 	struct profile_lives lives;
 };
+/* Returns the CPU time of threads, without the kernel's own work. */
+u64 report_cpu_cycles(const struct profile_lives *lives);
 typedef void report_add_fn(const char *program, const struct report_summary *part);
 
 /* profile.c: these call the functions of all profilers. */

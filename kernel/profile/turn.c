@@ -63,21 +63,24 @@ static void print_cost(void)
 static void print_scope(struct report *report, const char *why)
 {
 	u64 nr = ++nr_reports, begin_cycles = os_cycles();
+	bool on_console = report_is_on_console();
+	u32 owner = on_console ? os_begin_report() : 0;
 
 	os_assert(printing);
 	report->top = top;
 	report->wide = wide;
 	report->histogram = histogram;
-	nr_begun += report_is_on_console();
+	nr_begun += on_console;
 	report_print_heading(nr, report, why);
 	report_print_warnings();
 	report_print_tables(report);
 	if (!report->proc)
 		print_cost();
 	report_printf("profile: end of report %lu\n", nr);
-	if (report_is_on_console()) {
+	if (on_console) {
 		nr_ended++;
 		pf_write_once(console_cycles, console_cycles + os_cycles() - begin_cycles);
+		os_end_report(owner);
 	}
 }
 

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/account.h>
 
+#include <asm/tsc.h>
 #include <lego/assert.h>
+#include <lego/cputime.h>
 #include <lego/irq.h>
-#include <lego/math64.h>
 #include <lego/process.h>
 #include <lego/smp.h>
 
 /*
- * Accounts CPU time by ticks. Each tick is charged as a whole to the context that it interrupted,
- * in the counters of its CPU and, for a user thread, of the thread. Only that CPU writes to either.
- * The boot CPU samples the load every few seconds.
+ * What the tick does for the accounts, and the CPU times that programs are told. The boot CPU
+ * samples the load every few seconds.
  */
 
 #define LOAD_INTERVAL_NS (5 * NSEC_PER_SEC)
 #define LOAD_SHIFT	 16
 #define NR_LOADS	 3
-
-static DEFINE_PER_CPU(struct cpu_ticks, cpu_ticks);
 
 static u64 loads[NR_LOADS];
 static u64 next_load_ns = LOAD_INTERVAL_NS;
@@ -52,25 +50,23 @@ static void sample_load(void)
 	}
 }
 
+/* Without exact accounts, the owner that the tick has interrupted gets all of the period. */
+static void charge_period(void)
+{
+	u32 owner = this_cpu_read(cpu_account.interrupted);
+
+	if (!IS_ENABLED(CONFIG_CPU_ACCOUNTING) && owner != CPUTIME_SYSTEM)
+		this_cpu_add(cpu_account.sums.cycles[owner], tsc_khz * 1000 / tick_hz);
+}
+
 void account_tick(const struct pt_regs *regs)
 {
 	struct task *task = current;
 
 	ASSERT_IRQS_OFF();
-	if (user_mode(regs)) {
-		this_cpu_inc(cpu_ticks.user);
-		WRITE_ONCE(task->user_ticks, task->user_ticks + 1);
-	} else if (irq_depth() > 1) {
-		this_cpu_inc(cpu_ticks.irq);
-	} else if (task == sched_idle_task(smp_processor_id())) {
-		this_cpu_inc(cpu_ticks.idle);
-	} else {
-		this_cpu_inc(cpu_ticks.system);
-		WRITE_ONCE(task->system_ticks, task->system_ticks + 1);
-	}
-	/*
-	 * A thread without an mm is exiting. A kernel thread of a test has an mm, but no process.
-	 */
+	this_cpu_inc(cpu_account.nr_ticks);
+	charge_period();
+	/* A kernel thread of a test has an mm, but no process. */
 	if (task->proc && task->mm && irq_depth() == 1) {
 		signal_charge_tick(task->proc, user_mode(regs));
 		process_limit_cpu(task->proc);
@@ -79,14 +75,31 @@ void account_tick(const struct pt_regs *regs)
 		sample_load();
 }
 
-void account_cpu_ticks(unsigned int cpu, struct cpu_ticks *ticks)
+u64 account_nr_ticks(unsigned int cpu)
 {
-	const struct cpu_ticks *from = &per_cpu(cpu_ticks, cpu);
+	return READ_ONCE(per_cpu(cpu_account, cpu).nr_ticks);
+}
 
-	ticks->user = READ_ONCE(from->user);
-	ticks->system = READ_ONCE(from->system);
-	ticks->irq = READ_ONCE(from->irq);
-	ticks->idle = READ_ONCE(from->idle);
+static u64 clock_ticks(u64 cycles)
+{
+	return cycles_to_ns(cycles) / NSEC_PER_TICK;
+}
+
+void account_cpu_times(unsigned int cpu, struct cpu_ticks *ticks)
+{
+	struct cputime all = { 0 }, idle = { 0 };
+	u64 total = cputime_add_cpu(cpu, &all), idle_cycles, irq, user;
+
+	cputime_add_task(sched_idle_task(cpu), &idle);
+	idle_cycles = idle.cycles[CPUTIME_SYSTEM];
+	user = all.cycles[CPUTIME_USER];
+	irq = all.cycles[CPUTIME_IRQ] + all.cycles[CPUTIME_NMI];
+	*ticks = (struct cpu_ticks){
+		.user = clock_ticks(user),
+		.irq = clock_ticks(irq),
+		.idle = clock_ticks(idle_cycles),
+		.system = clock_ticks(total - min(total, user + irq + idle_cycles)),
+	};
 }
 
 void account_load_averages(u64 averages[3])
@@ -95,49 +108,37 @@ void account_load_averages(u64 averages[3])
 		averages[i] = READ_ONCE(loads[i]);
 }
 
-void cpu_times_set_user(struct cpu_times *times, u64 total_ns, u64 user_ns)
+void cpu_times_set(struct cpu_times *times, const struct cputime *time)
 {
+	u64 total_ns = cycles_to_ns(cputime_own(time));
+	u64 user_ns = cycles_to_ns(time->cycles[CPUTIME_USER]);
+
 	/* Another thread has stored a later total. */
 	if (total_ns < times->user_ns + times->system_ns)
 		return;
 	times->user_ns = min(max(user_ns, times->user_ns), total_ns - times->system_ns);
-	DEBUG_ASSERT(times->user_ns + times->system_ns <= total_ns);
 	times->system_ns = total_ns - times->user_ns;
 }
 
-void cpu_times_divide(struct cpu_times *times, u64 total_ns, u64 user_ticks, u64 system_ticks)
+void task_cpu_times(struct task *task, struct cpu_times *times)
 {
-	u64 nr_ticks = user_ticks + system_ticks, user_ns = 0;
+	struct cputime time = { 0 };
 
-	/*
-	 * No tick has hit the process: it has run only briefly, in system calls or on the way to
-	 * exec.
-	 */
-	if (nr_ticks)
-		user_ns = mul_div_u64(total_ns, user_ticks, nr_ticks);
-	cpu_times_set_user(times, total_ns, user_ns);
+	ASSERT_HELD(&task->proc->lock);
+	cputime_add_task(task, &time);
+	cpu_times_set(&task->cpu_times, &time);
+	*times = task->cpu_times;
 }
 
 void process_cpu_times(struct process *proc, struct cpu_times *times)
 {
-	u64 user_cycles = USER_CYCLES_UNKNOWN, user, system, total_ns;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct cputime time = proc->exited_time;
 	struct task *task;
-	unsigned long flags;
 
-	/* Read before the total, so that the total is not less. */
-	profile_get_user_cycles(proc, &user_cycles);
-	total_ns = cycles_to_ns(process_exec_cycles(proc));
-	flags = spin_lock_irqsave(&proc->lock);
-	user = proc->exited_user_ticks;
-	system = proc->exited_system_ticks;
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		user += READ_ONCE(task->user_ticks);
-		system += READ_ONCE(task->system_ticks);
-	}
-	if (user_cycles != USER_CYCLES_UNKNOWN)
-		cpu_times_set_user(&proc->cpu_times, total_ns, cycles_to_ns(user_cycles));
-	else
-		cpu_times_divide(&proc->cpu_times, total_ns, user, system);
+	list_for_each_entry(task, &proc->threads, thread_node)
+		cputime_add_task(task, &time);
+	cpu_times_set(&proc->cpu_times, &time);
 	*times = proc->cpu_times;
 	spin_unlock_irqrestore(&proc->lock, flags);
 }

@@ -4,6 +4,7 @@
 #include "rq.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
+#include <lego/cputime.h>
 #include <lego/irq.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
@@ -86,6 +87,7 @@ void sched_init_cpu(void)
 	rq->idle = sched_idle_task(cpu);
 	rq->curr = rq->idle;
 	rq->idle->exec_start_cycles = rdtsc();
+	cputime_init_cpu();
 	this_cpu_write(current_task, rq->idle);
 	atomic_or_bits(&sched_cpus, BIT(cpu));
 }
@@ -95,8 +97,7 @@ void sched_init(void)
 	sched_init_cpu();
 }
 
-/* Locks the queue of the task's CPU, and returns it. */
-static struct rq *task_rq_lock(struct task *task)
+struct rq *task_rq_lock(struct task *task)
 {
 	ASSERT_IRQS_OFF();
 	for (;;) {
@@ -240,8 +241,12 @@ static void finish_switch(void)
 	profile_point_leave_cpu(context_switch);
 	if (push)
 		place_task(prev, sched_select_cpu(prev));
-	if (dead)
+	if (dead) {
+		u32 owner = cputime_set_owner(CPUTIME_EXIT);
+
 		task_put(prev);
+		cputime_set_owner(owner);
+	}
 }
 
 void schedule_tail(void)
@@ -307,7 +312,7 @@ static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 	WRITE_ONCE(rq->nr_switches, rq->nr_switches + 1);
 	WRITE_ONCE(rq->curr, next);
 	next->on_cpu = true;
-	prev->rseq_event = true;
+	prev->rseq_event = prev->rseq_area;
 	if (prev->mm != next->mm)
 		mm_switch(prev->mm, next->mm);
 	profile_task_runs(&next->profile);
@@ -317,12 +322,21 @@ static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 	finish_switch();
 }
 
+/* As Linux does: a thread that goes on sleeping has left its CPU voluntarily. */
+static void count_switch(struct task *task)
+{
+	if (task->state == TASK_RUNNING)
+		task->nr_involuntary++;
+	else
+		task->nr_voluntary++;
+}
+
 void schedule(void)
 {
 	unsigned long flags = local_irq_save();
 	struct task *prev = current, *next;
 	struct rq *rq = this_rq();
-	u64 now, now_ns;
+	u64 clock, now, now_ns;
 
 	profile_point_start_cpu(context_switch);
 	BUG_ON(in_irq());
@@ -331,7 +345,7 @@ void schedule(void)
 	spin_lock(&rq->lock);
 	WRITE_ONCE(prev->need_resched, false);
 	put_prev(rq, prev);
-	now = rdtsc();
+	clock = cputime_clock(&now);
 	now_ns = cycles_to_ns(now);
 	next = pick_next(rq, now_ns);
 
@@ -339,6 +353,8 @@ void schedule(void)
 	next->exec_start_cycles = now;
 	next->slice_end_ns = now_ns + SLICE_NS;
 	if (next != prev) {
+		count_switch(prev);
+		cputime_switch(prev, next, now, clock);
 		switch_task(rq, prev, next);
 		profile_switch_in(prev->exec_start_cycles);
 	} else {
@@ -453,18 +469,4 @@ bool task_is_off_cpu(struct task *task, bool *asleep)
 	spin_unlock(&rq->lock);
 	local_irq_restore(flags);
 	return off;
-}
-
-u64 task_exec_cycles(struct task *task)
-{
-	unsigned long flags = local_irq_save();
-	struct rq *rq = task_rq_lock(task);
-	u64 cycles = task->sum_exec_cycles;
-	u64 now = rdtsc();
-
-	if (rq->curr == task && now > task->exec_start_cycles)
-		cycles += now - task->exec_start_cycles;
-	spin_unlock(&rq->lock);
-	local_irq_restore(flags);
-	return cycles;
 }

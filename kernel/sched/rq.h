@@ -41,6 +41,9 @@ static inline bool task_allowed(const struct task *task, unsigned int cpu)
 	return READ_ONCE(task->cpus_allowed) >> cpu & 1;
 }
 
+/* Locks the queue of the task's CPU, and returns it. Interrupts are off. */
+struct rq *task_rq_lock(struct task *task);
+
 /* Returns true if the CPU is idle. Only a guess if the lock is not held. */
 static inline bool rq_is_idle(const struct rq *rq)
 {

@@ -15,7 +15,7 @@ struct truth_args {
 	uint64_t start, stop;		      /* addresses that begin and end the window */
 	uint64_t stubs, syscall, nmi, thread; /* entries of the kernel, and of new threads */
 	uint64_t switch_stack;
-	uint64_t schedule;     /* reads the clock, then calls switch_stack() */
+	uint64_t schedule;     /* schedule() reads the clock in it before switch_stack() */
 	uint64_t idle, sample; /* cpu_idle(), sample_take() */
 	uint64_t timer;	       /* vector */
 	bool samples_by_nmi;

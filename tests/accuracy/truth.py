@@ -76,7 +76,7 @@ def plugin_argument(
         "switch": "switch_stack",
         "idle": IDLE,
         "sample": "sample_take",
-        "schedule": "schedule",
+        "schedule": "cputime_clock",
     }
     words = [f"{word}={symbols.addr[name]:#x}" for word, name in at.items()]
     words += [f"work={symbols.addr[name]:#x}" for name in WORK if name in symbols.addr]

@@ -71,8 +71,10 @@ def test_slow_call(report_of):
     assert found.strace.rows[0].usecs_per_call > 100
     calls = found.summary.cpu_parts["system calls"]
     assert calls > 0.6 * found.summary.cpu_us
-    # The table counts wall time, which is CPU time here because this program never waits.
-    assert abs(calls - found.strace.total.ns / 1000) < 10
+    # The table counts wall time, which is CPU time here because this program never waits. It has
+    # faults of calls, and lacks the way back to user mode.
+    faults = found.summary.cpu_parts["page faults"]
+    assert 0.95 * calls < found.strace.total.ns / 1000 < calls + faults
 
 
 def test_slow_faults(report_of):
@@ -85,7 +87,7 @@ def test_slow_faults(report_of):
     # The point counts the same faults, but not those before the execve, nor the entry code.
     point = found.process_points.row("page_fault")
     assert 0 <= found.summary.nr_faults - point.nr < 10
-    assert point.ns / 1000 <= faults < 1.1 * point.ns / 1000
+    assert 1.1 * point.ns / 1000 <= faults < 1.2 * point.ns / 1000
 
 
 def test_slow_producer(report_of):
@@ -136,12 +138,15 @@ def test_slow_cpu(report_of):
 
 
 def test_uncounted_numbers_are_left_out(boot):
-    """With waits and strace off, the summary leaves out the numbers it would get wrong."""
+    """
+    With waits and strace off, the summary leaves out the numbers it would get wrong. The kernel's
+    accounts do not depend on them.
+    """
     append = "profile.waits=off profile.strace=off"
     log = boot("slow-producer", icount=True, initrd=diagnosis.IMAGE, append=append).log
     lines = report.Lines(log).lines
     (cpu,) = (line for line in lines if line.startswith("CPU time: "))
-    assert re.search(r" = not divided 0\.\d+$", cpu)
+    assert re.search(r" = user code 0\.\d+ \+ system calls 0\.\d+ \+ page faults 0\.\d+$", cpu)
     (waited,) = (line for line in lines if line.startswith("waited: "))
     assert re.search(r" = unknown 0\.[12]\d+$", waited)
     (events,) = (line for line in lines if line.startswith("events: "))

@@ -80,19 +80,16 @@ static bool run_crew(struct crew *crew, unsigned int nr, void (*work)(struct wor
 static struct crew crew;
 static cpumask_t working_cpus;
 static bool work_is_over;
-
-static u64 idle_ticks(unsigned int cpu)
-{
-	struct cpu_ticks ticks;
-
-	account_cpu_ticks(cpu, &ticks);
-	return ticks.idle;
-}
+static u64 first_ticks[CONFIG_NR_CPUS]; /* of each CPU, when its first worker ran */
 
 static void spin_until_over(struct worker *worker)
 {
 	while (!READ_ONCE(work_is_over)) {
-		atomic_or_bits(&working_cpus, BIT(smp_processor_id()));
+		unsigned int cpu = smp_processor_id();
+
+		if (!(READ_ONCE(working_cpus) >> cpu & 1))
+			first_ticks[cpu] = account_nr_ticks(cpu);
+		atomic_or_bits(&working_cpus, BIT(cpu));
 		cond_resched();
 	}
 }
@@ -104,16 +101,16 @@ static void spin_until_over(struct worker *worker)
 SELFTEST(sched, all_cpus_work)
 {
 	unsigned int nr = min(4 * nr_cpus, (unsigned int)MAX_WORKERS), cpu;
-	u64 idle_before[CONFIG_NR_CPUS];
+	u64 before[CONFIG_NR_CPUS];
 
 	WRITE_ONCE(work_is_over, false);
 	WRITE_ONCE(working_cpus, 0);
 	start_crew(&crew, nr, spin_until_over);
 	for_each_online_cpu(cpu)
-		idle_before[cpu] = idle_ticks(cpu);
+		before[cpu] = account_nr_ticks(cpu);
 	for_each_online_cpu(cpu) {
 		EXPECT(becomes(READ_ONCE(working_cpus) >> cpu & 1));
-		EXPECT(idle_ticks(cpu) - idle_before[cpu] <= MAX_IDLE_TICKS);
+		EXPECT(first_ticks[cpu] - before[cpu] <= MAX_IDLE_TICKS);
 	}
 	WRITE_ONCE(work_is_over, true);
 	EXPECT(crew_is_done(&crew));
@@ -457,21 +454,28 @@ SELFTEST(time, clocks_go_forward)
 	EXPECT(clock_realtime_ns() >= day_ns);
 }
 
-/* Each tick changes how the time is divided between user and system, but neither may shrink. */
+/* A reader that is late, or whose clock is behind, makes no part shrink. */
 SELFTEST(time, cpu_times_never_shrink)
 {
+	static const struct {
+		u64 user, system, user_after, system_after;
+	} steps[] = {
+		{ 0, 100, 0, 100 },	    { 1000, 100, 1000, 100 },  { 1000, 200, 1000, 200 },
+		{ 500, 650, 1000, 200 },    { 900, 2100, 1000, 2000 }, { 1500, 1900, 1400, 2000 },
+		{ 1500, 2000, 1500, 2000 },
+	};
 	struct cpu_times times = { 0 };
 
-	cpu_times_divide(&times, 100, 0, 0);
-	EXPECT(times.user_ns == 0 && times.system_ns == 100);
-	cpu_times_divide(&times, 1100, 1, 0);
-	EXPECT(times.user_ns == 1000 && times.system_ns == 100);
-	cpu_times_divide(&times, 1200, 1, 1);
-	EXPECT(times.user_ns == 1000 && times.system_ns == 200);
-	cpu_times_divide(&times, 1150, 0, 2);
-	EXPECT(times.user_ns == 1000 && times.system_ns == 200);
-	cpu_times_divide(&times, 3000, 3, 3);
-	EXPECT(times.user_ns == 1500 && times.system_ns == 1500);
+	for (u32 i = 0; i < ARRAY_SIZE(steps); i++) {
+		struct cputime time = { 0 };
+
+		time.cycles[CPUTIME_USER] = ns_to_cycles_up(steps[i].user * NSEC_PER_USEC);
+		time.cycles[CPUTIME_SYSTEM] = ns_to_cycles_up(steps[i].system * NSEC_PER_USEC);
+		time.cycles[CPUTIME_REPORT] = time.cycles[CPUTIME_EXIT] = NSEC_PER_SEC;
+		cpu_times_set(&times, &time);
+		EXPECT_EQ((times.user_ns + 500) / NSEC_PER_USEC, steps[i].user_after);
+		EXPECT_EQ((times.system_ns + 500) / NSEC_PER_USEC, steps[i].system_after);
+	}
 }
 
 SELFTEST(time, udelay_is_long_enough)

@@ -312,50 +312,6 @@ SELFTEST(waits, reading_loses_no_first_wait)
 	sched_set_affinity(current, ~0UL);
 }
 
-#define HANDLER_NS (2 * NSEC_PER_MSEC)
-
-static bool handler_ran;
-
-static void long_handler(struct timer *timer)
-{
-	u64 end_ns = clock_monotonic_ns() + HANDLER_NS;
-
-	while (clock_monotonic_ns() < end_ns)
-		cpu_relax();
-	WRITE_ONCE(handler_ran, true);
-}
-
-static void let_it_interrupt(void)
-{
-	unsigned long flags = local_irq_save();
-	struct timer timer;
-
-	timer_setup(&timer, long_handler);
-	handler_ran = false;
-	timer_start(&timer, clock_monotonic_ns());
-	local_irq_restore(flags);
-	while (!READ_ONCE(handler_ran))
-		cpu_relax();
-}
-
-/* The time of an interrupt handler counts for the interrupted thread and its system call. */
-SELFTEST(waits, interrupts_are_counted)
-{
-	const struct profile_irq_time *irq = &current->profile.irq;
-	u64 start = irq->cycles;
-
-	let_it_interrupt();
-	EXPECT(cycles_to_ns(irq->cycles - start) >= HANDLER_NS);
-	EXPECT_EQ(irq->call_cycles, 0);
-	EXPECT_EQ(irq->fault_cycles, 0);
-#ifdef CONFIG_PROFILE_STRACE
-	current->profile.seq++; /* as in a call */
-	let_it_interrupt();
-	current->profile.seq++;
-	EXPECT(cycles_to_ns(irq->call_cycles) >= HANDLER_NS);
-#endif
-}
-
 SELFTEST(waits, migrations_are_counted)
 {
 	u64 allowed = current->cpus_allowed, start, nr = nr_cpus > 1 ? 6 : 0;

@@ -49,7 +49,7 @@ typedef char os_lock_t;
 #define os_process_age_ns(proc)	  process_age_ns(proc)
 
 /* strace. */
-#define os_task_exec_cycles(pt) (os_cycles() - os_off_cycles(pt))
+#define os_task_exec_cycles(pt) task_exec_cycles(pf_container_of(pt, struct task, profile))
 #define os_syscall_nr()		(current->syscall)
 #define os_syscall_name(nr)	syscall_name(nr)
 

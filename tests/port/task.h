@@ -61,6 +61,12 @@ static inline u64 process_age_ns(const struct process *proc)
 	return cycles_to_ns(read_cycles() - proc->start_cycles);
 }
 
+/* Returns the CPU time of any task so far. */
+static inline u64 task_exec_cycles(const struct task *task)
+{
+	return task->ran_cycles + (task == current ? read_cycles() - task->on_since_cycles : 0);
+}
+
 /* In schedule(), this difference grows by the time that the task was not running. */
 static inline u64 task_off_cycles(const struct task *task)
 {

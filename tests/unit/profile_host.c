@@ -13,6 +13,8 @@ u64 host_wait_addr;
 u64 host_now;
 u64 host_step;
 u64 host_off;
+struct profile_cpu_times host_cpu_times;
+struct profile_machine_times host_machine_times;
 u64 host_nr;
 int host_nr_fences_dropped;
 bool host_idle;

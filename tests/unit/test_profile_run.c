@@ -33,6 +33,7 @@ static void end(unsigned int i)
 	host_current = &tasks[i];
 	pt->created_cycles = host_now - 5000;
 	host_off = pt->created_cycles + 2000;
+	host_cpu_times = (struct profile_cpu_times){ .user = 3000 };
 	profile_task_exit(&tasks[i]);
 	profile_process_exit(&procs[i]);
 }
@@ -151,6 +152,7 @@ static void test_programs(void **state)
 	host_call(0, 2000, 5);
 	tasks[0].profile.created_cycles = host_now - 9000;
 	host_off = host_now - 7000; /* its CPU time is 7 us */
+	host_cpu_times = (struct profile_cpu_times){ .user = 7000 };
 	assert_string_equal(host_log, "");
 	profile_end_reports();
 	assert_non_null(strstr(host_log, ": run of 259 processes, 1 still running, 0.000 s\n"));

@@ -58,6 +58,7 @@ static int setup(void **state)
 	in_lock = false;
 	host_now = 1000;
 	host_off = 0;
+	host_cpu_times = (struct profile_cpu_times){ 0 };
 	if (!ready) {
 		profile_process_init(&producer_proc);
 		profile_process_init(&consumer_proc);
@@ -433,39 +434,6 @@ static void test_switched_off(void **state)
 			       "recording of waits was off for 0.000008 s"));
 }
 
-static void interrupt(u64 from, u64 to)
-{
-	host_now = from;
-	profile_irq_begin();
-	host_now = to;
-	profile_irq_end();
-}
-
-/* Time in interrupts counts for the thread and for its current page fault or system call. */
-static void test_interrupts(void **state)
-{
-	const struct profile_irq_time *irq = &consumer.profile.irq;
-
-	go_to(&consumer, 2);
-	interrupt(2000, 2100);
-	host_now = 3000;
-	profile_fault_begin(&consumer.profile);
-	interrupt(3000, 3020);
-	profile_fault_end(&consumer.profile);
-	interrupt(4000, 4003);
-	assert_int_equal(irq->cycles, 123);
-	assert_int_equal(irq->fault_cycles, 20);
-	assert_int_equal(irq->call_cycles, 0);
-	/* The interrupt began while recording was off, so its start is unknown. */
-	assert_int_equal(host_file_write("profile/waits", "off"), 0);
-	interrupt(5000, 5100);
-	profile_irq_begin();
-	assert_int_equal(host_file_write("profile/waits", "on"), 0);
-	host_now = 5200;
-	profile_irq_end();
-	assert_int_equal(irq->cycles, 123);
-}
-
 static void test_migrations(void **state)
 {
 	static const unsigned int cpus[] = { 1, 1, 0, 2, 2 };
@@ -479,34 +447,36 @@ static void test_migrations(void **state)
 	assert_int_equal(consumer.profile.nr_waits, 5);
 }
 
-/* The summary has times from the scheduler and from the records. */
+/* The summary has times from the scheduler, from the kernel's accounts, and from the records. */
 static void test_summary(void **state)
 {
 	consumer.profile.created_cycles = 1000;
 	wait_and_run("pipe", 1002000, 5002000, 5402000);
-	consumer.profile.fault_cycles = 100000;
-	consumer.profile.irq = (struct profile_irq_time){ 50000, .fault_cycles = 20000 };
+	host_cpu_times =
+		(struct profile_cpu_times){ 3000000, 2000000, 400000, 50000, 30000, 120000 };
 	/* Off its CPU for 4.4 of 10 ms. */
 	host_off = 4400000 + 1000;
 	host_now = 10001000;
 	profile_task_exit(&consumer);
 	host_log_clear();
 	profile_process_exit(&consumer_proc);
-	assert_non_null(strstr(host_log, "CPU time: 0.005600 s, 1 thread = not divided 0.005470 + "
-					 "page faults 0.000080 + interrupts 0.000050\n"));
+	assert_non_null(strstr(host_log, "CPU time: 0.005480 s, 1 thread = user code 0.003000 + "
+					 "system calls 0.002000 + page faults 0.000400 + other "
+					 "exceptions 0.000050 + interrupts 0.000030\n"));
 	assert_non_null(
 		strstr(host_log, "waited: 0.004400 s = pipe 0.004000 + for a CPU 0.000400\n"));
-	assert_non_null(strstr(host_log, "events: 7 page faults\n"));
+	assert_non_null(strstr(host_log, "events: 7 page faults, 0 context switches\n"));
 	/* Parts that are zero are left out. A process that has not waited has no such line. */
 	setup(NULL);
 	host_now = 2000000;
 	consumer.profile.created_cycles = 1000;
 	host_off = 1000 + 1;
+	host_cpu_times = (struct profile_cpu_times){ .user = 1998000 };
 	profile_task_exit(&consumer);
 	host_log_clear();
 	profile_process_exit(&consumer_proc);
-	assert_non_null(strstr(host_log, "CPU time: 0.001998 s, 1 thread = not divided 0.001998\n"
-					 "events: 7 page faults\n"));
+	assert_non_null(strstr(host_log, "CPU time: 0.001998 s, 1 thread = user code 0.001998\n"
+					 "events: 7 page faults, 0 context switches\n"));
 }
 
 /* Makes the report of a process that slept from 1 ms after its start until `woken`. */
@@ -570,7 +540,6 @@ int main(void)
 		cmocka_unit_test_setup(test_waits_on_two_cpus_are_one_row, setup),
 		cmocka_unit_test_setup(test_reset_drops_waits_and_wakers, setup),
 		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
-		cmocka_unit_test_setup(test_interrupts, setup),
 		cmocka_unit_test_setup(test_migrations, setup),
 		cmocka_unit_test_setup(test_summary, setup),
 		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),

@@ -2,7 +2,9 @@
 #include <asm/traps.h>
 
 #include <asm/irqflags.h>
+#include <lego/cputime.h>
 #include <lego/errno.h>
+#include <lego/irq.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
 
@@ -19,8 +21,7 @@ static bool is_restart_code(long ret)
 	return ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK;
 }
 
-/* Handles a system call. As in Linux, the number is in eax; the upper half of rax is ignored. */
-notrace void do_syscall_64(struct pt_regs *regs)
+notrace bool do_syscall_64(struct pt_regs *regs)
 {
 	unsigned long nr = (u32)regs->orig_rax;
 	long ret = -ENOSYS;
@@ -39,11 +40,29 @@ notrace void do_syscall_64(struct pt_regs *regs)
 	profile_trace(sys_exit, nr, ret);
 	might_sleep(); /* nothing is held any more */
 	local_irq_disable();
+	lock_check_leave("user mode");
+	if (likely(!has_user_work(current)))
+		return true;
 	exit_call_to_user_mode(regs);
+	return false;
 }
 
-notrace void do_vector(struct pt_regs *regs, unsigned int vector)
+static u32 vector_owner(unsigned int vector)
 {
+	if (vector >= NR_EXCEPTIONS)
+		return CPUTIME_IRQ;
+	return vector == TRAP_PAGE_FAULT ? CPUTIME_FAULT : CPUTIME_EXCEPTION;
+}
+
+notrace u32 do_vector(struct pt_regs *regs, unsigned int vector, u64 now_cycles)
+{
+	u32 before = CPUTIME_SYSTEM;
+
+	/* An exception in an NMI is part of it. */
+	if (likely(!in_nmi())) {
+		before = cputime_enter(vector_owner(vector), now_cycles);
+		this_cpu_write(cpu_account.interrupted, user_mode(regs) ? CPUTIME_USER : before);
+	}
 	if (vector < NR_EXCEPTIONS)
 		do_exception(regs, vector);
 	else
@@ -52,6 +71,7 @@ notrace void do_vector(struct pt_regs *regs, unsigned int vector)
 		regs->orig_rax = ~0ULL; /* not a system call */
 		exit_to_user_mode(regs);
 	}
+	return before;
 }
 
 /* Handles a frame that iretq refused. The user chose its values, so the process gets the signal. */

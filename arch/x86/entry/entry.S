@@ -16,15 +16,24 @@
 #include <asm/smap.h>
 #include <asm/traps.h>
 #include <generated/asm-offsets.h>
+#include <lego/cputime.h>
 
 #define RFLAGS_TF 0x00000100
 #define RFLAGS_RF 0x00010000
 
-/* Saves the registers below rsi. The top of struct pt_regs, down to orig_rax, is already there. */
-.macro SAVE_REGS_BELOW_RSI
+/*
+ * Save the registers down to rax, and those below. The top of struct pt_regs, down to orig_rax, is
+ * already there.
+ */
+.macro SAVE_REGS_TO_RAX
+	pushq	%rdi
+	pushq	%rsi
 	pushq	%rdx
 	pushq	%rcx
 	pushq	%rax
+.endm
+
+.macro SAVE_REGS_BELOW_RAX
 	pushq	%r8
 	pushq	%r9
 	pushq	%r10
@@ -37,14 +46,11 @@
 	pushq	%r15
 .endm
 
-.macro SAVE_REGS
-	pushq	%rdi
-	pushq	%rsi
-	SAVE_REGS_BELOW_RSI
-.endm
-
-/* Restores all registers except those in the CPU's own frame. Leaves orig_rax at (%rsp). */
-.macro RESTORE_REGS
+/*
+ * Restore all registers except those in the CPU's own frame.
+ * The second macro leaves orig_rax at (%rsp).
+ */
+.macro RESTORE_REGS_BELOW_RAX
 	popq	%r15
 	popq	%r14
 	popq	%r13
@@ -55,12 +61,101 @@
 	popq	%r10
 	popq	%r9
 	popq	%r8
+.endm
+
+.macro RESTORE_REGS_FROM_RAX
 	popq	%rax
 	popq	%rcx
 	popq	%rdx
 	popq	%rsi
 	popq	%rdi
 .endm
+
+/* Where a register is once those below rax are restored. */
+#define ABOVE_RAX(reg) (PT_##reg - PT_RAX)(%rsp)
+
+/*
+ * Accounts of CPU time (<lego/cputime.h>). READ_CLOCK loads this CPU's clock into rax and changes
+ * rdx. If an NMI comes before its last instruction has ended, cputime_nmi() lets it begin again.
+ * The others begin or end the time of an owner at the clock in rax. OWNER_ENDS means the present
+ * owner in the kernel; it and OWNER_BEGINS, whose owner is a value in memory, change rcx.
+ */
+#ifdef CONFIG_CPU_ACCOUNTING
+#define SUM_OF(owner) %gs:cpu_account + 8 * owner(%rip)
+
+.macro READ_CLOCK tsc
+.Lread_\@:
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	.ifnb \tsc
+	movq	%rax, \tsc
+	.endif
+.Lsubtract_\@:
+	subq	SUM_OF(CPUTIME_NMI), %rax
+	.pushsection clock_reads, "a"
+	.quad	.Lread_\@, .Lsubtract_\@
+	.popsection
+.endm
+
+.macro USER_ENDS
+	addq	%rax, SUM_OF(CPUTIME_USER)
+.endm
+
+/* As long as USER_ENDS: the sampler's lateness is in instructions, and equal for both entries. */
+.macro USER_HAS_ENDED
+	nop
+.endm
+
+.macro USER_BEGINS
+	subq	%rax, SUM_OF(CPUTIME_USER)
+.endm
+
+.macro OWNER_ENDS
+	movl	%gs:cpu_account + ACCOUNT_OWNER(%rip), %ecx
+	addq	%rax, %gs:cpu_account(, %rcx, 8)
+.endm
+
+.macro OWNER_BEGINS owner
+	movl	\owner, %ecx
+	subq	%rax, %gs:cpu_account(, %rcx, 8)
+	movl	%ecx, %gs:cpu_account + ACCOUNT_OWNER(%rip)
+.endm
+
+.macro NMI_BEGINS start
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	movq	%rax, \start
+.endm
+
+.macro NMI_ENDS start
+	rdtsc
+	shlq	$32, %rdx
+	orq	%rdx, %rax
+	subq	\start, %rax
+	addq	%rax, SUM_OF(CPUTIME_NMI)
+.endm
+#else
+.macro READ_CLOCK tsc
+.endm
+.macro USER_ENDS
+.endm
+.macro USER_HAS_ENDED
+.endm
+.macro USER_BEGINS
+.endm
+.macro OWNER_ENDS
+.endm
+.macro OWNER_BEGINS owner
+	movl	\owner, %ecx
+	movl	%ecx, %gs:cpu_account + ACCOUNT_OWNER(%rip)
+.endm
+.macro NMI_BEGINS start
+.endm
+.macro NMI_ENDS start
+.endm
+#endif
 
 /*
  * Calls fn(regs, ...). The ABI wants an alignment at calls from which a frame is 8 bytes off. The
@@ -89,38 +184,43 @@ ENTRY(syscall_entry)
 	pushq	$USER_CS
 	pushq	%rcx
 	pushq	%rax
-	SAVE_REGS
+	SAVE_REGS_TO_RAX
+	READ_CLOCK tsc=%gs:cpu_account+ACCOUNT_ENTRY(%rip)
+	USER_ENDS
+	SAVE_REGS_BELOW_RAX
 	xorl	%ebp, %ebp
 	CALL_WITH_REGS do_syscall_64, .Lsyscall_return
 
 	/*
-	 * SYSRET is only for frames it can return to. With a non-canonical rip it would fault in
-	 * the kernel on the user's stack, and it cannot set RF or single-step.
+	 * SYSRET is only for frames it can return to: it cannot set RF or single-step. The rip of a
+	 * frame that has not changed is canonical, because no code is in the last page of user
+	 * memory. rcx and r11 have the same values as rip and rflags.
 	 */
-	movq	PT_RCX(%rsp), %rcx
-	cmpq	%rcx, PT_RIP(%rsp)
-	jne	return_to_user
-	movq	PT_R11(%rsp), %r11
-	cmpq	%r11, PT_RFLAGS(%rsp)
-	jne	return_to_user
-	testq	$(RFLAGS_RF | RFLAGS_TF), %r11
+	testb	%al, %al
+	jz	return_to_user
+	testl	$(RFLAGS_RF | RFLAGS_TF), PT_R11(%rsp)
 	jnz	return_to_user
-	movabsq	$TASK_SIZE, %rax
-	cmpq	%rax, %rcx
-	jae	return_to_user
-	cmpq	$USER_CS, PT_CS(%rsp)
-	jne	return_to_user
-	cmpq	$USER_DS, PT_SS(%rsp)
-	jne	return_to_user
-	RESTORE_REGS
-	movq	PT_RSP - PT_ORIG_RAX(%rsp), %rsp
+	RESTORE_REGS_BELOW_RAX
+	movq	ABOVE_RAX(RCX), %rcx
+	movq	ABOVE_RAX(RSI), %rsi
+	movq	ABOVE_RAX(RDI), %rdi
+	READ_CLOCK
+	USER_BEGINS
+	movq	ABOVE_RAX(RDX), %rdx
+	movq	ABOVE_RAX(RAX), %rax
+	movq	ABOVE_RAX(RSP), %rsp
 	swapgs
 	sysretq
 END(syscall_entry)
 
 /* Returns to user mode with the frame at rsp. Interrupts are off. */
 ENTRY(return_to_user)
-	RESTORE_REGS
+	RESTORE_REGS_BELOW_RAX
+	READ_CLOCK
+	OWNER_ENDS
+	USER_BEGINS
+	movl	$CPUTIME_SYSTEM, %gs:cpu_account + ACCOUNT_OWNER(%rip)
+	RESTORE_REGS_FROM_RAX
 	addq	$8, %rsp
 	swapgs
 	.globl user_iretq
@@ -131,7 +231,8 @@ END(return_to_user)
 /* do_exception() resumes here if iretq refused the user frame at rsp. */
 ENTRY(bad_iret)
 	pushq	$-1
-	SAVE_REGS
+	SAVE_REGS_TO_RAX
+	SAVE_REGS_BELOW_RAX
 	CALL_WITH_REGS do_bad_iret
 	jmp	return_to_user
 END(bad_iret)
@@ -199,22 +300,40 @@ ENTRY(vector_entry)
 	pushq	%rsi
 	movq	8(%rsp), %rsi
 	movq	%rdi, 8(%rsp)
-	SAVE_REGS_BELOW_RSI
-	testb	$3, PT_CS(%rsp)
+	pushq	%rdx
+	pushq	%rcx
+	pushq	%rax
+	testb	$3, ABOVE_RAX(CS)
 	jz	1f
 	swapgs
+	READ_CLOCK
+	USER_ENDS
+	movq	%rax, %rdx
+	SAVE_REGS_BELOW_RAX
 	xorl	%ebp, %ebp
 	CALL_WITH_REGS do_vector
 	jmp	return_to_user
 
-	/* From the kernel. But at user_iretq the GS base is already the user's. */
-1:	cmpq	$user_iretq, PT_RIP(%rsp)
+	/* From the kernel. But at user_iretq the GS base and the time are already the user's. */
+1:	cmpq	$user_iretq, ABOVE_RAX(RIP)
 	jne	2f
 	swapgs
-2:	CALL_WITH_REGS do_vector, .Lvector_return
+	READ_CLOCK
+	USER_ENDS
+	jmp	3f
+2:	READ_CLOCK
+	USER_HAS_ENDED
+3:	movq	%rax, %rdx
+	SAVE_REGS_BELOW_RAX
+	CALL_WITH_REGS do_vector, .Lvector_return
 	cmpl	$NMI_OFFSET, %gs:irq_context(%rip)
 	jae	return_in_nmi
-	RESTORE_REGS
+	movl	%eax, PT_ORIG_RAX(%rsp)
+	RESTORE_REGS_BELOW_RAX
+	READ_CLOCK
+	OWNER_ENDS
+	OWNER_BEGINS ABOVE_RAX(ORIG_RAX)
+	RESTORE_REGS_FROM_RAX
 	addq	$8, %rsp
 	iretq
 END(vector_entry)
@@ -233,17 +352,15 @@ ENTRY(return_in_nmi)
 	movq	%rcx, -16(%rdi)
 	subq	$16, %rdi
 	movq	%rdi, PT_ORIG_RAX(%rsp)
-	RESTORE_REGS
+	RESTORE_REGS_BELOW_RAX
+	RESTORE_REGS_FROM_RAX
 	popq	%rsp
 	popfq
 	ret
 END(return_in_nmi)
 
 /* ebx: nonzero if the GS base was the user's. Callees preserve it. */
-.macro PARANOID_ENTRY
-	cld
-	ASM_CLAC
-	SAVE_REGS
+.macro SWAPGS_IF_USER
 	movl	$MSR_GS_BASE, %ecx
 	rdmsr
 	xorl	%ebx, %ebx
@@ -254,31 +371,47 @@ END(return_in_nmi)
 .Lkernel_gs_\@:
 .endm
 
+/* The time of the NMI begins early, so it is in the place of orig_rax. */
 ENTRY(nmi_entry)
 	pushq	$-1
-	PARANOID_ENTRY
+	cld
+	ASM_CLAC
+	SAVE_REGS_TO_RAX
+	NMI_BEGINS ABOVE_RAX(ORIG_RAX)
+	SAVE_REGS_BELOW_RAX
+	SWAPGS_IF_USER
 	CALL_WITH_REGS do_nmi
-	testl	%ebx, %ebx
+	movl	%ebx, %esi
+	RESTORE_REGS_BELOW_RAX
+	NMI_ENDS ABOVE_RAX(ORIG_RAX)
+	testl	%esi, %esi
 	jz	1f
 	swapgs
-1:	RESTORE_REGS
+1:	RESTORE_REGS_FROM_RAX
 	addq	$8, %rsp
 	iretq
 END(nmi_entry)
 
+.macro FATAL_ENTRY
+	cld
+	ASM_CLAC
+	SAVE_REGS_TO_RAX
+	SAVE_REGS_BELOW_RAX
+	SWAPGS_IF_USER
+.endm
+
 /*
  * These two do not return. CR2 still has the address of the fault that led to a double fault.
- *
  */
 ENTRY(double_fault_entry)
-	PARANOID_ENTRY
+	FATAL_ENTRY
 	movq	%cr2, %rsi
 	CALL_WITH_REGS do_double_fault
 END(double_fault_entry)
 
 ENTRY(machine_check_entry)
 	pushq	$-1
-	PARANOID_ENTRY
+	FATAL_ENTRY
 	CALL_WITH_REGS do_machine_check
 END(machine_check_entry)
 .Lentry_end:

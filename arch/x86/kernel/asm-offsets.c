@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <asm/ptrace.h>
+#include <lego/cputime.h>
 #include <lego/irq.h>
 
 /* Offsets for assembly: the build picks the "->" lines out of the compiler's output. */
@@ -12,7 +13,14 @@ void asm_offsets(void);
 void asm_offsets(void)
 {
 	REG(R11, r11);
+	REG(R10, r10);
+	REG(R9, r9);
+	REG(R8, r8);
+	REG(RAX, rax);
 	REG(RCX, rcx);
+	REG(RDX, rdx);
+	REG(RSI, rsi);
+	REG(RDI, rdi);
 	REG(ORIG_RAX, orig_rax);
 	REG(RIP, rip);
 	REG(CS, cs);
@@ -21,4 +29,6 @@ void asm_offsets(void)
 	REG(SS, ss);
 	DEFINE(PT_BYTES, sizeof(struct pt_regs));
 	DEFINE(NMI_OFFSET, NMI_OFFSET);
+	DEFINE(ACCOUNT_ENTRY, offsetof(struct cpu_account, entry_cycles));
+	DEFINE(ACCOUNT_OWNER, offsetof(struct cpu_account, owner));
 }

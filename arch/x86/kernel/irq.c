@@ -8,7 +8,6 @@
 #include <asm/vectors.h>
 #include <lego/bug.h>
 #include <lego/printk.h>
-#include <lego/profile.h>
 
 DEFINE_PER_CPU(unsigned int, irq_context);
 
@@ -35,11 +34,9 @@ static void unexpected(unsigned int vector)
 void do_irq(struct pt_regs *regs, unsigned int vector)
 {
 	this_cpu_add(irq_context, HARDIRQ_OFFSET);
-	profile_irq_begin();
 	if (likely(handlers[vector]))
 		handlers[vector](regs);
 	else
 		unexpected(vector);
-	profile_irq_end();
 	this_cpu_add(irq_context, -HARDIRQ_OFFSET);
 }

@@ -249,6 +249,7 @@ SYSCALL_DEFINE0(rt_sigreturn)
 		goto out_bad;
 	signal_set_blocked(uc.sigmask);
 	restore_context(regs, &uc.mcontext);
+	current->has_new_frame = true;
 	profile_syscall_sigreturn(regs->rip, regs->rsp);
 	if (fpu_restore_frame((const void __user *)uc.mcontext.fpstate))
 		goto out_bad;

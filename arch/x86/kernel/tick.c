@@ -22,6 +22,7 @@
 #include <asm/uart.h>
 #include <asm/vectors.h>
 #include <lego/account.h>
+#include <lego/cputime.h>
 #include <lego/boot.h>
 #include <lego/errno.h>
 #include <lego/params.h>
@@ -131,6 +132,15 @@ static unsigned int turn_owner(void)
 	return nr ? busy[rdtsc() / tick_cycles % nr] : smp_processor_id();
 }
 
+/* Lets other CPUs run. That time belongs to the code that this handler interrupts. */
+static void give_turn(void)
+{
+	u32 owner = cputime_set_owner(this_cpu_read(cpu_account.interrupted));
+
+	cpu_relax();
+	cputime_set_owner(owner);
+}
+
 /*
  * The handler. It sets the timer before the EOI, so that a deadline that passes in between is not
  * lost. It does not switch tasks: the return path reschedules.
@@ -149,13 +159,13 @@ static void timer_interrupt(struct pt_regs *regs)
 	 * and 12 % without this.
 	 */
 	if (unlikely(cpus_take_turns) && !ticks)
-		cpu_relax();
+		give_turn();
 	rearm();
 	profile_trace(local_timer_exit, VECTOR_TIMER);
 	apic_eoi();
 	/* After the timer is set: setting it can end the turn, which the owner needs. */
 	if (unlikely(cpus_take_turns) && ticks && turn_owner() != smp_processor_id())
-		cpu_relax();
+		give_turn();
 }
 
 void clock_start_tick(void)

@@ -8,6 +8,7 @@
 #include <asm/fpu.h>
 #include <asm/irqflags.h>
 #include <asm/smp.h>
+#include <asm/stacktrace.h>
 #include <asm/text_patch.h>
 #include <asm/uaccess.h>
 #include <lego/atomic.h>
@@ -130,6 +131,23 @@ static void log_unknown_nmi(const struct pt_regs *regs)
 }
 
 /*
+ * The entry code reads the clock in some instructions. If the NMI came after the first and before
+ * the end of the last one, its time would be missing: they begin again.
+ */
+static void repeat_clock_read(struct pt_regs *regs)
+{
+	static const struct clock_read {
+		u64 first, last;
+	} * read;
+	extern const struct clock_read __start_clock_reads[], __stop_clock_reads[];
+
+	for (read = __start_clock_reads; read < __stop_clock_reads; read++) {
+		if (regs->rip > read->first && regs->rip <= read->last)
+			regs->rip = read->first;
+	}
+}
+
+/*
  * NMIs that come at the same time are merged, so all possible senders are checked.
  *
  * Must not fault: the IRET of a nested exception would let the next NMI in, onto this stack.
@@ -145,6 +163,8 @@ notrace void do_nmi(struct pt_regs *regs)
 		selftest_nmi();
 	if (!handled)
 		log_unknown_nmi(regs);
+	if (IS_ENABLED(CONFIG_CPU_ACCOUNTING) && pc_in_entry(regs->rip))
+		repeat_clock_read(regs);
 	this_cpu_add(irq_context, -NMI_OFFSET);
 }
 

@@ -70,10 +70,8 @@ static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
 	int error = -EFAULT;
 
 	local_irq_enable();
-	profile_fault_begin(&current->profile);
 	if (addr < TASK_SIZE)
 		error = fault_user_address(error_code, addr);
-	profile_fault_end(&current->profile);
 	/* A killed thread exits now, and gets no signal. */
 	if (error && !task_killed(current)) {
 		trap_note_signal(TRAP_PAGE_FAULT, error_code, addr);

@@ -87,9 +87,7 @@ static bool look_at_own(struct process *proc, struct snapshot *snap)
 
 	if (task) {
 		memcpy(snap->comm, task->comm, sizeof(snap->comm));
-		cpu_times_divide(&task->cpu_times, cycles_to_ns(task_exec_cycles(task)),
-				 READ_ONCE(task->user_ticks), READ_ONCE(task->system_ticks));
-		snap->times = task->cpu_times;
+		task_cpu_times(task, &snap->times);
 		snap->nr_faults = READ_ONCE(task->nr_faults);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);

@@ -39,8 +39,8 @@ static int show_uptime(struct text *text, const void *unused)
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu) {
-		account_cpu_ticks(cpu, &ticks);
-		idle += ticks.idle * 100 / tick_hz;
+		account_cpu_times(cpu, &ticks);
+		idle += ticks.idle;
 	}
 	text_printf(text, "%llu.%02llu %llu.%02llu\n", U64(up_ns / NSEC_PER_SEC),
 		    U64(proc_clock_ticks(up_ns) % 100), U64(idle / 100), U64(idle % 100));
@@ -87,9 +87,8 @@ static int show_loadavg(struct text *text, const void *unused)
 static void show_cpu_line(struct text *text, const struct cpu_ticks *t)
 {
 	/* user nice system idle iowait irq softirq steal guest guest_nice */
-	text_printf(text, " %llu 0 %llu %llu 0 %llu 0 0 0 0\n", U64(t->user * 100 / tick_hz),
-		    U64(t->system * 100 / tick_hz), U64(t->idle * 100 / tick_hz),
-		    U64(t->irq * 100 / tick_hz));
+	text_printf(text, " %llu 0 %llu %llu 0 %llu 0 0 0 0\n", U64(t->user), U64(t->system),
+		    U64(t->idle), U64(t->irq));
 }
 
 static int show_stat(struct text *text, const void *unused)
@@ -99,7 +98,7 @@ static int show_stat(struct text *text, const void *unused)
 	unsigned int cpu;
 
 	for_each_online_cpu(cpu) {
-		account_cpu_ticks(cpu, &ticks);
+		account_cpu_times(cpu, &ticks);
 		all.user += ticks.user;
 		all.system += ticks.system;
 		all.irq += ticks.irq;
@@ -108,7 +107,7 @@ static int show_stat(struct text *text, const void *unused)
 	text_printf(text, "cpu ");
 	show_cpu_line(text, &all);
 	for_each_online_cpu(cpu) {
-		account_cpu_ticks(cpu, &ticks);
+		account_cpu_times(cpu, &ticks);
 		text_printf(text, "cpu%u", cpu);
 		show_cpu_line(text, &ticks);
 	}

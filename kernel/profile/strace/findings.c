@@ -100,9 +100,7 @@ static u64 nr_calls_of(const struct strace_snapshot *snap, const char *name)
 
 static void find_faults(const struct finding_scope *scope, const struct strace_snapshot *snap)
 {
-	const struct profile_lives *lives = &scope->sums->lives;
-	u64 cycles = lives->fault_cycles - pf_min(lives->fault_cycles, lives->irq.fault_cycles);
-	u64 ns = os_cycles_to_ns(cycles);
+	u64 ns = os_cycles_to_ns(scope->sums->lives.cpu.faults);
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	finding_of_cpu_time(scope, ns,

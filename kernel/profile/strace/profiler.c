@@ -125,7 +125,6 @@ static void summarize(os_process_t *proc, struct report_summary *summary)
 	before = strace_totals_of(&pp->before);
 	os_unlock(&strace_lock, flags);
 	summary->nr_calls = own.nr_calls + before.nr_calls;
-	summary->call_cpu_ns = own.cpu_ns + before.cpu_ns;
 }
 
 static void find(const struct finding_scope *scope)
@@ -146,13 +145,10 @@ static void visit_running(report_add_fn *add)
 	while (strace_snapshot_next(&serial, &copy)) {
 		struct report_summary part = {
 			.nr_calls = copy.before.nr_calls,
-			.call_cpu_ns = copy.before.cpu_ns,
 		};
 
-		for (u32 i = 0; i < copy.nr_entries; i++) {
+		for (u32 i = 0; i < copy.nr_entries; i++)
 			part.nr_calls += copy.entries[i].nr_calls;
-			part.call_cpu_ns += copy.entries[i].cpu_ns;
-		}
 		add(copy.name, &part);
 	}
 }

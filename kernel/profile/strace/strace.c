@@ -76,7 +76,6 @@ static void move_call(struct profile_task *pt, struct profile_syscall_row *row,
 		strace_begin_time(pt, row, pt->start_cycles);
 	} else {
 		pt->row = NULL;
-		pt->process->has_overflowed = true;
 		pt->process->own.overflow[why].nr_calls++;
 	}
 }
@@ -208,7 +207,6 @@ static void end_call_now(struct profile_task *pt, long ret)
 
 void strace_follow_notes(struct profile_task *pt)
 {
-	struct strace_kept kept;
 	bool cut_first;
 
 	os_assert_held(&strace_lock);
@@ -217,11 +215,8 @@ void strace_follow_notes(struct profile_task *pt)
 		    (s64)(pt->reset_cycles - pt->cut_cycles) >= 0;
 	if (cut_first && strace_in_flight(pt))
 		end_flight(pt);
-	if (pt->reset_cycles) {
-		kept = strace_keep_calls(pt);
+	if (pt->reset_cycles)
 		restart_task(pt, pt->reset_cycles, pt->reset_off_cycles);
-		strace_calls_moved(pt, kept);
-	}
 	if (pt->cut_cycles && strace_in_flight(pt))
 		end_call(pt, pt->cut_cycles - pt->start_cycles, pt->cut_off_cycles, 0);
 	pt->reset_cycles = 0;
@@ -237,15 +232,14 @@ static void begin_slowly(struct profile_task *pt, struct profile_syscall_row *ro
 	os_assert(!strace_in_flight(pt));
 	if (row) {
 		row->nr_calls += counts;
-		strace_begin(pt, row);
+		strace_begin(pt, row, os_entry_cycles());
 		return;
 	}
 	overflow->nr_calls += counts;
-	pt->process->has_overflowed = true;
 	pt->row = NULL;
 	pt->overflow = why;
 	pt->base_off_cycles = STRACE_HAS_DETAIL ? 0 - os_off_cycles(pt) : 0;
-	pt->start_cycles = os_cycles();
+	pt->start_cycles = os_entry_cycles();
 	pf_barrier();
 	pt->seq |= 1;
 }
@@ -320,7 +314,7 @@ void strace_enter_slowly(void)
 
 	if (row) {
 		row->nr_calls++;
-		strace_begin(pt, row);
+		strace_begin(pt, row, os_entry_cycles());
 	} else {
 		os_call(strace_enter_locked);
 	}
@@ -422,14 +416,11 @@ void strace_process_exec(struct profile_process *pp)
 {
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags = os_lock(&strace_lock);
-	struct strace_kept kept;
 
 	if (pt->process == pp) {
 		strace_read_task(pt);
 		strace_follow_notes(pt);
-		kept = strace_keep_calls(pt);
 		begin_program(pp, pt);
-		strace_calls_moved(pt, kept);
 	}
 	pp->nr_accumulated_threads = 1;
 	strace_begin_off_time(pp);
@@ -451,7 +442,6 @@ void strace_task_exit(struct profile_task *pt)
 	strace_end_return(pt);
 	strace_end_restarts(pt);
 	os_assert(!strace_in_flight(pt) && !pt->nr_restarts);
-	strace_end_user_time(pt);
 	strace_sum_fold_table(&pp->own, &pt->table);
 	pp->own.nr_backwards += pt->nr_backwards;
 	pp->own.nr_unfollowed += pt->nr_unfollowed;

@@ -219,25 +219,6 @@ static inline u64 strace_start_off_cycles(const struct profile_task *pt)
 void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cycles,
 			  u64 *off_cycles);
 
-/*
- * user_time.c: save the CPU time of the current thread's calls. The pair encloses code that removes
- * rows from its table. strace_lock is held.
- */
-struct strace_kept {
-	u64 exec_cycles, cycles;
-};
-struct strace_kept strace_keep_calls(const struct profile_task *pt);
-void strace_calls_moved(struct profile_task *pt, struct strace_kept kept);
-
-/* Adds the user time of an exiting thread to its process. The thread still has its table. */
-#if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
-void strace_end_user_time(struct profile_task *pt);
-#else
-static inline void strace_end_user_time(struct profile_task *pt)
-{
-}
-#endif
-
 /* Executes the requests that other threads have left for the current one. strace_lock is held. */
 void strace_follow_notes(struct profile_task *pt);
 

@@ -53,18 +53,6 @@ void waits_remove_task(struct profile_task *pt)
 	os_unlock(&waits_lock, flags);
 }
 
-void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary)
-{
-	const struct profile_process *pp = os_process_profile(proc);
-	unsigned long flags = os_lock(&waits_lock);
-
-	*voluntary += pp->lives.nr_waits - pp->lives.nr_preempted;
-	*involuntary += pp->lives.nr_preempted;
-	for (const struct profile_task *pt = pp->waits_walk.tasks; pt; pt = pt->waits_walk.next)
-		profile_add_own_switches(pt, voluntary, involuntary);
-	os_unlock(&waits_lock, flags);
-}
-
 static void set_times(struct wait_record *rec, const struct profile_task *pt)
 {
 	u64 now = os_cycles(), since = pf_read_once(waits_since_cycles);
@@ -153,10 +141,7 @@ static void visit_life(const struct profile_task *pt)
 	lives->nr_waits += pf_read_once(pt->nr_waits);
 	lives->nr_preempted += pf_read_once(pt->nr_preempted);
 	lives->nr_migrations += pf_read_once(pt->nr_migrations);
-	lives->fault_cycles += pf_read_once(pt->fault_cycles);
-	lives->irq.cycles += pf_read_once(pt->irq.cycles);
-	lives->irq.call_cycles += pf_read_once(pt->irq.call_cycles);
-	lives->irq.fault_cycles += pf_read_once(pt->irq.fault_cycles);
+	os_task_cpu_times(pt, &lives->cpu);
 }
 
 void waits_visit_running(report_add_fn *add)

@@ -108,6 +108,7 @@ static void add(u64 *sum, u64 n)
 static void end_life(struct profile_task *pt)
 {
 	struct profile_lives *lives = pt->waits_process ? &pt->waits_process->lives : NULL;
+	struct profile_cpu_times times = { 0 };
 
 	if (!lives)
 		return;
@@ -122,10 +123,9 @@ static void end_life(struct profile_task *pt)
 	add(&lives->off_cycles, os_off_cycles(pt) - pt->created_cycles);
 	add(&lives->ready_cycles, pt->ready_cycles);
 	add(&lives->nr_migrations, pt->nr_migrations);
-	add(&lives->fault_cycles, pt->fault_cycles);
-	add(&lives->irq.cycles, pt->irq.cycles);
-	add(&lives->irq.call_cycles, pt->irq.call_cycles);
-	add(&lives->irq.fault_cycles, pt->irq.fault_cycles);
+	os_task_cpu_times(pt, &times);
+	for (u32 i = 0; i < sizeof(times) / sizeof(u64); i++)
+		add((u64 *)&lives->cpu + i, ((u64 *)&times)[i]);
 }
 
 /* All threads have added their lives to the process. */
@@ -195,7 +195,6 @@ PROFILER(waits) = {
 	.process_release = waits_remove_process,
 	.task_init = begin_life,
 	.task_exit = end_life,
-	.add_fault_cycles = waits_add_fault_cycles,
 	.files = files,
 	.process_files = process_files,
 };

@@ -18,7 +18,6 @@
 #define INTERRUPT_DEPTH 6
 
 os_key_t profile_waits_key;
-OS_DEFINE_PER_CPU(u64, profile_irq_start);
 
 /* The part of a record's key that is known before the stack is walked. */
 struct wait_key {
@@ -172,50 +171,6 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 	pt->woken_cycles = os_cycles();
 }
 
-/* Returns a thread's CPU time until now, since any fixed moment. */
-static u64 cpu_cycles(const struct profile_task *pt)
-{
-	return os_cycles() - os_off_cycles(pt);
-}
-
-void profile_fault_began(struct profile_task *pt)
-{
-	pt->fault_start_cycles = cpu_cycles(pt);
-}
-
-void profile_fault_ended(struct profile_task *pt)
-{
-	if (pt->fault_start_cycles)
-		pt->fault_cycles += cpu_cycles(pt) - pt->fault_start_cycles;
-	pt->fault_start_cycles = 0;
-}
-
-pf_noinline void profile_irq_ended(void)
-{
-	struct profile_task *pt = os_current_profile();
-	u64 start = os_this_cpu_read(profile_irq_start), cycles = os_cycles() - start;
-
-	stack_collect_poll();
-	/* If the interrupt came while waits were off, the start is that of an older one. */
-	if (start < pf_read_once(waits_since_cycles))
-		return;
-	pt->irq.cycles += cycles;
-	if (pt->fault_start_cycles)
-		pt->irq.fault_cycles += cycles;
-	else if (profile_in_call(pt))
-		pt->irq.call_cycles += cycles;
-}
-
-bool waits_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles)
-{
-	u64 start = pf_read_once(pt->fault_start_cycles);
-
-	*cycles += pt->fault_cycles + pt->irq.cycles - pt->irq.call_cycles - pt->irq.fault_cycles;
-	if (start && start < exec_cycles)
-		*cycles += exec_cycles - start;
-	return !off_time_total_ns(&waits_off_time);
-}
-
 static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, u64 asleep,
 				   u64 ready)
 {
@@ -268,6 +223,7 @@ pf_noinline void profile_wait_ended(u64 now)
 
 	if (os_task_idle(task))
 		return;
+	stack_collect_poll();
 	os_regs_here(&regs);
 	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16 | pt->call_phase;
 	pt->nr_waits++;

@@ -93,34 +93,58 @@ static void print_waits(const struct profile_lives *lives, const struct wait_vie
 		report_printf("waited: %lu.%06lu s%s\n", SECONDS(total), line);
 }
 
-static u64 less(u64 from, u64 n)
+/* A part of the CPU time that has been printed. */
+struct line {
+	char text[320];
+	size_t len;
+	u64 us; /* sum of the parts */
+};
+
+static void add_to_line(struct line *line, const char *name, u64 cycles)
 {
-	return from > n ? from - n : 0;
+	line->len = print_part(line->text, sizeof(line->text), line->len, name, usecs(cycles));
+	line->us += usecs(cycles);
 }
 
 /*
- * Prints the CPU time. The times of calls and faults include interrupts that hit them, so these are
- * subtracted. The rest is user code and unmeasured time. The total is the sum of the parts as
- * printed.
+ * Prints the CPU time of the threads. The total is the sum of the parts as printed. There are none
+ * if the kernel has no accounts.
  */
-static void print_cpu_time(const struct report_summary *known)
+static void print_cpu_time(const struct profile_lives *lives, const char *more)
 {
-	const struct profile_lives *lives = &known->lives;
-	bool is_whole = known->has_calls && !off_time_total_ns(&waits_off_time);
-	u64 call_ns = less(known->call_cpu_ns, os_cycles_to_ns(lives->irq.call_cycles));
-	u64 calls = call_ns / 1000, irqs = usecs(lives->irq.cycles);
-	u64 faults = usecs(less(lives->fault_cycles, lives->irq.fault_cycles));
-	u64 known_us = calls + faults + irqs;
-	u64 rest = less(usecs(lives->cycles - lives->off_cycles), known_us);
-	char line[160] = "";
-	size_t len =
-		print_part(line, sizeof(line), 0, is_whole ? "user code" : "not divided", rest);
+	struct line line = { .us = usecs(report_cpu_cycles(lives)) };
 
-	len = print_part(line, sizeof(line), len, "system calls", calls);
-	len = print_part(line, sizeof(line), len, "page faults", faults);
-	print_part(line, sizeof(line), len, "interrupts", irqs);
-	report_printf("CPU time: %lu.%06lu s, %lu thread%s%s\n", SECONDS(rest + known_us),
-		      lives->nr_threads, lives->nr_threads == 1 ? "" : "s", line);
+	if (OS_HAS_CPU_TIMES && !more) {
+		line.us = 0;
+		add_to_line(&line, "user code", lives->cpu.user);
+		add_to_line(&line, "system calls", lives->cpu.calls);
+		add_to_line(&line, "page faults", lives->cpu.faults);
+		add_to_line(&line, "other exceptions", lives->cpu.exceptions);
+		add_to_line(&line, "interrupts", lives->cpu.irqs);
+	}
+	report_printf("CPU time: %lu.%06lu s, %lu thread%s%s%s\n", SECONDS(line.us),
+		      lives->nr_threads, lives->nr_threads == 1 ? "" : "s", line.text, more ?: "");
+}
+
+/* Prints who had the time of all CPUs since boot. */
+static void print_machine_time(void)
+{
+	struct profile_machine_times times;
+	struct line line = { 0 };
+
+	os_machine_times(&times);
+	add_to_line(&line, "user code", times.threads.user);
+	add_to_line(&line, "system calls", times.threads.calls);
+	add_to_line(&line, "page faults", times.threads.faults);
+	add_to_line(&line, "other exceptions", times.threads.exceptions);
+	add_to_line(&line, "interrupts", times.threads.irqs);
+	add_to_line(&line, "NMIs", times.nmis);
+	add_to_line(&line, "kernel threads", times.kernel_threads);
+	add_to_line(&line, "reports", times.reports);
+	add_to_line(&line, "ends of threads", times.ends_of_threads);
+	add_to_line(&line, "idle", times.idle);
+	report_printf("time of %u CPU%s: %lu.%06lu s%s\n\n", times.nr_cpus,
+		      times.nr_cpus == 1 ? "" : "s", SECONDS(line.us), line.text);
 }
 
 /* Prints "3 involuntary, 2 migrations" in parentheses, without those of which there are none. */
@@ -136,7 +160,10 @@ static void print_kinds(char *text, size_t size, const struct profile_lives *liv
 	os_snprintf(text + len, size - len, "%s", len ? ")" : "");
 }
 
-/* Prints the numbers of events, without those that were not counted all the time. */
+/*
+ * Prints the numbers of events, without those that were not counted all the time. The wait for the
+ * first run of a thread is no switch from that thread.
+ */
 static void print_events(const struct report_summary *known)
 {
 	const struct profile_lives *lives = &known->lives;
@@ -146,8 +173,8 @@ static void print_events(const struct report_summary *known)
 		os_snprintf(calls, sizeof(calls), "%lu system calls, ", known->nr_calls);
 	print_kinds(kinds, sizeof(kinds), lives);
 	if (!off_time_total_ns(&waits_off_time))
-		os_snprintf(switches, sizeof(switches), ", %lu context switches%s", lives->nr_waits,
-			    kinds);
+		os_snprintf(switches, sizeof(switches), ", %lu context switches%s",
+			    lives->nr_waits - pf_min(lives->nr_waits, lives->nr_threads), kinds);
 	report_printf("events: %s%lu page faults%s\n", calls, known->nr_faults, switches);
 }
 
@@ -165,11 +192,11 @@ static u64 child_cycles(const struct wait_view *view)
 
 static void print_parent(const struct profile_lives *lives, u64 child_cycles)
 {
-	report_printf("CPU time: %lu.%06lu s, %lu thread%s; waited for children: %lu.%06lu of "
-		      "%lu.%06lu s\n",
-		      SECONDS(usecs(lives->cycles - lives->off_cycles)), lives->nr_threads,
-		      lives->nr_threads == 1 ? "" : "s", SECONDS(usecs(child_cycles)),
-		      SECONDS(usecs(lives->cycles)));
+	char more[96];
+
+	os_snprintf(more, sizeof(more), "; waited for children: %lu.%06lu of %lu.%06lu s",
+		    SECONDS(usecs(child_cycles)), SECONDS(usecs(lives->cycles)));
+	print_cpu_time(lives, more);
 }
 
 /* The times of a process contain the printing of reports, for example in a wait for a child. */
@@ -195,7 +222,7 @@ static void print_process(const struct report *report)
 	if (!report->wide && child_cycles(&wait_view) > lives->cycles / 2) {
 		print_parent(lives, child_cycles(&wait_view));
 	} else {
-		print_cpu_time(&known);
+		print_cpu_time(lives, NULL);
 		print_waits(lives, &wait_view);
 		print_events(&known);
 	}
@@ -211,7 +238,7 @@ static void print_run(const struct report *report)
 	waits_pin();
 	waits_make_view(NULL, wait_by_reason_of_processes);
 	findings_print(report, &known);
-	print_cpu_time(&known);
+	print_cpu_time(&known.lives, NULL);
 	print_waits(&known.lives, &wait_view);
 	print_events(&known);
 	report_printf("\n");
@@ -225,6 +252,8 @@ static void print(const struct report *report)
 		print_process(report);
 	else if (report->is_run)
 		print_run(report);
+	else if (OS_HAS_CPU_TIMES)
+		print_machine_time();
 }
 
 PROFILER(summary) = {

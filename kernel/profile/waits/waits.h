@@ -87,8 +87,6 @@ void waits_remove_process(struct profile_process *pp);
 void waits_add_task(struct profile_task *pt);
 /* Also adds the thread's context switches to those of its process. */
 void waits_remove_task(struct profile_task *pt);
-/* record.c: see struct profiler. */
-bool waits_add_fault_cycles(const struct profile_task *pt, u64 exec_cycles, u64 *cycles);
 typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
 /*
  * Calls visit() for each wait that has not ended, of one process or, if proc is NULL, of all, with

@@ -37,9 +37,16 @@ extern char user_iretq[], bad_iret[];
 /*
  * Called by entry.S, with interrupts off at call and return. From user mode, they do the exit work
  * too.
+ *
+ * do_syscall_64() handles a system call. As in Linux, the number is in eax; the upper half of rax
+ * is ignored. Returns true if SYSRET can return: only rax has changed.
  */
-void do_syscall_64(struct pt_regs *regs);
-void do_vector(struct pt_regs *regs, unsigned int vector);
+bool do_syscall_64(struct pt_regs *regs);
+/*
+ * Handles an exception or an interrupt. now_cycles is this CPU's clock at the entry. Returns the
+ * owner of the interrupted time: see <lego/cputime.h>.
+ */
+u32 do_vector(struct pt_regs *regs, unsigned int vector, u64 now_cycles);
 void do_bad_iret(struct pt_regs *regs);
 
 /* For vectors without an IST: below NR_EXCEPTIONS, and the others. */

@@ -104,11 +104,21 @@ struct profile_task_link {
 	struct profile_task *next, **pprev; /* in the tasks of its process */
 };
 
-/* CPU time of interrupt handlers that hit a thread: the total, and its parts by what they hit. */
-struct profile_irq_time {
-	u64 cycles;
-	u64 call_cycles;  /* a system call */
-	u64 fault_cycles; /* a page fault of its user code */
+/* The CPU time of threads by owner, in cycles. No cycle is in two of them. */
+struct profile_cpu_times {
+	u64 user;
+	u64 calls; /* and all other time of kernel code */
+	u64 faults;
+	u64 exceptions; /* other ones */
+	u64 irqs;	/* and NMIs */
+	u64 kernel;	/* work that is not the threads' own, such as printing reports */
+};
+
+/* Who had the time of all CPUs since boot, in cycles. */
+struct profile_machine_times {
+	u32 nr_cpus;
+	struct profile_cpu_times threads; /* of all processes; irqs: of all CPUs, without NMIs */
+	u64 nmis, kernel_threads, reports, ends_of_threads, idle;
 };
 
 /* Sums of threads. */
@@ -120,8 +130,7 @@ struct profile_lives {
 	u64 nr_preempted;
 	u64 ready_cycles;
 	u64 nr_migrations;
-	u64 fault_cycles; /* CPU time of page faults of user code */
-	struct profile_irq_time irq;
+	struct profile_cpu_times cpu; /* zeros if the kernel does not know */
 };
 
 /* The things that a thread has slept for longest: waits/findings.c reads them. */
@@ -169,14 +178,11 @@ struct profile_task {
 	const void *waker;    /* the record of its waker; NULL: unknown */
 	u64 waker_generation; /* of the store that has that record */
 	u64 nr_waits;
-	u64 nr_preempted;	/* waits in which it did not sleep */
-	u32 call_phase;		/* enum profile_call_phase, at its place in a record's context */
-	u64 ready_cycles;	/* time ready without a CPU, in waits that have ended */
-	u64 nr_migrations;	/* waits that ended on another CPU */
-	const void *ran_on;	/* the store of the CPU on which it ran last; NULL: on none */
-	u64 fault_start_cycles; /* its CPU time when a fault of its user code began; 0: in none */
-	u64 fault_cycles;	/* CPU time of page faults of its user code */
-	struct profile_irq_time irq;
+	u64 nr_preempted;   /* waits in which it did not sleep */
+	u32 call_phase;	    /* enum profile_call_phase, at its place in a record's context */
+	u64 ready_cycles;   /* time ready without a CPU, in waits that have ended */
+	u64 nr_migrations;  /* waits that ended on another CPU */
+	const void *ran_on; /* the store of the CPU on which it ran last; NULL: on none */
 	struct profile_thread_waits waits;
 	struct profile_process *waits_process; /* NULL: a kernel thread */
 	struct profile_task_link waits_walk;
@@ -218,7 +224,6 @@ struct profile_task {
 	u32 nr_resets;			    /* process->nr_resets at the thread's last reset */
 	u32 reading;			    /* the number of the last report that has read it */
 
-	u64 moved_cycles;		 /* CPU time of calls that have left its table */
 	struct live_task *live;		 /* strace/live/live.c */
 	bool live_active;		 /* the call in flight was captured at its entry */
 	struct profile_process *process; /* NULL: a kernel thread, which is not counted */
@@ -256,9 +261,7 @@ struct profile_process {
 	struct profile_syscall_sum children; /* calls of children waited for and their children */
 	u32 nr_children;
 	u32 nr_accumulated_threads;
-	bool off;		/* counting is switched off for this process */
-	bool has_overflowed;	/* at least one call had no row */
-	u64 exited_user_cycles; /* of threads that have exited: see user_time.c */
+	bool off; /* counting is switched off for this process */
 	/*
 	 * Remembers when counting was off for this process alone. The bases are the total times
 	 * off, of this process and of all processes, when its table began.
@@ -412,23 +415,6 @@ static inline void profile_return_end(struct profile_task *pt)
 #endif
 }
 
-#if defined(CONFIG_PROFILE_STRACE_DETAIL) && defined(CONFIG_PROFILE_WAITS)
-/*
- * Store the CPU time so far in user code, in cycles: the first of all threads of a process,
- * including those that have exited, the second of the current thread. Store nothing if the time is
- * not known. Any context but NMI.
- */
-void profile_get_user_cycles(os_process_t *proc, u64 *cycles);
-void profile_get_own_user_cycles(u64 *cycles);
-#else
-static inline void profile_get_user_cycles(os_process_t *proc, u64 *cycles)
-{
-}
-static inline void profile_get_own_user_cycles(u64 *cycles)
-{
-}
-#endif
-
 #ifdef CONFIG_PROFILE_HEATMAP
 /* Which source of samples is on, and when the next sample of this CPU is due. */
 extern os_key_t profile_timer_key, profile_nmi_key;
@@ -484,10 +470,6 @@ extern os_key_t profile_waits_key;
 void profile_wait_ended(u64 cycles);
 void profile_thread_woken(os_task_t *task);
 void profile_spun_for_lock(const char *name, u64 start);
-void profile_fault_began(struct profile_task *pt);
-void profile_fault_ended(struct profile_task *pt);
-OS_DECLARE_PER_CPU(u64, profile_irq_start); /* TSC when the latest interrupt came */
-void profile_irq_ended(void);
 
 /*
  * Record that a thread leaves its CPU, and that the current thread is back on a CPU. Called in
@@ -515,40 +497,6 @@ static inline void profile_wake(os_task_t *task)
 		profile_thread_woken(task);
 }
 
-/* Called before and after the handling of a page fault of the current thread's user code. */
-static inline void profile_fault_begin(struct profile_task *pt)
-{
-	if (os_key_on(&profile_waits_key))
-		profile_fault_began(pt);
-}
-
-static inline void profile_fault_end(struct profile_task *pt)
-{
-	if (os_key_on(&profile_waits_key))
-		profile_fault_ended(pt);
-}
-static inline bool profile_in_call(const struct profile_task *pt)
-{
-#ifdef CONFIG_PROFILE_STRACE
-	return pt->seq & 1;
-#else
-	return false;
-#endif
-}
-
-/*
- * Adds the context switches so far of a process's threads, including threads that have ended. Those
- * in which the thread did not sleep are involuntary. Any context but NMI.
- */
-void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary);
-/* Does the same for the current thread alone. */
-static inline void profile_add_own_switches(const struct profile_task *pt, u64 *voluntary,
-					    u64 *involuntary)
-{
-	*voluntary += pt->nr_waits - pt->nr_preempted;
-	*involuntary += pt->nr_preempted;
-}
-
 /*
  * Records that this CPU has spun since `start` (TSC) for a lock that it now holds. Any context but
  * NMI.
@@ -558,37 +506,11 @@ static inline void profile_spun(const char *name, u64 start)
 	if (os_key_on(&profile_waits_key))
 		profile_spun_for_lock(name, start);
 }
-
-/* Called before and after the handler of an interrupt. Interrupts stay off. */
-#define profile_irq_begin()                                                \
-	do {                                                               \
-		if (os_key_on(&profile_waits_key))                         \
-			os_this_cpu_write(profile_irq_start, os_cycles()); \
-	} while (0)
-
-static inline void profile_irq_end(void)
-{
-	if (os_key_on(&profile_waits_key))
-		profile_irq_ended();
-}
 #else
-static inline void profile_irq_end(void)
-{
-}
 static inline void profile_spun(const char *name, u64 start)
 {
 }
-static inline void profile_add_switches(os_process_t *proc, u64 *voluntary, u64 *involuntary)
-{
-}
-static inline void profile_add_own_switches(const struct profile_task *pt, u64 *voluntary,
-					    u64 *involuntary)
-{
-}
-#define profile_irq_begin()	       ((void)0)
 /* Macros, because evaluating `current` for an argument would leave an instruction. */
-#define profile_fault_begin(pt)	       ((void)0)
-#define profile_fault_end(pt)	       ((void)0)
 #define profile_switch_out(pt, cycles) ((void)0)
 #define profile_switch_in(cycles)      ((void)0)
 #define profile_wake(task)	       ((void)0)

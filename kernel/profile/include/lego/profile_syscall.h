@@ -40,12 +40,13 @@ static pf_always_inline void strace_begin_time(struct profile_task *pt,
 }
 
 /* Starts timing. A restarted call has been counted already. */
-static pf_always_inline void strace_begin(struct profile_task *pt, struct profile_syscall_row *row)
+static pf_always_inline void strace_begin(struct profile_task *pt, struct profile_syscall_row *row,
+					  u64 now_cycles)
 {
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	pt->base_off_cycles = row->off_cycles - os_off_cycles(pt);
 #endif
-	strace_begin_time(pt, row, os_cycles());
+	strace_begin_time(pt, row, now_cycles);
 	/* As in strace_begin_time(). */
 	pf_barrier();
 	pt->seq |= 1;
@@ -108,7 +109,7 @@ static pf_always_inline void strace_enter(u64 nr)
 	}
 	row = (struct profile_syscall_row *)((char *)pt->index + at * (u64)PROFILE_INDEX_UNIT);
 	row->nr_calls++;
-	strace_begin(pt, row);
+	strace_begin(pt, row, os_entry_cycles());
 }
 
 static pf_always_inline void strace_exit(long ret)

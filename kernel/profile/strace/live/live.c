@@ -191,6 +191,8 @@ void strace_enter_live(void)
 	live->call.start_ns = pf_read_once(filter.time) ? os_realtime_ns() : 0;
 	pt->live_active = true;
 	live->start_cycles = os_cycles();
+	/* The call begins now: this function may have slept. */
+	os_entry_again();
 }
 
 static bool is_restart(long ret)

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <lego/cputime.h>
+
+#include "rq.h"
+#include <asm/irqflags.h>
+#include <asm/tsc.h>
+#include <lego/assert.h>
+#include <lego/bug.h>
+
+DEFINE_PER_CPU(struct cpu_account, cpu_account);
+
+void cputime_init_cpu(void)
+{
+	this_cpu_write(cpu_account.start_cycles, rdtsc());
+}
+
+/* Reads again if an NMI came in between. The entry code's reads are repeated by the NMI itself. */
+u64 cputime_clock(u64 *tsc)
+{
+	u64 nmi_cycles;
+
+	do {
+		nmi_cycles = this_cpu_read(cpu_account.sums.cycles[CPUTIME_NMI]);
+		*tsc = rdtsc();
+	} while (this_cpu_read(cpu_account.sums.cycles[CPUTIME_NMI]) != nmi_cycles);
+	return *tsc - nmi_cycles;
+}
+
+u32 cputime_set_owner(u32 owner)
+{
+	unsigned long flags = local_irq_save();
+	u64 tsc;
+	u32 before = cputime_enter(owner, cputime_clock(&tsc));
+
+	local_irq_restore(flags);
+	return before;
+}
+
+void cputime_switch(struct task *prev, struct task *next, u64 tsc, u64 now_cycles)
+{
+	struct cpu_account *account = this_cpu_ptr(&cpu_account);
+	u64 *sums = account->sums.cycles;
+
+	ASSERT_IRQS_OFF();
+	if (IS_ENABLED(CONFIG_CPU_ACCOUNTING))
+		sums[account->owner] += now_cycles;
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		/* An NMI since the clock was read belongs to next. */
+		u64 cycles = i == CPUTIME_NMI ? tsc - now_cycles : sums[i];
+
+		prev->cputime.cycles[i] += cycles;
+		next->cputime.cycles[i] -= cycles;
+	}
+	prev->cputime_owner = account->owner;
+	account->owner = next->cputime_owner;
+	if (IS_ENABLED(CONFIG_CPU_ACCOUNTING))
+		sums[account->owner] -= now_cycles;
+}
+
+/* Returns the sum of an owner on a CPU. clock_cycles is that CPU's clock. */
+static u64 read_sum(const struct cpu_account *account, u32 owner, u64 clock_cycles)
+{
+	u64 cycles = READ_ONCE(account->sums.cycles[owner]);
+
+	return (s64)cycles < 0 ? cycles + clock_cycles : cycles;
+}
+
+/* Adds the times of a thread, except what is left over. Returns their sum. */
+static u64 add_known(const struct task *task, bool runs, u64 now, struct cputime *sum)
+{
+	const struct cpu_account *account = &per_cpu(cpu_account, task->cpu);
+	u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]), known = 0;
+
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		u64 cycles = task->cputime.cycles[i];
+
+		if (runs)
+			cycles += read_sum(account, i, clock_cycles);
+		/* The clock of the CPU that runs it may be ahead of ours. */
+		cycles = (s64)cycles < 0 ? 0 : cycles;
+		sum->cycles[i] += cycles;
+		known += cycles;
+	}
+	return known;
+}
+
+static u64 exec_cycles(const struct task *task, bool runs, u64 now)
+{
+	return task->sum_exec_cycles +
+	       (runs && now > task->exec_start_cycles ? now - task->exec_start_cycles : 0);
+}
+
+/* Locks the queue of a task, unless other CPUs are stopped. Stores whether the task runs. */
+static struct rq *lock_task(struct task *task, bool *runs)
+{
+	struct rq *rq;
+
+	if (panic_in_progress()) {
+		*runs = READ_ONCE(task->on_cpu);
+		return NULL;
+	}
+	rq = task_rq_lock(task);
+	*runs = rq->curr == task;
+	return rq;
+}
+
+static void unlock_task(struct rq *rq)
+{
+	if (rq)
+		spin_unlock(&rq->lock);
+}
+
+u64 task_exec_cycles(struct task *task)
+{
+	unsigned long flags = local_irq_save();
+	bool runs;
+	struct rq *rq = lock_task(task, &runs);
+	u64 cycles = exec_cycles(task, runs, rdtsc());
+
+	unlock_task(rq);
+	local_irq_restore(flags);
+	return cycles;
+}
+
+void cputime_add_task(struct task *task, struct cputime *sum)
+{
+	unsigned long flags = local_irq_save();
+	bool runs;
+	struct rq *rq = lock_task(task, &runs);
+	u64 now = rdtsc(), total = exec_cycles(task, runs, now);
+	u64 known = add_known(task, runs, now, sum);
+
+	sum->cycles[CPUTIME_SYSTEM] += total > known ? total - known : 0;
+	unlock_task(rq);
+	local_irq_restore(flags);
+}
+
+u64 cputime_add_cpu(unsigned int cpu, struct cputime *sum)
+{
+	const struct cpu_account *account = &per_cpu(cpu_account, cpu);
+	u64 now = rdtsc(), total = now - account->start_cycles, known = 0;
+	u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]);
+
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		u64 cycles = read_sum(account, i, clock_cycles);
+
+		sum->cycles[i] += cycles;
+		known += cycles;
+	}
+	sum->cycles[CPUTIME_SYSTEM] += total > known ? total - known : 0;
+	return total;
+}
+
+static u64 ended_cycles; /* CPUTIME_SYSTEM of kernel threads that have ended */
+
+void cputime_end_kernel_thread(struct task *task)
+{
+	struct cputime time = { 0 };
+
+	cputime_add_task(task, &time);
+	__atomic_fetch_add(&ended_cycles, time.cycles[CPUTIME_SYSTEM], __ATOMIC_RELAXED);
+}
+
+static u64 system_cycles(struct task *task)
+{
+	struct cputime time = { 0 };
+
+	cputime_add_task(task, &time);
+	return time.cycles[CPUTIME_SYSTEM];
+}
+
+void cputime_of_machine(struct cputime_machine *machine)
+{
+	bool locks = !panic_in_progress();
+	unsigned long flags = locks ? spin_lock_irqsave(&task_list_lock) : 0;
+	struct task *task;
+	unsigned int cpu;
+
+	*machine = (struct cputime_machine){ .kernel_thread_cycles = ended_cycles };
+	for_each_online_cpu(cpu) {
+		machine->nr_cpus++;
+		cputime_add_cpu(cpu, &machine->all);
+		machine->idle_cycles += system_cycles(sched_idle_task(cpu));
+	}
+	list_for_each_entry(task, &task_list, all_node) {
+		if (!task->proc && !READ_ONCE(task->is_gone))
+			machine->kernel_thread_cycles += system_cycles(task);
+	}
+	if (locks)
+		spin_unlock_irqrestore(&task_list_lock, flags);
+}
+
+u64 cputime_own(const struct cputime *time)
+{
+	u64 cycles = 0;
+
+	for (u32 i = 0; i < NR_CPUTIMES; i++) {
+		if (i != CPUTIME_REPORT && i != CPUTIME_EXIT)
+			cycles += time->cycles[i];
+	}
+	return cycles;
+}
