@@ -22,13 +22,13 @@ struct tms {
 
 u64 process_exec_cycles_locked(struct process *proc)
 {
-	u64 cycles = cputime_own(&proc->exited_time);
+	struct cputime time = proc->exited_time;
 	struct task *task;
 
 	ASSERT_HELD(&proc->lock);
 	list_for_each_entry(task, &proc->threads, thread_node)
-		cycles += task_exec_cycles(task);
-	return cycles;
+		cputime_add_task(task, &time);
+	return cputime_own(&time);
 }
 
 u64 process_exec_cycles(struct process *proc)
