@@ -38,7 +38,7 @@ struct cputime {
 	u64 cycles[NR_CPUTIMES];
 };
 
-/* Of one CPU. Only that CPU writes, with interrupts off. */
+/* The account of a CPU. Only the CPU itself writes to it, with interrupts off. */
 struct cpu_account {
 	struct cputime sums;
 	u64 entry_cycles; /* TSC at the entry of the system call that has just begun */
@@ -81,7 +81,7 @@ void cputime_add_task(struct task *task, struct cputime *sum);
  */
 u64 cputime_add_cpu(unsigned int cpu, struct cputime *sum);
 
-/* Who had the time of all CPUs since boot. Same contexts. */
+/* The owners of the time of all CPUs since boot. Same contexts as cputime_add_task(). */
 struct cputime_machine {
 	unsigned int nr_cpus;
 	struct cputime all;	  /* CPUTIME_SYSTEM includes the next two */

@@ -71,12 +71,12 @@
 	popq	%rdi
 .endm
 
-/* Where a register is once those below rax are restored. */
+/* The place of a register in the frame, while rsp points at its rax. */
 #define ABOVE_RAX(reg) (PT_##reg - PT_RAX)(%rsp)
 
 /*
  * Accounts of CPU time (<lego/cputime.h>). READ_CLOCK loads this CPU's clock into rax and changes
- * rdx. If an NMI comes before its last instruction has ended, cputime_nmi() lets it begin again.
+ * rdx. If an NMI comes before its last instruction has ended, do_nmi() lets it begin again.
  * The others begin or end the time of an owner at the clock in rax. OWNER_ENDS means the present
  * owner in the kernel; it and OWNER_BEGINS, whose owner is a value in memory, change rcx.
  */

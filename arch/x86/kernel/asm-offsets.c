@@ -13,9 +13,6 @@ void asm_offsets(void);
 void asm_offsets(void)
 {
 	REG(R11, r11);
-	REG(R10, r10);
-	REG(R9, r9);
-	REG(R8, r8);
 	REG(RAX, rax);
 	REG(RCX, rcx);
 	REG(RDX, rdx);

@@ -114,7 +114,7 @@ struct profile_cpu_times {
 	u64 kernel;	/* work that is not the threads' own, such as printing reports */
 };
 
-/* Who had the time of all CPUs since boot, in cycles. */
+/* The owners of the time of all CPUs since boot, in cycles. */
 struct profile_machine_times {
 	u32 nr_cpus;
 	struct profile_cpu_times threads; /* of all processes; irqs: of all CPUs, without NMIs */
