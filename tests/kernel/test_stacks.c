@@ -109,7 +109,7 @@ SELFTEST(stacks, full_stores_are_read_to_the_end)
 	profile_reset();
 }
 
-#define NR_ALIKE 1400 /* less than half of the store of a CPU on a machine with many */
+#define NR_ALIKE 1000 /* less than half of a log of 256 KiB, so no CPU waits for the worker */
 
 /* Takes samples with the same callers and different instruction pointers. */
 static void take_alike(u32 depth)
