@@ -447,6 +447,26 @@ typedef struct file os_file_t;
 #define os_file_bytes(file)		 file_size_bytes(file)
 #define os_file_path(file, buf, size)	 file_path(file, buf, size)
 #define os_file_read(file, buf, n, pos)	 file_read_at(file, buf, n, pos)
+#define os_file_close(file)		 file_put(file)
+
+/*
+ * Opens the regular file with this path for reading, as the current process may. Returns NULL if
+ * there is none, or where sleeping is forbidden. Any context.
+ */
+static inline struct file *os_file_open(const char *path)
+{
+	struct file *file;
+
+	if (in_irq() || in_nmi() || irqs_disabled() || path[0] != '/')
+		return NULL;
+	file = file_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	if (IS_ERR(file))
+		return NULL;
+	if (file_is_regular(file))
+		return file;
+	file_put(file);
+	return NULL;
+}
 
 /* Calls profile_task_changed() for all threads of the current process. */
 #define os_change_task_keys()		 process_change_task_keys()
@@ -458,6 +478,17 @@ static inline u32 os_task_code_map(const struct task *task)
 	const struct mm *mm = task->proc && task->mm ? READ_ONCE(task->proc->mm) : NULL;
 
 	return mm ? profile_code_map(&mm->profile) : 0;
+}
+
+/* Returns that of a process's address space. Process context. */
+static inline u32 os_process_code_map(struct process *proc)
+{
+	struct mm *mm = process_get_mm(proc);
+	u32 number = mm ? profile_code_map(&mm->profile) : 0;
+
+	if (mm)
+		mm_put(mm);
+	return number;
 }
 
 /* Returns the physical address of memory that os_alloc() has returned. */

@@ -343,7 +343,8 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #define os_task_comm(task, words) ((void)(task), (void)memset(words, 0, 2 * sizeof(u64)))
 #endif
 #ifndef os_task_code_map
-#define os_task_code_map(task) ((void)(task), 0u)
+#define os_task_code_map(task)	  ((void)(task), 0u)
+#define os_process_code_map(proc) ((void)(proc), 0u)
 #endif
 /* For threads that are on a CPU all the time, as for os_off_cycles(). */
 #ifndef os_task_exec_cycles
@@ -371,6 +372,10 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #endif
 #ifndef os_realtime_ns
 #define os_realtime_ns() ((u64)0)
+#endif
+#ifndef os_file_open
+#define os_file_open(path)  ((void)(path), (os_file_t *)NULL) /* user code has no names */
+#define os_file_close(file) ((void)(file))
 #endif
 #ifndef os_process_mapping
 #define os_process_mapping(proc, addr, path, size, offset) ((void)(proc), (void)(offset), 0)

@@ -192,6 +192,11 @@ void report_flush(void)
 	CALL_ALL(flush);
 }
 
+void report_end_turn(void)
+{
+	CALL_ALL(end_turn);
+}
+
 void profile_process_init(os_process_t *proc)
 {
 	struct profile_process *pp = os_process_profile(proc);

@@ -72,6 +72,11 @@ struct profiler {
 	void (*release)(void);
 	/* Called after the last report, before the machine stops, with the reason. Like print. */
 	void (*end)(const char *why);
+	/*
+	 * Frees what it allocated while it printed. Called at the end of each reader's turn, but
+	 * not in a panic. Same contexts as print.
+	 */
+	void (*end_turn)(void);
 	/* Prints buffered output, before a report. Same contexts as print. */
 	void (*flush)(void);
 

@@ -90,6 +90,17 @@ void report_copy_printable(char *dst, const char *src, size_t size)
 	report_make_printable(dst);
 }
 
+const char *report_basename(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++) {
+		if (*path == '/')
+			name = path + 1;
+	}
+	return name;
+}
+
 const char *report_column(char text[REPORT_COLUMN_BYTES], const char *name, u32 width)
 {
 	if (strlen(name) <= width)

@@ -99,6 +99,7 @@ void report_visit_running(report_add_fn *add);
  */
 u32 report_nr_exits(void);
 void report_flush(void);
+void report_end_turn(void);
 struct finding_scope;
 void report_find(const struct finding_scope *scope);
 
@@ -184,5 +185,8 @@ const char *report_frame(char text[OS_SYMBOL_BYTES], u64 pc, bool is_return);
  */
 void report_make_printable(char *text);
 void report_copy_printable(char *dst, const char *src, size_t size);
+
+/* Returns the part of a path after its last slash. */
+const char *report_basename(const char *path);
 
 #endif

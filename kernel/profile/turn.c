@@ -135,6 +135,7 @@ static void start_printing(void)
 static void stop_printing(void)
 {
 	os_assert(printing);
+	report_end_turn();
 	pf_write_once(report_printer, NULL);
 	pf_store_release(&printing, false);
 	pf_mb();

@@ -15,19 +15,13 @@ The tables are those of the report, and these:
 
 from __future__ import annotations
 
-import bisect
 import re
-import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Iterable
 
-from elftools.elf.elffile import ELFFile
-
 import report
-from harness import BUILD
 from report_waits import WaitRow
-from test_heatmap_chain import Program, user_rows
 
 IMAGE = "diagnosis.cpio"
 FIRST = 3  # rows
@@ -185,38 +179,8 @@ CASES = (
 )
 
 
-def symbols(program: str) -> list[tuple[int, str]]:
-    nm = ["nm", BUILD / "user" / program]
-    out = subprocess.run(nm, capture_output=True, text=True, check=True).stdout
-    words = (line.split() for line in out.splitlines())
-    return sorted((int(word[0], 16), word[2]) for word in words if len(word) == 3)
-
-
-def file_offset(program: str, address: int) -> int:
-    """Returns the offset in the file. Zeroed data (.bss) has one if its page has other data."""
-    with (BUILD / "user" / program).open("rb") as file:
-        (offset,) = [
-            load["p_offset"] + address - load["p_vaddr"]
-            for load in ELFFile(file).iter_segments("PT_LOAD")
-            if load["p_vaddr"] <= address < load["p_vaddr"] + load["p_memsz"]
-        ]
-        return offset
-
-
-def name_futex(program: str, what: str) -> str:
-    """Replaces the address in the program by the name of the variable, and the offset in it."""
-    match = re.fullmatch(rf"futex 0x(\w+) \({program}\+0x(\w+)\)", what)
-    if not match:
-        return what
-    address = int(match[1], 16)
-    assert int(match[2], 16) == file_offset(program, address)
-    table = symbols(program)
-    start, name = table[bisect.bisect_right(table, (address, "~")) - 1]
-    return f"futex {name}" + (f"+{address - start:#x}" if address > start else "")
-
-
 def wait_text(program: str, row: WaitRow) -> str:
-    return f"{name_futex(program, row.what)}, {row.nr} times, woken by {row.waker}"
+    return f"{row.what.removesuffix(f' ({program})')}, {row.nr} times, woken by {row.waker}"
 
 
 def texts(rows: Iterable[tuple[float, str]], total: float) -> list[str]:
@@ -225,14 +189,9 @@ def texts(rows: Iterable[tuple[float, str]], total: float) -> list[str]:
     return [text.replace("%", f"{100 * size / total:.0f} %") for size, text in large]
 
 
-def user_functions(log: str, program: str) -> Counter[str]:
-    functions: Counter[str] = Counter()
-    symbols_of = Program(program)
-    for _, file, offset, nr in user_rows(log):
-        # GCC appends .isra.0 and the like to the names of changed copies.
-        name = symbols_of.name_at(offset).split(".")[0]
-        functions[name if file == symbols_of.path else file] += nr
-    return functions
+def plain(name: str) -> str:
+    """GCC appends .isra.0 and the like to the names of changed copies."""
+    return name.split(".")[0]
 
 
 def tables_of(log: str, program: str) -> dict[str, list[str]]:
@@ -257,9 +216,8 @@ def tables_of(log: str, program: str) -> dict[str, list[str]]:
             sum(row.ns for row in points),
         ),
     }
-    if "Kernel Heatmap of user code" in log:
-        users = user_functions(log, program)
-        tables["user"] = ([(nr, f"{name}, %") for name, nr in users.items()], nr_samples)
+    users = [(row.nr, f"{plain(row.name)}, %") for row in found.user_functions if row.name]
+    tables["user"] = (users, nr_samples)
     ended = Counter(one.why.split(" (pid ")[0] for one in reports)
     processes = [(nr, f"{name}, {nr} processes") for name, nr in ended.items()]
     tables["programs"] = (processes, len(reports))

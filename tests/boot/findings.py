@@ -16,9 +16,9 @@ NO_WAIT = "waiting|sleep"
 
 # The program, the finding that names the cause, and what no finding may say.
 PROGRAMS = {
-    "spin": (r"CPU time in user code at slow-spin\+", NO_WAIT + "|sys_|futex"),
-    "search": (r"CPU time in user code at slow-search\+", NO_WAIT + "|sys_|futex|faults"),
-    "recursion": (r"CPU time in user code at slow-recursion\+", NO_WAIT + "|sys_|futex"),
+    "spin": ("CPU time in user function wait_for_answer of slow-spin", NO_WAIT + "|sys_|futex"),
+    "search": ("CPU time in user function find_customer", NO_WAIT + "|sys_|futex|faults"),
+    "recursion": ("CPU time in user function visit_tree", NO_WAIT + "|sys_|futex"),
     "fsync": (r"CPU time in system calls: .*50,000 sys_write.*50,000 sys_fsync", NO_WAIT),
     "mmap": (r"CPU time in system calls: .*20,480 sys_munmap.*20,480 sys_mmap", NO_WAIT),
     "fork": (
@@ -31,8 +31,8 @@ PROGRAMS = {
     "scan": (r"CPU time in (system calls: )?.*1,000 sys_getdents64", NO_WAIT),
     "proc": (r"CPU time in system calls: 5,000 sys_read.*5,000 sys_openat", NO_WAIT),
     "timer": (r"wall time in sleep, woken by timer_run: 16,\d\d\d times", "CPU time"),
-    "wakeup": (r"wall time waiting for futex .*slow-wakeup\+.*timer_run: 10 times", "CPU"),
-    "hotlock": (r"wall time waiting for futex \S+ \(slow-hotlock\+", "exit of a thread"),
+    "wakeup": (r"waiting for futex replied\S* \(slow-wakeup\).*timer_run: 10 times", "CPU"),
+    "hotlock": (r"wall time waiting for futex totals_lock \(slow-hotlock\)", "exit of a thread"),
     "herd": (r"CPU time in sys_futex: \d,\d\d\d calls", "exit of a thread"),
     "yield": (r"CPU time in sys_sched_yield: \d\d\d,\d\d\d calls", "exit of a thread|futex"),
     "call": (r"CPU time in system calls: 20 sys_pwrite64", NO_WAIT),
@@ -62,7 +62,7 @@ def findings_of(log: str) -> list[re.Match[str]]:
 def check_rows(found: report.Report, match: re.Match[str]) -> None:
     """Checks that the rows that a finding names are about what it says."""
     text, source = match[3], match[4]
-    if not (cited := re.fullmatch(r"Kernel (strace|Heatmap|Waits): rows? ([\d, ]+)", source)):
+    if not (cited := re.fullmatch(r"Kernel ([\w ]+): rows? ([\d, ]+)", source)):
         assert source in ("waited", "CPU time; Kernel strace") or source.startswith("Programs: ")
         return
     rows = [int(nr) - 1 for nr in cited[2].split(", ")]
@@ -72,8 +72,11 @@ def check_rows(found: report.Report, match: re.Match[str]) -> None:
                 assert found.strace.rows[nr].name in text
     elif cited[1] == "Heatmap":
         (nr,) = rows
-        name = found.heatmap.rows[nr].name.removesuffix("~")
-        assert name in text or (name == "[user]" and "user code" in text)
+        assert found.heatmap.rows[nr].name.removesuffix("~") in text
+    elif cited[1] == "Heatmap of user functions":
+        (nr,) = rows
+        row = found.user_functions[nr]
+        assert row.name in text and row.file.rpartition("/")[2] in text
     elif rows[0] < len(found.waits.rows):
         assert found.waits.rows[rows[0]].what in text
 

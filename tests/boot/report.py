@@ -59,6 +59,9 @@ STRACE_TOTAL_WIDE = re.compile(
     r"^ *(\d+\.\d\d) +(\d+\.\d{9}) +(\d+) +(\d+) total +(\d+\.\d{9}|-) +(\d+|-)$"
 )
 HEAT_TITLE = re.compile(rf"^Kernel Heatmap(?: {TOP})?$")
+USER_TITLE = re.compile(rf"^Kernel Heatmap of user functions(?: {TOP})?$")
+USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+) +(\d+) +(\d+\.\d\d)  (\S.*|)$")
+OTHER_SAMPLES = re.compile(r"^(\d+) others?, with (\d+) samples$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
 POINT_ROW = re.compile(
@@ -93,6 +96,7 @@ RETURN_TO_USER = "[return to user]"  # no call, but waits after calls
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]
 STRACE_WIDE = ["cpu seconds", "p50", "p99", "max seconds", "in flight", "errors by name"]
 HEAT_HEADER = ["Address", "Function", "NR", "%"]
+USER_HEADER = [*HEAT_HEADER, "File"]
 POINT_HEADER = ["status", "name", "total", "nr", "avg.ns"]
 POINT_WIDE = ["net.ns", "oncpu.ns", "min.ns", "p50.ns", "p99.ns", "max.ns"]
 
@@ -162,6 +166,15 @@ class Heatmap:
 
 
 @dataclass
+class UserRow:
+    address: str  # in the ELF file
+    name: str
+    nr: int
+    percent: str
+    file: str
+
+
+@dataclass
 class PointRow:
     enabled: bool
     name: str
@@ -192,6 +205,7 @@ class Report:
     why: str
     straces: list[Strace] = field(default_factory=list)
     heatmap: Heatmap | None = None
+    user_functions: list[UserRow] = field(default_factory=list)
     machine: Heatmap | None = None  # of the whole machine, in a process's report
     summary: Summary | None = None
     waits: Waits | None = None
@@ -323,6 +337,21 @@ def parse_heatmap(lines: Lines, title: re.Match[str]) -> Heatmap:
     return heatmap
 
 
+def parse_user_functions(lines: Lines) -> list[UserRow]:
+    """Samples in no row are a row without a name."""
+    if lines.skip_header("user functions", USER_HEADER):
+        raise ReportError("user functions: lines above the heading")
+    rows = []
+    while not DASHES.match(line := lines.next("user functions: a row or dashes")):
+        if not (match := USER_ROW.match(line)):
+            raise ReportError(f"user functions: not a row: {line!r}")
+        rows.append(UserRow(match[1], match[2], int(match[3]), match[4], match[5]))
+    if (line := lines.peek()) and (match := OTHER_SAMPLES.match(line)):
+        lines.next("user functions: the others")
+        rows.append(UserRow("", "", int(match[2]), "", ""))
+    return rows
+
+
 def parse_points(lines: Lines) -> Points:
     points = Points(notes=lines.skip_header("points", POINT_HEADER, POINT_WIDE))
     points.is_wide = lines.has_more
@@ -378,6 +407,8 @@ def parse_report(lines: Lines, begin: re.Match[str]) -> Report:
                 raise ReportError("a heatmap too many in a report")
             else:
                 found.machine = heatmap
+        elif USER_TITLE.match(line):
+            found.user_functions = parse_user_functions(lines)
         elif summary := parse_summary(lines, line):
             found.summary = summary
         elif title := WAIT_TITLE.match(line):
@@ -550,6 +581,18 @@ def check_heatmap(heatmap: Heatmap) -> list[str]:
     return wrong
 
 
+def check_user_functions(found: Report) -> list[str]:
+    rows, nr_user = found.user_functions, found.heatmap.scope.get("user", 0)
+    wrong = []
+    if sum(row.nr for row in rows) != nr_user:
+        wrong.append(f"user functions: {rows}, but there are {nr_user} samples")
+    for row in filter(lambda row: row.address, rows):
+        if row.percent != percent(row.nr, nr_user):
+            wrong.append(f"user functions: {row}, not {percent(row.nr, nr_user)} %")
+    keys = [f"{row.address} {row.file}" for row in rows]
+    return wrong + [f"user functions: two rows for {key}" for key in twice(keys)]
+
+
 def check_wide_point(row: PointRow) -> list[str]:
     at = row.wide
     in_order = at["min.ns"] <= at["p50.ns"] <= at["p99.ns"] <= at["max.ns"]
@@ -585,6 +628,8 @@ def check(report: Report) -> list[str]:
     wrong = [text for table in report.straces for text in check_strace(table)]
     for heatmap in filter(None, (report.heatmap, report.machine)):
         wrong += check_heatmap(heatmap)
+    if report.heatmap:
+        wrong += check_user_functions(report)
     if report.points:
         wrong += check_points(report.points)
     for waits in filter(None, (report.waits, *report.wait_views.values())):

@@ -7,6 +7,7 @@ import bisect
 import os
 import re
 import subprocess
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -210,6 +211,12 @@ def test_user_chain(boot, builds, name, source):
         file, offset, nr = rows[stack.user[-1]]
         assert (file, offset) == (program.path, offset_of(stack.user[-1]))
         assert nr >= stack.nr
+    # Their sums by function are what the table of user functions has.
+    functions: Counter[str] = Counter()
+    for file, offset, nr in rows.values():
+        assert file == program.path
+        functions[program.name_at(offset)] += nr
+    assert functions == {row.name: row.nr for row in report.parse(log)[-1].user_functions}
     # It also has the system call, with the kernel functions that ran in it.
     calls = call_rows(log)["sys_getppid"]
     assert sum(calls.values()) >= sum(stack.nr for stack in in_call)

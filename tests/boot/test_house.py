@@ -74,5 +74,5 @@ def test_toy_profiler(boot, tmp_path):
     assert (before, after) == (1, [0, 1])
     at = lines.index("Toy Profiler")
     assert lines[at + 1 : at + 4] == ["exits", "--------", "2"]
-    titles = [line for line in lines if re.match("Kernel (Heatmap|Profile)|Toy", line)]
+    titles = [line for line in lines if re.match(r"Kernel (Heatmap \(|Profile)|Toy", line)]
     assert [title.split()[1] for title in titles] == ["Heatmap", "Profiler", "Profile"]

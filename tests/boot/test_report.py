@@ -41,6 +41,12 @@ hello from a program, not in the report
 [    1.000000] 37 of 1437 expected samples lost: 37 late by a whole period
 [    1.000000] sampling cost: 0.03 % of CPU time, 315 ns a sample
 [    1.000000]
+[    1.000000] Kernel Heatmap of user functions (top #2)
+[    1.000000]          Address              Function          NR          %  File
+[    1.000000] ----------------  --------------------  ----------  ---------  ----
+[    1.000000] 0000000000402270            worker_run           1     100.00  /bin/demo
+[    1.000000] ----------------  --------------------  ----------  ---------  ----
+[    1.000000]
 [    1.000000] Kernel Waits (top #2)
 [    1.000000] waits: 99 of this process's threads = asleep 3.000 s + ready without a CPU 1.000 s
 [    1.000000]       seconds      for.a.CPU      times        longest  waits.for               \
@@ -86,6 +92,7 @@ DAMAGE = {
     "an expected sample is missing": ("of 1437 expected", "of 1438 expected"),
     "sample in no class": ("idle 400", "idle 399"),
     "sample of the process lost": ("process: 1000", "process: 1001"),
+    "sample in no user function": ("worker_run           1", "worker_run           2"),
     "sample of no process": ("1000 = user 1 + kernel 990", "1000 = user 2 + kernel 989"),
     "sample lost": (" 301      30.10", " 300      30.00"),
     "heat percentage": ("30.10", "30.11"),

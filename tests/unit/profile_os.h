@@ -117,6 +117,7 @@ extern u32 host_first_live_pid;
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
 extern u32 host_code_map;
 #define os_task_code_map(task)	    ((void)(task), host_code_map)
+#define os_process_code_map(proc)   ((void)(proc), host_code_map)
 #define os_task_tid(task)	    ((void)(task), host_tid)
 #define os_task_pid(task)	    ((void)(task), host_pid)
 #define os_task_comm(task, words)   memcpy(words, host_comm, sizeof(host_comm))
@@ -180,6 +181,10 @@ struct vma {
 #define os_file_path(file, buf, size)  ((void)(buf), (file)->path)
 #define os_file_read(file, buf, n, at) host_file_data_read(file, buf, n, at)
 ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at);
+extern os_file_t *host_file_to_open;
+#define os_file_open(path)  host_file_open(path)
+#define os_file_close(file) ((void)(file))
+os_file_t *host_file_open(const char *path);
 extern int host_nr_key_changes;
 #define os_change_task_keys() ((void)host_nr_key_changes++)
 

@@ -125,7 +125,7 @@ static void take(u64 pc, bool user, u32 nr)
 		sample_take(&regs, os_cycles(), 0);
 }
 
-/* 60 of 100 samples are in 32 bytes of user code, 25 in one function, and the others elsewhere. */
+/* 60 of 100 samples are in one block of user code, 25 in one function, and the others elsewhere. */
 static void take_samples(u32 nr)
 {
 	for (u32 i = 0; i < nr; i++) {
@@ -151,8 +151,8 @@ static void test_samples(void **state)
 	take_samples(5);
 	print(100, 100);
 	assert_string_equal(host_log,
-			    "60 % of CPU time in user code at test 0x401000 to 0x401020 [Kernel "
-			    "Heatmap: row 1]\n"
+			    "60 % of CPU time in user code at 0x401000 [Kernel Heatmap of user "
+			    "functions: row 1]\n"
 			    "25 % of CPU time in the kernel's function fn_1 [Kernel Heatmap: row "
 			    "2]\n");
 }
@@ -166,7 +166,7 @@ static void test_few_or_lost_samples(void **state)
 	assert_string_equal(host_log, "");
 	take(0x401000, true, 51);
 	print(100, 100);
-	assert_non_null(strstr(host_log, "100 % of CPU time in user code at test 0x401000"));
+	assert_non_null(strstr(host_log, "100 % of CPU time in user code at 0x401000"));
 	sample_switch(false);
 	take(0x401000, true, 5);
 	print(100, 100);

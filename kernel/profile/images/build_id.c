@@ -4,36 +4,16 @@
  * user may have made the file, so no field is trusted, and the work is bounded.
  */
 
+#include "elf.h"
 #include "images.h"
 
-#define PT_NOTE		4
-#define NT_GNU_BUILD_ID 3
-#define MAX_PHDRS	128
-#define MAX_NOTES	16 /* in a segment */
-
-struct elf_header {
-	u8 ident[16];
-	u16 type, machine;
-	u32 version;
-	u64 entry, phoff, shoff;
-	u32 flags;
-	u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
-};
-
-struct program_header {
-	u32 type, flags;
-	u64 offset, vaddr, paddr, filesz, memsz, align;
-};
+#define MAX_PHDRS 128
+#define MAX_NOTES 16 /* in a segment */
 
 struct note {
 	u32 name_bytes, desc_bytes, type;
 	char name[4];
 };
-
-static bool read_exact(os_file_t *file, void *buf, size_t n, u64 pos)
-{
-	return os_file_read(file, buf, n, pos) == (ssize_t)n;
-}
 
 /* Returns a length with padding: names and contents are padded to 4 bytes. */
 static u64 padded(u32 bytes)
@@ -48,13 +28,13 @@ static u32 find_in_segment(os_file_t *file, const struct program_header *segment
 	struct note note;
 
 	for (u32 i = 0; i < MAX_NOTES && at + sizeof(note) > at && at + sizeof(note) <= end; i++) {
-		if (!read_exact(file, &note, sizeof(note), at))
+		if (!elf_read(file, &note, sizeof(note), at))
 			break;
 		at += __builtin_offsetof(struct note, name) + padded(note.name_bytes);
 		if (note.type == NT_GNU_BUILD_ID && note.name_bytes == sizeof(note.name) &&
 		    !memcmp(note.name, "GNU", sizeof(note.name))) {
 			if (note.desc_bytes > IMAGE_BUILD_ID_BYTES ||
-			    !read_exact(file, build_id, note.desc_bytes, at))
+			    !elf_read(file, build_id, note.desc_bytes, at))
 				break;
 			return note.desc_bytes;
 		}
@@ -70,12 +50,12 @@ u32 image_read_build_id(os_file_t *file, u8 build_id[IMAGE_BUILD_ID_BYTES])
 	u32 bytes = 0;
 
 	memset(build_id, 0, IMAGE_BUILD_ID_BYTES);
-	if (!read_exact(file, &header, sizeof(header), 0) || memcmp(header.ident, "\177ELF\2\1", 6))
+	if (!elf_read_header(file, &header))
 		return 0;
 	for (u32 i = 0; !bytes && i < pf_min((u32)header.phnum, (u32)MAX_PHDRS); i++) {
 		u64 at = header.phoff + i * sizeof(segment);
 
-		if (!read_exact(file, &segment, sizeof(segment), at))
+		if (!elf_read(file, &segment, sizeof(segment), at))
 			break;
 		if (segment.type == PT_NOTE)
 			bytes = find_in_segment(file, &segment, build_id);

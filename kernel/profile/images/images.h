@@ -57,4 +57,8 @@ struct images_lost images_lost(void);
  */
 u32 image_read_build_id(os_file_t *file, u8 build_id[IMAGE_BUILD_ID_BYTES]);
 
+/* symbols.c: the second one frees the tables of symbols, at the end of a reader's turn. */
+void image_symbols_init(void);
+void image_symbols_free(void);
+
 #endif

@@ -119,6 +119,8 @@ static const struct profiler_file files[] = {
 PROFILER(images) = {
 	.name = "images",
 	.place = 80,
+	.init = image_symbols_init,
 	.print = print,
+	.end_turn = image_symbols_free,
 	.files = files,
 };

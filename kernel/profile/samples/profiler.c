@@ -83,6 +83,7 @@ static void print(const struct report *report)
 		heat.without_machine_notes = !report->wide && !run_is_last_process();
 	}
 	report_print_heatmap_notes(&heat, report->wide);
+	report_print_user_functions(report->top, &scope);
 	if (!strcmp(names, "all"))
 		names = "*";
 	if (report->proc && os_glob_match_list(names, "machine"))
@@ -109,6 +110,13 @@ static void print_all_functions(const void *unused)
 	samples_pin();
 	print_heatmap(&all, &(struct sample_scope){ 0 });
 	report_print_heatmap_notes(&heat, false);
+	samples_unpin();
+}
+
+static void print_user_functions(const void *unused)
+{
+	samples_pin();
+	report_print_user_functions(REPORT_TOP_ALL, &(struct sample_scope){ 0 });
 	samples_unpin();
 }
 
@@ -200,6 +208,7 @@ static const struct profiler_file files[] = {
 	{ "profile/irqs_off.json", .print = print_stretches, .is_json = true },
 	{ "profile/heatmap.json", .print = print_all_functions, .is_json = true },
 	{ "profile/functions.json", .print = print_view, .arg = "functions", .is_json = true },
+	{ "profile/user_functions.json", .print = print_user_functions, .is_json = true },
 	{ "profile/calls.json", .print = print_view, .arg = "calls", .is_json = true },
 	{ "profile/tasks.json", .print = print_view, .arg = "tasks", .is_json = true },
 	{ "profile/cpus.json", .print = print_view, .arg = "cpus", .is_json = true },

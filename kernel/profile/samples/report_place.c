@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints samples by address: those of one kernel function, or of the user code of a process. */
+/*
+ * Prints samples of one kernel function by address, and those of user code by function and by
+ * address.
+ */
 
 #include "samples.h"
 
+#include "../user_symbols.h"
 #include "../table.h"
 
 enum {
@@ -53,6 +57,60 @@ void report_print_function(const char *function)
 	for (u32 i = 0; i < report_view.nr_rows; i++)
 		print_place(&report_view.rows[i], nr);
 	report_end_view(0, 0);
+}
+
+enum {
+	F_ADDRESS,
+	F_FUNCTION,
+	F_NR,
+	F_SHARE,
+	F_FILE,
+	F_NR_COLUMNS,
+};
+
+static const struct column function_columns[F_NR_COLUMNS] = {
+	[F_ADDRESS] = { "Address", "address", COLUMN_ADDRESS, 16 },
+	[F_FUNCTION] = { "Function", "function", COLUMN_TEXT, 20 },
+	[F_NR] = { "NR", "samples", COLUMN_COUNT, 10, TOTAL_SUM },
+	[F_SHARE] = { "%", NULL, COLUMN_PERCENT, 9, TOTAL_SUM },
+	[F_FILE] = { "File", "file", COLUMN_TEXT, 4, .left = true },
+};
+
+/* Without a name, a row has its place in the file. */
+static void print_user_function(const struct view_row *row, u64 nr_all)
+{
+	char name[OS_SYMBOL_BYTES];
+	struct cell cells[F_NR_COLUMNS] = {
+		[F_ADDRESS] = cell_nr(row->keys[0]),
+		[F_FUNCTION] = cell_text(name),
+		[F_NR] = cell_nr(row->nr),
+		[F_SHARE] = cell_percent(row->nr, nr_all),
+		[F_FILE] = cell_text(user_symbol_path(row->keys[1])),
+	};
+
+	if (row->name[0])
+		os_strscpy(name, row->name, sizeof(name));
+	else if (row->keys[1])
+		os_snprintf(name, sizeof(name), "+%#lx", row->keys[2]);
+	else
+		os_strscpy(name, "[unknown]", sizeof(name));
+	table_row(cells);
+}
+
+void report_print_user_functions(u32 top, const struct sample_scope *scope)
+{
+	const struct table table = TABLE(function_columns, .top = top);
+	u64 nr_all;
+
+	view_user_functions(&report_view, scope);
+	nr_all = report_view.nr_class[HEAT_USER];
+	if (!nr_all)
+		return;
+	table_begin_top(&table, USER_FUNCTIONS, top);
+	table_head();
+	for (u32 i = 0; i < report_view.nr_rows; i++)
+		print_user_function(&report_view.rows[i], nr_all);
+	report_end_view(table_nr_others(), table_others_sum(F_NR));
 }
 
 enum {

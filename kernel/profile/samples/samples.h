@@ -364,10 +364,10 @@ void view_sort(struct view *view);
 const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYMBOL_BYTES]);
 
 /*
- * Makes a view of user code: keys[0] is the address of an instruction. The other keys are the name
- * of the thread, unless the scope is one process. It is not sorted.
+ * Makes a view of user code by function: keys[0] is its address in the ELF file, keys[1] the number
+ * of the file, keys[2] its place in the file. The name is valid until the reader's turn ends.
  */
-void view_places(struct view *view, const struct sample_scope *scope);
+void view_user_functions(struct view *view, const struct sample_scope *scope);
 
 /* Makes a view by function: keys[0] is its address. User code has no row. */
 void view_heatmap(struct view *view, const struct sample_scope *scope);
@@ -489,6 +489,9 @@ void report_end_view(u32 nr_others, u64 nr_samples);
 extern const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS];
 extern const char *const report_drop_reasons[NR_SAMPLE_DROPS];
 
+/* report_place.c: prints user code by function, the samples in scope. */
+#define USER_FUNCTIONS "Kernel Heatmap of user functions"
+void report_print_user_functions(u32 top, const struct sample_scope *scope);
 /* Prints the user code of a process, by file. The process still has its memory. Process context. */
 void report_print_user(os_process_t *proc, u32 top);
 /* Prints the samples of each instruction of all functions with this name. */

@@ -7,6 +7,8 @@
 
 #include "samples.h"
 
+#include "../user_symbols.h"
+
 struct view report_view;
 
 /* Adds a sample to a row. Returns false if there is no row, because the table is full. */
@@ -455,17 +457,32 @@ static void visit_user(struct view *view, const struct sample_record *rec, const
 		add_sample(view, find_row(view, rec->nr_user ? rec->pcs[0] : 0, 0, 0, ""), rec);
 }
 
-static void visit_places(struct view *view, const struct sample_record *rec, const void *by_name)
-{
-	u64 a = by_name ? rec->comm[0] : 0, b = by_name ? rec->comm[1] : 0;
+/* User code of no known function is one row for each block of this size. */
+#define USER_BLOCK_BYTES 256
 
-	if (rec->class == HEAT_USER && rec->nr_user)
-		add_sample(view, find_row(view, rec->pcs[0], a, b, ""), rec);
+static void visit_user_functions(struct view *view, const struct sample_record *rec,
+				 const void *arg)
+{
+	struct user_symbol symbol = { 0 };
+	u64 offset;
+
+	if (rec->class != HEAT_USER)
+		return;
+	if (rec->nr_user)
+		user_symbol_of_code(rec->code_map, rec->pcs[0], &symbol);
+	offset = symbol.offset - symbol.distance;
+	if (!symbol.is_known) {
+		symbol.start -= symbol.start % USER_BLOCK_BYTES;
+		offset -= offset % USER_BLOCK_BYTES;
+	}
+	add_sample(view, find_row(view, symbol.start, symbol.image, offset, symbol.name ?: ""),
+		   rec);
 }
 
-void view_places(struct view *view, const struct sample_scope *scope)
+void view_user_functions(struct view *view, const struct sample_scope *scope)
 {
-	visit_all(view, scope, visit_places, scope->pid ? NULL : view);
+	visit_all(view, scope, visit_user_functions, NULL);
+	view_sort(view);
 }
 
 void view_user(struct view *view, const struct sample_scope *scope, u8 program)

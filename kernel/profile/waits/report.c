@@ -3,6 +3,8 @@
 
 #include "report_times.h"
 
+#include "../user_symbols.h"
+
 #define NR_CHAINS  3 /* rows of user locks whose call chains are printed below the table */
 #define PATH_BYTES 256
 
@@ -52,27 +54,58 @@ const char *report_wait_function(u64 addr, char *text, size_t size)
 	return addr && os_symbol_lookup(addr, &start, text, size) ? text : "-";
 }
 
-/* For a user address, also copies the file that is mapped there. */
+/* Copies the functions that wait for a lock of users, and their callers: "a < b". */
+static void print_waiter(char *text, size_t size, const struct wait_record *rec)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (u32 i = 0; i < pf_min((u32)rec->nr_user, 2u) && len < size / 2; i++) {
+		len += os_snprintf(text + len, size - len, i ? " < " : "");
+		len += user_symbol_print(text + len, size - len, rec->code_map,
+					 rec->pcs[rec->nr_kernel + i] - (i != 0));
+	}
+}
+
+/*
+ * For a user address, also copies the object there or, without a symbol, the file and the offset in
+ * it. A lock on the heap or on a stack is named by the functions that wait for it.
+ */
 void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size)
 {
-	char path[PATH_BYTES];
-	const char *name = path;
+	char path[PATH_BYTES], waiter[64] = "";
+	struct user_symbol symbol;
+	u32 code_map = 0;
 	u64 offset;
 
 	if (!row->addr) {
 		os_snprintf(text, size, "%s", row->name);
-	} else if (!proc) {
-		os_snprintf(text, size, "%s %#lx", row->name, row->addr);
-	} else if (os_process_mapping(proc, row->addr, path, sizeof(path), &offset)) {
-		for (const char *c = path; *c; c++) {
-			if (*c == '/')
-				name = c + 1;
-		}
-		os_snprintf(text, size, "%s %#lx (%s+%#lx)", row->name, row->addr, name, offset);
-		report_make_printable(text);
-	} else {
-		os_snprintf(text, size, "%s %#lx (anonymous area)", row->name, row->addr);
+		return;
 	}
+	if (row->most) {
+		print_waiter(waiter, sizeof(waiter), row->most);
+		code_map = row->most->code_map;
+	} else if (proc) {
+		code_map = os_process_code_map(proc);
+	}
+	if (user_symbol_of_data(code_map, row->addr, &symbol)) {
+		const char *file = report_basename(user_symbol_path(symbol.image));
+
+		if (symbol.distance)
+			os_snprintf(text, size, "%s %s+%#lx (%s)", row->name, symbol.name,
+				    symbol.distance, file);
+		else
+			os_snprintf(text, size, "%s %s (%s)", row->name, symbol.name, file);
+	} else if (proc && os_process_mapping(proc, row->addr, path, sizeof(path), &offset)) {
+		os_snprintf(text, size, "%s %#lx (%s+%#lx)", row->name, row->addr,
+			    report_basename(path), offset);
+	} else if (waiter[0]) {
+		os_snprintf(text, size, "%s %#lx (in %s)", row->name, row->addr, waiter);
+	} else {
+		os_snprintf(text, size, proc ? "%s %#lx (anonymous area)" : "%s %#lx", row->name,
+			    row->addr);
+	}
+	report_make_printable(text);
 }
 
 /* Copies a row's waker: the function, and the name of the thread, or `interrupt`. */
@@ -125,10 +158,11 @@ size_t report_add_wait_chain(char *line, size_t size, size_t len, const struct w
 
 		if (len > size * 3 / 4 || (i < rec->nr_kernel && os_in_scheduler(pc)))
 			continue;
-		if (i < rec->nr_kernel && os_symbol_lookup(pc, &start, name, sizeof(name)))
-			len += os_snprintf(line + len, size - len, "%s%s", separator, name);
-		else
-			len += os_snprintf(line + len, size - len, "%s%#lx", separator, pc);
+		if (i >= rec->nr_kernel)
+			user_symbol_print(name, sizeof(name), rec->code_map, pc);
+		else if (!os_symbol_lookup(pc, &start, name, sizeof(name)))
+			os_snprintf(name, sizeof(name), "%#lx", pc);
+		len += os_snprintf(line + len, size - len, "%s%s", separator, name);
 		separator = " < ";
 	}
 	return len;

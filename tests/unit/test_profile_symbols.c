@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tests names of user addresses: of a good ELF file, of damaged ones, and of none. */
+
+#include "unit.h"
+
+#include "../../kernel/profile/images/images.h"
+#include "../../kernel/profile/user_symbols.h"
+
+#include <elf.h>
+
+#define BASE 0x555000000000ull /* a position-independent program is moved by this */
+#define CODE 0x1000
+#define DATA 0x3000
+
+enum {
+	START,
+	LABEL,
+	MAIN,
+	READ,
+	UNDERSCORES,
+	BLANK,
+	LOCK,
+	UNDEFINED,
+	NR_SYMBOLS,
+};
+
+struct elf_file {
+	Elf64_Ehdr head;
+	Elf64_Phdr segments[3];
+	Elf64_Shdr sections[3];
+	Elf64_Sym symbols[NR_SYMBOLS];
+	char names[64];
+	u8 encodings[4];
+	s32 frame, nr_frames;
+	struct {
+		s32 start, frame;
+	} frames[3];
+} __packed;
+
+static struct elf_file elf;
+static os_file_t program = { "/bin/program", &elf, sizeof(elf) };
+static struct profile_mm mm;
+
+static void add_symbol(u32 i, const char *name, u32 type, u64 at, u64 bytes)
+{
+	static size_t len;
+
+	if (!i)
+		len = 1;
+	strcpy(elf.names + len, name);
+	elf.symbols[i] = (Elf64_Sym){
+		.st_name = len,
+		.st_info = type,
+		.st_shndx = i != UNDEFINED,
+		.st_value = at,
+		.st_size = bytes,
+	};
+	len += strlen(name) + 1;
+	assert_true(len <= sizeof(elf.names));
+}
+
+static void make_elf(void)
+{
+	u64 frames = offsetof(struct elf_file, encodings);
+
+	elf = (struct elf_file){
+		.head = { .e_ident = "\177ELF\2\1\1",
+			  .e_phoff = offsetof(struct elf_file, segments),
+			  .e_phnum = 3,
+			  .e_shoff = offsetof(struct elf_file, sections),
+			  .e_shnum = 3 },
+		.segments = { { PT_LOAD, PF_R | PF_X, CODE, CODE, CODE, 0x1000, 0x1000 },
+			      { PT_LOAD, PF_R | PF_W, 0x2000, DATA, DATA, 0x100, 0x300 },
+			      { PT_GNU_EH_FRAME, PF_R, frames, 0x2800, 0x2800, sizeof(elf) - frames,
+				sizeof(elf) - frames } },
+		.sections = { { .sh_type = SHT_NULL },
+			      { .sh_type = SHT_SYMTAB,
+				.sh_offset = offsetof(struct elf_file, symbols),
+				.sh_size = sizeof(elf.symbols),
+				.sh_link = 2 },
+			      { .sh_type = SHT_STRTAB,
+				.sh_offset = offsetof(struct elf_file, names),
+				.sh_size = sizeof(elf.names) } },
+		.encodings = { 1, 0x1b, 3, 0x3b },
+		.nr_frames = 3,
+		.frames = { { CODE + 0x100 - 0x2800 },
+			    { CODE + 0x110 - 0x2800 },
+			    { CODE + 0x400 - 0x2800 } },
+	};
+	add_symbol(START, "_start", STT_NOTYPE, CODE, 0);
+	add_symbol(LABEL, ".L1", STT_NOTYPE, CODE + 0x110, 0);
+	add_symbol(MAIN, "main", STT_FUNC, CODE + 0x100, 0x50);
+	add_symbol(READ, "read", STT_FUNC, CODE + 0x200, 0x20);
+	add_symbol(UNDERSCORES, "__read", STT_FUNC, CODE + 0x200, 0x20);
+	add_symbol(BLANK, "a b\n", STT_FUNC, CODE + 0x300, 0x10);
+	add_symbol(LOCK, "lock", STT_OBJECT, DATA + 0x210, 0x28); /* in .bss */
+	add_symbol(UNDEFINED, "puts", STT_FUNC, CODE + 0x500, 0x10);
+}
+
+static int setup(void **state)
+{
+	struct vma area = { BASE + CODE, BASE + CODE + 0x1000, &program, CODE, .is_code = true };
+
+	host_panicking = false;
+	make_elf();
+	image_symbols_init();
+	mm = (struct profile_mm){ 0 };
+	profile_area_changed(&mm, &area);
+	host_file_to_open = &program;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	image_symbols_free();
+	return 0;
+}
+
+static const char *name_at(u64 at)
+{
+	static char text[64];
+	size_t len = user_symbol_print(text, sizeof(text), mm.code_map, BASE + at);
+
+	assert_int_equal(len, strlen(text));
+	return text;
+}
+
+static void test_functions(void **state)
+{
+	struct user_symbol symbol;
+
+	assert_string_equal(name_at(CODE), "_start");
+	assert_string_equal(name_at(CODE + 0xff), "_start"); /* it has no size */
+	assert_string_equal(name_at(CODE + 0x100), "main");
+	assert_string_equal(name_at(CODE + 0x14f), "main"); /* neither its label nor its frame */
+	assert_string_equal(name_at(CODE + 0x150), "program+0x1150");
+	assert_string_equal(name_at(CODE + 0x200), "read");
+	assert_string_equal(name_at(CODE + 0x300), "a?b?");
+	assert_string_equal(name_at(CODE + 0x1000), "0x555000002000");
+	assert_string_equal(name_at(0), "0x555000000000");
+	/* A function without a symbol is known by its frame. */
+	user_symbol_of_code(mm.code_map, BASE + CODE + 0x512, &symbol);
+	assert_true(symbol.is_known && !symbol.name);
+	assert_int_equal(symbol.start, CODE + 0x400);
+	assert_int_equal(symbol.distance, 0x112);
+	assert_int_equal(symbol.offset, CODE + 0x512);
+	assert_string_equal(user_symbol_path(symbol.image), "/bin/program");
+}
+
+static void test_objects(void **state)
+{
+	struct user_symbol symbol;
+
+	assert_true(user_symbol_of_data(mm.code_map, BASE + DATA + 0x218, &symbol));
+	assert_string_equal(symbol.name, "lock");
+	assert_int_equal(symbol.distance, 8);
+	assert_false(user_symbol_of_data(mm.code_map, BASE + DATA + 0x238, &symbol));
+	assert_false(user_symbol_of_data(mm.code_map, BASE + DATA + 0x300, &symbol));
+	assert_false(user_symbol_of_data(mm.code_map, BASE + CODE + 0x100, &symbol));
+	assert_false(user_symbol_of_data(0, BASE + DATA + 0x218, &symbol));
+}
+
+/* Without .symtab, the symbols are those of .dynsym. */
+static void test_dynamic_symbols(void **state)
+{
+	elf.sections[1].sh_type = SHT_DYNSYM;
+	assert_string_equal(name_at(CODE + 0x100), "main");
+	image_symbols_free();
+	elf.sections[1].sh_type = SHT_NULL;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+}
+
+/* No name is better than one of another file, or one that is half read. */
+static void test_other_files(void **state)
+{
+	os_file_t other = { "/bin/program", &elf, sizeof(elf) - 1 };
+
+	host_file_to_open = &other;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+	image_symbols_free();
+	host_file_to_open = NULL;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+	image_symbols_free();
+	host_file_to_open = &program;
+	assert_string_equal(name_at(CODE + 0x100), "main");
+	host_panicking = true;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+}
+
+static void test_short_memory(void **state)
+{
+	u64 bytes = host_memory_bytes;
+
+	host_memory_bytes = 4096;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+	image_symbols_free();
+	host_memory_bytes = bytes;
+	assert_string_equal(name_at(CODE + 0x100), "main");
+}
+
+/* Reading a damaged file ends, and stays inside the buffers. */
+static void test_damaged_files(void **state)
+{
+	unsigned int seed = 1, nr_named = 0;
+
+	for (int round = 0; round < 20000; round++) {
+		u8 *bytes = (u8 *)&elf;
+
+		make_elf();
+		for (int i = rand_r(&seed) % 6; i >= 0; i--)
+			bytes[rand_r(&seed) % sizeof(elf)] = rand_r(&seed) % 3 ? rand_r(&seed) :
+										 255;
+		for (u64 at = CODE - 0x100; at < CODE + 0x600; at += 0x40) {
+			struct user_symbol symbol;
+
+			nr_named += name_at(at)[0] >= 'a';
+			user_symbol_of_data(mm.code_map, BASE + DATA + at - CODE, &symbol);
+		}
+		image_symbols_free();
+	}
+	assert_in_range(nr_named, 100000, 500000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_objects, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dynamic_symbols, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_short_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_damaged_files, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
