@@ -114,12 +114,41 @@ long mm_set_brk(struct mm *mm, u64 addr); /* returns the new or, on failure, the
 /* flags: Linux's MREMAP_*. Returns where the area is now. */
 long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr);
 
+/* What a page fault has made present. */
+enum fault_kind {
+	FAULT_NOTHING,	 /* nothing: another thread was faster, or only this CPU's TLB was old */
+	FAULT_ANONYMOUS, /* a page of zeros */
+	FAULT_FILE,	 /* a page of a file, or a copy of it */
+	FAULT_COPY,	 /* a copy of a page that others have, too */
+	NR_FAULT_KINDS,
+};
+
+/* Page faults by kind. */
+struct fault_counts {
+	u64 nr[NR_FAULT_KINDS];
+};
+
+static inline void fault_counts_add(struct fault_counts *to, const struct fault_counts *from)
+{
+	for (u32 i = 0; i < NR_FAULT_KINDS; i++)
+		to->nr[i] += READ_ONCE(from->nr[i]);
+}
+
+static inline u64 fault_counts_sum(const struct fault_counts *counts)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < NR_FAULT_KINDS; i++)
+		sum += READ_ONCE(counts->nr[i]);
+	return sum;
+}
+
 /*
- * Makes the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). Returns 0;
- * -EFAULT: no area there; -EACCES: the area forbids it; -ENXIO: beyond the end of the file, or no
- * room in its file system; -ENOMEM: the thread was killed, or there is no process left to kill.
- * Waits for memory, and kills a process if necessary (oom.c). Process context, interrupts on, no
- * lock of an address space held.
+ * Makes the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). Returns an
+ * enum fault_kind; -EFAULT: no area there; -EACCES: the area forbids it; -ENXIO: beyond the end of
+ * the file, or no room in its file system; -ENOMEM: the thread was killed, or there is no process
+ * left to kill. Waits for memory, and kills a process if necessary (oom.c). Process context,
+ * interrupts on, no lock of an address space held.
  */
 int mm_fault(struct mm *mm, u64 addr, u32 access);
 

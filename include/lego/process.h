@@ -74,6 +74,9 @@ bool process_is_root(struct process *proc);
  */
 bool process_may_inspect(struct process *proc);
 
+/* Returns the most pages that the process had mapped at a time. Any context but NMI. */
+u64 process_max_pages(struct process *proc);
+
 /* Returns the process's mm with a reference; NULL: it has none any more. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);
 /*

@@ -115,7 +115,7 @@ struct process {
 	struct sigpending pending;  /* for any thread */
 	struct cputime exited_time; /* of threads that are gone, as the next three */
 	u64 exited_voluntary, exited_involuntary;
-	u64 exited_faults;
+	struct fault_counts exited_faults;
 	struct cpu_times cpu_times; /* as last returned */
 	u64 max_pages;		    /* the most pages that any former mm had mapped at a time */
 	/*
@@ -235,7 +235,7 @@ struct task {
 	} restart;
 
 	struct cpu_times cpu_times; /* as last returned */
-	u64 nr_faults;		    /* successful page faults */
+	struct fault_counts faults; /* successful page faults */
 
 	/* Used by the thread itself only. */
 	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */

@@ -99,7 +99,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	spin_lock(&mm->pt_lock);
 	if (!(*pte & PTE_BORROWED)) {
 		spin_unlock(&mm->pt_lock);
-		return 0; /* another thread was faster */
+		return FAULT_NOTHING;
 	}
 	old = pte_page(*pte);
 	if (atomic_read(&old->refs) == 1) {
@@ -110,7 +110,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 		WRITE_ONCE(*pte, page_to_phys(old) | pte_user_bits(vma->prot, false));
 		spin_unlock(&mm->pt_lock);
 		invlpg(addr);
-		return 0;
+		return FAULT_COPY;
 	}
 	page_get(old);
 	spin_unlock(&mm->pt_lock);
@@ -134,7 +134,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	spin_unlock(&mm->pt_lock);
 	page_put(copy);
 	page_put(old);
-	return 0;
+	return FAULT_COPY;
 }
 
 /* Maps a page that was made for addr, unless another thread was faster. */
@@ -180,37 +180,37 @@ static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 	if (must_copy(entry, access))
 		return copy_borrowed(mm, vma, addr, pte);
 	if (pte_has_page(entry))
-		return 0; /* another thread was faster */
+		return FAULT_NOTHING;
 	page = make_page(vma, addr, access, &borrowed, &error);
 	if (!page)
 		return error;
 	install(mm, vma, pte, page, borrowed);
-	return 0;
+	return file_bytes_in_page(vma, addr) ? FAULT_FILE : FAULT_ANONYMOUS;
 }
 
 static int fault_once(struct mm *mm, u64 addr, u32 access)
 {
-	int error = -EFAULT;
+	int ret = -EFAULT;
 	struct vma *vma;
 
 	rw_mutex_lock_read(&mm->lock);
 	vma = mm->gets_no_pages ? NULL : vma_find(mm, addr);
 	if (vma && access_allowed(vma, access))
-		error = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
+		ret = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
 	else if (vma)
-		error = -EACCES;
+		ret = -EACCES;
 	rw_mutex_unlock_read(&mm->lock);
-	return error;
+	return ret;
 }
 
 int mm_fault(struct mm *mm, u64 addr, u32 access)
 {
-	int error;
+	int ret;
 
 	might_sleep();
 	ASSERT_NOT_HELD(&mm->lock);
 	do {
-		error = fault_once(mm, addr, access);
-	} while (error == -ENOMEM && oom_wait());
-	return error;
+		ret = fault_once(mm, addr, access);
+	} while (ret == -ENOMEM && oom_wait());
+	return ret;
 }

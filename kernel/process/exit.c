@@ -120,7 +120,7 @@ static void leave_process(struct process *proc, struct task *task, int status)
 		proc->exit_status = status;
 	/* Read with the lock held, or the CPU time of the process could go back. */
 	cputime_add_task(task, &proc->exited_time);
-	proc->exited_faults += task->nr_faults;
+	fault_counts_add(&proc->exited_faults, &task->faults);
 	proc->exited_voluntary += task->nr_voluntary;
 	proc->exited_involuntary += task->nr_involuntary;
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));

@@ -48,6 +48,15 @@ static u64 most_pages(const struct process *proc)
 	return max(proc->max_pages, now);
 }
 
+u64 process_max_pages(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	u64 nr = most_pages(proc);
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return nr;
+}
+
 static void get_own(struct process *proc, struct usage *usage)
 {
 	unsigned long flags;
@@ -55,12 +64,12 @@ static void get_own(struct process *proc, struct usage *usage)
 
 	process_cpu_times(proc, &usage->times);
 	flags = spin_lock_irqsave(&proc->lock);
-	usage->nr_faults = proc->exited_faults;
+	usage->nr_faults = fault_counts_sum(&proc->exited_faults);
 	usage->nr_voluntary = proc->exited_voluntary;
 	usage->nr_involuntary = proc->exited_involuntary;
 	usage->max_pages = most_pages(proc);
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		usage->nr_faults += READ_ONCE(task->nr_faults);
+		usage->nr_faults += fault_counts_sum(&task->faults);
 		usage->nr_voluntary += READ_ONCE(task->nr_voluntary);
 		usage->nr_involuntary += READ_ONCE(task->nr_involuntary);
 	}
@@ -72,7 +81,7 @@ static void get_thread(struct task *task, struct usage *usage)
 	struct process *proc = task->proc;
 	unsigned long flags;
 
-	usage->nr_faults = task->nr_faults;
+	usage->nr_faults = fault_counts_sum(&task->faults);
 	usage->nr_voluntary = task->nr_voluntary;
 	usage->nr_involuntary = task->nr_involuntary;
 	flags = spin_lock_irqsave(&proc->lock);

@@ -99,9 +99,18 @@
 #define os_task_of(pt)		     container_of(pt, struct task, profile)
 #define os_process_pid(proc)	     ((proc)->pid)
 #define os_process_name(proc)	     ((const char *)(proc)->comm)
-/* Return the number of page faults: of the threads of a process that have ended; of a thread. */
-#define os_process_nr_faults(proc)   ((proc)->exited_faults)
-#define os_task_nr_faults(task)	     READ_ONCE((task)->nr_faults)
+
+/*
+ * Page faults by kind, and the names of the kinds: those of the threads of a process that have
+ * ended, and those of a thread. An array of OS_NR_FAULT_KINDS.
+ */
+#define OS_NR_FAULT_KINDS	     NR_FAULT_KINDS
+#define OS_FAULT_KINDS		     "spurious", "anonymous", "file", "copied"
+#define os_process_faults(proc)	     ((const u64 *)(proc)->exited_faults.nr)
+#define os_task_faults(task)	     ((const u64 *)(task)->faults.nr)
+
+/* Returns the most memory that the process had mapped at a time, in bytes. Any context but NMI. */
+#define os_process_peak_bytes(proc)  (process_max_pages(proc) * PAGE_SIZE)
 
 /*
  * Return the age of a process that ends, in ns, and its wait status as in wait(2): bits 0 to 6 are

@@ -110,9 +110,15 @@ typedef struct {
 #ifndef os_in_lock
 #define os_in_lock(pc) ((void)(pc), false)
 #endif
-#ifndef os_process_nr_faults
-#define os_process_nr_faults(proc) ((void)(proc), (u64)0)
-#define os_task_nr_faults(task)	   ((void)(task), (u64)0)
+#ifndef os_process_faults
+#define OS_NR_FAULT_KINDS	1
+#define OS_FAULT_KINDS		""
+#define os_process_faults(proc) ((void)(proc), &os_no_faults)
+#define os_task_faults(task)	((void)(task), &os_no_faults)
+static const u64 os_no_faults pf_unused;
+#endif
+#ifndef os_process_peak_bytes
+#define os_process_peak_bytes(proc) ((void)(proc), (u64)0)
 #endif
 
 /* Text and numbers in plain C. */

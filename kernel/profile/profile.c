@@ -149,7 +149,8 @@ void report_summarize(os_process_t *proc, struct report_summary *summary)
 {
 	if (proc) {
 		summary->nr_processes = 1;
-		summary->nr_faults = os_process_nr_faults(proc);
+		report_add_faults(summary, os_process_faults(proc));
+		summary->peak_bytes = os_process_peak_bytes(proc);
 	}
 	CALL_ALL(summarize, proc, summary);
 }

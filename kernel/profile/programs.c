@@ -49,7 +49,8 @@ static void add_summary(struct report_summary *to, const struct report_summary *
 {
 	to->nr_processes += from->nr_processes;
 	to->nr_calls += from->nr_calls;
-	to->nr_faults += from->nr_faults;
+	report_add_faults(to, from->nr_faults);
+	to->peak_bytes = pf_max(to->peak_bytes, from->peak_bytes);
 	add_lives(&to->lives, &from->lives);
 }
 

@@ -75,9 +75,26 @@ struct report_summary {
 	bool has_calls; /* system calls are counted */
 	u64 nr_processes;
 	u64 nr_calls;
-	u64 nr_faults;
+	u64 nr_faults[OS_NR_FAULT_KINDS];
+	u64 peak_bytes; /* of the process that had most memory */
 	struct profile_lives lives;
 };
+
+static inline void report_add_faults(struct report_summary *to, const u64 nr[OS_NR_FAULT_KINDS])
+{
+	for (u32 i = 0; i < OS_NR_FAULT_KINDS; i++)
+		to->nr_faults[i] += pf_read_once(nr[i]);
+}
+
+static inline u64 report_nr_faults(const struct report_summary *summary)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < OS_NR_FAULT_KINDS; i++)
+		sum += summary->nr_faults[i];
+	return sum;
+}
+
 /* Returns the CPU time of threads, without the kernel's own work. */
 u64 report_cpu_cycles(const struct profile_lives *lives);
 typedef void report_add_fn(const char *program, const struct report_summary *part);

@@ -20,9 +20,10 @@ PARENT = re.compile(
 WAITED = re.compile(r"^waited: (\d+\.\d{6}) s = (.*)$")
 PART = re.compile(r"(\S.*?) (\d+\.\d{6})(?: \+ |$)")
 EVENTS = re.compile(
-    r"^events: (?:(\d+) system calls, )?(\d+) page faults"
+    r"^events: (?:(\d+) system calls, )?(\d+) page faults(?: \((\d.*?)\))?"
     r"(?:, (\d+) context switches(?: \((\d.*)\))?)?$"
 )
+MEMORY = re.compile(r"^memory: at most (\d+\.\d) MiB(?: in a process)?$")
 WAIT_TITLE = re.compile(rf"^Kernel Waits {TOP}$")
 WAIT_SCOPE = re.compile(
     r"^waits: (\d+) of (all threads|this process's threads|the run's threads) = "
@@ -58,6 +59,8 @@ class Summary:
     parts: Counter[str] = field(default_factory=Counter)
     nr_calls: int | None = None  # None: not counted all the time
     nr_switches: int | None = None
+    fault_kinds: Counter[str] = field(default_factory=Counter)
+    peak_mib: float | None = None
     nr_involuntary: int | None = None
     nr_migrations: int | None = None
     nr_faults: int = 0
@@ -108,6 +111,10 @@ def time_ns(seconds: str) -> int:
     return to_ns(seconds.ljust(seconds.index(".") + 10, "0"))
 
 
+def kinds_of(text: str | None) -> Counter[str]:
+    return Counter({kind: int(nr) for nr, kind in re.findall(r"(\d+) (\w+)", text or "")})
+
+
 def parse_summary(lines: Lines, first: str) -> Summary | None:
     """Returns the summary that begins with this line, or None if none does."""
     if parent := PARENT.match(first):
@@ -125,11 +132,15 @@ def parse_summary(lines: Lines, first: str) -> Summary | None:
     events = EVENTS.match(line := lines.next("the summary"))
     if not events:
         raise ReportError(f"summary: not the events: {line!r}")
-    numbers = [None if nr is None else int(nr) for nr in events.groups()[:3]]
+    numbers = [None if nr is None else int(nr) for nr in events.group(1, 2, 4)]
     summary.nr_calls, summary.nr_faults, summary.nr_switches = numbers
+    summary.fault_kinds = kinds_of(events[3])
     if summary.nr_switches is not None:
-        kinds = Counter({kind: int(nr) for nr, kind in re.findall(r"(\d+) (\w+)", events[4] or "")})
+        kinds = kinds_of(events[5])
         summary.nr_involuntary, summary.nr_migrations = kinds["involuntary"], kinds["migrations"]
+    if (line := lines.peek()) and (memory := MEMORY.match(line)):
+        lines.next("the memory")
+        summary.peak_mib = float(memory[1])
     return summary
 
 
@@ -226,6 +237,8 @@ def check_summary(summary: Summary, waits: Waits | None) -> list[str]:
     ):
         if sum(parts.values()) != total:
             wrong.append(f"summary: {parts} do not make {total} us")
+    if summary.fault_kinds and sum(summary.fault_kinds.values()) != summary.nr_faults:
+        wrong.append(f"summary: {summary.fault_kinds} do not make {summary.nr_faults} page faults")
     nr_most = max(summary.nr_involuntary or 0, summary.nr_migrations or 0)
     if nr_most > (summary.nr_switches or 0):
         wrong.append(f"summary: not possible: {summary}")

@@ -12,8 +12,9 @@ SAMPLE = """\
 [    1.000000] CPU time: 1.020345 s, 46 threads = user code 0.820345 \
 + system calls 0.140000 + page faults 0.060000
 [    1.000000] waited: 24.100000 s = futex 3.500000 + mm->lock 12.100000 + for a CPU 8.500000
-[    1.000000] events: 1076 system calls, 11742 page faults, 5267 context switches \
-(310 involuntary, 44 migrations)
+[    1.000000] events: 1076 system calls, 11742 page faults (11700 anonymous, 42 file), \
+5267 context switches (310 involuntary, 44 migrations)
+[    1.000000] memory: at most 46.5 MiB
 [    1.000000]
 [    1.000000] Kernel strace
 [    1.000000] Task: 20:20 nr_accumulated_threads: 46
@@ -100,6 +101,7 @@ DAMAGE = {
     "more rows than top": ("top #2", "top #1"),
     "no total of samples": (re.compile(r"^.* 1000     100.00\n", re.M), ""),
     "no line with all samples": (re.compile(r"^.*samples: .*\n", re.M), ""),
+    "a page fault of no kind": ("42 file", "41 file"),
     "a part of the CPU time": ("0.140000", "0.140001"),
     "a part of the time waited": ("12.100000", "12.100001"),
     "no time waited": (re.compile(r"^.*waited: .*\n", re.M), ""),

@@ -204,7 +204,7 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(get_user(value, (u64 *)(shared + PAGE_SIZE)), -EFAULT);
 	EXPECT_EQ(mm_fault(mm, shared + PAGE_SIZE, PROT_READ), -ENXIO);
 	EXPECT_EQ(mm_fault(mm, private + PAGE_SIZE, PROT_READ), -ENXIO);
-	EXPECT_EQ(mm_fault(mm, shared, PROT_WRITE), 0);
+	EXPECT_EQ(mm_fault(mm, shared, PROT_WRITE), FAULT_FILE);
 	EXPECT_EQ(inode_truncate(file->inode, 0), 0);
 	mutex_unlock(&file->inode->write_lock);
 	EXPECT_EQ(mm_fault(mm, shared, PROT_READ), -ENXIO);
@@ -234,7 +234,7 @@ SELFTEST(mm_process, fault_results)
 	EXPECT_EQ(mm_fault(mm, USER_BASE, PROT_EXEC), -EACCES);
 	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_WRITE), -EACCES);
 	EXPECT_EQ(mm_fault(mm, USER_BASE + 2 * PAGE_SIZE, PROT_READ), -EACCES);
-	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_READ), 0);
+	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_READ), FAULT_ANONYMOUS);
 	EXPECT_EQ(mm_map(mm, 0, (page_nr_total() + 1) * PAGE_SIZE, RW, ANON, NULL, 0), -ENOMEM);
 	EXPECT(mm_map(mm, 0, (page_nr_total() + 1) * PAGE_SIZE, 0, ANON, NULL, 0) > 0);
 	mm_put(mm);

@@ -152,8 +152,11 @@ struct task *os_task_of(const struct profile_task *pt);
 #define os_task_is_off_cpu(task, asleep) (*(asleep) = host_sleeper_asleep, (task) == host_sleeper)
 #define os_sleeper_syscall(task)	 host_syscall
 #define os_sleeper_stack(task, pcs, max) ((pcs)[0] = host_sleeper_pc, 1)
-#define os_process_nr_faults(proc)	 ((void)(proc), (u64)7)
-#define os_task_nr_faults(task)		 ((void)(task), (u64)3)
+#define OS_NR_FAULT_KINDS		 2
+#define OS_FAULT_KINDS			 "anonymous", "file"
+#define os_process_faults(proc)		 ((void)(proc), (const u64[]){ 5, 2 })
+#define os_task_faults(task)		 ((void)(task), (const u64[]){ 3, 0 })
+#define os_process_peak_bytes(proc)	 ((void)(proc), 3ull << 20)
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);

@@ -218,7 +218,7 @@ static void test_faults(void **state)
 	print(100, 100);
 	assert_string_equal(host_log, "");
 	sums.lives.cpu.faults = 55 * MS;
-	sums.nr_faults = 29484;
+	sums.nr_faults[0] = 29484;
 	print(100, 100);
 	assert_string_equal(host_log, "55 % of CPU time in page faults: 29,484, 1.9 us each; 896 "
 				      "brk, 0 mmap, 0 munmap [CPU time; Kernel strace]\n");

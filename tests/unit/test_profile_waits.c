@@ -465,7 +465,8 @@ static void test_summary(void **state)
 					 "exceptions 0.000050 + interrupts 0.000030\n"));
 	assert_non_null(
 		strstr(host_log, "waited: 0.004400 s = pipe 0.004000 + for a CPU 0.000400\n"));
-	assert_non_null(strstr(host_log, "events: 7 page faults, 0 context switches\n"));
+	assert_non_null(strstr(host_log, "events: 7 page faults (5 anonymous, 2 file), 0 "
+					 "context switches\nmemory: at most 3.0 MiB\n"));
 	/* Parts that are zero are left out. A process that has not waited has no such line. */
 	setup(NULL);
 	host_now = 2000000;
@@ -476,7 +477,8 @@ static void test_summary(void **state)
 	host_log_clear();
 	profile_process_exit(&consumer_proc);
 	assert_non_null(strstr(host_log, "CPU time: 0.001998 s, 1 thread = user code 0.001998\n"
-					 "events: 7 page faults, 0 context switches\n"));
+					 "events: 7 page faults (5 anonymous, 2 file), 0 "
+					 "context switches\n"));
 }
 
 /* Makes the report of a process that slept from 1 ms after its start until `woken`. */

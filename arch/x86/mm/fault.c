@@ -35,16 +35,17 @@ static u32 fault_access(u64 error_code)
 	return error_code & FAULT_WRITE ? PROT_WRITE : PROT_READ;
 }
 
-/* Makes a user page present. Interrupts on, process context. */
+/* Makes a user page present. Returns 0 or a negative errno. Interrupts on, process context. */
 static int fault_user_address(u64 error_code, u64 addr)
 {
-	int error;
+	int kind;
 	PROFILE_SCOPE(page_fault);
 
-	error = mm_fault(current->mm, addr, fault_access(error_code));
-	if (!error)
-		WRITE_ONCE(current->nr_faults, current->nr_faults + 1);
-	return error;
+	kind = mm_fault(current->mm, addr, fault_access(error_code));
+	if (kind < 0)
+		return kind;
+	WRITE_ONCE(current->faults.nr[kind], current->faults.nr[kind] + 1);
+	return 0;
 }
 
 /* Sends the signal for an access that mm_fault() could not resolve. */

@@ -88,7 +88,7 @@ static bool look_at_own(struct process *proc, struct snapshot *snap)
 	if (task) {
 		memcpy(snap->comm, task->comm, sizeof(snap->comm));
 		task_cpu_times(task, &snap->times);
-		snap->nr_faults = READ_ONCE(task->nr_faults);
+		snap->nr_faults = fault_counts_sum(&task->faults);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return task;
@@ -100,9 +100,9 @@ static void look_at_faults(const struct process *proc, struct snapshot *snap)
 
 	ASSERT_HELD(&proc->lock);
 	snap->nr_children_faults = proc->children_faults;
-	snap->nr_faults = proc->exited_faults;
+	snap->nr_faults = fault_counts_sum(&proc->exited_faults);
 	list_for_each_entry(task, &proc->threads, thread_node)
-		snap->nr_faults += READ_ONCE(task->nr_faults);
+		snap->nr_faults += fault_counts_sum(&task->faults);
 }
 
 static void look_at_signals(const struct process *proc, struct snapshot *snap)

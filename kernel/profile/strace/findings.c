@@ -106,8 +106,8 @@ static void find_faults(const struct finding_scope *scope, const struct strace_s
 	finding_of_cpu_time(scope, ns,
 			    "in page faults: %s, %s each; %lu brk, %lu mmap, %lu munmap "
 			    "[CPU time; Kernel strace]",
-			    finding_count(count, scope->sums->nr_faults),
-			    finding_each(each, ns, scope->sums->nr_faults),
+			    finding_count(count, report_nr_faults(scope->sums)),
+			    finding_each(each, ns, report_nr_faults(scope->sums)),
 			    nr_calls_of(snap, "sys_brk"), nr_calls_of(snap, "sys_mmap"),
 			    nr_calls_of(snap, "sys_munmap"));
 }

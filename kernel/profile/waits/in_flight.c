@@ -117,9 +117,9 @@ static void begin_visit(struct profile_process *pp)
 	os_strscpy(visited.name, os_process_name(os_process_of(pp)), sizeof(visited.name));
 	visited.part = (struct report_summary){
 		.nr_processes = 1,
-		.nr_faults = os_process_nr_faults(os_process_of(pp)),
 		.lives = pp->lives,
 	};
+	report_add_faults(&visited.part, os_process_faults(os_process_of(pp)));
 }
 
 /* Adds what the end of the thread would add now. */
@@ -134,7 +134,7 @@ static void visit_life(const struct profile_task *pt)
 	lives->ready_cycles += pf_read_once(pt->ready_cycles);
 	if (read_wait(rec, pt))
 		lives->ready_cycles += rec->ready_cycles;
-	visited.part.nr_faults += os_task_nr_faults(os_task_of(pt));
+	report_add_faults(&visited.part, os_task_faults(os_task_of(pt)));
 	lives->nr_threads++;
 	lives->cycles += cycles;
 	lives->off_cycles += cycles - pf_min(cycles, os_task_exec_cycles(pt));

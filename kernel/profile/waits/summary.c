@@ -160,6 +160,32 @@ static void print_kinds(char *text, size_t size, const struct profile_lives *liv
 	os_snprintf(text + len, size - len, "%s", len ? ")" : "");
 }
 
+/* Prints "(9 anonymous, 2 file)", without those of which there are none. */
+static void print_fault_kinds(char *text, size_t size, const u64 nr[OS_NR_FAULT_KINDS])
+{
+	static const char *const names[OS_NR_FAULT_KINDS] = { OS_FAULT_KINDS };
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (u32 i = 0; i < OS_NR_FAULT_KINDS; i++) {
+		if (nr[i] && names[i][0])
+			len += os_snprintf(text + len, size - len, "%s%lu %s", len ? ", " : " (",
+					   nr[i], names[i]);
+	}
+	if (len)
+		os_snprintf(text + len, size - len, ")");
+}
+
+/* Prints the most memory of a process, with a tenth of a MiB. */
+static void print_memory(const struct report_summary *known)
+{
+	u64 tenths = (known->peak_bytes * 10 + (1 << 19)) >> 20;
+
+	if (known->peak_bytes)
+		report_printf("memory: at most %lu.%lu MiB%s\n", tenths / 10, tenths % 10,
+			      known->nr_processes > 1 ? " in a process" : "");
+}
+
 /*
  * Prints the numbers of events, without those that were not counted all the time. The wait for the
  * first run of a thread is no switch from that thread.
@@ -167,7 +193,7 @@ static void print_kinds(char *text, size_t size, const struct profile_lives *liv
 static void print_events(const struct report_summary *known)
 {
 	const struct profile_lives *lives = &known->lives;
-	char calls[48] = "", switches[112] = "", kinds[64];
+	char calls[48] = "", switches[112] = "", kinds[64], faults[128];
 
 	if (known->has_calls)
 		os_snprintf(calls, sizeof(calls), "%lu system calls, ", known->nr_calls);
@@ -175,7 +201,10 @@ static void print_events(const struct report_summary *known)
 	if (!off_time_total_ns(&waits_off_time))
 		os_snprintf(switches, sizeof(switches), ", %lu context switches%s",
 			    lives->nr_waits - pf_min(lives->nr_waits, lives->nr_threads), kinds);
-	report_printf("events: %s%lu page faults%s\n", calls, known->nr_faults, switches);
+	print_fault_kinds(faults, sizeof(faults), known->nr_faults);
+	report_printf("events: %s%lu page faults%s%s\n", calls, report_nr_faults(known), faults,
+		      switches);
+	print_memory(known);
 }
 
 /* Returns how long the threads slept until a child process ended or stopped. */
