@@ -481,6 +481,28 @@ static void test_summary(void **state)
 					 "context switches\n"));
 }
 
+/* The report and the table have the same owners. Only the table has those without time. */
+static void test_accounts_of_the_machine(void **state)
+{
+	const char *rows;
+
+	host_machine_times = (struct profile_machine_times){
+		.nr_cpus = 2,
+		.threads = { .user = 3000000, .calls = 2000000, .irqs = 7000 },
+		.idle = 1000400,
+	};
+	host_log_clear();
+	profile_report("test");
+	assert_non_null(strstr(host_log, "time of 2 CPUs: 0.006007 s = user code 0.003000 + "
+					 "system calls 0.002000 + interrupts 0.000007 + "
+					 "idle 0.001000\n"));
+	rows = host_file_read("profile/accounts.json");
+	assert_non_null(strstr(rows, "{\"table\":\"Time of 2 CPUs\"}\n"
+				     "{\"owner\":\"user code\",\"cycles\":3000000}\n"));
+	assert_non_null(strstr(rows, "{\"owner\":\"NMIs\",\"cycles\":0}\n"));
+	assert_non_null(strstr(rows, "{\"owner\":\"idle\",\"cycles\":1000400}\n"));
+}
+
 /* Makes the report of a process that slept from 1 ms after its start until `woken`. */
 static void end_after_sleep(const char *name, u64 woken, u64 end)
 {
@@ -544,6 +566,7 @@ int main(void)
 		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
 		cmocka_unit_test_setup(test_migrations, setup),
 		cmocka_unit_test_setup(test_summary, setup),
+		cmocka_unit_test_setup(test_accounts_of_the_machine, setup),
 		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),
 		cmocka_unit_test_setup(test_addresses_have_a_file, setup),
 		cmocka_unit_test_setup(test_switched_off, setup),

@@ -8,6 +8,7 @@
 
 #include "waits.h"
 
+#include "../accounts.h"
 #include "../findings.h"
 #include "../profiler.h"
 #include "../programs.h"
@@ -129,22 +130,14 @@ static void print_cpu_time(const struct profile_lives *lives, const char *more)
 /* Prints who had the time of all CPUs since boot. */
 static void print_machine_time(void)
 {
-	struct profile_machine_times times;
+	struct account accounts[NR_ACCOUNTS];
+	u32 nr_cpus = accounts_read(accounts);
 	struct line line = { 0 };
 
-	os_machine_times(&times);
-	add_to_line(&line, "user code", times.threads.user);
-	add_to_line(&line, "system calls", times.threads.calls);
-	add_to_line(&line, "page faults", times.threads.faults);
-	add_to_line(&line, "other exceptions", times.threads.exceptions);
-	add_to_line(&line, "interrupts", times.threads.irqs);
-	add_to_line(&line, "NMIs", times.nmis);
-	add_to_line(&line, "kernel threads", times.kernel_threads);
-	add_to_line(&line, "reports", times.reports);
-	add_to_line(&line, "ends of threads", times.ends_of_threads);
-	add_to_line(&line, "idle", times.idle);
-	report_printf("time of %u CPU%s: %lu.%06lu s%s\n\n", times.nr_cpus,
-		      times.nr_cpus == 1 ? "" : "s", SECONDS(line.us), line.text);
+	for (u32 i = 0; i < NR_ACCOUNTS; i++)
+		add_to_line(&line, accounts[i].owner, accounts[i].cycles);
+	report_printf("time of %u CPU%s: %lu.%06lu s%s\n\n", nr_cpus, nr_cpus == 1 ? "" : "s",
+		      SECONDS(line.us), line.text);
 }
 
 /* Prints "3 involuntary, 2 migrations" in parentheses, without those of which there are none. */
