@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The kernel's accounts of CPU time against a plugin that counts instructions by crossing."""
 
+from __future__ import annotations
+
+import json
 import re
 import subprocess
 import sys
@@ -14,19 +17,60 @@ sys.path.insert(0, str(ROOT / "tests/accuracy"))
 import truth  # noqa: E402
 
 # Instructions outside the two reads of the clock, which count for whom the entry interrupts.
-CALL_EDGES = 25
+CALL_EDGES = 30
 VECTOR_EDGES = 35
-ROUNDING = 1000  # times are printed in microseconds; an instruction takes a nanosecond
+SWITCH_EDGES = 400  # between schedule()'s read of the clock and the switch
+OWNERS = ["user", "call", "fault", "exception", "irq", "nmi"]
 
 
 @dataclass
-class Count:
-    nr: int  # instructions
-    nr_begun: int
+class Counts:
+    """What the plugin has counted so far."""
+
+    nr: dict[str, int]  # instructions, by owner
+    nr_begun: dict[str, int]
+    nr_switches: int  # between threads of different owners
+
+    def since(self, before: Counts) -> Counts:
+        return Counts(
+            subtract(self.nr, before.nr),
+            subtract(self.nr_begun, before.nr_begun),
+            self.nr_switches - before.nr_switches,
+        )
 
 
-def count(builds, tmp_path, append: str, init: str) -> tuple[dict[str, Count], str]:
-    """Boots with the plugin. It counts from the first user code to the exit of the first thread."""
+def subtract(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {key: a[key] - b[key] for key in a}
+
+
+def plugin_counts(text: str) -> list[Counts]:
+    rows = [[int(word) for word in line.split()] for line in text.splitlines()]
+    return [
+        Counts(dict(zip(OWNERS, row[1::2])), dict(zip(OWNERS, row[2::2])), row[0]) for row in rows
+    ]
+
+
+def kernel_cycles(log: str) -> dict[str, dict[str, int]]:
+    """Returns the cycles of each owner before each kind of work. A cycle is an instruction."""
+    found: dict[str, dict[str, int]] = {}
+    for line in re.findall(r'^\{"(?:before|owner)".*\}', log, re.MULTILINE):
+        row = json.loads(line)
+        if "before" in row:
+            found[row["before"]] = rows = {}
+        else:
+            rows[row["owner"]] = row["cycles"]
+    return found
+
+
+def by_plugin_owner(cycles: dict[str, int]) -> dict[str, int]:
+    """The kernel also divides what the plugin sees as system calls."""
+    owners = ["user code", "page faults", "other exceptions", "interrupts", "NMIs"]
+    user, fault, exception, irq, nmi = (cycles[owner] for owner in owners)
+    call = sum(cycles.values()) - user - fault - exception - irq - nmi
+    return dict(zip(OWNERS, (user, call, fault, exception, irq, nmi)))
+
+
+def run(builds, tmp_path, append: str) -> tuple[str, list[Counts]]:
     build = BUILD.relative_to(ROOT)
     make(f"BUILD={build}", f"{build}/accuracy/crossings.so")
     kernel, out = builds.kernel(), tmp_path / "crossings"
@@ -35,22 +79,53 @@ def count(builds, tmp_path, append: str, init: str) -> tuple[dict[str, Count], s
         "syscall": "syscall_entry",
         "stubs": "entry_stubs",
         "nmi": "nmi_entry",
-        "start": "do_execve",
-        "stop": "mm_drop_pages",
+        "switch": "switch_stack",
+        "mark": "cputime_of_machine",
     }
     words = [f"{word}={addr[name]:x}" for word, name in at.items()] + [f"out={out}"]
     options = qemu.Options(
         kernel=kernel,
         initrd=builds.initrd(),
         icount=True,
-        append=f"{append} init={init}",
+        append=f"{append} profile.on_exit=run init=/bin/owners",
         extra=["-plugin", ",".join([str(BUILD / "accuracy/crossings.so"), *words])],
         timeout=200,
     )
     result = qemu.run(options)
     assert result.ok, result.error
-    rows = [line.split() for line in out.read_text().splitlines()]
-    return {name: Count(int(nr), int(nr_begun)) for name, nr, nr_begun in rows}, result.log
+    return result.log, plugin_counts(out.read_text())
+
+
+def check_work(work: str, counts: Counts, cycles: dict[str, int]) -> None:
+    """
+    The owners have all of the time, exactly. An owner lacks the edges of its own entries and
+    returns, and has those of what it is interrupted by.
+    """
+    kernel = by_plugin_owner(cycles)
+    assert sum(kernel.values()) == sum(counts.nr.values()), work
+    edges = {
+        owner: nr * (CALL_EDGES if owner == "call" else VECTOR_EDGES)
+        for owner, nr in counts.nr_begun.items()
+    }
+    switches = counts.nr_switches * SWITCH_EDGES
+    for owner in OWNERS:
+        others = sum(edges.values()) - edges[owner]
+        more = kernel[owner] - counts.nr[owner]
+        assert -edges[owner] - switches <= more <= others + switches, (work, owner)
+        if not counts.nr_begun[owner]:
+            assert owner == "user" or not kernel[owner], (work, owner)
+
+
+# What each kind of work begins, at least.
+WORKS = {
+    "calls": {"call": 3000},
+    "forks": {"call": 90, "fault": 60},
+    "execs": {"call": 100, "fault": 300},
+    "ping-pong": {"call": 800},
+    "preemption": {"irq": 4},
+    "signals": {"call": 600, "exception": 100, "irq": 10},
+    "faults": {"fault": 1000},
+}
 
 
 @pytest.mark.parametrize(
@@ -63,30 +138,24 @@ def count(builds, tmp_path, append: str, init: str) -> tuple[dict[str, Count], s
 )
 def test_owners_have_what_a_plugin_counts(builds, tmp_path, append, vectors):
     """
-    The parts of the CPU time of a program that makes 100,000 calls are those of the plugin, except
-    for the instructions at the edges: they are at most 25 for a call and 35 for other entries.
+    The kernel's accounts of all kinds of work are those of the plugin, except for the instructions
+    at the edges. The threads of all processes together have what the CPU has.
     """
-    init = "/bin/bench-syscall -- 100000 1000"
-    counts, log = count(builds, tmp_path, append, init)
-    parts = report.parse(log)[-1].summary.cpu_parts
-    calls, faults = counts["call"], counts["fault"]
-    interrupts = Count(
-        counts["irq"].nr + counts["nmi"].nr, counts["irq"].nr_begun + counts["nmi"].nr_begun
-    )
-    assert calls.nr_begun > 100000
+    log, counts = run(builds, tmp_path, append)
+    cycles = kernel_cycles(log)
+    assert [*cycles] == [*WORKS, "the end"]
+    steps = zip(cycles.values(), [*cycles.values()][1:], counts, counts[1:])
+    for work, (cycles_before, cycles_after, before, after) in zip(WORKS, steps):
+        found = after.since(before)
+        for owner, least in WORKS[work].items():
+            assert found.nr_begun[owner] >= least, (work, owner)
+        check_work(work, found, subtract(cycles_after, cycles_before))
     if vectors:
-        assert counts[vectors].nr_begun > 200
-    user_ns = 1000 * parts["user code"]
-    nr_vectors = interrupts.nr_begun + faults.nr_begun
-    most = calls.nr_begun * CALL_EDGES + nr_vectors * VECTOR_EDGES + ROUNDING
-    assert 0 <= user_ns - counts["user"].nr + ROUNDING <= most
-    edges = (user_ns - counts["user"].nr) / calls.nr_begun
-    assert edges > 10, "the test would not see the edges"
-    for name, seen in (("interrupts", interrupts), ("page faults", faults)):
-        lost = seen.nr - 1000 * parts[name]
-        assert -ROUNDING <= lost <= seen.nr_begun * VECTOR_EDGES + ROUNDING, name
-    total = sum(each.nr for each in counts.values())
-    assert abs(1000 * sum(parts.values()) - total) < total / 200
+        assert counts[-1].nr_begun[vectors] > 200
+    parts = report.parse(log)[-1].summary.cpu_parts
+    for owner in "user code", "page faults", "other exceptions":
+        rest_ns = 1000 * parts[owner] - cycles["the end"][owner]
+        assert -1000 <= rest_ns <= 10000, owner
 
 
 def instructions(kernel, symbol: str) -> list[str]:
@@ -99,6 +168,7 @@ def instructions(kernel, symbol: str) -> list[str]:
     "entry, leave, nr_before, most",
     [
         ("syscall_entry", "syscall_entry", 0, CALL_EDGES),
+        ("syscall_entry", "return_to_user", 0, CALL_EDGES),
         ("vector_entry", "return_to_user", 3, VECTOR_EDGES),  # behind a stub of up to 3
         ("nmi_entry", "nmi_entry", 0, VECTOR_EDGES),
     ],
