@@ -47,26 +47,43 @@ def test_sysrq_and_panic_without_all_parts(boot, variant):
 
 COMMANDS = """\
 for file in /proc/profile/*; do echo "file ${file##*/}"; done
-echo all >/proc/profile/strace_live; echo went $((40 + 2))
+echo all >/proc/profile/strace_live
+i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done
+times
+echo went $((40 + 2))
 """
 
 
-def test_without_strace_live(boot):
+def check_ticks(log: str) -> None:
+    """Without accounts, ticks divide CPU time for programs, and nothing divides it in reports."""
+    summaries = [found.summary for found in report.parse(log) if found.summary]
+    assert not any(summary.cpu_parts for summary in summaries)
+    assert not re.search(r"(user code|interrupts|idle) \d+\.\d{6}|time of \d CPU", log)
+    user = re.search(r"^(\d+)m([\d.]+)s \d+m[\d.]+s", log, re.MULTILINE)
+    user_us = 60_000_000 * int(user[1]) + round(1_000_000 * float(user[2]))
+    cpu_us = max(summary.cpu_us for summary in summaries)  # the shell's
+    assert 0.5 * cpu_us < user_us <= cpu_us
+
+
+def test_without_strace_live_and_accounts(boot):
     append = "profile.strace_live=all profile.top=all"
-    options = dict(variant="profile-nolive", append=append, initrd="shell.cpio")
+    options = dict(variant="profile-nolive", append=append, initrd="shell.cpio", icount=True)
     with boot.start(None, **options) as guest:
         guest.expect(r"lego:[^\n]*# ")
         guest.send(COMMANDS)
         guest.expect("^went 42")
+        guest.sysrq("p")
+        guest.expect("end of report")
         guest.send("exit\n")
         log = boot.finish(guest.wait(), ok=True, check=True).log
     assert "params: profile.strace_live=all: no such parameter, ignored" in log
-    files = set(re.findall(r"^file (\w+)$", log, re.MULTILINE))
-    assert {"strace", "report", "stacks"} <= files and "strace_live" not in files
+    files = set(re.findall(r"^file (\S+)$", log, re.MULTILINE))
+    assert {"strace", "report", "stacks"} <= files and not {"strace_live", "accounts.json"} & files
     assert re.search("create .*strace_live: nonexistent", log)
     assert not re.search(r"\[pid +\d+\] \w+\(", log)
     last = report.parse(log)[-1]
     assert last.parts == set(PARTS.values()) and last.strace.row("execve")
+    check_ticks(log)
 
 
 def test_without_call_chains(boot):
