@@ -31,6 +31,9 @@ struct cpu_times {
  */
 void cpu_times_set(struct cpu_times *times, const struct cputime *time);
 
+/* Returns the times of all threads of a process, including ended ones. proc->lock is held. */
+struct cputime process_cputime(struct process *proc);
+
 /*
  * Compute the times of a thread, whose proc->lock is held, and of all threads of a process,
  * including ended ones. No part is ever less than the one that was returned before. Any context but

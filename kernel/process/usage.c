@@ -22,12 +22,8 @@ struct tms {
 
 u64 process_exec_cycles_locked(struct process *proc)
 {
-	struct cputime time = proc->exited_time;
-	struct task *task;
+	struct cputime time = process_cputime(proc);
 
-	ASSERT_HELD(&proc->lock);
-	list_for_each_entry(task, &proc->threads, thread_node)
-		cputime_add_task(task, &time);
 	return cputime_own(&time);
 }
 

@@ -9,8 +9,9 @@
 #include <lego/smp.h>
 
 /*
- * What the tick does for the accounts, and the CPU times that programs are told. The boot CPU
- * samples the load every few seconds.
+ * CPU times for programs: user and system time of threads, processes and CPUs, computed from the
+ * accounts of <lego/cputime.h> when a program asks. At each tick, the timers and limits of CPU time
+ * are checked and, on the boot CPU, the load averages updated.
  */
 
 #define LOAD_INTERVAL_NS (5 * NSEC_PER_SEC)
@@ -130,14 +131,22 @@ void task_cpu_times(struct task *task, struct cpu_times *times)
 	*times = task->cpu_times;
 }
 
-void process_cpu_times(struct process *proc, struct cpu_times *times)
+struct cputime process_cputime(struct process *proc)
 {
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	struct cputime time = proc->exited_time;
 	struct task *task;
 
+	ASSERT_HELD(&proc->lock);
 	list_for_each_entry(task, &proc->threads, thread_node)
 		cputime_add_task(task, &time);
+	return time;
+}
+
+void process_cpu_times(struct process *proc, struct cpu_times *times)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct cputime time = process_cputime(proc);
+
 	cpu_times_set(&proc->cpu_times, &time);
 	*times = proc->cpu_times;
 	spin_unlock_irqrestore(&proc->lock, flags);

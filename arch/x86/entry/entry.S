@@ -83,11 +83,15 @@
 #ifdef CONFIG_CPU_ACCOUNTING
 #define SUM_OF(owner) %gs:cpu_account + 8 * owner(%rip)
 
-.macro READ_CLOCK tsc
-.Lread_\@:
+.macro READ_TSC
 	rdtsc
 	shlq	$32, %rdx
 	orq	%rdx, %rax
+.endm
+
+.macro READ_CLOCK tsc
+.Lread_\@:
+	READ_TSC
 	.ifnb \tsc
 	movq	%rax, \tsc
 	.endif
@@ -123,16 +127,12 @@
 .endm
 
 .macro NMI_BEGINS start
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
+	READ_TSC
 	movq	%rax, \start
 .endm
 
 .macro NMI_ENDS start
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
+	READ_TSC
 	subq	\start, %rax
 	addq	%rax, SUM_OF(CPUTIME_NMI)
 .endm

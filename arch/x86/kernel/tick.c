@@ -22,8 +22,8 @@
 #include <asm/uart.h>
 #include <asm/vectors.h>
 #include <lego/account.h>
-#include <lego/cputime.h>
 #include <lego/boot.h>
+#include <lego/cputime.h>
 #include <lego/errno.h>
 #include <lego/params.h>
 #include <lego/profile.h>
