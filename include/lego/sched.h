@@ -136,8 +136,8 @@ struct process {
 
 	/* setitimer(ITIMER_REAL); guarded by lock. */
 	struct timer real_timer;
-	u64 real_expires_ns; /* 0: off */
-	u64 real_interval_ns;
+	struct timer_setting real;
+	struct signal_owner alarm;
 
 	/*
 	 * setitimer(ITIMER_VIRTUAL and _PROF); guarded by lock; the tick also reads them without

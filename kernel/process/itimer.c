@@ -2,6 +2,7 @@
 #include <lego/signal.h>
 
 #include "process.h"
+#include "signal.h"
 #include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mutex.h>
@@ -10,11 +11,11 @@
 #include <lego/uaccess.h>
 
 /*
- * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process, which restarts itself for
- * the next period. proc->real_expires_ns is its next expiry; if it is 0, a handler that is about to
- * run does nothing. A thread that changes the timer stops it first; change_lock keeps others away
- * meanwhile. Periods below MIN_PERIOD_NS send fewer signals than Linux, which sends as many as the
- * process handles.
+ * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process. As in Linux, it stops
+ * while its SIGALRM is pending; when the signal is taken, it continues with the first period that
+ * ends after that. So a short period costs interrupts only for the signals that the program takes.
+ * proc->real.expires_ns is the next expiry; if it is 0, a handler that is about to run does
+ * nothing. A thread that changes the timer stops it first; change_lock keeps others away meanwhile.
  *
  * The two timers of CPU time are counted down by whole ticks. ITIMER_VIRTUAL counts the ticks that
  * interrupt user code; ITIMER_PROF counts all ticks that interrupt the process.
@@ -27,12 +28,6 @@
 #define USEC_PER_SEC 1000000
 #define TICK_NS	     (NSEC_PER_SEC / tick_hz)
 
-/*
- * Expiries with a shorter period may be skipped, so that a program cannot keep a CPU busy with
- * interrupts.
- */
-#define MIN_PERIOD_NS (100 * NSEC_PER_USEC)
-
 struct itimerval {
 	struct timeval interval;
 	struct timeval value;
@@ -40,48 +35,47 @@ struct itimerval {
 
 static DEFINE_MUTEX(change_lock);
 
-/*
- * Returns the end of the first period that ends after now. If periods are shorter than
- * MIN_PERIOD_NS, returns the last end within MIN_PERIOD_NS; the periods in between send no signal.
- */
-static u64 next_expiry_ns(u64 expires_ns, u64 interval_ns)
+/* Starts the kernel timer for the end of the first period that ends after now. */
+static void go_on(struct process *proc, u64 not_before_ns)
 {
-	u64 from_ns = clock_monotonic_ns(), nr_passed;
+	ASSERT_HELD(&proc->lock);
+	timer_setting_advance(&proc->real, clock_monotonic_ns());
+	if (proc->real.expires_ns)
+		timer_start(&proc->real_timer, max(proc->real.expires_ns, not_before_ns));
+}
 
-	if (!interval_ns)
-		return 0;
-	if (interval_ns < MIN_PERIOD_NS)
-		from_ns += MIN_PERIOD_NS - interval_ns;
-	nr_passed = from_ns > expires_ns ? (from_ns - expires_ns) / interval_ns : 0;
-	expires_ns += nr_passed * interval_ns;
-	return interval_ns < TIME_NEVER_NS - expires_ns ? expires_ns + interval_ns : TIME_NEVER_NS;
+/* Called when SIGALRM has been taken or dropped. */
+static void alarm_gone(struct signal_owner *owner, struct siginfo *info)
+{
+	go_on(container_of(owner, struct process, alarm), 0);
 }
 
 static void expire(struct timer *timer)
 {
+	static const struct siginfo info = { .si_signo = SIGALRM, .si_code = SI_KERNEL };
 	struct process *proc = container_of(timer, struct process, real_timer);
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	bool wanted = proc->real_expires_ns;
+	bool fatal = false;
 
-	if (wanted) {
-		proc->real_expires_ns =
-			next_expiry_ns(proc->real_expires_ns, proc->real_interval_ns);
-		if (proc->real_expires_ns)
-			timer_start(timer, proc->real_expires_ns);
+	if (proc->real.expires_ns) {
+		fatal = signal_send_owned(proc, NULL, SIGALRM, &info, &proc->alarm);
+		if (!proc->alarm.entry)
+			go_on(proc, time_after_ns(SIGNAL_MIN_UNSEEN_NS));
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
-	if (wanted)
-		signal_send(proc, SIGALRM, NULL);
+	if (fatal)
+		process_kill(proc, SIGALRM);
 }
 
+/* As in Linux, nothing is left while SIGALRM is pending. */
 static u64 real_left_ns(const struct process *proc)
 {
 	u64 now = clock_monotonic_ns();
 
 	ASSERT_HELD(&proc->lock);
-	if (!proc->real_expires_ns)
+	if (!proc->real.expires_ns || proc->alarm.entry)
 		return 0;
-	return proc->real_expires_ns > now ? proc->real_expires_ns - now : NSEC_PER_USEC;
+	return proc->real.expires_ns > now ? proc->real.expires_ns - now : NSEC_PER_USEC;
 }
 
 /* Stops the timer: afterwards no handler runs. Stores the remaining time in *left_ns. */
@@ -90,12 +84,13 @@ static void stop(struct process *proc, u64 *left_ns, u64 *interval_ns)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
 	ASSERT_HELD(&change_lock);
-	*interval_ns = proc->real_interval_ns;
+	*interval_ns = proc->real.interval_ns;
 	*left_ns = real_left_ns(proc);
-	proc->real_expires_ns = 0;
+	proc->real.expires_ns = 0;
+	signal_disown(&proc->alarm);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (proc->real_timer.fn)
-		timer_cancel(&proc->real_timer);
+		timer_cancel_everywhere(&proc->real_timer);
 }
 
 static void start(struct process *proc, u64 value_ns, u64 interval_ns)
@@ -103,12 +98,13 @@ static void start(struct process *proc, u64 value_ns, u64 interval_ns)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
 	ASSERT_HELD(&change_lock);
-	DEBUG_ASSERT(!proc->real_expires_ns);
-	proc->real_interval_ns = interval_ns;
+	DEBUG_ASSERT(!proc->real.expires_ns);
+	proc->real.interval_ns = interval_ns;
+	proc->alarm.gone = alarm_gone;
 	timer_setup(&proc->real_timer, expire);
 	if (value_ns) {
-		proc->real_expires_ns = time_after_ns(value_ns);
-		timer_start(&proc->real_timer, proc->real_expires_ns);
+		proc->real.expires_ns = time_after_ns(value_ns);
+		timer_start(&proc->real_timer, proc->real.expires_ns);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -236,7 +232,7 @@ SYSCALL_DEFINE2(getitimer, int, which, struct itimerval __user *, user)
 	flags = spin_lock_irqsave(&proc->lock);
 	if (which == ITIMER_REAL) {
 		left_ns = real_left_ns(proc);
-		interval_ns = proc->real_interval_ns;
+		interval_ns = proc->real.interval_ns;
 	} else {
 		left_ns = proc->cpu_timers[which - 1].left_ns;
 		interval_ns = proc->cpu_timers[which - 1].interval_ns;

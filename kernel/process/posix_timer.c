@@ -34,12 +34,6 @@
 
 #define MAX_TIMERS 256 /* per process */
 
-/*
- * The shortest interval of a timer whose signal is ignored. It runs on, in case the signal is no
- * longer ignored later.
- */
-#define MIN_UNSEEN_NS (10 * NSEC_PER_MSEC)
-
 /* Linux's layout. */
 struct sigevent {
 	u64 value;
@@ -171,7 +165,7 @@ static bool send(struct posix_timer *timer)
 	fatal = signal_send_owned(timer->proc, timer->task, timer->sig, &info, &timer->owner);
 	if (!timer->owner.entry) {
 		timer_setting_advance(&timer->setting, now_ns(timer));
-		start(timer, time_after_ns(MIN_UNSEEN_NS));
+		start(timer, time_after_ns(SIGNAL_MIN_UNSEEN_NS));
 	}
 	return fatal;
 }

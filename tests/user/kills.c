@@ -164,6 +164,30 @@ static void test_alarm(void)
 	signal(SIGALRM, SIG_DFL);
 }
 
+/* While its signal is pending, the timer stands still. It goes on when the signal is taken. */
+static void test_alarm_pends(void)
+{
+	struct itimerval timer = { { 0, 10000 }, { 0, 10000 } }, left;
+	sigset_t set, pending;
+	long start = now_ms();
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	CHECK(!sigprocmask(SIG_BLOCK, &set, NULL) && !setitimer(ITIMER_REAL, &timer, NULL));
+	sleep_ms(35);
+	CHECK(!sigpending(&pending) && sigismember(&pending, SIGALRM));
+	CHECK(!getitimer(ITIMER_REAL, &left) && left.it_interval.tv_usec == 10000);
+	CHECK(!left.it_value.tv_sec && !left.it_value.tv_usec);
+	CHECK(sigtimedwait(&set, NULL, &(struct timespec){ 0 }) == SIGALRM);
+	CHECK(!getitimer(ITIMER_REAL, &left) && left.it_value.tv_usec > 0);
+	CHECK(left.it_value.tv_usec <= 10000 && sigwaitinfo(&set, NULL) == SIGALRM);
+	CHECK(now_ms() - start >= 39);
+	timer = (struct itimerval){ 0 };
+	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));
+	sigtimedwait(&set, NULL, &(struct timespec){ 0 });
+	CHECK(!sigprocmask(SIG_UNBLOCK, &set, NULL));
+}
+
 /* The default of SIGALRM ends a process, sleeping or not; exec keeps an alarm (execs.c). */
 static void test_alarm_kills(void)
 {
@@ -286,8 +310,8 @@ static void test_process_1(void)
 }
 
 static const struct test tests[] = {
-	TEST(groups),  TEST(storm),	TEST(alarm), TEST(alarm_kills),
-	TEST(sigkill), TEST(process_1), { 0 },
+	TEST(groups),	   TEST(storm),	  TEST(alarm),	   TEST(alarm_pends),
+	TEST(alarm_kills), TEST(sigkill), TEST(process_1), { 0 },
 };
 
 int main(int argc, char **argv)
