@@ -87,9 +87,15 @@
 #define os_for_each_cpu(cpu) for_each_possible_cpu(cpu)
 #define os_cpu_relax()	     cpu_relax()
 
-/* Tasks and processes, as the hooks get them. */
+/*
+ * Returns how long any thread has been on a CPU, in cycles, since the moment of os_off_cycles(): of
+ * a running thread, both sum up to os_cycles(). Unlike os_off_cycles(), it is also right while the
+ * thread is off its CPU. Only if OS_HAS_EXEC_CYCLES. Any context but NMI, also in a panic.
+ */
 #define os_task_exec_cycles(pt) \
 	task_exec_cycles((struct task *)container_of(pt, struct task, profile))
+
+/* Tasks and processes, as the hooks get them. */
 #define os_syscall_nr()		     ((u32)task_pt_regs(current)->orig_rax)
 #define os_current_dying()	     (task_killed(current) && !READ_ONCE(current->took_signal))
 #define os_task_profile(task)	     (&(task)->profile)

@@ -21,10 +21,10 @@
  *	os_saves_registers
  *	OS_U64_IS_LONG						defined if u64 is unsigned long
  *	os_cycles(), os_entry_cycles(), os_cycles_halves(&low, &high), os_current_profile(),
- *	os_off_cycles(pt)
+ *	os_off_cycles(pt), OS_HAS_EXEC_CYCLES
  *
- * The last two are macros that may use the task structure. <lego/profile_syscall.h> expands them,
- * so it is included where that structure is complete.
+ * os_current_profile() and os_off_cycles() are macros that may use the task structure.
+ * <lego/profile_syscall.h> expands them, so it is included where that structure is complete.
  *
  * Defaults for most of these are in os_none_hooks.h, which a kernel's header may include last.
  */
@@ -121,7 +121,9 @@ typedef struct static_key os_key_t;
 /*
  * Returns how long the thread has been off a CPU, in cycles, since any fixed moment. Only
  * schedule() changes it: it adds the time from when the thread left its CPU until it was back.
+ * A kernel that cannot tell has OS_HAS_EXEC_CYCLES 0; then tables have no CPU time.
  */
+#define OS_HAS_EXEC_CYCLES   1
 #define os_off_cycles(pt)                                                          \
 	({                                                                         \
 		const struct task *_task = container_of(pt, struct task, profile); \

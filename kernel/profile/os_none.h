@@ -352,8 +352,8 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #define os_task_code_map(task)	  ((void)(task), 0u)
 #define os_process_code_map(proc) ((void)(proc), 0u)
 #endif
-/* For threads that are on a CPU all the time, as for os_off_cycles(). */
-#ifndef os_task_exec_cycles
+/* A kernel that supplies os_off_cycles() must supply this, too. */
+#if !OS_HAS_EXEC_CYCLES
 #define os_task_exec_cycles(pt) ((void)(pt), os_cycles())
 #endif
 #ifndef OS_HAS_CPU_TIMES

@@ -79,9 +79,12 @@ typedef struct {
 #define os_entry_again()  ((void)0)
 #endif
 
-/* A thread is on a CPU all the time. */
-#ifndef os_off_cycles
-#define os_off_cycles(pt) ((void)(pt), (u64)0)
+/* It is not known when a thread was off a CPU. */
+#ifdef os_off_cycles
+#define OS_HAS_EXEC_CYCLES 1
+#else
+#define OS_HAS_EXEC_CYCLES 0
+#define os_off_cycles(pt)  ((void)(pt), (u64)0)
 #endif
 
 /* Plain additions and plain calls. */

@@ -52,7 +52,7 @@ def options(seam: str) -> list[str]:
     return points + [option for part in PARTS[seam] for option in OPTIONS[part]]
 
 
-def flags(compiler: str, seam: str, std: str = "gnu11") -> list[str]:
+def flags(compiler: str, seam: str, std: str = "gnu11", headers_in: Path = SEAM) -> list[str]:
     command = [compiler, "-print-file-name=include"]
     headers = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     return [
@@ -60,7 +60,7 @@ def flags(compiler: str, seam: str, std: str = "gnu11") -> list[str]:
         *("-mgeneral-regs-only", "-fno-pic", "-fno-stack-protector", "-Wall", "-Wextra"),
         *("-Wformat=2", "-Wno-format-nonliteral", "-Wno-unused-parameter", "-Wno-sign-compare"),
         "-Wno-missing-field-initializers",
-        *("-Werror", f"-I{SEAM}", f"-I{PROFILE}/include"),
+        *("-Werror", f"-I{headers_in}", f"-I{PROFILE}/include"),
         *("-DPROFILE_OS_HEADER=<os.h>", "-DPROFILE_OS_HOOKS_HEADER=<hooks.h>"),
         *(f"-DCONFIG_PROFILE_{option}=1" for option in options(seam)),
     ]
@@ -82,18 +82,37 @@ def sources(seam: str) -> list[Path]:
     return [source for folder in folders for source in sorted((PROFILE / folder).glob("*.c"))]
 
 
+def undefined_symbols(seam: str, directory: Path, headers_in: Path = SEAM) -> set[str]:
+    objects = []
+    for source in sources(seam):
+        objects.append(directory / f"{len(objects)}.o")
+        command = flags("gcc", seam, headers_in=headers_in)
+        run(*command, "-c", source, "-o", objects[-1])
+    run("ld", "-r", "-o", directory / "all.o", *objects)
+    return set(re.findall(r" U (\w+)", run("nm", directory / "all.o")))
+
+
 @pytest.mark.parametrize("seam", PARTS)
 def test_links_without_the_rest(seam, tmp_path):
     """Every undefined symbol is a function that the other kernel declares."""
-    objects = []
-    for source in sources(seam):
-        objects.append(tmp_path / f"{len(objects)}.o")
-        run(*flags("gcc", seam), "-c", source, "-o", objects[-1])
-    run("ld", "-r", "-o", tmp_path / "all.o", *objects)
-    undefined = set(re.findall(r" U (\w+)", run("nm", tmp_path / "all.o")))
+    undefined = undefined_symbols(seam, tmp_path)
+    assert ("time_on" in undefined) == ("strace" in PARTS[seam])
     declared = set(re.findall(r"(\w+)\(", (SEAM / "kernel.h").read_text()))
     bounds = {f"__{end}_{name}" for end in ("start", "stop") for name in SECTIONS}
     assert undefined - declared <= bounds
+
+
+def test_cpu_time_is_optional(tmp_path):
+    """A kernel that does not know the CPU time of its threads leaves these two names out."""
+    headers = tmp_path / "tests/seam"
+    shutil.copytree(SEAM, headers)
+    (tmp_path / "kernel").symlink_to(ROOT / "kernel")
+    for name in "hooks.h", "strace.h":
+        lines = (headers / name).read_text().splitlines(keepends=True)
+        left = [line for line in lines if not re.search("os_(off|task_exec)_cycles", line)]
+        assert len(left) == len(lines) - 1
+        (headers / name).write_text("".join(left))
+    assert not {"time_on", "time_off"} & undefined_symbols("strace", tmp_path, headers)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -119,4 +119,6 @@ def test_without_detail(boot):
     log = boot("straces", "sleep", variant="profile-sw", append="profile.report=wide").log
     futex = exit_reports(log)[1].row("futex")
     assert futex.ns >= NS_PER_SEC and futex.wide.cpu_ns is None
+    times = re.findall(r'^\{"time_ns":(\d+),"cpu_ns":(\w+),', log, re.MULTILINE)
+    assert int(times[-1][0]) >= NS_PER_SEC and all(cpu_ns == "null" for _, cpu_ns in times)
     assert futex.wide.errors == {"ETIMEDOUT": 1}

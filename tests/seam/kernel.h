@@ -59,6 +59,7 @@ struct trap_frame {
 
 struct thread *this_thread(void);
 u64 time_off(const struct thread *thread);
+u64 time_on(const struct thread *thread);
 u64 read_counter(void);
 u64 counter_hz(void);
 u64 counter_to_ns(u64 counter);

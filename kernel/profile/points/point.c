@@ -383,7 +383,7 @@ static void make_entry(struct point_entry *entry, const struct profile_point *po
 		.name = point->name,
 		.serial = point - __start_profile_points,
 		.enabled = os_key_is_set(&point->key),
-		.sleeps = point->sleeps,
+		.sleeps = point->sleeps && OS_HAS_EXEC_CYCLES,
 	};
 	add_up(point, &all);
 	entry->nr_backwards = all.sums.nr_backwards;

@@ -115,7 +115,7 @@ static void find_faults(const struct finding_scope *scope, const struct strace_s
 void strace_find(const struct finding_scope *scope, struct strace_snapshot *snap)
 {
 	os_sort(snap->entries, snap->nr_entries, sizeof(snap->entries[0]), compare_cpu_time);
-	if (STRACE_HAS_DETAIL)
+	if (STRACE_HAS_CPU_TIME)
 		find_calls(scope, snap);
 	find_faults(scope, snap);
 }

@@ -36,13 +36,12 @@ static struct {
 /* Adds the totals of what was merged since the last call of this function. */
 static void add_to_entry(struct strace_process_entry *entry)
 {
-	u64 ns;
-	struct strace_totals taken = strace_take_totals(&ns);
+	struct strace_totals taken = strace_take_totals();
 
 	entry->nr_calls += taken.nr_calls;
 	entry->nr_errors += taken.nr_errors;
 	entry->ns += taken.ns;
-	entry->cpu_ns += ns;
+	entry->cpu_ns += taken.cpu_ns;
 }
 
 /* Returns a new entry in the table of processes or, if it is full, the entry of the others. */

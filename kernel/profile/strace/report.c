@@ -27,7 +27,8 @@ enum {
 	NR_COLUMNS,
 };
 
-#define TOTAL_DETAIL (STRACE_HAS_DETAIL ? TOTAL_SUM : TOTAL_DASH)
+#define TOTAL_CPU_TIME (STRACE_HAS_CPU_TIME ? TOTAL_SUM : TOTAL_DASH)
+#define TOTAL_DETAIL   (STRACE_HAS_DETAIL ? TOTAL_SUM : TOTAL_DASH)
 
 /* In wide tables, every name of a call fits into its column. */
 static const struct column columns[NR_COLUMNS] = {
@@ -37,7 +38,8 @@ static const struct column columns[NR_COLUMNS] = {
 	[CALLS] = { "calls", "calls", COLUMN_COUNT, 9, TOTAL_SUM },
 	[ERRORS] = { "errors", "errors", COLUMN_COUNT, 9, TOTAL_SUM },
 	[SYSCALL] = { "syscall", "syscall", COLUMN_TEXT, 16, TOTAL_LABEL, 27, .left = true },
-	[CPU_SECONDS] = { "cpu seconds", "cpu_ns", COLUMN_SECONDS, 14, TOTAL_DETAIL, .wide = true },
+	[CPU_SECONDS] = { "cpu seconds", "cpu_ns", COLUMN_SECONDS, 14, TOTAL_CPU_TIME,
+			  .wide = true },
 	[P50] = { "p50", "p50_bound_ns", COLUMN_BOUND, 10, .wide = true },
 	[P99] = { "p99", "p99_bound_ns", COLUMN_BOUND, 10, .wide = true },
 	[MAX_SECONDS] = { "max seconds", "max_ns", COLUMN_SECONDS, 14, .wide = true },
@@ -106,6 +108,11 @@ static struct cell cell_average(u64 ns, u64 nr_calls)
 	return nr_calls ? cell_nr(report_usecs_per_call(ns, nr_calls)) : cell_dash();
 }
 
+static struct cell cell_cpu_time(u64 ns)
+{
+	return STRACE_HAS_CPU_TIME ? cell_nr(ns) : cell_dash();
+}
+
 static void print_call(const struct strace_entry *entry, u64 total_ns,
 		       struct strace_error_entry *errors)
 {
@@ -117,7 +124,7 @@ static void print_call(const struct strace_entry *entry, u64 total_ns,
 		[CALLS] = cell_nr(entry->nr_calls),
 		[ERRORS] = cell_nr(entry->nr_errors),
 		[SYSCALL] = cell_text(report_call(number, entry->nr, entry->name)),
-		[CPU_SECONDS] = cell_nr(entry->cpu_ns),
+		[CPU_SECONDS] = cell_cpu_time(entry->cpu_ns),
 		[P50] = cell_bound(entry->p50_ns),
 		[P99] = cell_bound(entry->p99_ns),
 		[MAX_SECONDS] = cell_nr(entry->max_ns),
@@ -125,7 +132,7 @@ static void print_call(const struct strace_entry *entry, u64 total_ns,
 		[ERROR_NAMES] = cell_errors(entry, errors),
 	};
 
-	for (u32 i = CPU_SECONDS; !STRACE_HAS_DETAIL && i <= IN_FLIGHT; i++)
+	for (u32 i = P50; !STRACE_HAS_DETAIL && i <= IN_FLIGHT; i++)
 		cells[i] = cell_dash();
 	table_row(cells);
 }
@@ -157,7 +164,7 @@ static void print_family(const struct strace_snapshot *snap)
 		nr_errors += snap->entries[i].nr_errors;
 		cpu_ns += snap->entries[i].cpu_ns;
 	}
-	if (STRACE_HAS_DETAIL)
+	if (STRACE_HAS_CPU_TIME)
 		os_snprintf(cpu, sizeof(cpu), ", %lu.%09lu s of CPU time", cpu_ns / NS_PER_SEC,
 			    cpu_ns % NS_PER_SEC);
 	if (before->nr_calls)
@@ -239,7 +246,7 @@ enum {
 static const struct column process_columns[P_NR_COLUMNS] = {
 	[P_TIME] = { "% time", NULL, COLUMN_PERCENT, 6, TOTAL_SUM },
 	[P_SECONDS] = { "seconds", "time_ns", COLUMN_SECONDS, 14, TOTAL_SUM },
-	[P_CPU_SECONDS] = { "cpu seconds", "cpu_ns", COLUMN_SECONDS, 14, TOTAL_SUM },
+	[P_CPU_SECONDS] = { "cpu seconds", "cpu_ns", COLUMN_SECONDS, 14, TOTAL_CPU_TIME },
 	[P_CALLS] = { "calls", "calls", COLUMN_COUNT, 9, TOTAL_SUM },
 	[P_ERRORS] = { "errors", "errors", COLUMN_COUNT, 9, TOTAL_SUM },
 	[P_THREADS] = { "threads", "threads", COLUMN_COUNT, 7 },
@@ -254,7 +261,7 @@ static void print_process(const struct strace_process_entry *entry, u64 total_ns
 	struct cell cells[P_NR_COLUMNS] = {
 		[P_TIME] = cell_percent(entry->ns, total_ns),
 		[P_SECONDS] = cell_nr(entry->ns),
-		[P_CPU_SECONDS] = cell_nr(entry->cpu_ns),
+		[P_CPU_SECONDS] = cell_cpu_time(entry->cpu_ns),
 		[P_CALLS] = cell_nr(entry->nr_calls),
 		[P_ERRORS] = cell_nr(entry->nr_errors),
 		[P_THREADS] = cell_nr(entry->nr_threads),

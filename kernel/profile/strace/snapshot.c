@@ -80,9 +80,7 @@ static struct strace_totals totals_in_ns(const struct totals *from)
 		.nr_calls = from->nr_calls,
 		.nr_errors = from->nr_errors,
 		.ns = os_cycles_to_ns(from->cycles),
-		.cpu_ns = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) ?
-				  strace_cpu_ns(from->cycles, from->off_cycles) :
-				  0,
+		.cpu_ns = STRACE_HAS_CPU_TIME ? strace_cpu_ns(from->cycles, from->off_cycles) : 0,
 	};
 }
 
@@ -308,13 +306,12 @@ void strace_merge_sum(const struct profile_syscall_sum *sum)
 	add_sum_totals(&totals, sum);
 }
 
-struct strace_totals strace_take_totals(u64 *cpu_ns)
+struct strace_totals strace_take_totals(void)
 {
 	struct totals taken = totals;
 
 	os_assert_held(&strace_lock);
 	totals = (struct totals){ 0 };
-	*cpu_ns = strace_cpu_ns(taken.cycles, taken.off_cycles);
 	return totals_in_ns(&taken);
 }
 

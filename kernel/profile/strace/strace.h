@@ -20,6 +20,7 @@
 #else
 #define STRACE_HAS_DETAIL 0
 #endif
+#define STRACE_HAS_CPU_TIME (STRACE_HAS_DETAIL && OS_HAS_EXEC_CYCLES)
 
 /*
  * table.c: a table of counters by system call number, in one block of memory: a header, a row for
@@ -351,7 +352,7 @@ struct strace_totals {
 	u64 nr_calls;
 	u64 nr_errors;
 	u64 ns;
-	u64 cpu_ns; /* 0 without CONFIG_PROFILE_STRACE_DETAIL */
+	u64 cpu_ns; /* 0 without STRACE_HAS_CPU_TIME */
 };
 
 struct strace_snapshot {
@@ -423,7 +424,7 @@ void strace_clear_merge(void);
 bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row);
 void strace_merge_sum(const struct profile_syscall_sum *sum);
 /* Returns the totals, in ns, of what was merged since the last call of this function. */
-struct strace_totals strace_take_totals(u64 *cpu_ns);
+struct strace_totals strace_take_totals(void);
 void strace_take_merged(struct strace_snapshot *snap);
 /* Returns the totals of one sum, in ns. */
 struct strace_totals strace_totals_of(const struct profile_syscall_sum *sum);
