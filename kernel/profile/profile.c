@@ -125,6 +125,7 @@ void report_print_json_files(void)
 	const struct profiler *p = NULL;
 
 	table_set_sink(&table_json);
+	report_restart();
 	while ((p = next_by_place(p))) {
 		if (p->hold)
 			p->hold();

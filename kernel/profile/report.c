@@ -17,6 +17,7 @@
 os_task_t *report_printer;
 static os_text_t *report_text; /* NULL: the console */
 static void (*report_output)(const char *fmt, va_list args);
+static bool has_said_turns;
 
 u64 report_cpu_cycles(const struct profile_lives *lives)
 {
@@ -55,6 +56,15 @@ void report_printf(const char *fmt, ...)
 	va_end(args);
 }
 
+static u32 nr_online_cpus(void)
+{
+	u32 nr = 0, cpu;
+
+	os_for_each_cpu(cpu)
+		nr += os_cpu_online(cpu);
+	return nr;
+}
+
 static void print_exit(u64 nr, os_process_t *proc, u64 age_ns)
 {
 	u32 status = os_process_wait_status(proc), signal = status & 0x7f;
@@ -67,13 +77,43 @@ static void print_exit(u64 nr, os_process_t *proc, u64 age_ns)
 		      signal ? signal : status >> 8, ms / 1000, ms % 1000);
 }
 
+bool report_cpus_take_turns(void)
+{
+	return os_clock_counts_instructions() && nr_online_cpus() > 1;
+}
+
+/* Returns true once in a report, if the CPUs take turns. */
+static bool must_say_turns(void)
+{
+	bool said = has_said_turns;
+
+	has_said_turns = true;
+	return !said && report_cpus_take_turns();
+}
+
+#define TURNS "%u CPUs take turns in this emulator: times and samples include waits for a turn"
+
+void report_say_turns(void)
+{
+	if (must_say_turns())
+		table_note(TURNS, nr_online_cpus());
+}
+
+void report_restart(void)
+{
+	has_said_turns = false;
+	table_text_restart();
+}
+
 void report_print_heading(u64 nr, const struct report *report, const char *why)
 {
 	if (report->proc)
 		print_exit(nr, report->proc, report->wall_ns);
 	else
 		report_printf("profile: report %lu: %s\n", nr, why);
-	table_text_restart();
+	report_restart();
+	if (must_say_turns())
+		report_printf("profile: " TURNS "\n", nr_online_cpus());
 }
 
 void report_make_printable(char *text)

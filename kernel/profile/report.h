@@ -120,7 +120,16 @@ void report_end_turn(void);
 struct finding_scope;
 void report_find(const struct finding_scope *scope);
 
-/* report.c: prints the heading, with the reason unless the report is of a process. */
+/*
+ * report.c: under icount, CPUs take turns, and the kernel cannot know when one waits for its turn.
+ * A report says so in its heading, a file below the title of its first table. report_restart()
+ * begins a file, or the JSON files of an export.
+ */
+bool report_cpus_take_turns(void);
+void report_restart(void);
+void report_say_turns(void); /* table_begin() calls it */
+
+/* Prints the heading, with the reason unless the report is of a process. */
 void report_print_heading(u64 nr, const struct report *report, const char *why);
 
 /* on_exit.c: the processes that have a report, or an export, when they exit. */

@@ -44,6 +44,7 @@ void table_begin(const struct table *next, const char *title, ...)
 	os_vsnprintf(text, sizeof(text), title, args);
 	va_end(args);
 	current_sink()->begin(text);
+	report_say_turns();
 }
 
 void table_begin_top(const struct table *next, const char *title, u32 top)

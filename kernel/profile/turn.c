@@ -179,7 +179,7 @@ void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print
 	start_printing();
 	report_to(text);
 	table_set_sink(sink);
-	table_text_restart();
+	report_restart();
 	print(arg);
 	table_set_sink(&table_text);
 	report_to(NULL);
@@ -203,7 +203,7 @@ bool report_try_print(void (*print)(const struct report *report))
 
 	if (!os_panicking() && !try_start_printing())
 		return false;
-	table_text_restart();
+	report_restart();
 	print(&report);
 	stop_printing();
 	print_pending();

@@ -257,6 +257,39 @@ static void test_points_sample(void **state)
 		"overhead: 25 ns a pair, 12 ns of it inside total and avg.ns (not subtracted)\n");
 }
 
+static u32 nr_in_log(const char *text)
+{
+	u32 nr = 0;
+
+	for (const char *at = host_log; (at = strstr(at, text)); at++)
+		nr++;
+	return nr;
+}
+
+/* Once below the heading of a report, or below the title of a file's first table. */
+static void test_cpus_take_turns(void **state)
+{
+	static const char says[] = "3 CPUs take turns in this emulator: times and samples include "
+				   "waits for a turn\n";
+
+	report_print_heading(1, &(struct report){ 0 }, "test");
+	report_print_points(&points, false, false);
+	assert_int_equal(nr_in_log("take turns"), 0);
+	host_counts_instructions = true;
+	host_log_clear();
+	report_print_heading(1, &(struct report){ 0 }, "test");
+	report_print_points(&points, false, false);
+	assert_ptr_equal(strstr(host_log, "profile: report 1: test\nprofile: 3 CPUs"), host_log);
+	assert_int_equal(nr_in_log(says), 1);
+	host_log_clear();
+	report_restart();
+	report_print_points(&points, false, false);
+	report_print_points(&points, false, false);
+	host_counts_instructions = false;
+	assert_ptr_equal(strstr(host_log, "Kernel Profile Points\n3 CPUs"), host_log);
+	assert_int_equal(nr_in_log(says), 1);
+}
+
 #define WIDE_RULE                                                                          \
 	"-------  --------------------  ----------------  ----------------  -------------" \
 	"---  ------------  ------------  ------------  ------------  ------------  -----" \
@@ -577,6 +610,7 @@ int main(void)
 		cmocka_unit_test_setup(test_strace_processes, setup),
 		cmocka_unit_test_setup(test_heatmap_sample, setup),
 		cmocka_unit_test_setup(test_points_sample, setup),
+		cmocka_unit_test_setup(test_cpus_take_turns, setup),
 		cmocka_unit_test_setup(test_points_wide, setup),
 		cmocka_unit_test_setup(test_points_histogram, setup),
 		cmocka_unit_test_setup(test_strace_empty, setup),

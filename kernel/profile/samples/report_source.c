@@ -156,7 +156,7 @@ static void print_blind_spot(const struct source_snapshot *snap, bool wide)
 			print_percent_off(busy);
 	} else if (nr_held_up >= MIN_EVIDENCE && held_up >= MIN_SHARE && machine * 4 < held_up) {
 		print_percent_off(held_up);
-	} else {
+	} else if (!snap->cpus_take_turns) {
 		table_note("timer interrupts came late (the host gave the CPU no time): shares "
 			   "are approximate; icount with one CPU gives exact ones");
 	}
@@ -252,9 +252,6 @@ void report_print_stretches(const struct source_snapshot *snap)
 
 void report_print_source_notes(const struct source_snapshot *snap, bool wide)
 {
-	if (snap->cpus_take_turns)
-		table_note("CPUs take turns in this emulator, and time passes while one waits: "
-			   "code that waits has up to four times too many samples");
 	print_losses(snap);
 	print_expected(snap, wide);
 	if (wide)

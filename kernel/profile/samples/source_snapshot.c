@@ -209,7 +209,7 @@ void source_snapshot(struct source_snapshot *snap)
 		for (u32 i = 0; i < NR_STRETCHES; i++)
 			insert_stretch(snap, &list[i], cpu);
 	}
-	snap->cpus_take_turns = snap->nr_cpus > 1 && os_clock_counts_instructions();
+	snap->cpus_take_turns = report_cpus_take_turns();
 	snap->limit_ns = os_cycles_to_ns(source.late_limit);
 	snap->is_imprecise = source.is_imprecise;
 	snap->off = off_time_since_reset(&source_off_time);
