@@ -18,6 +18,8 @@
 #include <generated/asm-offsets.h>
 #include <lego/cputime.h>
 
+#include "accounts.h" /* needs the two above */
+
 #define RFLAGS_TF 0x00000100
 #define RFLAGS_RF 0x00010000
 
@@ -73,89 +75,6 @@
 
 /* The place of a register in the frame, while rsp points at its rax. */
 #define ABOVE_RAX(reg) (PT_##reg - PT_RAX)(%rsp)
-
-/*
- * Accounts of CPU time (<lego/cputime.h>). READ_CLOCK loads this CPU's clock into rax and changes
- * rdx. If an NMI comes before its last instruction has ended, do_nmi() lets it begin again.
- * The others begin or end the time of an owner at the clock in rax. OWNER_ENDS means the present
- * owner in the kernel; it and OWNER_BEGINS, whose owner is a value in memory, change rcx.
- */
-#ifdef CONFIG_CPU_ACCOUNTING
-#define SUM_OF(owner) %gs:cpu_account + 8 * owner(%rip)
-
-.macro READ_TSC
-	rdtsc
-	shlq	$32, %rdx
-	orq	%rdx, %rax
-.endm
-
-.macro READ_CLOCK tsc
-.Lread_\@:
-	READ_TSC
-	.ifnb \tsc
-	movq	%rax, \tsc
-	.endif
-.Lsubtract_\@:
-	subq	SUM_OF(CPUTIME_NMI), %rax
-	.pushsection clock_reads, "a"
-	.quad	.Lread_\@, .Lsubtract_\@
-	.popsection
-.endm
-
-.macro USER_ENDS
-	addq	%rax, SUM_OF(CPUTIME_USER)
-.endm
-
-/* As long as USER_ENDS: the sampler's lateness is in instructions, and equal for both entries. */
-.macro USER_HAS_ENDED
-	nop
-.endm
-
-.macro USER_BEGINS
-	subq	%rax, SUM_OF(CPUTIME_USER)
-.endm
-
-.macro OWNER_ENDS
-	movl	%gs:cpu_account + ACCOUNT_OWNER(%rip), %ecx
-	addq	%rax, %gs:cpu_account(, %rcx, 8)
-.endm
-
-.macro OWNER_BEGINS owner
-	movl	\owner, %ecx
-	subq	%rax, %gs:cpu_account(, %rcx, 8)
-	movl	%ecx, %gs:cpu_account + ACCOUNT_OWNER(%rip)
-.endm
-
-.macro NMI_BEGINS start
-	READ_TSC
-	movq	%rax, \start
-.endm
-
-.macro NMI_ENDS start
-	READ_TSC
-	subq	\start, %rax
-	addq	%rax, SUM_OF(CPUTIME_NMI)
-.endm
-#else
-.macro READ_CLOCK tsc
-.endm
-.macro USER_ENDS
-.endm
-.macro USER_HAS_ENDED
-.endm
-.macro USER_BEGINS
-.endm
-.macro OWNER_ENDS
-.endm
-.macro OWNER_BEGINS owner
-	movl	\owner, %ecx
-	movl	%ecx, %gs:cpu_account + ACCOUNT_OWNER(%rip)
-.endm
-.macro NMI_BEGINS start
-.endm
-.macro NMI_ENDS start
-.endm
-#endif
 
 /*
  * Calls fn(regs, ...). The ABI wants an alignment at calls from which a frame is 8 bytes off. The
