@@ -2,8 +2,8 @@
 /*
  * Prints tables. Passes each row to the sink at once, and keeps two sums: of the printed rows, for
  * the row of totals, and of the rows beyond the first table->top. The state is static, because one
- * report is printed at a time. A panic that interrupts a report begins a new table, and so starts
- * from a clean state.
+ * report is printed at a time. A panic that interrupts a report restarts the sink and begins a new
+ * table, and so starts from a clean state.
  */
 
 #include "table.h"
@@ -21,6 +21,7 @@ static u32 nr_rows, nr_others;
 void table_set_sink(const struct table_sink *next)
 {
 	sink = next;
+	sink->restart();
 }
 
 static const struct table_sink *current_sink(void)

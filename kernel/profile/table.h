@@ -95,11 +95,12 @@ struct table_sink {
 	void (*row)(const struct table *table, const struct cell *cells);
 	void (*end)(const struct table *table, const struct cell *totals); /* NULL: no totals */
 	void (*note)(const char *note);
+	void (*restart)(void); /* drops the part of a line that a panic has interrupted */
 };
 
 /*
  * Text as in formats.md. An empty line precedes each table, except the first one after
- * table_text_restart().
+ * table_text_restart(), which also drops a line that is not complete.
  */
 extern const struct table_sink table_text;
 void table_text_restart(void);
@@ -111,7 +112,7 @@ void table_text_restart(void);
  */
 extern const struct table_sink table_json;
 
-/* Selects the sink of all following tables. On the console, tables are always text. */
+/* Selects and restarts the sink of all following tables. On the console, tables are always text. */
 void table_set_sink(const struct table_sink *sink);
 
 /* Initializes a table with these columns. Initializers of other fields may follow. */

@@ -135,6 +135,11 @@ static void print_object(const char *key, const char *text)
 	flush_chunk();
 }
 
+static void restart(void)
+{
+	chunk_len = 0;
+}
+
 static void begin(const char *title)
 {
 	print_object("table", title);
@@ -159,4 +164,5 @@ const struct table_sink table_json = {
 	.row = print_row,
 	.end = end,
 	.note = print_note,
+	.restart = restart,
 };

@@ -19,6 +19,7 @@ static bool is_first = true; /* the next table is the first one */
 void table_text_restart(void)
 {
 	is_first = true;
+	line_len = 0;
 }
 
 static void put(const char *fmt, ...) pf_printf(1, 2);
@@ -170,7 +171,6 @@ static void print_rule(const struct table *table, bool above_totals)
 
 static void begin(const char *title)
 {
-	line_len = 0; /* a panic may have interrupted a line */
 	if (!is_first)
 		report_printf("\n");
 	is_first = false;
@@ -211,4 +211,5 @@ const struct table_sink table_text = {
 	.row = print_row,
 	.end = end,
 	.note = print_note,
+	.restart = table_text_restart,
 };

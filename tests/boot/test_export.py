@@ -134,6 +134,15 @@ def test_panic(export):
     assert found.rows("strace.json") and found.rows("samples.json")
 
 
+def test_panic_in_the_middle_of_a_row(export):
+    """The panic's export does not begin with what the interrupted writer had prepared."""
+    options = dict(variant="selftest", append="crash=json-row", ok=False)
+    result, found = export("spin", 60000, 1, **options)
+    assert re.search("Kernel panic: page fault at put_string", result.log)
+    assert found.meta["why"] == "panic" and not found.warnings
+    assert found.rows("strace.json") and found.rows("samples.json")
+
+
 def test_snapshot_on_request_is_kept(export):
     """The power-off does not replace an export that was requested."""
 

@@ -2,7 +2,9 @@
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/internal.h"
+#include "../../kernel/profile/report.h"
 #include "../../kernel/profile/strace/strace.h"
+#include "../../kernel/profile/table.h"
 #include "../../kernel/profile/waits/waits.h"
 #include <asm/apic.h>
 #include <asm/irqflags.h>
@@ -275,6 +277,34 @@ static void free_nowhere(void)
 }
 #endif
 
+#ifdef CONFIG_PROFILE_EXPORT
+static void drop(const char *fmt, va_list args)
+{
+}
+
+/* Prints as an export does. Reading the second cell faults, after the first one was printed. */
+static void print_bad_row(const struct report *unused)
+{
+	static const struct column columns[] = {
+		{ "good", "good", COLUMN_COUNT, 8 },
+		{ "bad", "bad", COLUMN_TEXT, 8 },
+	};
+	static const struct table table = TABLE(columns);
+
+	report_to_output(drop);
+	table_set_sink(&table_json);
+	table_begin(&table, "Bad");
+	table_head();
+	table_row((struct cell[]){ cell_nr(1), cell_text((const char *)NOT_MAPPED) });
+}
+
+static void crash_in_row(void)
+{
+	while (!report_try_print(print_bad_row))
+		sleep_until_ns(clock_monotonic_ns() + NSEC_PER_MSEC);
+}
+#endif
+
 #ifdef CONFIG_PROFILE_WAITS
 static void crash_with_waits_lock(void)
 {
@@ -338,6 +368,9 @@ static const struct mode {
 #ifdef CONFIG_PROFILE_STRACE
 	{ "strace-lock", crash_with_strace_lock },
 	{ "report", crash_in_report },
+#endif
+#ifdef CONFIG_PROFILE_EXPORT
+	{ "json-row", crash_in_row },
 #endif
 #ifdef CONFIG_PROFILE_WAITS
 	{ "waits-lock", crash_with_waits_lock },

@@ -133,10 +133,11 @@ static void print_view(const void *name)
 static void print_function(const void *unused)
 {
 	char name[MAX_NAME];
-	unsigned long flags = os_lock(&function_lock);
+	bool locked;
+	unsigned long flags = snapshot_lock(&function_lock, &locked);
 
 	memcpy(name, function, sizeof(name));
-	os_unlock(&function_lock, flags);
+	snapshot_unlock(&function_lock, locked, flags);
 	samples_pin();
 	report_print_function(name);
 	samples_unpin();
