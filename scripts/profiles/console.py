@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from dataclasses import dataclass, field
 
+# Any program can print such lines, so all parts are bounded. The kernel's texts have 400 bytes.
 PIECE = re.compile(
-    rb"(export-([0-9a-f]{16}) (\d+) (\d+)([-=<>]) (.*)) ([0-9a-f]{8})[ \r]*$", re.MULTILINE
+    rb"(export-([0-9a-f]{16}) (\d{1,10}) (\d{1,10})([-=<>]) (.{0,400})) ([0-9a-f]{8})[ \r]{0,9}$",
+    re.MULTILINE,
 )
-BEGUN = re.compile(rb"export-[0-9a-f]{16} \d")
 ANNOUNCED = re.compile(
-    rb"^\[ *\d+\.\d+\] profile: lines of exports begin with export-(\w{16})", re.MULTILINE
+    rb"\[ *\d+\.\d+\] profile: lines of exports begin with export-([0-9a-f]{16})"
 )
 GAP = b"?\n"
+MAX_SPANS = 9  # of missing lines, in a message
 BEGINS, ENDS = b"=<", b"=>"  # = is a whole line, < its begin, > its end, - its middle
 
 
@@ -37,18 +40,22 @@ class Snapshot:
         return self.pieces.setdefault(nr, piece) == piece
 
     def text(self) -> bytes:
-        """Returns the complete lines, and a GAP for each piece that is missing."""
+        """
+        Returns the complete lines. Where pieces are missing, there are as many a GAP, but at most
+        two: two missing lines may have begun another table.
+        """
         found: list[bytes] = []
         line: list[bytes] = []  # empty: the begin of the line is missing
-        for nr in range(max(self.pieces) + 1):
-            if nr not in self.pieces:
-                found.append(GAP)
-                continue
+        next_nr = 0
+        for nr in sorted(self.pieces):
+            if nr != next_nr:
+                found.append(GAP * min(nr - next_nr, 2))
+                line = []
+            next_nr = nr + 1
             place, piece = self.pieces[nr]
             if place in BEGINS:
                 line = []
-            elif not line or nr - 1 not in self.pieces:
-                line = []
+            elif not line:
                 continue
             line.append(piece)
             if place in ENDS:
@@ -56,29 +63,31 @@ class Snapshot:
                 line = []
         return b"".join(found)
 
-    def missing(self) -> list[str]:
-        spans: list[list[int]] = []
-        for nr in sorted(set(range(max(self.pieces) + 1)) - self.pieces.keys()):
-            if spans and spans[-1][1] == nr - 1:
-                spans[-1][1] = nr
-            else:
-                spans.append([nr, nr])
-        return [f"{a} to {b}" if a != b else f"{a}" for a, b in spans]
+    def missing(self) -> str:
+        """Returns the numbers of missing pieces, as in "3, 5 to 9"; empty if all are there."""
+        spans = []
+        next_nr = 0
+        for nr in sorted(self.pieces):
+            if nr != next_nr:
+                spans.append(f"{next_nr} to {nr - 1}" if nr - 1 != next_nr else f"{next_nr}")
+            next_nr = nr + 1
+        more = [f"and {len(spans) - MAX_SPANS} other places"] if len(spans) > MAX_SPANS else []
+        return ", ".join(spans[:MAX_SPANS] + more)
 
 
-def snapshots(log: bytes) -> tuple[list[Snapshot], int]:
+def snapshots(log: bytes) -> tuple[list[Snapshot], Counter[bytes]]:
     """
-    Returns all exports, in the order in which they begin, and the number of damaged lines. Lines
-    may be swapped or repeated.
+    Returns all exports, in the order in which they begin, and the number of intact lines by mark.
+    Lines may be swapped or repeated.
     """
     found: list[Snapshot] = []
     latest: dict[tuple[bytes, int], Snapshot] = {}
-    nr_whole = 0
+    nr_intact: Counter[bytes] = Counter()
     for match in PIECE.finditer(log):
         head, mark, number, nr, place, piece, crc = match.groups()
         if zlib.crc32(head) != int(crc, 16):
             continue
-        nr_whole += 1
+        nr_intact[mark] += 1
         key = mark, int(number)
         snapshot = latest.get(key)
         if snapshot and snapshot.add(int(nr), (place, piece)):
@@ -87,22 +96,38 @@ def snapshots(log: bytes) -> tuple[list[Snapshot], int]:
         latest[key] = Snapshot(*key, snapshot.repeated if snapshot else {})
         latest[key].pieces[int(nr)] = place, piece
         found.append(latest[key])
-    return found, len(BEGUN.findall(log)) - nr_whole
+    return found, nr_intact
+
+
+class MarkError(Exception):
+    """The log does not say which exports are the kernel's."""
+
+
+def select(log: bytes, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
+    """
+    Returns the last export with the mark that the log announces, and warnings. Programs can print
+    lines with other marks, and announce them. They cannot know the kernel's mark.
+    """
+    announced = set(ANNOUNCED.findall(log))
+    if not announced:
+        return found[-1], ["the log announces no exports: a program may have printed this one"]
+    if not (ours := [one for one in found if one.mark in announced]):
+        raise MarkError("only exports that the log does not announce: a program has printed them")
+    if len(marks := {one.mark for one in ours}) > 1:
+        names = " and ".join(sorted(f"export-{mark.decode()}" for mark in marks))
+        raise MarkError(f"exports of several boots, or of a program: {names}. Keep the log of one")
+    return ours[-1], []
 
 
 def last_export(log: bytes) -> tuple[bytes, list[str]] | None:
     """Returns the text of the last export, and warnings; None without an export."""
-    found, nr_damaged = snapshots(log)
+    found, nr_intact = snapshots(log)
     if not found:
         return None
-    last, warnings = found[-1], []
+    last, warnings = select(log, found)
     if missing := last.missing():
-        warnings.append(f"of export {last.number}, lines {', '.join(missing)} are missing")
-    if nr_damaged:
+        warnings.insert(0, f"of export {last.number}, lines {missing} are missing")
+    nr_begun = len(re.findall(rb"export-%b \d" % last.mark, log))
+    if nr_damaged := nr_begun - nr_intact[last.mark]:
         warnings.append(f"{nr_damaged} lines of exports are damaged")
-    announced = ANNOUNCED.search(log)
-    if not announced:
-        warnings.append("the log does not announce exports: a program may have printed this one")
-    elif announced[1] != last.mark:
-        warnings.append("the log announces other exports: a program may have printed this one")
     return last.text(), warnings

@@ -231,7 +231,10 @@ def load(path: str | Path, damaged: bool = False) -> Export:
         data = Path(path).read_bytes().replace(b"\r\n", b"\n")
     except OSError as error:
         raise ExportError(f"{path}: {error.strerror}") from error
-    on_console = console.last_export(data)
+    try:
+        on_console = console.last_export(data)
+    except console.MarkError as error:
+        raise ExportError(f"{path} has {error}") from error
     data = on_console[0] if on_console else last_in_log(data)
     if on_console and not START.match(data):
         raise ExportError(f"{path}: {'; '.join(on_console[1])}")

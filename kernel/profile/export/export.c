@@ -11,8 +11,8 @@
  *
  * On the console, an export is printed in chunks of lines, each with a number and a checksum, so
  * that a reader finds them among other lines, and knows what is missing. A program could print such
- * lines, too. So each chunk has a random mark, which was logged before any program ran, and which
- * only root can read.
+ * lines, too. So each chunk has a random mark, which only root can read. With
+ * profile.export=console, it is logged before any program runs, else when root asks for an export.
  */
 
 #include "../profiler.h"
@@ -106,12 +106,17 @@ static void need_memory(void)
 		set_memory_aside(DEFAULT_BYTES);
 }
 
+static void announce_mark(void)
+{
+	os_printk("profile: lines of exports begin with export-%016lx\n", mark);
+}
+
 static void init(void)
 {
 	set_memory_aside(wanted_bytes);
 	mark = os_random();
 	if (wants_console)
-		os_printk("profile: lines of exports begin with export-%016lx\n", mark);
+		announce_mark();
 }
 
 static void append(const char *bytes, u64 n)
@@ -330,6 +335,8 @@ static void print_last(const void *unused)
 	need_memory();
 	if (!profile_export.number)
 		make("write");
+	if (!wants_console)
+		announce_mark();
 	print_on_console();
 }
 
