@@ -199,6 +199,15 @@ def test_mkinitramfs_later_items_win(image) -> None:
     assert image("/a=text", "/a=dir/text")[0][0][2] == b"other\n"
 
 
+def test_mkinitramfs_takes_a_file_with_an_equals_sign(image) -> None:
+    """It is the file, not another one under the name before the sign."""
+    Path("a=text").write_bytes(b"#!/bin/sh\n")
+    Path("a=text").chmod(0o755)
+    (entry,) = [one for one in image("./a=text")[0] if one[0] != "bin"]
+    assert entry[0] == "bin/a=text" and entry[2] == b"#!/bin/sh\n"
+    assert image("/b/=a=text")[0][-1][0] == "b/a=text"
+
+
 def test_mkinitramfs_reads_a_list(image) -> None:
     Path("list").write_text("program\n--symlink\n/bin/with space=program\n")
     assert ("bin/with space", 0o120777, b"program") in image("@list")[0]
