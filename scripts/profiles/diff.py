@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 
-from profiles.export import Export, ExportError, printable
+from profiles.export import Export, ExportError
 from profiles.operations import changed
 
 
@@ -160,7 +160,7 @@ def code_differences(old: Export, new: Export) -> list[Difference]:
     """Returns a line that names the functions whose code differs, which is no cost by itself."""
     names = changed(old.functions, new.functions) if old.functions and new.functions else []
     more = [f"and {len(names) - MAX_FUNCTIONS} others"] if len(names) > MAX_FUNCTIONS else []
-    text = printable("code that differs: " + ", ".join(names[:MAX_FUNCTIONS] + more))
+    text = "code that differs: " + ", ".join(names[:MAX_FUNCTIONS] + more)
     return [Difference(text, -math.inf)] if names else []
 
 

@@ -115,7 +115,12 @@ class Export:
 
 
 def printable(text: str) -> str:
-    """Returns a guest's text without control characters, which could forge lines of output."""
+    """
+    Returns a guest's text without control characters, which could forge lines of output or change
+    a terminal. Each format that is not JSON applies it to all names, in one place.
+    """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

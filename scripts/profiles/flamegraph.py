@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import shutil
 import subprocess
 from collections import Counter
@@ -46,6 +47,7 @@ def draw(runs: list[tuple[Stacks, Names]], title: str, wakers: bool) -> bytes:
     is_samples, total = runs[0][0].unit == "samples", counts[-1].total()
     unit = "samples" if is_samples else "ns"
     title += f": {total} samples" if is_samples else f": {total / 1e9:.6f} s of waits"
+    title = html.escape(title, quote=False)  # flamegraph.pl escapes only the frames
     command = [find(), "--title", title, "--countname", unit, "--width", "1600", "--hash"]
     command += [] if is_samples else ["--colors", "io"]
     done = subprocess.run(["perl", *command], input=data, capture_output=True)

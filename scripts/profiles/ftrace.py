@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from profiles import progress
 from profiles.events import HARDIRQ, IRQS_OFF, NMI, STACK, Event, Trace, chain
+from profiles.export import printable
 from profiles.print_format import Printer
 
 HEAD = """\
@@ -35,7 +36,7 @@ def flags_text(flags: int) -> str:
 def event_text(trace: Trace, printer: Printer, event: Event) -> str:
     format = trace.format(event)
     if format.name != STACK:
-        return f"{format.name}: {printer.text(format, event.data)}"
+        return f"{format.name}: {printable(printer.text(format, event.data))}"
     names = (trace.name(address - 1) for address in chain(event.data))
     return "<stack trace>" + "".join(f"\n => {name}" for name in names)
 

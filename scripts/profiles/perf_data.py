@@ -11,7 +11,7 @@ import struct
 from dataclasses import replace
 
 from profiles import progress
-from profiles.export import KERNEL_VIRT, ExportError
+from profiles.export import KERNEL_VIRT, ExportError, printable
 from profiles.images import Area, Image
 from profiles.stacks import Names, Stack, Stacks, task_name
 from profiles.symbols import Symbols
@@ -32,7 +32,7 @@ ANONYMOUS = "//anon"
 
 
 def padded(text: str, unit: int = 8) -> bytes:
-    data = text.encode() + b"\0"
+    data = printable(text).encode() + b"\0"
     return data + bytes(-len(data) % unit)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 
 from profiles import progress
-from profiles.export import KERNEL_VIRT
+from profiles.export import KERNEL_VIRT, printable
 from profiles.stacks import Names, Place, Stack, Stacks, call_sites
 from profiles.symbols import Symbols
 
@@ -61,6 +61,7 @@ class Profile:
             self.add(stack, stacks.period_ns)
 
     def string(self, text: str) -> int:
+        text = printable(text)
         return self.strings.setdefault(text, len(self.strings))
 
     def mapping(

@@ -8,12 +8,13 @@ import json
 import sys
 from collections import Counter
 
-from profiles.export import Export, ExportError, Table
+from profiles.export import Export, ExportError, Table, printable
 from profiles.stacks import Names, Stacks, frames
 
 # Stacks and events, printed only on request.
 STORES = ["samples.json", "waits_stacks.json", "trace_events.json", "trace_tasks.json"]
 STORES.append("trace_pages.json")
+FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the full-width ones, too
 
 
 def choose(export: Export, name: str | None) -> list[Table]:
@@ -55,13 +56,21 @@ def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
 
 
 def cell(value: object) -> str:
+    """Returns a value on one line of text."""
     if value is None:
         return "-"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {nr}" for name, nr in value.items())
+        return printable(", ".join(f"{name} {nr}" for name, nr in value.items()))
     if isinstance(value, list):
-        return " ".join(map(str, value))
-    return str(value)
+        return printable(" ".join(map(str, value)))
+    return printable(str(value))
+
+
+def csv_cell(value: object) -> str:
+    """Returns a value for CSV. Spreadsheets take a text that begins like a formula for one."""
+    text = cell(value)
+    is_text = value is not None and not isinstance(value, (int, float))
+    return f"'{text}" if is_text and text.startswith(FORMULA) else text
 
 
 def sort_value(value: object) -> tuple[bool, float, str]:
@@ -79,25 +88,28 @@ def columns(rows: list[dict]) -> list[str]:
 
 def print_text(table: Table, rows: list[dict]) -> None:
     keys = columns(rows)
-    lines = [[cell(row.get(key)) for key in keys] for row in rows]
-    widths = [max(len(line[i]) for line in [keys, *lines]) for i in range(len(keys))]
-    right = [all(not line[i].strip("0123456789-.") for line in lines) for i in range(len(keys))]
-    print(f"\n{table.title}")
-    for line in [keys, *lines]:
+    widths = [len(cell(key)) for key in keys]
+    right = [True] * len(keys)
+    for row in rows:
+        for i, text in enumerate(cell(row.get(key)) for key in keys):
+            widths[i] = max(widths[i], len(text))
+            right[i] = right[i] and not text.strip("0123456789-.")
+    print(f"\n{cell(table.title)}")
+    for row in [dict(zip(keys, keys)), *rows]:
         padded = (
             text.rjust(width) if is_right else text.ljust(width)
-            for text, width, is_right in zip(line, widths, right)
+            for text, width, is_right in zip((cell(row.get(key)) for key in keys), widths, right)
         )
         print("  ".join(padded).rstrip())
     for note in table.notes:
-        print(note)
+        print(cell(note))
 
 
 def print_csv(rows: list[dict]) -> None:
     keys = columns(rows)
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerows([keys] if rows else [])
-    writer.writerows([cell(row.get(key)) for key in keys] for row in rows)
+    writer.writerows([map(csv_cell, keys)] if rows else [])
+    writer.writerows([csv_cell(row.get(key)) for key in keys] for row in rows)
 
 
 def print_tables(tables: list[Table], form: str, sort: str | None, top: int | None) -> None:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 from profiles import progress
+from profiles.export import printable
 from profiles.stacks import Names, Place, Stacks, call_sites, frames, task_name, waker_frames
 
 
@@ -21,8 +22,12 @@ def count(stacks: Stacks, names: Names, wakers: bool = False) -> Counter[tuple[s
 
 
 def fold(chain: tuple[str, ...]) -> str:
-    """Joins frames for flamegraph.pl. Replaces semicolons and line ends, which separate frames."""
-    return ";".join(re.sub(r"[;\x00-\x1f\x7f]", "?", frame) for frame in chain)
+    """
+    Joins frames for flamegraph.pl. Replaces semicolons, which separate frames, and the blank before
+    a number at the end, which would be a weight.
+    """
+    frames = [printable(frame).replace(";", "?") for frame in chain]
+    return re.sub(r"\s(?=\d+(\.\d*)?$)", "?", ";".join(frames))
 
 
 def folded(stacks: Stacks, names: Names, wakers: bool) -> bytes:
@@ -58,6 +63,11 @@ def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
 Edge = tuple[str, str]  # a caller and a function
 
 
+def callgrind_name(name: str) -> str:
+    """Returns a name for callgrind's format, where `(<number>)` at its begin is an abbreviation."""
+    return re.sub(r"^(?=\(\d+\)|\s|$)", "?", printable(name))
+
+
 def write_callgrind(
     event: str, self_cost: Counter[str], calls: Counter[Edge], cost: Counter[Edge]
 ) -> bytes:
@@ -65,10 +75,14 @@ def write_callgrind(
     total = sum(self_cost.values())
     lines = ["# callgrind format", "version: 1", "creator: legoprof", "positions: line"]
     lines += [f"events: {event}", f"summary: {total}", ""]
-    for function in sorted(self_cost.keys() | {caller for caller, _ in calls}):
-        lines += ["fl=???", f"fn={function}", f"0 {self_cost[function]}"]
-        for edge in sorted(edge for edge in calls if edge[0] == function):
-            lines += ["cfi=???", f"cfn={edge[1]}", f"calls={calls[edge]} 0", f"0 {cost[edge]}"]
+    edges: dict[str, list[Edge]] = {function: [] for function in self_cost}
+    for edge in calls:
+        edges.setdefault(edge[0], []).append(edge)
+    for function in sorted(edges):
+        lines += ["fl=???", f"fn={callgrind_name(function)}", f"0 {self_cost[function]}"]
+        for edge in sorted(edges[function]):
+            lines += ["cfi=???", f"cfn={callgrind_name(edge[1])}"]
+            lines += [f"calls={calls[edge]} 0", f"0 {cost[edge]}"]
         lines.append("")
     lines.append(f"totals: {total}")
     return "\n".join(lines).encode() + b"\n"
@@ -110,7 +124,7 @@ def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
 
 def stap_line(pc: int, place: Place, module: str) -> str:
     text = place.symbols.place(place.address) if place.symbols else f"{pc:#x}"
-    return f" {pc:#x} : {text} [{module}]"
+    return printable(f" {pc:#x} : {text} [{module}]")
 
 
 def stap(stacks: Stacks, names: Names) -> bytes:
@@ -142,6 +156,6 @@ def bcc(stacks: Stacks, names: Names) -> bytes:
         found[chain, f"{task_name(stack)} ({stack.pid})"] += stack.weight
     lines = []
     for (chain, task), weight in reversed(found.most_common()):
-        lines += [f"    {frame}" for frame in chain]
-        lines += [f"    -                {task}", f"        {weight}", ""]
+        lines += [f"    {printable(frame)}" for frame in chain]
+        lines += [f"    -                {printable(task)}", f"        {weight}", ""]
     return "\n".join(lines).encode() + b"\n"

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What legoprof prints: names that try to forge output, and outputs that take none."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from test_legoprof import META, READ, SAMPLE, SCRIPTS, legoprof, text
+from test_legoprof_fuzz import BINARY, COMMANDS, FILES, WAIT, whole
+
+EVIL = "=1+1\x1b[2J\n0 0 0\r\x7f\x85\u202e;(1) x 5"
+CONTROL = set(map(chr, [*range(32), 127, *range(128, 160), 0x202E])) - {"\n", "\t"}
+LEGOPROF = [sys.executable, str(SCRIPTS / "legoprof")]
+
+
+def evil_files() -> dict[str, list[dict]]:
+    task = SAMPLE | {"comm": EVIL, "kernel": [], "user": [], "code_map": 0, "truncated": EVIL}
+    files = FILES | {
+        "strace.json": [READ | {"syscall": EVIL, EVIL: 5}, READ | {"syscall": "-1"}],
+        "samples.json": [task | {"class": "user", "syscall": None}, task | {"kernel": ["0x9"]}],
+        "waits_stacks.json": [WAIT | {"comm": EVIL, "what": EVIL, "waker_comm": EVIL}],
+        "images.json": [{"image": 1, "path": f"/{EVIL}", "bytes": 9, "build_id": None}],
+        "function_calls.json": [FILES["function_calls.json"][0] | {"caller": EVIL}],
+    }
+    tasks = [row | {"task": EVIL} for row in files["trace_tasks.json"]]
+    return files | {"trace_tasks.json": tasks}
+
+
+@pytest.fixture
+def evil(tmp_path):
+    path = tmp_path / "evil"
+    path.write_bytes(whole(META, evil_files()))
+    return str(path)
+
+
+def run_all(evil: str, command: list[str], capsysbinary, tmp_path) -> bytes:
+    out = tmp_path / "out"
+    argv = [command[0], evil, *command[1:]] + (["-o", str(out)] if command[0] in BINARY else [])
+    assert legoprof.main(argv) == 0
+    printed, err = capsysbinary.readouterr()
+    assert not CONTROL & set(err.decode())
+    return out.read_bytes() if out.exists() else printed
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_name_has_control_characters(evil, command, capsysbinary, tmp_path):
+    """In each format, a name stays on its line and cannot change a terminal."""
+    data = run_all(evil, command, capsysbinary, tmp_path)
+    if command[0] == "pprof":
+        data = gzip.decompress(data)
+    if command[0] in BINARY:
+        for part in "\x1b[2J", "\x85", "\u202e", "\n0 0 0", "0 0\r":
+            assert part.encode() not in data
+    elif command[0] in ("chrome", "speedscope"):
+        assert json.loads(data)
+    else:
+        assert not CONTROL & set(data.decode())
+        assert b"\n0 0 0" not in data
+
+
+def test_formulas(evil, capsys):
+    """A spreadsheet calculates no name, and reads numbers as numbers."""
+    assert legoprof.main(["report", evil, "--table", "strace", "--format", "csv"]) == 0
+    head, row, other = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert row[0] == head[-1] == "'=1+1?[2J?0 0 0????;(1) x 5"
+    assert row[1:] == ["40000", "0", "30000000", "5"] and other[0] == "'-1" and other[-1] == "-"
+
+
+def test_folded_weights(evil, capsys):
+    """A name that ends in a number does not become a weight, nor two frames."""
+    assert legoprof.main(["folded", evil]) == 0
+    name = "=1+1?[2J?0 0 0?????(1) x"
+    assert set(capsys.readouterr().out.splitlines()) == {
+        f"{name} 5;[cut: {name} 5];[read];0x9 7",
+        f"{name} 5;[cut: {name} 5] 7",
+    }
+    assert legoprof.text.fold(("a 1", "b 2.5")) == "a 1;b?2.5"
+
+
+def test_callgrind_names():
+    name = legoprof.text.callgrind_name
+    assert [name(text) for text in ("(1) f", "f(1)", "", " f")] == ["?(1) f", "f(1)", "?", "? f"]
+
+
+def run(*argv: object, **options: object) -> tuple[int, str]:
+    command = [*LEGOPROF, *map(str, argv)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, **options)
+    return done.returncode, done.stderr
+
+
+def test_output_without_room(tmp_path):
+    """One line says that nothing could be written; a status says that there was nobody to read."""
+    path = tmp_path / "run.lego"
+    path.write_bytes(text())
+    for argv in ["report", path], ["folded", path], ["diff", path, path]:
+        with open("/dev/full", "w") as full:
+            status, err = run(*argv, stdout=full)
+        assert (status, err) == (
+            1,
+            "legoprof: error: standard output: No space left on device\n",
+        )
+    status, err = run("report", path, preexec_fn=lambda: os.close(1))
+    assert (status, err) == (1, "legoprof: error: standard output: Bad file descriptor\n")
+    status, err = run("folded", path, "-o", "/dev/full", stdout=subprocess.DEVNULL)
+    assert status == 2 and err == "legoprof: error: /dev/full: No space left on device\n"
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert run("report", path, stdout=writer) == (-signal.SIGPIPE, "")
+    os.close(writer)
+
+
+def test_other_surroundings(tmp_path):
+    """A locale without a name's letters, no stderr, and Ctrl-C give no traceback."""
+    path, out = tmp_path / "run.lego", tmp_path / "out"
+    path.write_bytes(text(samples=(SAMPLE | {"comm": "\u00e9", "samples": "x"},)))
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    with out.open("w") as file:
+        assert run("report", path, stdout=file, env=environment)[0] == 0
+        assert run("folded", path, "-o", out, preexec_fn=lambda: os.close(2))[0] == 0
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(
+        [*LEGOPROF, "report", str(tmp_path / "fifo")], stderr=subprocess.PIPE
+    ) as process:
+        with open(tmp_path / "fifo", "wb"):  # returns when legoprof has opened it
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (-signal.SIGINT, b"")
