@@ -56,6 +56,7 @@ class Images:
         ]
         self.images: dict[Key, Image] = {}
         self.parents: dict[Key, tuple[int, Area]] = {}
+        self.first_offsets: dict[Image, int] = {}  # where the code of an image begins
         self.cache: dict[Key, list[Area]] = {}
         nr_damaged = 0
         for read, file in (self.read_image, "images.json"), (self.read_map, "code_maps.json"):
@@ -81,7 +82,10 @@ class Images:
         start, end, offset = (number(row[name], 63) for name in ("start", "end", "offset"))
         if parent >= key[1] or start >= end:
             raise ValueError(row)
-        self.parents[key] = parent, Area(start, end, offset, self.images.get((run, row["image"])))
+        image = self.images.get((run, row["image"]))
+        self.parents[key] = parent, Area(start, end, offset, image)
+        if image:
+            self.first_offsets[image] = min(offset, self.first_offsets.get(image, offset))
 
     def files_like(self, elf: Symbols) -> list[Image]:
         """Returns the images of an ELF file, by build id, or by name and size without one."""

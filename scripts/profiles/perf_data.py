@@ -13,7 +13,7 @@ from dataclasses import replace
 from profiles import progress
 from profiles.export import KERNEL_VIRT, ExportError, printable
 from profiles.images import Area, Image
-from profiles.stacks import Names, Stack, Stacks, task_name
+from profiles.stacks import Names, Stack, Stacks, cut_frame, task_name
 from profiles.symbols import Symbols
 
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x80, 0x100, 0x10000
@@ -29,6 +29,11 @@ ID = 1
 MAX_SAMPLES = 10_000_000  # a sample has some 100 bytes
 PROT_READ_EXEC, MAP_PRIVATE = 5, 2
 ANONYMOUS = "//anon"
+# A chain whose outer end is missing ends in an address of a page of its own, which is the mapping
+# of a file called after the reason. No program has code in the first pages.
+PAGE_BYTES = 4096
+MAX_REASONS = 15
+OTHER_REASON = "for other reasons"
 
 
 def padded(text: str, unit: int = 8) -> bytes:
@@ -74,6 +79,24 @@ class CodeMaps:
         self.names = names
         self.mapped: dict[int, list[Area]] = {}  # by pid
         self.images: dict[Image, None] = {}
+        self.reasons: dict[str, int] = {}  # why chains are truncated, with the page of each
+        self.cut_pages: set[tuple[int, int]] = set()  # pids, and their pages that have been written
+
+    def cut(self, stack: Stack) -> tuple[bytes, list[int]]:
+        """
+        Returns the end of a truncated chain, and a record of its page, if its process has none.
+        """
+        if not stack.truncated:
+            return b"", []
+        reason = stack.truncated
+        if reason not in self.reasons and len(self.reasons) >= MAX_REASONS - 1:
+            reason = OTHER_REASON
+        page = self.reasons.setdefault(reason, len(self.reasons) + 1) * PAGE_BYTES
+        key, found = (task(stack)[0], page), b""
+        if key not in self.cut_pages:
+            self.cut_pages.add(key)
+            found = code_map(key[0], Area(page, page + PAGE_BYTES, 0, None), cut_frame(reason))
+        return found, [page + PAGE_BYTES // 2]
 
     def switch(self, stack: Stack) -> bytes:
         """Returns records that change the map of the stack's process, if it has another one."""
@@ -101,10 +124,10 @@ def task(stack: Stack) -> tuple[int, int]:
     return (0, 0) if stack.is_idle else (stack.pid, stack.tid or stack.pid)
 
 
-def sample(stack: Stack, time: int, period_ns: int) -> bytes:
+def sample(stack: Stack, time: int, period_ns: int, end: list[int]) -> bytes:
     chain = [CONTEXT_KERNEL, *stack.kernel] if stack.kernel else []
-    chain += [CONTEXT_USER, *stack.user] if stack.user else []
-    ip = (stack.kernel or stack.user or [0])[0]
+    chain += [CONTEXT_USER, *stack.user, *end] if stack.user or end else []
+    ip = (stack.kernel or stack.user or end or [0])[0]
     body = struct.pack("<QQIIQ", ID, ip, *task(stack), time)
     body += struct.pack("<IIQ", stack.cpu, 0, stack.weight * period_ns)
     body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
@@ -171,7 +194,8 @@ def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> byte
         if not stack.is_idle and comms.get(task(stack)) != name:
             comms[task(stack)] = name
             found.append(comm(*task(stack), name, time - 1))
-        found.append(sample(stack, time, stacks.period_ns))
+        cut_map, end = code_maps.cut(stack)
+        found += [cut_map, sample(stack, time, stacks.period_ns, end)]
     return b"".join(found)
 
 

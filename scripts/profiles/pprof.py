@@ -11,7 +11,7 @@ import gzip
 
 from profiles import progress
 from profiles.export import KERNEL_VIRT, printable
-from profiles.stacks import Names, Place, Stack, Stacks, call_sites
+from profiles.stacks import Names, Place, Stack, Stacks, call_sites, cut_frame
 from profiles.symbols import Symbols
 
 # Field numbers of message Profile.
@@ -125,6 +125,15 @@ class Profile:
             self.body += message(LOCATION, body)
         return self.locations[key]
 
+    def cut_location(self, name: str) -> int:
+        """Returns the location of a frame that has a name, but no address."""
+        key = 0, -self.string(name)
+        if key not in self.locations:
+            self.locations[key] = len(self.locations) + 1
+            line = message(4, number(1, self.function(*key, name)))
+            self.body += message(LOCATION, number(1, self.locations[key]) + line)
+        return self.locations[key]
+
     def add(self, stack: Stack, period_ns: int) -> None:
         ids = [
             self.location(self.kernel, pc, Place(pc, None, self.kernel_symbols))
@@ -133,6 +142,8 @@ class Profile:
         for pc in call_sites(stack.user, True):
             place = self.names.place(stack, pc)
             ids.append(self.location(self.user_mapping(place), pc, place))
+        if stack.truncated:
+            ids.append(self.cut_location(cut_frame(stack.truncated)))
         values = [stack.weight] if self.has_count else []
         body = packed(1, ids) + packed(2, [*values, stack.weight * period_ns])
         labels = {"task": stack.comm, "syscall": stack.call, "wait": stack.what, "run": stack.run}

@@ -204,7 +204,8 @@ class Names:
             if area.start <= address < area.end:
                 symbols = self.symbols.get(area.image) if area.image else None
                 offset = address - area.start + area.offset
-                own = symbols.address_at(offset) if symbols else address
+                first = self.images.first_offsets.get(area.image) if area.image else None
+                own = symbols.address_at(offset, first) if symbols else address
                 return Place(own, area, symbols, offset)
         return Place(address)
 
@@ -268,11 +269,16 @@ def task_name(stack: Stack) -> str:
     return f"{stack.run}:{stack.comm}" if stack.run else stack.comm
 
 
+def cut_frame(reason: str) -> str:
+    """Returns the outermost frame of a chain whose outer end is missing."""
+    return f"[cut: {reason}]"
+
+
 def frames(stack: Stack, names: Names) -> list[str]:
     """Returns a stack as in /proc/profile/stacks and /proc/profile/waits, outermost first."""
     found = [stack.run, stack.comm] if stack.run else [stack.comm]
     if stack.truncated:
-        found.append(f"[cut: {stack.truncated}]")
+        found.append(cut_frame(stack.truncated))
     found += reversed(names.user_frames(stack))
     if stack.call:
         found.append(f"[{stack.call}]")

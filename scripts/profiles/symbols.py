@@ -12,6 +12,9 @@ from elftools.elf.elffile import ELFFile
 from profiles.export import ExportError
 
 
+PAGE_BYTES = 4096
+
+
 class Symbols:
     """The functions of an ELF file, by address."""
 
@@ -30,19 +33,21 @@ class Symbols:
         self.build_id = None
         for section in elf.iter_sections("SHT_NOTE"):
             for note in section.iter_notes():
-                if note["n_type"] == "NT_GNU_BUILD_ID":
+                # Notes with other names have the same types, for example those of systemtap.
+                if note["n_name"] == "GNU" and note["n_type"] == "NT_GNU_BUILD_ID":
                     self.build_id = note["n_desc"]
         table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
         if table is None:
             raise ExportError(f"{self.path} has no symbols")
-        self.code = [
-            (segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"], segment["p_offset"])
-            for segment in elf.iter_segments("PT_LOAD")
-            if segment["p_flags"] & 1
-        ]
-        if not self.code:
+        segments = [one for one in elf.iter_segments("PT_LOAD") if one["p_flags"] & 1]
+        if not segments:
             raise ExportError(f"{self.path} has no code")
+        self.code = [
+            (one["p_vaddr"], one["p_vaddr"] + one["p_memsz"], one["p_offset"]) for one in segments
+        ]
         self.start, self.end, self.offset = self.code[0]
+        # A file of objcopy --only-keep-debug lacks the code, and its offsets are not the program's.
+        self.is_split = segments[0]["p_filesz"] < segments[0]["p_memsz"]
         self.has_lines = elf.get_section_by_name(".debug_line") is not None
         found = {}
         for symbol in table.iter_symbols():
@@ -57,8 +62,14 @@ class Symbols:
             # A stripped library has the functions that it exports, and others between them.
             self.ends = [address + found[address][1] for address in self.addresses]
 
-    def address_at(self, offset: int) -> int:
-        """Returns the address in the ELF file of code at a file offset; 0: there is no code."""
+    def address_at(self, offset: int, first_offset: int | None) -> int:
+        """
+        Returns the address in the ELF file of code at a file offset; 0: there is no code.
+        first_offset is that of the first page of the program's code, if it is known.
+        """
+        if self.is_split and first_offset is not None:
+            address = offset - first_offset + (self.start & -PAGE_BYTES)
+            return address if self.start <= address < self.end else 0
         for start, end, first in self.code:
             if first <= offset < first + end - start:
                 return offset - first + start

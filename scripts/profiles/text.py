@@ -88,13 +88,27 @@ def write_callgrind(
     return "\n".join(lines).encode() + b"\n"
 
 
+def number_recursions(chain: tuple[str, ...]) -> list[str]:
+    """
+    Returns a chain in which the second call of a function is another function, as callgrind does
+    with --separate-recs. Otherwise the inclusive cost of the function would count both.
+    """
+    seen: Counter[str] = Counter()
+    found = []
+    for name in chain:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name}'{seen[name]}")
+    return found
+
+
 def callgrind(stacks: Stacks, names: Names) -> bytes:
-    """Returns callgrind's format. Counts of calls are unknown. Recursive calls are counted once."""
+    """Returns callgrind's format. Counts of calls are unknown."""
     self_cost: Counter[str] = Counter()
     cost: Counter[Edge] = Counter()
-    for chain, weight in count(stacks, names).items():
+    for names_of_chain, weight in count(stacks, names).items():
+        chain = number_recursions(names_of_chain)
         self_cost[chain[-1]] += weight
-        for edge in set(zip(chain, chain[1:])):
+        for edge in zip(chain, chain[1:]):
             cost[edge] += weight
     event = "Samples" if stacks.unit == "samples" else "Nanoseconds"
     return write_callgrind(event, self_cost, Counter(cost.keys()), cost)
@@ -103,7 +117,8 @@ def callgrind(stacks: Stacks, names: Names) -> bytes:
 def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
     """
     Returns callgrind's format, from rows of the function profiler, and the number of damaged rows,
-    which are left out.
+    which are left out. A function's calls of itself are counted without time, which is in the time
+    of the first call.
     """
     self_cost: Counter[str] = Counter()
     calls: Counter[Edge] = Counter()
@@ -118,7 +133,7 @@ def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
             continue
         self_cost[edge[1]] += numbers[0]
         calls[edge] += numbers[1]
-        cost[edge] += numbers[2]
+        cost[edge] += numbers[2] if edge[0] != edge[1] else 0
     return write_callgrind("Cycles", self_cost, calls, cost), nr_damaged
 
 

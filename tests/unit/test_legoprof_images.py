@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -189,3 +192,46 @@ def test_export_of_an_older_kernel(build, tmp_path, capsys):
     export = write(tmp_path, [], [], [row, row | {"comm": "other"}])
     argv = "folded", export, "--program", str(elf)
     assert run(capsys, *argv) == (0, f"program;first 7\nother;{address:#x} 7\n", "")
+
+
+@pytest.mark.parametrize("flags", [["-static", "-no-pie"], ["-static-pie"], ["-shared"]])
+def test_split_debug_file(build, tmp_path, capsys, flags):
+    """Its offsets are not those of the program, wherever the program's code begins in its file."""
+    elf, _, offset = build("program", *flags)
+    split = tmp_path / "program.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", elf, split], check=True)
+    page = offset & -4096
+    samples = [sample(BASE + offset - page, 1)]
+    for shift in 0, 0x7000:  # GNU ld's offsets equal addresses, lld's do not
+        export = write(tmp_path, [image(elf)], [area(1, 1, BASE, page + shift)], samples)
+        argv = "folded", export, "--program", str(split)
+        assert run(capsys, *argv) == (0, "x;first 7\n", "")
+
+
+def test_notes_of_others_are_no_build_id(build, tmp_path):
+    """A note of another owner may have the same type, as systemtap's have."""
+    note = '.pushsection .note.example,"",@note; .balign 4; .long 8, 4, 3; .asciz "example"; '
+    note += ".long 0x12345678; .popsection"
+    elf, *_ = build("program", "-static", source=f"{SOURCE}asm({json.dumps(note)});")
+    out = subprocess.run(["readelf", "-n", elf], capture_output=True, text=True, check=True).stdout
+    assert "example" in out
+    build_id = re.search(r"Build ID: (\w+)", out)[1]
+    assert legoprof.profiles.stacks.Symbols(elf).build_id == build_id
+
+
+def test_truncated_chains(tmp_path, capsys):
+    """pprof and perf.data have a frame where the outer end of a chain is missing, as all others."""
+    rows = [sample(BASE, 1, truncated=f"reason {i % 20}", pid=1 + i % 2) for i in range(80)]
+    export = write(tmp_path, [], [area(1, 0, BASE, 0)], [*rows, sample(BASE, 1)])
+    out = tmp_path / "out"
+    assert run(capsys, "pprof", export, "-o", str(out)) == (0, "", "")
+    names = re.findall(rb"\[cut: reason \d+\]", gzip.decompress(out.read_bytes()))
+    assert sorted(names) == sorted(b"[cut: reason %d]" % i for i in range(20))
+    assert run(capsys, "perf-data", export, "-o", str(out)) == (0, "", "")
+    found = mmap_records(out.read_bytes())
+    pages = [(pid, start, path) for pid, start, *_, path in found if path != "//anon"]
+    assert len(pages) == len(set(pages)) and {start for _, start, _ in pages} == {
+        4096 * i for i in range(1, 16)
+    }
+    assert (1, 4096, "[cut: reason 0]") in pages
+    assert {path for *_, path in pages if "reasons" in path} == {"[cut: for other reasons]"}

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -134,3 +135,31 @@ def test_other_surroundings(tmp_path):
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (-signal.SIGINT, b"")
+
+
+def inclusive(data: str) -> Counter[str]:
+    """Returns each function's cost with its calls, as callgrind_annotate adds them up."""
+    found: Counter[str] = Counter()
+    function = ""
+    for line in data.splitlines():
+        if line.startswith("fn="):
+            function = line[3:]
+        elif line.startswith("0 "):
+            found[function] += int(line[2:])
+    return found
+
+
+def test_callgrind_recursion(tmp_path, capsys):
+    """A function costs no more with its calls than there are samples, however it is called."""
+    chain = {name: f"{address:#x}" for name, address in zip("abc", (0x10, 0x20, 0x30))}
+    user = [[chain[name] for name in reversed(names)] for names in ("abac", "aaab", "c")]
+    path = tmp_path / "run.lego"
+    samples = [SAMPLE | {"kernel": [], "syscall": None, "user": one} for one in user]
+    path.write_bytes(text(samples=samples))
+    assert legoprof.main(["callgrind", str(path)]) == 0
+    found = inclusive(capsys.readouterr().out)
+    assert found["a b"] == found.most_common(1)[0][1] == 21
+    assert [found[name] for name in ("0xf", "0xf'2", "0xf'3", "0x30")] == [14, 14, 7, 14]
+    row = {"caller": "f", "function": "f", "calls": 9, "total_cycles": 90, "self_cycles": 40}
+    data, _ = legoprof.text.callgrind_of_calls([row, row | {"caller": "main"}])
+    assert inclusive(data.decode()) == {"f": 80, "main": 90}
