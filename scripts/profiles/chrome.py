@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from profiles import progress
 from profiles.events import IDLE, STACK, Event, Format, Trace
 from profiles.export import ExportError
 from profiles.print_format import Printer
@@ -26,17 +26,39 @@ PAIRS = [("_entry", "_exit"), ("_begin", "_end"), ("_enter", "_exit"), ("_start"
 RUNNING = 0  # prev_state
 
 
-@dataclass
+@dataclass(slots=True)
 class Slice:
     key: str
-    begin: dict  # the line that begins it
+    name: str
+    line: int  # the index of the line that begins it
+    is_open: bool = True
 
 
 @dataclass
 class Track:
     pid: int
     tid: int
-    open: list[Slice] = field(default_factory=list)  # the outermost first
+    slices: list[Slice] = field(default_factory=list)  # the outermost first; some are not open
+    by_key: dict[str, list[Slice]] = field(default_factory=dict)  # those that are open
+
+    def add(self, one: Slice) -> None:
+        self.slices.append(one)
+        self.by_key.setdefault(one.key, []).append(one)
+
+    def take(self, key: str) -> Slice | None:
+        """Returns the innermost open slice with the key, which is not open any more."""
+        if not self.by_key.get(key):
+            return None
+        one = self.by_key[key].pop()
+        one.is_open = False
+        return one
+
+    def pop(self) -> Slice | None:
+        """Returns the innermost open slice, which is not open any more."""
+        while self.slices:
+            if (one := self.slices.pop()).is_open:
+                return self.take(one.key)
+        return None
 
 
 def timestamp(ns: int) -> float:
@@ -54,7 +76,7 @@ class Writer:
     def __init__(self, trace: Trace, calls: dict[int, str]):
         self.trace, self.calls = trace, calls
         self.printer = Printer(trace.kernel)
-        self.lines: list[dict] = []
+        self.lines: list[bytes] = []  # dicts would take ten times as much memory
         self.tracks: dict[tuple[int, int], Track] = {}
         self.begins, self.ends = self.pairs()
         self.began_on: dict[tuple[int, str], Track] = {}  # by CPU and key
@@ -84,23 +106,23 @@ class Writer:
 
     def put(self, kind: str, name: str, ns: int, track: Track, args: dict, **more: object) -> None:
         head = {"ph": kind, "name": name, "ts": timestamp(ns), "pid": track.pid, "tid": track.tid}
-        self.lines.append(head | more | {"args": args})
+        self.lines.append(json.dumps(head | more | {"args": args}).encode())
 
     def begin(self, track: Track, key: str, name: str, ns: int, args: dict) -> None:
         self.put("B", name, ns, track, args)
-        track.open.append(Slice(key, self.lines[-1]))
+        track.add(Slice(key, name, len(self.lines) - 1))
 
     def end(self, track: Track, key: str, ns: int, args: dict) -> bool:
         """Ends the slice with that key, and those inside it. Returns false if there is none."""
-        if all(one.key != key for one in track.open):
+        if not track.by_key.get(key):
             return False
-        while True:
-            one = track.open.pop()
+        while one := track.pop():
             is_it = one.key == key
             more = args if is_it else {"end": "not recorded"}
-            self.put("E", one.begin["name"], ns, track, more)
+            self.put("E", one.name, ns, track, more)
             if is_it:
-                return True
+                break
+        return True
 
     def end_of_other(self, event: Event, key: str, args: dict) -> bool:
         """
@@ -109,14 +131,13 @@ class Writer:
         CPU.
         """
         began = self.began_on.get((event.cpu, key))
-        open = [one for one in began.open if one.key == key] if began else []
-        if not open:
+        one = began.take(key) if began else None
+        if not one:
             return False
-        one = open[-1]
-        began.open.remove(one)
         track = self.track(CPUS, BETWEEN + event.cpu)
-        one.begin |= {"pid": track.pid, "tid": track.tid}
-        self.put("E", one.begin["name"], event.ns, track, args)
+        begin = json.loads(self.lines[one.line]) | {"pid": track.pid, "tid": track.tid}
+        self.lines[one.line] = json.dumps(begin).encode()
+        self.put("E", one.name, event.ns, track, args)
         return True
 
     def name(self, format: Format, args: dict) -> str:
@@ -185,8 +206,8 @@ class Writer:
 
     def end_all(self, ns: int) -> None:
         for track in self.tracks.values():
-            while track.open:
-                self.end(track, track.open[-1].key, ns, {"end": "not yet"})
+            while one := track.pop():
+                self.put("E", one.name, ns, track, {"end": "not yet"})
 
     def name_tracks(self) -> None:
         def name(kind: str, track: Track, value: str | int, key: str = "name") -> None:
@@ -208,11 +229,18 @@ class Writer:
                 name("process_sort_index", track, -1 if is_cpu else track.pid, "sort_index")
 
 
-def write(trace: Trace, calls: dict[int, str]) -> bytes:
-    """calls: the names of system calls, by number."""
+def text_of(lines: list[bytes]) -> Iterator[bytes]:
+    yield b'{"displayTimeUnit":"ns","traceEvents":[\n'
+    for i, line in enumerate(lines):
+        yield b",\n" + line if i else line
+    yield b"\n]}\n"
+
+
+def write(trace: Trace, calls: dict[int, str]) -> Iterator[bytes]:
+    """Returns the text in parts. calls: the names of system calls, by number."""
     writer = Writer(trace, calls)
     last_ns = 0
-    for event in progress.over(list(trace.in_order()), "writing events"):
+    for event in trace.in_order("writing events"):
         try:
             writer.add(event)
         except (KeyError, TypeError) as error:
@@ -225,5 +253,4 @@ def write(trace: Trace, calls: dict[int, str]) -> bytes:
             name = f"{cpu.lost_at_end} events lost"
             writer.put("i", name, last_ns, writer.cpu_track(number), {}, s="t")
     writer.name_tracks()
-    lines = ",\n".join(json.dumps(line) for line in writer.lines)
-    return f'{{"displayTimeUnit":"ns","traceEvents":[\n{lines}\n]}}\n'.encode()
+    return text_of(writer.lines)

@@ -114,7 +114,7 @@ def select(log: bytes, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
     if not (ours := [one for one in found if one.mark in announced]):
         raise MarkError("only exports that the log does not announce: a program has printed them")
     if len(marks := {one.mark for one in ours}) > 1:
-        names = " and ".join(sorted(f"export-{mark.decode()}" for mark in marks))
+        names = " and ".join(sorted(f"export-{mark.decode()}" for mark in marks)[:MAX_SPANS])
         raise MarkError(f"exports of several boots, or of a program: {names}. Keep the log of one")
     return ours[-1], []
 

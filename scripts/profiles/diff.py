@@ -30,6 +30,7 @@ class Quantity:
     def read(self, export: Export) -> dict[str, tuple[int, int | None]]:
         """Returns the count and the cost of each row, by name."""
         found: dict[str, tuple[int, int | None]] = {}
+        nr_damaged = 0
         for row in export.rows(self.file):
             try:
                 name = ", ".join(str("-" if row[key] is None else row[key]) for key in self.keys)
@@ -38,7 +39,10 @@ class Quantity:
                 sum_ = cost if sum_ is None else sum_ + (cost or 0)
                 found[name] = (nr + int(row[self.count]), sum_)
             except (KeyError, TypeError, ValueError, OverflowError):
-                print(f"legoprof: {export.path}: a damaged row is left out", file=sys.stderr)
+                nr_damaged += 1
+        if nr_damaged:
+            text = f"{nr_damaged} damaged rows of {self.file} are left out"
+            print(f"legoprof: {export.path}: {text}", file=sys.stderr)
         return found
 
 

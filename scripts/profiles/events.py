@@ -30,6 +30,7 @@ IDLE = 0  # tid
 STACK = "kernel_stack"  # the call chain of an earlier event
 STACK_HEAD = struct.Struct("<i4x")  # after the common fields: the number of addresses that follow
 MAX_NS = 1 << 63
+MAX_FORMAT_BYTES, MAX_FIELDS = 8192, 64  # the kernel's formats have at most 2048 bytes
 PRINTABLE = bytes(byte if byte in b"\0" or 32 <= byte < 127 else ord("?") for byte in range(256))
 FIELD = re.compile(
     r"^\s*field:(?P<type>.*?)\s*(?P<name>\w+)(?P<array>\[\w*\])?;\s*"
@@ -109,6 +110,7 @@ class Format:
 
     def __post_init__(self) -> None:
         self.texts = [field for field in self.fields if field.is_text]
+        self.size = max((field.offset + field.size for field in self.fields), default=0)
 
     def printable(self, data: bytes) -> bytes:
         """Replaces control characters in texts. Tools print them, so a name could forge a line."""
@@ -148,6 +150,13 @@ class Task(NamedTuple):
     pid: int  # of the process; the tid, for a kernel thread or if it is unknown
 
 
+def take_all(events: list[Event]) -> Iterator[Event]:
+    """Removes the events from the list, one by one."""
+    events.reverse()
+    while events:
+        yield events.pop()
+
+
 @dataclass
 class Trace:
     formats: dict[int, Format]
@@ -157,9 +166,14 @@ class Trace:
     kernel: Symbols | None = None
     nr_damaged: int = 0  # rows that could not be read
 
-    def in_order(self) -> Iterator[Event]:
-        """Yields the events of all CPUs, by time."""
-        return heapq.merge(*(cpu.events for cpu in self.cpus.values()), key=lambda e: e.cycles)
+    def in_order(self, what: str = "reading events") -> Iterator[Event]:
+        """
+        Yields the events of all CPUs, by time, and shows the progress. Removes them: they take as
+        much memory as the output.
+        """
+        cpus = [cpu.events for cpu in self.cpus.values()]
+        nr, taken = sum(map(len, cpus)), map(take_all, cpus)
+        return progress.over_some(heapq.merge(*taken, key=lambda one: one.cycles), what, nr)
 
     def chains(self) -> dict[int, list[int]]:
         """
@@ -205,6 +219,8 @@ def parse_format(system: str, name: str, id: int, text: str) -> Format:
         one = Field(kind, found["name"], int(found["offset"]), size, is_signed, is_array)
         fields.append(one)
     own = [one for one in fields if not one.name.startswith("common_")]
+    if len(own) > MAX_FIELDS:
+        raise ValueError(text)
     return Format(system, name, id, text, own, text.partition("print fmt: ")[2].rstrip("\n"))
 
 
@@ -213,6 +229,8 @@ def read_format(row: dict) -> Format:
     if not all(isinstance(part, str) and part.isascii() for part in (system, name, text)):
         raise ValueError(row)
     if not re.fullmatch(r"\w+", system) or not re.fullmatch(r"\w+", name) or "\0" in text:
+        raise ValueError(row)
+    if len(text) > MAX_FORMAT_BYTES:
         raise ValueError(row)
     return parse_format(system, name, number(row["id"], 16), text)
 
@@ -249,9 +267,10 @@ class CpuReader:
             ns = (cycles * 1_000_000_000 + self.hz // 2) // self.hz
             # Left out: events before the last reset, or after the export began, and damaged ones.
             is_right = cycles >= self.cycles and ns < MAX_NS
-            is_right = is_right and (data[0] | data[1] << 8) in self.formats
+            format = self.formats.get(data[0] | data[1] << 8)
+            is_right = is_right and format is not None and len(data) >= format.size
             if self.next <= nr < self.after_last and is_right:
-                data = self.formats[data[0] | data[1] << 8].printable(data)
+                data = format.printable(data)
                 self.cpu.events.append(Event(cycles, ns, number, nr - self.next, data))
                 self.next, self.cycles = nr + 1, cycles
             nr += 1

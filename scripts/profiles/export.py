@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 import struct
+import sys
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +32,16 @@ START = re.compile(rb'^\{"export":', re.MULTILINE)
 END = re.compile(
     rb'\{"end":(\d+),"bytes":(\d+),"crc32":"([0-9a-f]{8})","lost_lines":(\d+)\}(?:\n|\Z)'
 )
+
+
+# An export is a guest's, so what it makes legoprof do is bounded by its bytes. The kernel's lines
+# and tables are far from these limits; a line beyond them is damaged.
+MAX_LINE_BYTES = 2 << 20
+MAX_COLUMNS = 64
+MAX_WARNINGS = 100
+# Bytes that a value, and a value in a list, have at least in the kernel's exports, on average.
+VALUE_BYTES, ITEM_BYTES, TABLE_BYTES = 6, 18, 60
+FEW_VALUES = 100_000  # which are no burden
 
 
 class ExportError(Exception):
@@ -91,6 +103,16 @@ class Table:
     title: str
     rows: list[dict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    columns: dict[str, None] = field(default_factory=dict)  # the keys of all rows
+
+    def add(self, row: dict) -> bool:
+        """Adds a row, unless the table would have too many columns."""
+        if not row.keys() <= self.columns.keys():
+            if len(self.columns.keys() | row.keys()) > MAX_COLUMNS:
+                return False
+            self.columns |= dict.fromkeys(row)
+        self.rows.append(row)
+        return True
 
 
 @dataclass
@@ -130,12 +152,36 @@ def list_of(value: object) -> list:
 
 def parse_line(line: bytes) -> dict:
     try:
-        value = json.loads(line)
+        value = json.loads(line) if len(line) <= MAX_LINE_BYTES else None
         if b"\\ud" in line.lower():
             json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def row_bytes(row: dict) -> int:
+    """Returns the bytes that a row of the kernel with so many values would have at least."""
+    found = VALUE_BYTES * (1 + len(row))
+    for value in row.values():
+        if isinstance(value, (list, dict)):
+            found += VALUE_BYTES + (ITEM_BYTES if isinstance(value, list) else 6) * len(value)
+            items = value if isinstance(value, list) else value.values()
+            if any(isinstance(item, (list, dict)) for item in items):
+                raise ValueError(row)
+    return found
+
+
+class Budget:
+    """Bounds the memory that tables take by the size of the text that they are read from."""
+
+    def __init__(self, nr_bytes: int):
+        self.left = VALUE_BYTES * FEW_VALUES + nr_bytes
+
+    def take(self, nr_bytes: int) -> None:
+        self.left -= nr_bytes
+        if self.left < 0:
+            raise ExportError("the lines have more values than the kernel writes into so few bytes")
 
 
 def is_of_table(row: dict, tables: list[Table], nr_missing: int) -> bool:
@@ -147,14 +193,40 @@ def is_of_table(row: dict, tables: list[Table], nr_missing: int) -> bool:
     return row.keys() == rows[0].keys() if rows else nr_missing < 2
 
 
-def add_lines(lines: list[bytes], path: str | Path) -> tuple[dict[str, list[Table]], int]:
-    """Returns the tables by file, and how many lines could not be read or assigned to a table."""
+def read_row(line: bytes) -> tuple[dict, int]:
+    """Returns the object in a line, {} if it is damaged, and its bytes for the budget."""
+    row = parse_line(line)
+    try:
+        # Rows have the same keys, so all rows share their texts.
+        return {sys.intern(key): value for key, value in row.items()}, row_bytes(row)
+    except ValueError:
+        return {}, 0
+
+
+def lines_of(body: bytes, at: int) -> Iterator[bytes]:
+    while at < len(body):
+        end = body.find(b"\n", at)
+        end = end if end >= 0 else len(body)
+        yield body[at:end]
+        at = end + 1
+
+
+def add_lines(body: bytes, path: str | Path) -> tuple[dict[str, list[Table]], int]:
+    """
+    Returns the tables by file, and how many lines could not be read or assigned to a table. Does
+    not read the first line.
+    """
     files: dict[str, list[Table]] = {}
     tables: list[Table] | None = None  # None: the file is unknown until the next one begins
     nr_damaged = nr_missing = 0  # nr_missing: since the last line whose table is known
-    for line in progress.over(lines, f"reading {path}"):
-        value = parse_line(line)
+    budget = Budget(len(body))
+    lines = lines_of(body, len(body.partition(b"\n")[0]) + 1)
+    for line in progress.over_some(lines, f"reading {path}", body.count(b"\n")):
+        value, nr_bytes = read_row(line)
+        budget.take(nr_bytes)
         is_table, is_note = value.keys() == {"table"}, value.keys() == {"note"}
+        if is_table or "file" in value:
+            budget.take(TABLE_BYTES)
         if isinstance(value.get("file"), str):
             tables, nr_missing = files.setdefault(value["file"], []), 0
             continue
@@ -174,8 +246,8 @@ def add_lines(lines: list[bytes], path: str | Path) -> tuple[dict[str, list[Tabl
             nr_damaged += not is_note
         elif is_note:
             tables[-1].notes.append(str(value["note"]))
-        else:
-            tables[-1].rows.append(value)
+        elif not tables[-1].add(value):
+            nr_damaged += 1
     return files, nr_damaged
 
 
@@ -242,9 +314,11 @@ def load(path: str | Path, damaged: bool = False) -> Export:
         raise ExportError(f"{path} has {error}") from error
     data = on_console[0] if on_console else last_in_log(data)
     if on_console and not START.match(data):
-        raise ExportError(f"{path}: {'; '.join(on_console[1])}")
+        what = "; ".join(on_console[1]) or "its export does not begin with a line of an export"
+        raise ExportError(f"{path}: {what}")
     meta = first_line(data, path)
-    warnings = list(map(str, list_of(meta.get("warnings"))))  # of exports that were merged
+    # Of exports that were merged.
+    warnings = [str(one) for one in list_of(meta.get("warnings"))[:MAX_WARNINGS]]
     warnings += on_console[1] if on_console else []
     end = END.search(data)
     body = data[: end.start()] if end else data
@@ -257,7 +331,10 @@ def load(path: str | Path, damaged: bool = False) -> Export:
         warnings.append(f"the export {wrong}. This is the rest: {rest}")
     if end and int(end[4]):
         warnings.append(f"{int(end[4])} lines had no room: raise profile.export=")
-    files, nr_damaged = add_lines(body.splitlines()[1:], path)
+    try:
+        files, nr_damaged = add_lines(body, path)
+    except ExportError as error:
+        raise ExportError(f"{path}: {error}") from error
     if nr_damaged:
         warnings.append(f"{nr_damaged} damaged lines are left out")
     run, functions = read_rest(data[end.end() :] if end else b"", files)

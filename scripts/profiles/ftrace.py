@@ -6,7 +6,6 @@ Format: Documentation/trace/ftrace.rst of Linux 6.1, "Output format".
 
 from __future__ import annotations
 
-from profiles import progress
 from profiles.events import HARDIRQ, IRQS_OFF, NMI, STACK, Event, Trace, chain
 from profiles.export import printable
 from profiles.print_format import Printer
@@ -41,20 +40,20 @@ def event_text(trace: Trace, printer: Printer, event: Event) -> str:
     return "<stack trace>" + "".join(f"\n => {name}" for name in names)
 
 
-def write(trace: Trace) -> bytes:
+def write(trace: Trace) -> bytes | bytearray:
     printer = Printer(trace.kernel)
     entries = sum(len(cpu.events) for cpu in trace.cpus.values())
     written = entries + sum(cpu.lost for cpu in trace.cpus.values())
-    parts = [HEAD.format(entries=entries, written=written, cpus=len(trace.cpus))]
-    for event in progress.over(list(trace.in_order()), "writing events"):
+    found = bytearray(HEAD.format(entries=entries, written=written, cpus=len(trace.cpus)).encode())
+    for event in trace.in_order("writing events"):
         if event.lost:
-            parts.append(f"CPU:{event.cpu} [LOST {event.lost} EVENTS]\n")
+            found += f"CPU:{event.cpu} [LOST {event.lost} EVENTS]\n".encode()
         tid = event.tid
         seconds, us = divmod((event.ns + 500) // 1000, 1_000_000)
         head = f"{trace.task(tid).name:>16}-{tid:<7} [{event.cpu:03d}] {flags_text(event.flags)} "
         text = event_text(trace, printer, event)
-        parts.append(f"{head}{seconds:5d}.{us:06d}: {text}\n")
+        found += f"{head}{seconds:5d}.{us:06d}: {text}\n".encode("latin-1", "replace")
     for number, cpu in trace.cpus.items():
         if cpu.lost_at_end:
-            parts.append(f"CPU:{number} [LOST {cpu.lost_at_end} EVENTS]\n")
-    return "".join(parts).encode("latin-1", "replace")
+            found += f"CPU:{number} [LOST {cpu.lost_at_end} EVENTS]\n".encode()
+    return found

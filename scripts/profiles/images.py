@@ -43,6 +43,7 @@ def number(value: object, bits: int) -> int:
     return found
 
 
+MAX_DEPTH = 128  # areas of an address space: MAX_CODE_MAP_DEPTH of the kernel
 Key = tuple[str | None, int]  # the label of a run, and the number of an image or map in it
 
 
@@ -56,6 +57,7 @@ class Images:
         ]
         self.images: dict[Key, Image] = {}
         self.parents: dict[Key, tuple[int, Area]] = {}
+        self.depths: dict[Key, int] = {}
         self.first_offsets: dict[Image, int] = {}  # where the code of an image begins
         self.cache: dict[Key, list[Area]] = {}
         nr_damaged = 0
@@ -80,8 +82,10 @@ class Images:
         run, parent = label(row), number(row["parent"], 32)
         key = run, number(row["code_map"], 32)
         start, end, offset = (number(row[name], 63) for name in ("start", "end", "offset"))
-        if parent >= key[1] or start >= end:
+        depth = 1 + self.depths.get((run, parent), 0)
+        if parent >= key[1] or start >= end or depth > MAX_DEPTH:
             raise ValueError(row)
+        self.depths[key] = depth
         image = self.images.get((run, row["image"]))
         self.parents[key] = parent, Area(start, end, offset, image)
         if image:

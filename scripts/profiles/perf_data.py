@@ -26,7 +26,8 @@ ATTR_BYTES = 128
 SAMPLE_ID_ALL = 1 << 18
 SOFTWARE, CPU_CLOCK, BPF_OUTPUT = 1, 0, 10
 ID = 1
-MAX_SAMPLES = 10_000_000  # a sample has some 100 bytes
+MAX_EACH_BYTES = 100 << 20  # of samples with a record each
+MAX_MAP_BYTES = 64 << 20  # of code maps
 PROT_READ_EXEC, MAP_PRIVATE = 5, 2
 ANONYMOUS = "//anon"
 # A chain whose outer end is missing ends in an address of a page of its own, which is the mapping
@@ -79,6 +80,7 @@ class CodeMaps:
         self.names = names
         self.mapped: dict[int, list[Area]] = {}  # by pid
         self.images: dict[Image, None] = {}
+        self.nr_bytes = 0
         self.reasons: dict[str, int] = {}  # why chains are truncated, with the page of each
         self.cut_pages: set[tuple[int, int]] = set()  # pids, and their pages that have been written
 
@@ -111,6 +113,9 @@ class CodeMaps:
             found.append(code_map(stack.pid, area, path))
             if area.image:
                 self.images[area.image] = None
+        self.nr_bytes += sum(map(len, found))
+        if self.nr_bytes > MAX_MAP_BYTES:
+            raise ExportError("there are too many code maps for perf.data")
         return b"".join(found)
 
 
@@ -172,34 +177,42 @@ def build_ids(kernel_id: str, files: list[tuple[str, str]]) -> bytes:
     return found
 
 
+def sample_bytes(stack: Stack) -> int:
+    """Returns about how many bytes the record of a stack takes."""
+    return 100 + 8 * (len(stack.kernel) + len(stack.user))
+
+
 def each_sample(stacks: Stacks) -> Stacks:
     """Returns stacks of one sample each."""
-    if stacks.total() > MAX_SAMPLES:
+    nr_bytes = sum(stack.weight * sample_bytes(stack) for stack in stacks.stacks)
+    if nr_bytes > MAX_EACH_BYTES:
         raise ExportError(f"{stacks.total()} samples are too many for a record each")
-    found = [replace(stack, weight=1) for stack in stacks.stacks for _ in range(stack.weight)]
+    found: list[Stack] = []
+    for stack in stacks.stacks:
+        found += [replace(stack, weight=1)] * stack.weight
     return replace(stacks, stacks=found)
 
 
-def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> bytes:
-    found = [kernel_map(kernel)]
+def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> bytearray:
+    found = bytearray(kernel_map(kernel))
     comms: dict[tuple[int, int], str] = {}
     time = 0  # the times of samples are unknown, so they follow one another
     # Sorted by process, so that maps change rarely.
     ordered = sorted(stacks.stacks, key=lambda one: (one.run or "", one.pid, one.code_map))
     for stack in progress.over(ordered, "writing stacks"):
         time += max(2, stack.weight * stacks.period_ns)
-        found.append(code_maps.switch(stack))
+        found += code_maps.switch(stack)
         # Waits have no tid, so threads of a process differ by name: write each change of the name.
         name = task_name(stack)
         if not stack.is_idle and comms.get(task(stack)) != name:
             comms[task(stack)] = name
-            found.append(comm(*task(stack), name, time - 1))
+            found += comm(*task(stack), name, time - 1)
         cut_map, end = code_maps.cut(stack)
-        found += [cut_map, sample(stack, time, stacks.period_ns, end)]
-    return b"".join(found)
+        found += cut_map + sample(stack, time, stacks.period_ns, end)
+    return found
 
 
-def file(attrs: list[tuple[bytes, int]], data: bytes, features: dict[int, bytes]) -> bytes:
+def file(attrs: list[tuple[bytes, int]], data: bytearray, features: dict[int, bytes]) -> bytes:
     """Returns a file with these records and features. attrs: attributes and their ids."""
     attr_size, attrs_at = ATTR_BYTES + 16, 104
     ids_at = attrs_at + attr_size * len(attrs)

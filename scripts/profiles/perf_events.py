@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 
-from profiles import progress, tracing_data
+from profiles import tracing_data
 from profiles.events import IDLE, STACK, Event, Trace
 from profiles.export import ExportError
 from profiles.perf_data import (
@@ -62,23 +62,23 @@ def lost(nr: int, cpu: int, ns: int) -> bytes:
     return record(LOST, 0, struct.pack("<QQ", ID, nr) + trailer(0, 0, ns, cpu))
 
 
-def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]]) -> bytes:
-    parts = [kernel_map(trace.kernel)]
+def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]]) -> bytearray:
+    found = bytearray(kernel_map(trace.kernel))
     for tid, one in trace.tasks.items():
         if tid != IDLE:
-            parts.append(comm(one.pid, tid, one.name, 0))
+            found += comm(one.pid, tid, one.name, 0)
     last_ns = 0
-    for event in progress.over(list(trace.in_order()), "writing events"):
+    for event in trace.in_order("writing events"):
         if event.lost:
-            parts.append(lost(event.lost, event.cpu, event.ns))
+            found += lost(event.lost, event.cpu, event.ns)
         if trace.format(event).name != STACK:
             chain = chains.get(id(event), []) if chains else None
-            parts.append(sample(trace, numbers[event.id], event, chain))
+            found += sample(trace, numbers[event.id], event, chain)
         last_ns = event.ns
     for number, cpu in trace.cpus.items():
         if cpu.lost_at_end:
-            parts.append(lost(cpu.lost_at_end, number, last_ns))
-    return b"".join(parts)
+            found += lost(cpu.lost_at_end, number, last_ns)
+    return found
 
 
 def write(trace: Trace) -> bytes:

@@ -27,6 +27,7 @@ CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d{1,3})?(?:\.(?P<precision>\*|\d{1,3}))?"
     r"(?P<length>hh|h|ll|l|z|j|t)?(?P<kind>[diuxXocs%]|p[sSfFB]?)"
 )
+MAX_TOKENS = 500  # each of them is a step for each event
 TYPE_WORDS = {"unsigned", "signed", "char", "short", "int", "long", "void", "struct", "const"}
 TYPE_NAME = re.compile(r"[us](8|16|32|64)|u?int\d+_t|size_t|ssize_t|pid_t|bool")
 PRECEDENCE = [
@@ -97,6 +98,8 @@ class Parser:
                 raise ValueError(text[at:])
             self.tokens.append((found.lastgroup, found[found.lastgroup]))
             at = found.end()
+        if len(self.tokens) > MAX_TOKENS:
+            raise ValueError(text)
         self.at, self.fields = 0, fields
 
     def peek(self, ahead: int = 0) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -13,8 +13,13 @@ PATIENCE_S = 1.0  # the progress of shorter work is not shown
 STEP = 1024  # the clock is read once in this many items
 
 
-def over(items: Sequence[Item], what: str) -> Iterator[Item]:
+def over(items: Collection[Item], what: str) -> Iterator[Item]:
     """Yields the items. Prints their percentage to stderr, if that is a terminal."""
+    return over_some(items, what, len(items))
+
+
+def over_some(items: Iterable[Item], what: str, nr_items: int) -> Iterator[Item]:
+    """The same, where the number of items is not known from themselves."""
     if not sys.stderr.isatty():
         yield from items
         return
@@ -22,7 +27,7 @@ def over(items: Sequence[Item], what: str) -> Iterator[Item]:
     for i, item in enumerate(items):
         if i % STEP == 0 and time.monotonic() > next_s:
             next_s, shown = time.monotonic() + 0.1, True
-            print(f"\rlegoprof: {what}: {100 * i // len(items)} %", end="", file=sys.stderr)
+            print(f"\rlegoprof: {what}: {100 * i // max(nr_items, 1)} %", end="", file=sys.stderr)
         yield item
     if shown:
         print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -9,6 +9,7 @@ from collections import Counter
 
 from profiles import progress
 from profiles.export import printable
+from profiles.images import number
 from profiles.stacks import Names, Place, Stacks, call_sites, frames, task_name, waker_frames
 
 
@@ -127,8 +128,8 @@ def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
     for row in rows:
         try:
             edge = str(row["caller"]), str(row["function"])
-            numbers = [int(row[key]) for key in ("self_cycles", "calls", "total_cycles")]
-        except (KeyError, TypeError, ValueError):
+            numbers = [number(row[key], 62) for key in ("self_cycles", "calls", "total_cycles")]
+        except (KeyError, ValueError):
             nr_damaged += 1
             continue
         self_cost[edge[1]] += numbers[0]

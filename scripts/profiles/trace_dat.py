@@ -11,11 +11,16 @@ import struct
 
 from profiles import progress, tracing_data
 from profiles.events import PAGE_BYTES, Cpu, Trace
+from profiles.export import ExportError
 
 PAGE_HEAD_BYTES = 16
 MISSED_EVENTS, MISSED_STORED = 1 << 31, 1 << 30
 TIME_EXTEND, DELTA_BITS, MAX_SHORT_BYTES = 30, 27, 28 * 4
 OPTION_END, OPTION_CPUSTAT, OPTION_TRACECLOCK, OPTION_UNAME, OPTION_CPUCOUNT = 0, 2, 4, 5, 8
+
+
+# A gap takes a page, so an export full of gaps would become hundreds of times as large.
+MANY_PAGES, MAX_GROWTH = 256, 4
 
 
 class Pages:
@@ -25,6 +30,7 @@ class Pages:
         self.pages: list[bytes] = []
         self.body = bytearray()
         self.start = self.ns = self.lost = 0
+        self.nr_bytes = 0  # of events
 
     def end_page(self) -> None:
         if not self.body:
@@ -38,6 +44,9 @@ class Pages:
                 stored = struct.pack("<Q", self.lost)
         page = struct.pack("<QQ", self.start, commit) + self.body + stored
         self.pages.append(page.ljust(PAGE_BYTES, b"\0"))
+        self.nr_bytes += len(self.body)
+        if len(self.pages) > MANY_PAGES + MAX_GROWTH * self.nr_bytes // PAGE_BYTES:
+            raise ExportError("there are too many gaps between the events for trace.dat")
         self.body.clear()
 
     def add(self, ns: int, lost: int, data: bytes) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """On damaged exports, legoprof never prints a wrong number and never a traceback.
 
-For a longer run with other damage, set FUZZ_ROUNDS=100000 and FUZZ_SEED=7 in the environment.
+For a longer run with other damage, set FUZZ_ROUNDS=100000 and FUZZ_SEED=7 in the environment. With
+FUZZ_BYTES=10000000, all commands read hostile exports of that size.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import base64
 import json
 import os
 import random
+import sys
+import tracemalloc
 import zlib
 
 import pytest
 import trace_export
+from legoprof_shapes import SHAPES
 
 from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
 
@@ -196,7 +200,7 @@ def test_console_keeps_complete_rows(run, tmp_path):
 
 
 ODD = [None, True, -1, 2**70, 1.5, 1e999, "", "x", "0x", "\ud800", "-9" * 30]
-ODD += [[], [1], {}, {"a": []}]
+ODD += [[], [1], {}, {"a": []}, "9" * 5000, [[[1]]], "x" * 5000, {"a": {"b": 1}}]
 
 
 def replace_something(rng: random.Random, value: object) -> object:
@@ -255,3 +259,53 @@ def test_damaged_events(run):
 def test_lines_that_nest(run):
     data = b'{"export":' + b"[" * 200_000
     must_be_one_line(*run(data, ["report"]))
+
+
+NR_BYTES = int(os.environ.get("FUZZ_BYTES", 60_000))
+MAX_MEMORY = 30  # bytes, for a byte of the export
+FEW_BYTES = 8 << 20
+
+
+def must_be_lines(status: int, err: str) -> None:
+    assert status in (0, 1, 2) and all(one.startswith("legoprof: ") for one in err.splitlines())
+    assert all(len(one) < 1000 for one in err.splitlines())
+
+
+def count_steps(run, data: bytes, command: list[str]) -> int:
+    """Runs legoprof, and returns how many functions it has called."""
+    nr = 0
+
+    def step(*_: object) -> None:
+        nonlocal nr
+        nr += 1
+
+    sys.setprofile(step)
+    try:
+        status, _, err = run(data, command)
+    finally:
+        sys.setprofile(None)
+    must_be_lines(status, err)
+    return nr
+
+
+def peak_memory(run, data: bytes, command: list[str]) -> int:
+    tracemalloc.start()
+    try:
+        run(data, command)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_steps_and_memory(run, tmp_path, shape):
+    """Four times as large an export takes four times as many steps, and bounded memory."""
+    legoprof.system_calls()  # whose table is read once
+    commands = [command.split() for command in SHAPES[shape]]
+    few, many = shape(NR_BYTES // 4), shape(NR_BYTES)
+    for command in commands if "FUZZ_BYTES" in os.environ else commands[:1]:
+        command += [str(tmp_path / "run.lego")] if command == ["diff"] else []
+        steps = [count_steps(run, data, command) for data in (few, many)]
+        assert steps[1] < 4.5 * steps[0], (command, steps)
+        peak, nr_inputs = peak_memory(run, many, command), 2 if "diff" in command else 1
+        assert peak < nr_inputs * MAX_MEMORY * NR_BYTES + FEW_BYTES, (command, peak)
