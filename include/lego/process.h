@@ -71,8 +71,15 @@ bool process_is_root(struct process *proc);
 /*
  * Returns true if the current process may inspect the other one's memory and files: all their user
  * and group IDs are equal and the other one is dumpable, or it is root. Linux's PTRACE_MODE_READ.
+ * Stores a version for process_was_inspected(). Any context but NMI, as the next.
  */
-bool process_may_inspect(struct process *proc);
+bool process_may_inspect(struct process *proc, u32 *version);
+/*
+ * Called after the current process has looked at the other one, and before it uses what it has
+ * seen. Returns true if it had the right to inspect all the time: else it must forget all, because
+ * the other process may have become a set-user-ID program meanwhile.
+ */
+bool process_was_inspected(struct process *proc, u32 version);
 
 /* Returns the most pages that the process had mapped at a time. Any context but NMI. */
 u64 process_max_pages(struct process *proc);

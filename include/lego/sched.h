@@ -133,6 +133,7 @@ struct process {
 	bool keeps_caps;     /* prctl(): only stored, until exec: there are none to keep */
 	bool no_large_pages; /* prctl(): only stored, as there are none */
 	bool not_dumpable;   /* only root may inspect it; prctl(), or a change of user or group */
+	u32 rights_version;  /* raised when others lose the right to inspect it: creds.c */
 
 	/* setitimer(ITIMER_REAL); guarded by lock. */
 	struct timer real_timer;

@@ -101,6 +101,11 @@ int file_may_execute(const struct file *file)
 	return inode_permission(file->inode, MAY_EXEC);
 }
 
+bool file_is_readable(const struct file *file)
+{
+	return !inode_permission(file->inode, MAY_READ);
+}
+
 /* Adds step, 1 or -1, to the count, unless it has the other sign. */
 static int count_use(struct inode *inode, int step)
 {

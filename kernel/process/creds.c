@@ -13,6 +13,10 @@
  * User and group IDs: the calls that change them by Linux's rules, and return them. With effective
  * user 0, a process may become any user; other processes may only switch between the IDs that they
  * have. kernel/fs/permission.c checks access to files, by the fs IDs.
+ *
+ * A process that inspects another one (/proc) holds no lock meanwhile, but checks its right before
+ * and after. The other one raises its rights_version before it holds anything that the first must
+ * not see.
  */
 
 #define ID_UNCHANGED (~0U)
@@ -40,6 +44,13 @@ static void get_ids(const struct credentials *creds, enum kind kind, struct ids 
 		*ids = (struct ids){ creds->gid, creds->egid, creds->sgid, creds->fsgid };
 }
 
+void process_close_locked(struct process *proc)
+{
+	ASSERT_HELD(&proc->lock);
+	WRITE_ONCE(proc->not_dumpable, true);
+	proc->rights_version++;
+}
+
 /*
  * Sets the IDs. If the effective ID changes, the process may hold secrets of its former user. So
  * other processes cannot inspect it, and it gets no signal when its parent ends. Returns 0, or
@@ -57,8 +68,9 @@ static int put_ids(struct process *proc, enum kind kind, const struct ids *ids)
 		error = user_change(proc, ids->real);
 	if (error)
 		return error;
+	proc->rights_version++;
 	if (old.effective != ids->effective || old.fs != ids->fs) {
-		WRITE_ONCE(proc->not_dumpable, true);
+		process_close_locked(proc);
 		WRITE_ONCE(proc->death_signal, 0);
 	}
 	if (kind == USER) {
@@ -103,16 +115,40 @@ bool process_may_schedule(struct process *proc)
 	return !keeps_root(theirs) || keeps_root(mine);
 }
 
-bool process_may_inspect(struct process *proc)
+static bool may_inspect_always(const struct process *proc)
+{
+	return proc == current->proc || process_is_root(current->proc);
+}
+
+static bool may_inspect_locked(const struct process *proc)
 {
 	const struct credentials *mine = &current->proc->creds, *theirs = &proc->creds;
 	u32 user = mine->fsuid, group = mine->fsgid;
 
-	if (proc == current->proc || process_is_root(current->proc))
-		return true;
+	ASSERT_HELD(&proc->lock);
 	return user == theirs->uid && user == theirs->euid && user == theirs->suid &&
 	       group == theirs->gid && group == theirs->egid && group == theirs->sgid &&
-	       !READ_ONCE(proc->not_dumpable);
+	       !proc->not_dumpable;
+}
+
+bool process_may_inspect(struct process *proc, u32 *version)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool allowed = may_inspect_always(proc) || may_inspect_locked(proc);
+
+	*version = proc->rights_version;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return allowed;
+}
+
+bool process_was_inspected(struct process *proc, u32 version)
+{
+	/* The lock orders all that was read before the version. */
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	bool allowed = may_inspect_always(proc) || proc->rights_version == version;
+
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return allowed;
 }
 
 static int set_one(struct ids *ids, const u32 *args, bool root)

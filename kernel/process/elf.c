@@ -346,6 +346,7 @@ int elf_load(struct file *file, struct mm *mm, struct exec_image *image)
 		error = map_program(&program, mm, image);
 	if (!error && interp.file)
 		error = map_interpreter(&interp, mm, image);
+	image->not_dumpable = interp.file && !file_is_readable(interp.file);
 	if (interp.file)
 		exec_close(interp.file);
 	kfree(interp.phdrs);

@@ -120,10 +120,11 @@ static u64 stack_bytes(void)
 
 /*
  * Gets the credentials for the program: those of the process, changed if it is set-user-ID or
- * set-group-ID.
+ * set-group-ID. Its user must not read the memory of a program whose file is unreadable, either.
  */
-static void get_credentials(const struct program *prog, struct credentials *creds)
+static void get_credentials(struct program *prog)
 {
+	struct credentials *creds = &prog->image.creds;
 	struct process *proc = current->proc;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
@@ -133,6 +134,7 @@ static void get_credentials(const struct program *prog, struct credentials *cred
 		file_apply_set_ids(prog->file, creds);
 	creds->suid = creds->fsuid = creds->euid;
 	creds->sgid = creds->fsgid = creds->egid;
+	prog->image.not_dumpable |= exec_is_secure(creds) || !file_is_readable(prog->file);
 }
 
 static int map_program(struct program *prog, struct mm *mm)
@@ -148,7 +150,7 @@ static int map_program(struct program *prog, struct mm *mm)
 	if (prog->image.exec_stack)
 		prot |= PROT_EXEC;
 	prog->image.stack_bytes = stack_bytes();
-	get_credentials(prog, &prog->image.creds);
+	get_credentials(prog);
 	ret = mm_map(mm, EXEC_STACK_TOP - prog->image.stack_bytes, prog->image.stack_bytes, prot,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE | MAP_STACK, NULL, 0);
 	return IS_ERR_VALUE(ret) ? (int)ret : 0;
@@ -234,16 +236,29 @@ static void replace_shared(struct process *proc, struct copies *copies)
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
-static void replace_credentials(struct process *proc, const struct credentials *creds)
+/*
+ * Sets the credentials before the process gets anything of the new program, and while it still has
+ * all of the old one. If other rights to inspect come with them, nobody may inspect it in between.
+ */
+static void replace_credentials(struct process *proc, const struct exec_image *image)
 {
-	bool secure = exec_is_secure(creds);
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
-	proc->creds = *creds;
+	if (image->not_dumpable || memcmp(&proc->creds, &image->creds, sizeof(proc->creds)))
+		process_close_locked(proc);
+	proc->creds = image->creds;
 	WRITE_ONCE(proc->keeps_caps, false);
-	WRITE_ONCE(proc->not_dumpable, secure);
-	if (secure)
+	if (exec_is_secure(&image->creds))
 		WRITE_ONCE(proc->death_signal, 0);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+/* Lets others inspect the new program if they may, when nothing of the old one is left. */
+static void replace_dumpable(struct process *proc, const struct exec_image *image)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	WRITE_ONCE(proc->not_dumpable, image->not_dumpable);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
@@ -264,10 +279,10 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	struct process *proc = current->proc;
 
 	DEBUG_ASSERT(proc->nr_threads == 1 && current->mm == mm);
+	replace_credentials(proc, &prog->image);
 	process_drop_mm(proc);
 	process_set_mm(proc, mm);
 	replace_shared(proc, copies);
-	replace_credentials(proc, &prog->image.creds);
 	replace_exe_path(proc, prog);
 	WRITE_ONCE(proc->has_execed, true);
 	WRITE_ONCE(proc->nr_execs, proc->nr_execs + 1);
@@ -277,6 +292,7 @@ static void commit(struct program *prog, const char *path, struct mm *mm, struct
 	posix_timers_delete(proc);
 	files_close_on_exec(current->files);
 	profile_process_exec(proc);
+	replace_dumpable(proc, &prog->image);
 }
 
 /*

@@ -34,6 +34,7 @@ struct exec_image {
 	bool exec_stack;
 	u64 stack_bytes;
 	struct credentials creds; /* credentials of the new program */
+	bool not_dumpable;	  /* others may not inspect it, by these credentials or by a file */
 };
 
 /*

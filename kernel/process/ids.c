@@ -43,12 +43,14 @@ SYSCALL_DEFINE3(get_robust_list, pid_t, tid, void __user *__user *, head, size_t
 {
 	struct task *task = task_find(tid);
 	void __user *list;
+	u32 version;
 	bool allowed;
 
 	if (!task)
 		return -ESRCH;
-	list = task->robust_list;
-	allowed = process_may_inspect(task->proc);
+	allowed = process_may_inspect(task->proc, &version);
+	list = READ_ONCE(task->robust_list);
+	allowed &= process_was_inspected(task->proc, version);
 	task_put(task);
 	if (!allowed)
 		return -EPERM;

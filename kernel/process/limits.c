@@ -58,47 +58,56 @@ void process_limit_cpu(struct process *proc)
 		signal_send(proc, sig, NULL);
 }
 
-/* Reads a limit, and sets it if `new` is given. Only root may raise a hard limit. */
-static int change_limit(struct process *proc, unsigned int resource, const struct rlimit64 *new,
-			struct rlimit64 *old)
+/* Returns true for root, and for a process with exactly the same IDs. */
+static bool may_change_locked(struct process *proc)
 {
-	unsigned long flags;
-	int error = 0;
+	const struct credentials *self = &current->proc->creds, *other = &proc->creds;
 
+	ASSERT_HELD(&proc->lock);
+	return proc == current->proc || process_is_root(current->proc) ||
+	       (self->uid == other->uid && self->uid == other->euid && self->uid == other->suid &&
+		self->gid == other->gid && self->gid == other->egid && self->gid == other->sgid);
+}
+
+/* Only root may raise a hard limit. */
+static int check_change_locked(struct process *proc, unsigned int resource,
+			       const struct rlimit64 *new)
+{
+	if (!may_change_locked(proc))
+		return -EPERM;
 	if (resource >= NR_RLIMITS || (new &&new->cur > new->max))
 		return -EINVAL;
 	if (resource == RLIMIT_NOFILE && new &&new->max > FILE_MAX_FDS)
 		return -EPERM;
-	flags = spin_lock_irqsave(&proc->lock);
-	*old = proc->rlimits[resource];
-	if (new &&new->max > old->max && !process_is_root(current->proc))
-		error = -EPERM;
-	else if (new)
+	return new &&new->max > proc->rlimits[resource].max && !process_is_root(current->proc) ?
+		       -EPERM :
+		       0;
+}
+
+/* Reads a limit, and sets it if `new` is given. */
+static int change_limit(struct process *proc, unsigned int resource, const struct rlimit64 *new,
+			struct rlimit64 *old)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	int error = check_change_locked(proc, resource, new);
+
+	if (!error)
+		*old = proc->rlimits[resource];
+	if (!error && new)
 		proc->rlimits[resource] = *new;
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return error;
-}
-
-/* Returns true for root, and for a process with exactly the same IDs. */
-static bool may_change(struct process *proc)
-{
-	const struct credentials *self = &current->proc->creds, *other = &proc->creds;
-
-	return proc == current->proc || process_is_root(current->proc) ||
-	       (self->uid == other->uid && self->uid == other->euid && self->uid == other->suid &&
-		self->gid == other->gid && self->gid == other->egid && self->gid == other->sgid);
 }
 
 static int change_limit_of(pid_t pid, unsigned int resource, const struct rlimit64 *new,
 			   struct rlimit64 *old)
 {
 	struct process *proc = process_find(pid);
-	int error = -EPERM;
+	int error;
 
 	if (!proc)
 		return -ESRCH;
-	if (may_change(proc))
-		error = change_limit(proc, resource, new, old);
+	error = change_limit(proc, resource, new, old);
 	process_put(proc);
 	return error;
 }

@@ -96,6 +96,18 @@ static long set_flag(bool *flag, bool value)
 	return 0;
 }
 
+static long set_dumpable(struct process *proc, bool dumpable)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	if (dumpable)
+		WRITE_ONCE(proc->not_dumpable, false);
+	else
+		process_close_locked(proc);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return 0;
+}
+
 /* Sets the timer slack. 0: to the value of the thread that created this one. */
 static long set_timer_slack(u64 slack_ns)
 {
@@ -118,7 +130,7 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 	case PR_GET_PDEATHSIG:
 		return put_user(READ_ONCE(proc->death_signal), (int __user *)arg);
 	case PR_SET_DUMPABLE:
-		return arg > 1 ? -EINVAL : set_flag(&proc->not_dumpable, !arg);
+		return arg > 1 ? -EINVAL : set_dumpable(proc, arg);
 	case PR_GET_DUMPABLE:
 		return !READ_ONCE(proc->not_dumpable);
 	case PR_SET_NO_NEW_PRIVS:

@@ -38,6 +38,9 @@ struct process *process_alloc(const char *comm);
 /* Returns true if the current process may change the scheduling of proc: same user, or root. */
 bool process_may_schedule(struct process *proc);
 
+/* Takes all other processes but root's the right to inspect proc. proc->lock is held. */
+void process_close_locked(struct process *proc);
+
 /*
  * Waits until all reports that have begun or wait for their turn are printed, lets no new one
  * begin, and logs how many processes end without a report. Called before power off. Process

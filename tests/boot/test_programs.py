@@ -46,6 +46,7 @@ PROCESSES = [
     "messages",
     "perms",
     "perms-process",
+    "perms-race",
     "pipes",
     "polls",
     "procs",
@@ -62,6 +63,7 @@ PROCESSES = [
     "tree",
     "waits",
 ]
+FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race")
 ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "interps", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
 MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]
@@ -163,7 +165,7 @@ def test_limits_on_linux(builds, program):
 )
 def test_program_on_linux(builds, program):
     """Linux behaves as the programs expect."""
-    if program.removesuffix(".musl") in ("attrs", "ids", "perms", "perms-process") and os.geteuid():
+    if program.removesuffix(".musl") in FOR_ROOT and os.geteuid():
         pytest.skip("only root may")
     builds.initrd()
     done = run_on_linux(program)

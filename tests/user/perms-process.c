@@ -16,19 +16,6 @@
 
 #include "perms.h"
 
-/* Makes a copy of this program. */
-static void make_program(const char *name, mode_t mode, uid_t user, gid_t group)
-{
-	int from = open("/proc/self/exe", O_RDONLY), to = open(name, O_CREAT | O_WRONLY, 0700);
-	static char buf[65536];
-	ssize_t n;
-
-	while ((n = read(from, buf, sizeof(buf))) > 0)
-		CHECK(write(to, buf, n) == n);
-	CHECK(!n && !close(from) && !close(to));
-	CHECK(!chown(name, user, group) && !chmod(name, mode));
-}
-
 /* Executes a copy with a role and the expected result. Returns only if that fails. */
 static void run(const char *program, const char *role, const char *expected)
 {

@@ -30,9 +30,9 @@ struct open_text {
 
 /*
  * Returns the process that the file is about, with a reference; NULL for a file of the system. Or
- * ERR_PTR.
+ * ERR_PTR. Stores a version for was_allowed().
  */
-static struct process *get_process(const struct file *file)
+static struct process *get_process(const struct file *file, u32 *version)
 {
 	const struct proc_file *what = file->inode->private;
 	struct process *proc;
@@ -43,10 +43,15 @@ static struct process *get_process(const struct file *file)
 	proc = proc_inode_process(file->inode);
 	if (!proc)
 		return ERR_PTR(-ESRCH);
-	if (!what->private || process_may_inspect(proc))
+	if (!what->private || process_may_inspect(proc, version))
 		return proc;
 	process_put(proc);
 	return ERR_PTR(-EACCES);
+}
+
+static bool was_allowed(const struct proc_file *what, struct process *proc, u32 version)
+{
+	return !what->private || process_was_inspected(proc, version);
 }
 
 static void put_process(struct process *proc)
@@ -58,7 +63,8 @@ static void put_process(struct process *proc)
 /* Checks the permission to open the file. If its process is gone, only reading it fails. */
 static int check_open(const struct file *file)
 {
-	struct process *proc = get_process(file);
+	u32 version;
+	struct process *proc = get_process(file, &version);
 
 	if (proc == ERR_PTR(-EACCES))
 		return -EACCES;
@@ -109,6 +115,7 @@ static int show(const struct file *file, struct text *text)
 {
 	const struct proc_file *what = file->inode->private;
 	struct process *proc;
+	u32 version;
 	int error;
 
 	if (what->show)
@@ -116,13 +123,15 @@ static int show(const struct file *file, struct text *text)
 	if (!what->show_process && !what->show_thread)
 		return -EINVAL;
 	/* Checked again: the process may have got another user since the file was opened. */
-	proc = get_process(file);
+	proc = get_process(file, &version);
 	if (IS_ERR(proc))
 		return (int)PTR_ERR(proc);
 	if (what->show_thread)
 		error = what->show_thread(text, proc, proc_inode_tid(file->inode));
 	else
 		error = what->show_process(text, proc);
+	if (!was_allowed(what, proc, version))
+		error = -EACCES;
 	process_put(proc);
 	return error;
 }
@@ -195,11 +204,12 @@ static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 {
 	const struct proc_file *what = file->inode->private;
 	struct process *proc;
+	u32 version;
 	int error;
 
 	if (!what->write && !what->write_process && !what->write_thread && !what->write_arg)
 		return -EINVAL;
-	proc = get_process(file);
+	proc = get_process(file, &version);
 	if (IS_ERR(proc))
 		return PTR_ERR(proc);
 	error = write_text(file, proc, buf, n);

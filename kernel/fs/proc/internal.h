@@ -58,8 +58,10 @@ struct process *proc_inode_process(const struct inode *inode);
 
 /*
  * Returns the process of a link that the current process may follow, or ERR_PTR(-ENOENT, -EACCES).
+ * proc_put_inspected() returns -EACCES if it lost that right meanwhile, and must forget the target.
  */
-struct process *proc_get_inspected(const struct inode *inode);
+struct process *proc_get_inspected(const struct inode *inode, u32 *version);
+int proc_put_inspected(struct process *proc, u32 version);
 
 /* Copies the text of a link. Returns its length, or -ENAMETOOLONG. path may be in buf. */
 ssize_t proc_copy_path(const char *path, char *buf, size_t size);

@@ -247,22 +247,32 @@ static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
 	return len;
 }
 
-struct process *proc_get_inspected(const struct inode *inode)
+struct process *proc_get_inspected(const struct inode *inode, u32 *version)
 {
 	struct process *proc = proc_inode_process(inode);
 
 	if (!proc)
 		return ERR_PTR(-ENOENT);
-	if (process_may_inspect(proc))
+	if (process_may_inspect(proc, version))
 		return proc;
 	process_put(proc);
 	return ERR_PTR(-EACCES);
 }
 
+int proc_put_inspected(struct process *proc, u32 version)
+{
+	int error = process_was_inspected(proc, version) ? 0 : -EACCES;
+
+	process_put(proc);
+	return error;
+}
+
 static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 {
-	struct process *proc = proc_get_inspected(inode);
+	u32 version;
+	struct process *proc = proc_get_inspected(inode, &version);
 	ssize_t len;
+	int error;
 
 	if (IS_ERR(proc))
 		return PTR_ERR(proc);
@@ -277,19 +287,26 @@ static ssize_t read_process_link(struct inode *inode, char *buf, size_t size)
 		len = proc_copy_path("/", buf, size);
 		break;
 	}
-	process_put(proc);
-	return len;
+	error = proc_put_inspected(proc, version);
+	return error ? error : len;
 }
 
 static int follow_cwd(struct inode *inode, struct path *found)
 {
-	struct process *proc = proc_get_inspected(inode);
-	int error;
+	u32 version;
+	struct process *proc = proc_get_inspected(inode, &version);
+	struct path dir = { 0 };
+	int error, lost_right;
 
 	if (IS_ERR(proc))
 		return (int)PTR_ERR(proc);
-	error = find_cwd(proc, found);
-	process_put(proc);
+	error = find_cwd(proc, &dir);
+	lost_right = proc_put_inspected(proc, version);
+	if (!error && lost_right) {
+		path_release(&dir);
+		return lost_right;
+	}
+	*found = dir;
 	return error;
 }
 

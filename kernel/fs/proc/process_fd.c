@@ -20,9 +20,11 @@ static struct files *get_files(struct process *proc, const struct inode *inode)
 /* Returns the open file of a link, or ERR_PTR(-ENOENT, -EACCES). */
 static struct file *get_link_file(const struct inode *inode)
 {
-	struct process *proc = proc_get_inspected(inode);
+	u32 version;
+	struct process *proc = proc_get_inspected(inode, &version);
 	struct file *file = NULL;
 	struct files *files;
+	int error;
 
 	if (IS_ERR(proc))
 		return ERR_PTR(PTR_ERR(proc));
@@ -31,7 +33,11 @@ static struct file *get_link_file(const struct inode *inode)
 		file = files_get_file(files, (int)(u64)inode->private);
 		files_put(files);
 	}
-	process_put(proc);
+	error = proc_put_inspected(proc, version);
+	if (file && error)
+		file_put(file);
+	if (error)
+		return ERR_PTR(error);
 	return file ? file : ERR_PTR(-ENOENT);
 }
 

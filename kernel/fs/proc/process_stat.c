@@ -222,12 +222,18 @@ int proc_write_comm(const char *text, struct process *proc, pid_t tid)
 int proc_show_stat(struct text *text, struct process *proc, pid_t tid)
 {
 	struct snapshot s;
+	u32 version;
+	bool allowed = process_may_inspect(proc, &version);
 	int error = take_snapshot(proc, tid, &s);
 
 	if (error)
 		return error;
-	if (!process_may_inspect(proc)) {
-		s.layout = (struct mm_layout){ 0 };
+	if (!allowed || !process_was_inspected(proc, version)) {
+		/* As in Linux, 1 says that there is a program. */
+		s.layout = (struct mm_layout){
+			.start_code = !!s.layout.start_code,
+			.end_code = !!s.layout.end_code,
+		};
 		s.brk_start = 0;
 		s.exit_status = 0;
 	}
