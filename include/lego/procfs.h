@@ -36,6 +36,9 @@ struct process;
  */
 void proc_forget_process(const struct process *proc);
 
+/* Returns the memory of the entries of that directory. Process context; takes tree_lock. */
+u64 proc_process_held_bytes(const struct process *proc);
+
 /*
  * Adds /proc/<pid>/<name> for all processes, as proc_add_file() does. show() and write() also get
  * the process whose directory it is. The file is for that process's user, and for root. Called

@@ -238,6 +238,8 @@ struct task {
 	struct cpu_times cpu_times; /* as last returned */
 	struct fault_counts faults; /* successful page faults */
 
+	u64 call_bytes; /* memory that its system call holds while it sleeps; oom_count.c */
+
 	/* Used by the thread itself only. */
 	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */
 	u32 __user *set_child_tid;	/* where the new thread stores its number at its start */

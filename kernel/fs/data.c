@@ -144,10 +144,9 @@ ssize_t inode_read(struct inode *inode, void *buf, size_t n, u64 pos, bool user)
 	return total;
 }
 
-/* Returns how many pages a large array of page pointers counts as. */
-static u64 array_pages(u64 max_pages)
+static u64 array_bytes(u64 max_pages)
 {
-	return max_pages * sizeof(struct page *) / PAGE_SIZE;
+	return max_pages * sizeof(struct page *);
 }
 
 /* Enlarges the array to include index. */
@@ -163,15 +162,15 @@ static int reserve(struct inode *inode, u64 index, bool force)
 		max_pages *= 2;
 	if (max_pages * sizeof(*pages) > PAGE_SIZE << MAX_PAGE_ORDER)
 		return -EFBIG;
-	if (!space_charge_pages(inode, array_pages(max_pages), force))
+	if (!space_charge(inode->fs, array_bytes(max_pages), force))
 		return -ENOSPC;
 	pages = kzalloc(max_pages * sizeof(*pages));
 	if (!pages) {
-		space_uncharge_pages(inode, array_pages(max_pages));
+		space_uncharge(inode->fs, array_bytes(max_pages));
 		/* Memory may only be fragmented: no process must be killed for that. */
 		return page_is_scarce() ? -ENOMEM : -ENOSPC;
 	}
-	space_uncharge_pages(inode, array_pages(inode->max_pages));
+	space_uncharge(inode->fs, array_bytes(inode->max_pages));
 	if (inode->pages)
 		memcpy(pages, inode->pages, inode->max_pages * sizeof(*pages));
 	kfree(inode->pages);
@@ -187,12 +186,12 @@ static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 
 	ASSERT_HELD(&inode->data_lock);
 	DEBUG_ASSERT(index < inode->max_pages && !inode->pages[index]);
-	if (!space_charge_pages(inode, 1, force))
+	if (!space_charge(inode->fs, PAGE_SIZE, force))
 		return -ENOSPC;
 	if (!(mapped ? page_is_scarce() : page_is_scarce_for_files()))
 		page = page_alloc(0, PAGE_ZERO);
 	if (!page) {
-		space_uncharge_pages(inode, 1);
+		space_uncharge(inode->fs, PAGE_SIZE);
 		return mapped ? -ENOMEM : -ENOSPC;
 	}
 	inode->pages[index] = page;
@@ -348,7 +347,7 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 		inode->pages[i] = NULL;
 		DEBUG_ASSERT(inode->nr_pages);
 		inode->nr_pages--;
-		space_uncharge_pages(inode, 1);
+		space_uncharge(inode->fs, PAGE_SIZE);
 	}
 	clear_behind(inode, min(size_bytes, inode->size_bytes));
 	inode->size_bytes = size_bytes;
@@ -391,7 +390,7 @@ s64 inode_seek(struct inode *inode, s64 pos, bool hole)
 u64 inode_held_bytes(const struct inode *inode)
 {
 	return sizeof(*inode) + READ_ONCE(inode->nr_pages) * PAGE_SIZE +
-	       READ_ONCE(inode->max_pages) * sizeof(*inode->pages);
+	       array_bytes(READ_ONCE(inode->max_pages));
 }
 
 /* For an assertion. Returns true if nr_pages is right. */
@@ -413,6 +412,6 @@ void inode_free_data(struct inode *inode)
 		if (inode->pages[i])
 			page_put(inode->pages[i]);
 	}
-	space_uncharge_pages(inode, inode->nr_pages + array_pages(inode->max_pages));
+	space_uncharge(inode->fs, inode->nr_pages * PAGE_SIZE + array_bytes(inode->max_pages));
 	kfree(inode->pages);
 }

@@ -217,6 +217,7 @@ void tree_append(struct inode *entry);	   /* moves it to the end of its director
 void tree_remove(struct inode *entry);	   /* it has no children */
 void tree_remove_all(struct inode *inode); /* and all below it */
 void tree_remove_below(struct inode *inode);
+u64 tree_count(struct inode *top); /* it and all below it; NULL: 0 */
 static inline struct inode *entry_inode(struct inode *entry)
 {
 	return entry && entry->linked ? entry->linked : entry;
@@ -273,14 +274,15 @@ void inode_free_data(struct inode *inode);
 
 /*
  * space.c: limits the memory of all bounded file systems together. Charging returns false if there
- * is no room; with force (for the initramfs) it always succeeds.
+ * is no room for the current process; with force (for the initramfs) it always succeeds.
  */
-bool space_charge_pages(const struct inode *inode, u64 nr, bool force);
-void space_uncharge_pages(const struct inode *inode, u64 nr);
+bool space_charge(const struct filesystem *fs, u64 bytes, bool force);
+void space_uncharge(const struct filesystem *fs, u64 bytes);
 bool space_charge_inode(const struct filesystem *fs, bool force);
 void space_uncharge_inode(const struct filesystem *fs);
 struct space {
 	u64 max_pages, free_pages, max_inodes, free_inodes;
+	u64 available_pages; /* of free_pages, to the current process */
 };
 void space_get(struct space *space);
 

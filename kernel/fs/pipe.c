@@ -370,6 +370,7 @@ static void pipe_free(struct inode *inode)
 	struct pipe *pipe = inode->private;
 
 	DEBUG_ASSERT(!pipe->nr_readers && !pipe->nr_writers && pipe->head == pipe->tail);
+	space_uncharge(inode->fs, sizeof(*pipe));
 	kfree(pipe);
 }
 
@@ -377,10 +378,15 @@ static const struct inode_ops pipe_inode_ops = { .free = pipe_free };
 
 int pipe_attach(struct inode *inode)
 {
-	struct pipe *pipe = kzalloc(sizeof(*pipe));
+	struct pipe *pipe;
 
-	if (!pipe)
+	if (!space_charge(inode->fs, sizeof(*pipe), false))
+		return -ENOSPC;
+	pipe = kzalloc(sizeof(*pipe));
+	if (!pipe) {
+		space_uncharge(inode->fs, sizeof(*pipe));
 		return -ENOMEM;
+	}
 	mutex_init(&pipe->lock);
 	wait_queue_init(&pipe->read_wait);
 	wait_queue_init(&pipe->write_wait);

@@ -19,6 +19,13 @@
 #define NR_INLINE 8
 #define NR_CHUNK  64
 
+/* Linux's layout. */
+struct pollfd {
+	s32 fd;
+	u16 events;
+	u16 revents;
+};
+
 struct poll_entry {
 	struct waiter waiter;
 	struct wait_queue *wq;
@@ -49,6 +56,7 @@ static struct poll_entry *new_entry(struct poll_call *call)
 		chunk = kmalloc(sizeof(*chunk));
 		if (!chunk)
 			return NULL;
+		current->call_bytes += sizeof(*chunk);
 		chunk->nr = 0;
 		chunk->next = call->chunks;
 		call->chunks = chunk;
@@ -105,6 +113,7 @@ static void clear(struct poll_call *call)
 
 		remove_waiters(chunk->entries, chunk->nr);
 		call->chunks = chunk->next;
+		current->call_bytes -= sizeof(*chunk);
 		kfree(chunk);
 	}
 }
@@ -175,8 +184,10 @@ static int sleep_for_news(const struct poll_call *call, u64 ns)
 int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns)
 {
 	struct poll_call call = { .table.add = add_waiter };
+	u64 items_bytes = nr * (sizeof(*items) + sizeof(struct pollfd));
 	int ret;
 
+	current->call_bytes += items_bytes;
 	for (;;) {
 		u64 now = clock_monotonic_ns();
 		bool wait = now < deadline_ns;
@@ -192,8 +203,10 @@ int poll_items(struct poll_item *items, unsigned int nr, u64 deadline_ns)
 		clear(&call);
 		put_files(items, nr);
 		if (!again)
-			return ret;
+			break;
 	}
+	current->call_bytes -= items_bytes;
+	return ret;
 }
 
 static u64 deadline_after(u64 ns)
@@ -272,13 +285,6 @@ long poll_end_mask(long ret, bool has_mask)
 		signal_restore_mask();
 	return ret;
 }
-
-/* Linux's layout. */
-struct pollfd {
-	s32 fd;
-	u16 events;
-	u16 revents;
-};
 
 /* Copies the events to the user. As in Linux, returns what was found even after an error. */
 static long return_events(struct pollfd __user *user_fds, const struct poll_item *items,

@@ -394,6 +394,27 @@ void tree_remove_below(struct inode *top)
 	DEBUG_ASSERT(!top->nr_subdirs);
 }
 
+u64 tree_count(struct inode *top)
+{
+	struct inode *inode = top;
+	u64 nr = 0;
+
+	ASSERT_HELD(&tree_lock);
+	while (inode) {
+		nr++;
+		if (!list_empty(&inode->children)) {
+			inode = list_first_entry(&inode->children, struct inode, sibling);
+			continue;
+		}
+		/* Go up to an entry that has a next one in its directory. */
+		while (inode != top && inode->sibling.next == &inode->parent->children)
+			inode = inode->parent;
+		inode = inode == top ? NULL :
+				       list_entry(inode->sibling.next, struct inode, sibling);
+	}
+	return nr;
+}
+
 void tree_remove_all(struct inode *inode)
 {
 	tree_remove_below(inode);

@@ -43,7 +43,7 @@ static long fill(const struct path *path, struct statfs __user *user)
 		space_get(&space);
 		statfs.nr_blocks = space.max_pages;
 		statfs.nr_free_blocks = space.free_pages;
-		statfs.nr_available_blocks = space.free_pages;
+		statfs.nr_available_blocks = space.available_pages;
 		statfs.nr_files = space.max_inodes;
 		statfs.nr_free_files = space.free_inodes;
 	}

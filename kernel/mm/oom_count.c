@@ -6,6 +6,7 @@
 #include <lego/fs.h>
 #include <lego/page.h>
 #include <lego/process.h>
+#include <lego/procfs.h>
 
 /*
  * Counts how much memory a process uses. Nothing is accounted in advance: in the rare case that
@@ -64,11 +65,24 @@ static s64 count_mm(struct mm *mm, u32 count, u64 *user_bytes)
 	return bytes;
 }
 
+/* Returns the memory of the threads, and of the system calls in which they are. */
+static s64 count_threads(struct process *proc)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	s64 bytes = proc->nr_threads * THREAD_BYTES;
+	const struct task *task;
+
+	list_for_each_entry(task, &proc->threads, thread_node)
+		bytes += READ_ONCE(task->call_bytes);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return bytes;
+}
+
 void oom_count(struct process *proc, struct oom_size *size)
 {
 	static u32 last_count; /* number of the last count; never 0, the number in a new file */
-	s64 bytes = sizeof(*proc) + READ_ONCE(proc->nr_threads) * THREAD_BYTES +
-		    posix_timers_held_bytes(proc);
+	s64 bytes = sizeof(*proc) + count_threads(proc) + posix_timers_held_bytes(proc) +
+		    proc_process_held_bytes(proc);
 	struct mm *mm = process_get_mm(proc);
 
 	might_sleep();

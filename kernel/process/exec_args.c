@@ -23,6 +23,7 @@ static int grow_block(struct exec_strings *strings)
 		return -ENOMEM;
 	memcpy(bytes, strings->bytes, strings->used);
 	kfree(strings->bytes);
+	current->call_bytes += size - strings->size;
 	strings->bytes = bytes;
 	strings->size = size;
 	return 0;
@@ -98,4 +99,5 @@ void exec_free_strings(struct exec_strings *strings)
 {
 	kfree(strings->array);
 	kfree(strings->bytes);
+	current->call_bytes -= strings->size;
 }

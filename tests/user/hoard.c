@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * hoard UID KIND...: as that user, processes take as much as they can of something that uses kernel
- * memory: pipes, texts of /proc, shared memory that is not mapped, areas, threads, processes.
- * Meanwhile root starts processes that use some memory, all of which must succeed. Then root kills
- * all processes of that user. Prints `hoard KIND: ` and the number of root's processes. Only for
- * the guest, which should have little memory.
+ * memory: pipes, files, threads and so on (see kinds). Meanwhile root starts processes that use
+ * some memory, shells if there are any, all of which must succeed. Then root kills all processes of
+ * that user and removes its files, and the memory is free again. Prints `hoard KIND: ` and the
+ * number of root's processes. Only for the guest, which should have little memory.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <grp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <sys/timerfd.h>
 
 #include "run.h"
 
@@ -23,13 +31,18 @@
 #define MAX_FDS	   1024
 #define NR_ROUNDS  20 /* root starts at least so many processes */
 #define TIMEOUT_MS 60000
+#define SLACK	   (4 << 20) /* kept by caches of the kernel */
+#define FILES	   "/tmp/hoard"
 
 static struct shared {
-	int nr_refused; /* threads or processes */
+	int nr_refused; /* threads, processes, files and the like */
 	int error;	/* an errno that no hoarder expects */
 } * shared;
 
-/* Memory of root's process: it must use more than a hoarder, and still be spared. */
+/*
+ * Memory of root's process: it must use more than a hoarder, and still be spared. The kernel keeps
+ * 1/32 of the memory for root.
+ */
 static char ballast[3 << 20] __attribute__((aligned(4096)));
 
 /* Ends a hoarder after an unexpected error, and reports the error to root's process. */
@@ -39,15 +52,20 @@ static void unexpected(int error)
 	child_exit(1);
 }
 
+static void count_refused(int error)
+{
+	if (error != EAGAIN && error != ENOMEM && error != ENOSPC)
+		unexpected(error);
+	__atomic_add_fetch(&shared->nr_refused, 1, __ATOMIC_RELAXED);
+	sleep_ms(20);
+}
+
 static void go_on_in_child(void)
 {
 	pid_t pid;
 
-	while ((pid = fork()) < 0) {
-		if (errno != EAGAIN && errno != ENOMEM)
-			unexpected(errno);
-		sleep_ms(10);
-	}
+	while ((pid = fork()) < 0)
+		count_refused(errno);
 	if (pid) {
 		for (;;)
 			pause();
@@ -139,14 +157,6 @@ static void hoard_areas(void)
 		go_on_in_child();
 }
 
-static void count_refused(int error)
-{
-	if (error != EAGAIN && error != ENOMEM)
-		unexpected(error);
-	__atomic_add_fetch(&shared->nr_refused, 1, __ATOMIC_RELAXED);
-	sleep_ms(20);
-}
-
 static void *wait_in_thread(void *arg)
 {
 	for (;;)
@@ -177,6 +187,268 @@ static void hoard_processes(void)
 	}
 }
 
+/* Names of all types, as long as possible, until there is no room for another inode. */
+static void hoard_names(void)
+{
+	char name[256], target[128];
+	int error = 0;
+
+	memset(target, 't', sizeof(target) - 1);
+	target[sizeof(target) - 1] = 0;
+	if (chdir(FILES) || mknod("first", S_IFREG | 0666, 0))
+		unexpected(errno);
+	for (unsigned int i = 0; !error; i++) {
+		snprintf(name, sizeof(name), "%0255u", i);
+		if (i % 4 == 0)
+			error = symlink(target, name);
+		else if (i % 4 == 1)
+			error = mkfifo(name, 0666);
+		else if (i % 4 == 2)
+			error = link("first", name);
+		else
+			error = mkdir(name, 0777);
+	}
+	for (;;)
+		count_refused(errno);
+}
+
+/* A file as large as possible, then empty files that once had a page at their end. */
+static void hoard_files(void)
+{
+	static char page[PAGE];
+	char name[64];
+	int fd;
+
+	if (chdir(FILES))
+		unexpected(errno);
+	fd = open("content", O_CREAT | O_WRONLY, 0666);
+	while (write(fd, page, PAGE) > 0)
+		;
+	if (errno != ENOSPC)
+		unexpected(errno);
+	ftruncate(fd, lseek(fd, 0, SEEK_END) - (4 << 20)); /* room for such pages */
+	for (unsigned int i = 0;; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		fd = open(name, O_CREAT | O_WRONLY, 0666);
+		if (fd < 0 || pwrite(fd, "x", 1, 255 * PAGE) < 0 || ftruncate(fd, 0))
+			break;
+		close(fd);
+	}
+	for (;;)
+		count_refused(errno);
+}
+
+/* Uses descriptors for objects until there are none left, and goes on in a child. */
+static void use_all_descriptors(int (*make)(int nr))
+{
+	for (;;) {
+		for (int nr = 0; make(nr) >= 0; nr++)
+			;
+		if (errno != EMFILE && errno != ENOMEM)
+			unexpected(errno);
+		go_on_in_child();
+	}
+}
+
+static int make_handle(int nr)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	switch (nr % 4) {
+	case 0:
+		return eventfd(0, 0);
+	case 1:
+		return timerfd_create(CLOCK_MONOTONIC, 0);
+	case 2:
+		return signalfd(-1, &set, 0);
+	default:
+		return epoll_create1(0);
+	}
+}
+
+static void hoard_handles(void)
+{
+	use_all_descriptors(make_handle);
+}
+
+/* An epoll instance that watches all descriptors before it. */
+static int make_watches(int nr)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int fd = nr < 500 ? eventfd(0, 0) : epoll_create1(0);
+
+	for (int i = 3; nr >= 500 && fd >= 0 && i < 503; i++) {
+		if (epoll_ctl(fd, EPOLL_CTL_ADD, i, &event) && errno != EEXIST) {
+			if (errno != ENOMEM && errno != EPERM)
+				unexpected(errno);
+			return -1;
+		}
+	}
+	return fd;
+}
+
+static void hoard_watches(void)
+{
+	use_all_descriptors(make_watches);
+}
+
+static void fill_socket(int fd)
+{
+	static char bytes[1 << 16];
+
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	if (errno != EAGAIN && errno != ENOMEM && errno != ENOBUFS)
+		unexpected(errno);
+}
+
+static int make_sockets(int nr)
+{
+	int fds[2], error = socketpair(AF_UNIX, nr & 1 ? SOCK_STREAM : SOCK_DGRAM, 0, fds);
+
+	if (!error)
+		fill_socket(fds[0]);
+	return error;
+}
+
+static void hoard_sockets(void)
+{
+	use_all_descriptors(make_sockets);
+}
+
+/* Sends full sockets through a socket, and closes them, so that only messages hold them. */
+static int make_rights(int nr)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = { NULL, 0, &iov, 1, control, sizeof(control), 0 };
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&msg);
+	int through[2], fds[2];
+
+	*rights = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, through))
+		return -1;
+	for (int i = 0; i < 8; i++) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+			return -1;
+		fill_socket(fds[0]);
+		memcpy(CMSG_DATA(rights), &fds[1], sizeof(int));
+		if (sendmsg(through[0], &msg, MSG_DONTWAIT) < 0 && errno != ENOMEM &&
+		    errno != ETOOMANYREFS && errno != EAGAIN)
+			unexpected(errno);
+		close(fds[0]);
+		close(fds[1]);
+	}
+	return 0;
+}
+
+static void hoard_rights(void)
+{
+	use_all_descriptors(make_rights);
+}
+
+static void hoard_signals(void)
+{
+	union sigval value = { 0 };
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	while (!sigqueue(getpid(), SIGRTMIN, value))
+		;
+	for (;;)
+		count_refused(errno);
+}
+
+static void hoard_timers(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_NONE };
+	timer_t timer;
+
+	for (;;) {
+		while (!timer_create(CLOCK_MONOTONIC, &event, &timer))
+			;
+		if (errno != EAGAIN && errno != ENOMEM)
+			unexpected(errno);
+		go_on_in_child();
+	}
+}
+
+static void take_descriptors(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	while (dup(0) >= 0)
+		;
+}
+
+/* Runs a function in as many threads as there can be. */
+static void fill_with_threads(void *(*run)(void *arg))
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 160 << 10);
+	for (;;) {
+		int error = pthread_create(&thread, &attr, run, NULL);
+
+		if (error)
+			count_refused(error);
+	}
+}
+
+/* Threads that look at all their descriptors in /proc. */
+static void *list_descriptors(void *arg)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* there is one descriptor */
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/fd", gettid());
+	pthread_mutex_lock(&lock);
+	dir = opendir(path);
+	while (dir && readdir(dir))
+		;
+	if (!dir || closedir(dir))
+		unexpected(errno);
+	pthread_mutex_unlock(&lock);
+	return wait_in_thread(arg);
+}
+
+static void hoard_links(void)
+{
+	take_descriptors();
+	close(100);
+	fill_with_threads(list_descriptors);
+}
+
+/* Threads that poll all descriptors, in vain. */
+static void *poll_all(void *arg)
+{
+	static struct pollfd fds[4096];
+
+	for (int i = 0; i < 4096; i++)
+		fds[i] = (struct pollfd){ i + 3, POLLIN, 0 };
+	for (;;)
+		poll(fds, 4000, -1);
+	return arg;
+}
+
+static void hoard_polls(void)
+{
+	int ends[2];
+
+	if (pipe(ends) || dup2(ends[0], 0))
+		unexpected(errno);
+	take_descriptors();
+	fill_with_threads(poll_all);
+}
+
 #define KIND(name)                  \
 	{                           \
 #name, hoard_##name \
@@ -186,7 +458,9 @@ static const struct kind {
 	const char *name;
 	void (*run)(void);
 } kinds[] = {
-	KIND(pipes), KIND(texts), KIND(shared), KIND(areas), KIND(threads), KIND(processes),
+	KIND(pipes),   KIND(texts),  KIND(shared),  KIND(areas),  KIND(threads), KIND(processes),
+	KIND(names),   KIND(files),  KIND(signals), KIND(timers), KIND(handles), KIND(watches),
+	KIND(sockets), KIND(rights), KIND(links),   KIND(polls),
 };
 
 /* Returns how many processes were killed for lack of memory, by the log. */
@@ -216,13 +490,14 @@ static void become(uid_t user)
 	munmap(ballast, sizeof(ballast));
 }
 
-/* Runs a process of root's that needs 256 KiB. Returns false if it did not succeed. */
+/* Runs a process of root's: a shell, or one that needs 256 KiB. Returns whether it succeeded. */
 static int work(void)
 {
 	static char memory[64 * PAGE];
 	pid_t pid = fork();
 
 	if (!pid) {
+		execl("/bin/sh", "sh", "-c", "test $(echo ok | cat) = ok && exit 3", NULL);
 		memset(memory, 1, sizeof(memory));
 		_exit(3);
 	}
@@ -245,13 +520,21 @@ static void kill_all(uid_t user, pid_t first)
 	CHECK(WAIT_UNTIL(getpriority(PRIO_USER, user) == -1 && errno == ESRCH));
 }
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
 static void test(const struct kind *kind, uid_t user)
 {
-	unsigned long free_before = free_bytes();
+	unsigned long free_before = free_bytes(), least = free_before;
 	int kills_before = nr_kills(), nr = 0;
 	long end_ms = now_ms() + TIMEOUT_MS;
-	pid_t pid = fork_child();
+	pid_t pid;
 
+	mkdir("/tmp", 0777);
+	CHECK(!mkdir(FILES, 0777) && !chmod(FILES, 0777));
+	pid = fork_child();
 	shared->nr_refused = 0;
 	if (!pid) {
 		become(user);
@@ -261,17 +544,25 @@ static void test(const struct kind *kind, uid_t user)
 		if (!CHECK(now_ms() < end_ms) || !work())
 			break;
 		nr++;
+		least = free_bytes() < least ? free_bytes() : least;
 	}
 	kill_all(user, pid);
-	CHECK(!shared->error);
-	CHECK(WAIT_UNTIL(free_bytes() + (8 << 20) > free_before));
-	printf("hoard %s: root started %d processes, %d were killed\n", kind->name, nr,
-	       nr_kills() - kills_before);
+	if (!CHECK(!shared->error))
+		printf("errno %d in %s\n", shared->error, kind->name);
+	shared->error = 0;
+	CHECK(!nftw(FILES, remove_entry, 16, FTW_DEPTH | FTW_PHYS));
+	if (!CHECK(WAIT_UNTIL(free_bytes() + SLACK > free_before)))
+		printf("%lu of %lu bytes are free\n", free_bytes(), free_before);
+	printf("hoard %s: root started %d processes, %d were killed, %lu KiB were free\n",
+	       kind->name, nr, nr_kills() - kills_before, least >> 10);
 }
 
 static int run(uid_t user, char **names)
 {
-	memset(ballast, 1, sizeof(ballast));
+	struct sysinfo info;
+
+	CHECK(!sysinfo(&info));
+	memset(ballast, 1, info.totalram < 100 << 20 ? sizeof(ballast) / 4 : sizeof(ballast));
 	for (; *names; names++) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			if (!strcmp(kinds[i].name, *names))
@@ -294,9 +585,9 @@ int main(int argc, char **argv)
 	pid = fork_child();
 	if (!pid)
 		exit(run(atoi(argv[1]), argv + 2));
-	while ((got = wait(&other)) > 0) {
-		if (got == pid)
-			status = other;
-	}
+	while ((got = wait(&other)) > 0 && got != pid)
+		;
+	if (got == pid)
+		status = other;
 	return status != 0;
 }

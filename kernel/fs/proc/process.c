@@ -529,15 +529,33 @@ void proc_populate_root_name(struct inode *root, const char *name, size_t len)
 		find_or_create_process_dir(&dir);
 }
 
-void proc_forget_process(const struct process *proc)
+/* Returns the directory of the process, if it has one. */
+static struct inode *find_own_dir(const struct process *proc)
 {
 	struct process_dir dir = { .pid = proc->pid, .start_ns = proc->start_ns };
-	struct inode *inode;
 	char name[16];
+	struct inode *inode = find_process_dir(&dir, name);
+
+	return inode && is_same(inode->private, &dir) ? inode : NULL;
+}
+
+void proc_forget_process(const struct process *proc)
+{
+	struct inode *inode;
 
 	mutex_lock(&tree_lock);
-	inode = find_process_dir(&dir, name);
-	if (inode && is_same(inode->private, &dir))
+	inode = find_own_dir(proc);
+	if (inode)
 		tree_remove_all(inode);
 	mutex_unlock(&tree_lock);
+}
+
+u64 proc_process_held_bytes(const struct process *proc)
+{
+	u64 nr;
+
+	mutex_lock(&tree_lock);
+	nr = tree_count(find_own_dir(proc));
+	mutex_unlock(&tree_lock);
+	return nr * (sizeof(struct inode) + 16); /* with a short name */
 }
