@@ -34,6 +34,8 @@ enum {
 #define S_ISGID 02000
 #define S_ISVTX 01000
 #define S_IXGRP 00010
+#define S_IWGRP 00020
+#define S_IWOTH 00002
 
 #define S_ISREG(mode)  (((mode)&S_IFMT) == S_IFREG)
 #define S_ISDIR(mode)  (((mode)&S_IFMT) == S_IFDIR)
@@ -359,6 +361,22 @@ int tree_may_create(const struct inode *dir);	/* a name in the directory: 0 or -
  * directory is sticky.
  */
 int tree_may_remove(const struct inode *dir, struct inode *entry);
+
+/*
+ * Linux's fs.protected_* settings (proc_sys_fs(5)), each 0 for off; root may change them. A user
+ * may make hard links only of files that he owns, or may read and write. In a sticky directory that
+ * all may write to, a symbolic link at the end of a path is followed only for its owner, or if it
+ * is the directory owner's. open(O_CREAT) opens a FIFO or a regular file that is already there only
+ * under the same condition; with 2, also in a sticky directory that its group may write to.
+ */
+extern struct protection {
+	unsigned int hardlinks, symlinks, fifos, regular;
+} fs_protection;
+
+/* By these rules, root included. tree_lock is held. Return 0, -EPERM (a link), or -EACCES. */
+int tree_may_link(const struct inode *inode);
+int tree_may_follow(const struct inode *dir, const struct inode *link);
+int tree_may_open_present(const struct inode *dir, const struct inode *inode);
 
 static inline u32 mode_without_set_ids(u32 mode)
 {

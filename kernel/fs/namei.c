@@ -196,6 +196,9 @@ static int walk_components(const struct path *base, const char *p, unsigned int 
 
 			if (++nr_links > MAX_LINKS)
 				return -ELOOP;
+			error = last ? tree_may_follow(dir.inode, next.inode) : 0;
+			if (error)
+				return error;
 			error = by_text ? expand_link(next.inode, rest, &p, memory) :
 					  follow_link(next.inode, walk, &next);
 			if (error)

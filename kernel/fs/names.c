@@ -208,12 +208,15 @@ static int link_at(struct name_call *call, const struct path *old)
 	const struct walk *walk = &call->walk;
 	int error = find_name(call);
 
-	if (!error)
-		error = check_new(walk, false);
 	if (error)
 		return error;
+	if (!walk_has_name(walk) || walk->entry)
+		return -EEXIST;
 	if (walk->parent.mount != old->mount)
 		return -EXDEV;
+	error = tree_may_link(old->inode) ?: check_new(walk, false);
+	if (error)
+		return error;
 	if (S_ISDIR(old->inode->mode))
 		return -EPERM;
 	if (!tree_nr_links(old->inode) && !old->inode->may_get_name)

@@ -59,8 +59,13 @@ static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct p
 	*found = walk->found;
 	if (walk->wants_directory && flags & O_CREAT)
 		return -EISDIR;
+	if (found->inode && exclusive)
+		return -EEXIST;
+	if (found->inode && flags & O_CREAT && !S_ISDIR(found->inode->mode) &&
+	    !S_ISLNK(found->inode->mode))
+		return tree_may_open_present(walk->parent.inode, found->inode);
 	if (found->inode)
-		return exclusive ? -EEXIST : 0;
+		return 0;
 	if (!(flags & O_CREAT) || path_is_fixed(&walk->parent))
 		return -ENOENT;
 	error = tree_may_create(walk->parent.inode);

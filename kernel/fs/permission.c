@@ -5,6 +5,9 @@
  *
  * Permissions are checked where a path is walked and where a file is opened. Reads and writes of an
  * open file check nothing.
+ *
+ * In a sticky directory such as /tmp, a user can put links, FIFOs and files where a program of
+ * another user, also of root, expects its own: struct protection says what is refused.
  */
 #include "internal.h"
 
@@ -83,6 +86,53 @@ int tree_may_remove(const struct inode *dir, struct inode *entry)
 	    !inode_is_owned(entry_inode(entry)))
 		error = -EPERM;
 	return error;
+}
+
+/* With Debian's values. */
+struct protection fs_protection = { .hardlinks = 1, .symlinks = 1, .fifos = 1, .regular = 2 };
+
+/* Kernel threads may do everything: they own all files. */
+static bool is_users_own(const struct inode *inode)
+{
+	return !current->proc || current->proc->creds.fsuid == inode->uid;
+}
+
+/* Returns true if a link to the file gives its maker nothing that he does not have. */
+static bool is_safe_to_link(const struct inode *inode)
+{
+	return S_ISREG(inode->mode) && mode_without_set_ids(inode->mode) == inode->mode &&
+	       !inode_permission(inode, MAY_READ | MAY_WRITE);
+}
+
+int tree_may_link(const struct inode *inode)
+{
+	ASSERT_HELD(&tree_lock);
+	if (!fs_protection.hardlinks || is_safe_to_link(inode) || inode_is_owned(inode))
+		return 0;
+	return -EPERM;
+}
+
+int tree_may_follow(const struct inode *dir, const struct inode *link)
+{
+	ASSERT_HELD(&tree_lock);
+	if (!fs_protection.symlinks || is_users_own(link) || dir->uid == link->uid ||
+	    (dir->mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH))
+		return 0;
+	return -EACCES;
+}
+
+int tree_may_open_present(const struct inode *dir, const struct inode *inode)
+{
+	unsigned int level = 1;
+
+	ASSERT_HELD(&tree_lock);
+	if (S_ISFIFO(inode->mode))
+		level = fs_protection.fifos;
+	else if (S_ISREG(inode->mode))
+		level = fs_protection.regular;
+	if (!level || !(dir->mode & S_ISVTX) || dir->uid == inode->uid || is_users_own(inode))
+		return 0;
+	return dir->mode & S_IWOTH || (dir->mode & S_IWGRP && level >= 2) ? -EACCES : 0;
 }
 
 void inode_strip_set_ids(struct inode *inode)

@@ -320,6 +320,117 @@ static void test_real_user(void)
 	CHECK(!unlink("f") && !unlink("d/f") && !rmdir("d"));
 }
 
+/* Reads or, unless value is negative, writes /proc/sys/fs/protected_<name>. */
+static int protection(const char *name, int value)
+{
+	char path[64], byte = '0' + value;
+	int fd, ok;
+
+	snprintf(path, sizeof(path), "/proc/sys/fs/protected_%s", name);
+	fd = open(path, value < 0 ? O_RDONLY : O_WRONLY);
+	ok = fd >= 0 && (value < 0 ? read(fd, &byte, 1) == 1 : write(fd, &byte, 1) == 1);
+	close(fd);
+	return ok ? byte - '0' : -1;
+}
+
+/* Expects the call to fail with the error if it is to be refused, or to succeed. */
+#define REFUSED(call, refused, error)                                           \
+	do {                                                                    \
+		int refused_ = (refused);                                       \
+		CHECK((call) == -1 ? refused_ && errno == (error) : !refused_); \
+	} while (0)
+
+static int links(const char *name)
+{
+	return link(name, "links/new") ?: unlink("links/new");
+}
+
+static int opens(const char *name, int flags)
+{
+	int fd = open(name, flags | O_NONBLOCK, 0666);
+
+	return fd < 0 ? fd : close(fd);
+}
+
+/* What holds for every user but the owner. */
+static void other_opens(void)
+{
+	REFUSED(opens("sticky/link", O_RDONLY), protection("symlinks", -1), EACCES);
+	REFUSED(opens("sticky/link", O_RDONLY | O_CREAT), protection("symlinks", -1), EACCES);
+	CHECK(S_ISLNK(stat_of("sticky/link").st_mode) && !opens("sticky/dir-link/f", O_RDONLY));
+	REFUSED(opens("sticky/f", O_RDWR | O_CREAT), protection("regular", -1), EACCES);
+	CHECK(!opens("sticky/f", O_RDWR));
+	FAILS(opens("sticky/f", O_RDWR | O_CREAT | O_EXCL), EEXIST);
+	FAILS(opens("sticky/dir", O_RDWR | O_CREAT), EISDIR);
+	REFUSED(opens("sticky/fifo", O_RDWR | O_CREAT), protection("fifos", -1), EACCES);
+	CHECK(!opens("sticky/fifo", O_RDWR) && !opens("sticky/roots", O_RDONLY | O_CREAT));
+	REFUSED(opens("group/f", O_RDWR | O_CREAT), protection("regular", -1) >= 2, EACCES);
+	REFUSED(opens("group/fifo", O_RDWR | O_CREAT), protection("fifos", -1) >= 2, EACCES);
+}
+
+static void check_protection(void)
+{
+	pid_t pid = fork_user(USER, GROUP, 0);
+
+	if (!pid) {
+		int links_are_refused = protection("hardlinks", -1);
+
+		other_opens();
+		REFUSED(links("roots"), links_are_refused, EPERM);
+		REFUSED(links("sticky/link"), links_are_refused, EPERM);
+		REFUSED(links("set-id"), links_are_refused, EPERM);
+		CHECK(!links("all"));
+		CHECK(!links("sticky/mine"));
+		CHECK(!opens("sticky/mine", O_RDWR | O_CREAT));
+		CHECK(!opens("sticky/my-link", O_RDWR | O_CREAT));
+		child_exit(0);
+	}
+	CHECK(child_status(pid) == 0);
+	other_opens(); /* as root */
+	CHECK(!links("set-id"));
+}
+
+/* fs.protected_*: users cannot trap each other in sticky directories. */
+static void test_protected(void)
+{
+	static const char *const names[] = { "hardlinks", "symlinks", "fifos", "regular" };
+	static const int debian[] = { 1, 1, 1, 2 };
+
+	umask(0);
+	CHECK(!mkdir("sticky", 01777) && !mkdir("sticky/dir", 0777) && !mkdir("group", 01775) &&
+	      !mkdir("links", 0777));
+	CHECK(!chown("sticky/dir", OTHER, OTHER) && !chown("group", 0, GROUP));
+	make_file("roots", 0644, 0, 0);
+	make_file("all", 0666, 0, 0);
+	make_file("set-id", 04777, 0, 0);
+	make_file("sticky/roots", 0644, 0, 0);
+	make_file("sticky/mine", 0600, USER, GROUP);
+	make_file("sticky/f", 0666, OTHER, OTHER);
+	make_file("sticky/dir/f", 0666, OTHER, OTHER);
+	make_file("group/f", 0666, OTHER, OTHER);
+	CHECK(!mkfifo("sticky/fifo", 0666) && !chown("sticky/fifo", OTHER, OTHER));
+	CHECK(!mkfifo("group/fifo", 0666) && !chown("group/fifo", OTHER, OTHER));
+	CHECK(!symlink("../all", "sticky/link") && !lchown("sticky/link", OTHER, OTHER));
+	CHECK(!symlink("dir", "sticky/dir-link") && !lchown("sticky/dir-link", OTHER, OTHER));
+	CHECK(!symlink("../all", "sticky/my-link") && !lchown("sticky/my-link", USER, GROUP));
+	check_protection();
+	for (int i = 0; i < 4 && check_on_lego(); i++) {
+		CHECK(protection(names[i], -1) == debian[i]);
+		CHECK(protection(names[i], 3) == -1 && errno == EINVAL);
+		CHECK(protection(names[i], 0) == 0);
+		check_protection();
+		CHECK(protection(names[i], debian[i] == 2 ? 1 : debian[i]) > 0);
+		check_protection();
+		CHECK(protection(names[i], debian[i]) == debian[i]);
+	}
+	CHECK(!unlink("sticky/my-link") && !unlink("sticky/link") && !unlink("sticky/dir-link"));
+	CHECK(!unlink("sticky/fifo") && !unlink("sticky/f") && !unlink("sticky/mine"));
+	CHECK(!unlink("sticky/dir/f") && !rmdir("sticky/dir") && !unlink("sticky/roots"));
+	CHECK(!unlink("group/f") && !unlink("group/fifo") && !rmdir("group") && !rmdir("sticky"));
+	CHECK(!unlink("roots") && !unlink("all") && !unlink("set-id") && !rmdir("links"));
+	umask(022);
+}
+
 static const struct test tests[] = {
 	TEST(files),
 	TEST(opens),
@@ -329,6 +440,7 @@ static const struct test tests[] = {
 	TEST(changes),
 	TEST(writes_to_program),
 	TEST(real_user),
+	TEST(protected),
 	{ 0 },
 };
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * /proc/sys: the files that programs read there, in Linux's formats (proc(5)). They are read only.
- * A setting that this kernel does not have shows the value that describes its behaviour.
+ * /proc/sys: the files that programs read there, in Linux's formats (proc(5)). Root can write
+ * fs/protected_*; the others are read only. A setting that this kernel does not have shows the
+ * value that describes its behaviour.
  */
 #include "internal.h"
 
+#include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/random.h>
+#include <lego/string.h>
 
 #define UUID_BYTES 16
 
@@ -66,12 +69,46 @@ static int show_boot_id(struct text *text, const void *unused)
 	return show_uuid_of(text, boot_id);
 }
 
+/* A number that root can set, from 0 to max. */
+struct setting {
+	unsigned int *value, max;
+};
+
+static const struct setting hardlinks = { &fs_protection.hardlinks, 1 };
+static const struct setting symlinks = { &fs_protection.symlinks, 1 };
+static const struct setting fifos = { &fs_protection.fifos, 2 };
+static const struct setting regular = { &fs_protection.regular, 2 };
+
+static int show_setting(struct text *text, const void *arg)
+{
+	const struct setting *setting = arg;
+
+	text_printf(text, "%u\n", READ_ONCE(*setting->value));
+	return 0;
+}
+
+static int write_setting(const char *text, const void *arg)
+{
+	const struct setting *setting = arg;
+	unsigned int value = text[0] - '0';
+
+	if (value > setting->max || (text[1] && strcmp(text + 1, "\n")))
+		return -EINVAL;
+	WRITE_ONCE(*setting->value, value);
+	return 0;
+}
+
 #define FILE_OF(path_, show_, arg_)                                              \
 	{                                                                        \
 		.path = "sys/" path_, .mode = 0444, .show = show_, .arg = (arg_) \
 	}
-#define NAME(path, which)   FILE_OF(path, show_name, (void *)(u64)(which))
-#define TEXT(path, value)   FILE_OF(path, show_text, value)
+#define NAME(path, which) FILE_OF(path, show_name, (void *)(u64)(which))
+#define TEXT(path, value) FILE_OF(path, show_text, value)
+#define SETTING(path_, setting)                                           \
+	{                                                                 \
+		.path = "sys/" path_, .mode = 0644, .show = show_setting, \
+		.write_arg = write_setting, .arg = &(setting)             \
+	}
 #define NUMBER(path, value) FILE_OF(path, show_number, (void *)(u64)(value))
 
 static struct proc_file files[] = {
@@ -105,6 +142,10 @@ static struct proc_file files[] = {
 	NUMBER("fs/pipe-max-size", PIPE_BYTES),
 	NUMBER("fs/overflowuid", 65534),
 	NUMBER("fs/overflowgid", 65534),
+	SETTING("fs/protected_hardlinks", hardlinks),
+	SETTING("fs/protected_symlinks", symlinks),
+	SETTING("fs/protected_fifos", fifos),
+	SETTING("fs/protected_regular", regular),
 };
 
 int proc_create_sysctls(void)
