@@ -2,6 +2,7 @@
 #include "log.h"
 
 #include <asm/irqflags.h>
+#include <lego/atomic.h>
 #include <lego/console.h>
 #include <lego/errno.h>
 #include <lego/mutex.h>
@@ -60,8 +61,37 @@ static u64 clear_bytes;	   /* READ_ALL starts here */
 static u64 consumed_bytes; /* READ goes on here */
 static u32 nr_in_prefix;   /* characters of LEVEL that READ has returned of its current line */
 
+/*
+ * What programs of users make the kernel log must not push out what root wants to read. So their
+ * lines use up this room, each as many bytes as the longest of them has, and other lines give back
+ * a quarter of their bytes.
+ */
+#define USER_ROOM_BYTES (LOG_BYTES / 4)
+#define USER_LINE_BYTES 256
+static u64 user_room = USER_ROOM_BYTES; /* atomic */
+
+bool log_take_user_line(void)
+{
+	u64 room = READ_ONCE(user_room), seen;
+
+	for (;; room = seen) {
+		if (room < USER_LINE_BYTES)
+			return false;
+		seen = cmpxchg(&user_room, room, room - USER_LINE_BYTES);
+		if (seen == room)
+			return true;
+	}
+}
+
+bool log_has_user_room(void)
+{
+	return READ_ONCE(user_room) >= USER_LINE_BYTES;
+}
+
 void log_append(const char *text, size_t len)
 {
+	if (READ_ONCE(user_room) < USER_ROOM_BYTES)
+		__atomic_fetch_add(&user_room, len / 4, __ATOMIC_RELAXED);
 	while (len) {
 		size_t at = head_bytes % LOG_BYTES;
 		size_t n = min(len, LOG_BYTES - at);
@@ -196,6 +226,13 @@ static int put_lines(struct output *out, u64 *pos, u64 end, u32 *nr_prefix, char
 	return 0;
 }
 
+/* Root has read all that it wants to: users' lines may take the whole room again. */
+static void clear_until(u64 end)
+{
+	clear_bytes = end;
+	WRITE_ONCE(user_room, USER_ROOM_BYTES);
+}
+
 static long read_all(char __user *user_buf, size_t size, bool clear, char *buf)
 {
 	struct output out = { .buf = user_buf, .size = size };
@@ -206,7 +243,7 @@ static long read_all(char __user *user_buf, size_t size, bool clear, char *buf)
 	pos = find_start(clear_bytes, end, count(clear_bytes, end, buf), size, buf);
 	error = put_lines(&out, &pos, end, &nr_prefix, buf);
 	if (!error && clear)
-		clear_bytes = end;
+		clear_until(end);
 	return error ?: (long)out.used;
 }
 
@@ -269,7 +306,7 @@ static long size_unread(void)
 static void clear_log(void)
 {
 	mutex_lock(&syslog_mutex);
-	clear_bytes = log_end();
+	clear_until(log_end());
 	mutex_unlock(&syslog_mutex);
 }
 

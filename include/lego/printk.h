@@ -19,6 +19,14 @@ int printk(const char *fmt, ...) __printf(1, 2);
 int vprintk(const char *fmt, va_list args);
 
 /*
+ * Before a line that a user's program causes: takes room for it, at most 256 bytes. Returns false
+ * if such lines have taken a quarter of the log since root cleared it, and no other lines followed.
+ * log_has_user_room() only looks. Any context.
+ */
+bool log_take_user_line(void);
+bool log_has_user_room(void);
+
+/*
  * Prints the log on the console again, even if syslog(2) has switched that off. For the last
  * messages.
  */

@@ -133,6 +133,14 @@ u64 process_exec_cycles_locked(struct process *proc); /* proc->lock is held */
  */
 u64 process_limit(unsigned int resource);
 
+/*
+ * printk() for a line that a program of this user causes, to be at most 256 characters long. There
+ * are at most burst lines in five seconds for each user (0: no such limit), and only as many as the
+ * log has room for. Lines left out are counted, and the next one says how many. Root's lines are
+ * never left out. Any context but NMI.
+ */
+void user_printk(u32 uid, u32 burst, const char *fmt, ...) __printf(3, 4);
+
 /* Sends a signal to a process that has used up its RLIMIT_CPU. Called by the timer interrupt. */
 void process_limit_cpu(struct process *proc);
 

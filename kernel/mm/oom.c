@@ -130,18 +130,20 @@ static void kill(struct process *victim)
 {
 	struct mm *mm = process_get_mm(victim);
 	struct kill_users users = { mm, false };
+	u32 uid = READ_ONCE(victim->creds.uid);
 	struct oom_size size;
 
 	ASSERT_HELD(&oom_lock);
 	if (!mm)
 		return; /* it has just exited */
 	oom_count(victim, &size);
-	printk("out of memory: killed %pE[%d], %llu KiB: %llu of its own, %llu in the kernel, "
-	       "of user %u\n",
-	       victim->comm, victim->pid,
-	       (unsigned long long)(size.user_bytes + size.kernel_bytes) / 1024,
-	       (unsigned long long)size.user_bytes / 1024,
-	       (unsigned long long)size.kernel_bytes / 1024, READ_ONCE(victim->creds.uid));
+	user_printk(uid, 0,
+		    "out of memory: killed %pE[%d], %llu KiB: %llu of its own, %llu in the kernel, "
+		    "of user %u\n",
+		    victim->comm, victim->pid,
+		    (unsigned long long)(size.user_bytes + size.kernel_bytes) / 1024,
+		    (unsigned long long)size.user_bytes / 1024,
+		    (unsigned long long)size.kernel_bytes / 1024, uid);
 	last_victim = victim->pid;
 	last_kill_ns = clock_monotonic_ns();
 	process_kill(victim, SIGKILL);

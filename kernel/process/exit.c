@@ -257,12 +257,15 @@ int process_kill_others(struct process *proc)
 	return wait_event_killable(&proc->exit_wait, READ_ONCE(proc->nr_threads) == 1);
 }
 
+#define MAX_FAULT_LINES 10 /* of a user in five seconds, as in Linux */
+
 void process_fault(int signal, const char *why, u64 addr, struct pt_regs *regs)
 {
 	ASSERT_PROCESS_CONTEXT();
-	printk("%pE[%d]: %s at %llx, ip %llx sp %llx, signal %d\n", current->comm, current->pid,
-	       why, (unsigned long long)addr, (unsigned long long)regs->rip,
-	       (unsigned long long)regs->rsp, signal);
+	user_printk(current->proc->creds.uid, MAX_FAULT_LINES,
+		    "%pE[%d]: %s at %llx, ip %llx sp %llx, signal %d\n", current->comm,
+		    current->pid, why, (unsigned long long)addr, (unsigned long long)regs->rip,
+		    (unsigned long long)regs->rsp, signal);
 	process_kill(current->proc, signal);
 }
 

@@ -4,13 +4,15 @@
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/printk.h>
 #include <lego/slab.h>
+#include <lego/time.h>
 
 /*
  * Counts the threads of each user, for RLIMIT_NPROC. A process stores how many threads its real
  * user is charged for, and gives back exactly these, so the counts cannot drift. The charge is one
  * for each thread, and one for a zombie until it is reaped. A user is in a hash table while its
- * count is above 0.
+ * count is above 0. The lines that each user causes in the log are limited here, too.
  */
 
 #define NR_BUCKETS 1024
@@ -19,6 +21,11 @@ struct user {
 	struct user *next;
 	u32 uid;
 	unsigned int nr_threads; /* never 0 */
+
+	/* user_printk() */
+	u64 log_start_ns;      /* of the present period */
+	unsigned int nr_lines; /* in it */
+	u64 nr_left_out;       /* since the last line */
 };
 
 /* Guards everything here; taken with interrupts off, inside proc->lock. */
@@ -144,4 +151,57 @@ int user_change(struct process *proc, u32 uid)
 	uncharge(proc->creds.uid, proc->nr_charged);
 	proc->creds.uid = uid;
 	return 0;
+}
+
+#define LOG_PERIOD_NS (5 * NSEC_PER_SEC)
+
+/*
+ * Returns true if the user gets a line in the log. Then stores how many were left out before, and
+ * whether this is the last one for now.
+ */
+static bool take_line_locked(struct user *user, u32 burst, u64 *nr_left_out, bool *last)
+{
+	u64 now_ns = clock_monotonic_ns();
+
+	ASSERT_HELD(&users_lock);
+	if (now_ns - user->log_start_ns >= LOG_PERIOD_NS) {
+		user->log_start_ns = now_ns;
+		user->nr_lines = 0;
+	}
+	if ((burst && user->nr_lines >= burst) || !log_take_user_line()) {
+		user->nr_left_out++;
+		return false;
+	}
+	*nr_left_out = user->nr_left_out;
+	user->nr_left_out = 0;
+	user->nr_lines += burst != 0;
+	*last = (burst && user->nr_lines == burst) || !log_has_user_room();
+	return true;
+}
+
+static bool take_line(u32 uid, u32 burst, u64 *nr_left_out, bool *last)
+{
+	unsigned long flags = spin_lock_irqsave(&users_lock);
+	struct user *user = *find_link(uid);
+	bool taken = user ? take_line_locked(user, burst, nr_left_out, last) : log_take_user_line();
+
+	spin_unlock_irqrestore(&users_lock, flags);
+	return taken;
+}
+
+void user_printk(u32 uid, u32 burst, const char *fmt, ...)
+{
+	u64 nr_left_out = 0;
+	bool last = false;
+	va_list args;
+
+	if (uid && !take_line(uid, burst, &nr_left_out, &last))
+		return;
+	if (nr_left_out)
+		printk("user %u: %llu lines were left out\n", uid, (unsigned long long)nr_left_out);
+	va_start(args, fmt);
+	vprintk(fmt, args);
+	va_end(args);
+	if (last)
+		printk("user %u: lines like this are only counted for a while\n", uid);
 }

@@ -56,3 +56,19 @@ def test_root_crashes_the_machine(boot):
 def test_root_replaces_a_program(boot):
     log = boot("attacker", 0, "replace", append=NO_REPORTS).log
     assert outcome(log) == {"replace": "succeeded"}
+
+
+def test_crash_lines(boot):
+    """A user's crashes get ten lines in five seconds, and never more than their part of the log."""
+    rounds, number = 30, 12
+    append = f"{NO_REPORTS} tick_hz=10"  # the machine sleeps for three minutes
+    log = boot("crashes", 1000, rounds, number, icount=True, append=append).log
+    program_passes(log, "crashes")
+    line = r"^lines: (\d+) of root, (\d+) of the user, (\d+) left out, (\d+) warnings$"
+    counts = re.findall(line, log, re.MULTILINE)
+    (root, user, left_out, warnings), (_, new_user, new_left_out, _) = (
+        tuple(map(int, line)) for line in counts
+    )
+    assert root == 1 and 256 <= user < 10 * rounds and warnings
+    assert user + left_out + new_left_out == rounds * number
+    assert new_user == 10  # root has cleared the log

@@ -23,6 +23,12 @@ static u64 period_start_ns;
 static u32 nr_lines; /* in this period */
 static u64 nr_unlogged;
 
+/* Returns true if the log has room for the longest line, and one about its neighbours. */
+static bool has_room(void)
+{
+	return process_is_root(current->proc) || (log_take_user_line() && log_take_user_line());
+}
+
 /*
  * Returns true if this write gets a line in the log. Then sets *nr to the number of the line in
  * this period, and *unlogged to the number of writes before it that got none.
@@ -37,7 +43,7 @@ static bool take_line(u32 *nr, u64 *unlogged)
 		period_start_ns = now_ns;
 		nr_lines = 0;
 	}
-	taken = nr_lines < MAX_LINES;
+	taken = nr_lines < MAX_LINES && has_room();
 	if (taken) {
 		*nr = ++nr_lines;
 		*unlogged = nr_unlogged;
