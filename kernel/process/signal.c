@@ -146,7 +146,9 @@ void signal_discard_all(struct process *proc, u64 signals)
  */
 static struct signal_entry *alloc_entry(struct process *proc, bool limited)
 {
-	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, (u64)SIGNAL_MAX_QUEUED);
+	/* Users leave some to root. */
+	u64 most = proc->creds.uid ? SIGNAL_MAX_QUEUED * 15 / 16 : SIGNAL_MAX_QUEUED;
+	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, most);
 	struct signal_entry *entry = NULL;
 
 	if ((u64)atomic_add_return(&nr_queued, 1) <= limit || !limited)

@@ -494,9 +494,16 @@ static void become(uid_t user)
 static int work(void)
 {
 	static char memory[64 * PAGE];
+	union sigval value = { 0 };
 	pid_t pid = fork();
+	sigset_t set;
 
 	if (!pid) {
+		sigemptyset(&set);
+		sigaddset(&set, SIGRTMIN);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		if (sigqueue(getpid(), SIGRTMIN, value))
+			_exit(errno);
 		execl("/bin/sh", "sh", "-c", "test $(echo ok | cat) = ok && exit 3", NULL);
 		memset(memory, 1, sizeof(memory));
 		_exit(3);
