@@ -38,13 +38,14 @@ int signal_enqueue(struct process *proc, struct sigpending *pending, int sig,
  */
 bool signal_send_owned(struct process *proc, struct task *task, int sig, const struct siginfo *info,
 		       struct signal_owner *owner);
+/* Its pending signal no longer has an owner. Locked. */
+void signal_disown(struct signal_owner *owner);
+
 /*
  * The shortest interval of a timer whose signal is ignored. It runs on, in case the signal is no
  * longer ignored later.
  */
 #define SIGNAL_MIN_UNSEEN_NS (10 * NSEC_PER_MSEC)
-/* Its pending signal no longer has an owner. Locked. */
-void signal_disown(struct signal_owner *owner);
 
 /*
  * signal_find() returns the signal of the set that the current thread should handle first, and its

@@ -9,8 +9,9 @@
  * an owner at the clock in rax. OWNER_ENDS means the present owner in the kernel; it and
  * OWNER_BEGINS, whose owner is a value in memory, change rcx.
  */
+/* clang-format off */
 #ifdef CONFIG_CPU_ACCOUNTING
-#define SUM_OF(owner) % gs : cpu_account + 8 * owner(% rip)
+#define SUM_OF(owner) %gs:cpu_account + 8 * owner(%rip)
 
 .macro READ_TSC
 	rdtsc
@@ -66,10 +67,25 @@
 	addq	%rax, SUM_OF(CPUTIME_NMI)
 .endm
 #else
-.macro READ_CLOCK tsc.endm.macro USER_ENDS.endm.macro USER_HAS_ENDED.endm.macro
-	USER_BEGINS.endm.macro OWNER_ENDS.endm.macro OWNER_BEGINS owner movl	\owner,
-	% ecx movl % ecx, % gs
-    : cpu_account + ACCOUNT_OWNER(% rip).endm.macro NMI_BEGINS start.endm.macro NMI_ENDS start.endm
+.macro READ_CLOCK tsc
+.endm
+.macro USER_ENDS
+.endm
+.macro USER_HAS_ENDED
+.endm
+.macro USER_BEGINS
+.endm
+.macro OWNER_ENDS
+.endm
+.macro OWNER_BEGINS owner
+	movl	\owner, %ecx
+	movl	%ecx, %gs:cpu_account + ACCOUNT_OWNER(%rip)
+.endm
+.macro NMI_BEGINS start
+.endm
+.macro NMI_ENDS start
+.endm
 #endif
+/* clang-format on */
 
 #endif
