@@ -108,14 +108,14 @@ def select(log: bytes, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
     Returns the last export with the mark that the log announces, and warnings. Programs can print
     lines with other marks, and announce them. They cannot know the kernel's mark.
     """
-    announced = set(ANNOUNCED.findall(log))
+    announced = sorted(set(ANNOUNCED.findall(log)))
     if not announced:
         return found[-1], ["the log announces no exports: a program may have printed this one"]
-    if not (ours := [one for one in found if one.mark in announced]):
+    if len(announced) > 1:
+        names = " and ".join(f"export-{mark.decode()}" for mark in announced[:MAX_SPANS])
+        raise MarkError(f"marks of several boots, or of a program: {names}. Keep the log of one")
+    if not (ours := [one for one in found if one.mark == announced[0]]):
         raise MarkError("only exports that the log does not announce: a program has printed them")
-    if len(marks := {one.mark for one in ours}) > 1:
-        names = " and ".join(sorted(f"export-{mark.decode()}" for mark in marks)[:MAX_SPANS])
-        raise MarkError(f"exports of several boots, or of a program: {names}. Keep the log of one")
     return ours[-1], []
 
 

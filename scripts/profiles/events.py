@@ -110,7 +110,9 @@ class Format:
 
     def __post_init__(self) -> None:
         self.texts = [field for field in self.fields if field.is_text]
-        self.size = max((field.offset + field.size for field in self.fields), default=0)
+        # Arrays may be shorter than they are declared, for example the chains of kernel_stack.
+        ends = [field.offset + field.size for field in self.fields if not field.is_array]
+        self.size = max(ends, default=0)
 
     def printable(self, data: bytes) -> bytes:
         """Replaces control characters in texts. Tools print them, so a name could forge a line."""

@@ -122,7 +122,7 @@ def test_a_program_cannot_use_the_marks_of_the_boot(read):
 def test_a_program_announces_its_own_mark(read):
     """It is not believed: neither if the kernel has printed an export, too, nor if not."""
     forged = [HEAD[0].replace(MARK, FORGED), *printed(1, 1000, FORGED)]
-    for lines in HEAD + printed(1) + forged, forged + HEAD + printed(1):
+    for lines in HEAD + printed(1) + forged, forged + HEAD + printed(1), HEAD + forged:
         with pytest.raises(ExportError, match=f"export-{MARK} and export-{FORGED}. Keep the log"):
             read(lines)
     with pytest.raises(ExportError, match="only exports that the log does not announce"):
