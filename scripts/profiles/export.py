@@ -7,6 +7,7 @@ kernel/profile/formats.md describes the text, and <lego/profile_abi.h> its layou
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 import sys
@@ -150,9 +151,18 @@ def list_of(value: object) -> list:
     return value if isinstance(value, list) else []
 
 
+def finite(text: str) -> float:
+    """Returns a number that JSON has: Python's parser and printer also know Infinity and NaN."""
+    if not math.isfinite(value := float(text)):
+        raise ValueError(text)
+    return value
+
+
 def parse_line(line: bytes) -> dict:
+    if len(line) > MAX_LINE_BYTES:
+        return {}
     try:
-        value = json.loads(line) if len(line) <= MAX_LINE_BYTES else None
+        value = json.loads(line, parse_float=finite, parse_constant=finite)
         if b"\\ud" in line.lower():
             json.dumps(value, ensure_ascii=False).encode()  # raises for a lone surrogate
     except (ValueError, RecursionError):
@@ -161,14 +171,22 @@ def parse_line(line: bytes) -> dict:
 
 
 def row_bytes(row: dict) -> int:
-    """Returns the bytes that a row of the kernel with so many values would have at least."""
+    """
+    Returns the bytes that a row of the kernel with so many values would have at least. Raises
+    ValueError for lists in lists, which no row has.
+    """
     found = VALUE_BYTES * (1 + len(row))
     for value in row.values():
-        if isinstance(value, (list, dict)):
-            found += VALUE_BYTES + (ITEM_BYTES if isinstance(value, list) else 6) * len(value)
-            items = value if isinstance(value, list) else value.values()
-            if any(isinstance(item, (list, dict)) for item in items):
-                raise ValueError(row)
+        if isinstance(value, list):
+            found += VALUE_BYTES + ITEM_BYTES * len(value)
+            items = value
+        elif isinstance(value, dict):
+            found += VALUE_BYTES * (1 + len(value))
+            items = value.values()
+        else:
+            continue
+        if any(isinstance(item, (list, dict)) for item in items):
+            raise ValueError(row)
     return found
 
 

@@ -15,6 +15,7 @@ from collections import Counter
 
 import pytest
 
+from legoprof_shapes import seal
 from test_legoprof import META, READ, SAMPLE, SCRIPTS, legoprof, text
 from test_legoprof_fuzz import BINARY, COMMANDS, FILES, WAIT, whole
 
@@ -66,6 +67,16 @@ def test_no_name_has_control_characters(evil, command, capsysbinary, tmp_path):
     else:
         assert not CONTROL & set(data.decode())
         assert b"\n0 0 0" not in data
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_numbers_that_json_lacks(tmp_path, capsys, number):
+    path = tmp_path / "run.lego"
+    lines = '{"file":"a.json"}', '{"table":""}', '{"a":1}', f'{{"a":{number}}}', '{"a":0.5}'
+    path.write_bytes(seal(lines))
+    assert legoprof.main(["report", str(path), "--table", "a", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert out == '{"a": 1}\n{"a": 0.5}\n' and "1 damaged lines" in err
 
 
 def test_formulas(evil, capsys):
