@@ -57,6 +57,7 @@ void (*host_on_line)(void);
 void (*host_on_text)(void);
 void (*host_on_symbol)(void);
 void (*host_on_key)(void);
+void (*host_on_assert)(const char *what);
 
 char host_log[1 << 20];
 static size_t host_log_len;
@@ -327,6 +328,8 @@ unsigned long os_lock(os_lock_t *lock)
 
 void host_assert(bool ok, const char *file, int line, const char *what)
 {
+	if (!ok && host_on_assert)
+		host_on_assert(what);
 	if (!ok && !host_panicking)
 		fail_msg("%s:%d: asserted in vain: %s", file, line, what);
 }

@@ -50,8 +50,10 @@ extern int host_nr_fences_dropped;
 #define os_drop_fences() ((void)host_nr_fences_dropped++)
 
 #define os_for_each_cpu(cpu) for ((cpu) = 0; (cpu) < HOST_NR_CPUS; (cpu)++)
-#define os_cpu_relax()	     barrier()
-#define os_cpu_online(cpu)   ((cpu) != HOST_NR_CPUS - 1)
+#ifndef os_cpu_relax
+#define os_cpu_relax() barrier()
+#endif
+#define os_cpu_online(cpu) ((cpu) != HOST_NR_CPUS - 1)
 int os_vprintk(const char *fmt, va_list args);
 #define os_vsnprintf(buf, size, fmt, args)    vsnprintf(buf, size, fmt, args)
 #define os_strscpy(dst, src, size)	      snprintf(dst, size, "%s", src)

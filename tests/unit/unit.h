@@ -45,13 +45,14 @@ extern void (*host_on_walk)(void);
 
 /*
  * Hooks of tests, unless NULL: called by os_wait_turn(), after each line of the log, after each
- * line of a text, when a symbol is looked up, and after a key is set.
+ * line of a text, when a symbol is looked up, after a key is set, and when an assertion fails.
  */
 extern void (*host_on_wait)(void);
 extern void (*host_on_line)(void);
 extern void (*host_on_text)(void);
 extern void (*host_on_symbol)(void);
 extern void (*host_on_key)(void);
+extern void (*host_on_assert)(const char *what);
 
 /* Passes a value to the handler of a boot parameter, and returns its result. */
 int host_set_param(const char *name, const char *value);
