@@ -11,11 +11,23 @@
  * context but NMI.
  */
 bool fail_alloc(void);
-void fail_alloc_init(void); /* /proc/fail_alloc */
+
+/*
+ * Called by each copy to or from user memory. Returns true if it must fail, as if the page were
+ * gone. Process context.
+ */
+bool fail_usercopy(void);
+
+void fail_alloc_init(void); /* /proc/fail_alloc and /proc/fail_usercopy */
 
 #else
 
 static inline bool fail_alloc(void)
+{
+	return false;
+}
+
+static inline bool fail_usercopy(void)
 {
 	return false;
 }

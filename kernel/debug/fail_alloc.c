@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Lets allocations fail, to test how the kernel handles that. Writing n to /proc/fail_alloc makes
- * each call path to an allocation fail once, at its n-th use, for any process but init. Writing 0
- * ends that, waits until the kernel's use of memory is back at its earlier value, and logs any
- * leak. A call path is identified by its last few return addresses.
+ * Lets allocations fail, or copies to and from user memory, to test how the kernel handles that.
+ * Writing n to /proc/fail_alloc makes each call path to an allocation fail once, at its n-th use,
+ * for any process but init. Writing 0 ends that, waits until the kernel's use of memory is back at
+ * its earlier value, and logs any leak. /proc/fail_usercopy does the same for the functions of
+ * <lego/uaccess.h>. A call path is identified by its last few return addresses.
  */
 #include <lego/fail_alloc.h>
 
@@ -26,11 +27,22 @@ struct call_path {
 	u64 nr;	  /* number of uses */
 };
 
+enum fail_kind {
+	FAIL_ALLOC,
+	FAIL_USERCOPY,
+	NR_FAILS
+};
+
+static const char *const files[] = {
+	[FAIL_ALLOC] = "fail_alloc",
+	[FAIL_USERCOPY] = "fail_usercopy",
+};
+
 static DEFINE_SPINLOCK(lock); /* guards the paths and their numbers; taken with interrupts off */
 static struct call_path paths[NR_PATHS];
 static unsigned int nr_paths, nr_failed;
 
-static u64 failing_use; /* 0: nothing fails */
+static u64 failing_use[NR_FAILS]; /* 0: nothing fails. At most one of them is not 0. */
 static struct leak_counts before;
 
 /*
@@ -41,7 +53,7 @@ static noinline u64 hash_callers(void)
 	const u64 *frame = __builtin_frame_address(0);
 	u64 start = (u64)current->kernel_stack, hash = 14695981039346656037ULL;
 
-	/* Two frames more: fail_alloc() and the allocator. */
+	/* Two frames more: that of fail_alloc() or fail_usercopy(), and of its caller. */
 	for (int i = 0; i < DEPTH + 2; i++) {
 		if ((u64)frame - start >= KERNEL_STACK_SIZE - 2 * sizeof(u64) || (u64)frame % 8)
 			break;
@@ -68,9 +80,9 @@ static struct call_path *find(u64 hash)
 	return &paths[i];
 }
 
-bool fail_alloc(void)
+static __always_inline bool fails_here(enum fail_kind kind)
 {
-	u64 failing = READ_ONCE(failing_use);
+	u64 failing = READ_ONCE(failing_use[kind]);
 	struct call_path *path;
 	unsigned long flags;
 	bool fails;
@@ -85,7 +97,17 @@ bool fail_alloc(void)
 	return fails;
 }
 
-static void begin(u64 use)
+bool fail_alloc(void)
+{
+	return fails_here(FAIL_ALLOC);
+}
+
+bool fail_usercopy(void)
+{
+	return fails_here(FAIL_USERCOPY);
+}
+
+static void begin(enum fail_kind kind, u64 use)
 {
 	unsigned long flags;
 
@@ -95,32 +117,45 @@ static void begin(u64 use)
 	memset(paths, 0, sizeof(paths));
 	nr_paths = nr_failed = 0;
 	spin_unlock_irqrestore(&lock, flags);
-	WRITE_ONCE(failing_use, use);
+	WRITE_ONCE(failing_use[kind], use);
 }
 
-static void end(void)
+static void end(enum fail_kind kind)
 {
-	u64 use = failing_use;
+	u64 use = failing_use[kind];
 
-	WRITE_ONCE(failing_use, 0);
-	printk("fail_alloc: use %llu failed on %u of %u paths, %s\n", (unsigned long long)use,
+	WRITE_ONCE(failing_use[kind], 0);
+	printk("%s: use %llu failed on %u of %u paths, %s\n", files[kind], (unsigned long long)use,
 	       nr_failed, nr_paths, leak_check(&before) ? "nothing leaked" : "memory leaked");
 }
 
-static int write(const char *text)
+static int write(enum fail_kind kind, const char *text)
 {
 	u64 use;
 
-	if (parse_u64(text, &use) || !use == !failing_use)
+	if (parse_u64(text, &use) || !use == !failing_use[kind] || failing_use[!kind])
 		return -EINVAL;
 	if (use)
-		begin(use);
+		begin(kind, use);
 	else
-		end();
+		end(kind);
 	return 0;
+}
+
+static int write_alloc(const char *text)
+{
+	return write(FAIL_ALLOC, text);
+}
+
+static int write_usercopy(const char *text)
+{
+	return write(FAIL_USERCOPY, text);
 }
 
 void fail_alloc_init(void)
 {
-	BUG_ON(proc_add_file("fail_alloc", "<use of each path>|0", NULL, NULL, write));
+	const char *accepts = "<use of each path>|0";
+
+	BUG_ON(proc_add_file(files[FAIL_ALLOC], accepts, NULL, NULL, write_alloc));
+	BUG_ON(proc_add_file(files[FAIL_USERCOPY], accepts, NULL, NULL, write_usercopy));
 }

@@ -52,15 +52,17 @@ def test_programs(boot, program):
     boot(program, **ALL_CPUS)
 
 
-def test_allocations_that_fail(boot):
+@pytest.mark.parametrize("what", ["alloc", "usercopy"])
+def test_injected_faults(boot, what):
     """
-    On each call path, the first allocation fails, then the second. The kernel survives, and nothing
-    leaks. For a longer run by hand: init=/bin/failing -- 1 20 300 forks threads ... strace is off,
-    because its table for init would grow with new errors of the children.
+    On each call path, the first allocation or copy of user memory fails, then the second. The
+    kernel survives, and nothing leaks. For a longer run by hand: init=/bin/failing -- alloc 1 20
+    300 forks threads ... strace is off, because its table for init would grow with new errors of
+    the children.
     """
     options = dict(OPTIONS, append="profile.on_exit=none profile.strace=off")
-    log = boot("failing", 1, 2, 40, "files", "execs", **options).log
-    rounds = re.findall(r"fail_alloc: use (\d+) failed on (\d+) of \d+ paths, (.*)$", log, re.M)
+    log = boot("failing", what, 1, 2, 40, "files", "execs", **options).log
+    rounds = re.findall(r"fail_\w+: use (\d+) failed on (\d+) of \d+ paths, (.*)$", log, re.M)
     assert [int(use) for use, *_ in rounds[-2:]] == [1, 2]
     assert all(int(nr) > 50 and what == "nothing leaked" for _, nr, what in rounds[-2:]), rounds
 

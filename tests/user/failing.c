@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * failing FIRST LAST RUNS PROGRAM...: runs the programs a few times first, because first runs may
- * leave caches behind. Then, for each N from FIRST to LAST, it runs them again while the Nth
- * allocation of each call path fails (/proc/fail_alloc). Each program is run until it passes, but
- * at most RUNS times. Its output is dropped: the programs may fail, but the kernel may not. Only
- * for the guest, with a debug kernel.
+ * failing WHAT FIRST LAST RUNS PROGRAM...: runs the programs a few times first, because first runs
+ * may leave caches behind. Then, for each N from FIRST to LAST, it runs them again while the Nth
+ * use of each call path fails. WHAT is `alloc` for allocations, or `usercopy` for copies to and
+ * from user memory (/proc/fail_*). Each program is run until it passes, but at most RUNS times. Its
+ * output is dropped: the programs may fail, but the kernel may not. Only for the guest, with a
+ * debug kernel.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,11 +19,12 @@
 #define NEVER	   9999
 
 static int nowhere;
+static char control[32]; /* /proc/fail_WHAT */
 
 static void write_number(int number)
 {
 	char text[16];
-	int fd = open("/proc/fail_alloc", O_WRONLY);
+	int fd = open(control, O_WRONLY);
 
 	snprintf(text, sizeof(text), "%d", number);
 	CHECK(write(fd, text, strlen(text)) > 0);
@@ -105,14 +107,15 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	if (argc < 5)
+	if (argc < 6)
 		return 1;
-	first = atoi(argv[1]);
-	last = atoi(argv[2]);
-	max_runs = atoi(argv[3]);
+	snprintf(control, sizeof(control), "/proc/fail_%s", argv[1]);
+	first = atoi(argv[2]);
+	last = atoi(argv[3]);
+	max_runs = atoi(argv[4]);
 	for (int i = 0; i < NR_WARM_UP; i++)
-		run_failing(NEVER, 1, argv + 4);
+		run_failing(NEVER, 1, argv + 5);
 	for (int number = first; number <= last; number++)
-		run_failing(number, max_runs, argv + 4);
+		run_failing(number, max_runs, argv + 5);
 	return check_finish("failing");
 }

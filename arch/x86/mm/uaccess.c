@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/uaccess.h>
 
+#include <lego/fail_alloc.h>
+
 #include <asm/smap.h>
 
 /*
@@ -26,7 +28,7 @@ static u64 copy_user(void *dst, const void *src, size_t n)
 int copy_from_user(void *dst, const void __user *src, size_t n)
 {
 	might_sleep();
-	return copy_from_user_nofault(dst, src, n);
+	return fail_usercopy() ? -EFAULT : copy_from_user_nofault(dst, src, n);
 }
 
 int copy_from_user_nofault(void *dst, const void __user *src, size_t n)
@@ -37,7 +39,7 @@ int copy_from_user_nofault(void *dst, const void __user *src, size_t n)
 int copy_to_user(void __user *dst, const void *src, size_t n)
 {
 	might_sleep();
-	return access_ok(dst, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
+	return !fail_usercopy() && access_ok(dst, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
 }
 
 int clear_user(void __user *dst, size_t n)
@@ -45,7 +47,7 @@ int clear_user(void __user *dst, size_t n)
 	u64 left = n / 8;
 
 	might_sleep();
-	if (!access_ok(dst, n))
+	if (fail_usercopy() || !access_ok(dst, n))
 		return -EFAULT;
 	asm volatile(ASM_STAC "1:	rep stosq\n"
 			      "	mov	%[rest], %%rcx\n"
@@ -82,7 +84,7 @@ int user_cmpxchg_u32(u32 __user *addr, u32 expected, u32 desired, u32 *old)
 {
 	int error = -EFAULT;
 
-	if (!access_ok(addr, sizeof(*addr)))
+	if (fail_usercopy() || !access_ok(addr, sizeof(*addr)))
 		return -EFAULT;
 	asm volatile(ASM_STAC "1:	lock cmpxchgl %[desired], (%[addr])\n"
 			      "	xorl	%[error], %[error]\n"
