@@ -70,6 +70,11 @@ $(BUILD)/operations.cpio: scripts/mkinitramfs $(BUILD)/user/operations
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^) --dir /data
 
+# The image of the fuzzer, for machines with little memory.
+$(BUILD)/fuzz.cpio: scripts/mkinitramfs $(BUILD)/user/fuzz $(BUILD)/data/small
+	$(call say,CPIO   ,$@)
+	$(Q)$< -o $@ $(call cpio-files,$^) --dir /tmp
+
 # An image with PROGRAM=, FILES=, DEBIAN= or CMD= belongs to one run, as two may go on at a time. So
 # it is in a directory with this make's process number, which the recipe that uses it removes.
 run-dir := $(BUILD)/run-$(shell echo $$PPID)

@@ -19,10 +19,23 @@ NR_COMPARED = 3  # rounds
 NR_COUNTED = 512  # the program counts calls with this number or more together
 
 
-def call_names():
+SEEDS = [line.split() for line in (ROOT / "tests/soak/seeds.txt").read_text().splitlines()]
+SEEDS = [words for words in SEEDS if words and words[0] != "#"]
+
+
+def call_table():
     lines = (ROOT / "arch/x86/entry/syscalls.tbl").read_text().splitlines()
-    fields = [line.split("\t") for line in lines if line and not line.startswith("#")]
-    return {int(number): f"sys_{name}" for number, name, *_ in fields}
+    return [line.split("\t") for line in lines if line and not line.startswith("#")]
+
+
+def call_names():
+    return {int(number): f"sys_{name}" for number, name, *_ in call_table()}
+
+
+def implemented_calls():
+    """Returns the numbers of the calls that the kernel has, but for those that end the run."""
+    ends = ("exit_group", "reboot")
+    return {int(nr) for nr, name, entry, *_ in call_table() if entry != "-" and name not in ends}
 
 
 def compare_counts(made, rows):
@@ -51,10 +64,20 @@ def test_fuzzed_calls(boot, smp, seed):
     tables = {found.strace.task[0]: found.strace for found in report.parse(log) if found.straces}
     rounds = re.findall(r"^fuzz: process (\d+) made (.*)$", log, re.MULTILINE)
     assert len(rounds) == NR_COMPARED
+    all_made = {int(number) for _, counts in rounds for number in re.findall(r"(\d+):", counts)}
+    assert implemented_calls() <= all_made
     for pid, counts in rounds:
         made = {int(number): int(nr) for number, nr in re.findall(r"(\d+):(\d+)", counts)}
         assert sum(made.values()) > NR_CALLS  # 8 threads make NR_CALLS each, in 4 rounds
         compare_counts(made, tables[int(pid)].rows)
+
+
+@pytest.mark.parametrize("kernel, smp, mem, uid, seed, nr_calls", SEEDS)
+def test_seeds(boot, kernel, smp, mem, uid, seed, nr_calls):
+    """What each line of tests/soak/seeds.txt does is the same in each run."""
+    options = dict(variant=None if kernel == "normal" else kernel, smp=int(smp), mem=mem)
+    options |= dict(initrd="fuzz.cpio", icount=True, append="profile.on_exit=none")
+    program_passes(boot("fuzz", seed, nr_calls, 4, uid, **options).log, "fuzz")
 
 
 def test_fuzzed_calls_while_functions_are_traced(boot):

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * fuzz <seed> <calls> <threads> <uid> [functions]: as that user, every thread makes as many system
- * calls, drawn from the seed: all numbers, with arguments that are good, bad or in between. Left
- * out are calls that would end or stop the program, or unmap its own memory. Threads and processes
- * that end at once are made all the time. Passes if all calls have returned, with results that
- * Linux could return.
+ * calls, drawn from the seed: all that the kernel's table has, and other numbers, with arguments
+ * that are good, bad or in between. Left out are calls that would end or stop the program, or unmap
+ * its own memory. Threads and processes that end at once are made all the time. Passes if all calls
+ * have returned, with results that Linux could return.
+ *
+ * Paths are also those of all files in /proc, /sys and /dev. Root uses these only in the last
+ * round, because it may switch what is compared in the others.
  *
  * Pointers lead into an arena of pages that threads map, protect, unmap and fill at the same time;
  * around it is a wide margin without access. The fuzzer itself never touches the arena.
@@ -103,9 +106,8 @@ static long invoke(struct thread *t, unsigned long nr)
 	return ret;
 }
 
-static long call_by_list(struct thread *t, unsigned long *nr)
+static long call_by_line(struct thread *t, const struct call *call, unsigned long *nr)
 {
-	const struct call *call = &PICK(t, calls);
 	unsigned long before = 0;
 
 	for (int i = 0; i < 6; i++) {
@@ -115,6 +117,17 @@ static long call_by_list(struct thread *t, unsigned long *nr)
 	}
 	*nr = (unsigned int)call->nr;
 	return invoke(t, *nr);
+}
+
+/* Makes a call of the kernel's table that has no own line. */
+static long call_by_table(struct thread *t, unsigned long *nr)
+{
+	const struct call *call;
+
+	do
+		call = &PICK(t, all_calls);
+	while (has_own_line(call->nr));
+	return call_by_line(t, call, nr);
 }
 
 /* Makes a call with any other number and random arguments. */
@@ -263,11 +276,14 @@ static void one_call(struct thread *t)
 		nr = SYS_mmap;
 		ret = call_mmap(t);
 		break;
-	case 7 ... 24:
+	case 7 ... 15:
 		ret = call_by_number(t, &nr);
 		break;
+	case 16 ... 24:
+		ret = call_by_table(t, &nr);
+		break;
 	default:
-		ret = call_by_list(t, &nr);
+		ret = call_by_line(t, &PICK(t, calls), &nr);
 		break;
 	}
 	check_result(t, nr, ret);
@@ -489,12 +505,19 @@ static void kill_the_rest(void)
 	CHECK(kill(-1, 0) == -1 && errno == ESRCH);
 }
 
-/* Checks that objects shared by all processes still work. */
+/*
+ * Checks that objects shared by all processes still work. Removes the files first, because they
+ * may have filled a small memory.
+ */
 static void check_afterwards(void)
 {
 	char text[8] = "";
-	int fd = open("/after", O_CREAT | O_RDWR | O_TRUNC, 0600);
+	int fd;
 
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		unlink(paths[i]);
+	unlink("/tmp/fuzz2");
+	fd = open("/after", O_CREAT | O_RDWR | O_TRUNC, 0600);
 	CHECK(fd == 3);
 	CHECK(write(fd, "abcdefg", 7) == 7);
 	CHECK(pread(fd, text, sizeof(text), 0) == 7 && !strcmp(text, "abcdefg"));
@@ -520,7 +543,11 @@ int main(int argc, char **argv)
 			PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(progress != MAP_FAILED);
 	first = (void *)&progress[MAX_THREADS];
-	printf("fuzz: begins\n");
+	list_files("/proc");
+	list_files("/sys");
+	list_files("/dev");
+	printf("fuzz: begins, with %d files and %d calls\n", nr_files,
+	       (int)(sizeof(all_calls) / sizeof(all_calls[0])));
 	mkdir("/tmp", 0777);
 	CHECK(!chmod("/tmp", 01777));
 	for (int round = 0; round < NR_ROUNDS; round++) {
@@ -532,6 +559,7 @@ int main(int argc, char **argv)
 		if (functions && !fork_child())
 			flip_functions((seed * NR_ROUNDS + round + 1) * 0x9e3779b97f4a7c15ul,
 				       &first->flips);
+		nr_files_used = uid || is_last ? nr_files : 0;
 		round_pid = fork_child();
 		if (!round_pid)
 			run_round(seed * NR_ROUNDS + round, nr_threads, uid);

@@ -3,7 +3,12 @@
 #ifndef TESTS_USER_FUZZ_H
 #define TESTS_USER_FUZZ_H
 
+#include <ctype.h>
+#include <dirent.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +18,7 @@
 #define ARENA_BYTES  (ARENA_PAGES * PAGE)
 #define MARGIN_BYTES (16ul << 20)
 #define MAX_THREADS  64
+#define MAX_FILES    4096
 #define MAX_ERRNO    133 /* the last one that Linux shows to programs */
 
 #define KERNEL	     0xffffffff81000000ul
@@ -125,8 +131,46 @@ static unsigned long pointer(struct thread *t)
 	}
 }
 
+/* The files that list_files() has found, and how many of them path() uses. */
+static char *files[MAX_FILES];
+static int nr_files, nr_files_used;
+
+static void add_file(const char *path)
+{
+	if (nr_files < MAX_FILES)
+		files[nr_files++] = strdup(path);
+}
+
+/*
+ * Lists the files below a directory. Leaves out the terminals, because reading one waits, and
+ * processes but init, because they come and go.
+ */
+static void list_files(const char *directory)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	char path[512];
+
+	add_file(directory);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' || strstr(entry->d_name, "tty") ||
+		    !strcmp(entry->d_name, "console") ||
+		    (isdigit(entry->d_name[0]) && strcmp(entry->d_name, "1")))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		if (entry->d_type == DT_DIR)
+			list_files(path);
+		else
+			add_file(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 static unsigned long path(struct thread *t)
 {
+	if (nr_files_used && below(t, 2))
+		return (unsigned long)files[below(t, nr_files_used)];
 	return below(t, 10) ? (unsigned long)PICK(t, paths) : pointer(t);
 }
 

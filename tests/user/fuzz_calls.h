@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of fuzz.c, with the kinds of their arguments, which fuzz.h describes. */
+/*
+ * The calls of fuzz.c, with the kinds of their arguments, which fuzz.h describes. calls[] has those
+ * whose arguments need care; all_calls[] has every call of the kernel's own table, with kinds that
+ * follow from its types.
+ */
 #ifndef TESTS_USER_FUZZ_CALLS_H
 #define TESTS_USER_FUZZ_CALLS_H
 
+#include <generated/syscalls.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -143,7 +148,60 @@ static const struct call calls[] = {
 	{ SYS_setrlimit, "lp" },
 	{ SYS_getrandom, "pnn" },
 	{ SYS_getrandom, "pnz" },
+	{ SYS_mount, "pPpnp" }, /* with paths, it would hide what the next round needs */
+	{ SYS_umount2, "pn" },
 };
+
+/* The kind of an argument, by its type in arch/x86/entry/syscalls.tbl. */
+enum {
+	KIND_skip = 'n',
+	KIND_raw = 'n',
+	KIND_int = 'n',
+	KIND_uint = 'n',
+	KIND_long = 'n',
+	KIND_size = 'n',
+	KIND_hex = 'n',
+	KIND_ptr = 'p',
+	KIND_fd = 'f',
+	KIND_dirfd = 'f',
+	KIND_uid = 'n',
+	KIND_sig = 's',
+	KIND_mode = 'n',
+	KIND_value = 'n',
+	KIND_flags = 'n',
+	KIND_path = 'P',
+	KIND_str = 'P',
+	KIND_in = 'p',
+	KIND_out = 'p',
+	KIND_outhex = 'p',
+	KIND_cwd = 'p',
+	KIND_array = 'p',
+	KIND_open = 'n',
+	KIND_openmode = 'n',
+	KIND_openflags = 'n',
+	KIND_mmap = 'n',
+	KIND_mremap = 'n',
+	KIND_ioctl = 'n',
+	KIND_fcntl = 'n',
+	KIND_clone = 'n',
+	KIND_mknod = 'n',
+	KIND_statx = 'n',
+	KIND_futex = 'n',
+	KIND_prctl = 'n',
+	KIND_sched = 'n',
+	KIND_clock = 'n',
+	KIND_reboot = 'n',
+	KIND_restart = 'n',
+	KIND_sigreturn = 'n',
+	KIND_membarrier = 'n',
+	KIND_personality = 'n',
+};
+
+#define LIVE_ARG(type, with) KIND_##type
+/* The first byte is there for calls without arguments. */
+#define TABLE_CALL(nr, name, classes, ret, ...) { nr, (const char[8]){ 0, ##__VA_ARGS__ } + 1 },
+
+static const struct call all_calls[] = { SYSCALL_DECODE_LIST(TABLE_CALL) };
 
 static int has_own_line(unsigned int nr)
 {
