@@ -79,10 +79,12 @@ static int run_alone(const char *name)
 	int status;
 
 	CHECK(!mount("none", "/tmp", "tmpfs", 0, NULL));
+	CHECK(!mount("none", "/dev/shm", "tmpfs", 0, NULL));
 	status = run_program(name);
 	kill(-1, SIGKILL);
 	while (wait(NULL) > 0)
 		;
+	CHECK(!umount2("/dev/shm", MNT_DETACH));
 	CHECK(!umount2("/tmp", MNT_DETACH)); /* with what the program has mounted in it */
 	clean_root();
 	return status;
