@@ -199,12 +199,17 @@ void report_end_turn(void)
 	CALL_ALL(end_turn);
 }
 
+void report_shorten_wait(struct profile_task *pt, u64 cycles)
+{
+	CALL_ALL(shorten_wait, pt, cycles);
+}
+
 void profile_process_init(os_process_t *proc)
 {
 	struct profile_process *pp = os_process_profile(proc);
 
 	memset(pp, 0, sizeof(*pp));
-	pp->first_console_cycles = report_console_cycles();
+	pp->first_delay_cycles = report_delay();
 	run_add_process();
 	CALL_ALL(process_init, pp);
 }
@@ -239,6 +244,9 @@ void profile_process_release(os_process_t *proc)
 void profile_task_init(os_task_t *task)
 {
 	memset(os_task_profile(task), 0, sizeof(struct profile_task));
+#ifdef CONFIG_PROFILE_WAITS
+	report_delay_begin_task(os_task_profile(task));
+#endif
 	CALL_ALL(task_init, task);
 }
 

@@ -89,6 +89,8 @@ struct profiler {
 	void (*process_release)(struct profile_process *pp);
 	void (*task_init)(os_task_t *task);
 	void (*task_exit)(struct profile_task *pt);
+	/* See report_shorten_wait(). */
+	void (*shorten_wait)(struct profile_task *pt, u64 cycles);
 
 	const struct profiler_file *files; /* the last one has a path of NULL */
 	const struct profiler_process_file *process_files;

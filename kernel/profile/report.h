@@ -14,7 +14,7 @@ struct report {
 	os_process_t *proc; /* the process that ends; NULL: the report is of the machine or a run */
 	bool is_run;	    /* of all processes since boot or the last reset */
 	u64 wall_ns;	    /* the life of the process, or the time of the run */
-	u64 others_cycles;  /* the time of other reports, while proc lived */
+	u64 delay_cycles;   /* by the reports of other processes; not in wall_ns */
 	u32 top;	    /* rows of a table, or REPORT_TOP_ALL: profile.top= */
 	bool wide, histogram; /* profile.report= */
 };
@@ -47,8 +47,50 @@ bool report_try_print(void (*print)(const struct report *report));
 /* turn.c: prints the report of a process that ends, if on_exit.c selects it. Process context. */
 void report_process_exit(os_process_t *proc);
 
-/* Returns how long all reports on the console have taken so far. */
-u64 report_console_cycles(void);
+#ifdef CONFIG_PROFILE_WAITS
+/* report_delay.c: returns by how much reports have delayed the current thread and its creators. */
+u64 report_delay(void);
+/* A new task has the delay of the current one. */
+void report_delay_begin_task(struct profile_task *pt);
+/*
+ * Enclose that the report of an ended process waits for its turn and is printed, which delays the
+ * current thread. Process context.
+ */
+u64 report_delay_begin(void);
+void report_delay_end(u64 begin_cycles);
+/* Enclose the printing. */
+void report_delay_start_printing(void);
+void report_delay_stop_printing(void);
+/*
+ * Called before the profiler of waits, when a thread is woken, and when the current thread is back
+ * on a CPU. Interrupts are off.
+ */
+void report_delay_wake(struct profile_task *pt);
+void report_delay_switch_in(struct profile_task *pt, u64 now);
+/* Returns by how much reports have delayed a thread since it was created. */
+static inline u64 report_delay_of(const struct profile_task *pt)
+{
+	return pt->delay_cycles - pt->first_delay_cycles;
+}
+#else
+static inline u64 report_delay(void)
+{
+	return 0;
+}
+static inline u64 report_delay_begin(void)
+{
+	return 0;
+}
+static inline void report_delay_end(u64 begin_cycles)
+{
+}
+static inline void report_delay_start_printing(void)
+{
+}
+static inline void report_delay_stop_printing(void)
+{
+}
+#endif
 
 /* run.c: counts the processes of a run. */
 void run_add_process(void);
@@ -117,6 +159,8 @@ void report_visit_running(report_add_fn *add);
 u32 report_nr_exits(void);
 void report_flush(void);
 void report_end_turn(void);
+/* Called by the current thread, whose latest wait counts as so much shorter. Interrupts are off. */
+void report_shorten_wait(struct profile_task *pt, u64 cycles);
 struct finding_scope;
 void report_find(const struct finding_scope *scope);
 

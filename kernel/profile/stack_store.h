@@ -140,7 +140,7 @@ u64 stack_level_weight(u32 level, bool ended);
 static pf_always_inline void stack_store_begin(struct stack_store *s)
 {
 	os_assert(!(s->seq & 1));
-	pf_write_once(s->seq, s->seq + 1);
+	s->seq++; /* one instruction: only this CPU writes to it */
 	pf_barrier();
 }
 
@@ -148,7 +148,8 @@ static pf_always_inline void stack_store_end(struct stack_store *s)
 {
 	os_assert(s->seq & 1);
 	/* Pairs with the acquires in stack_store_wait() and in readers of counters. */
-	pf_store_release(&s->seq, s->seq + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	s->seq++;
 }
 
 /* Makes a log empty. */

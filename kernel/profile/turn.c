@@ -79,7 +79,7 @@ static void print_scope(struct report *report, const char *why)
 	report_printf("profile: end of report %lu\n", nr);
 	if (on_console) {
 		nr_ended++;
-		pf_write_once(console_cycles, console_cycles + os_cycles() - begin_cycles);
+		console_cycles += os_cycles() - begin_cycles;
 		os_end_report(owner);
 	}
 }
@@ -187,11 +187,6 @@ void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print
 	print_pending();
 }
 
-u64 report_console_cycles(void)
-{
-	return pf_read_once(console_cycles);
-}
-
 void report_print_whole(const void *why)
 {
 	print_report(why);
@@ -212,20 +207,24 @@ bool report_try_print(void (*print)(const struct report *report))
 
 void report_process_exit(os_process_t *proc)
 {
+	u64 ns = os_process_age_ns(proc), begin_cycles;
 	struct report report = {
 		.proc = proc,
-		.wall_ns = os_process_age_ns(proc), /* before other reports are waited for */
-		.others_cycles =
-			report_console_cycles() - os_process_profile(proc)->first_console_cycles,
+		.delay_cycles = report_delay() - os_process_profile(proc)->first_delay_cycles,
 	};
 
+	report.wall_ns = ns - pf_min(ns, os_cycles_to_ns(report.delay_cycles));
 	report_flush();
 	if (!on_exit_wants(&on_exit_reports, proc))
 		return;
+	begin_cycles = report_delay_begin();
 	start_printing();
+	report_delay_start_printing();
 	print_scope(&report, NULL);
+	report_delay_stop_printing();
 	stop_printing();
 	print_pending();
+	report_delay_end(begin_cycles);
 }
 
 /* Never ends its turn, so that no thread can print afterwards. Process context. */

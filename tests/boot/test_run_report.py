@@ -58,15 +58,30 @@ def test_sixty_commands_have_one_report(boot, tmp_path):
     assert not any(line.startswith(("reports", "blind spot")) for line in lines)
 
 
-def test_printing_is_in_no_blind_spot(boot, tmp_path):
-    """Printing keeps interrupts off for long, which says nothing about the programs."""
+def test_printing_is_in_no_profile(boot, tmp_path):
+    """Printing keeps interrupts off and delays the shell, which says nothing about programs.
+
+    Compared with a run that prints only the reports of the shell and of init.
+    """
     image = harness.script_image(tmp_path, SIXTY)
-    log = boot(None, initrd=image, append="profile.on_exit=all", icount=True).log
-    lines = report_lines(log)
+    logs = {
+        globs: boot(None, initrd=image, append=f"profile.on_exit={globs}", icount=True).log
+        for globs in ("all", "sh,init")
+    }
+    lines = report_lines(logs["all"])
     assert sum(line.startswith("profile: end of report") for line in lines) == 62
     assert not any(line.startswith("blind spot") for line in lines)
-    told = [line for line in lines if line.startswith("reports of other processes took")]
+    told = [line for line in lines if line.startswith("delayed by reports of other processes: ")]
     assert len(told) == 2  # in the reports of the shell and of init
+    assert all(float(line.split()[6]) > 0.03 for line in told)
+    shells = [report.parse(log)[-2:] for log in logs.values()]
+    for told, alone in zip(*shells):
+        seconds = [float(re.search(r"after (\S+) s", found.why)[1]) for found in (told, alone)]
+        slept = [found.waits.rows[0].ns for found in (told, alone)]
+        calls = [found.straces[0].rows[0] for found in (told, alone)]
+        assert {call.name for call in calls} == {"sys_wait4"}
+        for with_reports, without in (seconds, slept, [call.ns for call in calls]):
+            assert with_reports == pytest.approx(without, rel=0.03)
 
 
 def test_a_run_of_one_process_has_its_report(boot):

@@ -2,7 +2,7 @@
 /* Tests the report of a run: when it replaces those of the processes, and its table by program. */
 #include "unit.h"
 
-#include "../../kernel/profile/report.h"
+#include "../../kernel/profile/strace/strace.h"
 
 #define NR_NAMES 256
 
@@ -42,6 +42,7 @@ static int setup(void **state)
 {
 	nr_procs = 0;
 	host_now = 1000000;
+	host_irq_depth = 0;
 	assert_int_equal(host_set_param("profile.on_exit", "run"), 0);
 	profile_reset();
 	host_log_clear();
@@ -113,21 +114,84 @@ static void test_the_word_is_for_reports_only(void **state)
 	release_all();
 }
 
-/* The time of another report is in that of a process, which says so. */
-static void test_the_printing_of_others_is_told(void **state)
+/* The parent is in a system call, in which it sleeps while the child's report is printed. */
+static void wait_for_child(unsigned int parent, unsigned int child)
 {
+	host_current = &tasks[parent];
+	host_now += 10000;
+	profile_syscall_enter(61);
+	host_now += 100;
+	profile_switch_out(&tasks[parent].profile, host_now);
+	host_now += 500;
+	host_step = 1000;
+	end(child);
+	host_step = 0;
+	profile_wake(&tasks[parent]);
+	host_current = &tasks[parent];
+	host_now += 20;
+	profile_switch_in(host_now);
+	host_now += 3;
+	profile_syscall_exit(0);
+}
+
+static void test_a_parent_does_not_wait_for_a_report(void **state)
+{
+	static struct strace_snapshot snap;
+	struct profile_task *pt;
 	unsigned int parent, child;
+	u64 begin_cycles, wait_cycles;
 
 	assert_int_equal(host_set_param("profile.on_exit", "all"), 0);
 	parent = begin("parent");
 	child = begin("child");
-	host_step = 1000;
-	end(child);
-	host_step = 0;
-	assert_null(strstr(host_log, "reports of other processes took"));
+	pt = &tasks[parent].profile;
+	begin_cycles = host_now + 10000;
+	wait_for_child(parent, child);
+	assert_null(strstr(host_log, "delayed by reports"));
+	assert_true(pt->delay_cycles >= 2000);
+	wait_cycles = host_now - begin_cycles - pt->delay_cycles - 103;
+	assert_int_equal(pt->waits.cycles, wait_cycles);
+	/* The clock moves a few times between the ends of the printing and those of the wait. */
+	assert_in_range(wait_cycles, 520, 6520);
+	strace_snapshot_process(&procs[parent].profile, &snap);
+	assert_int_equal(snap.nr_entries, 1);
+	assert_int_equal(snap.entries[0].ns, wait_cycles + 103);
+	assert_int_equal(snap.entries[0].max_ns, wait_cycles + 103);
 	host_log_clear();
 	end(parent);
-	assert_non_null(strstr(host_log, "reports of other processes took 0.000"));
+	assert_non_null(strstr(host_log, "delayed by reports of other processes: 0.000"));
+	release_all();
+}
+
+/* Not delayed: a thread that an interrupt wakes, and one that slept after the printing. */
+static void test_only_wakers_delay(void **state)
+{
+	unsigned int sleeper, other;
+	struct profile_task *pt;
+
+	assert_int_equal(host_set_param("profile.on_exit", "all"), 0);
+	sleeper = begin("sleeper");
+	other = begin("other");
+	pt = &tasks[sleeper].profile;
+	profile_switch_out(pt, host_now);
+	host_step = 1000;
+	end(other);
+	host_step = 0;
+	host_irq_depth = 1;
+	profile_wake(&tasks[sleeper]);
+	host_irq_depth = 0;
+	host_current = &tasks[sleeper];
+	profile_switch_in(host_now);
+	assert_int_equal(pt->delay_cycles, 0);
+	/* The report was printed before this sleep. */
+	profile_switch_out(pt, host_now);
+	host_current = &tasks[other];
+	host_now += 500;
+	profile_wake(&tasks[sleeper]);
+	host_current = &tasks[sleeper];
+	profile_switch_in(host_now);
+	assert_int_equal(pt->delay_cycles, 0);
+	end(sleeper);
 	release_all();
 }
 
@@ -179,7 +243,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_failed_fork_does_not_count, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_the_word_is_for_reports_only, setup),
-		cmocka_unit_test_setup(test_the_printing_of_others_is_told, setup),
+		cmocka_unit_test_setup(test_a_parent_does_not_wait_for_a_report, setup),
+		cmocka_unit_test_setup(test_only_wakers_delay, setup),
 		cmocka_unit_test_setup(test_programs, setup),
 	};
 

@@ -181,6 +181,7 @@ PROFILER(strace) = {
 	.process_release = strace_process_release,
 	.task_init = strace_task_init,
 	.task_exit = strace_task_exit,
+	.shorten_wait = strace_shorten_wait,
 	.files = files,
 	.process_files = process_files,
 };

@@ -104,6 +104,15 @@ void strace_restart_return(struct profile_task *pt)
 	pf_write_once(pt->returns.cycles, 0 - pt->return_start);
 }
 
+void strace_shorten_return(struct profile_task *pt, u64 cycles)
+{
+	os_assert_held(&strace_lock);
+	if (!is_returning(pt) || pt->reset_cycles || pt->cut_return)
+		return;
+	pf_write_once(pt->return_start, pt->return_start + cycles);
+	pf_write_once(pt->returns.cycles, pt->returns.cycles - cycles);
+}
+
 void strace_fold_returns(struct profile_return_time *sum, struct profile_task *pt)
 {
 	os_assert_held(&strace_lock);

@@ -427,6 +427,24 @@ void strace_process_exec(struct profile_process *pp)
 	os_unlock(&strace_lock, flags);
 }
 
+/* Moves the start of what the wait is part of. A request that is not executed yet does the same. */
+void strace_shorten_wait(struct profile_task *pt, u64 cycles)
+{
+	unsigned long flags;
+
+	if (!pt->process)
+		return;
+	flags = os_lock(&strace_lock);
+	if (strace_in_flight(pt) && !pt->reset_cycles && !pt->cut_cycles) {
+		pt->start_cycles += cycles;
+		pt->base_off_cycles -= cycles;
+		if (pt->row)
+			pt->row->cycles -= cycles;
+	}
+	strace_shorten_return(pt, cycles);
+	os_unlock(&strace_lock, flags);
+}
+
 void strace_task_exit(struct profile_task *pt)
 {
 	struct profile_process *pp = pt->process;

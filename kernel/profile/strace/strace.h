@@ -231,6 +231,7 @@ void strace_end_return(struct profile_task *pt);
 void strace_cut_return(struct profile_task *pt);	/* it counts as ended now */
 void strace_note_return_reset(struct profile_task *pt); /* it counts from now on */
 void strace_restart_return(struct profile_task *pt);	/* executes that request */
+void strace_shorten_return(struct profile_task *pt, u64 cycles);
 /* Moves the time of a thread that is elsewhere to a sum. */
 void strace_fold_returns(struct profile_return_time *sum, struct profile_task *pt);
 void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
@@ -256,6 +257,7 @@ void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64
 void strace_process_init(struct profile_process *pp);
 void strace_task_init(os_task_t *task);
 void strace_task_exit(struct profile_task *pt);
+void strace_shorten_wait(struct profile_task *pt, u64 cycles);
 void strace_process_exec(struct profile_process *pp);
 void strace_process_release(struct profile_process *pp);
 

@@ -73,7 +73,7 @@ void waits_note_longest(struct profile_longest *longest, const struct profile_lo
 void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt)
 {
 	struct profile_longest life = {
-		.life_cycles = os_cycles() - pt->created_cycles,
+		.life_cycles = os_cycles() - pt->created_cycles - report_delay_of(pt),
 		.tid = os_task_tid(os_task_of(pt)),
 		.waits = pt->waits,
 	};

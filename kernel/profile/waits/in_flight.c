@@ -127,7 +127,7 @@ static void visit_life(const struct profile_task *pt)
 {
 	struct profile_lives *lives = &visited.part.lives;
 	struct wait_record *rec = (struct wait_record *)buffer;
-	u64 cycles = os_cycles() - pt->created_cycles;
+	u64 cycles = os_cycles() - pt->created_cycles - report_delay_of(pt);
 
 	if (!os_off_cycles(pt))
 		return; /* it has not run yet */
@@ -202,7 +202,7 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)
 	bool locked;
 
 	/* While waits are off, no hook notes when a thread leaves its CPU. */
-	if (!os_key_is_set(&profile_waits_key))
+	if (waits_off_time.is_off)
 		return;
 	flags = snapshot_lock(&waits_lock, &locked);
 	walk_begin(&walk, &lists, proc ? os_process_profile(proc) : NULL);

@@ -46,10 +46,10 @@ static int write_waits(const char *text)
 	if (words_on_off(text, &on))
 		return -OS_EINVAL;
 	/* A wait that began while waits were off counts from now on. */
-	if (!os_key_is_set(&profile_waits_key))
+	if (waits_off_time.is_off)
 		waits_restart_since();
 	off_time_switch(&waits_off_time, !on, false);
-	os_key_set(&profile_waits_key, on);
+	os_key_set(&profile_waits_key, on || os_key_is_set(&profile_delays_key));
 	return 0;
 }
 
@@ -119,8 +119,8 @@ static void end_life(struct profile_task *pt)
 	if (!os_off_cycles(pt))
 		return;
 	add(&lives->nr_threads, 1);
-	add(&lives->cycles, os_cycles() - pt->created_cycles);
-	add(&lives->off_cycles, os_off_cycles(pt) - pt->created_cycles);
+	add(&lives->cycles, os_cycles() - pt->created_cycles - report_delay_of(pt));
+	add(&lives->off_cycles, os_off_cycles(pt) - pt->created_cycles - report_delay_of(pt));
 	add(&lives->ready_cycles, pt->ready_cycles);
 	add(&lives->nr_migrations, pt->nr_migrations);
 	os_task_cpu_times(pt, &times);

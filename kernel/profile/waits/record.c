@@ -154,6 +154,11 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 	struct wait_record *rec = NULL;
 	os_regs_t regs;
 
+	if (os_key_on(&profile_delays_key)) {
+		report_delay_wake(pt);
+		if (pf_read_once(waits_off_time.is_off))
+			return;
+	}
 	os_regs_here(&regs);
 	if (!os_irq_depth()) {
 		key.task_key = os_task_key(task);
@@ -191,12 +196,16 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 {
 	u64 cycles = os_cycles() - start, generation = pf_read_once(waits_generation);
 	struct wait_key key = { .name = name, .context = OS_NO_SYSCALL | WAIT_SPUN << 16 };
-	unsigned long flags = os_irq_save();
-	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
 	os_task_t *task = os_current_task();
 	struct wait_record *rec = NULL;
+	struct wait_cpu *w;
+	unsigned long flags;
 	os_regs_t regs;
 
+	if (os_key_on(&profile_delays_key) && pf_read_once(waits_off_time.is_off))
+		return;
+	flags = os_irq_save();
+	w = os_this_cpu_ptr(&wait_cpus);
 	os_regs_here(&regs);
 	if (!os_irq_depth()) {
 		key.task_key = os_task_key(task);
@@ -214,15 +223,20 @@ pf_noinline void profile_wait_ended(u64 now)
 	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
 	os_task_t *task = os_current_task();
 	struct profile_task *pt = os_task_profile(task);
-	u64 since = pf_read_once(waits_since_cycles);
-	u64 start = pf_min(pf_max(pt->out_cycles, since), now);
-	u64 woken = start, generation = pf_read_once(waits_generation);
+	u64 generation = pf_read_once(waits_generation), since, start, woken;
 	struct wait_key key = { .task_key = os_task_key(task) };
 	struct wait_record *rec = NULL;
 	os_regs_t regs;
 
 	if (os_task_idle(task))
 		return;
+	if (os_key_on(&profile_delays_key)) {
+		report_delay_switch_in(pt, now);
+		if (pf_read_once(waits_off_time.is_off))
+			return;
+	}
+	since = pf_read_once(waits_since_cycles);
+	woken = start = pf_min(pf_max(pt->out_cycles, since), now);
 	stack_collect_poll();
 	os_regs_here(&regs);
 	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16 | pt->call_phase;

@@ -221,14 +221,14 @@ static void print_parent(const struct profile_lives *lives, u64 child_cycles)
 	print_cpu_time(lives, more);
 }
 
-/* The times of a process contain the printing of reports, for example in a wait for a child. */
-static void print_reports(const struct report *report)
+/* Prints why the process took longer on a clock. */
+static void print_delay(const struct report *report)
 {
-	u64 us = usecs(report->others_cycles);
+	u64 us = usecs(report->delay_cycles);
 
 	if (us)
-		report_printf("reports of other processes took %lu.%06lu s of this process's "
-			      "time\n",
+		report_printf("delayed by reports of other processes: %lu.%06lu s, not in any of "
+			      "these times\n",
 			      SECONDS(us));
 }
 
@@ -248,7 +248,7 @@ static void print_process(const struct report *report)
 		print_waits(lives, &wait_view);
 		print_events(&known);
 	}
-	print_reports(report);
+	print_delay(report);
 	report_printf("\n");
 }
 

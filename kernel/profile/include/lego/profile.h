@@ -172,11 +172,15 @@ struct profile_task {
 	u64 task_key; /* see profile_task_changed(); the low byte follows the number of execs */
 #endif
 #ifdef CONFIG_PROFILE_WAITS
-	u64 created_cycles;   /* TSC */
-	u64 out_cycles;	      /* TSC when it left its CPU, or was created */
-	u64 woken_cycles;     /* TSC when it was woken since; 0: it was not */
-	const void *waker;    /* the record of its waker; NULL: unknown */
-	u64 waker_generation; /* of the store that has that record */
+	u64 created_cycles; /* TSC */
+	u64 out_cycles;	    /* TSC when it left its CPU, or was created */
+	u64 woken_cycles;   /* TSC when it was woken since; 0: it was not */
+	/* See report_delay.c. */
+	u64 delay_cycles, first_delay_cycles; /* now, and at its creation */
+	u64 sleep_delay_cycles; /* of the wait that is about to end, until the wake-up */
+	u64 printed_cycles;	/* time of reports when it left its CPU, or was woken since */
+	const void *waker;	/* the record of its waker; NULL: unknown */
+	u64 waker_generation;	/* of the store that has that record */
 	u64 nr_waits;
 	u64 nr_preempted;   /* waits in which it did not sleep */
 	u32 call_phase;	    /* enum profile_call_phase, at its place in a record's context */
@@ -235,7 +239,7 @@ struct profile_task {
 struct profile_process {
 #ifdef PROFILE_ANY
 	bool has_ended;
-	u64 first_console_cycles; /* report_console_cycles() when it was created */
+	u64 first_delay_cycles; /* report_delay() when it was created */
 #endif
 #ifdef CONFIG_PROFILE_HEATMAP
 	u64 key_floor; /* less than task_key of all its tasks, not less than that of older tasks */
@@ -466,20 +470,25 @@ static inline void profile_nmi(const os_regs_t *regs, bool *handled)
 #endif
 
 #ifdef CONFIG_PROFILE_WAITS
-extern os_key_t profile_waits_key;
+/* Waits are recorded, or reports delay threads. The second is on in the latter case. */
+extern os_key_t profile_waits_key, profile_delays_key;
 void profile_wait_ended(u64 cycles);
 void profile_thread_woken(os_task_t *task);
 void profile_spun_for_lock(const char *name, u64 start);
+void report_delay_switch_out(struct profile_task *pt);
 
 /*
  * Record that a thread leaves its CPU, and that the current thread is back on a CPU. Called in
  * schedule(), interrupts off, with the TSC that schedule() uses for CPU time.
  */
-static inline void profile_switch_out(struct profile_task *pt, u64 cycles)
-{
-	if (os_key_on(&profile_waits_key))
-		pt->out_cycles = cycles;
-}
+#define profile_switch_out(pt, cycles)               \
+	do {                                         \
+		if (!os_key_on(&profile_waits_key))  \
+			break;                       \
+		(pt)->out_cycles = (cycles);         \
+		if (os_key_on(&profile_delays_key))  \
+			report_delay_switch_out(pt); \
+	} while (0) /* evaluates `cycles` only if it is on */
 
 static inline void profile_switch_in(u64 cycles)
 {
