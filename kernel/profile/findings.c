@@ -45,6 +45,15 @@ static void print_tenths(char text[FINDING_COUNT_BYTES], u64 tenths, const char 
 		os_snprintf(text, FINDING_COUNT_BYTES, "%lu %s", (tenths + 5) / 10, unit);
 }
 
+const char *finding_bytes(char text[FINDING_COUNT_BYTES], u64 bytes)
+{
+	if (bytes < PF_BIT(20))
+		os_snprintf(text, FINDING_COUNT_BYTES, "%lu KiB", (bytes + 512) >> 10);
+	else
+		print_tenths(text, (bytes * 10 + PF_BIT(19)) >> 20, "MiB");
+	return text;
+}
+
 const char *finding_each(char text[FINDING_COUNT_BYTES], u64 ns, u64 nr)
 {
 	u64 each = nr ? (ns + nr / 2) / nr : 0;

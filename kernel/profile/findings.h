@@ -42,6 +42,9 @@ const char *finding_count(char text[FINDING_COUNT_BYTES], u64 nr);
 /* Copies the average of a time: "2.8 ms", "34 us", "120 ns". Returns text. */
 const char *finding_each(char text[FINDING_COUNT_BYTES], u64 ns, u64 nr);
 
+/* Copies a size: "64 MiB", "1.5 MiB", "320 KiB". Returns text. */
+const char *finding_bytes(char text[FINDING_COUNT_BYTES], u64 bytes);
+
 /* Prints at most three findings, the largest part of the wall time first. */
 void findings_print(const struct report *report, const struct report_summary *sums);
 

@@ -119,6 +119,15 @@
 #define os_process_peak_bytes(proc)  (process_max_pages(proc) * PAGE_SIZE)
 
 /*
+ * Returns the memory that a new process has as a copy of the current one's; 0: it shares that, or
+ * there is none. Only this process and its creator use it.
+ */
+static inline u64 os_process_copied_bytes(const struct process *proc)
+{
+	return proc->mm && proc->mm != current->mm ? READ_ONCE(proc->mm->nr_pages) * PAGE_SIZE : 0;
+}
+
+/*
  * Return the age of a process that ends, in ns, and its wait status as in wait(2): bits 0 to 6 are
  * the signal that killed it; if they are 0, the exit code begins at bit 8.
  */

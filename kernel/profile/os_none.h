@@ -120,6 +120,9 @@ static const u64 os_no_faults pf_unused;
 #ifndef os_process_peak_bytes
 #define os_process_peak_bytes(proc) ((void)(proc), (u64)0)
 #endif
+#ifndef os_process_copied_bytes
+#define os_process_copied_bytes(proc) ((void)(proc), (u64)0)
+#endif
 
 /* Text and numbers in plain C. */
 #ifndef os_strscpy

@@ -144,6 +144,11 @@ struct profile_task *os_current_profile(void)
 	return &host_current->profile;
 }
 
+u64 host_copied_bytes(const struct process *proc)
+{
+	return proc->copied_bytes;
+}
+
 struct profile_task *os_task_profile(struct task *task)
 {
 	return &task->profile;

@@ -159,6 +159,8 @@ struct task *os_task_of(const struct profile_task *pt);
 #define os_process_faults(proc)		 ((void)(proc), (const u64[]){ 5, 2 })
 #define os_task_faults(task)		 ((void)(task), (const u64[]){ 3, 0 })
 #define os_process_peak_bytes(proc)	 ((void)(proc), 3ull << 20)
+#define os_process_copied_bytes		 host_copied_bytes
+u64 host_copied_bytes(const struct process *proc);
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);

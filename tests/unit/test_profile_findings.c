@@ -115,6 +115,9 @@ static void test_numbers(void **state)
 	assert_string_equal(finding_each(text, 168000000, 60), "2.8 ms");
 	assert_string_equal(finding_each(text, 99949, 1), "100 us");
 	assert_string_equal(finding_each(text, 5, 0), "0 ns");
+	assert_string_equal(finding_bytes(text, 320 << 10), "320 KiB");
+	assert_string_equal(finding_bytes(text, 3 << 19), "1.5 MiB");
+	assert_string_equal(finding_bytes(text, (64 << 20) + 300000), "64 MiB");
 }
 
 static void take(u64 pc, bool user, u32 nr)
@@ -210,6 +213,27 @@ static void test_calls(void **state)
 				      "2]\n");
 }
 
+/* The size is the average of all forks. Calls that are told without a fork do not have it. */
+static void test_forks(void **state)
+{
+	offer = offer_calls;
+	calls.nr_entries = 0;
+	calls.nr_forks = 60;
+	calls.forked_bytes = 60ull * (64 << 20) + 60 * 300 * 1024;
+	add_call(56, "sys_clone", 55 * MS, 55 * MS, 61);
+	print(100, 100);
+	assert_string_equal(host_log, "55 % of CPU time in sys_clone: 61 calls, 902 us each; 60 "
+				      "forks of 64 MiB [Kernel strace: row 1]\n");
+	add_call(231, "sys_exit_group", 30 * MS, 30 * MS, 61);
+	calls.nr_forks = 1;
+	print(100, 100);
+	assert_non_null(strstr(host_log, "; 1 fork of 3858 MiB [Kernel strace: rows 1, 2]\n"));
+	calls.entries[0].name = "sys_read";
+	print(100, 100);
+	assert_null(strstr(host_log, "fork"));
+	calls.nr_forks = 0;
+}
+
 static void test_faults(void **state)
 {
 	offer = offer_calls;
@@ -235,6 +259,7 @@ int main(void)
 		cmocka_unit_test_setup(test_samples, setup),
 		cmocka_unit_test_setup(test_few_or_lost_samples, setup),
 		cmocka_unit_test_setup(test_calls, setup),
+		cmocka_unit_test_setup(test_forks, setup),
 		cmocka_unit_test_setup(test_faults, setup),
 	};
 

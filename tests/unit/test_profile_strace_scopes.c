@@ -213,6 +213,28 @@ static u64 busy_run(void)
 	return nr + 1;
 }
 
+/* A fork belongs to the program that called it. One that shares memory does not count. */
+static void test_forks(void **state)
+{
+	static struct process copies[2], sharer;
+
+	copies[0].copied_bytes = copies[1].copied_bytes = 1 << 20;
+	start_process(&copies[0], 3);
+	start_process(&copies[1], 4);
+	start_process(&sharer, 5);
+	strace_snapshot_process(&proc.profile, &snap);
+	assert_int_equal(snap.nr_forks, 2);
+	assert_int_equal(snap.forked_bytes, 2 << 20);
+	strace_snapshot_system(&snap, &system_snap);
+	assert_int_equal(snap.nr_forks, 2);
+	profile_process_exec(&proc);
+	strace_snapshot_process(&proc.profile, &snap);
+	assert_int_equal(snap.nr_forks, 0);
+	strace_reset();
+	strace_snapshot_system(&snap, &system_snap);
+	assert_int_equal(snap.nr_forks + snap.forked_bytes, 0);
+}
+
 /* From the n-th allocation on, all fail. No call is lost or counted twice. */
 static void test_every_allocation_fails_once(void **state)
 {
@@ -249,6 +271,7 @@ int main(void)
 		TEST(test_zombie),
 		TEST(test_system_sums_add_up),
 		TEST(test_more_processes_than_rows),
+		TEST(test_forks),
 		TEST(test_every_allocation_fails_once),
 	};
 

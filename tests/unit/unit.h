@@ -22,6 +22,7 @@
 struct process {
 	int pid;
 	char comm[16];
+	u64 copied_bytes;
 	struct profile_process profile;
 };
 

@@ -147,6 +147,8 @@ void strace_take_entries(struct strace_snapshot *snap, const struct profile_sysc
 {
 	snap->nr_backwards = merge->nr_backwards;
 	snap->nr_unfollowed = merge->nr_unfollowed;
+	snap->nr_forks = merge->nr_forks;
+	snap->forked_bytes = merge->forked_bytes;
 	snap->nr_entries = 0;
 	snap->nr_errors = 0;
 	count_errors(merge);

@@ -53,6 +53,28 @@ static size_t print_call(char *line, size_t size, const struct strace_entry *ent
 	return os_snprintf(line, size, "%s %s, %s each", count, entry->name ?: name, each);
 }
 
+/* Returns whether a call can create a process with a copy of the memory. */
+static bool is_fork(const char *name)
+{
+	return name && (!strcmp(name, "sys_fork") || !strcmp(name, "sys_clone") ||
+			!strcmp(name, "sys_clone3"));
+}
+
+/* Appends the size of the processes that were forked, if a call that forks is told. */
+static void print_forks(char *line, size_t size, const struct strace_snapshot *snap,
+			const struct strace_entry *const *told, u32 nr)
+{
+	char count[FINDING_COUNT_BYTES], bytes[FINDING_COUNT_BYTES];
+	bool forks = false;
+
+	for (u32 i = 0; i < nr; i++)
+		forks |= is_fork(told[i]->name);
+	if (forks && snap->nr_forks)
+		os_snprintf(line, size, "; %s fork%s of %s", finding_count(count, snap->nr_forks),
+			    snap->nr_forks == 1 ? "" : "s",
+			    finding_bytes(bytes, snap->forked_bytes / snap->nr_forks));
+}
+
 /* The entries are sorted by CPU time. */
 static void find_calls(const struct finding_scope *scope, const struct strace_snapshot *snap)
 {
@@ -84,6 +106,7 @@ static void find_calls(const struct finding_scope *scope, const struct strace_sn
 			len += os_snprintf(line + len, sizeof(line) - len, "; ");
 		len += print_call(line + len, sizeof(line) - len, told[i], nr == 1);
 	}
+	print_forks(line + len, sizeof(line) - len, snap, told, nr);
 	if (nr)
 		finding_of_cpu_time(scope, ns, "%s [Kernel strace: row%s %s]", line,
 				    nr == 1 ? "" : "s", rows);

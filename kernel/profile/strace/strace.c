@@ -28,12 +28,27 @@ u64 strace_nr_gone;
 /* An index without rows: every call of the thread takes the slow path. */
 static const u16 no_rows[PROFILE_NR_INDEXED];
 
+/* Counts the fork of a process, unless it shares the memory of its creator. */
+static void count_fork(const struct profile_process *pp)
+{
+	u64 bytes = os_process_copied_bytes(os_process_of(pp));
+	struct profile_process *creator = bytes ? os_current_profile()->process : NULL;
+
+	os_assert_held(&strace_lock);
+	if (!creator || creator->off || strace_off_since_cycles)
+		return;
+	strace_catch_up_process(creator);
+	creator->own.nr_forks++;
+	creator->own.forked_bytes += bytes;
+}
+
 void strace_process_init(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&strace_lock);
 
 	strace_begin_process(pp);
 	walk_add_process(&strace_lists, pp);
+	count_fork(pp);
 	os_unlock(&strace_lock, flags);
 }
 

@@ -363,6 +363,7 @@ struct strace_snapshot {
 	u32 nr_accumulated_threads;
 	u64 nr_backwards;
 	u64 nr_unfollowed;
+	u64 nr_forks, forked_bytes;
 	struct off_snapshot all_off, off; /* when counting was off for all, for this process */
 	struct strace_totals before;	  /* calls before the last execve */
 	struct strace_totals children;	  /* calls of children waited for and their children */

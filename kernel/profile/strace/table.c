@@ -272,6 +272,8 @@ static void add_rest(struct profile_syscall_sum *sum, const struct profile_sysca
 	strace_add_returns(&sum->returns, &src->returns);
 	sum->nr_backwards += src->nr_backwards;
 	sum->nr_unfollowed += src->nr_unfollowed;
+	sum->nr_forks += src->nr_forks;
+	sum->forked_bytes += src->forked_bytes;
 }
 
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)

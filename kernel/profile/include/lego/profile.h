@@ -68,6 +68,8 @@ struct profile_syscall_sum {
 	struct profile_return_time returns;
 	u64 nr_backwards;  /* calls whose end the clock puts before their start */
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
+	u64 nr_forks;	   /* processes that were created with a copy of the memory */
+	u64 forked_bytes;  /* the memory that they had in the beginning */
 };
 
 /* A call that a signal has interrupted, and that will be restarted. */
