@@ -112,6 +112,10 @@ SECTIONS
 	.bss : PHYS(.bss) {
 		__bss_start = .;
 		*(.bss .bss.* COMMON)
+		/* stacktrace.c: a bit for each 16 bytes of text, in words of 64 bits. */
+		. = ALIGN(8);
+		frameless_map = .;
+		. += (_etext - _text) / 1024 * 8 + 8;
 		. = ALIGN(PAGE);
 		__per_cpu_initial = .;
 		. += __per_cpu_end - __per_cpu_start;
@@ -120,6 +124,11 @@ SECTIONS
 	} :data
 
 	_end = .;
+
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	/* MAX_TEXT, without UL */
+	ASSERT(_etext - _text <= 0x100000, "the text is too large: double MAX_TEXT, also here")
+#endif
 
 	/DISCARD/ : {
 		*(.comment .eh_frame .note.gnu.property .note.GNU-stack)

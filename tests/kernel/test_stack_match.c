@@ -15,6 +15,20 @@
  * must find the same chain. An unchanged chain must match.
  */
 
+#ifndef CONFIG_PROFILE_FUNCTIONS
+/* Moves these tests, and those that are linked later, behind the first 2 MiB of text. */
+asm(".pushsection .text\n"
+    ".type large_text, @function\n"
+    "large_text: .fill 0x200000, 1, 0xcc\n"
+    ".size large_text, . - large_text\n"
+    ".popsection");
+
+SELFTEST(stack_match, text_may_be_large)
+{
+	EXPECT((u64)_etext - (u64)_text > 2 << 20);
+}
+#endif
+
 #define MAX_PCS	    64
 #define NR_FRAMES   6
 #define FRAME_BYTES 48

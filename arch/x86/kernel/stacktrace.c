@@ -61,7 +61,7 @@ static __always_inline bool add_pc(struct walker *walker, u64 pc)
 
 #define MAP_BASE ((u64)_text)
 
-static u64 frameless_map[(MAX_TEXT >> CHUNK_SHIFT) / 64]; /* a bit for each chunk of text */
+extern u64 frameless_map[]; /* from the linker script: a bit for each chunk of text */
 
 static __always_inline bool is_frameless(u64 pc)
 {
@@ -99,7 +99,7 @@ void stack_walk_init(void)
 {
 	u64 start, size;
 
-	BUG_ON((u64)_etext - MAP_BASE > MAX_TEXT || MAP_BASE % BIT(CHUNK_SHIFT));
+	BUG_ON(MAP_BASE % BIT(CHUNK_SHIFT));
 	for (u64 pc = entry_marks.text_end; pc < (u64)_etext; pc = start + size) {
 		if (!kallsyms_lookup(pc, &start, &size))
 			break;

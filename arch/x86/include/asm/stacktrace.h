@@ -53,7 +53,7 @@ extern const struct entry_marks {
 
 extern char _text[], _stext[], _etext[];
 
-#define MAX_TEXT (1UL << 20) /* from _text to _etext */
+#define MAX_TEXT (1UL << 20) /* from _text to _etext, with CONFIG_PROFILE_FUNCTIONS */
 
 /* Entry code, before its frame is complete or after it is gone. */
 static inline bool pc_in_entry(u64 pc)
