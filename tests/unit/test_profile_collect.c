@@ -142,6 +142,35 @@ static void test_too_many_live(void **state)
 	assert_int_equal(stats.nr_stored, NR_PROCESSES * SAMPLES_OF_EACH);
 }
 
+/* Samples whose call and function had no room are neither "[no call]" nor only in a sum. */
+static void test_calls_add_up(void **state)
+{
+	static struct view view;
+	u64 nr_unknown = 0, nr_functions = 0;
+
+	begin();
+	host_syscall = 5;
+	for (u32 pid = 1; pid <= NR_PROCESSES; pid++) {
+		snprintf(host_comm, sizeof(host_comm), "program%u", pid);
+		run_process(pid);
+	}
+	host_syscall = OS_NO_SYSCALL;
+	samples_pin();
+	view_calls(&view, &(struct sample_scope){ 0 });
+	samples_unpin();
+	for (u32 i = 0; i < view.nr_rows; i++) {
+		const struct view_row *row = &view.rows[i];
+
+		assert_true(row->keys[0] == 5 || row->keys[0] == CALL_UNKNOWN);
+		if (row->keys[1])
+			nr_functions += row->nr;
+		else if (row->keys[0] == CALL_UNKNOWN)
+			nr_unknown = row->nr;
+	}
+	assert_true(nr_unknown > 0);
+	assert_int_equal(nr_functions, NR_PROCESSES * SAMPLES_OF_EACH);
+}
+
 /* A reader sees the same records while the worker runs, and the next reader sees each once. */
 static void test_pinned(void **state)
 {
@@ -233,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup(test_live_processes_stay, setup),
 		cmocka_unit_test_setup(test_many_programs, setup),
 		cmocka_unit_test_setup(test_too_many_live, setup),
+		cmocka_unit_test_setup(test_calls_add_up, setup),
 		cmocka_unit_test_setup(test_pinned, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_at_once, setup),

@@ -39,6 +39,7 @@ enum sample_drop {
 
 #define SAMPLE_IRQS_ON PF_BIT(0)
 #define SAMPLE_ENDED   PF_BIT(1) /* of processes that have ended: see store.c */
+#define SAMPLE_NO_ROOM PF_BIT(2) /* its system call and its function had no room */
 
 #define SAMPLE_MAX_DEPTH     STACK_MAX_DEPTH
 #define SAMPLE_DEFAULT_DEPTH 32
@@ -384,6 +385,7 @@ enum {
 	CALL_IRQ,
 	CALL_IDLE,
 	CALL_USER,
+	CALL_UNKNOWN,
 };
 /* Makes a view by system call, keys[0], and function, keys[1]; 0 stands for the sum of the call. */
 void view_calls(struct view *view, const struct sample_scope *scope);

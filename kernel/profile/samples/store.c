@@ -464,6 +464,7 @@ static void fold(void *rec_, u32 level)
 	}
 	if (level >= STACK_LEVEL_LAST) {
 		rec->syscall = OS_NO_SYSCALL;
+		rec->flags |= SAMPLE_NO_ROOM;
 		if (rec->nr_kernel)
 			rec->pcs[0] = 0;
 	}

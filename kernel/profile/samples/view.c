@@ -292,16 +292,23 @@ static u32 call_of(const struct sample_record *rec)
 	case HEAT_IDLE:
 		return CALL_IDLE;
 	default:
-		return rec->syscall;
+		return rec->flags & SAMPLE_NO_ROOM ? CALL_UNKNOWN : rec->syscall;
 	}
 }
 
 static struct view_row *find_call(struct view *view, u32 call)
 {
-	static const char *const names[] = { "[no call]", "[irq]", "[idle]", "[user]" };
+	static const char *const names[] = { "[no call]", "[irq]", "[idle]", "[user]",
+					     "[unknown]" };
 	const char *name = call < CALL_NONE ? os_syscall_name(call) : names[call - CALL_NONE];
 
 	return find_row(view, call, 0, 0, name ? name : "");
+}
+
+/* Returns keys[1] of a function in a call. The unknown function begins at 0, the key of the sum. */
+static u64 function_key(const struct block *block)
+{
+	return block->start ?: 1;
 }
 
 /*
@@ -312,7 +319,7 @@ static pf_noinline struct view_row *add_call_row(struct view *view, u32 call, st
 	struct view_row *row = find_call(view, call);
 
 	if (row)
-		row = find_row(view, call, block->start, 0, block_name(block));
+		row = find_row(view, call, function_key(block), 0, block_name(block));
 	set_last_row(view, block, row);
 	return row;
 }
@@ -330,7 +337,7 @@ static void visit_calls(struct view *view, const struct sample_record *rec, cons
 	}
 	block = find_block(rec->pcs[0]);
 	row = last_row(view, block);
-	if (!row || row->keys[0] != call || row->keys[1] != block->start)
+	if (!row || row->keys[0] != call || row->keys[1] != function_key(block))
 		row = add_call_row(view, call, block);
 	/* If there is no room for the function, the sample is only in the sum. */
 	if (!add_sample(view, row, rec)) {

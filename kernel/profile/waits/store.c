@@ -69,6 +69,7 @@ static void fold(void *rec_, u32 level)
 		rec->waker = NULL;
 		rec->name = NULL;
 		rec->syscall = OS_NO_SYSCALL;
+		rec->phase = WAIT_CALL_UNKNOWN;
 		rec->nr_kernel = 0;
 	}
 }

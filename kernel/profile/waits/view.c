@@ -52,10 +52,11 @@ bool wait_by_call(const struct wait_record *rec, struct wait_row *key)
 	bool in_call = rec->process && rec->phase == PROFILE_IN_CALL;
 
 	key->call = in_call ? rec->syscall : OS_NO_SYSCALL;
-	key->name = !rec->process		  ? "[kernel threads]" :
-		    rec->phase == PROFILE_RETURNS ? "[return to user]" :
-		    key->call == OS_NO_SYSCALL	  ? "[no system call]" :
-						    "";
+	key->name = !rec->process		    ? "[kernel threads]" :
+		    rec->phase == WAIT_CALL_UNKNOWN ? "[unknown]" :
+		    rec->phase == PROFILE_RETURNS   ? "[return to user]" :
+		    key->call == OS_NO_SYSCALL	    ? "[no system call]" :
+						      "";
 	return true;
 }
 

@@ -14,10 +14,11 @@
 
 #include <lego/stack_walk.h>
 
-#define WAIT_MAX_DEPTH	48
-#define WAIT_PID_BITS	24
-#define WAIT_ENDED	(~0ull << WAIT_PID_BITS) /* processes that have ended; they have no pid */
-#define WAIT_NAME_BYTES 128
+#define WAIT_MAX_DEPTH	  48
+#define WAIT_PID_BITS	  24
+#define WAIT_ENDED	  (~0ull << WAIT_PID_BITS) /* processes that have ended; they have no pid */
+#define WAIT_NAME_BYTES	  128
+#define WAIT_CALL_UNKNOWN 0xff
 
 enum wait_kind {
 	WAIT_SLEPT,	/* the thread slept, then was ready */
@@ -47,7 +48,7 @@ struct wait_record {
 		struct {
 			u16 syscall;
 			u8 kind;
-			u8 phase;	       /* enum profile_call_phase */
+			u8 phase;	       /* enum profile_call_phase, or WAIT_CALL_UNKNOWN */
 			u8 nr_kernel, nr_user; /* from here on: STACK_COUNTS() */
 			u8 truncated;	       /* enum stack_truncation */
 			u8 replayable;	       /* enum stack_replay */
