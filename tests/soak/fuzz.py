@@ -33,7 +33,7 @@ KERNELS = {"normal": BUILD / "vmlinux", "debug": BUILD / "variants/debug/vmlinux
 SMPS = (1, 2, 4, 8, 16, 64)
 MEMORIES = ("512M", "24M", "128M", "48M", "1G")
 NR_THREADS = 8
-KINDS = ("panics", "warnings", "hangs", "failed checks", "others")
+KINDS = ("panics", "warnings", "resets", "hangs", "failed checks", "others")
 HEADER = ("kernel", "CPUs", "boots", "calls", *KINDS)
 NEXT = "The next seed is "
 FAULTS = "## Boots that failed\n"
@@ -103,7 +103,9 @@ def kind_of(result: qemu.Result) -> str | None:
         return "failed checks"
     if result.ok and "PASS: fuzz" in result.log:
         return None
-    return "others" if result.verdict else "hangs"
+    if result.verdict:
+        return "others"
+    return "resets" if result.exit_code == 0 else "hangs"  # a triple fault ends QEMU
 
 
 class Table:
@@ -114,7 +116,8 @@ class Table:
         self.seed = int(re.match(r"\d+", rest)[0])
         table, _, self.faults = rest.partition(FAULTS)
         self.rows: dict[tuple[str, int], list[int]] = {}
-        for kernel, *numbers in re.findall(r"^\| (\w+) " + r"\| +(\d+) " * 8 + r"\|$", table, re.M):
+        row = r"^\| (\w+) " + r"\| +(\d+) " * (3 + len(KINDS)) + r"\|$"
+        for kernel, *numbers in re.findall(row, table, re.M):
             smp, *counts = map(int, numbers)
             self.rows[kernel, smp] = counts
 
