@@ -17,7 +17,7 @@
 #undef memcpy
 #undef memset
 
-#define unseen	    __attribute__((__no_sanitize__("thread")))
+#define unseen	    IL_UNSEEN
 #define STACK_BYTES (256u << 10)
 #define MAX_CHOICES 4096
 #define MAX_STORES  64
@@ -45,7 +45,6 @@ static struct thread *wanted;
 static ucontext_t main_context;
 
 /* The stores of a CPU that others do not see yet. bytes 0: a barrier. */
-
 struct store {
 	char *addr;
 	unsigned int bytes;
@@ -87,7 +86,7 @@ static unseen void fail_run(const char *why)
 		snprintf(failure, sizeof(failure), "%s", why);
 }
 
-/* Returns to il_explore(). */
+/* Returns to run_once(). */
 static unseen void leave(void)
 {
 	struct thread *me = self;
@@ -97,6 +96,7 @@ static unseen void leave(void)
 	self = me;
 }
 
+/* Takes a decision: a number below nr. */
 static unseen unsigned int choose(unsigned int nr)
 {
 	if (nr < 2)
@@ -141,6 +141,7 @@ static unseen unsigned int list_others(const struct thread *without, struct thre
 	return nr;
 }
 
+/* Takes a store out of the buffer, and makes it visible. */
 static unseen void drain(struct buffer *b, unsigned int i)
 {
 	if (!self) /* else it is of this CPU, so memory has it */
@@ -148,6 +149,7 @@ static unseen void drain(struct buffer *b, unsigned int i)
 	memmove(&b->stores[i], &b->stores[i + 1], (--b->nr - i) * sizeof(b->stores[0]));
 }
 
+/* Adds a store of this CPU, which is in memory already, to its buffer. */
 static unseen void push(struct store s)
 {
 	struct buffer *b = &buffers[self->cpu];
@@ -335,7 +337,7 @@ unseen void il_before_load(const volatile void *addr)
 		step();
 }
 
-/* Copies or fills in at most four steps, or in words if they are few. */
+/* Copies or fills in a few steps, or in words if they are few. */
 static unseen void *move(char *dst, const char *src, int byte, size_t bytes)
 {
 	size_t part = bytes <= 64 ? 8 : min((bytes / 4 + 7) & ~7ul, (size_t)MAX_PENDING), n;
