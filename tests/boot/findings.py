@@ -53,7 +53,7 @@ def findings_of(log: str) -> list[re.Match[str]]:
             inside = True
         elif line.startswith("CPU time: "):
             return found
-        elif inside:
+        elif inside and not line.startswith("profile: "):  # that is a warning
             match = FINDING.match(line)
             assert match, line
             found.append(match)
