@@ -54,14 +54,20 @@ def test_one_instruction(tree, base, nops):
 
 
 def test_three_instructions_in_one_call(tree, base):
-    """Nothing else is reported: freeing a thread's stack calls madvise, too."""
+    """
+    Nothing else is reported: freeing a thread's stack calls madvise, too. The accounts of the
+    machine, in which the boot is, explain a difference, but are none.
+    """
     nop = perf_changes.call("kernel/mm/mmap.c", "madvise", "madvise")
     nop.text = 3 * perf_changes.NOP
     with perf_changes.applied(tree, [nop]):
         done = harness.make("check-perf", f"BASE={base}", cwd=tree, check=False)
     assert done.returncode == 2
     output = done.stdout[done.stdout.index("operation ") :]
-    assert re.sub(r" \(\+[\d.]+ %\)", "", output).splitlines() == [
+    lines = re.sub(r" \(\+[\d.]+ %\)", "", output).splitlines()
+    accounts = [line for line in lines if line.startswith("account ")]
+    assert any(line.startswith("account system calls: ") for line in accounts)
+    assert [line for line in lines if line not in accounts] == [
         "operation clone, join: +3 instructions a round, 20 rounds",
         "operation madvise: +3 instructions a round, 200 rounds",
         "sys_madvise: +3 instructions a call, 330 calls",
