@@ -48,10 +48,8 @@ static void print_accounts(const void *unused)
 {
 	struct account accounts[NR_ACCOUNTS];
 	u32 nr_cpus = accounts_read(accounts);
-	char title[32];
 
-	os_snprintf(title, sizeof(title), "Time of %u CPU%s", nr_cpus, nr_cpus == 1 ? "" : "s");
-	table_begin(&table, title);
+	table_begin(&table, "Time of %u CPU%s", nr_cpus, nr_cpus == 1 ? "" : "s");
 	for (u32 i = 0; i < NR_ACCOUNTS; i++) {
 		struct cell cells[NR_COLUMNS] = {
 			[OWNER] = cell_text(accounts[i].owner),
