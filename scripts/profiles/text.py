@@ -70,23 +70,28 @@ def callgrind_name(name: str) -> str:
 
 
 def write_callgrind(
-    event: str, self_cost: Counter[str], calls: Counter[Edge], cost: Counter[Edge]
-) -> bytes:
-    """See "Callgrind Format Specification" in valgrind's manual."""
+    event: str, self_cost: Counter[str], cost: Counter[Edge], calls: Counter[Edge] | None = None
+) -> bytearray:
+    """
+    See "Callgrind Format Specification" in valgrind's manual. calls: how often each edge was
+    called; None: unknown, so once.
+    """
     total = sum(self_cost.values())
-    lines = ["# callgrind format", "version: 1", "creator: legoprof", "positions: line"]
-    lines += [f"events: {event}", f"summary: {total}", ""]
-    edges: dict[str, list[Edge]] = {function: [] for function in self_cost}
-    for edge in calls:
-        edges.setdefault(edge[0], []).append(edge)
-    for function in sorted(edges):
-        lines += ["fl=???", f"fn={callgrind_name(function)}", f"0 {self_cost[function]}"]
-        for edge in sorted(edges[function]):
-            lines += ["cfi=???", f"cfn={callgrind_name(edge[1])}"]
-            lines += [f"calls={calls[edge]} 0", f"0 {cost[edge]}"]
-        lines.append("")
-    lines.append(f"totals: {total}")
-    return "\n".join(lines).encode() + b"\n"
+    found = bytearray(
+        b"# callgrind format\nversion: 1\ncreator: legoprof\npositions: line\n"
+        b"events: %b\nsummary: %d\n\n" % (event.encode(), total)
+    )
+    edges, at = sorted(cost), 0
+    for function in sorted(self_cost.keys() | {caller for caller, _ in edges}):
+        found += f"fl=???\nfn={callgrind_name(function)}\n0 {self_cost[function]}\n".encode()
+        while at < len(edges) and edges[at][0] == function:
+            edge, at = edges[at], at + 1
+            nr_calls = calls[edge] if calls else 1
+            found += f"cfi=???\ncfn={callgrind_name(edge[1])}\n".encode()
+            found += f"calls={nr_calls} 0\n0 {cost[edge]}\n".encode()
+        found += b"\n"
+    found += b"totals: %d\n" % total
+    return found
 
 
 def number_recursions(chain: tuple[str, ...]) -> list[str]:
@@ -102,7 +107,7 @@ def number_recursions(chain: tuple[str, ...]) -> list[str]:
     return found
 
 
-def callgrind(stacks: Stacks, names: Names) -> bytes:
+def callgrind(stacks: Stacks, names: Names) -> bytearray:
     """Returns callgrind's format. Counts of calls are unknown."""
     self_cost: Counter[str] = Counter()
     cost: Counter[Edge] = Counter()
@@ -112,10 +117,10 @@ def callgrind(stacks: Stacks, names: Names) -> bytes:
         for edge in zip(chain, chain[1:]):
             cost[edge] += weight
     event = "Samples" if stacks.unit == "samples" else "Nanoseconds"
-    return write_callgrind(event, self_cost, Counter(cost.keys()), cost)
+    return write_callgrind(event, self_cost, cost)
 
 
-def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
+def callgrind_of_calls(rows: list[dict]) -> tuple[bytearray, int]:
     """
     Returns callgrind's format, from rows of the function profiler, and the number of damaged rows,
     which are left out. A function's calls of itself are counted without time, which is in the time
@@ -135,7 +140,7 @@ def callgrind_of_calls(rows: list[dict]) -> tuple[bytes, int]:
         self_cost[edge[1]] += numbers[0]
         calls[edge] += numbers[1]
         cost[edge] += numbers[2] if edge[0] != edge[1] else 0
-    return write_callgrind("Cycles", self_cost, calls, cost), nr_damaged
+    return write_callgrind("Cycles", self_cost, cost, calls), nr_damaged
 
 
 def stap_line(pc: int, place: Place, module: str) -> str:
