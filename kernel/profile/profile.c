@@ -227,7 +227,7 @@ void profile_process_exit(os_process_t *proc)
 	CALL_ALL(process_exit, pp);
 	begin_exit();
 	CALL_ALL(process_ended, pp);
-	pp->has_ended = true;
+	pf_write_once(pp->has_ended, true);
 	run_end_process();
 	end_exit();
 }

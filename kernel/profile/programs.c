@@ -32,17 +32,11 @@ static os_lock_t lock = OS_LOCK_INIT;
 static struct rows ended; /* guarded by lock */
 static struct rows all;	  /* of the one reader */
 
-static void add_lives(struct profile_lives *to, const struct profile_lives *from)
+void programs_add_lives(struct profile_lives *to, const struct profile_lives *from)
 {
-	to->nr_threads += from->nr_threads;
-	to->cycles += from->cycles;
-	to->off_cycles += from->off_cycles;
-	to->nr_waits += from->nr_waits;
-	to->nr_preempted += from->nr_preempted;
-	to->ready_cycles += from->ready_cycles;
-	to->nr_migrations += from->nr_migrations;
-	for (u32 i = 0; i < sizeof(to->cpu) / sizeof(u64); i++)
-		((u64 *)&to->cpu)[i] += ((u64 *)&from->cpu)[i];
+	PF_BUILD_BUG_ON(sizeof(*to) % sizeof(u64));
+	for (u32 i = 0; i < sizeof(*to) / sizeof(u64); i++)
+		((u64 *)to)[i] += ((const u64 *)from)[i];
 }
 
 static void add_summary(struct report_summary *to, const struct report_summary *from)
@@ -51,7 +45,7 @@ static void add_summary(struct report_summary *to, const struct report_summary *
 	to->nr_calls += from->nr_calls;
 	report_add_faults(to, from->nr_faults);
 	to->peak_bytes = pf_max(to->peak_bytes, from->peak_bytes);
-	add_lives(&to->lives, &from->lives);
+	programs_add_lives(&to->lives, &from->lives);
 }
 
 /* Returns the row of a name, or a new one, or the row of the others if the table is full. */

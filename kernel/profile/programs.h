@@ -11,6 +11,9 @@
 /* Reads the sums: of processes that have ended, and of those that run. Stores the total. */
 void programs_read(struct report_summary *total);
 
+/* Adds each of the sums. */
+void programs_add_lives(struct profile_lives *to, const struct profile_lives *from);
+
 /* Prints the table of what was read, the programs with the most CPU time first. */
 void programs_print(u32 top);
 

@@ -21,7 +21,6 @@ static inline int setup(void **state)
 	host_tid = host_pid = 1;
 	host_syscall = OS_NO_SYSCALL;
 	strcpy(host_comm, "test");
-	sample_switch(true);
 	sample_reset();
 	host_log_clear();
 	table_text_restart();
@@ -78,7 +77,7 @@ static inline struct sample_stats check_stats(void)
 		assert_int_equal(nr_records, stats->nr_records);
 		assert_int_equal(nr_stored, stats->nr_stored);
 		assert_int_equal(nr + nr_stored, stats->nr_attempts);
-		nr = stats->nr_dropped[DROP_OFF] + stats->nr_dropped[DROP_NESTED];
+		nr = stats->nr_dropped[DROP_NESTED];
 		for (u32 i = 0; i < NR_HEAT_CLASSES; i++) {
 			sum.nr_class[i] += stats->nr_class[i];
 			nr += stats->nr_class[i];

@@ -132,7 +132,7 @@ static inline void wait_for_child(void)
 {
 	host_current = &task;
 	exit_task(&child_task);
-	strace_process_ended(&child.profile);
+	child.profile.has_ended = true;
 	profile_process_waited(&child);
 	profile_process_release(&child);
 }

@@ -7,6 +7,7 @@
 
 #include "../../kernel/profile/findings.h"
 #include "../../kernel/profile/profiler.h"
+#include "../../kernel/profile/samples/store.h"
 
 #define MS    NS_PER_MSEC
 #define FN(i) (0xffffffff81000000ull + (i)*256)
@@ -40,7 +41,6 @@ static int setup(void **state)
 	host_cpu = host_irq_depth = 0;
 	host_pid = host_tid = 1;
 	strcpy(host_comm, "test");
-	sample_switch(true);
 	sample_reset();
 	return 0;
 }
@@ -128,6 +128,11 @@ static void take(u64 pc, bool user, u32 nr)
 		sample_take(&regs, os_cycles(), 0);
 }
 
+static void lose(u32 nr)
+{
+	os_per_cpu(sample_cpus, host_cpu).counts.nr_dropped[DROP_NESTED][HEAT_KERNEL] += nr;
+}
+
 /* 60 of 100 samples are in one block of user code, 25 in one function, and the others elsewhere. */
 static void take_samples(u32 nr)
 {
@@ -170,11 +175,10 @@ static void test_few_or_lost_samples(void **state)
 	take(0x401000, true, 51);
 	print(100, 100);
 	assert_non_null(strstr(host_log, "100 % of CPU time in user code at 0x401000"));
-	sample_switch(false);
-	take(0x401000, true, 5);
+	lose(5);
 	print(100, 100);
 	assert_non_null(strstr(host_log, "100 % of CPU time"));
-	take(0x401000, true, 1);
+	lose(1);
 	print(100, 100);
 	assert_string_equal(host_log, "");
 }

@@ -252,19 +252,6 @@ static void test_report_is_one_record(void **state)
 	host_current = NULL;
 }
 
-static void test_switched_off(void **state)
-{
-	take(1);
-	sample_switch(false);
-	take(1);
-	take_user(0x1000);
-	sample_switch(true);
-	take(1);
-	assert_int_equal(check_stats().nr_attempts, 4);
-	assert_int_equal(check_stats().nr_dropped[DROP_OFF], 2);
-	assert_int_equal(check_stats().nr_stored, 2);
-}
-
 /* Samples stay unchanged while a reader has pinned them. */
 static void test_pinned_samples_stay(void **state)
 {
@@ -367,7 +354,6 @@ int main(void)
 		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_nested_is_dropped, setup),
 		cmocka_unit_test_setup(test_report_is_one_record, setup),
-		cmocka_unit_test_setup(test_switched_off, setup),
 		cmocka_unit_test_setup(test_pinned_samples_stay, setup),
 		cmocka_unit_test_setup(test_reading_during_writes, setup),
 		cmocka_unit_test_setup(test_reading_during_drops, setup),

@@ -24,7 +24,6 @@ enum heat_class {
 
 /* Why a sample is not in the store. */
 #define SAMPLE_DROPS(X)                      \
-	X(OFF, "switched off")               \
 	X(NESTED, "while another was taken") \
 	X(NO_MEMORY, "no memory for them")   \
 	X(HASH_FULL, "no slot within reach") \
@@ -154,7 +153,6 @@ void sample_init(void);
 /* Returns the number of this CPU's samples since the reset, and their cost in cycles. */
 void sample_self_cost(u64 *nr, u64 *cycles);
 
-void sample_switch(bool on);
 void sample_reset(void);
 
 /* Returns a number that grows with each reset of the samples. Any context. */

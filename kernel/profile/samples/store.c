@@ -10,7 +10,7 @@
  * An NMI during a sample sees that seq is odd, and its sample is dropped. A reader pins the store,
  * copies each record's count within the record, and uses the copy (store_read.c).
  *
- * A reset only raises the generation in sample_gate. Each CPU empties its store at its next sample.
+ * A reset only raises the generation. Each CPU empties its store at its next sample.
  * While a reader has pinned the store, such samples are dropped.
  */
 
@@ -18,16 +18,15 @@
 
 #include "../event_keys.h"
 
-#define GATE_STEP 2
-#define NO_GATE	  ~0ull /* equals no value of sample_gate */
+#define NO_GENERATION ~0ull /* the first sample has to enter one */
 
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
 
 static struct stack_kind kind;
 
-OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .gate = NO_GATE };
-u64 sample_gate;
+OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .entered = NO_GENERATION };
+u64 sample_newest_generation;
 u64 sample_start_cycles;
 static u64 log_bytes = SAMPLE_DEFAULT_LOG;
 static u64 sp_mask; /* all ones with call chains, else 0 */
@@ -84,35 +83,17 @@ void sample_init(void)
 	stack_collect_start(&kind);
 	sample_start_cycles = os_cycles();
 	/*
-	 * A CPU that sees the new gate sees the stores, too. Pairs with the barrier in
+	 * A CPU that sees the generation sees the stores, too. Pairs with the barrier in
 	 * stack_store_clear().
 	 */
-	pf_store_release(&sample_gate, pf_read_once(sample_gate) + GATE_STEP);
-}
-
-/* Changes sample_gate by cmpxchg, because other CPUs may change it, too. */
-static void move_gate(u64 step, u64 clear, u64 set)
-{
-	u64 gate = pf_read_once(sample_gate), seen;
-
-	for (;; gate = seen) {
-		if (step && gate < GATE_STEP)
-			return; /* there is nothing to reset yet */
-		seen = pf_cmpxchg(&sample_gate, gate, ((gate + step) & ~clear) | set);
-		if (seen == gate)
-			return;
-	}
-}
-
-void sample_switch(bool on)
-{
-	move_gate(0, GATE_OFF, on ? 0 : GATE_OFF);
+	pf_store_release(&sample_newest_generation, 1);
 }
 
 void sample_reset(void)
 {
 	pf_write_once(sample_start_cycles, os_cycles());
-	move_gate(GATE_STEP, 0, 0);
+	if (pf_read_once(sample_newest_generation))
+		__atomic_add_fetch(&sample_newest_generation, 1, __ATOMIC_SEQ_CST);
 }
 
 u64 sample_generation(void)
@@ -354,27 +335,22 @@ static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u
 }
 
 /*
- * Handles a sample before sample_init(), while the store is off, or after a reset. Returns true if
+ * Handles a sample before sample_init(), or after a reset. Returns true if
  * the sample can now be stored as usual, false if it has been dropped.
  */
-static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
+static bool enter_generation(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 {
-	u64 gate = pf_read_once(sample_gate);
+	u64 generation = pf_read_once(sample_newest_generation);
 
 	os_assert(s->store.seq & 1);
-	if (gate < GATE_STEP)
+	if (!generation)
 		return false;
-	if (s->generation != (gate & ~GATE_OFF)) {
+	if (s->generation != generation) {
 		memset(&s->counts, 0, sizeof(s->counts));
 		s->is_stale = true;
 		/* A reader that sees the new generation must also see is_stale. */
-		pf_store_release(&s->generation, gate & ~GATE_OFF);
+		pf_store_release(&s->generation, generation);
 		source_first_sample();
-	}
-	if (gate & GATE_OFF) {
-		s->counts.nr_attempts++;
-		drop(s, DROP_OFF, HEAT_KERNEL);
-		return false;
 	}
 	/* 31,000 instructions, at 1 MiB: as long as three samples at 100 kHz, which are lost. */
 	if (!stack_store_clear(&s->store, s->generation)) {
@@ -385,14 +361,14 @@ static bool pass_gate(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 	}
 	forget_recent(s);
 	s->is_stale = false;
-	s->gate = gate;
+	s->entered = generation;
 	return true;
 }
 
 static pf_noinline void take_slowly(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
 				    u32 in_nmi)
 {
-	if (pass_gate(s, regs, in_nmi))
+	if (enter_generation(s, regs, in_nmi))
 		take(s, regs, start_cycles, in_nmi);
 	else
 		finish(s, start_cycles);
@@ -411,7 +387,7 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 		return;
 	}
 	stack_store_begin(&s->store);
-	if (pf_likely(s->gate == pf_read_once(sample_gate)))
+	if (pf_likely(s->entered == pf_read_once(sample_newest_generation)))
 		take(s, regs, start_cycles, in_nmi);
 	else
 		take_slowly(s, regs, start_cycles, in_nmi);

@@ -6,12 +6,11 @@
 
 #include "samples.h"
 
-#define GATE_OFF    PF_BIT(0)
 #define LOG2_RECENT 12
 
 struct sample_cpu {
 	struct stack_store store;
-	u64 gate; /* sample_gate when samples simply count; else something different */
+	u64 entered; /* the generation for which the log was emptied last */
 	struct sample_counts counts;
 	bool is_stale;	/* the log is an older generation's, not emptied yet, or there is none */
 	u64 generation; /* of the counts */
@@ -22,13 +21,12 @@ struct sample_cpu {
 };
 OS_DECLARE_PER_CPU(struct sample_cpu, sample_cpus);
 
-/* 0: not ready; else the generation, from 2 on in steps of 2; with GATE_OFF */
-extern u64 sample_gate;
+extern u64 sample_newest_generation; /* grows with each reset; 0: not ready */
 
 static inline u64 current_generation(void)
 {
-	/* Pairs with the exchange in move_gate(): who sees the generation sees its start. */
-	return pf_load_acquire(&sample_gate) & ~GATE_OFF;
+	/* Pairs with sample_reset(): a reader that sees the generation sees its start. */
+	return pf_load_acquire(&sample_newest_generation);
 }
 
 #endif

@@ -64,15 +64,15 @@ static u64 nr_attempts(const struct sample_counts *counts)
 }
 
 /*
- * Adds up the dropped samples, by reason and by class. Samples that came while the store was off,
- * or during another sample, have no class.
+ * Adds up the dropped samples, by reason and by class. Samples that came during another sample have
+ * no class.
  */
 static void add_drops(struct sample_stats *pinned, const struct sample_counts *counts)
 {
 	for (u32 i = 0; i < NR_SAMPLE_DROPS; i++) {
 		for (u32 class = 0; class < NR_HEAT_CLASSES; class ++) {
 			pinned->nr_dropped[i] += counts->nr_dropped[i][class];
-			if (i != DROP_OFF && i != DROP_NESTED)
+			if (i != DROP_NESTED)
 				pinned->nr_class[class] += counts->nr_dropped[i][class];
 		}
 	}
@@ -81,7 +81,7 @@ static void add_drops(struct sample_stats *pinned, const struct sample_counts *c
 /* Returns whether a CPU's log is of this generation. */
 static bool has_records(const struct sample_cpu *s)
 {
-	/* In this order: pairs with the release in pass_gate(). */
+	/* In this order: pairs with the release in enter_generation(). */
 	return pf_load_acquire(&s->generation) == current_generation() &&
 	       !pf_read_once(s->is_stale);
 }

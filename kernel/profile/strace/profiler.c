@@ -177,7 +177,6 @@ PROFILER(strace) = {
 	.visit_running = visit_running,
 	.process_init = strace_process_init,
 	.process_exec = strace_process_exec,
-	.process_ended = strace_process_ended,
 	.process_release = strace_process_release,
 	.task_init = strace_task_init,
 	.task_exit = strace_task_exit,

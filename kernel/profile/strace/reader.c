@@ -244,7 +244,7 @@ bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)
 
 	if (!*serial)
 		walk_begin(&walk, &strace_lists, NULL);
-	while ((pp = walk_next_process(&walk)) && pp->ended) {
+	while ((pp = walk_next_process(&walk)) && pf_read_once(pp->has_ended)) {
 		snapshot_unlock(&strace_lock, locked, flags);
 		flags = snapshot_lock(&strace_lock, &locked);
 	}

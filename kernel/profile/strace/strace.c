@@ -487,14 +487,6 @@ void strace_task_exit(struct profile_task *pt)
 	os_unlock(&strace_lock, flags);
 }
 
-void strace_process_ended(struct profile_process *pp)
-{
-	unsigned long flags = os_lock(&strace_lock);
-
-	pp->ended = true;
-	os_unlock(&strace_lock, flags);
-}
-
 void profile_process_waited(os_process_t *child)
 {
 	struct profile_process *pp = os_process_profile(child);

@@ -262,7 +262,6 @@ void strace_process_exec(struct profile_process *pp);
 void strace_process_release(struct profile_process *pp);
 
 /* Called after the exit report. The tables stay until the process is released. */
-void strace_process_ended(struct profile_process *pp);
 
 /* restart.c: interrupted calls of the current thread. */
 enum restart_state {

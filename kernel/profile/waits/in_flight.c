@@ -9,6 +9,7 @@
 
 #include "store.h"
 
+#include "../programs.h"
 #include "../walk.h"
 
 os_lock_t waits_lock = OS_LOCK_INIT;
@@ -41,14 +42,33 @@ void waits_add_task(struct profile_task *pt)
 	os_unlock(&waits_lock, flags);
 }
 
+/* Returns the life of a thread so far. One that has not run yet has none. */
+static struct profile_lives life_of(const struct profile_task *pt)
+{
+	u64 earlier_cycles = pt->created_cycles + report_delay_of(pt);
+	struct profile_lives life = {
+		.nr_threads = 1,
+		.cycles = os_cycles() - earlier_cycles,
+		.off_cycles = os_off_cycles(pt) - earlier_cycles, /* without the present wait */
+		.nr_waits = pf_read_once(pt->nr_waits),
+		.nr_preempted = pf_read_once(pt->nr_preempted),
+		.ready_cycles = pf_read_once(pt->ready_cycles),
+		.nr_migrations = pf_read_once(pt->nr_migrations),
+	};
+
+	if (!os_off_cycles(pt))
+		return (struct profile_lives){ 0 };
+	os_task_cpu_times(pt, &life.cpu);
+	return life;
+}
+
 void waits_remove_task(struct profile_task *pt)
 {
-	struct profile_lives *lives = &pt->waits_process->lives;
+	struct profile_lives life = life_of(pt);
 	unsigned long flags = os_lock(&waits_lock);
 
 	walk_remove_task(&lists, pt);
-	lives->nr_waits += pt->nr_waits;
-	lives->nr_preempted += pt->nr_preempted;
+	programs_add_lives(&pt->waits_process->lives, &life);
 	waits_note_thread(&pt->waits_process->longest, pt);
 	os_unlock(&waits_lock, flags);
 }
@@ -125,23 +145,16 @@ static void begin_visit(struct profile_process *pp)
 /* Adds what the end of the thread would add now. */
 static void visit_life(const struct profile_task *pt)
 {
-	struct profile_lives *lives = &visited.part.lives;
 	struct wait_record *rec = (struct wait_record *)buffer;
-	u64 cycles = os_cycles() - pt->created_cycles - report_delay_of(pt);
+	struct profile_lives life = life_of(pt);
 
-	if (!os_off_cycles(pt))
-		return; /* it has not run yet */
-	lives->ready_cycles += pf_read_once(pt->ready_cycles);
+	if (!life.nr_threads)
+		return;
+	life.off_cycles = life.cycles - pf_min(life.cycles, os_task_exec_cycles(pt));
 	if (read_wait(rec, pt))
-		lives->ready_cycles += rec->ready_cycles;
+		life.ready_cycles += rec->ready_cycles;
 	report_add_faults(&visited.part, os_task_faults(os_task_of(pt)));
-	lives->nr_threads++;
-	lives->cycles += cycles;
-	lives->off_cycles += cycles - pf_min(cycles, os_task_exec_cycles(pt));
-	lives->nr_waits += pf_read_once(pt->nr_waits);
-	lives->nr_preempted += pf_read_once(pt->nr_preempted);
-	lives->nr_migrations += pf_read_once(pt->nr_migrations);
-	os_task_cpu_times(pt, &lives->cpu);
+	programs_add_lives(&visited.part.lives, &life);
 }
 
 void waits_visit_running(report_add_fn *add)

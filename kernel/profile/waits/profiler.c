@@ -99,33 +99,14 @@ static void begin_life(os_task_t *task)
 		waits_add_task(pt);
 }
 
-static void add(u64 *sum, u64 n)
-{
-	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
-}
-
-/* Adds the thread's life to those of its process. The thread's remaining time is not counted. */
+/* The thread's remaining time is not counted. */
 static void end_life(struct profile_task *pt)
 {
-	struct profile_lives *lives = pt->waits_process ? &pt->waits_process->lives : NULL;
-	struct profile_cpu_times times = { 0 };
-
-	if (!lives)
+	if (!pt->waits_process)
 		return;
 	waits_remove_task(pt);
 	pt->waits_process = NULL;
 	pt->call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
-	/* A thread that never ran has not ended a wait. */
-	if (!os_off_cycles(pt))
-		return;
-	add(&lives->nr_threads, 1);
-	add(&lives->cycles, os_cycles() - pt->created_cycles - report_delay_of(pt));
-	add(&lives->off_cycles, os_off_cycles(pt) - pt->created_cycles - report_delay_of(pt));
-	add(&lives->ready_cycles, pt->ready_cycles);
-	add(&lives->nr_migrations, pt->nr_migrations);
-	os_task_cpu_times(pt, &times);
-	for (u32 i = 0; i < sizeof(times) / sizeof(u64); i++)
-		add((u64 *)&lives->cpu + i, ((u64 *)&times)[i]);
 }
 
 /* All threads have added their lives to the process. */

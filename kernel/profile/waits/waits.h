@@ -86,7 +86,7 @@ extern os_lock_t waits_lock; /* guards these lists */
 void waits_add_process(struct profile_process *pp);
 void waits_remove_process(struct profile_process *pp);
 void waits_add_task(struct profile_task *pt);
-/* Also adds the thread's context switches to those of its process. */
+/* Also adds the thread's life to those of its process. */
 void waits_remove_task(struct profile_task *pt);
 typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
 /*

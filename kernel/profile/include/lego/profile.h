@@ -274,7 +274,6 @@ struct profile_process {
 	 */
 	struct profile_off_time off_time;
 	u64 all_off_base_ns;
-	bool ended;
 	u32 nr_resets;	      /* the generation of its counters */
 	u32 nr_system_resets; /* strace_nr_resets at its last reset */
 	struct profile_process_link walk;
