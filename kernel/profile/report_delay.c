@@ -16,7 +16,8 @@
 
 #include "profiler.h"
 
-os_key_t profile_delays_key;
+#ifdef CONFIG_PROFILE_WAITS
+os_key_t profile_waits_key, profile_delays_key;
 
 static bool has_one_cpu;
 
@@ -111,3 +112,4 @@ void report_delay_switch_in(struct profile_task *pt, u64 now)
 		pt->woken_cycles += ready;
 	report_shorten_wait(pt, cycles);
 }
+#endif

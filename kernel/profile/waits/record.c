@@ -17,8 +17,6 @@
 /* The maximum depth of an interrupt's chain. The interrupted code is not the waker. */
 #define INTERRUPT_DEPTH 6
 
-os_key_t profile_waits_key;
-
 /* The part of a record's key that is known before the stack is walked. */
 struct wait_key {
 	u64 task_key;
