@@ -148,8 +148,7 @@ static pf_always_inline void stack_store_end(struct stack_store *s)
 {
 	os_assert(s->seq & 1);
 	/* Pairs with the acquires in stack_store_wait() and in readers of counters. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	s->seq++;
+	pf_store_release(&s->seq, s->seq + 1);
 }
 
 /* Makes a log empty. */
