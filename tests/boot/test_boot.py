@@ -26,6 +26,17 @@ def test_all_cpus_come_up(boot, smp):
     assert set(range(1, smp)) <= offsets
 
 
+@pytest.mark.parametrize(
+    ("smp", "used", "icount"), [(2, 1, True), (7, 1, True), (7, 3, False), (66, 64, False)]
+)
+def test_nmis_also_reach_cpus_that_are_not_used(boot, smp, used, icount):
+    """The interrupt of the timer goes to all CPUs. Those beyond nr_cpus= or 64 have no code."""
+    limit = f"nr_cpus={used}" if used < 64 else ""
+    log = boot("hello", smp=smp, icount=icount, append=f"{limit} profile.source=nmi").log
+    assert f"smp: {used} of {used} CPUs online" in log
+    assert re.search(r"sampling: NMI", log) and "PASS: hello" in log
+
+
 @pytest.mark.parametrize("smp", [32, 64])
 def test_threads_on_many_cpus(boot, smp):
     assert "PASS: threads" in boot("threads", smp=smp, mem="1G", timeout=240).log

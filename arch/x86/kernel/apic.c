@@ -53,6 +53,7 @@ enum apic_register {
 #define ICR_PENDING	BIT(12)
 #define ICR_ASSERT	BIT(14)
 #define ICR_LEVEL	BIT(15)
+#define ICR_OTHERS	(3u << 18) /* to all CPUs but this one */
 #define DIVIDE_BY_1	0xb
 
 /*
@@ -107,6 +108,12 @@ void apic_send_init(u32 apic_id)
 {
 	send_command(apic_id, ICR_LEVEL | ICR_ASSERT | MODE_INIT);
 	send_command(apic_id, ICR_LEVEL | MODE_INIT);
+}
+
+/* Edge-triggered: with this destination, there is no level (SDM vol. 3, table 10-3). */
+void apic_send_init_others(void)
+{
+	send_command(0, ICR_OTHERS | ICR_ASSERT | MODE_INIT);
 }
 
 void apic_send_startup(u32 apic_id, unsigned int page)

@@ -2,6 +2,10 @@
 /*
  * Starts the CPUs one after the other, and sends calls and interrupts between them.
  *
+ * CPUs that are not used wait for a start-up IPI, which no interrupt ends. But QEMU lets an NMI end
+ * it, and the one entry of the IOAPIC that sends NMIs reaches all CPUs. So the real mode vector of
+ * NMIs leads to code that halts, in the trampoline's page.
+ *
  * A call puts one node per target on the target's list, without a lock, and sends an interrupt if
  * the list was empty. The caller waits with interrupts on, so CPUs that call each other serve each
  * other.
@@ -37,17 +41,21 @@ struct trampoline_data {
 	u32 gdt_base;
 	u64 gs_base, stack, entry;
 	u32 cpu, apic_id;
-} __packed;
+};
+
+BUILD_BUG_ON(sizeof(struct trampoline_data) != 64);
 
 extern char trampoline_start[], trampoline_data[], trampoline_long_mode[], trampoline_gdt[],
-	trampoline_end[];
+	trampoline_park[], trampoline_end[];
 
 #define CR4_PCIDE BIT(17)
 
 #define MAX_WAIT_SPINS	 200
 #define LOW_MEMORY_END	 0xa0000
 #define FAVOURITE_PAGE	 0x8000
-#define START_TIMEOUT_NS (5 * NSEC_PER_SEC)
+#define NMI_VECTOR_PHYS	 (2 * 4) /* offset, segment: in the vector table of real mode */
+#define START_TIMEOUT_S	 30
+#define START_SPIN_NS	 (5 * NSEC_PER_MSEC)
 #define INIT_DELAY_US	 100
 #define STARTUP_DELAY_US 200
 #define STOP_TIMEOUT_MS	 1000 /* an emulator may keep a CPU waiting for long */
@@ -72,6 +80,7 @@ static enum boot_state boot_states[CONFIG_NR_CPUS];
 
 void secondary_start(unsigned int cpu)
 {
+	load_pgd(kernel_pgd);
 	cpu_init(cpu);
 	apic_init_cpu();
 	smp_store_release(&boot_states[cpu], BOOT_ARRIVED);
@@ -117,7 +126,7 @@ static struct trampoline_data *copy_trampoline(phys_addr_t page)
 
 	memcpy(copy, trampoline_start, trampoline_end - trampoline_start);
 	data = (struct trampoline_data *)(copy + (trampoline_data - trampoline_start));
-	data->cr3 = read_control_register(3);
+	data->cr3 = virt_to_phys(trampoline_pgd);
 	data->cr4 = read_control_register(4) & ~CR4_PCIDE;
 	data->cr0 = read_control_register(0);
 	data->efer = rdmsr(MSR_EFER) & (EFER_SCE | EFER_LME | EFER_NXE);
@@ -127,15 +136,33 @@ static struct trampoline_data *copy_trampoline(phys_addr_t page)
 	return data;
 }
 
+/* Lets all other CPUs wait for a start-up IPI. An NMI leads them to trampoline_park. */
+static void park_others(phys_addr_t page)
+{
+	u16 *vector = phys_to_virt(NMI_VECTOR_PHYS);
+
+	vector[0] = trampoline_park - trampoline_start;
+	vector[1] = page >> 4;
+	apic_send_init_others();
+}
+
+/*
+ * Waits first with short delays, then from tick to tick: a host with fewer CPUs needs the time for
+ * the CPU that starts. Interrupts on.
+ */
 static bool wait_boot_state(unsigned int cpu, enum boot_state state, u64 timeout_ns)
 {
-	u64 give_up_ns = clock_monotonic_ns() + timeout_ns;
+	u64 start_ns = clock_monotonic_ns(), waited_ns;
 
 	/* Pairs with the release or cmpxchg in secondary_start(). */
 	while (smp_load_acquire(&boot_states[cpu]) != state) {
-		if (clock_monotonic_ns() > give_up_ns)
+		waited_ns = clock_monotonic_ns() - start_ns;
+		if (waited_ns > timeout_ns)
 			return false;
-		cpu_relax();
+		if (waited_ns < START_SPIN_NS)
+			cpu_relax();
+		else
+			cpu_wait_for_interrupt();
 	}
 	return true;
 }
@@ -160,6 +187,20 @@ static void abandon_cpu(unsigned int cpu, const char *why)
 	printk("smp: CPU%u (APIC id %u) %s: not used\n", cpu, acpi_info.apic_id[cpu], why);
 }
 
+/* Waits until the CPU runs C code. Returns false if it has not begun in time, and never will. */
+static bool wait_arrival(unsigned int cpu, struct trampoline_data *data)
+{
+	u32 apic_id = acpi_info.apic_id[cpu];
+
+	if (wait_boot_state(cpu, BOOT_ARRIVED, START_TIMEOUT_S * NSEC_PER_SEC))
+		return true;
+	/* Either the CPU or we take the number: pairs with the cmpxchg of the trampoline. */
+	if (cmpxchg(&data->apic_id, apic_id, TRAMPOLINE_NO_CPU) == apic_id)
+		return false;
+	printk("smp: CPU%u (APIC id %u) is slow: waiting for it\n", cpu, apic_id);
+	return wait_boot_state(cpu, BOOT_ARRIVED, ~0ULL);
+}
+
 static void start_cpu(unsigned int cpu, phys_addr_t page, struct trampoline_data *data)
 {
 	struct task *idle = sched_idle_task(cpu);
@@ -169,18 +210,19 @@ static void start_cpu(unsigned int cpu, phys_addr_t page, struct trampoline_data
 	data->gs_base = percpu_offset[cpu];
 	data->stack = (u64)task_pt_regs(idle) - 8; /* see outermost_frame() */
 	data->cpu = cpu;
-	data->apic_id = acpi_info.apic_id[cpu];
 	tsc_compare_prepare();
+	/* Pairs with the cmpxchg of the trampoline. */
+	smp_store_release(&data->apic_id, acpi_info.apic_id[cpu]);
 
 	wake_cpu(cpu, page);
-	if (!wait_boot_state(cpu, BOOT_ARRIVED, START_TIMEOUT_NS)) {
-		abandon_cpu(cpu, "did not start within 5 s");
+	if (!wait_arrival(cpu, data)) {
+		abandon_cpu(cpu, "did not start");
 		return;
 	}
 	flags = local_irq_save();
 	answered = tsc_compare_with(cpu);
 	local_irq_restore(flags);
-	if (!wait_boot_state(cpu, BOOT_ONLINE, answered ? START_TIMEOUT_NS : 0) &&
+	if (!wait_boot_state(cpu, BOOT_ONLINE, answered ? START_TIMEOUT_S * NSEC_PER_SEC : 0) &&
 	    cmpxchg(&boot_states[cpu], BOOT_ARRIVED, BOOT_ABANDONED) == BOOT_ARRIVED) {
 		abandon_cpu(cpu, "stopped answering");
 		return;
@@ -200,12 +242,8 @@ static void start_cpus(void)
 		printk("smp: no usable page below 640 KiB to start CPUs in\n");
 		return;
 	}
-	/* Real mode code loads 32 bits. */
-	if (read_control_register(3) >> 32) {
-		printk("smp: the page table is above 4 GiB: cannot start CPUs with it\n");
-		return;
-	}
 	data = copy_trampoline(page);
+	park_others(page);
 	for (unsigned int cpu = 1; cpu < nr_cpus; cpu++)
 		start_cpu(cpu, page, data);
 }
@@ -214,9 +252,7 @@ void smp_init(void)
 {
 	unsigned int cpu, nr_online = 0;
 
-	if (nr_cpus > 1)
-		start_cpus();
-	paging_drop_identity();
+	start_cpus();
 	for_each_online_cpu(cpu)
 		nr_online++;
 	printk("smp: %u of %u CPUs online\n", nr_online, nr_cpus);

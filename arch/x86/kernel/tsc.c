@@ -303,7 +303,7 @@ void clock_init(void)
 #define FAIR_NS		  (10 * NSEC_PER_USEC) /* an exchange while both CPUs really ran */
 #define FAIR_AFTER_NS	  (20 * NSEC_PER_MSEC) /* then one fair exchange is enough */
 #define MAX_EXCHANGES_NS  (100 * NSEC_PER_MSEC)
-#define EXCHANGE_GIVEN_UP NSEC_PER_SEC
+#define EXCHANGE_GIVEN_UP (30 * NSEC_PER_SEC) /* a busy host may not run the CPU for long */
 #define EXCHANGE_OVER	  ~0u
 
 DEFINE_PER_CPU(s64, tsc_offset_cycles);

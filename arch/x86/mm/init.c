@@ -9,6 +9,7 @@
 #include <asm/tlb.h>
 #include <lego/bug.h>
 #include <lego/printk.h>
+#include <lego/string.h>
 
 /*
  * Makes the kernel's final page tables: code is read-only, constants and data are not executable,
@@ -17,8 +18,7 @@
  * next to RAM.
  */
 
-#define LOW_IDENTITY_BYTES LARGE_PAGE_SIZE
-#define DIRECT_MAP_BYTES   (64ULL << 40)
+#define DIRECT_MAP_BYTES (64ULL << 40)
 
 /* Returns the bits for a page of the image; alias: in the direct map. */
 static u64 image_bits(u64 virt, bool alias)
@@ -83,13 +83,8 @@ void paging_init(void)
 	/* Make all top-level entries now, before the table is copied for the first time. */
 	for (u64 virt = VMAP_START; virt < VMAP_END; virt += 1UL << 39)
 		pgtable_alloc_level(kernel_pgd, virt, 3);
-	*pgtable_alloc_level(kernel_pgd, 0, 2) = PTE_PRESENT | PTE_WRITE | PTE_LARGE;
+	memcpy(trampoline_pgd, kernel_pgd, PAGE_SIZE);
+	*pgtable_alloc_level(trampoline_pgd, 0, 2) = PTE_KERNEL_TEXT | PTE_LARGE;
 	load_pgd(kernel_pgd);
 	tlb_init();
-}
-
-void paging_drop_identity(void)
-{
-	kernel_pgd[0] = 0;
-	flush_tlb_kernel_range(0, LOW_IDENTITY_BYTES);
 }

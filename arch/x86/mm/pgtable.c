@@ -18,6 +18,7 @@
 #define KERNEL_HALF	 256 /* top table entries from here */
 
 u64 kernel_pgd[PTRS_PER_TABLE] __aligned(PAGE_SIZE);
+u64 trampoline_pgd[PTRS_PER_TABLE] __aligned(PAGE_SIZE);
 
 static u64 *entry_of(u64 *table, u64 addr, int level)
 {

@@ -30,7 +30,7 @@ DEFINE_PROFILE_POINT(flush_tlb_others)
 #define MAX_SINGLE_FLUSHES 32 /* pages; more: the whole TLB */
 
 struct tlb_request {
-	struct mm *mm; /* NULL: the kernel's half */
+	struct mm *mm;
 	u64 start, end;
 	cpumask_t waiting;
 };
@@ -54,7 +54,7 @@ static void flush_local(const struct tlb_state *state, u64 start, u64 end)
 {
 	this_cpu_inc(tlb_generation);
 	if (end - start > MAX_SINGLE_FLUSHES * PAGE_SIZE) {
-		load_pgd(state->loaded_mm ? state->loaded_mm->pgd : kernel_pgd);
+		load_pgd(state->loaded_mm->pgd);
 		return;
 	}
 	for (u64 addr = start; addr < end; addr += PAGE_SIZE)
@@ -76,9 +76,9 @@ static void leave_mm(struct tlb_state *state)
 
 static void serve_request(struct tlb_state *state, struct tlb_request *request, unsigned int sender)
 {
-	if (request->mm && request->mm != state->loaded_mm)
+	if (request->mm != state->loaded_mm)
 		; /* has left it since */
-	else if (request->mm && state->lazy)
+	else if (state->lazy)
 		leave_mm(state);
 	else
 		flush_local(state, request->start, request->end);
@@ -139,15 +139,6 @@ void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end)
 	others = READ_ONCE(mm->cpus) & ~BIT(smp_processor_id());
 	if (others)
 		flush_tlb_others(mm, others, start, end);
-}
-
-void flush_tlb_kernel_range(u64 start, u64 end)
-{
-	cpumask_t others = READ_ONCE(cpu_online_mask) & ~BIT(smp_processor_id());
-
-	flush_local(this_state(), start, end);
-	if (others)
-		flush_tlb_others(NULL, others, start, end);
 }
 
 void tlb_leave_mm(struct mm *mm)

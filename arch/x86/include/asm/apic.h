@@ -50,6 +50,9 @@ void apic_send_nmi(unsigned int cpu);
 void apic_send_init(u32 apic_id);
 void apic_send_startup(u32 apic_id, unsigned int page);
 
+/* Sends INIT to all CPUs but this one, also to those that firmware has not told of. */
+void apic_send_init_others(void);
+
 /*
  * apic_timer_count() lets the timer count down from its maximum without interrupts;
  * apic_timer_read() returns the current count.

@@ -29,11 +29,14 @@
 
 #define PTRS_PER_TABLE 512
 
-/*
- * The kernel's own top table, for idle CPUs and kernel threads. Its physical address is below 4
- * GiB.
- */
+/* The kernel's own top table, for idle CPUs and kernel threads. */
 extern u64 kernel_pgd[PTRS_PER_TABLE];
+
+/*
+ * The top table of a CPU that starts: also maps physical 0..2 MiB at the same addresses, as code.
+ * Like the rest of the image, it is below 4 GiB.
+ */
+extern u64 trampoline_pgd[PTRS_PER_TABLE];
 
 /* Returns whether the entry has a page, accessible or not. */
 static inline bool pte_has_page(u64 pte)
@@ -81,12 +84,6 @@ u64 *pgd_alloc(void);
 
 /* Frees the top table and all tables of the user half, which must not have pages any more. */
 void pgd_free(u64 *pgd);
-
-/*
- * Unmaps the identity map of physical 0..2 MiB, which starting the other CPUs needs. Called after
- * the last CPU is up, in process context or at boot, interrupts on.
- */
-void paging_drop_identity(void);
 
 /* Loads a top table, and flushes the TLB entries of the last one. */
 static inline void load_pgd(const u64 *pgd)

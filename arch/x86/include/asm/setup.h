@@ -16,6 +16,9 @@
 /* The value in %eax at the entry from a multiboot2 loader. */
 #define MULTIBOOT2_BOOT_MAGIC 0x36d76289
 
+/* No CPU's APIC ID. */
+#define TRAMPOLINE_NO_CPU 0xffffffff
+
 #ifndef __ASSEMBLY__
 #include <lego/types.h>
 

@@ -33,7 +33,7 @@ void smp_init_vectors(void);
 
 /*
  * Compare two TSCs. The boot CPU calls tsc_compare_prepare() before the other CPU starts, then the
- * second function (false: no answer within a second). The other CPU calls the third. Interrupts are
+ * second function (false: no answer within 30 s). The other CPU calls the third. Interrupts are
  * off in both.
  */
 void tsc_compare_prepare(void);

@@ -8,8 +8,8 @@
 struct mm;
 
 /*
- * Counts, from 1, the flushes of user memory (or of everything) in this CPU's TLB. While it is
- * unchanged, each page of the loaded table keeps its place.
+ * Counts, from 1, the flushes of user memory in this CPU's TLB. While it is unchanged, each
+ * page of the loaded table keeps its place.
  */
 DECLARE_PER_CPU(u64, tlb_generation);
 
@@ -18,9 +18,6 @@ DECLARE_PER_CPU(u64, tlb_generation);
  * on.
  */
 void flush_tlb_mm_range(struct mm *mm, u64 start, u64 end);
-
-/* Flushes kernel mappings [start, end) everywhere. Process context, interrupts on. */
-void flush_tlb_kernel_range(u64 start, u64 end);
 
 /*
  * Unloads a dying mm from CPUs that still have it loaded, but run none of its tasks. Process
