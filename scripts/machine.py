@@ -15,7 +15,7 @@ import cpio
 import kvm
 
 DEBUG_EXIT_PORT = 0xF4
-VERDICT_PORT = 0xE9
+VERDICT_PORT = 0xE9  # isa-debugcon's own, where the kernel looks for it
 PT_LOAD = 1
 EXPORT_BYTES = 16 << 20  # the most that a kernel may export
 STDIN = "/data/stdin"  # the guest's name of Options.stdin
@@ -65,11 +65,10 @@ class Options:
             self.mem = f"{max(512, 4 * nr_bytes >> 20)}M"
 
     def command_line(self) -> str:
-        """Returns the kernel's command line, with the ports of our devices added before ` -- `."""
+        """Returns the kernel's command line, with what our devices need added before ` -- `."""
         words = self.append
-        for name, port in ("qemu_verdict", VERDICT_PORT), ("qemu_exit", DEBUG_EXIT_PORT):
-            if f"{name}=" not in self.append.split(" -- ")[0]:
-                words = f"{name}={port:#x} {words}"
+        if "qemu_exit=" not in self.append.split(" -- ")[0]:
+            words = f"qemu_exit={DEBUG_EXIT_PORT:#x} {words}"
         if self.export and "profile.export=" not in words.split(" -- ")[0]:
             words = f"profile.export={EXPORT_BYTES} {words}"
         if self.stdin is not None:

@@ -6,8 +6,8 @@ console is QEMU's standard output. Nothing reads it in the background, so the ow
 keep calling expect() or wait(). BREAK goes through QMP.
 
 The kernel reports the end of a run in its verdict, a line that it writes to an isa-debugcon device,
-which programs cannot access. Programs can print whatever the kernel prints, so the console's text
-counts only when there is no verdict: the kernel hung, died early, or does not know the device.
+which programs cannot access. A run without a verdict has failed. Programs can print whatever the
+kernel prints, so the console's text only explains a failure: the kernel hung, or died early.
 
 machine.py has the options. qemu-run is the command line; the boot tests use Guest directly.
 """
@@ -32,7 +32,6 @@ from typing import Callable
 import terminal
 from machine import Options, QemuError
 
-POWER_OFF = re.compile(r"reboot: power off, status (-?\d+)")
 VERDICT = re.compile(
     r"verdict: status=(-?\d+) panic=([01]) bugs=(\d+) warnings=(\d+) reports_cut=(\d+) "
     r"console_lost=(\d+)(?: why=(.*))?\n"
@@ -393,8 +392,6 @@ class Guest:
         result = Result(log, None, exit_code, seconds, None, verdict)
         if verdict is not None:
             result.status = None if verdict.panic else verdict.status
-        elif status := POWER_OFF.findall(log):
-            result.status = int(status[-1])
         result.error = killed or judge(result, stderr)
         if killed and (why := complaint_of(result)):
             result.error = f"{why} ({killed})"
@@ -436,8 +433,8 @@ def judge(result: Result, stderr: str) -> str | None:
         return f"QEMU was killed by signal {-result.exit_code}{extra}"
     if not result.log and complaint:
         return f"QEMU: {complaint}"
-    if result.status is None:
-        return f"QEMU ended (exit code {result.exit_code}) before the kernel powered off{extra}"
+    if result.verdict is None:
+        return f"no verdict of the kernel: QEMU ended with exit code {result.exit_code}{extra}"
     if result.status != 0:
         return f"init ended with status {result.status}"
     if result.exit_code != 0:

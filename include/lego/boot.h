@@ -49,10 +49,7 @@ void machine_power_off(int status) __noreturn;
 /* Does the same without the log line, for panic(), which has written its own. */
 void machine_exit(int status) __noreturn;
 
-/*
- * Writes text to the port that qemu_verdict= names; does nothing without one. For verdict.c. Any
- * context.
- */
+/* Writes text to QEMU's isa-debugcon; does nothing without one. For verdict.c. Any context. */
 void machine_tell(const char *text, size_t len);
 
 /* Stops this CPU for ever, with interrupts off. */

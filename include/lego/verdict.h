@@ -4,8 +4,8 @@
 
 /*
  * The verdict: one line that tells the script which runs the machine how the run ended. The kernel
- * writes it to the port that the boot parameter qemu_verdict= names, which programs cannot write
- * to. They can write to the console, so a line there proves nothing.
+ * writes it to QEMU's isa-debugcon, which programs cannot write to. They can write to the console,
+ * so a line there proves nothing. A run without a verdict has failed.
  *
  *  verdict: status=<n> panic=<0|1> bugs=<n> warnings=<n> reports_cut=<n> console_lost=<bytes>
  *

@@ -205,9 +205,40 @@ def test_warnings_of_qemu_are_not_what_ended_it() -> None:
     assert qemu.judge(result, f"{warning}\n{failure}") == f"QEMU: {failure}"
     assert qemu.judge(result, warning) == f"QEMU: {warning}"
     result = qemu.Result("text", None, 1, 1.0, None)
-    assert qemu.judge(result, f"{warning}\n{failure}").endswith(f"powered off: {failure}")
+    assert qemu.judge(result, f"{warning}\n{failure}").endswith(f"exit code 1: {failure}")
     result = qemu.Result("text", None, -11, 1.0, None)
     assert qemu.judge(result, f"{warning}\n{failure}") == f"QEMU was killed by signal 11: {failure}"
+
+
+FAKE_QEMU = """#!/bin/sh
+echo 'reboot: power off, status 0'
+echo '{verdict}'
+for argument; do
+	case $argument in file,id=verdict,path=*) printf '{verdict}' >"${{argument#*path=}}" ;; esac
+done
+"""
+VERDICT = "verdict: status={} panic=0 bugs=0 warnings=0 reports_cut=0 console_lost=0"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "said"),
+    [
+        (VERDICT.format(0) + "\n", 0, ""),
+        (VERDICT.format(3) + "\n", 3, "init ended with status 3"),
+        (VERDICT.format(0), 1, "no verdict of the kernel: QEMU ended with exit code 0"),
+        ("", 1, "no verdict of the kernel: QEMU ended with exit code 0"),
+    ],
+)
+def test_only_a_whole_verdict_is_a_success(tmp_path, verdict, status, said) -> None:
+    """The console says that all went well, in words that any program could have printed."""
+    fake, kernel = tmp_path / "qemu", tmp_path / "vmlinux"
+    fake.write_text(FAKE_QEMU.format(verdict=verdict.replace("\n", "\\n")))
+    fake.chmod(0o755)
+    kernel.touch()
+    command = [SCRIPTS / "qemu-run", "--qemu", fake, "--kernel", kernel]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (status, f"qemu-run: error: {said}\n" if said else "")
+    assert "reboot: power off, status 0" in done.stdout
 
 
 @pytest.mark.parametrize("initrd_mib, mem", [(None, "512M"), (128, "512M"), (129, "516M")])

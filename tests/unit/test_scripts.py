@@ -448,11 +448,11 @@ def test_the_verdict_says_how_a_run_ended(verdict: str, exit_code: int, error: s
 
 
 @pytest.mark.parametrize("verdict", ["", GOOD[:-1], GOOD[1:], "status=0\n", GOOD + GOOD])
-def test_without_a_whole_verdict_the_text_counts(verdict: str) -> None:
+def test_without_a_whole_verdict_a_run_has_failed(verdict: str) -> None:
     assert qemu.Verdict.parse(verdict) is None
     assert end_of(FORGED, verdict) == "Kernel panic: no"
-    error = "QEMU ended (exit code 0) before the kernel powered off"
-    assert end_of("nothing\n", verdict) == error
+    error = "no verdict of the kernel: QEMU ended with exit code 0"
+    assert end_of("reboot: power off, status 0\n", verdict) == error
 
 
 def test_line_ends_become_plain_however_they_are_cut() -> None:
@@ -465,12 +465,10 @@ def test_line_ends_become_plain_however_they_are_cut() -> None:
             assert b"".join([*pieces, ends.rest()]) == plain
 
 
-def test_the_ports_are_named_unless_the_user_does() -> None:
+def test_the_port_is_named_unless_the_user_does() -> None:
     line = qemu.Options(append="a=b init=/x -- qemu_exit=1").command_line()
-    assert line == "qemu_exit=0xf4 qemu_verdict=0xe9 a=b init=/x -- qemu_exit=1"
-    assert qemu.Options(append="qemu_exit=1").command_line() == "qemu_verdict=0xe9 qemu_exit=1"
-    both = "qemu_verdict=2 qemu_exit=1"
-    assert qemu.Options(append=both).command_line() == both
+    assert line == "qemu_exit=0xf4 a=b init=/x -- qemu_exit=1"
+    assert qemu.Options(append="qemu_exit=1").command_line() == "qemu_exit=1"
 
 
 def test_every_decoder_is_of_a_call_that_is_implemented() -> None:

@@ -2,8 +2,8 @@
 /*
  * The ends of the machine. A run under QEMU tells its status by a write to isa-debug-exit, whose
  * port the boot parameter qemu_exit= names: QEMU then exits with (status << 1) | 1. Success is an
- * ordinary power off, QEMU's exit status 0. The verdict, a line of text, goes to isa-debugcon at
- * the port of qemu_verdict=. Programs can reach neither device: they have no access to ports.
+ * ordinary power off, QEMU's exit status 0. The verdict, a line of text, goes to isa-debugcon, if
+ * there is one. Programs can reach neither device: they have no access to ports.
  */
 #include <asm/acpi.h>
 #include <asm/io.h>
@@ -15,9 +15,12 @@
 #include <lego/printk.h>
 #include <lego/verdict.h>
 
-static u16 qemu_exit_port, qemu_verdict_port; /* 0: none */
+/* isa-debugcon's port reads as its own number. Without a device, a port reads as 0xff. */
+#define DEBUGCON_PORT 0xe9
 
-static int set_port(const char *value, u16 *to)
+static u16 qemu_exit_port; /* 0: none */
+
+static int set_qemu_exit(const char *value)
 {
 	u64 port;
 	int error = parse_u64(value, &port);
@@ -26,27 +29,17 @@ static int set_port(const char *value, u16 *to)
 		return error;
 	if (port == 0 || port > 0xffff)
 		return -EINVAL;
-	*to = port;
+	qemu_exit_port = port;
 	return 0;
-}
-
-static int set_qemu_exit(const char *value)
-{
-	return set_port(value, &qemu_exit_port);
 }
 BOOT_PARAM(qemu_exit, "qemu_exit", "<I/O port of isa-debug-exit, 1 to 0xffff>", set_qemu_exit);
 
-static int set_qemu_verdict(const char *value)
-{
-	return set_port(value, &qemu_verdict_port);
-}
-BOOT_PARAM(qemu_verdict, "qemu_verdict", "<I/O port of isa-debugcon, 1 to 0xffff>",
-	   set_qemu_verdict);
-
 void machine_tell(const char *text, size_t len)
 {
-	for (size_t i = 0; qemu_verdict_port && i < len; i++)
-		outb(text[i], qemu_verdict_port);
+	if (inb(DEBUGCON_PORT) != DEBUGCON_PORT)
+		return;
+	for (size_t i = 0; i < len; i++)
+		outb(text[i], DEBUGCON_PORT);
 }
 
 void machine_halt(void)
