@@ -14,6 +14,7 @@ machine.py has the options. qemu-run is the command line; the boot tests use Gue
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -330,7 +331,8 @@ class Guest:
             self._qmp = None
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
-                stream.close()
+                with contextlib.suppress(OSError):  # keys that QEMU has not taken
+                    stream.close()
         self._dir.cleanup()
 
     def _save_export(self, path: Path) -> str | None:
