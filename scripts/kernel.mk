@@ -33,8 +33,11 @@ lego-includes := -Iinclude -Ikernel/profile/include -Iarch/x86/include -I$(BUILD
 # assembler knows no prefix map: for it, -fdebug-compilation-dir below).
 prefix-map := -ffile-prefix-map=$(BUILD)/=build/ -ffile-prefix-map=$(abspath $(BUILD))/=build/ \
 	      -ffile-prefix-map=$(CURDIR)=.
+# With a guard in a variable, as GCC's own place of it, %gs:40, belongs to a per-CPU variable.
+stack-flags := $(if $(CONFIG_DEBUG_STACK),-fstack-protector-strong -mstack-protector-guard=global,\
+	-fno-stack-protector)
 codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse -mno-mmx -mno-avx \
-	-fno-pic -fno-pie -fno-strict-aliasing -fno-common -fno-stack-protector \
+	-fno-pic -fno-pie -fno-strict-aliasing -fno-common $(stack-flags) \
 	-fno-asynchronous-unwind-tables -fno-unwind-tables -fno-delete-null-pointer-checks \
 	-fcf-protection=none
 # With these flags, every function has a frame from its first instructions until it returns, so call
