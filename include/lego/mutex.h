@@ -32,6 +32,8 @@ static inline void mutex_init_at(struct mutex *mutex, const char *name, const ch
 }
 
 void mutex_lock(struct mutex *mutex);
+/* Returns -EINTR, without the mutex, if the thread is killed while it waits; else 0. */
+int mutex_lock_killable(struct mutex *mutex);
 /* Takes a mutex while others of the same class are held, in an order that cannot form a cycle. */
 void mutex_lock_ordered(struct mutex *mutex);
 bool mutex_trylock(struct mutex *mutex);

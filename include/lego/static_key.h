@@ -17,6 +17,15 @@
  */
 void static_key_set(struct static_key *key, bool on);
 
+/*
+ * The same for many keys, in the time of one: add the keys between begin and commit, which switches
+ * them. A key may be added again with the same state. Other threads that switch keys wait
+ * meanwhile; this one must not call static_key_set().
+ */
+void static_keys_begin(void);
+void static_keys_add(struct static_key *key, bool on);
+void static_keys_commit(void);
+
 /* Returns how the key was last set. Any context. */
 static inline bool static_key_is_set(const struct static_key *key)
 {

@@ -16,6 +16,7 @@
  *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above, _below and _equal
  *	(compare), _lower, _cmpxchg, _try_cmpxchg, _ptr(&var)
  *	os_key_t, os_key_on(&key), os_key_set(&key, on), os_key_is_set(&key)
+ *	os_keys_begin(), os_keys_add(&key, on), os_keys_commit()	sets several at once
  *	os_clock_begin(), os_clock_end(), OS_CLOCK_BODY(n)
  *	os_add(var, n), os_call(fn), os_call_1(fn, a), os_call_with(fn, a, b, c, d),
  *	os_saves_registers
@@ -79,6 +80,9 @@ typedef struct static_key os_key_t;
 #define os_key_on(key)			   static_key_on(key)
 #define os_key_set(key, on)		   static_key_set(key, on)
 #define os_key_is_set(key)		   static_key_is_set(key)
+#define os_keys_begin()			   static_keys_begin()
+#define os_keys_add(key, on)		   static_keys_add(key, on)
+#define os_keys_commit()		   static_keys_commit()
 
 /*
  * The clock of points, in cycles. The CPU moves no instruction out of a section between two reads.

@@ -44,6 +44,11 @@ typedef struct {
 #define os_key_is_set(key)   pf_read_once((key)->on)
 #define os_key_set(key, on_) pf_write_once((key)->on, on_)
 #endif
+#ifndef os_keys_begin
+#define os_keys_begin()	     ((void)0)
+#define os_keys_add(key, on) os_key_set(key, on)
+#define os_keys_commit()     ((void)0)
+#endif
 
 #ifndef os_cycles_halves
 #define os_cycles_halves(low, high)      \

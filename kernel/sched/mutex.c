@@ -4,6 +4,7 @@
 #include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
+#include <lego/errno.h>
 #include <lego/sched.h>
 
 /*
@@ -50,6 +51,23 @@ void mutex_lock(struct mutex *mutex)
 	might_sleep();
 	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
 	lock(mutex);
+}
+
+int mutex_lock_killable(struct mutex *mutex)
+{
+	int error = 0;
+
+	might_sleep();
+	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
+	if (unlikely(!take(mutex))) {
+		BUG_ON(READ_ONCE(mutex->owner) == current);
+		profile_trace(contention_begin, mutex, PROFILE_LOCK_MUTEX);
+		error = wait_event_killable(&mutex->wq, take(mutex));
+		profile_trace(contention_end, mutex, error);
+	}
+	if (error)
+		lock_check_release(&mutex->map, LOCK_SLEEP);
+	return error;
 }
 
 void mutex_lock_ordered(struct mutex *mutex)

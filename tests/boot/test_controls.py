@@ -3,6 +3,10 @@
 
 import re
 
+import pytest
+
+from test_programs import program_passes
+
 REFUSED = re.compile(r'\] (/proc/\S+): (".*"(?:\.\.\.)?) is not valid; accepted: (.+)')
 NR_LINES = 8  # in 5 seconds
 NR_WRITES = 100
@@ -54,3 +58,10 @@ def test_a_flood_is_counted(boot):
     assert f"] /proc: {NR_LINES} refused writes within 5 s: the next ones are only counted" in log
     missing = NR_WRITES - NR_LINES
     assert f"] /proc: {missing} refused writes before this one were not logged" in log
+
+
+@pytest.mark.parametrize("variant", [None, "debug"])
+def test_sigkill_takes_effect_while_settings_change(boot, variant):
+    """The longest of 24 kills takes 100 ms at most, with 8 busy CPUs that take turns."""
+    options = dict(smp=8, icount=True, variant=variant, append="profile.on_exit=none")
+    program_passes(boot("late-kills", 3, **options).log, "late-kills")

@@ -164,17 +164,23 @@ static void next_slot(void)
 	hpet.slot += (hpet.period >> 32) + (fraction >> 32);
 }
 
+/*
+ * Skips the slots that end too soon: the code that the NMIs interrupt gets as much time as they
+ * take, with the time that the host or, with instructions as time, the other CPUs have taken. So
+ * NMIs never take all of the time, at no rate.
+ */
 void nmi_sampler_move(u64 random)
 {
-	u32 now = hpet_read(HPET_COUNTER), counts = hpet.period >> 32;
-	u64 at;
+	u32 late = hpet_read(HPET_COUNTER) - (u32)hpet.next, counts = hpet.period >> 32, least;
+	u64 now = hpet.next + late, at;
 
 	/* An NMI of another source, or of a 32-bit comparator when the counter wraps around. */
-	if (unlikely((s32)(now - (u32)hpet.next) < 0))
+	if (unlikely((s32)late < 0))
 		return;
+	least = max(hpet.least, min(late, MAX_HPET_COUNTS));
 	next_slot();
 	/* Skips slots that are over: their NMIs did not come. */
-	while (unlikely((s32)(now - (u32)hpet.slot) >= (s32)counts))
+	while (unlikely(now + least >= hpet.slot + counts))
 		next_slot();
 	at = hpet.slot + (random * hpet.jitter >> 32);
 	/*
@@ -182,12 +188,12 @@ void nmi_sampler_move(u64 random)
 	 * try again.
 	 */
 	for (;;) {
-		if (unlikely((s32)((u32)at - now) < (s32)hpet.least))
-			at = hpet.next + (u32)(now - (u32)hpet.next) + hpet.least;
+		at = max(at, now + least);
 		set_comparator(at);
-		now = hpet_read(HPET_COUNTER);
-		if (likely((s32)((u32)at - now) > 0))
+		late = hpet_read(HPET_COUNTER) - (u32)at;
+		if (likely((s32)late < 0))
 			return;
+		now = at + late;
 	}
 }
 

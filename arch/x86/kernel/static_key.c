@@ -2,11 +2,12 @@
 #include <lego/static_key.h>
 
 #include <asm/text_patch.h>
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/mutex.h>
 #include <lego/string.h>
 
-/* All sites of a key are switched together, by text_patch_apply(). */
+/* All sites of a batch of keys are switched together, by text_patch_apply(). */
 
 #define JMP_BYTE 0xe9
 
@@ -17,11 +18,8 @@ extern const struct static_key_site __start_static_key_sites[], __stop_static_ke
 #define for_each_site(site) \
 	for ((site) = __start_static_key_sites; (site) < __stop_static_key_sites; (site)++)
 
-static DEFINE_MUTEX(key_mutex);
-
-/* The key being switched, and how. Guarded by key_mutex. */
-static const struct static_key *switching;
-static bool switching_on;
+static DEFINE_MUTEX(key_mutex); /* guards all keys */
+static bool any_changes;
 
 static notrace u8 *site_code(const struct static_key_site *site)
 {
@@ -33,7 +31,7 @@ static notrace u8 *site_target(const struct static_key_site *site)
 	return (u8 *)&site->target + site->target;
 }
 
-static notrace const struct static_key *site_key(const struct static_key_site *site)
+static notrace struct static_key *site_key(const struct static_key_site *site)
 {
 	return (struct static_key *)((u8 *)&site->key + site->key);
 }
@@ -49,17 +47,17 @@ static void site_insn(const struct static_key_site *site, bool on, u8 *insn)
 	}
 }
 
-/* Panics if a site has unexpected bytes, which must not be overwritten. */
-static void check_sites(const struct static_key *key)
+/* Panics if a site to be switched has unexpected bytes, which must not be overwritten. */
+static void check_sites(void)
 {
 	const struct static_key_site *site;
 	u8 insn[TEXT_PATCH_BYTES];
 
 	for_each_site(site)
 	{
-		if (site_key(site) != key)
+		if (!site_key(site)->changes)
 			continue;
-		site_insn(site, key->on, insn);
+		site_insn(site, site_key(site)->on, insn);
 		BUG_ON(memcmp(site_code(site), insn, TEXT_PATCH_BYTES));
 	}
 }
@@ -68,10 +66,22 @@ static u8 *switched_site(u32 i, u8 *insn)
 {
 	const struct static_key_site *site = &__start_static_key_sites[i];
 
-	if (site_key(site) != switching)
+	if (!site_key(site)->changes)
 		return NULL;
-	site_insn(site, switching_on, insn);
+	site_insn(site, !site_key(site)->on, insn);
 	return site_code(site);
+}
+
+static bool has_sites(const struct static_key *key)
+{
+	const struct static_key_site *site;
+
+	for_each_site(site)
+	{
+		if (site_key(site) == key)
+			return true;
+	}
+	return false;
 }
 
 static notrace u64 resume_site(u64 addr)
@@ -80,13 +90,30 @@ static notrace u64 resume_site(u64 addr)
 
 	for_each_site(site)
 	{
-		if ((u64)site_code(site) == addr && site_key(site) == switching)
-			return switching_on ? (u64)site_target(site) : addr + TEXT_PATCH_BYTES;
+		if ((u64)site_code(site) == addr && site_key(site)->changes)
+			return site_key(site)->on ? addr + TEXT_PATCH_BYTES :
+						    (u64)site_target(site);
 	}
 	return 0;
 }
 
-void static_key_set(struct static_key *key, bool on)
+void static_keys_begin(void)
+{
+	mutex_lock(&key_mutex);
+}
+
+void static_keys_add(struct static_key *key, bool on)
+{
+	ASSERT_HELD(&key_mutex);
+	if (key->on == on)
+		return;
+	if (has_sites(key))
+		key->changes = any_changes = true;
+	else
+		WRITE_ONCE(key->on, on);
+}
+
+void static_keys_commit(void)
 {
 	const struct text_patch patch = {
 		.nr = __stop_static_key_sites - __start_static_key_sites,
@@ -94,14 +121,26 @@ void static_key_set(struct static_key *key, bool on)
 		.resume = resume_site,
 	};
 
-	mutex_lock(&key_mutex);
-	if (key->on == on)
-		goto out_unlock;
-	check_sites(key);
-	switching = key;
-	switching_on = on;
-	text_patch_apply(&patch);
-	WRITE_ONCE(key->on, on);
-out_unlock:
+	const struct static_key_site *site;
+
+	if (any_changes) {
+		check_sites();
+		text_patch_apply(&patch);
+	}
+	for_each_site(site)
+	{
+		struct static_key *key = site_key(site);
+
+		WRITE_ONCE(key->on, key->on != key->changes);
+		key->changes = false;
+	}
+	any_changes = false;
 	mutex_unlock(&key_mutex);
+}
+
+void static_key_set(struct static_key *key, bool on)
+{
+	static_keys_begin();
+	static_keys_add(key, on);
+	static_keys_commit();
 }

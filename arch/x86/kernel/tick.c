@@ -11,8 +11,10 @@
  * lowest number that does not halt, so that threads that compute would starve those on later CPUs.
  * Therefore ticks hand on the time: each busy CPU in turn owns the time from one tick to the next,
  * and the others execute `pause` in the handler, so QEMU comes to the owner. This works because all
- * CPUs have their ticks at the same moment, so all of them are in the handler. A tick costs
- * 60 instructions more with 4 CPUs and 100 with 8, which is 0.02 % and 0.08 % of the time.
+ * CPUs have their ticks at the same moment, so all of them are in the handler. CPUs that run a
+ * killed thread come first, because it may wait for other CPUs many times before it ends. A tick
+ * costs some 70 instructions more with 4 CPUs and 120 with 8, which is 0.03 % and 0.1 % of the
+ * time.
  */
 #include <asm/tick.h>
 
@@ -120,13 +122,20 @@ static noinline void run_kernel_deadline(struct pt_regs *regs, u64 now)
 	update_kernel_deadline();
 }
 
+static DEFINE_PER_CPU(bool, runs_killed); /* as its last tick has found it */
+
 /* Returns the CPU that owns the time from the last tick to the next. */
 static unsigned int turn_owner(void)
 {
 	unsigned int cpu, nr = 0, busy[CONFIG_NR_CPUS];
+	bool any_killed = false, killed;
 
 	for_each_online_cpu(cpu) {
-		if (sched_nr_runnable(cpu))
+		killed = READ_ONCE(per_cpu(runs_killed, cpu));
+		if (killed && !any_killed)
+			nr = 0;
+		any_killed |= killed;
+		if (killed || (!any_killed && sched_nr_runnable(cpu)))
 			busy[nr++] = cpu;
 	}
 	return nr ? busy[rdtsc() / tick_cycles % nr] : smp_processor_id();
@@ -160,6 +169,7 @@ static void timer_interrupt(struct pt_regs *regs)
 	 */
 	if (unlikely(cpus_take_turns) && !ticks)
 		give_turn();
+	this_cpu_write(runs_killed, task_killed(current));
 	rearm();
 	profile_trace(local_timer_exit, VECTOR_TIMER);
 	apic_eoi();

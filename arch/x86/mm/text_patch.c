@@ -5,9 +5,11 @@
 #include <asm/pgtable.h>
 #include <asm/ptrace.h>
 #include <asm/setup.h>
+#include <asm/tsc.h>
 #include <lego/bug.h>
 #include <lego/kernel.h>
 #include <lego/mutex.h>
+#include <lego/sched.h>
 #include <lego/smp.h>
 
 /*
@@ -90,13 +92,14 @@ static void write_sites(const struct text_patch *patch, bool int3, size_t first,
  * Does one step, and makes all CPUs see it. Does it twice because of QEMU: a CPU that translates
  * the old bytes while they are written keeps that translation and shares it. At the end of the
  * round the translation is complete; the second write drops it, and the second round waits for the
- * CPUs that run it.
+ * CPUs that run it. CPUs that take turns translate one at a time.
  */
 static void write_step(const struct text_patch *patch, bool int3, size_t first, size_t nr)
 {
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < (cpus_take_turns ? 1 : 2); i++) {
 		write_sites(patch, int3, first, nr);
 		text_sync_cpus();
+		cond_resched();
 	}
 }
 

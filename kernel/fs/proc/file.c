@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <lego/errno.h>
+#include <lego/mutex.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
@@ -199,6 +200,26 @@ static u64 proc_held_bytes(const struct file *file)
 	return sizeof(*open) + READ_ONCE(open->text.held_bytes);
 }
 
+/*
+ * Held while a text is obeyed that controls the kernel. Such a text can take long, and the threads
+ * that wait for it here can be killed.
+ */
+static DEFINE_MUTEX(control_mutex);
+
+static int obey(struct file *file, struct process *proc, const void *buf, size_t n)
+{
+	const struct proc_file *what = file->inode->private;
+	bool controls = what->write || what->write_arg;
+	int error = controls ? mutex_lock_killable(&control_mutex) : 0;
+
+	if (error)
+		return error;
+	error = write_text(file, proc, buf, n);
+	if (controls)
+		mutex_unlock(&control_mutex);
+	return error;
+}
+
 /* Each write is one whole text. */
 static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 {
@@ -212,7 +233,7 @@ static ssize_t proc_write(struct file *file, const void *buf, size_t n, u64 pos)
 	proc = get_process(file, &version);
 	if (IS_ERR(proc))
 		return PTR_ERR(proc);
-	error = write_text(file, proc, buf, n);
+	error = obey(file, proc, buf, n);
 	if (error == -EINVAL)
 		proc_log_refused(what, proc ? proc->pid : 0, buf, n);
 	put_process(proc);

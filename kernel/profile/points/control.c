@@ -40,14 +40,14 @@ static void apply_list(const char *list)
 {
 	char word[MAX_LIST];
 
+	points_begin();
 	while (words_next(&list, word, sizeof(word)) > 0) {
 		if (!strcmp(word, "reset"))
 			points_reset();
-		else if (word[0] == '-')
-			points_switch(word + 1, false);
 		else
-			points_switch(word, true);
+			points_want(word + (word[0] == '-'), word[0] != '-');
 	}
+	points_apply();
 }
 
 /*

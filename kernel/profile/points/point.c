@@ -195,13 +195,13 @@ static void measure_empty_pairs(void)
 		empty_readings_cycles = added;
 }
 
-static void switch_point(struct profile_point *point, bool on)
+static void switch_point(struct profile_point *point)
 {
-	if (os_key_is_set(&point->key) == on)
+	if (os_key_is_set(&point->key) == point->wanted)
 		return;
 	pf_write_once(point->nr_switches, point->nr_switches + 1);
-	os_key_set(&point->key, on);
-	point->was_on |= on;
+	os_keys_add(&point->key, point->wanted);
+	point->was_on |= point->wanted;
 }
 
 /* Notes whether any point is off that was on. */
@@ -238,24 +238,52 @@ static bool any_is_on(void)
 	return false;
 }
 
-void points_switch(const char *pattern, bool on)
+static bool switching; /* a lock */
+
+void points_begin(void)
 {
-	static bool switching;
 	struct profile_point *point;
 
-	if (!usable)
-		return;
 	os_assert_process_context();
 	while (pf_xchg(&switching, true))
 		os_wait_turn();
-	if (on)
+	for_each_point(point) point->wanted = os_key_is_set(&point->key);
+}
+
+void points_want(const char *pattern, bool on)
+{
+	struct profile_point *point;
+
+	os_assert(switching);
+	for_each_point(point) if (os_glob_match_list(pattern, point->name)) point->wanted = on;
+}
+
+void points_apply(void)
+{
+	struct profile_point *point;
+	bool any = false;
+
+	if (!usable)
+		goto out;
+	for_each_point(point) any |= point->wanted;
+	if (any)
 		points_tasks_switch(true);
-	for_each_point(point) if (os_glob_match_list(pattern, point->name)) switch_point(point, on);
-	if (!any_is_on())
+	os_keys_begin();
+	for_each_point(point) switch_point(point);
+	os_keys_commit();
+	if (!any)
 		points_tasks_switch(false);
 	if (started)
 		note_off();
+out:
 	pf_store_release(&switching, false);
+}
+
+void points_switch(const char *pattern, bool on)
+{
+	points_begin();
+	points_want(pattern, on);
+	points_apply();
 }
 
 bool points_toggle(void)

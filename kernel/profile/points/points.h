@@ -65,6 +65,12 @@ void points_started(void);
 void points_init(bool ordered);
 bool points_match(const char *pattern); /* returns true if any point matches; any context */
 void points_switch(const char *pattern, bool on);
+
+/* The same for several patterns, in the time of one. Other threads that switch points wait. */
+void points_begin(void);
+void points_want(const char *pattern, bool on);
+void points_apply(void);
+
 bool points_toggle(void); /* all off if any is on, else all on; returns true for on */
 
 void points_reset(void);

@@ -375,8 +375,7 @@ static bool start_nmis(bool reset)
 
 	os_key_set(&profile_nmi_key, true);
 	source.nmi_jitter = source.running.jitter;
-	if (!source.nmi_sample_cycles)
-		source_calibrate_nmis();
+	source_calibrate_nmis();
 	if (reset)
 		source_reset();
 	seed_generator(boot_cpu, 0);
@@ -394,8 +393,10 @@ static void start(bool reset)
 	os_assert_process_context();
 	source.running.on = true;
 	source.nmi_timer = NULL;
-	if (source.running.source == SOURCE_NMI && start_nmis(reset))
+	if (source.running.source == SOURCE_NMI && start_nmis(reset)) {
+		os_key_set(&profile_timer_key, false); /* unless stop() has */
 		return;
+	}
 	source.nmi_jitter = source.running.jitter;
 	os_key_set(&profile_timer_key, true);
 	if (!OS_TICK_HZ && !source.late_limit)
@@ -409,14 +410,15 @@ static void start(bool reset)
 		os_run_on_boot_cpu(start_timer_here);
 }
 
-static void stop(void)
+/* Stops the source, which starts again if `restarts`: then its code stays switched on. */
+static void stop(bool restarts)
 {
 	unsigned long flags;
 
 	os_assert_process_context();
 	if (os_key_is_set(&profile_timer_key)) {
 		os_run_on_all_cpus(stop_timer_here);
-		os_key_set(&profile_timer_key, false);
+		os_key_set(&profile_timer_key, restarts);
 	}
 	if (os_key_is_set(&profile_nmi_key)) {
 		pf_write_once(os_per_cpu(source_cpus, 0).moves_nmis, false);
@@ -428,7 +430,7 @@ static void stop(void)
 		os_unlock(&source.reset_lock, flags);
 		/* A pending NMI is handled before the interrupt of this call. */
 		os_run_on_all_cpus(do_nothing);
-		os_key_set(&profile_nmi_key, false);
+		os_key_set(&profile_nmi_key, restarts);
 	}
 	source.running.on = false;
 }
@@ -448,7 +450,7 @@ static void change(const struct source_settings *settings, bool may_reset)
 	if (same && settings->on == source.running.on)
 		return;
 	if (source.running.on)
-		stop();
+		stop(settings->on && settings->source == source.running.source);
 	source.running = *settings;
 	source.running.on = false;
 	if (settings->on)

@@ -30,8 +30,7 @@ static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
 	u64 seq, slot, nr_before, reset = pf_read_once(sample_start_cycles);
 
-	do {
-		os_cpu_relax();
+	for (;;) {
 		/* Pairs with the release in end_change(). */
 		seq = pf_load_acquire(&s->seq);
 		memset(pin, 0, sizeof(*pin));
@@ -53,7 +52,10 @@ static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 			pin->expected += nr_done - pf_min(pin->ahead, nr_done) + pin->pending;
 		}
 		pf_mb(); /* the copy before the second look at seq */
-	} while (((seq & 1) || pf_read_once(s->seq) != seq) && --tries);
+		if ((!(seq & 1) && pf_read_once(s->seq) == seq) || !--tries)
+			break;
+		os_cpu_relax();
+	}
 }
 
 void source_pin_cpu(unsigned int cpu, struct source_pin *pin)
@@ -84,15 +86,17 @@ static void copy_stretches(const struct source_cpu *s, struct source_stretch *li
 	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
 	u64 seq;
 
-	do {
-		os_cpu_relax();
+	for (;;) {
 		/* Pairs with the release in end_change(). */
 		seq = pf_load_acquire(&s->seq);
 		memcpy(list, s->longest, sizeof(s->longest));
 		if (s->generation != sample_generation())
 			memset(list, 0, sizeof(s->longest));
 		pf_mb(); /* the copy before the second look at seq */
-	} while (((seq & 1) || pf_read_once(s->seq) != seq) && --tries);
+		if ((!(seq & 1) && pf_read_once(s->seq) == seq) || !--tries)
+			break;
+		os_cpu_relax();
+	}
 }
 
 /* Inserts a stretch into snap's list, longest first, if there is room or one is shorter. */

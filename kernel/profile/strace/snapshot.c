@@ -191,8 +191,7 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 	int tries = READ_TRIES;
 	u64 seq;
 
-	do {
-		os_cpu_relax();
+	for (;;) {
 		/*
 		 * Pairs with the barriers in strace_begin() and strace_exit(): if seq is the same
 		 * before and after, the copy is of one state of the row.
@@ -201,7 +200,10 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 		copy_flight(pt, seq, &flight);
 		copy_row(row, copy);
 		pf_mb(); /* the copy before the second look at seq */
-	} while (pf_read_once(pt->seq) != seq && --tries);
+		if (pf_read_once(pt->seq) == seq || !--tries)
+			break;
+		os_cpu_relax();
+	}
 
 	if (flight.row == row && (flight.flying || (s64)copy->cycles < 0))
 		add_flight(pt, &flight, now_cycles, copy);

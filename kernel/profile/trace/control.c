@@ -133,7 +133,7 @@ static void set_slow(struct trace_event *event, u8 bits, bool on)
 {
 	pf_write_once(event->slow, on ? event->slow | bits : event->slow & ~bits);
 	if (event->slow_key)
-		os_key_set(event->slow_key, event->slow);
+		os_keys_add(event->slow_key, event->slow);
 }
 
 typedef u64 __attribute__((__may_alias__)) word_t;
@@ -150,7 +150,9 @@ void trace_put_filter(struct trace_event *event, const struct trace_filter *filt
 	trace_take_turn();
 	if (filter)
 		copy_filter(&event->filter, filter);
+	os_keys_begin();
 	set_slow(event, TRACE_SLOW_FILTER, filter);
+	os_keys_commit();
 	trace_end_turn();
 }
 
@@ -159,7 +161,9 @@ void trace_set_stacks(bool on)
 	struct trace_event *event;
 
 	trace_take_turn();
+	os_keys_begin();
 	trace_for_each_event(event) set_slow(event, TRACE_SLOW_STACK, on);
+	os_keys_commit();
 	trace_end_turn();
 }
 
@@ -168,48 +172,72 @@ bool trace_has_stacks(void)
 	return __start_trace_events->slow & TRACE_SLOW_STACK;
 }
 
-static int switch_event(struct trace_event *event, bool on)
+/* NULL matches all. */
+struct choice {
+	const struct trace_event *event;
+	const char *system, *name; /* shell patterns */
+};
+
+static bool is_chosen(const struct trace_event *event, const struct choice *choice)
 {
-	int error = on ? need_rings() : 0;
+	return event->key && (!choice->event || choice->event->key == event->key) &&
+	       (!choice->system || os_glob_match_list(choice->system, event->system)) &&
+	       (!choice->name || os_glob_match_list(choice->name, event->name));
+}
+
+static bool any_is_chosen(const struct choice *choice)
+{
+	struct trace_event *event;
+
+	trace_for_each_event(event)
+	{
+		if (is_chosen(event, choice))
+			return true;
+	}
+	return false;
+}
+
+/* Switches an event, and others with the same key. */
+static void switch_event(struct trace_event *event, bool on)
+{
 	struct trace_event *other;
 
-	if (error)
-		return error;
-	os_key_set(event->key, on);
+	os_keys_add(event->key, on);
 	trace_for_each_event(other)
 	{
 		if (other->key == event->key)
 			other->is_on = on;
 	}
-	return 0;
 }
 
-int trace_switch_event(struct trace_event *event, bool on)
+static int switch_chosen(const struct choice *choice, bool on)
 {
+	struct trace_event *event;
 	int error;
 
+	if (!any_is_chosen(choice))
+		return -OS_EINVAL;
 	trace_take_turn();
-	error = switch_event(event, on);
+	error = on ? need_rings() : 0;
+	os_keys_begin();
+	trace_for_each_event(event)
+	{
+		if (!error && is_chosen(event, choice))
+			switch_event(event, on);
+	}
+	os_keys_commit();
 	trace_end_turn();
 	return error;
 }
 
+int trace_switch_event(const struct trace_event *event, bool on)
+{
+	return switch_chosen(&(struct choice){ .event = event }, on);
+}
+
 int trace_switch_events(const char *system, const char *name, bool on)
 {
-	struct trace_event *event;
-	int error = 0;
-	bool any = false;
-
-	trace_for_each_event(event)
-	{
-		if (!event->key || (system && !os_glob_match_list(system, event->system)) ||
-		    (name && !os_glob_match_list(name, event->name)))
-			continue;
-		any = true;
-		if (!error)
-			error = trace_switch_event(event, on);
-	}
-	return any ? error : -OS_EINVAL;
+	return switch_chosen(&(struct choice){ .system = system, .name = name }, on);
 }
 
 /* Switches the events of one word, `[!][system:]name`. Overwrites the word. */

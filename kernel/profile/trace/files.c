@@ -73,7 +73,7 @@ static int write_enable(const char *text, const void *event)
 
 	if (parse_switch(text, &on))
 		return -OS_EINVAL;
-	return trace_switch_event((struct trace_event *)event, on);
+	return trace_switch_event(event, on);
 }
 
 /* Prints 1 or 0 for the events of a system (NULL: of all), or X if only some are on. */

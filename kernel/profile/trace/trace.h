@@ -142,7 +142,7 @@ void trace_set_stacks(bool on);
 /* Sets the filter of an event; NULL removes it. */
 void trace_put_filter(struct trace_event *event, const struct trace_filter *filter);
 bool trace_has_stacks(void);
-int trace_switch_event(struct trace_event *event, bool on);
+int trace_switch_event(const struct trace_event *event, bool on);
 /*
  * Switches all events whose system and name match these shell patterns; NULL matches all. Returns
  * -OS_EINVAL if there is no such event.

@@ -6,6 +6,7 @@
 
 struct static_key {
 	bool on;
+	bool changes; /* is about to be switched */
 };
 
 /* One use of a key, in section static_key_sites. Offsets are from the fields' own addresses. */

@@ -62,6 +62,7 @@ struct profile_point {
 	struct profile_point_cpu *cpu; /* for os_per_cpu() */
 	os_key_t key;		       /* on: it counts */
 	bool sleeps;
+	bool wanted;	 /* own use of points_apply() */
 	bool was_on;	 /* since boot, or since it was switched on later */
 	u32 nr_switches; /* of the key; marks starts kept for a CPU that are older */
 	u32 nr_resets;	 /* the generation of its counters */
