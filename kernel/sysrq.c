@@ -67,8 +67,12 @@ static void print_help(void)
 	printk("sysrq: if a key does nothing, type BREAK and the key again\n");
 }
 
+static bool waits_wanted;
+
 static void obey_waiting(void)
 {
+	if (xchg(&waits_wanted, false))
+		sysrq_run('w');
 	/* Pairs with the release in leave_to_thread(): the slot has the key. */
 	while (nr_done != smp_load_acquire(&nr_typed)) {
 		waiting[nr_done % NR_WAITING]->run();
@@ -78,6 +82,12 @@ static void obey_waiting(void)
 }
 
 static struct worker worker = WORKER_INIT(worker, obey_waiting);
+
+void sysrq_list_waits(void)
+{
+	WRITE_ONCE(waits_wanted, true);
+	worker_wake(&worker);
+}
 
 static bool is_waiting(const struct sysrq_key *key)
 {

@@ -19,6 +19,9 @@ struct task;
  */
 void account_tick(const struct pt_regs *regs);
 
+/* Called by account_tick(): prints what this CPU runs if a killed process is late to end. */
+void late_kill_tick(const struct pt_regs *regs);
+
 struct cpu_times {
 	u64 user_ns;
 	u64 system_ns;

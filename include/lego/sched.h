@@ -157,6 +157,7 @@ struct process {
 	 */
 	unsigned int nr_cpu_timers;
 
+	struct timer late_kill_timer; /* not set up until a signal kills the process */
 	struct wait_queue exit_wait;  /* woken when a thread is gone */
 	struct wait_queue child_wait; /* woken when a child has something to wait for */
 	struct profile_process profile;

@@ -51,6 +51,9 @@ bool sysrq_is_armed(void);
  */
 bool sysrq_run(u8 letter);
 
+/* Lets the thread that handles keys list what each thread waits for. Any context but NMI. */
+void sysrq_list_waits(void);
+
 /* Waits until all typed keys are handled. Called before the machine ends. Process context. */
 void sysrq_finish(void);
 

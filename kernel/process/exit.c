@@ -134,7 +134,9 @@ static void leave_process(struct process *proc, struct task *task, int status)
 		user_uncharge_locked(proc, 1);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	wake_up_all(&proc->exit_wait);
-	if (!last)
+	if (last)
+		late_kill_end(proc);
+	else
 		signal_thread_gone(proc);
 }
 
@@ -235,6 +237,8 @@ void process_kill(struct process *proc, int status)
 	if (!proc->exiting) {
 		proc->exiting = true;
 		proc->exit_status = status;
+		if (status & 0x7f && proc->nr_threads)
+			late_kill_watch(proc);
 	}
 	kill_threads(proc, NULL);
 	spin_unlock_irqrestore(&proc->lock, flags);

@@ -106,6 +106,13 @@ void family_release(struct process *proc);
 void process_init_limits(struct process *proc);
 
 /*
+ * late_kill.c: from the first signal that kills a process, with proc->lock held, until its last
+ * thread has left, without that lock.
+ */
+void late_kill_watch(struct process *proc);
+void late_kill_end(struct process *proc);
+
+/*
  * user.c: how many threads a user has. A new process gets its parent's credentials, and counts as
  * one thread; each further thread is charged before it is created. Return 0, -EAGAIN at the user's
  * limit, or -ENOMEM. Every charge is given back; the last one of a process when it has been waited

@@ -66,6 +66,7 @@ void account_tick(const struct pt_regs *regs)
 
 	ASSERT_IRQS_OFF();
 	this_cpu_inc(cpu_account.nr_ticks);
+	late_kill_tick(regs);
 	charge_period();
 	/* A kernel thread of a test has an mm, but no process. */
 	if (task->proc && task->mm && irq_depth() == 1) {

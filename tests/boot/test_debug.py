@@ -28,6 +28,7 @@ PANICS = {
     "double-free": r"BUG: second free of the object of 32 at \w+",
     "middle-free": r"BUG: free of the middle of an object: \w+",
     "page-free": r"BUG: free of what is not allocated: \w+",
+    "behind-array": "BUG: write behind an array on the stack of write_behind_array",
     "wild-free": r"BUG: free of an address outside of memory: \w+",
 }
 
@@ -87,6 +88,17 @@ def test_misuse_of_memory_stops_the_kernel(boot, mode):
     if mode == "use-after-free":
         for what in ("last allocated", "last freed"):
             assert re.search(rf"slab: {what} at write_to_freed_object\+0x", result.log), what
+
+
+def test_a_late_kill_is_explained(boot):
+    """A lock that its thread waits for is held: the log has tasks, what CPUs run, and waits."""
+    options = dict(smp=2, icount=True, variant="selftest", append="crash=late-kill")
+    log = boot("late-kills", 0, **options).log
+    told = log[log.index("process 2: killed by signal 9 1 s ago, but has 1 threads yet") :]
+    assert re.search(r" 2 late-kills +blocked .* mm->lock$", told, re.M)
+    assert re.search(r"late-kills \(pid 2\) has waited \d\.\d+ s for mm->lock in ", told)
+    assert {f"CPU{cpu} runs" for cpu in (0, 1)} == set(re.findall(r"CPU\d runs", told))
+    assert "PASS: late-kills: " in told
 
 
 @pytest.mark.parametrize("variant", ["debug", "selftest"])

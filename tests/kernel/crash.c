@@ -12,9 +12,11 @@
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/mm.h>
 #include <lego/page.h>
 #include <lego/params.h>
 #include <lego/printk.h>
+#include <lego/process.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
@@ -170,6 +172,20 @@ static void crash_with_page_lock(void)
 	page_alloc(MAX_PAGE_ORDER, 0);
 }
 
+/* Holds the address space's lock of process 2 for three seconds. */
+static void delay_kill(void)
+{
+	struct process *proc = process_find(2);
+
+	if (!proc || !proc->mm)
+		panic("crash: there is no process 2");
+	rw_mutex_lock_write(&proc->mm->lock);
+	sleep_until_ns(clock_monotonic_ns() + 3 * NSEC_PER_SEC);
+	rw_mutex_unlock_write(&proc->mm->lock);
+	process_put(proc);
+	wait_for_timer();
+}
+
 /* Keeps its CPU busy forever, with interrupts on. */
 static void hang(void)
 {
@@ -305,6 +321,18 @@ static void crash_in_row(void)
 }
 #endif
 
+#ifdef CONFIG_DEBUG_STACK
+/* Overwrites the guard, and not the frame above it. */
+static noinline void write_behind_array(void)
+{
+	char array[16];
+	char *behind = array + sizeof(array);
+
+	asm volatile("" : "+r"(behind));
+	memset(behind, 1, sizeof(u64));
+}
+#endif
+
 #ifdef CONFIG_PROFILE_WAITS
 static void crash_with_waits_lock(void)
 {
@@ -348,6 +376,7 @@ static const struct mode {
 	{ "printk", crash_in_printk },
 	{ "stack", overflow_stack },
 	{ "hang", hang },
+	{ "late-kill", delay_kill },
 #ifdef CONFIG_DEBUG_LOCKS
 	{ "lock-order", lock_in_both_orders },
 	{ "lock-twice", lock_twice },
@@ -364,6 +393,9 @@ static const struct mode {
 	{ "middle-free", free_middle },
 	{ "page-free", free_page },
 	{ "wild-free", free_nowhere },
+#endif
+#ifdef CONFIG_DEBUG_STACK
+	{ "behind-array", write_behind_array },
 #endif
 #ifdef CONFIG_PROFILE_STRACE
 	{ "strace-lock", crash_with_strace_lock },

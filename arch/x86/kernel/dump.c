@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Prints registers and stacks in a panic. */
+/* Prints registers and stacks, in a panic and of a CPU that runs. */
 #include <asm/traps.h>
 
 #include <asm/page.h>
 #include <asm/ptrace.h>
 #include <asm/setup.h>
 #include <asm/stacktrace.h>
+#include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/kallsyms.h>
 #include <lego/percpu.h>
 #include <lego/printk.h>
 #include <lego/sched.h>
+#include <lego/smp.h>
+#include <lego/spinlock.h>
 
 #define MAX_STACK_SYMBOLS 16
 
@@ -92,6 +95,19 @@ static void dump_stack(u64 sp)
 		last = word;
 		nr++;
 	}
+}
+
+void dump_cpu(const struct pt_regs *regs)
+{
+	static DEFINE_SPINLOCK(dump_lock); /* one CPU at a time */
+
+	ASSERT_IRQS_OFF();
+	spin_lock(&dump_lock);
+	printk("CPU%u runs %pE[%d]\n", smp_processor_id(), current->comm, current->pid);
+	print_symbol(user_mode(regs) ? "user rip" : "rip", regs->rip);
+	if (!user_mode(regs))
+		dump_stack(regs->rsp);
+	spin_unlock(&dump_lock);
 }
 
 void die(const struct pt_regs *regs, const char *why)

@@ -77,6 +77,9 @@ void die(const struct pt_regs *regs, const char *why) __noreturn;
 /* Prints all registers, with the place on the first line. Any context. */
 void dump_registers(const struct pt_regs *regs);
 
+/* Prints what this CPU runs, given what an interrupt has interrupted. */
+void dump_cpu(const struct pt_regs *regs);
+
 /*
  * Called by panic(). Prints registers and stack of the exception that led to it; without an
  * exception, panic()'s caller and the stack from frame on.
