@@ -80,7 +80,8 @@ def test_printing_is_in_no_profile(boot, tmp_path):
         slept = [found.waits.rows[0].ns for found in (told, alone)]
         calls = [found.straces[0].rows[0] for found in (told, alone)]
         assert {call.name for call in calls} == {"sys_wait4"}
-        for with_reports, without in (seconds, slept, [call.ns for call in calls]):
+        assert seconds[0] == pytest.approx(seconds[1], rel=0.03, abs=0.0011)  # as printed
+        for with_reports, without in (slept, [call.ns for call in calls]):
             assert with_reports == pytest.approx(without, rel=0.03)
 
 
