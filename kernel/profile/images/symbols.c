@@ -113,9 +113,8 @@ struct eh_frame_hdr {
 };
 #define EH_FRAME_ENCODINGS "\1\x1b\3\x3b"
 
-/* Returns the number of functions in .eh_frame_hdr. Sets *at to the segment. */
-static u32 count_frames(const struct symbol_table *table, os_file_t *file,
-			const struct program_header *frames)
+/* Returns the number of functions in .eh_frame_hdr; 0: there is none, or in another encoding. */
+static u32 count_frames(os_file_t *file, const struct program_header *frames)
 {
 	struct eh_frame_hdr header;
 
@@ -125,6 +124,7 @@ static u32 count_frames(const struct symbol_table *table, os_file_t *file,
 	return pf_min(header.nr, MAX_SYMBOLS);
 }
 
+/* Adds the functions of .eh_frame_hdr, which have neither size nor name there. */
 static void add_frames(struct symbol_table *table, os_file_t *file,
 		       const struct program_header *frames, u32 nr)
 {
@@ -235,7 +235,7 @@ static void read_table(struct symbol_table *table, os_file_t *file)
 		return;
 	if (find_sections(file, &header, &symbols, &names) && read_names(table, file, &names))
 		nr_symbols = pf_min(symbols.size / sizeof(struct elf_symbol), MAX_SYMBOLS + 0ull);
-	nr_frames = count_frames(table, file, &frames);
+	nr_frames = count_frames(file, &frames);
 	table->symbols = alloc((nr_symbols + nr_frames) * sizeof(struct symbol));
 	if (!table->symbols)
 		return;
