@@ -33,7 +33,7 @@ PROGRAMS = {
     "proc": (r"CPU time in system calls: 5,000 sys_read.*5,000 sys_openat", NO_WAIT),
     "timer": (r"wall time in sleep, woken by timer_run: 16,\d\d\d times", "CPU time"),
     "wakeup": (r"waiting for futex replied\S* \(slow-wakeup\).*timer_run: 10 times", "CPU"),
-    "hotlock": (r"wall time waiting for futex totals_lock \(slow-hotlock\)", "exit of a thread"),
+    "hotlock": (r"waiting for futex totals_lock \(slow-hotlock\), woken by \w*lock", "exit of a"),
     "herd": (r"CPU time in sys_futex: \d,\d\d\d calls", "exit of a thread"),
     "yield": (r"CPU time in sys_sched_yield: \d\d\d,\d\d\d calls", "exit of a thread|futex"),
     "call": (r"CPU time in system calls: 20 sys_pwrite64", NO_WAIT),

@@ -104,6 +104,18 @@ void waits_forget_longest(void)
 	os_unlock(&waits_lock, flags);
 }
 
+/* Copies the function that woke the threads of a row: for a lock of users, the user's function. */
+static void print_waker(char *text, size_t size, const struct wait_row *row)
+{
+	const struct wait_record *waker = row->addr && row->most ? row->most->waker : NULL;
+
+	text[0] = '\0';
+	if (waker && waker->kind == WAKER_THREAD)
+		report_wait_user_functions(waker, text, size);
+	if (!text[0])
+		report_wait_function(row->waker, text, size);
+}
+
 /* Copies the functions that woke the threads from this wait, the two with the longest times. */
 static void print_wakers(char *text, size_t size, const struct wait_row *like)
 {
@@ -116,7 +128,7 @@ static void print_wakers(char *text, size_t size, const struct wait_row *like)
 
 		if (strcmp(row->name, like->name) || row->addr != like->addr || !row->waker)
 			continue;
-		report_wait_function(row->waker, names[nr], sizeof(names[nr]));
+		print_waker(names[nr], sizeof(names[nr]), row);
 		is_lock = !row->addr && row->most &&
 			  wait_by_lock(row->most, &(struct wait_row){ 0 });
 		nr += !nr || strcmp(names[0], names[1]);
@@ -144,7 +156,7 @@ static void find_wait(const struct finding_scope *scope, const struct profile_lo
 {
 	const struct wait_row *row = top->name ? row_of(top) : NULL;
 	u64 ns = os_cycles_to_ns(top->cycles);
-	char what[96], wakers[80], comm[17], ready[40] = "";
+	char what[96], wakers[128], comm[17], ready[40] = "";
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	if (!row)

@@ -54,8 +54,7 @@ const char *report_wait_function(u64 addr, char *text, size_t size)
 	return addr && os_symbol_lookup(addr, &start, text, size) ? text : "-";
 }
 
-/* Copies the functions that wait for a lock of users, and their callers: "a < b". */
-static void print_waiter(char *text, size_t size, const struct wait_record *rec)
+void report_wait_user_functions(const struct wait_record *rec, char *text, size_t size)
 {
 	size_t len = 0;
 
@@ -83,7 +82,7 @@ void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text
 		return;
 	}
 	if (row->most) {
-		print_waiter(waiter, sizeof(waiter), row->most);
+		report_wait_user_functions(row->most, waiter, sizeof(waiter));
 		code_map = row->most->code_map;
 	} else if (proc) {
 		code_map = os_process_code_map(proc);

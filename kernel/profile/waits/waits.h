@@ -200,6 +200,8 @@ void report_end_waits(u32 times_column);
 void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size);
 /* Returns the name of the function at addr, in text, or "-". */
 const char *report_wait_function(u64 addr, char *text, size_t size);
+/* Copies the innermost user function of a record's call chain, and its caller: "a < b"; or "". */
+void report_wait_user_functions(const struct wait_record *rec, char *text, size_t size);
 /* Copies the function and the thread that woke a row's threads. */
 void report_wait_waker(const struct wait_row *row, char *text, size_t size);
 /* Copies the name of a thread in printable form. */
