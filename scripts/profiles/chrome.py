@@ -240,7 +240,7 @@ def write(trace: Trace, calls: dict[int, str]) -> Iterator[bytes]:
     """Returns the text in parts. calls: the names of system calls, by number."""
     writer = Writer(trace, calls)
     last_ns = 0
-    for event in trace.in_order("writing events"):
+    for event in trace.take_in_order("writing events"):
         try:
             writer.add(event)
         except (KeyError, TypeError) as error:

@@ -168,7 +168,7 @@ class Trace:
     kernel: Symbols | None = None
     nr_damaged: int = 0  # rows that could not be read
 
-    def in_order(self, what: str = "reading events") -> Iterator[Event]:
+    def take_in_order(self, what: str = "reading events") -> Iterator[Event]:
         """
         Yields the events of all CPUs, by time, and shows the progress. Removes them: they take as
         much memory as the output.

@@ -68,7 +68,7 @@ def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]])
         if tid != IDLE:
             found += comm(one.pid, tid, one.name, 0)
     last_ns = 0
-    for event in trace.in_order("writing events"):
+    for event in trace.take_in_order("writing events"):
         if event.lost:
             found += lost(event.lost, event.cpu, event.ns)
         if trace.format(event).name != STACK:

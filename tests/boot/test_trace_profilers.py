@@ -28,7 +28,11 @@ echo >set_event
 
 
 def named(trace: events.Trace, name: str) -> list[events.Event]:
-    return [event for event in trace.in_order() if trace.format(event).name == name]
+    found = (event for cpu in trace.cpus.values() for event in cpu.events)
+    return sorted(
+        (event for event in found if trace.format(event).name == name),
+        key=lambda event: event.cycles,
+    )
 
 
 def check_points(found: export.Export, trace: events.Trace) -> None:
