@@ -60,7 +60,7 @@ STRACE_TOTAL_WIDE = re.compile(
 )
 HEAT_TITLE = re.compile(rf"^Kernel Heatmap(?: {TOP})?$")
 USER_TITLE = re.compile(rf"^Kernel Heatmap of user functions(?: {TOP})?$")
-USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+) +(\d+) +(\d+\.\d\d)  (\S.*|)$")
+USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+) +(\d+) +(\d+\.\d\d)(?:  (\S.*))?$")
 OTHER_SAMPLES = re.compile(r"^(\d+) others?, with (\d+) samples$")
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
@@ -345,7 +345,7 @@ def parse_user_functions(lines: Lines) -> list[UserRow]:
     while not DASHES.match(line := lines.next("user functions: a row or dashes")):
         if not (match := USER_ROW.match(line)):
             raise ReportError(f"user functions: not a row: {line!r}")
-        rows.append(UserRow(match[1], match[2], int(match[3]), match[4], match[5]))
+        rows.append(UserRow(match[1], match[2], int(match[3]), match[4], match[5] or ""))
     if (line := lines.peek()) and (match := OTHER_SAMPLES.match(line)):
         lines.next("user functions: the others")
         rows.append(UserRow("", "", int(match[2]), "", ""))

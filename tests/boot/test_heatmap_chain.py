@@ -45,7 +45,7 @@ class Program:
         functions = []
         for words in tool_lines(os.environ.get("NM", "nm"), path):
             for offset, addr, _, size in loads:
-                if words[1] in "tT" and addr <= int(words[0], 16) < addr + size:
+                if words[1] in "tTWi" and addr <= int(words[0], 16) < addr + size:
                     functions.append((int(words[0], 16) - addr + offset, words[2]))
         self.functions = sorted(functions)
 
@@ -212,11 +212,13 @@ def test_user_chain(boot, builds, name, source):
         assert (file, offset) == (program.path, offset_of(stack.user[-1]))
         assert nr >= stack.nr
     # Their sums by function are what the table of user functions has.
-    functions: Counter[str] = Counter()
+    functions: Counter[int] = Counter()
     for file, offset, nr in rows.values():
         assert file == program.path
-        functions[program.name_at(offset)] += nr
-    assert functions == {row.name: row.nr for row in report.parse(log)[-1].user_functions}
+        functions[program.start_at(offset)] += nr
+    starts = {name: start for start, name in program.functions}
+    found = report.parse(log)[-1].user_functions
+    assert functions == {starts[row.name]: row.nr for row in found}
     # It also has the system call, with the kernel functions that ran in it.
     calls = call_rows(log)["sys_getppid"]
     assert sum(calls.values()) >= sum(stack.nr for stack in in_call)

@@ -37,7 +37,7 @@ def test_stretches_with_interrupts_off(builds, crowd, how):
     append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
     append += f" init=/bin/crowd -- {crowd} 1000{keys}"
     # The program switches points on when all threads sleep, and sampling off when it is done.
-    window = ("points_switch", "source_apply")
+    window = ("points_begin", "source_apply")
     counted, result = truth.observe(
         builds.kernel(), builds.initrd(), "nmi", append, window=window, timeout=TIMEOUT_S, **talk
     )

@@ -190,7 +190,7 @@ def test_every_program_is_tested():
     used_elsewhere |= {"straces", "typed", "controls", "checks", "callers", "bench-events"}
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
     used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
-    used_elsewhere |= {"agree", "operations", "turns", "crashes"}
+    used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners"}
     sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c*")}
     assert sources - used_elsewhere == set(CHECKERS + PROCESSES)
 
