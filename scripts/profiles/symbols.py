@@ -8,11 +8,25 @@ from pathlib import Path
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import Symbol
 
 from profiles.export import ExportError
 
-
 PAGE_BYTES = 4096
+FUNCTIONS = ("STT_FUNC", "STT_NOTYPE", "STT_LOOS")  # the last one is GNU's, for ifuncs
+
+
+def is_function(symbol: Symbol) -> bool:
+    """Labels of compilers and assemblers have no type, and begin with $ or a dot."""
+    kind = symbol["st_info"]["type"]
+    is_label = kind == "STT_NOTYPE" and symbol.name.startswith(("$", "."))
+    return bool(symbol.name) and kind in FUNCTIONS and not is_label
+
+
+def rank(symbol: Symbol) -> tuple[bool, int, int]:
+    """The lowest of several names for one function is taken, as in the kernel's reports."""
+    nr_underscores = len(symbol.name) - len(symbol.name.lstrip("_"))
+    return not symbol["st_size"], nr_underscores, symbol["st_name"]
 
 
 class Symbols:
@@ -49,18 +63,17 @@ class Symbols:
         # A file of objcopy --only-keep-debug lacks the code, and its offsets are not the program's.
         self.is_split = segments[0]["p_filesz"] < segments[0]["p_memsz"]
         self.has_lines = elf.get_section_by_name(".debug_line") is not None
-        found = {}
+        found: dict[int, Symbol] = {}
         for symbol in table.iter_symbols():
-            kind, address = symbol["st_info"]["type"], symbol["st_value"]
-            if kind in ("STT_FUNC", "STT_NOTYPE") and symbol.name:
-                if self.start <= address < self.end:
-                    found.setdefault(address, (symbol.name, symbol["st_size"]))
+            address = symbol["st_value"]
+            if is_function(symbol) and self.start <= address < self.end:
+                found[address] = min(found.get(address, symbol), symbol, key=rank)
         self.addresses = sorted(found)
-        self.names = [found[address][0] for address in self.addresses]
+        self.names = [found[address].name for address in self.addresses]
         self.ends = [*self.addresses[1:], self.end]  # a function ends where the next one starts
         if table.name == ".dynsym":
             # A stripped library has the functions that it exports, and others between them.
-            self.ends = [address + found[address][1] for address in self.addresses]
+            self.ends = [address + found[address]["st_size"] for address in self.addresses]
 
     def address_at(self, offset: int, first_offset: int | None) -> int:
         """

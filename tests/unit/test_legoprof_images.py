@@ -63,6 +63,21 @@ def write(tmp_path: Path, images: list[dict], maps: list[dict], samples: list[di
     return str(path)
 
 
+ALIASES = """
+void __libc_first(void) { asm volatile(".type $label, @notype; $label: nop"); }
+void __first(void) __attribute__((alias("__libc_first")));
+void first(void) __attribute__((alias("__libc_first")));
+void _start(void) { first(); }
+"""
+
+
+def test_one_name_of_several(build):
+    """The name with the fewest underscores in front is taken, and no label."""
+    path, _, _ = build("program", "-static", source=ALIASES)
+    names = legoprof.profiles.stacks.Symbols(path).names
+    assert "first" in names and not {"__first", "__libc_first", "$label"} & set(names)
+
+
 @pytest.mark.parametrize("flags", [["-static", "-no-pie"], ["-static-pie"], ["-shared", "-s"]])
 def test_names_by_offset(build, tmp_path, capsys, flags):
     """
