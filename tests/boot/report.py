@@ -61,7 +61,9 @@ STRACE_TOTAL_WIDE = re.compile(
 HEAT_TITLE = re.compile(rf"^Kernel Heatmap(?: {TOP})?$")
 USER_TITLE = re.compile(rf"^Kernel Heatmap of user functions(?: {TOP})?$")
 USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+) +(\d+) +(\d+\.\d\d)(?:  (\S.*))?$")
-OTHER_SAMPLES = re.compile(r"^(\d+) others?, with (\d+) samples$")
+SAMPLES_IN_NO_ROW = re.compile(
+    r"^(?:\d+ others?, with (\d+) samples|no room for (\d+) samples' rows)$"
+)
 HEAT_ROW = re.compile(r"^([0-9a-f]{16}) +(\S.*?) +(\d+) +(\d+\.\d\d)$")
 HEAT_TOTAL = re.compile(r"^ +(\d+) +(\d+\.\d\d)$")
 POINT_ROW = re.compile(
@@ -346,9 +348,9 @@ def parse_user_functions(lines: Lines) -> list[UserRow]:
         if not (match := USER_ROW.match(line)):
             raise ReportError(f"user functions: not a row: {line!r}")
         rows.append(UserRow(match[1], match[2], int(match[3]), match[4], match[5] or ""))
-    if (line := lines.peek()) and (match := OTHER_SAMPLES.match(line)):
+    while (line := lines.peek()) and (match := SAMPLES_IN_NO_ROW.match(line)):
         lines.next("user functions: the others")
-        rows.append(UserRow("", "", int(match[2]), "", ""))
+        rows.append(UserRow("", "", int(match[1] or match[2]), "", ""))
     return rows
 
 

@@ -80,6 +80,8 @@ void samples_find(const struct finding_scope *scope, struct heat_snapshot *snap,
 	if (!are_good(snap, nr_all))
 		return;
 	offer_function(scope, &report_view, nr_all);
+	if (!snap->nr_scope_class[HEAT_USER])
+		return;
 	view_user_functions(&report_view, samples);
 	offer_user_function(scope, &report_view, nr_all);
 }

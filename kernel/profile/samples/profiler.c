@@ -83,7 +83,7 @@ static void print(const struct report *report)
 		heat.without_machine_notes = !report->wide && !run_is_last_process();
 	}
 	report_print_heatmap_notes(&heat, report->wide);
-	report_print_user_functions(report->top, &scope);
+	report_print_user_functions(report->top, &scope, heat.nr_scope_class[HEAT_USER]);
 	if (!strcmp(names, "all"))
 		names = "*";
 	if (report->proc && os_glob_match_list(names, "machine"))
@@ -116,7 +116,8 @@ static void print_all_functions(const void *unused)
 static void print_user_functions(const void *unused)
 {
 	samples_pin();
-	report_print_user_functions(REPORT_TOP_ALL, &(struct sample_scope){ 0 });
+	heatmap_snapshot(&heat, &report_view, &(struct sample_scope){ 0 });
+	report_print_user_functions(REPORT_TOP_ALL, &heat.scope, heat.nr_scope_class[HEAT_USER]);
 	samples_unpin();
 }
 

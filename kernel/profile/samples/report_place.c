@@ -97,15 +97,14 @@ static void print_user_function(const struct view_row *row, u64 nr_all)
 	table_row(cells);
 }
 
-void report_print_user_functions(u32 top, const struct sample_scope *scope)
+void report_print_user_functions(u32 top, const struct sample_scope *scope, u64 nr_all)
 {
 	const struct table table = TABLE(function_columns, .top = top);
-	u64 nr_all;
 
-	view_user_functions(&report_view, scope);
-	nr_all = report_view.nr_class[HEAT_USER];
 	if (!nr_all)
 		return;
+	view_user_functions(&report_view, scope);
+	report_view.nr_dropped += nr_all - report_view.nr_class[HEAT_USER];
 	table_begin_top(&table, USER_FUNCTIONS, top);
 	table_head();
 	for (u32 i = 0; i < report_view.nr_rows; i++)

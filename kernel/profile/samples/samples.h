@@ -489,9 +489,9 @@ void report_end_view(u32 nr_others, u64 nr_samples);
 extern const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS];
 extern const char *const report_drop_reasons[NR_SAMPLE_DROPS];
 
-/* report_place.c: prints user code by function, the samples in scope. */
+/* report_place.c: prints user code by function, the nr_all samples in scope; nothing if none. */
 #define USER_FUNCTIONS "Kernel Heatmap of user functions"
-void report_print_user_functions(u32 top, const struct sample_scope *scope);
+void report_print_user_functions(u32 top, const struct sample_scope *scope, u64 nr_all);
 /* Prints the user code of a process, by file. The process still has its memory. Process context. */
 void report_print_user(os_process_t *proc, u32 top);
 /* Prints the samples of each instruction of all functions with this name. */
