@@ -134,9 +134,10 @@ def test_rate_with_icount(boot, kind, hz):
     heatmap = heatmap_of(log)
     assert f" {hz} per second and CPU " in source(heatmap)
     nr, taken, lost, own = expected(heatmap)
-    # NMIs are lost only while the store is cleared. An incomplete period may lose one more.
+    # NMIs are lost only while one of them clears the store, and then for as long, so that NMIs do
+    # not take all of the time. An incomplete period may lose one more.
     emptying = EMPTYING_CYCLES * hz // TSC_HZ
-    assert lost <= (nr // 1000 if kind == "timer" else emptying + (emptying > 0))
+    assert lost <= (nr // 1000 if kind == "timer" else 2 * emptying + (emptying > 0))
     assert own <= nr * hz * 2e-6
     if hz > 1:
         # The samples cover the time from the program's start to its report.
