@@ -42,11 +42,16 @@ static struct found find_waits(const char *name, enum wait_kind kind)
 	return found;
 }
 
+/* Sleeps once. If the host delays the CPU, the time may be over before the thread sleeps. */
 static void wait_for(const char *name)
 {
-	WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
-	task_waits_for(name, 0);
-	schedule_timeout_ns(SLEEP_NS);
+	u64 nr = current->nr_voluntary;
+
+	do {
+		WRITE_ONCE(current->state, TASK_UNINTERRUPTIBLE);
+		task_waits_for(name, 0);
+		schedule_timeout_ns(SLEEP_NS);
+	} while (current->nr_voluntary == nr);
 }
 
 SELFTEST(waits, sleeps_are_counted)
