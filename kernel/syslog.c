@@ -62,9 +62,9 @@ static u64 consumed_bytes; /* READ goes on here */
 static u32 nr_in_prefix;   /* characters of LEVEL that READ has returned of its current line */
 
 /*
- * What programs of users make the kernel log must not push out what root wants to read. So their
- * lines use up this room, each as many bytes as the longest of them has, and other lines give back
- * a quarter of their bytes.
+ * Lines that users' programs cause must not push out what root wants to read. So they use up this
+ * room, each as many bytes as the longest of them has, and other lines give back a quarter of their
+ * bytes.
  */
 #define USER_ROOM_BYTES (LOG_BYTES / 4)
 #define USER_LINE_BYTES 256

@@ -114,7 +114,7 @@ long mm_set_brk(struct mm *mm, u64 addr); /* returns the new or, on failure, the
 /* flags: Linux's MREMAP_*. Returns where the area is now. */
 long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_addr);
 
-/* What a page fault has made present. */
+/* The kinds of page faults, by the page that they make present. */
 enum fault_kind {
 	FAULT_NOTHING,	 /* nothing: another thread was faster, or only this CPU's TLB was old */
 	FAULT_ANONYMOUS, /* a page of zeros */

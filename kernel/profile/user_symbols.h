@@ -10,7 +10,7 @@
 
 #include "util.h"
 
-/* What a user address belongs to. Its strings are valid until the reader's turn ends. */
+/* The function or object at a user address. The name is valid until the reader's turn ends. */
 struct user_symbol {
 	u32 image;	  /* the number of the file; 0: unknown */
 	const char *name; /* of the function or object, in printable characters; NULL: unknown */
@@ -32,7 +32,10 @@ const char *user_symbol_path(u32 image);
  */
 size_t user_symbol_print(char *text, size_t size, u32 code_map, u64 addr);
 
-/* What images/ sets, so that others need not know it. The functions fill in what they find. */
+/*
+ * The functions of images/, which sets them at boot, so that no other folder uses its symbols. The
+ * first two leave the members that they do not know as they are.
+ */
 struct user_symbol_source {
 	void (*find_code)(u32 code_map, u64 addr, struct user_symbol *symbol);
 	void (*find_data)(u32 code_map, u64 addr, struct user_symbol *symbol);

@@ -335,7 +335,7 @@ def load(path: str | Path, damaged: bool = False) -> Export:
         what = "; ".join(on_console[1]) or "its export does not begin with a line of an export"
         raise ExportError(f"{path}: {what}")
     meta = first_line(data, path)
-    # Of exports that were merged.
+    # A merged export has the warnings of its parts.
     warnings = [str(one) for one in list_of(meta.get("warnings"))[:MAX_WARNINGS]]
     warnings += on_console[1] if on_console else []
     end = END.search(data)

@@ -14,13 +14,13 @@ from pathlib import Path
 
 COST = re.compile(r"^operation: (.+): (\d+) (\d+)$", re.MULTILINE)
 FUNCTION = re.compile(r"^<(.+)>:$")
-# What depends on where the linker puts things: displacements, virtual and physical addresses and
-# what the compiler computes from them, and offsets from a symbol of other code or of data.
+# Operands that change if the linker moves code or data: displacements, virtual and physical
+# addresses, constants that the compiler computes from them, and offsets from another symbol.
 ADDRESS = re.compile(
     r"-?0x[0-9a-f]+(?=\(%rip\))|-?0x(?:[0-9a-f]{4,8})?[7-9a-f][0-9a-f]{7}\b|"
     r"\$?0x[2-7][0-9a-f]{5}\b|# <.*\+0x.*>"
 )
-# What fills code up to an alignment. The NOP of 5 bytes may be the place of a static key.
+# Instructions that only align code. The NOP of 5 bytes is left out: it may be a static key.
 PADDING = re.compile(r"int3|nopw|cs nopw|data16|xchg +%ax,%ax|nopl +(0x0)?\(%rax\)$")
 
 

@@ -92,7 +92,7 @@ OF_PROCESS = re.compile(
 )
 LOST = re.compile(r"^(\d+) of (\d+) expected samples lost: ")
 # Samples that are in no class, so that the classes do not add up to the samples taken.
-WITHOUT_CLASS = ("switched off", "while another was taken", "while they were counted")
+WITHOUT_CLASS = ("while another was taken", "while they were counted")
 SPLIT_WORDS = ("samples", "user", "kernel", "interrupt", "idle")
 RETURN_TO_USER = "[return to user]"  # no call, but waits after calls
 STRACE_HEADER = ["% time", "seconds", "usecs/call", "calls", "errors", "syscall"]

@@ -116,7 +116,7 @@ def check_work(work: str, counts: Counts, cycles: dict[str, int]) -> None:
             assert owner == "user" or not kernel[owner], (work, owner)
 
 
-# What each kind of work begins, at least.
+# For each kind of work, the least number of calls, faults and so on that begin.
 WORKS = {
     "calls": {"call": 3000},
     "forks": {"call": 90, "fault": 60},

@@ -10,8 +10,8 @@
  * An NMI during a sample sees that seq is odd, and its sample is dropped. A reader pins the store,
  * copies each record's count within the record, and uses the copy (store_read.c).
  *
- * A reset only raises the generation. Each CPU empties its store at its next sample.
- * While a reader has pinned the store, such samples are dropped.
+ * A reset only raises the generation. Each CPU empties its store at its next sample. While a reader
+ * has pinned the store, such samples are dropped.
  */
 
 #include "store.h"
@@ -335,8 +335,8 @@ static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u
 }
 
 /*
- * Handles a sample before sample_init(), or after a reset. Returns true if
- * the sample can now be stored as usual, false if it has been dropped.
+ * Handles a sample before sample_init(), or after a reset. Returns true if the sample can now be
+ * stored as usual, false if it has been dropped.
  */
 static bool enter_generation(struct sample_cpu *s, const os_regs_t *regs, u32 in_nmi)
 {
