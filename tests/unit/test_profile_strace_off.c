@@ -225,6 +225,38 @@ static void test_off_without_memory(void **state)
 	expect(STRACE_OVERFLOW_NR, 1, 1, 4, 0);
 }
 
+/* A call that waited for the lock while counting was switched: its hook at entry, then at exit. */
+static void make_late_call(os_lock_t *lock)
+{
+	if (lock != &strace_lock)
+		return;
+	host_now += 10;
+	task.profile.argument = 1;
+	strace_enter_slowly();
+	host_now += 10;
+	profile_syscall_exit(0);
+}
+
+static void switch_beside_late_calls(bool on)
+{
+	host_on_lock = make_late_call;
+	strace_switch(on);
+	host_on_lock = NULL;
+}
+
+static void test_late_calls(void **state)
+{
+	host_call(0, 10, 0);
+	host_call(1, 10, 0);
+	switch_beside_late_calls(false);
+	switch_beside_late_calls(true);
+	host_call(0, 10, 0);
+	host_call(1, 10, 0);
+	expect(0, 2, 0, 20, 0);
+	assert_false(find_entry(1)->nr_in_flight);
+	assert_true(find_entry(1)->ns < host_now);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -237,6 +269,7 @@ int main(void)
 		TEST(test_off_and_reset),
 		TEST(test_off_for_one_process),
 		TEST(test_off_without_memory),
+		TEST(test_late_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

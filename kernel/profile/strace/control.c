@@ -224,27 +224,31 @@ static void set_off_since(u64 since_cycles)
 	os_unlock(&strace_lock, flags);
 }
 
+static void stop_task(struct profile_task *pt)
+{
+	strace_catch_up(pt);
+	strace_notify(pt);
+}
+
 /*
  * To switch off, first turns the hooks into NOPs, then cuts calls in flight as of the time of the
- * switch. A hook that had already begun can still leave a call in flight after its thread was
- * visited. That hook has ended before counting is switched on again, and then its call is cut, too,
- * as of the same time.
+ * switch, and sends the next call of each thread to the slow path. That path begins no call while
+ * counting is off. But a hook on the fast path that had already begun can still leave a call in
+ * flight after its thread was visited, and the hook at its exit may be a NOP. So the hooks are
+ * switched on before threads are visited again: what is left in flight by then is cut, too, as of
+ * the same time. Only then does counting begin.
  */
 void strace_switch(bool on)
 {
 	start_switching();
-	if (on == !strace_off_since_cycles)
-		goto out;
-	if (!on) {
-		set_counts(false);
-		set_off_since(pf_max(os_cycles(), (u64)1));
+	if (on != !strace_off_since_cycles) {
+		set_counts(on);
+		if (!on)
+			set_off_since(pf_max(os_cycles(), (u64)1));
+		visit_tasks(NULL, on ? strace_catch_up : stop_task);
+		if (on)
+			set_off_since(0);
 	}
-	visit_tasks(NULL, strace_catch_up);
-	if (on) {
-		set_off_since(0);
-		set_counts(true);
-	}
-out:
 	stop_switching();
 }
 

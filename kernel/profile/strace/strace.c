@@ -280,7 +280,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 	if (strace_in_flight(pt))
 		end_call_now(pt, 0); /* no hook saw it return */
 	pt->event = false;
-	if (pt->process->off) {
+	if (pt->process->off || strace_off_since_cycles) {
 		pf_write_once(pt->index, no_rows);
 		return;
 	}
