@@ -23,7 +23,7 @@ def test_each_file_says_what_it_accepts(boot):
         "profile/report": "reset",
         "profile/on_exit": "all|none|run|<glob>[,<glob>...]",
         "profile/strace": "on|off|reset",
-        "1/strace": "on|off|reset",
+        "1/strace": "reset",
         "profile/waits": "on|off|reset",
     }
     starts = {

@@ -81,7 +81,7 @@ static void test_off(void **state)
 {
 	begin_return();
 	sleep_for(7);
-	strace_switch_process(&proc.profile, false);
+	strace_switch(false);
 	sleep_for(100);
 	expect_return(7, 7);
 	end_return();
@@ -90,7 +90,7 @@ static void test_off(void **state)
 	sleep_for(100);
 	end_return();
 	expect_return(7, 7);
-	strace_switch_process(&proc.profile, true);
+	strace_switch(true);
 	begin_return();
 	sleep_for(2);
 	strace_switch(false);
@@ -105,14 +105,14 @@ static void test_cut_and_reset(void **state)
 {
 	begin_return();
 	sleep_for(7);
-	strace_switch_process(&proc.profile, false);
+	strace_switch(false);
 	sleep_for(7);
 	strace_reset();
 	sleep_for(7);
 	expect_return(0, 0);
 	end_return();
 	expect_return(0, 0);
-	strace_switch_process(&proc.profile, true);
+	strace_switch(true);
 	host_call(0, 1, 0);
 	expect_return(0, 0);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Resets counting and switches it on and off, for all processes or for one.
+ * Resets counting, for all processes or for one, and switches it on and off.
  *
- * Off for all processes turns the hooks into NOPs, by a static key. Off for one process makes its
- * threads take the slow path, which does not count. A call that is in flight at that moment is cut:
+ * Off turns the hooks into NOPs, by a static key. A call that is in flight at that moment is cut:
  * it counts as ended then, and its return value is ignored.
  *
  * A reset raises a generation number. Before anything else is done with a thread or process of an
@@ -22,24 +21,17 @@ static bool on_at_boot = true;
 static bool switching; /* a thread is switching the hooks */
 static bool shown;     /* trace output is on */
 
-static struct profile_off_time off_time; /* of all processes */
+static struct profile_off_time off_time;
 
 void strace_begin_off_time(struct profile_process *pp)
 {
 	os_assert_held(&strace_lock);
-	off_time_reset(&pp->off_time);
-	pp->all_off_base_ns = off_time_total_ns(&off_time);
+	pp->off_base_ns = off_time_total_ns(&off_time);
 }
 
 void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap)
 {
-	snap->all_off = off_time_since(&off_time, pp ? pp->all_off_base_ns : off_time.base_ns);
-	snap->off = pp ? off_time_since_reset(&pp->off_time) : (struct off_snapshot){ 0 };
-}
-
-bool strace_was_off(const struct profile_process *pp)
-{
-	return off_time_total_ns(&off_time) || off_time_total_ns(&pp->off_time);
+	snap->off = off_time_since(&off_time, pp ? pp->off_base_ns : off_time.base_ns);
 }
 
 static bool needs_cut(const struct profile_task *pt)
@@ -152,26 +144,6 @@ void strace_reset_process(struct profile_process *pp)
 	reset_sums(pp);
 	os_unlock(&strace_lock, flags);
 	visit_tasks(pp, strace_catch_up);
-}
-
-static void cut_task_now(struct profile_task *pt)
-{
-	strace_catch_up(pt);
-	cut_task(pt, os_cycles());
-}
-
-void strace_switch_process(struct profile_process *pp, bool on)
-{
-	unsigned long flags = os_lock(&strace_lock);
-	bool is_change = pp->off == on;
-
-	if (is_change) {
-		pp->off = !on;
-		off_time_switch(&pp->off_time, !on, false);
-	}
-	os_unlock(&strace_lock, flags);
-	if (is_change)
-		visit_tasks(pp, cut_task_now);
 }
 
 /*

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Registers strace: its tables in a report, and its files. /proc/profile/strace is for all
- * processes, /proc/<pid>/strace for one. Reading prints the wide tables; writing accepts "on",
- * "off" and "reset". strace.json has the table of all processes, or of one, as JSON, and
- * processes.json the table by process.
+ * processes, /proc/<pid>/strace for one. Reading prints the wide tables. Writing accepts "reset"
+ * and, for all processes, "on" and "off". strace.json has the table of all processes, or of one,
+ * as JSON, and processes.json the table by process.
  */
 
 #include "strace.h"
@@ -85,28 +85,25 @@ static int show_process_json(os_text_t *text, os_process_t *proc)
 	return 0;
 }
 
-/* Executes a control word for a process or, if pp is NULL, for all. Returns 0 or -OS_EINVAL. */
-static int control(const char *word, struct profile_process *pp)
+static int write_system(const char *text)
 {
 	bool on;
 
-	if (words_are(word, "reset"))
-		pp ? strace_reset_process(pp) : strace_reset();
-	else if (!words_on_off(word, &on))
-		pp ? strace_switch_process(pp, on) : strace_switch(on);
+	if (words_are(text, "reset"))
+		strace_reset();
+	else if (!words_on_off(text, &on))
+		strace_switch(on);
 	else
 		return -OS_EINVAL;
 	return 0;
 }
 
-static int write_system(const char *text)
-{
-	return control(text, NULL);
-}
-
 static int write_process(const char *text, os_process_t *proc)
 {
-	return control(text, os_process_profile(proc));
+	if (!words_are(text, "reset"))
+		return -OS_EINVAL;
+	strace_reset_process(os_process_profile(proc));
+	return 0;
 }
 
 /* All threads have added their calls to the process. */
@@ -116,7 +113,7 @@ static void summarize(os_process_t *proc, struct report_summary *summary)
 	struct strace_totals own, before;
 	unsigned long flags;
 
-	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) && !(pp && pp->off) &&
+	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) &&
 			     os_key_is_set(&strace_key);
 	if (!pp)
 		return;
@@ -161,7 +158,7 @@ static const struct profiler_file files[] = {
 };
 
 static const struct profiler_process_file process_files[] = {
-	{ "strace", "on|off|reset", show_process, write_process },
+	{ "strace", "reset", show_process, write_process },
 	{ "strace.json", .show = show_process_json },
 	{ 0 },
 };

@@ -178,8 +178,7 @@ static void print_family(const struct strace_snapshot *snap)
 
 static void print_notes(const struct strace_snapshot *snap)
 {
-	report_print_off("strace", "off", &snap->all_off);
-	report_print_off("strace of this process", "off", &snap->off);
+	report_print_off("strace", "off", &snap->off);
 	if (snap->nr_backwards)
 		table_note("clock went backwards in %lu calls: counted without time",
 			   snap->nr_backwards);

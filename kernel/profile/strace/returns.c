@@ -42,7 +42,7 @@ static u64 time_between(u64 start, u64 end)
 
 void profile_return_began(struct profile_task *pt)
 {
-	if (pf_read_once(strace_off_since_cycles) || !pt->process || pf_read_once(pt->process->off))
+	if (pf_read_once(strace_off_since_cycles) || !pt->process)
 		return;
 	pt->cut_return = 0;
 	pf_write_once(pt->return_start, returns_at(os_off_cycles(pt)));

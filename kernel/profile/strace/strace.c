@@ -35,7 +35,7 @@ static void count_fork(const struct profile_process *pp)
 	struct profile_process *creator = bytes ? os_current_profile()->process : NULL;
 
 	os_assert_held(&strace_lock);
-	if (!creator || creator->off || strace_off_since_cycles)
+	if (!creator || strace_off_since_cycles)
 		return;
 	strace_catch_up_process(creator);
 	creator->own.nr_forks++;
@@ -280,7 +280,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 	if (strace_in_flight(pt))
 		end_call_now(pt, 0); /* no hook saw it return */
 	pt->event = false;
-	if (pt->process->off || strace_off_since_cycles) {
+	if (strace_off_since_cycles) {
 		pf_write_once(pt->index, no_rows);
 		return;
 	}

@@ -311,7 +311,6 @@ void strace_catch_up(struct profile_task *pt);
 void strace_reset(void);
 void strace_reset_process(struct profile_process *pp);
 void strace_switch(bool on); /* process context */
-void strace_switch_process(struct profile_process *pp, bool on);
 void strace_control_init(void);
 /* Starts a new process in the current generation. strace_lock is held. */
 void strace_begin_process(struct profile_process *pp);
@@ -321,11 +320,9 @@ void strace_begin_process(struct profile_process *pp);
  * only to be printed. Process context.
  */
 void strace_switch_shown(bool on, void (*switch_key)(bool on));
-/* Returns whether counting was ever off: for all processes, or for this one. */
-bool strace_was_off(const struct profile_process *pp);
-/* Starts a process's times off at zero, because its table begins now. */
+/* Starts a process's time off at zero, because its table begins now. */
 void strace_begin_off_time(struct profile_process *pp);
-/* Copies how long counting was off: for all processes and, unless pp is NULL, for this one. */
+/* Copies how long counting was off since the table of a process, or with NULL of all, began. */
 void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap);
 
 /* A row of a report. Calls in flight have their time so far. */
@@ -363,9 +360,9 @@ struct strace_snapshot {
 	u64 nr_backwards;
 	u64 nr_unfollowed;
 	u64 nr_forks, forked_bytes;
-	struct off_snapshot all_off, off; /* when counting was off for all, for this process */
-	struct strace_totals before;	  /* calls before the last execve */
-	struct strace_totals children;	  /* calls of children waited for and their children */
+	struct off_snapshot off;
+	struct strace_totals before;   /* calls before the last execve */
+	struct strace_totals children; /* calls of children waited for and their children */
 	u32 nr_children;
 	u32 nr_entries;
 	u32 nr_errors;

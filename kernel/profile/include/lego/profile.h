@@ -267,13 +267,7 @@ struct profile_process {
 	struct profile_syscall_sum children; /* calls of children waited for and their children */
 	u32 nr_children;
 	u32 nr_accumulated_threads;
-	bool off; /* counting is switched off for this process */
-	/*
-	 * Remembers when counting was off for this process alone. The bases are the total times
-	 * off, of this process and of all processes, when its table began.
-	 */
-	struct profile_off_time off_time;
-	u64 all_off_base_ns;
+	u64 off_base_ns;      /* for how long counting had been off when its table began */
 	u32 nr_resets;	      /* the generation of its counters */
 	u32 nr_system_resets; /* strace_nr_resets at its last reset */
 	struct profile_process_link walk;
