@@ -270,16 +270,15 @@ SELFTEST(assert, system_calls)
 {
 	const struct profile_syscall_row wrong = { .nr = 1, .nr_calls = 1, .nr_errors = 2 };
 	struct profile_syscall_sum sum = { 0 };
-	enum profile_overflow why;
 	unsigned long flags;
 
 	assert_set_trap(true);
-	EXPECT(strace_table_row(&sum.table, 1, &why));
-	EXPECT_ASSERTION("strace_table_row: &strace_lock is held");
+	EXPECT(strace_row(&sum, 1));
+	EXPECT_ASSERTION("strace_row: &strace_lock is held");
 	flags = os_lock(&strace_lock);
-	EXPECT(strace_table_row(&sum.table, 1, &why));
+	EXPECT(strace_row(&sum, 1));
 	EXPECT_ASSERTION(NULL);
-	strace_sum_add_row(&sum, &wrong);
+	strace_sum_add_row(&sum, &sum, &wrong, &wrong);
 	EXPECT_ASSERTION("strace_sum_add_row: src->nr_errors <= src->nr_calls");
 	os_unlock(&strace_lock, flags);
 	strace_sum_free(&sum);

@@ -485,7 +485,7 @@ static void test_order_is_fixed(void **state)
 	char *first;
 
 	add_call(3, "sys_close", 7, 1, 0);
-	add_call(STRACE_OVERFLOW_NR, "[no memory]", 7, 1, 0);
+	add_call(STRACE_SPARE_NR, "[no memory]", 7, 1, 0);
 	add_call(1, "sys_write", 7, 1, 0);
 	add_call(2, "sys_open", 9, 1, 0);
 	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
@@ -499,7 +499,7 @@ static void test_order_is_fixed(void **state)
 	add_call(2, "sys_open", 9, 1, 0);
 	add_call(1, "sys_write", 7, 1, 0);
 	add_call(3, "sys_close", 7, 1, 0);
-	add_call(STRACE_OVERFLOW_NR, "[no memory]", 7, 1, 0);
+	add_call(STRACE_SPARE_NR, "[no memory]", 7, 1, 0);
 	report_print_strace(&strace, REPORT_TOP_ALL, false, NULL);
 	assert_log(first);
 	free(first);

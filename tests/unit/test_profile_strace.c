@@ -81,7 +81,7 @@ static void test_call_in_flight(void **state)
 /* Returns the thread's row of a call that it has made. */
 static struct profile_syscall_row *row_of_call(u64 nr)
 {
-	struct profile_syscall_table *table = task.profile.table;
+	struct profile_syscall_table *table = task.profile.calls.table;
 
 	return strace_row_at(table, table->index[nr] * PROFILE_INDEX_UNIT);
 }
@@ -169,11 +169,11 @@ static void test_table_is_sparse(void **state)
 	for (u64 nr = 0; nr < 9; nr++)
 		host_call(nr * 25, 1, -(long)(nr & 1));
 	assert_int_equal(host_nr_allocated, 1);
-	assert_int_equal(task.profile.table->size_bytes, 4096);
+	assert_int_equal(task.profile.calls.table->size_bytes, 4096);
 	for (u64 nr = 9; nr < 20; nr++)
 		host_call(nr * 25, 1, -(long)(nr & 1));
 	assert_int_equal(host_nr_allocated, 1);
-	assert_int_equal(task.profile.table->size_bytes, 8192);
+	assert_int_equal(task.profile.calls.table->size_bytes, 8192);
 	for (u64 nr = 0; nr < 20; nr++)
 		expect_row(nr * 25, 1, nr & 1, 1);
 	host_call(511, 1, 0);
@@ -193,6 +193,13 @@ static void test_unknown_numbers(void **state)
 	assert_null(entry_of(512)->name);
 }
 
+static u32 nr_locks;
+
+static void count_lock(os_lock_t *lock)
+{
+	nr_locks += lock == &strace_lock;
+}
+
 static void test_too_many_unknown_numbers(void **state)
 {
 	for (u64 nr = 0; nr < 1000; nr++)
@@ -201,13 +208,20 @@ static void test_too_many_unknown_numbers(void **state)
 	expect_row(0, 1, 0, 1);
 	expect_row(10000 + STRACE_MAX_UNKNOWN - 1, 1, 1, 2);
 	expect_row(10000 + STRACE_MAX_UNKNOWN, 0, 0, 0);
-	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_UNKNOWN, 1000 - STRACE_MAX_UNKNOWN,
-		   1000 - STRACE_MAX_UNKNOWN, 2 * (1000 - STRACE_MAX_UNKNOWN));
-	assert_string_equal(entry_of(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_UNKNOWN)->name,
-			    "[unknown]");
+	expect_row(STRACE_OTHERS_NR, 1000 - STRACE_MAX_UNKNOWN, 1000 - STRACE_MAX_UNKNOWN,
+		   2 * (1000 - STRACE_MAX_UNKNOWN));
+	assert_string_equal(entry_of(STRACE_OTHERS_NR)->name, "[unknown]");
+	assert_int_equal(entry_of(STRACE_OTHERS_NR)->nr_error_kinds, 1);
 	assert_int_equal(all_calls(), 1001);
+	/* The same number again is as cheap as any other. */
+	host_on_lock = count_lock;
+	host_call(10999, 2, -38);
+	host_on_lock = NULL;
+	assert_int_equal(nr_locks, 0);
+	assert_int_equal(all_calls(), 1002);
 	exit_task(&task);
-	assert_int_equal(all_calls(), 1001);
+	assert_int_equal(all_calls(), 1002);
+	assert_int_equal(find_entry(STRACE_OTHERS_NR)->nr_calls, 1001 - STRACE_MAX_UNKNOWN);
 }
 
 static void test_out_of_memory_at_first_call(void **state)
@@ -215,12 +229,12 @@ static void test_out_of_memory_at_first_call(void **state)
 	host_fail_alloc = 1;
 	host_call(0, 6, -1);
 	host_call(1, 2, 0);
-	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_NO_MEMORY, 2, 1, 8);
-	assert_string_equal(entry_of(STRACE_OVERFLOW_NR)->name, "[no memory]");
-	/* A call in flight in an overflow row. */
+	expect_row(STRACE_SPARE_NR, 2, 1, 8);
+	assert_string_equal(entry_of(STRACE_SPARE_NR)->name, "[no memory]");
+	/* A call in flight in the spare row. */
 	profile_syscall_enter(7);
 	host_now += 5;
-	expect_row(STRACE_OVERFLOW_NR + PROFILE_OVERFLOW_NO_MEMORY, 3, 1, 13);
+	expect_row(STRACE_SPARE_NR, 3, 1, 13);
 	profile_syscall_exit(0);
 	host_fail_alloc = 0;
 	host_call(0, 1, 0);
@@ -235,7 +249,7 @@ static void test_out_of_memory_while_growing(void **state)
 		host_call(nr, 1, 0);
 	assert_int_equal(entry_of(FIRST_ROWS - 1)->nr_calls, 1);
 	expect_row(FIRST_ROWS, 0, 0, 0);
-	expect_row(STRACE_OVERFLOW_NR, 40 - FIRST_ROWS, 0, 40 - FIRST_ROWS);
+	expect_row(STRACE_SPARE_NR, 40 - FIRST_ROWS, 0, 40 - FIRST_ROWS);
 	assert_int_equal(all_calls(), 40);
 }
 
@@ -254,7 +268,7 @@ static void test_out_of_memory_at_fold(void **state)
 	exit_task(&task);
 	assert_int_equal(all_calls(), 2 * FIRST_ROWS + 1);
 	expect_row(7, 2, 1, 2);
-	expect_row(STRACE_OVERFLOW_NR, 0, 0, 0);
+	expect_row(STRACE_SPARE_NR, 0, 0, 0);
 
 	/* The second table to be added needs room in the first. */
 	start_task(&task, &proc);
@@ -265,7 +279,7 @@ static void test_out_of_memory_at_fold(void **state)
 	host_fail_alloc = 1;
 	exit_task(&task);
 	assert_int_equal(all_calls(), 6 * FIRST_ROWS + 1);
-	assert_true(entry_of(STRACE_OVERFLOW_NR)->nr_calls > 0);
+	assert_true(entry_of(STRACE_SPARE_NR)->nr_calls > 0);
 }
 
 static void test_threads_fold_into_their_process(void **state)

@@ -181,17 +181,17 @@ static void test_off_without_memory(void **state)
 	host_now += 3;
 	strace_switch(false);
 	host_now += 3;
-	expect(STRACE_OVERFLOW_NR, 1, 0, 3, 1);
+	expect(STRACE_SPARE_NR, 1, 0, 3, 1);
 	strace_reset();
-	expect(STRACE_OVERFLOW_NR, 0, 0, 0, 0);
+	expect(STRACE_SPARE_NR, 0, 0, 0, 0);
 	strace_switch(true);
 	profile_syscall_enter(1);
 	host_now += 3;
 	strace_reset();
 	host_now += 4;
-	expect(STRACE_OVERFLOW_NR, 1, 0, 4, 1);
+	expect(STRACE_SPARE_NR, 1, 0, 4, 1);
 	profile_syscall_exit(-1);
-	expect(STRACE_OVERFLOW_NR, 1, 1, 4, 0);
+	expect(STRACE_SPARE_NR, 1, 1, 4, 0);
 }
 
 /* A call that waited for the lock while counting was switched: its hook at entry, then at exit. */

@@ -28,7 +28,7 @@ static void test_restart_is_one_call(void **state)
 	expect(0, 2, 0, 16, 0);
 	assert_int_equal(find_entry(0)->max_ns, 15);
 	/* The thread takes the fast path again. */
-	assert_ptr_equal(task.profile.index, task.profile.table->index);
+	assert_ptr_equal(task.profile.index, task.profile.calls.table->index);
 	assert_false(task.profile.event);
 	host_call(0, 1, 0);
 	expect(0, 3, 0, 17, 0);

@@ -250,12 +250,12 @@ static void test_every_allocation_fails_once(void **state)
 		assert_int_equal(all_calls(), nr);
 		for (u32 i = 0; i < snap.nr_entries; i++)
 			assert_int_equal(snap.entries[i].nr_in_flight, 0);
-		/* After a reset, with memory again, no call is in an overflow row. */
+		/* After a reset, with memory again, no call is in the spare row. */
 		strace_reset();
 		nr = busy_run();
 		strace_snapshot_family(&proc.profile, &snap);
 		assert_int_equal(all_calls(), nr);
-		assert_int_equal(find_entry(STRACE_OVERFLOW_NR)->nr_calls, 0);
+		assert_int_equal(find_entry(STRACE_SPARE_NR)->nr_calls, 0);
 		strace_reset();
 	}
 }

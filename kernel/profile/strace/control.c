@@ -66,13 +66,6 @@ static void reset_task(struct profile_task *pt, u64 now_cycles)
 	pt->reset_off_cycles = off_cycles;
 	strace_note_return_reset(pt);
 	strace_notify(pt);
-	/* The thread ends a call without a row under the lock, so it can be restarted here. */
-	if (strace_in_flight(pt) && !pt->row && !pt->cut_cycles) {
-		pt->process->own.overflow[pt->overflow].nr_calls++;
-		pt->base_off_cycles -= off_cycles;
-		pt->start_cycles = now_cycles;
-		pt->carry_cycles = 0;
-	}
 }
 
 static void reset_sums(struct profile_process *pp)

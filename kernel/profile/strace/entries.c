@@ -82,19 +82,17 @@ static void take_errors(struct strace_snapshot *snap, const struct profile_sysca
 	}
 }
 
-static void add_entry(struct strace_snapshot *snap, const struct profile_syscall_sum *merge, u32 at)
+/* Adds the entry of a row. Its errors begin at first_error and end at snap->nr_errors. */
+static void add_entry(struct strace_snapshot *snap, const struct profile_syscall_row *row, u64 nr,
+		      const char *name, u32 first_error)
 {
-	const struct profile_syscall_row *row = strace_row_at(merge->table, at);
-	struct strace_entry *entry = &snap->entries[snap->nr_entries];
 	u64 nr_ended = strace_row_nr_ended(row);
-	u32 first_error = place_errors(snap, at);
 
 	if (!row->nr_calls)
 		return;
-	snap->nr_entries++;
-	*entry = (struct strace_entry){
-		.nr = row->nr,
-		.name = os_syscall_name(row->nr),
+	snap->entries[snap->nr_entries++] = (struct strace_entry){
+		.nr = nr,
+		.name = name,
 		.nr_calls = row->nr_calls,
 		.nr_errors = row->nr_errors,
 		.ns = os_cycles_to_ns(row->cycles),
@@ -108,27 +106,16 @@ static void add_entry(struct strace_snapshot *snap, const struct profile_syscall
 	};
 }
 
-static void add_overflow_entry(struct strace_snapshot *snap,
-			       const struct profile_syscall_sum *merge, enum profile_overflow why)
+static void add_table_entry(struct strace_snapshot *snap, const struct profile_syscall_table *table,
+			    u32 at)
 {
-	static const char *const names[NR_PROFILE_OVERFLOWS] = {
-		[PROFILE_OVERFLOW_NO_MEMORY] = "[no memory]",
-		[PROFILE_OVERFLOW_UNKNOWN] = "[unknown]",
-	};
-	const struct profile_overflow_row *row = &merge->overflow[why];
+	const struct profile_syscall_row *row = strace_row_at(table, at);
+	u32 first_error = place_errors(snap, at);
 
-	if (!row->nr_calls)
-		return;
-	snap->entries[snap->nr_entries++] = (struct strace_entry){
-		.nr = STRACE_OVERFLOW_NR + why,
-		.name = names[why],
-		.nr_calls = row->nr_calls,
-		.nr_errors = row->nr_errors,
-		.ns = os_cycles_to_ns(row->cycles),
-		.cpu_ns = strace_cpu_ns(row->cycles, row->off_cycles),
-		.max_ns = os_cycles_to_ns(row->max_cycles),
-		.nr_in_flight = row->nr_calls - pf_min(row->nr_ended, row->nr_calls),
-	};
+	if (at == strace_others_at(table))
+		add_entry(snap, row, STRACE_OTHERS_NR, "[unknown]", first_error);
+	else
+		add_entry(snap, row, row->nr, os_syscall_name(row->nr), first_error);
 }
 
 static void add_return_entry(struct strace_snapshot *snap, const struct profile_return_time *time)
@@ -152,10 +139,9 @@ void strace_take_entries(struct strace_snapshot *snap, const struct profile_sysc
 	snap->nr_entries = 0;
 	snap->nr_errors = 0;
 	count_errors(merge);
-	for_each_strace_row(at, merge->table) add_entry(snap, merge, at);
+	for_each_strace_row(at, merge->table) add_table_entry(snap, merge->table, at);
 	take_errors(snap, merge);
-	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++)
-		add_overflow_entry(snap, merge, i);
+	add_entry(snap, &merge->spare, STRACE_SPARE_NR, "[no memory]", snap->nr_errors);
 	add_return_entry(snap, &merge->returns);
 	os_assert(snap->nr_entries <= PF_ARRAY_SIZE(snap->entries));
 	os_assert(snap->nr_errors <= PF_ARRAY_SIZE(snap->errors));

@@ -20,10 +20,7 @@
 static void end_restart(struct profile_task *pt, const struct profile_restart *restart, u32 error)
 {
 	os_assert_held(&strace_lock);
-	if (restart->row)
-		strace_end_call(pt, strace_row_at(pt->table, restart->row), restart->cycles, error);
-	else
-		strace_end_overflow(pt, restart->overflow, restart->cycles, error);
+	strace_end_call(pt, strace_restart_row(pt, restart), restart->cycles, error);
 }
 
 /* Ends the interrupted calls from index nr on. */
@@ -50,27 +47,29 @@ static void give_up_oldest(struct profile_task *pt)
 {
 	os_assert(pt->nr_restarts == PROFILE_MAX_RESTARTS);
 	end_restart(pt, &pt->restarts[0], 0);
-	pt->nr_unfollowed++;
+	pt->calls.nr_unfollowed++;
 	pt->nr_restarts--;
 	for (u32 i = 0; i < pt->nr_restarts; i++)
 		pt->restarts[i] = pt->restarts[i + 1];
 }
 
-void strace_push_restart(struct profile_task *pt, u64 nr, u64 cycles)
+void strace_push_restart(struct profile_task *pt, u64 cycles)
 {
+	struct profile_restart *restart;
+
 	os_assert_held(&strace_lock);
 	/* The signal code has not decided about it, so the call was not interrupted. */
 	if (last_in_state(pt, RESTART_UNDECIDED))
 		end_restarts_from(pt, pt->nr_restarts - 1);
 	if (pt->nr_restarts == PROFILE_MAX_RESTARTS)
 		give_up_oldest(pt);
-	pt->restarts[pt->nr_restarts++] = (struct profile_restart){
-		.nr = nr,
+	restart = &pt->restarts[pt->nr_restarts++];
+	*restart = (struct profile_restart){
+		.nr = pt->row->nr,
 		.cycles = cycles,
-		.row = pt->row ? (char *)pt->row - (char *)pt->table : 0,
-		.overflow = pt->overflow,
 		.state = RESTART_UNDECIDED,
 	};
+	strace_set_restart_row(pt, restart, pt->row);
 }
 
 bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart *restart)

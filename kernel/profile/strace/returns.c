@@ -48,7 +48,7 @@ void profile_return_began(struct profile_task *pt)
 	pf_write_once(pt->return_start, returns_at(os_off_cycles(pt)));
 	/* A reader that finds the sum negative also finds the start. x86 keeps stores in order. */
 	pf_barrier();
-	pf_write_once(pt->returns.cycles, pt->returns.cycles - pt->return_start);
+	pf_write_once(pt->calls.returns.cycles, pt->calls.returns.cycles - pt->return_start);
 }
 
 void strace_end_return(struct profile_task *pt)
@@ -58,8 +58,8 @@ void strace_end_return(struct profile_task *pt)
 	if (!start)
 		return;
 	cycles = time_between(start, end ? end : returns_at(os_off_cycles(pt)));
-	pf_write_once(pt->returns.cycles, pt->returns.cycles + start + cycles);
-	pt->returns.max_cycles = pf_max(pt->returns.max_cycles, cycles);
+	pf_write_once(pt->calls.returns.cycles, pt->calls.returns.cycles + start + cycles);
+	pt->calls.returns.max_cycles = pf_max(pt->calls.returns.max_cycles, cycles);
 	pf_barrier();
 	pf_write_once(pt->return_start, 0);
 }
@@ -100,8 +100,8 @@ void strace_restart_return(struct profile_task *pt)
 	os_assert_held(&strace_lock);
 	if (is_returning(pt))
 		pt->return_start = start_since_reset(pt);
-	pt->returns.max_cycles = 0;
-	pf_write_once(pt->returns.cycles, 0 - pt->return_start);
+	pt->calls.returns.max_cycles = 0;
+	pf_write_once(pt->calls.returns.cycles, 0 - pt->return_start);
 }
 
 void strace_shorten_return(struct profile_task *pt, u64 cycles)
@@ -110,15 +110,7 @@ void strace_shorten_return(struct profile_task *pt, u64 cycles)
 	if (!is_returning(pt) || pt->reset_cycles || pt->cut_return)
 		return;
 	pf_write_once(pt->return_start, pt->return_start + cycles);
-	pf_write_once(pt->returns.cycles, pt->returns.cycles - cycles);
-}
-
-void strace_fold_returns(struct profile_return_time *sum, struct profile_task *pt)
-{
-	os_assert_held(&strace_lock);
-	os_assert(!is_returning(pt));
-	strace_add_returns(sum, &pt->returns);
-	pt->returns = (struct profile_return_time){ 0 };
+	pf_write_once(pt->calls.returns.cycles, pt->calls.returns.cycles - cycles);
 }
 
 void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add)
@@ -136,13 +128,13 @@ struct profile_return_time strace_read_returns(const struct profile_task *pt)
 	os_assert_held(&strace_lock);
 	/* If the sum is the same afterwards, the thread has not come out of there meanwhile. */
 	do {
-		before = pf_load_acquire(&pt->returns.cycles);
-		copy.max_cycles = pf_read_once(pt->returns.max_cycles);
+		before = pf_load_acquire(&pt->calls.returns.cycles);
+		copy.max_cycles = pf_read_once(pt->calls.returns.max_cycles);
 		start = start_since_reset(pt);
 		end = pf_read_once(pt->cut_return);
 		end = end ? end : returns_now(pt);
 		pf_mb();
-	} while (pf_read_once(pt->returns.cycles) != before && --tries);
+	} while (pf_read_once(pt->calls.returns.cycles) != before && --tries);
 	copy.cycles = pt->reset_cycles ? 0 : before;
 	if (pt->reset_cycles)
 		copy.max_cycles = 0;

@@ -64,12 +64,7 @@ static void add_sum_totals(struct totals *to, const struct profile_syscall_sum *
 		for_each_strace_row(at, sum->table)
 			add_row_totals(to, strace_row_at(sum->table, at));
 	}
-	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++) {
-		to->nr_calls += sum->overflow[i].nr_calls;
-		to->nr_errors += sum->overflow[i].nr_errors;
-		to->cycles += sum->overflow[i].cycles;
-		to->off_cycles += sum->overflow[i].off_cycles;
-	}
+	add_row_totals(to, &sum->spare);
 	to->cycles += sum->returns.cycles;
 	to->off_cycles += sum->returns.cycles;
 }
@@ -141,8 +136,8 @@ void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cy
 
 	os_assert_held(&strace_lock);
 	copy_flight(pt, 1, &flight);
-	flight_cycles(pt, &flight, flight.row ? strace_row_off_cycles(flight.row) : 0, now_cycles,
-		      cycles, off_cycles);
+	flight_cycles(pt, &flight, strace_row_off_cycles(flight.row), now_cycles, cycles,
+		      off_cycles);
 }
 
 /* Copies errors and ended calls before calls: the copy never has more of them than calls. */
@@ -211,24 +206,12 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 		copy->cycles = pf_max((s64)(copy->cycles + now_cycles), (s64)0);
 }
 
-static void add_row(const struct profile_syscall_row *row)
+/* Merges counters that were copied from a row of a thread. */
+static void add_row(const struct profile_task *pt, const struct profile_syscall_row *row,
+		    const struct profile_syscall_row *counters)
 {
-	add_row_totals(&totals, row);
-	strace_sum_add_row(&merge, row);
-}
-
-/* Adds the time so far of a call in flight without a row. Its count is in pp->own already. */
-static void merge_overflow_flight(const struct profile_task *pt, u64 now_cycles)
-{
-	struct profile_overflow_row *row = &merge.overflow[pt->overflow];
-	u64 cycles, off_cycles;
-
-	strace_flight_cycles(pt, now_cycles, &cycles, &off_cycles);
-	row->cycles += cycles;
-	row->off_cycles += off_cycles;
-	row->max_cycles = pf_max(row->max_cycles, cycles + pt->carry_cycles);
-	totals.cycles += cycles;
-	totals.off_cycles += off_cycles;
+	add_row_totals(&totals, counters);
+	strace_sum_add_row(&merge, &pt->calls, row, counters);
 }
 
 static void merge_returns(const struct profile_task *pt)
@@ -246,33 +229,35 @@ static void merge_returns(const struct profile_task *pt)
  */
 static void merge_reset_task(const struct profile_task *pt, u64 now_cycles)
 {
-	struct profile_syscall_row row;
+	struct profile_syscall_row row = { .nr_calls = 1 };
 	u64 cycles, off_cycles;
 
-	for (u32 i = 0; i < pt->nr_restarts; i++) {
-		row = (struct profile_syscall_row){ .nr = pt->restarts[i].nr, .nr_calls = 1 };
-		add_row(&row);
-	}
+	for (u32 i = 0; i < pt->nr_restarts; i++)
+		add_row(pt, strace_restart_row(pt, &pt->restarts[i]), &row);
 	if (!strace_in_flight(pt) ||
 	    (pt->cut_cycles && (s64)(pt->reset_cycles - pt->cut_cycles) >= 0))
 		return;
-	if (!pf_read_once(pt->row)) {
-		merge_overflow_flight(pt, now_cycles);
-		return;
-	}
 	strace_flight_cycles(pt, now_cycles, &cycles, &off_cycles);
-	row = (struct profile_syscall_row){ .nr = pf_read_once(pt->row)->nr, .nr_calls = 1 };
 	row.cycles = cycles - pf_min(cycles, cycles_since(pt->start_cycles, pt->reset_cycles));
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	row.off_cycles = pf_min(off_cycles - pf_min(off_cycles, pt->reset_off_cycles), row.cycles);
 	row.max_cycles = row.cycles;
 #endif
-	add_row(&row);
+	add_row(pt, pf_read_once(pt->row), &row);
+}
+
+static void merge_row(const struct profile_task *pt, const struct profile_syscall_row *row,
+		      u64 now_cycles)
+{
+	struct profile_syscall_row copy;
+
+	read_row(pt, row, now_cycles, &copy);
+	add_row(pt, row, &copy);
 }
 
 bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
 {
-	struct profile_syscall_row copy;
+	const struct profile_syscall_table *table = pt->calls.table;
 
 	os_assert_held(&strace_lock);
 	if (pt->reset_cycles) {
@@ -285,19 +270,17 @@ bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
 	 * name.
 	 */
 	if (!*row)
-		strace_sum_add_errors(&merge, pt->table);
-	*row = pf_max(*row, (u32)sizeof(struct profile_syscall_table));
-	for (u32 nr = 0; pt->table && *row < pt->table->rows_end; *row += sizeof(copy)) {
+		strace_sum_add_errors(&merge, &pt->calls);
+	*row = pf_max(*row, (u32)sizeof(*table));
+	for (u32 nr = 0; table && *row < table->rows_end; *row += sizeof(pt->calls.spare)) {
 		if (nr++ == ROWS_A_STEP)
 			return false;
-		read_row(pt, strace_row_at(pt->table, *row), now_cycles, &copy);
-		add_row(&copy);
+		merge_row(pt, strace_row_at(table, *row), now_cycles);
 	}
-	if (strace_in_flight(pt) && !pf_read_once(pt->row))
-		merge_overflow_flight(pt, now_cycles);
+	merge_row(pt, &pt->calls.spare, now_cycles);
 	merge_returns(pt);
-	merge.nr_backwards += pf_read_once(pt->nr_backwards);
-	merge.nr_unfollowed += pf_read_once(pt->nr_unfollowed);
+	merge.nr_backwards += pf_read_once(pt->calls.nr_backwards);
+	merge.nr_unfollowed += pf_read_once(pt->calls.nr_unfollowed);
 	return true;
 }
 

@@ -79,20 +79,19 @@ void strace_notify(struct profile_task *pt)
 	pf_write_once(pt->event, true);
 }
 
-/* Counts the call in flight in this row; NULL: in the overflow row `why`. */
-static void move_call(struct profile_task *pt, struct profile_syscall_row *row,
-		      enum profile_overflow why)
+/*
+ * Counts the call in flight again, after the counters were cleared or moved. It began at
+ * start_cycles, and had been off a CPU for start_off_cycles then.
+ */
+static void move_call(struct profile_task *pt, u64 nr, u64 start_cycles, u64 start_off_cycles)
 {
+	struct profile_syscall_row *row = strace_row(&pt->calls, nr);
+
 	os_assert_held(&strace_lock);
-	pt->overflow = why;
-	pt->event = pt->event || !row;
-	if (row) {
-		row->nr_calls++;
-		strace_begin_time(pt, row, pt->start_cycles);
-	} else {
-		pt->row = NULL;
-		pt->process->own.overflow[why].nr_calls++;
-	}
+	pt->event = pt->event || row == &pt->calls.spare;
+	row->nr_calls++;
+	pt->base_off_cycles = strace_row_off_cycles(row) - start_off_cycles;
+	strace_begin_time(pt, row, start_cycles);
 }
 
 /*
@@ -102,36 +101,27 @@ static void move_call(struct profile_task *pt, struct profile_syscall_row *row,
  */
 static void restart_task(struct profile_task *pt, u64 start_cycles, u64 off_cycles)
 {
-	bool in_flight = strace_in_flight(pt), has_row = in_flight && pt->row;
-	u64 nr = has_row ? pt->row->nr : 0, start_off_cycles = strace_start_off_cycles(pt);
+	u64 nr = strace_in_flight(pt) ? pt->row->nr : 0;
+	u64 start_off_cycles = strace_start_off_cycles(pt);
 	struct profile_syscall_row *row;
-	enum profile_overflow why;
 
 	os_assert_held(&strace_lock);
-	strace_table_clear(pt->table);
-	pt->nr_backwards = pt->nr_unfollowed = 0;
+	strace_sum_clear(&pt->calls);
 	strace_restart_return(pt);
 	for (u32 i = 0; i < pt->nr_restarts; i++) {
 		struct profile_restart *restart = &pt->restarts[i];
 
 		restart->cycles = 0;
-		row = strace_table_row(&pt->table, restart->nr, &why);
-		if (row)
-			row->nr_calls++;
-		else
-			pt->process->own.overflow[why].nr_calls++;
-		restart->row = row ? (char *)row - (char *)pt->table : 0;
-		restart->overflow = why;
+		row = strace_row(&pt->calls, restart->nr);
+		row->nr_calls++;
+		strace_set_restart_row(pt, restart, row);
 	}
-	/* reset_task() has already restarted a call without a row. */
-	if (!has_row)
+	if (!strace_in_flight(pt))
 		return;
-	row = strace_table_row(&pt->table, nr, &why);
-	if ((s64)(start_cycles - pt->start_cycles) > 0)
-		pt->start_cycles = start_cycles;
-	move_call(pt, row, why);
+	if ((s64)(start_cycles - pt->start_cycles) < 0)
+		start_cycles = pt->start_cycles;
+	move_call(pt, nr, start_cycles, start_off_cycles + off_cycles);
 	pt->carry_cycles = 0;
-	pt->base_off_cycles = 0 - (start_off_cycles + off_cycles);
 }
 
 static void end_flight(struct profile_task *pt)
@@ -148,7 +138,7 @@ static void end_flight(struct profile_task *pt)
  */
 static pf_always_inline void ask_for_room(struct profile_task *pt)
 {
-	if (pt->table->errors_full)
+	if (pt->calls.table->errors_full)
 		return;
 	pt->wants_room = true;
 	pf_write_once(pt->index, no_rows);
@@ -161,18 +151,8 @@ void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u
 	if (!error)
 		return;
 	row->nr_errors++;
-	if (!strace_table_add_error(pt->table, row, error, 1))
+	if (row != &pt->calls.spare && !strace_table_add_error(pt->calls.table, row, error, 1))
 		ask_for_room(pt);
-}
-
-void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64 cycles, u32 error)
-{
-	struct profile_overflow_row *row = &pt->process->own.overflow[why];
-
-	os_assert_held(&strace_lock);
-	row->nr_ended++;
-	row->max_cycles = pf_max(row->max_cycles, cycles);
-	row->nr_errors += error != 0;
 }
 
 /* Ends the call in flight. cycles is its time; off_cycles is the part of it off a CPU. */
@@ -185,25 +165,18 @@ static void end_call(struct profile_task *pt, u64 cycles, u64 off_cycles, long r
 	os_assert_held(&strace_lock);
 	os_assert(strace_in_flight(pt));
 	if ((s64)cycles < 0) {
-		pt->nr_backwards++;
+		pt->calls.nr_backwards++;
 		cycles = 0;
 	}
-	if (row) {
-		pf_write_once(row->cycles, row->cycles + pt->start_cycles + cycles);
+	pf_write_once(row->cycles, row->cycles + pt->start_cycles + cycles);
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
-		row->off_cycles += off_cycles;
+	row->off_cycles += off_cycles;
 #endif
-	} else {
-		pt->process->own.overflow[pt->overflow].cycles += cycles;
-		pt->process->own.overflow[pt->overflow].off_cycles += off_cycles;
-	}
 	cycles += pt->carry_cycles;
 	if (failed && strace_is_restart(ret))
-		strace_push_restart(pt, row ? row->nr : os_syscall_nr(), cycles);
-	else if (row)
-		strace_end_call(pt, row, cycles, failed ? -ret : 0);
+		strace_push_restart(pt, cycles);
 	else
-		strace_end_overflow(pt, pt->overflow, cycles, failed ? -ret : 0);
+		strace_end_call(pt, row, cycles, failed ? -ret : 0);
 	end_flight(pt);
 }
 
@@ -238,27 +211,6 @@ void strace_follow_notes(struct profile_task *pt)
 	pt->cut_cycles = 0;
 }
 
-static void begin_slowly(struct profile_task *pt, struct profile_syscall_row *row,
-			 enum profile_overflow why, bool counts)
-{
-	struct profile_overflow_row *overflow = &pt->process->own.overflow[why];
-
-	os_assert_held(&strace_lock);
-	os_assert(!strace_in_flight(pt));
-	if (row) {
-		row->nr_calls += counts;
-		strace_begin(pt, row, os_entry_cycles());
-		return;
-	}
-	overflow->nr_calls += counts;
-	pt->row = NULL;
-	pt->overflow = why;
-	pt->base_off_cycles = STRACE_HAS_DETAIL ? 0 - os_off_cycles(pt) : 0;
-	pt->start_cycles = os_entry_cycles();
-	pf_barrier();
-	pt->seq |= 1;
-}
-
 /* Enlarges the table for errors. Tries only once: without memory, every error would try again. */
 static void make_room_for_errors(struct profile_syscall_table **table)
 {
@@ -271,7 +223,6 @@ static void make_room_for_errors(struct profile_syscall_table **table)
 
 static void enter_locked(struct profile_task *pt, u64 nr)
 {
-	enum profile_overflow why = PROFILE_OVERFLOW_NO_MEMORY;
 	struct profile_restart restart;
 	struct profile_syscall_row *row;
 
@@ -285,18 +236,20 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 		return;
 	}
 	if (pt->wants_room)
-		make_room_for_errors(&pt->table);
+		make_room_for_errors(&pt->calls.table);
 	pt->wants_room = false;
 	if (strace_pop_restart(pt, nr, &restart)) {
-		row = restart.row ? strace_row_at(pt->table, restart.row) : NULL;
-		begin_slowly(pt, row, restart.overflow, false);
+		row = strace_restart_row(pt, &restart);
+		row->nr = restart.nr;
 		pt->carry_cycles = restart.cycles;
 	} else {
-		row = strace_table_row(&pt->table, nr, &why);
-		begin_slowly(pt, row, why, true);
+		row = strace_row(&pt->calls, nr);
+		row->nr_calls++;
 	}
-	pt->event = !row || pt->carry_cycles;
-	pf_write_once(pt->index, pt->table ? pt->table->index : no_rows);
+	strace_begin(pt, row, os_entry_cycles());
+	/* The fast path counts errors in the table, and does not add carry_cycles. */
+	pt->event = row == &pt->calls.spare || pt->carry_cycles;
+	pf_write_once(pt->index, pt->calls.table ? pt->calls.table->index : no_rows);
 }
 
 /*
@@ -306,7 +259,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 static pf_always_inline struct profile_syscall_row *cached_row(const struct profile_task *pt,
 							       u64 nr)
 {
-	const struct profile_syscall_table *table = pt->table;
+	const struct profile_syscall_table *table = pt->calls.table;
 	u32 at;
 
 	if (nr < PROFILE_NR_INDEXED || !table || pf_read_once(pt->index) != table->index)
@@ -356,7 +309,7 @@ static pf_always_inline void end_failed_call(struct profile_task *pt, u64 end_cy
 	strace_end_time(pt, row, end_cycles, end_cycles - pt->start_cycles, log2);
 	if (!os_current_dying()) {
 		row->nr_errors++;
-		if (pf_unlikely(!strace_table_add_error(pt->table, row, error, 1)))
+		if (pf_unlikely(!strace_table_add_error(pt->calls.table, row, error, 1)))
 			ask_for_room(pt);
 	}
 	/* As in strace_begin(). */
@@ -399,32 +352,20 @@ void strace_exit_locked(void)
 /* Moves all counters to pp->before, except the execve in flight, the new program's first call. */
 static void begin_program(struct profile_process *pp, struct profile_task *pt)
 {
-	u64 nr = 0, start_off_cycles = strace_start_off_cycles(pt);
-	bool in_flight = strace_in_flight(pt), has_row = pt->row;
-	struct profile_syscall_row *row = pt->row;
-	enum profile_overflow why = pt->overflow;
+	u64 nr = strace_in_flight(pt) ? pt->row->nr : 0;
+	u64 start_off_cycles = strace_start_off_cycles(pt);
 
 	os_assert_held(&strace_lock);
 	strace_end_restarts(pt);
-	if (in_flight && row) {
-		nr = row->nr;
-		row->nr_calls--;
-		row->cycles += pt->start_cycles; /* undoes strace_begin_time() */
-	} else if (in_flight) {
-		pp->own.overflow[why].nr_calls--;
+	if (strace_in_flight(pt)) {
+		pt->row->nr_calls--;
+		pt->row->cycles += pt->start_cycles; /* undoes strace_begin_time() */
 	}
 	strace_sum_fold(&pp->before, &pp->own);
-	strace_sum_fold_table(&pp->before, &pt->table);
-	pp->before.nr_backwards += pt->nr_backwards;
-	pp->before.nr_unfollowed += pt->nr_unfollowed;
-	strace_fold_returns(&pp->before.returns, pt);
-	pt->nr_backwards = pt->nr_unfollowed = 0;
+	strace_sum_fold(&pp->before, &pt->calls);
 	pf_write_once(pt->index, no_rows);
-	if (!in_flight)
-		return;
-	row = has_row ? strace_table_row(&pt->table, nr, &why) : NULL;
-	move_call(pt, row, why);
-	pt->base_off_cycles = 0 - start_off_cycles;
+	if (strace_in_flight(pt))
+		move_call(pt, nr, pt->start_cycles, start_off_cycles);
 }
 
 void strace_process_exec(struct profile_process *pp)
@@ -453,8 +394,7 @@ void strace_shorten_wait(struct profile_task *pt, u64 cycles)
 	if (strace_in_flight(pt) && !pt->reset_cycles && !pt->cut_cycles) {
 		pt->start_cycles += cycles;
 		pt->base_off_cycles -= cycles;
-		if (pt->row)
-			pt->row->cycles -= cycles;
+		pt->row->cycles -= cycles;
 	}
 	strace_shorten_return(pt, cycles);
 	os_unlock(&strace_lock, flags);
@@ -475,10 +415,7 @@ void strace_task_exit(struct profile_task *pt)
 	strace_end_return(pt);
 	strace_end_restarts(pt);
 	os_assert(!strace_in_flight(pt) && !pt->nr_restarts);
-	strace_sum_fold_table(&pp->own, &pt->table);
-	pp->own.nr_backwards += pt->nr_backwards;
-	pp->own.nr_unfollowed += pt->nr_unfollowed;
-	strace_fold_returns(&pp->own.returns, pt);
+	strace_sum_fold(&pp->own, &pt->calls);
 	if (pt != os_current_profile())
 		pp->nr_accumulated_threads--; /* clone() failed: the thread never ran */
 	walk_remove_task(&strace_lists, pt);

@@ -27,8 +27,8 @@
  * each number that was called, and a hash of errors at the end. When the rows reach the hash, or
  * when both buckets of an error are full, a table of twice the size replaces it.
  */
-#define STRACE_MAX_UNKNOWN   64 /* rows for numbers beyond the index */
-#define STRACE_MAX_ROWS	     (PROFILE_NR_INDEXED + STRACE_MAX_UNKNOWN)
+#define STRACE_MAX_UNKNOWN   64 /* rows for numbers beyond the index, and one for all others */
+#define STRACE_MAX_ROWS	     (PROFILE_NR_INDEXED + STRACE_MAX_UNKNOWN + 1)
 #define STRACE_FIRST_BYTES   (STRACE_HAS_DETAIL ? 4096u : 2048u)
 #define STRACE_MAX_BYTES     (256u << 10)
 #define STRACE_MAX_ERRORS    1024 /* slots of the hash, at most */
@@ -51,6 +51,7 @@ struct profile_syscall_table {
 	u32 error_mask; /* reduces a hash value to the offset of a bucket */
 	u16 nr_errors;	/* slots in use */
 	u16 nr_unknown;
+	u16 others;	  /* the row of further numbers beyond index[], as in it; 0: none */
 	bool fixed;	  /* the table cannot grow */
 	bool errors_full; /* growing for an error has failed: do not try again */
 };
@@ -69,6 +70,12 @@ static inline struct profile_syscall_row *strace_row_at(const struct profile_sys
 							u32 offset)
 {
 	return (struct profile_syscall_row *)((char *)table + offset);
+}
+
+/* Returns the offset of the row of further numbers beyond index[]; 0: there is none. */
+static inline u32 strace_others_at(const struct profile_syscall_table *table)
+{
+	return table->others * PROFILE_INDEX_UNIT;
 }
 
 #define for_each_strace_error(error, table)                                         \
@@ -165,10 +172,10 @@ void strace_table_init(struct profile_syscall_table *table, u32 size_bytes, u32 
 
 /*
  * Returns the row of a system call number. Adds the row, and allocates or enlarges the table, if
- * necessary. Returns NULL if that is impossible, and stores the reason in *why.
+ * necessary. Without memory this is the spare row. It is the row of others if there are too many
+ * numbers beyond the index. Both rows have the last such number in nr.
  */
-struct profile_syscall_row *strace_table_row(struct profile_syscall_table **table, u64 nr,
-					     enum profile_overflow *why);
+struct profile_syscall_row *strace_row(struct profile_syscall_sum *sum, u64 nr);
 
 /*
  * Doubles the size of the table. With for_errors, most of the new memory goes to the hash. Does
@@ -179,16 +186,16 @@ void strace_table_grow(struct profile_syscall_table **table, bool for_errors);
 /* Removes all counters. The memory stays. */
 void strace_table_clear(struct profile_syscall_table *table);
 
-/* Add the counters of a row, and the errors of a table, to a sum. The row must not change. */
-void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_row *row);
-void strace_sum_add_errors(struct profile_syscall_sum *sum,
-			   const struct profile_syscall_table *table);
-void strace_add_overflow(struct profile_overflow_row *dst, const struct profile_overflow_row *src);
+/* Adds counters, which were copied from a row of src, to the same row of sum. */
+void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
+			const struct profile_syscall_row *row,
+			const struct profile_syscall_row *counters);
+/* Adds the errors of src, by name, to sum. */
+void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src);
 /* Adds a whole sum to another one. */
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src);
 
-/* Move all counters of a table, or of a sum, to sum. The source is empty afterwards. */
-void strace_sum_fold_table(struct profile_syscall_sum *sum, struct profile_syscall_table **table);
+/* Moves all counters of src to sum. src is empty afterwards. */
 void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src);
 void strace_sum_clear(struct profile_syscall_sum *sum);
 void strace_sum_free(struct profile_syscall_sum *sum);
@@ -210,7 +217,7 @@ static inline u64 strace_start_off_cycles(const struct profile_task *pt)
 {
 	if (!STRACE_HAS_DETAIL || !strace_in_flight(pt))
 		return 0;
-	return (pt->row ? strace_row_off_cycles(pt->row) : 0) - pt->base_off_cycles;
+	return strace_row_off_cycles(pt->row) - pt->base_off_cycles;
 }
 #endif
 
@@ -232,8 +239,6 @@ void strace_cut_return(struct profile_task *pt);	/* it counts as ended now */
 void strace_note_return_reset(struct profile_task *pt); /* it counts from now on */
 void strace_restart_return(struct profile_task *pt);	/* executes that request */
 void strace_shorten_return(struct profile_task *pt, u64 cycles);
-/* Moves the time of a thread that is elsewhere to a sum. */
-void strace_fold_returns(struct profile_return_time *sum, struct profile_task *pt);
 void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
 /* Returns the time so far of any thread. */
 struct profile_return_time strace_read_returns(const struct profile_task *pt);
@@ -246,12 +251,11 @@ void strace_exit_locked(void) os_saves_registers;
 void strace_notify(struct profile_task *pt);
 
 /*
- * Count the end of a call, with or without a row. cycles is its total time; error is a positive
- * errno, or 0. Called by the thread, with strace_lock held.
+ * Counts the end of a call. cycles is its total time; error is a positive errno, or 0. Called by
+ * the thread, with strace_lock held.
  */
 void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
 		     u32 error);
-void strace_end_overflow(struct profile_task *pt, enum profile_overflow why, u64 cycles, u32 error);
 
 /* The functions of the profiler: see struct profiler. New processes and tasks are zeroed. */
 void strace_process_init(struct profile_process *pp);
@@ -281,8 +285,26 @@ static inline bool strace_is_restart(long ret)
 	       -ret != STRACE_NO_RESTART_OF_LINUX;
 }
 
+#ifdef CONFIG_PROFILE_STRACE
+/* Returns the row in which an interrupted call is counted. */
+static inline struct profile_syscall_row *strace_restart_row(const struct profile_task *pt,
+							     const struct profile_restart *restart)
+{
+	return restart->row ? strace_row_at(pt->calls.table, restart->row) :
+			      (struct profile_syscall_row *)&pt->calls.spare;
+}
+
+/* Stores that row. */
+static inline void strace_set_restart_row(const struct profile_task *pt,
+					  struct profile_restart *restart,
+					  const struct profile_syscall_row *row)
+{
+	restart->row = row == &pt->calls.spare ? 0 : (char *)row - (char *)pt->calls.table;
+}
+#endif
+
 /* Remembers the call in flight, which took `cycles` so far, as interrupted. strace_lock is held. */
-void strace_push_restart(struct profile_task *pt, u64 nr, u64 cycles);
+void strace_push_restart(struct profile_task *pt, u64 cycles);
 /*
  * Removes the interrupted call that call nr resumes, and copies it to *restart. Returns false if
  * call nr is a new one. strace_lock is held.
@@ -366,14 +388,14 @@ struct strace_snapshot {
 	u32 nr_children;
 	u32 nr_entries;
 	u32 nr_errors;
-	struct strace_entry entries[STRACE_MAX_ROWS + NR_PROFILE_OVERFLOWS + 1];
+	struct strace_entry entries[STRACE_MAX_ROWS + 2];
 	struct strace_error_entry errors[STRACE_MAX_ERRORS];
 };
 
-/* The numbers of overflow rows begin here. */
-#define STRACE_OVERFLOW_NR ((u64)-NR_PROFILE_OVERFLOWS)
-/* The row of time off a CPU between the end of calls and user mode. It has no calls. */
-#define STRACE_RETURN_NR (STRACE_OVERFLOW_NR - 1)
+/* The numbers of rows that are not of one call. The last one has no calls: see returns.c. */
+#define STRACE_OTHERS_NR ((u64)-1)
+#define STRACE_SPARE_NR	 ((u64)-2)
+#define STRACE_RETURN_NR ((u64)-3)
 
 /* The table of processes. */
 #define STRACE_MAX_PROCESSES 512

@@ -2,8 +2,9 @@
 /*
  * The table of system calls; strace.h has its layout. A table has one writer: the thread that owns
  * it or, for the table of a sum, the holder of strace_lock. Finding the row of a known number is an
- * array access. A number beyond index[] is looked up in a small cache, and then searched for. A
- * call that cannot get a row is counted in an overflow row, so the rows add up to all calls.
+ * array access. A number beyond index[] is looked up in a small cache, and then searched for. Every
+ * call has a row. The first 64 numbers beyond index[] have one each, all others share one. A call
+ * for whose row there is no memory is counted in the spare row, which is not in the table.
  *
  * Errors are counted in a hash, by row and error number. An error can only be in two buckets of
  * four slots each, so the cost of a failing call does not grow with the number of different errors.
@@ -46,17 +47,10 @@ static struct profile_syscall_row *find_row(const struct profile_syscall_table *
 	}
 	for_each_strace_row(at, table)
 	{
-		if (strace_row_at(table, at)->nr == nr)
+		if (strace_row_at(table, at)->nr == nr && at != strace_others_at(table))
 			return strace_row_at(table, at);
 	}
 	return NULL;
-}
-
-static void remember_unknown(struct profile_syscall_table *table,
-			     const struct profile_syscall_row *row)
-{
-	table->unknown[row->nr % STRACE_UNKNOWN_CACHE] =
-		((char *)row - (char *)table) / PROFILE_INDEX_UNIT;
 }
 
 static struct profile_syscall_table *table_alloc(u32 size_bytes, u32 nr_error_slots)
@@ -100,6 +94,7 @@ void strace_table_grow(struct profile_syscall_table **table, bool for_errors)
 	memcpy(new + 1, old + 1, old->rows_end - sizeof(*old));
 	new->rows_end = old->rows_end;
 	new->nr_unknown = old->nr_unknown;
+	new->others = old->others;
 	for_each_strace_error(error, old)
 	{
 		const struct profile_syscall_row *row =
@@ -128,35 +123,81 @@ static bool make_room(struct profile_syscall_table **table)
 	return *table && has_room(*table);
 }
 
-struct profile_syscall_row *strace_table_row(struct profile_syscall_table **table, u64 nr,
-					     enum profile_overflow *why)
+/* Adds a row to the table, or returns NULL. */
+static struct profile_syscall_row *add_row(struct profile_syscall_table **table, u64 nr)
 {
-	struct profile_syscall_row *row = *table ? find_row(*table, nr) : NULL;
-	bool unknown = nr >= PROFILE_NR_INDEXED;
+	struct profile_syscall_row *row;
 
-	os_assert_held(&strace_lock);
-	if (row) {
-		if (unknown)
-			remember_unknown(*table, row);
-		return row;
-	}
-	*why = PROFILE_OVERFLOW_UNKNOWN;
-	if (unknown && *table && (*table)->nr_unknown == STRACE_MAX_UNKNOWN)
-		return NULL;
-	*why = PROFILE_OVERFLOW_NO_MEMORY;
 	if (!make_room(table))
 		return NULL;
-
 	row = strace_row_at(*table, (*table)->rows_end);
 	*row = (struct profile_syscall_row){ .nr = nr };
-	if (unknown) {
-		(*table)->nr_unknown++;
-		remember_unknown(*table, row);
-	} else {
-		(*table)->index[nr] = (*table)->rows_end / PROFILE_INDEX_UNIT;
-	}
 	(*table)->rows_end += ROW_BYTES;
 	os_assert((*table)->rows_end <= (*table)->errors_at);
+	return row;
+}
+
+static u16 index_of(const struct profile_syscall_table *table,
+		    const struct profile_syscall_row *row)
+{
+	return ((char *)row - (char *)table) / PROFILE_INDEX_UNIT;
+}
+
+static struct profile_syscall_row *spare_row(struct profile_syscall_sum *sum, u64 nr)
+{
+	sum->spare.nr = nr;
+	return &sum->spare;
+}
+
+/* Returns the row of the numbers beyond index[] that have none of their own. */
+static struct profile_syscall_row *others_row(struct profile_syscall_sum *sum, u64 nr)
+{
+	struct profile_syscall_row *row;
+
+	if (sum->table && sum->table->others) {
+		row = strace_row_at(sum->table, strace_others_at(sum->table));
+	} else {
+		row = add_row(&sum->table, nr);
+		if (!row)
+			return spare_row(sum, nr);
+		sum->table->others = index_of(sum->table, row);
+	}
+	row->nr = nr;
+	return row;
+}
+
+/* Returns the row of a number beyond index[], which it enters in the cache. */
+static struct profile_syscall_row *unknown_row(struct profile_syscall_sum *sum, u64 nr)
+{
+	struct profile_syscall_row *row = sum->table ? find_row(sum->table, nr) : NULL;
+
+	if (!row && sum->table && sum->table->nr_unknown == STRACE_MAX_UNKNOWN) {
+		row = others_row(sum, nr);
+	} else if (!row) {
+		row = add_row(&sum->table, nr);
+		if (!row)
+			return spare_row(sum, nr);
+		sum->table->nr_unknown++;
+	}
+	if (row != &sum->spare)
+		sum->table->unknown[nr % STRACE_UNKNOWN_CACHE] = index_of(sum->table, row);
+	return row;
+}
+
+struct profile_syscall_row *strace_row(struct profile_syscall_sum *sum, u64 nr)
+{
+	struct profile_syscall_row *row;
+
+	os_assert_held(&strace_lock);
+	if (nr >= PROFILE_NR_INDEXED)
+		return unknown_row(sum, nr);
+	row = sum->table ? find_row(sum->table, nr) : NULL;
+	if (row)
+		return row;
+	row = add_row(&sum->table, nr);
+	if (!row)
+		return spare_row(sum, nr);
+	sum->table->index[nr] = index_of(sum->table, row);
 	return row;
 }
 
@@ -166,7 +207,7 @@ void strace_table_clear(struct profile_syscall_table *table)
 		return;
 	memset(table->index, 0, sizeof(table->index));
 	memset(table->unknown, 0, sizeof(table->unknown));
-	table->nr_unknown = 0;
+	table->nr_unknown = table->others = 0;
 	table->rows_end = sizeof(*table);
 	table->errors_full = false;
 	if (table->nr_errors)
@@ -187,88 +228,75 @@ static void add_to_row(struct profile_syscall_row *dst, const struct profile_sys
 #endif
 }
 
-void strace_add_overflow(struct profile_overflow_row *dst, const struct profile_overflow_row *src)
+/* Returns the row of sum for the counters of a row of src. */
+static struct profile_syscall_row *same_row(struct profile_syscall_sum *sum,
+					    const struct profile_syscall_sum *src,
+					    const struct profile_syscall_row *row)
 {
-	dst->nr_calls += src->nr_calls;
-	dst->nr_errors += src->nr_errors;
-	dst->nr_ended += src->nr_ended;
-	dst->cycles += src->cycles;
-	dst->off_cycles += src->off_cycles;
-	dst->max_cycles = pf_max(dst->max_cycles, src->max_cycles);
+	u64 nr = pf_read_once(row->nr);
+
+	if (row == &src->spare)
+		return &sum->spare;
+	if ((char *)row - (char *)src->table == strace_others_at(src->table))
+		return others_row(sum, nr);
+	return strace_row(sum, nr);
 }
 
-static void add_to_overflow(struct profile_overflow_row *dst, const struct profile_syscall_row *src)
+void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,
+			const struct profile_syscall_row *row,
+			const struct profile_syscall_row *counters)
 {
-	struct profile_overflow_row overflow = {
-		.nr_calls = src->nr_calls,
-		.nr_errors = src->nr_errors,
-		.nr_ended = strace_row_nr_ended(src),
-		.cycles = src->cycles,
-		.off_cycles = strace_row_off_cycles(src),
-		.max_cycles = strace_row_max_cycles(src),
-	};
-
-	strace_add_overflow(dst, &overflow);
+	os_assert(counters->nr_errors <= counters->nr_calls);
+	os_assert(strace_row_nr_ended(counters) <= counters->nr_calls);
+	if (counters->nr_calls)
+		add_to_row(same_row(sum, src, row), counters);
 }
 
-void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_row *src)
+/* Adds errors to a row. Those of the spare row are counted in its total only. */
+static void add_error(struct profile_syscall_sum *sum, const struct profile_syscall_row *row,
+		      u32 error, u64 nr)
 {
-	enum profile_overflow why;
-	struct profile_syscall_row *row;
+	u32 at = (char *)row - (char *)sum->table;
 
-	os_assert(src->nr_errors <= src->nr_calls);
-	os_assert(strace_row_nr_ended(src) <= src->nr_calls);
-	if (!src->nr_calls)
-		return;
-	row = strace_table_row(&sum->table, src->nr, &why);
-	if (row)
-		add_to_row(row, src);
-	else
-		add_to_overflow(&sum->overflow[why], src);
-}
-
-/*
- * Adds errors of a system call to a sum. If the call has no row there, the overflow row has counted
- * them, without their names.
- */
-static void sum_add_error(struct profile_syscall_sum *sum, u64 syscall, u32 error, u64 nr)
-{
-	enum profile_overflow why;
-	struct profile_syscall_row *row = strace_table_row(&sum->table, syscall, &why);
-
-	if (!row || strace_table_add_error(sum->table, row, error, nr))
+	if (row == &sum->spare || strace_table_add_error(sum->table, row, error, nr))
 		return;
 	strace_table_grow(&sum->table, true);
-	strace_table_add_error(sum->table, strace_table_row(&sum->table, syscall, &why), error, nr);
+	strace_table_add_error(sum->table, strace_row_at(sum->table, at), error, nr);
 }
 
-void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile_syscall_table *src)
+void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	if (!src)
+	if (!src->table)
 		return;
-	for_each_strace_error(error, src)
+	for_each_strace_error(error, src->table)
 	{
 		/* Pairs with the release in strace_table_add_error(): key and count are set. */
 		u64 key = pf_load_acquire(&error->key);
+		const struct profile_syscall_row *row =
+			strace_row_at(src->table, strace_error_row(key));
 
 		if (key)
-			sum_add_error(sum, strace_row_at(src, strace_error_row(key))->nr,
-				      strace_error_number(key), pf_read_once(error->nr));
+			add_error(sum, same_row(sum, src, row), strace_error_number(key),
+				  pf_read_once(error->nr));
 	}
 }
 
-static void add_table(struct profile_syscall_sum *sum, const struct profile_syscall_table *table)
+static void add_table(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	if (!table)
+	if (!src->table)
 		return;
-	for_each_strace_row(at, table) strace_sum_add_row(sum, strace_row_at(table, at));
-	strace_sum_add_errors(sum, table);
+	for_each_strace_row(at, src->table)
+	{
+		const struct profile_syscall_row *row = strace_row_at(src->table, at);
+
+		strace_sum_add_row(sum, src, row, row);
+	}
+	strace_sum_add_errors(sum, src);
 }
 
 static void add_rest(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	for (u32 i = 0; i < NR_PROFILE_OVERFLOWS; i++)
-		strace_add_overflow(&sum->overflow[i], &src->overflow[i]);
+	add_to_row(&sum->spare, &src->spare);
 	strace_add_returns(&sum->returns, &src->returns);
 	sum->nr_backwards += src->nr_backwards;
 	sum->nr_unfollowed += src->nr_unfollowed;
@@ -278,24 +306,18 @@ static void add_rest(struct profile_syscall_sum *sum, const struct profile_sysca
 
 void strace_sum_add(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	add_table(sum, src->table);
+	add_table(sum, src);
 	add_rest(sum, src);
-}
-
-void strace_sum_fold_table(struct profile_syscall_sum *sum, struct profile_syscall_table **table)
-{
-	if (!sum->table) {
-		sum->table = *table;
-	} else {
-		add_table(sum, *table);
-		os_free(*table);
-	}
-	*table = NULL;
 }
 
 void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum *src)
 {
-	strace_sum_fold_table(sum, &src->table);
+	if (!sum->table) {
+		sum->table = src->table;
+	} else {
+		add_table(sum, src);
+		os_free(src->table);
+	}
 	add_rest(sum, src);
 	memset(src, 0, sizeof(*src));
 }

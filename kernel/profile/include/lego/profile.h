@@ -36,35 +36,19 @@ struct profile_syscall_row {
 #endif
 };
 
-/* Why a call has no row of its own. */
-enum profile_overflow {
-	PROFILE_OVERFLOW_NO_MEMORY,
-	PROFILE_OVERFLOW_UNKNOWN, /* too many different numbers without a name */
-	NR_PROFILE_OVERFLOWS,
-};
-
-/*
- * The counters of calls without a row. The threads of a process share them. Guarded by strace_lock.
- */
-struct profile_overflow_row {
-	u64 nr_calls;
-	u64 nr_errors;
-	u64 nr_ended;
-	u64 cycles;
-	u64 off_cycles;
-	u64 max_cycles;
-};
-
 /* Time off a CPU between the end of a call and user mode: see strace/returns.c. */
 struct profile_return_time {
 	u64 cycles; /* of a thread on that way, minus the number below */
 	u64 max_cycles;
 };
 
-/* The counters of threads or programs that have ended. Guarded by strace_lock. */
+/*
+ * The counters of a thread, or of threads or programs that have ended. strace_lock guards the
+ * latter.
+ */
 struct profile_syscall_sum {
 	struct profile_syscall_table *table; /* NULL until the first call */
-	struct profile_overflow_row overflow[NR_PROFILE_OVERFLOWS];
+	struct profile_syscall_row spare;    /* of calls for which there was no memory */
 	struct profile_return_time returns;
 	u64 nr_backwards;  /* calls whose end the clock puts before their start */
 	u64 nr_unfollowed; /* interrupted calls that were given up: see strace/restart.c */
@@ -77,9 +61,8 @@ struct profile_restart {
 	u64 nr;
 	u64 ip, sp; /* of its SYSCALL instruction */
 	u64 cycles; /* its time until the interruption */
-	u32 row;    /* the offset of its row; 0: an overflow row */
-	u8 overflow;
-	u8 state; /* enum restart_state */
+	u32 row;    /* the offset of its row; 0: the spare row */
+	u8 state;   /* enum restart_state */
 };
 
 #define PROFILE_MAX_RESTARTS 3
@@ -206,7 +189,7 @@ struct profile_task {
 	 * take the slow path.
 	 */
 	const u16 *index;
-	struct profile_syscall_row *row; /* of the call in flight; NULL: an overflow row */
+	struct profile_syscall_row *row; /* of the call in flight */
 	u64 start_cycles;
 	u64 base_off_cycles; /* row->off_cycles minus os_off_cycles(), both at entry */
 	u64 seq;	     /* odd while a call is in flight */
@@ -214,13 +197,10 @@ struct profile_task {
 	u64 argument;	     /* of the slow path: number of the call, or return value */
 
 	bool wants_room; /* an error found no slot: enlarge the table */
-	u8 overflow;	 /* enum profile_overflow, if row is NULL */
 	u8 nr_restarts;
-	struct profile_syscall_table *table;
+	struct profile_syscall_sum calls;
 	u64 carry_cycles; /* the time of the call in flight before it was interrupted */
 	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
-	u64 nr_backwards, nr_unfollowed;
-	struct profile_return_time returns;
 	u64 return_start; /* returns_now() when the way back to user mode began; 0: elsewhere */
 
 	/* Requests to this thread, guarded by strace_lock; 0: none. */
