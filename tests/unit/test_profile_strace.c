@@ -113,6 +113,42 @@ static void test_reading_a_stopped_writer(void **state)
 	expect_row(0, 2, 0, 15);
 }
 
+/*
+ * A thread is preempted while a report is printed, in a call, or in the hook at its end, which has
+ * already read the clock. The wait is part of the first call only, which is shortened by it.
+ */
+static void test_wait_for_a_report(void **state)
+{
+	struct profile_task *pt = &task.profile;
+	u64 end, cycles;
+
+	host_call(0, 10, 0);
+	profile_syscall_enter(0);
+	host_now += 3;
+	sleep_for(600);
+	strace_shorten_wait(pt, 600);
+	sleep_for(400);
+	strace_shorten_wait(pt, 400);
+	expect_row(0, 2, 0, 13);
+	assert_int_equal(find_entry(0)->cpu_ns, 13);
+	profile_syscall_exit(-1);
+	expect_row(0, 2, 1, 13);
+	assert_int_equal(find_entry(0)->cpu_ns, 13);
+
+	profile_syscall_enter(0);
+	host_now += 5;
+	end = host_now;
+	cycles = end - pt->start_cycles;
+	sleep_for(1000);
+	strace_shorten_wait(pt, 1000);
+	strace_end_time(pt, pt->row, end, cycles, strace_log2(cycles));
+	pt->seq++;
+	expect_row(0, 3, 1, 18);
+	host_call(0, 7, 0);
+	expect_row(0, 4, 1, 25);
+	assert_false(pt->event);
+}
+
 static void test_call_that_never_returns(void **state)
 {
 	profile_syscall_enter(231);
@@ -558,6 +594,7 @@ int main(void)
 		TEST(test_call_cut_short_by_death_is_no_error),
 		TEST(test_call_in_flight),
 		TEST(test_reading_a_stopped_writer),
+		TEST(test_wait_for_a_report),
 		TEST(test_call_that_never_returns),
 		TEST(test_lost_return),
 		TEST(test_clock_that_goes_back),

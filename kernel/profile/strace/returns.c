@@ -40,28 +40,39 @@ static u64 time_between(u64 start, u64 end)
 	return end > start ? end - start : 0;
 }
 
+/*
+ * Keeps interrupts off, as strace_end_return() does: if the thread were switched out between two
+ * stores, strace_shorten_return() would find them at odds.
+ */
 void profile_return_began(struct profile_task *pt)
 {
+	unsigned long flags;
+
 	if (pf_read_once(strace_off_since_cycles) || !pt->process)
 		return;
+	flags = os_irq_save();
 	pt->cut_return = 0;
 	pf_write_once(pt->return_start, returns_at(os_off_cycles(pt)));
 	/* A reader that finds the sum negative also finds the start. x86 keeps stores in order. */
 	pf_barrier();
 	pf_write_once(pt->calls.returns.cycles, pt->calls.returns.cycles - pt->return_start);
+	os_irq_restore(flags);
 }
 
 void strace_end_return(struct profile_task *pt)
 {
+	unsigned long flags = os_irq_save();
 	u64 start = pt->return_start, end = pf_read_once(pt->cut_return), cycles;
 
 	if (!start)
-		return;
+		goto out;
 	cycles = time_between(start, end ? end : returns_at(os_off_cycles(pt)));
 	pf_write_once(pt->calls.returns.cycles, pt->calls.returns.cycles + start + cycles);
 	pt->calls.returns.max_cycles = pf_max(pt->calls.returns.max_cycles, cycles);
 	pf_barrier();
 	pf_write_once(pt->return_start, 0);
+out:
+	os_irq_restore(flags);
 }
 
 /*

@@ -92,6 +92,7 @@ struct flight {
 	bool flying;
 	const struct profile_syscall_row *row;
 	u64 start_cycles, base_off_cycles, carry_cycles;
+	u64 shorten_cycles; /* of a wait in it that does not count: see strace_shorten_wait() */
 };
 
 static void copy_flight(const struct profile_task *pt, u64 seq, struct flight *flight)
@@ -101,6 +102,7 @@ static void copy_flight(const struct profile_task *pt, u64 seq, struct flight *f
 	flight->start_cycles = pf_read_once(pt->start_cycles);
 	flight->base_off_cycles = pf_read_once(pt->base_off_cycles);
 	flight->carry_cycles = pf_read_once(pt->carry_cycles);
+	flight->shorten_cycles = pt->shorten_seq == seq ? pt->shorten_cycles : 0;
 }
 
 /*
@@ -111,21 +113,22 @@ static void copy_flight(const struct profile_task *pt, u64 seq, struct flight *f
 static void flight_cycles(const struct profile_task *pt, const struct flight *flight,
 			  u64 row_off_cycles, u64 now_cycles, u64 *cycles, u64 *off_cycles)
 {
-	u64 start_off_cycles = row_off_cycles - flight->base_off_cycles;
+	u64 start_off_cycles = row_off_cycles - flight->base_off_cycles + flight->shorten_cycles;
+	u64 start_cycles = flight->start_cycles + flight->shorten_cycles;
 	s64 cpu_cycles;
 
 	*off_cycles = 0;
 	if (pt->cut_cycles) {
-		*cycles = cycles_since(flight->start_cycles, pt->cut_cycles);
+		*cycles = cycles_since(start_cycles, pt->cut_cycles);
 		*off_cycles = pf_min(pt->cut_off_cycles, *cycles);
 		return;
 	}
 	if (strace_off_since_cycles)
 		now_cycles = strace_off_since_cycles;
-	*cycles = cycles_since(flight->start_cycles, now_cycles);
+	*cycles = cycles_since(start_cycles, now_cycles);
 	if (!STRACE_HAS_DETAIL)
 		return;
-	cpu_cycles = os_task_exec_cycles(pt) - (flight->start_cycles - start_off_cycles);
+	cpu_cycles = os_task_exec_cycles(pt) - (start_cycles - start_off_cycles);
 	*off_cycles = *cycles - pf_min((u64)pf_max(cpu_cycles, (s64)0), *cycles);
 }
 
@@ -135,7 +138,7 @@ void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cy
 	struct flight flight;
 
 	os_assert_held(&strace_lock);
-	copy_flight(pt, 1, &flight);
+	copy_flight(pt, pf_read_once(pt->seq), &flight);
 	flight_cycles(pt, &flight, strace_row_off_cycles(flight.row), now_cycles, cycles,
 		      off_cycles);
 }

@@ -193,12 +193,24 @@ static void end_call_now(struct profile_task *pt, long ret)
 	end_call(pt, os_cycles() - pt->start_cycles, own_off_cycles(pt), ret);
 }
 
+/* Shortens the call in flight, unless the call to be shortened is over. */
+static void shorten_call(struct profile_task *pt)
+{
+	if (strace_in_flight(pt) && pt->shorten_seq == pt->seq) {
+		pt->start_cycles += pt->shorten_cycles;
+		pt->base_off_cycles -= pt->shorten_cycles;
+		pt->row->cycles -= pt->shorten_cycles;
+	}
+	pt->shorten_seq = 0;
+}
+
 void strace_follow_notes(struct profile_task *pt)
 {
 	bool cut_first;
 
 	os_assert_held(&strace_lock);
 	strace_catch_up(pt);
+	shorten_call(pt);
 	cut_first = pt->cut_cycles && pt->reset_cycles &&
 		    (s64)(pt->reset_cycles - pt->cut_cycles) >= 0;
 	if (cut_first && strace_in_flight(pt))
@@ -383,7 +395,12 @@ void strace_process_exec(struct profile_process *pp)
 	os_unlock(&strace_lock, flags);
 }
 
-/* Moves the start of what the wait is part of. A request that is not executed yet does the same. */
+/*
+ * Called when the thread is back on a CPU. Its hook at the end of a call may have been preempted
+ * after it had read the clock; then the wait is no part of the call. So this only asks for the call
+ * to be shortened, and a call whose hook no longer looks is over. A reset or a cut that is not
+ * executed yet already leaves out the wait.
+ */
 void strace_shorten_wait(struct profile_task *pt, u64 cycles)
 {
 	unsigned long flags;
@@ -392,9 +409,11 @@ void strace_shorten_wait(struct profile_task *pt, u64 cycles)
 		return;
 	flags = os_lock(&strace_lock);
 	if (strace_in_flight(pt) && !pt->reset_cycles && !pt->cut_cycles) {
-		pt->start_cycles += cycles;
-		pt->base_off_cycles -= cycles;
-		pt->row->cycles -= cycles;
+		if (pt->shorten_seq != pt->seq)
+			pt->shorten_cycles = 0;
+		pt->shorten_cycles += cycles;
+		pt->shorten_seq = pt->seq;
+		pf_write_once(pt->event, true);
 	}
 	strace_shorten_return(pt, cycles);
 	os_unlock(&strace_lock, flags);

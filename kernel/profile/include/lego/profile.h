@@ -207,6 +207,7 @@ struct profile_task {
 	u64 reset_cycles, reset_off_cycles; /* counters start again at this time */
 	u64 cut_cycles, cut_off_cycles;	    /* the call in flight counts as ended at this time */
 	u64 reset_return, cut_return;	    /* the same, for returns: as return_start */
+	u64 shorten_cycles, shorten_seq;    /* the call with this seq counts as that much shorter */
 	u32 nr_resets;			    /* process->nr_resets at the thread's last reset */
 	u32 reading;			    /* the number of the last report that has read it */
 
