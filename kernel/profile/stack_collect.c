@@ -23,7 +23,7 @@
 bool stack_collect_wanted;
 
 static struct stack_kind *kinds;
-static bool collecting;
+static struct poll_lock collecting;
 
 u64 stack_level_weight(u32 level, bool ended)
 {
@@ -154,9 +154,7 @@ void stack_collect(void)
 {
 	unsigned int cpu;
 
-	os_assert_process_context();
-	while (pf_xchg(&collecting, true))
-		os_wait_turn();
+	poll_lock(&collecting);
 	for (struct stack_kind *kind = kinds; kind; kind = kind->next) {
 		os_for_each_cpu(cpu) {
 			struct stack_store *s = kind->store(cpu);
@@ -165,7 +163,7 @@ void stack_collect(void)
 				collect(kind, s);
 		}
 	}
-	pf_store_release(&collecting, false);
+	poll_unlock(&collecting);
 }
 
 static OS_WORKER(worker, stack_collect);

@@ -27,6 +27,28 @@ static inline void snapshot_unlock(os_lock_t *lock, bool locked, unsigned long f
 		os_unlock(lock, flags);
 }
 
+/*
+ * A lock whose holder may sleep. Waiting threads let others run. It is for rare changes: it is not
+ * fair, and allocates nothing. Process context.
+ */
+struct poll_lock {
+	bool is_held;
+};
+
+static inline void poll_lock(struct poll_lock *lock)
+{
+	os_assert_process_context();
+	while (pf_xchg(&lock->is_held, true))
+		os_wait_turn();
+}
+
+/* Pairs with the pf_xchg() of the next holder, which sees all that this one has done. */
+static inline void poll_unlock(struct poll_lock *lock)
+{
+	os_assert(lock->is_held);
+	pf_store_release(&lock->is_held, false);
+}
+
 /* Returns the sum, or the largest number if the sum overflows. */
 static inline u64 add_saturating(u64 a, u64 b)
 {

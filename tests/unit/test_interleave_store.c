@@ -199,9 +199,9 @@ static void test_pin_and_collect(void **state)
 	};
 
 	/* There is one worker, and nothing switches. replace() has published by its barrier. */
-	il_needs_all_sites(&test, " stack_collect:&collecting stack_log_add:pf_store_release"
+	il_needs_all_sites(&test, " poll_lock:&lock->is_held stack_log_add:pf_store_release"
 				  " replace:pf_store_release collect:pf_store_release"
-				  " stack_collect:pf_store_release" ONLY_LOADS);
+				  " poll_unlock:pf_store_release" ONLY_LOADS);
 }
 
 static void test_switch_and_collect(void **state)
@@ -214,8 +214,8 @@ static void test_switch_and_collect(void **state)
 	il_needs_all_sites(&test, " stack_store_begin:pf_barrier stack_store_end:pf_store_release"
 				  " stack_store_switch:pf_mb stack_store_switch:pf_store_release"
 				  " stack_log_add:pf_store_release replace:pf_mb"
-				  " replace:pf_store_release stack_collect:&collecting"
-				  " stack_collect:pf_store_release ");
+				  " replace:pf_store_release poll_lock:&lock->is_held"
+				  " poll_unlock:pf_store_release ");
 }
 
 static void test_pin_switch_and_collect(void **state)

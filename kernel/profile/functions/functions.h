@@ -78,12 +78,11 @@ void functions_reset(void);
 
 /*
  * switch.c: functions_count() switches counting on or off. functions_apply() patches the functions
- * so that those that counting and the tracer want call their hooks. The turn guards what is wanted,
- * and the caller of functions_apply() has it. Both return 0 or a negative errno. Process context;
+ * so that those that counting and the tracer want call their hooks. The lock guards what is wanted,
+ * and the caller of functions_apply() holds it. Both return 0 or a negative errno. Process context;
  * may sleep.
  */
-void functions_take_turn(void);
-void functions_end_turn(void);
+extern struct poll_lock functions_lock;
 int functions_apply(void);
 int functions_count(bool on);
 

@@ -105,27 +105,27 @@ static int write_list(const char *text, const void *list)
 {
 	int error;
 
-	functions_take_turn();
+	poll_lock(&functions_lock);
 	error = change((struct list *)list, text);
-	functions_end_turn();
+	poll_unlock(&functions_lock);
 	return error;
 }
 
 static int truncate_list(const void *list)
 {
-	functions_take_turn();
+	poll_lock(&functions_lock);
 	((struct list *)list)->is_replaced = true;
-	functions_end_turn();
+	poll_unlock(&functions_lock);
 	return 0;
 }
 
 /* Called at close. A file that was opened with `>` and not written to empties its list. */
 static void release_list(const void *list)
 {
-	functions_take_turn();
+	poll_lock(&functions_lock);
 	if (((struct list *)list)->is_replaced)
 		change((struct list *)list, "");
-	functions_end_turn();
+	poll_unlock(&functions_lock);
 }
 
 static int show_list(os_text_t *text, const void *arg)

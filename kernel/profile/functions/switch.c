@@ -10,20 +10,8 @@
 #include "../words.h"
 #include "tracers.h"
 
-static bool turn_is_taken;
-static bool counts; /* counting is on; guarded by the turn */
-
-void functions_take_turn(void)
-{
-	os_assert_process_context();
-	while (pf_xchg(&turn_is_taken, true))
-		os_wait_turn();
-}
-
-void functions_end_turn(void)
-{
-	pf_store_release(&turn_is_taken, false);
-}
+struct poll_lock functions_lock;
+static bool counts; /* counting is on; guarded by the lock */
 
 static os_function_hook_t *hook_of(u32 i)
 {
@@ -98,8 +86,8 @@ int functions_count(bool on)
 {
 	int error;
 
-	functions_take_turn();
+	poll_lock(&functions_lock);
 	error = on ? start_counting() : stop_counting();
-	functions_end_turn();
+	poll_unlock(&functions_lock);
 	return error;
 }

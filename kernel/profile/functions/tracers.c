@@ -118,13 +118,13 @@ static int switch_tracer(enum function_tracer tracer)
 {
 	int error;
 
-	functions_take_turn();
+	poll_lock(&functions_lock);
 	function_tracer = tracer;
 	function_graph_switch(tracer == FUNCTION_TRACER_GRAPH);
 	error = functions_apply();
 	if (error)
 		function_tracer = FUNCTION_TRACER_NONE;
-	functions_end_turn();
+	poll_unlock(&functions_lock);
 	return error;
 }
 

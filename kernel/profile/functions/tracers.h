@@ -22,10 +22,10 @@
 #define FUNCTION_ROOT	 0x04 /* it and its callees are in the graph */
 #define FUNCTION_SKIPPED 0x08 /* neither it nor its callees are in the graph */
 
-/* The flags of each function, by os_function_index(). Hooks read them; writers have the turn. */
+/* The flags of each function, by os_function_index(). Written with functions_lock held. */
 extern u8 function_flags[OS_NR_FUNCTION_INDICES];
 
-/* The current tracer. Guarded by the turn. */
+/* The current tracer. Guarded by functions_lock. */
 enum function_tracer {
 	FUNCTION_TRACER_NONE,
 	FUNCTION_TRACER_CALLS,
@@ -39,7 +39,7 @@ u8 function_flags_wanted(u32 i);
 os_function_hook_t *function_tracer_hook(u32 i);
 /*
  * Set the flags of all functions to what the tracer wants, or clear those that it does not want any
- * more. The caller has the turn.
+ * more. The caller holds functions_lock.
  */
 void function_trace_begin(void);
 void function_trace_end(void);
@@ -53,7 +53,7 @@ void function_lists_init(void);
 #define FUNCTION_IN_GRAPH	  0x04
 #define FUNCTION_IN_GRAPH_NOTRACE 0x08
 
-/* Returns the lists that function i is in. The caller has the turn. */
+/* Returns the lists that function i is in. The caller holds functions_lock. */
 u8 function_lists_of(u32 i);
 
 /* The types of these records in Linux 6.1 (enum trace_type), which its tools know. */
@@ -103,7 +103,7 @@ void function_graph_exit(const struct profile_function_call *call,
 os_function_hook void profile_function_record(void);
 os_function_hook void profile_function_graph(void);
 
-/* Begins a new graph, or ends the current one. The caller has the turn. */
+/* Begins a new graph, or ends the current one. The caller holds functions_lock. */
 void function_graph_switch(bool on);
 /* The maximum depth of the graph, in nested calls; 0: no limit. */
 extern u32 function_graph_depth;

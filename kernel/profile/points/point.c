@@ -238,15 +238,13 @@ static bool any_is_on(void)
 	return false;
 }
 
-static bool switching; /* a lock */
+static struct poll_lock switching;
 
 void points_begin(void)
 {
 	struct profile_point *point;
 
-	os_assert_process_context();
-	while (pf_xchg(&switching, true))
-		os_wait_turn();
+	poll_lock(&switching);
 	for_each_point(point) point->wanted = os_key_is_set(&point->key);
 }
 
@@ -254,7 +252,7 @@ void points_want(const char *pattern, bool on)
 {
 	struct profile_point *point;
 
-	os_assert(switching);
+	os_assert(switching.is_held);
 	for_each_point(point) if (os_glob_match_list(pattern, point->name)) point->wanted = on;
 }
 
@@ -276,7 +274,7 @@ void points_apply(void)
 	if (started)
 		note_off();
 out:
-	pf_store_release(&switching, false);
+	poll_unlock(&switching);
 }
 
 void points_switch(const char *pattern, bool on)

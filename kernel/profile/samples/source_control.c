@@ -18,7 +18,7 @@ static struct source_settings boot_settings = {
 	.on = true,
 };
 
-static bool changing; /* a lock: the thread that set it changes the settings */
+static struct poll_lock changing; /* held while a thread changes the settings */
 struct profile_off_time source_off_time, source_borrowed_time;
 
 /* The settings that source_give_back() restores. */
@@ -114,25 +114,13 @@ static int parse_words(const char *text, struct source_settings *settings, bool 
 	return error;
 }
 
-static void begin_change(void)
-{
-	while (pf_xchg(&changing, true))
-		os_wait_turn();
-}
-
-static void end_change(void)
-{
-	/* Pairs with the pf_xchg() of the next thread that changes settings. */
-	pf_store_release(&changing, false);
-}
-
 int source_control(const char *text)
 {
 	struct source_settings settings;
 	bool reset;
 	int error;
 
-	begin_change();
+	poll_lock(&changing);
 	source_settings(&settings);
 	error = parse_words(text, &settings, &reset);
 	if (!error && is_borrowed)
@@ -143,7 +131,7 @@ int source_control(const char *text)
 	}
 	if (!error && reset)
 		source_reset();
-	end_change();
+	poll_unlock(&changing);
 	return error;
 }
 
@@ -159,9 +147,9 @@ int source_borrow(u32 hz)
 
 	if (hz < 1 || hz > SOURCE_MAX_HZ || (OS_TICK_HZ && hz != OS_TICK_HZ))
 		return -OS_EINVAL;
-	begin_change();
+	poll_lock(&changing);
 	if (is_borrowed) {
-		end_change();
+		poll_unlock(&changing);
 		return -OS_EBUSY;
 	}
 	source_settings(&lent_settings);
@@ -172,19 +160,19 @@ int source_borrow(u32 hz)
 	apply_borrowed(&settings);
 	if (hz != lent_settings.hz)
 		off_time_switch(&source_borrowed_time, true, false);
-	end_change();
+	poll_unlock(&changing);
 	return 0;
 }
 
 void source_give_back(void)
 {
-	begin_change();
+	poll_lock(&changing);
 	if (is_borrowed) {
 		apply_borrowed(&lent_settings);
 		off_time_switch(&source_borrowed_time, false, false);
 		is_borrowed = false;
 	}
-	end_change();
+	poll_unlock(&changing);
 }
 
 /* Prints the settings in words that can be written back. */

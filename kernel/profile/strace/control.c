@@ -18,8 +18,8 @@ u64 strace_off_since_cycles;
 u32 strace_nr_resets;
 
 static bool on_at_boot = true;
-static bool switching; /* a thread is switching the hooks */
-static bool shown;     /* trace output is on */
+static struct poll_lock switching; /* held while a thread switches the hooks */
+static bool shown;		   /* trace output is on */
 
 static struct profile_off_time off_time;
 
@@ -146,21 +146,9 @@ void strace_reset_process(struct profile_process *pp)
  */
 bool strace_counts;
 
-static void start_switching(void)
-{
-	os_assert_process_context();
-	while (pf_xchg(&switching, true))
-		os_wait_turn();
-}
-
-static void stop_switching(void)
-{
-	pf_store_release(&switching, false);
-}
-
 static void set_counts(bool on)
 {
-	os_assert(switching);
+	os_assert(switching.is_held);
 	if (!on && !shown)
 		os_key_set(&strace_key, false);
 	pf_write_once(strace_counts, on);
@@ -170,14 +158,14 @@ static void set_counts(bool on)
 
 void strace_switch_shown(bool on, void (*switch_key)(bool on))
 {
-	start_switching();
+	poll_lock(&switching);
 	shown = on;
 	if (!on && !strace_counts)
 		os_key_set(&strace_key, false);
 	switch_key(on);
 	if (on)
 		os_key_set(&strace_key, true);
-	stop_switching();
+	poll_unlock(&switching);
 }
 
 static void set_off_since(u64 since_cycles)
@@ -205,7 +193,7 @@ static void stop_task(struct profile_task *pt)
  */
 void strace_switch(bool on)
 {
-	start_switching();
+	poll_lock(&switching);
 	if (on != !strace_off_since_cycles) {
 		set_counts(on);
 		if (!on)
@@ -214,7 +202,7 @@ void strace_switch(bool on)
 		if (on)
 			set_off_since(0);
 	}
-	stop_switching();
+	poll_unlock(&switching);
 }
 
 static int set_strace(const char *value)

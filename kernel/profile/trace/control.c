@@ -2,7 +2,7 @@
 /*
  * Switches events, tracers, filters, call chains and recording, and resizes the rings. The rings
  * get their memory when the first event or tracer is switched on. All switches are serialized by
- * one flag, the turn. files.c calls these functions for /sys/kernel/tracing.
+ * one lock. files.c calls these functions for /sys/kernel/tracing.
  */
 
 #include "trace.h"
@@ -15,29 +15,16 @@
 
 static const struct tracer nop = { .name = "nop" };
 
-/* Guards all below but nr_holders. Not a spinlock, because its holder allocates memory. */
-static bool turn_is_taken;
+struct poll_lock trace_lock; /* guards all below but nr_holders */
 static bool wants_recording = true;
 static u64 wanted_bytes = DEFAULT_BYTES;
 static const struct tracer *tracer = &nop;
 /*
- * The number of readers that hold the rings; RESIZING is added, within the turn, while they are
- * resized, and readers without the turn give up then. Changed by atomic operations only.
+ * The number of readers that hold the rings; RESIZING is added, with trace_lock held, while they
+ * are resized, and readers without the lock give up then. Changed by atomic operations only.
  */
 #define RESIZING 0x80000000u
 static u32 nr_holders;
-
-void trace_take_turn(void)
-{
-	os_assert_process_context();
-	while (pf_xchg(&turn_is_taken, true))
-		os_wait_turn();
-}
-
-void trace_end_turn(void)
-{
-	pf_store_release(&turn_is_taken, false);
-}
 
 bool trace_hold_rings(void)
 {
@@ -101,12 +88,12 @@ int trace_resize_rings(u64 bytes)
 {
 	int error = -OS_EBUSY;
 
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	if (!pf_cmpxchg(&nr_holders, 0, RESIZING)) {
 		error = resize(bytes);
 		__atomic_fetch_sub(&nr_holders, RESIZING, __ATOMIC_SEQ_CST);
 	}
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	return error;
 }
 
@@ -117,10 +104,10 @@ u64 trace_ring_bytes(void)
 
 int trace_set_recording(bool on)
 {
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	wants_recording = on;
 	ring_record(on);
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	return 0;
 }
 
@@ -147,24 +134,24 @@ static void copy_filter(struct trace_filter *to, const struct trace_filter *from
 
 void trace_put_filter(struct trace_event *event, const struct trace_filter *filter)
 {
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	if (filter)
 		copy_filter(&event->filter, filter);
 	os_keys_begin();
 	set_slow(event, TRACE_SLOW_FILTER, filter);
 	os_keys_commit();
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 }
 
 void trace_set_stacks(bool on)
 {
 	struct trace_event *event;
 
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	os_keys_begin();
 	trace_for_each_event(event) set_slow(event, TRACE_SLOW_STACK, on);
 	os_keys_commit();
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 }
 
 bool trace_has_stacks(void)
@@ -217,7 +204,7 @@ static int switch_chosen(const struct choice *choice, bool on)
 
 	if (!any_is_chosen(choice))
 		return -OS_EINVAL;
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	error = on ? need_rings() : 0;
 	os_keys_begin();
 	trace_for_each_event(event)
@@ -226,7 +213,7 @@ static int switch_chosen(const struct choice *choice, bool on)
 			switch_event(event, on);
 	}
 	os_keys_commit();
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	return error;
 }
 
@@ -298,9 +285,9 @@ int trace_select_tracer(const char *name)
 		next = strcmp(name, t->name) ? next : t;
 	if (!next)
 		return -OS_EINVAL;
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	error = select_tracer(next);
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	return error;
 }
 

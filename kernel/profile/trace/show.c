@@ -24,8 +24,8 @@ struct source {
 };
 
 /*
- * The tracer's memory for trace_pipe, which continues where the last read ended. Guarded by the
- * turn.
+ * The tracer's memory for trace_pipe, which continues where the last read ended. Guarded by
+ * trace_lock.
  */
 static OS_DEFINE_PER_CPU(u64[TRACER_STATE_WORDS], pipe_state);
 
@@ -42,7 +42,7 @@ static void fetch(struct source *source)
 	source->nr_read += source->has_event;
 }
 
-/* Begins a merge and holds the rings. Called in a turn. Returns NULL without memory. */
+/* Begins a merge and holds the rings. Called with trace_lock held. Returns NULL without memory. */
 static struct merge *begin(void)
 {
 	u32 cpu, nr = 0;
@@ -53,7 +53,7 @@ static struct merge *begin(void)
 	merge = os_alloc(sizeof(*merge) + nr * sizeof(merge->sources[0]));
 	if (!merge)
 		return NULL;
-	trace_hold_rings(); /* succeeds in a turn */
+	trace_hold_rings(); /* succeeds with trace_lock held */
 	merge->head_is_printed = false;
 	merge->nr_sources = nr;
 	os_for_each_cpu(cpu) {
@@ -178,9 +178,9 @@ int trace_show(os_text_t *text, const void *unused)
 {
 	struct merge *merge;
 
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	merge = begin();
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	if (!merge)
 		return -OS_ENOMEM;
 	os_text_stream(text, show_more, end, merge);
@@ -188,8 +188,8 @@ int trace_show(os_text_t *text, const void *unused)
 }
 
 /*
- * Prints and consumes up to EVENTS_A_STEP events. Called in a turn, so that each event is shown
- * once. Returns false without memory.
+ * Prints and consumes up to EVENTS_A_STEP events. Called with trace_lock held, so that each event
+ * is shown once. Returns false without memory.
  */
 static bool take_some(os_text_t *text)
 {
@@ -219,9 +219,9 @@ bool trace_show_next(os_text_t *text, const void *unused)
 
 	if (!ring_bytes())
 		return recording;
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	looked = take_some(text);
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	return recording || !looked;
 }
 
@@ -250,10 +250,10 @@ int trace_show_stats(os_text_t *text, const void *arg)
 
 	if (!reader)
 		return -OS_ENOMEM;
-	trace_take_turn();
+	poll_lock(&trace_lock);
 	totals = ring_totals(cpu);
 	kept = count_kept(reader, cpu);
-	trace_end_turn();
+	poll_unlock(&trace_lock);
 	os_free(reader);
 	/* Later events may be in kept, but not in totals, so the sum may exceed totals.nr. */
 	nr_gone = totals.nr_lost + totals.nr_read + kept.nr;

@@ -120,17 +120,16 @@ extern const struct tracer __stop_tracers[] __attribute__((weak));
 /*
  * control.c: holds the rings for a reader, so that their memory stays. trace_resize_rings() fails
  * until the reader calls trace_release_rings(). Any context but NMI. Returns false if the rings are
- * being resized now, which cannot be while the caller has the turn.
+ * being resized now, which cannot be while the caller has trace_lock.
  */
 bool trace_hold_rings(void);
 void trace_release_rings(void);
 
 /*
- * control.c: the turn to change what all switches change, or to read the rings for a short time.
- * The functions below take it themselves. Process context.
+ * control.c: a lock. Its holder may change the switches, or read the rings briefly. The functions
+ * below take it themselves. Process context.
  */
-void trace_take_turn(void);
-void trace_end_turn(void);
+extern struct poll_lock trace_lock;
 
 /* control.c: the switches. Process context. Those of type int return 0 or a negative errno. */
 int trace_resize_rings(u64 bytes); /* bytes of each CPU; 0 frees them, if nothing is on */
@@ -157,7 +156,7 @@ const struct tracer *trace_current_tracer(void);
 int trace_show(os_text_t *text, const void *unused);
 int trace_show_stats(os_text_t *text, const void *cpu);
 bool trace_show_next(os_text_t *text, const void *unused);
-void trace_show_restart(void); /* another tracer prints from now on; called in a turn */
+void trace_show_restart(void); /* another tracer prints from now on; with trace_lock held */
 
 /* files.c: creates the files of /sys/kernel/tracing. */
 void trace_add_files(void);

@@ -47,9 +47,10 @@ static u32 generation;
 static char boot_words[MAX_WORDS];
 static char words[MAX_WORDS] = "off"; /* the text of the filter; guarded by words_lock */
 static os_lock_t words_lock = OS_LOCK_INIT;
-static bool switching; /* a thread is changing the filter */
+static struct poll_lock switching; /* held while a thread changes the filter */
 
-static bool draining; /* a thread reads the rings; it alone uses what is up to nr_drops_told */
+/* Held by the thread that reads the rings. It alone uses what is up to nr_drops_told. */
+static struct poll_lock draining;
 static struct live_call drained;
 static char line[LIVE_LINE_BYTES];
 static u64 nr_printed, nr_drops_told;
@@ -100,7 +101,7 @@ static void print_lines(void)
 {
 	struct counters sum;
 
-	os_assert(draining);
+	os_assert(draining.is_held || os_panicking());
 	while (live_ring_get(&drained)) {
 		live_decode(&drained, line, sizeof(line));
 		os_printk("%s\n", line);
@@ -119,10 +120,9 @@ static void print_lines(void)
 
 static void drain(void)
 {
-	while (pf_xchg(&draining, true))
-		os_wait_turn();
+	poll_lock(&draining);
 	print_lines();
-	pf_store_release(&draining, false);
+	poll_unlock(&draining);
 }
 
 /* Prints all calls that have ended. In a panic it does not wait for another reader. */
@@ -309,8 +309,7 @@ static int set_filter(const char *text)
 	on = !live_filter_is_off(&new);
 	if (on && live_ring_init())
 		return -OS_ENOMEM;
-	while (pf_xchg(&switching, true))
-		os_wait_turn();
+	poll_lock(&switching);
 	strace_switch_shown(false, switch_key);
 	flags = os_lock(&words_lock);
 	filter = new;
@@ -322,7 +321,7 @@ static int set_filter(const char *text)
 	os_unlock(&words_lock, flags);
 	if (on)
 		strace_switch_shown(true, switch_key);
-	pf_store_release(&switching, false);
+	poll_unlock(&switching);
 	return 0;
 }
 
