@@ -6,8 +6,7 @@
 
 #include "stack_store.h"
 
-#define WAIT_TRIES  1000000 /* how often to look whether another CPU has ended its change */
-#define LOGS_OF_CPU 3	    /* two and an archive */
+#define LOGS_OF_CPU 3 /* two and an archive */
 
 /* Sets records last, because a log with records must be complete. */
 bool stack_log_init(struct stack_log *log, u64 bytes, u64 max_record_bytes)
@@ -51,13 +50,6 @@ u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share)
 	return bytes;
 }
 
-void stack_store_wait(const struct stack_store *s)
-{
-	/* Pairs with the release in stack_store_end(). */
-	for (u32 i = 0; (pf_load_acquire(&s->seq) & 1) && i < WAIT_TRIES && !os_panicking(); i++)
-		os_cpu_relax();
-}
-
 void stack_store_pin(struct stack_store *s)
 {
 	memset(s->parts, 0, sizeof(s->parts));
@@ -69,7 +61,7 @@ void stack_store_pin(struct stack_store *s)
 	 * they have begun.
 	 */
 	pf_mb();
-	stack_store_wait(s);
+	seq_wait(&s->seq);
 	while (pf_load_acquire(&s->is_replacing) && !os_panicking())
 		os_cpu_relax();
 }

@@ -8,7 +8,7 @@
  * behind the last one, where there is always room for one, and looked up by its key. If there is no
  * record with this key, the log grows to include the new one. A record never moves within its log.
  *
- * Only the CPU itself writes to its log, with interrupts off; seq is odd meanwhile. No event
+ * Only the CPU itself writes to its log, with interrupts off (seq.h). No event
  * allocates, locks or waits. A look-up takes at most STACK_STORE_PROBES steps.
  *
  * A log that is half full is replaced by an empty one. Then a worker thread copies its records to
@@ -21,6 +21,7 @@
  * switched, the archive stays, and only the counters of pinned records change.
  */
 
+#include "seq.h"
 #include "util.h"
 
 #define STACK_STORE_BYTES_A_SLOT 128 /* of a log for each slot (8 bytes) of its hash table */
@@ -46,7 +47,7 @@ struct stack_part {
 #define STACK_PARTS 3 /* the archive, the log before the last switch, and the present log */
 
 struct stack_store {
-	u64 seq;	       /* odd while the CPU changes its store */
+	u64 seq;	       /* of the CPU's changes: see seq.h */
 	struct stack_log *log; /* the one that the CPU writes to */
 	struct stack_log logs[2];
 	u32 nr_switches;	   /* published with release; its parity is that of `log` */
@@ -103,11 +104,6 @@ u32 stack_store_pin_records(struct stack_store *s, u64 generation);
 void stack_store_unpin(struct stack_store *s);
 
 /*
- * Waits until the CPU has finished a change. Not in a panic, which may have stopped the CPU there.
- */
-void stack_store_wait(const struct stack_store *s);
-
-/*
  * stack_collect.c: the worker. stack_collect_start() adds a profiler's stores to its work.
  * stack_collect() does it at once. Process context.
  */
@@ -135,21 +131,6 @@ static pf_always_inline void stack_collect_poll(void)
 
 /* Returns the weight below which a record loses its call chain at this level. */
 u64 stack_level_weight(u32 level, bool ended);
-
-/* Begins a change. Interrupts are off. */
-static pf_always_inline void stack_store_begin(struct stack_store *s)
-{
-	os_assert(!(s->seq & 1));
-	s->seq++; /* one instruction: only this CPU writes to it */
-	pf_barrier();
-}
-
-static pf_always_inline void stack_store_end(struct stack_store *s)
-{
-	os_assert(s->seq & 1);
-	/* Pairs with the acquires in stack_store_wait() and in readers of counters. */
-	pf_store_release(&s->seq, s->seq + 1);
-}
 
 /* Makes a log empty. */
 static inline void stack_log_clear(struct stack_log *log, u64 generation)

@@ -59,7 +59,7 @@ static void count_chain(u64 key)
 	u64 *slot;
 
 	nr_begun++;
-	stack_store_begin(&store);
+	seq_begin(&store.seq);
 	if (stack_log_is_half_full(store.log))
 		stack_store_switch(&store);
 	rec = stack_log_new(store.log);
@@ -71,7 +71,7 @@ static void count_chain(u64 key)
 	} else {
 		stack_log_add(store.log, slot, key, sizeof(*rec));
 	}
-	stack_store_end(&store);
+	seq_end(&store.seq);
 }
 
 static struct stack_log *log_nr(int i)
@@ -188,7 +188,7 @@ static void test_pin_and_switch(void **state)
 	};
 
 	/* Begin and end are for readers of counters, and the order of the switch for a panic. */
-	il_needs_all_sites(&test, " stack_store_begin:pf_barrier stack_store_end:pf_store_release"
+	il_needs_all_sites(&test, " seq_begin:pf_barrier seq_end:pf_store_release"
 				  " stack_store_switch:pf_store_release" ONLY_LOADS);
 }
 
@@ -211,7 +211,7 @@ static void test_switch_and_collect(void **state)
 	};
 
 	/* No reader. */
-	il_needs_all_sites(&test, " stack_store_begin:pf_barrier stack_store_end:pf_store_release"
+	il_needs_all_sites(&test, " seq_begin:pf_barrier seq_end:pf_store_release"
 				  " stack_store_switch:pf_mb stack_store_switch:pf_store_release"
 				  " stack_log_add:pf_store_release replace:pf_mb"
 				  " replace:pf_store_release poll_lock:&lock->is_held"
@@ -233,9 +233,9 @@ static void test_pin_switch_and_collect(void **state)
 /* The CPU begins a new generation, and writes over the records of the one before. */
 static void begin_generation(void)
 {
-	stack_store_begin(&store);
+	seq_begin(&store.seq);
 	stack_store_clear(&store, GENERATION + 1);
-	stack_store_end(&store);
+	seq_end(&store.seq);
 	if (store.log->generation != GENERATION)
 		count_chain(5);
 }
@@ -260,7 +260,7 @@ static void test_pin_and_clear(void **state)
 	};
 
 	/* The reader gets nothing of the new generation. */
-	il_needs_all_sites(&test, " stack_store_begin:pf_barrier stack_store_end:pf_store_release"
+	il_needs_all_sites(&test, " seq_begin:pf_barrier seq_end:pf_store_release"
 				  " stack_log_add:pf_store_release" ONLY_LOADS);
 }
 
@@ -269,10 +269,10 @@ static struct wait_record *a_wait;
 
 static void count_wait(void)
 {
-	stack_store_begin(&os_per_cpu(wait_cpus, 0).store);
+	seq_begin(&os_per_cpu(wait_cpus, 0).store.seq);
 	a_wait->nr++;
 	a_wait->asleep_cycles += 10;
-	stack_store_end(&os_per_cpu(wait_cpus, 0).store);
+	seq_end(&os_per_cpu(wait_cpus, 0).store.seq);
 }
 
 static void read_wait(void)
@@ -299,7 +299,7 @@ static void test_counters(void **state)
 		make_wait, { { count_wait, 0 }, { read_wait, 1 } }, read_wait, 3
 	};
 
-	il_needs_all_sites(&test, " waits_read:pf_mb ");
+	il_needs_all_sites(&test, " seq_try_again:pf_mb ");
 }
 
 int main(void)

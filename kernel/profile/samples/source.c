@@ -99,21 +99,12 @@ static void clear_if_reset(struct source_cpu *s, u64 slot, bool sample_comes)
 	s->generation = generation;
 }
 
-/* Begins a change of counters that reports copy. end_change() ends it. */
+/* Begins a change of counters that reports copy. seq_end() ends it. */
 static void begin_change(struct source_cpu *s, u64 slot, bool sample_comes)
 {
 	os_assert_irqs_off();
-	os_assert(!(s->seq & 1));
-	pf_write_once(s->seq, s->seq + 1);
-	pf_barrier();
+	seq_begin(&s->seq);
 	clear_if_reset(s, slot, sample_comes);
-}
-
-static void end_change(struct source_cpu *s)
-{
-	os_assert(s->seq & 1);
-	/* Pairs with the acquires in copy_counters() and copy_stretches(). */
-	pf_store_release(&s->seq, s->seq + 1);
 }
 
 void source_first_sample(void)
@@ -123,7 +114,7 @@ void source_first_sample(void)
 	if (!s->is_on)
 		return;
 	begin_change(s, s->slot - source.period_cycles, true);
-	end_change(s);
+	seq_end(&s->seq);
 }
 
 /*
@@ -184,7 +175,7 @@ static pf_noinline void skip_near_deadlines(const os_regs_t *regs, u64 now, u64 
 		if (late_cycles > held_up_cycles)
 			s->counts.held_up[kind] += nr_lost;
 	}
-	end_change(s);
+	seq_end(&s->seq);
 	os_this_cpu_write(profile_deadline, next);
 	s->counts.skip_cycles += os_cycles() - end;
 }
@@ -229,7 +220,7 @@ static pf_noinline void come_late(struct source_cpu *s, const os_regs_t *regs, u
 	}
 	if (kind != LATE_IDLE && kind != LATE_REPORT && now - os_timer_deadline() > limit)
 		note_stretch(s, regs, now, now - os_timer_deadline());
-	end_change(s);
+	seq_end(&s->seq);
 }
 
 /* Takes a sample after which the next deadline will be near, or will have passed. */
@@ -314,7 +305,7 @@ static void start_timer_here(void *unused)
 	s->is_on = true;
 	s->nr_switches++;
 	os_this_cpu_write(profile_deadline, next_deadline(s));
-	end_change(s);
+	seq_end(&s->seq);
 	os_timer_rearm();
 	pf_no_tail_call();
 }
@@ -334,7 +325,7 @@ static void stop_timer_here(void *unused)
 		s->expected += slots_done(s, s->slot, s->nr_before) - nr_ahead;
 		s->is_on = false;
 		s->nr_switches++;
-		end_change(s);
+		seq_end(&s->seq);
 	}
 	os_this_cpu_write(profile_deadline, ~0ull);
 	os_timer_rearm();

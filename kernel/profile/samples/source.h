@@ -7,6 +7,7 @@
  * source_calibrate.c measures normal lateness and cost, source_snapshot.c reads the counters.
  */
 
+#include "../seq.h"
 #include "samples.h"
 
 struct source_cpu {
@@ -15,7 +16,7 @@ struct source_cpu {
 	bool moves_nmis; /* the boot CPU: its NMI handler sets the time of the next NMI */
 	bool is_on;	 /* it has a deadline */
 	u64 first_slot;	 /* start of the first slot since it was switched on, TSC */
-	u64 seq;	 /* odd while the fields below change */
+	u64 seq;	 /* of changes of the fields below: see seq.h */
 	u64 generation;	 /* of the fields below: read them as 0 if it is not sample_generation() */
 	u64 nr_before;	 /* slots since first_slot that do not count: slots_before() */
 	u64 expected;	 /* deadlines of earlier periods in which it was on */

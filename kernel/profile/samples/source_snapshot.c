@@ -10,12 +10,6 @@
 #include "source.h"
 
 /*
- * Bounds the wait for a writer. A writer needs some hundred cycles, but a host may stop its virtual
- * CPU for many milliseconds, so only a CPU that never goes on reaches this bound.
- */
-#define READ_TRIES 10000000
-
-/*
  * Returns how many slots after that of the next deadline have ended. When the sample of that
  * deadline comes late, it counts all of them as lost.
  */
@@ -27,12 +21,9 @@ static u64 slots_behind(u64 slot, u64 at)
 /* Copies one CPU's counters of expected, late and lost samples. */
 static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 {
-	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
-	u64 seq, slot, nr_before, reset = pf_read_once(sample_start_cycles);
+	u64 slot, nr_before, reset = pf_read_once(sample_start_cycles);
 
-	for (;;) {
-		/* Pairs with the release in end_change(). */
-		seq = pf_load_acquire(&s->seq);
+	SEQ_COPY(&s->seq) {
 		memset(pin, 0, sizeof(*pin));
 		slot = pf_read_once(s->slot);
 		if (s->generation == sample_generation()) {
@@ -51,10 +42,6 @@ static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 			pin->pending = slots_behind(slot, pin->cycles) - slots_behind(slot, reset);
 			pin->expected += nr_done - pf_min(pin->ahead, nr_done) + pin->pending;
 		}
-		pf_mb(); /* the copy before the second look at seq */
-		if ((!(seq & 1) && pf_read_once(s->seq) == seq) || !--tries)
-			break;
-		os_cpu_relax();
 	}
 }
 
@@ -80,22 +67,13 @@ void source_pin_cpu(unsigned int cpu, struct source_pin *pin)
 	copy_counters(&os_per_cpu(source_cpus, cpu), pin);
 }
 
-/* Copies the list as it was at one moment, unless its CPU changes it during every try. */
+/* Copies the list as it was at one moment. */
 static void copy_stretches(const struct source_cpu *s, struct source_stretch *list)
 {
-	int tries = os_panicking() ? 1 : READ_TRIES; /* nobody writes any more */
-	u64 seq;
-
-	for (;;) {
-		/* Pairs with the release in end_change(). */
-		seq = pf_load_acquire(&s->seq);
+	SEQ_COPY(&s->seq) {
 		memcpy(list, s->longest, sizeof(s->longest));
 		if (s->generation != sample_generation())
 			memset(list, 0, sizeof(s->longest));
-		pf_mb(); /* the copy before the second look at seq */
-		if ((!(seq & 1) && pf_read_once(s->seq) == seq) || !--tries)
-			break;
-		os_cpu_relax();
 	}
 }
 

@@ -129,7 +129,7 @@ void profile_task_changed(os_task_t *task)
 static pf_always_inline void finish(struct sample_cpu *s, u64 start_cycles)
 {
 	s->counts.self_cycles += os_cycles() - start_cycles;
-	stack_store_end(&s->store);
+	seq_end(&s->store.seq);
 }
 
 static pf_always_inline void count(struct sample_cpu *s, struct sample_record *rec,
@@ -386,7 +386,7 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 		os_this_cpu_inc(sample_cpus.counts.nr_dropped[DROP_NESTED][HEAT_KERNEL]);
 		return;
 	}
-	stack_store_begin(&s->store);
+	seq_begin(&s->store.seq);
 	if (pf_likely(s->entered == pf_read_once(sample_newest_generation)))
 		take(s, regs, start_cycles, in_nmi);
 	else

@@ -8,8 +8,6 @@
 
 #include "store.h"
 
-#define READ_TRIES 100
-
 static u32 nr_pins; /* of the one reader, who may nest them */
 static u64 pinned_generation;
 
@@ -39,22 +37,14 @@ static void count_records(struct sample_cpu *s)
 
 /*
  * Copies the counters of a CPU and of its source, as they were at one moment. They are few, so a
- * copy usually fits between two samples. If no copy does in READ_TRIES tries, the last one may be
- * torn.
+ * copy usually fits between two samples.
  */
 static void copy_counts(const struct sample_cpu *s, unsigned int cpu, struct sample_counts *counts,
 			struct source_pin *pin)
 {
-	u64 seq;
-
-	for (u32 i = 0; i < READ_TRIES; i++) {
-		stack_store_wait(&s->store); /* the latest sample may not be in its record yet */
-		seq = pf_load_acquire(&s->store.seq);
+	SEQ_COPY(&s->store.seq) {
 		*counts = s->counts;
 		source_pin_cpu(cpu, pin);
-		pf_mb(); /* the copies before the second look at seq */
-		if ((!(seq & 1) && pf_read_once(s->store.seq) == seq) || os_panicking())
-			return;
 	}
 }
 
@@ -117,7 +107,7 @@ static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
 	memset(pinned, 0, sizeof(*pinned));
 	if (pin_records(s)) {
 		nr_before = nr_attempts(&s->counts);
-		stack_store_wait(&s->store); /* the latest sample may not be in its record yet */
+		seq_wait(&s->store.seq); /* the latest sample may not be in its record yet */
 		count_records(s);
 	}
 	copy_counts(s, cpu, &counts, &pinned->source);

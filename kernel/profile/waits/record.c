@@ -42,7 +42,7 @@ static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
 {
 	os_assert_irqs_off();
-	stack_store_begin(&w->store);
+	seq_begin(&w->store.seq);
 	return pf_likely(w->generation == generation) || start_again(w, generation);
 }
 
@@ -168,7 +168,7 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 		rec->nr++;
 	else
 		w->lost.nr_wakers++;
-	stack_store_end(&w->store);
+	seq_end(&w->store.seq);
 	pt->waker = rec;
 	pt->waker_generation = generation;
 	pt->woken_cycles = os_cycles();
@@ -212,7 +212,7 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 	if (begin(w, generation))
 		rec = find(w, key, task, &regs);
 	count(w, rec, cycles, 0);
-	stack_store_end(&w->store);
+	seq_end(&w->store.seq);
 	os_irq_restore(flags);
 }
 
@@ -259,5 +259,5 @@ pf_noinline void profile_wait_ended(u64 now)
 	if (begin(w, generation))
 		rec = find(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);
-	stack_store_end(&w->store);
+	seq_end(&w->store.seq);
 }

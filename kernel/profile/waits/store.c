@@ -192,20 +192,14 @@ const struct wait_record *waits_next(unsigned int cpu, const struct wait_record 
 
 struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec)
 {
-	const struct stack_store *s = &os_per_cpu(wait_cpus, cpu).store;
-	struct wait_counts counts;
-	u64 seq;
+	struct wait_counts counts = { 0 };
 
-	do {
-		stack_store_wait(s);
-		/* Pairs with the release in stack_store_end(). */
-		seq = pf_load_acquire(&s->seq);
+	SEQ_COPY(&os_per_cpu(wait_cpus, cpu).store.seq) {
 		counts = (struct wait_counts){ pf_read_once(rec->nr),
 					       pf_read_once(rec->asleep_cycles),
 					       pf_read_once(rec->ready_cycles),
 					       pf_read_once(rec->max_cycles) };
-		pf_mb(); /* the copies before the second look at seq */
-	} while (((seq & 1) || pf_read_once(s->seq) != seq) && !os_panicking());
+	}
 	return counts;
 }
 
