@@ -97,3 +97,61 @@ void stack_store_unpin(struct stack_store *s)
 	pf_store_release(&s->is_pinned, false);
 	memset(s->parts, 0, sizeof(s->parts));
 }
+
+static bool has_records(const struct stack_kind *kind, const struct stack_store *s)
+{
+	return pf_read_once(s->generation) == pf_load_acquire(kind->newest);
+}
+
+/*
+ * Pins a store, if it has records. A stale store is not pinned: its CPU could not empty it, and
+ * would lose its next event. The store may become stale just before it is pinned, so the second
+ * look decides.
+ */
+static bool pin_if_current(const struct stack_kind *kind, struct stack_store *s)
+{
+	if (has_records(kind, s)) {
+		stack_store_pin(s);
+		if (has_records(kind, s))
+			return true;
+	}
+	stack_store_unpin(s);
+	return false;
+}
+
+static void pin_cpu(const struct stack_kind *kind, unsigned int cpu)
+{
+	bool is_pinned = pin_if_current(kind, kind->store(cpu));
+
+	if (kind->read)
+		kind->read(cpu, is_pinned);
+	else if (is_pinned)
+		stack_store_pin_records(kind->store(cpu), kind->generation);
+}
+
+void stack_pin(struct stack_kind *kind)
+{
+	unsigned int cpu;
+
+	/* A panic may have interrupted a reader that had pinned the stores. */
+	if (kind->nr_pins++ && !os_panicking())
+		return;
+	kind->nr_reads++;
+	/* Repeats if there was a reset meanwhile. */
+	do {
+		kind->generation = pf_load_acquire(kind->newest);
+		os_for_each_cpu(cpu)
+			pin_cpu(kind, cpu);
+	} while (kind->generation != pf_load_acquire(kind->newest));
+}
+
+void stack_unpin(struct stack_kind *kind)
+{
+	unsigned int cpu;
+
+	os_assert(kind->nr_pins);
+	if (--kind->nr_pins)
+		return;
+	os_for_each_cpu(cpu)
+		stack_store_unpin(kind->store(cpu));
+}

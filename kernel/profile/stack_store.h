@@ -55,6 +55,7 @@ struct stack_store {
 	struct stack_log *archive; /* the worker's, published with release; NULL: none */
 	u32 level;		   /* the worker's: see stack_collect.c */
 	bool is_replacing;	   /* the worker is replacing the archive */
+	u64 generation;		   /* for which the CPU has emptied it last */
 	bool is_pinned;
 	u32 nr_pins; /* how often it was pinned */
 	struct stack_part parts[STACK_PARTS];
@@ -74,9 +75,19 @@ struct stack_kind {
 	u32 (*record_bytes)(const void *rec);
 	void (*fold)(void *rec, u32 level);
 	void (*add)(void *to, const void *from);
+	const u64 *newest; /* the newest generation, which grows with each reset; 0: not ready */
+	/*
+	 * Called for each CPU, whose store has been pinned if it has records: calls
+	 * stack_store_pin_records() then. NULL: stack_pin() does.
+	 */
+	void (*read)(unsigned int cpu, bool has_records);
 
 	struct stack_log *spare; /* for the next archive */
 	struct stack_kind *next;
+	/* Of the one reader, who may nest pins: */
+	u32 nr_pins;
+	u64 nr_reads; /* how often it has pinned the stores */
+	u64 generation;
 };
 
 /*
@@ -102,6 +113,14 @@ void stack_store_pin(struct stack_store *s);
  */
 u32 stack_store_pin_records(struct stack_store *s, u64 generation);
 void stack_store_unpin(struct stack_store *s);
+
+/*
+ * Pin the stores of all CPUs, and unpin them. In between, the reader sees the records of one
+ * generation. One reader at a time; an inner one sees the same as the outer one. Any context but
+ * NMI.
+ */
+void stack_pin(struct stack_kind *kind);
+void stack_unpin(struct stack_kind *kind);
 
 /*
  * stack_collect.c: the worker. stack_collect_start() adds a profiler's stores to its work.

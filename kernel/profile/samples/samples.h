@@ -84,7 +84,7 @@ static inline u32 nr_pcs(const struct sample_record *rec)
 	return rec->nr_kernel + rec->nr_user;
 }
 
-static inline u32 record_bytes(const struct sample_record *rec)
+static inline u32 record_bytes(const void *rec)
 {
 	return RECORD_BYTES(nr_pcs(rec));
 }

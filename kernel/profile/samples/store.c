@@ -23,9 +23,7 @@
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
 
-static struct stack_kind kind;
-
-OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .entered = NO_GENERATION };
+OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .store.generation = NO_GENERATION };
 u64 sample_newest_generation;
 u64 sample_start_cycles;
 static u64 log_bytes = SAMPLE_DEFAULT_LOG;
@@ -69,7 +67,7 @@ void sample_init(void)
 	os_for_each_cpu(cpu) {
 		struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
 
-		stack_store_init(s, &bytes, SAMPLE_MIN_LOG, kind.max_record_bytes);
+		stack_store_init(s, &bytes, SAMPLE_MIN_LOG, sample_kind.max_record_bytes);
 		if (!s->log)
 			os_printk("profile: no memory for samples of CPU %u\n", cpu);
 	}
@@ -80,7 +78,7 @@ void sample_init(void)
 		os_stack_walk_init();
 		sp_mask = ~0ull;
 	}
-	stack_collect_start(&kind);
+	stack_collect_start(&sample_kind);
 	sample_start_cycles = os_cycles();
 	/*
 	 * A CPU that sees the generation sees the stores, too. Pairs with the barrier in
@@ -347,8 +345,6 @@ static bool enter_generation(struct sample_cpu *s, const os_regs_t *regs, u32 in
 		return false;
 	if (s->generation != generation) {
 		memset(&s->counts, 0, sizeof(s->counts));
-		s->is_stale = true;
-		/* A reader that sees the new generation must also see is_stale. */
 		pf_store_release(&s->generation, generation);
 		source_first_sample();
 	}
@@ -360,8 +356,7 @@ static bool enter_generation(struct sample_cpu *s, const os_regs_t *regs, u32 in
 		return false;
 	}
 	forget_recent(s);
-	s->is_stale = false;
-	s->entered = generation;
+	pf_write_once(s->store.generation, generation);
 	return true;
 }
 
@@ -387,7 +382,7 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 		return;
 	}
 	seq_begin(&s->store.seq);
-	if (pf_likely(s->entered == pf_read_once(sample_newest_generation)))
+	if (pf_likely(s->store.generation == pf_read_once(sample_newest_generation)))
 		take(s, regs, start_cycles, in_nmi);
 	else
 		take_slowly(s, regs, start_cycles, in_nmi);
@@ -396,11 +391,6 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 static struct stack_store *store_of_cpu(unsigned int cpu)
 {
 	return &os_per_cpu(sample_cpus, cpu).store;
-}
-
-static u32 bytes_of_record(const void *rec)
-{
-	return record_bytes(rec);
 }
 
 /* Keeps only the function that was interrupted, or nothing of user code. */
@@ -455,14 +445,16 @@ static void add(void *to_, const void *from_)
 	to->nr_before += from->nr_before;
 }
 
-static struct stack_kind kind = {
+struct stack_kind sample_kind = {
 	.name = "samples",
 	.store = store_of_cpu,
 	.max_record_bytes = RECORD_BYTES(SAMPLE_MAX_DEPTH),
 	.key_offset = __builtin_offsetof(struct sample_record, tid),
-	.record_bytes = bytes_of_record,
+	.record_bytes = record_bytes,
 	.fold = fold,
 	.add = add,
+	.newest = &sample_newest_generation,
+	.read = sample_read_cpu,
 };
 
 void sample_self_cost(u64 *nr, u64 *cycles)

@@ -10,16 +10,18 @@
 
 struct sample_cpu {
 	struct stack_store store;
-	u64 entered; /* the generation for which the log was emptied last */
 	struct sample_counts counts;
-	bool is_stale;	/* the log is an older generation's, not emptied yet, or there is none */
-	u64 generation; /* of the counts */
+	u64 generation;		    /* of the counts; the log may still be of an older one */
 	struct sample_stats pinned; /* the reader's */
 
 	/* By recent_hash(): replayable records of the log, or nobody. */
 	struct sample_record *recent[PF_BIT(LOG2_RECENT)];
 };
 OS_DECLARE_PER_CPU(struct sample_cpu, sample_cpus);
+extern struct stack_kind sample_kind;
+
+/* store_read.c: reads a CPU's samples when they have been pinned. */
+void sample_read_cpu(unsigned int cpu, bool has_records);
 
 extern u64 sample_newest_generation; /* grows with each reset; 0: not ready */
 

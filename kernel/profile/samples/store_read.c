@@ -8,9 +8,6 @@
 
 #include "store.h"
 
-static u32 nr_pins; /* of the one reader, who may nest them */
-static u64 pinned_generation;
-
 static struct sample_record *next_record(const struct sample_cpu *s,
 					 const struct sample_record *rec)
 {
@@ -23,7 +20,7 @@ static void count_records(struct sample_cpu *s)
 {
 	struct sample_record *rec = NULL;
 
-	s->pinned.log_bytes = stack_store_pin_records(&s->store, current_generation());
+	s->pinned.log_bytes = stack_store_pin_records(&s->store, sample_kind.generation);
 	for (; (rec = next_record(s, rec)); s->pinned.nr_records++) {
 		rec->nr_pinned = pf_read_once(rec->nr);
 		s->pinned.nr_stored += rec->nr_pinned;
@@ -68,44 +65,21 @@ static void add_drops(struct sample_stats *pinned, const struct sample_counts *c
 	}
 }
 
-/* Returns whether a CPU's log is of this generation. */
-static bool has_records(const struct sample_cpu *s)
-{
-	/* In this order: pairs with the release in enter_generation(). */
-	return pf_load_acquire(&s->generation) == current_generation() &&
-	       !pf_read_once(s->is_stale);
-}
-
 /*
- * Pins a CPU's records, if it has any. A stale log is not pinned: the CPU could not empty it, and
- * would drop its next sample. The log may become stale just before it is pinned, so the second look
- * decides.
- */
-static bool pin_records(struct sample_cpu *s)
-{
-	if (has_records(s)) {
-		stack_store_pin(&s->store);
-		if (has_records(s))
-			return true;
-	}
-	stack_store_unpin(&s->store);
-	return false;
-}
-
-/*
- * Pins one CPU's samples for a report. Sampling goes on while records are counted: a sample that
+ * Counts one CPU's samples for a report. Sampling goes on while records are counted: a sample that
  * comes after its record was counted, and before the counters are copied, is not in the report. So
  * the report sets attempts to the number of known samples (stored or dropped), but not below the
  * attempts before counting, and not above those after it.
  */
-static void pin_cpu(struct sample_cpu *s, unsigned int cpu)
+void sample_read_cpu(unsigned int cpu, bool has_records)
 {
+	struct sample_cpu *s = &os_per_cpu(sample_cpus, cpu);
 	struct sample_stats *pinned = &s->pinned;
 	struct sample_counts counts = { 0 };
 	u64 nr_before = 0, nr_after, nr_known;
 
 	memset(pinned, 0, sizeof(*pinned));
-	if (pin_records(s)) {
+	if (has_records) {
 		nr_before = nr_attempts(&s->counts);
 		seq_wait(&s->store.seq); /* the latest sample may not be in its record yet */
 		count_records(s);
@@ -139,40 +113,24 @@ static pf_unused bool counts_add_up(void)
 
 void samples_pin(void)
 {
-	unsigned int cpu;
-
-	/* A panic may have interrupted a reader that had pinned the samples. */
-	if (nr_pins++ && !os_panicking())
-		return;
-	/* Repeats if there was a reset meanwhile. */
-	do {
-		pinned_generation = current_generation();
-		os_for_each_cpu(cpu)
-			pin_cpu(&os_per_cpu(sample_cpus, cpu), cpu);
-	} while (pinned_generation != current_generation());
+	stack_pin(&sample_kind);
 	os_assert(counts_add_up());
 }
 
 void samples_unpin(void)
 {
-	unsigned int cpu;
-
-	os_assert(nr_pins);
-	if (--nr_pins)
-		return;
-	os_for_each_cpu(cpu)
-		stack_store_unpin(&os_per_cpu(sample_cpus, cpu).store);
+	stack_unpin(&sample_kind);
 }
 
 u64 samples_generation(void)
 {
-	os_assert(nr_pins);
-	return pinned_generation;
+	os_assert(sample_kind.nr_pins);
+	return sample_kind.generation;
 }
 
 const struct sample_stats *samples_stats(unsigned int cpu)
 {
-	os_assert(nr_pins);
+	os_assert(sample_kind.nr_pins);
 	return &os_per_cpu(sample_cpus, cpu).pinned;
 }
 
@@ -180,14 +138,14 @@ const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_b
 {
 	const struct stack_store *s = &os_per_cpu(sample_cpus, cpu).store;
 
-	os_assert(nr_pins && part < STACK_PARTS);
+	os_assert(sample_kind.nr_pins && part < STACK_PARTS);
 	*nr_bytes = s->parts[part].bytes;
 	return (const struct sample_record *)s->parts[part].records;
 }
 
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec)
 {
-	os_assert(nr_pins);
+	os_assert(sample_kind.nr_pins);
 	return next_record(&os_per_cpu(sample_cpus, cpu), rec);
 }
 

@@ -34,7 +34,7 @@ static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 	stack_log_clear(&w->wakers, generation);
 	memset(w->recent, 0, sizeof(w->recent));
 	w->lost = (struct wait_lost){ 0 };
-	pf_write_once(w->generation, generation);
+	pf_write_once(w->store.generation, generation);
 	return true;
 }
 
@@ -43,7 +43,7 @@ static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
 {
 	os_assert_irqs_off();
 	seq_begin(&w->store.seq);
-	return pf_likely(w->generation == generation) || start_again(w, generation);
+	return pf_likely(w->store.generation == generation) || start_again(w, generation);
 }
 
 /*

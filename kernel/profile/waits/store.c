@@ -22,16 +22,9 @@ OS_DEFINE_PER_CPU(struct wait_cpu, wait_cpus);
 u64 waits_generation;
 u64 waits_since_cycles;
 
-static u32 nr_pins;
-
 static struct stack_store *store_of_cpu(unsigned int cpu)
 {
 	return &os_per_cpu(wait_cpus, cpu).store;
-}
-
-static u32 bytes_of_record(const void *rec)
-{
-	return wait_record_bytes(rec);
 }
 
 static bool has_ended(const struct wait_record *rec)
@@ -90,9 +83,10 @@ static struct stack_kind kind = {
 	.store = store_of_cpu,
 	.max_record_bytes = RECORD_BYTES(WAIT_MAX_DEPTH),
 	.key_offset = __builtin_offsetof(struct wait_record, process),
-	.record_bytes = bytes_of_record,
+	.record_bytes = wait_record_bytes,
 	.fold = fold,
 	.add = add,
+	.newest = &waits_generation,
 };
 
 static bool init_wakers(struct wait_cpu *w, u64 bytes)
@@ -116,7 +110,7 @@ void waits_init(void)
 			w->store.log = NULL;
 			continue;
 		}
-		w->store.log->generation = w->generation = FIRST_GENERATION; /* it is empty */
+		w->store.log->generation = w->store.generation = FIRST_GENERATION; /* it is empty */
 	}
 	stack_collect_start(&kind);
 	waits_restart_since();
@@ -135,57 +129,19 @@ void waits_reset(void)
 	__atomic_add_fetch(&waits_generation, 1, __ATOMIC_SEQ_CST);
 }
 
-static bool has_records(const struct wait_cpu *w)
-{
-	return w->store.log && pf_read_once(w->generation) == pf_read_once(waits_generation);
-}
-
-/*
- * Pins a CPU's store, if it has records. A stale store is not pinned: the CPU could not empty it,
- * and would lose its next wait. The store may become stale just before it is pinned, so the second
- * look decides.
- */
-static void pin_cpu(struct wait_cpu *w)
-{
-	if (has_records(w)) {
-		stack_store_pin(&w->store);
-		if (has_records(w)) {
-			stack_store_pin_records(&w->store, w->generation);
-			return;
-		}
-	}
-	stack_store_unpin(&w->store);
-}
-
 void waits_pin(void)
 {
-	unsigned int cpu;
-	u64 now;
-
-	if (nr_pins++ && !os_panicking())
-		return;
-	/* Repeats if there was a reset meanwhile. */
-	do {
-		now = pf_read_once(waits_generation);
-		os_for_each_cpu(cpu)
-			pin_cpu(&os_per_cpu(wait_cpus, cpu));
-	} while (now != pf_read_once(waits_generation));
+	stack_pin(&kind);
 }
 
 void waits_unpin(void)
 {
-	unsigned int cpu;
-
-	os_assert(nr_pins);
-	if (--nr_pins)
-		return;
-	os_for_each_cpu(cpu)
-		stack_store_unpin(&os_per_cpu(wait_cpus, cpu).store);
+	stack_unpin(&kind);
 }
 
 const struct wait_record *waits_next(unsigned int cpu, const struct wait_record *rec)
 {
-	os_assert(nr_pins);
+	os_assert(kind.nr_pins);
 	return stack_store_next(&os_per_cpu(wait_cpus, cpu).store, rec,
 				rec ? wait_record_bytes(rec) : 0);
 }
@@ -211,7 +167,7 @@ struct wait_lost waits_read_lost(void)
 	os_for_each_cpu(cpu) {
 		const struct wait_cpu *w = &os_per_cpu(wait_cpus, cpu);
 
-		if (pf_read_once(w->generation) != pf_read_once(waits_generation))
+		if (pf_read_once(w->store.generation) != pf_read_once(waits_generation))
 			continue;
 		lost.nr += pf_read_once(w->lost.nr);
 		lost.cycles += pf_read_once(w->lost.cycles);

@@ -17,8 +17,7 @@ struct recent {
 struct wait_cpu {
 	struct stack_store store;
 	struct stack_log wakers; /* never switched, because records of waits point into it */
-	u64 generation;		 /* of the store, the wakers and the lost counters */
-	struct wait_lost lost;
+	struct wait_lost lost;	 /* like the wakers, of the store's generation */
 	struct recent recent[PF_BIT(LOG2_RECENT)];
 };
 
@@ -26,8 +25,10 @@ OS_DECLARE_PER_CPU(struct wait_cpu, wait_cpus);
 extern u64 waits_generation;   /* grows with each reset; 0: not ready */
 extern u64 waits_since_cycles; /* TSC when waits were last reset or switched on */
 
-static inline u32 wait_record_bytes(const struct wait_record *rec)
+static inline u32 wait_record_bytes(const void *rec_)
 {
+	const struct wait_record *rec = rec_;
+
 	return RECORD_BYTES(rec->nr_kernel + rec->nr_user);
 }
 
