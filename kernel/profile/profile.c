@@ -114,10 +114,12 @@ void report_print_tables(const struct report *report)
 {
 	const struct profiler *p = NULL;
 
+	CALL_ALL(hold);
 	while ((p = next_by_place(p))) {
 		if (p->print)
 			p->print(report);
 	}
+	CALL_ALL(release);
 }
 
 void report_print_json_files(void)

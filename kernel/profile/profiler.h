@@ -65,8 +65,9 @@ struct profiler {
 	/* Calls add() with its part of the summary of each process that has not ended. */
 	void (*visit_running)(report_add_fn *add);
 	/*
-	 * Keep its tables at one moment: between hold() and release() they do not change. Same
-	 * contexts as print; in a panic release() may not be called.
+	 * Keep its tables at one moment: between hold() and release() they do not change. Called
+	 * around all tables of a report, and around the files of an export. Same contexts as
+	 * print; in a panic release() may not be called.
 	 */
 	void (*hold)(void);
 	void (*release)(void);

@@ -218,3 +218,23 @@ u64 report_avg_ns(u64 ns, u64 n)
 {
 	return n ? divide_up(ns, n) : 0;
 }
+
+void report_kinds(char *text, size_t size, bool as_sum, const char *const *names, const u64 *nr,
+		  u32 nr_kinds)
+{
+	size_t len = 0;
+
+	text[0] = '\0';
+	for (u32 i = 0; i < nr_kinds; i++) {
+		if (!nr[i] || !names[i][0])
+			continue;
+		if (as_sum)
+			len += os_snprintf(text + len, size - len, "%s%s %lu", len ? " + " : " = ",
+					   names[i], nr[i]);
+		else
+			len += os_snprintf(text + len, size - len, "%s%lu %s", len ? ", " : " (",
+					   nr[i], names[i]);
+	}
+	if (len && !as_sum)
+		os_snprintf(text + len, size - len, ")");
+}

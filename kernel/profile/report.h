@@ -256,6 +256,13 @@ const char *report_frame(char text[OS_SYMBOL_BYTES], u64 pc, bool is_return);
 void report_make_printable(char *text);
 void report_copy_printable(char *dst, const char *src, size_t size);
 
+/*
+ * Prints kinds into text, without those of which there are none: " (9 anonymous, 2 file)" or, with
+ * as_sum, " = user 3 + kernel 8".
+ */
+void report_kinds(char *text, size_t size, bool as_sum, const char *const *names, const u64 *nr,
+		  u32 nr_kinds);
+
 /* Returns the part of a path after its last slash. */
 const char *report_basename(const char *path);
 

@@ -82,6 +82,5 @@ void samples_find(const struct finding_scope *scope, struct heat_snapshot *snap,
 	offer_function(scope, &report_view, nr_all);
 	if (!snap->nr_scope_class[HEAT_USER])
 		return;
-	view_user_functions(&report_view, samples);
-	offer_user_function(scope, &report_view, nr_all);
+	offer_user_function(scope, view_user_functions(samples), nr_all);
 }

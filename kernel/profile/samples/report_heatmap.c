@@ -93,7 +93,7 @@ void report_print_functions(u32 top, const struct sample_scope *scope)
 	view_functions(&report_view, scope);
 	report_begin_view(&table, "Kernel Heatmap by function", top, scope);
 	print_functions(&report_view, top, report_view.nr_samples);
-	report_end_view(table_nr_others(), table_others_sum(NR));
+	report_end_view(table_nr_others(), table_others_sum(NR), report_view.nr_dropped);
 	print_truncations(&report_view);
 }
 
@@ -139,7 +139,6 @@ static u64 sum(const u64 nr_class[NR_HEAT_CLASSES])
 
 #define CLASSES_BYTES 128
 
-/* Prints " = user 3 + kernel 8" into text, without the classes that have no sample. */
 static void print_classes(char text[CLASSES_BYTES], const u64 nr_class[NR_HEAT_CLASSES])
 {
 	static const char *const names[] = {
@@ -148,14 +147,8 @@ static void print_classes(char text[CLASSES_BYTES], const u64 nr_class[NR_HEAT_C
 		[HEAT_IRQ] = "interrupt",
 		[HEAT_IDLE] = "idle",
 	};
-	size_t len = 0;
 
-	text[0] = '\0';
-	for (u32 i = 0; i < NR_HEAT_CLASSES; i++) {
-		if (nr_class[i])
-			len += os_snprintf(text + len, CLASSES_BYTES - len, "%s%s %lu",
-					   len ? " + " : " = ", names[i], nr_class[i]);
-	}
+	report_kinds(text, CLASSES_BYTES, true, names, nr_class, NR_HEAT_CLASSES);
 }
 
 /* Prints the lines below the title: number and classes of the samples, and their source. */

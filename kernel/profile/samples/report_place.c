@@ -56,7 +56,7 @@ void report_print_function(const char *function)
 	table_head();
 	for (u32 i = 0; i < report_view.nr_rows; i++)
 		print_place(&report_view.rows[i], nr);
-	report_end_view(0, 0);
+	report_end_view(0, 0, report_view.nr_dropped);
 }
 
 enum {
@@ -100,16 +100,17 @@ static void print_user_function(const struct view_row *row, u64 nr_all)
 void report_print_user_functions(u32 top, const struct sample_scope *scope, u64 nr_all)
 {
 	const struct table table = TABLE(function_columns, .top = top);
+	const struct view *view;
 
 	if (!nr_all)
 		return;
-	view_user_functions(&report_view, scope);
-	report_view.nr_dropped += nr_all - report_view.nr_class[HEAT_USER];
+	view = view_user_functions(scope);
 	table_begin_top(&table, USER_FUNCTIONS, top);
 	table_head();
-	for (u32 i = 0; i < report_view.nr_rows; i++)
-		print_user_function(&report_view.rows[i], nr_all);
-	report_end_view(table_nr_others(), table_others_sum(F_NR));
+	for (u32 i = 0; i < view->nr_rows; i++)
+		print_user_function(&view->rows[i], nr_all);
+	report_end_view(table_nr_others(), table_others_sum(F_NR),
+			view->nr_dropped + nr_all - view->nr_class[HEAT_USER]);
 }
 
 enum {
@@ -158,5 +159,5 @@ void report_print_user(os_process_t *proc, u32 top)
 	table_head();
 	for (u32 i = 0; i < report_view.nr_rows; i++)
 		print_user_place(i < top ? proc : NULL, &report_view.rows[i], nr);
-	report_end_view(table_nr_others(), table_others_sum(U_NR));
+	report_end_view(table_nr_others(), table_others_sum(U_NR), report_view.nr_dropped);
 }

@@ -33,12 +33,12 @@ void report_begin_view(const struct table *table, const char *title, u32 top,
 	table_head();
 }
 
-void report_end_view(u32 nr_others, u64 nr_samples)
+void report_end_view(u32 nr_others, u64 nr_samples, u64 nr_dropped)
 {
 	table_end_without_total();
 	table_note_others(nr_others, nr_samples, "samples");
-	if (report_view.nr_dropped)
-		table_note("no room for %lu samples' rows", report_view.nr_dropped);
+	if (nr_dropped)
+		table_note("no room for %lu samples' rows", nr_dropped);
 }
 
 enum {
@@ -98,7 +98,7 @@ static void print_calls(u32 top, const struct sample_scope *scope)
 		if (nr_calls <= top && nr_functions <= top)
 			print_call(call, row);
 	}
-	report_end_view(nr_calls > top ? nr_calls - top : 0, nr_more);
+	report_end_view(nr_calls > top ? nr_calls - top : 0, nr_more, report_view.nr_dropped);
 }
 
 enum {
@@ -153,7 +153,7 @@ static void print_tasks(u32 top, const struct sample_scope *scope)
 	report_begin_view(&table, "Kernel Heatmap by task", top, scope);
 	for (u32 i = 0; i < report_view.nr_rows; i++)
 		print_task(&report_view.rows[i]);
-	report_end_view(table_nr_others(), table_others_sum(T_NR));
+	report_end_view(table_nr_others(), table_others_sum(T_NR), report_view.nr_dropped);
 }
 
 enum {

@@ -193,6 +193,8 @@ void samples_unpin(void);
 const struct sample_stats *samples_stats(unsigned int cpu);
 /* Returns the sample_generation() of the pinned samples. */
 u64 samples_generation(void);
+/* Returns a number that differs each time the samples are pinned. */
+u64 samples_nr_reads(void);
 /* Returns part 0 to STACK_PARTS - 1 of a CPU's records, and its length. */
 const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_bytes);
 /* Returns the record of a CPU after rec, or the first one if rec is NULL; NULL at the end. */
@@ -363,10 +365,11 @@ void view_sort(struct view *view);
 const char *view_row_name(const struct view_row *row, u64 addr, char text[OS_SYMBOL_BYTES]);
 
 /*
- * Makes a view of user code by function: keys[0] is its address in the ELF file, keys[1] the number
- * of the file, keys[2] its place in the file. The name is valid until the reader's turn ends.
+ * Returns a view of user code by function: keys[0] is its address in the ELF file, keys[1] the
+ * number of the file, keys[2] its place in the file. The names are valid until the reader's turn
+ * ends. Findings and table of a report share one view, which is made once for each pin.
  */
-void view_user_functions(struct view *view, const struct sample_scope *scope);
+const struct view *view_user_functions(const struct sample_scope *scope);
 
 /* Makes a view by function: keys[0] is its address. User code has no row. */
 void view_heatmap(struct view *view, const struct sample_scope *scope);
@@ -485,7 +488,7 @@ struct table;
 void report_print_scope(const struct sample_scope *scope, u64 nr);
 void report_begin_view(const struct table *table, const char *title, u32 top,
 		       const struct sample_scope *scope);
-void report_end_view(u32 nr_others, u64 nr_samples);
+void report_end_view(u32 nr_others, u64 nr_samples, u64 nr_dropped);
 extern const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS];
 extern const char *const report_drop_reasons[NR_SAMPLE_DROPS];
 

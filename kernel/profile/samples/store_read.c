@@ -128,6 +128,12 @@ u64 samples_generation(void)
 	return sample_kind.generation;
 }
 
+u64 samples_nr_reads(void)
+{
+	os_assert(sample_kind.nr_pins);
+	return sample_kind.nr_reads;
+}
+
 const struct sample_stats *samples_stats(unsigned int cpu)
 {
 	os_assert(sample_kind.nr_pins);

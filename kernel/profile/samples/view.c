@@ -486,10 +486,21 @@ static void visit_user_functions(struct view *view, const struct sample_record *
 		   rec);
 }
 
-void view_user_functions(struct view *view, const struct sample_scope *scope)
+const struct view *view_user_functions(const struct sample_scope *scope)
 {
-	visit_all(view, scope, visit_user_functions, NULL);
-	view_sort(view);
+	static struct view view;
+	static struct sample_scope of;
+	static u64 nr_reads;
+
+	if (nr_reads == samples_nr_reads() && of.pid == scope->pid && of.is_run == scope->is_run &&
+	    of.key_floor == scope->key_floor)
+		return &view;
+	nr_reads = 0; /* a panic may come before the view is complete */
+	visit_all(&view, scope, visit_user_functions, NULL);
+	view_sort(&view);
+	of = *scope;
+	nr_reads = samples_nr_reads();
+	return &view;
 }
 
 void view_user(struct view *view, const struct sample_scope *scope, u8 program)

@@ -290,19 +290,18 @@ static void print_tables(const struct report *report)
 		waits_make_view(report->proc, wait_by_spinlock);
 		report_print_spinlocks(report);
 	}
-	waits_unpin();
 }
 
 void report_print_waits(const struct report *report)
 {
 	bool has_view = report->proc || report->is_run;
 
-	/* In the report of a process or a run, summary.c has pinned the waits and made a view. */
-	if (!has_view)
-		waits_pin();
+	/* In the report of a process or a run, summary.c has made a view of the pinned waits. */
+	waits_pin();
 	if (!has_view || report->wide)
 		make_views(report);
 	print_tables(report);
+	waits_unpin();
 }
 
 void report_print_process_waits(os_process_t *proc, bool wide)
@@ -312,6 +311,7 @@ void report_print_process_waits(os_process_t *proc, bool wide)
 	waits_pin();
 	make_views(&report);
 	print_tables(&report);
+	waits_unpin();
 }
 
 static void print_frames(const struct wait_record *rec)

@@ -140,35 +140,6 @@ static void print_machine_time(void)
 		      SECONDS(line.us), line.text);
 }
 
-/* Prints "3 involuntary, 2 migrations" in parentheses, without those of which there are none. */
-static void print_kinds(char *text, size_t size, const struct profile_lives *lives)
-{
-	size_t len = 0;
-
-	if (lives->nr_preempted)
-		len = os_snprintf(text, size, " (%lu involuntary", lives->nr_preempted);
-	if (lives->nr_migrations)
-		len += os_snprintf(text + len, size - len, "%s%lu migrations", len ? ", " : " (",
-				   lives->nr_migrations);
-	os_snprintf(text + len, size - len, "%s", len ? ")" : "");
-}
-
-/* Prints "(9 anonymous, 2 file)", without those of which there are none. */
-static void print_fault_kinds(char *text, size_t size, const u64 nr[OS_NR_FAULT_KINDS])
-{
-	static const char *const names[OS_NR_FAULT_KINDS] = { OS_FAULT_KINDS };
-	size_t len = 0;
-
-	text[0] = '\0';
-	for (u32 i = 0; i < OS_NR_FAULT_KINDS; i++) {
-		if (nr[i] && names[i][0])
-			len += os_snprintf(text + len, size - len, "%s%lu %s", len ? ", " : " (",
-					   nr[i], names[i]);
-	}
-	if (len)
-		os_snprintf(text + len, size - len, ")");
-}
-
 /* Prints the most memory of a process, with a tenth of a MiB. */
 static void print_memory(const struct report_summary *known)
 {
@@ -185,16 +156,20 @@ static void print_memory(const struct report_summary *known)
  */
 static void print_events(const struct report_summary *known)
 {
+	static const char *const switch_kinds[] = { "involuntary", "migrations" };
+	static const char *const fault_kinds[OS_NR_FAULT_KINDS] = { OS_FAULT_KINDS };
 	const struct profile_lives *lives = &known->lives;
+	u64 nr_switches[] = { lives->nr_preempted, lives->nr_migrations };
 	char calls[48] = "", switches[112] = "", kinds[64], faults[128];
 
 	if (known->has_calls)
 		os_snprintf(calls, sizeof(calls), "%lu system calls, ", known->nr_calls);
-	print_kinds(kinds, sizeof(kinds), lives);
+	report_kinds(kinds, sizeof(kinds), false, switch_kinds, nr_switches, 2);
 	if (!off_time_total_ns(&waits_off_time))
 		os_snprintf(switches, sizeof(switches), ", %lu context switches%s",
 			    lives->nr_waits - pf_min(lives->nr_waits, lives->nr_threads), kinds);
-	print_fault_kinds(faults, sizeof(faults), known->nr_faults);
+	report_kinds(faults, sizeof(faults), false, fault_kinds, known->nr_faults,
+		     OS_NR_FAULT_KINDS);
 	report_printf("events: %s%lu page faults%s%s\n", calls, report_nr_faults(known), faults,
 		      switches);
 	print_memory(known);
@@ -238,7 +213,6 @@ static void print_process(const struct report *report)
 	const struct profile_lives *lives = &known.lives;
 
 	report_summarize(report->proc, &known);
-	waits_pin();
 	waits_make_view(report->proc, wait_by_reason);
 	findings_print(report, &known);
 	if (!report->wide && child_cycles(&wait_view) > lives->cycles / 2) {
@@ -257,7 +231,6 @@ static void print_run(const struct report *report)
 	struct report_summary known;
 
 	programs_read(&known);
-	waits_pin();
 	waits_make_view(NULL, wait_by_reason_of_processes);
 	findings_print(report, &known);
 	print_cpu_time(&known.lives, NULL);
@@ -267,7 +240,7 @@ static void print_run(const struct report *report)
 	programs_print(report->top);
 }
 
-/* report_print_waits() prints the view later, and unpins it. */
+/* report_print_waits() prints the view later. The waits are pinned until then. */
 static void print(const struct report *report)
 {
 	if (report->proc)
