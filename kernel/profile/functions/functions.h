@@ -55,7 +55,7 @@ u64 return_address_of_key(u64 key);
 
 /* The calls of one function by another one, on all CPUs. */
 struct function_pair {
-	u64 function, caller; /* start addresses. function 0: free; caller 0: unknown */
+	u64 function, caller; /* start addresses; caller 0: unknown */
 	u64 nr, cycles, self_cycles;
 };
 

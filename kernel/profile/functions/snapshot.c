@@ -7,11 +7,16 @@
 
 #include "functions.h"
 
-#define LOG2_PAIRS 14
-#define NR_PAIRS   PF_BIT(LOG2_PAIRS)
+#include "../rows.h"
+
+#define MAX_PAIRS 16384
 
 static u64 code_base; /* upper half of the addresses of code */
-static struct function_pair *pairs;
+static struct {
+	struct function_pair rows[MAX_PAIRS];
+	u16 slots[ROWS_SLOTS(MAX_PAIRS)];
+} * pairs;
+static u32 nr_pairs;
 static struct function_lost lost_before; /* the sums of all CPUs at the last reset */
 
 u64 function_of_key(u64 key)
@@ -38,7 +43,7 @@ bool functions_alloc(void)
 
 	code_base = (u64)functions_alloc & ~0xffffffffull;
 	if (!pairs)
-		pairs = os_alloc(NR_PAIRS * sizeof(*pairs));
+		pairs = os_alloc(sizeof(*pairs));
 	done = pairs;
 	os_for_each_cpu(cpu)
 		done &= alloc_table(cpu);
@@ -93,32 +98,31 @@ static u64 start_of(u64 addr)
 	return os_symbol_lookup(addr, &start, NULL, 0) ? start : 0;
 }
 
-static struct function_pair *find_pair(u64 function, u64 caller)
+static struct rows rows_of_pairs(void)
 {
-	u32 at = (function ^ caller << 20) * 0x9e3779b97f4a7c15ull >> (64 - LOG2_PAIRS);
-
-	for (u32 i = 0; i < NR_PAIRS; i++) {
-		struct function_pair *pair = &pairs[(at + i) % NR_PAIRS];
-
-		if (!pair->function) {
-			pair->function = function;
-			pair->caller = caller;
-		}
-		if (pair->function == function && pair->caller == caller)
-			return pair;
-	}
-	return NULL;
+	return (struct rows){
+		.rows = pairs->rows,
+		.slots = pairs->slots,
+		.nr = &nr_pairs,
+		.row_bytes = sizeof(pairs->rows[0]),
+		.key_words = 2,
+		.max = MAX_PAIRS,
+	};
 }
 
 static void add_row(struct function_snapshot *snap, const struct function_row *row,
 		    const struct function_base *base)
 {
+	const struct rows rows = rows_of_pairs();
 	struct function_pair *pair;
+	u64 key[2];
 
 	if (row->nr == base->nr && row->cycles == base->cycles)
 		return;
 	/* The return address may lie behind the caller's last instruction, so subtract 1. */
-	pair = find_pair(function_of_key(row->key), start_of(return_address_of_key(row->key) - 1));
+	key[0] = function_of_key(row->key);
+	key[1] = start_of(return_address_of_key(row->key) - 1);
+	pair = rows_find(&rows, key);
 	if (!pair) {
 		snap->nr_no_room += row->nr - base->nr;
 		return;
@@ -140,18 +144,18 @@ static int compare_pairs(const void *a_, const void *b_)
 	return order ? order : compare_u64(a->caller, b->caller);
 }
 
-/* Moves the pairs to the front of the array, sorts them, and computes the sums. */
+/* Sorts the pairs, and computes the sums. */
 static void finish(struct function_snapshot *snap)
 {
-	for (u32 i = 0; i < NR_PAIRS; i++) {
-		if (!pairs[i].function)
-			continue;
-		snap->nr += pairs[i].nr;
-		snap->self_cycles += pairs[i].self_cycles;
-		pairs[snap->nr_pairs++] = pairs[i];
+	const struct rows rows = rows_of_pairs();
+
+	rows_sort(&rows, compare_pairs);
+	snap->pairs = pairs->rows;
+	snap->nr_pairs = nr_pairs;
+	for (u32 i = 0; i < nr_pairs; i++) {
+		snap->nr += pairs->rows[i].nr;
+		snap->self_cycles += pairs->rows[i].self_cycles;
 	}
-	os_sort(pairs, snap->nr_pairs, sizeof(*pairs), compare_pairs);
-	snap->pairs = pairs;
 }
 
 void functions_snapshot(struct function_snapshot *snap)
@@ -168,7 +172,8 @@ void functions_snapshot(struct function_snapshot *snap)
 	memset(snap, 0, sizeof(*snap));
 	if (!pairs)
 		return;
-	memset(pairs, 0, NR_PAIRS * sizeof(*pairs));
+	memset(pairs->slots, 0, sizeof(pairs->slots));
+	nr_pairs = 0;
 	os_for_each_cpu(cpu) {
 		table = os_per_cpu(function_table, cpu);
 		for (u32 i = 0; table && i < FUNCTION_NR_ROWS; i++) {

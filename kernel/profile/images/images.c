@@ -11,77 +11,48 @@
 
 #include "images.h"
 
-#include <lego/stack_walk.h>
+#include "../rows.h"
 
 #define PATH_BYTES 256 /* a longer path reads as "(unreachable)" */
 
 /* A set of items, compared by all of their bytes. The number of an item is its index + 1. */
 struct numbering {
-	void *items;
-	u32 *slots; /* a hash table of numbers, twice as many as items; 0: free */
-	u32 item_bytes, max;
-	u32 nr; /* published with release */
+	struct rows rows;
+	u32 nr;
 	u64 nr_lost;
 };
 
+#define NUMBERING(name, type, max_)                                                       \
+	static type name##_items[max_];                                                   \
+	static u16 name##_slots[ROWS_SLOTS(max_)];                                        \
+	static struct numbering name = { .rows = {                                        \
+						 .rows = name##_items,                    \
+						 .slots = name##_slots,                   \
+						 .nr = &name.nr,                          \
+						 .row_bytes = sizeof(type),               \
+						 .key_words = sizeof(type) / sizeof(u64), \
+						 .max = max_,                             \
+					 } }
+
 static os_lock_t images_lock = OS_LOCK_INIT; /* guards both numberings */
-static struct image image_items[MAX_IMAGES];
-static u32 image_slots[2 * MAX_IMAGES];
-static struct numbering images = {
-	.items = image_items,
-	.slots = image_slots,
-	.item_bytes = sizeof(struct image),
-	.max = MAX_IMAGES,
-};
-static struct code_map map_items[MAX_CODE_MAPS];
-static u32 map_slots[2 * MAX_CODE_MAPS];
-static struct numbering maps = {
-	.items = map_items,
-	.slots = map_slots,
-	.item_bytes = sizeof(struct code_map),
-	.max = MAX_CODE_MAPS,
-};
+NUMBERING(images, struct image, MAX_IMAGES);
+NUMBERING(maps, struct code_map, MAX_CODE_MAPS);
 static u64 nr_too_deep;
 
 PF_BUILD_BUG_ON(sizeof(struct image) % 8 || sizeof(struct code_map) % 8);
-
-static const void *item(const struct numbering *n, u32 number)
-{
-	return (const char *)n->items + (number - 1) * (size_t)n->item_bytes;
-}
-
-static u32 first_slot(const struct numbering *n, const u64 *words)
-{
-	u64 hash = 0;
-
-	for (u32 i = 0; i < n->item_bytes / sizeof(u64); i++)
-		hash = stack_hash(hash, words[i]);
-	return (hash >> 32) % (2 * n->max);
-}
 
 /* Returns the number of an item. Adds the item if it is new. 0: there is no room. */
 static u32 number_of(struct numbering *n, const void *wanted)
 {
 	unsigned long flags = os_lock(&images_lock);
-	u32 number, slot;
+	const char *item = rows_find(&n->rows, wanted);
 
-	for (slot = first_slot(n, wanted); n->slots[slot]; slot = (slot + 1) % (2 * n->max)) {
-		if (!memcmp(item(n, n->slots[slot]), wanted, n->item_bytes))
-			break;
-	}
-	number = n->slots[slot];
-	if (!number && n->nr == n->max) {
-		n->nr_lost++;
-	} else if (!number) {
-		number = n->slots[slot] = n->nr + 1;
-		memcpy((char *)n->items + n->nr * (size_t)n->item_bytes, wanted, n->item_bytes);
-		/* Pairs with the acquires in images_nr() and code_maps_nr(). */
-		pf_store_release(&n->nr, number);
-	}
+	n->nr_lost += !item;
 	os_unlock(&images_lock, flags);
-	return number;
+	return item ? (item - (const char *)n->rows.rows) / n->rows.row_bytes + 1 : 0;
 }
 
+/* The acquires pair with the release in rows_add(). */
 u32 images_nr(void)
 {
 	return pf_load_acquire(&images.nr);
@@ -94,12 +65,12 @@ u32 code_maps_nr(void)
 
 const struct image *image_get(u32 number)
 {
-	return item(&images, number);
+	return rows_at(&images.rows, number - 1);
 }
 
 const struct code_map *code_map_get(u32 number)
 {
-	return item(&maps, number);
+	return rows_at(&maps.rows, number - 1);
 }
 
 struct images_lost images_lost(void)

@@ -9,6 +9,7 @@
 
 #include "../off_time.h"
 #include "../report.h"
+#include "../rows.h"
 #include "../stack_store.h"
 
 #include <lego/stack_walk.h>
@@ -326,9 +327,8 @@ void report_print_stretches(const struct source_snapshot *snap);
  * view.c: adds up samples by function, call, task and so on. A view is a table whose rows have up
  * to three keys, made while samples are pinned. Samples without room for a row are counted.
  */
-#define VIEW_MAX_ROWS	4096
-#define VIEW_HASH_SLOTS 8192
-#define VIEW_NR_KEYS	3
+#define VIEW_MAX_ROWS 4096
+#define VIEW_NR_KEYS  3
 
 /* The name in a row of a function. Its symbol is looked up only when the row is printed. */
 #define VIEW_FUNCTION_NAME ""
@@ -350,7 +350,7 @@ struct view {
 	u64 nr_truncated[NR_STACK_TRUNCATIONS];
 	u32 nr_visits;
 	u32 nr_rows;
-	u16 hash[VIEW_HASH_SLOTS]; /* row numbers, from 1 on, by keys; 0: free */
+	u16 slots[ROWS_SLOTS(VIEW_MAX_ROWS)];
 	/* Unsorted until view_sort(). The last row is for heatmap_snapshot(). */
 	struct view_row rows[VIEW_MAX_ROWS + 1];
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Makes views. A view walks over the pinned records, skips those out of scope, and adds each other
- * record to one or more rows. Rows are found by a hash of their keys, and sorted at the end.
- * Nothing is allocated, so a panic can print views, too.
+ * record to one or more rows. Rows are found by their keys, and sorted at the end (rows.h).
  */
 
 #include "samples.h"
@@ -25,26 +24,26 @@ static bool add_sample(struct view *view, struct view_row *row, const struct sam
 	return true;
 }
 
+static pf_always_inline struct rows rows_of(struct view *view)
+{
+	return (struct rows){
+		.rows = view->rows,
+		.slots = view->slots,
+		.nr = &view->nr_rows,
+		.row_bytes = sizeof(view->rows[0]),
+		.key_words = VIEW_NR_KEYS,
+		.max = VIEW_MAX_ROWS,
+	};
+}
+
 /* Returns the row with these keys, or a new one, or NULL if the table is full. */
 static struct view_row *find_row(struct view *view, u64 a, u64 b, u64 c, const char *name)
 {
-	u64 i = stack_hash(stack_hash(stack_hash(0, a), b), c) >> 32;
-	struct view_row *row;
-	u16 *slot;
+	const struct rows rows = rows_of(view);
+	struct view_row *row = rows_find(&rows, (u64[VIEW_NR_KEYS]){ a, b, c });
 
-	for (;; i++) {
-		slot = &view->hash[i % VIEW_HASH_SLOTS];
-		if (!*slot)
-			break;
-		row = &view->rows[*slot - 1];
-		if (row->keys[0] == a && row->keys[1] == b && row->keys[2] == c)
-			return row;
-	}
-	if (view->nr_rows == VIEW_MAX_ROWS)
-		return NULL;
-	row = &view->rows[view->nr_rows++];
-	*row = (struct view_row){ .keys = { a, b, c }, .name = name };
-	*slot = view->nr_rows;
+	if (row && !row->name)
+		row->name = name;
 	return row;
 }
 
@@ -182,32 +181,11 @@ static int compare_rows(const void *a_, const void *b_)
 	return 0;
 }
 
-static struct view_row *order[VIEW_MAX_ROWS + 1];
-static int (*compare_ordered)(const void *a, const void *b);
-
-static int compare_pointers(const void *a, const void *b)
-{
-	return compare_ordered(*(struct view_row *const *)a, *(struct view_row *const *)b);
-}
-
-/* Sorts pointers, which are smaller than rows, then moves each row to its place. */
 static void sort_rows(struct view *view, int (*compare)(const void *a, const void *b))
 {
-	for (u32 i = 0; i < view->nr_rows; i++)
-		order[i] = &view->rows[i];
-	compare_ordered = compare;
-	os_sort(order, view->nr_rows, sizeof(order[0]), compare_pointers);
-	/* A permutation consists of cycles: move the rows of each cycle. */
-	for (u32 i = 0; i < view->nr_rows; i++) {
-		struct view_row first = view->rows[i], *to = &view->rows[i], *from = order[i];
+	const struct rows rows = rows_of(view);
 
-		for (; from != &view->rows[i]; to = from, from = order[to - view->rows]) {
-			*to = *from;
-			order[to - view->rows] = to;
-		}
-		*to = first;
-		order[to - view->rows] = to;
-	}
+	rows_sort(&rows, compare);
 }
 
 void view_sort(struct view *view)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Adds up the records of waits in rows: by what was waited for, by system call, by task or by lock.
- * Rows are found by a hash of their keys. Nothing is allocated, so a panic can make a view, too.
+ * The rows are those of rows.h.
  */
 
 #include "waits.h"
@@ -88,30 +88,24 @@ bool wait_by_spinlock(const struct wait_record *rec, struct wait_row *key)
 	return rec->kind == WAIT_SPUN;
 }
 
-/* Returns the row with this key, or a new one, or NULL if the table is full. */
-static struct wait_row *find_row(struct wait_view *view, const struct wait_row *key)
+static struct rows rows_of(struct wait_view *view)
 {
-	const u64 *words = (const u64 *)key;
-	u64 hash = 0;
-
-	for (u32 i = 0; i < KEY_WORDS; i++)
-		hash = stack_hash(hash, words[i]);
-	for (u32 probe = 0; probe < WAIT_MAX_ROWS; probe++) {
-		struct wait_row *row = &view->rows[((hash >> 32) + probe) % WAIT_MAX_ROWS];
-
-		if (!row->name)
-			*row = *key;
-		if (os_same_words((const u64 *)row, words, KEY_WORDS))
-			return row;
-	}
-	return NULL;
+	return (struct rows){
+		.rows = view->rows,
+		.slots = view->slots,
+		.nr = &view->nr_rows,
+		.row_bytes = sizeof(view->rows[0]),
+		.key_words = KEY_WORDS,
+		.max = WAIT_MAX_ROWS,
+	};
 }
 
 /* Adds waits to the row with this key. Returns the row, or NULL if the table is full. */
 static struct wait_row *add_waits(struct wait_view *view, const struct wait_row *key,
 				  const struct wait_counts *counts)
 {
-	struct wait_row *row = find_row(view, key);
+	const struct rows rows = rows_of(view);
+	struct wait_row *row = rows_find(&rows, key);
 
 	view->nr += counts->nr;
 	view->asleep_cycles += counts->asleep_cycles;
@@ -180,19 +174,6 @@ static int compare_rows(const void *a_, const void *b_)
 	return order;
 }
 
-/* Moves the rows to the front of the array, and sorts them. */
-static void finish(struct wait_view *view)
-{
-	u32 nr = 0;
-
-	for (u32 i = 0; i < WAIT_MAX_ROWS; i++) {
-		if (view->rows[i].name)
-			view->rows[nr++] = view->rows[i];
-	}
-	view->nr_rows = nr;
-	os_sort(view->rows, nr, sizeof(view->rows[0]), compare_rows);
-}
-
 void waits_make_views(os_process_t *proc, wait_key_fn *const *keys, u32 nr)
 {
 	u64 process = proc ? wait_process_number(proc) : 0;
@@ -203,7 +184,7 @@ void waits_make_views(os_process_t *proc, wait_key_fn *const *keys, u32 nr)
 	nr_views = nr;
 	nr_shown = 1;
 	for (u32 i = 0; i < nr; i++)
-		memset(view_at(i), 0, sizeof(wait_view));
+		memset(view_at(i), 0, __builtin_offsetof(struct wait_view, rows));
 	os_for_each_cpu(cpu) {
 		const struct wait_record *rec = NULL;
 
@@ -217,8 +198,11 @@ void waits_make_views(os_process_t *proc, wait_key_fn *const *keys, u32 nr)
 		}
 	}
 	waits_visit_in_flight(proc, add_in_flight);
-	for (u32 i = 0; i < nr; i++)
-		finish(view_at(i));
+	for (u32 i = 0; i < nr; i++) {
+		const struct rows rows = rows_of(view_at(i));
+
+		rows_sort(&rows, compare_rows);
+	}
 }
 
 void waits_make_view(os_process_t *proc, wait_key_fn *key_of)

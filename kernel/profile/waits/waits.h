@@ -10,6 +10,7 @@
 
 #include "../off_time.h"
 #include "../report.h"
+#include "../rows.h"
 #include "../stack_store.h"
 
 #include <lego/stack_walk.h>
@@ -139,7 +140,7 @@ static inline u32 wait_pid(u64 process_number)
 
 struct wait_row {
 	/* The key, compared whole: from here to comm. Members that a view does not use are 0. */
-	const char *name; /* NULL: free */
+	const char *name;
 	u64 addr;
 	u64 where;	   /* start of the kernel function that waited; 0: unknown */
 	u64 waker;	   /* start of the function that woke it; 0: none */
@@ -161,6 +162,7 @@ struct wait_view {
 	u64 nr_in_flight;		     /* how many of them have not ended */
 	u64 nr_dropped;			     /* in no row, because the table is full */
 	u32 nr_rows;
+	u16 slots[ROWS_SLOTS(WAIT_MAX_ROWS)];
 	struct wait_row rows[WAIT_MAX_ROWS];
 };
 extern struct wait_view wait_view; /* of the one reader */
