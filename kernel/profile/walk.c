@@ -83,6 +83,16 @@ void walk_remove_task(struct walk_lists *lists, struct profile_task *pt)
 		link_of_task(lists, link->next)->pprev = link->pprev;
 }
 
+/* Returns the pointer to a walk in its list, or that at the end of the list. */
+static struct profile_walk **link_of_walk(const struct profile_walk *walk)
+{
+	struct profile_walk **at = &walk->lists->walks;
+
+	while (*at && *at != walk)
+		at = &(*at)->next;
+	return at;
+}
+
 void walk_begin(struct profile_walk *walk, struct walk_lists *lists,
 		const struct profile_process *only)
 {
@@ -91,23 +101,21 @@ void walk_begin(struct profile_walk *walk, struct walk_lists *lists,
 	walk->process = only ? NULL : lists->processes;
 	walk->task = only ? link_of_process(lists, only)->tasks : NULL;
 	walk->end_serial = lists->next_serial;
-	if (walk->is_listed) /* its last report was not completed */
+	if (*link_of_walk(walk)) /* its last report was not completed */
 		return;
-	walk->is_listed = true;
 	walk->next = lists->walks;
-	lists->walks = walk;
+	/* A panic may come here in an NMI: the walk is in the list with its link, or not at all. */
+	pf_barrier();
+	pf_write_once(lists->walks, walk);
 }
 
 void walk_end(struct profile_walk *walk)
 {
-	struct profile_walk **at = &walk->lists->walks;
+	struct profile_walk **at = link_of_walk(walk);
 
 	os_assert_held(walk->lists->lock);
-	os_assert(walk->is_listed);
-	while (*at != walk)
-		at = &(*at)->next;
-	*at = walk->next;
-	walk->is_listed = false;
+	os_assert(*at == walk);
+	pf_write_once(*at, walk->next);
 }
 
 struct profile_process *walk_next_process(struct profile_walk *walk)

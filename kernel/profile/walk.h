@@ -35,7 +35,6 @@ struct profile_walk {
 	struct profile_task *task;	 /* the next one of the present process; NULL: none */
 	u64 end_serial;		   /* the walk ends at this serial: such processes are newer */
 	struct profile_walk *next; /* in lists->walks */
-	bool is_listed;
 };
 
 /* All of these except walk_visit() are called with the lock held. */
