@@ -59,6 +59,9 @@
 /* The base-2 logarithm of a time, rounded down, but at least `least`: see histogram.h. */
 #define pf_log2(cycles, least) (63u - (unsigned int)__builtin_clzll((cycles) | 1ull << (least)))
 
+/* 2^64 by the golden ratio: the upper bits of a product with it are a good hash. */
+#define PF_HASH_FACTOR 0x9e3779b97f4a7c15ull
+
 #define PF_ARRAY_SIZE(a)		 (sizeof(a) / sizeof((a)[0]))
 #define PF_BIT(n)			 (1ULL << (n))
 #define PF_BUILD_BUG_ON(cond)		 _Static_assert(!(cond), #cond)

@@ -26,7 +26,7 @@ OS_DEFINE_PER_CPU(struct function_lost, function_lost);
 
 static pf_always_inline struct function_row *find_row(struct function_table *table, u64 key)
 {
-	u32 at = key * 0x9e3779b97f4a7c15ull >> (64 - FUNCTION_LOG2_ROWS);
+	u32 at = key * PF_HASH_FACTOR >> (64 - FUNCTION_LOG2_ROWS);
 
 	for (u32 i = 0; i < MAX_PROBES; i++) {
 		struct function_row *row = &table->rows[(at + i) % FUNCTION_NR_ROWS];

@@ -58,7 +58,7 @@ static u64 mix(u64 x)
 
 u64 source_first_random(u64 seed, unsigned int cpu)
 {
-	return mix(mix(seed + 0x9e3779b97f4a7c15ull) + cpu);
+	return mix(mix(seed + PF_HASH_FACTOR) + cpu);
 }
 
 static void seed_generator(struct source_cpu *s, unsigned int cpu)

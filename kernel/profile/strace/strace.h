@@ -122,7 +122,7 @@ static pf_always_inline bool strace_table_add_error(struct profile_syscall_table
 						    u32 error, u64 nr)
 {
 	u64 key = (u64)error << 32 | (u32)((char *)row - (char *)table);
-	u64 hash = key * 0x9e3779b97f4a7c15;
+	u64 hash = key * PF_HASH_FACTOR;
 	char *buckets = (char *)table + table->errors_at;
 	struct strace_error *slot;
 

@@ -22,7 +22,7 @@ enum stack_truncation {
 
 static inline u64 stack_hash(u64 hash, u64 pc)
 {
-	return (hash + pc) * 0x9e3779b97f4a7c15ull;
+	return (hash + pc) * PF_HASH_FACTOR;
 }
 
 /* Adds an address to walk->hash. Cheap, and good enough if a step of stack_hash() follows. */
