@@ -257,6 +257,8 @@ static __always_inline void os_task_comm(const struct task *task, u64 *words)
 #define os_stack_matches_frameless(regs, pcs, nr, replay) \
 	stack_matches_frameless(regs, pcs, nr, replay)
 #define os_stack_matches_user(regs, pcs, nr) stack_matches_user(regs, pcs, nr)
+/* The user's part of a STACK_PATH. */
+#define os_stack_matches_path(regs, pcs, nr) stack_matches_path(regs, pcs, nr)
 
 /*
  * os_timer_deadline() returns the time for which the CPU's timer is set, in os_cycles(): the

@@ -309,6 +309,9 @@ static inline const char *os_nmi_start(u32 hz, bool *jitter, bool *moves)
 #define os_stack_matches_user(regs, pcs, nr)		  STACK_WHOLE
 #define os_user_regs(task)				  NULL
 #endif
+#ifndef os_stack_matches_path
+#define os_stack_matches_path(regs, pcs, nr) NR_STACK_TRUNCATIONS
+#endif
 #ifndef os_symbol_lookup
 static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size)
 {

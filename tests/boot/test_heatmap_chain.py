@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -21,9 +22,7 @@ STACK = re.compile(r"^stacks (\S.*) (\d+)$", re.MULTILINE)
 USER_ROW = re.compile(r"^([0-9a-f]{16}) +(\S+)\+0x([0-9a-f]+) +(\d+) +(\d+\.\d\d)$")
 PLACE_TITLE = "Kernel Heatmap of do_syscall_64: {} of {} samples"
 PLACE_ROW = re.compile(r"^([0-9a-f]{16}) +\+(?:0x)?([0-9a-f]+) +(\d+) +(\d+\.\d\d) +(\d+)$")
-NO_FRAMES = "[cut: user code without frame pointers]"
 CHAIN = ["chain_start", "outer", "middle", "inner"]
-SET_FRAME, RET = b"\x48\x89\xe5", b"\xc3"  # mov %rsp,%rbp; ret
 
 
 def tool_lines(*command: object) -> list[list[str]]:
@@ -153,14 +152,8 @@ def check_files(log: str, builds, task: str) -> None:
         assert percent == report.percent(int(nr), own) and int(irqs_off) <= int(nr)
 
 
-@pytest.mark.parametrize("source", ["timer", "nmi"])
-@pytest.mark.parametrize("name", ["chain", "chain-nofp"])
-def test_user_chain(boot, builds, name, source):
-    append = f"profile.source={source} profile.hz=20000 profile.heatmap=user,calls profile.top=all"
-    log = boot(name, 100, icount=True, append=append, timeout=240).log
-    assert "PASS: chain" in log
-    check_files(log, builds, name)
-    program = Program(name)
+def offsets_in(log: str, program: Program) -> Callable[[int], int]:
+    """Returns a function that converts an address to an offset in the program's file."""
     maps = [
         (int(start, 16), int(end, 16), int(offset, 16), path)
         for start, end, offset, path in MAP.findall(log)
@@ -171,6 +164,20 @@ def test_user_chain(boot, builds, name, source):
         assert found[3] == program.path
         return addr - found[0] + found[2]
 
+    return offset_of
+
+
+@pytest.mark.parametrize("source", ["timer", "nmi"])
+@pytest.mark.parametrize("name", ["chain", "chain-nofp"])
+def test_user_chain(boot, builds, name, source):
+    append = f"profile.source={source} profile.hz=20000 profile.heatmap=user,calls profile.top=all"
+    append += " profile.unwind=on"
+    log = boot(name, 100, icount=True, append=append, timeout=240).log
+    assert "PASS: chain" in log
+    check_files(log, builds, name)
+    program = Program(name)
+    offset_of = offsets_in(log, program)
+
     def own(stack: Stack) -> str:
         """Returns the innermost user function. In a system call, the address is behind the call."""
         return program.name_at(offset_of(stack.user[-1] - (stack.call is not None)))
@@ -179,29 +186,15 @@ def test_user_chain(boot, builds, name, source):
         callers = [program.name_at(offset_of(addr - 1)) for addr in stack.user[:-1]]
         return [*callers, own(stack)]
 
-    code = (BUILD / "user" / name).read_bytes()
-
-    def has_frame(stack: Stack) -> bool:
-        """At its first instructions and its last one, a function has no frame of its own."""
-        at = offset_of(stack.user[-1])
-        set_at = code.index(SET_FRAME, program.start_at(at))
-        return bool(stack.kernel) or (at > set_at and code[at : at + 1] != RET)
-
     stacks = [stack for stack in stacks_of(log) if stack.task == name and stack.user]
     stacks = [stack for stack in stacks if own(stack) == "inner"]
-    if name == "chain":
-        stacks = [stack for stack in stacks if has_frame(stack)]
     in_user = [stack for stack in stacks if not stack.kernel]
     in_call = [stack for stack in stacks if stack.call == "[sys_getppid]"]
     for found in (in_user, in_call):
         assert sum(stack.nr for stack in found) > 100
-        if name == "chain":
-            assert {(stack.truncated, *chain(stack)) for stack in found} == {(None, *CHAIN)}
-            # The return addresses are the same in all samples.
-            assert len({tuple(stack.user[:-1]) for stack in found}) == 1
-        else:
-            assert {stack.truncated for stack in found} == {NO_FRAMES}
-            assert {chain(stack)[-1] for stack in found} == {"inner"}
+        assert {(stack.truncated, *chain(stack)) for stack in found} == {(None, *CHAIN)}
+        # The return addresses are the same in all samples.
+        assert len({tuple(stack.user[:-1]) for stack in found}) == 1
     if source == "nmi":
         assert ["do_syscall_64", "sys_getppid"] in [stack.kernel for stack in in_call]
 
@@ -223,3 +216,26 @@ def test_user_chain(boot, builds, name, source):
     calls = call_rows(log)["sys_getppid"]
     assert sum(calls.values()) >= sum(stack.nr for stack in in_call)
     assert {"do_syscall_64", *(stack.kernel[-1] for stack in in_call)} <= set(calls)
+
+
+@pytest.mark.parametrize("source", ["timer", "nmi"])
+def test_callers_across_libc(boot, source):
+    """Each chain from libc leads to the function that called it, and on to the first function."""
+    append = f"profile.source={source} profile.hz=20000 profile.unwind=on"
+    log = boot("chain-libc", 100, icount=True, append=append, timeout=240).log
+    assert "PASS: chain-libc" in log
+    program = Program("chain-libc")
+    offset_of = offsets_in(log, program)
+    stacks = [stack for stack in stacks_of(log) if stack.task == "chain-libc" and stack.user]
+    nr_whole = nr_in_handler = 0
+    for stack in stacks:
+        names = [program.name_at(offset_of(addr - 1)).split(".")[0] for addr in stack.user]
+        if not stack.truncated and names[:1] == ["_start"] and "main" in names:
+            nr_whole += stack.nr
+        if "handle" in names:
+            assert names.index("work") < names.index("handle")
+            nr_in_handler += stack.nr
+        if stack.call == "[sys_write]":
+            assert "record" in names[names.index("work") :][1:-1]
+    total = sum(stack.nr for stack in stacks)
+    assert total > 1000 and nr_whole >= 0.99 * total and nr_in_handler > 100

@@ -163,6 +163,7 @@ struct task *os_task_of(const struct profile_task *pt);
 u64 host_copied_bytes(const struct process *proc);
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
+#define os_stack_matches_path(regs, pcs, nr)		      NR_STACK_TRUNCATIONS
 enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes

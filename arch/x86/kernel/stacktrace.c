@@ -22,6 +22,7 @@
 #include <lego/bug.h>
 #include <lego/kallsyms.h>
 #include <lego/mm.h>
+#include <lego/user_unwind.h>
 #include <lego/string.h>
 
 #define OPCODE_PUSH_RBP 0x55
@@ -466,32 +467,200 @@ static bool is_user_code(struct user_reader *reader, u64 addr)
 	return true;
 }
 
-static enum stack_truncation follow_user(struct walker *walker, u64 fp, u64 low)
-{
-	struct user_reader reader = { .cr3 = own_cr3() };
-	enum stack_replay replayable = walker->replayable;
-	bool has_caller = false;
-	u64 ret, caller;
+/*
+ * The path of a walk that did not only follow frame pointers: where on the user's stack it found
+ * the return addresses. The same registers lead along the same path, as long as the words there
+ * are the same.
+ */
+#define LOG2_NR_STACK_PATHS 6
+#define NR_STACK_PATHS	    (1 << LOG2_NR_STACK_PATHS)
+#define STACK_PATH_SLOTS    24
 
-	walker->replayable = STACK_NOT_REPLAYABLE;
-	if (!reader.cr3)
-		return STACK_TRUNCATED_USER_MEMORY;
-	for (; is_user_frame(fp, low); has_caller = true) {
-		if (!read_user_word(reader.cr3, fp, &caller) ||
-		    !read_user_word(reader.cr3, fp + sizeof(u64), &ret))
-			return STACK_TRUNCATED_USER_MEMORY;
-		if (unlikely(!is_user_code(&reader, ret)))
-			return caller || ret ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
-		if (!add_pc(walker, ret))
-			return STACK_TRUNCATED_DEPTH;
-		low = fp + sizeof(struct stack_frame);
-		fp = caller;
+struct stack_path {
+	u64 rip, rsp, rbp;
+	u32 nr;	 /* program counters, the interrupted one included; 0: no path */
+	u32 end; /* enum stack_truncation */
+	u32 slots[STACK_PATH_SLOTS]; /* bytes above rsp */
+};
+
+static DEFINE_PER_CPU(struct stack_path[NR_STACK_PATHS], stack_paths);
+
+static struct stack_path *stack_path_of(const struct pt_regs *regs)
+{
+	u64 hash = stack_hash(regs->rip, regs->rsp) >> (64 - LOG2_NR_STACK_PATHS);
+
+	return this_cpu_ptr(&stack_paths[hash]);
+}
+
+enum stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
+{
+	const struct stack_path *path = stack_path_of(regs);
+
+	if (path->rip != regs->rip || path->rsp != regs->rsp || path->rbp != regs->rbp ||
+	    path->nr != nr || regs->rip != *pcs)
+		return NR_STACK_TRUNCATIONS;
+	for (u64 i = 1; i < nr; i++) {
+		u64 addr = regs->rsp + path->slots[i - 1];
+		const struct stack_window *window = stack_window_of(addr);
+
+		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||
+		    unlikely(addr - window->page > PAGE_SIZE - sizeof(u64)) ||
+		    unlikely(READ_ONCE(*(const u64 *)(addr + window->to_kernel)) != pcs[i]))
+			return NR_STACK_TRUNCATIONS;
 	}
-	walker->replayable = replayable;
+	return path->end;
+}
+
+/* The registers of a user's frame, and the reader of its stack. */
+struct user_frame {
+	struct user_reader reader;
+	struct user_unwind_place place;
+	u64 pc; /* minus 1 if it is a return address */
+	u64 sp, fp;
+	u64 slot; /* of the return address by which this frame was found */
+	bool uses_rules, is_of_signal, has_caller;
+};
+
+static bool read_words(struct user_frame *frame, u64 addr, u64 *first, u64 *second)
+{
+	return read_user_word(frame->reader.cr3, addr, first) &&
+	       read_user_word(frame->reader.cr3, addr + sizeof(u64), second);
+}
+
+/* Offsets in struct ucontext of Linux's x86-64 ABI, which a signal frame contains. */
+#define UCONTEXT_RBP 120
+#define UCONTEXT_RSP 160
+#define UCONTEXT_RIP 168
+
+/* Continues with the code that a signal interrupted. */
+static enum stack_truncation enter_interrupted(struct user_frame *frame, u64 *ret)
+{
+	u64 context = frame->sp;
+
+	frame->is_of_signal = true;
+	if (!read_words(frame, context + UCONTEXT_RSP, &frame->sp, ret) ||
+	    !read_user_word(frame->reader.cr3, context + UCONTEXT_RBP, &frame->fp))
+		return STACK_TRUNCATED_USER_MEMORY;
+	if (!is_user_code(&frame->reader, *ret))
+		return STACK_TRUNCATED_USER_FRAME;
+	frame->pc = *ret;
+	/* + 1 as in a return address: names are looked up one byte lower. */
+	++*ret;
+	return NR_STACK_TRUNCATIONS;
+}
+
+/* Follows the frame pointer. */
+static enum stack_truncation follow_frame(struct user_frame *frame, u64 *ret)
+{
+	u64 caller;
+
 	/*
 	 * The outermost frame has no caller. Code without any caller has been built without frames.
 	 */
-	return fp || !has_caller ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
+	if (!is_user_frame(frame->fp, frame->sp))
+		return frame->fp || !frame->has_caller ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
+	if (!read_words(frame, frame->fp, &caller, ret))
+		return STACK_TRUNCATED_USER_MEMORY;
+	if (unlikely(!is_user_code(&frame->reader, *ret)))
+		return caller || *ret ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
+	frame->slot = frame->fp + sizeof(u64);
+	frame->sp = frame->fp + sizeof(struct stack_frame);
+	frame->fp = caller;
+	frame->pc = *ret - 1;
+	return NR_STACK_TRUNCATIONS;
+}
+
+/* Goes to the caller. Returns why the chain ends, or NR_STACK_TRUNCATIONS. */
+static enum stack_truncation next_frame(struct user_frame *frame, u64 *ret)
+{
+	struct user_unwind rule = user_unwind(&frame->place, frame->pc);
+	u64 cfa = frame->sp + rule.cfa;
+
+	switch (rule.kind) {
+	case UNWIND_UNKNOWN:
+		return follow_frame(frame, ret);
+	case UNWIND_OUTERMOST:
+		return STACK_WHOLE;
+	case UNWIND_SIGNAL:
+		frame->uses_rules = true;
+		return enter_interrupted(frame, ret);
+	case UNWIND_SP:
+		break;
+	case UNWIND_FP:
+		cfa = frame->fp + rule.cfa;
+		break;
+	case UNWIND_PLT:
+		cfa = frame->sp + ((frame->pc & 15) >= rule.cfa / 8 ? 16 : 8);
+		break;
+	}
+	frame->uses_rules = true;
+	frame->slot = cfa - sizeof(u64);
+	if (cfa % sizeof(u64) || cfa <= frame->sp || cfa - frame->sp > USER_MAX_FRAME)
+		return STACK_TRUNCATED_USER_FRAME;
+	if (!read_user_word(frame->reader.cr3, frame->slot, ret) ||
+	    (rule.fp && !read_user_word(frame->reader.cr3, cfa - rule.fp, &frame->fp)))
+		return STACK_TRUNCATED_USER_MEMORY;
+	if (unlikely(!is_user_code(&frame->reader, *ret)))
+		return STACK_TRUNCATED_USER_FRAME;
+	frame->sp = cfa;
+	frame->pc = *ret - 1;
+	return NR_STACK_TRUNCATIONS;
+}
+
+/* Returns whether user code made a system call, so that regs->rip is behind the instruction. */
+static bool is_behind_call(const struct pt_regs *regs)
+{
+	return regs == task_pt_regs(current) &&
+	       ((const u64 *)regs)[-2] == entry_marks.syscall_return;
+}
+
+/*
+ * Walks the callers of user code. Where rules say where frames are, remembers the path of the walk,
+ * for stack_matches_path().
+ */
+static enum stack_truncation follow_user(struct walker *walker, const struct pt_regs *regs)
+{
+	struct user_frame frame = {
+		.reader.cr3 = own_cr3(),
+		.pc = regs->rip,
+		.sp = regs->rsp,
+		.fp = regs->rbp,
+	};
+	struct stack_path *path = stack_path_of(regs);
+	enum stack_replay replayable = walker->replayable;
+	enum stack_truncation end;
+	u64 ret, nr = 0;
+
+	walker->replayable = STACK_NOT_REPLAYABLE;
+	if (!frame.reader.cr3)
+		return STACK_TRUNCATED_USER_MEMORY;
+	frame.place = user_unwind_begin(&current->mm->profile);
+	if (is_behind_call(regs) && !user_unwind(&frame.place, frame.pc).kind)
+		frame.pc--; /* the call is the last instruction of its function */
+	path->nr = 0;
+	for (;; nr++) {
+		end = next_frame(&frame, &ret);
+		if (end != NR_STACK_TRUNCATIONS)
+			break;
+		if (!add_pc(walker, ret))
+			return STACK_TRUNCATED_DEPTH;
+		if (nr < STACK_PATH_SLOTS)
+			path->slots[nr] = frame.slot - regs->rsp;
+		frame.has_caller = true;
+	}
+	if (!frame.uses_rules) {
+		if (end == STACK_WHOLE || end == STACK_TRUNCATED_USER_FRAME)
+			walker->replayable = replayable;
+	} else if (nr <= STACK_PATH_SLOTS && !frame.is_of_signal &&
+		   end != STACK_TRUNCATED_USER_MEMORY && replayable == STACK_REPLAYABLE) {
+		walker->replayable = STACK_PATH;
+		path->rip = regs->rip;
+		path->rsp = regs->rsp;
+		path->rbp = regs->rbp;
+		path->end = end;
+		path->nr = nr + 1;
+	}
+	return end;
 }
 
 static __always_inline struct stack_walk walked(const struct walker *walker, const u64 *pcs,
@@ -512,7 +681,7 @@ static noinline struct stack_walk walk_user(const struct pt_regs *regs, u64 *pcs
 
 	if (add_pc(&walker, regs->rip)) {
 		walker.replayable = replayable;
-		walker.truncated = follow_user(&walker, regs->rbp, regs->rsp);
+		walker.truncated = follow_user(&walker, regs);
 	}
 	return walked(&walker, pcs, nr_kernel);
 }

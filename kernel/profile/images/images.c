@@ -160,6 +160,7 @@ static void add_code(struct profile_mm *pm, const os_area_t *area)
 	const struct code_map *old = find_overlap(&new);
 	u32 number;
 
+	image_unwind_add(new.image, file);
 	if (new.image)
 		new.file_offset = os_area_file_offset(area);
 	if (old ? old->image == new.image &&is_inside(&new, old) &&

@@ -57,6 +57,12 @@ struct images_lost images_lost(void);
  */
 u32 image_read_build_id(os_file_t *file, u8 build_id[IMAGE_BUILD_ID_BYTES]);
 
+/*
+ * unwind.c: makes the table of a file that is mapped as this image, if it has none yet. Process
+ * context; sleeps.
+ */
+void image_unwind_add(u32 image, os_file_t *file);
+
 /* symbols.c: the second one frees the tables of symbols, at the end of a reader's turn. */
 void image_symbols_init(void);
 void image_symbols_free(void);

@@ -280,14 +280,31 @@ static pf_always_inline bool is_user_part(const struct sample_record *rec, const
 	       rec->truncated;
 }
 
-/* The interrupted function has no frame yet, so its caller is read from the top of the stack. */
-static pf_noinline void take_frameless(struct sample_cpu *s, const os_regs_t *regs, u32 context,
-				       u64 start_cycles, struct sample_record *rec)
+/* Returns whether the stack matches a chain whose user part was found along a path. */
+static bool is_on_path(const struct sample_record *rec, const os_regs_t *regs)
 {
-	if (!os_stack_matches_frameless(regs, rec->pcs, rec->nr_kernel, rec->replayable) ||
-	    (rec->nr_user && !is_user_part(rec, os_user_regs(os_current_task()))))
-		return take_other(s, regs, context, start_cycles);
-	count(s, rec, start_cycles);
+	if (rec->nr_kernel && !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+		return false;
+	regs = rec->nr_kernel ? os_user_regs(os_current_task()) : regs;
+	return os_stack_matches_path(regs, rec->pcs + rec->nr_kernel, rec->nr_user) ==
+	       rec->truncated;
+}
+
+/* The interrupted function has no frame yet, so its caller is read from the top of the stack. */
+static bool is_frameless(const struct sample_record *rec, const os_regs_t *regs)
+{
+	return os_stack_matches_frameless(regs, rec->pcs, rec->nr_kernel, rec->replayable) &&
+	       (!rec->nr_user || is_user_part(rec, os_user_regs(os_current_task())));
+}
+
+/* Takes a sample whose recent record cannot be compared by frame pointers alone. */
+static pf_noinline void take_unframed(struct sample_cpu *s, const os_regs_t *regs, u32 context,
+				      u64 start_cycles, struct sample_record *rec)
+{
+	if (rec->replayable == STACK_PATH ? is_on_path(rec, regs) : is_frameless(rec, regs))
+		count(s, rec, start_cycles);
+	else
+		take_other(s, regs, context, start_cycles);
 }
 
 /* Records a trace event for each sample, whether there is room for it in the store or not. */
@@ -320,7 +337,7 @@ static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u
 		return take_other(s, regs, context, start_cycles);
 	if (with_chains()) {
 		if (pf_unlikely(rec->replayable != STACK_REPLAYABLE))
-			return take_frameless(s, regs, context, start_cycles, rec);
+			return take_unframed(s, regs, context, start_cycles, rec);
 		if (rec->nr_kernel) {
 			if (!os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
 				return take_other(s, regs, context, start_cycles);

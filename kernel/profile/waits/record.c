@@ -111,7 +111,7 @@ static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wai
 	for (const u64 *word = &new->process; word != new->pcs; word++)
 		hash = stack_hash(hash, *word);
 	rec = store(log, new, hash >> 32);
-	if (rec && rec->replayable == STACK_REPLAYABLE)
+	if (rec && (rec->replayable == STACK_REPLAYABLE || rec->replayable == STACK_PATH))
 		*recent = (struct recent){ key->task_key, rec };
 	return rec;
 }
@@ -119,9 +119,13 @@ static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wai
 static pf_always_inline bool same_stack(const struct wait_record *rec, const os_task_t *task,
 					const os_regs_t *regs)
 {
-	return rec->pcs[0] == os_regs_pc(regs) &&
-	       os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel) &&
-	       (!rec->nr_user ||
+	if (rec->pcs[0] != os_regs_pc(regs) ||
+	    !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
+		return false;
+	if (pf_unlikely(rec->replayable == STACK_PATH))
+		return os_stack_matches_path(os_user_regs(task), rec->pcs + rec->nr_kernel,
+					     rec->nr_user) == rec->truncated;
+	return (!rec->nr_user ||
 		os_stack_matches_user(os_user_regs(task), rec->pcs + rec->nr_kernel,
 				      rec->nr_user) == rec->truncated);
 }

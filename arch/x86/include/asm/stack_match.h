@@ -74,6 +74,12 @@ static __always_inline struct stack_window *stack_window_of(u64 addr)
 	return this_cpu_ptr(&stack_windows[addr >> PAGE_SHIFT & (NR_STACK_WINDOWS - 1)]);
 }
 
+/*
+ * Compares the user part of a STACK_PATH chain. Returns why the chain ends after these addresses,
+ * or NR_STACK_TRUNCATIONS if it is a different chain, or if the path is not known any more.
+ */
+enum stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr);
+
 /* The largest frame that a walk accepts. */
 #define USER_MAX_FRAME (1UL << 20) /* bytes */
 

@@ -56,6 +56,7 @@ enum stack_replay {
 	STACK_REPLAYABLE,
 	STACK_FRAMELESS_0, /* the return address is the first word */
 	STACK_FRAMELESS_1, /* the second one */
+	STACK_PATH,	   /* the user part was found by call frame information, too */
 };
 
 #endif
