@@ -31,7 +31,7 @@ silent := $(findstring s,$(short-options))
 dry-run := $(findstring n,$(short-options))
 say = $(if $(Q),$(if $(silent),,$(info $(empty)  $(1) $(2))))
 
-.PHONY: all help deps clean distclean FORCE
+.PHONY: all help help-params deps clean distclean FORCE
 FORCE:
 
 # Goals that change what the others are made from run one after the other, in the order given,
@@ -61,6 +61,10 @@ include scripts/tests.mk
 
 help:
 	@cat scripts/help.txt
+
+# `make -s help-params > kernel/parameters.md` renews the page.
+help-params:
+	@$(PYTHON) scripts/params.py
 
 # clean keeps the configuration; both refuse a directory that is not a build directory.
 clean distclean: check-is-build

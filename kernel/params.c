@@ -109,4 +109,5 @@ static int set_init(const char *value)
 	return 0;
 }
 
+/* The program to run, with the words behind ` -- ` as arguments: /init by default. */
 BOOT_PARAM(init, "init", "/path", set_init);

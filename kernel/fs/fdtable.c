@@ -105,6 +105,7 @@ static int set_stdin(const char *value)
 	stdin_path = value;
 	return 0;
 }
+/* The file that init has as its standard input: the console by default. */
 BOOT_PARAM(stdin, "stdin", "/path", set_stdin);
 
 /* Returns a reference to init's standard input. */

@@ -37,6 +37,10 @@ static int set_memory_start(const char *value)
 	memory_start = start;
 	return 0;
 }
+/*
+ * Pages are allocated from this physical address on, whatever the image's size, for exact
+ * comparisons.
+ */
 BOOT_PARAM(memory_start, "memory_start", "<address of a page>", set_memory_start);
 
 static void range_add(phys_addr_t start, phys_addr_t end)

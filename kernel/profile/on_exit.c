@@ -35,6 +35,10 @@ static int set_reports(const char *value)
 {
 	return on_exit_set(&on_exit_reports, value);
 }
+/*
+ * Which programs print a report when they exit: all by default. run: one report of all, at power
+ * off.
+ */
 OS_BOOT_PARAM(profile_on_exit, "profile.on_exit", REPORT_ON_EXIT_WORDS, set_reports);
 
 void on_exit_show(os_text_t *text)

@@ -35,6 +35,7 @@ static int set_top(const char *value)
 	top = n;
 	return 0;
 }
+/* Rows of the tables of system calls, samples and waits: 4 by default. */
 OS_BOOT_PARAM(profile_top, "profile.top", "<rows>|all", set_top);
 
 static int set_report(const char *value)
@@ -47,6 +48,10 @@ static int set_report(const char *value)
 	histogram = is_histogram;
 	return 0;
 }
+/*
+ * More columns and tables: CPU times, errors, all views of samples; histogram: times by powers of
+ * two. Default: narrow.
+ */
 OS_BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
 
 /* Prints what earlier reports have cost, unless nothing. */

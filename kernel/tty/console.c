@@ -54,6 +54,10 @@ static int set_wait(const char *value)
 	max_wait_ns = ms * NSEC_PER_MSEC;
 	return 0;
 }
+/*
+ * How long printing waits for a serial line that accepts nothing, then lines go to `dmesg` only:
+ * 10000 by default.
+ */
 BOOT_PARAM(console_wait, "console_wait", "<milliseconds, at most an hour>", set_wait);
 
 bool console_lock(void)

@@ -79,6 +79,7 @@ static int set_size(const char *value)
 	console_tty.winsize.nr_rows = nr_rows;
 	return 0;
 }
+/* Size of the terminal: unknown (0x0) by default. `make shell` sets the size of yours. */
 BOOT_PARAM(tty_size, "tty_size", "<columns>x<rows>", set_size);
 
 void tty_init(void)

@@ -441,4 +441,5 @@ static int set_crash(const char *value)
 	return wanted ? 0 : -EINVAL;
 }
 
+/* A way to crash on purpose, at the end of the boot. */
 BOOT_PARAM(crash, "crash", "<mode of tests/kernel/crash.c>", set_crash);

@@ -149,4 +149,5 @@ static int set_selftest(const char *value)
 	return 0;
 }
 
+/* Tests in the kernel to run instead of init. */
 BOOT_PARAM(selftest, "selftest", "all|<glob>[,<glob>...]", set_selftest);

@@ -67,6 +67,7 @@ static int set_nr_cpus(const char *value)
 	return 0;
 }
 
+/* Starts at most so many CPUs: all by default, up to CONFIG_NR_CPUS (64). */
 BOOT_PARAM(nr_cpus, "nr_cpus", "<number of CPUs to use, at least 1>", set_nr_cpus);
 
 static u8 sum_bytes(const void *data, size_t n)

@@ -32,6 +32,7 @@ static int set_qemu_exit(const char *value)
 	qemu_exit_port = port;
 	return 0;
 }
+/* Port of QEMU's isa-debug-exit, for the exit status: scripts/qemu-run sets it. None by default. */
 BOOT_PARAM(qemu_exit, "qemu_exit", "<I/O port of isa-debug-exit, 1 to 0xffff>", set_qemu_exit);
 
 void machine_tell(const char *text, size_t len)

@@ -57,6 +57,10 @@ static int set_tick_hz(const char *value)
 	tick_hz = hz;
 	return 0;
 }
+/*
+ * Scheduler ticks of each CPU in a second: CONFIG_HZ (1000) by default. Fewer make exact
+ * comparisons quieter.
+ */
 BOOT_PARAM(tick_hz, "tick_hz", "<2 to CONFIG_HZ>", set_tick_hz);
 
 static __always_inline void rearm(void)

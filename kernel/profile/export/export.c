@@ -73,6 +73,9 @@ static int set_export(const char *value)
 	wants_console = console;
 	return 0;
 }
+/*
+ * Memory for an export at power off or in a panic; console: print exports there. None by default.
+ */
 OS_BOOT_PARAM(profile_export, "profile.export", "[<bytes, 4096 to 67108864>][,][console]",
 	      set_export);
 
@@ -80,6 +83,7 @@ static int set_on_exit(const char *value)
 {
 	return on_exit_set(&exports_on_exit, value);
 }
+/* Which programs make an export when they exit: none by default. */
 OS_BOOT_PARAM(profile_export_on_exit, "profile.export_on_exit", ON_EXIT_WORDS, set_on_exit);
 
 static void set_memory_aside(u64 bytes)

@@ -15,6 +15,7 @@ static int set_functions(const char *value)
 {
 	return words_on_off(value, &starts_on);
 }
+/* Counts all calls of all kernel functions; needs CONFIG_PROFILE_FUNCTIONS. Off by default. */
 OS_BOOT_PARAM(profile_functions, "profile.function_calls", "on|off", set_functions);
 
 static int write_functions(const char *text)

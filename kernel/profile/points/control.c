@@ -71,6 +71,10 @@ static int set_points(const char *value)
 		memcpy(boot_points, list, sizeof(list));
 	return nr ? 0 : -OS_EINVAL;
 }
+/*
+ * Which points are on: all by default; a minus switches points off. unordered: cheaper pairs,
+ * without fences.
+ */
 OS_BOOT_PARAM(profile_points, "profile.points", "[unordered,][-]<glob>[,[-]<glob>...]", set_points);
 
 int points_control(const char *text)

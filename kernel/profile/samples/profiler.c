@@ -38,6 +38,7 @@ static int set_views(const char *value)
 	memcpy(views, value, strlen(value) + 1);
 	return 0;
 }
+/* More tables of samples in each report: none by default. */
 OS_BOOT_PARAM(profile_heatmap, "profile.heatmap",
 	      "none|all|<glob>[,<glob>...] of machine, functions, calls, tasks, cpus, user",
 	      set_views);

@@ -39,6 +39,7 @@ static int set_bytes(const char *value)
 	log_bytes = bytes;
 	return 0;
 }
+/* Memory for the samples of a CPU, 16384 to 2097152 bytes: 1048576 by default. */
 OS_BOOT_PARAM(profile_samples, "profile.samples", "<bytes for each CPU>", set_bytes);
 
 #ifdef CONFIG_PROFILE_CALLCHAIN
@@ -51,6 +52,7 @@ static int set_depth(const char *value)
 	max_depth = depth;
 	return 0;
 }
+/* Longest call chain of a sample, at most 127 functions: 32 by default. */
 OS_BOOT_PARAM(profile_depth, "profile.depth", "<functions>", set_depth);
 #endif
 

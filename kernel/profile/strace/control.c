@@ -209,6 +209,7 @@ static int set_strace(const char *value)
 {
 	return words_on_off(value, &on_at_boot);
 }
+/* Whether system calls are counted: on by default. */
 OS_BOOT_PARAM(profile_strace, "profile.strace", "on|off", set_strace);
 
 void strace_control_init(void)

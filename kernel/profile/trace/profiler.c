@@ -24,6 +24,7 @@ static int set_events(const char *value)
 	memcpy(wanted_events + used, value, strlen(value) + 1);
 	return 0;
 }
+/* Events to record from boot on; may be given several times. Without it, no event is on. */
 OS_BOOT_PARAM(trace_event, "trace_event", "[<system>:]<event>[,...]", set_events);
 
 const struct trace_event *trace_find_event(u32 id)

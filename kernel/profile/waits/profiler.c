@@ -19,6 +19,7 @@ static int set_waits(const char *value)
 {
 	return words_on_off(value, &starts_on);
 }
+/* Whether the places where threads wait are recorded: on by default. */
 OS_BOOT_PARAM(profile_waits, "profile.waits", "on|off", set_waits);
 
 static void init(void)

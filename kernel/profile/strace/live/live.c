@@ -334,6 +334,10 @@ static int set_boot(const char *value)
 	os_strscpy(boot_words, value, sizeof(boot_words));
 	return 0;
 }
+/*
+ * Prints a line for each selected call, as strace does: `file`, `openat,failed`, `>10ms`. Off by
+ * default.
+ */
 OS_BOOT_PARAM(profile_strace_live, "profile.strace_live", WORDS, set_boot);
 
 static void show_live(os_text_t *text)
