@@ -280,7 +280,7 @@ class Guest:
         time.sleep(0.05)
         self.send(key)
 
-    def _ask_for_waits(self) -> None:
+    def ask_hung_guest(self) -> None:
         """
         Lets a guest that hangs print what its threads wait for. A key that is typed again is
         handled in the interrupt, so that works even if no thread runs any more.
@@ -377,7 +377,7 @@ class Guest:
                 last_words = time.monotonic()
             killed = self._overdue()
             if killed and not last_words:
-                self._ask_for_waits()
+                self.ask_hung_guest()
             if not killed and last_words and time.monotonic() - last_words > LAST_WORDS_S:
                 killed = "hang: the kernel has reported its end, but QEMU is still running"
             if killed:

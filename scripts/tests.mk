@@ -208,6 +208,11 @@ test-consumers: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio $(BUILD)/she
 accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD)/tests.cpio
 	@$(test-env) $(PYTHON) tests/accuracy/table.py
 
+# Tests and demo under KVM and emulated. The file it writes is for those who have no KVM.
+.PHONY: kvm-check
+kvm-check: $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio
+	@$(PYTHON) scripts/kvm-check $(BUILD)
+
 # Formatting.
 .PHONY: format format-check
 format format-check:

@@ -28,10 +28,12 @@ terminal = importlib.import_module("terminal")
 def load_script(name: str):
     loader = SourceFileLoader(name, str(SCRIPTS / name))
     module = module_from_spec(spec_from_loader(name, loader))
+    sys.modules[name] = module  # where dataclass() looks for it
     loader.exec_module(module)
     return module
 
 
+kvm_check = load_script("kvm-check")
 mkinitramfs = load_script("mkinitramfs")
 
 
@@ -196,6 +198,39 @@ def test_kvm_says_what_is_missing(tmp_path) -> None:
     assert kvm.problem(device, cpuinfo) is None
     cpuinfo.unlink()
     assert kvm.problem(device, cpuinfo) is None
+
+
+def kvm_run(name: str, error: str | None, log: str = "", accel: str = "kvm"):
+    return kvm_check.Run(name, accel, "host", log, error, 1.0, "")
+
+
+def test_kvm_check_says_whether_kvm_runs_the_kernel() -> None:
+    names = [name for name, _, _ in kvm_check.RUNS]
+    passed = [kvm_run(name, None) for name in names]
+    tests = "[    1.2]     ok 1 owners_nest\n[    1.3]     not ok 2 faults\n"
+    assert kvm_check.conclusion([], "no KVM") == (2, ["KVM cannot run the kernel here:", "no KVM"])
+    hung = kvm_run(names[0], "hang: nothing for 30 s", "[    0.0] Command line: x\n")
+    assert kvm_check.conclusion([hung, *(kvm_run(n, None, accel="tcg") for n in names)], None) == (
+        2,
+        ["KVM cannot run the kernel here:", f"CPU host, {names[0]}: hang: nothing for 30 s"],
+    )
+    assert kvm_check.conclusion(passed, None) == (0, ["KVM runs the kernel: 3 runs passed"])
+    failed = kvm_run(names[0], "init ended with status 1", tests)
+    assert failed.verdict == "1 ok, 1 not ok; failed: init ended with status 1"
+    status, text = kvm_check.conclusion([failed, *passed[1:]], None)
+    assert status == 1 and text[0] == "KVM runs the kernel, but only 2 of 3 runs passed:"
+    emulated = kvm_run(names[0], "Kernel panic", accel="tcg")
+    assert kvm_check.conclusion([*passed, emulated], None)[0] == 1
+
+
+def test_kvm_check_says_where_cpus_hang() -> None:
+    where = "CPU#0\nRAX=1 RBX=2\nRIP=0000000000001010 RFL=2\nCPU#1\nRIP=0000000000000fff RFL=2\n"
+    assert kvm_check.places(where, [(0x1000, "start"), (0x1020, "next")]) == [
+        "CPU0: 0000000000001010 (start+0x10)",
+        "CPU1: 0000000000000fff (not in the kernel)",
+    ]
+    vectors = "FCW=037f\nFPR0=0 FPR1=0\nXMM00=0 XMM01=0\n"
+    assert kvm_check.VECTORS.sub("", f"EFER=d01\n{vectors}CPU#1\n") == "EFER=d01\nCPU#1\n"
 
 
 def test_warnings_of_qemu_are_not_what_ended_it() -> None:
