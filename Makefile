@@ -4,7 +4,7 @@
 # The parts: scripts/variables.mk (what can be set), config.mk (Kconfig), kernel.mk (vmlinux),
 # user.mk (programs, initramfs), tests.mk (run, test, bench). Try `make help`.
 
-VERSION := 0.1
+VERSION := 0.5
 
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables --no-print-directory
 .SUFFIXES:

@@ -43,7 +43,7 @@ void interrupt_init(void);   /* LAPIC and IOAPIC of the boot CPU */
 void clock_init(void);	     /* TSC and APIC timer calibration */
 void clock_start_tick(void); /* the running CPU's tick, by its APIC timer */
 
-/* Logs the status and powers off with it (see qemu_exit= in README). Any context. */
+/* Logs the status and powers off with it (see qemu_exit= in kernel/parameters.md). Any context. */
 void machine_power_off(int status) __noreturn;
 
 /* Does the same without the log line, for panic(), which has written its own. */

@@ -257,10 +257,10 @@ def check_folded(lines: list[str]) -> None:
 
 
 def test_flame_graph_of_readme(builds, tmp_path):
-    """The command of README.md works. It makes folded stacks here, not the picture."""
+    """The command of scripts/README.md works. It makes folded stacks here, not the picture."""
     builds.kernel()
     shown = r"^    make (run EXPORT=run.lego) && (.*) -o run.svg$"
-    commands = re.search(shown, (ROOT / "README.md").read_text(), re.MULTILINE).groups()
+    commands = re.search(shown, (ROOT / "scripts/README.md").read_text(), re.MULTILINE).groups()
     run, draw = (text.replace("run.lego", f"{tmp_path}/run.lego") for text in commands)
     with locked(LOCK):
         make(f"BUILD={BUILD_NAME}", *run.split())

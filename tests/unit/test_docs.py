@@ -54,6 +54,17 @@ def test_broken_links_are_seen(tmp_path: Path) -> None:
     assert broken_links(page) == ["#a-b", "no.md"]
 
 
+def test_readme_is_a_front_page() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
+
+
+def test_version_is_the_newest_of_the_changelog() -> None:
+    version = re.search(r"^VERSION := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    released = re.findall(r"^## (\d\S*) \(", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert released[0] == version
+    assert released == sorted(released, key=lambda v: [*map(int, v.split("."))], reverse=True)
+
+
 def test_page_of_boot_parameters() -> None:
     """`make -s help-params > kernel/parameters.md` renews the page."""
     assert (ROOT / "kernel/parameters.md").read_text() == params.render(params.find())
