@@ -4,7 +4,7 @@
 The plugin records all chains of functions that were ever active. NMIs take samples at any
 instruction. Each sampled chain must be one of the plugin's, from its first function to its last,
 and none may be truncated inside the kernel. `make accuracy` writes the table into
-kernel/profile/measurements.md.
+results/chains.md.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from truth import BUILD, Symbols, Truth, observe  # noqa: E402
 
-BEGIN = "<!-- made by `make accuracy`: call chains -->"
-END = "<!-- end of the call chains -->"
 COUNTING = "/proc/profile/function_calls"
 TRACER = "/sys/kernel/tracing/current_tracer"
 # For each state, the file and the word that the program writes to it first.

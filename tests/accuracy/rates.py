@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Judges shares and numbers of samples for more workloads, with each source and at each rate.
 
-`make accuracy` writes the table into kernel/profile/measurements.md. The controls must fail:
+`make accuracy` writes the table into results/rates.md. The controls must fail:
 samples judged at a higher rate, samples without the lost ones, and inclusive shares of a kernel
 with tail calls.
 """
@@ -16,8 +16,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from accuracy import RATE_SLACK, SOURCES, Case, Rate, Run  # noqa: E402
 
-BEGIN = "<!-- made by `make accuracy`: rates -->"
-END = "<!-- end of the rates -->"
 RATES = (1_000, 10_000, 50_000, 100_000)
 WORKLOADS = ("pingpong", "tmpfs", "pagefaults")
 WRONG = 0.01  # the controls' rate is higher by this, or by more if there are too few samples

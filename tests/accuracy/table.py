@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes all runs of accuracy.py and writes their tables into kernel/profile/measurements.md.
+"""Makes all runs of accuracy.py and writes their tables, and the verdicts on them.
 
 `make accuracy` builds all that is needed and calls this. The 87 runs take some 26 minutes of CPU
 time, one on each CPU at a time. Prints each verdict as it comes. Exits with 1 if a distance is
 above its limit, a chain is wrong, or a control does not fail. --only makes one of the tables:
-`seeds` (five runs of each workload), `rates` (rates.py) or `chains` (chains.py).
+`seeds` (five runs of each workload), `rates` (rates.py) or `chains` (chains.py). They are in
+results/; kernel/profile/measurements.md has one table of verdicts, which is made from them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,14 @@ from accuracy import (  # noqa: E402
 from truth import BUILD, ROOT, AccuracyError, Truth  # noqa: E402
 
 PAGE = ROOT / "kernel/profile/measurements.md"
+RESULTS = ROOT / "tests/accuracy/results"
+LINK = "../../tests/accuracy/results"
+TITLES = {
+    "seeds": "Samples and the truth, five seeds of each workload",
+    "rates": "Shares and numbers of samples, by rate",
+    "chains": "Call chains while functions are counted and traced",
+}
+MADE_BY = "Made by `make accuracy`; [tests/accuracy/](../README.md#tables) explains it."
 BEGIN = "<!-- made by `make accuracy` -->"
 END = "<!-- end of what it made -->"
 # The name, the case, and whether to compare only with what the timer can see.
@@ -112,17 +121,61 @@ def render(runs: dict[Case, Run]) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def block(text: str, begin: str = BEGIN, end: str = END) -> str:
-    """Returns the text between two marks."""
-    if text.count(begin) != 1 or text.count(end) != 1:
-        raise AccuracyError(f"{PAGE}: there must be one {begin} and one {end}")
-    return text.split(begin)[1].split(end)[0].removeprefix("\n")
+def rows(name: str) -> list[list[str]]:
+    """Returns the cells of all rows of a file of results, headings included."""
+    lines = (RESULTS / f"{name}.md").read_text().splitlines()
+    return [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
 
 
-def write(made: str, begin: str, end: str) -> None:
+def render_verdicts() -> str:
+    """Returns the table of verdicts, from the files of results."""
+    seeds = [row for row in rows("seeds") if len(row) == 12 and " of " in row[7]]
+    judged = [row for row in rows("seeds") + rows("rates") if row[-1] in ("agrees", "fails")]
+    by_rate = [row[-1] for row in judged if len(row) == 12]
+    controls = {row[0]: row[-1] for row in judged if len(row) < 12}
+    sound = [rates.BY_RETURNS_NAME, *(name for name, _, _ in JITTER)]
+    right = [controls.pop(name) for name in sound]
+    wrong = list(controls.values())
+    chain_rows = [row for row in rows("chains") if row[-1].isdecimal()]
+    below, runs = (sum(nrs) for nrs in zip(*(map(int, row[7].split(" of ")) for row in seeds)))
+    every = [[float(x) for x in cell.split(" of ")] for row in seeds for cell in row[8:10]]
+    nr_within = sum(distance < limit for distance, limit in every)
+    nr_chains, nr_wrong = (sum(int(row[column]) for row in chain_rows) for column in (2, 3))
+    table = (
+        "| question | verdict | table |",
+        "|---|---|---|",
+        "| Do the samples of a run say where the time went? Seven workloads, five seeds each "
+        f"| {below} of {runs} runs are within chance | [seeds]({LINK}/seeds.md) |",
+        "| Is there a bias that the noise of one run hides? Five runs as one "
+        f"| {nr_within} of {len(every)} distances are below their limits "
+        f"| [seeds]({LINK}/seeds.md) |",
+        "| Are there as many samples as the rate says, 1 to 100 kHz? "
+        f"| {by_rate.count('agrees')} of {len(by_rate)} runs agree | [rates]({LINK}/rates.md) |",
+        "| Are call chains right while functions are counted or traced? "
+        f"| {nr_wrong} of {nr_chains} chains are wrong | [chains]({LINK}/chains.md) |",
+        "| Does the comparison find errors? Controls with an error "
+        f"| {wrong.count('fails')} of {len(wrong)} fail, as they must | seeds, rates |",
+        "| Does it accept what is right? The same controls without the error "
+        f"| {right.count('agrees')} of {len(right)} agree | seeds, rates |",
+    )
+    return "\n".join(["", *table]) + "\n\n"
+
+
+def verdicts() -> str:
+    """Returns the table of verdicts in measurements.md."""
     text = PAGE.read_text()
-    old = block(text, begin, end)
-    PAGE.write_text(text.replace(f"{begin}\n{old}{end}", f"{begin}\n{made}{end}"))
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise AccuracyError(f"{PAGE}: there must be one {BEGIN} and one {END}")
+    return text.split(BEGIN)[1].split(END)[0].removeprefix("\n")
+
+
+def write(name: str, made: str) -> None:
+    """Writes a file of results, and renews the verdicts."""
+    head = f"# {TITLES[name]}\n\n{MADE_BY}\n"
+    (RESULTS / f"{name}.md").write_text(head + made.rstrip("\n") + "\n")
+    text = PAGE.read_text()
+    old = verdicts()
+    PAGE.write_text(text.replace(f"{BEGIN}\n{old}{END}", f"{BEGIN}\n{render_verdicts()}{END}"))
 
 
 def seed_cases() -> list[Case]:
@@ -170,7 +223,7 @@ def make_chains(initrd: Path) -> list[str]:
         ]
         results = {case: future.result() for case, future in zip(cases, futures)}
     made = chains.render(results)
-    write(made, chains.BEGIN, chains.END)
+    write("chains", made)
     print(made, end="")
     return [f"chains of {case}: {wrong}" for case, (_, wrong) in results.items() if wrong]
 
@@ -203,7 +256,7 @@ def main() -> int:
         if args.only in (None, "seeds"):
             runs = run_all(seed_cases(), args.kernel, args.initrd)
             made = render(runs)
-            write(made, BEGIN, END)
+            write("seeds", made)
             print(made, end="")
             bad += bad_seeds(runs)
         if args.only in (None, "chains"):
@@ -212,7 +265,7 @@ def main() -> int:
             runs = run_all([*rates.cases(), rates.LOSING], args.kernel, args.initrd)
             tail_calls = run(rates.TAIL_CALLS_CASE, TAIL_CALLS, args.initrd)
             made = rates.render(runs, tail_calls)
-            write(made, rates.BEGIN, rates.END)
+            write("rates", made)
             print(made, end="")
             bad += rates.bad(runs, tail_calls)
     except AccuracyError as error:

@@ -176,8 +176,7 @@ def test_chains_are_true(builds, kernel, workload, state):
     assert nr > (150 if state in ("off", "left out") else 600) and not wrong
 
 
-def test_table_of_chains_in_readme():
-    block = table.block(table.PAGE.read_text(), chains.BEGIN, chains.END)
-    rows = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("| ")]
+def test_table_of_chains():
+    rows = table.rows("chains")
     assert [tuple(row[:2]) for row in rows[1:]] == chains.cases()
     assert all(int(row[2]) > 10 and row[3] == "0" for row in rows[1:])
