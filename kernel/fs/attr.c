@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "mount.h"
+#include "path.h"
+#include "permission.h"
 
 #include <lego/errno.h>
 #include <lego/syscall.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "fd.h"
+#include "iov.h"
 
 #include <lego/errno.h>
 #include <lego/page.h>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "iov.h"
+#include "mount.h"
 
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/random.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/tty.h>

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "epoll.h"
 
+#include "fd.h"
 #include "fd_tree.h"
-#include "internal.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/poll.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
+#include <lego/time.h>
 
 /*
  * epoll(7): a set of watched files, and a ready list of watches that may have events. A watch

@@ -41,4 +41,7 @@ int epoll_take(struct epoll *epoll, struct epoll_event *events, int max);
 /* Sleeps until there may be an event. Returns 0, -ETIMEDOUT or -EINTR. */
 int epoll_sleep(struct epoll *epoll, u64 deadline_ns);
 
+/* Removes all watches of a file whose last reference is gone. */
+void epoll_forget_file(struct file *file);
+
 #endif

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "epoll.h"
 
-#include "internal.h"
+#include "fd.h"
+#include "iov.h"
+#include "poll.h"
 #include <lego/errno.h>
+#include <lego/signal.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>

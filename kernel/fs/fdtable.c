@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "fd.h"
 #include "fd_tree.h"
-#include "internal.h"
 #include "lock.h"
 
 #include <lego/assert.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "epoll.h"
+#include "fd.h"
 #include "lock.h"
+#include "mount.h"
+#include "permission.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>

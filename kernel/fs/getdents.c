@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "inode.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "iov.h"
 
 #include <lego/errno.h>
 #include <lego/page.h>

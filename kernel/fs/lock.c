@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lock.h"
 
-#include "internal.h"
+#include "mount.h"
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
+#include <lego/text.h>
 
 /*
  * Advisory locks. An inode that was locked once has a list of the locks held, and a list of waiting

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "lock.h"
 
-#include "internal.h"
+#include "fd.h"
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "fd.h"
 
 #include <lego/errno.h>
+#include <lego/mm.h>
 #include <lego/printk.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>

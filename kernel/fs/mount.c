@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "mount.h"
 
 #include <lego/assert.h>
 #include <lego/bug.h>
@@ -8,6 +8,7 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
+#include <lego/text.h>
 
 /*
  * File systems and mounts. A mount covers a directory of another mount; of several mounts on the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "mount.h"
+#include "permission.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>

@@ -9,7 +9,8 @@
  * In a sticky directory such as /tmp, a user can put links, FIFOs and files where a program of
  * another user, also of root, expects its own: struct protection says what is refused.
  */
-#include "internal.h"
+#include "mount.h"
+#include "permission.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>

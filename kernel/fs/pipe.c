@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "fd.h"
+#include "mount.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/poll.h>
 
-#include "internal.h"
+#include "fd.h"
+#include "poll.h"
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/slab.h>

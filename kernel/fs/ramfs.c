@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
 #include "lock.h"
+#include "mount.h"
+#include "permission.h"
 
 #include <lego/assert.h>
 #include <lego/bug.h>

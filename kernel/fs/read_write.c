@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "fd.h"
+#include "iov.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "poll.h"
 
 #include <lego/errno.h>
 #include <lego/poll.h>

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "fd.h"
 #include "socket.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
+#include <lego/process.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 

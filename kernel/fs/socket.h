@@ -8,7 +8,6 @@
  * of datagram sockets) and the system calls. Process context; all functions may sleep.
  */
 
-#include "internal.h"
 #include <lego/poll.h>
 
 #define SOCKET_PATH_BYTES 108

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "fd.h"
 #include "socket.h"
 
 #include <lego/errno.h>

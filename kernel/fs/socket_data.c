@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "iov.h"
 #include "socket.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/mm.h>
 #include <lego/page.h>
+#include <lego/sched.h>
+#include <lego/signal.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "iov.h"
 #include "socket.h"
 
 #include <lego/errno.h>
+#include <lego/sched.h>
 
 /*
  * Sockets that keep the boundaries of messages: SOCK_SEQPACKET, connected like streams, and

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "fd.h"
+#include "iov.h"
+#include "poll.h"
 #include "socket.h"
 
 #include <lego/errno.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "path.h"
+#include "permission.h"
 #include "socket.h"
 
 #include <lego/assert.h>

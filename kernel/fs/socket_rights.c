@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "fd.h"
 #include "socket.h"
 
+#include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/slab.h>
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
+#include "fd.h"
 
 #include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/poll.h>
+#include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
+#include <lego/time.h>
 #include <lego/timer.h>
 #include <lego/uaccess.h>
 

@@ -4,7 +4,7 @@
  * the file and check their arguments, because programs distinguish "not supported" from other
  * errors. As in Linux from 6.13 on, a wrong argument is reported before a missing file.
  */
-#include "internal.h"
+#include "path.h"
 
 #include <lego/errno.h>
 #include <lego/slab.h>

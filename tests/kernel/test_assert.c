@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/selftest.h>
 
-#include "../../kernel/fs/internal.h"
+#include "../../kernel/fs/inode.h"
 #include "../../kernel/mm/internal.h"
 #include "../../kernel/process/process.h"
 #include "../../kernel/process/signal.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/selftest.h>
 
-#include "../../kernel/fs/internal.h"
+#include "../../kernel/fs/mount.h"
 
 #include <lego/errno.h>
 #include <lego/leak.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <lego/selftest.h>
 
-#include "../../kernel/fs/internal.h"
+#include "../../kernel/fs/inode.h"
 #include "sleep.h"
 #include "test_mm.h"
 

@@ -8,7 +8,6 @@
 #include <lego/errno.h>
 #include <lego/page.h>
 
-#include "../../kernel/fs/internal.h"
 #include "../../kernel/profile/table.h"
 #include "full_stores.h"
 

@@ -4,7 +4,7 @@
 
 /* Declarations that the files of kernel/fs/proc share. */
 
-#include "../internal.h"
+#include "../inode.h"
 #include <lego/process.h>
 #include <lego/procfs.h>
 

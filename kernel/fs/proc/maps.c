@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "../mount.h"
+#include "../path.h"
 #include "internal.h"
 
 #include <lego/errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "../mount.h"
 #include "internal.h"
 
 #include <lego/assert.h>

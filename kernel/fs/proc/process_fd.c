@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "../fd.h"
 #include "internal.h"
 
 #include <lego/assert.h>

@@ -4,6 +4,7 @@
  * fs/protected_*; the others are read only. A setting that this kernel does not have shows the
  * value that describes its behaviour.
  */
+#include "../permission.h"
 #include "internal.h"
 
 #include <lego/errno.h>

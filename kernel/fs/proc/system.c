@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "../lock.h"
+#include "../mount.h"
 #include "internal.h"
 
 #include <lego/account.h>

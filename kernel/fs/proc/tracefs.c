@@ -3,6 +3,7 @@
  * /sys/kernel/tracing, where Linux has the files of its tracer: a file system of the type tracefs,
  * which is mounted there at boot, and can be mounted elsewhere.
  */
+#include "../mount.h"
 #include "internal.h"
 
 #include <lego/bug.h>

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef FS_FD_H
+#define FS_FD_H
+
+/* Open files and descriptors. Process context; all functions may sleep. */
+
+#include "inode.h"
+#include "path.h"
+
+/* Linux's values. */
+enum {
+	SEEK_SET,
+	SEEK_CUR,
+	SEEK_END,
+	SEEK_DATA,
+	SEEK_HOLE
+};
+
+/* file.c */
+struct file *file_alloc(const struct path *path, u32 flags); /* takes references */
+/*
+ * Makes an open file without content, with operations and private data, which release() frees. Its
+ * path is the name. mode is 0600, or a socket's. NULL: no memory; the caller still owns private.
+ */
+struct file *file_alloc_anon(const char *name, u32 mode, const struct file_ops *ops, void *private,
+			     u32 flags);
+u64 file_own_bytes(const struct file *file); /* like file_held_bytes(), even if counted already */
+int file_call_open(struct file *file);	     /* by its creator, once; on error, file_put() it */
+static inline bool file_is_pipe(const struct file *file)
+{
+	return S_ISFIFO(file->inode->mode);
+}
+/* Returns true if the file has no position. */
+static inline bool file_is_stream(const struct file *file)
+{
+	const struct inode *inode = file->inode;
+
+	if (S_ISFIFO(inode->mode) || (file->ops && file->ops->is_stream))
+		return true;
+	if (inode->device)
+		return inode->device->stream;
+	return S_ISANON(inode->mode) || S_ISSOCK(inode->mode);
+}
+/* Replaces the flags in mask atomically. */
+void file_set_flags(struct file *file, u32 mask, u32 flags);
+
+/* open.c: opens a file, for file_open() and the system calls. */
+struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode);
+
+/*
+ * fdtable.c: installs a file at the lowest free descriptor from `from` on, and takes over the
+ * reference. Returns the descriptor or -EMFILE, -ENOMEM.
+ */
+int fd_install(struct file *file, int from, bool close_on_exec);
+/* The same from 0 on. Drops the reference if there is no free descriptor. */
+int fd_install_or_put(struct file *file, bool close_on_exec);
+/* Installs two files and copies their numbers to the user. After an error, neither is installed. */
+int fd_install_pair(struct file *const files[2], bool close_on_exec, int __user *user_fds);
+
+/*
+ * Replaces the file of a valid descriptor by another one, whose reference passes to the table, or
+ * by none. Closes the old file. Returns 1 if there was one, 0 if not, or -ENOMEM with nothing
+ * changed.
+ */
+int fd_replace(int fd, struct file *file, bool close_on_exec);
+long fd_set_close_on_exec(int fd, bool on); /* 0 or -EBADF */
+bool fd_get_close_on_exec(int fd);
+
+/* Returns the limit of the current process's descriptors: RLIMIT_NOFILE, at most FILE_MAX_FDS. */
+int fd_limit(void);
+
+/* Returns the file of a descriptor of any table, with a reference, or NULL if it is not open. */
+struct file *files_get_file(struct files *files, int fd);
+/* Returns the first open descriptor from fd on, or -1. */
+int files_next_fd(struct files *files, int fd);
+
+/* Like fd_get(), but also returns a file that is open as a path only (O_PATH). */
+struct file *fd_get_any(int fd);
+/*
+ * Like fd_get(), but only for files with these operations. ERR_PTR(-EBADF), or -EINVAL for others.
+ */
+struct file *fd_get_with(int fd, const struct file_ops *ops);
+/* Finds the place of fd or AT_FDCWD, with references. Returns 0 or -EBADF. */
+int fd_get_path(int fd, struct path *path);
+
+#endif

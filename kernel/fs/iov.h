@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef FS_IOV_H
+#define FS_IOV_H
+
+/* Buffers of read and write calls, in user memory. */
+
+#include <lego/fs.h>
+
+struct iovec {
+	void __user *base;
+	size_t len;
+};
+
+/* Linux's limit for one call: whole pages below 2 GiB. */
+#define MAX_RW_BYTES 0x7ffff000UL
+
+/* The remaining part of a transfer: `left` bytes, from offset in *iov on. */
+struct iov_iter {
+	const struct iovec *iov;
+	size_t offset;
+	size_t left; /* at most MAX_RW_BYTES */
+};
+
+/* Copies and checks a vector; kfree() it. ERR_PTR on failure. */
+struct iovec *iovec_from_user(const struct iovec __user *user_iov, unsigned long nr);
+void iov_iter_init(struct iov_iter *iter, const struct iovec *iov, unsigned int nr);
+/*
+ * Copy at most n bytes and advance the iterator. Return the bytes copied; fewer than n only at a
+ * bad address or at the end.
+ */
+size_t iov_copy_from(void *dst, struct iov_iter *iter, size_t n);
+size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n);
+size_t iov_clear(struct iov_iter *iter, size_t n); /* zeros */
+/* Returns 0 if the next n bytes can be written to now, or -EFAULT. */
+int iov_make_writable(struct iov_iter iter, size_t n);
+
+/* bounce.c: read and write with file->ops. Return the bytes done, or a negative errno. */
+ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos);
+ssize_t bounce_write(struct file *file, struct iov_iter *iter, u64 pos);
+
+#endif
