@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Configuration: $(BUILD)/.config, and its forms for make and C (auto.conf, autoconf.h).
-# CONFIG=<variant> names arch/x86/configs/<variant>_defconfig; a missing .config is made from it.
+# A missing .config is made from Kconfig's defaults, and for CONFIG=<variant> from the options in
+# arch/x86/variants.
 
 export KCONFIG_CONFIG := $(BUILD)/.config
 generated := $(BUILD)/include/generated
 autoconf := $(generated)/autoconf.h
 auto.conf := $(BUILD)/include/config/auto.conf
-defconfig-file := arch/x86/configs/$(if $(CONFIG),$(CONFIG)_)defconfig
-$(if $(wildcard $(defconfig-file)),,$(error CONFIG=$(CONFIG): $(defconfig-file) does not exist))
+variants := arch/x86/variants
+ifneq ($(CONFIG),)
+$(if $(shell grep '^$(CONFIG) ' $(variants)),,$(error CONFIG=$(CONFIG): not in $(variants)))
+endif
 
 # Tells the user if .config was made from another variant, so CONFIG= has no effect.
 variant-stamp := $(BUILD)/.variant
 made-from := $(and $(CONFIG),$(build-goals),$(wildcard $(BUILD)/.config),$(file <$(variant-stamp)))
-$(if $(filter-out $(defconfig-file),$(made-from)),$(info note: $(BUILD)/.config was made from \
+$(if $(filter-out $(CONFIG),$(made-from)),$(info note: $(BUILD)/.config was made from the variant \
 	$(made-from); `make defconfig CONFIG=$(CONFIG)` replaces it))
 
 .PHONY: defconfig olddefconfig savedefconfig menuconfig
@@ -33,9 +36,11 @@ savedefconfig: $(BUILD)/.config
 $(BUILD)/.config: | $(BUILD)/
 	$(make-config)
 define make-config
-$(call say,CONFIG ,$(defconfig-file) -> $(BUILD)/.config)
-@$(PYTHON) -m defconfig --kconfig Kconfig $(defconfig-file) >/dev/null
-@echo $(defconfig-file) >$(variant-stamp)
+$(call say,CONFIG ,$(or $(CONFIG),default) -> $(BUILD)/.config)
+@sed -n 's/^$(or $(CONFIG),default) //p' $(variants) | tr -s ' ' '\n' | \
+	sed -e 's/^+\(.*\)/CONFIG_\1=y/' -e 's/^-\(.*\)/CONFIG_\1=n/' >$(BUILD)/.defconfig
+@$(PYTHON) -m defconfig --kconfig Kconfig $(BUILD)/.defconfig >/dev/null
+@echo $(or $(CONFIG),default) >$(variant-stamp)
 endef
 
 # genconfig does not touch autoconf.h if its contents stay the same, so that nothing is rebuilt.

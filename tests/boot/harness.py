@@ -141,7 +141,7 @@ class Builds:
         return target
 
     def kernel(self, variant: str | None = None) -> Path:
-        """Builds arch/x86/configs/<variant>_defconfig; `llvm` is the default one, by clang."""
+        """Builds a variant in arch/x86/variants; `llvm` is the default kernel, by clang."""
         target = self.directory(variant) / "vmlinux"
         if variant is None:
             return self._make(target)
