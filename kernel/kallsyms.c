@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Finds the function of an address by binary search, and prints names for addresses. */
+
 #include <lego/kallsyms.h>
 
 #include <asm/page.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The boot as a list of steps. The boot CPU runs boot_steps[] on its idle stack, each step once, in
+ * this order, with interrupts off until "start_tick". Steps that may sleep run afterwards in the
+ * init thread.
+ */
+
 #include <lego/boot.h>
 
 #include <asm/irqflags.h>
@@ -19,12 +25,6 @@
 #include <lego/smp.h>
 #include <lego/sysrq.h>
 #include <lego/tty.h>
-
-/*
- * The boot as a list of steps. The boot CPU runs boot_steps[] on its idle stack, each step once, in
- * this order, with interrupts off until "start_tick". Steps that may sleep run afterwards in the
- * init thread.
- */
 
 struct boot_info boot_info;
 

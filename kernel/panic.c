@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The panic. One CPU panics. Any other CPU that panics, too, halts here; all others are stopped by
+ * NMI. Each step below may itself fault and so come back here. Then that step and all before it are
+ * skipped, so each time the CPU gets one step closer to a plain halt.
+ */
+
 #include <lego/bug.h>
 
 #include <asm/irqflags.h>
@@ -11,12 +17,6 @@
 #include <lego/sched.h>
 #include <lego/smp.h>
 #include <lego/verdict.h>
-
-/*
- * The panic. One CPU panics. Any other CPU that panics, too, halts here; all others are stopped by
- * NMI. Each step below may itself fault and so come back here. Then that step and all before it are
- * skipped, so each time the CPU gets one step closer to a plain halt.
- */
 
 #define PANIC_STATUS 127
 

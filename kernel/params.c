@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Parses the command line. It is copied once and split into words in place, so values and init's
+ * arguments are pointers into the copy and stay valid for ever.
+ */
+
 #include <lego/params.h>
 
 #include <lego/boot.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/string.h>
-
-/*
- * Parses the command line. It is copied once and split into words in place, so values and init's
- * arguments are pointers into the copy and stay valid for ever.
- */
 
 #define SEPARATOR    "--"
 #define DEFAULT_INIT "/init"

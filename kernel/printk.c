@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The kernel log. Text is collected in a line buffer for each CPU and context (thread, interrupt,
+ * NMI), so lines never mix. A whole line goes into the log and into the console's queue, under the
+ * console lock. A caller with interrupts on then waits until the UART has taken the line, so a
+ * message is printed even if the machine dies right after it. For other callers the UART's
+ * interrupt sends the line. A caller that must not wait for the lock (an NMI, or a fault inside
+ * this code) puts the line into a small lock-free queue, which the next holder of the lock prints
+ * first. If that queue is full, the lost line is counted and reported.
+ */
+
 #include <lego/printk.h>
 
 #include "log.h"
@@ -11,16 +21,6 @@
 #include <lego/sched.h>
 #include <lego/string.h>
 #include <lego/time.h>
-
-/*
- * The kernel log. Text is collected in a line buffer for each CPU and context (thread, interrupt,
- * NMI), so lines never mix. A whole line goes into the log and into the console's queue, under the
- * console lock. A caller with interrupts on then waits until the UART has taken the line, so a
- * message is printed even if the machine dies right after it. For other callers the UART's
- * interrupt sends the line. A caller that must not wait for the lock (an NMI, or a fault inside
- * this code) puts the line into a small lock-free queue, which the next holder of the lock prints
- * first. If that queue is full, the lost line is counted and reported.
- */
 
 #define LINE_BYTES     1024 /* longer lines are truncated and end in "..." */
 #define NR_DEFERRED    32

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The log is a ring of text; positions count all bytes ever written. syslog(2) copies it out in
+ * chunks and puts Linux's "<6>" before each line, because this kernel has only one level. If the
+ * ring has lost text meanwhile, the reader goes on at the next complete line.
+ *
+ * Everything needs root, as with Linux's dmesg_restrict=1: the log contains reports with kernel
+ * addresses, and clearing it hides them from others.
+ *
+ * printk() may be called with any lock held, so it cannot wake readers. A reader that waits for
+ * lines polls ten times a second.
+ */
+
 #include "log.h"
 
 #include <asm/irqflags.h>
@@ -13,18 +25,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * The log is a ring of text; positions count all bytes ever written. syslog(2) copies it out in
- * chunks and puts Linux's "<6>" before each line, because this kernel has only one level. If the
- * ring has lost text meanwhile, the reader goes on at the next complete line.
- *
- * Everything needs root, as with Linux's dmesg_restrict=1: the log contains reports with kernel
- * addresses, and clearing it hides them from others.
- *
- * printk() may be called with any lock held, so it cannot wake readers. A reader that waits for
- * lines polls ten times a second.
- */
 
 #define LOG_BYTES	(1UL << CONFIG_LOG_BUF_SHIFT)
 #define LEVEL		"<6>"

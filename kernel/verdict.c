@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Counts warnings, keeps the message of a panic, and sends the line that <lego/verdict.h> shows. */
+
 #include <lego/verdict.h>
 
 #include <lego/atomic.h>

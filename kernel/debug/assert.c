@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A failed assertion stops the kernel. A test that breaks a rule on purpose sets a trap for its own
+ * task instead, and then asks which assertion has failed.
+ */
+
 #include <lego/assert.h>
 
 #include <lego/bug.h>
@@ -6,11 +11,6 @@
 #include <lego/printk.h>
 #include <lego/sched.h>
 #include <lego/string.h>
-
-/*
- * A failed assertion stops the kernel. A test that breaks a rule on purpose sets a trap for its own
- * task instead, and then asks which assertion has failed.
- */
 
 static const struct task *trap_task; /* NULL: no trap */
 static char trapped[160];

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A dead task is freed by the next task on its CPU, and its process when the last reference is
+ * dropped. So right after some work, a difference may be temporary, and the checks wait.
+ */
+
 #include <lego/leak.h>
 
 #include <lego/account.h>
@@ -10,11 +15,6 @@
 #include <lego/sysrq.h>
 #include <lego/time.h>
 #include <lego/vmap.h>
-
-/*
- * A dead task is freed by the next task on its CPU, and its process when the last reference is
- * dropped. So right after some work, a difference may be temporary, and the checks wait.
- */
 
 #define MAX_NAPS   300
 #define MAX_NAP_NS NSEC_PER_SEC

@@ -1,15 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/lock_check.h>
-
-#include "lock_graph.h"
-#include <asm/irqflags.h>
-#include <lego/bug.h>
-#include <lego/irq.h>
-#include <lego/kallsyms.h>
-#include <lego/percpu.h>
-#include <lego/printk.h>
-#include <lego/sched.h>
-
 /*
  * Checks the order of locks. Held spinlocks are on a stack of their CPU, because a run queue's lock
  * is taken by one task and dropped by the next. Held sleeping locks are on a stack of their task. A
@@ -20,6 +9,17 @@
  * While a CPU reports, it checks nothing, so the locks of printk() cause no recursion. An NMI,
  * which may only try locks, and a panic are not checked at all.
  */
+
+#include <lego/lock_check.h>
+
+#include "lock_graph.h"
+#include <asm/irqflags.h>
+#include <lego/bug.h>
+#include <lego/irq.h>
+#include <lego/kallsyms.h>
+#include <lego/percpu.h>
+#include <lego/printk.h>
+#include <lego/sched.h>
 
 #define MAX_REPORTS 40
 

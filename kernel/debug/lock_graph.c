@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "lock_graph.h"
-
-#include <asm/processor.h>
-#include <lego/kernel.h>
-#include <lego/string.h>
-
 /*
  * A bit for each pair of classes, and a list of the pairs with the places where they were first
  * seen. A known pair, which is the usual case, costs one load. A new pair is searched breadth first
@@ -12,6 +6,12 @@
  *
  * The lock here is a raw word, because the graph cannot check its own lock.
  */
+
+#include "lock_graph.h"
+
+#include <asm/processor.h>
+#include <lego/kernel.h>
+#include <lego/string.h>
 
 #define MAX_CLASSES 512
 #define MAX_PAIRS   4096

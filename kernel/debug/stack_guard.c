@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/bug.h>
-#include <lego/kallsyms.h>
-#include <lego/lock_check.h>
-
 /*
  * The compiler puts the guard between the arrays of a function and its return address, and compares
  * it before the function returns. The guard finds errors, not attackers, so it is a constant, which
  * is right from the first instruction on. Its zero bytes stop strings.
  */
+
+#include <lego/bug.h>
+#include <lego/kallsyms.h>
+#include <lego/lock_check.h>
 
 extern const unsigned long __stack_chk_guard;
 const unsigned long __stack_chk_guard = 0x00d15ea5ed0c0a00;

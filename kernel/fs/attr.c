@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Changes of mode, owner and times. */
+
 #include "mount.h"
 #include "path.h"
 #include "permission.h"
@@ -7,8 +9,6 @@
 #include <lego/syscall.h>
 #include <lego/time.h>
 #include <lego/uaccess.h>
-
-/* Changes of mode, owner and times. */
 
 #define PERMISSIONS 07777
 

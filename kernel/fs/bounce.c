@@ -1,14 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "fd.h"
-#include "iov.h"
-
-#include <lego/errno.h>
-#include <lego/page.h>
-#include <lego/sched.h>
-#include <lego/slab.h>
-
-#define SMALL_BYTES 128 /* a buffer that does not need an allocation */
-
 /*
  * Reads and writes files with operations of their own. Most of these operations do not access user
  * memory: the bytes go through a kernel buffer of at most a page.
@@ -18,6 +8,16 @@
  * address loses none. A write passes a page of bytes at a time (PIPE_BUF), also from several
  * buffers. If a page of bytes cannot be read completely, none of it is written.
  */
+
+#include "fd.h"
+#include "iov.h"
+
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+
+#define SMALL_BYTES 128 /* a buffer that does not need an allocation */
 
 /* A buffer for n bytes, at most a page. */
 struct buffer {

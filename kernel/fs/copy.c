@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Copies from file to file inside the kernel, a page at a time. The source must be a regular file,
+ * so that bytes which could not be written are not lost.
+ */
+
 #include "fd.h"
 #include "iov.h"
 
@@ -8,11 +13,6 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Copies from file to file inside the kernel, a page at a time. The source must be a regular file,
- * so that bytes which could not be written are not lost.
- */
 
 /* Writes at pos or, with O_APPEND, at the end. Returns the bytes written, or a negative errno. */
 static ssize_t write_out(struct file *out, const void *buf, size_t n, u64 pos)

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Unpacks cpio archives in the newc format: records of "070701" (or "070702", with a checksum),
+ * thirteen fields of eight hex digits, a name with a NUL, padding to 4 bytes, data, padding to 4
+ * bytes. "TRAILER!!!" ends an archive; zeros and further archives may follow. Every field is
+ * checked before use. Files unpacked before an error stay.
+ */
+
 #include "inode.h"
 #include "path.h"
 
@@ -9,13 +16,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/time.h>
-
-/*
- * Unpacks cpio archives in the newc format: records of "070701" (or "070702", with a checksum),
- * thirteen fields of eight hex digits, a name with a NUL, padding to 4 bytes, data, padding to 4
- * bytes. "TRAILER!!!" ends an archive; zeros and further archives may follow. Every field is
- * checked before use. Files unpacked before an error stay.
- */
 
 #define MAGIC_BYTES  6
 #define FIELD_DIGITS 8

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * File content: an array of pages, which is doubled when it is full. A reader takes references to a
+ * few pages at a time with data_lock held, and copies without any lock, so readers hardly wait for
+ * each other. Pages are zeroed when allocated. When a file is truncated or grows, the rest of its
+ * last page is zeroed, so that a gap reads as zeros.
+ *
+ * A copy never crosses a page boundary of user memory, either. So if it fails, that whole part is
+ * bad, and the number of bytes done is the same as in Linux.
+ */
+
 #include "mount.h"
 #include "permission.h"
 
@@ -11,16 +21,6 @@
 #include <lego/string.h>
 #include <lego/time.h>
 #include <lego/uaccess.h>
-
-/*
- * File content: an array of pages, which is doubled when it is full. A reader takes references to a
- * few pages at a time with data_lock held, and copies without any lock, so readers hardly wait for
- * each other. Pages are zeroed when allocated. When a file is truncated or grows, the rest of its
- * last page is zeroed, so that a gap reads as zeros.
- *
- * A copy never crosses a page boundary of user memory, either. So if it fails, that whole part is
- * bad, and the number of bytes done is the same as in Linux.
- */
 
 #define READ_BATCH 16
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Character devices, with Linux's names and numbers. */
+
 #include "iov.h"
 #include "mount.h"
 
@@ -10,8 +12,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/tty.h>
-
-/* Character devices, with Linux's names and numbers. */
 
 static ssize_t null_read(struct file *file, void *buf, size_t n, u64 pos)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Working directories, paths of files, and targets of symbolic links. */
+
 #include "fd.h"
 #include "mount.h"
 #include "permission.h"
@@ -11,8 +13,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* Working directories, paths of files, and targets of symbolic links. */
 
 /* Changes the working directory. Takes over the references. */
 static long change_directory(struct path *path)

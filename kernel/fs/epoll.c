@@ -1,17 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "epoll.h"
-
-#include "fd.h"
-#include "fd_tree.h"
-#include <lego/assert.h>
-#include <lego/bug.h>
-#include <lego/errno.h>
-#include <lego/page.h>
-#include <lego/poll.h>
-#include <lego/sched.h>
-#include <lego/slab.h>
-#include <lego/time.h>
-
 /*
  * epoll(7): a set of watched files, and a ready list of watches that may have events. A watch
  * registers callbacks on the wait queues of its file. A waker removes them, puts the watch on the
@@ -30,6 +17,19 @@
  * Locks, outer first: graph_lock, epoll->lock, those of the watched files, their wait queues',
  * ready_lock.
  */
+
+#include "epoll.h"
+
+#include "fd.h"
+#include "fd_tree.h"
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/page.h>
+#include <lego/poll.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/time.h>
 
 #define MAX_CHAIN    5	/* epolls, each of which watches the next */
 #define MEMORY_SHARE 25 /* the watches of an epoll take at most 1/25 of memory */

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The system calls of epoll. */
+
 #include "epoll.h"
 
 #include "fd.h"
@@ -9,8 +11,6 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* The system calls of epoll. */
 
 #define EPOLL_CTL_ADD 1
 #define EPOLL_CTL_DEL 2

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* eventfd(2): a counter of 64 bits. A write adds to it, a read takes all of it, or 1. */
+
 #include "fd.h"
 
 #include <lego/errno.h>
@@ -7,8 +9,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
-
-/* eventfd(2): a counter of 64 bits. A write adds to it, a read takes all of it, or 1. */
 
 #define EFD_SEMAPHORE 1
 #define EVENTFD_MAX   (~0ULL - 1)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * dup and fcntl. Leases and signal owners are not supported (EINVAL). All pipes have the same size:
+ * a request for a smaller one returns that size.
+ */
+
 #include "fd.h"
 #include "lock.h"
 
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/syscall.h>
-
-/*
- * dup and fcntl. Leases and signal owners are not supported (EINVAL). All pipes have the same size:
- * a request for a smaller one returns that size.
- */
 
 static long dup_at_least(int fd, int from, bool close_on_exec)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "fd_tree.h"
-
-#include <lego/slab.h>
-
 /*
  * A tree of descriptors in which each node knows which of its slots are full. A bit in a leaf means
  * that its slot is set; a bit in an inner node, that all slots below are. So the search for a free
  * descriptor goes from the root to the first clear bit, however many descriptors are in use.
  */
+
+#include "fd_tree.h"
+
+#include <lego/slab.h>
 
 static unsigned int slot_of(int fd, unsigned int shift)
 {

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The table of file descriptors. A file is looked up and referenced under the table's spinlock, and
+ * used without it. Closing a descriptor that another thread is using does not affect that thread.
+ */
+
 #include "fd.h"
 #include "fd_tree.h"
 #include "lock.h"
@@ -12,11 +17,6 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * The table of file descriptors. A file is looked up and referenced under the table's spinlock, and
- * used without it. Closing a descriptor that another thread is using does not affect that thread.
- */
 
 struct files {
 	atomic_t refs;

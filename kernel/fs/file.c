@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Open files, and functions for the kernel's own use of files. */
+
 #include "epoll.h"
 #include "fd.h"
 #include "lock.h"
@@ -9,8 +11,6 @@
 #include <lego/errno.h>
 #include <lego/leak.h>
 #include <lego/slab.h>
-
-/* Open files, and functions for the kernel's own use of files. */
 
 struct file *file_alloc(const struct path *path, u32 flags)
 {

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Working directory and umask. A spinlock guards them, because the threads of a process share them.
+ */
+
 #include "mount.h"
 
 #include <lego/assert.h>
@@ -6,10 +10,6 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
-
-/*
- * Working directory and umask. A spinlock guards them, because the threads of a process share them.
- */
 
 #define UMASK_DEFAULT 022
 

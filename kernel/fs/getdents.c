@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Lists directories. Positions 0 and 1 are "." and ".."; any other is the position of the next
+ * entry to list. So entries may be added and removed in between.
+ */
+
 #include "inode.h"
 
 #include <lego/assert.h>
@@ -8,11 +13,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Lists directories. Positions 0 and 1 are "." and ".."; any other is the position of the next
- * entry to list. So entries may be added and removed in between.
- */
 
 /* Linux's struct linux_dirent64, before the name. */
 struct dirent64 {

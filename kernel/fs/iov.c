@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Treats the buffers of a call as one sequence of bytes. Copies are split at page boundaries of
+ * user memory, so that if one fails, the number of bytes done is the same as in Linux.
+ */
+
 #include "iov.h"
 
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/slab.h>
 #include <lego/uaccess.h>
-
-/*
- * Treats the buffers of a call as one sequence of bytes. Copies are split at page boundaries of
- * user memory, so that if one fails, the number of bytes done is the same as in Linux.
- */
 
 #define IOV_MAX 1024
 

@@ -1,13 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "lock.h"
-
-#include "mount.h"
-#include <lego/assert.h>
-#include <lego/errno.h>
-#include <lego/sched.h>
-#include <lego/slab.h>
-#include <lego/text.h>
-
 /*
  * Advisory locks. An inode that was locked once has a list of the locks held, and a list of waiting
  * requests. An owner's record locks do not overlap, and those of the same type are not adjacent.
@@ -18,6 +9,15 @@
  * (EDEADLK). As in Linux, this covers only the locks of processes, and only one of a process's
  * waiting threads.
  */
+
+#include "lock.h"
+
+#include "mount.h"
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/text.h>
 
 struct file_locks {
 	struct list_head held;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* flock(2), and the commands of fcntl(2) for record locks. */
+
 #include "lock.h"
 
 #include "fd.h"
@@ -6,8 +8,6 @@
 #include <lego/sched.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* flock(2), and the commands of fcntl(2) for record locks. */
 
 #define F_GETLK	     5
 #define F_SETLK	     6

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "fd.h"
-
-#include <lego/errno.h>
-#include <lego/mm.h>
-#include <lego/printk.h>
-#include <lego/syscall.h>
-#include <lego/uaccess.h>
-
 /*
  * memfd_create(2): a file in no directory. Huge pages are not supported (EINVAL).
  *
@@ -14,6 +6,14 @@
  * what another one has written. Writers hold write_lock. Writable shared mappings are created with
  * mm->lock held, and searched for with it held, so the search misses none.
  */
+
+#include "fd.h"
+
+#include <lego/errno.h>
+#include <lego/mm.h>
+#include <lego/printk.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
 
 #define MFD_CLOEXEC	  0x01
 #define MFD_ALLOW_SEALING 0x02

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * File systems and mounts. A mount covers a directory of another mount; of several mounts on the
+ * same place, the last one is visible. A mount has a reference from each open file, working
+ * directory and mount on it, so that it cannot be removed while in use.
+ */
+
 #include "mount.h"
 
 #include <lego/assert.h>
@@ -9,12 +15,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/text.h>
-
-/*
- * File systems and mounts. A mount covers a directory of another mount; of several mounts on the
- * same place, the last one is visible. A mount has a reference from each open file, working
- * directory and mount on it, so that it cannot be removed while in use.
- */
 
 #define RAMFS_MAGIC 0x858458f6
 #define TMPFS_MAGIC 0x01021994

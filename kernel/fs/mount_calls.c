@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * mount(2) and umount2(2): file systems without a device, each as a tree of its own. nosuid, nodev
+ * and noexec are enforced. Flags for times and synchronous writing are accepted, because nothing is
+ * saved. Other flags, such as read-only, bind and remount, are refused, and so are options.
+ */
+
 #include "mount.h"
 
 #include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
-
-/*
- * mount(2) and umount2(2): file systems without a device, each as a tree of its own. nosuid, nodev
- * and noexec are enforced. Flags for times and synchronous writing are accepted, because nothing is
- * saved. Other flags, such as read-only, bind and remount, are refused, and so are options.
- */
 
 #define MS_MAGIC_MASK 0xffff0000UL
 #define MS_MAGIC      0xc0ed0000UL

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Path lookup, one component after the other, through mounts. To follow a symbolic link, its target
+ * and the rest of the path are joined in a new buffer.
+ */
+
 #include "fd.h"
 #include "mount.h"
 #include "permission.h"
@@ -8,11 +13,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/*
- * Path lookup, one component after the other, through mounts. To follow a symbolic link, its target
- * and the rest of the path are joined in a new buffer.
- */
 
 #define MAX_LINKS 40
 

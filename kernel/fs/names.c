@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * System calls that make, remove and change names. In all of them, the path leads to a name in a
+ * directory, and no link or mount is followed from there.
+ */
+
 #include "mount.h"
 #include "permission.h"
 
@@ -7,11 +12,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
-
-/*
- * System calls that make, remove and change names. In all of them, the path leads to a name in a
- * directory, and no link or mount is followed from there.
- */
 
 struct name_call {
 	char *path;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Opens, creates and truncates files. */
+
 #include "fd.h"
 #include "mount.h"
 #include "permission.h"
@@ -8,8 +10,6 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
-
-/* Opens, creates and truncates files. */
 
 /* Flags that only open() uses; the other ones stay with the file. */
 #define OPEN_ONLY (O_CREAT | O_EXCL | O_TRUNC | O_CLOEXEC | O_TMPFILE_ONLY)

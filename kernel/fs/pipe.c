@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Pipes: a ring of bytes, in pages that are allocated when bytes are written and freed when they
+ * are read. A pipe belongs to an inode, named (FIFO) or unnamed, and exists as long as the inode.
+ * When the last end is closed, unread bytes are dropped.
+ *
+ * Whole pages are not copied inside the kernel: they become pages of the ring, and are taken out of
+ * it.
+ *
+ * A write of up to PIPE_BUF bytes is atomic, or waits; longer writes arrive here in chunks of that
+ * size. Each change wakes all waiters, because pollers may be among them, which take nothing.
+ */
+
 #include "fd.h"
 #include "mount.h"
 
@@ -12,18 +24,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Pipes: a ring of bytes, in pages that are allocated when bytes are written and freed when they
- * are read. A pipe belongs to an inode, named (FIFO) or unnamed, and exists as long as the inode.
- * When the last end is closed, unread bytes are dropped.
- *
- * Whole pages are not copied inside the kernel: they become pages of the ring, and are taken out of
- * it.
- *
- * A write of up to PIPE_BUF bytes is atomic, or waits; longer writes arrive here in chunks of that
- * size. Each change wakes all waiters, because pollers may be among them, which take nothing.
- */
 
 #define PIPE_BUF PAGE_SIZE
 #define NR_PAGES (PIPE_BYTES / PAGE_SIZE)

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Waits for several files: polls each, and registers a waiter on its wait queues; if none is ready,
+ * sleeps, removes the waiters and polls again. Polling may sleep for a lock, so the task's state
+ * cannot be set before it. Instead, a waker removes the waiter from its queue before it wakes the
+ * task. So if a waiter is gone after the state was set, there was a change, and the task does not
+ * sleep.
+ */
+
 #include <lego/poll.h>
 
 #include "fd.h"
@@ -8,14 +16,6 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Waits for several files: polls each, and registers a waiter on its wait queues; if none is ready,
- * sleeps, removes the waiters and polls again. Polling may sleep for a lock, so the task's state
- * cannot be set before it. Instead, a waker removes the waiter from its queue before it wakes the
- * task. So if a waiter is gone after the state was set, there was a change, and the task does not
- * sleep.
- */
 
 #define NR_INLINE 8
 #define NR_CHUNK  64

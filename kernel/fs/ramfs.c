@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The trees of inodes. Positions only grow, and entries are appended, so directories are sorted by
+ * position.
+ *
+ * If the inode's own name is removed and it has others, it takes over one of them. So an inode with
+ * names always has one itself.
+ */
+
 #include "lock.h"
 #include "mount.h"
 #include "permission.h"
@@ -11,14 +19,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/time.h>
-
-/*
- * The trees of inodes. Positions only grow, and entries are appended, so directories are sorted by
- * position.
- *
- * If the inode's own name is removed and it has others, it takes over one of them. So an inode with
- * names always has one itself.
- */
 
 struct inode *root_inode;
 DEFINE_MUTEX(tree_lock);

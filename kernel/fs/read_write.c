@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The calls that read and write. Data of regular files is copied directly between pages and user
+ * memory, other data through a kernel buffer (bounce.c). After an error, the number of bytes done
+ * is returned, if there are any.
+ */
+
 #include "fd.h"
 #include "iov.h"
 
@@ -7,12 +13,6 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * The calls that read and write. Data of regular files is copied directly between pages and user
- * memory, other data through a kernel buffer (bounce.c). After an error, the number of bytes done
- * is returned, if there are any.
- */
 
 /* A position that stands for that of the file. */
 #define POS_FILE (-1)

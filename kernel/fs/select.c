@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * select: poll with descriptors and results in bit maps. As in Linux, descriptors that the table
+ * has no room for are ignored.
+ */
+
 #include "poll.h"
 
 #include <lego/errno.h>
@@ -8,11 +13,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * select: poll with descriptors and results in bit maps. As in Linux, descriptors that the table
- * has no room for are ignored.
- */
 
 enum set {
 	SET_READ,

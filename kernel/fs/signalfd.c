@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * signalfd(2): reads signals. A read takes signals of the reading process and thread, which need
+ * not be those that made the file.
+ */
+
 #include "fd.h"
 
 #include <lego/errno.h>
@@ -8,11 +13,6 @@
 #include <lego/slab.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * signalfd(2): reads signals. A read takes signals of the reading process and thread, which need
- * not be those that made the file.
- */
 
 struct signalfd {
 	u64 signals; /* the set to read; read and changed without a lock */

@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Connections of sockets: unix(7). Two connected sockets keep each other alive until both files are
+ * gone. connect() makes the other end itself and puts it into the backlog of the listening socket.
+ * accept() takes it from there; until then, the client can send only a little. Datagram sockets:
+ * see socket_message.c.
+ *
+ * Locks, outer first: socket_lock, socket->lock. At most one socket's ->lock is held at a time.
+ */
+
 #include "fd.h"
 #include "socket.h"
 
@@ -9,15 +18,6 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
-
-/*
- * Connections of sockets: unix(7). Two connected sockets keep each other alive until both files are
- * gone. connect() makes the other end itself and puts it into the backlog of the listening socket.
- * accept() takes it from there; until then, the client can send only a little. Datagram sockets:
- * see socket_message.c.
- *
- * Locks, outer first: socket_lock, socket->lock. At most one socket's ->lock is held at a time.
- */
 
 #define MAX_BACKLOG 128
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The system calls that create and connect sockets, and query their state. */
+
 #include "fd.h"
 #include "socket.h"
 
@@ -7,8 +9,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* The system calls that create and connect sockets, and query their state. */
 
 #define AF_UNSPEC 0
 #define AF_UNIX	  1

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The queue of a socket: the bytes in flight to it, as a list of chunks of bounded size. A chunk
+ * carries its sender's IDs, and maybe files. A message is one chunk. One call never receives bytes
+ * of a stream that came with different files.
+ */
+
 #include "iov.h"
 #include "socket.h"
 
@@ -11,12 +17,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/*
- * The queue of a socket: the bytes in flight to it, as a list of chunks of bounded size. A chunk
- * carries its sender's IDs, and maybe files. A message is one chunk. One call never receives bytes
- * of a stream that came with different files.
- */
 
 #define SMALL_BYTES 128 /* a buffer that does not need an allocation */
 

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "iov.h"
-#include "socket.h"
-
-#include <lego/errno.h>
-#include <lego/sched.h>
-
 /*
  * Sockets that keep the boundaries of messages: SOCK_SEQPACKET, connected like streams, and
  * SOCK_DGRAM, which can send to any other SOCK_DGRAM. The peer of a datagram socket is the
@@ -14,6 +8,12 @@
  * of senders: system calls that sleep on the receiver's own write_wait; and pollers of the sockets
  * that have it as peer, on the write_wait of those sockets.
  */
+
+#include "iov.h"
+#include "socket.h"
+
+#include <lego/errno.h>
+#include <lego/sched.h>
 
 /* Guards the peers of datagram sockets. The innermost lock, except for those of wait queues. */
 static DEFINE_SPINLOCK(peer_lock);

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The system calls that send and receive, with ancillary data: files (SCM_RIGHTS) and the sender's
+ * IDs (SCM_CREDENTIALS).
+ */
+
 #include "fd.h"
 #include "iov.h"
 #include "poll.h"
@@ -10,11 +15,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * The system calls that send and receive, with ancillary data: files (SCM_RIGHTS) and the sender's
- * IDs (SCM_CREDENTIALS).
- */
 
 #define MSG_OOB		 0x1
 #define MSG_CTRUNC	 0x8

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Names of sockets. A path leads to an inode, whose ->private is the socket. Abstract names are in
+ * a hash table. socket_lock guards both.
+ */
+
 #include "path.h"
 #include "permission.h"
 #include "socket.h"
@@ -7,11 +12,6 @@
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/string.h>
-
-/*
- * Names of sockets. A path leads to an inode, whose ->private is the socket. Abstract names are in
- * a hash table. socket_lock guards both.
- */
 
 #define LOG2_NAMES 12
 

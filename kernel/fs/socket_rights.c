@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "fd.h"
-#include "socket.h"
-
-#include <lego/assert.h>
-#include <lego/errno.h>
-#include <lego/slab.h>
-
 /*
  * Files in flight (SCM_RIGHTS): sent to a socket and not received yet.
  *
@@ -15,6 +8,13 @@
  * ends when the receiver has the files, or when they are dropped. A connection in a backlog, which
  * its listening socket keeps alive, gets files only after accept(): see may_send().
  */
+
+#include "fd.h"
+#include "socket.h"
+
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/slab.h>
 
 static DEFINE_SPINLOCK(flight_lock); /* innermost */
 

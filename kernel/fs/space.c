@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Limits the memory of files. The root file system and all tmpfs and ramfs together may take half
+ * of the memory for content, and have half as many inodes as there are pages: with their names and
+ * short targets, these take up to 704 bytes each, a twelfth of the memory. Users other than root
+ * leave a sixteenth of that to root. So a program that writes too much, or makes too many files,
+ * gets ENOSPC, and the machine keeps working. Files that the kernel unpacks at boot are counted,
+ * but never refused. RLIMIT_FSIZE limits each file, too.
+ */
+
 #include "mount.h"
 #include "permission.h"
 
@@ -8,15 +17,6 @@
 #include <lego/process.h>
 #include <lego/sched.h>
 #include <lego/signal.h>
-
-/*
- * Limits the memory of files. The root file system and all tmpfs and ramfs together may take half
- * of the memory for content, and have half as many inodes as there are pages: with their names and
- * short targets, these take up to 704 bytes each, a twelfth of the memory. Users other than root
- * leave a sixteenth of that to root. So a program that writes too much, or makes too many files,
- * gets ENOSPC, and the machine keeps working. Files that the kernel unpacks at boot are counted,
- * but never refused. RLIMIT_FSIZE limits each file, too.
- */
 
 #define ROOT_SHARE 16 /* root's part of the limits is one in so many */
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* stat and its relatives: the attributes of a file. */
+
 #include "fd.h"
 #include "mount.h"
 #include "permission.h"
@@ -8,8 +10,6 @@
 #include <lego/syscall.h>
 #include <lego/time.h>
 #include <lego/uaccess.h>
-
-/* stat and its relatives: the attributes of a file. */
 
 /* Linux's struct stat for x86-64. */
 struct stat {

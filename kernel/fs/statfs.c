@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* statfs, and the calls that have nothing to do if all files are in memory, such as sync. */
+
 #include "fd.h"
 #include "mount.h"
 
@@ -6,8 +8,6 @@
 #include <lego/page.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* statfs, and the calls that have nothing to do if all files are in memory, such as sync. */
 
 /* Linux's struct statfs for x86-64. */
 struct statfs {

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * timerfd_create(2): a timer that is read. When it expires, it stops until it is read. The read
+ * computes how often it would have expired, and restarts it. So a short interval causes no
+ * interrupts for which no reader waits.
+ *
+ * The clock cannot be set, so TFD_TIMER_CANCEL_ON_SET has no effect.
+ */
+
 #include "fd.h"
 
 #include <lego/assert.h>
@@ -11,14 +19,6 @@
 #include <lego/time.h>
 #include <lego/timer.h>
 #include <lego/uaccess.h>
-
-/*
- * timerfd_create(2): a timer that is read. When it expires, it stops until it is read. The read
- * computes how often it would have expired, and restarts it. So a short interval causes no
- * interrupts for which no reader waits.
- *
- * The clock cannot be set, so TFD_TIMER_CANCEL_ON_SET has no effect.
- */
 
 #define TFD_TIMER_CANCEL_ON_SET 2
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/string.h>
-
 /*
  * Matches shell patterns without recursion. On a mismatch, only the last '*' seen takes one
  * character more, so the worst case is the length of the pattern times the length of the text. A
  * set without a closing bracket is literal; a ']' right after the opening is a member.
  */
+
+#include <lego/string.h>
 
 /* Returns the end of the set that starts at p ('['), or NULL if it is not closed before end. */
 static const char *match_set(const char *p, const char *end, char c, bool *matched)

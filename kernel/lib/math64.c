@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/math64.h>
-
 /*
  * Divides 128 by 64 bits as on paper, with 32-bit digits (Knuth, The Art of Computer Programming 2,
  * 4.3.1, algorithm D). A digit guessed from the divisor's first digit is at most two too large if
  * the divisor's top bit is set.
  */
+
+#include <lego/math64.h>
 
 #define DIGIT_BITS 32
 #define DIGIT_MASK 0xffffffffULL

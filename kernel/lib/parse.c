@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Parses numbers. Separate from the command line, so that it also builds on a host. */
+
 #include <lego/params.h>
 
 #include <lego/errno.h>
-
-/* Parses numbers. Separate from the command line, so that it also builds on a host. */
 
 static int digit_value(char c)
 {

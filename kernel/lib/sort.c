@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/sort.h>
-
 /* Heap sort: swaps the largest element, at index 0 of the heap, with the last one, and repeats. */
+
+#include <lego/sort.h>
 
 /* Swaps two elements, by words as far as possible: the compiler makes one load of each copy. */
 static void swap(char *a, char *b, size_t size)

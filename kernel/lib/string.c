@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/string.h>
-
-#include <lego/compiler.h>
-#include <lego/errno.h>
-
 /*
  * Memory is copied in 8-byte words, unaligned ones included, and the rest in bytes. The compiler
  * would replace such loops by calls of the very functions that they implement; LOOP() prevents
  * that.
  */
+
+#include <lego/string.h>
+
+#include <lego/compiler.h>
+#include <lego/errno.h>
 
 #define LOOP() barrier()
 

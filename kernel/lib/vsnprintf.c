@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/printk.h>
-
-#include <lego/kernel.h>
-#include <lego/string.h>
-
 /*
  * printf without floating point. Output goes through put(), which also counts the bytes that do not
  * fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x, zeros,
@@ -13,6 +8,11 @@
  * and terminal escapes. It escapes all bytes that could forge a line of the log or of a file in
  * /proc.
  */
+
+#include <lego/printk.h>
+
+#include <lego/kernel.h>
+#include <lego/string.h>
 
 struct output {
 	char *buf;

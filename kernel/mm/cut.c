@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
-
-#include <lego/fs.h>
-
 /*
  * Finds the mappings of a file, by a walk over all address spaces in the order of their creation:
  * to remove the pages of a truncated file, and to find writable mappings before a file is sealed.
  * An address space that is being copied is locked until the copy is in the list, after it, so the
  * walk misses none.
  */
+
+#include "internal.h"
+
+#include <lego/fs.h>
 
 /* Guards the list; an mm in it may have lost its last user already. */
 static DEFINE_SPINLOCK(list_lock);

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Allocates memory before the page allocator works: from the free ranges of RAM, in the loader's
+ * order, each from its start. The loader's ranges may overlap or be unsorted. Where RAM overlaps a
+ * range of another kind, it is not used.
+ *
+ * memory_start=<address> makes the page allocator's memory begin there. The kernel's image and the
+ * early allocations lie below, so their sizes do not decide which pages are allocated later:
+ * kernels of different sizes do the same work in the page allocator.
+ */
+
 #include "internal.h"
 
 #include <asm/setup.h>
@@ -9,16 +19,6 @@
 #include <lego/page.h>
 #include <lego/params.h>
 #include <lego/string.h>
-
-/*
- * Allocates memory before the page allocator works: from the free ranges of RAM, in the loader's
- * order, each from its start. The loader's ranges may overlap or be unsorted. Where RAM overlaps a
- * range of another kind, it is not used.
- *
- * memory_start=<address> makes the page allocator's memory begin there. The kernel's image and the
- * early allocations lie below, so their sizes do not decide which pages are allocated later:
- * kernels of different sizes do the same work in the page allocator.
- */
 
 #define LOW_MEMORY_END (1UL << 20)
 #define MAX_RANGES     (2 * MAX_BOOT_REGIONS + 8)

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Handles page faults of user memory. The first access to a page makes it. A page with other users
+ * is *borrowed*: mapped read-only, and copied by the first write (copy on write). Borrowed are the
+ * pages of a private file mapping until they are written to and, after a fork, all private pages.
+ * Pages of a shared area belong to the file and are written in place. All other entries have the
+ * access rights of their area.
+ */
+
 #include <lego/mm.h>
 
 #include <asm/pgtable.h>
@@ -11,14 +19,6 @@
 #include <lego/string.h>
 
 #include "internal.h"
-
-/*
- * Handles page faults of user memory. The first access to a page makes it. A page with other users
- * is *borrowed*: mapped read-only, and copied by the first write (copy on write). Borrowed are the
- * pages of a private file mapping until they are written to and, after a fork, all private pages.
- * Pages of a shared area belong to the file and are written in place. All other entries have the
- * access rights of their area.
- */
 
 /*
  * Returns true if the area allows the access. Reads are allowed with any right, because x86 has no

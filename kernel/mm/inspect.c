@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Reads address spaces from outside: for /proc, debuggers and reports. */
+
 #include "internal.h"
 
 #include <asm/pgtable.h>
@@ -7,8 +9,6 @@
 #include <lego/page.h>
 #include <lego/sched.h>
 #include <lego/string.h>
-
-/* Reads address spaces from outside: for /proc, debuggers and reports. */
 
 unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, unsigned int nr)
 {

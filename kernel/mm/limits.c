@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
-
-#include <lego/process.h>
-#include <lego/sched.h>
-
 /*
  * Checks a process's limits of its address space (RLIMIT_AS) and of its private writable memory
  * (RLIMIT_DATA). Areas are added up only while a limit is set. The stack of the first thread does
  * not count: it is mapped as a whole, and has its own limit.
  */
+
+#include "internal.h"
+
+#include <lego/process.h>
+#include <lego/sched.h>
 
 static bool is_private(u32 prot, u32 flags)
 {

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Address spaces: chooses places for areas, and changes ranges. Memory for areas is allocated
+ * before anything changes, because only that can fail.
+ */
+
 #include <lego/mm.h>
 
 #include <asm/pgtable.h>
@@ -12,11 +17,6 @@
 #include <lego/slab.h>
 
 #include "internal.h"
-
-/*
- * Address spaces: chooses places for areas, and changes ranges. Memory for areas is allocated
- * before anything changes, because only that can fail.
- */
 
 #define STACK_ROOM (256UL << 20) /* for the first thread's stack, above mmap_base */
 

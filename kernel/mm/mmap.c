@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * mmap, munmap, mprotect, brk and madvise, with Linux's arguments and errors. mlock, msync and so
+ * on need to do nothing: memory is always resident, and files are in memory.
+ */
+
 #include <lego/mm.h>
 
 #include <asm/pgtable.h>
@@ -10,11 +15,6 @@
 #include <lego/uaccess.h>
 
 #include "internal.h"
-
-/*
- * mmap, munmap, mprotect, brk and madvise, with Linux's arguments and errors. mlock, msync and so
- * on need to do nothing: memory is always resident, and files are in memory.
- */
 
 #define MAP_TYPE_MASK	    0x0f
 #define MAP_SHARED_VALIDATE 0x03

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * mremap: shrinks or grows an area, or a part of one, in place, or moves it with its pages. Page
+ * table entries move to other tables; no page is copied.
+ */
+
 #include "internal.h"
 
 #include <lego/assert.h>
@@ -7,11 +12,6 @@
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/syscall.h>
-
-/*
- * mremap: shrinks or grows an area, or a part of one, in place, or moves it with its pages. Page
- * table entries move to other tables; no page is copied.
- */
 
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED   2

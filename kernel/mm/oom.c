@@ -1,13 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
-
-#include <lego/assert.h>
-#include <lego/mutex.h>
-#include <lego/page.h>
-#include <lego/printk.h>
-#include <lego/process.h>
-#include <lego/time.h>
-
 /*
  * The out-of-memory killer. Memory is overcommitted, so a page fault may find no free page. Then
  * the process that uses most memory, in user space and in the kernel (oom_count.c), is killed. The
@@ -23,6 +14,15 @@
  * Root's reserve is not counted against a process of root, so that root's shell is not killed
  * because of many small processes of another user.
  */
+
+#include "internal.h"
+
+#include <lego/assert.h>
+#include <lego/mutex.h>
+#include <lego/page.h>
+#include <lego/printk.h>
+#include <lego/process.h>
+#include <lego/time.h>
 
 #define RETRY_NS	10000000ULL   /* how often a waiting thread looks again */
 #define KILL_TIMEOUT_NS 1000000000ULL /* how long a thread waits for a victim to exit */

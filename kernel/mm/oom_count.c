@@ -1,13 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
-
-#include <asm/pgtable.h>
-#include <lego/assert.h>
-#include <lego/fs.h>
-#include <lego/page.h>
-#include <lego/process.h>
-#include <lego/procfs.h>
-
 /*
  * Counts how much memory a process uses. Nothing is accounted in advance: in the rare case that
  * memory is out, the process's areas, threads and open files are added up. So hot paths pay
@@ -17,6 +8,15 @@
  * of many processes would look small. The content of a file with a name counts only if it is
  * mapped, also as in Linux, because the end of a process does not free it. space.c limits it.
  */
+
+#include "internal.h"
+
+#include <asm/pgtable.h>
+#include <lego/assert.h>
+#include <lego/fs.h>
+#include <lego/page.h>
+#include <lego/process.h>
+#include <lego/procfs.h>
 
 /* A kernel stack, the task, the FPU state, and the profiler's table. */
 #define THREAD_BYTES	(KERNEL_STACK_SIZE + sizeof(struct task) + 2 * PAGE_SIZE)

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Buddy allocator: one list per order of free blocks of 2^order pages. A freed block is merged with
+ * its buddy while that is free, too. Single pages go through a small per-CPU stack, which only its
+ * CPU uses, with interrupts off. Pages move between it and the lists in batches.
+ */
+
 #include <lego/page.h>
 
 #include <asm/irqflags.h>
@@ -15,12 +21,6 @@
 
 #include "internal.h"
 #include "slab_debug.h"
-
-/*
- * Buddy allocator: one list per order of free blocks of 2^order pages. A freed block is merged with
- * its buddy while that is free, too. Single pages go through a small per-CPU stack, which only its
- * CPU uses, with interrupts off. Pages move between it and the lists in batches.
- */
 
 #define CACHE_PAGES 64
 #define CACHE_BATCH 32

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Changes all pages of a range. Dropping pages takes two passes: first the entries lose their
+ * access, and all TLBs are flushed; then the entries are cleared and the pages freed. So any number
+ * of pages costs one flush and needs no memory.
+ */
+
 #include "internal.h"
 
 #include <asm/pgtable.h>
@@ -7,12 +13,6 @@
 #include <lego/errno.h>
 #include <lego/page.h>
 #include <lego/sched.h>
-
-/*
- * Changes all pages of a range. Dropping pages takes two passes: first the entries lose their
- * access, and all TLBs are flushed; then the entries are cleared and the pages freed. So any number
- * of pages costs one flush and needs no memory.
- */
 
 #define RESCHED_INTERVAL 1024 /* pages; sleeping with mm->lock held blocks other threads */
 

@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * kmalloc. Each size class has a cache of slabs (2^order pages, divided into objects) and, on every
+ * CPU, a list of free objects, which only that CPU uses, with interrupts off. The lists are filled
+ * from the slabs, and emptied into them, in batches under the cache's lock. A slab whose objects
+ * are all free goes back to the page allocator, except for a few that are kept. Free objects are
+ * linked through their first word (but see slab_debug.h).
+ */
+
 #include <lego/slab.h>
 
 #include <asm/irqflags.h>
@@ -13,14 +21,6 @@
 #include <lego/string.h>
 
 #include "slab_debug.h"
-
-/*
- * kmalloc. Each size class has a cache of slabs (2^order pages, divided into objects) and, on every
- * CPU, a list of free objects, which only that CPU uses, with interrupts off. The lists are filled
- * from the slabs, and emptied into them, in batches under the cache's lock. A slab whose objects
- * are all free goes back to the page allocator, except for a few that are kept. Free objects are
- * linked through their first word (but see slab_debug.h).
- */
 
 DEFINE_PROFILE_POINT(kmalloc_slow)
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Checks for kmalloc's objects. The state of an object is stored outside of it. So any stray write
+ * to a freed object changes the pattern, and free lists stay intact. The states of an object are
+ * FREE, LIVE, WAITING, FREE, in this order; kfree() accepts only the start of a LIVE object.
+ */
+
 #include "slab_debug.h"
 
 #include "internal.h"
@@ -10,12 +16,6 @@
 #include <lego/percpu.h>
 #include <lego/printk.h>
 #include <lego/string.h>
-
-/*
- * Checks for kmalloc's objects. The state of an object is stored outside of it. So any stray write
- * to a freed object changes the pattern, and free lists stay intact. The states of an object are
- * FREE, LIVE, WAITING, FREE, in this order; kfree() accepts only the start of a LIVE object.
- */
 
 #define FREE_BYTE  0x6b /* in free objects and pages */
 #define FRESH_BYTE 0xa5 /* in objects that were allocated, but not written to */

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The areas of an address space. A change of a range splits the areas at its ends, changes whole
+ * areas, and merges equal neighbours again. Memory for a split is allocated before anything
+ * changes, so a failed call has changed nothing.
+ */
+
 #include "internal.h"
 
 #include <lego/assert.h>
@@ -6,12 +12,6 @@
 #include <lego/errno.h>
 #include <lego/fs.h>
 #include <lego/slab.h>
-
-/*
- * The areas of an address space. A change of a range splits the areas at its ends, changes whole
- * areas, and merges equal neighbours again. Memory for a split is allocated before anything
- * changes, so a failed call has changed nothing.
- */
 
 #define MAX_AREAS_CHECKED 64 /* after each change, by the debug kernel */
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Checks the tree of areas independently: by each area's place in the list and in the tree. */
+
 #include "vma_tree.h"
 
 #include <lego/kernel.h>
-
-/* Checks the tree of areas independently: by each area's place in the list and in the tree. */
 
 static const struct vma *end_of(const struct vma *vma, int side)
 {

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "vma_tree.h"
-
-#include <lego/kernel.h>
-
 /*
  * An AVL tree: the heights of two siblings differ by at most one, so no path is longer than 1.44
  * times the logarithm of the number of areas. Each area stores the largest hole directly below any
@@ -12,6 +8,10 @@
  * Areas are also in a list. A new area becomes a leaf, below the area before it or the area after
  * it, so it needs no search from the root.
  */
+
+#include "vma_tree.h"
+
+#include <lego/kernel.h>
 
 static u64 gap_below(const struct vma *vma)
 {

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Maps device memory and kernel stacks. Addresses are allocated once, upwards, with a guard page
+ * after each range. Device mappings are never freed. Freed stacks stay mapped, in a list linked
+ * through their lowest word, so there are never more stacks than the largest number of threads that
+ * existed at a time.
+ */
+
 #include <lego/vmap.h>
 
 #include <asm/pgtable.h>
@@ -6,13 +13,6 @@
 #include <lego/kernel.h>
 #include <lego/page.h>
 #include <lego/spinlock.h>
-
-/*
- * Maps device memory and kernel stacks. Addresses are allocated once, upwards, with a guard page
- * after each range. Device mappings are never freed. Freed stacks stay mapped, in a list linked
- * through their lowest word, so there are never more stacks than the largest number of threads that
- * existed at a time.
- */
 
 #define STACK_PAGES (KERNEL_STACK_SIZE / PAGE_SIZE)
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * CPU affinity: the CPU that a thread runs on, and those that it may run on. User masks are
+ * multiples of 8 bytes, as in Linux.
+ */
+
 #include <lego/sched.h>
 
 #include "process.h"
@@ -6,11 +11,6 @@
 #include <lego/smp.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * CPU affinity: the CPU that a thread runs on, and those that it may run on. User masks are
- * multiples of 8 bytes, as in Linux.
- */
 
 SYSCALL_DEFINE0(sched_yield)
 {

@@ -1,14 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/process.h>
-
-#include "process.h"
-#include <lego/assert.h>
-#include <lego/bug.h>
-#include <lego/errno.h>
-#include <lego/string.h>
-#include <lego/syscall.h>
-#include <lego/uaccess.h>
-
 /*
  * User and group IDs: the calls that change them by Linux's rules, and return them. With effective
  * user 0, a process may become any user; other processes may only switch between the IDs that they
@@ -18,6 +8,16 @@
  * and after. The other one raises its rights_version before it holds anything that the first must
  * not see.
  */
+
+#include <lego/process.h>
+
+#include "process.h"
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/string.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
 
 #define ID_UNCHANGED (~0U)
 

@@ -1,11 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exec.h"
-
-#include <lego/errno.h>
-#include <lego/kernel.h>
-#include <lego/slab.h>
-#include <lego/string.h>
-
 /*
  * Loads ELF64 programs (System V ABI, chapters 4 and 5), and the interpreters that dynamic ones
  * name (PT_INTERP). The kernel maps both and starts the interpreter, which finds the program by the
@@ -15,6 +8,13 @@
  * segment before it, without sums that can overflow. Linux finds some of the errors after the point
  * of no return of execve(), and kills the process; here execve() fails.
  */
+
+#include "exec.h"
+
+#include <lego/errno.h>
+#include <lego/kernel.h>
+#include <lego/slab.h>
+#include <lego/string.h>
 
 #define EI_CLASS   4
 #define EI_DATA	   5

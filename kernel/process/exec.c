@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * execve builds the new address space while the old one still exists. To write the stack, the
+ * thread switches to the new one. Until the other threads have exited, it can still switch back, so
+ * a failure leaves the old program unchanged.
+ */
+
 #include <lego/exec.h>
 
 #include "exec.h"
@@ -13,12 +19,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * execve builds the new address space while the old one still exists. To write the stack, the
- * thread switches to the new one. Until the other threads have exited, it can still switch back, so
- * a failure leaves the old program unchanged.
- */
 
 /* Measures a whole execve, successful or not. */
 DEFINE_PROFILE_POINT_SLEEPS(exec)

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Copies argv and envp from user memory. The strings are stored one after the other in a growing
+ * block. The array of pointers is made at the end, when the block no longer moves.
+ */
+
 #include "exec.h"
 
 #include <lego/errno.h>
@@ -6,11 +11,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/*
- * Copies argv and envp from user memory. The strings are stored one after the other in a growing
- * block. The array of pointers is made at the end, when the block no longer moves.
- */
 
 #define FIRST_BLOCK_BYTES 8192
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Builds the stack of a new program. From low to high addresses: argc, argv[], NULL, envp[], NULL,
+ * the auxiliary vector, AT_NULL; above them the strings and bytes that these point to. rsp points
+ * to argc and is a multiple of 16.
+ */
+
 #include "exec.h"
 
 #include "process.h"
@@ -7,12 +13,6 @@
 #include <lego/random.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/*
- * Builds the stack of a new program. From low to high addresses: argc, argv[], NULL, envp[], NULL,
- * the auxiliary vector, AT_NULL; above them the strings and bytes that these point to. rsp points
- * to argc and is a multiple of 16.
- */
 
 #define AT_NULL	    0
 #define AT_PHDR	    3

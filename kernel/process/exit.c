@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Ends threads. Every thread ends itself, in task_exit(), on its way to user mode or in exit(2). To
+ * end another thread, a thread marks it as killed and kicks it: the other one wakes from an
+ * interruptible sleep, or its CPU is interrupted, and then it finds the mark.
+ */
+
 #include <lego/sched.h>
 
 #include "process.h"
@@ -15,12 +21,6 @@
 #include <lego/sysrq.h>
 #include <lego/tty.h>
 #include <lego/uaccess.h>
-
-/*
- * Ends threads. Every thread ends itself, in task_exit(), on its way to user mode or in exit(2). To
- * end another thread, a thread marks it as killed and kicks it: the other one wakes from an
- * interruptible sleep, or its CPU is interrupted, and then it finds the mark.
- */
 
 /* Returns the exit status that a shell would print for a wait status. */
 static int shell_status(int status)

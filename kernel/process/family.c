@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The tree of processes. A process is in process_list and in its parent's list of children until it
+ * has been waited for. When the parent ends first, the process gets a new parent: its nearest
+ * ancestor that is a subreaper (PR_SET_CHILD_SUBREAPER), or init. Everything here is guarded by
+ * process_tree_lock. Signals may be sent while it is held: proc->lock is taken inside it.
+ */
+
 #include <lego/process.h>
 
 #include "process.h"
@@ -8,13 +15,6 @@
 #include <lego/procfs.h>
 #include <lego/string.h>
 #include <lego/wait.h>
-
-/*
- * The tree of processes. A process is in process_list and in its parent's list of children until it
- * has been waited for. When the parent ends first, the process gets a new parent: its nearest
- * ancestor that is a subreaper (PR_SET_CHILD_SUBREAPER), or init. Everything here is guarded by
- * process_tree_lock. Signals may be sent while it is held: proc->lock is taken inside it.
- */
 
 DEFINE_SPINLOCK(process_tree_lock);
 LIST_HEAD(process_list);

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * fork, vfork and clone. The result is a new thread of the process, or a process that starts as a
+ * copy of the current one. Memory, files and working directory of a process are its own or shared;
+ * a thread shares all of them. Namespaces, pidfds, and signal actions shared by two processes are
+ * not supported.
+ */
+
 #include <lego/sched.h>
 
 #include "process.h"
@@ -12,13 +19,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * fork, vfork and clone. The result is a new thread of the process, or a process that starts as a
- * copy of the current one. Memory, files and working directory of a process are its own or shared;
- * a thread shares all of them. Namespaces, pidfds, and signal actions shared by two processes are
- * not supported.
- */
 
 #define CSIGNAL		     0x000000ff
 #define CLONE_VM	     0x00000100

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Futexes. Waiters are in a hash table, by the key of the word (mm_key_of()): an address in an
+ * address space or, in shared memory, an offset in a file. FUTEX_PRIVATE_FLAG saves the look-up of
+ * the key. If the file is freed before the waiter, another file at the same address may cause a
+ * spurious wake-up. A waiter compares the word and queues itself with the bucket's lock held. A
+ * waker changes the word first and then looks for waiters with the same lock held, so it misses
+ * none. With the lock held, the read of the word fails instead of handling a page fault. Then the
+ * waiter reads the word without the lock, and tries again.
+ */
+
 #include <lego/futex.h>
 
 #include "process.h"
@@ -11,16 +21,6 @@
 #include <lego/syscall.h>
 #include <lego/time.h>
 #include <lego/uaccess.h>
-
-/*
- * Futexes. Waiters are in a hash table, by the key of the word (mm_key_of()): an address in an
- * address space or, in shared memory, an offset in a file. FUTEX_PRIVATE_FLAG saves the look-up of
- * the key. If the file is freed before the waiter, another file at the same address may cause a
- * spurious wake-up. A waiter compares the word and queues itself with the bucket's lock held. A
- * waker changes the word first and then looks for waiters with the same lock held, so it misses
- * none. With the lock held, the read of the word fails instead of handling a page fault. Then the
- * waiter reads the word without the lock, and tries again.
- */
 
 #define FUTEX_WAIT	  0
 #define FUTEX_WAKE	  1

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Process groups and sessions. Each process has the numbers of its group and its session, guarded
+ * by process_tree_lock. A group consists of all processes with its number, and so does a session.
+ * All processes of a group are in the same session.
+ */
+
 #include <lego/process.h>
 
 #include "process.h"
 #include <lego/assert.h>
 #include <lego/errno.h>
 #include <lego/syscall.h>
-
-/*
- * Process groups and sessions. Each process has the numbers of its group and its session, guarded
- * by process_tree_lock. A group consists of all processes with its number, and so does a session.
- * All processes of a group are in the same session.
- */
 
 static struct process *find_member(pid_t pgid)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Thread and process IDs, and the addresses that a thread's C library registers. */
+
 #include <lego/sched.h>
 
 #include "process.h"
 #include <lego/errno.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* Thread and process IDs, and the addresses that a thread's C library registers. */
 
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002

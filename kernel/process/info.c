@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The calls that return information about the system: uname, sysinfo and so on. */
+
 #include <lego/process.h>
 
 #include "process.h"
@@ -9,8 +11,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* The calls that return information about the system: uname, sysinfo and so on. */
 
 struct utsname {
 	char sysname[SYSTEM_NAME_LEN];

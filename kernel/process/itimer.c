@@ -1,15 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/signal.h>
-
-#include "process.h"
-#include "signal.h"
-#include <lego/assert.h>
-#include <lego/errno.h>
-#include <lego/mutex.h>
-#include <lego/sched.h>
-#include <lego/syscall.h>
-#include <lego/uaccess.h>
-
 /*
  * setitimer() and alarm(). ITIMER_REAL is a kernel timer of the process. As in Linux, it stops
  * while its SIGALRM is pending; when the signal is taken, it continues with the first period that
@@ -20,6 +9,17 @@
  * The two timers of CPU time are counted down by whole ticks. ITIMER_VIRTUAL counts the ticks that
  * interrupt user code; ITIMER_PROF counts all ticks that interrupt the process.
  */
+
+#include <lego/signal.h>
+
+#include "process.h"
+#include "signal.h"
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/sched.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
 
 #define ITIMER_REAL    0
 #define ITIMER_VIRTUAL 1

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The calls that send signals. Permissions follow Linux's rule without capabilities: root may send
+ * any signal, other users may send signals to their own processes, and SIGCONT within the session.
+ * Signal 0 only checks the permission.
+ */
+
 #include <lego/signal.h>
 
 #include "process.h"
@@ -8,12 +14,6 @@
 #include <lego/sched.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * The calls that send signals. Permissions follow Linux's rule without capabilities: root may send
- * any signal, other users may send signals to their own processes, and SIGCONT within the session.
- * Signal 0 only checks the permission.
- */
 
 static struct siginfo info_from_current(int code)
 {

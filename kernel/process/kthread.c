@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Creates tasks without clone(): kernel threads, and the first thread of init. */
+
 #include <lego/sched.h>
 
 #include "process.h"
@@ -8,8 +10,6 @@
 #include <lego/fs.h>
 #include <lego/profile_syscall.h>
 #include <lego/slab.h>
-
-/* Creates tasks without clone(): kernel threads, and the first thread of init. */
 
 #define NR_EXECVE 59 /* in arch/x86/entry/syscalls.tbl */
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Resource limits. NOFILE, SIGPENDING, FSIZE, AS, DATA and CPU are enforced, NPROC for users other
+ * than root, and STACK from the next execve on. The others are only stored: no process locks
+ * memory, dumps core or runs in real time here.
+ */
+
 #include <lego/sched.h>
 
 #include "exec.h"
@@ -10,12 +16,6 @@
 #include <lego/signal.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Resource limits. NOFILE, SIGPENDING, FSIZE, AS, DATA and CPU are enforced, NPROC for users other
- * than root, and STACK from the next execve on. The others are only stored: no process locks
- * memory, dumps core or runs in real time here.
- */
 
 void process_init_limits(struct process *proc)
 {

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/process.h>
-
-#include "process.h"
-#include <lego/assert.h>
-#include <lego/errno.h>
-#include <lego/fs.h>
-#include <lego/sched.h>
-
 /*
  * Selects the descriptor table of a thread. A process has a table, proc->files, which its threads
  * use without references of their own. close_range(CLOSE_RANGE_UNSHARE) gives a thread a copy, with
@@ -15,6 +7,14 @@
  * The last thread drops the process's table after the process's report. If all threads have other
  * tables, the process's table is dropped at once, because no thread could close its files.
  */
+
+#include <lego/process.h>
+
+#include "process.h"
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/fs.h>
+#include <lego/sched.h>
 
 /* Returns the process's table, for the caller to drop, if none of nr threads uses it; else NULL. */
 static struct files *take_unused(struct process *proc, unsigned int nr)

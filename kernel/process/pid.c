@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "process.h"
-
-#include <lego/assert.h>
-#include <lego/bug.h>
-#include <lego/errno.h>
-#include <lego/process.h>
-#include <lego/slab.h>
-
 /*
  * Numbers of threads, processes, groups and sessions, which share one range. A number is in a hash
  * table while it is in use: as a thread's or a process's number, or by a process in the group or
@@ -15,6 +7,14 @@
  * to the next free one in constant time. Kernel threads have other numbers, which users never see
  * and which are not stored here.
  */
+
+#include "process.h"
+
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/process.h>
+#include <lego/slab.h>
 
 #define PID_FIRST  300 /* the first number after a wrap-around, as in Linux */
 #define NR_BUCKETS 4096

@@ -1,17 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/signal.h>
-
-#include "process.h"
-#include "signal.h"
-#include <lego/assert.h>
-#include <lego/errno.h>
-#include <lego/mutex.h>
-#include <lego/sched.h>
-#include <lego/slab.h>
-#include <lego/smp.h>
-#include <lego/syscall.h>
-#include <lego/uaccess.h>
-
 /*
  * timer_create(2). A timer stops while its signal is pending. When the signal is taken, the
  * expiries missed since become its overrun, and the timer continues from now. So a short interval
@@ -26,6 +13,19 @@
  * while it is looked up and stopped. Stopping it needs a lock other than proc->lock, because it
  * waits for the handler. A handler that finds expires_ns 0 does nothing.
  */
+
+#include <lego/signal.h>
+
+#include "process.h"
+#include "signal.h"
+#include <lego/assert.h>
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/smp.h>
+#include <lego/syscall.h>
+#include <lego/uaccess.h>
 
 #define SIGEV_SIGNAL	0
 #define SIGEV_NONE	1

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* prctl and personality: settings of a process, most of which are only stored and read back. */
+
 #include <lego/process.h>
 
 #include "process.h"
@@ -6,8 +8,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* prctl and personality: settings of a process, most of which are only stored and read back. */
 
 #define PR_SET_PDEATHSIG       1
 #define PR_GET_PDEATHSIG       2

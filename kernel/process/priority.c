@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Priorities. The scheduler has none: the nice value of a process is only stored, and the only
+ * policy is SCHED_OTHER, with priority 0.
+ */
+
 #include <lego/process.h>
 
 #include "process.h"
 #include <lego/errno.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Priorities. The scheduler has none: the nice value of a process is only stored, and the only
- * policy is SCHED_OTHER, with priority 0.
- */
 
 #define PRIO_PROCESS 0
 #define PRIO_PGRP    1

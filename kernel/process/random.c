@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU
+ * has it, and the TSC; after each request the key is replaced by output, so that old output
+ * cannot be computed from a later state. Under QEMU's icount both sources repeat, and so do the
+ * numbers.
+ */
+
 #include <lego/random.h>
 
 #include <asm/random.h>
@@ -8,13 +15,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * getrandom: ChaCha20 (RFC 8439) as a generator. The key is seeded from RDRAND where the CPU
- * has it, and the TSC; after each request the key is replaced by output, so that old output
- * cannot be computed from a later state. Under QEMU's icount both sources repeat, and so do the
- * numbers.
- */
 
 #define GRND_NONBLOCK 1
 #define GRND_RANDOM   2

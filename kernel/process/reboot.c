@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * reboot(2). All commands power off with status 0. After a restart, an emulator would only run the
+ * same session again, and a PC can be switched on by hand.
+ */
+
 #include <lego/process.h>
 
 #include "process.h"
@@ -7,11 +12,6 @@
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/syscall.h>
-
-/*
- * reboot(2). All commands power off with status 0. After a restart, an emulator would only run the
- * same session again, and a PC can be switched on by hand.
- */
 
 #define MAGIC	0xfee1deadU
 #define MAGIC2	672274793

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Robust mutexes. A thread has a list of the robust mutexes that it holds, in its own memory. When
+ * it ends, each mutex is marked OWNER_DIED, and one waiter is woken. The list is in user memory: it
+ * may be wrong, cyclic or unmapped. So the walk is bounded, and ends at the first address that
+ * cannot be read.
+ */
+
 #include <lego/futex.h>
 
 #include "futex.h"
@@ -6,13 +13,6 @@
 #include <lego/kernel.h>
 #include <lego/sched.h>
 #include <lego/uaccess.h>
-
-/*
- * Robust mutexes. A thread has a list of the robust mutexes that it holds, in its own memory. When
- * it ends, each mutex is marked OWNER_DIED, and one waiter is woken. The list is in user memory: it
- * may be wrong, cyclic or unmapped. So the walk is bounded, and ends at the first address that
- * cannot be read.
- */
 
 #define ROBUST_LIST_LIMIT 2048 /* Linux's */
 

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Restartable sequences (uapi/linux/rseq.h). The area of a registered thread has the number of its
+ * CPU. If the thread was switched out inside the sequence that the area names, it continues at the
+ * sequence's abort address. The registered signature must be directly before that address.
+ */
+
 #include <lego/sched.h>
 
 #include "process.h"
@@ -8,12 +14,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * Restartable sequences (uapi/linux/rseq.h). The area of a registered thread has the number of its
- * CPU. If the thread was switched out inside the sequence that the area names, it continues at the
- * sequence's abort address. The registered signature must be directly before that address.
- */
 
 #define RSEQ_FLAG_UNREGISTER 1
 #define RSEQ_AREA_BYTES	     32

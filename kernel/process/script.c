@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "exec.h"
-
-#include <lego/errno.h>
-#include <lego/slab.h>
-#include <lego/string.h>
-
 /*
  * Scripts: "#!", the path of an interpreter, and perhaps one argument, which is all the rest of the
  * line. The interpreter's arguments are its path, that argument, the script's path, and the
  * script's own arguments without the first.
  */
+
+#include "exec.h"
+
+#include <lego/errno.h>
+#include <lego/slab.h>
+#include <lego/string.h>
 
 static bool is_blank(char c)
 {

@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Sends signals. Some take effect at once: an ignored signal is dropped, a signal that ends the
+ * process marks its threads, and SIGCONT and the stop signals cancel each other. Any other signal
+ * is queued for the process or for one thread, and a thread that does not block it is notified
+ * (signal_deliver.c). A standard signal is pending at most once. Without memory, its siginfo is
+ * lost, but not the signal.
+ *
+ * Any thread may set ->signal_pending. Only the thread itself clears it, with proc->lock held, when
+ * its queues have no signal to handle. So if a sender sees the flag set, the thread will look at
+ * the queues once more.
+ */
+
 #include <lego/signal.h>
 
 #include "process.h"
@@ -12,18 +24,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/wait.h>
-
-/*
- * Sends signals. Some take effect at once: an ignored signal is dropped, a signal that ends the
- * process marks its threads, and SIGCONT and the stop signals cancel each other. Any other signal
- * is queued for the process or for one thread, and a thread that does not block it is notified
- * (signal_deliver.c). A standard signal is pending at most once. Without memory, its siginfo is
- * lost, but not the signal.
- *
- * Any thread may set ->signal_pending. Only the thread itself clears it, with proc->lock held, when
- * its queues have no signal to handle. So if a sender sees the flag set, the thread will look at
- * the queues once more.
- */
 
 #define DEFAULT_IGNORED \
 	(SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH))

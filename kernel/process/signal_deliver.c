@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Handles a thread's signals before it returns to user mode. The thread takes each signal from its
+ * queue, together with its action, with proc->lock held. A stop is for the whole process: the
+ * thread that takes the signal marks the process, every thread sleeps at its next return to user
+ * mode, and the last one tells the parent.
+ */
+
 #include <lego/signal.h>
 
 #include "process.h"
@@ -9,13 +16,6 @@
 #include <lego/errno.h>
 #include <lego/process.h>
 #include <lego/sched.h>
-
-/*
- * Handles a thread's signals before it returns to user mode. The thread takes each signal from its
- * queue, together with its action, with proc->lock held. A stop is for the whole process: the
- * thread that takes the signal marks the process, every thread sleeps at its next return to user
- * mode, and the last one tells the parent.
- */
 
 #define SS_MIN_BYTES 2048
 

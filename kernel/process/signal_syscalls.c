@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The calls for signals, except those that send (kill.c) and timers (itimer.c). */
+
 #include <lego/signal.h>
 
 #include "process.h"
@@ -10,8 +12,6 @@
 #include <lego/sched.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* The calls for signals, except those that send (kill.c) and timers (itimer.c). */
 
 #define SIG_BLOCK   0
 #define SIG_UNBLOCK 1

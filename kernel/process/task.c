@@ -1,4 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Allocates and frees tasks and processes. A task's first reference is its own: the scheduler drops
+ * it when the dead task has left its stack. A process has a reference from each thread, and one
+ * from process_list until it has been waited for.
+ *
+ * The numbers in use are limited (pid.c) to one for each 256 KiB of memory, so that a fork bomb
+ * fails (-EAGAIN) while there is still memory for others. A small forked process takes about 100
+ * KiB: stack, tables, and the pages it has written. A zombie keeps its number, so it counts, too. A
+ * sixteenth of the numbers is reserved for root, so that root can always start a program to kill
+ * those of another user.
+ */
+
 #include <lego/sched.h>
 
 #include "process.h"
@@ -13,18 +25,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/vmap.h>
-
-/*
- * Allocates and frees tasks and processes. A task's first reference is its own: the scheduler drops
- * it when the dead task has left its stack. A process has a reference from each thread, and one
- * from process_list until it has been waited for.
- *
- * The numbers in use are limited (pid.c) to one for each 256 KiB of memory, so that a fork bomb
- * fails (-EAGAIN) while there is still memory for others. A small forked process takes about 100
- * KiB: stack, tables, and the pages it has written. A zombie keeps its number, so it counts, too. A
- * sixteenth of the numbers is reserved for root, so that root can always start a program to kill
- * those of another user.
- */
 
 #define KTHREAD_PID_FIRST 1000000000 /* users never see these numbers */
 #define BYTES_PER_TASK	  (256ULL << 10)

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * getrusage and times: the CPU time of threads, of processes, and of children that were waited for.
+ */
+
 #include "usage.h"
 
 #include "process.h"
@@ -7,10 +11,6 @@
 #include <lego/string.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/*
- * getrusage and times: the CPU time of threads, of processes, and of children that were waited for.
- */
 
 #define RUSAGE_SELF	0
 #define RUSAGE_CHILDREN (-1)

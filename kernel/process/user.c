@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Counts the threads of each user, for RLIMIT_NPROC. A process stores how many threads its real
+ * user is charged for, and gives back exactly these, so the counts cannot drift. The charge is one
+ * for each thread, and one for a zombie until it is reaped. A user is in a hash table while its
+ * count is above 0. The lines that each user causes in the log are limited here, too.
+ */
+
 #include "process.h"
 
 #include <lego/assert.h>
@@ -7,13 +14,6 @@
 #include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/time.h>
-
-/*
- * Counts the threads of each user, for RLIMIT_NPROC. A process stores how many threads its real
- * user is charged for, and gives back exactly these, so the counts cannot drift. The charge is one
- * for each thread, and one for a zombie until it is reaped. A user is in a hash table while its
- * count is above 0. The lines that each user causes in the log are limited here, too.
- */
 
 #define NR_BUCKETS 1024
 

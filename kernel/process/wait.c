@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * wait4 and waitid. With process_tree_lock held, the caller looks for a change of state of the
+ * given child, or of any child that has one (family_set_waitable()). If there is none, it sleeps in
+ * child_wait, until a child ends, stops or continues. Children belong to the process, not to the
+ * thread that created them, so __WNOTHREAD has no effect.
+ */
+
 #include <lego/process.h>
 
 #include "process.h"
@@ -9,13 +16,6 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 #include <lego/wait.h>
-
-/*
- * wait4 and waitid. With process_tree_lock held, the caller looks for a change of state of the
- * given child, or of any child that has one (family_set_waitable()). If there is none, it sleeps in
- * child_wait, until a child ends, stops or continues. Children belong to the process, not to the
- * thread that created them, so __WNOTHREAD has no effect.
- */
 
 #define WNOHANG	    0x00000001
 #define WUNTRACED   0x00000002 /* of wait4; WSTOPPED of waitid */

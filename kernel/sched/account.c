@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * CPU times for programs: user and system time of threads, processes and CPUs, computed from the
+ * accounts of <lego/cputime.h> when a program asks. At each tick, the timers and limits of CPU time
+ * are checked and, on the boot CPU, the load averages updated.
+ */
+
 #include <lego/account.h>
 
 #include <asm/tsc.h>
@@ -7,12 +13,6 @@
 #include <lego/irq.h>
 #include <lego/process.h>
 #include <lego/smp.h>
-
-/*
- * CPU times for programs: user and system time of threads, processes and CPUs, computed from the
- * accounts of <lego/cputime.h> when a program asks. At each tick, the timers and limits of CPU time
- * are checked and, on the boot CPU, the load averages updated.
- */
 
 #define LOAD_INTERVAL_NS (5 * NSEC_PER_SEC)
 #define LOAD_SHIFT	 16

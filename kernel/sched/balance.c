@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "rq.h"
-
-#include <lego/assert.h>
-
 /*
  * Chooses the CPU on which a task runs. A task that wakes goes back to its CPU if that is idle,
  * else to an idle CPU. A CPU that would become idle pulls a task. Busy CPUs compare their loads
  * from time to time, and pull a task from a CPU that has at least two tasks more.
  */
+
+#include "rq.h"
+
+#include <lego/assert.h>
 
 #define BALANCE_NS (20 * NSEC_PER_MSEC)
 

@@ -1,16 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/sched.h>
-
-#include "rq.h"
-#include <lego/assert.h>
-#include <lego/bug.h>
-#include <lego/cputime.h>
-#include <lego/irq.h>
-#include <lego/printk.h>
-#include <lego/slab.h>
-#include <lego/string.h>
-#include <lego/vmap.h>
-
 /*
  * The scheduler: round robin on each CPU. A task runs for a time slice, then goes to the end of its
  * CPU's queue. The tick only requests that; the task itself calls schedule() on its way to user
@@ -22,6 +10,18 @@
  * true and calls task_wake(), which changes ->state under the queue's lock. If the sleeper has not
  * reached schedule() yet, it finds itself running there and does not sleep.
  */
+
+#include <lego/sched.h>
+
+#include "rq.h"
+#include <lego/assert.h>
+#include <lego/bug.h>
+#include <lego/cputime.h>
+#include <lego/irq.h>
+#include <lego/printk.h>
+#include <lego/slab.h>
+#include <lego/string.h>
+#include <lego/vmap.h>
 
 #define SLICE_NS (4 * NSEC_PER_MSEC)
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Reads and switches the clocks of <lego/cputime.h>, and adds up the sums of tasks and CPUs. */
+
 #include <lego/cputime.h>
 
 #include "rq.h"

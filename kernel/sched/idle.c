@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/sched.h>
-
-#include <asm/irqflags.h>
-
 /*
  * The idle loop. It checks need_resched with interrupts off; sti; hlt turns them on atomically with
  * the halt, so an interrupt that sets need_resched after the check ends the hlt. Samples of an idle
  * CPU hit this function.
  */
+
+#include <lego/sched.h>
+
+#include <asm/irqflags.h>
+
 void cpu_idle(void)
 {
 	for (;;) {

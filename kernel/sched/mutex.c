@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/mutex.h>
-
-#include <lego/assert.h>
-#include <lego/atomic.h>
-#include <lego/bug.h>
-#include <lego/errno.h>
-#include <lego/sched.h>
-
 /*
  * Mutexes. The first thread that comes takes a free mutex, with one cmpxchg. Handing the mutex to
  * the first sleeper instead would leave it unused for a whole context switch each time.
@@ -15,6 +7,14 @@
  * tries to take the mutex. Each has a full barrier in between, so at least one of them sees the
  * other. Without the barriers, a sleeper could miss its wake-up.
  */
+
+#include <lego/mutex.h>
+
+#include <lego/assert.h>
+#include <lego/atomic.h>
+#include <lego/bug.h>
+#include <lego/errno.h>
+#include <lego/sched.h>
 
 void mutex_reset(struct mutex *mutex, const char *name)
 {

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/rw_mutex.h>
-
-#include <lego/assert.h>
-#include <lego/atomic.h>
-#include <lego/bug.h>
-#include <lego/sched.h>
-#include <lego/smp.h>
-
 /*
  * Reader-writer mutexes. A thread that finds the lock free takes it with one cmpxchg. Otherwise it
  * spins for a moment, because the holders may be running, unless others sleep already. Then it
@@ -18,6 +10,14 @@
  * then tries to take the lock. Each has a full barrier in between, so at least one of them sees the
  * other. Without the barriers, a sleeper could miss its wake-up.
  */
+
+#include <lego/rw_mutex.h>
+
+#include <lego/assert.h>
+#include <lego/atomic.h>
+#include <lego/bug.h>
+#include <lego/sched.h>
+#include <lego/smp.h>
 
 #define MAX_SPIN_US	30
 #define MAX_OVERTAKINGS 16

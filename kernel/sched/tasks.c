@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* SysRq t: one line for each task. */
+
 #include <lego/sysrq.h>
 
 #include <lego/printk.h>
 #include <lego/sched.h>
-
-/* SysRq t: one line for each task. */
 
 static const char *state_name(const struct task *task)
 {

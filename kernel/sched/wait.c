@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/wait.h>
-
-#include <lego/assert.h>
-#include <lego/atomic.h>
-#include <lego/sched.h>
-
 /*
  * Wait queues. A waiter is on its task's stack. A waker removes it from the queue and wakes the
  * task with the queue's lock held. finish_wait() always takes that lock, so the waiter's stack
  * frame stays valid until the waker has finished.
  */
+
+#include <lego/wait.h>
+
+#include <lego/assert.h>
+#include <lego/atomic.h>
+#include <lego/sched.h>
 
 void wait_queue_reset(struct wait_queue *wq, const char *name)
 {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* A kernel thread that calls a function each time that it is woken. */
+
 #include <lego/worker.h>
 
 #include <lego/atomic.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The table of system calls and their names, both from the list in arch/x86/entry/syscalls.tbl. */
+
 #include <lego/syscall.h>
 
 #include <lego/atomic.h>
 #include <lego/errno.h>
 #include <lego/printk.h>
-
-/* The table of system calls and their names, both from the list in arch/x86/entry/syscalls.tbl. */
 
 #define TABLE_ENTRY(nr, name, entry) [nr] = entry,
 #define NAME_ENTRY(nr, name, entry)  [nr] = "sys_" #name,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The monotonic clock is the TSC. The time of day is the monotonic clock plus an offset set from
+ * the RTC.
+ */
+
 #include <lego/time.h>
 
 #include <asm/processor.h>
 #include <asm/rtc.h>
 #include <lego/atomic.h>
-
-/*
- * The monotonic clock is the TSC. The time of day is the monotonic clock plus an offset set from
- * the RTC.
- */
 
 static u64 realtime_offset_ns;
 

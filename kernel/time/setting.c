@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/time.h>
-
-#include <lego/errno.h>
-
 /*
  * The setting of a program's timer: its next expiry and its interval. Shared by all kinds of
  * timers.
  */
+
+#include <lego/time.h>
+
+#include <lego/errno.h>
 
 int timer_setting_from(struct timer_setting *setting, const struct itimerspec64 *spec, int clock,
 		       bool absolute, u64 now_ns)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Sleeps for a time by a timer on the sleeper's stack that wakes it. */
+
 #include <lego/sched.h>
 
 #include <lego/atomic.h>
 #include <lego/errno.h>
-
-/* Sleeps for a time by a timer on the sleeper's stack that wakes it. */
 
 struct sleep_timer {
 	struct timer timer;

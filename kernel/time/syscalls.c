@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The system calls about time; Linux's clock numbers (uapi/linux/time.h). */
+
 #include <lego/time.h>
 
 #include <lego/errno.h>
@@ -6,8 +8,6 @@
 #include <lego/smp.h>
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
-
-/* The system calls about time; Linux's clock numbers (uapi/linux/time.h). */
 
 #define CLOCK_MONOTONIC_RAW    4
 #define CLOCK_REALTIME_COARSE  5

@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The console: a queue of bytes that the UART's interrupt sends. The interrupt is on while the
+ * queue may have bytes. Code that leaves bytes in the queue turns it on, and the handler that finds
+ * the queue empty turns it off. So printk() can empty the queue without waking writers, which it
+ * could not do under the locks of its callers.
+ *
+ * A serial line that takes no bytes is stalled. Callers with interrupts on, and all callers in a
+ * panic, wait until it has been stalled for console_wait=. Other callers wait until it has been
+ * stalled for SHORT_WAIT_NS.
+ */
+
 #include <lego/console.h>
 
 #include <asm/irqflags.h>
@@ -12,17 +23,6 @@
 #include <lego/smp.h>
 #include <lego/spinlock.h>
 #include <lego/time.h>
-
-/*
- * The console: a queue of bytes that the UART's interrupt sends. The interrupt is on while the
- * queue may have bytes. Code that leaves bytes in the queue turns it on, and the handler that finds
- * the queue empty turns it off. So printk() can empty the queue without waking writers, which it
- * could not do under the locks of its callers.
- *
- * A serial line that takes no bytes is stalled. Callers with interrupts on, and all callers in a
- * panic, wait until it has been stalled for console_wait=. Other callers wait until it has been
- * stalled for SHORT_WAIT_NS.
- */
 
 #define SHORT_WAIT_NS	(100 * NSEC_PER_MSEC)
 #define MAX_EARLY_POLLS 5000000 /* a microsecond or more each */

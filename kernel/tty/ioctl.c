@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The terminal's settings. The line itself stays at 115200 8N1. As with Linux's drivers for such
+ * hardware, asking for another speed succeeds, but reading the settings returns the real one.
+ */
+
 #include "internal.h"
 
 #include <asm/uart.h>
@@ -8,11 +13,6 @@
 #include <lego/signal.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/*
- * The terminal's settings. The line itself stays at 115200 8N1. As with Linux's drivers for such
- * hardware, asking for another speed succeeds, but reading the settings returns the real one.
- */
 
 #define SPEED		      115200
 #define CHANGEABLE_CONTROL    (CREAD | HUPCL | CLOCAL)

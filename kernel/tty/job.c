@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Job control. The terminal belongs to at most one session; one of the session's groups is in the
+ * foreground. process_tree_lock guards these relations. Sending signals takes that lock, so signals
+ * are sent after it is dropped.
+ */
+
 #include "internal.h"
 
 #include <lego/errno.h>
 #include <lego/process.h>
 #include <lego/signal.h>
 #include <lego/uaccess.h>
-
-/*
- * Job control. The terminal belongs to at most one session; one of the session's groups is in the
- * foreground. process_tree_lock guards these relations. Sending signals takes that lock, so signals
- * are sent after it is dropped.
- */
 
 /* TIOCSCTTY with this argument may take the terminal from another session. */
 #define STEAL 1

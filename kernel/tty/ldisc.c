@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ldisc.h"
-
-#include <lego/signal.h>
-#include <lego/string.h>
-
 /*
  * Every input byte is processed once, in the order of the checks in ldisc_receive(): flow control,
  * signals, newline mapping, line editing. Echo goes through the same output processing as the
  * output of programs, so that the column is known when a tab is erased.
  */
+
+#include "ldisc.h"
+
+#include <lego/signal.h>
+#include <lego/string.h>
 
 #define MASK	      (LDISC_BYTES - 1)
 #define DECISECOND_NS 100000000ULL

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The terminal as a file. Input goes through the line discipline in the UART's interrupt, so that
+ * echo and signals do not wait for a reader. When its buffer is full, the UART stops taking bytes
+ * until a reader has made room. Output goes through the discipline into the console's queue.
+ */
+
 #include "internal.h"
 
 #include <asm/uart.h>
@@ -10,12 +16,6 @@
 #include <lego/sched.h>
 #include <lego/signal.h>
 #include <lego/string.h>
-
-/*
- * The terminal as a file. Input goes through the line discipline in the UART's interrupt, so that
- * echo and signals do not wait for a reader. When its buffer is full, the UART stops taking bytes
- * until a reader has made room. Output goes through the discipline into the console's queue.
- */
 
 #define READ_FOREVER_NS (~0ULL)
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The crash cases. crash=<mode> makes a kernel thread cause one, half a second after the start of
+ * init. In every case the panic's report must be printed. In hang() the sysrq keys must work.
+ */
+
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/inode.h"
@@ -23,11 +28,6 @@
 #include <lego/string.h>
 #include <lego/time.h>
 #include <lego/timer.h>
-
-/*
- * The crash cases. crash=<mode> makes a kernel thread cause one, half a second after the start of
- * init. In every case the panic's report must be printed. In hang() the sysrq keys must work.
- */
 
 #define DELAY_NS   (500 * NSEC_PER_MSEC)
 #define NOT_MAPPED 0xffff800000001000UL /* below the direct map */

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Runs the suites, in the order in which the linker put their first tests. A suite is a KTAP test;
+ * its tests are subtests, indented by four spaces. The last subtest compares the kernel's memory
+ * use with that before the suite. Every line goes through printk, so a reader has to remove the
+ * time prefix.
+ */
+
 #include <lego/selftest.h>
 
 #include <lego/boot.h>
@@ -8,13 +15,6 @@
 #include <lego/printk.h>
 #include <lego/string.h>
 #include <lego/time.h>
-
-/*
- * Runs the suites, in the order in which the linker put their first tests. A suite is a KTAP test;
- * its tests are subtests, indented by four spaces. The last subtest compares the kernel's memory
- * use with that before the suite. Every line goes through printk, so a reader has to remove the
- * time prefix.
- */
 
 extern const struct selftest __start_selftests[], __stop_selftests[];
 

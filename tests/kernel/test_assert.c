@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tests of assertions. Each test does to its own objects what a faulty kernel would do: it omits a
+ * lock, or a decrement, or uses a wrong order. It expects the assertion that finds the fault, and
+ * then repairs the object.
+ */
+
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/inode.h"
@@ -16,12 +22,6 @@
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/timer.h>
-
-/*
- * Tests of assertions. Each test does to its own objects what a faulty kernel would do: it omits a
- * lock, or a decrement, or uses a wrong order. It expects the assertion that finds the fault, and
- * then repairs the object.
- */
 
 /* Expects this to be the first assertion that failed since the last check; NULL expects none. */
 #define EXPECT_ASSERTION(want)                                                            \

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Unpacks archives below /fstest. A builder makes each archive and corrupts it in one place. */
+
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/mount.h"
@@ -9,8 +11,6 @@
 #include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
-
-/* Unpacks archives below /fstest. A builder makes each archive and corrupts it in one place. */
 
 struct builder {
 	char data[8192];

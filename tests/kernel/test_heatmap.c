@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Walks intact, broken and vanishing stacks, and checks the sampler's results. */
+
 #include <lego/selftest.h>
 
 #include "../../kernel/profile/points/points.h"
@@ -11,8 +13,6 @@
 #include <lego/kallsyms.h>
 #include <lego/time.h>
 #include <lego/uaccess.h>
-
-/* Walks intact, broken and vanishing stacks, and checks the sampler's results. */
 
 #define MAX_PCS 64
 

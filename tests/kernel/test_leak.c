@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The counts must change by exactly what is allocated. The broken_* suites leak on purpose and must
+ * fail; they run only when named.
+ */
+
 #include <lego/selftest.h>
 
 #include <lego/leak.h>
 #include <lego/page.h>
 #include <lego/sched.h>
 #include <lego/time.h>
-
-/*
- * The counts must change by exactly what is allocated. The broken_* suites leak on purpose and must
- * fail; they run only when named.
- */
 
 SELFTEST(leak, memory_is_counted)
 {

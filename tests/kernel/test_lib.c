@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Tests kernel/lib and the small services around it. */
+
 #include <lego/selftest.h>
 
 #include <lego/errno.h>
@@ -9,8 +11,6 @@
 #include <lego/sort.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
-
-/* Tests kernel/lib and the small services around it. */
 
 /* Has no printf attribute, since it also tests formats that the compiler would warn about. */
 static bool prints(const char *want, const char *fmt, ...)

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tests the reports of the lock checker, and the cases without a report. Each test has its own
+ * locks, because an order stays known for ever and a cycle is reported once.
+ */
+
 #include <lego/selftest.h>
 
 #include <asm/irqflags.h>
@@ -12,11 +17,6 @@
 #include <lego/timer.h>
 
 #include "sleep.h"
-
-/*
- * Tests the reports of the lock checker, and the cases without a report. Each test has its own
- * locks, because an order stays known for ever and a cycle is reported once.
- */
 
 /* Expects this to be the report so far; NULL expects none. */
 #define EXPECT_REPORT(want)                                                     \

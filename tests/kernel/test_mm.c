@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Memory: pages, kmalloc, kernel protections, areas of an address space, and user copies. */
+
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/inode.h"
@@ -24,8 +26,6 @@
 #include <lego/vmap.h>
 
 #define MREMAP_MAYMOVE 1
-
-/* Memory: pages, kmalloc, kernel protections, areas of an address space, and user copies. */
 
 SELFTEST(mm, page_orders)
 {

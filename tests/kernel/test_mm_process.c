@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Memory of several processes: copies of address spaces, shared mappings, moving and looking. */
+
 #include <lego/selftest.h>
 
 #include "../../kernel/fs/inode.h"
@@ -16,8 +18,6 @@
 #include <lego/smp.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/* Memory of several processes: copies of address spaces, shared mappings, moving and looking. */
 
 static u64 entry_of(struct mm *mm, u64 addr)
 {

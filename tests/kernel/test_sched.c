@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tests the scheduler, sleeping and timers. Each test starts kernel threads and waits until they
+ * have counted themselves out. The wait is limited, so that a lost wake-up fails and does not hang.
+ */
+
 #include <lego/selftest.h>
 
 #include <lego/account.h>
@@ -13,11 +18,6 @@
 #include <lego/wait.h>
 
 #include "sleep.h"
-
-/*
- * Tests the scheduler, sleeping and timers. Each test starts kernel threads and waits until they
- * have counted themselves out. The wait is limited, so that a lost wake-up fails and does not hang.
- */
 
 #define MAX_WORKERS    64
 #define MAX_IDLE_TICKS 20

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Changes the stack word by word. Whenever <asm/stack_match.h> says that a chain matches, a walk
+ * must find the same chain. An unchanged chain must match.
+ */
+
 #include <lego/selftest.h>
 
 #ifdef CONFIG_PROFILE_CALLCHAIN
@@ -9,11 +14,6 @@
 #include <asm/stack_match.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
-
-/*
- * Changes the stack word by word. Whenever <asm/stack_match.h> says that a chain matches, a walk
- * must find the same chain. An unchanged chain must match.
- */
 
 #ifndef CONFIG_PROFILE_FUNCTIONS
 /* Moves these tests, and those that are linked later, behind the first 2 MiB of text. */

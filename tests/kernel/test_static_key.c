@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Static keys: sites are switched while every CPU runs them, in threads with interrupts on and off
+ * and in NMIs. A torn instruction would end the machine, a lost one would give a wrong answer.
+ */
+
 #include <lego/selftest.h>
 
 #include <asm/apic.h>
@@ -13,11 +18,6 @@
 #include <lego/static_key.h>
 
 #include "busy.h"
-
-/*
- * Static keys: sites are switched while every CPU runs them, in threads with interrupts on and off
- * and in NMIs. A torn instruction would end the machine, a lost one would give a wrong answer.
- */
 
 #define NR_SWITCHES 24
 #define MAX_BUSY    8 /* CPUs; with more, an emulator on a small host runs them in turn */

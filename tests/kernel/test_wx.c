@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * W^X: walks all mappings of the kernel, at all their addresses. None is writable and executable,
+ * code has no writable alias, and only code is executable.
+ */
+
 #include <lego/selftest.h>
 
 #include <asm/msr.h>
@@ -7,11 +12,6 @@
 #include <asm/text_patch.h>
 #include <lego/printk.h>
 #include <lego/smp.h>
-
-/*
- * W^X: walks all mappings of the kernel, at all their addresses. None is writable and executable,
- * code has no writable alias, and only code is executable.
- */
 
 #define TOP_LEVEL 4
 #define CR0_WP	  BIT(16)

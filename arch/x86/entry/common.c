@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The C half of entry.S. */
+
 #include <asm/traps.h>
 
 #include <asm/irqflags.h>
@@ -9,8 +11,6 @@
 #include <lego/syscall.h>
 
 #include <lego/profile_syscall.h> /* behind the task structure */
-
-/* The C half of entry.S. */
 
 /*
  * Returns true for a code that the user must not see: signal_deliver() handles it, even if there is

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Offsets for assembly: the build picks the "->" lines out of the compiler's output. */
+
 #include <asm/ptrace.h>
 #include <lego/cputime.h>
 #include <lego/irq.h>
-
-/* Offsets for assembly: the build picks the "->" lines out of the compiler's output. */
 
 #define DEFINE(sym, value) asm volatile("\n.ascii \"->" #sym " %0 " #value "\"" ::"i"(value))
 #define REG(sym, reg)	   DEFINE(PT_##sym, offsetof(struct pt_regs, reg))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <asm/point_clock.h>
-
-#include <asm/text_patch.h>
-
 /*
  * Only points that are on execute the fences, and no point is on, so no CPU executes the bytes that
  * are written.
  */
+
+#include <asm/point_clock.h>
+
+#include <asm/text_patch.h>
 
 static const u8 nop[3] = { 0x0f, 0x1f, 0x00 };
 

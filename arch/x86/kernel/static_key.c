@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* All sites of a batch of keys are switched together, by text_patch_apply(). */
+
 #include <lego/static_key.h>
 
 #include <asm/text_patch.h>
@@ -6,8 +8,6 @@
 #include <lego/bug.h>
 #include <lego/mutex.h>
 #include <lego/string.h>
-
-/* All sites of a batch of keys are switched together, by text_patch_apply(). */
 
 #define JMP_BYTE 0xe9
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <asm/uaccess.h>
-
-#include <asm/ptrace.h>
-#include <lego/kernel.h>
-
 /*
  * The exception table. It has a few dozen entries and is only read after a fault, so it is searched
  * linearly.
  */
+
+#include <asm/uaccess.h>
+
+#include <asm/ptrace.h>
+#include <lego/kernel.h>
 
 extern const struct exception_entry __start___ex_table[], __stop___ex_table[];
 

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Page faults. The kernel accesses user memory only by instructions with an exception table entry.
+ * Any other page fault in the kernel is a bug and ends in die().
+ */
+
 #include <asm/traps.h>
 
 #include <asm/irqflags.h>
@@ -11,11 +16,6 @@
 #include <lego/printk.h>
 #include <lego/profile.h>
 #include <lego/sched.h>
-
-/*
- * Page faults. The kernel accesses user memory only by instructions with an exception table entry.
- * Any other page fault in the kernel is a bug and ends in die().
- */
 
 DEFINE_PROFILE_POINT_SLEEPS(page_fault)
 

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Makes the kernel's final page tables: code is read-only, constants and data are not executable,
+ * and nothing is both writable and executable, also in the direct map's alias of the image. The
+ * direct map has 4 KiB pages for the image, and 2 MiB pages elsewhere, which may include addresses
+ * next to RAM.
+ */
+
 #include <lego/boot.h>
 
 #include <asm/cpufeature.h>
@@ -10,13 +17,6 @@
 #include <lego/bug.h>
 #include <lego/printk.h>
 #include <lego/string.h>
-
-/*
- * Makes the kernel's final page tables: code is read-only, constants and data are not executable,
- * and nothing is both writable and executable, also in the direct map's alias of the image. The
- * direct map has 4 KiB pages for the image, and 2 MiB pages elsewhere, which may include addresses
- * next to RAM.
- */
 
 #define DIRECT_MAP_BYTES (64ULL << 40)
 

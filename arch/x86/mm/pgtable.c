@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <asm/pgtable.h>
-
-#include <lego/errno.h>
-#include <lego/mm.h>
-#include <lego/string.h>
-
 /*
  * Page tables, accessed through the direct map (head.S maps the low 4 GiB). Entries of the upper
  * levels grant all rights; last-level entries decide. Before page_init(), tables are allocated from
  * early memory.
  */
+
+#include <asm/pgtable.h>
+
+#include <lego/errno.h>
+#include <lego/mm.h>
+#include <lego/string.h>
 
 #define PTE_TABLE	 (PTE_PRESENT | PTE_WRITE | PTE_USER | PTE_ACCESSED)
 #define LEVEL_SHIFT(lvl) (PAGE_SHIFT + 9 * ((lvl)-1))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Patches each site once, before any other CPU runs. */
+
 #include <asm/smap.h>
 
 #include <asm/cpufeature.h>
 #include <lego/kernel.h>
-
-/* Patches each site once, before any other CPU runs. */
 
 bool smap_enabled;
 

@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Changes instructions that other CPUs may be executing (SDM vol. 3, 9.1.3, cross-modifying code),
+ * in three steps. First the first byte becomes INT3. When every CPU has serialized, the other bytes
+ * change. After another round, the first byte gets its final value. A CPU that hits the INT3
+ * continues as if it had executed the new instruction. It does so with interrupts off, so when a
+ * round of interrupts is complete, no CPU is in the middle of that. All instructions go through
+ * each step together.
+ */
+
 #include <asm/text_patch.h>
 
 #include <asm/irqflags.h>
@@ -11,15 +20,6 @@
 #include <lego/mutex.h>
 #include <lego/sched.h>
 #include <lego/smp.h>
-
-/*
- * Changes instructions that other CPUs may be executing (SDM vol. 3, 9.1.3, cross-modifying code),
- * in three steps. First the first byte becomes INT3. When every CPU has serialized, the other bytes
- * change. After another round, the first byte gets its final value. A CPU that hits the INT3
- * continues as if it had executed the new instruction. It does so with interrupts off, so when a
- * round of interrupts is complete, no CPU is in the middle of that. All instructions go through
- * each step together.
- */
 
 #define INT3_BYTE 0xcc
 

@@ -1,4 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * TLB flushes. A CPU that runs a kernel thread or is idle keeps the last mm loaded, and stays in
+ * mm->cpus, so that switching back to it is free. If it is asked to flush in this state, it unloads
+ * the mm instead, and is not asked again.
+ *
+ * Each CPU has its own request. It sets its bit in the senders mask of every target, interrupts the
+ * targets, and waits until each one has cleared its bit in the request's waiting mask. It waits
+ * with interrupts on, so that CPUs that send requests to each other serve each other. No CPU holds
+ * a lock for which another one waits.
+ */
+
 #include <asm/tlb.h>
 
 #include <asm/apic.h>
@@ -13,17 +24,6 @@
 #include <lego/percpu.h>
 #include <lego/profile.h>
 #include <lego/smp.h>
-
-/*
- * TLB flushes. A CPU that runs a kernel thread or is idle keeps the last mm loaded, and stays in
- * mm->cpus, so that switching back to it is free. If it is asked to flush in this state, it unloads
- * the mm instead, and is not asked again.
- *
- * Each CPU has its own request. It sets its bit in the senders mask of every target, interrupts the
- * targets, and waits until each one has cleared its bit in the request's waiting mask. It waits
- * with interrupts on, so that CPUs that send requests to each other serve each other. No CPU holds
- * a lock for which another one waits.
- */
 
 DEFINE_PROFILE_POINT(flush_tlb_others)
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <lego/uaccess.h>
-
-#include <lego/fail_alloc.h>
-
-#include <asm/smap.h>
-
 /*
  * Copies to and from user memory, 8 bytes at a time, then the rest byte by byte. After a fault that
  * mm_fault() cannot resolve, execution continues after the copy, and rcx has what is left of that
  * part.
  */
+
+#include <lego/uaccess.h>
+
+#include <lego/fail_alloc.h>
+
+#include <asm/smap.h>
 
 static u64 copy_user(void *dst, const void *src, size_t n)
 {

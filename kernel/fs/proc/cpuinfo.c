@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* /proc/cpuinfo: what CPUID says (SDM vol. 2, CPUID), the same for all CPUs. */
+
 #include "internal.h"
 
 #include <asm/cpufeature.h>
 #include <lego/smp.h>
 #include <lego/string.h>
-
-/* /proc/cpuinfo: what CPUID says (SDM vol. 2, CPUID), the same for all CPUs. */
 
 static void put_u32(char *at, u32 value)
 {

@@ -1,12 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "internal.h"
-
-#include <lego/errno.h>
-#include <lego/mutex.h>
-#include <lego/sched.h>
-#include <lego/slab.h>
-#include <lego/string.h>
-
 /*
  * An open file of /proc keeps its text, so that several reads return parts of the same text. A read
  * from the start makes the text again. Some texts are made in chunks while they are read
@@ -14,6 +6,14 @@
  * read returns the rest of the text of the previous read, or waits for more. As with trace_pipe on
  * Linux, a handle that has returned text reports the end of the file when there will be no more.
  */
+
+#include "internal.h"
+
+#include <lego/errno.h>
+#include <lego/mutex.h>
+#include <lego/sched.h>
+#include <lego/slab.h>
+#include <lego/string.h>
 
 #define STREAM_PERIOD_NS (10 * NSEC_PER_MSEC) /* how often a waiting read looks for more */
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* /proc/<pid>/maps, smaps and smaps_rollup: the areas of a process, and their pages in memory. */
+
 #include "../mount.h"
 #include "../path.h"
 #include "internal.h"
@@ -8,8 +10,6 @@
 #include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
-
-/* /proc/<pid>/maps, smaps and smaps_rollup: the areas of a process, and their pages in memory. */
 
 /* Returns the name of an area without a file. */
 static const char *area_name(const struct mm *mm, const struct mm_area_info *area)

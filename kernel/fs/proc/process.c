@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * /proc/<pid>. The directories of processes are made when a program reads /proc, and their files
+ * when a program reads them. They are removed with the process. A directory identifies its process
+ * by number and start time, so it never belongs to a later process with the same number.
+ *
+ * Each read also sets their owner to the effective user and group of the process. Files of a
+ * process that is not dumpable are owned by root.
+ */
+
 #include "../mount.h"
 #include "internal.h"
 
@@ -8,15 +17,6 @@
 #include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
-
-/*
- * /proc/<pid>. The directories of processes are made when a program reads /proc, and their files
- * when a program reads them. They are removed with the process. A directory identifies its process
- * by number and start time, so it never belongs to a later process with the same number.
- *
- * Each read also sets their owner to the effective user and group of the process. Files of a
- * process that is not dumpable are owned by root.
- */
 
 struct process_dir {
 	pid_t pid;

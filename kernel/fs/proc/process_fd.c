@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * /proc/<pid>/fd: a link for each open file, named by its number. A link is made or removed when a
+ * program looks it up; all links are updated when a program lists the directory.
+ */
+
 #include "../fd.h"
 #include "internal.h"
 
@@ -6,11 +11,6 @@
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
-
-/*
- * /proc/<pid>/fd: a link for each open file, named by its number. A link is made or removed when a
- * program looks it up; all links are updated when a program lists the directory.
- */
 
 /* Returns the descriptors of the inode's thread, or of the first thread of its process. */
 static struct files *get_files(struct process *proc, const struct inode *inode)

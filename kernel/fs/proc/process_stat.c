@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * /proc/<pid>/comm, stat, statm and status, in Linux's formats (proc(5)), and those of threads in
+ * task/<tid>.
+ */
+
 #include "internal.h"
 
 #include <lego/account.h>
@@ -7,11 +12,6 @@
 #include <lego/mm.h>
 #include <lego/string.h>
 #include <lego/tty.h>
-
-/*
- * /proc/<pid>/comm, stat, statm and status, in Linux's formats (proc(5)), and those of threads in
- * task/<tid>.
- */
 
 /* A snapshot of a process, so that the numbers of a line are consistent. */
 struct snapshot {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The tree of /proc: its fixed files, and those that other parts of the kernel add. */
+
 #include "../mount.h"
 #include "internal.h"
 
@@ -7,8 +9,6 @@
 #include <lego/printk.h>
 #include <lego/slab.h>
 #include <lego/string.h>
-
-/* The tree of /proc: its fixed files, and those that other parts of the kernel add. */
 
 struct inode *proc_root;
 

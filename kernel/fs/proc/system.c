@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The files of /proc for the whole system, in Linux's formats (proc(5)). */
+
 #include "../lock.h"
 #include "../mount.h"
 #include "internal.h"
@@ -13,8 +15,6 @@
 #include <lego/smp.h>
 #include <lego/sysrq.h>
 #include <generated/version.h>
-
-/* The files of /proc for the whole system, in Linux's formats (proc(5)). */
 
 #define U64(x) ((unsigned long long)(x))
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/*
+ * /proc/<pid>/task: a directory for each thread, updated when a program reads it. It has the same
+ * files as the process's own directory; some show only the thread.
+ */
+
 #include "internal.h"
 
 #include <lego/errno.h>
 #include <lego/printk.h>
 #include <lego/slab.h>
-
-/*
- * /proc/<pid>/task: a directory for each thread, updated when a program reads it. It has the same
- * files as the process's own directory; some show only the thread.
- */
 
 static void populate_thread(struct inode *dir)
 {

@@ -2,9 +2,9 @@
 #ifndef ASM_PERCPU_H
 #define ASM_PERCPU_H
 
-#include <lego/types.h>
-
 /* %gs holds the offset from a variable in the image to this CPU's copy (see <lego/percpu.h>). */
+
+#include <lego/types.h>
 
 #define this_cpu_read(var)                                                \
 	({                                                                \
