@@ -46,15 +46,11 @@ const char *assert_trapped(void);
  * writing, or for writing only).
  */
 #define ASSERT_HELD(lock) ASSERT_NAMED(lock_check_held(&(lock)->map), #lock " is held")
-#define ASSERT_HELD_WRITE(lock)                                                           \
-	ASSERT_NAMED(lock_check_held(&(lock)->map) && (lock)->holders == RW_MUTEX_WRITER, \
-		     #lock " is held for writing")
 
 /* Neither this CPU nor this task holds the lock. */
 #define ASSERT_NOT_HELD(lock) ASSERT_NAMED(!lock_check_owned(&(lock)->map), #lock " is not held")
 
 #define ASSERT_IRQS_OFF() ASSERT_NAMED(irqs_disabled(), "interrupts are off")
-#define ASSERT_IRQS_ON()  ASSERT_NAMED(!irqs_disabled(), "interrupts are on")
 
 /* The code does not run in an interrupt handler or an NMI. See also might_sleep(). */
 #define ASSERT_PROCESS_CONTEXT() ASSERT_NAMED(!in_irq() && !in_nmi(), "process context")

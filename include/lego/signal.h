@@ -71,7 +71,6 @@ struct wait_queue;
 #define SI_TKILL      (-6)
 #define ILL_ILLOPN    2
 #define FPE_INTDIV    1
-#define FPE_INTOVF    2
 #define FPE_FLTDIV    3
 #define FPE_FLTOVF    4
 #define FPE_FLTUND    5
@@ -85,7 +84,6 @@ struct wait_queue;
 #define TRAP_TRACE    2
 #define CLD_EXITED    1
 #define CLD_KILLED    2
-#define CLD_DUMPED    3
 #define CLD_STOPPED   5
 #define CLD_CONTINUED 6
 
@@ -195,10 +193,7 @@ void signal_reset_actions(struct process *proc);
  */
 void signal_deliver(struct pt_regs *regs);
 
-/* Recomputes current->signal_pending after a change of the mask. Takes proc->lock. */
-void signal_recalc(void);
-
-/* Sets the mask, without SIGKILL and SIGSTOP, and calls signal_recalc(). */
+/* Sets the mask, without SIGKILL and SIGSTOP, and recomputes signal_pending. Takes proc->lock. */
 void signal_set_blocked(u64 blocked);
 
 /*

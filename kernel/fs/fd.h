@@ -44,9 +44,6 @@ static inline bool file_is_stream(const struct file *file)
 /* Replaces the flags in mask atomically. */
 void file_set_flags(struct file *file, u32 mask, u32 flags);
 
-/* open.c: opens a file, for file_open() and the system calls. */
-struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode);
-
 /*
  * fdtable.c: installs a file at the lowest free descriptor from `from` on, and takes over the
  * reference. Returns the descriptor or -EMFILE, -ENOMEM.

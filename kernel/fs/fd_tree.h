@@ -16,7 +16,6 @@
 #define FD_TREE_BITS   6
 #define FD_TREE_SLOTS  (1 << FD_TREE_BITS)
 #define FD_TREE_LEVELS 4
-#define FD_TREE_MAX    (1 << FD_TREE_BITS * FD_TREE_LEVELS) /* descriptors are below this */
 
 struct fd_node {
 	u64 full;  /* a bit for each slot: nothing is free there */
@@ -57,7 +56,7 @@ static inline void *fd_tree_get(const struct fd_tree *tree, int fd)
 	return leaf ? leaf->slots[fd % FD_TREE_SLOTS] : NULL;
 }
 
-/* Returns the leaf of fd, which is below FD_TREE_MAX, or NULL: no memory. */
+/* Returns the leaf of fd, which has at most 24 bits, or NULL: no memory. */
 struct fd_node *fd_tree_add_leaf(struct fd_tree *tree, int fd);
 static inline struct fd_node *fd_tree_make_leaf(struct fd_tree *tree, int fd)
 {

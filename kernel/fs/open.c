@@ -182,7 +182,8 @@ static int truncate_opened(struct file *file)
 	return file->ops->truncate && file_may_write(file) ? file->ops->truncate(file) : 0;
 }
 
-struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode)
+/* Opens a file, for file_open() and the system calls. */
+static struct file *open_at(const struct path *base, const char *path, u32 flags, u32 mode)
 {
 	struct path found;
 	bool created = false;

@@ -262,22 +262,13 @@ void signal_notify_thread(struct task *task)
 	task_kick(task);
 }
 
-void signal_recalc_locked(struct task *task)
+void signal_recalc(struct task *task)
 {
 	struct process *proc = task->proc;
 	u64 waiting = task->pending.set | proc->pending.set;
 
 	ASSERT_HELD(&proc->lock);
 	WRITE_ONCE(task->signal_pending, waiting & ~blocked_by(task) || proc->stopped);
-}
-
-void signal_recalc(void)
-{
-	struct task *task = current;
-	unsigned long flags = spin_lock_irqsave(&task->proc->lock);
-
-	signal_recalc_locked(task);
-	spin_unlock_irqrestore(&task->proc->lock, flags);
 }
 
 /* Notifies other threads of the process's signals that the current thread will not take. */
@@ -306,7 +297,7 @@ void signal_set_blocked(u64 blocked)
 	if (task->signal_pending)
 		retarget(proc, blocked & ~task->blocked_signals);
 	task->blocked_signals = blocked;
-	signal_recalc_locked(task);
+	signal_recalc(task);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 

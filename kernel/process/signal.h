@@ -54,8 +54,8 @@ void signal_disown(struct signal_owner *owner);
 int signal_find(u64 set, struct sigpending **pending);
 void signal_take(struct sigpending *pending, int sig, struct siginfo *info);
 
-/* Like signal_recalc(), but locked. */
-void signal_recalc_locked(struct task *task);
+/* Recomputes task->signal_pending after a change of the mask. Locked. */
+void signal_recalc(struct task *task);
 
 /* Makes a thread look for its signals. Locked. */
 void signal_notify_thread(struct task *task);

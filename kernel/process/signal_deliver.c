@@ -157,7 +157,7 @@ static int next_handled(struct siginfo *info, struct kernel_sigaction *action)
 		int sig;
 
 		verdict = take_next(&sig, info, action);
-		signal_recalc_locked(current);
+		signal_recalc(current);
 		spin_unlock_irqrestore(&proc->lock, flags);
 		switch (verdict) {
 		case NOTHING:

@@ -155,7 +155,7 @@ int signal_dequeue(u64 set, struct siginfo *info)
 	int sig = take_one(set, info);
 
 	ASSERT_PROCESS_CONTEXT();
-	signal_recalc_locked(task);
+	signal_recalc(task);
 	spin_unlock_irqrestore(&task->proc->lock, flags);
 	return sig;
 }
@@ -187,7 +187,7 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 		ret = take_one(set, info);
 		if (ret)
 			break;
-		signal_recalc_locked(task);
+		signal_recalc(task);
 		ret = -EAGAIN;
 		if (now >= deadline_ns)
 			break;
@@ -202,7 +202,7 @@ static long wait_for_one(u64 set, u64 deadline_ns, struct siginfo *info)
 		flags = spin_lock_irqsave(lock);
 	}
 	task->waited_signals = 0;
-	signal_recalc_locked(task);
+	signal_recalc(task);
 	spin_unlock_irqrestore(lock, flags);
 	return ret;
 }

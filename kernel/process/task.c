@@ -275,7 +275,7 @@ int process_add_thread(struct process *proc, struct task *task)
 		process_get(proc);
 		pid_set_process(task->pid, proc);
 		/* A stop or a signal may have come just before the thread was added. */
-		signal_recalc_locked(task);
+		signal_recalc(task);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return error;

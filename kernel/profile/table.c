@@ -94,11 +94,6 @@ void table_row(const struct cell *cells)
 	table_summary_row(cells);
 }
 
-u64 table_total(u32 column)
-{
-	return totals[column].nr;
-}
-
 u32 table_nr_others(void)
 {
 	return nr_others;

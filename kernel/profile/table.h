@@ -142,9 +142,6 @@ void table_row(const struct cell *cells);
 /* Prints a row that sums up others, regardless of table->top. */
 void table_summary_row(const struct cell *cells);
 
-/* Returns the sum of the printed values of a column with TOTAL_SUM. */
-u64 table_total(u32 column);
-
 /* Return the number of the others, and the sum of their values in a column with TOTAL_SUM. */
 u32 table_nr_others(void);
 u64 table_others_sum(u32 column);

@@ -17,8 +17,6 @@
 #include <lego/signal.h>
 #include <lego/string.h>
 
-#define READ_FOREVER_NS (~0ULL)
-
 /* The bytes of a write stay together up to this many, if the queue has room for their expansion. */
 #define CHUNK_BYTES 1024
 #define OUT_BYTES   (2 * CHUNK_BYTES) /* every byte may be a newline */

@@ -73,7 +73,8 @@ static unsigned int count_suites(void)
 	const struct selftest *test;
 	unsigned int nr = 0;
 
-	for_each_selftest(test) nr += leads_suite(test);
+	for_each_selftest(test)
+		nr += leads_suite(test);
 	return nr;
 }
 
@@ -103,13 +104,13 @@ static bool run_suite(const struct selftest *leader, unsigned int number)
 	const struct selftest *test;
 	struct leak_counts counts;
 
-	for_each_selftest(test) nr_tests += belongs(test, leader);
+	for_each_selftest(test)
+		nr_tests += belongs(test, leader);
 	leak_snapshot(&counts);
 	printk("    KTAP version 1\n");
 	printk("    # Subtest: %s\n", leader->suite);
 	printk("    1..%u\n", nr_tests);
-	for_each_selftest(test)
-	{
+	for_each_selftest(test) {
 		if (belongs(test, leader))
 			nr_passed += run_test(test, ++nr_run);
 	}
@@ -130,8 +131,7 @@ void selftest_run(void)
 	leak_wait_steady(); /* threads started at boot may still be allocating */
 	printk("KTAP version 1\n");
 	printk("1..%u\n", nr_suites);
-	for_each_selftest(test)
-	{
+	for_each_selftest(test) {
 		if (leads_suite(test))
 			nr_passed += run_suite(test, ++nr_run);
 	}

@@ -101,14 +101,16 @@ static void look_with_other_frame(const struct pt_regs *regs)
 {
 	struct pt_regs other = *regs;
 
-	for_each_value(other.rbp, regs->rbp) look(&other);
+	for_each_value(other.rbp, regs->rbp)
+		look(&other);
 }
 
 static void look_with_other_stack(const struct pt_regs *regs)
 {
 	struct pt_regs other = *regs;
 
-	for_each_value(other.rsp, regs->rsp) look(&other);
+	for_each_value(other.rsp, regs->rsp)
+		look(&other);
 }
 
 static void spoil_words(const struct pt_regs *regs, u64 *words)
@@ -118,8 +120,7 @@ static void spoil_words(const struct pt_regs *regs, u64 *words)
 	for (u32 i = 0; i < 2; i++) {
 		u64 word = words[i];
 
-		for_each_value(value, word)
-		{
+		for_each_value(value, word) {
 			words[i] = value;
 			look(regs);
 		}
@@ -222,8 +223,7 @@ static void spoil_user_stack(u64 stack)
 		u64 *place = (u64 *)(stack + i / 2 * FRAME_BYTES + i % 2 * 8);
 
 		EXPECT_EQ(get_user(word, place), 0);
-		for_each_value(value, word)
-		{
+		for_each_value(value, word) {
 			EXPECT_EQ(put_user(value, place), 0);
 			look_at_user(&regs);
 		}

@@ -6,7 +6,6 @@
 #include <lego/profile_syscall.h>
 
 #define STACK_BYTES	16384
-#define MAX_TASKS	8
 #define NR_CALLEE_SAVED 6
 
 void switch_stacks(u64 *save, u64 load);

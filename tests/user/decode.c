@@ -36,8 +36,7 @@
 
 static void make_file_calls(void)
 {
-	for_each_flag(flags)
-	{
+	for_each_flag(flags) {
 		call(open, BAD, flags, 0644);
 		call(openat, BAD_FD, BAD, flags, flags);
 		call(dup3, BAD_FD, BAD_FD, flags);
@@ -76,23 +75,19 @@ static void make_file_calls(void)
 	call(epoll_pwait, BAD_FD, NULL, 1, -1, NULL, 8L);
 	call(mknodat, BAD_FD, BAD, S_IFBLK | 0640, 0xfff00ff);
 	call(mknodat, BAD_FD, BAD, S_IFREG | 0640, 0x103);
-	for_each_value(value, 12)
-	{
+	for_each_value(value, 12) {
 		call(lseek, BAD_FD, -1L, value);
 		call(epoll_ctl, BAD_FD, value, BAD_FD, BAD);
 		call(lseek, BAD_FD, 1L << 40, value);
 		call(fadvise64, BAD_FD, 0L, 1L, value);
 	}
-	for_each_value(cmd, 40)
-	{
+	for_each_value(cmd, 40) {
 		call(fcntl, BAD_FD, cmd, 0x802L);
 	}
-	for_each_value(cmd, 20)
-	{
+	for_each_value(cmd, 20) {
 		call(fcntl, BAD_FD, 1024 + cmd, 1L);
 	}
-	for_each_value(cmd, 0x60)
-	{
+	for_each_value(cmd, 0x60) {
 		call(ioctl, BAD_FD, 0x5400 + cmd, 7L);
 	}
 	call(ioctl, BAD_FD, 0x12345678, 7L);
@@ -105,8 +100,7 @@ static void make_memory_calls(void)
 	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(page != MAP_FAILED);
-	for_each_flag(flags)
-	{
+	for_each_flag(flags) {
 		/* Size 0: EINVAL whatever the flags. */
 		call(mmap, NULL, 0L, flags, flags, BAD_FD, 4096L);
 		call(mprotect, (char *)page + 1, 1L, flags);
@@ -114,8 +108,7 @@ static void make_memory_calls(void)
 		call(msync, (char *)page + 1, 1L, flags | 8);
 		call(getrandom, BAD, 0L, flags | 8);
 	}
-	for_each_value(value, 30)
-	{
+	for_each_value(value, 30) {
 		call(madvise, (char *)page + 1, 1L, value);
 	}
 }
@@ -126,20 +119,17 @@ static const unsigned char prctls[] = { 0,  1,	2,  3,	4,  5,	7,  8,	13, 14, 15, 
 
 static void make_process_calls(void)
 {
-	for_each_flag(flags)
-	{
+	for_each_flag(flags) {
 		call(wait4, 1234567, BAD, flags | 0x10, BAD);
 		call(waitid, 77, 1, BAD, flags, NULL);
 		/* CLONE_THREAD without CLONE_SIGHAND: EINVAL. */
 		call(clone, (flags | 0x10000) & ~0x800u, BAD, BAD, BAD, BAD);
 		call(clock_nanosleep, 0, flags, BAD, BAD);
 	}
-	for_each_value(value, 140)
-	{
+	for_each_value(value, 140) {
 		call(futex, 1L, value, 2, BAD, BAD, 3);
 	}
-	for_each_value(value, 70)
-	{
+	for_each_value(value, 70) {
 		call(kill, 0x7fffffff, value);
 		call(tgkill, 0x7fffffff, 0x7fffffff, value);
 		call(rt_sigaction, value, BAD, NULL, 8L);
@@ -155,14 +145,12 @@ static void make_process_calls(void)
 		call(sched_get_priority_max, value | 16);
 		call(sched_getscheduler, -5);
 	}
-	for_each_value(value, 10)
-	{
+	for_each_value(value, 10) {
 		call(prctl, 1000 + value, 1L, 2L, 3L, 4L);
 	}
 	for (unsigned int i = 0; i < sizeof(prctls); i++)
 		call(prctl, prctls[i], BAD, 2L, 3L, 4L);
-	for_each_value(value, 4)
-	{
+	for_each_value(value, 4) {
 		call(arch_prctl, 0x5000 + value, BAD);
 	}
 	call(arch_prctl, 0x1003, BAD);

@@ -27,9 +27,7 @@
 #define APIC_BASE_PAGE	 0x000ffffffffff000ULL
 
 enum apic_register {
-	APIC_ID = 0x20,
 	APIC_TPR = 0x80,
-	APIC_LDR = 0xd0,
 	APIC_SPURIOUS = 0xf0,
 	APIC_ESR = 0x280,
 	APIC_ICR_LOW = 0x300,
@@ -74,11 +72,6 @@ static u32 apic_read(enum apic_register reg)
 static void apic_write(enum apic_register reg, u32 value)
 {
 	writel(value, apic_registers + reg);
-}
-
-u32 apic_read_id(void)
-{
-	return apic_read(APIC_ID) >> 24;
 }
 
 static void send_command(u32 apic_id, u32 command)

@@ -57,7 +57,8 @@ static u64 read_cr3(void)
 	return value;
 }
 
-void dump_registers(const struct pt_regs *regs)
+/* Prints all registers, with the place on the first line. Any context. */
+static void dump_registers(const struct pt_regs *regs)
 {
 	print_symbol(user_mode(regs) ? "user rip" : "rip", regs->rip);
 	PRINT_FOUR("rax", "rbx", "rcx", "rdx", regs->rax, regs->rbx, regs->rcx, regs->rdx);

@@ -53,8 +53,7 @@ static void check_sites(void)
 	const struct static_key_site *site;
 	u8 insn[TEXT_PATCH_BYTES];
 
-	for_each_site(site)
-	{
+	for_each_site(site) {
 		if (!site_key(site)->changes)
 			continue;
 		site_insn(site, site_key(site)->on, insn);
@@ -76,8 +75,7 @@ static bool has_sites(const struct static_key *key)
 {
 	const struct static_key_site *site;
 
-	for_each_site(site)
-	{
+	for_each_site(site) {
 		if (site_key(site) == key)
 			return true;
 	}
@@ -88,8 +86,7 @@ static notrace u64 resume_site(u64 addr)
 {
 	const struct static_key_site *site;
 
-	for_each_site(site)
-	{
+	for_each_site(site) {
 		if ((u64)site_code(site) == addr && site_key(site)->changes)
 			return site_key(site)->on ? addr + TEXT_PATCH_BYTES :
 						    (u64)site_target(site);
@@ -127,8 +124,7 @@ void static_keys_commit(void)
 		check_sites();
 		text_patch_apply(&patch);
 	}
-	for_each_site(site)
-	{
+	for_each_site(site) {
 		struct static_key *key = site_key(site);
 
 		WRITE_ONCE(key->on, key->on != key->changes);

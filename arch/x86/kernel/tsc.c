@@ -306,8 +306,9 @@ void clock_init(void)
 #define EXCHANGE_GIVEN_UP (30 * NSEC_PER_SEC) /* a busy host may not run the CPU for long */
 #define EXCHANGE_OVER	  ~0u
 
-DEFINE_PER_CPU(s64, tsc_offset_cycles);
-DEFINE_PER_CPU(u64, tsc_offset_error_cycles);
+/* This CPU's TSC minus the boot CPU's, as measured when it came up, and the error of that (+-). */
+static DEFINE_PER_CPU(s64, tsc_offset_cycles);
+static DEFINE_PER_CPU(u64, tsc_offset_error_cycles);
 
 static struct {
 	u32 request __aligned(64); /* number of the exchange, written by the boot CPU */

@@ -20,11 +20,9 @@
 DEFINE_PROFILE_POINT_SLEEPS(page_fault)
 
 /* Error code (SDM vol. 3, 4.7). */
-#define FAULT_PROTECTION BIT(0)
-#define FAULT_WRITE	 BIT(1)
-#define FAULT_USER	 BIT(2)
-#define FAULT_RESERVED	 BIT(3)
-#define FAULT_FETCH	 BIT(4)
+#define FAULT_WRITE    BIT(1)
+#define FAULT_RESERVED BIT(3)
+#define FAULT_FETCH    BIT(4)
 
 #define RFLAGS_AC BIT(18)
 

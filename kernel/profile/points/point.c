@@ -210,7 +210,8 @@ static void note_off(void)
 	struct profile_point *point;
 	bool is_off = false;
 
-	for_each_point(point) is_off |= point->was_on && !os_key_is_set(&point->key);
+	for_each_point(point)
+		is_off |= point->was_on && !os_key_is_set(&point->key);
 	off_time_switch(&points_off_time, is_off, false);
 }
 
@@ -218,7 +219,8 @@ void points_started(void)
 {
 	struct profile_point *point;
 
-	for_each_point(point) point->was_on = os_key_is_set(&point->key);
+	for_each_point(point)
+		point->was_on = os_key_is_set(&point->key);
 	started = true;
 }
 
@@ -226,7 +228,9 @@ bool points_match(const char *pattern)
 {
 	struct profile_point *point;
 
-	for_each_point(point) if (os_glob_match_list(pattern, point->name)) return true;
+	for_each_point(point)
+		if (os_glob_match_list(pattern, point->name))
+			return true;
 	return false;
 }
 
@@ -234,7 +238,9 @@ static bool any_is_on(void)
 {
 	struct profile_point *point;
 
-	for_each_point(point) if (os_key_is_set(&point->key)) return true;
+	for_each_point(point)
+		if (os_key_is_set(&point->key))
+			return true;
 	return false;
 }
 
@@ -263,11 +269,13 @@ void points_apply(void)
 
 	if (!usable)
 		goto out;
-	for_each_point(point) any |= point->wanted;
+	for_each_point(point)
+		any |= point->wanted;
 	if (any)
 		points_tasks_switch(true);
 	os_keys_begin();
-	for_each_point(point) switch_point(point);
+	for_each_point(point)
+		switch_point(point);
 	os_keys_commit();
 	if (!any)
 		points_tasks_switch(false);
@@ -318,8 +326,9 @@ void points_list(os_text_t *text)
 {
 	struct profile_point *point;
 
-	for_each_point(point) os_text_printf(
-		text, "%s %s\n", os_key_is_set(&point->key) ? "on" : "off", point->name);
+	for_each_point(point)
+		os_text_printf(text, "%s %s\n", os_key_is_set(&point->key) ? "on" : "off",
+			       point->name);
 }
 
 /*
@@ -358,8 +367,7 @@ void points_reset(void)
 	pf_write_once(reset_cycles, os_cycles());
 	nr_resets++;
 	os_unlock(&reset_lock, flags);
-	for_each_point(point)
-	{
+	for_each_point(point) {
 		flags = os_lock(&reset_lock);
 		catch_up(point);
 		os_unlock(&reset_lock, flags);
@@ -479,8 +487,7 @@ static bool copy_points(struct point_snapshot *snap, const struct profile_proces
 	snap->nr_incomplete = 0;
 	if (pp)
 		points_read_process(pp);
-	for_each_point(point)
-	{
+	for_each_point(point) {
 		flags = snapshot_lock(&reset_lock, &locked);
 		catch_up(point);
 		add_point(snap, point, pp);

@@ -120,7 +120,8 @@ static void restart_table(void *table)
 
 	if (!table)
 		return;
-	for_each_point(point) * base_at(table, point) = *entry_at(table, point);
+	for_each_point(point)
+		*base_at(table, point) = *entry_at(table, point);
 }
 
 /*
@@ -156,8 +157,7 @@ static void read_table(const void *table)
 	os_assert_held(&tasks_lock);
 	if (!table)
 		return;
-	for_each_point(point)
-	{
+	for_each_point(point) {
 		struct profile_point_task *sums = entry_at(reading.table, point);
 
 		/*
@@ -212,8 +212,7 @@ static void add_table(void *to, const void *from)
 	const struct profile_point *point;
 
 	os_assert_held(&tasks_lock);
-	for_each_point(point)
-	{
+	for_each_point(point) {
 		entry_at(to, point)->cycles += entry_at(from, point)->cycles;
 		entry_at(to, point)->nr += entry_at(from, point)->nr;
 		base_at(to, point)->cycles += base_at(from, point)->cycles;

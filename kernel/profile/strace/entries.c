@@ -49,8 +49,7 @@ static void count_errors(const struct profile_syscall_sum *merge)
 	memset(at_row, 0, sizeof(at_row));
 	if (!merge->table->nr_errors)
 		return;
-	for_each_strace_error(error, merge->table)
-	{
+	for_each_strace_error(error, merge->table) {
 		if (error->key)
 			at_row[row_index(strace_error_row(error->key))]++;
 	}
@@ -71,8 +70,7 @@ static void take_errors(struct strace_snapshot *snap, const struct profile_sysca
 {
 	if (!merge->table->nr_errors)
 		return;
-	for_each_strace_error(error, merge->table)
-	{
+	for_each_strace_error(error, merge->table) {
 		if (error->key)
 			snap->errors[at_row[row_index(strace_error_row(error->key))]++] =
 				(struct strace_error_entry){

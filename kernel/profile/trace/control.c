@@ -58,8 +58,7 @@ static bool is_in_use(void)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (event->is_on)
 			return true;
 	}
@@ -149,7 +148,8 @@ void trace_set_stacks(bool on)
 
 	poll_lock(&trace_lock);
 	os_keys_begin();
-	trace_for_each_event(event) set_slow(event, TRACE_SLOW_STACK, on);
+	trace_for_each_event(event)
+		set_slow(event, TRACE_SLOW_STACK, on);
 	os_keys_commit();
 	poll_unlock(&trace_lock);
 }
@@ -176,8 +176,7 @@ static bool any_is_chosen(const struct choice *choice)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (is_chosen(event, choice))
 			return true;
 	}
@@ -190,8 +189,7 @@ static void switch_event(struct trace_event *event, bool on)
 	struct trace_event *other;
 
 	os_keys_add(event->key, on);
-	trace_for_each_event(other)
-	{
+	trace_for_each_event(other) {
 		if (other->key == event->key)
 			other->is_on = on;
 	}
@@ -207,8 +205,7 @@ static int switch_chosen(const struct choice *choice, bool on)
 	poll_lock(&trace_lock);
 	error = on ? need_rings() : 0;
 	os_keys_begin();
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (!error && is_chosen(event, choice))
 			switch_event(event, on);
 	}

@@ -47,8 +47,7 @@ void trace_print_events_json(const void *unused)
 
 	table_begin(&event_table, "Kernel Trace Events");
 	table_head();
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (!ring_bytes())
 			break;
 		trace_format_text(event, format);

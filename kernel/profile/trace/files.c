@@ -82,8 +82,7 @@ static int show_enable_all(os_text_t *text, const void *system)
 	u32 nr_on = 0, nr_off = 0;
 	struct trace_event *event;
 
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (!event->key || (system && strcmp(system, event->system)))
 			continue;
 		nr_on += event->is_on;
@@ -106,8 +105,7 @@ static void print_names(os_text_t *text, bool only_on)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (event->key && (event->is_on || !only_on))
 			os_text_printf(text, "%s:%s\n", event->system, event->name);
 	}
@@ -315,8 +313,7 @@ static bool is_first(const struct trace_event *event)
 
 	if (!event->key)
 		return false;
-	trace_for_each_event(before)
-	{
+	trace_for_each_event(before) {
 		if (before->key && !strcmp(before->system, event->system))
 			return before == event;
 	}
@@ -331,8 +328,7 @@ void trace_add_files(void)
 
 	for (u32 i = 0; i < PF_ARRAY_SIZE(files); i++)
 		add(&files[i]);
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		add_event(event);
 		if (is_first(event))
 			add_at("events", event->system, "enable",

@@ -31,8 +31,7 @@ const struct trace_event *trace_find_event(u32 id)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (event->id == id)
 			return event;
 	}
@@ -46,8 +45,7 @@ static void init(void)
 	struct trace_event *event;
 
 	/* One key for both, so that point_end is recorded whenever point_begin is. */
-	trace_for_each_event(event)
-	{
+	trace_for_each_event(event) {
 		if (event->key == &trace_key_point_end)
 			event->key = &trace_key_point_begin;
 	}

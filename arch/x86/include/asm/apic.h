@@ -23,9 +23,6 @@ extern volatile u8 *apic_registers;
  */
 void apic_init_cpu(void);
 
-/* Returns the ID of the running CPU's local APIC. */
-u32 apic_read_id(void);
-
 /* Ends an interrupt. Called once per external interrupt; not for VECTOR_SPURIOUS or an NMI. */
 static inline void apic_eoi(void)
 {

@@ -58,9 +58,4 @@ static inline bool cpu_has_nx(void)
 	return cpuid_checked(0x80000001, 0).edx & 1u << 20;
 }
 
-static inline bool cpu_has_gib_pages(void)
-{
-	return cpuid_checked(0x80000001, 0).edx & 1u << 26;
-}
-
 #endif

@@ -62,17 +62,4 @@ static inline void writel(u32 value, volatile void *addr)
 	asm volatile("movl %1, %0" : "=m"(*(volatile u32 *)addr) : "r"(value) : "memory");
 }
 
-static inline u64 readq(const volatile void *addr)
-{
-	u64 value;
-
-	asm volatile("movq %1, %0" : "=r"(value) : "m"(*(const volatile u64 *)addr) : "memory");
-	return value;
-}
-
-static inline void writeq(u64 value, volatile void *addr)
-{
-	asm volatile("movq %1, %0" : "=m"(*(volatile u64 *)addr) : "r"(value) : "memory");
-}
-
 #endif

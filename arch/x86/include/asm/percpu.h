@@ -39,7 +39,6 @@
 	})
 
 #define this_cpu_inc(var) this_cpu_add(var, 1)
-#define this_cpu_dec(var) this_cpu_add(var, -1)
 
 /*
  * Compare this CPU's var with value, unsigned, in one compare with memory: equal, above or below.

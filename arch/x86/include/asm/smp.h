@@ -2,14 +2,7 @@
 #ifndef ASM_SMP_H
 #define ASM_SMP_H
 
-#include <lego/percpu.h>
-
-/*
- * This CPU's TSC minus the boot CPU's, as measured when it came up, and the error of that (+-).
- * Both are 0 on the boot CPU.
- */
-DECLARE_PER_CPU(s64, tsc_offset_cycles);
-DECLARE_PER_CPU(u64, tsc_offset_error_cycles);
+#include <lego/types.h>
 
 /*
  * Waits until interrupt handlers of other CPUs have made *word zero; the last one calls

@@ -74,9 +74,6 @@ void trap_note_signal(unsigned int vector, u64 error_code, u64 addr);
 /* Panics over an exception in the kernel; panic() prints the registers by dump_panic(). */
 void die(const struct pt_regs *regs, const char *why) __noreturn;
 
-/* Prints all registers, with the place on the first line. Any context. */
-void dump_registers(const struct pt_regs *regs);
-
 /* Prints what this CPU runs, given what an interrupt has interrupted. */
 void dump_cpu(const struct pt_regs *regs);
 
