@@ -3,9 +3,7 @@
  * Connections of sockets: unix(7). Two connected sockets keep each other alive until both files are
  * gone. connect() makes the other end itself and puts it into the backlog of the listening socket.
  * accept() takes it from there; until then, the client can send only a little. Datagram sockets:
- * see socket_message.c.
- *
- * Locks, outer first: socket_lock, socket->lock. At most one socket's ->lock is held at a time.
+ * see socket_datagram.c.
  */
 
 #include "fd.h"
@@ -13,106 +11,18 @@
 
 #include <lego/assert.h>
 #include <lego/errno.h>
-#include <lego/printk.h>
 #include <lego/process.h>
 #include <lego/sched.h>
-#include <lego/slab.h>
-#include <lego/string.h>
 
 #define MAX_BACKLOG 128
-
-DEFINE_MUTEX(socket_lock);
-
-struct socket_user socket_current_user(void)
-{
-	const struct process *proc = current->proc;
-
-	return (struct socket_user){ proc->pid, proc->creds.euid, proc->creds.egid };
-}
-
-struct socket *socket_alloc(int type)
-{
-	struct socket *socket = kzalloc(sizeof(*socket));
-
-	if (!socket)
-		return NULL;
-	atomic_set(&socket->refs, 1);
-	socket->type = type;
-	socket->accepted = socket_is_datagram(socket);
-	mutex_init(&socket->lock);
-	list_init(&socket->chunks);
-	wait_queue_init_at(&socket->read_wait, "socket", LOCK_PLACE("socket->read_wait"));
-	wait_queue_init_at(&socket->write_wait, "socket", LOCK_PLACE("socket->write_wait"));
-	list_init(&socket->peers);
-	list_init(&socket->peer_node);
-	list_init(&socket->pending);
-	list_init(&socket->pending_node);
-	socket->user = socket_current_user();
-	socket->peer_user = (struct socket_user){ 0, (u32)-1, (u32)-1 };
-	return socket;
-}
-
-struct socket *socket_get(struct socket *socket)
-{
-	atomic_inc(&socket->refs);
-	return socket;
-}
-
-void socket_put(struct socket *socket)
-{
-	DEBUG_ASSERT(atomic_read(&socket->refs) > 0);
-	if (!atomic_dec_and_test(&socket->refs))
-		return;
-	DEBUG_ASSERT(list_empty(&socket->chunks) && list_empty(&socket->pending));
-	DEBUG_ASSERT(!socket->bound && !socket->inode);
-	DEBUG_ASSERT(list_empty(&socket->peers) && list_empty(&socket->peer_node));
-	kfree(socket);
-}
-
-static void wake_both(struct socket *socket)
-{
-	wake_up_all(&socket->read_wait);
-	wake_up_all(&socket->write_wait);
-}
-
-static void shut(struct socket *socket, bool read, bool write, int error)
-{
-	mutex_lock(&socket->lock);
-	if (read)
-		WRITE_ONCE(socket->read_shut, true);
-	if (write)
-		WRITE_ONCE(socket->write_shut, true);
-	if (error)
-		WRITE_ONCE(socket->error, error);
-	mutex_unlock(&socket->lock);
-	wake_both(socket);
-}
-
-void socket_set_error(struct socket *socket, int error)
-{
-	shut(socket, false, false, error);
-}
-
-int socket_take_error(struct socket *socket)
-{
-	int error;
-
-	if (!READ_ONCE(socket->error))
-		return 0;
-	mutex_lock(&socket->lock);
-	error = socket->error;
-	WRITE_ONCE(socket->error, 0);
-	mutex_unlock(&socket->lock);
-	return error;
-}
 
 void socket_shutdown(struct socket *socket, bool read, bool write)
 {
 	struct socket *peer = socket_is_datagram(socket) ? NULL : READ_ONCE(socket->peer);
 
-	shut(socket, read, write, 0);
+	socket_shut(socket, read, write, 0);
 	if (peer)
-		shut(peer, write, read, 0);
+		socket_shut(peer, write, read, 0);
 	if (socket_is_datagram(socket))
 		datagram_wake_senders(socket);
 }
@@ -135,7 +45,7 @@ static void stop_listening(struct socket *socket)
 		mutex_lock(&socket_lock);
 	}
 	mutex_unlock(&socket_lock);
-	wake_both(socket);
+	socket_wake_both(socket);
 	if (inode)
 		inode_put(inode);
 }
@@ -159,7 +69,7 @@ void socket_release(struct socket *socket)
 	}
 	peer = READ_ONCE(socket->peer);
 	if (peer) {
-		shut(peer, true, true, unread ? ECONNRESET : 0);
+		socket_shut(peer, true, true, unread ? ECONNRESET : 0);
 		socket_put(peer);
 	}
 	socket_put(socket);
@@ -212,7 +122,7 @@ int socket_listen(struct socket *socket, int backlog)
 		WRITE_ONCE(socket->listening, true);
 	}
 	mutex_unlock(&socket_lock);
-	wake_both(socket);
+	socket_wake_both(socket);
 	return error;
 }
 
@@ -282,7 +192,7 @@ int socket_connect(struct socket *socket, const struct socket_name *name, bool n
 					     connect_to(socket, to, nonblock);
 	socket_put(to);
 	if (!error)
-		wake_both(socket);
+		socket_wake_both(socket);
 	return error;
 }
 

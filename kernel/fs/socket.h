@@ -3,11 +3,13 @@
 #define FS_SOCKET_H
 
 /*
- * Declarations for AF_UNIX sockets, shared by socket.c (connections), socket_names.c, socket_data.c
- * (bytes in flight), socket_rights.c (files in flight), socket_message.c (messages, and the peers
- * of datagram sockets) and the system calls. Process context; all functions may sleep.
+ * Declarations for AF_UNIX sockets. Each file uses only those before it: socket_base.c,
+ * socket_names.c, socket_rights.c (files in flight), socket_queue.c (bytes in flight),
+ * socket_datagram.c (messages, and the peers of datagram sockets), socket_data.c (streams),
+ * socket.c (connections) and the system calls. Process context; all functions may sleep.
  */
 
+#include <lego/fs.h>
 #include <lego/poll.h>
 
 #define SOCKET_PATH_BYTES 108
@@ -100,12 +102,21 @@ struct socket {
 	struct list_head pending_node;
 };
 
-/* socket.c */
+/* socket_base.c */
 extern struct mutex socket_lock;
-extern const struct file_ops socket_ops;
 struct socket *socket_alloc(int type); /* NULL: no memory */
 struct socket *socket_get(struct socket *socket);
 void socket_put(struct socket *socket);
+struct socket_user socket_current_user(void);
+void socket_set_error(struct socket *socket, int error); /* wakes all waiters */
+/* Returns a positive errno and clears it; 0: none. */
+int socket_take_error(struct socket *socket);
+/* Ends receiving, sending or both, sets an error unless it is 0, and wakes all waiters. */
+void socket_shut(struct socket *socket, bool read, bool write, int error);
+void socket_wake_both(struct socket *socket); /* all readers and writers */
+
+/* socket.c */
+extern const struct file_ops socket_ops;
 /* Takes over the reference. NULL: no memory. */
 struct file *socket_make_file(struct socket *socket, u32 flags);
 /* Closes a socket whose file is gone or could not be made. */
@@ -116,10 +127,6 @@ int socket_listen(struct socket *socket, int backlog);
 int socket_connect(struct socket *socket, const struct socket_name *name, bool nonblock);
 struct socket *socket_accept(struct socket *socket, bool nonblock); /* ERR_PTR */
 void socket_shutdown(struct socket *socket, bool read, bool write);
-void socket_set_error(struct socket *socket, int error); /* wakes all waiters */
-/* Returns a positive errno and clears it; 0: none. */
-int socket_take_error(struct socket *socket);
-struct socket_user socket_current_user(void);
 
 static inline bool socket_is_datagram(const struct socket *socket)
 {
@@ -175,10 +182,19 @@ ssize_t socket_send(struct socket *socket, struct iov_iter *iter, const struct s
 		    struct rights **rights, int flags);
 ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct ancillary *ancillary,
 		       int flags);
+
+/* file_ops */
+ssize_t socket_read_user(struct file *file, struct iov_iter *iter);
+ssize_t socket_write_user(struct file *file, struct iov_iter *iter);
+ssize_t socket_file_write(struct file *file, const void *buf, size_t n, u64 pos);
+long socket_file_ioctl(struct file *file, unsigned int command, unsigned long arg);
+
+/* socket_queue.c */
 void socket_drop_chunks(struct socket *socket); /* empties its queue */
 /* Returns whether the queue of `to` has room for more from `from`. */
 bool socket_has_room(const struct socket *from, const struct socket *to);
-
+/* Allocates a chunk, whose sender is the current process. NULL: no memory. */
+struct chunk *chunk_alloc(struct socket *source, size_t len);
 void chunk_put(struct chunk *chunk); /* the last reference frees it and its rights */
 /*
  * Puts the chunk into the queue of `to`, and waits for room. Returns 0; or a negative errno, and
@@ -199,14 +215,8 @@ void rights_drop(struct rights *rights);
 int rights_begin_flight(struct rights *rights, struct socket *to);
 u64 socket_rights_bytes(struct socket *socket);
 
-/* file_ops */
-ssize_t socket_read_user(struct file *file, struct iov_iter *iter);
-ssize_t socket_write_user(struct file *file, struct iov_iter *iter);
-ssize_t socket_file_write(struct file *file, const void *buf, size_t n, u64 pos);
-long socket_file_ioctl(struct file *file, unsigned int command, unsigned long arg);
-
 /*
- * socket_message.c: messages of SOCK_DGRAM and SOCK_SEQPACKET. The results are those of
+ * socket_datagram.c: messages of SOCK_DGRAM and SOCK_SEQPACKET. The results are those of
  * chunk_send() and socket_receive().
  */
 int message_send(struct socket *socket, struct chunk *chunk, const struct socket_name *name,

@@ -18,12 +18,12 @@
 
 static DEFINE_SPINLOCK(flight_lock); /* innermost */
 
-/* Returns the i-th file's socket; NULL if it is another kind of file. */
+/* Returns the i-th file's socket; NULL if it is another kind of file, or open as a path only. */
 static struct socket *socket_among(const struct rights *rights, unsigned int i)
 {
 	const struct file *file = rights->files[i];
 
-	return file->ops == &socket_ops ? file->private : NULL;
+	return S_ISSOCK(file->inode->mode) ? file->private : NULL;
 }
 
 static bool may_fly(const struct rights *rights, const struct socket *to)
