@@ -41,7 +41,7 @@ static char *next_word(char **at)
 	return *word ? word : NULL;
 }
 
-static const struct boot_param *find(const char *name)
+static const struct boot_param *find_param(const char *name)
 {
 	const struct boot_param *param;
 
@@ -59,7 +59,7 @@ static void parse_word(char *word)
 
 	if (value)
 		*value++ = '\0';
-	param = find(word);
+	param = find_param(word);
 	if (!param) {
 		printk("params: %s%s%s: no such parameter, ignored\n", word, value ? "=" : "",
 		       value ? value : "");

@@ -187,7 +187,7 @@ struct output {
 	size_t size, used;
 };
 
-static int put(struct output *out, const char *text, size_t n)
+static int syslog_put(struct output *out, const char *text, size_t n)
 {
 	if (copy_to_user(out->buf + out->used, text, n))
 		return -EFAULT;
@@ -208,14 +208,14 @@ static int put_lines(struct output *out, u64 *pos, u64 end, u32 *nr_prefix, char
 		size_t len = min((size_t)(LEVEL_BYTES - *nr_prefix), out->size - out->used);
 		size_t line_bytes = 0;
 
-		error = put(out, &LEVEL[*nr_prefix], len);
+		error = syslog_put(out, &LEVEL[*nr_prefix], len);
 		if (error)
 			return error;
 		*nr_prefix += len;
 		while (line_bytes < n && buf[line_bytes++] != '\n')
 			;
 		len = min(line_bytes, out->size - out->used);
-		error = put(out, buf, len);
+		error = syslog_put(out, buf, len);
 		if (error)
 			return error;
 		*pos += len;

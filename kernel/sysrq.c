@@ -44,7 +44,7 @@ bool sysrq_is_armed(void)
 	return READ_ONCE(armed) && clock_monotonic_ns() < READ_ONCE(armed_until_ns);
 }
 
-static const struct sysrq_key *find(u8 letter)
+static const struct sysrq_key *find_key(u8 letter)
 {
 	const struct sysrq_key *key;
 
@@ -59,7 +59,7 @@ static const struct sysrq_key *find(u8 letter)
 static void print_help(void)
 {
 	for (u8 letter = 'a'; letter <= 'z'; letter++) {
-		const struct sysrq_key *key = find(letter);
+		const struct sysrq_key *key = find_key(letter);
 
 		if (key)
 			printk("sysrq: %c  %s\n", letter, key->help);
@@ -135,12 +135,12 @@ bool sysrq_byte(u8 byte)
 		return true;
 	}
 
-	key = find(byte);
+	key = find_key(byte);
 	if (key) {
 		printk("sysrq: %s\n", key->help);
 	} else {
 		printk("sysrq: no such key; there are:\n");
-		key = find('h');
+		key = find_key('h');
 	}
 	obey(key);
 	return true;
@@ -148,7 +148,7 @@ bool sysrq_byte(u8 byte)
 
 bool sysrq_run(u8 letter)
 {
-	const struct sysrq_key *key = find(letter);
+	const struct sysrq_key *key = find_key(letter);
 
 	if (!key)
 		return false;

@@ -53,7 +53,7 @@ struct mm {
 	u64 *pgd;	/* top page table, direct map address */
 	cpumask_t cpus; /* CPUs that may hold TLB entries of it; atomic */
 	atomic_t refs;
-	struct list_head node; /* in the list of all: cut.c */
+	struct list_head node; /* in the list of all: file_mappings.c */
 
 	/* Read: areas and brk do not change; write: areas may change, and pages may be unmapped. */
 	struct rw_mutex lock;

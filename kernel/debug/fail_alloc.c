@@ -64,7 +64,7 @@ static noinline u64 hash_callers(void)
 }
 
 /* Finds or adds a path. NULL: the table is full; a path without an entry never fails. */
-static struct call_path *find(u64 hash)
+static struct call_path *find_call_path(u64 hash)
 {
 	unsigned int i = hash % NR_PATHS;
 
@@ -90,7 +90,7 @@ static __always_inline bool fails_here(enum fail_kind kind)
 	if (likely(!failing) || !current->proc || current->proc->pid == INIT_PID)
 		return false;
 	flags = spin_lock_irqsave(&lock);
-	path = find(hash_callers());
+	path = find_call_path(hash_callers());
 	fails = path && ++path->nr == failing;
 	nr_failed += fails;
 	spin_unlock_irqrestore(&lock, flags);
@@ -107,7 +107,7 @@ bool fail_usercopy(void)
 	return fails_here(FAIL_USERCOPY);
 }
 
-static void begin(enum fail_kind kind, u64 use)
+static void begin_failure(enum fail_kind kind, u64 use)
 {
 	unsigned long flags;
 
@@ -136,7 +136,7 @@ static int write(enum fail_kind kind, const char *text)
 	if (parse_u64(text, &use) || !use == !failing_use[kind] || failing_use[!kind])
 		return -EINVAL;
 	if (use)
-		begin(kind, use);
+		begin_failure(kind, use);
 	else
 		end(kind);
 	return 0;

@@ -155,7 +155,7 @@ static long change_path(int dirfd, const char __user *user_path, int flags,
 	if (ret)
 		return ret;
 	ret = apply(&path, change);
-	path_release(&path);
+	path_put(&path);
 	return ret;
 }
 

@@ -20,7 +20,7 @@ static long change_directory(struct path *path)
 	int error = S_ISDIR(path->inode->mode) ? inode_permission(path->inode, MAY_EXEC) : -ENOTDIR;
 
 	if (error)
-		path_release(path);
+		path_put(path);
 	else
 		cwd_set(path);
 	return error;
@@ -145,7 +145,7 @@ SYSCALL_DEFINE2(getcwd, char __user *, user_buf, size_t, size)
 	mutex_lock(&tree_lock);
 	path = path_write(&dir, buf, PATH_MAX);
 	mutex_unlock(&tree_lock);
-	path_release(&dir);
+	path_put(&dir);
 
 	ret = -ENOENT;
 	if (!path)
@@ -198,7 +198,7 @@ static long read_link(int dirfd, const char __user *path, char __user *buf, int 
 		ret = copy_link(link.inode, buf, size);
 	else /* not found, or no symbolic link */
 		ret = !get_user(first, path) && !first ? -ENOENT : -EINVAL;
-	path_release(&link);
+	path_put(&link);
 	return ret;
 }
 

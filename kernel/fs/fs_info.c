@@ -26,7 +26,7 @@ static struct fs_info *alloc(struct path cwd, u32 umask)
 	struct fs_info *fs = kmalloc(sizeof(*fs));
 
 	if (!fs) {
-		path_release(&cwd);
+		path_put(&cwd);
 		return NULL;
 	}
 	atomic_set(&fs->refs, 1);
@@ -38,7 +38,7 @@ static struct fs_info *alloc(struct path cwd, u32 umask)
 
 struct fs_info *fs_info_alloc(void)
 {
-	return alloc(path_hold(&root_path), UMASK_DEFAULT);
+	return alloc(path_get(&root_path), UMASK_DEFAULT);
 }
 
 struct fs_info *fs_info_copy(struct fs_info *fs)
@@ -47,7 +47,7 @@ struct fs_info *fs_info_copy(struct fs_info *fs)
 	u32 umask;
 
 	spin_lock(&fs->lock);
-	cwd = path_hold(&fs->cwd);
+	cwd = path_get(&fs->cwd);
 	umask = fs->umask;
 	spin_unlock(&fs->lock);
 	return alloc(cwd, umask);
@@ -66,7 +66,7 @@ void fs_info_put(struct fs_info *fs)
 	might_sleep();
 	if (!atomic_dec_and_test(&fs->refs))
 		return;
-	path_release(&fs->cwd);
+	path_put(&fs->cwd);
 	kfree(fs);
 }
 
@@ -75,7 +75,7 @@ struct path fs_info_cwd(struct fs_info *fs)
 	struct path path;
 
 	spin_lock(&fs->lock);
-	path = path_hold(&fs->cwd);
+	path = path_get(&fs->cwd);
 	spin_unlock(&fs->lock);
 	return path;
 }
@@ -94,7 +94,7 @@ void cwd_set(const struct path *path)
 	old = fs->cwd;
 	fs->cwd = *path;
 	spin_unlock(&fs->lock);
-	path_release(&old);
+	path_put(&old);
 }
 
 u32 fs_umask(void)

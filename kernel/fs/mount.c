@@ -290,12 +290,12 @@ void mount_put(struct mount *mount)
 	}
 }
 
-struct path path_hold(const struct path *path)
+struct path path_get(const struct path *path)
 {
 	return (struct path){ mount_get(path->mount), inode_get(path->inode) };
 }
 
-void path_release(struct path *path)
+void path_put(struct path *path)
 {
 	/* The inode first: its file system lives as long as the mount. */
 	inode_put(path->inode);

@@ -49,7 +49,7 @@ static int mount_strings(const char *source, const char __user *user_target, con
 	mutex_lock(&tree_lock);
 	error = mount_attach(type, &at, source, flags);
 	mutex_unlock(&tree_lock);
-	path_release(&at);
+	path_put(&at);
 	return error;
 }
 
@@ -106,7 +106,7 @@ SYSCALL_DEFINE2(umount2, const char __user *, target, int, flags)
 		error = mount_detach(at.mount, flags & MNT_DETACH, &detached);
 		mutex_unlock(&tree_lock);
 	}
-	path_release(&at);
+	path_put(&at);
 	mount_drop_detached(&detached);
 	return error;
 }

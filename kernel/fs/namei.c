@@ -239,7 +239,7 @@ int path_walk(const struct path *base, const char *path, unsigned int flags, str
 
 void path_walk_end(struct walk *walk)
 {
-	path_release(&walk->pinned);
+	path_put(&walk->pinned);
 	walk->pinned = (struct path){ 0 };
 }
 
@@ -254,7 +254,7 @@ int path_find(const struct path *base, const char *path, unsigned int flags, str
 	if (!error && !walk.found.inode)
 		error = -ENOENT;
 	if (!error)
-		*found = path_hold(&walk.found);
+		*found = path_get(&walk.found);
 	path_walk_end(&walk);
 	mutex_unlock(&tree_lock);
 	return error;
@@ -271,7 +271,7 @@ int fd_get_path(int fd, struct path *path)
 	file = fd_get_any(fd);
 	if (!file)
 		return -EBADF;
-	*path = path_hold(&(struct path){ file->mount, file->inode });
+	*path = path_get(&(struct path){ file->mount, file->inode });
 	file_put(file);
 	return 0;
 }
@@ -281,12 +281,12 @@ int path_base(int dirfd, const char *path, struct path *base)
 	int error;
 
 	if (*path == '/') {
-		*base = path_hold(&root_path);
+		*base = path_get(&root_path);
 		return 0;
 	}
 	error = fd_get_path(dirfd, base);
 	if (!error && !S_ISDIR(base->inode->mode)) {
-		path_release(base);
+		path_put(base);
 		error = -ENOTDIR;
 	}
 	return error;
@@ -327,7 +327,7 @@ int path_find_user(int dirfd, const char __user *user_path, int at_flags, struct
 	if (error)
 		goto out_free;
 	error = path_find(&base, path, flags, found);
-	path_release(&base);
+	path_put(&base);
 out_free:
 	kfree(path);
 	return error;

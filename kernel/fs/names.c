@@ -51,7 +51,7 @@ static int find_name(struct name_call *call)
 static void drop_name(struct name_call *call)
 {
 	path_walk_end(&call->walk);
-	path_release(&call->base);
+	path_put(&call->base);
 	kfree(call->path);
 }
 
@@ -249,7 +249,7 @@ static long make_link(int old_dirfd, const char __user *old_path, int dirfd,
 	mutex_unlock(&tree_lock);
 	drop_name(&call);
 out_release:
-	path_release(&old);
+	path_put(&old);
 	return error;
 }
 

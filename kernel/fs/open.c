@@ -79,8 +79,8 @@ static int find_or_create(const struct walk *walk, u32 flags, u32 mode, struct p
 }
 
 /* Finds or creates a file, with references. */
-static int find(const struct path *base, const char *path, u32 flags, u32 mode, struct path *found,
-		bool *created)
+static int find_to_open(const struct path *base, const char *path, u32 flags, u32 mode,
+			struct path *found, bool *created)
 {
 	bool nofollow = flags & O_NOFOLLOW || (flags & O_CREAT && flags & O_EXCL);
 	struct walk walk;
@@ -91,7 +91,7 @@ static int find(const struct path *base, const char *path, u32 flags, u32 mode, 
 	if (!error)
 		error = find_or_create(&walk, flags, mode, found, created);
 	if (!error)
-		*found = path_hold(found);
+		*found = path_get(found);
 	path_walk_end(&walk);
 	mutex_unlock(&tree_lock);
 	return error;
@@ -201,7 +201,7 @@ static struct file *open_at(const struct path *base, const char *path, u32 flags
 	if (flags & OPEN_UNSUPPORTED || (flags & O_CREAT && (flags & O_DIRECTORY || created)))
 		return ERR_PTR(-EINVAL);
 	error = created ? create_unnamed(base, path, flags, mode, &found) :
-			  find(base, path, flags, mode, &found, &created);
+			  find_to_open(base, path, flags, mode, &found, &created);
 	if (error)
 		return ERR_PTR(error);
 	error = check(&found, flags, created);
@@ -217,7 +217,7 @@ static struct file *open_at(const struct path *base, const char *path, u32 flags
 		file = ERR_PTR(error);
 	}
 out_release:
-	path_release(&found);
+	path_put(&found);
 	return file;
 }
 
@@ -231,7 +231,7 @@ struct file *file_open(const char *path, u32 flags, u32 mode)
 		return open_at(&root_path, path, flags, mode);
 	base = cwd_get();
 	file = open_at(&base, path, flags, mode);
-	path_release(&base);
+	path_put(&base);
 	return file;
 }
 
@@ -249,7 +249,7 @@ static long open_fd(int dirfd, const char __user *user_path, u32 flags, u32 mode
 	if (fd)
 		goto out_free;
 	file = open_at(&base, path, flags, mode & ~fs_umask());
-	path_release(&base);
+	path_put(&base);
 	fd = IS_ERR(file) ? PTR_ERR(file) : fd_install_or_put(file, flags & O_CLOEXEC);
 out_free:
 	kfree(path);
@@ -286,7 +286,7 @@ SYSCALL_DEFINE2(truncate, const char __user *, user_path, s64, size_bytes)
 		error = -EISDIR;
 	else if (S_ISREG(path.inode->mode) && !path.inode->file_ops)
 		error = inode_permission(path.inode, MAY_WRITE) ?: truncate(path.inode, size_bytes);
-	path_release(&path);
+	path_put(&path);
 	return error;
 }
 

@@ -18,8 +18,8 @@ struct path {
 	struct inode *inode;
 };
 
-struct path path_hold(const struct path *path); /* a copy with references */
-void path_release(struct path *path);		/* with or without tree_lock */
+struct path path_get(const struct path *path); /* a copy with references */
+void path_put(struct path *path);	       /* with or without tree_lock */
 
 /* namei.c: paths. */
 #define WALK_NOFOLLOW BIT(0) /* do not follow a final symbolic link without a slash */

@@ -66,7 +66,7 @@ struct inode *inode_get(struct inode *inode)
 	return inode;
 }
 
-static void release(struct inode *inode)
+static void release_inode(struct inode *inode)
 {
 	DEBUG_ASSERT(list_empty(&inode->sibling) && list_empty(&inode->children));
 	DEBUG_ASSERT(list_empty(&inode->links) && list_empty(&inode->link_node));
@@ -93,7 +93,7 @@ void inode_put(struct inode *inode)
 	while (inode && atomic_dec_and_test(&inode->refs)) {
 		struct inode *parent = inode->parent, *linked = inode->linked;
 
-		release(inode);
+		release_inode(inode);
 		if (linked)
 			inode_put(linked); /* it has no ->linked itself */
 		inode = parent;

@@ -102,8 +102,8 @@ static bool fits(const struct socket *socket, const struct chunk *chunk,
  * Takes up to n bytes from the queue. If `any` is set, the system call has taken bytes before, and
  * *got is their ancillary data. References to a chunk's files pass to *got.
  */
-static size_t take(struct socket *socket, char *buf, size_t n, struct ancillary *got, bool any,
-		   bool peek)
+static size_t take_bytes(struct socket *socket, char *buf, size_t n, struct ancillary *got,
+			 bool any, bool peek)
 {
 	struct chunk *chunk, *next;
 	size_t total = 0;
@@ -145,7 +145,7 @@ static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct a
 	for (;;) {
 		/* Read before the bytes, because the last bytes come before the end. */
 		bool at_end = READ_ONCE(socket->read_shut);
-		size_t done = take(socket, buf, n, got, any, flags & MSG_PEEK);
+		size_t done = take_bytes(socket, buf, n, got, any, flags & MSG_PEEK);
 		int error;
 
 		if (done && !(flags & MSG_PEEK) && READ_ONCE(socket->peer))

@@ -148,7 +148,7 @@ static void wake_senders(struct socket *socket, bool was_full)
 }
 
 /* Takes the first message, with a reference; NULL: there is none. */
-static struct chunk *take(struct socket *socket, bool peek)
+static struct chunk *take_message(struct socket *socket, bool peek)
 {
 	struct chunk *chunk = NULL;
 	bool was_full = false;
@@ -189,7 +189,7 @@ static struct chunk *wait_for_message(struct socket *socket, int flags)
 
 		if (error)
 			return ERR_PTR(-error);
-		chunk = take(socket, flags & MSG_PEEK);
+		chunk = take_message(socket, flags & MSG_PEEK);
 		if (chunk)
 			return chunk;
 		if (at_end && !(socket_is_datagram(socket) && flags & MSG_DONTWAIT))

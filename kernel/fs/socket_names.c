@@ -144,13 +144,13 @@ static struct inode *find_inode(const struct socket_name *name)
 	if (error)
 		return ERR_PTR(error);
 	error = path_find(&base, path, 0, &found);
-	path_release(&base);
+	path_put(&base);
 	if (error)
 		return ERR_PTR(error);
 	error = S_ISSOCK(found.inode->mode) ? inode_permission(found.inode, MAY_WRITE) :
 					      -ECONNREFUSED;
 	inode_get(found.inode);
-	path_release(&found);
+	path_put(&found);
 	if (!error)
 		return found.inode;
 	inode_put(found.inode);

@@ -146,7 +146,7 @@ static int control_from_user(const struct msghdr *msg, struct rights **rights)
 /*
  * Returns the file of a socket for a send or receive, or ERR_PTR. Adds its O_NONBLOCK to the flags.
  */
-static struct file *begin(int fd, int *flags)
+static struct file *get_socket(int fd, int *flags)
 {
 	struct file *file = fd_get_with(fd, &socket_ops);
 
@@ -219,7 +219,7 @@ SYSCALL_DEFINE6(sendto, int, fd, void __user *, buf, size_t, n, int, flags, cons
 
 	if (!access_ok(buf, n))
 		return -EFAULT;
-	file = begin(fd, &flags);
+	file = get_socket(fd, &flags);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	ret = send_message(file->private, &msg, &iov, flags);
@@ -354,7 +354,7 @@ SYSCALL_DEFINE6(recvfrom, int, fd, void __user *, buf, size_t, n, int, flags, vo
 
 	if (!access_ok(buf, n))
 		return -EFAULT;
-	file = begin(fd, &flags);
+	file = get_socket(fd, &flags);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	iov_iter_init(&iter, &iov, 1);
@@ -372,7 +372,7 @@ typedef ssize_t message_fn(struct socket *socket, struct msghdr __user *msg, int
 
 static ssize_t do_one(int fd, struct msghdr __user *msg, int flags, message_fn *move)
 {
-	struct file *file = begin(fd, &flags);
+	struct file *file = get_socket(fd, &flags);
 	ssize_t ret;
 
 	if (IS_ERR(file))
@@ -427,7 +427,7 @@ static long move_messages(struct socket *socket, struct mmsghdr __user *msgs, u3
 
 SYSCALL_DEFINE4(sendmmsg, int, fd, struct mmsghdr __user *, msgs, u32, nr, int, flags)
 {
-	struct file *file = begin(fd, &flags);
+	struct file *file = get_socket(fd, &flags);
 	long done;
 	int error;
 
@@ -451,7 +451,7 @@ SYSCALL_DEFINE5(recvmmsg, int, fd, struct mmsghdr __user *, msgs, u32, nr, int, 
 
 	if (error)
 		return error;
-	file = begin(fd, &flags);
+	file = get_socket(fd, &flags);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	socket = file->private;

@@ -87,7 +87,7 @@ static long stat_path(int dirfd, const char __user *user_path, struct stat __use
 	if (ret)
 		return ret;
 	ret = stat_inode(path.inode, stat);
-	path_release(&path);
+	path_put(&path);
 	return ret;
 }
 
@@ -185,7 +185,7 @@ SYSCALL_DEFINE5(statx, int, dirfd, const char __user *, user_path, int, flags, u
 	if (ret)
 		return ret;
 	ret = statx_inode(path.inode, statx);
-	path_release(&path);
+	path_put(&path);
 	return ret;
 }
 
@@ -215,7 +215,7 @@ static long check_access(int dirfd, const char __user *user_path, int mode, int 
 	if (ret)
 		return ret;
 	ret = check_mode(&path, mode);
-	path_release(&path);
+	path_put(&path);
 	return ret;
 }
 

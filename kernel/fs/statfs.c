@@ -59,7 +59,7 @@ SYSCALL_DEFINE2(statfs, const char __user *, user_path, struct statfs __user *, 
 	if (ret)
 		return ret;
 	ret = fill(&path, statfs);
-	path_release(&path);
+	path_put(&path);
 	return ret;
 }
 

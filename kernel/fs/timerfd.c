@@ -58,7 +58,7 @@ static void start(struct timerfd *tfd)
 }
 
 /* Returns the number of expiries since the last call, and restarts the timer. */
-static u64 take(struct timerfd *tfd)
+static u64 take_expirations(struct timerfd *tfd)
 {
 	u64 nr = 0;
 
@@ -79,7 +79,7 @@ static ssize_t timerfd_read(struct file *file, void *buf, size_t n, u64 pos)
 
 	if (n < sizeof(nr))
 		return -EINVAL;
-	while (!(nr = take(tfd))) {
+	while (!(nr = take_expirations(tfd))) {
 		int error = -EAGAIN;
 
 		if (!(READ_ONCE(file->flags) & O_NONBLOCK))

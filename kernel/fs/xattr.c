@@ -48,13 +48,13 @@ static long check_value(const char __user *name, const void __user *value, size_
 }
 
 /* Looks for the file. Returns 0 if it exists. */
-static long find(const char __user *user_path, int at_flags)
+static long find_path(const char __user *user_path, int at_flags)
 {
 	struct path path;
 	long error = path_find_user(AT_FDCWD, user_path, at_flags, &path);
 
 	if (!error)
-		path_release(&path);
+		path_put(&path);
 	return error;
 }
 
@@ -71,15 +71,15 @@ static long find_open(int fd)
 SYSCALL_DEFINE5(setxattr, const char __user *, path, const char __user *, name, const void __user *,
 		value, size_t, size, int, flags)
 {
-	return check_value(name, value, size, flags) ?: find(path, 0) ?: -EOPNOTSUPP;
+	return check_value(name, value, size, flags) ?: find_path(path, 0) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE5(lsetxattr, const char __user *, path, const char __user *, name,
 		const void __user *, value, size_t, size, int, flags)
 {
-	return check_value(name, value, size, flags)   ?:
-		       find(path, AT_SYMLINK_NOFOLLOW) ?:
-							 -EOPNOTSUPP;
+	return check_value(name, value, size, flags)	    ?:
+		       find_path(path, AT_SYMLINK_NOFOLLOW) ?:
+							      -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE5(fsetxattr, int, fd, const char __user *, name, const void __user *, value, size_t,
@@ -91,13 +91,13 @@ SYSCALL_DEFINE5(fsetxattr, int, fd, const char __user *, name, const void __user
 SYSCALL_DEFINE4(getxattr, const char __user *, path, const char __user *, name, void __user *,
 		value, size_t, size)
 {
-	return check_name(name) ?: find(path, 0) ?: -EOPNOTSUPP;
+	return check_name(name) ?: find_path(path, 0) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE4(lgetxattr, const char __user *, path, const char __user *, name, void __user *,
 		value, size_t, size)
 {
-	return check_name(name) ?: find(path, AT_SYMLINK_NOFOLLOW) ?: -EOPNOTSUPP;
+	return check_name(name) ?: find_path(path, AT_SYMLINK_NOFOLLOW) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE4(fgetxattr, int, fd, const char __user *, name, void __user *, value, size_t, size)
@@ -108,12 +108,12 @@ SYSCALL_DEFINE4(fgetxattr, int, fd, const char __user *, name, void __user *, va
 /* Returns 0: the list of names is empty. */
 SYSCALL_DEFINE3(listxattr, const char __user *, path, char __user *, list, size_t, size)
 {
-	return find(path, 0);
+	return find_path(path, 0);
 }
 
 SYSCALL_DEFINE3(llistxattr, const char __user *, path, char __user *, list, size_t, size)
 {
-	return find(path, AT_SYMLINK_NOFOLLOW);
+	return find_path(path, AT_SYMLINK_NOFOLLOW);
 }
 
 SYSCALL_DEFINE3(flistxattr, int, fd, char __user *, list, size_t, size)
@@ -123,12 +123,12 @@ SYSCALL_DEFINE3(flistxattr, int, fd, char __user *, list, size_t, size)
 
 SYSCALL_DEFINE2(removexattr, const char __user *, path, const char __user *, name)
 {
-	return check_name(name) ?: find(path, 0) ?: -EOPNOTSUPP;
+	return check_name(name) ?: find_path(path, 0) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE2(lremovexattr, const char __user *, path, const char __user *, name)
 {
-	return check_name(name) ?: find(path, AT_SYMLINK_NOFOLLOW) ?: -EOPNOTSUPP;
+	return check_name(name) ?: find_path(path, AT_SYMLINK_NOFOLLOW) ?: -EOPNOTSUPP;
 }
 
 SYSCALL_DEFINE2(fremovexattr, int, fd, const char __user *, name)

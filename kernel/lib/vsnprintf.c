@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * printf without floating point. Output goes through put(), which also counts the bytes that do not
+ * printf without floating point. Output goes through put_char(), which also counts the bytes that do not
  * fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x, zeros,
  * digits, spaces. An unknown conversion is printed unchanged.
  *
@@ -35,7 +35,7 @@ struct spec {
 	char conversion;
 };
 
-static void put(struct output *out, char c)
+static void put_char(struct output *out, char c)
 {
 	if (out->len < out->size)
 		out->buf[out->len] = c;
@@ -45,7 +45,7 @@ static void put(struct output *out, char c)
 static void put_repeated(struct output *out, char c, int nr)
 {
 	for (; nr > 0; nr--)
-		put(out, c);
+		put_char(out, c);
 }
 
 static void put_text(struct output *out, const struct spec *spec, const char *text, int len)
@@ -55,7 +55,7 @@ static void put_text(struct output *out, const struct spec *spec, const char *te
 	if (!spec->left)
 		put_repeated(out, ' ', pad);
 	for (int i = 0; i < len; i++)
-		put(out, text[i]);
+		put_char(out, text[i]);
 	if (spec->left)
 		put_repeated(out, ' ', pad);
 }
@@ -87,10 +87,10 @@ static void put_number(struct output *out, const struct spec *spec, u64 value, c
 	if (!spec->left)
 		put_repeated(out, ' ', pad);
 	for (; *sign; sign++)
-		put(out, *sign);
+		put_char(out, *sign);
 	put_repeated(out, '0', nr_zeros);
 	while (nr)
-		put(out, reversed[--nr]);
+		put_char(out, reversed[--nr]);
 	if (spec->left)
 		put_repeated(out, ' ', pad);
 }
@@ -216,13 +216,13 @@ static void put_escaped_bytes(struct output *out, const char *bytes, size_t n)
 
 		if (byte >= ' ' && byte <= '~') {
 			if (byte == '"' || byte == '\\')
-				put(out, '\\');
-			put(out, byte);
+				put_char(out, '\\');
+			put_char(out, byte);
 		} else {
-			put(out, '\\');
-			put(out, 'x');
-			put(out, digits[byte >> 4]);
-			put(out, digits[byte & 15]);
+			put_char(out, '\\');
+			put_char(out, 'x');
+			put_char(out, digits[byte >> 4]);
+			put_char(out, digits[byte & 15]);
 		}
 	}
 }
@@ -298,7 +298,7 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 		char c;
 
 		if (*fmt != '%') {
-			put(&out, *fmt);
+			put_char(&out, *fmt);
 			continue;
 		}
 		fmt = read_spec(fmt + 1, &spec, star);
@@ -340,15 +340,15 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 			}
 			break;
 		case '%':
-			put(&out, '%');
+			put_char(&out, '%');
 			break;
 		default:
 			for (; percent < fmt; percent++)
-				put(&out, *percent);
+				put_char(&out, *percent);
 			if (!*fmt)
 				fmt--;
 			else
-				put(&out, *fmt);
+				put_char(&out, *fmt);
 			break;
 		}
 	}

@@ -119,7 +119,7 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 int pages_prepare_move(struct mm *mm, u64 start, u64 len, u64 to);
 void pages_move(struct mm *mm, const struct vma *vma, u64 to);
 
-/* The list of all address spaces (cut.c). The caller needs no lock. */
+/* The list of all address spaces (file_mappings.c). The caller needs no lock. */
 void mm_list_add(struct mm *mm);
 void mm_list_remove(struct mm *mm);
 

@@ -143,7 +143,7 @@ struct mm *mm_copy(struct mm *mm)
 	if (mm->exe_file)
 		mm_set_exe_file(copy, mm->exe_file);
 	if (!error)
-		mm_list_add(copy); /* before a file of mm can be truncated: see cut.c */
+		mm_list_add(copy); /* before a file of mm can be truncated: see file_mappings.c */
 	rw_mutex_unlock_write(&mm->lock);
 	if (!error)
 		return copy;

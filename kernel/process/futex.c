@@ -138,7 +138,7 @@ static void wake_waiter(struct futex_waiter *waiter)
 }
 
 /* Wakes up to nr waiters; at least one even if nr is 0, as Linux does. */
-static long wake_matching(const struct futex *futex, int nr, u32 bitset)
+static long wake_waiters(const struct futex *futex, int nr, u32 bitset)
 {
 	struct futex_waiter *waiter, *next;
 	long nr_woken = 0;
@@ -165,7 +165,7 @@ static long wake_bitset(u32 __user *addr, bool private, int nr, u32 bitset)
 	if (futex.error)
 		return futex.error;
 	flags = spin_lock_irqsave(&futex.bucket->lock);
-	ret = wake_matching(&futex, nr, bitset);
+	ret = wake_waiters(&futex, nr, bitset);
 	spin_unlock_irqrestore(&futex.bucket->lock, flags);
 	return ret;
 }
@@ -370,7 +370,7 @@ static long requeue(const struct futex *from, int nr_wake, const struct futex *t
 		ret = -EAGAIN;
 	} else {
 		if (nr_wake)
-			ret = wake_matching(from, nr_wake, FUTEX_MATCH_ANY);
+			ret = wake_waiters(from, nr_wake, FUTEX_MATCH_ANY);
 		ret += requeue_matching(from, to, nr_move);
 	}
 	unlock_two(from->bucket, to->bucket, flags);
@@ -473,9 +473,9 @@ static long wake_op(const struct futex *first, int nr_wake, const struct futex *
 		return error;
 	wake2 = wake_op_compare(code, old);
 	flags = lock_two(first->bucket, second->bucket);
-	ret = wake_matching(first, nr_wake, FUTEX_MATCH_ANY);
+	ret = wake_waiters(first, nr_wake, FUTEX_MATCH_ANY);
 	if (wake2)
-		ret += wake_matching(second, nr_wake2, FUTEX_MATCH_ANY);
+		ret += wake_waiters(second, nr_wake2, FUTEX_MATCH_ANY);
 	unlock_two(first->bucket, second->bucket, flags);
 	return ret;
 }

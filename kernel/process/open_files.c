@@ -28,7 +28,7 @@ static struct files *take_unused(struct process *proc, unsigned int nr)
 	return files;
 }
 
-static void put(struct files *files)
+static void put_files(struct files *files)
 {
 	if (files)
 		files_put(files);
@@ -68,8 +68,8 @@ void task_leave_files(struct task *task)
 	}
 	task->files = NULL;
 	spin_unlock_irqrestore(&proc->lock, flags);
-	put(own);
-	put(unused);
+	put_files(own);
+	put_files(unused);
 }
 
 int task_unshare_files(void)
@@ -97,7 +97,7 @@ int task_unshare_files(void)
 	}
 	task->files = copy;
 	spin_unlock_irqrestore(&proc->lock, flags);
-	put(old);
+	put_files(old);
 	return 0;
 }
 
@@ -111,8 +111,8 @@ void process_replace_files(struct process *proc, struct files *files)
 	current->has_own_files = proc->shares_files = false;
 	proc->nr_own_files = 0;
 	spin_unlock_irqrestore(&proc->lock, flags);
-	put(own);
-	put(old);
+	put_files(own);
+	put_files(old);
 }
 
 struct files *process_get_files(struct process *proc, pid_t tid)

@@ -217,7 +217,7 @@ void posix_timers_tick(struct process *proc)
 		process_kill(proc, fatal_sig);
 }
 
-static struct posix_timer *find(s32 id)
+static struct posix_timer *find_timer(s32 id)
 {
 	struct posix_timer *timer;
 
@@ -379,7 +379,7 @@ static struct posix_timer *find_to_change(s32 id)
 
 	ASSERT_HELD(&change_lock);
 	flags = spin_lock_irqsave(&proc->lock);
-	timer = find(id);
+	timer = find_timer(id);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return timer;
 }
@@ -497,7 +497,7 @@ SYSCALL_DEFINE2(timer_gettime, s32, id, struct itimerspec64 __user *, user)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool other;
 
-	timer = find(id);
+	timer = find_timer(id);
 	other = timer && timer->of_other.pid;
 	if (timer)
 		left = timer_setting_left(&timer->setting, now_ns(timer));
@@ -514,7 +514,7 @@ SYSCALL_DEFINE1(timer_getoverrun, s32, id)
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	long ret = -EINVAL;
 
-	timer = find(id);
+	timer = find_timer(id);
 	if (timer)
 		ret = timer->overrun;
 	spin_unlock_irqrestore(&proc->lock, flags);

@@ -22,7 +22,7 @@ void mutex_reset(struct mutex *mutex, const char *name)
 	wait_queue_reset(&mutex->wq, name);
 }
 
-static bool take(struct mutex *mutex)
+static bool mutex_take(struct mutex *mutex)
 {
 	return !READ_ONCE(mutex->owner) && cmpxchg(&mutex->owner, NULL, current) == NULL;
 }
@@ -30,7 +30,7 @@ static bool take(struct mutex *mutex)
 bool mutex_trylock(struct mutex *mutex)
 {
 	ASSERT_PROCESS_CONTEXT();
-	if (!take(mutex))
+	if (!mutex_take(mutex))
 		return false;
 	lock_check_acquire(&mutex->map, LOCK_SLEEP | LOCK_TRY, RETURN_ADDRESS());
 	return true;
@@ -38,11 +38,11 @@ bool mutex_trylock(struct mutex *mutex)
 
 static void lock(struct mutex *mutex)
 {
-	if (likely(take(mutex)))
+	if (likely(mutex_take(mutex)))
 		return;
 	BUG_ON(READ_ONCE(mutex->owner) == current);
 	profile_trace(contention_begin, mutex, PROFILE_LOCK_MUTEX);
-	wait_event(&mutex->wq, take(mutex));
+	wait_event(&mutex->wq, mutex_take(mutex));
 	profile_trace(contention_end, mutex, 0);
 }
 
@@ -59,10 +59,10 @@ int mutex_lock_killable(struct mutex *mutex)
 
 	might_sleep();
 	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
-	if (unlikely(!take(mutex))) {
+	if (unlikely(!mutex_take(mutex))) {
 		BUG_ON(READ_ONCE(mutex->owner) == current);
 		profile_trace(contention_begin, mutex, PROFILE_LOCK_MUTEX);
-		error = wait_event_killable(&mutex->wq, take(mutex));
+		error = wait_event_killable(&mutex->wq, mutex_take(mutex));
 		profile_trace(contention_end, mutex, error);
 	}
 	if (error)

@@ -95,7 +95,7 @@ size_t console_room(void)
 }
 
 /* Puts text into the queue. The lock is held, and there is room. */
-static void put(const char *text, size_t n)
+static void console_put(const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		queue[(tail + i) % CONSOLE_QUEUE_BYTES] = text[i];
@@ -173,10 +173,10 @@ void console_put_line(const char *prefix, size_t prefix_len, const char *text, s
 		return;
 	}
 	if (is_cursor_in_line())
-		put("\r\n", 2);
-	put(prefix, prefix_len);
-	put(text, len);
-	put("\r\n", 2);
+		console_put("\r\n", 2);
+	console_put(prefix, prefix_len);
+	console_put(text, len);
+	console_put("\r\n", 2);
 	log_tail = tail;
 	if (must_send())
 		make_room(CONSOLE_QUEUE_BYTES);
@@ -270,7 +270,7 @@ size_t console_queue(const u8 *buf, size_t n, size_t keep_bytes)
 
 	room = room > keep_bytes ? room - keep_bytes : 0;
 	n = min(n, room);
-	put((const char *)buf, n);
+	console_put((const char *)buf, n);
 	if (!uart_has_irq())
 		make_room(CONSOLE_QUEUE_BYTES);
 	else if (n)

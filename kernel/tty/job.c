@@ -71,7 +71,7 @@ void tty_open_controlling(struct tty *tty)
 }
 
 /* Takes the terminal away from all processes of the session. Called with process_tree_lock. */
-static void release(struct tty *tty, pid_t session)
+static void release_session(struct tty *tty, pid_t session)
 {
 	struct process *proc;
 
@@ -100,7 +100,7 @@ static long take_terminal(struct tty *tty, unsigned long arg, bool may_read)
 	if (tty->session && arg != STEAL)
 		goto out_unlock;
 	if (tty->session)
-		release(tty, tty->session);
+		release_session(tty, tty->session);
 	set_controlling(tty, proc);
 	error = 0;
 out_unlock:
@@ -120,7 +120,7 @@ static bool give_up(struct process *proc, struct tty *tty, pid_t *foreground)
 	*foreground = 0;
 	if (had && is_leader(proc)) {
 		*foreground = tty->foreground;
-		release(tty, proc->sid);
+		release_session(tty, proc->sid);
 	}
 	if (had)
 		proc->tty = NULL;

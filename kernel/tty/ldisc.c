@@ -240,7 +240,7 @@ bool ldisc_has_room(const struct ldisc *ldisc)
 	return local_flag(ldisc, ICANON) && ldisc->line_start == ldisc->tail;
 }
 
-static void put(struct ldisc *ldisc, u8 byte)
+static void put_byte(struct ldisc *ldisc, u8 byte)
 {
 	if (ldisc->head - ldisc->tail == LDISC_BYTES)
 		ldisc->head--;
@@ -251,13 +251,13 @@ static void put_typed(struct ldisc *ldisc, u8 byte)
 {
 	/* With PARMRK, a byte of 0377 starts a mark, so a 0377 in the input is doubled. */
 	if (byte == 0377 && input_flag(ldisc, PARMRK))
-		put(ldisc, byte);
-	put(ldisc, byte);
+		put_byte(ldisc, byte);
+	put_byte(ldisc, byte);
 }
 
 static void end_line(struct ldisc *ldisc, u8 byte)
 {
-	put(ldisc, byte);
+	put_byte(ldisc, byte);
 	mark_line_end(ldisc, ldisc->head - 1, true);
 	ldisc->line_start = ldisc->head;
 }

@@ -131,7 +131,7 @@ void tty_wake(struct tty *tty)
 		wake_up_all(&tty->write_wait);
 }
 
-static void hold(struct tty *tty, u8 byte)
+static void defer_byte(struct tty *tty, u8 byte)
 {
 	if (tty->nr_held < TTY_HELD_BYTES)
 		tty->held[tty->nr_held++] = byte;
@@ -148,7 +148,7 @@ void console_receive(u8 byte)
 
 	tty->nr_received++;
 	if (tty->nr_held || !ldisc_has_room(&tty->ldisc)) {
-		hold(tty, byte);
+		defer_byte(tty, byte);
 	} else {
 		signals = receive(tty, byte);
 		flush_echo();
@@ -166,7 +166,7 @@ void console_receive(u8 byte)
 }
 
 /* Takes available input. Returns -EAGAIN if there is none; 0 is the end of the file. */
-static ssize_t take(struct tty *tty, u8 *buf, size_t n)
+static ssize_t take_input(struct tty *tty, u8 *buf, size_t n)
 {
 	unsigned long flags = spin_lock_irqsave(&tty->lock);
 	ssize_t taken = -EAGAIN;
@@ -212,7 +212,7 @@ static ssize_t read(struct file *file, void *buf, size_t n, u64 pos)
 	get_wait(tty, &wait);
 	left_ns = wait.first_ns;
 	for (;;) {
-		done = take(tty, (u8 *)buf + total, n - total);
+		done = take_input(tty, (u8 *)buf + total, n - total);
 		if (done >= 0) {
 			total += done;
 			if (!done || total >= min(wait.nr_wanted, n))

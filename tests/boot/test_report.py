@@ -55,7 +55,7 @@ where                 woken.by
 [    1.000000] -------------  -------------  ---------  -------------  ----------------------  \
 --------------------  --------------------
 [    1.000000]      2.500000       0.600000         90       0.100000  futex 0x4bb310          \
-wait_bitset           wake_matching (demo)
+wait_bitset           wake_waiters (demo)
 [    1.000000]      0.400001       0.400001          6       0.300000  a CPU                   \
 -                     -
 [    1.000000] -------------  -------------  ---------
@@ -131,7 +131,7 @@ def test_checker_accepts_a_right_report():
     assert found.why == "demo (pid 20) exited with status 0 after 1.810 s"
     assert found.strace.row("futex").nr_calls == 2 and found.strace.nr_threads == 46
     assert found.summary.parts["mm->lock"] == 12_100_000 and found.summary.nr_threads == 46
-    assert found.waits.rows[0].waker == "wake_matching (demo)"
+    assert found.waits.rows[0].waker == "wake_waiters (demo)"
     machine = dict(samples=1400, user=1, kernel=990, interrupt=9, idle=400)
     assert found.heatmap.split == machine
     assert found.heatmap.process == dict(samples=1000, user=1, kernel=990, interrupt=9, idle=0)

@@ -339,7 +339,7 @@ static int unmount(const char *path, bool lazily)
 	mutex_lock(&tree_lock);
 	error = mount_detach(at.mount, lazily, &detached);
 	mutex_unlock(&tree_lock);
-	path_release(&at);
+	path_put(&at);
 	mount_drop_detached(&detached);
 	return error;
 }
@@ -354,7 +354,7 @@ static int mount(const char *type, const char *path)
 	mutex_lock(&tree_lock);
 	error = mount_attach(type, &at, "test", 0);
 	mutex_unlock(&tree_lock);
-	path_release(&at);
+	path_put(&at);
 	return error;
 }
 

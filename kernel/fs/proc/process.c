@@ -244,7 +244,7 @@ static ssize_t read_cwd(struct process *proc, char *buf, size_t size)
 		return len;
 	path = path_write(&dir, buf, size);
 	len = path ? proc_copy_path(path, buf, size) : -ENOENT;
-	path_release(&dir);
+	path_put(&dir);
 	return len;
 }
 
@@ -304,7 +304,7 @@ static int follow_cwd(struct inode *inode, struct path *found)
 	error = find_cwd(proc, &dir);
 	lost_right = proc_put_inspected(proc, version);
 	if (!error && lost_right) {
-		path_release(&dir);
+		path_put(&dir);
 		return lost_right;
 	}
 	*found = dir;

@@ -64,7 +64,7 @@ static int follow_fd(struct inode *inode, struct path *found)
 
 	if (IS_ERR(file))
 		return (int)PTR_ERR(file);
-	*found = path_hold(&(struct path){ file->mount, file->inode });
+	*found = path_get(&(struct path){ file->mount, file->inode });
 	file_put(file);
 	return 0;
 }
