@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * printf without floating point. Output goes through put_char(), which also counts the bytes that do not
- * fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x, zeros,
+ * printf without floating point. Output goes through put_char(), which also counts the bytes that do
+ * not fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x, zeros,
  * digits, spaces. An unknown conversion is printed unchanged.
  *
  * %pE prints names that programs and files choose, which may contain any bytes, including newlines

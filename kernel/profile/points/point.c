@@ -251,7 +251,8 @@ void points_begin(void)
 	struct profile_point *point;
 
 	poll_lock(&switching);
-	for_each_point(point) point->wanted = os_key_is_set(&point->key);
+	for_each_point(point)
+		point->wanted = os_key_is_set(&point->key);
 }
 
 void points_want(const char *pattern, bool on)
@@ -259,7 +260,9 @@ void points_want(const char *pattern, bool on)
 	struct profile_point *point;
 
 	os_assert(switching.is_held);
-	for_each_point(point) if (os_glob_match_list(pattern, point->name)) point->wanted = on;
+	for_each_point(point)
+		if (os_glob_match_list(pattern, point->name))
+			point->wanted = on;
 }
 
 void points_apply(void)

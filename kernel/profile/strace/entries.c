@@ -137,7 +137,8 @@ void strace_take_entries(struct strace_snapshot *snap, const struct profile_sysc
 	snap->nr_entries = 0;
 	snap->nr_errors = 0;
 	count_errors(merge);
-	for_each_strace_row(at, merge->table) add_table_entry(snap, merge->table, at);
+	for_each_strace_row(at, merge->table)
+		add_table_entry(snap, merge->table, at);
 	take_errors(snap, merge);
 	add_entry(snap, &merge->spare, STRACE_SPARE_NR, "[no memory]", snap->nr_errors);
 	add_return_entry(snap, &merge->returns);

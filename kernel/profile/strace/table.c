@@ -45,8 +45,7 @@ static struct profile_syscall_row *find_row(const struct profile_syscall_table *
 
 		return at ? strace_row_at(table, at * PROFILE_INDEX_UNIT) : NULL;
 	}
-	for_each_strace_row(at, table)
-	{
+	for_each_strace_row(at, table) {
 		if (strace_row_at(table, at)->nr == nr && at != strace_others_at(table))
 			return strace_row_at(table, at);
 	}
@@ -95,8 +94,7 @@ void strace_table_grow(struct profile_syscall_table **table, bool for_errors)
 	new->rows_end = old->rows_end;
 	new->nr_unknown = old->nr_unknown;
 	new->others = old->others;
-	for_each_strace_error(error, old)
-	{
+	for_each_strace_error(error, old) {
 		const struct profile_syscall_row *row =
 			strace_row_at(new, strace_error_row(error->key));
 
@@ -268,8 +266,7 @@ void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile
 {
 	if (!src->table)
 		return;
-	for_each_strace_error(error, src->table)
-	{
+	for_each_strace_error(error, src->table) {
 		/* Pairs with the release in strace_table_add_error(): key and count are set. */
 		u64 key = pf_load_acquire(&error->key);
 		const struct profile_syscall_row *row =
@@ -285,8 +282,7 @@ static void add_table(struct profile_syscall_sum *sum, const struct profile_sysc
 {
 	if (!src->table)
 		return;
-	for_each_strace_row(at, src->table)
-	{
+	for_each_strace_row(at, src->table) {
 		const struct profile_syscall_row *row = strace_row_at(src->table, at);
 
 		strace_sum_add_row(sum, src, row, row);
