@@ -128,8 +128,9 @@ static inline u64 os_process_copied_bytes(const struct process *proc)
 }
 
 /*
- * Return the age of a process that ends, in ns, and its wait status as in wait(2): bits 0 to 6 are
- * the signal that killed it; if they are 0, the exit code begins at bit 8.
+ * Return the age of a process that ends, in ns or OS_NO_AGE, and its wait status as in wait(2) or
+ * OS_NO_STATUS: bits 0 to 6 are the signal that killed it; if they are 0, the exit code begins at
+ * bit 8.
  */
 #define os_process_age_ns(proc)	     (clock_monotonic_ns() - (proc)->start_ns)
 #define os_process_wait_status(proc) ((u32)READ_ONCE((proc)->exit_status))
@@ -721,6 +722,10 @@ typedef struct tracefs_file os_trace_file_t;
 #endif
 
 PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (bool)2 != 1);
+
+/* os_process_age_ns() and os_process_wait_status() of a kernel that does not know them. */
+#define OS_NO_AGE    (~0ull)
+#define OS_NO_STATUS (~0u)
 
 /* The rate of the tick, if the timer is periodic; 0: the timer can be set for deadlines. */
 #ifndef OS_TICK_HZ

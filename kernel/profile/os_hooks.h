@@ -12,9 +12,7 @@
  *	os_task_t, os_process_t, os_regs_t			may be incomplete types
  *	os_siginfo_t						the same; only for events of signals
  *	os_area_t						the same; only for images
- *	OS_DEFINE_PER_CPU(type, name), OS_DECLARE_PER_CPU(), os_cpu(), os_per_cpu(name, cpu)
- *	os_this_cpu_read(var), _write, _add, _inc, _plus (the sum), _above, _below and _equal
- *	(compare), _lower, _cmpxchg, _try_cmpxchg, _ptr(&var)
+ *	os_cpu(), OS_NR_CPUS, OS_DEFINE_PER_CPU() and what follows it below
  *	os_key_t, os_key_on(&key), os_key_set(&key, on), os_key_is_set(&key)
  *	os_keys_begin(), os_keys_add(&key, on), os_keys_commit()	sets several at once
  *	os_clock_begin(), os_clock_end(), OS_CLOCK_BODY(n)
@@ -54,7 +52,25 @@ typedef struct pt_regs os_regs_t;
 typedef struct siginfo os_siginfo_t;
 typedef struct vma os_area_t;
 
-/* Each os_this_cpu_*() is one instruction: no interrupt, NMI or migration tears it. */
+/*
+ * Per-CPU variables. A kernel that has none defines only OS_NR_CPUS and os_cpu(), and they are
+ * arrays (os_none_hooks.h). One that has them defines the first five names:
+ *
+ *	OS_DEFINE_PER_CPU(type, name)	defines a variable, also a static one
+ *	OS_DECLARE_PER_CPU(type, name)	declares it
+ *	os_per_cpu(name, cpu)		the copy of a CPU
+ *	os_cpu()			the number of this CPU: 0, 1, ...
+ *	os_this_cpu_ptr(&var)		a pointer to this CPU's copy
+ *	OS_EACH_CPU(value)		the initial value, of all copies
+ *	OS_PER_CPU(type)		the type of such a variable, to point to it
+ *	os_local(name)			this CPU's copy, for os_this_cpu_*(var): each `var` is
+ *					os_local(name) or a member of it
+ *
+ * Each os_this_cpu_*() is one instruction: no interrupt, NMI or migration tears it.
+ */
+#define OS_PER_CPU(type)		   __typeof__(type)
+#define OS_EACH_CPU(...)		   __VA_ARGS__
+#define os_local(name)			   (name)
 #define OS_DEFINE_PER_CPU(type, name)	   DEFINE_PER_CPU(type, name)
 #define OS_DECLARE_PER_CPU(type, name)	   DECLARE_PER_CPU(type, name)
 #define os_per_cpu(name, cpu)		   per_cpu(name, cpu)

@@ -4,13 +4,22 @@
 
 /*
  * Defaults for os.h, for names that the including header has not defined. They suit a kernel
- * without files, sysrq, worker threads, NMIs, call chains, boot parameters, user mode, and so on. A
- * kernel must supply the names that have no default here: see porting.md.
+ * without files, sysrq, worker threads, NMIs, call chains, boot parameters, user mode, and so on.
+ * None makes a report say something false: what the kernel does not know is not printed. os_check.h
+ * names what a kernel must supply.
  */
 
+#ifdef PROFILE_OS_H
+#include "os_check.h"
+#endif
+
 #ifndef OS_EINVAL
-#define OS_EINVAL	22
-#define OS_ENOMEM	12
+#define OS_EINVAL 22
+#endif
+#ifndef OS_ENOMEM
+#define OS_ENOMEM 12
+#endif
+#ifndef OS_ENAMETOOLONG
 #define OS_ENAMETOOLONG 36
 #endif
 
@@ -27,9 +36,15 @@
 typedef struct {
 	char none;
 } os_text_t;
-#define os_text_vprintf(text, fmt, args)		((void)(text))
-#define os_text_stream(text, more, end, data)		((void)(more), (end)(data))
-#define os_add_file(path, accepts, show, arg, write)	((void)(show), (void)(write), 0)
+#define os_text_vprintf(text, fmt, args) ((void)(text))
+#endif
+#ifndef os_text_stream
+#define os_text_stream(text, more, end, data) ((void)(more), (end)(data))
+#endif
+#ifndef os_add_file
+#define os_add_file(path, accepts, show, arg, write) ((void)(show), (void)(write), 0)
+#endif
+#ifndef os_add_process_file
 #define os_add_process_file(name, accepts, show, write) ((void)(show), (void)(write), 0)
 #endif
 #ifndef os_add_exclusive_file
@@ -53,15 +68,15 @@ typedef struct {
 	static void (*const profile_key_##ident)(void) pf_unused = run
 #endif
 #ifndef OS_WORKER
-#define OS_WORKER(ident, fn)	      void (*ident)(void) = fn
+#define OS_WORKER(ident, fn) void (*ident)(void) = fn
+#endif
+#ifndef os_worker_start
 #define os_worker_start(worker, name) ((void)(worker), 0)
-#define os_worker_wake(worker)	      ((void)(worker))
+#endif
+#ifndef os_worker_wake
+#define os_worker_wake(worker) ((void)(worker))
 #endif
 
-/* Exports. */
-#ifndef os_physical_address
-#define os_physical_address(ptr) ((u64)(ptr))
-#endif
 #ifndef os_build_id
 #define os_build_id(text, size) ((void)(size), (void)((text)[0] = '\0'))
 #endif
@@ -72,9 +87,6 @@ typedef struct {
 #endif
 #ifndef os_task_priority
 #define os_task_priority(task) ((void)(task), 120)
-#endif
-#ifndef os_task_state
-#define os_task_state(task) ((void)(task), 0)
 #endif
 #ifndef os_syscall_args
 #define os_syscall_args(args) ((void)memset(args, 0, 6 * sizeof(u64)))
@@ -89,13 +101,23 @@ typedef struct {
 /* Waits. */
 #ifndef os_wait_name
 #define os_wait_name(task) NULL
+#endif
+#ifndef os_wait_addr
 #define os_wait_addr(task) ((u64)0)
 #endif
+#ifndef os_task_of
+#define os_task_of(pt) ((void)(pt), (os_task_t *)NULL)
+#endif
 #ifndef os_task_is_off_cpu
-#define os_task_of(pt)			 ((void)(pt), (os_task_t *)NULL)
 #define os_task_is_off_cpu(task, asleep) ((void)(task), *(asleep) = false)
-#define os_task_cpu(task)		 ((void)(task), 0u)
-#define os_sleeper_syscall(task)	 OS_NO_SYSCALL
+#endif
+#ifndef os_task_cpu
+#define os_task_cpu(task) ((void)(task), 0u)
+#endif
+#ifndef os_sleeper_syscall
+#define os_sleeper_syscall(task) OS_NO_SYSCALL
+#endif
+#ifndef os_sleeper_stack
 #define os_sleeper_stack(task, pcs, max) ((void)(pcs), 0)
 #endif
 #ifndef OS_CHILD_WAIT
@@ -110,11 +132,17 @@ typedef struct {
 #ifndef os_in_lock
 #define os_in_lock(pc) ((void)(pc), false)
 #endif
+#ifndef OS_NR_FAULT_KINDS
+#define OS_NR_FAULT_KINDS 1
+#endif
+#ifndef OS_FAULT_KINDS
+#define OS_FAULT_KINDS ""
+#endif
 #ifndef os_process_faults
-#define OS_NR_FAULT_KINDS	1
-#define OS_FAULT_KINDS		""
 #define os_process_faults(proc) ((void)(proc), &os_no_faults)
-#define os_task_faults(task)	((void)(task), &os_no_faults)
+#endif
+#ifndef os_task_faults
+#define os_task_faults(task) ((void)(task), &os_no_faults)
 static const u64 os_no_faults pf_unused;
 #endif
 #ifndef os_process_peak_bytes
@@ -219,23 +247,34 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 }
 #endif
 
-/* One CPU, on which threads do not wait for each other. */
+/* All CPUs are online. */
 #ifndef os_for_each_cpu
-#define os_for_each_cpu(cpu)   for ((cpu) = 0; (cpu) < 1; (cpu)++)
-#define os_cpu_online(cpu)     1
+#define os_for_each_cpu(cpu) for ((cpu) = 0; (cpu) < OS_NR_CPUS; (cpu)++)
+#endif
+#ifndef os_cpu_online
+#define os_cpu_online(cpu) ((void)(cpu), 1)
+#endif
+/* One CPU, on which threads do not wait for each other. */
+#ifndef os_run_on_all_cpus
 #define os_run_on_all_cpus(fn) fn(NULL)
+#endif
+#ifndef os_run_on_boot_cpu
 #define os_run_on_boot_cpu(fn) fn(NULL)
 #endif
 #ifndef os_wait_turn
 #define os_wait_turn() ((void)0)
 #endif
-/* For the stores of samples and waits, which need the kernel's own. */
+/* For stores, which need the kernel's own. */
 #ifndef os_irq_save
-#define os_irq_save()	      0ul
+#define os_irq_save() 0ul
+#endif
+#ifndef os_irq_restore
 #define os_irq_restore(flags) ((void)(flags))
 #endif
 #ifndef os_may_yield
-#define os_may_yield()	((void)0)
+#define os_may_yield() ((void)0)
+#endif
+#ifndef os_sleep_ms
 #define os_sleep_ms(ms) ((void)(ms), os_wait_turn())
 #endif
 #ifndef os_alloc
@@ -246,9 +285,6 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #endif
 #ifndef os_cpu_relax
 #define os_cpu_relax() pf_barrier()
-#endif
-#ifndef os_random
-#define os_random() os_cycles()
 #endif
 #ifndef os_panicking
 #define os_panicking() 0
@@ -285,10 +321,18 @@ static inline const char *os_nmi_start(u32 hz, bool *jitter, bool *moves)
 {
 	return NULL;
 }
-#define os_nmi_slots()	    ((u64)0)
+#endif
+#ifndef os_nmi_slots
+#define os_nmi_slots() ((u64)0)
+#endif
+#ifndef os_nmi_move
 #define os_nmi_move(random) ((void)(random))
-#define os_nmi_stop()	    ((void)0)
-#define os_nmi_send()	    ((void)0)
+#endif
+#ifndef os_nmi_stop
+#define os_nmi_stop() ((void)0)
+#endif
+#ifndef os_nmi_send
+#define os_nmi_send() ((void)0)
 #endif
 /* A kernel with a periodic tick does not set its timer. */
 #ifdef OS_TICK_HZ
@@ -304,10 +348,16 @@ static inline const char *os_nmi_start(u32 hz, bool *jitter, bool *moves)
 #endif
 /* No walk is replayable, so none of these is called. */
 #ifndef os_stack_matches_kernel
-#define os_stack_matches_kernel(regs, pcs, nr)		  0
+#define os_stack_matches_kernel(regs, pcs, nr) 0
+#endif
+#ifndef os_stack_matches_frameless
 #define os_stack_matches_frameless(regs, pcs, nr, replay) 0
-#define os_stack_matches_user(regs, pcs, nr)		  STACK_WHOLE
-#define os_user_regs(task)				  NULL
+#endif
+#ifndef os_stack_matches_user
+#define os_stack_matches_user(regs, pcs, nr) STACK_WHOLE
+#endif
+#ifndef os_user_regs
+#define os_user_regs(task) NULL
 #endif
 #ifndef os_stack_matches_path
 #define os_stack_matches_path(regs, pcs, nr) NR_STACK_TRUNCATIONS
@@ -330,19 +380,16 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #define os_current_dying() 0
 #endif
 #ifndef os_process_age_ns
-#define os_process_age_ns(proc) ((void)(proc), (u64)0)
+#define os_process_age_ns(proc) ((void)(proc), OS_NO_AGE)
 #endif
 #ifndef os_process_wait_status
-#define os_process_wait_status(proc) ((void)(proc), 0u)
+#define os_process_wait_status(proc) ((void)(proc), OS_NO_STATUS)
 #endif
 #ifndef os_process_program
 #define os_process_program(proc) ((void)(proc), 0u)
 #endif
 #ifndef os_task_key
 #define os_task_key(task) (os_task_profile(task)->task_key)
-#endif
-#ifndef os_task_tid
-#define os_task_tid(task) ((void)(task), 0u)
 #endif
 /* Without it, records of processes that have ended keep their numbers. */
 #ifndef os_live_key_floor
@@ -355,28 +402,40 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #define os_task_comm(task, words) ((void)(task), (void)memset(words, 0, 2 * sizeof(u64)))
 #endif
 #ifndef os_task_code_map
-#define os_task_code_map(task)	  ((void)(task), 0u)
+#define os_task_code_map(task) ((void)(task), 0u)
+#endif
+#ifndef os_process_code_map
 #define os_process_code_map(proc) ((void)(proc), 0u)
 #endif
 /* A kernel that supplies os_off_cycles() must supply this, too. */
-#if !OS_HAS_EXEC_CYCLES
+#ifndef os_task_exec_cycles
 #define os_task_exec_cycles(pt) ((void)(pt), os_cycles())
 #endif
 #ifndef OS_HAS_CPU_TIMES
-#define OS_HAS_CPU_TIMES	     0
+#define OS_HAS_CPU_TIMES 0
+#endif
+#ifndef os_task_cpu_times
 #define os_task_cpu_times(pt, times) ((void)(pt), (void)(times))
-#define os_machine_times(times)	     ((void)(times))
+#endif
+#ifndef os_machine_times
+#define os_machine_times(times) ((void)(times))
 #endif
 #ifndef os_begin_report
-#define os_begin_report()    0
+#define os_begin_report() 0
+#endif
+#ifndef os_end_report
 #define os_end_report(owner) ((void)(owner))
 #endif
 #ifndef OS_NO_SYSCALL
-#define OS_NO_SYSCALL		    0xffff
+#define OS_NO_SYSCALL 0xffff
+#endif
+#ifndef os_task_syscall
 #define os_task_syscall(task, regs) OS_NO_SYSCALL
 #endif
 #ifndef os_current_tid
 #define os_current_tid() os_task_tid(os_current_task())
+#endif
+#ifndef os_current_pid
 #define os_current_pid() os_task_pid(os_current_task())
 #endif
 #ifndef os_syscall_sp
@@ -386,7 +445,9 @@ static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t siz
 #define os_realtime_ns() ((u64)0)
 #endif
 #ifndef os_file_open
-#define os_file_open(path)  ((void)(path), (os_file_t *)NULL) /* user code has no names */
+#define os_file_open(path) ((void)(path), (os_file_t *)NULL) /* user code has no names */
+#endif
+#ifndef os_file_close
 #define os_file_close(file) ((void)(file))
 #endif
 #ifndef os_process_mapping

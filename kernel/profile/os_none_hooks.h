@@ -9,29 +9,99 @@
  * a point itself.
  */
 
-/* One CPU, if the kernel has no per-CPU variables. */
+#ifndef os_cycles
+#error "profile: define os_cycles(): the time of a clock that always runs, in cycles"
+#endif
+#if defined(CONFIG_PROFILE_STRACE) && !defined(os_current_profile)
+#error "profile: define os_current_profile(): the struct profile_task of the running task"
+#endif
+#if defined(CONFIG_PROFILE_WAITS) && !defined(os_off_cycles)
+#error "profile: define os_off_cycles(pt): how long a thread has been off a CPU"
+#endif
+#if defined(os_cpu) && !defined(OS_DEFINE_PER_CPU) && !defined(OS_NR_CPUS)
+#error "profile: define OS_NR_CPUS: the number of CPUs that os_cpu() counts"
+#endif
+#if defined(OS_NR_CPUS) && !defined(os_cpu)
+#error "profile: define os_cpu(): the number of this CPU"
+#endif
+#ifdef OS_DEFINE_PER_CPU
+#ifndef OS_DECLARE_PER_CPU
+#error "profile: define OS_DECLARE_PER_CPU(type, name): declares a per-CPU variable"
+#endif
 #ifndef os_per_cpu
-#define OS_DEFINE_PER_CPU(type, name)  __typeof__(type) name
-#define OS_DECLARE_PER_CPU(type, name) extern __typeof__(type) name
-#define os_per_cpu(name, cpu)	       (*((void)(cpu), &(name)))
-#define os_cpu()		       0u
-#define os_this_cpu_ptr(ptr)	       (ptr)
+#error "profile: define os_per_cpu(name, cpu): a CPU's copy of a per-CPU variable"
+#endif
+#ifndef os_this_cpu_ptr
+#error "profile: define os_this_cpu_ptr(ptr): pointer to this CPU's copy"
+#endif
+#ifndef os_cpu
+#error "profile: define os_cpu(): the number of this CPU"
+#endif
+#endif
+
+/* Per-CPU variables: arrays, if the kernel has none itself. The default is one CPU. */
+#ifndef OS_DEFINE_PER_CPU
+#ifndef OS_NR_CPUS
+#define OS_NR_CPUS 1
+#define os_cpu()   0u
+#endif
+#define OS_PER_CPU(type)	       __typeof__(__typeof__(type)[OS_NR_CPUS])
+#define OS_DEFINE_PER_CPU(type, name)  OS_PER_CPU(type) name
+#define OS_DECLARE_PER_CPU(type, name) extern OS_PER_CPU(type) name
+/* clang-format would take the range for Objective-C. */
+#define OS_EACH_CPU_RANGE 0 ... OS_NR_CPUS - 1
+#define OS_EACH_CPU(...)                          \
+	{                                         \
+		[OS_EACH_CPU_RANGE] = __VA_ARGS__ \
+	}
+#define os_per_cpu(name, cpu) ((name)[cpu])
+#define os_local(name)	      os_per_cpu(name, os_cpu())
+#define os_this_cpu_ptr(ptr)  (ptr)
+#endif
+#ifndef OS_PER_CPU
+#define OS_PER_CPU(type) __typeof__(type)
+#endif
+#ifndef OS_EACH_CPU
+#define OS_EACH_CPU(...) __VA_ARGS__
+#endif
+#ifndef os_local
+#define os_local(name) (name)
 #endif
 
 #ifndef os_this_cpu_read
-#define os_this_cpu_read(var)	      pf_read_once(os_per_cpu(var, os_cpu()))
-#define os_this_cpu_write(var, value) pf_write_once(os_per_cpu(var, os_cpu()), value)
-#define os_this_cpu_add(var, n)	      ((void)(os_per_cpu(var, os_cpu()) += (n)))
-#define os_this_cpu_inc(var)	      os_this_cpu_add(var, 1)
-#define os_this_cpu_plus(var, value)  (os_this_cpu_read(var) + (value))
+#define os_this_cpu_read(var) pf_read_once(*os_this_cpu_ptr(&(var)))
+#endif
+#ifndef os_this_cpu_write
+#define os_this_cpu_write(var, value) pf_write_once(*os_this_cpu_ptr(&(var)), value)
+#endif
+#ifndef os_this_cpu_add
+#define os_this_cpu_add(var, n) ((void)(*os_this_cpu_ptr(&(var)) += (n)))
+#endif
+#ifndef os_this_cpu_inc
+#define os_this_cpu_inc(var) os_this_cpu_add(var, 1)
+#endif
+#ifndef os_this_cpu_plus
+#define os_this_cpu_plus(var, value) (os_this_cpu_read(var) + (value))
+#endif
+#ifndef os_this_cpu_above
 #define os_this_cpu_above(var, value) (os_this_cpu_read(var) > (value))
+#endif
+#ifndef os_this_cpu_below
 #define os_this_cpu_below(var, value) (os_this_cpu_read(var) < (value))
+#endif
+#ifndef os_this_cpu_equal
 #define os_this_cpu_equal(var, value) (os_this_cpu_read(var) == (value))
+#endif
+#ifndef os_this_cpu_lower
 #define os_this_cpu_lower(var, value) \
 	os_this_cpu_write(var, pf_min(os_this_cpu_read(var), (__typeof__(var))(value)))
-#define os_this_cpu_cmpxchg(var, old, new) pf_cmpxchg(&os_per_cpu(var, os_cpu()), old, new)
-#define os_this_cpu_try_cmpxchg(var, old, new)                                                 \
-	__atomic_compare_exchange_n(&os_per_cpu(var, os_cpu()), old, new, 0, __ATOMIC_SEQ_CST, \
+#endif
+#ifndef os_this_cpu_cmpxchg
+#define os_this_cpu_cmpxchg(var, old, new) pf_cmpxchg(os_this_cpu_ptr(&(var)), old, new)
+#endif
+#ifndef os_this_cpu_try_cmpxchg
+#define os_this_cpu_try_cmpxchg(var, old, new)                                              \
+	__atomic_compare_exchange_n(os_this_cpu_ptr(&(var)), old, new, 0, __ATOMIC_SEQ_CST, \
 				    __ATOMIC_SEQ_CST)
 #endif
 
@@ -45,9 +115,13 @@ typedef struct {
 #define os_key_set(key, on_) pf_write_once((key)->on, on_)
 #endif
 #ifndef os_keys_begin
-#define os_keys_begin()	     ((void)0)
+#define os_keys_begin() ((void)0)
+#endif
+#ifndef os_keys_add
 #define os_keys_add(key, on) os_key_set(key, on)
-#define os_keys_commit()     ((void)0)
+#endif
+#ifndef os_keys_commit
+#define os_keys_commit() ((void)0)
 #endif
 
 #ifndef os_cycles_halves
@@ -63,7 +137,9 @@ typedef struct {
 /* The clock is os_cycles(), unordered. */
 #ifndef os_clock_begin
 #define os_clock_begin() os_cycles()
-#define os_clock_end()	 os_cycles()
+#endif
+#ifndef os_clock_end
+#define os_clock_end() os_cycles()
 #endif
 #ifndef OS_CLOCK_BODY
 #define OS_CLOCK_BODY(n)                         \
@@ -81,7 +157,9 @@ typedef struct {
 
 #ifndef os_entry_cycles
 #define os_entry_cycles() os_cycles()
-#define os_entry_again()  ((void)0)
+#endif
+#ifndef os_entry_again
+#define os_entry_again() ((void)0)
 #endif
 
 /* It is not known when a thread was off a CPU. */
@@ -96,10 +174,16 @@ typedef struct {
 #ifndef os_add
 #define os_add(var, n) ((void)((var) += (n)))
 #endif
-#ifndef os_call
+#ifndef os_saves_registers
 #define os_saves_registers
-#define os_call(fn)		     fn()
-#define os_call_1(fn, a)	     fn(a)
+#endif
+#ifndef os_call
+#define os_call(fn) fn()
+#endif
+#ifndef os_call_1
+#define os_call_1(fn, a) fn(a)
+#endif
+#ifndef os_call_with
 #define os_call_with(fn, a, b, c, d) fn(a, b, c, d)
 #endif
 

@@ -65,16 +65,22 @@ static u32 nr_online_cpus(void)
 	return nr;
 }
 
+/* Leaves out what the kernel does not know: the status, the age. */
 static void print_exit(u64 nr, os_process_t *proc, u64 age_ns)
 {
 	u32 status = os_process_wait_status(proc), signal = status & 0x7f;
 	u64 ms = age_ns / NS_PER_MSEC;
-	char name[32];
+	char name[32], how[32] = "exited", age[32] = "";
 
 	report_copy_printable(name, os_process_name(proc), sizeof(name));
-	report_printf("profile: report %lu: %s (pid %d) %s %u after %lu.%03lu s\n", nr, name,
-		      os_process_pid(proc), signal ? "was killed by signal" : "exited with status",
-		      signal ? signal : status >> 8, ms / 1000, ms % 1000);
+	if (status != OS_NO_STATUS)
+		os_snprintf(how, sizeof(how), "%s %u",
+			    signal ? "was killed by signal" : "exited with status",
+			    signal ? signal : status >> 8);
+	if (os_process_age_ns(proc) != OS_NO_AGE)
+		os_snprintf(age, sizeof(age), " after %lu.%03lu s", ms / 1000, ms % 1000);
+	report_printf("profile: report %lu: %s (pid %d) %s%s\n", nr, name, os_process_pid(proc),
+		      how, age);
 }
 
 bool report_cpus_take_turns(void)

@@ -218,7 +218,8 @@ void report_process_exit(os_process_t *proc)
 		.delay_cycles = report_delay() - os_process_profile(proc)->first_delay_cycles,
 	};
 
-	report.wall_ns = ns - pf_min(ns, os_cycles_to_ns(report.delay_cycles));
+	if (ns != OS_NO_AGE) /* else 0: unknown */
+		report.wall_ns = ns - pf_min(ns, os_cycles_to_ns(report.delay_cycles));
 	report_flush();
 	if (!on_exit_wants(&on_exit_reports, proc))
 		return;

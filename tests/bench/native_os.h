@@ -23,6 +23,9 @@ typedef struct pt_regs os_regs_t;
 
 #define OS_DEFINE_PER_CPU(type, name)  DEFINE_PER_CPU(type, name)
 #define OS_DECLARE_PER_CPU(type, name) extern DEFINE_PER_CPU(type, name)
+#define OS_PER_CPU(type)	       __typeof__(type)
+#define OS_EACH_CPU(...)	       __VA_ARGS__
+#define os_local(name)		       (name)
 #define os_this_cpu_read(var)	       this_cpu_read(var)
 #define os_this_cpu_write(var, value)  this_cpu_write(var, value)
 #define os_this_cpu_add(var, n)	       this_cpu_add(var, n)

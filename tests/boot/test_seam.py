@@ -102,11 +102,17 @@ def test_links_without_the_rest(seam, tmp_path):
     assert undefined - declared <= bounds
 
 
+def copy_headers(directory: Path) -> Path:
+    """Copies the other kernel's headers, to be changed."""
+    headers = directory / "tests/seam"
+    shutil.copytree(SEAM, headers)
+    (directory / "kernel").symlink_to(ROOT / "kernel")
+    return headers
+
+
 def test_cpu_time_is_optional(tmp_path):
     """A kernel that does not know the CPU time of its threads leaves these two names out."""
-    headers = tmp_path / "tests/seam"
-    shutil.copytree(SEAM, headers)
-    (tmp_path / "kernel").symlink_to(ROOT / "kernel")
+    headers = copy_headers(tmp_path)
     for name in "hooks.h", "strace.h":
         lines = (headers / name).read_text().splitlines(keepends=True)
         left = [line for line in lines if not re.search("os_(off|task_exec)_cycles", line)]
@@ -122,6 +128,80 @@ def test_compiles(seam, compiler):
         run(*flags(compiler, seam), "-fsyntax-only", *sources(seam))
     for std in ("gnu89", "gnu11"):
         run(*flags(compiler, seam, std), "-fsyntax-only", SEAM / "gnu89.c")
+
+
+def four_cpus(directory: Path) -> Path:
+    """Gives the other kernel CPUs, without per-CPU variables, and returns its headers."""
+    headers = copy_headers(directory)
+    for name, lines in {
+        "kernel.h": "u32 cpu_number(void);\nvoid call_on_cpus(void (*fn)(void *), u32 nr);\n",
+        "hooks.h": "#define OS_NR_CPUS 4\n#define os_cpu() cpu_number()\n",
+        "common.h": "#define os_run_on_all_cpus(fn) call_on_cpus(fn, 4)\n"
+        "#define os_run_on_boot_cpu(fn) call_on_cpus(fn, 1)\n",
+    }.items():
+        path = headers / name
+        before, last, after = path.read_text().rpartition("#endif" if name == "kernel.h" else "#")
+        path.write_text(before + lines + last + after)
+    return headers
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_per_cpu_arrays(compiler, tmp_path):
+    """OS_NR_CPUS and os_cpu() are enough: per-CPU variables are arrays by CPU number."""
+    headers = four_cpus(tmp_path)
+    if compiler != "gcc":
+        run(*flags(compiler, "all", headers_in=headers), "-fsyntax-only", *sources("all"))
+    else:
+        undefined = undefined_symbols("all", tmp_path, headers)
+        assert {"cpu_number", "call_on_cpus"} <= undefined
+        sizes = run("nm", "-S", tmp_path / "all.o")
+        assert int(re.search(r"^\w+ (\w+) \w profile_deadline$", sizes, re.MULTILINE)[1], 16) == 32
+    for std in ("gnu89", "gnu11"):
+        run(*flags(compiler, "all", std, headers), "-fsyntax-only", headers / "gnu89.c")
+
+
+DEFINE = re.compile(r"^#define (os_\w+|OS_\w+).*\n(?:(?<=\\\n).*\n)*", re.MULTILINE)
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_missing_name_is_said(cpus, tmp_path):
+    """Without one of its names, a kernel gets an error that names it, or a default."""
+    headers = four_cpus(tmp_path) if cpus == 4 else copy_headers(tmp_path)
+    command = [*flags("gcc", "all", headers_in=headers), "-E", "-dD", PROFILE / "print.c"]
+    said = set()
+    for part in ("hooks", "common", *PARTS["all"]):
+        path = headers / f"{part}.h"
+        text = path.read_text()
+        for define in DEFINE.finditer(text):
+            path.write_text(text[: define.start()] + text[define.end() :])
+            done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+            if done.returncode:
+                errors = re.findall(r'#error "profile: define (\w+)', done.stderr)
+                assert define[1] in errors, (define[1], done.stderr[:1000])
+                said.add(define[1])
+            else:
+                assert f"#define {define[1]}" in done.stdout, define[1]
+        path.write_text(text)
+    assert {"os_cycles", "os_zalloc", "os_syscall_nr", "os_task_idle", "OS_TICK_HZ"} <= said
+    assert ("os_run_on_all_cpus" in said) == (cpus == 4)
+    assert ("OS_NR_CPUS" in said) == (cpus == 4)
+    assert not {"os_task_comm", "os_symbol_lookup"} & said
+
+
+def test_missing_option_is_said():
+    """An option without another that it needs in Kconfig is an error."""
+    kconfig = (PROFILE / "Kconfig").read_text()
+    needs = re.findall(r"^config PROFILE_(\w+)\n.*\n\tdepends on (.+)$", kconfig, re.MULTILINE)
+    assert len(needs) == 7
+    for option, depends in needs:
+        command = [*flags("gcc", "points"), f"-DCONFIG_PROFILE_{option}=1", "-E"]
+        command = [flag for flag in command if flag != "-DCONFIG_PROFILE_POINTS=1"]
+        done = subprocess.run([*command, PROFILE / "print.c"], capture_output=True, text=True)
+        if "||" in depends:
+            depends = "a profiler"
+        for need in depends.split(" && "):
+            what = need.replace("PROFILE_", "CONFIG_PROFILE_")
+            assert f"CONFIG_PROFILE_{option} needs {what}" in done.stderr
 
 
 def glue_lines(path: Path) -> int:

@@ -46,7 +46,7 @@ typedef char os_lock_t;
 #define os_process_of(pp)	  pf_container_of(pp, struct process, profile)
 #define os_process_pid(proc)	  ((proc)->pid)
 #define os_process_name(proc)	  ((const char *)(proc)->name)
-#define os_process_age_ns(proc)	  process_age_ns(proc)
+#define os_process_age_ns(proc)	  process_age_ns(proc) /* a process has no exit status */
 
 /* strace. */
 #define os_task_exec_cycles(pt) task_exec_cycles(pf_container_of(pt, struct task, profile))

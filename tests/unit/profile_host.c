@@ -75,7 +75,7 @@ static struct {
 static struct host_worker *host_woken;
 
 /* One object for each section, so that the sections exist in every test. */
-static OS_DEFINE_PER_CPU(u64, host_percpu_anchor) __used;
+static u64 host_percpu_anchor __used __section("percpu");
 OS_BOOT_PARAM(host_anchor, "", "", NULL);
 OS_SYSRQ_KEY(anchor, '\0', "", NULL);
 

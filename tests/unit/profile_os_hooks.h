@@ -33,6 +33,9 @@ extern char __start_percpu[], __stop_percpu[];
 extern __thread unsigned int host_cpu;
 char *host_percpu_area(unsigned int cpu);
 
+#ifdef HOST_ARRAYS /* by CPU number, as in a kernel without per-CPU variables */
+#define OS_NR_CPUS HOST_NR_CPUS
+#else
 #define OS_DEFINE_PER_CPU(type, name)  __section("percpu") __typeof__(type) name
 #define OS_DECLARE_PER_CPU(type, name) extern __typeof__(type) name
 #ifdef HOST_ONE_CPU
@@ -42,7 +45,8 @@ char *host_percpu_area(unsigned int cpu);
 	(*(__typeof__(name) *)(host_percpu_area(cpu) + ((char *)&(name)-__start_percpu)))
 #endif
 #define os_this_cpu_ptr(ptr) (&os_per_cpu(*(ptr), host_cpu))
-#define os_cpu()	     host_cpu
+#endif
+#define os_cpu() host_cpu
 
 /* The clock. Tests move it, by hand or by host_step at each read. */
 u64 host_clock(void);
@@ -55,7 +59,8 @@ extern u64 host_now;
 /* The profiler's part of the current task, and the cycles that each task has been off a CPU. */
 extern u64 host_off;
 struct profile_task *os_current_profile(void);
-#define os_off_cycles(pt) ((void)(pt), host_off)
+#define os_current_profile os_current_profile
+#define os_off_cycles(pt)  ((void)(pt), host_off)
 
 /* Keys are variables that are tested; additions and calls are plain C. */
 #include "../../kernel/profile/os_none_hooks.h"

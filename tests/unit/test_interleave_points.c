@@ -52,7 +52,7 @@ static void test_reset(void **state)
 	 * No interrupt comes. The barriers of the reset order stores, which x86 does anyway, and
 	 * the copy of the sums.
 	 */
-	il_needs_all_sites(&test, " raise_max:c->max_cycles catch_up:pf_mb ");
+	il_needs_all_sites(&test, " raise_max:os_local(*c).max_cycles catch_up:pf_mb ");
 }
 
 int main(void)

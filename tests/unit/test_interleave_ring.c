@@ -116,11 +116,12 @@ static void test_ring(void **state)
 				      2 };
 
 	/* No interrupt, so no cmpxchg fails. The reader's loads keep their order. */
-	il_needs_all_sites(&test, " copy_page:pf_mb ring_newest:pf_mb remember:pf_barrier"
-				  " trace_reserve_quickly:trace_ring.head"
-				  " trace_reserve_slowly:trace_ring.head"
-				  " trace_commit_quickly:trace_ring.commit"
-				  " remember:trace_ring.bias remember:trace_ring.limit ");
+	il_needs_all_sites(
+		&test, " copy_page:pf_mb ring_newest:pf_mb remember:pf_barrier"
+		       " trace_reserve_quickly:os_local(trace_ring).head"
+		       " trace_reserve_slowly:os_local(trace_ring).head"
+		       " trace_commit_quickly:os_local(trace_ring).commit"
+		       " remember:os_local(trace_ring).bias remember:os_local(trace_ring).limit ");
 }
 
 static void test_ring_with_interrupts(void **state)
@@ -132,9 +133,9 @@ static void test_ring_with_interrupts(void **state)
 
 	/* Only readers need the barrier. No interrupt moves commit while a writer is at work. */
 	il_needs_all_sites(&test, " trace_commit_quickly:pf_barrier remember:pf_barrier"
-				  " trace_commit_quickly:trace_ring.commit"
-				  " trace_commit_nested:trace_ring.commit"
-				  " remember:trace_ring.limit ");
+				  " trace_commit_quickly:os_local(trace_ring).commit"
+				  " trace_commit_nested:os_local(trace_ring).commit"
+				  " remember:os_local(trace_ring).limit ");
 }
 
 static void test_ring_with_all(void **state)

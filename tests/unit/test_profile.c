@@ -227,6 +227,16 @@ static void test_names_are_made_printable(void **state)
 		strstr(host_log, ": a?b?[2J? (pid 20) was killed by signal 9 after 0.000 s\n"));
 }
 
+static void test_what_is_unknown_is_not_printed(void **state)
+{
+	host_wait_status = OS_NO_STATUS;
+	host_age_ns = OS_NO_AGE;
+	profile_task_exit(&task);
+	profile_process_exit(&proc);
+	profile_process_release(&proc);
+	assert_non_null(strstr(host_log, ": wordcount (pid 20) exited\n"));
+}
+
 static void report_once(void)
 {
 	host_on_line = NULL;
@@ -571,6 +581,7 @@ int main(void)
 		TEST(test_bad_values_are_refused),
 		TEST(test_report_widths),
 		TEST(test_names_are_made_printable),
+		TEST(test_what_is_unknown_is_not_printed),
 		TEST(test_report_inside_a_report_comes_after_it),
 		TEST(test_report_inside_an_exit_report),
 		TEST(test_reports_do_not_mix),

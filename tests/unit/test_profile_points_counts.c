@@ -75,7 +75,8 @@ static void test_buckets(void **state)
 /* Counters wrap around. The difference from their values at the reset is still right. */
 static void test_counters_overflow(void **state)
 {
-	struct profile_point_sums *sums = &os_this_cpu_ptr(&__PROFILE_POINT_CPU(lego))->sums;
+	struct profile_point_sums *sums =
+		&os_this_cpu_ptr(&os_local(__PROFILE_POINT_CPU(lego)))->sums;
 
 	sums->cycles = ~0ull - 5;
 	sums->nr_log2[3] = ~0ull;

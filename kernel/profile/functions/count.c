@@ -48,19 +48,19 @@ static pf_always_inline bool count(u64 function, u64 return_address,
 				   struct profile_function_call *call,
 				   struct profile_function_thread *thread)
 {
-	struct function_table *table = os_this_cpu_read(function_counts);
+	struct function_table *table = os_this_cpu_read(os_local(function_counts));
 	struct function_row *row;
 
 	if (pf_unlikely(!table))
 		return false;
 	row = find_row(table, function_key(function, return_address));
 	if (pf_unlikely(!row)) {
-		os_this_cpu_inc(function_lost.nr_no_row);
+		os_this_cpu_inc(os_local(function_lost).nr_no_row);
 		return false;
 	}
 	os_add(row->nr, 1);
 	if (pf_unlikely(!call)) {
-		os_this_cpu_inc(function_lost.nr_no_time);
+		os_this_cpu_inc(os_local(function_lost).nr_no_time);
 		return false;
 	}
 	call->row = row;
@@ -102,17 +102,17 @@ bool profile_function_enter(u64 function, u64 return_address, struct profile_fun
 
 void profile_function_in_nmi(void)
 {
-	if (os_this_cpu_read(function_counts))
-		os_this_cpu_inc(function_lost.nr_in_nmi);
+	if (os_this_cpu_read(os_local(function_counts)))
+		os_this_cpu_inc(os_local(function_lost).nr_in_nmi);
 }
 
 /* Adds the time on the CPU to which the thread has moved since the call. */
 static pf_noinline void add_elsewhere(u64 key, u64 cycles, u64 self_cycles)
 {
-	struct function_row *row = find_row(os_this_cpu_read(function_table), key);
+	struct function_row *row = find_row(os_this_cpu_read(os_local(function_table)), key);
 
 	if (pf_unlikely(!row)) {
-		os_this_cpu_inc(function_lost.nr_no_time);
+		os_this_cpu_inc(os_local(function_lost).nr_no_time);
 		return;
 	}
 	os_add(row->cycles, cycles);
@@ -136,7 +136,7 @@ static pf_always_inline void add_time(struct profile_function_call *call,
 		cycles = os_cycles() - thread->off_cycles - call->start;
 	} while (pf_unlikely(pf_read_once(call->callees) != callees));
 	parent->callees += cycles;
-	if (pf_unlikely((u64)row - (u64)os_this_cpu_read(function_table)->rows >=
+	if (pf_unlikely((u64)row - (u64)os_this_cpu_read(os_local(function_table))->rows >=
 			sizeof(((struct function_table *)NULL)->rows))) {
 		add_elsewhere(row->key, cycles, cycles - callees);
 		return;

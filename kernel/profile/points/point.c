@@ -72,60 +72,60 @@ static u64 cycles_since(u64 reset, u64 end, u64 cycles)
  * or the reset's store to max_cycles comes after this one. Otherwise a maximum from before the
  * reset could stay, and hide pairs in flight.
  */
-static u64 raise_max(struct profile_point_cpu *c, u64 end, u64 cycles)
+static u64 raise_max(OS_PER_CPU(struct profile_point_cpu) * c, u64 end, u64 cycles)
 {
 	u64 reset, counted, old, seen;
 
 	for (;;) {
 		reset = pf_read_once(reset_cycles);
 		counted = cycles_since(reset, end, cycles);
-		old = os_this_cpu_read(c->max_cycles);
+		old = os_this_cpu_read(os_local(*c).max_cycles);
 		while (old < counted &&
-		       (seen = os_this_cpu_cmpxchg(c->max_cycles, old, counted)) != old)
+		       (seen = os_this_cpu_cmpxchg(os_local(*c).max_cycles, old, counted)) != old)
 			old = seen;
 		pf_mb();
 		if (pf_read_once(reset_cycles) == reset)
 			return counted;
-		os_this_cpu_cmpxchg(c->max_cycles, counted, 0);
+		os_this_cpu_cmpxchg(os_local(*c).max_cycles, counted, 0);
 	}
 }
 
 void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
 {
-	struct profile_point_cpu *c = point->cpu;
+	OS_PER_CPU(struct profile_point_cpu) *c = point->cpu;
 	struct profile_point_task *task;
 	u64 recorded = start & PROFILE_POINT_RECORDED, end;
 	s64 nr_cpus_away;
 
 	start -= recorded;
 	cycles += recorded;
-	end = start + cycles - os_this_cpu_read(profile_cpu_bits);
+	end = start + cycles - os_this_cpu_read(os_local(profile_cpu_bits));
 	nr_cpus_away = (s64)(cycles + (1ull << (PROFILE_CPU_SHIFT - 1))) >> PROFILE_CPU_SHIFT;
 	cycles -= (u64)nr_cpus_away << PROFILE_CPU_SHIFT;
 	if (!start) {
-		os_this_cpu_inc(c->sums.nr_unmatched);
+		os_this_cpu_inc(os_local(*c).sums.nr_unmatched);
 		return;
 	}
 	if ((s64)cycles < 0) {
-		os_this_cpu_inc(c->sums.nr_backwards);
+		os_this_cpu_inc(os_local(*c).sums.nr_backwards);
 		return;
 	}
 	if (nr_cpus_away)
-		os_this_cpu_inc(c->sums.nr_migrated);
+		os_this_cpu_inc(os_local(*c).sums.nr_migrated);
 	cycles = raise_max(c, end, cycles);
-	os_this_cpu_lower(c->min_cycles, cycles);
-	os_this_cpu_add(c->sums.cycles, cycles);
+	os_this_cpu_lower(os_local(*c).min_cycles, cycles);
+	os_this_cpu_add(os_local(*c).sums.cycles, cycles);
 	/*
 	 * It is out of range if the clocks of two CPUs differ, or if a reset has shortened the
 	 * pair.
 	 */
 	off_cycles = (s64)off_cycles < 0 ? 0 : pf_min(off_cycles, cycles);
 	if (point->sleeps)
-		os_this_cpu_add(c->sums.oncpu_cycles, cycles - off_cycles);
-	task = __PROFILE_POINT_TASK(point, os_this_cpu_read(profile_points_offset));
+		os_this_cpu_add(os_local(*c).sums.oncpu_cycles, cycles - off_cycles);
+	task = __PROFILE_POINT_TASK(point, os_this_cpu_read(os_local(profile_points_offset)));
 	os_add(task->cycles, cycles);
 	os_add(task->nr, 1);
-	os_this_cpu_inc(c->sums.nr_log2[pf_log2(cycles, 0)]);
+	os_this_cpu_inc(os_local(*c).sums.nr_log2[pf_log2(cycles, 0)]);
 	if (recorded)
 		profile_event_write(point_end, point->name);
 }
@@ -159,12 +159,14 @@ static struct calibration calibrate(void (*run_pairs)(void))
 	struct calibration best = { ~0ull, ~0ull };
 
 	for (u32 round = 0; round < CALIBRATION_ROUNDS; round++) {
-		u64 reading = os_this_cpu_read(__PROFILE_POINT_CPU(calibration).sums.cycles);
+		u64 reading =
+			os_this_cpu_read(os_local(__PROFILE_POINT_CPU(calibration)).sums.cycles);
 		u64 start = os_clock_begin(), cycles;
 
 		run_pairs();
 		cycles = os_clock_end() - start;
-		reading = os_this_cpu_read(__PROFILE_POINT_CPU(calibration).sums.cycles) - reading;
+		reading = os_this_cpu_read(os_local(__PROFILE_POINT_CPU(calibration)).sums.cycles) -
+			  reading;
 		if (cycles < best.cycles && reading <= cycles)
 			best = (struct calibration){ cycles, reading };
 	}

@@ -66,7 +66,8 @@ static void set_offset(void *unused)
 	u64 offset = os_current_task() ? os_current_profile()->points_offset : 0;
 
 	os_assert_irqs_off();
-	os_this_cpu_write(profile_points_offset, offset ?: os_this_cpu_read(profile_idle_offset));
+	os_this_cpu_write(os_local(profile_points_offset),
+			  offset ?: os_this_cpu_read(os_local(profile_idle_offset)));
 }
 
 int points_tasks_init(void)

@@ -34,7 +34,7 @@
 
 #define RESET_TRIES 8
 
-OS_DEFINE_PER_CPU(u64, profile_deadline) = ~0ull;
+OS_DEFINE_PER_CPU(u64, profile_deadline) = OS_EACH_CPU(~0ull);
 os_key_t profile_timer_key, profile_nmi_key;
 
 OS_DEFINE_PER_CPU(struct source_cpu, source_cpus);
@@ -109,7 +109,7 @@ static void begin_change(struct source_cpu *s, u64 slot, bool sample_comes)
 
 void source_first_sample(void)
 {
-	struct source_cpu *s = os_this_cpu_ptr(&source_cpus);
+	struct source_cpu *s = os_this_cpu_ptr(&os_local(source_cpus));
 
 	if (!s->is_on)
 		return;
@@ -162,8 +162,8 @@ static enum late_kind late_kind(const os_regs_t *regs)
 static pf_noinline void skip_near_deadlines(const os_regs_t *regs, u64 now, u64 end,
 					    u64 late_cycles)
 {
-	struct source_cpu *s = os_this_cpu_ptr(&source_cpus);
-	u64 next = os_this_cpu_read(profile_deadline), nr_lost = 0;
+	struct source_cpu *s = os_this_cpu_ptr(&os_local(source_cpus));
+	u64 next = os_this_cpu_read(os_local(profile_deadline)), nr_lost = 0;
 
 	begin_change(s, s->slot, false);
 	next = skip_deadlines(s, next, now, &nr_lost);
@@ -176,7 +176,7 @@ static pf_noinline void skip_near_deadlines(const os_regs_t *regs, u64 now, u64 
 			s->counts.held_up[kind] += nr_lost;
 	}
 	seq_end(&s->seq);
-	os_this_cpu_write(profile_deadline, next);
+	os_this_cpu_write(os_local(profile_deadline), next);
 	s->counts.skip_cycles += os_cycles() - end;
 }
 
@@ -230,7 +230,7 @@ static pf_noinline void take_and_skip(const os_regs_t *regs, u64 now, u64 late_c
 
 	sample_take(regs, now, 0);
 	end = os_cycles();
-	if (pf_unlikely(os_this_cpu_read(profile_deadline) <= end + (end - now)))
+	if (pf_unlikely(os_this_cpu_read(os_local(profile_deadline)) <= end + (end - now)))
 		skip_near_deadlines(regs, now, end, late_cycles);
 }
 
@@ -239,7 +239,7 @@ static pf_always_inline void take_due(struct source_cpu *s, const os_regs_t *reg
 {
 	u64 next = next_deadline(s);
 
-	os_this_cpu_write(profile_deadline, next);
+	os_this_cpu_write(os_local(profile_deadline), next);
 	if (pf_likely((s64)(next - now) >= (s64)near_cycles))
 		sample_take(regs, now, 0);
 	else
@@ -248,7 +248,7 @@ static pf_always_inline void take_due(struct source_cpu *s, const os_regs_t *reg
 
 static pf_noinline void timer_came_late_or_sends(const os_regs_t *regs, u64 now, u64 deadline)
 {
-	struct source_cpu *s = os_this_cpu_ptr(&source_cpus);
+	struct source_cpu *s = os_this_cpu_ptr(&os_local(source_cpus));
 	bool due = now >= deadline;
 
 	if (now > os_timer_deadline() + source.late_limit)
@@ -263,12 +263,12 @@ static pf_noinline void timer_came_late_or_sends(const os_regs_t *regs, u64 now,
 /* Jumps to the slow paths at its end, as sample_take() does, so it saves no registers. */
 void profile_timer_came(const os_regs_t *regs)
 {
-	u64 now = os_cycles(), deadline = os_this_cpu_read(profile_deadline);
+	u64 now = os_cycles(), deadline = os_this_cpu_read(os_local(profile_deadline));
 
 	os_assert_irqs_off();
 	stack_collect_poll();
 	if (OS_TICK_HZ) {
-		os_this_cpu_write(source_cpus.slot, now);
+		os_this_cpu_write(os_local(source_cpus).slot, now);
 		return sample_take(regs, now, 0);
 	}
 	if (pf_unlikely(now > os_timer_deadline() + source.late_limit))
@@ -276,7 +276,7 @@ void profile_timer_came(const os_regs_t *regs)
 	if (pf_unlikely(os_key_on(&profile_nmi_key)))
 		return timer_came_late_or_sends(regs, now, deadline);
 	if (now >= deadline)
-		take_due(os_this_cpu_ptr(&source_cpus), regs, now, deadline);
+		take_due(os_this_cpu_ptr(&os_local(source_cpus)), regs, now, deadline);
 }
 
 void profile_nmi_came(const os_regs_t *regs)
@@ -287,13 +287,13 @@ void profile_nmi_came(const os_regs_t *regs)
 		return;
 	sample_take(regs, now, 1);
 	os_cpu_relax();
-	if (os_this_cpu_read(source_cpus.moves_nmis))
-		os_nmi_move(next_random(os_this_cpu_ptr(&source_cpus)) >> 32);
+	if (os_this_cpu_read(os_local(source_cpus).moves_nmis))
+		os_nmi_move(next_random(os_this_cpu_ptr(&os_local(source_cpus))) >> 32);
 }
 
 static void start_timer_here(void *unused)
 {
-	struct source_cpu *s = os_this_cpu_ptr(&source_cpus);
+	struct source_cpu *s = os_this_cpu_ptr(&os_local(source_cpus));
 
 	os_assert_irqs_off();
 	os_assert(!s->is_on);
@@ -304,7 +304,7 @@ static void start_timer_here(void *unused)
 	s->nr_before = 0;
 	s->is_on = true;
 	s->nr_switches++;
-	os_this_cpu_write(profile_deadline, next_deadline(s));
+	os_this_cpu_write(os_local(profile_deadline), next_deadline(s));
 	seq_end(&s->seq);
 	os_timer_rearm();
 	pf_no_tail_call();
@@ -312,8 +312,8 @@ static void start_timer_here(void *unused)
 
 static void stop_timer_here(void *unused)
 {
-	struct source_cpu *s = os_this_cpu_ptr(&source_cpus);
-	u64 now = os_cycles(), next = os_this_cpu_read(profile_deadline), nr_ahead;
+	struct source_cpu *s = os_this_cpu_ptr(&os_local(source_cpus));
+	u64 now = os_cycles(), next = os_this_cpu_read(os_local(profile_deadline)), nr_ahead;
 
 	os_assert_irqs_off();
 	if (s->is_on) {
@@ -327,7 +327,7 @@ static void stop_timer_here(void *unused)
 		s->nr_switches++;
 		seq_end(&s->seq);
 	}
-	os_this_cpu_write(profile_deadline, ~0ull);
+	os_this_cpu_write(os_local(profile_deadline), ~0ull);
 	os_timer_rearm();
 	pf_no_tail_call();
 }

@@ -108,7 +108,7 @@ static void begin_deadline(void)
 
 	source_time_here(true);
 	flags = os_irq_save();
-	os_this_cpu_write(profile_deadline,
+	os_this_cpu_write(os_local(profile_deadline),
 			  os_cycles() + os_cycles_per_second() / (1000000 / SAMPLE_AT_US));
 	os_timer_rearm();
 	os_irq_restore(flags);

@@ -23,7 +23,7 @@
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
 
-OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = { .store.generation = NO_GENERATION };
+OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = OS_EACH_CPU({ .store.generation = NO_GENERATION });
 u64 sample_newest_generation;
 u64 sample_start_cycles;
 static u64 log_bytes = SAMPLE_DEFAULT_LOG;
@@ -391,13 +391,13 @@ static pf_noinline void take_slowly(struct sample_cpu *s, const os_regs_t *regs,
 /* Jumps to the slow paths at its very end, so that no register has to be saved for them. */
 void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 {
-	struct sample_cpu *s = os_this_cpu_ptr(&sample_cpus);
+	struct sample_cpu *s = os_this_cpu_ptr(&os_local(sample_cpus));
 
 	os_assert_irqs_off();
 	asm("" : "+r"(s)); /* keeps the compiler from computing it again at each use */
 	if (pf_unlikely(s->store.seq & 1)) {
 		/* In one instruction, because this NMI may have interrupted another writer. */
-		os_this_cpu_inc(sample_cpus.counts.nr_dropped[DROP_NESTED][HEAT_KERNEL]);
+		os_this_cpu_inc(os_local(sample_cpus).counts.nr_dropped[DROP_NESTED][HEAT_KERNEL]);
 		return;
 	}
 	seq_begin(&s->store.seq);
@@ -478,7 +478,7 @@ struct stack_kind sample_kind = {
 
 void sample_self_cost(u64 *nr, u64 *cycles)
 {
-	const struct sample_cpu *s = os_this_cpu_ptr(&sample_cpus);
+	const struct sample_cpu *s = os_this_cpu_ptr(&os_local(sample_cpus));
 
 	*nr = pf_read_once(s->counts.nr_attempts);
 	*cycles = pf_read_once(s->counts.self_cycles);

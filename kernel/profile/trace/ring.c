@@ -38,14 +38,15 @@ struct plan {
  */
 static bool page_is_free(u64 position)
 {
-	u64 size = os_this_cpu_read(trace_ring.mask) + 1;
-	u64 oldest = TRACE_POSITION(os_this_cpu_read(trace_ring.commit)) & ~(TRACE_PAGE_WORDS - 1);
+	u64 size = os_this_cpu_read(os_local(trace_ring).mask) + 1;
+	u64 oldest = TRACE_POSITION(os_this_cpu_read(os_local(trace_ring).commit)) &
+		     ~(TRACE_PAGE_WORDS - 1);
 	u64 end = position + TRACE_PAGE_WORDS;
 
 	if (trace_wrap(end - oldest) > size)
 		return false;
 	return pf_read_once(trace_overwrites) ||
-	       trace_wrap(end - os_this_cpu_read(trace_ring.tail)) <= size;
+	       trace_wrap(end - os_this_cpu_read(os_local(trace_ring).tail)) <= size;
 }
 
 static void make_plan(struct plan *p, u64 words)
@@ -54,10 +55,10 @@ static void make_plan(struct plan *p, u64 words)
 	 * limit and bias are read before head. An interrupt that moves them later moves head, too,
 	 * so the cmpxchg of head fails. Read after head, they could be newer than it.
 	 */
-	p->limit = os_this_cpu_read(trace_ring.limit);
-	p->bias = os_this_cpu_read(trace_ring.bias);
-	p->head = os_this_cpu_read(trace_ring.head);
-	p->nr = trace_nr(p->head, os_this_cpu_read(trace_ring.nr));
+	p->limit = os_this_cpu_read(os_local(trace_ring).limit);
+	p->bias = os_this_cpu_read(os_local(trace_ring).bias);
+	p->head = os_this_cpu_read(os_local(trace_ring).head);
+	p->nr = trace_nr(p->head, os_this_cpu_read(os_local(trace_ring).nr));
 	p->cycles = os_cycles();
 	p->start = TRACE_POSITION(p->head);
 	p->room = -p->start % TRACE_PAGE_WORDS;
@@ -73,27 +74,29 @@ static void make_plan(struct plan *p, u64 words)
 static void remember(const struct plan *p)
 {
 	u64 page = p->start & ~(TRACE_PAGE_WORDS - 1);
-	u64 lap = p->start & ~os_this_cpu_read(trace_ring.mask);
+	u64 lap = p->start & ~os_this_cpu_read(os_local(trace_ring).mask);
 
-	os_this_cpu_write(trace_ring.nr, p->nr);
-	os_this_cpu_write(trace_ring.high, p->cycles >> 32);
+	os_this_cpu_write(os_local(trace_ring).nr, p->nr);
+	os_this_cpu_write(os_local(trace_ring).high, p->cycles >> 32);
 	if (p->lost)
 		return;
-	os_this_cpu_cmpxchg(trace_ring.bias, p->bias,
-			    (u64)os_this_cpu_read(trace_ring.words) - lap * sizeof(u64));
-	os_this_cpu_cmpxchg(trace_ring.limit, p->limit, TRACE_LIMIT(page + TRACE_PAGE_WORDS));
+	os_this_cpu_cmpxchg(os_local(trace_ring).bias, p->bias,
+			    (u64)os_this_cpu_read(os_local(trace_ring).words) - lap * sizeof(u64));
+	os_this_cpu_cmpxchg(os_local(trace_ring).limit, p->limit,
+			    TRACE_LIMIT(page + TRACE_PAGE_WORDS));
 	/*
 	 * Pairs with stop_cpu(), an interrupt that may have come before limit was set. Without the
 	 * second look, the fast path would go on while recording is off.
 	 */
 	pf_barrier();
 	if (!pf_read_once(recording))
-		os_this_cpu_write(trace_ring.limit, 0);
+		os_this_cpu_write(os_local(trace_ring).limit, 0);
 }
 
 static void *at(u64 position)
 {
-	return os_this_cpu_read(trace_ring.words) + (position & os_this_cpu_read(trace_ring.mask));
+	return os_this_cpu_read(os_local(trace_ring).words) +
+	       (position & os_this_cpu_read(os_local(trace_ring).mask));
 }
 
 pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
@@ -105,14 +108,14 @@ pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
 		if (!pf_read_once(recording))
 			return (struct trace_slot){ 0 };
 		make_plan(&p, words);
-	} while (!os_this_cpu_try_cmpxchg(trace_ring.head, &p.head, p.after));
+	} while (!os_this_cpu_try_cmpxchg(os_local(trace_ring).head, &p.head, p.after));
 
 	if (p.new_page && p.room)
 		trace_write_head(at(TRACE_POSITION(p.head)), PROFILE_TRACE_PADDING, p.room,
 				 p.cycles);
 	remember(&p);
 	if (p.lost) {
-		os_this_cpu_inc(trace_ring.nr_lost);
+		os_this_cpu_inc(os_local(trace_ring).nr_lost);
 		trace_commit((struct trace_slot){ .start = p.head, .end = p.after });
 		return (struct trace_slot){ 0 };
 	}
@@ -140,16 +143,16 @@ pf_noinline void trace_commit_nested(u64 end)
 	u64 head;
 
 	do {
-		head = os_this_cpu_read(trace_ring.head);
-		if (os_this_cpu_cmpxchg(trace_ring.commit, end, head) != end)
+		head = os_this_cpu_read(os_local(trace_ring).head);
+		if (os_this_cpu_cmpxchg(os_local(trace_ring).commit, end, head) != end)
 			return;
 		end = head;
-	} while (!os_this_cpu_equal(trace_ring.head, end));
+	} while (!os_this_cpu_equal(os_local(trace_ring).head, end));
 }
 
 static void stop_cpu(void *unused)
 {
-	os_this_cpu_write(trace_ring.limit, 0);
+	os_this_cpu_write(os_local(trace_ring).limit, 0);
 }
 
 void ring_record(bool on)
@@ -174,15 +177,15 @@ static bool any_busy;
 
 static void retire_ring(void *unused)
 {
-	u64 head = os_this_cpu_read(trace_ring.head);
+	u64 head = os_this_cpu_read(os_local(trace_ring).head);
 
-	if (os_this_cpu_read(trace_ring.commit) != head) {
+	if (os_this_cpu_read(os_local(trace_ring).commit) != head) {
 		pf_write_once(any_busy, true);
 		return;
 	}
 	head = TRACE_HEAD((TRACE_POSITION(head) | (TRACE_PAGE_WORDS - 1)) + 1, head);
-	os_this_cpu_write(trace_ring.head, head);
-	os_this_cpu_write(trace_ring.commit, head);
+	os_this_cpu_write(os_local(trace_ring).head, head);
+	os_this_cpu_write(os_local(trace_ring).commit, head);
 }
 
 static void retire_rings(void)

@@ -116,16 +116,16 @@ static pf_always_inline struct trace_slot trace_reserve_quickly(u64 bytes)
 	u64 words = bytes / sizeof(u64) + 1, head, start, after, low, high;
 	struct trace_record *record;
 
-	head = os_this_cpu_read(trace_ring.head);
+	head = os_this_cpu_read(os_local(trace_ring).head);
 	os_cycles_halves(&low, &high);
 	start = head;
 	asm("" : "+r"(start)); /* keeps the compiler from copying head twice */
 	after = head + TRACE_HEAD(words, 1);
-	if (pf_unlikely(os_this_cpu_below(trace_ring.limit, after)))
+	if (pf_unlikely(os_this_cpu_below(os_local(trace_ring).limit, after)))
 		return (struct trace_slot){ 0 };
-	record = (void *)os_this_cpu_plus(trace_ring.bias, TRACE_POSITION_BYTES(head));
-	if (pf_unlikely(!os_this_cpu_equal(trace_ring.high, high)) ||
-	    pf_unlikely(!os_this_cpu_try_cmpxchg(trace_ring.head, &start, after)))
+	record = (void *)os_this_cpu_plus(os_local(trace_ring).bias, TRACE_POSITION_BYTES(head));
+	if (pf_unlikely(!os_this_cpu_equal(os_local(trace_ring).high, high)) ||
+	    pf_unlikely(!os_this_cpu_try_cmpxchg(os_local(trace_ring).head, &start, after)))
 		return (struct trace_slot){ 0 };
 	return (struct trace_slot){ trace_write_head(record, PROFILE_TRACE_EVENT, words, low),
 				    start, after, low | high << 32 };
@@ -157,8 +157,8 @@ static pf_always_inline bool trace_commit_quickly(struct trace_slot slot)
 	 * before its content. A barrier of the compiler is enough, as x86 keeps stores in order.
 	 */
 	pf_barrier();
-	(void)os_this_cpu_try_cmpxchg(trace_ring.commit, &slot.start, slot.end);
-	return pf_likely(os_this_cpu_equal(trace_ring.head, slot.end));
+	(void)os_this_cpu_try_cmpxchg(os_local(trace_ring).commit, &slot.start, slot.end);
+	return pf_likely(os_this_cpu_equal(os_local(trace_ring).head, slot.end));
 }
 
 static pf_always_inline void trace_commit(struct trace_slot slot)

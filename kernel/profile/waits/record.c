@@ -148,7 +148,7 @@ static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait
 
 pf_noinline void profile_thread_woken(os_task_t *thread)
 {
-	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
+	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
 	struct profile_task *pt = os_task_profile(thread);
 	os_task_t *task = os_current_task();
 	struct wait_key key = { .context = OS_NO_SYSCALL | WAKER_INTERRUPT << 16 };
@@ -207,7 +207,7 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 	if (os_key_on(&profile_delays_key) && pf_read_once(waits_off_time.is_off))
 		return;
 	flags = os_irq_save();
-	w = os_this_cpu_ptr(&wait_cpus);
+	w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_regs_here(&regs);
 	if (!os_irq_depth()) {
 		key.task_key = os_task_key(task);
@@ -222,7 +222,7 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 
 pf_noinline void profile_wait_ended(u64 now)
 {
-	struct wait_cpu *w = os_this_cpu_ptr(&wait_cpus);
+	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_task_t *task = os_current_task();
 	struct profile_task *pt = os_task_profile(task);
 	u64 generation = pf_read_once(waits_generation), since, start, woken;

@@ -418,8 +418,9 @@ static inline void profile_tick(const os_regs_t *regs)
 /* Lowers the deadline for which this CPU's timer is about to be set, if a sample is due earlier. */
 static inline void profile_next_deadline(u64 *deadline)
 {
-	if (os_key_on(&profile_timer_key) && os_this_cpu_read(profile_deadline) < *deadline)
-		*deadline = os_this_cpu_read(profile_deadline);
+	if (os_key_on(&profile_timer_key) &&
+	    os_this_cpu_read(os_local(profile_deadline)) < *deadline)
+		*deadline = os_this_cpu_read(os_local(profile_deadline));
 }
 
 /* Takes a sample. Called by the NMI handler. Sets *handled if the NMI may be the profiler's. */

@@ -58,9 +58,9 @@ struct profile_point_cpu {
 };
 
 struct profile_point {
-	const char *name;	       /* NULL: no report shows it */
-	struct profile_point_cpu *cpu; /* for os_per_cpu() */
-	os_key_t key;		       /* on: it counts */
+	const char *name; /* NULL: no report shows it */
+	OS_PER_CPU(struct profile_point_cpu) * cpu;
+	os_key_t key; /* on: it counts */
 	bool sleeps;
 	bool wanted;	 /* own use of points_apply() */
 	bool was_on;	 /* since boot, or since it was switched on later */
@@ -154,55 +154,55 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
  * that went back, a reset since its start) reads as longer than the longest one so far, so one
  * compare finds it. The trace events of a pair are recorded outside of the measured time.
  */
-#define __PROFILE_POINT_CODE(name, sleeps_)                                                     \
-	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) = {       \
-		.min_cycles = ~0ull,                                                            \
-	};                                                                                      \
-	static struct profile_point __PROFILE_POINT(name);                                      \
-	static pf_always_inline pf_unused struct profile_time __PROFILE_BEGIN(name)(void)       \
-	{                                                                                       \
-		struct profile_time t;                                                          \
-                                                                                                \
-		t.cycles = 0;                                                                   \
-		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                       \
-			u64 cpu_bits = os_this_cpu_read(profile_cpu_bits);                      \
-                                                                                                \
-			if (sleeps_)                                                            \
-				t.off_cycles = profile_off_cycles();                            \
-			t.cycles = profile_point_begin(&__PROFILE_POINT(name), cpu_bits);       \
-		}                                                                               \
-		return t;                                                                       \
-	}                                                                                       \
-	static pf_always_inline pf_unused void __PROFILE_END(name)(struct profile_time * t)     \
-	{                                                                                       \
-		u64 start = t->cycles, cycles, off = 0, task;                                   \
-                                                                                                \
-		if (pf_likely(!os_key_on(&__PROFILE_POINT(name).key)))                          \
-			return;                                                                 \
-		cycles = os_this_cpu_plus(profile_cpu_bits, os_clock_end()) - start;            \
-		if (sleeps_)                                                                    \
-			off = profile_off_cycles() - t->off_cycles;                             \
-		t->cycles = 0;                                                                  \
-		if (pf_unlikely(                                                                \
-			    os_this_cpu_below(__PROFILE_POINT_CPU(name).max_cycles, cycles)) || \
-		    pf_unlikely(                                                                \
-			    os_this_cpu_above(__PROFILE_POINT_CPU(name).min_cycles, cycles)) || \
-		    (sleeps_ && pf_unlikely(off > cycles))) {                                   \
-			os_call_with(profile_point_end_slowly, &__PROFILE_POINT(name), start,   \
-				     cycles, off);                                              \
-			return;                                                                 \
-		}                                                                               \
-		/* First, as it takes longest, and the fence of the next pair waits for it. */  \
-		os_this_cpu_inc(__PROFILE_POINT_CPU(name).sums.nr_log2[pf_log2(cycles, 0)]);    \
-		os_this_cpu_add(__PROFILE_POINT_CPU(name).sums.cycles, cycles);                 \
-		if (sleeps_)                                                                    \
-			os_this_cpu_add(__PROFILE_POINT_CPU(name).sums.oncpu_cycles,            \
-					cycles - off);                                          \
-		task = os_this_cpu_read(profile_points_offset);                                 \
-		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);     \
-		/* Keeps GCC from computing the address of both in another instruction. */      \
-		asm("" : "+r"(task));                                                           \
-		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);              \
+#define __PROFILE_POINT_CODE(name, sleeps_)                                                       \
+	static OS_DEFINE_PER_CPU(struct profile_point_cpu, __PROFILE_POINT_CPU(name)) =           \
+		OS_EACH_CPU({ .min_cycles = ~0ull });                                             \
+	static struct profile_point __PROFILE_POINT(name);                                        \
+	static pf_always_inline pf_unused struct profile_time __PROFILE_BEGIN(name)(void)         \
+	{                                                                                         \
+		struct profile_time t;                                                            \
+                                                                                                  \
+		t.cycles = 0;                                                                     \
+		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                         \
+			u64 cpu_bits = os_this_cpu_read(os_local(profile_cpu_bits));              \
+                                                                                                  \
+			if (sleeps_)                                                              \
+				t.off_cycles = profile_off_cycles();                              \
+			t.cycles = profile_point_begin(&__PROFILE_POINT(name), cpu_bits);         \
+		}                                                                                 \
+		return t;                                                                         \
+	}                                                                                         \
+	static pf_always_inline pf_unused void __PROFILE_END(name)(struct profile_time * t)       \
+	{                                                                                         \
+		u64 start = t->cycles, cycles, off = 0, task;                                     \
+                                                                                                  \
+		if (pf_likely(!os_key_on(&__PROFILE_POINT(name).key)))                            \
+			return;                                                                   \
+		cycles = os_this_cpu_plus(os_local(profile_cpu_bits), os_clock_end()) - start;    \
+		if (sleeps_)                                                                      \
+			off = profile_off_cycles() - t->off_cycles;                               \
+		t->cycles = 0;                                                                    \
+		if (pf_unlikely(os_this_cpu_below(os_local(__PROFILE_POINT_CPU(name)).max_cycles, \
+						  cycles)) ||                                     \
+		    pf_unlikely(os_this_cpu_above(os_local(__PROFILE_POINT_CPU(name)).min_cycles, \
+						  cycles)) ||                                     \
+		    (sleeps_ && pf_unlikely(off > cycles))) {                                     \
+			os_call_with(profile_point_end_slowly, &__PROFILE_POINT(name), start,     \
+				     cycles, off);                                                \
+			return;                                                                   \
+		}                                                                                 \
+		/* First, as it takes longest, and the fence of the next pair waits for it. */    \
+		os_this_cpu_inc(                                                                  \
+			os_local(__PROFILE_POINT_CPU(name)).sums.nr_log2[pf_log2(cycles, 0)]);    \
+		os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.cycles, cycles);         \
+		if (sleeps_)                                                                      \
+			os_this_cpu_add(os_local(__PROFILE_POINT_CPU(name)).sums.oncpu_cycles,    \
+					cycles - off);                                            \
+		task = os_this_cpu_read(os_local(profile_points_offset));                         \
+		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->cycles, cycles);       \
+		/* Keeps GCC from computing the address of both in another instruction. */        \
+		asm("" : "+r"(task));                                                             \
+		os_add(__PROFILE_POINT_TASK(&__PROFILE_POINT(name), task)->nr, 1);                \
 	}
 
 #define __DEFINE_PROFILE_POINT(name_, sleeps_)                                                  \
@@ -237,25 +237,26 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 #define profile_point_start_cpu(name)                                                          \
 	do {                                                                                   \
 		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                      \
-			u64 _bits = os_this_cpu_read(profile_cpu_bits);                        \
+			u64 _bits = os_this_cpu_read(os_local(profile_cpu_bits));              \
                                                                                                \
-			os_this_cpu_write(__profile_cpu_switches_##name,                       \
+			os_this_cpu_write(os_local(__profile_cpu_switches_##name),             \
 					  pf_read_once(__PROFILE_POINT(name).nr_switches));    \
-			os_this_cpu_write(__profile_cpu_time_##name.cycles,                    \
+			os_this_cpu_write(os_local(__profile_cpu_time_##name).cycles,          \
 					  profile_point_begin(&__PROFILE_POINT(name), _bits)); \
 		}                                                                              \
 	} while (0)
-#define profile_point_leave_cpu(name)                                                           \
-	do {                                                                                    \
-		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                       \
-			struct profile_time _t = { .cycles = 0 };                               \
-                                                                                                \
-			if (os_this_cpu_read(__profile_cpu_switches_##name) ==                  \
-			    pf_read_once(__PROFILE_POINT(name).nr_switches))                    \
-				_t.cycles = os_this_cpu_read(__profile_cpu_time_##name.cycles); \
-			os_this_cpu_write(__profile_cpu_time_##name.cycles, (u64)0);            \
-			__PROFILE_END(name)(&_t);                                               \
-		}                                                                               \
+#define profile_point_leave_cpu(name)                                                          \
+	do {                                                                                   \
+		if (pf_unlikely(os_key_on(&__PROFILE_POINT(name).key))) {                      \
+			struct profile_time _t = { .cycles = 0 };                              \
+                                                                                               \
+			if (os_this_cpu_read(os_local(__profile_cpu_switches_##name)) ==       \
+			    pf_read_once(__PROFILE_POINT(name).nr_switches))                   \
+				_t.cycles = os_this_cpu_read(                                  \
+					os_local(__profile_cpu_time_##name).cycles);           \
+			os_this_cpu_write(os_local(__profile_cpu_time_##name).cycles, (u64)0); \
+			__PROFILE_END(name)(&_t);                                              \
+		}                                                                              \
 	} while (0)
 
 /*
@@ -265,8 +266,9 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 static inline void profile_task_runs(const struct profile_task *pt)
 {
 	if (pf_unlikely(os_key_on(&profile_points_key)))
-		os_this_cpu_write(profile_points_offset,
-				  pt->points_offset ?: os_this_cpu_read(profile_idle_offset));
+		os_this_cpu_write(os_local(profile_points_offset),
+				  pt->points_offset ?:
+					  os_this_cpu_read(os_local(profile_idle_offset)));
 }
 
 #else

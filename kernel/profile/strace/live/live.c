@@ -171,8 +171,8 @@ void strace_enter_live(void)
 		return;
 	live = current_live(pt);
 	if (!live) {
-		os_this_cpu_inc(counters.nr_made);
-		os_this_cpu_inc(counters.nr_no_memory);
+		os_this_cpu_inc(os_local(counters).nr_made);
+		os_this_cpu_inc(os_local(counters).nr_no_memory);
 		wake_worker();
 		return;
 	}
@@ -240,9 +240,9 @@ static void finish(struct live_task *live, u64 end_cycles)
 		return;
 	if (call->returned)
 		live_capture_exit(call);
-	os_this_cpu_inc(counters.nr_made);
+	os_this_cpu_inc(os_local(counters).nr_made);
 	if (!live_ring_put(call) && !wait_for_room(call))
-		os_this_cpu_inc(counters.nr_full);
+		os_this_cpu_inc(os_local(counters).nr_full);
 	wake_worker();
 }
 

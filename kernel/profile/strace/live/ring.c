@@ -61,7 +61,7 @@ static void copy_out(const struct live_ring *r, u64 at, void *dst, size_t size)
 bool live_ring_put(const struct live_call *call)
 {
 	u64 size = live_call_bytes(call);
-	struct live_ring *r = pf_load_acquire(os_this_cpu_ptr(&ring));
+	struct live_ring *r = pf_load_acquire(os_this_cpu_ptr(&os_local(ring)));
 	u64 head;
 
 	if (!r)
