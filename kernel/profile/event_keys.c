@@ -7,11 +7,11 @@
 #include "event_keys.h"
 
 #ifdef CONFIG_PROFILE_TRACE
-#define FIELD(...)
-#define FIELD_ARRAY(...)
-#define FIELD_TEXT(...)
-#define FIELD_STRING(...)
-#define PROFILE_EVENT(system, name, ...) os_key_t trace_key_##name;
+#define PROFILE_FIELD(...)
+#define PROFILE_FIELD_ARRAY(...)
+#define PROFILE_FIELD_TEXT(...)
+#define PROFILE_FIELD_STRING(...)
+#define PROFILE_EVENT(system, name, ...) os_key_t profile_trace_key_##name;
 #include <lego/profile_events.h>
 
 struct profile_event_writers profile_event_writers;

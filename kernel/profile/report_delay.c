@@ -83,7 +83,7 @@ void report_delay_end(u64 begin_cycles)
 	os_current_profile()->delay_cycles += os_cycles() - begin_cycles;
 }
 
-void report_delay_switch_out(struct profile_task *pt)
+void profile_report_delay_switch_out(struct profile_task *pt)
 {
 	pt->printed_cycles = printed_at(pt->out_cycles);
 }

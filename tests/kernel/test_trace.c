@@ -19,7 +19,7 @@ static struct trace_event *find_event(void)
 	struct trace_event *event;
 
 	trace_for_each_event(event) {
-		if (event->key == &trace_key_sys_exit)
+		if (event->key == &profile_trace_key_sys_exit)
 			return event;
 	}
 	return NULL;

@@ -48,7 +48,7 @@ static inline int setup(void **state)
 	host_off = 0;
 	host_dying = false;
 	host_nr_allocated = 0;
-	if (!os_key_is_set(&strace_key))
+	if (!os_key_is_set(&profile_strace_key))
 		profile_init();
 	start_process(&proc, 1);
 	start_task(&task, &proc);

@@ -120,13 +120,13 @@ static u64 put(const char *bytes, size_t len)
 static void enter(u64 nr)
 {
 	os_current_profile()->argument = nr;
-	strace_enter_live();
+	profile_strace_enter_live();
 }
 
 static void leave(long ret)
 {
 	os_current_profile()->argument = ret;
-	strace_exit_live();
+	profile_strace_exit_live();
 }
 
 static void call(u64 nr, long ret, u64 a, u64 b, u64 c, u64 d)
@@ -381,7 +381,7 @@ static void test_filter(void **state)
 	assert_string_equal(shown("pid:20,brk"), "b ");
 	assert_string_equal(shown("pid:21"), "");
 	assert_string_equal(shown("off"), "");
-	assert_false(os_key_is_set(&live_key));
+	assert_false(os_key_is_set(&profile_live_key));
 }
 
 /* A call that began before the filter changed, and one without user registers, print nothing. */

@@ -108,7 +108,7 @@ static void test_reading_a_stopped_writer(void **state)
 	row->cycles += host_now; /* ended, but seq is not even yet */
 	host_now += 1000;
 	expect_row(0, 2, 0, 15);
-	strace_end_row(row, 5, PROFILE_BUCKET_BASE_LOG2);
+	profile_strace_end_row(row, 5, PROFILE_BUCKET_BASE_LOG2);
 	pt->seq++;
 	expect_row(0, 2, 0, 15);
 }
@@ -141,7 +141,7 @@ static void test_wait_for_a_report(void **state)
 	cycles = end - pt->start_cycles;
 	sleep_for(1000);
 	strace_shorten_wait(pt, 1000);
-	strace_end_time(pt, pt->row, end, cycles, strace_log2(cycles));
+	profile_strace_end_time(pt, pt->row, end, cycles, profile_strace_log2(cycles));
 	pt->seq++;
 	expect_row(0, 3, 1, 18);
 	host_call(0, 7, 0);

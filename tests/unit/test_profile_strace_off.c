@@ -49,7 +49,7 @@ static void test_off_and_on(void **state)
 	assert_int_equal(find_entry(1)->cpu_ns, 3);
 	assert_int_equal(all_calls(), 3);
 	strace_switch(true); /* already on */
-	assert_true(os_key_is_set(&strace_key));
+	assert_true(os_key_is_set(&profile_strace_key));
 }
 
 /* Reports say when counting was off, and which task switched it off. */
@@ -169,7 +169,7 @@ static void test_files(void **state)
 	expect(0, 1, 0, 1, 0);
 	assert_int_equal(host_file_write("profile/strace", "of"), -EINVAL);
 	assert_int_equal(host_file_write("profile/strace", "off"), 0);
-	assert_false(os_key_is_set(&strace_key));
+	assert_false(os_key_is_set(&profile_strace_key));
 	assert_int_equal(host_file_write("profile/strace", "on\n"), 0);
 	assert_int_equal(host_file_write("profile/strace", "reset\n"), 0);
 }
@@ -201,7 +201,7 @@ static void make_late_call(os_lock_t *lock)
 		return;
 	host_now += 10;
 	task.profile.argument = 1;
-	strace_enter_slowly();
+	profile_strace_enter_slowly();
 	host_now += 10;
 	profile_syscall_exit(0);
 }

@@ -10,7 +10,7 @@ u8 function_flags[OS_NR_FUNCTION_INDICES];
 enum function_tracer function_tracer;
 
 /* A field, which is signed if it is an int. */
-#define FIELD(record, type_, member, signed_)                                                 \
+#define PROFILE_FIELD(record, type_, member, signed_)                                         \
 	{                                                                                     \
 		.type = type_, .name = #member, .offset = __builtin_offsetof(record, member), \
 		.bytes = sizeof(((record *)0)->member), .is_signed = signed_,                 \
@@ -39,8 +39,8 @@ static void print_function(os_text_t *text, const void *content)
 
 RECORD(function, FUNCTION_RECORD_CALL, struct function_record_call, print_function,
        "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
-       FIELD(struct function_record_call, "unsigned long", ip, false),
-       FIELD(struct function_record_call, "unsigned long", parent_ip, false));
+       PROFILE_FIELD(struct function_record_call, "unsigned long", ip, false),
+       PROFILE_FIELD(struct function_record_call, "unsigned long", parent_ip, false));
 
 static void print_entry(os_text_t *text, const void *content)
 {
@@ -59,17 +59,17 @@ static void print_exit(os_text_t *text, const void *content)
 
 RECORD(funcgraph_entry, FUNCTION_RECORD_ENTRY, struct function_record_entry, print_entry,
        "\"--> %ps (%d)\", (void *)REC->func, REC->depth",
-       FIELD(struct function_record_entry, "unsigned long", func, false),
-       FIELD(struct function_record_entry, "int", depth, true));
+       PROFILE_FIELD(struct function_record_entry, "unsigned long", func, false),
+       PROFILE_FIELD(struct function_record_entry, "int", depth, true));
 
 RECORD(funcgraph_exit, FUNCTION_RECORD_EXIT, struct function_record_exit, print_exit,
        "\"<-- %ps (%d) (start: %llx  end: %llx) over: %d\", (void *)REC->func, REC->depth, "
        "REC->calltime, REC->rettime, REC->depth",
-       FIELD(struct function_record_exit, "unsigned long", func, false),
-       FIELD(struct function_record_exit, "int", depth, true),
-       FIELD(struct function_record_exit, "unsigned int", overrun, false),
-       FIELD(struct function_record_exit, "unsigned long long", calltime, false),
-       FIELD(struct function_record_exit, "unsigned long long", rettime, false));
+       PROFILE_FIELD(struct function_record_exit, "unsigned long", func, false),
+       PROFILE_FIELD(struct function_record_exit, "int", depth, true),
+       PROFILE_FIELD(struct function_record_exit, "unsigned int", overrun, false),
+       PROFILE_FIELD(struct function_record_exit, "unsigned long long", calltime, false),
+       PROFILE_FIELD(struct function_record_exit, "unsigned long long", rettime, false));
 
 os_function_hook_t *function_tracer_hook(u32 i)
 {

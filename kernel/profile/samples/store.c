@@ -23,7 +23,8 @@
 /* Matches no sample. */
 static struct sample_record nobody = { .task_key = ~0ull };
 
-OS_DEFINE_PER_CPU(struct sample_cpu, sample_cpus) = OS_EACH_CPU({ .store.generation = NO_GENERATION });
+OS_DEFINE_PER_CPU(struct sample_cpu,
+		  sample_cpus) = OS_EACH_CPU({ .store.generation = NO_GENERATION });
 u64 sample_newest_generation;
 u64 sample_start_cycles;
 static u64 log_bytes = SAMPLE_DEFAULT_LOG;

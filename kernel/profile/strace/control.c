@@ -140,31 +140,31 @@ void strace_reset_process(struct profile_process *pp)
 }
 
 /*
- * The keys of the hooks. strace_key is on while calls are counted or printed, live_key while they
- * are printed. If only strace_key is on, the hooks count calls without reading strace_counts. So if
- * calls are printed but not counted, live_key must be on whenever strace_key is.
+ * The keys of the hooks. profile_strace_key is on while calls are counted or printed, profile_live_key while they
+ * are printed. If only profile_strace_key is on, the hooks count calls without reading profile_strace_counts. So if
+ * calls are printed but not counted, profile_live_key must be on whenever profile_strace_key is.
  */
-bool strace_counts;
+bool profile_strace_counts;
 
 static void set_counts(bool on)
 {
 	os_assert(switching.is_held);
 	if (!on && !shown)
-		os_key_set(&strace_key, false);
-	pf_write_once(strace_counts, on);
+		os_key_set(&profile_strace_key, false);
+	pf_write_once(profile_strace_counts, on);
 	if (on)
-		os_key_set(&strace_key, true);
+		os_key_set(&profile_strace_key, true);
 }
 
 void strace_switch_shown(bool on, void (*switch_key)(bool on))
 {
 	poll_lock(&switching);
 	shown = on;
-	if (!on && !strace_counts)
-		os_key_set(&strace_key, false);
+	if (!on && !profile_strace_counts)
+		os_key_set(&profile_strace_key, false);
 	switch_key(on);
 	if (on)
-		os_key_set(&strace_key, true);
+		os_key_set(&profile_strace_key, true);
 	poll_unlock(&switching);
 }
 

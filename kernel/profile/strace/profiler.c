@@ -114,7 +114,7 @@ static void summarize(os_process_t *proc, struct report_summary *summary)
 	unsigned long flags;
 
 	summary->has_calls = PF_IS_ENABLED(CONFIG_PROFILE_STRACE_DETAIL) &&
-			     os_key_is_set(&strace_key);
+			     os_key_is_set(&profile_strace_key);
 	if (!pp)
 		return;
 	flags = os_lock(&strace_lock);

@@ -20,7 +20,7 @@
 #include "strace.h"
 
 os_lock_t strace_lock = OS_LOCK_INIT;
-os_key_t strace_key;
+os_key_t profile_strace_key;
 WALK_LISTS(strace_lists, &strace_lock, walk, 16);
 struct profile_syscall_sum strace_gone;
 u64 strace_nr_gone;
@@ -91,7 +91,7 @@ static void move_call(struct profile_task *pt, u64 nr, u64 start_cycles, u64 sta
 	pt->event = pt->event || row == &pt->calls.spare;
 	row->nr_calls++;
 	pt->base_off_cycles = strace_row_off_cycles(row) - start_off_cycles;
-	strace_begin_time(pt, row, start_cycles);
+	profile_strace_begin_time(pt, row, start_cycles);
 }
 
 /*
@@ -147,7 +147,8 @@ static pf_always_inline void ask_for_room(struct profile_task *pt)
 void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
 		     u32 error)
 {
-	strace_end_row(row, cycles, pf_min(strace_log2(cycles), (u64)PROFILE_LAST_LOG2));
+	profile_strace_end_row(row, cycles,
+			       pf_min(profile_strace_log2(cycles), (u64)PROFILE_LAST_LOG2));
 	if (!error)
 		return;
 	row->nr_errors++;
@@ -258,7 +259,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 		row = strace_row(&pt->calls, nr);
 		row->nr_calls++;
 	}
-	strace_begin(pt, row, os_entry_cycles());
+	profile_strace_begin(pt, row, os_entry_cycles());
 	/* The fast path counts errors in the table, and does not add carry_cycles. */
 	pt->event = row == &pt->calls.spare || pt->carry_cycles;
 	pf_write_once(pt->index, pt->calls.table ? pt->calls.table->index : no_rows);
@@ -287,14 +288,14 @@ static pf_always_inline struct profile_syscall_row *cached_row(const struct prof
  * The compiler sees no function call in the first stage, so it saves only the registers that this
  * stage uses. Rarer cases are left to the second stage.
  */
-void strace_enter_slowly(void)
+void profile_strace_enter_slowly(void)
 {
 	struct profile_task *pt = os_current_profile();
 	struct profile_syscall_row *row = cached_row(pt, pt->argument);
 
 	if (row) {
 		row->nr_calls++;
-		strace_begin(pt, row, os_entry_cycles());
+		profile_strace_begin(pt, row, os_entry_cycles());
 	} else {
 		os_call(strace_enter_locked);
 	}
@@ -318,18 +319,18 @@ static pf_always_inline void end_failed_call(struct profile_task *pt, u64 end_cy
 {
 	struct profile_syscall_row *row = pt->row;
 
-	strace_end_time(pt, row, end_cycles, end_cycles - pt->start_cycles, log2);
+	profile_strace_end_time(pt, row, end_cycles, end_cycles - pt->start_cycles, log2);
 	if (!os_current_dying()) {
 		row->nr_errors++;
 		if (pf_unlikely(!strace_table_add_error(pt->calls.table, row, error, 1)))
 			ask_for_room(pt);
 	}
-	/* As in strace_begin(). */
+	/* As in profile_strace_begin(). */
 	pf_barrier();
 	pt->seq++;
 }
 
-void strace_exit_slowly(void)
+void profile_strace_exit_slowly(void)
 {
 	struct profile_task *pt = os_current_profile();
 	long ret = (long)pt->argument;
@@ -339,9 +340,9 @@ void strace_exit_slowly(void)
 		return;
 	end_cycles = os_cycles();
 	cycles = end_cycles - pt->start_cycles;
-	log2 = strace_log2(cycles);
+	log2 = profile_strace_log2(cycles);
 	if (pf_likely(!pf_read_once(pt->event) && PROFILE_IS_ERROR(ret) &&
-		      !strace_is_restart(ret) && !strace_is_odd_time(cycles, log2)))
+		      !strace_is_restart(ret) && !profile_strace_is_odd_time(cycles, log2)))
 		end_failed_call(pt, end_cycles, log2, -ret);
 	else
 		os_call(strace_exit_locked);
@@ -371,7 +372,7 @@ static void begin_program(struct profile_process *pp, struct profile_task *pt)
 	strace_end_restarts(pt);
 	if (strace_in_flight(pt)) {
 		pt->row->nr_calls--;
-		pt->row->cycles += pt->start_cycles; /* undoes strace_begin_time() */
+		pt->row->cycles += pt->start_cycles; /* undoes profile_strace_begin_time() */
 	}
 	strace_sum_fold(&pp->before, &pp->own);
 	strace_sum_fold(&pp->before, &pt->calls);

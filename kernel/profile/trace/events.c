@@ -23,11 +23,11 @@ enum {
 };
 
 /* The struct of each record. */
-#define FIELD(text, type, name)		  type name;
-#define FIELD_ARRAY(text, type, name, nr) type name[nr];
-#define FIELD_TEXT(name, bytes)		  char name[bytes];
-#define FIELD_STRING(name, bytes) \
-	u32 data_loc_##name;      \
+#define PROFILE_FIELD(text, type, name)		  type name;
+#define PROFILE_FIELD_ARRAY(text, type, name, nr) type name[nr];
+#define PROFILE_FIELD_TEXT(name, bytes)		  char name[bytes];
+#define PROFILE_FIELD_STRING(name, bytes) \
+	u32 data_loc_##name;              \
 	char data_##name[bytes];
 #define PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print) \
 	struct record_##name {                                                         \
@@ -36,10 +36,10 @@ enum {
 	} pf_aligned(8) __attribute__((__may_alias__));
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
-#undef FIELD
-#undef FIELD_ARRAY
-#undef FIELD_TEXT
-#undef FIELD_STRING
+#undef PROFILE_FIELD
+#undef PROFILE_FIELD_ARRAY
+#undef PROFILE_FIELD_TEXT
+#undef PROFILE_FIELD_STRING
 
 /* The printer of each record: its format and arguments, compiled into a call of trace_printf(). */
 #define __print_flags(value, separator, ...)         \
@@ -67,11 +67,11 @@ enum {
 	  .offset = __builtin_offsetof(__typeof__(*REC), member), \
 	  .bytes = sizeof(REC->member),                           \
 	  __VA_ARGS__ },
-#define IS_SIGNED(type)			     ((type)-1 < (type)1)
-#define FIELD(text, type, name)		     ENTRY(text, name, name, .is_signed = IS_SIGNED(type))
-#define FIELD_ARRAY(text, type, name, count) ENTRY(text, name, name, .nr = count)
-#define FIELD_TEXT(name, size)		     ENTRY("char", name, name, .nr = size, .is_text = true)
-#define FIELD_STRING(name, size) \
+#define IS_SIGNED(type)				     ((type)-1 < (type)1)
+#define PROFILE_FIELD(text, type, name)		     ENTRY(text, name, name, .is_signed = IS_SIGNED(type))
+#define PROFILE_FIELD_ARRAY(text, type, name, count) ENTRY(text, name, name, .nr = count)
+#define PROFILE_FIELD_TEXT(name, size)		     ENTRY("char", name, name, .nr = size, .is_text = true)
+#define PROFILE_FIELD_STRING(name, size) \
 	ENTRY("__data_loc char[]", name, data_loc_##name, .is_text = true, .is_moved = true)
 #define PRINT_FORMAT(fmt, ...) "\"" fmt "\", " #__VA_ARGS__
 
@@ -90,7 +90,7 @@ enum {
 #define PROFILE_EVENT(system_, name_, parameters, arguments, fields_, assignments, fmt_) \
 	static os_key_t slow_key_##name_;                                                \
                                                                                          \
-	static pf_noinline void trace_##name_##_slowly parameters                        \
+	static pf_noinline void profile_trace_##name_##_slowly parameters                \
 	{                                                                                \
 		struct record_##name_ copy, *REC = &copy;                                \
 		static const struct trace_field own_fields[] = { fields_ };              \
@@ -99,7 +99,7 @@ enum {
 			.name = #name_,                                                  \
 			.id = ID_##name_,                                                \
 			.bytes = sizeof(*REC),                                           \
-			.key = &trace_key_##name_,                                       \
+			.key = &profile_trace_key_##name_,                               \
 			.slow_key = &slow_key_##name_,                                   \
 			.fields = own_fields,                                            \
 			.nr_fields = PF_ARRAY_SIZE(own_fields),                          \
@@ -111,7 +111,7 @@ enum {
 		trace_write_slowly(&event, &REC->common);                                \
 	}                                                                                \
                                                                                          \
-	void trace_##name_ parameters                                                    \
+	void profile_trace_##name_ parameters                                            \
 	{                                                                                \
 		struct trace_slot slot = { 0 };                                          \
 		struct record_##name_ *REC;                                              \
@@ -120,7 +120,7 @@ enum {
 			slot = trace_reserve_quickly(sizeof(*REC));                      \
 		REC = slot.content;                                                      \
 		if (pf_unlikely(!REC)) {                                                 \
-			trace_##name_##_slowly arguments;                                \
+			profile_trace_##name_##_slowly arguments;                        \
 			return;                                                          \
 		}                                                                        \
 		trace_fill_common(&REC->common, ID_##name_);                             \

@@ -46,13 +46,13 @@ static void init(void)
 
 	/* One key for both, so that point_end is recorded whenever point_begin is. */
 	trace_for_each_event(event) {
-		if (event->key == &trace_key_point_end)
-			event->key = &trace_key_point_begin;
+		if (event->key == &profile_trace_key_point_end)
+			event->key = &profile_trace_key_point_begin;
 	}
 	profile_event_writers = (struct profile_event_writers){
-		.point_begin = trace_point_begin,
-		.point_end = trace_point_end,
-		.sample = trace_sample,
+		.point_begin = profile_trace_point_begin,
+		.point_end = profile_trace_point_end,
+		.sample = profile_trace_sample,
 	};
 	trace_add_files();
 	/* As on Linux, a wrong name leaves the other events of the list switched on. */

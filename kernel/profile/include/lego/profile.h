@@ -452,19 +452,19 @@ extern os_key_t profile_waits_key, profile_delays_key;
 void profile_wait_ended(u64 cycles);
 void profile_thread_woken(os_task_t *task);
 void profile_spun_for_lock(const char *name, u64 start);
-void report_delay_switch_out(struct profile_task *pt);
+void profile_report_delay_switch_out(struct profile_task *pt);
 
 /*
  * Record that a thread leaves its CPU, and that the current thread is back on a CPU. Called in
  * schedule(), interrupts off, with the TSC that schedule() uses for CPU time.
  */
-#define profile_switch_out(pt, cycles)               \
-	do {                                         \
-		if (!os_key_on(&profile_waits_key))  \
-			break;                       \
-		(pt)->out_cycles = (cycles);         \
-		if (os_key_on(&profile_delays_key))  \
-			report_delay_switch_out(pt); \
+#define profile_switch_out(pt, cycles)                       \
+	do {                                                 \
+		if (!os_key_on(&profile_waits_key))          \
+			break;                               \
+		(pt)->out_cycles = (cycles);                 \
+		if (os_key_on(&profile_delays_key))          \
+			profile_report_delay_switch_out(pt); \
 	} while (0) /* evaluates `cycles` only if it is on */
 
 static inline void profile_switch_in(u64 cycles)

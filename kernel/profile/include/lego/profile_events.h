@@ -9,10 +9,10 @@
  * assignments fill in the record REC. print, in parentheses, is the format of the event's text and
  * its arguments; Linux's tools parse both. The fields are
  *
- *	FIELD("type in the format text", type, name)
- *	FIELD_ARRAY("type", type, name, number)
- *	FIELD_TEXT(name, bytes)			ends in a NUL if it is shorter
- *	FIELD_STRING(name, bytes)		at most bytes - 1: SET_STRING(name, text)
+ *	PROFILE_FIELD("type in the format text", type, name)
+ *	PROFILE_FIELD_ARRAY("type", type, name, number)
+ *	PROFILE_FIELD_TEXT(name, bytes)			ends in a NUL if it is shorter
+ *	PROFILE_FIELD_STRING(name, bytes)		at most bytes - 1: SET_STRING(name, text)
  *
  * Fields that this kernel has no value for differ from Linux: gfp_flags of kmalloc, node,
  * migratetype, errno and baseclk are 0, and `page` of mm_page_alloc is left out.
@@ -23,13 +23,13 @@
 #define EVENT_COMM 16
 
 PROFILE_EVENT(sched, sched_switch, (os_task_t *prev, os_task_t *next), (prev, next),
-	FIELD_TEXT(prev_comm, EVENT_COMM)
-	FIELD("pid_t", s32, prev_pid)
-	FIELD("int", s32, prev_prio)
-	FIELD("long", s64, prev_state)
-	FIELD_TEXT(next_comm, EVENT_COMM)
-	FIELD("pid_t", s32, next_pid)
-	FIELD("int", s32, next_prio),
+	PROFILE_FIELD_TEXT(prev_comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, prev_pid)
+	PROFILE_FIELD("int", s32, prev_prio)
+	PROFILE_FIELD("long", s64, prev_state)
+	PROFILE_FIELD_TEXT(next_comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, next_pid)
+	PROFILE_FIELD("int", s32, next_prio),
 	SET_COMM(prev_comm, prev);
 	REC->prev_pid = os_task_tid(prev);
 	REC->prev_prio = os_task_priority(prev);
@@ -45,10 +45,10 @@ PROFILE_EVENT(sched, sched_switch, (os_task_t *prev, os_task_t *next), (prev, ne
 	 REC->next_prio))
 
 PROFILE_EVENT(sched, sched_wakeup, (os_task_t *task, u32 cpu), (task, cpu),
-	FIELD_TEXT(comm, EVENT_COMM)
-	FIELD("pid_t", s32, pid)
-	FIELD("int", s32, prio)
-	FIELD("int", s32, target_cpu),
+	PROFILE_FIELD_TEXT(comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, pid)
+	PROFILE_FIELD("int", s32, prio)
+	PROFILE_FIELD("int", s32, target_cpu),
 	SET_COMM(comm, task);
 	REC->pid = os_task_tid(task);
 	REC->prio = os_task_priority(task);
@@ -58,11 +58,11 @@ PROFILE_EVENT(sched, sched_wakeup, (os_task_t *task, u32 cpu), (task, cpu),
 
 PROFILE_EVENT(sched, sched_migrate_task, (os_task_t *task, u32 from, u32 to),
 	(task, from, to),
-	FIELD_TEXT(comm, EVENT_COMM)
-	FIELD("pid_t", s32, pid)
-	FIELD("int", s32, prio)
-	FIELD("int", s32, orig_cpu)
-	FIELD("int", s32, dest_cpu),
+	PROFILE_FIELD_TEXT(comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, pid)
+	PROFILE_FIELD("int", s32, prio)
+	PROFILE_FIELD("int", s32, orig_cpu)
+	PROFILE_FIELD("int", s32, dest_cpu),
 	SET_COMM(comm, task);
 	REC->pid = os_task_tid(task);
 	REC->prio = os_task_priority(task);
@@ -73,10 +73,10 @@ PROFILE_EVENT(sched, sched_migrate_task, (os_task_t *task, u32 from, u32 to),
 
 PROFILE_EVENT(sched, sched_process_fork, (os_task_t *parent, os_task_t *child),
 	(parent, child),
-	FIELD_TEXT(parent_comm, EVENT_COMM)
-	FIELD("pid_t", s32, parent_pid)
-	FIELD_TEXT(child_comm, EVENT_COMM)
-	FIELD("pid_t", s32, child_pid),
+	PROFILE_FIELD_TEXT(parent_comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, parent_pid)
+	PROFILE_FIELD_TEXT(child_comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, child_pid),
 	SET_COMM(parent_comm, parent);
 	REC->parent_pid = os_task_tid(parent);
 	SET_COMM(child_comm, child);
@@ -85,26 +85,26 @@ PROFILE_EVENT(sched, sched_process_fork, (os_task_t *parent, os_task_t *child),
 	 REC->parent_comm, REC->parent_pid, REC->child_comm, REC->child_pid))
 
 PROFILE_EVENT(sched, sched_process_exec, (os_task_t *task, const char *path), (task, path),
-	FIELD_STRING(filename, 256)
-	FIELD("pid_t", s32, pid)
-	FIELD("pid_t", s32, old_pid),
+	PROFILE_FIELD_STRING(filename, 256)
+	PROFILE_FIELD("pid_t", s32, pid)
+	PROFILE_FIELD("pid_t", s32, old_pid),
 	SET_STRING(filename, path);
 	REC->pid = os_process_pid(os_task_process(task));
 	REC->old_pid = os_task_tid(task),
 	("filename=%s pid=%d old_pid=%d", __get_str(filename), REC->pid, REC->old_pid))
 
 PROFILE_EVENT(sched, sched_process_exit, (os_task_t *task), (task),
-	FIELD_TEXT(comm, EVENT_COMM)
-	FIELD("pid_t", s32, pid)
-	FIELD("int", s32, prio),
+	PROFILE_FIELD_TEXT(comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, pid)
+	PROFILE_FIELD("int", s32, prio),
 	SET_COMM(comm, task);
 	REC->pid = os_task_tid(task);
 	REC->prio = os_task_priority(task),
 	("comm=%s pid=%d prio=%d", REC->comm, REC->pid, REC->prio))
 
 PROFILE_EVENT(raw_syscalls, sys_enter, (u64 nr), (nr),
-	FIELD("long", s64, id)
-	FIELD_ARRAY("unsigned long", u64, args, 6),
+	PROFILE_FIELD("long", s64, id)
+	PROFILE_FIELD_ARRAY("unsigned long", u64, args, 6),
 	REC->id = nr;
 	(void)os_syscall_args(REC->args),
 	("NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)",
@@ -112,29 +112,29 @@ PROFILE_EVENT(raw_syscalls, sys_enter, (u64 nr), (nr),
 	 REC->args[5]))
 
 PROFILE_EVENT(raw_syscalls, sys_exit, (u64 nr, s64 ret), (nr, ret),
-	FIELD("long", s64, id)
-	FIELD("long", s64, ret),
+	PROFILE_FIELD("long", s64, id)
+	PROFILE_FIELD("long", s64, ret),
 	REC->id = nr;
 	REC->ret = ret,
 	("NR %ld = %ld", REC->id, REC->ret))
 
 PROFILE_EVENT(irq, irq_handler_entry, (u32 irq, const char *name), (irq, name),
-	FIELD("int", s32, irq)
-	FIELD_STRING(name, 16),
+	PROFILE_FIELD("int", s32, irq)
+	PROFILE_FIELD_STRING(name, 16),
 	REC->irq = irq;
 	SET_STRING(name, name),
 	("irq=%d name=%s", REC->irq, __get_str(name)))
 
 PROFILE_EVENT(irq, irq_handler_exit, (u32 irq, bool handled), (irq, handled),
-	FIELD("int", s32, irq)
-	FIELD("int", s32, ret),
+	PROFILE_FIELD("int", s32, irq)
+	PROFILE_FIELD("int", s32, ret),
 	REC->irq = irq;
 	REC->ret = handled,
 	("irq=%d ret=%s", REC->irq, REC->ret ? "handled" : "unhandled"))
 
 #define VECTOR_EVENT(name)                                                        \
 	PROFILE_EVENT(irq_vectors, name, (u32 vector), (vector),                  \
-		      FIELD("int", s32, vector), REC->vector = vector, ("vector=%d", REC->vector))
+		      PROFILE_FIELD("int", s32, vector), REC->vector = vector, ("vector=%d", REC->vector))
 
 VECTOR_EVENT(local_timer_entry)
 VECTOR_EVENT(local_timer_exit)
@@ -145,9 +145,9 @@ VECTOR_EVENT(call_function_exit)
 
 #define FAULT_EVENT(name)                                                                     \
 	PROFILE_EVENT(exceptions, name, (u64 address, const os_regs_t *regs, u64 error_code), \
-		      (address, regs, error_code), FIELD("unsigned long", u64, address)       \
-			      FIELD("unsigned long", u64, ip)                                 \
-			      FIELD("unsigned long", u64, error_code),                        \
+		      (address, regs, error_code), PROFILE_FIELD("unsigned long", u64, address)       \
+			      PROFILE_FIELD("unsigned long", u64, ip)                                 \
+			      PROFILE_FIELD("unsigned long", u64, error_code),                        \
 		      REC->address = address;                                                 \
 		      REC->ip = os_regs_pc(regs);                                             \
 		      REC->error_code = error_code,                                           \
@@ -159,13 +159,13 @@ FAULT_EVENT(page_fault_kernel)
 
 PROFILE_EVENT(kmem, kmalloc, (u64 caller, const void *object, u64 size, u64 room),
 	(caller, object, size, room),
-	FIELD("unsigned long", u64, call_site)
-	FIELD("const void *", u64, ptr)
-	FIELD("size_t", u64, bytes_req)
-	FIELD("size_t", u64, bytes_alloc)
-	FIELD("unsigned long", u64, gfp_flags)
-	FIELD("int", s32, node)
-	FIELD("bool", u8, accounted),
+	PROFILE_FIELD("unsigned long", u64, call_site)
+	PROFILE_FIELD("const void *", u64, ptr)
+	PROFILE_FIELD("size_t", u64, bytes_req)
+	PROFILE_FIELD("size_t", u64, bytes_alloc)
+	PROFILE_FIELD("unsigned long", u64, gfp_flags)
+	PROFILE_FIELD("int", s32, node)
+	PROFILE_FIELD("bool", u8, accounted),
 	REC->call_site = caller;
 	REC->ptr = (u64)object;
 	REC->bytes_req = size;
@@ -180,8 +180,8 @@ PROFILE_EVENT(kmem, kmalloc, (u64 caller, const void *object, u64 size, u64 room
 	 REC->accounted ? "true" : "false"))
 
 PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object), (caller, object),
-	FIELD("unsigned long", u64, call_site)
-	FIELD("const void *", u64, ptr),
+	PROFILE_FIELD("unsigned long", u64, call_site)
+	PROFILE_FIELD("const void *", u64, ptr),
 	REC->call_site = caller;
 	REC->ptr = (u64)object,
 	("call_site=%pS ptr=%p", (void *)REC->call_site, REC->ptr))
@@ -190,10 +190,10 @@ PROFILE_EVENT(kmem, kfree, (u64 caller, const void *object), (caller, object),
 #define PROFILE_GFP_KERNEL 0xcc0
 
 PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order), (frame, order),
-	FIELD("unsigned long", u64, pfn)
-	FIELD("unsigned int", u32, order)
-	FIELD("unsigned long", u64, gfp_flags)
-	FIELD("int", s32, migratetype),
+	PROFILE_FIELD("unsigned long", u64, pfn)
+	PROFILE_FIELD("unsigned int", u32, order)
+	PROFILE_FIELD("unsigned long", u64, gfp_flags)
+	PROFILE_FIELD("int", s32, migratetype),
 	REC->pfn = frame;
 	REC->order = order;
 	REC->gfp_flags = PROFILE_GFP_KERNEL;
@@ -203,8 +203,8 @@ PROFILE_EVENT(kmem, mm_page_alloc, (u64 frame, u32 order), (frame, order),
 	 "|", { 0xcc0, "GFP_KERNEL" }) : "none"))
 
 PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order), (frame, order),
-	FIELD("unsigned long", u64, pfn)
-	FIELD("unsigned int", u32, order),
+	PROFILE_FIELD("unsigned long", u64, pfn)
+	PROFILE_FIELD("unsigned int", u32, order),
 	REC->pfn = frame;
 	REC->order = order,
 	("pfn=0x%lx order=%d", REC->pfn, REC->order))
@@ -216,8 +216,8 @@ PROFILE_EVENT(kmem, mm_page_free, (u64 frame, u32 order), (frame, order),
 #define PROFILE_LOCK_MUTEX 32
 
 PROFILE_EVENT(lock, contention_begin, (const void *lock, u32 flags), (lock, flags),
-	FIELD("void *", u64, lock_addr)
-	FIELD("unsigned int", u32, flags),
+	PROFILE_FIELD("void *", u64, lock_addr)
+	PROFILE_FIELD("unsigned int", u32, flags),
 	REC->lock_addr = (u64)lock;
 	REC->flags = flags,
 	("%p (flags=%s)",
@@ -225,18 +225,18 @@ PROFILE_EVENT(lock, contention_begin, (const void *lock, u32 flags), (lock, flag
 	 }, { 8, "RT" }, { 16, "PERCPU" }, { 32, "MUTEX" })))
 
 PROFILE_EVENT(lock, contention_end, (const void *lock, s32 ret), (lock, ret),
-	FIELD("void *", u64, lock_addr)
-	FIELD("int", s32, ret),
+	PROFILE_FIELD("void *", u64, lock_addr)
+	PROFILE_FIELD("int", s32, ret),
 	REC->lock_addr = (u64)lock;
 	REC->ret = ret,
 	("%p (ret=%d)", REC->lock_addr, REC->ret))
 
 PROFILE_EVENT(timer, timer_expire_entry, (const void *timer, const void *function, u64 now),
 	(timer, function, now),
-	FIELD("void *", u64, timer)
-	FIELD("unsigned long", u64, now)
-	FIELD("void *", u64, function)
-	FIELD("unsigned long", u64, baseclk),
+	PROFILE_FIELD("void *", u64, timer)
+	PROFILE_FIELD("unsigned long", u64, now)
+	PROFILE_FIELD("void *", u64, function)
+	PROFILE_FIELD("unsigned long", u64, baseclk),
 	REC->timer = (u64)timer;
 	REC->now = now;
 	REC->function = (u64)function;
@@ -245,7 +245,7 @@ PROFILE_EVENT(timer, timer_expire_entry, (const void *timer, const void *functio
 	 REC->timer, REC->function, REC->now, REC->baseclk))
 
 PROFILE_EVENT(timer, timer_expire_exit, (const void *timer), (timer),
-	FIELD("void *", u64, timer),
+	PROFILE_FIELD("void *", u64, timer),
 	REC->timer = (u64)timer,
 	("timer=%p", REC->timer))
 
@@ -258,13 +258,13 @@ PROFILE_EVENT(timer, timer_expire_exit, (const void *timer), (timer),
 PROFILE_EVENT(signal, signal_generate,
 	(s32 sig, const os_siginfo_t *info, os_task_t *to, bool of_process, s32 result),
 	(sig, info, to, of_process, result),
-	FIELD("int", s32, sig)
-	FIELD("int", s32, errno)
-	FIELD("int", s32, code)
-	FIELD_TEXT(comm, EVENT_COMM)
-	FIELD("pid_t", s32, pid)
-	FIELD("int", s32, group)
-	FIELD("int", s32, result),
+	PROFILE_FIELD("int", s32, sig)
+	PROFILE_FIELD("int", s32, errno)
+	PROFILE_FIELD("int", s32, code)
+	PROFILE_FIELD_TEXT(comm, EVENT_COMM)
+	PROFILE_FIELD("pid_t", s32, pid)
+	PROFILE_FIELD("int", s32, group)
+	PROFILE_FIELD("int", s32, result),
 	REC->sig = sig;
 	REC->errno = 0;
 	REC->code = os_signal_code(info);
@@ -277,11 +277,11 @@ PROFILE_EVENT(signal, signal_generate,
 
 PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 handler, u64 flags),
 	(sig, info, handler, flags),
-	FIELD("int", s32, sig)
-	FIELD("int", s32, errno)
-	FIELD("int", s32, code)
-	FIELD("unsigned long", u64, sa_handler)
-	FIELD("unsigned long", u64, sa_flags),
+	PROFILE_FIELD("int", s32, sig)
+	PROFILE_FIELD("int", s32, errno)
+	PROFILE_FIELD("int", s32, code)
+	PROFILE_FIELD("unsigned long", u64, sa_handler)
+	PROFILE_FIELD("unsigned long", u64, sa_flags),
 	REC->sig = sig;
 	REC->errno = 0;
 	REC->code = os_signal_code(info);
@@ -291,15 +291,15 @@ PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 ha
 	 REC->sig, REC->errno, REC->code, REC->sa_handler, REC->sa_flags))
 
 #define POINT_EVENT(name_)                                                                       \
-	PROFILE_EVENT(profile, name_, (const char *name), (name), FIELD_STRING(name, 32),        \
+	PROFILE_EVENT(profile, name_, (const char *name), (name), PROFILE_FIELD_STRING(name, 32),        \
 		      SET_STRING(name, name), ("name=%s", __get_str(name)))
 
 POINT_EVENT(point_begin)
 POINT_EVENT(point_end)
 
 PROFILE_EVENT(profile, sample, (u64 ip, bool user), (ip, user),
-	FIELD("unsigned long", u64, ip)
-	FIELD("int", s32, user),
+	PROFILE_FIELD("unsigned long", u64, ip)
+	PROFILE_FIELD("int", s32, user),
 	REC->ip = ip;
 	REC->user = user,
 	("ip=%pS user=%d", (void *)REC->ip, REC->user))

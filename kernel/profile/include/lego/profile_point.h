@@ -132,7 +132,7 @@ void profile_point_record_begin(const struct profile_point *point) os_saves_regi
 static pf_always_inline u64 profile_point_begin(const struct profile_point *point, u64 bits)
 {
 #ifdef CONFIG_PROFILE_TRACE
-	if (pf_unlikely(os_key_on(&trace_key_point_begin))) {
+	if (pf_unlikely(os_key_on(&profile_trace_key_point_begin))) {
 		os_call_1(profile_point_record_begin, point);
 		return bits + PROFILE_POINT_RECORDED + os_clock_begin();
 	}

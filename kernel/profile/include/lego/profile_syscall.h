@@ -17,20 +17,20 @@
 #define PROFILE_IS_ERROR(ret) ((unsigned long)(ret) >= (unsigned long)-4095)
 
 /* On while calls are counted or printed. */
-extern os_key_t strace_key;
+extern os_key_t profile_strace_key;
 
 /* strace.c: the slow paths, in the same context as the hooks. */
-void strace_enter_slowly(void) os_saves_registers; /* ->argument: the number of the call */
-void strace_exit_slowly(void) os_saves_registers;  /* ->argument: its return value */
+void profile_strace_enter_slowly(void) os_saves_registers; /* ->argument: the number of the call */
+void profile_strace_exit_slowly(void) os_saves_registers;  /* ->argument: its return value */
 
 /*
- * Subtracts the present time from the row's sum; strace_end_time() adds the end time. In between
+ * Subtracts the present time from the row's sum; profile_strace_end_time() adds the end time. In between
  * the sum is negative, because the calls of a thread took less than the time since boot. So one
  * word has both the sum and whether a call is in flight, and a reader never sees one without the
  * other.
  */
-static pf_always_inline void strace_begin_time(struct profile_task *pt,
-					       struct profile_syscall_row *row, u64 now_cycles)
+static pf_always_inline void
+profile_strace_begin_time(struct profile_task *pt, struct profile_syscall_row *row, u64 now_cycles)
 {
 	pt->row = row;
 	pt->start_cycles = now_cycles;
@@ -40,14 +40,14 @@ static pf_always_inline void strace_begin_time(struct profile_task *pt,
 }
 
 /* Starts timing. A restarted call has been counted already. */
-static pf_always_inline void strace_begin(struct profile_task *pt, struct profile_syscall_row *row,
-					  u64 now_cycles)
+static pf_always_inline void profile_strace_begin(struct profile_task *pt,
+						  struct profile_syscall_row *row, u64 now_cycles)
 {
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	pt->base_off_cycles = row->off_cycles - os_off_cycles(pt);
 #endif
-	strace_begin_time(pt, row, now_cycles);
-	/* As in strace_begin_time(). */
+	profile_strace_begin_time(pt, row, now_cycles);
+	/* As in profile_strace_begin_time(). */
 	pf_barrier();
 	pt->seq |= 1;
 	pf_barrier();
@@ -57,13 +57,13 @@ static pf_always_inline void strace_begin(struct profile_task *pt, struct profil
  * Returns the base-2 logarithm of a time, at least PROFILE_BUCKET_BASE_LOG2. It is above
  * PROFILE_LAST_LOG2 if the time is too long for the histogram.
  */
-static pf_always_inline u64 strace_log2(u64 cycles)
+static pf_always_inline u64 profile_strace_log2(u64 cycles)
 {
 	return pf_log2(cycles, PROFILE_BUCKET_BASE_LOG2);
 }
 
 /* Returns true if the clock went backwards, or the time is too long for the histogram. */
-static pf_always_inline bool strace_is_odd_time(u64 cycles, u64 log2)
+static pf_always_inline bool profile_strace_is_odd_time(u64 cycles, u64 log2)
 {
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	return log2 > PROFILE_LAST_LOG2; /* true in both cases */
@@ -73,7 +73,8 @@ static pf_always_inline bool strace_is_odd_time(u64 cycles, u64 log2)
 }
 
 /* Counts the end of a call in the histogram. Errors are counted by strace.c. */
-static pf_always_inline void strace_end_row(struct profile_syscall_row *row, u64 cycles, u64 log2)
+static pf_always_inline void profile_strace_end_row(struct profile_syscall_row *row, u64 cycles,
+						    u64 log2)
 {
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	row->nr_log2[log2 - PROFILE_BUCKET_BASE_LOG2]++;
@@ -83,20 +84,20 @@ static pf_always_inline void strace_end_row(struct profile_syscall_row *row, u64
 }
 
 /* Adds the time of a call that has a row and was never interrupted; it ends at end_cycles. */
-static pf_always_inline void strace_end_time(struct profile_task *pt,
-					     struct profile_syscall_row *row, u64 end_cycles,
-					     u64 cycles, u64 log2)
+static pf_always_inline void profile_strace_end_time(struct profile_task *pt,
+						     struct profile_syscall_row *row,
+						     u64 end_cycles, u64 cycles, u64 log2)
 {
-	/* One instruction, before all other stores: see strace_begin_time(). */
+	/* One instruction, before all other stores: see profile_strace_begin_time(). */
 	row->cycles += end_cycles;
 	pf_barrier();
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	row->off_cycles = pt->base_off_cycles + os_off_cycles(pt);
 #endif
-	strace_end_row(row, cycles, log2);
+	profile_strace_end_row(row, cycles, log2);
 }
 
-static pf_always_inline void strace_enter(u64 nr)
+static pf_always_inline void profile_strace_enter(u64 nr)
 {
 	struct profile_task *pt = os_current_profile();
 	struct profile_syscall_row *row;
@@ -104,15 +105,15 @@ static pf_always_inline void strace_enter(u64 nr)
 
 	if (pf_unlikely(nr >= PROFILE_NR_INDEXED || !(at = pt->index[nr]))) {
 		pt->argument = nr;
-		os_call(strace_enter_slowly);
+		os_call(profile_strace_enter_slowly);
 		return;
 	}
 	row = (struct profile_syscall_row *)((char *)pt->index + at * (u64)PROFILE_INDEX_UNIT);
 	row->nr_calls++;
-	strace_begin(pt, row, os_entry_cycles());
+	profile_strace_begin(pt, row, os_entry_cycles());
 }
 
-static pf_always_inline void strace_exit(long ret)
+static pf_always_inline void profile_strace_exit(long ret)
 {
 	struct profile_task *pt = os_current_profile();
 	struct profile_syscall_row *row = pt->row;
@@ -120,33 +121,33 @@ static pf_always_inline void strace_exit(long ret)
 
 	if (pf_unlikely(!(pt->seq & 1) || pt->event || PROFILE_IS_ERROR(ret))) {
 		pt->argument = ret;
-		os_call(strace_exit_slowly);
+		os_call(profile_strace_exit_slowly);
 		return;
 	}
 	end_cycles = os_cycles();
 	cycles = end_cycles - pt->start_cycles;
-	log2 = strace_log2(cycles);
-	if (pf_unlikely(strace_is_odd_time(cycles, log2))) {
+	log2 = profile_strace_log2(cycles);
+	if (pf_unlikely(profile_strace_is_odd_time(cycles, log2))) {
 		/* Any value that is no error: keeping ret until here would cost a register. */
 		pt->argument = 0;
-		os_call(strace_exit_slowly);
+		os_call(profile_strace_exit_slowly);
 		return;
 	}
-	strace_end_time(pt, row, end_cycles, cycles, log2);
-	/* As in strace_begin(). */
+	profile_strace_end_time(pt, row, end_cycles, cycles, log2);
+	/* As in profile_strace_begin(). */
 	pf_barrier();
 	pt->seq++;
 }
 
 #ifdef CONFIG_PROFILE_STRACE_LIVE
-/* live_key is on while calls are printed. Only then do the hooks read the other two variables. */
-extern os_key_t live_key;
-extern u64 live_chosen[PROFILE_NR_INDEXED / 64];
-extern bool strace_counts;
+/* profile_live_key is on while calls are printed. Only then do the hooks read the other two variables. */
+extern os_key_t profile_live_key;
+extern u64 profile_live_chosen[PROFILE_NR_INDEXED / 64];
+extern bool profile_strace_counts;
 
 /* strace/live/live.c: called with ->argument as above. */
-void strace_enter_live(void) os_saves_registers;
-void strace_exit_live(void) os_saves_registers;
+void profile_strace_enter_live(void) os_saves_registers;
+void profile_strace_exit_live(void) os_saves_registers;
 #endif
 
 /*
@@ -155,31 +156,31 @@ void strace_exit_live(void) os_saves_registers;
  */
 static pf_always_inline void profile_syscall_enter(unsigned long nr)
 {
-	if (pf_likely(!os_key_on(&strace_key)))
+	if (pf_likely(!os_key_on(&profile_strace_key)))
 		return;
 #ifdef CONFIG_PROFILE_STRACE_LIVE
-	if (pf_unlikely(os_key_on(&live_key))) {
-		if (nr >= PROFILE_NR_INDEXED || live_chosen[nr / 64] >> nr % 64 & 1) {
+	if (pf_unlikely(os_key_on(&profile_live_key))) {
+		if (nr >= PROFILE_NR_INDEXED || profile_live_chosen[nr / 64] >> nr % 64 & 1) {
 			os_current_profile()->argument = nr;
-			os_call(strace_enter_live);
+			os_call(profile_strace_enter_live);
 		}
-		if (!pf_read_once(strace_counts))
+		if (!pf_read_once(profile_strace_counts))
 			return;
 	}
 #endif
-	strace_enter(nr);
+	profile_strace_enter(nr);
 }
 
 /* Called after it. Ignores a call that was not counted at its entry. Same context. */
 static pf_always_inline void profile_syscall_exit(long ret)
 {
-	if (pf_likely(!os_key_on(&strace_key)))
+	if (pf_likely(!os_key_on(&profile_strace_key)))
 		return;
-	strace_exit(ret);
+	profile_strace_exit(ret);
 #ifdef CONFIG_PROFILE_STRACE_LIVE
-	if (pf_unlikely(os_key_on(&live_key)) && os_current_profile()->live_active) {
+	if (pf_unlikely(os_key_on(&profile_live_key)) && os_current_profile()->live_active) {
 		os_current_profile()->argument = ret;
-		os_call(strace_exit_live);
+		os_call(profile_strace_exit_live);
 	}
 #endif
 }

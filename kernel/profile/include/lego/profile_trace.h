@@ -10,41 +10,41 @@
 
 #ifdef CONFIG_PROFILE_TRACE
 
-#define FIELD(...)
-#define FIELD_ARRAY(...)
-#define FIELD_TEXT(...)
-#define FIELD_STRING(...)
+#define PROFILE_FIELD(...)
+#define PROFILE_FIELD_ARRAY(...)
+#define PROFILE_FIELD_TEXT(...)
+#define PROFILE_FIELD_STRING(...)
 #define PROFILE_EVENT(system, name, parameters, arguments, fields, assignments, print) \
-	extern os_key_t trace_key_##name;                                              \
-	void trace_##name parameters;
+	extern os_key_t profile_trace_key_##name;                                      \
+	void profile_trace_##name parameters;
 #include <lego/profile_events.h>
 #undef PROFILE_EVENT
-#undef FIELD
-#undef FIELD_ARRAY
-#undef FIELD_TEXT
-#undef FIELD_STRING
+#undef PROFILE_FIELD
+#undef PROFILE_FIELD_ARRAY
+#undef PROFILE_FIELD_TEXT
+#undef PROFILE_FIELD_STRING
 
-#define profile_trace(name, ...)                   \
-	do {                                       \
-		if (os_key_on(&trace_key_##name))  \
-			trace_##name(__VA_ARGS__); \
+#define profile_trace(name, ...)                           \
+	do {                                               \
+		if (os_key_on(&profile_trace_key_##name))  \
+			profile_trace_##name(__VA_ARGS__); \
 	} while (0)
 
 /* The same, if a condition is true. The condition is evaluated only while the event is on. */
-#define profile_trace_if(name, condition, ...)                   \
-	do {                                                     \
-		if (os_key_on(&trace_key_##name) && (condition)) \
-			trace_##name(__VA_ARGS__);               \
+#define profile_trace_if(name, condition, ...)                           \
+	do {                                                             \
+		if (os_key_on(&profile_trace_key_##name) && (condition)) \
+			profile_trace_##name(__VA_ARGS__);               \
 	} while (0)
 
 /*
  * For hot paths: calls fn(a), which records the event, in a way that costs the caller no registers
  * (os_call_1).
  */
-#define profile_trace_call(name, fn, a)           \
-	do {                                      \
-		if (os_key_on(&trace_key_##name)) \
-			os_call_1(fn, a);         \
+#define profile_trace_call(name, fn, a)                   \
+	do {                                              \
+		if (os_key_on(&profile_trace_key_##name)) \
+			os_call_1(fn, a);                 \
 	} while (0)
 
 /* Stores the new name of a task for the trace. Any context but NMI. */

@@ -38,8 +38,8 @@ struct counters {
 	u64 nr_made, nr_full, nr_no_memory;
 };
 
-os_key_t live_key;
-u64 live_chosen[PROFILE_NR_INDEXED / 64];
+os_key_t profile_live_key;
+u64 profile_live_chosen[PROFILE_NR_INDEXED / 64];
 static OS_DEFINE_PER_CPU(struct counters, counters);
 static struct live_filter filter;
 static u32 generation;
@@ -130,7 +130,7 @@ static void flush(void)
 {
 	if (os_panicking())
 		print_lines();
-	else if (os_key_is_set(&live_key) || pf_read_once(worker_woken))
+	else if (os_key_is_set(&profile_live_key) || pf_read_once(worker_woken))
 		drain();
 }
 
@@ -160,7 +160,7 @@ static struct live_task *current_live(struct profile_task *pt)
 	return pt->live;
 }
 
-void strace_enter_live(void)
+void profile_strace_enter_live(void)
 {
 	struct profile_task *pt = os_current_profile();
 	struct live_task *live = pt->live;
@@ -230,7 +230,7 @@ static void finish(struct live_task *live, u64 end_cycles)
 	s64 cycles = end_cycles - live->start_cycles;
 
 	os_current_profile()->live_active = false;
-	if (live->generation != pf_read_once(generation) || !os_key_is_set(&live_key))
+	if (live->generation != pf_read_once(generation) || !os_key_is_set(&profile_live_key))
 		return;
 	call->tid = os_current_tid();
 	call->cpu = pf_read_once(filter.cpu) ? (int)os_cpu() : -1;
@@ -250,7 +250,7 @@ static void finish(struct live_task *live, u64 end_cycles)
  * A call that was interrupted because its thread dies never returns, so it prints `= ?`. A call
  * that was complete has its value even then.
  */
-void strace_exit_live(void)
+void profile_strace_exit_live(void)
 {
 	struct profile_task *pt = os_current_profile();
 	struct live_task *live = pt->live;
@@ -279,7 +279,7 @@ static void end_task(struct profile_task *pt)
 	os_free(live);
 }
 
-/* Fills in live_chosen[], with which the hook rules out most calls without a function call. */
+/* Fills in profile_live_chosen[], with which the hook rules out most calls without a function call. */
 static void choose_calls(void)
 {
 	os_assert_held(&words_lock);
@@ -287,13 +287,14 @@ static void choose_calls(void)
 		u64 bit = 1ull << nr % 64;
 		bool chosen = live_syscall(nr)->name ? filter.calls[nr / 64] & bit : filter.unnamed;
 
-		live_chosen[nr / 64] = (live_chosen[nr / 64] & ~bit) | (chosen ? bit : 0);
+		profile_live_chosen[nr / 64] = (profile_live_chosen[nr / 64] & ~bit) |
+					       (chosen ? bit : 0);
 	}
 }
 
 static void switch_key(bool on)
 {
-	os_key_set(&live_key, on);
+	os_key_set(&profile_live_key, on);
 }
 
 /* Changes the filter. Process context. Returns 0, or a negative errno if nothing has changed. */
