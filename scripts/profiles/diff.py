@@ -108,7 +108,45 @@ def difference(
     return Difference(text, max(slower)) if parts else None
 
 
-def must_compare(old: Export, new: Export) -> None:
+IDLE = "cpu_idle"
+
+
+def function_samples(export: Export) -> Counter[str]:
+    """Returns the samples of each function, without idle time."""
+    found: Counter[str] = Counter()
+    for row in export.rows("heatmap.json"):
+        name, nr = row.get("function"), row.get("samples")
+        if isinstance(name, str) and isinstance(nr, int) and name != IDLE:
+            found[name] += nr
+    return found
+
+
+@dataclass
+class Summary:
+    """What is compared of an export. It takes less memory than its tables, which can go."""
+
+    path: str
+    meta: dict
+    run: dict
+    warnings: list[str]
+    functions: dict
+    rows: list[dict[str, tuple[int, int | None]]]  # of each of QUANTITIES
+    samples: Counter[str]  # of each function, without idle time
+
+
+def summary(export: Export) -> Summary:
+    return Summary(
+        export.path,
+        export.meta,
+        export.run,
+        export.warnings,
+        export.functions,
+        [quantity.read(export) for quantity in QUANTITIES],
+        function_samples(export),
+    )
+
+
+def must_compare(old: Summary, new: Summary) -> None:
     """Raises ExportError if the numbers may differ for another reason than the code."""
     if old.warnings or new.warnings:
         raise ExportError("not comparable: an export is not complete")
@@ -124,26 +162,14 @@ def must_compare(old: Export, new: Export) -> None:
             raise ExportError(f"not comparable: {key} was {a.get(key)}, is {b.get(key)}")
 
 
-IDLE = "cpu_idle"
 DEVIATIONS = 4.0  # by chance, one function in 16,000 differs by more
 
 
-def function_samples(export: Export) -> Counter[str]:
-    """Returns the samples of each function, without idle time."""
-    found: Counter[str] = Counter()
-    for row in export.rows("heatmap.json"):
-        name, nr = row.get("function"), row.get("samples")
-        if isinstance(name, str) and isinstance(nr, int) and name != IDLE:
-            found[name] += nr
-    return found
-
-
-def share_differences(old: Export, new: Export) -> list[Difference]:
+def share_differences(before: Counter[str], after: Counter[str]) -> list[Difference]:
     """
     Returns a difference, in percent of all samples, for each function whose share differs by more
     than chance. Its standard error is that of two independent binomial samples.
     """
-    before, after = function_samples(old), function_samples(new)
     nr_before, nr_after = before.total(), after.total()
     lines = []
     for name in sorted(before.keys() | after.keys()) if nr_before and nr_after else []:
@@ -160,15 +186,15 @@ def share_differences(old: Export, new: Export) -> list[Difference]:
 MAX_FUNCTIONS = 20
 
 
-def code_differences(old: Export, new: Export) -> list[Difference]:
+def code_differences(old: dict, new: dict) -> list[Difference]:
     """Returns a line that names the functions whose code differs, which is no cost by itself."""
-    names = changed(old.functions, new.functions) if old.functions and new.functions else []
+    names = changed(old, new) if old and new else []
     more = [f"and {len(names) - MAX_FUNCTIONS} others"] if len(names) > MAX_FUNCTIONS else []
     text = "code that differs: " + ", ".join(names[:MAX_FUNCTIONS] + more)
     return [Difference(text, -math.inf)] if names else []
 
 
-def differences(old: Export, new: Export) -> list[Difference]:
+def differences(old: Summary, new: Summary) -> list[Difference]:
     """
     Returns all differences, row by row. With -icount, costs are exact, so samples are not compared.
     Without, shares of samples are compared, too.
@@ -178,14 +204,13 @@ def differences(old: Export, new: Export) -> list[Difference]:
     unit = "instructions" if is_exact else "ns"
     none = (0, None)
     found = []
-    for quantity in QUANTITIES:
+    for quantity, before, after in zip(QUANTITIES, old.rows, new.rows):
         if quantity.is_hint and not found:
             continue
-        before, after = quantity.read(old), quantity.read(new)
         for name in sorted(before.keys() | after.keys()):
             row = before.get(name, none), after.get(name, none)
             if one := difference(quantity, name, *row, unit):
                 found.append(one)
     if not is_exact:
-        return found + share_differences(old, new)
-    return found + code_differences(old, new) if found else []
+        return found + share_differences(old.samples, new.samples)
+    return found + code_differences(old.functions, new.functions) if found else []
