@@ -60,8 +60,9 @@ def test_a_flood_is_counted(boot):
     assert f"] /proc: {missing} refused writes before this one were not logged" in log
 
 
-@pytest.mark.parametrize("variant", [None, "debug"])
+@pytest.mark.parametrize("variant", [None, "debug", "functions"])
 def test_sigkill_takes_effect_while_settings_change(boot, variant):
     """The longest of 24 kills takes 100 ms at most, with 8 busy CPUs that take turns."""
     options = dict(smp=8, icount=True, variant=variant, append="profile.on_exit=none")
-    program_passes(boot("late-kills", 3, **options).log, "late-kills")
+    tracers = ["tracers"] if variant == "functions" else []
+    program_passes(boot("late-kills", 3, *tracers, **options).log, "late-kills")

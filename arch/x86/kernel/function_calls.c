@@ -25,8 +25,6 @@
 void function_enter(u64 *slot, u64 behind_place);
 void function_exit(u64 *slot);
 
-static const u8 nop[TEXT_PATCH_BYTES] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-
 /* Sorted by scripts/function-places. */
 extern u8 *const __start___patchable_function_entries[],
 	*const __stop___patchable_function_entries[];
@@ -150,17 +148,13 @@ static void alloc_stacks(void)
 		function_stack_alloc(sched_idle_task(cpu));
 }
 
-static u8 *switched_place(u32 i, u8 *insn)
+static notrace u8 *switched_place(u32 i, struct text_insn *insn)
 {
-	s32 distance = calls[i].shall - (u32)(u64)(places[i] + TEXT_PATCH_BYTES);
+	u32 shall = calls[i].shall;
 
-	if (calls[i].is == calls[i].shall)
+	if (calls[i].is == shall)
 		return NULL;
-	memcpy(insn, nop, TEXT_PATCH_BYTES);
-	if (calls[i].shall) {
-		insn[0] = OPCODE_CALL;
-		memcpy(insn + 1, &distance, sizeof(distance));
-	}
+	*insn = shall ? text_branch(OPCODE_CALL, places[i], shall) : TEXT_NOP;
 	return places[i];
 }
 

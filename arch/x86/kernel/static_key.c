@@ -11,8 +11,6 @@
 
 #define JMP_BYTE 0xe9
 
-static const u8 nop[TEXT_PATCH_BYTES] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
-
 extern const struct static_key_site __start_static_key_sites[], __stop_static_key_sites[];
 
 #define for_each_site(site) \
@@ -36,38 +34,32 @@ static notrace struct static_key *site_key(const struct static_key_site *site)
 	return (struct static_key *)((u8 *)&site->key + site->key);
 }
 
-static void site_insn(const struct static_key_site *site, bool on, u8 *insn)
+static notrace struct text_insn site_insn(const struct static_key_site *site, bool on)
 {
-	s32 distance = site_target(site) - (site_code(site) + TEXT_PATCH_BYTES);
-
-	memcpy(insn, nop, TEXT_PATCH_BYTES);
-	if (on) {
-		insn[0] = JMP_BYTE;
-		memcpy(insn + 1, &distance, sizeof(distance));
-	}
+	return on ? text_branch(JMP_BYTE, site_code(site), (u64)site_target(site)) : TEXT_NOP;
 }
 
 /* Panics if a site to be switched has unexpected bytes, which must not be overwritten. */
 static void check_sites(void)
 {
 	const struct static_key_site *site;
-	u8 insn[TEXT_PATCH_BYTES];
+	struct text_insn insn;
 
 	for_each_site(site) {
 		if (!site_key(site)->changes)
 			continue;
-		site_insn(site, site_key(site)->on, insn);
-		BUG_ON(memcmp(site_code(site), insn, TEXT_PATCH_BYTES));
+		insn = site_insn(site, site_key(site)->on);
+		BUG_ON(memcmp(site_code(site), &insn, TEXT_PATCH_BYTES));
 	}
 }
 
-static u8 *switched_site(u32 i, u8 *insn)
+static notrace u8 *switched_site(u32 i, struct text_insn *insn)
 {
 	const struct static_key_site *site = &__start_static_key_sites[i];
 
 	if (!site_key(site)->changes)
 		return NULL;
-	site_insn(site, !site_key(site)->on, insn);
+	*insn = site_insn(site, !site_key(site)->on);
 	return site_code(site);
 }
 

@@ -26,37 +26,67 @@
 /* The last two pages of the vmap area are the alias: vmap.c never allocates them. */
 #define ALIAS (VMAP_END - 2 * PAGE_SIZE)
 
-static void map_alias(u64 alias, const void *text)
+/*
+ * While it is open, this CPU has interrupts off, and the alias shows the pages of the first and of
+ * the last byte to write.
+ */
+struct alias {
+	u64 first, last; /* addresses of the pages; 0: closed */
+	unsigned long flags;
+};
+
+static void map_alias(u64 alias, u64 page)
 {
 	u64 *pte = pgtable_alloc(kernel_pgd, alias);
 
 	if (!pte)
 		panic("no memory to patch the kernel's code");
-	WRITE_ONCE(*pte, ALIGN_DOWN(virt_to_phys(text), PAGE_SIZE) | PTE_KERNEL);
+	WRITE_ONCE(*pte, page ? virt_to_phys((void *)page) | PTE_KERNEL : 0);
 	invlpg(alias);
 }
 
-static void unmap_alias(u64 alias)
+static void close_alias(struct alias *a)
 {
-	WRITE_ONCE(*pgtable_find(kernel_pgd, alias), 0);
-	invlpg(alias);
+	if (!a->first)
+		return;
+	map_alias(ALIAS, 0);
+	map_alias(ALIAS + PAGE_SIZE, 0);
+	a->first = 0;
+	local_irq_restore(a->flags);
+}
+
+static void open_alias(struct alias *a, u64 first, u64 last)
+{
+	if (a->first == first && a->last == last)
+		return;
+	close_alias(a);
+	a->flags = local_irq_save();
+	a->first = first;
+	a->last = last;
+	map_alias(ALIAS, first);
+	map_alias(ALIAS + PAGE_SIZE, last);
+}
+
+/*
+ * Writes through the alias, which the caller closes. What runs for each site is notrace: a hook that
+ * is being switched would make it an exception each time.
+ */
+static notrace void write_code(struct alias *a, u64 addr, const u8 *bytes, size_t n)
+{
+	volatile u8 *to = (u8 *)ALIAS + addr % PAGE_SIZE;
+
+	BUG_ON(addr < (u64)_stext || addr + n > (u64)_etext || n > PAGE_SIZE);
+	open_alias(a, ALIGN_DOWN(addr, PAGE_SIZE), ALIGN_DOWN(addr + n - 1, PAGE_SIZE));
+	while (n--)
+		*to++ = *bytes++;
 }
 
 void text_write(void *addr, const void *bytes, size_t n)
 {
-	volatile u8 *to = (u8 *)ALIAS + (u64)addr % PAGE_SIZE;
-	const u8 *from = bytes;
-	unsigned long flags;
+	struct alias alias = { 0 };
 
-	BUG_ON((u64)addr < (u64)_stext || (u64)addr + n > (u64)_etext || n > PAGE_SIZE);
-	flags = local_irq_save();
-	map_alias(ALIAS, addr);
-	map_alias(ALIAS + PAGE_SIZE, (u8 *)addr + n - 1);
-	while (n--)
-		*to++ = *from++;
-	unmap_alias(ALIAS);
-	unmap_alias(ALIAS + PAGE_SIZE);
-	local_irq_restore(flags);
+	write_code(&alias, (u64)addr, bytes, n);
+	close_alias(&alias);
 }
 
 /* CPUID serializes (SDM vol. 3, 9.3), as does the IRET from the interrupt. */
@@ -72,20 +102,27 @@ void text_sync_cpus(void)
 	smp_call_mask(READ_ONCE(cpu_online_mask), serialize, NULL);
 }
 
-/* Writes bytes [first, first + nr) of the new instructions, or INT3s. */
-static void write_sites(const struct text_patch *patch, bool int3, size_t first, size_t nr)
+/*
+ * Writes bytes [first, first + nr) of the new instructions, or INT3s. The alias stays open for sites
+ * in a row that are in the same page: mapping it for each of thousands would take most of the time.
+ */
+static notrace void write_sites(const struct text_patch *patch, bool int3, size_t first, size_t nr)
 {
-	u8 insn[TEXT_PATCH_BYTES];
+	struct alias alias = { 0 };
+	struct text_insn insn;
 
 	for (u32 i = 0; i < patch->nr; i++) {
-		u8 *code = patch->site(i, insn);
+		u8 *code = patch->site(i, &insn);
 
-		if (!code)
+		if (!code) {
+			close_alias(&alias);
 			continue;
+		}
 		if (int3)
-			insn[0] = INT3_BYTE;
-		text_write(code + first, insn + first, nr);
+			insn.opcode = INT3_BYTE;
+		write_code(&alias, (u64)code + first, (const u8 *)&insn + first, nr);
 	}
+	close_alias(&alias);
 }
 
 /*

@@ -16,6 +16,20 @@ void text_sync_cpus(void);
 
 #define TEXT_PATCH_BYTES 5
 
+struct text_insn {
+	u8 opcode;
+	s32 distance; /* of a call or jump, from its end */
+} __packed;
+
+/* The NOP of 5 bytes. */
+#define TEXT_NOP ((struct text_insn){ 0x0f, 0x0000441f })
+
+/* Returns a call or jump at an address. */
+static inline struct text_insn text_branch(u8 opcode, const u8 *at, u64 target)
+{
+	return (struct text_insn){ opcode, (s32)(target - (u64)(at + TEXT_PATCH_BYTES)) };
+}
+
 struct pt_regs;
 
 /* Instructions of TEXT_PATCH_BYTES to be changed together, while other CPUs may run them. */
@@ -23,9 +37,10 @@ struct text_patch {
 	u32 nr;
 	/*
 	 * Returns the address of instruction i and stores the new instruction; NULL: it does not
-	 * change.
+	 * change. Fast if the addresses ascend. Must be notrace; interrupts
+	 * may be off.
 	 */
-	u8 *(*site)(u32 i, u8 *insn);
+	u8 *(*site)(u32 i, struct text_insn *insn);
 	/*
 	 * Returns where a CPU continues that has come to addr during the change: as if the
 	 * instruction were the new one, or a NOP. 0: none of these instructions is there. Any
