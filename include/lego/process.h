@@ -133,6 +133,16 @@ u64 process_exec_cycles_locked(struct process *proc); /* proc->lock is held */
  */
 u64 process_limit(unsigned int resource);
 
+/* What a user's files take: see kernel/fs/space.c. */
+struct user_files {
+	u64 nr_bytes; /* atomic */
+};
+
+/* Counts an inode. Returns NULL if the user has as many as max, or without memory. */
+struct user_files *user_charge_inode(u32 uid, u64 max);
+void user_uncharge_inode(struct user_files *files);
+u64 user_file_bytes(u32 uid);
+
 /*
  * printk() for a line that a program of this user causes, to be at most 256 characters long. There
  * are at most burst lines in five seconds for each user (0: no such limit), and only as many as the

@@ -163,15 +163,15 @@ static int reserve(struct inode *inode, u64 index, bool force)
 		max_pages *= 2;
 	if (max_pages * sizeof(*pages) > PAGE_SIZE << MAX_PAGE_ORDER)
 		return -EFBIG;
-	if (!space_charge(inode->fs, array_bytes(max_pages), force))
+	if (!space_charge(inode, array_bytes(max_pages), force))
 		return -ENOSPC;
 	pages = kzalloc(max_pages * sizeof(*pages));
 	if (!pages) {
-		space_uncharge(inode->fs, array_bytes(max_pages));
+		space_uncharge(inode, array_bytes(max_pages));
 		/* Memory may only be fragmented: no process must be killed for that. */
 		return page_is_scarce() ? -ENOMEM : -ENOSPC;
 	}
-	space_uncharge(inode->fs, array_bytes(inode->max_pages));
+	space_uncharge(inode, array_bytes(inode->max_pages));
 	if (inode->pages)
 		memcpy(pages, inode->pages, inode->max_pages * sizeof(*pages));
 	kfree(inode->pages);
@@ -187,12 +187,12 @@ static int fill_hole(struct inode *inode, u64 index, bool mapped, bool force)
 
 	ASSERT_HELD(&inode->data_lock);
 	DEBUG_ASSERT(index < inode->max_pages && !inode->pages[index]);
-	if (!space_charge(inode->fs, PAGE_SIZE, force))
+	if (!space_charge(inode, PAGE_SIZE, force))
 		return -ENOSPC;
 	if (!(mapped ? page_is_scarce() : page_is_scarce_for_files()))
 		page = page_alloc(0, PAGE_ZERO);
 	if (!page) {
-		space_uncharge(inode->fs, PAGE_SIZE);
+		space_uncharge(inode, PAGE_SIZE);
 		return mapped ? -ENOMEM : -ENOSPC;
 	}
 	inode->pages[index] = page;
@@ -348,7 +348,7 @@ int inode_truncate(struct inode *inode, u64 size_bytes)
 		inode->pages[i] = NULL;
 		DEBUG_ASSERT(inode->nr_pages);
 		inode->nr_pages--;
-		space_uncharge(inode->fs, PAGE_SIZE);
+		space_uncharge(inode, PAGE_SIZE);
 	}
 	clear_behind(inode, min(size_bytes, inode->size_bytes));
 	inode->size_bytes = size_bytes;
@@ -413,6 +413,6 @@ void inode_free_data(struct inode *inode)
 		if (inode->pages[i])
 			page_put(inode->pages[i]);
 	}
-	space_uncharge(inode->fs, inode->nr_pages * PAGE_SIZE + array_bytes(inode->max_pages));
+	space_uncharge(inode, inode->nr_pages * PAGE_SIZE + array_bytes(inode->max_pages));
 	kfree(inode->pages);
 }

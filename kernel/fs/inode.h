@@ -103,6 +103,8 @@ struct inode {
 	struct list_head links; /* the other names of this inode: their link_node */
 	struct list_head link_node;
 
+	struct user_files *payer; /* the user whose limit it counts against; NULL: nobody's */
+
 	const struct inode_ops *ops;	 /* NULL: none */
 	const struct file_ops *file_ops; /* of files opened on it; NULL: a device's, or none */
 	void *private;			 /* the ops' own */

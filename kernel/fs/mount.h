@@ -86,13 +86,14 @@ static inline bool path_is_fixed(const struct path *path)
 }
 
 /*
- * space.c: limits the memory of all bounded file systems together. Charging returns false if there
- * is no room for the current process; with force (for the initramfs) it always succeeds.
+ * space.c: limits the memory of all bounded file systems together, and each user's part. Charging
+ * returns false if there is no room for the current process, or for the user who made the inode;
+ * with force (for the initramfs) it always succeeds. An inode is charged before anything of it.
  */
-bool space_charge(const struct filesystem *fs, u64 bytes, bool force);
-void space_uncharge(const struct filesystem *fs, u64 bytes);
-bool space_charge_inode(const struct filesystem *fs, bool force);
-void space_uncharge_inode(const struct filesystem *fs);
+bool space_charge(const struct inode *inode, u64 bytes, bool force);
+void space_uncharge(const struct inode *inode, u64 bytes);
+bool space_charge_inode(struct inode *inode, bool force);
+void space_uncharge_inode(struct inode *inode);
 struct space {
 	u64 max_pages, free_pages, max_inodes, free_inodes;
 	u64 available_pages; /* of free_pages, to the current process */

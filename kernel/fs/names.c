@@ -76,7 +76,7 @@ static int set_target(struct inode *inode, char *target)
 	size_t len = strlen(target);
 
 	if (len >= SHORT_TARGET) {
-		if (!space_charge(inode->fs, PAGE_SIZE, false))
+		if (!space_charge(inode, PAGE_SIZE, false))
 			return -ENOSPC;
 		inode->nr_pages = 1;
 	}

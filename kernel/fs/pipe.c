@@ -371,7 +371,7 @@ static void pipe_free(struct inode *inode)
 	struct pipe *pipe = inode->private;
 
 	DEBUG_ASSERT(!pipe->nr_readers && !pipe->nr_writers && pipe->head == pipe->tail);
-	space_uncharge(inode->fs, sizeof(*pipe));
+	space_uncharge(inode, sizeof(*pipe));
 	kfree(pipe);
 }
 
@@ -381,11 +381,11 @@ int pipe_attach(struct inode *inode)
 {
 	struct pipe *pipe;
 
-	if (!space_charge(inode->fs, sizeof(*pipe), false))
+	if (!space_charge(inode, sizeof(*pipe), false))
 		return -ENOSPC;
 	pipe = kzalloc(sizeof(*pipe));
 	if (!pipe) {
-		space_uncharge(inode->fs, sizeof(*pipe));
+		space_uncharge(inode, sizeof(*pipe));
 		return -ENOMEM;
 	}
 	mutex_init(&pipe->lock);

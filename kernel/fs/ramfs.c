@@ -76,7 +76,7 @@ static void release_inode(struct inode *inode)
 	inode_free_data(inode);
 	lock_free(inode);
 	if (inode->parent)
-		space_uncharge_inode(inode->fs);
+		space_uncharge_inode(inode);
 	kfree(inode->target);
 	kfree(inode->name);
 	kfree(inode);
@@ -207,12 +207,12 @@ static struct inode *create(struct inode *parent, const char *name, u32 mode)
 	DEBUG_ASSERT(S_ISDIR(parent->mode));
 	if (parent->removed)
 		return ERR_PTR(-ENOENT);
-	if (!space_charge_inode(parent->fs, !current->proc))
-		return ERR_PTR(-ENOSPC);
 	inode = alloc(parent->fs, name, mode);
-	if (!inode) {
-		space_uncharge_inode(parent->fs);
+	if (!inode)
 		return ERR_PTR(-ENOMEM);
+	if (!space_charge_inode(inode, !current->proc)) {
+		inode_put(inode);
+		return ERR_PTR(-ENOSPC);
 	}
 	if (parent->mode & S_ISGID)
 		inherit_group(inode, parent);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Limits the memory of files. The root file system and all tmpfs and ramfs together may take half
- * of the memory for content, and have half as many inodes as there are pages: with their names and
- * short targets, these take up to 704 bytes each, a twelfth of the memory. Users other than root
- * leave a sixteenth of that to root. So a program that writes too much, or makes too many files,
- * gets ENOSPC, and the machine keeps working. Files that the kernel unpacks at boot are counted,
- * but never refused. RLIMIT_FSIZE limits each file, too.
+ * of the memory, and have half as many inodes as there are pages. Users other than root leave a
+ * sixteenth of that to root, and one user gets half of it, so another one can still write files.
+ * So a program that writes too much, or makes too many files, gets ENOSPC, and the machine keeps
+ * working. Files that the kernel unpacks at boot are counted, but never refused. RLIMIT_FSIZE
+ * limits each file, too.
+ *
+ * An inode counts against the limit of the user who made it, with all that is written into it, also
+ * if it gets another owner.
  */
 
 #include "mount.h"
@@ -19,6 +22,10 @@
 #include <lego/signal.h>
 
 #define ROOT_SHARE 16 /* root's part of the limits is one in so many */
+#define USER_SHARE 2  /* and what one user may have of them */
+
+/* What an inode takes at most, with its name and a short target, in the size classes of slab.c. */
+#define INODE_BYTES 704
 
 static u64 nr_bytes, nr_inodes; /* atomic */
 
@@ -48,28 +55,69 @@ static bool charge(u64 *counter, u64 nr, u64 max, bool force)
 	return false;
 }
 
-bool space_charge(const struct filesystem *fs, u64 bytes, bool force)
+static void uncharge(u64 *counter, u64 nr)
 {
-	return !fs->type->is_bounded || charge(&nr_bytes, bytes, max_bytes(), force);
+	DEBUG_ASSERT(READ_ONCE(*counter) >= nr);
+	__atomic_sub_fetch(counter, nr, __ATOMIC_RELAXED);
 }
 
-void space_uncharge(const struct filesystem *fs, u64 bytes)
+bool space_charge(const struct inode *inode, u64 bytes, bool force)
 {
-	DEBUG_ASSERT(!fs->type->is_bounded || READ_ONCE(nr_bytes) >= bytes);
-	if (fs->type->is_bounded)
-		__atomic_sub_fetch(&nr_bytes, bytes, __ATOMIC_RELAXED);
+	struct user_files *payer = inode->payer;
+
+	if (!inode->fs->type->is_bounded)
+		return true;
+	if (!charge(&nr_bytes, bytes, max_bytes(), force))
+		return false;
+	if (!payer || charge(&payer->nr_bytes, bytes, max_bytes() / USER_SHARE, fs_is_root()))
+		return true;
+	uncharge(&nr_bytes, bytes);
+	return false;
 }
 
-bool space_charge_inode(const struct filesystem *fs, bool force)
+void space_uncharge(const struct inode *inode, u64 bytes)
 {
-	return !fs->type->is_bounded || charge(&nr_inodes, 1, max_inodes(), force);
+	if (!inode->fs->type->is_bounded)
+		return;
+	uncharge(&nr_bytes, bytes);
+	if (inode->payer)
+		uncharge(&inode->payer->nr_bytes, bytes);
 }
 
-void space_uncharge_inode(const struct filesystem *fs)
+/* Finds who pays for an inode that the current process makes. */
+static bool charge_payer(struct inode *inode)
 {
-	DEBUG_ASSERT(!fs->type->is_bounded || READ_ONCE(nr_inodes));
-	if (fs->type->is_bounded)
-		__atomic_sub_fetch(&nr_inodes, 1, __ATOMIC_RELAXED);
+	if (fs_is_root())
+		return true;
+	inode->payer = user_charge_inode(inode->uid, max_inodes() / USER_SHARE);
+	return inode->payer;
+}
+
+bool space_charge_inode(struct inode *inode, bool force)
+{
+	if (!inode->fs->type->is_bounded)
+		return true;
+	if (!charge(&nr_inodes, 1, max_inodes(), force))
+		return false;
+	if (!force && !charge_payer(inode))
+		goto out_inode;
+	if (space_charge(inode, INODE_BYTES, force))
+		return true;
+	if (inode->payer)
+		user_uncharge_inode(inode->payer);
+out_inode:
+	uncharge(&nr_inodes, 1);
+	return false;
+}
+
+void space_uncharge_inode(struct inode *inode)
+{
+	if (!inode->fs->type->is_bounded)
+		return;
+	space_uncharge(inode, INODE_BYTES);
+	uncharge(&nr_inodes, 1);
+	if (inode->payer)
+		user_uncharge_inode(inode->payer);
 }
 
 ssize_t inode_limit_write(const struct inode *inode, u64 pos, size_t n)
@@ -98,11 +146,21 @@ static u64 left(const u64 *counter, u64 max)
 	return used < max ? max - used : 0;
 }
 
+/* Returns what the limit of the current user leaves. */
+static u64 user_free_pages(void)
+{
+	u64 bytes = user_file_bytes(current->proc->creds.fsuid);
+
+	return left(&bytes, max_bytes() / USER_SHARE) / PAGE_SIZE;
+}
+
 void space_get(struct space *space)
 {
 	space->max_pages = max_bytes() / PAGE_SIZE;
 	space->free_pages = left(&nr_bytes, max_bytes()) / PAGE_SIZE;
 	space->available_pages = left(&nr_bytes, share(max_bytes())) / PAGE_SIZE;
+	if (!fs_is_root())
+		space->available_pages = min(space->available_pages, user_free_pages());
 	space->max_inodes = max_inodes();
 	space->free_inodes = left(&nr_inodes, max_inodes());
 }

@@ -2,8 +2,9 @@
 /*
  * Counts the threads of each user, for RLIMIT_NPROC. A process stores how many threads its real
  * user is charged for, and gives back exactly these, so the counts cannot drift. The charge is one
- * for each thread, and one for a zombie until it is reaped. A user is in a hash table while its
- * count is above 0. The lines that each user causes in the log are limited here, too.
+ * for each thread, and one for a zombie until it is reaped. The inodes that a user has made are
+ * counted, too, with their bytes: see kernel/fs/space.c. A user is in a hash table while a count is
+ * above 0. The lines that each user causes in the log are limited here, too.
  */
 
 #include "process.h"
@@ -20,7 +21,9 @@
 struct user {
 	struct user *next;
 	u32 uid;
-	unsigned int nr_threads; /* never 0 */
+	unsigned int nr_threads;
+	u64 nr_inodes;
+	struct user_files files;
 
 	/* user_printk() */
 	u64 log_start_ns;      /* of the present period */
@@ -42,19 +45,41 @@ static struct user **find_link(u32 uid)
 	return link;
 }
 
-static int charge_locked(u32 uid, unsigned int nr, u64 limit)
+/* Returns a user, to be counted for. NULL: no memory. */
+static struct user *get_user(u32 uid)
 {
 	struct user **link = find_link(uid);
 
-	if ((*link ? (*link)->nr_threads : 0) + (u64)nr > limit)
-		return -EAGAIN;
 	if (!*link) {
 		*link = kzalloc(sizeof(**link));
-		if (!*link)
-			return -ENOMEM;
-		(*link)->uid = uid;
+		if (*link)
+			(*link)->uid = uid;
 	}
-	(*link)->nr_threads += nr;
+	return *link;
+}
+
+/* Takes a user out that is no longer counted for. Returns what to free. */
+static struct user *drop_user(struct user *user)
+{
+	struct user **link = find_link(user->uid);
+
+	if (user->nr_threads || user->nr_inodes)
+		return NULL;
+	DEBUG_ASSERT(!user->files.nr_bytes);
+	*link = user->next;
+	return user;
+}
+
+static int charge_locked(u32 uid, unsigned int nr, u64 limit)
+{
+	struct user *user = *find_link(uid);
+
+	if ((user ? user->nr_threads : 0) + (u64)nr > limit)
+		return -EAGAIN;
+	user = get_user(uid);
+	if (!user)
+		return -ENOMEM;
+	user->nr_threads += nr;
 	return 0;
 }
 
@@ -70,14 +95,11 @@ static int charge(u32 uid, unsigned int nr, u64 limit)
 static void uncharge(u32 uid, unsigned int nr)
 {
 	unsigned long flags = spin_lock_irqsave(&users_lock);
-	struct user **link = find_link(uid), *user = *link;
+	struct user *user = *find_link(uid);
 
 	BUG_ON(!user || user->nr_threads < nr);
 	user->nr_threads -= nr;
-	if (user->nr_threads)
-		user = NULL;
-	else
-		*link = user->next;
+	user = drop_user(user);
 	spin_unlock_irqrestore(&users_lock, flags);
 	kfree(user);
 }
@@ -151,6 +173,41 @@ int user_change(struct process *proc, u32 uid)
 	uncharge(proc->creds.uid, proc->nr_charged);
 	proc->creds.uid = uid;
 	return 0;
+}
+
+struct user_files *user_charge_inode(u32 uid, u64 max)
+{
+	unsigned long flags = spin_lock_irqsave(&users_lock);
+	struct user *user = get_user(uid);
+
+	if (user && user->nr_inodes < max)
+		user->nr_inodes++;
+	else
+		user = NULL;
+	spin_unlock_irqrestore(&users_lock, flags);
+	return user ? &user->files : NULL;
+}
+
+void user_uncharge_inode(struct user_files *files)
+{
+	unsigned long flags = spin_lock_irqsave(&users_lock);
+	struct user *user = container_of(files, struct user, files);
+
+	BUG_ON(!user->nr_inodes);
+	user->nr_inodes--;
+	user = drop_user(user);
+	spin_unlock_irqrestore(&users_lock, flags);
+	kfree(user);
+}
+
+u64 user_file_bytes(u32 uid)
+{
+	unsigned long flags = spin_lock_irqsave(&users_lock);
+	struct user *user = *find_link(uid);
+	u64 nr = user ? READ_ONCE(user->files.nr_bytes) : 0;
+
+	spin_unlock_irqrestore(&users_lock, flags);
+	return nr;
 }
 
 #define LOG_PERIOD_NS (5 * NSEC_PER_SEC)

@@ -3,6 +3,7 @@
 
 import re
 
+import pytest
 from harness import script_image
 from test_programs import NO_REPORTS, program_passes
 
@@ -51,3 +52,12 @@ def test_hoards_in_small_memory(boot, tmp_path):
     # Files may take half of the memory for content, and a twelfth for inodes.
     (free,) = re.findall(r"^hoard files: .*, (\d+) KiB were free$", log, re.MULTILINE)
     assert int(free) > 64 * 1024 // 4
+
+
+@pytest.mark.parametrize("mem", ["64M", "512M"])
+def test_files_of_one_user_leave_room_for_another(boot, tmp_path, mem):
+    """A user takes all the inodes and bytes that one can have. The next user still makes files."""
+    image = script_image(tmp_path, "", ("hoard",))
+    log = boot("hoard", 1000, "names", "files", smp=2, mem=mem, initrd=image, append=NO_REPORTS).log
+    program_passes(log, "hoard")
+    assert not KILLED.findall(log)

@@ -2,7 +2,8 @@
 /*
  * hoard UID KIND...: as that user, processes take as much as they can of something that uses kernel
  * memory: pipes, files, threads and so on (see kinds). Meanwhile root starts processes that use
- * some memory, shells if there are any, all of which must succeed. Then root kills all processes of
+ * some memory, shells if there are any, all of which must succeed. While the user hoards files, so
+ * must processes of the next user, which write files before. Then root kills all processes of
  * that user and removes its files, and the memory is free again. Prints `hoard KIND: ` and the
  * number of root's processes. Only for the guest, which should have little memory.
  */
@@ -449,18 +450,32 @@ static void hoard_polls(void)
 	fill_with_threads(poll_all);
 }
 
-#define KIND(name)                  \
-	{                           \
-#name, hoard_##name \
+#define KIND(kind, ...)                                           \
+	{                                                         \
+		.name = #kind, .run = hoard_##kind, ##__VA_ARGS__ \
 	}
 
 static const struct kind {
 	const char *name;
 	void (*run)(void);
+	int of_files;
 } kinds[] = {
-	KIND(pipes),   KIND(texts),  KIND(shared),  KIND(areas),  KIND(threads), KIND(processes),
-	KIND(names),   KIND(files),  KIND(signals), KIND(timers), KIND(handles), KIND(watches),
-	KIND(sockets), KIND(rights), KIND(links),   KIND(polls),
+	KIND(pipes),
+	KIND(texts),
+	KIND(shared),
+	KIND(areas),
+	KIND(threads),
+	KIND(processes),
+	KIND(names, .of_files = 1),
+	KIND(files, .of_files = 1),
+	KIND(signals),
+	KIND(timers),
+	KIND(handles),
+	KIND(watches),
+	KIND(sockets),
+	KIND(rights),
+	KIND(links),
+	KIND(polls),
 };
 
 /* Returns how many processes were killed for lack of memory, by the log. */
@@ -490,15 +505,33 @@ static void become(uid_t user)
 	munmap(ballast, sizeof(ballast));
 }
 
-/* Runs a process of root's: a shell, or one that needs 256 KiB. Returns whether it succeeded. */
-static int work(void)
+static char memory[64 * PAGE];
+
+/* Makes a directory and a file with content, and removes them. */
+static int write_files(void)
 {
-	static char memory[64 * PAGE];
+	int fd = mkdir("/tmp/neighbor", 0777) ? -1 : creat("/tmp/neighbor/file", 0666);
+
+	return fd >= 0 && write(fd, memory, sizeof(memory)) == sizeof(memory) &&
+	       !unlink("/tmp/neighbor/file") && !rmdir("/tmp/neighbor");
+}
+
+/*
+ * Runs a process of a user: a shell, or one that needs 256 KiB. Users other than root write files
+ * before. Returns whether it succeeded.
+ */
+static int work(uid_t user)
+{
 	union sigval value = { 0 };
 	pid_t pid = fork();
 	sigset_t set;
 
 	if (!pid) {
+		if (user) {
+			become(user);
+			if (!write_files())
+				_exit(errno);
+		}
 		sigemptyset(&set);
 		sigaddset(&set, SIGRTMIN);
 		sigprocmask(SIG_BLOCK, &set, NULL);
@@ -540,7 +573,7 @@ static void test(const struct kind *kind, uid_t user)
 	pid_t pid;
 
 	mkdir("/tmp", 0777);
-	CHECK(!mkdir(FILES, 0777) && !chmod(FILES, 0777));
+	CHECK(!chmod("/tmp", 0777) && !mkdir(FILES, 0777) && !chmod(FILES, 0777));
 	pid = fork_child();
 	shared->nr_refused = 0;
 	if (!pid) {
@@ -548,7 +581,7 @@ static void test(const struct kind *kind, uid_t user)
 		kind->run();
 	}
 	while (nr < NR_ROUNDS || (nr_kills() == kills_before && shared->nr_refused < 20)) {
-		if (!CHECK(now_ms() < end_ms) || !work())
+		if (!CHECK(now_ms() < end_ms) || !work(0) || (kind->of_files && !work(user + 1)))
 			break;
 		nr++;
 		least = free_bytes() < least ? free_bytes() : least;
