@@ -68,8 +68,8 @@ static void open_alias(struct alias *a, u64 first, u64 last)
 }
 
 /*
- * Writes through the alias, which the caller closes. What runs for each site is notrace: a hook that
- * is being switched would make it an exception each time.
+ * Writes through the alias, which the caller closes. What runs for each site is notrace: a hook
+ * that is being switched would make it an exception each time.
  */
 static notrace void write_code(struct alias *a, u64 addr, const u8 *bytes, size_t n)
 {
@@ -103,8 +103,8 @@ void text_sync_cpus(void)
 }
 
 /*
- * Writes bytes [first, first + nr) of the new instructions, or INT3s. The alias stays open for sites
- * in a row that are in the same page: mapping it for each of thousands would take most of the time.
+ * Writes bytes [first, first + nr) of the new instructions, or INT3s. The alias stays open for
+ * sites in a row that are in the same page: mapping it for each of thousands would take long.
  */
 static notrace void write_sites(const struct text_patch *patch, bool int3, size_t first, size_t nr)
 {
