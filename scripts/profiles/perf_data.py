@@ -13,7 +13,7 @@ from dataclasses import replace
 from profiles import progress
 from profiles.export import KERNEL_VIRT, ExportError, printable
 from profiles.images import Area, Image
-from profiles.stacks import Names, Stack, Stacks, cut_frame, task_name
+from profiles.stacks import Names, Stack, Stacks, call_sites, cut_frame, task_name
 from profiles.symbols import Symbols
 
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x80, 0x100, 0x10000
@@ -129,10 +129,13 @@ def task(stack: Stack) -> tuple[int, int]:
     return (0, 0) if stack.is_idle else (stack.pid, stack.tid or stack.pid)
 
 
-def sample(stack: Stack, time: int, period_ns: int, end: list[int]) -> bytes:
-    chain = [CONTEXT_KERNEL, *stack.kernel] if stack.kernel else []
-    chain += [CONTEXT_USER, *stack.user, *end] if stack.user or end else []
-    ip = (stack.kernel or stack.user or end or [0])[0]
+def sample(stack: Stack, names: Names, time: int, period_ns: int, end: list[int]) -> bytes:
+    # perf looks up an address as it is, so a call that never returns must not point behind itself.
+    kernel = call_sites(stack.kernel, stack.is_exact)
+    user = [pc for pc, _ in names.user_places(stack)]
+    chain = [CONTEXT_KERNEL, *kernel] if kernel else []
+    chain += [CONTEXT_USER, *user, *end] if user or end else []
+    ip = (kernel or user or end or [0])[0]
     body = struct.pack("<QQIIQ", ID, ip, *task(stack), time)
     body += struct.pack("<IIQ", stack.cpu, 0, stack.weight * period_ns)
     body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
@@ -208,7 +211,7 @@ def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> byte
             comms[task(stack)] = name
             found += comm(*task(stack), name, time - 1)
         cut_map, end = code_maps.cut(stack)
-        found += cut_map + sample(stack, time, stacks.period_ns, end)
+        found += cut_map + sample(stack, code_maps.names, time, stacks.period_ns, end)
     return found
 
 

@@ -35,6 +35,7 @@ from profiles.perf_data import (
     record,
     trailer,
 )
+from profiles.stacks import call_sites
 
 TRACEPOINT, RAW, LOST = 2, 0x400, 2
 SAMPLE_TYPE = IP | TID | TIME | CPU | PERIOD | RAW | IDENTIFIER  # and CALLCHAIN, if there are any
@@ -48,6 +49,7 @@ def task(trace: Trace, tid: int) -> tuple[int, int]:
 
 def sample(trace: Trace, number: int, event: Event, chain: list[int] | None) -> bytes:
     """Returns the record of an event. chain: None if the attributes have no CALLCHAIN."""
+    chain = chain if chain is None else call_sites(chain, False)
     body = struct.pack("<QQII", number, chain[0] if chain else 0, *task(trace, event.tid))
     body += struct.pack("<QIIQ", event.ns, event.cpu, 0, 1)
     if chain is not None:

@@ -12,7 +12,7 @@ import gzip
 from profiles import progress
 from profiles.export import KERNEL_VIRT, printable
 from profiles.stacks import Names, Place, Stack, Stacks, call_sites, cut_frame
-from profiles.symbols import Symbols
+from profiles.symbols import PAGE_BYTES, Symbols
 
 # Field numbers of message Profile.
 SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING = 1, 2, 3, 4, 5, 6
@@ -45,12 +45,13 @@ class Profile:
     def __init__(self, stacks: Stacks, names: Names):
         self.strings = {"": 0}
         self.locations: dict[tuple[int, int], int] = {}  # (mapping, address): id
-        self.mappings: dict[tuple[str, int, int], int] = {}
+        self.mappings: dict[tuple[str, int, int, str | None], int] = {}
         self.functions: dict[tuple[int, int], int] = {}  # (mapping, start): id
         self.names = names
         self.body = bytearray()
         _, kernel = names.only_kernel()
         self.kernel_symbols = kernel
+        self.kernel_names = kernel.known_names if kernel else frozenset()
         start = kernel.start if kernel else KERNEL_VIRT
         end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
         path = kernel.full_path if kernel else "[kernel.kallsyms]"
@@ -73,7 +74,9 @@ class Profile:
         build_id: str | None,
         symbols: Symbols | None,
     ) -> int:
-        key = path, start, offset
+        # A mapping is of whole pages, wherever the file's segment begins in its first one.
+        offset, start = offset - start % PAGE_BYTES, start & -PAGE_BYTES
+        key = path, start, offset, build_id
         if key not in self.mappings:
             self.mappings[key] = len(self.mappings) + 1
             body = number(1, self.mappings[key]) + number(2, start) + number(3, end)
@@ -121,7 +124,8 @@ class Profile:
             body = number(1, self.locations[key]) + number(2, mapping) + number(3, address)
             symbols = place.symbols
             if symbols and not symbols.has_lines and (found := symbols.function(place.address)):
-                body += message(4, number(1, self.function(mapping, *found)))
+                name = found[1] if mapping == self.kernel else place.name(self.kernel_names)
+                body += message(4, number(1, self.function(mapping, found[0], name)))
             self.body += message(LOCATION, body)
         return self.locations[key]
 
@@ -139,8 +143,7 @@ class Profile:
             self.location(self.kernel, pc, Place(pc, None, self.kernel_symbols))
             for pc in call_sites(stack.kernel, stack.is_exact)
         ]
-        for pc in call_sites(stack.user, True):
-            place = self.names.place(stack, pc)
+        for pc, place in self.names.user_places(stack):
             ids.append(self.location(self.user_mapping(place), pc, place))
         if stack.truncated:
             ids.append(self.cut_location(cut_frame(stack.truncated)))

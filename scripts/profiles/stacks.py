@@ -147,13 +147,17 @@ class Place:
 
     offset: int = 0  # in the file of the area
 
-    def name(self) -> str:
-        """Returns the function; if it is unknown, file+offset; else the address."""
+    def name(self, others: frozenset[str] | set[str] = frozenset()) -> str:
+        """
+        Returns the function; if it is unknown, file+offset; else the address. A function of the
+        program whose name is one of the others, too, has its file, as in the kernel's reports.
+        """
+        image = self.area.image if self.area else None
         if self.symbols and (found := self.symbols.function(self.address)):
-            return found[1]
-        if self.area and self.area.image:
-            return f"{self.area.image.name}+{self.offset:#x}"
-        return f"{self.address:#x}"
+            return f"{found[1]}@{image.name}" if image and found[1] in others else found[1]
+        if image and self.symbols and not self.symbols.has_symbols:
+            return f"[{image.name}]"
+        return f"{image.name}+{self.offset:#x}" if image else f"{self.address:#x}"
 
 
 def without_build_id(stacks: list[Stack], names: "Names") -> list[Image]:
@@ -209,13 +213,28 @@ class Names:
                 return Place(own, area, symbols, offset)
         return Place(address)
 
+    def user_places(self, stack: Stack) -> list[tuple[int, Place]]:
+        """
+        Returns the call sites of a stack's user addresses, and their places. The first address is
+        exact: in a system call, it is where the call continues. So is that of a C library's return
+        from a signal, which is not behind a call.
+        """
+        found = []
+        for i, pc in enumerate(stack.user):
+            place = self.place(stack, pc)
+            if i and not (place.symbols and place.address in place.symbols.restorers):
+                pc = max(pc - 1, 0)
+                place = self.place(stack, pc)
+            found.append((pc, place))
+        return found
+
     def kernel_frames(self, stack: Stack) -> list[str]:
         return frame_names(self.kernel(stack), stack.kernel, stack.is_exact)
 
     def user_frames(self, stack: Stack) -> list[str]:
-        # The first user address is exact: in a system call, it is where the call continues.
-        sites = call_sites(stack.user, True)
-        return [self.place(stack, pc).name() for pc in sites]
+        kernel = self.kernel(stack)
+        others = kernel.known_names if kernel else frozenset()
+        return [place.name(others) for _, place in self.user_places(stack)]
 
 
 def image_of(program: Symbols) -> Image:
@@ -254,7 +273,7 @@ def call_sites(chain: list[int], is_exact: bool) -> list[int]:
     Subtracts one from return addresses: a call may be the last instruction of its function, and the
     return address then belongs to the next function.
     """
-    return [pc - (i > 0 or not is_exact) for i, pc in enumerate(chain)]
+    return [max(pc - (i > 0 or not is_exact), 0) for i, pc in enumerate(chain)]
 
 
 def frame_names(symbols: Symbols | None, chain: list[int], is_exact: bool) -> list[str]:

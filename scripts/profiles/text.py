@@ -159,8 +159,7 @@ def stap(stacks: Stacks, names: Names) -> bytes:
         sites = call_sites(stack.kernel, stack.is_exact)
         for pc, site in zip(stack.kernel, sites):
             lines.append(stap_line(pc, Place(site, None, names.kernel(stack)), "kernel"))
-        for pc, site in zip(stack.user, call_sites(stack.user, True)):
-            place = names.place(stack, site)
+        for pc, (_, place) in zip(stack.user, names.user_places(stack)):
             image = place.area and place.area.image
             lines.append(stap_line(pc, place, image.name if image else stack.comm))
         found[tuple(lines)] += stack.weight

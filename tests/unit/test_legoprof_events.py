@@ -278,7 +278,7 @@ def test_call_chains(convert):
         (nr,) = struct.unpack_from("<Q", body, 48)
         chains.append(list(struct.unpack_from(f"<{nr}Q", body, 56)))
     kernel = (1 << 64) - 128
-    assert chains == [[], [kernel, 0x91], [kernel, 0x81, 0x82]]
+    assert chains == [[], [kernel, 0x90], [kernel, 0x80, 0x81]]
     _, text, _ = convert(files, "ftrace")
     assert text.count(b": <stack trace>\n => 0x") == 3
     _, data, _ = convert(files, "chrome")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from test_legoprof import META, SAMPLE, legoprof, run
+from test_legoprof import META, SAMPLE, legoprof, profile_export, run
 from test_legoprof_fuzz import whole
 
 BASE = 0x5555_0000_0000
@@ -250,3 +250,105 @@ def test_truncated_chains(tmp_path, capsys):
     }
     assert (1, 4096, "[cut: reason 0]") in pages
     assert {path for *_, path in pages if "reasons" in path} == {"[cut: for other reasons]"}
+
+
+def objdump_functions(path: Path) -> dict[str, int]:
+    """Returns where functions begin, stubs of the linker included, as objdump finds them."""
+    out = subprocess.run(["objdump", "-d", path], capture_output=True, text=True, check=True).stdout
+    return {name: int(at, 16) for at, name in re.findall(r"^(\w+) <(.+)>:$", out, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("flags", [[], ["-fcf-protection"], ["-fno-plt"], ["-static"]])
+def test_stubs_of_the_linker(tmp_path, flags):
+    """A stub is called after the function that it jumps to, as objdump calls it."""
+    path = tmp_path / "program"
+    source = "#include <string.h>\n#include <stdlib.h>\nint main(int c, char **v)"
+    source += '{ return atoi(v[0]) + strlen(v[0]) + !strchr(v[0], c); }'
+    command = ["gcc", "-O1", "-fno-builtin", "-Wl,-z,lazy", "-x", "c", "-", "-o", path, *flags]
+    subprocess.run(command, input=source, text=True, check=True)
+    symbols = legoprof.profiles.stacks.Symbols(path)
+    stubs = {name: at for name, at in objdump_functions(path).items() if name.endswith("@plt")}
+    named = {name: at for name, at in stubs.items() if not name.startswith("*")}
+    for name, at in named.items():
+        assert symbols.function(at) == symbols.function(at + 6) == (at, name)
+    assert {"strtol@plt", "strlen@plt"} <= named.keys() or flags in (["-fno-plt"], ["-static"])
+    for at in stubs.values():  # those of a static program have no names in objdump
+        assert symbols.function(at)[1].endswith("@plt")
+
+
+ASSEMBLY = r"""
+.globl outer; .type outer, @function; outer: nop; inside: nop; nop; ret; .size outer, . - outer
+.globl bare; bare: nop; ret
+.globl first; .type first, @function; first: nop; ret; .size first, . - first
+.globl _start; _start: nop
+"""
+
+
+def test_labels_inside_functions(build):
+    source = f"asm({json.dumps(ASSEMBLY)});"
+    path, *_ = build("program", "-static", "-no-pie", source=source)
+    symbols = legoprof.profiles.stacks.Symbols(path)
+    assert symbols.names == ["outer", "bare", "first", "_start"]
+    assert symbols.function(symbols.addresses[0] + 2)[1] == "outer"
+
+
+@pytest.mark.parametrize("flags", [["-static"], ["-static", "-s"]])
+def test_caller_of_a_signal_handler(tmp_path, capsys, flags):
+    """It is the C library's return from the signal, which is not behind a call."""
+    path = tmp_path / "program"
+    source = "#include <signal.h>\nvoid f(int n) {}\nint main(void) { signal(2, f); }"
+    command = ["gcc", "-x", "c", "-", "-no-pie", "-o", path]
+    for more in [], flags:
+        subprocess.run([*command, "-static", *more], input=source, text=True, check=True)
+        if not more:
+            at = objdump_functions(path)["__restore_rt"]
+    offset = at - 0x401000 + 0x1000
+    stack = sample(0x10, 1) | {"user": ["0x10", f"{BASE + offset % 4096:#x}"]}
+    maps = [area(1, 1, BASE, offset & -4096)]
+    export = write(tmp_path, [image(path)], maps, [stack])
+    argv = "folded", export, "--program", str(path)
+    assert run(capsys, *argv) == (0, "x;__restore_rt;0x10 7\n", "")
+
+
+def test_one_name_in_kernel_and_program(build, tmp_path, capsys, monkeypatch):
+    """The function of the program has its file, so that no format joins the two."""
+    kernel, address, _ = build("vmlinux", "-static", "-no-pie", source=SOURCE + "int x = 3;")
+    elf, _, offset = build("program", "-static")
+    page = offset & -4096
+    rows = [sample(BASE + offset - page, 1), sample(1, 0, user=[], kernel=[f"{address:#x}"])]
+    monkeypatch.setitem(META, "build_id", image(kernel)["build_id"])
+    export = write(tmp_path, [image(elf)], [area(1, 1, BASE, page)], rows)
+    argv = export, "--kernel", str(kernel), "--program", str(elf)
+    assert run(capsys, "folded", *argv) == (0, "x;first@program 7\nx;first 7\n", "")
+    _, out, _ = run(capsys, "report", *argv, "--by", "function", "--format", "csv")
+    assert out.splitlines()[1:] == ["7,50.00,first@program", "7,50.00,first"]
+
+
+def test_mappings_of_pprof(tmp_path, capsys):
+    """Two files that had the same path one after the other are two mappings, of whole pages."""
+    images = [image_row(i, f"{i:02x}" * 20) for i in (1, 2)]
+    maps = [area(i, i, BASE, 0x1000) for i in (1, 2)]
+    export = write(tmp_path, images, maps, [sample(BASE + 9, i) for i in (1, 2)])
+    out = tmp_path / "out"
+    assert run(capsys, "pprof", export, "-o", str(out)) == (0, "", "")
+    data = gzip.decompress(out.read_bytes())
+    assert data.count(b"01" * 20) == data.count(b"02" * 20) == data.count(b"/bin/x") == 1
+    profile = legoprof.pprof.Profile
+    loaded = profile_export.load(export)
+    names = legoprof.Names(loaded, [], [])
+    found = profile(legoprof.profiles.stacks.read(loaded), names)
+    assert len(found.mappings) == 3
+    found.mapping("a", 0x201120, 0x202000, 0x120, None, None)
+    assert ("a", 0x201000, 0, None) in found.mappings
+
+
+def image_row(number: int, build_id: str | None, path: str = "/bin/x") -> dict:
+    return {"image": number, "path": path, "bytes": 5, "build_id": build_id}
+
+
+def test_perf_looks_up_calls(tmp_path, capsys):
+    """perf takes addresses as they are, so that those of calls are written, not what follows."""
+    row = sample(BASE + 9, 0) | {"user": [f"{BASE + 9:#x}", f"{BASE + 0x20:#x}", "0x0"]}
+    export, out = write(tmp_path, [], [], [row]), tmp_path / "out"
+    assert run(capsys, "perf-data", export, "-o", str(out)) == (0, "", "")
+    assert struct.pack("<3Q", BASE + 9, BASE + 0x1F, 0) in out.read_bytes()
