@@ -44,6 +44,8 @@ PIPE_BYTES = 1 << 20
 LAST_WORDS_S = 15.0
 # Seconds for a kernel that hangs to print its threads.
 WAITS_S = 20.0
+# Output that arrives comes a byte at a time, so more is collected before it is read.
+COLLECT_S = 0.005
 EARLY_PANIC = b"Kernel panic: "  # before lines have a time
 
 
@@ -210,6 +212,8 @@ class Guest:
             self._type(self.keyboard)
         if self.process.stdout not in ready:
             return False
+        if not self.keyboard:
+            time.sleep(COLLECT_S)
         try:
             data = os.read(self.process.stdout.fileno(), PIPE_BYTES)
         except BlockingIOError:
