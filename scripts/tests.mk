@@ -181,8 +181,8 @@ test-env := BUILD='$(BUILD)' MAKELEVEL= MFLAGS= MAKEFLAGS='$(if $(overrides),-- 
 test-summary = $(test-env) $(PYTHON) scripts/test-summary.py --build $(BUILD) \
 	--pytest-args='$(PYTEST_ARGS)'
 unit-suites = --unit $(unit-programs) --pytest $(wildcard tests/unit/test_*.py)
-boot-needs = $(vmlinux) selftest-kernel $(accuracy-tools) \
-	$(addprefix $(BUILD)/,initramfs.cpio tests.cpio diagnosis.cpio operations.cpio)
+boot-needs = $(vmlinux) selftest-kernel $(accuracy-tools) $(addprefix $(BUILD)/, \
+	$(addsuffix .cpio,accuracy initramfs tests diagnosis operations))
 
 .PHONY: test test-unit test-boot bench soak check-perf-proof
 test: $(unit-programs) $(boot-needs)
@@ -205,7 +205,7 @@ test-consumers: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio $(BUILD)/she
 	@$(test-summary) --pytest tests/consumers
 
 .PHONY: accuracy
-accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD)/tests.cpio
+accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD)/accuracy.cpio
 	@$(test-env) $(PYTHON) tests/accuracy/table.py
 
 # Tests and demo under KVM and emulated. The file it writes is for those who have no KVM.

@@ -70,6 +70,12 @@ $(BUILD)/operations.cpio: scripts/mkinitramfs $(BUILD)/user/operations
 	$(call say,CPIO   ,$@)
 	$(Q)$< -o $@ $(call cpio-files,$^) --dir /data
 
+# The programs that run with the plugin of tests/accuracy/. It makes unpacking expensive, so the
+# image has no others.
+$(BUILD)/accuracy.cpio: scripts/mkinitramfs $(addprefix $(BUILD)/user/,accuracy crowd offcpu owners)
+	$(call say,CPIO   ,$@)
+	$(Q)$< -o $@ $(call cpio-files,$^) --dir /tmp
+
 # The image of the fuzzer, for machines with little memory.
 $(BUILD)/fuzz.cpio: scripts/mkinitramfs $(BUILD)/user/fuzz $(BUILD)/data/small
 	$(call say,CPIO   ,$@)

@@ -248,7 +248,7 @@ def bad_seeds(runs: dict[Case, Run]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", type=Path, default=BUILD / "vmlinux")
-    parser.add_argument("--initrd", type=Path, default=BUILD / "tests.cpio")
+    parser.add_argument("--initrd", type=Path, default=BUILD / "accuracy.cpio")
     parser.add_argument("--only", choices=("seeds", "rates", "chains"))
     args = parser.parse_args()
     bad = []

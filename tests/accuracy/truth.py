@@ -7,6 +7,7 @@ README.md in this folder describes the counts.
 from __future__ import annotations
 
 import bisect
+import functools
 import os
 import re
 import subprocess
@@ -247,6 +248,7 @@ def paths_of(nodes: Nodes, symbols: Symbols) -> set[tuple[str, ...]]:
     """
     left_out = symbols.entry | {USER, OTHER}
 
+    @functools.cache
     def path(number: int) -> tuple[str, ...]:
         below = number
         while nodes[below].is_jumped_to and nodes[below].name not in RETURNS:

@@ -22,7 +22,7 @@ import table  # noqa: E402
 def run(builds):
     build = BUILD.relative_to(ROOT)
     make(f"BUILD={build}", f"{build}/accuracy/truth.so", f"{build}/accuracy/draws")
-    default, initrd = builds.kernel(), builds.initrd()
+    default, initrd = builds.kernel(), builds.initrd("accuracy.cpio")
     return lambda case, kernel=default: accuracy.run(case, kernel, initrd)
 
 

@@ -85,7 +85,7 @@ def run(builds, tmp_path, append: str) -> tuple[str, list[Counts]]:
     words = [f"{word}={addr[name]:x}" for word, name in at.items()] + [f"out={out}"]
     options = qemu.Options(
         kernel=kernel,
-        initrd=builds.initrd(),
+        initrd=builds.initrd("accuracy.cpio"),
         icount=True,
         append=f"{append} profile.on_exit=run init=/bin/owners",
         extra=["-plugin", ",".join([str(BUILD / "accuracy/crossings.so"), *words])],

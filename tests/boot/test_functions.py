@@ -172,7 +172,8 @@ def test_switching_while_cpus_work(boot, tmp_path):
 def test_chains_are_true(builds, kernel, workload, state):
     """Every function of each chain is right, for samples at any instruction, even in the hooks."""
     builds.kernel()
-    nr, wrong = chains.compare(chains.kernel(state), builds.initrd(), workload, state)
+    image = builds.initrd("accuracy.cpio")
+    nr, wrong = chains.compare(chains.kernel(state), image, workload, state)
     assert nr > (150 if state in ("off", "left out") else 600) and not wrong
 
 

@@ -38,9 +38,9 @@ def test_stretches_with_interrupts_off(builds, crowd, how):
     append += f" init=/bin/crowd -- {crowd} 1000{keys}"
     # The program switches points on when all threads sleep, and sampling off when it is done.
     window = ("points_begin", "source_apply")
-    counted, result = truth.observe(
-        builds.kernel(), builds.initrd(), "nmi", append, window=window, timeout=TIMEOUT_S, **talk
-    )
+    image = builds.initrd("accuracy.cpio")
+    options = {"window": window, "timeout": TIMEOUT_S, **talk}
+    counted, result = truth.observe(builds.kernel(), image, "nmi", append, **options)
     assert "PASS: crowd" in result.log
     shown = "\n".join(f"{s.nr} {' '.join(s.chain[-6:])}" for s in counted.stretches[:12])
     assert counted.stretches[0].nr <= LIMIT, shown

@@ -231,7 +231,7 @@ def counted(builds):
     kernel = builds.kernel()
     found, result = truth.observe(
         kernel,
-        builds.initrd(),
+        builds.initrd("accuracy.cpio"),
         "timer",
         "init=/bin/offcpu",
         window=("waits_reset", "static_key_set"),
