@@ -95,7 +95,8 @@ def run_pytest(paths: list[str], build: Path, extra: list[str]) -> Count:
     command = [sys.executable, "-m", "pytest", "-v", f"--junitxml={junit}"]
     command += ["-p", "no:cacheprovider", "--rootdir=."]
     if importlib.util.find_spec("xdist"):
-        command += ["-n", "2"]
+        # One more than CPUs: tests often wait for the guest's clock.
+        command += ["-n", str((os.cpu_count() or 1) + 1)]
     result = subprocess.run([*command, *extra, *paths], check=False)
     count = count_junit(junit, result.returncode)
     print(f"  PYTEST  {' '.join(paths)}: {count}", flush=True)

@@ -7,7 +7,7 @@
 
 boot() checks that the kernel powered off with status 0, that nothing warned, and that the
 arithmetic of every report in the log is right. Each console log stays in $BUILD/test-logs/ under
-the test's name.
+the test's name. Tests that run one program each may share a boot: see shared_boot.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import pytest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import shared_boot  # noqa: E402
 from harness import BUILD, ROOT, Booter, Builds, load_script  # noqa: E402
+
 
 def stop_ignoring_signals() -> None:
     """
@@ -37,8 +39,31 @@ def stop_ignoring_signals() -> None:
 
 stop_ignoring_signals()
 
-# The tests of each of these files share a slow fixture, so one worker of xdist runs all of them.
-ONE_WORKER = ("test_build.py", "test_debian.py", "test_off.py", "test_tables.py")
+# One worker of xdist runs all tests that use one of these slow fixtures, so it is made once.
+SLOW_FIXTURES = ("agreeing", "alone", "counted", "files", "graph", "log", "none_code", "rebuilt")
+SLOW_FIXTURES += ("runs", "traced")
+# These begin first, so that no long test runs alone at the end.
+LONG_FILES = ("test_long_runs", "test_hands", "test_programs", "test_build", "test_variants")
+LONG_FILES += ("test_functions", "test_function_tracers", "test_diagnosis", "test_accuracy")
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Returns a name for tests that one worker must run, or None. See SLOW_FIXTURES and shared."""
+    file = item.path.stem
+    if "shared" in item.fixturenames:
+        others = {name: value for name, value in item.callspec.params.items() if name != "program"}
+        return "-".join([item.originalname, *map(str, others.values())])
+    slow = [name for name in item.fixturenames if name in SLOW_FIXTURES]
+    return f"{file}-{slow[0]}" if slow else None
+
+
+def pytest_collection_modifyitems(config, items):
+    order = {name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    if hasattr(config, "workerinput"):  # the scheduler knows only names
+        for item in items:
+            if group := group_of(item):
+                item._nodeid += f"@{group}"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -47,8 +72,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::", 1)[0]
-            return file if file.endswith(ONE_WORKER) else nodeid
+            return nodeid.rpartition("@")[2]
 
     return Scheduling(config, log)
 
@@ -61,6 +85,35 @@ def builds() -> Builds:
 @pytest.fixture
 def boot(builds: Builds, request: pytest.FixtureRequest) -> Booter:
     return Booter(builds, request.node.name)
+
+
+@pytest.fixture(scope="session")
+def shared_sections() -> dict[str, dict[str, shared_boot.Section]]:
+    return {}
+
+
+@pytest.fixture
+def shared(builds: Builds, request: pytest.FixtureRequest, shared_sections):
+    """
+    Like boot(), for the test's parameter `program`: the first of the selected cases runs those of
+    all in one boot. Each case gets its own part of the log.
+    """
+
+    def run(**options) -> shared_boot.Section:
+        node, name = request.node, group_of(request.node)
+        if name not in shared_sections:
+            cases = [item for item in request.session.items if group_of(item) == name]
+            words = [item.callspec.params["program"] for item in cases]
+            shared_sections[name] = shared_boot.run(Booter(builds, name), words, **options)
+        section = shared_sections[name][node.callspec.params["program"]]
+        if bad := section.complaints():
+            logs = f"{BUILD}/test-logs/{name}.*.log:"
+            tail = section.log.splitlines()[-40:]
+            alone = f"alone: make test-boot PYTEST_ARGS='-k {node.name}'"
+            pytest.fail("\n".join([logs, *bad, *tail, alone]), False)
+        return section
+
+    return run
 
 
 @pytest.fixture(scope="session")

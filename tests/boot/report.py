@@ -441,10 +441,10 @@ def parse_all(lines: Lines) -> list[Report]:
     return reports
 
 
-def parse(log: str) -> list[Report]:
+def parse(log: str, nr_before: int = 0) -> list[Report]:
     """
     Returns all reports in the log, in order. Each must be complete, except the one during which
-    the kernel panicked. That one is left out.
+    the kernel panicked. That one is left out. nr_before: earlier reports, if the log is a part.
     """
     before, panic, after = log.partition("Kernel panic")
     begins = list(BEGIN_ANYWHERE.finditer(before))
@@ -455,7 +455,7 @@ def parse(log: str) -> list[Report]:
     reports = parse_all(Lines(before)) + parse_all(Lines(panic + after))
     numbers = [found.number for found in reports]
     nr_all = len(numbers) + (cut is not None)
-    if numbers != [number for number in range(1, nr_all + 1) if number != cut]:
+    if numbers != [nr_before + number for number in range(1, nr_all + 1) if number != cut]:
         raise ReportError(f"the reports are numbered {numbers}")
     return reports
 
@@ -641,9 +641,9 @@ def check(report: Report) -> list[str]:
     return wrong
 
 
-def check_log(log: str) -> list[str]:
+def check_log(log: str, nr_before: int = 0) -> list[str]:
     """Returns all errors in the reports of a log. An incomplete report is an error."""
     try:
-        return [text for report in parse(log) for text in check(report)]
+        return [text for report in parse(log, nr_before) for text in check(report)]
     except ReportError as error:
         return [str(error)]

@@ -20,7 +20,6 @@ CHECKERS = [
     "fpu",
     "futexops",
     "futexpp",
-    "interps",
     "klog",
     "mappings",
     "memory",
@@ -64,9 +63,10 @@ PROCESSES = [
     "waits",
 ]
 FOR_ROOT = ("attrs", "ids", "perms", "perms-process", "perms-race")
-ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "interps", "klog")
+ONLY_GLIBC = ("badelf", "exceptions", "fpu", "futexops", "klog")
 MUSL = [f"{name}.musl" for name in CHECKERS if name not in ONLY_GLIBC]
 MODES = ["fork", "exec", "futex", "pipe", "mmap", "thread", "signal"]
+ALONE = ["interps"]  # runs itself hundreds of times; only the first process prints a report
 NO_REPORTS = "profile.on_exit=none"  # of hundreds of processes
 FATAL_SIGNALS = {
     "null": signal.SIGSEGV,
@@ -96,26 +96,35 @@ def program_passes(log, program):
 
 @pytest.mark.parametrize("smp", [1, 4])
 @pytest.mark.parametrize("program", CHECKERS + MUSL)
-def test_program(boot, program, smp):
+def test_program(shared, program, smp):
+    append = f"profile.on_exit={','.join(CHECKERS + MUSL)}"
+    program_passes(shared(smp=smp, append=append).log, program)
+
+
+@pytest.mark.parametrize("smp", [1, 4])
+@pytest.mark.parametrize("program", ALONE)
+def test_program_alone(boot, program, smp):
     program_passes(boot(program, smp=smp).log, program)
 
 
 @pytest.mark.parametrize("smp", [1, 2, 4])
 @pytest.mark.parametrize("program", PROCESSES)
-def test_processes(boot, program, smp):
-    program_passes(boot(program, smp=smp, append=NO_REPORTS).log, program)
+def test_processes(shared, program, smp):
+    program_passes(shared(smp=smp, append=NO_REPORTS).log, program)
 
 
-@pytest.mark.parametrize("program", PROCESSES)
-def test_processes_musl(boot, program):
-    program_passes(boot(f"{program}.musl", smp=2, append=NO_REPORTS).log, program)
+@pytest.mark.parametrize("smp", [2])
+@pytest.mark.parametrize("program", [f"{name}.musl" for name in PROCESSES])
+def test_processes_musl(shared, program, smp):
+    program_passes(shared(smp=smp, append=NO_REPORTS).log, program)
 
 
 @pytest.mark.parametrize("smp", [2, 8])
-@pytest.mark.parametrize("mode", MODES)
-def test_stress(boot, mode, smp):
+@pytest.mark.parametrize("program", [f"stress:{mode}:1:4" for mode in MODES])
+def test_stress(shared, program, smp):
     """Under load, no byte, signal or process is lost, and nothing is left over."""
-    log = boot("stress", mode, 1, 4, smp=smp, append=NO_REPORTS).log
+    log = shared(smp=smp, append=NO_REPORTS).log
+    mode = program.split(":")[1]
     assert "FAIL:" not in log and re.search(rf"^PASS: stress {mode}: ", log, re.MULTILINE)
 
 
@@ -161,7 +170,7 @@ def test_limits_on_linux(builds, program):
 
 
 @pytest.mark.parametrize(
-    "program", CHECKERS + MUSL + PROCESSES + [f"{name}.musl" for name in PROCESSES]
+    "program", CHECKERS + MUSL + ALONE + PROCESSES + [f"{name}.musl" for name in PROCESSES]
 )
 def test_program_on_linux(builds, program):
     """Linux behaves as the programs expect."""
@@ -191,8 +200,9 @@ def test_every_program_is_tested():
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
     used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
     used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners"}
+    used_elsewhere.add("batch")
     sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c*")}
-    assert sources - used_elsewhere == set(CHECKERS + PROCESSES)
+    assert sources - used_elsewhere == set(CHECKERS + ALONE + PROCESSES)
 
 
 @pytest.mark.parametrize("case", FATAL_SIGNALS)
