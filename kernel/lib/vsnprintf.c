@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * printf without floating point. Output goes through put_char(), which also counts the bytes that do
- * not fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x, zeros,
- * digits, spaces. An unknown conversion is printed unchanged.
+ * printf without floating point. Output goes through put_char(), which also counts the bytes that
+ * do not fit. Digits are produced backwards, then a number is laid out as: spaces, sign or 0x,
+ * zeros, digits, spaces. An unknown conversion is printed unchanged.
  *
  * %pE prints names that programs and files choose, which may contain any bytes, including newlines
  * and terminal escapes. It escapes all bytes that could forge a line of the log or of a file in

@@ -50,9 +50,10 @@ static void test_reset(void **state)
 
 	/*
 	 * No interrupt comes. The barriers of the reset order stores, which x86 does anyway, and
-	 * the copy of the sums.
+	 * the copy of the sums. That of a walk is for a panic.
 	 */
-	il_needs_all_sites(&test, " raise_max:os_local(*c).max_cycles catch_up:pf_mb ");
+	il_needs_all_sites(&test, " raise_max:os_local(*c).max_cycles catch_up:pf_mb"
+				  " walk_begin:pf_barrier ");
 }
 
 int main(void)

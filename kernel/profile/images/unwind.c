@@ -48,15 +48,14 @@ static struct unwind_table *tables[MAX_IMAGES];
 static u64 nr_bytes; /* of all tables */
 static bool is_on;
 
-/*
- * Makes a table of the call frame information of each file with code, when it is first mapped. So
- * call chains lead through code without frame pointers, such as the C library. A static program
- * takes about 3 million instructions, once, in its execve.
- */
 static int set_unwind(const char *value)
 {
 	return words_on_off(value, &is_on);
 }
+/*
+ * Follow call chains through user code without frame pointers, such as the C library. The first
+ * execve of a static program takes 3 million instructions more.
+ */
 OS_BOOT_PARAM(profile_unwind, "profile.unwind", "on|off", set_unwind);
 
 /* A rule in 32 bits. The two distances are in words. */

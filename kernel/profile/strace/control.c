@@ -140,9 +140,10 @@ void strace_reset_process(struct profile_process *pp)
 }
 
 /*
- * The keys of the hooks. profile_strace_key is on while calls are counted or printed, profile_live_key while they
- * are printed. If only profile_strace_key is on, the hooks count calls without reading profile_strace_counts. So if
- * calls are printed but not counted, profile_live_key must be on whenever profile_strace_key is.
+ * The keys of the hooks. profile_strace_key is on while calls are counted or printed,
+ * profile_live_key while they are printed. If only profile_strace_key is on, the hooks count calls
+ * without reading profile_strace_counts. So if calls are printed but not counted, profile_live_key
+ * must be on whenever profile_strace_key is.
  */
 bool profile_strace_counts;
 

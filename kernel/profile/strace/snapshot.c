@@ -4,10 +4,11 @@
  * sequence counter seq is odd while a call is in flight. If it changes while a row is copied, the
  * row is copied again.
  *
- * The time in a row is negative while a call of the row is in flight (profile_strace_begin_time()); then
- * the reader adds the call's time so far. Nothing but the sign decides this. A writer can be
- * stopped between two of its stores, because a report interrupts it or the host stops its CPU. Even
- * then, a call that has ended must not seem to go on, and its time must not be lost.
+ * The time in a row is negative while a call of the row is in flight
+ * (profile_strace_begin_time()); then the reader adds the call's time so far. Nothing but the sign
+ * decides this. A writer can be stopped between two of its stores, because a report interrupts it
+ * or the host stops its CPU. Even then, a call that has ended must not seem to go on, and its time
+ * must not be lost.
  *
  * A call that is not in the histogram has not ended: it is in flight, or waits for a signal handler
  * to return.
@@ -191,8 +192,8 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 
 	for (;;) {
 		/*
-		 * Pairs with the barriers in profile_strace_begin() and profile_strace_exit(): if seq is the same
-		 * before and after, the copy is of one state of the row.
+		 * Pairs with the barriers in profile_strace_begin() and profile_strace_exit(): if
+		 * seq is the same before and after, the copy is of one state of the row.
 		 */
 		seq = pf_load_acquire(&pt->seq);
 		copy_flight(pt, seq, &flight);

@@ -243,7 +243,9 @@ void strace_add_returns(struct profile_return_time *sum, const struct profile_re
 /* Returns the time so far of any thread. */
 struct profile_return_time strace_read_returns(const struct profile_task *pt);
 
-/* The second stage of the slow hooks, which takes strace_lock. See profile_strace_enter_slowly(). */
+/*
+ * The second stage of the slow hooks, which takes strace_lock. See profile_strace_enter_slowly().
+ */
 void strace_enter_locked(void) os_saves_registers;
 void strace_exit_locked(void) os_saves_registers;
 

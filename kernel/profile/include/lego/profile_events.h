@@ -134,7 +134,8 @@ PROFILE_EVENT(irq, irq_handler_exit, (u32 irq, bool handled), (irq, handled),
 
 #define VECTOR_EVENT(name)                                                        \
 	PROFILE_EVENT(irq_vectors, name, (u32 vector), (vector),                  \
-		      PROFILE_FIELD("int", s32, vector), REC->vector = vector, ("vector=%d", REC->vector))
+		      PROFILE_FIELD("int", s32, vector), REC->vector = vector,    \
+		      ("vector=%d", REC->vector))
 
 VECTOR_EVENT(local_timer_entry)
 VECTOR_EVENT(local_timer_exit)
@@ -145,9 +146,10 @@ VECTOR_EVENT(call_function_exit)
 
 #define FAULT_EVENT(name)                                                                     \
 	PROFILE_EVENT(exceptions, name, (u64 address, const os_regs_t *regs, u64 error_code), \
-		      (address, regs, error_code), PROFILE_FIELD("unsigned long", u64, address)       \
-			      PROFILE_FIELD("unsigned long", u64, ip)                                 \
-			      PROFILE_FIELD("unsigned long", u64, error_code),                        \
+		      (address, regs, error_code),                                            \
+		      PROFILE_FIELD("unsigned long", u64, address)                            \
+			      PROFILE_FIELD("unsigned long", u64, ip)                         \
+			      PROFILE_FIELD("unsigned long", u64, error_code),                \
 		      REC->address = address;                                                 \
 		      REC->ip = os_regs_pc(regs);                                             \
 		      REC->error_code = error_code,                                           \
@@ -290,8 +292,9 @@ PROFILE_EVENT(signal, signal_deliver, (s32 sig, const os_siginfo_t *info, u64 ha
 	("sig=%d errno=%d code=%d sa_handler=%lx sa_flags=%lx",
 	 REC->sig, REC->errno, REC->code, REC->sa_handler, REC->sa_flags))
 
-#define POINT_EVENT(name_)                                                                       \
-	PROFILE_EVENT(profile, name_, (const char *name), (name), PROFILE_FIELD_STRING(name, 32),        \
+#define POINT_EVENT(name_)                                        \
+	PROFILE_EVENT(profile, name_, (const char *name), (name), \
+		      PROFILE_FIELD_STRING(name, 32),             \
 		      SET_STRING(name, name), ("name=%s", __get_str(name)))
 
 POINT_EVENT(point_begin)

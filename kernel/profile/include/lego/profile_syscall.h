@@ -24,10 +24,10 @@ void profile_strace_enter_slowly(void) os_saves_registers; /* ->argument: the nu
 void profile_strace_exit_slowly(void) os_saves_registers;  /* ->argument: its return value */
 
 /*
- * Subtracts the present time from the row's sum; profile_strace_end_time() adds the end time. In between
- * the sum is negative, because the calls of a thread took less than the time since boot. So one
- * word has both the sum and whether a call is in flight, and a reader never sees one without the
- * other.
+ * Subtracts the present time from the row's sum; profile_strace_end_time() adds the end time. In
+ * between the sum is negative, because the calls of a thread took less than the time since boot.
+ * So one word has both the sum and whether a call is in flight, and a reader never sees one
+ * without the other.
  */
 static pf_always_inline void
 profile_strace_begin_time(struct profile_task *pt, struct profile_syscall_row *row, u64 now_cycles)
@@ -140,7 +140,10 @@ static pf_always_inline void profile_strace_exit(long ret)
 }
 
 #ifdef CONFIG_PROFILE_STRACE_LIVE
-/* profile_live_key is on while calls are printed. Only then do the hooks read the other two variables. */
+/*
+ * profile_live_key is on while calls are printed. Only then do the hooks read the other two
+ * variables.
+ */
 extern os_key_t profile_live_key;
 extern u64 profile_live_chosen[PROFILE_NR_INDEXED / 64];
 extern bool profile_strace_counts;

@@ -263,7 +263,10 @@ static void put_personality(struct live_text *text, u32 value)
 		live_put_value(text, LIVE_XLAT_personality, value);
 }
 
-/* args[0] is the number of the resumed call plus 1, or 0 if unknown: see profile_strace_enter_live(). */
+/*
+ * args[0] is the number of the resumed call plus 1, or 0 if unknown: see
+ * profile_strace_enter_live().
+ */
 static void put_restart(struct live_text *text, const struct live_call *call)
 {
 	const char *name = call->args[0] ? live_syscall(call->args[0] - 1)->name : NULL;

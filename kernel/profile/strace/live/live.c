@@ -279,7 +279,9 @@ static void end_task(struct profile_task *pt)
 	os_free(live);
 }
 
-/* Fills in profile_live_chosen[], with which the hook rules out most calls without a function call. */
+/*
+ * Fills in profile_live_chosen[], with which the hook rules out most calls without a function call.
+ */
 static void choose_calls(void)
 {
 	os_assert_held(&words_lock);
