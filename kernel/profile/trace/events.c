@@ -67,10 +67,12 @@ enum {
 	  .offset = __builtin_offsetof(__typeof__(*REC), member), \
 	  .bytes = sizeof(REC->member),                           \
 	  __VA_ARGS__ },
-#define IS_SIGNED(type)				     ((type)-1 < (type)1)
-#define PROFILE_FIELD(text, type, name)		     ENTRY(text, name, name, .is_signed = IS_SIGNED(type))
+#define IS_SIGNED(type) ((type)-1 < (type)1)
+
+#define PROFILE_FIELD(text, type, name) ENTRY(text, name, name, .is_signed = IS_SIGNED(type))
+#define PROFILE_FIELD_TEXT(name, size)	ENTRY("char", name, name, .nr = size, .is_text = true)
+
 #define PROFILE_FIELD_ARRAY(text, type, name, count) ENTRY(text, name, name, .nr = count)
-#define PROFILE_FIELD_TEXT(name, size)		     ENTRY("char", name, name, .nr = size, .is_text = true)
 #define PROFILE_FIELD_STRING(name, size) \
 	ENTRY("__data_loc char[]", name, data_loc_##name, .is_text = true, .is_moved = true)
 #define PRINT_FORMAT(fmt, ...) "\"" fmt "\", " #__VA_ARGS__
