@@ -614,11 +614,40 @@ static bool is_behind_call(const struct pt_regs *regs)
 	       ((const u64 *)regs)[-2] == entry_marks.syscall_return;
 }
 
+/* Walks the callers of user code by frame pointer alone. */
+static enum stack_truncation follow_frames(struct walker *walker, const struct pt_regs *regs)
+{
+	struct user_reader reader = { .cr3 = own_cr3() };
+	enum stack_replay replayable = walker->replayable;
+	u64 ret, caller, fp = regs->rbp, low = regs->rsp;
+	bool has_caller = false;
+
+	walker->replayable = STACK_NOT_REPLAYABLE;
+	if (!reader.cr3)
+		return STACK_TRUNCATED_USER_MEMORY;
+	for (; is_user_frame(fp, low); has_caller = true) {
+		if (!read_user_word(reader.cr3, fp, &caller) ||
+		    !read_user_word(reader.cr3, fp + sizeof(u64), &ret))
+			return STACK_TRUNCATED_USER_MEMORY;
+		if (unlikely(!is_user_code(&reader, ret)))
+			return caller || ret ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
+		if (!add_pc(walker, ret))
+			return STACK_TRUNCATED_DEPTH;
+		low = fp + sizeof(struct stack_frame);
+		fp = caller;
+	}
+	walker->replayable = replayable;
+	/*
+	 * The outermost frame has no caller. Code without any caller has been built without frames.
+	 */
+	return fp || !has_caller ? STACK_TRUNCATED_USER_FRAME : STACK_WHOLE;
+}
+
 /*
  * Walks the callers of user code. Where rules say where frames are, remembers the path of the walk,
  * for stack_matches_path().
  */
-static enum stack_truncation follow_user(struct walker *walker, const struct pt_regs *regs)
+static enum stack_truncation follow_rules(struct walker *walker, const struct pt_regs *regs)
 {
 	struct user_frame frame = {
 		.reader.cr3 = own_cr3(),
@@ -681,7 +710,8 @@ static noinline struct stack_walk walk_user(const struct pt_regs *regs, u64 *pcs
 
 	if (add_pc(&walker, regs->rip)) {
 		walker.replayable = replayable;
-		walker.truncated = follow_user(&walker, regs);
+		walker.truncated = user_unwind_is_on() ? follow_rules(&walker, regs) :
+							 follow_frames(&walker, regs);
 	}
 	return walked(&walker, pcs, nr_kernel);
 }

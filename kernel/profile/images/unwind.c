@@ -639,6 +639,11 @@ static struct unwind_table *make_table(os_file_t *file)
 	return b.table ? shrink(b.table, &sections) : NULL;
 }
 
+bool user_unwind_is_on(void)
+{
+	return is_on;
+}
+
 void image_unwind_add(u32 image, os_file_t *file)
 {
 	struct unwind_table *table, *none = NULL;

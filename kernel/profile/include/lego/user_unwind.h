@@ -40,12 +40,15 @@ static inline struct user_unwind_place user_unwind_begin(const struct profile_mm
 }
 
 #ifdef CONFIG_PROFILE_IMAGES
+/* Returns whether there may be rules (profile.unwind=on). Any context. */
+bool user_unwind_is_on(void);
 /*
  * Returns the rule at an address of code of the address space. For a caller, pass the return
  * address minus 1. Any context, NMIs included.
  */
 struct user_unwind user_unwind(struct user_unwind_place *place, u64 addr);
 #else
+#define user_unwind_is_on() false
 static inline struct user_unwind user_unwind(struct user_unwind_place *place, u64 addr)
 {
 	return (struct user_unwind){ UNWIND_UNKNOWN };
