@@ -124,17 +124,38 @@ u64 task_exec_cycles(struct task *task)
 	return cycles;
 }
 
+/*
+ * Takes cycles that were counted twice from the owners: the CPU that runs the thread has read its
+ * clock for a change of the owner, and we have read one owner's sum before that change and the
+ * other's after it.
+ */
+static void take_back(struct cputime *time, u64 cycles)
+{
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		u64 part = min(cycles, time->cycles[i]);
+
+		time->cycles[i] -= part;
+		cycles -= part;
+	}
+}
+
 void cputime_add_task(struct task *task, struct cputime *sum)
 {
 	unsigned long flags = local_irq_save();
+	struct cputime time = { 0 };
 	bool runs;
 	struct rq *rq = lock_task(task, &runs);
 	u64 now = rdtsc(), total = exec_cycles(task, runs, now);
-	u64 known = add_known(task, runs, now, sum);
+	u64 known = add_known(task, runs, now, &time);
 
-	sum->cycles[CPUTIME_SYSTEM] += total > known ? total - known : 0;
+	if (known > total)
+		take_back(&time, known - total);
+	else
+		time.cycles[CPUTIME_SYSTEM] = total - known;
 	unlock_task(rq);
 	local_irq_restore(flags);
+	for (u32 i = 0; i < NR_CPUTIMES; i++)
+		sum->cycles[i] += time.cycles[i];
 }
 
 u64 cputime_add_cpu(unsigned int cpu, struct cputime *sum)
