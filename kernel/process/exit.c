@@ -82,13 +82,28 @@ static void drop_resources(struct process *proc)
 }
 
 /*
- * Ends a thread's own CPU time, for the accounts, its profile and samples. What it does from now on
- * is the kernel's.
+ * Moves a thread's CPU time to its process. What it does from now on is the kernel's. All of this
+ * is with the lock held that readers of the process's time take, or that time could go back.
  */
+static void end_time(struct process *proc, struct task *task)
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	cputime_set_owner(CPUTIME_EXIT);
+	cputime_add_task(task, &proc->exited_time);
+	WRITE_ONCE(task->is_gone, true);
+	spin_unlock_irqrestore(&proc->lock, flags);
+}
+
+/* Ends the accounts of a thread, its profile and samples. */
 static void end_account(struct task *task)
 {
-	cputime_set_owner(CPUTIME_EXIT);
-	WRITE_ONCE(task->is_gone, true);
+	if (task->proc) {
+		end_time(task->proc, task);
+	} else {
+		cputime_set_owner(CPUTIME_EXIT);
+		WRITE_ONCE(task->is_gone, true);
+	}
 	profile_task_changed(task);
 	if (!task->proc)
 		cputime_end_kernel_thread(task);
@@ -118,8 +133,6 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	 */
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
-	/* Read with the lock held, or the CPU time of the process could go back. */
-	cputime_add_task(task, &proc->exited_time);
 	fault_counts_add(&proc->exited_faults, &task->faults);
 	proc->exited_voluntary += task->nr_voluntary;
 	proc->exited_involuntary += task->nr_involuntary;

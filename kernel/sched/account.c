@@ -138,8 +138,10 @@ struct cputime process_cputime(struct process *proc)
 	struct task *task;
 
 	ASSERT_HELD(&proc->lock);
-	list_for_each_entry(task, &proc->threads, thread_node)
-		cputime_add_task(task, &time);
+	list_for_each_entry(task, &proc->threads, thread_node) {
+		if (!task->is_gone)
+			cputime_add_task(task, &time);
+	}
 	return time;
 }
 

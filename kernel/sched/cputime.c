@@ -28,12 +28,27 @@ u64 cputime_clock(u64 *tsc)
 	return *tsc - nmi_cycles;
 }
 
+static void unlock_task(struct rq *rq)
+{
+	if (rq)
+		spin_unlock(&rq->lock);
+}
+
+/*
+ * With the lock that readers take: otherwise a reader between the read of the clock and the change
+ * would give the time since then to the owner before, and the next reader would take it away.
+ */
 u32 cputime_set_owner(u32 owner)
 {
 	unsigned long flags = local_irq_save();
+	struct rq *rq = panic_in_progress() ? NULL : this_rq();
+	u32 before;
 	u64 tsc;
-	u32 before = cputime_enter(owner, cputime_clock(&tsc));
 
+	if (rq)
+		spin_lock(&rq->lock);
+	before = cputime_enter(owner, cputime_clock(&tsc));
+	unlock_task(rq);
 	local_irq_restore(flags);
 	return before;
 }
@@ -104,12 +119,6 @@ static struct rq *lock_task(struct task *task, bool *runs)
 	rq = task_rq_lock(task);
 	*runs = rq->curr == task;
 	return rq;
-}
-
-static void unlock_task(struct rq *rq)
-{
-	if (rq)
-		spin_unlock(&rq->lock);
 }
 
 u64 task_exec_cycles(struct task *task)
