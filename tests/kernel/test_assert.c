@@ -279,7 +279,7 @@ SELFTEST(assert, system_calls)
 	EXPECT(strace_row(&sum, 1));
 	EXPECT_ASSERTION(NULL);
 	strace_sum_add_row(&sum, &sum, &wrong, &wrong);
-	EXPECT_ASSERTION("strace_sum_add_row: src->nr_errors <= src->nr_calls");
+	EXPECT_ASSERTION("strace_sum_add_row: counters->nr_errors <= counters->nr_calls");
 	os_unlock(&strace_lock, flags);
 	strace_sum_free(&sum);
 	assert_set_trap(false);
@@ -291,7 +291,7 @@ SELFTEST(assert, samples_without_a_pin)
 {
 	assert_set_trap(true);
 	samples_next(0, NULL);
-	EXPECT_ASSERTION("samples_next: nr_pins");
+	EXPECT_ASSERTION("samples_next: sample_kind.nr_pins");
 	samples_pin();
 	samples_next(0, NULL);
 	samples_unpin();
