@@ -39,7 +39,7 @@ def check_kills(log: str, in_kernel: tuple[str, ...], numbers: tuple[str, ...]) 
 
 
 def test_hoards(boot):
-    log = boot("hoard", 1000, *IN_KERNEL, *NUMBERS, smp=2, mem="128M", append=NO_REPORTS).log
+    log = boot("hoard", 1000, *IN_KERNEL, *NUMBERS, smp=2, mem="192M", append=NO_REPORTS).log
     check_kills(log, IN_KERNEL, NUMBERS)
 
 

@@ -138,7 +138,7 @@ static int attack_proc(void)
 
 static int attack_strace(void)
 {
-	return open_error(of_victim("strace"), O_WRONLY, "off");
+	return open_error(of_victim("strace"), O_WRONLY, "reset");
 }
 
 /* Tries to write lines that look like the kernel's. */
