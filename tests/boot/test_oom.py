@@ -38,8 +38,9 @@ def check_kills(log: str, in_kernel: tuple[str, ...], numbers: tuple[str, ...]) 
                 assert int(kernel) > 4 * int(own), name
 
 
-def test_hoards(boot):
-    log = boot("hoard", 1000, *IN_KERNEL, *NUMBERS, smp=2, mem="192M", append=NO_REPORTS).log
+def test_hoards(boot, tmp_path):
+    options = dict(smp=2, mem="128M", initrd=script_image(tmp_path, "", ("hoard",)))
+    log = boot("hoard", 1000, *IN_KERNEL, *NUMBERS, append=NO_REPORTS, **options).log
     check_kills(log, IN_KERNEL, NUMBERS)
 
 
