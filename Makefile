@@ -45,13 +45,15 @@ $(MAKECMDGOALS): one-after-the-other ; @:
 one-after-the-other:
 	@set -e; for goal in $(MAKECMDGOALS); do \
 		jobs=; \
-		case $$goal in test*) jobs=$(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)); esac; \
+		case $$goal in check|test*) \
+			jobs=$(if $(filter -j%,$(MAKEFLAGS)),,-j$$(nproc)); \
+		esac; \
 		all_goals='$(MAKECMDGOALS)' $(MAKE) $$jobs "$$goal"; done
 
 else
 
 deps:
-	@scripts/install-deps $(if $(filter test-consumers,$(all_goals)),consumers)
+	@scripts/install-deps $(filter check test-consumers,$(all_goals))
 
 include scripts/toolchain.mk
 include scripts/config.mk

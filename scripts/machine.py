@@ -111,7 +111,7 @@ class Options:
 
     def check_memory(self, needed_bytes: int) -> None:
         """Refuses an initramfs that is too large. QEMU would silently load it over the kernel."""
-        size = MEMORY.match(self.mem)
+        size = MEMORY.match(str(self.mem))
         power = "KMGT".index(size[2].upper() or "M") + 1 if size else 0
         if size and int(size[1]) << 10 * power < needed_bytes:
             mib = -(-needed_bytes >> 20)
@@ -134,7 +134,7 @@ class Options:
         if self.cdrom is None:
             machine += ",sata=off"  # the BIOS would look for disks, half a second with icount
         argv = [self.qemu_path(), "-machine", machine, "-accel", self.accel, "-cpu", self.cpu]
-        argv += ["-smp", str(self.smp), "-m", self.mem, "-display", "none", "-vga", "none"]
+        argv += ["-smp", str(self.smp), "-m", str(self.mem), "-display", "none", "-vga", "none"]
         argv += ["-nic", "none", "-nodefaults", "-no-reboot", "-no-user-config"]
         argv += ["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]
         argv += ["-qmp", f"unix:{directory}/qmp,server=on,wait=off"]

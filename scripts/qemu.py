@@ -90,8 +90,8 @@ class Verdict:
         """Returns None for an incomplete line."""
         if not (match := VERDICT.fullmatch(text)):
             return None
-        status, panic, *counts = map(int, match.groups()[:6])
-        return cls(status, bool(panic), *counts, match[7])
+        status, panic, bugs, warnings, cut, lost = map(int, match.groups()[:6])
+        return cls(status, bool(panic), bugs, warnings, cut, lost, match[7])
 
     def complaint(self, log: str) -> str | None:
         """Returns what is wrong with the run, or None. The log only adds detail."""

@@ -118,7 +118,7 @@ class Reader:
                 parent = self.processes[maker]
             else:
                 parent, is_thread = Process("", 0), False
-            if is_thread:
+            if is_thread and maker is not None:
                 self.leaders[task] = self.leaders[maker]
             else:
                 self.leaders[task] = task

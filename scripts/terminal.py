@@ -8,7 +8,7 @@ import select
 import stat
 import sys
 import termios
-from typing import Iterator
+from typing import Any, Iterator
 
 ESCAPE = 29  # Ctrl-]: Ctrl-A, which is QEMU's own choice, is for the guest's shell
 QUIT, BREAK = object(), object()
@@ -40,7 +40,7 @@ class Keyboard:
     def fileno(self) -> int:
         return self.fd
 
-    def read(self) -> Iterator[bytes | object]:
+    def read(self) -> Iterator[Any]:
         """Yields keys for the guest, BREAK after Ctrl-] B, and QUIT after Ctrl-] X."""
         try:
             data = os.read(self.fd, 1024)

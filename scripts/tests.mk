@@ -199,6 +199,22 @@ soak: $(vmlinux) $(BUILD)/tests.cpio
 check-perf-proof:
 	@$(test-env) $(PYTHON) tests/soak/check_perf.py
 
+# What to run before each commit: two minutes on a built tree. All suites in one boot, and the demo,
+# an exact run, which must print the report in README.md.
+.PHONY: check lint
+check: $(unit-programs) $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio format-check lint
+	@$(test-summary) $(unit-suites) 'tests/boot/test_selftest.py::test_all_suites[4]' \
+		tests/boot/test_readme.py
+
+# mypy reads the tools, pyflakes all Python; test_function_tracers.py takes over a fixture by name.
+python-tools := function-places legoprof mkinitramfs qemu-run strace-compare
+lint:
+	$(call say,LINT   ,scripts tests)
+	@mypy --no-error-summary --cache-dir $(BUILD)/.mypy --ignore-missing-imports \
+		scripts/*.py scripts/profiles/*.py
+	@! pyflakes3 scripts tests $(addprefix scripts/,$(python-tools)) | \
+		grep -v "^tests/boot/test_function_tracers.py:.*'\(test_functions\.\)\?kernel'"
+
 # perf, pprof and others read what legoprof writes. `make deps test-consumers` installs them.
 .PHONY: test-consumers
 test-consumers: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio

@@ -39,21 +39,23 @@ pytest-tools := /usr/lib/python3/dist-packages/pytest /usr/lib/python3/dist-pack
 
 # The goals on the command line decide which tools are needed.
 goals := $(or $(MAKECMDGOALS),all)
-no-config-goals := help deps clean distclean format format-check
+no-config-goals := help deps clean distclean format format-check lint
 config-goals := defconfig olddefconfig savedefconfig menuconfig
 build-goals := $(filter-out $(no-config-goals) $(config-goals),$(goals))
 
 $(if $(filter $(config-goals),$(goals))$(build-goals),$(call need,$(kconfig-tools)))
 $(if $(filter-out test-unit,$(build-goals)),$(call need,$(kernel-tools)))
 perf-goals := perf-base check-perf
-$(if $(filter run $(perf-goals) test test-boot test-consumers bench accuracy initramfs,$(goals)),\
+$(if $(filter run $(perf-goals) \
+	check test test-boot test-consumers bench accuracy initramfs,$(goals)),\
 	$(call need,$(user-tools)))
-$(if $(filter test test-unit,$(goals)),$(call need,$(unit-tools)))
-$(if $(filter run $(perf-goals) shell test test-boot test-consumers bench accuracy,$(goals)),\
+$(if $(filter check test test-unit,$(goals)),$(call need,$(unit-tools)))
+$(if $(filter run $(perf-goals) shell check test test-boot test-consumers bench accuracy,$(goals)),\
 	$(call need,$(qemu-tools)))
-$(if $(EXPORT)$(filter $(perf-goals) test test-unit test-boot test-consumers,$(goals)),\
+$(if $(EXPORT)$(filter $(perf-goals) check test test-unit test-boot test-consumers,$(goals)),\
 	$(call need,$(export-tools)))
 $(if $(filter iso test test-boot,$(goals)),$(call need,$(iso-tools)))
-$(if $(filter test test-unit test-boot test-consumers bench,$(goals)),\
+$(if $(filter check test test-unit test-boot test-consumers bench,$(goals)),\
 	$(call need,$(pytest-tools)))
-$(if $(filter format format-check,$(goals)),$(call need,$(CLANG_FORMAT)))
+$(if $(filter check lint,$(goals)),$(call need,mypy pyflakes3))
+$(if $(filter check format format-check,$(goals)),$(call need,$(CLANG_FORMAT)))

@@ -85,7 +85,8 @@ class Writer:
     def pairs(self) -> tuple[dict[int, str], dict[int, str]]:
         """Returns the keys of the slices that events begin or end, by id."""
         ids = {(one.system, one.name): one.id for one in self.trace.formats.values()}
-        begins, ends = {}, {}
+        begins: dict[int, str] = {}
+        ends: dict[int, str] = {}
         for (system, name), id in ids.items():
             for begin, end in PAIRS:
                 other = ids.get((system, name.removesuffix(begin) + end))
@@ -151,7 +152,7 @@ class Writer:
             return args["name"]
         return re.sub(r"_(entry|begin|enter|start)$", "", format.name)
 
-    def stack(self, event: Event) -> dict[str, list[str]]:
+    def stack(self, event: Event) -> dict:
         """Returns the event's call chain, if it has one, with the innermost function first."""
         chain = self.chains.get(id(event))
         return {"stack": [self.trace.name(address - 1) for address in chain]} if chain else {}

@@ -203,7 +203,7 @@ def differences(old: Summary, new: Summary) -> list[Difference]:
     is_exact = new.meta.get("clock") == "instructions"
     unit = "instructions" if is_exact else "ns"
     none = (0, None)
-    found = []
+    found: list = []
     for quantity, before, after in zip(QUANTITIES, old.rows, new.rows):
         if quantity.is_hint and not found:
             continue

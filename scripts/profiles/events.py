@@ -12,7 +12,7 @@ import base64
 import heapq
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -116,8 +116,8 @@ class Format:
 
     def printable(self, data: bytes) -> bytes:
         """Replaces control characters in texts. Tools print them, so a name could forge a line."""
-        for field in self.texts:
-            place = field.place(data)
+        for one in self.texts:
+            place = one.place(data)
             old = data[place]
             new = old.translate(PRINTABLE)
             if new != old:
@@ -268,10 +268,9 @@ class CpuReader:
         for cycles, data in records(page):
             ns = (cycles * 1_000_000_000 + self.hz // 2) // self.hz
             # Left out: events before the last reset, or after the export began, and damaged ones.
-            is_right = cycles >= self.cycles and ns < MAX_NS
             format = self.formats.get(data[0] | data[1] << 8)
-            is_right = is_right and format is not None and len(data) >= format.size
-            if self.next <= nr < self.after_last and is_right:
+            is_right = format and cycles >= self.cycles and ns < MAX_NS and len(data) >= format.size
+            if format and self.next <= nr < self.after_last and is_right:
                 data = format.printable(data)
                 self.cpu.events.append(Event(cycles, ns, number, nr - self.next, data))
                 self.next, self.cycles = nr + 1, cycles
@@ -282,7 +281,7 @@ class CpuReader:
         return self.cpu
 
 
-def read_rows(export: Export, file: str, read: object) -> tuple[list, int]:
+def read_rows(export: Export, file: str, read: Callable) -> tuple[list, int]:
     """Applies `read` to the rows of a file. Returns the results, and the number of damaged rows."""
     found, nr_damaged = [], 0
     for row in progress.over(export.rows(file), f"reading {file}"):

@@ -182,7 +182,7 @@ def row_bytes(row: dict) -> int:
             items = value
         elif isinstance(value, dict):
             found += VALUE_BYTES * (1 + len(value))
-            items = value.values()
+            items = list(value.values())
         else:
             continue
         if any(isinstance(item, (list, dict)) for item in items):

@@ -12,7 +12,7 @@ from profiles.export import VERSION, Export, ExportError, Table
 
 def labels(arguments: list[str]) -> list[tuple[str, str]]:
     """Splits arguments of the form label=path. The label of a mere path is its stem."""
-    found = []
+    found: list[tuple[str, str]] = []
     for argument in arguments:
         label, equals, path = argument.partition("=")
         if not equals or Path(argument).exists():
@@ -36,7 +36,9 @@ def merge(exports: dict[str, Export]) -> Export:
     Returns one export made of several, which are given by label. Its first line has the values that
     are the same in all of them, and their first lines as `runs`.
     """
-    runs, files, warnings = {}, {}, []
+    runs: dict[str, dict] = {}
+    files: dict[str, list[Table]] = {}
+    warnings: list[str] = []
     for label, export in exports.items():
         if "runs" in export.meta:
             raise ExportError(f"{export.path} is merged already: merge the single exports")

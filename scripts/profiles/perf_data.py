@@ -250,7 +250,7 @@ def write(stacks: Stacks, names: Names) -> bytes:
         code_maps = CodeMaps(names)
         attr, data = attribute(stacks), records(stacks, code_maps, kernel)
         images = [image for image in code_maps.images if image.build_id]
-        ids = build_ids(kernel_id, [(file_path(names, one), one.build_id) for one in images])
+        ids = build_ids(kernel_id, [(file_path(names, one), str(one.build_id)) for one in images])
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
     event = "cpu-clock" if stacks.unit == "samples" else "offcpu-time"

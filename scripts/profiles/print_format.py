@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from profiles.events import Field, Format
 from profiles.stacks import Symbols
 
-Value = int | str | list
+Value = bytes | int | str | list
 Expression = Callable[[bytes], Value]
 
 TOKEN = re.compile(
@@ -94,7 +94,7 @@ class Parser:
         at, text = 0, text.strip()
         while at < len(text):
             found = TOKEN.match(text, at)
-            if not found:
+            if not found or not found.lastgroup:
                 raise ValueError(text[at:])
             self.tokens.append((found.lastgroup, found[found.lastgroup]))
             at = found.end()
@@ -239,7 +239,7 @@ class Parser:
         self.take("(")
         if name in ("__get_str", "__get_dynamic_array"):
             found = self.field(self.take())
-            get = found.value if name == "__get_str" else found.content
+            get: Expression = found.value if name == "__get_str" else found.content
         elif name in ("__print_symbolic", "__print_flags"):
             value, delimiter = self.expression(), ""
             if name == "__print_flags":

@@ -8,7 +8,6 @@ such an export costs most first.
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import zlib
