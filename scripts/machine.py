@@ -105,9 +105,10 @@ class Options:
             raise QemuError(f"smp must be at least 1, not {self.smp}")
         if self.icount and self.accel != "tcg":
             raise QemuError("icount needs tcg")
-        kvm_problem = kvm.device_problem if self.any_kvm else kvm.problem
-        if self.accel == "kvm" and (why := kvm_problem()):
-            raise QemuError(why)
+        if self.accel == "kvm":
+            why = kvm.device_problem() if self.any_kvm else kvm.problem()
+            if why:
+                raise QemuError(why)
 
     def check_memory(self, needed_bytes: int) -> None:
         """Refuses an initramfs that is too large. QEMU would silently load it over the kernel."""

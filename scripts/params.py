@@ -32,7 +32,7 @@ HEAD = """\
 values that it accepts, and goes on with the default.
 """
 # The title, and the folders whose parameters it has.
-SECTIONS = (
+SECTIONS: tuple[tuple[str, str | tuple[str, ...]], ...] = (
     ("The profilers", "kernel/profile/"),
     ("The kernel", ("kernel/", "arch/")),
     ("The kernel with tests (`CONFIG=selftest`)", "tests/kernel/"),

@@ -61,6 +61,7 @@ class Symbols:
 
     def __init__(self, path: Path, is_demangled: bool = True):
         self.path, self.full_path = path, str(path.resolve())
+        self.names: list[str] = []
         try:
             self.bytes = path.stat().st_size
             with path.open("rb") as file:

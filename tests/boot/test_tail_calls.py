@@ -20,10 +20,10 @@ from test_heatmap_chain import file_lines, stacks_of
 # Functions that may end in tail calls: the sampler's interrupt handlers, and writers of events. The
 # Kbuilds say why. Names are matched without the suffixes that compilers add.
 EXEMPT = {
-    "kernel/profile/samples/store.o": r"sample_take|take_slowly|take_frameless",
+    "kernel/profile/samples/store.o": r"sample_take|take_slowly|take_unframed",
     "kernel/profile/samples/source.o": r"profile_(timer|nmi)_came|timer_came_late_or_sends"
     r"|come_late|take_and_skip",
-    "kernel/profile/trace/events.o": r"trace_\w+(?<!_slowly)",
+    "kernel/profile/trace/events.o": r"profile_trace_\w+(?<!_slowly)",
 }
 FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 JUMP = re.compile(r"^ *[0-9a-f]+:\tj\w+ +(\S+)")
