@@ -59,7 +59,7 @@ def rank(symbol: Symbol) -> tuple[bool, int, int]:
 class Symbols:
     """The functions of an ELF file, by address."""
 
-    def __init__(self, path: Path, is_demangled: bool = True):
+    def __init__(self, path: Path):
         self.path, self.full_path = path, str(path.resolve())
         self.names: list[str] = []
         try:
@@ -70,8 +70,7 @@ class Symbols:
             raise ExportError(f"{path}: {error.strerror}") from error
         except (ELFError, ValueError) as error:
             raise ExportError(f"{path} is not an ELF file: {error}") from error
-        if is_demangled:
-            self.names = demangle(self.names)
+        self.names = demangle(self.names)
         self.known_names = frozenset(self.names)
 
     def read(self, elf: ELFFile) -> None:

@@ -22,6 +22,12 @@ void _start(void) { first(); }
 """
 
 
+def test_names_are_demangled():
+    names = ["_ZN4shop4sellEi", "main", "_ZN3fooC1Ev", "_Z"]
+    expected = ["shop::sell(int)", "main", "foo::foo()", "_Z"]
+    assert legoprof.profiles.symbols.demangle(names) == expected
+
+
 @pytest.fixture
 def build(tmp_path):
     """Returns a function that builds a program: (path, address of first(), its offset)."""
