@@ -133,7 +133,7 @@ u64 process_exec_cycles_locked(struct process *proc); /* proc->lock is held */
  */
 u64 process_limit(unsigned int resource);
 
-/* What a user's files take: see kernel/fs/space.c. */
+/* The inodes and bytes of a user's files: see kernel/fs/space.c. */
 struct user_files {
 	u64 nr_bytes; /* atomic */
 };

@@ -24,7 +24,7 @@
 #define ROOT_SHARE 16 /* root's part of the limits is one in so many */
 #define USER_SHARE 2  /* and what one user may have of them */
 
-/* What an inode takes at most, with its name and a short target, in the size classes of slab.c. */
+/* The most memory of an inode, its name and a short target, in the size classes of slab.c. */
 #define INODE_BYTES 704
 
 static u64 nr_bytes, nr_inodes; /* atomic */

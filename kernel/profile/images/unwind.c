@@ -532,7 +532,7 @@ static void add_functions(struct builder *b, struct cursor section)
 	os_free(places);
 }
 
-/* What the file says about its segments, and where its .eh_frame is. */
+/* The code segments of a file, and the place of its .eh_frame. */
 struct sections {
 	u32 nr_code;
 	u64 base; /* the lowest address */

@@ -2,7 +2,7 @@
 #ifndef LEGO_USER_UNWIND_H
 #define LEGO_USER_UNWIND_H
 
-/* Where the caller's frame is, at an address of user code: for stack walks. See images/unwind.c. */
+/* Rules by which a stack walk finds the caller's frame in user code. See images/unwind.c. */
 
 #include <lego/profile.h>
 
