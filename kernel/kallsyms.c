@@ -47,13 +47,25 @@ const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size)
 	return kallsyms_names + kallsyms_name_offsets[low];
 }
 
-u64 kallsyms_address(const char *name)
+const char *kallsyms_at(u32 i, u64 *addr)
+{
+	if (i > kallsyms_nr)
+		return NULL;
+	if (i == kallsyms_nr) {
+		*addr = (u64)_etext;
+		return "_etext";
+	}
+	*addr = symbol_address(i);
+	return kallsyms_names + kallsyms_name_offsets[i];
+}
+
+bool kallsyms_find(const char *name, u64 *start, u64 *size)
 {
 	for (u32 i = 0; i < kallsyms_nr; i++) {
 		if (!strcmp(kallsyms_names + kallsyms_name_offsets[i], name))
-			return symbol_address(i);
+			return kallsyms_lookup(symbol_address(i), start, size);
 	}
-	return 0;
+	return false;
 }
 
 /* A note has three words (sizes of name and id, type), "GNU" and the id (gABI, chapter 5). */

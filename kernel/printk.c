@@ -60,7 +60,7 @@ static u32 deferred_tail; /* next slot to claim; lock-free */
 static unsigned int nr_deferred_lost;
 
 /* Stores and prints one line; text has no newline. Console lock held. */
-static void emit(u64 time_ns, const char *text, size_t len)
+static void emit_line(u64 time_ns, const char *text, size_t len)
 {
 	char prefix[32];
 	int prefix_len = scnprintf(prefix, sizeof(prefix), "[%5llu.%06llu] ",
@@ -87,7 +87,7 @@ static void emit_deferred(void)
 		/* Pairs with the release in defer(): the text is complete. */
 		if (!smp_load_acquire(&slot->ready))
 			break;
-		emit(slot->time_ns, slot->text, slot->len);
+		emit_line(slot->time_ns, slot->text, slot->len);
 		slot->ready = false;
 		/* Pairs with the acquire in defer(): the slot may be claimed again. */
 		smp_store_release(&deferred_head, deferred_head + 1);
@@ -98,7 +98,7 @@ static void emit_deferred(void)
 		char text[64];
 		int len = scnprintf(text, sizeof(text), "printk: %u lines lost in NMIs", nr_lost);
 
-		emit(clock_monotonic_ns(), text, len);
+		emit_line(clock_monotonic_ns(), text, len);
 	}
 }
 
@@ -116,7 +116,7 @@ static void emit_loss(void)
 			"%llu.%03llu s; dmesg has them",
 			loss.nr_lines, (unsigned long long)(loss.stall_ns / NSEC_PER_SEC),
 			(unsigned long long)(loss.stall_ns % NSEC_PER_SEC / NSEC_PER_MSEC));
-	emit(clock_monotonic_ns(), text, len);
+	emit_line(clock_monotonic_ns(), text, len);
 }
 
 /* Leaves a line for the next holder of the console lock. Never waits. */
@@ -154,7 +154,7 @@ static void print_line(const char *text, size_t len)
 	}
 	emit_loss();
 	emit_deferred();
-	emit(now_ns, text, len);
+	emit_line(now_ns, text, len);
 	console_unlock();
 }
 

@@ -153,7 +153,7 @@ static u64 log_end(void)
 }
 
 /* Returns the number of bytes from pos, the start of a line, to end, including the levels. */
-static size_t count(u64 pos, u64 end, char *buf)
+static size_t count_bytes(u64 pos, u64 end, char *buf)
 {
 	size_t total = 0, n;
 
@@ -169,14 +169,14 @@ static size_t count(u64 pos, u64 end, char *buf)
 /* Returns the start of the first line from which the rest of the text fits into size. */
 static u64 find_start(u64 pos, u64 end, size_t total, size_t size, char *buf)
 {
+	bool in_line = false;
 	size_t n;
 
-	while (total > size && (n = copy_piece(&pos, end, buf, PIECE_BYTES))) {
-		for (size_t i = 0; i < n; i++) {
-			total -= min(total, buf[i] == '\n' ? 1UL + LEVEL_BYTES : 1UL);
+	while ((total > size || in_line) && (n = copy_piece(&pos, end, buf, PIECE_BYTES))) {
+		for (size_t i = 0; i < n && (total > size || in_line); i++) {
+			in_line = buf[i] != '\n';
+			total -= min(total, in_line ? 1UL : 1UL + LEVEL_BYTES);
 			pos++;
-			if (buf[i] == '\n' && total <= size)
-				return pos;
 		}
 	}
 	return pos;
@@ -240,7 +240,7 @@ static long read_all(char __user *user_buf, size_t size, bool clear, char *buf)
 	u32 nr_prefix = 0;
 	int error;
 
-	pos = find_start(clear_bytes, end, count(clear_bytes, end, buf), size, buf);
+	pos = find_start(clear_bytes, end, count_bytes(clear_bytes, end, buf), size, buf);
 	error = put_lines(&out, &pos, end, &nr_prefix, buf);
 	if (!error && clear)
 		clear_until(end);
@@ -297,7 +297,7 @@ static long size_unread(void)
 	if (!buf)
 		return -ENOMEM;
 	mutex_lock(&syslog_mutex);
-	ret = count(consumed_bytes, log_end(), buf) - nr_in_prefix;
+	ret = count_bytes(consumed_bytes, log_end(), buf) - nr_in_prefix;
 	mutex_unlock(&syslog_mutex);
 	kfree(buf);
 	return max(ret, 0L);

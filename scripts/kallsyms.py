@@ -13,11 +13,15 @@ The table, in section .rodata.kallsyms, read by kernel/kallsyms.c:
   kallsyms_names         NUL-terminated names
 There is one name for each address of a function in [_stext, _etext): the first global one in
 alphabetical order, else the first local one. A name that more than one function has is followed by
-its file, as in `alloc@slab`, for readers that have no addresses to tell the functions apart.
+its file, as in `alloc@slab`, for readers that have no addresses to tell the functions apart. What
+compilers append to the names of copies and parts that they make, as in `send.constprop.0`, is left
+out, unless there is a function `send`, too. legoprof names kernel functions in the same way. (In
+programs, it and the kernel leave these endings out in any case.)
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from collections import Counter
@@ -26,6 +30,7 @@ from typing import Iterable, NamedTuple
 
 KERNEL_VIRT = 0xFFFFFFFF81000000
 BOUNDS = ("_stext", "_etext")
+SUFFIX = re.compile(r"(?<=.)\.(constprop|isra|part|lto_priv|llvm)\.\d.*")
 
 
 class Symbol(NamedTuple):
@@ -61,6 +66,13 @@ def is_function(name: str) -> bool:
     return not name.startswith((".", "$"))
 
 
+def plain_names(names: Iterable[str]) -> dict[str, str]:
+    """Returns the names without what compilers append, where that leaves no two names equal."""
+    plain = {name: SUFFIX.sub("", name) for name in names}
+    nr = Counter(plain.values())
+    return {name: short if nr[short] == 1 else name for name, short in plain.items()}
+
+
 def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
     """Returns the symbols that belong in the table, in its order."""
     bounds = {symbol.name: symbol.addr for symbol in nm if symbol.name in BOUNDS}
@@ -78,9 +90,10 @@ def text_symbols(nm: list[NmSymbol]) -> list[Symbol]:
         if kind in "tTW" and start <= addr < end and is_function(name)
     ]
     firsts = {addr: (name, file) for addr, _, _, name, file in reversed(sorted(candidates))}
+    plain = plain_names(name for name, _ in firsts.values())
     counted = Counter(name for name, _ in firsts.values())
     return [
-        Symbol(addr, f"{name}@{file}" if counted[name] > 1 and file else name)
+        Symbol(addr, f"{plain[name]}@{file}" if counted[name] > 1 and file else plain[name])
         for addr, (name, file) in sorted(firsts.items())
     ]
 

@@ -30,7 +30,8 @@ kernel-objs := $(strip $(kernel-objs))
 lego-includes := -Iinclude -Ikernel/profile/include -Iarch/x86/include -I$(BUILD)/include \
 	-include $(autoconf)
 # Paths in debug info and __FILE__ do not depend on where the tree and $(BUILD) are (clang's
-# assembler knows no prefix map: for it, -fdebug-compilation-dir below).
+# assembler knows no prefix map: for it, -fdebug-compilation-dir below). So objects stay up to date
+# if both are copied to another place.
 prefix-map := -ffile-prefix-map=$(BUILD)/=build/ -ffile-prefix-map=$(abspath $(BUILD))/=build/ \
 	      -ffile-prefix-map=$(CURDIR)=.
 # With a guard in a variable, as GCC's own place of it, %gs:40, belongs to a per-CPU variable.
@@ -48,7 +49,7 @@ callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
 	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
 	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,\
 	-fno-shrink-wrap -fno-schedule-insns2 -fno-reorder-blocks-and-partition))
-# Reserves five bytes at the start of each function, for a call: see scripts/function-places.
+# Reserves five bytes at the start of each function, for a call: see scripts/function_places.py.
 function-flags = $(if $(CONFIG_PROFILE_FUNCTIONS),-fpatchable-function-entry=5 \
 	$(if $(findstring clang,$(cc-version)),,-fno-ipa-ra))
 warning-flags := -Wall -Wextra -Werror -Wno-unused-parameter -Wmissing-prototypes \
@@ -76,18 +77,39 @@ same-text = $(and $(call contains,$1,$2),$(call contains,$2,$1))
 contains = $(findstring <$(strip $1)>,<$(strip $2)>)
 kernel-stamp := $(BUILD)/.kernel-flags
 $(kernel-stamp): FORCE | $(BUILD)/
-	$(call stamp,$(cc-version) $(value cmd-cc) $(CC) $(kernel-cflags) $(kernel-aflags) \
+	$(call stamp,$(cc-version) $(value cmd-cc) $(CC) \
+		$(subst $(CURDIR),.,$(kernel-cflags) $(kernel-aflags)) \
 		$(foreach v,$(sort $(filter cflags-of-%,$(.VARIABLES))),$v=$($v)))
 objects-stamp := $(BUILD)/.kernel-objects
 $(objects-stamp): FORCE | $(BUILD)/
-	$(call stamp,$(LD) $(NM) $(kernel-ldflags) $(kernel-objs))
+	$(call stamp,$(LD) $(NM) $(OBJCOPY) $(kernel-ldflags) $(kernel-objs))
+
+# The profilers with hooks of their own, for <profile/profile.h>: porting.md describes this header.
+profile-folders := $(BUILD)/include/profile/folders.h
+profile-hooks := $(sort $(wildcard kernel/profile/*/hooks.h)) \
+	$(if $(CONFIG_SELFTEST),$(wildcard tests/kernel/*/hooks.h))
+define profile-folders-text
+#ifdef PROFILE_FOLDER
+$(foreach h,$(profile-hooks),PROFILE_FOLDER($(notdir $(h:/hooks.h=))))
+#else
+$(foreach h,$(profile-hooks),$(newline)#include <../../../$h>)
+#endif
+endef
+define newline
+
+
+endef
 
 # Generated headers.
 syscall-table := $(wildcard arch/x86/entry/syscalls.tbl)
-headers := $(autoconf) $(generated)/version.h $(if $(syscall-table),$(generated)/syscalls.h)
+headers := $(autoconf) $(generated)/version.h $(profile-folders) \
+	$(if $(syscall-table),$(generated)/syscalls.h)
 
 $(generated)/version.h: FORCE | $(generated)/
 	$(call stamp,#define LEGO_VERSION "$(VERSION)")
+
+$(profile-folders): FORCE | $(BUILD)/include/profile/
+	$(call stamp,$(profile-folders-text))
 
 $(generated)/syscalls.h: scripts/syscalltbl.py $(syscall-table)
 	$(call say,GEN    ,$@)
@@ -130,13 +152,24 @@ $(linker-script): arch/x86/kernel.lds.S $(kernel-stamp) | $(headers) $(asm-offse
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x assembler-with-cpp -MMD -MP -MF $@.d -MT $@ $(kernel-aflags) -g0 -o $@ $<
 
-$(vmlinux): $(kernel-objs) $(linker-script) $(objects-stamp)
-$(vmlinux): scripts/kallsyms.py scripts/link-vmlinux scripts/function-places
+# kernel/profile/ is linked as one object that shows only its hooks, so the other names in it cannot
+# clash with those of the kernel around it. The tests in the kernel look inside.
+profile-objs := $(if $(CONFIG_SELFTEST),,$(filter $(BUILD)/kernel/profile/%,$(kernel-objs)))
+linked-objs := $(filter-out $(profile-objs),$(kernel-objs)) \
+	$(if $(profile-objs),$(BUILD)/kernel/profile.o)
+$(BUILD)/kernel/profile.o: $(profile-objs) $(objects-stamp)
+	$(call say,LD     ,$@)
+	$(Q)$(LD) -m elf_x86_64 -r -o $@ $(profile-objs)
+	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='profile_*' \
+		--keep-global-symbol=print_profile_points $@
+
+$(vmlinux): $(linked-objs) $(linker-script) $(objects-stamp)
+$(vmlinux): scripts/kallsyms.py scripts/link-vmlinux scripts/function_places.py
 	$(if $(missing-kbuild),$(error no such file: $(missing-kbuild)))
 	$(call say,LD     ,$@)
 	$(Q)CC='$(CC)' LD='$(LD) $(kernel-ldflags)' NM='$(NM)' PYTHON='$(PYTHON)' \
 		FUNCTION_PLACES='$(CONFIG_PROFILE_FUNCTIONS)' \
-		scripts/link-vmlinux $@ $(linker-script) $(kernel-objs)
+		scripts/link-vmlinux $@ $(linker-script) $(linked-objs)
 
 -include $(kernel-objs:.o=.d) $(linker-script).d $(generated)/asm-offsets.h.d
 

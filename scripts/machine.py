@@ -54,6 +54,7 @@ class Options:
     timeout: float = 900.0  # of the whole run, in seconds
     silence: float = 180.0  # without a byte on the console
     export: Path | None = None  # write the profiler's export to this file
+    host_paths: list[Path] = field(default_factory=list)  # for it: where programs are
     operations: bool = False  # add the costs of operations to the export
     stdin: bytes | None = None  # init's standard input; None: the console
     extra: list[str] = field(default_factory=list)  # more arguments for QEMU

@@ -28,7 +28,7 @@ import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Self
 
 import terminal
 from machine import Options, QemuError
@@ -185,7 +185,7 @@ class Guest:
         self._qmp_path = os.path.join(self._dir.name, "qmp")
         self._verdict_path = Path(self._dir.name, "verdict")
 
-    def __enter__(self) -> "Guest":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -349,7 +349,8 @@ class Guest:
         version = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
         names = "append", "accel", "icount", "cpu"
         run = {name: getattr(options, name) for name in names} | {"qemu": version[:1]}
-        lines: list[dict] = [{"run": run}]
+        host_paths = [str(path.absolute()) for path in (options.kernel, *options.host_paths)]
+        lines: list[dict] = [{"run": run}, {"host_paths": host_paths}]
         if options.operations and (costs := operations.costs(self.text)):
             assert options.initrd
             run["program"] = f"{zlib.crc32(options.initrd.read_bytes()):08x}"

@@ -13,7 +13,7 @@ PREFIX = re.compile(r"^\[ *\d+\.\d+\] ?")
 BEGIN, END = "profile: report 1:", "profile: end of report 1"
 EXAMPLE = re.compile(rf"^    {BEGIN}.*?^    {END}\n", re.MULTILINE | re.DOTALL)
 RULE = re.compile(r"-[- ]*")
-MOST_ROWS = 2
+MOST_ROWS = 1
 
 
 def shorten_table(lines: list[str]) -> list[str]:

@@ -24,14 +24,17 @@ run-image := $(if $(runs-command),$(run-dir)/session.cpio,$(if $(PROGRAM),$(run-
 # No sample is lost under icount, so the rate is higher there: measurements.md has its cost. APPEND=
 # may set another one, as the last profile.hz= counts.
 icount-samples = $(if $(CONFIG_PROFILE_HEATMAP),profile.hz=10007 profile.samples=2097152)
-run-append = $(run-reports) $(if $(icount),$(icount-samples)) $(APPEND)
+# The events of the critical path take 0.4 % more instructions.
+run-path = $(if $(CONFIG_PROFILE_PATH),profile.path=on)
+run-append = $(run-reports) $(run-path) $(if $(icount),$(icount-samples)) $(APPEND)
 
 # A line for a variable that has no effect.
 unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)
 
 qemu-run = $(remove-run-dir) scripts/qemu-run --smp $(SMP) \
 	$(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
-	$(if $(icount),--icount) --log $(BUILD)/run.log $(if $(EXPORT),--export '$(EXPORT)')
+	$(if $(icount),--icount) --log $(BUILD)/run.log \
+	$(if $(EXPORT),--export '$(EXPORT)') $(addprefix --host-path ,$(PROGRAM) $(FILES))
 
 # One report of the whole run, or one of each process (REPORTS=each).
 run-reports = $(if $(filter each,$(REPORTS)),,profile.on_exit=run)
@@ -44,7 +47,7 @@ run: $(vmlinux) $(run-image)
 	$(if $(runs-command),$(call unused,ARGS,with CMD=: write them into the command))
 	$(if $(icount),$(call unused,REAL,with ICOUNT=1))
 	$(call unused,BASE,here: perf-base and check-perf use it)
-	@$(qemu-run) $(if $(PROGRAM)$(runs-command),--stdin) \
+	@$(qemu-run) --page $(if $(PROGRAM)$(runs-command),--stdin) \
 		--kernel $(vmlinux) --initrd $(run-image) \
 		--append '$(strip $(run-append) init=$(INIT) $(if $(ARGS),-- $(ARGS)))'
 
@@ -154,7 +157,7 @@ functions-kernel:
 	$(Q)$(MAKE) BUILD=$(BUILD)/variants/functions CONFIG=functions vmlinux
 
 # A QEMU plugin counts all instructions, to check the accuracy of the heatmap (tests/accuracy/).
-accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so draws)
+accuracy-tools := $(addprefix $(BUILD)/accuracy/,truth.so crossings.so user_calls.so draws)
 accuracy-cflags := -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-sign-compare
 $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c truth_output.c \
@@ -162,7 +165,8 @@ $(BUILD)/accuracy/truth.so: $(addprefix tests/accuracy/,truth.c truth_input.c tr
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $(filter %.c,$^)
-$(BUILD)/accuracy/crossings.so: tests/accuracy/crossings.c tests/accuracy/plugin_api.h
+$(addprefix $(BUILD)/accuracy/,crossings.so user_calls.so): $(BUILD)/accuracy/%.so: \
+		tests/accuracy/%.c tests/accuracy/plugin_api.h
 	$(call say,HOSTCC ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(accuracy-cflags) -fPIC -shared -fvisibility=hidden -o $@ $<
@@ -207,17 +211,17 @@ check: $(unit-programs) $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio forma
 		tests/boot/test_readme.py
 
 # mypy reads the tools, pyflakes all Python; test_function_tracers.py takes over a fixture by name.
-python-tools := function-places legoprof mkinitramfs qemu-run strace-compare
 lint:
 	$(call say,LINT   ,scripts tests)
 	@mypy --no-error-summary --cache-dir $(BUILD)/.mypy --ignore-missing-imports \
 		scripts/*.py scripts/profiles/*.py
-	@! pyflakes3 scripts tests $(addprefix scripts/,$(python-tools)) | \
+	@! pyflakes3 scripts tests | \
 		grep -v "^tests/boot/test_function_tracers.py:.*'\(test_functions\.\)\?kernel'"
 
 # perf, pprof and others read what legoprof writes. `make deps test-consumers` installs them.
 .PHONY: test-consumers
-test-consumers: $(vmlinux) functions-kernel $(BUILD)/initramfs.cpio $(BUILD)/shell.cpio
+test-consumers: $(vmlinux) functions-kernel $(addprefix $(BUILD)/, \
+		$(addsuffix .cpio,initramfs shell diagnosis))
 	@$(test-summary) --pytest tests/consumers
 
 .PHONY: accuracy
@@ -227,7 +231,7 @@ accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD
 # Tests and demo under KVM and emulated. The file it writes is for those who have no KVM.
 .PHONY: kvm-check
 kvm-check: $(vmlinux) selftest-kernel $(BUILD)/initramfs.cpio
-	@$(PYTHON) scripts/kvm-check $(BUILD)
+	@$(PYTHON) scripts/kvm_check.py $(BUILD)
 
 # Formatting.
 .PHONY: format format-check

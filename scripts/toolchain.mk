@@ -11,10 +11,12 @@ ifeq ($(LLVM),1)
 $(call pick,CC,$(call first-found,clang clang-14))
 $(call pick,LD,$(call first-found,ld.lld ld.lld-14))
 $(call pick,NM,$(call first-found,llvm-nm llvm-nm-14 nm))
+$(call pick,OBJCOPY,$(call first-found,llvm-objcopy llvm-objcopy-14 objcopy))
 else
 $(call pick,CC,$(CROSS_COMPILE)gcc)
 $(call pick,LD,$(CROSS_COMPILE)ld)
 $(call pick,NM,$(CROSS_COMPILE)nm)
+$(call pick,OBJCOPY,$(CROSS_COMPILE)objcopy)
 endif
 # Programs that run on this machine, and programs that run on the kernel.
 $(call pick,HOSTCC,gcc)
@@ -29,7 +31,7 @@ need-report = $(if $1,$(error not found: $1; run `make deps` to install it))
 exists = $(if $(filter /%,$1),$(wildcard $1),$(shell command -v $1))
 
 kconfig-tools := $(PYTHON) /usr/lib/python3/dist-packages/kconfiglib.py
-kernel-tools := $(CC) $(LD) $(NM)
+kernel-tools := $(CC) $(LD) $(NM) $(OBJCOPY)
 user-tools := $(USERCC) $(USERCXX) $(MUSLCC) /usr/lib/x86_64-linux-gnu/libc.a
 unit-tools := $(HOSTCC) /usr/include/cmocka.h
 qemu-tools := qemu-system-x86_64

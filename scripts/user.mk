@@ -11,7 +11,7 @@ diagnosis-y :=
 -include tests/user/Kbuild tests/diagnosis/Kbuild
 user-programs := $(addprefix $(BUILD)/user/,$(user-y) $(addsuffix .musl,$(user-musl-y)))
 
-user-cflags := -O2 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+user-cflags := -Itests/user -O2 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
 	-ffile-prefix-map=$(CURDIR)=.
 cmd-user = -MMD -MP -MF $@.d -MT $@ $(user-std) $(user-cflags) $(call user-flags,cflags) -o $@ $< \
 	$(if $(filter -static-pie,$(call user-flags,ldflags)),,-static) $(call user-flags,ldflags)
@@ -27,23 +27,17 @@ $(user-stamp): FORCE | $(BUILD)/
 .PHONY: user
 user: $(user-programs)
 
-$(BUILD)/user/%.musl: tests/user/%.c $(user-stamp)
-	$(call say,MUSLCC ,$@)
-	@mkdir -p $(@D)
-	$(Q)$(MUSLCC) $(cmd-user)
-$(BUILD)/user/%: tests/user/%.cc $(user-stamp)
-	$(call say,USERCXX,$@)
-	@mkdir -p $(@D)
-	$(Q)$(USERCXX) $(cmd-user)
+# $(call user-rule,pattern of targets,pattern of sources,compiler)
 define user-rule
-$(BUILD)/user/%: $1 $(user-stamp)
-	$$(call say,USERCC ,$$@)
+$(BUILD)/user/$1: $2 $(user-stamp)
+	$$(call say,$3,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(USERCC) $$(cmd-user)
+	$$(Q)$$($(strip $3)) $$(cmd-user)
 
 endef
-$(eval $(foreach source,$(addsuffix /%.c,tests/user scripts/guest tests/diagnosis) tests/user/%.S,\
-	$(call user-rule,$(source))))
+user-dirs := scripts/guest tests/diagnosis tests/user $(patsubst %/,%,$(wildcard tests/user/*/))
+$(eval $(foreach dir,$(user-dirs),$(call user-rule,%.musl,$(dir)/%.c,MUSLCC ) \
+	$(call user-rule,%,$(dir)/%.cc,USERCXX) $(call user-rule,%,$(dir)/%.c,USERCC )))
 
 -include $(addsuffix .d,$(user-programs))
 

@@ -70,6 +70,7 @@ SECTIONS
 		TABLE(profilers)
 		TABLE(tracers)
 		TABLE(selftests)
+		TABLE(memory_sites)
 #ifdef CONFIG_PROFILE_FUNCTIONS
 		TABLE(__patchable_function_entries)
 		TABLE(function_frameless)

@@ -6,9 +6,8 @@
  * CPU times for times(), getrusage() and /proc, from the accounts of <lego/cputime.h>.
  */
 
-#include <lego/types.h>
+#include <lego/cputime.h>
 
-struct cputime;
 struct process;
 struct pt_regs;
 struct task;
@@ -34,16 +33,22 @@ struct cpu_times {
  */
 void cpu_times_set(struct cpu_times *times, const struct cputime *time);
 
-/* Returns the times of all threads of a process, including ended ones. proc->lock is held. */
-struct cputime process_cputime(struct process *proc);
+/*
+ * Returns the times of all threads of a process, including ended ones, and stores what they have
+ * counted. proc->lock is held.
+ */
+struct cputime process_cputime(struct process *proc, u64 events[NR_CPU_EVENTS]);
+
+/* Adds what a thread has counted. */
+void task_add_events(const struct task *task, u64 events[NR_CPU_EVENTS]);
 
 /*
  * Compute the times of a thread, whose proc->lock is held, and of all threads of a process,
- * including ended ones. No part is ever less than the one that was returned before. Any context but
- * NMI.
+ * including ended ones, and store what these have counted. No part of the times is ever less than
+ * the one that was returned before. Any context but NMI.
  */
 void task_cpu_times(struct task *task, struct cpu_times *times);
-void process_cpu_times(struct process *proc, struct cpu_times *times);
+void process_cpu_times(struct process *proc, struct cpu_times *times, u64 events[NR_CPU_EVENTS]);
 
 /* A CPU's times since boot, in clock ticks (100 a second). Any context but NMI. */
 struct cpu_ticks {

@@ -17,7 +17,7 @@
 #define noinline	__attribute__((noinline))
 #define fallthrough	__attribute__((fallthrough))
 
-/* A function that the profiler of functions cannot patch: see scripts/function-places. */
+/* A function that the profiler of functions cannot patch: see scripts/function_places.py. */
 #define notrace __attribute__((patchable_function_entry(0)))
 
 /* Marks a pointer into user memory: only the functions of <lego/uaccess.h> may follow it. */

@@ -30,6 +30,8 @@
 #ifndef __ASSEMBLY__
 #include <asm/tsc.h>
 #include <lego/percpu.h>
+#include <lego/smp.h>
+#include <lego/spinlock.h>
 
 struct task;
 
@@ -38,9 +40,37 @@ struct cputime {
 	u64 cycles[NR_CPUTIMES];
 };
 
+/* Events that are counted like CPU time: by CPUs, for the threads that they run. */
+enum cpu_event {
+	CPU_VOLUNTARY, /* switches to other tasks */
+	CPU_INVOLUNTARY,
+	CPU_FAULTS, /* successful page faults */
+	NR_CPU_EVENTS,
+};
+
+/* Sums of cycles and events. */
+struct cpu_sums {
+	struct cputime time; /* but CPUTIME_SYSTEM */
+	u64 exec_cycles;     /* all time on CPUs */
+	u64 events[NR_CPU_EVENTS];
+};
+
+/*
+ * The sums of all threads of a process, from its second thread on, so that nobody has to visit the
+ * threads. A CPU subtracts its account when it begins to run one of them, and adds it when it
+ * begins to run a task that is not one of them.
+ */
+struct group_account {
+	spinlock_t lock; /* innermost: taken with a run queue's lock held, interrupts off */
+	bool has_begun;	 /* the second thread has been added, or the only one has ended */
+	cpumask_t cpus;	 /* that run one of the threads; what they have done is not yet in sums */
+	struct cpu_sums sums;
+};
+
 /* The account of a CPU. Only the CPU itself writes to it, with interrupts off. */
 struct cpu_account {
 	struct cputime sums;
+	u64 events[NR_CPU_EVENTS];
 	u64 entry_cycles; /* TSC at the entry of the system call that has just begun */
 	u32 owner;	  /* the present one in the kernel */
 	u32 interrupted;  /* the owner that the running handler of an interrupt has interrupted */
@@ -62,6 +92,31 @@ u32 cputime_set_owner(u32 owner);
  * are off.
  */
 void cputime_switch(struct task *prev, struct task *next, u64 tsc, u64 now_cycles);
+
+/*
+ * Begins the account of the current task's process, which gets its second thread. No other CPU runs
+ * a thread of it.
+ */
+void cputime_begin_group(struct group_account *group);
+
+/*
+ * This CPU does not run a thread of the group any more. Reads the clock with the lock held that
+ * readers take, as cputime_clock() does: otherwise a reader between the read of the clock and the
+ * change would give the group the time since then, and the next one would take it away.
+ */
+u64 cputime_leave_group(struct group_account *group, u64 *tsc);
+
+/*
+ * It begins to run one. The times are those of cputime_clock(). Called after cputime_switch(),
+ * interrupts off.
+ */
+void cputime_join_group(struct group_account *group, u64 tsc, u64 now_cycles);
+
+/* The current thread ends: from now on nothing is added for it to its process's account. */
+void cputime_end_thread(struct group_account *group);
+
+/* Stores the times so far of all threads of an account that has begun, and what they counted. */
+void cputime_of_group(struct group_account *group, struct cputime *time, u64 events[NR_CPU_EVENTS]);
 
 /* Starts the account of this CPU. Called once, before its first switch. */
 void cputime_init_cpu(void);

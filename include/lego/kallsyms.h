@@ -15,10 +15,16 @@
 const char *kallsyms_lookup(u64 addr, u64 *start, u64 *size);
 
 /*
- * Returns the address of a function by its name, or 0. Searches linearly: for tests and rare
- * commands.
+ * Returns the name of symbol number i in the order of addresses: _stext, the functions, _etext.
+ * Sets *addr. NULL: there are no more.
  */
-u64 kallsyms_address(const char *name);
+const char *kallsyms_at(u32 i, u64 *addr);
+
+/*
+ * Finds a function by its name, and sets *start and *size as kallsyms_lookup() does. Returns false
+ * if there is none. Searches linearly: for tests and rare commands.
+ */
+bool kallsyms_find(const char *name, u64 *start, u64 *size);
 
 /* Copies the build id that the linker has given the kernel, in hexadecimal digits. */
 void kernel_build_id(char *text, size_t size);

@@ -56,6 +56,29 @@ static inline void list_del(struct list_head *node)
 	list_init(node);
 }
 
+/*
+ * A walk through a list that others change meanwhile. The walks through a list are in a list of
+ * their own, with the same lock. New nodes at the tail are still reached.
+ */
+struct list_walk {
+	struct list_head node;
+	struct list_head *next; /* the node that is looked at next */
+};
+
+/* Removes a node as list_del(). The walks for which it comes next skip it. */
+static inline void list_del_walked(struct list_head *node, const struct list_head *walks)
+{
+	const struct list_head *at;
+
+	for (at = walks->next; at != walks; at = at->next) {
+		struct list_walk *walk = container_of(at, struct list_walk, node);
+
+		if (walk->next == node)
+			walk->next = node->next;
+	}
+	list_del(node);
+}
+
 #define list_entry(ptr, type, member)	     container_of(ptr, type, member)
 #define list_first_entry(head, type, member) list_entry((head)->next, type, member)
 #define list_last_entry(head, type, member)  list_entry((head)->prev, type, member)

@@ -147,10 +147,11 @@ static inline u64 fault_counts_sum(const struct fault_counts *counts)
  * Makes the page at addr present for an access (PROT_READ, PROT_WRITE or PROT_EXEC). Returns an
  * enum fault_kind; -EFAULT: no area there; -EACCES: the area forbids it; -ENXIO: beyond the end of
  * the file, or no room in its file system; -ENOMEM: the thread was killed, or there is no process
- * left to kill. Waits for memory, and kills a process if necessary (oom.c). Process context,
- * interrupts on, no lock of an address space held.
+ * left to kill; -EINTR: killable, and the thread was killed while it waited for mm->lock. Waits for
+ * memory, and kills a process if necessary (oom.c). Process context, interrupts on, no lock of an
+ * address space held.
  */
-int mm_fault(struct mm *mm, u64 addr, u32 access);
+int mm_fault(struct mm *mm, u64 addr, u32 access, bool killable);
 
 /*
  * oom.c: waits for memory, and kills a process if nothing else helps. Returns false if the caller

@@ -8,6 +8,7 @@
 #include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/list.h>
+#include <profile/memory.h>
 
 #define MAX_PAGE_ORDER 10 /* 4 MiB */
 
@@ -19,12 +20,16 @@ struct page {
 	u16 nr_free_objects;   /* slab, first page: objects on free_objects */
 	void *owner;	       /* slab, every page: its cache */
 	void *free_objects;    /* slab, first page: list through the objects */
+	struct profile_memory_page memory;
 };
 
 #define PAGE_FLAG_FREE BIT(0) /* head of a block on a buddy list */
 #define PAGE_FLAG_SLAB BIT(1)
 
 extern struct page *page_map; /* one per page frame from 0 to the end of RAM */
+#ifdef CONFIG_PROFILE_MEMORY
+extern s32 *page_object_sites; /* for each KiB of RAM: see slab_sites.h */
+#endif
 
 static inline struct page *phys_to_page(phys_addr_t phys)
 {
@@ -59,7 +64,8 @@ phys_addr_t page_alloc_early(void);
 void page_init(void);
 
 /* Allocates 2^order contiguous pages with refs 1, or returns NULL. Any context but NMI. */
-struct page *page_alloc(unsigned int order, unsigned int flags);
+struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_SITE_PARAM);
+#define page_alloc(order, flags) (page_alloc)(order, flags PROFILE_MEMORY_SITE_OF_PAGES)
 
 /* Drops a reference; the last one frees the 2^order pages. Any context but NMI. */
 void page_put(struct page *page);

@@ -35,6 +35,8 @@ struct process *process_find(pid_t pid);
 struct process *process_next(pid_t pid);
 /* Returns the thread of the process with this tid, with a reference, or NULL. */
 struct task *process_find_thread(struct process *proc, pid_t tid);
+/* The same without a reference. proc->lock is held while the thread is used. */
+struct task *process_thread(struct process *proc, pid_t tid);
 /*
  * Sets the name of a thread of proc, which must be the current process (else -EINVAL). A longer
  * name is truncated. -ESRCH: no such thread. Process context.
@@ -45,7 +47,8 @@ void process_put(struct process *proc);
 
 /*
  * Call fn for each process, or each member of the group, with process_tree_lock held, until it
- * returns false.
+ * returns false. After a number of them the lock is free for a moment, and interrupts are on if the
+ * caller has them on. A process that is created or joins meanwhile comes last.
  */
 void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg);
 void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *arg), void *arg);

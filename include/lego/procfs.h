@@ -53,8 +53,9 @@ int proc_add_process_file(const char *name, const char *accepts,
  * write() gets arg, too. truncate() is called when the file is opened to be written anew, and
  * release() whenever a handle that may write is closed. Both are in process context and may sleep.
  * A file with next() is a stream: next() prints what there is by now, if any, and returns whether
- * there may be more. Reads wait for that; they end if there is none and the handle has been read
- * from before.
+ * there may be more. waits: the reader will wait for it, and else gets -EAGAIN. Reads end if there
+ * is none and the handle has been read from before. ready() returns whether there is something now,
+ * for poll().
  */
 struct tracefs_file {
 	const char *path; /* below /sys/kernel/tracing */
@@ -63,7 +64,8 @@ struct tracefs_file {
 	int (*write)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
 	void (*release)(const void *arg);
-	bool (*next)(struct text *text, const void *arg);
+	bool (*next)(struct text *text, const void *arg, bool waits);
+	bool (*ready)(const void *arg);
 	const void *arg;
 };
 

@@ -34,6 +34,10 @@ void rw_mutex_lock_read(struct rw_mutex *lock);
 void rw_mutex_unlock_read(struct rw_mutex *lock);
 
 void rw_mutex_lock_write(struct rw_mutex *lock);
+/* Return -EINTR, without the lock, if the thread is killed while it waits; else 0. */
+int rw_mutex_lock_read_killable(struct rw_mutex *lock);
+int rw_mutex_lock_write_killable(struct rw_mutex *lock);
+
 void rw_mutex_unlock_write(struct rw_mutex *lock);
 
 #endif

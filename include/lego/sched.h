@@ -99,6 +99,7 @@ struct process {
 
 	spinlock_t lock; /* guards the fields of this group; taken with interrupts off */
 	struct list_head threads;
+	struct list_head thread_walks;
 	unsigned int nr_threads;
 	unsigned int nr_staying;   /* of these, threads that have not begun to leave */
 	unsigned int nr_charged;   /* threads that its user is charged for: see user.c */
@@ -112,12 +113,12 @@ struct process {
 	bool shares_files; /* CLONE_FILES: files may be another process's, too */
 	int exit_status;   /* wait status: code << 8 | signal */
 	struct kernel_sigaction sigactions[NR_SIGNALS];
-	struct sigpending pending;  /* for any thread */
-	struct cputime exited_time; /* of threads that are gone, as the next three */
-	u64 exited_voluntary, exited_involuntary;
-	struct fault_counts exited_faults;
-	struct cpu_times cpu_times; /* as last returned */
-	u64 max_pages;		    /* the most pages that any former mm had mapped at a time */
+	struct sigpending pending; /* for any thread */
+	struct signal_counts signal_counts;
+	struct group_account group;
+	struct fault_counts exited_faults; /* of threads that are gone */
+	struct cpu_times cpu_times;	   /* as last returned */
+	u64 max_pages; /* the most pages that any former mm had mapped at a time */
 	/*
 	 * Sums over the children that were waited for and their descendants; max_pages is a
 	 * maximum.
@@ -167,6 +168,7 @@ struct task {
 	struct thread_struct thread; /* arch: stack pointer, FS/GS base, FPU */
 	void *kernel_stack;	     /* lowest address; KERNEL_STACK_SIZE bytes */
 	pid_t pid;		     /* tid */
+	pid_t process_pid; /* 0: kernel thread; stays when the thread has left its process */
 	char comm[TASK_COMM_LEN];
 	struct process *proc; /* NULL: kernel thread */
 	struct mm *mm;	      /* proc's, or NULL */
@@ -174,7 +176,7 @@ struct task {
 	struct files *files;
 	bool has_own_files; /* files is not proc's, and there is a reference */
 	atomic_t refs;
-	struct list_head thread_node; /* proc->threads */
+	struct list_head thread_node; /* proc->threads, or kernel_threads */
 	struct list_head all_node;    /* task_list */
 
 	/* Guarded by the run queue lock of ->cpu. */
@@ -196,6 +198,7 @@ struct task {
 	 */
 	struct cputime cputime;
 	u32 cputime_owner;		  /* while it does not run */
+	struct group_account *group;	  /* its process's, if it adds to that; own use */
 	u64 nr_voluntary, nr_involuntary; /* switches to other tasks */
 
 	/*
@@ -256,9 +259,22 @@ struct task {
 DECLARE_PER_CPU(struct task *, current_task);
 #define current this_cpu_read(current_task)
 
-/* All tasks, for sysrq; guarded by task_list_lock (interrupts off). */
-extern struct list_head task_list;
+/*
+ * All tasks, and the kernel's threads by thread_node; guarded by task_list_lock (interrupts off).
+ */
+extern struct list_head task_list, kernel_threads;
 extern spinlock_t task_list_lock;
+
+/* Adds a task to task_list, or removes it. */
+void task_list_add(struct task *task);
+void task_list_remove(struct task *task);
+
+/*
+ * Calls fn for all tasks with task_list_lock held. After a few of them the lock is free for a
+ * moment, and interrupts are on if the caller has them on. Tasks that are created meanwhile are
+ * last. Any context but NMI.
+ */
+void task_for_each(void (*fn)(struct task *task));
 
 static inline struct pt_regs *task_pt_regs(const struct task *task)
 {

@@ -49,6 +49,29 @@ struct wait_queue;
 #define SIGRTMIN   32
 #define NR_SIGNALS 64
 
+/* The fates of a process's signals. */
+enum signal_fate {
+	SIGNAL_HANDLED, /* a handler ran */
+	SIGNAL_WAITED,	/* sigwait() or a signalfd took it */
+	SIGNAL_IGNORED, /* by the program or by default */
+	SIGNAL_STOPPED, /* it stopped the process */
+	SIGNAL_FATAL,	/* it ended the process */
+	NR_SIGNAL_FATES,
+};
+
+/* Numbers of signals, for the profilers. All real-time signals are the last kind. */
+#define NR_SIGNAL_KINDS 32
+struct signal_counts {
+	u64 kinds[NR_SIGNAL_KINDS]; /* by number, from 1 on */
+	u64 fates[NR_SIGNAL_FATES];
+};
+
+/*
+ * Reads how many signals a process has got or, if proc is NULL, all processes since boot. Any
+ * context.
+ */
+void signal_read_counts(struct process *proc, struct signal_counts *counts);
+
 #define SIGNAL_BIT(sig) (1ULL << ((sig)-1))
 
 #define SIG_DFL 0

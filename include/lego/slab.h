@@ -9,13 +9,19 @@
  */
 
 #include <lego/types.h>
+#include <profile/memory.h>
 
 void slab_init(void);
 
-void *kmalloc(size_t size); /* NULL when out of memory; size 0 gives a valid unique pointer */
-void *kzalloc(size_t size);
+/* NULL when out of memory; size 0 gives a valid unique pointer */
+void *(kmalloc)(size_t size PROFILE_MEMORY_SITE_PARAM);
+void *(kzalloc)(size_t size PROFILE_MEMORY_SITE_PARAM);
+char *(kstrdup)(const char *s PROFILE_MEMORY_SITE_PARAM);
 void kfree(const void *ptr); /* NULL is allowed */
-char *kstrdup(const char *s);
+
+#define kmalloc(size) (kmalloc)(size PROFILE_MEMORY_SITE_OF_OBJECTS)
+#define kzalloc(size) (kzalloc)(size PROFILE_MEMORY_SITE_OF_OBJECTS)
+#define kstrdup(s)    (kstrdup)(s PROFILE_MEMORY_SITE_OF_OBJECTS)
 
 #define SLAB_NR_CLASSES 16
 

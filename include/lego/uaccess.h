@@ -32,10 +32,29 @@ ssize_t strncpy_from_user(char *dst, const char __user *src, size_t size) __must
 
 #define get_user(x, ptr)	 copy_from_user(&(x), ptr, sizeof(*(ptr)))
 #define get_user_nofault(x, ptr) copy_from_user_nofault(&(x), ptr, sizeof(*(ptr)))
-#define put_user(x, ptr)                                    \
-	({                                                  \
-		__typeof__(*(ptr)) _value = (x);            \
-		copy_to_user(ptr, &_value, sizeof(_value)); \
+/* Stores a value of 1, 2, 4 or 8 bytes. For put_user(). */
+int put_user_u8(void __user *dst, u64 value) __must_check;
+int put_user_u16(void __user *dst, u64 value) __must_check;
+int put_user_u32(void __user *dst, u64 value) __must_check;
+int put_user_u64(void __user *dst, u64 value) __must_check;
+
+static __always_inline int put_user_bytes(void __user *dst, const void *src, size_t n)
+{
+	u64 value = 0;
+
+	if (n > sizeof(value) || n & (n - 1))
+		return copy_to_user(dst, src, n);
+	__builtin_memcpy(&value, src, n);
+	return n == 1 ? put_user_u8(dst, value) :
+	       n == 2 ? put_user_u16(dst, value) :
+	       n == 4 ? put_user_u32(dst, value) :
+			put_user_u64(dst, value);
+}
+
+#define put_user(x, ptr)                                      \
+	({                                                    \
+		__typeof__(*(ptr)) _value = (x);              \
+		put_user_bytes(ptr, &_value, sizeof(_value)); \
 	})
 
 /*

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Copies from file to file inside the kernel, a page at a time. The source must be a regular file,
- * so that bytes which could not be written are not lost.
+ * so that bytes which could not be written are not lost. splice() and tee() also take bytes out of
+ * pipes, once they have reached the other file.
  */
 
 #include "fd.h"
@@ -163,5 +164,117 @@ SYSCALL_DEFINE6(copy_file_range, int, in_fd, s64 __user *, in_pos, int, out_fd, 
 		file_put(in.file);
 	if (out.file)
 		file_put(out.file);
+	return ret;
+}
+
+#define SPLICE_F_NONBLOCK 2
+#define SPLICE_F_ALL	  15
+
+static ssize_t put_into_file(void *data, const void *bytes, size_t n)
+{
+	struct position *out = data;
+	ssize_t done = write_out(out->file, bytes, n, out->pos);
+
+	if (done > 0)
+		out->pos += done;
+	return done;
+}
+
+static ssize_t splice_to_file(struct file *in, struct position *out, size_t n, bool nonblock)
+{
+	s64 start;
+	ssize_t done;
+	int error;
+
+	if (!is_plain(out->file) || out->file->flags & O_APPEND)
+		return -EINVAL;
+	error = get_position(out);
+	if (error)
+		return error;
+	start = out->pos;
+	if ((s64)((u64)start + n) < 0)
+		return -EINVAL;
+	done = pipe_drain(in, n, nonblock, put_into_file, out);
+	out->pos = start;
+	error = set_position(out, done);
+	return error ? error : done;
+}
+
+/* Reads at most a page, so that a pipe with room for it takes all of it. */
+static ssize_t splice_to_pipe(struct position *in, struct file *out, size_t n, bool nonblock)
+{
+	void *buf;
+	ssize_t done;
+	int error = get_position(in);
+
+	n = min(n, (size_t)PAGE_SIZE);
+	if (!error)
+		error = pipe_wait_for_room(out, n, nonblock);
+	if (error)
+		return error;
+	buf = kmalloc(PAGE_SIZE);
+	if (!buf)
+		return -ENOMEM;
+	done = in->file->ops ? in->file->ops->read(in->file, buf, n, in->pos) :
+			       inode_read(in->file->inode, buf, n, in->pos, false);
+	if (done > 0)
+		done = pipe_put(out, buf, done);
+	kfree(buf);
+	error = set_position(in, done);
+	return error ? error : done;
+}
+
+static ssize_t splice_files(struct position *in, struct position *out, size_t n, bool nonblock)
+{
+	if (!file_may_read(in->file) || !file_may_write(out->file))
+		return -EBADF;
+	if ((in->user && file_is_stream(in->file)) || (out->user && file_is_stream(out->file)))
+		return -ESPIPE;
+	n = min(n, MAX_RW_BYTES);
+	if (!n)
+		return 0;
+	if (file_is_pipe(in->file) && file_is_pipe(out->file))
+		return pipe_move(in->file, out->file, n, false, nonblock);
+	if (file_is_pipe(in->file))
+		return splice_to_file(in->file, out, n, nonblock);
+	if (!file_is_pipe(out->file) || S_ISDIR(in->file->inode->mode) ||
+	    (in->file->ops && !in->file->ops->read))
+		return -EINVAL;
+	return splice_to_pipe(in, out->file, n, nonblock);
+}
+
+SYSCALL_DEFINE6(splice, int, in_fd, s64 __user *, in_pos, int, out_fd, s64 __user *, out_pos,
+		size_t, n, unsigned int, flags)
+{
+	struct position in = { .file = fd_get(in_fd), .user = in_pos };
+	struct position out = { .file = fd_get(out_fd), .user = out_pos };
+	ssize_t ret = -EBADF;
+
+	if (in.file && out.file)
+		ret = flags & ~SPLICE_F_ALL ? -EINVAL :
+					      splice_files(&in, &out, n, flags & SPLICE_F_NONBLOCK);
+	if (in.file)
+		file_put(in.file);
+	if (out.file)
+		file_put(out.file);
+	return ret;
+}
+
+SYSCALL_DEFINE4(tee, int, in_fd, int, out_fd, size_t, n, unsigned int, flags)
+{
+	struct file *in = fd_get(in_fd), *out = fd_get(out_fd);
+	ssize_t ret = -EBADF;
+
+	if (in && out && file_may_read(in) && file_may_write(out)) {
+		if (flags & ~SPLICE_F_ALL || !file_is_pipe(in) || !file_is_pipe(out))
+			ret = -EINVAL;
+		else
+			ret = pipe_move(in, out, min(n, MAX_RW_BYTES), true,
+					flags & SPLICE_F_NONBLOCK);
+	}
+	if (in)
+		file_put(in);
+	if (out)
+		file_put(out);
 	return ret;
 }

@@ -132,6 +132,12 @@ static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 
 	ASSERT_HELD(&watch->epoll->lock);
 	BUG_ON(watch->nr_entries > POLL_MAX_QUEUES);
+	/*
+	 * A callback that is still queued was not called since it was added. If a change calls it
+	 * now, the watch becomes ready again.
+	 */
+	if (entry->wq == wq && !list_empty(&entry->waiter.waiter.node))
+		return;
 	if (entry->wq && entry->wq != wq)
 		wait_queue_remove(entry->wq, &entry->waiter.waiter);
 	entry->wq = wq;
@@ -154,7 +160,7 @@ static void remove_waiters(struct watch *watch, unsigned int from)
  * Polls the file: returns the wanted events that there are now, and registers callbacks for later
  * ones.
  */
-static u32 ask(struct watch *watch)
+static u32 poll_watch(struct watch *watch)
 {
 	u32 events = watch->events;
 
@@ -188,7 +194,7 @@ static void end_scan(struct epoll *epoll, struct list_head *mark)
  * Polls the files of the watches on the ready list, each once, until max have an event. Stores the
  * events or, if events is NULL, leaves the watches on the list. Returns the number of events.
  */
-static int scan(struct epoll *epoll, struct epoll_event *events, int max)
+static int collect_events(struct epoll *epoll, struct epoll_event *events, int max)
 {
 	struct list_head mark;
 	struct watch *watch;
@@ -197,7 +203,7 @@ static int scan(struct epoll *epoll, struct epoll_event *events, int max)
 	ASSERT_HELD(&epoll->lock);
 	begin_scan(epoll, &mark);
 	while (nr < max && (watch = take_ready(epoll, &mark))) {
-		u32 ready = ask(watch);
+		u32 ready = poll_watch(watch);
 
 		if (!ready)
 			continue;
@@ -220,7 +226,7 @@ static u32 epoll_poll(struct file *file, struct poll_table *table)
 
 	poll_wait(table, &epoll->poll_wait);
 	mutex_lock_ordered(&epoll->lock);
-	nr = scan(epoll, NULL, 1);
+	nr = collect_events(epoll, NULL, 1);
 	mutex_unlock(&epoll->lock);
 	return nr ? POLLIN | POLLRDNORM : 0;
 }
@@ -375,13 +381,13 @@ static bool may_watch(struct epoll *epoll, struct epoll *target)
 }
 
 /* Polls a new or changed watch, which may be ready already. */
-static void update(struct watch *watch, const struct epoll_event *event)
+static void update_watch(struct watch *watch, const struct epoll_event *event)
 {
 	struct epoll *epoll = watch->epoll;
 
 	watch->data = event->data;
 	WRITE_ONCE(watch->events, event->events | POLL_ALWAYS);
-	if (!ask(watch) || !add_ready(watch))
+	if (!poll_watch(watch) || !add_ready(watch))
 		return;
 	wake_up_one(&epoll->wait);
 	wake_up_all(&epoll->poll_wait);
@@ -405,7 +411,7 @@ int epoll_add(struct epoll *epoll, struct file *file, int fd, const struct epoll
 		link_watch(watch);
 	mutex_unlock(&graph_lock);
 	if (watch)
-		update(watch, event);
+		update_watch(watch, event);
 	mutex_unlock(&epoll->lock);
 	return watch ? 0 : error ?: -ENOMEM;
 }
@@ -436,7 +442,7 @@ int epoll_change(struct epoll *epoll, struct file *file, int fd, const struct ep
 	else if (watch->events & EPOLLEXCLUSIVE)
 		error = -EINVAL;
 	else
-		update(watch, event);
+		update_watch(watch, event);
 	mutex_unlock(&epoll->lock);
 	return error;
 }
@@ -446,7 +452,7 @@ int epoll_take(struct epoll *epoll, struct epoll_event *events, int max)
 	int nr;
 
 	mutex_lock(&epoll->lock);
-	nr = scan(epoll, events, max);
+	nr = collect_events(epoll, events, max);
 	mutex_unlock(&epoll->lock);
 	if (!list_empty(&epoll->ready))
 		wake_up_one(&epoll->wait); /* there may be events for another sleeper */

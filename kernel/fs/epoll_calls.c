@@ -122,19 +122,19 @@ static long wait_for_events(struct epoll *epoll, struct epoll_event __user *even
 
 static long epoll_wait_fd(int epfd, struct epoll_event __user *events, int max, u64 deadline_ns)
 {
-	struct file *file;
+	struct fd_use use;
 	long ret = -EINVAL;
 
 	if (max <= 0 || max > MAX_EVENTS)
 		return -EINVAL;
 	if (!access_ok(events, max * sizeof(*events)))
 		return -EFAULT;
-	file = fd_get(epfd);
-	if (!file)
+	use = fd_use(epfd);
+	if (!use.file)
 		return -EBADF;
-	if (file_is_epoll(file))
-		ret = wait_for_events(file->private, events, max, deadline_ns);
-	file_put(file);
+	if (file_is_epoll(use.file))
+		ret = wait_for_events(use.file->private, events, max, deadline_ns);
+	fd_use_end(use);
 	return ret;
 }
 

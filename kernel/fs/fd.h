@@ -4,8 +4,19 @@
 
 /* Open files and descriptors. Process context; all functions may sleep. */
 
+#include "fd_tree.h"
 #include "inode.h"
 #include "path.h"
+
+#include <lego/process.h>
+#include <lego/sched.h>
+
+struct files {
+	atomic_t refs;
+	spinlock_t lock;     /* guards the fields below */
+	int end;	     /* above the highest descriptor ever used */
+	struct fd_tree tree; /* of files; a mark means close-on-exec */
+};
 
 /* Linux's values. */
 enum {
@@ -41,6 +52,23 @@ static inline bool file_is_stream(const struct file *file)
 		return inode->device->stream;
 	return S_ISANON(inode->mode) || S_ISSOCK(inode->mode);
 }
+
+/*
+ * pipe.c, for splice(): ends of pipes. nonblock: -EAGAIN instead of waiting, as with O_NONBLOCK.
+ * Errors of signals are those of wait_event_interruptible(). A write to a pipe without readers
+ * sends SIGPIPE and returns -EPIPE.
+ *
+ * Accepts some of n bytes. Returns their number or a negative errno.
+ */
+typedef ssize_t (*pipe_put_fn)(void *data, const void *bytes, size_t n);
+/* Waits for room for n bytes. Returns 0, also if there are no readers. */
+int pipe_wait_for_room(struct file *file, size_t n, bool nonblock);
+/* Writes n bytes, at most a page. Waits for room whatever the flags say, until it is killed. */
+ssize_t pipe_put(struct file *file, const void *buf, size_t n);
+/* Waits for bytes, shows up to n of them to put(), and takes those that it accepts. */
+ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, void *data);
+/* Moves bytes to another pipe; keeps: copies them. */
+ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool nonblock);
 /* Replaces the flags in mask atomically. */
 void file_set_flags(struct file *file, u32 mask, u32 flags);
 
@@ -70,6 +98,43 @@ int fd_limit(void);
 struct file *files_get_file(struct files *files, int fd);
 /* Returns the first open descriptor from fd on, or -1. */
 int files_next_fd(struct files *files, int fd);
+
+/* Returns whether the descriptor may be open. It may be above a limit that was lowered since. */
+static inline bool fd_is_valid(int fd)
+{
+	return fd >= 0 && fd < FILE_MAX_FDS;
+}
+
+/*
+ * A file in use by a system call of the current thread. It is counted only if other threads use the
+ * table of descriptors: else nobody can close the descriptor before the call ends. Threads of a
+ * process share its table without references of their own.
+ */
+struct fd_use {
+	struct file *file; /* NULL: fd is not open, or open as a path only (O_PATH) */
+	bool counted;
+};
+
+static inline struct fd_use fd_use(int fd)
+{
+	const struct files *files = current->files;
+	struct file *file;
+
+	if (unlikely(READ_ONCE(current->proc->nr_threads) != 1 || atomic_read(&files->refs) != 1)) {
+		file = fd_get(fd);
+		return (struct fd_use){ file, file };
+	}
+	file = fd_is_valid(fd) ? fd_tree_get(&files->tree, fd) : NULL;
+	if (file && unlikely(file->flags & O_PATH))
+		file = NULL;
+	return (struct fd_use){ file, false };
+}
+
+static inline void fd_use_end(struct fd_use use)
+{
+	if (unlikely(use.counted))
+		file_put(use.file);
+}
 
 /* Like fd_get(), but also returns a file that is open as a path only (O_PATH). */
 struct file *fd_get_any(int fd);

@@ -5,7 +5,6 @@
  */
 
 #include "fd.h"
-#include "fd_tree.h"
 #include "lock.h"
 
 #include <lego/assert.h>
@@ -18,13 +17,6 @@
 #include <lego/syscall.h>
 #include <lego/uaccess.h>
 
-struct files {
-	atomic_t refs;
-	spinlock_t lock;     /* guards the fields below */
-	int end;	     /* above the highest descriptor ever used */
-	struct fd_tree tree; /* of files; a mark means close-on-exec */
-};
-
 static void set_bit(u64 *word, int fd, bool on)
 {
 	u64 bit = BIT(fd % FD_TREE_SLOTS);
@@ -35,12 +27,6 @@ static void set_bit(u64 *word, int fd, bool on)
 static int next_leaf(int fd)
 {
 	return ALIGN_DOWN(fd, FD_TREE_SLOTS) + FD_TREE_SLOTS;
-}
-
-/* Returns whether the descriptor may be open. It may be above a limit that was lowered since. */
-static bool fd_is_valid(int fd)
-{
-	return fd >= 0 && fd < FILE_MAX_FDS;
 }
 
 int fd_limit(void)

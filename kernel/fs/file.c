@@ -154,6 +154,11 @@ u64 file_size_bytes(const struct file *file)
 	return READ_ONCE(file->inode->size_bytes);
 }
 
+u64 file_changed_ns(const struct file *file)
+{
+	return READ_ONCE(file->inode->ctime_ns);
+}
+
 u32 file_mode(const struct file *file)
 {
 	return file->inode->mode;

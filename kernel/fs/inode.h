@@ -103,7 +103,8 @@ struct inode {
 	struct list_head links; /* the other names of this inode: their link_node */
 	struct list_head link_node;
 
-	struct user_files *payer; /* the user whose limit it counts against; NULL: nobody's */
+	struct user_files *payer; /* whose limit it counts against; NULL: nobody's. See space.c */
+	u64 payer_bytes;	  /* what that limit has of it */
 
 	const struct inode_ops *ops;	 /* NULL: none */
 	const struct file_ops *file_ops; /* of files opened on it; NULL: a device's, or none */

@@ -146,8 +146,8 @@ struct mount *mount_on(const struct path *path)
 static u32 last_id; /* the highest ID of a mount so far; guarded by tree_lock */
 
 /* Attaches a new mount. at NULL: the first mount of all. */
-static struct mount *attach(struct filesystem *fs, const struct path *at, const char *source,
-			    u32 flags)
+static struct mount *attach_mount(struct filesystem *fs, const struct path *at, const char *source,
+				  u32 flags)
 {
 	struct mount *mount = kzalloc(sizeof(*mount));
 
@@ -199,7 +199,7 @@ int mount_attach(const char *type_name, const struct path *at, const char *sourc
 		return -ENOMEM;
 	if (at->inode == fs->root)
 		return -EBUSY; /* mounted there already */
-	if (!attach(fs, at, source, flags)) {
+	if (!attach_mount(fs, at, source, flags)) {
 		drop_filesystem(fs);
 		return -ENOMEM;
 	}
@@ -373,7 +373,7 @@ void mount_init(void)
 	last_device = fs_without_name.device;
 	fs = make_filesystem(&rootfs_type);
 	if (fs)
-		root_path.mount = attach(fs, NULL, rootfs_type.name, 0);
+		root_path.mount = attach_mount(fs, NULL, rootfs_type.name, 0);
 	mutex_unlock(&tree_lock);
 	if (!root_path.mount)
 		panic("no memory for the root directory");

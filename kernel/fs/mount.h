@@ -89,9 +89,10 @@ static inline bool path_is_fixed(const struct path *path)
  * space.c: limits the memory of all bounded file systems together, and each user's part. Charging
  * returns false if there is no room for the current process, or for the user who made the inode;
  * with force (for the initramfs) it always succeeds. An inode is charged before anything of it.
+ * Calls for one inode exclude each other: they hold its data_lock, or it is new or goes away.
  */
-bool space_charge(const struct inode *inode, u64 bytes, bool force);
-void space_uncharge(const struct inode *inode, u64 bytes);
+bool space_charge(struct inode *inode, u64 bytes, bool force);
+void space_uncharge(struct inode *inode, u64 bytes);
 bool space_charge_inode(struct inode *inode, bool force);
 void space_uncharge_inode(struct inode *inode);
 struct space {

@@ -10,6 +10,7 @@
 
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/profile.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/uaccess.h>
@@ -292,7 +293,7 @@ int path_base(int dirfd, const char *path, struct path *base)
 	return error;
 }
 
-char *path_from_user(const char __user *path)
+static __always_inline char *copy_path(const char __user *path)
 {
 	char *copy = kmalloc(PATH_MAX);
 	ssize_t len;
@@ -304,7 +305,13 @@ char *path_from_user(const char __user *path)
 		kfree(copy);
 		return ERR_PTR(len);
 	}
+	profile_path(copy, len);
 	return copy;
+}
+
+char *path_from_user(const char __user *path)
+{
+	return copy_path(path);
 }
 
 int path_find_user(int dirfd, const char __user *user_path, int at_flags, struct path *found)
@@ -316,7 +323,7 @@ int path_find_user(int dirfd, const char __user *user_path, int at_flags, struct
 
 	if (at_flags & AT_REAL_IDS)
 		flags |= WALK_AS_REAL;
-	path = path_from_user(user_path);
+	path = copy_path(user_path);
 	if (IS_ERR(path))
 		return (int)PTR_ERR(path);
 	if (!*path && at_flags & AT_EMPTY_PATH) {

@@ -127,7 +127,7 @@ out_unlock:
 	return error;
 }
 
-static long make(int dirfd, const char __user *user_path, u32 mode, u32 rdev, char *target)
+static long make_name(int dirfd, const char __user *user_path, u32 mode, u32 rdev, char *target)
 {
 	struct name_call call;
 	int error = copy_name(&call, dirfd, user_path);
@@ -149,12 +149,12 @@ int name_make_socket(const char *path, struct inode **inode)
 
 SYSCALL_DEFINE2(mkdir, const char __user *, path, u32, mode)
 {
-	return make(AT_FDCWD, path, S_IFDIR | (mode & 01777 & ~fs_umask()), 0, NULL);
+	return make_name(AT_FDCWD, path, S_IFDIR | (mode & 01777 & ~fs_umask()), 0, NULL);
 }
 
 SYSCALL_DEFINE3(mkdirat, int, dirfd, const char __user *, path, u32, mode)
 {
-	return make(dirfd, path, S_IFDIR | (mode & 01777 & ~fs_umask()), 0, NULL);
+	return make_name(dirfd, path, S_IFDIR | (mode & 01777 & ~fs_umask()), 0, NULL);
 }
 
 static long make_node(int dirfd, const char __user *path, u32 mode, u32 rdev)
@@ -168,7 +168,7 @@ static long make_node(int dirfd, const char __user *path, u32 mode, u32 rdev)
 		return -EINVAL;
 	if (!S_ISCHR(type) && !S_ISBLK(type))
 		rdev = 0;
-	return make(dirfd, path, type | (mode & 07777 & ~fs_umask()), rdev, NULL);
+	return make_name(dirfd, path, type | (mode & 07777 & ~fs_umask()), rdev, NULL);
 }
 
 SYSCALL_DEFINE3(mknod, const char __user *, path, u32, mode, u32, rdev)
@@ -191,7 +191,7 @@ static long make_symlink(const char __user *user_target, int dirfd, const char _
 	kfree(text);
 	if (IS_ERR(target))
 		return PTR_ERR(target);
-	return target ? make(dirfd, path, S_IFLNK | 0777, 0, target) : -ENOMEM;
+	return target ? make_name(dirfd, path, S_IFLNK | 0777, 0, target) : -ENOMEM;
 }
 
 SYSCALL_DEFINE2(symlink, const char __user *, target, const char __user *, path)
@@ -304,7 +304,7 @@ static int check_rmdir(const struct walk *walk)
 	return path_is_fixed(&walk->parent) || list_empty(&walk->entry->children) ? 0 : -ENOTEMPTY;
 }
 
-static long remove(int dirfd, const char __user *path, bool directory)
+static long remove_name(int dirfd, const char __user *path, bool directory)
 {
 	struct name_call call;
 	long error = copy_name(&call, dirfd, path);
@@ -326,19 +326,19 @@ static long remove(int dirfd, const char __user *path, bool directory)
 
 SYSCALL_DEFINE1(unlink, const char __user *, path)
 {
-	return remove(AT_FDCWD, path, false);
+	return remove_name(AT_FDCWD, path, false);
 }
 
 SYSCALL_DEFINE1(rmdir, const char __user *, path)
 {
-	return remove(AT_FDCWD, path, true);
+	return remove_name(AT_FDCWD, path, true);
 }
 
 SYSCALL_DEFINE3(unlinkat, int, dirfd, const char __user *, path, int, flags)
 {
 	if (flags & ~AT_REMOVEDIR)
 		return -EINVAL;
-	return remove(dirfd, path, flags & AT_REMOVEDIR);
+	return remove_name(dirfd, path, flags & AT_REMOVEDIR);
 }
 
 #define RENAME_NOREPLACE 1
@@ -435,8 +435,8 @@ static int rename_at(struct name_call *old, struct name_call *new, u32 flags)
 	return error;
 }
 
-static long rename(int old_dirfd, const char __user *old_path, int dirfd, const char __user *path,
-		   u32 flags)
+static long rename_path(int old_dirfd, const char __user *old_path, int dirfd,
+			const char __user *path, u32 flags)
 {
 	struct name_call old, new;
 	long error;
@@ -460,17 +460,17 @@ out_drop:
 
 SYSCALL_DEFINE2(rename, const char __user *, old_path, const char __user *, path)
 {
-	return rename(AT_FDCWD, old_path, AT_FDCWD, path, 0);
+	return rename_path(AT_FDCWD, old_path, AT_FDCWD, path, 0);
 }
 
 SYSCALL_DEFINE4(renameat, int, old_dirfd, const char __user *, old_path, int, dirfd,
 		const char __user *, path)
 {
-	return rename(old_dirfd, old_path, dirfd, path, 0);
+	return rename_path(old_dirfd, old_path, dirfd, path, 0);
 }
 
 SYSCALL_DEFINE5(renameat2, int, old_dirfd, const char __user *, old_path, int, dirfd,
 		const char __user *, path, u32, flags)
 {
-	return rename(old_dirfd, old_path, dirfd, path, flags);
+	return rename_path(old_dirfd, old_path, dirfd, path, flags);
 }

@@ -159,7 +159,7 @@ static struct file *open_path(const struct path *path, u32 flags)
 	return file;
 }
 
-static int truncate(struct inode *inode, u64 size_bytes)
+static int truncate_inode(struct inode *inode, u64 size_bytes)
 {
 	int error = inode_begin_writing(inode);
 
@@ -178,7 +178,7 @@ static int truncate(struct inode *inode, u64 size_bytes)
 static int truncate_opened(struct file *file)
 {
 	if (!file->ops)
-		return truncate(file->inode, 0);
+		return truncate_inode(file->inode, 0);
 	return file->ops->truncate && file_may_write(file) ? file->ops->truncate(file) : 0;
 }
 
@@ -285,7 +285,8 @@ SYSCALL_DEFINE2(truncate, const char __user *, user_path, s64, size_bytes)
 	if (S_ISDIR(path.inode->mode))
 		error = -EISDIR;
 	else if (S_ISREG(path.inode->mode) && !path.inode->file_ops)
-		error = inode_permission(path.inode, MAY_WRITE) ?: truncate(path.inode, size_bytes);
+		error = inode_permission(path.inode, MAY_WRITE) ?:
+				truncate_inode(path.inode, size_bytes);
 	path_put(&path);
 	return error;
 }
@@ -301,7 +302,7 @@ SYSCALL_DEFINE2(ftruncate, int, fd, s64, size_bytes)
 	if (!file)
 		return -EBADF;
 	if (file_may_write(file) && file_is_regular(file) && !file->ops)
-		error = truncate(file->inode, size_bytes);
+		error = truncate_inode(file->inode, size_bytes);
 	file_put(file);
 	return error;
 }

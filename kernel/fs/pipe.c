@@ -69,6 +69,7 @@ static void drop_page(struct pipe *pipe, u64 at)
 	*page = NULL;
 }
 
+/* Takes bytes out, and copies them to buf unless it is NULL. */
 static void take_out(struct pipe *pipe, void *buf, size_t n)
 {
 	ASSERT_HELD(&pipe->lock);
@@ -77,8 +78,10 @@ static void take_out(struct pipe *pipe, void *buf, size_t n)
 		size_t piece = piece_bytes(pipe->head, n);
 		char *src = page_address(*page_at(pipe, pipe->head));
 
-		memcpy(buf, src + pipe->head % PAGE_SIZE, piece);
-		buf = (char *)buf + piece;
+		if (buf) {
+			memcpy(buf, src + pipe->head % PAGE_SIZE, piece);
+			buf = (char *)buf + piece;
+		}
 		n -= piece;
 		WRITE_ONCE(pipe->head, pipe->head + piece);
 		/* In a full pipe the newest bytes may share the page of the oldest. */
@@ -87,13 +90,28 @@ static void take_out(struct pipe *pipe, void *buf, size_t n)
 	}
 }
 
+/* Lets the next byte of an empty pipe be the first of a page. */
+static void align_empty(struct pipe *pipe)
+{
+	u64 start = ALIGN_UP(pipe->tail, PAGE_SIZE);
+
+	if (pipe->head != pipe->tail || pipe->tail == start)
+		return;
+	drop_page(pipe, pipe->tail);
+	WRITE_ONCE(pipe->head, start);
+	WRITE_ONCE(pipe->tail, start);
+}
+
 /* Adds all n bytes or, without memory, none. whole is a page with exactly these bytes, or NULL. */
 static bool put_in(struct pipe *pipe, const void *buf, size_t n, struct page *whole)
 {
-	u64 tail = pipe->tail;
+	u64 tail;
 
 	ASSERT_HELD(&pipe->lock);
 	DEBUG_ASSERT(bytes_in(pipe) + n <= PIPE_BYTES);
+	if (whole)
+		align_empty(pipe);
+	tail = pipe->tail;
 	if (whole && tail % PAGE_SIZE == 0 && !*page_at(pipe, tail)) {
 		page_get(whole);
 		*page_at(pipe, tail) = whole;
@@ -230,30 +248,169 @@ static ssize_t pipe_write_page(struct file *file, struct page *page)
 	return write(file, page_address(page), PAGE_SIZE, page);
 }
 
-static u32 pipe_poll(struct file *file, struct poll_table *table)
+/* Waits until there are bytes. Returns 0, also if there will be none; or as the next function. */
+static int wait_for_bytes(struct file *file, bool nonblock)
 {
 	struct pipe *pipe = pipe_of(file);
-	u32 events = 0;
+
+	if (bytes_in(pipe) || !READ_ONCE(pipe->nr_writers))
+		return 0;
+	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
+		return -EAGAIN;
+	return wait_event_interruptible(&pipe->read_wait,
+					bytes_in(pipe) || !READ_ONCE(pipe->nr_writers));
+}
+
+int pipe_wait_for_room(struct file *file, size_t n, bool nonblock)
+{
+	struct pipe *pipe = pipe_of(file);
+
+	if (PIPE_BYTES - bytes_in(pipe) >= n || !READ_ONCE(pipe->nr_readers))
+		return 0;
+	if (nonblock || READ_ONCE(file->flags) & O_NONBLOCK)
+		return -EAGAIN;
+	return wait_event_interruptible(&pipe->write_wait, PIPE_BYTES - bytes_in(pipe) >= n ||
+								   !READ_ONCE(pipe->nr_readers));
+}
+
+ssize_t pipe_put(struct file *file, const void *buf, size_t n)
+{
+	struct pipe *pipe = pipe_of(file);
+	ssize_t ret;
+
+	while ((ret = try_write(pipe, buf, n, NULL)) == -EAGAIN || (ret == -ENOMEM && oom_wait())) {
+		int error = wait_event_killable(&pipe->write_wait,
+						PIPE_BYTES - bytes_in(pipe) >= n ||
+							!READ_ONCE(pipe->nr_readers));
+		if (error)
+			return error;
+	}
+	if (ret > 0)
+		wake_up_all(&pipe->read_wait);
+	if (ret == -EPIPE)
+		signal_send_self(SIGPIPE);
+	return ret;
+}
+
+/*
+ * Shows the oldest n bytes to put(), and takes as many as it has accepted. Returns their number, or
+ * the error of put().
+ */
+static ssize_t drain(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn put, void *data)
+{
+	size_t total = 0, piece = 0;
+	ssize_t done = 0;
+
+	ASSERT_HELD(&pipe->lock);
+	for (n = min(n, bytes_in(pipe)); total < n && done == (ssize_t)piece;) {
+		u64 at = pipe->head + total;
+
+		piece = piece_bytes(at, n - total);
+		done = put(data, (char *)page_address(*page_at(pipe, at)) + at % PAGE_SIZE, piece);
+		if (done > 0)
+			total += done;
+	}
+	if (!keeps)
+		take_out(pipe, NULL, total);
+	return total ? (ssize_t)total : done;
+}
+
+ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, void *data)
+{
+	struct pipe *pipe = pipe_of(file);
+	ssize_t done;
+	int error;
+
+	do {
+		error = wait_for_bytes(file, nonblock);
+		if (error)
+			return error;
+		mutex_lock(&pipe->lock);
+		done = drain(pipe, n, false, put, data);
+		mutex_unlock(&pipe->lock);
+		/* Another reader may have taken the bytes. */
+	} while (!done && n && READ_ONCE(pipe->nr_writers));
+	if (done > 0)
+		wake_up_all(&pipe->write_wait);
+	return done;
+}
+
+static ssize_t put_into_pipe(void *data, const void *bytes, size_t n)
+{
+	return put_in(data, bytes, n, NULL) ? (ssize_t)n : -ENOMEM;
+}
+
+static ssize_t try_move(struct pipe *in, struct pipe *out, size_t n, bool keeps)
+{
+	struct pipe *first = in < out ? in : out, *second = in < out ? out : in;
+	ssize_t done = -EPIPE;
+
+	mutex_lock(&first->lock);
+	mutex_lock_ordered(&second->lock);
+	if (out->nr_readers)
+		done = drain(in, min(n, PIPE_BYTES - bytes_in(out)), keeps, put_into_pipe, out);
+	mutex_unlock(&second->lock);
+	mutex_unlock(&first->lock);
+	return done;
+}
+
+ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool nonblock)
+{
+	ssize_t done;
+	int error;
+
+	if (pipe_of(in) == pipe_of(out))
+		return -EINVAL;
+	do {
+		error = wait_for_bytes(in, nonblock) ?: pipe_wait_for_room(out, 1, nonblock);
+		if (error)
+			return error;
+		done = try_move(pipe_of(in), pipe_of(out), n, keeps);
+	} while (!done && n && (bytes_in(pipe_of(in)) || READ_ONCE(pipe_of(in)->nr_writers)));
+	if (done > 0 && !keeps)
+		wake_up_all(&pipe_of(in)->write_wait);
+	if (done > 0)
+		wake_up_all(&pipe_of(out)->read_wait);
+	if (done == -EPIPE)
+		signal_send_self(SIGPIPE);
+	return done;
+}
+
+static noinline void add_poller(struct file *file, struct poll_table *table)
+{
+	struct pipe *pipe = pipe_of(file);
 
 	if (file_may_read(file))
 		poll_wait(table, &pipe->read_wait);
 	if (file_may_write(file))
 		poll_wait(table, &pipe->write_wait);
-	mutex_lock(&pipe->lock);
+}
+
+/*
+ * Takes no lock. A poller was added to the wait queues, under their locks, before it looks here,
+ * and a change wakes them, under their locks, after it was made. So either the poller sees the
+ * change, or the change finds the poller.
+ */
+static u32 pipe_poll(struct file *file, struct poll_table *table)
+{
+	const struct pipe *pipe = pipe_of(file);
+	u32 events = 0;
+
+	if (table)
+		add_poller(file, table);
 	if (file_may_read(file)) {
+		/* A FIFO that nobody has opened for writing yet is not at its end. */
+		if (!READ_ONCE(pipe->nr_writers) && READ_ONCE(pipe->nr_writers_ever) != file->pos)
+			events |= POLLHUP;
 		if (bytes_in(pipe))
 			events |= POLLIN | POLLRDNORM;
-		/* A FIFO that nobody has opened for writing yet is not at its end. */
-		if (!pipe->nr_writers && pipe->nr_writers_ever != file->pos)
-			events |= POLLHUP;
 	}
 	if (file_may_write(file)) {
 		if (PIPE_BYTES - bytes_in(pipe) >= PIPE_BUF)
 			events |= POLLOUT | POLLWRNORM;
-		if (!pipe->nr_readers)
+		if (!READ_ONCE(pipe->nr_readers))
 			events |= POLLERR;
 	}
-	mutex_unlock(&pipe->lock);
 	return events;
 }
 

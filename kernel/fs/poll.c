@@ -20,13 +20,6 @@
 #define NR_INLINE 8
 #define NR_CHUNK  64
 
-/* Linux's layout. */
-struct pollfd {
-	s32 fd;
-	u16 events;
-	u16 revents;
-};
-
 struct poll_entry {
 	struct waiter waiter;
 	struct wait_queue *wq;
@@ -128,39 +121,35 @@ static u32 ask(struct file *file, struct poll_table *table)
 	return file->ops->poll(file, table);
 }
 
-/*
- * Polls all items. Returns how many have events. Keeps references to the files, because waiters are
- * on their queues.
- */
+/* Polls all items. Returns how many have events. Keeps the files: waiters are on their queues. */
 static int ask_all(struct poll_item *items, unsigned int nr, struct poll_call *call, bool wait)
 {
+	struct poll_table *table = wait ? &call->table : NULL;
 	int nr_ready = 0;
 
 	for (unsigned int i = 0; i < nr; i++) {
 		struct poll_item *item = &items[i];
 
-		item->revents = 0;
-		item->file = NULL;
-		if (item->fd < 0)
+		if (item->poll.fd < 0) {
+			item->poll.revents = 0;
+			item->use = (struct fd_use){ 0 };
 			continue;
-		item->file = fd_get(item->fd);
-		/* If one is ready, the caller will not sleep, so needs no waiters. */
-		call->table.events = item->events;
-		item->revents = ask(item->file, wait && !nr_ready ? &call->table : NULL);
-		item->revents &= item->events | POLLNVAL;
-		if (item->revents)
-			nr_ready++;
+		}
+		item->use = fd_use(item->poll.fd);
+		call->table.events = item->poll.events;
+		item->poll.revents = ask(item->use.file, table) & (item->poll.events | POLLNVAL);
+		if (!item->poll.revents)
+			continue;
+		nr_ready++;
+		table = NULL; /* the caller will not sleep, so needs no more waiters */
 	}
 	return nr_ready;
 }
 
-static void put_files(struct poll_item *items, unsigned int nr)
+static void put_files(const struct poll_item *items, unsigned int nr)
 {
-	for (unsigned int i = 0; i < nr; i++) {
-		if (items[i].file)
-			file_put(items[i].file);
-		items[i].file = NULL;
-	}
+	for (unsigned int i = 0; i < nr; i++)
+		fd_use_end(items[i].use);
 }
 
 /* Sleeps. Returns 0 to poll again, or -EINTR. */
@@ -292,7 +281,7 @@ static long return_events(struct pollfd __user *user_fds, const struct poll_item
 			  unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
-		if (put_user((u16)items[i].revents, &user_fds[i].revents))
+		if (put_user(items[i].poll.revents, &user_fds[i].revents))
 			return -EFAULT;
 	}
 	return 0;
@@ -300,28 +289,31 @@ static long return_events(struct pollfd __user *user_fds, const struct poll_item
 
 static long poll_fds(struct pollfd __user *user_fds, unsigned int nr, u64 deadline_ns)
 {
-	struct poll_item *items;
-	struct pollfd *fds;
-	long ret = -ENOMEM;
+	struct poll_item few[NR_INLINE], *items = few;
+	struct pollfd few_fds[NR_INLINE], *fds = few_fds;
+	long ret;
 
 	if (nr > (unsigned int)fd_limit())
 		return -EINVAL;
-	fds = kmalloc(nr * sizeof(*fds));
-	items = kmalloc(nr * sizeof(*items));
-	if (!fds || !items)
-		goto out_free;
+	if (nr > NR_INLINE) {
+		items = kmalloc(nr * (sizeof(*items) + sizeof(*fds)));
+		if (!items)
+			return -ENOMEM;
+		fds = (struct pollfd *)(items + nr);
+	}
 	ret = copy_from_user(fds, user_fds, nr * sizeof(*fds));
 	if (ret)
 		goto out_free;
-	for (unsigned int i = 0; i < nr; i++)
-		items[i] = (struct poll_item){ .fd = fds[i].fd,
-					       .events = fds[i].events | POLLERR | POLLHUP };
+	for (unsigned int i = 0; i < nr; i++) {
+		items[i].poll = fds[i];
+		items[i].poll.events |= POLL_ALWAYS;
+	}
 	ret = poll_items(items, nr, deadline_ns);
 	if (return_events(user_fds, items, nr))
 		ret = -EFAULT;
 out_free:
-	kfree(items);
-	kfree(fds);
+	if (items != few)
+		kfree(items);
 	return ret;
 }
 

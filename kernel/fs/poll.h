@@ -4,15 +4,20 @@
 
 /* Waiting for events of files, for poll(2), select(2) and epoll(7). */
 
-#include <lego/fs.h>
+#include "fd.h"
+
 #include <lego/time.h>
 
-/* A descriptor to wait for. */
+/* Linux's layout of a descriptor to wait for. */
+struct pollfd {
+	s32 fd;	     /* negative: ignored */
+	u16 events;  /* POLL* to wait for */
+	u16 revents; /* result: those that are there, or POLLNVAL */
+};
+
 struct poll_item {
-	int fd;		   /* negative: ignored */
-	u32 events;	   /* POLL* to wait for */
-	u32 revents;	   /* result: those that are there, or POLLNVAL */
-	struct file *file; /* used by poll_items() */
+	struct pollfd poll;
+	struct fd_use use; /* used by poll_items() */
 };
 
 /*

@@ -27,7 +27,7 @@ static u64 last_number; /* atomic */
 /* Guarded by tree_lock. Positions 0 to 2 mean ".", ".." and the end of these two. */
 static u64 last_position = 2;
 
-static struct inode *alloc(struct filesystem *fs, const char *name, u32 mode)
+static struct inode *alloc_inode(struct filesystem *fs, const char *name, u32 mode)
 {
 	struct inode *inode = kzalloc(sizeof(*inode));
 
@@ -108,12 +108,12 @@ void inode_touch(struct inode *inode)
 
 struct inode *inode_alloc_unnamed(const char *name, u32 mode)
 {
-	return alloc(&fs_without_name, name, mode);
+	return alloc_inode(&fs_without_name, name, mode);
 }
 
 struct inode *tree_create_root(struct filesystem *fs, u32 mode)
 {
-	return alloc(fs, "", S_IFDIR | mode);
+	return alloc_inode(fs, "", S_IFDIR | mode);
 }
 
 /* A hash table of the entries of all directories, by directory and name. */
@@ -157,7 +157,7 @@ void tree_append(struct inode *entry)
 }
 
 /* Inserts an entry into its directory, to which it has a reference already. */
-static void insert(struct inode *entry)
+static void insert_entry(struct inode *entry)
 {
 	struct inode *parent = entry->parent;
 
@@ -199,7 +199,7 @@ static void inherit_group(struct inode *inode, const struct inode *parent)
 }
 
 /* Makes an inode for a directory, but does not insert it. */
-static struct inode *create(struct inode *parent, const char *name, u32 mode)
+static struct inode *create_inode(struct inode *parent, const char *name, u32 mode)
 {
 	struct inode *inode;
 
@@ -207,7 +207,7 @@ static struct inode *create(struct inode *parent, const char *name, u32 mode)
 	DEBUG_ASSERT(S_ISDIR(parent->mode));
 	if (parent->removed)
 		return ERR_PTR(-ENOENT);
-	inode = alloc(parent->fs, name, mode);
+	inode = alloc_inode(parent->fs, name, mode);
 	if (!inode)
 		return ERR_PTR(-ENOMEM);
 	if (!space_charge_inode(inode, !current->proc)) {
@@ -222,16 +222,16 @@ static struct inode *create(struct inode *parent, const char *name, u32 mode)
 
 struct inode *tree_create(struct inode *parent, const char *name, u32 mode)
 {
-	struct inode *inode = create(parent, name, mode);
+	struct inode *inode = create_inode(parent, name, mode);
 
 	if (!IS_ERR(inode))
-		insert(inode);
+		insert_entry(inode);
 	return inode;
 }
 
 struct inode *tree_create_removed(struct inode *parent, u32 mode)
 {
-	struct inode *inode = create(parent, "#", mode);
+	struct inode *inode = create_inode(parent, "#", mode);
 
 	if (!IS_ERR(inode))
 		inode->removed = true;
@@ -239,14 +239,14 @@ struct inode *tree_create_removed(struct inode *parent, u32 mode)
 }
 
 /* Gives the entry, which is in no directory, a parent and a name. Takes over the name. */
-static void place(struct inode *entry, struct inode *parent, char *name)
+static void place_entry(struct inode *entry, struct inode *parent, char *name)
 {
 	struct inode *old_parent = entry->parent;
 
 	kfree(entry->name);
 	entry->name = name;
 	entry->parent = inode_get(parent);
-	insert(entry);
+	insert_entry(entry);
 	entry_inode(entry)->ctime_ns = clock_realtime_ns();
 	inode_put(old_parent);
 }
@@ -262,7 +262,7 @@ static int give_name(struct inode *inode, struct inode *parent, const char *name
 		return -ENOMEM;
 	inode->removed = false;
 	inode->may_get_name = false;
-	place(inode_get(inode), parent, copy);
+	place_entry(inode_get(inode), parent, copy);
 	return 0;
 }
 
@@ -373,7 +373,7 @@ int tree_move(struct inode *entry, struct inode *parent, const char *name)
 	if (!copy)
 		return -ENOMEM;
 	take_out(entry);
-	place(entry, parent, copy);
+	place_entry(entry, parent, copy);
 	return 0;
 }
 

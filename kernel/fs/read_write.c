@@ -109,13 +109,13 @@ static ssize_t transfer_file(struct file *file, const struct iovec *iov, unsigne
 
 static ssize_t transfer(int fd, const struct iovec *iov, unsigned int nr, s64 pos, bool write)
 {
-	struct file *file = fd_get(fd);
+	struct fd_use use = fd_use(fd);
 	ssize_t ret;
 
-	if (!file)
+	if (!use.file)
 		return -EBADF;
-	ret = transfer_file(file, iov, nr, pos, write);
-	file_put(file);
+	ret = transfer_file(use.file, iov, nr, pos, write);
+	fd_use_end(use);
 	return ret;
 }
 

@@ -22,11 +22,9 @@ enum set {
 };
 
 /* The events that mean readable, writable and exceptional, as in Linux. */
-static const u32 set_events[NR_SETS] = {
-	[SET_READ] = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR,
-	[SET_WRITE] = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR,
-	[SET_EXCEPT] = POLLPRI,
-};
+#define EVENTS_READ   (POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR)
+#define EVENTS_WRITE  (POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR)
+#define EVENTS_EXCEPT POLLPRI
 
 struct select {
 	unsigned int nr_fds;   /* descriptors below this are looked at */
@@ -47,20 +45,6 @@ static size_t set_bytes(const struct select *select)
 	return select->nr_words * sizeof(u64);
 }
 
-static bool test_bit(const u64 *set, unsigned int fd)
-{
-	return set[fd / 64] >> (fd % 64) & 1;
-}
-
-static u32 events_of(struct select *select, unsigned int fd)
-{
-	u32 events = 0;
-
-	for (int i = 0; i < NR_SETS; i++)
-		events |= test_bit(get_set(select, i), fd) ? set_events[i] : 0;
-	return events;
-}
-
 /* Copies the bit maps from the user, and clears the bits from nr_fds on. */
 static int read_sets(struct select *select)
 {
@@ -77,21 +61,40 @@ static int read_sets(struct select *select)
 	return 0;
 }
 
-static int make_items(struct select *select)
+static unsigned int count_bits(u64 bits)
 {
 	unsigned int nr = 0;
 
-	for (unsigned int fd = 0; fd < select->nr_fds; fd++)
-		nr += events_of(select, fd) != 0;
-	select->items = kmalloc(nr * sizeof(*select->items));
-	if (!select->items)
-		return -ENOMEM;
-	for (unsigned int fd = 0; fd < select->nr_fds; fd++) {
-		u32 events = events_of(select, fd);
+	for (; bits; bits &= bits - 1)
+		nr++;
+	return nr;
+}
 
-		if (events)
-			select->items[select->nr_items++] =
-				(struct poll_item){ .fd = fd, .events = events };
+static int make_items(struct select *select)
+{
+	const u64 *reads = get_set(select, SET_READ), *writes = get_set(select, SET_WRITE);
+	const u64 *excepts = get_set(select, SET_EXCEPT);
+	struct poll_item *item;
+	unsigned int nr = 0;
+
+	for (unsigned int word = 0; word < select->nr_words; word++)
+		nr += count_bits(reads[word] | writes[word] | excepts[word]);
+	item = kmalloc(nr * sizeof(*item));
+	if (!item)
+		return -ENOMEM;
+	select->items = item;
+	select->nr_items = nr;
+	for (unsigned int word = 0; word < select->nr_words; word++) {
+		u64 read = reads[word], write = writes[word], except = excepts[word];
+
+		for (u64 left = read | write | except; left; left &= left - 1, item++) {
+			u64 bit = left & -left;
+
+			item->poll.fd = word * 64 + __builtin_ctzll(left);
+			item->poll.events = (read & bit ? EVENTS_READ : 0) |
+					    (write & bit ? EVENTS_WRITE : 0) |
+					    (except & bit ? EVENTS_EXCEPT : 0);
+		}
 	}
 	return 0;
 }
@@ -102,24 +105,31 @@ static int make_items(struct select *select)
  */
 static long make_answer(struct select *select)
 {
+	u64 *read = get_set(select, SET_READ), *write = get_set(select, SET_WRITE);
+	u64 *except = get_set(select, SET_EXCEPT);
+	const struct poll_item *item = select->items;
 	long nr = 0;
 
-	for (unsigned int i = 0; i < select->nr_items; i++) {
-		const struct poll_item *item = &select->items[i];
-		unsigned int fd = item->fd;
+	for (unsigned int word = 0; word < select->nr_words; word++) {
+		u64 ready[NR_SETS] = { 0 };
 
-		if (item->revents & POLLNVAL)
-			return -EBADF;
-		for (int j = 0; j < NR_SETS; j++) {
-			u64 *set = get_set(select, j);
+		for (u64 left = read[word] | write[word] | except[word]; left;
+		     left &= left - 1, item++) {
+			u64 bit = left & -left;
+			u32 events = item->poll.revents;
 
-			if (!test_bit(set, fd))
+			if (!events)
 				continue;
-			if (item->revents & set_events[j])
-				nr++;
-			else
-				set[fd / 64] &= ~BIT(fd % 64);
+			if (events & POLLNVAL)
+				return -EBADF;
+			ready[SET_READ] |= events & EVENTS_READ ? read[word] & bit : 0;
+			ready[SET_WRITE] |= events & EVENTS_WRITE ? write[word] & bit : 0;
+			ready[SET_EXCEPT] |= events & EVENTS_EXCEPT ? except[word] & bit : 0;
 		}
+		read[word] = ready[SET_READ];
+		write[word] = ready[SET_WRITE];
+		except[word] = ready[SET_EXCEPT];
+		nr += count_bits(read[word]) + count_bits(write[word]) + count_bits(except[word]);
 	}
 	return nr;
 }

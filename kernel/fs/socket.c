@@ -77,7 +77,7 @@ void socket_release(struct socket *socket)
 
 /* Connections */
 
-static void join(struct socket *a, struct socket *b)
+static void join_sockets(struct socket *a, struct socket *b)
 {
 	a->peer_user = b->user;
 	b->peer_user = a->user;
@@ -103,7 +103,7 @@ int socket_pair(int type, struct socket *sockets[2])
 	}
 	sockets[0]->accepted = true;
 	sockets[1]->accepted = true;
-	join(sockets[0], sockets[1]);
+	join_sockets(sockets[0], sockets[1]);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ static int try_connect(struct socket *socket, struct socket *end, struct socket 
 	socket->accepted = true;
 	end->user = listener->user;
 	end->name = listener->name;
-	join(socket, end);
+	join_sockets(socket, end);
 	list_add_tail(&end->pending_node, &listener->pending);
 	WRITE_ONCE(listener->nr_pending, listener->nr_pending + 1);
 	wake_up_all(&listener->read_wait);

@@ -8,7 +8,8 @@
  * limits each file, too.
  *
  * An inode counts against the limit of the user who made it, with all that is written into it, also
- * if it gets another owner.
+ * if it gets another owner. What other users write into files of root counts against a limit that
+ * they share.
  */
 
 #include "mount.h"
@@ -23,11 +24,13 @@
 
 #define ROOT_SHARE 16 /* root's part of the limits is one in so many */
 #define USER_SHARE 2  /* and what one user may have of them */
+#define OPEN_SHARE 4  /* and what all users may have in files of root */
 
 /* The most memory of an inode, its name and a short target, in the size classes of slab.c. */
 #define INODE_BYTES 704
 
-static u64 nr_bytes, nr_inodes; /* atomic */
+static u64 nr_bytes, nr_inodes;	     /* atomic */
+static struct user_files open_files; /* pays for files of root that users have written to */
 
 static u64 max_inodes(void)
 {
@@ -45,7 +48,7 @@ static u64 share(u64 max)
 	return fs_is_root() ? max : max - max / ROOT_SHARE;
 }
 
-static bool charge(u64 *counter, u64 nr, u64 max, bool force)
+static bool charge_counter(u64 *counter, u64 nr, u64 max, bool force)
 {
 	u64 now = __atomic_add_fetch(counter, nr, __ATOMIC_RELAXED);
 
@@ -61,31 +64,49 @@ static void uncharge(u64 *counter, u64 nr)
 	__atomic_sub_fetch(counter, nr, __ATOMIC_RELAXED);
 }
 
-bool space_charge(const struct inode *inode, u64 bytes, bool force)
+/* Charges who pays for an inode. What root writes into its own files is charged to nobody. */
+static bool charge_payer(struct inode *inode, u64 bytes, bool force)
 {
-	struct user_files *payer = inode->payer;
+	u64 max;
 
+	if (!inode->payer && !force && !fs_is_root())
+		inode->payer = &open_files;
+	if (!inode->payer)
+		return true;
+	max = max_bytes() / (inode->payer == &open_files ? OPEN_SHARE : USER_SHARE);
+	if (!charge_counter(&inode->payer->nr_bytes, bytes, max, fs_is_root()))
+		return false;
+	inode->payer_bytes += bytes;
+	return true;
+}
+
+bool space_charge(struct inode *inode, u64 bytes, bool force)
+{
 	if (!inode->fs->type->is_bounded)
 		return true;
-	if (!charge(&nr_bytes, bytes, max_bytes(), force))
+	if (!charge_counter(&nr_bytes, bytes, max_bytes(), force))
 		return false;
-	if (!payer || charge(&payer->nr_bytes, bytes, max_bytes() / USER_SHARE, fs_is_root()))
+	if (charge_payer(inode, bytes, force))
 		return true;
 	uncharge(&nr_bytes, bytes);
 	return false;
 }
 
-void space_uncharge(const struct inode *inode, u64 bytes)
+void space_uncharge(struct inode *inode, u64 bytes)
 {
+	u64 paid = min(bytes, inode->payer_bytes);
+
 	if (!inode->fs->type->is_bounded)
 		return;
 	uncharge(&nr_bytes, bytes);
-	if (inode->payer)
-		uncharge(&inode->payer->nr_bytes, bytes);
+	if (!paid)
+		return;
+	inode->payer_bytes -= paid;
+	uncharge(&inode->payer->nr_bytes, paid);
 }
 
 /* Finds who pays for an inode that the current process makes. */
-static bool charge_payer(struct inode *inode)
+static bool set_payer(struct inode *inode)
 {
 	if (fs_is_root())
 		return true;
@@ -97,9 +118,9 @@ bool space_charge_inode(struct inode *inode, bool force)
 {
 	if (!inode->fs->type->is_bounded)
 		return true;
-	if (!charge(&nr_inodes, 1, max_inodes(), force))
+	if (!charge_counter(&nr_inodes, 1, max_inodes(), force))
 		return false;
-	if (!force && !charge_payer(inode))
+	if (!force && !set_payer(inode))
 		goto out_inode;
 	if (space_charge(inode, INODE_BYTES, force))
 		return true;
@@ -116,7 +137,7 @@ void space_uncharge_inode(struct inode *inode)
 		return;
 	space_uncharge(inode, INODE_BYTES);
 	uncharge(&nr_inodes, 1);
-	if (inode->payer)
+	if (inode->payer && inode->payer != &open_files)
 		user_uncharge_inode(inode->payer);
 }
 

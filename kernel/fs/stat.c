@@ -47,7 +47,7 @@ static struct timespec64 to_timespec(s64 ns)
 	return (struct timespec64){ sec, rest };
 }
 
-static void fill(struct inode *inode, struct stat *stat)
+static void fill_stat(struct inode *inode, struct stat *stat)
 {
 	*stat = (struct stat){
 		.device = inode->fs->device,
@@ -72,7 +72,7 @@ static long stat_inode(struct inode *inode, struct stat __user *user_stat)
 {
 	struct stat stat;
 
-	fill(inode, &stat);
+	fill_stat(inode, &stat);
 	return copy_to_user(user_stat, &stat, sizeof(stat));
 }
 
@@ -153,7 +153,7 @@ static long statx_inode(struct inode *inode, struct statx __user *user_statx)
 	struct statx statx = { .mask = STATX_BASIC_STATS };
 	struct stat stat;
 
-	fill(inode, &stat);
+	fill_stat(inode, &stat);
 	statx.block_bytes = stat.block_bytes;
 	statx.nr_links = stat.nr_links;
 	statx.uid = stat.uid;

@@ -27,7 +27,7 @@ BUILD_BUG_ON(sizeof(struct statfs) != 120);
 #define ST_VALID    0x20
 #define ST_RELATIME 0x1000
 
-static long fill(const struct path *path, struct statfs __user *user)
+static long fill_statfs(const struct path *path, struct statfs __user *user)
 {
 	const struct filesystem *fs = path->inode->fs;
 	struct statfs statfs = {
@@ -58,7 +58,7 @@ SYSCALL_DEFINE2(statfs, const char __user *, user_path, struct statfs __user *, 
 
 	if (ret)
 		return ret;
-	ret = fill(&path, statfs);
+	ret = fill_statfs(&path, statfs);
 	path_put(&path);
 	return ret;
 }
@@ -70,7 +70,7 @@ SYSCALL_DEFINE2(fstatfs, int, fd, struct statfs __user *, statfs)
 
 	if (!file)
 		return -EBADF;
-	ret = fill(&(struct path){ file->mount, file->inode }, statfs);
+	ret = fill_statfs(&(struct path){ file->mount, file->inode }, statfs);
 	file_put(file);
 	return ret;
 }

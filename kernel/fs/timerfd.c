@@ -33,7 +33,7 @@ struct timerfd {
 
 static const struct file_ops timerfd_ops;
 
-static void expire(struct timer *timer)
+static void expire_timerfd(struct timer *timer)
 {
 	struct timerfd *tfd = container_of(timer, struct timerfd, timer);
 
@@ -132,7 +132,7 @@ SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)
 		return -ENOMEM;
 	mutex_init(&tfd->lock);
 	tfd->clock = clock;
-	timer_setup(&tfd->timer, expire);
+	timer_setup(&tfd->timer, expire_timerfd);
 	wait_queue_init_at(&tfd->read_wait, "timerfd", LOCK_PLACE("timerfd->read_wait"));
 	file = file_alloc_anon("anon_inode:[timerfd]", 0600, &timerfd_ops, tfd,
 			       O_RDWR | (flags & O_NONBLOCK));

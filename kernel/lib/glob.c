@@ -51,7 +51,7 @@ static const char *match_one(const char *p, const char *end, char c)
 	return *p == c ? p + 1 : NULL;
 }
 
-static bool match(const char *p, const char *end, const char *text)
+static bool match_glob(const char *p, const char *end, const char *text)
 {
 	const char *star = NULL, *star_text = NULL;
 
@@ -81,7 +81,7 @@ static bool match(const char *p, const char *end, const char *text)
 
 bool glob_match(const char *pattern, const char *text)
 {
-	return match(pattern, pattern + strlen(pattern), text);
+	return match_glob(pattern, pattern + strlen(pattern), text);
 }
 
 bool glob_match_list(const char *patterns, const char *text)
@@ -90,7 +90,7 @@ bool glob_match_list(const char *patterns, const char *text)
 		const char *comma = strchr(patterns, ',');
 		const char *end = comma ? comma : patterns + strlen(patterns);
 
-		if (match(patterns, end, text))
+		if (match_glob(patterns, end, text))
 			return true;
 		if (!comma)
 			return false;

@@ -26,7 +26,7 @@ struct text_chunk {
 };
 
 /* Returns the last chunk, which has room for n characters and a NUL; or NULL. */
-static struct text_chunk *reserve(struct text *text, size_t n)
+static struct text_chunk *reserve_chunk(struct text *text, size_t n)
 {
 	struct text_chunk *last = text->last, *chunk;
 	size_t size = last ? min(2 * last->size_bytes, MAX_BYTES) : FIRST_BYTES;
@@ -55,7 +55,7 @@ static struct text_chunk *reserve(struct text *text, size_t n)
 
 void text_append(struct text *text, const void *bytes, size_t n)
 {
-	struct text_chunk *chunk = reserve(text, n);
+	struct text_chunk *chunk = reserve_chunk(text, n);
 
 	if (!chunk)
 		return;
@@ -74,7 +74,7 @@ void text_vprintf(struct text *text, const char *fmt, va_list args)
 	size_t len = 0, room;
 	va_list again;
 
-	while ((chunk = reserve(text, len))) {
+	while ((chunk = reserve_chunk(text, len))) {
 		room = chunk->size_bytes - chunk->len;
 		va_copy(again, args);
 		len = vsnprintf(chunk->bytes + chunk->len, room, fmt, again);

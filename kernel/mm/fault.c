@@ -188,12 +188,15 @@ static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 	return file_bytes_in_page(vma, addr) ? FAULT_FILE : FAULT_ANONYMOUS;
 }
 
-static int fault_once(struct mm *mm, u64 addr, u32 access)
+static int fault_once(struct mm *mm, u64 addr, u32 access, bool killable)
 {
 	int ret = -EFAULT;
 	struct vma *vma;
 
-	rw_mutex_lock_read(&mm->lock);
+	if (!killable)
+		rw_mutex_lock_read(&mm->lock);
+	else if (rw_mutex_lock_read_killable(&mm->lock))
+		return -EINTR;
 	vma = mm->gets_no_pages ? NULL : vma_find(mm, addr);
 	if (vma && access_allowed(vma, access))
 		ret = fault_in(mm, vma, ALIGN_DOWN(addr, PAGE_SIZE), access);
@@ -203,14 +206,14 @@ static int fault_once(struct mm *mm, u64 addr, u32 access)
 	return ret;
 }
 
-int mm_fault(struct mm *mm, u64 addr, u32 access)
+int mm_fault(struct mm *mm, u64 addr, u32 access, bool killable)
 {
 	int ret;
 
 	might_sleep();
 	ASSERT_NOT_HELD(&mm->lock);
 	do {
-		ret = fault_once(mm, addr, access);
+		ret = fault_once(mm, addr, access, killable);
 	} while (ret == -ENOMEM && oom_wait());
 	return ret;
 }

@@ -138,7 +138,7 @@ ssize_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n)
 		size_t bytes = min(n - done, (size_t)(PAGE_SIZE - addr % PAGE_SIZE));
 		struct page *page;
 
-		if (mm_fault(mm, addr, PROT_READ) < 0)
+		if (mm_fault(mm, addr, PROT_READ, true) < 0)
 			break;
 		page = get_present_page(mm, addr);
 		if (!page)

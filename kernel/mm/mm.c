@@ -27,7 +27,7 @@ void mm_init(void)
 	BUILD_BUG_ON(TASK_SIZE % PAGE_SIZE);
 }
 
-static struct mm *alloc(void)
+static struct mm *alloc_mm(void)
 {
 	struct mm *mm = kzalloc(sizeof(*mm));
 
@@ -56,7 +56,7 @@ void mm_set_exe_file(struct mm *mm, struct file *file)
 
 struct mm *mm_alloc(void)
 {
-	struct mm *mm = alloc();
+	struct mm *mm = alloc_mm();
 
 	if (mm)
 		mm_list_add(mm);
@@ -133,12 +133,14 @@ static int copy_locked(struct mm *to, struct mm *from)
 
 struct mm *mm_copy(struct mm *mm)
 {
-	struct mm *copy = alloc();
+	struct mm *copy = alloc_mm();
 	int error;
 
 	if (!copy)
 		return NULL;
-	rw_mutex_lock_write(&mm->lock);
+	error = rw_mutex_lock_write_killable(&mm->lock);
+	if (error)
+		goto out_put;
 	error = copy_locked(copy, mm);
 	if (mm->exe_file)
 		mm_set_exe_file(copy, mm->exe_file);
@@ -147,6 +149,7 @@ struct mm *mm_copy(struct mm *mm)
 	rw_mutex_unlock_write(&mm->lock);
 	if (!error)
 		return copy;
+out_put:
 	mm_put(copy);
 	return NULL;
 }
@@ -225,14 +228,18 @@ static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset,
 	return vma;
 }
 
-static long map(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
+static long map_area(struct mm *mm, u64 addr, u64 len, u32 flags, struct vma *vma)
 {
 	long place;
 	int error;
 
 	if (!vma)
 		return -ENOMEM;
-	rw_mutex_lock_write(&mm->lock);
+	error = rw_mutex_lock_write_killable(&mm->lock);
+	if (error) {
+		vma_free(vma);
+		return error;
+	}
 	place = mm_choose_place(mm, addr, len, flags);
 	if (vma_writes_file(vma) && file_is_write_sealed(vma->file))
 		place = -EPERM;
@@ -271,7 +278,7 @@ static long map_shared(struct mm *mm, u64 addr, u64 bytes, u32 prot, u32 flags)
 
 	if (IS_ERR(file))
 		return -ENOMEM;
-	place = map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, 0, bytes));
+	place = map_area(mm, addr, bytes, flags, vma_alloc(prot, flags, file, 0, bytes));
 	file_put(file);
 	return place;
 }
@@ -299,7 +306,7 @@ long mm_map(struct mm *mm, u64 addr, u64 len, u32 prot, u32 flags, struct file *
 	}
 	if (!file && flags & MAP_SHARED)
 		return map_shared(mm, addr, bytes, prot, flags | MAP_ANONYMOUS);
-	return map(mm, addr, bytes, flags, vma_alloc(prot, flags, file, offset, bytes));
+	return map_area(mm, addr, bytes, flags, vma_alloc(prot, flags, file, offset, bytes));
 }
 
 long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *file, u64 offset,
@@ -311,8 +318,8 @@ long mm_map_segment(struct mm *mm, u64 addr, u64 len, u32 prot, struct file *fil
 		return -EINVAL;
 	if (!bytes || bytes > TASK_SIZE || offset + bytes < offset)
 		return -ENOMEM;
-	return map(mm, addr, bytes, MAP_PRIVATE | MAP_FIXED,
-		   vma_alloc(prot, MAP_PRIVATE, file, offset, file_bytes));
+	return map_area(mm, addr, bytes, MAP_PRIVATE | MAP_FIXED,
+			vma_alloc(prot, MAP_PRIVATE, file, offset, file_bytes));
 }
 
 long mm_unmap(struct mm *mm, u64 addr, u64 len)
@@ -322,7 +329,9 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 	len = len > TASK_SIZE ? 0 : ALIGN_UP(len, PAGE_SIZE);
 	if (addr % PAGE_SIZE || !len || addr > TASK_SIZE || len > TASK_SIZE - addr)
 		return -EINVAL;
-	rw_mutex_lock_write(&mm->lock);
+	error = rw_mutex_lock_write_killable(&mm->lock);
+	if (error)
+		return error;
 	error = mm_unmap_locked(mm, addr, addr + len);
 	rw_mutex_unlock_write(&mm->lock);
 	return error;
@@ -363,7 +372,7 @@ static int protect_locked(struct mm *mm, u64 start, u64 end, u32 prot)
 long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
 {
 	u64 end = addr + ALIGN_UP(len, PAGE_SIZE);
-	long error = -ENOMEM;
+	long error;
 
 	if (prot & ~PROT_MASK || addr % PAGE_SIZE)
 		return -EINVAL;
@@ -371,7 +380,10 @@ long mm_protect(struct mm *mm, u64 addr, u64 len, u32 prot)
 		return 0;
 	if (len > TASK_SIZE || addr > TASK_SIZE || end > TASK_SIZE)
 		return -ENOMEM;
-	rw_mutex_lock_write(&mm->lock);
+	error = rw_mutex_lock_write_killable(&mm->lock);
+	if (error)
+		return error;
+	error = -ENOMEM;
 	if (!vma_range_mapped(mm, addr, end))
 		goto out_unlock;
 	if (!may_protect(mm, addr, end, prot))

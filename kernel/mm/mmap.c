@@ -101,9 +101,10 @@ SYSCALL_DEFINE1(brk, u64, addr)
 static long discard(struct mm *mm, u64 start, u64 end, bool anonymous_only)
 {
 	struct vma *vma;
-	long error = 0;
+	long error = rw_mutex_lock_write_killable(&mm->lock);
 
-	rw_mutex_lock_write(&mm->lock);
+	if (error)
+		return error;
 	if (!vma_range_mapped(mm, start, end))
 		error = -ENOMEM;
 	for_each_vma_in(vma, mm, start, end) {
@@ -143,9 +144,11 @@ static long advise_fork(struct mm *mm, u64 start, u64 end, int advice)
 {
 	u32 flag = advice <= MADV_DOFORK ? VMA_DONT_FORK : VMA_WIPE_ON_FORK;
 	bool set = advice == MADV_DONTFORK || advice == MADV_WIPEONFORK;
-	long error = -ENOMEM;
+	long error = rw_mutex_lock_write_killable(&mm->lock);
 
-	rw_mutex_lock_write(&mm->lock);
+	if (error)
+		return error;
+	error = -ENOMEM;
 	if (!vma_range_mapped(mm, start, end))
 		goto out_unlock;
 	error = -EINVAL;

@@ -149,7 +149,9 @@ long mm_move(struct mm *mm, u64 addr, u64 len, u64 new_len, u32 flags, u64 new_a
 		if (new_addr < addr + len && addr < new_addr + new_len)
 			return -EINVAL;
 	}
-	rw_mutex_lock_write(&mm->lock);
+	place = rw_mutex_lock_write_killable(&mm->lock);
+	if (place)
+		return place;
 	place = move_locked(mm, addr, len, new_len, flags, new_addr);
 	rw_mutex_unlock_write(&mm->lock);
 	return place;

@@ -27,10 +27,12 @@
 #define RETRY_NS	10000000ULL   /* how often a waiting thread looks again */
 #define KILL_TIMEOUT_NS 1000000000ULL /* how long a thread waits for a victim to exit */
 #define LAST_TIMEOUT_NS 5000000000ULL /* the same, if the next victim would be init */
+#define SHORTAGE_END_NS 100000000ULL  /* a later need of memory is another shortage */
 
 static DEFINE_MUTEX(oom_lock); /* guards the rest; taken before any mm->lock */
 static pid_t last_victim;
 static u64 last_kill_ns;
+static u64 leaving_since_ns, leaving_seen_ns; /* of processes that exit by themselves */
 
 struct choice {
 	pid_t pid, init;
@@ -153,6 +155,22 @@ static void kill(struct process *victim)
 	mm_put(mm);
 }
 
+/*
+ * Returns true if processes that exit by themselves, or were killed by others, should be waited for
+ * before one is killed for memory: the greediest may just be among them. The wait is bounded for
+ * each kill, because a user may start and end processes all the time.
+ */
+static bool leaving_may_suffice(void)
+{
+	u64 now = clock_monotonic_ns();
+
+	ASSERT_HELD(&oom_lock);
+	if (now - leaving_seen_ns > SHORTAGE_END_NS)
+		leaving_since_ns = now;
+	leaving_seen_ns = now;
+	return now - max(leaving_since_ns, last_kill_ns) < KILL_TIMEOUT_NS;
+}
+
 /* Kills the process that uses most memory. Returns false if there is none. */
 static bool kill_greediest(void)
 {
@@ -166,6 +184,8 @@ static bool kill_greediest(void)
 		consider(victim, &choice);
 		process_put(victim);
 	}
+	if (choice.others_leaving && leaving_may_suffice())
+		return true;
 	if (!choice.pid && choice.others_leaving && kill_in_progress(LAST_TIMEOUT_NS))
 		return true;
 	if (!choice.pid)

@@ -35,6 +35,9 @@ struct page_cache {
 };
 
 struct page *page_map;
+#ifdef CONFIG_PROFILE_MEMORY
+s32 *page_object_sites;
+#endif
 
 static u64 nr_frames; /* length of page_map */
 static DEFINE_SPINLOCK(buddy_lock);
@@ -141,18 +144,14 @@ static void notice_shortage(void)
 
 static struct page *alloc_single(void)
 {
-	unsigned long flags = local_irq_save();
 	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
-	struct page *page = NULL;
 
+	ASSERT_IRQS_OFF();
 	if (!cache->nr) {
 		cache_fill(cache);
 		notice_shortage();
 	}
-	if (cache->nr)
-		page = cache->pages[--cache->nr];
-	local_irq_restore(flags);
-	return page;
+	return cache->nr ? cache->pages[--cache->nr] : NULL;
 }
 
 static void free_single(struct page *page)
@@ -161,13 +160,14 @@ static void free_single(struct page *page)
 	struct page_cache *cache = &per_cpu(page_cache, smp_processor_id());
 
 	DEBUG_ASSERT(cache->nr <= CACHE_PAGES);
+	profile_memory_free_pages(page);
 	if (cache->nr == CACHE_PAGES)
 		cache_drain(cache);
 	cache->pages[cache->nr++] = page;
 	local_irq_restore(flags);
 }
 
-struct page *page_alloc(unsigned int order, unsigned int flags)
+struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_SITE_PARAM)
 {
 	struct page *page = NULL;
 	unsigned long irq_flags;
@@ -176,10 +176,18 @@ struct page *page_alloc(unsigned int order, unsigned int flags)
 	if (fail_alloc())
 		return NULL;
 	if (!order) {
+		irq_flags = local_irq_save();
 		page = alloc_single();
+		if (page) {
+			profile_memory_alloc_pages(page, 0);
+		}
+		local_irq_restore(irq_flags);
 	} else if (order <= MAX_PAGE_ORDER) {
 		irq_flags = spin_lock_irqsave(&buddy_lock);
 		page = buddy_alloc(order);
+		if (page) {
+			profile_memory_alloc_pages(page, order);
+		}
 		spin_unlock_irqrestore(&buddy_lock, irq_flags);
 		notice_shortage();
 	}
@@ -211,6 +219,7 @@ void page_put(struct page *page)
 		return;
 	}
 	flags = spin_lock_irqsave(&buddy_lock);
+	profile_memory_free_pages(page);
 	buddy_free(page, page->order);
 	DEBUG_ASSERT(nr_free <= nr_total);
 	spin_unlock_irqrestore(&buddy_lock, flags);
@@ -249,6 +258,10 @@ void page_init(void)
 	memset(phys_to_virt(map), 0, map_bytes);
 	nr_frames = frames;
 	page_map = phys_to_virt(map);
+#ifdef CONFIG_PROFILE_MEMORY
+	page_object_sites = phys_to_virt(early_alloc_pages(
+		DIV_ROUND_UP(frames * (PAGE_SIZE / 1024) * sizeof(s32), PAGE_SIZE)));
+#endif
 	ranges = early_ranges(&nr_ranges);
 	for (unsigned int i = 0; i < nr_ranges; i++)
 		page_free_range(ranges[i].start, ranges[i].end);
@@ -281,7 +294,8 @@ u64 page_nr_free(void)
 	u64 nr = READ_ONCE(nr_free);
 	unsigned int cpu;
 
-	DEBUG_ASSERT(lists_are_sound());
+	/* In a panic, a CPU may have been stopped while it held the lock. */
+	DEBUG_ASSERT(panic_in_progress() || lists_are_sound());
 	for_each_possible_cpu(cpu)
 		nr += READ_ONCE(per_cpu(page_cache, cpu).nr);
 	return nr;

@@ -21,6 +21,7 @@
 #include <lego/string.h>
 
 #include "slab_debug.h"
+#include "slab_sites.h"
 
 DEFINE_PROFILE_POINT(kmalloc_slow)
 
@@ -53,6 +54,11 @@ struct slab_cpu {
 };
 
 static struct slab_cache caches[NR_CLASSES];
+#ifdef CONFIG_PROFILE_MEMORY
+BUILD_BUG_ON(NR_CLASSES != PROFILE_MEMORY_CLASSES);
+BUILD_BUG_ON(MAX_PAGE_ORDER + 1 != PROFILE_MEMORY_ORDERS);
+static u8 site_shifts[NR_CLASSES];
+#endif
 static u8 class_of_chunk[MAX_SIZE / MIN_SIZE + 1]; /* by size in units of MIN_SIZE, rounded up */
 static DEFINE_PER_CPU(struct slab_cpu[NR_CLASSES], slab_cpu);
 static DEFINE_PER_CPU(s64, large_live_bytes); /* as nr_live */
@@ -66,8 +72,11 @@ void slab_init(void)
 
 		cache->size = classes[i].size;
 		cache->order = classes[i].order;
-		cache->nr_objects =
-			(PAGE_SIZE << cache->order) / (cache->size + OBJECT_DEBUG_BYTES);
+		cache->nr_objects = ((PAGE_SIZE << cache->order) - slab_site_bytes(cache->size)) /
+				    (cache->size + OBJECT_DEBUG_BYTES);
+#ifdef CONFIG_PROFILE_MEMORY
+		site_shifts[i] = slab_site_shift(cache->size);
+#endif
 		cache->batch = min(max(BATCH_BYTES / cache->size, MIN_BATCH), MAX_BATCH);
 		spin_lock_init(&cache->lock);
 		list_init(&cache->slabs);
@@ -194,9 +203,10 @@ static noinline void cpu_spill(struct slab_cache *cache, struct slab_cpu *cpu)
 	spin_unlock(&cache->lock);
 }
 
-static void *alloc_large(size_t size, unsigned long caller)
+static void *alloc_large(size_t size, unsigned long caller PROFILE_MEMORY_SITE_PARAM)
 {
 	unsigned int order = 0;
+	unsigned long flags;
 	struct page *page;
 
 	while (order <= MAX_PAGE_ORDER && PAGE_SIZE << order < size)
@@ -205,16 +215,19 @@ static void *alloc_large(size_t size, unsigned long caller)
 	if (!page)
 		return NULL;
 	slab_debug_alloc_large(page);
+	flags = local_irq_save();
 	this_cpu_add(large_live_bytes, (s64)(PAGE_SIZE << order));
+	slab_site_alloc_large(page);
+	local_irq_restore(flags);
 	profile_trace(kmalloc, caller, page_address(page), size, PAGE_SIZE << order);
 	return page_address(page);
 }
 
 /* Allocates an object. caller is the return address of the public function below. */
-static noinline void *slab_alloc(size_t size, unsigned long caller)
+static noinline void *slab_alloc(size_t size, unsigned long caller PROFILE_MEMORY_SITE_PARAM)
 {
 	size_t object_size = slab_debug_size(size);
-	unsigned int class;
+	size_t class;
 	unsigned long flags;
 	struct slab_cpu *cpu;
 	void *object;
@@ -222,7 +235,7 @@ static noinline void *slab_alloc(size_t size, unsigned long caller)
 	if (fail_alloc())
 		return NULL;
 	if (unlikely(object_size > MAX_SIZE))
-		return alloc_large(size, caller);
+		return alloc_large(size, caller PROFILE_MEMORY_SITE_ARG);
 	class = class_of_chunk[DIV_ROUND_UP(object_size, MIN_SIZE)];
 	flags = local_irq_save();
 	cpu = &per_cpu(slab_cpu, smp_processor_id())[class];
@@ -235,6 +248,7 @@ static noinline void *slab_alloc(size_t size, unsigned long caller)
 		cpu->head = next_of(object);
 		cpu->nr--;
 		cpu->nr_live++;
+		slab_site_alloc(object, class);
 		slab_debug_alloc(object, size, caller);
 		profile_trace(kmalloc, caller, object, size, classes[class].size);
 	}
@@ -242,14 +256,14 @@ static noinline void *slab_alloc(size_t size, unsigned long caller)
 	return object;
 }
 
-void *kmalloc(size_t size)
+void *(kmalloc)(size_t size PROFILE_MEMORY_SITE_PARAM)
 {
-	return slab_alloc(size, RETURN_ADDRESS());
+	return slab_alloc(size, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
 }
 
-void *kzalloc(size_t size)
+void *(kzalloc)(size_t size PROFILE_MEMORY_SITE_PARAM)
 {
-	void *ptr = slab_alloc(size, RETURN_ADDRESS());
+	void *ptr = slab_alloc(size, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
 
 	return ptr ? memset(ptr, 0, size) : NULL;
 }
@@ -257,8 +271,8 @@ void *kzalloc(size_t size)
 void kfree(const void *ptr)
 {
 	void *object = (void *)ptr;
+	struct slab_cpu *cpus, *cpu;
 	struct slab_cache *cache;
-	struct slab_cpu *cpu;
 	unsigned long flags;
 	struct page *page;
 
@@ -269,17 +283,21 @@ void kfree(const void *ptr)
 	page = virt_to_page(ptr);
 	if (!(page->flags & PAGE_FLAG_SLAB)) {
 		BUG_ON(!IS_ALIGNED((unsigned long)ptr, PAGE_SIZE) || atomic_read(&page->refs) != 1);
+		flags = local_irq_save();
 		this_cpu_add(large_live_bytes, -(s64)(PAGE_SIZE << page->order));
+		slab_site_free_large(page);
+		local_irq_restore(flags);
 		page_put(page);
 		return;
 	}
 	cache = page->owner;
 	flags = local_irq_save();
-	cpu = &per_cpu(slab_cpu, smp_processor_id())[cache - caches];
-	cpu->nr_live--;
+	cpus = per_cpu(slab_cpu, smp_processor_id());
+	cpus[cache - caches].nr_live--;
+	slab_site_free(object, cache - caches);
 	if (!slab_debug_free(&cache, &object, RETURN_ADDRESS()))
 		goto out_restore;
-	cpu = &per_cpu(slab_cpu, smp_processor_id())[cache - caches];
+	cpu = &cpus[cache - caches];
 	BUG_ON(cpu->head == object);
 	DEBUG_ASSERT(!cpu->head == !cpu->nr);
 	next_of(object) = cpu->head;
@@ -290,10 +308,10 @@ out_restore:
 	local_irq_restore(flags);
 }
 
-char *kstrdup(const char *s)
+char *(kstrdup)(const char *s PROFILE_MEMORY_SITE_PARAM)
 {
 	size_t bytes = strlen(s) + 1;
-	char *copy = slab_alloc(bytes, RETURN_ADDRESS());
+	char *copy = slab_alloc(bytes, RETURN_ADDRESS() PROFILE_MEMORY_SITE_ARG);
 
 	return copy ? memcpy(copy, s, bytes) : NULL;
 }

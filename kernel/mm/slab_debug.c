@@ -8,6 +8,7 @@
 #include "slab_debug.h"
 
 #include "internal.h"
+#include "slab_sites.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/kallsyms.h>
@@ -56,7 +57,8 @@ static struct page *slab_of(const void *object)
 static struct object_debug *debug_array(struct page *slab)
 {
 	struct slab_cache *cache = slab->owner;
-	char *end = (char *)page_address(slab) + (PAGE_SIZE << cache->order);
+	char *end = (char *)page_address(slab) + (PAGE_SIZE << cache->order) -
+		    slab_site_bytes(cache->size);
 
 	return (struct object_debug *)end - cache->nr_objects;
 }

@@ -141,7 +141,7 @@ static void set_end(struct vma *vma, u64 addr)
 }
 
 /* Splits an area in two. upper becomes the part from addr on. */
-static void split(struct mm *mm, struct vma *vma, u64 addr, struct vma *upper)
+static void split_vma(struct mm *mm, struct vma *vma, u64 addr, struct vma *upper)
 {
 	*upper = *vma;
 	if (upper->file)
@@ -179,9 +179,9 @@ int vma_split_range(struct mm *mm, u64 start, u64 end)
 		return -ENOMEM;
 	}
 	if (first)
-		split(mm, first, start, upper);
+		split_vma(mm, first, start, upper);
 	if (last)
-		split(mm, last == first ? upper : last, end, behind);
+		split_vma(mm, last == first ? upper : last, end, behind);
 	return 0;
 }
 
@@ -194,7 +194,7 @@ int vma_split_around(struct mm *mm, struct vma *vma, u64 start, u64 end)
 	upper = mm->nr_vmas < MM_MAX_AREAS ? kmalloc(sizeof(*upper)) : NULL;
 	if (!upper)
 		return -ENOMEM;
-	split(mm, vma, end, upper);
+	split_vma(mm, vma, end, upper);
 	return 0;
 }
 

@@ -59,7 +59,7 @@ static void set_child(struct vma *vma, int side, struct vma *child)
 }
 
 /* Rotates: puts the child on that side in the place of its parent, which becomes its child. */
-static struct vma *rotate(struct vma_tree *tree, struct vma *vma, int side)
+static struct vma *rotate_subtree(struct vma_tree *tree, struct vma *vma, int side)
 {
 	struct vma *child = vma->child[side];
 
@@ -77,8 +77,8 @@ static struct vma *balance(struct vma_tree *tree, struct vma *vma, int side)
 	struct vma *child = vma->child[side];
 
 	if (height_of(child->child[side]) < height_of(child->child[!side]))
-		rotate(tree, child, !side);
-	return rotate(tree, vma, side);
+		rotate_subtree(tree, child, !side);
+	return rotate_subtree(tree, vma, side);
 }
 
 void vma_tree_update(struct vma_tree *tree, struct vma *vma)
@@ -188,17 +188,17 @@ void vma_tree_append(struct vma_tree *tree, struct vma *vma)
 }
 
 /* Makes a subtree of the next nr areas, and sets *next to the area after them. */
-static struct vma *build(struct vma **next, unsigned int nr)
+static struct vma *build_subtree(struct vma **next, unsigned int nr)
 {
 	struct vma *vma, *left;
 
 	if (!nr)
 		return NULL;
-	left = build(next, nr / 2); /* as deep as the tree: at most 32 calls */
+	left = build_subtree(next, nr / 2); /* as deep as the tree: at most 32 calls */
 	vma = *next;
 	*next = vma->next;
 	set_child(vma, 0, left);
-	set_child(vma, 1, build(next, nr - nr / 2 - 1));
+	set_child(vma, 1, build_subtree(next, nr - nr / 2 - 1));
 	set_summary(vma);
 	return vma;
 }
@@ -207,7 +207,7 @@ void vma_tree_build(struct vma_tree *tree, unsigned int nr)
 {
 	struct vma *next = tree->first;
 
-	tree->root = build(&next, nr);
+	tree->root = build_subtree(&next, nr);
 	if (tree->root)
 		tree->root->parent = NULL;
 }

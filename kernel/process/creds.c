@@ -200,8 +200,8 @@ static int set_three(struct ids *ids, const u32 *args, bool root)
 	return 0;
 }
 
-static int change(enum kind kind, int (*set)(struct ids *ids, const u32 *args, bool root),
-		  const u32 *args)
+static int change_ids(enum kind kind, int (*set)(struct ids *ids, const u32 *args, bool root),
+		      const u32 *args)
 {
 	struct process *proc = current->proc;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -270,32 +270,32 @@ SYSCALL_DEFINE0(getegid)
 
 SYSCALL_DEFINE1(setuid, u32, id)
 {
-	return change(USER, set_one, &id);
+	return change_ids(USER, set_one, &id);
 }
 
 SYSCALL_DEFINE1(setgid, u32, id)
 {
-	return change(GROUP, set_one, &id);
+	return change_ids(GROUP, set_one, &id);
 }
 
 SYSCALL_DEFINE2(setreuid, u32, real, u32, effective)
 {
-	return change(USER, set_two, (u32[]){ real, effective });
+	return change_ids(USER, set_two, (u32[]){ real, effective });
 }
 
 SYSCALL_DEFINE2(setregid, u32, real, u32, effective)
 {
-	return change(GROUP, set_two, (u32[]){ real, effective });
+	return change_ids(GROUP, set_two, (u32[]){ real, effective });
 }
 
 SYSCALL_DEFINE3(setresuid, u32, real, u32, effective, u32, saved)
 {
-	return change(USER, set_three, (u32[]){ real, effective, saved });
+	return change_ids(USER, set_three, (u32[]){ real, effective, saved });
 }
 
 SYSCALL_DEFINE3(setresgid, u32, real, u32, effective, u32, saved)
 {
-	return change(GROUP, set_three, (u32[]){ real, effective, saved });
+	return change_ids(GROUP, set_three, (u32[]){ real, effective, saved });
 }
 
 SYSCALL_DEFINE3(getresuid, u32 __user *, real, u32 __user *, effective, u32 __user *, saved)

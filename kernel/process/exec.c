@@ -166,7 +166,8 @@ static void take_process_number(struct task *task)
 		return;
 	pid_get(task->proc->pid);
 	task->pid = task->proc->pid;
-	pid_set_process(old, NULL);
+	pid_set_owner(old, NULL, NULL);
+	pid_set_owner(task->pid, task->proc, task);
 	pid_put(old);
 }
 
@@ -364,7 +365,10 @@ static int copy_path(char **path, const char __user *user)
 	if (!*path)
 		return -ENOMEM;
 	len = strncpy_from_user(*path, user, EXEC_MAX_PATH_BYTES);
-	return len < 0 ? (int)len : 0;
+	if (len < 0)
+		return (int)len;
+	profile_path(*path, len);
+	return 0;
 }
 
 SYSCALL_DEFINE3(execve, const char __user *, user_path, const char __user *const __user *,

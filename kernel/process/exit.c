@@ -82,15 +82,16 @@ static void drop_resources(struct process *proc)
 }
 
 /*
- * Moves a thread's CPU time to its process. What it does from now on is the kernel's. All of this
- * is with the lock held that readers of the process's time take, or that time could go back.
+ * Leaves a thread's CPU time and counts to its process. What it does from now on is the kernel's.
+ * All of this is with the lock held that readers of the process's time take, or that time could go
+ * back.
  */
 static void end_time(struct process *proc, struct task *task)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
 	cputime_set_owner(CPUTIME_EXIT);
-	cputime_add_task(task, &proc->exited_time);
+	cputime_end_thread(&proc->group);
 	WRITE_ONCE(task->is_gone, true);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
@@ -134,14 +135,11 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	if (!proc->exiting && task->pid == proc->pid)
 		proc->exit_status = status;
 	fault_counts_add(&proc->exited_faults, &task->faults);
-	proc->exited_voluntary += task->nr_voluntary;
-	proc->exited_involuntary += task->nr_involuntary;
 	DEBUG_ASSERT(task == current && threads_are_counted(proc));
-	list_del(&task->thread_node);
+	list_del_walked(&task->thread_node, &proc->thread_walks);
 	/* With the lock held, because timers may own some of these signals. */
 	signal_discard(&task->pending, ~0ULL);
-	if (task->pid != proc->pid)
-		pid_set_process(task->pid, NULL);
+	pid_set_owner(task->pid, task->pid == proc->pid ? proc : NULL, NULL);
 	last = --proc->nr_threads == 0;
 	if (!last)
 		user_uncharge_locked(proc, 1);
@@ -229,18 +227,33 @@ void task_exit(int status)
 	BUG();
 }
 
-static void kill_threads(struct process *proc, struct task *except)
+#define KILL_STEPS 32 /* with interrupts off: each takes up to 1,200 instructions */
+
+/*
+ * Releases the lock for a moment after a number of threads. New threads, which those that are not
+ * killed yet may create meanwhile, are the last in the list.
+ */
+static void kill_threads(struct process *proc, const struct task *except, unsigned long flags)
 {
-	struct task *task;
+	struct list_walk walk = { .next = proc->threads.next };
 
 	ASSERT_HELD(&proc->lock);
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task == except)
-			continue;
-		WRITE_ONCE(task->killed, true);
-		/* Takes a lock, so the mark is visible before the task's state is read. */
-		task_kick_fatal(task);
+	list_add(&walk.node, &proc->thread_walks);
+	for (unsigned int i = 1; walk.next != &proc->threads; i++) {
+		struct task *task = list_entry(walk.next, struct task, thread_node);
+
+		walk.next = walk.next->next;
+		if (task != except) {
+			WRITE_ONCE(task->killed, true);
+			/* Takes a lock, so the mark is visible before the task's state is read. */
+			task_kick_fatal(task);
+		}
+		if (i % KILL_STEPS == 0) {
+			spin_unlock_irqrestore(&proc->lock, flags);
+			spin_lock_irqsave(&proc->lock);
+		}
 	}
+	list_del(&walk.node);
 }
 
 void process_kill(struct process *proc, int status)
@@ -253,7 +266,7 @@ void process_kill(struct process *proc, int status)
 		if (status & 0x7f && proc->nr_threads)
 			late_kill_watch(proc);
 	}
-	kill_threads(proc, NULL);
+	kill_threads(proc, NULL, flags);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
@@ -267,7 +280,7 @@ int process_kill_others(struct process *proc)
 	if (proc->exiting || current->killed)
 		error = -EAGAIN;
 	else
-		kill_threads(proc, current);
+		kill_threads(proc, current, flags);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (error)
 		return error;

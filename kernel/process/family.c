@@ -21,28 +21,71 @@ LIST_HEAD(process_list);
 
 static struct process *init_process;
 
+static LIST_HEAD(walks); /* through process_list and through the members of groups */
+
+void process_leave_list(struct list_head *node)
+{
+	ASSERT_HELD(&process_tree_lock);
+	list_del_walked(node, &walks);
+}
+
+#define MAX_STEPS 32 /* with interrupts off: a signal takes up to 1,000 instructions */
+
+/*
+ * Calls fn for the processes from walk->next on, `offset` bytes before their nodes, but for no more
+ * than MAX_STEPS. Returns true if there are more.
+ */
+static bool walk_some(struct list_walk *walk, const struct list_head *end, size_t offset,
+		      bool (*fn)(struct process *proc, void *arg), void *arg)
+{
+	ASSERT_HELD(&process_tree_lock);
+	for (unsigned int i = 0; i < MAX_STEPS; i++) {
+		struct process *proc = (void *)walk->next - offset;
+
+		if (walk->next == end)
+			return false;
+		walk->next = walk->next->next;
+		if (!fn(proc, arg))
+			return false;
+	}
+	return walk->next != end;
+}
+
+static void walk_all(struct list_head *list, size_t offset,
+		     bool (*fn)(struct process *proc, void *arg), void *arg, unsigned long flags)
+{
+	struct list_walk walk = { .next = list->next };
+
+	ASSERT_HELD(&process_tree_lock);
+	list_add(&walk.node, &walks);
+	while (walk_some(&walk, list, offset, fn, arg)) {
+		spin_unlock_irqrestore(&process_tree_lock, flags);
+		flags = spin_lock_irqsave(&process_tree_lock);
+	}
+	list_del(&walk.node);
+}
+
 void process_for_each(bool (*fn)(struct process *proc, void *arg), void *arg)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	struct process *proc;
 
-	list_for_each_entry(proc, &process_list, all_node) {
-		if (!fn(proc, arg))
-			break;
-	}
+	walk_all(&process_list, offsetof(struct process, all_node), fn, arg, flags);
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 }
 
 void process_for_each_member(pid_t pgid, bool (*fn)(struct process *proc, void *arg), void *arg)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	struct process *proc;
+	struct list_head *members = process_group(pgid);
+	bool any = !list_empty(members);
 
-	list_for_each_entry(proc, process_group(pgid), group_node) {
-		if (!fn(proc, arg))
-			break;
+	if (any) {
+		pid_get(pgid); /* keeps the list, even if all members leave */
+		walk_all(members, offsetof(struct process, group_node), fn, arg, flags);
 	}
 	spin_unlock_irqrestore(&process_tree_lock, flags);
+	if (any)
+		pid_put(pgid);
 }
 
 static u64 waitable_nr(const struct list_head *node)
@@ -127,7 +170,7 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
 	process_get(proc);
 	list_add_tail(&task->thread_node, &proc->threads);
 	proc->nr_threads = proc->nr_staying = 1;
-	pid_set_process(proc->pid, proc);
+	pid_set_owner(proc->pid, proc, task);
 	list_add_tail(&proc->all_node, &process_list);
 	spin_unlock_irqrestore(&process_tree_lock, flags);
 	return 0;
@@ -137,10 +180,10 @@ void family_detach(struct process *proc)
 {
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc->zombie && !proc->nr_threads && list_empty(&proc->children));
-	list_del(&proc->all_node);
+	process_leave_list(&proc->all_node);
 	set_parent(proc, NULL);
 	user_uncharge_process(proc);
-	pid_set_process(proc->pid, NULL);
+	pid_set_owner(proc->pid, NULL, NULL);
 	pid_leave_group(proc);
 	pid_put(proc->sid);
 	pid_put(proc->pid);
@@ -158,9 +201,10 @@ void family_release(struct process *proc)
 
 static void fill_child_info(struct process *proc, struct siginfo *info, int code, int status)
 {
+	u64 events[NR_CPU_EVENTS];
 	struct cpu_times times;
 
-	process_cpu_times(proc, &times);
+	process_cpu_times(proc, &times, events);
 	memset(info, 0, sizeof(*info)); /* including padding, because users see it */
 	info->si_signo = SIGCHLD;
 	info->si_code = code;
@@ -284,16 +328,16 @@ static struct process *find_reaper(const struct process *proc)
 }
 
 /*
- * Gives all children a new parent. Adds to `gone` those zombies that the new parent does not want,
- * either.
+ * Gives a number of children a new parent. Adds to `gone` those zombies that the new parent does
+ * not want, either. Returns true if there are more children.
  */
-static void give_children_away(struct process *proc, struct list_head *gone)
+static bool give_children_away(struct process *proc, struct list_head *gone)
 {
 	struct process *reaper = find_reaper(proc);
 
 	ASSERT_HELD(&process_tree_lock);
 	DEBUG_ASSERT(proc != init_process);
-	while (!list_empty(&proc->children)) {
+	for (unsigned int i = 0; i < MAX_STEPS && !list_empty(&proc->children); i++) {
 		struct process *child = list_first_entry(&proc->children, struct process, sibling);
 
 		set_parent(child, reaper);
@@ -306,6 +350,7 @@ static void give_children_away(struct process *proc, struct list_head *gone)
 			list_add_tail(&child->sibling, gone);
 		}
 	}
+	return !list_empty(&proc->children);
 }
 
 void family_exit(struct process *proc)
@@ -315,7 +360,10 @@ void family_exit(struct process *proc)
 	LIST_HEAD(gone);
 
 	DEBUG_ASSERT(!proc->zombie && !proc->nr_threads && !proc->mm && !proc->files);
-	give_children_away(proc, &gone);
+	while (give_children_away(proc, &gone)) {
+		spin_unlock_irqrestore(&process_tree_lock, flags);
+		flags = spin_lock_irqsave(&process_tree_lock);
+	}
 	proc->zombie = true;
 	family_set_waitable(proc);
 	check_orphaned(proc, proc->parent, proc);

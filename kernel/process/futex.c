@@ -137,37 +137,79 @@ static void wake_waiter(struct futex_waiter *waiter)
 	task_wake(waiter->task);
 }
 
-/* Wakes up to nr waiters; at least one even if nr is 0, as Linux does. */
-static long wake_waiters(const struct futex *futex, int nr, u32 bitset)
+/*
+ * Wakes waiters of the futex until nr are woken; at least one even if nr is 0, as Linux does. Looks
+ * at no more than nr_steps, from the one behind `at` to the one before `end`. Adds to *nr_woken.
+ * Returns where to go on, or NULL if all is done.
+ */
+static __always_inline struct list_head *wake_some(const struct futex *futex, struct list_head *at,
+						   const struct list_head *end, int nr, u32 bitset,
+						   unsigned int nr_steps, long *nr_woken)
 {
-	struct futex_waiter *waiter, *next;
-	long nr_woken = 0;
-
 	ASSERT_HELD(&futex->bucket->lock);
-	list_for_each_entry_safe(waiter, next, &futex->bucket->waiters, node) {
-		if (!same_key(&waiter->key, &futex->key) || !(waiter->bitset & bitset))
+	for (; at->next != end; nr_steps--) {
+		struct futex_waiter *waiter = list_entry(at->next, struct futex_waiter, node);
+
+		if (!nr_steps)
+			return at;
+		if (!same_key(&waiter->key, &futex->key) || !(waiter->bitset & bitset)) {
+			at = at->next;
 			continue;
+		}
 		wake_waiter(waiter);
-		if (++nr_woken >= nr)
+		if (++*nr_woken >= nr)
 			break;
 	}
+	return NULL;
+}
+
+#define WAKE_STEPS 32 /* each takes 1,200 instructions if its wait and call chain are recorded */
+
+/*
+ * The same, in steps between which interrupts are on and the lock is free. Two marks, which have no
+ * key, keep the place in the queue, and where its end was: later waiters are not looked at.
+ */
+static __always_inline long wake_in_steps(const struct futex *futex, int nr, u32 bitset)
+{
+	struct futex_bucket *bucket = futex->bucket;
+	struct list_head *all = &bucket->waiters, *at;
+	struct futex_waiter place = { .bucket = bucket }, end = { .bucket = bucket };
+	unsigned long flags = spin_lock_irqsave(&bucket->lock);
+	long nr_woken = 0;
+
+	at = wake_some(futex, all, all, nr, bitset, WAKE_STEPS, &nr_woken);
+	if (at)
+		list_add_tail(&end.node, all);
+	else
+		list_init(&end.node);
+	while (at) {
+		list_add(&place.node, at);
+		spin_unlock_irqrestore(&bucket->lock, flags);
+		flags = spin_lock_irqsave(&bucket->lock);
+		at = place.node.prev;
+		list_del(&place.node);
+		at = wake_some(futex, at, &end.node, nr, bitset, WAKE_STEPS, &nr_woken);
+	}
+	list_del(&end.node);
+	spin_unlock_irqrestore(&bucket->lock, flags);
 	return nr_woken;
+}
+
+/* The same in a function of its own, for calls that are rare. */
+static noinline long wake_waiters(const struct futex *futex, int nr)
+{
+	return wake_in_steps(futex, nr, FUTEX_MATCH_ANY);
 }
 
 static long wake_bitset(u32 __user *addr, bool private, int nr, u32 bitset)
 {
 	struct futex futex = find_futex(addr, private);
-	unsigned long flags;
-	long ret;
 
 	if (!bitset)
 		return -EINVAL;
 	if (futex.error)
 		return futex.error;
-	flags = spin_lock_irqsave(&futex.bucket->lock);
-	ret = wake_waiters(&futex, nr, bitset);
-	spin_unlock_irqrestore(&futex.bucket->lock, flags);
-	return ret;
+	return wake_in_steps(&futex, nr, bitset);
 }
 
 long futex_wake(u32 __user *addr, unsigned int nr)
@@ -312,31 +354,72 @@ static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_
 	return -ERESTART_RESTARTBLOCK;
 }
 
-static long requeue_matching(const struct futex *from, const struct futex *to, int nr)
-{
-	struct futex_waiter *waiter, *next;
-	LIST_HEAD(moved);
-	long nr_moved = 0;
+#define MOVE_STEPS 512 /* each takes 50 instructions */
 
+/*
+ * Moves waiters to the end of the other queue, until *nr_moved is nr. Looks at no more than
+ * MOVE_STEPS, from the one behind `at` to the one before `end`. Returns where to go on, or NULL if
+ * all is done.
+ */
+static struct list_head *move_some(const struct futex *from, const struct futex *to,
+				   struct list_head *at, const struct list_head *end, int nr,
+				   long *nr_moved)
+{
 	ASSERT_HELD(&from->bucket->lock);
 	ASSERT_HELD(&to->bucket->lock);
-	list_for_each_entry_safe(waiter, next, &from->bucket->waiters, node) {
-		if (nr_moved >= nr)
-			break;
-		if (!same_key(&waiter->key, &from->key))
+	for (unsigned int i = 0; at->next != end && *nr_moved < nr; i++) {
+		struct futex_waiter *waiter = list_entry(at->next, struct futex_waiter, node);
+
+		if (i == MOVE_STEPS)
+			return at;
+		if (!same_key(&waiter->key, &from->key)) {
+			at = at->next;
 			continue;
-		/* Do not move it to the other queue yet: that may be the queue that we walk. */
-		list_del(&waiter->node);
-		list_add_tail(&waiter->node, &moved);
-		nr_moved++;
-	}
-	list_for_each_entry_safe(waiter, next, &moved, node) {
+		}
 		list_del(&waiter->node);
 		waiter->key = to->key;
 		WRITE_ONCE(waiter->bucket, to->bucket);
 		list_add_tail(&waiter->node, &to->bucket->waiters);
+		++*nr_moved;
 	}
-	return nr_moved;
+	return NULL;
+}
+
+/* Releases the locks of both buckets for a moment. Returns the place in the queue again. */
+static struct list_head *pause_at(const struct futex *from, const struct futex *to,
+				  struct list_head *at, unsigned long flags)
+{
+	struct futex_waiter place = { .bucket = from->bucket };
+
+	list_add(&place.node, at);
+	unlock_two(from->bucket, to->bucket, flags);
+	lock_two(from->bucket, to->bucket);
+	at = place.node.prev;
+	list_del(&place.node);
+	return at;
+}
+
+/*
+ * Wakes and moves waiters in steps, as wake_in_steps() does. Between two steps, others find some
+ * waiters at the one futex and some at the other, but each of them at one of both.
+ */
+static long wake_and_move(const struct futex *from, int nr_wake, const struct futex *to,
+			  int nr_move, unsigned long flags)
+{
+	struct futex_waiter end = { .bucket = from->bucket };
+	struct list_head *all = &from->bucket->waiters, *at = nr_wake ? all : NULL;
+	long nr_woken = 0, nr_moved = 0;
+
+	/* Those that are moved come behind the end: this may be the other queue, too. */
+	list_add_tail(&end.node, all);
+	while (at && (at = wake_some(from, at, &end.node, nr_wake, FUTEX_MATCH_ANY, WAKE_STEPS,
+				     &nr_woken)))
+		at = pause_at(from, to, at, flags);
+	at = all;
+	while ((at = move_some(from, to, at, &end.node, nr_move, &nr_moved)))
+		at = pause_at(from, to, at, flags);
+	list_del(&end.node);
+	return nr_woken + nr_moved;
 }
 
 /* Wakes and moves waiters. The first word must have *value, unless value is NULL. */
@@ -345,7 +428,7 @@ static long requeue(const struct futex *from, int nr_wake, const struct futex *t
 {
 	int error = from->error;
 	unsigned long flags;
-	long ret = 0;
+	long ret;
 	u32 seen;
 
 	if (nr_wake < 0 || nr_move < 0)
@@ -366,13 +449,10 @@ static long requeue(const struct futex *from, int nr_wake, const struct futex *t
 			return -ERESTARTNOINTR;
 		cond_resched();
 	}
-	if (value && seen != *value) {
+	if (value && seen != *value)
 		ret = -EAGAIN;
-	} else {
-		if (nr_wake)
-			ret = wake_waiters(from, nr_wake, FUTEX_MATCH_ANY);
-		ret += requeue_matching(from, to, nr_move);
-	}
+	else
+		ret = wake_and_move(from, nr_wake, to, nr_move, flags);
 	unlock_two(from->bucket, to->bucket, flags);
 	return ret;
 }
@@ -458,8 +538,7 @@ static int wake_op_apply(u32 __user *addr, u32 code, u32 *old)
 static long wake_op(const struct futex *first, int nr_wake, const struct futex *second,
 		    int nr_wake2, u32 code)
 {
-	int error = first->error, wake2;
-	unsigned long flags;
+	int error = first->error;
 	u32 old = 0;
 	long ret;
 
@@ -471,12 +550,9 @@ static long wake_op(const struct futex *first, int nr_wake, const struct futex *
 		error = wake_op_apply(second->addr, code, &old);
 	if (error)
 		return error;
-	wake2 = wake_op_compare(code, old);
-	flags = lock_two(first->bucket, second->bucket);
-	ret = wake_waiters(first, nr_wake, FUTEX_MATCH_ANY);
-	if (wake2)
-		ret += wake_waiters(second, nr_wake2, FUTEX_MATCH_ANY);
-	unlock_two(first->bucket, second->bucket, flags);
+	ret = wake_waiters(first, nr_wake);
+	if (wake_op_compare(code, old))
+		ret += wake_waiters(second, nr_wake2);
 	return ret;
 }
 

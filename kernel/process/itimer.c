@@ -50,7 +50,7 @@ static void alarm_gone(struct signal_owner *owner, struct siginfo *info)
 	go_on(container_of(owner, struct process, alarm), 0);
 }
 
-static void expire(struct timer *timer)
+static void expire_itimer(struct timer *timer)
 {
 	static const struct siginfo info = { .si_signo = SIGALRM, .si_code = SI_KERNEL };
 	struct process *proc = container_of(timer, struct process, real_timer);
@@ -79,7 +79,7 @@ static u64 real_left_ns(const struct process *proc)
 }
 
 /* Stops the timer: afterwards no handler runs. Stores the remaining time in *left_ns. */
-static void stop(struct process *proc, u64 *left_ns, u64 *interval_ns)
+static void stop_itimer(struct process *proc, u64 *left_ns, u64 *interval_ns)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 
@@ -101,7 +101,7 @@ static void start(struct process *proc, u64 value_ns, u64 interval_ns)
 	DEBUG_ASSERT(!proc->real.expires_ns);
 	proc->real.interval_ns = interval_ns;
 	proc->alarm.gone = alarm_gone;
-	timer_setup(&proc->real_timer, expire);
+	timer_setup(&proc->real_timer, expire_itimer);
 	if (value_ns) {
 		proc->real.expires_ns = time_after_ns(value_ns);
 		timer_start(&proc->real_timer, proc->real.expires_ns);
@@ -114,7 +114,7 @@ void signal_stop_timers(struct process *proc)
 	u64 left_ns, interval_ns;
 
 	mutex_lock(&change_lock);
-	stop(proc, &left_ns, &interval_ns);
+	stop_itimer(proc, &left_ns, &interval_ns);
 	mutex_unlock(&change_lock);
 }
 
@@ -123,7 +123,7 @@ static void set_timer(u64 value_ns, u64 interval_ns, u64 *left_ns, u64 *old_inte
 	struct process *proc = current->proc;
 
 	mutex_lock(&change_lock);
-	stop(proc, left_ns, old_interval_ns);
+	stop_itimer(proc, left_ns, old_interval_ns);
 	start(proc, value_ns, interval_ns);
 	mutex_unlock(&change_lock);
 }
@@ -218,6 +218,7 @@ SYSCALL_DEFINE3(setitimer, int, which, const struct itimerval __user *, unew,
 	} else {
 		return -EINVAL;
 	}
+	profile_timer_set(value_ns);
 	return put_timer(uold, left_ns, old_interval_ns);
 }
 
@@ -247,6 +248,7 @@ SYSCALL_DEFINE1(alarm, unsigned int, seconds)
 	u64 left_ns, interval_ns, rounded;
 
 	set_timer(seconds * NSEC_PER_SEC, 0, &left_ns, &interval_ns);
+	profile_timer_set(seconds);
 	rounded = (left_ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
 	return left_ns && !rounded ? 1 : (long)rounded;
 }

@@ -8,7 +8,7 @@
 #include <lego/errno.h>
 #include <lego/exec.h>
 #include <lego/fs.h>
-#include <lego/profile_syscall.h>
+#include <profile/syscall.h>
 #include <lego/slab.h>
 
 #define NR_EXECVE 59 /* in arch/x86/entry/syscalls.tbl */

@@ -28,6 +28,7 @@ struct pid_number {
 	 * it.
 	 */
 	struct process *proc;
+	struct task *task; /* the thread with this number; changed with its process's lock, too */
 	struct list_head members; /* of the group; changed with process_tree_lock, too */
 };
 
@@ -167,7 +168,7 @@ void pid_leave_group(struct process *proc)
 
 	ASSERT_HELD(&process_tree_lock);
 	flags = spin_lock_irqsave(&pid_lock);
-	list_del(&proc->group_node);
+	process_leave_list(&proc->group_node);
 	spin_unlock_irqrestore(&pid_lock, flags);
 	pid_put(proc->pgid);
 }
@@ -190,12 +191,29 @@ struct list_head *process_group(pid_t pgid)
 	return members;
 }
 
-void pid_set_process(pid_t nr, struct process *proc)
+void pid_set_owner(pid_t nr, struct process *proc, struct task *task)
 {
 	unsigned long flags = spin_lock_irqsave(&pid_lock);
+	struct pid_number *number = find_number(nr);
 
-	find_number(nr)->proc = proc;
+	number->proc = proc;
+	number->task = task;
 	spin_unlock_irqrestore(&pid_lock, flags);
+}
+
+struct task *process_thread(struct process *proc, pid_t tid)
+{
+	struct task *task = NULL;
+	struct pid_number *number;
+	unsigned long flags;
+
+	ASSERT_HELD(&proc->lock);
+	flags = spin_lock_irqsave(&pid_lock);
+	number = *find_link(tid);
+	if (number && number->proc == proc)
+		task = number->task;
+	spin_unlock_irqrestore(&pid_lock, flags);
+	return task;
 }
 
 struct process *pid_find_process(pid_t nr)

@@ -86,7 +86,7 @@ static bool is_ticked(const struct posix_timer *timer)
  * Reads the other process's CPU time. Returns false if it is gone. Called without proc->lock,
  * because it takes the other process's.
  */
-static bool look(struct other *other)
+static bool look_up_other(struct other *other)
 {
 	struct process *proc = process_find(other->pid);
 	bool found = proc && (!other->start_ns || proc->start_ns == other->start_ns);
@@ -127,7 +127,7 @@ static u64 next_look_ns(const struct posix_timer *timer)
 }
 
 /* Starts the kernel timer, if the timer needs one. A SIGEV_NONE timer is only read. */
-static void start(struct posix_timer *timer, u64 not_before_ns)
+static void start_timer(struct posix_timer *timer, u64 not_before_ns)
 {
 	u64 expires_ns = timer->setting.expires_ns;
 
@@ -148,11 +148,11 @@ static void signal_gone(struct signal_owner *owner, struct siginfo *info)
 	timer->overrun =
 		(s32)min(timer_setting_advance(&timer->setting, now_ns(timer)) - 1, (u64)INT32_MAX);
 	info->timer.overrun = timer->overrun;
-	start(timer, 0);
+	start_timer(timer, 0);
 }
 
 /* Sends the signal. Returns whether it ends the process. */
-static bool send(struct posix_timer *timer)
+static bool send_timer_signal(struct posix_timer *timer)
 {
 	struct siginfo info = {
 		.si_signo = timer->sig,
@@ -165,13 +165,13 @@ static bool send(struct posix_timer *timer)
 	fatal = signal_send_owned(timer->proc, timer->task, timer->sig, &info, &timer->owner);
 	if (!timer->owner.entry) {
 		timer_setting_advance(&timer->setting, now_ns(timer));
-		start(timer, time_after_ns(SIGNAL_MIN_UNSEEN_NS));
+		start_timer(timer, time_after_ns(SIGNAL_MIN_UNSEEN_NS));
 	}
 	return fatal;
 }
 
 /* After this drops the lock, another CPU may start the timer again. */
-static void expire(struct timer *kernel_timer)
+static void expire_timer(struct timer *kernel_timer)
 {
 	struct posix_timer *timer = container_of(kernel_timer, struct posix_timer, timer);
 	struct process *proc = timer->proc;
@@ -180,15 +180,15 @@ static void expire(struct timer *kernel_timer)
 	unsigned long flags;
 	bool fatal = false;
 
-	if (other.pid && !look(&other))
+	if (other.pid && !look_up_other(&other))
 		return;
 	flags = spin_lock_irqsave(&proc->lock);
 	if (other.pid)
 		timer->of_other = other;
 	if (timer->setting.expires_ns && other.pid && now_ns(timer) < timer->setting.expires_ns)
-		start(timer, 0);
+		start_timer(timer, 0);
 	else if (timer->setting.expires_ns)
-		fatal = send(timer);
+		fatal = send_timer_signal(timer);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (fatal)
 		process_kill(proc, sig);
@@ -209,7 +209,7 @@ void posix_timers_tick(struct process *proc)
 	ASSERT_IRQS_OFF();
 	flags = spin_lock_irqsave(&proc->lock);
 	list_for_each_entry(timer, &proc->posix_timers, node) {
-		if (is_due(timer) && send(timer))
+		if (is_due(timer) && send_timer_signal(timer))
 			fatal_sig = timer->sig;
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -230,7 +230,7 @@ static struct posix_timer *find_timer(s32 id)
 }
 
 /* Stops the timer: no handler runs any more, and a pending signal no longer belongs to it. */
-static void stop(struct posix_timer *timer, struct itimerspec64 *left)
+static void stop_timer(struct posix_timer *timer, struct itimerspec64 *left)
 {
 	struct process *proc = timer->proc;
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
@@ -252,13 +252,13 @@ static void free_timer(struct posix_timer *timer)
 	kfree(timer);
 }
 
-static void delete (struct posix_timer *timer)
+static void delete_timer(struct posix_timer *timer)
 {
 	struct process *proc = timer->proc;
 	struct itimerspec64 left;
 	unsigned long flags;
 
-	stop(timer, &left);
+	stop_timer(timer, &left);
 	flags = spin_lock_irqsave(&proc->lock);
 	list_del(&timer->node);
 	WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers - 1);
@@ -275,7 +275,7 @@ void posix_timers_delete(struct process *proc)
 		return;
 	mutex_lock(&change_lock);
 	list_for_each_entry_safe(timer, next, &proc->posix_timers, node)
-		delete (timer);
+		delete_timer(timer);
 	mutex_unlock(&change_lock);
 }
 
@@ -345,7 +345,7 @@ static int set_clock(struct posix_timer *timer, int clock)
 	} else if (clock_is_by_number(timer->clock)) {
 		timer->clock = CLOCK_PROCESS_CPUTIME_ID;
 		timer->of_other.pid = clock_pid(clock);
-		return look(&timer->of_other) ? 0 : -EINVAL;
+		return look_up_other(&timer->of_other) ? 0 : -EINVAL;
 	}
 	return clock_has_timers(timer->clock) || is_cpu_clock(timer->clock) ? 0 : -EINVAL;
 }
@@ -359,7 +359,7 @@ static s32 create(int clock, const struct sigevent *event, bool by_id)
 		return -ENOMEM;
 	timer->proc = current->proc;
 	timer->owner.gone = signal_gone;
-	timer_setup(&timer->timer, expire);
+	timer_setup(&timer->timer, expire_timer);
 	id = set_clock(timer, clock);
 	if (!id)
 		id = set_event(timer, event);
@@ -391,7 +391,7 @@ static int delete_by_id(s32 id)
 	mutex_lock(&change_lock);
 	timer = find_to_change(id);
 	if (timer)
-		delete (timer);
+		delete_timer(timer);
 	mutex_unlock(&change_lock);
 	return timer ? 0 : -EINVAL;
 }
@@ -431,7 +431,7 @@ static int change(s32 id, bool absolute, const struct itimerspec64 *new, struct 
 	if (!timer)
 		return -EINVAL;
 	other = timer->of_other;
-	if (other.pid && !look(&other))
+	if (other.pid && !look_up_other(&other))
 		return -ESRCH;
 	flags = spin_lock_irqsave(&timer->proc->lock);
 	timer->of_other = other;
@@ -439,11 +439,11 @@ static int change(s32 id, bool absolute, const struct itimerspec64 *new, struct 
 	spin_unlock_irqrestore(&timer->proc->lock, flags);
 	if (timer_setting_from(&setting, new, timer->clock, absolute, now))
 		return -EINVAL;
-	stop(timer, old);
+	stop_timer(timer, old);
 	flags = spin_lock_irqsave(&timer->proc->lock);
 	timer->setting = setting;
 	timer->overrun = 0;
-	start(timer, 0);
+	start_timer(timer, 0);
 	spin_unlock_irqrestore(&timer->proc->lock, flags);
 	return 0;
 }
@@ -461,6 +461,7 @@ SYSCALL_DEFINE4(timer_settime, s32, id, int, flags, const struct itimerspec64 __
 	mutex_lock(&change_lock);
 	error = change(id, flags & TIMER_ABSTIME, &new, &old);
 	mutex_unlock(&change_lock);
+	profile_timer_set(!error);
 	return error || !uold ? error : put_user(old, uold);
 }
 
@@ -478,7 +479,7 @@ static struct itimerspec64 left_of_other(s32 id)
 	timer = find_to_change(id);
 	if (timer) {
 		other = timer->of_other;
-		if (look(&other)) {
+		if (look_up_other(&other)) {
 			flags = spin_lock_irqsave(&timer->proc->lock);
 			timer->of_other = other;
 			left = timer_setting_left(&timer->setting, now_ns(timer));

@@ -17,8 +17,11 @@ void pid_put(pid_t nr);
 /* Adds a process to a group, and counts the use of its number. process_tree_lock is held. */
 void pid_join_group(struct process *proc, pid_t nr);
 void pid_leave_group(struct process *proc);
-/* Sets the process that has this number or a thread with it; NULL: none any more. */
-void pid_set_process(pid_t nr, struct process *proc);
+/*
+ * Sets the process that has this number or a thread with it, and the thread that has it; NULL: none
+ * any more. The process's lock is held, or the thread is the current one or has not started.
+ */
+void pid_set_owner(pid_t nr, struct process *proc, struct task *task);
 /* Returns the process with this number or with such a thread, with a reference, or NULL. */
 struct process *pid_find_process(pid_t nr);
 
@@ -92,6 +95,12 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
  * parent, and makes it a zombie or, if the parent wants none, removes it.
  */
 void family_exit(struct process *proc);
+
+/*
+ * Removes a process from process_list or its group, by its node there. Walks through the list go on
+ * behind it. process_tree_lock is held.
+ */
+void process_leave_list(struct list_head *node);
 
 /* Marks a process for which the parent's wait can return. process_tree_lock is held. */
 void family_set_waitable(struct process *proc);

@@ -19,9 +19,11 @@
 #include <lego/atomic.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/percpu.h>
 #include <lego/process.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
+#include <lego/smp.h>
 #include <lego/string.h>
 #include <lego/wait.h>
 
@@ -40,6 +42,40 @@ struct signal_entry {
 };
 
 static atomic_t nr_queued = ATOMIC_INIT(0);
+
+static DEFINE_PER_CPU(struct signal_counts, signal_counts); /* of all processes */
+
+void signal_count(struct process *proc, int sig, enum signal_fate fate)
+{
+	u32 kind = min(sig, NR_SIGNAL_KINDS) - 1;
+
+	ASSERT_HELD(&proc->lock);
+	proc->signal_counts.kinds[kind]++;
+	proc->signal_counts.fates[fate]++;
+	this_cpu_inc(signal_counts.kinds[kind]);
+	this_cpu_inc(signal_counts.fates[fate]);
+}
+
+static void add_counts(struct signal_counts *to, const struct signal_counts *from)
+{
+	for (u32 i = 0; i < NR_SIGNAL_KINDS; i++)
+		to->kinds[i] += READ_ONCE(from->kinds[i]);
+	for (u32 i = 0; i < NR_SIGNAL_FATES; i++)
+		to->fates[i] += READ_ONCE(from->fates[i]);
+}
+
+void signal_read_counts(struct process *proc, struct signal_counts *counts)
+{
+	u32 cpu;
+
+	*counts = (struct signal_counts){ 0 };
+	if (proc) {
+		add_counts(counts, &proc->signal_counts);
+		return;
+	}
+	for_each_possible_cpu(cpu)
+		add_counts(counts, &per_cpu(signal_counts, cpu));
+}
 
 /*
  * Wait queues for readers of signalfds, by a hash of the process. They are not in struct process,
@@ -272,7 +308,7 @@ void signal_recalc(struct task *task)
 }
 
 /* Notifies other threads of the process's signals that the current thread will not take. */
-static void retarget(struct process *proc, u64 signals)
+static void retarget_signals(struct process *proc, u64 signals)
 {
 	struct task *task;
 
@@ -295,7 +331,7 @@ void signal_set_blocked(u64 blocked)
 	ASSERT_PROCESS_CONTEXT();
 	blocked &= ~SIGNALS_SOVEREIGN;
 	if (task->signal_pending)
-		retarget(proc, blocked & ~task->blocked_signals);
+		retarget_signals(proc, blocked & ~task->blocked_signals);
 	task->blocked_signals = blocked;
 	signal_recalc(task);
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -342,7 +378,7 @@ void signal_thread_gone(struct process *proc)
 	bool complete;
 
 	ASSERT_PROCESS_CONTEXT();
-	retarget(proc, ~0ULL);
+	retarget_signals(proc, ~0ULL);
 	complete = signal_stop_is_complete(proc);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (complete)
@@ -427,6 +463,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	else if (SIGNAL_BIT(sig) & SIGNALS_STOP)
 		signal_discard_all(proc, SIGNAL_BIT(SIGCONT));
 	if (is_dropped(proc, to, sig, info)) {
+		signal_count(proc, sig, SIGNAL_IGNORED);
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_IGNORED);
 		return 0;
 	}
@@ -435,6 +472,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	if (*fatal) {
 		/* SIGKILL ends all threads, so no call returns after it. */
 		WRITE_ONCE(to->took_signal, sig != SIGKILL);
+		signal_count(proc, sig, SIGNAL_FATAL);
 		profile_trace(signal_generate, sig, info, to, !task, PROFILE_SIGNAL_DELIVERED);
 		return 0;
 	}
@@ -450,7 +488,7 @@ static int send_locked(struct process *proc, struct task *task, int sig, const s
 	return error;
 }
 
-static int send(struct process *proc, struct task *task, int sig, const struct siginfo *info)
+static int send_signal(struct process *proc, struct task *task, int sig, const struct siginfo *info)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
 	bool fatal = false;
@@ -492,28 +530,36 @@ bool signal_send_owned(struct process *proc, struct task *task, int sig, const s
 
 int signal_send(struct process *proc, int sig, const struct siginfo *info)
 {
-	return send(proc, NULL, sig, info);
+	return send_signal(proc, NULL, sig, info);
 }
 
 int signal_send_thread(struct task *task, int sig, const struct siginfo *info)
 {
-	return send(task->proc, task, sig, info);
+	return send_signal(task->proc, task, sig, info);
+}
+
+struct group_signal {
+	int sig;
+	const struct siginfo *info;
+	int ret;
+};
+
+static bool send_member(struct process *proc, void *arg)
+{
+	struct group_signal *signal = arg;
+	int error = signal_send(proc, signal->sig, signal->info);
+
+	if (signal->ret && error != -ESRCH)
+		signal->ret = error;
+	return true;
 }
 
 int signal_send_group(pid_t pgid, int sig, const struct siginfo *info)
 {
-	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
-	struct process *proc;
-	int ret = -ESRCH;
+	struct group_signal signal = { sig, info, -ESRCH };
 
-	list_for_each_entry(proc, process_group(pgid), group_node) {
-		int error = signal_send(proc, sig, info);
-
-		if (ret && error != -ESRCH)
-			ret = error;
-	}
-	spin_unlock_irqrestore(&process_tree_lock, flags);
-	return ret;
+	process_for_each_member(pgid, send_member, &signal);
+	return signal.ret;
 }
 
 void signal_send_init(int sig)
@@ -538,7 +584,9 @@ void signal_force_fault(int sig, int code, u64 addr, struct pt_regs *regs, const
 
 	ASSERT_PROCESS_CONTEXT();
 	profile_trace(signal_generate, sig, &info, task, false, PROFILE_SIGNAL_DELIVERED);
-	if (!ends) {
+	if (ends) {
+		signal_count(proc, sig, SIGNAL_FATAL);
+	} else {
 		signal_enqueue(proc, &task->pending, sig, &info);
 		WRITE_ONCE(task->signal_pending, true);
 	}

@@ -22,6 +22,9 @@ bool signal_action_ignores(const struct kernel_sigaction *action, int sig);
  */
 bool signal_spares_init(struct process *proc, int sig, const struct siginfo *info);
 
+/* Counts a signal that the process has got. Locked. */
+void signal_count(struct process *proc, int sig, enum signal_fate fate);
+
 /* Drop pending signals of this set. Locked. */
 void signal_discard(struct sigpending *pending, u64 signals);
 void signal_discard_all(struct process *proc, u64 signals); /* the process's and the threads' */

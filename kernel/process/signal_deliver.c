@@ -72,8 +72,11 @@ static void take_stop_signal(void)
 	int sig = signal_find(~current->blocked_signals, &pending);
 
 	if (sig && SIGNAL_BIT(sig) & SIGNALS_STOP && proc->sigactions[sig - 1].handler == SIG_DFL) {
+		bool stops = sig == SIGSTOP || !orphaned;
+
 		signal_take(pending, sig, &info);
-		if (sig == SIGSTOP || !orphaned)
+		signal_count(proc, sig, stops ? SIGNAL_STOPPED : SIGNAL_IGNORED);
+		if (stops)
 			begin_stop(proc, sig);
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -137,10 +140,15 @@ static enum verdict take_next(int *sig, struct siginfo *info, struct kernel_siga
 		return MAY_STOP;
 	signal_take(pending, *sig, info);
 	profile_trace(signal_deliver, *sig, info, action->handler, action->flags);
-	if (signal_action_ignores(action, *sig) || signal_spares_init(proc, *sig, info))
+	if (signal_action_ignores(action, *sig) || signal_spares_init(proc, *sig, info)) {
+		signal_count(proc, *sig, SIGNAL_IGNORED);
 		return AGAIN;
-	if (action->handler == SIG_DFL)
+	}
+	if (action->handler == SIG_DFL) {
+		signal_count(proc, *sig, SIGNAL_FATAL);
 		return ENDS;
+	}
+	signal_count(proc, *sig, SIGNAL_HANDLED);
 	if (action->flags & SA_RESETHAND)
 		proc->sigactions[*sig - 1].handler = SIG_DFL;
 	return HANDLER;

@@ -143,8 +143,10 @@ static int take_one(u64 set, struct siginfo *info)
 	int sig = signal_find(set, &pending);
 
 	ASSERT_HELD(&current->proc->lock);
-	if (sig)
+	if (sig) {
 		signal_take(pending, sig, info);
+		signal_count(current->proc, sig, SIGNAL_WAITED);
+	}
 	return sig;
 }
 

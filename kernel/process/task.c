@@ -63,7 +63,7 @@ static void enlist(struct task *task)
 
 	if (!task->proc)
 		task->pid = ++last_kthread_pid;
-	list_add_tail(&task->all_node, &task_list);
+	task_list_add(task);
 	function_stack_alloc(task);
 	spin_unlock_irqrestore(&task_list_lock, flags);
 }
@@ -85,6 +85,8 @@ struct task *task_alloc(const char *comm, struct process *proc)
 		if (error)
 			goto out_stack;
 	}
+	/* The first thread's number becomes that of its process. */
+	task->process_pid = proc && proc->pid ? proc->pid : task->pid;
 	strscpy(task->comm, comm, sizeof(task->comm));
 	atomic_set(&task->refs, 1);
 	task->state = TASK_UNINTERRUPTIBLE;
@@ -120,9 +122,9 @@ void task_put(struct task *task)
 	if (!atomic_dec_and_test(&task->refs))
 		return;
 	DEBUG_ASSERT(!task->on_cpu && !task->on_rq && list_empty(&task->run_node));
-	DEBUG_ASSERT(list_empty(&task->thread_node));
+	DEBUG_ASSERT(!task->process_pid || list_empty(&task->thread_node));
 	flags = spin_lock_irqsave(&task_list_lock);
-	list_del(&task->all_node);
+	task_list_remove(task);
 	spin_unlock_irqrestore(&task_list_lock, flags);
 	if (task->pid < KTHREAD_PID_FIRST) {
 		pid_put(task->pid);
@@ -161,7 +163,9 @@ struct process *process_alloc(const char *comm)
 	list_init(&proc->all_node);
 	list_init(&proc->group_node);
 	spin_lock_init(&proc->lock);
+	spin_lock_init(&proc->group.lock);
 	list_init(&proc->threads);
+	list_init(&proc->thread_walks);
 	list_init(&proc->posix_timers);
 	sigpending_init(&proc->pending);
 	wait_queue_init(&proc->exit_wait);
@@ -273,7 +277,10 @@ int process_add_thread(struct process *proc, struct task *task)
 		proc->nr_staying++;
 		proc->nr_own_files += task->has_own_files;
 		process_get(proc);
-		pid_set_process(task->pid, proc);
+		pid_set_owner(task->pid, proc, task);
+		if (!proc->group.has_begun)
+			cputime_begin_group(&proc->group);
+		task->group = &proc->group;
 		/* A stop or a signal may have come just before the thread was added. */
 		signal_recalc(task);
 	}
@@ -284,17 +291,12 @@ int process_add_thread(struct process *proc, struct task *task)
 struct task *process_find_thread(struct process *proc, pid_t tid)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct task *task, *found = NULL;
+	struct task *task = process_thread(proc, tid);
 
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task->pid == tid) {
-			found = task;
-			task_get(found);
-			break;
-		}
-	}
+	if (task)
+		task_get(task);
 	spin_unlock_irqrestore(&proc->lock, flags);
-	return found;
+	return task;
 }
 
 struct task *task_find(pid_t tid)

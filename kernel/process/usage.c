@@ -22,7 +22,8 @@ struct tms {
 
 u64 process_exec_cycles_locked(struct process *proc)
 {
-	struct cputime time = process_cputime(proc);
+	u64 events[NR_CPU_EVENTS];
+	struct cputime time = process_cputime(proc, events);
 
 	return cputime_own(&time);
 }
@@ -53,33 +54,30 @@ u64 process_max_pages(struct process *proc)
 	return nr;
 }
 
+static void set_events(struct usage *usage, const u64 events[NR_CPU_EVENTS])
+{
+	usage->nr_faults = events[CPU_FAULTS];
+	usage->nr_voluntary = events[CPU_VOLUNTARY];
+	usage->nr_involuntary = events[CPU_INVOLUNTARY];
+}
+
 static void get_own(struct process *proc, struct usage *usage)
 {
-	unsigned long flags;
-	struct task *task;
+	u64 events[NR_CPU_EVENTS];
 
-	process_cpu_times(proc, &usage->times);
-	flags = spin_lock_irqsave(&proc->lock);
-	usage->nr_faults = fault_counts_sum(&proc->exited_faults);
-	usage->nr_voluntary = proc->exited_voluntary;
-	usage->nr_involuntary = proc->exited_involuntary;
-	usage->max_pages = most_pages(proc);
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		usage->nr_faults += fault_counts_sum(&task->faults);
-		usage->nr_voluntary += READ_ONCE(task->nr_voluntary);
-		usage->nr_involuntary += READ_ONCE(task->nr_involuntary);
-	}
-	spin_unlock_irqrestore(&proc->lock, flags);
+	process_cpu_times(proc, &usage->times, events);
+	set_events(usage, events);
+	usage->max_pages = process_max_pages(proc);
 }
 
 static void get_thread(struct task *task, struct usage *usage)
 {
 	struct process *proc = task->proc;
+	u64 events[NR_CPU_EVENTS] = { 0 };
 	unsigned long flags;
 
-	usage->nr_faults = fault_counts_sum(&task->faults);
-	usage->nr_voluntary = task->nr_voluntary;
-	usage->nr_involuntary = task->nr_involuntary;
+	task_add_events(task, events);
+	set_events(usage, events);
 	flags = spin_lock_irqsave(&proc->lock);
 	task_cpu_times(task, &usage->times);
 	usage->max_pages = most_pages(proc);

@@ -26,7 +26,7 @@ struct rusage {
 struct usage {
 	struct cpu_times times;
 	u64 nr_faults;
-	u64 nr_voluntary, nr_involuntary; /* context switches, if the profiler counts them */
+	u64 nr_voluntary, nr_involuntary; /* context switches */
 	u64 max_pages;
 };
 

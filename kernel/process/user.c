@@ -83,7 +83,7 @@ static int charge_locked(u32 uid, unsigned int nr, u64 limit)
 	return 0;
 }
 
-static int charge(u32 uid, unsigned int nr, u64 limit)
+static int charge_user(u32 uid, unsigned int nr, u64 limit)
 {
 	unsigned long flags = spin_lock_irqsave(&users_lock);
 	int error = charge_locked(uid, nr, limit);
@@ -92,7 +92,7 @@ static int charge(u32 uid, unsigned int nr, u64 limit)
 	return error;
 }
 
-static void uncharge(u32 uid, unsigned int nr)
+static void uncharge_user(u32 uid, unsigned int nr)
 {
 	unsigned long flags = spin_lock_irqsave(&users_lock);
 	struct user *user = *find_link(uid);
@@ -114,7 +114,7 @@ static u64 limit_of(struct process *proc)
 int user_charge_process(struct process *proc, struct process *parent)
 {
 	unsigned long flags = spin_lock_irqsave(&parent->lock);
-	int error = charge(parent->creds.uid, 1, limit_of(parent));
+	int error = charge_user(parent->creds.uid, 1, limit_of(parent));
 
 	proc->creds = parent->creds;
 	proc->nr_charged = !error;
@@ -124,14 +124,14 @@ int user_charge_process(struct process *proc, struct process *parent)
 
 void user_charge_init(struct process *init)
 {
-	BUG_ON(charge(init->creds.uid, 1, RLIM_INFINITY));
+	BUG_ON(charge_user(init->creds.uid, 1, RLIM_INFINITY));
 	init->nr_charged = 1;
 }
 
 int user_charge_thread(struct process *proc)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	int error = charge(proc->creds.uid, 1, limit_of(proc));
+	int error = charge_user(proc->creds.uid, 1, limit_of(proc));
 
 	proc->nr_charged += !error;
 	spin_unlock_irqrestore(&proc->lock, flags);
@@ -143,7 +143,7 @@ void user_uncharge_locked(struct process *proc, unsigned int nr)
 	ASSERT_HELD(&proc->lock);
 	DEBUG_ASSERT(proc->nr_charged >= nr);
 	if (nr)
-		uncharge(proc->creds.uid, nr);
+		uncharge_user(proc->creds.uid, nr);
 	proc->nr_charged -= nr;
 }
 
@@ -168,9 +168,9 @@ int user_change(struct process *proc, u32 uid)
 	ASSERT_HELD(&proc->lock);
 	if (uid == proc->creds.uid)
 		return 0;
-	if (charge(uid, proc->nr_charged, RLIM_INFINITY))
+	if (charge_user(uid, proc->nr_charged, RLIM_INFINITY))
 		return -EAGAIN;
-	uncharge(proc->creds.uid, proc->nr_charged);
+	uncharge_user(proc->creds.uid, proc->nr_charged);
 	proc->creds.uid = uid;
 	return 0;
 }

@@ -132,7 +132,7 @@ static int look_at_all(struct wait_request *req)
 }
 
 /* Looks for a child. Returns 1: found; 0: not yet; -ECHILD: there will be none. */
-static int look(struct wait_request *req)
+static int look_for_child(struct wait_request *req)
 {
 	unsigned long flags = spin_lock_irqsave(&process_tree_lock);
 	int ret = req->type == P_PID ? look_at(req, req->id) : look_at_all(req);
@@ -150,9 +150,10 @@ static int wait_for_child(struct wait_request *req)
 	int ret = 0, error = 0;
 
 	if (req->options & WNOHANG)
-		ret = look(req);
+		ret = look_for_child(req);
 	else
-		error = wait_event_interruptible(&current->proc->child_wait, (ret = look(req)));
+		error = wait_event_interruptible(&current->proc->child_wait,
+						 (ret = look_for_child(req)));
 	if (req->gone) {
 		profile_process_waited(req->gone);
 		family_release(req->gone);

@@ -12,7 +12,7 @@
 #define PROFILE_FIELD_TEXT(...)
 #define PROFILE_FIELD_STRING(...)
 #define PROFILE_EVENT(system, name, ...) os_key_t profile_trace_key_##name;
-#include <lego/profile_events.h>
+#include <profile/events.h>
 
 struct profile_event_writers profile_event_writers;
 #endif

@@ -14,7 +14,7 @@
 struct profile_event_writers {
 	void (*point_begin)(const char *name);
 	void (*point_end)(const char *name);
-	void (*sample)(u64 ip, bool user);
+	void (*sample)(u64 ip, bool user, u32 code_map);
 };
 extern struct profile_event_writers profile_event_writers;
 

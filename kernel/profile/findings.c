@@ -69,8 +69,8 @@ const char *finding_each(char text[FINDING_COUNT_BYTES], u64 ns, u64 nr)
 	return text;
 }
 
-static void offer(const struct finding_scope *scope, struct finding finding, u64 ns, u64 whole_ns,
-		  const char *fmt, va_list args)
+static void offer_finding(const struct finding_scope *scope, struct finding finding, u64 ns,
+			  u64 whole_ns, const char *fmt, va_list args)
 {
 	ns = pf_min(ns, whole_ns);
 	finding.share = report_percent(ns, whole_ns);
@@ -88,7 +88,7 @@ void finding_of_cpu_time(const struct finding_scope *scope, u64 ns, const char *
 	va_list args;
 
 	va_start(args, fmt);
-	offer(scope, (struct finding){ .of = "CPU time" }, ns, scope->cpu_ns, fmt, args);
+	offer_finding(scope, (struct finding){ .of = "CPU time" }, ns, scope->cpu_ns, fmt, args);
 	va_end(args);
 }
 
@@ -97,7 +97,7 @@ void finding_of_wall_time(const struct finding_scope *scope, u64 ns, const char 
 	va_list args;
 
 	va_start(args, fmt);
-	offer(scope, (struct finding){ .of = "wall time" }, ns, scope->wall_ns, fmt, args);
+	offer_finding(scope, (struct finding){ .of = "wall time" }, ns, scope->wall_ns, fmt, args);
 	va_end(args);
 }
 
@@ -107,7 +107,7 @@ void finding_of_last_resort(const struct finding_scope *scope, u64 ns, const cha
 	va_list args;
 
 	va_start(args, fmt);
-	offer(scope, finding, ns, scope->wall_ns, fmt, args);
+	offer_finding(scope, finding, ns, scope->wall_ns, fmt, args);
 	va_end(args);
 }
 
@@ -126,7 +126,7 @@ void findings_print(const struct report *report, const struct report_summary *su
 	const struct finding_scope scope = {
 		.report = report,
 		.sums = sums,
-		.cpu_ns = os_cycles_to_ns(report_cpu_cycles(&sums->lives)),
+		.cpu_ns = os_cycles_to_ns(report_cpu_cycles(&sums->threads)),
 		.wall_ns = report->wall_ns,
 	};
 

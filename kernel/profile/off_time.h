@@ -4,7 +4,17 @@
 
 /* Remembers for how long something was switched off, and by which task: see off_time.c. */
 
-#include <lego/profile.h>
+#include <profile/profile.h>
+
+struct profile_off_time {
+	u64 total_ns; /* the sum of all times off that are over */
+	u64 base_ns;  /* total time off at the last reset of the counters */
+	u64 from_ns;  /* start of the latest time off */
+	u64 to_ns;    /* its end, if it is over */
+	u64 comm[2];  /* the name of the task that switched it off; empty: the boot parameter */
+	u32 pid;      /* the process of that task */
+	bool is_off;
+};
 
 /*
  * Notes that something is off, or on, from now on, switched by the current task or, with at_boot,

@@ -3,7 +3,7 @@
  * Decides which processes get a report, or an export, when they exit. profile.on_exit=,
  * profile.export_on_exit= and their files hold a list of globs for the names of processes, or "all"
  * or "none". With profile.on_exit=run, only a process that has been alone since boot gets a report;
- * otherwise turn.c prints one report of all processes at the end.
+ * otherwise report_lock.c prints one report of all processes at the end.
  */
 
 #include "report.h"

@@ -114,12 +114,12 @@ void report_print_tables(const struct report *report)
 {
 	const struct profiler *p = NULL;
 
-	CALL_ALL(hold);
+	CALL_ALL(pin);
 	while ((p = next_by_place(p))) {
 		if (p->print)
 			p->print(report);
 	}
-	CALL_ALL(release);
+	CALL_ALL(unpin);
 }
 
 void report_print_json_files(void)
@@ -129,16 +129,16 @@ void report_print_json_files(void)
 	table_set_sink(&table_json);
 	report_restart();
 	while ((p = next_by_place(p))) {
-		if (p->hold)
-			p->hold();
+		if (p->pin)
+			p->pin();
 		for (const struct profiler_file *file = p->files; file && file->path; file++) {
 			if (!file->is_json)
 				continue;
 			report_printf("{\"file\":\"%s\"}\n", file->path + strlen("profile/"));
 			file->print(file->arg);
 		}
-		if (p->release)
-			p->release();
+		if (p->unpin)
+			p->unpin();
 	}
 	table_set_sink(&table_text);
 }
@@ -168,6 +168,11 @@ void report_visit_running(report_add_fn *add)
 	CALL_ALL(visit_running, add);
 }
 
+void report_visit_chains(report_chain_fn *visit)
+{
+	CALL_ALL(visit_chains, visit);
+}
+
 /* Threads and processes whose end has begun, and those whose end is complete. */
 static u32 nr_exits_begun, nr_exits_ended;
 
@@ -187,7 +192,7 @@ u32 report_nr_exits(void)
 
 	/* In this order: an exit that ends in between must not stand for another that begins. */
 	while (nr = pf_load_acquire(&nr_exits_ended), pf_load_acquire(&nr_exits_begun) != nr)
-		os_wait_turn();
+		os_relax_and_yield();
 	return nr;
 }
 
@@ -196,9 +201,9 @@ void report_flush(void)
 	CALL_ALL(flush);
 }
 
-void report_end_turn(void)
+void report_end_reading(void)
 {
-	CALL_ALL(end_turn);
+	CALL_ALL(end_reading);
 }
 
 void report_shorten_wait(struct profile_task *pt, u64 cycles)

@@ -5,7 +5,7 @@
 /*
  * The interface of a profiler. A profiler describes itself once, with PROFILER() at file scope.
  * That makes it part of the report, of reset, and of /proc/profile. All functions here are for rare
- * events. The hooks in hot paths are inline functions in <lego/profile.h>.
+ * events. The hooks in hot paths are inline functions in <profile/profile.h>.
  */
 
 #include "report.h"
@@ -64,24 +64,26 @@ struct profiler {
 	void (*find)(const struct finding_scope *scope);
 	/* Calls add() with its part of the summary of each process that has not ended. */
 	void (*visit_running)(report_add_fn *add);
+	/* Calls visit() with each user's call chain that it has stored. Like print. */
+	void (*visit_chains)(report_chain_fn *visit);
 	/*
-	 * Keep its tables at one moment: between hold() and release() they do not change. Called
+	 * Keep its tables at one moment: between pin() and unpin() they do not change. Called
 	 * around all tables of a report, and around the files of an export. Same contexts as
-	 * print; in a panic release() may not be called.
+	 * print; in a panic unpin() may not be called.
 	 */
-	void (*hold)(void);
-	void (*release)(void);
+	void (*pin)(void);
+	void (*unpin)(void);
 	/* Called after the last report, before the machine stops, with the reason. Like print. */
 	void (*end)(const char *why);
 	/*
 	 * Frees what it allocated while it printed. Called at the end of each reader's turn, but
 	 * not in a panic. Same contexts as print.
 	 */
-	void (*end_turn)(void);
+	void (*end_reading)(void);
 	/* Prints buffered output, before a report. Same contexts as print. */
 	void (*flush)(void);
 
-	/* Process context. See the functions of the same names in <lego/profile.h>. */
+	/* Process context. See the functions of the same names in <profile/profile.h>. */
 	void (*process_init)(struct profile_process *pp);
 	void (*process_exec)(struct profile_process *pp);
 	void (*process_exit)(struct profile_process *pp); /* its report has been printed */

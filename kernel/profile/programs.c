@@ -13,7 +13,6 @@
 
 #define NR_ROWS	   256
 #define NAME_BYTES 16
-#define MIN_SHOWN  8u
 #define TRIES	   100
 #define MANY	   10 /* processes of a program that are worth a finding */
 
@@ -32,7 +31,7 @@ static os_lock_t lock = OS_LOCK_INIT;
 static struct rows ended; /* guarded by lock */
 static struct rows all;	  /* of the one reader */
 
-void programs_add_lives(struct profile_lives *to, const struct profile_lives *from)
+void programs_add_threads(struct profile_thread_sums *to, const struct profile_thread_sums *from)
 {
 	PF_BUILD_BUG_ON(sizeof(*to) % sizeof(u64));
 	for (u32 i = 0; i < sizeof(*to) / sizeof(u64); i++)
@@ -45,7 +44,7 @@ static void add_summary(struct report_summary *to, const struct report_summary *
 	to->nr_calls += from->nr_calls;
 	report_add_faults(to, from->nr_faults);
 	to->peak_bytes = pf_max(to->peak_bytes, from->peak_bytes);
-	programs_add_lives(&to->lives, &from->lives);
+	programs_add_threads(&to->threads, &from->threads);
 }
 
 /* Returns the row of a name, or a new one, or the row of the others if the table is full. */
@@ -79,7 +78,7 @@ static void process_ended(struct profile_process *pp)
 	os_unlock(&lock, flags);
 }
 
-static void reset(void)
+static void reset_programs(void)
 {
 	unsigned long flags = os_lock(&lock);
 
@@ -115,7 +114,7 @@ void programs_read(struct report_summary *total)
 
 static u64 cpu_cycles(const struct row *row)
 {
-	return report_cpu_cycles(&row->sums.lives);
+	return report_cpu_cycles(&row->sums.threads);
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -128,14 +127,14 @@ static int compare_rows(const void *a, const void *b)
  * Offers a program that was started many times, unless all processes are of it. Its row's number is
  * that in the table.
  */
-static void find(const struct finding_scope *scope)
+static void offer_findings(const struct finding_scope *scope)
 {
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	if (!scope->report->is_run)
 		return;
 	os_sort(all.rows, all.nr, sizeof(all.rows[0]), compare_rows);
-	for (u32 i = 0; i < pf_min(all.nr, MIN_SHOWN); i++) {
+	for (u32 i = 0; i < pf_min(all.nr, scope->report->top); i++) {
 		const struct row *row = &all.rows[i];
 		u64 ns = os_cycles_to_ns(cpu_cycles(row));
 
@@ -169,14 +168,14 @@ static void set_cells(struct cell cells[NR_COLUMNS], const struct row *row, cons
 {
 	cells[PROCESSES] = cell_nr(row->sums.nr_processes);
 	cells[CPU_SECONDS] = cell_nr(os_cycles_to_ns(cpu_cycles(row)));
-	cells[WAITED] = cell_nr(os_cycles_to_ns(row->sums.lives.off_cycles));
+	cells[WAITED] = cell_nr(os_cycles_to_ns(row->sums.threads.off_cycles));
 	cells[CALLS] = cell_nr(row->sums.nr_calls);
 	cells[PROGRAM] = cell_text(name);
 }
 
 void programs_print(u32 top)
 {
-	const struct table table = TABLE(columns, .dense = true, .top = pf_max(top, MIN_SHOWN));
+	const struct table table = TABLE(columns, .dense = true, .top = top);
 	struct cell cells[NR_COLUMNS];
 
 	os_sort(all.rows, all.nr, sizeof(all.rows[0]), compare_rows);
@@ -199,7 +198,7 @@ void programs_print(u32 top)
 PROFILER(programs) = {
 	.name = "programs",
 	.place = 6,
-	.reset = reset,
-	.find = find,
+	.reset = reset_programs,
+	.find = offer_findings,
 	.process_ended = process_ended,
 };

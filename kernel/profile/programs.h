@@ -12,7 +12,7 @@
 void programs_read(struct report_summary *total);
 
 /* Adds each of the sums. */
-void programs_add_lives(struct profile_lives *to, const struct profile_lives *from);
+void programs_add_threads(struct profile_thread_sums *to, const struct profile_thread_sums *from);
 
 /* Prints the table of what was read, the programs with the most CPU time first. */
 void programs_print(u32 top);

@@ -19,11 +19,11 @@ static os_text_t *report_text; /* NULL: the console */
 static void (*report_output)(const char *fmt, va_list args);
 static bool has_said_turns;
 
-u64 report_cpu_cycles(const struct profile_lives *lives)
+u64 report_cpu_cycles(const struct profile_thread_sums *threads)
 {
-	u64 off = lives->off_cycles + lives->cpu.kernel;
+	u64 off = threads->off_cycles + threads->cpu.kernel;
 
-	return lives->cycles - pf_min(lives->cycles, off);
+	return threads->cycles - pf_min(threads->cycles, off);
 }
 
 void report_to(os_text_t *text)
@@ -41,6 +41,16 @@ bool report_is_on_console(void)
 	return !report_output && (!report_text || os_panicking());
 }
 
+static void print_on_console(const char *fmt, va_list args)
+{
+	va_list copy;
+
+	va_copy(copy, args);
+	report_first_lines_add(fmt, copy);
+	va_end(copy);
+	os_vprintk(fmt, args);
+}
+
 /* In a panic, prints to the console even while report_text is set. */
 void report_printf(const char *fmt, ...)
 {
@@ -52,7 +62,7 @@ void report_printf(const char *fmt, ...)
 	else if (!report_is_on_console())
 		os_text_vprintf(report_text, fmt, args);
 	else
-		os_vprintk(fmt, args);
+		print_on_console(fmt, args);
 	va_end(args);
 }
 
@@ -134,6 +144,15 @@ void report_copy_printable(char *dst, const char *src, size_t size)
 {
 	os_strscpy(dst, src, size);
 	report_make_printable(dst);
+}
+
+void report_make_foldable(char *text)
+{
+	report_make_printable(text);
+	for (; *text; text++) {
+		if (*text == ' ' || *text == ';')
+			*text = '?';
+	}
 }
 
 const char *report_basename(const char *path)
@@ -243,4 +262,20 @@ void report_kinds(char *text, size_t size, bool as_sum, const char *const *names
 	}
 	if (len && !as_sum)
 		os_snprintf(text + len, size - len, ")");
+}
+
+const char *report_signal(u32 nr)
+{
+	static const char *const names[] = {
+		[1] = "SIGHUP",	  [2] = "SIGINT",     [3] = "SIGQUIT",	[4] = "SIGILL",
+		[5] = "SIGTRAP",  [6] = "SIGABRT",    [7] = "SIGBUS",	[8] = "SIGFPE",
+		[9] = "SIGKILL",  [10] = "SIGUSR1",   [11] = "SIGSEGV", [12] = "SIGUSR2",
+		[13] = "SIGPIPE", [14] = "SIGALRM",   [15] = "SIGTERM", [16] = "SIGSTKFLT",
+		[17] = "SIGCHLD", [18] = "SIGCONT",   [19] = "SIGSTOP", [20] = "SIGTSTP",
+		[21] = "SIGTTIN", [22] = "SIGTTOU",   [23] = "SIGURG",	[24] = "SIGXCPU",
+		[25] = "SIGXFSZ", [26] = "SIGVTALRM", [27] = "SIGPROF", [28] = "SIGWINCH",
+		[29] = "SIGIO",	  [30] = "SIGPWR",    [31] = "SIGSYS",
+	};
+
+	return nr < PF_ARRAY_SIZE(names) ? names[nr] : NULL;
 }

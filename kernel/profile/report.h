@@ -3,8 +3,8 @@
 #define PROFILE_REPORT_H
 
 /*
- * Printing of reports: one at a time (turn.c), at which exits (on_exit.c), where the text goes, and
- * the formats that all tables share (report.c).
+ * Printing of reports: one at a time (report_lock.c), at which exits (on_exit.c), where the text
+ * goes, and the formats that all tables share (report.c).
  */
 
 #include "util.h"
@@ -23,6 +23,14 @@ struct report {
 
 /* Prints one line of a report to the console, or to the text of report_to_text(). */
 void report_printf(const char *fmt, ...) pf_printf(1, 2);
+
+/*
+ * first_lines.c: keeps what report_printf() prints on the console, from the begin of a report to
+ * its first empty line.
+ */
+void report_first_lines_begin(void);
+void report_first_lines_add(const char *fmt, va_list args);
+void report_first_lines_end(void);
 
 /*
  * The thread that prints a report, or NULL. Its samples all count for one function,
@@ -44,7 +52,10 @@ void report_to_text(os_text_t *text, const struct table_sink *sink, void (*print
  */
 bool report_try_print(void (*print)(const struct report *report));
 
-/* turn.c: prints the report of a process that ends, if on_exit.c selects it. Process context. */
+/*
+ * report_lock.c: prints the report of a process that ends, if on_exit.c selects it. Process
+ * context.
+ */
 void report_process_exit(os_process_t *proc);
 
 #ifdef CONFIG_PROFILE_WAITS
@@ -70,7 +81,7 @@ void report_delay_switch_in(struct profile_task *pt, u64 now);
 /* Returns by how much reports have delayed a thread since it was created. */
 static inline u64 report_delay_of(const struct profile_task *pt)
 {
-	return pt->delay_cycles - pt->first_delay_cycles;
+	return pt->delay.cycles - pt->delay.first_cycles;
 }
 #else
 static inline u64 report_delay(void)
@@ -119,7 +130,7 @@ struct report_summary {
 	u64 nr_calls;
 	u64 nr_faults[OS_NR_FAULT_KINDS];
 	u64 peak_bytes; /* of the process that had most memory */
-	struct profile_lives lives;
+	struct profile_thread_sums threads;
 };
 
 static inline void report_add_faults(struct report_summary *to, const u64 nr[OS_NR_FAULT_KINDS])
@@ -138,8 +149,21 @@ static inline u64 report_nr_faults(const struct report_summary *summary)
 }
 
 /* Returns the CPU time of threads, without the kernel's own work. */
-u64 report_cpu_cycles(const struct profile_lives *lives);
+u64 report_cpu_cycles(const struct profile_thread_sums *threads);
 typedef void report_add_fn(const char *program, const struct report_summary *part);
+
+/* A user's call chain that a profiler has stored, and what it weighs. */
+struct report_chain {
+	const u64 *comm; /* of the thread: two words */
+	u32 pid;	 /* 0: unknown, as of a process that has ended */
+	u32 call;	 /* the system call that it is in, or OS_NO_SYSCALL */
+	bool asleep;
+	u32 code_map;
+	u32 nr_user;
+	const u64 *user; /* innermost first */
+	u64 weight;	 /* samples or, asleep, cycles */
+};
+typedef void report_chain_fn(const struct report_chain *chain);
 
 /* profile.c: these call the functions of all profilers. */
 void report_print_warnings(void);
@@ -152,13 +176,14 @@ void report_print_json_files(void);
 void report_end(const char *why);
 void report_summarize(os_process_t *proc, struct report_summary *summary);
 void report_visit_running(report_add_fn *add);
+void report_visit_chains(report_chain_fn *visit);
 /*
  * Returns a number that is another one when a thread or a process has ended. Waits until none is
  * ending. Process context.
  */
 u32 report_nr_exits(void);
 void report_flush(void);
-void report_end_turn(void);
+void report_end_reading(void);
 /* Called by the current thread, whose latest wait counts as so much shorter. Interrupts are off. */
 void report_shorten_wait(struct profile_task *pt, u64 cycles);
 struct finding_scope;
@@ -255,6 +280,8 @@ const char *report_frame(char text[OS_SYMBOL_BYTES], u64 pc, bool is_return);
  */
 void report_make_printable(char *text);
 void report_copy_printable(char *dst, const char *src, size_t size);
+/* Replaces blanks and semicolons, too, in place: they would break a line of folded stacks. */
+void report_make_foldable(char *text);
 
 /*
  * Prints kinds into text, without those of which there are none: " (9 anonymous, 2 file)" or, with
@@ -262,6 +289,9 @@ void report_copy_printable(char *dst, const char *src, size_t size);
  */
 void report_kinds(char *text, size_t size, bool as_sum, const char *const *names, const u64 *nr,
 		  u32 nr_kinds);
+
+/* Returns the name of a signal from 1 to 31, or NULL. */
+const char *report_signal(u32 nr);
 
 /* Returns the part of a path after its last slash. */
 const char *report_basename(const char *path);

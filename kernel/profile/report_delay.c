@@ -14,6 +14,7 @@
  * Until the first report of a process that ends, all this is switched off.
  */
 
+#include "os_stacks.h"
 #include "profiler.h"
 
 #ifdef CONFIG_PROFILE_WAITS
@@ -43,13 +44,13 @@ static u64 printed_since(u64 before, u64 now)
 
 u64 report_delay(void)
 {
-	return os_key_is_set(&profile_delays_key) ? os_current_profile()->delay_cycles : 0;
+	return os_key_is_set(&profile_delays_key) ? os_current_profile()->delay.cycles : 0;
 }
 
 void report_delay_begin_task(struct profile_task *pt)
 {
-	pt->delay_cycles = pt->first_delay_cycles = report_delay();
-	pt->printed_cycles = printed_at(os_cycles());
+	pt->delay.cycles = pt->delay.first_cycles = report_delay();
+	pt->delay.printed_cycles = printed_at(os_cycles());
 }
 
 u64 report_delay_begin(void)
@@ -80,36 +81,36 @@ void report_delay_stop_printing(void)
 
 void report_delay_end(u64 begin_cycles)
 {
-	os_current_profile()->delay_cycles += os_cycles() - begin_cycles;
+	os_current_profile()->delay.cycles += os_cycles() - begin_cycles;
 }
 
 void profile_report_delay_switch_out(struct profile_task *pt)
 {
-	pt->printed_cycles = printed_at(pt->out_cycles);
+	pt->delay.printed_cycles = printed_at(pt->waits.out_cycles);
 }
 
 void report_delay_wake(struct profile_task *pt)
 {
-	u64 now = os_cycles(), delay = os_irq_depth() ? 0 : os_current_profile()->delay_cycles;
+	u64 now = os_cycles(), delay = os_irq_depth() ? 0 : os_current_profile()->delay.cycles;
 
-	if (delay > pt->delay_cycles)
-		pt->sleep_delay_cycles =
-			pf_min(delay - pt->delay_cycles, printed_since(pt->printed_cycles, now));
-	pt->printed_cycles = printed_at(now);
+	if (delay > pt->delay.cycles)
+		pt->delay.sleep_cycles = pf_min(delay - pt->delay.cycles,
+						printed_since(pt->delay.printed_cycles, now));
+	pt->delay.printed_cycles = printed_at(now);
 }
 
 void report_delay_switch_in(struct profile_task *pt, u64 now)
 {
-	u64 ready = has_one_cpu ? printed_since(pt->printed_cycles, now) : 0;
-	u64 cycles = pt->sleep_delay_cycles + ready;
+	u64 ready = has_one_cpu ? printed_since(pt->delay.printed_cycles, now) : 0;
+	u64 cycles = pt->delay.sleep_cycles + ready;
 
 	if (!cycles)
 		return;
-	pt->sleep_delay_cycles = 0;
-	pt->delay_cycles += cycles;
-	pt->out_cycles += cycles;
-	if (pt->woken_cycles)
-		pt->woken_cycles += ready;
+	pt->delay.sleep_cycles = 0;
+	pt->delay.cycles += cycles;
+	pt->waits.out_cycles += cycles;
+	if (pt->waits.woken_cycles)
+		pt->waits.woken_cycles += ready;
 	report_shorten_wait(pt, cycles);
 }
 #endif

@@ -11,7 +11,7 @@
 
 #include "util.h"
 
-#include <lego/stack_walk.h>
+#include <profile/stack_walk.h>
 
 #define ROWS_MAX_BYTES	256 /* of a row that is sorted */
 #define ROWS_SLOTS(max) (2 * (max))
@@ -42,7 +42,7 @@ static pf_always_inline void *rows_find(const struct rows *t, const void *key)
 	u64 hash = 0;
 
 	for (u32 i = 0; i < t->key_words; i++)
-		hash = stack_hash(hash, words[i]);
+		hash = profile_stack_hash(hash, words[i]);
 	for (u32 at = hash >> 32;; at++) {
 		u16 *slot = &t->slots[at % ROWS_SLOTS(t->max)];
 		row_word_t *row = rows_at(t, *slot - 1);

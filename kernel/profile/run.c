@@ -2,7 +2,7 @@
 /*
  * Counts the processes of a run: all since boot or since the last reset, including those that ran
  * at the reset. A run of one process has the report of that process, a run of several has a report
- * of its own (turn.c).
+ * of its own (report_lock.c).
  */
 
 #include "report.h"

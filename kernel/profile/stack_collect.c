@@ -48,7 +48,7 @@ static bool add_record(const struct stack_kind *kind, struct stack_log *to, cons
 	kind->fold(new, level);
 	nr_words = (kind->record_bytes(new) - kind->key_offset) / sizeof(u64);
 	for (u32 i = 0; i < nr_words; i++)
-		hash = stack_hash(hash ^ hash >> 32, ((u64 *)(new + kind->key_offset))[i]);
+		hash = profile_stack_hash(hash ^ hash >> 32, ((u64 *)(new + kind->key_offset))[i]);
 	slot = stack_log_find(to, new, hash >> 32, kind->key_offset, nr_words);
 	if (slot && *slot) {
 		kind->add(stack_log_record(to, slot), new);

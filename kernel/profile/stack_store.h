@@ -21,6 +21,7 @@
  * switched, the archive stays, and only the counters of pinned records change.
  */
 
+#include "os_stacks.h"
 #include "seq.h"
 #include "util.h"
 
@@ -150,6 +151,38 @@ static pf_always_inline void stack_collect_poll(void)
 
 /* Returns the weight below which a record loses its call chain at this level. */
 u64 stack_level_weight(u32 level, bool ended);
+
+/*
+ * The numbers of processes in records: the number of a process is never another one's, and has the
+ * pid in its low bits.
+ */
+#define STACK_PID_BITS	    24
+#define STACK_PROCESS_ENDED (~0ull << STACK_PID_BITS) /* any that has ended */
+
+#ifdef CONFIG_PROFILE_HEATMAP
+static inline u64 stack_number_of(u64 key_floor, u32 pid)
+{
+	return key_floor >> 8 << STACK_PID_BITS | pid;
+}
+
+static inline u64 stack_process_number(os_process_t *proc)
+{
+	return stack_number_of(os_process_profile(proc)->samples.key_floor, os_process_pid(proc));
+}
+
+static inline u32 stack_process_pid(u64 process_number)
+{
+	return process_number & (PF_BIT(STACK_PID_BITS) - 1);
+}
+
+static inline bool stack_process_has_ended(u64 process_number)
+{
+	u32 pid = stack_process_pid(process_number);
+
+	return process_number == STACK_PROCESS_ENDED ||
+	       process_number != stack_number_of(os_live_key_floor(pid), pid);
+}
+#endif
 
 /* Makes a log empty. */
 static inline void stack_log_clear(struct stack_log *log, u64 generation)

@@ -42,3 +42,22 @@ size_t user_symbol_print(char *text, size_t size, u32 code_map, u64 addr)
 	report_make_printable(text);
 	return strlen(text);
 }
+
+const char *user_symbol_frame(char text[USER_FRAME_BYTES], u32 code_map, u64 addr)
+{
+	user_symbol_print(text, USER_FRAME_BYTES, code_map, addr);
+	report_make_foldable(text);
+	return text;
+}
+
+void user_symbols_swap(struct user_symbols *symbols)
+{
+	if (user_symbol_source)
+		user_symbol_source->swap(symbols);
+}
+
+void user_symbols_free(struct user_symbols *symbols)
+{
+	if (user_symbol_source)
+		user_symbol_source->free(symbols);
+}

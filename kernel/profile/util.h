@@ -6,7 +6,7 @@
 
 #include "os.h"
 
-#include <lego/profile.h>
+#include <profile/profile.h>
 
 #define NS_PER_SEC  1000000000ul
 #define NS_PER_MSEC 1000000ul
@@ -39,7 +39,7 @@ static inline void poll_lock(struct poll_lock *lock)
 {
 	os_assert_process_context();
 	while (pf_xchg(&lock->is_held, true))
-		os_wait_turn();
+		os_relax_and_yield();
 }
 
 /* Pairs with the pf_xchg() of the next holder, which sees all that this one has done. */

@@ -39,6 +39,15 @@ int words_on_off(const char *text, bool *on)
 	return 0;
 }
 
+u32 words_digit(char c)
+{
+	char lower = c | 0x20;
+
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : ~0u;
+}
+
 int words_next(const char **list, char *word, size_t size)
 {
 	size_t len = 0;

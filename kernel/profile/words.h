@@ -15,6 +15,9 @@ int words_on_off(const char *text, bool *on);
 /* Copies text without its final newline. Returns 0, or -OS_EINVAL if it does not fit. */
 int words_copy_line(const char *text, char *line, size_t size);
 
+/* Returns the value of a hexadecimal digit; ~0: it is none. */
+u32 words_digit(char c);
+
 /*
  * Copies the next word of a list and moves *list behind it. Spaces, tabs, newlines and commas
  * separate words. Returns 1, 0 at the end of the list (word is empty then), or -OS_EINVAL if the

@@ -13,6 +13,7 @@
 #include <lego/irq.h>
 #include <lego/process.h>
 #include <lego/smp.h>
+#include <lego/string.h>
 
 #define LOAD_INTERVAL_NS (5 * NSEC_PER_SEC)
 #define LOAD_SHIFT	 16
@@ -132,23 +133,36 @@ void task_cpu_times(struct task *task, struct cpu_times *times)
 	*times = task->cpu_times;
 }
 
-struct cputime process_cputime(struct process *proc)
+void task_add_events(const struct task *task, u64 events[NR_CPU_EVENTS])
 {
-	struct cputime time = proc->exited_time;
+	events[CPU_VOLUNTARY] += READ_ONCE(task->nr_voluntary);
+	events[CPU_INVOLUNTARY] += READ_ONCE(task->nr_involuntary);
+	events[CPU_FAULTS] += fault_counts_sum(&task->faults);
+}
+
+struct cputime process_cputime(struct process *proc, u64 events[NR_CPU_EVENTS])
+{
+	struct cputime time;
 	struct task *task;
 
 	ASSERT_HELD(&proc->lock);
+	if (proc->group.has_begun) {
+		cputime_of_group(&proc->group, &time, events);
+		return time;
+	}
+	memset(&time, 0, sizeof(time));
+	memset(events, 0, NR_CPU_EVENTS * sizeof(*events));
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (!task->is_gone)
-			cputime_add_task(task, &time);
+		cputime_add_task(task, &time);
+		task_add_events(task, events);
 	}
 	return time;
 }
 
-void process_cpu_times(struct process *proc, struct cpu_times *times)
+void process_cpu_times(struct process *proc, struct cpu_times *times, u64 events[NR_CPU_EVENTS])
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct cputime time = process_cputime(proc);
+	struct cputime time = process_cputime(proc, events);
 
 	cpu_times_set(&proc->cpu_times, &time);
 	*times = proc->cpu_times;

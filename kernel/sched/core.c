@@ -28,6 +28,7 @@
 /* How long a task may run while woken tasks wait, and how long woken tasks may delay the others. */
 #define WOKEN_GRACE_NS (1 * NSEC_PER_MSEC)
 #define QUEUE_DUE_NS   (2 * SLICE_NS)
+#define RUNS_NOW       (~0ull) /* queue_due_ns: the running task was the head of the queue */
 
 /*
  * Measures from the entry of schedule() until the next task runs, on the same CPU but another
@@ -40,9 +41,6 @@ struct rq rqs[CONFIG_NR_CPUS] = {
 	[0 ... CONFIG_NR_CPUS - 1] = { .lock = SPINLOCK_INIT_AT(LOCK_PLACE("rq")) },
 };
 cpumask_t sched_cpus;
-
-LIST_HEAD(task_list);
-DEFINE_SPINLOCK(task_list_lock);
 
 /* The boot CPU's idle task: it runs from the first instruction on. */
 static struct task boot_idle = {
@@ -196,7 +194,7 @@ bool task_wake(struct task *task)
 	return slept;
 }
 
-static void kick(struct task *task, bool fatal)
+static void kick_sleeper(struct task *task, bool fatal)
 {
 	unsigned long flags = local_irq_save();
 	struct rq *rq = task_rq_lock(task);
@@ -215,12 +213,12 @@ static void kick(struct task *task, bool fatal)
 
 void task_kick(struct task *task)
 {
-	kick(task, false);
+	kick_sleeper(task, false);
 }
 
 void task_kick_fatal(struct task *task)
 {
-	kick(task, true);
+	kick_sleeper(task, true);
 }
 
 /* Does the second half of a switch, on the new task's stack. Frees the stack of a dead task. */
@@ -295,7 +293,10 @@ static struct task *pick_next(struct rq *rq, u64 now_ns)
 		return rq->idle;
 	if (list_empty(list) || (!list_empty(&rq->queue) && now_ns >= rq->queue_due_ns)) {
 		list = &rq->queue;
-		rq->queue_due_ns = now_ns + QUEUE_DUE_NS;
+		rq->queue_due_ns = RUNS_NOW;
+	} else if (rq->queue_due_ns == RUNS_NOW) {
+		/* Since the start of the slice that ends here. */
+		rq->queue_due_ns = rq->curr->slice_end_ns - SLICE_NS + QUEUE_DUE_NS;
 	}
 	next = list_first_entry(list, struct task, run_node);
 	DEBUG_ASSERT(!next->on_cpu || next == current);
@@ -325,10 +326,13 @@ static void switch_task(struct rq *rq, struct task *prev, struct task *next)
 /* As Linux does: a thread that goes on sleeping has left its CPU voluntarily. */
 static void count_switch(struct task *task)
 {
-	if (task->state == TASK_RUNNING)
+	if (task->state == TASK_RUNNING) {
 		task->nr_involuntary++;
-	else
+		this_cpu_inc(cpu_account.events[CPU_INVOLUNTARY]);
+	} else {
 		task->nr_voluntary++;
+		this_cpu_inc(cpu_account.events[CPU_VOLUNTARY]);
+	}
 }
 
 void schedule(void)
@@ -348,6 +352,8 @@ void schedule(void)
 	clock = cputime_clock(&now);
 	now_ns = cycles_to_ns(now);
 	next = pick_next(rq, now_ns);
+	if (next != prev && prev->group && prev->group != next->group)
+		clock = cputime_leave_group(prev->group, &now);
 
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;
 	next->exec_start_cycles = now;
@@ -355,6 +361,8 @@ void schedule(void)
 	if (next != prev) {
 		count_switch(prev);
 		cputime_switch(prev, next, now, clock);
+		if (next->group && next->group != prev->group)
+			cputime_join_group(next->group, now, clock);
 		switch_task(rq, prev, next);
 		profile_switch_in(prev->exec_start_cycles);
 	} else {

@@ -8,6 +8,7 @@
 #include <asm/tsc.h>
 #include <lego/assert.h>
 #include <lego/bug.h>
+#include <lego/string.h>
 
 DEFINE_PER_CPU(struct cpu_account, cpu_account);
 
@@ -35,22 +36,117 @@ static void unlock_task(struct rq *rq)
 }
 
 /*
- * With the lock that readers take: otherwise a reader between the read of the clock and the change
+ * With the locks that readers take: otherwise a reader between the read of the clock and the change
  * would give the time since then to the owner before, and the next reader would take it away.
  */
 u32 cputime_set_owner(u32 owner)
 {
 	unsigned long flags = local_irq_save();
 	struct rq *rq = panic_in_progress() ? NULL : this_rq();
+	struct group_account *group = rq ? current->group : NULL;
 	u32 before;
 	u64 tsc;
 
 	if (rq)
 		spin_lock(&rq->lock);
+	if (group)
+		spin_lock(&group->lock);
 	before = cputime_enter(owner, cputime_clock(&tsc));
+	if (group)
+		spin_unlock(&group->lock);
 	unlock_task(rq);
 	local_irq_restore(flags);
 	return before;
+}
+
+/* Returns what an owner has had on a CPU. clock_cycles is that CPU's clock. */
+static u64 read_sum(const struct cpu_account *account, u32 owner, u64 clock_cycles)
+{
+	u64 cycles = READ_ONCE(account->sums.cycles[owner]);
+
+	return (s64)cycles < 0 ? cycles + clock_cycles : cycles;
+}
+
+/*
+ * Adds this CPU's account to sums, or subtracts it. The times are those of cputime_clock(): an NMI
+ * since then belongs to later.
+ */
+static __always_inline void move_account(struct cpu_sums *sums, s64 sign, u64 tsc, u64 now_cycles)
+{
+	const struct cpu_account *account = this_cpu_ptr(&cpu_account);
+
+	ASSERT_IRQS_OFF();
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		u64 cycles = i == CPUTIME_NMI ? tsc - now_cycles : account->sums.cycles[i];
+
+		sums->time.cycles[i] += sign * cycles;
+	}
+	/* The sum of the present owner is that much less. CPUTIME_SYSTEM has none. */
+	if (IS_ENABLED(CONFIG_CPU_ACCOUNTING))
+		sums->time.cycles[account->owner] += sign * now_cycles;
+	sums->exec_cycles += sign * tsc;
+	for (u32 i = 0; i < NR_CPU_EVENTS; i++)
+		sums->events[i] += sign * account->events[i];
+}
+
+u64 cputime_leave_group(struct group_account *group, u64 *tsc)
+{
+	u64 now_cycles;
+
+	spin_lock(&group->lock);
+	now_cycles = cputime_clock(tsc);
+	move_account(&group->sums, 1, *tsc, now_cycles);
+	group->cpus &= ~BIT(smp_processor_id());
+	spin_unlock(&group->lock);
+	return now_cycles;
+}
+
+void cputime_join_group(struct group_account *group, u64 tsc, u64 now_cycles)
+{
+	spin_lock(&group->lock);
+	move_account(&group->sums, -1, tsc, now_cycles);
+	group->cpus |= BIT(smp_processor_id());
+	spin_unlock(&group->lock);
+}
+
+/* Begins the sums with those of the current thread, which has been alone until now. */
+static void begin_sums(struct group_account *group, u64 tsc, u64 clock_cycles)
+{
+	const struct task *task = current;
+
+	DEBUG_ASSERT(!task->group && !group->has_begun);
+	group->has_begun = true;
+	group->sums.time = task->cputime;
+	group->sums.exec_cycles = task->sum_exec_cycles - task->exec_start_cycles;
+	move_account(&group->sums, 1, tsc, clock_cycles);
+	memset(group->sums.events, 0, sizeof(group->sums.events));
+	task_add_events(task, group->sums.events);
+}
+
+void cputime_begin_group(struct group_account *group)
+{
+	unsigned long flags = local_irq_save();
+	u64 tsc, clock = cputime_clock(&tsc);
+
+	begin_sums(group, tsc, clock);
+	current->group = group;
+	cputime_join_group(group, tsc, clock);
+	local_irq_restore(flags);
+}
+
+void cputime_end_thread(struct group_account *group)
+{
+	unsigned long flags = local_irq_save();
+	u64 tsc, clock;
+
+	if (group->has_begun) {
+		cputime_leave_group(group, &tsc);
+	} else {
+		clock = cputime_clock(&tsc);
+		begin_sums(group, tsc, clock);
+	}
+	current->group = NULL;
+	local_irq_restore(flags);
 }
 
 void cputime_switch(struct task *prev, struct task *next, u64 tsc, u64 now_cycles)
@@ -72,14 +168,6 @@ void cputime_switch(struct task *prev, struct task *next, u64 tsc, u64 now_cycle
 	account->owner = next->cputime_owner;
 	if (IS_ENABLED(CONFIG_CPU_ACCOUNTING))
 		sums[account->owner] -= now_cycles;
-}
-
-/* Returns the sum of an owner on a CPU. clock_cycles is that CPU's clock. */
-static u64 read_sum(const struct cpu_account *account, u32 owner, u64 clock_cycles)
-{
-	u64 cycles = READ_ONCE(account->sums.cycles[owner]);
-
-	return (s64)cycles < 0 ? cycles + clock_cycles : cycles;
 }
 
 /* Adds the times of a thread, except what is left over. Returns their sum. */
@@ -134,7 +222,7 @@ u64 task_exec_cycles(struct task *task)
 }
 
 /*
- * Takes cycles that were counted twice from the owners: the CPU that runs the thread has read its
+ * Takes cycles that were counted twice from the owners: the CPU that runs a thread has read its
  * clock for a change of the owner, and we have read one owner's sum before that change and the
  * other's after it.
  */
@@ -148,6 +236,43 @@ static void take_back(struct cputime *time, u64 cycles)
 	}
 }
 
+/* Gives what no other owner has had of a time to CPUTIME_SYSTEM. */
+static void add_rest(struct cputime *time, u64 known, u64 total)
+{
+	if (known > total)
+		take_back(time, known - total);
+	else
+		time->cycles[CPUTIME_SYSTEM] = total - known;
+}
+
+void cputime_of_group(struct group_account *group, struct cputime *time, u64 events[NR_CPU_EVENTS])
+{
+	unsigned long flags = spin_lock_irqsave(&group->lock);
+	u64 now = rdtsc(), total = group->sums.exec_cycles, known = 0;
+
+	*time = group->sums.time;
+	memcpy(events, group->sums.events, sizeof(group->sums.events));
+	for (cpumask_t cpus = group->cpus; cpus; cpus &= cpus - 1) {
+		unsigned int cpu = (unsigned int)__builtin_ctzll(cpus);
+		const struct cpu_account *account = &per_cpu(cpu_account, cpu);
+		u64 clock_cycles = now - READ_ONCE(account->sums.cycles[CPUTIME_NMI]);
+
+		total += now;
+		for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++)
+			time->cycles[i] += read_sum(account, i, clock_cycles);
+		for (u32 i = 0; i < NR_CPU_EVENTS; i++)
+			events[i] += READ_ONCE(account->events[i]);
+	}
+	spin_unlock_irqrestore(&group->lock, flags);
+	/* The clock of a CPU may be ahead of ours. */
+	for (u32 i = CPUTIME_SYSTEM + 1; i < NR_CPUTIMES; i++) {
+		time->cycles[i] = (s64)time->cycles[i] < 0 ? 0 : time->cycles[i];
+		known += time->cycles[i];
+	}
+	time->cycles[CPUTIME_SYSTEM] = 0;
+	add_rest(time, known, (s64)total < 0 ? 0 : total);
+}
+
 void cputime_add_task(struct task *task, struct cputime *sum)
 {
 	unsigned long flags = local_irq_save();
@@ -157,10 +282,7 @@ void cputime_add_task(struct task *task, struct cputime *sum)
 	u64 now = rdtsc(), total = exec_cycles(task, runs, now);
 	u64 known = add_known(task, runs, now, &time);
 
-	if (known > total)
-		take_back(&time, known - total);
-	else
-		time.cycles[CPUTIME_SYSTEM] = total - known;
+	add_rest(&time, known, total);
 	unlock_task(rq);
 	local_irq_restore(flags);
 	for (u32 i = 0; i < NR_CPUTIMES; i++)
@@ -214,8 +336,8 @@ void cputime_of_machine(struct cputime_machine *machine)
 		cputime_add_cpu(cpu, &machine->all);
 		machine->idle_cycles += system_cycles(sched_idle_task(cpu));
 	}
-	list_for_each_entry(task, &task_list, all_node) {
-		if (!task->proc && !READ_ONCE(task->is_gone))
+	list_for_each_entry(task, &kernel_threads, thread_node) {
+		if (!READ_ONCE(task->is_gone))
 			machine->kernel_thread_cycles += system_cycles(task);
 	}
 	if (locks)

@@ -36,7 +36,7 @@ bool mutex_trylock(struct mutex *mutex)
 	return true;
 }
 
-static void lock(struct mutex *mutex)
+static void lock_mutex(struct mutex *mutex)
 {
 	if (likely(mutex_take(mutex)))
 		return;
@@ -50,7 +50,7 @@ void mutex_lock(struct mutex *mutex)
 {
 	might_sleep();
 	lock_check_acquire(&mutex->map, LOCK_SLEEP, RETURN_ADDRESS());
-	lock(mutex);
+	lock_mutex(mutex);
 }
 
 int mutex_lock_killable(struct mutex *mutex)
@@ -74,7 +74,7 @@ void mutex_lock_ordered(struct mutex *mutex)
 {
 	might_sleep();
 	lock_check_acquire(&mutex->map, LOCK_SLEEP | LOCK_ORDERED, RETURN_ADDRESS());
-	lock(mutex);
+	lock_mutex(mutex);
 }
 
 void mutex_unlock(struct mutex *mutex)

@@ -19,7 +19,11 @@ struct rq {
 	struct list_head woken; /* runnable tasks that have slept: served first, see pick_next() */
 	struct list_head queue; /* other runnable tasks, without curr */
 	unsigned int nr_queued; /* in both lists */
-	u64 queue_due_ns;	/* from then on, the head of queue is served before woken tasks */
+	/*
+	 * From then on, the head of queue is served before woken tasks, but not twice in a row: if
+	 * CPUs take turns, it is due again whenever the CPU gets its turn. See RUNS_NOW.
+	 */
+	u64 queue_due_ns;
 	struct task *curr;
 	struct task *idle;
 	struct task *prev; /* during a switch: the task that leaves */

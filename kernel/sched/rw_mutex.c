@@ -16,6 +16,7 @@
 #include <lego/assert.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
+#include <lego/errno.h>
 #include <lego/sched.h>
 #include <lego/smp.h>
 
@@ -118,15 +119,17 @@ static void serve_queue(struct rw_mutex *lock)
 		task_wake(first->task);
 }
 
-static void sleep_for_lock(struct rw_mutex *lock, bool writer)
+/* Returns -EINTR, without the lock, if the sleep is killable and the thread is killed; else 0. */
+static int sleep_for_lock(struct rw_mutex *lock, bool writer, bool killable)
 {
 	struct sleeper sleeper = { .task = current, .writer = writer };
 	unsigned long flags = spin_lock_irqsave(&lock->wq.lock);
+	int error = 0;
 
 	list_add_tail(&sleeper.node, &lock->wq.waiters);
 	for (;;) {
 		/* Full barrier: pairs with the atomic operation on holders in the unlocks. */
-		(void)xchg(&current->state, TASK_UNINTERRUPTIBLE);
+		(void)xchg(&current->state, killable ? TASK_KILLABLE : TASK_UNINTERRUPTIBLE);
 		task_waits_for(lock->wq.name, 0);
 		if (first_sleeper(lock) == &sleeper && writer && set_writer(lock)) {
 			leave_queue(lock, &sleeper);
@@ -136,22 +139,32 @@ static void sleep_for_lock(struct rw_mutex *lock, bool writer)
 			serve_queue(lock);
 		if (sleeper.has_lock)
 			break;
+		if (killable && task_killed(current)) {
+			list_del(&sleeper.node);
+			serve_queue(lock); /* the next sleeper may have waited only for this one */
+			error = -EINTR;
+			break;
+		}
 		spin_unlock_irqrestore(&lock->wq.lock, flags);
 		schedule();
 		flags = spin_lock_irqsave(&lock->wq.lock);
 	}
 	WRITE_ONCE(current->state, TASK_RUNNING);
 	spin_unlock_irqrestore(&lock->wq.lock, flags);
+	return error;
 }
 
-static void rw_mutex_take(struct rw_mutex *lock, bool writer)
+static int rw_mutex_take(struct rw_mutex *lock, bool writer, bool killable)
 {
+	int error = 0;
+
 	if (try_lock(lock, writer))
-		return;
+		return 0;
 	profile_trace(contention_begin, lock, writer ? PROFILE_LOCK_WRITE : PROFILE_LOCK_READ);
 	if (!spin(lock, writer))
-		sleep_for_lock(lock, writer);
-	profile_trace(contention_end, lock, 0);
+		error = sleep_for_lock(lock, writer, killable);
+	profile_trace(contention_end, lock, error);
+	return error;
 }
 
 static noinline void rw_mutex_wake(struct rw_mutex *lock)
@@ -166,14 +179,36 @@ void rw_mutex_lock_read(struct rw_mutex *rw)
 {
 	might_sleep();
 	lock_check_acquire(&rw->map, LOCK_SLEEP, RETURN_ADDRESS());
-	rw_mutex_take(rw, false);
+	rw_mutex_take(rw, false, false);
 }
 
 void rw_mutex_lock_write(struct rw_mutex *rw)
 {
 	might_sleep();
 	lock_check_acquire(&rw->map, LOCK_SLEEP, RETURN_ADDRESS());
-	rw_mutex_take(rw, true);
+	rw_mutex_take(rw, true, false);
+}
+
+static int rw_mutex_take_killable(struct rw_mutex *rw, bool writer, unsigned long caller)
+{
+	int error;
+
+	might_sleep();
+	lock_check_acquire(&rw->map, LOCK_SLEEP, caller);
+	error = rw_mutex_take(rw, writer, true);
+	if (unlikely(error))
+		lock_check_release(&rw->map, LOCK_SLEEP);
+	return error;
+}
+
+int rw_mutex_lock_read_killable(struct rw_mutex *rw)
+{
+	return rw_mutex_take_killable(rw, false, RETURN_ADDRESS());
+}
+
+int rw_mutex_lock_write_killable(struct rw_mutex *rw)
+{
+	return rw_mutex_take_killable(rw, true, RETURN_ADDRESS());
 }
 
 void rw_mutex_unlock_read(struct rw_mutex *rw)

@@ -40,7 +40,7 @@ static bool fix_rank(struct timer *timer)
 }
 
 /* Merges two heaps, either of which may be empty. Returns the first timer, now below `above`. */
-static struct timer *merge(struct timer *a, struct timer *b, struct timer *above)
+static struct timer *merge_heaps(struct timer *a, struct timer *b, struct timer *above)
 {
 	struct timer *first = NULL, *parent = above, **link = &first;
 
@@ -71,13 +71,13 @@ void timer_heap_add(struct timer_heap *heap, struct timer *timer)
 	timer->right = NULL;
 	timer->rank = 1;
 	timer->order = heap->nr_added++;
-	heap->first = merge(heap->first, timer, NULL);
+	heap->first = merge_heaps(heap->first, timer, NULL);
 }
 
 void timer_heap_remove(struct timer_heap *heap, struct timer *timer)
 {
 	struct timer *parent = timer->parent;
-	struct timer *child = merge(timer->left, timer->right, parent);
+	struct timer *child = merge_heaps(timer->left, timer->right, parent);
 
 	if (!parent)
 		heap->first = child;

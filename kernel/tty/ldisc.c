@@ -367,7 +367,7 @@ static void kill_line(struct ldisc *ldisc)
  * Erases a character (VERASE), a word and the non-word bytes after it (VWERASE), or the line
  * (VKILL).
  */
-static void erase(struct ldisc *ldisc, enum control_char which)
+static void erase_input(struct ldisc *ldisc, enum control_char which)
 {
 	const u32 visibly = ECHO | ECHOK | ECHOKE | ECHOE;
 	bool in_word = false;
@@ -408,11 +408,11 @@ static void reprint(struct ldisc *ldisc, u8 key)
 static bool edit(struct ldisc *ldisc, u8 byte)
 {
 	if (is(ldisc, byte, VERASE)) {
-		erase(ldisc, VERASE);
+		erase_input(ldisc, VERASE);
 	} else if (is_extended(ldisc, byte, VWERASE)) {
-		erase(ldisc, VWERASE);
+		erase_input(ldisc, VWERASE);
 	} else if (is(ldisc, byte, VKILL)) {
-		erase(ldisc, VKILL);
+		erase_input(ldisc, VKILL);
 	} else if (is_extended(ldisc, byte, VLNEXT)) {
 		ldisc->literal_next = true;
 		if (local_flag(ldisc, ECHO)) {

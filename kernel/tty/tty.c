@@ -24,7 +24,7 @@
 #define ECHO_KEEP_BYTES 512
 #define ECHO_BYTES	64
 
-static void echo(u8 byte);
+static void echo_byte(u8 byte);
 static void discard_output(void);
 
 struct tty console_tty = {
@@ -47,7 +47,7 @@ static void flush_echo(void)
 	nr_echo = 0;
 }
 
-static void echo(u8 byte)
+static void echo_byte(u8 byte)
 {
 	if (nr_echo == ECHO_BYTES)
 		flush_echo();
@@ -82,7 +82,7 @@ BOOT_PARAM(tty_size, "tty_size", "<columns>x<rows>", set_size);
 
 void tty_init(void)
 {
-	ldisc_init(&console_tty.ldisc, echo, discard_output);
+	ldisc_init(&console_tty.ldisc, echo_byte, discard_output);
 }
 
 /* Input */
@@ -197,7 +197,7 @@ static int wait_for_input(struct tty *tty, u64 *left_ns)
 			  *left_ns = schedule_timeout_ns(*left_ns));
 }
 
-static ssize_t read(struct file *file, void *buf, size_t n, u64 pos)
+static ssize_t read_tty(struct file *file, void *buf, size_t n, u64 pos)
 {
 	struct tty *tty = &console_tty;
 	struct ldisc_wait wait;
@@ -282,7 +282,7 @@ static int wait_to_write(struct tty *tty, size_t n)
 	return error;
 }
 
-static ssize_t write(struct file *file, const void *buf, size_t n, u64 pos)
+static ssize_t write_tty(struct file *file, const void *buf, size_t n, u64 pos)
 {
 	struct tty *tty = &console_tty;
 	size_t total = 0;
@@ -313,7 +313,7 @@ int tty_wait_sent(struct tty *tty)
 	return wait_event_interruptible(&console_room_wait, console_is_empty());
 }
 
-static u32 poll(struct file *file, struct poll_table *table)
+static u32 poll_tty(struct file *file, struct poll_table *table)
 {
 	struct tty *tty = &console_tty;
 	const u8 *chars = tty->ldisc.termios.control_chars;
@@ -331,7 +331,7 @@ static u32 poll(struct file *file, struct poll_table *table)
 
 /* Opening */
 
-static int open(struct file *file)
+static int open_tty(struct file *file)
 {
 	if (!(file->flags & O_NOCTTY) && file_may_read(file))
 		tty_open_controlling(&console_tty);
@@ -354,24 +354,24 @@ u32 tty_number(const struct tty *tty)
 }
 
 const struct file_ops tty_file_ops = {
-	.read = read,
-	.write = write,
+	.read = read_tty,
+	.write = write_tty,
 	.ioctl = tty_ioctl,
-	.poll = poll,
-	.open = open,
+	.poll = poll_tty,
+	.open = open_tty,
 };
 
 const struct file_ops console_file_ops = {
-	.read = read,
-	.write = write,
+	.read = read_tty,
+	.write = write_tty,
 	.ioctl = tty_ioctl,
-	.poll = poll,
+	.poll = poll_tty,
 };
 
 const struct file_ops controlling_tty_file_ops = {
-	.read = read,
-	.write = write,
+	.read = read_tty,
+	.write = write_tty,
 	.ioctl = tty_ioctl,
-	.poll = poll,
+	.poll = poll_tty,
 	.open = open_controlling,
 };

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,6 +101,15 @@ static void parse_ids(char *text, char option, struct ids *ids)
 	}
 	if (!ids->nr)
 		fail("-%c: a number is needed", option);
+}
+
+/* Fails if one of them is not there. 0 stands for the threads of the kernel. */
+static void check_ids(const struct ids *ids, char option, long kill_call)
+{
+	for (int i = 0; i < ids->nr; i++) {
+		if (ids->list[i] && syscall(kill_call, ids->list[i], 0) && errno == ESRCH)
+			fail("-%c %ld: %s", option, ids->list[i], strerror(errno));
+	}
 }
 
 /* The kernel's source has a whole number of samples a second. */
@@ -210,6 +220,14 @@ static void parse(int argc, char **argv)
 		opt.seconds = number(argv[optind++], '-', 1, 99999999);
 	if (optind < argc)
 		usage(stderr, 1);
+	check_ids(&opt.pids, 'p', SYS_kill);
+	check_ids(&opt.tids, 'L', SYS_tkill);
+}
+
+static void flush_output(void)
+{
+	if (fflush(stdout) || ferror(stdout))
+		fail("standard output: %s", strerror(errno));
 }
 
 /* Sampling. */
@@ -241,7 +259,7 @@ static void print_heading(void)
 		printf(" while %s runs.\n", opt.command[0]);
 	else
 		printf("... Hit Ctrl-C to end.\n");
-	fflush(stdout);
+	flush_output();
 }
 
 static int begin_session(void)
@@ -531,7 +549,7 @@ int main(int argc, char **argv)
 			"WARNING: %zu stack traces could not be displayed. Consider increasing "
 			"--stack-storage-size.\n",
 			nr_missing);
-	fflush(stdout);
+	flush_output();
 	if (command && !has_ended)
 		waitpid(command, &status, 0);
 	return exit_status(status);

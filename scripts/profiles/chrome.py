@@ -20,6 +20,7 @@ from profiles.export import ExportError
 from profiles.print_format import Printer
 
 CPUS = 1 << 22  # the pid of CPUs' tracks: one more than Linux's highest pid
+KERNEL = CPUS + 1  # of kernel threads' tracks
 BETWEEN = 1 << 12  # plus the CPU: the track of slices that one thread begins and another one ends
 # The suffixes of events that begin and end a slice.
 PAIRS = [("_entry", "_exit"), ("_begin", "_end"), ("_enter", "_exit"), ("_start", "_end")]
@@ -103,7 +104,7 @@ class Writer:
         return self.track(CPUS, cpu)
 
     def task_track(self, tid: int) -> Track:
-        return self.track(self.trace.task(tid).pid, tid)
+        return self.track(self.trace.task(tid).pid or KERNEL, tid)
 
     def put(self, kind: str, name: str, ns: int, track: Track, args: dict, **more: object) -> None:
         head = {"ph": kind, "name": name, "ts": timestamp(ns), "pid": track.pid, "tid": track.tid}
@@ -225,8 +226,8 @@ class Writer:
                 name("thread_sort_index", track, order, "sort_index")
             if track.pid not in named:
                 named.add(track.pid)
-                process = "CPUs" if is_cpu else self.trace.task(track.pid).name
-                name("process_name", track, process)
+                process = {CPUS: "CPUs", KERNEL: "kernel threads"}.get(track.pid)
+                name("process_name", track, process or self.trace.task(track.pid).name)
                 name("process_sort_index", track, -1 if is_cpu else track.pid, "sort_index")
 
 

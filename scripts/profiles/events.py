@@ -3,7 +3,7 @@
 
 An event keeps the bytes that the kernel recorded. The format text of its kind describes them, so
 writers need not know the kinds. The formats are in kernel/profile/formats.md and
-<lego/profile_abi.h>; Documentation/trace/events.rst of Linux describes the format texts.
+<profile/abi.h>; Documentation/trace/events.rst of Linux describes the format texts.
 """
 
 from __future__ import annotations
@@ -80,6 +80,8 @@ class Field(NamedTuple):
         if self.is_moved:
             place = int.from_bytes(data[start : start + size], "little")
             start, size = place & 0xFFFF, place >> 16
+        elif self.is_array and not size:  # up to the end of the record
+            size = len(data) - start
         return slice(start, start + size)
 
     def content(self, data: bytes) -> bytes:
@@ -149,7 +151,7 @@ class Cpu:
 
 class Task(NamedTuple):
     name: str
-    pid: int  # of the process; the tid, for a kernel thread or if it is unknown
+    pid: int  # of the process; 0: a kernel thread; the tid, if it is unknown
 
 
 def take_all(events: list[Event]) -> Iterator[Event]:
@@ -177,10 +179,10 @@ class Trace:
         nr, taken = sum(map(len, cpus)), map(take_all, cpus)
         return progress.over_some(heapq.merge(*taken, key=lambda one: one.cycles), what, nr)
 
-    def chains(self) -> dict[int, list[int]]:
+    def stacks(self) -> dict[int, Event]:
         """
-        Returns the call chains by the id() of their events. A chain belongs to the last event
-        before it on its CPU that has none, if the thread and the flags are the same.
+        Returns the events that are call chains, by the id() of the events that they belong to: the
+        last one before on the CPU that has none, if the thread and the flags are the same.
         """
         found = {}
         for cpu in self.cpus.values():
@@ -191,8 +193,12 @@ class Trace:
                 if self.format(event).name != STACK:
                     without.append(event)
                 elif without and without[-1].data[2:8] == event.data[2:8]:
-                    found[id(without.pop())] = chain(event.data)
+                    found[id(without.pop())] = event
         return found
+
+    def chains(self) -> dict[int, list[int]]:
+        """Returns the call chains by the id() of their events."""
+        return {key: chain(event.data) for key, event in self.stacks().items()}
 
     def format(self, event: Event) -> Format:
         return self.formats[event.id]
@@ -297,7 +303,7 @@ def read_task(row: dict) -> tuple[int, Task]:
     name = re.sub(r"[\x00-\x1f\x7f-\xff]", "?", str(row["task"]))
     if not name.isascii():
         raise ValueError(row)
-    return tid, Task(name, number(row.get("pid") or 0, 31) or tid)
+    return tid, Task(name, number(row.get("pid", tid), 31))
 
 
 def read_cpu(row: dict) -> tuple[int, int, int]:

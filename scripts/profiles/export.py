@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Takes exports of the profiler out of a guest's memory, and reads them.
 
-kernel/profile/formats.md describes the text, and <lego/profile_abi.h> its layout in memory.
+kernel/profile/formats.md describes the text, and <profile/abi.h> its layout in memory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ END = re.compile(
 # and tables are far from these limits; a line beyond them is damaged.
 MAX_LINE_BYTES = 2 << 20
 MAX_COLUMNS = 64
-MAX_WARNINGS = 100
+MAX_WARNINGS = MAX_HOST_PATHS = 100
 # Bytes that a value, and a value in a list, have at least in the kernel's exports, on average.
 VALUE_BYTES, ITEM_BYTES, TABLE_BYTES = 6, 18, 60
 FEW_VALUES = 100_000  # which are no burden
@@ -124,6 +124,8 @@ class Export:
     files: dict[str, list[Table]]  # by file, for example "strace.json"
     warnings: list[str]
     functions: dict = field(default_factory=dict)  # profiles.operations.functions()
+    host_paths: list[str] = field(default_factory=list)  # what the guest was made of
+    paths: list[str] = field(default_factory=list)  # the files of a merged export
 
     def runs(self) -> dict[str | None, dict]:
         """Returns the first lines of all runs, by label. A single run has the label None."""
@@ -243,9 +245,10 @@ def add_lines(body: bytes, path: str | Path) -> tuple[dict[str, list[Table]], in
         value, nr_bytes = read_row(line)
         budget.take(nr_bytes)
         is_table, is_note = value.keys() == {"table"}, value.keys() == {"note"}
-        if is_table or "file" in value:
+        is_file = value.keys() == {"file"}  # a row may have a column of that name, with others
+        if is_table or is_file:
             budget.take(TABLE_BYTES)
-        if isinstance(value.get("file"), str):
+        if is_file and isinstance(value["file"], str):
             tables, nr_missing = files.setdefault(value["file"], []), 0
             continue
         if nr_missing and (is_table or (value and not is_note)):
@@ -293,8 +296,8 @@ def is_digest(value: object) -> bool:
     return isinstance(value, list) and [type(one) for one in value] == [int, int]
 
 
-def read_rest(rest: bytes, files: dict[str, list[Table]]) -> tuple[dict, dict]:
-    """Adds the table that the host has written. Returns its data on the run and on functions."""
+def read_rest(rest: bytes, files: dict[str, list[Table]]) -> tuple[dict, dict, list[str]]:
+    """Adds the table that the host has written. Returns its data on the run, functions, paths."""
     found: dict = {}
     for line in rest.splitlines():
         found |= parse_line(line)
@@ -303,7 +306,8 @@ def read_rest(rest: bytes, files: dict[str, list[Table]]) -> tuple[dict, dict]:
     run, functions = found.get("run"), found.get("functions")
     if not isinstance(functions, dict) or not all(map(is_digest, functions.values())):
         functions = {}
-    return run if isinstance(run, dict) else {}, functions
+    paths = [path for path in list_of(found.get("host_paths")) if isinstance(path, str)]
+    return run if isinstance(run, dict) else {}, functions, paths[:MAX_HOST_PATHS]
 
 
 def first_line(data: bytes, path: str | Path) -> dict:
@@ -355,5 +359,5 @@ def load(path: str | Path, damaged: bool = False) -> Export:
         raise ExportError(f"{path}: {error}") from error
     if nr_damaged:
         warnings.append(f"{nr_damaged} damaged lines are left out")
-    run, functions = read_rest(data[end.end() :] if end else b"", files)
-    return Export(str(path), meta, run, files, warnings, functions)
+    run, functions, host_paths = read_rest(data[end.end() :] if end else b"", files)
+    return Export(str(path), meta, run, files, warnings, functions, host_paths, [str(path)])

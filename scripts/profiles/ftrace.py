@@ -9,6 +9,7 @@ from __future__ import annotations
 from profiles.events import HARDIRQ, IRQS_OFF, NMI, STACK, Event, Trace, chain
 from profiles.export import printable
 from profiles.print_format import Printer
+from profiles.tracing_data import FTRACE
 
 HEAD = """\
 # tracer: nop
@@ -35,7 +36,8 @@ def flags_text(flags: int) -> str:
 def event_text(trace: Trace, printer: Printer, event: Event) -> str:
     format = trace.format(event)
     if format.name != STACK:
-        return f"{format.name}: {printable(printer.text(format, event.data))}"
+        name = "" if format.system == FTRACE else f"{format.name}: "
+        return name + printable(printer.text(format, event.data))
     names = (trace.name(address - 1) for address in chain(event.data))
     return "<stack trace>" + "".join(f"\n => {name}" for name in names)
 

@@ -49,7 +49,9 @@ def merge(exports: dict[str, Export]) -> Export:
     first, *others = (export.meta for export in exports.values())
     same = {key: first[key] for key in first if all(m.get(key) == first[key] for m in others)}
     meta = {"export": VERSION} | same | {"runs": runs, "warnings": warnings}
-    return Export(" ".join(exports), meta, {}, files, warnings)
+    host_paths = [path for export in exports.values() for path in export.host_paths]
+    paths = [path for export in exports.values() for path in export.paths]
+    return Export(" ".join(exports), meta, {}, files, warnings, {}, host_paths, paths)
 
 
 def write(export: Export) -> bytes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `make check-perf` adds to an export: the costs of operations, and the kernel's code.
 
-tests/user/operations.c prints the costs. The code of each function is a count of instructions and a
-checksum of them, without addresses, so that two kernels can be compared by name.
+tests/user/profile/operations.c prints the costs. The code of each function is a count of
+instructions and a checksum of them, without addresses, so that two kernels can be compared by name.
 """
 
 from __future__ import annotations

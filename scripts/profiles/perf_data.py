@@ -11,23 +11,27 @@ import struct
 from dataclasses import replace
 
 from profiles import progress
-from profiles.export import KERNEL_VIRT, ExportError, printable
+from profiles.export import KERNEL_VIRT, Export, ExportError, printable
 from profiles.images import Area, Image
 from profiles.stacks import Names, Stack, Stacks, call_sites, cut_frame, task_name
 from profiles.symbols import Symbols
 
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x80, 0x100, 0x10000
 SAMPLE_TYPE = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | IDENTIFIER
-MMAP, COMM, SAMPLE, MMAP2, BUILD_ID = 1, 3, 9, 10, 67
+MMAP, COMM, SAMPLE, MMAP2, LOST_SAMPLES, BUILD_ID = 1, 3, 9, 10, 13, 67
 MISC_KERNEL, MISC_USER, MISC_BUILD_ID_SIZE, MISC_MMAP_BUILD_ID = 1, 2, 1 << 15, 1 << 14
 CONTEXT_KERNEL, CONTEXT_USER = 2**64 - 128, 2**64 - 512
-FEATURE_BUILD_ID, FEATURE_HOSTNAME, FEATURE_ARCH, FEATURE_EVENT_DESC = 2, 3, 6, 12
+FEATURE_BUILD_ID, FEATURE_HOSTNAME, FEATURE_OSRELEASE, FEATURE_VERSION = 2, 3, 4, 5
+FEATURE_ARCH, FEATURE_NRCPUS, FEATURE_CPUDESC, FEATURE_CPUID = 6, 7, 8, 9
+FEATURE_CMDLINE, FEATURE_EVENT_DESC = 11, 12
+RELEASE = "6.1.0-lego"  # of system_name in kernel/process/info.c
 ATTR_BYTES = 128
 SAMPLE_ID_ALL = 1 << 18
 SOFTWARE, CPU_CLOCK, BPF_OUTPUT = 1, 0, 10
 ID = 1
 MAX_EACH_BYTES = 100 << 20  # of samples with a record each
 MAX_MAP_BYTES = 64 << 20  # of code maps
+MAX_COMMAND_BYTES = 4096  # of the kernel's command line
 PROT_READ_EXEC, MAP_PRIVATE = 5, 2
 ANONYMOUS = "//anon"
 # A chain whose outer end is missing ends in an address of a page of its own, which is the mapping
@@ -52,10 +56,19 @@ def trailer(pid: int, tid: int, time: int = 0, cpu: int = 0) -> bytes:
 
 
 def kernel_map(kernel: Symbols | None) -> bytes:
+    """
+    Returns records that say where the kernel is. If its file is given, hotspot finds its functions
+    there by the second record, which perf ignores. Otherwise hotspot takes those of this machine.
+    """
     start = kernel.start if kernel else KERNEL_VIRT
     size = kernel.end - kernel.start if kernel else 1 << 24
-    body = struct.pack("<iIQQQ", -1, 0, start, size, start) + padded("[kernel.kallsyms]_text")
-    return record(MMAP, MISC_KERNEL, body + trailer(2**32 - 1, 0))
+
+    def one(misc: int, offset: int, path: str) -> bytes:
+        body = struct.pack("<iIQQQ", -1, 0, start, size, offset) + padded(path)
+        return record(MMAP, misc, body + trailer(2**32 - 1, 0))
+
+    found = one(MISC_KERNEL, start, "[kernel.kallsyms]_text")
+    return found + one(MISC_USER, 0, kernel.full_path) if kernel else found
 
 
 def code_map(pid: int, area: Area, path: str) -> bytes:
@@ -69,7 +82,7 @@ def code_map(pid: int, area: Area, path: str) -> bytes:
 
 def file_path(names: Names, image: Image) -> str:
     """Returns the path on this machine, if it is known, else the guest's."""
-    symbols = names.symbols.get(image)
+    symbols = names.symbols_of(image)
     return symbols.full_path if symbols else image.path
 
 
@@ -196,8 +209,14 @@ def each_sample(stacks: Stacks) -> Stacks:
     return replace(stacks, stacks=found)
 
 
+def lost_samples(cpu: int, nr: int) -> bytes:
+    return record(LOST_SAMPLES, 0, struct.pack("<Q", nr) + trailer(0, 0, 0, cpu))
+
+
 def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> bytearray:
     found = bytearray(kernel_map(kernel))
+    for cpu, nr in stacks.losses.lost.items():
+        found += lost_samples(cpu or 0, nr) if nr else b""
     comms: dict[tuple[int, int], str] = {}
     time = 0  # the times of samples are unknown, so they follow one another
     # Sorted by process, so that maps change rarely.
@@ -237,14 +256,31 @@ def file(attrs: list[tuple[bytes, int]], data: bytearray, features: dict[int, by
     return b"".join([header, table, ids, data, places, *features.values()])
 
 
-def machine() -> dict[int, bytes]:
-    return {
+def machine(export: Export) -> dict[int, bytes]:
+    """
+    Returns what an export says of its machine. Without it, `perf data convert` crashes, or perf
+    takes the CPU of this machine for that of the run.
+    """
+    nr_cpus = export.meta.get("cpus")
+    cpu, accelerator, command = (export.run.get(key) for key in ("cpu", "accel", "append"))
+    emulator = f"QEMU {cpu} ({accelerator})"
+    found = {
         FEATURE_HOSTNAME: string("lego"),  # readers find out the byte order of features by it
+        FEATURE_OSRELEASE: string(RELEASE),
+        FEATURE_VERSION: string("legoprof"),  # the program that has written the file
         FEATURE_ARCH: string("x86_64"),
+        FEATURE_CPUDESC: string(emulator if isinstance(cpu, str) else "unknown"),
+        FEATURE_CPUID: string("unknown,0,0,0"),  # perf annotate wants three numbers
     }
+    if isinstance(nr_cpus, int) and 0 < nr_cpus < 1 << 12:
+        found[FEATURE_NRCPUS] = struct.pack("<II", nr_cpus, nr_cpus)
+    if isinstance(command, str):  # the kernel's
+        words = command[:MAX_COMMAND_BYTES].split()
+        found[FEATURE_CMDLINE] = struct.pack("<I", len(words)) + b"".join(map(string, words))
+    return found
 
 
-def write(stacks: Stacks, names: Names) -> bytes:
+def write(export: Export, stacks: Stacks, names: Names) -> bytes:
     kernel_id, kernel = names.only_kernel()
     try:
         code_maps = CodeMaps(names)
@@ -258,4 +294,4 @@ def write(stacks: Stacks, names: Names) -> bytes:
         FEATURE_BUILD_ID: ids,
         FEATURE_EVENT_DESC: event_descriptions([(attr, ID, event)]),
     }
-    return file([(attr, ID)], data, features | machine())
+    return file([(attr, ID)], data, features | machine(export))

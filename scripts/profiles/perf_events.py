@@ -10,13 +10,14 @@ import struct
 
 from profiles import tracing_data
 from profiles.events import IDLE, STACK, Event, Trace
-from profiles.export import ExportError
+from profiles.export import Export, ExportError
 from profiles.perf_data import (
     CALLCHAIN,
     CONTEXT_KERNEL,
     CPU,
     FEATURE_BUILD_ID,
     FEATURE_EVENT_DESC,
+    FEATURE_NRCPUS,
     ID,
     IDENTIFIER,
     IP,
@@ -39,7 +40,7 @@ from profiles.stacks import call_sites
 
 TRACEPOINT, RAW, LOST = 2, 0x400, 2
 SAMPLE_TYPE = IP | TID | TIME | CPU | PERIOD | RAW | IDENTIFIER  # and CALLCHAIN, if there are any
-FEATURE_TRACING_DATA, FEATURE_NRCPUS = 1, 7
+FEATURE_TRACING_DATA = 1
 
 
 def task(trace: Trace, tid: int) -> tuple[int, int]:
@@ -83,7 +84,7 @@ def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]])
     return found
 
 
-def write(trace: Trace) -> bytes:
+def write(export: Export, trace: Trace) -> bytes:
     events = []
     chains = trace.chains()
     sample_type = SAMPLE_TYPE | bool(chains) * CALLCHAIN
@@ -97,10 +98,10 @@ def write(trace: Trace) -> bytes:
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
     nr_cpus = max(trace.cpus) + 1
-    features = {
+    features = machine(export) | {
         FEATURE_TRACING_DATA: tracing_data.write(trace, "0.6"),
         FEATURE_BUILD_ID: ids,
         FEATURE_NRCPUS: struct.pack("<II", nr_cpus, nr_cpus),
         FEATURE_EVENT_DESC: event_descriptions(events),
     }
-    return file([(attr, number) for attr, number, _ in events], data, features | machine())
+    return file([(attr, number) for attr, number, _ in events], data, features)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes profile.proto, the file of pprof (github.com/google/pprof, proto/profile.proto).
 
-It has function names only of files without line numbers. `go tool pprof vmlinux file` finds the
-other names, with their lines.
+It has the names of functions. `go tool pprof file` replaces them by its own, with lines, where it
+finds a file with line numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from profiles.symbols import PAGE_BYTES, Symbols
 
 # Field numbers of message Profile.
 SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING = 1, 2, 3, 4, 5, 6
-DURATION_NS, PERIOD_TYPE, PERIOD = 10, 11, 12
+PERIOD_TYPE, PERIOD, COMMENT = 11, 12, 13
 
 
 def varint(value: int) -> bytes:
@@ -58,6 +58,7 @@ class Profile:
         offset, build_id = (kernel.offset, kernel.build_id) if kernel else (0, None)
         self.kernel = self.mapping(path, start, end, offset, build_id, kernel)
         self.add_types(stacks)
+        self.body += number(COMMENT, self.string(str(stacks.losses)))
         for stack in progress.over(stacks.stacks, "writing stacks"):
             self.add(stack, stacks.period_ns)
 
@@ -123,7 +124,7 @@ class Profile:
             self.locations[key] = len(self.locations) + 1
             body = number(1, self.locations[key]) + number(2, mapping) + number(3, address)
             symbols = place.symbols
-            if symbols and not symbols.has_lines and (found := symbols.function(place.address)):
+            if symbols and (found := symbols.function(place.address)):
                 name = found[1] if mapping == self.kernel else place.name(self.kernel_names)
                 body += message(4, number(1, self.function(mapping, found[0], name)))
             self.body += message(LOCATION, body)

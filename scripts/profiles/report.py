@@ -7,24 +7,40 @@ import csv
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 from profiles.export import Export, ExportError, Table, printable
-from profiles.stacks import Names, Stacks, frames
+from profiles.stacks import Names, Stack, Stacks, frames
 
 # Stacks and events, printed only on request.
 STORES = ["samples.json", "waits_stacks.json", "trace_events.json", "trace_tasks.json"]
-STORES.append("trace_pages.json")
+STORES += ["trace_pages.json", "critical_path.json"]
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the full-width ones, too
 
 
-def choose(export: Export, name: str | None) -> list[Table]:
-    """Returns the tables of one file. Without a name, returns all but stacks and events."""
+def choose(
+    export: Export, name: str | None, named: Callable[[str, list[Table]], list[Table]]
+) -> list[Table]:
+    """
+    Returns the tables of one file. Without a name, returns all but stacks and events. named() gives
+    the tables of a file names.
+    """
     if not name:
-        return [t for file, tables in export.files.items() if file not in STORES for t in tables]
-    if f"{name.removesuffix('.json')}.json" not in export.files:
+        files = [file for file in export.files if file not in STORES]
+        return [table for file in files for table in named(file, export.files[file])]
+    file = f"{name.removesuffix('.json')}.json"
+    if file not in export.files:
         names = ", ".join(file.removesuffix(".json") for file in export.files)
         raise ExportError(f"{export.path} has no {name}, but {names}")
-    return export.files[f"{name.removesuffix('.json')}.json"]
+    return named(file, export.files[file])
+
+
+def image(stack: Stack, names: Names) -> str | None:
+    """Returns the file of a stack's innermost function, None if it is unknown."""
+    if stack.kernel:
+        return "[kernel]"
+    area = names.place(stack, stack.user[0]).area if stack.user else None
+    return area.image.path if area and area.image else None
 
 
 def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
@@ -40,6 +56,7 @@ def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
         "wait": lambda stack: stack.what,
         "truncated": lambda stack: stack.truncated,
         "function": lambda stack: frames(stack, names)[-1],
+        "image": lambda stack: image(stack, names),
     }
     if unknown := [key for key in keys if key not in readers]:
         raise ExportError(f"stacks have no {unknown[0]!r}, but {', '.join(readers)}")
@@ -52,7 +69,8 @@ def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
         {unit: nr, "percent": f"{100 * nr / total:.2f}" if total else None, **dict(zip(keys, row))}
         for row, nr in found.most_common()
     ]
-    return Table(f"{unit} by {', '.join(keys)}", rows, [f"total: {total}"])
+    notes = [f"total: {total}", *filter(None, [str(stacks.losses)])]
+    return Table(f"{unit} by {', '.join(keys)}", rows, notes)
 
 
 def cell(value: object) -> str:

@@ -6,10 +6,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from profiles import progress
+from profiles import losses, progress
 from profiles.export import Export, ExportError
+from profiles.finder import Finder
 from profiles.images import Area, Image, Images, label, number
+from profiles.lines import Lines
+from profiles.perf_map import PerfMap, read_export
 from profiles.symbols import Symbols
+
+
+OF_REPORT = "in a report of the profiler"  # why a chain is truncated
 
 
 @dataclass
@@ -27,6 +33,7 @@ class Stack:
     is_exact: bool = True  # False, in waits: the first kernel address is a return address, too
     truncated: str | None = None  # the reason
     what: str | None = None  # what the task waited for
+    address: int = 0  # of that, if it is a lock of users
     waker: "Stack | None" = None
     kind: str | None = None  # of a sample: user, kernel, interrupt, idle
     run: str | None = None  # the label of a run, in a merged export
@@ -36,6 +43,10 @@ class Stack:
     def is_idle(self) -> bool:
         return self.kind == "idle"
 
+    @property
+    def is_of_report(self) -> bool:
+        return self.truncated == OF_REPORT
+
 
 @dataclass
 class Stacks:
@@ -43,6 +54,7 @@ class Stacks:
     period_ns: int  # of one unit of weight; 0: unknown
     stacks: list[Stack] = field(default_factory=list)
     nr_damaged: int = 0
+    losses: losses.Losses = field(default_factory=losses.Losses)
 
     def total(self) -> int:
         return sum(stack.weight for stack in self.stacks)
@@ -97,6 +109,7 @@ def wait(row: dict) -> Stack:
         cpu=number(row["cpu"], 32),
         is_exact=False,
         what=str(row["what"] or "?"),
+        address=number(row.get("address") or 0, 64),
         waker=waker,
         run=label(row),
         code_map=number(row.get("code_map", 0), 32),
@@ -122,15 +135,24 @@ def read(export: Export, waits: bool = False) -> Stacks:
     """Returns the stacks of samples, or of waits. Damaged rows are left out, and counted."""
     if waits:
         found, rows, make = Stacks("nanoseconds", 1), export.rows("waits_stacks.json"), wait
+        found.losses = losses.of_waits(export)
     else:
-        found = Stacks("samples", period_ns(export))
+        found = Stacks("samples", period_ns(export), losses=losses.of_samples(export))
         rows, make = export.rows("samples.json"), sample
     for row in progress.over(rows, "reading stacks"):
         try:
             found.stacks.append(make(row))
         except (KeyError, TypeError, ValueError, OverflowError):
             found.nr_damaged += 1
+    find_processes(found.stacks)
     return found
+
+
+def find_processes(stacks: list[Stack]) -> None:
+    """Sets the pids of samples of ending threads, which have left their process: 0 in exports."""
+    pids = {(one.run, one.tid, one.comm): one.pid for one in stacks if one.tid and one.pid}
+    for one in stacks:
+        one.pid = one.pid or pids.get((one.run, one.tid, one.comm), 0)
 
 
 def build_id(meta: dict) -> str:
@@ -160,6 +182,17 @@ class Place:
         return f"{image.name}+{self.offset:#x}" if image else f"{self.address:#x}"
 
 
+@dataclass(frozen=True)
+class Options:
+    """How names are found and written."""
+
+    finder: Finder | None = None
+    perf_maps: dict[int, PerfMap] = field(default_factory=dict)  # by process
+    demangles: bool = True
+    lines: bool = False
+    inline: bool = False
+
+
 def without_build_id(stacks: list[Stack], names: "Names") -> list[Image]:
     """Returns the images of the stacks' addresses that have no build id."""
     used = {(stack.run, stack.code_map): stack for stack in stacks if stack.user}
@@ -170,15 +203,30 @@ def without_build_id(stacks: list[Stack], names: "Names") -> list[Image]:
 class Names:
     """Names for the frames of stacks; addresses where no ELF file is given."""
 
-    def __init__(self, export: Export, kernels: list[Symbols], programs: list[Symbols]):
+    def __init__(
+        self,
+        export: Export,
+        kernels: list[Symbols],
+        programs: list[Symbols],
+        options: Options = Options(),
+    ):
+        self.options = options
         self.build_ids = {run: build_id(meta) for run, meta in export.runs().items()}
         self.kernels = {kernel.build_id: kernel for kernel in kernels}
         self.images = Images(export)
+        self.perf_maps = read_export(export)
         self.programs = programs
-        self.symbols: dict[Image, Symbols] = {}
+        self.symbols: dict[Image, Symbols | None] = {}
+        self.lines: dict[str, Lines] = {}  # by the path of the ELF file
         for program in programs:
             images = self.images.files_like(program) if self.images.is_known else []
             self.symbols |= dict.fromkeys(images or [image_of(program)], program)
+
+    def symbols_of(self, image: Image | None) -> Symbols | None:
+        """Returns the symbols of an image, given or found."""
+        if image and image not in self.symbols and self.options.finder:
+            self.symbols[image] = self.options.finder.find(image)
+        return self.symbols.get(image) if image else None
 
     def kernel(self, stack: Stack) -> Symbols | None:
         return self.kernels.get(self.build_ids.get(stack.run))
@@ -202,16 +250,50 @@ class Names:
             if program.path.name[:15] == stack.comm
         ]
 
+    def perf_map(self, stack: Stack) -> PerfMap | None:
+        """Returns the functions that the stack's process has made, from a given file first."""
+        return self.options.perf_maps.get(stack.pid) or self.perf_maps.get((stack.run, stack.pid))
+
     def place(self, stack: Stack, address: int) -> Place:
         """Finds the place of a user address in a stack."""
         for area in self.areas(stack):
             if area.start <= address < area.end:
-                symbols = self.symbols.get(area.image) if area.image else None
+                if not area.image:
+                    return Place(address, area, self.perf_map(stack))
+                symbols = self.symbols_of(area.image)
                 offset = address - area.start + area.offset
-                first = self.images.first_offsets.get(area.image) if area.image else None
+                first = self.images.first_offsets.get(area.image)
                 own = symbols.address_at(offset, first) if symbols else address
                 return Place(own, area, symbols, offset)
-        return Place(address)
+        return Place(address, None, self.perf_map(stack))
+
+    def object(self, stack: Stack, address: int) -> str | None:
+        """Returns the name of the object at an address of data, with its file."""
+        for area in self.areas(stack):
+            symbols = self.symbols_of(area.image)
+            # All segments of a file are moved by the same distance.
+            start = symbols.address_of_area(area.offset) if symbols else None
+            if symbols and area.image and start is not None:
+                if found := symbols.object(address - area.start + start):
+                    return f"{found} ({area.image.name})"
+        return None
+
+    def waiting_functions(self, stack: Stack) -> str:
+        """
+        Returns the function that a thread waits in, and its caller. Functions that the first one
+        calls in its library have no symbol, or a reserved name, as known_frame() of the kernel.
+        """
+        places = [place for _, place in self.user_places(stack)]
+        images = [place.area.image if place.area else None for place in places]
+        first = 0
+        for i, place in enumerate(places):
+            found = place.symbols and place.symbols.function(place.address)
+            if found and not found[1].startswith("__"):
+                first = i if images[i] == images[0] else i - 1
+                break
+            if images[i] != images[0]:
+                break
+        return " < ".join(place.name() for place in places[first : first + 2])
 
     def user_places(self, stack: Stack) -> list[tuple[int, Place]]:
         """
@@ -228,34 +310,62 @@ class Names:
             found.append((pc, place))
         return found
 
+    def with_lines(self, symbols: Symbols | None, address: int, name: str) -> list[str]:
+        """
+        Returns the frame of an address with its line, if asked for. Functions that the compiler has
+        inlined there are frames of their own, before it.
+        """
+        options = self.options
+        if not (options.lines or options.inline) or not symbols:
+            return [name]
+        if not (symbols.debug or symbols).has_lines:
+            return [name]
+        path = symbols.full_path
+        if path not in self.lines:
+            self.lines[path] = Lines(symbols, options.demangles)
+        found = self.lines[path].find(address)
+        if not options.inline:  # one frame, with the line that the address is of
+            found = found[:1]
+        texts = [f"{one.function} (inlined)" for one in found[:-1]] + [name]
+        places = [one.place if options.lines else None for one in found] or [None]
+        return [f"{text} {place}" if place else text for text, place in zip(texts, places)]
+
     def kernel_frames(self, stack: Stack) -> list[str]:
-        return frame_names(self.kernel(stack), stack.kernel, stack.is_exact)
+        symbols, found = self.kernel(stack), []
+        names = frame_names(symbols, stack.kernel, stack.is_exact)
+        for pc, name in zip(call_sites(stack.kernel, stack.is_exact), names):
+            found += self.with_lines(symbols, pc, name)
+        return found
 
     def user_frames(self, stack: Stack) -> list[str]:
         kernel = self.kernel(stack)
         others = kernel.known_names if kernel else frozenset()
-        return [place.name(others) for _, place in self.user_places(stack)]
+        found = []
+        for _, place in self.user_places(stack):
+            found += self.with_lines(place.symbols, place.address, place.name(others))
+        return found
 
 
 def image_of(program: Symbols) -> Image:
     return Image(program.full_path, program.bytes, program.build_id)
 
 
-def read_kernels(paths: list[Path], exports: list[Export]) -> list[Symbols]:
+def read_kernels(paths: list[Path], exports: list[Export], finder: Finder) -> list[Symbols]:
     """Returns the symbols of kernels. Each must be the kernel of one of the exports."""
     build_ids = {build_id(meta) for export in exports for meta in export.runs().values()}
-    kernels = [Symbols(path) for path in paths]
+    kernels = [finder.load(path) for path in paths]
     for kernel in kernels:
         if kernel.build_id not in build_ids:
             wanted = ", ".join(sorted(build_ids))
             raise ExportError(f"{kernel.path} is not the kernel of this export (build id {wanted})")
-    return kernels
+    others = sorted(build_ids - {kernel.build_id for kernel in kernels})
+    return kernels + [found for one in others if (found := finder.kernel(one))]
 
 
-def read_programs(paths: list[Path], exports: list[Export]) -> list[Symbols]:
+def read_programs(paths: list[Path], exports: list[Export], finder: Finder) -> list[Symbols]:
     """Returns the symbols of programs and libraries. Each must be in one of the exports."""
     known = [images for images in map(Images, exports) if images.is_known]
-    programs = [Symbols(path) for path in paths]
+    programs = [finder.load(path) for path in paths]
     for program in programs if len(known) == len(exports) else []:
         if any(images.files_like(program) for images in known):
             continue
@@ -293,18 +403,24 @@ def cut_frame(reason: str) -> str:
     return f"[cut: {reason}]"
 
 
+def kinds_of_frames(stack: Stack, names: Names) -> list[tuple[str, str]]:
+    """Returns the frames of a stack, outermost first, each with its kind, a word."""
+    found = [("task", stack.run)] if stack.run else []
+    found.append(("task", stack.comm))
+    if stack.truncated:
+        found.append(("cut", cut_frame(stack.truncated)))
+    found += [("user", name) for name in reversed(names.user_frames(stack))]
+    if stack.call:
+        found.append(("call", f"[{stack.call}]"))
+    found += [("kernel", name) for name in reversed(names.kernel_frames(stack))]
+    if stack.what:
+        found.append(("wait", f"[{stack.what}]"))
+    return found
+
+
 def frames(stack: Stack, names: Names) -> list[str]:
     """Returns a stack as in /proc/profile/stacks and /proc/profile/waits, outermost first."""
-    found = [stack.run, stack.comm] if stack.run else [stack.comm]
-    if stack.truncated:
-        found.append(cut_frame(stack.truncated))
-    found += reversed(names.user_frames(stack))
-    if stack.call:
-        found.append(f"[{stack.call}]")
-    found += reversed(names.kernel_frames(stack))
-    if stack.what:
-        found.append(f"[{stack.what}]")
-    return found
+    return [name for _, name in kinds_of_frames(stack, names)]
 
 
 def waker_frames(stack: Stack, names: Names) -> list[str]:

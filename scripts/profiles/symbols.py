@@ -7,25 +7,37 @@ import bisect
 import itertools
 import re
 import shutil
+import struct
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import Symbol
-
+from kallsyms import SUFFIX, plain_names
+from profiles.elf import (
+    PF_X,
+    PT_LOAD,
+    SHF_EXECINSTR,
+    SHT_PROGBITS,
+    SHT_RELA,
+    Elf,
+    Section,
+    Symbol,
+    open_elf,
+)
 from profiles.export import ExportError
 
 PAGE_BYTES = 4096
-FUNCTIONS = ("STT_FUNC", "STT_NOTYPE", "STT_LOOS")  # the last one is GNU's, for ifuncs
-
+KERNEL_START = "_stext"  # only kernels have this symbol
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_GNU_IFUNC = 0, 1, 2, 10
+FUNCTIONS = (STT_FUNC, STT_NOTYPE, STT_GNU_IFUNC)
 
 # How a C library returns from a signal: mov $15, %rax; syscall. Debuggers know it by this, too.
 RESTORER = re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05")
 RESTORER_NAME = "__restore_rt"
 STUB = re.compile(rb"\xff\x25(.{4})", re.DOTALL)  # jmp *displacement(%rip)
 MAX_STUB_BYTES = 16
+VERSION = re.compile(r"(?<=.)@@?[A-Za-z]\w*[\w.]*$")  # of a symbol: memcpy@@GLIBC_2.14
+# What Rust adds to names to make them unique: at the end, or with version 0 after a crate's name.
+RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?=$| \[)|(?<=\w)\[[0-9a-f]{1,16}\](?=::)")
 
 
 def demangle(names: list[str]) -> list[str]:
@@ -36,6 +48,7 @@ def demangle(names: list[str]) -> list[str]:
     lines = "\n".join(re.sub(r"\s", "?", names[i]) for i in mangled).encode()
     done = subprocess.run(["c++filt"], input=lines, capture_output=True)
     texts = done.stdout.decode(errors="replace").rstrip("\n").split("\n")
+    texts = [RUST_HASH.sub("", text) for text in texts]
     return [*names] if len(texts) != len(mangled) else replaced(names, dict(zip(mangled, texts)))
 
 
@@ -43,88 +56,121 @@ def replaced(names: list[str], others: dict[int, str]) -> list[str]:
     return [others.get(i, name) for i, name in enumerate(names)]
 
 
+def text(data: bytes) -> str:
+    return data.split(b"\0")[0].decode(errors="replace")
+
+
 def is_function(symbol: Symbol) -> bool:
     """Labels of compilers and assemblers have no type, and begin with $ or a dot."""
-    kind = symbol["st_info"]["type"]
-    is_label = kind == "STT_NOTYPE" and symbol.name.startswith(("$", "."))
-    return bool(symbol.name) and kind in FUNCTIONS and not is_label
+    is_label = symbol.type == STT_NOTYPE and symbol.name.startswith(("$", "."))
+    return bool(symbol.name) and symbol.type in FUNCTIONS and not is_label
 
 
 def rank(symbol: Symbol) -> tuple[bool, int, int]:
     """The lowest of several names for one function is taken, as in the kernel's reports."""
     nr_underscores = len(symbol.name) - len(symbol.name.lstrip("_"))
-    return not symbol["st_size"], nr_underscores, symbol["st_name"]
+    return not symbol.size, nr_underscores, symbol.name_at
 
 
 class Symbols:
     """The functions of an ELF file, by address."""
 
-    def __init__(self, path: Path):
+    def clear(self, path: Path) -> None:
         self.path, self.full_path = path, str(path.resolve())
         self.names: list[str] = []
+        self.objects: list[tuple[int, int, str]] = []  # address, size and name, such as locks
+        self.addresses: list[int] = []
+        self.ends: list[int] = []
+        self.restorers: set[int] = set()
+        self.build_id: str | None = None
+        self.has_lines = self.has_symbols = False
+        self.debug: Symbols | None = None  # the file that the names are from, if it is another one
+
+    def __init__(self, path: Path, demangles: bool = True):
+        self.clear(path)
         try:
             self.bytes = path.stat().st_size
-            with path.open("rb") as file:
-                self.read(ELFFile(file))
+            self.read(open_elf(path))
         except OSError as error:
             raise ExportError(f"{path}: {error.strerror}") from error
-        except (ELFError, ValueError) as error:
+        except (ValueError, struct.error, OverflowError) as error:
             raise ExportError(f"{path} is not an ELF file: {error}") from error
-        self.names = demangle(self.names)
+        if demangles:
+            both = demangle(self.names + [name for *_, name in self.objects])
+            self.names, objects = both[: len(self.names)], both[len(self.names) :]
+            self.objects = [(one[0], one[1], name) for one, name in zip(self.objects, objects)]
         self.known_names = frozenset(self.names)
 
-    def read(self, elf: ELFFile) -> None:
-        self.build_id = read_build_id(elf)
-        segments = [one for one in elf.iter_segments("PT_LOAD") if one["p_flags"] & 1]
+    def read(self, elf: Elf) -> None:
+        self.build_id = elf.build_id()
+        self.segments = [one for one in elf.segments if one.type == PT_LOAD]
+        segments = [one for one in self.segments if one.flags & PF_X]
         if not segments:
             raise ExportError(f"{self.path} has no code")
-        self.code = [
-            (one["p_vaddr"], one["p_vaddr"] + one["p_memsz"], one["p_offset"]) for one in segments
-        ]
+        self.code = [(one.vaddr, one.vaddr + one.memsz, one.offset) for one in segments]
         self.start, self.end, self.offset = self.code[0]
         # A file of objcopy --only-keep-debug lacks the code, and its offsets are not the program's.
-        self.is_split = segments[0]["p_filesz"] < segments[0]["p_memsz"]
-        self.has_lines = elf.get_section_by_name(".debug_line") is not None
-        table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
-        self.has_symbols = table is not None
-        sections = [one for one in elf.iter_sections() if one["sh_flags"] & 4]
-        found = self.read_table(table.iter_symbols() if table else iter(()))
+        self.is_split = segments[0].filesz < segments[0].memsz
+        self.has_lines = elf.section(".debug_line") is not None
+        table = elf.section(".symtab") or elf.section(".dynsym")
+        self.is_stripped = not table or table.name != ".symtab"
+        link = elf.section(".gnu_debuglink")
+        self.debug_link = text(elf.content(link)) if link else None
+        sections = [one for one in elf.sections if one.flags & SHF_EXECINSTR]
+        symbols = [one._replace(name=VERSION.sub("", one.name)) for one in elf.symbols(table)]
+        found = self.read_table(symbols)
+        self.has_symbols = bool(found)
+        data = [one for one in symbols if one.type == STT_OBJECT and one.size and one.section]
+        self.objects = sorted((one.value, one.size, one.name) for one in data)
         self.addresses = sorted(found)
         # A function ends where the next one starts, or with its section.
         borders = sorted(
             [end for _, end, _ in self.code]
-            + [at for one in sections for at in (one["sh_addr"], one["sh_addr"] + one["sh_size"])]
+            + [at for one in sections for at in (one.addr, one.addr + one.size)]
         )
-        self.ends = []
         for address, after in itertools.zip_longest(self.addresses, self.addresses[1:]):
             i = bisect.bisect_right(borders, address)
             end = borders[i] if i < len(borders) else self.end
             self.ends.append(end if after is None else min(end, after))
         if table and table.name == ".dynsym":
             # A stripped library has the functions that it exports, and others between them.
-            self.ends = [address + found[address]["st_size"] for address in self.addresses]
+            self.ends = [address + found[address].size for address in self.addresses]
         self.names = [found[address].name for address in self.addresses]
+        is_kernel = any(one.name == KERNEL_START for one in symbols)
+        plain = plain_names(self.names) if is_kernel else {}
+        self.names = [plain.get(name) or SUFFIX.sub("", name) for name in self.names]
         self.restorers = {
             at for at, name in zip(self.addresses, self.names) if name == RESTORER_NAME
         }
         if not self.is_split:
             self.add_code(elf, sections)
 
+    def take_names(self, debug: Symbols) -> None:
+        """Takes the functions and objects of a file with debug information of the same program."""
+        self.debug, self.has_symbols = debug, debug.has_symbols
+        stubs = [(at, end, name) for at, end, name in zip(self.addresses, self.ends, self.names)]
+        self.addresses, self.ends = list(debug.addresses), list(debug.ends)
+        self.names, self.objects = list(debug.names), debug.objects
+        self.restorers |= debug.restorers
+        for stub in stubs:
+            self.add(*stub)
+        self.known_names = frozenset(self.names)
+
     def is_code(self, address: int) -> bool:
         return any(start <= address < end for start, end, _ in self.code)
 
-    def read_table(self, symbols: Iterator[Symbol]) -> dict[int, Symbol]:
+    def read_table(self, symbols: list[Symbol]) -> dict[int, Symbol]:
         """Returns the best symbol of each function. Labels inside a function are none."""
         found: dict[int, Symbol] = {}
         for symbol in symbols:
-            address = symbol["st_value"]
+            address = symbol.value
             if is_function(symbol) and self.is_code(address):
                 found[address] = min(found.get(address, symbol), symbol, key=rank)
         end, labels = 0, []
         for address in sorted(found):
             symbol = found[address]
-            if symbol["st_info"]["type"] != "STT_NOTYPE":
-                end = max(end, address + symbol["st_size"])
+            if symbol.type != STT_NOTYPE:
+                end = max(end, address + symbol.size)
             elif address < end:
                 labels.append(address)
         for address in labels:
@@ -139,13 +185,13 @@ class Symbols:
             self.ends.insert(at, end)
             self.names.insert(at, name)
 
-    def add_code(self, elf: ELFFile, sections: list) -> None:
+    def add_code(self, elf: Elf, sections: list[Section]) -> None:
         """Adds functions that have no symbols, but are known by their code."""
         slots: dict[int, str] | None = None
         for section in sections:
-            if section["sh_type"] != "SHT_PROGBITS":
+            if section.type != SHT_PROGBITS:
                 continue
-            code, base = section.data(), section["sh_addr"]
+            code, base = elf.content(section), section.addr
             for match in RESTORER.finditer(code):
                 start = base + match.start()
                 if start not in self.restorers:
@@ -155,7 +201,7 @@ class Symbols:
                     self.add(start, base + match.end(), RESTORER_NAME)
             if section.name.startswith(".plt"):
                 slots = relocated_slots(elf, self) if slots is None else slots
-                self.add_stubs(code, base, section["sh_entsize"], slots)
+                self.add_stubs(code, base, section.entsize, slots)
 
     def add_stubs(self, code: bytes, base: int, step: int, slots: dict[int, str]) -> None:
         """Adds the stubs of a procedure linkage table: each jumps to the content of a slot."""
@@ -180,6 +226,23 @@ class Symbols:
                 return offset - first + start
         return 0
 
+    def address_of_area(self, offset: int) -> int | None:
+        """Returns the address in the ELF file of a mapping of code, which begins at this offset."""
+        if self.is_split:
+            return self.start & -PAGE_BYTES
+        for start, end, first in self.code:
+            if first & -PAGE_BYTES <= offset < first + end - start:
+                return offset - first + start
+        return None
+
+    def object(self, address: int) -> str | None:
+        """Returns the object at an address, such as a lock, with the distance from its start."""
+        at = bisect.bisect_right(self.objects, (address, 1 << 64, "")) - 1
+        if at < 0 or address >= self.objects[at][0] + self.objects[at][1]:
+            return None
+        start, _, name = self.objects[at]
+        return f"{name}+{address - start:#x}" if address > start else name
+
     def index(self, address: int) -> int | None:
         at = bisect.bisect_right(self.addresses, address) - 1
         return at if at >= 0 and address < self.ends[at] else None
@@ -198,27 +261,18 @@ class Symbols:
         return f"{self.names[at]}+{address - start:#x}/{self.ends[at] - start:#x}"
 
 
-def read_build_id(elf: ELFFile) -> str | None:
-    found = None
-    for section in elf.iter_sections("SHT_NOTE"):
-        for note in section.iter_notes():
-            # Notes with other names have the same types, for example those of systemtap.
-            if note["n_name"] == "GNU" and note["n_type"] == "NT_GNU_BUILD_ID":
-                found = note["n_desc"]
-    return found
-
-
-def relocated_slots(elf: ELFFile, symbols: Symbols) -> dict[int, str]:
+def relocated_slots(elf: Elf, symbols: Symbols) -> dict[int, str]:
     """Returns the functions that the linker stores in slots of the global offset table."""
     found = {}
-    for section in elf.iter_sections("SHT_RELA"):
-        table = elf.get_section(section["sh_link"])
-        for one in section.iter_relocations():
-            number, name = one["r_info_sym"], None
-            if number and hasattr(table, "get_symbol"):
-                name = table.get_symbol(number).name
-            elif target := symbols.function(one["r_addend"]):
+    for section in elf.of_type(SHT_RELA):
+        table = elf.sections[section.link] if section.link < len(elf.sections) else None
+        of_table = elf.symbols(table)
+        for slot, number, addend in elf.relocations(section):
+            name = None
+            if 0 < number < len(of_table):
+                name = of_table[number].name
+            elif target := symbols.function(addend):
                 name = target[1]
             if name:
-                found[one["r_offset"]] = name
+                found[slot] = name
     return found

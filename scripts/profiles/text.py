@@ -22,13 +22,23 @@ def count(stacks: Stacks, names: Names, wakers: bool = False) -> Counter[tuple[s
     return found
 
 
+def escape(name: str, special: str) -> str:
+    """
+    Returns a name without control characters, and with \\x and its code for each match of the
+    pattern `special`. Backslashes are escaped, too, so that names stay apart.
+    """
+    special = rf"\\|{special}"
+    return re.sub(special, lambda match: f"\\x{ord(match[0]):02x}", printable(name))
+
+
 def fold(chain: tuple[str, ...]) -> str:
     """
-    Joins frames for flamegraph.pl. Replaces semicolons, which separate frames, and the blank before
+    Joins frames for flamegraph.pl. Escapes semicolons, which separate frames, and the blank before
     a number at the end, which would be a weight.
     """
-    frames = [printable(frame).replace(";", "?") for frame in chain]
-    return re.sub(r"\s(?=\d+(\.\d*)?$)", "?", ";".join(frames))
+    *outer, last = chain
+    frames = [escape(frame, ";") for frame in outer]
+    return ";".join([*frames, escape(last, r";|\s(?=\d+(?:\.\d*)?$)")])
 
 
 def folded(stacks: Stacks, names: Names, wakers: bool) -> bytes:
@@ -37,7 +47,7 @@ def folded(stacks: Stacks, names: Names, wakers: bool) -> bytes:
 
 
 def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
-    """See file-format-schema.json of speedscope."""
+    """See file-format-schema.json of speedscope. The name, which it shows, says what was lost."""
     numbers: dict[str, int] = {}
     samples, weights = [], []
     for chain, weight in count(stacks, names).most_common():
@@ -45,7 +55,7 @@ def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
         weights.append(weight)
     profile = {
         "type": "sampled",
-        "name": name,
+        "name": ", ".join(filter(None, [name, str(stacks.losses)])),
         "unit": "none" if stacks.unit == "samples" else "nanoseconds",
         "startValue": 0,
         "endValue": sum(weights),
@@ -65,22 +75,28 @@ Edge = tuple[str, str]  # a caller and a function
 
 
 def callgrind_name(name: str) -> str:
-    """Returns a name for callgrind's format, where `(<number>)` at its begin is an abbreviation."""
-    return re.sub(r"^(?=\(\d+\)|\s|$)", "?", printable(name))
+    """
+    Returns a name for callgrind's format, where `(<number>)` at its begin is an abbreviation, and
+    blanks around it are no part of it.
+    """
+    return escape(name, r"^\((?=\d+\))|^\s|\s$") or r"\empty"
 
 
 def write_callgrind(
-    event: str, self_cost: Counter[str], cost: Counter[Edge], calls: Counter[Edge] | None = None
+    event: str,
+    self_cost: Counter[str],
+    cost: Counter[Edge],
+    calls: Counter[Edge] | None = None,
+    lost: str = "",
 ) -> bytearray:
     """
     See "Callgrind Format Specification" in valgrind's manual. calls: how often each edge was
-    called; None: unknown, so once.
+    called; None: unknown, so once. lost: what was lost, in words.
     """
     total = sum(self_cost.values())
-    found = bytearray(
-        b"# callgrind format\nversion: 1\ncreator: legoprof\npositions: line\n"
-        b"events: %b\nsummary: %d\n\n" % (event.encode(), total)
-    )
+    found = bytearray(b"# callgrind format\nversion: 1\ncreator: legoprof\npositions: line\n")
+    found += f"desc: {lost}\n".encode() if lost else b""
+    found += f"events: {event}\nsummary: {total}\n\n".encode()
     edges, at = sorted(cost), 0
     for function in sorted(self_cost.keys() | {caller for caller, _ in edges}):
         found += f"fl=???\nfn={callgrind_name(function)}\n0 {self_cost[function]}\n".encode()
@@ -117,10 +133,10 @@ def callgrind(stacks: Stacks, names: Names) -> bytearray:
         for edge in zip(chain, chain[1:]):
             cost[edge] += weight
     event = "Samples" if stacks.unit == "samples" else "Nanoseconds"
-    return write_callgrind(event, self_cost, cost)
+    return write_callgrind(event, self_cost, cost, lost=str(stacks.losses))
 
 
-def callgrind_of_calls(rows: list[dict]) -> tuple[bytearray, int]:
+def callgrind_of_calls(rows: list[dict], lost: str = "") -> tuple[bytearray, int]:
     """
     Returns callgrind's format, from rows of the function profiler, and the number of damaged rows,
     which are left out. A function's calls of itself are counted without time, which is in the time
@@ -140,15 +156,17 @@ def callgrind_of_calls(rows: list[dict]) -> tuple[bytearray, int]:
         self_cost[edge[1]] += numbers[0]
         calls[edge] += numbers[1]
         cost[edge] += numbers[2] if edge[0] != edge[1] else 0
-    return write_callgrind("Cycles", self_cost, cost, calls), nr_damaged
+    return write_callgrind("Cycles", self_cost, cost, calls, lost), nr_damaged
 
 
 def stap_line(pc: int, place: Place, module: str) -> str:
+    """stackcollapse-stap.pl takes what is between the first ` : ` and the last `+` for the name."""
     text = place.symbols.place(place.address) if place.symbols else f"{pc:#x}"
-    return printable(f" {pc:#x} : {text} [{module}]")
+    text = escape(text, r"(?<= ):(?= )")
+    return f" {pc:#x} : {text} [{escape(module, r'[+]|(?<= ):(?= )')}]"
 
 
-def stap(stacks: Stacks, names: Names) -> bytes:
+def stap(stacks: Stacks, names: Names, delimited: bool) -> bytes:
     """
     Returns stacks as SystemTap's scripts print them: one frame a line, innermost first, then the
     number. A line is `address : function+offset/size [module]`.
@@ -159,6 +177,7 @@ def stap(stacks: Stacks, names: Names) -> bytes:
         sites = call_sites(stack.kernel, stack.is_exact)
         for pc, site in zip(stack.kernel, sites):
             lines.append(stap_line(pc, Place(site, None, names.kernel(stack)), "kernel"))
+        lines += [" !"] if delimited and stack.kernel and stack.user else []
         for pc, (_, place) in zip(stack.user, names.user_places(stack)):
             image = place.area and place.area.image
             lines.append(stap_line(pc, place, image.name if image else stack.comm))
@@ -168,11 +187,13 @@ def stap(stacks: Stacks, names: Names) -> bytes:
     ).encode()
 
 
-def bcc(stacks: Stacks, names: Names) -> bytes:
+def bcc(stacks: Stacks, names: Names, delimited: bool) -> bytes:
     """Returns stacks as bcc's profile: one frame a line, innermost first, then task and number."""
     found: Counter[tuple[tuple[str, ...], str]] = Counter()
     for stack in stacks.stacks:
-        chain = *names.kernel_frames(stack), *names.user_frames(stack)
+        kernel, user = names.kernel_frames(stack), names.user_frames(stack)
+        between = ["--"] if delimited and kernel and user else []
+        chain = *kernel, *between, *user
         found[chain, f"{task_name(stack)} ({stack.pid})"] += stack.weight
     lines = []
     for (chain, task), weight in reversed(found.most_common()):

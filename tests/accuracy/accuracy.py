@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Compares the heatmap with the truth.
 
-A run boots the kernel with -icount and one CPU, and runs tests/user/accuracy.c. The heatmap
+A run boots the kernel with -icount and one CPU, and runs tests/user/profile/accuracy.c. The heatmap
 profiles this program and prints all its rows. Meanwhile a QEMU plugin (truth.c) counts every
 executed instruction, by function and call chain. The distance between the two is half the sum, over
 all functions, of the differences of their shares (total variation distance). It must be below the

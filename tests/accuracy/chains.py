@@ -9,7 +9,9 @@ results/chains.md.
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import json
 import sys
 from pathlib import Path
 
@@ -19,32 +21,41 @@ from truth import BUILD, Symbols, Truth, observe  # noqa: E402
 
 COUNTING = "/proc/profile/function_calls"
 TRACER = "/sys/kernel/tracing/current_tracer"
-# For each state, the file and the word that the program writes to it first.
+# For each state, the file, and the words that the program writes to it before and after its work.
+# While functions are hooked, to print the samples takes several times as long as the work.
 STATES = {
-    "left out": ("/proc/profile/report", "reset"),
-    "off": (COUNTING, "off"),
-    "counting": (COUNTING, "on"),
-    "function": (TRACER, "function"),
-    "function_graph": (TRACER, "function_graph"),
+    "left out": ("/proc/profile/heatmap", "on", "off"),
+    "off": (COUNTING, "off", "off"),
+    "counting": (COUNTING, "on", "off"),
+    "function": (TRACER, "function", "nop"),
+    "function_graph": (TRACER, "function_graph", "nop"),
 }
 WORKLOADS = ("syscalls", "faults", "sched", "irqsoff")
 HZ = 100_000
 CYCLES = 300_000_000
 INTERRUPT = "do_vector"
-# Ends when no more samples are taken. Samples can hit change() and source_apply() before that.
+# Ends when no more samples are taken. Before that, they can hit change_source() and source_apply().
 WINDOW = ("sample_reset", "off_time_switch")
-TRUNCATED = {"[cut: off the stack]", "[cut: a return address that is none]"}
+TRUNCATED = {"off the stack", "a return address that is none"}
 
 Chain = tuple[str, ...]
 
 
-def read_chains(log: str, names: set[str]) -> set[Chain]:
-    """Returns the kernel's part of folded stacks. Truncated chains keep the word that says so."""
-    chains, known = set(), names | TRUNCATED
+def read_chains(log: str, symbols: Symbols) -> set[Chain]:
+    """
+    Returns the kernel's part of records of samples, outermost first, without entry code. Truncated
+    chains begin with the reason.
+    """
+    chains = set()
     for line in log.splitlines():
-        stack, _, nr = line.rpartition(" ")
-        if nr.isdigit() and ";" in stack:
-            chains.add(tuple(frame for frame in stack.split(";") if frame in known))
+        if not line.startswith('{"cpu":'):
+            continue
+        row = json.loads(line)
+        chain = [row["truncated"]] if row["truncated"] in TRUNCATED else []
+        for i, pc in reversed([*enumerate(row["kernel"] or [])]):
+            name = symbols.names[bisect.bisect_right(symbols.starts, int(pc, 16) - (i > 0)) - 1]
+            chain += [] if name in symbols.entry else [name]
+        chains.add(tuple(chain))
     return chains - {()}
 
 
@@ -74,7 +85,7 @@ def compare(kernel: Path, initrd: Path, workload: str, state: str) -> tuple[int,
     )
     truth, result = observe(kernel, initrd, "nmi", append, window=WINDOW)
     symbols = Symbols(kernel)
-    chains = read_chains(result.log, set(symbols.names) - symbols.entry)
+    chains = read_chains(result.log, symbols)
     return len(chains), [chain for chain in chains if not is_true(chain, truth)]
 
 

@@ -3,7 +3,7 @@
 #define ACCURACY_PLUGIN_API_H
 
 /*
- * The part of QEMU's interface for TCG plugins, version 1 (QEMU 7.2), that truth.c uses. Debian
+ * The part of QEMU's interface for TCG plugins, version 1 (QEMU 7.2), that the plugins use. Debian
  * ships no header for it. QEMU provides the functions when it loads the plugin.
  */
 
@@ -63,5 +63,9 @@ void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 						 uint64_t vaddr, void *data),
 				      int regs, int rw, void *data);
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+
+/* Calls fn when QEMU ends. */
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id,
+				    void (*fn)(qemu_plugin_id_t id, void *data), void *data);
 
 #endif

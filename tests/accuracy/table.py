@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes all runs of accuracy.py and writes their tables, and the verdicts on them.
 
-`make accuracy` builds all that is needed and calls this. The 87 runs take some 26 minutes of CPU
+`make accuracy` builds all that is needed and calls this. The 104 runs take some 28 minutes of CPU
 time, one on each CPU at a time. Prints each verdict as it comes. Exits with 1 if a distance is
 above its limit, a chain is wrong, or a control does not fail. --only makes one of the tables:
-`seeds` (five runs of each workload), `rates` (rates.py) or `chains` (chains.py). They are in
-results/; kernel/profile/measurements.md has one table of verdicts, which is made from them.
+`seeds` (five runs of each workload), `rates` (rates.py), `chains` (chains.py) or `user_chains`
+(user_chains.py). They are in results/; kernel/profile/measurements.md has one table of verdicts,
+which is made from them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import chains  # noqa: E402
 import rates  # noqa: E402
+import user_chains  # noqa: E402
 from accuracy import (  # noqa: E402
     MOVED,
     SEEDS,
@@ -42,6 +44,7 @@ TITLES = {
     "seeds": "Samples and the truth, five seeds of each workload",
     "rates": "Shares and numbers of samples, by rate",
     "chains": "Call chains while functions are counted and traced",
+    "user_chains": "Call chains of user code, by kind of program",
 }
 MADE_BY = "Made by `make accuracy`; [tests/accuracy/](../README.md#tables) explains it."
 BEGIN = "<!-- made by `make accuracy` -->"
@@ -140,6 +143,8 @@ def render_verdicts() -> str:
     below, runs = (sum(nrs) for nrs in zip(*(map(int, row[7].split(" of ")) for row in seeds)))
     every = [[float(x) for x in cell.split(" of ")] for row in seeds for cell in row[8:10]]
     nr_within = sum(distance < limit for distance, limit in every)
+    shares = {row[0]: row[2] for row in rows("user_chains") if row[2].endswith("%")}
+    enough = [row for row, share in shares.items() if float(share[:-1]) >= 100 * user_chains.LEAST]
     nr_chains, nr_wrong = (sum(int(row[column]) for row in chain_rows) for column in (2, 3))
     table = (
         "| question | verdict | table |",
@@ -153,6 +158,10 @@ def render_verdicts() -> str:
         f"| {by_rate.count('agrees')} of {len(by_rate)} runs agree | [rates]({LINK}/rates.md) |",
         "| Are call chains right while functions are counted or traced? "
         f"| {nr_wrong} of {nr_chains} chains are wrong | [chains]({LINK}/chains.md) |",
+        "| Are user call chains right and whole? Programs with at least "
+        f"{user_chains.LEAST:.0%} of such samples | {len(enough)} of {len(shares)} kinds, not "
+        f"{', '.join(kind for kind in shares if kind not in enough)} "
+        f"| [user chains]({LINK}/user_chains.md) |",
         "| Does the comparison find errors? Controls with an error "
         f"| {wrong.count('fails')} of {len(wrong)} fail, as they must | seeds, rates |",
         "| Does it accept what is right? The same controls without the error "
@@ -228,6 +237,18 @@ def make_chains(initrd: Path) -> list[str]:
     return [f"chains of {case}: {wrong}" for case, (_, wrong) in results.items() if wrong]
 
 
+def make_user_chains(kernel: Path) -> list[str]:
+    """Writes the table of user code's chains, and returns what is wrong."""
+    names = [name for name, kind in user_chains.KINDS.items() if kind.is_possible]
+    with executor() as pool:
+        kinds = [user_chains.KINDS[name] for name in names]
+        results = dict(zip(names, pool.map(user_chains.observe, kinds, [kernel] * len(kinds))))
+    made = user_chains.render(results)
+    write("user_chains", made)
+    print(made, end="")
+    return user_chains.bad(results)
+
+
 def bad_seeds(runs: dict[Case, Run]) -> list[str]:
     bad = []
     for source, workload in ((s, w) for s, workloads in SOURCES.items() for w in workloads):
@@ -249,7 +270,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernel", type=Path, default=BUILD / "vmlinux")
     parser.add_argument("--initrd", type=Path, default=BUILD / "accuracy.cpio")
-    parser.add_argument("--only", choices=("seeds", "rates", "chains"))
+    parser.add_argument("--only", choices=TITLES)
     args = parser.parse_args()
     bad = []
     try:
@@ -261,6 +282,8 @@ def main() -> int:
             bad += bad_seeds(runs)
         if args.only in (None, "chains"):
             bad += make_chains(args.initrd)
+        if args.only in (None, "user_chains"):
+            bad += make_user_chains(args.kernel)
         if args.only in (None, "rates"):
             runs = run_all([*rates.cases(), rates.LOSING], args.kernel, args.initrd)
             tail_calls = run(rates.TAIL_CALLS_CASE, TAIL_CALLS, args.initrd)

@@ -98,7 +98,7 @@ static struct node *push(struct node *parent, int function, bool is_jumped_to)
 	node = must_alloc(sizeof(*node));
 	*node = (struct node){ .parent = parent, .next = *slot, .function = function };
 	node->is_jumped_to = is_jumped_to;
-	node->is_idle = parent->is_idle || function == function_at(args.idle);
+	node->is_idle = parent->is_idle || function == idle_function;
 	node->id = nr_nodes++;
 	return *slot = node;
 }
@@ -283,7 +283,7 @@ static void stretch(struct cpu *cpu, bool is_off, uint64_t nr)
 {
 	struct node *last = cpu->stretch_node;
 
-	if (is_off && cpu->node->function != function_at(args.idle)) {
+	if (is_off && cpu->node->function != idle_function) {
 		cpu->nr_stretch += nr;
 		cpu->stretch_node = cpu->node;
 	} else if (cpu->nr_stretch) {

@@ -26,6 +26,7 @@ extern struct truth_args args;
 
 /* Functions are numbered in the order of their addresses. These two numbers follow. */
 extern int nr_functions, user_function, other_function;
+extern int idle_function; /* the one at args.idle */
 
 /* An entry of the kernel: the vector of an interrupt or exception, or one of these. */
 enum {

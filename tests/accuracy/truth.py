@@ -314,6 +314,7 @@ def observe(
     window: tuple[str, str] = WINDOW,
     timeout: int = 400,
     talk: Callable[[qemu.Guest], None] = lambda guest: None,
+    mem: str = "512M",
 ) -> tuple[Truth, qemu.Result]:
     """
     Boots with -icount, and returns the counts of the last window, which begins and ends with calls
@@ -330,6 +331,7 @@ def observe(
             initrd=initrd,
             icount=True,
             smp=smp,
+            mem=mem,
             append=append,
             extra=["-plugin", plugin],
             timeout=timeout,

@@ -11,7 +11,7 @@
 #define MAX_WORK   8
 
 struct truth_args args;
-int nr_functions, user_function, other_function;
+int nr_functions, user_function, other_function, idle_function;
 
 static uint64_t *functions; /* nr_functions addresses, and the end of the last function */
 static uint64_t work[MAX_WORK];
@@ -179,4 +179,5 @@ void truth_read_args(int argc, char **argv)
 	    !args.nmi || !args.thread || !args.switch_stack || !args.timer || !args.idle ||
 	    !args.sample || !args.schedule || !nr_work)
 		die("an argument is missing");
+	idle_function = function_at(args.idle);
 }

@@ -49,7 +49,7 @@ static u32 nr_frames_sampled(void)
 	samples_pin();
 	while ((rec = samples_next(smp_processor_id(), rec))) {
 		if (rec->nr_pinned >= NR_SAMPLES) {
-			EXPECT(rec->truncated != STACK_TRUNCATED_DEPTH);
+			EXPECT(rec->truncated != PROFILE_STACK_TRUNCATED_DEPTH);
 			nr = rec->nr_kernel + rec->nr_user - 1;
 		}
 	}

@@ -31,13 +31,13 @@ static void take_alone_in_nmi(void)
 static void timer_comes(void)
 {
 	this_cpu_write(profile_deadline, rdtsc());
-	profile_tick(&regs);
+	profile_tick(&regs, os_cycles());
 }
 
 static void timer_is_not_due(void)
 {
 	this_cpu_write(profile_deadline, ~0ull);
-	profile_tick(&regs);
+	profile_tick(&regs, os_cycles());
 }
 
 static void nmi_comes(void)

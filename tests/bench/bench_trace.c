@@ -45,9 +45,9 @@ SELFTEST(bench, trace)
 	ASSERT(!trace_switch_event(event, true));
 	time_events("event_none", no_event_pairs);
 	time_events("event_on", event_pairs);
-	EXPECT_EQ(trace_set_filter(event, "id == 40"), 0);
+	EXPECT_EQ(trace_set_filters(event->system, event->name, "id == 40"), 0);
 	time_events("event_filtered", event_pairs);
-	EXPECT_EQ(trace_set_filter(event, "0"), 0);
+	EXPECT_EQ(trace_set_filters(event->system, event->name, "0"), 0);
 	trace_set_stacks(true);
 	time_events("event_stack", event_pairs);
 	trace_set_stacks(false);

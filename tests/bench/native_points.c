@@ -43,7 +43,7 @@ DEFINE_PER_CPU(u64, profile_points_offset);
 
 /* Counts a new minimum or maximum, as the kernel does. No other case is on the slow path here. */
 __attribute__((target("general-regs-only"))) void
-profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
+profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
 {
 	struct profile_point_cpu *c = point->cpu;
 

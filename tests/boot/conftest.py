@@ -24,7 +24,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import shared_boot  # noqa: E402
-from harness import BUILD, ROOT, Booter, Builds, load_script  # noqa: E402
+from harness import BUILD, ROOT, Booter, Builds  # noqa: E402
 
 
 def stop_ignoring_signals() -> None:
@@ -117,15 +117,13 @@ def shared(builds: Builds, request: pytest.FixtureRequest, shared_sections):
 
 
 @pytest.fixture(scope="session")
-def strace_compare():
-    return load_script("strace-compare")
+def tree_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """
+    Returns a function that copies the sources, without build output and history. built: a directory
+    whose kernel is copied, too, so a make in the copy compiles what a test has changed.
+    """
 
-
-@pytest.fixture(scope="session")
-def tree_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Returns a function that copies the sources, without build output and history."""
-
-    def copy(name: str) -> Path:
+    def copy(name: str, built: Path | None = None) -> Path:
         target = tmp_path_factory.mktemp(name) / "tree"
         target.mkdir()
         skip = ["--exclude=./.git", "--exclude=./build", f"--exclude={BUILD}"]
@@ -133,6 +131,11 @@ def tree_copy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
         subprocess.run(["tar", "-C", target, "-x"], stdin=pack.stdout, check=True)
         if pack.wait():
             pytest.fail("cannot copy the tree", False)
+        if built:
+            parts = ["arch", "include", "kernel", "vmlinux", *(p.name for p in built.glob(".*"))]
+            place = target / built.relative_to(ROOT)
+            place.mkdir(parents=True)
+            subprocess.run(["cp", "-a", *parts, place], cwd=built, check=True)
         return target
 
     return copy

@@ -11,19 +11,24 @@ The tables are those of the report, and these:
     cpu       the parts of the CPU time, from the summary
     user      the samples of each user function, as a share of the process's samples
     programs  how many processes ended, by program
+    signals   the signals, by kind
+    chains    the call chains of the first waits; these are notes, and all count
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Iterable
 
 import report
+import report_lines
+from harness import ROOT
 from report_waits import WaitRow
 
-IMAGE = "diagnosis.cpio"
 FIRST = 3  # rows
 LEAST_PERCENT = 5
 
@@ -45,9 +50,11 @@ class Case:
     never: dict[str, str] = field(default_factory=dict)
     smp: int = 1
     needs_shell: bool = False
+    link: str = "static"
+    append: str = ""
 
     def __str__(self) -> str:
-        return self.program
+        return self.program if self.link == "static" else f"{self.program}-{self.link}"
 
 
 CASES = (
@@ -86,7 +93,7 @@ CASES = (
         "slow-poll",
         {
             "run": (ONE_CPU,),
-            "cpu": (r"system calls, 9\d %",),
+            "cpu": (r"system calls, 8\d %",),
             "strace": (r"sys_poll, \d{6} calls",),
         },
         {"waits": "futex|pipe|mm", "cpu": "page faults|interrupts"},
@@ -95,6 +102,21 @@ CASES = (
         "slow-signals",
         {"run": (ONE_CPU,), "strace": ("sys_kill, 50000 calls", "sys_rt_sigreturn, 50000 calls")},
         {"waits": ANY_WAIT, "cpu": "page faults|interrupts"},
+    ),
+    Case(
+        "slow-open",
+        {
+            "run": (ONE_CPU,),
+            "strace": ("sys_openat, 30000 calls",),
+            "files": (r"/etc/foo\.conf, 30000 calls, 30000 ENOENT",),
+        },
+        {"waits": ANY_WAIT, "cpu": "page faults|interrupts"},
+        append="profile.files=on",
+    ),
+    Case(
+        "slow-storm",
+        {"run": (ONE_CPU,), "cpu": (r"interrupts, [45]\d %",), "signals": (r"SIGALRM, 100 %",)},
+        {"waits": "futex|sleep|pipe|proc|mm"},
     ),
     Case(
         "slow-scan",
@@ -145,18 +167,26 @@ CASES = (
     # Waits. These programs need nearly no CPU time.
     Case(
         "slow-timer",
-        {"strace": (r"sys_clock_nanosleep, \d{5} calls",), "waits": (r"sleep, \d{5} times",)},
+        {"strace": (r"sys_clock_nanosleep, \d{5} calls",), "waits": (r"sleep, \d{5} times",),
+         "chains": ("row 1 waits in clock_nanosleep < nanosleep < send_mail <",)},
         {"run": r"CPU time, [2-9]\d", "waits": "futex|pipe|mm|a CPU"},
     ),
     Case(
         "slow-wakeup",
-        {"waits": (r"futex replied\+0x\w+, 10 times, woken by timer_run \(interrupt\)",)},
+        {
+            "waits": (r"futex replied\+0x\w+, 10 times, woken by timer_run \(interrupt\)",),
+            "chains": ("row 1 waits in .* < pthread_cond_timedwait < wait_for_reply < main$",),
+        },
         {"run": "CPU time", "waits": "pipe|mm|a CPU|sleep"},
     ),
     # Contention.
     Case(
         "slow-hotlock",
-        {"waits": (r"futex totals_lock, \d{3} times",), "user": (r"update_totals, [6-9]\d %",)},
+        {
+            "waits": (r"futex totals_lock, \d{3} times",),
+            "user": (r"update_totals, [6-9]\d %",),
+            "chains": ("row 1 waits in .* < pthread_mutex_lock < update_totals < sell <",),
+        },
         {"waits": "futex (customers|stock)_lock|sleep|pipe|mm", "cpu": "system calls|page faults"},
         smp=4,
     ),
@@ -166,6 +196,7 @@ CASES = (
             "cpu": (r"system calls, [5-8]\d %",),
             "strace": (r"sys_futex, \d{4} calls",),
             "waits": (r"futex lock, \d{3,} times", r"futex changed\+0x\w+, \d{3,} times"),
+            "chains": (r"row \d .*pthread_cond_wait < do_jobs <", r"row \d .*< run_job < main"),
         },
         {"waits": "sleep|pipe|mm", "cpu": "page faults"},
         smp=4,
@@ -177,6 +208,55 @@ CASES = (
         smp=4,
     ),
 )
+
+# Locks on the heap are named by the function that waits, and its caller. The C library's code has
+# no frame pointers.
+HEAP_LOCKS = {
+    "slow-desk": "pthread_mutex_lock < serve_customer",
+    "slow-pool": "take_connection < send_requests",
+    "slow-prices": "pthread_rwlock_rdlock < read_price",
+    "slow-queue": "pthread_cond_wait < take_order",
+    "slow-round": "pthread_barrier_wait < finish_round",
+}
+CASES += tuple(
+    Case(
+        program,
+        {"waits": (rf"futex 0x\w+ \(in {functions}\), \d\d+ times",)},
+        {"waits": "pipe|mm|proc"},
+        smp=2,
+    )
+    for program, functions in HEAP_LOCKS.items()
+)
+
+# Programs as gcc links them by default, and with their code in a stripped library.
+LINKS = {"pie": "", "library": r" \(libslow\.so\)"}
+CASES += tuple(
+    Case(program, {table: (row,)}, {"waits": "pipe|mm|proc"}, smp, link=link)
+    for link, file in LINKS.items()
+    for program, smp, table, row in (
+        ("slow-search", 1, "user", r"find_customer, (9\d|100) %"),
+        ("slow-hotlock", 4, "waits", rf"futex totals_lock{file}, \d{{3}} times"),
+        ("slow-desk", 2, "waits", rf"futex 0x\w+ \(in {HEAP_LOCKS['slow-desk']}\), \d\d+ times"),
+    )
+)
+
+
+def linked_image(directory: Path, case: Case) -> Path:
+    """Returns an image with the program and its libraries, linked as the case says."""
+    source = ROOT / f"tests/diagnosis/{case.program}.c"
+    program, library = directory / case.program, directory / "libslow.so"
+    gcc = ["gcc", "-O2", "-pthread", "-o"]
+    if case.link == "library":
+        options = ["-fPIC", "-shared", "-s", "-Dmain=run"]
+        subprocess.run([*gcc, library, *options, source], check=True)
+        source = directory / "main.c"
+        source.write_text("int run(void);\nint main(void) { return run(); }\n")
+        gcc[1:1] = [f"-L{directory}", f"-Wl,-rpath,{directory}", "-Wl,--no-as-needed", "-lslow"]
+    subprocess.run([*gcc, program, source], check=True)
+    image = directory / "linked.cpio"
+    command = [ROOT / "scripts/mkinitramfs", "-o", image, "--program", program, "--dir", "/tmp"]
+    subprocess.run(command, check=True)
+    return image
 
 
 def wait_text(program: str, row: WaitRow) -> str:
@@ -200,7 +280,7 @@ def tables_of(log: str, program: str) -> dict[str, list[str]]:
     found = [one for one in reports if one.why.startswith(f"{program} (pid ")][-1]
     run_ns = round(1e9 * float(re.search(r" after (\d+\.\d+) s$", found.why)[1]))
     summary, strace, points = found.summary, found.strace, found.process_points.rows
-    functions = [row for row in found.heatmap.rows if not report.is_rest(row)]
+    functions = [row for row in found.heatmap.rows if not report_lines.is_rest(row.name)]
     nr_samples = found.heatmap.process["samples"]
     tables = {
         "run": ([(1000 * summary.cpu_us, "CPU time, %")], run_ns),
@@ -216,9 +296,16 @@ def tables_of(log: str, program: str) -> dict[str, list[str]]:
             sum(row.ns for row in points),
         ),
     }
+    signals = [(nr, f"{name}, %") for name, nr in summary.signals.items()]
+    tables["signals"] = (signals, sum(summary.signals.values()))
+    if found.files:
+        rows = found.files.rows
+        paths = [(r.ns, f"{r.path}, {r.nr_calls} calls, {r.nr_errors} {r.error}") for r in rows]
+        tables["files"] = (paths, found.files.total.ns)
     users = [(row.nr, f"{plain(row.name)}, %") for row in found.user_functions if row.name]
     tables["user"] = (users, nr_samples)
     ended = Counter(one.why.split(" (pid ")[0] for one in reports)
     processes = [(nr, f"{name}, {nr} processes") for name, nr in ended.items()]
     tables["programs"] = (processes, len(reports))
-    return {name: texts(*table) for name, table in tables.items()}
+    chains = [note for note in found.waits.notes if note.startswith("row ")]
+    return {**{name: texts(*table) for name, table in tables.items()}, "chains": chains}

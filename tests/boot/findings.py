@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 import report
+import report_lines
 
 FINDING = re.compile(r"^(\d+) % of (CPU time|wall time) (.*) \[(.*)\]$")
 LEAST_SHARE = 20
@@ -28,18 +29,33 @@ PROGRAMS = {
     ),
     "poll": (r"CPU time in sys_poll: \d\d\d,\d\d\d calls", NO_WAIT + "|futex"),
     "signals": (r"CPU time in system calls: 50,000 sys_kill", NO_WAIT + "|user code"),
+    "storm": (
+        r"CPU time in interrupts; (\d\d,\d\d\d) signals came, \1 of them SIGALRM, "
+        r"timer set by setitimer < main \[CPU time; events\]",
+        NO_WAIT + "|futex",
+    ),
+    "open": (
+        r"CPU time in calls that failed: 30,000 of 30,001 with a path, "
+        r"30,000 for /etc/foo\.conf \(ENOENT\)",
+        NO_WAIT + "|futex",
+    ),
     "leak": (r"CPU time in page faults: 2\d,\d\d\d, .*896 brk, 0 mmap, 0 munmap", NO_WAIT),
     "scan": (r"CPU time in (system calls: )?.*1,000 sys_getdents64", NO_WAIT),
     "proc": (r"CPU time in system calls: 5,000 sys_read.*5,000 sys_openat", NO_WAIT),
-    "timer": (r"wall time in sleep, woken by timer_run: 16,\d\d\d times", "CPU time"),
+    "timer": (r"wall time in sleep, woken by timer_run: 1[56],\d\d\d times", "CPU time"),
     "wakeup": (r"waiting for futex replied\S* \(slow-wakeup\).*timer_run: 10 times", "CPU"),
-    "hotlock": (r"waiting for futex totals_lock \(slow-hotlock\), woken by \w*lock", "exit of a"),
+    "hotlock": (r"waiting for futex totals_lock \(slow-hotlock\), woken by sell", "exit of a"),
     "herd": (r"CPU time in sys_futex: \d,\d\d\d calls", "exit of a thread"),
     "yield": (r"CPU time in sys_sched_yield: \d\d\d,\d\d\d calls", "exit of a thread|futex"),
     "call": (r"CPU time in system calls: 20 sys_pwrite64", NO_WAIT),
     "cpu": (r"wall time waiting for a CPU, preempted", "sys_|futex|exit of a thread"),
     "faults": (r"CPU time in page faults: 25,\d\d\d, ", NO_WAIT),
-    "mmlock": (r"wall time waiting for mm->lock, held by map and mm_unmap", "exit of a"),
+    "mmlock": (r"wall time waiting for mm->lock, held by map_area and mm_unmap", "exit of a"),
+    "desk": (r"for futex 0x\w+ \(in pthread_mutex_lock < serve_customer\)", "exit of a"),
+    "pool": (r"for futex 0x\w+ \(in take_connection < send_requests\)", "exit of a"),
+    "prices": (r"for futex 0x\w+ \(in pthread_rwlock_rdlock < read_price\)", "exit of a"),
+    "queue": (r"for futex 0x\w+ \(in pthread_cond_wait < take_order\)", "exit of a"),
+    "round": (r"for futex 0x\w+ \(in pthread_barrier_wait < finish_round\)", "exit of a"),
     "producer": (r"wall time waiting for pipe->read_wait, woken by pipe_write: 20", "CPU"),
 }
 
@@ -48,7 +64,7 @@ def findings_of(log: str) -> list[re.Match[str]]:
     """Returns the findings of the only report: all lines between its heading and `CPU time:`."""
     found: list[re.Match[str]] = []
     inside = False
-    for line in report.Lines(log).lines:
+    for line in report_lines.Lines(log).lines:
         if report.BEGIN.match(line):
             inside = True
         elif line.startswith("CPU time: "):
@@ -64,13 +80,15 @@ def check_rows(found: report.Report, match: re.Match[str]) -> None:
     """Checks that the rows that a finding names are about what it says."""
     text, source = match[3], match[4]
     if not (cited := re.fullmatch(r"Kernel ([\w ]+): rows? ([\d, ]+)", source)):
-        assert source in ("waited", "CPU time; Kernel strace") or source.startswith("Programs: ")
+        others = ("waited", "CPU time", "CPU time; Kernel strace", "CPU time; events")
+        assert source in others or source.startswith("Programs: ")
         return
     rows = [int(nr) - 1 for nr in cited[2].split(", ")]
     if cited[1] == "strace":
-        for nr in rows:
-            if nr < len(found.strace.rows):
-                assert found.strace.rows[nr].name in text
+        assert all(found.strace.rows[nr].name in text for nr in rows)
+    elif cited[1] == "Files":
+        (nr,) = rows
+        assert found.files.rows[nr].path in text and found.files.rows[nr].error in text
     elif cited[1] == "Heatmap":
         (nr,) = rows
         assert found.heatmap.rows[nr].name.removesuffix("~") in text
@@ -78,7 +96,7 @@ def check_rows(found: report.Report, match: re.Match[str]) -> None:
         (nr,) = rows
         row = found.user_functions[nr]
         assert row.name in text and row.file.rpartition("/")[2] in text
-    elif rows[0] < len(found.waits.rows):
+    else:
         assert found.waits.rows[rows[0]].what in text
 
 

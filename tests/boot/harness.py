@@ -9,9 +9,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Callable, Iterator
 
@@ -21,22 +20,16 @@ sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(Path(__file__).resolve().parent)]
 
+import mkinitramfs  # noqa: E402
 import qemu  # noqa: E402
 import report  # noqa: E402
 
 BUILD = ROOT / (os.environ.get("LEGO_BUILD") or os.environ.get("BUILD") or "build")
 RUN_TIMEOUT_S = 240.0
 HAVE_GOALS = ("functions", "selftest")  # variants that the Makefile builds, too, with debug info
+NAMED = "the programs that the command line names"
 WARNING = re.compile(r"WARNING: \S+:\d+")
 BAD = re.compile(r"WARNING: \S+:\d+|BUG:|Kernel panic")
-
-
-def load_script(name: str):
-    """Imports a script whose name does not end in .py."""
-    loader = SourceFileLoader(name.replace("-", "_"), str(ROOT / "scripts" / name))
-    module = module_from_spec(spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 def make(*arguments: object, cwd: Path = ROOT, check: bool = True) -> subprocess.CompletedProcess:
@@ -128,6 +121,8 @@ class Builds:
 
     def __init__(self) -> None:
         self._done: set[Path] = set()
+        self._images: dict[tuple[str, ...], Path] = {}
+        self._image_dir = tempfile.TemporaryDirectory(prefix="images-")
 
     def directory(self, variant: str | None) -> Path:
         return BUILD if variant is None else BUILD / "variants" / variant
@@ -152,6 +147,22 @@ class Builds:
         """Builds one of the Makefile's images, given its name. A path is returned as it is."""
         return name if isinstance(name, Path) else self._make(BUILD / name)
 
+    def image(self, text: str) -> Path:
+        """
+        Makes an initramfs with the programs of tests/ that the text names, and what else is in
+        tests.cpio. To unpack all of them would take half of the time of a short boot.
+        """
+        for name in ("tests.cpio", "diagnosis.cpio"):
+            self.initrd(name)
+        words = set(re.split(r"[^\w.-]+", text))
+        names = tuple(word for word in sorted(words) if word and (BUILD / "user" / word).is_file())
+        if names not in self._images:
+            path = Path(self._image_dir.name, f"{len(self._images)}.cpio")
+            items = [*(BUILD / "user" / name for name in names), f"/data/={BUILD / 'data/small'}"]
+            assert not mkinitramfs.main([*map(str, ["-o", path, *items]), "--dir=/tmp"])
+            self._images[names] = path
+        return self._images[names]
+
 
 class Booter:
     """Boots kernels for one test and keeps their logs."""
@@ -168,7 +179,7 @@ class Booter:
         smp: int = 1,
         variant: str | None = None,
         append: str = "",
-        initrd: str | Path | None = "tests.cpio",
+        initrd: str | Path | None = NAMED,
         icount: bool = False,
         mem: str = "512M",
         timeout: float = RUN_TIMEOUT_S,
@@ -178,6 +189,8 @@ class Booter:
             append = f"{append} init=/bin/{program}".strip()
         if args:
             append += " -- " + " ".join(map(str, args))
+        if initrd == NAMED:
+            initrd = self.builds.image(append)
         return qemu.Options(
             kernel=self.builds.kernel(variant),
             initrd=self.builds.initrd(initrd) if initrd else None,

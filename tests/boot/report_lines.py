@@ -38,6 +38,11 @@ def twice(names: list[str]) -> list[str]:
     return sorted({name for name in names if names.count(name) > 1})
 
 
+def is_rest(name: str) -> bool:
+    """Returns whether a row sums up rows below the top, or samples that were not stored."""
+    return bool(re.fullmatch(r"\[\d+ others?\]|\[dropped\]", name))
+
+
 class Lines:
     """
     The kernel's lines of a log, without their time stamps. Lines without one are output of

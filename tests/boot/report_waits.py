@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Iterator
 
 from report_lines import DASHES, END, TOP, Lines, ReportError, to_ns
 
@@ -21,7 +22,8 @@ WAITED = re.compile(r"^waited: (\d+\.\d{6}) s = (.*)$")
 PART = re.compile(r"(\S.*?) (\d+\.\d{6})(?: \+ |$)")
 EVENTS = re.compile(
     r"^events: (?:(\d+) system calls, )?(\d+) page faults(?: \((\d.*?)\))?"
-    r"(?:, (\d+) context switches(?: \((\d.*)\))?)?$"
+    r"(?:, (\d+) context switches(?: \((\d.*?)\))?)?"
+    r"(?:, (\d+) signals? \((\d.*)\) = (\S.*))?$"
 )
 MEMORY = re.compile(r"^memory: at most (\d+\.\d) MiB(?: in a process)?$")
 WAIT_TITLE = re.compile(rf"^Kernel Waits {TOP}$")
@@ -64,6 +66,8 @@ class Summary:
     nr_involuntary: int | None = None
     nr_migrations: int | None = None
     nr_faults: int = 0
+    signals: Counter[str] = field(default_factory=Counter)
+    signal_fates: Counter[str] = field(default_factory=Counter)
     parent_us: int | None = None  # in a short summary: the lifetime of the process's threads
 
 
@@ -112,7 +116,11 @@ def time_ns(seconds: str) -> int:
 
 
 def kinds_of(text: str | None) -> Counter[str]:
-    return Counter({kind: int(nr) for nr, kind in re.findall(r"(\d+) (\w+)", text or "")})
+    return Counter({kind: int(nr) for nr, kind in re.findall(r"(\d+) ([\w-]+)", text or "")})
+
+
+def fates_of(text: str) -> Counter[str]:
+    return Counter({fate: int(nr) for fate, nr in re.findall(r"([a-z][a-z ]*) (\d+)", text)})
 
 
 def parse_summary(lines: Lines, first: str) -> Summary | None:
@@ -138,6 +146,12 @@ def parse_summary(lines: Lines, first: str) -> Summary | None:
     if summary.nr_switches is not None:
         kinds = kinds_of(events[5])
         summary.nr_involuntary, summary.nr_migrations = kinds["involuntary"], kinds["migrations"]
+    if events[6]:
+        summary.signals = kinds_of(events[7])
+        summary.signal_fates = fates_of(events[8])
+        sums = [sum(kinds.values()) for kinds in (summary.signals, summary.signal_fates)]
+        if sums != [int(events[6])] * 2:
+            raise ReportError(f"summary: signals do not add up: {line!r}")
     if (line := lines.peek()) and (memory := MEMORY.match(line)):
         lines.next("the memory")
         summary.peak_mib = float(memory[1])
@@ -204,42 +218,38 @@ def parse_wait_view(lines: Lines, title: re.Match[str]) -> Waits:
     return parse_wait_table(lines, Waits(top=int(title[2]) if title[2] else None), header)
 
 
-def check_waits(waits: Waits) -> list[str]:
-    wrong = []
+def check_waits(waits: Waits) -> Iterator[str]:
     sums = tuple(sum(each) for each in zip(*[(row.ns, row.ready_ns, row.nr) for row in waits.rows]))
     if (sums or (0, 0, 0)) != waits.total:
-        wrong.append(f"waits: the rows make {sums}, the total row says {waits.total}")
+        yield f"the rows make {sums}, the total row says {waits.total}"
     if waits.total[2] + waits.nr_others != waits.nr and not any("room" in n for n in waits.notes):
-        wrong.append(f"waits: {waits.total[2]} and {waits.nr_others} others of {waits.nr}")
+        yield f"{waits.total[2]} and {waits.nr_others} others of {waits.nr}"
     for row in waits.rows:
         # Times are rounded separately, so `longest` may exceed the sum by one, of the last digit.
         if row.ready_ns > row.ns or row.longest_ns > row.ns + waits.unit_ns or not row.nr:
-            wrong.append(f"waits: not possible: {row}")
+            yield f"not possible: {row}"
     if [row.ns for row in waits.rows] != sorted((row.ns for row in waits.rows), reverse=True):
-        wrong.append("waits: rows are not sorted by time")
+        yield "rows are not sorted by time"
     if waits.top is not None and len(waits.rows) > waits.top:
-        wrong.append(f"waits: {len(waits.rows)} rows, but top #{waits.top}")
-    return wrong
+        yield f"{len(waits.rows)} rows, but top #{waits.top}"
 
 
-def check_summary(summary: Summary, waits: Waits | None) -> list[str]:
-    wrong = []
+def check_summary(summary: Summary, waits: Waits | None) -> Iterator[str]:
     # Each row of the table may be rounded up.
     if waits and not summary.waited_us and waits.total[0] >= 1000 * (len(waits.rows) + 1):
-        wrong.append(f"summary: no time waited, but the table has {waits.total[0]} ns")
+        yield f"no time waited, but the table has {waits.total[0]} ns"
     if summary.parent_us is not None:
         if not summary.parent_us / 2 <= summary.waited_us <= summary.parent_us:
-            wrong.append(f"summary: short, but the process did not mostly wait: {summary}")
-        return wrong
+            yield f"short, but the process did not mostly wait: {summary}"
+        return
     sums = [(summary.parts, summary.waited_us)]
     if summary.cpu_parts:  # a kernel without accounts does not divide CPU time
         sums.append((summary.cpu_parts, summary.cpu_us))
     for parts, total in sums:
         if sum(parts.values()) != total:
-            wrong.append(f"summary: {parts} do not make {total} us")
+            yield f"{parts} do not make {total} us"
     if summary.fault_kinds and sum(summary.fault_kinds.values()) != summary.nr_faults:
-        wrong.append(f"summary: {summary.fault_kinds} do not make {summary.nr_faults} page faults")
+        yield f"{summary.fault_kinds} do not make {summary.nr_faults} page faults"
     nr_most = max(summary.nr_involuntary or 0, summary.nr_migrations or 0)
     if nr_most > (summary.nr_switches or 0):
-        wrong.append(f"summary: not possible: {summary}")
-    return wrong
+        yield f"not possible: {summary}"

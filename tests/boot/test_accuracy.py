@@ -56,11 +56,6 @@ def test_nmi(run, workload):
         assert not result.judge_moved().ok
 
 
-def test_another_seed(run):
-    """Another seed gives other samples (test_heatmap_source.py) and the same verdict."""
-    must_agree(run, run(accuracy.Case("syscalls", "nmi", 2, is_control=True)))
-
-
 COST = re.compile(r"^sampling cost: \d+\.\d\d % of CPU time, (\d+) ns a sample$")
 BLIND_SPOT = re.compile(r"^blind spot: at least (\d+\.\d\d) % of busy time ran with interrupts off")
 
@@ -70,9 +65,13 @@ def note(result: accuracy.Run, pattern: re.Pattern[str]) -> float:
     return float(match[1])
 
 
-def test_cost_of_nmis(run):
-    """The reported cost of a sample agrees with the plugin's count within 5 %."""
+def test_another_seed_and_the_cost_of_nmis(run):
+    """
+    Another seed gives other samples (test_heatmap_source.py) and the same verdict. The reported
+    cost of a sample agrees with the plugin's count within 5 %.
+    """
     result = run(accuracy.Case("syscalls", "nmi", 2, is_control=True))
+    must_agree(run, result)
     truth = sum(result.truth.sampler.values()) / (result.samples.nr + result.samples.nr_idle)
     assert abs(note(result, COST) - truth) <= 0.05 * truth
 
@@ -113,21 +112,20 @@ def test_other_rates(run, workload, source, hz):
     assert not result.rate(round(hz * rates.WRONG)).ok
 
 
-def test_control_lost_samples_are_due(run):
-    """If many samples are lost, the rate is right only if the lost ones are added."""
-    rate = run(rates.LOSING).rate()
-    assert rate.lost > 100 and rate.ok
-    rate.lost = 0
-    assert not rate.ok
-
-
 @pytest.mark.parametrize(
     "control", table.CONTROLS, ids=names(table.CONTROLS)
 )
 def test_control_fails(run, control):
+    """In one of them many samples are lost: the rate is right only if the lost ones are added."""
     _, case, seen = control
-    verdict = run(case).judge(seen)
+    result = run(case)
+    verdict = result.judge(seen)
     assert verdict.distance > 2 * verdict.limit
+    if case == rates.LOSING:
+        rate = result.rate()
+        assert rate.lost > 100 and rate.ok
+        rate.lost = 0
+        assert not rate.ok
 
 
 def test_control_tail_calls_fail(run):
@@ -138,7 +136,7 @@ def test_control_tail_calls_fail(run):
     make(f"BUILD={BUILD.relative_to(ROOT)}", "tail-call-kernel")
     result = run(rates.TAIL_CALLS_CASE, accuracy.TAIL_CALLS)
     verdict = result.judge()
-    assert verdict.inclusive > 2 * verdict.inclusive_limit
+    assert not verdict.inclusive_ok
     must_agree(run, result, by_returns=True)
 
 

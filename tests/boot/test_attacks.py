@@ -28,7 +28,7 @@ def test_name_of_the_program_that_switches_off(boot):
 
 
 def test_name_of_the_program_that_is_out_of_memory(boot):
-    log = boot("names", "oom", append=NO_REPORTS, mem="128M").log
+    log = boot("names", "oom", append=NO_REPORTS, mem="64M").log
     program_passes(log, "names")
     assert re.search(rf"\] out of memory: killed {re.escape(ESCAPED)}\[\d+\], \d+ KiB", log)
     assert not FORGED.search(log)

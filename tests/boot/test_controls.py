@@ -23,6 +23,7 @@ def test_each_file_says_what_it_accepts(boot):
         "profile/report": "reset",
         "profile/on_exit": "all|none|run|<glob>[,<glob>...]",
         "profile/strace": "on|off|reset",
+        "profile/files": "on|off|reset",
         "1/strace": "reset",
         "profile/waits": "on|off|reset",
     }
@@ -60,9 +61,10 @@ def test_a_flood_is_counted(boot):
     assert f"] /proc: {missing} refused writes before this one were not logged" in log
 
 
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("variant", [None, "debug", "functions"])
-def test_sigkill_takes_effect_while_settings_change(boot, variant):
-    """The longest of 24 kills takes 300 ms at most, with 8 busy CPUs that take turns."""
+def test_sigkill_takes_effect_while_settings_change(boot, variant, seed):
+    """The longest of 40 kills takes 100 ms at most, with 8 busy CPUs that take turns."""
     options = dict(smp=8, icount=True, variant=variant, append="profile.on_exit=none")
     tracers = ["tracers"] if variant == "functions" else []
-    program_passes(boot("late-kills", 3, *tracers, **options).log, "late-kills")
+    program_passes(boot("late-kills", 5, seed, *tracers, **options).log, "late-kills")

@@ -9,7 +9,8 @@ import subprocess
 
 import host_run
 import pytest
-from harness import BUILD, ROOT, Booter, load_script
+import strace_compare
+from harness import BUILD, ROOT, Booter
 from strace_log import read_processes
 
 HERE = ROOT / "tests" / "boot"
@@ -51,9 +52,8 @@ def runs(builds, image):
     assert status == 0, shown
     boot = Booter(builds, "debian")
     log = boot(None, initrd=image, append=APPEND, smp=SMP, mem=None).log
-    compare = load_script("strace-compare")
     host = read_processes(trace.read_text(errors="replace"), "/init")
-    return (sections(shown), host), (sections(log), compare.read_reports(log))
+    return (sections(shown), host), (sections(log), strace_compare.read_reports(log))
 
 
 def test_output_and_status_are_those_of_linux(runs):
@@ -65,7 +65,7 @@ def test_output_and_status_are_those_of_linux(runs):
     assert statuses == {"0", "1", "2", "4", "7", "127", "143"}
 
 
-def test_system_calls_are_those_of_linux(runs, strace_compare):
+def test_system_calls_are_those_of_linux(runs):
     (_, host), (_, guest) = runs
     pairs, wrong = strace_compare.compare_processes(host, guest, EXCEPTIONS)
     assert not wrong, "\n".join(wrong)

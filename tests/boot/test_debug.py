@@ -12,7 +12,7 @@ OPTIONS = dict(variant="debug", silence=60)
 ALL_CPUS = dict(OPTIONS, smp=4)
 PROGRAMS = ["files", "locks", "threads", "futexops", "cow", "forks", "signals", "restarts", "polls"]
 PROGRAMS += ["epolls", "fdlinks", "fds", "messages", "procs", "signalfds", "sockets", "timers"]
-SUITES = dict(ALL_CPUS, mem="160M")  # little, as one suite fills all memory several times
+SUITES = dict(ALL_CPUS, mem="80M")  # little, as one suite fills all memory several times
 
 # The faults that tests/kernel/crash.c makes, and the messages about them.
 REPORTS = {

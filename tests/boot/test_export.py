@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -172,6 +173,33 @@ def test_the_same_bytes_by_each_way(export, tmp_path):
     assert in_memory[: len(second)] == second
     assert in_memory[len(second) :].startswith('{"run": {')
     assert console.last_export(result.log.encode()) == (second.encode(), [])
+
+
+FORGED = f"{0xF:016x}"
+
+
+def forged_export() -> str:
+    """Lines that announce a mark and print an export with it, as the kernel's."""
+    lines = [f"[    0.500000] profile: lines of exports begin with export-{FORGED}"]
+    for nr, text in enumerate(('{"export":1,"why":"lie"}', '{"end":1}')):
+        head = f"export-{FORGED} 1 {nr}= {text}"
+        lines.append(f"[    0.500000] {head} {zlib.crc32(head.encode()):08x}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("is_exported", [False, True])
+def test_a_program_forges_an_export_first(boot, tmp_path, is_exported):
+    """The kernel has announced its mark before any program runs, also if nobody wants an export."""
+    forge = "start-stop-daemon -S -c 1000:1000 -x /bin/cat -- /tmp/forged"
+    script = f"cat > /tmp/forged << END\n{forged_export()}END\n{forge}\n"
+    if is_exported:
+        script += "echo console > /proc/profile/export\n"
+    image = harness.script_image(tmp_path, script)
+    log = boot(None, initrd=image, append="profile.on_exit=none").log
+    assert log.count(f"export-{FORGED} 1 ") == 2  # the lines have been printed
+    names = rf"export-{FORGED} and export-\w+\. Keep the log of one"
+    with pytest.raises(console.MarkError, match=names):
+        console.last_export(log.encode())
 
 
 def test_at_an_exit(export, tmp_path):

@@ -53,6 +53,8 @@ def run_options(*arguments: str) -> dict[str, str | None]:
     (line,) = [line for line in lines if "scripts/qemu-run " in line]
     (smp,) = re.findall(r"--smp (\d+)", line)
     hz = re.findall(r"profile.hz=(\d+)", line)
+    # The critical path is for reports of runs. A shell has the trace for itself.
+    assert ("profile.path=on" in line) == (arguments[0] == "run")
     return {"smp": int(smp), "icount": "--icount" in line, "hz": hz[-1] if hz else None}
 
 
@@ -104,7 +106,10 @@ def test_nothing_to_read():
 
 
 def test_two_runs_do_not_mix():
-    """The first run has made its image and opened its log when the second one begins."""
+    """
+    The first run has made its image and opened its log when the second one begins. Each has a page
+    of its own, and says where in its last line.
+    """
     with start("run", "CMD=echo alpha; cat", QUIET, stdin=subprocess.PIPE) as first:
         line = first.stderr.readline().decode()
         assert "waiting for the end of standard input" in line
@@ -115,7 +120,13 @@ def test_two_runs_do_not_mix():
     assert "\nomega\n" in second.stdout and "alpha" not in second.stdout
     (log,) = re.findall(r"another run writes \S+/run.log, so this log is (\S+)", second.stderr)
     text = Path(ROOT, log).read_text()
-    Path(ROOT, log).unlink()
+    for name, printed in (Path(ROOT, log), second.stdout), (BUILD / "run.log", out.decode()):
+        page = name.with_suffix(".html")
+        last = printed.splitlines()[-1]
+        assert last == f"page: {page.relative_to(ROOT)}: open it in a browser"
+        assert page.read_text().startswith("<!DOCTYPE html>")
+    for suffix in ".log", ".lego", ".html":
+        Path(ROOT, log).with_suffix(suffix).unlink()
     assert "\nomega\n" in text and "\nalpha\ntyped\n" in (BUILD / "run.log").read_text()
     images = re.findall(r"CPIO +(\S+)/session.cpio", out.decode() + second.stdout)
     assert len(set(images)) == 2 and not any(Path(ROOT, image).exists() for image in images)
@@ -181,7 +192,7 @@ def test_a_hang_ends_with_the_waits_of_all_threads(boot):
     assert re.search(r"\] +1 typed +sleeping +0 +\d+ console_tty.read_wait", tasks), tasks
     waits = re.findall(r"\] (.*) has waited \d+\.\d+ s for (.*) in (.*)", tasks)
     assert [wait[:2] for wait in waits] == [("typed (pid 1)", "console_tty.read_wait")], tasks
-    assert re.match(r"(wait_for_input < )?read < .* < do_syscall_64", waits[0][2])
+    assert re.match(r"(wait_for_input < )?read_tty < .* < do_syscall_64", waits[0][2])
     assert "] threads that wait: 1\n" in tasks
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 import report
+import report_lines
 
 CPU_ROW = re.compile(r"^ *(\d+)" + r" +(\d+)" * 9 + "$")
 TITLE = re.compile(r"^Kernel Heatmap by (function|system call|task|CPU)\b")
@@ -18,7 +19,7 @@ TASK_ROW = re.compile(r"^ *(\d+) +(\d+) +(\S+) +(\d+) +(\d+\.\d\d) +(\d+) +(\d+)
 
 def tables_of(log: str) -> dict[str, list[str]]:
     """Returns the rows of each view in the last report."""
-    lines = report.Lines(log).lines
+    lines = report_lines.Lines(log).lines
     return tables_in(lines[max(i for i, line in enumerate(lines) if report.BEGIN.match(line)) :])
 
 
@@ -27,7 +28,7 @@ def tables_in(lines: list[str]) -> dict[str, list[str]]:
     for i, line in enumerate(lines):
         if title := TITLE.match(line):
             rows = lines[i + 4 :]
-            end = next(n for n, row in enumerate(rows) if report.DASHES.match(row))
+            end = next(n for n, row in enumerate(rows) if report_lines.DASHES.match(row))
             tables[title[1]] = rows[:end]
     return tables
 
@@ -67,7 +68,7 @@ def check_views(log: str) -> None:
     exclusive = {(row.address, row.name): row.nr for row in heatmap.rows}
     for address, name, nr, percent, inclusive, _, irqs_off in functions:
         assert int(irqs_off) <= int(nr) <= int(inclusive) <= nr_scope
-        assert percent == report.percent(int(nr), nr_scope)
+        assert percent == report_lines.percent(int(nr), nr_scope)
         # The first table of a report on the machine includes dropped user samples.
         all_nr = exclusive.get((address, name), 0)
         assert int(nr) == all_nr or (name == "[user]" and int(nr) < all_nr)
@@ -87,8 +88,8 @@ def check_views(log: str) -> None:
             total, part, nr_call = total + int(nr), 0, int(nr)
         else:
             part += int(nr)
-        assert percent == report.percent(int(nr), nr_scope)
-        assert of_call == report.percent(int(nr), nr_call)
+        assert percent == report_lines.percent(int(nr), nr_scope)
+        assert of_call == report_lines.percent(int(nr), nr_call)
     assert total == nr_scope
 
 

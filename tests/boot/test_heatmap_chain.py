@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import bisect
+import json
 import os
 import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 import report
+import report_lines
 from harness import BUILD
+from profiles.stacks import Symbols, frame_names, sample
 from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, TASK_ROW, tables_in, tables_of
 
 MAP = re.compile(r"^maps ([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(/\S+)$", re.MULTILINE)
@@ -68,27 +72,35 @@ class Stack:
     nr: int
 
 
-def parse_stack(text: str, nr: int) -> Stack:
-    task, *words = text.split(";")
-    truncated = words.pop(0) if words and words[0].startswith("[cut: ") else None
-    user = []
-    while words and words[0].startswith("0x"):
-        user.append(int(words.pop(0), 16))
-    call = words.pop(0) if words and words[0].startswith("[") else None
-    return Stack(task, truncated, user, call, words, nr)
+def stacks_of(log: str, kernel: Path) -> list[Stack]:
+    """Returns the records of samples, with the names of the kernel's functions."""
+    symbols = Symbols(kernel)
+    rows = (line for line in file_lines(log, "records") if line.startswith('{"cpu'))
+    return [
+        Stack(
+            one.comm,
+            one.truncated,
+            one.user[::-1],
+            one.call and f"[{one.call}]",
+            frame_names(symbols, one.kernel, True)[::-1],
+            one.weight,
+        )
+        for one in (sample(json.loads(row)) for row in rows)
+    ]
 
 
-def stacks_of(log: str) -> list[Stack]:
-    return [parse_stack(stack, int(nr)) for stack, nr in STACK.findall(log)]
+def folded_of(log: str) -> list[tuple[list[str], int]]:
+    """Returns the lines of /proc/profile/stacks: the frames, and their samples."""
+    return [(stack.split(";"), int(nr)) for stack, nr in STACK.findall(log)]
 
 
 def user_rows(log: str) -> list[tuple[int, str, int, int]]:
     """Returns address, file, offset and samples from the last report's table of user code."""
-    lines = report.Lines(log).lines
+    lines = report_lines.Lines(log).lines
     at = max(i for i, line in enumerate(lines) if line.startswith("Kernel Heatmap of user code"))
     rows = []
     for line in lines[at + 4 :]:
-        if report.DASHES.match(line):
+        if report_lines.DASHES.match(line):
             break
         addr, file, offset, nr, _ = USER_ROW.match(line).groups()
         rows.append((int(addr, 16), file, int(offset, 16), int(nr)))
@@ -114,7 +126,8 @@ def file_lines(log: str, word: str) -> list[str]:
 
 def check_files(log: str, builds, task: str) -> None:
     """Compares the files by stack, task, function and instruction: they show the same samples."""
-    stacks = stacks_of(log)
+    stacks = stacks_of(log, builds.kernel())
+    assert sum(nr for _, nr in folded_of(log)) == sum(stack.nr for stack in stacks)
     tables = tables_in(file_lines(log, "heatmap"))
     assert set(tables) == {"function", "system call", "task", "CPU"}
     total = sum(stack.nr for stack in stacks)
@@ -125,8 +138,8 @@ def check_files(log: str, builds, task: str) -> None:
     for _, name, nr, _, nr_inclusive, _, _ in rows:
         own = sum(stack.nr for stack in in_kernel if stack.kernel[-1] == name)
         inclusive = sum(stack.nr for stack in in_kernel if name in stack.kernel)
-        # Stacks have names only, so two static functions of the same name are left out.
-        if names.count(name) == 1 and name[0] != "[":
+        # Stacks have names only, so functions that share their name with others are left out.
+        if names.count(name) == 1 and name[0] != "[" and "@" not in name:
             assert (int(nr), int(nr_inclusive)) == (own, inclusive)
     ((start, own, inclusive),) = (
         (int(row[0], 16), int(row[2]), int(row[4])) for row in rows if row[1] == "do_syscall_64"
@@ -141,7 +154,8 @@ def check_files(log: str, builds, task: str) -> None:
 
     title, _, _, _, *lines = file_lines(log, "function")
     assert title == PLACE_TITLE.format(own, total)
-    places = [PLACE_ROW.match(line).groups() for line in lines if not report.DASHES.match(line)]
+    rows = (line for line in lines if not report_lines.DASHES.match(line))
+    places = [PLACE_ROW.match(line).groups() for line in rows]
     assert sum(int(nr) for _, _, nr, _, _ in places) == own
     addresses = [int(address, 16) for address, *_ in places]
     assert len(addresses) > 1 and addresses == sorted(set(addresses))
@@ -149,7 +163,7 @@ def check_files(log: str, builds, task: str) -> None:
     (size,) = (int(words[1], 16) for words in symbols if words[3:] == ["do_syscall_64"])
     for address, offset, nr, percent, irqs_off in places:
         assert int(address, 16) - start == int(offset, 16) < size
-        assert percent == report.percent(int(nr), own) and int(irqs_off) <= int(nr)
+        assert percent == report_lines.percent(int(nr), own) and int(irqs_off) <= int(nr)
 
 
 def offsets_in(log: str, program: Program) -> Callable[[int], int]:
@@ -167,11 +181,14 @@ def offsets_in(log: str, program: Program) -> Callable[[int], int]:
     return offset_of
 
 
+def nr_of(stacks: list[Stack]) -> int:
+    return sum(stack.nr for stack in stacks)
+
+
 @pytest.mark.parametrize("source", ["timer", "nmi"])
 @pytest.mark.parametrize("name", ["chain", "chain-nofp"])
 def test_user_chain(boot, builds, name, source):
     append = f"profile.source={source} profile.hz=20000 profile.heatmap=user,calls profile.top=all"
-    append += " profile.unwind=on"
     log = boot(name, 100, icount=True, append=append, timeout=240).log
     assert "PASS: chain" in log
     check_files(log, builds, name)
@@ -186,15 +203,21 @@ def test_user_chain(boot, builds, name, source):
         callers = [program.name_at(offset_of(addr - 1)) for addr in stack.user[:-1]]
         return [*callers, own(stack)]
 
-    stacks = [stack for stack in stacks_of(log) if stack.task == name and stack.user]
+    stacks = stacks_of(log, builds.kernel())
+    stacks = [stack for stack in stacks if stack.task == name and stack.user]
     stacks = [stack for stack in stacks if own(stack) == "inner"]
     in_user = [stack for stack in stacks if not stack.kernel]
     in_call = [stack for stack in stacks if stack.call == "[sys_getppid]"]
     for found in (in_user, in_call):
-        assert sum(stack.nr for stack in found) > 100
+        assert nr_of(found) > 100
         assert {(stack.truncated, *chain(stack)) for stack in found} == {(None, *CHAIN)}
         # The return addresses are the same in all samples.
         assert len({tuple(stack.user[:-1]) for stack in found}) == 1
+    # The folded text has the names of the same functions.
+    folded = folded_of(log)
+    assert sum(nr for frames, nr in folded if frames == [name, *CHAIN]) == nr_of(in_user)
+    begin = [name, *CHAIN, "[sys_getppid]"]
+    assert sum(nr for frames, nr in folded if frames[: len(begin)] == begin) == nr_of(in_call)
     if source == "nmi":
         assert ["do_syscall_64", "sys_getppid"] in [stack.kernel for stack in in_call]
 
@@ -219,17 +242,20 @@ def test_user_chain(boot, builds, name, source):
 
 
 @pytest.mark.parametrize("source", ["timer", "nmi"])
-def test_callers_across_libc(boot, source):
+def test_callers_across_libc(boot, builds, source):
     """Each chain from libc leads to the function that called it, and on to the first function."""
-    append = f"profile.source={source} profile.hz=20000 profile.unwind=on"
+    append = f"profile.source={source} profile.hz=20000"
     log = boot("chain-libc", 100, icount=True, append=append, timeout=240).log
     assert "PASS: chain-libc" in log
     program = Program("chain-libc")
     offset_of = offsets_in(log, program)
-    stacks = [stack for stack in stacks_of(log) if stack.task == "chain-libc" and stack.user]
-    nr_whole = nr_in_handler = nr_in_write = 0
+    stacks = stacks_of(log, builds.kernel())
+    stacks = [stack for stack in stacks if stack.task == "chain-libc" and stack.user]
+    nr_whole = nr_in_handler = nr_in_write = nr_named = 0
     for stack in stacks:
         names = [program.name_at(offset_of(addr - 1)).split(".")[0] for addr in stack.user]
+        if "handle" in [*names[:-1], program.name_at(offset_of(stack.user[-1]))]:
+            nr_named += stack.nr
         if not stack.truncated and names[:1] == ["_start"] and "main" in names:
             nr_whole += stack.nr
         if "handle" in names:
@@ -241,3 +267,5 @@ def test_callers_across_libc(boot, source):
     total = sum(stack.nr for stack in stacks)
     assert total > 1000 and nr_whole >= 0.99 * total
     assert nr_in_handler > 100 and nr_in_write > 100
+    # The folded text names the interrupted instruction itself, not the one before it.
+    assert sum(nr for frames, nr in folded_of(log) if "handle" in frames) == nr_named

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks the dependencies between the folders of kernel/profile/, by the symbols of the objects.
 
-A folder may use the files at the top, which all profilers share. strace/live/ may also use strace/.
-So there are no circular dependencies.
+A folder may use the files at the top, which all profilers share. strace/live/ and strace/files/ may
+also use strace/; functions/ records in the rings of trace/, and path/ reads them. So there are no
+circular dependencies. The rest of the kernel sees only the hooks.
 """
 
 import os
@@ -14,6 +15,7 @@ import harness
 MAY_USE = {
     ".": set(),
     "strace": {"."},
+    "strace/files": {".", "strace"},
     "strace/live": {".", "strace"},
     "samples": {"."},
     "waits": {"."},
@@ -21,13 +23,16 @@ MAY_USE = {
     "trace": {"."},
     "export": {"."},
     "images": {"."},
+    "memory": {"."},
+    "functions": {".", "trace"},
+    "path": {".", "trace"},
 }
 
 
-def objects():
+def objects(build):
     """Returns the objects of kernel/profile/ that are in the kernel, by folder."""
-    top = harness.BUILD / "kernel/profile"
-    linked = (harness.BUILD / ".kernel-objects").read_text()
+    top = build / "kernel/profile"
+    linked = (build / ".kernel-objects").read_text()
     found = {}
     for name in re.findall(r"\S*kernel/profile/(\S+\.o)\b", linked):
         found.setdefault(os.path.dirname(name) or ".", []).append(top / name)
@@ -42,8 +47,9 @@ def symbols(objects):
     return defined, wanted - defined
 
 
-def test_no_circle_between_folders():
-    found = {folder: symbols(files) for folder, files in objects().items()}
+def test_no_circle_between_folders(builds):
+    build = builds.kernel("functions").parent  # has all folders
+    found = {folder: symbols(files) for folder, files in objects(build).items()}
     assert found.keys() == MAY_USE.keys()
     for folder, (_, wanted) in found.items():
         for other, (defined, _) in found.items():
@@ -52,6 +58,14 @@ def test_no_circle_between_folders():
     # Control: two known dependencies are seen.
     assert "report_printf" in found["samples"][1] & found["."][0]
     assert "strace_switch_shown" in found["strace/live"][1] & found["strace"][0]
+
+
+def test_only_hooks_are_visible():
+    """kernel/profile/ is one object, and its other names cannot clash with the kernel's."""
+    visible, _ = symbols([harness.BUILD / "kernel/profile.o"])
+    assert {name for name in visible if not name.startswith("profile_")} == {"print_profile_points"}
+    # Control: the names are there, in its parts.
+    assert "report_printf" in symbols(objects(harness.BUILD)["."])[0]
 
 
 SCRIPT = """\
@@ -64,8 +78,24 @@ cat /proc/profile/report
 """
 
 
+def test_a_profiler_is_a_folder():
+    """A profiler with a hook and a state of each thread is its folder, an entry in Kconfig, a line
+    in Kbuild and the lines of its hook."""
+    text = subprocess.run(
+        ["git", "grep", "-liE", "profile_?toy|kernel/toy|[^a-z]toy/|profiler\\(toy"],
+        cwd=harness.ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    told = {"tests/README.md", "kernel/profile/README.md", "tests/boot/test_house.py"}
+    folder = {f"tests/kernel/toy/{name}" for name in ("hooks.h", "profiler.c")}
+    assert set(text) - told == folder | {
+        "Kconfig",
+        "tests/kernel/Kbuild",
+        "tests/kernel/test_profile.c",  # calls the hook
+    }
+
+
 def test_toy_profiler(boot, tmp_path):
-    """A profiler is one source file, one entry in Kconfig, and one line in Kbuild."""
+    """It is in the report, in /proc/profile, and in a reset."""
     image = harness.script_image(tmp_path, SCRIPT)
     result = boot(None, initrd=image, append="profile.on_exit=none", variant="selftest")
     lines = [line.strip() for line in result.log.splitlines()]
@@ -73,6 +103,6 @@ def test_toy_profiler(boot, tmp_path):
     before, *after = [int(line) for line in lines if line.isdigit()][:3]
     assert (before, after) == (1, [0, 1])
     at = lines.index("Toy Profiler")
-    assert lines[at + 1 : at + 4] == ["exits", "--------", "2"]
+    assert [lines[i].split() for i in (at + 1, at + 3)] == [["exits", "steps"], ["2", "0"]]
     titles = [line for line in lines if re.match(r"Kernel (Heatmap \(|Profile)|Toy", line)]
     assert [title.split()[1] for title in titles] == ["Heatmap", "Profiler", "Profile"]

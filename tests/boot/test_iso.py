@@ -4,6 +4,7 @@
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +16,9 @@ from harness import BUILD, ROOT, locked, make
 def boot_cd(boot, builds, tmp_path):
     """Returns a function that makes a CD with this command line and boots it."""
 
-    def run(cmdline: str, ok: bool = True, initrd: str = "tests.cpio", **options) -> qemu.Result:
+    def run(cmdline: str, ok: bool = True, initrd: Path | None = None, **options) -> qemu.Result:
         image = tmp_path / "test.iso"
-        arguments = [image, builds.kernel(), builds.initrd(initrd), cmdline]
+        arguments = [image, builds.kernel(), initrd or builds.image(cmdline), cmdline]
         subprocess.run([ROOT / "scripts" / "mkiso", *arguments], check=True)
         options = qemu.Options(cdrom=image, timeout=240.0, silence=120.0, **options)
         return boot.finish(qemu.run(options), ok, True)
@@ -48,12 +49,13 @@ def test_same_machine_as_by_pvh(boot_cd, boot):
     assert facts(cd.log) == facts(pvh.log)
 
 
-def test_files_are_whole(boot_cd):
+def test_files_are_whole(boot_cd, builds):
     """
     GRUB puts the initramfs into memory that it reports as free. Until it is unpacked, memory must
     have room for it twice.
     """
-    assert "PASS: files" in boot_cd("init=/bin/files", smp=2, mem="192M").log
+    options = dict(initrd=builds.initrd(), smp=2, mem="192M")
+    assert "PASS: files" in boot_cd("init=/bin/files", **options).log
 
 
 def test_status(boot_cd):

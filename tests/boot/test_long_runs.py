@@ -92,3 +92,15 @@ def test_each_compiler_of_a_build_has_its_samples(boot, build_image):
     assert len(found) == NR_FILES
     for compiler in found:
         check_whole(compiler)
+
+
+def test_a_build_has_a_short_report(boot, build_image):
+    """With the options of make run: one report for over 100 processes, of at most 100 lines."""
+    append = "profile.on_exit=run profile.path=on profile.hz=10007 profile.samples=2097152"
+    options = {"icount": True, "append": append, "timeout": TIMEOUT_S, "silence": TIMEOUT_S}
+    log = boot(None, initrd=build_image, mem="2G", smp=1, **options).log
+    (found,) = report.parse(log)
+    (nr,) = re.findall(r"run of (\d+) processes", found.why)
+    assert int(nr) > 3 * NR_FILES
+    lines = log[log.index("profile: report 1: ") : log.index("profile: end of report 1\n")]
+    assert lines.count("\n") + 1 <= 100

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Reports, resets and switches do not stop the machine: even with 1,000 threads or processes, none
-keeps interrupts off for long. A QEMU plugin counts the instructions (tests/accuracy/).
+Reports, resets, switches and calls that concern many threads do not stop the machine: even with
+1,000 threads or processes (calls: 8,000), none keeps interrupts off for long. A QEMU plugin counts
+the instructions (tests/accuracy/).
 """
 
 import sys
@@ -25,21 +26,26 @@ def press_keys(guest):
     guest.expect("sysrq: reset")
     guest.sysrq("h")  # handled after the reset
     guest.expect("sysrq: z  ")
+    guest.sysrq("t")
+    guest.expect("pid comm", timeout=TIMEOUT_S)
+    guest.sysrq("h")  # handled after the list of tasks
+    guest.expect("sysrq: z  ", timeout=TIMEOUT_S)
     guest.send("\n")
 
 
 @pytest.mark.parametrize("crowd", ["threads", "processes"])
-@pytest.mark.parametrize("how", ["files", "keys"])
+@pytest.mark.parametrize("how", ["files", "keys", "calls"])
 def test_stretches_with_interrupts_off(builds, crowd, how):
     build = BUILD.relative_to(ROOT)
     make(f"BUILD={build}", f"{build}/accuracy/truth.so")
-    keys, talk = (" keys", {"talk": press_keys}) if how == "keys" else ("", {})
+    talk = {"talk": press_keys} if how == "keys" else {}
     append = "profile.source=nmi profile.hz=100 profile.on_exit=none"
-    append += f" init=/bin/crowd -- {crowd} 1000{keys}"
+    nr = 8000 if how == "calls" else 1000
+    append += f" init=/bin/crowd -- {crowd} {nr} {how if how != 'files' else ''}"
     # The program switches points on when all threads sleep, and sampling off when it is done.
     window = ("points_begin", "source_apply")
     image = builds.initrd("accuracy.cpio")
-    options = {"window": window, "timeout": TIMEOUT_S, **talk}
+    options = {"window": window, "timeout": TIMEOUT_S, "mem": "4G", **talk}
     counted, result = truth.observe(builds.kernel(), image, "nmi", append, **options)
     assert "PASS: crowd" in result.log
     shown = "\n".join(f"{s.nr} {' '.join(s.chain[-6:])}" for s in counted.stretches[:12])

@@ -57,8 +57,12 @@ def test_hoards_in_small_memory(boot, tmp_path):
 
 @pytest.mark.parametrize("mem", ["64M", "512M"])
 def test_files_of_one_user_leave_room_for_another(boot, tmp_path, mem):
-    """A user takes all the inodes and bytes that one can have. The next user still makes files."""
+    """
+    A user takes all the inodes and bytes that one can have, also in a file of root that everyone
+    may write to. The next user still makes files.
+    """
     image = script_image(tmp_path, "", ("hoard",))
-    log = boot("hoard", 1000, "names", "files", smp=2, mem=mem, initrd=image, append=NO_REPORTS).log
+    kinds = "names", "files", "open"
+    log = boot("hoard", 1000, *kinds, smp=2, mem=mem, initrd=image, append=NO_REPORTS).log
     program_passes(log, "hoard")
     assert not KILLED.findall(log)

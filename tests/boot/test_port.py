@@ -12,6 +12,8 @@ import re
 import pytest
 import qemu
 import report
+import report_points
+import report_strace
 from harness import BUILD, ROOT, locked, make
 
 DIRECTORY = BUILD / "port"
@@ -42,11 +44,11 @@ def run(append: str = "") -> qemu.Result:
     return result
 
 
-def calls(table: report.Strace) -> dict[str, tuple[int, int]]:
+def calls(table: report_strace.Strace) -> dict[str, tuple[int, int]]:
     return {row.name: (row.nr_calls, row.nr_errors) for row in table.rows}
 
 
-def pairs(points: report.Points) -> dict[str, int]:
+def pairs(points: report_points.Points) -> dict[str, int]:
     return {row.name: row.nr for row in points.rows}
 
 

@@ -128,7 +128,7 @@ def test_stress(shared, program, smp):
     assert "FAIL:" not in log and re.search(rf"^PASS: stress {mode}: ", log, re.MULTILINE)
 
 
-@pytest.mark.parametrize("mem, limit", [("512M", 100), ("128M", 0)])
+@pytest.mark.parametrize("mem, limit", [("512M", 100), ("64M", 0)])
 def test_fork_bomb(boot, mem, limit):
     """One run has a limit of 100 processes; in the other one, only memory limits their number."""
     log = boot("forkbomb", 2, limit, smp=4, mem=mem, append=NO_REPORTS).log
@@ -137,7 +137,7 @@ def test_fork_bomb(boot, mem, limit):
 
 def test_out_of_memory(boot):
     """The kernel kills the process that took the memory, and no other, and logs it."""
-    program_passes(boot("eatmem", smp=2, mem="128M", append=NO_REPORTS).log, "eatmem")
+    program_passes(boot("eatmem", smp=2, mem="64M", append=NO_REPORTS).log, "eatmem")
 
 
 def reset_niceness():
@@ -200,9 +200,9 @@ def test_every_program_is_tested():
     used_elsewhere |= {"bench-events"}
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
     used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
-    used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners"}
-    used_elsewhere.add("batch")
-    sources = {path.stem for path in (ROOT / "tests" / "user").glob("*.c*")}
+    used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners", "paths"}
+    used_elsewhere |= {"batch", "critical"}
+    sources = {path.stem for path in (ROOT / "tests/user").rglob("*.c*")}
     assert sources - used_elsewhere == set(CHECKERS + ALONE + PROCESSES)
 
 

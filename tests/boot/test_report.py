@@ -6,6 +6,7 @@ import re
 import pytest
 
 import report
+import report_lines
 
 SAMPLE = """\
 [    1.000000] profile: report 1: demo (pid 20) exited with status 0 after 1.810 s
@@ -162,12 +163,12 @@ def test_only_a_panic_may_cut_a_report():
 
 
 def test_percent_is_rounded_half_up():
-    assert report.percent(1, 3) == "33.33"
-    assert report.percent(2, 3) == "66.67"
-    assert report.percent(1, 20000) == "0.01"
-    assert report.percent(1, 20001) == "0.00"
-    assert report.percent(2**64 - 1, 2**64 - 1) == "100.00"
-    assert report.percent(0, 0) == "0.00"
+    assert report_lines.percent(1, 3) == "33.33"
+    assert report_lines.percent(2, 3) == "66.67"
+    assert report_lines.percent(1, 20000) == "0.01"
+    assert report_lines.percent(1, 20001) == "0.00"
+    assert report_lines.percent(2**64 - 1, 2**64 - 1) == "100.00"
+    assert report_lines.percent(0, 0) == "0.00"
 
 
 def only(log):
@@ -197,14 +198,14 @@ def test_demo_report(boot, smp):
 def test_demo_report_is_short(boot):
     """The report has at most 80 lines."""
     log = boot("wordcount", "-t", 46, "/data/small", icount=True).log
-    lines = report.Lines(log).lines
+    lines = report_lines.Lines(log).lines
     (first,) = (i for i, line in enumerate(lines) if report.BEGIN.match(line))
-    (last,) = (i for i, line in enumerate(lines) if report.END.match(line))
+    (last,) = (i for i, line in enumerate(lines) if report_lines.END.match(line))
     assert last - first + 1 <= 80
 
 
 def test_known_answers(boot):
-    """The calls that tests/user/syscalls.c makes are counted exactly."""
+    """The calls that tests/user/profile/syscalls.c makes are counted exactly."""
     for program in ("syscalls", "syscalls.musl"):
         table = only(boot(program, smp=2, append="profile.top=all").log).strace
         expected = {
@@ -246,7 +247,7 @@ def test_on_exit(boot, value, printed, unmatched):
 def test_top(boot, top):
     found = only(boot("wordcount", "-t", 8, "/data/small", append=f"profile.top={top}").log)
     for table in (found.strace, found.heatmap):
-        shown = [row for row in table.rows if not report.is_rest(row)]
+        shown = [row for row in table.rows if not report_lines.is_rest(row.name)]
         if top == "all":
             assert len(shown) == len(table.rows) > 4
         else:

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import report
 from harness import BUILD, ROOT, locked, make
+from profiles import export
 
 # All runs write $BUILD/run.log, so they run one at a time.
 LOCK = BUILD / "test-locks" / "session"
@@ -130,6 +132,16 @@ def test_debian_packages(run_command):
     assert "\nlego\n/bin/hostname\n" in log and "/bin/true /bin/busybox differ" in log
     done, _ = run_command("true", "DEBIAN=no-such-package-here")
     assert done.returncode != 0 and "no Debian package is called no-such-package" in done.stderr
+
+
+def test_the_page_finds_a_program_of_any_directory(builds, tmp_path):
+    """The export that the page is made of says where the program is."""
+    builds.kernel()
+    program = Path(shutil.copy(BUILD / "user/futexpp", tmp_path / "elsewhere"))
+    with locked(LOCK):
+        make(f"BUILD={BUILD_NAME}", "run", "SMP=1", f"PROGRAM={program}")
+        found = export.load(BUILD / "run.lego")
+    assert str(program) in found.host_paths
 
 
 def test_append(run_command):

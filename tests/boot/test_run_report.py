@@ -7,6 +7,7 @@ import pytest
 
 import harness
 import report
+from report_lines import END, Lines
 
 SIXTY = "i=0; while [ $i -lt 60 ]; do busybox cat /command > /dev/null; i=$((i+1)); done\n"
 PROGRAM_ROW = re.compile(r"^ *(\d+) +(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+) (\S+)$")
@@ -15,11 +16,11 @@ PROGRAM_ROW = re.compile(r"^ *(\d+) +(\d+\.\d{9}) +(\d+\.\d{9}) +(\d+) (\S+)$")
 def report_lines(log: str) -> list[str]:
     """Returns the lines of all reports, without time stamps."""
     lines, inside = [], False
-    for line in report.Lines(log).lines:
+    for line in Lines(log).lines:
         inside |= bool(report.BEGIN.match(line))
         if inside:
             lines.append(line)
-        inside &= not report.END.match(line)
+        inside &= not END.match(line)
     return lines
 
 

@@ -130,6 +130,21 @@ def test_compiles(seam, compiler):
         run(*flags(compiler, seam, std), "-fsyntax-only", SEAM / "gnu89.c")
 
 
+def test_names_have_a_prefix():
+    """What the hooks' headers define in all files of a kernel cannot clash with its own names."""
+    headers = sorted([*PROFILE.glob("include/profile/*.h"), *PROFILE.glob("*/hooks.h")])
+    text = re.sub(r"/\*.*?\*/", "", "".join(h.read_text() for h in headers), flags=re.DOTALL)
+    names = set(re.findall(r"^#define (\w+)", text, re.M)) - set(re.findall(r"#undef (\w+)", text))
+    names |= set(re.findall(r"^(?:struct|union|enum) (\w+) {", text, re.M))
+    names |= set(re.findall(r"^[a-z][\w *]*?\b(\w+)\(", text, re.M))
+    for members in re.findall(r"^enum \w+ {(.*?)}", text, re.M | re.DOTALL):
+        names |= set(re.findall(r"^\t(\w+)", members, re.M))
+    controls = {"profile_task_init", "PROFILE_UNWIND_SP", "DEFINE_PROFILE_POINT"}
+    assert len(headers) >= 9 and controls <= names
+    pattern = re.compile(r"(__)?(DEFINE_|print_)?profile_", re.I)  # LegoOS has the last two
+    assert not {name for name in names if not pattern.match(name)}
+
+
 def four_cpus(directory: Path) -> Path:
     """Gives the other kernel CPUs, without per-CPU variables, and returns its headers."""
     headers = copy_headers(directory)
@@ -160,6 +175,7 @@ def test_per_cpu_arrays(compiler, tmp_path):
         run(*flags(compiler, "all", std, headers), "-fsyntax-only", headers / "gnu89.c")
 
 
+CONTRACTS = {"profile", "points", "strace", "live", "samples", "trace"}
 DEFINE = re.compile(r"^#define (os_\w+|OS_\w+).*\n(?:(?<=\\\n).*\n)*", re.MULTILINE)
 
 
@@ -167,7 +183,10 @@ DEFINE = re.compile(r"^#define (os_\w+|OS_\w+).*\n(?:(?<=\\\n).*\n)*", re.MULTIL
 def test_missing_name_is_said(cpus, tmp_path):
     """Without one of its names, a kernel gets an error that names it, or a default."""
     headers = four_cpus(tmp_path) if cpus == 4 else copy_headers(tmp_path)
-    command = [*flags("gcc", "all", headers_in=headers), "-E", "-dD", PROFILE / "print.c"]
+    source = tmp_path / "contracts.c"
+    contracts = sorted(path for path in PROFILE.rglob("os.h") if path.parent.name in CONTRACTS)
+    source.write_text("".join(f'#include "{header}"\n' for header in contracts))
+    command = [*flags("gcc", "all", headers_in=headers), "-E", "-dD", source]
     said = set()
     for part in ("hooks", "common", *PARTS["all"]):
         path = headers / f"{part}.h"
@@ -182,7 +201,7 @@ def test_missing_name_is_said(cpus, tmp_path):
             else:
                 assert f"#define {define[1]}" in done.stdout, define[1]
         path.write_text(text)
-    assert {"os_cycles", "os_zalloc", "os_syscall_nr", "os_task_idle", "OS_TICK_HZ"} <= said
+    assert {"os_cycles", "os_zalloc", "os_task_priority", "os_task_idle", "OS_TICK_HZ"} <= said
     assert ("os_run_on_all_cpus" in said) == (cpus == 4)
     assert ("OS_NR_CPUS" in said) == (cpus == 4)
     assert not {"os_task_comm", "os_symbol_lookup"} & said
@@ -192,7 +211,7 @@ def test_missing_option_is_said():
     """An option without another that it needs in Kconfig is an error."""
     kconfig = (PROFILE / "Kconfig").read_text()
     needs = re.findall(r"^config PROFILE_(\w+)\n.*\n\tdepends on (.+)$", kconfig, re.MULTILINE)
-    assert len(needs) == 7
+    assert len(needs) == 10
     for option, depends in needs:
         command = [*flags("gcc", "points"), f"-DCONFIG_PROFILE_{option}=1", "-E"]
         command = [flag for flag in command if flag != "-DCONFIG_PROFILE_POINTS=1"]

@@ -10,6 +10,7 @@ import host_run
 import pexpect
 import pytest
 import session
+import strace_compare
 import strace_log
 from harness import BUILD, ROOT, locked, make, run_until_equal
 
@@ -96,7 +97,7 @@ def without_times(text):
     return [line for line in text.splitlines() if not re.match(r"\[ *\d+\.\d+\]", line)]
 
 
-def run_both(boot, target, names, strace_compare):
+def run_both(boot, target, names):
     """Returns the processes by script, on the host and in the guest, and all differences."""
     trace = log_path("trace")
     shown, status = host_run.run(host_run.command(target, ["/init"], trace), SMP)
@@ -113,7 +114,7 @@ def run_both(boot, target, names, strace_compare):
     return *parts, wrong
 
 
-def test_system_calls_are_those_of_linux(boot, image, strace_compare):
+def test_system_calls_are_those_of_linux(boot, image):
     """
     Every process of every script makes the same system calls. Some scripts give a process 0.2 s to
     fall asleep before they kill it. On a busy host that may be too short, so there are three tries.
@@ -121,7 +122,7 @@ def test_system_calls_are_those_of_linux(boot, image, strace_compare):
     target, names = image
     assert len(names) >= 25
     for _ in range(3):
-        host, guest, wrong = run_both(boot, target, names, strace_compare)
+        host, guest, wrong = run_both(boot, target, names)
         if not wrong:
             break
     assert not wrong, "\n".join(wrong)

@@ -6,6 +6,7 @@ import re
 import time
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Iterator
 
 import pytest
@@ -125,10 +126,9 @@ def trace_guest(boot, *arguments: str, live: str = "all,wait", **options) -> str
     return log
 
 
-def run_both(boot, builds, tmp_path, initrd: str, *arguments: str):
-    image = builds.initrd(initrd)
+def run_both(boot, image: Path, tmp_path, *arguments: str):
     host = trace_host(image, [f"/bin/{arguments[0]}", *arguments[1:]], tmp_path)
-    return host, read_guest(trace_guest(boot, *arguments, initrd=initrd))
+    return host, read_guest(trace_guest(boot, *arguments, initrd=image))
 
 
 # Programs, with the tests to run in them, whose calls do not depend on time.
@@ -138,7 +138,7 @@ COMMANDS = ["cat /etc/passwd", "id", "wc /init", "mkdir -p /tmp/a/b", "cp /init 
 
 @pytest.mark.parametrize("arguments", PROGRAMS)
 def test_equal(boot, builds, tmp_path, arguments):
-    host, guest = run_both(boot, builds, tmp_path, "tests.cpio", *arguments.split())
+    host, guest = run_both(boot, builds.image(arguments), tmp_path, *arguments.split())
     assert compare(host, guest) == []
     # One more character, and one line less, must be noticed.
     changed = [list(lines) for lines in guest]
@@ -150,7 +150,7 @@ def test_equal(boot, builds, tmp_path, arguments):
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_busybox(boot, builds, tmp_path, arguments):
     arguments = ["busybox", *arguments.split()]
-    host, guest = run_both(boot, builds, tmp_path, "shell.cpio", *arguments)
+    host, guest = run_both(boot, builds.initrd("shell.cpio"), tmp_path, *arguments)
     assert len(guest[0]) > 10
     assert compare(host, guest) == []
 
@@ -162,7 +162,7 @@ TIMED = re.compile(r"(\d{10}\.\d{6}) (.*)")
 def test_time(boot, builds, tmp_path):
     """Lines have the form of the host's, with the time at which the call began."""
     trace = tmp_path / "trace"
-    command = host_run.command(builds.initrd("tests.cpio"), ["/bin/files"])
+    command = host_run.command(builds.image("files"), ["/bin/files"])
     output, status = host_run.run([*STRACE, "-ttt", "-T", "-o", str(trace), *command], 2)
     assert status == 0, output
     lines = [HOST_LINE.fullmatch(line).groups() for line in trace.read_text().splitlines()]
@@ -189,7 +189,7 @@ def test_time(boot, builds, tmp_path):
 
 def test_arguments(boot, builds, tmp_path):
     """Every flag, odd characters, bad pointers. Return values are not compared."""
-    host, guest = run_both(boot, builds, tmp_path, "tests.cpio", "decode")
+    host, guest = run_both(boot, builds.image("decode"), tmp_path, "decode")
     assert len(guest[0]) > 2500
     assert compare(host, guest, arguments=True) == []
 

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 import report
+import report_lines
+import report_strace
+from report_points import POINT_WIDE
 from harness import Booter
 from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, TASK_ROW, tables_in
 from test_heatmap_chain import PLACE_ROW
@@ -50,7 +53,7 @@ class Files:
 
     def report(self) -> report.Report:
         log = "\n".join(f"[0.0] {line}" for line in self.texts["report"])
-        (found,) = report.parse_all(report.Lines(log))
+        (found,) = report.parse_all(report_lines.Lines(log))
         return found
 
 
@@ -90,7 +93,7 @@ def test_titles_and_scopes(files):
 
 def rows_below(lines: list[str], title: str) -> tuple[list[str], str]:
     """Returns the rows of a table, and its total."""
-    rules = [i for i, line in enumerate(lines) if report.DASHES.match(line)]
+    rules = [i for i, line in enumerate(lines) if report_lines.DASHES.match(line)]
     begin, end = [i for i in rules if i > lines.index(title)][:2]
     return lines[begin + 1 : end], lines[end + 1]
 
@@ -100,16 +103,16 @@ def test_strace(files, name):
     lines, total = rows_below(files.texts[name], "Kernel strace")
     rows = files.rows[name]
     sums = {key: sum(row[key] for row in rows) for key in ("time_ns", "calls", "errors", "cpu_ns")}
-    found = report.parse_strace_total(total, is_wide=True)
+    found = report_strace.parse_strace_total(total, is_wide=True)
     assert found.ns == sums["time_ns"]
     assert (found.nr_calls, found.nr_errors) == (sums["calls"], sums["errors"])
     assert found.wide.cpu_ns == sums["cpu_ns"]
     assert len(lines) == len(rows) > 5
     for line, row in zip(lines, rows):
-        match = report.STRACE_ROW.match(line)
-        text = report.to_strace_row(match)
-        report.parse_wide_row(text)
-        assert text.percent == report.percent(row["time_ns"], sums["time_ns"])
+        match = report_strace.STRACE_ROW.match(line)
+        text = report_strace.to_strace_row(match)
+        report_strace.parse_wide_row(text)
+        assert text.percent == report_lines.percent(row["time_ns"], sums["time_ns"])
         assert {
             "time_ns": text.ns,
             "us_per_call": text.usecs_per_call,
@@ -135,10 +138,10 @@ def test_processes(files):
     assert len(lines) == len(rows)
     for line, row in zip(lines, rows):
         share, seconds, cpu, *counts, pid, name = PROCESS_ROW.match(line).groups()
-        assert share == report.percent(row["time_ns"], total_ns)
+        assert share == report_lines.percent(row["time_ns"], total_ns)
         assert {
-            "time_ns": report.to_ns(seconds),
-            "cpu_ns": report.to_ns(cpu),
+            "time_ns": report_lines.to_ns(seconds),
+            "cpu_ns": report_lines.to_ns(cpu),
             **dict(zip(("calls", "errors", "threads"), map(int, counts))),
             "pid": None if pid == "-" else int(pid),
             "process": name,
@@ -182,7 +185,7 @@ def test_calls(files):
             call, nr_call, function = name, int(nr), None
         else:
             function = name
-        assert of_call == report.percent(int(nr), nr_call)
+        assert of_call == report_lines.percent(int(nr), nr_call)
         rows.append({"syscall": call, "function": function, "samples": int(nr)})
     assert rows == files.rows["calls"]
     assert "sys_getppid" in {row["syscall"] for row in rows}
@@ -249,7 +252,7 @@ def test_points(files):
     points = files.report().points
     rows = files.rows["points"]
     assert len(points.rows) == len(rows) > 0
-    wide = dict(zip(report.POINT_WIDE, ("avg_net_ns", "avg_oncpu_ns", "min_ns", "p50_bound_ns")))
+    wide = dict(zip(POINT_WIDE, ("avg_net_ns", "avg_oncpu_ns", "min_ns", "p50_bound_ns")))
     wide |= {"p99.ns": "p99_bound_ns", "max.ns": "max_ns"}
     for text, row in zip(points.rows, rows):
         assert sum(row.pop("pairs_by_log2_cycles").values()) == row["pairs"]

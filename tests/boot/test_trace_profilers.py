@@ -59,13 +59,15 @@ def check_nmis(trace: events.Trace) -> None:
     samples = named(trace, "sample")
     assert all(event.flags & events.NMI for event in samples)
     hit = [trace.kernel.function(trace.format(one).values(one.data)["ip"]) for one in samples]
-    assert any(function and function[1].startswith("trace_") for function in hit)
+    assert any(function and "trace_" in function[1] for function in hit)
 
 
 @pytest.mark.parametrize("source", ["timer", "nmi"])
 def test_events_are_what_tables_count(boot, builds, tmp_path, source):
     image = harness.script_image(tmp_path, SCRIPT)
-    append = f"profile.on_exit=none profile.hz=20000 profile.source={source}"
+    # At this rate some 20 NMIs hit the writer of an event.
+    hz = 20_000 if source == "timer" else 90_000
+    append = f"profile.on_exit=none profile.hz={hz} profile.source={source}"
     options = boot.options(None, initrd=image, append=append, smp=2, icount=True)
     options.export = tmp_path / "run.lego"
     with qemu.Guest(options) as guest:

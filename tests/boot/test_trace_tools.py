@@ -16,7 +16,7 @@ echo 16 >buffer_size_kb
 busybox ls / >/dev/null | busybox sync
 echo 1 >options/stacktrace
 busybox sync
-echo 0 >options/stacktrace
+echo 0 >options/stacktrace; echo "half way" >trace_marker
 echo 0 >tracing_on
 echo == trace; cat trace; echo == end
 """

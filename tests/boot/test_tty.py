@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The terminal: the tests type, tests/user/typed.c reads. The terminal must behave as Linux's, so
-most tests also run on a pseudoterminal of the host."""
+"""The terminal: the tests type, tests/user/abi/typed.c reads. The terminal must behave as Linux's,
+so most tests also run on a pseudoterminal of the host."""
 
 import fcntl
 import os

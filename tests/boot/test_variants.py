@@ -86,12 +86,12 @@ def test_without_strace_live_and_accounts(boot):
     check_ticks(log)
 
 
-def test_without_call_chains(boot):
+def test_without_call_chains(boot, builds):
     """Each stack is one address, so a function's inclusive samples are its self samples."""
     log = boot("callers", 500, variant="profile-nochain", smp=2, append="profile.depth=8").log
     assert "params: profile.depth=8: no such parameter, ignored" in log
     assert "PASS: callers" in log and "cut chains" not in log
-    stacks = stacks_of(log)
+    stacks = stacks_of(log, builds.kernel("profile-nochain"))
     assert all(len(stack.user) + len(stack.kernel) == 1 and not stack.truncated for stack in stacks)
     tables = tables_in(file_lines(log, "heatmap"))
     rows = [FUNCTION_ROW.match(row).groups() for row in tables["function"]]

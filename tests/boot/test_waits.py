@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Waits agree with strace, with the scheduler, and with a plugin that counts all instructions."""
 
+import bisect
 import json
 import re
 import sys
@@ -8,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-import diagnosis
 import report
+import report_strace
 from harness import BUILD, ROOT, Booter, make
 
 sys.path.insert(0, str(ROOT / "tests/accuracy"))
@@ -32,7 +33,7 @@ def report_of(boot):
     return run
 
 
-def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
+def calls_of(table: report_strace.Strace) -> dict[str, tuple[int, int]]:
     """Returns the time of each system call, and the part of it that was not CPU time."""
     return {row.name: (row.ns, row.ns - row.wide.cpu_ns) for row in table.rows}
 
@@ -46,7 +47,7 @@ def calls_of(table: report.Strace) -> dict[str, tuple[int, int]]:
     ],
 )
 def test_calls_wait_for_as_long_as_strace_says(report_of, program, smp, name):
-    found = report_of(program, smp=smp, initrd=diagnosis.IMAGE)
+    found = report_of(program, smp=smp)
     calls, waits = calls_of(found.strace), waits_by_call(found)
     assert waits == time_off_cpus(found)
     assert waits[name] > 1_000_000
@@ -85,11 +86,11 @@ def test_each_call_waits_for_as_long_as_strace_says(agreeing):
 def test_preemption_after_a_call_is_not_the_calls(agreeing):
     """Two loops share a CPU: they wait for it on the way back to user mode, or in user mode."""
     found = agreeing["loop"]
-    ppid, back = found.strace.row("getppid"), time_off_cpus(found)[report.RETURN_TO_USER]
+    ppid, back = found.strace.row("getppid"), time_off_cpus(found)[report_strace.RETURN_TO_USER]
     assert ppid.nr_calls == 200_000
     assert ppid.wide.cpu_ns == ppid.ns
-    assert back > 5_000_000
-    (row,) = (row for row in found.strace.rows if row.name == report.RETURN_TO_USER)
+    assert back > 4_000_000
+    (row,) = (row for row in found.strace.rows if row.name == report_strace.RETURN_TO_USER)
     assert (row.nr_calls, row.usecs_per_call, row.wide.cpu_ns) == (0, None, 0)
 
 
@@ -110,7 +111,7 @@ def test_a_stop_is_not_the_calls(agreeing, name, call, ms):
     assert not found.strace.row("restart_syscall")
     assert "sys_restart_syscall" not in waits_by_call(found)
     waits = waits_by_call(found)
-    assert 40_000_000 <= waits[report.RETURN_TO_USER] < 41_000_000
+    assert 40_000_000 <= waits[report_strace.RETURN_TO_USER] < 41_000_000
     assert abs(waits[f"sys_{call}"] / 1e6 - ms) < 1
 
 
@@ -127,7 +128,7 @@ def test_a_stop_that_has_not_ended(boot):
     for word in ("", "reset."):
         parsed = map(json.loads, lines_of(log, f"{word}strace"))
         rows = {row["syscall"]: row for row in parsed if "syscall" in row}
-        row = rows[report.RETURN_TO_USER]
+        row = rows[report_strace.RETURN_TO_USER]
         assert 20_000_000 <= row["time_ns"] == row["max_ns"] < 22_000_000
         assert (row["calls"], row["us_per_call"], row["cpu_ns"]) == (0, None, 0)
         text = "\n".join(lines_of(log, f"{word}waits"))
@@ -169,7 +170,8 @@ def test_waits_that_have_not_ended(boot):
             row = rows[what]
             assert (row["function"], row["waker"]) == (function, "(not yet)")
             assert row["waits"] == row["in_flight"] == 1
-            assert 19_000_000 < row["wait_ns"] == row["longest_ns"] < 25_000_000
+            # The program waits for 20 ms, and then reads files, some with names of functions.
+            assert 19_000_000 < row["wait_ns"] == row["longest_ns"] < 30_000_000
     (task,) = [row for row in rows_of(log, "tasks") if row["in_flight"]]
     assert (task["name"], task["in_flight"]) == ("offcpu", 2)
     stacks = [line.rsplit(" ", 1) for line in lines_of(log, "folded")]
@@ -201,24 +203,22 @@ def test_context_switches_of_getrusage(boot):
 
 
 def test_cpu_time_of_getrusage(boot):
-    """User and system time are those of the summary, measured and not estimated by ticks."""
+    """User and system time are those of the summary, whose parts are rounded to microseconds."""
     log = boot("offcpu", "times", icount=True).log
     parts = report.parse(log)[0].summary.cpu_parts
     (times,) = lines_of(log, "times")
     user_us, system_us = map(int, times.split())
     assert parts["page faults"] > 1000 and parts["system calls"] > 1000
-    # The exit of a thread is system time, but the summary counts it as user code.
-    assert 0 <= parts["user code"] - user_us < 20
-    assert abs(user_us + system_us - sum(parts.values())) < 5
+    assert abs(parts["user code"] - user_us) <= 1
+    assert abs(user_us + system_us - sum(parts.values())) <= 2
 
 
 def test_cpu_time_never_goes_back(boot):
-    """A reset changes no times. While strace is off, ticks divide the time."""
+    """Neither a reset nor switching strace changes the times."""
     log = boot("offcpu", "switched", smp=2, icount=True).log
     assert "PASS: offcpu switched" in log
     (reset,) = lines_of(log, "reset")
     assert int(reset) < 100
-    # If a reset forgot earlier calls, the time of as many later calls would count as user time.
     before_us, after_us = map(int, lines_of(log, "calls"))
     assert before_us > 50 and after_us > before_us * 0.9
 
@@ -239,7 +239,7 @@ def counted(builds):
     assert "PASS: offcpu" in result.log
     # The plugin cannot count the time of a halted CPU.
     assert found.cpus[0].nr_idle == 0
-    return found, result.log, truth.Symbols(kernel).entry
+    return found, result.log, truth.Symbols(kernel)
 
 
 def kernel_chain(functions: list[str]) -> tuple[str, ...]:
@@ -248,12 +248,13 @@ def kernel_chain(functions: list[str]) -> tuple[str, ...]:
     return chain[: chain.index("schedule")] if "schedule" in chain else chain
 
 
-def printed_waits(log: str) -> Counter:
+def recorded_waits(log: str, symbols: truth.Symbols) -> Counter:
+    """Returns the times of the records by chain. All addresses are return addresses."""
     sums: Counter = Counter()
-    for line in lines_of(log, "waits"):
-        stack, _, ns = line.rpartition(" ")
-        frames = stack.split(";")[1:-1]
-        sums[kernel_chain([name for name in frames if not name.startswith("0x")])] += int(ns)
+    for row in rows_of(log, "records"):
+        sites = [int(pc, 16) - 1 for pc in reversed(row["kernel"])]
+        names = [symbols.names[bisect.bisect_right(symbols.starts, pc) - 1] for pc in sites]
+        sums[kernel_chain(names)] += row["asleep_ns"] + row["ready_ns"]
     return sums
 
 
@@ -267,12 +268,16 @@ def counted_waits(counted: truth.Truth, entry: set[str], cycles: str) -> Counter
 
 def test_waits_are_those_that_a_plugin_counts(counted):
     """The times of all call chains are equal to the cycle."""
-    found, log, entry = counted
-    waits = printed_waits(log)
-    assert waits == counted_waits(found, entry, "cycles")
+    found, log, symbols = counted
+    waits = recorded_waits(log, symbols)
+    assert waits == counted_waits(found, symbols.entry, "cycles")
     functions = {name for chain in waits for name in chain}
     assert {"sys_futex", "pipe_read", "sleep_user", "sys_sched_yield"} <= functions
     assert sum(waits.values()) > 200_000_000
+    folded = [line.rsplit(" ", 1) for line in lines_of(log, "waits")]
+    assert sum(int(ns) for _, ns in folded) == sum(waits.values())
+    functions = {tuple(stack.split(";")[2:5]) for stack, _ in folded}  # of the user's code
+    assert ("start_thread", "read_from_pipe", "read") in functions
     (row,) = (row for row in rows_of(log, "tasks") if row["name"] == "offcpu")
     nr = sum(waits.nr for waits in found.waits if "kthread_main" not in waits.chain)
     assert row["waits"] == nr > 500
@@ -280,8 +285,9 @@ def test_waits_are_those_that_a_plugin_counts(counted):
 
 def test_control_another_clock_fails(counted):
     """Times from switch to switch differ by the instructions between clock and switch."""
-    found, log, entry = counted
-    waits, others = printed_waits(log), counted_waits(found, entry, "switch_cycles")
+    found, log, symbols = counted
+    waits = recorded_waits(log, symbols)
+    others = counted_waits(found, symbols.entry, "switch_cycles")
     assert waits != others
     total = sum(waits.values())
     assert 0 < abs(sum(others.values()) - total) < total / 100

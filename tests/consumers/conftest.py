@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,10 +33,12 @@ def run(*command: object, stdin: bytes | None = None, timeout_s: int = 300) -> s
 
 
 def legoprof(name: str, *arguments: object) -> str:
-    """Runs legoprof and returns its stdout. It must print no warning."""
+    """Runs legoprof and returns its stdout. Its only warning may be of a few lost samples."""
     command = [ROOT / "scripts/legoprof", name, *arguments]
     done = subprocess.run([*map(str, command)], capture_output=True, cwd=ROOT)
-    assert done.returncode in (0, 1) and not done.stderr, done.stderr.decode()
+    few_lost = r"legoprof: .*: \d of \d+ samples were lost \([01]\..*\)\n"
+    warnings = re.sub(few_lost, "", done.stderr.decode())
+    assert done.returncode in (0, 1) and not warnings, warnings
     return done.stdout.decode()
 
 

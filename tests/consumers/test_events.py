@@ -144,6 +144,34 @@ def test_perf_trace_counts_as_strace(traced, perf):
     assert +errors == {name: row["errors"] for name, row in expected.items() if row["errors"]}
 
 
+def ns_of(text: str) -> int:
+    seconds, fraction = text.split(".")
+    return int(seconds.rpartition(":")[2]) * 1_000_000_000 + int(fraction)
+
+
+def test_ctf(traced, perf, tmp_path):
+    """perf converts all events to CTF, too, with its own names, and babeltrace2 reads each."""
+    perf("data", "convert", "--all", "-i", perf_data(traced), "--to-ctf", tmp_path / "ctf")
+    text = run("babeltrace2", tmp_path / "ctf")
+    line = re.compile(r"^\[([\d:.]+)\] \([^)]*\) ([a-z_]+:\w+): ", re.M)
+    found = [(ns_of(stamp), name) for stamp, name in line.findall(text)]
+    trace = events.read(export.load(traced))
+    assert Counter(found) == Counter(
+        (event.ns, f"{one.system}:{one.name}")
+        for event in trace.take_in_order()
+        for one in [trace.format(event)]
+    )
+
+
+def test_perf_knows_kernel_threads(traced, perf):
+    """They are threads of process 0, with names and times of their own."""
+    text = perf("script", "-F", "comm,pid,tid", "-i", perf_data(traced))
+    found = dict(re.findall(r"^ *(\S+) +(\d+)/1\d{9}", text, re.M))
+    assert {"init", "strace"} <= set(found) and set(found.values()) == {"0"}
+    text = perf("sched", "timehist", "-i", perf_data(traced))
+    assert {"init", "strace"} <= set(re.findall(r"^ +[\d.]+ \[0000\]  (\w+) ", text, re.M))
+
+
 NR_WRITERS = 3
 WRITERS = (
     f"for i in $(seq {NR_WRITERS}); do dd if=/dev/zero of=/tmp/x bs=1M count=32 & done; wait"
@@ -258,7 +286,7 @@ def test_call_chains(lego, perf, tmp_path):
     assert nr_chains == names.total() > 50
     assert sum("<stack trace >" in line for line in trace_cmd(path)) == nr_chains
     with_chains = perf("script", "-F", "event,ip,sym", "-i", perf_data(path)).split("\n\n")
-    assert sum("trace_write_slowly\n" in one for one in with_chains) == nr_chains
+    assert sum("trace_write_slow\n" in one for one in with_chains) == nr_chains
 
     command = 'exec perf --buildid-dir "$0" lock contention -i "$1" 2>&1'
     text = run("sh", "-c", command, lego.with_name("buildid"), perf_data(path))

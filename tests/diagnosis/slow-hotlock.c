@@ -26,7 +26,7 @@ static void NOINLINE take_from_stock(int order)
 	pthread_mutex_unlock(&stock_lock);
 }
 
-static void NOINLINE update_totals(int order)
+void NOINLINE update_totals(int order)
 {
 	pthread_mutex_lock(&totals_lock);
 	totals[order % NR_TOTALS]++;

@@ -12,7 +12,7 @@ struct customer {
 static struct customer customers[NR_SALES];
 static int nr_customers;
 
-static struct customer NOINLINE *find_customer(int number)
+struct customer NOINLINE *find_customer(int number)
 {
 	for (int i = 0; i < nr_customers; i++)
 		if (customers[i].number == number)

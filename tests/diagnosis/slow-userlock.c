@@ -13,7 +13,7 @@
 uint32_t shared_lock; /* 0: free, 1: taken, 2: taken, and threads may wait for it */
 static volatile int is_over;
 
-/* This function makes no frame, so call chains lack lock() and unlock(), but have their callers. */
+/* This function makes no frame, so only call frame information leads to lock() and unlock(). */
 static long NOINLINE futex(int op, uint32_t value)
 {
 	register long timeout asm("r10") = 0;

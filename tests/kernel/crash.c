@@ -356,7 +356,7 @@ static void crash_in_report(void)
 
 	profile_process_init(&proc);
 	profile_task_init(&task);
-	task.profile.calls.table = (struct profile_syscall_table *)NOT_MAPPED;
+	task.profile.strace.calls.table = (struct profile_syscall_table *)NOT_MAPPED;
 	panic("crash with a report that crashes");
 }
 #endif

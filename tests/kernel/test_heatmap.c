@@ -29,7 +29,7 @@ static struct {
 static void walk(const struct pt_regs *regs, u32 max)
 {
 	unsigned long flags = local_irq_save();
-	struct stack_walk walk;
+	struct profile_stack_walk walk;
 
 	memset(&trail, 0, sizeof(trail));
 	walk = stack_walk(regs, trail.pcs, max);
@@ -89,7 +89,7 @@ static noinline void middle(void)
 SELFTEST(heatmap, chain_of_callers)
 {
 	middle();
-	EXPECT_EQ(trail.walk.truncated, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_WHOLE);
 	EXPECT_EQ(trail.walk.nr_user, 0);
 	EXPECT_EQ(place_of("walk_from_here"), 0);
 	EXPECT_EQ(place_of("recurse"), 1);
@@ -103,7 +103,7 @@ SELFTEST(heatmap, chain_longer_than_the_buffer)
 	for (u32 max = 1; max < 5; max++) {
 		walk_from_here(max);
 		EXPECT_EQ(trail.walk.nr_kernel, max);
-		EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_DEPTH);
+		EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_DEPTH);
 	}
 }
 
@@ -139,7 +139,7 @@ SELFTEST(heatmap, corrupt_stacks)
 	stack[2] = 0;
 	stack[3] = here;
 	walk_fake(stack, here, frame);
-	EXPECT_WALK(2, STACK_TRUNCATED_STACK);
+	EXPECT_WALK(2, PROFILE_STACK_TRUNCATED_STACK);
 	/*
 	 * The caller's frame: the frame itself, below it, misaligned, below and above the stack,
 	 * not canonical, at the end of memory.
@@ -158,16 +158,16 @@ SELFTEST(heatmap, corrupt_stacks)
 	for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
 		stack[2] = bad[i];
 		walk_fake(stack, here, frame);
-		EXPECT_WALK(2, STACK_TRUNCATED_STACK);
+		EXPECT_WALK(2, PROFILE_STACK_TRUNCATED_STACK);
 		/* The same values in rbp. */
 		if (bad[i] == frame || bad[i] == (u64)&stack[0])
 			continue;
 		walk_fake(stack, here, bad[i]);
-		EXPECT_WALK(1, STACK_TRUNCATED_STACK);
+		EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_STACK);
 	}
 	/* The frame is below the stack pointer. */
 	walk_fake(stack + 4, here, frame);
-	EXPECT_WALK(1, STACK_TRUNCATED_STACK);
+	EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_STACK);
 	/*
 	 * A return address in data or in user code; a stack or an instruction pointer that is not
 	 * mapped.
@@ -175,17 +175,17 @@ SELFTEST(heatmap, corrupt_stacks)
 	stack[2] = (u64)&stack[8];
 	stack[3] = (u64)&trail;
 	walk_fake(stack, here, frame);
-	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
+	EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_TEXT);
 	stack[3] = 0x401000;
 	walk_fake(stack, here, frame);
-	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
+	EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_TEXT);
 	walk_fake((u64 *)0x10, here, frame);
-	EXPECT_WALK(1, STACK_TRUNCATED_STACK);
+	EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_STACK);
 	walk_fake(NULL, 0xffffc90000000000, frame);
-	EXPECT_WALK(1, STACK_TRUNCATED_TEXT);
+	EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_TEXT);
 	/* A walk ends at entry code. */
 	walk_fake(stack, (u64)_stext + 3, frame);
-	EXPECT_WALK(1, STACK_TRUNCATED_ENTRY);
+	EXPECT_WALK(1, PROFILE_STACK_TRUNCATED_ENTRY);
 }
 
 /*
@@ -296,7 +296,7 @@ SELFTEST(heatmap, chain_across_an_interrupt)
 	sched_set_affinity(current, ~0UL);
 	while (atomic_read(&spinning))
 		sched_yield();
-	EXPECT_EQ(trail.walk.truncated, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_WHOLE);
 	EXPECT(place_of("walk_in_interrupt") > 0);
 	EXPECT(place_of("do_irq") > place_of("walk_in_interrupt"));
 	EXPECT(place_of("spin_here") > place_of("do_irq"));
@@ -352,47 +352,47 @@ SELFTEST(heatmap, user_stacks)
 	first = make_user_frames(USER_BASE);
 	/* An address in memory that is not executable is no caller, and the walk ends there. */
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_FRAME);
 	EXPECT_EQ(trail.walk.nr_user, 1);
 	make_user_code(mm, RW);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_FRAME);
 	walk_user(first + 16 * (USER_FRAMES - 1), first + 16 * (USER_FRAMES - 1), MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_FRAME);
 	EXPECT_EQ(trail.walk.nr_user, 1);
 	make_user_code(mm, PROT_READ | PROT_EXEC);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_WHOLE);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_WHOLE);
 	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES + 1);
 	for (u32 i = 0; i < USER_FRAMES; i++)
 		EXPECT_EQ(trail.pcs[i + 1], USER_RET + i);
 	walk_user(first, first, 10);
 	EXPECT_EQ(trail.walk.nr_user, 10);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_DEPTH);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_DEPTH);
 	/* Code without frame pointers leaves any value in rbp. */
 	walk_user(first, 0, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_FRAME);
 	walk_user(first, first + 4, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_FRAME);
 	walk_user(first + 16, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_FRAME);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_FRAME);
 	for (u32 i = 0; i < ARRAY_SIZE(bad); i++) {
 		walk_user(bad[i], bad[i], MAX_PCS);
-		EXPECT(trail.walk.truncated >= STACK_TRUNCATED_USER_FRAME);
+		EXPECT(trail.walk.truncated >= PROFILE_STACK_TRUNCATED_USER_FRAME);
 		EXPECT_EQ(trail.walk.nr_user, 1);
 	}
 	/* The second page is made unreadable; then both are unmapped. */
 	EXPECT_EQ(mm_protect(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE, 0), 0);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
 	EXPECT_EQ(trail.walk.nr_user, USER_FRAMES / 2 + 1);
 	EXPECT_EQ(mm_unmap(mm, USER_BASE, 2 * PAGE_SIZE), 0);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
 	/* The task has no address space any more. */
 	leave_mm(mm);
 	walk_user(first, first, MAX_PCS);
-	EXPECT_EQ(trail.walk.truncated, STACK_TRUNCATED_USER_MEMORY);
+	EXPECT_EQ(trail.walk.truncated, PROFILE_STACK_TRUNCATED_USER_MEMORY);
 }
 
 #define NR_ROUNDS 100
@@ -444,7 +444,7 @@ SELFTEST(heatmap, user_stack_unmapped_while_walked)
 		walk_user(first, first, MAX_PCS);
 		for (u32 i = 1; i < trail.walk.nr_user; i++)
 			EXPECT_EQ(trail.pcs[i], USER_RET + i - 1);
-		if (trail.walk.truncated == STACK_WHOLE)
+		if (trail.walk.truncated == PROFILE_STACK_WHOLE)
 			WRITE_ONCE(nr_whole, nr_whole + 1);
 		else
 			nr_truncated++;
@@ -476,8 +476,11 @@ static noinline void burner(void)
 
 static const struct view_row *row_of(const char *name)
 {
+	u64 start = 0, size;
+
+	kallsyms_find(name, &start, &size);
 	for (u32 i = 0; i < view.nr_rows; i++) {
-		if (view.rows[i].keys[0] == kallsyms_address(name))
+		if (view.rows[i].keys[0] == start)
 			return &view.rows[i];
 	}
 	return NULL;

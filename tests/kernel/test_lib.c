@@ -196,15 +196,16 @@ SELFTEST(lib, parse_u64)
 
 SELFTEST(lib, kallsyms)
 {
-	u64 addr = (u64)&printk, start = 0, size = 0;
+	u64 addr = (u64)&printk, start = 0, size = 0, found, found_size;
 	const char *name = kallsyms_lookup(addr + 1, &start, &size);
 
 	ASSERT(name);
 	EXPECT(!strcmp(name, "printk"));
 	EXPECT_EQ(start, addr);
 	EXPECT(size > 1);
-	EXPECT_EQ(kallsyms_address("printk"), addr);
-	EXPECT_EQ(kallsyms_address("no such function"), 0);
+	EXPECT(kallsyms_find("printk", &found, &found_size));
+	EXPECT(found == addr && found_size == size);
+	EXPECT(!kallsyms_find("no such function", &found, &found_size));
 	EXPECT(!kallsyms_lookup(0, NULL, NULL));
 	EXPECT(!kallsyms_lookup(~0ULL, NULL, NULL));
 	EXPECT(!kallsyms_lookup((u64)&start, NULL, NULL));

@@ -148,7 +148,7 @@ SELFTEST(mm_process, shared_anonymous)
 	EXPECT_EQ(put_user(4UL, (u64 *)(addr + PAGE_SIZE)), 0);
 	/* Unmapping in the child removes its page table entries; the memory stays. */
 	EXPECT_EQ(mm_unmap(child, addr, PAGE_SIZE), 0);
-	EXPECT_EQ(mm_fault(child, addr, PROT_READ), -EFAULT);
+	EXPECT_EQ(mm_fault(child, addr, PROT_READ, false), -EFAULT);
 	EXPECT_EQ(mm_key_of(child, addr + PAGE_SIZE).offset, PAGE_SIZE);
 	EXPECT(mm_key_of(child, addr + PAGE_SIZE).object ==
 	       mm_key_of(parent, addr + PAGE_SIZE).object);
@@ -197,17 +197,17 @@ SELFTEST(mm_process, shared_file)
 	EXPECT_EQ(put_user(9UL, (u64 *)(shared + 2 * PAGE_SIZE + 16)), 0);
 	EXPECT_EQ(inode_write(file->inode, &(u64){ 6 }, 8, 2 * PAGE_SIZE + 64, false), 8);
 	EXPECT_EQ(peek(shared + 2 * PAGE_SIZE + 16), 0);
-	EXPECT_EQ(mm_fault(mm, shared + 3 * PAGE_SIZE, PROT_WRITE), -ENXIO);
-	EXPECT_EQ(mm_fault(mm, private + 3 * PAGE_SIZE, PROT_READ), -ENXIO);
+	EXPECT_EQ(mm_fault(mm, shared + 3 * PAGE_SIZE, PROT_WRITE, false), -ENXIO);
+	EXPECT_EQ(mm_fault(mm, private + 3 * PAGE_SIZE, PROT_READ, false), -ENXIO);
 	/* The truncation unmaps the pages behind it everywhere, private copies included. */
 	EXPECT_EQ(inode_truncate(file->inode, 8), 0);
 	EXPECT_EQ(get_user(value, (u64 *)(shared + PAGE_SIZE)), -EFAULT);
-	EXPECT_EQ(mm_fault(mm, shared + PAGE_SIZE, PROT_READ), -ENXIO);
-	EXPECT_EQ(mm_fault(mm, private + PAGE_SIZE, PROT_READ), -ENXIO);
-	EXPECT_EQ(mm_fault(mm, shared, PROT_WRITE), FAULT_FILE);
+	EXPECT_EQ(mm_fault(mm, shared + PAGE_SIZE, PROT_READ, false), -ENXIO);
+	EXPECT_EQ(mm_fault(mm, private + PAGE_SIZE, PROT_READ, false), -ENXIO);
+	EXPECT_EQ(mm_fault(mm, shared, PROT_WRITE, false), FAULT_FILE);
 	EXPECT_EQ(inode_truncate(file->inode, 0), 0);
 	mutex_unlock(&file->inode->write_lock);
-	EXPECT_EQ(mm_fault(mm, shared, PROT_READ), -ENXIO);
+	EXPECT_EQ(mm_fault(mm, shared, PROT_READ, false), -ENXIO);
 	EXPECT_EQ(mm_unmap(mm, shared, 4 * PAGE_SIZE), 0);
 	EXPECT_EQ(mm_map(mm, shared, PAGE_SIZE, PROT_READ, MAP_SHARED | MAP_FIXED, reader, 0),
 		  shared);
@@ -229,12 +229,12 @@ SELFTEST(mm_process, fault_results)
 	EXPECT_EQ(map_fixed(mm, USER_BASE, 3 * PAGE_SIZE), 0);
 	EXPECT_EQ(mm_protect(mm, USER_BASE + PAGE_SIZE, PAGE_SIZE, PROT_READ), 0);
 	EXPECT_EQ(mm_protect(mm, USER_BASE + 2 * PAGE_SIZE, PAGE_SIZE, 0), 0);
-	EXPECT_EQ(mm_fault(mm, USER_BASE - 1, PROT_READ), -EFAULT);
-	EXPECT_EQ(mm_fault(mm, USER_BASE + 3 * PAGE_SIZE, PROT_READ), -EFAULT);
-	EXPECT_EQ(mm_fault(mm, USER_BASE, PROT_EXEC), -EACCES);
-	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_WRITE), -EACCES);
-	EXPECT_EQ(mm_fault(mm, USER_BASE + 2 * PAGE_SIZE, PROT_READ), -EACCES);
-	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_READ), FAULT_ANONYMOUS);
+	EXPECT_EQ(mm_fault(mm, USER_BASE - 1, PROT_READ, false), -EFAULT);
+	EXPECT_EQ(mm_fault(mm, USER_BASE + 3 * PAGE_SIZE, PROT_READ, false), -EFAULT);
+	EXPECT_EQ(mm_fault(mm, USER_BASE, PROT_EXEC, false), -EACCES);
+	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_WRITE, false), -EACCES);
+	EXPECT_EQ(mm_fault(mm, USER_BASE + 2 * PAGE_SIZE, PROT_READ, false), -EACCES);
+	EXPECT_EQ(mm_fault(mm, USER_BASE + PAGE_SIZE, PROT_READ, false), FAULT_ANONYMOUS);
 	EXPECT_EQ(mm_map(mm, 0, (page_nr_total() + 1) * PAGE_SIZE, RW, ANON, NULL, 0), -ENOMEM);
 	EXPECT(mm_map(mm, 0, (page_nr_total() + 1) * PAGE_SIZE, 0, ANON, NULL, 0) > 0);
 	mm_put(mm);
@@ -260,7 +260,7 @@ SELFTEST(mm_process, move)
 	EXPECT_EQ(mm_move(mm, a, 4 * PAGE_SIZE, 6 * PAGE_SIZE, 0, 0), a);
 	EXPECT_EQ(peek(a + 5 * PAGE_SIZE), 0);
 	EXPECT_EQ(mm_move(mm, a, 6 * PAGE_SIZE, 4 * PAGE_SIZE, 0, 0), a);
-	EXPECT_EQ(mm_fault(mm, a + 4 * PAGE_SIZE, PROT_READ), -EFAULT);
+	EXPECT_EQ(mm_fault(mm, a + 4 * PAGE_SIZE, PROT_READ, false), -EFAULT);
 	/* Another area is in the way. Then the area may move, with pages shared with the child. */
 	EXPECT_EQ(map_fixed(mm, a + 5 * PAGE_SIZE, PAGE_SIZE), 0);
 	EXPECT_EQ(mm_move(mm, a, 4 * PAGE_SIZE, 6 * PAGE_SIZE, 0, 0), -ENOMEM);
@@ -269,7 +269,7 @@ SELFTEST(mm_process, move)
 	EXPECT_EQ(put_user(5UL, (u64 *)a), 0);
 	to = mm_move(mm, a, 4 * PAGE_SIZE, 6 * PAGE_SIZE, MAYMOVE, 0);
 	EXPECT(!IS_ERR_VALUE(to) && to != a);
-	EXPECT_EQ(mm_fault(mm, a, PROT_READ), -EFAULT);
+	EXPECT_EQ(mm_fault(mm, a, PROT_READ, false), -EFAULT);
 	EXPECT_EQ(peek(to), 5);
 	EXPECT_EQ(peek(to + PAGE_SIZE), 2);
 	EXPECT_EQ(put_user(6UL, (u64 *)(to + PAGE_SIZE)), 0);
@@ -288,7 +288,7 @@ SELFTEST(mm_process, move)
 	EXPECT_EQ(peek(other + PAGE_SIZE), 3);
 	EXPECT_EQ(peek(other + 2 * PAGE_SIZE), 0);
 	EXPECT_EQ(peek(to), 5);
-	EXPECT_EQ(mm_fault(mm, to + PAGE_SIZE, PROT_READ), -EFAULT);
+	EXPECT_EQ(mm_fault(mm, to + PAGE_SIZE, PROT_READ, false), -EFAULT);
 	EXPECT_EQ(peek(to + 3 * PAGE_SIZE), 4);
 	EXPECT_EQ(mm_move(mm, to, 4 * PAGE_SIZE, 8 * PAGE_SIZE, MAYMOVE, 0), -EFAULT);
 	EXPECT_EQ(mm_move(mm, to, PAGE_SIZE, 2 * PAGE_SIZE, MAYMOVE | FIXED, to + 1), -EINVAL);
@@ -346,7 +346,7 @@ SELFTEST(mm_process, copy_advised)
 	child = mm_copy(mm);
 	ASSERT(child);
 	EXPECT_EQ(child->nr_vmas, 1);
-	EXPECT_EQ(mm_fault(child, USER_BASE, PROT_READ), -EFAULT);
+	EXPECT_EQ(mm_fault(child, USER_BASE, PROT_READ, false), -EFAULT);
 	set_mm(child);
 	EXPECT_EQ(peek(USER_BASE + 2 * PAGE_SIZE), 0);
 	set_mm(mm);
@@ -408,7 +408,7 @@ SELFTEST(mm_process, copy_out_of_memory)
 		 * User pages are not taken from the reserve, and a kernel thread has no process to
 		 * kill.
 		 */
-		EXPECT_EQ(mm_fault(parent, USER_BASE + PAGE_SIZE, PROT_WRITE), -ENOMEM);
+		EXPECT_EQ(mm_fault(parent, USER_BASE + PAGE_SIZE, PROT_WRITE, false), -ENOMEM);
 		child = mm_copy(parent);
 		if (child) {
 			worked = true;

@@ -5,7 +5,7 @@
 
 #include <lego/sched.h>
 
-#include <lego/profile_syscall.h> /* needs the task structure */
+#include <profile/syscall.h> /* needs the task structure */
 
 #include "samples.h"
 
@@ -161,11 +161,22 @@ SELFTEST(profile, kernel_threads_have_no_table)
 {
 	u64 live = slab_bytes_live();
 
-	EXPECT(!current->profile.process);
+	EXPECT(!current->profile.strace.process);
 	cputime_begin_call();
 	profile_syscall_enter(0);
 	profile_syscall_exit(-1);
-	EXPECT_EQ(current->profile.seq, 0);
+	EXPECT_EQ(current->profile.strace.seq, 0);
 	EXPECT_EQ(slab_bytes_live(), live);
+}
+#endif
+
+#ifdef CONFIG_PROFILE_TOY
+SELFTEST(profile, a_profiler_keeps_numbers_of_each_thread)
+{
+	u64 before = current->profile.toy.nr_steps;
+
+	for (int i = 0; i < 3; i++)
+		profile_toy_step(&current->profile);
+	EXPECT_EQ(current->profile.toy.nr_steps, before + 3);
 }
 #endif

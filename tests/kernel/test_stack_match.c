@@ -47,7 +47,7 @@ static void find(const struct pt_regs *regs, struct found *found)
 	found->counts = stack_walk(regs, found->pcs, MAX_PCS).counts;
 }
 
-static enum stack_replay replay_of(u64 counts)
+static enum profile_stack_replay replay_of(u64 counts)
 {
 	return counts >> 24;
 }
@@ -56,12 +56,12 @@ static enum stack_replay replay_of(u64 counts)
 static bool is_match(const struct pt_regs *regs)
 {
 	u32 nr_kernel = before.counts & 0xff, nr_user = before.counts >> 8 & 0xff;
-	enum stack_replay replayable = replay_of(before.counts);
+	enum profile_stack_replay replayable = replay_of(before.counts);
 
-	if (replayable != STACK_REPLAYABLE &&
+	if (replayable != PROFILE_STACK_REPLAYABLE &&
 	    !stack_matches_frameless(regs, before.pcs, nr_kernel, replayable))
 		return false;
-	if (replayable == STACK_REPLAYABLE && nr_kernel &&
+	if (replayable == PROFILE_STACK_REPLAYABLE && nr_kernel &&
 	    !stack_matches_kernel(regs, before.pcs, nr_kernel))
 		return false;
 	return !nr_user || stack_matches_user(regs, before.pcs + nr_kernel, nr_user) ==
@@ -132,8 +132,8 @@ static void spoil_words(const struct pt_regs *regs, u64 *words)
  * Builds a stack nr_frames calls deep, as interrupted at rip with word0 and word1 on top, and
  * checks matches while each word is changed in turn.
  */
-static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1, enum stack_replay replayable,
-					u32 nr_frames)
+static noinline void spoil_kernel_stack(u64 rip, u64 word0, u64 word1,
+					enum profile_stack_replay replayable, u32 nr_frames)
 {
 	u64 words[] = { word0, word1 }, *frame = __builtin_frame_address(0);
 	struct pt_regs regs = { .cs = KERNEL_CS, .rip = rip, .rsp = (u64)words, .rbp = (u64)frame };
@@ -166,10 +166,10 @@ SELFTEST(stack_match, kernel)
 	u64 framed = (u64)find + 16, without = (u64)memset, start = (u64)find;
 
 	nr_looks = nr_wrong = 0;
-	spoil_kernel_stack(framed, 0, 0, STACK_REPLAYABLE, NR_FRAMES);
-	spoil_kernel_stack(start, framed, 0, STACK_FRAMELESS_0, NR_FRAMES);
-	spoil_kernel_stack(without, framed, 0, STACK_FRAMELESS_0, NR_FRAMES);
-	spoil_kernel_stack(without, 2, framed, STACK_FRAMELESS_1, NR_FRAMES);
+	spoil_kernel_stack(framed, 0, 0, PROFILE_STACK_REPLAYABLE, NR_FRAMES);
+	spoil_kernel_stack(start, framed, 0, PROFILE_STACK_FRAMELESS_0, NR_FRAMES);
+	spoil_kernel_stack(without, framed, 0, PROFILE_STACK_FRAMELESS_0, NR_FRAMES);
+	spoil_kernel_stack(without, 2, framed, PROFILE_STACK_FRAMELESS_1, NR_FRAMES);
 	EXPECT(nr_looks > 4 * 2 * NR_FRAMES * 12);
 	EXPECT_EQ(nr_wrong, 0);
 }
@@ -214,7 +214,8 @@ static void spoil_user_stack(u64 stack)
 	nr_looks = nr_wrong = 0;
 	flags = local_irq_save();
 	find(&regs, &before);
-	EXPECT_EQ(before.counts, STACK_COUNTS(0, 1 + NR_FRAMES, STACK_WHOLE, STACK_REPLAYABLE));
+	EXPECT_EQ(before.counts, PROFILE_STACK_COUNTS(0, 1 + NR_FRAMES, PROFILE_STACK_WHOLE,
+						      PROFILE_STACK_REPLAYABLE));
 	EXPECT(is_match(&regs));
 	look_with_other_frame(&regs);
 	look_with_other_stack(&regs);
@@ -296,7 +297,7 @@ SELFTEST(stack_match, memory_copied_or_unmapped)
 	EXPECT_EQ(mm_unmap(mm, stack, PAGE_SIZE), 0);
 	EXPECT(!is_user_match(&regs));
 	EXPECT(!is_user_match_again(&regs));
-	EXPECT_EQ(now.counts >> 16, STACK_TRUNCATED_USER_MEMORY);
+	EXPECT_EQ(now.counts >> 16, PROFILE_STACK_TRUNCATED_USER_MEMORY);
 	leave_mm(mm);
 }
 

@@ -75,7 +75,7 @@ SELFTEST(stacks, full_stores_are_read_to_the_end)
 	struct source_settings saved;
 	struct sample_stats stats;
 	struct sums sums = { 0 };
-	u64 nr_free, nr_pages;
+	u64 nr_free, most_pages = 0;
 	struct file *file;
 	ssize_t n;
 
@@ -86,8 +86,8 @@ SELFTEST(stacks, full_stores_are_read_to_the_end)
 	file = file_open(STACKS, O_RDONLY, 0);
 	ASSERT(!IS_ERR(file));
 	n = read_at(file, buf, NR_CHARS, 0);
-	nr_pages = pages_since(nr_free);
 	while (n > 0) {
+		most_pages = max(most_pages, pages_since(nr_free));
 		add_text(&sums, buf, n);
 		n = read_at(file, buf, NR_CHARS, sums.nr_chars);
 	}
@@ -95,8 +95,8 @@ SELFTEST(stacks, full_stores_are_read_to_the_end)
 	EXPECT_EQ(sums.nr_samples, stats.nr_stored);
 	EXPECT(stats.nr_records > 5000 && sums.nr_stacks <= stats.nr_records);
 	/* The reader copies the records, and frees them as they are read. */
-	EXPECT(nr_pages <= stats.log_bytes / PAGE_SIZE * 17 / 16 + SLACK_PAGES);
-	EXPECT(sums.nr_chars > nr_pages * PAGE_SIZE);
+	EXPECT(most_pages > SLACK_PAGES);
+	EXPECT(most_pages <= stats.log_bytes / PAGE_SIZE * 17 / 16 + SLACK_PAGES);
 	EXPECT(pages_since(nr_free) <= SLACK_PAGES);
 	/* A read from the start copies again. A position whose records are freed cannot be read. */
 	EXPECT_EQ(read_at(file, buf, NR_CHARS, 10), -EINVAL);
@@ -187,7 +187,7 @@ static void count_in_reports(u64 *nr_samples, u32 *nr_chains)
 		while ((rec = samples_next(cpu, rec))) {
 			if (rec->tid != os_task_tid(os_current_task()) || rec->class != HEAT_KERNEL)
 				continue;
-			if (rec->truncated == STACK_TRUNCATED_REPORT)
+			if (rec->truncated == PROFILE_STACK_TRUNCATED_REPORT)
 				*nr_samples += rec->nr_pinned;
 			else if (is_in_tables(rec))
 				++*nr_chains;

@@ -207,14 +207,14 @@ static int live(void *unused)
 		sched_yield();
 	}
 	do { /* again if preempted in between */
-		nr_waits = READ_ONCE(current->profile.nr_waits);
+		nr_waits = READ_ONCE(current->profile.waits.nr_waits);
 		wait_cycles = waits_of_this_thread();
 		flags = local_irq_save();
 		now = rdtsc();
-		life_cycles = now - current->profile.created_cycles;
+		life_cycles = now - current->profile.waits.created_cycles;
 		cpu_cycles = current->sum_exec_cycles + now - current->exec_start_cycles;
 		local_irq_restore(flags);
-	} while (READ_ONCE(current->profile.nr_waits) != nr_waits);
+	} while (READ_ONCE(current->profile.waits.nr_waits) != nr_waits);
 	WRITE_ONCE(is_over, true);
 	wake_up_all(&over);
 	return 0;
@@ -322,10 +322,10 @@ SELFTEST(waits, migrations_are_counted)
 	u64 allowed = current->cpus_allowed, start, nr = nr_cpus > 1 ? 6 : 0;
 
 	sched_set_affinity(current, BIT(0));
-	start = current->profile.nr_migrations;
+	start = current->profile.waits.nr_migrations;
 	for (int i = 0; i < nr; i++)
 		sched_set_affinity(current, BIT((i + 1) % 2));
-	EXPECT_EQ(current->profile.nr_migrations - start, nr);
+	EXPECT_EQ(current->profile.waits.nr_migrations - start, nr);
 	sched_set_affinity(current, allowed);
 }
 
@@ -335,8 +335,8 @@ static void pretend_to_wait(const char *name)
 	unsigned long flags = local_irq_save();
 
 	task_waits_for(name, 0);
-	current->profile.out_cycles = rdtsc();
-	current->profile.woken_cycles = current->profile.out_cycles;
+	current->profile.waits.out_cycles = rdtsc();
+	current->profile.waits.woken_cycles = current->profile.waits.out_cycles;
 	profile_wait_ended(rdtsc());
 	local_irq_restore(flags);
 }

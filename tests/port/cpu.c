@@ -82,7 +82,7 @@ void interrupt(struct pt_regs *regs)
 	u64 start;
 
 	if (regs->vector == TIMER_VECTOR) {
-		profile_tick(regs);
+		profile_tick(regs, os_cycles());
 		nr_ticks++;
 		outb(PIC1, PIC_EOI);
 		return;

@@ -4,8 +4,7 @@
 
 /*
  * The rest of the profiler's seam; kernel/profile/os.h has the contracts. This kernel has one CPU,
- * tasks that always run in the kernel, and a periodic tick. It has no files, workers and NMIs, for
- * which os_none.h has defaults.
+ * tasks that always run in the kernel, and a periodic tick. It has no files, workers and NMIs.
  */
 
 #include "task.h"
@@ -50,7 +49,6 @@ typedef char os_lock_t;
 
 /* strace. */
 #define os_task_exec_cycles(pt) task_exec_cycles(pf_container_of(pt, struct task, profile))
-#define os_syscall_nr()		(current->syscall)
 #define os_syscall_name(nr)	syscall_name(nr)
 
 /* Samples. The tick always interrupts the kernel, as there is no user mode. */
@@ -64,7 +62,5 @@ typedef char os_lock_t;
 #define OS_NO_SYSCALL				  NO_SYSCALL
 #define os_symbol_lookup(addr, start, name, size) copy_symbol(addr, start, name, size)
 #define OS_TICK_HZ				  TICK_HZ
-
-#include "../../kernel/profile/os_none.h"
 
 #endif

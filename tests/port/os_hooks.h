@@ -18,6 +18,4 @@ typedef struct pt_regs os_regs_t;
 #define os_current_profile() (&current->profile)
 #define os_off_cycles(pt)    task_off_cycles(pf_container_of(pt, struct task, profile))
 
-#include "../../kernel/profile/os_none_hooks.h"
-
 #endif

@@ -3,7 +3,7 @@
 
 #include "task.h"
 
-#include <lego/profile_syscall.h>
+#include <profile/syscall.h>
 
 #define STACK_BYTES	16384
 #define NR_CALLEE_SAVED 6

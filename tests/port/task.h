@@ -6,7 +6,7 @@
 
 #include "kernel.h"
 
-#include <lego/profile.h>
+#include <profile/profile.h>
 
 #define SYSCALLS(X) X(exit) X(getpid) X(read) X(sleep) X(checksum)
 

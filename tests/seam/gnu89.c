@@ -3,7 +3,7 @@
 
 #include "thread.h"
 
-#include <lego/profile_syscall.h>
+#include <profile/syscall.h>
 
 DEFINE_PROFILE_POINT(plain)
 DEFINE_PROFILE_POINT_SLEEPS(sleeps)
@@ -53,10 +53,10 @@ void event_hooks(struct thread *thread, const struct trap_frame *frame)
 	profile_trace_task(thread);
 }
 
-void interrupt_hooks(const struct trap_frame *frame, u64 *deadline, bool *handled);
-void interrupt_hooks(const struct trap_frame *frame, u64 *deadline, bool *handled)
+void interrupt_hooks(const struct trap_frame *frame, u64 cycles, u64 *deadline, bool *handled);
+void interrupt_hooks(const struct trap_frame *frame, u64 cycles, u64 *deadline, bool *handled)
 {
-	profile_tick(frame);
+	profile_tick(frame, cycles);
 	profile_next_deadline(deadline);
 	profile_nmi(frame, handled);
 }

@@ -7,4 +7,3 @@ typedef struct trap_frame os_regs_t;
 #define os_cycles()	     read_counter()
 #define os_current_profile() (&this_thread()->profile)
 #define os_off_cycles(pt)    time_off(pf_container_of(pt, struct thread, profile))
-#include "../../kernel/profile/os_none_hooks.h"

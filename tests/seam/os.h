@@ -16,4 +16,3 @@
 #ifdef CONFIG_PROFILE_TRACE
 #include "trace.h"
 #endif
-#include "../../kernel/profile/os_none.h"

@@ -4,7 +4,7 @@
 
 /* The other kernel's threads and programs, with the structures of the profiler in them. */
 
-#include <lego/profile.h>
+#include <profile/profile.h>
 
 struct program {
 	int id;
@@ -16,7 +16,6 @@ struct thread {
 	int id;
 	struct program *program;
 	bool is_idle;
-	u32 call;
 	u64 registers[6];
 	struct profile_task profile;
 };

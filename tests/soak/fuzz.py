@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Boots the fuzzer (tests/user/fuzz.c) again and again, and keeps a table in tests/soak/README.md.
+"""Boots the fuzzer (tests/user/load/fuzz.c) again and again, and keeps a table in README.md here.
 
     make soak SOAK_ARGS='--fuzz --seconds 3600'
 

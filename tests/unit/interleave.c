@@ -5,7 +5,8 @@
  * the run before, and changes the last one that has another alternative (depth-first search).
  *
  * While a thread runs, memory has the stores in its CPU's buffer. They are taken back when a thread
- * of another CPU goes on. So loads need no help to find them.
+ * of another CPU goes on. So loads need no help to find them, except for one that the compiler has
+ * moved ahead: history[] has the values that it may have found.
  */
 #include "unit.h"
 
@@ -26,7 +27,10 @@
 #define MAX_STEPS   20000
 #define MAX_RUNS    3000000
 #define MAX_PENDING 512
-#define NR_DELAYS   1 /* how often, in a run, stores stay in a buffer at a switch */
+#define MAX_HISTORY 65536
+#define MAX_TESTS   16
+/* How often, in a run, stores stay in a buffer at a switch, or a load is made early. */
+#define NR_DELAYS 1
 
 static struct choice {
 	unsigned int taken, nr;
@@ -37,7 +41,9 @@ static struct thread {
 	ucontext_t context;
 	unsigned int cpu;
 	bool exists, has_begun, has_ended, waits;
-	bool is_torn; /* its next cmpxchg or xchg */
+	bool is_torn;		     /* its next cmpxchg or xchg */
+	bool has_loaded;	     /* plain loads since the last access that keeps its place */
+	unsigned int in_order_since; /* nr_history at that access */
 	char stack[STACK_BYTES] __aligned(16);
 } threads[IL_MAX_THREADS];
 static struct thread *self; /* NULL: no thread runs */
@@ -57,6 +63,14 @@ static struct buffer {
 	unsigned int nr;
 } buffers[HOST_NR_CPUS];
 static unsigned int active_cpu;
+
+/* The stores that all CPUs see, in order. before: the value that others saw until then. */
+static struct {
+	char *addr;
+	unsigned int bytes, cpu;
+	u64 before;
+} history[MAX_HISTORY];
+static unsigned int nr_history;
 
 /* A plain store, between its report and the next one. */
 static struct {
@@ -144,8 +158,17 @@ static unseen unsigned int list_others(const struct thread *without, struct thre
 /* Takes a store out of the buffer, and makes it visible. */
 static unseen void drain(struct buffer *b, unsigned int i)
 {
-	if (!self) /* else it is of this CPU, so memory has it */
-		memcpy(b->stores[i].addr, &b->stores[i].after, b->stores[i].bytes);
+	struct store *s = &b->stores[i];
+
+	if (!self) { /* else it is of this CPU, so memory has it */
+		memcpy(&s->before, s->addr, s->bytes);
+		memcpy(s->addr, &s->after, s->bytes);
+	}
+	assert_true(nr_history < MAX_HISTORY);
+	history[nr_history].addr = s->addr;
+	history[nr_history].bytes = s->bytes;
+	history[nr_history].cpu = b - buffers;
+	history[nr_history++].before = s->before;
 	memmove(&b->stores[i], &b->stores[i + 1], (--b->nr - i) * sizeof(b->stores[0]));
 }
 
@@ -173,6 +196,11 @@ static unseen void settle(void)
 	pending.bytes = 0;
 }
 
+static unseen bool overlap(const char *a, unsigned int a_bytes, const char *b, unsigned int b_bytes)
+{
+	return a < b + b_bytes && b < a + a_bytes;
+}
+
 /* Returns the end of the stores behind i that store i may be delayed past. */
 static unseen unsigned int end_of_delay(const struct buffer *b, unsigned int i)
 {
@@ -182,7 +210,7 @@ static unseen unsigned int end_of_delay(const struct buffer *b, unsigned int i)
 	for (; s->bytes && s->kind != IL_CHANGE && end < b->nr; end++) {
 		next = &b->stores[end];
 		if (!next->bytes || (s->kind != IL_PLAIN && next->kind != IL_PLAIN) ||
-		    (next->addr < s->addr + s->bytes && s->addr < next->addr + next->bytes))
+		    overlap(s->addr, s->bytes, next->addr, next->bytes))
 			break;
 	}
 	return end;
@@ -295,7 +323,15 @@ static unseen bool orders(const struct il_site *site)
 static unseen void drain_all(void)
 {
 	settle();
-	buffers[self->cpu].nr = 0;
+	while (buffers[self->cpu].nr)
+		drain(&buffers[self->cpu], 0);
+}
+
+/* No later load of this thread is made before this moment. */
+static unseen void keep_order(void)
+{
+	self->has_loaded = false;
+	self->in_order_since = nr_history;
 }
 
 unseen void il_full_barrier(const struct il_site *site)
@@ -303,14 +339,16 @@ unseen void il_full_barrier(const struct il_site *site)
 	if (self && orders(site)) {
 		step();
 		drain_all();
+		keep_order();
 	}
 }
 
-unseen void il_store_barrier(const struct il_site *site)
+unseen void il_barrier(const struct il_site *site)
 {
 	if (self && orders(site)) {
 		settle();
 		push((struct store){ 0 });
+		keep_order();
 	}
 }
 
@@ -333,8 +371,48 @@ unseen void il_before_store(void *addr, unsigned long bytes)
 
 unseen void il_before_load(const volatile void *addr)
 {
-	if (self && is_shared(addr))
+	if (!self || !is_shared(addr))
+		return;
+	step();
+	self->has_loaded = true;
+}
+
+/* Lists what a load finds now, and what it would have found before the plain loads before it. */
+static unseen unsigned int list_values(const char *addr, unsigned int bytes, u64 *values)
+{
+	const struct buffer *b = &buffers[self->cpu];
+	unsigned int nr = 1;
+
+	for (unsigned int i = 0; i < b->nr; i++) {
+		if (overlap(addr, bytes, b->stores[i].addr, b->stores[i].bytes))
+			return nr;
+	}
+	for (unsigned int i = nr_history; i-- > self->in_order_since && nr < MAX_STORES;) {
+		if (!overlap(addr, bytes, history[i].addr, history[i].bytes))
+			continue;
+		if (history[i].addr != addr || history[i].bytes != bytes ||
+		    history[i].cpu == self->cpu)
+			break;
+		values[nr++] = history[i].before;
+	}
+	return nr;
+}
+
+unseen u64 il_atomic_load(const volatile void *addr, unsigned int bytes)
+{
+	u64 values[MAX_STORES] = { 0 };
+	unsigned int choice = 0;
+	bool is_seen = self && is_shared(addr);
+
+	if (is_seen)
 		step();
+	memcpy(values, (const char *)addr, bytes);
+	if (is_seen && self->has_loaded && delays_left)
+		choice = choose(list_values((const char *)addr, bytes, values));
+	if (is_seen)
+		keep_order();
+	delays_left -= choice > 0;
+	return values[choice];
 }
 
 /* Copies or fills in a few steps, or in words if they are few. */
@@ -368,11 +446,16 @@ unseen void *il_fill(void *dst, int byte, size_t bytes)
 unseen void il_atomic_store(volatile void *addr, u64 value, unsigned int bytes, enum il_kind kind)
 {
 	struct store s = { .addr = (char *)addr, .bytes = bytes, .kind = kind };
+	bool is_seen = self && is_shared(addr);
 
+	if (is_seen && kind != IL_CHANGE)
+		step();
 	memcpy(&s.before, s.addr, bytes);
 	memcpy(s.addr, &value, bytes);
-	if (self && is_shared(addr))
-		push(s);
+	if (!is_seen)
+		return;
+	push(s);
+	keep_order();
 }
 
 /* Begins a read-modify-write. One with a lock empties the buffer, and so does il_end_change(). */
@@ -397,6 +480,7 @@ unseen void il_end_change(volatile void *addr, int order)
 		return;
 	if (order == __ATOMIC_SEQ_CST && !self->is_torn)
 		drain_all();
+	keep_order();
 	self->is_torn = false;
 }
 
@@ -471,7 +555,7 @@ static unseen struct thread *next_thread(struct thread *last)
 static unseen void begin_run(void)
 {
 	self = NULL;
-	choices_used = nr_steps = pending.bytes = 0;
+	choices_used = nr_steps = nr_history = pending.bytes = 0;
 	preemptions_left = test->nr_preemptions;
 	delays_left = NR_DELAYS;
 	for (unsigned int cpu = 0; cpu < HOST_NR_CPUS; cpu++)
@@ -482,7 +566,8 @@ static unseen void begin_run(void)
 	for (unsigned int i = 0; i < IL_MAX_THREADS; i++) {
 		struct thread *t = &threads[i];
 
-		t->has_begun = t->has_ended = t->waits = t->is_torn = false;
+		t->has_begun = t->has_ended = t->waits = t->is_torn = t->has_loaded = false;
+		t->in_order_since = 0;
 		t->exists = i ? threads[i - 1].exists && test->threads[i].run : true;
 		t->cpu = test->threads[i].cpu;
 		getcontext(&t->context);
@@ -537,9 +622,8 @@ static unseen bool explore(const struct il_test *of)
 	return !failure[0];
 }
 
-void il_passes(const struct il_test *of)
+static void passes(const struct il_test *of)
 {
-	nr_sites = 0;
 	if (!explore(of))
 		fail_msg("run %u fails: %s", nr_runs, failure);
 	if (getenv("IL_VERBOSE"))
@@ -566,15 +650,38 @@ static bool finds(const struct il_test *of, const struct il_site *site)
 	return !WEXITSTATUS(status);
 }
 
-void il_needs_all_sites(const struct il_test *of, const char *unneeded)
+/* Breaks each site that the test needs. */
+static void needs_its_sites(const struct il_test *of)
 {
 	char name[96];
 
-	il_passes(of);
 	assert_true(nr_sites);
 	for (unsigned int i = 0; i < nr_sites; i++) {
 		snprintf(name, sizeof(name), " %s:%s ", sites[i]->function, sites[i]->kind);
-		if (!strstr(unneeded, name) && !finds(of, sites[i]))
+		if (!strstr(of->unneeded, name) && !finds(of, sites[i]))
 			fail_msg("%sin line %d is not missed", name, sites[i]->line);
 	}
+}
+
+static void explore_test(void **state)
+{
+	const struct il_test *of = *state;
+
+	nr_sites = 0;
+	passes(of);
+	if (of->unneeded)
+		needs_its_sites(of);
+}
+
+int main(void)
+{
+	static struct CMUnitTest tests[MAX_TESTS]; /* without a name: skipped */
+
+	for (int i = 0; il_tests[i].name; i++) {
+		assert_true(i < MAX_TESTS);
+		tests[i] = (struct CMUnitTest){ .name = il_tests[i].name,
+						.test_func = explore_test,
+						.initial_state = (void *)&il_tests[i] };
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,9 @@
  * Stores go to a buffer of their CPU, as on x86: other CPUs see them later, in order. A full
  * barrier and a locked instruction empty the buffer. What the compiler may do is modelled, too: a
  * plain store and any other store may change places, unless a barrier or a release is between
- * them. Loads keep their order, as on x86. Functions of the C library are not seen, except for
- * memcpy() and memset(), which take a few steps.
+ * them; and a pf_read_once() may be made before the plain loads before it, unless a barrier is
+ * between them. Otherwise loads keep their order, as on x86. Functions of the C library are not
+ * seen, except for memcpy() and memset(), which take a few steps.
  *
  * Any of the primitives, a site, can be broken: then it orders nothing. Tests show in this way that
  * they would find a missing barrier.
@@ -37,7 +38,7 @@ struct il_site {
 };
 
 void il_full_barrier(const struct il_site *site);
-void il_store_barrier(const struct il_site *site);
+void il_barrier(const struct il_site *site);
 void il_locked(const struct il_site *site); /* before a cmpxchg or xchg */
 void *il_copy(void *dst, const void *src, size_t bytes);
 void *il_fill(void *dst, int byte, size_t bytes);
@@ -61,9 +62,9 @@ void il_relax(void); /* in a loop that waits for another thread */
 #define pf_write_once(x, v) __atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 #define pf_load_acquire(p)  __atomic_load_n(p, __ATOMIC_RELAXED)
 #define pf_store_release(p, v) \
-	(IL_SITE(il_store_barrier, "pf_store_release"), __atomic_store_n(p, v, __ATOMIC_RELAXED))
+	(IL_SITE(il_barrier, "pf_store_release"), __atomic_store_n(p, v, __ATOMIC_RELAXED))
 #define pf_mb()	      IL_SITE(il_full_barrier, "pf_mb")
-#define pf_barrier()  IL_SITE(il_store_barrier, "pf_barrier")
+#define pf_barrier()  IL_SITE(il_barrier, "pf_barrier")
 #define pf_xchg(p, v) (IL_SITE(il_locked, #p), __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST))
 #define IL_CMPXCHG(p, old, new, order)                                       \
 	({                                                                   \
@@ -93,12 +94,13 @@ void il_relax(void); /* in a loop that waits for another thread */
 #define os_add(var, n) ((void)__atomic_fetch_add(&(var), n, __ATOMIC_RELAXED))
 #define os_cpu_relax() il_relax()
 
-#define memcpy(dst, src, n)  il_copy(dst, src, n)
+#define memcpy(dst, ...)     il_copy(dst, __VA_ARGS__) /* a literal may have commas */
 #define memset(dst, byte, n) il_fill(dst, byte, n)
 
 #define IL_MAX_THREADS 3
 
 struct il_test {
+	const char *name;
 	void (*set_up)(void); /* before the first run; calls il_share() and il_keep() */
 	struct {
 		void (*run)(void); /* NULL: no more threads */
@@ -106,7 +108,19 @@ struct il_test {
 	} threads[IL_MAX_THREADS];
 	void (*check)(void); /* after each run; NULL: nothing */
 	unsigned int nr_preemptions;
+	/*
+	 * After all interleavings have passed, each site that was met is broken, one after the
+	 * other. Each must make a run fail, except for those listed here as " function:kind ": x86
+	 * keeps the order there without help, or nothing depends on it. NULL: none is broken.
+	 */
+	const char *unneeded;
 };
+
+/*
+ * The tests of a program, up to one without a name. interleave.c has main(). With IL_VERBOSE=1 in
+ * the environment, it prints the numbers of runs and the failures.
+ */
+extern const struct il_test il_tests[];
 
 /*
  * Called by set_up(): il_share() makes memory known that threads share. Each run begins with its
@@ -132,20 +146,10 @@ enum il_kind {
 };
 void il_before_load(const volatile void *addr);
 void il_before_store(void *addr, unsigned long bytes);
+u64 il_atomic_load(const volatile void *addr, unsigned int bytes);
 void il_atomic_store(volatile void *addr, u64 value, unsigned int bytes, enum il_kind kind);
 void il_begin_change(volatile void *addr, int order);
 void il_middle_of_change(volatile void *addr);
 void il_end_change(volatile void *addr, int order);
-
-/* Runs all interleavings, and fails the cmocka test if any of them fails. */
-void il_passes(const struct il_test *test);
-
-/*
- * Does the same, then breaks the sites that were met, one after the other. Each must make a run
- * fail, except for those of the list `unneeded`, written as " function:kind ", which are not
- * tried: x86 keeps the order there without help, or nothing depends on it. With IL_VERBOSE=1 in the
- * environment, the numbers of runs and the failures are printed.
- */
-void il_needs_all_sites(const struct il_test *test, const char *unneeded);
 
 #endif

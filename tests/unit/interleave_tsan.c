@@ -58,12 +58,10 @@ DEFINE_PLAIN(16)
 #define DEFINE_ATOMIC(bits)                                                                      \
 	unseen u##bits __tsan_atomic##bits##_load(const volatile u##bits *p, int order)          \
 	{                                                                                        \
-		il_before_load(p);                                                               \
-		return *p;                                                                       \
+		return il_atomic_load(p, sizeof(*p));                                            \
 	}                                                                                        \
 	unseen void __tsan_atomic##bits##_store(volatile u##bits *p, u##bits v, int order)       \
 	{                                                                                        \
-		il_before_load(p);                                                               \
 		il_atomic_store(p, v, sizeof(v), IL_ONCE);                                       \
 	}                                                                                        \
 	unseen u##bits __tsan_atomic##bits##_exchange(volatile u##bits *p, u##bits v, int order) \

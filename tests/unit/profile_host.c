@@ -15,7 +15,6 @@ u64 host_step;
 u64 host_off;
 struct profile_cpu_times host_cpu_times;
 struct profile_machine_times host_machine_times;
-u64 host_nr;
 int host_nr_fences_dropped;
 bool host_idle;
 bool host_dying;
@@ -27,10 +26,12 @@ int host_nr_nmis_sent;
 int host_nr_nmis_moved;
 __thread u32 host_tid = 1;
 u32 host_pid = 1, host_syscall = OS_NO_SYSCALL;
+u32 host_other_tid;
 char host_comm[16] = "test";
 u8 host_program;
 u32 host_code_map;
 u32 host_first_live_pid;
+struct os_signal_counts host_signals;
 int host_nr_key_changes;
 u64 host_age_ns;
 u32 host_wait_status;
@@ -245,7 +246,7 @@ void os_run_on_all_cpus(void (*fn)(void *unused))
 	host_cpu = self;
 }
 
-struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
+struct profile_stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 {
 	u32 nr_all = 1 + regs->nr_callers + regs->nr_user_callers, nr = min(nr_all, max);
 	u32 nr_kernel = regs->user ? 0 : min(nr, 1 + regs->nr_callers);
@@ -255,13 +256,14 @@ struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max)
 		host_on_walk();
 	for (u32 i = 0; i < nr; i++) {
 		pcs[i] = i ? regs->callers[i - 1] : regs->pc;
-		hash = stack_hash(hash, pcs[i]);
+		hash = profile_stack_hash(hash, pcs[i]);
 	}
-	return (struct stack_walk){
+	return (struct profile_stack_walk){
 		.hash = hash,
-		.counts = STACK_COUNTS(nr_kernel, nr - nr_kernel,
-				       nr < nr_all ? STACK_TRUNCATED_DEPTH : regs->truncated,
-				       nr < nr_all ? STACK_NOT_REPLAYABLE : STACK_REPLAYABLE),
+		.counts = PROFILE_STACK_COUNTS(
+			nr_kernel, nr - nr_kernel,
+			nr < nr_all ? PROFILE_STACK_TRUNCATED_DEPTH : regs->truncated,
+			nr < nr_all ? PROFILE_STACK_NOT_REPLAYABLE : PROFILE_STACK_REPLAYABLE),
 	};
 }
 
@@ -276,13 +278,14 @@ bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 	return nr == 1 + regs->nr_callers && same_pcs(pcs + 1, regs->callers, regs->nr_callers);
 }
 
-enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr)
+enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
+						    u32 nr)
 {
 	u32 own = regs->user; /* pcs[0] is a user address, too */
 
 	if (nr != own + regs->nr_user_callers ||
 	    !same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers))
-		return NR_STACK_TRUNCATIONS;
+		return PROFILE_NR_STACK_TRUNCATIONS;
 	return regs->truncated;
 }
 
@@ -353,7 +356,7 @@ void host_key_is_set(void)
 		host_on_key();
 }
 
-void os_wait_turn(void)
+void os_relax_and_yield(void)
 {
 	assert_non_null(host_on_wait);
 	host_on_wait();
@@ -397,6 +400,17 @@ bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size)
 	return true;
 }
 
+bool os_symbol_range(const char *name, u64 *start, u64 *bytes)
+{
+	u32 nr;
+
+	if (sscanf(name, "fn_%u", &nr) != 1)
+		return false;
+	*bytes = 256;
+	*start = 0xffffffff81000000 + nr * *bytes;
+	return true;
+}
+
 int host_set_param(const char *name, const char *value)
 {
 	extern const struct boot_param __start_boot_params[], __stop_boot_params[];
@@ -418,6 +432,14 @@ void os_text_vprintf(os_text_t *text, const char *fmt, va_list args)
 	text->len += len;
 	if (host_on_text)
 		host_on_text();
+}
+
+bool os_text_append(os_text_t *text, const void *bytes, size_t nr)
+{
+	assert_in_range(nr, 0, sizeof(text->buf) - text->len - 1);
+	memcpy(text->buf + text->len, bytes, nr);
+	text->len += nr;
+	return true;
 }
 
 /* Adds a file, or replaces the file with this path. A writable file must say what it accepts. */
@@ -596,7 +618,7 @@ void os_wait_for_interrupt(bool halt)
 	struct pt_regs regs = { .pc = 0 };
 
 	host_now = max(host_now, host_timer_deadline + 100);
-	profile_tick(&regs);
+	profile_tick(&regs, os_cycles());
 	host_timer_rearm();
 }
 #endif

@@ -22,7 +22,7 @@
 #include <lego/math64.h>
 #include <lego/params.h>
 #include <lego/sort.h>
-#include <lego/stack_walk.h>
+#include <profile/stack_walk.h>
 #include <lego/string.h>
 
 struct profile_task;
@@ -35,7 +35,6 @@ u64 host_clock(void);
 #define os_cycles_to_ns(cycles) (cycles)
 
 /* The number of the system call in flight. */
-extern u64 host_nr;
 #define OS_HAS_CPU_TIMES 1
 extern struct profile_cpu_times host_cpu_times; /* of each thread */
 extern struct profile_machine_times host_machine_times;
@@ -44,7 +43,6 @@ extern struct profile_machine_times host_machine_times;
 #define os_begin_report()	     0
 #define os_end_report(owner)	     ((void)(owner))
 #define os_task_exec_cycles(pt)	     ((void)(pt), READ_ONCE(host_now) - host_off)
-#define os_syscall_nr()		     host_nr
 
 extern int host_nr_fences_dropped;
 #define os_drop_fences() ((void)host_nr_fences_dropped++)
@@ -89,7 +87,7 @@ struct pt_regs {
 	const u64 *callers;
 	u32 nr_callers;	     /* in the kernel */
 	u32 nr_user_callers; /* of user code, behind those of the kernel */
-	int truncated;	     /* enum stack_truncation */
+	int truncated;	     /* enum profile_stack_truncation */
 	u64 sp;
 };
 u64 os_regs_pc(const struct pt_regs *regs);
@@ -118,16 +116,21 @@ extern u32 host_first_live_pid;
 /* Each process maps one file, at 4 MiB. */
 bool os_process_mapping(struct process *proc, u64 addr, char *path, size_t size, u64 *offset);
 extern u32 host_code_map;
-#define os_task_code_map(task)	    ((void)(task), host_code_map)
-#define os_process_code_map(proc)   ((void)(proc), host_code_map)
-#define os_task_tid(task)	    ((void)(task), host_tid)
+#define os_task_code_map(task)	  ((void)(task), host_code_map)
+#define os_process_code_map(proc) ((void)(proc), host_code_map)
+extern u32 host_other_tid; /* of tasks other than the running one; 0: host_tid */
+static inline u32 os_task_tid(const struct task *task)
+{
+	return task != host_current && host_other_tid ? host_other_tid : host_tid;
+}
+#define os_task_tid		    os_task_tid
 #define os_task_pid(task)	    ((void)(task), host_pid)
 #define os_task_comm(task, words)   memcpy(words, host_comm, sizeof(host_comm))
 #define os_task_syscall(task, regs) host_syscall
 #define os_same_words(a, b, nr)	    (!memcmp(a, b, (nr) * sizeof(u64)))
 #define OS_NO_SYSCALL		    0xffff
 #define os_stack_walk_init()	    ((void)0)
-struct stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
+struct profile_stack_walk os_stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
 /* The registers of the last comparison; they include the user part. */
 extern const struct pt_regs *host_user_regs;
 #define os_user_regs(task) host_user_regs
@@ -158,13 +161,22 @@ struct task *os_task_of(const struct profile_task *pt);
 #define OS_FAULT_KINDS			 "anonymous", "file"
 #define os_process_faults(proc)		 ((void)(proc), (const u64[]){ 5, 2 })
 #define os_task_faults(task)		 ((void)(task), (const u64[]){ 3, 0 })
-#define os_process_peak_bytes(proc)	 ((void)(proc), 3ull << 20)
-#define os_process_copied_bytes		 host_copied_bytes
+#define OS_NR_SIGNAL_KINDS		 32
+#define OS_NR_SIGNAL_FATES		 2
+#define OS_SIGNAL_FATES			 "handled", "ignored"
+struct os_signal_counts {
+	u64 kinds[OS_NR_SIGNAL_KINDS], fates[OS_NR_SIGNAL_FATES];
+};
+extern struct os_signal_counts host_signals; /* of each process, and of all */
+#define os_read_signals(proc, counts) ((void)(proc), (void)(*(counts) = host_signals))
+#define os_process_peak_bytes(proc)   ((void)(proc), 3ull << 20)
+#define os_process_copied_bytes	      host_copied_bytes
 u64 host_copied_bytes(const struct process *proc);
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)
-#define os_stack_matches_path(regs, pcs, nr)		      NR_STACK_TRUNCATIONS
-enum stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs, u32 nr);
+#define os_stack_matches_path(regs, pcs, nr)		      PROFILE_NR_STACK_TRUNCATIONS
+enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, const u64 *pcs,
+						    u32 nr);
 extern u64 host_memory_bytes;
 #define os_memory_bytes() host_memory_bytes
 
@@ -173,6 +185,7 @@ typedef struct host_file_data {
 	const char *path;
 	const void *data;
 	u64 bytes;
+	u64 changed_ns;
 } os_file_t;
 struct vma {
 	u64 start, end;
@@ -186,6 +199,7 @@ struct vma {
 #define os_area_file(area)	       ((area)->file)
 #define os_area_file_offset(area)      ((area)->file_offset)
 #define os_file_bytes(file)	       ((file)->bytes)
+#define os_file_changed_ns(file)       ((file)->changed_ns)
 #define os_file_path(file, buf, size)  ((void)(buf), (file)->path)
 #define os_file_read(file, buf, n, at) host_file_data_read(file, buf, n, at)
 ssize_t host_file_data_read(const os_file_t *file, void *buf, size_t n, u64 at);
@@ -229,7 +243,7 @@ typedef pthread_mutex_t os_lock_t;
 extern void (*host_on_lock)(os_lock_t *lock); /* called before a lock is taken, if not NULL */
 unsigned long os_lock(os_lock_t *lock);	      /* fails the test in a panic */
 #define os_unlock(lock, flags) ((void)(flags), (void)pthread_mutex_unlock(lock))
-void os_wait_turn(void);
+void os_relax_and_yield(void);
 extern bool host_panicking;
 #define os_panicking() host_panicking
 
@@ -261,6 +275,7 @@ typedef struct {
 	size_t len;
 } os_text_t;
 void os_text_vprintf(os_text_t *text, const char *fmt, va_list args);
+bool os_text_append(os_text_t *text, const void *bytes, size_t nr);
 void os_text_stream(os_text_t *text, bool (*more)(os_text_t *text, void *data),
 		    void (*end)(void *data), void *data);
 int os_add_file(const char *path, const char *accepts,
@@ -278,11 +293,13 @@ typedef struct {
 	int (*show)(os_text_t *text, const void *arg);
 	int (*write)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
-	bool (*next)(os_text_t *text, const void *arg);
+	bool (*next)(os_text_t *text, const void *arg, bool waits);
+	bool (*ready)(const void *arg);
 	const void *arg;
 } os_trace_file_t;
 int os_add_trace_file(const os_trace_file_t *file);
 extern u8 host_trace_flags;
+#define OS_MAX_TID	       32768
 #define os_trace_flags()       host_trace_flags
 #define os_task_priority(task) ((void)(task), 120)
 #define os_task_state(task)    ((void)(task), 1)
@@ -316,6 +333,57 @@ void os_worker_wake(struct host_worker *worker);
 
 const char *os_syscall_name(u64 nr);
 bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size);
-#define os_symbol_exists(name) (!strncmp(name, "fn_", 3))
+bool os_symbol_range(const char *name, u64 *start, u64 *bytes);
+#define os_symbol_range os_symbol_range
+
+/* These are functions. */
+#define os_vprintk		 os_vprintk
+#define os_task_profile		 os_task_profile
+#define os_task_process		 os_task_process
+#define os_process_profile	 os_process_profile
+#define os_process_of		 os_process_of
+#define os_process_pid		 os_process_pid
+#define os_process_name		 os_process_name
+#define os_regs_pc		 os_regs_pc
+#define os_regs_user		 os_regs_user
+#define os_regs_sp		 os_regs_sp
+#define os_regs_irqs_off	 os_regs_irqs_off
+#define os_process_mapping	 os_process_mapping
+#define os_stack_walk		 os_stack_walk
+#define os_task_of		 os_task_of
+#define os_stack_matches_kernel	 os_stack_matches_kernel
+#define os_stack_matches_user	 os_stack_matches_user
+#define os_wait_for_interrupt	 os_wait_for_interrupt
+#define os_nmi_start		 os_nmi_start
+#define os_nmi_slots		 os_nmi_slots
+#define os_run_on_all_cpus	 os_run_on_all_cpus
+#define os_zalloc		 os_zalloc
+#define os_alloc		 os_alloc
+#define os_free			 os_free
+#define os_lock			 os_lock
+#define os_relax_and_yield	 os_relax_and_yield
+#define os_syscall_args		 os_syscall_args
+#define os_copy_from_user	 os_copy_from_user
+#define os_copy_string_from_user os_copy_string_from_user
+#define os_sleep_ms		 os_sleep_ms
+#define os_text_vprintf		 os_text_vprintf
+#define os_text_stream		 os_text_stream
+#define os_text_append		 os_text_append
+#define os_add_file		 os_add_file
+#define os_add_process_file	 os_add_process_file
+#define os_add_trace_file	 os_add_trace_file
+#define os_worker_start		 os_worker_start
+#define os_worker_wake		 os_worker_wake
+#define os_syscall_name		 os_syscall_name
+#define os_symbol_lookup	 os_symbol_lookup
+
+#ifdef CONFIG_PROFILE_MEMORY
+/* As if classes of kmalloc were powers of two. */
+extern u64 host_page_bytes, host_kmalloc_bytes;
+#define os_page_bytes_live()	     host_page_bytes
+#define os_kmalloc_bytes_live()	     host_kmalloc_bytes
+#define os_kmalloc_class_size(class) (16ull << (class))
+#define OS_PAGE_BYTES		     4096ull
+#endif
 
 #endif

@@ -62,12 +62,8 @@ struct profile_task *os_current_profile(void);
 #define os_current_profile os_current_profile
 #define os_off_cycles(pt)  ((void)(pt), host_off)
 
-/* Keys are variables that are tested; additions and calls are plain C. */
-#include "../../kernel/profile/os_none_hooks.h"
-
-/* Calls host_on_key, if a test has set it. */
+/* Keys are variables that are tested. Calls host_on_key, if a test has set it. */
 void host_key_is_set(void);
-#undef os_key_set
 #define os_key_set(key, on_) (pf_write_once((key)->on, on_), host_key_is_set())
 
 #endif

@@ -119,7 +119,7 @@ static inline void timer_comes(u64 late_cycles)
 	struct pt_regs regs = { .pc = TEXT + 0x10 };
 
 	host_now = max(host_now, host_timer_deadline) + late_cycles;
-	profile_tick(&regs);
+	profile_tick(&regs, os_cycles());
 	host_timer_rearm();
 }
 

@@ -45,7 +45,7 @@ static inline int setup(void **state)
 	host_fail_alloc = 0;
 	host_step = 0;
 	host_now = 1000;
-	host_off = 0;
+	host_off = 500;
 	host_dying = false;
 	host_nr_allocated = 0;
 	if (!os_key_is_set(&profile_strace_key))
@@ -76,6 +76,16 @@ static inline const struct strace_entry *find_entry(u64 nr)
 			return &snap.entries[i];
 	}
 	return &none;
+}
+
+/* Returns the number of calls in snap. */
+static inline u64 all_calls(void)
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < snap.nr_entries; i++)
+		sum += snap.entries[i].nr_calls;
+	return sum;
 }
 
 /* Takes a snapshot of proc and returns the entry of nr. */
@@ -124,7 +134,6 @@ static inline void interrupt_call(u64 nr, u64 cycles)
 {
 	profile_syscall_enter(nr);
 	host_now += cycles;
-	host_nr = nr;
 	profile_syscall_exit(-512);
 }
 

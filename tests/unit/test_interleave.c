@@ -33,15 +33,6 @@ static void one_is_seen(void)
 	il_check(seen_x || seen_y);
 }
 
-static void test_store_buffer(void **state)
-{
-	const struct il_test test = {
-		share_x_y, { { set_x_read_y, 0 }, { set_y_read_x, 1 } }, one_is_seen, 2
-	};
-
-	il_needs_all_sites(&test, "");
-}
-
 /* Plain stores before and after one that publishes them. */
 static void publish_x(void)
 {
@@ -59,13 +50,6 @@ static void read_x(void)
 		il_check(pf_read_once(x) != 2 || pf_read_once(y));
 }
 
-static void test_publication(void **state)
-{
-	const struct il_test test = { share_x_y, { { publish_x, 0 }, { read_x, 1 } }, NULL, 2 };
-
-	il_needs_all_sites(&test, "");
-}
-
 static void add_locked(void)
 {
 	u64 old;
@@ -78,15 +62,6 @@ static void add_locked(void)
 static void x_is_2(void)
 {
 	il_check(x == 2);
-}
-
-static void test_locked(void **state)
-{
-	const struct il_test test = {
-		share_x_y, { { add_locked, 0 }, { add_locked, 1 } }, x_is_2, 2
-	};
-
-	il_needs_all_sites(&test, "");
 }
 
 /* An interrupt runs to its end. It sees the stores of its CPU. */
@@ -105,23 +80,38 @@ static void set_x_twice(void)
 	pf_write_once(x, 2);
 }
 
-static void test_interrupts(void **state)
+/* y changes before x. So if y is still 0 after x was copied, x was copied before its change. */
+static void change_y_then_x(void)
 {
-	const struct il_test test = {
-		share_x_y, { { set_x_twice, 0 }, { interrupt_y, 0 } }, NULL, 2
-	};
-
-	il_passes(&test);
+	pf_write_once(y, 1);
+	pf_barrier();
+	x = 1;
 }
 
-int main(void)
+static void copy_x_then_look_at_y(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_store_buffer),
-		cmocka_unit_test(test_publication),
-		cmocka_unit_test(test_locked),
-		cmocka_unit_test(test_interrupts),
-	};
+	u64 copy = x;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	pf_mb();
+	if (!pf_read_once(y))
+		il_check(copy == 0);
 }
+
+const struct il_test il_tests[] = {
+	{ "store buffers",
+	  share_x_y,
+	  { { set_x_read_y, 0 }, { set_y_read_x, 1 } },
+	  one_is_seen,
+	  2,
+	  "" },
+	{ "publication", share_x_y, { { publish_x, 0 }, { read_x, 1 } }, NULL, 2, "" },
+	{ "locked", share_x_y, { { add_locked, 0 }, { add_locked, 1 } }, x_is_2, 2, "" },
+	{ "interrupts", share_x_y, { { set_x_twice, 0 }, { interrupt_y, 0 } }, NULL, 2, NULL },
+	{ "a copy that is checked",
+	  share_x_y,
+	  { { change_y_then_x, 0 }, { copy_x_then_look_at_y, 1 } },
+	  NULL,
+	  2,
+	  "" },
+	{ 0 },
+};

@@ -34,7 +34,7 @@ static void make_point(void)
 /* The pair ended before the reset can have begun, so it counts nothing if that comes first. */
 static void end_pair(void)
 {
-	profile_point_end_slowly(&__PROFILE_POINT(pair), PAIR_CYCLES, PAIR_CYCLES, 0);
+	profile_point_end_slow(&__PROFILE_POINT(pair), PAIR_CYCLES, PAIR_CYCLES, 0);
 }
 
 static void no_maximum(void)
@@ -42,25 +42,16 @@ static void no_maximum(void)
 	il_check(counters()->max_cycles == 0);
 }
 
-static void test_reset(void **state)
-{
-	const struct il_test test = {
-		make_point, { { end_pair, 0 }, { points_reset, 1 } }, no_maximum, 3
-	};
-
-	/*
-	 * No interrupt comes. The barriers of the reset order stores, which x86 does anyway, and
-	 * the copy of the sums. That of a walk is for a panic.
-	 */
-	il_needs_all_sites(&test, " raise_max:os_local(*c).max_cycles catch_up:pf_mb"
-				  " walk_begin:pf_barrier ");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/*
+ * No interrupt comes. The barriers of the reset order stores, which x86 does anyway, and the copy
+ * of the sums. That of a walk is for a panic.
+ */
+const struct il_test il_tests[] = {
+	{ "reset",
+	  make_point,
+	  { { end_pair, 0 }, { points_reset, 1 } },
+	  no_maximum,
+	  3,
+	  " raise_max:os_local(*c).max_cycles catch_up:pf_mb walk_begin:pf_barrier " },
+	{ 0 },
+};

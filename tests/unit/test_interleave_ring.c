@@ -108,55 +108,38 @@ static void read_the_rest(void)
 	il_check(first_ring()->head == first_ring()->commit);
 }
 
-static void test_ring(void **state)
-{
-	const struct il_test test = { fill_pages_without_interrupts,
-				      { { write_two, 0 }, { read_ring, 1 } },
-				      read_the_rest,
-				      2 };
+/* Without an interrupt, no cmpxchg fails. These loads are volatile, so they keep their order. */
+#define NO_INTERRUPTS                                       \
+	" ring_newest:pf_mb remember:pf_barrier"            \
+	" trace_reserve_quickly:os_local(trace_ring).head"  \
+	" trace_reserve_slow:os_local(trace_ring).head"     \
+	" trace_commit_quickly:os_local(trace_ring).commit" \
+	" remember:os_local(trace_ring).bias remember:os_local(trace_ring).limit "
+/* Only readers need the barrier. No interrupt moves commit while a writer is at work. */
+#define NO_READER                                              \
+	" trace_commit_quickly:pf_barrier remember:pf_barrier" \
+	" trace_commit_quickly:os_local(trace_ring).commit"    \
+	" trace_commit_nested:os_local(trace_ring).commit"     \
+	" remember:os_local(trace_ring).limit "
 
-	/* No interrupt, so no cmpxchg fails. The reader's loads keep their order. */
-	il_needs_all_sites(
-		&test, " copy_page:pf_mb ring_newest:pf_mb remember:pf_barrier"
-		       " trace_reserve_quickly:os_local(trace_ring).head"
-		       " trace_reserve_slowly:os_local(trace_ring).head"
-		       " trace_commit_quickly:os_local(trace_ring).commit"
-		       " remember:os_local(trace_ring).bias remember:os_local(trace_ring).limit ");
-}
-
-static void test_ring_with_interrupts(void **state)
-{
-	const struct il_test test = { fill_pages_for_interrupts,
-				      { { write_page, 0 }, { write_in_interrupt, 0 } },
-				      read_the_rest,
-				      2 };
-
-	/* Only readers need the barrier. No interrupt moves commit while a writer is at work. */
-	il_needs_all_sites(&test, " trace_commit_quickly:pf_barrier remember:pf_barrier"
-				  " trace_commit_quickly:os_local(trace_ring).commit"
-				  " trace_commit_nested:os_local(trace_ring).commit"
-				  " remember:os_local(trace_ring).limit ");
-}
-
-static void test_ring_with_all(void **state)
-{
-	const struct il_test test = {
-		fill_pages_for_interrupts,
-		{ { write_page, 0 }, { write_in_interrupt, 0 }, { read_ring, 1 } },
-		read_the_rest,
-		1
-	};
-
-	il_passes(&test);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_ring_with_interrupts),
-		cmocka_unit_test(test_ring_with_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct il_test il_tests[] = {
+	{ "a writer and a reader",
+	  fill_pages_without_interrupts,
+	  { { write_two, 0 }, { read_ring, 1 } },
+	  read_the_rest,
+	  2,
+	  NO_INTERRUPTS },
+	{ "a writer and its interrupt",
+	  fill_pages_for_interrupts,
+	  { { write_page, 0 }, { write_in_interrupt, 0 } },
+	  read_the_rest,
+	  2,
+	  NO_READER },
+	{ "a writer, its interrupt and a reader",
+	  fill_pages_for_interrupts,
+	  { { write_page, 0 }, { write_in_interrupt, 0 }, { read_ring, 1 } },
+	  read_the_rest,
+	  1,
+	  NULL },
+	{ 0 },
+};

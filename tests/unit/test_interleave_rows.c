@@ -71,20 +71,12 @@ static void all_are_counted(void)
 	il_check(row[is_first].key == function_key(FUNCTION, other_caller()));
 }
 
-static void test_rows(void **state)
-{
-	const struct il_test test = {
-		make_table, { { call_from_one, 0 }, { call_from_other, 0 } }, all_are_counted, 2
-	};
-
-	il_needs_all_sites(&test, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct il_test il_tests[] = {
+	{ "rows",
+	  make_table,
+	  { { call_from_one, 0 }, { call_from_other, 0 } },
+	  all_are_counted,
+	  2,
+	  "" },
+	{ 0 },
+};

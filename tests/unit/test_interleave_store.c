@@ -7,8 +7,7 @@
 
 #include "unit.h"
 
-#undef RECORD_BYTES
-#include "../../kernel/profile/waits/store.h"
+#include "../../kernel/profile/stack_store.h"
 
 #define GENERATION  3
 #define STORE_BYTES 512 /* of a log: two different records are half of it */
@@ -181,55 +180,6 @@ static void count_old_chain(void)
 	count_chain(1);
 }
 
-static void test_pin_and_switch(void **state)
-{
-	const struct il_test test = {
-		fill_one_log, { { count_new_chain, 0 }, { read_store, 1 } }, read_all_events, 3
-	};
-
-	/* Begin and end are for readers of counters, and the order of the switch for a panic. */
-	il_needs_all_sites(&test, " seq_begin:pf_barrier seq_end:pf_store_release"
-				  " stack_store_switch:pf_store_release" ONLY_LOADS);
-}
-
-static void test_pin_and_collect(void **state)
-{
-	const struct il_test test = {
-		fill_both_logs, { { stack_collect, 0 }, { read_store, 1 } }, read_all_events, 2
-	};
-
-	/* There is one worker, and nothing switches. replace() has published by its barrier. */
-	il_needs_all_sites(&test, " poll_lock:&lock->is_held stack_log_add:pf_store_release"
-				  " replace:pf_store_release collect:pf_store_release"
-				  " poll_unlock:pf_store_release" ONLY_LOADS);
-}
-
-static void test_switch_and_collect(void **state)
-{
-	const struct il_test test = {
-		fill_both_logs, { { count_old_chain, 0 }, { stack_collect, 1 } }, read_all_events, 2
-	};
-
-	/* No reader. */
-	il_needs_all_sites(&test, " seq_begin:pf_barrier seq_end:pf_store_release"
-				  " stack_store_switch:pf_mb stack_store_switch:pf_store_release"
-				  " stack_log_add:pf_store_release replace:pf_mb"
-				  " replace:pf_store_release poll_lock:&lock->is_held"
-				  " poll_unlock:pf_store_release ");
-}
-
-static void test_pin_switch_and_collect(void **state)
-{
-	const struct il_test test = {
-		fill_both_logs,
-		{ { count_old_chain, 0 }, { stack_collect, 1 }, { read_store, 2 } },
-		read_all_events,
-		1
-	};
-
-	il_passes(&test);
-}
-
 /* The CPU begins a new generation, and writes over the records of the one before. */
 static void begin_generation(void)
 {
@@ -253,65 +203,44 @@ static void read_old_generation(void)
 	stack_store_unpin(&store);
 }
 
-static void test_pin_and_clear(void **state)
-{
-	const struct il_test test = {
-		fill_one_log, { { begin_generation, 0 }, { read_old_generation, 1 } }, NULL, 2
-	};
+/* Begin and end of a change are for readers of counters; a release of the switch, for a panic. */
+#define NO_COUNTERS \
+	" seq_begin:pf_barrier seq_end:pf_store_release stack_store_switch:pf_store_release"
+/* There is one worker, and replace() has published by its barrier. */
+#define ONE_WORKER " poll_lock:&lock->is_held poll_unlock:pf_store_release replace:pf_store_release"
 
-	/* The reader gets nothing of the new generation. */
-	il_needs_all_sites(&test, " seq_begin:pf_barrier seq_end:pf_store_release"
-				  " stack_log_add:pf_store_release" ONLY_LOADS);
-}
-
-/* A reader copies counters that belong together, and copies again if seq has changed meanwhile. */
-static struct wait_record *a_wait;
-
-static void count_wait(void)
-{
-	seq_begin(&os_per_cpu(wait_cpus, 0).store.seq);
-	a_wait->nr++;
-	a_wait->asleep_cycles += 10;
-	seq_end(&os_per_cpu(wait_cpus, 0).store.seq);
-}
-
-static void read_wait(void)
-{
-	struct wait_counts counts = waits_read(0, a_wait);
-
-	il_check(counts.asleep_cycles == 10 * counts.nr);
-}
-
-static void make_wait(void)
-{
-	struct stack_store *s = &os_per_cpu(wait_cpus, 0).store;
-
-	if (!a_wait)
-		a_wait = calloc(1, sizeof(*a_wait));
-	a_wait->nr = a_wait->asleep_cycles = s->seq = 0;
-	il_share(a_wait, sizeof(*a_wait));
-	il_share(&s->seq, sizeof(s->seq));
-}
-
-static void test_counters(void **state)
-{
-	const struct il_test test = {
-		make_wait, { { count_wait, 0 }, { read_wait, 1 } }, read_wait, 3
-	};
-
-	il_needs_all_sites(&test, " seq_try_again:pf_mb ");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pin_and_switch),
-		cmocka_unit_test(test_pin_and_collect),
-		cmocka_unit_test(test_switch_and_collect),
-		cmocka_unit_test(test_pin_switch_and_collect),
-		cmocka_unit_test(test_pin_and_clear),
-		cmocka_unit_test(test_counters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+const struct il_test il_tests[] = {
+	{ "pin and switch",
+	  fill_one_log,
+	  { { count_new_chain, 0 }, { read_store, 1 } },
+	  read_all_events,
+	  3,
+	  NO_COUNTERS ONLY_LOADS },
+	{ "pin and collect",
+	  fill_both_logs,
+	  { { stack_collect, 0 }, { read_store, 1 } },
+	  read_all_events,
+	  2,
+	  ONE_WORKER " stack_log_add:pf_store_release collect:pf_store_release" ONLY_LOADS },
+	{ "switch and collect, without a reader",
+	  fill_both_logs,
+	  { { count_old_chain, 0 }, { stack_collect, 1 } },
+	  read_all_events,
+	  2,
+	  NO_COUNTERS ONE_WORKER
+	  " stack_store_switch:pf_mb stack_log_add:pf_store_release replace:pf_mb " },
+	{ "pin, switch and collect",
+	  fill_both_logs,
+	  { { count_old_chain, 0 }, { stack_collect, 1 }, { read_store, 2 } },
+	  read_all_events,
+	  1,
+	  NULL },
+	{ "pin and clear",
+	  fill_one_log,
+	  { { begin_generation, 0 }, { read_old_generation, 1 } },
+	  NULL,
+	  2,
+	  " seq_begin:pf_barrier seq_end:pf_store_release"
+	  " stack_log_add:pf_store_release" ONLY_LOADS },
+	{ 0 },
+};

@@ -63,10 +63,13 @@ COMMANDS = [
     ["perf-data"],
     ["perf-data", "--each"],
     ["pprof"],
+    ["page"],
+    ["folded", "--pid", "1", "--cpu", "0", "--no-idle"],
 ]
 EVENT_COMMANDS = [["perf-data", "--events"], ["trace-dat"], ["ftrace"], ["chrome"]]
+EVENT_COMMANDS += [["ftrace", "--syscall", "read", "--tid", "11", "--to", "2"]]
 COMMANDS += EVENT_COMMANDS
-BINARY = ("perf-data", "pprof", "trace-dat")
+BINARY = ("perf-data", "pprof", "trace-dat", "page")
 
 
 def whole(meta: dict, files: dict[str, list[dict]]) -> bytes:

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -90,17 +91,114 @@ def test_formulas(evil, capsys):
 def test_folded_weights(evil, capsys):
     """A name that ends in a number does not become a weight, nor two frames."""
     assert legoprof.main(["folded", evil]) == 0
-    name = "=1+1?[2J?0 0 0?????(1) x"
+    name = r"=1+1?[2J?0 0 0????\x3b(1) x"
     assert set(capsys.readouterr().out.splitlines()) == {
         f"{name} 5;[cut: {name} 5];[read];0x9 7",
         f"{name} 5;[cut: {name} 5] 7",
     }
-    assert legoprof.text.fold(("a 1", "b 2.5")) == "a 1;b?2.5"
+    assert legoprof.text.fold(("a 1", "b 2.5")) == r"a 1;b\x202.5"
 
 
 def test_callgrind_names():
     name = legoprof.text.callgrind_name
-    assert [name(text) for text in ("(1) f", "f(1)", "", " f")] == ["?(1) f", "f(1)", "?", "? f"]
+    expected = [r"\x281) f", "f(1)", r"\empty", r"\x20f", r"a\x5c"]
+    assert [name(text) for text in ("(1) f", "f(1)", "", " f", "a\\")] == expected
+
+
+ALIKE = ["a b", "a;b", "a?b", "a<b", "a\\x3bb", "a 1", "a?1", "(1) a", "?(1) a", "a : b", "b"]
+
+
+FOLDED = re.compile(r"(.*)\s+?(\d+(?:\.\d*)?)")  # as flamegraph.pl reads a stack and a weight
+
+
+def strings_of(data: bytes) -> list[str]:
+    """Returns the strings of a pprof profile: fields 6."""
+    found, at = [], 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = varint()
+        size = varint()
+        if key & 7 == 2:
+            found += [data[at : at + size].decode()] if key >> 3 == 6 else []
+            at += size
+    return found
+
+
+def test_names_stay_apart(tmp_path, capsys):
+    """Each name is one entry in each format, with the samples of its own."""
+    path, out = tmp_path / "run.lego", tmp_path / "out"
+    bare = SAMPLE | {"kernel": [], "user": [], "syscall": None}
+    source = {"cpu": 0, "hz": 1000}
+    rows = [bare | {"comm": name, "samples": 2**i} for i, name in enumerate(ALIKE)]
+    path.write_bytes(whole(META, {"samples.json": rows, "source.json": [source]}))
+    weights = {2**i for i in range(len(ALIKE))}
+
+    def convert(*argv: str) -> bytes:
+        out.unlink(missing_ok=True)
+        assert legoprof.main([*argv, str(path), "-o", str(out)]) == 0
+        return out.read_bytes()
+
+    lines = convert("folded").decode().splitlines()
+    stacks = dict(FOLDED.fullmatch(line).groups() for line in lines)
+    assert {int(weight) for weight in stacks.values()} == weights
+    assert not any(";" in stack or FOLDED.fullmatch(stack) for stack in stacks)
+    blocks = convert("stacks").decode().split("\n\n")
+    assert {int(block.split()[-1]) for block in blocks if block.strip()} == weights
+    names = [one["name"] for one in json.loads(convert("speedscope"))["shared"]["frames"]]
+    assert sorted(names) == sorted(ALIKE)
+    found = inclusive(convert("callgrind").decode())
+    assert set(found.values()) == weights and len(found) == len(ALIKE)
+    assert set(ALIKE) <= set(strings_of(gzip.decompress(convert("pprof"))))
+    data = convert("perf-data")
+    assert all(name.encode() + b"\0" in data for name in ALIKE)
+    assert legoprof.main(["report", "--by", "task", "--format", "json", str(path)]) == 0
+    printed = map(json.loads, capsys.readouterr().out.splitlines())
+    assert {row["task"] for row in printed} == set(ALIKE)
+
+
+def test_systemtap_names():
+    """stackcollapse-stap.pl keeps what is between ` : ` and the last `+`, without blanks."""
+    Place, line = legoprof.profiles.stacks.Place, legoprof.text.stap_line
+
+    class Symbols:
+        def place(self, address: int) -> str:
+            return f"{name}+0x1/0x2"
+
+    found = set()
+    names = "a : b", "b", "operator+", "a\\x3ab", "vector<a>"
+    for name in names:
+        text = line(16, Place(16, None, Symbols()), "libc++")
+        found.add(re.sub(r".* : ", "", re.sub(r"\+[^+]*$", "", text)))
+    assert found == {r"a \x3a b", "b", "operator+", r"a\x5cx3ab", "vector<a>"}
+
+
+def test_flame_graph_shows_names(tmp_path, capsys, monkeypatch):
+    """flamegraph.pl gets names without what it would replace; the picture has them as they are."""
+    script = tmp_path / "flamegraph.pl"
+    script.write_text("my @a = @ARGV; print \"$a[1]\\n\"; print <STDIN>;")
+    monkeypatch.setattr(legoprof.flamegraph, "find", lambda: str(script))
+    path, out = tmp_path / "run.lego", tmp_path / "\u00e9<&>.svg"
+    rows = [SAMPLE | {"comm": name, "kernel": [], "user": [], "syscall": None} for name in ALIKE]
+    path.write_bytes(whole(META, {"samples.json": [*rows, SAMPLE | {"comm": "c"}]}))
+    (tmp_path / "a<&\u00e9").write_bytes(path.read_bytes())
+    for options in [], ["--reverse"]:
+        argv = ["flamegraph", str(tmp_path / "a<&\u00e9"), "-o", str(out), *options]
+        assert legoprof.main(argv) == 0
+        title, *lines = out.read_text().splitlines()
+        assert title == f"a&lt;&amp;\u00e9: {7 * (len(ALIKE) + 1)} samples"
+        shown = {line.removesuffix(" 7") for line in lines}
+        assert {name.replace("<", "&lt;") for name in ALIKE} < shown
+        frames = ["c", "0x401000", "[read]", "0xffffffff81000020", "0xffffffff81000010"]
+        assert ";".join(frames[::-1] if options else frames) in shown
 
 
 def run(*argv: object, **options: object) -> tuple[int, str]:
@@ -122,6 +220,7 @@ def test_output_without_room(tmp_path):
         )
     status, err = run("report", path, preexec_fn=lambda: os.close(1))
     assert (status, err) == (1, "legoprof: error: standard output: Bad file descriptor\n")
+    assert run("report", "--help", preexec_fn=lambda: os.close(1)) == (status, err)
     status, err = run("folded", path, "-o", "/dev/full", stdout=subprocess.DEVNULL)
     assert status == 2 and err == "legoprof: error: /dev/full: No space left on device\n"
     reader, writer = os.pipe()

@@ -95,6 +95,28 @@ static void test_long_run(void **state)
 	assert_int_equal(nr_of_hot_chain(), NR_PROCESSES * NR_HOT);
 }
 
+/* Samples of user code without a chain still say where they were taken. */
+static void test_user_code_keeps_its_place(void **state)
+{
+	const struct sample_record *rec = NULL;
+	u64 nr = 0;
+
+	begin();
+	strcpy(host_comm, "python");
+	for (u32 pid = 1; pid <= NR_PROCESSES; pid++) {
+		host_first_live_pid = pid;
+		run_process(pid);
+		take_user(0x400000 + pid % 50);
+	}
+	samples_pin();
+	while ((rec = samples_next(0, rec))) {
+		if (rec->nr_user == 1 && rec->pcs[0] - 0x400000 < 50)
+			nr += rec->nr_pinned;
+	}
+	samples_unpin();
+	assert_int_equal(nr, NR_PROCESSES);
+}
+
 /* Processes that still run keep their numbers, and their chains as long as there is room. */
 static void test_live_processes_stay(void **state)
 {
@@ -259,6 +281,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_long_run, setup),
+		cmocka_unit_test_setup(test_user_code_keeps_its_place, setup),
 		cmocka_unit_test_setup(test_live_processes_stay, setup),
 		cmocka_unit_test_setup(test_many_programs, setup),
 		cmocka_unit_test_setup(test_too_many_live, setup),

@@ -13,6 +13,7 @@
 #define FN(i) (0xffffffff81000000ull + (i)*256)
 
 static struct report report;
+static u32 top = 4; /* rows of a table */
 static struct report_summary sums;
 static void (*offer)(const struct finding_scope *scope);
 
@@ -27,9 +28,9 @@ PROFILER(test) = { .name = "test", .find = find };
 /* Prints the findings of a life of wall_ms, of which cpu_ms were on a CPU. */
 static void print(u64 wall_ms, u64 cpu_ms)
 {
-	report = (struct report){ .wall_ns = wall_ms * MS };
-	sums.lives.cycles = (wall_ms + cpu_ms) * MS;
-	sums.lives.off_cycles = wall_ms * MS;
+	report = (struct report){ .wall_ns = wall_ms * MS, .top = top };
+	sums.threads.cycles = (wall_ms + cpu_ms) * MS;
+	sums.threads.off_cycles = wall_ms * MS;
 	host_log_clear();
 	findings_print(&report, &sums);
 }
@@ -215,6 +216,11 @@ static void test_calls(void **state)
 	assert_string_equal(host_log, "34 % of CPU time in system calls: 50,000 sys_write, 600 ns "
 				      "each; 50,001 sys_fsync, 80 ns each [Kernel strace: rows 1, "
 				      "2]\n");
+	/* A row that is not in the table is not cited. */
+	top = 1;
+	print(100, 100);
+	assert_non_null(strstr(host_log, " sys_fsync, 80 ns each [CPU time]\n"));
+	top = 4;
 }
 
 /* The size is the average of all forks. Calls that are told without a fork do not have it. */
@@ -245,7 +251,7 @@ static void test_faults(void **state)
 	add_call(12, "sys_brk", MS, MS, 896);
 	print(100, 100);
 	assert_string_equal(host_log, "");
-	sums.lives.cpu.faults = 55 * MS;
+	sums.threads.cpu.faults = 55 * MS;
 	sums.nr_faults[0] = 29484;
 	print(100, 100);
 	assert_string_equal(host_log, "55 % of CPU time in page faults: 29,484, 1.9 us each; 896 "

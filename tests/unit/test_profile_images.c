@@ -46,7 +46,7 @@ static struct elf_file good_elf(void)
 
 static u32 read_id(const struct elf_file *elf, u64 bytes, u8 *id)
 {
-	os_file_t file = { "/bin/test", elf, bytes };
+	os_file_t file = { "/bin/test", elf, bytes, 0 };
 
 	return image_read_build_id(&file, id);
 }
@@ -91,8 +91,8 @@ static void test_build_id_of_damaged_files(void **state)
 	assert_in_range(nr_found, 1000, 19000);
 }
 
-static os_file_t program = { "/bin/program", "no ELF file", 12 };
-static os_file_t library = { "/lib/library", "no ELF file", 12 };
+static os_file_t program = { "/bin/program", "no ELF file", 12, 0 };
+static os_file_t library = { "/lib/library", "no ELF file", 12, 0 };
 
 static struct profile_mm mm;
 
@@ -149,9 +149,15 @@ static void test_equal_code_has_one_number(void **state)
 	assert_int_equal(host_nr_key_changes, 0);
 	/* Another file with the same path. */
 	mm.code_map = 0;
-	assert_int_not_equal(map(0x1000, 0x2000, &(os_file_t){ "/bin/program", "", 0 }, 0x1000),
+	assert_int_not_equal(map(0x1000, 0x2000, &(os_file_t){ "/bin/program", "", 0, 0 }, 0x1000),
 			     first);
 	assert_int_equal(images_nr(), nr_images + 1);
+	/* A changed file without a build id, of the same size. */
+	mm.code_map = 0;
+	assert_int_not_equal(map(0x1000, 0x2000,
+				 &(os_file_t){ "/bin/program", program.data, 12, 1 }, 0x1000),
+			     first);
+	assert_int_equal(images_nr(), nr_images + 2);
 }
 
 /* New code replaces old code at the same addresses, and samples of both are kept apart. */
@@ -183,7 +189,7 @@ static void test_replaced_code(void **state)
 static void test_long_path(void **state)
 {
 	char path[250];
-	os_file_t file = { path, "", 0 };
+	os_file_t file = { path, "", 0, 0 };
 	const char *found;
 
 	memset(path, 'x', sizeof(path));
@@ -195,9 +201,9 @@ static void test_long_path(void **state)
 
 static void test_json(void **state)
 {
-	os_file_t file = { "/bin/\"\033[2J", "no ELF file", 7 };
+	os_file_t file = { "/bin/\"\033[2J", "no ELF file", 7, 0 };
 	struct elf_file elf = good_elf();
-	os_file_t with_id = { "/bin/id", &elf, sizeof(elf) };
+	os_file_t with_id = { "/bin/id", &elf, sizeof(elf), 0 };
 	char line[256];
 
 	map(0x1000, 0x2000, &file, 0);
@@ -218,6 +224,42 @@ static void test_json(void **state)
 		 code_maps_nr(), code_maps_nr() - 1, images_nr());
 	assert_non_null(strstr(host_file_read("profile/code_maps.json"), line));
 	assert_null(strstr(host_file_read("profile/images.json"), "without room"));
+}
+
+static void map_code_of(int pid)
+{
+	host_pid = pid;
+	map(0x1000, 0x2000, NULL, 0);
+	map(0x3000, 0x4000, NULL, 0);
+}
+
+static void test_maps_of_jit_compilers(void **state)
+{
+	char text[1200] = "1000 20 first\n2000 8 \"\xc3\xa4\n\n";
+	os_file_t file = { "/tmp/perf-77.map", text, 0, 0 };
+	const char *json;
+
+	profile_init();
+	assert_null(strstr(host_file_read("profile/jit_maps.json"), "pid"));
+	memset(text + strlen(text), 'x', 900);
+	strcat(text, "\n3000 1 last");
+	file.bytes = strlen(text);
+	host_file_to_open = &file;
+	assert_null(strstr(host_file_read("profile/jit_maps.json"), "pid")); /* not known yet */
+	map_code_of(77);
+	json = host_file_read("profile/jit_maps.json");
+	assert_non_null(strstr(json, "{\"pid\":77,\"line\":\"1000 20 first\"}\n"
+				     "{\"pid\":77,\"line\":\"2000 8 \\\"\\u00c3\\u00a4\"}\n"
+				     "{\"pid\":77,\"line\":\"\"}\n"
+				     "{\"pid\":77,\"line\":\"xxxx"));
+	assert_non_null(strstr(json, "xxx\"}\n{\"pid\":77,\"line\":\"3000 1 last\"}\n"));
+	assert_null(strstr(json, "is cut"));
+	for (int pid = 100; pid < 200; pid++)
+		map_code_of(pid);
+	json = host_file_read("profile/jit_maps.json");
+	assert_non_null(strstr(json, "only the first 64 processes"));
+	assert_non_null(strstr(json, "3000 1 last"));
+	host_file_to_open = NULL;
 }
 
 /* A full table must not lead to wrong names. Everything without a name is counted. */
@@ -248,7 +290,7 @@ static void test_full_tables(void **state)
 	assert_int_equal(host_nr_key_changes, 1);
 
 	for (u32 i = 0; i < MAX_IMAGES; i++)
-		map(0x1000, 0x2000, &(os_file_t){ "/bin/many", zeros, i }, 0);
+		map(0x1000, 0x2000, &(os_file_t){ "/bin/many", zeros, i, 0 }, 0);
 	assert_int_equal(images_nr(), MAX_IMAGES);
 	lost = images_lost();
 	assert_in_range(lost.nr_images, 1, 20);
@@ -267,6 +309,7 @@ int main(void)
 		cmocka_unit_test_setup(test_replaced_code, setup),
 		cmocka_unit_test_setup(test_long_path, setup),
 		cmocka_unit_test_setup(test_json, setup),
+		cmocka_unit_test_setup(test_maps_of_jit_compilers, setup),
 		cmocka_unit_test_setup(test_full_tables, setup),
 	};
 

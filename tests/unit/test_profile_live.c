@@ -119,13 +119,13 @@ static u64 put(const char *bytes, size_t len)
 
 static void enter(u64 nr)
 {
-	os_current_profile()->argument = nr;
+	os_current_profile()->strace.argument = nr;
 	profile_strace_enter_live();
 }
 
 static void leave(long ret)
 {
-	os_current_profile()->argument = ret;
+	os_current_profile()->strace.argument = ret;
 	profile_strace_exit_live();
 }
 
@@ -524,6 +524,10 @@ static void test_ring_race(void **state)
 		assert_int_equal(got.nr_bytes, next % 300);
 		for (u32 i = 0; i < got.nr_bytes; i++)
 			assert_int_equal((u8)got.bytes[i], (u8)next);
+		/* A panic that stops the reader here finds the call again. */
+		assert_true(live_ring_get(&got));
+		assert_int_equal(got.ret, next);
+		live_ring_drop(&got);
 		next++;
 	}
 	pthread_join(thread, NULL);

@@ -146,7 +146,7 @@ static void test_threads_that_exit(void **state)
 	expect_of(&one, "work", 3, 33);
 	expect_of_all("work", 6, 3033);
 	points_process_release(&one.profile);
-	assert_null(one.profile.points);
+	assert_null(one.profile.points.sums);
 }
 
 /* Frees a thread that was never started, while another thread runs. */

@@ -48,7 +48,7 @@ static void test_hooks_do_nothing(void **state)
 	profile_process_exec(&proc);
 	profile_syscall_enter(0);
 	profile_syscall_exit(0);
-	profile_tick(&regs);
+	profile_tick(&regs, 0);
 	profile_report("test");
 	print_profile_points();
 	profile_reset();

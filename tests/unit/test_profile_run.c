@@ -31,8 +31,8 @@ static void end(unsigned int i)
 	struct profile_task *pt = &tasks[i].profile;
 
 	host_current = &tasks[i];
-	pt->created_cycles = host_now - 5000;
-	host_off = pt->created_cycles + 2000;
+	pt->waits.created_cycles = host_now - 5000;
+	host_off = pt->waits.created_cycles + 2000;
 	host_cpu_times = (struct profile_cpu_times){ .user = 3000 };
 	profile_task_exit(&tasks[i]);
 	profile_process_exit(&procs[i]);
@@ -64,6 +64,23 @@ static void test_one_process_has_its_own_report(void **state)
 	assert_non_null(strstr(host_log, ": alone (pid 1) exited with status 0 after 0.007 s\n"));
 	assert_non_null(strstr(host_log, "CPU time: 0.000003 s, 1 thread = "));
 	assert_null(strstr(host_log, "Programs"));
+	release_all();
+}
+
+/* An export has the first lines of the last report, without the tables. */
+static void test_first_lines_are_kept(void **state)
+{
+	unsigned int i = begin("alone");
+	const char *file, *heading;
+
+	host_age_ns = 7000000;
+	end(i);
+	file = host_file_read("profile/first_lines.json");
+	heading = strstr(file, ": alone (pid 1) exited with status 0 after 0.007 s\"}\n");
+	assert_non_null(heading);
+	assert_non_null(strstr(heading, "{\"line\":\"CPU time: 0.000003 s, 1 thread = "));
+	assert_null(strstr(file, "Kernel"));
+	assert_null(strstr(file, "end of report"));
 	release_all();
 }
 
@@ -148,9 +165,9 @@ static void test_a_parent_does_not_wait_for_a_report(void **state)
 	begin_cycles = host_now + 10000;
 	wait_for_child(parent, child);
 	assert_null(strstr(host_log, "delayed by reports"));
-	assert_true(pt->delay_cycles >= 2000);
-	wait_cycles = host_now - begin_cycles - pt->delay_cycles - 103;
-	assert_int_equal(pt->waits.cycles, wait_cycles);
+	assert_true(pt->delay.cycles >= 2000);
+	wait_cycles = host_now - begin_cycles - pt->delay.cycles - 103;
+	assert_int_equal(pt->waits.longest.cycles, wait_cycles);
 	/* The clock moves a few times between the ends of the printing and those of the wait. */
 	assert_in_range(wait_cycles, 520, 6520);
 	strace_snapshot_process(&procs[parent].profile, &snap);
@@ -182,7 +199,7 @@ static void test_only_wakers_delay(void **state)
 	host_irq_depth = 0;
 	host_current = &tasks[sleeper];
 	profile_switch_in(host_now);
-	assert_int_equal(pt->delay_cycles, 0);
+	assert_int_equal(pt->delay.cycles, 0);
 	/* The report was printed before this sleep. */
 	profile_switch_out(pt, host_now);
 	host_current = &tasks[other];
@@ -190,7 +207,7 @@ static void test_only_wakers_delay(void **state)
 	profile_wake(&tasks[sleeper]);
 	host_current = &tasks[sleeper];
 	profile_switch_in(host_now);
-	assert_int_equal(pt->delay_cycles, 0);
+	assert_int_equal(pt->delay.cycles, 0);
 	end(sleeper);
 	release_all();
 }
@@ -214,7 +231,7 @@ static void test_programs(void **state)
 	nr_procs = 0;
 	begin("cat");
 	host_call(0, 2000, 5);
-	tasks[0].profile.created_cycles = host_now - 9000;
+	tasks[0].profile.waits.created_cycles = host_now - 9000;
 	host_off = host_now - 7000; /* its CPU time is 7 us */
 	host_cpu_times = (struct profile_cpu_times){ .user = 7000 };
 	assert_string_equal(host_log, "");
@@ -228,9 +245,9 @@ static void test_programs(void **state)
 			  "--------- -------------- -------------- --------- ----------------\n"
 			  "        3    0.000013000    0.000006000         1 cat\n"
 			  "        1    0.000003000    0.000002000         0 p000\n"));
-	/* One of 257 names has no room, and 248 rows are not printed. */
+	/* One of 257 names has no room, and 252 rows are not printed. */
 	assert_non_null(strstr(
-		host_log, "      249    0.000747000    0.000498000         0 [others]\n"
+		host_log, "      253    0.000759000    0.000506000         0 [others]\n"
 			  "--------- -------------- -------------- --------- ----------------\n"
 			  "      259    0.000781000    0.000518000         1 total\n"));
 	assert_non_null(strstr(host_log, "Kernel strace\nCalls of: all processes\n"));
@@ -239,6 +256,7 @@ static void test_programs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_first_lines_are_kept, setup),
 		cmocka_unit_test_setup(test_one_process_has_its_own_report, setup),
 		cmocka_unit_test_setup(test_a_failed_fork_does_not_count, setup),
 		cmocka_unit_test_setup(test_reset, setup),

@@ -100,11 +100,11 @@ static void test_sample_like_the_last_is_not_walked(void **state)
 	regs.nr_callers = 1;
 	assert_int_equal(walks_of(&regs), 1);
 	assert_int_equal(walks_of(&regs), 0);
-	regs.truncated = STACK_TRUNCATED_ENTRY;
+	regs.truncated = PROFILE_STACK_TRUNCATED_ENTRY;
 	regs.nr_callers = 2;
 	regs.nr_user_callers = 2;
 	assert_int_equal(walks_of(&regs), 1);
-	regs.truncated = STACK_WHOLE;
+	regs.truncated = PROFILE_STACK_WHOLE;
 	assert_int_equal(walks_of(&regs), 1);
 	/* A different stack pointer needs a walk, which finds the same record. */
 	regs.sp = 0x100;
@@ -240,7 +240,7 @@ static void test_report_is_one_record(void **state)
 	assert_int_equal(check_stats().nr_records, 2);
 	look(view_functions);
 	assert_int_equal(row_of((u64)report_printf, 0)->nr, 100);
-	assert_int_equal(view.nr_truncated[STACK_TRUNCATED_REPORT], 100);
+	assert_int_equal(view.nr_truncated[PROFILE_STACK_TRUNCATED_REPORT], 100);
 	host_irq_depth = 2;
 	take(1, 2, 3);
 	take(2, 2, 3);

@@ -12,14 +12,10 @@ static void expect_row(u64 nr, u64 nr_calls, u64 nr_errors, u64 ns)
 	assert_int_equal(entry->ns, ns);
 }
 
-static u64 all_calls(void)
+static u64 nr_calls(void)
 {
-	u64 sum = 0;
-
 	strace_snapshot_process(&proc.profile, &snap);
-	for (u32 i = 0; i < snap.nr_entries; i++)
-		sum += snap.entries[i].nr_calls;
-	return sum;
+	return all_calls();
 }
 
 static void test_counts_calls_and_time(void **state)
@@ -81,7 +77,7 @@ static void test_call_in_flight(void **state)
 /* Returns the thread's row of a call that it has made. */
 static struct profile_syscall_row *row_of_call(u64 nr)
 {
-	struct profile_syscall_table *table = task.profile.calls.table;
+	struct profile_syscall_table *table = task.profile.strace.calls.table;
 
 	return strace_row_at(table, table->index[nr] * PROFILE_INDEX_UNIT);
 }
@@ -96,21 +92,26 @@ static void test_reading_a_stopped_writer(void **state)
 	row = row_of_call(0);
 	row->nr_calls++; /* call entered, no start time stored yet */
 	expect_row(0, 2, 0, 10);
-	pt->row = row;
-	pt->base_off_cycles = 0;
-	pt->start_cycles = host_now;
+	pt->strace.row = row;
+	pt->strace.start = (struct profile_moment){ host_now, host_off };
+	row->off_cycles -= host_off;
 	expect_row(0, 2, 0, 10);
 	row->cycles -= host_now; /* not yet valid: seq is not odd */
 	host_now += 5;
 	expect_row(0, 2, 0, 15);
-	pt->seq |= 1;
-	expect_row(0, 2, 0, 15);
+	pt->strace.seq |= 1;
+	sleep_for(3);
+	expect_row(0, 2, 0, 18);
+	assert_int_equal(find_entry(0)->cpu_ns, 15);
 	row->cycles += host_now; /* ended, but seq is not even yet */
 	host_now += 1000;
-	expect_row(0, 2, 0, 15);
-	profile_strace_end_row(row, 5, PROFILE_BUCKET_BASE_LOG2);
-	pt->seq++;
-	expect_row(0, 2, 0, 15);
+	expect_row(0, 2, 0, 18);
+	assert_int_equal(find_entry(0)->cpu_ns, 15);
+	row->off_cycles += host_off;
+	profile_strace_end_row(row, 8, PROFILE_BUCKET_BASE_LOG2);
+	pt->strace.seq++;
+	expect_row(0, 2, 0, 18);
+	assert_int_equal(find_entry(0)->cpu_ns, 15);
 }
 
 /*
@@ -138,15 +139,15 @@ static void test_wait_for_a_report(void **state)
 	profile_syscall_enter(0);
 	host_now += 5;
 	end = host_now;
-	cycles = end - pt->start_cycles;
+	cycles = end - pt->strace.start.cycles;
 	sleep_for(1000);
 	strace_shorten_wait(pt, 1000);
-	profile_strace_end_time(pt, pt->row, end, cycles, profile_strace_log2(cycles));
-	pt->seq++;
+	profile_strace_end_time(pt, pt->strace.row, end, cycles, profile_strace_log2(cycles));
+	pt->strace.seq++;
 	expect_row(0, 3, 1, 18);
 	host_call(0, 7, 0);
 	expect_row(0, 4, 1, 25);
-	assert_false(pt->event);
+	assert_false(pt->strace.event);
 }
 
 static void test_call_that_never_returns(void **state)
@@ -159,7 +160,7 @@ static void test_call_that_never_returns(void **state)
 	assert_string_equal(entry_of(231)->name, "sys_exit_group");
 	/* Later calls of the thread are not counted. */
 	host_call(0, 5, 0);
-	assert_int_equal(all_calls(), 1);
+	assert_int_equal(nr_calls(), 1);
 }
 
 static void test_lost_return(void **state)
@@ -205,11 +206,11 @@ static void test_table_is_sparse(void **state)
 	for (u64 nr = 0; nr < 9; nr++)
 		host_call(nr * 25, 1, -(long)(nr & 1));
 	assert_int_equal(host_nr_allocated, 1);
-	assert_int_equal(task.profile.calls.table->size_bytes, 4096);
+	assert_int_equal(task.profile.strace.calls.table->size_bytes, 4096);
 	for (u64 nr = 9; nr < 20; nr++)
 		host_call(nr * 25, 1, -(long)(nr & 1));
 	assert_int_equal(host_nr_allocated, 1);
-	assert_int_equal(task.profile.calls.table->size_bytes, 8192);
+	assert_int_equal(task.profile.strace.calls.table->size_bytes, 8192);
 	for (u64 nr = 0; nr < 20; nr++)
 		expect_row(nr * 25, 1, nr & 1, 1);
 	host_call(511, 1, 0);
@@ -248,15 +249,15 @@ static void test_too_many_unknown_numbers(void **state)
 		   2 * (1000 - STRACE_MAX_UNKNOWN));
 	assert_string_equal(entry_of(STRACE_OTHERS_NR)->name, "[unknown]");
 	assert_int_equal(entry_of(STRACE_OTHERS_NR)->nr_error_kinds, 1);
-	assert_int_equal(all_calls(), 1001);
+	assert_int_equal(nr_calls(), 1001);
 	/* The same number again is as cheap as any other. */
 	host_on_lock = count_lock;
 	host_call(10999, 2, -38);
 	host_on_lock = NULL;
 	assert_int_equal(nr_locks, 0);
-	assert_int_equal(all_calls(), 1002);
+	assert_int_equal(nr_calls(), 1002);
 	exit_task(&task);
-	assert_int_equal(all_calls(), 1002);
+	assert_int_equal(nr_calls(), 1002);
 	assert_int_equal(find_entry(STRACE_OTHERS_NR)->nr_calls, 1001 - STRACE_MAX_UNKNOWN);
 }
 
@@ -275,7 +276,7 @@ static void test_out_of_memory_at_first_call(void **state)
 	host_fail_alloc = 0;
 	host_call(0, 1, 0);
 	expect_row(0, 1, 0, 1);
-	assert_int_equal(all_calls(), 4);
+	assert_int_equal(nr_calls(), 4);
 }
 
 static void test_out_of_memory_while_growing(void **state)
@@ -286,7 +287,7 @@ static void test_out_of_memory_while_growing(void **state)
 	assert_int_equal(entry_of(FIRST_ROWS - 1)->nr_calls, 1);
 	expect_row(FIRST_ROWS, 0, 0, 0);
 	expect_row(STRACE_SPARE_NR, 40 - FIRST_ROWS, 0, 40 - FIRST_ROWS);
-	assert_int_equal(all_calls(), 40);
+	assert_int_equal(nr_calls(), 40);
 }
 
 static void test_out_of_memory_at_fold(void **state)
@@ -302,7 +303,7 @@ static void test_out_of_memory_at_fold(void **state)
 	host_fail_alloc = 1;
 	exit_task(&second);
 	exit_task(&task);
-	assert_int_equal(all_calls(), 2 * FIRST_ROWS + 1);
+	assert_int_equal(nr_calls(), 2 * FIRST_ROWS + 1);
 	expect_row(7, 2, 1, 2);
 	expect_row(STRACE_SPARE_NR, 0, 0, 0);
 
@@ -314,7 +315,7 @@ static void test_out_of_memory_at_fold(void **state)
 		host_call(100 + nr, 1, 0);
 	host_fail_alloc = 1;
 	exit_task(&task);
-	assert_int_equal(all_calls(), 6 * FIRST_ROWS + 1);
+	assert_int_equal(nr_calls(), 6 * FIRST_ROWS + 1);
 	assert_true(entry_of(STRACE_SPARE_NR)->nr_calls > 0);
 }
 
@@ -339,7 +340,7 @@ static void test_threads_fold_into_their_process(void **state)
 	expect_row(0, 6, 5, 15);
 	expect_row(4, 1, 0, 14);
 	assert_int_equal(snap.nr_accumulated_threads, 6);
-	assert_int_equal(all_calls(), 10);
+	assert_int_equal(nr_calls(), 10);
 }
 
 static void test_thread_that_never_ran(void **state)
@@ -348,7 +349,7 @@ static void test_thread_that_never_ran(void **state)
 
 	start_task(&failed, &proc);
 	profile_task_exit(&failed); /* called by its creator */
-	assert_int_equal(all_calls(), 0);
+	assert_int_equal(nr_calls(), 0);
 	assert_int_equal(snap.nr_accumulated_threads, 1);
 }
 
@@ -374,15 +375,15 @@ static void test_exec_starts_again(void **state)
 	assert_int_equal(snap.nr_accumulated_threads, 1);
 	host_call(1, 9, 0);
 	expect_row(1, 1, 0, 9);
-	assert_int_equal(all_calls(), 2);
+	assert_int_equal(nr_calls(), 2);
 }
 
 static void test_exec_without_a_call(void **state)
 {
 	profile_process_exec(&proc); /* as when the kernel starts init */
-	assert_int_equal(all_calls(), 0);
+	assert_int_equal(nr_calls(), 0);
 	host_call(0, 1, 0);
-	assert_int_equal(all_calls(), 1);
+	assert_int_equal(nr_calls(), 1);
 }
 
 static void test_reset(void **state)
@@ -396,10 +397,10 @@ static void test_reset(void **state)
 	host_current = &task;
 	host_call(0, 100, -1);
 	strace_reset();
-	assert_int_equal(all_calls(), 0);
+	assert_int_equal(nr_calls(), 0);
 	host_call(0, 7, 0);
 	expect_row(0, 1, 0, 7);
-	assert_int_equal(all_calls(), 1);
+	assert_int_equal(nr_calls(), 1);
 	assert_int_equal(snap.nr_accumulated_threads, 2);
 }
 
@@ -413,11 +414,11 @@ static void test_reset_with_a_call_in_flight(void **state)
 	expect_row(0, 1, 0, 6); /* one call, with its time since the reset */
 	profile_syscall_exit(-1);
 	expect_row(0, 1, 1, 6);
-	assert_int_equal(all_calls(), 1);
+	assert_int_equal(nr_calls(), 1);
 
 	strace_reset();
 	exit_task(&task);
-	assert_int_equal(all_calls(), 0);
+	assert_int_equal(nr_calls(), 0);
 }
 
 static void test_reset_then_exit_in_flight(void **state)
@@ -453,7 +454,7 @@ static void test_kernel_threads_are_not_counted(void **state)
 	host_current = &kthread;
 	host_call(0, 1, 0);
 	exit_task(&kthread);
-	assert_int_equal(all_calls(), 0);
+	assert_int_equal(nr_calls(), 0);
 }
 
 static void test_all_processes_once_by_age(void **state)
@@ -521,7 +522,7 @@ static void test_reading_during_calls(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, write_calls, &writers[i]), 0);
 	}
 	while (calls < 2 * WRITER_CALLS) {
-		calls = all_calls();
+		calls = nr_calls();
 		for (u32 i = 0; i < snap.nr_entries; i++) {
 			const struct strace_entry *entry = &snap.entries[i];
 
@@ -575,12 +576,12 @@ static void test_reading_during_exits(void **state)
 	host_step = 1;
 	assert_int_equal(pthread_create(&thread, NULL, write_and_exit, &proc), 0);
 	while (calls < 2000 * 40) {
-		calls = all_calls();
+		calls = nr_calls();
 		assert_true(calls >= last_calls);
 		last_calls = calls;
 	}
 	pthread_join(thread, NULL);
-	assert_int_equal(all_calls(), 2000 * 40);
+	assert_int_equal(nr_calls(), 2000 * 40);
 	assert_int_equal(snap.nr_accumulated_threads, 2001);
 }
 

@@ -93,7 +93,7 @@ static void test_many_errors(void **state)
 	expect(2, 501, 500, 501, 0);
 	/* Before each growth, one error found no slot and is counted without its name. */
 	assert_in_range(find_entry(2)->nr_error_kinds, 490, 500);
-	assert_in_range(task.profile.calls.table->size_bytes, 32768, 65536);
+	assert_in_range(task.profile.strace.calls.table->size_bytes, 32768, 65536);
 }
 
 /* More different errors than slots. Each is counted, by name or as "other". */
@@ -104,7 +104,7 @@ static void test_more_errors_than_slots(void **state)
 
 	for (u32 i = 0; i < 3 * 3000; i++)
 		host_call(2 + i % 3, 1, -1000 - (long)(i / 3));
-	assert_in_range(task.profile.calls.table->nr_errors, STRACE_MAX_ERRORS - 8,
+	assert_in_range(task.profile.strace.calls.table->nr_errors, STRACE_MAX_ERRORS - 8,
 			STRACE_MAX_ERRORS);
 	entry = entry_of(3);
 	assert_int_equal(entry->nr_calls, 3000);
@@ -117,7 +117,7 @@ static void test_more_errors_than_slots(void **state)
 	assert_in_range(nr_named, STRACE_MAX_ERRORS / 2, STRACE_MAX_ERRORS);
 	assert_in_range(snap.nr_errors, STRACE_MAX_ERRORS / 2, STRACE_MAX_ERRORS);
 	/* The table does not try to grow again: the next call takes the fast path. */
-	assert_ptr_equal(task.profile.index, task.profile.calls.table->index);
+	assert_ptr_equal(task.profile.strace.index, task.profile.strace.calls.table->index);
 	strace_reset();
 	host_call(2, 1, -ENOENT);
 	assert_int_equal(nr_errors_of(2, ENOENT), 1);
@@ -147,9 +147,9 @@ static void test_no_memory_for_errors(void **state)
 	host_fail_alloc = 1;
 	for (u32 error = 1; error <= 100; error++)
 		host_call(2, 1, -(long)error);
-	assert_int_equal(task.profile.calls.table->size_bytes, STRACE_FIRST_BYTES);
-	assert_true(task.profile.calls.table->errors_full);
-	assert_ptr_equal(task.profile.index, task.profile.calls.table->index);
+	assert_int_equal(task.profile.strace.calls.table->size_bytes, STRACE_FIRST_BYTES);
+	assert_true(task.profile.strace.calls.table->errors_full);
+	assert_ptr_equal(task.profile.strace.index, task.profile.strace.calls.table->index);
 	expect(2, 101, 100, 101, 0);
 	nr_kinds = find_entry(2)->nr_error_kinds;
 	assert_in_range(nr_kinds, 8, 16);

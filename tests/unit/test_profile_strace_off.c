@@ -5,15 +5,6 @@
 
 static struct strace_system_snapshot system_snap;
 
-static u64 all_calls(void)
-{
-	u64 sum = 0;
-
-	for (u32 i = 0; i < snap.nr_entries; i++)
-		sum += snap.entries[i].nr_calls;
-	return sum;
-}
-
 /* Expects this line below the table of the process; "" expects none. */
 static void expect_off(const char *line)
 {
@@ -200,8 +191,8 @@ static void make_late_call(os_lock_t *lock)
 	if (lock != &strace_lock)
 		return;
 	host_now += 10;
-	task.profile.argument = 1;
-	profile_strace_enter_slowly();
+	task.profile.strace.argument = 1;
+	profile_strace_enter_slow();
 	host_now += 10;
 	profile_syscall_exit(0);
 }
@@ -226,6 +217,34 @@ static void test_late_calls(void **state)
 	assert_true(find_entry(1)->ns < host_now);
 }
 
+/*
+ * A hook at entry is on the fast path when counting is switched off, and goes on when it is on
+ * again. Its call ends at the switch, too.
+ */
+static void test_late_hook(void **state)
+{
+	struct profile_syscall_table *table;
+	struct profile_syscall_row *row;
+	u64 entry_cycles;
+
+	host_call(1, 10, 0);
+	table = task.profile.strace.calls.table;
+	row = strace_row_at(table, table->index[1] * PROFILE_INDEX_UNIT);
+	entry_cycles = host_now;
+	host_now += 3;
+	strace_switch(false);
+	host_now += 1000;
+	strace_switch(true);
+	row->nr_calls++;
+	profile_strace_begin(&task.profile, row, entry_cycles);
+	host_now += 1000;
+	expect(1, 2, 0, 13, 1);
+	profile_syscall_exit(-1);
+	expect(1, 2, 0, 13, 0);
+	host_call(1, 10, 0);
+	expect(1, 3, 0, 23, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -238,6 +257,7 @@ int main(void)
 		TEST(test_files),
 		TEST(test_off_without_memory),
 		TEST(test_late_calls),
+		TEST(test_late_hook),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,8 +28,8 @@ static void test_restart_is_one_call(void **state)
 	expect(0, 2, 0, 16, 0);
 	assert_int_equal(find_entry(0)->max_ns, 15);
 	/* The thread takes the fast path again. */
-	assert_ptr_equal(task.profile.index, task.profile.calls.table->index);
-	assert_false(task.profile.event);
+	assert_ptr_equal(task.profile.strace.index, task.profile.strace.calls.table->index);
+	assert_false(task.profile.strace.event);
 	host_call(0, 1, 0);
 	expect(0, 3, 0, 17, 0);
 }
@@ -114,7 +114,6 @@ static void test_another_call_instead_of_a_restart(void **state)
 	expect(0, 1, 0, 10, 0);
 	expect(1, 1, 0, 5, 0);
 	/* A call returned -512, but the next call comes before a restart or EINTR was chosen. */
-	host_nr = 15;
 	host_call(15, 1, -512);
 	interrupt_call(0, 10);
 	profile_syscall_interrupted();

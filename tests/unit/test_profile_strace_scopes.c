@@ -8,15 +8,6 @@
 
 static struct strace_system_snapshot system_snap;
 
-static u64 all_calls(void)
-{
-	u64 sum = 0;
-
-	for (u32 i = 0; i < snap.nr_entries; i++)
-		sum += snap.entries[i].nr_calls;
-	return sum;
-}
-
 static void test_before_exec_adds_up(void **state)
 {
 	host_call(0, 10, -1);

@@ -58,15 +58,6 @@ static void end_all(void)
 	strace_reset();
 }
 
-static u64 all_calls(void)
-{
-	u64 nr = 0;
-
-	for (u32 i = 0; i < snap.nr_entries; i++)
-		nr += snap.entries[i].nr_calls;
-	return nr;
-}
-
 static u64 all_errors(void)
 {
 	u64 nr = 0;

@@ -27,9 +27,9 @@ enum {
 struct elf_file {
 	Elf64_Ehdr head;
 	Elf64_Phdr segments[3];
-	Elf64_Shdr sections[3];
+	Elf64_Shdr sections[4];
 	Elf64_Sym symbols[NR_SYMBOLS];
-	char names[64];
+	char names[512];
 	u8 encodings[4];
 	s32 frame, nr_frames;
 	struct {
@@ -38,7 +38,7 @@ struct elf_file {
 } __packed;
 
 static struct elf_file elf;
-static os_file_t program = { "/bin/program", &elf, sizeof(elf) };
+static os_file_t program = { "/bin/program", &elf, sizeof(elf), 0 };
 static struct profile_mm mm;
 
 static void add_symbol(u32 i, const char *name, u32 type, u64 at, u64 bytes)
@@ -68,7 +68,7 @@ static void make_elf(void)
 			  .e_phoff = offsetof(struct elf_file, segments),
 			  .e_phnum = 3,
 			  .e_shoff = offsetof(struct elf_file, sections),
-			  .e_shnum = 3 },
+			  .e_shnum = 4 },
 		.segments = { { PT_LOAD, PF_R | PF_X, CODE, CODE, CODE, 0x1000, 0x1000 },
 			      { PT_LOAD, PF_R | PF_W, 0x2000, DATA, DATA, 0x100, 0x300 },
 			      { PT_GNU_EH_FRAME, PF_R, frames, 0x2800, 0x2800, sizeof(elf) - frames,
@@ -80,7 +80,10 @@ static void make_elf(void)
 				.sh_link = 2 },
 			      { .sh_type = SHT_STRTAB,
 				.sh_offset = offsetof(struct elf_file, names),
-				.sh_size = sizeof(elf.names) } },
+				.sh_size = sizeof(elf.names) },
+			      { .sh_type = SHT_PROGBITS,
+				.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				.sh_addr = CODE + 0x80 } },
 		.encodings = { 1, 0x1b, 3, 0x3b },
 		.nr_frames = 3,
 		.frames = { { CODE + 0x100 - 0x2800 },
@@ -130,7 +133,8 @@ static void test_functions(void **state)
 	struct user_symbol symbol;
 
 	assert_string_equal(name_at(CODE), "_start");
-	assert_string_equal(name_at(CODE + 0xff), "_start"); /* it has no size */
+	assert_string_equal(name_at(CODE + 0x7f), "_start");	     /* it has no size */
+	assert_string_equal(name_at(CODE + 0xff), "program+0x10ff"); /* in the next section */
 	assert_string_equal(name_at(CODE + 0x100), "main");
 	assert_string_equal(name_at(CODE + 0x14f), "main"); /* neither its label nor its frame */
 	assert_string_equal(name_at(CODE + 0x150), "program+0x1150");
@@ -160,6 +164,43 @@ static void test_objects(void **state)
 	assert_false(user_symbol_of_data(0, BASE + DATA + 0x218, &symbol));
 }
 
+/* A frame of folded stacks has no blank and no semicolon, even if its file has some. */
+static void test_frames(void **state)
+{
+	char text[USER_FRAME_BYTES];
+
+	program.path = "/bin/pro gram;1";
+	setup(state);
+	strcpy(elf.names + elf.symbols[READ].st_name, "re;d");
+	assert_string_equal(user_symbol_frame(text, mm.code_map, BASE + CODE + 0x100), "main");
+	assert_string_equal(user_symbol_frame(text, mm.code_map, BASE + CODE + 0x200), "re?d");
+	assert_string_equal(user_symbol_frame(text, mm.code_map, BASE + CODE + 0x150),
+			    "pro?gram?1+0x1150");
+	assert_string_equal(user_symbol_frame(text, 0, BASE), "0x555000000000");
+	program.path = "/bin/program";
+}
+
+/* A reader with several turns reads a file once. Turns in between do not see its tables. */
+static void test_several_turns(void **state)
+{
+	struct user_symbols symbols = { 0 };
+
+	user_symbols_swap(&symbols);
+	assert_string_equal(name_at(CODE + 0x100), "main");
+	user_symbols_swap(&symbols);
+	image_symbols_free();
+	host_file_to_open = NULL;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+	image_symbols_free();
+	user_symbols_swap(&symbols);
+	assert_string_equal(name_at(CODE + 0x100), "main");
+	user_symbols_swap(&symbols);
+	assert_non_null(symbols.tables);
+	user_symbols_free(&symbols);
+	assert_null(symbols.tables);
+	assert_int_equal(symbols.nr_bytes, 0);
+}
+
 /* Without .symtab, the symbols are those of .dynsym. */
 static void test_dynamic_symbols(void **state)
 {
@@ -173,9 +214,13 @@ static void test_dynamic_symbols(void **state)
 /* No name is better than one of another file, or one that is half read. */
 static void test_other_files(void **state)
 {
-	os_file_t other = { "/bin/program", &elf, sizeof(elf) - 1 };
+	os_file_t other = { "/bin/program", &elf, sizeof(elf) - 1, 0 };
+	os_file_t changed = { "/bin/program", &elf, sizeof(elf), 1 };
 
 	host_file_to_open = &other;
+	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
+	image_symbols_free();
+	host_file_to_open = &changed;
 	assert_string_equal(name_at(CODE + 0x100), "program+0x1100");
 	image_symbols_free();
 	host_file_to_open = NULL;
@@ -196,6 +241,62 @@ static void test_short_memory(void **state)
 	image_symbols_free();
 	host_memory_bytes = bytes;
 	assert_string_equal(name_at(CODE + 0x100), "main");
+}
+
+/* What compilers append is cut off, and nothing else. */
+static void test_suffixes(void **state)
+{
+	static const char *const names[][2] = {
+		{ "send.constprop.0", "send" },
+		{ "send.part.12.cold", "send" },
+		{ "send.isra.0.isra.1", "send" },
+		{ "main.part", "main.part" },
+		{ "main.part.f", "main.part.f" },
+		{ "send.cold", "send.cold" },
+		{ "x.llvm.123", "x" },
+	};
+
+	for (u32 i = 0; i < PF_ARRAY_SIZE(names); i++) {
+		char *name = elf.names + elf.symbols[MAIN].st_name;
+
+		memset(name, 0, 32);
+		strcpy(name, names[i][0]);
+		assert_string_equal(name_at(CODE + 0x100), names[i][1]);
+		image_symbols_free();
+	}
+}
+
+/* Whatever the name of a function is, it is printable, and one column and frame. */
+static void test_hostile_names(void **state)
+{
+	static const char *const names[] = {
+		"a;b",	"a b 9", "9",	"(1) x", "\033[2Jx", "a\nb 7",	 "\r",
+		"\t",	"[x]",	 "--",	"%s%n",	 "a\"b",     "\\",	 "a,b",
+		"{}",	"<b>&",	 "a'2", "fn=x",	 "\x7f",     "\xc3\xa9", "\xe2\x80\xae",
+		"\x80", "_Z",	 "_R",	"f@plt", "@@V1",     ".text",	 "$x",
+		"a\rb", "a\vb",	 "/x",	"?",	 "x+0x1",    "a\x01",
+	};
+
+	for (u32 i = 0; i < PF_ARRAY_SIZE(names); i++) {
+		char expected[16], frame[USER_FRAME_BYTES];
+		char *name = elf.names + elf.symbols[MAIN].st_name;
+		size_t len = strlen(names[i]);
+
+		memset(name, 0, 16);
+		memcpy(name, names[i], len);
+		for (size_t k = 0; k <= len; k++)
+			expected[k] = names[i][k] && (names[i][k] <= ' ' || names[i][k] > '~') ?
+					      '?' :
+					      names[i][k];
+		assert_string_equal(name_at(CODE + 0x100), expected);
+		for (size_t k = 0; k < len; k++)
+			expected[k] = expected[k] == ';' ? '?' : expected[k];
+		assert_string_equal(user_symbol_frame(frame, mm.code_map, BASE + CODE + 0x100),
+				    expected);
+		image_symbols_free();
+	}
+	memset(elf.names + elf.symbols[MAIN].st_name, 'x', 400);
+	assert_in_range(strlen(name_at(CODE + 0x100)), 1, 63); /* the buffer has 64 bytes */
 }
 
 /* Reading a damaged file ends, and stays inside the buffers. */
@@ -226,9 +327,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_objects, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dynamic_symbols, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_short_memory, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_suffixes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged_files, setup, teardown),
 	};
 

@@ -59,7 +59,7 @@ static void test_lines(void **state)
 		"ret=handled\n");
 	assert_non_null(strstr(read_file("trace"), "# tracer: nop\n#\n# entries-in-buffer/"
 						   "entries-written: 4/4   #P:3\n"));
-	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	assert_int_equal(truncate_file("trace"), 0);
 	assert_string_equal(events(), "");
 }
 
@@ -198,11 +198,12 @@ static void test_resize_fails(void **state)
 static void test_no_memory(void **state)
 {
 	const os_trace_file_t *file = host_trace_file("trace");
+	const os_trace_file_t *stats = host_trace_file("per_cpu/cpu0/stats");
 	static os_text_t text;
 
 	host_fail_alloc = 1;
-	assert_int_equal(file->show(&text, NULL), -ENOMEM);
-	assert_int_equal(host_trace_file("per_cpu/cpu0/stats")->show(&text, NULL), -ENOMEM);
+	assert_int_equal(file->show(&text, file->arg), -ENOMEM);
+	assert_int_equal(stats->show(&text, stats->arg), -ENOMEM);
 	host_fail_alloc = 0;
 	assert_int_equal(write_file("buffer_size_kb", "1024"), 0);
 }
@@ -243,7 +244,7 @@ static void test_stats(void **state)
 	check_stats(1, 0, 1000 - nr_kept, nr_kept);
 
 	assert_int_equal(write_file("options/overwrite", "1"), 0);
-	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	assert_int_equal(truncate_file("trace"), 0);
 	check_stats(0, 0, 0, 0);
 	for (u32 i = 0; i < 1000; i++)
 		profile_trace(timer_expire_exit, &task);
@@ -379,6 +380,32 @@ static u32 decode(const char *text, u8 *bytes)
 	return nr;
 }
 
+/* Any write ends the session of another profiler, with the events that it has switched on. */
+static void test_session(void **state)
+{
+	assert_int_equal(write_file("buffer_size_kb", "0"), 0);
+	assert_int_equal(write_file("set_event", "signal"), 0);
+	assert_int_equal(write_file("buffer_size_kb", "8"), 0);
+	/* Rings that exist keep their size. */
+	assert_int_equal(trace_begin_session("sched:sched_*,signal", 32768), 0);
+	assert_string_equal(read_file("buffer_size_kb"), "8\n");
+	assert_true(trace_session_is_on());
+	assert_string_equal(read_file("events/sched/sched_switch/enable"), "1\n");
+	profile_trace(sched_process_exit, &task);
+	assert_int_not_equal(*events(), 0);
+	assert_int_equal(write_file("options/overwrite", "1"), 0);
+	assert_false(trace_session_is_on());
+	assert_string_equal(read_file("events/sched/enable"), "0\n");
+	assert_string_equal(read_file("events/signal/enable"), "1\n");
+	assert_int_equal(*events(), 0);
+	/* So does whoever reads trace_pipe. */
+	assert_int_equal(trace_begin_session("sched", 32768), 0);
+	read_file("trace_pipe");
+	assert_false(trace_session_is_on());
+	assert_int_equal(trace_begin_session("nothing", 32768), -EINVAL);
+	assert_false(trace_session_is_on());
+}
+
 static void test_export(void **state)
 {
 	static u8 bytes[PROFILE_TRACE_PAGE_BYTES];
@@ -418,6 +445,7 @@ int main(void)
 		cmocka_unit_test_setup(test_tracing_on, set_up),
 		cmocka_unit_test_setup(test_size, set_up),
 		cmocka_unit_test_setup(test_tracers, set_up),
+		cmocka_unit_test_setup(test_session, set_up),
 		cmocka_unit_test_setup(test_export, set_up),
 	};
 

@@ -12,7 +12,7 @@ static u32 nr_kept(const char *filter, u64 id, s64 ret)
 	profile_trace(sys_exit, id, ret);
 	for (text = events(); *text; text = strchr(text, '\n') + 1)
 		nr++;
-	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	assert_int_equal(truncate_file("trace"), 0);
 	return nr;
 }
 
@@ -194,8 +194,21 @@ static void test_bad_filters(void **state)
 					   "id == -",
 					   "id == 0x",
 					   "id == 08",
-					   "id == 1 && ret == 1",
-					   "(id == 1)",
+					   "id == 1 &&",
+					   "id && 1",
+					   "&& id == 1",
+					   "id == 1 & ret == 1",
+					   "id == 1 | ret == 1",
+					   "id == 1 ret == 1",
+					   "(id == 1",
+					   "id == 1)",
+					   "()",
+					   "!",
+					   "id == '1",
+					   "id.function == no_such_function",
+					   "id.function == ",
+					   "((((((((((((((((id == 1))))))))))))))))",
+					   "!!!!!!!!!!!!!!!!id == 1",
 					   "ret & 99999999999999999999" };
 	static char text[300];
 
@@ -209,15 +222,262 @@ static void test_bad_filters(void **state)
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter",
 				    "comm == \"a\" || pid == \"b\""),
 			 -EINVAL);
-	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == a || comm == b"),
-			 -EINVAL);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", "comm == 'a'b"), -EINVAL);
 	memset(text, 'a', sizeof(text) - 1);
 	memcpy(text, "comm == ", 8);
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", text), -EINVAL);
-	text[200] = '\0';
+	/* One comparison too many: 17. */
+	for (u32 i = 0; i < 17; i++)
+		snprintf(text + 8 * i, sizeof(text) - 8 * i, "pid==1%s", i < 16 ? "||" : "");
 	assert_int_equal(write_file("events/sched/sched_wakeup/filter", text), -EINVAL);
 	assert_string_equal(read_file("events/sched/sched_wakeup/filter"), "none\n");
+}
+
+/* The truth of a filter of the bits of id, as random() has made it. */
+struct expression {
+	char text[200];
+	u16 truth; /* bit n: of id == n */
+};
+
+static u32 next_random(u32 below)
+{
+	static u64 random = 1;
+
+	random = random * 6364136223846793005ull + 1442695040888963407ull;
+	return (random >> 33) % below;
+}
+
+static struct expression make_expression(u32 depth)
+{
+	struct expression made, left, right;
+	bool is_and = next_random(2);
+	u32 bit = next_random(4);
+
+	if (!depth) {
+		snprintf(made.text, sizeof(made.text), "id & %u", 1u << bit);
+		made.truth = 0;
+		for (u32 id = 0; id < 16; id++)
+			made.truth |= (id >> bit & 1) << id;
+		return made;
+	}
+	left = make_expression(depth - 1);
+	right = make_expression(next_random(depth));
+	made.truth = is_and ? left.truth & right.truth : left.truth | right.truth;
+	switch (next_random(3)) {
+	case 0:
+		made.truth = ~made.truth;
+		snprintf(made.text, sizeof(made.text), "!((%.80s) %s (%.80s))", left.text,
+			 is_and ? "&&" : "||", right.text);
+		break;
+	case 1:
+		made.truth = is_and ? (u16)~left.truth & right.truth :
+				      (u16)~left.truth | right.truth;
+		snprintf(made.text, sizeof(made.text), "(! (%.80s)%s(%.80s))", left.text,
+			 is_and ? "&&" : "||", right.text);
+		break;
+	default:
+		snprintf(made.text, sizeof(made.text), "((%.80s) %s  (%.80s))", left.text,
+			 is_and ? "&&" : "||", right.text);
+		break;
+	}
+	return made;
+}
+
+/* && binds closer than ||, and ! closest. Random filters have the truth of their parts. */
+static void test_filters_of_several_comparisons(void **state)
+{
+	assert_int_equal(write_file("set_event", "raw_syscalls:*"), 0);
+	assert_int_equal(nr_kept("id == 1 || id == 2 && ret == 3", 1, 0), 1);
+	assert_int_equal(nr_kept("id == 1 || id == 2 && ret == 3", 2, 0), 0);
+	assert_int_equal(nr_kept("id == 1 || id == 2 && ret == 3", 2, 3), 1);
+	assert_int_equal(nr_kept("id==2&&ret==3||id==1", 1, 0), 1);
+	assert_int_equal(nr_kept("!id==2&&ret==3", 2, 3), 0);
+	assert_int_equal(nr_kept("!id==2&&ret==3", 1, 3), 1);
+	/* What trace-cmd writes, so that its own threads leave no events. */
+	assert_int_equal(nr_kept("((id > 100))&&((common_pid<4||common_pid>6))", 101, 0), 1);
+	assert_int_equal(nr_kept("((id > 100))&&((common_pid<8||common_pid>9))", 101, 0), 1);
+	assert_int_equal(nr_kept("((id > 100))&&((common_pid<7||common_pid>9))", 101, 0), 0);
+	assert_int_equal(nr_kept("comm == test && id == 1", 1, 0), 1);
+	assert_int_equal(nr_kept("COMM ~ x* || id == 2", 1, 0), 0);
+	for (u32 i = 0; i < 300; i++) {
+		struct expression e = make_expression(1 + i % 3);
+
+		for (u32 id = 0; id < 16; id++) {
+			if (nr_kept(e.text, id, 0) != (e.truth >> id & 1))
+				fail_msg("%s of %u", e.text, id);
+		}
+	}
+	assert_int_equal(nr_kept("0", 1, 0), 1);
+}
+
+static void test_filters_of_functions(void **state)
+{
+	static const char *const filter = "events/kmem/kfree/filter";
+
+	assert_int_equal(write_file("set_event", "kfree"), 0);
+	for (u32 i = 0; i < 2; i++) {
+		assert_int_equal(write_file(filter, i ? "call_site.function != fn_2" :
+							"call_site.function == fn_2"),
+				 0);
+		profile_trace(kfree, 0xffffffff810001ff, NULL);
+		profile_trace(kfree, 0xffffffff81000200, NULL);
+		profile_trace(kfree, 0xffffffff810002ff, NULL);
+		profile_trace(kfree, 0xffffffff81000300, NULL);
+		assert_non_null(strstr(read_file("trace"), "entries-written: 2/2 "));
+		assert_int_equal(!strstr(events(), "fn_2"), i);
+		assert_int_equal(truncate_file("trace"), 0);
+	}
+	assert_int_equal(write_file(filter, "0"), 0);
+}
+
+/* A filter of a system is that of each of its events that has the fields. */
+static void test_filters_of_systems(void **state)
+{
+	assert_int_equal(write_file("events/sched/filter", "prev_pid == 3"), 0);
+	assert_string_equal(read_file("events/sched/sched_switch/filter"), "prev_pid == 3\n");
+	assert_string_equal(read_file("events/sched/sched_wakeup/filter"), "none\n");
+	assert_non_null(
+		strstr(read_file("events/sched/filter"), "sched:sched_switch prev_pid == 3\n"));
+	assert_int_equal(write_file("events/sched/filter", "id == 3"), -EINVAL);
+	assert_int_equal(write_file("events/filter", "common_pid != 3"), 0);
+	assert_string_equal(read_file("events/filter"), "common_pid != 3\n");
+	assert_int_equal(write_file("events/filter", "0"), 0);
+	assert_string_equal(read_file("events/filter"), "none\n");
+}
+
+/* error_log shows what is wrong, and where. */
+static void test_errors(void **state)
+{
+	assert_int_equal(truncate_file("error_log"), 0);
+	assert_string_equal(read_file("error_log"), "");
+	assert_int_equal(write_file("events/sched/filter", "  pid == 3 && xyz == 1"), -EINVAL);
+	assert_string_equal(read_file("error_log"),
+			    "[    5.000000] event filter parse error: error: no such field\n"
+			    "  Command: pid == 3 && xyz == 1\n"
+			    "                       ^\n");
+	for (u32 i = 0; i < 8; i++)
+		assert_int_equal(write_file("events/sched/filter", "pid ="), -EINVAL);
+	assert_null(strstr(read_file("error_log"), "xyz"));
+}
+
+static u32 nr_recorded(void)
+{
+	u32 nr = ring_totals(0).nr;
+
+	assert_int_equal(truncate_file("trace"), 0);
+	return nr;
+}
+
+/* set_event_pid has threads, and with event-fork those that they create. */
+static void test_threads(void **state)
+{
+	struct task child = { .proc = &process };
+
+	assert_string_equal(read_file("set_event_pid"), "");
+	assert_int_equal(write_file("set_event", "sys_exit sched_switch"), 0);
+	assert_int_equal(write_file("set_event_pid", "8 10"), 0);
+	assert_string_equal(read_file("set_event_pid"), "8\n10\n");
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(nr_recorded(), 0);
+	assert_int_equal(write_file("set_event_pid", "7"), 0);
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(nr_recorded(), 1);
+	/* A switch to a thread of the set is recorded, too. */
+	host_tid = 3;
+	host_other_tid = 7;
+	profile_trace(sched_switch, &task, &child);
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(nr_recorded(), 1);
+	host_tid = 7;
+
+	host_other_tid = 9;
+	profile_task_init(&child);
+	assert_string_equal(read_file("set_event_pid"), "7\n8\n10\n");
+	assert_int_equal(write_file("options/event-fork", "1"), 0);
+	profile_task_init(&child);
+	assert_string_equal(read_file("set_event_pid"), "7\n8\n9\n10\n");
+	host_tid = 3; /* a creator that is not in the set: number 9 is used again */
+	profile_task_init(&child);
+	assert_string_equal(read_file("set_event_pid"), "7\n8\n10\n");
+	host_other_tid = 0;
+	host_tid = 7;
+
+	assert_int_equal(write_file("set_event_pid", "x"), -EINVAL);
+	assert_int_equal(write_file("set_event_pid", "0"), -EINVAL);
+	assert_int_equal(write_file("set_event_pid", "32768"), -EINVAL);
+	assert_int_equal(truncate_file("set_event_pid"), 0);
+	assert_string_equal(read_file("set_event_pid"), "");
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(nr_recorded(), 1);
+	assert_int_equal(write_file("options/event-fork", "0"), 0);
+}
+
+static void test_options(void **state)
+{
+	assert_non_null(strstr(read_file("trace_options"), "noevent-fork\n"));
+	assert_non_null(strstr(read_file("trace_options"), "\noverwrite\n"));
+	assert_int_equal(write_file("trace_options", "nooverwrite event-fork"), 0);
+	assert_string_equal(read_file("options/overwrite"), "0\n");
+	assert_string_equal(read_file("options/event-fork"), "1\n");
+	assert_int_equal(write_file("trace_options", "overwrite,noevent-fork\n"), 0);
+	assert_string_equal(read_file("options/overwrite"), "1\n");
+	assert_int_equal(write_file("trace_options", "nosuch"), -EINVAL);
+	assert_int_equal(write_file("options/overwrite", "2"), -EINVAL);
+}
+
+/* A program's text is an event of its thread, without its newline. A long one is truncated. */
+static void test_marker(void **state)
+{
+	static char text[4095];
+
+	assert_int_equal(write_file("set_event", "sys_exit"), 0); /* so that there are rings */
+	for (u32 len = 0; len < 20; len++) {
+		memset(text, 'a' + len, len);
+		text[len] = '\0';
+		assert_int_equal(write_file("trace_marker", text), 0);
+		text[len] = '\n';
+		assert_non_null(strstr(events(), ": "));
+		assert_int_equal(strcspn(strrchr(events(), ' ') + 1, "\n"), len);
+		assert_int_equal(nr_recorded(), 1);
+	}
+	memset(text, 'x', 4094);
+	assert_int_equal(write_file("trace_marker", text), 0);
+	assert_int_equal(strlen(strrchr(events(), ' ')),
+			 1 + 255 + 1); /* as all texts are printed */
+	assert_int_equal(write_file("trace_marker", "a\033b\nc"), 0);
+	assert_non_null(strstr(events(), ": a?b?c\n"));
+}
+
+static void test_cpus(void **state)
+{
+	assert_string_equal(read_file("tracing_cpumask"), "f\n"); /* of 4 CPUs */
+	assert_int_equal(write_file("set_event", "sys_exit"), 0);
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(write_file("tracing_cpumask", "6"), 0);
+	assert_string_equal(read_file("tracing_cpumask"), "6\n");
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(nr_recorded(), 1);
+	assert_int_equal(write_file("tracing_cpumask", "00000000,0000000F\n"), 0);
+	assert_string_equal(read_file("tracing_cpumask"), "f\n");
+	profile_trace(sys_exit, 1, 0);
+	assert_int_equal(nr_recorded(), 1);
+	assert_int_equal(write_file("tracing_cpumask", ""), -EINVAL);
+	assert_int_equal(write_file("tracing_cpumask", "0x3"), -EINVAL);
+}
+
+/* poll() finds a stream ready while it has events. */
+static void test_ready(void **state)
+{
+	const os_trace_file_t *all = host_trace_file("trace_pipe");
+	const os_trace_file_t *second = host_trace_file("per_cpu/cpu1/trace_pipe");
+
+	assert_int_equal(write_file("set_event", "sys_exit"), 0);
+	assert_false(all->ready(all->arg));
+	profile_trace(sys_exit, 1, 0);
+	assert_true(all->ready(all->arg));
+	assert_false(second->ready(second->arg));
+	read_file("trace_pipe");
+	assert_false(all->ready(all->arg));
 }
 
 int main(void)
@@ -229,6 +489,15 @@ int main(void)
 		cmocka_unit_test_setup(test_filters_are_replaced, set_up),
 		cmocka_unit_test_setup(test_filters_of_long_texts, set_up),
 		cmocka_unit_test_setup(test_bad_filters, set_up),
+		cmocka_unit_test_setup(test_filters_of_several_comparisons, set_up),
+		cmocka_unit_test_setup(test_filters_of_functions, set_up),
+		cmocka_unit_test_setup(test_filters_of_systems, set_up),
+		cmocka_unit_test_setup(test_errors, set_up),
+		cmocka_unit_test_setup(test_threads, set_up),
+		cmocka_unit_test_setup(test_options, set_up),
+		cmocka_unit_test_setup(test_marker, set_up),
+		cmocka_unit_test_setup(test_cpus, set_up),
+		cmocka_unit_test_setup(test_ready, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

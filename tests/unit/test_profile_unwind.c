@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Tests the tables for stack walks: all rows of real files beside what readelf finds in them, and
- * files whose bytes were changed.
+ * Tests the rules for stack walks: those of real files beside what readelf finds in them, and files
+ * whose bytes were changed.
  */
 
 #include "unit.h"
 
+#include "../../kernel/profile/images/go_frames.h"
 #include "../../kernel/profile/images/images.h"
 
-#include <lego/user_unwind.h>
+#include <profile/user_unwind.h>
 
 #include <elf.h>
 
 #define BASE 0x555000000000ull /* where a program's lowest address is mapped */
 
 static os_file_t file;
-static struct user_unwind_place place;
+static struct profile_user_unwind_place begin;
 
 static void read_host_file(const char *path)
 {
@@ -23,7 +24,7 @@ static void read_host_file(const char *path)
 
 	assert_non_null(from);
 	fseek(from, 0, SEEK_END);
-	file = (os_file_t){ path, NULL, ftell(from) };
+	file = (os_file_t){ path, NULL, ftell(from), 0 };
 	file.data = malloc(file.bytes);
 	rewind(from);
 	assert_int_equal(fread((void *)file.data, 1, file.bytes, from), file.bytes);
@@ -46,7 +47,15 @@ static void map_file(void)
 		if (p->p_type == PT_LOAD && p->p_flags & PF_X)
 			profile_area_changed(&mm, &area);
 	}
-	place = user_unwind_begin(&mm);
+	begin = profile_user_unwind_begin(&mm);
+}
+
+/* Returns the rule as a walk finds it that begins here. */
+static struct profile_user_unwind rule_at(u64 addr)
+{
+	struct profile_user_unwind_place place = begin;
+
+	return profile_user_unwind(&place, BASE + addr);
 }
 
 /* A row as readelf prints it. */
@@ -57,21 +66,21 @@ struct truth {
 
 static bool is_right(const struct truth *truth)
 {
-	struct user_unwind rule = user_unwind(&place, BASE + truth->at);
+	struct profile_user_unwind rule = rule_at(truth->at);
 	char reg[4] = "";
 	int distance = 0, fp = 0;
 
 	if (!strcmp(truth->ret, "u"))
-		return rule.kind == UNWIND_OUTERMOST;
+		return rule.kind == PROFILE_UNWIND_OUTERMOST;
 	if (!strcmp(truth->cfa, "exp") || strcmp(truth->ret, "c-8") || strstr(truth->fp, "exp"))
-		return rule.kind == UNWIND_PLT || rule.kind == UNWIND_SIGNAL ||
-		       rule.kind == UNWIND_UNKNOWN;
+		return rule.kind == PROFILE_UNWIND_PLT || rule.kind == PROFILE_UNWIND_SIGNAL ||
+		       rule.kind == PROFILE_UNWIND_UNKNOWN;
 	assert_int_equal(sscanf(truth->cfa, "%3[a-z0-9]+%d", reg, &distance), 2);
 	sscanf(truth->fp, "c-%d", &fp);
 	if (strcmp(reg, "rsp") && strcmp(reg, "rbp"))
-		return rule.kind == UNWIND_UNKNOWN;
-	return rule.kind == (strcmp(reg, "rsp") ? UNWIND_FP : UNWIND_SP) &&
-	       rule.cfa == (u32)distance && rule.fp == (u32)fp;
+		return rule.kind == PROFILE_UNWIND_UNKNOWN;
+	return rule.kind == (strcmp(reg, "rsp") ? PROFILE_UNWIND_FP : PROFILE_UNWIND_SP) &&
+	       rule.cfa * 8 == (u32)distance && rule.fp * 8 == (u32)fp;
 }
 
 /* Reads a table row of readelf into columns, by the names in its heading. */
@@ -141,6 +150,7 @@ static void test_real_files(void **state)
 					     "/usr/bin/python3.11",
 					     "/usr/bin/readelf",
 					     "build/user/chain-nofp",
+					     "build/user/wordcount",
 					     "build/user/chain" };
 
 	for (u32 i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -151,39 +161,231 @@ static void test_real_files(void **state)
 	}
 }
 
-/* Changed bytes make wrong rows, and nothing worse. The sanitizers look. */
+/* Returns where .eh_frame_hdr or, without it, .eh_frame is in the file. */
+static u64 frames_offset(void)
+{
+	const char *bytes = file.data;
+	const Elf64_Ehdr *head = file.data;
+	const Elf64_Phdr *p = (const Elf64_Phdr *)(bytes + head->e_phoff);
+	const Elf64_Shdr *s = (const Elf64_Shdr *)(bytes + head->e_shoff);
+	const char *names = bytes + s[head->e_shstrndx].sh_offset;
+
+	for (u32 i = 0; i < head->e_phnum; i++) {
+		if (p[i].p_type == PT_GNU_EH_FRAME)
+			return p[i].p_offset;
+	}
+	while (strcmp(names + s->sh_name, ".eh_frame"))
+		s++;
+	return s->sh_offset;
+}
+
+/* Changed bytes make wrong rules, and nothing worse. The sanitizers look. */
 static void test_damaged_files(void **state)
 {
-	static const char path[] = "/lib64/ld-linux-x86-64.so.2";
+	static const char *const paths[] = { "/lib64/ld-linux-x86-64.so.2",
+					     "build/user/wordcount" };
 	u64 random = 1;
 
-	for (int round = 0; round < 40; round++) {
+	for (int round = 0; round < 80; round++) {
 		const Elf64_Ehdr *head;
 		const Elf64_Phdr *p;
+		u64 frames, code = 0;
 		char *bytes, name[32];
-		u64 frames;
 
-		read_host_file(path);
+		read_host_file(paths[round % 2]);
 		bytes = (char *)file.data;
 		head = file.data;
 		p = (const Elf64_Phdr *)(bytes + head->e_phoff);
-		while (p->p_type != PT_GNU_EH_FRAME)
-			p++;
-		frames = p->p_offset;
+		for (u32 i = 0; i < head->e_phnum; i++) {
+			if (p[i].p_type == PT_LOAD && p[i].p_flags & PF_X)
+				code = p[i].p_vaddr;
+		}
+		frames = frames_offset();
 		for (int i = 0; i < 400; i++) {
 			u64 at;
 
 			random = random * 6364136223846793005ull + 1442695040888963407ull;
 			at = random >> 33;
-			at = i % 20 ? frames + at % (file.bytes - frames) : 64 + at % 700;
+			at = i % 20 ? frames + at % 0x10000 % (file.bytes - frames) : 64 + at % 700;
 			bytes[at] = random >> 20;
 		}
 		snprintf(name, sizeof(name), "/bin/%d", round); /* another image each time */
 		file.path = name;
 		map_file();
 		for (u64 at = 0; at < 0x40000; at += 7)
-			user_unwind(&place, BASE + at);
+			rule_at(code + at);
 		free(bytes);
+	}
+}
+
+/*
+ * A .gopclntab with three functions at 0x401000, as Go 1.19 writes it: `leaf` without a frame,
+ * `caller` with one of 24 bytes from its fifth instruction to its return, and `goexit`, which has
+ * no caller. The text ends at 0x401050.
+ */
+#define GO_TEXT	      0x401000ull
+#define GO_PCS	      80
+#define GO_FUNCTIONS  (GO_PCS + 16)
+#define GO_NR	      3
+#define GO_TOP_FRAME  1
+#define GO_WRITES_SP  2
+#define GO_DESCRIBED  (GO_NR * 8 + 8)
+#define GO_BYTES      (GO_FUNCTIONS + GO_DESCRIBED + GO_NR * 40)
+#define GO_MAGIC_1_19 0xfffffff0u
+#define GO_MAGIC_1_20 0xfffffff1u
+
+static u8 go_bytes[GO_BYTES + 8];
+
+static void make_go_table(u32 magic)
+{
+	static const u8 pcs[16] = { 2, 0x10, 0,	 0,		    /* at 0: size 0 for 16 bytes */
+				    2, 5,    48, 0x20, 47, 11, 0 }; /* at 4: 0, 24, 0 */
+	static const u32 begins[] = { 0, 0x10, 0x40, 0x50 }, at[] = { 0, 4, 0 };
+	const u64 words[] = { GO_NR, 1, GO_TEXT, 72, 72, 72, GO_PCS, GO_FUNCTIONS };
+	const u8 kind[] = { 0, 0, 1, 8 };
+
+	memset(go_bytes, 0, sizeof(go_bytes));
+	memcpy(go_bytes, &magic, 4);
+	memcpy(go_bytes + 4, kind, 4);
+	memcpy(go_bytes + 8, words, sizeof(words));
+	memcpy(go_bytes + GO_PCS, pcs, sizeof(pcs));
+	for (u32 i = 0; i <= GO_NR; i++) {
+		u32 pair[] = { begins[i], GO_DESCRIBED + i * 40 };
+		u8 *described = go_bytes + GO_FUNCTIONS + pair[1];
+
+		memcpy(go_bytes + GO_FUNCTIONS + i * 8, pair, i < GO_NR ? 8 : 4);
+		if (i == GO_NR)
+			break;
+		memcpy(described, &begins[i], 4);
+		memcpy(described + 16, &at[i], 4);
+	}
+	go_bytes[GO_FUNCTIONS + GO_DESCRIBED + 2 * 40 + (magic == GO_MAGIC_1_19 ? 37 : 41)] =
+		GO_TOP_FRAME;
+	file = (os_file_t){ "/bin/go", go_bytes, GO_BYTES + 8, 0 };
+}
+
+static struct go_frames go;
+static u32 go_steps;
+
+static bool begin_go(u64 bytes)
+{
+	const struct section_header section = { .size = bytes };
+	u64 at = go_frames_begin(&go, &file, &section);
+
+	if (!at)
+		return false;
+	assert_int_equal(at, GO_PCS);
+	go.bytes = malloc(go.nr_bytes); /* the sanitizer sees what is read beyond it */
+	memcpy((void *)go.bytes, go_bytes + at, go.nr_bytes);
+	go_steps = PROFILE_UNWIND_STEPS;
+	return true;
+}
+
+static void end_go(void)
+{
+	free((void *)go.bytes);
+}
+
+static struct call_frames_rule go_rule_at(u64 addr)
+{
+	struct call_frames_rule rule;
+
+	assert_true(go_frames_rule(&go, GO_TEXT + addr, &go_steps, &rule));
+	return rule;
+}
+
+static void assert_go_rule(u64 addr, u32 cfa, u32 fp, u64 begins, u64 ends)
+{
+	struct call_frames_rule rule = go_rule_at(addr);
+
+	assert_int_equal(rule.rule.kind, PROFILE_UNWIND_SP);
+	assert_int_equal(rule.rule.cfa, cfa);
+	assert_int_equal(rule.rule.fp, fp);
+	assert_int_equal(rule.begin, GO_TEXT + begins);
+	assert_int_equal(rule.end, GO_TEXT + ends);
+}
+
+static void test_go_rules(void **state)
+{
+	static const u32 magics[] = { GO_MAGIC_1_19, GO_MAGIC_1_20 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(magics); i++) {
+		make_go_table(magics[i]);
+		assert_true(begin_go(GO_BYTES + 8));
+		assert_go_rule(0, 1, 0, 0, 0x10);
+		assert_go_rule(0xf, 1, 0, 0, 0x10);
+		assert_go_rule(0x14, 1, 0, 0x10, 0x15);
+		assert_go_rule(0x15, 4, 2, 0x15, 0x35);
+		assert_go_rule(0x34, 4, 2, 0x15, 0x35);
+		assert_go_rule(0x35, 1, 0, 0x35, 0x40);
+		assert_int_equal(go_rule_at(0x40).rule.kind, PROFILE_UNWIND_OUTERMOST);
+		assert_int_equal(go_rule_at(0x50).rule.kind, PROFILE_UNWIND_UNKNOWN);
+		assert_int_equal(go_rule_at(-1ull).rule.kind, PROFILE_UNWIND_UNKNOWN);
+		end_go();
+	}
+}
+
+static void test_go_functions_that_change_stacks(void **state)
+{
+	make_go_table(GO_MAGIC_1_19);
+	go_bytes[GO_FUNCTIONS + GO_DESCRIBED + 40 + 37] = GO_WRITES_SP;
+	assert_true(begin_go(GO_BYTES));
+	assert_int_equal(go_rule_at(0x15).rule.kind, PROFILE_UNWIND_UNKNOWN);
+	end_go();
+	for (u8 kind = 0; kind < 30; kind++) { /* 11: runtime.mcall */
+		go_bytes[GO_FUNCTIONS + GO_DESCRIBED + 40 + 36] = kind;
+		assert_true(begin_go(GO_BYTES));
+		assert_int_equal(go_rule_at(0x15).rule.kind,
+				 kind == 11 ? PROFILE_UNWIND_OTHER_STACK : PROFILE_UNWIND_UNKNOWN);
+		end_go();
+	}
+}
+
+static void test_go_steps(void **state)
+{
+	struct call_frames_rule rule;
+
+	make_go_table(GO_MAGIC_1_19);
+	assert_true(begin_go(GO_BYTES));
+	go_steps = 1;
+	assert_false(go_frames_rule(&go, GO_TEXT + 0x15, &go_steps, &rule));
+	assert_int_equal(rule.rule.kind, PROFILE_UNWIND_UNKNOWN);
+	end_go();
+}
+
+static void test_other_go_tables(void **state)
+{
+	make_go_table(0xfffffffbu); /* Go 1.2 to 1.15 */
+	assert_false(begin_go(GO_BYTES));
+	make_go_table(GO_MAGIC_1_19);
+	assert_false(begin_go(GO_FUNCTIONS + GO_NR * 8)); /* no room for the end mark */
+	assert_true(begin_go(GO_FUNCTIONS + GO_NR * 8 + 8));
+	for (u32 addr = 0; addr < 0x60; addr++)
+		assert_int_equal(go_rule_at(addr).rule.kind, PROFILE_UNWIND_UNKNOWN);
+	end_go();
+}
+
+static void test_damaged_go_tables(void **state)
+{
+	u64 random = 1;
+
+	for (int round = 0; round < 20000; round++) {
+		make_go_table(GO_MAGIC_1_19);
+		for (int i = 0; i < 4; i++) {
+			random = random * 6364136223846793005ull + 1442695040888963407ull;
+			go_bytes[8 + (random >> 33) % (GO_BYTES - 8)] = random >> 20;
+		}
+		if (go_frames_begin(&go, &file, &(struct section_header){ .size = GO_BYTES }) !=
+			    GO_PCS ||
+		    !begin_go(GO_BYTES))
+			continue;
+		for (u32 addr = 0; addr < 0x60; addr++) {
+			struct call_frames_rule rule;
+
+			go_steps = PROFILE_UNWIND_STEPS;
+			go_frames_rule(&go, go.text + addr, &go_steps, &rule);
+		}
+		end_go();
 	}
 }
 
@@ -192,6 +394,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_real_files),
 		cmocka_unit_test(test_damaged_files),
+		cmocka_unit_test(test_go_rules),
+		cmocka_unit_test(test_go_functions_that_change_stacks),
+		cmocka_unit_test(test_go_steps),
+		cmocka_unit_test(test_other_go_tables),
+		cmocka_unit_test(test_damaged_go_tables),
 	};
 
 	assert_int_equal(host_set_param("profile.unwind", "on"), 0);

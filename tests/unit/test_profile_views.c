@@ -23,7 +23,7 @@ static void test_depth_is_bounded(void **state)
 	take(1, 2, 3, 4, 5, 6, 7, 8, 10, 11);
 	assert_int_equal(check_stats().nr_records, 2);
 	look(view_functions);
-	assert_int_equal(view.nr_truncated[STACK_TRUNCATED_DEPTH], 2);
+	assert_int_equal(view.nr_truncated[PROFILE_STACK_TRUNCATED_DEPTH], 2);
 	assert_int_equal(row_of(FN(8), 0)->nr_inclusive, 3);
 }
 
@@ -241,6 +241,51 @@ static void test_user_as_printed(void **state)
 		   "1 other, with 1 samples\n");
 }
 
+static int nr_swaps, nr_frees;
+
+/* The names of two addresses. In code map 2, the second one is not known. */
+static void find_name(u32 code_map, u64 addr, struct user_symbol *symbol)
+{
+	assert_int_equal(nr_swaps % 2, 1);
+	symbol->image = 1;
+	symbol->offset = addr - 0x400000;
+	if (addr == 0x400fff) /* the call of the return address */
+		symbol->name = "main";
+	else if (addr == 0x401234 && code_map == 1)
+		symbol->name = "operator;\"\" a\nb";
+}
+
+static const char *path_of_names(u32 image)
+{
+	return "/bin/a b;c";
+}
+
+static void swap_names(struct user_symbols *symbols)
+{
+	nr_swaps++;
+}
+
+static void free_names(struct user_symbols *symbols)
+{
+	nr_frees++;
+}
+
+static const struct user_symbol_source names = {
+	.find_code = find_name,
+	.path = path_of_names,
+	.swap = swap_names,
+	.free = free_names,
+};
+
+/* Returns whether stacks were printed. */
+static bool print_next_stacks(struct stacks_copy *copy)
+{
+	struct stacks_step step = { .copy = copy };
+
+	report_print_next_stacks(&step);
+	return step.nr;
+}
+
 static void test_stacks_as_printed(void **state)
 {
 	u64 user[] = { FN(5) + 8, 0x401234, 0x401000 };
@@ -249,33 +294,43 @@ static void test_stacks_as_printed(void **state)
 		.callers = user,
 		.nr_callers = 1,
 		.nr_user_callers = 2,
-		.truncated = STACK_TRUNCATED_USER_FRAME,
+		.truncated = PROFILE_STACK_TRUNCATED_USER_FRAME,
 	};
-	static os_text_t text;
 	struct stacks_copy *copy;
 
+	nr_swaps = nr_frees = 0;
 	host_syscall = 1;
 	for (host_cpu = 0; host_cpu < 2; host_cpu++) {
 		take(1, 5);
 		take(1, 5);
 	}
 	host_cpu = 0;
-	host_tid = 2; /* a task either has user code or has not */
-	sample_take(&regs, os_cycles(), 0);
+	/* A task either has user code or has not, and one code map. */
+	for (host_tid = 2; host_tid < 4; host_tid++) {
+		host_code_map = host_tid - 1;
+		sample_take(&regs, os_cycles(), 0);
+	}
+	host_code_map = 0;
+	user_symbol_source = &names;
 	report_print_last_merge();
 	report_copy_stacks(&copy);
 	assert_string_equal(host_log, "");
 	sample_reset(); /* the reader has its own copy */
 	take(1, 5);
-	while (report_print_next_stack(&text, copy)) {
-	}
+	assert_true(print_next_stacks(copy));
+	assert_false(print_next_stacks(copy));
 	stacks_copy_free(copy);
+	user_symbol_source = NULL;
+	assert_int_equal(nr_swaps, 4);
+	assert_int_equal(nr_frees, 1);
 	/* Only stacks, as a flame graph tool expects. */
-	assert_string_equal(text.buf, "test;[sys_write];fn_5;fn_1 4\n"
-				      "test;[cut: user code without frame pointers];0x401000;"
-				      "0x401234;[sys_write];fn_5;fn_1 1\n");
+	assert_log("test;[sys_write];fn_5;fn_1 4\n"
+		   "test;[cut: user code without frame pointers];main;operator?\"\"?a?b;"
+		   "[sys_write];fn_5;fn_1 1\n"
+		   "test;[cut: user code without frame pointers];main;a?b?c+0x1234;"
+		   "[sys_write];fn_5;fn_1 1\n");
 	report_print_last_merge();
-	assert_non_null(strstr(host_log, "\nstacks, when last read: 2 of 3 records, merged in "));
+	assert_non_null(strstr(host_log, "\nstacks, when last read: 3 of 4 records, merged in "));
 }
 
 /* A copy has all stacks in order. A copy that is not read to its end is freed, too. */

@@ -72,7 +72,7 @@ static int setup(void **state)
 	profile_task_init(&producer);
 	go_to(&consumer, 1);
 	profile_task_init(&consumer);
-	consumer_proc.profile.lives = (struct profile_lives){ 0 };
+	consumer_proc.profile.waits.ended_threads = (struct profile_thread_sums){ 0 };
 	host_current = &consumer;
 	profile_reset();
 	host_log_clear();
@@ -137,7 +137,7 @@ static void test_preempted(void **state)
 	assert_int_equal(row->asleep_cycles, 0);
 	assert_int_equal(row->ready_cycles, 700);
 	assert_int_equal(row->waker, 0);
-	assert_int_equal(consumer.profile.nr_preempted, 1);
+	assert_int_equal(consumer.profile.waits.nr_preempted, 1);
 }
 
 static void check_times(const struct wait_row *row, u64 nr, u64 asleep, u64 ready, u64 max)
@@ -206,7 +206,7 @@ static void test_by_lock(void **state)
 	check_times(&wait_view.rows[0], 1, 500, 100, 600);
 	assert_int_equal(wait_view.rows[0].process, 0);
 	assert_string_equal(wait_view.rows[1].name, "futex");
-	assert_int_equal(wait_view.rows[1].process, wait_process_number(&consumer_proc));
+	assert_int_equal(wait_view.rows[1].process, stack_process_number(&consumer_proc));
 	check_times(&wait_view.rows[1], 1, 50, 10, 60);
 	assert_non_null(strstr(host_file_read("profile/waits_locks.json"),
 			       "\"lock\":\"futex 0x4c71e0 (pid 21)\",\"releaser\":\""));
@@ -421,7 +421,7 @@ static void test_switched_off(void **state)
 {
 	assert_int_equal(host_file_write("profile/waits", "off"), 0);
 	wait_and_run("pipe", 2000, 5000, 5400);
-	assert_int_equal(consumer.profile.nr_waits, 0);
+	assert_int_equal(consumer.profile.waits.nr_waits, 0);
 	host_now = 9000;
 	assert_int_equal(host_file_write("profile/waits", "on"), 0);
 	/*
@@ -443,14 +443,14 @@ static void test_migrations(void **state)
 		wait_and_run("pipe", 2000, 5000, 5400);
 	}
 	/* The first run of a thread is not a migration. */
-	assert_int_equal(consumer.profile.nr_migrations, 2);
-	assert_int_equal(consumer.profile.nr_waits, 5);
+	assert_int_equal(consumer.profile.waits.nr_migrations, 2);
+	assert_int_equal(consumer.profile.waits.nr_waits, 5);
 }
 
 /* The summary has times from the scheduler, from the kernel's accounts, and from the records. */
 static void test_summary(void **state)
 {
-	consumer.profile.created_cycles = 1000;
+	consumer.profile.waits.created_cycles = 1000;
 	wait_and_run("pipe", 1002000, 5002000, 5402000);
 	host_cpu_times =
 		(struct profile_cpu_times){ 3000000, 2000000, 400000, 50000, 30000, 120000 };
@@ -470,7 +470,7 @@ static void test_summary(void **state)
 	/* Parts that are zero are left out. A process that has not waited has no such line. */
 	setup(NULL);
 	host_now = 2000000;
-	consumer.profile.created_cycles = 1000;
+	consumer.profile.waits.created_cycles = 1000;
 	host_off = 1000 + 1;
 	host_cpu_times = (struct profile_cpu_times){ .user = 1998000 };
 	profile_task_exit(&consumer);
@@ -479,6 +479,24 @@ static void test_summary(void **state)
 	assert_non_null(strstr(host_log, "CPU time: 0.001998 s, 1 thread = user code 0.001998\n"
 					 "events: 7 page faults (5 anonymous, 2 file), 0 "
 					 "context switches\n"));
+}
+
+/* Four kinds of signals have names, and the parts of both lists add up to the sum. */
+static void test_signals(void **state)
+{
+	host_signals.kinds[10 - 1] = 30;
+	host_signals.kinds[17 - 1] = 5;
+	host_signals.kinds[1 - 1] = 2;
+	host_signals.kinds[2 - 1] = 1;
+	host_signals.kinds[32 - 1] = 3;
+	host_signals.fates[0] = 40;
+	host_signals.fates[1] = 1;
+	profile_task_exit(&consumer);
+	host_log_clear();
+	profile_process_exit(&consumer_proc);
+	host_signals = (struct os_signal_counts){ 0 };
+	assert_non_null(strstr(host_log, ", 41 signals (30 SIGUSR1, 5 SIGCHLD, 3 real-time, "
+					 "2 SIGHUP, 1 others) = handled 40 + ignored 1\n"));
 }
 
 /* The report and the table have the same owners. Only the table has those without time. */
@@ -506,7 +524,7 @@ static void test_accounts_of_the_machine(void **state)
 /* Makes the report of a process that slept from 1 ms after its start until `woken`. */
 static void end_after_sleep(const char *name, u64 woken, u64 end)
 {
-	consumer.profile.created_cycles = 1000;
+	consumer.profile.waits.created_cycles = 1000;
 	wait_and_run(name, 1001000, woken, woken);
 	host_off = woken - 1001000 + 1000;
 	host_now = end;
@@ -566,6 +584,7 @@ int main(void)
 		cmocka_unit_test_setup(test_idle_does_not_wait, setup),
 		cmocka_unit_test_setup(test_migrations, setup),
 		cmocka_unit_test_setup(test_summary, setup),
+		cmocka_unit_test_setup(test_signals, setup),
 		cmocka_unit_test_setup(test_accounts_of_the_machine, setup),
 		cmocka_unit_test_setup(test_a_parent_has_one_line, setup),
 		cmocka_unit_test_setup(test_addresses_have_a_file, setup),

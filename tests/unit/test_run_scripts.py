@@ -10,8 +10,6 @@ import struct
 import subprocess
 import sys
 import termios
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -21,20 +19,12 @@ SCRIPTS = ROOT / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 kvm = importlib.import_module("kvm")
+kvm_check = importlib.import_module("kvm_check")
+mkinitramfs = importlib.import_module("mkinitramfs")
 qemu = importlib.import_module("qemu")
 terminal = importlib.import_module("terminal")
 
 
-def load_script(name: str):
-    loader = SourceFileLoader(name, str(SCRIPTS / name))
-    module = module_from_spec(spec_from_loader(name, loader))
-    sys.modules[name] = module  # where dataclass() looks for it
-    loader.exec_module(module)
-    return module
-
-
-kvm_check = load_script("kvm-check")
-mkinitramfs = load_script("mkinitramfs")
 
 
 def elf(kind: int = 2, machine: int = 62, bits: bytes = b"\x02\x01") -> bytes:

@@ -18,7 +18,7 @@ static inline const char *read_file(const char *path)
 
 	memset(&text, 0, sizeof(text));
 	if (file->next)
-		file->next(&text, file->arg);
+		file->next(&text, file->arg, true);
 	else
 		assert_int_equal(file->show(&text, file->arg), 0);
 	return text.buf;
@@ -29,6 +29,13 @@ static inline int write_file(const char *path, const char *text)
 	const os_trace_file_t *file = host_trace_file(path);
 
 	return file->write(text, file->arg);
+}
+
+static inline int truncate_file(const char *path)
+{
+	const os_trace_file_t *file = host_trace_file(path);
+
+	return file->truncate(file->arg);
 }
 
 /* OS functions that only these tests need. */
@@ -62,8 +69,8 @@ static inline int set_up(void **state)
 		profile_init();
 	is_done = true;
 	profile_trace_task(&task);
-	assert_int_equal(host_trace_file("set_event")->truncate(NULL), 0);
-	assert_int_equal(host_trace_file("trace")->truncate(NULL), 0);
+	assert_int_equal(truncate_file("set_event"), 0);
+	assert_int_equal(truncate_file("trace"), 0);
 	return 0;
 }
 

@@ -45,8 +45,8 @@ extern int host_nr_allocated;
 extern void (*host_on_walk)(void);
 
 /*
- * Hooks of tests, unless NULL: called by os_wait_turn(), after each line of the log, after each
- * line of a text, when a symbol is looked up, after a key is set, and when an assertion fails.
+ * Hooks of tests, unless NULL: called by os_relax_and_yield(), after each line of the log, after
+ * each line of a text, when a symbol is looked up, after a key is set, and when an assertion fails.
  */
 extern void (*host_on_wait)(void);
 extern void (*host_on_line)(void);

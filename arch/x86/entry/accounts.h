@@ -6,8 +6,8 @@
  * The accounts of CPU time (<lego/cputime.h>), for entry.S. tests/bench/native_accounts.S measures
  * these macros. READ_CLOCK loads this CPU's clock into rax and changes rdx. If an NMI comes before
  * its last instruction has ended, do_nmi() lets it begin again. The others begin or end the time of
- * an owner at the clock in rax. OWNER_ENDS means the present owner in the kernel; it and
- * OWNER_BEGINS, whose owner is a value in memory, change rcx.
+ * an owner at the clock in rax. OWNER_ENDS means the owner that LOAD_OWNER has loaded into ecx, the
+ * present one in the kernel. OWNER_BEGINS, whose owner is a value in memory, changes rcx.
  */
 /* clang-format off */
 #ifdef CONFIG_CPU_ACCOUNTING
@@ -45,8 +45,11 @@
 	subq	%rax, SUM_OF(CPUTIME_USER)
 .endm
 
-.macro OWNER_ENDS
+.macro LOAD_OWNER
 	movl	%gs:cpu_account + ACCOUNT_OWNER(%rip), %ecx
+.endm
+
+.macro OWNER_ENDS
 	addq	%rax, %gs:cpu_account(, %rcx, 8)
 .endm
 
@@ -74,6 +77,8 @@
 .macro USER_HAS_ENDED
 .endm
 .macro USER_BEGINS
+.endm
+.macro LOAD_OWNER
 .endm
 .macro OWNER_ENDS
 .endm

@@ -10,7 +10,7 @@
 #include <lego/sched.h>
 #include <lego/syscall.h>
 
-#include <lego/profile_syscall.h> /* behind the task structure */
+#include <profile/syscall.h> /* behind the task structure */
 
 /*
  * Returns true for a code that the user must not see: signal_deliver() handles it, even if there is

@@ -132,15 +132,24 @@ ENTRY(syscall_entry)
 	sysretq
 END(syscall_entry)
 
-/* Returns to user mode with the frame at rsp. Interrupts are off. */
+/*
+ * Returns to user mode with the frame at rsp. Interrupts are off. Does as little as it can after
+ * the read of the clock. The sums are right although the owner changes before: nobody reads it
+ * until the next entry.
+ */
 ENTRY(return_to_user)
 	RESTORE_REGS_BELOW_RAX
+	movq	ABOVE_RAX(RSI), %rsi
+	movq	ABOVE_RAX(RDI), %rdi
+	LOAD_OWNER
+	movl	$CPUTIME_SYSTEM, %gs:cpu_account + ACCOUNT_OWNER(%rip)
 	READ_CLOCK
 	OWNER_ENDS
 	USER_BEGINS
-	movl	$CPUTIME_SYSTEM, %gs:cpu_account + ACCOUNT_OWNER(%rip)
-	RESTORE_REGS_FROM_RAX
-	addq	$8, %rsp
+	popq	%rax
+	popq	%rcx
+	popq	%rdx
+	addq	$(PT_RIP - PT_RSI), %rsp
 	swapgs
 	.globl user_iretq
 user_iretq:
@@ -249,6 +258,7 @@ ENTRY(vector_entry)
 	jae	return_in_nmi
 	movl	%eax, PT_ORIG_RAX(%rsp)
 	RESTORE_REGS_BELOW_RAX
+	LOAD_OWNER
 	READ_CLOCK
 	OWNER_ENDS
 	OWNER_BEGINS ABOVE_RAX(ORIG_RAX)

@@ -25,7 +25,7 @@
 void function_enter(u64 *slot, u64 behind_place);
 void function_exit(u64 *slot);
 
-/* Sorted by scripts/function-places. */
+/* Sorted by scripts/function_places.py. */
 extern u8 *const __start___patchable_function_entries[],
 	*const __stop___patchable_function_entries[];
 #define places __start___patchable_function_entries
@@ -135,15 +135,10 @@ void function_stack_free(struct task *task)
 /* Gives all tasks a stack. A task that is created meanwhile has one already or is in the list. */
 static void alloc_stacks(void)
 {
-	struct task *task;
-	unsigned long flags;
 	unsigned int cpu;
 
 	WRITE_ONCE(stacks_needed, true);
-	flags = spin_lock_irqsave(&task_list_lock);
-	list_for_each_entry(task, &task_list, all_node)
-		function_stack_alloc(task);
-	spin_unlock_irqrestore(&task_list_lock, flags);
+	task_for_each(function_stack_alloc);
 	for_each_possible_cpu(cpu)
 		function_stack_alloc(sched_idle_task(cpu));
 }

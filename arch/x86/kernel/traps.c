@@ -8,8 +8,11 @@
 #include <asm/fpu.h>
 #include <asm/irqflags.h>
 #include <asm/smp.h>
+#include <asm/stack_match.h>
 #include <asm/stacktrace.h>
 #include <asm/text_patch.h>
+#include <asm/tick.h>
+#include <asm/tsc.h>
 #include <asm/uaccess.h>
 #include <lego/atomic.h>
 #include <lego/bug.h>
@@ -147,6 +150,23 @@ static void repeat_clock_read(struct pt_regs *regs)
 	}
 }
 
+#ifdef CONFIG_PROFILE_CALLCHAIN
+/* As profile_nmi(). A walk that this NMI interrupts finds its windows as they were. */
+static void profile_nmi_in_walk(const struct pt_regs *regs, bool *handled)
+{
+	struct stack_windows *windows = this_cpu_ptr(&stack_windows), kept;
+	bool may_be_in_walk = irqs_disabled_flags(regs->rflags);
+
+	if (may_be_in_walk)
+		kept = *windows;
+	profile_nmi(regs, handled);
+	if (may_be_in_walk)
+		*windows = kept;
+}
+#else
+#define profile_nmi_in_walk profile_nmi
+#endif
+
 /*
  * NMIs that come at the same time are merged, so all possible senders are checked.
  *
@@ -154,17 +174,20 @@ static void repeat_clock_read(struct pt_regs *regs)
  */
 notrace void do_nmi(struct pt_regs *regs)
 {
+	u64 begin_cycles = unlikely(cpus_take_turns) ? rdtsc() : 0;
 	bool handled;
 
 	this_cpu_add(irq_context, NMI_OFFSET);
 	handled = smp_handle_nmi();
-	profile_nmi(regs, &handled);
+	profile_nmi_in_walk(regs, &handled);
 	if (IS_ENABLED(CONFIG_SELFTEST))
 		selftest_nmi();
 	if (!handled)
 		log_unknown_nmi(regs);
 	if (IS_ENABLED(CONFIG_CPU_ACCOUNTING) && pc_in_entry(regs->rip))
 		repeat_clock_read(regs);
+	if (unlikely(cpus_take_turns))
+		tick_leave_nmi(begin_cycles);
 	this_cpu_add(irq_context, -NMI_OFFSET);
 }
 

@@ -217,7 +217,7 @@ static bool may_receive(void)
 	       sysrq_is_armed();
 }
 
-static void receive(void)
+static void receive_bytes(void)
 {
 	for (int i = 0; i < MAX_RECEIVED; i++) {
 		u8 status = read_status();
@@ -244,7 +244,7 @@ static void serve_uart(void)
 	for (int i = 0; i < MAX_ROUNDS; i++) {
 		if (inb(UART_IDENTIFY) & IDENTIFY_NONE)
 			return;
-		receive();
+		receive_bytes();
 		console_transmit();
 	}
 	spin_lock(&interrupts_lock);
@@ -264,7 +264,7 @@ static void uart_interrupt(struct pt_regs *regs)
 void uart_poll_errors(void)
 {
 	if (READ_ONCE(break_due) && READ_ONCE(irq_enabled))
-		receive();
+		receive_bytes();
 }
 
 void uart_enable_irq(void)

@@ -33,16 +33,20 @@ static u32 fault_access(u64 error_code)
 	return error_code & FAULT_WRITE ? PROT_WRITE : PROT_READ;
 }
 
-/* Makes a user page present. Returns 0 or a negative errno. Interrupts on, process context. */
-static int fault_user_address(u64 error_code, u64 addr)
+/*
+ * Makes a user page present. Faults of the kernel are not killable: a thread that was killed still
+ * unlocks its robust futexes. Returns 0 or a negative errno. Interrupts on, process context.
+ */
+static int fault_user_address(u64 error_code, u64 addr, bool killable)
 {
 	int kind;
 	PROFILE_SCOPE(page_fault);
 
-	kind = mm_fault(current->mm, addr, fault_access(error_code));
+	kind = mm_fault(current->mm, addr, fault_access(error_code), killable);
 	if (kind < 0)
 		return kind;
 	WRITE_ONCE(current->faults.nr[kind], current->faults.nr[kind] + 1);
+	this_cpu_inc(cpu_account.events[CPU_FAULTS]);
 	return 0;
 }
 
@@ -70,7 +74,7 @@ static void fault_from_user(struct pt_regs *regs, u64 error_code, u64 addr)
 
 	local_irq_enable();
 	if (addr < TASK_SIZE)
-		error = fault_user_address(error_code, addr);
+		error = fault_user_address(error_code, addr, true);
 	/* A killed thread exits now, and gets no signal. */
 	if (error && !task_killed(current)) {
 		trap_note_signal(TRAP_PAGE_FAULT, error_code, addr);
@@ -96,7 +100,7 @@ static bool fault_from_kernel(struct pt_regs *regs, u64 error_code, u64 addr)
 		return false;
 	if (addr < TASK_SIZE && copying_user(regs) && current->mm) {
 		local_irq_enable();
-		if (!fault_user_address(error_code, addr))
+		if (!fault_user_address(error_code, addr, false))
 			return true;
 	}
 	return exception_fixup(regs);
@@ -111,8 +115,10 @@ void trap_page_fault(struct pt_regs *regs, u64 error_code, u64 addr)
 	} else if (user_mode(regs)) {
 		profile_trace(page_fault_user, addr, regs, error_code);
 		fault_from_user(regs, error_code, addr);
+		profile_trace(page_fault_end, current);
 		return;
 	} else if (fault_from_kernel(regs, error_code, addr)) {
+		profile_trace(page_fault_end, current);
 		return;
 	}
 	die(regs, why);

@@ -146,7 +146,10 @@ static const struct text_patch *applying; /* for text_patch_breakpoint(); NULL: 
 void text_patch_apply(const struct text_patch *patch)
 {
 	mutex_lock(&patch_mutex);
-	/* Pairs with the acquire in text_patch_breakpoint(). */
+	/*
+	 * Pairs with the acquire in text_patch_breakpoint(). The first INT3 is written later:
+	 * open_alias() turns interrupts off before, which is a barrier of the compiler.
+	 */
 	smp_store_release(&applying, patch);
 	write_step(patch, true, 0, 1);
 	write_step(patch, false, 1, TEXT_PATCH_BYTES - 1);

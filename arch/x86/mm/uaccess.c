@@ -42,6 +42,28 @@ int copy_to_user(void __user *dst, const void *src, size_t n)
 	return !fail_usercopy() && access_ok(dst, n) && !copy_user(dst, src, n) ? 0 : -EFAULT;
 }
 
+#define DEFINE_PUT_USER(type)                                                   \
+	int put_user_##type(void __user *dst, u64 value)                        \
+	{                                                                       \
+		int error = -EFAULT;                                            \
+                                                                                \
+		might_sleep();                                                  \
+		if (fail_usercopy() || !access_ok(dst, sizeof(type)))           \
+			return -EFAULT;                                         \
+		asm volatile(ASM_STAC "1:	mov	%[value], (%[dst])\n"             \
+				      "	xorl	%[error], %[error]\n"              \
+				      "2:\n" ASM_CLAC ASM_EXCEPTION("1b", "2b") \
+			     : [error] "+r"(error)                              \
+			     : [dst] "r"(dst), [value] "r"((type)value)         \
+			     : "memory", "cc");                                 \
+		return error;                                                   \
+	}
+
+DEFINE_PUT_USER(u8)
+DEFINE_PUT_USER(u16)
+DEFINE_PUT_USER(u32)
+DEFINE_PUT_USER(u64)
+
 int clear_user(void __user *dst, size_t n)
 {
 	u64 left = n / 8;

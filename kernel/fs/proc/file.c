@@ -11,9 +11,11 @@
 
 #include <lego/errno.h>
 #include <lego/mutex.h>
+#include <lego/poll.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
 #include <lego/string.h>
+#include <lego/timer.h>
 
 #define STREAM_PERIOD_NS (10 * NSEC_PER_MSEC) /* how often a waiting read looks for more */
 
@@ -27,7 +29,14 @@ struct open_text {
 	size_t taken; /* bytes of the text that were read */
 	bool has_been_read;
 	bool has_ended;
+	struct wait_queue poll_wait;
+	struct timer timer; /* wakes pollers, so that they look again */
 };
+
+static void wake_pollers(struct timer *timer)
+{
+	wake_up_all(&container_of(timer, struct open_text, timer)->poll_wait);
+}
 
 /*
  * Returns the process that the file is about, with a reference; NULL for a file of the system. Or
@@ -90,6 +99,8 @@ static int proc_open(struct file *file)
 		return -EBUSY;
 	}
 	mutex_init(&open->lock);
+	wait_queue_init(&open->poll_wait);
+	timer_setup(&open->timer, wake_pollers);
 	file->private = open;
 	return 0;
 }
@@ -108,6 +119,7 @@ static void proc_release(struct file *file)
 	}
 	if (what->release_arg && file_may_write(file))
 		what->release_arg(what->arg);
+	timer_cancel(&open->timer);
 	text_free(&open->text);
 	kfree(open);
 }
@@ -248,7 +260,8 @@ static int proc_truncate(struct file *file)
 }
 
 /* Returns the next bytes that are there now; 0: there are none. */
-static ssize_t read_next(const struct proc_file *what, struct open_text *open, void *buf, size_t n)
+static ssize_t read_next(const struct proc_file *what, struct open_text *open, void *buf, size_t n,
+			 bool waits)
 {
 	ssize_t done;
 
@@ -256,7 +269,7 @@ static ssize_t read_next(const struct proc_file *what, struct open_text *open, v
 	if (open->taken == open->text.len) {
 		text_free(&open->text);
 		open->taken = 0;
-		open->has_ended = !what->next(&open->text, what->arg);
+		open->has_ended = !what->next(&open->text, what->arg, waits);
 	}
 	done = text_read(&open->text, open->taken, buf, n);
 	open->taken += done;
@@ -274,7 +287,7 @@ static ssize_t stream_read(struct file *file, void *buf, size_t n, u64 pos)
 	ssize_t done;
 	int error;
 
-	while (!(done = read_next(what, open, buf, n))) {
+	while (!(done = read_next(what, open, buf, n, !(file->flags & O_NONBLOCK)))) {
 		if (file->flags & O_NONBLOCK)
 			return -EAGAIN;
 		if (READ_ONCE(open->has_ended) && READ_ONCE(open->has_been_read))
@@ -284,6 +297,25 @@ static ssize_t stream_read(struct file *file, void *buf, size_t n, u64 pos)
 			return error;
 	}
 	return done;
+}
+
+/* Nothing tells of new events, so a poller is woken after a period to look again. */
+static u32 stream_poll(struct file *file, struct poll_table *table)
+{
+	const struct proc_file *what = file->inode->private;
+	struct open_text *open = file->private;
+	u32 events = 0;
+
+	poll_wait(table, &open->poll_wait);
+	mutex_lock(&open->lock);
+	if (open->taken < open->text.len || what->ready(what->arg)) {
+		events = POLLIN | POLLRDNORM;
+	} else {
+		timer_cancel(&open->timer);
+		timer_start(&open->timer, clock_monotonic_ns() + STREAM_PERIOD_NS);
+	}
+	mutex_unlock(&open->lock);
+	return events;
 }
 
 static const struct file_ops file_ops = {
@@ -297,6 +329,7 @@ static const struct file_ops file_ops = {
 
 static const struct file_ops stream_ops = {
 	.read = stream_read,
+	.poll = stream_poll,
 	.open = proc_open,
 	.release = proc_release,
 	.is_stream = true,

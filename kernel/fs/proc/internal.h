@@ -33,7 +33,8 @@ struct proc_file {
 	int (*write_arg)(const char *text, const void *arg);
 	int (*truncate)(const void *arg);
 	void (*release_arg)(const void *arg);
-	bool (*next)(struct text *text, const void *arg);
+	bool (*next)(struct text *text, const void *arg, bool waits);
+	bool (*ready)(const void *arg);
 	void (*close)(void); /* for a file that can be open once at a time; else NULL */
 	bool is_open;	     /* only with close */
 };
@@ -103,6 +104,9 @@ int proc_create_system_files(struct inode *root);
 
 /* sysctl.c: makes /proc/sys, in the same way. */
 int proc_create_sysctls(void);
+
+/* sysctl.c: who sees addresses of the kernel. 0: all users, 1: root, 2: nobody. */
+extern unsigned int kptr_restrict;
 
 /* root.c: makes a file at file->path below /proc, with missing directories; sets its name. */
 int proc_create_at_path(struct proc_file *file);

@@ -48,25 +48,13 @@ static char task_state_letter(const struct task *task)
 	}
 }
 
-static struct task *find_thread(struct process *proc, pid_t tid)
-{
-	struct task *task;
-
-	ASSERT_HELD(&proc->lock);
-	list_for_each_entry(task, &proc->threads, thread_node) {
-		if (task->pid == tid)
-			return task;
-	}
-	return NULL;
-}
-
 /*
  * Adds a thread to the snapshot. The state of a process is that of its first thread, which may have
  * ended before others.
  */
 static void look_at_thread(struct process *proc, struct snapshot *snap)
 {
-	struct task *task = find_thread(proc, snap->tid);
+	struct task *task = process_thread(proc, snap->tid);
 
 	snap->state = 'Z';
 	snap->nr_threads = proc->nr_threads;
@@ -83,7 +71,7 @@ static void look_at_thread(struct process *proc, struct snapshot *snap)
 static bool look_at_own(struct process *proc, struct snapshot *snap)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	struct task *task = find_thread(proc, snap->tid);
+	struct task *task = process_thread(proc, snap->tid);
 
 	if (task) {
 		memcpy(snap->comm, task->comm, sizeof(snap->comm));
@@ -92,17 +80,6 @@ static bool look_at_own(struct process *proc, struct snapshot *snap)
 	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	return task;
-}
-
-static void look_at_faults(const struct process *proc, struct snapshot *snap)
-{
-	const struct task *task;
-
-	ASSERT_HELD(&proc->lock);
-	snap->nr_children_faults = proc->children_faults;
-	snap->nr_faults = fault_counts_sum(&proc->exited_faults);
-	list_for_each_entry(task, &proc->threads, thread_node)
-		snap->nr_faults += fault_counts_sum(&task->faults);
 }
 
 static void look_at_signals(const struct process *proc, struct snapshot *snap)
@@ -178,6 +155,7 @@ static void look_at_memory(struct process *proc, struct snapshot *snap)
 /* Takes a snapshot. Returns 0, or -ESRCH if there is no such thread. */
 static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 {
+	u64 events[NR_CPU_EVENTS];
 	unsigned long flags;
 
 	*snap = (struct snapshot){ .tid = tid ?: proc->pid };
@@ -185,7 +163,7 @@ static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 	flags = spin_lock_irqsave(&proc->lock);
 	memcpy(snap->comm, proc->comm, sizeof(snap->comm));
 	look_at_thread(proc, snap);
-	look_at_faults(proc, snap);
+	snap->nr_children_faults = proc->children_faults;
 	look_at_signals(proc, snap);
 	snap->start_ns = proc->start_ns;
 	snap->exit_status = proc->exit_status;
@@ -194,7 +172,8 @@ static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 	look_at_memory(proc, snap);
 	if (tid)
 		return look_at_own(proc, snap) ? 0 : -ESRCH;
-	process_cpu_times(proc, &snap->times);
+	process_cpu_times(proc, &snap->times, events);
+	snap->nr_faults = events[CPU_FAULTS];
 	return 0;
 }
 
@@ -203,7 +182,7 @@ static int take_snapshot(struct process *proc, pid_t tid, struct snapshot *snap)
 int proc_show_comm(struct text *text, struct process *proc, pid_t tid)
 {
 	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	const struct task *task = tid ? find_thread(proc, tid) : NULL;
+	const struct task *task = tid ? process_thread(proc, tid) : NULL;
 	char comm[TASK_COMM_LEN];
 
 	memcpy(comm, task ? task->comm : proc->comm, sizeof(comm));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * /proc/sys: the files that programs read there, in Linux's formats (proc(5)). Root can write
- * fs/protected_*; the others are read only. A setting that this kernel does not have shows the
- * value that describes its behaviour.
+ * fs/protected_* and kernel/kptr_restrict; the others are read only. A setting that this kernel
+ * does not have shows the value that describes its behaviour.
  */
 #include "../permission.h"
 #include "internal.h"
@@ -75,6 +75,9 @@ struct setting {
 	unsigned int *value, max;
 };
 
+unsigned int kptr_restrict = 1;
+
+static const struct setting kptr = { &kptr_restrict, 2 };
 static const struct setting hardlinks = { &fs_protection.hardlinks, 1 };
 static const struct setting symlinks = { &fs_protection.symlinks, 1 };
 static const struct setting fifos = { &fs_protection.fifos, 2 };
@@ -97,6 +100,12 @@ static int write_setting(const char *text, const void *arg)
 		return -EINVAL;
 	WRITE_ONCE(*setting->value, value);
 	return 0;
+}
+
+/* Accepts only the value that the file shows, as tools write it before they begin. */
+static __maybe_unused int write_one(const char *text)
+{
+	return text[0] == '1' && (!text[1] || !strcmp(text + 1, "\n")) ? 0 : -EINVAL;
 }
 
 #define FILE_OF(path_, show_, arg_)                                              \
@@ -127,7 +136,14 @@ static struct proc_file files[] = {
 	TEXT("kernel/core_pattern", "core"),
 	NUMBER("kernel/core_uses_pid", 0),
 	NUMBER("kernel/dmesg_restrict", 1),
-	NUMBER("kernel/kptr_restrict", 1),
+#ifdef CONFIG_PROFILE_FUNCTIONS
+	{ .path = "sys/kernel/ftrace_enabled",
+	  .mode = 0644,
+	  .show = show_number,
+	  .write = write_one,
+	  .arg = (void *)1 },
+#endif
+	SETTING("kernel/kptr_restrict", kptr),
 	NUMBER("kernel/randomize_va_space", 0),
 	NUMBER("kernel/random/poolsize", 256),
 	NUMBER("kernel/random/entropy_avail", 256),

@@ -3,6 +3,7 @@
 
 #include "../lock.h"
 #include "../mount.h"
+#include "../permission.h"
 #include "internal.h"
 
 #include <lego/account.h>
@@ -10,6 +11,7 @@
 #include <lego/boot.h>
 #include <lego/errno.h>
 #include <lego/irq.h>
+#include <lego/kallsyms.h>
 #include <lego/page.h>
 #include <lego/slab.h>
 #include <lego/smp.h>
@@ -17,6 +19,8 @@
 #include <generated/version.h>
 
 #define U64(x) ((unsigned long long)(x))
+
+#define SYMBOLS_A_STEP 64
 
 static int show_meminfo(struct text *text, const void *unused)
 {
@@ -61,7 +65,7 @@ static bool count_threads(struct process *proc, void *arg)
 	return true;
 }
 
-static void count(struct counts *counts)
+static void count_tasks(struct counts *counts)
 {
 	unsigned int cpu;
 
@@ -76,7 +80,7 @@ static int show_loadavg(struct text *text, const void *unused)
 	struct counts counts;
 	u64 loads[3];
 
-	count(&counts);
+	count_tasks(&counts);
 	account_load_averages(loads);
 	for (int i = 0; i < 3; i++)
 		text_printf(text, "%llu.%02llu ", U64(loads[i] >> 16),
@@ -112,7 +116,7 @@ static int show_stat(struct text *text, const void *unused)
 		text_printf(text, "cpu%u", cpu);
 		show_cpu_line(text, &ticks);
 	}
-	count(&counts);
+	count_tasks(&counts);
 	text_printf(text, "ctxt %llu\n", U64(sched_nr_switches()));
 	text_printf(text, "btime %llu\n",
 		    U64((clock_realtime_ns() - clock_monotonic_ns()) / NSEC_PER_SEC));
@@ -145,6 +149,41 @@ static int show_cmdline(struct text *text, const void *unused)
 	return 0;
 }
 
+/* Prints up to SYMBOLS_A_STEP symbols, with their addresses for those who may see them. */
+static bool show_more_symbols(struct text *text, void *next_)
+{
+	u32 *next = next_, end = *next + SYMBOLS_A_STEP;
+	const char *name;
+	u64 addr;
+
+	bool shows = READ_ONCE(kptr_restrict) < (fs_is_root() ? 2 : 1);
+
+	for (; *next < end && (name = kallsyms_at(*next, &addr)); ++*next)
+		text_printf(text, "%016llx T %s\n", shows ? U64(addr) : 0ULL, name);
+	return *next == end;
+}
+
+static void end_symbols(void *next)
+{
+	kfree(next);
+}
+
+static int show_kallsyms(struct text *text, const void *unused)
+{
+	u32 *next = kzalloc(sizeof(*next));
+
+	if (!next)
+		return -ENOMEM;
+	text_stream(text, show_more_symbols, end_symbols, next);
+	return 0;
+}
+
+/* There are none: all code is in the kernel. */
+static int show_modules(struct text *text, const void *unused)
+{
+	return 0;
+}
+
 static int write_sysrq_trigger(const char *text)
 {
 	return sysrq_run(text[0]) ? 0 : -EINVAL;
@@ -154,9 +193,11 @@ static const struct proc_file system_files[] = {
 	{ .name = "cmdline", .mode = 0444, .show = show_cmdline },
 	{ .name = "cpuinfo", .mode = 0444, .show = proc_show_cpuinfo },
 	{ .name = "filesystems", .mode = 0444, .show = show_filesystems },
+	{ .name = "kallsyms", .mode = 0444, .show = show_kallsyms },
 	{ .name = "loadavg", .mode = 0444, .show = show_loadavg },
 	{ .name = "locks", .mode = 0444, .show = show_locks },
 	{ .name = "meminfo", .mode = 0444, .show = show_meminfo },
+	{ .name = "modules", .mode = 0444, .show = show_modules },
 	{ .name = "stat", .mode = 0444, .show = show_stat },
 	{ .name = "sysrq-trigger", .mode = 0200, .write = write_sysrq_trigger },
 	{ .name = "uptime", .mode = 0444, .show = show_uptime },

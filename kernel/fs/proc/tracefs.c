@@ -30,6 +30,7 @@ int tracefs_add_file(const struct tracefs_file *what)
 	file->truncate = what->truncate;
 	file->release_arg = what->release;
 	file->next = what->next;
+	file->ready = what->ready;
 	file->arg = what->arg;
 	mutex_lock(&tree_lock);
 	inode = tree_make_directories(trace_root, what->path, 0700, &file->name);

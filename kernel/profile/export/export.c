@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Exports: one snapshot of all tables, as JSON, in memory of the kernel. A tool on the host finds
- * it in the guest's RAM after the run, even after a panic (<lego/profile_abi.h>). Reading
+ * it in the guest's RAM after the run, even after a panic (<profile/abi.h>). Reading
  * /proc/profile/export makes a new one. The format is lines of text, not binary: a reader can check
  * each line alone, keep the complete ones, and skip unknown ones.
  *
@@ -11,15 +11,16 @@
  *
  * On the console, an export is printed in chunks of lines, each with a number and a checksum, so
  * that a reader finds them among other lines, and knows what is missing. A program could print such
- * lines, too. So each chunk has a random mark, which only root can read. With
- * profile.export=console, it is logged before any program runs, else when root asks for an export.
+ * lines, too. So each chunk has a random mark, which only root can read. It is logged before any
+ * program runs, and again when root asks for an export, for a reader who has only the end of a log.
  */
 
 #include "../profiler.h"
 #include "../table.h"
 #include "../words.h"
+#include "os.h"
 
-#include <lego/profile_abi.h>
+#include <profile/abi.h>
 
 #define MIN_BYTES     4096
 #define MAX_BYTES     (PROFILE_EXPORT_MAX_RANGES * (u64)PROFILE_EXPORT_RANGE_BYTES)
@@ -119,8 +120,7 @@ static void init(void)
 {
 	set_memory_aside(wanted_bytes);
 	mark = os_random();
-	if (wants_console)
-		announce_mark();
+	announce_mark();
 }
 
 static void append(const char *bytes, u64 n)

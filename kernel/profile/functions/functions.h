@@ -5,8 +5,9 @@
 /* Counts the calls and the times of all kernel functions: see README.md. */
 
 #include "../report.h"
+#include "os.h"
 
-#include <lego/function_profile.h>
+#include <profile/functions.h>
 
 /*
  * The calls of one function from one address, on one CPU. Only that CPU writes. It writes each

@@ -10,8 +10,9 @@
 #include "../words.h"
 #include "tracers.h"
 
-#define NAME_BYTES 96
-#define CHANGED	   0x80 /* in members[]: the new content of the list that is being written */
+#define NAME_BYTES	 96
+#define MAX_THRESHOLD_US 1000000000
+#define CHANGED		 0x80 /* in members[]: the new content of the list that is being written */
 
 struct list {
 	const char *path;
@@ -57,11 +58,29 @@ static bool name_of(u32 i, char name[OS_SYMBOL_BYTES])
 	return os_symbol_lookup(os_function(i), &start, name, OS_SYMBOL_BYTES);
 }
 
+/* Adds or removes the function in a line of available_filter_functions; the first one is 1. */
+static int change_by_line(u64 line, bool on)
+{
+	char name[OS_SYMBOL_BYTES];
+
+	for (u32 i = 0; i < os_nr_functions(); i++) {
+		if (name_of(i, name) && !--line) {
+			set_bit(i, CHANGED, on);
+			return 0;
+		}
+	}
+	return -OS_EINVAL;
+}
+
 /* Adds or removes all functions that match. Returns 0, or -OS_EINVAL if none matches. */
 static int change_by_word(const char *word)
 {
 	char name[OS_SYMBOL_BYTES];
 	bool on = *word != '!', any = false;
+	u64 line;
+
+	if (!os_parse_u64(word + !on, &line))
+		return change_by_line(line, on);
 
 	for (u32 i = 0; i < os_nr_functions(); i++) {
 		if (!name_of(i, name) || !os_glob_match_list(word + !on, name))
@@ -160,7 +179,33 @@ static int write_depth(const char *text, const void *unused)
 	return 0;
 }
 
-#define NAMES "[!]<function>, with shell patterns"
+static int show_threshold(os_text_t *text, const void *unused)
+{
+	os_text_printf(text, "%lu\n", os_cycles_to_ns(function_graph_threshold_cycles) / 1000);
+	return 0;
+}
+
+static int write_threshold(const char *text, const void *unused)
+{
+	char line[NAME_BYTES];
+	u64 us, before;
+	int error;
+
+	if (words_copy_line(text, line, sizeof(line)) || os_parse_u64(line, &us) ||
+	    us > MAX_THRESHOLD_US)
+		return -OS_EINVAL;
+	poll_lock(&functions_lock);
+	before = function_graph_threshold_cycles;
+	pf_write_once(function_graph_threshold_cycles,
+		      os_mul_div_u64(us, os_cycles_per_second(), 1000000));
+	error = functions_apply();
+	if (error)
+		pf_write_once(function_graph_threshold_cycles, before);
+	poll_unlock(&functions_lock);
+	return error;
+}
+
+#define NAMES "[!]<function>, with shell patterns, or [!]<line of available_filter_functions>"
 
 static int add_file(struct list *list)
 {
@@ -177,6 +222,10 @@ void function_lists_init(void)
 	static const os_trace_file_t all = { "available_filter_functions", .show = show_list };
 	static const os_trace_file_t depth = { "max_graph_depth", "<calls>, or 0 for all of them",
 					       .show = show_depth, .write = write_depth };
+	static const os_trace_file_t threshold = { "tracing_thresh",
+						   "<microseconds of a call>, or 0 for all calls",
+						   .show = show_threshold,
+						   .write = write_threshold };
 	int error = -OS_ENOMEM;
 
 	members = os_zalloc(os_nr_functions());
@@ -184,8 +233,11 @@ void function_lists_init(void)
 		error = os_add_trace_file(&all);
 	if (!error)
 		error = os_add_trace_file(&depth);
+	if (!error)
+		error = os_add_trace_file(&threshold);
 	for (u32 l = 0; l < PF_ARRAY_SIZE(lists) && !error; l++)
 		error = add_file(&lists[l]);
 	if (error)
 		os_printk("profile: no memory for the lists of functions\n");
+	trace_pids_init(&function_pids);
 }

@@ -32,6 +32,7 @@
 #define NS_SHIFT 60
 
 u32 function_graph_depth;
+u64 function_graph_threshold_cycles;
 
 static u16 session;	 /* 0: none */
 static u16 last_session; /* the next graph gets another number */
@@ -143,6 +144,13 @@ static bool enter_graph(u8 flags, u64 function, struct profile_function_call *ca
 		thread->graph = inside;
 		return true;
 	}
+	/* With a threshold, the return alone tells of the call. */
+	if (pf_unlikely(function_graph_threshold_cycles)) {
+		call->around |= GRAPH_RECORDED;
+		thread->graph = inside + GRAPH_DEEPER;
+		call->entered = os_cycles();
+		return true;
+	}
 	call->around |= GRAPH_RECORDED;
 	/* Before the record: an interrupt after the record is inside the call. */
 	thread->graph = inside + GRAPH_DEEPER;
@@ -154,11 +162,21 @@ static bool enter_graph(u8 flags, u64 function, struct profile_function_call *ca
 	return false;
 }
 
+static bool is_long_enough(const struct profile_function_call *call)
+{
+	u64 threshold = pf_read_once(function_graph_threshold_cycles);
+
+	return !threshold || os_cycles() - call->entered >= threshold;
+}
+
 bool function_trace_enter(u64 function, u64 return_address, struct profile_function_call *call,
 			  struct profile_function_thread *thread)
 {
 	u8 flags = function_flags_of(function);
 
+	if (pf_unlikely(function_selects_pids) &&
+	    !trace_pids_have(&function_pids, os_current_tid()))
+		return false;
 	if (flags & FUNCTION_CALLS)
 		record_call(function, return_address);
 	if (!(flags & FUNCTION_GRAPH) || pf_unlikely(!session))
@@ -178,7 +196,7 @@ void function_graph_exit(const struct profile_function_call *call,
 
 	if (pf_unlikely(GRAPH_SESSION(around) != session))
 		return;
-	if (around & GRAPH_RECORDED) {
+	if (around & GRAPH_RECORDED && is_long_enough(call)) {
 		slot = trace_reserve(sizeof(struct function_record_exit));
 		if (pf_likely(slot.content)) {
 			fill_exit(slot.content, call, thread, slot.cycles);
@@ -250,8 +268,8 @@ static pf_always_inline void leave(const struct profile_function_call *call,
 	os_function_pop(thread);
 }
 
-static pf_noinline void exit_slowly(const struct profile_function_call *call,
-				    struct profile_function_thread *thread)
+static pf_noinline void exit_slow(const struct profile_function_call *call,
+				  struct profile_function_thread *thread)
 {
 	function_graph_exit(call, thread);
 	leave(call, thread);
@@ -266,7 +284,7 @@ void profile_function_graph_exit(u64 *at)
 	if (pf_likely(GRAPH_SESSION(call->around) == session))
 		slot = trace_reserve_quickly(sizeof(struct function_record_exit));
 	if (pf_unlikely(!slot.content)) {
-		exit_slowly(call, thread);
+		exit_slow(call, thread);
 		return;
 	}
 	fill_exit(slot.content, call, thread, slot.cycles);

@@ -71,12 +71,37 @@ RECORD(funcgraph_exit, FUNCTION_RECORD_EXIT, struct function_record_exit, print_
        PROFILE_FIELD(struct function_record_exit, "unsigned long long", calltime, false),
        PROFILE_FIELD(struct function_record_exit, "unsigned long long", rettime, false));
 
+/* With set_ftrace_pid, functions call the general hook, which looks at the thread. */
+static int select_pids(bool on)
+{
+	int error;
+
+	poll_lock(&functions_lock);
+	pf_write_once(function_selects_pids, on);
+	error = functions_apply();
+	if (error)
+		pf_write_once(function_selects_pids, !on);
+	poll_unlock(&functions_lock);
+	return error;
+}
+
+bool function_selects_pids;
+
+struct trace_pids function_pids = {
+	.path = "set_ftrace_pid",
+	.fork_option = { .name = "function-fork" },
+	.when_empty = "no pid\n",
+	.select = select_pids,
+};
+
 os_function_hook_t *function_tracer_hook(u32 i)
 {
 	u8 flags = function_flags_wanted(i);
 
 	if (!flags)
 		return NULL;
+	if (function_selects_pids || function_graph_threshold_cycles)
+		return os_function_general_hook;
 	return flags & FUNCTION_CALLS ? profile_function_record : profile_function_graph;
 }
 

@@ -9,11 +9,13 @@
  */
 
 #include "../util.h"
+#include "os.h"
 
-#include <lego/function_profile.h>
+#include <profile/functions.h>
 
 #ifdef CONFIG_PROFILE_TRACE
 
+#include "../trace/pids.h"
 #include "../trace/trace.h"
 
 /* Flags: what is recorded of a function. */
@@ -33,6 +35,10 @@ enum function_tracer {
 };
 
 extern enum function_tracer function_tracer;
+
+/* set_ftrace_pid: only calls of these threads are recorded. Guarded by functions_lock. */
+extern struct trace_pids function_pids;
+extern bool function_selects_pids;
 
 /* Return what the current tracer wants of function i: its flags, and which hook it is to call. */
 u8 function_flags_wanted(u32 i);
@@ -107,6 +113,8 @@ os_function_hook void profile_function_graph(void);
 void function_graph_switch(bool on);
 /* The maximum depth of the graph, in nested calls; 0: no limit. */
 extern u32 function_graph_depth;
+/* Calls that take less are not recorded; 0: all are. */
+extern u64 function_graph_threshold_cycles;
 
 /* graph_text.c: print the file `trace` for the tracer function_graph. */
 void function_graph_print_head(os_text_t *text);

@@ -14,6 +14,8 @@
 #define PF_X		1
 #define SHT_SYMTAB	2
 #define SHT_DYNSYM	11
+#define SHF_ALLOC	2
+#define SHF_EXECINSTR	4
 #define SHN_UNDEF	0
 #define SHN_LORESERVE	0xff00
 #define STT_NOTYPE	0
@@ -49,6 +51,14 @@ struct elf_symbol {
 	u16 section;
 	u64 value, size;
 };
+
+/* The header of .eh_frame_hdr in the only encoding that linkers write: relative to itself. */
+struct eh_frame_hdr {
+	u8 version, frame_encoding, count_encoding, table_encoding;
+	s32 frame;
+	u32 nr;
+};
+#define EH_FRAME_ENCODINGS "\1\x1b\3\x3b"
 
 static inline bool elf_read(os_file_t *file, void *buf, size_t n, u64 pos)
 {

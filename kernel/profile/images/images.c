@@ -92,6 +92,8 @@ static u32 image_number(os_file_t *file)
 		path += len + 1 - sizeof(image.path);
 	memcpy(image.path, path, strlen(path));
 	image.build_id_bytes = image_read_build_id(file, image.build_id);
+	if (!image.build_id_bytes)
+		image.changed_ns = os_file_changed_ns(file);
 	return number_of(&images, &image);
 }
 
@@ -160,6 +162,8 @@ static void add_code(struct profile_mm *pm, const os_area_t *area)
 	const struct code_map *old = find_overlap(&new);
 	u32 number;
 
+	if (!file)
+		image_jit_add(os_current_pid());
 	image_unwind_add(new.image, file);
 	if (new.image)
 		new.file_offset = os_area_file_offset(area);

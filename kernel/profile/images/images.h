@@ -9,6 +9,7 @@
  */
 
 #include "../util.h"
+#include "os.h"
 
 #define IMAGE_PATH_BYTES     216
 #define IMAGE_BUILD_ID_BYTES 20 /* SHA-1; the linker's other kinds are shorter */
@@ -20,6 +21,7 @@
 /* A file with code. The whole struct is its key; path and build id are padded with zeros. */
 struct image {
 	u64 bytes;	    /* size of the file */
+	u64 changed_ns;	    /* when it was changed, for a file without a build id; else 0 */
 	u32 build_id_bytes; /* 0: it has none */
 	u8 build_id[IMAGE_BUILD_ID_BYTES];
 	char path[IMAGE_PATH_BYTES];
@@ -62,6 +64,12 @@ u32 image_read_build_id(os_file_t *file, u8 build_id[IMAGE_BUILD_ID_BYTES]);
  * context; sleeps.
  */
 void image_unwind_add(u32 image, os_file_t *file);
+
+/*
+ * jit.c: a process has code of no file. Exports have the names that it gives to its functions. Any
+ * context.
+ */
+void image_jit_add(int pid);
 
 /* symbols.c: the second one frees the tables of symbols, at the end of a reader's turn. */
 void image_symbols_init(void);

@@ -121,6 +121,6 @@ PROFILER(images) = {
 	.place = 80,
 	.init = image_symbols_init,
 	.print = print,
-	.end_turn = image_symbols_free,
+	.end_reading = image_symbols_free,
 	.files = files,
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Finds the names of user addresses. At the first address of a file, a table of its functions and
- * objects is made in one pass: the symbols of .symtab, or else of .dynsym, and from .eh_frame_hdr
- * where functions without a symbol begin (Linux Standard Base, Core, 10.6.2). The tables are freed
- * at the end of the reader's turn.
+ * objects is made in one pass: the symbols of .symtab, or else of .dynsym. .eh_frame_hdr tells
+ * where functions without a symbol begin (Linux Standard Base, Core, 10.6.2), and so do sections,
+ * such as .plt with its stubs. The tables are freed at the end of the reader's turn, unless the
+ * reader keeps them for its next one.
  *
  * The file is opened by its path. It must still have the size and the build id that it had when it
  * was mapped, and the process that prints must be allowed to read it; otherwise there are no names.
@@ -14,12 +15,12 @@
 #include "elf.h"
 #include "images.h"
 
-#define MAX_TABLES   64 /* files in a report */
+#define MAX_TABLES   64 /* files of a reader */
 #define MAX_SEGMENTS 16
 #define MAX_SECTIONS 1024
 #define MAX_SYMBOLS  (1u << 18)
 #define MAX_NAMES    (16u << 20) /* bytes */
-#define MEMORY_SHARE 32		 /* of the machine's memory, for all tables */
+#define MEMORY_SHARE 32		 /* of the machine's memory, for all tables of a reader */
 #define NR_OVERLAPS  8		 /* symbols before an address that are looked at */
 
 struct symbol {
@@ -29,22 +30,22 @@ struct symbol {
 };
 
 struct symbol_table {
+	struct symbol_table *next;
 	u32 image;
 	u32 nr_segments, nr_symbols;
 	struct program_header segments[MAX_SEGMENTS];
 	struct symbol *symbols; /* sorted; of those with one start, the best is last */
 	char *names;
+	u64 library; /* where the code of the C library begins; ~0: nowhere */
 };
 
-static struct symbol_table *tables[MAX_TABLES];
-static u32 nr_tables;
-static u64 nr_bytes; /* of all tables */
+static struct user_symbols in_use; /* of the reader that prints now */
 
 static void *alloc(u64 bytes)
 {
-	if (nr_bytes + bytes > os_memory_bytes() / MEMORY_SHARE)
+	if (in_use.nr_bytes + bytes > os_memory_bytes() / MEMORY_SHARE)
 		return NULL;
-	nr_bytes += bytes;
+	in_use.nr_bytes += bytes;
 	return os_alloc(bytes);
 }
 
@@ -105,14 +106,6 @@ static void add_symbols(struct symbol_table *table, os_file_t *file,
 	}
 }
 
-/* The header of .eh_frame_hdr in the only encoding that linkers write: relative to itself. */
-struct eh_frame_hdr {
-	u8 version, frame_encoding, count_encoding, table_encoding;
-	s32 frame;
-	u32 nr;
-};
-#define EH_FRAME_ENCODINGS "\1\x1b\3\x3b"
-
 /* Returns the number of functions in .eh_frame_hdr; 0: there is none, or in another encoding. */
 static u32 count_frames(os_file_t *file, const struct program_header *frames)
 {
@@ -143,6 +136,20 @@ static void add_frames(struct symbol_table *table, os_file_t *file,
 	}
 }
 
+/* Adds the starts of sections with code. */
+static void add_sections(struct symbol_table *table, os_file_t *file,
+			 const struct elf_header *header, u32 nr)
+{
+	struct section_header section;
+
+	for (u32 i = 0; i < nr; i++) {
+		if (!elf_read(file, &section, sizeof(section), header->shoff + i * sizeof(section)))
+			return;
+		if (section.flags & SHF_EXECINSTR)
+			add(table, section.addr, 0, 0);
+	}
+}
+
 static u32 nr_underscores(const char *name)
 {
 	u32 nr = 0;
@@ -162,8 +169,8 @@ static int compare_symbols(const void *a_, const void *b_)
 
 	if (a->start != b->start)
 		return compare_u64(a->start, b->start);
-	if (!a->name != !b->name)
-		return a->name ? 1 : -1;
+	if (!a->name || !b->name)
+		return !!a->name - !!b->name;
 	if (!a->bytes != !b->bytes)
 		return a->bytes ? 1 : -1;
 	underscores_a = nr_underscores(sort_names + a->name);
@@ -192,7 +199,25 @@ static bool find_sections(os_file_t *file, const struct elf_header *header,
 	       names->size && names->size <= MAX_NAMES;
 }
 
-/* Reads the names, and makes them printable. Blanks would look like columns. */
+/* Returns whether a text begins with what compilers append to the names of copies and parts. */
+static bool is_suffix(const char *text)
+{
+	static const char *const words[] = { ".constprop.", ".isra.", ".part.", ".lto_priv.",
+					     ".llvm." };
+
+	for (u32 i = 0; i < PF_ARRAY_SIZE(words); i++) {
+		size_t len = strlen(words[i]);
+
+		if (!strncmp(text, words[i], len))
+			return text[len] >= '0' && text[len] <= '9';
+	}
+	return false;
+}
+
+/*
+ * Reads the names, and makes them printable. Blanks would look like columns. What compilers append
+ * is cut off: send.constprop.0 is a name that no source has.
+ */
 static bool read_names(struct symbol_table *table, os_file_t *file,
 		       const struct section_header *names)
 {
@@ -203,6 +228,8 @@ static bool read_names(struct symbol_table *table, os_file_t *file,
 	for (char *c = table->names; c < table->names + names->size; c++) {
 		if (*c && (*c <= ' ' || *c > '~'))
 			*c = '?';
+		else if (*c == '.' && c > table->names && c[-1] && is_suffix(c))
+			memset(c, 0, strlen(c));
 	}
 	return true;
 }
@@ -224,25 +251,55 @@ static bool read_segments(struct symbol_table *table, os_file_t *file,
 	return table->nr_segments;
 }
 
+/*
+ * Returns where the C library's code begins in a file that is linked with it statically. Linkers
+ * put the program's own functions behind frame_dummy() of the start files, and libraries behind
+ * those. A name that C reserves, with two underscores, is the library's.
+ */
+static u64 find_library(const struct symbol_table *table)
+{
+	bool is_static = false, is_behind = false;
+	u64 first = ~0ull;
+
+	for (u32 i = 0; i < table->nr_symbols; i++) {
+		const struct symbol *symbol = &table->symbols[i];
+		const char *name = symbol->name ? table->names + symbol->name : "";
+
+		if (is_behind && first == ~0ull && nr_underscores(name) == 2)
+			first = symbol->start;
+		is_behind |= !strcmp(name, "frame_dummy");
+		is_static |= !strcmp(name, "__libc_start_main");
+	}
+	return is_static ? first : ~0ull;
+}
+
+static bool is_library_path(const char *path)
+{
+	return !strncmp(path, "/lib", 4) || !strncmp(path, "/usr/lib", 8);
+}
+
 static void read_table(struct symbol_table *table, os_file_t *file)
 {
 	struct section_header symbols, names;
 	struct program_header frames = { 0 };
 	struct elf_header header;
-	u32 nr_symbols = 0, nr_frames;
+	u32 nr_symbols = 0, nr_frames, nr_sections;
 
 	if (!elf_read_header(file, &header) || !read_segments(table, file, &header, &frames))
 		return;
 	if (find_sections(file, &header, &symbols, &names) && read_names(table, file, &names))
 		nr_symbols = pf_min(symbols.size / sizeof(struct elf_symbol), MAX_SYMBOLS + 0ull);
 	nr_frames = count_frames(file, &frames);
-	table->symbols = alloc((nr_symbols + nr_frames) * sizeof(struct symbol));
+	nr_sections = pf_min((u32)header.shnum, (u32)MAX_SECTIONS);
+	table->symbols = alloc((nr_symbols + nr_frames + nr_sections) * sizeof(struct symbol));
 	if (!table->symbols)
 		return;
 	add_symbols(table, file, &symbols, nr_symbols, names.size);
 	add_frames(table, file, &frames, nr_frames);
+	add_sections(table, file, &header, nr_sections);
 	sort_names = table->names;
 	os_sort(table->symbols, table->nr_symbols, sizeof(struct symbol), compare_symbols);
+	table->library = find_library(table);
 }
 
 /* Returns whether the file is still the one that was mapped. */
@@ -252,7 +309,8 @@ static bool is_same(os_file_t *file, const struct image *image)
 
 	return os_file_bytes(file) == image->bytes &&
 	       image_read_build_id(file, build_id) == image->build_id_bytes &&
-	       !memcmp(build_id, image->build_id, sizeof(build_id));
+	       !memcmp(build_id, image->build_id, sizeof(build_id)) &&
+	       (image->build_id_bytes || os_file_changed_ns(file) == image->changed_ns);
 }
 
 /* Returns the table of a file, which may be empty, or NULL. */
@@ -263,18 +321,21 @@ static const struct symbol_table *table_of(u32 image)
 
 	if (os_panicking())
 		return NULL; /* a table may be half read */
-	for (u32 i = 0; i < nr_tables; i++) {
-		if (tables[i]->image == image)
-			return tables[i];
+	for (table = in_use.tables; table; table = table->next) {
+		if (table->image == image)
+			return table;
 	}
-	if (nr_tables == MAX_TABLES)
+	if (in_use.nr == MAX_TABLES)
 		return NULL;
 	table = alloc(sizeof(*table));
 	if (!table)
 		return NULL;
 	memset(table, 0, sizeof(*table));
+	table->library = ~0ull;
 	table->image = image;
-	tables[nr_tables++] = table;
+	table->next = in_use.tables;
+	in_use.tables = table;
+	in_use.nr++;
 	file = os_file_open(image_get(image)->path);
 	if (file) {
 		if (is_same(file, image_get(image)))
@@ -284,23 +345,37 @@ static const struct symbol_table *table_of(u32 image)
 	return table;
 }
 
-void image_symbols_free(void)
+static void free_tables(struct user_symbols *symbols)
 {
-	while (nr_tables) {
-		struct symbol_table *table = tables[--nr_tables];
+	struct symbol_table *table;
 
+	while ((table = symbols->tables)) {
+		symbols->tables = table->next;
 		os_free(table->symbols);
 		os_free(table->names);
 		os_free(table);
 	}
-	nr_bytes = 0;
+	*symbols = (struct user_symbols){ 0 };
+}
+
+static void swap_tables(struct user_symbols *symbols)
+{
+	struct user_symbols own = *symbols;
+
+	*symbols = in_use;
+	in_use = own;
+}
+
+void image_symbols_free(void)
+{
+	free_tables(&in_use);
 }
 
 /*
  * Returns the symbol that contains an address in the ELF file, or NULL. With `exact`, its size must
  * say so. Otherwise a symbol without a size reaches to the next one.
  */
-static const struct symbol *find(const struct symbol_table *table, u64 at, bool exact)
+static const struct symbol *find_symbol(const struct symbol_table *table, u64 at, bool exact)
 {
 	u32 low = 0, high = table->nr_symbols;
 
@@ -353,12 +428,14 @@ static void find_code(u32 code_map, u64 addr, struct user_symbol *symbol)
 		return;
 	symbol->image = map->image;
 	symbol->offset = addr - map->start + map->file_offset;
+	symbol->in_library = is_library_path(image_path(map->image));
 	table = table_of(map->image);
 	segment = table ? segment_of(table, symbol->offset, true) : NULL;
 	if (segment) {
 		u64 at = symbol->offset - segment->offset + segment->vaddr;
 
-		set(symbol, table, find(table, at, false), at);
+		set(symbol, table, find_symbol(table, at, false), at);
+		symbol->in_library |= at >= table->library;
 	}
 }
 
@@ -379,7 +456,7 @@ static void find_data(u32 code_map, u64 addr, struct user_symbol *symbol)
 		if (!data || data->flags & PF_X)
 			continue;
 		symbol->image = map->image;
-		set(symbol, table, find(table, at, true), at);
+		set(symbol, table, find_symbol(table, at, true), at);
 		return;
 	}
 }
@@ -388,6 +465,8 @@ static const struct user_symbol_source source = {
 	.find_code = find_code,
 	.find_data = find_data,
 	.path = image_path,
+	.swap = swap_tables,
+	.free = free_tables,
 };
 
 void image_symbols_init(void)

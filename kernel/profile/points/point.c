@@ -90,7 +90,7 @@ static u64 raise_max(OS_PER_CPU(struct profile_point_cpu) * c, u64 end, u64 cycl
 	}
 }
 
-void profile_point_end_slowly(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
+void profile_point_end_slow(struct profile_point *point, u64 start, u64 cycles, u64 off_cycles)
 {
 	OS_PER_CPU(struct profile_point_cpu) *c = point->cpu;
 	struct profile_point_task *task;
@@ -154,7 +154,7 @@ DEFINE_CALIBRATION(run_short_pairs, OS_CLOCK_BODY(32))
 DEFINE_CALIBRATION(run_long_pairs, OS_CLOCK_BODY(64))
 
 /* Runs rounds of pairs and returns the fastest one, which was not interrupted. */
-static struct calibration calibrate(void (*run_pairs)(void))
+static struct calibration calibrate_pairs(void (*run_pairs)(void))
 {
 	struct calibration best = { ~0ull, ~0ull };
 
@@ -186,9 +186,9 @@ static void measure_empty_pairs(void)
 	u64 added;
 
 	os_key_set(&__PROFILE_POINT(calibration).key, true);
-	empty = calibrate(run_empty_pairs);
-	short_section = calibrate(run_short_pairs);
-	long_section = calibrate(run_long_pairs);
+	empty = calibrate_pairs(run_empty_pairs);
+	short_section = calibrate_pairs(run_short_pairs);
+	long_section = calibrate_pairs(run_long_pairs);
 	os_key_set(&__PROFILE_POINT(calibration).key, false);
 	added = 2 * short_section.reading_cycles - long_section.reading_cycles;
 	empty_pairs_cycles = empty.cycles;
@@ -470,11 +470,11 @@ static void set_since(struct point_snapshot *snap, const struct profile_process 
 	u64 since_cycles = reset_cycles;
 
 	snap->since = reset_cycles ? POINTS_SINCE_RESET : POINTS_SINCE_BOOT;
-	snap->off = pp ? off_time_since(&points_off_time, pp->points_off_base_ns) :
+	snap->off = pp ? off_time_since(&points_off_time, pp->points.off_base_ns) :
 			 off_time_since_reset(&points_off_time);
 	if (pp) {
-		snap->since = pp->points_since;
-		since_cycles = pp->points_since_cycles;
+		snap->since = pp->points.since;
+		since_cycles = pp->points.since_cycles;
 	}
 	snap->since_ns = os_cycles_to_ns(os_cycles() - since_cycles);
 }
@@ -504,7 +504,7 @@ static bool copy_points(struct point_snapshot *snap, const struct profile_proces
 
 static void take_snapshot(struct point_snapshot *snap, const struct profile_process *pp)
 {
-	snap->nr_threads_lost = pp ? pp->points_nr_lost : 0;
+	snap->nr_threads_lost = pp ? pp->points.nr_lost : 0;
 	snap->of_process = pp;
 	snap->empty_pair_ns = os_cycles_to_ns(empty_pairs_cycles / CALIBRATION_PAIRS);
 	snap->empty_reading_ns = os_cycles_to_ns(empty_readings_cycles / CALIBRATION_PAIRS);

@@ -3,8 +3,8 @@
 #define PROFILE_POINTS_H
 
 /*
- * Profile points: the time of sections of kernel code. The macros of <lego/profile.h> add to sums
- * of each CPU (point.c) and of each thread (task.c). control.c switches points on and off, and
+ * Profile points: the time of sections of kernel code. The macros of <profile/profile.h> add to
+ * sums of each CPU (point.c) and of each thread (task.c). control.c switches points on and off, and
  * report.c prints a snapshot of the sums.
  */
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Keeps the sums of profile points for each process: cycles and number of pairs of each point. The
- * end of a pair adds to the sums of the current thread (<lego/profile_point.h>). A thread that
+ * end of a pair adds to the sums of the current thread (hooks.h). A thread that
  * exits adds its sums to those of its process. A report adds the sums of the live threads to them.
  *
  * A thread's table has an entry for each point, spaced like the points in their section. After
@@ -14,7 +14,7 @@
 
 #include "points.h"
 
-#include "../walk.h"
+#include "../process_lists.h"
 
 os_key_t profile_points_key;
 OS_DEFINE_PER_CPU(u64, profile_points_offset);
@@ -25,7 +25,7 @@ static OS_DEFINE_PER_CPU(void *, idle_table); /* profile_idle_offset points here
 static os_lock_t tasks_lock = OS_LOCK_INIT;
 static u32 nr_resets;
 
-static WALK_LISTS(lists, &tasks_lock, points_walk, 1);
+static PROCESS_LISTS(lists, &tasks_lock, points.link, 1);
 
 /*
  * The process that a report reads. A thread that exits before the report reaches it is read first.
@@ -58,12 +58,12 @@ static struct profile_point_task *base_at(const void *table, const struct profil
 
 static void *task_table(const struct profile_task *pt)
 {
-	return pt->points_offset ? (void *)((u64)__start_profile_points + pt->points_offset) : NULL;
+	return pt->points.offset ? (void *)((u64)__start_profile_points + pt->points.offset) : NULL;
 }
 
 static void set_offset(void *unused)
 {
-	u64 offset = os_current_task() ? os_current_profile()->points_offset : 0;
+	u64 offset = os_current_task() ? os_current_profile()->points.offset : 0;
 
 	os_assert_irqs_off();
 	os_this_cpu_write(os_local(profile_points_offset),
@@ -109,9 +109,9 @@ void points_tasks_switch(bool on)
 static void begin_period(struct profile_process *pp, enum point_since since)
 {
 	os_assert_held(&tasks_lock);
-	pp->points_since = since;
-	pp->points_since_cycles = os_cycles();
-	pp->points_off_base_ns = off_time_total_ns(&points_off_time);
+	pp->points.since = since;
+	pp->points.since_cycles = os_cycles();
+	pp->points.off_base_ns = off_time_total_ns(&points_off_time);
 }
 
 /* Restarts a table's sums: from now on, reports subtract their present values. */
@@ -132,21 +132,21 @@ static void restart_table(void *table)
 static void catch_up_process(struct profile_process *pp)
 {
 	os_assert_held(&tasks_lock);
-	if (pp->points_nr_resets == nr_resets)
+	if (pp->points.nr_resets == nr_resets)
 		return;
-	pp->points_nr_resets = nr_resets;
+	pp->points.nr_resets = nr_resets;
 	begin_period(pp, POINTS_SINCE_RESET);
-	restart_table(pp->points);
+	restart_table(pp->points.sums);
 }
 
 /* Restarts the sums of a thread in the same way. Called before any other use of its sums. */
 static void catch_up(struct profile_task *pt)
 {
 	os_assert_held(&tasks_lock);
-	catch_up_process(pt->points_process);
-	if (pt->points_nr_resets == nr_resets)
+	catch_up_process(pt->points.process);
+	if (pt->points.nr_resets == nr_resets)
 		return;
-	pt->points_nr_resets = nr_resets;
+	pt->points.nr_resets = nr_resets;
 	restart_table(task_table(pt));
 }
 
@@ -177,9 +177,9 @@ static void read_task(struct profile_task *pt)
 {
 	os_assert_held(&tasks_lock);
 	catch_up(pt);
-	if (pt->points_reading == reading.number)
+	if (pt->points.reading == reading.number)
 		return;
-	pt->points_reading = reading.number;
+	pt->points.reading = reading.number;
 	read_table(task_table(pt));
 }
 
@@ -197,13 +197,13 @@ void points_task_init(os_task_t *task)
 	pp = os_process_profile(proc);
 	flags = os_lock(&tasks_lock);
 	if (table)
-		pt->points_offset = table_offset(table);
+		pt->points.offset = table_offset(table);
 	else
-		pp->points_nr_lost++;
+		pp->points.nr_lost++;
 	catch_up_process(pp);
-	pt->points_nr_resets = nr_resets;
-	pt->points_process = pp;
-	walk_add_task(&lists, pp, pt);
+	pt->points.nr_resets = nr_resets;
+	pt->points.process = pp;
+	lists_add_task(&lists, pp, pt);
 	os_unlock(&tasks_lock, flags);
 }
 
@@ -223,7 +223,7 @@ static void add_table(void *to, const void *from)
 
 void points_task_exit(struct profile_task *pt)
 {
-	struct profile_process *pp = pt->points_process;
+	struct profile_process *pp = pt->points.process;
 	void *table;
 	unsigned long flags;
 
@@ -234,16 +234,16 @@ void points_task_exit(struct profile_task *pt)
 	if (pp == reading.process)
 		read_task(pt);
 	table = task_table(pt);
-	pt->points_offset = 0;
+	pt->points.offset = 0;
 	/* From here on, pairs that end on this CPU add to its idle table. */
 	if (os_current_task() && pt == os_current_profile())
 		set_offset(NULL);
-	walk_remove_task(&lists, pt);
-	pt->points_process = NULL;
-	if (table && pp->points) {
-		add_table(pp->points, table);
+	lists_remove_task(&lists, pt);
+	pt->points.process = NULL;
+	if (table && pp->points.sums) {
+		add_table(pp->points.sums, table);
 	} else if (table) {
-		pp->points = table;
+		pp->points.sums = table;
 		table = NULL;
 	}
 	os_unlock(&tasks_lock, flags);
@@ -255,18 +255,18 @@ void points_process_init(struct profile_process *pp)
 	unsigned long flags = os_lock(&tasks_lock);
 
 	begin_period(pp, POINTS_SINCE_START);
-	pp->points_nr_resets = nr_resets;
-	walk_add_process(&lists, pp);
+	pp->points.nr_resets = nr_resets;
+	lists_add_process(&lists, pp);
 	os_unlock(&tasks_lock, flags);
 }
 
 void points_process_release(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&tasks_lock);
-	void *table = pp->points;
+	void *table = pp->points.sums;
 
-	pp->points = NULL;
-	walk_remove_process(&lists, pp);
+	pp->points.sums = NULL;
+	lists_remove_process(&lists, pp);
 	os_unlock(&tasks_lock, flags);
 	os_free(table);
 }
@@ -278,8 +278,8 @@ void points_process_exec(struct profile_process *pp)
 
 	catch_up_process(pp);
 	begin_period(pp, POINTS_SINCE_EXEC);
-	restart_table(pp->points);
-	for (struct profile_task *pt = pp->points_walk.tasks; pt; pt = pt->points_walk.next) {
+	restart_table(pp->points.sums);
+	for (struct profile_task *pt = pp->points.link.tasks; pt; pt = pt->points.link.next) {
 		catch_up(pt);
 		restart_table(task_table(pt));
 	}
@@ -302,7 +302,7 @@ void points_read_process(const struct profile_process *pp)
 	memset(reading.table, 0, table_bytes());
 	reading.number++;
 	reading.process = pp;
-	read_table(pp->points);
+	read_table(pp->points.sums);
 	os_unlock(&tasks_lock, flags);
 	walk_visit(&lists, pp, catch_up_process, read_task);
 	flags = os_lock(&tasks_lock);

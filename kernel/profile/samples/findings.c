@@ -47,26 +47,28 @@ static void offer_function(const struct finding_scope *scope, const struct view 
 	}
 }
 
-/* The rows are sorted: most samples first. */
+/* The rows are sorted: most samples first. One of them may be of code that is not known. */
 static void offer_user_function(const struct finding_scope *scope, const struct view *view,
 				u64 nr_all)
 {
-	const struct view_row *row = &view->rows[0];
-	char name[OS_SYMBOL_BYTES];
+	const struct view_row *row = view->rows;
 	const char *file;
+	u32 nr;
 
-	if (!view->nr_rows)
+	while (row < view->rows + view->nr_rows && !row->name[0] && !row->keys[0] && !row->keys[1])
+		row++;
+	if (row == view->rows + view->nr_rows)
 		return;
+	nr = row - view->rows + 1;
 	file = report_basename(user_symbol_path(row->keys[1]));
-	os_strscpy(name, row->name, sizeof(name));
-	if (name[0])
+	if (row->name[0])
 		finding_of_cpu_time(scope, time_of(scope, row->nr, nr_all),
-				    "in user function %s of %s [" USER_FUNCTIONS ": row 1]", name,
-				    file);
+				    "in user function %s of %s [" USER_FUNCTIONS ": row %u]",
+				    row->name, file, nr);
 	else
 		finding_of_cpu_time(scope, time_of(scope, row->nr, nr_all),
-				    "in user code at %s%s%#lx [" USER_FUNCTIONS ": row 1]", file,
-				    file[0] ? "+" : "", row->keys[file[0] ? 2 : 0]);
+				    "in user code at %s%s%#lx [" USER_FUNCTIONS ": row %u]", file,
+				    file[0] ? "+" : "", row->keys[file[0] ? 2 : 0], nr);
 }
 
 void samples_find(const struct finding_scope *scope, struct heat_snapshot *snap,

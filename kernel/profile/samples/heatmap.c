@@ -54,7 +54,7 @@ struct sample_scope sample_scope(os_process_t *proc)
 		return (struct sample_scope){ 0 };
 	return (struct sample_scope){
 		.pid = os_process_pid(proc),
-		.key_floor = os_process_profile(proc)->key_floor,
+		.key_floor = os_process_profile(proc)->samples.key_floor,
 	};
 }
 

@@ -7,11 +7,17 @@
 
 #include "samples.h"
 
+/* Equal user addresses are in the same files if the code maps are equal. */
+static u64 code_map_of(const struct sample_record *rec)
+{
+	return rec->nr_user ? rec->code_map : 0;
+}
+
 static bool same_stack(const struct sample_record *a, const struct sample_record *b)
 {
 	if (a->syscall != b->syscall || a->class != b->class || a->truncated != b->truncated ||
 	    a->nr_kernel != b->nr_kernel || a->nr_user != b->nr_user || a->comm[0] != b->comm[0] ||
-	    a->comm[1] != b->comm[1])
+	    a->comm[1] != b->comm[1] || code_map_of(a) != code_map_of(b))
 		return false;
 	for (u32 i = 0; i < nr_pcs(a); i++) {
 		if (a->pcs[i] != b->pcs[i])
@@ -22,10 +28,10 @@ static bool same_stack(const struct sample_record *a, const struct sample_record
 
 static u64 hash_stack(const struct sample_record *rec)
 {
-	u64 hash = rec->syscall;
+	u64 hash = code_map_of(rec) << 16 | rec->syscall;
 
 	for (u32 i = 0; i < nr_pcs(rec); i++)
-		hash = stack_hash(hash ^ hash >> 32, rec->pcs[i]);
+		hash = profile_stack_hash(hash ^ hash >> 32, rec->pcs[i]);
 	return hash >> 32;
 }
 
@@ -66,7 +72,9 @@ static int compare_stacks(const void *a_, const void *b_)
 		return compare_u64(a->rec->syscall, b->rec->syscall);
 	if (a->rec->comm[0] != b->rec->comm[0])
 		return compare_u64(a->rec->comm[0], b->rec->comm[0]);
-	return compare_u64(a->rec->comm[1], b->rec->comm[1]);
+	if (a->rec->comm[1] != b->rec->comm[1])
+		return compare_u64(a->rec->comm[1], b->rec->comm[1]);
+	return compare_u64(code_map_of(a->rec), code_map_of(b->rec));
 }
 
 static u32 count_records(void)
@@ -119,21 +127,16 @@ void stacks_free(struct merged_stacks *merged)
 #define CHUNK_BYTES (64u << 10)
 
 /* A chunk of records, one after the other, of at most CHUNK_BYTES together. */
-struct chunk {
-	struct chunk *next;
+struct stacks_chunk {
+	struct stacks_chunk *next;
 	u32 nr_bytes;
 	u64 records[];
-};
-
-struct stacks_copy {
-	struct chunk *first, *last;
-	u32 at; /* offset of the next record in the first chunk */
 };
 
 /* Returns memory for a record at the end of the copy, or NULL if there is none. */
 static void *reserve(struct stacks_copy *copy, u32 nr_bytes)
 {
-	struct chunk *last = copy->last;
+	struct stacks_chunk *last = copy->last;
 
 	if (!last || sizeof(*last) + last->nr_bytes + nr_bytes > CHUNK_BYTES) {
 		last = os_alloc(CHUNK_BYTES);
@@ -172,7 +175,7 @@ struct stacks_copy *stacks_copy(const struct merged_stacks *merged)
 
 static void free_first(struct stacks_copy *copy)
 {
-	struct chunk *first = copy->first;
+	struct stacks_chunk *first = copy->first;
 
 	copy->first = first->next;
 	copy->at = 0;
@@ -198,5 +201,6 @@ void stacks_copy_free(void *copy_)
 
 	while (copy->first)
 		free_first(copy);
+	user_symbols_free(&copy->symbols);
 	os_free(copy);
 }

@@ -43,7 +43,7 @@ OS_BOOT_PARAM(profile_heatmap, "profile.heatmap",
 	      "none|all|<glob>[,<glob>...] of machine, functions, calls, tasks, cpus, user",
 	      set_views);
 
-static void start(void)
+static void start_samples(void)
 {
 	source_init();
 	heatmap_init();
@@ -63,7 +63,7 @@ static struct sample_scope scope_of(const struct report *report)
 	return scope;
 }
 
-static void find(const struct finding_scope *scope)
+static void offer_findings(const struct finding_scope *scope)
 {
 	struct sample_scope samples = scope_of(scope->report);
 
@@ -72,7 +72,7 @@ static void find(const struct finding_scope *scope)
 	samples_unpin();
 }
 
-static void print(const struct report *report)
+static void print_samples(const struct report *report)
 {
 	const char *names = strcmp(views, "none") ? views : report->wide ? "all" : "";
 	struct sample_scope scope = scope_of(report), machine = sample_scope(NULL);
@@ -149,8 +149,9 @@ static int write_function(const char *text)
 {
 	char line[MAX_NAME];
 	unsigned long flags;
+	u64 start, bytes;
 
-	if (words_copy_line(text, line, sizeof(line)) || !os_symbol_exists(line))
+	if (words_copy_line(text, line, sizeof(line)) || !os_symbol_range(line, &start, &bytes))
 		return -OS_EINVAL;
 	flags = os_lock(&function_lock);
 	memcpy(function, line, strlen(line) + 1); /* what follows in line is uninitialized */
@@ -165,13 +166,21 @@ static void print_records(const void *unused)
 	samples_unpin();
 }
 
+static bool show_next_stacks(os_text_t *text, void *copy)
+{
+	struct stacks_step step = { .copy = copy };
+
+	report_to_text(text, &table_text, report_print_next_stacks, &step);
+	return step.nr;
+}
+
 static void show_stacks(os_text_t *text)
 {
 	struct stacks_copy *copy = NULL;
 
 	report_to_text(text, &table_text, report_copy_stacks, &copy);
 	if (copy)
-		os_text_stream(text, report_print_next_stack, stacks_copy_free, copy);
+		os_text_stream(text, show_next_stacks, stacks_copy_free, copy);
 }
 
 static const struct source_snapshot *take_source(void)
@@ -182,7 +191,7 @@ static const struct source_snapshot *take_source(void)
 	return &heat.source;
 }
 
-static void warn(void)
+static void warn_of_losses(void)
 {
 	report_warn_of_losses(take_source());
 }
@@ -222,13 +231,14 @@ PROFILER(samples) = {
 	.name = "samples",
 	.place = 20,
 	.init = sample_init,
-	.start = start,
+	.start = start_samples,
 	.reset = source_reset,
-	.warn = warn,
-	.print = print,
-	.find = find,
-	.hold = samples_pin,
-	.release = samples_unpin,
+	.warn = warn_of_losses,
+	.print = print_samples,
+	.find = offer_findings,
+	.visit_chains = samples_visit_chains,
+	.pin = samples_pin,
+	.unpin = samples_unpin,
 	.process_init = sample_process_init,
 	.task_init = profile_task_changed,
 	.files = files,

@@ -7,15 +7,15 @@
 #include "samples.h"
 #include "../table.h"
 
-const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS] = {
-	[STACK_TRUNCATED_DEPTH] = "deeper than profile.depth",
-	[STACK_TRUNCATED_ENTRY] = "in entry code",
-	[STACK_TRUNCATED_STACK] = "off the stack",
-	[STACK_TRUNCATED_TEXT] = "a return address that is none",
-	[STACK_TRUNCATED_USER_FRAME] = "user code without frame pointers",
-	[STACK_TRUNCATED_USER_MEMORY] = "a user's stack that is not in memory",
-	[STACK_TRUNCATED_REPORT] = "in a report of the profiler",
-	[STACK_TRUNCATED_ROOM] = "to make room",
+const char *const report_truncation_reasons[PROFILE_NR_STACK_TRUNCATIONS] = {
+	[PROFILE_STACK_TRUNCATED_DEPTH] = "deeper than profile.depth",
+	[PROFILE_STACK_TRUNCATED_ENTRY] = "in entry code",
+	[PROFILE_STACK_TRUNCATED_STACK] = "off the stack",
+	[PROFILE_STACK_TRUNCATED_TEXT] = "a return address that is none",
+	[PROFILE_STACK_TRUNCATED_USER_FRAME] = "user code without frame pointers",
+	[PROFILE_STACK_TRUNCATED_USER_MEMORY] = "a user's stack that is not in memory",
+	[PROFILE_STACK_TRUNCATED_REPORT] = "in a report of the profiler",
+	[PROFILE_STACK_TRUNCATED_ROOM] = "to make room",
 };
 
 const char *const report_drop_reasons[NR_SAMPLE_DROPS] = {
@@ -74,12 +74,12 @@ static void print_truncations(const struct view *view)
 {
 	u64 nr = 0;
 
-	for (u32 i = STACK_WHOLE + 1; i < NR_STACK_TRUNCATIONS; i++)
+	for (u32 i = PROFILE_STACK_WHOLE + 1; i < PROFILE_NR_STACK_TRUNCATIONS; i++)
 		nr += view->nr_truncated[i];
 	if (!nr)
 		return;
 	table_note("cut chains: %lu of %lu", nr, view->nr_samples);
-	for (u32 i = STACK_WHOLE + 1; i < NR_STACK_TRUNCATIONS; i++) {
+	for (u32 i = PROFILE_STACK_WHOLE + 1; i < PROFILE_NR_STACK_TRUNCATIONS; i++) {
 		if (view->nr_truncated[i])
 			table_note("%16lu  %s", view->nr_truncated[i],
 				   report_truncation_reasons[i]);

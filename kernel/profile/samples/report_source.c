@@ -85,7 +85,7 @@ static u32 machine_late_share(const struct source_snapshot *snap)
 		idle = late_share(nr->late[LATE_IDLE] + nr->lost[LATE_IDLE],
 				  snap->nr_taken[LATE_IDLE], nr->lost[LATE_IDLE]);
 	if (snap->nr_taken[LATE_USER] >= MIN_EVIDENCE)
-		user = late_share(nr->held_up[LATE_USER], snap->nr_taken[LATE_USER],
+		user = late_share(nr->long_late[LATE_USER], snap->nr_taken[LATE_USER],
 				  nr->lost[LATE_USER]);
 	return pf_max(idle, user);
 }
@@ -143,8 +143,8 @@ static void print_blind_spot(const struct source_snapshot *snap, bool wide)
 	u64 nr_late = nr->late[LATE_USER] + nr->late[LATE_KERNEL] + nr_lost;
 	u64 nr_busy = snap->nr_taken[LATE_USER] + snap->nr_taken[LATE_KERNEL] + nr_lost;
 	u32 busy = report_percent(nr_late, nr_busy), machine = machine_late_share(snap);
-	u64 nr_held_up = nr->held_up[LATE_KERNEL];
-	u32 held_up = report_percent(nr_held_up, nr_busy);
+	u64 nr_long_late = nr->long_late[LATE_KERNEL];
+	u32 long_late = report_percent(nr_long_late, nr_busy);
 
 	if (nr_late < MIN_EVIDENCE) {
 		if (wide)
@@ -154,8 +154,9 @@ static void print_blind_spot(const struct source_snapshot *snap, bool wide)
 	} else if (machine * 2 < busy && !snap->is_imprecise) {
 		if (wide || report_percent(nr_late, snap->all.taken + nr_lost) >= MIN_SHARE)
 			print_percent_off(busy);
-	} else if (nr_held_up >= MIN_EVIDENCE && held_up >= MIN_SHARE && machine * 4 < held_up) {
-		print_percent_off(held_up);
+	} else if (nr_long_late >= MIN_EVIDENCE && long_late >= MIN_SHARE &&
+		   machine * 4 < long_late) {
+		print_percent_off(long_late);
 	} else if (!snap->cpus_take_turns) {
 		table_note("timer interrupts came late (the host gave the CPU no time): shares "
 			   "are approximate; icount with one CPU gives exact ones");

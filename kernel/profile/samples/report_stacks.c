@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Prints the stacks of all CPUs, folded, for flame graphs: one in a line, outermost function first.
- * They are merged and copied once, at the start. Then each stack is printed when it is read,
- * because the whole text would take more memory than the samples.
+ * They are merged and copied once, at the start. Then stacks are printed when they are read,
+ * because the whole text would take more memory than the samples. Each time, the reader has a turn
+ * of its own, and it keeps the tables of symbols in between.
  */
 
 #include "samples.h"
@@ -10,23 +11,23 @@
 #include "../table.h"
 
 /* Prints a stack with the number of its samples. */
-static void print_stack(os_text_t *text, const struct sample_record *rec)
+static void print_stack(const struct sample_record *rec)
 {
-	char comm[SAMPLE_COMM_BYTES];
+	char comm[SAMPLE_COMM_BYTES], user[USER_FRAME_BYTES];
 	char name[OS_SYMBOL_BYTES], number[REPORT_CALL_BYTES];
 
 	sample_comm(rec, comm);
-	os_text_printf(text, "%s", comm);
+	report_printf("%s", comm);
 	if (rec->truncated)
-		os_text_printf(text, ";[cut: %s]", report_truncation_reasons[rec->truncated]);
+		report_printf(";[cut: %s]", report_truncation_reasons[rec->truncated]);
 	for (u32 i = rec->nr_user; i--;)
-		os_text_printf(text, ";%#lx", rec->pcs[rec->nr_kernel + i]);
+		report_printf(";%s", sample_user_frame(user, rec, i));
 	if (rec->class == HEAT_KERNEL && rec->syscall != OS_NO_SYSCALL)
-		os_text_printf(text, ";[%s]",
-			       report_call(number, rec->syscall, os_syscall_name(rec->syscall)));
+		report_printf(";[%s]",
+			      report_call(number, rec->syscall, os_syscall_name(rec->syscall)));
 	for (u32 i = rec->nr_kernel; i--;)
-		os_text_printf(text, ";%s", report_frame(name, rec->pcs[i], i != 0));
-	os_text_printf(text, " %lu\n", rec->nr_pinned);
+		report_printf(";%s", report_frame(name, rec->pcs[i], i != 0));
+	report_printf(" %lu\n", rec->nr_pinned);
 }
 
 /* The last merge of report_copy_stacks(). Needs no lock: one report is printed at a time. */
@@ -59,11 +60,17 @@ void report_copy_stacks(const void *copy_)
 		report_printf("# no memory for the stacks of %u records\n", merged.nr_records);
 }
 
-bool report_print_next_stack(os_text_t *text, void *copy)
-{
-	const struct sample_record *rec = stacks_copy_next(copy);
+#define STACKS_A_TURN 32
 
-	if (rec)
-		print_stack(text, rec);
-	return rec;
+void report_print_next_stacks(const void *step_)
+{
+	struct stacks_step *step = (struct stacks_step *)step_;
+	const struct sample_record *rec;
+
+	user_symbols_swap(&step->copy->symbols);
+	while (step->nr < STACKS_A_TURN && (rec = stacks_copy_next(step->copy))) {
+		print_stack(rec);
+		step->nr++;
+	}
+	user_symbols_swap(&step->copy->symbols);
 }

@@ -11,8 +11,10 @@
 #include "../report.h"
 #include "../rows.h"
 #include "../stack_store.h"
+#include "../user_symbols.h"
+#include "os.h"
 
-#include <lego/stack_walk.h>
+#include <profile/stack_walk.h>
 
 /* The kind of code that a sample hit. */
 enum heat_class {
@@ -41,7 +43,7 @@ enum sample_drop {
 #define SAMPLE_ENDED   PF_BIT(1) /* of processes that have ended: see store.c */
 #define SAMPLE_NO_ROOM PF_BIT(2) /* its system call and its function had no room */
 
-#define SAMPLE_MAX_DEPTH     STACK_MAX_DEPTH
+#define SAMPLE_MAX_DEPTH     PROFILE_STACK_MAX_DEPTH
 #define SAMPLE_DEFAULT_DEPTH 32
 #define SAMPLE_MIN_LOG	     (16ul << 10)
 #define SAMPLE_MAX_LOG	     (2ul << 20)
@@ -69,9 +71,9 @@ struct sample_record {
 			u16 syscall;
 			u8 class;
 			u8 flags;	       /* SAMPLE_* */
-			u8 nr_kernel, nr_user; /* from here on: STACK_COUNTS() */
-			u8 truncated;	       /* enum stack_truncation */
-			u8 replayable;	       /* enum stack_replay */
+			u8 nr_kernel, nr_user; /* from here on: PROFILE_STACK_COUNTS() */
+			u8 truncated;	       /* enum profile_stack_truncation */
+			u8 replayable;	       /* enum profile_stack_replay */
 		};
 		u64 context; /* all of these */
 	};
@@ -101,11 +103,11 @@ enum late_kind {
 
 /* One CPU's deadlines since the last reset whose sample was late, or was not taken. */
 struct source_counts {
-	u64 late[NR_LATE_KINDS];    /* taken later than normal */
-	u64 lost[NR_LATE_KINDS];    /* passed while an earlier one was late */
-	u64 held_up[NR_LATE_KINDS]; /* late or lost by more than any return to user mode takes */
-	u64 skip_cycles;	    /* time spent searching for the next deadline */
-	u64 self;		    /* passed while the previous sample was taken */
+	u64 late[NR_LATE_KINDS];      /* taken later than normal */
+	u64 lost[NR_LATE_KINDS];      /* passed while an earlier one was late */
+	u64 long_late[NR_LATE_KINDS]; /* late or lost by more than any return to user mode takes */
+	u64 skip_cycles;	      /* time spent searching for the next deadline */
+	u64 self;		      /* passed while the previous sample was taken */
 };
 
 /* One CPU's source at the time of a report. */
@@ -177,7 +179,7 @@ struct sample_scope {
 static inline bool sample_is_in(const struct sample_record *rec, const struct sample_scope *scope)
 {
 	if (scope->is_run)
-		return rec->class != HEAT_IDLE && rec->truncated != STACK_TRUNCATED_REPORT;
+		return rec->class != HEAT_IDLE && rec->truncated != PROFILE_STACK_TRUNCATED_REPORT;
 	return !scope->pid || (rec->pid == scope->pid && rec->task_key > scope->key_floor);
 }
 
@@ -201,9 +203,21 @@ const struct sample_record *samples_of_cpu(unsigned int cpu, u32 part, u32 *nr_b
 /* Returns the record of a CPU after rec, or the first one if rec is NULL; NULL at the end. */
 const struct sample_record *samples_next(unsigned int cpu, const struct sample_record *rec);
 
+/* view.c: calls visit() with each record that has a user's call chain. */
+void samples_visit_chains(report_chain_fn *visit);
+
 /* Copies the name of a record's task. The copy is printable, and padded with zeros. */
 #define SAMPLE_COMM_BYTES 24
 void sample_comm(const struct sample_record *rec, char comm[SAMPLE_COMM_BYTES]);
+
+/* Copies a user frame of folded stacks. Frame 0 is the innermost; its address is exact. */
+static inline const char *sample_user_frame(char text[USER_FRAME_BYTES],
+					    const struct sample_record *rec, u32 frame)
+{
+	u64 pc = rec->pcs[rec->nr_kernel + frame];
+
+	return user_symbol_frame(text, rec->code_map, pc - (frame != 0));
+}
 
 /* The two sources of samples: see source.c. */
 enum source_kind {
@@ -347,7 +361,7 @@ struct view {
 	u64 nr_samples;		       /* in scope and in the store */
 	u64 nr_class[NR_HEAT_CLASSES]; /* the same by class */
 	u64 nr_dropped;
-	u64 nr_truncated[NR_STACK_TRUNCATIONS];
+	u64 nr_truncated[PROFILE_NR_STACK_TRUNCATIONS];
 	u32 nr_visits;
 	u32 nr_rows;
 	u16 slots[ROWS_SLOTS(VIEW_MAX_ROWS)];
@@ -451,7 +465,12 @@ void stacks_free(struct merged_stacks *merged);
  * reader. The copy is no larger than the records, which take at most a sixteenth of the machine's
  * memory. Stacks that have been read are freed.
  */
-struct stacks_copy;
+struct stacks_copy {
+	struct stacks_chunk *first, *last;
+	u32 at;			     /* offset of the next record in the first chunk */
+	struct user_symbols symbols; /* of its user addresses, between the reader's turns */
+};
+
 /* Makes a copy, while samples are pinned. Returns NULL if there is no memory. */
 struct stacks_copy *stacks_copy(const struct merged_stacks *merged);
 /* Returns the next stack, with nr_pinned samples, or NULL at the end. */
@@ -489,7 +508,7 @@ void report_print_scope(const struct sample_scope *scope, u64 nr);
 void report_begin_view(const struct table *table, const char *title, u32 top,
 		       const struct sample_scope *scope);
 void report_end_view(u32 nr_others, u64 nr_samples, u64 nr_dropped);
-extern const char *const report_truncation_reasons[NR_STACK_TRUNCATIONS];
+extern const char *const report_truncation_reasons[PROFILE_NR_STACK_TRUNCATIONS];
 extern const char *const report_drop_reasons[NR_SAMPLE_DROPS];
 
 /* report_place.c: prints user code by function, the nr_all samples in scope; nothing if none. */
@@ -506,8 +525,15 @@ void report_print_records(void);
  * and sets it to NULL.
  */
 void report_copy_stacks(const void *copy);
-/* Prints the next stack of a struct stacks_copy, folded. Returns false at the end. */
-bool report_print_next_stack(os_text_t *text, void *copy);
+/*
+ * Prints the next stacks of a copy, folded, and counts them: none at the end. They are few, so that
+ * other readers have their turn soon.
+ */
+struct stacks_step {
+	struct stacks_copy *copy;
+	u32 nr; /* 0 at first */
+};
+void report_print_next_stacks(const void *step);
 /*
  * Prints the number of stacks in the last report_copy_stacks(), and the cost of their merge. Prints
  * nothing if there was none.

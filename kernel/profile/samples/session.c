@@ -45,7 +45,7 @@ static void note_counts(struct session_cpu *s, unsigned int cpu)
 		rec->nr_before = rec->nr_pinned;
 }
 
-static void begin(const void *unused)
+static void begin_session(const void *unused)
 {
 	unsigned int cpu;
 
@@ -77,7 +77,7 @@ int session_write(const char *text)
 
 	if (error)
 		return error;
-	report_to_text(NULL, &table_text, begin, NULL);
+	report_to_text(NULL, &table_text, begin_session, NULL);
 	return 0;
 }
 
@@ -97,8 +97,10 @@ static void print_kernel_part(const struct sample_record *rec)
 
 static void print_user_part(const struct sample_record *rec)
 {
+	char name[USER_FRAME_BYTES];
+
 	for (u32 i = rec->nr_user; i--;)
-		report_printf("%#lx%s", rec->pcs[rec->nr_kernel + i], i ? ";" : "");
+		report_printf("%s%s", sample_user_frame(name, rec, i), i ? ";" : "");
 }
 
 /* Prints the reason first if the chain is truncated. */
@@ -116,8 +118,8 @@ static void print_reason(const struct sample_record *rec, u32 nr)
 static void print_record(const struct sample_record *rec, unsigned int cpu, u64 nr)
 {
 	char comm[SAMPLE_COMM_BYTES];
-	bool user_is_cut = rec->nr_user || rec->truncated == STACK_TRUNCATED_USER_FRAME ||
-			   rec->truncated == STACK_TRUNCATED_USER_MEMORY;
+	bool user_is_cut = rec->nr_user || rec->truncated == PROFILE_STACK_TRUNCATED_USER_FRAME ||
+			   rec->truncated == PROFILE_STACK_TRUNCATED_USER_MEMORY;
 
 	sample_comm(rec, comm);
 	report_printf("%lu %u %u %u %s\t", nr, cpu, rec->pid, rec->tid, comm);

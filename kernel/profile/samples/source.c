@@ -29,8 +29,8 @@
 
 #include "source.h"
 
-#define NEAR_US	   100
-#define HELD_UP_US 50 /* any return to user mode takes less */
+#define NEAR_US	     100
+#define LONG_LATE_US 50 /* any return to user mode takes less */
 
 #define RESET_TRIES 8
 
@@ -40,9 +40,9 @@ os_key_t profile_timer_key, profile_nmi_key;
 OS_DEFINE_PER_CPU(struct source_cpu, source_cpus);
 struct source_state source = { .reset_lock = OS_LOCK_INIT };
 
-static u64 near_cycles;	   /* any sample takes less, unless the machine delays it */
-static u64 held_up_cycles; /* HELD_UP_US in cycles */
-static u64 jitter_cycles;  /* a deadline is less than this after the start of its slot */
+static u64 near_cycles;	     /* any sample takes less, unless the machine delays it */
+static u64 long_late_cycles; /* LONG_LATE_US in cycles */
+static u64 jitter_cycles;    /* a deadline is less than this after the start of its slot */
 
 /*
  * Mixes the bits of a number (the finalizer of splitmix64, a bijection). source_first_random()
@@ -172,8 +172,8 @@ static pf_noinline void skip_near_deadlines(const os_regs_t *regs, u64 now, u64 
 		enum late_kind kind = late_kind(regs);
 
 		s->counts.lost[kind] += nr_lost;
-		if (late_cycles > held_up_cycles)
-			s->counts.held_up[kind] += nr_lost;
+		if (late_cycles > long_late_cycles)
+			s->counts.long_late[kind] += nr_lost;
 	}
 	seq_end(&s->seq);
 	os_this_cpu_write(os_local(profile_deadline), next);
@@ -202,8 +202,8 @@ static void note_stretch(struct source_cpu *s, const os_regs_t *regs, u64 now, u
  * Counts an interrupt that came later than normal, and its sample, if late_cycles is above 0. An
  * idle CPU sleeps with interrupts on, so if its interrupt is late, the machine delayed it.
  */
-static pf_noinline void come_late(struct source_cpu *s, const os_regs_t *regs, u64 now,
-				  u64 late_cycles)
+static pf_noinline void count_late(struct source_cpu *s, const os_regs_t *regs, u64 now,
+				   u64 late_cycles)
 {
 	enum late_kind kind = late_kind(regs);
 	u64 limit = kind == LATE_IDLE ? source.idle_late_limit : source.late_limit;
@@ -215,8 +215,8 @@ static pf_noinline void come_late(struct source_cpu *s, const os_regs_t *regs, u
 	begin_change(s, s->slot, true);
 	if (late_cycles > limit) {
 		s->counts.late[kind]++;
-		if (late_cycles > held_up_cycles)
-			s->counts.held_up[kind]++;
+		if (late_cycles > long_late_cycles)
+			s->counts.long_late[kind]++;
 	}
 	if (kind != LATE_IDLE && kind != LATE_REPORT && now - os_timer_deadline() > limit)
 		note_stretch(s, regs, now, now - os_timer_deadline());
@@ -246,13 +246,13 @@ static pf_always_inline void take_due(struct source_cpu *s, const os_regs_t *reg
 		take_and_skip(regs, now, now - deadline);
 }
 
-static pf_noinline void timer_came_late_or_sends(const os_regs_t *regs, u64 now, u64 deadline)
+static pf_noinline void timer_slow_path(const os_regs_t *regs, u64 now, u64 deadline)
 {
 	struct source_cpu *s = os_this_cpu_ptr(&os_local(source_cpus));
 	bool due = now >= deadline;
 
 	if (now > os_timer_deadline() + source.late_limit)
-		come_late(s, regs, now, due ? now - deadline : 0);
+		count_late(s, regs, now, due ? now - deadline : 0);
 	if (!due)
 		return;
 	if (os_key_on(&profile_nmi_key))
@@ -261,9 +261,9 @@ static pf_noinline void timer_came_late_or_sends(const os_regs_t *regs, u64 now,
 }
 
 /* Jumps to the slow paths at its end, as sample_take() does, so it saves no registers. */
-void profile_timer_came(const os_regs_t *regs)
+void profile_timer_came(const os_regs_t *regs, u64 now)
 {
-	u64 now = os_cycles(), deadline = os_this_cpu_read(os_local(profile_deadline));
+	u64 deadline = os_this_cpu_read(os_local(profile_deadline));
 
 	os_assert_irqs_off();
 	stack_collect_poll();
@@ -272,9 +272,9 @@ void profile_timer_came(const os_regs_t *regs)
 		return sample_take(regs, now, 0);
 	}
 	if (pf_unlikely(now > os_timer_deadline() + source.late_limit))
-		return timer_came_late_or_sends(regs, now, deadline);
+		return timer_slow_path(regs, now, deadline);
 	if (pf_unlikely(os_key_on(&profile_nmi_key)))
-		return timer_came_late_or_sends(regs, now, deadline);
+		return timer_slow_path(regs, now, deadline);
 	if (now >= deadline)
 		take_due(os_this_cpu_ptr(&os_local(source_cpus)), regs, now, deadline);
 }
@@ -352,7 +352,7 @@ void source_set_slots(u32 hz, bool jitter)
 	source.period_cycles = (os_cycles_per_second() + hz / 2) / hz;
 	jitter_cycles = jitter ? source.period_cycles : 0;
 	near_cycles = os_cycles_per_second() / (1000000 / NEAR_US);
-	held_up_cycles = os_cycles_per_second() / (1000000 / HELD_UP_US);
+	long_late_cycles = os_cycles_per_second() / (1000000 / LONG_LATE_US);
 }
 
 /*
@@ -431,7 +431,7 @@ void source_settings(struct source_settings *settings)
 	*settings = source.running;
 }
 
-static void change(const struct source_settings *settings, bool may_reset)
+static void change_source(const struct source_settings *settings, bool may_reset)
 {
 	bool same = settings->source == source.running.source &&
 		    settings->hz == source.running.hz && settings->seed == source.running.seed &&
@@ -453,13 +453,13 @@ static void change(const struct source_settings *settings, bool may_reset)
 
 void source_apply(const struct source_settings *settings)
 {
-	change(settings, true);
+	change_source(settings, true);
 	pf_no_tail_call();
 }
 
 void source_apply_without_reset(const struct source_settings *settings)
 {
-	change(settings, false);
+	change_source(settings, false);
 	pf_no_tail_call();
 }
 

@@ -145,7 +145,7 @@ static void add_counts(struct source_snapshot *snap, const struct sample_stats *
 	for (u32 i = 0; i < NR_LATE_KINDS; i++) {
 		snap->counts.late[i] += nr->late[i];
 		snap->counts.lost[i] += nr->lost[i];
-		snap->counts.held_up[i] += nr->held_up[i];
+		snap->counts.long_late[i] += nr->long_late[i];
 	}
 	snap->nr_taken[LATE_USER] += stats->nr_class[HEAT_USER];
 	snap->nr_taken[LATE_KERNEL] +=

@@ -115,7 +115,7 @@ static u64 last_key;
 
 void sample_process_init(struct profile_process *pp)
 {
-	pp->key_floor = __atomic_load_n(&last_key, __ATOMIC_RELAXED);
+	pp->samples.key_floor = __atomic_load_n(&last_key, __ATOMIC_RELAXED);
 }
 
 void profile_task_changed(os_task_t *task)
@@ -123,7 +123,7 @@ void profile_task_changed(os_task_t *task)
 	os_process_t *proc = os_task_process(task);
 	u64 task_key = __atomic_add_fetch(&last_key, 1 << 8, __ATOMIC_RELAXED);
 
-	pf_write_once(os_task_profile(task)->task_key,
+	pf_write_once(os_task_profile(task)->samples.key,
 		      task_key | (proc ? os_process_program(proc) : 0));
 }
 
@@ -168,19 +168,19 @@ static void count_process_drop(u64 *dropped, u64 generation)
  * Counts a dropped sample, by reason and class (the record of a stored sample has its class), and
  * for its process.
  */
-static void drop(struct sample_cpu *s, enum sample_drop reason, u32 class)
+static void count_drop(struct sample_cpu *s, enum sample_drop reason, u32 class)
 {
 	os_task_t *task = os_current_task();
 	os_process_t *proc = task ? os_task_process(task) : NULL;
 
 	s->counts.nr_dropped[reason][class]++;
 	if (proc)
-		count_process_drop(&os_process_profile(proc)->samples_dropped, s->generation);
+		count_process_drop(&os_process_profile(proc)->samples.nr_dropped, s->generation);
 }
 
 u64 sample_process_drops(os_process_t *proc)
 {
-	u64 dropped = pf_read_once(os_process_profile(proc)->samples_dropped);
+	u64 dropped = pf_read_once(os_process_profile(proc)->samples.nr_dropped);
 
 	return is_of_generation(dropped, sample_generation()) ? dropped & DROPS_MASK : 0;
 }
@@ -213,7 +213,7 @@ static struct sample_record *store(struct sample_cpu *s, struct sample_record *n
 		return rec;
 	}
 	if (!slot || !stack_log_has_room(log, record_bytes(new))) {
-		drop(s, slot ? DROP_LOG_FULL : DROP_HASH_FULL, new->class);
+		count_drop(s, slot ? DROP_LOG_FULL : DROP_HASH_FULL, new->class);
 		return NULL;
 	}
 	new->nr = 1;
@@ -229,7 +229,8 @@ static struct sample_record *store(struct sample_cpu *s, struct sample_record *n
 /* Hashes the parts of a sample that are known without a walk. */
 static pf_always_inline u64 recent_hash(u64 task_key, u32 context, u64 pc, u64 sp)
 {
-	return stack_hash(stack_hash(pc, task_key), context + sp) >> (64 - LOG2_RECENT);
+	return profile_stack_hash(profile_stack_hash(pc, task_key), context + sp) >>
+	       (64 - LOG2_RECENT);
 }
 
 /* Returns true if this thread prints a report, and no interrupt has come in between. */
@@ -246,22 +247,24 @@ static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, 
 {
 	u64 task_key = os_task_key(os_current_task()), pc = os_regs_pc(regs);
 	struct sample_record *new, *rec;
-	struct stack_walk walk;
+	struct profile_stack_walk walk;
 
 	if (pf_unlikely(stack_log_is_half_full(s->store.log)) && stack_store_switch(&s->store))
 		forget_recent(s);
 	new = stack_log_new(s->store.log);
 	if (pf_unlikely(is_in_report(context))) {
 		new->pcs[0] = walk.hash = (u64)report_printf;
-		walk.counts = STACK_COUNTS(1, 0, STACK_TRUNCATED_REPORT, STACK_NOT_REPLAYABLE);
+		walk.counts = PROFILE_STACK_COUNTS(1, 0, PROFILE_STACK_TRUNCATED_REPORT,
+						   PROFILE_STACK_NOT_REPLAYABLE);
 	} else if (with_chains()) {
 		walk = os_stack_walk(regs, new->pcs, max_depth);
 	} else {
 		new->pcs[0] = pc;
 		walk.hash = pc;
-		walk.counts = os_regs_user(regs) ?
-				      STACK_COUNTS(0, 1, STACK_WHOLE, STACK_REPLAYABLE) :
-				      STACK_COUNTS(1, 0, STACK_WHOLE, STACK_REPLAYABLE);
+		walk.counts = os_regs_user(regs) ? PROFILE_STACK_COUNTS(0, 1, PROFILE_STACK_WHOLE,
+									PROFILE_STACK_REPLAYABLE) :
+						   PROFILE_STACK_COUNTS(1, 0, PROFILE_STACK_WHOLE,
+									PROFILE_STACK_REPLAYABLE);
 	}
 	new->task_key = task_key;
 	new->context = context | walk.counts << 32;
@@ -270,7 +273,9 @@ static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, 
 	 * after the walk, two hashes may differ in the upper half only.
 	 */
 	walk.hash ^= walk.hash >> 32;
-	rec = store(s, new, stack_hash(stack_hash(walk.hash, task_key), new->context) >> 32);
+	rec = store(s, new,
+		    profile_stack_hash(profile_stack_hash(walk.hash, task_key), new->context) >>
+			    32);
 	if (rec && rec->replayable)
 		s->recent[recent_hash(task_key, context, pc, os_regs_sp(regs) & sp_mask)] = rec;
 	finish(s, start_cycles);
@@ -304,7 +309,7 @@ static bool is_frameless(const struct sample_record *rec, const os_regs_t *regs)
 static pf_noinline void take_unframed(struct sample_cpu *s, const os_regs_t *regs, u32 context,
 				      u64 start_cycles, struct sample_record *rec)
 {
-	if (rec->replayable == STACK_PATH ? is_on_path(rec, regs) : is_frameless(rec, regs))
+	if (rec->replayable == PROFILE_STACK_PATH ? is_on_path(rec, regs) : is_frameless(rec, regs))
 		count(s, rec, start_cycles);
 	else
 		take_other(s, regs, context, start_cycles);
@@ -313,7 +318,8 @@ static pf_noinline void take_unframed(struct sample_cpu *s, const os_regs_t *reg
 /* Records a trace event for each sample, whether there is room for it in the store or not. */
 static pf_unused os_saves_registers void record_event(const os_regs_t *regs)
 {
-	profile_event_write(sample, os_regs_pc(regs), os_regs_user(regs));
+	profile_event_write(sample, os_regs_pc(regs), os_regs_user(regs),
+			    os_task_code_map(os_current_task()));
 }
 
 static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
@@ -339,7 +345,7 @@ static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u
 			rec->pcs[0] != pc))
 		return take_other(s, regs, context, start_cycles);
 	if (with_chains()) {
-		if (pf_unlikely(rec->replayable != STACK_REPLAYABLE))
+		if (pf_unlikely(rec->replayable != PROFILE_STACK_REPLAYABLE))
 			return take_unframed(s, regs, context, start_cycles, rec);
 		if (rec->nr_kernel) {
 			if (!os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
@@ -371,8 +377,9 @@ static bool enter_generation(struct sample_cpu *s, const os_regs_t *regs, u32 in
 	/* 31,000 instructions, at 1 MiB: as long as three samples at 100 kHz, which are lost. */
 	if (!stack_store_clear(&s->store, s->generation)) {
 		s->counts.nr_attempts++;
-		drop(s, s->store.log ? DROP_PINNED : DROP_NO_MEMORY,
-		     os_regs_user(regs) ? HEAT_USER : kernel_class(in_nmi, os_current_task()));
+		count_drop(s, s->store.log ? DROP_PINNED : DROP_NO_MEMORY,
+			   os_regs_user(regs) ? HEAT_USER :
+						kernel_class(in_nmi, os_current_task()));
 		return false;
 	}
 	forget_recent(s);
@@ -380,8 +387,8 @@ static bool enter_generation(struct sample_cpu *s, const os_regs_t *regs, u32 in
 	return true;
 }
 
-static pf_noinline void take_slowly(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
-				    u32 in_nmi)
+static pf_noinline void take_slow(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
+				  u32 in_nmi)
 {
 	if (enter_generation(s, regs, in_nmi))
 		take(s, regs, start_cycles, in_nmi);
@@ -405,7 +412,7 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 	if (pf_likely(s->store.generation == pf_read_once(sample_newest_generation)))
 		take(s, regs, start_cycles, in_nmi);
 	else
-		take_slowly(s, regs, start_cycles, in_nmi);
+		take_slow(s, regs, start_cycles, in_nmi);
 }
 
 static struct stack_store *store_of_cpu(unsigned int cpu)
@@ -413,17 +420,17 @@ static struct stack_store *store_of_cpu(unsigned int cpu)
 	return &os_per_cpu(sample_cpus, cpu).store;
 }
 
-/* Keeps only the function that was interrupted, or nothing of user code. */
-static void cut_chain(struct sample_record *rec)
+/* Keeps only the function that was interrupted, and the instruction in user code if asked to. */
+static void cut_chain(struct sample_record *rec, bool keeps_user)
 {
-	if (rec->truncated == STACK_TRUNCATED_REPORT)
+	if (rec->truncated == PROFILE_STACK_TRUNCATED_REPORT)
 		return; /* it has no chain */
 	if (rec->nr_kernel && !os_symbol_lookup(rec->pcs[0], &rec->pcs[0], NULL, 0))
 		rec->pcs[0] = 0;
+	rec->nr_user = keeps_user && !rec->nr_kernel && rec->nr_user;
 	rec->nr_kernel = rec->nr_kernel != 0;
-	rec->nr_user = 0;
-	rec->truncated = STACK_TRUNCATED_ROOM;
-	rec->replayable = STACK_NOT_REPLAYABLE;
+	rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
+	rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
 }
 
 static bool has_ended(const struct sample_record *rec)
@@ -432,18 +439,22 @@ static bool has_ended(const struct sample_record *rec)
 	       (rec->pid && os_live_key_floor(rec->pid) >= rec->task_key);
 }
 
-/* Records without a pid are of kernel threads, or of threads that had left their process. */
-static void fold(void *rec_, u32 level)
+/* An instruction in user code stays until it weighs so much less than a call chain that goes. */
+#define INSTRUCTION_SHARE 8
+
+/* Records without a pid are of kernel threads. */
+static void fold_record(void *rec_, u32 level)
 {
 	struct sample_record *rec = rec_;
 	bool ended = has_ended(rec);
+	u64 weight = stack_level_weight(level, ended);
 
 	if (ended)
 		rec->flags |= SAMPLE_ENDED;
 	if (ended || !rec->pid || level >= STACK_LEVEL_LIVE)
 		rec->task_key = rec->tid = rec->pid = 0;
-	if (rec->nr < stack_level_weight(level, ended))
-		cut_chain(rec);
+	if (rec->nr < weight)
+		cut_chain(rec, rec->nr >= weight / INSTRUCTION_SHARE);
 	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
 		rec->code_map = 0;
 		memcpy(rec->comm, "[others]\0\0\0\0\0\0\0", sizeof(rec->comm));
@@ -456,7 +467,7 @@ static void fold(void *rec_, u32 level)
 	}
 }
 
-static void add(void *to_, const void *from_)
+static void add_sample_counts(void *to_, const void *from_)
 {
 	struct sample_record *to = to_;
 	const struct sample_record *from = from_;
@@ -471,8 +482,8 @@ struct stack_kind sample_kind = {
 	.max_record_bytes = RECORD_BYTES(SAMPLE_MAX_DEPTH),
 	.key_offset = __builtin_offsetof(struct sample_record, tid),
 	.record_bytes = record_bytes,
-	.fold = fold,
-	.add = add,
+	.fold = fold_record,
+	.add = add_sample_counts,
 	.newest = &sample_newest_generation,
 	.read = sample_read_cpu,
 };

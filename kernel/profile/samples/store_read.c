@@ -27,7 +27,7 @@ static void count_records(struct sample_cpu *s)
 		s->pinned.nr_class[rec->class] += rec->nr_pinned;
 		if (!(rec->flags & SAMPLE_IRQS_ON))
 			s->pinned.nr_irqs_off += rec->nr_pinned;
-		if (rec->truncated == STACK_TRUNCATED_REPORT)
+		if (rec->truncated == PROFILE_STACK_TRUNCATED_REPORT)
 			s->pinned.nr_report += rec->nr_pinned;
 	}
 }
@@ -165,5 +165,6 @@ void sample_comm(const struct sample_record *rec, char comm[SAMPLE_COMM_BYTES])
 
 	memset(comm, 0, SAMPLE_COMM_BYTES);
 	for (u32 i = 0; i < sizeof(rec->comm) && from[i]; i++)
-		comm[i] = from[i] > ' ' && from[i] <= '~' && from[i] != ';' ? from[i] : '?';
+		comm[i] = from[i];
+	report_make_foldable(comm);
 }

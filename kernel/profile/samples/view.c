@@ -417,7 +417,7 @@ static void visit_function(struct view *view, const struct sample_record *rec, c
 		return;
 	/* The instruction is not known any more if only the function was kept. */
 	add_sample(view,
-		   rec->truncated == STACK_TRUNCATED_ROOM ?
+		   rec->truncated == PROFILE_STACK_TRUNCATED_ROOM ?
 			   NULL :
 			   find_row(view, rec->pcs[0], start, 0, ""),
 		   rec);
@@ -485,4 +485,29 @@ void view_user(struct view *view, const struct sample_scope *scope, u8 program)
 {
 	visit_all(view, scope, visit_user, &program);
 	view_sort(view);
+}
+
+void samples_visit_chains(report_chain_fn *visit)
+{
+	unsigned int cpu;
+
+	samples_pin();
+	os_for_each_cpu(cpu) {
+		const struct sample_record *rec = NULL;
+
+		while ((rec = samples_next(cpu, rec))) {
+			if (!rec->nr_user || !rec->nr_pinned)
+				continue;
+			visit(&(struct report_chain){
+				.comm = rec->comm,
+				.pid = rec->pid,
+				.call = rec->class == HEAT_USER ? OS_NO_SYSCALL : rec->syscall,
+				.code_map = rec->code_map,
+				.user = rec->pcs + rec->nr_kernel,
+				.nr_user = rec->nr_user,
+				.weight = rec->nr_pinned,
+			});
+		}
+	}
+	samples_unpin();
 }

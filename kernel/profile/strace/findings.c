@@ -80,7 +80,7 @@ static void find_calls(const struct finding_scope *scope, const struct strace_sn
 {
 	const struct strace_entry *told[MAX_CALLS];
 	char line[FINDING_BYTES] = "in system calls: ", rows[32] = "";
-	u32 nr = 0;
+	u32 nr = 0, row, last_row = 0;
 	u64 ns = 0;
 	size_t len = strlen(line), rows_len = 0;
 
@@ -98,8 +98,10 @@ static void find_calls(const struct finding_scope *scope, const struct strace_sn
 		ns += entry->cpu_ns;
 	}
 	for (u32 i = 0; i < nr; i++) {
+		row = row_of(snap, told[i]);
+		last_row = pf_max(last_row, row);
 		rows_len += os_snprintf(rows + rows_len, sizeof(rows) - rows_len, "%s%u",
-					i ? ", " : "", row_of(snap, told[i]));
+					i ? ", " : "", row);
 		if (nr == 1)
 			len = 0;
 		else if (i)
@@ -107,7 +109,9 @@ static void find_calls(const struct finding_scope *scope, const struct strace_sn
 		len += print_call(line + len, sizeof(line) - len, told[i], nr == 1);
 	}
 	print_forks(line + len, sizeof(line) - len, snap, told, nr);
-	if (nr)
+	if (last_row > scope->report->top && !scope->report->wide)
+		finding_of_cpu_time(scope, ns, "%s [CPU time]", line);
+	else if (nr)
 		finding_of_cpu_time(scope, ns, "%s [Kernel strace: row%s %s]", line,
 				    nr == 1 ? "" : "s", rows);
 }
@@ -123,7 +127,7 @@ static u64 nr_calls_of(const struct strace_snapshot *snap, const char *name)
 
 static void find_faults(const struct finding_scope *scope, const struct strace_snapshot *snap)
 {
-	u64 ns = os_cycles_to_ns(scope->sums->lives.cpu.faults);
+	u64 ns = os_cycles_to_ns(scope->sums->threads.cpu.faults);
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	finding_of_cpu_time(scope, ns,

@@ -16,7 +16,7 @@
 static struct strace_snapshot copy; /* one report is made at a time */
 static struct strace_system_snapshot system_copy;
 
-static void print(const struct report *report)
+static void print_strace(const struct report *report)
 {
 	u64 serial = 0;
 
@@ -107,7 +107,7 @@ static int write_process(const char *text, os_process_t *proc)
 }
 
 /* All threads have added their calls to the process. */
-static void summarize(os_process_t *proc, struct report_summary *summary)
+static void summarize_calls(os_process_t *proc, struct report_summary *summary)
 {
 	const struct profile_process *pp = proc ? os_process_profile(proc) : NULL;
 	struct strace_totals own, before;
@@ -118,13 +118,13 @@ static void summarize(os_process_t *proc, struct report_summary *summary)
 	if (!pp)
 		return;
 	flags = os_lock(&strace_lock);
-	own = strace_totals_of(&pp->own);
-	before = strace_totals_of(&pp->before);
+	own = strace_totals_of(&pp->strace.exited);
+	before = strace_totals_of(&pp->strace.before);
 	os_unlock(&strace_lock, flags);
 	summary->nr_calls = own.nr_calls + before.nr_calls;
 }
 
-static void find(const struct finding_scope *scope)
+static void offer_findings(const struct finding_scope *scope)
 {
 	if (!scope->sums->has_calls)
 		return;
@@ -168,9 +168,9 @@ PROFILER(strace) = {
 	.place = 10,
 	.init = strace_control_init,
 	.reset = strace_reset,
-	.print = print,
-	.summarize = summarize,
-	.find = find,
+	.print = print_strace,
+	.summarize = summarize_calls,
+	.find = offer_findings,
 	.visit_running = visit_running,
 	.process_init = strace_process_init,
 	.process_exec = strace_process_exec,

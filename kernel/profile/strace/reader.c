@@ -57,7 +57,7 @@ static struct strace_process_entry *entry_for(const struct profile_process *pp)
 	entry = &system->entries[system->nr_entries++];
 	*entry = (struct strace_process_entry){ 0 };
 	entry->pid = os_process_pid(os_process_of(pp));
-	entry->nr_threads = pp->nr_accumulated_threads;
+	entry->nr_threads = pp->strace.nr_accumulated_threads;
 	os_strscpy(entry->name, os_process_name(os_process_of(pp)), sizeof(entry->name));
 	return entry;
 }
@@ -68,14 +68,14 @@ static void begin_process(struct profile_process *pp)
 	os_assert_held(&strace_lock);
 	strace_catch_up_process(pp);
 	reader.process = pp;
-	reader.last_serial = pp->walk.serial;
-	reader.nr_resets = pp->nr_resets;
+	reader.last_serial = pp->strace.link.serial;
+	reader.nr_resets = pp->strace.nr_resets;
 	reader.row = 0;
 	if (reader.system) {
 		reader.entry = entry_for(pp);
-		strace_merge_sum(&pp->before);
+		strace_merge_sum(&pp->strace.before);
 	}
-	strace_merge_sum(&pp->own);
+	strace_merge_sum(&pp->strace.exited);
 }
 
 static void end_process(void)
@@ -96,14 +96,14 @@ static bool read_step(void)
 
 	os_assert_held(&strace_lock);
 	if (pt) {
-		if (pt->reading != reader.number) {
+		if (pt->strace.reading != reader.number) {
 			strace_catch_up(pt);
-			if (!strace_merge_task(pt, os_cycles(), &reader.row))
+			if (!strace_merge_task(pt, &reader.row))
 				return true;
-			pt->reading = reader.number;
+			pt->strace.reading = reader.number;
 		}
 		reader.row = 0;
-		reader.walk.task = pt->walk.next;
+		reader.walk.task = pt->strace.link.next;
 		return true;
 	}
 	if (!reader.system)
@@ -130,12 +130,13 @@ void strace_read_task(struct profile_task *pt)
 	u32 row = is_next ? reader.row : 0;
 
 	os_assert_held(&strace_lock);
-	if (!reader.process || pt->process != reader.process || pt->reading == reader.number)
+	if (!reader.process || pt->strace.process != reader.process ||
+	    pt->strace.reading == reader.number)
 		return;
 	strace_catch_up(pt);
-	while (!strace_merge_task(pt, os_cycles(), &row))
+	while (!strace_merge_task(pt, &row))
 		;
-	pt->reading = reader.number;
+	pt->strace.reading = reader.number;
 	if (is_next)
 		reader.row = 0; /* the walk goes on with the next thread, from its first row */
 }
@@ -145,14 +146,14 @@ void strace_read_process(struct profile_process *pp)
 	os_assert_held(&strace_lock);
 	if (pp == reader.process)
 		end_process();
-	if (!reader.system || pp->walk.serial <= reader.last_serial ||
-	    pp->walk.serial >= reader.walk.end_serial)
+	if (!reader.system || pp->strace.link.serial <= reader.last_serial ||
+	    pp->strace.link.serial >= reader.walk.end_serial)
 		return;
 	/* The calls merged so far belong to the process that is being read. */
 	if (reader.process)
 		add_to_entry(reader.entry);
-	strace_merge_sum(&pp->before);
-	strace_merge_sum(&pp->own);
+	strace_merge_sum(&pp->strace.before);
+	strace_merge_sum(&pp->strace.exited);
 	add_to_entry(entry_for(pp));
 }
 
@@ -181,14 +182,14 @@ static void begin_snapshot(struct profile_process *pp, bool family, struct strac
 	snap->pid = os_process_pid(os_process_of(pp));
 	strace_off_snapshot(pp, snap);
 	os_strscpy(snap->name, os_process_name(os_process_of(pp)), sizeof(snap->name));
-	snap->nr_accumulated_threads = pp->nr_accumulated_threads;
-	snap->nr_children = pp->nr_children;
-	snap->before = strace_totals_of(&pp->before);
-	snap->children = strace_totals_of(&pp->children);
+	snap->nr_accumulated_threads = pp->strace.nr_accumulated_threads;
+	snap->nr_children = pp->strace.nr_children;
+	snap->before = strace_totals_of(&pp->strace.before);
+	snap->children = strace_totals_of(&pp->strace.children);
 	begin_reading(pp, NULL);
 	if (family) {
-		strace_merge_sum(&pp->before);
-		strace_merge_sum(&pp->children);
+		strace_merge_sum(&pp->strace.before);
+		strace_merge_sum(&pp->strace.children);
 	}
 	begin_process(pp);
 }
@@ -200,7 +201,7 @@ static bool was_reset(void)
 	if (!reader.process)
 		return false;
 	strace_catch_up_process(reader.process);
-	return reader.process->nr_resets != reader.nr_resets;
+	return reader.process->strace.nr_resets != reader.nr_resets;
 }
 
 static void read_process(struct profile_process *pp, bool family, struct strace_snapshot *snap,
@@ -249,7 +250,7 @@ bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)
 		flags = snapshot_lock(&strace_lock, &locked);
 	}
 	if (pp) {
-		*serial = pp->walk.serial;
+		*serial = pp->strace.link.serial;
 		read_process(pp, false, snap, &locked, &flags);
 	} else {
 		walk_end(&walk);

@@ -26,8 +26,8 @@ static void end_restart(struct profile_task *pt, const struct profile_restart *r
 /* Ends the interrupted calls from index nr on. */
 static void end_restarts_from(struct profile_task *pt, u32 nr)
 {
-	while (pt->nr_restarts > nr)
-		end_restart(pt, &pt->restarts[--pt->nr_restarts], 0);
+	while (pt->strace.nr_restarts > nr)
+		end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], 0);
 }
 
 void strace_end_restarts(struct profile_task *pt)
@@ -37,20 +37,20 @@ void strace_end_restarts(struct profile_task *pt)
 
 static struct profile_restart *last_in_state(struct profile_task *pt, enum restart_state state)
 {
-	struct profile_restart *end = pt->restarts + pt->nr_restarts;
+	struct profile_restart *end = pt->strace.restarts + pt->strace.nr_restarts;
 
-	return pt->nr_restarts && end[-1].state == state ? end - 1 : NULL;
+	return pt->strace.nr_restarts && end[-1].state == state ? end - 1 : NULL;
 }
 
 /* Makes room by ending the oldest interrupted call, which is the least likely to be resumed. */
 static void give_up_oldest(struct profile_task *pt)
 {
-	os_assert(pt->nr_restarts == PROFILE_MAX_RESTARTS);
-	end_restart(pt, &pt->restarts[0], 0);
-	pt->calls.nr_unfollowed++;
-	pt->nr_restarts--;
-	for (u32 i = 0; i < pt->nr_restarts; i++)
-		pt->restarts[i] = pt->restarts[i + 1];
+	os_assert(pt->strace.nr_restarts == PROFILE_MAX_RESTARTS);
+	end_restart(pt, &pt->strace.restarts[0], 0);
+	pt->strace.calls.nr_unfollowed++;
+	pt->strace.nr_restarts--;
+	for (u32 i = 0; i < pt->strace.nr_restarts; i++)
+		pt->strace.restarts[i] = pt->strace.restarts[i + 1];
 }
 
 void strace_push_restart(struct profile_task *pt, u64 cycles)
@@ -60,16 +60,16 @@ void strace_push_restart(struct profile_task *pt, u64 cycles)
 	os_assert_held(&strace_lock);
 	/* The signal code has not decided about it, so the call was not interrupted. */
 	if (last_in_state(pt, RESTART_UNDECIDED))
-		end_restarts_from(pt, pt->nr_restarts - 1);
-	if (pt->nr_restarts == PROFILE_MAX_RESTARTS)
+		end_restarts_from(pt, pt->strace.nr_restarts - 1);
+	if (pt->strace.nr_restarts == PROFILE_MAX_RESTARTS)
 		give_up_oldest(pt);
-	restart = &pt->restarts[pt->nr_restarts++];
+	restart = &pt->strace.restarts[pt->strace.nr_restarts++];
 	*restart = (struct profile_restart){
-		.nr = pt->row->nr,
+		.nr = pt->strace.row->nr,
 		.cycles = cycles,
 		.state = RESTART_UNDECIDED,
 	};
-	strace_set_restart_row(pt, restart, pt->row);
+	strace_set_restart_row(pt, restart, pt->strace.row);
 }
 
 bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart *restart)
@@ -80,11 +80,11 @@ bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart 
 	if (!last)
 		return false;
 	if (nr != last->nr && nr != NR_RESTART_SYSCALL) {
-		end_restarts_from(pt, pt->nr_restarts - 1);
+		end_restarts_from(pt, pt->strace.nr_restarts - 1);
 		return false;
 	}
 	*restart = *last;
-	pt->nr_restarts--;
+	pt->strace.nr_restarts--;
 	return true;
 }
 
@@ -96,7 +96,7 @@ void profile_syscall_interrupted(void)
 	if (!last_in_state(pt, RESTART_UNDECIDED))
 		return;
 	flags = os_lock(&strace_lock);
-	end_restart(pt, &pt->restarts[--pt->nr_restarts], STRACE_EINTR);
+	end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], STRACE_EINTR);
 	os_unlock(&strace_lock, flags);
 }
 
@@ -136,14 +136,14 @@ void profile_syscall_sigreturn(u64 ip, u64 sp)
 {
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags;
-	u32 i = pt->nr_restarts;
+	u32 i = pt->strace.nr_restarts;
 
-	while (i && (pt->restarts[i - 1].ip != ip || pt->restarts[i - 1].sp != sp))
+	while (i && (pt->strace.restarts[i - 1].ip != ip || pt->strace.restarts[i - 1].sp != sp))
 		i--;
 	if (!i)
 		return;
 	flags = os_lock(&strace_lock);
 	end_restarts_from(pt, i);
-	is_next(pt, &pt->restarts[i - 1]);
+	is_next(pt, &pt->strace.restarts[i - 1]);
 	os_unlock(&strace_lock, flags);
 }

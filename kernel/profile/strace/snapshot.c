@@ -4,7 +4,7 @@
  * sequence counter seq is odd while a call is in flight. If it changes while a row is copied, the
  * row is copied again.
  *
- * The time in a row is negative while a call of the row is in flight
+ * The times in a row are negative while a call of the row is in flight
  * (profile_strace_begin_time()); then the reader adds the call's time so far. Nothing but the sign
  * decides this. A writer can be stopped between two of its stores, because a report interrupts it
  * or the host stops its CPU. Even then, a call that has ended must not seem to go on, and its time
@@ -80,70 +80,6 @@ static struct strace_totals totals_in_ns(const struct totals *from)
 	};
 }
 
-/* Returns the time since start, or 0 if the call began after now_cycles was read. */
-static u64 cycles_since(u64 start_cycles, u64 now_cycles)
-{
-	u64 cycles = now_cycles - start_cycles;
-
-	return (s64)cycles < 0 ? 0 : cycles;
-}
-
-/* A copy of the fields that describe a call in flight. */
-struct flight {
-	bool flying;
-	const struct profile_syscall_row *row;
-	u64 start_cycles, base_off_cycles, carry_cycles;
-	u64 shorten_cycles; /* of a wait in it that does not count: see strace_shorten_wait() */
-};
-
-static void copy_flight(const struct profile_task *pt, u64 seq, struct flight *flight)
-{
-	flight->flying = seq & 1;
-	flight->row = pf_read_once(pt->row);
-	flight->start_cycles = pf_read_once(pt->start_cycles);
-	flight->base_off_cycles = pf_read_once(pt->base_off_cycles);
-	flight->carry_cycles = pf_read_once(pt->carry_cycles);
-	flight->shorten_cycles = pt->shorten_seq == seq ? pt->shorten_cycles : 0;
-}
-
-/*
- * Computes the time so far of a call in flight. row_off_cycles is the time off a CPU of its row
- * when the call began. The call's CPU time is the task's CPU time now, minus the task's CPU time
- * when the call began. The latter is the start time minus the time off a CPU until then.
- */
-static void flight_cycles(const struct profile_task *pt, const struct flight *flight,
-			  u64 row_off_cycles, u64 now_cycles, u64 *cycles, u64 *off_cycles)
-{
-	u64 start_off_cycles = row_off_cycles - flight->base_off_cycles + flight->shorten_cycles;
-	u64 start_cycles = flight->start_cycles + flight->shorten_cycles;
-	s64 cpu_cycles;
-
-	*off_cycles = 0;
-	if (pt->cut_cycles) {
-		*cycles = cycles_since(start_cycles, pt->cut_cycles);
-		*off_cycles = pf_min(pt->cut_off_cycles, *cycles);
-		return;
-	}
-	if (strace_off_since_cycles)
-		now_cycles = strace_off_since_cycles;
-	*cycles = cycles_since(start_cycles, now_cycles);
-	if (!STRACE_HAS_DETAIL)
-		return;
-	cpu_cycles = os_task_exec_cycles(pt) - (start_cycles - start_off_cycles);
-	*off_cycles = *cycles - pf_min((u64)pf_max(cpu_cycles, (s64)0), *cycles);
-}
-
-void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cycles,
-			  u64 *off_cycles)
-{
-	struct flight flight;
-
-	os_assert_held(&strace_lock);
-	copy_flight(pt, pf_read_once(pt->seq), &flight);
-	flight_cycles(pt, &flight, strace_row_off_cycles(flight.row), now_cycles, cycles,
-		      off_cycles);
-}
-
 /* Copies errors and ended calls before calls: the copy never has more of them than calls. */
 static void copy_row(const struct profile_syscall_row *row, struct profile_syscall_row *copy)
 {
@@ -159,24 +95,20 @@ static void copy_row(const struct profile_syscall_row *row, struct profile_sysca
 	copy->nr_calls = pf_read_once(row->nr_calls);
 }
 
-static void add_flight(const struct profile_task *pt, const struct flight *flight, u64 now_cycles,
+/* Adds the time since start, when the call in flight began, to those sums that are negative. */
+static void add_flight(const struct profile_task *pt, struct profile_moment start,
 		       struct profile_syscall_row *copy)
 {
-	u64 cycles, off_cycles;
+	struct profile_moment time = strace_span(strace_from(pt, start), strace_to(pt));
 
-	/* The call has ended, but its writer was stopped before it stored the rest. */
-	if ((s64)copy->cycles >= 0) {
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
-		copy->off_cycles = flight->base_off_cycles + os_off_cycles(pt);
+	if ((s64)copy->cycles < 0)
+		copy->max_cycles = pf_max(copy->max_cycles, time.cycles);
+	if ((s64)copy->off_cycles < 0)
+		copy->off_cycles += start.off_cycles + time.off_cycles;
 #endif
-		return;
-	}
-	flight_cycles(pt, flight, strace_row_off_cycles(copy), now_cycles, &cycles, &off_cycles);
-	copy->cycles += flight->start_cycles + cycles;
-#ifdef CONFIG_PROFILE_STRACE_DETAIL
-	copy->off_cycles += off_cycles;
-	copy->max_cycles = pf_max(copy->max_cycles, cycles + flight->carry_cycles);
-#endif
+	if ((s64)copy->cycles < 0)
+		copy->cycles += start.cycles + time.cycles;
 }
 
 /*
@@ -184,9 +116,9 @@ static void add_flight(const struct profile_task *pt, const struct flight *fligh
  * by one call.
  */
 static void read_row(const struct profile_task *pt, const struct profile_syscall_row *row,
-		     u64 now_cycles, struct profile_syscall_row *copy)
+		     struct profile_syscall_row *copy)
 {
-	struct flight flight;
+	struct profile_moment start;
 	int tries = READ_TRIES;
 	u64 seq;
 
@@ -195,19 +127,16 @@ static void read_row(const struct profile_task *pt, const struct profile_syscall
 		 * Pairs with the barriers in profile_strace_begin() and profile_strace_exit(): if
 		 * seq is the same before and after, the copy is of one state of the row.
 		 */
-		seq = pf_load_acquire(&pt->seq);
-		copy_flight(pt, seq, &flight);
+		seq = pf_load_acquire(&pt->strace.seq);
 		copy_row(row, copy);
+		start = strace_start(pt);
 		pf_mb(); /* the copy before the second look at seq */
-		if (pf_read_once(pt->seq) == seq || !--tries)
+		if (pf_read_once(pt->strace.seq) == seq || !--tries)
 			break;
 		os_cpu_relax();
 	}
-
-	if (flight.row == row && (flight.flying || (s64)copy->cycles < 0))
-		add_flight(pt, &flight, now_cycles, copy);
-	else if ((s64)copy->cycles < 0) /* all tries failed: the time of the call is unknown */
-		copy->cycles = pf_max((s64)(copy->cycles + now_cycles), (s64)0);
+	if ((s64)(copy->cycles | strace_row_off_cycles(copy)) < 0)
+		add_flight(pt, start, copy);
 }
 
 /* Merges counters that were copied from a row of a thread. */
@@ -215,57 +144,67 @@ static void add_row(const struct profile_task *pt, const struct profile_syscall_
 		    const struct profile_syscall_row *counters)
 {
 	add_row_totals(&totals, counters);
-	strace_sum_add_row(&merge, &pt->calls, row, counters);
+	strace_sum_add_row(&merge, &pt->strace.calls, row, counters);
 }
 
+/* Merges the time off a CPU on the way back to user mode. It has the form of a row. */
 static void merge_returns(const struct profile_task *pt)
 {
-	struct profile_return_time returns = strace_read_returns(pt);
+	struct profile_return_time copy = { pf_read_once(pt->strace.calls.returns.cycles),
+					    pf_read_once(pt->strace.calls.returns.max_cycles) };
+	struct profile_moment start = strace_start(pt);
+	bool is_returning = (s64)copy.cycles < 0;
+	u64 cycles;
 
-	strace_add_returns(&merge.returns, &returns);
-	totals.cycles += returns.cycles;
-	totals.off_cycles += returns.cycles;
+	if (pt->strace.is_old)
+		copy = (struct profile_return_time){ is_returning ? -start.off_cycles : 0, 0 };
+	if (is_returning) {
+		cycles = strace_span(strace_from(pt, start), strace_to(pt)).off_cycles;
+		copy.cycles += start.off_cycles + cycles;
+		copy.max_cycles = pf_max(copy.max_cycles, cycles);
+	}
+	strace_add_returns(&merge.returns, &copy);
+	totals.cycles += copy.cycles;
+	totals.off_cycles += copy.cycles;
 }
 
 /*
- * Merges a thread that has not executed the last reset yet. Only calls that have not ended count in
- * the new period: interrupted calls, and the call in flight with its time since the reset.
+ * Merges a thread that has not followed the last reset yet. Only calls that have not ended count:
+ * interrupted calls, and the call in flight with its time since the reset.
  */
-static void merge_reset_task(const struct profile_task *pt, u64 now_cycles)
+static void merge_old_task(const struct profile_task *pt)
 {
 	struct profile_syscall_row row = { .nr_calls = 1 };
-	u64 cycles, off_cycles;
+	struct profile_moment start;
 
-	for (u32 i = 0; i < pt->nr_restarts; i++)
-		add_row(pt, strace_restart_row(pt, &pt->restarts[i]), &row);
-	if (!strace_in_flight(pt) ||
-	    (pt->cut_cycles && (s64)(pt->reset_cycles - pt->cut_cycles) >= 0))
+	for (u32 i = 0; i < pt->strace.nr_restarts; i++)
+		add_row(pt, strace_restart_row(pt, &pt->strace.restarts[i]), &row);
+	if (!strace_in_flight(pt) || strace_is_over(pt))
 		return;
-	strace_flight_cycles(pt, now_cycles, &cycles, &off_cycles);
-	row.cycles = cycles - pf_min(cycles, cycles_since(pt->start_cycles, pt->reset_cycles));
+	start = strace_start(pt);
+	row.cycles = -start.cycles;
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
-	row.off_cycles = pf_min(off_cycles - pf_min(off_cycles, pt->reset_off_cycles), row.cycles);
-	row.max_cycles = row.cycles;
+	row.off_cycles = -start.off_cycles;
 #endif
-	add_row(pt, pf_read_once(pt->row), &row);
+	add_flight(pt, start, &row);
+	add_row(pt, pf_read_once(pt->strace.row), &row);
 }
 
-static void merge_row(const struct profile_task *pt, const struct profile_syscall_row *row,
-		      u64 now_cycles)
+static void merge_row(const struct profile_task *pt, const struct profile_syscall_row *row)
 {
 	struct profile_syscall_row copy;
 
-	read_row(pt, row, now_cycles, &copy);
+	read_row(pt, row, &copy);
 	add_row(pt, row, &copy);
 }
 
-bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
+bool strace_merge_task(const struct profile_task *pt, u32 *row)
 {
-	const struct profile_syscall_table *table = pt->calls.table;
+	const struct profile_syscall_table *table = pt->strace.calls.table;
 
 	os_assert_held(&strace_lock);
-	if (pt->reset_cycles) {
-		merge_reset_task(pt, now_cycles);
+	if (pt->strace.is_old) {
+		merge_old_task(pt);
 		merge_returns(pt);
 		return true;
 	}
@@ -274,17 +213,17 @@ bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row)
 	 * name.
 	 */
 	if (!*row)
-		strace_sum_add_errors(&merge, &pt->calls);
+		strace_sum_add_errors(&merge, &pt->strace.calls);
 	*row = pf_max(*row, (u32)sizeof(*table));
-	for (u32 nr = 0; table && *row < table->rows_end; *row += sizeof(pt->calls.spare)) {
+	for (u32 nr = 0; table && *row < table->rows_end; *row += sizeof(pt->strace.calls.spare)) {
 		if (nr++ == ROWS_A_STEP)
 			return false;
-		merge_row(pt, strace_row_at(table, *row), now_cycles);
+		merge_row(pt, strace_row_at(table, *row));
 	}
-	merge_row(pt, &pt->calls.spare, now_cycles);
+	merge_row(pt, &pt->strace.calls.spare);
 	merge_returns(pt);
-	merge.nr_backwards += pf_read_once(pt->calls.nr_backwards);
-	merge.nr_unfollowed += pf_read_once(pt->calls.nr_unfollowed);
+	merge.nr_backwards += pf_read_once(pt->strace.calls.nr_backwards);
+	merge.nr_unfollowed += pf_read_once(pt->strace.calls.nr_unfollowed);
 	return true;
 }
 

@@ -11,9 +11,10 @@
 
 #include "../off_time.h"
 #include "../report.h"
-#include "../walk.h"
+#include "../process_lists.h"
+#include "os.h"
 
-#include <lego/profile_syscall.h>
+#include <profile/syscall.h>
 
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 #define STRACE_HAS_DETAIL 1
@@ -36,6 +37,8 @@
 #define STRACE_UNKNOWN_CACHE 16
 
 struct strace_snapshot;
+
+extern os_lock_t strace_lock; /* guards everything in this folder except what one thread uses */
 
 struct profile_syscall_table {
 	/*
@@ -200,57 +203,81 @@ void strace_sum_fold(struct profile_syscall_sum *sum, struct profile_syscall_sum
 void strace_sum_clear(struct profile_syscall_sum *sum);
 void strace_sum_free(struct profile_syscall_sum *sum);
 
-/* strace.c. The lock guards everything in this folder except what only one thread uses. */
-extern os_lock_t strace_lock;
-extern struct walk_lists strace_lists;
-extern struct profile_syscall_sum strace_gone; /* the calls of processes that are gone */
-extern u64 strace_nr_gone;		       /* the number of these processes */
+/* Adds time between the end of a call and user mode. */
+void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
+
+/* task.c: the state of a thread, as other threads see and change it. */
+extern struct process_lists strace_lists;
+extern struct profile_syscall_sum strace_gone;	/* the calls of processes that are gone */
+extern u64 strace_nr_gone;			/* the number of these processes */
+extern u64 strace_off_since_cycles;		/* 0: counting is on */
+extern u32 strace_nr_resets;			/* the generation of all processes */
+extern struct profile_off_time strace_off_time; /* how long counting was off */
+
+/* An index without rows: every call of the thread takes the slow path. */
+extern const u16 strace_no_rows[PROFILE_NR_INDEXED];
 
 #ifdef CONFIG_PROFILE_STRACE
 static inline bool strace_in_flight(const struct profile_task *pt)
 {
-	return pf_read_once(pt->seq) & 1;
+	return pf_read_once(pt->strace.seq) & 1;
 }
 
-/* Returns os_off_cycles() at the start of the thread's call in flight; 0 if there is no call. */
-static inline u64 strace_start_off_cycles(const struct profile_task *pt)
+/* Returns whether the thread is between the end of a call and user mode. */
+static inline bool strace_is_returning(const struct profile_task *pt)
 {
-	if (!STRACE_HAS_DETAIL || !strace_in_flight(pt))
-		return 0;
-	return strace_row_off_cycles(pt->row) - pt->base_off_cycles;
+	return (s64)pf_read_once(pt->strace.calls.returns.cycles) < 0;
+}
+
+/* Copies the start of what any thread is in. It may begin something else meanwhile. */
+static inline struct profile_moment strace_start(const struct profile_task *pt)
+{
+	return (struct profile_moment){ pf_read_once(pt->strace.start.cycles),
+					pf_read_once(pt->strace.start.off_cycles) };
+}
+
+/* Returns whether the call in flight ended, by a switch to off, before the last reset. */
+static inline bool strace_is_over(const struct profile_task *pt)
+{
+	return pt->strace.to.cycles && (s64)(pt->strace.from.cycles - pt->strace.to.cycles) >= 0;
+}
+
+/*
+ * Makes the next entry enlarge the table, because an error found no slot, unless that failed
+ * before.
+ */
+static pf_always_inline void strace_ask_for_room(struct profile_task *pt)
+{
+	if (pt->strace.calls.table->errors_full)
+		return;
+	pt->strace.wants_room = true;
+	pf_write_once(pt->strace.index, strace_no_rows);
 }
 #endif
 
+/* Returns the time between two moments; 0 if the clocks of two CPUs differ, and it is negative. */
+struct profile_moment strace_span(struct profile_moment from, struct profile_moment to);
 /*
- * Computes the wall time and the time off a CPU of the call in flight so far. strace_lock is held.
+ * Return from and to which moment that counts which a thread is in, and which began at start: a
+ * call, or its way back to user mode. strace_lock is held.
  */
-void strace_flight_cycles(const struct profile_task *pt, u64 now_cycles, u64 *cycles,
-			  u64 *off_cycles);
-
-/* Executes the requests that other threads have left for the current one. strace_lock is held. */
-void strace_follow_notes(struct profile_task *pt);
-
-/*
- * returns.c: how long threads are off a CPU between the end of a call and user mode. strace_lock is
- * held, except in strace_end_return(), which the thread itself calls.
- */
-void strace_end_return(struct profile_task *pt);
-void strace_cut_return(struct profile_task *pt);	/* it counts as ended now */
-void strace_note_return_reset(struct profile_task *pt); /* it counts from now on */
-void strace_restart_return(struct profile_task *pt);	/* executes that request */
-void strace_shorten_return(struct profile_task *pt, u64 cycles);
-void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
-/* Returns the time so far of any thread. */
-struct profile_return_time strace_read_returns(const struct profile_task *pt);
-
-/*
- * The second stage of the slow hooks, which takes strace_lock. See profile_strace_enter_slowly().
- */
-void strace_enter_locked(void) os_saves_registers;
-void strace_exit_locked(void) os_saves_registers;
+struct profile_moment strace_from(const struct profile_task *pt, struct profile_moment start);
+struct profile_moment strace_to(const struct profile_task *pt);
 
 /* Makes the thread's next hooks take the slow path. strace_lock is held. */
 void strace_notify(struct profile_task *pt);
+/*
+ * Bring a process or task up to date with the last reset or switch, which may not have reached it
+ * yet. Called before anything else is done with its counters, with strace_lock held.
+ */
+void strace_catch_up_process(struct profile_process *pp);
+void strace_catch_up(struct profile_task *pt);
+/* Clears the sums of a process, and starts a new generation. strace_lock is held. */
+void strace_reset_sums(struct profile_process *pp);
+/* Starts a process's time off at zero, because its table begins now. */
+void strace_begin_off_time(struct profile_process *pp);
+/* Copies how long counting was off since the table of a process, or with NULL of all, began. */
+void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap);
 
 /*
  * Counts the end of a call. cycles is its total time; error is a positive errno, or 0. Called by
@@ -259,6 +286,30 @@ void strace_notify(struct profile_task *pt);
 void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
 		     u32 error);
 
+/*
+ * strace.c: the second stage of the slow hooks, which may take strace_lock. See
+ * profile_strace_enter_slow().
+ */
+void strace_enter_locked(void) os_saves_registers;
+void strace_exit_slower(void) os_saves_registers;
+
+/*
+ * Called by the current thread with strace_lock held: end what it is in, because it exits; and move
+ * all counters to process->before, except the execve in flight, the new program's first call.
+ */
+void strace_end_thread(struct profile_task *pt);
+void strace_begin_program(struct profile_task *pt);
+
+/*
+ * Counts a call that has ended for the path in pt->path. Called by the thread, if has_path was set;
+ * files/ sets both.
+ */
+struct strace_path_call {
+	struct profile_moment time; /* wall time, and the part of it off a CPU */
+	u32 error;		    /* a positive errno, or 0 */
+};
+extern void (*strace_count_path)(struct profile_task *pt, struct strace_path_call call);
+
 /* The functions of the profiler: see struct profiler. New processes and tasks are zeroed. */
 void strace_process_init(struct profile_process *pp);
 void strace_task_init(os_task_t *task);
@@ -266,8 +317,6 @@ void strace_task_exit(struct profile_task *pt);
 void strace_shorten_wait(struct profile_task *pt, u64 cycles);
 void strace_process_exec(struct profile_process *pp);
 void strace_process_release(struct profile_process *pp);
-
-/* Called after the exit report. The tables stay until the process is released. */
 
 /* restart.c: interrupted calls of the current thread. */
 enum restart_state {
@@ -292,8 +341,8 @@ static inline bool strace_is_restart(long ret)
 static inline struct profile_syscall_row *strace_restart_row(const struct profile_task *pt,
 							     const struct profile_restart *restart)
 {
-	return restart->row ? strace_row_at(pt->calls.table, restart->row) :
-			      (struct profile_syscall_row *)&pt->calls.spare;
+	return restart->row ? strace_row_at(pt->strace.calls.table, restart->row) :
+			      (struct profile_syscall_row *)&pt->strace.calls.spare;
 }
 
 /* Stores that row. */
@@ -301,7 +350,8 @@ static inline void strace_set_restart_row(const struct profile_task *pt,
 					  struct profile_restart *restart,
 					  const struct profile_syscall_row *row)
 {
-	restart->row = row == &pt->calls.spare ? 0 : (char *)row - (char *)pt->calls.table;
+	restart->row =
+		row == &pt->strace.calls.spare ? 0 : (char *)row - (char *)pt->strace.calls.table;
 }
 #endif
 
@@ -323,31 +373,16 @@ void strace_read_task(struct profile_task *pt);
 void strace_read_process(struct profile_process *pp);
 
 /* control.c */
-extern u64 strace_off_since_cycles; /* 0: counting is on */
-extern u32 strace_nr_resets;	    /* the generation of all processes */
-
-/*
- * Bring a process or task up to date with the last reset or switch, which may not have reached it
- * yet. Called before anything else is done with its counters, with strace_lock held.
- */
-void strace_catch_up_process(struct profile_process *pp);
-void strace_catch_up(struct profile_task *pt);
 void strace_reset(void);
 void strace_reset_process(struct profile_process *pp);
 void strace_switch(bool on); /* process context */
 void strace_control_init(void);
-/* Starts a new process in the current generation. strace_lock is held. */
-void strace_begin_process(struct profile_process *pp);
 
 /*
  * Switches trace output: calls switch_key(on) at a moment when no hook can count a call that is
  * only to be printed. Process context.
  */
 void strace_switch_shown(bool on, void (*switch_key)(bool on));
-/* Starts a process's time off at zero, because its table begins now. */
-void strace_begin_off_time(struct profile_process *pp);
-/* Copies how long counting was off since the table of a process, or with NULL of all, began. */
-void strace_off_snapshot(const struct profile_process *pp, struct strace_snapshot *snap);
 
 /* A row of a report. Calls in flight have their time so far. */
 struct strace_entry {
@@ -394,7 +429,7 @@ struct strace_snapshot {
 	struct strace_error_entry errors[STRACE_MAX_ERRORS];
 };
 
-/* The numbers of rows that are not of one call. The last one has no calls: see returns.c. */
+/* The numbers of rows that are not of one call. The last one has no calls: see strace.c. */
 #define STRACE_OTHERS_NR ((u64)-1)
 #define STRACE_SPARE_NR	 ((u64)-2)
 #define STRACE_RETURN_NR ((u64)-3)
@@ -444,7 +479,7 @@ void strace_clear_merge(void);
  * Merges some rows of a thread, from offset *row on; 0 is the first row. Returns true at the end.
  * If there are more rows, sets *row to the next one and returns false.
  */
-bool strace_merge_task(const struct profile_task *pt, u64 now_cycles, u32 *row);
+bool strace_merge_task(const struct profile_task *pt, u32 *row);
 void strace_merge_sum(const struct profile_syscall_sum *sum);
 /* Returns the totals, in ns, of what was merged since the last call of this function. */
 struct strace_totals strace_take_totals(void);

@@ -15,6 +15,8 @@
 
 #include "../histogram.h"
 
+os_lock_t strace_lock = OS_LOCK_INIT;
+
 #define ROW_BYTES	  sizeof(struct profile_syscall_row)
 #define FIRST_ERROR_SLOTS (STRACE_FIRST_BYTES / 256)
 
@@ -288,6 +290,12 @@ static void add_table(struct profile_syscall_sum *sum, const struct profile_sysc
 		strace_sum_add_row(sum, src, row, row);
 	}
 	strace_sum_add_errors(sum, src);
+}
+
+void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add)
+{
+	sum->cycles += add->cycles;
+	sum->max_cycles = pf_max(sum->max_cycles, add->max_cycles);
 }
 
 static void add_rest(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)

@@ -25,16 +25,17 @@ static const struct tracer *tracer = &nop;
  */
 #define RESIZING 0x80000000u
 static u32 nr_holders;
+static bool is_in_session;
 
-bool trace_hold_rings(void)
+bool trace_pin_rings(void)
 {
 	if (__atomic_fetch_add(&nr_holders, 1, __ATOMIC_SEQ_CST) < RESIZING)
 		return true;
-	trace_release_rings();
+	trace_unpin_rings();
 	return false;
 }
 
-void trace_release_rings(void)
+void trace_unpin_rings(void)
 {
 	__atomic_fetch_sub(&nr_holders, 1, __ATOMIC_SEQ_CST);
 }
@@ -65,6 +66,20 @@ static bool is_in_use(void)
 	return tracer != &nop;
 }
 
+static void free_unused_filters(void)
+{
+	struct trace_event *event;
+
+	trace_for_each_event(event) {
+		os_free(event->other_filter);
+		event->other_filter = NULL;
+		if (event->slow & TRACE_SLOW_FILTER)
+			continue;
+		os_free(event->filter);
+		event->filter = NULL;
+	}
+}
+
 static int resize(u64 bytes)
 {
 	int error;
@@ -76,10 +91,12 @@ static int resize(u64 bytes)
 	error = ring_bytes() ? ring_set_bytes(bytes) : 0;
 	if (error)
 		return error;
-	if (bytes)
+	if (bytes) {
 		wanted_bytes = bytes;
-	else
-		trace_tasks_free();
+		return 0;
+	}
+	trace_tasks_free();
+	free_unused_filters();
 	return 0;
 }
 
@@ -131,32 +148,53 @@ static void copy_filter(struct trace_filter *to, const struct trace_filter *from
 		pf_write_once(((word_t *)to)[i], ((const word_t *)from)[i]);
 }
 
-void trace_put_filter(struct trace_event *event, const struct trace_filter *filter)
+int trace_put_filter(struct trace_event *event, const struct trace_filter *filter)
 {
+	struct trace_filter *copy = NULL;
+
 	poll_lock(&trace_lock);
-	if (filter)
-		copy_filter(&event->filter, filter);
+	if (filter) {
+		copy = event->other_filter ?: os_alloc(sizeof(*copy));
+		if (!copy) {
+			poll_unlock(&trace_lock);
+			return -OS_ENOMEM;
+		}
+		copy_filter(copy, filter);
+		event->other_filter = event->filter;
+		/* Pairs with the load in trace_write_slow(). */
+		pf_store_release(&event->filter, copy);
+	}
 	os_keys_begin();
 	set_slow(event, TRACE_SLOW_FILTER, filter);
 	os_keys_commit();
 	poll_unlock(&trace_lock);
+	return 0;
 }
 
-void trace_set_stacks(bool on)
+static void set_slow_all(u8 bits, bool on)
 {
 	struct trace_event *event;
 
 	poll_lock(&trace_lock);
 	os_keys_begin();
 	trace_for_each_event(event)
-		set_slow(event, TRACE_SLOW_STACK, on);
+		set_slow(event, bits, on);
 	os_keys_commit();
 	poll_unlock(&trace_lock);
 }
 
-bool trace_has_stacks(void)
+bool trace_has_stacks;
+
+void trace_set_stacks(bool on)
 {
-	return __start_trace_events->slow & TRACE_SLOW_STACK;
+	trace_has_stacks = on;
+	set_slow_all(TRACE_SLOW_STACK, on);
+}
+
+int trace_select_pids(bool on)
+{
+	set_slow_all(TRACE_SLOW_PIDS, on);
+	return 0;
 }
 
 /* NULL matches all. */
@@ -253,6 +291,39 @@ int trace_switch_words(const char *words)
 			return error;
 	}
 	return error;
+}
+
+int trace_begin_session(const char *words, u64 bytes)
+{
+	struct trace_event *event;
+	int error;
+
+	trace_for_each_event(event)
+		event->is_of_session = !event->is_on;
+	if (!ring_bytes())
+		wanted_bytes = bytes;
+	error = trace_switch_words(words);
+	pf_write_once(is_in_session, !error);
+	return error;
+}
+
+void trace_end_session(void)
+{
+	struct trace_event *event;
+
+	if (!pf_xchg(&is_in_session, false))
+		return;
+	trace_for_each_event(event) {
+		if (event->is_of_session && event->is_on)
+			trace_switch_event(event, false);
+	}
+	ring_clear();
+	trace_resize_rings(DEFAULT_BYTES);
+}
+
+bool trace_session_is_on(void)
+{
+	return pf_read_once(is_in_session);
 }
 
 static int select_tracer(const struct tracer *next)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Defines the events of <lego/profile_events.h>. The list is expanded four times: into the IDs; the
+ * Defines the events of <profile/events.h>. The list is expanded four times: into the IDs; the
  * structs of the records; the printers; and the writers, with their fields and format texts.
  *
  * A writer reserves its record in the ring and fills it in there: 40 instructions for two
  * arguments. It takes the slow path if the event has a filter, if call chains are on, or if the
- * fast path of the ring fails. Then it fills in a copy, and trace_write_slowly() filters and
+ * fast path of the ring fails. Then it fills in a copy, and trace_write_slow() filters and
  * records it.
  */
 
@@ -18,7 +18,7 @@
 enum {
 	LAST_ID_OF_LINUX = 99, /* IDs up to here have a fixed meaning for Linux's tools */
 #define PROFILE_EVENT(system, name, ...) ID_##name,
-#include <lego/profile_events.h>
+#include <profile/events.h>
 #undef PROFILE_EVENT
 };
 
@@ -34,7 +34,7 @@ enum {
 		struct profile_trace_event common;                                     \
 		fields                                                                 \
 	} pf_aligned(8) __attribute__((__may_alias__));
-#include <lego/profile_events.h>
+#include <profile/events.h>
 #undef PROFILE_EVENT
 #undef PROFILE_FIELD
 #undef PROFILE_FIELD_ARRAY
@@ -55,7 +55,7 @@ enum {
 		PRINT print;                                                           \
 		pf_no_tail_call();                                                     \
 	}
-#include <lego/profile_events.h>
+#include <profile/events.h>
 #undef PROFILE_EVENT
 #undef __print_flags
 #undef __get_str
@@ -92,7 +92,7 @@ enum {
 #define PROFILE_EVENT(system_, name_, parameters, arguments, fields_, assignments, fmt_) \
 	static os_key_t slow_key_##name_;                                                \
                                                                                          \
-	static pf_noinline void profile_trace_##name_##_slowly parameters                \
+	static pf_noinline void profile_trace_##name_##_slow parameters                  \
 	{                                                                                \
 		struct record_##name_ copy, *REC = &copy;                                \
 		static const struct trace_field own_fields[] = { fields_ };              \
@@ -110,7 +110,7 @@ enum {
 		};                                                                       \
                                                                                          \
 		assignments;                                                             \
-		trace_write_slowly(&event, &REC->common);                                \
+		trace_write_slow(&event, &REC->common);                                  \
 	}                                                                                \
                                                                                          \
 	void profile_trace_##name_ parameters                                            \
@@ -122,11 +122,11 @@ enum {
 			slot = trace_reserve_quickly(sizeof(*REC));                      \
 		REC = slot.content;                                                      \
 		if (pf_unlikely(!REC)) {                                                 \
-			profile_trace_##name_##_slowly arguments;                        \
+			profile_trace_##name_##_slow arguments;                          \
 			return;                                                          \
 		}                                                                        \
 		trace_fill_common(&REC->common, ID_##name_);                             \
 		assignments;                                                             \
 		trace_commit(slot);                                                      \
 	}
-#include <lego/profile_events.h>
+#include <profile/events.h>

@@ -57,7 +57,7 @@ void trace_print_events_json(const void *unused)
 	table_end_without_total();
 }
 
-static void print_task(u32 tid, u32 pid, const char *name)
+static void print_task(os_text_t *unused, u32 tid, u32 pid, const char *name)
 {
 	table_row((struct cell[]){ cell_nr(tid), cell_nr(pid), cell_text(name) });
 }
@@ -66,7 +66,7 @@ void trace_print_tasks_json(const void *unused)
 {
 	table_begin(&task_table, "Kernel Trace Tasks");
 	table_head();
-	trace_visit_tasks(print_task);
+	trace_visit_tasks(print_task, NULL);
 	table_end_without_total();
 }
 
@@ -107,7 +107,7 @@ static const char *encode(const u8 *bytes, u32 nr)
 
 void trace_print_pages_json(const void *unused)
 {
-	bool held = trace_hold_rings();
+	bool held = trace_pin_rings();
 	u32 cpu, nr_words;
 
 	table_begin(&page_table, "Kernel Trace Pages");
@@ -123,5 +123,5 @@ void trace_print_pages_json(const void *unused)
 	}
 	table_end_without_total();
 	if (held)
-		trace_release_rings();
+		trace_unpin_rings();
 }

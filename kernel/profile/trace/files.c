@@ -7,9 +7,16 @@
 #include "trace.h"
 
 #include "../words.h"
+#include "pids.h"
+#include "tasks.h"
 
-#define LINE_BYTES 256
+#define LINE_BYTES 512
 #define PATH_BYTES 96
+
+/* The events of a system (NULL: of all) that users can switch. */
+#define for_each_event_of(event, system_) \
+	trace_for_each_event(event)       \
+		if ((event)->key && (!(system_) || !strcmp(system_, (event)->system)))
 
 static int show_format(os_text_t *text, const void *event)
 {
@@ -29,21 +36,56 @@ static int show_id(os_text_t *text, const void *event)
 	return 0;
 }
 
-static int show_filter(os_text_t *text, const void *arg)
+/* Called with trace_lock held, so that the text stays. */
+static const char *filter_of(const struct trace_event *event)
 {
-	const struct trace_event *event = arg;
+	return event->slow & TRACE_SLOW_FILTER ? event->filter->text : "none";
+}
 
-	os_text_printf(text, "%s\n", event->slow & TRACE_SLOW_FILTER ? event->filter.text : "none");
+static int show_filter(os_text_t *text, const void *event)
+{
+	poll_lock(&trace_lock);
+	os_text_printf(text, "%s\n", filter_of(event));
+	poll_unlock(&trace_lock);
 	return 0;
 }
 
-static int write_filter(const char *text, const void *event)
+static int write_filter(const char *text, const void *arg)
+{
+	const struct trace_event *event = arg;
+	char line[LINE_BYTES];
+
+	if (words_copy_line(text, line, sizeof(line)))
+		return -OS_EINVAL;
+	return trace_set_filters(event->system, event->name, line);
+}
+
+/* Prints the filters of a system (NULL: of all events): the one of all, or one a line. */
+static int show_filters(os_text_t *text, const void *system)
+{
+	const struct trace_event *event, *first = NULL;
+	bool differ = false;
+
+	poll_lock(&trace_lock);
+	for_each_event_of(event, system) {
+		first = first ?: event;
+		differ |= strcmp(filter_of(event), filter_of(first)) != 0;
+	}
+	if (!differ)
+		os_text_printf(text, "%s\n", filter_of(first));
+	for_each_event_of(event, differ ? system : "")
+		os_text_printf(text, "%s:%s %s\n", event->system, event->name, filter_of(event));
+	poll_unlock(&trace_lock);
+	return 0;
+}
+
+static int write_filters(const char *text, const void *system)
 {
 	char line[LINE_BYTES];
 
 	if (words_copy_line(text, line, sizeof(line)))
 		return -OS_EINVAL;
-	return trace_set_filter((struct trace_event *)event, line);
+	return trace_set_filters(system, NULL, line);
 }
 
 static int parse_switch(const char *text, bool *on)
@@ -82,9 +124,7 @@ static int show_enable_all(os_text_t *text, const void *system)
 	u32 nr_on = 0, nr_off = 0;
 	struct trace_event *event;
 
-	trace_for_each_event(event) {
-		if (!event->key || (system && strcmp(system, event->system)))
-			continue;
+	for_each_event_of(event, system) {
 		nr_on += event->is_on;
 		nr_off += !event->is_on;
 	}
@@ -139,8 +179,8 @@ static int truncate_trace(const void *unused)
 	return 0;
 }
 
-/* Does nothing: opening with truncation clears the rings, and Linux ignores the text, too. */
-static int write_trace(const char *text, const void *unused)
+/* Does nothing: opening with truncation clears the file, and Linux ignores the text, too. */
+static int write_nothing(const char *text, const void *unused)
 {
 	return 0;
 }
@@ -159,43 +199,31 @@ static int write_recording(const char *text, const void *unused)
 	return parse_number(text, &number) ? -OS_EINVAL : trace_set_recording(number);
 }
 
-static int show_overwrite(os_text_t *text, const void *unused)
-{
-	os_text_printf(text, "%d\n", trace_overwrites);
-	return 0;
-}
-
-static int write_overwrite(const char *text, const void *unused)
-{
-	bool on;
-
-	if (parse_switch(text, &on))
-		return -OS_EINVAL;
-	ring_set_overwrite(on);
-	return 0;
-}
-
-#ifdef CONFIG_PROFILE_CALLCHAIN
-static int show_stacks(os_text_t *text, const void *unused)
-{
-	os_text_printf(text, "%d\n", trace_has_stacks());
-	return 0;
-}
-
-static int write_stacks(const char *text, const void *unused)
-{
-	bool on;
-
-	if (parse_switch(text, &on))
-		return -OS_EINVAL;
-	trace_set_stacks(on);
-	return 0;
-}
-#endif
-
 static int show_size(os_text_t *text, const void *unused)
 {
 	os_text_printf(text, "%lu\n", trace_ring_bytes() / 1024);
+	return 0;
+}
+
+static int show_total_size(os_text_t *text, const void *unused)
+{
+	u64 bytes = 0;
+	u32 cpu;
+
+	os_for_each_cpu(cpu)
+		bytes += trace_ring_bytes();
+	os_text_printf(text, "%lu\n", bytes / 1024);
+	return 0;
+}
+
+static void print_cmdline(os_text_t *text, u32 tid, u32 pid, const char *name)
+{
+	os_text_printf(text, "%u %s\n", tid, name);
+}
+
+static int show_cmdlines(os_text_t *text, const void *unused)
+{
+	trace_visit_tasks(print_cmdline, text);
 	return 0;
 }
 
@@ -237,6 +265,55 @@ static int show_tracers(os_text_t *text, const void *unused)
 	return 0;
 }
 
+/* Prints a bit for each CPU, in hexadecimal groups of 32 bits. */
+static int show_cpus(os_text_t *text, const void *unused)
+{
+	u32 cpu, nr = 0, bits = 0;
+
+	os_for_each_cpu(cpu)
+		nr = cpu + 1;
+	for (cpu = nr; cpu--;) {
+		bits = bits << 1 | ring_records_cpu(cpu);
+		if (cpu % 32)
+			continue;
+		os_text_printf(text, nr - cpu <= 32 ? "%x%s" : "%08x%s", bits, cpu ? "," : "\n");
+		bits = 0;
+	}
+	return 0;
+}
+
+/* Returns whether a hexadecimal number, whose digits end at `end`, has a bit. */
+static bool has_bit(const char *text, const char *end, u32 bit)
+{
+	while (end-- > text) {
+		if (*end == ',')
+			continue;
+		if (bit < 4)
+			return words_digit(*end) >> bit & 1;
+		bit -= 4;
+	}
+	return false;
+}
+
+static int write_cpus(const char *text, const void *unused)
+{
+	char line[LINE_BYTES];
+	u32 cpu;
+
+	if (words_copy_line(text, line, sizeof(line)) || !*line)
+		return -OS_EINVAL;
+	for (const char *c = line; *c; c++) {
+		if (*c != ',' && words_digit(*c) == ~0u)
+			return -OS_EINVAL;
+	}
+	poll_lock(&trace_lock);
+	os_for_each_cpu(cpu)
+		ring_record_cpu(cpu, has_bit(line, line + strlen(line), cpu));
+	ring_record_cpus_changed();
+	poll_unlock(&trace_lock);
+	return 0;
+}
+
 static int show_clock(os_text_t *text, const void *unused)
 {
 	os_text_printf(text, "[local]\n");
@@ -245,47 +322,113 @@ static int show_clock(os_text_t *text, const void *unused)
 
 #define SWITCH "0|1"
 #define EVENTS "[!][<system>:]<event>, with shell patterns"
-#define FILTER "<field> ==|!=|<|<=|>|>=|&|~ <value>, or 0"
+#define FILTER "<field> ==|!=|<|<=|>|>=|&|~ <value>, with &&, ||, !, (); or 0 (error_log says more)"
 
 static const os_trace_file_t files[] = {
 	{ "available_events", .show = show_available },
 	{ "available_tracers", .show = show_tracers },
 	{ "buffer_size_kb", "<KiB of each CPU, 8 to 4096; 0 frees all>", .show = show_size,
 	  .write = write_size },
+	{ "buffer_total_size_kb", .show = show_total_size },
 	{ "current_tracer", TRACERS, .show = show_tracer, .write = write_tracer },
+	{ "error_log", "nothing, which clears it", .show = trace_show_errors,
+	  .write = write_nothing, .truncate = trace_clear_errors },
 	{ "events/enable", SWITCH, .show = show_enable_all, .write = write_enable_all },
-	{ "options/overwrite", SWITCH, .show = show_overwrite, .write = write_overwrite },
-#ifdef CONFIG_PROFILE_CALLCHAIN
-	{ "options/stacktrace", SWITCH, .show = show_stacks, .write = write_stacks },
-#endif
+	{ "events/filter", FILTER, .show = show_filters, .write = write_filters },
+	{ "events/header_event", .show = trace_show_header_event },
+	{ "events/header_page", .show = trace_show_header_page },
+	{ "saved_cmdlines", .show = show_cmdlines },
 	{ "set_event", EVENTS, .show = show_set, .write = write_set, .truncate = truncate_set },
-	{ "trace", "nothing, which clears it", .show = trace_show, .write = write_trace,
+	{ "trace", "nothing, which clears it", .show = trace_show, .write = write_nothing,
 	  .truncate = truncate_trace },
 	{ "trace_clock", .show = show_clock },
-	{ "trace_pipe", .next = trace_show_next },
+	{ "trace_marker", "any text", .write = trace_write_marker },
+	{ "trace_options", "[no]<name of a file in options>", .show = trace_show_options,
+	  .write = trace_write_options },
+	{ "trace_pipe", .next = trace_show_next, .ready = trace_has_next },
+	{ "tracing_cpumask", "<hexadecimal number: bit n of CPU n>", .show = show_cpus,
+	  .write = write_cpus },
 	{ "tracing_on", SWITCH, .show = show_recording, .write = write_recording },
 };
 
 static bool failed;
 
-static void add(const os_trace_file_t *file)
+/* The functions of all files: each calls that of its own. What a user changes ends a session. */
+
+static int show_file(os_text_t *text, const void *file)
 {
-	failed |= os_add_trace_file(file) != 0;
+	return ((const os_trace_file_t *)file)->show(text, ((const os_trace_file_t *)file)->arg);
 }
 
-/* Adds the file directory/middle/name. The path is never freed, because the file stays. */
+static bool show_next(os_text_t *text, const void *file, bool waits)
+{
+	trace_end_session();
+	return ((const os_trace_file_t *)file)
+		->next(text, ((const os_trace_file_t *)file)->arg, waits);
+}
+
+static bool is_ready(const void *file)
+{
+	return ((const os_trace_file_t *)file)->ready(((const os_trace_file_t *)file)->arg);
+}
+
+static int write_file(const char *text, const void *file)
+{
+	trace_end_session();
+	return ((const os_trace_file_t *)file)->write(text, ((const os_trace_file_t *)file)->arg);
+}
+
+static int truncate_file(const void *file)
+{
+	trace_end_session();
+	return ((const os_trace_file_t *)file)->truncate(((const os_trace_file_t *)file)->arg);
+}
+
+/* Adds a file, which stays. */
+static void add(const os_trace_file_t *file)
+{
+	const os_trace_file_t outer = {
+		.path = file->path,
+		.accepts = file->accepts,
+		.show = file->show ? show_file : NULL,
+		.write = file->write ? write_file : NULL,
+		.truncate = file->truncate ? truncate_file : NULL,
+		.next = file->next ? show_next : NULL,
+		.ready = file->ready ? is_ready : NULL,
+		.arg = file,
+	};
+
+	failed |= os_add_trace_file(&outer) != 0;
+}
+
+/* Adds the file directory/middle/name. It is never freed, because it stays. */
 static void add_at(const char *directory, const char *middle, const char *name,
 		   os_trace_file_t file)
 {
-	char *path = os_alloc(PATH_BYTES);
+	struct {
+		os_trace_file_t file;
+		char path[PATH_BYTES];
+	} *copy = os_alloc(sizeof(*copy));
 
-	if (!path) {
+	if (!copy) {
 		failed = true;
 		return;
 	}
-	os_snprintf(path, PATH_BYTES, "%s/%s/%s", directory, middle, name);
-	file.path = path;
-	add(&file);
+	os_snprintf(copy->path, PATH_BYTES, "%s/%s/%s", directory, middle, name);
+	copy->file = file;
+	copy->file.path = copy->path;
+	add(&copy->file);
+}
+
+void trace_add_file(os_trace_file_t file)
+{
+	os_trace_file_t *copy = os_alloc(sizeof(*copy));
+
+	failed |= !copy;
+	if (!copy)
+		return;
+	*copy = file;
+	add(copy);
 }
 
 static void add_event(const struct trace_event *event)
@@ -320,27 +463,48 @@ static bool is_first(const struct trace_event *event)
 	return false;
 }
 
+static void add_cpu(u32 cpu)
+{
+	static const os_trace_file_t files_of_cpu[] = {
+		{ "buffer_size_kb", .show = show_size },
+		{ "stats", .show = trace_show_stats },
+		{ "trace", .show = trace_show },
+		{ "trace_pipe", .next = trace_show_next, .ready = trace_has_next },
+		{ "trace_pipe_raw", .next = trace_show_next_raw, .ready = trace_has_next },
+	};
+	char name[16];
+
+	os_snprintf(name, sizeof(name), "cpu%u", cpu);
+	for (u32 i = 0; i < PF_ARRAY_SIZE(files_of_cpu); i++) {
+		os_trace_file_t file = files_of_cpu[i];
+
+		file.arg = TRACE_CPU(cpu);
+		add_at("per_cpu", name, file.path, file);
+	}
+}
+
 void trace_add_files(void)
 {
 	struct trace_event *event;
-	char name[16];
 	u32 cpu;
 
 	for (u32 i = 0; i < PF_ARRAY_SIZE(files); i++)
 		add(&files[i]);
 	trace_for_each_event(event) {
 		add_event(event);
-		if (is_first(event))
-			add_at("events", event->system, "enable",
-			       (os_trace_file_t){ NULL, SWITCH, .show = show_enable_all,
-						  .write = write_enable_all,
-						  .arg = event->system });
+		if (!is_first(event))
+			continue;
+		add_at("events", event->system, "enable",
+		       (os_trace_file_t){ NULL, SWITCH, .show = show_enable_all,
+					  .write = write_enable_all, .arg = event->system });
+		add_at("events", event->system, "filter",
+		       (os_trace_file_t){ NULL, FILTER, .show = show_filters,
+					  .write = write_filters, .arg = event->system });
 	}
-	os_for_each_cpu(cpu) {
-		os_snprintf(name, sizeof(name), "cpu%u", cpu);
-		add_at("per_cpu", name, "stats",
-		       (os_trace_file_t){ .show = trace_show_stats, .arg = (void *)(u64)cpu });
-	}
+	os_for_each_cpu(cpu)
+		add_cpu(cpu);
+	trace_options_init();
+	trace_pids_init(&trace_event_pids);
 	if (failed)
 		os_printk("profile: no memory for the files of trace\n");
 }

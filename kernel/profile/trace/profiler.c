@@ -7,6 +7,7 @@
 #include "../event_keys.h"
 #include "../profiler.h"
 #include "../words.h"
+#include "pids.h"
 #include "trace.h"
 
 /* The values of trace_event=, until init() switches these events on. */
@@ -38,6 +39,18 @@ const struct trace_event *trace_find_event(u32 id)
 	return NULL;
 }
 
+/* Returns the offset of the thread that an event switches to or wakes; 0: none. */
+static u16 offset_of_other_tid(const struct trace_event *event)
+{
+	const struct trace_field *field = NULL;
+
+	if (!strcmp(event->name, "sched_switch"))
+		field = trace_find_field(event, "next_pid");
+	else if (!strcmp(event->name, "sched_wakeup"))
+		field = trace_find_field(event, "pid");
+	return field ? field->offset : 0;
+}
+
 static void init(void)
 {
 	char word[sizeof(wanted_events)];
@@ -54,6 +67,8 @@ static void init(void)
 		.point_end = profile_trace_point_end,
 		.sample = profile_trace_sample,
 	};
+	trace_for_each_event(event)
+		event->other_tid = offset_of_other_tid(event);
 	trace_add_files();
 	/* As on Linux, a wrong name leaves the other events of the list switched on. */
 	while (words_next(&words, word, sizeof(word)) > 0) {
@@ -65,6 +80,12 @@ static void init(void)
 static void exec(struct profile_process *unused)
 {
 	profile_trace_task(os_current_task());
+}
+
+static void begin_task(os_task_t *task)
+{
+	profile_trace_task(task);
+	trace_pids_fork(task);
 }
 
 static const struct profiler_file files[] = {
@@ -80,6 +101,6 @@ PROFILER(trace) = {
 	.place = 40, /* after points, which measure the cost of a pair without events */
 	.init = init,
 	.process_exec = exec,
-	.task_init = profile_trace_task,
+	.task_init = begin_task,
 	.files = files,
 };

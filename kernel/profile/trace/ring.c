@@ -31,6 +31,11 @@ struct plan {
 	bool new_page, lost;
 };
 
+static bool records_here(void)
+{
+	return pf_read_once(recording) && !os_this_cpu_read(os_local(trace_ring).is_off);
+}
+
 /*
  * Returns whether the page at a position may be written. It must not hold a record of an
  * interrupted writer. Unless trace_overwrites is set, it must not hold an event that readers may
@@ -89,7 +94,7 @@ static void remember(const struct plan *p)
 	 * second look, the fast path would go on while recording is off.
 	 */
 	pf_barrier();
-	if (!pf_read_once(recording))
+	if (!records_here())
 		os_this_cpu_write(os_local(trace_ring).limit, 0);
 }
 
@@ -99,13 +104,13 @@ static void *at(u64 position)
 	       (position & os_this_cpu_read(os_local(trace_ring).mask));
 }
 
-pf_noinline struct trace_slot trace_reserve_slowly(u64 words)
+pf_noinline struct trace_slot trace_reserve_slow(u64 words)
 {
 	struct plan p;
 	u64 *first;
 
 	do {
-		if (!pf_read_once(recording))
+		if (!records_here())
 			return (struct trace_slot){ 0 };
 		make_plan(&p, words);
 	} while (!os_this_cpu_try_cmpxchg(os_local(trace_ring).head, &p.head, p.after));
@@ -162,6 +167,21 @@ void ring_record(bool on)
 		os_run_on_all_cpus(stop_cpu);
 }
 
+void ring_record_cpu(u32 cpu, bool on)
+{
+	pf_write_once(os_per_cpu(trace_ring, cpu).is_off, !on);
+}
+
+void ring_record_cpus_changed(void)
+{
+	os_run_on_all_cpus(stop_cpu); /* those that record go on by the slow path */
+}
+
+bool ring_records_cpu(u32 cpu)
+{
+	return !pf_read_once(os_per_cpu(trace_ring, cpu).is_off);
+}
+
 bool ring_is_recording(void)
 {
 	return pf_read_once(recording);
@@ -195,7 +215,7 @@ static void retire_rings(void)
 		os_run_on_all_cpus(retire_ring);
 		if (!pf_read_once(any_busy))
 			return;
-		os_wait_turn();
+		os_relax_and_yield();
 	}
 }
 

@@ -3,7 +3,7 @@
 #define PROFILE_TRACE_RING_H
 
 /*
- * The rings of events: one for each CPU, made of pages of 4096 bytes (<lego/profile_abi.h>). A CPU
+ * The rings of events: one for each CPU, made of pages of 4096 bytes (<profile/abi.h>). A CPU
  * writes its own ring from any context, NMI included, without a lock and without a locked
  * instruction. An interrupt in the middle of a write may write, too. Readers copy pages
  * (ring_read.c); show.c prints the events, and export.c exports the pages. An event with two
@@ -24,7 +24,7 @@
 
 #include "../util.h"
 
-#include <lego/profile_abi.h>
+#include <profile/abi.h>
 
 #define TRACE_PAGE_WORDS      (PROFILE_TRACE_PAGE_BYTES / sizeof(u64))
 #define TRACE_PAGE_HEAD_WORDS 2
@@ -66,6 +66,7 @@ struct trace_ring {
 	u64 nr;	     /* the full number of a recent event of the slow path */
 	u64 tail;    /* position of the oldest page that must be kept if trace_overwrites is off */
 	u64 nr_lost; /* events that found no room */
+	bool is_off; /* nothing is recorded on this CPU */
 };
 
 OS_DECLARE_PER_CPU(struct trace_ring, trace_ring);
@@ -99,7 +100,7 @@ extern bool trace_overwrites;
  * ring.c: reserves a record of so many words, its head included, with a new page or an extension if
  * needed. Any context. content is NULL if recording is off or there is no room.
  */
-struct trace_slot trace_reserve_slowly(u64 words);
+struct trace_slot trace_reserve_slow(u64 words);
 
 /*
  * ring.c: ends trace_commit() of a record up to end if other records follow it. Publishes these,
@@ -140,7 +141,7 @@ static pf_always_inline struct trace_slot trace_reserve(u64 bytes)
 	struct trace_slot slot = trace_reserve_quickly(bytes);
 
 	if (pf_unlikely(!slot.content))
-		return trace_reserve_slowly(bytes / sizeof(u64) + 1);
+		return trace_reserve_slow(bytes / sizeof(u64) + 1);
 	return slot;
 }
 
@@ -185,6 +186,10 @@ u64 ring_fitting_bytes(u64 bytes); /* the size that bytes, not 0, are rounded to
 u64 ring_bytes(void);		   /* the size of each CPU's ring; 0: no memory */
 void ring_record(bool on);
 bool ring_is_recording(void);
+/* Switch recording on one CPU, which is on from boot; the second one follows, for all CPUs. */
+void ring_record_cpu(u32 cpu, bool on);
+void ring_record_cpus_changed(void);
+bool ring_records_cpu(u32 cpu);
 void ring_set_overwrite(bool on);
 
 /* A place in a ring, for example the one that a reader has reached. */
@@ -236,6 +241,9 @@ struct ring_totals {
 };
 
 struct ring_totals ring_totals(u32 cpu);
+
+/* Returns whether there is no complete event that was neither cleared nor consumed. */
+bool ring_is_empty(u32 cpu);
 
 /* Starts a reader at the oldest event. It ends after the last event that is complete now. */
 void ring_reader_init(struct ring_reader *reader, u32 cpu);

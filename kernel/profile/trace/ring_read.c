@@ -142,6 +142,13 @@ void ring_set_overwrite(bool on)
 	}
 }
 
+bool ring_is_empty(u32 cpu)
+{
+	u64 end = TRACE_POSITION(pf_read_once(os_per_cpu(trace_ring, cpu).commit));
+
+	return distance(end, ring_oldest(cpu).position) <= 0;
+}
+
 void ring_reader_init(struct ring_reader *reader, u32 cpu)
 {
 	reader->cpu = cpu;
@@ -172,7 +179,7 @@ static bool copy_page(struct ring_reader *reader, const struct trace_ring *ring,
 }
 
 /* Copies the reader's page, or the oldest one left. Returns false if there is nothing to read. */
-static bool fill(struct ring_reader *reader)
+static bool fill_page(struct ring_reader *reader)
 {
 	const struct trace_ring *ring = &os_per_cpu(trace_ring, reader->cpu);
 	u64 first;
@@ -230,7 +237,7 @@ bool ring_read(struct ring_reader *reader, struct ring_event *event)
 {
 	for (;;) {
 		if (reader->at == reader->nr_words) {
-			if (!fill(reader))
+			if (!fill_page(reader))
 				return false;
 			take_page_head(reader, &reader->page_nr);
 		}
@@ -260,7 +267,7 @@ bool ring_read(struct ring_reader *reader, struct ring_event *event)
 
 u32 ring_read_page(struct ring_reader *reader)
 {
-	if (!fill(reader))
+	if (!fill_page(reader))
 		return 0;
 	reader->place.position = trace_wrap(reader->page_position + reader->nr_words);
 	reader->at = reader->nr_words;

@@ -31,6 +31,7 @@ static OS_DEFINE_PER_CPU(u64[TRACER_STATE_WORDS], pipe_state);
 
 struct merge {
 	bool head_is_printed;
+	const void *cpu; /* TRACE_CPU(), or NULL: all CPUs */
 	u32 nr_sources;
 	struct source sources[];
 };
@@ -42,8 +43,14 @@ static void fetch(struct source *source)
 	source->nr_read += source->has_event;
 }
 
+/* Returns whether a file with this argument shows the events of a CPU. */
+static bool is_shown(const void *argument, u32 cpu)
+{
+	return !argument || TRACE_CPU_OF(argument) == cpu;
+}
+
 /* Begins a merge and holds the rings. Called with trace_lock held. Returns NULL without memory. */
-static struct merge *begin(void)
+static struct merge *begin_merge(const void *argument)
 {
 	u32 cpu, nr = 0;
 	struct merge *merge;
@@ -53,8 +60,9 @@ static struct merge *begin(void)
 	merge = os_alloc(sizeof(*merge) + nr * sizeof(merge->sources[0]));
 	if (!merge)
 		return NULL;
-	trace_hold_rings(); /* succeeds with trace_lock held */
+	trace_pin_rings(); /* succeeds with trace_lock held */
 	merge->head_is_printed = false;
+	merge->cpu = argument;
 	merge->nr_sources = nr;
 	os_for_each_cpu(cpu) {
 		struct source *source = &merge->sources[cpu];
@@ -64,14 +72,16 @@ static struct merge *begin(void)
 		source->nr_read = 0;
 		source->state = source->own_state;
 		memset(source->own_state, 0, sizeof(source->own_state));
-		fetch(source);
+		source->has_event = false;
+		if (is_shown(argument, cpu))
+			fetch(source);
 	}
 	return merge;
 }
 
-static void end(void *data)
+static void end_merge(void *data)
 {
-	trace_release_rings();
+	trace_unpin_rings();
 	os_free(data);
 }
 
@@ -142,7 +152,7 @@ static struct kept count_kept(struct ring_reader *reader, u32 cpu)
 	return kept;
 }
 
-static void print_head(os_text_t *text)
+static void print_head(os_text_t *text, const void *argument)
 {
 	struct ring_reader *reader = os_alloc(sizeof(*reader));
 	const struct tracer *tracer = trace_current_tracer();
@@ -150,6 +160,8 @@ static void print_head(os_text_t *text)
 	u32 cpu;
 
 	os_for_each_cpu(cpu) {
+		if (!is_shown(argument, cpu))
+			continue;
 		nr_written += ring_newest(cpu).nr - ring_oldest(cpu).nr;
 		if (reader)
 			nr_kept += count_kept(reader, cpu).nr;
@@ -170,20 +182,20 @@ static bool show_more(os_text_t *text, void *data)
 	if (merge->head_is_printed)
 		return print_some(text, merge);
 	merge->head_is_printed = true;
-	print_head(text);
+	print_head(text, merge->cpu);
 	return true;
 }
 
-int trace_show(os_text_t *text, const void *unused)
+int trace_show(os_text_t *text, const void *cpu)
 {
 	struct merge *merge;
 
 	poll_lock(&trace_lock);
-	merge = begin();
+	merge = begin_merge(cpu);
 	poll_unlock(&trace_lock);
 	if (!merge)
 		return -OS_ENOMEM;
-	os_text_stream(text, show_more, end, merge);
+	os_text_stream(text, show_more, end_merge, merge);
 	return 0;
 }
 
@@ -191,9 +203,9 @@ int trace_show(os_text_t *text, const void *unused)
  * Prints and consumes up to EVENTS_A_STEP events. Called with trace_lock held, so that each event
  * is shown once. Returns false without memory.
  */
-static bool take_some(os_text_t *text)
+static bool take_some(os_text_t *text, const void *cpu)
 {
-	struct merge *merge = begin();
+	struct merge *merge = begin_merge(cpu);
 
 	if (!merge)
 		return false;
@@ -208,11 +220,11 @@ static bool take_some(os_text_t *text)
 			     source->has_event ? &source->before : &source->reader.place,
 			     source->nr_read - source->has_event);
 	}
-	end(merge);
+	end_merge(merge);
 	return true;
 }
 
-bool trace_show_next(os_text_t *text, const void *unused)
+bool trace_show_next(os_text_t *text, const void *cpu, bool waits)
 {
 	/* Read before the events, so those recorded until the switch are shown before the end. */
 	bool recording = trace_is_recording(), looked;
@@ -220,9 +232,19 @@ bool trace_show_next(os_text_t *text, const void *unused)
 	if (!ring_bytes())
 		return recording;
 	poll_lock(&trace_lock);
-	looked = take_some(text);
+	looked = take_some(text, cpu);
 	poll_unlock(&trace_lock);
 	return recording || !looked;
+}
+
+bool trace_has_next(const void *argument)
+{
+	bool has_next = false;
+	u32 cpu;
+
+	os_for_each_cpu(cpu)
+		has_next |= is_shown(argument, cpu) && !ring_is_empty(cpu);
+	return has_next;
 }
 
 void trace_show_restart(void)
@@ -240,10 +262,10 @@ static void print_time(os_text_t *text, const char *what, u64 cycles)
 	os_text_printf(text, "%s: %5lu.%06lu\n", what, us / 1000000, us % 1000000);
 }
 
-int trace_show_stats(os_text_t *text, const void *arg)
+int trace_show_stats(os_text_t *text, const void *argument)
 {
 	struct ring_reader *reader = os_alloc(sizeof(*reader));
-	u32 cpu = (u32)(u64)arg;
+	u32 cpu = TRACE_CPU_OF(argument);
 	struct ring_totals totals;
 	struct kept kept;
 	u64 nr_gone;

@@ -93,12 +93,22 @@ void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES])
 		os_strscpy(name, "<...>", TRACE_COMM_BYTES);
 }
 
-void trace_visit_tasks(void (*fn)(u32 tid, u32 pid, const char *name))
+u32 trace_task_pid(u32 tid)
+{
+	struct entry entry;
+
+	if (!tid)
+		return 0;
+	return copy_entry(tid % NR_ENTRIES, &entry) && entry.tid == tid ? entry.pid : ~0u;
+}
+
+void trace_visit_tasks(void (*fn)(os_text_t *text, u32 tid, u32 pid, const char *name),
+		       os_text_t *text)
 {
 	struct entry entry;
 
 	for (u32 i = 0; i < NR_ENTRIES; i++) {
 		if (copy_entry(i, &entry))
-			fn(entry.tid, entry.pid, entry.name);
+			fn(text, entry.tid, entry.pid, entry.name);
 	}
 }

@@ -20,7 +20,11 @@ void trace_tasks_free(void);
 /* Copies the latest known name of a thread; "<idle>" for number 0, "<...>" if it is unknown. */
 void trace_task_name(u32 tid, char name[TRACE_COMM_BYTES]);
 
-/* Calls fn for each entry. pid: the process of the thread; 0: a kernel thread. */
-void trace_visit_tasks(void (*fn)(u32 tid, u32 pid, const char *name));
+/* Returns the process of a thread; 0: a kernel thread; ~0: unknown. */
+u32 trace_task_pid(u32 tid);
+
+/* Calls fn(text, ...) for each entry. pid: the process of the thread; 0: a kernel thread. */
+void trace_visit_tasks(void (*fn)(os_text_t *text, u32 tid, u32 pid, const char *name),
+		       os_text_t *text);
 
 #endif

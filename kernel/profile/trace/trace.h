@@ -9,6 +9,7 @@
  */
 
 #include "../report.h"
+#include "os.h"
 #include "ring.h"
 
 /* A field of an event, as in the format text of the event. */
@@ -20,6 +21,7 @@ struct trace_field {
 	bool is_signed;
 	bool is_text;  /* characters, up to a NUL if there is one */
 	bool is_moved; /* __data_loc: the text's offset and, in the upper half, its length */
+	bool is_comm;  /* not in the record: the name of the running thread */
 };
 
 enum trace_compare {
@@ -33,27 +35,44 @@ enum trace_compare {
 	TRACE_GLOB, /* a text matches a shell pattern */
 };
 
-#define TRACE_FILTER_BYTES 128
-
-/*
- * A filter: compares one field with a value. It is a part of its event, so a writer may read it at
- * any time. While trace_put_filter() replaces a filter, writers may see a mixture of the old filter
- * and the new one, and record or drop an event by that.
- */
-struct trace_filter {
-	const struct trace_field *field;
-	enum trace_compare compare;
-	u64 value;
+/* A comparison of a filter. */
+struct trace_term {
 	/*
-	 * The same comparison of a number, as one range check. The 8 bytes at offset end with the
-	 * field. Shifted left by shift and masked, they must satisfy
-	 * value - first <= last_less_first.
+	 * A comparison of a number is one range check. The 8 bytes at offset end with the field.
+	 * Shifted left by shift and masked, they must satisfy value - first <= last_less_first.
 	 */
 	u32 offset, shift;
 	u64 mask, first, last_less_first;
-	bool wants_common;		     /* the field is one of the common fields */
-	char value_text[TRACE_FILTER_BYTES]; /* the value for a field that is a text */
-	char text[TRACE_FILTER_BYTES];	     /* as it was written to the file */
+	/* Where to go on in terms, in bytes, if this one is false, and if it is true; or an end. */
+	u16 next[2];
+	/* The rest is for a field that is a text. */
+	bool is_text;
+	u8 compare; /* enum trace_compare */
+	u16 text;   /* the value: where it begins in values */
+	const struct trace_field *field;
+};
+
+#define TRACE_FILTER_TERMS 16
+#define TRACE_FILTER_BYTES 256
+/* The ends of a filter. They differ in one bit. */
+#define TRACE_REFUSE 0xfffe
+#define TRACE_ACCEPT 0xffff
+
+/*
+ * A filter: terms, of which each leads to a later one or to an end. A writer may use it while
+ * another one replaces it (trace_put_filter()).
+ */
+struct trace_filter {
+	struct trace_term terms[TRACE_FILTER_TERMS];
+	bool wants_common; /* compares one of the common fields */
+	char values[TRACE_FILTER_BYTES];
+	char text[TRACE_FILTER_BYTES]; /* as it was written to the file, without blanks around it */
+} pf_aligned(8);
+
+/* Why a filter cannot be parsed. */
+struct trace_filter_error {
+	const char *what; /* NULL: no error */
+	u32 at;		  /* the character of the text, from 0 */
 };
 
 /*
@@ -71,13 +90,17 @@ struct trace_event {
 	/* Prints the part of a line after the event's name. content has at least `bytes` bytes. */
 	void (*print)(os_text_t *text, const void *content);
 	bool is_on;
-	u8 slow;	    /* TRACE_SLOW_*: if any is set, its writer calls trace_write_slowly() */
+	bool is_of_session; /* was off when the session began */
+	u8 slow;	    /* TRACE_SLOW_*: if any is set, its writer calls trace_write_slow() */
 	os_key_t *slow_key; /* on if any is set; NULL if key is NULL */
-	struct trace_filter filter;
+	u16 other_tid;	    /* see trace_select_pids() */
+	struct trace_filter *filter;	   /* NULL: there has been none */
+	struct trace_filter *other_filter; /* what it was before, in memory to be used again */
 };
 
 #define TRACE_SLOW_FILTER 1
 #define TRACE_SLOW_STACK  2
+#define TRACE_SLOW_PIDS	  4
 
 #define TRACE_EVENTS_SECTION pf_used pf_section("trace_events") pf_aligned(8)
 
@@ -119,11 +142,11 @@ extern const struct tracer __stop_tracers[] __attribute__((weak));
 
 /*
  * control.c: holds the rings for a reader, so that their memory stays. trace_resize_rings() fails
- * until the reader calls trace_release_rings(). Any context but NMI. Returns false if the rings are
+ * until the reader calls trace_unpin_rings(). Any context but NMI. Returns false if the rings are
  * being resized now, which cannot be while the caller has trace_lock.
  */
-bool trace_hold_rings(void);
-void trace_release_rings(void);
+bool trace_pin_rings(void);
+void trace_unpin_rings(void);
 
 /*
  * control.c: a lock. Its holder may change the switches, or read the rings briefly. The functions
@@ -138,9 +161,18 @@ int trace_set_recording(bool on);
 bool trace_is_recording(void);
 /* Switches call chains: each event is followed by one. Needs CONFIG_PROFILE_CALLCHAIN. */
 void trace_set_stacks(bool on);
-/* Sets the filter of an event; NULL removes it. */
-void trace_put_filter(struct trace_event *event, const struct trace_filter *filter);
-bool trace_has_stacks(void);
+extern bool trace_has_stacks;
+/*
+ * Records only events of threads in set_event_pid, and those that switch to such a thread or wake
+ * it: their field at the offset other_tid has its number.
+ */
+int trace_select_pids(bool on);
+/*
+ * Sets the filter of an event to a copy of this one; NULL removes it. A writer sees the old filter
+ * or the new one, unless it is interrupted for so long that the filter is replaced twice: then it
+ * may see a mixture, and record or drop an event by that. Returns 0 or -OS_ENOMEM.
+ */
+int trace_put_filter(struct trace_event *event, const struct trace_filter *filter);
 int trace_switch_event(const struct trace_event *event, bool on);
 /*
  * Switches all events whose system and name match these shell patterns; NULL matches all. Returns
@@ -150,16 +182,56 @@ int trace_switch_events(const char *system, const char *name, bool on);
 /* Switches events by words `system:name`, `system` or `name`, with shell patterns; `!`: off. */
 int trace_switch_words(const char *words);
 int trace_select_tracer(const char *name);
+/*
+ * A session of another profiler: switches these events on, with rings of so many bytes unless there
+ * are rings already. trace_end_session() switches them off again and clears the rings; files.c
+ * calls it when a user writes or consumes anything. Returns 0 or a negative errno.
+ */
+int trace_begin_session(const char *words, u64 bytes);
+void trace_end_session(void);
+bool trace_session_is_on(void);
 const struct tracer *trace_current_tracer(void);
 
-/* show.c: the files trace, trace_pipe, and per_cpu/cpu<n>/stats. */
-int trace_show(os_text_t *text, const void *unused);
-int trace_show_stats(os_text_t *text, const void *cpu);
-bool trace_show_next(os_text_t *text, const void *unused);
-void trace_show_restart(void); /* another tracer prints from now on; with trace_lock held */
+/* What a file of one CPU gets as its argument. That of a file of all CPUs is NULL. */
+#define TRACE_CPU(cpu)	       ((void *)((u64)(cpu) + 1))
+#define TRACE_CPU_OF(argument) ((u32)(u64)(argument)-1)
 
-/* files.c: creates the files of /sys/kernel/tracing. */
+/* show.c: the files trace, trace_pipe, and per_cpu/cpu<n>/stats. */
+int trace_show(os_text_t *text, const void *cpu);
+int trace_show_stats(os_text_t *text, const void *cpu);
+bool trace_show_next(os_text_t *text, const void *cpu, bool waits);
+bool trace_has_next(const void *cpu); /* whether there are events for these streams */
+void trace_show_restart(void);	      /* another tracer prints from now on; with trace_lock held */
+
+/* marker.c: the file trace_marker. Returns 0, also if nothing is recorded now, as on Linux. */
+int trace_write_marker(const char *text, const void *unused);
+
+/*
+ * options.c: a switch in options/ and trace_options. set() changes the flag; NULL: nothing else is
+ * to be done then. Its memory stays.
+ */
+struct trace_option {
+	const char *name;
+	bool *flag;
+	void (*set)(bool on);
+	char path[32];
+	struct trace_option *next;
+};
+
+void trace_options_init(void);
+void trace_add_option(struct trace_option *option); /* at start */
+int trace_show_options(os_text_t *text, const void *unused);
+int trace_write_options(const char *text, const void *unused);
+
+/* raw.c: the files per_cpu/cpu<n>/trace_pipe_raw and events/header_*. */
+#define TRACE_RAW_PAGE_BYTES 4096
+bool trace_show_next_raw(os_text_t *text, const void *cpu, bool waits);
+int trace_show_header_page(os_text_t *text, const void *unused);
+int trace_show_header_event(os_text_t *text, const void *unused);
+
+/* files.c: create the files of /sys/kernel/tracing, or another one. Process context. */
 void trace_add_files(void);
+void trace_add_file(os_trace_file_t file);
 
 /* export.c: the files of an export. */
 void trace_print_events_json(const void *unused);
@@ -171,12 +243,21 @@ void trace_print_pages_json(const void *unused);
  * filter.c: applies the event's filter to content, whose fields the writer has filled in. Records
  * it if it matches, with its call chain if these are on. Fills in the common fields. Any context.
  */
-void trace_write_slowly(const struct trace_event *event, struct profile_trace_event *content);
+void trace_write_slow(const struct trace_event *event, struct profile_trace_event *content);
 /*
- * Sets the filter to `<field> <operator> <value>`; `0` removes it. Process context. Returns 0 or
- * -OS_EINVAL.
+ * Sets the filter of all events of a system with this name; NULL: of any. `0` removes it. Returns 0
+ * if there is an event that can have this filter, -OS_ENOMEM, or -OS_EINVAL and logs why.
  */
-int trace_set_filter(struct trace_event *event, const char *text);
+int trace_set_filters(const char *system, const char *name, const char *text);
+
+/* filter_parse.c: parses filter->text. All other members are 0. Process context. */
+struct trace_filter_error trace_parse_filter(const struct trace_event *event,
+					     struct trace_filter *filter);
+
+/* error_log.c: the file error_log. `command`: what was written. Process context. */
+void trace_log_error(const char *command, const struct trace_filter_error *error);
+int trace_show_errors(os_text_t *text, const void *unused);
+int trace_clear_errors(const void *unused);
 
 /* Copies an event's record to the ring. Any context. Returns false if the event is lost. */
 bool trace_record_copy(const struct trace_event *event, const void *content);
@@ -187,9 +268,11 @@ void trace_record_with_stack(const struct trace_event *event, const void *conten
 #define trace_record_with_stack(event, content) ((void)0)
 #endif
 
-/* filter.c: writes the content of an event's `format` file to text. */
+/* fields.c: writes the content of an event's `format` file to text. */
 #define TRACE_FORMAT_BYTES 2048
 void trace_format_text(const struct trace_event *event, char text[TRACE_FORMAT_BYTES]);
+/* fields.c: returns the field with this name, or NULL. */
+const struct trace_field *trace_find_field(const struct trace_event *event, const char *name);
 
 /* Returns the event with this ID, or NULL. Any context. */
 const struct trace_event *trace_find_event(u32 id);

@@ -20,7 +20,7 @@ static struct profile_longest found; /* of the one reader */
 pf_noinline struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name,
 						      u64 addr)
 {
-	struct profile_thread_waits *waits = &pt->waits;
+	struct profile_thread_waits *waits = &pt->waits.longest;
 	struct profile_top_wait *to = &waits->top[0], first;
 
 	if (waits->generation != pf_read_once(waits_generation)) {
@@ -73,15 +73,15 @@ void waits_note_longest(struct profile_longest *longest, const struct profile_lo
 void waits_note_thread(struct profile_longest *longest, const struct profile_task *pt)
 {
 	struct profile_longest life = {
-		.life_cycles = os_cycles() - pt->created_cycles - report_delay_of(pt),
+		.life_cycles = os_cycles() - pt->waits.created_cycles - report_delay_of(pt),
 		.tid = os_task_tid(os_task_of(pt)),
-		.waits = pt->waits,
+		.waits = pt->waits.longest,
 	};
 
 	if (life.waits.generation != pf_read_once(waits_generation))
 		memset(&life.waits, 0, sizeof(life.waits));
 	life.off_cycles = life.life_cycles - pf_min(life.life_cycles, os_task_exec_cycles(pt));
-	life.is_whole = pt->created_cycles >= pf_read_once(waits_since_cycles) &&
+	life.is_whole = pt->waits.created_cycles >= pf_read_once(waits_since_cycles) &&
 			!off_time_total_ns(&waits_off_time);
 	life.waits_for_ends = waits_for_ends(&life.waits, life.life_cycles);
 	os_task_comm(os_task_of(pt), life.comm);
@@ -92,7 +92,7 @@ void waits_note_process(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&waits_lock);
 
-	waits_note_longest(&ended, &pp->longest);
+	waits_note_longest(&ended, &pp->waits.longest);
 	os_unlock(&waits_lock, flags);
 }
 
@@ -156,7 +156,7 @@ static void find_wait(const struct finding_scope *scope, const struct profile_lo
 {
 	const struct wait_row *row = top->name ? row_of(top) : NULL;
 	u64 ns = os_cycles_to_ns(top->cycles);
-	char what[96], wakers[128], comm[17], ready[40] = "";
+	char what[96], wakers[128], comm[17], ready[40] = "", proof[32] = "waited";
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	if (!row)
@@ -167,11 +167,14 @@ static void find_wait(const struct finding_scope *scope, const struct profile_lo
 	if (top->ready_cycles > top->cycles / 2)
 		os_snprintf(ready, sizeof(ready), ", %u %% of it for a CPU",
 			    report_percent(top->ready_cycles, top->cycles) / 100);
+	if (row < wait_view.rows + scope->report->top)
+		os_snprintf(proof, sizeof(proof), "Kernel Waits: row %u",
+			    (u32)(row - wait_view.rows) + 1);
 	(os_is_end_wait(top->name) ? finding_of_last_resort : finding_of_wall_time)(
-		scope, ns, "%s%s%s: %s times, %s each%s (thread %u, %s) [Kernel Waits: row %u]",
+		scope, ns, "%s%s%s: %s times, %s each%s (thread %u, %s) [%s]",
 		strcmp(what, "sleep") ? "waiting for " : "in ", what, wakers,
 		finding_count(count, top->nr), finding_each(each, ns, top->nr), ready, longest->tid,
-		comm, (u32)(row - wait_view.rows) + 1);
+		comm, proof);
 }
 
 /* Offers the time that the thread was preempted: all of its time off a CPU but its sleeps. */
@@ -193,7 +196,7 @@ void waits_find(const struct finding_scope *scope)
 	unsigned long flags;
 
 	if (scope->report->proc) {
-		found = os_process_profile(scope->report->proc)->longest;
+		found = os_process_profile(scope->report->proc)->waits.longest;
 	} else {
 		flags = os_lock(&waits_lock);
 		found = ended;

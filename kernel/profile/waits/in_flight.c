@@ -10,10 +10,10 @@
 #include "store.h"
 
 #include "../programs.h"
-#include "../walk.h"
+#include "../process_lists.h"
 
 os_lock_t waits_lock = OS_LOCK_INIT;
-static WALK_LISTS(lists, &waits_lock, waits_walk, 1);
+static PROCESS_LISTS(lists, &waits_lock, waits.link, 1);
 
 /* The record that visit() gets. There is one reader at a time. */
 static u64 buffer[(RECORD_BYTES(WAIT_MAX_DEPTH) + sizeof(u64) - 1) / sizeof(u64)];
@@ -22,7 +22,7 @@ void waits_add_process(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&waits_lock);
 
-	walk_add_process(&lists, pp);
+	lists_add_process(&lists, pp);
 	os_unlock(&waits_lock, flags);
 }
 
@@ -30,7 +30,7 @@ void waits_remove_process(struct profile_process *pp)
 {
 	unsigned long flags = os_lock(&waits_lock);
 
-	walk_remove_process(&lists, pp);
+	lists_remove_process(&lists, pp);
 	os_unlock(&waits_lock, flags);
 }
 
@@ -38,52 +38,52 @@ void waits_add_task(struct profile_task *pt)
 {
 	unsigned long flags = os_lock(&waits_lock);
 
-	walk_add_task(&lists, pt->waits_process, pt);
+	lists_add_task(&lists, pt->waits.process, pt);
 	os_unlock(&waits_lock, flags);
 }
 
 /* Returns the life of a thread so far. One that has not run yet has none. */
-static struct profile_lives life_of(const struct profile_task *pt)
+static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
 {
-	u64 earlier_cycles = pt->created_cycles + report_delay_of(pt);
-	struct profile_lives life = {
+	u64 earlier_cycles = pt->waits.created_cycles + report_delay_of(pt);
+	struct profile_thread_sums life = {
 		.nr_threads = 1,
 		.cycles = os_cycles() - earlier_cycles,
 		.off_cycles = os_off_cycles(pt) - earlier_cycles, /* without the present wait */
-		.nr_waits = pf_read_once(pt->nr_waits),
-		.nr_preempted = pf_read_once(pt->nr_preempted),
-		.ready_cycles = pf_read_once(pt->ready_cycles),
-		.nr_migrations = pf_read_once(pt->nr_migrations),
+		.nr_waits = pf_read_once(pt->waits.nr_waits),
+		.nr_preempted = pf_read_once(pt->waits.nr_preempted),
+		.ready_cycles = pf_read_once(pt->waits.ready_cycles),
+		.nr_migrations = pf_read_once(pt->waits.nr_migrations),
 	};
 
 	if (!os_off_cycles(pt))
-		return (struct profile_lives){ 0 };
+		return (struct profile_thread_sums){ 0 };
 	os_task_cpu_times(pt, &life.cpu);
 	return life;
 }
 
 void waits_remove_task(struct profile_task *pt)
 {
-	struct profile_lives life = life_of(pt);
+	struct profile_thread_sums life = sums_of_thread(pt);
 	unsigned long flags = os_lock(&waits_lock);
 
-	walk_remove_task(&lists, pt);
-	programs_add_lives(&pt->waits_process->lives, &life);
-	waits_note_thread(&pt->waits_process->longest, pt);
+	lists_remove_task(&lists, pt);
+	programs_add_threads(&pt->waits.process->waits.ended_threads, &life);
+	waits_note_thread(&pt->waits.process->waits.longest, pt);
 	os_unlock(&waits_lock, flags);
 }
 
 static void set_times(struct wait_record *rec, const struct profile_task *pt)
 {
 	u64 now = os_cycles(), since = pf_read_once(waits_since_cycles);
-	u64 start = pf_min(pf_max(pf_read_once(pt->out_cycles), since), now), woken = start;
+	u64 start = pf_min(pf_max(pf_read_once(pt->waits.out_cycles), since), now), woken = start;
 
 	if (rec->kind == WAIT_SLEPT) {
-		u64 cycles = pf_read_once(pt->woken_cycles);
+		u64 cycles = pf_read_once(pt->waits.woken_cycles);
 
 		woken = cycles ? pf_min(pf_max(cycles, start), now) : now;
-		if (cycles && pt->waker_generation == pf_read_once(waits_generation))
-			rec->waker = pt->waker;
+		if (cycles && pt->waits.waker_generation == pf_read_once(waits_generation))
+			rec->waker = pt->waits.waker;
 	}
 	rec->nr = 1;
 	rec->asleep_cycles = woken - start;
@@ -95,16 +95,16 @@ static void set_times(struct wait_record *rec, const struct profile_task *pt)
 static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
 {
 	os_task_t *task = os_task_of(pt);
-	u64 nr_waits = pf_read_once(pt->nr_waits);
+	u64 nr_waits = pf_read_once(pt->waits.nr_waits);
 	bool asleep;
 
 	if (!os_task_is_off_cpu(task, &asleep))
 		return false;
 	memset(rec, 0, sizeof(*rec));
-	rec->kind = asleep || pf_read_once(pt->woken_cycles) ? WAIT_SLEPT : WAIT_PREEMPTED;
+	rec->kind = asleep || pf_read_once(pt->waits.woken_cycles) ? WAIT_SLEPT : WAIT_PREEMPTED;
 	rec->syscall = os_sleeper_syscall(task);
-	rec->phase = pf_read_once(pt->call_phase) >> PROFILE_PHASE_SHIFT;
-	rec->process = wait_process_number(os_process_of(pt->waits_process));
+	rec->phase = pf_read_once(pt->waits.call_phase) >> PROFILE_PHASE_SHIFT;
+	rec->process = stack_process_number(os_process_of(pt->waits.process));
 	os_task_comm(task, rec->comm);
 	if (rec->kind == WAIT_SLEPT) {
 		rec->name = os_wait_name(task);
@@ -112,7 +112,7 @@ static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
 	}
 	rec->nr_kernel = os_sleeper_stack(task, rec->pcs, WAIT_MAX_DEPTH);
 	set_times(rec, pt);
-	return os_task_is_off_cpu(task, &asleep) && pf_read_once(pt->nr_waits) == nr_waits;
+	return os_task_is_off_cpu(task, &asleep) && pf_read_once(pt->waits.nr_waits) == nr_waits;
 }
 
 /* The process whose threads are being visited. One reader at a time. */
@@ -137,16 +137,16 @@ static void begin_visit(struct profile_process *pp)
 	os_strscpy(visited.name, os_process_name(os_process_of(pp)), sizeof(visited.name));
 	visited.part = (struct report_summary){
 		.nr_processes = 1,
-		.lives = pp->lives,
+		.threads = pp->waits.ended_threads,
 	};
 	report_add_faults(&visited.part, os_process_faults(os_process_of(pp)));
 }
 
 /* Adds what the end of the thread would add now. */
-static void visit_life(const struct profile_task *pt)
+static void visit_thread(const struct profile_task *pt)
 {
 	struct wait_record *rec = (struct wait_record *)buffer;
-	struct profile_lives life = life_of(pt);
+	struct profile_thread_sums life = sums_of_thread(pt);
 
 	if (!life.nr_threads)
 		return;
@@ -154,7 +154,7 @@ static void visit_life(const struct profile_task *pt)
 	if (read_wait(rec, pt))
 		life.ready_cycles += rec->ready_cycles;
 	report_add_faults(&visited.part, os_task_faults(os_task_of(pt)));
-	programs_add_lives(&visited.part.lives, &life);
+	programs_add_threads(&visited.part.threads, &life);
 }
 
 void waits_visit_running(report_add_fn *add)
@@ -167,7 +167,7 @@ void waits_visit_running(report_add_fn *add)
 	walk_begin(&walk, &lists, NULL);
 	while (walk_step(&walk, begin_visit, &pt)) {
 		if (pt)
-			visit_life(pt);
+			visit_thread(pt);
 		os_unlock(&waits_lock, flags);
 		flags = os_lock(&waits_lock);
 	}
@@ -185,7 +185,7 @@ static struct profile_longest *longest; /* of the threads visited so far */
 static void visit_longest(struct profile_process *pp)
 {
 	if (!pp->has_ended)
-		waits_note_longest(longest, &pp->longest);
+		waits_note_longest(longest, &pp->waits.longest);
 }
 
 void waits_visit_longest(struct profile_longest *found)

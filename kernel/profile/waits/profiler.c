@@ -29,7 +29,7 @@ static void init(void)
 	os_key_set(&profile_waits_key, starts_on);
 }
 
-static void reset(void)
+static void reset_waits(void)
 {
 	off_time_reset(&waits_off_time);
 	waits_reset();
@@ -41,7 +41,7 @@ static int write_waits(const char *text)
 	bool on;
 
 	if (words_are(text, "reset")) {
-		reset();
+		reset_waits();
 		return 0;
 	}
 	if (words_on_off(text, &on))
@@ -89,32 +89,32 @@ static void print_locks(const void *unused)
 	report_print_wait_view(report_print_wait_locks, wait_by_lock);
 }
 
-static void begin_life(os_task_t *task)
+static void task_begin(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
 	os_process_t *proc = os_task_process(task);
 
-	pt->created_cycles = pt->out_cycles = os_cycles();
-	pt->waits_process = proc ? os_process_profile(proc) : NULL;
+	pt->waits.created_cycles = pt->waits.out_cycles = os_cycles();
+	pt->waits.process = proc ? os_process_profile(proc) : NULL;
 	if (proc)
 		waits_add_task(pt);
 }
 
 /* The thread's remaining time is not counted. */
-static void end_life(struct profile_task *pt)
+static void task_end(struct profile_task *pt)
 {
-	if (!pt->waits_process)
+	if (!pt->waits.process)
 		return;
 	waits_remove_task(pt);
-	pt->waits_process = NULL;
-	pt->call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
+	pt->waits.process = NULL;
+	pt->waits.call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
 }
 
-/* All threads have added their lives to the process. */
-static void summarize(os_process_t *proc, struct report_summary *summary)
+/* All threads have added their sums to the process. */
+static void summarize_waits(os_process_t *proc, struct report_summary *summary)
 {
 	if (proc)
-		summary->lives = os_process_profile(proc)->lives;
+		summary->threads = os_process_profile(proc)->waits.ended_threads;
 }
 
 static void print_records(const void *unused)
@@ -167,18 +167,19 @@ PROFILER(waits) = {
 	.name = "waits",
 	.place = 25,
 	.init = init,
-	.reset = reset,
+	.reset = reset_waits,
 	.print = report_print_waits,
-	.summarize = summarize,
+	.summarize = summarize_waits,
 	.find = waits_find,
 	.visit_running = waits_visit_running,
-	.hold = waits_pin,
-	.release = waits_unpin,
+	.visit_chains = waits_visit_chains,
+	.pin = waits_pin,
+	.unpin = waits_unpin,
 	.process_init = waits_add_process,
 	.process_ended = waits_note_process,
 	.process_release = waits_remove_process,
-	.task_init = begin_life,
-	.task_exit = end_life,
+	.task_init = task_begin,
+	.task_exit = task_end,
 	.files = files,
 	.process_files = process_files,
 };

@@ -79,21 +79,21 @@ static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
 }
 
 /* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
-static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wait_key *key,
-					    const os_regs_t *regs, struct recent *recent)
+static pf_noinline struct wait_record *walk_wait(struct wait_cpu *w, const struct wait_key *key,
+						 const os_regs_t *regs, struct recent *recent)
 {
 	bool is_waker = (u8)(key->context >> 16) >= WAKER_THREAD;
 	struct stack_log *log = log_for(w, is_waker);
 	struct wait_record *new = stack_log_new(log), *rec;
 	u32 depth = key->task_key ? WAIT_MAX_DEPTH : INTERRUPT_DEPTH;
-	struct stack_walk walk = os_stack_walk(regs, new->pcs, depth);
+	struct profile_stack_walk walk = os_stack_walk(regs, new->pcs, depth);
 	os_task_t *task = os_current_task();
 	os_process_t *proc = os_task_process(task);
 	u64 hash = walk.hash;
 
 	new->process = new->comm[0] = new->comm[1] = new->code_map = 0;
 	if (key->task_key) {
-		new->process = proc && !is_waker ? wait_process_number(proc) : 0;
+		new->process = proc && !is_waker ? stack_process_number(proc) : 0;
 		new->code_map = os_task_code_map(task);
 		os_task_comm(task, new->comm);
 	}
@@ -103,15 +103,16 @@ static pf_noinline struct wait_record *walk(struct wait_cpu *w, const struct wai
 	new->context = key->context | walk.counts << 32;
 	if (pf_unlikely(is_waker && new->nr_user &&stack_log_is_half_full(log))) {
 		new->nr_user = 0;
-		new->truncated = STACK_TRUNCATED_ROOM;
+		new->truncated = PROFILE_STACK_TRUNCATED_ROOM;
 		hash = 0;
 		for (u32 i = 0; i < new->nr_kernel; i++)
-			hash = stack_hash(hash, new->pcs[i]);
+			hash = profile_stack_hash(hash, new->pcs[i]);
 	}
 	for (const u64 *word = &new->process; word != new->pcs; word++)
-		hash = stack_hash(hash, *word);
+		hash = profile_stack_hash(hash, *word);
 	rec = store(log, new, hash >> 32);
-	if (rec && (rec->replayable == STACK_REPLAYABLE || rec->replayable == STACK_PATH))
+	if (rec &&
+	    (rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH))
 		*recent = (struct recent){ key->task_key, rec };
 	return rec;
 }
@@ -122,7 +123,7 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 	if (rec->pcs[0] != os_regs_pc(regs) ||
 	    !os_stack_matches_kernel(regs, rec->pcs, rec->nr_kernel))
 		return false;
-	if (pf_unlikely(rec->replayable == STACK_PATH))
+	if (pf_unlikely(rec->replayable == PROFILE_STACK_PATH))
 		return os_stack_matches_path(os_user_regs(task), rec->pcs + rec->nr_kernel,
 					     rec->nr_user) == rec->truncated;
 	return (!rec->nr_user ||
@@ -134,8 +135,8 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait_key key,
 						 const os_task_t *task, const os_regs_t *regs)
 {
-	u64 hash = stack_hash(key.task_key + (u64)key.waker,
-			      key.context + key.addr + os_regs_sp(regs));
+	u64 hash = profile_stack_hash(key.task_key + (u64)key.waker,
+				      key.context + key.addr + os_regs_sp(regs));
 	struct recent *recent = &w->recent[hash >> (64 - LOG2_RECENT)];
 	struct wait_record *rec = recent->rec;
 
@@ -143,7 +144,7 @@ static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait
 		      rec->name == key.name && rec->addr == key.addr &&
 		      (u32)rec->context == key.context && same_stack(rec, task, regs)))
 		return rec;
-	return walk(w, &key, regs, recent);
+	return walk_wait(w, &key, regs, recent);
 }
 
 pf_noinline void profile_thread_woken(os_task_t *thread)
@@ -173,9 +174,9 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 	else
 		w->lost.nr_wakers++;
 	seq_end(&w->store.seq);
-	pt->waker = rec;
-	pt->waker_generation = generation;
-	pt->woken_cycles = os_cycles();
+	pt->waits.waker = rec;
+	pt->waits.waker_generation = generation;
+	pt->waits.woken_cycles = os_cycles();
 }
 
 static pf_always_inline void count(struct wait_cpu *w, struct wait_record *rec, u64 asleep,
@@ -220,6 +221,29 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 	os_irq_restore(flags);
 }
 
+pf_noinline void profile_note_timer(void)
+{
+	u64 generation = pf_read_once(waits_generation);
+	os_task_t *task = os_current_task();
+	struct wait_key key = { .task_key = os_task_key(task) };
+	struct wait_record *rec;
+	struct wait_cpu *w;
+	unsigned long flags;
+	os_regs_t regs;
+
+	if (os_key_on(&profile_delays_key) && pf_read_once(waits_off_time.is_off))
+		return;
+	flags = os_irq_save();
+	w = os_this_cpu_ptr(&os_local(wait_cpus));
+	os_regs_here(&regs);
+	key.context = os_task_syscall(task, &regs) | TIMER_SET << 16;
+	rec = begin(w, generation) ? find(w, key, task, &regs) : NULL;
+	if (rec)
+		rec->nr++;
+	seq_end(&w->store.seq);
+	os_irq_restore(flags);
+}
+
 pf_noinline void profile_wait_ended(u64 now)
 {
 	struct wait_cpu *w = os_this_cpu_ptr(&os_local(wait_cpus));
@@ -238,28 +262,28 @@ pf_noinline void profile_wait_ended(u64 now)
 			return;
 	}
 	since = pf_read_once(waits_since_cycles);
-	woken = start = pf_min(pf_max(pt->out_cycles, since), now);
+	woken = start = pf_min(pf_max(pt->waits.out_cycles, since), now);
 	stack_collect_poll();
 	os_regs_here(&regs);
-	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16 | pt->call_phase;
-	pt->nr_waits++;
-	if (pf_unlikely(pt->ran_on != w)) {
-		pt->nr_migrations += pt->ran_on != NULL;
-		pt->ran_on = w;
+	key.context = os_task_syscall(task, &regs) | WAIT_PREEMPTED << 16 | pt->waits.call_phase;
+	pt->waits.nr_waits++;
+	if (pf_unlikely(pt->waits.ran_on != w)) {
+		pt->waits.nr_migrations += pt->waits.ran_on != NULL;
+		pt->waits.ran_on = w;
 	}
-	if (pt->woken_cycles) {
-		woken = pf_min(pf_max(pt->woken_cycles, start), now);
-		pt->woken_cycles = 0;
+	if (pt->waits.woken_cycles) {
+		woken = pf_min(pf_max(pt->waits.woken_cycles, start), now);
+		pt->waits.woken_cycles = 0;
 		key.context ^= (WAIT_PREEMPTED ^ WAIT_SLEPT) << 16;
 		key.name = os_wait_name(task);
 		key.addr = os_wait_addr(task);
-		if (pt->waker_generation == generation)
-			key.waker = pt->waker;
+		if (pt->waits.waker_generation == generation)
+			key.waker = pt->waits.waker;
 		waits_note(pt, key.name, key.addr, now - start, now - woken);
 	} else {
-		pt->nr_preempted++;
+		pt->waits.nr_preempted++;
 	}
-	pt->ready_cycles += now - woken;
+	pt->waits.ready_cycles += now - woken;
 	if (begin(w, generation))
 		rec = find(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);

@@ -5,7 +5,7 @@
 
 #include "../user_symbols.h"
 
-#define NR_CHAINS  3 /* rows of user locks whose call chains are printed below the table */
+#define NR_CHAINS  3 /* rows whose call chains are printed below the table */
 #define PATH_BYTES 256
 
 enum {
@@ -29,18 +29,13 @@ void report_wait_comm(char text[17], const u64 comm[2])
 	report_make_printable(text);
 }
 
-/*
- * Prints the thread's name in a line of folded stacks. A blank or a semicolon would break the line.
- */
+/* Prints the thread's name in a line of folded stacks. */
 static void print_folded_comm(const char *before, const struct wait_record *rec)
 {
 	char comm[17];
 
 	report_wait_comm(comm, rec->comm);
-	for (char *c = comm; *c; c++) {
-		if (*c == ' ' || *c == ';')
-			*c = '?';
-	}
+	report_make_foldable(comm);
 	if (rec->kind == WAKER_INTERRUPT)
 		report_printf("%sinterrupt", before);
 	else
@@ -54,15 +49,43 @@ const char *report_wait_function(u64 addr, char *text, size_t size)
 	return addr && os_symbol_lookup(addr, &start, text, size) ? text : "-";
 }
 
+/* Returns the call site of a user frame. The innermost address is exact. */
+static u64 user_call_site(const struct wait_record *rec, u32 frame)
+{
+	return rec->pcs[rec->nr_kernel + frame] - (frame != 0);
+}
+
+/*
+ * Returns the user frame that a reader knows: pthread_mutex_lock, not what it calls in its library.
+ * Those functions have no symbol, or a name that C reserves, which begins with two underscores. If
+ * none of the library's functions is known, returns the outermost one, so that its caller follows.
+ */
+static u32 known_frame(const struct wait_record *rec)
+{
+	struct user_symbol symbol;
+	u32 image = 0;
+
+	for (u32 i = 0; i < rec->nr_user; i++) {
+		user_symbol_of_code(rec->code_map, user_call_site(rec, i), &symbol);
+		if (symbol.name && (symbol.name[0] != '_' || symbol.name[1] != '_'))
+			return i && symbol.image != image ? i - 1 : i;
+		if (i && symbol.image != image)
+			break;
+		image = symbol.image;
+	}
+	return 0;
+}
+
 void report_wait_user_functions(const struct wait_record *rec, char *text, size_t size)
 {
+	u32 first = known_frame(rec);
 	size_t len = 0;
 
 	text[0] = '\0';
-	for (u32 i = 0; i < pf_min((u32)rec->nr_user, 2u) && len < size / 2; i++) {
-		len += os_snprintf(text + len, size - len, i ? " < " : "");
+	for (u32 i = first; i < pf_min((u32)rec->nr_user, first + 2) && len < size / 2; i++) {
+		len += os_snprintf(text + len, size - len, i > first ? " < " : "");
 		len += user_symbol_print(text + len, size - len, rec->code_map,
-					 rec->pcs[rec->nr_kernel + i] - (i != 0));
+					 user_call_site(rec, i));
 	}
 }
 
@@ -163,6 +186,8 @@ size_t report_add_wait_chain(char *line, size_t size, size_t len, const struct w
 			os_snprintf(name, sizeof(name), "%#lx", pc);
 		len += os_snprintf(line + len, size - len, "%s%s", separator, name);
 		separator = " < ";
+		if (i >= rec->nr_kernel && !strcmp(name, "main"))
+			break; /* what calls it is the same in all programs */
 	}
 	return len;
 }
@@ -178,19 +203,23 @@ static void print_chain(u32 row, const char *what, const struct wait_record *rec
 }
 
 /*
- * Prints the call chains of the longest waits. For a wait in the kernel, the row names the
- * function, so its chain is in wide reports only. For a user's lock, only the chain of the waker
- * shows which user code held the lock.
+ * Prints the call chains of the longest waits: of the code that waits, and of the code that ends
+ * the wait. The row names the kernel's functions, so a chain without a caller says no more, except
+ * for a user's lock.
  */
 static void print_chains(const struct wait_view *view, u32 nr, bool wide)
 {
 	for (u32 i = 0; i < pf_min(view->nr_rows, nr); i++) {
 		const struct wait_record *rec = view->rows[i].most;
+		u32 min_user;
 
-		if (!rec || rec->kind == WAIT_PREEMPTED || (!rec->addr && !wide))
+		if (!rec || rec->kind == WAIT_PREEMPTED)
 			continue;
-		print_chain(i + 1, "waits in", rec, wide);
-		if (rec->waker && rec->waker->kind == WAKER_THREAD)
+		min_user = wide || rec->addr ? 0 : 2;
+		if (rec->nr_user >= min_user)
+			print_chain(i + 1, "waits in", rec, wide);
+		if (rec->waker && rec->waker->kind == WAKER_THREAD &&
+		    rec->waker->nr_user >= min_user)
 			print_chain(i + 1, "is woken from", rec->waker, wide);
 	}
 }
@@ -316,10 +345,11 @@ void report_print_process_waits(os_process_t *proc, bool wide)
 
 static void print_frames(const struct wait_record *rec)
 {
-	char name[OS_SYMBOL_BYTES];
+	char name[OS_SYMBOL_BYTES], user[USER_FRAME_BYTES];
 
 	for (u32 i = rec->nr_user; i--;)
-		report_printf(";%#lx", rec->pcs[rec->nr_kernel + i]);
+		report_printf(";%s",
+			      user_symbol_frame(user, rec->code_map, user_call_site(rec, i)));
 	for (u32 i = rec->nr_kernel; i--;)
 		report_printf(";%s", report_frame(name, rec->pcs[i], true));
 }

@@ -21,7 +21,7 @@ static void print_thread(unsigned int cpu, const struct wait_record *rec)
 	else
 		os_strscpy(what, rec->kind == WAIT_PREEMPTED ? "a CPU" : name, sizeof(what));
 	len = os_snprintf(line, sizeof(line), "%s (pid %u) has waited %lu.%06lu s for %s in ", comm,
-			  wait_pid(rec->process), us / 1000000, us % 1000000, what);
+			  stack_process_pid(rec->process), us / 1000000, us % 1000000, what);
 	report_add_wait_chain(line, sizeof(line), len, rec, true);
 	report_printf("%s\n", line);
 	nr_waiting++;

@@ -61,7 +61,7 @@ void report_print_wait_tasks(const struct report *report)
 		report_wait_comm(comm, row->comm);
 		report_set_wait_times(cells, row);
 		cells[NAME] = cell_text(comm);
-		cells[PID] = cell_nr(wait_pid(row->process));
+		cells[PID] = cell_nr(stack_process_pid(row->process));
 		table_row(cells);
 	}
 	report_end_waits(TIMES);
@@ -83,7 +83,7 @@ static void print_lock(const struct wait_row *row, os_process_t *proc)
 	report_wait_name(row, proc, name, sizeof(name));
 	if (!proc && row->process)
 		os_snprintf(name, sizeof(name), "%s %#lx (pid %u)", row->name, row->addr,
-			    wait_pid(row->process));
+			    stack_process_pid(row->process));
 	report_wait_waker(&most, by, sizeof(by));
 	report_set_wait_times(cells, row);
 	cells[NAME] = cell_text(name);

@@ -29,29 +29,26 @@ static struct stack_store *store_of_cpu(unsigned int cpu)
 
 static bool has_ended(const struct wait_record *rec)
 {
-	u32 pid = wait_pid(rec->process);
-
-	return rec->process == WAIT_ENDED ||
-	       (rec->process && rec->process != wait_number_of(os_live_key_floor(pid), pid));
+	return rec->process && stack_process_has_ended(rec->process);
 }
 
 /* Keeps the kernel's part of the chain, which has few different values. */
 static void cut_chain(struct wait_record *rec)
 {
 	rec->nr_user = 0;
-	rec->truncated = STACK_TRUNCATED_ROOM;
-	rec->replayable = STACK_NOT_REPLAYABLE;
+	rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
+	rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
 	rec->addr = 0;
 }
 
 /* A record weighs 1 for each 4,096 cycles of its waits. */
-static void fold(void *rec_, u32 level)
+static void fold_record(void *rec_, u32 level)
 {
 	struct wait_record *rec = rec_;
 	bool ended = has_ended(rec);
 
 	if (ended || (level >= STACK_LEVEL_LIVE && rec->process))
-		rec->process = WAIT_ENDED;
+		rec->process = STACK_PROCESS_ENDED;
 	if ((rec->asleep_cycles + rec->ready_cycles) >> 12 < stack_level_weight(level, ended))
 		cut_chain(rec);
 	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
@@ -67,7 +64,7 @@ static void fold(void *rec_, u32 level)
 	}
 }
 
-static void add(void *to_, const void *from_)
+static void add_wait_times(void *to_, const void *from_)
 {
 	struct wait_record *to = to_;
 	const struct wait_record *from = from_;
@@ -84,8 +81,8 @@ static struct stack_kind kind = {
 	.max_record_bytes = RECORD_BYTES(WAIT_MAX_DEPTH),
 	.key_offset = __builtin_offsetof(struct wait_record, process),
 	.record_bytes = wait_record_bytes,
-	.fold = fold,
-	.add = add,
+	.fold = fold_record,
+	.add = add_wait_times,
 	.newest = &waits_generation,
 };
 

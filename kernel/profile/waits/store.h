@@ -39,15 +39,15 @@ struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *n
 static pf_always_inline void waits_note(struct profile_task *pt, const char *name, u64 addr,
 					u64 cycles, u64 ready_cycles)
 {
-	struct profile_top_wait *top = &pt->waits.top[0];
+	struct profile_top_wait *top = &pt->waits.longest.top[0];
 
 	if (pf_unlikely(top->name != name || top->addr != addr ||
-			pt->waits.generation != pf_read_once(waits_generation)))
+			pt->waits.longest.generation != pf_read_once(waits_generation)))
 		top = waits_note_other(pt, name, addr);
 	top->nr++;
 	top->cycles += cycles;
 	top->ready_cycles += ready_cycles;
-	pt->waits.cycles += cycles;
+	pt->waits.longest.cycles += cycles;
 }
 
 #endif

@@ -67,10 +67,10 @@ static size_t print_part(char *line, size_t size, size_t len, const char *name, 
 }
 
 /* Prints the waits, if there were any. The total is the sum of the parts as printed. */
-static void print_waits(const struct profile_lives *lives, const struct wait_view *view)
+static void print_waits(const struct profile_thread_sums *threads, const struct wait_view *view)
 {
 	struct part parts[NR_NAMES] = { 0 };
-	u64 ready = lives->ready_cycles, known = ready, total = usecs(ready);
+	u64 ready = threads->ready_cycles, known = ready, total = usecs(ready);
 	char line[320] = "";
 	size_t len = 0;
 
@@ -84,8 +84,8 @@ static void print_waits(const struct profile_lives *lives, const struct wait_vie
 	}
 	len = print_part(line, sizeof(line), len, "for a CPU", usecs(ready));
 	/* Waits that had no room, while waits were off, or before a reset. */
-	if (lives->off_cycles > known) {
-		u64 us = usecs(lives->off_cycles - known);
+	if (threads->off_cycles > known) {
+		u64 us = usecs(threads->off_cycles - known);
 
 		total += us;
 		print_part(line, sizeof(line), len, "unknown", us);
@@ -111,20 +111,21 @@ static void add_to_line(struct line *line, const char *name, u64 cycles)
  * Prints the CPU time of the threads. The total is the sum of the parts as printed. There are none
  * if the kernel has no accounts.
  */
-static void print_cpu_time(const struct profile_lives *lives, const char *more)
+static void print_cpu_time(const struct profile_thread_sums *threads, const char *more)
 {
-	struct line line = { .us = usecs(report_cpu_cycles(lives)) };
+	struct line line = { .us = usecs(report_cpu_cycles(threads)) };
 
 	if (OS_HAS_CPU_TIMES && !more) {
 		line.us = 0;
-		add_to_line(&line, "user code", lives->cpu.user);
-		add_to_line(&line, "system calls", lives->cpu.calls);
-		add_to_line(&line, "page faults", lives->cpu.faults);
-		add_to_line(&line, "other exceptions", lives->cpu.exceptions);
-		add_to_line(&line, "interrupts", lives->cpu.irqs);
+		add_to_line(&line, "user code", threads->cpu.user);
+		add_to_line(&line, "system calls", threads->cpu.calls);
+		add_to_line(&line, "page faults", threads->cpu.faults);
+		add_to_line(&line, "other exceptions", threads->cpu.exceptions);
+		add_to_line(&line, "interrupts", threads->cpu.irqs);
 	}
 	report_printf("CPU time: %lu.%06lu s, %lu thread%s%s%s\n", SECONDS(line.us),
-		      lives->nr_threads, lives->nr_threads == 1 ? "" : "s", line.text, more ?: "");
+		      threads->nr_threads, threads->nr_threads == 1 ? "" : "s", line.text,
+		      more ?: "");
 }
 
 /* Prints who had the time of all CPUs since boot. */
@@ -150,28 +151,141 @@ static void print_memory(const struct report_summary *known)
 			      known->nr_processes > 1 ? " in a process" : "");
 }
 
+#define NR_SIGNALS_TOLD 4
+#define MANY_SIGNALS	1000 /* that are worth a finding */
+
+static struct os_signal_counts signals_base; /* of all processes, at the last reset */
+
+static void reset(void)
+{
+	os_read_signals(NULL, &signals_base);
+}
+
+/* Moves the most frequent kinds to names and nr, and the sum of the others behind them. */
+static void pick_signals(u64 *kinds, const char **names, u64 *nr)
+{
+	for (u32 told = 0; told < NR_SIGNALS_TOLD; told++) {
+		u32 most = 0;
+
+		for (u32 i = 1; i < OS_NR_SIGNAL_KINDS; i++)
+			most = kinds[i] > kinds[most] ? i : most;
+		names[told] = report_signal(most + 1) ?: "real-time";
+		nr[told] = kinds[most];
+		kinds[most] = 0;
+	}
+	names[NR_SIGNALS_TOLD] = "others";
+	nr[NR_SIGNALS_TOLD] = 0;
+	for (u32 i = 0; i < OS_NR_SIGNAL_KINDS; i++)
+		nr[NR_SIGNALS_TOLD] += kinds[i];
+}
+
+/* Reads the signals of a process or, if proc is NULL, of a run. Returns their number. */
+static u64 read_signals(os_process_t *proc, struct os_signal_counts *counts)
+{
+	u64 sum = 0;
+
+	os_read_signals(proc, counts);
+	for (u32 i = 0; i < OS_NR_SIGNAL_KINDS; i++) {
+		counts->kinds[i] -= proc ? 0 : signals_base.kinds[i];
+		sum += counts->kinds[i];
+	}
+	for (u32 i = 0; i < OS_NR_SIGNAL_FATES; i++)
+		counts->fates[i] -= proc ? 0 : signals_base.fates[i];
+	return sum;
+}
+
+/* Copies the function that sets timers most often: ", timer set by main < _start". */
+static void print_timers(char *text, size_t size, os_process_t *proc)
+{
+	u64 process = proc ? stack_process_number(proc) : 0, most = 0;
+	const struct wait_record *best = NULL;
+	char functions[96];
+	unsigned int cpu;
+
+	text[0] = '\0';
+	waits_pin();
+	os_for_each_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			if (rec->kind != TIMER_SET || (process && rec->process != process) ||
+			    waits_read(cpu, rec).nr <= most)
+				continue;
+			most = waits_read(cpu, rec).nr;
+			best = rec;
+		}
+	}
+	if (best) {
+		report_wait_user_functions(best, functions, sizeof(functions));
+		if (functions[0])
+			os_snprintf(text, size, ", timer set by %s", functions);
+	}
+	waits_unpin();
+}
+
+/*
+ * Offers interrupts with the signals that came, if there were many: the timers that send them are
+ * the likely cause.
+ */
+static void find(const struct finding_scope *scope)
+{
+	char count[FINDING_COUNT_BYTES], most[FINDING_COUNT_BYTES], timers[128];
+	const char *names[NR_SIGNALS_TOLD + 1];
+	u64 nr[NR_SIGNALS_TOLD + 1], sum;
+	struct os_signal_counts counts;
+
+	sum = read_signals(scope->report->proc, &counts);
+	if (sum < MANY_SIGNALS)
+		return;
+	pick_signals(counts.kinds, names, nr);
+	print_timers(timers, sizeof(timers), scope->report->proc);
+	finding_of_cpu_time(scope, os_cycles_to_ns(scope->sums->threads.cpu.irqs),
+			    "in interrupts; %s signals came, %s of them %s%s [CPU time; events]",
+			    finding_count(count, sum), finding_count(most, nr[0]), names[0],
+			    timers);
+}
+
+/* Prints the signals of a process or, if proc is NULL, of a run; nothing if there were none. */
+static void print_signals(char *text, size_t size, os_process_t *proc)
+{
+	static const char *const fate_names[OS_NR_SIGNAL_FATES] = { OS_SIGNAL_FATES };
+	struct os_signal_counts counts;
+	const char *names[NR_SIGNALS_TOLD + 1];
+	char kinds[128], fates[128];
+	u64 nr[NR_SIGNALS_TOLD + 1], sum = read_signals(proc, &counts);
+
+	pick_signals(counts.kinds, names, nr);
+	report_kinds(kinds, sizeof(kinds), false, names, nr, PF_ARRAY_SIZE(nr));
+	report_kinds(fates, sizeof(fates), true, fate_names, counts.fates, OS_NR_SIGNAL_FATES);
+	if (sum)
+		os_snprintf(text, size, ", %lu signal%s%s%s", sum, sum == 1 ? "" : "s", kinds,
+			    fates);
+}
+
 /*
  * Prints the numbers of events, without those that were not counted all the time. The wait for the
  * first run of a thread is no switch from that thread.
  */
-static void print_events(const struct report_summary *known)
+static void print_events(const struct report_summary *known, os_process_t *proc)
 {
 	static const char *const switch_kinds[] = { "involuntary", "migrations" };
 	static const char *const fault_kinds[OS_NR_FAULT_KINDS] = { OS_FAULT_KINDS };
-	const struct profile_lives *lives = &known->lives;
-	u64 nr_switches[] = { lives->nr_preempted, lives->nr_migrations };
-	char calls[48] = "", switches[112] = "", kinds[64], faults[128];
+	const struct profile_thread_sums *threads = &known->threads;
+	u64 nr_switches[] = { threads->nr_preempted, threads->nr_migrations };
+	char calls[48] = "", switches[112] = "", kinds[64], faults[128], signals[288] = "";
 
 	if (known->has_calls)
 		os_snprintf(calls, sizeof(calls), "%lu system calls, ", known->nr_calls);
 	report_kinds(kinds, sizeof(kinds), false, switch_kinds, nr_switches, 2);
 	if (!off_time_total_ns(&waits_off_time))
 		os_snprintf(switches, sizeof(switches), ", %lu context switches%s",
-			    lives->nr_waits - pf_min(lives->nr_waits, lives->nr_threads), kinds);
+			    threads->nr_waits - pf_min(threads->nr_waits, threads->nr_threads),
+			    kinds);
 	report_kinds(faults, sizeof(faults), false, fault_kinds, known->nr_faults,
 		     OS_NR_FAULT_KINDS);
-	report_printf("events: %s%lu page faults%s%s\n", calls, report_nr_faults(known), faults,
-		      switches);
+	print_signals(signals, sizeof(signals), proc);
+	report_printf("events: %s%lu page faults%s%s%s\n", calls, report_nr_faults(known), faults,
+		      switches, signals);
 	print_memory(known);
 }
 
@@ -187,13 +301,13 @@ static u64 child_cycles(const struct wait_view *view)
 	return cycles;
 }
 
-static void print_parent(const struct profile_lives *lives, u64 child_cycles)
+static void print_parent(const struct profile_thread_sums *threads, u64 child_cycles)
 {
 	char more[96];
 
 	os_snprintf(more, sizeof(more), "; waited for children: %lu.%06lu of %lu.%06lu s",
-		    SECONDS(usecs(child_cycles)), SECONDS(usecs(lives->cycles)));
-	print_cpu_time(lives, more);
+		    SECONDS(usecs(child_cycles)), SECONDS(usecs(threads->cycles)));
+	print_cpu_time(threads, more);
 }
 
 /* Prints why the process took longer on a clock. */
@@ -210,17 +324,17 @@ static void print_delay(const struct report *report)
 static void print_process(const struct report *report)
 {
 	struct report_summary known = { 0 };
-	const struct profile_lives *lives = &known.lives;
+	const struct profile_thread_sums *threads = &known.threads;
 
 	report_summarize(report->proc, &known);
 	waits_make_view(report->proc, wait_by_reason);
 	findings_print(report, &known);
-	if (!report->wide && child_cycles(&wait_view) > lives->cycles / 2) {
-		print_parent(lives, child_cycles(&wait_view));
+	if (!report->wide && child_cycles(&wait_view) > threads->cycles / 2) {
+		print_parent(threads, child_cycles(&wait_view));
 	} else {
-		print_cpu_time(lives, NULL);
-		print_waits(lives, &wait_view);
-		print_events(&known);
+		print_cpu_time(threads, NULL);
+		print_waits(threads, &wait_view);
+		print_events(&known, report->proc);
 	}
 	print_delay(report);
 	report_printf("\n");
@@ -233,9 +347,9 @@ static void print_run(const struct report *report)
 	programs_read(&known);
 	waits_make_view(NULL, wait_by_reason_of_processes);
 	findings_print(report, &known);
-	print_cpu_time(&known.lives, NULL);
-	print_waits(&known.lives, &wait_view);
-	print_events(&known);
+	print_cpu_time(&known.threads, NULL);
+	print_waits(&known.threads, &wait_view);
+	print_events(&known, NULL);
 	report_printf("\n");
 	programs_print(report->top);
 }
@@ -254,5 +368,7 @@ static void print(const struct report *report)
 PROFILER(summary) = {
 	.name = "summary",
 	.place = 5,
+	.reset = reset,
 	.print = print,
+	.find = find,
 };

@@ -176,7 +176,7 @@ static int compare_rows(const void *a_, const void *b_)
 
 void waits_make_views(os_process_t *proc, wait_key_fn *const *keys, u32 nr)
 {
-	u64 process = proc ? wait_process_number(proc) : 0;
+	u64 process = proc ? stack_process_number(proc) : 0;
 	unsigned int cpu;
 
 	os_assert(nr <= WAIT_MAX_VIEWS);
@@ -214,4 +214,31 @@ void waits_next_view(void)
 {
 	os_assert(nr_shown < nr_views);
 	wait_view = *view_at(nr_shown++);
+}
+
+void waits_visit_chains(report_chain_fn *visit)
+{
+	unsigned int cpu;
+
+	waits_pin();
+	os_for_each_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			if (rec->kind != WAIT_SLEPT || rec->phase != PROFILE_IN_CALL ||
+			    !rec->nr_user)
+				continue;
+			visit(&(struct report_chain){
+				.comm = rec->comm,
+				.pid = stack_process_pid(rec->process),
+				.call = rec->syscall,
+				.asleep = true,
+				.code_map = rec->code_map,
+				.user = rec->pcs + rec->nr_kernel,
+				.nr_user = rec->nr_user,
+				.weight = waits_read(cpu, rec).asleep_cycles,
+			});
+		}
+	}
+	waits_unpin();
 }

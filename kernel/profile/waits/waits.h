@@ -12,12 +12,11 @@
 #include "../report.h"
 #include "../rows.h"
 #include "../stack_store.h"
+#include "os.h"
 
-#include <lego/stack_walk.h>
+#include <profile/stack_walk.h>
 
 #define WAIT_MAX_DEPTH	  48
-#define WAIT_PID_BITS	  24
-#define WAIT_ENDED	  (~0ull << WAIT_PID_BITS) /* processes that have ended; they have no pid */
 #define WAIT_NAME_BYTES	  128
 #define WAIT_CALL_UNKNOWN 0xff
 
@@ -25,6 +24,7 @@ enum wait_kind {
 	WAIT_SLEPT,	/* the thread slept, then was ready */
 	WAIT_PREEMPTED, /* it was ready all the time */
 	WAIT_SPUN,	/* a CPU spun for a spinlock */
+	TIMER_SET,	/* no wait: the thread has set a timer */
 	WAKER_THREAD,
 	WAKER_INTERRUPT,
 };
@@ -39,7 +39,7 @@ struct wait_record {
 	u64 ready_cycles;  /* from the wake-up until the thread ran again */
 	u64 max_cycles;	   /* the longest wait, asleep and ready */
 	/* The key, compared whole: from here to the last of pcs. */
-	u64 process; /* wait_process_number(); 0: a kernel thread, or of a waker; or WAIT_ENDED */
+	u64 process; /* stack_process_number(); 0: a kernel thread, or of a waker */
 	u64 comm[2];
 	u64 code_map;			 /* os_task_code_map() */
 	const struct wait_record *waker; /* NULL: preempted, or unknown */
@@ -50,9 +50,9 @@ struct wait_record {
 			u16 syscall;
 			u8 kind;
 			u8 phase;	       /* enum profile_call_phase, or WAIT_CALL_UNKNOWN */
-			u8 nr_kernel, nr_user; /* from here on: STACK_COUNTS() */
-			u8 truncated;	       /* enum stack_truncation */
-			u8 replayable;	       /* enum stack_replay */
+			u8 nr_kernel, nr_user; /* from here on: PROFILE_STACK_COUNTS() */
+			u8 truncated;	       /* enum profile_stack_truncation */
+			u8 replayable;	       /* enum profile_stack_replay */
 		};
 		u64 context; /* all of these */
 	};
@@ -110,30 +110,17 @@ void waits_forget_longest(void);
 /* in_flight.c: notes the threads that have not ended. */
 void waits_visit_longest(struct profile_longest *longest);
 
-/* Calls add() for each process that has not ended: the lives of its threads so far. */
+/* Calls add() for each process that has not ended: the sums of its threads so far. */
 void waits_visit_running(report_add_fn *add);
+
+/* view.c: calls visit() with each record of sleeps in system calls that has a user's call chain. */
+void waits_visit_chains(report_chain_fn *visit);
 
 struct wait_lost {
 	u64 nr, cycles; /* waits that had no room */
 	u64 nr_wakers;	/* wake-ups whose waker had no room */
 };
 struct wait_lost waits_read_lost(void);
-
-/* Returns a number that no other process has or had, with the pid in its low bits. */
-static inline u64 wait_number_of(u64 key_floor, u32 pid)
-{
-	return key_floor >> 8 << WAIT_PID_BITS | pid;
-}
-
-static inline u64 wait_process_number(os_process_t *proc)
-{
-	return wait_number_of(os_process_profile(proc)->key_floor, os_process_pid(proc));
-}
-
-static inline u32 wait_pid(u64 process_number)
-{
-	return process_number & (PF_BIT(WAIT_PID_BITS) - 1);
-}
 
 /* view.c: adds up waits, one row for each value of a view's key. */
 #define WAIT_MAX_ROWS 512
@@ -202,7 +189,10 @@ void report_end_waits(u32 times_column);
 void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size);
 /* Returns the name of the function at addr, in text, or "-". */
 const char *report_wait_function(u64 addr, char *text, size_t size);
-/* Copies the innermost user function of a record's call chain, and its caller: "a < b"; or "". */
+/*
+ * Copies the innermost user function of a record's call chain, and its caller: "a < b"; or "".
+ * Leaves out inner functions of the C library, but not what the program has called.
+ */
 void report_wait_user_functions(const struct wait_record *rec, char *text, size_t size);
 /* Copies the function and the thread that woke a row's threads. */
 void report_wait_waker(const struct wait_row *row, char *text, size_t size);

@@ -9,7 +9,7 @@
  * by function_return(), which calls function_exit(). Each task keeps the true return addresses in a
  * stack of its own. Other hooks: <asm/function_hook.h>.
  *
- * Functions that the hooks run through have no place (notrace); scripts/function-places checks
+ * Functions that the hooks run through have no place (notrace); scripts/function_places.py checks
  * that. Calls in an NMI are not reported. So an NMI puts nothing on a task's stack of return
  * addresses, and may come at any moment.
  */
@@ -17,7 +17,7 @@
 #include <asm/saving_call.h>
 #include <asm/tsc.h>
 #include <lego/kernel.h>
-#include <lego/function_profile.h>
+#include <profile/functions.h>
 
 struct task;
 
@@ -30,7 +30,7 @@ struct function_frame {
 
 #define FUNCTION_STACK_DEPTH 62 /* a stack takes one page */
 
-/* scripts/function-places checks that no two places are in one such unit of the text. */
+/* scripts/function_places.py checks that no two places are in one such unit of the text. */
 #define FUNCTION_ALIGN 16
 
 /* A task's. Interrupts put their functions on top of those of the task. An NMI only reads it. */

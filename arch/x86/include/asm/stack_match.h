@@ -4,7 +4,7 @@
 
 /*
  * Tells whether stack_walk() would find the same chain again, for less work than a walk. The chain
- * is from a replayable walk (enum stack_replay) of the same task in the same program (see
+ * is from a replayable walk (enum profile_stack_replay) of the same task in the same program (see
  * profile_task_changed()). The same instruction was hit in the same mode, so both chains have a
  * user part, or neither does. A false "no" is always safe: it costs a walk.
  *
@@ -17,8 +17,8 @@
 #include <asm/tlb.h>
 
 /*
- * Compares the kernel part of a STACK_REPLAYABLE chain; the caller compares the user part. The
- * kernel's stack pointer is valid, so frames are not compared with it.
+ * Compares the kernel part of a PROFILE_STACK_REPLAYABLE chain; the caller compares the user part.
+ * The kernel's stack pointer is valid, so frames are not compared with it.
  */
 static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr)
 {
@@ -42,22 +42,26 @@ static __always_inline bool stack_matches_kernel(const struct pt_regs *regs, con
 
 /* The same for a chain that is STACK_FRAMELESS_*. */
 static inline bool stack_matches_frameless(const struct pt_regs *regs, const u64 *pcs, u32 nr,
-					   enum stack_replay replayable)
+					   enum profile_stack_replay replayable)
 {
 	const u64 *words = (const u64 *)regs->rsp;
 
 	if (regs->rsp - (u64)current->kernel_stack > KERNEL_STACK_SIZE - 2 * sizeof(*words))
 		return false;
-	if (words[replayable == STACK_FRAMELESS_1] != pcs[1])
+	if (words[replayable == PROFILE_STACK_FRAMELESS_1] != pcs[1])
 		return false;
-	if (replayable == STACK_FRAMELESS_1 && pc_in_text(words[0]))
+	if (replayable == PROFILE_STACK_FRAMELESS_1 && pc_in_text(words[0]))
 		return false;
 	return stack_matches_kernel(regs, pcs + 1, nr - 1);
 }
 
 /*
  * Pages of the user's stack that a walk has read, by page number, with their addresses in the
- * kernel. Valid for one generation of this CPU's TLB.
+ * kernel. Valid for one generation of this CPU's TLB. Interrupts are off while they are used.
+ *
+ * An NMI may interrupt a walk between its check of a window and its use. So do_nmi() puts back the
+ * windows that it found. It may also find a window half written: that one has generation 0, which
+ * no TLB has.
  */
 #define NR_STACK_WINDOWS 4
 
@@ -67,18 +71,24 @@ struct stack_window {
 	u64 to_kernel; /* to be added to a user address */
 } __aligned(32);       /* a power of two, so that the index is a shift */
 
-DECLARE_PER_CPU(struct stack_window[NR_STACK_WINDOWS], stack_windows);
+struct stack_windows {
+	struct stack_window by_page[NR_STACK_WINDOWS];
+};
+
+DECLARE_PER_CPU(struct stack_windows, stack_windows);
 
 static __always_inline struct stack_window *stack_window_of(u64 addr)
 {
-	return this_cpu_ptr(&stack_windows[addr >> PAGE_SHIFT & (NR_STACK_WINDOWS - 1)]);
+	return this_cpu_ptr(&stack_windows.by_page[addr >> PAGE_SHIFT & (NR_STACK_WINDOWS - 1)]);
 }
 
 /*
- * Compares the user part of a STACK_PATH chain. Returns why the chain ends after these addresses,
- * or NR_STACK_TRUNCATIONS if it is a different chain, or if the path is not known any more.
+ * Compares the user part of a PROFILE_STACK_PATH chain. Returns why the chain ends after these
+ * addresses, or PROFILE_NR_STACK_TRUNCATIONS if it is a different chain, or if the path is not
+ * known any more.
  */
-enum stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr);
+enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs,
+						 u64 nr);
 
 /* The largest frame that a walk accepts. */
 #define USER_MAX_FRAME (1UL << 20) /* bytes */
@@ -91,18 +101,19 @@ static __always_inline bool is_user_frame(u64 fp, u64 low)
 
 /*
  * Compares the user part, whose registers are regs. Returns why the chain ends after these
- * addresses, or NR_STACK_TRUNCATIONS if it is a different chain.
+ * addresses, or PROFILE_NR_STACK_TRUNCATIONS if it is a different chain.
  */
-static __always_inline enum stack_truncation stack_matches_user(const struct pt_regs *regs,
-								const u64 *pcs, u32 nr)
+static __always_inline enum profile_stack_truncation stack_matches_user(const struct pt_regs *regs,
+									const u64 *pcs, u32 nr)
 {
 	const u64 *last = pcs + nr - 1;
 	u64 fp = regs->rbp, low = regs->rsp;
 
 	if (unlikely(regs->rip != *pcs))
-		return NR_STACK_TRUNCATIONS;
+		return PROFILE_NR_STACK_TRUNCATIONS;
 	if (nr == 1)
-		return is_user_frame(fp, low) ? NR_STACK_TRUNCATIONS : STACK_TRUNCATED_USER_FRAME;
+		return is_user_frame(fp, low) ? PROFILE_NR_STACK_TRUNCATIONS :
+						PROFILE_STACK_TRUNCATED_USER_FRAME;
 	do {
 		const struct stack_window *window = stack_window_of(fp);
 		u64 to_kernel = window->to_kernel;
@@ -112,12 +123,12 @@ static __always_inline enum stack_truncation stack_matches_user(const struct pt_
 		if (unlikely(window->generation != this_cpu_read(tlb_generation)) ||
 		    unlikely(fp - window->page > PAGE_SIZE - sizeof(struct stack_frame)) ||
 		    unlikely(fp - low > USER_MAX_FRAME))
-			return NR_STACK_TRUNCATIONS;
+			return PROFILE_NR_STACK_TRUNCATIONS;
 		do {
 			const struct stack_frame *frame = (const void *)(fp + to_kernel);
 
 			if (unlikely(frame->ret != *++pcs))
-				return NR_STACK_TRUNCATIONS;
+				return PROFILE_NR_STACK_TRUNCATIONS;
 			low = fp + sizeof(*frame);
 			fp = READ_ONCE(frame->caller);
 			if (unlikely(fp < low))
@@ -125,8 +136,9 @@ static __always_inline enum stack_truncation stack_matches_user(const struct pt_
 		} while (pcs != last && fp <= end);
 	} while (pcs != last);
 	if (!fp)
-		return STACK_WHOLE;
-	return is_user_frame(fp, low) ? NR_STACK_TRUNCATIONS : STACK_TRUNCATED_USER_FRAME;
+		return PROFILE_STACK_WHOLE;
+	return is_user_frame(fp, low) ? PROFILE_NR_STACK_TRUNCATIONS :
+					PROFILE_STACK_TRUNCATED_USER_FRAME;
 }
 
 #endif

@@ -9,17 +9,17 @@
 
 #include <asm/function_call.h>
 #include <lego/sched.h>
-#include <lego/stack_walk.h>
+#include <profile/stack_walk.h>
 
 /* Once, before the first walk: find out which functions have no frame. Process context. */
 void stack_walk_init(void);
 
 /*
  * What an interrupt, exception or NMI hit: its own address and its callers', across interrupt
- * frames, and on into the user's. At most max, 1 to STACK_MAX_DEPTH, go to pcs. Interrupts off, on
- * the CPU that was hit.
+ * frames, and on into the user's. At most max, 1 to PROFILE_STACK_MAX_DEPTH, go to pcs. Interrupts
+ * off, on the CPU that was hit.
  */
-struct stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
+struct profile_stack_walk stack_walk(const struct pt_regs *regs, u64 *pcs, u32 max);
 
 /* A frame: what a function's frame pointer points to. */
 struct stack_frame {

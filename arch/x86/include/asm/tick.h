@@ -18,6 +18,12 @@ void timer_rearm(void);
  */
 void tick_interrupt_by(u64 deadline);
 
+/*
+ * Called at the end of an NMI's handler, which began at begin_cycles, if CPUs take turns: hands the
+ * time back to the CPU that owns it.
+ */
+void tick_leave_nmi(u64 begin_cycles);
+
 /* Sets the handler of the interrupt; from interrupt_init() of the boot CPU. */
 void tick_init(void);
 

@@ -87,19 +87,10 @@ void live_put_hex(struct live_text *text, u64 value)
 /* Counts real-time signals from the kernel's SIGRTMIN, 32; libc's SIGRTMIN is 34. */
 void live_put_signal(struct live_text *text, s32 value)
 {
-	static const char *const names[] = {
-		[1] = "SIGHUP",	  [2] = "SIGINT",     [3] = "SIGQUIT",	[4] = "SIGILL",
-		[5] = "SIGTRAP",  [6] = "SIGABRT",    [7] = "SIGBUS",	[8] = "SIGFPE",
-		[9] = "SIGKILL",  [10] = "SIGUSR1",   [11] = "SIGSEGV", [12] = "SIGUSR2",
-		[13] = "SIGPIPE", [14] = "SIGALRM",   [15] = "SIGTERM", [16] = "SIGSTKFLT",
-		[17] = "SIGCHLD", [18] = "SIGCONT",   [19] = "SIGSTOP", [20] = "SIGTSTP",
-		[21] = "SIGTTIN", [22] = "SIGTTOU",   [23] = "SIGURG",	[24] = "SIGXCPU",
-		[25] = "SIGXFSZ", [26] = "SIGVTALRM", [27] = "SIGPROF", [28] = "SIGWINCH",
-		[29] = "SIGIO",	  [30] = "SIGPWR",    [31] = "SIGSYS",	[32] = "SIGRTMIN",
-	};
+	const char *name = value == 32 ? "SIGRTMIN" : report_signal(value);
 
-	if (value > 0 && value < (s32)PF_ARRAY_SIZE(names))
-		live_put(text, names[value]);
+	if (name)
+		live_put(text, name);
 	else if (value > 32 && value <= 64)
 		live_printf(text, "SIGRT_%d", value - 32);
 	else

@@ -105,6 +105,7 @@ static void print_lines(void)
 	while (live_ring_get(&drained)) {
 		live_decode(&drained, line, sizeof(line));
 		os_printk("%s\n", line);
+		live_ring_drop(&drained);
 		pf_write_once(nr_printed, nr_printed + 1);
 		if (!os_panicking())
 			os_may_yield();
@@ -155,18 +156,18 @@ static bool is_chosen(u64 nr)
 
 static struct live_task *current_live(struct profile_task *pt)
 {
-	if (!pt->live)
-		pt->live = os_zalloc(sizeof(struct live_task));
-	return pt->live;
+	if (!pt->strace.live)
+		pt->strace.live = os_zalloc(sizeof(struct live_task));
+	return pt->strace.live;
 }
 
 void profile_strace_enter_live(void)
 {
 	struct profile_task *pt = os_current_profile();
-	struct live_task *live = pt->live;
-	u64 nr = pt->argument;
+	struct live_task *live = pt->strace.live;
+	u64 nr = pt->strace.argument;
 
-	pt->live_active = false;
+	pt->strace.live_active = false;
 	if (!is_chosen(nr))
 		return;
 	live = current_live(pt);
@@ -189,7 +190,7 @@ void profile_strace_enter_live(void)
 	live_capture_entry(&live->call);
 	live->generation = pf_read_once(generation);
 	live->call.start_ns = pf_read_once(filter.time) ? os_realtime_ns() : 0;
-	pt->live_active = true;
+	pt->strace.live_active = true;
 	live->start_cycles = os_cycles();
 	/* The call begins now: this function may have slept. */
 	os_entry_again();
@@ -229,7 +230,7 @@ static void finish(struct live_task *live, u64 end_cycles)
 	struct live_call *call = &live->call;
 	s64 cycles = end_cycles - live->start_cycles;
 
-	os_current_profile()->live_active = false;
+	os_current_profile()->strace.live_active = false;
 	if (live->generation != pf_read_once(generation) || !os_key_is_set(&profile_live_key))
 		return;
 	call->tid = os_current_tid();
@@ -253,11 +254,11 @@ static void finish(struct live_task *live, u64 end_cycles)
 void profile_strace_exit_live(void)
 {
 	struct profile_task *pt = os_current_profile();
-	struct live_task *live = pt->live;
+	struct live_task *live = pt->strace.live;
 	u64 end_cycles = os_cycles();
-	long ret = (long)pt->argument;
+	long ret = (long)pt->strace.argument;
 
-	if (!pt->live_active)
+	if (!pt->strace.live_active)
 		return;
 	if (ret == RESTART_BLOCK)
 		live->restart_nr = live->call.nr + 1;
@@ -268,14 +269,14 @@ void profile_strace_exit_live(void)
 
 static void end_task(struct profile_task *pt)
 {
-	struct live_task *live = pt->live;
+	struct live_task *live = pt->strace.live;
 
-	if (pt->live_active) {
+	if (pt->strace.live_active) {
 		live->call.returned = false;
 		finish(live, os_cycles());
 	}
-	pt->live = NULL;
-	pt->live_active = false;
+	pt->strace.live = NULL;
+	pt->strace.live_active = false;
 	os_free(live);
 }
 

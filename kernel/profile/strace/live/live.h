@@ -10,6 +10,7 @@
  */
 
 #include "../../report.h"
+#include "os.h"
 #include "xlat.h"
 
 #define LIVE_MAX_ARGS 6
@@ -241,9 +242,12 @@ int live_ring_init(void);
 /* Returns false if the ring has no room; the caller counts the loss. Process context. */
 bool live_ring_put(const struct live_call *call);
 /*
- * Removes the call that ended first from the rings, and copies it. Returns false if all rings are
- * empty. Callers ensure that there is one reader at a time.
+ * Copies the call that ended first from the rings. Returns false if all rings are empty. It stays
+ * there until live_ring_drop(), so that a reader that a panic stops in between loses no call.
+ * Callers ensure that there is one reader at a time.
  */
 bool live_ring_get(struct live_call *call);
+/* Removes the call that live_ring_get() returned last. */
+void live_ring_drop(const struct live_call *call);
 
 #endif

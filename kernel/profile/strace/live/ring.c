@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The rings that carry ended calls to the log: one for each CPU, allocated when trace output is
- * first switched on. A record is its size and the call, padded to 8 bytes; it may wrap around the
- * end of the buffer. head and tail count bytes in 64 bits and never wrap.
+ * first switched on. A record is the call up to its last byte in use. It begins only where the
+ * longest record would fit before the end of the buffer, so none wraps. head and tail count bytes
+ * in 64 bits and never wrap.
  *
  * The writer checks tail for room, writes the record, and publishes it by storing head. The reader
  * compares the first records of all rings and takes the one that ended first. So lines are in
@@ -18,6 +19,7 @@ struct live_ring {
 };
 
 static OS_DEFINE_PER_CPU(struct live_ring *, ring);
+static struct live_ring *read_last; /* by the one reader */
 
 int live_ring_init(void)
 {
@@ -37,83 +39,65 @@ int live_ring_init(void)
 	return 0;
 }
 
-static size_t record_bytes(size_t size)
+/* Returns where the next record begins, after a call that begins at a place. */
+static u64 next_place(u64 place, const struct live_call *call)
 {
-	return (sizeof(u64) + size + 7) & ~7ul;
-}
+	u64 next = place + ((live_call_bytes(call) + 7) & ~7ul);
+	u64 left = LIVE_RING_BYTES - next % LIVE_RING_BYTES;
 
-static void copy_in(struct live_ring *r, u64 at, const void *src, size_t size)
-{
-	size_t offset = at % LIVE_RING_BYTES, first = pf_min(size, LIVE_RING_BYTES - offset);
-
-	memcpy(r->buf + offset, src, first);
-	memcpy(r->buf, (const char *)src + first, size - first);
-}
-
-static void copy_out(const struct live_ring *r, u64 at, void *dst, size_t size)
-{
-	size_t offset = at % LIVE_RING_BYTES, first = pf_min(size, LIVE_RING_BYTES - offset);
-
-	memcpy(dst, r->buf + offset, first);
-	memcpy((char *)dst + first, r->buf, size - first);
+	return left < sizeof(*call) ? next + left : next;
 }
 
 bool live_ring_put(const struct live_call *call)
 {
-	u64 size = live_call_bytes(call);
 	struct live_ring *r = pf_load_acquire(os_this_cpu_ptr(&os_local(ring)));
-	u64 head;
+	u64 next;
 
 	if (!r)
 		return false;
-	head = r->head;
-	os_assert(head - pf_read_once(r->tail) <= LIVE_RING_BYTES);
-	/* Pairs with the release in live_ring_get(): the room has been read before it is reused. */
-	if (record_bytes(size) > LIVE_RING_BYTES - (head - pf_load_acquire(&r->tail)))
+	os_assert(r->head - pf_read_once(r->tail) <= LIVE_RING_BYTES);
+	next = next_place(r->head, call);
+	/* Pairs with the release in live_ring_drop(): the reader is through with the room. */
+	if (next - pf_load_acquire(&r->tail) > LIVE_RING_BYTES)
 		return false;
-	copy_in(r, head, &size, sizeof(size));
-	copy_in(r, head + sizeof(size), call, size);
-	/* Pairs with the acquire in peek(): the reader sees the record complete. */
-	pf_store_release(&r->head, head + record_bytes(size));
+	memcpy(r->buf + r->head % LIVE_RING_BYTES, call, live_call_bytes(call));
+	/* Pairs with the acquire in first_call(): the reader sees the record complete. */
+	pf_store_release(&r->head, next);
 	return true;
 }
 
-/* Copies when the first call of a ring ended. Returns false if the ring is empty. */
-static bool peek(const struct live_ring *r, u64 *end_cycles)
+/* Returns the first call of a ring, or NULL if it is empty. */
+static const struct live_call *first_call(const struct live_ring *r)
 {
-	u64 tail;
-
-	if (!r)
-		return false;
-	tail = r->tail;
 	/* Pairs with the release in live_ring_put(). */
-	if (pf_load_acquire(&r->head) == tail)
-		return false;
-	copy_out(r, tail + sizeof(u64) + offsetof(struct live_call, end_cycles), end_cycles,
-		 sizeof(*end_cycles));
-	return true;
+	if (!r || pf_load_acquire(&r->head) == r->tail)
+		return NULL;
+	return (const void *)(r->buf + r->tail % LIVE_RING_BYTES);
 }
 
 bool live_ring_get(struct live_call *call)
 {
-	struct live_ring *first = NULL;
-	u64 first_cycles = 0, cycles, size;
+	const struct live_call *first = NULL, *other;
 	unsigned int cpu;
 
 	os_for_each_cpu(cpu) {
 		struct live_ring *r = pf_load_acquire(&os_per_cpu(ring, cpu));
 
-		if (peek(r, &cycles) && (!first || (s64)(cycles - first_cycles) < 0)) {
-			first = r;
-			first_cycles = cycles;
+		other = first_call(r);
+		if (other && (!first || (s64)(other->end_cycles - first->end_cycles) < 0)) {
+			first = other;
+			read_last = r;
 		}
 	}
 	if (!first)
 		return false;
-	copy_out(first, first->tail, &size, sizeof(size));
-	os_assert(size <= sizeof(*call));
-	copy_out(first, first->tail + sizeof(size), call, pf_min(size, (u64)sizeof(*call)));
-	/* Pairs with the acquire in live_ring_put(): the copy is made before the room is free. */
-	pf_store_release(&first->tail, first->tail + record_bytes(size));
+	os_assert(live_call_bytes(first) <= sizeof(*call));
+	memcpy(call, first, live_call_bytes(first));
 	return true;
+}
+
+void live_ring_drop(const struct live_call *call)
+{
+	/* Pairs with the acquire in live_ring_put(): the copy was made before the room is free. */
+	pf_store_release(&read_last->tail, next_place(read_last->tail, call));
 }

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Walks the user's part of a call chain: by frame pointer alone or, with profile.unwind=on, by
+ * rules from call frame information (<profile/user_unwind.h>) where there are some. User memory is
+ * read through the page table, which an interrupt or NMI may do: a page that is not present ends
+ * the chain. The pages and code pages that a walk has found, and the paths of walks by rules, are
+ * kept for each CPU, so that most walks look up nothing.
+ */
+#include "stacktrace.h"
+
+#include <asm/pgtable.h>
+#include <lego/mm.h>
+#include <profile/user_unwind.h>
+
+#define USER_MIN PAGE_SIZE
+
+/*
+ * Returns the entry of the page table that `above` points to; 0: not present, or not user memory.
+ */
+static u64 user_entry_below(u64 above, u64 addr, int shift)
+{
+	const u64 *table = phys_to_virt(above & PTE_ADDR_MASK);
+	u64 entry = READ_ONCE(table[addr >> shift & (PTRS_PER_TABLE - 1)]);
+	u64 flags = entry & (PTE_PRESENT | PTE_USER | PTE_LARGE);
+
+	return flags == (PTE_PRESENT | PTE_USER) ? entry : 0;
+}
+
+/*
+ * Returns the page table entry of a user address; 0: not present. The page can be read through the
+ * direct map. It stays: with interrupts off, this CPU does not answer TLB shootdowns, and a page or
+ * a table is freed only after all CPUs that use the address space have answered.
+ */
+static u64 user_entry(u64 cr3, u64 addr)
+{
+	u64 entry = user_entry_below(cr3, addr, PAGE_SHIFT + 27);
+
+	if (entry)
+		entry = user_entry_below(entry, addr, PAGE_SHIFT + 18);
+	if (entry)
+		entry = user_entry_below(entry, addr, PAGE_SHIFT + 9);
+	return entry ? user_entry_below(entry, addr, PAGE_SHIFT) : 0;
+}
+
+/*
+ * Returns CR3, or 0 if it is not the task's own page table: during a context switch or an execve.
+ */
+static u64 own_cr3(void)
+{
+	u64 cr3;
+
+	asm volatile("mov %%cr3, %0" : "=r"(cr3));
+	return current->mm && phys_to_virt(cr3 & PTE_ADDR_MASK) == current->mm->pgd ? cr3 : 0;
+}
+
+DEFINE_PER_CPU(struct stack_windows, stack_windows);
+
+static bool read_user_word(u64 cr3, u64 addr, u64 *word)
+{
+	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), generation = this_cpu_read(tlb_generation);
+	struct stack_window *window = stack_window_of(addr);
+
+	if (window->page != page || window->generation != generation) {
+		u64 entry = user_entry(cr3, addr);
+
+		if (!entry)
+			return false;
+		WRITE_ONCE(window->generation, 0);
+		WRITE_ONCE(window->page, page);
+		WRITE_ONCE(window->to_kernel, (u64)phys_to_virt(entry & PTE_ADDR_MASK) - page);
+		WRITE_ONCE(window->generation, generation);
+	}
+	*word = READ_ONCE(*(const u64 *)(addr + window->to_kernel));
+	return true;
+}
+
+/* Executable pages that a walk has found, by page number. Valid, and written, as stack windows. */
+#define NR_CODE_PAGES 8
+
+struct code_page {
+	u64 generation, page;
+};
+
+static DEFINE_PER_CPU(struct code_page[NR_CODE_PAGES], code_pages);
+
+/* Returns whether addr is in an executable page. A true caller has run, so its page is present. */
+static bool is_user_code(u64 cr3, u64 addr)
+{
+	u64 page = ALIGN_DOWN(addr, PAGE_SIZE), generation = this_cpu_read(tlb_generation), entry;
+	struct code_page *known =
+		this_cpu_ptr(&code_pages[addr >> PAGE_SHIFT & (NR_CODE_PAGES - 1)]);
+
+	if (addr < USER_MIN || addr >= TASK_SIZE)
+		return false;
+	if (known->page == page && known->generation == generation)
+		return true;
+	entry = user_entry(cr3, page);
+	if (!entry || entry & PTE_NX)
+		return false;
+	WRITE_ONCE(known->generation, 0);
+	WRITE_ONCE(known->page, page);
+	WRITE_ONCE(known->generation, generation);
+	return true;
+}
+
+/*
+ * A path: where a walk that did not only follow frame pointers found the return addresses on the
+ * user's stack, and which. The same registers lead along the same path, as long as the words there
+ * are the same. A path begins at the interrupted function or at its caller, and then serves all
+ * instructions of the interrupted function.
+ */
+#define LOG2_NR_STACK_PATHS 6
+#define NR_STACK_PATHS	    (1 << LOG2_NR_STACK_PATHS)
+#define STACK_PATH_SLOTS    24
+
+struct stack_path {
+	u64 pc, sp, fp;		     /* of its first function */
+	bool needs_fp;		     /* else any fp leads along the path */
+	u32 nr;			     /* of functions, this one included; 0: no path */
+	u32 end;		     /* enum profile_stack_truncation */
+	u32 slots[STACK_PATH_SLOTS]; /* bytes above sp */
+	u64 pcs[STACK_PATH_SLOTS];
+};
+
+static DEFINE_PER_CPU(struct stack_path[NR_STACK_PATHS], stack_paths);
+
+static struct stack_path *stack_path_at(u64 pc, u64 sp)
+{
+	u64 hash = profile_stack_hash(pc, sp) >> (64 - LOG2_NR_STACK_PATHS);
+
+	return this_cpu_ptr(&stack_paths[hash]);
+}
+
+/*
+ * Returns the number of functions on the path, if it begins there, or 0. An NMI may change path->nr
+ * afterwards.
+ */
+static u32 path_from(const struct stack_path *path, u64 pc, u64 sp, u64 fp)
+{
+	return path->pc == pc && path->sp == sp && (path->fp == fp || !path->needs_fp) ?
+		       READ_ONCE(path->nr) :
+		       0;
+}
+
+/* Returns whether the stack still leads along a path of nr functions to these callers. */
+static bool path_leads_to(const struct stack_path *path, u32 nr, u64 cr3, const u64 *pcs)
+{
+	const u32 *slot = path->slots, *end = slot + nr - 1;
+
+	while (slot < end) {
+		u32 first = READ_ONCE(*slot), above = 0;
+		u64 addr = path->sp + first, to_kernel, word;
+
+		if (!read_user_word(cr3, addr, &word)) /* its window is valid now */
+			return false;
+		to_kernel = stack_window_of(addr)->to_kernel;
+		do {
+			if (READ_ONCE(*(const u64 *)(addr + above + to_kernel)) != *pcs++)
+				return false;
+			if (++slot == end)
+				return true;
+			above = READ_ONCE(*slot) - first;
+		} while (above < PAGE_SIZE - addr % PAGE_SIZE);
+	}
+	return true;
+}
+
+/* The registers of a user's frame, and how it was found. */
+struct user_frame {
+	u64 cr3;
+	struct profile_user_unwind_place place;
+	u64 pc; /* minus 1 if it is a return address */
+	u64 sp, fp;
+	u64 slot; /* of the return address by which this frame was found */
+	bool uses_rules, is_of_signal, has_caller;
+	bool has_first_fp;   /* fp is still that of the first function of the path */
+	bool needs_first_fp; /* it was used; code without frames has anything there */
+};
+
+static bool read_words(struct user_frame *frame, u64 addr, u64 *first, u64 *second)
+{
+	return read_user_word(frame->cr3, addr, first) &&
+	       read_user_word(frame->cr3, addr + sizeof(u64), second);
+}
+
+/* Offsets in struct ucontext of Linux's x86-64 ABI, which a signal frame contains. */
+#define UCONTEXT_RBP 120
+#define UCONTEXT_RSP 160 /* behind it is RIP */
+
+/* Continues with the code that a signal interrupted. */
+static enum profile_stack_truncation enter_interrupted(struct user_frame *frame, u64 *ret)
+{
+	u64 context = frame->sp;
+
+	frame->is_of_signal = true;
+	if (!read_words(frame, context + UCONTEXT_RSP, &frame->sp, ret) ||
+	    !read_user_word(frame->cr3, context + UCONTEXT_RBP, &frame->fp))
+		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+	if (!is_user_code(frame->cr3, *ret))
+		return PROFILE_STACK_TRUNCATED_USER_FRAME;
+	frame->pc = *ret;
+	/* + 1 as in a return address: names are looked up one byte lower. */
+	++*ret;
+	return PROFILE_NR_STACK_TRUNCATIONS;
+}
+
+/* Follows the frame pointer. */
+static enum profile_stack_truncation follow_frame(struct user_frame *frame, u64 *ret)
+{
+	u64 caller;
+
+	frame->needs_first_fp |= frame->has_first_fp;
+	frame->has_first_fp = false;
+	/*
+	 * The outermost frame has no caller. Code without any caller has been built without frames.
+	 */
+	if (!is_user_frame(frame->fp, frame->sp))
+		return frame->fp || !frame->has_caller ? PROFILE_STACK_TRUNCATED_USER_FRAME :
+							 PROFILE_STACK_WHOLE;
+	if (!read_words(frame, frame->fp, &caller, ret))
+		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+	if (unlikely(!is_user_code(frame->cr3, *ret)))
+		return caller || *ret ? PROFILE_STACK_TRUNCATED_USER_FRAME : PROFILE_STACK_WHOLE;
+	frame->slot = frame->fp + sizeof(u64);
+	frame->sp = frame->fp + sizeof(struct stack_frame);
+	frame->fp = caller;
+	frame->pc = *ret - 1;
+	return PROFILE_NR_STACK_TRUNCATIONS;
+}
+
+/* Goes to the caller. Returns why the chain ends, or PROFILE_NR_STACK_TRUNCATIONS. */
+static enum profile_stack_truncation next_frame(struct user_frame *frame, u64 *ret)
+{
+	struct profile_user_unwind rule = profile_user_unwind(&frame->place, frame->pc);
+	u64 cfa = frame->sp + rule.cfa * sizeof(u64);
+
+	switch (rule.kind) {
+	case PROFILE_UNWIND_UNKNOWN:
+		return follow_frame(frame, ret);
+	case PROFILE_UNWIND_OUTERMOST:
+		return PROFILE_STACK_WHOLE;
+	case PROFILE_UNWIND_OTHER_STACK:
+		return frame->has_caller ? PROFILE_STACK_WHOLE : follow_frame(frame, ret);
+	case PROFILE_UNWIND_SIGNAL:
+		frame->uses_rules = true;
+		return enter_interrupted(frame, ret);
+	case PROFILE_UNWIND_SP:
+		break;
+	case PROFILE_UNWIND_FP:
+		cfa = frame->fp + rule.cfa * sizeof(u64);
+		frame->needs_first_fp |= frame->has_first_fp;
+		break;
+	case PROFILE_UNWIND_PLT:
+		cfa = frame->sp + ((frame->pc & 15) >= rule.cfa ? 16 : 8);
+		break;
+	}
+	frame->uses_rules = true;
+	frame->slot = cfa - sizeof(u64);
+	if (cfa % sizeof(u64) || cfa <= frame->sp || cfa - frame->sp > USER_MAX_FRAME)
+		return PROFILE_STACK_TRUNCATED_USER_FRAME;
+	if (!read_user_word(frame->cr3, frame->slot, ret) ||
+	    (rule.fp && !read_user_word(frame->cr3, cfa - rule.fp * sizeof(u64), &frame->fp)))
+		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+	if (unlikely(!is_user_code(frame->cr3, *ret)))
+		return PROFILE_STACK_TRUNCATED_USER_FRAME;
+	frame->has_first_fp &= !rule.fp;
+	frame->sp = cfa;
+	frame->pc = *ret - 1;
+	return PROFILE_NR_STACK_TRUNCATIONS;
+}
+
+/* Returns whether user code made a system call, so that regs->rip is behind the instruction. */
+static bool is_behind_call(const struct pt_regs *regs)
+{
+	return regs == task_pt_regs(current) &&
+	       ((const u64 *)regs)[-2] == entry_marks.syscall_return;
+}
+
+/* Walks the callers of user code by frame pointer alone. */
+static enum profile_stack_truncation follow_frames(struct walker *walker,
+						   const struct pt_regs *regs)
+{
+	enum profile_stack_replay replayable = walker->replayable;
+	u64 ret, caller, fp = regs->rbp, low = regs->rsp, cr3 = own_cr3();
+	bool has_caller = false;
+
+	walker->replayable = PROFILE_STACK_NOT_REPLAYABLE;
+	if (!cr3)
+		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+	for (; is_user_frame(fp, low); has_caller = true) {
+		if (!read_user_word(cr3, fp, &caller) ||
+		    !read_user_word(cr3, fp + sizeof(u64), &ret))
+			return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+		if (unlikely(!is_user_code(cr3, ret)))
+			return caller || ret ? PROFILE_STACK_TRUNCATED_USER_FRAME :
+					       PROFILE_STACK_WHOLE;
+		if (!add_pc(walker, ret))
+			return PROFILE_STACK_TRUNCATED_DEPTH;
+		low = fp + sizeof(struct stack_frame);
+		fp = caller;
+	}
+	walker->replayable = replayable;
+	/*
+	 * The outermost frame has no caller. Code without any caller has been built without frames.
+	 */
+	return fp || !has_caller ? PROFILE_STACK_TRUNCATED_USER_FRAME : PROFILE_STACK_WHOLE;
+}
+
+/* Sets the frame at which a walk begins. Returns false if the stack cannot be read now. */
+static bool begin_walk(struct user_frame *frame, const struct pt_regs *regs)
+{
+	frame->cr3 = own_cr3();
+	if (!frame->cr3)
+		return false;
+	frame->place = profile_user_unwind_begin(&current->mm->profile);
+	frame->pc = regs->rip;
+	frame->sp = regs->rsp;
+	frame->fp = regs->rbp;
+	frame->uses_rules = frame->is_of_signal = frame->has_caller = false;
+	frame->has_first_fp = frame->needs_first_fp = false;
+	if (is_behind_call(regs) && !profile_user_unwind(&frame->place, frame->pc).kind)
+		frame->pc--; /* the call is the last instruction of its function */
+	return true;
+}
+
+enum profile_stack_truncation stack_matches_path(const struct pt_regs *regs, const u64 *pcs, u64 nr)
+{
+	const struct stack_path *path = stack_path_at(regs->rip, regs->rsp);
+	struct user_frame frame;
+	u64 ret, cr3 = own_cr3();
+	u32 found;
+
+	if (regs->rip != *pcs || !cr3)
+		return PROFILE_NR_STACK_TRUNCATIONS;
+	found = path_from(path, regs->rip, regs->rsp, regs->rbp);
+	if (found)
+		return found == nr && path_leads_to(path, found, cr3, pcs + 1) ?
+			       path->end :
+			       PROFILE_NR_STACK_TRUNCATIONS;
+	if (nr < 2 || !begin_walk(&frame, regs) ||
+	    next_frame(&frame, &ret) != PROFILE_NR_STACK_TRUNCATIONS || ret != pcs[1])
+		return PROFILE_NR_STACK_TRUNCATIONS;
+	path = stack_path_at(frame.pc, frame.sp);
+	found = path_from(path, frame.pc, frame.sp, frame.fp);
+	return found && found + 1 == nr && path_leads_to(path, found, cr3, pcs + 2) ?
+		       path->end :
+		       PROFILE_NR_STACK_TRUNCATIONS;
+}
+
+/* Adds the callers of a path of nr functions. Returns why the chain ends. */
+static enum profile_stack_truncation follow_path(struct walker *walker,
+						 const struct stack_path *path, u32 nr,
+						 enum profile_stack_replay replayable)
+{
+	for (u32 i = 0; i < nr - 1; i++) {
+		if (!add_pc(walker, path->pcs[i]))
+			return PROFILE_STACK_TRUNCATED_DEPTH;
+	}
+	if (replayable == PROFILE_STACK_REPLAYABLE)
+		walker->replayable = PROFILE_STACK_PATH;
+	return path->end;
+}
+
+/*
+ * Walks the callers of user code. Where rules say where frames are, remembers the path of the walk,
+ * for stack_matches_path() and for other walks. is_call: user code has entered the kernel, which it
+ * often does at the same instruction, so the path begins there.
+ *
+ * An NMI that interrupts the writing of a path has the same user registers, and writes the same.
+ */
+static enum profile_stack_truncation follow_rules(struct walker *walker, const struct pt_regs *regs,
+						  bool is_call)
+{
+	struct user_frame frame;
+	enum profile_stack_replay replayable = walker->replayable;
+	struct stack_path *path = NULL;
+	u64 ret, pc = regs->rip, nr = 0;
+	enum profile_stack_truncation end;
+
+	walker->replayable = PROFILE_STACK_NOT_REPLAYABLE;
+	if (!begin_walk(&frame, regs))
+		return PROFILE_STACK_TRUNCATED_USER_MEMORY;
+	for (;; pc = frame.pc) {
+		if (!path && (is_call || frame.has_caller)) {
+			u32 found;
+
+			path = stack_path_at(pc, frame.sp);
+			found = path_from(path, pc, frame.sp, frame.fp);
+			if (found && path_leads_to(path, found, frame.cr3, path->pcs))
+				return follow_path(walker, path, found, replayable);
+			frame.has_first_fp = true;
+			frame.needs_first_fp = false;
+			path->nr = 0;
+			path->pc = pc;
+			path->sp = frame.sp;
+			path->fp = frame.fp;
+		}
+		end = next_frame(&frame, &ret);
+		if (end != PROFILE_NR_STACK_TRUNCATIONS)
+			break;
+		if (!add_pc(walker, ret))
+			return PROFILE_STACK_TRUNCATED_DEPTH;
+		if (path && nr < STACK_PATH_SLOTS) {
+			path->slots[nr] = frame.slot - path->sp;
+			path->pcs[nr] = ret;
+		}
+		nr += path != NULL;
+		frame.has_caller = true;
+	}
+	if (!frame.uses_rules) {
+		if (end == PROFILE_STACK_WHOLE || end == PROFILE_STACK_TRUNCATED_USER_FRAME)
+			walker->replayable = replayable;
+	} else if (path && nr <= STACK_PATH_SLOTS && !frame.is_of_signal &&
+		   end != PROFILE_STACK_TRUNCATED_USER_MEMORY &&
+		   replayable == PROFILE_STACK_REPLAYABLE) {
+		walker->replayable = PROFILE_STACK_PATH;
+		path->needs_fp = frame.needs_first_fp;
+		path->end = end;
+		path->nr = nr + 1;
+	}
+	return end;
+}
+
+struct profile_stack_walk stack_walk_user(const struct pt_regs *regs, u64 *pcs, u64 nr_kernel,
+					  u64 *full, u64 hash, enum profile_stack_replay replayable)
+{
+	struct walker walker = { .at = pcs + nr_kernel, .full = full, .hash = hash };
+
+	if (add_pc(&walker, regs->rip)) {
+		walker.replayable = replayable;
+		walker.truncated = profile_user_unwind_is_on() ?
+					   follow_rules(&walker, regs, nr_kernel) :
+					   follow_frames(&walker, regs);
+	}
+	return walked(&walker, pcs, nr_kernel);
+}

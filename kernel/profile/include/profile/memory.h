@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_INCLUDE_MEMORY_H
+#define PROFILE_INCLUDE_MEMORY_H
+
+/*
+ * The hooks of the memory profiler in the kernel's allocators. Each place that calls an allocator
+ * is a site: it has a static counter on each CPU, for each size. An allocator is a function with
+ * one more parameter, the site's counters, and a macro of the same name that supplies them:
+ *
+ *	struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_SITE_PARAM);
+ *	#define page_alloc(order, flags) (page_alloc)(order, flags PROFILE_MEMORY_SITE_OF_PAGES)
+ *
+ * The allocator keeps the address of the counter with the memory, where its free finds it. If the
+ * profiler is compiled out, parameter and argument are empty.
+ */
+
+#ifdef CONFIG_PROFILE_MEMORY
+
+#include "../../os_hooks.h"
+
+/* Sizes: the classes of kmalloc, then the orders of blocks of pages. */
+#define PROFILE_MEMORY_CLASSES 16
+#define PROFILE_MEMORY_ORDERS  11
+#define PROFILE_MEMORY_SIZES   (PROFILE_MEMORY_CLASSES + PROFILE_MEMORY_ORDERS)
+
+/* A place in the code that calls an allocator. */
+struct profile_memory_site {
+	/*
+	 * For each of nr_sizes sizes: how often it was allocated on this CPU; then, how often it
+	 * was freed on this CPU, whichever had allocated it. Each CPU writes its own copy, with
+	 * interrupts off.
+	 */
+	const OS_PER_CPU(u64) * counts;
+	const char *file, *function;
+	u32 line;
+	u32 first_size, nr_sizes;
+};
+
+/*
+ * The counter to which a block of pages belongs. To keep a counter, the low half of its address is
+ * enough: the kernel is linked in the upper 2 GiB.
+ */
+struct profile_memory_page {
+	s32 kept;
+};
+
+#define profile_memory_kept(count) ((s32)(s64)(count))
+
+/* Defines a site here. Returns its counters. */
+#define PROFILE_MEMORY_SITE(first, nr)                                                             \
+	({                                                                                         \
+		static OS_DEFINE_PER_CPU(u64[2 * (nr)], _site_counts);                             \
+		static const struct profile_memory_site _site pf_used pf_section("memory_sites")   \
+			pf_aligned(8) = { _site_counts, __FILE__, __func__, __LINE__, first, nr }; \
+		_site_counts;                                                                      \
+	})
+
+#define PROFILE_MEMORY_SITE_PARAM , u64 *site
+#define PROFILE_MEMORY_SITE_ARG	  , site
+#define PROFILE_MEMORY_SITE_OF_PAGES \
+	, PROFILE_MEMORY_SITE(PROFILE_MEMORY_CLASSES, PROFILE_MEMORY_ORDERS)
+#define PROFILE_MEMORY_SITE_OF_OBJECTS , PROFILE_MEMORY_SITE(0, PROFILE_MEMORY_SIZES)
+
+/* Count an allocation, and its free at a site with nr_sizes sizes. Interrupts are off. */
+static pf_always_inline void profile_memory_count_alloc(u64 *count)
+{
+	os_this_cpu_inc(*count);
+}
+
+static pf_always_inline void profile_memory_count_free(s32 kept, u32 nr_sizes)
+{
+	u64 *count = (u64 *)(s64)kept;
+
+	os_this_cpu_inc(count[nr_sizes]);
+}
+
+/* The same for a block of 2^order pages. */
+#define profile_memory_alloc_pages(page, order)                            \
+	do {                                                               \
+		(page)->memory.kept = profile_memory_kept(site + (order)); \
+		profile_memory_count_alloc(site + (order));                \
+	} while (0)
+#define profile_memory_free_pages(page) \
+	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS)
+
+#else
+
+struct profile_memory_page {
+};
+
+#define PROFILE_MEMORY_SITE_PARAM
+#define PROFILE_MEMORY_SITE_ARG
+#define PROFILE_MEMORY_SITE_OF_PAGES
+#define PROFILE_MEMORY_SITE_OF_OBJECTS
+
+#define profile_memory_alloc_pages(page, order) ((void)0)
+#define profile_memory_free_pages(page)		((void)0)
+
+#endif
+
+#endif

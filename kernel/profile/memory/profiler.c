@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Registers the profiler of memory: its tables in a report, and its files. */
+
+#include "memory.h"
+
+#include "../profiler.h"
+
+static struct memory_snapshot copy; /* one report is made at a time */
+
+static void print_all(const struct report *report)
+{
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
+		memory_snapshot(&copy, kind);
+		report_print_memory(&copy, kind, report);
+	}
+}
+
+/* The memory is the machine's: the report of a process or a run has it only if it is wide. */
+static void print(const struct report *report)
+{
+	if (report->wide || (!report->proc && !report->is_run))
+		print_all(report);
+}
+
+static void print_file(const void *unused)
+{
+	print_all(&(struct report){ .wide = true, .top = REPORT_TOP_ALL });
+}
+
+static const struct profiler_file files[] = {
+	{ "profile/memory", .print = print_file },
+	{ "profile/memory.json", .print = print_file, .is_json = true },
+	{ 0 },
+};
+
+PROFILER(memory) = {
+	.name = "memory",
+	.place = 28, /* after samples and waits, before points */
+	.print = print,
+	.files = files,
+};

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Columns of numbers for a page: small when compressed, and read by a browser in one pass.
+
+The bytes of a column are sorted: first the lowest byte of all values, then the next one of all. So
+equal high bytes are neighbors, which deflate removes. Ascending values are kept as differences.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from array import array
+from collections.abc import Iterable
+
+MAX_VALUE = (1 << 53) - 1  # JavaScript's exact integers end there
+
+
+class Columns:
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def add(self, values: Iterable[int], ascending: bool = False) -> list[int]:
+        """
+        Adds a column, and returns what a reader needs: offset, count, bytes of a value, and whether
+        the values are differences. Values beyond JavaScript's integers are cut to the largest one.
+        """
+        numbers = array("Q", (min(max(value, 0), MAX_VALUE) for value in values))
+        if ascending:
+            steps = (max(b - a, 0) for a, b in itertools.pairwise(itertools.chain([0], numbers)))
+            numbers = array("Q", steps)
+        width = max((max(numbers, default=0).bit_length() + 7) // 8, 1)
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        raw, offset = numbers.tobytes(), len(self.data)
+        for byte in range(width):
+            self.data += raw[byte::8]
+        return [offset, len(numbers), width, int(ascending)]

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads the critical path of an export for a page: one chain of segments that covers the wall time.
+
+kernel/profile/formats.md describes critical_path.json, and critical_path_parts.json with the sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from profiles.export import Export, printable
+from profiles.images import number
+from profiles.page_columns import Columns
+from profiles.page_data import Tree, one_of, seconds
+from profiles.stacks import Stacks
+from profiles.table_names import TableNames
+
+FILE, SUMS = "critical_path.json", "critical_path_parts.json"
+MAX_PARTS = 8  # of the bar
+NOT_RECORDED = "not recorded"  # a cause: events were lost
+UNTOLD = ("a CPU", "start")  # waits that say nothing about another thread's work
+MAX_WAITERS, MAX_SAID, LEAST_SAID = 3, 3, 20  # the last one is a percentage
+# What a thread does, by cause, with its function and without one.
+DOES = {
+    "user code": "runs {}",
+    "system call": "is in {}",
+    "page fault": "has page faults in {}",
+    "interrupt": "handles interrupts of the {}",
+    "kernel": "returns to user mode, where signals are delivered, in {}",
+    "timer": "sleeps in {} until a timer wakes it",
+    "device": "waits in {} for a device",
+    "kernel thread": "works in the kernel",
+    "ready": "is ready, and waits for a CPU that has {}",
+    "program start": "loads the program",
+    "exit": "ends",
+}
+DOES_UNKNOWN = DOES | {
+    "user code": "runs user code",
+    "page fault": "has page faults",
+    "kernel": "returns to user mode",
+    "timer": "sleeps until a timer wakes it",
+    "device": "waits for a device",
+    "ready": "is ready, and its CPU is about to run it",
+}
+
+
+class Key(NamedTuple):
+    cause: str
+    function: str  # "-": none
+    task: str
+
+
+class Row(NamedTuple):
+    key: Key
+    ns: int
+    part: str  # its name in the report's line
+    caller: str  # the program's function that it is called from, and its share; "-": none
+
+
+class Segment(NamedTuple):
+    start: int  # ns since boot
+    end: int
+    cpu: int
+    pid: int
+    tid: int
+    task: str
+    cause: str
+    function: str  # "-": none
+    runs: bool  # on a CPU
+
+    def chain(self, callers: dict[Key, str]) -> list[tuple[str, str]]:
+        """Returns the frames of a flame graph. callers: those that are the only ones."""
+        found = [("task", self.task)]
+        if caller := callers.get(Key(self.cause, self.function, self.task)):
+            found.append(("user", caller))
+        if self.function == "-":
+            return [*found, ("wait", f"[{self.cause}]")]
+        if self.cause == "ready":
+            return [*found, ("wait", "[ready]"), ("task", self.function)]
+        if self.cause == "page fault":
+            kind = "call" if self.function.startswith("sys_") else "user"
+            return [*found, (kind, self.function), ("kernel", "[page fault]")]
+        if self.cause == "user code":
+            return [*found, ("user", self.function)]
+        if self.cause == "system call":
+            return [*found, ("call", f"[{self.function}]")]
+        if self.runs:
+            return [*found, ("kernel", f"[{self.cause}]"), ("kernel", self.function)]
+        return [*found, ("call", f"[{self.function}]"), ("wait", f"[{self.cause}]")]
+
+
+def segment(row: dict) -> Segment:
+    start, end = number(row["from_ns"], 53), number(row["to_ns"], 53)
+    if end < start:
+        raise ValueError(row)
+    return Segment(
+        start,
+        end,
+        number(row["cpu"] or 0, 32),
+        number(row["pid"] or 0, 32),
+        number(row["tid"] or 0, 32),
+        str(row["task"] or "-"),
+        str(row["cause"]),
+        str(row["function"] or "-"),
+        row["cpu"] is not None,
+    )
+
+
+def read(export: Export, names: TableNames) -> list[Segment]:
+    """Returns the segments, the earliest first."""
+    found = []
+    for table in names.tables(FILE, export.files.get(FILE, [])):
+        for row in table.rows:
+            try:
+                found.append(segment(row))
+            except (KeyError, TypeError, ValueError, OverflowError):
+                continue
+    return sorted(found)
+
+
+def rows(export: Export, names: TableNames) -> list[Row]:
+    """Returns the rows of the report's table, the longest first."""
+    found = []
+    for table in names.tables(SUMS, export.files.get(SUMS, [])):
+        for row in table.rows:
+            try:
+                key = Key(str(row["cause"]), str(row["function"] or "-"), str(row["task"] or "-"))
+                part, caller = str(row["part"]), str(row["called_from"] or "-")
+                found.append(Row(key, number(row["time_ns"], 62), part, caller))
+            except (KeyError, TypeError, ValueError, OverflowError):
+                continue
+    return sorted(found, key=lambda row: -row.ns)
+
+
+def parts(found: list[Row]) -> list[tuple[str, int]]:
+    """
+    Returns the parts of the wall time as the report's line calls them, the longest first, the sum
+    of the others, and the time before the path is known.
+    """
+    sums: Counter[str] = Counter()
+    for row in found:
+        sums[row.part] += row.ns
+    unknown = [(NOT_RECORDED, sums.pop(NOT_RECORDED))] if NOT_RECORDED in sums else []
+    named = sums.most_common()
+    others = named[MAX_PARTS:]
+    rest = [(f"{len(others)} others", sum(ns for _, ns in others))] if others else []
+    return named[:MAX_PARTS] + rest + unknown
+
+
+def waits_for(task: str, least_ns: int, waits: Stacks) -> list[str]:
+    """Says which threads wait for a task, one for the other, the first one first."""
+    sums: Counter[tuple[str, str, str]] = Counter()
+    for stack in waits.stacks:
+        waker = stack.waker
+        if waker and waker.comm != "interrupt" and stack.pid and stack.what not in UNTOLD:
+            sums[waker.comm, stack.comm, str(stack.what)] += stack.weight
+    found: list[str] = []
+    seen, by = {task}, task
+    for _ in range(MAX_WAITERS):
+        known = [
+            (ns, waiter, what)
+            for (waker_name, waiter, what), ns in sums.items()
+            if waker_name == by and ns >= least_ns and (waiter not in seen or waiter == task == by)
+        ]
+        if not known:
+            break
+        _, waiter, what = max(known)
+        who = "another task of this name" if waiter == by else by
+        found.insert(0, f"{waiter} waits for {what}, until {who} wakes it")
+        if waiter == by:
+            break
+        seen.add(waiter)
+        by = waiter
+    return found
+
+
+def does(row: Row) -> str:
+    cause, function, _ = row.key
+    text = DOES[cause].format(function) if function != "-" else DOES_UNKNOWN.get(cause, cause)
+    return text if row.caller == "-" else f"{text}, called from {row.caller}"
+
+
+def sentence(found: list[Row], waits: Stacks) -> str:
+    """Says in words what takes most of the path: who waits for whom, and what the last one does."""
+    total = sum(row.ns for row in found if row.key.cause != NOT_RECORDED)
+    sums: Counter[str] = Counter()
+    longest: dict[str, Row] = {}
+    for row in found:
+        if row.key.cause in DOES:
+            sums[row.part] += row.ns
+            longest.setdefault(row.part, row)
+    # Interrupts come whatever runs, so they are told last.
+    told = [part for part, ns in sums.most_common() if 100 * ns >= LEAST_SAID * total]
+    told.sort(key=lambda part: longest[part].key.cause == "interrupt")
+    said: list[str] = []
+    for part in (told or [part for part, _ in sums.most_common(1)])[:MAX_SAID]:
+        row, percent = longest[part], 100 * sums[part] // max(total, 1)
+        links = [] if said else waits_for(row.key.task, row.ns // 4, waits)
+        who = "that one" if links and "another task" in links[-1] else row.key.task
+        chain = "; ".join([*links, f"{who} {does(row)}"])
+        said.append(f"{percent} %{'' if said else ' of the critical path'}: {chain}")
+    return ". ".join(said)
+
+
+def note(segments: list[Segment]) -> str:
+    """Says how far the path is known, and whether its parts are all of the time."""
+    gap = sum(max(b.start - a.end, 0) for a, b in zip(segments, segments[1:]))
+    threads = len({one.tid for one in segments})
+    text = f"One chain of {one_of(len(segments), 'segment')} in {one_of(threads, 'thread')}, "
+    text += f"{seconds(segments[0].start)} s to {seconds(segments[-1].end)} s after boot"
+    return f"{text}; {seconds(gap)} s of it are missing" if gap else f"{text}, without a gap"
+
+
+def graph(segments: list[Segment], found: list[Row], tree: Tree, columns: Columns) -> dict:
+    callers = {row.key: row.caller for row in found if row.caller != "-" and "(" not in row.caller}
+    columns_of: dict = {
+        "node": columns.add(tree.add(one.chain(callers)) for one in segments),
+        "weight": columns.add(one.end - one.start for one in segments),
+        "start": columns.add((one.start for one in segments), ascending=True),
+        "runs": columns.add(int(one.runs) for one in segments),
+        "out": columns.add(0 for _ in segments),
+        "waker": columns.add(0 for _ in segments),
+    }
+    for key in ("pid", "tid", "cpu"):
+        columns_of[key] = columns.add(getattr(one, key) for one in segments)
+    total = sum(one.end - one.start for one in segments)
+    return columns_of | {"unit": "ns", "period": 1, "total": total, "lost": ""}
+
+
+def summary(found: list[Row], segments: list[Segment], waits: Stacks) -> dict:
+    shown = parts(found)
+    return {
+        "total": sum(ns for _, ns in shown),
+        "parts": shown,
+        "note": note(segments),
+        "sentence": printable(sentence(found, waits)),
+        "sleeps": sum(one.end - one.start for one in segments if not one.runs)
+        > sum(one.end - one.start for one in segments if one.runs),
+    }
+
+
+def limits(found: list[Row]) -> list[str]:
+    """Says if events were lost that the path needs."""
+    ns = sum(row.ns for row in found if row.key.cause == NOT_RECORDED)
+    lost = f"events of the first {seconds(ns)} s were lost, so the critical path begins after them"
+    return [lost] if ns else []

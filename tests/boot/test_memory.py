@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kernel's memory by the code that allocated it: tables, their sums, and where they are."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import harness
+import ktap
+
+SCRIPT = """\
+cat /proc/profile/memory
+echo JSON
+cat /proc/profile/memory.json
+"""
+KINDS = ("pages", "kmalloc")
+PLACE = re.compile(r"\w+ \(((?:kernel|arch|include)/[\w/.]+\.[ch]):(\d+)\)")
+
+
+@pytest.fixture
+def files(boot, tmp_path):
+    image = harness.script_image(tmp_path, SCRIPT)
+    return boot(None, initrd=image, append="profile.on_exit=none").log
+
+
+def tables_of(lines) -> dict[str, list[dict]]:
+    """Returns the rows of a JSON file by the titles of their tables."""
+    tables: dict[str, list[dict]] = {}
+    for line in lines:
+        row = json.loads(line)
+        if "table" in row:
+            rows = tables.setdefault(row["table"], [])
+        elif "note" not in row:
+            rows.append(row)
+    return tables
+
+
+def json_tables(log: str) -> dict[str, list[dict]]:
+    lines = log.split("JSON")[1].splitlines()
+    return tables_of(line.strip() for line in lines if line.strip().startswith("{"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables(files, kind):
+    """Totals are the sums of the rows, and of the sizes; places are lines of the source."""
+    tables = json_tables(files)
+    rows, sizes = tables[f"Kernel Memory: {kind} (all)"], tables[f"Kernel Memory: {kind} by size"]
+    for key in ("live_bytes", "live_objects", "allocated_bytes", "allocated_objects"):
+        assert sum(row[key] for row in rows) > 0
+    for key in ("allocated_objects", "allocated_bytes"):
+        # The file's own tables allocate while they are printed: the two are snapshots of a moment.
+        assert sum(row[key] for row in rows) == sum(row[key] for row in sizes)
+    assert [row["live_bytes"] for row in rows] == sorted(
+        (row["live_bytes"] for row in rows), reverse=True
+    )
+    for row in rows:
+        path, line = re.fullmatch(PLACE, row["place"]).groups()
+        text = (harness.ROOT / path).read_text().splitlines()
+        near = " ".join(text[int(line) - 1 : int(line) + 3])
+        assert re.search(r"page_alloc|kmalloc|kzalloc|kstrdup|os_z?alloc", near), row["place"]
+    for row in sizes:
+        assert row["live_bytes"] == row["live_objects"] * row["size_bytes"]
+        assert row["allocated_bytes"] == row["allocated_objects"] * row["size_bytes"]
+
+
+def test_text_has_the_allocators_counts(files):
+    """On one CPU, reading the file allocates nothing between the sum and the allocator's count."""
+    found = re.findall(r"live in all: (\d+) bytes; the allocator counts (\d+)", files)
+    assert len(found) == 4 and all(ours == theirs for ours, theirs in found)
+
+
+def test_report_of_the_machine(boot, tmp_path):
+    image = harness.script_image(tmp_path, "cat /proc/profile/report")
+    log = boot(None, initrd=image, append="profile.on_exit=none").log
+    assert all(f"Kernel Memory: {kind} (top #4)" in log for kind in KINDS)
+    assert "by size" not in log
+
+
+def test_report_of_a_process_has_it_only_if_wide(boot):
+    assert "Kernel Memory" not in boot("hello").log
+    log = boot("hello", append="profile.report=wide").log
+    assert all(f"Kernel Memory: {kind} by size" in log for kind in KINDS)
+
+
+@pytest.mark.parametrize("smp", [1, 4, 8])
+def test_sums_equal_the_allocators(boot, smp):
+    result = boot(None, append="selftest=memory", variant="selftest", smp=smp)
+    (suite,) = ktap.parse(result.log)
+    assert len(suite.tests) >= 5 and all(test.ok for test in suite.tests)
+
+
+def test_sums_with_debug_slab(boot):
+    """The patterns and states of CONFIG_DEBUG_SLAB share pages with the arrays of counters."""
+    result = boot(None, append="selftest=memory", variant="debug", smp=2, silence=60)
+    (suite,) = ktap.parse(result.log)
+    assert len(suite.tests) >= 5 and all(test.ok for test in suite.tests)

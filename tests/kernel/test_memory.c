@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The sums of the memory profiler are those of the allocators, to the byte, at any moment at which
+ * no CPU is in an allocator: the tests stop all CPUs where their interrupts are on.
+ */
+
+#include "../../kernel/profile/memory/memory.h"
+
+#include <asm/irqflags.h>
+#include <asm/processor.h>
+#include <lego/page.h>
+#include <lego/random.h>
+#include <lego/selftest.h>
+#include <lego/slab.h>
+#include <lego/smp.h>
+
+#include "busy.h"
+
+#define NR_STOPS  100 /* fewer on a busy host, but at least MIN_STOPS */
+#define MIN_STOPS 8
+#define NR_SHARED 256 /* places from which any CPU frees what another one has allocated */
+#define MAX_BUSY  8
+#define TOO_LARGE ((PAGE_SIZE << MAX_PAGE_ORDER) + 1)
+
+static struct memory_snapshot memory[MEMORY_NR_KINDS];
+
+/*
+ * All CPUs but the caller's meet here, with interrupts off. The first one looks; the others wait
+ * for it. The caller waits in smp_call_mask(): it does not allocate.
+ */
+struct stop {
+	atomic_t nr_arrived;
+	unsigned int nr_others;
+	bool is_done;
+};
+
+static void look(void)
+{
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++)
+		memory_snapshot(&memory[kind], kind);
+}
+
+static void stop_and_look(void *arg)
+{
+	struct stop *stop = arg;
+
+	if (atomic_add_return(&stop->nr_arrived, 1) > 1) {
+		while (!smp_load_acquire(&stop->is_done)) /* pairs with the release below */
+			cpu_relax();
+		return;
+	}
+	while ((unsigned int)atomic_read(&stop->nr_arrived) < stop->nr_others)
+		cpu_relax();
+	look();
+	smp_store_release(&stop->is_done, true); /* pairs with the acquire above */
+}
+
+/* Makes the snapshots at a moment at which no CPU allocates. Returns true if all sums agree. */
+static bool sums_agree(void)
+{
+	struct stop stop = { .nr_others = nr_cpus - 1 };
+	bool agree = true;
+
+	if (nr_cpus == 1)
+		look();
+	else
+		smp_call_mask(cpu_online_mask & ~BIT(smp_processor_id()), stop_and_look, &stop);
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
+		const struct memory_snapshot *snap = &memory[kind];
+		u64 sites = 0, sizes = 0;
+
+		for (u32 i = 0; i < snap->nr_rows; i++)
+			sites += snap->rows[i].sums.live_bytes;
+		for (u32 i = 0; i < PROFILE_MEMORY_SIZES; i++)
+			sizes += snap->sizes[i].live_bytes;
+		agree &= !snap->nr_not_shown && sites == sizes && sites == snap->all.live_bytes;
+		agree &= sites == snap->allocator_bytes;
+	}
+	return agree;
+}
+
+/* Returns the sums of the sites in a function. */
+static struct memory_sums sums_of(enum memory_kind kind, const char *function)
+{
+	struct memory_sums sums = { 0 };
+
+	sums_agree();
+	for (u32 i = 0; i < memory[kind].nr_rows; i++) {
+		const struct memory_row *row = &memory[kind].rows[i];
+
+		if (strcmp(row->site->function, function))
+			continue;
+		sums.nr_live += row->sums.nr_live;
+		sums.live_bytes += row->sums.live_bytes;
+		sums.nr += row->sums.nr;
+		sums.bytes += row->sums.bytes;
+	}
+	return sums;
+}
+
+static noinline void *allocate_here(size_t size)
+{
+	return kmalloc(size);
+}
+
+static noinline struct page *allocate_pages_here(unsigned int order)
+{
+	return page_alloc(order, 0);
+}
+
+/* Every class of sizes, at its first and its last byte, and blocks of pages. */
+SELFTEST(memory, each_object_belongs_to_its_site)
+{
+	static const size_t sizes[] = { 0,    1,    16,	  17,	32,   48,   64,	  96,	128,
+					192,  256,  384,  512,	513,  768,  1024, 1025, 1536,
+					2048, 2049, 3072, 4000, 4096, 4097, 8192, 50000 };
+	struct memory_sums before = sums_of(MEMORY_KMALLOC, "allocate_here"), held, after;
+	u64 bytes = memory[MEMORY_KMALLOC].all.live_bytes;
+	void *objects[4 * ARRAY_SIZE(sizes)];
+
+	for (u32 i = 0; i < ARRAY_SIZE(objects); i++) {
+		objects[i] = allocate_here(sizes[i % ARRAY_SIZE(sizes)]);
+		ASSERT(objects[i]);
+		memset(objects[i], 0xee, sizes[i % ARRAY_SIZE(sizes)]);
+	}
+	held = sums_of(MEMORY_KMALLOC, "allocate_here");
+	EXPECT_EQ(held.nr_live - before.nr_live, ARRAY_SIZE(objects));
+	EXPECT(held.live_bytes - before.live_bytes > 4 * 100000);
+	for (u32 i = 0; i < ARRAY_SIZE(objects); i++)
+		kfree(objects[i]);
+	after = sums_of(MEMORY_KMALLOC, "allocate_here");
+	EXPECT_EQ(after.live_bytes, before.live_bytes);
+	EXPECT_EQ(after.nr_live, before.nr_live);
+	EXPECT_EQ(after.nr - before.nr, ARRAY_SIZE(objects));
+	EXPECT_EQ(after.bytes, held.bytes);
+	EXPECT(bytes);
+}
+
+SELFTEST(memory, pages_belong_to_their_site)
+{
+	struct memory_sums before = sums_of(MEMORY_PAGES, "allocate_pages_here"), held, after;
+	struct page *pages[4];
+
+	for (unsigned int order = 0; order < ARRAY_SIZE(pages); order++) {
+		pages[order] = allocate_pages_here(order);
+		ASSERT(pages[order]);
+	}
+	page_get(pages[0]);
+	page_put(pages[0]); /* not the last reference */
+	held = sums_of(MEMORY_PAGES, "allocate_pages_here");
+	EXPECT_EQ(held.live_bytes - before.live_bytes, 15 * PAGE_SIZE);
+	for (unsigned int order = 0; order < ARRAY_SIZE(pages); order++)
+		page_put(pages[order]);
+	after = sums_of(MEMORY_PAGES, "allocate_pages_here");
+	EXPECT_EQ(after.live_bytes, before.live_bytes);
+	EXPECT_EQ(after.nr - before.nr, ARRAY_SIZE(pages));
+	EXPECT_EQ(after.bytes - before.bytes, 15 * PAGE_SIZE);
+}
+
+SELFTEST(memory, failures_are_not_counted)
+{
+	struct memory_sums objects = sums_of(MEMORY_KMALLOC, "allocate_here");
+	struct memory_sums pages = sums_of(MEMORY_PAGES, "allocate_pages_here");
+
+	EXPECT(!allocate_here(TOO_LARGE));
+	EXPECT(!allocate_pages_here(MAX_PAGE_ORDER + 1));
+	EXPECT_EQ(sums_of(MEMORY_KMALLOC, "allocate_here").nr, objects.nr);
+	EXPECT_EQ(sums_of(MEMORY_PAGES, "allocate_pages_here").nr, pages.nr);
+	EXPECT(sums_agree());
+}
+
+static void *shared_objects[NR_SHARED];
+static struct page *shared_pages[NR_SHARED];
+
+/* Replaces an object and a block of pages, of any size, that any CPU may have allocated. */
+static void churn(void)
+{
+	size_t size;
+	u64 random;
+
+	random_bytes(&random, sizeof(random));
+	size = random % 8 ? random >> 8 & 1023 : random >> 8 & 16383;
+	kfree(xchg(&shared_objects[random >> 32 & (NR_SHARED - 1)], allocate_here(size)));
+	if (random >> 40 & 7)
+		return;
+	struct page *page = xchg(&shared_pages[random >> 48 & (NR_SHARED - 1)],
+				 allocate_pages_here(random >> 56 & 3));
+
+	if (page)
+		page_put(page);
+	EXPECT(!allocate_here(TOO_LARGE));
+}
+
+static void free_shared(void)
+{
+	for (u32 i = 0; i < NR_SHARED; i++) {
+		struct page *page = xchg(&shared_pages[i], NULL);
+
+		kfree(xchg(&shared_objects[i], NULL));
+		if (page)
+			page_put(page);
+	}
+}
+
+/* The CPUs allocate and free each other's memory, and are stopped at random moments. */
+SELFTEST(memory, sums_equal_the_allocators)
+{
+	struct memory_sums before = sums_of(MEMORY_KMALLOC, "allocate_here"), after;
+	u64 enough_ns = clock_monotonic_ns() + ENOUGH_NS;
+	u32 nr_wrong = 0, nr_stops = 0;
+
+	busy_start(cpu_online_mask & (BIT(MAX_BUSY) - 1), churn);
+	while (nr_stops < MIN_STOPS || (nr_stops < NR_STOPS && clock_monotonic_ns() < enough_ns)) {
+		nr_stops++;
+		nr_wrong += !sums_agree();
+		cond_resched();
+	}
+	busy_stop();
+	EXPECT_EQ(nr_wrong, 0);
+	free_shared();
+	after = sums_of(MEMORY_KMALLOC, "allocate_here");
+	EXPECT_EQ(after.live_bytes, before.live_bytes);
+	EXPECT(after.nr > before.nr);
+}
+
+/* Takes all pages but the last few, in blocks of falling orders. Then kmalloc fails, too. */
+SELFTEST(memory, sums_are_right_without_memory)
+{
+	LIST_HEAD(taken);
+	struct page *page;
+
+	for (unsigned int order = MAX_PAGE_ORDER + 1; order-- > 0;) {
+		while ((page = allocate_pages_here(order)))
+			list_add(&page->node, &taken);
+	}
+	EXPECT(sums_agree());
+	EXPECT(!allocate_here(16 * PAGE_SIZE));
+	EXPECT(sums_agree());
+	while (!list_empty(&taken)) {
+		page = list_first_entry(&taken, struct page, node);
+		list_del(&page->node);
+		page_put(page);
+	}
+	EXPECT(sums_agree());
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * crowd threads|processes <n> [keys|calls]: starts n threads or processes that make some calls and
+ * then sleep, and reads, resets and switches the profilers. With `keys` it waits for a line
+ * instead, while sysrq keys do that; with `calls` it makes calls that concern all of the threads.
+ * Before that it switches the profile points, and after that sampling, so that a QEMU plugin knows
+ * in which time to look for the longest stretch with interrupts off (tests/boot/test_nostop.py).
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/times.h>
+#include <time.h>
+
+#include "proc_profile.h"
+#include "run.h"
+
+#define DIR	    "/proc/profile/"
+#define STACK_BYTES (64 << 10)
+
+/* linux/futex.h is not in musl's include path. */
+#define FUTEX_WAIT    0
+#define FUTEX_WAKE    1
+#define FUTEX_REQUEUE 3
+
+#define TICK_MS 10 /* at most */
+
+static int *nr_ready, *start_line; /* shared by processes */
+static pid_t last_tid;		   /* of the thread that started last */
+
+/*
+ * Makes 12 kinds of calls, 4 of which fail, and sleeps: as many table rows as a small program has.
+ */
+static void *work_and_sleep(void *unused)
+{
+	static const long calls[] = { SYS_getpid, SYS_gettid,  SYS_getppid, SYS_getuid,
+				      SYS_getgid, SYS_geteuid, SYS_getegid, SYS_sched_yield };
+	static const long failing[] = { SYS_close, SYS_dup, SYS_fsync, SYS_lseek };
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		syscall(calls[i]);
+	for (size_t i = 0; i < sizeof(failing) / sizeof(*failing); i++)
+		syscall(failing[i], -1);
+	if (unused)
+		last_tid = syscall(SYS_gettid);
+	__atomic_add_fetch(nr_ready, 1, __ATOMIC_RELAXED);
+	for (;;)
+		syscall(SYS_futex, start_line, FUTEX_WAIT, 0, NULL, NULL, 0);
+	return NULL;
+}
+
+static void start(int is_process)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	pid_t pid;
+
+	if (is_process) {
+		pid = fork_child();
+		if (!pid)
+			work_and_sleep(NULL);
+		return;
+	}
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	CHECK(!pthread_create(&thread, &attr, work_and_sleep, &last_tid));
+}
+
+/* Reads a file as print_file() does, but prints nothing. Returns the number of bytes. */
+static size_t read_all(const char *path)
+{
+	static char buf[1 << 16];
+	int fd = open(path, O_RDONLY);
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		len += n;
+	CHECK(n == 0);
+	close(fd);
+	return len;
+}
+
+static void read_and_switch(void)
+{
+	CHECK(read_all(DIR "strace") > 1000);
+	CHECK(read_all("/proc/self/strace") > 500);
+	CHECK(read_all(DIR "report") > 1000);
+	CHECK(read_all(DIR "heatmap") > 500);
+	control(DIR "strace", "off");
+	control(DIR "strace", "on");
+	control("/proc/self/strace", "reset");
+	control(DIR "strace", "reset");
+	CHECK(read_all(DIR "strace") > 500);
+	control(DIR "report", "reset");
+}
+
+/* Asks for the CPU time of all threads, also at each tick: a timer has that clock. */
+static void measure_time(void)
+{
+	struct itimerspec later = { .it_value.tv_sec = 1000 };
+	struct timespec time, start;
+	struct rusage usage;
+	struct tms tms;
+	timer_t timer;
+
+	CHECK(!timer_create(CLOCK_PROCESS_CPUTIME_ID, NULL, &timer));
+	CHECK(!timer_settime(timer, 0, &later, NULL));
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &start));
+	do {
+		CHECK(!clock_gettime(CLOCK_MONOTONIC, &time));
+	} while (time.tv_sec * 1000 + time.tv_nsec / 1000000 <
+		 start.tv_sec * 1000 + start.tv_nsec / 1000000 + 3 * TICK_MS);
+	CHECK(!timer_delete(timer));
+	CHECK(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time));
+	CHECK(!getrusage(RUSAGE_SELF, &usage));
+	CHECK(times(&tms) != -1);
+	CHECK(read_all("/proc/self/stat") > 50);
+}
+
+static void make_calls(int nr, int is_process)
+{
+	cpu_set_t cpus;
+
+	measure_time();
+	CHECK(!syscall(SYS_tgkill, getpid(), last_tid, 0));
+	CHECK(syscall(SYS_sched_getaffinity, last_tid, sizeof(cpus), &cpus) > 0);
+	CHECK(getpriority(PRIO_USER, getuid()) == 0);
+	CHECK(getpriority(PRIO_PGRP, 0) == 0);
+	/* Neither init nor the sender is meant. */
+	CHECK(kill(-1, 0) == (is_process ? 0 : -1));
+	CHECK(!kill(0, 0));
+	CHECK(read_all("/proc/loadavg") > 10);
+	CHECK(syscall(SYS_futex, start_line, FUTEX_REQUEUE, 0, (long)INT_MAX, start_line + 1, 0) ==
+	      nr);
+	CHECK(syscall(SYS_futex, start_line + 1, FUTEX_WAKE, INT_MAX, NULL, NULL, 0) == nr);
+	/* Ends all other threads. */
+	if (!is_process && !check_failures())
+		CHECK(execl("/proc/self/exe", "crowd", "threads", "0", "end", NULL) == 0);
+}
+
+static int finish(void)
+{
+	control(DIR "heatmap", "off");
+	return check_finish("crowd");
+}
+
+static void wait_for_line(void)
+{
+	char line[16];
+
+	puts("crowd: waits");
+	fflush(stdout);
+	CHECK(read(0, line, sizeof(line)) > 0);
+}
+
+int main(int argc, char **argv)
+{
+	int nr = argc > 2 ? atoi(argv[2]) : 1000;
+	int is_process = argc > 1 && !strcmp(argv[1], "processes");
+
+	if (argc > 3 && !strcmp(argv[3], "end"))
+		return finish();
+	nr_ready = mmap(NULL, 3 * sizeof(*nr_ready), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!CHECK(nr_ready != MAP_FAILED))
+		return 1;
+	start_line = nr_ready + 1;
+	last_tid = getpid();
+	CHECK(!setpgid(0, 0));
+	for (int i = 0; i < nr; i++)
+		start(is_process);
+	CHECK(WAIT_UNTIL(__atomic_load_n(nr_ready, __ATOMIC_RELAXED) == nr));
+	control(DIR "points", "*");
+	if (argc > 3 && !strcmp(argv[3], "calls"))
+		make_calls(nr, is_process);
+	else if (argc > 3)
+		wait_for_line();
+	else
+		read_and_switch();
+	return finish();
+}
