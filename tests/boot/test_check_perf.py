@@ -75,7 +75,7 @@ def test_three_instructions_in_one_call(tree, base):
     assert shown == [
         "operation clone, join: +3 instructions a round, 20 rounds",
         "operation madvise: +3 instructions a round, 200 rounds",
-        "sys_madvise: +3 instructions a call, 334 calls",
+        "sys_madvise: +3 instructions a call, 330 calls",
     ]
     # A fourth one can be padding, which is not executed.
     assert code in [f"code that differs: sys_madvise (+{nr})" for nr in (3, 4)]

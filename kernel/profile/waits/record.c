@@ -56,7 +56,7 @@ static struct wait_record *store(struct stack_log *log, struct wait_record *new,
 	 * Compares as many pcs as new has: if a record has another number of pcs, its context
 	 * differs, which is compared first.
 	 */
-	u64 *slot = stack_log_find(log, new, tag, __builtin_offsetof(struct wait_record, process),
+	u64 *slot = stack_log_find(log, new, tag, __builtin_offsetof(struct wait_record, name),
 				   KEY_WORDS + new->nr_kernel + new->nr_user);
 
 	if (slot && *slot)
@@ -131,12 +131,16 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 				      rec->nr_user) == rec->truncated);
 }
 
-/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
+/*
+ * Returns the record of the running thread or of the interrupt, or NULL if there is no room. The
+ * hashes leave out what depends on where a kernel's data are, names and the pages of stacks, so
+ * that code which is not run changes no costs.
+ */
 static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait_key key,
 						 const os_task_t *task, const os_regs_t *regs)
 {
 	u64 hash = profile_stack_hash(key.task_key + (u64)key.waker,
-				      key.context + key.addr + os_regs_sp(regs));
+				      key.context + key.addr + os_regs_sp(regs) % 4096);
 	struct recent *recent = &w->recent[hash >> (64 - LOG2_RECENT)];
 	struct wait_record *rec = recent->rec;
 
