@@ -141,9 +141,14 @@ def load_all(args: argparse.Namespace) -> Export:
 
 
 def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
-    """Returns the stacks that the user has chosen, and how many samples of idle time are not."""
+    """
+    Returns the stacks that the user has chosen, and how many samples of idle time are not. The
+    export loses the rows that it read, which take most of the memory.
+    """
     waits = args.waits or args.wakers
     stacks = profiles.stacks.read(export, waits)
+    for table in export.files.get(profiles.stacks.file_of(waits), []):
+        table.rows.clear()
     nr_idle = Filter.of(args).choose_stacks(stacks)
     if lost := str(stacks.losses):
         warn(f"{export.path}: {lost}")

@@ -213,36 +213,45 @@ def is_of_table(row: dict, tables: list[Table], nr_missing: int) -> bool:
     return row.keys() == rows[0].keys() if rows else nr_missing < 2
 
 
-def read_row(line: bytes) -> tuple[dict, int]:
-    """Returns the object in a line, {} if it is damaged, and its bytes for the budget."""
+def read_row(line: bytes, texts: dict[str, str]) -> tuple[dict, int]:
+    """
+    Returns the object in a line, {} if it is damaged, and its bytes for the budget. texts: those of
+    other rows, which it shares: keys, names, and the addresses of call chains.
+    """
     row = parse_line(line)
     try:
-        # Rows have the same keys, so all rows share their texts.
-        return {sys.intern(key): value for key, value in row.items()}, row_bytes(row)
+        nr_bytes = row_bytes(row)
     except ValueError:
         return {}, 0
+    for key, value in row.items():
+        if isinstance(value, str):
+            row[key] = texts.setdefault(value, value)
+        elif isinstance(value, list):
+            row[key] = [texts.setdefault(x, x) if isinstance(x, str) else x for x in value]
+    return {sys.intern(key): value for key, value in row.items()}, nr_bytes
 
 
-def lines_of(body: bytes, at: int) -> Iterator[bytes]:
-    while at < len(body):
-        end = body.find(b"\n", at)
-        end = end if end >= 0 else len(body)
-        yield body[at:end]
+def lines_of(data: bytes, at: int, stop: int) -> Iterator[bytes]:
+    while at < stop:
+        end = data.find(b"\n", at, stop)
+        end = end if end >= 0 else stop
+        yield data[at:end]
         at = end + 1
 
 
-def add_lines(body: bytes, path: str | Path) -> tuple[dict[str, list[Table]], int]:
+def add_lines(data: bytes, stop: int, path: str | Path) -> tuple[dict[str, list[Table]], int]:
     """
-    Returns the tables by file, and how many lines could not be read or assigned to a table. Does
-    not read the first line.
+    Returns the tables by file in the first `stop` bytes, and how many lines could not be read or
+    assigned to a table. Does not read the first line.
     """
     files: dict[str, list[Table]] = {}
     tables: list[Table] | None = None  # None: the file is unknown until the next one begins
     nr_damaged = nr_missing = 0  # nr_missing: since the last line whose table is known
-    budget = Budget(len(body))
-    lines = lines_of(body, len(body.partition(b"\n")[0]) + 1)
-    for line in progress.over_some(lines, f"reading {path}", body.count(b"\n")):
-        value, nr_bytes = read_row(line)
+    budget = Budget(stop)
+    texts: dict[str, str] = {}
+    lines = lines_of(data, data.find(b"\n") + 1 or stop, stop)
+    for line in progress.over_some(lines, f"reading {path}", data.count(b"\n", 0, stop)):
+        value, nr_bytes = read_row(line, texts)
         budget.take(nr_bytes)
         is_table, is_note = value.keys() == {"table"}, value.keys() == {"note"}
         is_file = value.keys() == {"file"}  # a row may have a column of that name, with others
@@ -281,13 +290,13 @@ def last_in_log(data: bytes) -> bytes:
     return b"".join(line for line in lines if line.startswith(b"{"))
 
 
-def check(body: bytes, end: re.Match[bytes] | None) -> str | None:
+def check(data: bytes, end: re.Match[bytes] | None) -> str | None:
     """Returns what is wrong with an export's text, by its last line, or None."""
     if not end:
         return "has no end: its last lines are missing"
-    if int(end[2]) != len(body):
-        return f"is damaged: it has {len(body)} bytes, not {int(end[2])}"
-    if int(end[3], 16) != zlib.crc32(body):
+    if int(end[2]) != end.start():
+        return f"is damaged: it has {end.start()} bytes, not {int(end[2])}"
+    if int(end[3], 16) != zlib.crc32(memoryview(data)[: end.start()]):
         return "is damaged: its checksum is wrong"
     return None
 
@@ -311,7 +320,7 @@ def read_rest(rest: bytes, files: dict[str, list[Table]]) -> tuple[dict, dict, l
 
 
 def first_line(data: bytes, path: str | Path) -> dict:
-    meta = parse_line(data.partition(b"\n")[0])
+    meta = parse_line(next(lines_of(data, 0, len(data)), b""))
     if "export" not in meta:
         raise ExportError(f"{path} is not an export of the profiler")
     if meta["export"] != VERSION:
@@ -343,8 +352,7 @@ def load(path: str | Path, damaged: bool = False) -> Export:
     warnings = [str(one) for one in list_of(meta.get("warnings"))[:MAX_WARNINGS]]
     warnings += on_console[1] if on_console else []
     end = END.search(data)
-    body = data[: end.start()] if end else data
-    if wrong := check(body, end):
+    if wrong := check(data, end):
         # If the kernel printed the export, each line has a checksum, so the lines read are right.
         rest = "its rows are right" if on_console else "numbers may be wrong"
         if not damaged:
@@ -354,7 +362,7 @@ def load(path: str | Path, damaged: bool = False) -> Export:
     if end and int(end[4]):
         warnings.append(f"{int(end[4])} lines had no room: raise profile.export=")
     try:
-        files, nr_damaged = add_lines(body, path)
+        files, nr_damaged = add_lines(data, end.start() if end else len(data), path)
     except ExportError as error:
         raise ExportError(f"{path}: {error}") from error
     if nr_damaged:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from profiles.symbols import Symbols
 OF_REPORT = "in a report of the profiler"  # why a chain is truncated
 
 
-@dataclass
+@dataclass(slots=True)
 class Stack:
     """Chains have the innermost address first. In a sample, the others are return addresses."""
 
@@ -66,8 +67,14 @@ class Stacks:
         return before - self.total()
 
 
+@functools.cache
+def address(pc: object) -> int:
+    return number(pc, 64)
+
+
 def addresses(row: dict, key: str) -> list[int]:
-    return [number(pc, 64) for pc in row[key] or []]
+    """Equal addresses in all stacks share their memory."""
+    return [address(pc) for pc in row[key] or []]
 
 
 def sample(row: dict) -> Stack:
@@ -131,15 +138,18 @@ def other_rate_ns(export: Export) -> int:
     return max([ns for ns in times if isinstance(ns, int)], default=0)
 
 
+def file_of(waits: bool) -> str:
+    return "waits_stacks.json" if waits else "samples.json"
+
+
 def read(export: Export, waits: bool = False) -> Stacks:
     """Returns the stacks of samples, or of waits. Damaged rows are left out, and counted."""
     if waits:
-        found, rows, make = Stacks("nanoseconds", 1), export.rows("waits_stacks.json"), wait
-        found.losses = losses.of_waits(export)
+        found, make = Stacks("nanoseconds", 1, losses=losses.of_waits(export)), wait
     else:
         found = Stacks("samples", period_ns(export), losses=losses.of_samples(export))
-        rows, make = export.rows("samples.json"), sample
-    for row in progress.over(rows, "reading stacks"):
+        make = sample
+    for row in progress.over(export.rows(file_of(waits)), "reading stacks"):
         try:
             found.stacks.append(make(row))
         except (KeyError, TypeError, ValueError, OverflowError):
@@ -218,6 +228,9 @@ class Names:
         self.programs = programs
         self.symbols: dict[Image, Symbols | None] = {}
         self.lines: dict[str, Lines] = {}  # by the path of the ELF file
+        # Each address is looked up once: by kernel, and by what known_sites() depends on.
+        self.kernel_sites: dict[tuple[Symbols | None, int], list[str]] = {}
+        self.sites: dict[tuple, dict[int, tuple[int, Place, list[str]]]] = {}
         for program in programs:
             images = self.images.files_like(program) if self.images.is_known else []
             self.symbols |= dict.fromkeys(images or [image_of(program)], program)
@@ -295,20 +308,39 @@ class Names:
                 break
         return " < ".join(place.name() for place in places[first : first + 2])
 
-    def user_places(self, stack: Stack) -> list[tuple[int, Place]]:
+    def user_site(self, stack: Stack, pc: int, is_return: bool) -> tuple[int, Place]:
         """
-        Returns the call sites of a stack's user addresses, and their places. The first address is
-        exact: in a system call, it is where the call continues. So is that of a C library's return
-        from a signal, which is not behind a call.
+        Returns the call site of a user address, and its place. The first address of a stack is no
+        return address: in a system call, it is where the call continues. Nor is that of a C
+        library's return from a signal, which is not behind a call.
         """
+        place = self.place(stack, pc)
+        if is_return and not (place.symbols and place.address in place.symbols.restorers):
+            pc = max(pc - 1, 0)
+            place = self.place(stack, pc)
+        return pc, place
+
+    def known_sites(self, stack: Stack) -> list[tuple[int, Place, list[str]]]:
+        """Returns the call sites of a stack's user addresses, their places, and their frames."""
+        comm = None if self.images.is_known else stack.comm
+        space = stack.run, stack.code_map, comm, self.perf_map(stack)
+        known = self.sites.setdefault(space, {})
+        kernel = self.kernel(stack)
+        others = kernel.known_names if kernel else frozenset()
         found = []
         for i, pc in enumerate(stack.user):
-            place = self.place(stack, pc)
-            if i and not (place.symbols and place.address in place.symbols.restorers):
-                pc = max(pc - 1, 0)
-                place = self.place(stack, pc)
-            found.append((pc, place))
+            key = pc << 1 | (i > 0)
+            if key not in known:
+                site, place = self.user_site(stack, pc, i > 0)
+                name = place.name(others)
+                frames = self.with_lines(place.symbols, place.address, name)
+                known[key] = site, place, frames
+            found.append(known[key])
         return found
+
+    def user_places(self, stack: Stack) -> list[tuple[int, Place]]:
+        """Returns the call sites of a stack's user addresses, and their places."""
+        return [(site, place) for site, place, _ in self.known_sites(stack)]
 
     def with_lines(self, symbols: Symbols | None, address: int, name: str) -> list[str]:
         """
@@ -331,19 +363,16 @@ class Names:
         return [f"{text} {place}" if place else text for text, place in zip(texts, places)]
 
     def kernel_frames(self, stack: Stack) -> list[str]:
-        symbols, found = self.kernel(stack), []
-        names = frame_names(symbols, stack.kernel, stack.is_exact)
-        for pc, name in zip(call_sites(stack.kernel, stack.is_exact), names):
-            found += self.with_lines(symbols, pc, name)
+        symbols, known, found = self.kernel(stack), self.kernel_sites, []
+        for pc in call_sites(stack.kernel, stack.is_exact):
+            key = symbols, pc
+            if key not in known:
+                known[key] = self.with_lines(symbols, pc, frame_name(symbols, pc))
+            found += known[key]
         return found
 
     def user_frames(self, stack: Stack) -> list[str]:
-        kernel = self.kernel(stack)
-        others = kernel.known_names if kernel else frozenset()
-        found = []
-        for _, place in self.user_places(stack):
-            found += self.with_lines(place.symbols, place.address, place.name(others))
-        return found
+        return [frame for _, _, frames in self.known_sites(stack) for frame in frames]
 
 
 def image_of(program: Symbols) -> Image:
@@ -386,12 +415,9 @@ def call_sites(chain: list[int], is_exact: bool) -> list[int]:
     return [max(pc - (i > 0 or not is_exact), 0) for i, pc in enumerate(chain)]
 
 
-def frame_names(symbols: Symbols | None, chain: list[int], is_exact: bool) -> list[str]:
-    found = []
-    for pc in call_sites(chain, is_exact):
-        function = symbols.function(pc) if symbols else None
-        found.append(function[1] if function else f"{pc:#x}")
-    return found
+def frame_name(symbols: Symbols | None, pc: int) -> str:
+    function = symbols.function(pc) if symbols else None
+    return function[1] if function else f"{pc:#x}"
 
 
 def task_name(stack: Stack) -> str:

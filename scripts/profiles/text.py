@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from profiles import progress
 from profiles.export import printable
@@ -41,9 +42,9 @@ def fold(chain: tuple[str, ...]) -> str:
     return ";".join([*frames, escape(last, r";|\s(?=\d+(?:\.\d*)?$)")])
 
 
-def folded(stacks: Stacks, names: Names, wakers: bool) -> bytes:
-    found = count(stacks, names, wakers).most_common()
-    return "".join(f"{fold(chain)} {weight}\n" for chain, weight in found).encode()
+def folded(stacks: Stacks, names: Names, wakers: bool) -> Iterator[bytes]:
+    for chain, weight in count(stacks, names, wakers).most_common():
+        yield f"{fold(chain)} {weight}\n".encode()
 
 
 def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:

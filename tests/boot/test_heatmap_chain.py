@@ -18,7 +18,7 @@ import pytest
 import report
 import report_lines
 from harness import BUILD
-from profiles.stacks import Symbols, frame_names, sample
+from profiles.stacks import Symbols, call_sites, frame_name, sample
 from test_heatmap import CALL_ROW, CPU_ROW, FUNCTION_ROW, TASK_ROW, tables_in, tables_of
 
 MAP = re.compile(r"^maps ([0-9a-f]+)-([0-9a-f]+) ..x. ([0-9a-f]+) \S+ \d+ +(/\S+)$", re.MULTILINE)
@@ -82,7 +82,7 @@ def stacks_of(log: str, kernel: Path) -> list[Stack]:
             one.truncated,
             one.user[::-1],
             one.call and f"[{one.call}]",
-            frame_names(symbols, one.kernel, True)[::-1],
+            [frame_name(symbols, pc) for pc in call_sites(one.kernel, True)][::-1],
             one.weight,
         )
         for one in (sample(json.loads(row)) for row in rows)

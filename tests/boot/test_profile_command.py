@@ -17,7 +17,7 @@ import pytest
 
 import harness
 from profiles.images import number
-from profiles.stacks import Stack, Symbols, call_sites, frame_names, sample
+from profiles.stacks import Stack, Symbols, call_sites, frame_name, sample
 
 WORK = "wordcount -t 3 /bin/wordcount > /dev/null"
 WORKS = f"sh -c '{WORK} & chain 20 > /dev/null 2>&1; wait'"
@@ -116,7 +116,7 @@ def names(log_parts):
 def chains(stack: Stack, names: Names) -> tuple[list[str], list[str]]:
     """Returns the user's and the kernel's frames as `profile` prints them, outermost first."""
     user = [names.user(stack.code_map, pc) for pc in call_sites(stack.user, True)][::-1]
-    frames = frame_names(names.kernel, stack.kernel, True)[::-1]
+    frames = [frame_name(names.kernel, pc) for pc in call_sites(stack.kernel, True)][::-1]
     if stack.truncated:
         of_user = user or "user" in stack.truncated
         (user if of_user else frames).insert(0, f"[cut: {stack.truncated}]")

@@ -125,6 +125,16 @@ def many_samples(n: int) -> bytes:
     return rows(n, "samples.json", lambda i: SAMPLE | {"samples": 1 << 40}, SOURCE)
 
 
+def deep_stacks(n: int) -> bytes:
+    """As a long run has them: many chains, which differ, of few functions."""
+
+    def make(i: int) -> dict:
+        user = [f"0x{0x401000 + (i * 7 + depth * depth) % 500 * 64:016x}" for depth in range(20)]
+        return SAMPLE | {"pid": i % 50, "kernel": user[:8], "user": user}
+
+    return rows(n, "samples.json", make, SOURCE)
+
+
 def deep_code_maps(n: int) -> bytes:
     """Half of it is a long chain of areas that all code maps share; each sample has another map."""
     area = {"start": "0x1000", "end": "0x2000", "offset": "0x0", "image": 1}

@@ -17,7 +17,7 @@ import zlib
 
 import pytest
 import trace_export
-from legoprof_shapes import SHAPES, small_dicts
+from legoprof_shapes import SHAPES, deep_stacks, small_dicts
 
 from test_legoprof import META, OPEN, READ, SAMPLE, legoprof, profile_export
 
@@ -314,6 +314,14 @@ def test_steps_and_memory(run, tmp_path, shape):
         assert steps[1] < 4.5 * steps[0], (command, steps)
         peak = peak_memory(run, many, command)
         assert peak < MAX_MEMORY * NR_BYTES + FEW_BYTES, (command, peak)
+
+
+@pytest.mark.parametrize("command", ["folded", "pprof", "callgrind", "speedscope", "perf-data"])
+def test_memory_for_stacks(run, command):
+    """Addresses that stacks share are in memory once, so memory is a few times the export."""
+    data = deep_stacks(50 * NR_BYTES)
+    peak = peak_memory(run, data, [command])
+    assert peak < 2.7 * len(data), peak / len(data)
 
 
 def test_diff_has_one_export_in_memory(run, tmp_path):
