@@ -55,7 +55,7 @@ from profiles.stacks import Names, Options, Stacks, without_build_id
 from profiles.table_names import TableNames
 
 # By command: the help text, whether the output is binary, and the function that writes it.
-Writer = Callable[[argparse.Namespace, Export, Stacks, Names], bytes | bytearray]
+Writer = Callable[[argparse.Namespace, Export, Stacks, Names], bytes | Iterable[bytes]]
 FORMATS: dict[str, tuple[str, bool, Writer]] = {
     "folded": (
         "folded stacks, for flamegraph.pl and others",

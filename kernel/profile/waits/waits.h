@@ -40,7 +40,7 @@ struct wait_record {
 	u64 max_cycles;	   /* the longest wait, asleep and ready */
 	/* The key, compared whole: from here to the last of pcs. Hashed: without the name. */
 	const char *name; /* what was waited for; NULL: unknown */
-	u64 process; /* stack_process_number(); 0: a kernel thread, or of a waker */
+	u64 process;	  /* stack_process_number(); 0: a kernel thread, or of a waker */
 	u64 comm[2];
 	u64 code_map;			 /* os_task_code_map() */
 	const struct wait_record *waker; /* NULL: preempted, or unknown */
