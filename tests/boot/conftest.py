@@ -40,19 +40,23 @@ def stop_ignoring_signals() -> None:
 stop_ignoring_signals()
 
 # One worker of xdist runs all tests that use one of these slow fixtures, so it is made once.
-SLOW_FIXTURES = ("agreeing", "alone", "counted", "files", "graph", "log", "none_code", "rebuilt")
+SLOW_FIXTURES = ("agreeing", "counted", "files", "graph", "log", "none_code", "rebuilt")
 SLOW_FIXTURES += ("runs", "traced")
+# These write $BUILD/run.log, so one worker runs them all.
+RUN_FILES = ("test_hands", "test_readme", "test_run", "test_session")
 # These begin first, so that no long test runs alone at the end.
 LONG_FILES = ("test_long_runs", "test_hands", "test_programs", "test_build", "test_variants")
 LONG_FILES += ("test_functions", "test_function_tracers", "test_diagnosis", "test_accuracy")
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """Returns a name for tests that one worker must run, or None. See SLOW_FIXTURES and shared."""
+    """Returns a name for tests that one worker must run, or None: see RUN_FILES and shared."""
     file = item.path.stem
     if "shared" in item.fixturenames:
         others = {name: value for name, value in item.callspec.params.items() if name != "program"}
         return "-".join([item.originalname, *map(str, others.values())])
+    if file in RUN_FILES:
+        return "run.log"
     slow = [name for name in item.fixturenames if name in SLOW_FIXTURES]
     return f"{file}-{slow[0]}" if slow else None
 

@@ -12,7 +12,7 @@ import pexpect
 import pytest
 
 import qemu
-from harness import BUILD, ROOT, locked, make
+from harness import BUILD, ROOT, make
 from report import check_log
 
 BUILD_NAME = os.path.relpath(BUILD, ROOT)
@@ -21,13 +21,10 @@ BYTES = bytes(range(256)) * 9000  # 2.3 MB, and not a text
 
 
 @pytest.fixture(autouse=True)
-def alone(builds):
-    """Builds everything. One test at a time runs make: all of these runs write run.log."""
+def built(builds):
     builds.kernel()
     builds.initrd()
     builds.initrd("initramfs.cpio")
-    with locked(BUILD / "test-locks" / "session"):
-        yield
 
 
 def start(*arguments: str, **options) -> subprocess.Popen:

@@ -11,11 +11,9 @@ import pexpect
 import pytest
 
 import report
-from harness import BUILD, ROOT, locked, make
+from harness import BUILD, ROOT, make
 from profiles import export
 
-# All runs write $BUILD/run.log, so they run one at a time.
-LOCK = BUILD / "test-locks" / "session"
 BUILD_NAME = os.path.relpath(BUILD, ROOT)
 
 
@@ -25,17 +23,16 @@ def run_command(builds):
     builds.kernel()
 
     def run(command: str, *arguments: str) -> tuple[subprocess.CompletedProcess, str]:
-        with locked(LOCK):
-            done = make(
-                f"BUILD={BUILD_NAME}",
-                "run",
-                "SMP=2",
-                "REPORTS=each",
-                f"CMD={command}",
-                *arguments,
-                check=False,
-            )
-            return done, (BUILD / "run.log").read_bytes().decode()
+        done = make(
+            f"BUILD={BUILD_NAME}",
+            "run",
+            "SMP=2",
+            "REPORTS=each",
+            f"CMD={command}",
+            *arguments,
+            check=False,
+        )
+        return done, (BUILD / "run.log").read_bytes().decode()
 
     return run
 
@@ -138,9 +135,8 @@ def test_the_page_finds_a_program_of_any_directory(builds, tmp_path):
     """The export that the page is made of says where the program is."""
     builds.kernel()
     program = Path(shutil.copy(BUILD / "user/futexpp", tmp_path / "elsewhere"))
-    with locked(LOCK):
-        make(f"BUILD={BUILD_NAME}", "run", "SMP=1", f"PROGRAM={program}")
-        found = export.load(BUILD / "run.lego")
+    make(f"BUILD={BUILD_NAME}", "run", "SMP=1", f"PROGRAM={program}")
+    found = export.load(BUILD / "run.lego")
     assert str(program) in found.host_paths
 
 
@@ -189,18 +185,17 @@ def test_make_says_what_is_wrong(builds, tmp_path):
     source = tmp_path / "lock.c"
     source.write_text("int main(void) { }\n")
     nope = "Kernel panic: cannot run init=/bin/nope: ENOENT, no such file in the initramfs"
-    with locked(LOCK):
-        for arguments, why in {
-            ("INIT=/bin/nope", f"PROGRAM={BUILD_NAME}/user/hello"): nope,
-            (f"PROGRAM={source}",): f"{source}: a source, not a program: gcc -static",
-            (f"PROGRAM={tmp_path}",): "a directory, not a program",
-            (f"PROGRAM={tmp_path}/nope",): f"{tmp_path}/nope: no such file",
-            (f"PROGRAM={BUILD_NAME}/user/hello", "FILES=nope"): "nope: no such file",
-        }.items():
-            done = make(f"BUILD={BUILD_NAME}", "run", *arguments, check=False)
-            assert done.returncode != 0
-            said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
-            assert why in said[-1], done.stderr
+    for arguments, why in {
+        ("INIT=/bin/nope", f"PROGRAM={BUILD_NAME}/user/hello"): nope,
+        (f"PROGRAM={source}",): f"{source}: a source, not a program: gcc -static",
+        (f"PROGRAM={tmp_path}",): "a directory, not a program",
+        (f"PROGRAM={tmp_path}/nope",): f"{tmp_path}/nope: no such file",
+        (f"PROGRAM={BUILD_NAME}/user/hello", "FILES=nope"): "nope: no such file",
+    }.items():
+        done = make(f"BUILD={BUILD_NAME}", "run", *arguments, check=False)
+        assert done.returncode != 0
+        said = [line for line in done.stderr.splitlines() if not line.startswith("make:")]
+        assert why in said[-1], done.stderr
 
 
 # Imitates every line that qemu-run could take for the end of a run or for a fault.
@@ -225,10 +220,9 @@ def test_programs_cannot_forge_the_verdict(run_command, status):
 def test_forged_words_do_not_hide_a_panic(builds):
     """A program prints the message of a good end before a panic. The run still fails."""
     forged = "echo 'reboot: power off, status 0'; echo c >/proc/sysrq-trigger"
-    with locked(LOCK):
-        builds.kernel()
-        arguments = ["run", "SMP=2", "APPEND=profile.on_exit=none", f"CMD={forged}"]
-        done = make(f"BUILD={BUILD_NAME}", *arguments, check=False)
+    builds.kernel()
+    arguments = ["run", "SMP=2", "APPEND=profile.on_exit=none", f"CMD={forged}"]
+    done = make(f"BUILD={BUILD_NAME}", *arguments, check=False)
     assert done.returncode != 0
     assert "qemu-run: error: Kernel panic: general protection fault at crash+" in done.stderr
 
@@ -274,8 +268,7 @@ def test_flame_graph_of_readme(builds, tmp_path):
     shown = r"^    make (run EXPORT=run.lego) && (.*) -o run.svg$"
     commands = re.search(shown, (ROOT / "scripts/README.md").read_text(), re.MULTILINE).groups()
     run, draw = (text.replace("run.lego", f"{tmp_path}/run.lego") for text in commands)
-    with locked(LOCK):
-        make(f"BUILD={BUILD_NAME}", *run.split())
+    make(f"BUILD={BUILD_NAME}", *run.split())
     draw = draw.replace(" flamegraph ", " folded ").replace("build/", f"{BUILD_NAME}/")
     done = subprocess.run(draw.split(), cwd=ROOT, capture_output=True, text=True, check=True)
     lines = done.stdout.split("\n")
@@ -302,11 +295,10 @@ class Terminal(pexpect.spawn):
 def shell(builds):
     builds.kernel()
     builds.initrd("shell.cpio")
-    with locked(LOCK):
-        (BUILD / "test-logs").mkdir(exist_ok=True)
-        terminal = Terminal(BUILD / "test-logs" / "shell.log")
-        yield terminal
-        terminal.close(force=True)
+    (BUILD / "test-logs").mkdir(exist_ok=True)
+    terminal = Terminal(BUILD / "test-logs" / "shell.log")
+    yield terminal
+    terminal.close(force=True)
 
 
 def test_shell(shell):
@@ -328,7 +320,6 @@ def test_shell(shell):
 
 def test_shell_needs_a_terminal(builds):
     builds.kernel()
-    with locked(LOCK):
-        done = make(f"BUILD={BUILD_NAME}", "shell", check=False)
+    done = make(f"BUILD={BUILD_NAME}", "shell", check=False)
     assert done.returncode != 0
     assert "needs a terminal" in done.stderr

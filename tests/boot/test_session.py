@@ -12,7 +12,7 @@ import pytest
 import session
 import strace_compare
 import strace_log
-from harness import BUILD, ROOT, locked, make, run_until_equal
+from harness import BUILD, ROOT, make, run_until_equal
 
 EXCEPTIONS = (ROOT / "tests" / "boot" / "strace-exceptions.txt").read_text()
 SMP = 2
@@ -166,8 +166,7 @@ def test_two_runs_are_equal(builds):
         return log
 
     # The lock of test_run.py, which writes the same files.
-    with locked(BUILD / "test-locks" / "session"):
-        log = run_until_equal(run)
+    log = run_until_equal(run)
     for block in session.read_blocks():
         assert block.is_typed or f"== {block.name}\n" in log.replace("\r", "")
     assert log.count("profile: end of report") > 100
