@@ -27,6 +27,7 @@ struct inode;
 #define MAP_PRIVATE	    0x02
 #define MAP_FIXED	    0x10
 #define MAP_ANONYMOUS	    0x20
+#define MAP_32BIT	    0x40 /* in the second GiB of the address space */
 #define MAP_GROWSDOWN	    0x0100
 #define MAP_DENYWRITE	    0x0800
 #define MAP_LOCKED	    0x2000

@@ -20,6 +20,10 @@
 
 #define STACK_ROOM (256UL << 20) /* for the first thread's stack, above mmap_base */
 
+/* Where MAP_32BIT puts areas, as on Linux: addresses there need no sign extension. */
+#define LOW_START (1UL << 30)
+#define LOW_END	  (2UL << 30)
+
 #define MAP_TYPE (MAP_SHARED | MAP_PRIVATE)
 
 void mm_init(void)
@@ -156,6 +160,9 @@ out_put:
 
 long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 {
+	bool low = flags & MAP_32BIT;
+	u64 limit = low ? LOW_END : TASK_SIZE;
+
 	ASSERT_MM_HELD(mm);
 	DEBUG_ASSERT(len && !(len % PAGE_SIZE));
 	if (len > TASK_SIZE)
@@ -172,10 +179,11 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 		return addr;
 	}
 	addr = ALIGN_DOWN(addr, PAGE_SIZE);
-	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
+	if (len <= limit && addr >= MM_MIN_ADDR && addr <= limit - len &&
+	    vma_range_free(mm, addr, addr + len))
 		return addr;
-	addr = vma_tree_place(&mm->areas, mm->mmap_base, len);
-	return addr ? (long)addr : -ENOMEM;
+	addr = vma_tree_place(&mm->areas, min(limit, mm->mmap_base), len);
+	return addr && (!low || addr >= LOW_START) ? (long)addr : -ENOMEM;
 }
 
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)

@@ -18,14 +18,20 @@
 
 #define MAP_TYPE_MASK	    0x0f
 #define MAP_SHARED_VALIDATE 0x03
+#define MAP_ABOVE4G	    0x80
 #define MAP_EXECUTABLE	    0x1000
 #define MAP_NONBLOCK	    0x10000
+#define MAP_HUGETLB	    0x40000
+#define MAP_HUGE_SIZES	    0x7c000000 /* the bits of MAP_HUGE_2MB and MAP_HUGE_1GB */
 
-/* Flags that are accepted and ignored: there is no swap, and stacks are mapped as a whole. */
-#define MAP_IGNORED                                                                    \
-	(MAP_GROWSDOWN | MAP_DENYWRITE | MAP_EXECUTABLE | MAP_LOCKED | MAP_NORESERVE | \
-	 MAP_POPULATE | MAP_NONBLOCK | MAP_STACK)
-#define MAP_KNOWN (MAP_TYPE_MASK | MAP_FIXED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_IGNORED)
+/*
+ * The flags that MAP_SHARED_VALIDATE allows. MAP_SHARED and MAP_PRIVATE allow all, and ignore the
+ * ones that have no effect: there is no swap, and stacks are mapped as a whole.
+ */
+#define MAP_VALID                                                                              \
+	(MAP_TYPE_MASK | MAP_FIXED | MAP_ANONYMOUS | MAP_32BIT | MAP_ABOVE4G | MAP_GROWSDOWN | \
+	 MAP_DENYWRITE | MAP_EXECUTABLE | MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE |          \
+	 MAP_NONBLOCK | MAP_STACK | MAP_HUGE_SIZES)
 
 #define MADV_DONTNEED 4
 #define MADV_FREE     8
@@ -52,11 +58,29 @@
 #define MCL_FUTURE    2
 #define MCL_ONFAULT   4
 
+/* Checks what mmap may do with the file (NULL: none). Sets *type to MAP_SHARED or MAP_PRIVATE. */
+static int check_mmap(const struct file *file, u64 prot, u64 flags, u32 *type)
+{
+	*type = flags & MAP_TYPE_MASK;
+	if (file && !file_may_read(file))
+		return -EACCES;
+	if (file && prot & PROT_EXEC && file_is_noexec(file))
+		return -EPERM;
+	if (flags & MAP_HUGETLB) /* there are no huge pages */
+		return -EINVAL;
+	if (file && *type == MAP_SHARED_VALIDATE) {
+		*type = MAP_SHARED;
+		if (flags & ~(u64)MAP_VALID)
+			return -EOPNOTSUPP;
+	}
+	return *type == MAP_SHARED || *type == MAP_PRIVATE ? 0 : -EINVAL;
+}
+
 SYSCALL_DEFINE6(mmap, u64, addr, u64, len, u64, prot, u64, flags, int, fd, u64, offset)
 {
-	u32 type = flags & MAP_TYPE_MASK;
 	struct file *file = NULL;
-	long place = -EINVAL;
+	u32 type;
+	long place;
 
 	if (offset % PAGE_SIZE)
 		return -EINVAL;
@@ -65,16 +89,10 @@ SYSCALL_DEFINE6(mmap, u64, addr, u64, len, u64, prot, u64, flags, int, fd, u64, 
 		if (!file)
 			return -EBADF;
 	}
-	if (type == MAP_SHARED_VALIDATE && file)
-		type = MAP_SHARED;
-	if (file && !file_may_read(file))
-		place = -EACCES;
-	else if (file && prot & PROT_EXEC && file_is_noexec(file))
-		place = -EPERM;
-	else if ((type == MAP_SHARED || type == MAP_PRIVATE) && !(flags & ~(u64)MAP_KNOWN) &&
-		 !(prot & ~(u64)PROT_MASK))
-		place = mm_map(current->mm, addr, len, prot, (flags & ~MAP_TYPE_MASK) | type, file,
-			       offset);
+	place = check_mmap(file, prot, flags, &type);
+	if (!place)
+		place = mm_map(current->mm, addr, len, prot & PROT_MASK,
+			       ((u32)flags & ~MAP_TYPE_MASK) | type, file, offset);
 	if (file)
 		file_put(file);
 	return place;

@@ -127,6 +127,51 @@ static void test_hint(void)
 	munmap(q, PAGE);
 }
 
+#define LOW (1ul << 30) /* MAP_32BIT's areas are in the second GiB */
+
+/* MAP_32BIT chooses a low place, unless MAP_FIXED names one; a low hint that is free is taken. */
+static void test_low(void)
+{
+	unsigned char *high = mmap(NULL, PAGE, RW, ANON, -1, 0), *p, *q;
+
+	p = mmap(NULL, 3 * PAGE, RW, ANON | MAP_32BIT, -1, 0);
+	CHECK((uintptr_t)p >= LOW && (uintptr_t)p + 3 * PAGE <= 2 * LOW);
+	memset(p, 7, 3 * PAGE);
+	munmap(high, PAGE);
+	q = mmap(high, PAGE, RW, ANON | MAP_32BIT, -1, 0); /* not where the hint is */
+	CHECK((uintptr_t)q >= LOW && (uintptr_t)q + PAGE <= 2 * LOW && q != p);
+	munmap(q, PAGE);
+	munmap(p + PAGE, PAGE);
+	q = mmap(p + PAGE, PAGE, RW, ANON | MAP_32BIT, -1, 0);
+	CHECK(q == p + PAGE && *q == 0 && p[0] == 7 && p[2 * PAGE] == 7);
+	q = mmap(high, PAGE, RW, ANON | MAP_32BIT | MAP_FIXED, -1, 0);
+	CHECK(q == high);
+	munmap(q, PAGE);
+	CHECK_ERROR(ENOMEM, SYS_mmap, NULL, LOW + PAGE, PROT_NONE, ANON | MAP_32BIT, -1, 0);
+	munmap(p, 3 * PAGE);
+}
+
+#define MAP_NOBODYS 0x200000 /* no flag has this bit */
+
+/* Which unknown flags are ignored, and which are not. */
+static void test_flags(void)
+{
+	const int ignored = 0x80 | MAP_DENYWRITE | MAP_EXECUTABLE | MAP_LOCKED | MAP_POPULATE |
+			    MAP_NONBLOCK | MAP_STACK | 0x80000 | 0x4000000 | MAP_NOBODYS;
+	int fd = open(check_file_name(), O_CREAT | O_RDWR | O_TRUNC, 0600);
+	unsigned char *p = mmap(NULL, PAGE, RW | 0x40, ANON | ignored, -1, 0);
+
+	CHECK(!ftruncate(fd, PAGE) && p != MAP_FAILED && !munmap(p, PAGE));
+	p = mmap(NULL, PAGE, RW, MAP_SHARED | MAP_NOBODYS, fd, 0);
+	CHECK(p != MAP_FAILED && !munmap(p, PAGE));
+	p = mmap(NULL, PAGE, RW, MAP_SHARED_VALIDATE | MAP_POPULATE, fd, 0);
+	CHECK(p != MAP_FAILED && !munmap(p, PAGE));
+	CHECK_ERROR(EOPNOTSUPP, SYS_mmap, 0, PAGE, RW, MAP_SHARED_VALIDATE | MAP_NOBODYS, fd, 0);
+	CHECK_ERROR(EINVAL, SYS_mmap, 0, PAGE, RW, MAP_PRIVATE | MAP_HUGETLB, fd, 0);
+	CHECK_ERROR(EINVAL, SYS_mmap, 0, PAGE, RW, MAP_NOBODYS, fd, 0);
+	close(fd);
+}
+
 static void test_brk(void)
 {
 	uintptr_t start = syscall(SYS_brk, 0);
@@ -459,6 +504,8 @@ int main(void)
 	test_splitting();
 	test_protection();
 	test_hint();
+	test_low();
+	test_flags();
 	test_brk();
 	test_madvise();
 	test_file_mapping();
