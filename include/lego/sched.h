@@ -246,6 +246,7 @@ struct task {
 
 	/* Used by the thread itself only. */
 	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */
+	u32 personality;		/* 0 or ADDR_NO_RANDOMIZE: see prctl.c */
 	u32 __user *set_child_tid;	/* where the new thread stores its number at its start */
 	u32 __user *clear_child_tid;	/* futexes of other threads compare it, too */
 	void __user *robust_list;

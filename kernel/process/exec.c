@@ -249,8 +249,10 @@ static void replace_credentials(struct process *proc, const struct exec_image *i
 		process_close_locked(proc);
 	proc->creds = image->creds;
 	WRITE_ONCE(proc->keeps_caps, false);
-	if (exec_is_secure(&image->creds))
+	if (exec_is_secure(&image->creds)) {
 		WRITE_ONCE(proc->death_signal, 0);
+		current->personality = 0;
+	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 

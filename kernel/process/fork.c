@@ -35,14 +35,16 @@
 #define CLONE_CHILD_CLEARTID 0x00200000
 #define CLONE_DETACHED	     0x00400000
 #define CLONE_CHILD_SETTID   0x01000000
+#define CLONE_IO	     0x80000000	    /* shares the I/O context: there are no disks */
 #define CLONE_CLEAR_SIGHAND  0x100000000ULL /* clone3 only */
 
 /* A thread shares all of this with its process. */
 #define CLONE_SHARED (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
-#define CLONE_SUPPORTED                                                             \
-	(CLONE_SHARED | CLONE_VFORK | CLONE_PARENT | CLONE_SYSVSEM | CLONE_SETTLS | \
-	 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_CLEAR_SIGHAND)
+#define CLONE_SUPPORTED                                                               \
+	(CLONE_SHARED | CLONE_VFORK | CLONE_PARENT | CLONE_SYSVSEM | CLONE_SETTLS |   \
+	 CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID | CLONE_IO | \
+	 CLONE_CLEAR_SIGHAND)
 
 /* Times creation of a thread, from the system call until the new thread is runnable. */
 DEFINE_PROFILE_POINT_SLEEPS(thread_create)
@@ -118,6 +120,7 @@ static int setup_thread(struct task *task, const struct clone_args *args)
 	task->cpus_allowed = parent->cpus_allowed;
 	task->blocked_signals = parent->blocked_signals;
 	task->slack_ns = task->default_slack_ns = parent->slack_ns;
+	task->personality = parent->personality;
 	if (!(flags & CLONE_VM) || (flags & CLONE_VFORK))
 		task->altstack = parent->altstack;
 	else

@@ -175,8 +175,22 @@ SYSCALL_DEFINE5(prctl, int, option, unsigned long, arg, unsigned long, arg3, uns
 	}
 }
 
-/* Only Linux's own personality is supported; 0xffffffff reads it. */
+#define ADDR_NO_RANDOMIZE 0x0040000
+#define PERSONALITY_QUERY 0xffffffff
+
+/*
+ * Only Linux's own personality is supported. Addresses are the same in each run of a program (see
+ * randomize_va_space), so the kernel always does what ADDR_NO_RANDOMIZE asks for. Returns the old
+ * value.
+ */
 SYSCALL_DEFINE1(personality, u32, persona)
 {
-	return persona && persona != 0xffffffff ? -EINVAL : 0;
+	u32 old = current->personality;
+
+	if (persona == PERSONALITY_QUERY)
+		return old;
+	if (persona & ~ADDR_NO_RANDOMIZE)
+		return -EINVAL;
+	current->personality = persona;
+	return old;
 }

@@ -451,6 +451,12 @@ static void test_clone(void)
 	CHECK(waitpid(pid, &status, 0) == -1 && errno == ECHILD);
 	CHECK(waitpid(pid, &status, __WCLONE) == pid && status == EXITED(11));
 
+	/* There is no I/O context to share. */
+	pid = syscall(SYS_clone, CLONE_IO | SIGCHLD, 0, 0, 0, 0);
+	if (!pid)
+		_exit(13);
+	CHECK(pid > 0 && child_status(pid) == EXITED(13));
+
 	/* An exit signal with an invalid number is accepted, and not sent. */
 	pid = syscall(SYS_clone, 65, 0, 0, 0, 0);
 	if (!pid)

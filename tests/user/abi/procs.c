@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -469,6 +470,35 @@ static void test_core_bit(void)
 static void test_execed(void)
 {
 	CHECK(prctl(PR_GET_KEEPCAPS) == 0);
+	CHECK(getenv("PERSONALITY") == NULL || personality(0xffffffff) == ADDR_NO_RANDOMIZE);
+}
+
+static void *see_personality(void *arg)
+{
+	CHECK(personality(0) == ADDR_NO_RANDOMIZE && personality(0xffffffff) == 0);
+	return arg;
+}
+
+/* Children, threads and programs inherit the request not to randomize addresses. */
+static void test_personality(void)
+{
+	pthread_t thread;
+	int status = -1;
+
+	CHECK(personality(0xffffffff) == 0 && personality(ADDR_NO_RANDOMIZE) == 0);
+	CHECK(personality(0xffffffff) == ADDR_NO_RANDOMIZE);
+	CHECK(!pthread_create(&thread, NULL, see_personality, NULL));
+	CHECK(!pthread_join(thread, NULL) && personality(0xffffffff) == ADDR_NO_RANDOMIZE);
+	if (!fork_child()) {
+		CHECK(personality(0xffffffff) == ADDR_NO_RANDOMIZE);
+		fflush(stdout);
+		setenv("PERSONALITY", "1", 1);
+		execl("/proc/self/exe", "procs", "execed", NULL);
+		child_exit(1);
+	}
+	CHECK(wait(&status) > 0 && status == 0 && personality(0) == ADDR_NO_RANDOMIZE);
+	if (check_on_lego())
+		CHECK(personality(8) == -1 && errno == EINVAL); /* PER_LINUX32 */
 }
 
 static void *see_slack(void *arg)
@@ -549,10 +579,9 @@ static void test_prctl(void)
 }
 
 static const struct test tests[] = {
-	TEST(system),	   TEST(uuids),	   TEST(limits), TEST(environment),
-	TEST(state),	   TEST(core_bit), TEST(prctl),	 TEST(settings),
-	TEST(execed),	   TEST(threads),  TEST(smaps),	 TEST(locks),
-	TEST(directories), { 0 },
+	TEST(system),	TEST(uuids), TEST(limits),   TEST(environment), TEST(state),
+	TEST(core_bit), TEST(prctl), TEST(settings), TEST(personality), TEST(execed),
+	TEST(threads),	TEST(smaps), TEST(locks),    TEST(directories), { 0 },
 };
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 #define STATX_SYNC_MASK	  0x6000
 #define REBOOT_RESTART2	  0xa1b2c3d4
 #define PERSONALITY_QUERY 0xffffffff
+#define PERSONALITY_MASK  0xff
 #define PR_GET_DUMPABLE	  3
 
 static void put_open(struct live_text *text, u32 flags)
@@ -257,10 +258,17 @@ static void put_sched(struct live_text *text, u32 policy)
 
 static void put_personality(struct live_text *text, u32 value)
 {
-	if (value == PERSONALITY_QUERY)
+	u32 rest = value & ~PERSONALITY_MASK;
+	bool any = true;
+
+	if (value == PERSONALITY_QUERY) {
 		live_put(text, "0xffffffff");
-	else
-		live_put_value(text, LIVE_XLAT_personality, value);
+		return;
+	}
+	live_put_value(text, LIVE_XLAT_personality, value & PERSONALITY_MASK);
+	rest = live_put_names(text, LIVE_XLAT_personality_flags, rest, &any);
+	if (rest)
+		live_printf(text, "|0x%x", rest);
 }
 
 /*

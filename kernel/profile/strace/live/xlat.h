@@ -73,6 +73,7 @@
 	X(priority, "PRIO_???") \
 	X(sched, "SCHED_???") \
 	X(personality, "PER_???") \
+	X(personality_flags, "") \
 	X(futex, "FUTEX_???") \
 	X(futex_op, "FUTEX_OP_???") \
 	X(futex_cmp, "FUTEX_OP_CMP_???") \
@@ -327,6 +328,12 @@
 	N(SCHED_IDLE, 5) N(SCHED_DEADLINE, 6)
 
 #define LIVE_personality(N) N(PER_LINUX, 0) N(PER_LINUX32, 8)
+
+#define LIVE_personality_flags(N) \
+	N(UNAME26, 0x20000) N(ADDR_NO_RANDOMIZE, 0x40000) N(FDPIC_FUNCPTRS, 0x80000) \
+	N(MMAP_PAGE_ZERO, 0x100000) N(ADDR_COMPAT_LAYOUT, 0x200000) \
+	N(READ_IMPLIES_EXEC, 0x400000) N(ADDR_LIMIT_32BIT, 0x800000) N(SHORT_INODE, 0x1000000) \
+	N(WHOLE_SECONDS, 0x2000000) N(STICKY_TIMEOUTS, 0x4000000) N(ADDR_LIMIT_3GB, 0x8000000)
 
 /*
  * Everything else
