@@ -182,6 +182,8 @@ bool file_is_regular(const struct file *file);
  */
 bool file_has_pages(const struct file *file);
 bool file_is_zero_device(const struct file *file);
+/* Returns true for /dev/null, zero and full: lseek() always goes to position 0, as on Linux. */
+bool file_stays_at_start(const struct file *file);
 
 /*
  * Returns the page of a regular file's content at index (bytes index * 4096 ...), with a reference

@@ -87,6 +87,11 @@ bool file_is_zero_device(const struct file *file)
 	return file->ops == &zero_ops;
 }
 
+bool file_stays_at_start(const struct file *file)
+{
+	return file->ops == &null_ops || file->ops == &zero_ops || file->ops == &full_ops;
+}
+
 const struct device *device_find(u32 number)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {

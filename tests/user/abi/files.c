@@ -134,6 +134,26 @@ static void test_descriptors(void)
 	close(copy);
 }
 
+/* Devices without an end stay at their start, however they are read, written and sought. */
+static void test_endless(void)
+{
+	static const char *const names[] = { "/dev/null", "/dev/zero", "/dev/full" };
+	char text[8] = "";
+
+	for (int i = 0; i < 3; i++) {
+		int fd = open(names[i], O_RDWR);
+
+		CHECK(read(fd, text, 8) == (i ? 8 : 0));
+		CHECK(lseek(fd, 5, SEEK_SET) == 0 && lseek(fd, -3, SEEK_END) == 0);
+		CHECK(lseek(fd, 9, SEEK_CUR) == 0 && lseek(fd, -1, SEEK_SET) == 0);
+		CHECK(lseek(fd, 0, 3 /* SEEK_DATA */) == 0 && lseek(fd, 0, 77) == -1 &&
+		      errno == EINVAL);
+		if (i == 2)
+			CHECK(write(fd, "x", 1) == -1 && errno == ENOSPC);
+		close(fd);
+	}
+}
+
 static void test_errors(void)
 {
 	struct stat st;
@@ -166,6 +186,7 @@ int main(void)
 	test_hole();
 	test_large();
 	test_descriptors();
+	test_endless();
 	test_errors();
 	return check_finish("files");
 }
