@@ -151,6 +151,8 @@ struct inode *tree_create_removed(struct inode *parent, u32 mode);
 int tree_link(struct inode *parent, const char *name, struct inode *inode);
 /* Moves an entry. Any entry with that name there was removed before. Returns 0 or -ENOMEM. */
 int tree_move(struct inode *entry, struct inode *parent, const char *name);
+/* Swaps the places of two entries, neither of which is below the other. */
+void tree_exchange(struct inode *a, struct inode *b);
 unsigned int tree_nr_links(const struct inode *inode);
 /*
  * Makes an inode without a place in the tree, with a reference. Its path is its name, or

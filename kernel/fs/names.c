@@ -342,6 +342,7 @@ SYSCALL_DEFINE3(unlinkat, int, dirfd, const char __user *, path, int, flags)
 }
 
 #define RENAME_NOREPLACE 1
+#define RENAME_EXCHANGE	 2
 
 static bool is_at_or_below(const struct inode *inode, const struct inode *top)
 {
@@ -353,6 +354,8 @@ static bool is_at_or_below(const struct inode *inode, const struct inode *top)
 /* Checks the rules for the two names. */
 static int check_rename_names(const struct walk *old, const struct walk *new, u32 flags)
 {
+	const struct inode *target;
+
 	if (old->parent.mount != new->parent.mount)
 		return -EXDEV;
 	if (!walk_has_name(old))
@@ -363,12 +366,18 @@ static int check_rename_names(const struct walk *old, const struct walk *new, u3
 		return -ENOENT;
 	if (flags & RENAME_NOREPLACE && new->entry)
 		return -EEXIST;
-	if (!S_ISDIR(old->entry->mode) && (old->wants_directory || new->wants_directory))
+	if (flags & RENAME_EXCHANGE && !new->entry)
+		return -ENOENT;
+	/* A name that ends with a slash is a directory's; an exchange gives each its own. */
+	target = flags & RENAME_EXCHANGE ? new->entry : old->entry;
+	if (!S_ISDIR(old->entry->mode) && old->wants_directory)
+		return -ENOTDIR;
+	if (!S_ISDIR(target->mode) && new->wants_directory)
 		return -ENOTDIR;
 	if (is_at_or_below(new->parent.inode, old->entry))
 		return -EINVAL;
 	if (new->entry &&new->entry != old->entry && is_at_or_below(old->parent.inode, new->entry))
-		return -ENOTEMPTY;
+		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
 	return path_is_fixed(&old->parent) || path_is_fixed(&new->parent) ? -EPERM : 0;
 }
 
@@ -385,7 +394,7 @@ static int check_replaced(const struct inode *old, const struct inode *new)
 }
 
 /* Checks permissions. Moving a directory changes its "..", so it must be writable. */
-static int check_rename_permission(const struct walk *old, const struct walk *new)
+static int check_rename_permission(const struct walk *old, const struct walk *new, u32 flags)
 {
 	struct inode *from = old->parent.inode, *to = new->parent.inode;
 	int error = tree_may_remove(from, old->entry);
@@ -394,6 +403,8 @@ static int check_rename_permission(const struct walk *old, const struct walk *ne
 		error = new->entry ? tree_may_remove(to, new->entry) : tree_may_create(to);
 	if (!error && S_ISDIR(old->entry->mode) && from != to)
 		error = inode_permission(old->entry, MAY_WRITE);
+	if (!error && flags & RENAME_EXCHANGE && S_ISDIR(new->entry->mode) && from != to)
+		error = inode_permission(new->entry, MAY_WRITE);
 	return error;
 }
 
@@ -412,11 +423,17 @@ static int rename_at(struct name_call *old, struct name_call *new, u32 flags)
 	replaced = new->walk.entry;
 	if (entry_inode(entry) == entry_inode(replaced))
 		return 0;
-	error = check_rename_permission(&old->walk, &new->walk);
+	error = check_rename_permission(&old->walk, &new->walk, flags);
 	if (error)
 		return error;
 	if (new->walk.parent.inode->removed)
 		return -ENOENT;
+	if (flags & RENAME_EXCHANGE) {
+		if (entry->nr_mounts || replaced->nr_mounts)
+			return -EBUSY;
+		tree_exchange(entry, replaced);
+		return 0;
+	}
 	if (replaced)
 		error = check_replaced(entry, replaced);
 	if (!error && entry->nr_mounts)
@@ -441,7 +458,8 @@ static long rename_path(int old_dirfd, const char __user *old_path, int dirfd,
 	struct name_call old, new;
 	long error;
 
-	if (flags & ~RENAME_NOREPLACE)
+	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+	    flags == (RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	error = copy_name(&old, old_dirfd, old_path);
 	if (error)

@@ -377,6 +377,23 @@ int tree_move(struct inode *entry, struct inode *parent, const char *name)
 	return 0;
 }
 
+void tree_exchange(struct inode *a, struct inode *b)
+{
+	struct inode *parent = a->parent;
+	char *name = a->name;
+
+	ASSERT_HELD(&tree_lock);
+	take_out(a);
+	take_out(b);
+	a->parent = b->parent;
+	a->name = b->name;
+	b->parent = parent;
+	b->name = name;
+	insert_entry(a);
+	insert_entry(b);
+	entry_inode(a)->ctime_ns = entry_inode(b)->ctime_ns = clock_realtime_ns();
+}
+
 void tree_remove_below(struct inode *top)
 {
 	struct inode *inode = top, *parent;

@@ -167,7 +167,9 @@ static void user_names(void)
 	 */
 	FAILS(rename("all/roots", "all/mine/roots"), EACCES);
 	CHECK(!rename("all/roots", "all/roots2") && !rename("all/roots2", "all/roots"));
-	CHECK(!rename("all/f", "all/mine/f") && !rename("all/mine/f", "all/f"));
+	CHECK(!rename("all/f", "all/mine/f"));
+	FAILS(syscall(SYS_renameat2, AT_FDCWD, "all/mine/f", AT_FDCWD, "all/roots", 2), EACCES);
+	CHECK(!rename("all/mine/f", "all/f"));
 	CHECK(!unlink("all/f"));
 
 	/* In a sticky directory, a user can remove only files of his own. */

@@ -126,8 +126,46 @@ static void test_rename_directories(void)
 	CHECK(!syscall(SYS_renameat2, AT_FDCWD, "c", AT_FDCWD, "b", 1)); /* RENAME_NOREPLACE */
 	CHECK_ERROR(EEXIST, SYS_renameat2, AT_FDCWD, "b", AT_FDCWD, "a", 1);
 	CHECK_ERROR(EINVAL, SYS_renameat2, AT_FDCWD, "b", AT_FDCWD, "a", 0x100);
+	CHECK_ERROR(EINVAL, SYS_renameat2, AT_FDCWD, "b", AT_FDCWD, "a", 3);
 	CHECK(!unlink("a/sub/f") && !rmdir("a/sub") && !unlink("a/x") && !rmdir("a") &&
 	      !rmdir("b"));
+}
+
+static int exchange(const char *a, const char *b)
+{
+	return syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 2); /* RENAME_EXCHANGE */
+}
+
+/* Two names swap what they stand for: files, a file and a directory, directories with content. */
+static void test_exchange(void)
+{
+	ino_t f, g, d;
+
+	make_file("f", "one");
+	make_file("g", "two");
+	CHECK(!mkdir("d", 0755) && !mkdir("d/sub", 0755) && !mkdir("e", 0755));
+	f = inode_of("f");
+	g = inode_of("g");
+	d = inode_of("d");
+	CHECK(!exchange("f", "g") && inode_of("g") == f && inode_of("f") == g);
+	CHECK(file_is("f", "two") && file_is("g", "one") && !exchange("f", "f"));
+	CHECK(!exchange("f", "d/sub") && inode_of("d/sub") == g && nr_links("d") == 2);
+	CHECK(file_is("d/sub", "two") && !chdir("f") && !chdir("..") && !exchange("d/sub", "f"));
+	CHECK(nr_links("d") == 3 && file_is("f", "two"));
+	CHECK(!exchange("d", "e/") && inode_of("e") == d && nr_links("e") == 3);
+	CHECK(inode_of("e/sub/..") == d && nr_links("d") == 2);
+	CHECK(!exchange("e/sub", "d") && nr_links("e") == 3 && inode_of("d/..") == inode_of("."));
+	FAILS(exchange("e", "e/sub"), EINVAL); /* neither may be below the other */
+	FAILS(exchange("e/sub", "e"), EINVAL);
+	FAILS(exchange("f", "no"), ENOENT);
+	FAILS(exchange("no", "f"), ENOENT);
+	FAILS(exchange("f/", "e"), ENOTDIR);
+	FAILS(exchange("e", "f/"), ENOTDIR);
+	FAILS(exchange("e/.", "f"), EBUSY);
+	CHECK(!link("f", "l") && !exchange("f", "l") && !exchange("l", "g"));
+	CHECK(file_is("l", "one") && file_is("f", "two") && file_is("g", "two"));
+	CHECK(nr_links("g") == 2 && !unlink("f") && !unlink("g") && !unlink("l"));
+	CHECK(!rmdir("e/sub") && !rmdir("e") && !rmdir("d"));
 }
 
 static void test_symlinks(void)
@@ -398,6 +436,7 @@ static const struct test tests[] = {
 	TEST(directories),
 	TEST(rename_files),
 	TEST(rename_directories),
+	TEST(exchange),
 	TEST(symlinks),
 	TEST(unlink),
 	TEST(where),
