@@ -38,8 +38,8 @@ struct poll_table {
 
 /*
  * Called by file_ops.poll: registers the poller at wq, unless table is NULL. Must be called before
- * looking at the state whose changes wq announces. Wakers use wake_up_all(), because a poller that
- * is woken takes nothing. Process context, no spinlock held.
+ * looking at the state whose changes wq announces. Wakers use wake_up() or wake_up_all(), because
+ * a poller that is woken takes nothing. Process context, no spinlock held.
  */
 static inline void poll_wait(struct poll_table *table, struct wait_queue *wq)
 {

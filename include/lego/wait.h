@@ -26,11 +26,13 @@ struct waiter {
 /* A waiter that has a callback instead of a task. */
 struct callback_waiter {
 	struct waiter waiter;
+	bool exclusive; /* wake_up() calls only one such waiter that returns true */
 	/*
 	 * Called once the waiter is off its queue, with the queue's lock held and interrupts off.
-	 * May wake other queues, but none whose callbacks lead back to this one.
+	 * May wake other queues, but none whose callbacks lead back to this one. Returns whether it
+	 * woke a task.
 	 */
-	void (*woken)(struct callback_waiter *waiter);
+	bool (*woken)(struct callback_waiter *waiter);
 };
 
 #define WAIT_QUEUE_INIT_AT(wq, name, place)                                 \
@@ -58,9 +60,15 @@ static inline void wait_queue_init_at(struct wait_queue *wq, const char *name, c
 void prepare_wait(struct wait_queue *wq, struct waiter *waiter, int state);
 void finish_wait(struct wait_queue *wq, struct waiter *waiter);
 
-/* Any context but NMI. */
+/*
+ * Any context but NMI. wake_up() is for what one waiter can take, such as a byte in a pipe: it
+ * leaves exclusive waiters queued once one of them woke a task. wake_up_all() is for what concerns
+ * all, such as the end of a file. wake_up_one() wakes the first waiter, and returns whether there
+ * was one.
+ */
+void wake_up(struct wait_queue *wq);
 void wake_up_all(struct wait_queue *wq);
-void wake_up_one(struct wait_queue *wq);
+bool wake_up_one(struct wait_queue *wq);
 /* Like wake_up_all(); called by a callback_waiter of another queue of the same lock class. */
 void wake_up_all_nested(struct wait_queue *wq);
 

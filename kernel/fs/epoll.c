@@ -114,14 +114,16 @@ static struct watch *take_ready(struct epoll *epoll, struct list_head *mark)
  * The callback. poll_wait may have callbacks of epolls that watch this one, which wake queues of
  * the same lock class. That cannot deadlock, because chains have no loops.
  */
-static void watch_woken(struct callback_waiter *waiter)
+static bool watch_woken(struct callback_waiter *waiter)
 {
 	struct watch *watch = container_of(waiter, struct watch_entry, waiter)->watch;
+	bool has_woken;
 
 	if (!is_enabled(watch) || !add_ready(watch))
-		return;
-	wake_up_one(&watch->epoll->wait);
+		return false;
+	has_woken = wake_up_one(&watch->epoll->wait);
 	wake_up_all_nested(&watch->epoll->poll_wait);
+	return has_woken;
 }
 
 /* Does what poll_wait() does. A file usually passes the same queues in the same order each time. */
@@ -141,6 +143,7 @@ static void add_waiter(struct poll_table *table, struct wait_queue *wq)
 	if (entry->wq && entry->wq != wq)
 		wait_queue_remove(entry->wq, &entry->waiter.waiter);
 	entry->wq = wq;
+	entry->waiter.exclusive = watch->events & EPOLLEXCLUSIVE;
 	wait_queue_add_callback(wq, &entry->waiter);
 }
 

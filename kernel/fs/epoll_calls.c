@@ -22,10 +22,7 @@
 #define MAX_EVENTS (INT32_MAX / (int)sizeof(struct epoll_event)) /* of one call, as in Linux */
 #define NR_INLINE  16						 /* events that fit on the stack */
 
-/*
- * Checks the use of EPOLLEXCLUSIVE. The flag allows a kernel to wake only some of the epolls that
- * watch a file; this kernel wakes all.
- */
+/* Checks the use of EPOLLEXCLUSIVE, with which wake_up() wakes one of the epolls on a file. */
 static bool may_be_exclusive(const struct file *file, int op, u32 events)
 {
 	return op == EPOLL_CTL_ADD && !file_is_epoll(file) && !(events & ~EXCLUSIVE_EVENTS);

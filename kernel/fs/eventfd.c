@@ -61,7 +61,7 @@ static ssize_t eventfd_read(struct file *file, void *buf, size_t n, u64 pos)
 		if (error)
 			return error;
 	}
-	wake_up_all(&event->write_wait);
+	wake_up(&event->write_wait);
 	memcpy(buf, &value, sizeof(value));
 	return sizeof(value);
 }
@@ -85,7 +85,7 @@ static ssize_t eventfd_write(struct file *file, const void *buf, size_t n, u64 p
 		if (error)
 			return error;
 	}
-	wake_up_all(&event->read_wait);
+	wake_up(&event->read_wait);
 	return sizeof(value);
 }
 

@@ -153,7 +153,7 @@ static struct page *pipe_take_page(struct file *file)
 	}
 	mutex_unlock(&pipe->lock);
 	if (page)
-		wake_up_all(&pipe->write_wait);
+		wake_up(&pipe->write_wait);
 	return page;
 }
 
@@ -165,7 +165,7 @@ static size_t try_read(struct pipe *pipe, void *buf, size_t n)
 	take_out(pipe, buf, n);
 	mutex_unlock(&pipe->lock);
 	if (n)
-		wake_up_all(&pipe->write_wait);
+		wake_up(&pipe->write_wait);
 	return n;
 }
 
@@ -223,7 +223,7 @@ static __always_inline ssize_t write(struct file *file, const void *buf, size_t 
 		ssize_t ret = try_write(pipe, buf, n, whole);
 
 		if (ret > 0)
-			wake_up_all(&pipe->read_wait);
+			wake_up(&pipe->read_wait);
 		if (ret == -EPIPE)
 			signal_send_self(SIGPIPE);
 		if (ret == -ENOMEM && oom_wait())
@@ -286,7 +286,7 @@ ssize_t pipe_put(struct file *file, const void *buf, size_t n)
 			return error;
 	}
 	if (ret > 0)
-		wake_up_all(&pipe->read_wait);
+		wake_up(&pipe->read_wait);
 	if (ret == -EPIPE)
 		signal_send_self(SIGPIPE);
 	return ret;
@@ -331,7 +331,7 @@ ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, 
 		/* Another reader may have taken the bytes. */
 	} while (!done && n && READ_ONCE(pipe->nr_writers));
 	if (done > 0)
-		wake_up_all(&pipe->write_wait);
+		wake_up(&pipe->write_wait);
 	return done;
 }
 
@@ -368,9 +368,9 @@ ssize_t pipe_move(struct file *in, struct file *out, size_t n, bool keeps, bool 
 		done = try_move(pipe_of(in), pipe_of(out), n, keeps);
 	} while (!done && n && (bytes_in(pipe_of(in)) || READ_ONCE(pipe_of(in)->nr_writers)));
 	if (done > 0 && !keeps)
-		wake_up_all(&pipe_of(in)->write_wait);
+		wake_up(&pipe_of(in)->write_wait);
 	if (done > 0)
-		wake_up_all(&pipe_of(out)->read_wait);
+		wake_up(&pipe_of(out)->read_wait);
 	if (done == -EPIPE)
 		signal_send_self(SIGPIPE);
 	return done;

@@ -150,7 +150,7 @@ static int try_connect(struct socket *socket, struct socket *end, struct socket 
 	join_sockets(socket, end);
 	list_add_tail(&end->pending_node, &listener->pending);
 	WRITE_ONCE(listener->nr_pending, listener->nr_pending + 1);
-	wake_up_all(&listener->read_wait);
+	wake_up(&listener->read_wait);
 	return 0;
 }
 
@@ -228,8 +228,8 @@ struct socket *socket_accept(struct socket *listener, bool nonblock)
 		if (error)
 			return ERR_PTR(error);
 	}
-	wake_up_all(&listener->write_wait);
-	wake_up_all(&end->peer->write_wait); /* the peer may send more now */
+	wake_up(&listener->write_wait);
+	wake_up(&end->peer->write_wait); /* the peer may send more now */
 	return end;
 }
 

@@ -149,7 +149,7 @@ static ssize_t receive_some(struct socket *socket, char *buf, size_t n, struct a
 		int error;
 
 		if (done && !(flags & MSG_PEEK) && READ_ONCE(socket->peer))
-			wake_up_all(&socket->peer->write_wait);
+			wake_up(&socket->peer->write_wait);
 		if (done)
 			return done;
 		error = any ? 0 : socket_take_error(socket);

@@ -142,7 +142,7 @@ int message_send(struct socket *socket, struct chunk *chunk, const struct socket
 static void wake_senders(struct socket *socket, bool was_full)
 {
 	if (!socket_is_datagram(socket))
-		wake_up_all(&socket->peer->write_wait);
+		wake_up(&socket->peer->write_wait);
 	else if (was_full)
 		datagram_wake_senders(socket);
 }
@@ -175,7 +175,7 @@ static void give_back(struct socket *socket, struct chunk *chunk)
 	mutex_lock(&socket->lock);
 	chunk_add(socket, chunk, socket->chunks.next);
 	mutex_unlock(&socket->lock);
-	wake_up_all(&socket->read_wait);
+	wake_up(&socket->read_wait);
 }
 
 /* Takes a message, and waits if there is none. Returns NULL at the end, or ERR_PTR on failure. */

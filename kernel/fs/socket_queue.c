@@ -132,7 +132,7 @@ static int try_send(struct socket *from, struct socket *to, struct chunk *chunk)
 		chunk_add(to, chunk, &to->chunks);
 	mutex_unlock(&to->lock);
 	if (!error)
-		wake_up_all(&to->read_wait);
+		wake_up(&to->read_wait);
 	return error;
 }
 

@@ -38,7 +38,7 @@ static void expire_timerfd(struct timer *timer)
 	struct timerfd *tfd = container_of(timer, struct timerfd, timer);
 
 	WRITE_ONCE(tfd->expired, true);
-	wake_up_all(&tfd->read_wait);
+	wake_up(&tfd->read_wait);
 }
 
 /* Stops the timer. Its handler may still be about to wake readers. */

@@ -73,9 +73,9 @@ void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter)
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
-static noinline void call_back(struct callback_waiter *waiter)
+static noinline bool call_back(struct callback_waiter *waiter)
 {
-	waiter->woken(waiter);
+	return waiter->woken(waiter);
 }
 
 static void wake_first(struct wait_queue *wq)
@@ -96,6 +96,36 @@ static void wake_all(struct wait_queue *wq)
 		wake_first(wq);
 }
 
+/* Calls a callback, unless it is exclusive and another one woke a task. Returns whether one has. */
+static noinline bool call_back_once(struct callback_waiter *waiter, bool has_woken)
+{
+	if (has_woken && waiter->exclusive)
+		return true;
+	list_del(&waiter->waiter.node);
+	return (waiter->woken(waiter) && waiter->exclusive) || has_woken;
+}
+
+void wake_up(struct wait_queue *wq)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+	struct list_head *at = wq->waiters.next;
+	bool has_woken = false;
+
+	while (at != &wq->waiters) {
+		struct waiter *waiter = list_entry(at, struct waiter, node);
+
+		at = at->next;
+		if (likely(waiter->task)) {
+			list_del(&waiter->node);
+			task_wake(waiter->task);
+		} else {
+			has_woken = call_back_once(
+				container_of(waiter, struct callback_waiter, waiter), has_woken);
+		}
+	}
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
 void wake_up_all(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
@@ -112,11 +142,13 @@ void wake_up_all_nested(struct wait_queue *wq)
 	spin_unlock(&wq->lock);
 }
 
-void wake_up_one(struct wait_queue *wq)
+bool wake_up_one(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
+	bool any = !list_empty(&wq->waiters);
 
-	if (!list_empty(&wq->waiters))
+	if (any)
 		wake_first(wq);
 	spin_unlock_irqrestore(&wq->lock, flags);
+	return any;
 }

@@ -126,9 +126,9 @@ void tty_send_signals(struct tty *tty, u64 signals)
 void tty_wake(struct tty *tty)
 {
 	if (ldisc_readable(&tty->ldisc, 1))
-		wake_up_all(&tty->read_wait);
+		wake_up(&tty->read_wait);
 	if (!tty->ldisc.stopped && !tty->output_off)
-		wake_up_all(&tty->write_wait);
+		wake_up(&tty->write_wait);
 }
 
 static void defer_byte(struct tty *tty, u8 byte)

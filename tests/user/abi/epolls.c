@@ -324,6 +324,44 @@ static void test_directions(void)
 	teardown();
 }
 
+#define NR_EXCLUSIVE 8
+
+static int nr_plain_woken, nr_exclusive_woken;
+
+static void *wait_alone(void *plain)
+{
+	struct epoll_event event = { .events = EPOLLIN | (plain ? 0 : EPOLLEXCLUSIVE) };
+	int fd = epoll_create1(0);
+
+	CHECK(!epoll_ctl(fd, EPOLL_CTL_ADD, ends[0], &event));
+	CHECK(epoll_wait(fd, &event, 1, -1) == 1);
+	__atomic_add_fetch(plain ? &nr_plain_woken : &nr_exclusive_woken, 1, __ATOMIC_RELAXED);
+	return (void *)(long)fd;
+}
+
+/* A byte wakes one exclusive epoll that has a sleeper, and all others; an end wakes all. */
+static void test_exclusive(void)
+{
+	pthread_t threads[NR_EXCLUSIVE + 2];
+	void *fd;
+
+	setup();
+	for (int i = 0; i < NR_EXCLUSIVE + 2; i++)
+		CHECK(!pthread_create(&threads[i], NULL, wait_alone,
+				      i < NR_EXCLUSIVE ? NULL : (void *)1));
+	sleep_ms(100);
+	for (int i = 1; i <= 3; i++) {
+		put(1);
+		sleep_ms(100);
+		CHECK(nr_exclusive_woken == i && nr_plain_woken == 2);
+	}
+	close(ends[1]);
+	for (int i = 0; i < NR_EXCLUSIVE + 2; i++)
+		CHECK(!pthread_join(threads[i], &fd) && !close((int)(long)fd));
+	CHECK(nr_exclusive_woken == NR_EXCLUSIVE);
+	teardown();
+}
+
 /* A watch exists as long as its file is open, even if its descriptor is closed. */
 static void test_close(void)
 {
@@ -569,9 +607,9 @@ static void test_nested(void)
 }
 
 static const struct test tests[] = {
-	TEST(eventfd), TEST(eventfd_waits), TEST(errors), TEST(levels), TEST(edges),
-	TEST(oneshot), TEST(directions),    TEST(close),  TEST(many),	TEST(waits),
-	TEST(takers),  TEST(masks),	    TEST(nested), { 0 },
+	TEST(eventfd), TEST(eventfd_waits), TEST(errors),    TEST(levels), TEST(edges),
+	TEST(oneshot), TEST(directions),    TEST(exclusive), TEST(close),  TEST(many),
+	TEST(waits),   TEST(takers),	    TEST(masks),     TEST(nested), { 0 },
 };
 
 int main(int argc, char **argv)
