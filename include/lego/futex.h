@@ -15,9 +15,9 @@ void futex_init(void);
 long futex_wake(u32 __user *addr, unsigned int nr);
 
 /*
- * Marks the mutexes in an exiting thread's robust list and wakes waiters. Called by the thread
- * itself.
+ * Marks the mutexes in an exiting thread's robust list and wakes waiters; passes on the
+ * priority-inheriting ones that others wait for. Called by the thread itself.
  */
-void futex_exit_robust(struct task *task);
+void futex_exit(struct task *task);
 
 #endif

@@ -250,6 +250,11 @@ struct task {
 	u32 __user *set_child_tid;	/* where the new thread stores its number at its start */
 	u32 __user *clear_child_tid;	/* futexes of other threads compare it, too */
 	void __user *robust_list;
+	/*
+	 * For futex_pi.c. The thread sets pi_exited before it looks at has_pi_waiters; another one
+	 * sets has_pi_waiters, and looks at pi_exited then.
+	 */
+	bool pi_exited, has_pi_waiters;
 	void __user *rseq_area;
 	u32 rseq_len, rseq_sig;
 	u32 rseq_cpu; /* the value of cpu_id in rseq_area */

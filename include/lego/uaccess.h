@@ -59,7 +59,8 @@ static __always_inline int put_user_bytes(void __user *dst, const void *src, siz
 
 /*
  * Does an atomic cmpxchg on a user word, and stores the old value in *old. addr is 4-byte aligned.
- * Returns 0 or -EFAULT.
+ * Returns 0 or -EFAULT. With interrupts off, also returns -EFAULT if the page is not present and
+ * writable now.
  */
 int user_cmpxchg_u32(u32 __user *addr, u32 expected, u32 desired, u32 *old) __must_check;
 

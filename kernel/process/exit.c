@@ -213,7 +213,7 @@ void task_exit(int status)
 	local_irq_enable();
 	if (proc) {
 		task_leave_files(task);
-		futex_exit_robust(task);
+		futex_exit(task);
 		clear_tid(task);
 	}
 	profile_trace(sched_process_exit, task);

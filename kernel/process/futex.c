@@ -11,6 +11,7 @@
 
 #include <lego/futex.h>
 
+#include "futex.h"
 #include "process.h"
 
 #include <lego/assert.h>
@@ -27,8 +28,12 @@
 #define FUTEX_REQUEUE	  3
 #define FUTEX_CMP_REQUEUE 4
 #define FUTEX_WAKE_OP	  5
+#define FUTEX_LOCK_PI	  6
+#define FUTEX_UNLOCK_PI	  7
+#define FUTEX_TRYLOCK_PI  8
 #define FUTEX_WAIT_BITSET 9
 #define FUTEX_WAKE_BITSET 10
+#define FUTEX_LOCK_PI2	  13
 
 #define FUTEX_PRIVATE_FLAG   128
 #define FUTEX_CLOCK_REALTIME 256
@@ -36,46 +41,19 @@
 
 #define FUTEX_MATCH_ANY 0xffffffffU
 
-#define NR_BUCKETS 256
-
 /* Measures the wait of a futex system call, from entry to wake-up. */
 DEFINE_PROFILE_POINT_SLEEPS(futex_wait)
 
-struct futex_bucket {
-	spinlock_t lock;
-	struct list_head waiters;
-} __aligned(64);
-
-/*
- * A waiter, on its task's stack. Guarded by the lock of ->bucket. To change ->bucket, both locks
- * are held.
- */
-struct futex_waiter {
-	struct list_head node;
-	struct task *task;
-	struct mm_key key;
-	u32 bitset;
-	struct futex_bucket *bucket;
-	bool woken;
-};
-
-static struct futex_bucket buckets[NR_BUCKETS];
+struct futex_bucket futex_buckets[NR_FUTEX_BUCKETS];
 
 void futex_init(void)
 {
-	for (int i = 0; i < NR_BUCKETS; i++) {
-		spin_lock_init(&buckets[i].lock);
-		list_init(&buckets[i].waiters);
+	for (int i = 0; i < NR_FUTEX_BUCKETS; i++) {
+		spin_lock_init(&futex_buckets[i].lock);
+		list_init(&futex_buckets[i].waiters);
+		list_init(&futex_buckets[i].pi_waiters);
 	}
 }
-
-/* The futex of a system call's argument. */
-struct futex {
-	u32 __user *addr;
-	struct mm_key key;
-	struct futex_bucket *bucket;
-	int error; /* -EINVAL, -EFAULT: there can be no futex */
-};
 
 static int check_addr(const u32 __user *addr)
 {
@@ -84,7 +62,7 @@ static int check_addr(const u32 __user *addr)
 	return access_ok(addr, sizeof(*addr)) ? 0 : -EFAULT;
 }
 
-static struct futex find_futex(u32 __user *addr, bool private)
+struct futex futex_find(u32 __user *addr, bool private)
 {
 	struct futex futex = { .addr = addr, .key = { current->mm, (u64)addr } };
 	u64 hash;
@@ -97,16 +75,11 @@ static struct futex find_futex(u32 __user *addr, bool private)
 	if (!futex.error && !futex.key.object)
 		futex.error = -EFAULT;
 	hash = ((u64)futex.key.object ^ futex.key.offset >> 2) * 0x9e3779b97f4a7c15ULL;
-	futex.bucket = &buckets[hash >> 56];
+	futex.bucket = &futex_buckets[hash >> 56];
 	return futex;
 }
 
-static bool same_key(const struct mm_key *a, const struct mm_key *b)
-{
-	return a->object == b->object && a->offset == b->offset;
-}
-
-BUILD_BUG_ON(NR_BUCKETS != 1 << (64 - 56));
+BUILD_BUG_ON(NR_FUTEX_BUCKETS != 1 << (64 - 56));
 
 /* Locks two buckets, which may be the same. Lower address first. */
 static unsigned long lock_two(struct futex_bucket *a, struct futex_bucket *b)
@@ -152,7 +125,7 @@ static __always_inline struct list_head *wake_some(const struct futex *futex, st
 
 		if (!nr_steps)
 			return at;
-		if (!same_key(&waiter->key, &futex->key) || !(waiter->bitset & bitset)) {
+		if (!futex_same_key(&waiter->key, &futex->key) || !(waiter->bitset & bitset)) {
 			at = at->next;
 			continue;
 		}
@@ -203,7 +176,7 @@ static noinline long wake_waiters(const struct futex *futex, int nr)
 
 static long wake_bitset(u32 __user *addr, bool private, int nr, u32 bitset)
 {
-	struct futex futex = find_futex(addr, private);
+	struct futex futex = futex_find(addr, private);
 
 	if (!bitset)
 		return -EINVAL;
@@ -284,11 +257,7 @@ static bool is_tid_word(const u32 __user *addr, bool private, u32 value)
 	return found;
 }
 
-/*
- * Sleeps. The name and the address are for task_waits_for(). Returns 0 if woken, -ETIMEDOUT, or
- * -ERESTARTSYS if a signal came first.
- */
-static int sleep_on_futex(struct futex_waiter *waiter, const char *name, u64 addr, u64 deadline_ns)
+int futex_sleep(struct futex_waiter *waiter, const char *name, u64 addr, u64 deadline_ns)
 {
 	int error = 0;
 
@@ -299,6 +268,7 @@ static int sleep_on_futex(struct futex_waiter *waiter, const char *name, u64 add
 		/* Full barrier: pairs with the queue's lock in task_wake() and task_kick(). */
 		(void)xchg(&waiter->task->state, TASK_INTERRUPTIBLE);
 		task_waits_for(name, addr);
+		error = 0;
 		if (READ_ONCE(waiter->woken))
 			break;
 		error = task_interrupted(waiter->task) ? -ERESTARTSYS : -ETIMEDOUT;
@@ -307,7 +277,7 @@ static int sleep_on_futex(struct futex_waiter *waiter, const char *name, u64 add
 		schedule_timeout_ns(deadline_ns - now);
 	}
 	WRITE_ONCE(waiter->task->state, TASK_RUNNING);
-	return dequeue_waiter(waiter) ? 0 : error;
+	return error;
 }
 
 static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_ns, u32 bitset);
@@ -321,7 +291,7 @@ static long restart_wait(struct task *task)
 
 static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_ns, u32 bitset)
 {
-	struct futex futex = find_futex(addr, private);
+	struct futex futex = futex_find(addr, private);
 	struct futex_waiter waiter = {
 		.node = LIST_HEAD_INIT(waiter.node),
 		.task = current,
@@ -330,17 +300,20 @@ static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_
 		.bucket = futex.bucket,
 	};
 	int error = futex.error;
-	bool is_join;
+	bool is_join, is_queued;
 	PROFILE_SCOPE(futex_wait);
 
 	if (!bitset)
 		return -EINVAL;
 	if (!error)
 		error = queue_waiter(&waiter, addr, value);
-	is_join = !error && is_tid_word(addr, private, value);
-	if (!error)
-		error = sleep_on_futex(&waiter, is_join ? "exit of a thread" : "futex",
-				       is_join ? 0 : (u64)addr, deadline_ns);
+	is_queued = !error;
+	is_join = is_queued && is_tid_word(addr, private, value);
+	if (is_queued)
+		error = futex_sleep(&waiter, is_join ? "exit of a thread" : "futex",
+				    is_join ? 0 : (u64)addr, deadline_ns);
+	if (is_queued && dequeue_waiter(&waiter))
+		error = 0;
 	if (error == -ERESTARTNOINTR && deadline_ns != TIME_NEVER_NS)
 		error = -ERESTARTSYS;
 	if (error != -ERESTARTSYS || deadline_ns == TIME_NEVER_NS)
@@ -372,7 +345,7 @@ static struct list_head *move_some(const struct futex *from, const struct futex 
 
 		if (i == MOVE_STEPS)
 			return at;
-		if (!same_key(&waiter->key, &from->key)) {
+		if (!futex_same_key(&waiter->key, &from->key)) {
 			at = at->next;
 			continue;
 		}
@@ -556,7 +529,10 @@ static long wake_op(const struct futex *first, int nr_wake, const struct futex *
 	return ret;
 }
 
-/* WAIT's time is a duration, WAIT_BITSET's a point in time on one of two clocks. */
+/*
+ * WAIT's time is a duration. The others' is a point in time: LOCK_PI's of the real-time clock,
+ * WAIT_BITSET's and LOCK_PI2's of one of two clocks.
+ */
 static int read_deadline(const struct timespec64 __user *timeout, int op, u64 *deadline_ns)
 {
 	struct timespec64 ts;
@@ -572,7 +548,7 @@ static int read_deadline(const struct timespec64 __user *timeout, int op, u64 *d
 	if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT) {
 		now = clock_monotonic_ns();
 		ns = ns > TIME_NEVER_NS - now ? TIME_NEVER_NS : now + ns;
-	} else if (op & FUTEX_CLOCK_REALTIME) {
+	} else if (op & FUTEX_CLOCK_REALTIME || (op & FUTEX_CMD_MASK) == FUTEX_LOCK_PI) {
 		ns = realtime_to_monotonic_ns(ns);
 	}
 	*deadline_ns = ns;
@@ -582,13 +558,21 @@ static int read_deadline(const struct timespec64 __user *timeout, int op, u64 *d
 static long on_two_futexes(u32 __user *addr, int op, int nr, u32 __user *addr2, int nr2, u32 val3)
 {
 	bool private = op & FUTEX_PRIVATE_FLAG;
-	struct futex first = find_futex(addr, private);
-	struct futex second = find_futex(addr2, private);
+	struct futex first = futex_find(addr, private);
+	struct futex second = futex_find(addr2, private);
 
 	if ((op & FUTEX_CMD_MASK) == FUTEX_WAKE_OP)
 		return wake_op(&first, nr, &second, nr2, val3);
 	return requeue(&first, nr, &second, nr2,
 		       (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE ? &val3 : NULL);
+}
+
+static long lock_pi(u32 __user *addr, int op, const struct timespec64 __user *timeout)
+{
+	u64 deadline_ns;
+	int error = read_deadline(timeout, op, &deadline_ns);
+
+	return error ? error : futex_lock_pi(addr, op & FUTEX_PRIVATE_FLAG, deadline_ns, false);
 }
 
 SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg, u32 __user *,
@@ -599,7 +583,7 @@ SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg
 	u64 deadline_ns;
 	int error;
 
-	if (op & FUTEX_CLOCK_REALTIME && command != FUTEX_WAIT_BITSET)
+	if (op & FUTEX_CLOCK_REALTIME && command != FUTEX_WAIT_BITSET && command != FUTEX_LOCK_PI2)
 		return -ENOSYS;
 	if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) {
 		error = read_deadline((const struct timespec64 __user *)arg, op, &deadline_ns);
@@ -617,6 +601,13 @@ SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg
 		return wake_bitset(addr, private, (int)val, FUTEX_MATCH_ANY);
 	case FUTEX_WAKE_BITSET:
 		return wake_bitset(addr, private, (int)val, val3);
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		return lock_pi(addr, op, (const struct timespec64 __user *)arg);
+	case FUTEX_TRYLOCK_PI:
+		return futex_lock_pi(addr, private, TIME_NEVER_NS, true);
+	case FUTEX_UNLOCK_PI:
+		return futex_unlock_pi(addr, private);
 	default:
 		return -ENOSYS;
 	}

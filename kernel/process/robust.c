@@ -51,7 +51,7 @@ static void mark_dead(u64 entry, s64 offset, u32 tid, bool pending)
 		futex_wake(addr, 1);
 }
 
-void futex_exit_robust(struct task *task)
+static void exit_robust(struct task *task)
 {
 	struct robust_list_head __user *list = task->robust_list;
 	struct robust_list_head head;
@@ -80,4 +80,10 @@ void futex_exit_robust(struct task *task)
 	}
 	if (head.pending)
 		mark_dead(head.pending, head.futex_offset, tid, true);
+}
+
+void futex_exit(struct task *task)
+{
+	exit_robust(task);
+	futex_exit_pi(task);
 }

@@ -325,6 +325,163 @@ static void test_robust_broken(void)
 	}
 }
 
+/* A thread that takes the mutex in word1, notes its turn in word2, and releases the mutex. */
+static void *take_turn(void *arg)
+{
+	uint32_t tid = syscall(SYS_gettid);
+
+	CHECK(futex(&word1, FUTEX_LOCK_PI, 0, 0, NULL, 0) == 0);
+	CHECK((word1 & FUTEX_TID_MASK) == tid);
+	CHECK(word2++ == (uintptr_t)arg);
+	CHECK(futex(&word1, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == 0);
+	return NULL;
+}
+
+static void *try_pi(void *arg)
+{
+	struct timespec ts = { 0, 20000000 };
+	uint64_t ns = now_ns(CLOCK_REALTIME) + 20000000;
+
+	CHECK(futex(&word1, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == -EPERM);
+	CHECK(futex(&word1, FUTEX_TRYLOCK_PI, 0, 0, NULL, 0) == -EAGAIN);
+	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+	CHECK(futex(&word1, FUTEX_LOCK_PI, 0, (long)&ts, NULL, 0) == -ETIMEDOUT);
+	CHECK(now_ns(CLOCK_REALTIME) >= ns && word1 & FUTEX_WAITERS);
+	ns = now_ns(CLOCK_MONOTONIC) + 20000000;
+	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+	CHECK(futex(&word1, 13 /* FUTEX_LOCK_PI2 */, 0, (long)&ts, NULL, 0) == -ETIMEDOUT);
+	CHECK(now_ns(CLOCK_MONOTONIC) >= ns);
+	return arg;
+}
+
+/* The owner's number is in the word, and the kernel passes the mutex on, in turn. */
+static void test_pi(void)
+{
+	uint32_t tid = syscall(SYS_gettid);
+	uint32_t *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t threads[3];
+
+	word1 = word2 = 0;
+	CHECK(futex(&word1, FUTEX_LOCK_PI, 0, 0, NULL, 0) == 0 && word1 == tid);
+	CHECK(futex(&word1, FUTEX_LOCK_PI, 0, 0, NULL, 0) == -EDEADLK);
+	CHECK(futex(&word1, FUTEX_TRYLOCK_PI, 0, 0, NULL, 0) == -EDEADLK);
+	CHECK(!pthread_create(&threads[0], NULL, try_pi, NULL) && !pthread_join(threads[0], NULL));
+	CHECK(futex(&word1, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == 0 && word1 == 0);
+	CHECK(futex(&word1, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == -EPERM);
+	CHECK(futex(&word1, FUTEX_TRYLOCK_PI, 0, 0, NULL, 0) == 0 && word1 == tid);
+	for (long i = 0; i < 3; i++) {
+		CHECK(!pthread_create(&threads[i], NULL, take_turn, (void *)i));
+		usleep(30000); /* each waits before the next one begins */
+	}
+	CHECK(word1 == (tid | FUTEX_WAITERS) && word2 == 0);
+	CHECK(futex(&word1, FUTEX_WAKE, 10, 0, NULL, 0) <= 0); /* they wait for the mutex alone */
+	CHECK(futex(&word1, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(word1 == 0 && word2 == 3);
+	word1 = 0x3ffffffe; /* no thread has this number */
+	CHECK(futex(&word1, FUTEX_LOCK_PI, 0, 0, NULL, 0) == -ESRCH);
+	CHECK(futex(nowhere, FUTEX_LOCK_PI, 0, 0, NULL, 0) == -EFAULT);
+	CHECK(futex(nowhere, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == -EFAULT);
+	CHECK(futex(NULL, FUTEX_TRYLOCK_PI, 0, 0, NULL, 0) == -EFAULT);
+	CHECK(!munmap(nowhere, 4096));
+}
+
+static void *die_with_pi(void *arg)
+{
+	if (arg) {
+		held = (struct lock){ (struct lock *)&list, 0 };
+		list.first = (struct lock *)((char *)&held + 1); /* priority-inheriting */
+		list.offset = LOCK_OFFSET;
+		list.pending = NULL;
+		CHECK(!syscall(SYS_set_robust_list, &list, sizeof(list)));
+	}
+	CHECK(futex(&held.word, FUTEX_LOCK_PI, 0, 0, NULL, 0) == 0);
+	__atomic_store_n(&word2, 1, __ATOMIC_RELEASE);
+	usleep(100000);
+	return NULL;
+}
+
+/* A mutex whose owner has ended passes to the first waiter, which is told; robust or not. */
+static void test_pi_died(void)
+{
+	uint32_t tid = syscall(SYS_gettid);
+	pthread_t thread, other;
+
+	for (long robust = 0; robust < 2; robust++) {
+		held.word = word2 = 0;
+		CHECK(!pthread_create(&thread, NULL, die_with_pi, (void *)robust));
+		while (!__atomic_load_n(&word2, __ATOMIC_ACQUIRE))
+			usleep(1000);
+		CHECK(futex(&held.word, FUTEX_LOCK_PI, 0, 0, NULL, 0) == 0);
+		CHECK((held.word & ~FUTEX_WAITERS) == (FUTEX_OWNER_DIED | tid));
+		CHECK(!pthread_join(thread, NULL));
+		CHECK(futex(&held.word, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == 0 && held.word == 0);
+	}
+	/* Without a waiter, the next thread that comes gets a robust one. Two die in a row. */
+	CHECK(!pthread_create(&thread, NULL, die_with_pi, (void *)1));
+	CHECK(!pthread_join(thread, NULL) && held.word == FUTEX_OWNER_DIED);
+	CHECK(!pthread_create(&thread, NULL, die_with_pi, NULL));
+	usleep(30000);
+	CHECK(!pthread_create(&other, NULL, die_with_pi, NULL));
+	usleep(30000);
+	CHECK(futex(&held.word, FUTEX_LOCK_PI, 0, 0, NULL, 0) == 0);
+	CHECK((held.word & FUTEX_TID_MASK) == tid && held.word & FUTEX_OWNER_DIED);
+	CHECK(!pthread_join(thread, NULL) && !pthread_join(other, NULL));
+	CHECK(futex(&held.word, FUTEX_UNLOCK_PI, 0, 0, NULL, 0) == 0 && held.word == 0);
+}
+
+#define NR_ROUNDS 2000
+
+static pthread_mutex_t pi_mutex;
+static long nr_inside, nr_rounds;
+
+static void *use_mutex(void *arg)
+{
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		CHECK(!pthread_mutex_lock(&pi_mutex));
+		CHECK(++nr_inside == 1);
+		nr_rounds++;
+		if (i % 64 == 0)
+			sched_yield();
+		nr_inside--;
+		CHECK(!pthread_mutex_unlock(&pi_mutex));
+	}
+	return arg;
+}
+
+static void *leave_locked(void *arg)
+{
+	CHECK(!pthread_mutex_lock(&pi_mutex));
+	usleep(20000);
+	return arg;
+}
+
+/* The C library's mutexes are made of them. */
+static void test_pi_mutex(void)
+{
+	pthread_t threads[4];
+	pthread_mutexattr_t attr;
+
+	CHECK(!pthread_mutexattr_init(&attr));
+	CHECK(!pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT));
+	CHECK(!pthread_mutex_init(&pi_mutex, &attr));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&threads[i], NULL, use_mutex, NULL));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	CHECK(nr_rounds == 4 * NR_ROUNDS && !pthread_mutex_destroy(&pi_mutex));
+
+	CHECK(!pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
+	CHECK(!pthread_mutex_init(&pi_mutex, &attr));
+	CHECK(!pthread_create(&threads[0], NULL, leave_locked, NULL));
+	usleep(10000);
+	CHECK(pthread_mutex_lock(&pi_mutex) == EOWNERDEAD);
+	CHECK(!pthread_mutex_consistent(&pi_mutex) && !pthread_mutex_unlock(&pi_mutex));
+	CHECK(!pthread_join(threads[0], NULL) && !pthread_mutex_lock(&pi_mutex));
+	CHECK(!pthread_mutex_unlock(&pi_mutex) && !pthread_mutex_destroy(&pi_mutex));
+}
+
 int main(void)
 {
 	test_wake();
@@ -337,5 +494,8 @@ int main(void)
 	test_robust();
 	test_robust_pending();
 	test_robust_broken();
+	test_pi();
+	test_pi_died();
+	test_pi_mutex();
 	return check_finish("futexops");
 }
