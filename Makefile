@@ -53,7 +53,7 @@ one-after-the-other:
 else
 
 deps:
-	@scripts/install-deps $(filter check test-consumers,$(all_goals))
+	@scripts/install-deps $(filter check test-consumers test-ports,$(all_goals))
 
 include scripts/toolchain.mk
 include scripts/config.mk

@@ -224,6 +224,11 @@ test-consumers: $(vmlinux) functions-kernel $(addprefix $(BUILD)/, \
 		$(addsuffix .cpio,initramfs shell diagnosis))
 	@$(test-summary) --pytest tests/consumers
 
+# kernel/profile/ for other architectures. `make deps test-ports` installs the cross compilers.
+.PHONY: test-ports
+test-ports:
+	@$(test-summary) --pytest tests/seam
+
 .PHONY: accuracy
 accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD)/accuracy.cpio
 	@$(test-env) $(PYTHON) tests/accuracy/table.py

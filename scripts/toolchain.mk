@@ -57,7 +57,8 @@ $(if $(filter run $(perf-goals) shell check test test-boot test-consumers bench 
 $(if $(EXPORT)$(filter $(perf-goals) check test test-unit test-boot test-consumers,$(goals)),\
 	$(call need,$(export-tools)))
 $(if $(filter iso test test-boot,$(goals)),$(call need,$(iso-tools)))
-$(if $(filter check test test-unit test-boot test-consumers bench,$(goals)),\
+$(if $(filter check test test-unit test-boot test-consumers test-ports bench,$(goals)),\
 	$(call need,$(pytest-tools)))
+$(if $(filter test-ports,$(goals)),$(call need,aarch64-linux-gnu-gcc riscv64-linux-gnu-gcc))
 $(if $(filter check lint,$(goals)),$(call need,mypy pyflakes3))
 $(if $(filter check format format-check,$(goals)),$(call need,$(CLANG_FORMAT)))

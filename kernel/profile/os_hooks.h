@@ -233,9 +233,10 @@ typedef struct {
 
 /*
  * Adds to memory that only this CPU writes, in one instruction: interrupts and NMIs cannot tear it.
+ * Other CPUs see the sum of one os_add() before that of the next; x86 keeps this order by itself.
  */
 #ifndef os_add
-#define os_add(var, n) ((void)((var) += (n)))
+#define os_add(var, n) pf_store_release(&(var), (var) + (n))
 #endif
 
 /*

@@ -11,7 +11,7 @@
 
 #include "table.h"
 
-static bool printing;		   /* a report is being printed */
+static pf_flag_t printing;	   /* a report is being printed */
 static unsigned int panic_printer; /* the CPU that prints in the panic, plus 1; 0: none */
 static const char *pending_why;
 static u64 nr_reports;

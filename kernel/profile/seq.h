@@ -9,16 +9,16 @@
  *
  *	writer						reader
  *	seq = 1						begin = seq	(acquire)
- *	barrier						copy
+ *	write barrier					copy
  *	change						full barrier
  *	seq = 2		(release)			begin is even, and seq == begin
  *
- * The writer's barrier keeps the compiler from making a part of the change before seq is odd: a
- * reader could copy that part and see nothing but an even count. x86 keeps stores in order, and the
- * writer is alone, so it needs neither a locked instruction nor a fence. Its release pairs with the
- * reader's acquire: a reader that sees the even count copies the whole change. The reader's full
- * barrier keeps the second look behind the copy; otherwise a change could begin between the look
- * and the copy.
+ * The writer's barrier keeps any part of the change from being seen before seq is odd: a reader
+ * could copy that part and see nothing but an even count. It pairs with the reader's full barrier,
+ * which keeps the second look behind the copy; otherwise a change could begin between the look and
+ * the copy. The writer's release pairs with the reader's acquire: a reader that sees the even count
+ * copies the whole change. The writer is alone, and x86 keeps stores in order, so there it needs
+ * neither a locked instruction nor a fence.
  *
  * An NMI may interrupt a change, so a writer that can be an NMI, too, looks at the count first. A
  * reader must not run in an NMI: it would wait for the CPU that it has interrupted.
@@ -37,7 +37,7 @@ static pf_always_inline void seq_begin(u64 *seq)
 {
 	os_assert(!(*seq & 1));
 	*seq += 1; /* one instruction: only this CPU writes to it */
-	pf_barrier();
+	pf_wmb();
 }
 
 static pf_always_inline void seq_end(u64 *seq)

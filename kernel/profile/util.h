@@ -32,7 +32,7 @@ static inline void snapshot_unlock(os_lock_t *lock, bool locked, unsigned long f
  * fair, and allocates nothing. Process context.
  */
 struct poll_lock {
-	bool is_held;
+	pf_flag_t is_held;
 };
 
 static inline void poll_lock(struct poll_lock *lock)

@@ -78,5 +78,16 @@ const char *call_name(u64 nr);
 int user_read(void *dst, u64 addr, size_t n);
 long user_read_string(char *dst, u64 addr, size_t size);
 u32 backtrace(const struct trap_frame *frame, u64 *pcs, u32 max);
+u64 random_number(void);
+u64 heap_live(int kind);
+
+struct file;
+struct area {
+	u64 begin, end, offset;
+	bool is_code;
+	struct file *file;
+};
+u64 file_bytes(const struct file *file);
+s64 file_read(struct file *file, void *buf, size_t n, u64 pos);
 
 #endif

@@ -16,3 +16,16 @@
 #ifdef CONFIG_PROFILE_TRACE
 #include "trace.h"
 #endif
+#ifdef CONFIG_PROFILE_EXPORT
+#include "export.h"
+#endif
+#ifdef CONFIG_PROFILE_IMAGES
+#include "images.h"
+#endif
+#ifdef CONFIG_PROFILE_MEMORY
+#include "memory.h"
+#endif
+#ifdef CONFIG_PROFILE_FUNCTIONS
+#include <profile/functions.h>
+#include "functions.h"
+#endif

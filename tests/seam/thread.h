@@ -10,6 +10,9 @@ struct program {
 	int id;
 	char title[16];
 	struct profile_process profile;
+#ifdef CONFIG_PROFILE_IMAGES
+	struct profile_mm mm;
+#endif
 };
 
 struct thread {

@@ -56,6 +56,8 @@ void il_relax(void); /* in a loop that waits for another thread */
 #undef pf_store_release
 #undef pf_mb
 #undef pf_barrier
+#undef pf_wmb
+#undef pf_rmb
 #undef pf_xchg
 #undef pf_cmpxchg
 #define pf_read_once(x)	    __atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -65,6 +67,8 @@ void il_relax(void); /* in a loop that waits for another thread */
 	(IL_SITE(il_barrier, "pf_store_release"), __atomic_store_n(p, v, __ATOMIC_RELAXED))
 #define pf_mb()	      IL_SITE(il_full_barrier, "pf_mb")
 #define pf_barrier()  IL_SITE(il_barrier, "pf_barrier")
+#define pf_wmb()      IL_SITE(il_barrier, "pf_wmb")
+#define pf_rmb()      IL_SITE(il_barrier, "pf_rmb")
 #define pf_xchg(p, v) (IL_SITE(il_locked, #p), __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST))
 #define IL_CMPXCHG(p, old, new, order)                                       \
 	({                                                                   \

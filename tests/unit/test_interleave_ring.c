@@ -108,18 +108,23 @@ static void read_the_rest(void)
 	il_check(first_ring()->head == first_ring()->commit);
 }
 
-/* Without an interrupt, no cmpxchg fails. These loads are volatile, so they keep their order. */
-#define NO_INTERRUPTS                                       \
-	" ring_newest:pf_mb remember:pf_barrier"            \
-	" trace_reserve_quickly:os_local(trace_ring).head"  \
-	" trace_reserve_slow:os_local(trace_ring).head"     \
-	" trace_commit_quickly:os_local(trace_ring).commit" \
+/*
+ * Without an interrupt, no cmpxchg fails. These loads are volatile, so they keep their order. The
+ * cmpxchg of head comes before all later stores, as on x86.
+ */
+#define NO_INTERRUPTS                                             \
+	" ring_newest:pf_mb remember:pf_barrier"                  \
+	" trace_reserve_quickly:pf_wmb trace_reserve_slow:pf_wmb" \
+	" trace_reserve_quickly:os_local(trace_ring).head"        \
+	" trace_reserve_slow:os_local(trace_ring).head"           \
+	" trace_commit_quickly:os_local(trace_ring).commit"       \
 	" remember:os_local(trace_ring).bias remember:os_local(trace_ring).limit "
 /* Only readers need the barrier. No interrupt moves commit while a writer is at work. */
-#define NO_READER                                              \
-	" trace_commit_quickly:pf_barrier remember:pf_barrier" \
-	" trace_commit_quickly:os_local(trace_ring).commit"    \
-	" trace_commit_nested:os_local(trace_ring).commit"     \
+#define NO_READER                                                 \
+	" trace_commit_quickly:pf_wmb remember:pf_barrier"        \
+	" trace_reserve_quickly:pf_wmb trace_reserve_slow:pf_wmb" \
+	" trace_commit_quickly:os_local(trace_ring).commit"       \
+	" trace_commit_nested:os_local(trace_ring).commit"        \
 	" remember:os_local(trace_ring).limit "
 
 const struct il_test il_tests[] = {

@@ -38,7 +38,10 @@ static void test_bucket_of_a_time(void **state)
 		assert_int_equal(pf_log2(2 * first - 1, 0), n);
 		assert_int_equal(pf_log2(first - 1, 0), n - 1);
 		assert_int_equal(pf_log2(first, FIRST_LOG2), pf_max(n, (u32)FIRST_LOG2));
+		assert_int_equal(pf_log2_by_halves(first), n);
+		assert_int_equal(pf_log2_by_halves(2 * first - 1), n);
 	}
+	assert_int_equal(pf_log2_by_halves(1), 0);
 }
 
 static void test_empty(void **state)

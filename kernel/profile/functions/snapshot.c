@@ -163,7 +163,8 @@ void functions_snapshot(struct function_snapshot *snap)
 	/*
 	 * What a reset saves is read first, here and in each row, and the current values after it.
 	 * In the other order, a reset in between would save more than the snapshot has, and the
-	 * differences would be negative.
+	 * differences would be negative. The barriers pair with functions_reset(), whose stores
+	 * depend on its loads.
 	 */
 	const struct function_lost lost = lost_before;
 	const struct function_table *table;
@@ -180,13 +181,13 @@ void functions_snapshot(struct function_snapshot *snap)
 			struct function_base base = table->base[i];
 			struct function_row row;
 
-			pf_barrier();
+			pf_rmb();
 			row = read_row(&table->rows[i]);
 			if (row.key)
 				add_row(snap, &row, &base);
 		}
 	}
-	pf_barrier();
+	pf_rmb();
 	snap->lost = read_lost();
 	snap->lost.nr_no_row -= lost.nr_no_row;
 	snap->lost.nr_no_time -= lost.nr_no_time;

@@ -62,7 +62,7 @@ struct eh_frame_hdr {
 
 static inline bool elf_read(os_file_t *file, void *buf, size_t n, u64 pos)
 {
-	return os_file_read(file, buf, n, pos) == (ssize_t)n;
+	return os_file_read(file, buf, n, pos) == (s64)n;
 }
 
 static inline bool elf_read_header(os_file_t *file, struct elf_header *header)

@@ -93,7 +93,7 @@ static bool find_size(const struct go_frames *frames, u32 at, u32 addr, u32 *ste
 }
 
 /* Finds the last function that begins at or before an address, in its table with an end mark. */
-static bool find_function(const struct go_frames *frames, u32 addr, struct function *function)
+static bool find_go_function(const struct go_frames *frames, u32 addr, struct function *function)
 {
 	u32 low = 0, high = frames->nr + 1;
 
@@ -123,7 +123,7 @@ bool go_frames_rule(const struct go_frames *frames, u64 addr, u32 *steps,
 
 	*rule = (struct call_frames_rule){ .begin = addr, .end = addr + 1 };
 	addr -= frames->text;
-	if (addr >> 32 || !find_function(frames, addr, &function))
+	if (addr >> 32 || !find_go_function(frames, addr, &function))
 		return true;
 	description = (u64)frames->functions + function.description;
 	if (!get(frames, description + PCSP_OFFSET, &pcsp, sizeof(pcsp)) ||

@@ -62,7 +62,7 @@ static void print_lines(int pid, os_file_t *file)
 {
 	static char line[LINE_BYTES + 1];
 	bool is_rest = false, ends;
-	ssize_t nr;
+	s64 nr;
 
 	for (u64 at = 0, n; at < MAP_BYTES; at += n + ends, is_rest = !ends) {
 		nr = os_file_read(file, line, LINE_BYTES, at);

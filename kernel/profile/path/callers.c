@@ -8,6 +8,7 @@
 
 #include "path.h"
 
+#include "../os_stacks.h"
 #include "../rows.h"
 #include "../trace/tasks.h"
 #include "../user_symbols.h"

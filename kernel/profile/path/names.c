@@ -41,7 +41,7 @@ void path_user_name(u32 map, u64 pc, char name[PATH_NAME_BYTES])
 	report_make_foldable(name); /* without blanks, a name forges no part of the line */
 }
 
-static void call_name(u32 call, char name[PATH_NAME_BYTES])
+static void copy_call_name(u32 call, char name[PATH_NAME_BYTES])
 {
 	if (call == PATH_NO_CALL)
 		os_strscpy(name, "-", PATH_NAME_BYTES);
@@ -62,7 +62,7 @@ void path_function_name(const struct path_segment *segment, char name[PATH_NAME_
 		if (segment->pc)
 			path_user_name(segment->map, segment->pc, name);
 		else
-			call_name(segment->call, name);
+			copy_call_name(segment->call, name);
 		break;
 	case PATH_IN_IRQ:
 		os_strscpy(name, segment->irq == PATH_TIMER ? "timer" : "device", PATH_NAME_BYTES);
@@ -74,6 +74,6 @@ void path_function_name(const struct path_segment *segment, char name[PATH_NAME_
 			os_strscpy(name, "-", PATH_NAME_BYTES);
 		break;
 	default:
-		call_name(segment->call, name);
+		copy_call_name(segment->call, name);
 	}
 }

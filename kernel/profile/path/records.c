@@ -13,7 +13,7 @@
 #define NR_THREADS    4096
 
 /* The context of a thread. It belongs to the latest thread with these low bits of its number. */
-struct thread {
+struct path_thread {
 	u32 tid;
 	u32 sample, fault, wake, out;
 	u16 call;
@@ -21,7 +21,7 @@ struct thread {
 };
 
 static struct path_record *chunks[MAX_CHUNKS];
-static struct thread *threads;
+static struct path_thread *threads;
 static u32 nr_records;
 static OS_DEFINE_PER_CPU(u32, last_of_cpu);
 static OS_DEFINE_PER_CPU(u8, irq_of_cpu);
@@ -95,12 +95,12 @@ static bool is_known(u32 tid)
 	return threads[tid % NR_THREADS].tid == tid;
 }
 
-static struct thread *thread_of(u32 tid)
+static struct path_thread *thread_of(u32 tid)
 {
-	struct thread *thread = &threads[tid % NR_THREADS];
+	struct path_thread *thread = &threads[tid % NR_THREADS];
 
 	if (!is_known(tid))
-		*thread = (struct thread){ .tid = tid, .call = PATH_NO_CALL };
+		*thread = (struct path_thread){ .tid = tid, .call = PATH_NO_CALL };
 	return thread;
 }
 
@@ -121,7 +121,7 @@ static struct path_record *new_record(void)
  * Returns whether a sample says where a thread is between its calls and faults: in its program, or
  * in the kernel on the way there. The timer interrupt that takes the sample does not count.
  */
-static bool is_outside(const struct thread *thread, const struct path_event *event)
+static bool is_outside(const struct path_thread *thread, const struct path_event *event)
 {
 	return event->other || (thread->call == PATH_NO_CALL && !thread->fault &&
 				os_per_cpu(irq_of_cpu, event->cpu) != PATH_DEVICE);
@@ -130,7 +130,7 @@ static bool is_outside(const struct thread *thread, const struct path_event *eve
 /* Updates what is known of the threads. number is that of the event's record. */
 static void change_threads(const struct path_event *event, u32 number)
 {
-	struct thread *thread = thread_of(event->tid);
+	struct path_thread *thread = thread_of(event->tid);
 	bool starts;
 
 	switch (event->kind) {
@@ -146,7 +146,8 @@ static void change_threads(const struct path_event *event, u32 number)
 		thread->starts |= starts;
 		break;
 	case PATH_FORK:
-		*thread_of(event->other) = (struct thread){ event->other, .call = PATH_NO_CALL };
+		*thread_of(event->other) =
+			(struct path_thread){ event->other, .call = PATH_NO_CALL };
 		break;
 	case PATH_EXEC:
 		thread->starts = false;
@@ -188,7 +189,7 @@ static void change_threads(const struct path_event *event, u32 number)
 bool path_add(const struct path_event *event)
 {
 	struct path_record *record;
-	const struct thread *thread;
+	const struct path_thread *thread;
 
 	record = new_record();
 	if (!record)

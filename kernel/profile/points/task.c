@@ -163,10 +163,10 @@ static void read_table(const void *table)
 
 		/*
 		 * The end of a pair adds its cycles first, so cycles are read last: they include
-		 * each counted pair.
+		 * each counted pair. Pairs with the order of os_add().
 		 */
 		sums->nr += pf_read_once(entry_at(table, point)->nr) - base_at(table, point)->nr;
-		pf_barrier();
+		pf_rmb();
 		sums->cycles += pf_read_once(entry_at(table, point)->cycles) -
 				base_at(table, point)->cycles;
 	}

@@ -80,11 +80,16 @@ static struct strace_totals totals_in_ns(const struct totals *from)
 	};
 }
 
-/* Copies errors and ended calls before calls: the copy never has more of them than calls. */
+/*
+ * Copies errors and ended calls before calls: the copy never has more of them than calls. The
+ * barriers pair with those between the stores of profile_strace_begin_time() and
+ * profile_strace_begin(). Without the first, times could be negative before the start is known.
+ */
 static void copy_row(const struct profile_syscall_row *row, struct profile_syscall_row *copy)
 {
 	copy->nr = row->nr;
 	copy->cycles = pf_read_once(row->cycles);
+	pf_rmb();
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	copy->off_cycles = pf_read_once(row->off_cycles);
 	copy->max_cycles = pf_read_once(row->max_cycles);
@@ -92,6 +97,7 @@ static void copy_row(const struct profile_syscall_row *row, struct profile_sysca
 		copy->nr_log2[i] = pf_read_once(row->nr_log2[i]);
 #endif
 	copy->nr_errors = pf_read_once(row->nr_errors);
+	pf_rmb();
 	copy->nr_calls = pf_read_once(row->nr_calls);
 }
 
@@ -152,10 +158,13 @@ static void merge_returns(const struct profile_task *pt)
 {
 	struct profile_return_time copy = { pf_read_once(pt->strace.calls.returns.cycles),
 					    pf_read_once(pt->strace.calls.returns.max_cycles) };
-	struct profile_moment start = strace_start(pt);
 	bool is_returning = (s64)copy.cycles < 0;
+	struct profile_moment start;
 	u64 cycles;
 
+	/* Pairs with pf_wmb() in profile_return_began(): the start of a negative sum. */
+	pf_rmb();
+	start = strace_start(pt);
 	if (pt->strace.is_old)
 		copy = (struct profile_return_time){ is_returning ? -start.off_cycles : 0, 0 };
 	if (is_returning) {
@@ -181,6 +190,8 @@ static void merge_old_task(const struct profile_task *pt)
 		add_row(pt, strace_restart_row(pt, &pt->strace.restarts[i]), &row);
 	if (!strace_in_flight(pt) || strace_is_over(pt))
 		return;
+	/* Pairs with pf_wmb() in profile_strace_begin(): a call in flight has its start and row. */
+	pf_rmb();
 	start = strace_start(pt);
 	row.cycles = -start.cycles;
 #ifdef CONFIG_PROFILE_STRACE_DETAIL

@@ -49,9 +49,10 @@ static void add_time(struct profile_task *pt, struct profile_moment time)
 
 static void leave_flight(struct profile_task *pt)
 {
-	pf_barrier();
+	/* As in profile_strace_exit(). */
+	pf_wmb();
 	pt->strace.seq++;
-	pf_barrier();
+	pf_wmb();
 }
 
 /* Ends the call in flight. */
@@ -271,9 +272,7 @@ static pf_always_inline void end_simple_call(struct profile_task *pt, u64 end_cy
 		if (pf_unlikely(!strace_table_add_error(pt->strace.calls.table, row, error, 1)))
 			strace_ask_for_room(pt);
 	}
-	/* As in profile_strace_begin(). */
-	pf_barrier();
-	pt->strace.seq++;
+	leave_flight(pt);
 }
 
 void profile_strace_exit_slow(void)
@@ -356,8 +355,8 @@ void profile_return_began(struct profile_task *pt)
 		follow_notes_locked(pt);
 	flags = os_irq_save();
 	pt->strace.start = own_moment(pt);
-	/* A reader that finds the sum negative also finds the start. x86 keeps stores in order. */
-	pf_barrier();
+	/* Pairs with pf_rmb() in merge_returns(): a reader of the negative sum finds the start. */
+	pf_wmb();
 	pf_write_once(pt->strace.calls.returns.cycles,
 		      pt->strace.calls.returns.cycles - pt->strace.start.off_cycles);
 	os_irq_restore(flags);

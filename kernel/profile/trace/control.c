@@ -25,7 +25,7 @@ static const struct tracer *tracer = &nop;
  */
 #define RESIZING 0x80000000u
 static u32 nr_holders;
-static bool is_in_session;
+static pf_flag_t is_in_session;
 
 bool trace_pin_rings(void)
 {

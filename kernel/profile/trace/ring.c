@@ -114,6 +114,7 @@ pf_noinline struct trace_slot trace_reserve_slow(u64 words)
 			return (struct trace_slot){ 0 };
 		make_plan(&p, words);
 	} while (!os_this_cpu_try_cmpxchg(os_local(trace_ring).head, &p.head, p.after));
+	pf_wmb(); /* as in trace_reserve_quickly() */
 
 	if (p.new_page && p.room)
 		trace_write_head(at(TRACE_POSITION(p.head)), PROFILE_TRACE_PADDING, p.room,

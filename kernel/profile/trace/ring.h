@@ -128,6 +128,11 @@ static pf_always_inline struct trace_slot trace_reserve_quickly(u64 bytes)
 	if (pf_unlikely(!os_this_cpu_equal(os_local(trace_ring).high, high)) ||
 	    pf_unlikely(!os_this_cpu_try_cmpxchg(os_local(trace_ring).head, &start, after)))
 		return (struct trace_slot){ 0 };
+	/*
+	 * Pairs with pf_mb() in copy_page(): without it, a reader could copy a part of this record
+	 * over an older page, and not find that head has passed that page.
+	 */
+	pf_wmb();
 	return (struct trace_slot){ trace_write_head(record, PROFILE_TRACE_EVENT, words, low),
 				    start, after, low | high << 32 };
 }
@@ -155,9 +160,9 @@ static pf_always_inline bool trace_commit_quickly(struct trace_slot slot)
 {
 	/*
 	 * Pairs with the acquire in ring_reader_init(): without it, a reader could copy a record
-	 * before its content. A barrier of the compiler is enough, as x86 keeps stores in order.
+	 * before its content.
 	 */
-	pf_barrier();
+	pf_wmb();
 	(void)os_this_cpu_try_cmpxchg(os_local(trace_ring).commit, &slot.start, slot.end);
 	return pf_likely(os_this_cpu_equal(os_local(trace_ring).head, slot.end));
 }

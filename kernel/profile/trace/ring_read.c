@@ -153,7 +153,7 @@ void ring_reader_init(struct ring_reader *reader, u32 cpu)
 {
 	reader->cpu = cpu;
 	reader->place = ring_oldest(cpu);
-	/* Pairs with the barrier in trace_commit_quickly(): records before commit are complete. */
+	/* Pairs with pf_wmb() in trace_commit_quickly(): records before commit are complete. */
 	reader->end = TRACE_POSITION(pf_load_acquire(&os_per_cpu(trace_ring, cpu).commit));
 	reader->page_position = ~0ull;
 	reader->at = reader->nr_words = 0;

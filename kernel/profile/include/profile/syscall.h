@@ -40,8 +40,8 @@ static pf_always_inline void profile_strace_begin_time(struct profile_task *pt,
 	pt->strace.start.off_cycles = start.off_cycles;
 	row->off_cycles -= start.off_cycles;
 #endif
-	/* Pairs with read_row(), which must see these stores first. x86 keeps stores in order. */
-	pf_barrier();
+	/* Pairs with pf_rmb() in copy_row(): the start is known before the time is negative. */
+	pf_wmb();
 	row->cycles -= start.cycles;
 }
 
@@ -51,10 +51,10 @@ static pf_always_inline void profile_strace_begin(struct profile_task *pt,
 {
 	profile_strace_begin_time(pt, row,
 				  (struct profile_moment){ now_cycles, os_off_cycles(pt) });
-	/* As in profile_strace_begin_time(). */
-	pf_barrier();
+	/* Both pair with read_row(), which looks at seq before and after it copies the row. */
+	pf_wmb();
 	pt->strace.seq |= 1;
-	pf_barrier();
+	pf_wmb();
 }
 
 /*
@@ -94,7 +94,7 @@ static pf_always_inline void profile_strace_end_time(struct profile_task *pt,
 {
 	/* One instruction, before all other stores: see profile_strace_begin_time(). */
 	row->cycles += end_cycles;
-	pf_barrier();
+	pf_wmb();
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	row->off_cycles += os_off_cycles(pt);
 #endif
@@ -139,9 +139,10 @@ static pf_always_inline void profile_strace_exit(long ret)
 		return;
 	}
 	profile_strace_end_time(pt, row, end_cycles, cycles, log2);
-	/* As in profile_strace_begin(). */
-	pf_barrier();
+	/* As in profile_strace_begin(); the second is for the stores of the next call. */
+	pf_wmb();
 	pt->strace.seq++;
+	pf_wmb();
 }
 
 #ifdef CONFIG_PROFILE_STRACE_LIVE
