@@ -46,10 +46,12 @@ function fallback(run) {
 }
 
 // Returns the parts of the bar: those of the critical path, or else the account of all CPUs.
-function parts(run) {
+function partsOf(run) {
 	if (run.path) {
-		return { title: `Wall time: ${seconds(run.path.total)} s along the critical path`,
-			unit: 1, parts: run.path.parts, note: run.path.note };
+		const { total, parts, unknown, note } = run.path;
+		const known = unknown ? `, known for the last ${seconds(total - unknown)} s` : "";
+		return { title: `Wall time: ${seconds(total)} s along the critical path${known}`, parts,
+			unknown, note };
 	}
 	const accounts = run.tables.find((one) => one.file === "accounts");
 	if (!accounts?.rows.length)
@@ -58,7 +60,7 @@ function parts(run) {
 	const ns = 1e9 / (run.meta.tsc_hz || 1e9);
 	const all = rows.filter(([, n]) => n > 0).map(([name, n]) => [name, Math.round(n * ns)]);
 	const total = all.reduce((sum, [, n]) => sum + n, 0);
-	return { title: `${accounts.title} since boot: ${seconds(total)} s`, unit: 1,
+	return { title: `${accounts.title} since boot: ${seconds(total)} s`, unknown: 0,
 		parts: all.sort((a, b) => b[1] - a[1]),
 		note: "This is the time of CPUs, also before the program ran. This export has no critical " +
 			"path, which would say what the run had to wait for." };
@@ -67,16 +69,19 @@ function parts(run) {
 const SHADES = 9;
 
 function bar(run) {
-	const found = parts(run);
+	const found = partsOf(run);
 	if (!found)
 		return null;
-	const total = found.parts.reduce((sum, [, n]) => sum + n, 0);
-	const shade = (i) => `part part${i % SHADES}`;
-	const strip = el("div", { class: "strip", "aria-hidden": "true" }, ...found.parts.map(
-		([name, n], i) => el("span", { class: shade(i), title: `${name} ${seconds(n)} s`,
+	const parts = found.parts.map(([name, n], i) => [name, n, `part part${i % SHADES}`]);
+	// It comes first, because it is the begin of the time.
+	if (found.unknown)
+		parts.unshift(["not recorded", found.unknown, "part not-recorded"]);
+	const total = parts.reduce((sum, [, n]) => sum + n, 0);
+	const strip = el("div", { class: "strip", "aria-hidden": "true" }, ...parts.map(
+		([name, n, shade]) => el("span", { class: shade, title: `${name} ${seconds(n)} s`,
 			style: { "flex-grow": String(n / total) } })));
-	const list = el("ol", { class: "parts", "aria-label": "Parts of the bar" }, ...found.parts.map(
-		([name, n], i) => el("li", {}, el("span", { class: `swatch ${shade(i)}`,
+	const list = el("ol", { class: "parts", "aria-label": "Parts of the bar" }, ...parts.map(
+		([name, n, shade]) => el("li", {}, el("span", { class: `swatch ${shade}`,
 			"aria-hidden": "true" }), el("span", { class: "name" }, name), " ",
 		el("b", {}, `${seconds(n, 6)} s`), ` ${percent(n, total)}`)));
 	return el("figure", {}, el("figcaption", {}, found.title), strip, list,
@@ -98,6 +103,8 @@ const WORDS = [
 	["ready", "A thread could run, but does not. On the critical path: while its CPU is idle, or " +
 		"has a process outside of the report; what other threads do there is on the path itself."],
 	["for a CPU", "In the line \"waited\": all ready time, of all threads added up."],
+	["not recorded", "The ring of events was full and has lost its oldest events, so nobody knows " +
+		"what this time went to. It is no part of the critical path. Shares are of all wall time."],
 	["a CPU", "Among the waits: ready time of threads that did not sleep, but were preempted."],
 	["start", "A new thread waits until it runs for the first time."],
 	["program start", "The kernel loads the first program."],

@@ -171,7 +171,7 @@ export class Flame {
 				". Red has grown, blue has shrunk; a frame is as wide as the larger of both.";
 		if (matches) {
 			const sum = matched(this.plain, matches);
-			text += `. Found in ${weight(graph, sum)}, ${percent(sum, total)}`;
+			text += `. Found in ${weight(graph, sum)}, ${percent(sum, total)} of what is drawn`;
 			say(`${get("q")}: ${percent(sum, total)}`);
 		}
 		return text + lackOf(graph);
@@ -188,7 +188,8 @@ export class Flame {
 		const graph = this.graph(this.name), total = view.total[0];
 		const frame = view.frame[node];
 		const name = frame < 0 ? "all" : this.tree.names[frame];
-		let text = `${name}: ${weight(graph, view.total[node])}, ${percent(view.total[node], total)}`;
+		const share = percent(view.total[node], total);
+		let text = `${name}: ${weight(graph, view.total[node])}, ${share} of what is drawn`;
 		if (view.self[node] && view.self[node] !== view.total[node])
 			text += `, itself ${weight(graph, view.self[node])}`;
 		if (view.old)
@@ -221,7 +222,8 @@ export class Flame {
 		const kinds = this.data.kinds, isTime = graph.unit === "ns";
 		const unit = isTime ? "(s)" : "samples", show = isTime ? (ns) => seconds(ns) : undefined;
 		this.table.replaceChildren(grid({
-			caption: `Functions: ${plural(rows.length, "name")}, the largest self first`,
+			caption: `Functions: ${plural(rows.length, "name")}, the largest self first; shares are ` +
+				"of what is drawn",
 			columns: [
 				{ title: "name" }, { title: `self ${unit}`, number: true, show },
 				{ title: "self %", number: true }, { title: `total ${unit}`, number: true, show },

@@ -84,7 +84,7 @@ def read_run(export: Export, names: Names, tree: Tree, columns: Columns) -> dict
     graphs = {name: page_data.graph(one, names, named, tree, columns) for name, one in both.items()}
     if segments := page_path.read(export, named):
         rows = page_path.rows(export, named)
-        found["path"] = page_path.summary(rows, segments, both["waits"])
+        found["path"] = page_path.summary(rows, segments, both["waits"], names)
         found["limits"] = page_path.limits(rows) + found["limits"]
         graphs["path"] = page_path.graph(segments, rows, tree, columns)
     return found | {"graphs": graphs}

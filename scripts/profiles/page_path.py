@@ -6,6 +6,7 @@ kernel/profile/formats.md describes critical_path.json, and critical_path_parts.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from profiles.export import Export, printable
 from profiles.images import number
 from profiles.page_columns import Columns
 from profiles.page_data import Tree, one_of, seconds
-from profiles.stacks import Stacks
+from profiles.stacks import Names, Stack, Stacks
 from profiles.table_names import TableNames
 
 FILE, SUMS = "critical_path.json", "critical_path_parts.json"
@@ -21,6 +22,9 @@ MAX_PARTS = 8  # of the bar
 NOT_RECORDED = "not recorded"  # a cause: events were lost
 UNTOLD = ("a CPU", "start")  # waits that say nothing about another thread's work
 MAX_WAITERS, MAX_SAID, LEAST_SAID = 3, 3, 20  # the last one is a percentage
+OF_CODE = ("user code", "page fault", "kernel")  # causes whose function is one
+PLAIN_NAME = re.compile(r"[\w.:~@$]+")  # of a function, without arguments or a file
+SHARE = re.compile(r"(.*) \((\d+) %\)")  # of a caller
 # What a thread does, by cause, with its function and without one.
 DOES = {
     "user code": "runs {}",
@@ -31,7 +35,7 @@ DOES = {
     "timer": "sleeps in {} until a timer wakes it",
     "device": "waits in {} for a device",
     "kernel thread": "works in the kernel",
-    "ready": "is ready, and waits for a CPU that has {}",
+    "ready": "is ready, and waits for a CPU that thread {} has",
     "program start": "loads the program",
     "exit": "ends",
 }
@@ -74,6 +78,8 @@ class Segment(NamedTuple):
         found = [("task", self.task)]
         if caller := callers.get(Key(self.cause, self.function, self.task)):
             found.append(("user", caller))
+        if self.cause == NOT_RECORDED:
+            return [("cut", f"[{NOT_RECORDED}]")]
         if self.function == "-":
             return [*found, ("wait", f"[{self.cause}]")]
         if self.cause == "ready":
@@ -133,28 +139,45 @@ def rows(export: Export, names: TableNames) -> list[Row]:
     return sorted(found, key=lambda row: -row.ns)
 
 
+def not_recorded(found: list[Row]) -> int:
+    """Returns the time before the path is known, because events were lost."""
+    return sum(row.ns for row in found if row.key.cause == NOT_RECORDED)
+
+
 def parts(found: list[Row]) -> list[tuple[str, int]]:
     """
-    Returns the parts of the wall time as the report's line calls them, the longest first, the sum
-    of the others, and the time before the path is known.
+    Returns the parts of the path as the report's line calls them, the longest first, and the sum of
+    the others.
     """
     sums: Counter[str] = Counter()
     for row in found:
-        sums[row.part] += row.ns
-    unknown = [(NOT_RECORDED, sums.pop(NOT_RECORDED))] if NOT_RECORDED in sums else []
+        if row.key.cause != NOT_RECORDED:
+            sums[row.part] += row.ns
     named = sums.most_common()
     others = named[MAX_PARTS:]
     rest = [(f"{len(others)} others", sum(ns for _, ns in others))] if others else []
-    return named[:MAX_PARTS] + rest + unknown
+    return named[:MAX_PARTS] + rest
 
 
-def waits_for(task: str, least_ns: int, waits: Stacks) -> list[str]:
-    """Says which threads wait for a task, one for the other, the first one first."""
+def called(function: str) -> str:
+    """Returns a function's name so that it does not read as a word of the sentence."""
+    return f"{function}()" if PLAIN_NAME.fullmatch(function) else function
+
+
+def waits_for(task: str, least_ns: int, waits: Stacks, names: Names) -> list[str]:
+    """
+    Says which threads wait for a task, one for the other, the first one first, and the code that
+    ends each wait.
+    """
     sums: Counter[tuple[str, str, str]] = Counter()
+    longest: dict[tuple[str, str, str], Stack] = {}
     for stack in waits.stacks:
         waker = stack.waker
         if waker and waker.comm != "interrupt" and stack.pid and stack.what not in UNTOLD:
-            sums[waker.comm, stack.comm, str(stack.what)] += stack.weight
+            key = waker.comm, stack.comm, str(stack.what)
+            sums[key] += stack.weight
+            if key not in longest or stack.weight > longest[key].weight:
+                longest[key] = stack
     found: list[str] = []
     seen, by = {task}, task
     for _ in range(MAX_WAITERS):
@@ -166,8 +189,11 @@ def waits_for(task: str, least_ns: int, waits: Stacks) -> list[str]:
         if not known:
             break
         _, waiter, what = max(known)
-        who = "another task of this name" if waiter == by else by
-        found.insert(0, f"{waiter} waits for {what}, until {who} wakes it")
+        who = "another thread of this name" if waiter == by else f"thread {by}"
+        waker = longest[by, waiter, what].waker
+        place = names.waiting_functions(waker) if waker else ""
+        place = f" in {place}" if place else ""
+        found.insert(0, f"thread {waiter} waits for {what}, until {who} wakes it{place}")
         if waiter == by:
             break
         seen.add(waiter)
@@ -177,13 +203,18 @@ def waits_for(task: str, least_ns: int, waits: Stacks) -> list[str]:
 
 def does(row: Row) -> str:
     cause, function, _ = row.key
+    function = called(function) if cause in OF_CODE else function
     text = DOES[cause].format(function) if function != "-" else DOES_UNKNOWN.get(cause, cause)
-    return text if row.caller == "-" else f"{text}, called from {row.caller}"
+    if row.caller == "-":
+        return text
+    match = SHARE.fullmatch(row.caller)
+    caller = f"{called(match[1])} in {match[2]} % of this time" if match else called(row.caller)
+    return f"{text}, called from {caller}"
 
 
-def sentence(found: list[Row], waits: Stacks) -> str:
-    """Says in words what takes most of the path: who waits for whom, and what the last one does."""
-    total = sum(row.ns for row in found if row.key.cause != NOT_RECORDED)
+def sentence(found: list[Row], waits: Stacks, names: Names) -> str:
+    """Says in words what takes most of the time: who waits for whom, and what the last one does."""
+    total = sum(row.ns for row in found)
     sums: Counter[str] = Counter()
     longest: dict[str, Row] = {}
     for row in found:
@@ -196,20 +227,25 @@ def sentence(found: list[Row], waits: Stacks) -> str:
     said: list[str] = []
     for part in (told or [part for part, _ in sums.most_common(1)])[:MAX_SAID]:
         row, percent = longest[part], 100 * sums[part] // max(total, 1)
-        links = [] if said else waits_for(row.key.task, row.ns // 4, waits)
-        who = "that one" if links and "another task" in links[-1] else row.key.task
+        links = [] if said else waits_for(row.key.task, row.ns // 4, waits, names)
+        who = "that one" if links and "another thread" in links[-1] else f"thread {row.key.task}"
         chain = "; ".join([*links, f"{who} {does(row)}"])
-        said.append(f"{percent} %{'' if said else ' of the critical path'}: {chain}")
+        said.append(f"{percent} % of the wall time: {chain}")
     return ". ".join(said)
 
 
-def note(segments: list[Segment]) -> str:
-    """Says how far the path is known, and whether its parts are all of the time."""
-    gap = sum(max(b.start - a.end, 0) for a, b in zip(segments, segments[1:]))
-    threads = len({one.tid for one in segments})
-    text = f"One chain of {one_of(len(segments), 'segment')} in {one_of(threads, 'thread')}, "
-    text += f"{seconds(segments[0].start)} s to {seconds(segments[-1].end)} s after boot"
-    return f"{text}; {seconds(gap)} s of it are missing" if gap else f"{text}, without a gap"
+def note(found: list[Row], segments: list[Segment]) -> str:
+    """Says how far the path is known, and whether its parts are all of that time."""
+    known = [one for one in segments if one.cause != NOT_RECORDED] or segments
+    gap = sum(max(b.start - a.end, 0) for a, b in zip(known, known[1:]))
+    threads = len({one.tid for one in known})
+    text = f"One chain of {one_of(len(known), 'segment')} in {one_of(threads, 'thread')}, "
+    text += f"{seconds(known[0].start)} s to {seconds(known[-1].end)} s after boot"
+    text += f"; {seconds(gap)} s of it are missing" if gap else ", without a gap"
+    if unknown := not_recorded(found):
+        text += f". What the {seconds(unknown)} s before it went to is not known: the events of "
+        text += "that time were lost. Shares are of the whole wall time"
+    return text
 
 
 def graph(segments: list[Segment], found: list[Row], tree: Tree, columns: Columns) -> dict:
@@ -228,20 +264,21 @@ def graph(segments: list[Segment], found: list[Row], tree: Tree, columns: Column
     return columns_of | {"unit": "ns", "period": 1, "total": total, "lost": ""}
 
 
-def summary(found: list[Row], segments: list[Segment], waits: Stacks) -> dict:
-    shown = parts(found)
+def summary(found: list[Row], segments: list[Segment], waits: Stacks, names: Names) -> dict:
+    known = [one for one in segments if one.cause != NOT_RECORDED]
     return {
-        "total": sum(ns for _, ns in shown),
-        "parts": shown,
-        "note": note(segments),
-        "sentence": printable(sentence(found, waits)),
-        "sleeps": sum(one.end - one.start for one in segments if not one.runs)
-        > sum(one.end - one.start for one in segments if one.runs),
+        "total": sum(row.ns for row in found),
+        "parts": parts(found),
+        "unknown": not_recorded(found),
+        "note": note(found, segments),
+        "sentence": printable(sentence(found, waits, names)),
+        "sleeps": sum(one.end - one.start for one in known if not one.runs)
+        > sum(one.end - one.start for one in known if one.runs),
     }
 
 
 def limits(found: list[Row]) -> list[str]:
     """Says if events were lost that the path needs."""
-    ns = sum(row.ns for row in found if row.key.cause == NOT_RECORDED)
+    ns = not_recorded(found)
     lost = f"events of the first {seconds(ns)} s were lost, so the critical path begins after them"
     return [lost] if ns else []

@@ -168,9 +168,11 @@ def test_critical_path(make):
     assert graph["a", "work"] == 300 and graph["a", "work", "[page fault]"] == 250
     # The only caller is a frame; one of several is not.
     assert graph["a", "nap", "[sys_nanosleep]", "[timer]"] == 300
-    does = "sleeps in sys_nanosleep until a timer wakes it, called from nap"
-    others = "32 %: a runs work. 27 %: a has page faults in work, called from main (60 %)"
-    assert run["path"]["sentence"] == f"33 % of the critical path: a {does}. {others}"
+    assert run["path"]["sentence"] == (
+        "33 % of the wall time: thread a sleeps in sys_nanosleep until a timer wakes it, called "
+        "from nap(). 32 % of the wall time: thread a runs work(). 27 % of the wall time: thread a "
+        "has page faults in work(), called from main() in 60 % of this time"
+    )
     gap = make(FILES | {"critical_path.json": PATH[:2] + PATH[3:] + [{"from_ns": 9}]})
     run = gap.data["runs"][0]
     assert "0.000000050 s of it are missing" in run["path"]["note"]
@@ -202,35 +204,54 @@ def wait_by(waiter: str, what: str, waker: str, ns: int) -> dict:
 def test_a_chain_in_words(make):
     """Who waits for the thread that takes most of the path, and who for those."""
     waits = [
-        wait_by("main", "futex lock", "logger", 280),
+        wait_by("main", "futex lock", "logger", 280) | {"waker_user": ["0x401002"]},
         wait_by("logger", "pipe", "a", 290),
         wait_by("b", "pipe", "a", 30),  # too short to matter
     ]
     files = {"critical_path.json": PATH, "critical_path_parts.json": SUMS}
     run = make(FILES | files | {"waits_stacks.json": waits}).data["runs"][0]
-    links = "main waits for futex lock, until logger wakes it; logger waits for pipe, until a wakes"
-    assert f": {links} it; a sleeps in sys_nanosleep" in run["path"]["sentence"]
+    assert (
+        ": thread main waits for futex lock, until thread logger wakes it in a+0x2002; thread "
+        "logger waits for pipe, until thread a wakes it; thread a sleeps in sys_nanosleep"
+    ) in run["path"]["sentence"]
     waits = [wait_by("a", "futex lock", "a", 280)]
     run = make(FILES | files | {"waits_stacks.json": waits}).data["runs"][0]
-    link = "a waits for futex lock, until another task of this name wakes it; that one sleeps in"
-    assert f": {link} sys_nanosleep" in run["path"]["sentence"]
+    link = "until another thread of this name wakes it; that one sleeps in"
+    assert f": thread a waits for futex lock, {link} sys_nanosleep" in run["path"]["sentence"]
+
+
+LOST = {"from_ns": 1, "to_ns": 100, "cpu": None, "pid": None, "tid": None, "task": None}
+LOST |= {"cause": "not recorded", "function": None, "waiter": None}
+LOST_SUM = SUMS[1] | {"time_ns": 99, "function": "-", "task": "-"}
+LOST_SUM |= {"cause": "not recorded", "part": "not recorded"}
 
 
 def test_lost_events_are_told(make):
-    rows = SUMS + [SUMS[1] | {"time_ns": 99, "cause": "not recorded", "part": "not recorded"}]
-    files = {"critical_path.json": PATH, "critical_path_parts.json": rows}
-    run = make(FILES | files).data["runs"][0]
+    """Time that is not recorded is no part of the path. All shares are of the wall time."""
+    files = {"critical_path.json": [*PATH, LOST], "critical_path_parts.json": [*SUMS, LOST_SUM]}
+    found = make(FILES | files)
+    run = found.data["runs"][0]
     assert re.match(r"events of the first 0\.000000099 s were lost", run["limits"][0])
+    path = run["path"]
+    assert path["unknown"] == 99 and path["total"] == 999
+    assert "not recorded" not in dict(path["parts"]) and sum(dict(path["parts"]).values()) == 900
+    assert path["sentence"].startswith("30 % of the wall time: thread a sleeps")
+    known = "4 segments in 2 threads, 0.000000100 s to 0.000001000 s after boot, without a gap"
+    assert f"chain of {known}. What the 0.000000099 s before it went to is not" in path["note"]
+    assert not path["sleeps"]
+    graph = found.graph("path")
+    assert graph["[not recorded]",] == 99
+    kinds = dict(zip(found.tree["names"], found.tree["kinds"]))
+    assert found.data["kinds"][kinds[found.data["strings"].index("[not recorded]")]] == "cut"
 
 
 def test_parts_of_a_long_path_are_few(make):
     rows = [SUMS[1] | {"time_ns": 1, "function": f"f{i}"} for i in range(20)]
-    rows = [row | {"part": row["function"]} for row in rows]
-    rows.append(SUMS[1] | {"time_ns": 99, "cause": "not recorded", "part": "not recorded"})
+    rows = [*[row | {"part": row["function"]} for row in rows], LOST_SUM]
     found = make(FILES | {"critical_path.json": PATH, "critical_path_parts.json": rows})
-    parts = found.data["runs"][0]["path"]["parts"]
-    assert len(parts) == page_path.MAX_PARTS + 2
-    assert parts[-2:] == [["12 others", 12], ["not recorded", 99]]
+    path = found.data["runs"][0]["path"]
+    assert len(path["parts"]) == page_path.MAX_PARTS + 1
+    assert path["parts"][-1] == ["12 others", 12] and path["unknown"] == 99
 
 
 def lanes(found: Page, raw: list) -> list[list[tuple]]:
