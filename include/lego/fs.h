@@ -63,6 +63,7 @@ struct file_ops {
 	int (*truncate)(struct file *file);
 	/* Reads wait and have no position, as for a pipe. Not used for devices. */
 	bool is_stream;
+	bool stays_at_start; /* lseek() always goes to position 0: /dev/null, zero and full */
 	/* Reads and writes move whole records, so that none fits into 0 bytes: -EINVAL. */
 	bool has_records;
 	/*
@@ -182,8 +183,6 @@ bool file_is_regular(const struct file *file);
  */
 bool file_has_pages(const struct file *file);
 bool file_is_zero_device(const struct file *file);
-/* Returns true for /dev/null, zero and full: lseek() always goes to position 0, as on Linux. */
-bool file_stays_at_start(const struct file *file);
 
 /*
  * Returns the page of a regular file's content at index (bytes index * 4096 ...), with a reference

@@ -223,7 +223,12 @@ struct task {
 	u64 blocked_signals;
 	u64 saved_blocked; /* with has_saved_blocked: the mask to restore after a temporary one */
 	bool has_saved_blocked;
-	bool in_stop;	    /* sleeps in TASK_STOPPED, or is about to */
+	bool in_stop; /* sleeps in TASK_STOPPED, or is about to */
+	/*
+	 * For futex_pi.c. The thread sets pi_exited before it looks at has_pi_waiters; another one
+	 * sets has_pi_waiters, and looks at pi_exited then.
+	 */
+	bool pi_exited, has_pi_waiters;
 	u64 waited_signals; /* blocked signals that sigtimedwait waits for */
 	struct kernel_sigaltstack altstack;
 
@@ -246,18 +251,13 @@ struct task {
 
 	/* Used by the thread itself only. */
 	u64 slack_ns, default_slack_ns; /* prctl(): only stored, as timers are exact */
-	u32 personality;		/* 0 or ADDR_NO_RANDOMIZE: see prctl.c */
 	u32 __user *set_child_tid;	/* where the new thread stores its number at its start */
 	u32 __user *clear_child_tid;	/* futexes of other threads compare it, too */
 	void __user *robust_list;
-	/*
-	 * For futex_pi.c. The thread sets pi_exited before it looks at has_pi_waiters; another one
-	 * sets has_pi_waiters, and looks at pi_exited then.
-	 */
-	bool pi_exited, has_pi_waiters;
 	void __user *rseq_area;
 	u32 rseq_len, rseq_sig;
-	u32 rseq_cpu; /* the value of cpu_id in rseq_area */
+	u32 rseq_cpu;	 /* the value of cpu_id in rseq_area */
+	u32 personality; /* 0 or ADDR_NO_RANDOMIZE: see prctl.c */
 	struct profile_task profile;
 	struct lock_stack locks; /* own use */
 };

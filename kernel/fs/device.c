@@ -58,16 +58,22 @@ static ssize_t random_read(struct file *file, void *buf, size_t n, u64 pos)
 	return n;
 }
 
-static const struct file_ops null_ops = { .read = null_read, .write = null_write };
+static const struct file_ops null_ops = {
+	.read = null_read,
+	.write = null_write,
+	.stays_at_start = true,
+};
 static const struct file_ops zero_ops = {
 	.read = zero_read,
 	.read_user = zero_read_user,
 	.write = null_write,
+	.stays_at_start = true,
 };
 static const struct file_ops full_ops = {
 	.read = zero_read,
 	.read_user = zero_read_user,
 	.write = full_write,
+	.stays_at_start = true,
 };
 static const struct file_ops random_ops = { .read = random_read, .write = null_write };
 
@@ -85,11 +91,6 @@ static const struct device devices[] = {
 bool file_is_zero_device(const struct file *file)
 {
 	return file->ops == &zero_ops;
-}
-
-bool file_stays_at_start(const struct file *file)
-{
-	return file->ops == &null_ops || file->ops == &zero_ops || file->ops == &full_ops;
 }
 
 const struct device *device_find(u32 number)

@@ -211,7 +211,7 @@ static s64 seek(struct file *file, s64 offset, int whence)
 	s64 base = 0, pos;
 
 	ASSERT_HELD(&file->pos_lock);
-	if (file_stays_at_start(file))
+	if (file->ops && file->ops->stays_at_start)
 		return (unsigned int)whence > SEEK_HOLE ? -EINVAL : 0;
 	switch (whence) {
 	case SEEK_DATA:

@@ -158,11 +158,20 @@ out_put:
 	return NULL;
 }
 
+/* Chooses a place for MAP_32BIT: the hint if it is below LOW_END, or a place above LOW_START. */
+static noinline long choose_low_place(const struct mm *mm, u64 addr, u64 len)
+{
+	ASSERT_MM_HELD(mm);
+	if (len > LOW_END)
+		return -ENOMEM;
+	if (addr >= MM_MIN_ADDR && addr <= LOW_END - len && vma_range_free(mm, addr, addr + len))
+		return addr;
+	addr = vma_tree_place(&mm->areas, LOW_END, len);
+	return addr >= LOW_START ? (long)addr : -ENOMEM;
+}
+
 long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 {
-	bool low = flags & MAP_32BIT;
-	u64 limit = low ? LOW_END : TASK_SIZE;
-
 	ASSERT_MM_HELD(mm);
 	DEBUG_ASSERT(len && !(len % PAGE_SIZE));
 	if (len > TASK_SIZE)
@@ -179,11 +188,12 @@ long mm_choose_place(const struct mm *mm, u64 addr, u64 len, u32 flags)
 		return addr;
 	}
 	addr = ALIGN_DOWN(addr, PAGE_SIZE);
-	if (len <= limit && addr >= MM_MIN_ADDR && addr <= limit - len &&
-	    vma_range_free(mm, addr, addr + len))
+	if (unlikely(flags & MAP_32BIT))
+		return choose_low_place(mm, addr, len);
+	if (addr >= MM_MIN_ADDR && addr <= TASK_SIZE - len && vma_range_free(mm, addr, addr + len))
 		return addr;
-	addr = vma_tree_place(&mm->areas, min(limit, mm->mmap_base), len);
-	return addr && (!low || addr >= LOW_START) ? (long)addr : -ENOMEM;
+	addr = vma_tree_place(&mm->areas, mm->mmap_base, len);
+	return addr ? (long)addr : -ENOMEM;
 }
 
 int mm_unmap_locked(struct mm *mm, u64 start, u64 end)

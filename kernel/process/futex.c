@@ -257,29 +257,6 @@ static bool is_tid_word(const u32 __user *addr, bool private, u32 value)
 	return found;
 }
 
-int futex_sleep(struct futex_waiter *waiter, const char *name, u64 addr, u64 deadline_ns)
-{
-	int error = 0;
-
-	DEBUG_ASSERT(waiter->task == current);
-	for (;;) {
-		u64 now = deadline_ns == TIME_NEVER_NS ? 0 : clock_monotonic_ns();
-
-		/* Full barrier: pairs with the queue's lock in task_wake() and task_kick(). */
-		(void)xchg(&waiter->task->state, TASK_INTERRUPTIBLE);
-		task_waits_for(name, addr);
-		error = 0;
-		if (READ_ONCE(waiter->woken))
-			break;
-		error = task_interrupted(waiter->task) ? -ERESTARTSYS : -ETIMEDOUT;
-		if (error == -ERESTARTSYS || now >= deadline_ns)
-			break;
-		schedule_timeout_ns(deadline_ns - now);
-	}
-	WRITE_ONCE(waiter->task->state, TASK_RUNNING);
-	return error;
-}
-
 static long wait_bitset(u32 __user *addr, bool private, u32 value, u64 deadline_ns, u32 bitset);
 
 /* Continues a wait after a signal, with the deadline of the first call. */
@@ -567,12 +544,25 @@ static long on_two_futexes(u32 __user *addr, int op, int nr, u32 __user *addr2, 
 		       (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE ? &val3 : NULL);
 }
 
-static long lock_pi(u32 __user *addr, int op, const struct timespec64 __user *timeout)
+/* The operations of futex_pi.c, in a function of its own, so that they cost the others nothing. */
+static noinline long on_mutex(u32 __user *addr, int op, const struct timespec64 __user *timeout)
 {
+	bool private = op & FUTEX_PRIVATE_FLAG;
 	u64 deadline_ns;
-	int error = read_deadline(timeout, op, &deadline_ns);
+	int error;
 
-	return error ? error : futex_lock_pi(addr, op & FUTEX_PRIVATE_FLAG, deadline_ns, false);
+	switch (op & FUTEX_CMD_MASK) {
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		error = read_deadline(timeout, op, &deadline_ns);
+		return error ? error : futex_lock_pi(addr, private, deadline_ns, false);
+	case FUTEX_TRYLOCK_PI:
+		return futex_lock_pi(addr, private, TIME_NEVER_NS, true);
+	case FUTEX_UNLOCK_PI:
+		return futex_unlock_pi(addr, private);
+	default:
+		return -ENOSYS;
+	}
 }
 
 SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg, u32 __user *,
@@ -601,14 +591,7 @@ SYSCALL_DEFINE6(futex, u32 __user *, addr, int, op, u32, val, unsigned long, arg
 		return wake_bitset(addr, private, (int)val, FUTEX_MATCH_ANY);
 	case FUTEX_WAKE_BITSET:
 		return wake_bitset(addr, private, (int)val, val3);
-	case FUTEX_LOCK_PI:
-	case FUTEX_LOCK_PI2:
-		return lock_pi(addr, op, (const struct timespec64 __user *)arg);
-	case FUTEX_TRYLOCK_PI:
-		return futex_lock_pi(addr, private, TIME_NEVER_NS, true);
-	case FUTEX_UNLOCK_PI:
-		return futex_unlock_pi(addr, private);
 	default:
-		return -ENOSYS;
+		return on_mutex(addr, op, (const struct timespec64 __user *)arg);
 	}
 }

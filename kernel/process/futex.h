@@ -4,12 +4,14 @@
 
 /* Declarations that futex.c, futex_pi.c and robust.c share. */
 
+#include <lego/assert.h>
+#include <lego/atomic.h>
+#include <lego/errno.h>
 #include <lego/futex.h>
 #include <lego/list.h>
 #include <lego/mm.h>
-#include <lego/spinlock.h>
-
-struct task;
+#include <lego/sched.h>
+#include <lego/time.h>
 
 /* Bits in the word of a robust or priority-inheriting mutex (uapi/linux/futex.h). */
 #define FUTEX_WAITERS	 0x80000000U
@@ -57,9 +59,32 @@ static inline bool futex_same_key(const struct mm_key *a, const struct mm_key *b
 
 /*
  * Sleeps until waiter->woken. The name and the address are for task_waits_for(). Returns 0,
- * -ETIMEDOUT, or -ERESTARTSYS if a signal came first. Leaves the waiter in its queue.
+ * -ETIMEDOUT, or -ERESTARTSYS if a signal came first. Leaves the waiter in its queue. Inline, so
+ * that the caller's name shows up in profiles.
  */
-int futex_sleep(struct futex_waiter *waiter, const char *name, u64 addr, u64 deadline_ns);
+static __always_inline int futex_sleep(struct futex_waiter *waiter, const char *name, u64 addr,
+				       u64 deadline_ns)
+{
+	int error = 0;
+
+	DEBUG_ASSERT(waiter->task == current);
+	for (;;) {
+		u64 now = deadline_ns == TIME_NEVER_NS ? 0 : clock_monotonic_ns();
+
+		/* Full barrier: pairs with the queue's lock in task_wake() and task_kick(). */
+		(void)xchg(&waiter->task->state, TASK_INTERRUPTIBLE);
+		task_waits_for(name, addr);
+		error = 0;
+		if (READ_ONCE(waiter->woken))
+			break;
+		error = task_interrupted(waiter->task) ? -ERESTARTSYS : -ETIMEDOUT;
+		if (error == -ERESTARTSYS || now >= deadline_ns)
+			break;
+		schedule_timeout_ns(deadline_ns - now);
+	}
+	WRITE_ONCE(waiter->task->state, TASK_RUNNING);
+	return error;
+}
 
 /* FUTEX_LOCK_PI, TRYLOCK_PI and UNLOCK_PI. */
 long futex_lock_pi(u32 __user *addr, bool private, u64 deadline_ns, bool try);

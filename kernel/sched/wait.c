@@ -96,32 +96,40 @@ static void wake_all(struct wait_queue *wq)
 		wake_first(wq);
 }
 
-/* Calls a callback, unless it is exclusive and another one woke a task. Returns whether one has. */
-static noinline bool call_back_once(struct callback_waiter *waiter, bool has_woken)
+/* Wakes all, except that exclusive waiters stay queued once one of them woke a task. */
+static noinline void wake_once(struct wait_queue *wq)
 {
-	if (has_woken && waiter->exclusive)
-		return true;
-	list_del(&waiter->waiter.node);
-	return (waiter->woken(waiter) && waiter->exclusive) || has_woken;
+	struct list_head *at = wq->waiters.next;
+	bool has_woken = false;
+
+	ASSERT_HELD(&wq->lock);
+	while (at != &wq->waiters) {
+		struct waiter *waiter = list_entry(at, struct waiter, node);
+		struct callback_waiter *other =
+			container_of(waiter, struct callback_waiter, waiter);
+		bool exclusive = !waiter->task && other->exclusive;
+
+		at = at->next;
+		if (exclusive && has_woken)
+			continue;
+		list_del(&waiter->node);
+		if (waiter->task)
+			task_wake(waiter->task);
+		else
+			has_woken |= call_back(other) && exclusive;
+	}
 }
 
 void wake_up(struct wait_queue *wq)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
-	struct list_head *at = wq->waiters.next;
-	bool has_woken = false;
 
-	while (at != &wq->waiters) {
-		struct waiter *waiter = list_entry(at, struct waiter, node);
-
-		at = at->next;
-		if (likely(waiter->task)) {
-			list_del(&waiter->node);
-			task_wake(waiter->task);
-		} else {
-			has_woken = call_back_once(
-				container_of(waiter, struct callback_waiter, waiter), has_woken);
+	while (!list_empty(&wq->waiters)) {
+		if (unlikely(!list_first_entry(&wq->waiters, struct waiter, node)->task)) {
+			wake_once(wq);
+			break;
 		}
+		wake_first(wq);
 	}
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
