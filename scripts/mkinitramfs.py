@@ -280,7 +280,9 @@ def add_package(entries: Entries, package: str, cache: Path) -> None:
         try:
             add_path(entries, clean_name(str(path)), source)
         except FileNotFoundError as error:
-            raise Error(f"package {package}: {path} is missing: install it again") from error
+            if path not in packages.conffiles(package):
+                raise Error(f"package {package}: {path} is missing: install it again") from error
+            warn(f"package {package}: left out, because it is missing here: {path}")
 
 
 def add_busybox(entries: Entries, cache: Path) -> None:

@@ -18,10 +18,10 @@ There is a table for each process, and it begins anew with each execve. Processe
 name, then by order of creation; where several have the same name, equal ones find each other, for
 the order of those that several processes make is a matter of luck.
 
-Calls and errors of every row must be equal, except for what the exceptions file lists: one line
-per system call, `name bound reason...`, bound being the largest difference that is accepted in
-calls and in errors, or `any`. Lines below a `[program...]` line are for these programs only
-(patterns as the shell's).
+Calls and errors of every row must be equal, and in wide reports the names of the errors, except for
+what the exceptions file lists: one line per system call, `name bound reason...`, bound being the
+largest difference that is accepted in calls and in errors, or `any`. Lines below a `[program...]`
+line are for these programs only (patterns as the shell's).
 
 Exits 0 if all is equal, 1 if not (each difference is a line, and so is each report that is not
 whole, which is left out), 2 if an input is unusable.
@@ -85,6 +85,8 @@ def read_reports(log: str, damaged: list[str] | None = None) -> list[Process]:
                     continue
                 name = row.name.removeprefix("sys_")
                 process.calls[name], process.errors[name] = row.nr_calls, row.nr_errors
+                if row.wide and "other" not in row.wide.errors:
+                    process.error_names[name] = row.wide.errors
             processes.append(process)
     if not processes:
         raise InputError("there is no strace table of a process in the console log")
@@ -131,6 +133,22 @@ def compare(host: Counts, guest: Counts, exceptions: Exceptions) -> list[str]:
     return wrong
 
 
+def name_errors(errors: dict[str, int]) -> str:
+    return ", ".join(f"{name} {nr}" for name, nr in sorted(errors.items()))
+
+
+def compare_all(host: Process, guest: Process, exceptions: Exceptions) -> list[str]:
+    """The same for two processes. As many errors of a call must be the same errors, too."""
+    wrong = compare(host.counts, guest.counts, exceptions)
+    for name, errors in sorted(guest.error_names.items()):
+        of_host = host.error_names.get(name, {})
+        same_number = sum(errors.values()) == sum(of_host.values())
+        if same_number and errors != of_host and name not in exceptions:
+            told = f"strace counts {name_errors(of_host)}, the kernel {name_errors(errors)}"
+            wrong.append(f"{name}: errors: {told}")
+    return wrong
+
+
 def by_pid(process: Process) -> int:
     return process.pid
 
@@ -140,7 +158,7 @@ def pair_equal(host: list[Process], guest: list[Process], exceptions: Exceptions
     pairs = []
     for one in list(host):
         for other in guest:
-            if not compare(one.counts, other.counts, exceptions):
+            if not compare_all(one, other, exceptions):
                 pairs.append((one, other))
                 host.remove(one)
                 guest.remove(other)
@@ -168,7 +186,7 @@ def compare_processes(
         pairs += pair_equal(left[0], left[1], exceptions)
         for one, other in zip(*left):
             pairs.append((one, other))
-            lines = compare(one.counts, other.counts, exceptions)
+            lines = compare_all(one, other, exceptions)
             wrong += [f"process {other.pid} ({name}): {line}" for line in lines]
     return sorted(pairs, key=lambda pair: by_pid(pair[1])), wrong
 
@@ -224,7 +242,8 @@ def run_guest(
     image: Path, arguments: list[str], args: argparse.Namespace, damaged: list[str]
 ) -> list[Process]:
     """Returns the processes of a run in QEMU."""
-    append = f"profile.on_exit=all profile.top=all {args.append} init={arguments[0]}"
+    append = "profile.on_exit=all profile.top=all profile.report=wide "
+    append += f"{args.append} init={arguments[0]}"
     if arguments[1:]:
         append += f" -- {' '.join(arguments[1:])}"
     options = qemu.Options(args.build / "vmlinux", image, smp=args.smp, mem=args.mem, append=append)

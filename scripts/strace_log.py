@@ -19,9 +19,10 @@ COMM_LEN = 15
 LINE = re.compile(r"^(\d+) +(.*)$")
 START = re.compile(r"(\w+)\(")
 RESUMED = re.compile(r"<\.\.\. (\w+) resumed>")
-OTHER = re.compile(r"\+\+\+ |--- |\?+\( <")
+# Of a task that is killed before strace has seen which call it makes, the call is ???.
+OTHER = re.compile(r"\+\+\+ |--- |\?+\( <|<\.\.\. \?+ resumed>")
 SUPERSEDED = re.compile(r"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
-FAILED = re.compile(r"= -1 E\w+ \([^)]*\)$|= -1 E\w+$")
+FAILED = re.compile(r"= -1 (E\w+)(?: \([^)]*\))?$")
 INTERRUPTED = re.compile(r"= \? ERESTART\w+ \([^)]*\)$")
 SIGNAL = re.compile(r"--- (SIG\w+) \{")
 ACTION = re.compile(r"rt_sigaction\((SIG\w+), \{sa_handler=(\w+)")
@@ -43,10 +44,17 @@ class Process:
     group: str = ""
     calls: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
+    # How often each error of a call came. Calls whose errors have no names are missing.
+    error_names: dict[str, dict[str, int]] = field(default_factory=dict)
     actions: dict[str, str] = field(default_factory=dict)  # by signal
 
     def handles(self, signal: str) -> bool:
         return self.actions.get(signal, "SIG_DFL") not in ("SIG_DFL", "SIG_IGN")
+
+    def fail(self, call: str, error: str) -> None:
+        self.errors[call] = self.errors.get(call, 0) + 1
+        names = self.error_names.setdefault(call, {})
+        names[error] = names.get(error, 0) + 1
 
     @property
     def counts(self) -> Counts:
@@ -93,7 +101,10 @@ def find_births(lines: list[tuple[int, str]]) -> dict[int, tuple[int, bool, int]
 
 
 class Reader:
-    """Collects the processes of a log. If a program is named, starts with its first execve."""
+    """
+    Collects the processes of a log. If a program is named, starts with its first execve, but not
+    that of the log's first task: this is unshare, which strace runs, whatever the program is.
+    """
 
     def __init__(self, trace: str, program: str | None):
         self.lines = split_lines(trace)
@@ -135,10 +146,10 @@ class Reader:
         path = self.executed.pop(task, "")
         process = self.task_process(task)
         process.name = path.rsplit("/", 1)[-1][:COMM_LEN]
-        process.calls, process.errors = {"execve": 1}, {}
+        process.calls, process.errors, process.error_names = {"execve": 1}, {}, {}
         ignored = [signal for signal, action in process.actions.items() if action == "SIG_IGN"]
         process.actions = dict.fromkeys(ignored, "SIG_IGN")
-        if self.root is None and path == self.program:
+        if self.root is None and path == self.program and task != self.lines[0][0]:
             self.root = process
 
     def going_on(self, task: int, name: str) -> str:
@@ -159,9 +170,8 @@ class Reader:
     def end_handler(self, task: int, text: str) -> None:
         """Ends a handler: rt_sigreturn returns the result of the interrupted call."""
         self.may_go_on.add(task)
-        if self.interrupted.get(task) and FAILED.search(text):
-            name, process = self.interrupted[task].pop(), self.task_process(task)
-            process.errors[name] = process.errors.get(name, 0) + 1
+        if self.interrupted.get(task) and (match := FAILED.search(text)):
+            self.task_process(task).fail(self.interrupted[task].pop(), match[1])
 
     def read_line(self, task: int, text: str) -> None:
         process = self.task_process(task)
@@ -198,15 +208,17 @@ class Reader:
         elif INTERRUPTED.search(text):
             self.interrupted.setdefault(task, []).append(name)
             self.may_go_on.add(task)
-        elif not text.endswith("<unfinished ...>") and FAILED.search(text):
-            process.errors[name] = process.errors.get(name, 0) + 1
+        elif not text.endswith("<unfinished ...>") and (match := FAILED.search(text)):
+            process.fail(name, match[1])
 
     def read(self) -> list[Process]:
         for task, text in self.lines:
             self.read_line(task, text)
         if self.program is None:
-            self.root = next(iter(self.processes.values()), None)
             chosen = list(self.processes.values())
+            if len(chosen) > 1 and chosen[0].name == "unshare":
+                del chosen[0]  # it only made the namespaces for the others
+            self.root = next(iter(chosen), None)
         else:
             chosen = [p for p in self.processes.values() if p is self.root or p.group]
         if self.root is None or self.root.calls.get("execve", 0) < 1:

@@ -171,6 +171,7 @@ TREE_TRACE = """\
 52 --- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=1, si_uid=0} ---
 52 +++ killed by SIGTERM +++
 53 ????( <unfinished ...>
+53 <... ???? resumed>)                  = ?
 53 +++ killed by SIGKILL +++
 51 clone(child_stack=NULL, flags=SIGCHLD) = ? ERESTARTNOINTR (To be restarted)
 51 wait4(-1,  <unfinished ...>
@@ -225,7 +226,10 @@ def test_strace_of_processes():
         {"read": (1, 0), "clone3": (1, 0), "write": (1, 1)},
     ]
     everything = strace_log.read_processes(TREE_TRACE)
-    assert [p.name for p in everything] == ["unshare", "a very long app", "init", "init"]
+    assert [(p.name, p.pid) for p in everything] == names  # and not unshare, which made the first
+    renamed = TREE_TRACE.replace("/init", "/usr/bin/unshare")
+    named = strace_log.read_processes(renamed, "/usr/bin/unshare")
+    assert [p.counts for p in named] == [p.counts for p in processes]
     with pytest.raises(strace_compare.InputError):
         strace_log.read_processes(TREE_TRACE, "/bin/other")
 
@@ -282,6 +286,24 @@ def test_processes_find_each_other():
     lines = strace_compare.compare_processes(host, swapped[:2])[1]
     assert lines == ["cat: not as many processes: 2 on the host, 1 in the kernel"]
     assert strace_compare.compare_processes(host[:2], swapped)[1]
+
+
+def test_errors_have_names():
+    """As many failed calls are not equal if they failed for other reasons."""
+    trace = '60 execve("/init", ["/init"], 0x7ff /* 3 vars */) = 0\n'
+    trace += '60 openat(AT_FDCWD, "a", O_RDONLY)     = -1 ENOENT (No such file or directory)\n'
+    trace += '60 openat(AT_FDCWD, "b", O_RDONLY)     = -1 EACCES (Permission denied)\n'
+    (host,) = strace_log.read_processes(trace)
+    assert host.error_names == {"openat": {"ENOENT": 1, "EACCES": 1}}
+    (guest,) = strace_log.read_processes(trace)
+    assert strace_compare.compare_processes([host], [guest])[1] == []
+    guest.error_names["openat"] = {"ENOENT": 2}
+    told = "strace counts EACCES 1, ENOENT 1, the kernel ENOENT 2"
+    line = f"process 0 (init): openat: errors: {told}"
+    assert strace_compare.compare_processes([host], [guest])[1] == [line]
+    assert strace_compare.compare_processes([host], [guest], "openat 0 luck")[1] == []
+    del guest.error_names["openat"]  # a narrow report
+    assert strace_compare.compare_processes([host], [guest])[1] == []
 
 
 def run_script(*arguments):

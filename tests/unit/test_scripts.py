@@ -291,6 +291,24 @@ def test_mkinitramfs_downloads_packages(image, monkeypatch) -> None:
     assert asked == ["dpkg-query", "apt-get", "dpkg-deb", "dpkg-query"]
 
 
+def test_mkinitramfs_goes_without_a_removed_conffile(image, monkeypatch) -> None:
+    """A host may have removed a package's configuration, but not its programs."""
+    files = [(Path("/etc/tool.conf"), Path("no-conf")), (Path("/bin/tool"), Path("text"))]
+    monkeypatch.setattr(packages, "package_files", lambda package, cache: files)
+
+    def run(*command: str, cwd: Path | None = None) -> subprocess.CompletedProcess:
+        return subprocess.CompletedProcess(command, 0, conffiles, "")
+
+    monkeypatch.setattr(packages, "run", run)
+    conffiles = " /etc/other.conf 00\n /etc/tool.conf 8d777f385d3dfec8815d20f7496026dc obsolete\n"
+    records, said = image("--package", "tool")
+    assert ("bin/tool", 0o100600, b"hello\n") in records
+    why = "package tool: left out, because it is missing here: /etc/tool.conf"
+    assert said == f"mkinitramfs: warning: {why}\n"
+    conffiles = "\n"
+    assert "/etc/tool.conf is missing: install it" in image("--package", "tool", ok=False)
+
+
 DEPENDENCIES = """\
 tool
   PreDepends: libc6
