@@ -102,7 +102,7 @@ endef
 
 # Generated headers.
 syscall-table := $(wildcard arch/x86/entry/syscalls.tbl)
-headers := $(autoconf) $(generated)/version.h $(profile-folders) \
+headers := $(autoconf) $(generated)/version.h $(generated)/config_gz.h $(profile-folders) \
 	$(if $(syscall-table),$(generated)/syscalls.h)
 
 $(generated)/version.h: FORCE | $(generated)/
@@ -110,6 +110,11 @@ $(generated)/version.h: FORCE | $(generated)/
 
 $(profile-folders): FORCE | $(BUILD)/include/profile/
 	$(call stamp,$(profile-folders-text))
+
+$(generated)/config_gz.h: scripts/config_gz.py $(BUILD)/.config
+	$(call say,GEN    ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $< $(BUILD)/.config $@
 
 $(generated)/syscalls.h: scripts/syscalltbl.py $(syscall-table)
 	$(call say,GEN    ,$@)

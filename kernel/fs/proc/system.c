@@ -16,6 +16,7 @@
 #include <lego/slab.h>
 #include <lego/smp.h>
 #include <lego/sysrq.h>
+#include <generated/config_gz.h>
 #include <generated/version.h>
 
 #define U64(x) ((unsigned long long)(x))
@@ -131,6 +132,13 @@ static int show_version(struct text *text, const void *unused)
 	return 0;
 }
 
+/* The configuration that the kernel was built with, in the format of gzip. */
+static int show_config(struct text *text, const void *unused)
+{
+	text_append(text, config_gz, sizeof(config_gz));
+	return 0;
+}
+
 static int show_filesystems(struct text *text, const void *unused)
 {
 	fs_show_types(text);
@@ -191,6 +199,7 @@ static int write_sysrq_trigger(const char *text)
 
 static const struct proc_file system_files[] = {
 	{ .name = "cmdline", .mode = 0444, .show = show_cmdline },
+	{ .name = "config.gz", .mode = 0444, .show = show_config },
 	{ .name = "cpuinfo", .mode = 0444, .show = proc_show_cpuinfo },
 	{ .name = "filesystems", .mode = 0444, .show = show_filesystems },
 	{ .name = "kallsyms", .mode = 0444, .show = show_kallsyms },
