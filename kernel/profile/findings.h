@@ -17,7 +17,7 @@ struct finding_scope {
 	u64 wall_ns; /* the life of the process, or of the run */
 };
 
-#define FINDING_BYTES 256
+#define FINDING_BYTES 384
 
 /*
  * Offer a finding: a part of the scope's CPU time, or of its wall time, and the rest of the

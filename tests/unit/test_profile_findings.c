@@ -223,6 +223,39 @@ static void test_calls(void **state)
 	top = 4;
 }
 
+static void set_errors(struct strace_entry *entry, u32 first, u32 nr_kinds, u64 nr)
+{
+	entry->first_error = first;
+	entry->nr_error_kinds = nr_kinds;
+	entry->nr_errors = nr;
+}
+
+/* The most frequent error is told, unless fewer than a tenth of the calls failed. */
+static void test_errors(void **state)
+{
+	offer = offer_calls;
+	calls.nr_entries = 0;
+	calls.errors[0] = (struct strace_error_entry){ .error = 11, .nr = 3 };
+	calls.errors[1] = (struct strace_error_entry){ .error = 13, .nr = 10 };
+	calls.errors[2] = (struct strace_error_entry){ .error = 2, .nr = 30000 };
+	add_call(257, "sys_openat", 90 * MS, 90 * MS, 30000);
+	set_errors(&calls.entries[0], 2, 1, 30000);
+	print(100, 100);
+	assert_string_equal(host_log, "90 % of CPU time in sys_openat: 30,000 calls, 3.0 us each, "
+				      "all failed (ENOENT) [Kernel strace: row 1]\n");
+	set_errors(&calls.entries[0], 1, 2, 3000);
+	calls.errors[2].nr = 2990;
+	print(100, 100);
+	assert_non_null(strstr(host_log, " each, 3,000 failed (most: ENOENT) [Kernel"));
+	set_errors(&calls.entries[0], 1, 2, 2999);
+	print(100, 100);
+	assert_non_null(strstr(host_log, " each [Kernel strace: row 1]"));
+	set_errors(&calls.entries[0], 0, 0, 30000); /* counted without their kinds */
+	print(100, 100);
+	assert_non_null(strstr(host_log, " each [Kernel strace: row 1]"));
+	memset(calls.errors, 0, sizeof(calls.errors));
+}
+
 /* The size is the average of all forks. Calls that are told without a fork do not have it. */
 static void test_forks(void **state)
 {
@@ -269,6 +302,7 @@ int main(void)
 		cmocka_unit_test_setup(test_samples, setup),
 		cmocka_unit_test_setup(test_few_or_lost_samples, setup),
 		cmocka_unit_test_setup(test_calls, setup),
+		cmocka_unit_test_setup(test_errors, setup),
 		cmocka_unit_test_setup(test_forks, setup),
 		cmocka_unit_test_setup(test_faults, setup),
 	};

@@ -9,7 +9,8 @@
 
 #include "../findings.h"
 
-#define MAX_CALLS 3
+#define MAX_CALLS  3
+#define MIN_ERRORS 10 /* one call of so many has failed */
 
 static int compare_cpu_time(const void *a_, const void *b_)
 {
@@ -40,17 +41,42 @@ static u32 row_of(const struct strace_snapshot *snap, const struct strace_entry 
 	return row;
 }
 
-static size_t print_call(char *line, size_t size, const struct strace_entry *entry, bool alone)
+/* Appends how many of the calls failed and the most frequent error, if that is a tenth or more. */
+static size_t print_errors(char *line, size_t size, const struct strace_snapshot *snap,
+			   const struct strace_entry *entry)
+{
+	const struct strace_error_entry *errors = &snap->errors[entry->first_error], *most = NULL;
+	char count[FINDING_COUNT_BYTES] = "all";
+	const char *name;
+
+	for (u32 i = 0; i < entry->nr_error_kinds; i++) {
+		if (!most || errors[i].nr > most->nr)
+			most = &errors[i];
+	}
+	name = most ? errno_name(most->error) : NULL;
+	if (!name || entry->nr_errors * MIN_ERRORS < entry->nr_calls)
+		return 0;
+	if (entry->nr_errors < entry->nr_calls)
+		finding_count(count, entry->nr_errors);
+	return os_snprintf(line, size, ", %s failed (%s%s)", count,
+			   most->nr < entry->nr_errors ? "most: " : "", name);
+}
+
+static size_t print_call(char *line, size_t size, const struct strace_snapshot *snap,
+			 const struct strace_entry *entry, bool alone)
 {
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES], name[REPORT_CALL_BYTES];
+	size_t len;
 
 	finding_count(count, entry->nr_calls);
 	finding_each(each, entry->cpu_ns, entry->nr_calls);
 	report_call(name, entry->nr, entry->name);
 	if (alone)
-		return os_snprintf(line, size, "in %s: %s call%s, %s each", entry->name ?: name,
-				   count, entry->nr_calls == 1 ? "" : "s", each);
-	return os_snprintf(line, size, "%s %s, %s each", count, entry->name ?: name, each);
+		len = os_snprintf(line, size, "in %s: %s call%s, %s each", entry->name ?: name,
+				  count, entry->nr_calls == 1 ? "" : "s", each);
+	else
+		len = os_snprintf(line, size, "%s %s, %s each", count, entry->name ?: name, each);
+	return len + print_errors(line + len, size - len, snap, entry);
 }
 
 /* Returns whether a call can create a process with a copy of the memory. */
@@ -106,7 +132,7 @@ static void find_calls(const struct finding_scope *scope, const struct strace_sn
 			len = 0;
 		else if (i)
 			len += os_snprintf(line + len, sizeof(line) - len, "; ");
-		len += print_call(line + len, sizeof(line) - len, told[i], nr == 1);
+		len += print_call(line + len, sizeof(line) - len, snap, told[i], nr == 1);
 	}
 	print_forks(line + len, sizeof(line) - len, snap, told, nr);
 	if (last_row > scope->report->top && !scope->report->wide)
