@@ -42,21 +42,34 @@ PROGRAMS = {
     "leak": (r"CPU time in page faults: 2\d,\d\d\d, .*896 brk, 0 mmap, 0 munmap", NO_WAIT),
     "scan": (r"CPU time in (system calls: )?.*1,000 sys_getdents64", NO_WAIT),
     "proc": (r"CPU time in system calls: 5,000 sys_read.*5,000 sys_openat", NO_WAIT),
-    "timer": (r"wall time in sleep, woken by timer_run: 1[56],\d\d\d times", "CPU time"),
-    "wakeup": (r"waiting for futex replied\S* \(slow-wakeup\).*timer_run: 10 times", "CPU"),
-    "hotlock": (r"waiting for futex totals_lock \(slow-hotlock\), woken by sell", "exit of a"),
+    "timer": (
+        r"wall time sleeping in wait_for_mail\(\), woken by timer_run\(\): 1[56],\d\d\d times",
+        "CPU time",
+    ),
+    "wakeup": (r"waiting for futex replied\S* \(slow-wakeup\).*timer_run\(\): 10 times", "CPU"),
+    "hotlock": (
+        r"waiting for futex totals_lock \(slow-hotlock\) in update_totals\(\), woken by sell",
+        "exit of a",
+    ),
     "herd": (r"CPU time in sys_futex: \d,\d\d\d calls", "exit of a thread"),
     "yield": (r"CPU time in sys_sched_yield: \d\d\d,\d\d\d calls", "exit of a thread|futex"),
     "call": (r"CPU time in system calls: 20 sys_pwrite64", NO_WAIT),
     "cpu": (r"wall time waiting for a CPU, preempted", "sys_|futex|exit of a thread"),
     "faults": (r"CPU time in page faults: 25,\d\d\d, ", NO_WAIT),
-    "mmlock": (r"wall time waiting for mm->lock, held by map_area and mm_unmap", "exit of a"),
+    "mmlock": (
+        r"waiting for mm->lock in map_and_unmap\(\), held by map_area\(\) called from "
+        r"map_and_unmap\(\) and mm_unmap\(\) called from map_and_unmap\(\)",
+        "exit of a",
+    ),
     "desk": (r"for futex 0x\w+ \(in pthread_mutex_lock < serve_customer\)", "exit of a"),
     "pool": (r"for futex 0x\w+ \(in take_connection < send_requests\)", "exit of a"),
     "prices": (r"for futex 0x\w+ \(in pthread_rwlock_rdlock < read_price\)", "exit of a"),
     "queue": (r"for futex 0x\w+ \(in pthread_cond_wait < take_order\)", "exit of a"),
     "round": (r"for futex 0x\w+ \(in pthread_barrier_wait < finish_round\)", "exit of a"),
-    "producer": (r"wall time waiting for pipe->read_wait, woken by pipe_write: 20", "CPU"),
+    "producer": (
+        r"for pipe->read_wait in main\(\), woken by pipe_write\(\) called from produce\(\): 20",
+        "CPU",
+    ),
 }
 
 

@@ -104,22 +104,48 @@ void waits_forget_longest(void)
 	os_unlock(&waits_lock, flags);
 }
 
-/* Copies the function that woke the threads of a row: for a lock of users, the user's function. */
-static void print_waker(char *text, size_t size, const struct wait_row *row)
+#define NAME_BYTES 64 /* of a function, or of two */
+
+/* Returns whether a text is a function's name, not `read < main` or file+0x1234. */
+static bool is_one_name(const char *text)
 {
-	const struct wait_record *waker = row->addr && row->most ? row->most->waker : NULL;
+	const char *at = text;
+
+	while (*at && *at != ' ' && *at != '+')
+		at++;
+	return at > text && !*at;
+}
+
+/*
+ * Copies the function that woke the threads of a row: for a lock of users, the user's function,
+ * with its caller if that is in a library; else the kernel's, and the program's that called it.
+ */
+static void print_waker(char text[2 * NAME_BYTES], const struct wait_row *row)
+{
+	const struct wait_record *waker = row->most ? row->most->waker : NULL;
+	char function[NAME_BYTES] = "";
+	size_t len;
 
 	text[0] = '\0';
-	if (waker && waker->kind == WAKER_THREAD)
-		report_wait_user_functions(waker, text, size);
+	if (waker && waker->kind != WAKER_THREAD)
+		waker = NULL;
+	if (waker && row->addr)
+		report_wait_user_functions(waker, text, NAME_BYTES);
+	else if (waker)
+		report_wait_own_function(waker, function, sizeof(function));
 	if (!text[0])
-		report_wait_function(row->waker, text, size);
+		report_wait_function(row->waker, text, NAME_BYTES);
+	len = strlen(text);
+	if (function[0])
+		os_snprintf(text + len, 2 * NAME_BYTES - len, "() called from %s()", function);
+	else if (is_one_name(text))
+		os_snprintf(text + len, 2 * NAME_BYTES - len, "()");
 }
 
 /* Copies the functions that woke the threads from this wait, the two with the longest times. */
 static void print_wakers(char *text, size_t size, const struct wait_row *like)
 {
-	char names[2][OS_SYMBOL_BYTES] = { "", "" };
+	char names[2][2 * NAME_BYTES] = { "", "" };
 	bool is_lock = false;
 	u32 nr = 0;
 
@@ -128,7 +154,7 @@ static void print_wakers(char *text, size_t size, const struct wait_row *like)
 
 		if (strcmp(row->name, like->name) || row->addr != like->addr || !row->waker)
 			continue;
-		print_waker(names[nr], sizeof(names[nr]), row);
+		print_waker(names[nr], row);
 		is_lock = !row->addr && row->most &&
 			  wait_by_lock(row->most, &(struct wait_row){ 0 });
 		nr += !nr || strcmp(names[0], names[1]);
@@ -137,6 +163,58 @@ static void print_wakers(char *text, size_t size, const struct wait_row *like)
 	if (nr)
 		os_snprintf(text, size, ", %s by %s%s%s", is_lock ? "held" : "woken", names[0],
 			    nr > 1 ? " and " : "", nr > 1 ? names[1] : "");
+}
+
+/*
+ * Returns the record of such waits with the longest sum, of the threads with this name; NULL: none.
+ * Those of a row can be of other threads.
+ */
+static const struct wait_record *longest_record(const struct finding_scope *scope,
+						const struct wait_row *row, const u64 comm[2])
+{
+	os_process_t *proc = scope->report->proc;
+	u64 process = proc ? stack_process_number(proc) : 0, most = 0;
+	const struct wait_record *found = NULL;
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		const struct wait_record *rec = NULL;
+
+		while ((rec = waits_next(cpu, rec))) {
+			u64 cycles;
+
+			if (rec->kind != WAIT_SLEPT || strcmp(rec->name, row->name) ||
+			    rec->addr != row->addr || memcmp(rec->comm, comm, sizeof(rec->comm)) ||
+			    (process && rec->process != process))
+				continue;
+			cycles = waits_read(cpu, rec).asleep_cycles;
+			if (cycles > most) {
+				most = cycles;
+				found = rec;
+			}
+		}
+	}
+	return found;
+}
+
+/*
+ * Copies what the threads of a row do, with the program's function that does it: "waiting for
+ * pipe->read_wait in main()". A lock that is named by who waits for it has that in its name.
+ */
+static void print_waiting(char *text, size_t size, const struct finding_scope *scope,
+			  const struct wait_row *row, const u64 comm[2])
+{
+	const struct wait_record *rec = longest_record(scope, row, comm);
+	char what[96], function[NAME_BYTES] = "", object[96];
+	bool sleeps = !strcmp(row->name, "sleep");
+
+	report_wait_name(row, scope->report->proc, what, sizeof(what));
+	if (rec &&
+	    (!row->addr || report_wait_object(rec->code_map, row->addr, object, sizeof(object))))
+		report_wait_own_function(rec, function, sizeof(function));
+	os_snprintf(text, size, "%s%s%s%s%s", sleeps ? "sleeping" : "waiting for ",
+		    sleeps ? "" : what, function[0] ? " in " : "", function,
+		    function[0] ? "()" : "");
 }
 
 /* Returns the row of the table with the longest sum of these waits, or NULL. */
@@ -156,12 +234,13 @@ static void find_wait(const struct finding_scope *scope, const struct profile_lo
 {
 	const struct wait_row *row = top->name ? row_of(top) : NULL;
 	u64 ns = os_cycles_to_ns(top->cycles);
-	char what[96], wakers[128], comm[17], ready[40] = "", proof[32] = "waited";
+	char waiting[96 + 2 * NAME_BYTES], wakers[4 * NAME_BYTES + 32], comm[17];
+	char ready[40] = "", proof[32] = "waited";
 	char count[FINDING_COUNT_BYTES], each[FINDING_COUNT_BYTES];
 
 	if (!row)
 		return;
-	report_wait_name(row, scope->report->proc, what, sizeof(what));
+	print_waiting(waiting, sizeof(waiting), scope, row, longest->comm);
 	print_wakers(wakers, sizeof(wakers), row);
 	report_wait_comm(comm, longest->comm);
 	if (top->ready_cycles > top->cycles / 2)
@@ -171,8 +250,7 @@ static void find_wait(const struct finding_scope *scope, const struct profile_lo
 		os_snprintf(proof, sizeof(proof), "Kernel Waits: row %u",
 			    (u32)(row - wait_view.rows) + 1);
 	(os_is_end_wait(top->name) ? finding_of_last_resort : finding_of_wall_time)(
-		scope, ns, "%s%s%s: %s times, %s each%s (thread %u, %s) [%s]",
-		strcmp(what, "sleep") ? "waiting for " : "in ", what, wakers,
+		scope, ns, "%s%s: %s times, %s each%s (thread %u, %s) [%s]", waiting, wakers,
 		finding_count(count, top->nr), finding_each(each, ns, top->nr), ready, longest->tid,
 		comm, proof);
 }

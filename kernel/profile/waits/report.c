@@ -89,14 +89,41 @@ void report_wait_user_functions(const struct wait_record *rec, char *text, size_
 	}
 }
 
+void report_wait_own_function(const struct wait_record *rec, char *text, size_t size)
+{
+	struct user_symbol symbol;
+
+	text[0] = '\0';
+	for (u32 i = 0; i < rec->nr_user && !text[0]; i++) {
+		user_symbol_of_code(rec->code_map, user_call_site(rec, i), &symbol);
+		if (symbol.name && !symbol.in_library)
+			os_strscpy(text, symbol.name, size);
+	}
+}
+
+bool report_wait_object(u32 code_map, u64 addr, char *text, size_t size)
+{
+	struct user_symbol symbol;
+	const char *file;
+
+	if (!user_symbol_of_data(code_map, addr, &symbol))
+		return false;
+	file = report_basename(user_symbol_path(symbol.image));
+	if (symbol.distance)
+		os_snprintf(text, size, "%s+%#lx (%s)", symbol.name, symbol.distance, file);
+	else
+		os_snprintf(text, size, "%s (%s)", symbol.name, file);
+	report_make_printable(text);
+	return true;
+}
+
 /*
  * For a user address, also copies the object there or, without a symbol, the file and the offset in
  * it. A lock on the heap or on a stack is named by the functions that wait for it.
  */
 void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size)
 {
-	char path[PATH_BYTES], waiter[64] = "";
-	struct user_symbol symbol;
+	char path[PATH_BYTES], waiter[64] = "", object[WAIT_NAME_BYTES];
 	u32 code_map = 0;
 	u64 offset;
 
@@ -110,14 +137,8 @@ void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text
 	} else if (proc) {
 		code_map = os_process_code_map(proc);
 	}
-	if (user_symbol_of_data(code_map, row->addr, &symbol)) {
-		const char *file = report_basename(user_symbol_path(symbol.image));
-
-		if (symbol.distance)
-			os_snprintf(text, size, "%s %s+%#lx (%s)", row->name, symbol.name,
-				    symbol.distance, file);
-		else
-			os_snprintf(text, size, "%s %s (%s)", row->name, symbol.name, file);
+	if (report_wait_object(code_map, row->addr, object, sizeof(object))) {
+		os_snprintf(text, size, "%s %s", row->name, object);
 	} else if (proc && os_process_mapping(proc, row->addr, path, sizeof(path), &offset)) {
 		os_snprintf(text, size, "%s %#lx (%s+%#lx)", row->name, row->addr,
 			    report_basename(path), offset);

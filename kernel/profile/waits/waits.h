@@ -113,7 +113,7 @@ void waits_visit_longest(struct profile_longest *longest);
 /* Calls add() for each process that has not ended: the sums of its threads so far. */
 void waits_visit_running(report_add_fn *add);
 
-/* view.c: calls visit() with each record of sleeps in system calls that has a user's call chain. */
+/* view.c: calls visit() with each call chain. Those of sleeps in system calls have weight. */
 void waits_visit_chains(report_chain_fn *visit);
 
 struct wait_lost {
@@ -187,6 +187,8 @@ void report_begin_waits(const struct table *table, const struct report *report, 
 void report_end_waits(u32 times_column);
 /* Copies what a row's threads waited for. proc is the process of the row's address, or NULL. */
 void report_wait_name(const struct wait_row *row, os_process_t *proc, char *text, size_t size);
+/* Copies the variable at a user's address, and its file. Returns false if none is known. */
+bool report_wait_object(u32 code_map, u64 addr, char *text, size_t size);
 /* Returns the name of the function at addr, in text, or "-". */
 const char *report_wait_function(u64 addr, char *text, size_t size);
 /*
@@ -194,6 +196,8 @@ const char *report_wait_function(u64 addr, char *text, size_t size);
  * Leaves out inner functions of the C library, but not what the program has called.
  */
 void report_wait_user_functions(const struct wait_record *rec, char *text, size_t size);
+/* Copies the innermost function of the program itself in a record's call chain; or "". */
+void report_wait_own_function(const struct wait_record *rec, char *text, size_t size);
 /* Copies the function and the thread that woke a row's threads. */
 void report_wait_waker(const struct wait_row *row, char *text, size_t size);
 /* Copies the name of a thread in printable form. */
