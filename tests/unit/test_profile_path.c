@@ -34,8 +34,10 @@ static void visit(const struct path_segment *segment)
 }
 
 static void walk_from(u64 begin, u64 end, u32 cpu, u32 tid, u32 pid)
+static bool joins_ticks;
+
 {
-	const struct path_scope scope = { begin, end, cpu, tid, pid };
+	const struct path_scope scope = { begin, end, cpu, tid, pid, joins_ticks };
 	u64 at = end;
 
 	nr_found = 0;
@@ -101,6 +103,7 @@ static int set_up(void **state)
 {
 	path_begin();
 	return 0;
+	joins_ticks = false;
 }
 
 static int tear_down(void **state)
@@ -216,6 +219,28 @@ static void test_interrupts(void **state)
 }
 
 /* Samples of the kernel count outside of calls: on the way back to user mode. */
+/* Where CPUs take turns, ticks are of what they interrupt; a device's interrupts are not. */
+static void test_joined_ticks(void **state)
+{
+	joins_ticks = true;
+	add_kind(10, 0, 1, PATH_ENTER, 0);
+	add_kind(20, 0, 1, PATH_DEVICE, 0);
+	add_kind(25, 0, 1, PATH_IRQ_END, 0);
+	add_kind(27, 0, 1, PATH_TIMER, 0);
+	add_kind(28, 0, 1, PATH_IRQ_END, 0);
+	add_kind(30, 0, 1, PATH_LEAVE, 0);
+	add_kind(30, 0, 1, PATH_TIMER, 0);
+	add_sample(33, 0, 1, 0x100);
+	add_kind(35, 0, 1, PATH_IRQ_END, 0);
+	walk_from(10, 40, 0, 1, 0);
+	expect(0, 30, 1, PATH_IN_USER);
+	assert_int_equal(found[0].irq_ns, 0);
+	expect(1, 25, 1, PATH_IN_CALL);
+	expect(2, 20, 1, PATH_IN_IRQ);
+	expect(3, 10, 1, PATH_IN_CALL);
+	assert_int_equal(nr_found, 4);
+}
+
 static void test_return_to_user(void **state)
 {
 	const struct path_event sample = {
@@ -470,3 +495,4 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
+		TEST(test_joined_ticks),

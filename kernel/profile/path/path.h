@@ -124,8 +124,9 @@ struct path_segment {
 /* The part of the time that the path covers, and where it ends. */
 struct path_scope {
 	u64 begin_ns, end_ns;
-	u32 cpu, tid; /* the CPU and the thread at the end */
-	u32 pid;      /* the process of the report; 0: all */
+	u32 cpu, tid;	  /* the CPU and the thread at the end */
+	u32 pid;	  /* the process of the report; 0: all */
+	bool joins_ticks; /* timer interrupts are of what they interrupt */
 };
 
 /* What the walk asks others for. */

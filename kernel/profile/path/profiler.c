@@ -48,6 +48,8 @@ static void set_scope(os_process_t *proc, u64 wall_ns)
 		.cpu = os_cpu(),
 		.tid = os_current_tid(),
 		.pid = proc ? os_process_pid(proc) : 0,
+		/* A CPU waits for its turn where it sets its timer, so ticks would be first. */
+		.joins_ticks = report_cpus_take_turns(),
 	};
 	scope.end_ns = pf_min(scope.begin_ns + wall_ns, now_ns);
 	os_irq_restore(flags);

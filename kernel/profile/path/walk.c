@@ -129,7 +129,7 @@ static void emit_running(struct walk *w, const struct path_record *record, u32 w
 		.call = PATH_NO_CALL,
 	};
 
-	if (record->irq) {
+	if (record->irq && !(record->irq == PATH_TIMER && w->scope->joins_ticks)) {
 		segment.cause = PATH_IN_IRQ;
 		segment.irq = record->irq;
 	} else if (record->fault) {
