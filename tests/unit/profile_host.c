@@ -368,8 +368,12 @@ const char *os_syscall_name(u64 nr)
 
 	if (nr == 59)
 		return "sys_execve";
+	if (nr == 217)
+		return "sys_getdents64";
 	if (nr == 231)
 		return "sys_exit_group";
+	if (nr == 232)
+		return "sys_epoll_wait";
 	return nr < ARRAY_SIZE(names) ? names[nr] : NULL;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "../../kernel/profile/findings.h"
 #include "../../kernel/profile/path/path.h"
 
 #define MAX_FOUND 64
@@ -33,9 +34,9 @@ static void visit(const struct path_segment *segment)
 	found[nr_found++] = *segment;
 }
 
-static void walk_from(u64 begin, u64 end, u32 cpu, u32 tid, u32 pid)
 static bool joins_ticks;
 
+static void walk_from(u64 begin, u64 end, u32 cpu, u32 tid, u32 pid)
 {
 	const struct path_scope scope = { begin, end, cpu, tid, pid, joins_ticks };
 	u64 at = end;
@@ -102,8 +103,8 @@ static void add_fork(u64 now, u32 cpu, u32 tid, u32 child)
 static int set_up(void **state)
 {
 	path_begin();
-	return 0;
 	joins_ticks = false;
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -218,7 +219,6 @@ static void test_interrupts(void **state)
 	assert_int_equal(nr_found, 5);
 }
 
-/* Samples of the kernel count outside of calls: on the way back to user mode. */
 /* Where CPUs take turns, ticks are of what they interrupt; a device's interrupts are not. */
 static void test_joined_ticks(void **state)
 {
@@ -241,6 +241,7 @@ static void test_joined_ticks(void **state)
 	assert_int_equal(nr_found, 4);
 }
 
+/* Samples of the kernel count outside of calls: on the way back to user mode. */
 static void test_return_to_user(void **state)
 {
 	const struct path_event sample = {
@@ -469,6 +470,72 @@ static void test_random_events(void **state)
 	}
 }
 
+/* findings.c would ask all profilers. */
+void report_find(const struct finding_scope *scope)
+{
+}
+
+static void call(u32 tid, u32 number, long result, bool is_of_report)
+{
+	add((struct path_event){ 1, 0, tid, PATH_ENTER, .value = number });
+	add((struct path_event){ 2, 0, tid, PATH_LEAVE, .other = is_of_report, .value = result });
+}
+
+/* Returns the line about results, when a call has all of the path and another one has half. */
+static const char *results_of(u32 number, u32 other)
+{
+	struct path_row rows[] = {
+		{ .ns = 10, .example = { .call = number } },
+		{ .ns = 5, .example = { .call = other } },
+		{ .ns = 900, .example = { .cause = PATH_NOT_RECORDED, .call = PATH_NO_CALL } },
+	};
+
+	host_log_clear();
+	path_print_results(rows, PF_ARRAY_SIZE(rows), 950);
+	return host_log;
+}
+
+/* Averages are of the calls that did not fail, of threads of the report. */
+static void test_results(void **state)
+{
+	path_begin_results();
+	call(1, 0, 1, true);
+	call(2, 0, 2, true);
+	call(3, 0, -4, true);
+	call(4, 0, 4096, false);
+	for (u32 i = 0; i < 1200; i++)
+		call(1, 232, i == 5, true);
+	call(1, 217, 10000, true);
+	call(1, 2, 3, true);
+	add((struct path_event){ 9, 0, 5, PATH_LEAVE, .other = true, .value = 7 }); /* no begin */
+	assert_string_equal(results_of(0, 232), "calls: sys_read returned 1.5 bytes on average; "
+						"sys_epoll_wait found nothing ready in 1,199 of "
+						"1,200 calls\n");
+	assert_string_equal(results_of(217, 2),
+			    "calls: sys_getdents64 returned 10 KiB on average\n");
+	assert_string_equal(results_of(2, 1000), "");
+	path_forget(7);
+	call(1, 0, 1, true);
+	assert_string_equal(results_of(PATH_NO_CALL, 0),
+			    "calls, as far as they are recorded: sys_read returned 1.3 bytes on "
+			    "average\n");
+}
+
+/* A call with less than a tenth of the path is not told. */
+static void test_results_of_short_calls(void **state)
+{
+	struct path_row row = { .ns = 99, .example = { .call = 0 } };
+
+	path_begin_results();
+	call(1, 0, 512, true);
+	host_log_clear();
+	path_print_results(&row, 1, 1000);
+	assert_string_equal(host_log, "");
+	row.ns = 100;
+	path_print_results(&row, 1, 1000);
+	assert_string_equal(host_log, "calls: sys_read returned 512 bytes on average\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +544,7 @@ int main(void)
 		TEST(test_causes_of_sleeps),
 		TEST(test_contexts),
 		TEST(test_interrupts),
+		TEST(test_joined_ticks),
 		TEST(test_return_to_user),
 		TEST(test_nearest_sample),
 		TEST(test_place_of_fault),
@@ -491,8 +559,9 @@ int main(void)
 		TEST(test_no_event),
 		TEST(test_no_memory),
 		TEST(test_random_events),
+		TEST(test_results),
+		TEST(test_results_of_short_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-		TEST(test_joined_ticks),

@@ -7,6 +7,7 @@
 
 #include "path.h"
 
+#include "../trace/tasks.h"
 #include "../trace/trace.h"
 
 #define NO_FIELD 0xffff
@@ -28,7 +29,7 @@ static struct source sources[] = {
 	{ "sched", "sched_process_exec", PATH_EXEC },
 	{ "sched", "sched_process_exit", PATH_EXIT },
 	{ "raw_syscalls", "sys_enter", PATH_ENTER, .value = "id" },
-	{ "raw_syscalls", "sys_exit", PATH_LEAVE },
+	{ "raw_syscalls", "sys_exit", PATH_LEAVE, .value = "ret" },
 	{ "exceptions", "page_fault_user", PATH_FAULT, .value = "ip" },
 	{ "exceptions", "page_fault_kernel", PATH_FAULT },
 	{ "profile", "page_fault_end", PATH_FAULT_END, .map = "code_map" },
@@ -86,8 +87,16 @@ static u64 read_field(const struct ring_event *event, const struct trace_field *
 	return value;
 }
 
+/* Returns event->other: the thread or, of a call that returns, whether the report is of it. */
+static u64 other_of(const struct source *source, const struct ring_event *event, u32 tid, u32 pid)
+{
+	if (source->kind == PATH_LEAVE)
+		return !pid || trace_task_pid(tid) == pid;
+	return read_field(event, source->other_field);
+}
+
 /* Makes a record of an event, unless it is of no interest. Returns false without memory. */
-static bool add_event(u32 cpu, const struct ring_event *event)
+static bool add_event(u32 cpu, const struct ring_event *event, u32 pid)
 {
 	const struct profile_trace_event *common = event->content;
 	u32 index = common->type - FIRST_ID;
@@ -101,7 +110,7 @@ static bool add_event(u32 cpu, const struct ring_event *event)
 		.tid = common->pid,
 		.kind = source->kind,
 		.in_irq = common->flags & (PROFILE_TRACE_HARDIRQ | PROFILE_TRACE_NMI),
-		.other = read_field(event, source->other_field),
+		.other = other_of(source, event, common->pid, pid),
 		.value = read_field(event, source->value_field),
 		.map = read_field(event, source->map_field),
 	});
@@ -126,7 +135,7 @@ static u32 earliest(const struct cpu_events *cpus, u32 nr)
 	return first;
 }
 
-static bool merge(struct cpu_events *cpus, u32 nr)
+static bool merge(struct cpu_events *cpus, u32 nr, u32 pid)
 {
 	u32 cpu;
 
@@ -137,26 +146,27 @@ static bool merge(struct cpu_events *cpus, u32 nr)
 	while ((cpu = earliest(cpus, nr)) < nr) {
 		if (cpus[cpu].event.lost)
 			path_forget(cpus[cpu].event.cycles);
-		if (!add_event(cpu, &cpus[cpu].event))
+		if (!add_event(cpu, &cpus[cpu].event, pid))
 			return false;
 		cpus[cpu].has_event = ring_read(&cpus[cpu].reader, &cpus[cpu].event);
 	}
 	return true;
 }
 
-bool path_load(void)
+bool path_load(u32 pid)
 {
 	struct cpu_events *cpus;
 	u32 cpu, nr = 0;
 	bool complete = false;
 
 	path_begin();
+	path_begin_results();
 	find_events();
 	os_for_each_cpu(cpu)
 		nr = cpu + 1;
 	cpus = os_alloc(nr * sizeof(*cpus));
 	if (cpus && trace_pin_rings()) {
-		complete = merge(cpus, nr);
+		complete = merge(cpus, nr, pid);
 		trace_unpin_rings();
 	}
 	os_free(cpus);

@@ -6,8 +6,8 @@
  * The critical path: load.c reads the rings of events, records.c makes a record of each event that
  * changes what a CPU does, walk.c walks backwards along wake-ups and makes segments. report.c adds
  * them up in rows, callers.c finds the program's functions that those come from, names.c has their
- * words, and line.c prints the longest in one line. All of it is done for one reader at a time, in
- * process context.
+ * words, line.c prints the longest in one line, and results.c what calls returned. All of it is
+ * done for one reader at a time, in process context.
  */
 
 #include "../report.h"
@@ -34,9 +34,15 @@ struct path_event {
 	u32 cpu, tid; /* the CPU, and its current thread */
 	enum path_kind kind;
 	bool in_irq;
-	/* PATH_SWITCH: the next thread; PATH_WAKE, PATH_FORK: the other; PATH_SAMPLE: user mode */
+	/*
+	 * PATH_SWITCH: the next thread; PATH_WAKE, PATH_FORK: the other; PATH_SAMPLE: user mode;
+	 * PATH_LEAVE: the report is of this thread
+	 */
 	u32 other;
-	/* PATH_SWITCH: not 0 if tid sleeps; PATH_ENTER: the call; PATH_FAULT, PATH_SAMPLE: pc */
+	/*
+	 * PATH_SWITCH: not 0 if tid sleeps; PATH_ENTER: the call; PATH_LEAVE: what it returns;
+	 * PATH_FAULT, PATH_SAMPLE: pc
+	 */
 	u64 value;
 	u32 map; /* PATH_SAMPLE, PATH_FAULT_END: the code map */
 };
@@ -81,8 +87,11 @@ const struct path_record *path_record(u32 number); /* plus 1, as above */
 u32 path_last_record(u32 cpu);			   /* the same; 0: none */
 u64 path_known_cycles(void);			   /* 0: nothing is missing */
 
-/* load.c: reads the rings. Returns false without memory, or if they are being resized. */
-bool path_load(void);
+/*
+ * load.c: reads the rings, for a report of one process; 0: all. Returns false without memory, or if
+ * they are being resized.
+ */
+bool path_load(u32 pid);
 
 /* What a part of the path is. formats.md has the words. */
 enum path_cause {
@@ -184,6 +193,14 @@ void path_find_callers(u32 pid, struct path_row *rows, u32 nr);
 void path_caller_name(const struct path_row *row, char name[PATH_CALLER_BYTES]);
 
 /*
+ * results.c: counts what calls return, and prints a line of it for those with most of the path.
+ * records.c adds each call that ends. A call may be PATH_NO_CALL.
+ */
+void path_begin_results(void);
+void path_add_result(u32 call, long value);
+void path_print_results(const struct path_row *rows, u32 nr, u64 whole_ns);
+
+/*
  * line.c: path_make_parts() adds up the rows, longest first, by what the line calls them.
  * path_part_name() copies what a row is called, which is the same for all rows of a part.
  */
@@ -197,6 +214,7 @@ void path_part_name(const struct path_row *row, char name[PATH_PART_BYTES]);
  */
 bool path_prepare(const struct path_scope *scope);
 void path_print_line(const struct path_scope *scope);
+void path_print_calls(const struct path_scope *scope);
 void path_print_table(const struct path_scope *scope, u32 top);
 void path_print_segments(const struct path_scope *scope); /* NULL: an empty table */
 void path_release(void);

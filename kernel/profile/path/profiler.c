@@ -67,10 +67,12 @@ static void print_line(const struct report *report)
 	is_final = on_exit_is_run();
 	set_scope(report->proc, report->wall_ns + os_cycles_to_ns(report->delay_cycles));
 	is_prepared = path_prepare(&scope);
-	if (is_prepared)
-		path_print_line(&scope);
-	else
+	if (!is_prepared) {
 		report_printf("critical path: no memory for it\n");
+		return;
+	}
+	path_print_line(&scope);
+	path_print_calls(&scope);
 }
 
 static void print_table(const struct report *report)

@@ -161,6 +161,8 @@ static void change_threads(const struct path_event *event, u32 number)
 		thread->fault = 0;
 		break;
 	case PATH_LEAVE:
+		if (event->other)
+			path_add_result(thread->call, event->value);
 		thread->call = PATH_NO_CALL;
 		break;
 	case PATH_FAULT:

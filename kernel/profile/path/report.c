@@ -124,7 +124,7 @@ bool path_prepare(const struct path_scope *scope)
 	path_release();
 	row_memory = os_zalloc(MAX_ROWS * sizeof(*row_memory));
 	slots = os_zalloc(ROWS_SLOTS(MAX_ROWS) * sizeof(*slots));
-	if (!row_memory || !slots || !path_load()) {
+	if (!row_memory || !slots || !path_load(scope->pid)) {
 		path_release();
 		return false;
 	}
@@ -134,6 +134,11 @@ bool path_prepare(const struct path_scope *scope)
 	path_find_callers(scope->pid, row_memory, nr_rows);
 	path_make_parts(row_memory, nr_rows);
 	return true;
+}
+
+void path_print_calls(const struct path_scope *scope)
+{
+	path_print_results(row_memory, nr_rows, scope->end_ns - scope->begin_ns);
 }
 
 void path_release(void)
