@@ -152,16 +152,17 @@ static inline u64 report_nr_faults(const struct report_summary *summary)
 u64 report_cpu_cycles(const struct profile_thread_sums *threads);
 typedef void report_add_fn(const char *program, const struct report_summary *part);
 
-/* A user's call chain that a profiler has stored, and what it weighs. */
+/* A call chain that a profiler has stored, and what it weighs in its system call or code. */
 struct report_chain {
 	const u64 *comm; /* of the thread: two words */
 	u32 pid;	 /* 0: unknown, as of a process that has ended */
 	u32 call;	 /* the system call that it is in, or OS_NO_SYSCALL */
 	bool asleep;
+	bool is_sample; /* the first address of kernel is exact, not one behind a call */
 	u32 code_map;
-	u32 nr_user;
-	const u64 *user; /* innermost first */
-	u64 weight;	 /* samples or, asleep, cycles */
+	u32 nr_kernel, nr_user;
+	const u64 *kernel, *user; /* innermost first */
+	u64 weight;	 /* samples or, asleep, cycles; 0: of another wait, or of who ended one */
 };
 typedef void report_chain_fn(const struct report_chain *chain);
 

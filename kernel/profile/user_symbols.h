@@ -19,6 +19,7 @@ struct user_symbol {
 	u64 start;	  /* where it begins, as an address in the ELF file; else the address */
 	u64 offset;	  /* of the address in the file; 0 for data */
 	u64 distance;	  /* of the address from start, in bytes */
+	u64 bytes;	  /* of the function or object; 0: unknown */
 };
 
 /* Finds the function at an address of code. */

@@ -44,7 +44,7 @@ def place_of(stack: Stack, names: Names) -> tuple[str, Symbols, int] | None:
         symbols = names.kernel(stack)
         return ("kernel", symbols, stack.kernel[0]) if symbols else None
     place = names.place(stack, stack.user[0]) if stack.user else None
-    if place and isinstance(place.symbols, Symbols):
+    if place and type(place.symbols) is Symbols:  # other kinds are of no ELF file
         return "user", place.symbols, place.address
     return None
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from profiles.export import Export, ExportError, Table, printable
 from profiles.stacks import Names, Stack, Stacks, frames
 
-# Stacks and events, printed only on request.
-STORES = ["samples.json", "waits_stacks.json", "trace_events.json", "trace_tasks.json"]
-STORES += ["trace_pages.json", "critical_path.json"]
+# Stacks, their symbols, and events: printed only on request.
+STORES = ["samples.json", "waits_stacks.json", "symbols.json", "trace_events.json"]
+STORES += ["trace_tasks.json", "trace_pages.json", "critical_path.json"]
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the full-width ones, too
 
 

@@ -7,7 +7,7 @@ import functools
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from profiles import losses, progress
+from profiles import exported_symbols, losses, progress
 from profiles.export import Export, ExportError
 from profiles.finder import Finder
 from profiles.images import Area, Image, Images, label, number
@@ -35,6 +35,7 @@ class Stack:
     truncated: str | None = None  # the reason
     what: str | None = None  # what the task waited for
     address: int = 0  # of that, if it is a lock of users
+    object: str | None = None  # the variable there, if the kernel knew it
     waker: "Stack | None" = None
     kind: str | None = None  # of a sample: user, kernel, interrupt, idle
     run: str | None = None  # the label of a run, in a merged export
@@ -117,6 +118,7 @@ def wait(row: dict) -> Stack:
         is_exact=False,
         what=str(row["what"] or "?"),
         address=number(row.get("address") or 0, 64),
+        object=row.get("object") and str(row["object"]),
         waker=waker,
         run=label(row),
         code_map=number(row.get("code_map", 0), 32),
@@ -226,6 +228,8 @@ class Names:
         self.images = Images(export)
         self.perf_maps = read_export(export)
         self.programs = programs
+        known = exported_symbols.read(export, self.images, options.demangles)
+        self.exported, self.exported_kernels = known
         self.symbols: dict[Image, Symbols | None] = {}
         self.lines: dict[str, Lines] = {}  # by the path of the ELF file
         # Each address is looked up once: by kernel, and by what known_sites() depends on.
@@ -240,6 +244,10 @@ class Names:
         if image and image not in self.symbols and self.options.finder:
             self.symbols[image] = self.options.finder.find(image)
         return self.symbols.get(image) if image else None
+
+    def functions_of(self, image: Image) -> Symbols | None:
+        """Returns the symbols of an image, or the functions that the kernel has named."""
+        return self.symbols_of(image) or self.exported.get(image)
 
     def kernel(self, stack: Stack) -> Symbols | None:
         return self.kernels.get(self.build_ids.get(stack.run))
@@ -273,7 +281,7 @@ class Names:
             if area.start <= address < area.end:
                 if not area.image:
                     return Place(address, area, self.perf_map(stack))
-                symbols = self.symbols_of(area.image)
+                symbols = self.functions_of(area.image)
                 offset = address - area.start + area.offset
                 first = self.images.first_offsets.get(area.image)
                 own = symbols.address_at(offset, first) if symbols else address
@@ -363,7 +371,8 @@ class Names:
         return [f"{text} {place}" if place else text for text, place in zip(texts, places)]
 
     def kernel_frames(self, stack: Stack) -> list[str]:
-        symbols, known, found = self.kernel(stack), self.kernel_sites, []
+        symbols = self.kernel(stack) or self.exported_kernels.get(stack.run)
+        known, found = self.kernel_sites, []
         for pc in call_sites(stack.kernel, stack.is_exact):
             key = symbols, pc
             if key not in known:

@@ -44,7 +44,7 @@ class TableNames:
         """Returns the function at `file+0x1234`, if all files of that name agree on it."""
         found = set()
         for image in self.by_name.get(match[1], []):
-            symbols = self.names.symbols_of(image)
+            symbols = self.names.functions_of(image)
             first = self.names.images.first_offsets.get(image)
             at = symbols.address_at(int(match[2], 16), first) if symbols else 0
             function = symbols.function(at) if symbols and at else None
@@ -70,7 +70,8 @@ class TableNames:
         of_process = f", {match[3]}" if match[3] and PID.fullmatch(match[3]) else ""
         if of_process:  # others have locks at this address, too
             waits = [one for one in waits if match[3] == f"pid {one.pid}"] or waits
-        objects = {self.names.object(stack, int(match[2], 16)) for stack in waits}
+        at = int(match[2], 16)
+        objects = {self.names.object(stack, at) or stack.object for stack in waits}
         if len(objects) == 1 and (name := objects.pop()):
             return f"{match[1]} {name}"
         functions = self.names.waiting_functions(waits[0])

@@ -124,6 +124,31 @@ def test_code_of_files(export):
     assert waits and all(names.place(one, one.user[0]).area.image for one in waits)
 
 
+def test_names(export, builds):
+    """
+    The kernel names each function of samples and waits as legoprof does by the ELF files, which
+    also finds stubs and returns from signals, by their code.
+    """
+    append = "profile.hz=10007 profile.on_exit=run init=/bin/wordcount -- -t 8 /bin/wordcount"
+    _, found = export(None, initrd=harness.BUILD / "initramfs.cpio", icount=True, append=append)
+    kernel, program = builds.kernel(), harness.BUILD / "user/wordcount"
+    own = stacks.Names(found, [], [])
+    given = stacks.Names(found, [stacks.Symbols(kernel)], [stacks.Symbols(program)])
+    nr = 0
+    for waits in False, True:
+        for stack in stacks.read(found, waits).stacks:
+            for one in filter(None, (stack, stack.waker)):
+                assert own.kernel_frames(one) == given.kernel_frames(one)
+                names = list(zip(own.user_frames(one), given.user_frames(one), strict=True))
+                for name, wanted in names:
+                    if not re.search("@plt$|^__restore_rt$", wanted):
+                        assert name == wanted.partition("@")[0]
+                nr += len(names)
+    assert nr > 1000
+    objects = {row["object"] for row in found.rows("waits_stacks.json") if row["address"]}
+    assert any(name and re.fullmatch(r"gate\+0x\w+ \(wordcount\)", name) for name in objects)
+
+
 def test_panic(export):
     def talk(guest):
         guest.expect("^spin: started")

@@ -44,6 +44,10 @@ FILES = {
         | {"offset": "0x1000"}
         for i in range(2)
     ],
+    "symbols.json": [  # of no stack here
+        {"image": i, "address": "0x7fff000", "offset": "0x7fff000", "bytes": 9, "function": "h"}
+        for i in range(2)
+    ],
     "points.json": [{"point": "p", "pairs": 3, "oncpu_ns": 40, "pairs_by_log2_cycles": {"7": 3}}],
     **trace_export.small(has_gaps=False),
 }

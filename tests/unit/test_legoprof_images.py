@@ -8,12 +8,13 @@ import json
 import re
 import struct
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from test_legoprof import META, SAMPLE, legoprof, profile_export, run
-from test_legoprof_fuzz import whole
+from test_legoprof_fuzz import WAIT, whole
 
 BASE = 0x5555_0000_0000
 SOURCE = """
@@ -69,10 +70,12 @@ def write(
     maps: list[dict],
     samples: list[dict],
     jit_maps: list[dict] | None = None,
+    symbols: list[dict] | None = None,
 ) -> str:
     path = tmp_path / "run.lego"
     files = {"source.json": [{"hz": 1000}], "samples.json": samples}
     files |= {"images.json": images, "code_maps.json": maps, "jit_maps.json": jit_maps or []}
+    files |= {"symbols.json": symbols or []}
     path.write_bytes(whole(META, {name: rows for name, rows in files.items() if rows}))
     return str(path)
 
@@ -366,3 +369,68 @@ def test_perf_looks_up_calls(tmp_path, capsys):
     export, out = write(tmp_path, [], [], [row]), tmp_path / "out"
     assert run(capsys, "perf-data", export, "-o", str(out)) == (0, "", "")
     assert struct.pack("<3Q", BASE + 9, BASE + 0x1F, 0) in out.read_bytes()
+
+
+def symbol(image: int, address: int, offset: int, size: int, name: str | None) -> dict:
+    numbers = {"address": f"{address:#018x}", "offset": f"{offset:#018x}", "bytes": size}
+    return {"image": image, **numbers, "function": name}
+
+
+def test_names_of_the_export(tmp_path, capsys):
+    """Where the files that ran are not at hand, functions have the names that the kernel knew."""
+    symbols = [
+        symbol(1, 0x401200, 0x1200, 16, None),
+        symbol(1, 0x401100, 0x1100, 64, "_ZN4shop4sellEi"),
+        symbol(0, 0xFFFFFFFF81000000, 0, 32, "schedule"),
+        symbol(7, 0x401100, 0x1100, 64, "of no file"),
+    ]
+    rows = [sample(BASE + at, 1) for at in (0x110, 0x120, 0x205, 0x300)]
+    rows += [sample(1, 0, user=[], kernel=[f"{at:#x}"]) for at in (0xFFFFFFFF81000010, 9)]
+    maps = [area(1, 1, BASE, 0x1000)]
+    export = write(tmp_path, [image_row(1, "01" * 20)], maps, rows, symbols=symbols)
+    found = Counter(dict(line.rsplit(" ", 1) for line in folded(capsys, export)))
+    names = {"shop::sell(int)": "14", "x+0x1200": "7", "x+0x1300": "7", "schedule": "7", "0x9": "7"}
+    assert found == {f"x;{name}": nr for name, nr in names.items()}
+    assert "x;_ZN4shop4sellEi 14" in folded(capsys, export, "--no-demangle")
+    _, out, _ = run(capsys, "report", export)
+    assert "schedule" not in out and "symbols" not in out
+    out = tmp_path / "out"
+    for command in "pprof", "perf-data", "page":  # they take nothing for a file of this machine
+        assert run(capsys, command, export, "-o", str(out)) == (0, "", "")
+
+
+def folded(capsys, export: str, *options: str) -> list[str]:
+    status, out, err = run(capsys, "folded", export, *options)
+    assert (status, err) == (0, "")
+    return out.splitlines()
+
+
+def test_names_of_files_come_first(build, tmp_path, capsys):
+    """A file has lines and inlined functions, which the export has not."""
+    elf, address, offset = build("program", "-static")
+    page = offset & -4096
+    maps, rows = [area(1, 1, BASE, page)], [sample(BASE + offset - page, 1)]
+    symbols = [symbol(1, address, offset, 16, "exported")]
+    export = write(tmp_path, [image(elf)], maps, rows, symbols=symbols)
+    elf = elf.rename(tmp_path / "other")
+    assert folded(capsys, export) == ["x;exported 7"]
+    assert folded(capsys, export, "--program", str(elf)) == ["x;first 7"]
+
+
+def test_locks_of_the_export(tmp_path, capsys):
+    """A lock in a variable has the name that the kernel knew; others, who waits for it."""
+    maps = [area(1, 1, BASE, 0x1000)]
+    wait = WAIT | {"what": "futex", "user": [f"{BASE + 0x110:#x}"], "code_map": 1}
+    waits = [
+        wait | {"address": "0x4bb360", "object": "totals_lock (x)"},
+        wait | {"address": "0x4bb370", "object": None},
+    ]
+    symbols = [symbol(1, 0x401100, 0x1100, 64, "sell")]
+    locks = [{"what": f"futex {row['address']} (pid 1)"} for row in waits]
+    path = tmp_path / "run.lego"
+    files = {"waits.json": locks, "waits_stacks.json": waits, "code_maps.json": maps}
+    files |= {"images.json": [image_row(1, "01" * 20)], "symbols.json": symbols}
+    path.write_bytes(whole(META, files))
+    _, out, _ = run(capsys, "report", str(path), "--table", "waits", "--format", "csv")
+    names = ["futex totals_lock (x)", "futex 0x4bb370 (in sell, pid 1)"]
+    assert out.splitlines() == ["what", *names[:1], f'"{names[1]}"']

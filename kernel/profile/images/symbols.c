@@ -402,6 +402,7 @@ static void set(struct user_symbol *to, const struct symbol_table *table,
 	to->is_known = symbol;
 	to->start = symbol ? symbol->start : at;
 	to->distance = at - to->start;
+	to->bytes = symbol ? symbol->bytes : 0;
 	if (symbol && symbol->name)
 		to->name = table->names + symbol->name;
 }

@@ -81,7 +81,7 @@ static void add_chain(const struct report_chain *chain)
 	struct caller *caller;
 	u64 pc = 0;
 
-	if (pid_of_report && chain->pid != pid_of_report)
+	if (!chain->nr_user || !chain->weight || (pid_of_report && chain->pid != pid_of_report))
 		return;
 	for (u32 i = 0; i < chain->nr_user && !key.function[0]; i++) {
 		pc = chain->user[i] - (i != 0); /* the call, not where it returns to */

@@ -496,13 +496,16 @@ void samples_visit_chains(report_chain_fn *visit)
 		const struct sample_record *rec = NULL;
 
 		while ((rec = samples_next(cpu, rec))) {
-			if (!rec->nr_user || !rec->nr_pinned)
+			if (!rec->nr_pinned)
 				continue;
 			visit(&(struct report_chain){
 				.comm = rec->comm,
 				.pid = rec->pid,
 				.call = rec->class == HEAT_USER ? OS_NO_SYSCALL : rec->syscall,
+				.is_sample = true,
 				.code_map = rec->code_map,
+				.kernel = rec->pcs,
+				.nr_kernel = rec->nr_kernel,
 				.user = rec->pcs + rec->nr_kernel,
 				.nr_user = rec->nr_user,
 				.weight = rec->nr_pinned,

@@ -18,6 +18,7 @@ enum {
 	COMM,
 	WHAT,
 	ADDRESS,
+	OBJECT,
 	CODE_MAP,
 	KERNEL,
 	USER,
@@ -42,6 +43,7 @@ static const struct column columns[NR_COLUMNS] = {
 	[COMM] = { NULL, "comm", COLUMN_TEXT },
 	[WHAT] = { NULL, "what", COLUMN_TEXT },
 	[ADDRESS] = { NULL, "address", COLUMN_ADDRESS },
+	[OBJECT] = { NULL, "object", COLUMN_TEXT },
 	[CODE_MAP] = { NULL, "code_map", COLUMN_COUNT },
 	[KERNEL] = { NULL, "kernel", COLUMN_ADDRESSES },
 	[USER] = { NULL, "user", COLUMN_ADDRESSES },
@@ -58,7 +60,7 @@ static void print_record(unsigned int cpu, const struct wait_record *rec,
 {
 	const struct wait_record *waker = rec->waker;
 	const char *what = rec->kind == WAIT_PREEMPTED ? "a CPU" : rec->name;
-	char comm[17], waker_comm[17];
+	char comm[17], waker_comm[17], object[WAIT_NAME_BYTES];
 	struct cell cells[NR_COLUMNS] = {
 		[CPU] = cell_nr(cpu),
 		[WAITS] = cell_nr(counts->nr),
@@ -77,6 +79,8 @@ static void print_record(unsigned int cpu, const struct wait_record *rec,
 		cells[WHAT] = cell_text(what);
 	if (rec->addr)
 		cells[ADDRESS] = cell_nr(rec->addr);
+	if (rec->addr && report_wait_object(rec->code_map, rec->addr, object, sizeof(object)))
+		cells[OBJECT] = cell_text(object);
 	if (waker) {
 		report_wait_comm(waker_comm, waker->comm);
 		if (waker->kind == WAKER_THREAD)

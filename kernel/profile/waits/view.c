@@ -216,29 +216,47 @@ void waits_next_view(void)
 	wait_view = *view_at(nr_shown++);
 }
 
+static report_chain_fn *visit_chain; /* of the one reader */
+
+/* Visits the chain of a wait and that of its waker, which has no weight. */
+static void visit_chains(const struct wait_record *rec, u64 weight)
+{
+	visit_chain(&(struct report_chain){
+		.comm = rec->comm,
+		.pid = stack_process_pid(rec->process),
+		.call = rec->syscall,
+		.asleep = true,
+		.code_map = rec->code_map,
+		.kernel = rec->pcs,
+		.nr_kernel = rec->nr_kernel,
+		.user = rec->pcs + rec->nr_kernel,
+		.nr_user = rec->nr_user,
+		.weight = weight,
+	});
+	if (rec->waker)
+		visit_chains(rec->waker, 0);
+}
+
+static void visit_in_flight(unsigned int cpu, const struct wait_record *rec)
+{
+	visit_chains(rec, 0);
+}
+
 void waits_visit_chains(report_chain_fn *visit)
 {
 	unsigned int cpu;
 
+	visit_chain = visit;
 	waits_pin();
 	os_for_each_cpu(cpu) {
 		const struct wait_record *rec = NULL;
 
 		while ((rec = waits_next(cpu, rec))) {
-			if (rec->kind != WAIT_SLEPT || rec->phase != PROFILE_IN_CALL ||
-			    !rec->nr_user)
-				continue;
-			visit(&(struct report_chain){
-				.comm = rec->comm,
-				.pid = stack_process_pid(rec->process),
-				.call = rec->syscall,
-				.asleep = true,
-				.code_map = rec->code_map,
-				.user = rec->pcs + rec->nr_kernel,
-				.nr_user = rec->nr_user,
-				.weight = waits_read(cpu, rec).asleep_cycles,
-			});
+			bool in_call = rec->kind == WAIT_SLEPT && rec->phase == PROFILE_IN_CALL;
+
+			visit_chains(rec, in_call ? waits_read(cpu, rec).asleep_cycles : 0);
 		}
 	}
+	waits_visit_in_flight(NULL, visit_in_flight);
 	waits_unpin();
 }
