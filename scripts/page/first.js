@@ -29,10 +29,14 @@ function sentences(run, changes) {
 	const heading = (run.lines[0] ?? "").replace(/^profile: report \d+: /, "");
 	const rest = run.lines.slice(1).filter((line) => !FINDING.test(line));
 	const found = findings.length ? findings : [heading || fallback(run)];
+	const chain = run.path?.sentence && el("p", { class: "chain" }, run.path.sentence);
+	// A path that is mostly not recorded says less than the findings.
+	const isLate = chain && run.path.unknown > run.path.total / 2;
 	return [
-		run.path?.sentence && el("p", { class: "chain" }, run.path.sentence),
+		isLate ? null : chain,
 		changes && el("p", { class: "finding" }, changes),
 		...found.map((text, i) => el("p", { class: i || changes ? "" : "finding" }, text)),
+		isLate ? chain : null,
 		findings.length ? el("p", { class: "heading" }, heading) : null,
 		...rest.map((text) => el("p", { class: "more" }, text)),
 	];

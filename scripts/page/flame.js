@@ -115,7 +115,9 @@ export class Flame {
 		if (!graph.start || (!from && to === Infinity))
 			return graph;
 		const inside = (start, ns) => Math.max(0, Math.min(start + ns, to) - Math.max(start, from));
-		return { ...graph, weight: graph.weight.map((ns, row) => inside(graph.start[row], ns)) };
+		// What is only known as a sum has no time.
+		return { ...graph, weight: graph.weight.map((ns, row) =>
+			(row < graph.start.length ? inside(graph.start[row], ns) : 0)) };
 	}
 
 	draw() {

@@ -32,7 +32,7 @@ export class TimeLine {
 		this.events = data.events;
 		this.path = data.runs[0].graphs.path;
 		this.all = [pathTrack(this.path), ...(this.events ? readTracks(data) : [])].filter(Boolean);
-		const first = this.path ? this.path.start[0] : Infinity;
+		const first = this.path ? this.path.from : Infinity;
 		const nr = this.path?.start.length;
 		const last = nr ? this.path.start[nr - 1] + this.path.weight[nr - 1] : 0;
 		// With a path, its time is the run's: after it the kernel prints the report and the export.

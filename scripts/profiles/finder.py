@@ -142,7 +142,7 @@ class Finder:
         if found_debug := self.debug(image.build_id, image.path, None):
             return found_debug
         if other:
-            self.warn(f"{other} is not the file that ran: {image}, so its code has no names")
+            self.warn(f"{other} is not the file that ran: {image}, so it gives no names")
         return None
 
     def kernel(self, build_id: str) -> Symbols | None:
@@ -159,7 +159,7 @@ class Finder:
             return found_debug
         if other:
             self.warn(
-                f"{other} is not the kernel that ran (build id {printable(build_id)}), so its "
-                "functions have no names"
+                f"{other} is not the kernel that ran (build id {printable(build_id)}), so it gives "
+                "no names"
             )
         return None

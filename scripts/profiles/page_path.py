@@ -20,6 +20,9 @@ from profiles.table_names import TableNames
 FILE, SUMS = "critical_path.json", "critical_path_parts.json"
 MAX_PARTS = 8  # of the bar
 NOT_RECORDED = "not recorded"  # a cause: events were lost
+EARLIER = "earlier"  # the cause of all segments that an export has no room for
+ASLEEP = ("timer", "device", "unknown", "ready")  # causes of time off a CPU
+ENDS = ("exit of a thread", "proc->child_wait")  # ended by the end of a thread or process
 UNTOLD = ("a CPU", "start")  # waits that say nothing about another thread's work
 MAX_WAITERS, MAX_SAID, LEAST_SAID = 3, 3, 20  # the last one is a percentage
 OF_CODE = ("user code", "page fault", "kernel")  # causes whose function is one
@@ -72,14 +75,19 @@ class Segment(NamedTuple):
     cause: str
     function: str  # "-": none
     runs: bool  # on a CPU
+    interrupts: int = 0  # ns of timer interrupts, which the table has in a row of their own
+
+    @property
+    def key(self) -> Key:
+        return Key(self.cause, self.function, self.task)
 
     def chain(self, callers: dict[Key, str]) -> list[tuple[str, str]]:
         """Returns the frames of a flame graph. callers: those that are the only ones."""
         found = [("task", self.task)]
-        if caller := callers.get(Key(self.cause, self.function, self.task)):
+        if caller := callers.get(self.key):
             found.append(("user", caller))
-        if self.cause == NOT_RECORDED:
-            return [("cut", f"[{NOT_RECORDED}]")]
+        if self.cause in (NOT_RECORDED, EARLIER):
+            return [("cut", f"[{self.cause}]")]
         if self.function == "-":
             return [*found, ("wait", f"[{self.cause}]")]
         if self.cause == "ready":
@@ -110,6 +118,7 @@ def segment(row: dict) -> Segment:
         str(row["cause"]),
         str(row["function"] or "-"),
         row["cpu"] is not None,
+        number(row.get("interrupts_ns") or 0, 53),
     )
 
 
@@ -191,7 +200,7 @@ def waits_for(task: str, least_ns: int, waits: Stacks, names: Names) -> list[str
         _, waiter, what = max(known)
         who = "another thread of this name" if waiter == by else f"thread {by}"
         waker = longest[by, waiter, what].waker
-        place = names.waiting_functions(waker) if waker else ""
+        place = names.waiting_functions(waker) if waker and what not in ENDS else ""
         place = f" in {place}" if place else ""
         found.insert(0, f"thread {waiter} waits for {what}, until {who} wakes it{place}")
         if waiter == by:
@@ -231,49 +240,86 @@ def sentence(found: list[Row], waits: Stacks, names: Names) -> str:
         who = "that one" if links and "another thread" in links[-1] else f"thread {row.key.task}"
         chain = "; ".join([*links, f"{who} {does(row)}"])
         said.append(f"{percent} % of the wall time: {chain}")
+    if lost := 100 * not_recorded(found) // max(total, 1):
+        said.append(f"{lost} % of the wall time is not recorded")
     return ". ".join(said)
 
 
 def note(found: list[Row], segments: list[Segment]) -> str:
     """Says how far the path is known, and whether its parts are all of that time."""
-    known = [one for one in segments if one.cause != NOT_RECORDED] or segments
-    gap = sum(max(b.start - a.end, 0) for a, b in zip(known, known[1:]))
+    known = timed(segments) or segments
+    gap = sum(max(b.start - a.end, 0) for a, b in zip(segments, segments[1:]))
     threads = len({one.tid for one in known})
+    unknown, start, end = not_recorded(found), segments[0].start, segments[-1].end
     text = f"One chain of {one_of(len(known), 'segment')} in {one_of(threads, 'thread')}, "
-    text += f"{seconds(known[0].start)} s to {seconds(known[-1].end)} s after boot"
+    text += f"{seconds(start + unknown)} s to {seconds(end)} s after boot"
     text += f"; {seconds(gap)} s of it are missing" if gap else ", without a gap"
-    if unknown := not_recorded(found):
+    if any(one.cause == EARLIER for one in segments):
+        text += f". Segments before {seconds(known[0].start)} s are only known as sums"
+    if unknown:
         text += f". What the {seconds(unknown)} s before it went to is not known: the events of "
         text += "that time were lost. Shares are of the whole wall time"
     return text
 
 
+def timed(segments: list[Segment]) -> list[Segment]:
+    return [one for one in segments if one.cause not in (NOT_RECORDED, EARLIER)]
+
+
+def untimed(found: list[Row], segments: list[Segment]) -> list[Segment]:
+    """
+    Returns what is not in the timed segments: what the table has of those that had no room, without
+    their times, and what is not recorded.
+    """
+    rest = [one for one in segments if one.cause == NOT_RECORDED]
+    total = sum(one.end - one.start for one in segments if one.cause == EARLIER)
+    if not total:
+        return rest
+    sums: Counter[Key] = Counter()
+    for row in found:
+        sums[row.key] += row.ns
+    for one in timed(segments) + rest:
+        sums[one.key] -= one.end - one.start - one.interrupts
+        sums[Key("interrupt", "timer", one.task)] -= one.interrupts
+    for key, ns in sums.items():
+        ns = min(ns, total)
+        if ns > 0:
+            runs = key.cause not in ASLEEP
+            rest.append(Segment(0, ns, 0, 0, 0, key.task, key.cause, key.function, runs))
+            total -= ns
+    return rest + ([Segment(0, total, 0, 0, 0, "-", EARLIER, "-", False)] if total else [])
+
+
 def graph(segments: list[Segment], found: list[Row], tree: Tree, columns: Columns) -> dict:
+    """Returns the rows of a flame graph, those with times first, the earliest first."""
     callers = {row.key: row.caller for row in found if row.caller != "-" and "(" not in row.caller}
+    first = timed(segments)
+    both = first + untimed(found, segments)
+    start = segments[0].start
     columns_of: dict = {
-        "node": columns.add(tree.add(one.chain(callers)) for one in segments),
-        "weight": columns.add(one.end - one.start for one in segments),
-        "start": columns.add((one.start for one in segments), ascending=True),
-        "runs": columns.add(int(one.runs) for one in segments),
-        "out": columns.add(0 for _ in segments),
-        "waker": columns.add(0 for _ in segments),
+        "node": columns.add(tree.add(one.chain(callers)) for one in both),
+        "weight": columns.add(one.end - one.start for one in both),
+        "start": columns.add((one.start for one in first), ascending=True),
+        "runs": columns.add(int(one.runs) for one in both),
+        "out": columns.add(0 for _ in both),
+        "waker": columns.add(0 for _ in both),
     }
     for key in ("pid", "tid", "cpu"):
-        columns_of[key] = columns.add(getattr(one, key) for one in segments)
-    total = sum(one.end - one.start for one in segments)
-    return columns_of | {"unit": "ns", "period": 1, "total": total, "lost": ""}
+        columns_of[key] = columns.add(getattr(one, key) for one in both)
+    total = sum(one.end - one.start for one in both)
+    return columns_of | {"unit": "ns", "period": 1, "total": total, "lost": "", "from": start}
 
 
 def summary(found: list[Row], segments: list[Segment], waits: Stacks, names: Names) -> dict:
-    known = [one for one in segments if one.cause != NOT_RECORDED]
+    unknown, total = not_recorded(found), sum(row.ns for row in found)
+    asleep = sum(row.ns for row in found if row.key.cause in ASLEEP)
     return {
-        "total": sum(row.ns for row in found),
+        "total": total,
         "parts": parts(found),
-        "unknown": not_recorded(found),
+        "unknown": unknown,
         "note": note(found, segments),
         "sentence": printable(sentence(found, waits, names)),
-        "sleeps": sum(one.end - one.start for one in known if not one.runs)
-        > sum(one.end - one.start for one in known if one.runs),
+        "sleeps": asleep > (total - unknown) // 2,
     }
 
 

@@ -236,6 +236,7 @@ def test_lost_events_are_told(make):
     assert path["unknown"] == 99 and path["total"] == 999
     assert "not recorded" not in dict(path["parts"]) and sum(dict(path["parts"]).values()) == 900
     assert path["sentence"].startswith("30 % of the wall time: thread a sleeps")
+    assert path["sentence"].endswith(". 9 % of the wall time is not recorded")
     known = "4 segments in 2 threads, 0.000000100 s to 0.000001000 s after boot, without a gap"
     assert f"chain of {known}. What the 0.000000099 s before it went to is not" in path["note"]
     assert not path["sleeps"]
@@ -243,6 +244,26 @@ def test_lost_events_are_told(make):
     assert graph["[not recorded]",] == 99
     kinds = dict(zip(found.tree["names"], found.tree["kinds"]))
     assert found.data["kinds"][kinds[found.data["strings"].index("[not recorded]")]] == "cut"
+
+
+def test_earlier_segments_are_sums(make):
+    """Of segments without room in the export, the flame graph has what the table has of them."""
+    user, timer = PATH[0] | {"interrupts_ns": 10}, PATH[1]
+    earlier = LOST | {"from_ns": 100, "to_ns": 400, "cause": "earlier"}
+    files = {"critical_path.json": [user, timer, earlier], "critical_path_parts.json": SUMS}
+    found = make(FILES | files)
+    assert found.graph("path") == {
+        ("a", "work"): 300, ("a", "nap", "[sys_nanosleep]", "[timer]"): 300,
+        ("a", "work", "[page fault]"): 200, ("a", "main", "[page fault]"): 50,
+        ("a", "[ready]", "other"): 50,
+    }  # fmt: skip
+    run = found.data["runs"][0]
+    assert found.column(run["graphs"]["path"]["start"]) == [400, 700]
+    assert run["graphs"]["path"]["from"] == 100
+    assert "boot, without a gap. Segments before 0.000000400 s are only" in run["path"]["note"]
+    sums = [row for row in SUMS if row["cause"] != "ready"]
+    found = make(FILES | files | {"critical_path_parts.json": sums})
+    assert found.graph("path")["[earlier]",] == 50
 
 
 def test_parts_of_a_long_path_are_few(make):

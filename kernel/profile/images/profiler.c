@@ -116,10 +116,13 @@ static const struct profiler_file files[] = {
 	{ 0 },
 };
 
-/* Printed after samples and waits, so that each image that they refer to is printed, too. */
+/*
+ * Printed after samples and waits, so that each image that they refer to is printed, too, and before
+ * the events, for which an export may have no room.
+ */
 PROFILER(images) = {
 	.name = "images",
-	.place = 80,
+	.place = 37,
 	.init = image_symbols_init,
 	.print = print,
 	.end_reading = image_symbols_free,
