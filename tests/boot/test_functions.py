@@ -132,6 +132,52 @@ def test_text_has_the_same_rows(counted):
     assert int(total[1]) == sum(row["calls"] for row in table)
 
 
+STAT = """\
+cd /sys/kernel/tracing
+cat function_profile_enabled
+echo 1 > function_profile_enabled
+ls -l /bin > /dev/null
+busybox true
+cat function_profile_enabled
+echo 0 > function_profile_enabled
+echo 2 > function_profile_enabled
+cat trace_stat/function0
+cat trace_stat/function1
+echo == first
+cat /proc/profile/function_calls.json
+echo 1 > function_profile_enabled
+echo 0 > function_profile_enabled
+echo == again
+cat /proc/profile/function_calls.json
+"""
+
+
+def test_trace_stat(boot, tmp_path):
+    """Linux's files have the same counts, by CPU, and begin at zero each time."""
+    image = harness.script_image(tmp_path, STAT)
+    options = dict(append="profile.on_exit=none", variant="functions", smp=2, icount=True)
+    log = boot(None, initrd=image, **options).log
+    assert re.findall(r"^([01])\r?$", log, re.MULTILINE) == ["0", "1"]
+    assert '"2" is not valid; accepted: 0|1' in log
+    stat, first, again = re.split(r"^== \w+\r?$", log, flags=re.MULTILINE)
+    line = r"^  (\S+) +(\d+) +([\d.]+) us +([\d.]+) us *\r?$"
+    parts = re.split(r"^  -{8} .*$", stat, flags=re.MULTILINE)
+    found = [re.findall(line, part, re.MULTILINE) for part in parts]
+    assert len(found) == 3 and not found[0] and len(found[1]) > 300 and len(found[2]) > 5
+    hits: dict[str, int] = defaultdict(int)
+    for name, nr, total, average in found[1] + found[2]:
+        hits[name] += int(nr)
+        assert abs(float(total) - int(nr) * float(average)) <= 0.01 * float(total) + 0.001 * int(nr)
+    for part in found[1:]:
+        times = [float(total) for _, _, total, _ in part]
+        assert times == sorted(times, reverse=True)
+    expected: dict[str, int] = defaultdict(int)
+    for row in rows(first):
+        expected[row["function"][:30]] += row["calls"]
+    assert hits == expected
+    assert 0 < sum(row["calls"] for row in rows(again)) < sum(expected.values()) / 2
+
+
 SWITCHED = """\
 stress all 1 4 &
 for i in 1 2; do

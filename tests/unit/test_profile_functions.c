@@ -58,6 +58,32 @@ static void test_counts(void **state)
 	assert_int_equal(read_counts().nr_pairs, 0);
 }
 
+/* The counts of one CPU, by function: what its callers have called is one row. */
+static void test_counts_of_a_cpu(void **state)
+{
+	struct profile_function_call call, parent = { 0 };
+	struct function_snapshot snap;
+
+	call_functions(2);
+	assert_true(profile_function_enter(FUNCTION, CALLER + 0x100, &call, &thread));
+	profile_function_exit(&call, &parent, &thread);
+	assert_true(profile_function_enter(FUNCTION + 0x100, CALLER, &call, &thread));
+	host_now += 1000;
+	profile_function_exit(&call, &parent, &thread);
+	host_cpu = 1;
+	call_functions(5);
+	host_cpu = 0;
+	functions_snapshot_cpu(&snap, 0);
+	assert_int_equal(snap.nr_pairs, 2);
+	assert_int_equal((u32)snap.pairs[0].function, FUNCTION + 0x100); /* most time first */
+	assert_int_equal(snap.pairs[1].nr, 3);
+	assert_int_equal(snap.pairs[1].cycles, 30);
+	assert_int_equal(snap.pairs[1].caller, 0);
+	functions_snapshot_cpu(&snap, 1);
+	assert_int_equal(snap.nr_pairs, 1);
+	assert_int_equal(snap.nr, 5);
+}
+
 /* The call that switches counting off does not contain the time of the patching. */
 static void test_switching_off_takes_no_time(void **state)
 {
@@ -114,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_counts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_counts_of_a_cpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_switching_off_takes_no_time, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(test_calls_in_nmis, set_up, tear_down),

@@ -74,6 +74,8 @@ bool functions_alloc(void);
  * Adds up the tables of all CPUs. The pairs are valid until the next call. One caller at a time.
  */
 void functions_snapshot(struct function_snapshot *snap);
+/* Does the same for one CPU, by function only, most time first. Callers are 0, nothing is lost. */
+void functions_snapshot_cpu(struct function_snapshot *snap, u32 cpu);
 /* Restarts all counts from zero. Process context, or a panic. */
 void functions_reset(void);
 
@@ -86,6 +88,7 @@ void functions_reset(void);
 extern struct poll_lock functions_lock;
 int functions_apply(void);
 int functions_count(bool on);
+bool functions_are_counted(void);
 
 /* Whether counting has ever been switched on. */
 extern bool functions_used;

@@ -80,16 +80,21 @@ static char mark(u64 ns)
 	return c;
 }
 
-/* Prints microseconds with seven digits, at most three of them after the point. */
-static void print_duration(os_text_t *text, u64 ns)
+void function_us(char digits[FUNCTION_US_BYTES], u64 ns)
 {
-	char digits[32];
-	u32 len = os_snprintf(digits, sizeof(digits), "%lu", ns / 1000);
+	u32 len = os_snprintf(digits, FUNCTION_US_BYTES, "%lu", ns / 1000);
 
 	if (len < 7) {
-		os_snprintf(digits + len, sizeof(digits) - len, ".%03lu", ns % 1000);
+		os_snprintf(digits + len, FUNCTION_US_BYTES - len, ".%03lu", ns % 1000);
 		digits[len + 4 > 8 ? 8 : len + 4] = '\0';
 	}
+}
+
+static void print_duration(os_text_t *text, u64 ns)
+{
+	char digits[FUNCTION_US_BYTES];
+
+	function_us(digits, ns);
 	os_text_printf(text, "%c %s us %*s|  ", mark(ns), digits,
 		       (int)(strlen(digits) < 8 ? 8 - strlen(digits) : 0), "");
 }

@@ -240,4 +240,5 @@ void function_lists_init(void)
 	if (error)
 		os_printk("profile: no memory for the lists of functions\n");
 	trace_pids_init(&function_pids);
+	function_stat_init();
 }

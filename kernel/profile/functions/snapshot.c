@@ -111,7 +111,7 @@ static struct rows rows_of_pairs(void)
 }
 
 static void add_row(struct function_snapshot *snap, const struct function_row *row,
-		    const struct function_base *base)
+		    const struct function_base *base, bool by_caller)
 {
 	const struct rows rows = rows_of_pairs();
 	struct function_pair *pair;
@@ -121,7 +121,7 @@ static void add_row(struct function_snapshot *snap, const struct function_row *r
 		return;
 	/* The return address may lie behind the caller's last instruction, so subtract 1. */
 	key[0] = function_of_key(row->key);
-	key[1] = start_of(return_address_of_key(row->key) - 1);
+	key[1] = by_caller ? start_of(return_address_of_key(row->key) - 1) : 0;
 	pair = rows_find(&rows, key);
 	if (!pair) {
 		snap->nr_no_room += row->nr - base->nr;
@@ -144,18 +144,50 @@ static int compare_pairs(const void *a_, const void *b_)
 	return order ? order : compare_u64(a->caller, b->caller);
 }
 
+static int compare_functions(const void *a_, const void *b_)
+{
+	const struct function_pair *a = a_, *b = b_;
+	int order = compare_u64(b->cycles, a->cycles);
+
+	return order ? order : compare_pairs(a, b);
+}
+
 /* Sorts the pairs, and computes the sums. */
-static void finish(struct function_snapshot *snap)
+static void finish(struct function_snapshot *snap, bool by_caller)
 {
 	const struct rows rows = rows_of_pairs();
 
-	rows_sort(&rows, compare_pairs);
+	rows_sort(&rows, by_caller ? compare_pairs : compare_functions);
 	snap->pairs = pairs->rows;
 	snap->nr_pairs = nr_pairs;
 	for (u32 i = 0; i < nr_pairs; i++) {
 		snap->nr += pairs->rows[i].nr;
 		snap->self_cycles += pairs->rows[i].self_cycles;
 	}
+}
+
+/* Adds up the table of a CPU. */
+static void add_cpu(struct function_snapshot *snap, u32 cpu, bool by_caller)
+{
+	const struct function_table *table = os_per_cpu(function_table, cpu);
+
+	for (u32 i = 0; table && i < FUNCTION_NR_ROWS; i++) {
+		struct function_base base = table->base[i];
+		struct function_row row;
+
+		pf_rmb();
+		row = read_row(&table->rows[i]);
+		if (row.key)
+			add_row(snap, &row, &base, by_caller);
+	}
+}
+
+static void begin(struct function_snapshot *snap)
+{
+	memset(snap, 0, sizeof(*snap));
+	nr_pairs = 0;
+	if (pairs)
+		memset(pairs->slots, 0, sizeof(pairs->slots));
 }
 
 void functions_snapshot(struct function_snapshot *snap)
@@ -167,30 +199,26 @@ void functions_snapshot(struct function_snapshot *snap)
 	 * depend on its loads.
 	 */
 	const struct function_lost lost = lost_before;
-	const struct function_table *table;
 	u32 cpu;
 
-	memset(snap, 0, sizeof(*snap));
+	begin(snap);
 	if (!pairs)
 		return;
-	memset(pairs->slots, 0, sizeof(pairs->slots));
-	nr_pairs = 0;
-	os_for_each_cpu(cpu) {
-		table = os_per_cpu(function_table, cpu);
-		for (u32 i = 0; table && i < FUNCTION_NR_ROWS; i++) {
-			struct function_base base = table->base[i];
-			struct function_row row;
-
-			pf_rmb();
-			row = read_row(&table->rows[i]);
-			if (row.key)
-				add_row(snap, &row, &base);
-		}
-	}
+	os_for_each_cpu(cpu)
+		add_cpu(snap, cpu, true);
 	pf_rmb();
 	snap->lost = read_lost();
 	snap->lost.nr_no_row -= lost.nr_no_row;
 	snap->lost.nr_no_time -= lost.nr_no_time;
 	snap->lost.nr_in_nmi -= lost.nr_in_nmi;
-	finish(snap);
+	finish(snap, true);
+}
+
+void functions_snapshot_cpu(struct function_snapshot *snap, u32 cpu)
+{
+	begin(snap);
+	if (!pairs)
+		return;
+	add_cpu(snap, cpu, false);
+	finish(snap, false);
 }

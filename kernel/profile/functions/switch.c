@@ -91,3 +91,8 @@ int functions_count(bool on)
 	poll_unlock(&functions_lock);
 	return error;
 }
+
+bool functions_are_counted(void)
+{
+	return pf_read_once(counts);
+}

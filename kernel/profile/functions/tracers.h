@@ -119,6 +119,12 @@ extern u64 function_graph_threshold_cycles;
 /* graph_text.c: print the file `trace` for the tracer function_graph. */
 void function_graph_print_head(os_text_t *text);
 bool function_graph_print_line(os_text_t *text, struct tracer_line *line);
+/* Writes microseconds with seven digits, at most three of them after the point. */
+#define FUNCTION_US_BYTES 32
+void function_us(char digits[FUNCTION_US_BYTES], u64 ns);
+
+/* trace_stat.c: adds function_profile_enabled and trace_stat/. */
+void function_stat_init(void);
 
 #else
 #define function_tracer_hook(i)		  NULL
