@@ -44,7 +44,7 @@ static pf_always_inline void *rows_find(const struct rows *t, const void *key)
 	for (u32 i = 0; i < t->key_words; i++)
 		hash = profile_stack_hash(hash, words[i]);
 	for (u32 at = hash >> 32;; at++) {
-		u16 *slot = &t->slots[at % ROWS_SLOTS(t->max)];
+		u16 *slot = &t->slots[at & (ROWS_SLOTS(t->max) - 1)]; /* without a division */
 		row_word_t *row = rows_at(t, *slot - 1);
 		u32 i = 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Measures the instructions of an event with two arguments: switched off, recorded, rejected by a
- * filter, and with its call chain. The method is that of bench_points.c.
+ * filter, counted, in a histogram, and with its call chain. The method is that of bench_points.c.
  */
 #include <lego/selftest.h>
 
@@ -48,6 +48,14 @@ SELFTEST(bench, trace)
 	EXPECT_EQ(trace_set_filters(event->system, event->name, "id == 40"), 0);
 	time_events("event_filtered", event_pairs);
 	EXPECT_EQ(trace_set_filters(event->system, event->name, "0"), 0);
+	EXPECT_EQ(trace_switch_event(event, false), 0);
+	EXPECT_EQ(trace_write_count("1", event), 0);
+	time_events("event_counted", event_pairs);
+	EXPECT_EQ(trace_write_count("0", event), 0);
+	EXPECT_EQ(trace_write_trigger("hist:keys=id", event), 0);
+	time_events("event_hist", event_pairs);
+	EXPECT_EQ(trace_truncate_triggers(event), 0);
+	EXPECT_EQ(trace_switch_event(event, true), 0);
 	trace_set_stacks(true);
 	time_events("event_stack", event_pairs);
 	trace_set_stacks(false);

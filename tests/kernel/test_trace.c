@@ -9,7 +9,7 @@
 #include <lego/selftest.h>
 #include <lego/smp.h>
 
-#include "../../kernel/profile/trace/trace.h"
+#include "../../kernel/profile/trace/hist.h"
 
 #define NR_EVENTS 500
 #define CALLED	  1000 /* the id of events of smp_call_mask() */
@@ -28,6 +28,11 @@ static struct trace_event *find_event(void)
 static void write_called(void *unused)
 {
 	profile_trace(sys_exit, CALLED, smp_processor_id());
+}
+
+static void write_other(void *unused)
+{
+	profile_trace(sys_exit, CALLED + 1, smp_processor_id());
 }
 
 /* Checks and counts one CPU's events: none is lost, and time does not go backwards. */
@@ -77,4 +82,45 @@ SELFTEST(trace, all_cpus_in_interrupts)
 	/* smp_call_mask() calls the function directly on its own CPU, without an interrupt. */
 	EXPECT_EQ(nr_in_irq, NR_EVENTS * (nr_cpus_online - 1));
 	EXPECT_EQ(trace_resize_rings(0), 0);
+}
+
+/* Returns the number of events in a CPU's table of the event's only histogram. */
+static u64 nr_in_hist(const struct trace_event *event, unsigned int cpu)
+{
+	const struct hist_table *table = event->hists->tables->of_cpu[cpu];
+	u64 nr = 0;
+
+	EXPECT_EQ(table->nr_lost, 0);
+	for (u32 i = 0; i < table->nr_rows; i++) {
+		const u64 *row = rows_at(&table->rows, i);
+
+		EXPECT_EQ(row[0], cpu);	     /* common_cpu */
+		EXPECT_EQ((s64)row[1], cpu); /* ret */
+		nr += row[event->hists->key_words];
+	}
+	EXPECT_EQ(table->nr_rows, 2); /* of two ids */
+	return nr;
+}
+
+/* Threads and interrupts add events to the same tables. None is missing. */
+SELFTEST(trace, hists_of_all_cpus_in_interrupts)
+{
+	struct trace_event *event = find_event();
+	unsigned int cpu, nr_cpus_online = 0;
+	u64 nr = 0;
+
+	ASSERT(event);
+	ASSERT(!trace_write_trigger("hist:keys=common_cpu,ret,id", event));
+	for_each_online_cpu(cpu)
+		nr_cpus_online++;
+	for (int i = 0; i < NR_EVENTS; i++) {
+		smp_call_mask(cpu_online_mask, write_called, NULL);
+		smp_call_mask(cpu_online_mask, write_other, NULL);
+	}
+	for_each_online_cpu(cpu)
+		nr += nr_in_hist(event, cpu);
+	EXPECT_EQ(nr, 2 * NR_EVENTS * nr_cpus_online);
+	EXPECT_EQ(trace_truncate_triggers(event), 0);
+	EXPECT(!event->hists);
+	EXPECT(!os_key_is_set(event->key));
 }

@@ -470,7 +470,7 @@ int os_add_file(const char *path, const char *accepts,
 	return 0;
 }
 
-static os_trace_file_t trace_files[256];
+static os_trace_file_t trace_files[1024];
 
 int os_add_trace_file(const os_trace_file_t *file)
 {

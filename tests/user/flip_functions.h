@@ -31,6 +31,19 @@ static inline void flip_control(const char *path, const char *word)
 	close(fd);
 }
 
+static inline void flip_read_whole(const char *path)
+{
+	int fd = open(path, O_RDONLY);
+	char text[4096];
+	ssize_t n;
+
+	while ((n = read(fd, text, sizeof(text))) > 0)
+		;
+	if (!CHECK(fd >= 0 && !n))
+		printf("%s cannot be read\n", path);
+	close(fd);
+}
+
 /* Returns the CPU of a line: the number in brackets or, in a graph, at the start of the line. */
 static inline int flip_cpu_of(const char *line)
 {
@@ -89,6 +102,11 @@ static inline void flip_read_trace(struct flip_counts *counts)
 static inline void flip_functions(uint64_t state, struct flip_counts *counts)
 {
 	static const char *const tracers[] = { "nop", "function", "function_graph" };
+	static const char *const triggers[] = {
+		"",
+		"hist:keys=common_pid.execname:vals=bytes_req:sort=bytes_req.descending",
+		"hist:keys=common_stacktrace,bytes_req.log2 if bytes_alloc > 64",
+	};
 
 	flip_control(TRACING "buffer_size_kb", "512");
 	flip_control(TRACING "events/enable", "1");
@@ -97,6 +115,10 @@ static inline void flip_functions(uint64_t state, struct flip_counts *counts)
 			flip_control(TRACING "current_tracer", tracers[flip_random(&state) % 3]);
 			flip_control("/proc/profile/function_calls",
 				     flip_random(&state) % 2 ? "on" : "off");
+			flip_control(TRACING "events/count", flip_random(&state) % 2 ? "1" : "0");
+			flip_control(TRACING "events/kmem/kmalloc/trigger",
+				     triggers[flip_random(&state) % 3]);
+			flip_read_whole(TRACING "events/kmem/kmalloc/hist");
 			counts->nr_flips += 2;
 		}
 		flip_control(TRACING "tracing_on", "0");

@@ -73,7 +73,7 @@ static void free_unused_filters(void)
 	trace_for_each_event(event) {
 		os_free(event->other_filter);
 		event->other_filter = NULL;
-		if (event->slow & TRACE_SLOW_FILTER)
+		if (event->wanted_slow & TRACE_SLOW_FILTER)
 			continue;
 		os_free(event->filter);
 		event->filter = NULL;
@@ -132,11 +132,61 @@ bool trace_is_recording(void)
 	return wants_recording;
 }
 
-static void set_slow(struct trace_event *event, u8 bits, bool on)
+/* Returns whether an event, or another one with the same key, has to run its writer. */
+static bool is_needed(const struct trace_event *event)
 {
-	pf_write_once(event->slow, on ? event->slow | bits : event->slow & ~bits);
-	if (event->slow_key)
-		os_keys_add(event->slow_key, event->slow);
+	const struct trace_event *other;
+
+	trace_for_each_event(other) {
+		if (other->key == event->key &&
+		    (other->is_on || other->wanted_slow & TRACE_SLOW_USES))
+			return true;
+	}
+	return false;
+}
+
+static u8 slow_of(const struct trace_event *event)
+{
+	bool no_ring = !event->is_on && is_needed(event);
+
+	return event->wanted_slow | (no_ring ? TRACE_SLOW_NO_RING : 0);
+}
+
+/*
+ * Puts into effect what is wanted of events with this key; NULL: of all. An event that is not for
+ * the ring takes the slow path before its key is switched on, and as long as it is on.
+ */
+static void apply(const os_key_t *key)
+{
+	struct trace_event *event;
+
+	for (u32 step = 0; step < 3; step++) {
+		os_keys_begin();
+		trace_for_each_event(event) {
+			if (!event->key || (key && key != event->key))
+				continue;
+			if (step == 1) {
+				os_keys_add(event->key, is_needed(event));
+				continue;
+			}
+			pf_write_once(event->slow, slow_of(event) | (step ? 0 : event->slow));
+			os_keys_add(event->slow_key, event->slow);
+		}
+		os_keys_commit();
+	}
+}
+
+static void want_slow(struct trace_event *event, u8 bits, bool on)
+{
+	event->wanted_slow = on ? event->wanted_slow | bits : event->wanted_slow & ~bits;
+}
+
+void trace_set_slow(struct trace_event *event, u8 bits, bool on)
+{
+	poll_lock(&trace_lock);
+	want_slow(event, bits, on);
+	apply(event->key);
+	poll_unlock(&trace_lock);
 }
 
 typedef u64 __attribute__((__may_alias__)) word_t;
@@ -164,9 +214,8 @@ int trace_put_filter(struct trace_event *event, const struct trace_filter *filte
 		/* Pairs with the load in trace_write_slow(). */
 		pf_store_release(&event->filter, copy);
 	}
-	os_keys_begin();
-	set_slow(event, TRACE_SLOW_FILTER, filter);
-	os_keys_commit();
+	want_slow(event, TRACE_SLOW_FILTER, filter);
+	apply(event->key);
 	poll_unlock(&trace_lock);
 	return 0;
 }
@@ -176,10 +225,9 @@ static void set_slow_all(u8 bits, bool on)
 	struct trace_event *event;
 
 	poll_lock(&trace_lock);
-	os_keys_begin();
 	trace_for_each_event(event)
-		set_slow(event, bits, on);
-	os_keys_commit();
+		want_slow(event, bits, on);
+	apply(NULL);
 	poll_unlock(&trace_lock);
 }
 
@@ -226,7 +274,6 @@ static void switch_event(struct trace_event *event, bool on)
 {
 	struct trace_event *other;
 
-	os_keys_add(event->key, on);
 	trace_for_each_event(other) {
 		if (other->key == event->key)
 			other->is_on = on;
@@ -242,12 +289,11 @@ static int switch_chosen(const struct choice *choice, bool on)
 		return -OS_EINVAL;
 	poll_lock(&trace_lock);
 	error = on ? need_rings() : 0;
-	os_keys_begin();
 	trace_for_each_event(event) {
 		if (!error && is_chosen(event, choice))
 			switch_event(event, on);
 	}
-	os_keys_commit();
+	apply(choice->event ? choice->event->key : NULL);
 	poll_unlock(&trace_lock);
 	return error;
 }

@@ -3,16 +3,18 @@
 
 #include "trace.h"
 
-#define NR_ERRORS 8
+#define NR_ERRORS   8
+#define WHERE_BYTES 64
 
 static struct entry {
 	u64 cycles; /* 0: no error yet */
 	struct trace_filter_error error;
+	char where[WHERE_BYTES];
 	char command[TRACE_FILTER_BYTES]; /* its beginning */
 } entries[NR_ERRORS];			  /* guarded by trace_lock */
 static u32 nr_errors;
 
-void trace_log_error(const char *command, const struct trace_filter_error *error)
+void trace_log_error(const char *where, const char *command, const struct trace_filter_error *error)
 {
 	struct entry *entry;
 
@@ -20,6 +22,7 @@ void trace_log_error(const char *command, const struct trace_filter_error *error
 	entry = &entries[nr_errors++ % NR_ERRORS];
 	entry->cycles = os_cycles();
 	entry->error = *error;
+	os_snprintf(entry->where, sizeof(entry->where), "%s", where);
 	os_snprintf(entry->command, sizeof(entry->command), "%s", command);
 	poll_unlock(&trace_lock);
 }
@@ -33,8 +36,8 @@ int trace_show_errors(os_text_t *text, const void *unused)
 
 		if (!entry->cycles)
 			continue;
-		os_text_printf(text, "[%5lu.%06lu] event filter parse error: error: %s\n",
-			       us / 1000000, us % 1000000, entry->error.what);
+		os_text_printf(text, "[%5lu.%06lu] %s: error: %s\n", us / 1000000, us % 1000000,
+			       entry->where, entry->error.what);
 		os_text_printf(text, "  Command: %s\n           %*s^\n", entry->command,
 			       (int)entry->error.at, "");
 	}

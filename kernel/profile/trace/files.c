@@ -13,11 +13,6 @@
 #define LINE_BYTES 512
 #define PATH_BYTES 96
 
-/* The events of a system (NULL: of all) that users can switch. */
-#define for_each_event_of(event, system_) \
-	trace_for_each_event(event)       \
-		if ((event)->key && (!(system_) || !strcmp(system_, (event)->system)))
-
 static int show_format(os_text_t *text, const void *event)
 {
 	char *format = os_alloc(TRACE_FORMAT_BYTES);
@@ -39,7 +34,7 @@ static int show_id(os_text_t *text, const void *event)
 /* Called with trace_lock held, so that the text stays. */
 static const char *filter_of(const struct trace_event *event)
 {
-	return event->slow & TRACE_SLOW_FILTER ? event->filter->text : "none";
+	return event->wanted_slow & TRACE_SLOW_FILTER ? event->filter->text : "none";
 }
 
 static int show_filter(os_text_t *text, const void *event)
@@ -67,13 +62,13 @@ static int show_filters(os_text_t *text, const void *system)
 	bool differ = false;
 
 	poll_lock(&trace_lock);
-	for_each_event_of(event, system) {
+	trace_for_each_event_of(event, system) {
 		first = first ?: event;
 		differ |= strcmp(filter_of(event), filter_of(first)) != 0;
 	}
 	if (!differ)
 		os_text_printf(text, "%s\n", filter_of(first));
-	for_each_event_of(event, differ ? system : "")
+	trace_for_each_event_of(event, differ ? system : "")
 		os_text_printf(text, "%s:%s %s\n", event->system, event->name, filter_of(event));
 	poll_unlock(&trace_lock);
 	return 0;
@@ -124,7 +119,7 @@ static int show_enable_all(os_text_t *text, const void *system)
 	u32 nr_on = 0, nr_off = 0;
 	struct trace_event *event;
 
-	for_each_event_of(event, system) {
+	trace_for_each_event_of(event, system) {
 		nr_on += event->is_on;
 		nr_off += !event->is_on;
 	}
@@ -321,6 +316,8 @@ static int show_clock(os_text_t *text, const void *unused)
 }
 
 #define SWITCH "0|1"
+#define COUNT  "1, which counts from 0 on; or 0, which stops counting"
+#define HIST   "[!]hist:keys=<field>,...[:vals=...][ if <filter>] (error_log says more)"
 #define EVENTS "[!][<system>:]<event>, with shell patterns"
 #define FILTER "<field> ==|!=|<|<=|>|>=|&|~ <value>, with &&, ||, !, (); or 0 (error_log says more)"
 
@@ -333,6 +330,7 @@ static const os_trace_file_t files[] = {
 	{ "current_tracer", TRACERS, .show = show_tracer, .write = write_tracer },
 	{ "error_log", "nothing, which clears it", .show = trace_show_errors,
 	  .write = write_nothing, .truncate = trace_clear_errors },
+	{ "events/count", COUNT, .show = trace_show_counts, .write = trace_write_counts },
 	{ "events/enable", SWITCH, .show = show_enable_all, .write = write_enable_all },
 	{ "events/filter", FILTER, .show = show_filters, .write = write_filters },
 	{ "events/header_event", .show = trace_show_header_event },
@@ -441,6 +439,15 @@ static void add_event(const struct trace_event *event)
 	add_at(directory, event->name, "id", (os_trace_file_t){ .show = show_id, .arg = event });
 	if (!event->key)
 		return;
+	add_at(directory, event->name, "count",
+	       (os_trace_file_t){ NULL, COUNT, .show = trace_show_count, .write = trace_write_count,
+				  .arg = event });
+	add_at(directory, event->name, "hist",
+	       (os_trace_file_t){ .show = trace_show_hists, .arg = event });
+	add_at(directory, event->name, "trigger",
+	       (os_trace_file_t){ NULL, HIST, .show = trace_show_triggers,
+				  .write = trace_write_trigger, .truncate = trace_truncate_triggers,
+				  .arg = event });
 	add_at(directory, event->name, "enable",
 	       (os_trace_file_t){ NULL, SWITCH, .show = show_enable, .write = write_enable,
 				  .arg = event });
@@ -494,6 +501,9 @@ void trace_add_files(void)
 		add_event(event);
 		if (!is_first(event))
 			continue;
+		add_at("events", event->system, "count",
+		       (os_trace_file_t){ NULL, COUNT, .show = trace_show_counts,
+					  .write = trace_write_counts, .arg = event->system });
 		add_at("events", event->system, "enable",
 		       (os_trace_file_t){ NULL, SWITCH, .show = show_enable_all,
 					  .write = write_enable_all, .arg = event->system });
@@ -503,6 +513,7 @@ void trace_add_files(void)
 	}
 	os_for_each_cpu(cpu)
 		add_cpu(cpu);
+	failed |= !trace_counts_init();
 	trace_options_init();
 	trace_pids_init(&trace_event_pids);
 	if (failed)

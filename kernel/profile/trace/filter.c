@@ -9,14 +9,15 @@
 
 #include "pids.h"
 
-#define MAX_TEXT_BYTES 256 /* the longest text of a field, with its NUL */
+#define WHERE	       "event filter parse error" /* as Linux's error_log has it */
+#define MAX_TEXT_BYTES 256			  /* the longest text of a field, with its NUL */
 
 static bool is_blank(char c)
 {
-	return c == ' ' || c == '\t';
+	return c == ' ' || c == '\t' || c == '\n';
 }
 
-static void text_of(const struct trace_field *field, const char *content, char *text, size_t size)
+void trace_text_of(const struct trace_field *field, const char *content, char *text, size_t size)
 {
 	u32 offset = field->offset, bytes = field->bytes, len = 0;
 	u64 comm[2];
@@ -41,7 +42,7 @@ static pf_noinline bool matches_text(const struct trace_filter *filter,
 	const char *value = filter->values + term->text;
 	char text[MAX_TEXT_BYTES];
 
-	text_of(term->field, content, text, sizeof(text));
+	trace_text_of(term->field, content, text, sizeof(text));
 	if (term->compare == TRACE_GLOB)
 		return os_glob_match(value, text);
 	return !strcmp(value, text) == (term->compare == TRACE_EQUAL);
@@ -71,6 +72,11 @@ static pf_always_inline bool matches(const struct trace_filter *filter, const vo
 	return at == TRACE_ACCEPT;
 }
 
+bool trace_filter_matches(const struct trace_filter *filter, const void *content)
+{
+	return matches(filter, content);
+}
+
 static pf_always_inline bool record_copy(const struct trace_event *event, const void *content,
 					 struct trace_slot slot)
 {
@@ -97,21 +103,48 @@ static bool is_of_pids(const struct trace_event *event, const void *content)
 	       (other && trace_pids_have(&trace_event_pids, other));
 }
 
+/* Returns whether the event's filter refuses the record. Fills in the common fields if needed. */
+static pf_always_inline bool is_refused(const struct trace_event *event,
+					struct profile_trace_event *content)
+{
+	/* Pairs with the release in trace_put_filter(): the filter is complete. */
+	const struct trace_filter *filter = pf_load_acquire(&event->filter);
+
+	if (pf_unlikely(filter->wants_common))
+		trace_fill_common(content, event->id);
+	return !matches(filter, content);
+}
+
+/* Returns whether the ring gets the event, and does all else that may be wanted of it. */
+static pf_noinline bool use_event(const struct trace_event *event,
+				  struct profile_trace_event *content)
+{
+	u8 slow = pf_read_once(event->slow);
+
+	/* As on Linux, triggers see all events. */
+	if (slow & TRACE_SLOW_HIST)
+		trace_hist_add(event, content);
+	if (slow & TRACE_SLOW_PIDS && !is_of_pids(event, content))
+		return false;
+	if (slow & TRACE_SLOW_FILTER && is_refused(event, content))
+		return false;
+	if (slow & TRACE_SLOW_COUNT)
+		trace_count(event);
+	return !(slow & TRACE_SLOW_NO_RING);
+}
+
 void trace_write_slow(const struct trace_event *event, struct profile_trace_event *content)
 {
 	u8 slow = pf_read_once(event->slow);
 
-	if (slow & TRACE_SLOW_PIDS && !is_of_pids(event, content))
-		return;
-	if (slow & TRACE_SLOW_FILTER) {
-		/* Pairs with the release in trace_put_filter(): the filter is complete. */
-		const struct trace_filter *filter = pf_load_acquire(&event->filter);
-
-		if (pf_unlikely(filter->wants_common))
-			trace_fill_common(content, event->id);
-		if (!matches(filter, content))
+	if (pf_unlikely(slow & ~(TRACE_SLOW_FILTER | TRACE_SLOW_STACK))) {
+		if (!use_event(event, content))
 			return;
+	} else if (slow & TRACE_SLOW_FILTER && is_refused(event, content)) {
+		return;
 	}
+	/* Read again, so that no register has to keep it while the filter is applied. */
+	slow = pf_read_once(event->slow);
 	trace_fill_common(content, event->id);
 	if (slow & TRACE_SLOW_STACK)
 		trace_record_with_stack(event, content);
@@ -121,8 +154,7 @@ void trace_write_slow(const struct trace_event *event, struct profile_trace_even
 		record_copy(event, content, trace_reserve_slow(event->bytes / sizeof(u64) + 1));
 }
 
-/* Copies text without blanks at its ends. Returns false if it does not fit. */
-static bool copy_trimmed(const char *text, char line[TRACE_FILTER_BYTES])
+bool trace_copy_trimmed(const char *text, char line[TRACE_FILTER_BYTES])
 {
 	size_t len;
 
@@ -166,9 +198,9 @@ int trace_set_filters(const char *system, const char *name, const char *text)
 	char line[TRACE_FILTER_BYTES];
 	int result = -OS_EINVAL;
 
-	if (!copy_trimmed(text, line)) {
+	if (!trace_copy_trimmed(text, line)) {
 		error.what = "the filter is too long";
-		trace_log_error(text, &error);
+		trace_log_error(WHERE, text, &error);
 		return -OS_EINVAL;
 	}
 	filter = os_alloc(sizeof(*filter));
@@ -183,7 +215,7 @@ int trace_set_filters(const char *system, const char *name, const char *text)
 		}
 	}
 	if (result == -OS_EINVAL)
-		trace_log_error(line, &error);
+		trace_log_error(WHERE, line, &error);
 	os_free(filter);
 	return result;
 }

@@ -89,18 +89,26 @@ struct trace_event {
 	const char *print_format; /* the text after `print fmt: ` in the format file */
 	/* Prints the part of a line after the event's name. content has at least `bytes` bytes. */
 	void (*print)(os_text_t *text, const void *content);
-	bool is_on;
+	bool is_on;	    /* recorded in the rings */
 	bool is_of_session; /* was off when the session began */
 	u8 slow;	    /* TRACE_SLOW_*: if any is set, its writer calls trace_write_slow() */
+	u8 wanted_slow;	    /* the same, but for TRACE_SLOW_NO_RING, while control.c switches */
 	os_key_t *slow_key; /* on if any is set; NULL if key is NULL */
 	u16 other_tid;	    /* see trace_select_pids() */
-	struct trace_filter *filter;	   /* NULL: there has been none */
+	u64 count_begin, count_end;  /* sums of counts.c when counting began, and when it ended */
+	struct trace_hist *hists;    /* see hist.h */
+	struct trace_filter *filter; /* NULL: there has been none */
 	struct trace_filter *other_filter; /* what it was before, in memory to be used again */
 };
 
-#define TRACE_SLOW_FILTER 1
-#define TRACE_SLOW_STACK  2
-#define TRACE_SLOW_PIDS	  4
+#define TRACE_SLOW_FILTER  1
+#define TRACE_SLOW_STACK   2
+#define TRACE_SLOW_PIDS	   4
+#define TRACE_SLOW_COUNT   8  /* counts.c counts it */
+#define TRACE_SLOW_HIST	   16 /* it has histograms */
+#define TRACE_SLOW_NO_RING 32 /* it is not is_on: its key is on for another reason */
+/* These need the event, whether it is recorded or not. */
+#define TRACE_SLOW_USES (TRACE_SLOW_COUNT | TRACE_SLOW_HIST)
 
 #define TRACE_EVENTS_SECTION pf_used pf_section("trace_events") pf_aligned(8)
 
@@ -109,6 +117,11 @@ extern struct trace_event __stop_trace_events[] __attribute__((weak));
 
 #define trace_for_each_event(event) \
 	for ((event) = __start_trace_events; (event) < __stop_trace_events; (event)++)
+
+/* The events of a system (NULL: of all) that users can switch. */
+#define trace_for_each_event_of(event, system_) \
+	trace_for_each_event(event)             \
+		if ((event)->key && (!(system_) || !strcmp(system_, (event)->system)))
 
 /* A line for a tracer to print. */
 #define TRACER_STATE_WORDS 80
@@ -174,6 +187,8 @@ int trace_select_pids(bool on);
  */
 int trace_put_filter(struct trace_event *event, const struct trace_filter *filter);
 int trace_switch_event(const struct trace_event *event, bool on);
+/* Sets bits of wanted_slow of an event. Of TRACE_SLOW_USES, each one lets its writer run. */
+void trace_set_slow(struct trace_event *event, u8 bits, bool on);
 /*
  * Switches all events whose system and name match these shell patterns; NULL matches all. Returns
  * -OS_EINVAL if there is no such event.
@@ -250,12 +265,44 @@ void trace_write_slow(const struct trace_event *event, struct profile_trace_even
  */
 int trace_set_filters(const char *system, const char *name, const char *text);
 
+/* filter.c: returns whether content, with its common fields, matches. Any context. */
+bool trace_filter_matches(const struct trace_filter *filter, const void *content);
+/* filter.c: copies a field that is a text, up to size - 1 bytes, and a NUL. Any context. */
+void trace_text_of(const struct trace_field *field, const char *content, char *text, size_t size);
+/* filter.c: copies text without blanks at its ends. Returns false if it does not fit. */
+bool trace_copy_trimmed(const char *text, char line[TRACE_FILTER_BYTES]);
+
 /* filter_parse.c: parses filter->text. All other members are 0. Process context. */
 struct trace_filter_error trace_parse_filter(const struct trace_event *event,
 					     struct trace_filter *filter);
 
-/* error_log.c: the file error_log. `command`: what was written. Process context. */
-void trace_log_error(const char *command, const struct trace_filter_error *error);
+/*
+ * counts.c: counts an event on this CPU. Any context. The rest are the files events/.../count: of
+ * an event, or of all events of a system (NULL: of any).
+ */
+void trace_count(const struct trace_event *event);
+bool trace_counts_init(void); /* returns false without memory */
+int trace_show_count(os_text_t *text, const void *event);
+int trace_write_count(const char *text, const void *event);
+int trace_show_counts(os_text_t *text, const void *system);
+int trace_write_counts(const char *text, const void *system);
+
+/*
+ * hist.c: adds an event to its histograms. Any context. The rest are the files trigger and hist of
+ * an event.
+ */
+void trace_hist_add(const struct trace_event *event, struct profile_trace_event *content);
+int trace_show_triggers(os_text_t *text, const void *event);
+int trace_write_trigger(const char *text, const void *event);
+int trace_truncate_triggers(const void *event);
+int trace_show_hists(os_text_t *text, const void *event);
+
+/*
+ * error_log.c: the file error_log. `where`: the kind of command, `command`: what was written.
+ * Process context.
+ */
+void trace_log_error(const char *where, const char *command,
+		     const struct trace_filter_error *error);
 int trace_show_errors(os_text_t *text, const void *unused);
 int trace_clear_errors(const void *unused);
 
