@@ -34,4 +34,12 @@ s64 slab_nr_live(unsigned int class);
 unsigned int slab_class_size(unsigned int class);
 u64 slab_nr_pages(void);
 
+/* The state of a size class, for /proc/slabinfo. An object is live if it was allocated. */
+struct slab_class {
+	unsigned int size, order; /* of an object; of a slab */
+	unsigned int nr_per_slab, batch;
+	u64 nr_live, nr_slabs, nr_empty; /* nr_empty: slabs of which no CPU has an object */
+};
+void slab_get_class(unsigned int class, struct slab_class *info);
+
 #endif

@@ -192,7 +192,8 @@ int mount_attach(const char *type_name, const struct path *at, const char *sourc
 	if (nr_mounts >= MAX_MOUNTS)
 		return -ENOSPC;
 	/* Refuse a directory whose entries the kernel may remove itself, and "/". */
-	if (at->inode == root_inode || (path_is_fixed(at) && at->inode != at->mount->fs->root))
+	if (at->inode == root_inode || (path_is_fixed(at) && !at->inode->fs->type->is_permanent &&
+					at->inode != at->mount->fs->root))
 		return -EINVAL;
 	fs = get_filesystem(type);
 	if (!fs)
@@ -352,11 +353,19 @@ int mounts_text(struct text *text, bool info)
 void fs_mount_at_boot(const char *type, const char *path)
 {
 	struct path at = root_path;
-	const char *name;
+	struct mount *mount;
+	const char *name, *slash = strchr(path, '/');
 	int error;
 
 	mutex_lock(&tree_lock);
-	at.inode = tree_make_directories(root_inode, path, 0755, &name);
+	if (slash) {
+		at.inode = tree_make_directory(root_inode, path, slash - path, 0755);
+		mount = IS_ERR(at.inode) ? NULL : mount_on(&at);
+		if (mount)
+			at = (struct path){ mount, mount->fs->root };
+		path = slash + 1;
+	}
+	at.inode = tree_make_directories(at.inode, path, 0755, &name);
 	if (!IS_ERR(at.inode))
 		at.inode = tree_make_directory(at.inode, name, strlen(name), 0755);
 	error = IS_ERR(at.inode) ? (int)PTR_ERR(at.inode) : mount_attach(type, &at, type, 0);

@@ -20,10 +20,11 @@ struct fs_type {
 	 * memory.
 	 */
 	struct inode *(*make_root)(struct filesystem *fs);
-	u32 magic;	 /* for statfs() */
-	bool single;	 /* all mounts show the same file system; else each mount makes a new one */
-	bool is_fixed;	 /* users cannot make, remove, rename or change anything in it */
-	bool is_bounded; /* its content is limited: see space.c */
+	u32 magic;     /* for statfs() */
+	bool single;   /* all mounts show the same file system; else each mount makes a new one */
+	bool is_fixed; /* users cannot make, remove, rename or change anything in it */
+	bool is_permanent; /* the kernel removes nothing from it */
+	bool is_bounded;   /* its content is limited: see space.c */
 };
 
 struct filesystem {
@@ -57,7 +58,8 @@ extern struct filesystem fs_without_name;    /* that of inodes without a place *
 int fs_register(const struct fs_type *type); /* at boot; type stays. 0 or -ENOMEM */
 void fs_show_types(struct text *text);	     /* for /proc/filesystems */
 /*
- * Mounts a file system at boot, on a directory of the root file system, which is made if missing.
+ * Mounts a file system at boot, on a directory of the root file system, or of one that is mounted
+ * on the first directory of the path. It is made if missing.
  */
 void fs_mount_at_boot(const char *type, const char *path);
 void mount_init(void);
@@ -101,8 +103,9 @@ struct space {
 };
 void space_get(struct space *space);
 
-/* proc/root.c */
+/* proc/root.c, sysfs.c and tracefs.c */
 void proc_init(void);	 /* makes /proc */
+void sysfs_init(void);	 /* makes /sys */
 void tracefs_init(void); /* makes /sys/kernel/tracing */
 
 #endif

@@ -470,6 +470,7 @@ void fs_init(void)
 	mount_init();
 	device_init();
 	proc_init();
+	sysfs_init();
 	if (IS_ENABLED(CONFIG_PROFILE_TRACE))
 		tracefs_init();
 }

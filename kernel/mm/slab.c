@@ -326,6 +326,25 @@ s64 slab_nr_live(unsigned int class)
 	return nr;
 }
 
+void slab_get_class(unsigned int class, struct slab_class *info)
+{
+	struct slab_cache *cache = &caches[class];
+	unsigned long flags = spin_lock_irqsave(&cache->lock);
+	s64 nr_live = max(slab_nr_live(class), (s64)0);
+
+	*info = (struct slab_class){
+		.size = cache->size,
+		.order = cache->order,
+		.nr_per_slab = cache->nr_objects,
+		.batch = cache->batch,
+		.nr_slabs = cache->nr_slabs,
+		.nr_empty = cache->nr_empty,
+	};
+	/* Objects that move between CPUs meanwhile may be counted twice. */
+	info->nr_live = min((u64)nr_live, info->nr_slabs * cache->nr_objects);
+	spin_unlock_irqrestore(&cache->lock, flags);
+}
+
 unsigned int slab_class_size(unsigned int class)
 {
 	return classes[class].size;

@@ -11,6 +11,7 @@
 
 DEFINE_PER_CPU(unsigned int, irq_context);
 
+static DEFINE_PER_CPU(u64[NR_VECTORS], nr_handled);
 static void (*handlers[NR_VECTORS])(struct pt_regs *regs);
 
 void irq_set_handler(unsigned int vector, void (*fn)(struct pt_regs *regs))
@@ -31,9 +32,15 @@ static void unexpected(unsigned int vector)
 		apic_eoi();
 }
 
+u64 irq_nr_handled(unsigned int cpu, unsigned int vector)
+{
+	return READ_ONCE(per_cpu(nr_handled, cpu)[vector]);
+}
+
 void do_irq(struct pt_regs *regs, unsigned int vector)
 {
 	this_cpu_add(irq_context, HARDIRQ_OFFSET);
+	this_cpu_inc(nr_handled[vector]);
 	if (likely(handlers[vector]))
 		handlers[vector](regs);
 	else

@@ -90,6 +90,8 @@ int proc_show_stat(struct text *text, struct process *proc, pid_t tid);
 int proc_show_statm(struct text *text, struct process *proc);
 int proc_show_status(struct text *text, struct process *proc, pid_t tid);
 int proc_show_limits(struct text *text, struct process *proc);
+int proc_show_io(struct text *text, struct process *proc);
+int proc_show_schedstat(struct text *text, struct process *proc, pid_t tid);
 
 /* maps.c */
 int proc_show_maps(struct text *text, struct process *proc);
@@ -110,6 +112,13 @@ extern unsigned int kptr_restrict;
 
 /* root.c: makes a file at file->path below /proc, with missing directories; sets its name. */
 int proc_create_at_path(struct proc_file *file);
+
+/* statistics.c */
+int proc_show_interrupts(struct text *text, const void *unused);
+int proc_show_slabinfo(struct text *text, const void *unused);
+int proc_show_vmstat(struct text *text, const void *unused);
+/* Returns how many interrupts all CPUs have had, without NMIs. */
+u64 proc_nr_interrupts(void);
 
 /* cpuinfo.c */
 int proc_show_cpuinfo(struct text *text, const void *unused);

@@ -309,6 +309,36 @@ int proc_show_status(struct text *text, struct process *proc, pid_t tid)
 	return 0;
 }
 
+/* There are no disks. Bytes that calls move are not counted: strace has the calls. */
+int proc_show_io(struct text *text, struct process *proc)
+{
+	text_printf(text, "read_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n");
+	return 0;
+}
+
+/*
+ * Nanoseconds on CPUs, nanoseconds ready to run (0: the kernel does not count them), and how often
+ * the thread was put on a CPU. For a process, that of its first thread.
+ */
+int proc_show_schedstat(struct text *text, struct process *proc, pid_t tid)
+{
+	struct cpu_times times = { 0 };
+	u64 events[NR_CPU_EVENTS] = { 0 }, nr;
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	struct task *task = process_thread(proc, tid ?: proc->pid);
+
+	if (task) {
+		task_cpu_times(task, &times);
+		task_add_events(task, events);
+	}
+	spin_unlock_irqrestore(&proc->lock, flags);
+	if (!task)
+		return -ESRCH;
+	nr = events[CPU_VOLUNTARY] + events[CPU_INVOLUNTARY] + READ_ONCE(task->on_cpu);
+	text_printf(text, "%llu 0 %llu\n", U64(times.user_ns + times.system_ns), U64(nr));
+	return 0;
+}
+
 /* The names and units of limits, by RLIMIT_*. */
 static const struct {
 	const char *name, *unit;

@@ -118,6 +118,7 @@ static int show_stat(struct text *text, const void *unused)
 		show_cpu_line(text, &ticks);
 	}
 	count_tasks(&counts);
+	text_printf(text, "intr %llu\n", U64(proc_nr_interrupts()));
 	text_printf(text, "ctxt %llu\n", U64(sched_nr_switches()));
 	text_printf(text, "btime %llu\n",
 		    U64((clock_realtime_ns() - clock_monotonic_ns()) / NSEC_PER_SEC));
@@ -202,15 +203,18 @@ static const struct proc_file system_files[] = {
 	{ .name = "config.gz", .mode = 0444, .show = show_config },
 	{ .name = "cpuinfo", .mode = 0444, .show = proc_show_cpuinfo },
 	{ .name = "filesystems", .mode = 0444, .show = show_filesystems },
+	{ .name = "interrupts", .mode = 0444, .show = proc_show_interrupts },
 	{ .name = "kallsyms", .mode = 0444, .show = show_kallsyms },
 	{ .name = "loadavg", .mode = 0444, .show = show_loadavg },
 	{ .name = "locks", .mode = 0444, .show = show_locks },
 	{ .name = "meminfo", .mode = 0444, .show = show_meminfo },
 	{ .name = "modules", .mode = 0444, .show = show_modules },
+	{ .name = "slabinfo", .mode = 0400, .show = proc_show_slabinfo },
 	{ .name = "stat", .mode = 0444, .show = show_stat },
 	{ .name = "sysrq-trigger", .mode = 0200, .write = write_sysrq_trigger },
 	{ .name = "uptime", .mode = 0444, .show = show_uptime },
 	{ .name = "version", .mode = 0444, .show = show_version },
+	{ .name = "vmstat", .mode = 0444, .show = proc_show_vmstat },
 };
 
 int proc_create_system_files(struct inode *root)

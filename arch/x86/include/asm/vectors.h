@@ -21,6 +21,9 @@
  * once and gets an EOI.
  */
 void irq_set_handler(unsigned int vector, void (*fn)(struct pt_regs *regs));
+
+/* Returns how many interrupts with that vector a CPU has had. */
+u64 irq_nr_handled(unsigned int cpu, unsigned int vector);
 #endif
 
 #endif
