@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import cpio
+import guest_files
 import kvm
 
 DEBUG_EXIT_PORT = 0xF4
@@ -56,6 +57,8 @@ class Options:
     export: Path | None = None  # write the profiler's export to this file
     host_paths: list[Path] = field(default_factory=list)  # for it: where programs are
     operations: bool = False  # add the costs of operations to the export
+    get: list[str] = field(default_factory=list)  # paths of files to copy out after the run
+    get_folder: Path = Path("build/files")  # where these go
     stdin: bytes | None = None  # init's standard input; None: the console
     extra: list[str] = field(default_factory=list)  # more arguments for QEMU
 
@@ -73,6 +76,8 @@ class Options:
             words = f"qemu_exit={DEBUG_EXIT_PORT:#x} {words}"
         if self.export and "profile.export=" not in words.split(" -- ")[0]:
             words = f"profile.export={EXPORT_BYTES} {words}"
+        if self.get:
+            words = f"{guest_files.option(self.get)} {words}"
         if self.stdin is not None:
             words = f"stdin={STDIN} {words}"
         return words.strip()
@@ -97,6 +102,8 @@ class Options:
             raise QemuError("an export needs --kernel, whose symbols say where it is")
         if self.export:
             check_writable(self.export)
+        if self.get:
+            self.check_get()
         if self.stdin is not None and not self.initrd:
             raise QemuError("a standard input for init needs --initrd")
         if self.kernel and self.initrd:
@@ -110,6 +117,17 @@ class Options:
             why = kvm.device_problem() if self.any_kvm else kvm.problem()
             if why:
                 raise QemuError(why)
+
+    def check_get(self) -> None:
+        if not self.kernel:
+            raise QemuError("files to get need --kernel, whose symbols say where they are")
+        try:
+            guest_files.option(self.get)
+            self.get_folder.mkdir(parents=True, exist_ok=True)
+        except guest_files.GetError as error:
+            raise QemuError(str(error)) from error
+        except OSError as error:
+            raise QemuError(f"cannot write to {self.get_folder}: {error.strerror}") from error
 
     def check_memory(self, needed_bytes: int) -> None:
         """Refuses an initramfs that is too large. QEMU would silently load it over the kernel."""
@@ -132,7 +150,8 @@ class Options:
 
     def argv(self, directory: str) -> list[str]:
         """Returns QEMU's command line; its sockets and files go to the directory."""
-        machine = "q35,memory-backend=ram" if self.export else "q35"
+        reads_memory = self.export or self.get
+        machine = "q35,memory-backend=ram" if reads_memory else "q35"
         if self.cdrom is None:
             machine += ",sata=off"  # the BIOS would look for disks, half a second with icount
         argv = [self.qemu_path(), "-machine", machine, "-accel", self.accel, "-cpu", self.cpu]
@@ -143,7 +162,7 @@ class Options:
         argv += ["-chardev", f"file,id=verdict,path={directory}/verdict"]
         argv += ["-device", f"isa-debugcon,iobase={VERDICT_PORT:#x},chardev=verdict"]
         argv += ["-device", f"isa-debug-exit,iobase={DEBUG_EXIT_PORT:#x},iosize=4"]
-        if self.export:
+        if reads_memory:
             ram = f"id=ram,size={self.mem},mem-path={directory}/ram,share=on"
             argv += ["-object", f"memory-backend-file,{ram}"]
         if self.icount:

@@ -26,10 +26,11 @@ import subprocess
 import tempfile
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Self
 
+import guest_files
 import terminal
 from machine import Options, QemuError
 
@@ -118,6 +119,8 @@ class Result:
     error: str | None
     verdict: Verdict | None = None
     export_error: str | None = None  # why a requested export is missing
+    got: list[str] = field(default_factory=list)  # names of the guest's files in the folder
+    get_problems: list[str] = field(default_factory=list)  # why others are not, a line each
 
     @property
     def ok(self) -> bool:
@@ -366,6 +369,20 @@ class Guest:
             return f"{path}: {error.strerror}"
         return None
 
+    def _get_files(self, result: Result) -> None:
+        """Copies the files that the guest was asked for out of its memory."""
+        options = self.options
+        assert options.kernel
+        ram = Path(self._dir.name, "ram")
+        try:
+            result.got, result.get_problems = guest_files.get(
+                options.kernel, ram, options.get_folder
+            )
+        except guest_files.GetError as error:
+            result.get_problems = [str(error)]
+        except OSError as error:
+            result.get_problems = [f"{options.get_folder}: {error.strerror}"]
+
     def _read_verdict(self) -> Verdict | None:
         try:
             return Verdict.parse(self._verdict_path.read_text("utf-8", "replace"))
@@ -404,6 +421,8 @@ class Guest:
             result.error = f"{why} ({killed})"
         if self.options.export:
             result.export_error = self._save_export(self.options.export)
+        if self.options.get:
+            self._get_files(result)
         self.kill()
         return result
 

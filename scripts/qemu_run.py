@@ -40,6 +40,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--timeout", type=float, default=900, metavar="S", help="for the whole run")
     p.add_argument("--silence", type=float, default=180, metavar="S", help="without any output")
     p.add_argument("--export", type=Path, metavar="FILE", help="write the profiler's export to it")
+    get_help = "copy this file or directory of the guest to the host after the run"
+    p.add_argument("--get", action="append", default=[], metavar="/PATH", help=get_help)
+    folder_help = "where the files go (build/files)"
+    p.add_argument("--get-folder", type=Path, default=Path("build/files"), help=folder_help)
     host_path_help = "tell legoprof where a program is, or a directory with programs"
     p.add_argument("--host-path", type=Path, action="append", default=[], help=host_path_help)
     operations_help = "add to the export the costs that operations.c prints, and what the code is"
@@ -140,6 +144,8 @@ def run(args: argparse.Namespace, log: BinaryIO | None) -> qemu.Result:
         export=args.export,
         host_paths=args.host_path,
         operations=args.operations,
+        get=args.get,
+        get_folder=args.get_folder,
         stdin=terminal.read_stdin() if args.stdin else None,
         extra=args.qemu_arg,
     )
@@ -183,7 +189,14 @@ def main(argv: list[str]) -> int:
         fail(f"no export: {result.export_error}")
     elif wants_export:
         print(f"export: {args.export}: open it with scripts/legoprof report {args.export}")
+    for problem in result.get_problems:
+        fail(f"not copied: {problem}")
+    if result.got:
+        names = ", ".join(result.got[:5]) + (", ..." if result.got[5:] else "")
+        print(f"files: {len(result.got)} in {args.get_folder}: {names}")
     status = end_status(args, result, wants_export)
+    if args.get and not result.got:
+        status = status or 1
     if page and not result.export_error:
         write_page(args.export, page)
     return status

@@ -34,7 +34,9 @@ unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)
 qemu-run = $(remove-run-dir) scripts/qemu-run --smp $(SMP) \
 	$(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
 	$(if $(icount),--icount) --log $(BUILD)/run.log \
-	$(if $(EXPORT),--export '$(EXPORT)') $(addprefix --host-path ,$(PROGRAM) $(FILES))
+	$(if $(EXPORT),--export '$(EXPORT)') \
+	$(if $(GET),--get-folder $(BUILD)/files $(patsubst %,--get '%',$(GET))) \
+	$(addprefix --host-path ,$(PROGRAM) $(FILES))
 
 # One report of the whole run, or one of each process (REPORTS=each).
 run-reports = $(if $(filter each,$(REPORTS)),,profile.on_exit=run)

@@ -14,6 +14,7 @@
 #include <lego/boot.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/files_out.h>
 #include <lego/fs.h>
 #include <lego/futex.h>
 #include <lego/printk.h>
@@ -168,6 +169,7 @@ void process_end_reports(void)
 	process_for_each(count_unreported, &nr);
 	if (nr)
 		printk("processes that end without a report: %u\n", nr);
+	files_out_write();
 }
 
 /* Ends the process. Prints the report first, so that it is there when the parent's wait returns. */

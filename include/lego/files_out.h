@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LEGO_FILES_OUT_H
+#define LEGO_FILES_OUT_H
+
+/*
+ * Files that leave the guest with its memory. At the end of a run, the kernel writes a list of the
+ * files that the boot parameter get= names, and where in memory their pages are. QEMU keeps the
+ * memory in a file of the host, where scripts/guest_files.py finds `files_out` by its symbol, and
+ * copies the files. All numbers are little-endian.
+ *
+ * The list is text in pages, each of which begins with the physical address of the next one (0: the
+ * last one). Its lines are:
+ *
+ *	file <name> <permissions, octal> <bytes>
+ *	data <index of the first page> <page frame> <number of pages>	(a run; others are holes)
+ *	sum <CRC-32 of the bytes in data, in this order; 8 hexadecimal digits>
+ *	left <name> <why>	a link, a device and so on
+ *	none <name> <errno>	named by get=, but not there
+ *
+ * A name is a path from / on; bytes other than letters, digits and _.,:=@~+- are %XX.
+ */
+
+#include <lego/types.h>
+
+#define FILES_OUT_MAGIC	  "LEGOFILE" /* 8 bytes, without the NUL */
+#define FILES_OUT_VERSION 1
+
+enum files_out_state {
+	FILES_OUT_NONE,
+	FILES_OUT_WRITING, /* also when there was no memory for the list, or the kernel died */
+	FILES_OUT_COMPLETE,
+};
+
+struct files_out {
+	char magic[8];
+	u32 version;
+	u32 state; /* enum files_out_state */
+	u64 bytes; /* of the list */
+	u64 first; /* physical address of its first page */
+	u32 crc32; /* of the list */
+};
+
+/*
+ * Writes the list, if get= asks for files. Called when the machine is about to be switched off.
+ * Process context.
+ */
+void files_out_write(void);
+
+#endif

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Copies files out of a guest's memory into a folder, after its run (make run GET='/tmp/x').
+
+The kernel's list says which page of memory has which part of which file (<lego/files_out.h>). The
+list is a guest's, so nothing in it is trusted: names cannot lead out of the folder, nor through a
+link in it, what is written has at most the size of the memory (holes aside), and each file and the
+list itself have a checksum.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import struct
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+HEADER = struct.Struct("<8sIIQQI")  # struct files_out
+MAGIC = b"LEGOFILE"
+VERSION = 1
+COMPLETE = 2
+PAGE_BYTES = 4096
+MAX_LIST_BYTES = 64 << 20
+MAX_FILE_BYTES = 1 << 40  # with holes
+NAME_MAX = 255  # bytes of a name, on the host
+SAFE = {ord(c) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_.:=@~+-"}
+NAME = rb"((?:/(?:[\w.,:=@~+-]|%[0-9A-F]{2})+)+|/)"
+FILE = re.compile(rb"file " + NAME + rb" ([0-7]{1,3}) (\d{1,13})")
+DATA = re.compile(rb"data (\d{1,12}) (\d{1,12}) (\d{1,12})")
+SUM = re.compile(rb"sum ([0-9a-f]{8})")
+LEFT = re.compile(rb"left " + NAME + rb" (link|made-when-read|no-file)")
+NONE = re.compile(rb"none ([!-~]+) (\d{1,4})")
+WHY_LEFT = {
+    "link": "a link",
+    "made-when-read": "made when it is read: use cat in the guest",
+    "no-file": "neither a file nor a directory",
+}
+
+
+class GetError(Exception):
+    """Files cannot be copied; the message is one line."""
+
+
+@dataclass
+class File:
+    name: str  # as in the list: an absolute path, escaped
+    mode: int
+    nr_bytes: int
+    runs: list[tuple[int, int, int]] = field(default_factory=list)  # index, frame, number
+    checksum: int | None = None
+
+
+@dataclass
+class Listing:
+    files: list[File] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # a line for each that is left out
+
+
+def option(paths: list[str]) -> str:
+    """Returns the kernel's boot parameter for these paths of the guest."""
+    for path in paths:
+        if not path.startswith("/"):
+            raise GetError(f"{path}: not an absolute path of the guest")
+    escaped = (
+        "".join(chr(b) if b in SAFE else f"%{b:02X}" for b in os.fsencode(path)) for path in paths
+    )
+    return f"get={','.join(escaped)}"
+
+
+def address_of_header(kernel: Path) -> int:
+    from elftools.common.exceptions import ELFError  # here, as only a run with files needs them
+    from elftools.elf.elffile import ELFFile
+    from profiles.export import KERNEL_PHYS, KERNEL_VIRT
+
+    try:
+        with kernel.open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".symtab")
+            symbols = table.get_symbol_by_name("files_out") if table else None
+    except ELFError as error:
+        raise GetError(f"{kernel} is not a kernel: {error}") from error
+    if not symbols:
+        raise GetError(f"{kernel} cannot give files to the host")
+    return symbols[0]["st_value"] - KERNEL_VIRT + KERNEL_PHYS
+
+
+class Memory:
+    """The guest's memory, in a file of the host."""
+
+    def __init__(self, file: BinaryIO):
+        from profiles.export import file_offset
+
+        self.offset_of = file_offset
+        self.file = file
+        self.nr_bytes = file.seek(0, os.SEEK_END)
+
+    def read(self, physical: int, nr_bytes: int) -> bytes:
+        at = self.offset_of(physical, self.nr_bytes)
+        if not 0 <= at <= self.nr_bytes - nr_bytes:
+            raise GetError("the list of files names memory that the guest does not have")
+        self.file.seek(at)
+        return self.file.read(nr_bytes)
+
+
+def read_list(memory: Memory, header_at: int) -> bytes:
+    """Returns the text of the list."""
+    data = memory.read(header_at, HEADER.size)
+    magic, version, state, nr_bytes, at, checksum = HEADER.unpack(data)
+    if magic != MAGIC:
+        raise GetError("the kernel is not in the guest's memory")
+    if version != VERSION:
+        raise GetError(f"a list of files of version {version}: this tool knows {VERSION}")
+    if state != COMPLETE:
+        why = "the run did not end by itself" if not state else "the kernel had no memory for it"
+        raise GetError(f"there is no list of files: {why}")
+    if nr_bytes > min(MAX_LIST_BYTES, memory.nr_bytes):
+        raise GetError("the list of files is damaged: its size")
+    text = bytearray()
+    while len(text) < nr_bytes:
+        page = memory.read(at, PAGE_BYTES)
+        at = int.from_bytes(page[:8], "little")
+        text += page[8:]
+    del text[nr_bytes:]
+    if zlib.crc32(text) != checksum:
+        raise GetError("the list of files is damaged: its checksum")
+    return bytes(text)
+
+
+def read_listing(text: bytes) -> Listing:
+    """Reads the list. Whatever a line says, it is one of the known kinds, or an error."""
+    listing = Listing()
+    for line in text.splitlines():
+        last = listing.files[-1] if listing.files else None
+        is_open = last is not None and last.checksum is None
+        if is_open != line.startswith((b"data ", b"sum ")):
+            raise GetError("the list of files is damaged: the order of its lines")
+        if match := FILE.fullmatch(line):
+            listing.files.append(File(match[1].decode(), int(match[2], 8), int(match[3])))
+        elif last and (match := DATA.fullmatch(line)):
+            index, frame, nr = map(int, match.groups())
+            last.runs.append((index, frame, nr))
+        elif last and (match := SUM.fullmatch(line)):
+            last.checksum = int(match[1], 16)
+        elif match := LEFT.fullmatch(line):
+            listing.problems.append(f"{match[1].decode()}: {WHY_LEFT[match[2].decode()]}")
+        elif match := NONE.fullmatch(line):
+            listing.problems.append(f"{match[1].decode()}: {os.strerror(int(match[2]))}")
+        else:
+            raise GetError("the list of files is damaged: an unknown line")
+    if listing.files and listing.files[-1].checksum is None:
+        raise GetError("the list of files is damaged: it has no end")
+    return listing
+
+
+def check_file(file: File, room_bytes: int) -> int:
+    """Checks what the list says of a file. Returns how many bytes of memory it has."""
+    nr_pages = -(-file.nr_bytes // PAGE_BYTES)
+    nr_bytes = end = 0
+    names = file.name[1:].split("/")
+    if any(name in ("", ".", "..") for name in names):
+        raise GetError("not a name of a file")
+    if any(len(name) > NAME_MAX for name in names):
+        raise GetError("the name is too long for the host")
+    for index, _, nr in file.runs:
+        if index < end or not 0 < nr <= nr_pages - index:
+            raise GetError("damaged: the places of its pages")
+        end = index + nr
+        nr_bytes += min(nr * PAGE_BYTES, file.nr_bytes - index * PAGE_BYTES)
+    if file.nr_bytes > MAX_FILE_BYTES:
+        raise GetError("too large")
+    if nr_bytes > room_bytes:
+        raise GetError("damaged: files with more pages than the memory has")
+    return nr_bytes
+
+
+def open_below(folder: int, name: str, mode: int) -> int:
+    """
+    Makes a file below a folder, and the directories on the way to it. Replaces a file that was
+    there. Follows no link. Returns a descriptor.
+    """
+    *parents, last = name[1:].split("/")
+    with contextlib.ExitStack() as stack:
+        at = folder
+        for parent in parents:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(parent, 0o755, dir_fd=at)
+            at = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+            stack.callback(os.close, at)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(last, dir_fd=at)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        descriptor = os.open(last, flags, 0o644 | mode & 0o111, dir_fd=at)
+    return descriptor
+
+
+def copy_file(memory: Memory, file: File, folder: int) -> None:
+    """Copies a file. One whose checksum is wrong stays, as it may be of use."""
+    crc = 0
+    with open(open_below(folder, file.name, file.mode), "wb") as out:
+        for index, frame, nr in file.runs:
+            for page in range(nr):
+                at = (index + page) * PAGE_BYTES
+                data = memory.read((frame + page) * PAGE_BYTES, PAGE_BYTES)
+                data = data[: file.nr_bytes - at]
+                crc = zlib.crc32(data, crc)
+                out.seek(at)
+                out.write(data)
+        out.truncate(file.nr_bytes)
+    if crc != file.checksum:
+        raise GetError("its checksum is wrong: a thread wrote to it at the end of the run")
+
+
+def get(kernel: Path, ram: Path, folder: Path) -> tuple[list[str], list[str]]:
+    """Copies all files. Returns the names of those in the folder, and a line for each problem."""
+    copied = []
+    folder.mkdir(parents=True, exist_ok=True)
+    with ram.open("rb") as stream:
+        memory = Memory(stream)
+        listing = read_listing(read_list(memory, address_of_header(kernel)))
+        room_bytes = memory.nr_bytes
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for file in listing.files:
+                try:
+                    room_bytes -= check_file(file, room_bytes)
+                    copy_file(memory, file, directory)
+                    copied.append(file.name)
+                except GetError as error:
+                    listing.problems.append(f"{file.name}: {error}")
+                except OSError as error:
+                    listing.problems.append(f"{file.name}: {error.strerror}")
+        finally:
+            os.close(directory)
+    return copied, listing.problems
