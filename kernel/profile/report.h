@@ -162,7 +162,7 @@ struct report_chain {
 	u32 code_map;
 	u32 nr_kernel, nr_user;
 	const u64 *kernel, *user; /* innermost first */
-	u64 weight;	 /* samples or, asleep, cycles; 0: of another wait, or of who ended one */
+	u64 weight; /* samples or, asleep, cycles; 0: of another wait, or of who ended one */
 };
 typedef void report_chain_fn(const struct report_chain *chain);
 

@@ -52,8 +52,9 @@ def lego(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("export") / "run.lego"
     append = f"profile.hz={HZ} profile.on_exit=none init=/bin/wordcount -- -t 8 /bin/wordcount"
     options = qemu.Options(
-        kernel=KERNEL, initrd=BUILD / "initramfs.cpio", append=append, icount=True, export=path
-    )
+        kernel=KERNEL, initrd=BUILD / "initramfs.cpio", append=append, icount=True, export=path,
+        host_paths=[PROGRAM],
+    )  # fmt: skip
     result = qemu.run(options)
     assert result.ok, result.tail()
     assert not result.export_error

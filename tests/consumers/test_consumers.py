@@ -169,12 +169,27 @@ def test_systemtap_text(write, nr_stored):
     assert all(frame.fullmatch(line) for line in lines if not line.strip().isdigit())
 
 
+def test_by_image(lego, write, perf, nr_stored):
+    """The samples of each file are those that perf counts for it."""
+    text = legoprof("report", lego, "--by", "image", "--format", "json")
+    found = {row["image"]: row["samples"] for row in map(json.loads, text.splitlines())}
+    options = "--stdio", "--no-children", "-g", "none", "-F", "period,dso", "--sort", "dso"
+    text = perf("report", "-i", write("perf-data"), *options)
+    periods = re.findall(r"^ +(\d+) +(\S+) *$", text, re.M)
+    by_perf = {name: int(period) // PERIOD_NS for period, name in periods}
+    assert found.pop("[kernel]") == by_perf.pop("[kernel.kallsyms]")
+    assert found == {f"/bin/{name}": nr for name, nr in by_perf.items()}
+    assert "/bin/wordcount" in found
+
+
 def test_hotspot(write, lego, tmp_path):
     """
     hotspot's parser reads each stack, and names functions of kernel and program, as the page says:
     without other options. It takes no name from the kernel of this machine.
     """
-    parsed, command = tmp_path / "parsed", (PERFPARSER, "--input", write("perf-data"))
+    data, parsed = tmp_path / "perf.data", tmp_path / "parsed"
+    legoprof("perf-data", lego, "-o", data)
+    command = PERFPARSER, "--input", data
     nr_rows = len(export.load(lego).rows("samples.json"))
     assert f"samples: {nr_rows}\n" in run(*command, "--print-stats")
     run(*command, "--output", parsed)

@@ -26,10 +26,12 @@ RUNS = {
     "demo": ("initramfs.cpio", "init=/bin/wordcount -- -t 8 /bin/wordcount", 1),
     "slow-producer": ("diagnosis.cpio", "init=/bin/slow-producer", 1),
     "slow-hotlock": ("diagnosis.cpio", "init=/bin/slow-hotlock", 2),
+    "slow-poll": ("diagnosis.cpio", "init=/bin/slow-poll", 1),
     "slow-fork": ("diagnosis.cpio", "init=/bin/slow-fork", 1),
     "losses": ("initramfs.cpio", "profile.samples=4096 init=/bin/wordcount -- -t 8 /data/text", 1),
 }
 EVENTS = "trace_event=sched,raw_syscalls"
+PATH = "profile.path=on"
 HOSTILE = [
     "<script>window.bad=1</script>", "</script><script>bad=1</script>", "<img src=x onerror=bad=1>",
     "<svg onload=bad=1>", "javascript:bad=1", "'\"><b onmouseover=bad=1>",
@@ -203,6 +205,45 @@ def test_numbers(browser, runs, name):
     shown = page.text("#losses")
     assert (str(lost) in shown) if lost.lost.total() else shown.startswith("Nothing was lost")
     check_numbers(page, lego, log)
+
+
+def test_path(browser, runs):
+    """The sentence says who waits for whom, and which code ends the wait."""
+    page = make_page(browser, runs("slow-producer", PATH)[0]).open()
+    text = "wait, until thread producer wakes it in write < produce; thread producer sleeps in "
+    text += "sys_clock_nanosleep until a timer wakes it, called from produce()"
+    chain = page.text("#sentence .chain")
+    assert re.match(r"9\d % of the wall time: thread consumer waits for pipe->read_", chain)
+    assert chain.endswith(text)
+    assert page.text("#flame .words").startswith("Critical path: ")
+    assert page.text("#losses").startswith("Nothing was lost")
+
+
+def test_lost_events_are_a_part_of_their_own(browser, runs):
+    """Time that is not recorded has its own color. All shares are of the wall time."""
+    lego, _ = runs("slow-poll", PATH)
+    page = make_page(browser, lego).open()
+    rows = export.load(lego).rows("critical_path_parts.json")
+    lost = sum(row["time_ns"] for row in rows if row["cause"] == "not recorded")
+    total = sum(row["time_ns"] for row in rows)
+    assert lost > total / 2
+    assert f", known for the last {seconds(total - lost)} s" in page.text("#bar figcaption")
+    script = """return [...document.querySelectorAll("#bar .strip span")].map((part) => {
+        const style = getComputedStyle(part);
+        return style.backgroundColor + style.backgroundImage; })"""
+    colors = page.run(script)
+    assert len(colors) == len(set(colors)) > 5 and "gradient" in colors[0]
+    shares = [float(share) for share in re.findall(r" s ([\d.]+) %", page.text("#bar .parts"))]
+    assert len(shares) == len(colors) and abs(sum(shares) - 100) < 0.1
+    assert shares[0] == pytest.approx(100 * lost / total, abs=0.01)
+    # Parts without times are in the flame graph, too.
+    page.open("#flame?graph=path")
+    functions = {row[0]: row[3] for row in page.rows("#functions")}
+    assert "[earlier]" not in functions
+    assert functions["[not recorded]"] == seconds(lost)
+    chain = page.text("#sentence .chain")
+    assert f"{100 * lost // total} % of the wall time is not recorded" in chain
+    assert page.text("#sentence .finding") in page.text("#sentence").split("\n")[0]
 
 
 def test_waits_have_their_edges(browser, runs):

@@ -117,8 +117,8 @@ static const struct profiler_file files[] = {
 };
 
 /*
- * Printed after samples and waits, so that each image that they refer to is printed, too, and before
- * the events, for which an export may have no room.
+ * Printed after samples and waits, so that each image that they refer to is printed, too, and
+ * before the events, for which an export may have no room.
  */
 PROFILER(images) = {
 	.name = "images",
