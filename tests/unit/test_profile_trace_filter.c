@@ -425,6 +425,18 @@ static void test_options(void **state)
 	assert_int_equal(write_file("options/overwrite", "2"), -EINVAL);
 }
 
+/* README says what files accept, among them those of events. */
+static void test_readme(void **state)
+{
+	const char *text = read_file("README");
+
+	assert_non_null(strstr(text, "\n  tracing_on\n\t0|1\n"));
+	assert_non_null(strstr(text, "\n  events/<system>/<event>/trigger\n\t[!]hist:keys="));
+	assert_non_null(strstr(text, "\noverwrite\n"));
+	assert_null(strstr(text, "\n  available_events\n")); /* cannot be written to */
+	assert_string_equal(read_file("printk_formats"), "");
+}
+
 /* A program's text is an event of its thread, without its newline. A long one is truncated. */
 static void test_marker(void **state)
 {
@@ -495,6 +507,7 @@ int main(void)
 		cmocka_unit_test_setup(test_errors, set_up),
 		cmocka_unit_test_setup(test_threads, set_up),
 		cmocka_unit_test_setup(test_options, set_up),
+		cmocka_unit_test_setup(test_readme, set_up),
 		cmocka_unit_test_setup(test_marker, set_up),
 		cmocka_unit_test_setup(test_cpus, set_up),
 		cmocka_unit_test_setup(test_ready, set_up),

@@ -321,7 +321,16 @@ static int show_clock(os_text_t *text, const void *unused)
 #define EVENTS "[!][<system>:]<event>, with shell patterns"
 #define FILTER "<field> ==|!=|<|<=|>|>=|&|~ <value>, with &&, ||, !, (); or 0 (error_log says more)"
 
+/* Prints nothing: the texts of `print` events are in their records. */
+static int show_no_formats(os_text_t *text, const void *unused)
+{
+	return 0;
+}
+
+static int show_readme(os_text_t *text, const void *unused);
+
 static const os_trace_file_t files[] = {
+	{ "README", .show = show_readme },
 	{ "available_events", .show = show_available },
 	{ "available_tracers", .show = show_tracers },
 	{ "buffer_size_kb", "<KiB of each CPU, 8 to 4096; 0 frees all>", .show = show_size,
@@ -335,6 +344,7 @@ static const os_trace_file_t files[] = {
 	{ "events/filter", FILTER, .show = show_filters, .write = write_filters },
 	{ "events/header_event", .show = trace_show_header_event },
 	{ "events/header_page", .show = trace_show_header_page },
+	{ "printk_formats", .show = show_no_formats },
 	{ "saved_cmdlines", .show = show_cmdlines },
 	{ "set_event", EVENTS, .show = show_set, .write = write_set, .truncate = truncate_set },
 	{ "trace", "nothing, which clears it", .show = trace_show, .write = write_nothing,
@@ -348,6 +358,31 @@ static const os_trace_file_t files[] = {
 	  .write = write_cpus },
 	{ "tracing_on", SWITCH, .show = show_recording, .write = write_recording },
 };
+
+/* The files of an event that can be written to. */
+static const struct {
+	const char *name, *accepts;
+} event_files[] = {
+	{ "count", COUNT },
+	{ "enable", SWITCH },
+	{ "filter", FILTER },
+	{ "trigger", HIST },
+};
+
+static int show_readme(os_text_t *text, const void *unused)
+{
+	os_text_printf(text, "Files that can be written to, and what they accept:\n\n");
+	for (u32 i = 0; i < PF_ARRAY_SIZE(files); i++) {
+		if (files[i].accepts)
+			os_text_printf(text, "  %s\n\t%s\n", files[i].path, files[i].accepts);
+	}
+	for (u32 i = 0; i < PF_ARRAY_SIZE(event_files); i++)
+		os_text_printf(text, "  events/<system>/<event>/%s\n\t%s\n", event_files[i].name,
+			       event_files[i].accepts);
+	os_text_printf(text, "  options/<name>\n\t" SWITCH ". Now (trace_options):\n\n");
+	trace_show_options(text, NULL);
+	return 0;
+}
 
 static bool failed;
 
