@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Shortens the first report in a console log, and puts it into README.md as the first example.
 
+Leaves out the table of memory, since a front page has little room.
+
 usage: readme.py LOG README
 """
 
@@ -14,6 +16,7 @@ BEGIN, END = "profile: report 1:", "profile: end of report 1"
 EXAMPLE = re.compile(rf"^    {BEGIN}.*?^    {END}\n", re.MULTILINE | re.DOTALL)
 RULE = re.compile(r"-[- ]*")
 MOST_ROWS = 1
+LEFT_OUT = "Memory (top #4)"
 
 
 def shorten_table(lines: list[str]) -> list[str]:
@@ -31,6 +34,7 @@ def example(log: str) -> str:
     begin = next(nr for nr, line in enumerate(lines) if line.startswith(BEGIN))
     end = lines.index(END, begin)
     first, *tables = "\n".join(lines[begin:end]).split("\n\n")
+    tables = [table for table in tables if not table.startswith(LEFT_OUT)]
     parts = [first] + ["\n".join(shorten_table(table.split("\n"))) for table in tables]
     text = "\n\n".join(parts) + "\n" + END + "\n"
     return re.sub(r"^(?=.)", "    ", text, flags=re.MULTILINE)

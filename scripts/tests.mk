@@ -26,7 +26,9 @@ run-image := $(if $(runs-command),$(run-dir)/session.cpio,$(if $(PROGRAM),$(run-
 icount-samples = $(if $(CONFIG_PROFILE_HEATMAP),profile.hz=10007 profile.samples=2097152)
 # The events of the critical path take 0.4 % more instructions.
 run-path = $(if $(CONFIG_PROFILE_PATH),profile.path=on)
-run-append = $(run-reports) $(run-path) $(if $(icount),$(icount-samples)) $(APPEND)
+# Which code touches memory first takes 0.6 % more.
+run-memory = $(if $(CONFIG_PROFILE_MEMORY_CHAINS),profile.memory_chains=on)
+run-append = $(run-reports) $(run-path) $(run-memory) $(if $(icount),$(icount-samples)) $(APPEND)
 
 # A line for a variable that has no effect.
 unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)

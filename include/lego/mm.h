@@ -40,6 +40,21 @@ struct inode;
 #define VMA_DONT_FORK	 BIT(30) /* the child does not get it */
 #define VMA_WIPE_ON_FORK BIT(31) /* the child gets it empty */
 
+/* Set by brk: the area is a part of the heap. MAP_STACK is kept, too. Neither ever changes. */
+#define VMA_HEAP BIT(29)
+
+/* What the memory of an address space is for: its areas by kind, then what is not in an area. */
+enum mm_kind {
+	MM_HEAP,
+	MM_ANONYMOUS,
+	MM_STACK,
+	MM_FILE, /* private mappings, with the pages of them that were written to */
+	MM_SHARED,
+	NR_MM_AREA_KINDS,
+	MM_TABLES = NR_MM_AREA_KINDS, /* page tables of the last level */
+	NR_MM_KINDS,
+};
+
 /* Where execve put things, for /proc only. */
 struct mm_layout {
 	u64 start_code, end_code;
@@ -67,6 +82,9 @@ struct mm {
 	u64 nr_pages;	    /* user pages mapped: Linux's resident set */
 	u64 max_pages;	    /* the maximum of nr_pages so far */
 	u64 nr_tables;	    /* page tables of the last level */
+	/* nr_pages by kind: now and, if pages were unmapped since then, at max_pages. */
+	u64 nr_of_kind[NR_MM_AREA_KINDS];
+	u64 peak_of_kind[NR_MM_KINDS];
 
 	bool gets_no_pages; /* those that it had are freed: its process ends, or memory is out */
 
@@ -192,6 +210,12 @@ struct mm_area_info {
  */
 unsigned int mm_get_areas(struct mm *mm, u64 addr, struct mm_area_info *areas, unsigned int nr);
 void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
+
+/*
+ * Copies the pages by kind at max_pages. Exact unless threads of mm map or unmap pages meanwhile.
+ * Any context.
+ */
+void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS]);
 
 /*
  * The memory of an area, in bytes. A page is shared when other address spaces have it, too. It is

@@ -86,6 +86,8 @@ bool process_was_inspected(struct process *proc, u32 version);
 
 /* Returns the most pages that the process had mapped at a time. Any context but NMI. */
 u64 process_max_pages(struct process *proc);
+/* Fills in the bytes that it had then, by kind, and the page tables. Any context but NMI. */
+void process_get_peak(struct process *proc, u64 bytes[NR_MM_KINDS]);
 
 /* Returns the process's mm with a reference; NULL: it has none any more. Any context but NMI. */
 struct mm *process_get_mm(struct process *proc);

@@ -90,7 +90,9 @@
 #define os_signal_counts	      signal_counts
 #define os_read_signals(proc, counts) signal_read_counts(proc, counts)
 
-#define os_process_peak_bytes(proc) (process_max_pages(proc) * PAGE_SIZE)
+#define OS_NR_MEMORY_KINDS	     NR_MM_KINDS
+#define OS_MEMORY_KINDS		     "heap", "anonymous", "stacks", "files", "shared", "page tables"
+#define os_process_peak(proc, bytes) process_get_peak(proc, bytes)
 
 static inline u64 os_process_copied_bytes(const struct process *proc)
 {

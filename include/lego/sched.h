@@ -118,7 +118,8 @@ struct process {
 	struct group_account group;
 	struct fault_counts exited_faults; /* of threads that are gone */
 	struct cpu_times cpu_times;	   /* as last returned */
-	u64 max_pages; /* the most pages that any former mm had mapped at a time */
+	u64 max_pages;		       /* the most pages that any former mm had mapped at a time */
+	u64 peak_of_kind[NR_MM_KINDS]; /* the pages of that mm then */
 	/*
 	 * Sums over the children that were waited for and their descendants; max_pages is a
 	 * maximum.

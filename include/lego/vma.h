@@ -17,7 +17,7 @@ struct file;
 struct vma {
 	u64 start;
 	u64 end;
-	u32 flags; /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, VMA_* */
+	u32 flags; /* MAP_SHARED or MAP_PRIVATE, MAP_ANONYMOUS if shared, MAP_STACK, VMA_* */
 	u16 prot;  /* PROT_* */
 	/* Height of the area's subtree. For vma_tree.c, as are the fields after file_bytes. */
 	u16 height;

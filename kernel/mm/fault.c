@@ -130,6 +130,7 @@ static int copy_borrowed(struct mm *mm, const struct vma *vma, u64 addr, u64 *pt
 	if (*pte & PTE_BORROWED) {
 		WRITE_ONCE(*pte, page_to_phys(copy) | pte_user_bits(vma->prot, false));
 		copy = old; /* drop the reference that the entry had */
+		profile_memory_touched(vma_kind(vma), true);
 	}
 	spin_unlock(&mm->pt_lock);
 	page_put(copy);
@@ -149,12 +150,16 @@ static void install(struct mm *mm, const struct vma *vma, u64 *pte, struct page 
 	if (!pte_has_page(*pte)) {
 		WRITE_ONCE(*pte, page_to_phys(page) | pte_user_bits(vma->prot, borrowed));
 		mm->nr_pages++;
+		mm->nr_of_kind[vma_kind(vma)]++;
 		mm->max_pages = max(mm->max_pages, mm->nr_pages);
 		installed = true;
 	}
 	spin_unlock(&mm->pt_lock);
-	if (!installed)
+	if (!installed) {
 		page_put(page);
+		return;
+	}
+	profile_memory_touched(vma_kind(vma), false);
 }
 
 /* Returns true if the access, which the area allows, has to copy the page of the entry. */

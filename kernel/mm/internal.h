@@ -61,6 +61,16 @@ static inline bool vma_writes_file(const struct vma *vma)
 	return vma->flags & MAP_SHARED && vma->prot & PROT_WRITE;
 }
 
+/* Returns what the pages of an area are for. It is the same during the area's life. */
+static inline enum mm_kind vma_kind(const struct vma *vma)
+{
+	if (vma->file)
+		return vma->flags & MAP_SHARED ? MM_SHARED : MM_FILE;
+	if (vma->flags & VMA_HEAP)
+		return MM_HEAP;
+	return vma->flags & MAP_STACK ? MM_STACK : MM_ANONYMOUS;
+}
+
 /* Returns the area that contains addr, or NULL. */
 struct vma *vma_find(const struct mm *mm, u64 addr);
 

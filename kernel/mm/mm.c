@@ -102,6 +102,8 @@ void mm_put(struct mm *mm)
 	DEBUG_ASSERT(vma_tree_is_sound(&mm->areas, mm->nr_vmas));
 	unmap_all(mm);
 	BUG_ON(mm->nr_pages);
+	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
+		DEBUG_ASSERT(!mm->nr_of_kind[kind]);
 	vma_free_all(mm);
 	pgd_free(mm->pgd);
 	if (mm->exe_file) {
@@ -235,8 +237,9 @@ static struct vma *vma_alloc(u32 prot, u32 flags, struct file *file, u64 offset,
 	if (!vma)
 		return NULL;
 	vma->prot = prot;
-	/* All private zero pages have the same flags, so that areas merge. */
-	vma->flags = file ? flags & (MAP_TYPE | MAP_ANONYMOUS) : MAP_PRIVATE;
+	/* Private zero pages have few flags, so that areas merge. */
+	vma->flags = file ? flags & (MAP_TYPE | MAP_ANONYMOUS) :
+			    MAP_PRIVATE | (flags & (MAP_STACK | VMA_HEAP));
 	if (file) {
 		file_get(file);
 		vma->file = file;
@@ -425,7 +428,7 @@ static bool set_brk(struct mm *mm, u64 addr)
 	    !mm_fits(mm, old_end, end, end - old_end, PROT_WRITE, MAP_PRIVATE) ||
 	    mm_too_large(end - mm->brk_start, PROT_WRITE, MAP_PRIVATE))
 		return false;
-	vma = vma_alloc(PROT_READ | PROT_WRITE, MAP_PRIVATE, NULL, 0, 0);
+	vma = vma_alloc(PROT_READ | PROT_WRITE, MAP_PRIVATE | VMA_HEAP, NULL, 0, 0);
 	if (!vma)
 		return false;
 	vma->start = old_end;

@@ -61,25 +61,53 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr)
 	if (pte)
 		return pte;
 	pte = pgtable_alloc(mm->pgd, addr);
-	if (pte)
+	if (pte) {
 		mm->nr_tables++;
+		profile_memory_touched(MM_TABLES, false);
+	}
 	return pte;
+}
+
+void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
+{
+	bool is_now = READ_ONCE(mm->nr_pages) == READ_ONCE(mm->max_pages);
+	const u64 *of_kind = is_now ? mm->nr_of_kind : mm->peak_of_kind;
+
+	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
+		nr[kind] = READ_ONCE(of_kind[kind]);
+	nr[MM_TABLES] = is_now ? READ_ONCE(mm->nr_tables) : READ_ONCE(mm->peak_of_kind[MM_TABLES]);
+}
+
+/*
+ * Called before pages are unmapped. So the way up to the peak costs nothing: what is mapped then is
+ * the peak until it is left.
+ */
+static void keep_peak(struct mm *mm)
+{
+	ASSERT_MM_HELD_WRITE(mm);
+	if (mm->nr_pages == mm->max_pages)
+		mm_get_peak(mm, mm->peak_of_kind);
 }
 
 void pages_unmap(struct mm *mm, u64 start, u64 end)
 {
+	const struct vma *vma = vma_find_from(mm, start);
 	struct flush_range range;
 	u64 *pte, addr, nr = 0;
 
 	range = hide_pages(mm, start, end);
+	keep_peak(mm);
 	for (addr = range.start; (pte = pgtable_next(mm->pgd, &addr, range.end));
 	     addr += PAGE_SIZE) {
 		struct page *page = pte_page(*pte);
 
+		while (vma->end <= addr)
+			vma = vma->next;
 		DEBUG_ASSERT(mm->nr_pages && mm->nr_pages <= mm->max_pages);
 		WRITE_ONCE(*pte, 0);
 		page_put(page);
 		mm->nr_pages--;
+		mm->nr_of_kind[vma_kind(vma)]--;
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();
 	}
@@ -125,6 +153,7 @@ int pages_copy(struct mm *to, struct mm *from, const struct vma *vma, bool *chan
 		DEBUG_ASSERT(!pte_has_page(*copy));
 		WRITE_ONCE(*copy, entry);
 		to->nr_pages++;
+		to->nr_of_kind[vma_kind(vma)]++;
 		to->max_pages = to->nr_pages;
 		if (++nr % RESCHED_INTERVAL == 0)
 			cond_resched();

@@ -239,8 +239,10 @@ void process_drop_mm(struct process *proc)
 	proc->mm = NULL;
 	proc->vfork_done = true;
 	DEBUG_ASSERT(proc->nr_threads <= 1);
-	if (mm)
-		proc->max_pages = max(proc->max_pages, READ_ONCE(mm->max_pages));
+	if (mm && proc->max_pages < READ_ONCE(mm->max_pages)) {
+		proc->max_pages = READ_ONCE(mm->max_pages);
+		mm_get_peak(mm, proc->peak_of_kind);
+	}
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (mm)
 		mm_put(mm);

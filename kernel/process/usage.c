@@ -54,6 +54,19 @@ u64 process_max_pages(struct process *proc)
 	return nr;
 }
 
+void process_get_peak(struct process *proc, u64 bytes[NR_MM_KINDS])
+{
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+
+	if (most_pages(proc) > proc->max_pages)
+		mm_get_peak(proc->mm, bytes);
+	else
+		memcpy(bytes, proc->peak_of_kind, sizeof(proc->peak_of_kind));
+	spin_unlock_irqrestore(&proc->lock, flags);
+	for (enum mm_kind kind = 0; kind < NR_MM_KINDS; kind++)
+		bytes[kind] *= PAGE_SIZE;
+}
+
 static void set_events(struct usage *usage, const u64 events[NR_CPU_EVENTS])
 {
 	usage->nr_faults = events[CPU_FAULTS];

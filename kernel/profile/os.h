@@ -61,6 +61,9 @@ PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (boo
 	!defined(CONFIG_PROFILE_TRACE)
 #error "profile: CONFIG_PROFILE_MEMORY needs a profiler: STRACE, HEATMAP, POINTS or TRACE"
 #endif
+#if defined(CONFIG_PROFILE_MEMORY_CHAINS) && !defined(CONFIG_PROFILE_CALLCHAIN)
+#error "profile: CONFIG_PROFILE_MEMORY_CHAINS needs CONFIG_PROFILE_CALLCHAIN"
+#endif
 #if defined(CONFIG_PROFILE_IMAGES) && !defined(CONFIG_PROFILE_EXPORT)
 #error "profile: CONFIG_PROFILE_IMAGES needs CONFIG_PROFILE_EXPORT"
 #endif
@@ -363,9 +366,24 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #ifndef os_process_wait_status
 #define os_process_wait_status(proc) ((void)(proc), OS_NO_STATUS)
 #endif
-/* Returns the most memory that the process had mapped at a time, in bytes. Any context but NMI. */
-#ifndef os_process_peak_bytes
-#define os_process_peak_bytes(proc) ((void)(proc), (u64)0)
+/*
+ * Kinds of a program's memory, and their names. os_process_peak() fills in an array of
+ * OS_NR_MEMORY_KINDS: the bytes that the process had when it had most. Any context but NMI.
+ */
+#ifndef OS_NR_MEMORY_KINDS
+#ifdef os_process_peak
+#error "profile: define OS_NR_MEMORY_KINDS: number of kinds of a program's memory"
+#endif
+#define OS_NR_MEMORY_KINDS 1
+#endif
+#ifndef OS_MEMORY_KINDS
+#ifdef os_process_peak
+#error "profile: define OS_MEMORY_KINDS: names of the kinds"
+#endif
+#define OS_MEMORY_KINDS ""
+#endif
+#ifndef os_process_peak
+#define os_process_peak(proc, bytes) ((void)(proc), (void)(bytes))
 #endif
 /*
  * Page faults by kind, and the names of the kinds: those of the threads of a process that have

@@ -153,7 +153,7 @@ void report_summarize(os_process_t *proc, struct report_summary *summary)
 	if (proc) {
 		summary->nr_processes = 1;
 		report_add_faults(summary, os_process_faults(proc));
-		summary->peak_bytes = os_process_peak_bytes(proc);
+		os_process_peak(proc, summary->peak_bytes);
 	}
 	CALL_ALL(summarize, proc, summary);
 }

@@ -43,7 +43,8 @@ static void add_summary(struct report_summary *to, const struct report_summary *
 	to->nr_processes += from->nr_processes;
 	to->nr_calls += from->nr_calls;
 	report_add_faults(to, from->nr_faults);
-	to->peak_bytes = pf_max(to->peak_bytes, from->peak_bytes);
+	if (report_memory(from->peak_bytes) > report_memory(to->peak_bytes))
+		memcpy(to->peak_bytes, from->peak_bytes, sizeof(to->peak_bytes));
 	programs_add_threads(&to->threads, &from->threads);
 }
 

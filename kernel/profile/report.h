@@ -129,7 +129,7 @@ struct report_summary {
 	u64 nr_processes;
 	u64 nr_calls;
 	u64 nr_faults[OS_NR_FAULT_KINDS];
-	u64 peak_bytes; /* of the process that had most memory */
+	u64 peak_bytes[OS_NR_MEMORY_KINDS]; /* of the process that had most memory */
 	struct profile_thread_sums threads;
 };
 
@@ -137,6 +137,15 @@ static inline void report_add_faults(struct report_summary *to, const u64 nr[OS_
 {
 	for (u32 i = 0; i < OS_NR_FAULT_KINDS; i++)
 		to->nr_faults[i] += pf_read_once(nr[i]);
+}
+
+static inline u64 report_memory(const u64 bytes[OS_NR_MEMORY_KINDS])
+{
+	u64 sum = 0;
+
+	for (u32 i = 0; i < OS_NR_MEMORY_KINDS; i++)
+		sum += bytes[i];
+	return sum;
 }
 
 static inline u64 report_nr_faults(const struct report_summary *summary)

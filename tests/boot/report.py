@@ -25,6 +25,7 @@ from report_heatmap import (
     parse_user_functions,
 )
 from report_lines import END, PREFIX, Lines, ReportError
+from report_memory import MEMORY_TITLE, Memory, check_memory, parse_memory
 from report_path import PATH_TITLE, Path, check_path, parse_path, parse_path_line
 from report_points import Points, check_points, parse_points
 from report_strace import Strace, check_strace, parse_strace
@@ -55,6 +56,7 @@ class Report:
     straces: list[Strace] = field(default_factory=list)
     files: Files | None = None
     path: Path | None = None
+    memory: Memory | None = None
     heatmap: Heatmap | None = None
     user_functions: list[UserRow] = field(default_factory=list)
     machine: Heatmap | None = None  # of the whole machine, in a process's report
@@ -97,6 +99,8 @@ def parse_report(lines: Lines, begin: re.Match[str]) -> Report:
                 raise ReportError("a heatmap too many in a report")
             else:
                 found.machine = heatmap
+        elif MEMORY_TITLE.match(line):
+            found.memory = parse_memory(lines)
         elif path := parse_path_line(line):
             found.path = path
         elif PATH_TITLE.match(line):
@@ -177,6 +181,8 @@ def check(report: Report) -> list[str]:
     found += (("strace", check_strace(table)) for table in report.straces)
     if report.files:
         found.append(("files", check_files(report.files)))
+    if report.memory:
+        found.append(("memory", check_memory(report.memory)))
     if report.path:
         found.append(("critical path", check_path(report.path)))
     for heatmap in filter(None, (report.heatmap, report.machine)):

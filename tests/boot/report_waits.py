@@ -25,7 +25,8 @@ EVENTS = re.compile(
     r"(?:, (\d+) context switches(?: \((\d.*?)\))?)?"
     r"(?:, (\d+) signals? \((\d.*)\) = (\S.*))?$"
 )
-MEMORY = re.compile(r"^memory: at most (\d+\.\d) MiB(?: in a process)?$")
+MEMORY = re.compile(r"^memory: peak (\d+(?:\.\d)?) (KiB|MiB)(?: in a process)? = (.*)$")
+MEMORY_PART = re.compile(r"([a-z][a-z ]*) (\d+(?:\.\d)?)(?: \+ |$)")
 WAIT_TITLE = re.compile(rf"^Kernel Waits {TOP}$")
 WAIT_SCOPE = re.compile(
     r"^waits: (\d+) of (all threads|this process's threads|the run's threads) = "
@@ -63,6 +64,7 @@ class Summary:
     nr_switches: int | None = None
     fault_kinds: Counter[str] = field(default_factory=Counter)
     peak_mib: float | None = None
+    peak_parts: dict[str, float] = field(default_factory=dict)  # as printed
     nr_involuntary: int | None = None
     nr_migrations: int | None = None
     nr_faults: int = 0
@@ -154,7 +156,13 @@ def parse_summary(lines: Lines, first: str) -> Summary | None:
             raise ReportError(f"summary: signals do not add up: {line!r}")
     if (line := lines.peek()) and (memory := MEMORY.match(line)):
         lines.next("the memory")
-        summary.peak_mib = float(memory[1])
+        total, unit, parts = memory.groups()
+        summary.peak_mib = float(total) / (1024 if unit == "KiB" else 1)
+        sizes = {name: float(size) for name, size in MEMORY_PART.findall(parts)}
+        summary.peak_parts = sizes
+        in_order = list(sizes.values()) == sorted(sizes.values(), reverse=True)
+        if not in_order or round(sum(sizes.values()), 1) != float(total) or 0 in sizes.values():
+            raise ReportError(f"summary: memory does not add up: {memory[0]!r}")
     return summary
 
 

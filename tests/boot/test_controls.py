@@ -24,6 +24,7 @@ def test_each_file_says_what_it_accepts(boot):
         "profile/on_exit": "all|none|run|<glob>[,<glob>...]",
         "profile/strace": "on|off|reset",
         "profile/files": "on|off|reset",
+        "profile/memory_chains": "on|off|reset",
         "1/strace": "reset",
         "profile/waits": "on|off|reset",
     }

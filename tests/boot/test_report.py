@@ -15,7 +15,7 @@ SAMPLE = """\
 [    1.000000] waited: 24.100000 s = futex 3.500000 + mm->lock 12.100000 + for a CPU 8.500000
 [    1.000000] events: 1076 system calls, 11742 page faults (11700 anonymous, 42 file), \
 5267 context switches (310 involuntary, 44 migrations)
-[    1.000000] memory: at most 46.5 MiB
+[    1.000000] memory: peak 46.5 MiB = heap 40.3 + stacks 5.2 + page tables 1.0
 [    1.000000]
 [    1.000000] Kernel strace
 [    1.000000] Task: 20:20 nr_accumulated_threads: 46

@@ -163,6 +163,62 @@ SELFTEST(mm_process, shared_anonymous)
 	EXPECT(leak_check(&before));
 }
 
+/* Maps nr pages with these flags, and writes to each. */
+static u64 map_and_touch(struct mm *mm, u64 nr, u32 flags)
+{
+	long addr = mm_map(mm, 0, nr * PAGE_SIZE, RW, MAP_ANONYMOUS | flags, NULL, 0);
+
+	EXPECT(addr > 0);
+	for (u64 i = 0; i < nr; i++)
+		EXPECT_EQ(put_user(1UL, (u64 *)(addr + i * PAGE_SIZE)), 0);
+	return addr;
+}
+
+/*
+ * The pages of an address space by kind, when it had most: of areas that are next to each other, of
+ * a part of the heap that has moved, and of a copy.
+ */
+SELFTEST(mm_process, peak_by_kind)
+{
+	struct mm *mm = mm_alloc(), *child;
+	u64 peak[NR_MM_KINDS], stack, heap = USER_BASE, tables;
+
+	ASSERT(mm);
+	mm->brk_start = mm->brk = heap;
+	set_mm(mm);
+	EXPECT_EQ(mm_set_brk(mm, heap + 5 * PAGE_SIZE), heap + 5 * PAGE_SIZE);
+	for (u64 i = 0; i < 5; i++)
+		EXPECT_EQ(put_user(1UL, (u64 *)(heap + i * PAGE_SIZE)), 0);
+	stack = map_and_touch(mm, 3, MAP_PRIVATE | MAP_STACK);
+	EXPECT_EQ(map_and_touch(mm, 4, MAP_PRIVATE), stack - 4 * PAGE_SIZE);
+	map_and_touch(mm, 2, MAP_SHARED);
+	EXPECT_EQ(mm->nr_vmas, 4);
+	tables = mm->nr_tables;
+	child = mm_copy(mm);
+	ASSERT(child);
+	/* Two of the anonymous pages and two of the stack. The rest is less than the peak. */
+	EXPECT_EQ(mm_unmap(mm, stack - 2 * PAGE_SIZE, 4 * PAGE_SIZE), 0);
+	EXPECT(mm_move(mm, heap + PAGE_SIZE, PAGE_SIZE, 2 * PAGE_SIZE, 1, 0) > 0);
+	map_and_touch(mm, 3, MAP_SHARED);
+	EXPECT_EQ(mm->nr_pages, 13);
+	mm_get_peak(mm, peak);
+	EXPECT(peak[MM_HEAP] == 5 && peak[MM_STACK] == 3 && peak[MM_ANONYMOUS] == 4);
+	EXPECT(peak[MM_SHARED] == 2 && peak[MM_FILE] == 0 && peak[MM_TABLES] == tables);
+	/* A new peak. */
+	map_and_touch(mm, 2, MAP_PRIVATE);
+	mm_get_peak(mm, peak);
+	EXPECT(peak[MM_HEAP] == 5 && peak[MM_STACK] == 1 && peak[MM_ANONYMOUS] == 4);
+	EXPECT_EQ(peak[MM_SHARED], 5);
+	EXPECT_EQ(mm_set_brk(mm, heap), heap);
+	EXPECT_EQ(mm->nr_of_kind[MM_HEAP], 1); /* the part that has moved */
+	leave_mm(mm);
+	/* Shared pages are not in the copy. */
+	mm_get_peak(child, peak);
+	EXPECT(peak[MM_HEAP] == 5 && peak[MM_STACK] == 3 && peak[MM_ANONYMOUS] == 4);
+	EXPECT_EQ(peak[MM_SHARED], 0);
+	mm_put(child);
+}
+
 /* Writes to a shared mapping reach the file; writes to a private one do not. */
 SELFTEST(mm_process, shared_file)
 {

@@ -36,6 +36,7 @@ int host_nr_key_changes;
 u64 host_age_ns;
 u32 host_wait_status;
 u64 host_memory_bytes = 1ull << 30;
+u64 host_peak_bytes[OS_NR_MEMORY_KINDS] = { 1 << 20, 3 << 19, 1 << 19 };
 
 u64 host_task_key(void)
 {
@@ -283,7 +284,7 @@ enum profile_stack_truncation os_stack_matches_user(const struct pt_regs *regs, 
 {
 	u32 own = regs->user; /* pcs[0] is a user address, too */
 
-	if (nr != own + regs->nr_user_callers ||
+	if (nr != own + regs->nr_user_callers || (own && pcs[0] != regs->pc) ||
 	    !same_pcs(pcs + own, regs->callers + regs->nr_callers, regs->nr_user_callers))
 		return PROFILE_NR_STACK_TRUNCATIONS;
 	return regs->truncated;

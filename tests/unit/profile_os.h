@@ -169,8 +169,11 @@ struct os_signal_counts {
 };
 extern struct os_signal_counts host_signals; /* of each process, and of all */
 #define os_read_signals(proc, counts) ((void)(proc), (void)(*(counts) = host_signals))
-#define os_process_peak_bytes(proc)   ((void)(proc), 3ull << 20)
-#define os_process_copied_bytes	      host_copied_bytes
+#define OS_NR_MEMORY_KINDS	      3
+#define OS_MEMORY_KINDS		      "heap", "stacks", "files"
+extern u64 host_peak_bytes[OS_NR_MEMORY_KINDS];
+#define os_process_peak(proc, bytes) memcpy(bytes, host_peak_bytes, sizeof(host_peak_bytes))
+#define os_process_copied_bytes	     host_copied_bytes
 u64 host_copied_bytes(const struct process *proc);
 bool os_stack_matches_kernel(const struct pt_regs *regs, const u64 *pcs, u32 nr);
 #define os_stack_matches_frameless(regs, pcs, nr, replayable) os_stack_matches_kernel(regs, pcs, nr)

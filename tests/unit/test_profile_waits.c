@@ -466,19 +466,23 @@ static void test_summary(void **state)
 	assert_non_null(
 		strstr(host_log, "waited: 0.004400 s = pipe 0.004000 + for a CPU 0.000400\n"));
 	assert_non_null(strstr(host_log, "events: 7 page faults (5 anonymous, 2 file), 0 "
-					 "context switches\nmemory: at most 3.0 MiB\n"));
+					 "context switches\nmemory: peak 3072 KiB = stacks "
+					 "1536 + heap 1024 + files 512\n"));
 	/* Parts that are zero are left out. A process that has not waited has no such line. */
 	setup(NULL);
 	host_now = 2000000;
 	consumer.profile.waits.created_cycles = 1000;
 	host_off = 1000 + 1;
 	host_cpu_times = (struct profile_cpu_times){ .user = 1998000 };
+	host_peak_bytes[0] = 0;
+	host_peak_bytes[1] = 209715200 - 4096;
 	profile_task_exit(&consumer);
 	host_log_clear();
 	profile_process_exit(&consumer_proc);
 	assert_non_null(strstr(host_log, "CPU time: 0.001998 s, 1 thread = user code 0.001998\n"
 					 "events: 7 page faults (5 anonymous, 2 file), 0 "
-					 "context switches\n"));
+					 "context switches\n"
+					 "memory: peak 200.5 MiB = stacks 200.0 + files 0.5\n"));
 }
 
 /* Four kinds of signals have names, and the parts of both lists add up to the sum. */

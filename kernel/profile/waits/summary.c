@@ -141,14 +141,56 @@ static void print_machine_time(void)
 		      SECONDS(line.us), line.text);
 }
 
-/* Prints the most memory of a process, with a tenth of a MiB. */
+#define MANY_BYTES (10ull << 20)
+
+struct memory_part {
+	const char *name;
+	u64 size; /* in KiB, or in tenths of a MiB */
+};
+
+static void print_size(char *text, size_t size, u64 nr, bool in_mib)
+{
+	if (in_mib)
+		os_snprintf(text, size, "%lu.%lu", nr / 10, nr % 10);
+	else
+		os_snprintf(text, size, "%lu", nr);
+}
+
+static int compare_memory(const void *a, const void *b)
+{
+	return compare_u64(((const struct memory_part *)b)->size,
+			   ((const struct memory_part *)a)->size);
+}
+
+/*
+ * Prints the memory of a process at its peak, in KiB or, from 10 MiB on, with a tenth of a MiB. The
+ * total is the sum of the parts as printed.
+ */
 static void print_memory(const struct report_summary *known)
 {
-	u64 tenths = (known->peak_bytes * 10 + (1 << 19)) >> 20;
+	static const char *const names[OS_NR_MEMORY_KINDS] = { OS_MEMORY_KINDS };
+	bool in_mib = report_memory(known->peak_bytes) >= MANY_BYTES;
+	struct memory_part parts[OS_NR_MEMORY_KINDS];
+	char line[192] = "", number[24];
+	u64 total = 0;
+	size_t len = 0;
 
-	if (known->peak_bytes)
-		report_printf("memory: at most %lu.%lu MiB%s\n", tenths / 10, tenths % 10,
-			      known->nr_processes > 1 ? " in a process" : "");
+	for (u32 i = 0; i < OS_NR_MEMORY_KINDS; i++) {
+		u64 kib = known->peak_bytes[i] >> 10;
+
+		parts[i] = (struct memory_part){ names[i], in_mib ? (kib * 10 + 512) >> 10 : kib };
+	}
+	os_sort(parts, OS_NR_MEMORY_KINDS, sizeof(parts[0]), compare_memory);
+	for (u32 i = 0; i < OS_NR_MEMORY_KINDS && parts[i].size; i++) {
+		total += parts[i].size;
+		print_size(number, sizeof(number), parts[i].size, in_mib);
+		len += os_snprintf(line + len, sizeof(line) - len, "%s%s %s", len ? " + " : "",
+				   parts[i].name, number);
+	}
+	print_size(number, sizeof(number), total, in_mib);
+	if (total)
+		report_printf("memory: peak %s %s%s = %s\n", number, in_mib ? "MiB" : "KiB",
+			      known->nr_processes > 1 ? " in a process" : "", line);
 }
 
 #define NR_SIGNALS_TOLD 4

@@ -98,4 +98,21 @@ struct profile_memory_page {
 
 #endif
 
+#ifdef CONFIG_PROFILE_MEMORY_CHAINS
+extern os_key_t profile_memory_chains_key;
+void profile_memory_note_touch(u32 kind, bool is_copy);
+/*
+ * Counts a page that the current task's program gets now, by the program's call chain. kind is an
+ * index into the names of OS_MEMORY_KINDS. is_copy: a write has copied the page of somebody else.
+ * Any context but interrupts and NMIs.
+ */
+#define profile_memory_touched(kind, is_copy)                     \
+	do {                                                      \
+		if (os_key_on(&profile_memory_chains_key))        \
+			profile_memory_note_touch(kind, is_copy); \
+	} while (0)
+#else
+#define profile_memory_touched(kind, is_copy) ((void)0)
+#endif
+
 #endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Counts the pages that programs get, by the call chain of the user code that touched them first,
+ * in the store of each CPU (stack_store.h). The kernel allocates a page when it is first touched,
+ * so this is the code that makes the program's memory grow. A page that was freed and touched again
+ * is counted twice.
+ *
+ * A program usually touches several pages from one place. So a cache leads to a recent record, and
+ * the program's stack is compared with the record's call chain, which is less work than walking the
+ * stack.
+ */
+
+#include "chains.h"
+
+#define LOG_BYTES     (128ul << 10)
+#define MIN_LOG_BYTES (16ul << 10)
+#define KEY_OFFSET    __builtin_offsetof(struct memory_record, process)
+#define KEY_WORDS     5 /* without pcs */
+#define LOG2_RECENT   9
+
+#define FIRST_GENERATION 1
+
+struct recent {
+	u64 task_key;
+	struct memory_record *rec; /* replayable; NULL: none */
+};
+
+struct chains_cpu {
+	struct stack_store store;
+	u64 nr_lost; /* of the store's generation */
+	struct recent recent[PF_BIT(LOG2_RECENT)];
+};
+
+static OS_DEFINE_PER_CPU(struct chains_cpu, chains_cpus);
+os_key_t profile_memory_chains_key;
+struct profile_off_time memory_chains_off_time;
+static u64 newest_generation; /* grows with each reset; 0: not ready */
+
+static u32 record_bytes(const void *rec_)
+{
+	const struct memory_record *rec = rec_;
+
+	return sizeof(*rec) + (rec->nr_kernel + rec->nr_user) * sizeof(u64);
+}
+
+/* Empties the store, unless a reader has pinned it. Returns true if it was emptied. */
+static pf_noinline bool start_again(struct chains_cpu *c, u64 generation)
+{
+	if (!stack_store_clear(&c->store, generation))
+		return false;
+	memset(c->recent, 0, sizeof(c->recent));
+	c->nr_lost = 0;
+	pf_write_once(c->store.generation, generation);
+	return true;
+}
+
+/* Returns the log for a new record. */
+static struct stack_log *log_with_room(struct chains_cpu *c)
+{
+	if (pf_unlikely(stack_log_is_half_full(c->store.log)) && stack_store_switch(&c->store))
+		memset(c->recent, 0, sizeof(c->recent));
+	return c->store.log;
+}
+
+/* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
+static pf_noinline struct memory_record *walk_touch(struct chains_cpu *c, os_task_t *task,
+						    u32 context, struct recent *recent)
+{
+	struct stack_log *log = log_with_room(c);
+	struct memory_record *new = stack_log_new(log), *rec;
+	const os_regs_t *regs = os_user_regs(task);
+	os_process_t *proc = os_task_process(task);
+	struct profile_stack_walk walk = { 0 };
+	u64 hash, *slot;
+
+	/* A kernel thread has no user code, nor has one that becomes the first process. */
+	if (proc && os_regs_user(regs))
+		walk = os_stack_walk(regs, new->pcs, MEMORY_MAX_DEPTH);
+	new->process = proc ? stack_process_number(proc) : 0;
+	new->code_map = os_task_code_map(task);
+	os_task_comm(task, new->comm);
+	new->context = context | walk.counts << 32;
+	hash = walk.hash;
+	for (const u64 *word = &new->process; word != new->pcs; word++)
+		hash = profile_stack_hash(hash, *word);
+	slot = stack_log_find(log, new, hash >> 32, KEY_OFFSET, KEY_WORDS + new->nr_user);
+	if (!slot)
+		return NULL;
+	rec = *slot ? stack_log_record(log, slot) : new;
+	if (!*slot) {
+		if (!stack_log_has_room(log, record_bytes(new)))
+			return NULL;
+		new->nr = 0;
+		stack_log_add(log, slot, hash >> 32, record_bytes(new));
+	}
+	if (rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH)
+		*recent = (struct recent){ os_task_key(task), rec };
+	return rec;
+}
+
+static pf_always_inline bool same_stack(const struct memory_record *rec, const os_regs_t *regs)
+{
+	if (!rec->nr_user)
+		return false;
+	if (pf_unlikely(rec->replayable == PROFILE_STACK_PATH))
+		return os_stack_matches_path(regs, rec->pcs, rec->nr_user) == rec->truncated;
+	return os_stack_matches_user(regs, rec->pcs, rec->nr_user) == rec->truncated;
+}
+
+/* Returns the record of the running program's call chain, or NULL if there is no room. */
+static pf_always_inline struct memory_record *find(struct chains_cpu *c, os_task_t *task,
+						   u32 context)
+{
+	const os_regs_t *regs = os_user_regs(task);
+	u64 task_key = os_task_key(task);
+	u64 hash =
+		profile_stack_hash(task_key, context + os_regs_pc(regs) + os_regs_sp(regs) % 4096);
+	struct recent *recent = &c->recent[hash >> (64 - LOG2_RECENT)];
+	struct memory_record *rec = recent->rec;
+
+	if (pf_likely(recent->task_key == task_key && rec && (u32)rec->context == context &&
+		      same_stack(rec, regs)))
+		return rec;
+	return walk_touch(c, task, context, recent);
+}
+
+pf_noinline void profile_memory_note_touch(u32 kind, bool is_copy)
+{
+	u64 generation = pf_read_once(newest_generation);
+	os_task_t *task = os_current_task();
+	struct memory_record *rec = NULL;
+	struct chains_cpu *c;
+	unsigned long flags;
+	os_regs_t here;
+	u32 context;
+
+	os_regs_here(&here);
+	context = os_task_syscall(task, &here) | kind << 16 | (u32)is_copy << 24;
+	flags = os_irq_save();
+	c = os_this_cpu_ptr(&os_local(chains_cpus));
+	seq_begin(&c->store.seq);
+	if (pf_likely(c->store.generation == generation) || start_again(c, generation))
+		rec = find(c, task, context);
+	if (pf_likely(rec))
+		rec->nr++;
+	else
+		c->nr_lost++;
+	seq_end(&c->store.seq);
+	os_irq_restore(flags);
+	stack_collect_poll();
+}
+
+static struct stack_store *store_of_cpu(unsigned int cpu)
+{
+	return &os_per_cpu(chains_cpus, cpu).store;
+}
+
+/* A record weighs 1 for each page. */
+static void fold(void *rec_, u32 level)
+{
+	struct memory_record *rec = rec_;
+	bool ended = rec->process && stack_process_has_ended(rec->process);
+
+	if (ended || (level >= STACK_LEVEL_LIVE && rec->process))
+		rec->process = STACK_PROCESS_ENDED;
+	if (rec->nr < stack_level_weight(level, ended)) {
+		rec->nr_user = 0;
+		rec->truncated = PROFILE_STACK_TRUNCATED_ROOM;
+		rec->replayable = PROFILE_STACK_NOT_REPLAYABLE;
+	}
+	if (level >= (ended ? STACK_LEVEL_OTHERS : STACK_LEVEL_LAST)) {
+		rec->code_map = 0;
+		memcpy(rec->comm, "[others]\0\0\0\0\0\0\0", sizeof(rec->comm));
+	}
+	if (level >= STACK_LEVEL_LAST)
+		rec->syscall = OS_NO_SYSCALL;
+}
+
+static void add(void *to, const void *from)
+{
+	((struct memory_record *)to)->nr += ((const struct memory_record *)from)->nr;
+}
+
+static struct stack_kind kind = {
+	.name = "memory",
+	.store = store_of_cpu,
+	.max_record_bytes = sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64),
+	.key_offset = KEY_OFFSET,
+	.record_bytes = record_bytes,
+	.fold = fold,
+	.add = add,
+	.newest = &newest_generation,
+};
+
+void memory_chains_init(void)
+{
+	u64 bytes = stack_store_affordable(LOG_BYTES, MIN_LOG_BYTES, 64);
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		struct stack_store *s = store_of_cpu(cpu);
+
+		stack_store_init(s, &bytes, MIN_LOG_BYTES, kind.max_record_bytes);
+		if (s->log)
+			s->log->generation = s->generation = FIRST_GENERATION; /* it is empty */
+		else
+			os_printk("profile: no memory for the memory chains of CPU %u\n", cpu);
+	}
+	stack_collect_start(&kind);
+	pf_write_once(newest_generation, FIRST_GENERATION);
+}
+
+void memory_chains_reset(void)
+{
+	off_time_reset(&memory_chains_off_time);
+	if (newest_generation)
+		__atomic_add_fetch(&newest_generation, 1, __ATOMIC_SEQ_CST);
+}
+
+void memory_chains_pin(void)
+{
+	stack_pin(&kind);
+}
+
+void memory_chains_unpin(void)
+{
+	stack_unpin(&kind);
+}
+
+const struct memory_record *memory_chains_next(unsigned int cpu, const struct memory_record *rec)
+{
+	os_assert(kind.nr_pins);
+	return stack_store_next(store_of_cpu(cpu), rec, rec ? record_bytes(rec) : 0);
+}
+
+u64 memory_chains_read(const struct memory_record *rec)
+{
+	return pf_read_once(rec->nr);
+}
+
+u64 memory_chains_read_lost(void)
+{
+	u64 generation = pf_read_once(newest_generation), nr = 0;
+	unsigned int cpu;
+
+	os_for_each_cpu(cpu) {
+		const struct chains_cpu *c = &os_per_cpu(chains_cpus, cpu);
+
+		if (pf_read_once(c->store.generation) == generation)
+			nr += pf_read_once(c->nr_lost);
+	}
+	return nr;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Registers the profiler of touched memory: its table in a report, its switch, and its files. In
+ * /proc/profile, memory_chains has the table of all processes and takes words; memory_stacks has
+ * the call chains, folded.
+ */
+
+#include "chains.h"
+
+#include "../profiler.h"
+#include "../words.h"
+
+#include <profile/memory.h>
+
+static bool starts_on;
+
+static int set_chains(const char *value)
+{
+	return words_on_off(value, &starts_on);
+}
+/*
+ * Whether the memory of programs is counted by the call chain that touches it first: off by
+ * default; `make run` switches it on.
+ */
+OS_BOOT_PARAM(profile_memory_chains, "profile.memory_chains", "on|off", set_chains);
+
+/* Process context. The first switch to on allocates the stores. */
+static void switch_chains(bool on, bool at_boot)
+{
+	static struct poll_lock switching;
+	static bool is_ready;
+
+	poll_lock(&switching);
+	if (on && !is_ready) {
+		memory_chains_init();
+		is_ready = true;
+	}
+	off_time_switch(&memory_chains_off_time, !on, at_boot);
+	os_key_set(&profile_memory_chains_key, on);
+	poll_unlock(&switching);
+}
+
+static void init(void)
+{
+	switch_chains(starts_on, true);
+}
+
+static int write_chains(const char *text)
+{
+	bool on;
+
+	if (words_are(text, "reset")) {
+		memory_chains_reset();
+		return 0;
+	}
+	if (words_on_off(text, &on))
+		return -OS_EINVAL;
+	switch_chains(on, false);
+	return 0;
+}
+
+static void print_all(const void *unused)
+{
+	report_print_memory_chains(&(struct report){ .top = REPORT_TOP_ALL });
+}
+
+static void print_stacks(const void *unused)
+{
+	report_print_memory_stacks();
+}
+
+static void print_records(const void *unused)
+{
+	report_print_memory_records();
+}
+
+static const struct profiler_file files[] = {
+	{ "profile/memory_chains", "on|off|reset", write_chains, .print = print_all },
+	{ "profile/memory_chains.json", .print = print_all, .is_json = true },
+	{ "profile/memory_stacks", .print = print_stacks },
+	{ "profile/memory_stacks.json", .print = print_records, .is_json = true },
+	{ 0 },
+};
+
+PROFILER(memory_chains) = {
+	.name = "memory_chains",
+	.place = 27, /* after waits, before the kernel's memory */
+	.init = init,
+	.reset = memory_chains_reset,
+	.print = report_print_memory_chains,
+	.pin = memory_chains_pin,
+	.unpin = memory_chains_unpin,
+	.files = files,
+};

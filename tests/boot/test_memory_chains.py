@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that take much memory: the first lines say for what, the first row which code."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import harness
+import report
+
+ON = "profile.memory_chains=on"
+# By program: the first row of the table, as kind and place, and the largest part of `memory:`.
+CAUSES = {
+    "slow-leak": ("heap", "make_answer < (handle_request|main)", "heap"),
+    "hog-cache": ("heap", "remember_answer < answer_request", "heap"),
+    "hog-churn": ("anonymous", "decode_frame < main", None),
+    "hog-file": ("files", "scan_log < main", "files"),
+    "hog-peak": ("anonymous", "build_index < main", "anonymous"),
+    "hog-threads": ("stacks", "sort_block < run_sorter", "stacks"),
+}
+
+
+def memory_of(log: str) -> report.Report:
+    assert report.check_log(log) == []
+    found = [one for one in report.parse(log) if one.memory]
+    return found[-1]
+
+
+@pytest.mark.parametrize("program", CAUSES)
+def test_the_first_row_is_the_cause(boot, program):
+    kind, place, part = CAUSES[program]
+    found = memory_of(boot(program, icount=True, append=ON).log)
+    row = found.memory.rows[0]
+    assert row.kind == kind and re.fullmatch(place, row.place), found.memory.rows
+    assert row.pages > 0.8 * found.memory.pages
+    if part:
+        assert next(iter(found.summary.peak_parts)) == part
+
+
+def test_every_page_is_in_the_table(boot):
+    """The table has a page for each fault that made one: with page tables, and what exec made."""
+    found = memory_of(boot("slow-leak", icount=True, append=f"{ON} profile.top=all").log)
+    pages = sum(row.pages for row in found.memory.rows if row.kind != "page tables")
+    assert pages == sum(found.summary.fault_kinds[kind] for kind in ("anonymous", "file", "copied"))
+
+
+def test_memory_at_the_peak(boot):
+    """A peak that is gone is told, and what was mapped again and again counts once."""
+    found = memory_of(boot("hog-peak", icount=True, append=ON).log)
+    assert 11 < found.summary.peak_parts["anonymous"] < 12  # 3,000,000 numbers of 4 bytes
+    found = memory_of(boot("hog-churn", icount=True, append=ON).log)
+    assert found.memory.pages > 300 * 64 and found.summary.peak_mib < 1
+
+
+def test_page_tables(boot):
+    """One page in each 2 MiB is touched and dropped. Its table remains."""
+    found = memory_of(boot("hog-sparse", icount=True, append=ON).log)
+    assert next(iter(found.summary.peak_parts)) == "page tables"
+    assert found.summary.peak_parts["page tables"] > 15
+    rows = {row.kind: row for row in found.memory.rows[:2]}
+    assert rows["page tables"].place == rows["anonymous"].place == "mark_block < main"
+    assert rows["page tables"].pages >= 4000
+
+
+def test_forks_of_a_large_process(boot):
+    """The copies are of the children's function, and the tables of their parent's."""
+    found = memory_of(boot("hog-fork", icount=True, append=f"{ON} profile.on_exit=run").log)
+    copied, made = found.memory.rows[:2]
+    assert (copied.kind, copied.place) == ("anonymous, copied", "change_prices < main")
+    assert copied.pages >= 4 * 4096 * 0.99
+    assert (made.kind, made.place) == ("anonymous", "load_prices < main")
+    assert made.pages == pytest.approx(4096, abs=8)
+
+
+SCRIPT = """\
+echo on > /proc/profile/memory_chains
+hog-cache
+cat /proc/profile/memory_stacks
+echo JSON
+cat /proc/profile/memory_stacks.json
+echo off > /proc/profile/memory_chains
+cat /proc/profile/memory_chains
+"""
+
+
+def test_files(boot, tmp_path):
+    """Folded stacks and records have the same bytes."""
+    image = harness.script_image(tmp_path, SCRIPT, ("hog-cache",))
+    log = boot(None, initrd=image, append="profile.on_exit=hog-cache").log
+    lines = [line.strip() for line in log.splitlines()]
+    folded = [line for line in lines if re.fullmatch(r"hog-cache;.*;\[heap\] \d+", line)]
+    assert any("main;answer_request;remember_answer;" in line for line in folded)
+    rows = [json.loads(line) for line in lines if line.startswith('{"cpu"')]
+    rows = [row for row in rows if row["comm"] == "hog-cache" and row["kind"] == "heap"]
+    assert rows and all(row["bytes"] == 4096 * row["pages"] for row in rows)
+    assert sum(row["bytes"] for row in rows) == sum(int(line.split()[-1]) for line in folded)
+    assert any(line.startswith("recording of touched memory is off since ") for line in lines)
+
+
+def test_off_by_default(boot):
+    (found,) = report.parse(boot("slow-leak", icount=True).log)
+    assert not found.memory and found.summary.peak_parts["heap"] > 100

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Touched memory by call chain: records, rows, notes, losses, and ended processes. */
+
+#include "unit.h"
+
+#include "../../kernel/profile/memory/chains.h"
+#include "../../kernel/profile/table.h"
+#include "../../kernel/profile/user_symbols.h"
+
+#include <profile/memory.h>
+
+enum {
+	HEAP,
+	STACKS,
+	FILES,
+};
+
+/* Functions have 256 bytes. The program's begin at 0x400000, the library's at 0x700000. */
+#define OWN(i)	   (0x400000ull + (i)*256)
+#define LIBRARY(i) (0x700000ull + (i)*256)
+
+static struct process parent_proc = { .pid = 20, .comm = "parent" };
+static struct process child_proc = { .pid = 21, .comm = "child" };
+static struct task parent = { .proc = &parent_proc }, child = { .proc = &child_proc };
+static struct pt_regs user = { .user = true };
+
+static void find_name(u32 code_map, u64 addr, struct user_symbol *symbol)
+{
+	static char name[32];
+
+	symbol->image = 1;
+	symbol->in_library = addr >= LIBRARY(0);
+	symbol->start = addr / 256 * 256;
+	snprintf(name, sizeof(name), "%s_%d", symbol->in_library ? "lib" : "own",
+		 (int)(addr / 256 % 16));
+	symbol->name = name;
+}
+
+static const struct user_symbol_source names = { .find_code = find_name };
+
+static void go_to(struct task *task)
+{
+	host_current = task;
+	strcpy(host_comm, task->proc->comm);
+	host_pid = host_tid = task->proc->pid;
+}
+
+/* The current task touches pages in a chain of functions, innermost first. */
+static void touch(u32 kind, bool is_copy, u32 nr, const u64 *chain, u32 depth)
+{
+	user.pc = chain[0];
+	user.callers = chain + 1;
+	user.nr_user_callers = depth - 1;
+	host_user_regs = &user;
+	for (u32 i = 0; i < nr; i++)
+		profile_memory_touched(kind, is_copy);
+}
+
+#define TOUCH(kind, is_copy, nr, ...)                          \
+	touch(kind, is_copy, nr, (const u64[]){ __VA_ARGS__ }, \
+	      sizeof((const u64[]){ __VA_ARGS__ }) / sizeof(u64))
+
+static const struct memory_chain_row *view(struct process *proc)
+{
+	memory_chains_pin();
+	memory_chains_make_view(&(struct report){ .proc = proc });
+	memory_chains_unpin();
+	return memory_chain_view.rows;
+}
+
+static int setup(void **state)
+{
+	static bool ready;
+
+	if (!ready) {
+		profile_process_init(&parent_proc);
+		profile_process_init(&child_proc);
+		profile_init();
+		/* The boot parameter and the first report: it was never on. */
+		assert_null(strstr(host_file_read("profile/memory_chains"), "pages"));
+		assert_int_equal(host_file_write("profile/memory_chains", "on\n"), 0);
+	}
+	ready = true;
+	host_cpu = 0;
+	host_syscall = OS_NO_SYSCALL;
+	host_first_live_pid = 0;
+	host_fail_alloc = 0;
+	user_symbol_source = &names;
+	go_to(&parent);
+	profile_reset();
+	host_log_clear();
+	table_text_restart();
+	return 0;
+}
+
+static void rows_are_by_kind_and_own_functions(void **state)
+{
+	const struct memory_chain_row *rows;
+
+	TOUCH(HEAP, false, 5, LIBRARY(1) + 3, OWN(1) + 9, OWN(2) + 9, OWN(3) + 9);
+	/* Other places of the same functions, and another function of the library. */
+	TOUCH(HEAP, false, 3, LIBRARY(2) + 3, LIBRARY(1), OWN(1) + 80, OWN(2) + 10, OWN(4) + 1);
+	TOUCH(STACKS, false, 4, OWN(1) + 9, OWN(2) + 9);
+	TOUCH(HEAP, true, 2, LIBRARY(1) + 3, OWN(1) + 9, OWN(2) + 9);
+	TOUCH(HEAP, false, 1, OWN(5));
+	host_cpu = 1;
+	TOUCH(HEAP, false, 10, OWN(1) + 30, OWN(2) + 20);
+	rows = view(NULL);
+	assert_int_equal(memory_chain_view.nr, 25);
+	assert_int_equal(memory_chain_view.nr_rows, 4);
+	assert_int_equal(rows[0].nr, 18);
+	assert_int_equal(rows[0].nr_of_most, 10);
+	assert_int_equal(rows[0].functions[0].start, OWN(1));
+	assert_int_equal(rows[0].functions[1].start, OWN(2));
+	assert_int_equal(rows[1].nr, 4);
+	assert_int_equal(rows[1].kind, STACKS);
+	assert_int_equal(rows[2].kind, HEAP | 1 << 8);
+	assert_int_equal(rows[3].functions[0].start, OWN(5));
+	assert_int_equal(rows[3].functions[1].image, 0);
+}
+
+/* A record is found again without a walk, but not taken for another chain at the same place. */
+static void a_recent_record_is_compared(void **state)
+{
+	TOUCH(HEAP, false, 3, OWN(1) + 9, OWN(2) + 9);
+	TOUCH(HEAP, false, 1, OWN(1) + 9, OWN(3) + 9);
+	TOUCH(FILES, false, 1, OWN(1) + 9, OWN(2) + 9);
+	host_syscall = 7;
+	TOUCH(HEAP, false, 1, OWN(1) + 9, OWN(2) + 9);
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr_rows, 3);
+	assert_int_equal(memory_chain_view.rows[0].nr, 4); /* a system call's pages, too */
+	assert_int_equal(memory_chain_view.nr, 6);
+}
+
+static void rows_of_a_process(void **state)
+{
+	TOUCH(HEAP, false, 3, OWN(1));
+	go_to(&child);
+	TOUCH(HEAP, true, 2, OWN(1));
+	assert_int_equal(view(&child_proc)->nr, 2);
+	assert_int_equal(memory_chain_view.nr, 2);
+	assert_int_equal(view(&parent_proc)->nr, 3);
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr, 5);
+	assert_int_equal(memory_chain_view.nr_rows, 2); /* names of threads are apart */
+}
+
+static void printed(void **state)
+{
+	const char *text;
+
+	TOUCH(HEAP, false, 3, LIBRARY(1), OWN(1) + 9, OWN(2) + 9);
+	host_syscall = 59;
+	host_user_regs = &(const struct pt_regs){ 0 }; /* no user code yet */
+	profile_memory_touched(STACKS, true);
+	text = host_file_read("profile/memory_chains");
+	assert_non_null(strstr(text, "Memory (all)\ntouched first by all processes: 4 pages\n"));
+	assert_non_null(strstr(text, "         12288    75.00          3  heap                 "
+				     "parent           own_1 < own_2\n"));
+	assert_non_null(strstr(text, "stacks, copied       parent           ["));
+	text = host_file_read("profile/memory_stacks");
+	assert_non_null(strstr(text, "parent;own_2;own_1;lib_1;[heap] 12288\n"));
+	assert_non_null(strstr(text, "parent;[stacks,?copied] 4096\n"));
+	text = host_file_read("profile/memory_stacks.json");
+	assert_non_null(strstr(text, "{\"table\":\"Memory touched first\"}\n{\"cpu\":0,\"pages\":3,"
+				     "\"bytes\":12288,\"pid\":20,\"comm\":\"parent\","
+				     "\"kind\":\"heap\",\"copied\":0,\"syscall\":null,"));
+	text = host_file_read("profile/memory_chains.json");
+	assert_non_null(strstr(text, "{\"touched_bytes\":12288,\"pages\":3,\"kind\":\"heap\","
+				     "\"comm\":\"parent\",\"place\":\"own_1 < own_2\"}\n"));
+}
+
+/* Records have no room one day. Their pages are counted. */
+static void losses_are_counted(void **state)
+{
+	u64 nr = 20000;
+
+	for (u64 i = 0; i < nr; i++)
+		TOUCH(HEAP, false, 1, OWN(1), OWN(2) + i * 256, OWN(3) + i * 256);
+	view(NULL);
+	assert_true(memory_chains_read_lost() > 0);
+	assert_int_equal(memory_chain_view.nr + memory_chains_read_lost(), nr);
+	assert_true(memory_chain_view.nr_dropped > 0);
+	assert_non_null(strstr(host_file_read("profile/memory_chains"), "not in the store: "));
+	profile_reset();
+	TOUCH(HEAP, false, 1, OWN(1));
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr, 1);
+	assert_int_equal(memory_chains_read_lost(), 0);
+}
+
+/* A long run: processes end, and what they touched stays, by program. */
+static void ended_processes_are_summed_up(void **state)
+{
+	u64 nr = 0;
+
+	for (u32 i = 0; i < 200; i++) {
+		for (u64 j = 0; j < 100; j++, nr++)
+			TOUCH(HEAP, false, 1, OWN(1), OWN(2) + j * 256);
+		child_proc.pid = 100 + i;
+		host_first_live_pid = 100 + i;
+		go_to(i % 2 ? &child : &parent);
+		stack_collect();
+	}
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr + memory_chains_read_lost(), nr);
+	assert_true(memory_chains_read_lost() == 0);
+	child_proc.pid = 21;
+}
+
+static void switched_off(void **state)
+{
+	TOUCH(HEAP, false, 2, OWN(1));
+	assert_int_equal(host_file_write("profile/memory_chains", "maybe\n"), -EINVAL);
+	assert_int_equal(host_file_write("profile/memory_chains", "off\n"), 0);
+	TOUCH(HEAP, false, 2, OWN(1));
+	host_now += 1000000000;
+	assert_non_null(strstr(host_file_read("profile/memory_chains"),
+			       "recording of touched memory is off since "));
+	assert_int_equal(host_file_write("profile/memory_chains", "on\n"), 0);
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr, 2);
+	assert_int_equal(host_file_write("profile/memory_chains", "reset\n"), 0);
+	TOUCH(HEAP, false, 1, OWN(1));
+	view(NULL);
+	assert_int_equal(memory_chain_view.nr, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(rows_are_by_kind_and_own_functions, setup),
+		cmocka_unit_test_setup(a_recent_record_is_compared, setup),
+		cmocka_unit_test_setup(rows_of_a_process, setup),
+		cmocka_unit_test_setup(printed, setup),
+		cmocka_unit_test_setup(losses_are_counted, setup),
+		cmocka_unit_test_setup(ended_processes_are_summed_up, setup),
+		cmocka_unit_test_setup(switched_off, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
