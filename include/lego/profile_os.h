@@ -70,7 +70,6 @@
 #define os_task_exec_cycles(pt) \
 	task_exec_cycles((struct task *)container_of(pt, struct task, profile))
 
-#define os_current_dying()	 (task_killed(current) && !READ_ONCE(current->took_signal))
 #define os_task_profile(task)	 (&(task)->profile)
 #define os_task_process(task)	 ((task)->proc)
 #define os_process_profile(proc) (&(proc)->profile)

@@ -216,6 +216,11 @@ typedef struct {
 #error "profile: define os_current_profile(): the struct profile_task of the running task"
 #endif
 
+/* Returns whether the current task is being killed, so its call returns nothing to a program. */
+#ifndef os_current_dying
+#define os_current_dying() 0
+#endif
+
 /*
  * Returns how long the thread has been off a CPU, in cycles, since any fixed moment before it was
  * created. Only schedule() changes it: it adds the time from when the thread left its CPU until it

@@ -66,8 +66,6 @@ int os_vprintk(const char *fmt, va_list args);
 #define OS_ENAMETOOLONG			      ENAMETOOLONG
 #define OS_ENOMEM			      ENOMEM
 
-extern bool host_dying;
-#define os_current_dying() host_dying
 struct profile_task *os_task_profile(struct task *task);
 struct process *os_task_process(struct task *task);
 struct profile_process *os_process_profile(struct process *proc);

@@ -61,6 +61,8 @@ extern u64 host_off;
 struct profile_task *os_current_profile(void);
 #define os_current_profile os_current_profile
 #define os_off_cycles(pt)  ((void)(pt), host_off)
+extern bool host_dying;
+#define os_current_dying() host_dying
 
 /* Keys are variables that are tested. Calls host_on_key, if a test has set it. */
 void host_key_is_set(void);

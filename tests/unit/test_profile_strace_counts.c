@@ -84,6 +84,32 @@ static void test_errors_by_number(void **state)
 	host_current = &task;
 }
 
+/* The counter of a row's last error moves when the table grows, and is gone after a reset. */
+static void test_same_error(void **state)
+{
+	const struct profile_syscall_table *table;
+
+	for (int i = 0; i < 3; i++)
+		host_call(2, 1, -ENOENT);
+	assert_int_equal(nr_errors_of(2, ENOENT), 3);
+	table = task.profile.strace.calls.table;
+	for (u32 error = 1; error <= 100; error++)
+		host_call(3, 1, -(long)error);
+	assert_ptr_not_equal(task.profile.strace.calls.table, table);
+	for (int i = 0; i < 3; i++)
+		host_call(2, 1, -ENOENT);
+	assert_int_equal(nr_errors_of(2, ENOENT), 6);
+	host_dying = true;
+	host_call(2, 1, -ENOENT);
+	host_dying = false;
+	expect(2, 7, 6, 7, 0);
+	strace_reset();
+	for (int i = 0; i < 3; i++)
+		host_call(2, 1, -ENOENT);
+	assert_int_equal(nr_errors_of(2, ENOENT), 3);
+	expect(2, 3, 3, 3, 0);
+}
+
 /* 500 different errors. The table grows for them at the next call. */
 static void test_many_errors(void **state)
 {
@@ -171,6 +197,7 @@ int main(void)
 		TEST(test_never_returning_call_has_its_cpu_time),
 		TEST(test_percentiles_are_bounds),
 		TEST(test_errors_by_number),
+		TEST(test_same_error),
 		TEST(test_many_errors),
 		TEST(test_more_errors_than_slots),
 		TEST(test_errors_of_many_calls),

@@ -89,7 +89,14 @@ struct profile_strace_task {
 	bool live_active; /* the call in flight was captured at its entry, for strace/live/ */
 	bool wants_room;  /* an error found no slot: enlarge the table */
 	u8 nr_restarts;
-	u64 argument; /* of the slow path: number of the call, or return value */
+	s16 error_ret; /* the error below, as the call returned it */
+	u64 argument;  /* of the slow path: number of the call, or return value */
+	/*
+	 * The last error that was counted: the row of its call, NULL: none, and its counter. The
+	 * same call fails with the same error again without a search for the counter.
+	 */
+	struct profile_syscall_row *error_row;
+	u64 *error_counter;
 
 	struct profile_syscall_sum calls;
 	struct profile_restart restarts[PROFILE_MAX_RESTARTS];

@@ -6,10 +6,6 @@
 
 #include "../os.h"
 
-/* Returns whether the current task is being killed, so its call returns nothing to a program. */
-#ifndef os_current_dying
-#define os_current_dying() 0
-#endif
 /*
  * Returns the memory that a new process has as a copy of the current one's; 0: it shares that, or
  * there is none. Only this process and its creator use it.

@@ -135,6 +135,8 @@ static void follow_notes(struct profile_task *pt)
 	os_assert_held(&strace_lock);
 	strace_catch_up(pt);
 	pt->strace.event = false;
+	/* What follows may move or clear the table. */
+	pt->strace.error_row = NULL;
 	move_start(pt, strace_from(pt, pt->strace.start));
 	if (pt->strace.is_old)
 		clear_calls(pt);
@@ -265,12 +267,19 @@ static pf_always_inline void end_simple_call(struct profile_task *pt, u64 end_cy
 					     u32 error)
 {
 	struct profile_syscall_row *row = pt->strace.row;
+	struct strace_error *slot;
 
 	profile_strace_end_time(pt, row, end_cycles, end_cycles - pt->strace.start.cycles, log2);
 	if (error && !os_current_dying()) {
 		row->nr_errors++;
-		if (pf_unlikely(!strace_table_add_error(pt->strace.calls.table, row, error, 1)))
+		slot = strace_table_add_error(pt->strace.calls.table, row, error, 1);
+		if (pf_unlikely(!slot)) {
 			strace_ask_for_room(pt);
+		} else {
+			pt->strace.error_row = row;
+			pt->strace.error_ret = -(s16)error;
+			pt->strace.error_counter = &slot->nr;
+		}
 	}
 	leave_flight(pt);
 }

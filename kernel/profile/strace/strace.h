@@ -117,12 +117,12 @@ static pf_always_inline struct strace_error *strace_error_slot(char *bucket, u64
 }
 
 /*
- * Counts errors of a row. Called by the owner of the table. Returns false if both buckets are full.
- * Readers do not stop the owner, so it stores the key of a new slot last.
+ * Counts errors of a row. Called by the owner of the table. Returns the slot; NULL: both buckets
+ * are full. Readers do not stop the owner, so it stores the key of a new slot last.
  */
-static pf_always_inline bool strace_table_add_error(struct profile_syscall_table *table,
-						    const struct profile_syscall_row *row,
-						    u32 error, u64 nr)
+static pf_always_inline struct strace_error *
+strace_table_add_error(struct profile_syscall_table *table, const struct profile_syscall_row *row,
+		       u32 error, u64 nr)
 {
 	u64 key = (u64)error << 32 | (u32)((char *)row - (char *)table);
 	u64 hash = key * PF_HASH_FACTOR;
@@ -133,14 +133,14 @@ static pf_always_inline bool strace_table_add_error(struct profile_syscall_table
 	if (pf_unlikely(!slot))
 		slot = strace_error_slot(buckets + (hash >> 48 & table->error_mask), key);
 	if (pf_unlikely(!slot))
-		return false;
+		return NULL;
 	pf_write_once(slot->nr, slot->nr + nr);
 	if (pf_unlikely(!slot->key)) {
 		table->nr_errors++;
 		/* Pairs with the acquire in strace_sum_add_errors(): a key comes with its count. */
 		pf_store_release(&slot->key, key);
 	}
-	return true;
+	return slot;
 }
 
 #define for_each_strace_row(at, table)                                              \

@@ -76,7 +76,7 @@ static pf_always_inline bool profile_strace_is_odd_time(u64 cycles, u64 log2)
 #endif
 }
 
-/* Counts the end of a call in the histogram. Errors are counted by strace.c. */
+/* Counts the end of a call in the histogram. */
 static pf_always_inline void profile_strace_end_row(struct profile_syscall_row *row, u64 cycles,
 						    u64 log2)
 {
@@ -118,13 +118,25 @@ static pf_always_inline void profile_strace_enter(u64 nr)
 	profile_strace_begin(pt, row, os_entry_cycles());
 }
 
+/* Counts an error if it is the same as the last one. Returns false if not. */
+static pf_always_inline bool profile_strace_same_error(struct profile_task *pt,
+						       struct profile_syscall_row *row, long ret)
+{
+	if (row != pt->strace.error_row || (s16)ret != pt->strace.error_ret || os_current_dying())
+		return false;
+	row->nr_errors++;
+	os_add(*pt->strace.error_counter, 1);
+	return true;
+}
+
 static pf_always_inline void profile_strace_exit(long ret)
 {
 	struct profile_task *pt = os_current_profile();
 	struct profile_syscall_row *row = pt->strace.row;
 	u64 end_cycles, cycles, log2;
 
-	if (pf_unlikely(!(pt->strace.seq & 1) || pt->strace.is_slow || PROFILE_IS_ERROR(ret))) {
+	if (pf_unlikely(!(pt->strace.seq & 1) || pt->strace.is_slow ||
+			(PROFILE_IS_ERROR(ret) && !profile_strace_same_error(pt, row, ret)))) {
 		pt->strace.argument = ret;
 		os_call(profile_strace_exit_slow);
 		return;
@@ -133,7 +145,10 @@ static pf_always_inline void profile_strace_exit(long ret)
 	cycles = end_cycles - pt->strace.start.cycles;
 	log2 = profile_strace_log2(cycles);
 	if (pf_unlikely(profile_strace_is_odd_time(cycles, log2))) {
-		/* Any value that is no error: keeping ret until here would cost a register. */
+		/*
+		 * An error has been counted, so any value that is none: keeping ret until here
+		 * would cost a register.
+		 */
 		pt->strace.argument = 0;
 		os_call(profile_strace_exit_slow);
 		return;
