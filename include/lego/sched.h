@@ -151,12 +151,8 @@ struct process {
 		u64 interval_ns;
 	} cpu_timers[2];
 
-	struct list_head posix_timers; /* timer_create()'s; guarded by lock */
-	unsigned int nr_posix_timers;
-	/*
-	 * The timers in that list on clocks of CPU time. The tick reads the number without the
-	 * lock.
-	 */
+	struct posix_timers *posix_timers; /* timer_create()'s; NULL: none; guarded by lock */
+	/* Those on clocks of CPU time. The tick reads the number without the lock. */
 	unsigned int nr_cpu_timers;
 
 	struct timer late_kill_timer; /* not set up until a signal kills the process */

@@ -249,7 +249,7 @@ void signal_stop_timers(struct process *proc);
 
 /* Deletes the timers of timer_create() when the process ends or calls execve. Process context. */
 void posix_timers_delete(struct process *proc);
-u64 posix_timers_held_bytes(const struct process *proc); /* about */
+u64 posix_timers_held_bytes(struct process *proc);
 /*
  * Checks the process's timers of CPU time. Called by the tick in one of its threads, interrupts
  * off.

@@ -21,10 +21,10 @@
 #include "epoll.h"
 
 #include "fd.h"
-#include "fd_tree.h"
 #include <lego/assert.h>
 #include <lego/bug.h>
 #include <lego/errno.h>
+#include <lego/fd_tree.h>
 #include <lego/page.h>
 #include <lego/poll.h>
 #include <lego/sched.h>

@@ -4,10 +4,10 @@
 
 /* Open files and descriptors. Process context; all functions may sleep. */
 
-#include "fd_tree.h"
 #include "inode.h"
 #include "path.h"
 
+#include <lego/fd_tree.h>
 #include <lego/process.h>
 #include <lego/sched.h>
 

@@ -5,7 +5,7 @@
  * descriptor goes from the root to the first clear bit, however many descriptors are in use.
  */
 
-#include "fd_tree.h"
+#include <lego/fd_tree.h>
 
 #include <lego/slab.h>
 

@@ -9,6 +9,9 @@
  * time has a kernel timer. It checks at the earliest time the clock can have reached the expiry,
  * and at most once per tick. The overrun of its signal is as of the last check.
  *
+ * The timers of a process are in a tree by ID, and those that ticks check also in a list. A process
+ * without timers has neither.
+ *
  * proc->lock guards the timers of a process. change_lock prevents changing or deleting a timer
  * while it is looked up and stopped. Stopping it needs a lock other than proc->lock, because it
  * waits for the handler. A handler that finds expires_ns 0 does nothing.
@@ -20,6 +23,7 @@
 #include "signal.h"
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/fd_tree.h>
 #include <lego/mutex.h>
 #include <lego/sched.h>
 #include <lego/slab.h>
@@ -32,7 +36,9 @@
 #define SIGEV_THREAD	2 /* only the C library makes threads: handled as SIGEV_SIGNAL */
 #define SIGEV_THREAD_ID 4
 
-#define MAX_TIMERS 256 /* per process */
+/* Per process. Each tick looks at all of the latter, with interrupts off. */
+#define MAX_TIMERS     SIGNAL_MAX_QUEUED /* RLIMIT_SIGPENDING may be lower */
+#define MAX_CPU_TIMERS 256
 
 /* Linux's layout. */
 struct sigevent {
@@ -53,8 +59,14 @@ struct other {
 	bool ended;  /* so exec_ns is final */
 };
 
+struct posix_timers {
+	struct fd_tree by_id;
+	unsigned int nr;
+	struct list_head ticked;
+};
+
 struct posix_timer {
-	struct list_head node; /* proc->posix_timers, in order of id */
+	struct list_head ticked_node;
 	struct process *proc;
 	struct task *task; /* the signal's thread, with a reference; NULL: any of proc */
 	s32 id;
@@ -208,10 +220,13 @@ void posix_timers_tick(struct process *proc)
 
 	ASSERT_IRQS_OFF();
 	flags = spin_lock_irqsave(&proc->lock);
-	list_for_each_entry(timer, &proc->posix_timers, node) {
+	if (!proc->posix_timers)
+		goto out_unlock;
+	list_for_each_entry(timer, &proc->posix_timers->ticked, ticked_node) {
 		if (is_due(timer) && send_timer_signal(timer))
 			fatal_sig = timer->sig;
 	}
+out_unlock:
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (fatal_sig)
 		process_kill(proc, fatal_sig);
@@ -219,14 +234,10 @@ void posix_timers_tick(struct process *proc)
 
 static struct posix_timer *find_timer(s32 id)
 {
-	struct posix_timer *timer;
+	struct posix_timers *timers = current->proc->posix_timers;
 
 	ASSERT_HELD(&current->proc->lock);
-	list_for_each_entry(timer, &current->proc->posix_timers, node) {
-		if (timer->id == id)
-			return timer;
-	}
-	return NULL;
+	return timers && id >= 0 ? fd_tree_get(&timers->by_id, id) : NULL;
 }
 
 /* Stops the timer: no handler runs any more, and a pending signal no longer belongs to it. */
@@ -255,13 +266,15 @@ static void free_timer(struct posix_timer *timer)
 static void delete_timer(struct posix_timer *timer)
 {
 	struct process *proc = timer->proc;
+	struct posix_timers *timers = proc->posix_timers;
 	struct itimerspec64 left;
 	unsigned long flags;
 
 	stop_timer(timer, &left);
 	flags = spin_lock_irqsave(&proc->lock);
-	list_del(&timer->node);
-	WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers - 1);
+	fd_tree_set(&timers->by_id, fd_tree_leaf(&timers->by_id, timer->id), timer->id, NULL);
+	timers->nr--;
+	list_del(&timer->ticked_node);
 	WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers - is_ticked(timer));
 	spin_unlock_irqrestore(&proc->lock, flags);
 	free_timer(timer);
@@ -269,45 +282,106 @@ static void delete_timer(struct posix_timer *timer)
 
 void posix_timers_delete(struct process *proc)
 {
-	struct posix_timer *timer, *next;
+	struct posix_timers *timers = READ_ONCE(proc->posix_timers);
+	unsigned long flags;
 
-	if (list_empty(&proc->posix_timers))
+	if (!timers)
 		return;
 	mutex_lock(&change_lock);
-	list_for_each_entry_safe(timer, next, &proc->posix_timers, node)
-		delete_timer(timer);
+	for (int id = 0; (id = fd_tree_next(&timers->by_id, id)) >= 0; id++)
+		delete_timer(fd_tree_get(&timers->by_id, id));
+	flags = spin_lock_irqsave(&proc->lock);
+	proc->posix_timers = NULL;
+	spin_unlock_irqrestore(&proc->lock, flags);
 	mutex_unlock(&change_lock);
+	fd_tree_free(&timers->by_id);
+	kfree(timers);
 }
 
-u64 posix_timers_held_bytes(const struct process *proc)
+u64 posix_timers_held_bytes(struct process *proc)
 {
-	return READ_ONCE(proc->nr_posix_timers) * sizeof(struct posix_timer);
+	unsigned long flags = spin_lock_irqsave(&proc->lock);
+	const struct posix_timers *timers = proc->posix_timers;
+	u64 bytes = 0;
+
+	if (timers)
+		bytes = sizeof(*timers) + timers->nr * sizeof(struct posix_timer) +
+			timers->by_id.nr_nodes * sizeof(struct fd_node);
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return bytes;
 }
 
-/* Inserts the timer at the first unused ID from its own on. Returns the ID, or -EAGAIN. */
+/* Makes the tree of the current process, unless it has one. Returns 0 or -ENOMEM. */
+static int make_timers(void)
+{
+	struct process *proc = current->proc;
+	struct posix_timers *timers;
+	unsigned long flags;
+
+	ASSERT_HELD(&change_lock);
+	if (proc->posix_timers)
+		return 0;
+	timers = kzalloc(sizeof(*timers));
+	if (!timers)
+		return -ENOMEM;
+	fd_tree_init(&timers->by_id);
+	list_init(&timers->ticked);
+	flags = spin_lock_irqsave(&proc->lock);
+	proc->posix_timers = timers;
+	spin_unlock_irqrestore(&proc->lock, flags);
+	return 0;
+}
+
+static bool may_insert(const struct posix_timer *timer)
+{
+	const struct process *proc = timer->proc;
+	u64 limit = min(proc->rlimits[RLIMIT_SIGPENDING].cur, (u64)MAX_TIMERS);
+
+	ASSERT_HELD(&proc->lock);
+	return proc->posix_timers->nr < limit &&
+	       (!is_ticked(timer) || proc->nr_cpu_timers < MAX_CPU_TIMERS);
+}
+
+/* Inserts the timer at the first unused ID. Returns the ID, or -EAGAIN. */
+static s32 insert_locked(struct posix_timer *timer, bool by_id)
+{
+	struct process *proc = timer->proc;
+	struct posix_timers *timers = proc->posix_timers;
+	struct fd_node *leaf;
+
+	ASSERT_HELD(&proc->lock);
+	if (!may_insert(timer))
+		return -EAGAIN;
+	timer->id = fd_tree_next_free(&timers->by_id, 0);
+	leaf = fd_tree_make_leaf(&timers->by_id, timer->id);
+	if (!leaf)
+		return -EAGAIN;
+	if (by_id)
+		timer->value = (u32)timer->id;
+	fd_tree_set(&timers->by_id, leaf, timer->id, timer);
+	timers->nr++;
+	if (is_ticked(timer))
+		list_add_tail(&timer->ticked_node, &timers->ticked);
+	WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers + is_ticked(timer));
+	return timer->id;
+}
+
+/* The same, with the locks. Or returns -ENOMEM. */
 static s32 insert(struct posix_timer *timer, bool by_id)
 {
 	struct process *proc = timer->proc;
-	struct list_head *after = &proc->posix_timers;
-	unsigned long flags = spin_lock_irqsave(&proc->lock);
-	int error = proc->nr_posix_timers == MAX_TIMERS ? -EAGAIN : 0;
+	unsigned long flags;
 	s32 id;
 
-	while (after->next != &proc->posix_timers &&
-	       list_entry(after->next, struct posix_timer, node)->id == timer->id) {
-		after = after->next;
-		timer->id++;
+	mutex_lock(&change_lock);
+	id = make_timers();
+	if (!id) {
+		flags = spin_lock_irqsave(&proc->lock);
+		id = insert_locked(timer, by_id);
+		spin_unlock_irqrestore(&proc->lock, flags);
 	}
-	if (by_id)
-		timer->value = (u32)timer->id;
-	if (!error) {
-		list_add(&timer->node, after);
-		WRITE_ONCE(proc->nr_posix_timers, proc->nr_posix_timers + 1);
-		WRITE_ONCE(proc->nr_cpu_timers, proc->nr_cpu_timers + is_ticked(timer));
-	}
-	id = timer->id;
-	spin_unlock_irqrestore(&proc->lock, flags);
-	return error ?: id;
+	mutex_unlock(&change_lock);
+	return id;
 }
 
 /* Stores how the program is notified of an expiry. 0 or -EINVAL. */
@@ -359,6 +433,7 @@ static s32 create(int clock, const struct sigevent *event, bool by_id)
 		return -ENOMEM;
 	timer->proc = current->proc;
 	timer->owner.gone = signal_gone;
+	list_init(&timer->ticked_node);
 	timer_setup(&timer->timer, expire_timer);
 	id = set_clock(timer, clock);
 	if (!id)

@@ -166,7 +166,6 @@ struct process *process_alloc(const char *comm)
 	spin_lock_init(&proc->group.lock);
 	list_init(&proc->threads);
 	list_init(&proc->thread_walks);
-	list_init(&proc->posix_timers);
 	sigpending_init(&proc->pending);
 	wait_queue_init(&proc->exit_wait);
 	wait_queue_init(&proc->child_wait);
@@ -188,7 +187,7 @@ void process_put(struct process *proc)
 	DEBUG_ASSERT(!proc->nr_threads && list_empty(&proc->threads) &&
 		     list_empty(&proc->all_node));
 	DEBUG_ASSERT(!proc->nr_charged);
-	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs && !proc->nr_posix_timers);
+	DEBUG_ASSERT(!proc->mm && !proc->files && !proc->fs && !proc->posix_timers);
 	sigpending_flush(&proc->pending);
 	kfree(proc->exe_path);
 	kfree(proc);

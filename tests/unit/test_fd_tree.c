@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "../../kernel/fs/fd_tree.h"
+#include <lego/fd_tree.h>
 
 #define NR_FDS 20000 /* size of the array */
 #define SPARSE (1 << 20)

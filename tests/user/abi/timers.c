@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #include "run.h"
@@ -556,10 +557,45 @@ static void test_bad_timers(void)
 	CHECK(!TIMER(SYS_timer_delete, id));
 }
 
+#define NR_MANY 2000
+
+/* Thousands of timers. A new one gets the first free ID. RLIMIT_SIGPENDING bounds their number. */
+static void test_many(void)
+{
+	static int ids[NR_MANY];
+	struct rlimit limit = { NR_MANY, NR_MANY };
+	struct itimerspec now;
+	pid_t pid = fork_child();
+	int id;
+
+	if (pid) {
+		CHECK(child_status(pid) == 0);
+		return;
+	}
+	for (int i = 0; i < NR_MANY; i++) {
+		ids[i] = make_timer(SIGEV_SIGNAL, SIGUSR1, 0);
+		CHECK(!arm(ids[i], 0, (1000 + i) * NS, 0));
+	}
+	for (int i = 1; i < NR_MANY; i++)
+		CHECK(ids[i] == ids[i - 1] + 1);
+	CHECK(!setrlimit(RLIMIT_SIGPENDING, &limit));
+	CHECK_ERROR(EAGAIN, SYS_timer_create, CLOCK_MONOTONIC, NULL, &id);
+	for (int i = 0; i < NR_MANY; i++) {
+		CHECK(!TIMER(SYS_timer_gettime, ids[i], &now));
+		CHECK(now.it_value.tv_sec < 1000 + i && now.it_value.tv_sec > 500 + i);
+	}
+	CHECK(!TIMER(SYS_timer_delete, ids[NR_MANY / 2]));
+	CHECK_ERROR(EINVAL, SYS_timer_gettime, ids[NR_MANY / 2], &now);
+	CHECK(make_timer(SIGEV_SIGNAL, SIGUSR1, 0) == ids[NR_MANY / 2]);
+	CHECK_ERROR(EINVAL, SYS_timer_gettime, ids[NR_MANY - 1] + 1, &now);
+	CHECK_ERROR(EINVAL, SYS_timer_gettime, -1, &now);
+	child_exit(0);
+}
+
 static const struct test tests[] = {
 	TEST(once),	  TEST(intervals),  TEST(settings), TEST(waits),
 	TEST(signals),	  TEST(overruns),   TEST(threads),  TEST(processes),
-	TEST(cpu_clocks), TEST(bad_timers), { 0 },
+	TEST(cpu_clocks), TEST(bad_timers), TEST(many),	    { 0 },
 };
 
 int main(int argc, char **argv)

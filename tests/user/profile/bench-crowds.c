@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * bench-crowds files|fds|sockets|processes CROWD N: TSC cycles for N of each operation on one of
- * CROWD files in a directory, descriptors of a process, AF_UNIX sockets with names (paths first,
- * then abstract ones), or processes that sleep. The one is chosen at random. An operation that
- * looks at all of them (`list`, `poll`) is done once, and its N is the number of those that it
- * looked at. Lines `bench: <name> <cycles> <operations>`.
+ * bench-crowds files|fds|sockets|processes|timers CROWD N: TSC cycles for N of each operation on
+ * one of CROWD files in a directory, descriptors of a process, AF_UNIX sockets with names (paths
+ * first, then abstract ones), processes that sleep, or POSIX timers that run. The one is chosen at
+ * random. An operation that looks at all of them (`list`, `poll`) is done once, and its N is the
+ * number of those that it looked at. Lines `bench: <name> <cycles> <operations>`.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_close_range
@@ -449,6 +450,48 @@ static void time_processes(long nr)
 	end_processes();
 }
 
+/* IDs of timers: the first is 0, and each is the first one that is free. */
+static void create_timer(long i)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	int id = -1;
+
+	check(!syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) && id == i, "timer_create");
+}
+
+static void set_timer(long i)
+{
+	struct itimerspec later = { .it_value.tv_sec = 1000 + i };
+
+	check(!syscall(SYS_timer_settime, (int)i, 0, &later, NULL), "timer_settime");
+}
+
+static void get_timer(long i)
+{
+	struct itimerspec left;
+
+	check(!syscall(SYS_timer_gettime, (int)i, &left), "timer_gettime");
+	check(left.it_value.tv_sec >= 500 + i, "timer_gettime: the time left");
+}
+
+static void replace_timer(long i)
+{
+	check(!syscall(SYS_timer_delete, (int)i), "timer_delete");
+	create_timer(i);
+	set_timer(i);
+}
+
+static void time_timers(long nr)
+{
+	for (long i = 0; i < crowd; i++) {
+		create_timer(i);
+		set_timer(i);
+	}
+	time_each("get", get_timer, nr);
+	time_each("set", set_timer, nr);
+	time_each("replace", replace_timer, nr);
+}
+
 int main(int argc, char **argv)
 {
 	long nr = argc == 4 ? atol(argv[3]) : 0;
@@ -462,8 +505,10 @@ int main(int argc, char **argv)
 		time_sockets(nr);
 	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "processes")) {
 		time_processes(nr);
+	} else if (crowd > 0 && nr > 0 && !strcmp(argv[1], "timers")) {
+		time_timers(nr);
 	} else {
-		puts("usage: bench-crowds files|fds|sockets|processes CROWD N");
+		puts("usage: bench-crowds files|fds|sockets|processes|timers CROWD N");
 		return 2;
 	}
 	return 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef FS_FD_TREE_H
-#define FS_FD_TREE_H
+#ifndef LEGO_FD_TREE_H
+#define LEGO_FD_TREE_H
 
 /*
- * A map from descriptors to pointers: a radix tree of nodes with 64 slots. It grows by a level at
- * the root, so nothing is ever copied, and every operation on one descriptor takes at most
- * FD_TREE_LEVELS steps. The first leaf is part of the tree: descriptors below 64 need no other
- * memory. A leaf stays until the tree is freed.
+ * A map from descriptors, or other small numbers, to pointers: a radix tree of nodes with 64 slots.
+ * It grows by a level at the root, so nothing is ever copied, and every operation on one descriptor
+ * takes at most FD_TREE_LEVELS steps. The first leaf is part of the tree: descriptors below 64 need
+ * no other memory. A leaf stays until the tree is freed.
  *
  * The owner provides the lock. fd_tree_init() needs zeroed memory. Any context but NMI.
  */
