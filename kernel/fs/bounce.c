@@ -124,7 +124,7 @@ ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos)
 	while (iter->left) {
 		size_t chunk = min(iter->left, buf.bytes), copied = 0;
 
-		if (file_is_stream(file) && iov_make_writable(*iter, chunk)) {
+		if (file_is_stream(file) && iov_make_writable(iter, chunk)) {
 			done = -EFAULT;
 			break;
 		}

@@ -66,7 +66,8 @@ struct watch {
 	struct list_head ready_node;	      /* guarded by ready_lock */
 	struct watch *next;		      /* watch of another file with the same descriptor */
 	struct watch *file_next, **file_prev; /* in file->watches; guarded by graph_lock */
-	unsigned int nr_entries;
+	unsigned int nr_entries; /* that the poll in progress, or the last one, has used */
+	unsigned int nr_before;	 /* that the poll before has used */
 	struct watch_entry entries[POLL_MAX_QUEUES];
 };
 
@@ -98,14 +99,23 @@ static bool add_ready(struct watch *watch)
 	return is_new;
 }
 
-/* Takes the first watch off the ready list, unless the mark comes first. */
-static struct watch *take_ready(struct epoll *epoll, struct list_head *mark)
+/*
+ * One step of a scan of the ready list. Puts the mark at the list's end, if the scan begins; puts
+ * `again` there, unless it is NULL; and takes the first watch off. Returns NULL if the mark comes
+ * first or no watch is wanted: then the scan has ended, and the mark is off the list.
+ */
+static struct watch *scan_ready(struct epoll *epoll, struct list_head *mark, struct watch *again,
+				bool wanted)
 {
 	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
-	struct list_head *first = epoll->ready.next;
+	struct list_head *first;
 
-	if (first != mark)
-		list_del(first);
+	if (list_empty(mark))
+		list_add_tail(mark, &epoll->ready);
+	if (again && list_empty(&again->ready_node))
+		list_add_tail(&again->ready_node, &epoll->ready);
+	first = wanted ? epoll->ready.next : mark;
+	list_del(first);
 	spin_unlock_irqrestore(&epoll->ready_lock, flags);
 	return first == mark ? NULL : list_entry(first, struct watch, ready_node);
 }
@@ -173,24 +183,10 @@ static u32 poll_watch(struct watch *watch)
 	watch->table.events = events & ~EPOLL_FLAGS;
 	watch->nr_entries = 0;
 	events &= watch->file->ops->poll(watch->file, &watch->table);
-	remove_waiters(watch, watch->nr_entries);
+	if (unlikely(watch->nr_entries < watch->nr_before))
+		remove_waiters(watch, watch->nr_entries);
+	watch->nr_before = watch->nr_entries;
 	return events;
-}
-
-static void begin_scan(struct epoll *epoll, struct list_head *mark)
-{
-	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
-
-	list_add_tail(mark, &epoll->ready);
-	spin_unlock_irqrestore(&epoll->ready_lock, flags);
-}
-
-static void end_scan(struct epoll *epoll, struct list_head *mark)
-{
-	unsigned long flags = spin_lock_irqsave(&epoll->ready_lock);
-
-	list_del(mark);
-	spin_unlock_irqrestore(&epoll->ready_lock, flags);
 }
 
 /*
@@ -199,26 +195,24 @@ static void end_scan(struct epoll *epoll, struct list_head *mark)
  */
 static int collect_events(struct epoll *epoll, struct epoll_event *events, int max)
 {
-	struct list_head mark;
-	struct watch *watch;
+	LIST_HEAD(mark);
+	struct watch *watch = NULL;
+	bool again = false;
 	int nr = 0;
 
 	ASSERT_HELD(&epoll->lock);
-	begin_scan(epoll, &mark);
-	while (nr < max && (watch = take_ready(epoll, &mark))) {
+	while ((watch = scan_ready(epoll, &mark, again ? watch : NULL, nr < max))) {
 		u32 ready = poll_watch(watch);
 
+		again = ready && (!events || !(watch->events & (EPOLLONESHOT | EPOLLET)));
 		if (!ready)
 			continue;
 		if (events)
 			events[nr] = (struct epoll_event){ ready, watch->data };
 		nr++;
-		if (!events || !(watch->events & (EPOLLONESHOT | EPOLLET)))
-			add_ready(watch);
-		else if (watch->events & EPOLLONESHOT)
+		if (events && watch->events & EPOLLONESHOT)
 			WRITE_ONCE(watch->events, watch->events & EPOLL_FLAGS);
 	}
-	end_scan(epoll, &mark);
 	return nr;
 }
 
@@ -456,8 +450,9 @@ int epoll_take(struct epoll *epoll, struct epoll_event *events, int max)
 
 	mutex_lock(&epoll->lock);
 	nr = collect_events(epoll, events, max);
+	/* Full barrier: pairs with the one in prepare_wait(), whose caller then reads the list. */
 	mutex_unlock(&epoll->lock);
-	if (!list_empty(&epoll->ready))
+	if (!list_empty(&epoll->ready) && unlikely(!list_empty(&epoll->wait.waiters)))
 		wake_up_one(&epoll->wait); /* there may be events for another sleeper */
 	return nr;
 }

@@ -76,8 +76,6 @@ SYSCALL_DEFINE4(epoll_ctl, int, epfd, int, op, int, fd, const struct epoll_event
 static long move_events(struct epoll *epoll, struct epoll_event __user *user_events, int max)
 {
 	struct epoll_event few[NR_INLINE], *events = few;
-	struct iovec iov = { user_events, max * sizeof(*events) };
-	struct iov_iter iter;
 	int nr;
 
 	max = min(max, epoll_max_events(epoll));
@@ -89,10 +87,9 @@ static long move_events(struct epoll *epoll, struct epoll_event __user *user_eve
 		events = few; /* the others stay for the next call */
 		max = NR_INLINE;
 	}
-	iov_iter_init(&iter, &iov, 1);
 	nr = -EFAULT;
 	/* An event that is taken off the list cannot be put back. */
-	if (iov_make_writable(iter, max * sizeof(*events)))
+	if (user_make_writable(user_events, max * sizeof(*events)))
 		goto out_free;
 	nr = epoll_take(epoll, events, max);
 	if (copy_to_user(user_events, events, nr * sizeof(*events)))

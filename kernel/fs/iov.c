@@ -118,18 +118,36 @@ size_t iov_clear(struct iov_iter *iter, size_t n)
 /*
  * Writes to each page by a cmpxchg of 0 with 0, which changes nothing even if others write there.
  */
-int iov_make_writable(struct iov_iter iter, size_t n)
+int user_make_writable(void __user *addr, size_t n)
 {
-	n = min(n, iter.left);
-	while (n) {
-		char __user *addr;
-		size_t piece = next_piece(&iter, n, &addr);
-		u32 old;
+	u64 at = ALIGN_DOWN((u64)addr, 4), end = (u64)addr + n;
+	u32 old;
 
-		if (user_cmpxchg_u32((u32 __user *)ALIGN_DOWN((u64)addr, 4), 0, 0, &old))
+	for (; at < end; at = ALIGN_DOWN(at, PAGE_SIZE) + PAGE_SIZE) {
+		if (user_cmpxchg_u32((u32 __user *)at, 0, 0, &old))
 			return -EFAULT;
-		advance(&iter, piece);
+	}
+	return 0;
+}
+
+static noinline int make_parts_writable(const struct iovec *iov, size_t offset, size_t n)
+{
+	for (; n; iov++, offset = 0) {
+		size_t piece = min(n, iov->len - offset);
+
+		if (piece && user_make_writable((char __user *)iov->base + offset, piece))
+			return -EFAULT;
 		n -= piece;
 	}
 	return 0;
+}
+
+int iov_make_writable(const struct iov_iter *iter, size_t n)
+{
+	const struct iovec *iov = iter->iov;
+
+	n = min(n, iter->left);
+	if (likely(n && n <= iov->len - iter->offset))
+		return user_make_writable((char __user *)iov->base + iter->offset, n);
+	return make_parts_writable(iov, iter->offset, n);
 }

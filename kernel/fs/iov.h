@@ -31,8 +31,12 @@ void iov_iter_init(struct iov_iter *iter, const struct iovec *iov, unsigned int 
 size_t iov_copy_from(void *dst, struct iov_iter *iter, size_t n);
 size_t iov_copy_to(struct iov_iter *iter, const void *src, size_t n);
 size_t iov_clear(struct iov_iter *iter, size_t n); /* zeros */
-/* Returns 0 if the next n bytes can be written to now, or -EFAULT. */
-int iov_make_writable(struct iov_iter iter, size_t n);
+/*
+ * Return 0 if n bytes can be written to now, or -EFAULT: the next ones of the iterator, or those at
+ * an address that access_ok() has accepted.
+ */
+int iov_make_writable(const struct iov_iter *iter, size_t n);
+int user_make_writable(void __user *addr, size_t n);
 
 /* bounce.c: read and write with file->ops. Return the bytes done, or a negative errno. */
 ssize_t bounce_read(struct file *file, struct iov_iter *iter, u64 pos);

@@ -188,7 +188,7 @@ ssize_t socket_receive(struct socket *socket, struct iov_iter *iter, struct anci
 		size_t n = min(iter->left, buf_bytes);
 
 		done = -EFAULT;
-		if (iov_make_writable(*iter, n))
+		if (iov_make_writable(iter, n))
 			break;
 		done = receive_some(socket, buf, n, ancillary, total, flags);
 		if (done <= 0)
