@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Memory is copied in 8-byte words, unaligned ones included, and the rest in bytes. The compiler
- * would replace such loops by calls of the very functions that they implement; LOOP() prevents
- * that.
+ * Memory is copied in 8-byte words, unaligned ones included, and the rest in bytes. Much memory is
+ * copied by a string instruction, which takes a while to start. The compiler would replace the
+ * loops by calls of the very functions that they implement; LOOP() prevents that.
  */
 
 #include <lego/string.h>
 
+#include <asm/words.h>
 #include <lego/compiler.h>
 #include <lego/errno.h>
 
@@ -19,9 +20,14 @@ struct word {
 #define WORD(ptr)	(((struct word *)(ptr))->value)
 #define CONST_WORD(ptr) (((const struct word *)(ptr))->value)
 #define WORD_BYTES	sizeof(u64)
+#define MUCH_BYTES	256
 
 static void copy_forward(char *dst, const char *src, size_t n)
 {
+	if (n >= MUCH_BYTES) {
+		copy_words(&dst, &src, n / WORD_BYTES);
+		n %= WORD_BYTES;
+	}
 	for (; n >= 4 * WORD_BYTES; n -= 4 * WORD_BYTES) {
 		u64 a = CONST_WORD(src), b = CONST_WORD(src + 8);
 		u64 c = CONST_WORD(src + 16), d = CONST_WORD(src + 24);
@@ -83,12 +89,21 @@ void *memset(void *dst, int c, size_t n)
 	u64 word = (u8)c * 0x0101010101010101ULL;
 	char *p = dst;
 
+	if (n >= MUCH_BYTES) {
+		set_words(&p, word, n / WORD_BYTES);
+		n %= WORD_BYTES;
+	}
 	for (; n >= 4 * WORD_BYTES; n -= 4 * WORD_BYTES) {
 		WORD(p) = word;
 		WORD(p + 8) = word;
 		WORD(p + 16) = word;
 		WORD(p + 24) = word;
 		p += 4 * WORD_BYTES;
+		LOOP();
+	}
+	for (; n >= WORD_BYTES; n -= WORD_BYTES) {
+		WORD(p) = word;
+		p += WORD_BYTES;
 		LOOP();
 	}
 	while (n--) {
