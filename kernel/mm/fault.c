@@ -50,12 +50,11 @@ static struct page *user_page_alloc(unsigned int flags)
 
 /*
  * Returns a new page for addr: the file's page (shared or *borrowed), a copy of it, or zeros.
- * Returns NULL and sets *error if that fails.
+ * Returns NULL and sets *error if that fails. bytes: how many of the file are in the page.
  */
-static struct page *make_page(const struct vma *vma, u64 addr, u32 access, bool *borrowed,
-			      int *error)
+static struct page *make_page(const struct vma *vma, u64 addr, u64 bytes, u32 access,
+			      bool *borrowed, int *error)
 {
-	u64 bytes = file_bytes_in_page(vma, addr);
 	u64 position = vma->file_offset + (addr - vma->start);
 	struct page *page, *source = NULL;
 
@@ -172,13 +171,17 @@ static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 {
 	struct page *page;
 	bool borrowed;
-	u64 *pte, entry;
+	u64 *pte, entry, bytes;
 	int error;
 
 	ASSERT_HELD(&mm->lock);
-	spin_lock(&mm->pt_lock);
-	pte = pages_alloc_entry(mm, addr);
-	spin_unlock(&mm->pt_lock);
+	/* A table that is there stays until the address space ends. */
+	pte = pgtable_find(mm->pgd, addr);
+	if (unlikely(!pte)) {
+		spin_lock(&mm->pt_lock);
+		pte = pages_alloc_entry(mm, addr);
+		spin_unlock(&mm->pt_lock);
+	}
 	if (!pte)
 		return -ENOMEM;
 	entry = READ_ONCE(*pte);
@@ -186,11 +189,12 @@ static int fault_in(struct mm *mm, const struct vma *vma, u64 addr, u32 access)
 		return copy_borrowed(mm, vma, addr, pte);
 	if (pte_has_page(entry))
 		return FAULT_NOTHING;
-	page = make_page(vma, addr, access, &borrowed, &error);
+	bytes = file_bytes_in_page(vma, addr);
+	page = make_page(vma, addr, bytes, access, &borrowed, &error);
 	if (!page)
 		return error;
 	install(mm, vma, pte, page, borrowed);
-	return file_bytes_in_page(vma, addr) ? FAULT_FILE : FAULT_ANONYMOUS;
+	return bytes ? FAULT_FILE : FAULT_ANONYMOUS;
 }
 
 static int fault_once(struct mm *mm, u64 addr, u32 access, bool killable)

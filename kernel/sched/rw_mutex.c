@@ -154,7 +154,7 @@ static int sleep_for_lock(struct rw_mutex *lock, bool writer, bool killable)
 	return error;
 }
 
-static int rw_mutex_take(struct rw_mutex *lock, bool writer, bool killable)
+static noinline int take_slow(struct rw_mutex *lock, bool writer, bool killable)
 {
 	int error = 0;
 
@@ -165,6 +165,19 @@ static int rw_mutex_take(struct rw_mutex *lock, bool writer, bool killable)
 		error = sleep_for_lock(lock, writer, killable);
 	profile_trace(contention_end, lock, error);
 	return error;
+}
+
+/* Takes the lock. The fast path overtakes nobody. */
+static __always_inline int rw_mutex_take(struct rw_mutex *lock, bool writer, bool killable)
+{
+	u32 holders = READ_ONCE(lock->holders);
+
+	if (likely((writer ? !holders : holders != RW_MUTEX_WRITER) &&
+		   list_empty(&lock->wq.waiters) &&
+		   cmpxchg(&lock->holders, holders, writer ? RW_MUTEX_WRITER : holders + 1) ==
+			   holders))
+		return 0;
+	return take_slow(lock, writer, killable);
 }
 
 static noinline void rw_mutex_wake(struct rw_mutex *lock)
@@ -189,7 +202,8 @@ void rw_mutex_lock_write(struct rw_mutex *rw)
 	rw_mutex_take(rw, true, false);
 }
 
-static int rw_mutex_take_killable(struct rw_mutex *rw, bool writer, unsigned long caller)
+static __always_inline int rw_mutex_take_killable(struct rw_mutex *rw, bool writer,
+						  unsigned long caller)
 {
 	int error;
 

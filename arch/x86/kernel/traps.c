@@ -108,11 +108,10 @@ static void user_exception(struct pt_regs *regs, unsigned int vector)
 	local_irq_disable();
 }
 
-notrace void do_exception(struct pt_regs *regs, unsigned int vector)
+/* Any exception but a page fault. Not inlined, so that page faults save no registers for it. */
+static noinline notrace void other_exception(struct pt_regs *regs, unsigned int vector)
 {
-	if (vector == TRAP_PAGE_FAULT) {
-		page_fault(regs);
-	} else if (user_mode(regs)) {
+	if (user_mode(regs)) {
 		user_exception(regs, vector);
 	} else if (regs->rip == (u64)user_iretq) {
 		regs->rip = (u64)bad_iret;
@@ -121,6 +120,14 @@ notrace void do_exception(struct pt_regs *regs, unsigned int vector)
 	} else if (!exception_fixup(regs)) {
 		die(regs, exceptions[vector].name ?: "reserved exception");
 	}
+}
+
+notrace void do_exception(struct pt_regs *regs, unsigned int vector)
+{
+	if (vector == TRAP_PAGE_FAULT)
+		page_fault(regs);
+	else
+		other_exception(regs, vector);
 }
 
 static void log_unknown_nmi(const struct pt_regs *regs)

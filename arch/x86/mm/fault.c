@@ -39,13 +39,15 @@ static u32 fault_access(u64 error_code)
  */
 static int fault_user_address(u64 error_code, u64 addr, bool killable)
 {
+	u64 *faults;
 	int kind;
 	PROFILE_SCOPE(page_fault);
 
 	kind = mm_fault(current->mm, addr, fault_access(error_code), killable);
 	if (kind < 0)
 		return kind;
-	WRITE_ONCE(current->faults.nr[kind], current->faults.nr[kind] + 1);
+	faults = &current->faults.nr[kind];
+	WRITE_ONCE(*faults, *faults + 1);
 	this_cpu_inc(cpu_account.events[CPU_FAULTS]);
 	return 0;
 }

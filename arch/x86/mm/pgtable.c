@@ -79,13 +79,23 @@ u64 *pgtable_find(u64 *pgd, u64 addr)
 	return entry_of(table, addr, 1);
 }
 
+/* Skips empty entries, four at a time where it can. Returns the first other one, or stop. */
+static u64 *skip_empty(u64 *entry, u64 *stop)
+{
+	for (; stop - entry >= 4 && !(entry[0] | entry[1] | entry[2] | entry[3]); entry += 4)
+		;
+	while (entry < stop && !*entry)
+		entry++;
+	return entry;
+}
+
 u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
 {
 	u64 at = *addr;
 
 	while (at < end) {
-		u64 *table = pgd, *entry, size;
-		int level = TOP_LEVEL;
+		u64 *table = pgd, *entry, *found, nr;
+		int level = TOP_LEVEL, shift;
 
 		for (;; level--) {
 			entry = entry_of(table, at, level);
@@ -97,13 +107,17 @@ u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
 			*addr = at;
 			return entry;
 		}
-		/* Most entries are empty. The following ones need no walk from the top. */
-		size = LEVEL_SIZE(level);
-		at = ALIGN_DOWN(at, size);
-		do {
-			at += size;
-			entry++;
-		} while (at < end && at % LEVEL_SIZE(level + 1) && !*entry);
+		/* Most entries are empty. The following ones of a table need no walk from the top. */
+		shift = LEVEL_SHIFT(level);
+		at = ALIGN_DOWN(at, LEVEL_SIZE(level));
+		nr = min(((end - 1 - at) >> shift) + 1,
+			 PTRS_PER_TABLE - (at >> shift) % PTRS_PER_TABLE);
+		found = skip_empty(entry + 1, entry + nr);
+		at += (u64)(found - entry) << shift;
+		if (level == 1 && found < entry + nr && pte_has_page(*found)) {
+			*addr = at;
+			return found;
+		}
 	}
 	*addr = end;
 	return NULL;
@@ -165,9 +179,10 @@ u64 *pgd_alloc(void)
 
 static void table_free(u64 *table, int level, int nr_entries)
 {
-	for (int i = 0; level > 1 && i < nr_entries; i++)
-		if (table[i])
-			table_free(table_of(table[i]), level - 1, PTRS_PER_TABLE);
+	u64 *stop = table + nr_entries;
+
+	for (u64 *entry = table; level > 1 && (entry = skip_empty(entry, stop)) < stop; entry++)
+		table_free(table_of(*entry), level - 1, PTRS_PER_TABLE);
 	page_put(virt_to_page(table));
 }
 
