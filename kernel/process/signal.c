@@ -401,6 +401,11 @@ static void continue_process(struct process *proc)
 	}
 }
 
+static bool can_take(const struct task *task, int sig)
+{
+	return !task->killed && !(blocked_by(task) & SIGNAL_BIT(sig));
+}
+
 /*
  * Returns a thread that does not block the signal. Takes the first one that has no other signal to
  * handle, or else the first one. If `only` is given, considers only that thread. NULL: all block
@@ -411,14 +416,17 @@ static struct task *choose_thread(struct process *proc, struct task *only, int s
 	struct task *task, *chosen = NULL;
 
 	ASSERT_HELD(&proc->lock);
+	/* A stopped thread finds the signal when it continues. */
+	if (proc->stopped && sig != SIGKILL)
+		return NULL;
+	if (only)
+		return can_take(only, sig) ? only : NULL;
 	list_for_each_entry(task, &proc->threads, thread_node) {
-		if ((only && task != only) || task->killed || blocked_by(task) & SIGNAL_BIT(sig))
+		if (!can_take(task, sig))
 			continue;
-		/* A stopped thread finds the signal when it continues. */
-		if (proc->stopped && sig != SIGKILL)
-			continue;
-		if (!chosen || (chosen->signal_pending && !task->signal_pending))
-			chosen = task;
+		if (!task->signal_pending)
+			return task;
+		chosen = chosen ?: task;
 	}
 	return chosen;
 }
