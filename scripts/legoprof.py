@@ -93,7 +93,11 @@ FORMATS: dict[str, tuple[str, bool, Writer]] = {
     ),
 }
 
-SYSTEM_CALLS = Path(__file__).resolve().parents[1] / "arch/x86/entry/syscalls.tbl"
+# The package for other kernels has the table beside this file.
+HERE = Path(__file__).resolve()
+SYSTEM_CALLS = HERE.with_name("syscalls.tbl")
+if not SYSTEM_CALLS.exists():
+    SYSTEM_CALLS = HERE.parents[1] / "arch/x86/entry/syscalls.tbl"
 
 
 @functools.cache

@@ -233,6 +233,12 @@ test-consumers: $(vmlinux) functions-kernel $(addprefix $(BUILD)/, \
 test-ports:
 	@$(test-summary) --pytest tests/seam
 
+# kernel/profile/ for other kernels, with its tools and examples: scripts/dist.py.
+.PHONY: dist
+dist: | $(BUILD)/
+	$(call say,DIST   ,$(BUILD)/lego-profile-$(VERSION).tar.gz)
+	$(Q)$(PYTHON) scripts/dist.py pack $(VERSION) $(BUILD)/lego-profile-$(VERSION).tar.gz
+
 .PHONY: accuracy
 accuracy: $(accuracy-tools) $(vmlinux) tail-call-kernel functions-kernel $(BUILD)/accuracy.cpio
 	@$(test-env) $(PYTHON) tests/accuracy/table.py

@@ -75,6 +75,7 @@ typedef struct static_key os_key_t;
 		_task->exec_start_cycles - _task->sum_exec_cycles;                 \
 	})
 
+#define PROFILE_PORT_API 1
 #define OS_U64_IS_LONG
 
 #endif

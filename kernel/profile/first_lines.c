@@ -7,6 +7,8 @@
 
 #include "report.h"
 
+#if defined(CONFIG_PROFILE_EXPORT) || defined(UNIT_TEST)
+
 #include "profiler.h"
 #include "table.h"
 
@@ -80,3 +82,5 @@ PROFILER(first_lines) = {
 	.name = "first_lines",
 	.files = files,
 };
+
+#endif

@@ -72,6 +72,11 @@ PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (boo
 #endif
 #endif
 
+/* The points that a report has room for. A point takes 624 bytes of bss. */
+#ifndef OS_MAX_POINTS
+#define OS_MAX_POINTS 256
+#endif
+
 /* Errors, returned as negative numbers: invalid words, no memory, in use, a string too long. */
 #ifndef OS_EINVAL
 #define OS_EINVAL 22

@@ -12,6 +12,7 @@
  *	os_task_t, os_process_t, os_regs_t			may be incomplete types
  *	os_siginfo_t						the same; only for events of signals
  *	os_area_t						the same; only for images
+ *	PROFILE_PORT_API					1: see below
  *	OS_U64_IS_LONG						only if u64 is unsigned long:
  *								formats are checked then
  *
@@ -25,6 +26,16 @@
 #define PROFILE_OS_HOOKS_HEADER <lego/profile_os_hooks.h>
 #endif
 #include PROFILE_OS_HOOKS_HEADER
+
+/*
+ * The version of these contracts that your headers are written for. It changes when a name gets
+ * another meaning; CHANGELOG.md says which.
+ */
+#ifndef PROFILE_PORT_API
+#error "profile: define PROFILE_PORT_API 1: the version of the contracts that your headers meet"
+#elif PROFILE_PORT_API != 1
+#error "profile: the contracts have version 1: see CHANGELOG.md, then set PROFILE_PORT_API to 1"
+#endif
 
 #ifdef OS_U64_IS_LONG
 #define pf_printf(f, a) __attribute__((__format__(__printf__, f, a)))

@@ -28,9 +28,15 @@ void report_printf(const char *fmt, ...) pf_printf(1, 2);
  * first_lines.c: keeps what report_printf() prints on the console, from the begin of a report to
  * its first empty line.
  */
+#if defined(CONFIG_PROFILE_EXPORT) || defined(UNIT_TEST)
 void report_first_lines_begin(void);
 void report_first_lines_add(const char *fmt, va_list args);
 void report_first_lines_end(void);
+#else
+#define report_first_lines_begin()	  ((void)0)
+#define report_first_lines_add(fmt, args) ((void)(args))
+#define report_first_lines_end()	  ((void)0)
+#endif
 
 /*
  * The thread that prints a report, or NULL. Its samples all count for one function,

@@ -13,6 +13,7 @@ typedef struct task os_task_t;
 typedef struct process os_process_t;
 typedef struct pt_regs os_regs_t;
 
+#define PROFILE_PORT_API 1
 #define OS_U64_IS_LONG
 #define os_cycles()	     read_cycles()
 #define os_current_profile() (&current->profile)

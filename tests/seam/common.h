@@ -8,10 +8,7 @@
 #define os_zalloc(size)			   heap_get(size)
 #define os_free(ptr)			   heap_put(ptr)
 typedef struct lock os_lock_t;
-#define OS_LOCK_INIT \
-	{            \
-		0    \
-	}
+#define OS_LOCK_INIT		 LOCK_INIT
 #define os_lock(lock)		 lock_take(lock)
 #define os_unlock(lock, flags)	 lock_drop(lock, flags)
 #define os_current_task()	 this_thread()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The hooks' half of the seam (os_hooks.h), for each profiler alone and for all of them. */
 #include "kernel.h"
+#define PROFILE_PORT_API 1
 typedef struct thread os_task_t;
 typedef struct program os_process_t;
 typedef struct trap_frame os_regs_t;

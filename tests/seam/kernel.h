@@ -69,6 +69,10 @@ void heap_put(void *ptr);
 struct lock {
 	int word;
 };
+#define LOCK_INIT \
+	{         \
+		0 \
+	}
 unsigned long lock_take(struct lock *lock);
 void lock_drop(struct lock *lock, unsigned long flags);
 unsigned long interrupts_off(void);

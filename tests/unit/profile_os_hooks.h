@@ -16,6 +16,7 @@ struct process;
 struct siginfo;
 struct pt_regs;
 struct vma;
+#define PROFILE_PORT_API 1
 #define OS_U64_IS_LONG
 
 typedef struct task os_task_t;

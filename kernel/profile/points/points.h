@@ -11,7 +11,7 @@
 #include "../off_time.h"
 #include "../report.h"
 
-#define POINTS_MAX_ENTRIES 256
+#define POINTS_MAX_ENTRIES OS_MAX_POINTS
 
 struct point_entry {
 	const char *name;

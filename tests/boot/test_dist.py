@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+The package for other kernels (make dist), unpacked elsewhere: its example builds and runs, its
+tools read exports, its sizes are those in its README.md.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import pytest
+from harness import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "tests/unit"))
+import dist  # noqa: E402
+import legoprof_shapes  # noqa: E402
+
+VERSION = re.search(r"^VERSION := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+def run(*command: object, cwd=None) -> str:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=cwd)
+    assert not done.returncode, done.stdout + done.stderr
+    assert "warning" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("dist")
+    archive = directory / "package.tar.gz"
+    dist.pack(VERSION, archive)
+    first = archive.read_bytes()
+    dist.pack(VERSION, archive)
+    assert archive.read_bytes() == first
+    with tarfile.open(archive) as tar:
+        tar.extractall(directory)
+    return directory / f"lego-profile-{VERSION}"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_example(package, compiler, tmp_path):
+    """The example counts its calls and pairs exactly. Its object shows nothing but hooks."""
+    out = run("make", "-s", "run", f"CC={compiler}", f"O={tmp_path}", cwd=package / "examples/host")
+    assert re.search(r"example \(pid 1\) exited", out)
+    calls = re.findall(r" (\d+) +(\d+) sys_(sum|fail)$", out, re.MULTILINE)
+    assert sorted(calls) == [("100", "0", "sum"), ("7", "7", "fail")], out
+    assert re.search(r"^ *on +add_up +\d\.\d+ +100 ", out, re.MULTILINE), out
+    visible = run("nm", "-g", "--defined-only", tmp_path / "profile.o")
+    names = {line.split()[2] for line in visible.splitlines()}
+    assert "profile_init" in names and all(name.startswith("profile_") for name in names)
+
+
+def test_is_complete(package):
+    """Every link leads to a file; the parts that README.md names are there."""
+    for path in package.rglob("*"):
+        assert path.exists(), path
+    for name in re.findall(r"^\| `(.+?)` \|", (package / "README.md").read_text(), re.MULTILINE):
+        assert (package / name).exists(), name
+    assert (package / "VERSION").read_text() == f"{VERSION}\n"
+    assert (package / "port/os.h").samefile(package / "src/os.h")
+    assert (package / "port/waits_os.h").samefile(package / "src/waits/os.h")
+
+
+def test_changes(package):
+    """CHANGES has the entries of CHANGELOG.md about other kernels, and no others."""
+    text = (package / "CHANGES").read_text()
+    entries = re.findall(r"^- .*", text, re.MULTILINE)
+    assert entries and all(entry.startswith("- Other kernels") for entry in entries)
+    assert len(entries) == (ROOT / "CHANGELOG.md").read_text().count("\n- Other kernels")
+    assert "PROFILE_PORT_API" in text
+
+
+def test_legoprof(package, tmp_path):
+    """legoprof works without the tree."""
+    export = tmp_path / "run.lego"
+    rows = [legoprof_shapes.compact(row) for row in ({"file": "strace.json"}, {"table": ""})]
+    export.write_bytes(legoprof_shapes.seal(iter([*rows, '{"name":"sys_read","calls":3}'])))
+    command = [sys.executable, package / "host/legoprof"]
+    assert re.search(r"sys_read +3", run(*command, "report", export, cwd=tmp_path))
+    assert not list(package.rglob("__pycache__"))
+
+
+def test_kernel_example(package, tmp_path):
+    run("make", "-s", f"BUILD={tmp_path}", cwd=package / "examples/kernel")
+    assert (tmp_path / "kernel").exists()
+
+
+def numbers(line: str) -> list[int]:
+    return [int(n.replace(",", "")) for n in re.findall(r"[\d,]+(?= \|)", line)]
+
+
+@pytest.mark.parametrize("option", ["points", "samples with chains"])
+def test_sizes(option):
+    """The table in README.md is right to 3 %: compilers differ. Points are small."""
+    (made,) = [line for line in dist.sizes([option]).splitlines() if option in line]
+    text = (ROOT / "scripts/dist/README.md").read_text()
+    (written,) = [line for line in text.splitlines() if line.startswith(f"| {option} |")]
+    assert len(numbers(made)) == 4
+    assert numbers(written) == pytest.approx(numbers(made), rel=0.03)
+    if option == "points":
+        code, _, _, bss = numbers(made)
+        assert code < 16 << 10 and bss < 8 << 10
+
+
+@pytest.mark.parametrize(
+    "defined, said", [(None, "define PROFILE_PORT_API 1"), (2, "the contracts have version 1")]
+)
+def test_version_of_the_contracts(package, defined, said, tmp_path):
+    """Headers for other contracts, or for none, are refused."""
+    glue = package / "examples/host"
+    text = (glue / "os_hooks.h").read_text()
+    line = f"#define PROFILE_PORT_API {defined}\n" if defined else ""
+    (tmp_path / "os_hooks.h").write_text(text.replace("#define PROFILE_PORT_API 1\n", line))
+    command = ["gcc", "-fsyntax-only", f"-I{tmp_path}", f"-I{package}/include"]
+    command += ["-DPROFILE_OS_HOOKS_HEADER=<os_hooks.h>", "-x", "c", package / "src/os_hooks.h"]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert done.returncode and said in done.stderr
