@@ -57,6 +57,14 @@ def test_example(package, compiler, tmp_path):
     assert "profile_init" in names and all(name.startswith("profile_") for name in names)
 
 
+def test_level_0(package, tmp_path):
+    """Points work without hooks of tasks, and without a current task, as porting.md says."""
+    options = ["OPTIONS=POINTS", "CC=gcc", f"O={tmp_path}"]
+    out = run("make", "-s", "run", *options, cwd=package / "examples/host")
+    assert re.search(r"report 1: level 0\n(.*\n)*.* on +add_up +\d\.\d+ +100 ", out), out
+    assert "strace" not in out
+
+
 def test_is_complete(package):
     """Every link leads to a file; the parts that README.md names are there."""
     for path in package.rglob("*"):

@@ -242,6 +242,41 @@ def test_missing_option_is_said():
             assert f"CONFIG_PROFILE_{option} needs {what}" in done.stderr
 
 
+def contracts() -> set[str]:
+    """Returns the names that a kernel may define."""
+    headers = [path for path in PROFILE.rglob("os*.h") if re.fullmatch(r"os(_\w+)?\.h", path.name)]
+    text = "".join(path.read_text() for path in headers)
+    return set(re.findall(r"^#ifndef (os_\w+|OS_\w+)$", text, re.MULTILINE))
+
+
+def hooks() -> set[str]:
+    """Returns the functions and macros of the hooks' headers that this kernel uses."""
+    headers = [*PROFILE.glob("include/profile/*.h"), *PROFILE.glob("*/hooks.h")]
+    declared = set(re.findall(r"\b(profile_\w+)\(", "".join(h.read_text() for h in headers)))
+    used: set[str] = set()
+    for folder in ("kernel", "arch"):
+        for path in (ROOT / folder).rglob("*.[ch]"):
+            if PROFILE not in path.parents:
+                used |= set(re.findall(r"\b(profile_\w+)\(", path.read_text()))
+    return declared & used
+
+
+def test_porting_names_everything():
+    """The guide has all contracts, hooks and options, and none that does not exist."""
+    text = (PROFILE / "porting.md").read_text()
+    words = set(re.findall(r"\b(?:os|OS|profile)_\w+", text))
+    starts = tuple(re.findall(r"`((?:os|profile)_\w+)\*", text))
+    options = set(re.findall(r"^config PROFILE_(\w+)", (PROFILE / "Kconfig").read_text(), re.M))
+    wanted = contracts() | hooks()
+    assert {"os_zalloc", "OS_TICK_HZ", "profile_nmi", "profile_spun"} <= wanted
+    assert {name for name in wanted - words if not name.startswith(starts)} == set()
+    missing = {name for name in options if not re.search(rf"[`_]{name}`", text)}
+    assert missing == {"ANY"}
+    sources = "".join(path.read_text() for path in PROFILE.rglob("*.[ch]"))
+    exist = set(re.findall(r"\b(?:os|OS|profile)_\w+", sources)) | {"os_x"}
+    assert {name for name in words - exist if not name.startswith(starts)} == set()
+
+
 def glue_lines(path: Path) -> int:
     """Counts the lines of a header that are neither blank nor only comment."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
