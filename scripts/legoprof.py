@@ -150,15 +150,22 @@ def read_stacks(export: Export, args: argparse.Namespace) -> tuple[Stacks, int]:
     export loses the rows that it read, which take most of the memory.
     """
     waits = args.waits or args.wakers
-    stacks = profiles.stacks.read(export, waits)
-    for table in export.files.get(profiles.stacks.file_of(waits), []):
-        table.rows.clear()
+    memory_of = "programs" if args.memory else "kernel" if args.kernel_memory else None
+    if (waits and memory_of) or (args.memory and args.kernel_memory):
+        raise ExportError("one at a time: --waits, --memory or --kernel-memory")
+    stacks = profiles.stacks.read(export, waits, memory_of)
+    for file in profiles.stacks.FILES:
+        for table in export.files.get(file, []):
+            table.rows.clear()
+    if memory_of and not stacks.stacks:
+        how = "profile.memory_chains=on" if args.memory else "CONFIG_PROFILE_MEMORY"
+        raise ExportError(f"{export.path} has no such memory: {how} counts it")
     nr_idle = Filter.of(args).choose_stacks(stacks)
     if lost := str(stacks.losses):
         warn(f"{export.path}: {lost}")
     if stacks.nr_damaged:
         warn(f"{export.path}: {stacks.nr_damaged} damaged rows are left out")
-    if not waits and (ns := profiles.stacks.other_rate_ns(export)):
+    if not waits and not memory_of and (ns := profiles.stacks.other_rate_ns(export)):
         warn(f"{export.path}: for {ns / 1e9:.3f} s samples were taken at another rate, by profile")
     return stacks, nr_idle
 
@@ -274,6 +281,8 @@ def write_stacks(args: argparse.Namespace) -> int:
     if args.calls:
         return write_calls(export, args)
     stacks, _ = read_stacks(export, args)
+    if args.command == "perf-data" and stacks.unit == "bytes":
+        raise ExportError("perf has no profile of memory: write pprof")
     if args.command in ("perf-data", "pprof") and not stacks.period_ns:
         raise ExportError(f"{export.path} does not say how often samples were taken")
     _, _, make = FORMATS[args.command]
@@ -358,6 +367,13 @@ def add_symbols(
         )
 
 
+def add_memory(parser: argparse.ArgumentParser) -> None:
+    what = "bytes by the user code that touched them first, not samples"
+    parser.add_argument("--memory", action="store_true", help=what)
+    what = "live bytes by the place in the kernel that allocated them"
+    parser.add_argument("--kernel-memory", action="store_true", help=what)
+
+
 def add_stacks(
     parser: argparse.ArgumentParser,
     is_binary: bool,
@@ -368,6 +384,7 @@ def add_stacks(
     parser.add_argument("exports", nargs="+", metavar="export")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=is_binary)
     parser.add_argument("--waits", action="store_true", help="time waited, not samples")
+    add_memory(parser)
     add_symbols(parser, has_lines=not is_binary, has_perf_map=has_perf_map)
     if has_wakers:
         parser.add_argument("--wakers", action="store_true", help="waits, with their wakers")
@@ -390,6 +407,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     c.add_argument("--table", metavar="NAME", help="only this one: strace, points, waits ...")
     c.add_argument("--by", metavar="KEYS", help="count samples by task, or function,syscall ...")
     c.add_argument("--waits", action="store_true", help="with --by: time waited, not samples")
+    add_memory(c)
     c.add_argument("--sort", metavar="COLUMN", help="largest first, by this column")
     c.add_argument("--top", type=row_count, metavar="N", help="the first N rows of each")
     c.add_argument("--format", choices=("text", "json", "csv"), default="text")

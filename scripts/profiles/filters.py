@@ -120,7 +120,8 @@ class Filter:
         if self.start_ns is not None or self.end_ns is not None:
             raise ExportError("samples and waits have no times: --from and --to choose events")
         if stacks.unit != "samples" and (self.tids or self.calls):
-            raise ExportError("waits have no tid and no system call to choose them by")
+            what = "memory has" if stacks.unit == "bytes" else "waits have"
+            raise ExportError(f"{what} no tid and no system call to choose by")
         if str(self):
             stacks.stacks = [one for one in stacks.stacks if self.has_stack(one)]
             if not stacks.stacks:

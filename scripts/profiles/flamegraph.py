@@ -62,15 +62,17 @@ def draw(
         data = two_columns(*counts)
     else:
         data = "".join(line(chain, nr) for chain, nr in counts[0].items())
-    is_samples, total = runs[0][0].unit == "samples", counts[-1].total()
-    title += f": {total} samples" if is_samples else f": {total / 1e9:.6f} s of waits"
+    unit, total = runs[0][0].unit, counts[-1].total()
+    is_time = unit == "nanoseconds"
+    title += f": {total / 1e9:.6f} s of waits" if is_time else f": {total} {unit}"
     title = ", ".join([title, *filter(None, (str(stacks.losses) for stacks, _ in runs))])
     title = html.escape(printable(title), quote=False)  # flamegraph.pl escapes only the frames
     script = find()
     # -CSA: texts are UTF-8, so that names are not cut in the middle of a character.
     command = ["perl", "-CSA", script, "--title", title, "--width", "1600", "--hash"]
-    command += ["--countname", "samples" if is_samples else "ns"]
-    command += [] if is_samples else ["--colors", "io"]
+    command += ["--countname", "ns" if is_time else unit]
+    colors = {"nanoseconds": "io", "bytes": "mem"}.get(unit)
+    command += ["--colors", colors] if colors else []
     words = [word.encode(errors="surrogateescape") for word in command]
     done = subprocess.run(words, input=data.encode(), capture_output=True)
     if done.returncode or done.stderr:

@@ -67,6 +67,12 @@ def of_waits(export: Export) -> Losses:
     return of_notes(export, "waits", "waits_stacks.json", "waits.json", pattern)
 
 
+def of_memory(export: Export) -> Losses:
+    """The note is in kernel/profile/memory/chains_report.c."""
+    pattern = r"not in the store: (\d{1,14}) pages"
+    return of_notes(export, "pages", "memory_stacks.json", "memory_chains.json", pattern)
+
+
 def of_calls(export: Export) -> Losses:
     """The note is in kernel/profile/functions/report.c."""
     file = "function_calls.json"

@@ -100,11 +100,19 @@ class Profile:
         def value_type(kind: str, unit: str) -> bytes:
             return number(1, self.string(kind)) + number(2, self.string(unit))
 
+        self.has_live, self.is_memory = stacks.has_live, stacks.unit == "bytes"
+        self.has_count = stacks.unit == "samples"
+        if self.is_memory:
+            # As in Go's profiles of the heap. What programs touch first is known, but not its end.
+            for kind in ("alloc", "inuse") if stacks.has_live else ("alloc",):
+                self.body += message(SAMPLE_TYPE, value_type(f"{kind}_objects", "count"))
+                self.body += message(SAMPLE_TYPE, value_type(f"{kind}_space", "bytes"))
+            self.body += message(PERIOD_TYPE, value_type("space", "bytes")) + number(PERIOD, 1)
+            return
         time = "cpu" if stacks.unit == "samples" else "offcpu"
         if stacks.unit == "samples":
             self.body += message(SAMPLE_TYPE, value_type("samples", "count"))
         self.body += message(SAMPLE_TYPE, value_type(time, "nanoseconds"))
-        self.has_count = stacks.unit == "samples"
         self.body += message(PERIOD_TYPE, value_type(time, "nanoseconds"))
         self.body += number(PERIOD, stacks.period_ns)
 
@@ -139,6 +147,13 @@ class Profile:
             self.body += message(LOCATION, number(1, self.locations[key]) + line)
         return self.locations[key]
 
+    def values(self, stack: Stack, period_ns: int) -> list[int]:
+        if self.has_live:
+            return [stack.nr_objects, stack.allocated_bytes, *stack.live]
+        if self.is_memory:
+            return [stack.nr_objects, stack.weight]
+        return [*([stack.weight] if self.has_count else []), stack.weight * period_ns]
+
     def add(self, stack: Stack, period_ns: int) -> None:
         ids = [
             self.location(self.kernel, pc, Place(pc, None, self.kernel_symbols))
@@ -148,9 +163,11 @@ class Profile:
             ids.append(self.location(self.user_mapping(place), pc, place))
         if stack.truncated:
             ids.append(self.cut_location(cut_frame(stack.truncated)))
-        values = [stack.weight] if self.has_count else []
-        body = packed(1, ids) + packed(2, [*values, stack.weight * period_ns])
-        labels = {"task": stack.comm, "syscall": stack.call, "wait": stack.what, "run": stack.run}
+        if self.has_live and stack.what:
+            ids.append(self.cut_location(stack.what))
+        body = packed(1, ids) + packed(2, self.values(stack, period_ns))
+        labels = {"task": stack.comm, "syscall": stack.call, "run": stack.run}
+        labels["memory" if self.is_memory else "wait"] = stack.what
         for key, text in labels.items():
             if text:
                 label = number(1, self.string(key)) + number(2, self.string(text))

@@ -13,8 +13,8 @@ from profiles.export import Export, ExportError, Table, printable
 from profiles.stacks import Names, Stack, Stacks, frames
 
 # Stacks, their symbols, and events: printed only on request.
-STORES = ["samples.json", "waits_stacks.json", "symbols.json", "trace_events.json"]
-STORES += ["trace_tasks.json", "trace_pages.json", "critical_path.json"]
+STORES = ["samples.json", "waits_stacks.json", "memory_stacks.json", "symbols.json"]
+STORES += ["trace_events.json", "trace_tasks.json", "trace_pages.json", "critical_path.json"]
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the full-width ones, too
 
 
@@ -63,7 +63,7 @@ def view(stacks: Stacks, names: Names, keys: list[str]) -> Table:
     found: Counter[tuple] = Counter()
     for stack in stacks.stacks:
         found[tuple(readers[key](stack) for key in keys)] += stack.weight
-    unit = "samples" if stacks.unit == "samples" else "ns"
+    unit = "ns" if stacks.unit == "nanoseconds" else stacks.unit
     total = found.total()
     rows = [
         {unit: nr, "percent": f"{100 * nr / total:.2f}" if total else None, **dict(zip(keys, row))}

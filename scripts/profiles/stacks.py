@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the stacks of an export, of samples or waits, and finds the names of their functions."""
+"""Reads the stacks of an export, of samples, waits or memory, and names their functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_REPORT = "in a report of the profiler"  # why a chain is truncated
 class Stack:
     """Chains have the innermost address first. In a sample, the others are return addresses."""
 
-    weight: int  # samples, or ns of waits
+    weight: int  # samples, ns of waits, or bytes of memory
     kernel: list[int]
     user: list[int]
     comm: str
@@ -33,13 +33,16 @@ class Stack:
     call: str | None = None
     is_exact: bool = True  # False, in waits: the first kernel address is a return address, too
     truncated: str | None = None  # the reason
-    what: str | None = None  # what the task waited for
+    what: str | None = None  # what the task waited for, or the kind of memory
     address: int = 0  # of that, if it is a lock of users
     object: str | None = None  # the variable there, if the kernel knew it
     waker: "Stack | None" = None
     kind: str | None = None  # of a sample: user, kernel, interrupt, idle
     run: str | None = None  # the label of a run, in a merged export
     code_map: int = 0  # of the user addresses; 0: unknown
+    nr_objects: int = 0  # of memory: pages, or objects of kmalloc
+    live: tuple[int, int] = 0, 0  # objects and bytes that are live
+    allocated_bytes: int = 0  # of the kernel's memory
 
     @property
     def is_idle(self) -> bool:
@@ -52,11 +55,12 @@ class Stack:
 
 @dataclass
 class Stacks:
-    unit: str  # samples, nanoseconds
+    unit: str  # samples, nanoseconds, bytes
     period_ns: int  # of one unit of weight; 0: unknown
     stacks: list[Stack] = field(default_factory=list)
     nr_damaged: int = 0
     losses: losses.Losses = field(default_factory=losses.Losses)
+    has_live: bool = False  # it is known which memory is live
 
     def total(self) -> int:
         return sum(stack.weight for stack in self.stacks)
@@ -125,6 +129,49 @@ def wait(row: dict) -> Stack:
     )
 
 
+def memory(row: dict) -> Stack:
+    """Makes a stack of memory that user code has touched first."""
+    return Stack(
+        weight=number(row["bytes"], 62),
+        kernel=[],
+        user=addresses(row, "user"),
+        comm=str(row["comm"]),
+        pid=number(row["pid"], 32),
+        cpu=number(row["cpu"], 32),
+        call=row["syscall"] and str(row["syscall"]),
+        what=f"{row['kind']}, copied" if number(row["copied"], 8) else str(row["kind"]),
+        run=label(row),
+        code_map=number(row.get("code_map", 0), 32),
+        nr_objects=number(row["pages"], 50),
+    )
+
+
+def kernel_memory(row: dict) -> Stack:
+    """Makes a stack of a place in the kernel that allocates. Its weight is what is live."""
+    return Stack(
+        weight=number(row["live_bytes"], 62),
+        kernel=[],
+        user=[],
+        comm=str(row["allocator"]),
+        pid=0,
+        call=None,
+        what=str(row["place"]),
+        run=label(row),
+        nr_objects=number(row["allocated_objects"], 62),
+        live=(number(row["live_objects"], 62), number(row["live_bytes"], 62)),
+        allocated_bytes=number(row["allocated_bytes"], 62),
+    )
+
+
+def kernel_memory_rows(export: Export) -> list[dict]:
+    """Returns the rows of the tables by place: of pages, and of kmalloc."""
+    found = []
+    for table in export.files.get("memory.json", []):
+        if "by size" not in table.title and (kind := table.title.partition(": ")[2]):
+            found += [row | {"allocator": kind.partition(" ")[0]} for row in table.rows]
+    return found
+
+
 def period_ns(export: Export) -> int:
     """Returns the time between two samples of a CPU; 0: unknown."""
     rates = {row["hz"] for row in export.rows("source.json") if isinstance(row.get("hz"), int)}
@@ -140,18 +187,27 @@ def other_rate_ns(export: Export) -> int:
     return max([ns for ns in times if isinstance(ns, int)], default=0)
 
 
-def file_of(waits: bool) -> str:
-    return "waits_stacks.json" if waits else "samples.json"
+FILES = ("samples.json", "waits_stacks.json", "memory_stacks.json")
 
 
-def read(export: Export, waits: bool = False) -> Stacks:
-    """Returns the stacks of samples, or of waits. Damaged rows are left out, and counted."""
-    if waits:
-        found, make = Stacks("nanoseconds", 1, losses=losses.of_waits(export)), wait
+def read(export: Export, waits: bool = False, memory_of: str | None = None) -> Stacks:
+    """
+    Returns the stacks of samples, of waits, or of the memory of "programs" or of the "kernel".
+    Damaged rows are left out, and counted.
+    """
+    if memory_of == "programs":
+        found = Stacks("bytes", 1, losses=losses.of_memory(export))
+        rows, make = export.rows("memory_stacks.json"), memory
+    elif memory_of:
+        found = Stacks("bytes", 1, has_live=True)
+        rows, make = kernel_memory_rows(export), kernel_memory
+    elif waits:
+        found, rows, make = Stacks("nanoseconds", 1), export.rows("waits_stacks.json"), wait
+        found.losses = losses.of_waits(export)
     else:
         found = Stacks("samples", period_ns(export), losses=losses.of_samples(export))
-        make = sample
-    for row in progress.over(export.rows(file_of(waits)), "reading stacks"):
+        rows, make = export.rows("samples.json"), sample
+    for row in progress.over(rows, "reading stacks"):
         try:
             found.stacks.append(make(row))
         except (KeyError, TypeError, ValueError, OverflowError):

@@ -57,7 +57,7 @@ def speedscope(stacks: Stacks, names: Names, name: str) -> bytes:
     profile = {
         "type": "sampled",
         "name": ", ".join(filter(None, [name, str(stacks.losses)])),
-        "unit": "none" if stacks.unit == "samples" else "nanoseconds",
+        "unit": "none" if stacks.unit == "samples" else stacks.unit,
         "startValue": 0,
         "endValue": sum(weights),
         "samples": samples,
@@ -133,8 +133,7 @@ def callgrind(stacks: Stacks, names: Names) -> bytearray:
         self_cost[chain[-1]] += weight
         for edge in zip(chain, chain[1:]):
             cost[edge] += weight
-    event = "Samples" if stacks.unit == "samples" else "Nanoseconds"
-    return write_callgrind(event, self_cost, cost, lost=str(stacks.losses))
+    return write_callgrind(stacks.unit.capitalize(), self_cost, cost, lost=str(stacks.losses))
 
 
 def callgrind_of_calls(rows: list[dict], lost: str = "") -> tuple[bytearray, int]:

@@ -52,6 +52,9 @@ FILES = {
     **trace_export.small(has_gaps=False),
 }
 CALLS = {"caller": "f", "function": "g", "calls": 4, "total_cycles": 90, "self_cycles": 30}
+TOUCHED = {"cpu": 0, "pages": 3, "bytes": 12288, "pid": 1, "comm": "a", "kind": "heap"}
+TOUCHED |= {"copied": 0, "syscall": None, "code_map": 1, "user": ["0x401000"]}
+FILES["memory_stacks.json"] = [TOUCHED, TOUCHED | {"copied": 1, "user": []}]
 FILES["function_calls.json"] = [CALLS, CALLS | {"caller": "h"}]
 COMMANDS = [
     ["report"],
@@ -67,6 +70,8 @@ COMMANDS = [
     ["perf-data"],
     ["perf-data", "--each"],
     ["pprof"],
+    ["pprof", "--memory"],
+    ["folded", "--memory"],
     ["page"],
     ["folded", "--pid", "1", "--cpu", "0", "--no-idle"],
 ]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""legoprof writes memory by call chain, and the kernel's memory by place."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from legoprof_shapes import seal
+from test_legoprof import legoprof
+
+TOUCHED = {
+    **{"cpu": 0, "pages": 3, "bytes": 12288, "pid": 1, "comm": "a b", "kind": "heap"},
+    **{"copied": 0, "syscall": None, "code_map": 0, "user": ["0x401000", "0x401101"]},
+}
+SITE = {
+    **{"live_bytes": 640, "live_objects": 10, "allocated_bytes": 1280, "allocated_objects": 20},
+    "place": "pipe_write (kernel/fs/pipe.c:20)",
+}
+COPIED = TOUCHED | {"pages": 1, "bytes": 4096, "copied": 1, "syscall": "sys_read", "pid": 2}
+LINES = [
+    *({"file": "memory_chains.json"}, {"table": "Memory (all)"}),
+    {"note": "not in the store: 2 pages of all threads, no room"},
+    *({"file": "memory_stacks.json"}, {"table": "Memory touched first"}, TOUCHED, COPIED),
+    *({"file": "memory.json"}, {"table": "Kernel Memory: pages (all)"}),
+    SITE | {"place": "slab_create (kernel/mm/slab.c:9)", "live_bytes": 4096, "live_objects": 1},
+    {"table": "Kernel Memory: pages by size"},
+    {key: nr for key, nr in SITE.items() if key != "place"} | {"size_bytes": 4096},
+    *({"table": "Kernel Memory: kmalloc (all)"}, SITE),
+]
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Returns a function that runs legoprof, for (status, output, stderr without its path)."""
+    path, out = tmp_path / "run.lego", tmp_path / "out"
+
+    def run_legoprof(*argv: str, lines: list[dict] = LINES) -> tuple[int, bytes, str]:
+        path.write_bytes(seal([json.dumps(line) for line in lines]))
+        out.unlink(missing_ok=True)
+        target = [] if argv[0] == "report" else ["-o", str(out)]
+        status = legoprof.main([argv[0], str(path), *target, *argv[1:]])
+        printed, err = capsys.readouterr()
+        data = out.read_bytes() if out.exists() else printed.encode()
+        return status, data, err.replace(f"legoprof: {path}: ", "")
+
+    return run_legoprof
+
+
+LOST = "2 of 6 pages were lost (33.33 %)\n"
+
+
+def test_folded(run):
+    """Weights are bytes, touched by programs, or live in the kernel."""
+    status, data, err = run("folded", "--memory")
+    chain = "a b;0x401100;0x401000"
+    assert data.decode().splitlines() == [
+        f"{chain};[heap] 12288",
+        f"{chain};[sys_read];[heap, copied] 4096",
+    ]
+    assert (status, err) == (0, LOST)
+    assert run("folded", "--memory", "--pid", "2")[1].endswith(b"[heap, copied] 4096\n")
+    status, data, err = run("folded", "--kernel-memory")
+    assert data.decode().splitlines() == [
+        "pages;[slab_create (kernel/mm/slab.c:9)] 4096",
+        "kmalloc;[pipe_write (kernel/fs/pipe.c:20)] 640",
+    ]
+    assert (status, err) == (0, "")
+
+
+def fields(data: bytes) -> list[tuple[int, int | bytes]]:
+    """Returns the fields of a message of protocol buffers, by number."""
+    found: list[tuple[int, int | bytes]] = []
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value, shift = 0, 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7:
+            length = varint()
+            found.append((key >> 3, data[at : at + length]))
+            at += length
+        else:
+            found.append((key >> 3, varint()))
+    return found
+
+
+def packed(data: bytes) -> list[int]:
+    """Returns varints, read as those of a message with one field each."""
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value = shift = 0
+    return values
+
+
+def profile(data: bytes) -> tuple[list[tuple[str, str]], list[list[int]]]:
+    """Returns the sample types of a profile for pprof, and the values of its samples."""
+    found = fields(gzip.decompress(data))
+    strings = [body.decode() for field, body in found if field == 6]
+    types = [dict(fields(body)) for field, body in found if field == 1]
+    samples = [dict(fields(body)) for field, body in found if field == 2]
+    assert all(sample[1] for sample in samples)  # a location at least
+    return [(strings[one[1]], strings[one[2]]) for one in types], [packed(s[2]) for s in samples]
+
+
+def test_pprof_has_the_types_of_go(run):
+    types, values = profile(run("pprof", "--kernel-memory")[1])
+    kinds = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
+    assert types == [(kind, "count" if "objects" in kind else "bytes") for kind in kinds]
+    assert values == [[20, 1280, 1, 4096], [20, 1280, 10, 640]]
+    types, values = profile(run("pprof", "--memory")[1])
+    assert types == [("alloc_objects", "count"), ("alloc_space", "bytes")]
+    assert values == [[3, 12288], [1, 4096]]
+
+
+def test_other_formats(run):
+    speedscope = json.loads(run("speedscope", "--memory")[1])["profiles"][0]
+    assert (speedscope["unit"], speedscope["endValue"]) == ("bytes", 16384)
+    assert b"events: Bytes\nsummary: 16384\n" in run("callgrind", "--memory")[1]
+    _, data, _ = run("report", "--by", "task", "--memory")
+    assert "bytes by task" in data.decode() and "16384" in data.decode()
+    _, data, _ = run("report")
+    assert b"Memory touched first" not in data  # a store
+
+
+def test_refusals(run):
+    for argv, why in (
+        (["perf-data", "--memory"], "perf has no profile of memory: write pprof"),
+        (["folded", "--memory", "--waits"], "one at a time: --waits, --memory or --kernel-memory"),
+        (["folded", "--memory", "--tid", "9"], "memory has no tid and no system call to choose by"),
+    ):
+        status, data, err = run(*argv)
+        assert status == 2 and not data and why in err
+    for argv, why in (
+        (["folded", "--memory"], "has no such memory: profile.memory_chains=on counts it"),
+        (["folded", "--kernel-memory"], "has no such memory: CONFIG_PROFILE_MEMORY counts it"),
+    ):
+        assert why in run(*argv, lines=[])[2]
+
+
+def test_flamegraph(run, tmp_path, monkeypatch):
+    script = tmp_path / "flamegraph.pl"
+    script.write_text('print "@ARGV\\n"; my @all = <STDIN>;')
+    monkeypatch.setattr(legoprof.flamegraph, "find", lambda: str(script))
+    text = run("flamegraph", "--memory")[1].decode()
+    assert f"run.lego: 16384 bytes, {LOST.strip()} " in text
+    assert text.endswith("--countname bytes --colors mem\n")
