@@ -25,6 +25,7 @@ def test_each_file_says_what_it_accepts(boot):
         "profile/strace": "on|off|reset",
         "profile/files": "on|off|reset",
         "profile/memory_chains": "on|off|reset",
+        "profile/memory_growth": "mark",
         "1/strace": "reset",
         "profile/waits": "on|off|reset",
     }

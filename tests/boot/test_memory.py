@@ -72,6 +72,32 @@ def test_text_has_the_allocators_counts(files):
     assert len(found) == 4 and all(ours == theirs for ours, theirs in found)
 
 
+GROWTH = """\
+mkdir -p /tmp
+echo mark > /proc/profile/memory_growth
+head -c 1000000 /dev/zero > /tmp/left
+cat /proc/profile/memory_growth
+echo JSON
+echo mark > /proc/profile/memory_growth
+cat /proc/profile/memory_growth.json
+"""
+
+
+def test_growth_since_the_mark(boot, tmp_path):
+    """The first row is what a program has left behind: a file. A new mark forgets it."""
+    image = harness.script_image(tmp_path, GROWTH)
+    log = boot(None, initrd=image, append="profile.on_exit=none").log
+    before, after = log.split("JSON")[:2]
+    table = before.split("Kernel Memory: pages since the mark")[1].splitlines()
+    nr_bytes, _, nr, *_, place, _ = table[3].split()
+    assert place == "fill_hole" and int(nr_bytes) == 4096 * int(nr)
+    assert 1_000_000 <= int(nr_bytes) < 1_100_000
+    rows = tables_of(line.strip() for line in after.splitlines() if line.strip().startswith("{"))
+    assert "Kernel Memory: kmalloc since the mark" in rows
+    left = rows["Kernel Memory: pages since the mark"]
+    assert sum(row["live_bytes"] for row in left if row["place"].startswith("fill_hole")) < 100_000
+
+
 def test_report_of_the_machine(boot, tmp_path):
     image = harness.script_image(tmp_path, "cat /proc/profile/report")
     log = boot(None, initrd=image, append="profile.on_exit=none").log

@@ -136,6 +136,27 @@ SELFTEST(memory, each_object_belongs_to_its_site)
 	EXPECT(bytes);
 }
 
+/* What a function has left behind since the mark is in a row; what it has freed is not. */
+SELFTEST(memory, growth_since_the_mark)
+{
+	static struct memory_snapshot growth;
+	void *before = allocate_here(100), *left;
+	u64 nr_bytes = 0;
+
+	ASSERT(before);
+	memory_mark();
+	kfree(before);
+	left = allocate_here(5000);
+	ASSERT(left);
+	memory_growth(&growth, MEMORY_KMALLOC);
+	for (u32 i = 0; i < growth.nr_rows; i++) {
+		if (!strcmp(growth.rows[i].site->function, "allocate_here"))
+			nr_bytes += growth.rows[i].sums.live_bytes;
+	}
+	EXPECT_EQ(nr_bytes, 8192 - 128);
+	kfree(left);
+}
+
 SELFTEST(memory, pages_belong_to_their_site)
 {
 	struct memory_sums before = sums_of(MEMORY_PAGES, "allocate_pages_here"), held, after;

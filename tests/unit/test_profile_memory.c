@@ -111,6 +111,36 @@ static void sizes_and_kinds_are_apart(void **state)
 	assert_int_equal(snap.allocator_bytes, 77);
 }
 
+/* Growth is what is live now and was not at the mark. A site that has shrunk is in no row. */
+static void growth_since_the_mark(void **state)
+{
+	allocate(small, 0, 0, 10);
+	allocate(large, 3, 1, 5);
+	memory_mark();
+	allocate(small, 0, 1, 7);
+	release(small, NR_OBJECT_SIZES, 0, 0, 4);
+	release(large, NR_OBJECT_SIZES, 3, 0, 1);
+	allocate(same, 2, 0, 1);
+	allocate(pages, 0, 0, 1);
+	memory_growth(&snap, MEMORY_KMALLOC);
+	assert_int_equal(snap.nr_rows, 2);
+	assert_string_equal(snap.rows[0].site->function, "same");
+	assert_string_equal(snap.rows[1].site->function, "small");
+	assert_int_equal(snap.rows[1].sums.nr_live, 3);
+	assert_int_equal(snap.rows[1].sums.live_bytes, 3 * memory_size_bytes(0));
+	assert_int_equal(snap.rows[1].sums.nr, 7);
+	assert_int_equal(snap.all.live_bytes, 3 * memory_size_bytes(0) + memory_size_bytes(2));
+	/* Larger objects, but fewer of them. */
+	release(small, NR_OBJECT_SIZES, 0, 0, 13);
+	allocate(small, 6, 0, 1);
+	memory_growth(&snap, MEMORY_KMALLOC);
+	assert_string_equal(snap.rows[0].site->function, "small");
+	assert_int_equal(snap.rows[0].sums.nr_live, 0);
+	memory_mark();
+	memory_growth(&snap, MEMORY_PAGES);
+	assert_int_equal(snap.nr_rows, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +148,7 @@ int main(void)
 		cmocka_unit_test_setup(cpus_free_each_others_memory, clear),
 		cmocka_unit_test_setup(rows_are_sorted, clear),
 		cmocka_unit_test_setup(sizes_and_kinds_are_apart, clear),
+		cmocka_unit_test_setup(growth_since_the_mark, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,7 @@ static const struct flip flips_of_others[] = {
 	{ "waits", "off" },
 	{ "waits", "on" },
 	{ "waits", "reset" },
+	{ "memory_growth", "mark" },
 	{ "memory_chains", "on" },
 	{ "memory_chains", "off" },
 	{ "memory_chains", "reset" },

@@ -47,11 +47,21 @@ struct memory_snapshot {
  */
 void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind);
 
+/*
+ * The same of what has become live since the mark, and still is: rows have grown, and their sums
+ * are the growth. Sites that have shrunk are in no row. Same contexts; one reader at a time.
+ */
+void memory_growth(struct memory_snapshot *snap, enum memory_kind kind);
+/* Sets the mark. Without one, all is growth. Any context but NMI. */
+void memory_mark(void);
+
 /* Returns the bytes of a block of a size. */
 u64 memory_size_bytes(u32 size);
 
 /* Prints a snapshot as tables: by site and, if wide, by size. */
 void report_print_memory(const struct memory_snapshot *snap, enum memory_kind kind,
 			 const struct report *report);
+/* Prints a snapshot of memory_growth(). */
+void report_print_memory_growth(const struct memory_snapshot *snap, enum memory_kind kind);
 
 #endif

@@ -4,6 +4,7 @@
 #include "memory.h"
 
 #include "../profiler.h"
+#include "../words.h"
 
 static struct memory_snapshot copy; /* one report is made at a time */
 
@@ -27,15 +28,34 @@ static void print_file(const void *unused)
 	print_all(&(struct report){ .wide = true, .top = REPORT_TOP_ALL });
 }
 
+static void print_growth(const void *unused)
+{
+	for (enum memory_kind kind = 0; kind < MEMORY_NR_KINDS; kind++) {
+		memory_growth(&copy, kind);
+		report_print_memory_growth(&copy, kind);
+	}
+}
+
+static int write_growth(const char *text)
+{
+	if (!words_are(text, "mark"))
+		return -OS_EINVAL;
+	memory_mark();
+	return 0;
+}
+
 static const struct profiler_file files[] = {
 	{ "profile/memory", .print = print_file },
 	{ "profile/memory.json", .print = print_file, .is_json = true },
+	{ "profile/memory_growth", "mark", write_growth, .print = print_growth },
+	{ "profile/memory_growth.json", .print = print_growth, .is_json = true },
 	{ 0 },
 };
 
 PROFILER(memory) = {
 	.name = "memory",
 	.place = 28, /* after samples and waits, before points */
+	.reset = memory_mark,
 	.print = print,
 	.files = files,
 };

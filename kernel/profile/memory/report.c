@@ -90,6 +90,19 @@ static void print_sizes(const struct memory_snapshot *snap, enum memory_kind kin
 	table_end();
 }
 
+void report_print_memory_growth(const struct memory_snapshot *snap, enum memory_kind kind)
+{
+	const struct table table = TABLE(site_columns);
+
+	table_begin(&table, "%s since the mark", titles[kind]);
+	table_head();
+	for (u32 i = 0; i < snap->nr_rows; i++)
+		print_site(&snap->rows[i], &snap->all);
+	table_end();
+	if (snap->nr_not_shown)
+		table_note("no room for %u other places", snap->nr_not_shown);
+}
+
 void report_print_memory(const struct memory_snapshot *snap, enum memory_kind kind,
 			 const struct report *report)
 {

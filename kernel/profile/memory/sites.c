@@ -45,6 +45,17 @@ static struct memory_sums sum_count(const struct profile_memory_site *site, u32 
 	};
 }
 
+static void add_row(struct memory_snapshot *snap, struct memory_row row)
+{
+	add_sums(&snap->all, &row.sums);
+	if (!row.sums.nr)
+		return;
+	if (snap->nr_rows == MEMORY_MAX_ROWS)
+		snap->nr_not_shown++;
+	else
+		snap->rows[snap->nr_rows++] = row;
+}
+
 static void add_site(struct memory_snapshot *snap, const struct profile_memory_site *site)
 {
 	struct memory_row row = { .site = site };
@@ -55,13 +66,7 @@ static void add_site(struct memory_snapshot *snap, const struct profile_memory_s
 		add_sums(&row.sums, &sums);
 		add_sums(&snap->sizes[site->first_size + i], &sums);
 	}
-	add_sums(&snap->all, &row.sums);
-	if (!row.sums.nr)
-		return;
-	if (snap->nr_rows == MEMORY_MAX_ROWS)
-		snap->nr_not_shown++;
-	else
-		snap->rows[snap->nr_rows++] = row;
+	add_row(snap, row);
 }
 
 /* Sorts by live bytes, then by all bytes, then by place. */
@@ -75,13 +80,66 @@ static int compare_rows(const void *a_, const void *b_)
 	return order ? order : compare_u64(a->site->line, b->site->line);
 }
 
+static bool is_of_kind(const struct profile_memory_site *site, enum memory_kind kind)
+{
+	return kind == (site->first_size ? MEMORY_PAGES : MEMORY_KMALLOC);
+}
+
+/* What was live at the mark, by the number of the site. Sites beyond the array are never marked. */
+static struct memory_sums marked[2 * MEMORY_MAX_ROWS];
+
+static struct memory_sums sum_site(const struct profile_memory_site *site)
+{
+	struct memory_sums all = { 0 };
+
+	for (u32 i = 0; i < site->nr_sizes; i++) {
+		struct memory_sums sums = sum_count(site, i);
+
+		add_sums(&all, &sums);
+	}
+	return all;
+}
+
+void memory_mark(void)
+{
+	u32 nr = __stop_memory_sites - __start_memory_sites;
+
+	for (u32 i = 0; i < pf_min(nr, (u32)PF_ARRAY_SIZE(marked)); i++)
+		marked[i] = sum_site(&__start_memory_sites[i]);
+}
+
+void memory_growth(struct memory_snapshot *snap, enum memory_kind kind)
+{
+	u32 nr = __stop_memory_sites - __start_memory_sites;
+
+	memset(snap, 0, sizeof(*snap));
+	for (u32 i = 0; i < nr; i++) {
+		struct memory_row row = { .site = &__start_memory_sites[i] };
+		static const struct memory_sums none;
+		const struct memory_sums *old = i < PF_ARRAY_SIZE(marked) ? &marked[i] : &none;
+
+		if (!is_of_kind(row.site, kind))
+			continue;
+		row.sums = sum_site(row.site);
+		if (row.sums.live_bytes <= old->live_bytes)
+			continue;
+		row.sums.live_bytes -= old->live_bytes;
+		/* A site may have fewer objects than before, but larger ones. */
+		row.sums.nr_live -= pf_min(row.sums.nr_live, old->nr_live);
+		row.sums.nr -= old->nr;
+		row.sums.bytes -= old->bytes;
+		add_row(snap, row);
+	}
+	os_sort(snap->rows, snap->nr_rows, sizeof(snap->rows[0]), compare_rows);
+}
+
 void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind)
 {
 	const struct profile_memory_site *site;
 
 	memset(snap, 0, sizeof(*snap));
 	for (site = __start_memory_sites; site < __stop_memory_sites; site++) {
-		if (kind == (site->first_size ? MEMORY_PAGES : MEMORY_KMALLOC))
+		if (is_of_kind(site, kind))
 			add_site(snap, site);
 	}
 	snap->allocator_bytes = kind == MEMORY_PAGES ? os_page_bytes_live() :
