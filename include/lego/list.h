@@ -56,6 +56,23 @@ static inline void list_del(struct list_head *node)
 	list_init(node);
 }
 
+/* Moves all nodes of a list to another one, which is empty. */
+static inline void list_splice(struct list_head *from, struct list_head *to)
+{
+	list_add(to, from);
+	list_del(from);
+}
+
+/* Moves all nodes of a list to the front of another one. */
+static inline void list_prepend(struct list_head *from, struct list_head *to)
+{
+	from->prev->next = to->next;
+	to->next->prev = from->prev;
+	WRITE_ONCE(to->next, from->next);
+	from->next->prev = to;
+	list_init(from);
+}
+
 /*
  * A walk through a list that others change meanwhile. The walks through a list are in a list of
  * their own, with the same lock. New nodes at the tail are still reached.

@@ -63,8 +63,9 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter);
 /*
  * Any context but NMI. wake_up() is for what one waiter can take, such as a byte in a pipe: it
  * leaves exclusive waiters queued once one of them woke a task. wake_up_all() is for what concerns
- * all, such as the end of a file. wake_up_one() wakes the first waiter, and returns whether there
- * was one.
+ * all, such as the end of a file. Both wake many waiters in steps, between which interrupts come in
+ * if they were on: the queue must not go away although its last waiters do, after a signal.
+ * wake_up_one() wakes the first waiter, and returns whether there was one.
  */
 void wake_up(struct wait_queue *wq);
 void wake_up_all(struct wait_queue *wq);

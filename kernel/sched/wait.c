@@ -11,6 +11,8 @@
 #include <lego/atomic.h>
 #include <lego/sched.h>
 
+#define WAKE_STEP 32 /* waiters that are woken with interrupts off */
+
 void wait_queue_reset(struct wait_queue *wq, const char *name)
 {
 	wq->name = name + (*name == '&');
@@ -78,75 +80,90 @@ static noinline bool call_back(struct callback_waiter *waiter)
 	return waiter->woken(waiter);
 }
 
-static void wake_first(struct wait_queue *wq)
+static struct callback_waiter *callback_of(struct waiter *waiter)
 {
-	struct waiter *waiter = list_first_entry(&wq->waiters, struct waiter, node);
+	return container_of(waiter, struct callback_waiter, waiter);
+}
 
-	ASSERT_HELD(&wq->lock);
+static bool is_exclusive(struct waiter *waiter)
+{
+	return !waiter->task && callback_of(waiter)->exclusive;
+}
+
+/* Wakes the first waiter. Returns whether that was an exclusive one that woke a task. */
+static bool wake_first(struct list_head *waiters)
+{
+	struct waiter *waiter = list_first_entry(waiters, struct waiter, node);
+	bool exclusive;
+
 	list_del(&waiter->node);
-	if (likely(waiter->task))
+	if (likely(waiter->task)) {
 		task_wake(waiter->task);
-	else
-		call_back(container_of(waiter, struct callback_waiter, waiter));
+		return false;
+	}
+	exclusive = is_exclusive(waiter);
+	return call_back(callback_of(waiter)) && exclusive;
 }
 
-static void wake_all(struct wait_queue *wq)
+/*
+ * Wakes many waiters in steps. They are on lists of their own meanwhile, so that new waiters do not
+ * prolong this. They may leave those as they would leave the queue, with the queue's lock held. If
+ * keeps, exclusive waiters stay queued.
+ */
+static noinline void wake_many(struct wait_queue *wq, unsigned long flags, bool all, bool keeps)
 {
-	while (!list_empty(&wq->waiters))
-		wake_first(wq);
-}
-
-/* Wakes all, except that exclusive waiters stay queued once one of them woke a task. */
-static noinline void wake_once(struct wait_queue *wq)
-{
-	struct list_head *at = wq->waiters.next;
-	bool has_woken = false;
+	unsigned int step = irqs_disabled_flags(flags) ? ~0u : WAKE_STEP;
+	struct list_head waiters, kept = LIST_HEAD_INIT(kept);
 
 	ASSERT_HELD(&wq->lock);
-	while (at != &wq->waiters) {
-		struct waiter *waiter = list_entry(at, struct waiter, node);
-		struct callback_waiter *other =
-			container_of(waiter, struct callback_waiter, waiter);
-		bool exclusive = !waiter->task && other->exclusive;
+	list_splice(&wq->waiters, &waiters);
+	for (unsigned int nr = 1; !list_empty(&waiters); nr++) {
+		struct waiter *first = list_first_entry(&waiters, struct waiter, node);
 
-		at = at->next;
-		if (exclusive && has_woken)
-			continue;
-		list_del(&waiter->node);
-		if (waiter->task)
-			task_wake(waiter->task);
-		else
-			has_woken |= call_back(other) && exclusive;
+		if (keeps && is_exclusive(first)) {
+			list_del(&first->node);
+			list_add_tail(&first->node, &kept);
+		} else {
+			keeps |= wake_first(&waiters) && !all;
+		}
+		if (nr % step == 0) {
+			spin_unlock_irqrestore(&wq->lock, flags);
+			flags = spin_lock_irqsave(&wq->lock);
+		}
 	}
+	list_prepend(&kept, &wq->waiters);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+static __always_inline void wake(struct wait_queue *wq, bool all)
+{
+	unsigned long flags = spin_lock_irqsave(&wq->lock);
+	bool keeps = false;
+
+	if (!list_empty(&wq->waiters))
+		keeps = wake_first(&wq->waiters) && !all;
+	if (unlikely(!list_empty(&wq->waiters)))
+		wake_many(wq, flags, all, keeps);
+	else
+		spin_unlock_irqrestore(&wq->lock, flags);
 }
 
 void wake_up(struct wait_queue *wq)
 {
-	unsigned long flags = spin_lock_irqsave(&wq->lock);
-
-	while (!list_empty(&wq->waiters)) {
-		if (unlikely(!list_first_entry(&wq->waiters, struct waiter, node)->task)) {
-			wake_once(wq);
-			break;
-		}
-		wake_first(wq);
-	}
-	spin_unlock_irqrestore(&wq->lock, flags);
+	wake(wq, false);
 }
 
 void wake_up_all(struct wait_queue *wq)
 {
-	unsigned long flags = spin_lock_irqsave(&wq->lock);
-
-	wake_all(wq);
-	spin_unlock_irqrestore(&wq->lock, flags);
+	wake(wq, true);
 }
 
 void wake_up_all_nested(struct wait_queue *wq)
 {
 	ASSERT_IRQS_OFF();
 	spin_lock_ordered(&wq->lock);
-	wake_all(wq);
+	while (!list_empty(&wq->waiters))
+		wake_first(&wq->waiters);
 	spin_unlock(&wq->lock);
 }
 
@@ -156,7 +173,7 @@ bool wake_up_one(struct wait_queue *wq)
 	bool any = !list_empty(&wq->waiters);
 
 	if (any)
-		wake_first(wq);
+		wake_first(&wq->waiters);
 	spin_unlock_irqrestore(&wq->lock, flags);
 	return any;
 }

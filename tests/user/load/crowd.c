@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * crowd threads|processes <n> [keys|calls]: starts n threads or processes that make some calls and
- * then sleep, and reads, resets and switches the profilers. With `keys` it waits for a line
- * instead, while sysrq keys do that; with `calls` it makes calls that concern all of the threads.
- * Before that it switches the profile points, and after that sampling, so that a QEMU plugin knows
- * in which time to look for the longest stretch with interrupts off (tests/boot/test_nostop.py).
+ * crowd threads|processes|waiters <n> [keys|calls]: starts n threads or processes that make some
+ * calls and then sleep (waiters are threads that all poll one pipe before), and reads, resets and
+ * switches the profilers. With `keys` it waits for a line instead, while sysrq keys do that; with
+ * `calls` it makes calls that concern all of the threads. Before that it switches the profile
+ * points, and after that sampling, so that a QEMU plugin knows in which time to look for the
+ * longest stretch with interrupts off (tests/boot/test_nostop.py).
  */
 #define _GNU_SOURCE
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -32,7 +34,9 @@
 #define TICK_MS 10 /* at most */
 
 static int *nr_ready, *start_line; /* shared by processes */
-static pid_t last_tid;		   /* of the thread that started last */
+static int poll_pipe[2] = { -1, -1 };
+static int nr_polled;
+static pid_t last_tid; /* of the thread that started last */
 
 /*
  * Makes 12 kinds of calls, 4 of which fail, and sleeps: as many table rows as a small program has.
@@ -50,6 +54,12 @@ static void *work_and_sleep(void *unused)
 	if (unused)
 		last_tid = syscall(SYS_gettid);
 	__atomic_add_fetch(nr_ready, 1, __ATOMIC_RELAXED);
+	if (poll_pipe[0] >= 0) {
+		struct pollfd one = { .fd = poll_pipe[0], .events = POLLIN };
+
+		CHECK(poll(&one, 1, -1) == 1);
+		__atomic_add_fetch(&nr_polled, 1, __ATOMIC_RELAXED);
+	}
 	for (;;)
 		syscall(SYS_futex, start_line, FUTEX_WAIT, 0, NULL, NULL, 0);
 	return NULL;
@@ -129,6 +139,12 @@ static void make_calls(int nr, int is_process)
 	cpu_set_t cpus;
 
 	measure_time();
+	if (poll_pipe[1] >= 0) {
+		CHECK(write(poll_pipe[1], "", 1) == 1);
+		while (__atomic_load_n(&nr_polled, __ATOMIC_RELAXED) < nr)
+			sleep_ms(1);
+		sleep_ms(2 * TICK_MS); /* the last ones reach the futex */
+	}
 	CHECK(!syscall(SYS_tgkill, getpid(), last_tid, 0));
 	CHECK(syscall(SYS_sched_getaffinity, last_tid, sizeof(cpus), &cpus) > 0);
 	CHECK(getpriority(PRIO_USER, getuid()) == 0);
@@ -164,6 +180,7 @@ int main(int argc, char **argv)
 {
 	int nr = argc > 2 ? atoi(argv[2]) : 1000;
 	int is_process = argc > 1 && !strcmp(argv[1], "processes");
+	int is_poll = argc > 1 && !strcmp(argv[1], "waiters");
 
 	if (argc > 3 && !strcmp(argv[3], "end"))
 		return finish();
@@ -173,6 +190,7 @@ int main(int argc, char **argv)
 		return 1;
 	start_line = nr_ready + 1;
 	last_tid = getpid();
+	CHECK(!is_poll || !pipe(poll_pipe));
 	CHECK(!setpgid(0, 0));
 	for (int i = 0; i < nr; i++)
 		start(is_process);
