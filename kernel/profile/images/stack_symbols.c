@@ -135,6 +135,8 @@ void image_print_stack_symbols(const void *unused)
 	for (u32 i = 0; i < nr_functions; i++)
 		print_function(&functions[i]);
 	table_end_without_total();
+	if (!os_panicking() && !(functions && slots))
+		table_note("no memory for the symbols of stacks");
 	if (nr_lost)
 		table_note("%lu addresses in functions without room", nr_lost);
 	os_free(functions);
