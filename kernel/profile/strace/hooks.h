@@ -89,7 +89,7 @@ struct profile_strace_task {
 	bool live_active; /* the call in flight was captured at its entry, for strace/live/ */
 	bool wants_room;  /* an error found no slot: enlarge the table */
 	u8 nr_restarts;
-	s16 error_ret; /* the error below, as the call returned it */
+	u16 error_ret; /* the error below, as the call returned it, its lower 16 bits */
 	u64 argument;  /* of the slow path: number of the call, or return value */
 	/*
 	 * The last error that was counted: the row of its call, NULL: none, and its counter. The

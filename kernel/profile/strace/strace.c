@@ -277,7 +277,7 @@ static pf_always_inline void end_simple_call(struct profile_task *pt, u64 end_cy
 			strace_ask_for_room(pt);
 		} else {
 			pt->strace.error_row = row;
-			pt->strace.error_ret = -(s16)error;
+			pt->strace.error_ret = (u16)-error;
 			pt->strace.error_counter = &slot->nr;
 		}
 	}

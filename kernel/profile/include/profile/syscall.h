@@ -122,7 +122,7 @@ static pf_always_inline void profile_strace_enter(u64 nr)
 static pf_always_inline bool profile_strace_same_error(struct profile_task *pt,
 						       struct profile_syscall_row *row, long ret)
 {
-	if (row != pt->strace.error_row || (s16)ret != pt->strace.error_ret || os_current_dying())
+	if (row != pt->strace.error_row || (u16)ret != pt->strace.error_ret || os_current_dying())
 		return false;
 	row->nr_errors++;
 	os_add(*pt->strace.error_counter, 1);
