@@ -5,11 +5,15 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
 from harness import BUILD, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/bench"))
+import kernel_bound  # noqa: E402
 
 CHECKERS = [
     "badelf",
@@ -197,7 +201,7 @@ def test_every_program_is_tested():
     used_elsewhere |= {"bench-syscall", "eatmem", "forkbomb", "points", "stress", "syscalls"}
     used_elsewhere |= {"accuracy", "chain", "chain-nofp", "decode", "heatmap", "renames"}
     used_elsewhere |= {"straces", "typed", "controls", "checks", "callers", "chain-libc"}
-    used_elsewhere |= {"bench-events"}
+    used_elsewhere |= {"bench-events", "bench-kernel"}
     used_elsewhere |= {"crowd", "tables", "names", "attacker", "offcpu", "hoard", "soak", "stall"}
     used_elsewhere |= {"failing", "codefiles", "bench-areas", "bench-crowds", "generations"}
     used_elsewhere |= {"agree", "operations", "turns", "crashes", "late-kills", "owners", "paths"}
@@ -230,6 +234,15 @@ def test_bench_events(boot):
     assert found == {name: "1000" for name in events} | {"nr_others": "1"}
     log = boot("bench-events", "run", "/bin/hello").log
     assert re.search(r"^bench: run \d+ 1$", log, re.MULTILINE)
+
+
+def test_bench_kernel(boot):
+    """It measures what tests/bench has a reference or a limit for, and runs on all CPUs."""
+    log = boot("bench-kernel", 2).log
+    found = set(re.findall(r"^bench: (\w+) \d+ \d+$", log, re.MULTILINE))
+    assert found == {*kernel_bound.LINUX_COSTS, *kernel_bound.LIMITS, *kernel_bound.PROFILER_LIMITS}
+    for operation in kernel_bound.SCALED:
+        boot("bench-kernel", 2, operation, 2, smp=2)
 
 
 WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
