@@ -81,8 +81,8 @@ SCALED = {
 }
 # Functions that wait for other CPUs in a loop.
 SPINNING = ("spin_lock_contended", "smp_wait_zero", "spin")
-# Of useful work, from one CPU to eight, in processes. Threads also send TLB shootdowns and sleep for
-# the locks of their address space.
+# Of useful work, from one CPU to eight, in processes. Threads also send TLB shootdowns, and sleep
+# for the locks of their address space.
 GROWTH_LIMIT = 1.15
 # The guest switches points on before the operations, and sampling off after them.
 WINDOW = ("points_begin", "source_apply")

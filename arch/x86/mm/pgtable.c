@@ -107,7 +107,7 @@ u64 *pgtable_next(u64 *pgd, u64 *addr, u64 end)
 			*addr = at;
 			return entry;
 		}
-		/* Most entries are empty. The following ones of a table need no walk from the top. */
+		/* Most entries are empty. The next ones of a table need no walk from the top. */
 		shift = LEVEL_SHIFT(level);
 		at = ALIGN_DOWN(at, LEVEL_SIZE(level));
 		nr = min(((end - 1 - at) >> shift) + 1,
