@@ -72,4 +72,11 @@ struct tracefs_file {
 /* Adds it, and the directories on the way to it. Contexts, errors and strings as above. */
 int tracefs_add_file(const struct tracefs_file *file);
 
+/*
+ * Adds a directory that fill() fills when it is used: with the entry that is looked for or, if name
+ * is NULL, with all. fill() calls tracefs_fill_file(), with tree_lock held.
+ */
+int tracefs_add_directory(const char *path, void (*fill)(const char *name));
+int tracefs_fill_file(const struct tracefs_file *file);
+
 #endif

@@ -480,7 +480,8 @@ static inline bool os_in_lock(u64 pc)
 }
 #define os_in_lock os_in_lock
 
-#define os_syscall_name(nr) syscall_name(nr)
+#define os_syscall_name(nr)   syscall_name(nr)
+#define os_syscall_params(nr) syscall_params(nr)
 
 static inline bool os_symbol_lookup(u64 addr, u64 *start, char *name, size_t size)
 {
@@ -551,6 +552,8 @@ typedef struct text os_text_t;
 	proc_add_process_file(name, accepts, show, write)
 typedef struct tracefs_file os_trace_file_t;
 #define os_add_trace_file(file)		       tracefs_add_file(file)
+#define os_add_trace_directory(path, fill)     tracefs_add_directory(path, fill)
+#define os_fill_trace_file(file)	       tracefs_fill_file(file)
 #define OS_SYSRQ_KEY(ident, letter, help, run) SYSRQ_KEY_THREAD(ident, letter, help, run)
 #define OS_WORKER(ident, fn)		       struct worker ident = WORKER_INIT(ident, fn)
 #define os_worker_start(worker, name)	       worker_start(worker, name)

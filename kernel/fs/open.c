@@ -256,14 +256,14 @@ out_free:
 	return fd;
 }
 
-SYSCALL_DEFINE3(open, const char __user *, path, u32, flags, u32, mode)
+SYSCALL_DEFINE3(open, const char __user *, filename, u32, flags, u32, mode)
 {
-	return open_fd(AT_FDCWD, path, flags, mode);
+	return open_fd(AT_FDCWD, filename, flags, mode);
 }
 
-SYSCALL_DEFINE4(openat, int, dirfd, const char __user *, path, u32, flags, u32, mode)
+SYSCALL_DEFINE4(openat, int, dfd, const char __user *, filename, u32, flags, u32, mode)
 {
-	return open_fd(dirfd, path, flags, mode);
+	return open_fd(dfd, filename, flags, mode);
 }
 
 SYSCALL_DEFINE2(creat, const char __user *, path, u32, mode)

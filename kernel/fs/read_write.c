@@ -128,24 +128,24 @@ static ssize_t transfer_one(int fd, void __user *buf, size_t n, s64 pos, bool wr
 	return transfer(fd, &iov, 1, pos, write);
 }
 
-SYSCALL_DEFINE3(read, int, fd, char __user *, buf, size_t, n)
+SYSCALL_DEFINE3(read, int, fd, char __user *, buf, size_t, count)
 {
-	return transfer_one(fd, buf, n, POS_FILE, false);
+	return transfer_one(fd, buf, count, POS_FILE, false);
 }
 
-SYSCALL_DEFINE3(write, int, fd, char __user *, buf, size_t, n)
+SYSCALL_DEFINE3(write, int, fd, char __user *, buf, size_t, count)
 {
-	return transfer_one(fd, buf, n, POS_FILE, true);
+	return transfer_one(fd, buf, count, POS_FILE, true);
 }
 
-SYSCALL_DEFINE4(pread64, int, fd, char __user *, buf, size_t, n, s64, pos)
+SYSCALL_DEFINE4(pread64, int, fd, char __user *, buf, size_t, count, s64, pos)
 {
-	return pos < 0 ? -EINVAL : transfer_one(fd, buf, n, pos, false);
+	return pos < 0 ? -EINVAL : transfer_one(fd, buf, count, pos, false);
 }
 
-SYSCALL_DEFINE4(pwrite64, int, fd, char __user *, buf, size_t, n, s64, pos)
+SYSCALL_DEFINE4(pwrite64, int, fd, char __user *, buf, size_t, count, s64, pos)
 {
-	return pos < 0 ? -EINVAL : transfer_one(fd, buf, n, pos, true);
+	return pos < 0 ? -EINVAL : transfer_one(fd, buf, count, pos, true);
 }
 
 static ssize_t transfer_vector(int fd, const struct iovec __user *user_iov, unsigned long nr,

@@ -461,6 +461,7 @@ static const u64 os_no_faults pf_unused;
 #if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_HEATMAP)
 #error "profile: define os_syscall_name(nr): name of a system call, or NULL"
 #endif
+#define os_syscall_name(nr) ((void)(nr), (const char *)NULL)
 #endif
 /* Copies the six arguments of the current thread's system call. Returns false if it is in none. */
 #ifndef os_syscall_args

@@ -20,6 +20,22 @@ const char *syscall_name(unsigned long nr)
 	return nr < NR_SYSCALLS ? syscall_names[nr] : NULL;
 }
 
+#ifdef CONFIG_PROFILE_TRACE
+
+#define DECLARE_PARAMS(nr, name, entry) extern const char entry##_params[];
+#define PARAMS_ENTRY(nr, name, entry)	[nr] = entry##_params,
+
+SYSCALL_LIST(DECLARE_PARAMS)
+const char sys_ni_params[] = "";
+static const char *const params[NR_SYSCALLS] = { SYSCALL_LIST(PARAMS_ENTRY) };
+
+const char *syscall_params(unsigned long nr)
+{
+	return nr < NR_SYSCALLS && params[nr] && *params[nr] ? params[nr] : NULL;
+}
+
+#endif
+
 /* Handles calls that do not exist. The log names each of them once. */
 long sys_ni(const struct pt_regs *regs)
 {

@@ -378,6 +378,18 @@ const char *os_syscall_name(u64 nr)
 	return nr < ARRAY_SIZE(names) ? names[nr] : NULL;
 }
 
+const char *os_syscall_params(u64 nr)
+{
+	static const char *const params[] = { "(int fd, char * buf, size_t count)",
+					      "(int fd, const char *buf, size_t count)",
+					      "(const char * filename, int flags, unsigned mode)",
+					      "(int fd)" };
+
+	if (nr == 231)
+		return "()";
+	return nr < ARRAY_SIZE(params) ? params[nr] : NULL;
+}
+
 static bool is_function(u64 addr, u64 first, u64 nr_bytes, u64 *start)
 {
 	if (addr < first || addr >= first + 8192 * nr_bytes)

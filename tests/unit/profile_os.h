@@ -299,6 +299,7 @@ typedef struct {
 	const void *arg;
 } os_trace_file_t;
 int os_add_trace_file(const os_trace_file_t *file);
+const char *os_syscall_params(u64 nr); /* of four calls */
 extern u8 host_trace_flags;
 #define OS_MAX_TID	       32768
 #define os_trace_flags()       host_trace_flags
@@ -376,6 +377,7 @@ bool os_symbol_range(const char *name, u64 *start, u64 *bytes);
 #define os_worker_start		 os_worker_start
 #define os_worker_wake		 os_worker_wake
 #define os_syscall_name		 os_syscall_name
+#define os_syscall_params	 os_syscall_params
 #define os_symbol_lookup	 os_symbol_lookup
 
 #ifdef CONFIG_PROFILE_MEMORY

@@ -39,9 +39,11 @@ static inline int truncate_file(const char *path)
 }
 
 /* OS functions that only these tests need. */
+static const u64 *host_syscall_args = (const u64[6]){ 0 };
+
 bool os_syscall_args(u64 *args)
 {
-	memset(args, 0, 6 * sizeof(*args));
+	memcpy(args, host_syscall_args, 6 * sizeof(*args));
 	return true;
 }
 

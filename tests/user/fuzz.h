@@ -141,6 +141,13 @@ static void add_file(const char *path)
 		files[nr_files++] = strdup(path);
 }
 
+/* Returns whether it is an event of a system call; they are alike, and most of all files. */
+static int is_like_others(const char *name)
+{
+	return (!strncmp(name, "sys_enter_", 10) || !strncmp(name, "sys_exit_", 9)) &&
+	       !strstr(name, "_read") && !strstr(name, "_mmap");
+}
+
 /*
  * Lists the files below a directory. Leaves out the terminals, because reading one waits, and
  * processes but init, because they come and go.
@@ -154,7 +161,7 @@ static void list_files(const char *directory)
 	add_file(directory);
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] == '.' || strstr(entry->d_name, "tty") ||
-		    !strcmp(entry->d_name, "console") ||
+		    !strcmp(entry->d_name, "console") || is_like_others(entry->d_name) ||
 		    (isdigit(entry->d_name[0]) && strcmp(entry->d_name, "1")))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);

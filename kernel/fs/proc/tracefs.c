@@ -4,17 +4,19 @@
  * which is mounted there at boot, and can be mounted elsewhere.
  */
 #include "../mount.h"
+#include "../path.h"
 #include "internal.h"
 
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/slab.h>
+#include <lego/string.h>
 
 #define PLACE "sys/kernel/tracing"
 
 static struct inode *trace_root;
 
-int tracefs_add_file(const struct tracefs_file *what)
+int tracefs_fill_file(const struct tracefs_file *what)
 {
 	struct proc_file *file = kzalloc(sizeof(*file));
 	struct inode *inode;
@@ -32,15 +34,60 @@ int tracefs_add_file(const struct tracefs_file *what)
 	file->next = what->next;
 	file->ready = what->ready;
 	file->arg = what->arg;
-	mutex_lock(&tree_lock);
 	inode = tree_make_directories(trace_root, what->path, 0700, &file->name);
 	if (!IS_ERR(inode))
 		inode = proc_create_file(inode, file);
-	mutex_unlock(&tree_lock);
 	if (!IS_ERR(inode))
 		return 0;
 	kfree(file);
 	return PTR_ERR(inode);
+}
+
+int tracefs_add_file(const struct tracefs_file *what)
+{
+	int error;
+
+	mutex_lock(&tree_lock);
+	error = tracefs_fill_file(what);
+	mutex_unlock(&tree_lock);
+	return error;
+}
+
+typedef void fill_t(const char *name);
+
+static void populate(struct inode *dir)
+{
+	((fill_t *)dir->private)(NULL);
+}
+
+static void populate_name(struct inode *dir, const char *name, size_t len)
+{
+	char copy[NAME_MAX + 1];
+
+	if (len > NAME_MAX)
+		return;
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	((fill_t *)dir->private)(copy);
+}
+
+int tracefs_add_directory(const char *path, fill_t *fill)
+{
+	static const struct inode_ops ops = { .populate = populate,
+					      .populate_name = populate_name };
+	struct inode *inode;
+	const char *name;
+
+	mutex_lock(&tree_lock);
+	inode = tree_make_directories(trace_root, path, 0700, &name);
+	if (!IS_ERR(inode))
+		inode = tree_make_directory(inode, name, strlen(name), 0700);
+	if (!IS_ERR(inode)) {
+		inode->private = fill;
+		inode->ops = &ops;
+	}
+	mutex_unlock(&tree_lock);
+	return IS_ERR(inode) ? (int)PTR_ERR(inode) : 0;
 }
 
 static struct inode *make_root(struct filesystem *fs)

@@ -137,7 +137,9 @@ static bool is_needed(const struct trace_event *event)
 {
 	const struct trace_event *other;
 
-	trace_for_each_event(other) {
+	if (event->is_on || event->wanted_slow & TRACE_SLOW_USES)
+		return true;
+	for (other = __start_trace_events; !event->call && other < __stop_trace_events; other++) {
 		if (other->key == event->key &&
 		    (other->is_on || other->wanted_slow & TRACE_SLOW_USES))
 			return true;
@@ -156,7 +158,7 @@ static u8 slow_of(const struct trace_event *event)
  * Puts into effect what is wanted of events with this key; NULL: of all. An event that is not for
  * the ring takes the slow path before its key is switched on, and as long as it is on.
  */
-static void apply(const os_key_t *key)
+static void apply_to(const os_key_t *key)
 {
 	struct trace_event *event;
 
@@ -179,6 +181,20 @@ static void apply(const os_key_t *key)
 static void want_slow(struct trace_event *event, u8 bits, bool on)
 {
 	event->wanted_slow = on ? event->wanted_slow | bits : event->wanted_slow & ~bits;
+}
+
+/* Does the same, and lets the raw events of system calls serve those of each call. */
+static void apply(const os_key_t *key)
+{
+	apply_to(key);
+	for (u32 i = 0; i < PF_ARRAY_SIZE(trace_raw_calls); i++) {
+		struct trace_event *raw = trace_raw_calls[i];
+
+		if (!raw || trace_calls_are_needed(i) == !!(raw->wanted_slow & TRACE_SLOW_CALLS))
+			continue;
+		want_slow(raw, TRACE_SLOW_CALLS, trace_calls_are_needed(i));
+		apply_to(raw->key);
+	}
 }
 
 void trace_set_slow(struct trace_event *event, u8 bits, bool on)
@@ -275,8 +291,10 @@ static void switch_event(struct trace_event *event, bool on)
 	struct trace_event *other;
 
 	trace_for_each_event(other) {
-		if (other->key == event->key)
-			other->is_on = on;
+		if (other->key != event->key)
+			continue;
+		other->is_on = on;
+		other->was_on |= on;
 	}
 }
 

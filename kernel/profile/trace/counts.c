@@ -15,7 +15,10 @@ static bool can_count;			       /* all CPUs have counters */
 
 static u64 index_of(const struct trace_event *event)
 {
-	return event - __start_trace_events;
+	u64 nr_others = __stop_trace_events - __start_trace_events;
+
+	return event->call ? nr_others + (event - trace_calls) :
+			     (u64)(event - __start_trace_events);
 }
 
 void trace_count(const struct trace_event *event)
@@ -25,7 +28,7 @@ void trace_count(const struct trace_event *event)
 
 bool trace_counts_init(void)
 {
-	u64 nr = __stop_trace_events - __start_trace_events;
+	u64 nr = (__stop_trace_events - __start_trace_events) + (trace_calls_end - trace_calls);
 	u64 *counts;
 	u32 cpu;
 

@@ -50,6 +50,8 @@ void trace_print_events_json(const void *unused)
 	trace_for_each_event(event) {
 		if (!ring_bytes())
 			break;
+		if (event->call && !event->was_on)
+			continue; /* there are hundreds of them */
 		trace_format_text(event, format);
 		table_row((struct cell[]){ cell_text(event->system), cell_text(event->name),
 					   cell_nr(event->id), cell_text(format) });

@@ -54,6 +54,29 @@ static void put_field(struct buffer *buffer, const struct trace_field *field)
 		 field->name, array, field->offset, field->bytes, field->is_signed);
 }
 
+/* Puts the format of a system call's event, as Linux has it. */
+static void put_call_format(struct buffer *buffer, const struct trace_event *event)
+{
+	put_text(buffer, "\nprint fmt: \"");
+	for (u32 i = 1; i < event->nr_fields; i++) {
+		if (event->is_exit)
+			put_text(buffer, "0x%%lx");
+		else
+			put_text(buffer, "%s%s: 0x%%08lx", i > 1 ? ", " : "",
+				 event->fields[i].name);
+	}
+	put_text(buffer, "\"");
+	for (u32 i = 1; i < event->nr_fields; i++) {
+		const char *name = event->fields[i].name;
+
+		if (event->is_exit)
+			put_text(buffer, ", REC->%s", name);
+		else
+			put_text(buffer, ", ((unsigned long)(REC->%s))", name);
+	}
+	put_text(buffer, "\n");
+}
+
 void trace_format_text(const struct trace_event *event, char text[TRACE_FORMAT_BYTES])
 {
 	struct buffer buffer = { text, TRACE_FORMAT_BYTES, 0 };
@@ -64,7 +87,10 @@ void trace_format_text(const struct trace_event *event, char text[TRACE_FORMAT_B
 	put_text(&buffer, "\n");
 	for (u32 i = 0; i < event->nr_fields; i++)
 		put_field(&buffer, &event->fields[i]);
-	put_text(&buffer, "\nprint fmt: %s\n", event->print_format);
+	if (event->call)
+		put_call_format(&buffer, event);
+	else
+		put_text(&buffer, "\nprint fmt: %s\n", event->print_format);
 }
 
 const struct trace_field *trace_find_field(const struct trace_event *event, const char *name)

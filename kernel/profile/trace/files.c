@@ -385,6 +385,7 @@ static int show_readme(os_text_t *text, const void *unused)
 }
 
 static bool failed;
+static bool is_filling; /* the files of a directory are being added because it is used */
 
 /* The functions of all files: each calls that of its own. What a user changes ends a session. */
 
@@ -431,7 +432,7 @@ static void add(const os_trace_file_t *file)
 		.arg = file,
 	};
 
-	failed |= os_add_trace_file(&outer) != 0;
+	failed |= (is_filling ? os_fill_trace_file(&outer) : os_add_trace_file(&outer)) != 0;
 }
 
 /* Adds the file directory/middle/name. It is never freed, because it stays. */
@@ -491,6 +492,22 @@ static void add_event(const struct trace_event *event)
 				  .arg = event });
 }
 
+/*
+ * Adds the files of a system call's event when someone looks for them, because there are thousands
+ * of such files. NULL: of all events. One caller at a time.
+ */
+static void fill_calls(const char *name)
+{
+	is_filling = true;
+	for (struct trace_event *event = trace_calls; event < trace_calls_end; event++) {
+		if (event->has_files || (name && strcmp(name, event->name)))
+			continue;
+		add_event(event);
+		event->has_files = true;
+	}
+	is_filling = false;
+}
+
 /* Returns whether an event is the first one of its system that users can switch. */
 static bool is_first(const struct trace_event *event)
 {
@@ -533,7 +550,8 @@ void trace_add_files(void)
 	for (u32 i = 0; i < PF_ARRAY_SIZE(files); i++)
 		add(&files[i]);
 	trace_for_each_event(event) {
-		add_event(event);
+		if (!event->call)
+			add_event(event);
 		if (!is_first(event))
 			continue;
 		add_at("events", event->system, "count",
@@ -548,6 +566,8 @@ void trace_add_files(void)
 	}
 	os_for_each_cpu(cpu)
 		add_cpu(cpu);
+	if (trace_calls)
+		failed |= os_add_trace_directory("events/syscalls", fill_calls) != 0;
 	failed |= !trace_counts_init();
 	trace_options_init();
 	trace_pids_init(&trace_event_pids);

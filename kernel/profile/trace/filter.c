@@ -124,6 +124,8 @@ static pf_noinline bool use_event(const struct trace_event *event,
 	/* As on Linux, triggers see all events. */
 	if (slow & TRACE_SLOW_HIST)
 		trace_hist_add(event, content);
+	if (slow & TRACE_SLOW_CALLS)
+		trace_write_call(event, content);
 	if (slow & TRACE_SLOW_PIDS && !is_of_pids(event, content))
 		return false;
 	if (slow & TRACE_SLOW_FILTER && is_refused(event, content))

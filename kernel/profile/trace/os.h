@@ -36,6 +36,16 @@
 #ifndef os_visit_tasks
 #define os_visit_tasks(fn) ((void)(fn))
 #endif
+/*
+ * Returns the parameters of a system call with a number below OS_MAX_SYSCALLS, as C has them:
+ * "(int fd, char * buf)"; NULL: the number has no events of its own.
+ */
+#ifndef OS_MAX_SYSCALLS
+#define OS_MAX_SYSCALLS 512
+#endif
+#ifndef os_syscall_params
+#define os_syscall_params(nr) ((void)(nr), (const char *)NULL)
+#endif
 /* Returns whether text matches a shell pattern. */
 #ifndef os_glob_match
 /* Matches a whole name, or a prefix followed by `*`. */
@@ -71,6 +81,14 @@ typedef struct {
 	const void *arg;
 } os_trace_file_t;
 #define os_add_trace_file(file) ((void)(file), 0)
+#endif
+/*
+ * Calls fill(name) before a file or directory of this name is looked for in a directory, and
+ * fill(NULL) before the directory is listed. fill() adds files by os_fill_trace_file().
+ */
+#ifndef os_add_trace_directory
+#define os_add_trace_directory(path, fill) ((void)(path), (fill)(NULL), 0)
+#define os_fill_trace_file(file)	   os_add_trace_file(file)
 #endif
 
 #endif

@@ -32,7 +32,9 @@ const struct trace_event *trace_find_event(u32 id)
 {
 	struct trace_event *event;
 
-	trace_for_each_event(event) {
+	if (trace_calls && id >= trace_calls->id && id <= trace_calls_end[-1].id)
+		return &trace_calls[id - trace_calls->id];
+	for (event = __start_trace_events; event < __stop_trace_events; event++) {
 		if (event->id == id)
 			return event;
 	}
@@ -57,6 +59,8 @@ static void init(void)
 	const char *words = wanted_events;
 	struct trace_event *event;
 
+	if (!trace_calls_init())
+		os_printk("profile: no memory for the events of system calls\n");
 	/* One key for both, so that point_end is recorded whenever point_begin is. */
 	trace_for_each_event(event) {
 		if (event->key == &profile_trace_key_point_end)

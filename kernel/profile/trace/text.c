@@ -185,8 +185,8 @@ void trace_print_content(os_text_t *text, const struct ring_event *event)
 		os_text_printf(text, "Unknown type %u", common->type);
 		return;
 	}
-	/* As on Linux, records of a tracer are printed without a name. */
-	if (kind->key)
+	/* As on Linux, records of a tracer and of system calls are printed without a name. */
+	if (kind->key && !kind->call)
 		os_text_printf(text, "%s: ", kind->name);
 	kind->print(text, common);
 }

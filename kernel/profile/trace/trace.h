@@ -90,33 +90,52 @@ struct trace_event {
 	/* Prints the part of a line after the event's name. content has at least `bytes` bytes. */
 	void (*print)(os_text_t *text, const void *content);
 	bool is_on;	    /* recorded in the rings */
+	bool was_on;	    /* ever */
 	bool is_of_session; /* was off when the session began */
 	u8 slow;	    /* TRACE_SLOW_*: if any is set, its writer calls trace_write_slow() */
 	u8 wanted_slow;	    /* the same, but for TRACE_SLOW_NO_RING, while control.c switches */
 	os_key_t *slow_key; /* on if any is set; NULL if key is NULL */
 	u16 other_tid;	    /* see trace_select_pids() */
-	u64 count_begin, count_end;  /* sums of counts.c when counting began, and when it ended */
-	struct trace_hist *hists;    /* see hist.h */
-	struct trace_filter *filter; /* NULL: there has been none */
+	u64 count_begin, count_end; /* sums of counts.c when counting began, and when it ended */
+	struct trace_hist *hists;   /* see hist.h */
+	/* Of events of system calls, which calls.c makes: */
+	const char *call; /* "sys_read"; NULL: not one of them */
+	bool is_exit;
+	bool has_files;
+	struct trace_filter *filter;	   /* NULL: there has been none */
 	struct trace_filter *other_filter; /* what it was before, in memory to be used again */
 };
 
 #define TRACE_SLOW_FILTER  1
 #define TRACE_SLOW_STACK   2
 #define TRACE_SLOW_PIDS	   4
-#define TRACE_SLOW_COUNT   8  /* counts.c counts it */
-#define TRACE_SLOW_HIST	   16 /* it has histograms */
-#define TRACE_SLOW_NO_RING 32 /* it is not is_on: its key is on for another reason */
+#define TRACE_SLOW_COUNT   8   /* counts.c counts it */
+#define TRACE_SLOW_HIST	   16  /* it has histograms */
+#define TRACE_SLOW_NO_RING 32  /* it is not is_on: its key is on for another reason */
+#define TRACE_SLOW_CALLS   64  /* a raw event of system calls, which calls.c needs */
+#define TRACE_SLOW_CALL	   128 /* an event of calls.c */
 /* These need the event, whether it is recorded or not. */
-#define TRACE_SLOW_USES (TRACE_SLOW_COUNT | TRACE_SLOW_HIST)
+#define TRACE_SLOW_USES (TRACE_SLOW_COUNT | TRACE_SLOW_HIST | TRACE_SLOW_CALLS)
 
 #define TRACE_EVENTS_SECTION pf_used pf_section("trace_events") pf_aligned(8)
 
 extern struct trace_event __start_trace_events[] __attribute__((weak));
 extern struct trace_event __stop_trace_events[] __attribute__((weak));
 
+/* calls.c: the events of system calls, which follow those of the section; NULL: none. */
+extern struct trace_event *trace_calls, *trace_calls_end;
+
+static inline struct trace_event *trace_next_event(const struct trace_event *event)
+{
+	struct trace_event *next = (struct trace_event *)event + 1;
+
+	if (next == __stop_trace_events)
+		return trace_calls;
+	return next == trace_calls_end ? NULL : next;
+}
+
 #define trace_for_each_event(event) \
-	for ((event) = __start_trace_events; (event) < __stop_trace_events; (event)++)
+	for ((event) = __start_trace_events; (event); (event) = trace_next_event(event))
 
 /* The events of a system (NULL: of all) that users can switch. */
 #define trace_for_each_event_of(event, system_) \
@@ -296,6 +315,16 @@ int trace_show_triggers(os_text_t *text, const void *event);
 int trace_write_trigger(const char *text, const void *event);
 int trace_truncate_triggers(const void *event);
 int trace_show_hists(os_text_t *text, const void *event);
+
+/*
+ * calls.c: makes the events of system calls, at start. Returns false without memory. Passes the
+ * record of a raw event on to the event of its call, any context. Returns whether any of them needs
+ * the raw event, sys_enter or sys_exit.
+ */
+bool trace_calls_init(void);
+void trace_write_call(const struct trace_event *raw, struct profile_trace_event *content);
+bool trace_calls_are_needed(bool is_exit);
+extern struct trace_event *trace_raw_calls[2]; /* sys_enter, sys_exit */
 
 /*
  * error_log.c: the file error_log. `where`: the kind of command, `command`: what was written.
