@@ -292,6 +292,7 @@ static unsigned long argument(struct thread *t, char kind, unsigned long before)
 {
 	static const unsigned long signals[] = { 0, 9, 10, 11, 19, 30, 64, 65, -1ul };
 	static const unsigned long logs[] = { 0, 1, 3, 3, 9, 10, 99, -1ul };
+	static const unsigned long locks[] = { 6, 7, 8, 13 };
 	static const unsigned long wakes[] = { 1, 3, 4, 5, 10, 2, 6, 7, 8, 11, 12, 13 };
 
 	switch (kind) {
@@ -333,6 +334,8 @@ static unsigned long argument(struct thread *t, char kind, unsigned long before)
 		return arena + ARENA_BYTES - below(t, 64);
 	case 'v':
 		return (unsigned long)strings;
+	case 'L': /* FUTEX_LOCK_PI and its like, which have a time */
+		return PICK(t, locks) | below(t, 4) << 7;
 	case 'w': /* waits, which have a time */
 		return below(t, 2) * 9 | below(t, 4) << 7;
 	case 'W':

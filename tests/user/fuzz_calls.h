@@ -62,6 +62,7 @@ static const struct call calls[] = {
 	{ SYS_prctl, "nP" },
 	{ SYS_futex, "pwnTpn" },
 	{ SYS_futex, "pWnnpn" },
+	{ SYS_futex, "pLnTpn" },
 	{ SYS_sched_setaffinity, "nnp" },
 	{ SYS_openat, "fPnn" },
 	{ SYS_newfstatat, "fPpn" },
