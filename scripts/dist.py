@@ -60,6 +60,7 @@ def files(version: str) -> dict[str, Path | bytes | str]:
         "README.md": ROOT / "scripts/dist/README.md",
         "PORTING.md": "src/porting.md",
         "include": "src/include",
+        "batteries": "src/batteries",
         "host/syscalls.tbl": ROOT / "arch/x86/entry/syscalls.tbl",
         "host/legoprof": "legoprof.py",
         "host/README.md": ROOT / "scripts/legoprof.md",

@@ -4,6 +4,7 @@
 
 /* Declarations that the kernel's files share, and on which os.h builds the profiler's seam. */
 
+#include <batteries/printf.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +27,8 @@ void *memcpy(void *dst, const void *src, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 size_t strlen(const char *s);
 int strcmp(const char *a, const char *b);
-int vsnprintf(char *buf, size_t size, const char *fmt, va_list args);
-int snprintf(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+#define vsnprintf(...) battery_vsnprintf(__VA_ARGS__)
+#define snprintf(...)  battery_snprintf(__VA_ARGS__)
 u64 mul_div(u64 a, u64 b, u64 c); /* a * b / c, rounded down */
 void *alloc(size_t size);	  /* zeroed; NULL if there is none; never freed */
 
