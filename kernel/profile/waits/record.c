@@ -78,6 +78,18 @@ static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
 	return w->store.log;
 }
 
+/*
+ * Returns a number for a name that does not depend on where a kernel's constants begin, so that
+ * code which is not run changes no costs. For the same reason, find() leaves out the page of the
+ * stack.
+ */
+static u64 name_hash(const char *name)
+{
+	static const char anchor[1];
+
+	return name ? name - anchor : 0;
+}
+
 /* Slow path: the cached record does not match. Walks the stack and looks the chain up. */
 static pf_noinline struct wait_record *walk_wait(struct wait_cpu *w, const struct wait_key *key,
 						 const os_regs_t *regs, struct recent *recent)
@@ -108,6 +120,7 @@ static pf_noinline struct wait_record *walk_wait(struct wait_cpu *w, const struc
 		for (u32 i = 0; i < new->nr_kernel; i++)
 			hash = profile_stack_hash(hash, new->pcs[i]);
 	}
+	hash = profile_stack_hash(hash, name_hash(new->name));
 	for (const u64 *word = &new->process; word != new->pcs; word++)
 		hash = profile_stack_hash(hash, *word);
 	rec = store(log, new, hash >> 32);
@@ -131,11 +144,7 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 				      rec->nr_user) == rec->truncated);
 }
 
-/*
- * Returns the record of the running thread or of the interrupt, or NULL if there is no room. The
- * hashes leave out what depends on where a kernel's data are, names and the pages of stacks, so
- * that code which is not run changes no costs.
- */
+/* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
 static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait_key key,
 						 const os_task_t *task, const os_regs_t *regs)
 {

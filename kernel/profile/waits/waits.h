@@ -38,7 +38,7 @@ struct wait_record {
 	u64 asleep_cycles; /* from leaving the CPU to the wake-up; 0 for a waker, as are the next */
 	u64 ready_cycles;  /* from the wake-up until the thread ran again */
 	u64 max_cycles;	   /* the longest wait, asleep and ready */
-	/* The key, compared whole: from here to the last of pcs. Hashed: without the name. */
+	/* The key, compared whole: from here to the last of pcs. */
 	const char *name; /* what was waited for; NULL: unknown */
 	u64 process;	  /* stack_process_number(); 0: a kernel thread, or of a waker */
 	u64 comm[2];
