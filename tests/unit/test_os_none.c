@@ -32,6 +32,7 @@ typedef char os_lock_t;
 #define os_process_of(pp)	 NULL
 #define os_process_pid(proc)	 0
 #define os_process_name(proc)	 ""
+#define PROFILE_PORT_API	 1
 #define PROFILE_OS_HOOKS_HEADER	 <stddef.h>
 #define PROFILE_OS_HEADER	 <stddef.h>
 #include "../../kernel/profile/os.h"
