@@ -183,7 +183,7 @@ static const struct wait_record *longest_record(const struct finding_scope *scop
 		while ((rec = waits_next(cpu, rec))) {
 			u64 cycles;
 
-			if (rec->kind != WAIT_SLEPT || strcmp(rec->name, row->name) ||
+			if (rec->kind != WAIT_SLEPT || !rec->name || strcmp(rec->name, row->name) ||
 			    rec->addr != row->addr || memcmp(rec->comm, comm, sizeof(rec->comm)) ||
 			    (process && rec->process != process))
 				continue;
