@@ -142,7 +142,7 @@ CASES = (
         "slow-leak",
         {
             "run": (ONE_CPU,),
-            "cpu": (r"page faults, [56]\d %",),
+            "cpu": (r"page faults, [45]\d %",),
             "strace": (r"sys_brk, \d{3} calls",),
             "points": (r"page_fault, \d{5} times",),
         },
