@@ -65,8 +65,8 @@ def test_small_machine(boot, builds, tmp_path, mem):
 @pytest.mark.parametrize(
     "mem, data_bytes, why",
     [
-        ("4M", 0, "not enough memory: it ends before the kernel's image does"),
-        ("8M", 4 << 20, "not enough memory: the initramfs was loaded over the kernel"),
+        ("5M", 0, "not enough memory: it ends before the kernel's image does"),
+        ("9M", 4 << 20, "not enough memory: the initramfs was loaded over the kernel"),
         ("9M", 2 << 20, "not enough memory for an initramfs of 2... KiB"),
     ],
 )
