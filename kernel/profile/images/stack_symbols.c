@@ -33,7 +33,7 @@ static u16 *slots;
 static u32 nr_functions;
 static u64 nr_lost; /* addresses in functions without room */
 
-static struct function *find_function(u64 image, u64 start, u64 bytes)
+static struct function *row_of_function(u64 image, u64 start, u64 bytes)
 {
 	const struct rows rows = {
 		.rows = functions,
@@ -59,8 +59,8 @@ static void add_user(u32 code_map, u64 addr)
 	user_symbol_of_code(code_map, addr, &symbol);
 	if (!symbol.image || !symbol.is_known)
 		return;
-	function = find_function(symbol.image, symbol.start,
-				 pf_max(symbol.bytes, symbol.distance + 1));
+	function = row_of_function(symbol.image, symbol.start,
+				   pf_max(symbol.bytes, symbol.distance + 1));
 	if (!function)
 		return;
 	function->offset = symbol.offset - symbol.distance;
@@ -73,7 +73,7 @@ static void add_kernel(u64 addr)
 	u64 start;
 
 	if (os_symbol_lookup(addr, &start, name, sizeof(name)))
-		find_function(0, start, addr - start + 1);
+		row_of_function(0, start, addr - start + 1);
 }
 
 /* Looks up the same addresses as readers: a return address belongs to the call before it. */
