@@ -43,7 +43,7 @@ struct inode;
 /* Set by brk: the area is a part of the heap. MAP_STACK is kept, too. Neither ever changes. */
 #define VMA_HEAP BIT(29)
 
-/* What the memory of an address space is for: its areas by kind, then what is not in an area. */
+/* What a process uses memory for: first the kinds of areas, then what lies in no area. */
 enum mm_kind {
 	MM_HEAP,
 	MM_ANONYMOUS,

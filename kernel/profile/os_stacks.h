@@ -3,8 +3,8 @@
 #define PROFILE_OS_STACKS_H
 
 /*
- * What samples, waits and events need from the kernel besides os.h, which explains how it is
- * supplied: what an interrupt has hit, and call chains.
+ * Samples, waits and events need two things more from the kernel than os.h has: what an interrupt
+ * has hit, and call chains. os.h explains how a kernel supplies such names.
  */
 
 #include "os.h"

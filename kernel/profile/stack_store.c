@@ -50,6 +50,29 @@ u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share)
 	return bytes;
 }
 
+void stack_kind_init(struct stack_kind *kind, u64 bytes, u64 min_bytes)
+{
+	unsigned int cpu;
+
+	bytes = stack_store_affordable(bytes, min_bytes, 64);
+	os_for_each_cpu(cpu) {
+		struct stack_store *s = kind->store(cpu);
+
+		stack_store_init(s, &bytes, min_bytes, kind->max_record_bytes);
+		if (s->log)
+			s->log->generation = s->generation = STACK_FIRST_GENERATION;
+		else
+			os_printk("profile: no memory for the %s of CPU %u\n", kind->name, cpu);
+	}
+	stack_collect_start(kind);
+}
+
+const void *stack_kind_next(const struct stack_kind *kind, unsigned int cpu, const void *rec)
+{
+	os_assert(kind->nr_pins);
+	return stack_store_next(kind->store(cpu), rec, rec ? kind->record_bytes(rec) : 0);
+}
+
 void stack_store_pin(struct stack_store *s)
 {
 	memset(s->parts, 0, sizeof(s->parts));

@@ -85,7 +85,7 @@ struct stack_kind {
 
 	struct stack_log *spare; /* for the next archive */
 	struct stack_kind *next;
-	/* Of the one reader, who may nest pins: */
+	/* There is one reader at a time, which may pin again what it has pinned: */
 	u32 nr_pins;
 	u64 nr_reads; /* how often it has pinned the stores */
 	u64 generation;
@@ -105,6 +105,15 @@ bool stack_log_init(struct stack_log *log, u64 bytes, u64 max_record_bytes);
  * of the machine's memory, but not below min_bytes.
  */
 u64 stack_store_affordable(u64 bytes, u64 min_bytes, u32 share);
+
+#define STACK_FIRST_GENERATION 1
+
+/*
+ * Allocates the stores of all CPUs, with logs of at most this size, which together take at most
+ * 1/64 of the machine's memory, and has the worker collect them. They are empty, and of the first
+ * generation. Process context.
+ */
+void stack_kind_init(struct stack_kind *kind, u64 bytes, u64 min_bytes);
 
 /* Pins the store. A CPU in the middle of a change notices when it next empties or switches. */
 void stack_store_pin(struct stack_store *s);
@@ -307,5 +316,8 @@ static inline const void *stack_store_next(const struct stack_store *s, const vo
 	}
 	return NULL;
 }
+
+/* The same, of the store of a CPU, which stack_pin() has pinned. */
+const void *stack_kind_next(const struct stack_kind *kind, unsigned int cpu, const void *rec);
 
 #endif

@@ -170,7 +170,7 @@ static const struct sys_file cpus_files[] = {
 	{ "possible", show_possible },	   { "present", show_possible },
 };
 
-/* Of each CPU, in topology/. Some have an old name, too, which most programs use. */
+/* Each CPU has these files in topology/. Most programs read the old names of some of them. */
 static const struct sys_file topology_files[] = {
 	{ "core_cpus", show_core_cpus },
 	{ "core_cpus_list", show_core_cpus_list },

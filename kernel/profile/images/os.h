@@ -3,9 +3,10 @@
 #define PROFILE_IMAGES_OS_H
 
 /*
- * What images need from the kernel besides ../os.h: a VMA of an address space (os_area_t), and the
- * file mapped there (os_file_t), or NULL. os_file_path() returns a pointer into buf, os_file_read()
- * the number of bytes read or a negative number. Both sleep.
+ * Besides ../os.h, the profiler of images needs from the kernel: os_area_t, a VMA of an address
+ * space; os_file_t, the file that is mapped there, NULL if there is none. os_file_path() returns a
+ * pointer into buf. os_file_read() returns the number of bytes that it has read, or a negative
+ * number. Both may sleep.
  */
 
 #include "../os.h"

@@ -27,7 +27,7 @@ struct function {
 	const char *name; /* of user code; NULL: it has none */
 };
 
-/* Of the one reader. */
+/* There is one reader at a time: these are what it has found. */
 static struct function *functions;
 static u16 *slots;
 static u32 nr_functions;

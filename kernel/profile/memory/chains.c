@@ -18,8 +18,6 @@
 #define KEY_WORDS     5 /* without pcs */
 #define LOG2_RECENT   9
 
-#define FIRST_GENERATION 1
-
 struct recent {
 	u64 task_key;
 	struct memory_record *rec; /* replayable; NULL: none */
@@ -182,7 +180,7 @@ static void add(void *to, const void *from)
 }
 
 static struct stack_kind kind = {
-	.name = "memory",
+	.name = "memory chains",
 	.store = store_of_cpu,
 	.max_record_bytes = sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64),
 	.key_offset = KEY_OFFSET,
@@ -194,20 +192,8 @@ static struct stack_kind kind = {
 
 void memory_chains_init(void)
 {
-	u64 bytes = stack_store_affordable(LOG_BYTES, MIN_LOG_BYTES, 64);
-	unsigned int cpu;
-
-	os_for_each_cpu(cpu) {
-		struct stack_store *s = store_of_cpu(cpu);
-
-		stack_store_init(s, &bytes, MIN_LOG_BYTES, kind.max_record_bytes);
-		if (s->log)
-			s->log->generation = s->generation = FIRST_GENERATION; /* it is empty */
-		else
-			os_printk("profile: no memory for the memory chains of CPU %u\n", cpu);
-	}
-	stack_collect_start(&kind);
-	pf_write_once(newest_generation, FIRST_GENERATION);
+	stack_kind_init(&kind, LOG_BYTES, MIN_LOG_BYTES);
+	pf_write_once(newest_generation, STACK_FIRST_GENERATION);
 }
 
 void memory_chains_reset(void)
@@ -229,8 +215,7 @@ void memory_chains_unpin(void)
 
 const struct memory_record *memory_chains_next(unsigned int cpu, const struct memory_record *rec)
 {
-	os_assert(kind.nr_pins);
-	return stack_store_next(store_of_cpu(cpu), rec, rec ? record_bytes(rec) : 0);
+	return stack_kind_next(&kind, cpu, rec);
 }
 
 u64 memory_chains_read(const struct memory_record *rec)

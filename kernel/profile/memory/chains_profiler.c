@@ -8,6 +8,7 @@
 #include "chains.h"
 
 #include "../profiler.h"
+#include "../stack_switch.h"
 #include "../words.h"
 
 #include <profile/memory.h>
@@ -24,39 +25,21 @@ static int set_chains(const char *value)
  */
 OS_BOOT_PARAM(profile_memory_chains, "profile.memory_chains", "on|off", set_chains);
 
-/* Process context. The first switch to on allocates the stores. */
-static void switch_chains(bool on, bool at_boot)
-{
-	static struct poll_lock switching;
-	static bool is_ready;
-
-	poll_lock(&switching);
-	if (on && !is_ready) {
-		memory_chains_init();
-		is_ready = true;
-	}
-	off_time_switch(&memory_chains_off_time, !on, at_boot);
-	os_key_set(&profile_memory_chains_key, on);
-	poll_unlock(&switching);
-}
+static struct stack_switch chains_switch = {
+	.key = &profile_memory_chains_key,
+	.off_time = &memory_chains_off_time,
+	.init = memory_chains_init,
+	.reset = memory_chains_reset,
+};
 
 static void init(void)
 {
-	switch_chains(starts_on, true);
+	stack_switch(&chains_switch, starts_on, true);
 }
 
 static int write_chains(const char *text)
 {
-	bool on;
-
-	if (words_are(text, "reset")) {
-		memory_chains_reset();
-		return 0;
-	}
-	if (words_on_off(text, &on))
-		return -OS_EINVAL;
-	switch_chains(on, false);
-	return 0;
+	return stack_switch_write(&chains_switch, text);
 }
 
 static void print_all(const void *unused)

@@ -3,8 +3,8 @@
 #define PROFILE_MEMORY_MEMORY_H
 
 /*
- * Who has allocated the kernel's memory: <profile/memory.h> counts by site, sites.c adds up the
- * CPUs, report.c prints.
+ * Which code has allocated the kernel's memory. The hooks in <profile/memory.h> count allocations
+ * by site and CPU, sites.c adds up the CPUs, and report.c prints the sums.
  */
 
 #include "../report.h"
@@ -12,7 +12,7 @@
 
 #include <profile/memory.h>
 
-/* What is counted. Slabs are pages, too: their objects are in both sums. */
+/* kmalloc takes its memory from pages, so the bytes of its objects are in both sums. */
 enum memory_kind {
 	MEMORY_PAGES,
 	MEMORY_KMALLOC,

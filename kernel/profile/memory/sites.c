@@ -85,7 +85,7 @@ static bool is_of_kind(const struct profile_memory_site *site, enum memory_kind 
 	return kind == (site->first_size ? MEMORY_PAGES : MEMORY_KMALLOC);
 }
 
-/* What was live at the mark, by the number of the site. Sites beyond the array are never marked. */
+/* What was live at the mark, by site number. Sites without room here count as empty then. */
 static struct memory_sums marked[2 * MEMORY_MAX_ROWS];
 
 static struct memory_sums sum_site(const struct profile_memory_site *site)

@@ -16,7 +16,6 @@
 #define WAKER_BYTES   (128ul << 10)
 #define MIN_LOG_BYTES (16ul << 10)
 
-#define FIRST_GENERATION 1
 
 OS_DEFINE_PER_CPU(struct wait_cpu, wait_cpus);
 u64 waits_generation;
@@ -89,7 +88,7 @@ static struct stack_kind kind = {
 static bool init_wakers(struct wait_cpu *w, u64 bytes)
 {
 	bytes = pf_max(pf_min(bytes, WAKER_BYTES), MIN_LOG_BYTES);
-	w->wakers.generation = FIRST_GENERATION;
+	w->wakers.generation = STACK_FIRST_GENERATION;
 	return stack_log_init(&w->wakers, bytes, kind.max_record_bytes);
 }
 
@@ -107,11 +106,11 @@ void waits_init(void)
 			w->store.log = NULL;
 			continue;
 		}
-		w->store.log->generation = w->store.generation = FIRST_GENERATION; /* it is empty */
+		w->store.log->generation = w->store.generation = STACK_FIRST_GENERATION; /* it is empty */
 	}
 	stack_collect_start(&kind);
 	waits_restart_since();
-	pf_write_once(waits_generation, FIRST_GENERATION);
+	pf_write_once(waits_generation, STACK_FIRST_GENERATION);
 }
 
 void waits_restart_since(void)
@@ -138,9 +137,7 @@ void waits_unpin(void)
 
 const struct wait_record *waits_next(unsigned int cpu, const struct wait_record *rec)
 {
-	os_assert(kind.nr_pins);
-	return stack_store_next(&os_per_cpu(wait_cpus, cpu).store, rec,
-				rec ? wait_record_bytes(rec) : 0);
+	return stack_kind_next(&kind, cpu, rec);
 }
 
 struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec)

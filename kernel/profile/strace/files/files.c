@@ -19,8 +19,6 @@
 #define KEY_OFFSET    __builtin_offsetof(struct file_record, process)
 #define KEY_WORDS     2 /* without the path */
 
-#define FIRST_GENERATION 1
-
 struct file_cpu {
 	struct stack_store store;
 	struct file_counts lost; /* of the store's generation */
@@ -205,21 +203,9 @@ static struct stack_kind kind = {
 
 void files_init(void)
 {
-	u64 bytes = stack_store_affordable(LOG_BYTES, MIN_LOG_BYTES, 64);
-	unsigned int cpu;
-
-	os_for_each_cpu(cpu) {
-		struct stack_store *s = store_of_cpu(cpu);
-
-		stack_store_init(s, &bytes, MIN_LOG_BYTES, kind.max_record_bytes);
-		if (s->log)
-			s->log->generation = s->generation = FIRST_GENERATION; /* it is empty */
-		else
-			os_printk("profile: no memory for the files of CPU %u\n", cpu);
-	}
-	stack_collect_start(&kind);
+	stack_kind_init(&kind, LOG_BYTES, MIN_LOG_BYTES);
 	strace_count_path = count_path;
-	pf_write_once(newest_generation, FIRST_GENERATION);
+	pf_write_once(newest_generation, STACK_FIRST_GENERATION);
 }
 
 void files_reset(void)
@@ -240,8 +226,7 @@ void files_unpin(void)
 
 const struct file_record *files_next(unsigned int cpu, const struct file_record *rec)
 {
-	os_assert(kind.nr_pins);
-	return stack_store_next(store_of_cpu(cpu), rec, rec ? record_bytes(rec) : 0);
+	return stack_kind_next(&kind, cpu, rec);
 }
 
 struct file_counts files_read(unsigned int cpu, const struct file_record *rec)

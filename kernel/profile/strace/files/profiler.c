@@ -8,6 +8,7 @@
 #include "files.h"
 
 #include "../../profiler.h"
+#include "../../stack_switch.h"
 #include "../../words.h"
 
 static bool starts_on;
@@ -19,39 +20,21 @@ static int set_files(const char *value)
 /* Whether system calls are counted by the path that they get: off by default. */
 OS_BOOT_PARAM(profile_files, "profile.files", "on|off", set_files);
 
-/* Process context. The first switch to on allocates the stores. */
-static void switch_files(bool on, bool at_boot)
-{
-	static struct poll_lock switching;
-	static bool is_ready;
-
-	poll_lock(&switching);
-	if (on && !is_ready) {
-		files_init();
-		is_ready = true;
-	}
-	off_time_switch(&files_off_time, !on, at_boot);
-	os_key_set(&profile_files_key, on);
-	poll_unlock(&switching);
-}
+static struct stack_switch files_switch = {
+	.key = &profile_files_key,
+	.off_time = &files_off_time,
+	.init = files_init,
+	.reset = files_reset,
+};
 
 static void init(void)
 {
-	switch_files(starts_on, true);
+	stack_switch(&files_switch, starts_on, true);
 }
 
 static int write_files(const char *text)
 {
-	bool on;
-
-	if (words_are(text, "reset")) {
-		files_reset();
-		return 0;
-	}
-	if (words_on_off(text, &on))
-		return -OS_EINVAL;
-	switch_files(on, false);
-	return 0;
+	return stack_switch_write(&files_switch, text);
 }
 
 static void print_all(const void *unused)
