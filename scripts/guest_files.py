@@ -71,19 +71,15 @@ def option(paths: list[str]) -> str:
 
 
 def address_of_header(kernel: Path) -> int:
-    from elftools.common.exceptions import ELFError  # here, as only a run with files needs them
-    from elftools.elf.elffile import ELFFile
-    from profiles.export import KERNEL_PHYS, KERNEL_VIRT
+    from profiles import export  # here, as only a run with files needs pyelftools
 
     try:
-        with kernel.open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".symtab")
-            symbols = table.get_symbol_by_name("files_out") if table else None
-    except ELFError as error:
-        raise GetError(f"{kernel} is not a kernel: {error}") from error
-    if not symbols:
+        at = export.physical_address(kernel, "files_out")
+    except export.ExportError as error:
+        raise GetError(str(error)) from error
+    if at is None:
         raise GetError(f"{kernel} cannot give files to the host")
-    return symbols[0]["st_value"] - KERNEL_VIRT + KERNEL_PHYS
+    return at
 
 
 class Memory:

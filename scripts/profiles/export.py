@@ -58,17 +58,15 @@ def file_offset(physical: int, ram_bytes: int) -> int:
     return physical if physical < below else physical - FOUR_GIB + below
 
 
-def address_of_header(kernel: Path) -> int:
-    """Returns the physical address of the kernel's `profile_export`."""
+def physical_address(kernel: Path, name: str) -> int | None:
+    """Returns the physical address of a variable of the kernel, None if it has no such variable."""
     try:
         with kernel.open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
-            symbols = table.get_symbol_by_name("profile_export") if table else None
+            symbols = table.get_symbol_by_name(name) if table else None
     except ELFError as error:
         raise ExportError(f"{kernel} is not a kernel: {error}") from error
-    if not symbols:
-        raise ExportError(f"{kernel} makes no exports: CONFIG_PROFILE_EXPORT is off")
-    return symbols[0]["st_value"] - KERNEL_VIRT + KERNEL_PHYS
+    return symbols[0]["st_value"] - KERNEL_VIRT + KERNEL_PHYS if symbols else None
 
 
 def from_memory(kernel: Path, ram: Path) -> bytes:
@@ -79,7 +77,9 @@ def from_memory(kernel: Path, ram: Path) -> bytes:
         file.seek(file_offset(physical, size))
         return file.read(n)
 
-    at = address_of_header(kernel)
+    at = physical_address(kernel, "profile_export")
+    if at is None:
+        raise ExportError(f"{kernel} makes no exports: CONFIG_PROFILE_EXPORT is off")
     with ram.open("rb") as file:
         data = read(at, HEADER.size)
         if len(data) < HEADER.size or data[:8] != MAGIC:
