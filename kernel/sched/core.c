@@ -352,14 +352,16 @@ void schedule(void)
 	clock = cputime_clock(&now);
 	now_ns = cycles_to_ns(now);
 	next = pick_next(rq, now_ns);
-	if (next != prev && prev->group && prev->group != next->group)
-		clock = cputime_leave_group(prev->group, &now);
+	if (next != prev) {
+		count_switch(prev); /* before prev's process leaves this CPU's counts */
+		if (prev->group && prev->group != next->group)
+			clock = cputime_leave_group(prev->group, &now);
+	}
 
 	prev->sum_exec_cycles += now - prev->exec_start_cycles;
 	next->exec_start_cycles = now;
 	next->slice_end_ns = now_ns + SLICE_NS;
 	if (next != prev) {
-		count_switch(prev);
 		cputime_switch(prev, next, now, clock);
 		if (next->group && next->group != prev->group)
 			cputime_join_group(next->group, now, clock);

@@ -165,7 +165,6 @@ def test_two_runs_are_equal(builds):
         assert done.returncode == 0, done.stderr
         return log
 
-    # The lock of test_run.py, which writes the same files.
     log = run_until_equal(run)
     for block in session.read_blocks():
         assert block.is_typed or f"== {block.name}\n" in log.replace("\r", "")

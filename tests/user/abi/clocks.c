@@ -221,9 +221,17 @@ static void test_ends_of_threads(void)
 
 static struct summed {
 	volatile pid_t tid;
-	volatile long nr_faults, nr_switches;
+	volatile long nr_faults, nr_switches, nr_at_end;
 } summed[NR_SUMMED];
 static volatile int summed_may_end;
+
+static long nr_switches(int who)
+{
+	struct rusage usage;
+
+	CHECK(!getrusage(who, &usage));
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
 
 /* Computes for a while, and then sleeps. */
 static void *compute_and_sleep(void *arg)
@@ -239,6 +247,7 @@ static void *compute_and_sleep(void *arg)
 	self->nr_switches = usage.ru_nvcsw + usage.ru_nivcsw + 1;
 	while (!summed_may_end)
 		sleep_by(CLOCK_MONOTONIC, 0, MS);
+	self->nr_at_end = nr_switches(RUSAGE_THREAD);
 	return NULL;
 }
 
@@ -283,6 +292,7 @@ static void check_events(void)
 static void sum_up(void)
 {
 	pthread_t threads[NR_SUMMED];
+	long nr_at_end = 0;
 
 	for (int i = 0; i < NR_SUMMED; i++)
 		CHECK(!pthread_create(&threads[i], NULL, compute_and_sleep, &summed[i]));
@@ -293,8 +303,13 @@ static void sum_up(void)
 	check_events();
 	check_sum();
 	summed_may_end = 1;
-	for (int i = 0; i < NR_SUMMED; i++)
+	for (int i = 0; i < NR_SUMMED; i++) {
 		CHECK(!pthread_join(threads[i], NULL));
+		nr_at_end += summed[i].nr_at_end;
+	}
+	/* They have slept, and the CPUs were idle or ran other processes. */
+	nr_at_end += nr_switches(RUSAGE_THREAD);
+	CHECK(nr_switches(RUSAGE_SELF) >= nr_at_end);
 }
 
 /* In a process in which no thread has ended yet. */
