@@ -148,8 +148,14 @@ void cputime_of_machine(struct cputime_machine *machine);
 /* Keeps the time of a kernel thread that ends. Called by the thread. */
 void cputime_end_kernel_thread(struct task *task);
 
-/* Returns a thread's or a process's own CPU time, without that of reports and of its end. */
+/*
+ * Returns a thread's or a process's own CPU time: without that of reports, and of the ends of
+ * threads, its own or one that it has cleaned up after.
+ */
 u64 cputime_own(const struct cputime *time);
+
+/* Returns the own CPU time so far of a thread, in TSC cycles. Contexts of cputime_add_task(). */
+u64 task_own_cycles(struct task *task);
 
 /*
  * Lets the system call that has just begun begin now, or one that does not come from user mode. The

@@ -120,7 +120,7 @@ static u64 now_ns(const struct posix_timer *timer)
 	if (timer->of_other.pid)
 		return timer->of_other.exec_ns;
 	if (timer->of)
-		return cycles_to_ns(task_exec_cycles(timer->of));
+		return cycles_to_ns(task_own_cycles(timer->of));
 	return is_cpu_clock(timer->clock) ? cycles_to_ns(process_exec_cycles_locked(timer->proc)) :
 					    clock_monotonic_ns();
 }

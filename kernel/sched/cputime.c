@@ -354,3 +354,11 @@ u64 cputime_own(const struct cputime *time)
 	}
 	return cycles;
 }
+
+u64 task_own_cycles(struct task *task)
+{
+	struct cputime time = { 0 };
+
+	cputime_add_task(task, &time);
+	return cputime_own(&time);
+}

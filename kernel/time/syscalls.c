@@ -65,7 +65,7 @@ static int read_by_number(int clock, u64 *ns)
 		task = process_find_thread(current->proc, number);
 		if (!task)
 			return -EINVAL;
-		*ns = cycles_to_ns(task_exec_cycles(task));
+		*ns = cycles_to_ns(task_own_cycles(task));
 		task_put(task);
 		return 0;
 	}
@@ -98,7 +98,7 @@ static int clock_read_ns(int clock, u64 *ns)
 		*ns = cycles_to_ns(process_exec_cycles(current->proc));
 		return 0;
 	case CLOCK_THREAD_CPUTIME_ID:
-		*ns = cycles_to_ns(task_exec_cycles(current));
+		*ns = cycles_to_ns(task_own_cycles(current));
 		return 0;
 	default:
 		return -EINVAL;

@@ -312,16 +312,32 @@ static void sum_up(void)
 	CHECK(nr_switches(RUSAGE_SELF) >= nr_at_end);
 }
 
-/* In a process in which no thread has ended yet. */
+/* Lets processes end, whose last piece of work the thread that runs next does for them. */
+static void end_children(void)
+{
+	for (;;) {
+		pid_t pid = fork_child();
+
+		if (!pid)
+			child_exit(0);
+		CHECK(child_status(pid) == 0);
+	}
+}
+
+/* In a process in which no thread has ended yet, while processes end on the same CPUs. */
 static void test_sums(void)
 {
-	pid_t pid = fork_child();
+	pid_t ender = fork_child(), pid;
 
+	if (!ender)
+		end_children();
+	pid = fork_child();
 	if (!pid) {
 		sum_up();
 		child_exit(0);
 	}
 	CHECK(child_status(pid) == 0);
+	CHECK(!kill(ender, SIGKILL) && child_status(ender) == SIGKILL);
 }
 
 static void test_errors(void)
