@@ -21,6 +21,7 @@ echo 'profile:* raw_syscalls:*' >set_event
 echo '*' >/proc/profile/points
 echo on >/proc/profile/heatmap
 busybox seq 3000 | busybox sort | busybox gzip >/dev/null
+busybox dd if=/dev/zero of=/dev/null bs=1 count=8000 2>/dev/null
 echo off >/proc/profile/heatmap
 echo '-*' >/proc/profile/points
 echo >set_event
@@ -59,13 +60,13 @@ def check_nmis(trace: events.Trace) -> None:
     samples = named(trace, "sample")
     assert all(event.flags & events.NMI for event in samples)
     hit = [trace.kernel.function(trace.format(one).values(one.data)["ip"]) for one in samples]
-    assert any(function and "trace_" in function[1] for function in hit)
+    assert sum(bool(function) and "trace_" in function[1] for function in hit) > 20
 
 
 @pytest.mark.parametrize("source", ["timer", "nmi"])
 def test_events_are_what_tables_count(boot, builds, tmp_path, source):
     image = harness.script_image(tmp_path, SCRIPT)
-    # At this rate some 20 NMIs hit the writer of an event.
+    # At this rate some 140 NMIs hit the writer of an event.
     hz = 20_000 if source == "timer" else 90_000
     append = f"profile.on_exit=none profile.hz={hz} profile.source={source}"
     options = boot.options(None, initrd=image, append=append, smp=2, icount=True)
