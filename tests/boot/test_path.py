@@ -128,6 +128,16 @@ def test_diagnosis(boot, program, cause, function, task, caller):
         assert re.fullmatch(rf"{function}.* called from {caller}", name)
 
 
+def test_idle_time_fills_no_rings(boot, tmp_path):
+    """Neither the ticks of idle CPUs nor those of reports push events out of the rings."""
+    image = script_image(tmp_path, "busybox sleep 8\n")
+    append = f"{ON} profile.on_exit=all"
+    log = boot(None, initrd=image, smp=2, icount=True, append=append).log
+    path = path_of(report.parse(log)[-1])
+    assert path.known_from is None
+    assert path.share("timer", "sys_clock_nanosleep") > 0.9
+
+
 @pytest.mark.parametrize("program, smp, mem", [("slow-fsync", 1, "512M"), ("slow-timer", 2, "40M")])
 def test_lost_events(boot, program, smp, mem):
     """Rings that were overwritten: the path says from when on it is known."""

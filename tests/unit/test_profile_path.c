@@ -163,7 +163,7 @@ static void test_causes_of_sleeps(void **state)
 	expect(1, 71, 1, PATH_UNKNOWN);
 	expect(2, 63, 1, PATH_IN_CALL);
 	expect(3, 61, 1, PATH_FOR_A_CPU);
-	expect(4, 51, 1, PATH_UNTIL_IRQ);
+	expect(4, 51, 1, PATH_UNTIL_TIMER);
 	expect(6, 41, 1, PATH_FOR_A_CPU);
 	expect(7, 31, 1, PATH_UNTIL_DEVICE);
 	expect(8, 23, 1, PATH_IN_CALL);

@@ -191,7 +191,7 @@ static void timer_interrupt(struct pt_regs *regs)
 	u64 now = rdtsc();
 	bool ticks = now >= this_cpu_read(tick_deadline);
 
-	profile_trace(local_timer_entry, VECTOR_TIMER);
+	profile_trace_tick(local_timer_entry, VECTOR_TIMER);
 	profile_tick(regs, now);
 	if (now >= this_cpu_read(kernel_deadline))
 		run_kernel_deadline(regs, now);
@@ -203,7 +203,7 @@ static void timer_interrupt(struct pt_regs *regs)
 		give_turn();
 	this_cpu_write(runs_killed, task_killed(current));
 	rearm();
-	profile_trace(local_timer_exit, VECTOR_TIMER);
+	profile_trace_tick(local_timer_exit, VECTOR_TIMER);
 	apic_eoi();
 	/* After the timer is set: setting it can end the turn, which the owner needs. */
 	if (unlikely(cpus_take_turns) && ticks) {

@@ -47,7 +47,6 @@ static void name_row(const struct path_row *row, char *name, size_t size)
 		break;
 	case PATH_UNTIL_TIMER:
 	case PATH_UNTIL_DEVICE:
-	case PATH_UNTIL_IRQ:
 	case PATH_UNKNOWN:
 		os_snprintf(name, size, "%s (%s)", function, cause);
 		break;

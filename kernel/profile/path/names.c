@@ -7,13 +7,13 @@
 #include "../user_symbols.h"
 
 const char *const path_cause_names[NR_PATH_CAUSES] = {
-	[PATH_IN_USER] = "user code",	   [PATH_IN_CALL] = "system call",
-	[PATH_IN_FAULT] = "page fault",	   [PATH_IN_IRQ] = "interrupt",
-	[PATH_IN_KERNEL] = "kernel",	   [PATH_IN_KERNEL_THREAD] = "kernel thread",
-	[PATH_IN_START] = "program start", [PATH_IN_EXIT] = "exit",
-	[PATH_FOR_A_CPU] = "ready",	   [PATH_UNTIL_TIMER] = "timer",
-	[PATH_UNTIL_DEVICE] = "device",	   [PATH_UNTIL_IRQ] = "interrupt",
-	[PATH_UNKNOWN] = "unknown",	   [PATH_NOT_RECORDED] = "not recorded",
+	[PATH_IN_USER] = "user code",	      [PATH_IN_CALL] = "system call",
+	[PATH_IN_FAULT] = "page fault",	      [PATH_IN_IRQ] = "interrupt",
+	[PATH_IN_KERNEL] = "kernel",	      [PATH_IN_KERNEL_THREAD] = "kernel thread",
+	[PATH_IN_START] = "program start",    [PATH_IN_EXIT] = "exit",
+	[PATH_FOR_A_CPU] = "ready",	      [PATH_UNTIL_TIMER] = "timer",
+	[PATH_UNTIL_DEVICE] = "device",	      [PATH_UNKNOWN] = "unknown",
+	[PATH_NOT_RECORDED] = "not recorded",
 };
 
 void path_task_name(u32 tid, char *name)

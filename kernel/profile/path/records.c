@@ -196,6 +196,8 @@ bool path_add(const struct path_event *event)
 	record = new_record();
 	if (!record)
 		return false;
+	if (event->kind == PATH_SAMPLE && !is_outside(thread_of(event->tid), event))
+		return true;
 	change_threads(event, ++nr_records);
 	thread = thread_of(event->kind == PATH_SWITCH ? event->other : event->tid);
 	*record = (struct path_record){

@@ -219,9 +219,10 @@ static void emit_asleep(struct walk *w, const struct path_record *out, u32 tid,
 
 static enum path_cause cause_of_wake(const struct path_record *wake)
 {
-	if (wake->irq)
-		return wake->irq == PATH_TIMER ? PATH_UNTIL_TIMER : PATH_UNTIL_DEVICE;
-	return wake->in_irq ? PATH_UNTIL_IRQ : PATH_UNKNOWN;
+	if (wake->irq == PATH_DEVICE)
+		return PATH_UNTIL_DEVICE;
+	/* Some ticks are not recorded; no other interrupt wakes threads. */
+	return wake->in_irq ? PATH_UNTIL_TIMER : PATH_UNKNOWN;
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "../event_keys.h"
 #include "../profiler.h"
+#include "../report.h"
 #include "../words.h"
 #include "pids.h"
 #include "trace.h"
@@ -53,6 +54,19 @@ static u16 offset_of_other_tid(const struct trace_event *event)
 	return field ? field->offset : 0;
 }
 
+bool profile_trace_wants_tick(void)
+{
+	os_task_t *task = os_current_task();
+
+	return !trace_session_is_on() ||
+	       (!os_task_idle(task) && task != pf_read_once(report_printer));
+}
+
+static void write_sample(u64 ip, bool user, u32 code_map)
+{
+	profile_trace_tick(sample, ip, user, code_map);
+}
+
 static void init(void)
 {
 	char word[sizeof(wanted_events)];
@@ -69,7 +83,7 @@ static void init(void)
 	profile_event_writers = (struct profile_event_writers){
 		.point_begin = profile_trace_point_begin,
 		.point_end = profile_trace_point_end,
-		.sample = profile_trace_sample,
+		.sample = write_sample,
 	};
 	trace_for_each_event(event)
 		event->other_tid = offset_of_other_tid(event);

@@ -38,6 +38,15 @@
 	} while (0)
 
 /*
+ * The same, for what a CPU's timer does all the time. While a session of another profiler owns the
+ * rings, they have none of an idle CPU or of a thread that makes a report: nobody asks for these,
+ * and they would soon fill the rings.
+ */
+#define profile_trace_tick(name, ...) \
+	profile_trace_if(name, profile_trace_wants_tick(), __VA_ARGS__)
+bool profile_trace_wants_tick(void);
+
+/*
  * For hot paths: calls fn(a), which records the event, in a way that costs the caller no registers
  * (os_call_1).
  */
@@ -54,6 +63,7 @@ void profile_trace_task(os_task_t *task);
 
 #define profile_trace(name, ...)	       ((void)0)
 #define profile_trace_if(name, condition, ...) ((void)0)
+#define profile_trace_tick(name, ...)	       ((void)0)
 #define profile_trace_call(name, fn, a)	       ((void)0)
 #define profile_trace_task(task)	       ((void)0)
 
