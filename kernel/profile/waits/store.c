@@ -16,7 +16,6 @@
 #define WAKER_BYTES   (128ul << 10)
 #define MIN_LOG_BYTES (16ul << 10)
 
-
 OS_DEFINE_PER_CPU(struct wait_cpu, wait_cpus);
 u64 waits_generation;
 u64 waits_since_cycles;
@@ -106,7 +105,8 @@ void waits_init(void)
 			w->store.log = NULL;
 			continue;
 		}
-		w->store.log->generation = w->store.generation = STACK_FIRST_GENERATION; /* it is empty */
+		w->store.log->generation = w->store.generation =
+			STACK_FIRST_GENERATION; /* it is empty */
 	}
 	stack_collect_start(&kind);
 	waits_restart_since();
