@@ -35,10 +35,16 @@ struct poll_lock {
 	pf_flag_t is_held;
 };
 
+/* Takes the lock if it is free. Any context. */
+static inline bool poll_trylock(struct poll_lock *lock)
+{
+	return !pf_xchg(&lock->is_held, true);
+}
+
 static inline void poll_lock(struct poll_lock *lock)
 {
 	os_assert_process_context();
-	while (pf_xchg(&lock->is_held, true))
+	while (!poll_trylock(lock))
 		os_relax_and_yield();
 }
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 
@@ -29,6 +30,7 @@ section lost; cat per_cpu/cpu*/stats
 section counts; cat $enter/count $kmalloc/count
 section calls; cat $enter/hist
 section sites; cat $kmalloc/hist
+section tables; cat /proc/profile/trace_counts.json /proc/profile/trace_hists.json
 section triggers; cat $enter/trigger
 echo '!hist:keys=id.syscall:sort=hitcount.descending' >>$enter/trigger; cat $enter/trigger
 echo 'hist:keys=id,common_pid.execname:pause if comm == busybox' >>$enter/trigger
@@ -85,6 +87,59 @@ def check_sites(found: list[str], lines: list[dict[str, str]]) -> None:
     assert hits == sorted(hits)
 
 
+def check_tables(lines: list[str], found: dict[str, list[str]]) -> None:
+    """The tables of exports have what the files of tracefs have, events with most first."""
+    tables: dict[str, list[dict]] = {}
+    for row in map(json.loads, lines):
+        if "table" in row:
+            tables[row["table"]] = []
+        elif "note" not in row:
+            list(tables.values())[-1].append(row)
+    counts = {row["event"]: row["events"] for row in tables["Event Counts (all)"]}
+    names = ["raw_syscalls:sys_enter", "kmem:kmalloc"]
+    assert counts == dict(zip(names, map(int, found["counts"])))
+    hists = tables["Event Histograms"]
+    assert {row["filter"] for row in hists} == {"comm == busybox"}
+    by_call = [row for row in hists if row["keys"] == "id.syscall"]
+    row = r"\{ id: (\S+) +\[ *\d+\] \} hitcount: +(\d+)"
+    expected = re.findall(row, "\n".join(found["calls"]))
+    assert [(row["key_1"], str(row["events"])) for row in by_call] == expected
+    sites = [row for row in hists if row["event"] == "kmem:kmalloc"]
+    row = r"\{ call_site: (\S+) \} hitcount: +(\d+) +bytes_req: +(\d+) +bytes_alloc: +(\d+)"
+    keys = ("events", "value_1", "value_2")
+    assert sorted((row["key_1"], *(int(row[key]) for key in keys)) for row in sites) == sorted(
+        (f"0x{site}", *map(int, numbers))
+        for site, *numbers in re.findall(row, "\n".join(found["sites"]))
+    )
+    assert {row["values"] for row in sites} == {"bytes_req,bytes_alloc"}
+    by_thread = [row["key_2"] for row in hists if row["keys"] == "id,common_pid.execname"]
+    assert by_thread and all(re.fullmatch(r"busybox \[\d+\]", key) for key in by_thread)
+
+
+def test_tables_of_a_report(boot, tmp_path):
+    """The report of a run has them, with most events first."""
+    script = f"""\
+cd {T}/events/kmem/kmalloc
+echo 'hist:keys=call_site.sym:vals=bytes_req' >trigger
+echo 1 >count
+busybox ls /bin >/dev/null
+"""
+    append = "profile.on_exit=run"
+    image = harness.script_image(tmp_path, script)
+    log = boot(None, initrd=image, append=append, icount=True).log
+    log = re.sub(r"^\[ *[\d.]+\] ", "", log, flags=re.MULTILINE)
+    run = log[log.index("profile: report 1: run of ") : log.index("profile: end of report 1")]
+    (count,) = re.findall(r"(\d+)  kmem:kmalloc", run)
+    table = run[run.index("Event Histogram (top #4)\n") :]
+    assert "\nkmem:kmalloc by call_site.sym\n" in table
+    head = re.search(r"^ +events +% +bytes_req  call_site$", table, re.MULTILINE)
+    rows = re.findall(r"^ +(\d+) +\d+\.\d\d +\d+  \w+$", table, re.MULTILINE)
+    (others,) = re.findall(r"^\d+ others, with (\d+) events$", table, re.MULTILINE)
+    assert head and len(rows) == 4 and rows == sorted(rows, key=int, reverse=True)
+    # The histogram begins earlier, and is printed later.
+    assert int(count) <= sum(map(int, rows)) + int(others) <= int(count) + 40
+
+
 def test_sums_are_those_of_the_ring(boot, tmp_path):
     image = harness.script_image(tmp_path, SCRIPT)
     log = boot(None, initrd=image, append="profile.on_exit=none", smp=2, icount=True).log
@@ -101,6 +156,7 @@ def test_sums_are_those_of_the_ring(boot, tmp_path):
     assert total(found["sites"], "Hits") == len(allocations)
     assert total(found["calls"], "Dropped") == total(found["sites"], "Dropped") == 0
     check_sites(found["sites"], allocations)
+    check_tables(found["tables"], found)
 
     both, one, paused = found["triggers"][:2], found["triggers"][2:3], found["triggers"][3:]
     assert "keys=id.syscall:vals=hitcount:sort=hitcount.descending:size=2048 if" in both[1]

@@ -56,11 +56,15 @@ static u64 sum_of(const struct trace_event *event)
 	return sum;
 }
 
-/* Returns the event's count. While counting is off, it is what it was at the end. */
-static u64 count_of(const struct trace_event *event)
+u64 trace_count_of(const struct trace_event *event)
 {
 	return (event->wanted_slow & TRACE_SLOW_COUNT ? sum_of(event) : event->count_end) -
 	       event->count_begin;
+}
+
+bool trace_is_counted(const struct trace_event *event)
+{
+	return event->wanted_slow & TRACE_SLOW_COUNT || trace_count_of(event);
 }
 
 static int set_count(struct trace_event *event, const char *text)
@@ -80,7 +84,7 @@ static int set_count(struct trace_event *event, const char *text)
 
 int trace_show_count(os_text_t *text, const void *event)
 {
-	os_text_printf(text, "%lu\n", count_of(event));
+	os_text_printf(text, "%lu\n", trace_count_of(event));
 	return 0;
 }
 
@@ -95,9 +99,9 @@ int trace_show_counts(os_text_t *text, const void *system)
 	struct trace_event *event;
 
 	trace_for_each_event_of(event, system) {
-		if (event->wanted_slow & TRACE_SLOW_COUNT || count_of(event))
+		if (trace_is_counted(event))
 			os_text_printf(text, "%s:%s %lu\n", event->system, event->name,
-				       count_of(event));
+				       trace_count_of(event));
 	}
 	return 0;
 }

@@ -8,7 +8,9 @@
  *
  *	hist_parse.c: command --> struct trace_hist
  *	hist.c: event --> row of the CPU's table
- *	hist_show.c: tables of all CPUs --> text
+ *	hist_merge.c: tables of all CPUs --> sorted rows
+ *	hist_show.c: rows --> text as Linux prints it
+ *	sums.c: rows --> tables of reports and exports
  */
 
 #include "../rows.h"
@@ -99,6 +101,34 @@ struct hist_command {
 /* Parses a command, without blanks around it, into *command, whose hist is zeroed memory. */
 struct trace_filter_error hist_parse(const struct trace_event *event, const char *text,
 				     struct hist_command *command);
+
+/* hist_merge.c: the rows of all CPUs, sorted as the trigger says or by their number of events. */
+struct hist_rows {
+	u32 nr;
+	u64 nr_hits; /* of all rows */
+	u64 nr_lost; /* events without a row */
+	struct rows rows;
+};
+
+/*
+ * Adds up the rows of all CPUs, which go on counting. One caller at a time, with trace_lock held;
+ * any context but NMI. Returns NULL without memory; os_free() frees it.
+ */
+struct hist_rows *hist_merge(const struct trace_hist *hist, bool by_hits);
+
+/* Copies a key of a row as one word or line, without its name. Same contexts. */
+void hist_copy_key(char *to, size_t size, const struct trace_hist *hist,
+		   const struct hist_field *key, const u64 *row);
+
+/* Copies the name of an address, 0x1234 if it has none. */
+#define HIST_SYMBOL_BYTES (OS_SYMBOL_BYTES + 24)
+void hist_copy_symbol(char to[HIST_SYMBOL_BYTES], enum hist_form form, u64 addr);
+
+/*
+ * Returns the number of frames of a call chain. *first is the one that has the event: before it
+ * are the functions that write the event.
+ */
+u32 hist_find_frames(const u64 *pcs, u32 *first);
 
 /* Prints a trigger as a command. Called with trace_lock held, as is the next one. */
 void hist_print_command(os_text_t *text, const struct trace_hist *hist);

@@ -301,6 +301,9 @@ struct trace_filter_error trace_parse_filter(const struct trace_event *event,
  */
 void trace_count(const struct trace_event *event);
 bool trace_counts_init(void); /* returns false without memory */
+/* Any context. While counting is off, the count is what it was at the end. */
+u64 trace_count_of(const struct trace_event *event);
+bool trace_is_counted(const struct trace_event *event); /* or was, and had a count */
 int trace_show_count(os_text_t *text, const void *event);
 int trace_write_count(const char *text, const void *event);
 int trace_show_counts(os_text_t *text, const void *system);
