@@ -44,6 +44,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--get", action="append", default=[], metavar="/PATH", help=get_help)
     folder_help = "where the files go (build/files)"
     p.add_argument("--get-folder", type=Path, default=Path("build/files"), help=folder_help)
+    host_help = "like --get, for a directory that may stay empty"
+    p.add_argument("--host", action="append", default=[], metavar="/PATH", help=host_help)
     host_path_help = "tell legoprof where a program is, or a directory with programs"
     p.add_argument("--host-path", type=Path, action="append", default=[], help=host_path_help)
     operations_help = "add to the export the costs that operations.c prints, and what the code is"
@@ -144,7 +146,7 @@ def run(args: argparse.Namespace, log: BinaryIO | None) -> qemu.Result:
         export=args.export,
         host_paths=args.host_path,
         operations=args.operations,
-        get=args.get,
+        get=args.get + args.host,
         get_folder=args.get_folder,
         stdin=terminal.read_stdin() if args.stdin else None,
         extra=args.qemu_arg,
@@ -189,7 +191,7 @@ def main(argv: list[str]) -> int:
         fail(f"no export: {result.export_error}")
     elif wants_export:
         print(f"export: {args.export}: open it with scripts/legoprof report {args.export}")
-    for problem in result.get_problems:
+    for problem in result.get_problems if args.get or result.got else ():
         fail(f"not copied: {problem}")
     if result.got:
         names = ", ".join(result.got[:5]) + (", ..." if result.got[5:] else "")

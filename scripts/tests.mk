@@ -33,11 +33,14 @@ run-append = $(run-reports) $(run-path) $(run-memory) $(if $(icount),$(icount-sa
 # A line for a variable that has no effect.
 unused = $(if $($1),@echo 'make: warning: $1= has no effect $2' >&2)
 
+# The images of shells and of a user's programs have a directory whose files leave the guest.
+has-host = $(filter shell,$@)$(PROGRAM)$(runs-command)
+
 qemu-run = $(remove-run-dir) scripts/qemu-run --smp $(SMP) \
 	$(if $(MEM),--mem $(MEM)) $(if $(ACCEL),--accel $(ACCEL)) \
 	$(if $(icount),--icount) --log $(BUILD)/run.log \
 	$(if $(EXPORT),--export '$(EXPORT)') \
-	$(if $(GET),--get-folder $(BUILD)/files $(patsubst %,--get '%',$(GET))) \
+	--get-folder $(BUILD)/files $(patsubst %,--get '%',$(GET)) $(if $(has-host),--host /host) \
 	$(addprefix --host-path ,$(PROGRAM) $(FILES))
 
 # One report of the whole run, or one of each process (REPORTS=each).

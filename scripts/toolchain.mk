@@ -54,8 +54,8 @@ $(if $(filter run $(perf-goals) \
 $(if $(filter check test test-unit,$(goals)),$(call need,$(unit-tools)))
 $(if $(filter run $(perf-goals) shell check test test-boot test-consumers bench accuracy,$(goals)),\
 	$(call need,$(qemu-tools)))
-$(if $(EXPORT)$(GET)$(filter $(perf-goals) check test test-unit test-boot test-consumers,$(goals)),\
-	$(call need,$(export-tools)))
+$(if $(EXPORT)$(GET)$(filter run shell $(perf-goals) \
+	check test test-unit test-boot test-consumers,$(goals)),$(call need,$(export-tools)))
 $(if $(filter iso test test-boot,$(goals)),$(call need,$(iso-tools)))
 $(if $(filter check test test-unit test-boot test-consumers test-ports bench,$(goals)),\
 	$(call need,$(pytest-tools)))

@@ -90,7 +90,7 @@ built-files = $(filter $(BUILD)/%,$(PROGRAM) $(FILES))
 $(run-dir)/program.cpio: scripts/mkinitramfs $(built-files) $(profile)
 	$(call say,CPIO   ,$@)
 	@mkdir -p $(@D)
-	$(Q)$< -o $@ $(profile) $(program-files) $(addprefix --dir /,run tmp) \
+	$(Q)$< -o $@ $(profile) $(program-files) $(addprefix --dir /,host run tmp) \
 		--symlink /var/run=/run || $(fail-run)
 
 # The image of `make shell`: busybox, and an init that runs a shell. session.cpio, for `make run
@@ -99,7 +99,7 @@ $(run-dir)/program.cpio: scripts/mkinitramfs $(built-files) $(profile)
 shell-root := scripts/shell
 shell-files := $(shell-root)/init $(wildcard $(shell-root)/etc/*)
 shell-image = --busybox $(shell-root) $(profile) --symlink /var/run=/run \
-	$(addprefix --dir /,dev home/user:1000 proc root run tmp)
+	$(addprefix --dir /,dev home/user:1000 host proc root run tmp)
 unexport CMD
 $(BUILD)/shell.cpio: scripts/mkinitramfs $(shell-files) $(profile)
 	$(call say,CPIO   ,$@)

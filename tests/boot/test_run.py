@@ -323,3 +323,18 @@ def test_shell_needs_a_terminal(builds):
     done = make(f"BUILD={BUILD_NAME}", "shell", check=False)
     assert done.returncode != 0
     assert "needs a terminal" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command, files",
+    [("true", {}), ("echo typed >/host/x; mkdir /host/d; cp -r /etc /host/d", {"x": "typed\n"})],
+)
+def test_host_directory(run_command, command, files):
+    """What a command puts into /host is on the host, and a run without any has not failed."""
+    shutil.rmtree(BUILD / "files", ignore_errors=True)
+    done, _ = run_command(command)
+    assert done.returncode == 0 and "not copied" not in done.stdout + done.stderr
+    for name, text in files.items():
+        assert (BUILD / "files/host" / name).read_text() == text
+        assert (BUILD / "files/host/d/etc/passwd").exists()
+    assert ("files: " in done.stdout) == bool(files)
