@@ -23,6 +23,7 @@ from test_consumers import screen
 ALL = "sched,raw_syscalls,irq,irq_vectors,exceptions,kmem,lock,timer,signal,profile"
 NOT_BACK = {"exit", "exit_group"}  # calls that never return
 SYMBOLS = ["--kernel", KERNEL]
+RW = ("read", "write")
 
 
 def options(path: Path, smp: int, append: str, initrd: str = "initramfs") -> qemu.Options:
@@ -64,6 +65,25 @@ def convert(path: Path, command: str, *options: str) -> Path:
 
 def perf_data(path: Path) -> Path:
     return convert(path, "perf-data", "--events")
+
+
+def test_perf_scripts_count_reads_and_writes(tmp_path):
+    """perf's rw-by-pid and rw-by-file have the calls and bytes that the table of strace has."""
+    calls = ",".join(f"syscalls:sys_{way}_{name}" for way in ("enter", "exit") for name in RW)
+    append = f"trace_event={calls} init=/bin/busybox -- dd if=/bin/busybox of=/x bs=4096"
+    path = tmp_path / "run.lego"
+    result = qemu.run(options(path, 1, append, "shell"))
+    assert result.ok and not result.export_error, result.tail()
+    counted = {row["syscall"]: row["calls"] for row in export.load(path).rows("strace.json")}
+    data = perf_data(path)
+    by_pid = run("perf", "script", "report", "rw-by-pid", "-i", data)
+    # The first row of each part: reads, failed ones (for perf, the end of a file), writes.
+    rows = re.findall(r"pid .*\n[- ]+\n +1 +busybox +(\d+) +\d+", by_pid)
+    reads, writes = int(rows[0]), int(rows[-1])
+    assert (reads, writes) == (counted["sys_read"], counted["sys_write"]), by_pid
+    by_file = run("perf", "script", "report", "rw-by-file", "busybox", "-i", data)
+    rows = re.findall(r"^ +\d+ +(\d+) +\d+$", by_file, re.MULTILINE)
+    assert sum(map(int, rows)) == reads + writes > 500, by_file
 
 
 def recorded(path: Path) -> tuple[int, int]:
