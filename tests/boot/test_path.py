@@ -53,6 +53,7 @@ def test_known_path(reports, case):
     assert path.known_from is None
     for cause, function, least in CASES[case]:
         assert path.share(cause, function) > least, function
+        assert cause != COMPUTE or f"{function}()" in path.parts
     # Functions are those of the nearest sample, of which the shortest path has 70.
     assert path.share(COMPUTE, "compute_hidden") < 0.06
     assert path.share("unknown", "-") == 0
@@ -125,7 +126,10 @@ def test_diagnosis(boot, program, cause, function, task, caller):
     assert re.fullmatch(caller, path.rows[0].caller)
     if caller != "-":
         ((name, _), *_) = path.parts.items()
-        assert re.fullmatch(rf"{function}.* called from {caller}", name)
+        written = re.sub(r"^\S+", r"\g<0>\\(\\)", caller)  # in the line, as in findings
+        assert re.fullmatch(rf"{function}.* called from {written}", name)
+    elif cause == "page fault":
+        assert f"page faults in {function}()" in path.parts
 
 
 def test_idle_time_fills_no_rings(boot, tmp_path):

@@ -36,10 +36,10 @@ SUMS = [  # with an interrupt of 10 ns in the user code
     {"time_ns": ns, "times": 1, "cause": cause, "function": function, "task": "a"}
     | {"called_from": caller, "part": part}
     for ns, cause, function, caller, part in (
-        (300, "timer", "sys_nanosleep", "nap", "sys_nanosleep (timer) called from nap"),
-        (290, "user code", "work", "-", "work"),
-        (200, "page fault", "work", "main (60 %)", "page faults in work"),
-        (50, "page fault", "main", "-", "page faults in work"),
+        (300, "timer", "sys_nanosleep", "nap", "sys_nanosleep (timer) called from nap()"),
+        (290, "user code", "work", "-", "work()"),
+        (200, "page fault", "work", "main (60 %)", "page faults in work()"),
+        (50, "page fault", "main", "-", "page faults in work()"),
         (50, "ready", "other", "-", "ready"),
         (10, "interrupt", "timer", "-", "interrupts"),
     )
@@ -159,7 +159,7 @@ def test_critical_path(make):
     found = make(FILES | {"critical_path.json": PATH, "critical_path_parts.json": SUMS})
     run = found.data["runs"][0]
     assert dict(run["path"]["parts"]) == {
-        "sys_nanosleep (timer) called from nap": 300, "work": 290, "page faults in work": 250,
+        "sys_nanosleep (timer) called from nap()": 300, "work()": 290, "page faults in work()": 250,
         "ready": 50, "interrupts": 10,
     }  # fmt: skip
     assert run["path"]["total"] == 900 and "without a gap" in run["path"]["note"]

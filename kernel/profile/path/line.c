@@ -2,7 +2,8 @@
 /*
  * Prints the line of the critical path: the largest parts of the wall time. A part is the rows that
  * have the same name here: those of a function or call in all threads, or all page faults. If most
- * of a part is of one function of the program, the part's name ends with it.
+ * of a part is of one function of the program, the part's name ends with it. Functions are written
+ * as in findings: main().
  */
 
 #include "path.h"
@@ -24,6 +25,19 @@ struct part {
 static struct part parts[MAX_NAMES];
 static u64 unknown_ns; /* before the first event that is known */
 
+/* Copies the name of user code, with () if it is a function's: not of `file+0x1234` or `[file]`. */
+static void copy_user_name(char *text, size_t size, const char *name)
+{
+	const char *at = name;
+
+	while (*at && *at != '+')
+		at++;
+	if (*at || name[0] == '[')
+		os_strscpy(text, name, size);
+	else
+		os_snprintf(text, size, "%.*s()", (int)size - 3, name);
+}
+
 static void name_row(const struct path_row *row, char *name, size_t size)
 {
 	const struct path_segment *segment = &row->example;
@@ -42,6 +56,11 @@ static void name_row(const struct path_row *row, char *name, size_t size)
 		os_strscpy(name, "return to user mode", size);
 		break;
 	case PATH_IN_USER:
+		if (function[0] == '-')
+			os_strscpy(name, cause, size);
+		else
+			copy_user_name(name, size, function);
+		break;
 	case PATH_IN_CALL:
 		os_strscpy(name, function[0] == '-' ? cause : function, size);
 		break;
@@ -69,7 +88,7 @@ static struct part *find_part(const char *name)
 static void set_place(struct part *part)
 {
 	const struct path_row *row = part->first;
-	char name[PATH_NAME_BYTES];
+	char name[PATH_NAME_BYTES], place[84];
 	bool is_own = row->example.cause == PATH_IN_FAULT && row->example.pc && !row->caller_pc;
 	u64 share = is_own ? 10000 : row->caller_pc ? row->caller_share : 0;
 
@@ -80,8 +99,9 @@ static void set_place(struct part *part)
 		path_function_name(&row->example, name);
 	else
 		path_user_name(row->caller_map, row->caller_pc, name);
-	os_snprintf(part->place, sizeof(part->place), " %s %.80s",
-		    row->example.cause == PATH_IN_FAULT ? "in" : "called from", name);
+	copy_user_name(place, sizeof(place), name);
+	os_snprintf(part->place, sizeof(part->place), " %s %s",
+		    row->example.cause == PATH_IN_FAULT ? "in" : "called from", place);
 	if (share < 9950)
 		os_snprintf(part->place + strlen(part->place),
 			    sizeof(part->place) - strlen(part->place), " (%lu %%)",
