@@ -52,6 +52,7 @@ from profiles.export import Export, ExportError, printable
 from profiles.filters import Filter
 from profiles.finder import Finder
 from profiles.stacks import Names, Options, Stacks, without_build_id
+from profiles.symbol_files import SymbolFiles
 from profiles.table_names import TableNames
 
 # By command: the help text, whether the output is binary, and the function that writes it.
@@ -72,9 +73,7 @@ FORMATS: dict[str, tuple[str, bool, Writer]] = {
     "perf-data": (
         "perf.data, for perf report, annotate, script, diff and hotspot",
         True,
-        lambda args, export, stacks, names: perf_data.write(
-            export, perf_data.each_sample(stacks) if args.each else stacks, names
-        ),
+        lambda *arguments: make_perf_data(*arguments),
     ),
     "pprof": (
         "a profile for go tool pprof",
@@ -235,6 +234,23 @@ def put_files(files: dict[str, bytes], directory: Path) -> int:
     for name, data in files.items():
         put(data, directory / name)
     return 0
+
+
+def make_perf_data(
+    args: argparse.Namespace, export: Export, stacks: Stacks, names: Names
+) -> bytes:
+    """Also writes files with names beside the output, unless that is a device or a pipe."""
+    is_file = args.output.is_file() or not args.output.exists()
+    files = SymbolFiles(Path(f"{args.output}.symbols") if is_file else None)
+    stacks = perf_data.each_sample(stacks) if args.each else stacks
+    data = perf_data.write(export, stacks, names, files)
+    for path, content in files.files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ExportError(f"{path.parent}: {error.strerror}") from error
+        put(content, path)
+    return data
 
 
 def report(args: argparse.Namespace) -> int:

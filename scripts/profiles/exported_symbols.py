@@ -16,6 +16,9 @@ from profiles.symbols import Symbols, demangle
 Row = tuple[int, int, int, str | None]  # offset in the file, address in the ELF file, bytes, name
 
 
+KERNEL = Image("[kernel]", 0, None)
+
+
 class ExportedSymbols(Symbols):
     """The functions of a file of the guest. There is no such file here."""
 
@@ -32,6 +35,7 @@ class ExportedSymbols(Symbols):
         self.names = [name or f"{image.name}+{at:#x}" for at, _, _, name in by_address]
         self.names = demangle(self.names) if demangles else self.names
         self.has_symbols = True
+        self.known_names = frozenset(self.names)
 
     def address_at(self, offset: int, first_offset: int | None) -> int:
         at = max(bisect.bisect_right(self.offsets, offset) - 1, 0)
@@ -42,23 +46,25 @@ class ExportedSymbols(Symbols):
 
 
 def read(
-    export: Export, images: Images, demangles: bool
-) -> tuple[dict[Image, ExportedSymbols], dict[str | None, ExportedSymbols]]:
-    """Returns the functions of files, and those of the kernels by the label of the run."""
+    export: Export, images: Images, build_ids: dict[str | None, str], demangles: bool
+) -> tuple[dict[Image, ExportedSymbols], dict[str, ExportedSymbols]]:
+    """
+    Returns the functions of files, and those of kernels by build id. build_ids: those of the
+    kernels, by the label of the run.
+    """
     files: dict[Image, set[Row]] = {}
-    kernels: dict[str | None, set[Row]] = {}
+    kernels: dict[str, set[Row]] = {}
     for row in export.rows("symbols.json"):
         try:
             run, image = label(row), number(row["image"], 32)
             rows = files.setdefault(images.images[run, image], set()) if image else None
-            rows = kernels.setdefault(run, set()) if rows is None else rows
+            rows = kernels.setdefault(build_ids[run], set()) if rows is None else rows
             name = row["function"] and printable(str(row["function"]))
             offset, address, size = (number(row[key], 64) for key in ("offset", "address", "bytes"))
             rows.add((offset, address, size, name or None))
         except (KeyError, TypeError, ValueError, OverflowError):
             continue
-    kernel = Image("[kernel]", 0, None)
     return (
         {image: ExportedSymbols(image, rows, demangles) for image, rows in files.items() if rows},
-        {run: ExportedSymbols(kernel, rows, demangles) for run, rows in kernels.items() if rows},
+        {key: ExportedSymbols(KERNEL, rows, demangles) for key, rows in kernels.items() if rows},
     )

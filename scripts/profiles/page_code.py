@@ -42,9 +42,10 @@ def place_of(stack: Stack, names: Names) -> tuple[str, Symbols, int] | None:
     """Returns the kind, the ELF file and the address of the interrupted instruction."""
     if stack.kernel:
         symbols = names.kernel(stack)
-        return ("kernel", symbols, stack.kernel[0]) if symbols else None
+        # Other kinds of symbols are of no ELF file.
+        return ("kernel", symbols, stack.kernel[0]) if type(symbols) is Symbols else None
     place = names.place(stack, stack.user[0]) if stack.user else None
-    if place and type(place.symbols) is Symbols:  # other kinds are of no ELF file
+    if place and type(place.symbols) is Symbols:
         return "user", place.symbols, place.address
     return None
 

@@ -12,8 +12,10 @@ from dataclasses import replace
 
 from profiles import progress
 from profiles.export import KERNEL_VIRT, Export, ExportError, printable
+from profiles.exported_symbols import ExportedSymbols
 from profiles.images import Area, Image
 from profiles.stacks import Names, Stack, Stacks, call_sites, cut_frame, task_name
+from profiles.symbol_files import SymbolFiles
 from profiles.symbols import Symbols
 
 IP, TID, TIME, CALLCHAIN, CPU, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x80, 0x100, 0x10000
@@ -29,11 +31,12 @@ ATTR_BYTES = 128
 SAMPLE_ID_ALL = 1 << 18
 SOFTWARE, CPU_CLOCK, BPF_OUTPUT = 1, 0, 10
 ID = 1
+KERNEL_PID = 2**32 - 1
 MAX_EACH_BYTES = 100 << 20  # of samples with a record each
 MAX_MAP_BYTES = 64 << 20  # of code maps
 MAX_COMMAND_BYTES = 4096  # of the kernel's command line
 PROT_READ_EXEC, MAP_PRIVATE = 5, 2
-ANONYMOUS = "//anon"
+ANONYMOUS, KALLSYMS = "//anon", "[kernel.kallsyms]"
 # A chain whose outer end is missing ends in an address of a page of its own, which is the mapping
 # of a file called after the reason. No program has code in the first pages.
 PAGE_BYTES = 4096
@@ -56,43 +59,71 @@ def trailer(pid: int, tid: int, time: int = 0, cpu: int = 0) -> bytes:
 
 
 def kernel_map(kernel: Symbols | None) -> bytes:
-    """
-    Returns records that say where the kernel is. If its file is given, hotspot finds its functions
-    there by the second record, which perf ignores. Otherwise hotspot takes those of this machine.
-    """
+    """Returns a record that says where the kernel is. perf finds its file by its build id."""
     start = kernel.start if kernel else KERNEL_VIRT
-    size = kernel.end - kernel.start if kernel else 1 << 24
-
-    def one(misc: int, offset: int, path: str) -> bytes:
-        body = struct.pack("<iIQQQ", -1, 0, start, size, offset) + padded(path)
-        return record(MMAP, misc, body + trailer(2**32 - 1, 0))
-
-    found = one(MISC_KERNEL, start, "[kernel.kallsyms]_text")
-    return found + one(MISC_USER, 0, kernel.full_path) if kernel else found
+    end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
+    return map_kallsyms(start, end)
 
 
-def code_map(pid: int, area: Area, path: str) -> bytes:
+def map_kallsyms(start: int, end: int) -> bytes:
+    body = struct.pack("<IIQQQ", KERNEL_PID, 0, start, end - start, start)
+    body += padded(f"{KALLSYMS}_text") + trailer(KERNEL_PID, 0)
+    return record(MMAP, MISC_KERNEL, body)
+
+
+def map_file(pid: int, area: Area, path: str, misc: int = MISC_USER) -> bytes:
     build_id = bytes.fromhex((area.image and area.image.build_id) or "")
     body = struct.pack("<IIQQQ", pid, pid, area.start, area.end - area.start, area.offset)
     body += struct.pack("<B3x20s", len(build_id), build_id)
     body += struct.pack("<II", PROT_READ_EXEC, MAP_PRIVATE) + padded(path)
-    misc = MISC_USER | (MISC_MMAP_BUILD_ID if build_id else 0)
+    misc |= MISC_MMAP_BUILD_ID if build_id else 0
     return record(MMAP2, misc, body + trailer(pid, pid))
 
 
-def file_path(names: Names, image: Image) -> str:
-    """Returns the path on this machine, if it is known, else the guest's."""
-    symbols = names.symbols_of(image)
+def kernel_area(names: Names, files: SymbolFiles) -> Area | None:
+    """
+    Returns where the kernel is, and the file that has its names, if there is one. perf finds the
+    place in the file by itself, and hotspot wants to see the begin of the file there.
+    """
+    build_id, kernel = names.only_kernel()
+    if kernel:
+        return Area(kernel.start, kernel.end, 0, Image(kernel.full_path, kernel.bytes, build_id))
+    known = names.kernel_of(build_id)
+    found = files.add(known, "vmlinux", build_id) if isinstance(known, ExportedSymbols) else None
+    if not found or not found[1]:
+        return None
+    path, (segment, *_) = found
+    return Area(segment.start, segment.end, 0, Image(path, 0, build_id))
+
+
+def map_kernel(area: Area, path: str) -> bytes:
+    """
+    Returns records that say where the kernel is, and which file has its names. perf takes those of
+    [kernel.kallsyms] only from its cache of build ids, but those of a module from its file, too. So
+    the kernel is a module here, and kallsyms is a page without samples.
+    """
+    page = (area.start & -PAGE_BYTES) - 2 * PAGE_BYTES
+    found = map_kallsyms(page, page + PAGE_BYTES)
+    return found + map_file(KERNEL_PID, area, path, MISC_KERNEL)
+
+
+def file_path(names: Names, files: SymbolFiles, image: Image) -> str:
+    """Returns the path of the file with the image's names on this machine, or else the guest's."""
+    symbols = names.functions_of(image)
+    if isinstance(symbols, ExportedSymbols):
+        found = files.add(symbols, image.name, image.build_id)
+        return found[0] if found else image.path
     return symbols.full_path if symbols else image.path
 
 
 class CodeMaps:
     """Tracks which code maps have been written for each process."""
 
-    def __init__(self, names: Names):
+    def __init__(self, names: Names, files: SymbolFiles):
         self.names = names
+        self.paths: dict[Image, str] = {}  # of the files that are mapped
+        self.files = files
         self.mapped: dict[int, list[Area]] = {}  # by pid
-        self.images: dict[Image, None] = {}
         self.nr_bytes = 0
         self.reasons: dict[str, int] = {}  # why chains are truncated, with the page of each
         self.cut_pages: set[tuple[int, int]] = set()  # pids, and their pages that have been written
@@ -110,8 +141,13 @@ class CodeMaps:
         key, found = (task(stack)[0], page), b""
         if key not in self.cut_pages:
             self.cut_pages.add(key)
-            found = code_map(key[0], Area(page, page + PAGE_BYTES, 0, None), cut_frame(reason))
+            found = map_file(key[0], Area(page, page + PAGE_BYTES, 0, None), cut_frame(reason))
         return found, [page + PAGE_BYTES // 2]
+
+    def path(self, image: Image) -> str:
+        if image not in self.paths:
+            self.paths[image] = file_path(self.names, self.files, image)
+        return self.paths[image]
 
     def switch(self, stack: Stack) -> bytes:
         """Returns records that change the map of the stack's process, if it has another one."""
@@ -120,12 +156,10 @@ class CodeMaps:
             return b""
         self.mapped[stack.pid] = new
         # First cover the old areas: they belong to an earlier program with this pid.
-        found = [code_map(stack.pid, replace(area, image=None), ANONYMOUS) for area in old]
+        found = [map_file(stack.pid, replace(area, image=None), ANONYMOUS) for area in old]
         for area in reversed(new):
-            path = file_path(self.names, area.image) if area.image else ANONYMOUS
-            found.append(code_map(stack.pid, area, path))
-            if area.image:
-                self.images[area.image] = None
+            path = self.path(area.image) if area.image else ANONYMOUS
+            found.append(map_file(stack.pid, area, path))
         self.nr_bytes += sum(map(len, found))
         if self.nr_bytes > MAX_MAP_BYTES:
             raise ExportError("there are too many code maps for perf.data")
@@ -180,14 +214,14 @@ def event_descriptions(events: list[tuple[bytes, int, str]]) -> bytes:
     return found
 
 
-def build_ids(kernel_id: str, files: list[tuple[str, str]]) -> bytes:
-    """files: paths and build ids of programs and libraries."""
+def build_ids(kernel_id: str, kernel: str, files: list[tuple[str, str]]) -> bytes:
+    """kernel: its name in the map of code. files: paths and build ids of programs, libraries."""
 
     def one(pid: int, misc: int, build_id: bytes, name: str) -> bytes:
         body = struct.pack("<i20sB3x", pid, build_id, len(build_id)) + padded(name, 64)
         return record(BUILD_ID, misc | MISC_BUILD_ID_SIZE, body)
 
-    found = one(-1, MISC_KERNEL, bytes.fromhex(kernel_id), "[kernel.kallsyms]")
+    found = one(-1, MISC_KERNEL, bytes.fromhex(kernel_id), kernel)
     for path, build_id in files:
         found += one(0, MISC_USER, bytes.fromhex(build_id), path)
     return found
@@ -213,8 +247,9 @@ def lost_samples(cpu: int, nr: int) -> bytes:
     return record(LOST_SAMPLES, 0, struct.pack("<Q", nr) + trailer(0, 0, 0, cpu))
 
 
-def records(stacks: Stacks, code_maps: CodeMaps, kernel: Symbols | None) -> bytearray:
-    found = bytearray(kernel_map(kernel))
+def records(stacks: Stacks, code_maps: CodeMaps, kernel: Area | None) -> bytearray:
+    image = kernel.image if kernel else None
+    found = bytearray(map_kernel(kernel, image.path) if kernel and image else kernel_map(None))
     for cpu, nr in stacks.losses.lost.items():
         found += lost_samples(cpu or 0, nr) if nr else b""
     comms: dict[tuple[int, int], str] = {}
@@ -280,13 +315,15 @@ def machine(export: Export) -> dict[int, bytes]:
     return found
 
 
-def write(export: Export, stacks: Stacks, names: Names) -> bytes:
-    kernel_id, kernel = names.only_kernel()
+def write(export: Export, stacks: Stacks, names: Names, files: SymbolFiles) -> bytes:
+    """files: gets the files that are to be written, too."""
+    kernel_id, _ = names.only_kernel()
     try:
-        code_maps = CodeMaps(names)
+        kernel, code_maps = kernel_area(names, files), CodeMaps(names, files)
         attr, data = attribute(stacks), records(stacks, code_maps, kernel)
-        images = [image for image in code_maps.images if image.build_id]
-        ids = build_ids(kernel_id, [(file_path(names, one), str(one.build_id)) for one in images])
+        programs = [(path, one.build_id) for one, path in code_maps.paths.items() if one.build_id]
+        path = kernel.image.path if kernel and kernel.image else KALLSYMS
+        ids = build_ids(kernel_id, path, programs)
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
     event = "cpu-clock" if stacks.unit == "samples" else "offcpu-time"

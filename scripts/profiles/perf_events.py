@@ -12,6 +12,7 @@ from profiles import tracing_data
 from profiles.events import IDLE, STACK, Event, Trace
 from profiles.export import Export, ExportError
 from profiles.perf_data import (
+    KALLSYMS,
     CALLCHAIN,
     CONTEXT_KERNEL,
     CPU,
@@ -94,7 +95,7 @@ def write(export: Export, trace: Trace) -> bytes:
         events.append((attr, number, f"{format.system}:{format.name}"))
     numbers = dict(zip(trace.formats, range(ID, ID + len(events))))
     try:
-        data, ids = records(trace, numbers, chains), build_ids(trace.build_id, [])
+        data, ids = records(trace, numbers, chains), build_ids(trace.build_id, KALLSYMS, [])
     except (struct.error, ValueError) as error:
         raise ExportError(f"a number does not fit perf.data: {error}") from error
     nr_cpus = max(trace.cpus) + 1

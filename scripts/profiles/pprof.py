@@ -49,14 +49,14 @@ class Profile:
         self.functions: dict[tuple[int, int], int] = {}  # (mapping, start): id
         self.names = names
         self.body = bytearray()
-        _, kernel = names.only_kernel()
-        self.kernel_symbols = kernel
-        self.kernel_names = kernel.known_names if kernel else frozenset()
+        kernel_id, kernel = names.only_kernel()
+        self.kernel_symbols = known = names.kernel_of(kernel_id)
+        self.kernel_names = known.known_names if known else frozenset()
         start = kernel.start if kernel else KERNEL_VIRT
         end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
         path = kernel.full_path if kernel else "[kernel.kallsyms]"
-        offset, build_id = (kernel.offset, kernel.build_id) if kernel else (0, None)
-        self.kernel = self.mapping(path, start, end, offset, build_id, kernel)
+        offset = kernel.offset if kernel else 0
+        self.kernel = self.mapping(path, start, end, offset, kernel_id, known)
         self.add_types(stacks)
         self.body += number(COMMENT, self.string(str(stacks.losses)))
         for stack in progress.over(stacks.stacks, "writing stacks"):

@@ -284,7 +284,9 @@ class Names:
         self.images = Images(export)
         self.perf_maps = read_export(export)
         self.programs = programs
-        known = exported_symbols.read(export, self.images, options.demangles)
+        known = exported_symbols.read(
+            export, self.images, self.build_ids, options.demangles
+        )
         self.exported, self.exported_kernels = known
         self.symbols: dict[Image, Symbols | None] = {}
         self.lines: dict[str, Lines] = {}  # by the path of the ELF file
@@ -306,10 +308,14 @@ class Names:
         return self.symbols_of(image) or self.exported.get(image)
 
     def kernel(self, stack: Stack) -> Symbols | None:
-        return self.kernels.get(self.build_ids.get(stack.run))
+        """Returns the symbols of the stack's kernel, or the functions that it has named itself."""
+        return self.kernel_of(self.build_ids.get(stack.run))
+
+    def kernel_of(self, build_id: str | None) -> Symbols | None:
+        return self.kernels.get(build_id) or self.exported_kernels.get(build_id or "")
 
     def only_kernel(self) -> tuple[str, Symbols | None]:
-        """Returns the build id and the symbols of the kernel, if all runs have the same one."""
+        """Returns the build id of the kernel, if all runs have the same one, and its symbols."""
         found = set(self.build_ids.values())
         if len(found) != 1:
             raise ExportError("these runs are of different kernels: convert each by itself")
@@ -427,7 +433,7 @@ class Names:
         return [f"{text} {place}" if place else text for text, place in zip(texts, places)]
 
     def kernel_frames(self, stack: Stack) -> list[str]:
-        symbols = self.kernel(stack) or self.exported_kernels.get(stack.run)
+        symbols = self.kernel(stack)
         known, found = self.kernel_sites, []
         for pc in call_sites(stack.kernel, stack.is_exact):
             key = symbols, pc

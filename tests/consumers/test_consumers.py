@@ -12,7 +12,9 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from conftest import HZ, KERNEL, ROOT, legoprof, run, symbols
+import pytest
+
+from conftest import HZ, KERNEL, PROGRAM, ROOT, legoprof, run, symbols
 from profiles import export, merge, perf_data
 
 PERIOD_NS = 1_000_000_000 // HZ
@@ -30,7 +32,7 @@ def test_perf_report(write, perf, nr_stored):
     text = perf("report", "-i", path, "--stdio", "-g", "caller", "--no-children")
     assert int(re.search(r"Event count \(approx\.\): (\d+)", text)[1]) == nr_stored * PERIOD_NS
     assert re.search(r" wordcount +wordcount +\[\.\] worker_run\n", text)
-    assert re.search(r" wordcount +\[kernel.kallsyms\] +\[k\] \w+\n", text)
+    assert re.search(r" wordcount +vmlinux +\[k\] \w+\n", text)
     assert "---kthread_main\n" in text and "[unknown]" not in text
 
 
@@ -177,7 +179,7 @@ def test_by_image(lego, write, perf, nr_stored):
     text = perf("report", "-i", write("perf-data"), *options)
     periods = re.findall(r"^ +(\d+) +(\S+) *$", text, re.M)
     by_perf = {name: int(period) // PERIOD_NS for period, name in periods}
-    assert found.pop("[kernel]") == by_perf.pop("[kernel.kallsyms]")
+    assert found.pop("[kernel]") == by_perf.pop("vmlinux")
     assert found == {f"/bin/{name}": nr for name, nr in by_perf.items()}
     assert "/bin/wordcount" in found
 
@@ -197,6 +199,62 @@ def test_hotspot(write, lego, tmp_path):
     for name in b"copy_forward", b"kthread_main", b"worker_run", b"kernel/lib/string.c":
         assert name in found
     assert not re.search(rb"__entry_text_end|_RNvX|__x64_sys", found)
+
+
+@pytest.fixture(scope="module")
+def moved(lego) -> Path:
+    """
+    Returns an export whose kernel and programs are nowhere to be found: their build ids are others.
+    """
+    found = export.load(lego)
+    found.meta["build_id"] = "ab" * 20
+    for row in found.rows("images.json"):
+        row["build_id"] = f"{row['image']:040x}"
+    path = lego.with_name("moved.lego")
+    path.write_bytes(merge.write(found))
+    return path
+
+
+def test_names_without_files(moved, tmp_path):
+    """perf, pprof and hotspot name functions that only the export names, without other options."""
+    data, profile, parsed = tmp_path / "perf.data", tmp_path / "run.pb.gz", tmp_path / "parsed"
+    by_function = legoprof("report", moved, "--by", "function", "--format", "json")
+    counts = {row["function"]: row["samples"] for row in map(json.loads, by_function.splitlines())}
+    assert sum(nr for name, nr in counts.items() if "0x" in name) < sum(counts.values()) // 100
+    legoprof("perf-data", moved, "-o", data)
+    perf = "perf", "--buildid-dir", tmp_path / "empty"
+    options = "--stdio", "--no-children", "-g", "none", "-F", "period,sym", "--sort", "sym"
+    done = subprocess.run(
+        [*map(str, perf), "report", "-i", data, *options], capture_output=True, text=True
+    )
+    rows = re.findall(r"^ +(\d+) +\[[.k]\] (\S+) *$", done.stdout, re.MULTILINE)
+    by_perf = {name: int(period) // PERIOD_NS for period, name in rows}
+    # perf rounds nothing here; functions without a name have only an address there.
+    for name in "worker_run", "copy_forward", "main":
+        assert by_perf[name] == counts[name], name
+    assert not re.search("kallsyms|kptr", done.stdout + done.stderr), done.stderr
+    run(PERFPARSER, "--input", data, "--output", parsed)
+    for name in b"copy_forward", b"kthread_main", b"worker_run":
+        assert name in parsed.read_bytes()
+    assert not re.search(rb"__entry_text_end|_RNvX|__x64_sys", parsed.read_bytes())
+    legoprof("pprof", moved, "-o", profile)
+    text = run("go", "tool", "pprof", "-sample_index=samples", "-top", "-nodecount=1000", profile)
+    for name in "worker_run", "copy_forward":
+        assert re.search(rf"^ +{counts[name]} .* {name}$", text, re.MULTILINE), name
+
+
+def test_kernel_found_without_a_cache(lego, tmp_path):
+    """perf finds the kernel that legoprof has found; with another file at that place, its cache."""
+    kernel, data = tmp_path / "vmlinux", tmp_path / "perf.data"
+    kernel.write_bytes(KERNEL.read_bytes())
+    legoprof("perf-data", lego, "-o", data, "--kernel", kernel)
+    perf = "perf", "--buildid-dir", tmp_path / "ids"
+    report = *perf, "report", "-i", data, "--stdio", "--no-children", "-g", "none"
+    assert " [k] copy_forward" in run(*report)
+    run(*perf, "buildid-cache", "-a", kernel)
+    kernel.unlink()  # of which the cache has a hard link
+    kernel.write_bytes(PROGRAM.read_bytes())
+    assert " [k] copy_forward" in run(*report)
 
 
 def test_perf_data_convert(write, perf, lego, tmp_path):

@@ -17,6 +17,7 @@ from test_legoprof import META, SAMPLE, legoprof, profile_export, run
 from test_legoprof_fuzz import WAIT, whole
 
 BASE = 0x5555_0000_0000
+KERNEL = 0xFFFF_FFFF_8100_0000
 SOURCE = """
 void first(void) { asm volatile("nop; nop"); }
 void _start(void) { first(); }
@@ -381,11 +382,11 @@ def test_names_of_the_export(tmp_path, capsys):
     symbols = [
         symbol(1, 0x401200, 0x1200, 16, None),
         symbol(1, 0x401100, 0x1100, 64, "_ZN4shop4sellEi"),
-        symbol(0, 0xFFFFFFFF81000000, 0, 32, "schedule"),
+        symbol(0, KERNEL, 0, 32, "schedule"),
         symbol(7, 0x401100, 0x1100, 64, "of no file"),
     ]
     rows = [sample(BASE + at, 1) for at in (0x110, 0x120, 0x205, 0x300)]
-    rows += [sample(1, 0, user=[], kernel=[f"{at:#x}"]) for at in (0xFFFFFFFF81000010, 9)]
+    rows += [sample(1, 0, user=[], kernel=[f"{at:#x}"]) for at in (KERNEL + 16, 9)]
     maps = [area(1, 1, BASE, 0x1000)]
     export = write(tmp_path, [image_row(1, "01" * 20)], maps, rows, symbols=symbols)
     found = Counter(dict(line.rsplit(" ", 1) for line in folded(capsys, export)))
@@ -397,6 +398,64 @@ def test_names_of_the_export(tmp_path, capsys):
     out = tmp_path / "out"
     for command in "pprof", "perf-data", "page":  # they take nothing for a file of this machine
         assert run(capsys, command, export, "-o", str(out)) == (0, "", "")
+        assert command != "pprof" or b"schedule" in gzip.decompress(out.read_bytes())
+
+
+def readelf(path: Path, *options: str) -> str:
+    return subprocess.run(
+        ["readelf", "-W", *options, path], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_files_with_names_for_perf(tmp_path, capsys):
+    """What is not at hand gets a file with the names of the export, and perf.data refers to it."""
+    start = KERNEL + 0x1040
+    symbols = [
+        symbol(1, 0x401100, 0x1100, 64, "sell"),
+        symbol(1, 0x405200, 0x4200, 16, "buy"),  # of another segment
+        symbol(0, start, 0, 32, "schedule"),
+        symbol(0, start + 0x2000, 0, 32, "wake"),
+    ]
+    rows = [sample(BASE + 0x110, 1, kernel=[f"{start:#x}"])]
+    maps = [area(1, 1, BASE, 0x1000)]
+    for name in "/bin/x", "/bin/../..", "/bin/a b", "":
+        images = [image_row(1, "01" * 20, name)]
+        export = write(tmp_path, images, maps, rows, symbols=symbols)
+        out = tmp_path / f"of{name.replace('/', '_')}" / "out"
+        out.parent.mkdir()
+        assert run(capsys, "perf-data", export, "-o", str(out)) == (0, "", "")
+        user = out.with_suffix(".symbols") / ("01" * 20) / ("x" if name == "/bin/x" else "file")
+        kernel = out.with_suffix(".symbols") / META["build_id"] / "vmlinux"
+        for path, build_id in (kernel, META["build_id"]), (user, "01" * 20):
+            assert f"{path}\0".encode() in out.read_bytes()
+            assert f"Build ID: {build_id}\n" in readelf(path, "-n")
+        line = re.compile(r"([0-9a-f]{16}) +(\d+) FUNC +GLOBAL .* (\w+)$", re.MULTILINE)
+        found = line.findall(readelf(user, "-s"))
+        assert found == [("0000000000401100", "64", "sell"), ("0000000000405200", "16", "buy")]
+        loads = re.findall(r"LOAD +0x(\w+) 0x0*(\w+) ", readelf(user, "-l"))
+        assert loads == [("000000", "400000"), ("004000", "405000")]
+        assert re.findall(r"LOAD +0x(\w+) 0x(\w+) ", readelf(kernel, "-l")) == [
+            ("000000", f"{KERNEL + 0x1000:x}")
+        ]
+
+
+def test_no_files_beside_a_device(tmp_path, capsys):
+    symbols = [symbol(1, 0x401100, 0x1100, 64, "sell")]
+    export = write(
+        tmp_path, [image_row(1, "01" * 20)], [area(1, 1, BASE, 0x1000)],
+        [sample(BASE + 0x110, 1)], symbols=symbols,
+    )  # fmt: skip
+    assert run(capsys, "perf-data", export, "-o", "/dev/null") == (0, "", "")
+    assert not Path("/dev/null.symbols").exists()
+
+
+def test_one_name_without_files(tmp_path, capsys):
+    """A user function is not joined with the kernel's of that name, also with exported names."""
+    symbols = [symbol(1, 0x401100, 0x1100, 64, "write"), symbol(0, KERNEL, 0, 32, "write")]
+    rows = [sample(BASE + 0x110, 1), sample(1, 0, user=[], kernel=[f"{KERNEL:#x}"])]
+    maps = [area(1, 1, BASE, 0x1000)]
+    export = write(tmp_path, [image_row(1, "01" * 20)], maps, rows, symbols=symbols)
+    assert sorted(folded(capsys, export)) == ["x;write 7", "x;write@x 7"]
 
 
 def folded(capsys, export: str, *options: str) -> list[str]:
