@@ -15,6 +15,7 @@ from profiles.images import number
 from profiles.page_columns import Columns
 from profiles.page_data import Tree, one_of, seconds
 from profiles.stacks import Names, Stack, Stacks
+from profiles.symbols import shortened
 from profiles.table_names import TableNames
 
 FILE, SUMS = "critical_path.json", "critical_path_parts.json"
@@ -61,7 +62,8 @@ class Key(NamedTuple):
 class Row(NamedTuple):
     key: Key
     ns: int
-    part: str  # its name in the report's line
+    part: str  # its name in the report's line, as the kernel writes it
+    label: str  # that name as the page writes it; others may be equal
     caller: str  # the program's function that it is called from, and its share; "-": none
 
 
@@ -137,12 +139,14 @@ def read(export: Export, names: TableNames) -> list[Segment]:
 def rows(export: Export, names: TableNames) -> list[Row]:
     """Returns the rows of the report's table, the longest first."""
     found = []
-    for table in names.tables(SUMS, export.files.get(SUMS, [])):
-        for row in table.rows:
+    tables = export.files.get(SUMS, [])
+    for table, named in zip(tables, names.tables(SUMS, tables)):
+        for raw, row in zip(table.rows, named.rows):
             try:
                 key = Key(str(row["cause"]), str(row["function"] or "-"), str(row["task"] or "-"))
-                part, caller = str(row["part"]), str(row["called_from"] or "-")
-                found.append(Row(key, number(row["time_ns"], 62), part, caller))
+                label, caller = str(row["part"]), str(row["called_from"] or "-")
+                ns = number(row["time_ns"], 62)
+                found.append(Row(key, ns, str(raw["part"]), label, caller))
             except (KeyError, TypeError, ValueError, OverflowError):
                 continue
     return sorted(found, key=lambda row: -row.ns)
@@ -162,7 +166,8 @@ def parts(found: list[Row]) -> list[tuple[str, int]]:
     for row in found:
         if row.key.cause != NOT_RECORDED:
             sums[row.part] += row.ns
-    named = sums.most_common()
+    labels = {row.part: row.label for row in found}
+    named = [(labels[part], ns) for part, ns in sums.most_common()]
     others = named[MAX_PARTS:]
     rest = [(f"{len(others)} others", sum(ns for _, ns in others))] if others else []
     return named[:MAX_PARTS] + rest
@@ -170,6 +175,7 @@ def parts(found: list[Row]) -> list[tuple[str, int]]:
 
 def called(function: str) -> str:
     """Returns a function's name so that it does not read as a word of the sentence."""
+    function = shortened(function)
     return f"{function}()" if PLAIN_NAME.fullmatch(function) else function
 
 

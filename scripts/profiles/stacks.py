@@ -13,7 +13,7 @@ from profiles.finder import Finder
 from profiles.images import Area, Image, Images, label, number
 from profiles.lines import Lines
 from profiles.perf_map import PerfMap, read_export
-from profiles.symbols import Symbols
+from profiles.symbols import Symbols, shortened
 
 
 OF_REPORT = "in a report of the profiler"  # why a chain is truncated
@@ -376,7 +376,7 @@ class Names:
                 break
             if images[i] != images[0]:
                 break
-        return " < ".join(place.name() for place in places[first : first + 2])
+        return " < ".join(shortened(place.name()) for place in places[first : first + 2])
 
     def user_site(self, stack: Stack, pc: int, is_return: bool) -> tuple[int, Place]:
         """

@@ -35,6 +35,7 @@ RESTORER = re.compile(rb"\x48\xc7\xc0\x0f\0\0\0\x0f\x05")
 RESTORER_NAME = "__restore_rt"
 STUB = re.compile(rb"\xff\x25(.{4})", re.DOTALL)  # jmp *displacement(%rip)
 MAX_STUB_BYTES = 16
+OPENING, CLOSING, MAX_TOLD = "<({", ">)}", 80
 VERSION = re.compile(r"(?<=.)@@?[A-Za-z]\w*[\w.]*$")  # of a symbol: memcpy@@GLIBC_2.14
 # What Rust adds to names to make them unique: at the end, or with version 0 after a crate's name.
 RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?=$| \[)|(?<=\w)\[[0-9a-f]{1,16}\](?=::)")
@@ -50,6 +51,22 @@ def demangle(names: list[str]) -> list[str]:
     texts = done.stdout.decode(errors="replace").rstrip("\n").split("\n")
     texts = [RUST_HASH.sub("", text) for text in texts]
     return [*names] if len(texts) != len(mangled) else replaced(names, dict(zip(mangled, texts)))
+
+
+def shortened(name: str) -> str:
+    """Returns a name for a sentence: a long one of C++ or Rust without what is in its brackets."""
+    if len(name) <= MAX_TOLD:
+        return name
+    found, depth = "", 0
+    for character in name:
+        if character in CLOSING:
+            depth = max(depth - 1, 0)
+        if not depth:
+            found += character
+        if character in OPENING:
+            found += "" if depth else "..."
+            depth += 1
+    return found if not depth and len(found) <= MAX_TOLD else f"{name[: MAX_TOLD - 1]}~"
 
 
 def replaced(names: list[str], others: dict[int, str]) -> list[str]:

@@ -7,6 +7,7 @@ have `file+0x1234`, with an offset in the file, and the address of a lock.
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections import Counter
 from functools import cached_property
@@ -15,10 +16,11 @@ from profiles import stacks
 from profiles.export import Export, Table
 from profiles.images import Image, label, number
 from profiles.stacks import Names, Stack
-from profiles.symbols import demangle
+from profiles.symbols import demangle, shortened
 
 PLACE = re.compile(r"([^\s()<]+)\+(0x[0-9a-f]{1,16})\b")
-MANGLED = re.compile(r"(?<![\w.])_[ZR][\w.$]+")
+MANGLED = re.compile(r"(?<![\w.])(_[ZR][\w.$]+)(\(\))?")
+CUT_AT = 127  # characters of a name in the kernel's tables, OS_SYMBOL_BYTES - 1
 LOCK = re.compile(r"(\w+) (0x[0-9a-f]{1,16})(?: \((.*)\))?")
 PID = re.compile(r"pid \d+")
 CHAINS = "kernel", "user", "waker_kernel", "waker_user"
@@ -31,14 +33,36 @@ class TableNames:
     def __init__(self, export: Export, names: Names):
         self.export, self.names = export, names
         self.mangled: dict[str, str] = {}
+        names_of_export = {str(row.get("function")) for row in export.rows("symbols.json")}
+        self.long_names = sorted(name for name in names_of_export if len(name) > CUT_AT)
         self.by_name: dict[str, list[Image]] = {}
         for image in names.images.images.values():
             self.by_name.setdefault(image.name, []).append(image)
 
     def text(self, text: str) -> str:
         """Returns a text of the kernel with names: of places, and of C++ and Rust functions."""
-        text = PLACE.sub(self.place, text)
-        return MANGLED.sub(lambda match: self.mangled.get(match[0], match[0]), text)
+        return MANGLED.sub(self.demangled, PLACE.sub(self.place, text))
+
+    def sentence(self, text: str, is_path: bool) -> str:
+        """The same for a first line of a report. Functions on the critical path have ()."""
+
+        def place(match: re.Match) -> str:
+            name = shortened(self.place(match))
+            has_none = not is_path or name == match[0] or name.endswith(")")
+            return name if has_none else f"{name}()"
+
+        return MANGLED.sub(lambda match: shortened(self.demangled(match)), PLACE.sub(place, text))
+
+    def demangled(self, match: re.Match) -> str:
+        """Returns the name of the source. The () of a function goes if there are arguments."""
+        name = self.mangled.get(match[1], match[1])
+        return name if name.endswith(")") else name + (match[2] or "")
+
+    def whole(self, name: str) -> str:
+        """Returns the name that the kernel's tables have cut, if the export has just one."""
+        at = bisect.bisect_left(self.long_names, name)
+        found = [one for one in self.long_names[at : at + 2] if one.startswith(name)]
+        return found[0] if len(name) == CUT_AT and len(found) == 1 else name
 
     def place(self, match: re.Match) -> str:
         """Returns the function at `file+0x1234`, if all files of that name agree on it."""
@@ -89,6 +113,8 @@ class TableNames:
         try:
             if key in CHAINS and value:
                 return self.chain(row, key)
+            if key in ("part", "line") and isinstance(value, str):
+                return self.sentence(value, key == "part" or value.startswith("critical path"))
             if key in ("what", "lock") and isinstance(value, str):
                 value = self.lock(label(row), value)
         except (KeyError, TypeError, ValueError, OverflowError):
@@ -136,8 +162,8 @@ class TableNames:
             cells = [value for table in tables for row in table.rows for value in row.values()]
             cells += [note for table in tables for note in table.notes]
             texts = [cell for cell in cells if isinstance(cell, str) and "_" in cell]
-            found = sorted({name for text in texts for name in MANGLED.findall(text)})
-            self.mangled = dict(zip(found, demangle(found)))
+            found = sorted({name for text in texts for name, _ in MANGLED.findall(text)})
+            self.mangled = dict(zip(found, demangle([self.whole(name) for name in found])))
         if file == USER_FUNCTIONS:
             tables = [self.user_functions(table) for table in tables]
         return [

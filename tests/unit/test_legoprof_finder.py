@@ -21,6 +21,8 @@ from test_legoprof import META, legoprof, run
 from test_legoprof_fuzz import whole
 from test_legoprof_images import BASE, area, image, sample, write
 
+from profiles import symbols as elf_symbols  # noqa: E402
+
 finder = legoprof.profiles.finder
 SOURCE = """
 #include <stddef.h>
@@ -507,6 +509,34 @@ def test_tables_of_locks_on_the_heap(tmp_path, capsys):
     names = "in hot < main"
     assert table(capsys, export, "waits") == [f"905,futex 0x70001000 ({names}),f,w (x)"]
     assert table(capsys, export, "waits_locks") == [f'905,"futex 0x70001000 ({names}, pid 1)"']
+
+
+def test_names_that_the_kernel_has_cut(tmp_path, capsys):
+    """A name of C++ with more than 127 characters is whole, if one in the export begins so."""
+    names = [f"_Z5sells{'N1b1cE' * 20}{end}" for end in "il"] + [f"_Z3buy{'i' * 130}"]
+    symbols = [
+        {"image": 1, "address": f"{0x1000 + at:#x}", "offset": f"{at:#x}", "bytes": 8}
+        | {"function": name}
+        for at, name in enumerate(names)
+    ]
+    path = tmp_path / "run.lego"
+    rows = [{"function": name[:127], "calls": 1} for name in names]
+    files = {"images.json": [{"image": 1, "path": "/bin/x", "bytes": 5, "build_id": "01" * 20}]}
+    path.write_bytes(whole(META, files | {"symbols.json": symbols, "strace.json": rows}))
+    _, out, _ = run(capsys, "report", str(path), "--table", "strace", "--format", "json")
+    found = [json.loads(line)["function"] for line in out.splitlines()]
+    assert found == [names[0][:127], names[1][:127], f"buy({', '.join(['int'] * 130)})"]
+
+
+def test_long_names_in_sentences():
+    for name, short in {
+        "sell(int)": "sell(int)",
+        f"sell<{'int, ' * 20}>(int)": "sell<...>(...)",
+        f"a::{{lambda({'int, ' * 20})#1}}::operator()": "a::{...}::operator(...)",
+        f"operator<< <{'int, ' * 20}>(int)": f"operator<< <{'int, ' * 20}>(int)"[:79] + "~",
+        "x" * 90: "x" * 79 + "~",
+    }.items():
+        assert elf_symbols.shortened(name) == short
 
 
 def test_user_functions_stay_if_samples_are_missing(tmp_path, capsys):

@@ -154,6 +154,29 @@ def test_losses_are_told(make):
     assert limits[0] == "12 of 109 samples were lost (11.01 %)"
 
 
+def test_long_names(make):
+    """Sentences and parts have short names of C++, but parts of different functions stay apart."""
+    types = "ISt6vectorISt4pairIiNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEESaIS8_EEE"
+    names = [f"_Z4sell{types}vT_{last}" for last in "il"]
+    rows = [
+        {"time_ns": 60 - i, "times": 1, "cause": "user code", "function": name, "task": "a"}
+        | {"called_from": None, "part": f"{name}()"}
+        for i, name in enumerate(names)
+    ]
+    line = {"line": f"critical path: 0.1 s = {names[0]}() 0.1"}
+    found = make(
+        FILES | {"critical_path.json": PATH, "critical_path_parts.json": rows}
+        | {"first_lines.json": [line, {"line": f"9 % of CPU time in user function {names[1]}"}]}
+    )  # fmt: skip
+    run = found.data["runs"][0]
+    assert run["path"]["parts"] == [["void sell<...>(...)", 60], ["void sell<...>(...)", 59]]
+    assert run["path"]["sentence"].startswith("50 % of the wall time: thread a runs void sell<...>")
+    assert run["lines"] == [
+        "critical path: 0.1 s = void sell<...>(...) 0.1",
+        "9 % of CPU time in user function void sell<...>(...)",
+    ]
+
+
 def test_critical_path(make):
     """Segments keep their times, the parts sum to the wall time, and a gap is told."""
     found = make(FILES | {"critical_path.json": PATH, "critical_path_parts.json": SUMS})

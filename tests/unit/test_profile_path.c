@@ -522,6 +522,51 @@ static void test_results(void **state)
 }
 
 /* A call with less than a tenth of the path is not told. */
+/* names.c would read symbols. Here a function's map is its name's index. */
+static char function_names[4][PATH_NAME_BYTES] = { "-", "main" };
+const char *const path_cause_names[NR_PATH_CAUSES] = { [PATH_IN_USER] = "user code" };
+
+void path_user_name(u32 map, u64 pc, char name[PATH_NAME_BYTES])
+{
+	os_strscpy(name, function_names[map], PATH_NAME_BYTES);
+}
+
+void path_function_name(const struct path_segment *segment, char name[PATH_NAME_BYTES])
+{
+	path_user_name(segment->map, segment->pc, name);
+}
+
+/* The line cuts long names, but does not join two of them that begin alike. */
+static void test_long_names_in_line(void **state)
+{
+	const struct path_scope scope = { .end_ns = 600 * NS_PER_MSEC };
+	struct path_row rows[] = {
+		{ .ns = 300 * NS_PER_MSEC, .example = { .cause = PATH_IN_USER, .map = 2 } },
+		{ .ns = 200 * NS_PER_MSEC, .example = { .cause = PATH_IN_USER, .map = 3 } },
+		{ .ns = 60 * NS_PER_MSEC, .example = { .cause = PATH_IN_USER, .map = 1 } },
+		{ .ns = 40 * NS_PER_MSEC, .example = { .cause = PATH_IN_USER } },
+	};
+	char expected[256], name[PATH_PART_BYTES];
+
+	for (u32 map = 2; map < 4; map++) {
+		memset(function_names[map], 'x', 100);
+		function_names[map][100] = '0' + map;
+	}
+	rows[2].caller_pc = 1;
+	rows[2].caller_map = 1;
+	rows[2].caller_share = 9000;
+	path_make_parts(rows, PF_ARRAY_SIZE(rows));
+	host_log_clear();
+	path_print_line(&scope);
+	os_snprintf(expected, sizeof(expected),
+		    "critical path: 0.600 s = %.63s~ 0.300 + %.63s~ 0.200 + main() called from "
+		    "main() (90 %%) 0.060 + user code 0.040\n",
+		    function_names[2], function_names[2]);
+	assert_string_equal(host_log, expected);
+	path_part_name(&rows[1], name);
+	assert_string_equal(name + 100, "3()");
+}
+
 static void test_results_of_short_calls(void **state)
 {
 	struct path_row row = { .ns = 99, .example = { .call = 0 } };
@@ -561,6 +606,7 @@ int main(void)
 		TEST(test_random_events),
 		TEST(test_results),
 		TEST(test_results_of_short_calls),
+		TEST(test_long_names_in_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

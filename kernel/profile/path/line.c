@@ -12,10 +12,11 @@
 
 #define NR_PARTS  5  /* of the line */
 #define MAX_NAMES 32 /* from which they are chosen */
+#define MAX_SHOWN 64 /* characters of a name, and of a place: those of C++ can be longer */
 
 struct part {
-	char name[48];
-	char place[PATH_PART_BYTES - 48]; /* the program's function; or empty */
+	char name[PATH_NAME_BYTES + 16];
+	char place[PATH_NAME_BYTES + 32]; /* the program's function; or empty */
 	u64 ns;
 	u64 first_ns;		      /* of its first row, the longest */
 	const struct path_row *first; /* NULL: not in use */
@@ -88,7 +89,7 @@ static struct part *find_part(const char *name)
 static void set_place(struct part *part)
 {
 	const struct path_row *row = part->first;
-	char name[PATH_NAME_BYTES], place[84];
+	char name[PATH_NAME_BYTES], place[PATH_NAME_BYTES + 2];
 	bool is_own = row->example.cause == PATH_IN_FAULT && row->example.pc && !row->caller_pc;
 	u64 share = is_own ? 10000 : row->caller_pc ? row->caller_share : 0;
 
@@ -165,6 +166,14 @@ static size_t print_time(char *text, size_t size, u64 ns, bool is_short)
 	return os_snprintf(text, size, "%lu.%03lu", ns / NS_PER_SEC, ns % NS_PER_SEC / NS_PER_MSEC);
 }
 
+/* Prints a name, or its begin and `~`. */
+static size_t print_short(char *text, size_t size, const char *name)
+{
+	if (strlen(name) <= MAX_SHOWN)
+		return os_snprintf(text, size, "%s", name);
+	return os_snprintf(text, size, "%.*s~", MAX_SHOWN - 1, name);
+}
+
 void path_print_line(const struct path_scope *scope)
 {
 	u64 total_ns = scope->end_ns - scope->begin_ns, unit;
@@ -186,8 +195,10 @@ void path_print_line(const struct path_scope *scope)
 	for (u32 i = 0; i < NR_PARTS && parts[i].ns >= unit; i++) {
 		print_time(time, sizeof(time), parts[i].ns, is_short);
 		total_ns -= parts[i].ns - parts[i].ns % unit;
-		len += os_snprintf(line + len, sizeof(line) - len, " %c %s%s %s", i ? '+' : '=',
-				   parts[i].name, parts[i].place, time);
+		len += os_snprintf(line + len, sizeof(line) - len, " %c ", i ? '+' : '=');
+		len += print_short(line + len, sizeof(line) - len, parts[i].name);
+		len += print_short(line + len, sizeof(line) - len, parts[i].place);
+		len += os_snprintf(line + len, sizeof(line) - len, " %s", time);
 	}
 	print_time(time, sizeof(time), total_ns, is_short);
 	if (total_ns)

@@ -203,7 +203,7 @@ void path_print_results(const struct path_row *rows, u32 nr, u64 whole_ns);
  * line.c: path_make_parts() adds up the rows, longest first, by what the line calls them.
  * path_part_name() copies what a row is called, which is the same for all rows of a part.
  */
-#define PATH_PART_BYTES 160
+#define PATH_PART_BYTES (2 * PATH_NAME_BYTES + 48)
 void path_make_parts(const struct path_row *rows, u32 nr);
 void path_part_name(const struct path_row *row, char name[PATH_PART_BYTES]);
 
