@@ -102,7 +102,7 @@ def map_kernel(area: Area, path: str) -> bytes:
     [kernel.kallsyms] only from its cache of build ids, but those of a module from its file, too. So
     the kernel is a module here, and kallsyms is a page without samples.
     """
-    page = (area.start & -PAGE_BYTES) - 2 * PAGE_BYTES
+    page = max((area.start & -PAGE_BYTES) - 2 * PAGE_BYTES, 0)
     found = map_kallsyms(page, page + PAGE_BYTES)
     return found + map_file(KERNEL_PID, area, path, MISC_KERNEL)
 

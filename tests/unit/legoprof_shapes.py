@@ -157,6 +157,26 @@ def many_images(n: int) -> bytes:
     )
 
 
+def many_symbols(n: int) -> bytes:
+    """Functions of four images and the kernel. Each is at another distance from its place."""
+    images = [{"image": i + 1, "path": f"/{i}", "bytes": 9, "build_id": None} for i in range(4)]
+    area = {"start": "0x400000", "end": "0x80000000", "offset": "0x0"}
+    maps = [area | {"code_map": i + 1, "parent": 0, "image": i + 1} for i in range(4)]
+    samples = [
+        SAMPLE | {"code_map": i + 1, "pid": i + 1, "user": ["0x400010"], "kernel": ["0x400010"]}
+        for i in range(4)
+    ]
+    before = [{"file": "images.json"}, {"table": ""}, *images]
+    before += [{"file": "code_maps.json"}, {"table": ""}, *maps, *SOURCE]
+    before += [{"file": "samples.json"}, {"table": ""}, *samples]
+
+    def make(i: int) -> dict:
+        row = {"image": i % 5, "address": f"{16 * i + 4096 * i:#x}", "offset": f"{16 * i:#x}"}
+        return row | {"bytes": 16, "function": f"_Z{i}"}
+
+    return rows(n, "symbols.json", make, before)
+
+
 def calls(n: int) -> bytes:
     row = {"calls": 1, "total_cycles": 1, "self_cycles": 1}
     return rows(
@@ -299,7 +319,7 @@ SHAPES: dict[Callable[[int], bytes], list[str]] = {
     giant_number: ["folded", *REPORTS],
     **dict.fromkeys([long_names, other_addresses, recursion, many_samples], STACKS),
     other_names: ["callgrind", *STACKS],
-    deep_code_maps: ["perf-data", *STACKS],
+    **dict.fromkeys([deep_code_maps, many_symbols], ["perf-data", *STACKS]),
     **dict.fromkeys([many_images, many_runs], STACKS),
     calls: ["callgrind --calls", "report"],
     waits: REPORTS,
