@@ -178,7 +178,7 @@ void path_print_line(const struct path_scope *scope)
 {
 	u64 total_ns = scope->end_ns - scope->begin_ns, unit;
 	bool is_short;
-	char line[768], time[32];
+	char line[896], time[32];
 	size_t len = 0;
 
 	total_ns -= unknown_ns;
