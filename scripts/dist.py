@@ -69,7 +69,7 @@ def files(version: str) -> dict[str, Path | bytes | str]:
         if path.is_file():
             name = path.relative_to(PROFILE)
             found[f"src/{name}"] = path
-            if re.match(r"os(_\w+)?\.h", path.name):
+            if re.match(r"os(_\w+)?\.h", path.name) and name.parts[0] != "batteries":
                 contract = "_".join(name.parts)
                 found[f"port/{contract}"] = f"../src/{name}"
     for pattern in HOST:

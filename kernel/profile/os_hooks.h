@@ -223,7 +223,8 @@ typedef struct {
 #endif
 
 /* The current task's part of the profiler. */
-#if defined(CONFIG_PROFILE_STRACE) && !defined(os_current_profile)
+#if !defined(os_current_profile) && \
+	(defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_POINTS))
 #error "profile: define os_current_profile(): the struct profile_task of the running task"
 #endif
 

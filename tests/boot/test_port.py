@@ -97,8 +97,11 @@ def test_tick():
 
 
 def test_wide_tables():
-    """Wide tables have CPU time, and errors by name."""
-    worker, sleeper, _ = report.parse(run("profile.report=wide").log)
+    """Wide tables have CPU time, errors by name, and the callers of functions."""
+    log = run("profile.report=wide").log
+    worker, sleeper, _ = report.parse(log)
+    busy = worker.heatmap.rows[0]
+    assert re.search(rf" burn +0 +0\.00 +{busy.nr} +100\.00 ", log)
     assert worker.strace.row("read").wide.errors == {"EBADF": 40}
     checksum = worker.strace.row("checksum")
     assert checksum.wide.cpu_ns == checksum.ns

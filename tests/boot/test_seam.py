@@ -2,7 +2,8 @@
 """
 kernel/profile/ compiles for another kernel (tests/seam/) with different types and names: each
 profiler alone, and all together. Each needs no more lines of glue than porting.md promises, and
-calls no function that tests/seam/kernel.h does not declare.
+calls no function that tests/seam/kernel.h does not declare. With batteries/, so it does for a
+kernel that has next to nothing (tests/seam/bare/).
 """
 
 from __future__ import annotations
@@ -289,3 +290,96 @@ def test_glue_is_short(seam):
     # os.h has a line for each part, and one for the defaults.
     nr_lines = sum(glue_lines(SEAM / f"{part}.h") for part in parts) + len(parts)
     assert 10 < nr_lines <= MAX_GLUE[seam]
+
+
+# Levels of porting.md with batteries: options, and the most lines of glue.
+BARE = SEAM / "bare"
+BATTERIES = sorted(path.stem for path in (PROFILE / "batteries").glob("*.c"))
+LEVELS = {
+    "points": ("POINTS", 30),
+    "strace": ("STRACE STRACE_DETAIL", 50),
+    "samples": ("HEATMAP CALLCHAIN", 70),
+    "all": ("POINTS STRACE STRACE_DETAIL HEATMAP CALLCHAIN WAITS TRACE EXPORT", 120),
+}
+
+
+def lines_with(options: set[str], path: Path) -> int:
+    """Counts the lines of a header that these options need: no comments, no other blocks."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    nr_lines, blocks = 0, []
+    for line in text.splitlines():
+        if found := re.match(r"#if(n?)def (?:CONFIG_PROFILE_)?(\w+)", line):
+            blocks.append(bool(found[1]) or found[2] in options)
+            nr_lines += blocks[-1]
+        elif line == "#endif":
+            nr_lines += blocks.pop()
+        else:
+            nr_lines += bool(line.strip()) and all(blocks)
+    assert not blocks
+    return nr_lines
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_glue_with_batteries_is_short(level):
+    options, limit = LEVELS[level]
+    headers = [BARE / name for name in ("os.h", "os_hooks.h")]
+    nr_lines = sum(lines_with(set(options.split()), header) for header in headers)
+    assert limit / 2 < nr_lines <= limit
+
+
+def build_bare(level: str, directory: Path, arch: str = "", cflags: str = "") -> None:
+    """Builds the profilers with batteries, and checks what the object needs and what it shows."""
+    cflags += " -O2 -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Werror -fno-pic"
+    tools = [f"{name.upper()}={arch}{name}" for name in ("ld", "nm", "objcopy")]
+    run(
+        *("make", "-s", "-j2", "-f", PROFILE / "Makefile", f"PORT={BARE}", f"O={directory}"),
+        *(f"OPTIONS={LEVELS[level][0]}", f"BATTERIES={' '.join(BATTERIES)}"),
+        *(f"CC={arch}gcc", *tools, f"CFLAGS={cflags}"),
+    )
+    declared = set(re.findall(r"(\w+)\(", (BARE / "kernel.h").read_text()))
+    bounds = {f"__{end}_{name}" for end in ("start", "stop") for name in SECTIONS}
+    table = {"battery_symbols", "battery_symbols_end"}
+    wanted = set(re.findall(r" [Uw] (\w+)", run(f"{arch}nm", directory / "profile.o")))
+    assert {"put_line", "this_task"} <= wanted <= declared | bounds | table
+    shown = run(f"{arch}nm", "-g", "--defined-only", directory / "profile.o")
+    names = set(re.findall(r" [A-Z] (\w+)$", shown, re.MULTILINE))
+    assert {"profile_init", "battery_heap_init", "battery_cpu_tick"} <= names
+    assert {name for name in names if not name.startswith(("profile_", "battery_"))} == set()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_batteries(level, tmp_path):
+    build_bare(level, tmp_path, cflags="-mgeneral-regs-only")
+
+
+def test_table_of_symbols(tmp_path):
+    """symbols.awk makes a table of nm's output: functions, their ends, and no name twice."""
+    nm = (
+        "0000000000001000 T first\n0000000000001000 T alias\n0000000000001010 t second\n"
+        "0000000000001020 R constant\n0000000000001030 R other\n0000000000002000 W last\n"
+        "                 U elsewhere\n"
+    )
+    (tmp_path / "nm").write_text(nm)
+    table = run("awk", "-f", PROFILE / "batteries/symbols.awk", tmp_path / "nm")
+    rows = re.findall(r"\.quad 0x0+(\w+), (\w+)", table)
+    assert rows == [("1000", "1f"), ("1010", "1f"), ("1020", "0"), ("2000", "1f")]
+    assert re.findall(r'\.asciz "(\w+)"', table) == ["first", "second", "last"]
+    for text in table, run("awk", "-f", PROFILE / "batteries/symbols.awk", "/dev/null"):
+        (tmp_path / "symbols.S").write_text(text)
+        run("gcc", "-c", tmp_path / "symbols.S", "-o", tmp_path / "symbols.o")
+        names = run("nm", tmp_path / "symbols.o")
+        assert " R battery_symbols\n" in names and " R battery_symbols_end\n" in names
+
+
+def test_changed_options_build_again(tmp_path):
+    """The object follows its options, flags and batteries, and is not built again without need."""
+    command = ["make", "-f", PROFILE / "Makefile", f"PORT={BARE}", f"O={tmp_path}", "CC=gcc"]
+    points, calls = [*command, "OPTIONS=POINTS"], [*command, "OPTIONS=POINTS STRACE"]
+    assert "points/point.c" in run(*points, "CFLAGS=-O1")
+    assert run(*points, "CFLAGS=-O1").startswith("make: ")
+    assert "points/point.c" in run(*points, "CFLAGS=-O2")
+    assert "profile_init" in run("nm", tmp_path / "profile.o")
+    assert "points/point.c" in run(*calls, "CFLAGS=-O2")
+    assert "strace_reset" in run("nm", tmp_path / "profile.o")
+    assert "points/point.c" in run(*points, "CFLAGS=-O2")
+    assert "strace_reset" not in run("nm", tmp_path / "profile.o")

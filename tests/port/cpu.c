@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The machine: a serial console, the PIT's periodic tick through the PIC, boot parameters, the
- * table of symbols, and the end of QEMU.
+ * The machine: a serial console, the PIT's periodic tick through the PIC, boot parameters, and
+ * the end of QEMU.
  */
 
 #include "task.h"
+
+#include <batteries/symbols.h>
 
 #define COM1	      0x3f8
 #define DEBUG_EXIT    0xf4
@@ -30,13 +32,7 @@ struct gate {
 	u32 offset_high, reserved;
 };
 
-struct symbol {
-	u64 addr;
-	const char *name;
-};
-
-extern const char vectors[], text_begin[], text_end[];
-extern const struct symbol symbols_begin[], symbols_end[];
+extern const char vectors[];
 extern const struct boot_param boot_params_begin[], boot_params_end[];
 extern u64 boot_info;
 
@@ -89,7 +85,7 @@ void interrupt(struct pt_regs *regs)
 	}
 	panicking = true;
 	printk("Kernel panic: exception %lu at %lx (%s)\n", regs->vector, regs->rip,
-	       find_symbol(regs->rip, &start) ?: "?");
+	       battery_symbol(regs->rip, &start) ?: "?");
 	profile_report("panic");
 	exit_qemu(1);
 }
@@ -176,28 +172,4 @@ void parse_boot_params(void)
 			*end++ = '\0';
 		set_boot_param(word);
 	}
-}
-
-const char *find_symbol(u64 addr, u64 *start)
-{
-	const struct symbol *symbol = symbols_end;
-
-	if (addr < (u64)text_begin || addr >= (u64)text_end)
-		return NULL;
-	while (--symbol >= symbols_begin) {
-		if (symbol->addr <= addr) {
-			*start = symbol->addr;
-			return symbol->name;
-		}
-	}
-	return NULL;
-}
-
-bool copy_symbol(u64 addr, u64 *start, char *name, size_t size)
-{
-	const char *found = find_symbol(addr, start);
-
-	if (found && name)
-		snprintf(name, size, "%s", found);
-	return found;
 }

@@ -4,6 +4,8 @@
 
 /* Declarations that the kernel's files share, and on which os.h builds the profiler's seam. */
 
+#include <batteries/cpu.h>
+#include <batteries/heap.h>
 #include <batteries/printf.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,7 +21,8 @@ typedef long s64;
 #define EBADF  9
 #define ENOSYS 38
 
-#define TICK_HZ 1000
+#define TICK_HZ	    1000
+#define STACK_BYTES 16384 /* of a task */
 
 /* lib.c */
 void *memset(void *dst, int c, size_t n);
@@ -29,8 +32,6 @@ size_t strlen(const char *s);
 int strcmp(const char *a, const char *b);
 #define vsnprintf(...) battery_vsnprintf(__VA_ARGS__)
 #define snprintf(...)  battery_snprintf(__VA_ARGS__)
-u64 mul_div(u64 a, u64 b, u64 c); /* a * b / c, rounded down */
-void *alloc(size_t size);	  /* zeroed; NULL if there is none; never freed */
 
 /* cpu.c: each call prints one line. */
 int vprintk(const char *fmt, va_list args);
@@ -48,37 +49,16 @@ extern volatile u64 nr_ticks;
 extern u64 cycles_per_second;
 extern bool panicking;
 
-static inline u64 read_cycles(void)
-{
-	u32 low, high;
-
-	asm volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (u64)high << 32 | low;
-}
-
-static inline u64 cycles_to_ns(u64 cycles)
-{
-	return mul_div(cycles, 1000000000, cycles_per_second);
-}
+#define read_cycles()	     battery_cycles()
+#define cycles_to_ns(cycles) battery_cycles_to_ns(cycles, cycles_per_second)
 
 static inline void outb(u16 port, u8 value)
 {
 	asm volatile("outb %0, %1" : : "a"(value), "Nd"(port));
 }
 
-static inline u64 irq_save(void)
-{
-	u64 flags;
-
-	asm volatile("pushfq; popq %0; cli" : "=r"(flags) : : "memory");
-	return flags & FLAGS_INTERRUPTS;
-}
-
-static inline void irq_restore(u64 flags)
-{
-	if (flags)
-		asm volatile("sti" : : : "memory");
-}
+#define irq_save()	   battery_irq_save()
+#define irq_restore(flags) battery_irq_restore(flags)
 
 static inline void wait_for_interrupt(void)
 {
@@ -93,7 +73,5 @@ struct boot_param {
 void cpu_init(void);
 void parse_boot_params(void);
 __attribute__((noreturn)) void exit_qemu(u32 status);
-const char *find_symbol(u64 addr, u64 *start);
-bool copy_symbol(u64 addr, u64 *start, char *name, size_t size);
 
 #endif

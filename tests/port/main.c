@@ -34,8 +34,10 @@ static void doze(void)
 void start_kernel(void);
 void start_kernel(void)
 {
+	static char heap[16 << 20];
 	struct process *proc;
 
+	battery_heap_init(heap, sizeof(heap));
 	cpu_init();
 	parse_boot_params();
 	profile_init();

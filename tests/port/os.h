@@ -5,13 +5,15 @@
 /*
  * The rest of the profiler's seam; kernel/profile/os.h has the contracts. This kernel has one CPU,
  * tasks that always run in the kernel, and a periodic tick. It has no files, workers and NMIs.
+ * What is missing here comes from batteries.
  */
 
 #include "task.h"
 
+#include <batteries/stack.h>
+
 /* Text. */
-#define os_vprintk(fmt, args)		   vprintk(fmt, args)
-#define os_vsnprintf(buf, size, fmt, args) vsnprintf(buf, size, fmt, args)
+#define os_vprintk(fmt, args) vprintk(fmt, args)
 
 /* Boot parameters are in a section. Without the alignment, there may be gaps in the array. */
 #define OS_BOOT_PARAM(ident, name_, form, set_)                                             \
@@ -19,15 +21,10 @@
 		pf_aligned(8) = { name_, set_ }
 
 /* The clock. */
-#define os_cycles_per_second()	cycles_per_second
-#define os_cycles_to_ns(cycles) cycles_to_ns(cycles)
+#define os_cycles_per_second() cycles_per_second
 
 /* Memory and locks. On one CPU, a lock only keeps interrupts off. */
-#define os_zalloc(size)	       alloc(size)
-#define os_free(ptr)	       ((void)(ptr))
 #define os_memory_bytes()      (64ul << 20)
-#define os_irq_save()	       irq_save()
-#define os_irq_restore(flags)  irq_restore(flags)
 #define os_lock(lock)	       ((void)(lock), irq_save())
 #define os_unlock(lock, flags) ((void)(lock), irq_restore(flags))
 #define OS_LOCK_INIT	       0
@@ -52,15 +49,26 @@ typedef char os_lock_t;
 #define os_syscall_name(nr)	syscall_name(nr)
 
 /* Samples. The tick always interrupts the kernel, as there is no user mode. */
-#define os_regs_pc(regs)			  ((regs)->rip)
-#define os_regs_sp(regs)			  ((regs)->rsp)
-#define os_regs_user(regs)			  ((void)(regs), false)
-#define os_regs_irqs_off(regs)			  (!((regs)->rflags & FLAGS_INTERRUPTS))
-#define os_irq_depth()				  1u
-#define os_task_idle(task)			  (!(task)->proc)
-#define os_task_syscall(task, regs)		  ((task)->syscall)
-#define OS_NO_SYSCALL				  NO_SYSCALL
-#define os_symbol_lookup(addr, start, name, size) copy_symbol(addr, start, name, size)
-#define OS_TICK_HZ				  TICK_HZ
+#define os_regs_pc(regs)	    ((regs)->rip)
+#define os_regs_sp(regs)	    ((regs)->rsp)
+#define os_regs_user(regs)	    ((void)(regs), false)
+#define os_regs_irqs_off(regs)	    (!((regs)->rflags & FLAGS_INTERRUPTS))
+#define os_irq_depth()		    1u
+#define os_task_idle(task)	    (!(task)->proc)
+#define os_task_syscall(task, regs) ((task)->syscall)
+#define OS_NO_SYSCALL		    NO_SYSCALL
+#define OS_TICK_HZ		    TICK_HZ
+
+/* Call chains. The idle task's stack has no end of its own: frames end with a pointer of 0. */
+static inline struct profile_stack_walk os_stack_walk(const os_regs_t *regs, u64 *pcs, u32 max)
+{
+	struct battery_stack stack = { regs->rip, regs->rbp, 0, regs->rsp,
+				       regs->rsp + STACK_BYTES };
+
+	return battery_stack_walk(&stack, pcs, max);
+}
+#define os_stack_walk os_stack_walk
+
+#include <batteries/os.h>
 
 #endif

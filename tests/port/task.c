@@ -5,7 +5,6 @@
 
 #include <profile/syscall.h>
 
-#define STACK_BYTES	16384
 #define NR_CALLEE_SAVED 6
 
 void switch_stacks(u64 *save, u64 load);
@@ -50,7 +49,7 @@ static void task_start(void)
 
 struct process *process_create(const char *name)
 {
-	struct process *proc = alloc(sizeof(*proc));
+	struct process *proc = battery_zalloc(sizeof(*proc));
 
 	proc->pid = ++nr_pids;
 	snprintf(proc->name, sizeof(proc->name), "%s", name);
@@ -61,8 +60,8 @@ struct process *process_create(const char *name)
 
 void task_create(struct process *proc, const char *name, void (*run)(void))
 {
-	struct task *task = alloc(sizeof(*task));
-	u64 *stack = (u64 *)((char *)alloc(STACK_BYTES) + STACK_BYTES);
+	struct task *task = battery_zalloc(sizeof(*task));
+	u64 *stack = (u64 *)((char *)battery_zalloc(STACK_BYTES) + STACK_BYTES);
 
 	/* switch_stacks() returns to task_start(), whose return address is 0: it never returns. */
 	stack[-2] = (u64)task_start;

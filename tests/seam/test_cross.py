@@ -47,6 +47,12 @@ def test_needs_no_libgcc(arch, tmp_path):
     assert {"read_counter", "__start_profilers"} <= names
 
 
+@pytest.mark.parametrize("level", ["points", "all"])
+@pytest.mark.parametrize("arch", OPTIONS)
+def test_batteries(arch, level, tmp_path):
+    test_seam.build_bare(level, tmp_path, tool(arch, ""), " ".join(OPTIONS[arch]))
+
+
 @pytest.mark.parametrize(
     "arch, text, name",
     [

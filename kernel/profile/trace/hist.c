@@ -26,7 +26,7 @@ static u64 number_of(const struct hist_field *key, const char *content)
 
 static u64 log2_up(u64 value)
 {
-	return value <= 1 ? 0 : 64 - __builtin_clzll(value - 1);
+	return value <= 1 ? 0 : pf_floor_log2(value - 1) + 1;
 }
 
 /* Stores the call chain of the running code, the innermost first, and 0 behind it. */

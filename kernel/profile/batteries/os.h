@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PROFILE_BATTERIES_OS_H
+#define PROFILE_BATTERIES_OS_H
+
+/*
+ * Contracts by batteries. Include this at the end of your os.h: it defines what you have not
+ * defined. You supply os_vprintk and os_cycles_per_second, call battery_heap_init() before
+ * profile_init(), and, with more than one CPU, battery_cpu_tick() in each tick.
+ */
+
+#include "cpu.h"
+#include "cpus.h"
+#include "heap.h"
+#include "printf.h"
+#ifdef CONFIG_PROFILE_HEATMAP
+#include "symbols.h"
+#endif
+#ifdef CONFIG_PROFILE_CALLCHAIN
+#include "stack.h"
+#endif
+
+#ifndef os_vsnprintf
+#define os_vsnprintf(buf, size, fmt, args) battery_vsnprintf(buf, size, fmt, args)
+#endif
+#ifndef os_cycles_to_ns
+#define os_cycles_to_ns(cycles) battery_cycles_to_ns(cycles, os_cycles_per_second())
+#endif
+#ifndef os_zalloc
+#define os_zalloc(size) battery_zalloc(size)
+#define os_free(ptr)	battery_free(ptr)
+#endif
+#ifndef os_irq_save
+#define os_irq_save()	      battery_irq_save()
+#define os_irq_restore(flags) battery_irq_restore(flags)
+#endif
+#ifndef os_lock
+typedef struct battery_lock os_lock_t;
+#define OS_LOCK_INIT \
+	{            \
+		0    \
+	}
+#define os_lock(lock)	       battery_lock(lock)
+#define os_unlock(lock, flags) battery_unlock(lock, flags)
+#endif
+#ifndef os_cpu_relax
+#define os_cpu_relax() battery_relax()
+#endif
+#if !defined(os_run_on_all_cpus) && OS_NR_CPUS > 1
+#define os_run_on_all_cpus(fn) battery_run_on_cpus(fn, ~0ul >> (64 - OS_NR_CPUS))
+#define os_run_on_boot_cpu(fn) battery_run_on_cpus(fn, 1)
+#endif
+#if !defined(os_symbol_lookup) && defined(CONFIG_PROFILE_HEATMAP)
+#define os_symbol_lookup(addr, start, name, size) battery_symbol_lookup(addr, start, name, size)
+#endif
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BARE_KERNEL_H
+#define BARE_KERNEL_H
+
+/*
+ * Declares the part of an imaginary kernel that the glue beside it uses: a small one, as kernels
+ * for teaching are. It has tasks, a tick and a console for characters; no printf, no allocator that
+ * is fit for interrupts, no names of functions and no clock. tests/boot/test_seam.py compiles it.
+ */
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+typedef int s32;
+typedef long s64;
+
+#define MAX_CPUS      4
+#define TICKS_PER_SEC 100
+#define STACK_BYTES   16384
+
+void *memset(void *dst, int c, size_t n);
+void *memcpy(void *dst, const void *src, size_t n);
+int memcmp(const void *a, const void *b, size_t n);
+size_t strlen(const char *s);
+int strcmp(const char *a, const char *b);
+int strncmp(const char *a, const char *b, size_t n);
+
+struct trap_frame {
+	u64 pc, sp, fp, ra;
+	bool from_user, interrupts_off;
+};
+
+u32 cpu_number(void);
+u64 clock_rate(void);
+int put_line(const char *fmt, va_list args);
+struct task *this_task(void);
+const char *call_name(u64 nr);
+bool copy_in(void *dst, u64 addr, size_t n);
+
+#endif

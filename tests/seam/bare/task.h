@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BARE_TASK_H
+#define BARE_TASK_H
+
+/* The imaginary kernel's processes and tasks, with the members of the profiler. */
+
+#include "kernel.h"
+
+#include <profile/profile.h>
+
+struct process {
+	int pid;
+	char name[16];
+	struct profile_process profile;
+};
+
+struct task {
+	u32 tid;
+	char name[16];
+	struct process *process; /* NULL: an idle task */
+	u64 args[6];		 /* of its system call */
+	u64 on_since, ran;	 /* when it got its CPU, and its time on a CPU before that */
+	u64 wait_channel;	 /* 0: it is ready or runs */
+	struct profile_task profile;
+};
+
+#endif
