@@ -21,6 +21,9 @@
 #define LIVE_FROM	6  /* live processes begin to lose them above this level */
 
 bool stack_collect_wanted;
+#ifdef CONFIG_PROFILE_SELFTEST
+OS_DEFINE_PER_CPU(u64, stack_nr_ticks);
+#endif
 
 static struct stack_kind *kinds;
 static struct poll_lock collecting;

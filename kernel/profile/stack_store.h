@@ -149,6 +149,14 @@ static pf_always_inline void stack_collect_poll(void)
 		stack_collect_wake();
 }
 
+/* Ticks of a CPU, for selftest/. */
+#ifdef CONFIG_PROFILE_SELFTEST
+OS_DECLARE_PER_CPU(u64, stack_nr_ticks);
+#define stack_count_tick() os_this_cpu_inc(os_local(stack_nr_ticks))
+#else
+#define stack_count_tick() ((void)0)
+#endif
+
 /*
  * The levels of stack_collect.c, and their meaning for a record: at STACK_LEVEL_OTHERS programs
  * lose their names, at STACK_LEVEL_LIVE processes that still run are folded, too, and at

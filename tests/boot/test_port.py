@@ -106,3 +106,60 @@ def test_wide_tables():
     checksum = worker.strace.row("checksum")
     assert checksum.wide.cpu_ns == checksum.ns
     assert sleeper.strace.row("sleep").wide.cpu_ns < 0.01 * sleeper.strace.row("sleep").ns
+
+
+def test_selftest():
+    """All contracts of this kernel hold, also while its threads end."""
+    log = run("profile.selftest=on").log
+    assert re.findall(r"\] port: (.*)", log) == ["all contracts that were checked hold"]
+
+
+# What tests/port/broken/ breaks, and the lines that say so.
+BROKEN = {
+    "printf": ['os_vsnprintf() made "42", not "'],
+    "zeroed": ["os_zalloc(24) returned memory that is not zeroed"],
+    "full": ["os_zalloc(5000) returned NULL"],
+    "current": ["os_current_profile() is not os_task_profile(os_current_task())"],
+    "names": ["os_symbol_lookup() does not find profile_init() at "],
+    "symbols": ["os_symbol_lookup() calls "],
+    "clock": ["os_cycles() does not move"],
+    "backwards": ["os_cycles() went back from "],
+    "ns": ["os_cycles_to_ns(os_cycles_per_second()) is 2000000000 ns"],
+    "rate": ["os_cycles_to_ns(os_cycles_per_second()) is ", "profile_tick() was called"],
+    "lock": ["os_lock() leaves interrupts on"],
+    "inner": ["os_unlock() of an inner lock turns interrupts on"],
+    "unlock": ["profile_tick() was never called on CPU 0: does os_unlock() turn interrupts on"],
+    "cpus": [
+        "os_run_on_all_cpus() called its function 0 times where os_cpu() is 1",
+        "profile_tick() was never called on CPU 1",
+    ],
+    "exec": ["os_off_cycles() + os_task_exec_cycles() of a running thread is "],
+    "task": ["profile_task_exit() came without profile_task_init()"],
+    "process": ["profile_process_exit() of pid 7 came without profile_process_init()"],
+}
+LATER = {"exec", "task", "process"}  # seen after profile_init()
+
+
+@pytest.fixture(scope="module")
+def broken_kernel():
+    directory = BUILD / "port-broken"
+    with locked(BUILD / "test-locks" / "port-broken"):
+        make("-s", "BROKEN=1", f"BUILD={directory}", cwd=ROOT / "tests/port")
+    return directory / "kernel"
+
+
+@pytest.mark.parametrize("contract", BROKEN)
+def test_broken_contract_is_said(broken_kernel, contract):
+    """Each contract that does not hold has its line, and no other has one."""
+    append = f"profile.selftest=on break={contract}"
+    options = qemu.Options(kernel=broken_kernel, append=append, icount=True, mem="64M")
+    log = qemu.run(options).log
+    lines = re.findall(r"\] port: (.*)", log)
+    end = f"contracts that do not hold: {len(BROKEN[contract])}; see os.h"
+    if contract in LATER:
+        assert lines.pop(0) == "all contracts that were checked hold"
+    else:
+        assert lines.pop() == end
+    assert len(lines) == len(BROKEN[contract]), lines
+    for line, begin in zip(lines, BROKEN[contract]):
+        assert line.startswith(begin)

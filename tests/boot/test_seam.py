@@ -32,9 +32,10 @@ OPTIONS = {
     "images": ["IMAGES"],
     "memory": ["MEMORY", "MEMORY_CHAINS"],
     "functions": ["FUNCTIONS"],
+    "selftest": ["SELFTEST"],
 }
 # Parts that need no header of their own, and those whose folder is called otherwise.
-WITHOUT_HEADER = {"waits", "files", "path"}
+WITHOUT_HEADER = {"waits", "files", "path", "selftest"}
 FOLDERS = {"live": "strace/live", "files": "strace/files"}
 PARTS = {
     "points": [],
@@ -231,7 +232,7 @@ def test_missing_option_is_said():
     """An option without another that it needs in Kconfig is an error."""
     kconfig = (PROFILE / "Kconfig").read_text()
     needs = re.findall(r"^config PROFILE_(\w+)\n.*\n\tdepends on (.+)$", kconfig, re.MULTILINE)
-    assert len(needs) == 11
+    assert len(needs) == 12
     for option, depends in needs:
         command = [*flags("gcc", "points"), f"-DCONFIG_PROFILE_{option}=1", "-E"]
         command = [flag for flag in command if flag != "-DCONFIG_PROFILE_POINTS=1"]

@@ -267,6 +267,7 @@ void profile_timer_came(const os_regs_t *regs, u64 now)
 
 	os_assert_irqs_off();
 	stack_collect_poll();
+	stack_count_tick();
 	if (OS_TICK_HZ) {
 		os_this_cpu_write(os_local(source_cpus).slot, now);
 		return sample_take(regs, now, 0);

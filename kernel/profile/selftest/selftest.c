@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * With profile.selftest=on, checks at boot whether the kernel keeps the contracts of os.h. Later it
+ * checks whether hooks of processes and threads go together. Prints a line for each contract that
+ * does not hold. Wrong glue would make wrong reports otherwise, which are harder to understand.
+ *
+ * Needs interrupts on, and takes about 100 ticks. Without periodic ticks (OS_TICK_HZ), or while
+ * samples are off, what needs ticks is not checked.
+ */
+
+#include "../profiler.h"
+#ifdef CONFIG_PROFILE_HEATMAP
+#include "../stack_store.h"
+#endif
+#include "../words.h"
+
+#define NR_BLOCKS      8
+#define MAX_LOOPS      1000000 /* until a clock is taken for one that does not run */
+#define RATE_TICKS     20
+#define PATIENCE_TICKS 20
+
+static bool is_on, has_clock;
+static u32 nr_broken;
+
+static int set_selftest(const char *value)
+{
+	return words_on_off(value, &is_on);
+}
+/* Whether the kernel's side of the profilers is checked at boot: off by default. */
+OS_BOOT_PARAM(profile_selftest, "profile.selftest", "on|off", set_selftest);
+
+/* Prints a line for a contract that does not hold. */
+#define BROKEN(fmt, ...)                                             \
+	do {                                                         \
+		__atomic_fetch_add(&nr_broken, 1, __ATOMIC_RELAXED); \
+		os_printk("port: " fmt "\n", ##__VA_ARGS__);         \
+	} while (0)
+
+static bool clock_runs(void)
+{
+	u64 start = os_cycles(), loops, now;
+
+	for (loops = 0; loops < MAX_LOOPS; loops++) {
+		now = os_cycles();
+		if (now < start) {
+			BROKEN("os_cycles() went back from %lu to %lu", start, now);
+			return false;
+		}
+		if (now > start)
+			return true;
+		os_cpu_relax();
+	}
+	BROKEN("os_cycles() does not move: it is %lu", start);
+	return false;
+}
+
+static void check_printf(void)
+{
+	static const char wanted[] = "   42|ab  |0000beef|xy|-1|     7";
+	char text[64];
+
+	os_snprintf(text, sizeof(text), "%5lu|%-4s|%08x|%.2s|%ld|%*u", 42ul, "ab", 0xbeef, "xyz",
+		    -1l, 6, 7);
+	if (strcmp(text, wanted))
+		BROKEN("os_vsnprintf() made \"%s\", not \"%s\"", text, wanted);
+}
+
+static bool is_zero(const u8 *memory, size_t size)
+{
+	while (size--) {
+		if (memory[size])
+			return false;
+	}
+	return true;
+}
+
+/* Allocates, dirties and frees twice: the second time, memory is used again. */
+static void check_memory(size_t size)
+{
+	u8 *blocks[NR_BLOCKS];
+	bool failed = false, dirty = false;
+	int turn, i;
+
+	for (turn = 0; turn < 2; turn++) {
+		for (i = 0; i < NR_BLOCKS; i++) {
+			blocks[i] = os_zalloc(size);
+			failed |= !blocks[i] || (u64)blocks[i] % 8;
+			dirty |= blocks[i] && !is_zero(blocks[i], size);
+			if (blocks[i])
+				memset(blocks[i], 0xa5, size);
+		}
+		for (i = 0; i < NR_BLOCKS; i++)
+			os_free(blocks[i]);
+	}
+	if (failed)
+		BROKEN("os_zalloc(%lu) returned NULL, or memory that is not aligned to 8 bytes",
+		       (u64)size);
+	if (dirty)
+		BROKEN("os_zalloc(%lu) returned memory that is not zeroed", (u64)size);
+}
+
+static void check_tasks(void)
+{
+	os_task_t *task = os_current_task();
+	os_process_t *proc = task ? os_task_process(task) : NULL;
+
+	if (!task)
+		return;
+#if defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_POINTS)
+	if (os_current_profile() != os_task_profile(task))
+		BROKEN("os_current_profile() is not os_task_profile(os_current_task())");
+#endif
+	if (proc && os_process_of(os_process_profile(proc)) != proc)
+		BROKEN("os_process_of(os_process_profile(proc)) is not proc");
+}
+
+/* Only samples have names, and a kernel may have none. */
+static void check_symbols(void)
+{
+#if defined(os_symbol_lookup) && defined(CONFIG_PROFILE_HEATMAP)
+	u64 addr = (u64)profile_init, start = 0;
+	char name[OS_SYMBOL_BYTES] = "";
+
+	if (!os_symbol_lookup(addr + 1, &start, name, sizeof(name)))
+		BROKEN("os_symbol_lookup() does not find profile_init() at %lx", addr);
+	else if (start != addr || strcmp(name, "profile_init"))
+		BROKEN("os_symbol_lookup() calls %lx \"%s\", from %lx on, not profile_init",
+		       addr + 1, name, start);
+#endif
+}
+
+/* Called at the end of a thread, which has been switched out and in by then. */
+static void check_cpu_time(struct profile_task *pt)
+{
+#if OS_HAS_EXEC_CYCLES && (defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_WAITS))
+	static bool said;
+	u64 before = os_cycles(), sum = os_off_cycles(pt) + os_task_exec_cycles(pt);
+
+	if (sum - before <= os_cycles() - before || pf_xchg(&said, true))
+		return;
+	BROKEN("os_off_cycles() + os_task_exec_cycles() of a running thread is %lu, not "
+	       "os_cycles(), which is %lu",
+	       sum, before);
+#endif
+}
+
+#if defined(CONFIG_PROFILE_POINTS) || defined(CONFIG_PROFILE_HEATMAP) || \
+	defined(CONFIG_PROFILE_TRACE)
+static OS_DEFINE_PER_CPU(u32, nr_calls);
+
+static void count_call(void *unused)
+{
+	os_this_cpu_inc(os_local(nr_calls));
+}
+
+static void check_cpus(void)
+{
+	u32 cpu;
+
+	os_run_on_all_cpus(count_call);
+	os_for_each_cpu(cpu) {
+		if (os_cpu_online(cpu) && pf_read_once(os_per_cpu(nr_calls, cpu)) != 1)
+			BROKEN("os_run_on_all_cpus() called its function %u times where os_cpu() "
+			       "is %u",
+			       os_per_cpu(nr_calls, cpu), cpu);
+	}
+}
+#else
+static void check_cpus(void)
+{
+}
+#endif
+
+#if defined(CONFIG_PROFILE_HEATMAP) && OS_TICK_HZ
+static u64 ticks_of(u32 cpu)
+{
+	return pf_read_once(os_per_cpu(stack_nr_ticks, cpu));
+}
+
+/* Waits on this CPU for so many ticks of time, by the clock. Stops early after nr ticks of cpu. */
+static void wait_for_ticks(u32 cpu, u64 nr)
+{
+	u64 start = os_cycles(), first = ticks_of(cpu);
+	u64 patience = os_cycles_per_second() / OS_TICK_HZ * (nr + PATIENCE_TICKS);
+
+	while (ticks_of(cpu) - first < nr && os_cycles() - start < patience)
+		os_cpu_relax();
+}
+
+static void check_rate(void)
+{
+	u64 first, start, ns, wanted_ns = RATE_TICKS * NS_PER_SEC / OS_TICK_HZ;
+	u32 cpu = os_cpu();
+
+	ns = os_cycles_to_ns(os_cycles_per_second());
+	if (ns < NS_PER_SEC / 100 * 99 || ns > NS_PER_SEC / 100 * 101)
+		BROKEN("os_cycles_to_ns(os_cycles_per_second()) is %lu ns", ns);
+	wait_for_ticks(cpu, 1);
+	start = os_cycles();
+	first = ticks_of(cpu);
+	wait_for_ticks(cpu, RATE_TICKS);
+	ns = os_cycles_to_ns(os_cycles() - start);
+	/* Emulators lose ticks, and catch up. */
+	if (ticks_of(cpu) - first < RATE_TICKS / 2 || ns < wanted_ns / 2 || ns > wanted_ns * 2)
+		BROKEN("profile_tick() was called %lu times in %lu us, not %u times in %lu us: is "
+		       "OS_TICK_HZ or os_cycles_per_second() wrong?",
+		       ticks_of(cpu) - first, ns / 1000, RATE_TICKS, wanted_ns / 1000);
+}
+
+static bool has_ticks(void)
+{
+	bool all = true;
+	u32 cpu;
+
+	os_for_each_cpu(cpu) {
+		if (!os_cpu_online(cpu))
+			continue;
+		if (!ticks_of(cpu))
+			wait_for_ticks(cpu, 1);
+		if (ticks_of(cpu))
+			continue;
+		BROKEN("profile_tick() was never called on CPU %u%s", cpu,
+		       cpu == os_cpu() ? ": does os_unlock() turn interrupts on again?" : "");
+		all = false;
+	}
+	return all;
+}
+
+/* The holder of a lock stays on its CPU, so ticks that it sees came while it had interrupts off. */
+static void check_lock(void)
+{
+	static os_lock_t outer = OS_LOCK_INIT, inner = OS_LOCK_INIT;
+	unsigned long flags = os_lock(&outer), inner_flags;
+	u64 start = os_cycles(), first = ticks_of(os_cpu()), under, behind;
+
+	while (os_cycles() - start < os_cycles_per_second() / OS_TICK_HZ * 3)
+		os_cpu_relax();
+	under = ticks_of(os_cpu()) - first;
+	inner_flags = os_lock(&inner);
+	os_unlock(&inner, inner_flags);
+	first = ticks_of(os_cpu());
+	start = os_cycles();
+	while (os_cycles() - start < os_cycles_per_second() / OS_TICK_HZ * 3)
+		os_cpu_relax();
+	behind = ticks_of(os_cpu()) - first;
+	os_unlock(&outer, flags);
+	if (under)
+		BROKEN("os_lock() leaves interrupts on: profile_tick() was called %lu times",
+		       under);
+	else if (behind)
+		BROKEN("os_unlock() of an inner lock turns interrupts on: restore flags");
+}
+
+static void check_ticks(void)
+{
+	if (!os_key_is_set(&profile_timer_key)) {
+		os_printk("port: samples are off, so ticks and locks are not checked\n");
+		return;
+	}
+	if (has_ticks()) {
+		check_rate();
+		check_lock();
+	}
+}
+#else
+static void check_ticks(void)
+{
+}
+#endif
+
+/* Before other profilers start: they may not come back if these do not hold. */
+static void check_first(void)
+{
+	if (!is_on)
+		return;
+	check_printf();
+	check_memory(24);
+	check_memory(5000);
+	check_tasks();
+	check_symbols();
+	has_clock = clock_runs();
+}
+
+/* After them, so that there are samples. */
+static void check_second(void)
+{
+	if (!is_on)
+		return;
+	if (has_clock) {
+		check_cpus();
+		check_ticks();
+	}
+	if (nr_broken)
+		os_printk("port: contracts that do not hold: %u; see os.h\n", nr_broken);
+	else
+		os_printk("port: all contracts that were checked hold\n");
+}
+
+/* Threads and processes of the whole machine, counted from boot on. */
+static u32 nr_tasks, nr_processes;
+
+static void add(u32 *nr)
+{
+	__atomic_fetch_add(nr, 1, __ATOMIC_RELAXED);
+}
+
+/* Subtracts 1, or returns false at 0. */
+static bool subtract(u32 *nr)
+{
+	if ((s32)__atomic_fetch_sub(nr, 1, __ATOMIC_RELAXED) > 0)
+		return true;
+	add(nr);
+	return false;
+}
+
+static void process_init(struct profile_process *pp)
+{
+	add(&nr_processes);
+}
+
+static void process_exit(struct profile_process *pp)
+{
+	if (!subtract(&nr_processes) && is_on)
+		BROKEN("profile_process_exit() of pid %d came without profile_process_init()",
+		       os_process_pid(os_process_of(pp)));
+}
+
+static void task_init(os_task_t *task)
+{
+	add(&nr_tasks);
+}
+
+static void task_exit(struct profile_task *pt)
+{
+	if (!subtract(&nr_tasks) && is_on)
+		BROKEN("profile_task_exit() came without profile_task_init()");
+	/* Its creator may end a thread that has never run. */
+	if (is_on && os_current_task() && os_task_profile(os_current_task()) == pt)
+		check_cpu_time(pt);
+}
+
+PROFILER(selftest) = {
+	.name = "selftest",
+	.place = 0,
+	.init = check_first,
+	.start = check_second,
+	.process_init = process_init,
+	.process_exit = process_exit,
+	.task_init = task_init,
+	.task_exit = task_exit,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PORT_BROKEN_OS_HOOKS_H
+#define PORT_BROKEN_OS_HOOKS_H
+
+/* The glue of the kernel beside this folder, with contracts that a boot parameter breaks. */
+
+#include "../os_hooks.h"
+
+/* Returns whether break=<contract> is on the command line. */
+bool breaks(const char *contract);
+
+/* There is a second CPU, which never runs. */
+#define OS_NR_CPUS 2
+#define os_cpu()   0u
+
+extern struct task broken_task;
+#undef os_current_profile
+#define os_current_profile() (breaks("current") ? &broken_task.profile : &current->profile)
+#undef os_cycles
+#define os_cycles() (breaks("clock") ? 1000 : breaks("backwards") ? ~read_cycles() : read_cycles())
+
+#endif
