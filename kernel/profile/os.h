@@ -361,7 +361,7 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #define os_task_comm(task, words) ((void)(task), (void)memset(words, 0, 2 * sizeof(u64)))
 #endif
 #ifndef os_task_idle
-#ifdef CONFIG_PROFILE_HEATMAP
+#if defined(CONFIG_PROFILE_HEATMAP) || defined(CONFIG_PROFILE_TRACE)
 #error "profile: define os_task_idle(task): whether it is an idle task"
 #endif
 #endif
@@ -537,6 +537,11 @@ void os_text_printf(os_text_t *text, const char *fmt, ...) pf_printf(2, 3);
 #error "profile: define os_text_stream(text, more, end, data): prints as the file is read"
 #endif
 #define os_text_stream(text, more, end, data) ((void)(more), (end)(data))
+#endif
+#if defined(os_add_file) || defined(os_add_process_file) || defined(os_add_exclusive_file)
+#define OS_HAS_FILES 1
+#else
+#define OS_HAS_FILES 0
 #endif
 #ifndef os_add_file
 #define os_add_file(path, accepts, show, arg, write) ((void)(show), (void)(write), 0)

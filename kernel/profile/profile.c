@@ -38,6 +38,7 @@ static const struct profiler *next_by_place(const struct profiler *last)
 	return next;
 }
 
+#if OS_HAS_FILES
 static int write_report(const char *text)
 {
 	if (!words_are(text, "reset"))
@@ -85,16 +86,21 @@ static void add_files(const char *owner, const struct profiler_file *file,
 	if (failed)
 		os_printk("profile: no memory for the files of %s\n", owner);
 }
+#endif
 
 void profile_init(void)
 {
 	const struct profiler *p = NULL;
 
+#if OS_HAS_FILES
 	add_files("the report", shared_files, NULL);
+#endif
 	while ((p = next_by_place(p))) {
 		if (p->init)
 			p->init();
+#if OS_HAS_FILES
 		add_files(p->name, p->files, p->process_files);
+#endif
 	}
 	CALL_ALL(start);
 }
