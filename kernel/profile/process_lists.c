@@ -4,117 +4,100 @@
  * one step of a walk, so the length of a step, not the number of threads, determines how long
  * interrupts are off.
  *
- * A walk is in lists->walks while it is in progress. When its next thread or process is removed,
- * the walk is moved to the one after it. New processes are added at the end of their list, and a
- * walk ends before processes that are newer than itself. New threads are added at the front of
- * their list, which a walk has passed already.
+ * A walk is in a list while it is in progress. When its next thread or process is removed, the walk
+ * is moved to the one after it. New processes are added at the end of their list, and a walk ends
+ * before processes that are newer than itself. New threads are added at the front of their list,
+ * which a walk has passed already.
  */
 
 #include "process_lists.h"
 
-static struct profile_process_link *link_of_process(const struct process_lists *lists,
-						    const struct profile_process *pp)
+os_lock_t lists_lock = OS_LOCK_INIT;
+static u64 next_serial = 1;
+static struct profile_process *processes, **processes_end = &processes; /* oldest first */
+static struct profile_walk *walks;					/* in progress */
+
+void lists_add_process(struct profile_process *pp)
 {
-	return (struct profile_process_link *)((char *)pp + lists->process_link);
+	os_assert_held(&lists_lock);
+	pp->serial = next_serial++;
+	pp->next = NULL;
+	pp->pprev = processes_end;
+	*pp->pprev = pp;
+	processes_end = &pp->next;
 }
 
-static struct profile_task_link *link_of_task(const struct process_lists *lists,
-					      const struct profile_task *pt)
+void lists_add_task(struct profile_process *pp, struct profile_task *pt)
 {
-	return (struct profile_task_link *)((char *)pt + lists->task_link);
+	os_assert_held(&lists_lock);
+	pt->process = pp;
+	pt->next = pp->tasks;
+	pt->pprev = &pp->tasks;
+	if (pt->next)
+		pt->next->pprev = &pt->next;
+	pp->tasks = pt;
 }
 
-void lists_add_process(struct process_lists *lists, struct profile_process *pp)
+void lists_remove_process(struct profile_process *pp)
 {
-	struct profile_process_link *link = link_of_process(lists, pp);
-
-	os_assert_held(lists->lock);
-	link->serial = lists->next_serial++;
-	link->next = NULL;
-	link->pprev = lists->processes_end;
-	*link->pprev = pp;
-	lists->processes_end = &link->next;
-}
-
-void lists_add_task(struct process_lists *lists, struct profile_process *pp,
-		    struct profile_task *pt)
-{
-	struct profile_task **tasks = &link_of_process(lists, pp)->tasks;
-	struct profile_task_link *link = link_of_task(lists, pt);
-
-	os_assert_held(lists->lock);
-	link->next = *tasks;
-	link->pprev = tasks;
-	if (link->next)
-		link_of_task(lists, link->next)->pprev = &link->next;
-	*tasks = pt;
-}
-
-void lists_remove_process(struct process_lists *lists, struct profile_process *pp)
-{
-	struct profile_process_link *link = link_of_process(lists, pp);
-
-	os_assert_held(lists->lock);
-	os_assert(!link->tasks);
-	if (!link->pprev)
+	os_assert_held(&lists_lock);
+	os_assert(!pp->tasks);
+	if (!pp->pprev)
 		return;
-	for (struct profile_walk *walk = lists->walks; walk; walk = walk->next) {
+	for (struct profile_walk *walk = walks; walk; walk = walk->next) {
 		if (walk->process == pp)
-			walk->process = link->next;
+			walk->process = pp->next;
 	}
-	*link->pprev = link->next;
-	if (link->next)
-		link_of_process(lists, link->next)->pprev = link->pprev;
+	*pp->pprev = pp->next;
+	if (pp->next)
+		pp->next->pprev = pp->pprev;
 	else
-		lists->processes_end = link->pprev;
-	link->pprev = NULL;
+		processes_end = pp->pprev;
+	pp->pprev = NULL;
 }
 
-void lists_remove_task(struct process_lists *lists, struct profile_task *pt)
+void lists_remove_task(struct profile_task *pt)
 {
-	struct profile_task_link *link = link_of_task(lists, pt);
-
-	os_assert_held(lists->lock);
-	for (struct profile_walk *walk = lists->walks; walk; walk = walk->next) {
+	os_assert_held(&lists_lock);
+	for (struct profile_walk *walk = walks; walk; walk = walk->next) {
 		if (walk->task == pt)
-			walk->task = link->next;
+			walk->task = pt->next;
 	}
-	*link->pprev = link->next;
-	if (link->next)
-		link_of_task(lists, link->next)->pprev = link->pprev;
+	*pt->pprev = pt->next;
+	if (pt->next)
+		pt->next->pprev = pt->pprev;
+	pt->process = NULL;
 }
 
 /* Returns the pointer to a walk in its list, or that at the end of the list. */
 static struct profile_walk **link_of_walk(const struct profile_walk *walk)
 {
-	struct profile_walk **at = &walk->lists->walks;
+	struct profile_walk **at = &walks;
 
 	while (*at && *at != walk)
 		at = &(*at)->next;
 	return at;
 }
 
-void walk_begin(struct profile_walk *walk, struct process_lists *lists,
-		const struct profile_process *only)
+void walk_begin(struct profile_walk *walk, const struct profile_process *only)
 {
-	os_assert_held(lists->lock);
-	walk->lists = lists;
-	walk->process = only ? NULL : lists->processes;
-	walk->task = only ? link_of_process(lists, only)->tasks : NULL;
-	walk->end_serial = lists->next_serial;
+	os_assert_held(&lists_lock);
+	walk->process = only ? NULL : processes;
+	walk->task = only ? only->tasks : NULL;
+	walk->end_serial = next_serial;
 	if (*link_of_walk(walk)) /* its last report was not completed */
 		return;
-	walk->next = lists->walks;
+	walk->next = walks;
 	/* A panic may come here in an NMI: the walk is in the list with its link, or not at all. */
 	pf_barrier();
-	pf_write_once(lists->walks, walk);
+	pf_write_once(walks, walk);
 }
 
 void walk_end(struct profile_walk *walk)
 {
 	struct profile_walk **at = link_of_walk(walk);
 
-	os_assert_held(walk->lists->lock);
+	os_assert_held(&lists_lock);
 	os_assert(*at == walk);
 	pf_write_once(*at, walk->next);
 }
@@ -122,16 +105,12 @@ void walk_end(struct profile_walk *walk)
 struct profile_process *walk_next_process(struct profile_walk *walk)
 {
 	struct profile_process *pp = walk->process;
-	struct profile_process_link *link;
 
-	os_assert_held(walk->lists->lock);
-	if (!pp)
+	os_assert_held(&lists_lock);
+	if (!pp || pp->serial >= walk->end_serial)
 		return NULL;
-	link = link_of_process(walk->lists, pp);
-	if (link->serial >= walk->end_serial)
-		return NULL;
-	walk->process = link->next;
-	walk->task = link->tasks;
+	walk->process = pp->next;
+	walk->task = pp->tasks;
 	return pp;
 }
 
@@ -142,7 +121,7 @@ bool walk_step(struct profile_walk *walk, void (*visit_process)(struct profile_p
 
 	*pt = walk->task;
 	if (*pt) {
-		walk->task = link_of_task(walk->lists, *pt)->next;
+		walk->task = (*pt)->next;
 		return true;
 	}
 	pp = walk_next_process(walk);
@@ -151,23 +130,23 @@ bool walk_step(struct profile_walk *walk, void (*visit_process)(struct profile_p
 	return pp;
 }
 
-void walk_visit(struct process_lists *lists, const struct profile_process *only,
+void walk_visit(const struct profile_process *only, u32 nr_a_step,
 		void (*visit_process)(struct profile_process *pp),
 		void (*visit_task)(struct profile_task *pt))
 {
-	unsigned long flags = os_lock(lists->lock);
+	unsigned long flags = os_lock(&lists_lock);
 	struct profile_walk walk = { 0 };
 	struct profile_task *pt;
 
-	walk_begin(&walk, lists, only);
+	walk_begin(&walk, only);
 	for (u32 nr = 1; walk_step(&walk, visit_process, &pt); nr++) {
 		if (pt)
 			visit_task(pt);
-		if (nr % lists->nr_a_step == 0) {
-			os_unlock(lists->lock, flags);
-			flags = os_lock(lists->lock);
+		if (nr % nr_a_step == 0) {
+			os_unlock(&lists_lock, flags);
+			flags = os_lock(&lists_lock);
 		}
 	}
 	walk_end(&walk);
-	os_unlock(lists->lock, flags);
+	os_unlock(&lists_lock, flags);
 }

@@ -7,6 +7,7 @@
 
 #include "profiler.h"
 
+#include "process_lists.h"
 #include "table.h"
 #include "words.h"
 
@@ -220,16 +221,23 @@ void report_shorten_wait(struct profile_task *pt, u64 cycles)
 void profile_process_init(os_process_t *proc)
 {
 	struct profile_process *pp = os_process_profile(proc);
+	unsigned long flags;
 
 	memset(pp, 0, sizeof(*pp));
 	pp->first_delay_cycles = report_delay();
 	run_add_process();
+	flags = os_lock(&lists_lock);
+	lists_add_process(pp);
 	CALL_ALL(process_init, pp);
+	os_unlock(&lists_lock, flags);
 }
 
 void profile_process_exec(os_process_t *proc)
 {
+	unsigned long flags = os_lock(&lists_lock);
+
 	CALL_ALL(process_exec, os_process_profile(proc));
+	os_unlock(&lists_lock, flags);
 }
 
 void profile_process_exit(os_process_t *proc)
@@ -248,24 +256,44 @@ void profile_process_exit(os_process_t *proc)
 void profile_process_release(os_process_t *proc)
 {
 	struct profile_process *pp = os_process_profile(proc);
+	unsigned long flags;
 
 	if (!pp->has_ended)
 		run_forget_process();
+	flags = os_lock(&lists_lock);
 	CALL_ALL(process_release, pp);
+	lists_remove_process(pp);
+	os_unlock(&lists_lock, flags);
 }
 
 void profile_task_init(os_task_t *task)
 {
-	memset(os_task_profile(task), 0, sizeof(struct profile_task));
+	struct profile_task *pt = os_task_profile(task);
+	os_process_t *proc = os_task_process(task);
+	unsigned long flags;
+
+	memset(pt, 0, sizeof(*pt));
 #ifdef CONFIG_PROFILE_WAITS
-	report_delay_begin_task(os_task_profile(task));
+	report_delay_begin_task(pt);
 #endif
+	flags = os_lock(&lists_lock);
+	if (proc)
+		lists_add_task(os_process_profile(proc), pt);
 	CALL_ALL(task_init, task);
+	os_unlock(&lists_lock, flags);
 }
 
 void profile_task_exit(os_task_t *task)
 {
+	struct profile_task *pt = os_task_profile(task);
+	unsigned long flags;
+
 	begin_exit();
-	CALL_ALL(task_exit, os_task_profile(task));
+	flags = os_lock(&lists_lock);
+	CALL_ALL(task_exit, pt);
+	if (pt->process)
+		lists_remove_task(pt);
+	os_unlock(&lists_lock, flags);
+	CALL_ALL(task_ended, pt);
 	end_exit();
 }

@@ -83,15 +83,22 @@ struct profiler {
 	/* Prints buffered output, before a report. Same contexts as print. */
 	void (*flush)(void);
 
-	/* Process context. See the functions of the same names in <profile/profile.h>. */
+	/*
+	 * See the functions of the same names in <profile/profile.h>. lists_lock is held. The
+	 * process or thread is zeroed at first, and in the lists (process_lists.h) during all these
+	 * calls.
+	 */
 	void (*process_init)(struct profile_process *pp);
 	void (*process_exec)(struct profile_process *pp);
-	void (*process_exit)(struct profile_process *pp); /* its report has been printed */
-	/* Like process_exit, but after all of those. Does not wait for a report. */
-	void (*process_ended)(struct profile_process *pp);
 	void (*process_release)(struct profile_process *pp);
 	void (*task_init)(os_task_t *task);
 	void (*task_exit)(struct profile_task *pt);
+	/* After task_exit of all profilers. Process context. */
+	void (*task_ended)(struct profile_task *pt);
+	/* The report of the process has been printed. Process context. */
+	void (*process_exit)(struct profile_process *pp);
+	/* Like process_exit, but after all of those. Does not wait for a report. */
+	void (*process_ended)(struct profile_process *pp);
 	/* See report_shorten_wait(). */
 	void (*shorten_wait)(struct profile_task *pt, u64 cycles);
 

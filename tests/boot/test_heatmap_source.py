@@ -232,7 +232,7 @@ def test_storm_of_nmis_and_work(boot):
     check_storm(result.log, 1000)
 
 
-@pytest.mark.parametrize("mode", ["console", "strace-lock", "nmi-printk"])
+@pytest.mark.parametrize("mode", ["console", "lists-lock", "nmi-printk"])
 def test_panic_while_nmis_come(boot, mode):
     append = f"{STORM} crash={mode}"
     options = {"smp": 4, "append": append, "variant": "selftest", "silence": 30}

@@ -13,8 +13,7 @@ PANIC_EXIT_CODE = 127 << 1 | 1
 CRASHES = {
     "console": "crash with the console lock",
     "console-elsewhere": "crash in a timer interrupt",
-    "strace-lock": "crash with the strace lock",
-    "waits-lock": "crash with the lock of the waits",
+    "lists-lock": "crash with the lock of the process lists",
     "page-lock": r"page fault at \w+",
     "nmi": "crash in an NMI",
     "nmi-printk": "crash in an NMI",

@@ -10,7 +10,6 @@
 #include "../../kernel/profile/report.h"
 #include "../../kernel/profile/strace/strace.h"
 #include "../../kernel/profile/table.h"
-#include "../../kernel/profile/waits/waits.h"
 #include <asm/apic.h>
 #include <asm/irqflags.h>
 #include <asm/page.h>
@@ -333,19 +332,11 @@ static noinline void write_behind_array(void)
 }
 #endif
 
-#ifdef CONFIG_PROFILE_WAITS
-static void crash_with_waits_lock(void)
-{
-	os_lock(&waits_lock);
-	panic("crash with the lock of the waits");
-}
-#endif
-
 #ifdef CONFIG_PROFILE_STRACE
-static void crash_with_strace_lock(void)
+static void crash_with_lists_lock(void)
 {
-	os_lock(&strace_lock);
-	panic("crash with the strace lock");
+	os_lock(&lists_lock);
+	panic("crash with the lock of the process lists");
 }
 
 /* The thread's table is not mapped, so the report in the panic faults. */
@@ -398,14 +389,11 @@ static const struct mode {
 	{ "behind-array", write_behind_array },
 #endif
 #ifdef CONFIG_PROFILE_STRACE
-	{ "strace-lock", crash_with_strace_lock },
+	{ "lists-lock", crash_with_lists_lock },
 	{ "report", crash_in_report },
 #endif
 #ifdef CONFIG_PROFILE_EXPORT
 	{ "json-row", crash_in_row },
-#endif
-#ifdef CONFIG_PROFILE_WAITS
-	{ "waits-lock", crash_with_waits_lock },
 #endif
 };
 

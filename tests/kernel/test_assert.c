@@ -274,13 +274,13 @@ SELFTEST(assert, system_calls)
 
 	assert_set_trap(true);
 	EXPECT(strace_row(&sum, 1));
-	EXPECT_ASSERTION("strace_row: &strace_lock is held");
-	flags = os_lock(&strace_lock);
+	EXPECT_ASSERTION("strace_row: &lists_lock is held");
+	flags = os_lock(&lists_lock);
 	EXPECT(strace_row(&sum, 1));
 	EXPECT_ASSERTION(NULL);
 	strace_sum_add_row(&sum, &sum, &wrong, &wrong);
 	EXPECT_ASSERTION("strace_sum_add_row: counters->nr_errors <= counters->nr_calls");
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 	strace_sum_free(&sum);
 	assert_set_trap(false);
 }

@@ -161,7 +161,7 @@ SELFTEST(profile, kernel_threads_have_no_table)
 {
 	u64 live = slab_bytes_live();
 
-	EXPECT(!current->profile.strace.process);
+	EXPECT(!current->profile.process);
 	cputime_begin_call();
 	profile_syscall_enter(0);
 	profile_syscall_exit(-1);

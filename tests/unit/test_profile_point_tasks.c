@@ -25,8 +25,7 @@ static void run(struct task *task)
 static void begin_task(struct task *task, struct process *proc)
 {
 	task->proc = proc;
-	memset(&task->profile, 0, sizeof(task->profile));
-	points_task_init(task);
+	profile_task_init(task);
 }
 
 static int setup(void **state)
@@ -42,10 +41,8 @@ static int setup(void **state)
 	started = true;
 	points_switch("*", true);
 	points_reset();
-	memset(&one.profile, 0, sizeof(one.profile));
-	memset(&two.profile, 0, sizeof(two.profile));
-	points_process_init(&one.profile);
-	points_process_init(&two.profile);
+	profile_process_init(&one);
+	profile_process_init(&two);
 	for (u32 i = 0; i < NR_THREADS; i++)
 		begin_task(&threads[i], &one);
 	begin_task(&stranger, &two);
@@ -56,10 +53,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	for (u32 i = 0; i < NR_THREADS; i++)
-		points_task_exit(&threads[i].profile);
-	points_task_exit(&stranger.profile);
-	points_process_release(&one.profile);
-	points_process_release(&two.profile);
+		profile_task_exit(&threads[i]);
+	profile_task_exit(&stranger);
+	profile_process_release(&one);
+	profile_process_release(&two);
 	return 0;
 }
 
@@ -140,12 +137,12 @@ static void test_threads_that_exit(void **state)
 	for (u32 i = 0; i < NR_THREADS; i++) {
 		run(&threads[i]);
 		work(10 + i);
-		points_task_exit(&threads[i].profile);
+		profile_task_exit(&threads[i]);
 		work(1000); /* after its counts were added to the process */
 	}
 	expect_of(&one, "work", 3, 33);
 	expect_of_all("work", 6, 3033);
-	points_process_release(&one.profile);
+	profile_process_release(&one);
 	assert_null(one.profile.points.sums);
 }
 
@@ -153,7 +150,7 @@ static void test_threads_that_exit(void **state)
 static void test_thread_that_never_ran(void **state)
 {
 	run(&threads[0]);
-	points_task_exit(&threads[1].profile);
+	profile_task_exit(&threads[1]);
 	work(10);
 	expect_of(&one, "work", 1, 10);
 }
@@ -162,13 +159,13 @@ static void test_execve(void **state)
 {
 	run(&threads[0]);
 	work(10);
-	points_task_exit(&threads[1].profile);
+	profile_task_exit(&threads[1]);
 	run(&threads[2]);
 	work(20);
-	points_task_exit(&threads[2].profile);
+	profile_task_exit(&threads[2]);
 	run(&threads[0]);
 	host_now = 5000;
-	points_process_exec(&one.profile);
+	profile_process_exec(&one);
 	expect_of(&one, "work", 0, 0);
 	work(3);
 	expect_of(&one, "work", 1, 3);
@@ -181,7 +178,7 @@ static void test_reset(void **state)
 {
 	run(&threads[0]);
 	work(10);
-	points_task_exit(&threads[0].profile);
+	profile_task_exit(&threads[0]);
 	run(&threads[1]);
 	{
 		PROFILE_SCOPE(work);
@@ -217,12 +214,12 @@ static void on_lock(os_lock_t *lock)
 
 static void exit_last(void)
 {
-	points_task_exit(&threads[0].profile);
+	profile_task_exit(&threads[0]);
 }
 
 static void exit_first(void)
 {
-	points_task_exit(&threads[NR_THREADS - 1].profile);
+	profile_task_exit(&threads[NR_THREADS - 1]);
 }
 
 /* Reports and resets release the lock between steps. A thread exits at each of these points. */
@@ -270,14 +267,14 @@ static void test_no_memory(void **state)
 	struct task lost = { .proc = &two };
 
 	host_fail_alloc = 1;
-	points_task_init(&lost);
+	profile_task_init(&lost);
 	host_fail_alloc = 0;
 	run(&lost);
 	work(10);
 	expect_of(&two, "work", 0, 0);
 	assert_int_equal(snap.nr_threads_lost, 1);
 	expect_of_all("work", 1, 10);
-	points_task_exit(&lost.profile);
+	profile_task_exit(&lost);
 	expect_of(&one, "work", 0, 0);
 	assert_int_equal(snap.nr_threads_lost, 0);
 }

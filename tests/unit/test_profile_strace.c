@@ -234,7 +234,7 @@ static u32 nr_locks;
 
 static void count_lock(os_lock_t *lock)
 {
-	nr_locks += lock == &strace_lock;
+	nr_locks += lock == &lists_lock;
 }
 
 static void test_too_many_unknown_numbers(void **state)

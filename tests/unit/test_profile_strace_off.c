@@ -188,7 +188,7 @@ static void test_off_without_memory(void **state)
 /* A call that waited for the lock while counting was switched: its hook at entry, then at exit. */
 static void make_late_call(os_lock_t *lock)
 {
-	if (lock != &strace_lock)
+	if (lock != &lists_lock)
 		return;
 	host_now += 10;
 	task.profile.strace.argument = 1;

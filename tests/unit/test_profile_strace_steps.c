@@ -20,7 +20,7 @@ static bool has_exited, has_young_task, has_young, is_gone;
 
 static void on_lock(os_lock_t *lock)
 {
-	if (lock == &strace_lock && countdown-- == 0)
+	if (lock == &lists_lock && countdown-- == 0)
 		event();
 }
 

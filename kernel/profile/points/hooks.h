@@ -38,9 +38,7 @@
 
 struct profile_points_task {
 #ifdef CONFIG_PROFILE_POINTS
-	u64 offset; /* from section profile_points to its sums; 0: it has none */
-	struct profile_process *process;
-	struct profile_task_link link;
+	u64 offset;    /* from section profile_points to its sums; 0: it has none */
 	u32 nr_resets; /* of all points at its last reset */
 	u32 reading;   /* number of the report that read it last */
 #endif
@@ -54,7 +52,6 @@ struct profile_points_process {
 	u8 since;	  /* enum point_since: the event at which they began */
 	u32 nr_lost;	  /* threads that had no memory for sums */
 	u32 nr_resets;	  /* of all points at its last reset */
-	struct profile_process_link link;
 #endif
 };
 

@@ -21,11 +21,7 @@ OS_DEFINE_PER_CPU(u64, profile_points_offset);
 OS_DEFINE_PER_CPU(u64, profile_idle_offset);
 static OS_DEFINE_PER_CPU(void *, idle_table); /* profile_idle_offset points here */
 
-/* Guards the lists, ->points, and all sums at the last reset. */
-static os_lock_t tasks_lock = OS_LOCK_INIT;
 static u32 nr_resets;
-
-static PROCESS_LISTS(lists, &tasks_lock, points.link, 1);
 
 /*
  * The process that a report reads. A thread that exits before the report reaches it is read first.
@@ -108,7 +104,7 @@ void points_tasks_switch(bool on)
 
 static void begin_period(struct profile_process *pp, enum point_since since)
 {
-	os_assert_held(&tasks_lock);
+	os_assert_held(&lists_lock);
 	pp->points.since = since;
 	pp->points.since_cycles = os_cycles();
 	pp->points.off_base_ns = off_time_total_ns(&points_off_time);
@@ -131,7 +127,7 @@ static void restart_table(void *table)
  */
 static void catch_up_process(struct profile_process *pp)
 {
-	os_assert_held(&tasks_lock);
+	os_assert_held(&lists_lock);
 	if (pp->points.nr_resets == nr_resets)
 		return;
 	pp->points.nr_resets = nr_resets;
@@ -142,8 +138,8 @@ static void catch_up_process(struct profile_process *pp)
 /* Restarts the sums of a thread in the same way. Called before any other use of its sums. */
 static void catch_up(struct profile_task *pt)
 {
-	os_assert_held(&tasks_lock);
-	catch_up_process(pt->points.process);
+	os_assert_held(&lists_lock);
+	catch_up_process(pt->process);
 	if (pt->points.nr_resets == nr_resets)
 		return;
 	pt->points.nr_resets = nr_resets;
@@ -155,7 +151,7 @@ static void read_table(const void *table)
 {
 	const struct profile_point *point;
 
-	os_assert_held(&tasks_lock);
+	os_assert_held(&lists_lock);
 	if (!table)
 		return;
 	for_each_point(point) {
@@ -175,7 +171,7 @@ static void read_table(const void *table)
 /* Reads a thread, unless this report has read it already. */
 static void read_task(struct profile_task *pt)
 {
-	os_assert_held(&tasks_lock);
+	os_assert_held(&lists_lock);
 	catch_up(pt);
 	if (pt->points.reading == reading.number)
 		return;
@@ -186,25 +182,18 @@ static void read_task(struct profile_task *pt)
 void points_task_init(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
-	os_process_t *proc = os_task_process(task);
-	struct profile_process *pp;
-	unsigned long flags;
+	struct profile_process *pp = pt->process;
 	void *table;
 
-	if (!proc || !table_bytes())
+	if (!pp || !table_bytes())
 		return;
 	table = os_zalloc(2 * table_bytes());
-	pp = os_process_profile(proc);
-	flags = os_lock(&tasks_lock);
 	if (table)
 		pt->points.offset = table_offset(table);
 	else
 		pp->points.nr_lost++;
 	catch_up_process(pp);
 	pt->points.nr_resets = nr_resets;
-	pt->points.process = pp;
-	lists_add_task(&lists, pp, pt);
-	os_unlock(&tasks_lock, flags);
 }
 
 /* Adds one table to another, including the sums at the last reset. */
@@ -212,7 +201,7 @@ static void add_table(void *to, const void *from)
 {
 	const struct profile_point *point;
 
-	os_assert_held(&tasks_lock);
+	os_assert_held(&lists_lock);
 	for_each_point(point) {
 		entry_at(to, point)->cycles += entry_at(from, point)->cycles;
 		entry_at(to, point)->nr += entry_at(from, point)->nr;
@@ -223,13 +212,11 @@ static void add_table(void *to, const void *from)
 
 void points_task_exit(struct profile_task *pt)
 {
-	struct profile_process *pp = pt->points.process;
+	struct profile_process *pp = pt->process;
 	void *table;
-	unsigned long flags;
 
 	if (!pp)
 		return;
-	flags = os_lock(&tasks_lock);
 	catch_up(pt);
 	if (pp == reading.process)
 		read_task(pt);
@@ -238,76 +225,61 @@ void points_task_exit(struct profile_task *pt)
 	/* From here on, pairs that end on this CPU add to its idle table. */
 	if (os_current_task() && pt == os_current_profile())
 		set_offset(NULL);
-	lists_remove_task(&lists, pt);
-	pt->points.process = NULL;
 	if (table && pp->points.sums) {
 		add_table(pp->points.sums, table);
 	} else if (table) {
 		pp->points.sums = table;
 		table = NULL;
 	}
-	os_unlock(&tasks_lock, flags);
 	os_free(table);
 }
 
 void points_process_init(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&tasks_lock);
-
 	begin_period(pp, POINTS_SINCE_START);
 	pp->points.nr_resets = nr_resets;
-	lists_add_process(&lists, pp);
-	os_unlock(&tasks_lock, flags);
 }
 
 void points_process_release(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&tasks_lock);
-	void *table = pp->points.sums;
-
+	os_free(pp->points.sums);
 	pp->points.sums = NULL;
-	lists_remove_process(&lists, pp);
-	os_unlock(&tasks_lock, flags);
-	os_free(table);
 }
 
 /* Restarts the sums of a process. The other threads are gone, so there are few tables. */
 void points_process_exec(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&tasks_lock);
-
 	catch_up_process(pp);
 	begin_period(pp, POINTS_SINCE_EXEC);
 	restart_table(pp->points.sums);
-	for (struct profile_task *pt = pp->points.link.tasks; pt; pt = pt->points.link.next) {
+	for (struct profile_task *pt = pp->tasks; pt; pt = pt->next) {
 		catch_up(pt);
 		restart_table(task_table(pt));
 	}
-	os_unlock(&tasks_lock, flags);
 }
 
 void points_tasks_reset(void)
 {
-	unsigned long flags = os_lock(&tasks_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	nr_resets++;
-	os_unlock(&tasks_lock, flags);
-	walk_visit(&lists, NULL, catch_up_process, catch_up);
+	os_unlock(&lists_lock, flags);
+	walk_visit(NULL, 1, catch_up_process, catch_up);
 }
 
 void points_read_process(const struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&tasks_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	memset(reading.table, 0, table_bytes());
 	reading.number++;
 	reading.process = pp;
 	read_table(pp->points.sums);
-	os_unlock(&tasks_lock, flags);
-	walk_visit(&lists, pp, catch_up_process, read_task);
-	flags = os_lock(&tasks_lock);
+	os_unlock(&lists_lock, flags);
+	walk_visit(pp, 1, catch_up_process, read_task);
+	flags = os_lock(&lists_lock);
 	reading.process = NULL;
-	os_unlock(&tasks_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 struct profile_point_task points_read_sums(const struct profile_point *point)

@@ -12,31 +12,33 @@ static bool on_at_boot = true;
 static struct poll_lock switching; /* held while a thread switches the hooks */
 static bool shown;		   /* trace output is on */
 
+#define NR_A_STEP 16 /* threads and processes */
+
 /* Calls visit() for the tasks of pp or, with NULL, of all processes. See walk_visit(). */
 static void visit_tasks(struct profile_process *pp, void (*visit)(struct profile_task *pt))
 {
-	walk_visit(&strace_lists, pp, strace_catch_up_process, visit);
+	walk_visit(pp, NR_A_STEP, strace_catch_up_process, visit);
 }
 
 void strace_reset(void)
 {
-	unsigned long flags = os_lock(&strace_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	strace_nr_resets++;
 	strace_sum_free(&strace_gone);
 	strace_nr_gone = 0;
 	off_time_reset(&strace_off_time);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 	visit_tasks(NULL, strace_catch_up);
 }
 
 void strace_reset_process(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&strace_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	strace_catch_up_process(pp);
 	strace_reset_sums(pp);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 	visit_tasks(pp, strace_catch_up);
 }
 
@@ -72,11 +74,11 @@ void strace_switch_shown(bool on, void (*switch_key)(bool on))
 
 static void set_off_since(u64 since_cycles)
 {
-	unsigned long flags = os_lock(&strace_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	strace_off_since_cycles = since_cycles;
 	off_time_switch(&strace_off_time, since_cycles, false);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 /*

@@ -43,7 +43,7 @@ struct profile_return_time {
 };
 
 /*
- * The counters of a thread, or of threads or programs that have ended. strace_lock guards the
+ * The counters of a thread, or of threads or programs that have ended. lists_lock guards the
  * latter.
  */
 struct profile_syscall_sum {
@@ -101,17 +101,15 @@ struct profile_strace_task {
 	struct profile_syscall_sum calls;
 	struct profile_restart restarts[PROFILE_MAX_RESTARTS];
 
-	/* Notes to this thread, guarded by strace_lock: see strace/task.c. */
+	/* Notes to this thread, guarded by lists_lock: see strace/task.c. */
 	bool is_old;		    /* there was a reset: its counters do not count */
 	struct profile_moment from; /* what began at `start` counts from here on; 0: no note */
 	struct profile_moment to;   /* it counts as ended here; 0: no note */
 	u32 nr_resets;		    /* process->nr_resets at the thread's last reset */
 	u32 reading;		    /* the number of the last report that has read it */
 
-	struct live_task *live;		 /* strace/live/live.c */
-	struct profile_call_path *path;	 /* strace/files/: of the call in flight, if has_path */
-	struct profile_process *process; /* NULL: a kernel thread, which is not counted */
-	struct profile_task_link link;
+	struct live_task *live;		/* strace/live/live.c */
+	struct profile_call_path *path; /* strace/files/: of the call in flight, if has_path */
 #endif
 };
 
@@ -125,7 +123,6 @@ struct profile_strace_process {
 	u64 off_base_ns;      /* for how long counting had been off when its table began */
 	u32 nr_resets;	      /* the generation of its counters */
 	u32 nr_system_resets; /* strace_nr_resets at its last reset */
-	struct profile_process_link link;
 #endif
 };
 

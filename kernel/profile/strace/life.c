@@ -11,9 +11,9 @@
 static void count_fork(const struct profile_process *pp)
 {
 	u64 bytes = os_process_copied_bytes(os_process_of(pp));
-	struct profile_process *creator = bytes ? os_current_profile()->strace.process : NULL;
+	struct profile_process *creator = bytes ? os_current_profile()->process : NULL;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (!creator || strace_off_since_cycles)
 		return;
 	strace_catch_up_process(creator);
@@ -23,96 +23,74 @@ static void count_fork(const struct profile_process *pp)
 
 void strace_process_init(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&strace_lock);
-
 	pp->strace.nr_system_resets = strace_nr_resets;
 	strace_begin_off_time(pp);
-	lists_add_process(&strace_lists, pp);
 	count_fork(pp);
-	os_unlock(&strace_lock, flags);
 }
 
 void strace_task_init(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
-	os_process_t *proc = os_task_process(task);
-	struct profile_process *pp;
-	unsigned long flags;
+	struct profile_process *pp = pt->process;
 
 	pt->strace.index = strace_no_rows;
-	if (!proc)
+	if (!pp)
 		return;
-	pp = os_process_profile(proc);
-	flags = os_lock(&strace_lock);
 	strace_catch_up_process(pp);
 	pt->strace.nr_resets = pp->strace.nr_resets;
-	pt->strace.process = pp;
-	lists_add_task(&strace_lists, pp, pt);
 	pp->strace.nr_accumulated_threads++;
-	os_unlock(&strace_lock, flags);
 }
 
 void strace_process_exec(struct profile_process *pp)
 {
 	struct profile_task *pt = os_current_profile();
-	unsigned long flags = os_lock(&strace_lock);
 
-	if (pt->strace.process == pp) {
+	if (pt->process == pp) {
 		strace_read_task(pt);
 		strace_begin_program(pt);
 	}
 	pp->strace.nr_accumulated_threads = 1;
 	strace_begin_off_time(pp);
-	os_unlock(&strace_lock, flags);
 }
 
 void strace_task_exit(struct profile_task *pt)
 {
-	struct profile_process *pp = pt->strace.process;
-	unsigned long flags;
+	struct profile_process *pp = pt->process;
 
 	if (!pp)
 		return;
-	flags = os_lock(&strace_lock);
 	strace_read_task(pt);
 	strace_end_thread(pt);
 	strace_sum_fold(&pp->strace.exited, &pt->strace.calls);
 	if (pt != os_current_profile())
 		pp->strace.nr_accumulated_threads--; /* clone() failed: the thread never ran */
-	lists_remove_task(&strace_lists, pt);
-	pt->strace.process = NULL;
 	pt->strace.index = strace_no_rows;
-	os_unlock(&strace_lock, flags);
 }
 
 void profile_process_waited(os_process_t *child)
 {
 	struct profile_process *pp = os_process_profile(child);
-	struct profile_process *parent = os_current_profile()->strace.process;
+	struct profile_process *parent = os_current_profile()->process;
 	unsigned long flags;
 
 	if (!parent)
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	strace_catch_up_process(parent);
 	strace_catch_up_process(pp);
 	strace_sum_add(&parent->strace.children, &pp->strace.before);
 	strace_sum_add(&parent->strace.children, &pp->strace.exited);
 	strace_sum_fold(&parent->strace.children, &pp->strace.children);
 	parent->strace.nr_children += pp->strace.nr_children + 1;
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 void strace_process_release(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&strace_lock);
-
 	strace_catch_up_process(pp);
 	strace_read_process(pp);
 	strace_sum_fold(&strace_gone, &pp->strace.before);
 	strace_sum_fold(&strace_gone, &pp->strace.exited);
 	strace_sum_free(&pp->strace.children);
 	strace_nr_gone++;
-	lists_remove_process(&strace_lists, pp);
-	os_unlock(&strace_lock, flags);
 }

@@ -117,10 +117,10 @@ static void summarize_calls(os_process_t *proc, struct report_summary *summary)
 			     os_key_is_set(&profile_strace_key);
 	if (!pp)
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	own = strace_totals_of(&pp->strace.exited);
 	before = strace_totals_of(&pp->strace.before);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 	summary->nr_calls = own.nr_calls + before.nr_calls;
 }
 

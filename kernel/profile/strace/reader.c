@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Reads the tables for a report, one thread after another, and releases strace_lock in between. So
+ * Reads the tables for a report, one thread after another, and releases lists_lock in between. So
  * the time with interrupts off does not grow with the number of threads and processes.
  *
  * Counters can move while the reader is between two steps: a thread exits or calls execve, or a
@@ -21,7 +21,7 @@ enum {
 	NR_SPECIAL_ENTRIES
 };
 
-/* The state of the reader, guarded by strace_lock. One report is made at a time. */
+/* The state of the reader, guarded by lists_lock. One report is made at a time. */
 static struct {
 	struct profile_walk walk;
 	u32 number;			 /* of this report; threads that were read store it */
@@ -65,10 +65,10 @@ static struct strace_process_entry *entry_for(const struct profile_process *pp)
 /* Merges the sums of a process. The next steps read its threads. */
 static void begin_process(struct profile_process *pp)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_catch_up_process(pp);
 	reader.process = pp;
-	reader.last_serial = pp->strace.link.serial;
+	reader.last_serial = pp->serial;
 	reader.nr_resets = pp->strace.nr_resets;
 	reader.row = 0;
 	if (reader.system) {
@@ -94,7 +94,7 @@ static bool read_step(void)
 	struct profile_task *pt = reader.walk.task;
 	struct profile_process *pp;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (pt) {
 		if (pt->strace.reading != reader.number) {
 			strace_catch_up(pt);
@@ -103,7 +103,7 @@ static bool read_step(void)
 			pt->strace.reading = reader.number;
 		}
 		reader.row = 0;
-		reader.walk.task = pt->strace.link.next;
+		reader.walk.task = pt->next;
 		return true;
 	}
 	if (!reader.system)
@@ -115,12 +115,12 @@ static bool read_step(void)
 	return pp;
 }
 
-/* Takes all steps. Releases strace_lock between two steps, except in a panic. */
+/* Takes all steps. Releases lists_lock between two steps, except in a panic. */
 static void read_all(bool *locked, unsigned long *flags)
 {
 	while (read_step()) {
-		snapshot_unlock(&strace_lock, *locked, *flags);
-		*flags = snapshot_lock(&strace_lock, locked);
+		snapshot_unlock(&lists_lock, *locked, *flags);
+		*flags = snapshot_lock(&lists_lock, locked);
 	}
 }
 
@@ -129,9 +129,8 @@ void strace_read_task(struct profile_task *pt)
 	bool is_next = pt == reader.walk.task;
 	u32 row = is_next ? reader.row : 0;
 
-	os_assert_held(&strace_lock);
-	if (!reader.process || pt->strace.process != reader.process ||
-	    pt->strace.reading == reader.number)
+	os_assert_held(&lists_lock);
+	if (!reader.process || pt->process != reader.process || pt->strace.reading == reader.number)
 		return;
 	strace_catch_up(pt);
 	while (!strace_merge_task(pt, &row))
@@ -143,11 +142,11 @@ void strace_read_task(struct profile_task *pt)
 
 void strace_read_process(struct profile_process *pp)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (pp == reader.process)
 		end_process();
-	if (!reader.system || pp->strace.link.serial <= reader.last_serial ||
-	    pp->strace.link.serial >= reader.walk.end_serial)
+	if (!reader.system || pp->serial <= reader.last_serial ||
+	    pp->serial >= reader.walk.end_serial)
 		return;
 	/* The calls merged so far belong to the process that is being read. */
 	if (reader.process)
@@ -159,18 +158,18 @@ void strace_read_process(struct profile_process *pp)
 
 static void begin_reading(struct profile_process *pp, struct strace_system_snapshot *system)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_clear_merge();
 	reader.number++;
 	reader.process = NULL;
 	reader.last_serial = 0;
 	reader.system = system;
-	walk_begin(&reader.walk, &strace_lists, pp);
+	walk_begin(&reader.walk, pp);
 }
 
 static void end_reading(void)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	reader.process = NULL;
 	reader.system = NULL;
 	walk_end(&reader.walk);
@@ -197,7 +196,7 @@ static void begin_snapshot(struct profile_process *pp, bool family, struct strac
 /* Returns true if the process was reset while it was read. It may have been released since. */
 static bool was_reset(void)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (!reader.process)
 		return false;
 	strace_catch_up_process(reader.process);
@@ -219,10 +218,10 @@ static void read_process(struct profile_process *pp, bool family, struct strace_
 static void snapshot(struct profile_process *pp, bool family, struct strace_snapshot *snap)
 {
 	bool locked;
-	unsigned long flags = snapshot_lock(&strace_lock, &locked);
+	unsigned long flags = snapshot_lock(&lists_lock, &locked);
 
 	read_process(pp, family, snap, &locked, &flags);
-	snapshot_unlock(&strace_lock, locked, flags);
+	snapshot_unlock(&lists_lock, locked, flags);
 	strace_take_merged(snap);
 }
 
@@ -241,21 +240,21 @@ bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)
 	static struct profile_walk walk;
 	struct profile_process *pp;
 	bool locked;
-	unsigned long flags = snapshot_lock(&strace_lock, &locked);
+	unsigned long flags = snapshot_lock(&lists_lock, &locked);
 
 	if (!*serial)
-		walk_begin(&walk, &strace_lists, NULL);
+		walk_begin(&walk, NULL);
 	while ((pp = walk_next_process(&walk)) && pf_read_once(pp->has_ended)) {
-		snapshot_unlock(&strace_lock, locked, flags);
-		flags = snapshot_lock(&strace_lock, &locked);
+		snapshot_unlock(&lists_lock, locked, flags);
+		flags = snapshot_lock(&lists_lock, &locked);
 	}
 	if (pp) {
-		*serial = pp->strace.link.serial;
+		*serial = pp->serial;
 		read_process(pp, false, snap, &locked, &flags);
 	} else {
 		walk_end(&walk);
 	}
-	snapshot_unlock(&strace_lock, locked, flags);
+	snapshot_unlock(&lists_lock, locked, flags);
 	if (pp)
 		strace_take_merged(snap);
 	return pp;
@@ -304,14 +303,14 @@ void strace_snapshot_system(struct strace_snapshot *snap, struct strace_system_s
 	*system = (struct strace_system_snapshot){ 0 };
 	snap->before = snap->children = (struct strace_totals){ 0 };
 	snap->nr_children = 0;
-	flags = snapshot_lock(&strace_lock, &locked);
+	flags = snapshot_lock(&lists_lock, &locked);
 	do {
 		nr_resets = strace_nr_resets;
 		begin_system(snap, system);
 		read_all(&locked, &flags);
 	} while (nr_resets != strace_nr_resets && --tries);
 	end_reading();
-	snapshot_unlock(&strace_lock, locked, flags);
+	snapshot_unlock(&lists_lock, locked, flags);
 	strace_take_merged(snap);
 	os_assert(tables_agree(snap, system));
 }

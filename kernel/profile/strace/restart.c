@@ -19,7 +19,7 @@
 
 static void end_restart(struct profile_task *pt, const struct profile_restart *restart, u32 error)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_end_call(pt, strace_restart_row(pt, restart), restart->cycles, error);
 }
 
@@ -57,7 +57,7 @@ void strace_push_restart(struct profile_task *pt, u64 cycles)
 {
 	struct profile_restart *restart;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	/* The signal code has not decided about it, so the call was not interrupted. */
 	if (last_in_state(pt, RESTART_UNDECIDED))
 		end_restarts_from(pt, pt->strace.nr_restarts - 1);
@@ -76,7 +76,7 @@ bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart 
 {
 	struct profile_restart *last = last_in_state(pt, RESTART_NEXT);
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (!last)
 		return false;
 	if (nr != last->nr && nr != NR_RESTART_SYSCALL) {
@@ -95,14 +95,14 @@ void profile_syscall_interrupted(void)
 
 	if (!last_in_state(pt, RESTART_UNDECIDED))
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	end_restart(pt, &pt->strace.restarts[--pt->strace.nr_restarts], STRACE_EINTR);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 static void is_next(struct profile_task *pt, struct profile_restart *restart)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	os_assert(restart->state == RESTART_UNDECIDED || restart->state == RESTART_WAITS);
 	restart->state = RESTART_NEXT;
 	strace_notify(pt);
@@ -116,11 +116,11 @@ void profile_syscall_again(u64 ip, u64 sp)
 
 	if (!last)
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	last->ip = ip;
 	last->sp = sp;
 	is_next(pt, last);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 void profile_syscall_handler(void)
@@ -142,8 +142,8 @@ void profile_syscall_sigreturn(u64 ip, u64 sp)
 		i--;
 	if (!i)
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	end_restarts_from(pt, i);
 	is_next(pt, &pt->strace.restarts[i - 1]);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }

@@ -27,7 +27,7 @@
 
 PF_BUILD_BUG_ON(MERGE_BYTES / PROFILE_INDEX_UNIT > 1 << 16);
 
-/* The table into which a report merges all others, guarded by strace_lock. */
+/* The table into which a report merges all others, guarded by lists_lock. */
 static char merge_bytes[MERGE_BYTES] pf_aligned(16);
 static struct profile_syscall_sum merge;
 
@@ -41,7 +41,7 @@ void strace_clear_merge(void)
 {
 	struct profile_syscall_table *table = (struct profile_syscall_table *)merge_bytes;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (!merge.table) {
 		strace_table_init(table, sizeof(merge_bytes), STRACE_MAX_ERRORS);
 		table->fixed = true;
@@ -213,7 +213,7 @@ bool strace_merge_task(const struct profile_task *pt, u32 *row)
 {
 	const struct profile_syscall_table *table = pt->strace.calls.table;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (pt->strace.is_old) {
 		merge_old_task(pt);
 		merge_returns(pt);
@@ -240,7 +240,7 @@ bool strace_merge_task(const struct profile_task *pt, u32 *row)
 
 void strace_merge_sum(const struct profile_syscall_sum *sum)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_sum_add(&merge, sum);
 	add_sum_totals(&totals, sum);
 }
@@ -249,7 +249,7 @@ struct strace_totals strace_take_totals(void)
 {
 	struct totals taken = totals;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	totals = (struct totals){ 0 };
 	return totals_in_ns(&taken);
 }

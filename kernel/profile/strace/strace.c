@@ -4,7 +4,7 @@
  * hook at exit adds the time. So a call in flight is always counted, and a reader adds its time so
  * far. The hot path is in <profile/syscall.h>: no lock and no shared cache line. This file has
  * the slow paths: the first call of a number, errors, interrupted calls, calls without a row, and
- * notes of other threads (task.c). It holds strace_lock whenever it follows notes, adds rows or
+ * notes of other threads (task.c). It holds lists_lock whenever it follows notes, adds rows or
  * moves tables.
  *
  * CPU time is wall time minus the time off a CPU. The scheduler already keeps two numbers whose
@@ -32,7 +32,7 @@ static void count_again(struct profile_task *pt, u64 nr)
 {
 	struct profile_syscall_row *row = strace_row(&pt->strace.calls, nr);
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	pt->strace.event = pt->strace.event || row == &pt->strace.calls.spare;
 	row->nr_calls++;
 	profile_strace_begin_time(pt, row, pt->strace.start);
@@ -62,7 +62,7 @@ static void end_call(struct profile_task *pt, struct profile_moment to, long ret
 	/* When the process is killed, its calls do not return, so they have not failed. */
 	bool failed = PROFILE_IS_ERROR(ret) && !os_current_dying();
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	os_assert(strace_in_flight(pt));
 	pt->strace.calls.nr_backwards += (s64)(to.cycles - pt->strace.start.cycles) < 0;
 	add_time(pt, pt->strace.start);
@@ -111,7 +111,7 @@ static void clear_calls(struct profile_task *pt)
 	u64 nr = strace_in_flight(pt) ? pt->strace.row->nr : 0;
 	struct profile_syscall_row *row;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_sum_clear(&pt->strace.calls);
 	for (u32 i = 0; i < pt->strace.nr_restarts; i++) {
 		struct profile_restart *restart = &pt->strace.restarts[i];
@@ -132,7 +132,7 @@ static void clear_calls(struct profile_task *pt)
 /* Follows the notes of other threads. */
 static void follow_notes(struct profile_task *pt)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_catch_up(pt);
 	pt->strace.event = false;
 	/* What follows may move or clear the table. */
@@ -156,7 +156,7 @@ void strace_end_thread(struct profile_task *pt)
 
 void strace_begin_program(struct profile_task *pt)
 {
-	struct profile_process *pp = pt->strace.process;
+	struct profile_process *pp = pt->process;
 	u64 nr;
 
 	follow_notes(pt);
@@ -188,7 +188,7 @@ static void enter_locked(struct profile_task *pt, u64 nr)
 	struct profile_restart restart = { 0 };
 	struct profile_syscall_row *row;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	follow_notes(pt);
 	end_all(pt, own_moment(pt)); /* no hook saw it return */
 	pt->strace.has_path = false;
@@ -255,11 +255,11 @@ void strace_enter_locked(void)
 	struct profile_task *pt = os_current_profile();
 	unsigned long flags;
 
-	if (!pt->strace.process)
+	if (!pt->process)
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	enter_locked(pt, pt->strace.argument);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 /* Ends a call that has a row. error is a positive errno, or 0. */
@@ -306,12 +306,12 @@ static void exit_locked(struct profile_task *pt, long ret)
 {
 	unsigned long flags;
 
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	follow_notes(pt);
 	if (strace_in_flight(pt))
 		end_call(pt, own_moment(pt), ret);
 	pt->strace.event = false;
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 /* Ends a call that has a path, and counts it for the path, with the times of its row. */
@@ -347,10 +347,10 @@ void strace_exit_slower(void)
 
 static void follow_notes_locked(struct profile_task *pt)
 {
-	unsigned long flags = os_lock(&strace_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	follow_notes(pt);
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 /* Keeps interrupts off, so that no wait for a report comes between the two stores. */
@@ -358,7 +358,7 @@ void profile_return_began(struct profile_task *pt)
 {
 	unsigned long flags;
 
-	if (pf_read_once(strace_off_since_cycles) || !pt->strace.process)
+	if (pf_read_once(strace_off_since_cycles) || !pt->process)
 		return;
 	if (pf_read_once(pt->strace.event))
 		follow_notes_locked(pt);

@@ -38,8 +38,6 @@
 
 struct strace_snapshot;
 
-extern os_lock_t strace_lock; /* guards everything in this folder except what one thread uses */
-
 struct profile_syscall_table {
 	/*
 	 * Offsets of rows, in units of PROFILE_INDEX_UNIT; 0: no row. The hook expects index[] at
@@ -207,7 +205,6 @@ void strace_sum_free(struct profile_syscall_sum *sum);
 void strace_add_returns(struct profile_return_time *sum, const struct profile_return_time *add);
 
 /* task.c: the state of a thread, as other threads see and change it. */
-extern struct process_lists strace_lists;
 extern struct profile_syscall_sum strace_gone;	/* the calls of processes that are gone */
 extern u64 strace_nr_gone;			/* the number of these processes */
 extern u64 strace_off_since_cycles;		/* 0: counting is on */
@@ -259,20 +256,20 @@ static pf_always_inline void strace_ask_for_room(struct profile_task *pt)
 struct profile_moment strace_span(struct profile_moment from, struct profile_moment to);
 /*
  * Return from and to which moment that counts which a thread is in, and which began at start: a
- * call, or its way back to user mode. strace_lock is held.
+ * call, or its way back to user mode. lists_lock is held.
  */
 struct profile_moment strace_from(const struct profile_task *pt, struct profile_moment start);
 struct profile_moment strace_to(const struct profile_task *pt);
 
-/* Makes the thread's next hooks take the slow path. strace_lock is held. */
+/* Makes the thread's next hooks take the slow path. lists_lock is held. */
 void strace_notify(struct profile_task *pt);
 /*
  * Bring a process or task up to date with the last reset or switch, which may not have reached it
- * yet. Called before anything else is done with its counters, with strace_lock held.
+ * yet. Called before anything else is done with its counters, with lists_lock held.
  */
 void strace_catch_up_process(struct profile_process *pp);
 void strace_catch_up(struct profile_task *pt);
-/* Clears the sums of a process, and starts a new generation. strace_lock is held. */
+/* Clears the sums of a process, and starts a new generation. lists_lock is held. */
 void strace_reset_sums(struct profile_process *pp);
 /* Starts a process's time off at zero, because its table begins now. */
 void strace_begin_off_time(struct profile_process *pp);
@@ -281,20 +278,20 @@ void strace_off_snapshot(const struct profile_process *pp, struct strace_snapsho
 
 /*
  * Counts the end of a call. cycles is its total time; error is a positive errno, or 0. Called by
- * the thread, with strace_lock held.
+ * the thread, with lists_lock held.
  */
 void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,
 		     u32 error);
 
 /*
- * strace.c: the second stage of the slow hooks, which may take strace_lock. See
+ * strace.c: the second stage of the slow hooks, which may take lists_lock. See
  * profile_strace_enter_slow().
  */
 void strace_enter_locked(void) os_saves_registers;
 void strace_exit_slower(void) os_saves_registers;
 
 /*
- * Called by the current thread with strace_lock held: end what it is in, because it exits; and move
+ * Called by the current thread with lists_lock held: end what it is in, because it exits; and move
  * all counters to process->before, except the execve in flight, the new program's first call.
  */
 void strace_end_thread(struct profile_task *pt);
@@ -310,7 +307,7 @@ struct strace_path_call {
 };
 extern void (*strace_count_path)(struct profile_task *pt, struct strace_path_call call);
 
-/* The functions of the profiler: see struct profiler. New processes and tasks are zeroed. */
+/* The functions of the profiler: see struct profiler. */
 void strace_process_init(struct profile_process *pp);
 void strace_task_init(os_task_t *task);
 void strace_task_exit(struct profile_task *pt);
@@ -355,19 +352,19 @@ static inline void strace_set_restart_row(const struct profile_task *pt,
 }
 #endif
 
-/* Remembers the call in flight, which took `cycles` so far, as interrupted. strace_lock is held. */
+/* Remembers the call in flight, which took `cycles` so far, as interrupted. lists_lock is held. */
 void strace_push_restart(struct profile_task *pt, u64 cycles);
 /*
  * Removes the interrupted call that call nr resumes, and copies it to *restart. Returns false if
- * call nr is a new one. strace_lock is held.
+ * call nr is a new one. lists_lock is held.
  */
 bool strace_pop_restart(struct profile_task *pt, u64 nr, struct profile_restart *restart);
-/* Counts all interrupted calls as ended: none of them will be resumed. strace_lock is held. */
+/* Counts all interrupted calls as ended: none of them will be resumed. lists_lock is held. */
 void strace_end_restarts(struct profile_task *pt);
 
 /*
  * reader.c: let a report in progress read a task or a process before its counters move elsewhere.
- * strace_lock is held.
+ * lists_lock is held.
  */
 void strace_read_task(struct profile_task *pt);
 void strace_read_process(struct profile_process *pp);
@@ -471,7 +468,7 @@ void strace_snapshot_system(struct strace_snapshot *snap, struct strace_system_s
 bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap);
 
 /*
- * snapshot.c: merges the tables of a report into one, with strace_lock held. strace_take_merged()
+ * snapshot.c: merges the tables of a report into one, with lists_lock held. strace_take_merged()
  * comes last, and needs no lock.
  */
 void strace_clear_merge(void);

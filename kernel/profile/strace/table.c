@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The table of system calls; strace.h has its layout. A table has one writer: the thread that owns
- * it or, for the table of a sum, the holder of strace_lock. Finding the row of a known number is an
+ * it or, for the table of a sum, the holder of lists_lock. Finding the row of a known number is an
  * array access. A number beyond index[] is looked up in a small cache, and then searched for. Every
  * call has a row. The first 64 numbers beyond index[] have one each, all others share one. A call
  * for whose row there is no memory is counted in the spare row, which is not in the table.
@@ -14,8 +14,6 @@
 #include "strace.h"
 
 #include "../histogram.h"
-
-os_lock_t strace_lock = OS_LOCK_INIT;
 
 #define ROW_BYTES	  sizeof(struct profile_syscall_row)
 #define FIRST_ERROR_SLOTS (STRACE_FIRST_BYTES / 256)
@@ -77,13 +75,13 @@ static u32 max_error_slots(u32 size_bytes)
 	return pf_min(size_bytes / 4 / (u32)sizeof(struct strace_error), (u32)STRACE_MAX_ERRORS);
 }
 
-/* Rows keep their offsets. The old table can be freed at once, because readers hold strace_lock. */
+/* Rows keep their offsets. The old table can be freed at once, because readers hold lists_lock. */
 void strace_table_grow(struct profile_syscall_table **table, bool for_errors)
 {
 	struct profile_syscall_table *old = *table, *new;
 	u32 size_bytes = 2 * old->size_bytes, nr_slots = nr_error_slots(old);
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (old->fixed || size_bytes > STRACE_MAX_BYTES)
 		return;
 	nr_slots = pf_min(nr_slots * (for_errors ? 4 : 2), max_error_slots(size_bytes));
@@ -188,7 +186,7 @@ struct profile_syscall_row *strace_row(struct profile_syscall_sum *sum, u64 nr)
 {
 	struct profile_syscall_row *row;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (nr >= PROFILE_NR_INDEXED)
 		return unknown_row(sum, nr);
 	row = sum->table ? find_row(sum->table, nr) : NULL;
@@ -313,7 +311,8 @@ void strace_add_returns(struct profile_return_time *sum, const struct profile_re
 
 static void add_rest(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	add_to_row(&sum->spare, &src->spare);
+	if (src->spare.nr_calls)
+		add_to_row(&sum->spare, &src->spare);
 	strace_add_returns(&sum->returns, &src->returns);
 	sum->nr_backwards += src->nr_backwards;
 	sum->nr_unfollowed += src->nr_unfollowed;

@@ -2,7 +2,7 @@
 /*
  * The state of a thread, as other threads see and change it.
  *
- * Only a thread writes to its table. strace_lock keeps threads and tables from going away while a
+ * Only a thread writes to its table. lists_lock keeps threads and tables from going away while a
  * reader looks, but does not stop the hot path: see snapshot.c. So a reset, a switch to off, and a
  * wait for a report leave a note in the thread. Here is decided what they do to a call in flight:
  *
@@ -20,7 +20,6 @@
 
 #include "strace.h"
 
-PROCESS_LISTS(strace_lists, &strace_lock, strace.link, 16);
 struct profile_syscall_sum strace_gone;
 u64 strace_nr_gone;
 u64 strace_off_since_cycles;
@@ -64,14 +63,14 @@ struct profile_moment strace_to(const struct profile_task *pt)
 
 void strace_notify(struct profile_task *pt)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	pf_write_once(pt->strace.index, strace_no_rows);
 	pf_write_once(pt->strace.event, true);
 }
 
 void strace_begin_off_time(struct profile_process *pp)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	pp->strace.off_base_ns = off_time_total_ns(&strace_off_time);
 }
 
@@ -83,7 +82,7 @@ void strace_off_snapshot(const struct profile_process *pp, struct strace_snapsho
 
 void strace_reset_sums(struct profile_process *pp)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_sum_clear(&pp->strace.exited);
 	strace_sum_clear(&pp->strace.before);
 	strace_sum_clear(&pp->strace.children);
@@ -94,7 +93,7 @@ void strace_reset_sums(struct profile_process *pp)
 
 void strace_catch_up_process(struct profile_process *pp)
 {
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	if (pp->strace.nr_system_resets == strace_nr_resets)
 		return;
 	pp->strace.nr_system_resets = strace_nr_resets;
@@ -103,9 +102,9 @@ void strace_catch_up_process(struct profile_process *pp)
 
 void strace_catch_up(struct profile_task *pt)
 {
-	struct profile_process *pp = pt->strace.process;
+	struct profile_process *pp = pt->process;
 
-	os_assert_held(&strace_lock);
+	os_assert_held(&lists_lock);
 	strace_catch_up_process(pp);
 	if (strace_off_since_cycles && !pt->strace.to.cycles) {
 		pt->strace.to = moment_at(pt, strace_off_since_cycles);
@@ -130,9 +129,9 @@ void strace_shorten_wait(struct profile_task *pt, u64 cycles)
 	struct profile_moment from;
 	unsigned long flags;
 
-	if (!pt->strace.process)
+	if (!pt->process)
 		return;
-	flags = os_lock(&strace_lock);
+	flags = os_lock(&lists_lock);
 	if ((strace_in_flight(pt) || strace_is_returning(pt)) && !pt->strace.is_old &&
 	    !pt->strace.to.cycles) {
 		from = strace_from(pt, pt->strace.start);
@@ -140,7 +139,7 @@ void strace_shorten_wait(struct profile_task *pt, u64 cycles)
 		pt->strace.from.off_cycles = from.off_cycles + cycles;
 		strace_notify(pt);
 	}
-	os_unlock(&strace_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 void strace_end_call(struct profile_task *pt, struct profile_syscall_row *row, u64 cycles,

@@ -12,8 +12,9 @@
 #include "store.h"
 
 #include "../findings.h"
+#include "../process_lists.h"
 
-static struct profile_longest ended; /* of processes that have ended; guarded by waits_lock */
+static struct profile_longest ended; /* of processes that have ended; guarded by lists_lock */
 static struct profile_longest found; /* of the one reader */
 
 /* Returns the first sum, after moving there the one of these waits. */
@@ -90,18 +91,18 @@ void waits_note_thread(struct profile_longest *longest, const struct profile_tas
 
 void waits_note_process(struct profile_process *pp)
 {
-	unsigned long flags = os_lock(&waits_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	waits_note_longest(&ended, &pp->waits.longest);
-	os_unlock(&waits_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 void waits_forget_longest(void)
 {
-	unsigned long flags = os_lock(&waits_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	ended = (struct profile_longest){ 0 };
-	os_unlock(&waits_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 #define NAME_BYTES 64 /* of a function, or of two */
@@ -276,9 +277,9 @@ void waits_find(const struct finding_scope *scope)
 	if (scope->report->proc) {
 		found = os_process_profile(scope->report->proc)->waits.longest;
 	} else {
-		flags = os_lock(&waits_lock);
+		flags = os_lock(&lists_lock);
 		found = ended;
-		os_unlock(&waits_lock, flags);
+		os_unlock(&lists_lock, flags);
 		waits_visit_longest(&found);
 	}
 	for (u32 i = 0; i < PF_ARRAY_SIZE(found.waits.top); i++)

@@ -53,8 +53,6 @@ struct profile_waits_task {
 	u64 nr_migrations;  /* waits that ended on another CPU */
 	const void *ran_on; /* the store of the CPU on which it ran last; NULL: on none */
 	struct profile_thread_waits longest;
-	struct profile_process *process; /* NULL: a kernel thread */
-	struct profile_task_link link;
 #endif
 };
 
@@ -62,7 +60,6 @@ struct profile_waits_process {
 #ifdef CONFIG_PROFILE_WAITS
 	struct profile_thread_sums ended_threads;
 	struct profile_longest longest; /* of these */
-	struct profile_process_link link;
 #endif
 };
 

@@ -12,35 +12,8 @@
 #include "../programs.h"
 #include "../process_lists.h"
 
-os_lock_t waits_lock = OS_LOCK_INIT;
-static PROCESS_LISTS(lists, &waits_lock, waits.link, 1);
-
 /* The record that visit() gets. There is one reader at a time. */
 static u64 buffer[(RECORD_BYTES(WAIT_MAX_DEPTH) + sizeof(u64) - 1) / sizeof(u64)];
-
-void waits_add_process(struct profile_process *pp)
-{
-	unsigned long flags = os_lock(&waits_lock);
-
-	lists_add_process(&lists, pp);
-	os_unlock(&waits_lock, flags);
-}
-
-void waits_remove_process(struct profile_process *pp)
-{
-	unsigned long flags = os_lock(&waits_lock);
-
-	lists_remove_process(&lists, pp);
-	os_unlock(&waits_lock, flags);
-}
-
-void waits_add_task(struct profile_task *pt)
-{
-	unsigned long flags = os_lock(&waits_lock);
-
-	lists_add_task(&lists, pt->waits.process, pt);
-	os_unlock(&waits_lock, flags);
-}
 
 /* Returns the life of a thread so far. One that has not run yet has none. */
 static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
@@ -62,15 +35,12 @@ static struct profile_thread_sums sums_of_thread(const struct profile_task *pt)
 	return life;
 }
 
-void waits_remove_task(struct profile_task *pt)
+void waits_end_thread(const struct profile_task *pt)
 {
 	struct profile_thread_sums life = sums_of_thread(pt);
-	unsigned long flags = os_lock(&waits_lock);
 
-	lists_remove_task(&lists, pt);
-	programs_add_threads(&pt->waits.process->waits.ended_threads, &life);
-	waits_note_thread(&pt->waits.process->waits.longest, pt);
-	os_unlock(&waits_lock, flags);
+	programs_add_threads(&pt->process->waits.ended_threads, &life);
+	waits_note_thread(&pt->process->waits.longest, pt);
 }
 
 static void set_times(struct wait_record *rec, const struct profile_task *pt)
@@ -104,7 +74,7 @@ static bool read_wait(struct wait_record *rec, const struct profile_task *pt)
 	rec->kind = asleep || pf_read_once(pt->waits.woken_cycles) ? WAIT_SLEPT : WAIT_PREEMPTED;
 	rec->syscall = os_sleeper_syscall(task);
 	rec->phase = pf_read_once(pt->waits.call_phase) >> PROFILE_PHASE_SHIFT;
-	rec->process = stack_process_number(os_process_of(pt->waits.process));
+	rec->process = stack_process_number(os_process_of(pt->process));
 	os_task_comm(task, rec->comm);
 	if (rec->kind == WAIT_SLEPT) {
 		rec->name = os_wait_name(task);
@@ -161,19 +131,19 @@ void waits_visit_running(report_add_fn *add)
 {
 	struct profile_walk walk = { 0 };
 	struct profile_task *pt;
-	unsigned long flags = os_lock(&waits_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	visited.add = add;
-	walk_begin(&walk, &lists, NULL);
+	walk_begin(&walk, NULL);
 	while (walk_step(&walk, begin_visit, &pt)) {
 		if (pt)
 			visit_thread(pt);
-		os_unlock(&waits_lock, flags);
-		flags = os_lock(&waits_lock);
+		os_unlock(&lists_lock, flags);
+		flags = os_lock(&lists_lock);
 	}
 	walk_end(&walk);
 	end_visit();
-	os_unlock(&waits_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 static void visit_process(struct profile_process *unused)
@@ -192,18 +162,18 @@ void waits_visit_longest(struct profile_longest *found)
 {
 	struct profile_walk walk = { 0 };
 	struct profile_task *pt;
-	unsigned long flags = os_lock(&waits_lock);
+	unsigned long flags = os_lock(&lists_lock);
 
 	longest = found;
-	walk_begin(&walk, &lists, NULL);
+	walk_begin(&walk, NULL);
 	while (walk_step(&walk, visit_longest, &pt)) {
 		if (pt)
 			waits_note_thread(found, pt);
-		os_unlock(&waits_lock, flags);
-		flags = os_lock(&waits_lock);
+		os_unlock(&lists_lock, flags);
+		flags = os_lock(&lists_lock);
 	}
 	walk_end(&walk);
-	os_unlock(&waits_lock, flags);
+	os_unlock(&lists_lock, flags);
 }
 
 void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)
@@ -217,17 +187,17 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit)
 	/* While waits are off, no hook notes when a thread leaves its CPU. */
 	if (waits_off_time.is_off)
 		return;
-	flags = snapshot_lock(&waits_lock, &locked);
-	walk_begin(&walk, &lists, proc ? os_process_profile(proc) : NULL);
+	flags = snapshot_lock(&lists_lock, &locked);
+	walk_begin(&walk, proc ? os_process_profile(proc) : NULL);
 	while (walk_step(&walk, visit_process, &pt)) {
 		bool waits = pt && read_wait(rec, pt);
 		unsigned int cpu = waits ? os_task_cpu(os_task_of(pt)) : 0;
 
-		snapshot_unlock(&waits_lock, locked, flags);
+		snapshot_unlock(&lists_lock, locked, flags);
 		if (waits)
 			visit(cpu, rec);
-		flags = snapshot_lock(&waits_lock, &locked);
+		flags = snapshot_lock(&lists_lock, &locked);
 	}
 	walk_end(&walk);
-	snapshot_unlock(&waits_lock, locked, flags);
+	snapshot_unlock(&lists_lock, locked, flags);
 }

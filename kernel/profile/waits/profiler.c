@@ -92,21 +92,16 @@ static void print_locks(const void *unused)
 static void task_begin(os_task_t *task)
 {
 	struct profile_task *pt = os_task_profile(task);
-	os_process_t *proc = os_task_process(task);
 
 	pt->waits.created_cycles = pt->waits.out_cycles = os_cycles();
-	pt->waits.process = proc ? os_process_profile(proc) : NULL;
-	if (proc)
-		waits_add_task(pt);
 }
 
 /* The thread's remaining time is not counted. */
 static void task_end(struct profile_task *pt)
 {
-	if (!pt->waits.process)
+	if (!pt->process)
 		return;
-	waits_remove_task(pt);
-	pt->waits.process = NULL;
+	waits_end_thread(pt);
 	pt->waits.call_phase = PROFILE_EXITED << PROFILE_PHASE_SHIFT;
 }
 
@@ -175,9 +170,7 @@ PROFILER(waits) = {
 	.visit_chains = waits_visit_chains,
 	.pin = waits_pin,
 	.unpin = waits_unpin,
-	.process_init = waits_add_process,
 	.process_ended = waits_note_process,
-	.process_release = waits_remove_process,
 	.task_init = task_begin,
 	.task_exit = task_end,
 	.files = files,

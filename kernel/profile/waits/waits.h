@@ -82,13 +82,8 @@ struct wait_counts {
  */
 struct wait_counts waits_read(unsigned int cpu, const struct wait_record *rec);
 
-/* in_flight.c keeps lists of processes, and of threads that have a waits_process. */
-extern os_lock_t waits_lock; /* guards these lists */
-void waits_add_process(struct profile_process *pp);
-void waits_remove_process(struct profile_process *pp);
-void waits_add_task(struct profile_task *pt);
-/* Also adds the thread's life to those of its process. */
-void waits_remove_task(struct profile_task *pt);
+/* in_flight.c: adds a thread's life to those of its process. lists_lock is held. */
+void waits_end_thread(const struct profile_task *pt);
 typedef void wait_visit_fn(unsigned int cpu, const struct wait_record *rec);
 /*
  * Calls visit() for each wait that has not ended, of one process or, if proc is NULL, of all, with
@@ -99,7 +94,7 @@ void waits_visit_in_flight(os_process_t *proc, wait_visit_fn *visit);
 
 /*
  * findings.c: what the thread that lived longest has waited for. A thread and a process are noted
- * when they end; the first is called with waits_lock held.
+ * when they end; the first is called with lists_lock held.
  */
 struct finding_scope;
 void waits_find(const struct finding_scope *scope);

@@ -20,11 +20,8 @@ static const struct table toy_table = { .columns = columns, .nr_columns = 2 };
 
 static void toy_task_exit(struct profile_task *pt)
 {
-	os_process_t *proc = os_task_process(os_current_task());
-
-	if (proc)
-		__atomic_fetch_add(&os_process_profile(proc)->toy.nr_steps, pt->toy.nr_steps,
-				   __ATOMIC_RELAXED);
+	if (pt->process)
+		pt->process->toy.nr_steps += pt->toy.nr_steps;
 }
 
 static void process_exit(struct profile_process *pp)

@@ -17,17 +17,6 @@
 #define PROFILE_ANY 1
 #endif
 
-/* Links of a process and a thread in the lists of a profiler: see process_lists.h. */
-struct profile_process_link {
-	struct profile_process *next, **pprev; /* all processes */
-	struct profile_task *tasks;	       /* live threads */
-	u64 serial;			       /* order of creation */
-};
-
-struct profile_task_link {
-	struct profile_task *next, **pprev; /* in the tasks of its process */
-};
-
 /* The CPU time of threads by owner, in cycles. No cycle is in two of them. */
 struct profile_cpu_times {
 	u64 user;
@@ -64,6 +53,8 @@ struct profile_thread_sums {
 	struct profile_cpu_times cpu; /* zeros if the kernel does not know */
 };
 
+struct profile_task;
+
 #include <profile/trace.h>
 /* Includes hooks.h of each folder; with PROFILE_FOLDER(), has a line with the name of each. */
 #include <profile/folders.h>
@@ -71,6 +62,10 @@ struct profile_thread_sums {
 /* Embedded in struct task as `profile`: what each profiler keeps of a thread. */
 #define PROFILE_FOLDER(name) struct profile_##name##_task name;
 struct profile_task {
+#ifdef PROFILE_ANY
+	struct profile_process *process;    /* NULL: a kernel thread, or it has ended */
+	struct profile_task *next, **pprev; /* in the tasks of its process */
+#endif
 #ifdef CONFIG_PROFILE_WAITS
 	struct profile_report_delay delay;
 #endif
@@ -82,6 +77,9 @@ struct profile_task {
 #define PROFILE_FOLDER(name) struct profile_##name##_process name;
 struct profile_process {
 #ifdef PROFILE_ANY
+	struct profile_process *next, **pprev; /* all processes: see process_lists.h */
+	struct profile_task *tasks;	       /* live threads */
+	u64 serial;			       /* order of creation */
 	bool has_ended;
 	u64 first_delay_cycles; /* report_delay() when it was created */
 #endif

@@ -108,7 +108,7 @@ static struct file_record *find_record(struct file_cpu *f, const struct profile_
 		stack_store_switch(&f->store);
 	log = f->store.log;
 	new = stack_log_new(log);
-	new->process = stack_process_number(os_process_of(pt->strace.process));
+	new->process = stack_process_number(os_process_of(pt->process));
 	new->context = 0;
 	new->error = error;
 	new->nr_words = path->nr_words;
@@ -140,7 +140,7 @@ static void count_path(struct profile_task *pt, struct strace_path_call call)
 	struct file_cpu *f;
 	unsigned long flags;
 
-	if (!pt->strace.process)
+	if (!pt->process)
 		return;
 	flags = os_irq_save();
 	f = os_this_cpu_ptr(&os_local(file_cpus));

@@ -57,6 +57,6 @@ PROFILER(files) = {
 	.find = files_find,
 	.pin = files_pin,
 	.unpin = files_unpin,
-	.task_exit = files_task_exit,
+	.task_ended = files_task_exit,
 	.files = files,
 };

@@ -378,6 +378,6 @@ PROFILER(strace_live) = {
 	.place = 5,
 	.init = init,
 	.flush = flush,
-	.task_exit = end_task,
+	.task_ended = end_task,
 	.files = files,
 };
