@@ -73,6 +73,7 @@
 #define os_task_profile(task)	 (&(task)->profile)
 #define os_task_process(task)	 ((task)->proc)
 #define os_process_profile(proc) (&(proc)->profile)
+#define OS_ZEROES_PROFILES	 1
 #define os_process_of(pp)	 container_of(pp, struct process, profile)
 #define os_task_of(pt)		 container_of(pt, struct task, profile)
 #define os_process_pid(proc)	 ((proc)->pid)

@@ -331,6 +331,10 @@ static inline bool os_glob_match_list(const char *globs, const char *text)
 #ifndef os_process_profile
 #error "profile: define os_process_profile(proc): a process's struct profile_process"
 #endif
+/* Whether these structs of a new task and of a new process are zeroed already. */
+#ifndef OS_ZEROES_PROFILES
+#define OS_ZEROES_PROFILES 0
+#endif
 #ifndef os_process_of
 #error "profile: define os_process_of(pp): the process that has a struct profile_process"
 #endif

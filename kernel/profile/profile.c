@@ -223,7 +223,8 @@ void profile_process_init(os_process_t *proc)
 	struct profile_process *pp = os_process_profile(proc);
 	unsigned long flags;
 
-	memset(pp, 0, sizeof(*pp));
+	if (!OS_ZEROES_PROFILES)
+		memset(pp, 0, sizeof(*pp));
 	pp->first_delay_cycles = report_delay();
 	run_add_process();
 	flags = os_lock(&lists_lock);
@@ -272,7 +273,8 @@ void profile_task_init(os_task_t *task)
 	os_process_t *proc = os_task_process(task);
 	unsigned long flags;
 
-	memset(pt, 0, sizeof(*pt));
+	if (!OS_ZEROES_PROFILES)
+		memset(pt, 0, sizeof(*pt));
 #ifdef CONFIG_PROFILE_WAITS
 	report_delay_begin_task(pt);
 #endif
