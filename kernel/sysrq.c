@@ -184,7 +184,7 @@ SYSRQ_KEY(help, 'h', "list the keys", print_help);
  * address is non-canonical, because no page table can map that. The first page tables map address
  * 0.
  */
-static void crash(void)
+static void sysrq_crash(void)
 {
 	volatile int *nowhere = (int *)0xdead000000000000;
 
@@ -192,7 +192,7 @@ static void crash(void)
 	*nowhere = 0;
 }
 
-SYSRQ_KEY_AT_ONCE(crash, 'c', "crash on purpose", crash);
+SYSRQ_KEY_AT_ONCE(crash, 'c', "crash on purpose", sysrq_crash);
 
 static bool profile_is_missing(void)
 {

@@ -120,7 +120,7 @@ static void begin_failure(enum fail_kind kind, u64 use)
 	WRITE_ONCE(failing_use[kind], use);
 }
 
-static void end(enum fail_kind kind)
+static void end_failing(enum fail_kind kind)
 {
 	u64 use = failing_use[kind];
 
@@ -129,7 +129,7 @@ static void end(enum fail_kind kind)
 	       nr_failed, nr_paths, leak_check(&before) ? "nothing leaked" : "memory leaked");
 }
 
-static int write(enum fail_kind kind, const char *text)
+static int write_kind(enum fail_kind kind, const char *text)
 {
 	u64 use;
 
@@ -138,18 +138,18 @@ static int write(enum fail_kind kind, const char *text)
 	if (use)
 		begin_failure(kind, use);
 	else
-		end(kind);
+		end_failing(kind);
 	return 0;
 }
 
 static int write_alloc(const char *text)
 {
-	return write(FAIL_ALLOC, text);
+	return write_kind(FAIL_ALLOC, text);
 }
 
 static int write_usercopy(const char *text)
 {
-	return write(FAIL_USERCOPY, text);
+	return write_kind(FAIL_USERCOPY, text);
 }
 
 void fail_alloc_init(void)

@@ -76,7 +76,7 @@ static void print_differences(const struct leak_counts *before, const struct lea
  * Waits until every CPU has had a tick, even if a busy host delays one; but not longer than
  * MAX_NAP_NS.
  */
-static void nap(void)
+static void leak_sleep(void)
 {
 	u64 give_up_ns = clock_monotonic_ns() + MAX_NAP_NS;
 	u64 before[CONFIG_NR_CPUS];
@@ -98,7 +98,7 @@ void leak_wait_steady(void)
 
 	leak_snapshot(&before);
 	for (int i = 0; i < MAX_NAPS && nr_same < NR_SAME; i++) {
-		nap();
+		leak_sleep();
 		leak_snapshot(&now);
 		nr_same = are_equal(&before, &now) ? nr_same + 1 : 0;
 		before = now;
@@ -113,7 +113,7 @@ bool leak_check(const struct leak_counts *before)
 		leak_snapshot(&now);
 		if (are_equal(before, &now))
 			return true;
-		nap();
+		leak_sleep();
 	}
 	print_differences(before, &now);
 	return false;

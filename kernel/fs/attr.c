@@ -132,7 +132,7 @@ out_unlock:
 	return error;
 }
 
-static long apply(const struct path *path, const struct change *change)
+static long apply_change(const struct path *path, const struct change *change)
 {
 	/*
 	 * The permissions of a symbolic link have no meaning; as in Linux, they are not even
@@ -154,7 +154,7 @@ static long change_path(int dirfd, const char __user *user_path, int flags,
 	ret = path_find_user(dirfd, user_path, flags, &path);
 	if (ret)
 		return ret;
-	ret = apply(&path, change);
+	ret = apply_change(&path, change);
 	path_put(&path);
 	return ret;
 }
@@ -166,7 +166,7 @@ static long change_fd(int fd, const struct change *change)
 
 	if (!file)
 		return -EBADF;
-	ret = apply(&(struct path){ file->mount, file->inode }, change);
+	ret = apply_change(&(struct path){ file->mount, file->inode }, change);
 	file_put(file);
 	return ret;
 }

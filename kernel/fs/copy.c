@@ -33,7 +33,7 @@ static ssize_t write_out(struct file *out, const void *buf, size_t n, u64 pos)
 	return done;
 }
 
-static ssize_t copy(struct file *in, u64 in_pos, struct file *out, u64 out_pos, size_t n)
+static ssize_t copy_files(struct file *in, u64 in_pos, struct file *out, u64 out_pos, size_t n)
 {
 	void *buf = kmalloc(PAGE_SIZE);
 	ssize_t done = 0;
@@ -101,7 +101,7 @@ static ssize_t copy_positions(struct position *in, struct position *out, size_t 
 	n = min(n, MAX_RW_BYTES);
 	if ((s64)((u64)in->pos + n) < 0 || (s64)((u64)out->pos + n) < 0)
 		return -EINVAL;
-	done = copy(in->file, in->pos, out->file, out->pos, n);
+	done = copy_files(in->file, in->pos, out->file, out->pos, n);
 	error = set_position(in, done);
 	if (!error)
 		error = set_position(out, done);

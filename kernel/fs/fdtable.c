@@ -70,7 +70,7 @@ static struct file *take_next(struct files *files, int *fd, int last)
 	return file;
 }
 
-static struct files *alloc(void)
+static struct files *alloc_files(void)
 {
 	struct files *files = kzalloc(sizeof(*files));
 
@@ -112,7 +112,7 @@ static struct file *open_stdin(struct file *console)
 
 struct files *files_alloc(void)
 {
-	struct files *files = alloc();
+	struct files *files = alloc_files();
 	struct file *console;
 
 	if (!files)
@@ -147,7 +147,7 @@ static bool copy_leaf(struct files *copy, const struct files *files, int fd)
 
 struct files *files_copy(struct files *files)
 {
-	struct files *copy = alloc();
+	struct files *copy = alloc_files();
 	bool copied = copy;
 
 	if (!copy)

@@ -83,7 +83,7 @@ static bool add_page(void)
 	return true;
 }
 
-static void put(const char *bytes, size_t n)
+static void files_out_put(const char *bytes, size_t n)
 {
 	list.crc = add_to_crc(list.crc, bytes, n);
 	while (n && !list.failed) {
@@ -111,7 +111,7 @@ static void put_text(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	put(text, strlen(text));
+	files_out_put(text, strlen(text));
 }
 
 static bool is_plain(char c)
@@ -125,7 +125,7 @@ static void put_name(const char *kind, const char *name)
 	put_text("%s ", kind);
 	for (; *name; name++) {
 		if (is_plain(*name))
-			put(name, 1);
+			files_out_put(name, 1);
 		else
 			put_text("%%%02X", (u8)*name);
 	}

@@ -21,7 +21,7 @@ struct fs_info {
 };
 
 /* Allocates a struct. Takes over the references of cwd. */
-static struct fs_info *alloc(struct path cwd, u32 umask)
+static struct fs_info *alloc_fs_info(struct path cwd, u32 umask)
 {
 	struct fs_info *fs = kmalloc(sizeof(*fs));
 
@@ -38,7 +38,7 @@ static struct fs_info *alloc(struct path cwd, u32 umask)
 
 struct fs_info *fs_info_alloc(void)
 {
-	return alloc(path_get(&root_path), UMASK_DEFAULT);
+	return alloc_fs_info(path_get(&root_path), UMASK_DEFAULT);
 }
 
 struct fs_info *fs_info_copy(struct fs_info *fs)
@@ -50,7 +50,7 @@ struct fs_info *fs_info_copy(struct fs_info *fs)
 	cwd = path_get(&fs->cwd);
 	umask = fs->umask;
 	spin_unlock(&fs->lock);
-	return alloc(cwd, umask);
+	return alloc_fs_info(cwd, umask);
 }
 
 struct fs_info *fs_info_get(struct fs_info *fs)

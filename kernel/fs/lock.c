@@ -194,8 +194,8 @@ static void cut_lock(struct file_locks *locks, struct file_lock *lock,
  * Applies a request without conflicts. spares[0] is memory for the new lock, spares[1] for the
  * second part of a lock that is split.
  */
-static void apply(struct file_locks *locks, const struct file_lock *request,
-		  struct file_lock *spares[2])
+static void apply_lock(struct file_locks *locks, const struct file_lock *request,
+		       struct file_lock *spares[2])
 {
 	struct file_lock *new = spares[0], *lock, *next;
 	bool gives_up = false;
@@ -272,7 +272,7 @@ static int wait_for_change(struct file_locks *locks, const struct file_lock *req
 	return error;
 }
 
-static int set(const struct file_lock *request, bool wait, struct file_lock *spares[2])
+static int set_lock(const struct file_lock *request, bool wait, struct file_lock *spares[2])
 {
 	struct file_locks *locks = get_locks(request->file->inode);
 	const struct file_lock *conflict;
@@ -287,7 +287,7 @@ static int set(const struct file_lock *request, bool wait, struct file_lock *spa
 		if (error)
 			return error;
 	}
-	apply(locks, request, spares);
+	apply_lock(locks, request, spares);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ int lock_set(const struct file_lock *request, bool wait)
 	DEBUG_ASSERT(request->start <= request->last && request->last <= LOCK_LAST_BYTE);
 	if (spares[0] && spares[1]) {
 		mutex_lock(&lock_mutex);
-		error = set(request, wait, spares);
+		error = set_lock(request, wait, spares);
 		mutex_unlock(&lock_mutex);
 	}
 	kfree(spares[0]);

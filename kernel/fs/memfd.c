@@ -57,7 +57,7 @@ bool file_is_write_sealed(const struct file *file)
 	return READ_ONCE(file->inode->seals) & F_SEALS_WRITE;
 }
 
-static long add(struct inode *inode, u32 seals)
+static long add_seals(struct inode *inode, u32 seals)
 {
 	u32 old = inode->seals;
 
@@ -85,7 +85,7 @@ long seals_add(struct file *file, u64 seals)
 	if (seals & ~(u64)F_SEALS)
 		return -EINVAL;
 	mutex_lock(&inode->write_lock);
-	ret = add(inode, seals);
+	ret = add_seals(inode, seals);
 	mutex_unlock(&inode->write_lock);
 	return ret;
 }

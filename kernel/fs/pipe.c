@@ -214,8 +214,8 @@ static ssize_t try_write(struct pipe *pipe, const void *buf, size_t n, struct pa
 	return ret;
 }
 
-static __always_inline ssize_t write(struct file *file, const void *buf, size_t n,
-				     struct page *whole)
+static __always_inline ssize_t write_bytes(struct file *file, const void *buf, size_t n,
+					   struct page *whole)
 {
 	struct pipe *pipe = pipe_of(file);
 
@@ -240,12 +240,12 @@ static __always_inline ssize_t write(struct file *file, const void *buf, size_t 
 
 static ssize_t pipe_write(struct file *file, const void *buf, size_t n, u64 pos)
 {
-	return write(file, buf, n, NULL);
+	return write_bytes(file, buf, n, NULL);
 }
 
 static ssize_t pipe_write_page(struct file *file, struct page *page)
 {
-	return write(file, page_address(page), PAGE_SIZE, page);
+	return write_bytes(file, page_address(page), PAGE_SIZE, page);
 }
 
 /* Waits until there are bytes. Returns 0, also if there will be none; or as the next function. */
@@ -296,7 +296,7 @@ ssize_t pipe_put(struct file *file, const void *buf, size_t n)
  * Shows the oldest n bytes to put(), and takes as many as it has accepted. Returns their number, or
  * the error of put().
  */
-static ssize_t drain(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn put, void *data)
+static ssize_t take_bytes(struct pipe *pipe, size_t n, bool keeps, pipe_put_fn put, void *data)
 {
 	size_t total = 0, piece = 0;
 	ssize_t done = 0;
@@ -326,7 +326,7 @@ ssize_t pipe_drain(struct file *file, size_t n, bool nonblock, pipe_put_fn put, 
 		if (error)
 			return error;
 		mutex_lock(&pipe->lock);
-		done = drain(pipe, n, false, put, data);
+		done = take_bytes(pipe, n, false, put, data);
 		mutex_unlock(&pipe->lock);
 		/* Another reader may have taken the bytes. */
 	} while (!done && n && READ_ONCE(pipe->nr_writers));
@@ -348,7 +348,8 @@ static ssize_t try_move(struct pipe *in, struct pipe *out, size_t n, bool keeps)
 	mutex_lock(&first->lock);
 	mutex_lock_ordered(&second->lock);
 	if (out->nr_readers)
-		done = drain(in, min(n, PIPE_BYTES - bytes_in(out)), keeps, put_into_pipe, out);
+		done = take_bytes(in, min(n, PIPE_BYTES - bytes_in(out)), keeps, put_into_pipe,
+				  out);
 	mutex_unlock(&second->lock);
 	mutex_unlock(&first->lock);
 	return done;

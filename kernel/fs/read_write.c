@@ -107,7 +107,7 @@ static ssize_t transfer_file(struct file *file, const struct iovec *iov, unsigne
 	return done;
 }
 
-static ssize_t transfer(int fd, const struct iovec *iov, unsigned int nr, s64 pos, bool write)
+static ssize_t rw_transfer(int fd, const struct iovec *iov, unsigned int nr, s64 pos, bool write)
 {
 	struct fd_use use = fd_use(fd);
 	ssize_t ret;
@@ -125,7 +125,7 @@ static ssize_t transfer_one(int fd, void __user *buf, size_t n, s64 pos, bool wr
 
 	if (!access_ok(buf, n))
 		return -EFAULT;
-	return transfer(fd, &iov, 1, pos, write);
+	return rw_transfer(fd, &iov, 1, pos, write);
 }
 
 SYSCALL_DEFINE3(read, int, fd, char __user *, buf, size_t, count)
@@ -156,7 +156,7 @@ static ssize_t transfer_vector(int fd, const struct iovec __user *user_iov, unsi
 
 	if (IS_ERR(iov))
 		return PTR_ERR(iov);
-	ret = transfer(fd, iov, nr, pos, write);
+	ret = rw_transfer(fd, iov, nr, pos, write);
 	kfree(iov);
 	return ret;
 }

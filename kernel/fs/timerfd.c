@@ -144,7 +144,8 @@ SYSCALL_DEFINE2(timerfd_create, int, clock, u32, flags)
 }
 
 /* Sets the timer. Stores the previous setting in *old. */
-static void set(struct timerfd *tfd, const struct timer_setting *setting, struct itimerspec64 *old)
+static void set_timer(struct timerfd *tfd, const struct timer_setting *setting,
+		      struct itimerspec64 *old)
 {
 	mutex_lock(&tfd->lock);
 	stop(tfd);
@@ -174,7 +175,7 @@ SYSCALL_DEFINE4(timerfd_settime, int, fd, u32, flags, const struct itimerspec64 
 	error = timer_setting_from(&setting, &new, tfd->clock, flags & TIMER_ABSTIME,
 				   clock_monotonic_ns());
 	if (!error)
-		set(tfd, &setting, &old);
+		set_timer(tfd, &setting, &old);
 	file_put(file);
 	return error || !uold ? error : put_user(old, uold);
 }

@@ -75,7 +75,7 @@ void vma_free_all(struct mm *mm)
 	mm->nr_vmas = 0;
 }
 
-static void add(struct mm *mm, struct vma *vma, struct vma *prev)
+static void link_vma(struct mm *mm, struct vma *vma, struct vma *prev)
 {
 	ASSERT_MM_HELD_WRITE(mm);
 	DEBUG_ASSERT(vma->start < vma->end && !((vma->start | vma->end) % PAGE_SIZE));
@@ -85,7 +85,7 @@ static void add(struct mm *mm, struct vma *vma, struct vma *prev)
 	DEBUG_ASSERT(areas_are_sound(mm));
 }
 
-static void remove(struct mm *mm, struct vma *vma)
+static void unlink_vma(struct mm *mm, struct vma *vma)
 {
 	ASSERT_MM_HELD_WRITE(mm);
 	vma_tree_remove(&mm->areas, vma);
@@ -148,7 +148,7 @@ static void split_vma(struct mm *mm, struct vma *vma, u64 addr, struct vma *uppe
 		file_get(upper->file);
 	set_start(upper, addr);
 	set_end(vma, addr);
-	add(mm, upper, vma);
+	link_vma(mm, upper, vma);
 }
 
 /* Returns the area that contains addr but does not begin there, or NULL. */
@@ -213,7 +213,7 @@ void vma_remove_range(struct mm *mm, struct vma *vma, u64 start, u64 end)
 			set_start(vma, end);
 			vma_tree_update(&mm->areas, vma);
 		} else {
-			remove(mm, vma);
+			unlink_vma(mm, vma);
 		}
 	}
 	DEBUG_ASSERT(areas_are_sound(mm));
@@ -240,7 +240,7 @@ static void merge_up_to(struct mm *mm, struct vma *vma, u64 end)
 		 * size. Nobody else sees that, because mm->lock is held.
 		 */
 		vma->end = upper->start = upper->end;
-		remove(mm, upper);
+		unlink_vma(mm, upper);
 	}
 }
 
@@ -262,7 +262,7 @@ void vma_insert(struct mm *mm, struct vma *vma)
 		vma_free(vma);
 		vma = next;
 	} else {
-		add(mm, vma, prev);
+		link_vma(mm, vma, prev);
 	}
 	merge_up_to(mm, prev, vma->start);
 }

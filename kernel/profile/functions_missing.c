@@ -10,14 +10,14 @@
 
 #define NEEDS "it needs CONFIG_PROFILE_FUNCTIONS (make run CONFIG=functions BUILD=build/functions)"
 
-static int set(const char *value)
+static int set_functions(const char *value)
 {
 	os_printk("profile.function_calls=%s: not in this kernel: " NEEDS "\n", value);
 	return 0;
 }
-OS_BOOT_PARAM(profile_functions, "profile.function_calls", "on|off", set);
+OS_BOOT_PARAM(profile_functions, "profile.function_calls", "on|off", set_functions);
 
-static int write(const char *text)
+static int write_functions(const char *text)
 {
 	return -OS_EINVAL;
 }
@@ -28,7 +28,8 @@ static void print(const void *unused)
 }
 
 static const struct profiler_file files[] = {
-	{ "profile/function_calls", "nothing in this kernel: " NEEDS, write, .print = print },
+	{ "profile/function_calls", "nothing in this kernel: " NEEDS, write_functions,
+	  .print = print },
 	{ 0 },
 };
 

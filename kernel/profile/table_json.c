@@ -28,7 +28,7 @@ static void put_char(char c)
 	chunk[chunk_len++] = c;
 }
 
-static void put(const char *text)
+static void json_put(const char *text)
 {
 	for (; *text; text++)
 		put_char(*text);
@@ -44,7 +44,7 @@ static void put_string(const char *text)
 
 		if (c < ' ' || c > '~') {
 			os_snprintf(escape, sizeof(escape), "\\u%04x", c);
-			put(escape);
+			json_put(escape);
 			continue;
 		}
 		if (c == '"' || c == '\\')
@@ -59,7 +59,7 @@ static void put_integer(u64 nr)
 	char text[24];
 
 	os_snprintf(text, sizeof(text), nr > MAX_INTEGER ? "\"%lu\"" : "%lu", nr);
-	put(text);
+	json_put(text);
 }
 
 static void put_address(u64 address)
@@ -67,35 +67,35 @@ static void put_address(u64 address)
 	char text[24];
 
 	os_snprintf(text, sizeof(text), "\"0x%016lx\"", address);
-	put(text);
+	json_put(text);
 }
 
 static void put_counts(const struct table_count *counts, u32 nr)
 {
-	put("{");
+	json_put("{");
 	for (u32 i = 0; i < nr; i++) {
-		put(i ? "," : "");
+		json_put(i ? "," : "");
 		put_string(counts[i].name);
-		put(":");
+		json_put(":");
 		put_integer(counts[i].nr);
 	}
-	put("}");
+	json_put("}");
 }
 
 static void put_addresses(const u64 *addresses, u32 nr)
 {
-	put("[");
+	json_put("[");
 	for (u32 i = 0; i < nr; i++) {
-		put(i ? "," : "");
+		json_put(i ? "," : "");
 		put_address(addresses[i]);
 	}
-	put("]");
+	json_put("]");
 }
 
 static void put_value(const struct column *column, const struct cell *cell)
 {
 	if (cell->state == CELL_BLANK || cell->state == CELL_DASH)
-		put("null");
+		json_put("null");
 	else if (column->kind == COLUMN_TEXT)
 		put_string(cell->text);
 	else if (column->kind == COLUMN_ADDRESS)
@@ -115,32 +115,32 @@ static void print_row(const struct table *table, const struct cell *cells)
 	for (u32 i = 0; i < table->nr_columns; i++) {
 		if (!table->columns[i].key)
 			continue;
-		put(before);
+		json_put(before);
 		put_string(table->columns[i].key);
-		put(":");
+		json_put(":");
 		put_value(&table->columns[i], &cells[i]);
 		before = ",";
 	}
-	put("}\n");
+	json_put("}\n");
 	flush_chunk();
 }
 
 static void print_object(const char *key, const char *text)
 {
-	put("{");
+	json_put("{");
 	put_string(key);
-	put(":");
+	json_put(":");
 	put_string(text);
-	put("}\n");
+	json_put("}\n");
 	flush_chunk();
 }
 
-static void restart(void)
+static void json_restart(void)
 {
 	chunk_len = 0;
 }
 
-static void begin(const char *title)
+static void json_begin(const char *title)
 {
 	print_object("table", title);
 }
@@ -149,7 +149,7 @@ static void print_head(const struct table *table)
 {
 }
 
-static void end(const struct table *table, const struct cell *totals)
+static void json_end(const struct table *table, const struct cell *totals)
 {
 }
 
@@ -159,10 +159,10 @@ static void print_note(const char *note)
 }
 
 const struct table_sink table_json = {
-	.begin = begin,
+	.begin = json_begin,
 	.head = print_head,
 	.row = print_row,
-	.end = end,
+	.end = json_end,
 	.note = print_note,
-	.restart = restart,
+	.restart = json_restart,
 };

@@ -22,9 +22,9 @@ void table_text_restart(void)
 	line_len = 0;
 }
 
-static void put(const char *fmt, ...) pf_printf(1, 2);
+static void text_put(const char *fmt, ...) pf_printf(1, 2);
 
-static void put(const char *fmt, ...)
+static void text_put(const char *fmt, ...)
 {
 	va_list args;
 	int len;
@@ -54,7 +54,7 @@ static void put_bound(u32 width, u64 ns)
 	for (; ns > 9999 && unit < PF_ARRAY_SIZE(units) - 1; unit++)
 		ns = ns / 1000 + (ns % 1000 != 0);
 	os_snprintf(text, sizeof(text), "<= %lu%s", ns, units[unit]);
-	put("%*s", width, text);
+	text_put("%*s", width, text);
 }
 
 /* Puts the first counts with their names, and the sum of the others. */
@@ -64,18 +64,18 @@ static void put_counts(const struct table_count *counts, u32 nr_counts)
 	u64 nr_left = 0;
 
 	for (; i < nr_counts && line_len - start < COUNTS_BYTES; i++)
-		put("%s %s %lu", i ? "," : "", counts[i].name, counts[i].nr);
+		text_put("%s %s %lu", i ? "," : "", counts[i].name, counts[i].nr);
 	for (; i < nr_counts; i++)
 		nr_left += counts[i].nr;
 	if (nr_left)
-		put(", other %lu", nr_left);
+		text_put(", other %lu", nr_left);
 }
 
 static void put_percent(u32 width, u64 part, u64 whole)
 {
 	u32 percent = report_percent(part, whole);
 
-	put("%*u.%02u", width - 3, percent / 100, percent % 100);
+	text_put("%*u.%02u", width - 3, percent / 100, percent % 100);
 }
 
 static void put_seconds(const struct table *table, u32 width, u64 ns)
@@ -83,9 +83,9 @@ static void put_seconds(const struct table *table, u32 width, u64 ns)
 	u64 shown = table_shown_ns(table, ns);
 
 	if (table->usecs)
-		put("%*lu.%06lu", width - 7, shown / NS_PER_SEC, shown % NS_PER_SEC / 1000);
+		text_put("%*lu.%06lu", width - 7, shown / NS_PER_SEC, shown % NS_PER_SEC / 1000);
 	else
-		put("%*lu.%09lu", width - 10, shown / NS_PER_SEC, shown % NS_PER_SEC);
+		text_put("%*lu.%09lu", width - 10, shown / NS_PER_SEC, shown % NS_PER_SEC);
 }
 
 static void put_text(const struct column *column, u32 width, const char *text, bool shorten)
@@ -94,7 +94,7 @@ static void put_text(const struct column *column, u32 width, const char *text, b
 
 	if (shorten)
 		text = report_column(buf, text, width);
-	put(column->left ? "%-*s" : "%*s", width, text);
+	text_put(column->left ? "%-*s" : "%*s", width, text);
 }
 
 static void put_value(const struct table *table, const struct column *column, u32 width,
@@ -104,7 +104,7 @@ static void put_value(const struct table *table, const struct column *column, u3
 	case COLUMN_TEXT:
 		return put_text(column, width, cell->text, table->shorten);
 	case COLUMN_COUNT:
-		return put("%*lu", width, cell->nr);
+		return text_put("%*lu", width, cell->nr);
 	case COLUMN_PERCENT:
 		return put_percent(width, cell->nr, cell->whole);
 	case COLUMN_SECONDS:
@@ -112,9 +112,9 @@ static void put_value(const struct table *table, const struct column *column, u3
 	case COLUMN_BOUND:
 		return put_bound(width, cell->nr);
 	case COLUMN_BOUND_NS:
-		return put("<=%*lu", width - 2, cell->nr);
+		return text_put("<=%*lu", width - 2, cell->nr);
 	case COLUMN_ADDRESS:
-		return put("%016lx", cell->nr);
+		return text_put("%016lx", cell->nr);
 	case COLUMN_COUNTS:
 		return put_counts(cell->counts, cell->whole);
 	case COLUMN_ADDRESSES:
@@ -133,7 +133,7 @@ static bool next_column(const struct table *table, const struct column *column)
 	if (!column->heading || (column->wide && !table->wide))
 		return false;
 	if (column != table->columns)
-		put("%s", table->dense ? " " : "  ");
+		text_put("%s", table->dense ? " " : "  ");
 	return true;
 }
 
@@ -148,7 +148,7 @@ static void print_row(const struct table *table, const struct cell *cells)
 		if (cells[i].state == CELL_VALUE)
 			put_value(table, column, width, &cells[i]);
 		else
-			put("%*s", width, cells[i].state == CELL_DASH ? "-" : "");
+			text_put("%*s", width, cells[i].state == CELL_DASH ? "-" : "");
 	}
 	flush_line();
 }
@@ -164,12 +164,12 @@ static void print_rule(const struct table *table, bool above_totals)
 		if (!next_column(table, column))
 			continue;
 		for (u32 n = column_width(table, column); n--;)
-			put("-");
+			text_put("-");
 	}
 	flush_line();
 }
 
-static void begin(const char *title)
+static void text_begin(const char *title)
 {
 	if (!is_first)
 		report_printf("\n");
@@ -183,15 +183,15 @@ static void print_head(const struct table *table)
 		const struct column *column = &table->columns[i];
 
 		if (next_column(table, column))
-			put(column->left ? "%-*s" : "%*s", column_width(table, column),
-			    column->heading);
+			text_put(column->left ? "%-*s" : "%*s", column_width(table, column),
+				 column->heading);
 	}
 	flush_line();
 	if (!table->no_rules)
 		print_rule(table, false);
 }
 
-static void end(const struct table *table, const struct cell *totals)
+static void text_end(const struct table *table, const struct cell *totals)
 {
 	if (!table->no_rules)
 		print_rule(table, true);
@@ -201,15 +201,15 @@ static void end(const struct table *table, const struct cell *totals)
 
 static void print_note(const char *note)
 {
-	put("%s", note);
+	text_put("%s", note);
 	flush_line();
 }
 
 const struct table_sink table_text = {
-	.begin = begin,
+	.begin = text_begin,
 	.head = print_head,
 	.row = print_row,
-	.end = end,
+	.end = text_end,
 	.note = print_note,
 	.restart = table_text_restart,
 };

@@ -46,7 +46,7 @@ void finish_wait(struct wait_queue *wq, struct waiter *waiter)
 	spin_unlock_irqrestore(&wq->lock, flags);
 }
 
-static void add(struct wait_queue *wq, struct waiter *waiter, struct task *task)
+static void add_waiter(struct wait_queue *wq, struct waiter *waiter, struct task *task)
 {
 	unsigned long flags = spin_lock_irqsave(&wq->lock);
 
@@ -58,12 +58,12 @@ static void add(struct wait_queue *wq, struct waiter *waiter, struct task *task)
 
 void wait_queue_add(struct wait_queue *wq, struct waiter *waiter)
 {
-	add(wq, waiter, current);
+	add_waiter(wq, waiter, current);
 }
 
 void wait_queue_add_callback(struct wait_queue *wq, struct callback_waiter *waiter)
 {
-	add(wq, &waiter->waiter, NULL);
+	add_waiter(wq, &waiter->waiter, NULL);
 }
 
 void wait_queue_remove(struct wait_queue *wq, struct waiter *waiter)

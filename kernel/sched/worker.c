@@ -7,7 +7,7 @@
 #include <lego/errno.h>
 #include <lego/sched.h>
 
-static int work(void *arg)
+static int worker_run(void *arg)
 {
 	struct worker *worker = arg;
 
@@ -20,7 +20,7 @@ static int work(void *arg)
 
 int worker_start(struct worker *worker, const char *name)
 {
-	struct task *task = kthread_create(work, worker, name);
+	struct task *task = kthread_create(worker_run, worker, name);
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);

@@ -68,6 +68,33 @@ def test_only_hooks_are_visible():
     assert "report_printf" in symbols(objects(harness.BUILD)["."])[0]
 
 
+# Names of functions that say nothing in a heatmap or a stack.
+EMPTY_NAMES = {
+    *("add", "alloc", "apply", "begin", "copy", "do", "drain", "emit", "end", "find", "finish"),
+    *("fold", "free", "get", "handle", "make", "measure", "move", "process", "put", "read"),
+    *("remove", "run", "send", "serialize", "set", "take", "toggle", "transfer", "update"),
+    *("visit", "walk", "work", "write"),
+}
+
+
+def functions(build):
+    """Returns the names of the functions of kernel/ and arch/, without what GCC appends to them."""
+    linked = (build / ".kernel-objects").read_text()
+    files = re.findall(r"\S*\b(?:kernel|arch)/\S+\.o\b", linked)
+    files = [name for name in files if "tests/kernel/" not in name]
+    out = subprocess.run(
+        ["nm", *files], cwd=harness.ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return set(re.findall(r"^\w+ [Tt] ([^.\s]+)", out, re.MULTILINE))
+
+
+def test_names_of_functions_say_something(builds):
+    for build in (harness.BUILD, builds.kernel("functions").parent):  # the latter has all folders
+        names = functions(build)
+        assert not EMPTY_NAMES & names
+        assert "rw_transfer" in names  # control: static functions are seen
+
+
 SCRIPT = """\
 busybox true
 cat /proc/profile/toy

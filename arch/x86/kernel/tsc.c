@@ -166,8 +166,8 @@ static u64 round_error_ppm(const struct round *round)
 }
 
 /* Returns the round with the least error. If reading the counter takes long, uses longer rounds. */
-static bool measure(const struct counter *counter, u64 min_ticks, u64 min_cycles,
-		    struct round *best)
+static bool tsc_measure(const struct counter *counter, u64 min_ticks, u64 min_cycles,
+			struct round *best)
 {
 	best->cycles = 0;
 	for (int i = 0; i < 2 * NR_ROUNDS; i++) {
@@ -206,7 +206,7 @@ static bool measure_tsc(const struct counter *counter, u64 fs_per_tick)
 	struct round best;
 	u64 khz;
 
-	if (!measure(counter, ROUND_MS * FS_PER_MS / fs_per_tick, 0, &best))
+	if (!tsc_measure(counter, ROUND_MS * FS_PER_MS / fs_per_tick, 0, &best))
 		return false;
 	khz = mul_div_u64(best.cycles, FS_PER_MS, best.ticks * fs_per_tick);
 	tsc_error_ppm = round_error_ppm(&best);
@@ -259,7 +259,7 @@ static void init_apic_timer(void)
 	struct round best;
 	u64 hz, error_ppm;
 
-	if (!measure(&apic, 0, ROUND_MS * tsc_khz, &best))
+	if (!tsc_measure(&apic, 0, ROUND_MS * tsc_khz, &best))
 		panic("the local APIC timer stands still");
 	apic_timer_set(0);
 	hz = mul_div_u64(best.ticks, tsc_khz * 1000, best.cycles);

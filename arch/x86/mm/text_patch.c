@@ -90,7 +90,7 @@ void text_write(void *addr, const void *bytes, size_t n)
 }
 
 /* CPUID serializes (SDM vol. 3, 9.3), as does the IRET from the interrupt. */
-static void serialize(void *unused)
+static void serialize_cpu(void *unused)
 {
 	u32 eax = 0, ecx = 0;
 
@@ -99,7 +99,7 @@ static void serialize(void *unused)
 
 void text_sync_cpus(void)
 {
-	smp_call_mask(READ_ONCE(cpu_online_mask), serialize, NULL);
+	smp_call_mask(READ_ONCE(cpu_online_mask), serialize_cpu, NULL);
 }
 
 /*

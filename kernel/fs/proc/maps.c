@@ -102,7 +102,7 @@ static void add_usage(struct mm_usage *sum, const struct mm_usage *usage)
 
 #define AREAS_AT_A_TIME 32
 
-static int show(struct text *text, struct process *proc, enum what what)
+static int maps_show(struct text *text, struct process *proc, enum what what)
 {
 	struct mm *mm = process_get_mm(proc);
 	struct mm_area_info *areas = kmalloc(AREAS_AT_A_TIME * sizeof(*areas));
@@ -141,15 +141,15 @@ static int show(struct text *text, struct process *proc, enum what what)
 
 int proc_show_maps(struct text *text, struct process *proc)
 {
-	return show(text, proc, AREAS);
+	return maps_show(text, proc, AREAS);
 }
 
 int proc_show_smaps(struct text *text, struct process *proc)
 {
-	return show(text, proc, AREAS_AND_USAGE);
+	return maps_show(text, proc, AREAS_AND_USAGE);
 }
 
 int proc_show_smaps_rollup(struct text *text, struct process *proc)
 {
-	return show(text, proc, ALL_USAGE);
+	return maps_show(text, proc, ALL_USAGE);
 }

@@ -55,7 +55,7 @@ int tracefs_add_file(const struct tracefs_file *what)
 
 typedef void fill_t(const char *name);
 
-static void populate(struct inode *dir)
+static void tracefs_populate(struct inode *dir)
 {
 	((fill_t *)dir->private)(NULL);
 }
@@ -73,7 +73,7 @@ static void populate_name(struct inode *dir, const char *name, size_t len)
 
 int tracefs_add_directory(const char *path, fill_t *fill)
 {
-	static const struct inode_ops ops = { .populate = populate,
+	static const struct inode_ops ops = { .populate = tracefs_populate,
 					      .populate_name = populate_name };
 	struct inode *inode;
 	const char *name;

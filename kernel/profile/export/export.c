@@ -50,7 +50,7 @@ static struct on_exit exports_on_exit = ON_EXIT("profile.export_on_exit", "none"
 static u64 room_bytes; /* the memory that was set aside */
 static char *ranges[PROFILE_EXPORT_MAX_RANGES];
 
-/* State of the export that make() is writing. */
+/* State of the export that export_make() is writing. */
 static u64 limit_bytes, line_start, nr_lost_lines;
 static bool line_is_lost;
 
@@ -139,7 +139,7 @@ static void append(const char *bytes, u64 n)
 }
 
 /* Receives the text of report_printf(). A line without room is left out as a whole, and counted. */
-static void put(const char *fmt, va_list args)
+static void export_put(const char *fmt, va_list args)
 {
 	static char text[PRINT_BYTES];
 	struct profile_export *e = &profile_export;
@@ -244,7 +244,7 @@ static void print_first_line(const char *why)
  * Makes an export, while no report is printed, or in a panic. If the panic interrupted another
  * export, starts again.
  */
-static void make(const char *why)
+static void export_make(const char *why)
 {
 	struct profile_export *e = &profile_export;
 	u32 crc;
@@ -256,7 +256,7 @@ static void make(const char *why)
 	e->bytes = line_start = nr_lost_lines = 0;
 	line_is_lost = false;
 	limit_bytes = room_bytes - LAST_BYTES;
-	report_to_output(put);
+	report_to_output(export_put);
 	print_first_line(why);
 	report_print_json_files();
 	crc = checksum();
@@ -269,7 +269,7 @@ static void make(const char *why)
 
 static void make_for_all(const char *why)
 {
-	make(why);
+	export_make(why);
 	if (wants_console && room_bytes)
 		print_on_console();
 }
@@ -280,7 +280,7 @@ static void print_export(const void *unused)
 	const struct profile_export *e = &profile_export;
 
 	need_memory();
-	make("read");
+	export_make("read");
 	for (u64 at = 0, n; at < e->bytes; at += n) {
 		const char *range = ranges[at / PROFILE_EXPORT_RANGE_BYTES];
 
@@ -305,7 +305,7 @@ static void take_snapshot(void)
 OS_SYSRQ_KEY(profile_export, 'e', "export the profiler's tables", take_snapshot);
 
 /* Makes the last export, unless the machine is switched off and there is a snapshot already. */
-static void end(const char *why)
+static void export_end(const char *why)
 {
 	if (!profile_export.number || os_panicking())
 		make_for_all(why);
@@ -338,7 +338,7 @@ static void print_last(const void *unused)
 {
 	need_memory();
 	if (!profile_export.number)
-		make("write");
+		export_make("write");
 	if (!wants_console)
 		announce_mark();
 	print_on_console();
@@ -365,7 +365,7 @@ PROFILER(export) = {
 	.name = "export",
 	.place = 90,
 	.init = init,
-	.end = end,
+	.end = export_end,
 	.process_exit = process_exit,
 	.files = files,
 };

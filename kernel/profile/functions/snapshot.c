@@ -153,7 +153,7 @@ static int compare_functions(const void *a_, const void *b_)
 }
 
 /* Sorts the pairs, and computes the sums. */
-static void finish(struct function_snapshot *snap, bool by_caller)
+static void finish_snapshot(struct function_snapshot *snap, bool by_caller)
 {
 	const struct rows rows = rows_of_pairs();
 
@@ -182,7 +182,7 @@ static void add_cpu(struct function_snapshot *snap, u32 cpu, bool by_caller)
 	}
 }
 
-static void begin(struct function_snapshot *snap)
+static void begin_snapshot(struct function_snapshot *snap)
 {
 	memset(snap, 0, sizeof(*snap));
 	nr_pairs = 0;
@@ -201,7 +201,7 @@ void functions_snapshot(struct function_snapshot *snap)
 	const struct function_lost lost = lost_before;
 	u32 cpu;
 
-	begin(snap);
+	begin_snapshot(snap);
 	if (!pairs)
 		return;
 	os_for_each_cpu(cpu)
@@ -211,14 +211,14 @@ void functions_snapshot(struct function_snapshot *snap)
 	snap->lost.nr_no_row -= lost.nr_no_row;
 	snap->lost.nr_no_time -= lost.nr_no_time;
 	snap->lost.nr_in_nmi -= lost.nr_in_nmi;
-	finish(snap, true);
+	finish_snapshot(snap, true);
 }
 
 void functions_snapshot_cpu(struct function_snapshot *snap, u32 cpu)
 {
-	begin(snap);
+	begin_snapshot(snap);
 	if (!pairs)
 		return;
 	add_cpu(snap, cpu, false);
-	finish(snap, false);
+	finish_snapshot(snap, false);
 }

@@ -371,8 +371,8 @@ static void set_cfa(struct frame *frame, u64 reg, s64 offset)
  * *end become the range of addresses with the same frame, in the function. Returns false at a step
  * that is not known, or if there are not enough steps.
  */
-static bool run(struct cursor c, const struct cie *cie, struct frame *frame, u64 addr, u64 *begin,
-		u64 *end, u32 *steps)
+static bool run_rules(struct cursor c, const struct cie *cie, struct frame *frame, u64 addr,
+		      u64 *begin, u64 *end, u32 *steps)
 {
 	struct frame initial = *frame, states[MAX_STATES];
 	u32 nr_states = 0;
@@ -501,8 +501,8 @@ bool call_frames_rule(const struct call_frames *frames, u32 at, u64 addr, u32 *s
 	}
 	rule->begin = function.begin;
 	rule->end = add_saturating(function.begin, function.bytes);
-	if (!run(cie.program, &cie, &frame, ~0ull, &begin, &end, steps) ||
-	    !run(function.program, &cie, &frame, addr, &rule->begin, &rule->end, steps))
+	if (!run_rules(cie.program, &cie, &frame, ~0ull, &begin, &end, steps) ||
+	    !run_rules(function.program, &cie, &frame, addr, &rule->begin, &rule->end, steps))
 		return *steps;
 	rule->rule = rule_of(&frame);
 	return true;

@@ -41,7 +41,7 @@ struct symbol_table {
 
 static struct user_symbols in_use; /* of the reader that prints now */
 
-static void *alloc(u64 bytes)
+static void *alloc_symbols(u64 bytes)
 {
 	if (in_use.nr_bytes + bytes > os_memory_bytes() / MEMORY_SHARE)
 		return NULL;
@@ -221,7 +221,7 @@ static bool is_suffix(const char *text)
 static bool read_names(struct symbol_table *table, os_file_t *file,
 		       const struct section_header *names)
 {
-	table->names = alloc(names->size + 1);
+	table->names = alloc_symbols(names->size + 1);
 	if (!table->names || !elf_read(file, table->names, names->size, names->offset))
 		return false;
 	table->names[names->size] = '\0';
@@ -291,7 +291,8 @@ static void read_table(struct symbol_table *table, os_file_t *file)
 		nr_symbols = pf_min(symbols.size / sizeof(struct elf_symbol), MAX_SYMBOLS + 0ull);
 	nr_frames = count_frames(file, &frames);
 	nr_sections = pf_min((u32)header.shnum, (u32)MAX_SECTIONS);
-	table->symbols = alloc((nr_symbols + nr_frames + nr_sections) * sizeof(struct symbol));
+	table->symbols =
+		alloc_symbols((nr_symbols + nr_frames + nr_sections) * sizeof(struct symbol));
 	if (!table->symbols)
 		return;
 	add_symbols(table, file, &symbols, nr_symbols, names.size);
@@ -327,7 +328,7 @@ static const struct symbol_table *table_of(u32 image)
 	}
 	if (in_use.nr == MAX_TABLES)
 		return NULL;
-	table = alloc(sizeof(*table));
+	table = alloc_symbols(sizeof(*table));
 	if (!table)
 		return NULL;
 	memset(table, 0, sizeof(*table));

@@ -106,8 +106,8 @@ static pf_always_inline bool same_stack(const struct memory_record *rec, const o
 }
 
 /* Returns the record of the running program's call chain, or NULL if there is no room. */
-static pf_always_inline struct memory_record *find(struct chains_cpu *c, os_task_t *task,
-						   u32 context)
+static pf_always_inline struct memory_record *find_record(struct chains_cpu *c, os_task_t *task,
+							  u32 context)
 {
 	const os_regs_t *regs = os_user_regs(task);
 	u64 task_key = os_task_key(task);
@@ -138,7 +138,7 @@ pf_noinline void profile_memory_note_touch(u32 kind, bool is_copy)
 	c = os_this_cpu_ptr(&os_local(chains_cpus));
 	seq_begin(&c->store.seq);
 	if (pf_likely(c->store.generation == generation) || start_again(c, generation))
-		rec = find(c, task, context);
+		rec = find_record(c, task, context);
 	if (pf_likely(rec))
 		rec->nr++;
 	else
@@ -154,7 +154,7 @@ static struct stack_store *store_of_cpu(unsigned int cpu)
 }
 
 /* A record weighs 1 for each page. */
-static void fold(void *rec_, u32 level)
+static void fold_record(void *rec_, u32 level)
 {
 	struct memory_record *rec = rec_;
 	bool ended = rec->process && stack_process_has_ended(rec->process);
@@ -174,7 +174,7 @@ static void fold(void *rec_, u32 level)
 		rec->syscall = OS_NO_SYSCALL;
 }
 
-static void add(void *to, const void *from)
+static void add_record(void *to, const void *from)
 {
 	((struct memory_record *)to)->nr += ((const struct memory_record *)from)->nr;
 }
@@ -185,8 +185,8 @@ static struct stack_kind kind = {
 	.max_record_bytes = sizeof(struct memory_record) + MEMORY_MAX_DEPTH * sizeof(u64),
 	.key_offset = KEY_OFFSET,
 	.record_bytes = record_bytes,
-	.fold = fold,
-	.add = add,
+	.fold = fold_record,
+	.add = add_record,
 	.newest = &newest_generation,
 };
 

@@ -55,7 +55,7 @@ static bool is_tick(const struct path_segment *after, const struct path_segment 
 }
 
 /* Adds a segment that ends where the walk is. It begins no later, and not before the floor. */
-static void emit(struct walk *w, u64 from_ns, struct path_segment segment)
+static void emit_segment(struct walk *w, u64 from_ns, struct path_segment segment)
 {
 	from_ns = pf_min(pf_max(from_ns, w->floor_ns), w->at_ns);
 	if (from_ns == w->at_ns)
@@ -111,11 +111,11 @@ static void emit_user(struct walk *w, const struct path_record *record, struct p
 	if (before && after) {
 		middle = os_cycles_to_ns(before->cycles + (after->cycles - before->cycles) / 2);
 		set_place(&segment, after);
-		emit(w, pf_max(middle, os_cycles_to_ns(record->cycles)), segment);
+		emit_segment(w, pf_max(middle, os_cycles_to_ns(record->cycles)), segment);
 		after = NULL;
 	}
 	set_place(&segment, before ?: after);
-	emit(w, os_cycles_to_ns(record->cycles), segment);
+	emit_segment(w, os_cycles_to_ns(record->cycles), segment);
 }
 
 /* Adds what a thread does from a record on. */
@@ -151,7 +151,7 @@ static void emit_running(struct walk *w, const struct path_record *record, u32 w
 		emit_user(w, record, segment);
 		return;
 	}
-	emit(w, from_ns, segment);
+	emit_segment(w, from_ns, segment);
 }
 
 /* Adds what a CPU does from a record on, while a thread is ready to run on it. */
@@ -168,7 +168,7 @@ static void emit_ready(struct walk *w, const struct path_record *record, u32 wai
 	if (record->tid && (!w->scope->pid || w->names->pid_of(record->tid) == w->scope->pid))
 		emit_running(w, record, waiter);
 	else
-		emit(w, os_cycles_to_ns(record->cycles), segment);
+		emit_segment(w, os_cycles_to_ns(record->cycles), segment);
 }
 
 /* Notes the sample that a record is, before the walk goes on to earlier ones. */
@@ -197,7 +197,7 @@ static void cover_ready(struct walk *w, u32 number, u32 tid, u64 from_ns)
 			pass(w, record);
 		number = record->before;
 	}
-	emit(w, w->floor_ns, unknown);
+	emit_segment(w, w->floor_ns, unknown);
 	w->floor_ns = w->scope->begin_ns;
 }
 
@@ -208,13 +208,13 @@ static void emit_asleep(struct walk *w, const struct path_record *out, u32 tid,
 	const struct path_record *record = record_or_null(out->before);
 	bool known = record && record->tid == tid;
 
-	emit(w, os_cycles_to_ns(out->cycles),
-	     (struct path_segment){
-		     .cause = cause,
-		     .cpu = PATH_NO_CPU,
-		     .tid = tid,
-		     .call = known ? record->call : PATH_NO_CALL,
-	     });
+	emit_segment(w, os_cycles_to_ns(out->cycles),
+		     (struct path_segment){
+			     .cause = cause,
+			     .cpu = PATH_NO_CPU,
+			     .tid = tid,
+			     .call = known ? record->call : PATH_NO_CALL,
+		     });
 }
 
 static enum path_cause cause_of_wake(const struct path_record *wake)
@@ -265,8 +265,9 @@ static void finish(struct walk *w)
 {
 	enum path_cause cause = path_known_cycles() ? PATH_NOT_RECORDED : PATH_UNKNOWN;
 
-	emit(w, 0,
-	     (struct path_segment){ .cause = cause, .cpu = PATH_NO_CPU, .call = PATH_NO_CALL });
+	emit_segment(
+		w, 0,
+		(struct path_segment){ .cause = cause, .cpu = PATH_NO_CPU, .call = PATH_NO_CALL });
 	flush(w);
 }
 

@@ -87,12 +87,12 @@ int points_control(const char *text)
 	return 0;
 }
 
-static void toggle(void)
+static void toggle_points(void)
 {
 	os_printk("profile: all points %s\n", points_toggle() ? "on" : "off");
 }
 
-OS_SYSRQ_KEY(profile_points, 'o', "switch all profile points off, or on", toggle);
+OS_SYSRQ_KEY(profile_points, 'o', "switch all profile points off, or on", toggle_points);
 
 void points_control_init(void)
 {

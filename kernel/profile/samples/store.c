@@ -127,7 +127,7 @@ void profile_task_changed(os_task_t *task)
 		      task_key | (proc ? os_process_program(proc) : 0));
 }
 
-static pf_always_inline void finish(struct sample_cpu *s, u64 start_cycles)
+static pf_always_inline void finish_sample(struct sample_cpu *s, u64 start_cycles)
 {
 	s->counts.self_cycles += os_cycles() - start_cycles;
 	seq_end(&s->store.seq);
@@ -137,7 +137,7 @@ static pf_always_inline void count(struct sample_cpu *s, struct sample_record *r
 				   u64 start_cycles)
 {
 	rec->nr++;
-	finish(s, start_cycles);
+	finish_sample(s, start_cycles);
 }
 
 /* The drops of a process: their number, and above it the generation in which they were counted. */
@@ -278,7 +278,7 @@ static pf_noinline void take_other(struct sample_cpu *s, const os_regs_t *regs, 
 			    32);
 	if (rec && rec->replayable)
 		s->recent[recent_hash(task_key, context, pc, os_regs_sp(regs) & sp_mask)] = rec;
-	finish(s, start_cycles);
+	finish_sample(s, start_cycles);
 }
 
 /* Returns whether the user's part of the stack matches that of rec. regs are those of user mode. */
@@ -322,8 +322,8 @@ static pf_unused os_saves_registers void record_event(const os_regs_t *regs)
 			    os_task_code_map(os_current_task()));
 }
 
-static pf_always_inline void take(struct sample_cpu *s, const os_regs_t *regs, u64 start_cycles,
-				  u32 in_nmi)
+static pf_always_inline void take_sample(struct sample_cpu *s, const os_regs_t *regs,
+					 u64 start_cycles, u32 in_nmi)
 {
 	const os_task_t *task = os_current_task();
 	u64 task_key = os_task_key(task), class = HEAT_USER, pc = os_regs_pc(regs);
@@ -391,9 +391,9 @@ static pf_noinline void take_slow(struct sample_cpu *s, const os_regs_t *regs, u
 				  u32 in_nmi)
 {
 	if (enter_generation(s, regs, in_nmi))
-		take(s, regs, start_cycles, in_nmi);
+		take_sample(s, regs, start_cycles, in_nmi);
 	else
-		finish(s, start_cycles);
+		finish_sample(s, start_cycles);
 }
 
 /* Jumps to the slow paths at its very end, so that no register has to be saved for them. */
@@ -410,7 +410,7 @@ void sample_take(const os_regs_t *regs, u64 start_cycles, u32 in_nmi)
 	}
 	seq_begin(&s->store.seq);
 	if (pf_likely(s->store.generation == pf_read_once(sample_newest_generation)))
-		take(s, regs, start_cycles, in_nmi);
+		take_sample(s, regs, start_cycles, in_nmi);
 	else
 		take_slow(s, regs, start_cycles, in_nmi);
 }

@@ -215,7 +215,8 @@ static void read_process(struct profile_process *pp, bool family, struct strace_
 	end_reading();
 }
 
-static void snapshot(struct profile_process *pp, bool family, struct strace_snapshot *snap)
+static void snapshot_of_process(struct profile_process *pp, bool family,
+				struct strace_snapshot *snap)
 {
 	bool locked;
 	unsigned long flags = snapshot_lock(&lists_lock, &locked);
@@ -227,12 +228,12 @@ static void snapshot(struct profile_process *pp, bool family, struct strace_snap
 
 void strace_snapshot_process(struct profile_process *pp, struct strace_snapshot *snap)
 {
-	snapshot(pp, false, snap);
+	snapshot_of_process(pp, false, snap);
 }
 
 void strace_snapshot_family(struct profile_process *pp, struct strace_snapshot *snap)
 {
-	snapshot(pp, true, snap);
+	snapshot_of_process(pp, true, snap);
 }
 
 bool strace_snapshot_next(u64 *serial, struct strace_snapshot *snap)

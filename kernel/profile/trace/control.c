@@ -184,7 +184,7 @@ static void want_slow(struct trace_event *event, u8 bits, bool on)
 }
 
 /* Does the same, and lets the raw events of system calls serve those of each call. */
-static void apply(const os_key_t *key)
+static void apply_key(const os_key_t *key)
 {
 	apply_to(key);
 	for (u32 i = 0; i < PF_ARRAY_SIZE(trace_raw_calls); i++) {
@@ -201,7 +201,7 @@ void trace_set_slow(struct trace_event *event, u8 bits, bool on)
 {
 	poll_lock(&trace_lock);
 	want_slow(event, bits, on);
-	apply(event->key);
+	apply_key(event->key);
 	poll_unlock(&trace_lock);
 }
 
@@ -231,7 +231,7 @@ int trace_put_filter(struct trace_event *event, const struct trace_filter *filte
 		pf_store_release(&event->filter, copy);
 	}
 	want_slow(event, TRACE_SLOW_FILTER, filter);
-	apply(event->key);
+	apply_key(event->key);
 	poll_unlock(&trace_lock);
 	return 0;
 }
@@ -243,7 +243,7 @@ static void set_slow_all(u8 bits, bool on)
 	poll_lock(&trace_lock);
 	trace_for_each_event(event)
 		want_slow(event, bits, on);
-	apply(NULL);
+	apply_key(NULL);
 	poll_unlock(&trace_lock);
 }
 
@@ -311,7 +311,7 @@ static int switch_chosen(const struct choice *choice, bool on)
 		if (!error && is_chosen(event, choice))
 			switch_event(event, on);
 	}
-	apply(choice->event ? choice->event->key : NULL);
+	apply_key(choice->event ? choice->event->key : NULL);
 	poll_unlock(&trace_lock);
 	return error;
 }

@@ -419,7 +419,7 @@ static int truncate_file(const void *file)
 }
 
 /* Adds a file, which stays. */
-static void add(const os_trace_file_t *file)
+static void add_file(const os_trace_file_t *file)
 {
 	const os_trace_file_t outer = {
 		.path = file->path,
@@ -451,7 +451,7 @@ static void add_at(const char *directory, const char *middle, const char *name,
 	os_snprintf(copy->path, PATH_BYTES, "%s/%s/%s", directory, middle, name);
 	copy->file = file;
 	copy->file.path = copy->path;
-	add(&copy->file);
+	add_file(&copy->file);
 }
 
 void trace_add_file(os_trace_file_t file)
@@ -462,7 +462,7 @@ void trace_add_file(os_trace_file_t file)
 	if (!copy)
 		return;
 	*copy = file;
-	add(copy);
+	add_file(copy);
 }
 
 static void add_event(const struct trace_event *event)
@@ -548,7 +548,7 @@ void trace_add_files(void)
 	u32 cpu;
 
 	for (u32 i = 0; i < PF_ARRAY_SIZE(files); i++)
-		add(&files[i]);
+		add_file(&files[i]);
 	trace_for_each_event(event) {
 		if (!event->call)
 			add_event(event);

@@ -64,7 +64,7 @@ static void skip_blanks(struct parser *p)
 }
 
 /* Skips a word that stands here, and blanks around it. Returns whether there was one. */
-static bool take(struct parser *p, const char *word)
+static bool take_word(struct parser *p, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -79,7 +79,7 @@ static bool take(struct parser *p, const char *word)
 static bool take_operator(struct parser *p, u8 *compare)
 {
 	for (u32 i = 0; i < PF_ARRAY_SIZE(operators) && strncmp(p->at, "&&", 2); i++) {
-		if (take(p, operators[i].text)) {
+		if (take_word(p, operators[i].text)) {
 			*compare = operators[i].compare;
 			return true;
 		}
@@ -274,7 +274,7 @@ static bool take_name(struct parser *p, char name[WORD_BYTES], bool *is_function
 	for (; is_name_character(*p->at) && len < WORD_BYTES - 1; p->at++)
 		name[len++] = *p->at;
 	name[len] = '\0';
-	*is_function = take(p, ".function");
+	*is_function = take_word(p, ".function");
 	return len;
 }
 
@@ -330,7 +330,7 @@ static bool parse_operand(struct parser *p)
 
 	if (p->depth++ == MAX_DEPTH)
 		return fail(p, p->at, "too many parentheses");
-	if (take(p, "!")) {
+	if (take_word(p, "!")) {
 		is_parsed = parse_operand(p);
 		for (u32 i = first; i < p->nr_terms; i++) {
 			u16 *next = p->filter->terms[i].next;
@@ -338,8 +338,8 @@ static bool parse_operand(struct parser *p)
 			next[0] ^= next[0] >= TRACE_REFUSE;
 			next[1] ^= next[1] >= TRACE_REFUSE;
 		}
-	} else if (take(p, "(")) {
-		is_parsed = parse_or(p) && (take(p, ")") || fail(p, p->at, "no `)`"));
+	} else if (take_word(p, "(")) {
+		is_parsed = parse_or(p) && (take_word(p, ")") || fail(p, p->at, "no `)`"));
 	} else {
 		is_parsed = parse_comparison(p);
 	}
@@ -353,7 +353,7 @@ static bool parse_and(struct parser *p)
 
 	if (!parse_operand(p))
 		return false;
-	while (take(p, "&&")) {
+	while (take_word(p, "&&")) {
 		lead_on(p, first, TRACE_ACCEPT);
 		if (!parse_operand(p))
 			return false;
@@ -367,7 +367,7 @@ static bool parse_or(struct parser *p)
 
 	if (!parse_and(p))
 		return false;
-	while (take(p, "||")) {
+	while (take_word(p, "||")) {
 		lead_on(p, first, TRACE_REFUSE);
 		if (!parse_and(p))
 			return false;

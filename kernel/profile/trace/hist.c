@@ -75,7 +75,7 @@ static void add_to_row(const struct trace_hist *hist, const void *content, u64 *
 	os_add(*hits, 1);
 }
 
-static void add(const struct trace_hist *hist, const void *content)
+static void count_event(const struct trace_hist *hist, const void *content)
 {
 	const struct hist_tables *tables = pf_load_acquire(&hist->tables);
 	struct hist_table *table = tables->of_cpu[os_cpu()];
@@ -107,7 +107,7 @@ void trace_hist_add(const struct trace_event *event, struct profile_trace_event 
 	for (hist = pf_load_acquire(&event->hists); hist; hist = pf_load_acquire(&hist->next)) {
 		if (!pf_read_once(hist->is_paused) &&
 		    (!hist->has_filter || trace_filter_matches(&hist->filter, content)))
-			add(hist, content);
+			count_event(hist, content);
 	}
 	os_irq_restore(flags);
 }
@@ -207,7 +207,7 @@ static bool same_sorts(const struct trace_hist *a, const struct trace_hist *b)
  * Returns where in the event's list the histogram is that a command is about. A command without a
  * filter that removes is about one with any filter.
  */
-static struct trace_hist **find(struct trace_event *event, const struct hist_command *command)
+static struct trace_hist **find_hist(struct trace_event *event, const struct hist_command *command)
 {
 	const struct trace_hist *like = command->hist;
 	struct trace_hist **at;
@@ -281,7 +281,7 @@ static int obey(struct trace_event *event, struct hist_command *command,
 	int result = -OS_EINVAL;
 
 	poll_lock(&trace_lock);
-	at = find(event, command);
+	at = find_hist(event, command);
 	if (*at && !command->removes && !changes)
 		*error = refuse("there is such a trigger already");
 	else if (*at)

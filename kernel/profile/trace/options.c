@@ -20,7 +20,7 @@ static int show_option(os_text_t *text, const void *arg)
 	return 0;
 }
 
-static void set(const struct trace_option *option, bool on)
+static void set_option(const struct trace_option *option, bool on)
 {
 	if (option->set)
 		option->set(on);
@@ -34,7 +34,7 @@ static int write_option(const char *text, const void *option)
 
 	if (!on && !words_are(text, "0"))
 		return -OS_EINVAL;
-	set(option, on);
+	set_option(option, on);
 	return 0;
 }
 
@@ -51,7 +51,7 @@ static int set_by_word(const char *word)
 		bool on = !strcmp(word, option->name);
 
 		if (on || (!strncmp(word, "no", 2) && !strcmp(word + 2, option->name))) {
-			set(option, on);
+			set_option(option, on);
 			return 0;
 		}
 	}

@@ -33,7 +33,7 @@ void trace_pids_fork(os_task_t *task)
 	u32 tid = os_task_tid(task);
 
 	for (struct trace_pids *pids = pf_read_once(sets); pids; pids = pids->next) {
-		/* Pairs with the release in add(): the bits are there. */
+		/* Pairs with the release in add_words(): the bits are there. */
 		if (pf_load_acquire(&pids->selects) && tid < OS_MAX_TID)
 			set_bit(pids, tid,
 				pids->follows_forks && trace_pids_have(pids, os_current_tid()));
@@ -55,7 +55,7 @@ static int add_one(struct trace_pids *pids, u32 tid)
 }
 
 /* Adds the numbers of a list. After an error, those before it are in the set, as on Linux. */
-static int add(struct trace_pids *pids, const char *words)
+static int add_words(struct trace_pids *pids, const char *words)
 {
 	char word[WORD_BYTES];
 	int error;
@@ -80,7 +80,7 @@ static int write_pids(const char *text, const void *pids)
 	int error;
 
 	poll_lock(&lock);
-	error = add((struct trace_pids *)pids, text);
+	error = add_words((struct trace_pids *)pids, text);
 	poll_unlock(&lock);
 	return error;
 }

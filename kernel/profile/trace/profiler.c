@@ -95,7 +95,7 @@ static void init(void)
 	}
 }
 
-static void exec(struct profile_process *unused)
+static void trace_exec(struct profile_process *unused)
 {
 	profile_trace_task(os_current_task());
 }
@@ -118,7 +118,7 @@ PROFILER(trace) = {
 	.name = "trace",
 	.place = 40, /* after points, which measure the cost of a pair without events */
 	.init = init,
-	.process_exec = exec,
+	.process_exec = trace_exec,
 	.task_init = begin_task,
 	.files = files,
 };

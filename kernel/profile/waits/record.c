@@ -39,7 +39,7 @@ static pf_noinline bool start_again(struct wait_cpu *w, u64 generation)
 }
 
 /* Begins a change of the store. Returns true if records may be added. */
-static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
+static pf_always_inline bool begin_record(struct wait_cpu *w, u64 generation)
 {
 	os_assert_irqs_off();
 	seq_begin(&w->store.seq);
@@ -50,7 +50,7 @@ static pf_always_inline bool begin(struct wait_cpu *w, u64 generation)
  * Returns the record with the key of the new one; if there is none, adds the new one. NULL: no
  * room.
  */
-static struct wait_record *store(struct stack_log *log, struct wait_record *new, u32 tag)
+static struct wait_record *store_record(struct stack_log *log, struct wait_record *new, u32 tag)
 {
 	/*
 	 * Compares as many pcs as new has: if a record has another number of pcs, its context
@@ -80,8 +80,8 @@ static struct stack_log *log_for(struct wait_cpu *w, bool is_waker)
 
 /*
  * Returns a number for a name that does not depend on where a kernel's constants begin, so that
- * code which is not run changes no costs. For the same reason, find() leaves out the page of the
- * stack.
+ * code which is not run changes no costs. For the same reason, find_record() leaves out the page
+ * of the stack.
  */
 static u64 name_hash(const char *name)
 {
@@ -123,7 +123,7 @@ static pf_noinline struct wait_record *walk_wait(struct wait_cpu *w, const struc
 	hash = profile_stack_hash(hash, name_hash(new->name));
 	for (const u64 *word = &new->process; word != new->pcs; word++)
 		hash = profile_stack_hash(hash, *word);
-	rec = store(log, new, hash >> 32);
+	rec = store_record(log, new, hash >> 32);
 	if (rec &&
 	    (rec->replayable == PROFILE_STACK_REPLAYABLE || rec->replayable == PROFILE_STACK_PATH))
 		*recent = (struct recent){ key->task_key, rec };
@@ -145,8 +145,8 @@ static pf_always_inline bool same_stack(const struct wait_record *rec, const os_
 }
 
 /* Returns the record of the running thread or of the interrupt, or NULL if there is no room. */
-static pf_always_inline struct wait_record *find(struct wait_cpu *w, struct wait_key key,
-						 const os_task_t *task, const os_regs_t *regs)
+static pf_always_inline struct wait_record *
+find_record(struct wait_cpu *w, struct wait_key key, const os_task_t *task, const os_regs_t *regs)
 {
 	u64 hash = profile_stack_hash(key.task_key + (u64)key.waker,
 				      key.context + key.addr + os_regs_sp(regs) % 4096);
@@ -180,8 +180,8 @@ pf_noinline void profile_thread_woken(os_task_t *thread)
 		key.task_key = os_task_key(task);
 		key.context = os_task_syscall(task, &regs) | WAKER_THREAD << 16;
 	}
-	if (begin(w, generation))
-		rec = find(w, key, task, &regs);
+	if (begin_record(w, generation))
+		rec = find_record(w, key, task, &regs);
 	if (rec)
 		rec->nr++;
 	else
@@ -227,8 +227,8 @@ pf_noinline void profile_spun_for_lock(const char *name, u64 start)
 		key.task_key = os_task_key(task);
 		key.context = os_task_syscall(task, &regs) | WAIT_SPUN << 16;
 	}
-	if (begin(w, generation))
-		rec = find(w, key, task, &regs);
+	if (begin_record(w, generation))
+		rec = find_record(w, key, task, &regs);
 	count(w, rec, cycles, 0);
 	seq_end(&w->store.seq);
 	os_irq_restore(flags);
@@ -250,7 +250,7 @@ pf_noinline void profile_note_timer(void)
 	w = os_this_cpu_ptr(&os_local(wait_cpus));
 	os_regs_here(&regs);
 	key.context = os_task_syscall(task, &regs) | TIMER_SET << 16;
-	rec = begin(w, generation) ? find(w, key, task, &regs) : NULL;
+	rec = begin_record(w, generation) ? find_record(w, key, task, &regs) : NULL;
 	if (rec)
 		rec->nr++;
 	seq_end(&w->store.seq);
@@ -297,8 +297,8 @@ pf_noinline void profile_wait_ended(u64 now)
 		pt->waits.nr_preempted++;
 	}
 	pt->waits.ready_cycles += now - woken;
-	if (begin(w, generation))
-		rec = find(w, key, task, &regs);
+	if (begin_record(w, generation))
+		rec = find_record(w, key, task, &regs);
 	count(w, rec, woken - start, now - woken);
 	seq_end(&w->store.seq);
 }

@@ -198,7 +198,7 @@ static void print_memory(const struct report_summary *known)
 
 static struct os_signal_counts signals_base; /* of all processes, at the last reset */
 
-static void reset(void)
+static void reset_summary(void)
 {
 	os_read_signals(NULL, &signals_base);
 }
@@ -269,7 +269,7 @@ static void print_timers(char *text, size_t size, os_process_t *proc)
  * Offers interrupts with the signals that came, if there were many: the timers that send them are
  * the likely cause.
  */
-static void find(const struct finding_scope *scope)
+static void find_waits(const struct finding_scope *scope)
 {
 	char count[FINDING_COUNT_BYTES], most[FINDING_COUNT_BYTES], timers[128];
 	const char *names[NR_SIGNALS_TOLD + 1];
@@ -410,7 +410,7 @@ static void print(const struct report *report)
 PROFILER(summary) = {
 	.name = "summary",
 	.place = 5,
-	.reset = reset,
+	.reset = reset_summary,
 	.print = print,
-	.find = find,
+	.find = find_waits,
 };

@@ -162,7 +162,7 @@ static struct stack_store *store_of_cpu(unsigned int cpu)
 }
 
 /* A record weighs 1 for each 4,096 cycles of its calls. */
-static void fold(void *rec_, u32 level)
+static void fold_record(void *rec_, u32 level)
 {
 	struct file_record *rec = rec_;
 	bool ended = rec->process && stack_process_has_ended(rec->process);
@@ -180,7 +180,7 @@ static void fold(void *rec_, u32 level)
 		rec->error = FILE_OTHER_ERROR;
 }
 
-static void add(void *to_, const void *from_)
+static void add_record(void *to_, const void *from_)
 {
 	struct file_record *to = to_;
 	const struct file_record *from = from_;
@@ -196,8 +196,8 @@ static struct stack_kind kind = {
 	.max_record_bytes = sizeof(struct file_record) + FILE_PATH_WORDS * sizeof(u64),
 	.key_offset = KEY_OFFSET,
 	.record_bytes = record_bytes,
-	.fold = fold,
-	.add = add,
+	.fold = fold_record,
+	.add = add_record,
 	.newest = &newest_generation,
 };
 

@@ -57,26 +57,26 @@ static u64 nr_printed, nr_drops_told;
 
 static bool worker_woken;
 
-static void drain(void);
+static void live_drain(void);
 
-static void work(void)
+static void live_work(void)
 {
 	pf_write_once(worker_woken, false);
 	/*
 	 * Pairs with the barrier in wake_worker(). A thread that still saw the flag set, and so did
-	 * not wake the worker, put its call into the ring before: drain() below finds it. Without
-	 * the barrier the call could stay in the ring.
+	 * not wake the worker, put its call into the ring before: live_drain() below finds it.
+	 * Without the barrier the call could stay in the ring.
 	 */
 	pf_mb();
-	drain();
+	live_drain();
 }
 
-static OS_WORKER(worker, work);
+static OS_WORKER(worker, live_work);
 
 /* Called after live_ring_put(). */
 static void wake_worker(void)
 {
-	pf_mb(); /* pairs with the barrier in work() */
+	pf_mb(); /* pairs with the barrier in live_work() */
 	if (!pf_read_once(worker_woken)) {
 		pf_write_once(worker_woken, true);
 		os_worker_wake(&worker);
@@ -119,7 +119,7 @@ static void print_lines(void)
 	}
 }
 
-static void drain(void)
+static void live_drain(void)
 {
 	poll_lock(&draining);
 	print_lines();
@@ -127,12 +127,12 @@ static void drain(void)
 }
 
 /* Prints all calls that have ended. In a panic it does not wait for another reader. */
-static void flush(void)
+static void live_flush(void)
 {
 	if (os_panicking())
 		print_lines();
 	else if (os_key_is_set(&profile_live_key) || pf_read_once(worker_woken))
-		drain();
+		live_drain();
 }
 
 static bool is_chosen(u64 nr)
@@ -225,7 +225,7 @@ static bool wait_for_room(const struct live_call *call)
 	return is_put;
 }
 
-static void finish(struct live_task *live, u64 end_cycles)
+static void live_finish_call(struct live_task *live, u64 end_cycles)
 {
 	struct live_call *call = &live->call;
 	s64 cycles = end_cycles - live->start_cycles;
@@ -264,7 +264,7 @@ void profile_strace_exit_live(void)
 		live->restart_nr = live->call.nr + 1;
 	live->call.ret = ret;
 	live->call.returned = !os_current_dying() || !(is_restart(ret) || ret == -STRACE_EINTR);
-	finish(live, end_cycles);
+	live_finish_call(live, end_cycles);
 }
 
 static void end_task(struct profile_task *pt)
@@ -273,7 +273,7 @@ static void end_task(struct profile_task *pt)
 
 	if (pt->strace.live_active) {
 		live->call.returned = false;
-		finish(live, os_cycles());
+		live_finish_call(live, os_cycles());
 	}
 	pt->strace.live = NULL;
 	pt->strace.live_active = false;
@@ -377,7 +377,7 @@ PROFILER(strace_live) = {
 	.name = "strace trace output",
 	.place = 5,
 	.init = init,
-	.flush = flush,
+	.flush = live_flush,
 	.task_ended = end_task,
 	.files = files,
 };
