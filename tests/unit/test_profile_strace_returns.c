@@ -123,7 +123,7 @@ static void test_sums(void **state)
 	sleep_for(7);
 	end_return();
 	profile_syscall_enter(59);
-	strace_process_exec(&proc.profile);
+	profile_process_exec(&proc);
 	profile_syscall_exit(0);
 	expect_return(0, 0);
 	strace_snapshot_family(&proc.profile, &snap);
