@@ -81,7 +81,8 @@ def test_slow_faults(report_of):
     # The point counts the same faults, but not those before the execve, nor the entry code.
     point = found.process_points.row("page_fault")
     assert 0 <= found.summary.nr_faults - point.nr < 10
-    assert 1.1 * point.ns / 1000 <= faults < 1.2 * point.ns / 1000
+    # Entry and exit take some 190 of 1,150 instructions.
+    assert 1.1 * point.ns / 1000 <= faults < 1.25 * point.ns / 1000
 
 
 def test_memory(boot):

@@ -206,7 +206,9 @@ static void read_old_generation(void)
 /* Begin and end of a change are for readers of counters; a release of the switch, for a panic. */
 #define NO_COUNTERS " seq_begin:pf_wmb seq_end:pf_store_release stack_store_switch:pf_store_release"
 /* There is one worker, and replace() has published by its barrier. */
-#define ONE_WORKER " poll_trylock:&lock->is_held poll_unlock:pf_store_release replace:pf_store_release"
+#define ONE_WORKER                                                   \
+	" poll_trylock:&lock->is_held poll_unlock:pf_store_release " \
+	"replace:pf_store_release"
 
 const struct il_test il_tests[] = {
 	{ "pin and switch",
