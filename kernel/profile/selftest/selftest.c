@@ -189,22 +189,22 @@ static void wait_for_ticks(u32 cpu, u64 nr)
 
 static void check_rate(void)
 {
-	u64 first, start, ns, wanted_ns = RATE_TICKS * NS_PER_SEC / OS_TICK_HZ;
+	u64 first, start, us, wanted_us = RATE_TICKS * 1000000ull / OS_TICK_HZ;
+	u64 ns = os_cycles_to_ns(os_cycles_per_second());
 	u32 cpu = os_cpu();
 
-	ns = os_cycles_to_ns(os_cycles_per_second());
 	if (ns < NS_PER_SEC / 100 * 99 || ns > NS_PER_SEC / 100 * 101)
 		BROKEN("os_cycles_to_ns(os_cycles_per_second()) is %lu ns", ns);
 	wait_for_ticks(cpu, 1);
 	start = os_cycles();
 	first = ticks_of(cpu);
 	wait_for_ticks(cpu, RATE_TICKS);
-	ns = os_cycles_to_ns(os_cycles() - start);
+	us = (os_cycles() - start) * 1000000 / os_cycles_per_second();
 	/* Emulators lose ticks, and catch up. */
-	if (ticks_of(cpu) - first < RATE_TICKS / 2 || ns < wanted_ns / 2 || ns > wanted_ns * 2)
+	if (ticks_of(cpu) - first < RATE_TICKS / 2 || us < wanted_us / 2 || us > wanted_us * 2)
 		BROKEN("profile_tick() was called %lu times in %lu us, not %u times in %lu us: is "
 		       "OS_TICK_HZ or os_cycles_per_second() wrong?",
-		       ticks_of(cpu) - first, ns / 1000, RATE_TICKS, wanted_ns / 1000);
+		       ticks_of(cpu) - first, us, RATE_TICKS, wanted_us);
 }
 
 static bool has_ticks(void)
