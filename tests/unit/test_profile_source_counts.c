@@ -124,6 +124,7 @@ static void test_sums_add_up(void **state)
 {
 	u64 seed = 1;
 
+	reports_in_sample = true;
 	for (int i = 0; i < 20000; i++) {
 		seed = seed * 6364136223846793005ull + 1;
 		sample_costs = seed >> 63 ? seed >> 43 & 0x3fffff : 100;
@@ -159,6 +160,7 @@ static void test_reset_in_a_stretch(void **state)
 	source_snapshot(&snap);
 	assert_in_range(snap.cpus[0].lost, 48, 50);
 	expect_sums(0, snap.cpus[0].lost, 0);
+	reports_in_sample = true; /* another CPU reports when the sample is stored */
 	profile_tick(&regs, os_cycles());
 	host_timer_rearm();
 	source_snapshot(&snap);

@@ -18,6 +18,16 @@ static u64 slots_behind(u64 slot, u64 at)
 	return at >= slot + 2 * source.period_cycles ? (at - slot) / source.period_cycles - 1 : 0;
 }
 
+/*
+ * Returns how many samples of deadlines before that of `slot` count since the reset. If the slot
+ * had ended at the reset, the one sample that counts has begun or is stored, but the sampler has
+ * not yet skipped the deadlines before the reset.
+ */
+static u64 nr_samples_done(const struct source_cpu *s, u64 slot, u64 nr_before, u64 reset)
+{
+	return slots_over(s, slot) < slots_over(s, reset) ? 1 : slots_done(s, slot, nr_before);
+}
+
 /* Copies one CPU's counters of expected, late and lost samples. */
 static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 {
@@ -36,7 +46,7 @@ static void copy_counters(const struct source_cpu *s, struct source_pin *pin)
 		}
 		pin->cycles = os_cycles();
 		if (s->is_on) {
-			u64 nr_done = slots_done(s, slot, nr_before);
+			u64 nr_done = nr_samples_done(s, slot, nr_before, reset);
 
 			pin->ahead = pf_min(slots_ahead(slot, pin->cycles), pin->counts.self);
 			pin->pending = slots_behind(slot, pin->cycles) - slots_behind(slot, reset);
