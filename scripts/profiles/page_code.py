@@ -22,6 +22,7 @@ from profiles.symbols import Symbols
 
 MAX_FUNCTIONS = 24
 MIN_SHARE = 0.002  # of all samples
+MIN_SAMPLES = 5  # one or two say nothing of a function's instructions
 MAX_BYTES = 64 << 10  # of one function
 MAX_LINES = 400  # of one function
 MAX_SECONDS = 60  # for all functions; on a busy host, others have no instructions
@@ -66,7 +67,7 @@ def hottest(stacks: Stacks, names: Names, tree: Tree) -> dict[int, Function]:
         one = found.setdefault(frame, Function(symbols, symbols.addresses[at], symbols.ends[at]))
         one.samples[address] += stack.weight
         sums[frame] += stack.weight
-    enough = MIN_SHARE * sums.total()
+    enough = max(MIN_SHARE * sums.total(), MIN_SAMPLES)
     return {frame: found[frame] for frame, nr in sums.most_common(MAX_FUNCTIONS) if nr >= enough}
 
 

@@ -76,12 +76,14 @@ def kernel(state: str) -> Path:
     return BUILD / ("vmlinux" if state == "left out" else "variants/functions/vmlinux")
 
 
-def compare(kernel: Path, initrd: Path, workload: str, state: str) -> tuple[int, list[Chain]]:
+def compare(
+    kernel: Path, initrd: Path, workload: str, state: str, cycles: int = CYCLES
+) -> tuple[int, list[Chain]]:
     """Returns the number of different chains, and those that are wrong."""
     words = " ".join(STATES[state])
     append = (
         f"profile.source=nmi profile.hz={HZ} profile.seed=1 profile.samples=2097152 "
-        f"profile.on_exit=none init=/bin/accuracy -- {workload} 1 {CYCLES} {words}"
+        f"profile.on_exit=none init=/bin/accuracy -- {workload} 1 {cycles} {words}"
     )
     truth, result = observe(kernel, initrd, "nmi", append, window=WINDOW)
     symbols = Symbols(kernel)

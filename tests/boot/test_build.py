@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import make
+from harness import ROOT, make
 
 # Files that each link writes.
 LINK_OUTPUT = re.compile(r"kallsyms|vmlinux|\.map$|build.?id|version")
@@ -19,12 +19,12 @@ POINTS_ON, POINTS_OFF = "CONFIG_PROFILE_POINTS=y", "# CONFIG_PROFILE_POINTS is n
 
 
 @pytest.fixture(scope="module")
-def rebuilt(tree_copy) -> tuple[Path, set[str]]:
+def switched(tree_copy) -> tuple[Path, set[str]]:
     """
-    A copy of the tree in another place, and the files that changed when an option did. The copy has
-    the first option again when the rest of it is built.
+    A copy of the tree in which one object was built, and built again for an option that was changed
+    and changed back. And the files that the change of the option changed.
     """
-    tree, goal = tree_copy("another-place"), "build/kernel/profile/report.o"
+    tree, goal = tree_copy("other-option"), "build/kernel/profile/report.o"
     make(goal, cwd=tree)
     config = tree / "build" / ".config"
     text = config.read_text()
@@ -32,13 +32,22 @@ def rebuilt(tree_copy) -> tuple[Path, set[str]]:
     config.write_text(text.replace(POINTS_ON, POINTS_OFF))
     changed = changed_by(tree, goal)
     config.write_text(text)
-    make("build/vmlinux", cwd=tree)
+    make(goal, cwd=tree)
     return tree, changed
 
 
 @pytest.fixture(scope="module")
-def tree(rebuilt) -> Path:
-    return rebuilt[0]
+def tree(builds, tree_copy) -> Path:
+    """A copy of the tree in another place, where a third of the objects are built again."""
+    built = builds.kernel().parent
+    tree = tree_copy("another-place", built)
+    if built.relative_to(ROOT) != Path("build"):
+        (tree / built.relative_to(ROOT)).rename(tree / "build")
+    (tree / "build" / "vmlinux").unlink()
+    for path in sorted((tree / "build").rglob("*.o"))[::3]:
+        path.unlink()
+    make("build/vmlinux", cwd=tree)
+    return tree
 
 
 def snapshot(tree: Path) -> dict[str, int]:
@@ -59,8 +68,17 @@ def changed_by(tree: Path, goal: str = "build/vmlinux") -> set[str]:
 
 
 def test_same_tree_same_bytes(builds, tree):
-    """Another place, another order and an option that changed meanwhile make no difference."""
+    """Another place and another order make no difference."""
     assert builds.kernel().read_bytes() == (tree / "build" / "vmlinux").read_bytes()
+
+
+def test_same_option_same_bytes(builds, switched):
+    """An option that changed meanwhile makes no difference to an object and generated headers."""
+    build, other = builds.kernel().parent, switched[0] / "build"
+    headers = [path.relative_to(other) for path in (other / "include").rglob("*.h")]
+    assert len(headers) > 3
+    for name in [*headers, Path("kernel/profile/report.o")]:
+        assert (build / name).read_bytes() == (other / name).read_bytes(), name
 
 
 def test_build_id(tree):
@@ -87,14 +105,14 @@ def test_one_source_one_object(tree):
 
 
 def test_header_rebuilds_its_users(tree):
-    (tree / "kernel" / "profile" / "report.h").touch()
+    (tree / "kernel" / "profile" / "samples" / "source.h").touch()
     changed = changed_by(tree)
-    assert "kernel/profile/report.o" in changed and "vmlinux" in changed
+    assert "kernel/profile/samples/source.o" in changed and "vmlinux" in changed
     assert "kernel/main.o" not in changed
 
 
-def test_option_rebuilds(rebuilt):
-    assert "kernel/profile/report.o" in rebuilt[1]
+def test_option_rebuilds(switched):
+    assert "kernel/profile/report.o" in switched[1]
 
 
 def test_missing_compiler_is_said(tree):

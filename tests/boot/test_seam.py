@@ -145,7 +145,7 @@ def test_cpu_time_is_optional(tmp_path):
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("seam", PARTS)
 def test_compiles(seam, compiler):
-    if compiler != "gcc":
+    if compiler != "gcc" and seam in ("points", "samples", "everything"):
         run(*flags(compiler, seam), "-fsyntax-only", *sources(seam))
     for std in ("gnu89", "gnu11"):
         run(*flags(compiler, seam, std), "-fsyntax-only", SEAM / "gnu89.c")

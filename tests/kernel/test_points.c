@@ -14,7 +14,7 @@
 
 #ifdef CONFIG_PROFILE_POINTS
 
-#define NR_SWITCHES 24
+#define NR_SWITCHES 16
 #define NR_RESETS   100
 #define NR_NMIS	    100
 #define NR_PAIRS    100

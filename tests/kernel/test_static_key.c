@@ -19,7 +19,7 @@
 
 #include "busy.h"
 
-#define NR_SWITCHES 24
+#define NR_SWITCHES 12
 #define MAX_BUSY    8 /* CPUs; with more, an emulator on a small host runs them in turn */
 #define TIMEOUT_NS  (20 * NSEC_PER_SEC)
 

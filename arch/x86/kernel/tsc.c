@@ -6,8 +6,8 @@
  * The TSC's frequency comes from CPUID, or else is measured against the HPET, the ACPI PM timer or
  * the PIT. The APIC timer is then measured against the TSC. A round reads both counters at its
  * start and its end, the TSC before and after the other one: the width of that bracket and one
- * count of the other are the round's error. The round with the least error wins. A value within its
- * error of a whole MHz is that MHz.
+ * count of the other are the round's error. The first round with a small error wins, or the one
+ * with the least. A value within its error of a whole MHz is that MHz.
  */
 #include <asm/tsc.h>
 
@@ -34,6 +34,7 @@ bool cpus_take_turns;
 #define ROUND_MS	 10
 #define LONG_ROUND_SCALE 4 /* the PIT wraps after 54 ms */
 #define NR_SAMPLE_TRIES	 8
+#define GOOD_PPM	 20 /* no further round */
 #define MAX_SNAP_PPM	 100
 #define FS_PER_MS	 1000000000000ULL
 /* A round never takes so many cycles, unless the other counter stands still. */
@@ -165,7 +166,10 @@ static u64 round_error_ppm(const struct round *round)
 	return DIV_ROUND_UP(round->error_cycles * 1000000, round->cycles);
 }
 
-/* Returns the round with the least error. If reading the counter takes long, uses longer rounds. */
+/*
+ * Returns the first round with a small error, or the one with the least. If reading the counter
+ * takes long, uses longer rounds.
+ */
 static bool tsc_measure(const struct counter *counter, u64 min_ticks, u64 min_cycles,
 			struct round *best)
 {
@@ -181,6 +185,8 @@ static bool tsc_measure(const struct counter *counter, u64 min_ticks, u64 min_cy
 			return false;
 		if (!best->cycles || round_error_ppm(&round) < round_error_ppm(best))
 			*best = round;
+		if (round_error_ppm(best) <= GOOD_PPM)
+			break;
 	}
 	return true;
 }
