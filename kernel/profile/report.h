@@ -44,6 +44,14 @@ void report_first_lines_end(void);
  */
 extern os_task_t *report_printer;
 
+/* Returns true if this thread prints a report. Any context. */
+static inline bool report_is_made_here(void)
+{
+	const os_task_t *printer = pf_read_once(report_printer);
+
+	return printer && printer == os_current_task();
+}
+
 struct table_sink;
 /*
  * Waits for this thread's turn, then calls print(arg), whose output goes to the text, tables by the

@@ -144,11 +144,9 @@ static u64 skip_deadlines(struct source_cpu *s, u64 next, u64 until, u64 *nr)
 
 static enum late_kind late_kind(const os_regs_t *regs)
 {
-	const os_task_t *printer = pf_read_once(report_printer);
-
 	if (os_regs_user(regs))
 		return LATE_USER;
-	if (printer && printer == os_current_task())
+	if (report_is_made_here())
 		return LATE_REPORT;
 	return os_task_idle(os_current_task()) ? LATE_IDLE : LATE_KERNEL;
 }

@@ -236,9 +236,7 @@ static pf_always_inline u64 recent_hash(u64 task_key, u32 context, u64 pc, u64 s
 /* Returns true if this thread prints a report, and no interrupt has come in between. */
 static bool is_in_report(u32 context)
 {
-	const os_task_t *printer = pf_read_once(report_printer);
-
-	return printer && printer == os_current_task() && (context >> 16 & 0xff) == HEAT_KERNEL;
+	return report_is_made_here() && (context >> 16 & 0xff) == HEAT_KERNEL;
 }
 
 /* Slow path: the recent record does not match. Walks the stack and looks the sample up. */

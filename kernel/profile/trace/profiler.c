@@ -56,10 +56,8 @@ static u16 offset_of_other_tid(const struct trace_event *event)
 
 bool profile_trace_wants_tick(void)
 {
-	os_task_t *task = os_current_task();
-
 	return !trace_session_is_on() ||
-	       (!os_task_idle(task) && task != pf_read_once(report_printer));
+	       (!os_task_idle(os_current_task()) && !report_is_made_here());
 }
 
 static void write_sample(u64 ip, bool user, u32 code_map)

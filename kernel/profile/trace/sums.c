@@ -99,7 +99,7 @@ static void copy_names(char list[LIST_BYTES], const struct hist_field *fields, u
 	}
 }
 
-/* What the rows of a histogram have in common. */
+/* The texts that every row of a histogram repeats. */
 struct hist_names {
 	char event[LIST_BYTES], values[LIST_BYTES], keys[LIST_BYTES];
 };
