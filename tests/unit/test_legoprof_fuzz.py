@@ -274,7 +274,7 @@ def test_lines_that_nest(run):
 
 
 NR_BYTES = int(os.environ.get("FUZZ_BYTES", 60_000))
-MAX_MEMORY = 30  # bytes, for a byte of the export
+MAX_MEMORY = 36  # bytes, for a byte of the export
 FEW_BYTES = 8 << 20
 
 
