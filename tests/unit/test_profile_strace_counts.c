@@ -64,6 +64,18 @@ static void test_percentiles_are_bounds(void **state)
 	assert_int_equal(entry_of(4)->p99_ns, 50);
 }
 
+/* A report that interrupts the end of the longest call finds it in its bucket all the same. */
+static void test_call_above_the_longest(void **state)
+{
+	host_call(5, 1000, 0);
+	host_call(5, 2000, 0);
+	host_call(5, 100000, 0);
+	task.profile.strace.row->max_cycles = 2000;
+	expect(5, 3, 0, 103000, 0);
+	exit_task(&task);
+	expect(5, 3, 0, 103000, 0);
+}
+
 static void test_errors_by_number(void **state)
 {
 	struct task second = { .proc = &proc };
@@ -82,6 +94,55 @@ static void test_errors_by_number(void **state)
 	assert_int_equal(nr_errors_of(3, ENOENT), 1);
 	assert_int_equal(nr_errors_of(3, EACCES), 0);
 	host_current = &task;
+}
+
+/* Starts a thread, lets it make calls, and ends it. Returns its table. */
+static const struct profile_syscall_table *run_thread(bool has_rows)
+{
+	const struct profile_syscall_table *table;
+	struct task other;
+
+	start_task(&other, &proc);
+	host_current = &other;
+	assert_int_equal(other.profile.strace.index[2] != 0, has_rows);
+	host_call(2, 100, -ENOENT);
+	host_call(700, 1, 0);
+	host_call(3, 10, 0);
+	table = other.profile.strace.calls.table;
+	exit_task(&other);
+	host_current = &task;
+	return table;
+}
+
+/*
+ * A thread gets the table of one that has ended, with its rows, but without its counts. The first
+ * table to be left becomes that of the process.
+ */
+static void test_table_of_an_ended_thread(void **state)
+{
+	const struct profile_syscall_table *table;
+
+	run_thread(false);
+	table = run_thread(false);
+	assert_ptr_equal(run_thread(true), table);
+	expect(2, 3, 3, 300, 0);
+	expect(700, 3, 0, 3, 0);
+	assert_int_equal(nr_errors_of(2, ENOENT), 3);
+	assert_int_equal(entry_of(2)->max_ns, 100);
+	strace_reset();
+	assert_ptr_equal(run_thread(true), table);
+	expect(2, 1, 1, 100, 0);
+	/* While counting is off, a thread begins without rows. */
+	strace_switch(false);
+	run_thread(false);
+	strace_switch(true);
+	assert_ptr_equal(run_thread(true), table);
+	expect(2, 2, 2, 200, 0);
+	/* Another program makes other calls. */
+	profile_syscall_enter(59);
+	profile_process_exec(&proc);
+	profile_syscall_exit(0);
+	run_thread(false);
 }
 
 /* The counter of a row's last error moves when the table grows, and is gone after a reset. */
@@ -196,7 +257,9 @@ int main(void)
 		TEST(test_sleep_is_not_cpu_time),
 		TEST(test_never_returning_call_has_its_cpu_time),
 		TEST(test_percentiles_are_bounds),
+		TEST(test_call_above_the_longest),
 		TEST(test_errors_by_number),
+		TEST(test_table_of_an_ended_thread),
 		TEST(test_same_error),
 		TEST(test_many_errors),
 		TEST(test_more_errors_than_slots),

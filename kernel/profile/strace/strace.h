@@ -186,6 +186,8 @@ void strace_table_grow(struct profile_syscall_table **table, bool for_errors);
 
 /* Removes all counters. The memory stays. */
 void strace_table_clear(struct profile_syscall_table *table);
+/* The same, but the rows stay, without calls. */
+void strace_table_zero_rows(struct profile_syscall_table *table);
 
 /* Adds counters, which were copied from a row of src, to the same row of sum. */
 void strace_sum_add_row(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src,

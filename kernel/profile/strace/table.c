@@ -52,12 +52,16 @@ static struct profile_syscall_row *find_row(const struct profile_syscall_table *
 	return NULL;
 }
 
+/* The memory for rows is not zeroed: add_row() does that for the few that are used. */
 static struct profile_syscall_table *table_alloc(u32 size_bytes, u32 nr_error_slots)
 {
-	struct profile_syscall_table *table = os_zalloc(size_bytes);
+	struct profile_syscall_table *table = os_alloc(size_bytes);
 
-	if (table)
-		strace_table_init(table, size_bytes, nr_error_slots);
+	if (!table)
+		return NULL;
+	memset(table, 0, sizeof(*table));
+	strace_table_init(table, size_bytes, nr_error_slots);
+	memset((char *)table + table->errors_at, 0, size_bytes - table->errors_at);
 	return table;
 }
 
@@ -199,6 +203,14 @@ struct profile_syscall_row *strace_row(struct profile_syscall_sum *sum, u64 nr)
 	return row;
 }
 
+static void clear_errors(struct profile_syscall_table *table)
+{
+	if (table->nr_errors)
+		memset((char *)table + table->errors_at, 0, table->size_bytes - table->errors_at);
+	table->nr_errors = 0;
+	table->errors_full = false;
+}
+
 void strace_table_clear(struct profile_syscall_table *table)
 {
 	if (!table)
@@ -207,22 +219,36 @@ void strace_table_clear(struct profile_syscall_table *table)
 	memset(table->unknown, 0, sizeof(table->unknown));
 	table->nr_unknown = table->others = 0;
 	table->rows_end = sizeof(*table);
-	table->errors_full = false;
-	if (table->nr_errors)
-		memset((char *)table + table->errors_at, 0, table->size_bytes - table->errors_at);
-	table->nr_errors = 0;
+	clear_errors(table);
+}
+
+void strace_table_zero_rows(struct profile_syscall_table *table)
+{
+	for_each_strace_row(at, table) {
+		struct profile_syscall_row *row = strace_row_at(table, at);
+
+		*row = (struct profile_syscall_row){ .nr = row->nr };
+	}
+	clear_errors(table);
 }
 
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
-/* Adds a histogram to another one. Most buckets are empty, so it looks at four at a time. */
-static void add_buckets(u64 *dst, const u64 *src)
+/*
+ * Adds a histogram to another one. Begins with the longest call, goes on with shorter ones, and
+ * ends when it has found all calls: most rows have only a few, of similar length.
+ */
+static void add_histogram(struct profile_syscall_row *dst, const struct profile_syscall_row *src)
 {
-	PF_BUILD_BUG_ON(PROFILE_SYSCALL_BUCKETS % 4);
-	for (u32 i = 0; i < PROFILE_SYSCALL_BUCKETS; i += 4) {
-		if (!(src[i] | src[i + 1] | src[i + 2] | src[i + 3]))
-			continue;
-		for (u32 at = i; at < i + 4; at++)
-			dst[at] += src[at];
+	u64 last = pf_min(profile_strace_log2(src->max_cycles), (u64)PROFILE_LAST_LOG2) -
+		   PROFILE_BUCKET_BASE_LOG2;
+	u64 nr_left = src->nr_calls; /* at least as many as have ended */
+
+	/* A copy of a row that changes may have calls in longer buckets: those come last. */
+	for (u32 i = 0; nr_left && i < PROFILE_SYSCALL_BUCKETS; i++) {
+		u64 bucket = (last - i) % PROFILE_SYSCALL_BUCKETS;
+
+		dst->nr_log2[bucket] += src->nr_log2[bucket];
+		nr_left -= src->nr_log2[bucket];
 	}
 }
 #endif
@@ -235,7 +261,7 @@ static void add_to_row(struct profile_syscall_row *dst, const struct profile_sys
 #ifdef CONFIG_PROFILE_STRACE_DETAIL
 	dst->off_cycles += src->off_cycles;
 	dst->max_cycles = pf_max(dst->max_cycles, src->max_cycles);
-	add_buckets(dst->nr_log2, src->nr_log2);
+	add_histogram(dst, src);
 #endif
 }
 
@@ -277,7 +303,8 @@ static void add_error(struct profile_syscall_sum *sum, const struct profile_sysc
 
 void strace_sum_add_errors(struct profile_syscall_sum *sum, const struct profile_syscall_sum *src)
 {
-	if (!src->table)
+	/* Its owner may add the first one just now: then it is in the next report. */
+	if (!src->table || !pf_read_once(src->table->nr_errors))
 		return;
 	for_each_strace_error(error, src->table) {
 		/* Pairs with the release in strace_table_add_error(): key and count are set. */
