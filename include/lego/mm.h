@@ -52,8 +52,10 @@ enum mm_kind {
 	MM_SHARED,
 	NR_MM_AREA_KINDS,
 	MM_TABLES = NR_MM_AREA_KINDS, /* page tables of the last level */
+	MM_KERNEL, /* stacks and descriptors of threads, and descriptors of areas */
 	NR_MM_KINDS,
 };
+#define MM_KIND_NAMES "heap", "anonymous", "stacks", "files", "shared", "page tables", "kernel"
 
 /* Where execve put things, for /proc only. */
 struct mm_layout {
@@ -84,7 +86,10 @@ struct mm {
 	u64 nr_tables;	    /* page tables of the last level */
 	/* nr_pages by kind: now and, if pages were unmapped since then, at max_pages. */
 	u64 nr_of_kind[NR_MM_AREA_KINDS];
-	u64 peak_of_kind[NR_MM_KINDS];
+	u64 peak_of_kind[NR_MM_KINDS]; /* without MM_KERNEL */
+	atomic_t nr_threads;	       /* of the processes that have this as their mm */
+	/* The most that MM_KERNEL was with max_pages pages mapped: see pages.c. */
+	u64 peak_kernel;
 
 	bool gets_no_pages; /* those that it had are freed: its process ends, or memory is out */
 
@@ -216,6 +221,9 @@ void mm_put_areas(struct mm_area_info *areas, unsigned int nr);
  * Any context.
  */
 void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS]);
+
+/* Changes the number of threads. Any context but NMI. */
+void mm_add_threads(struct mm *mm, int nr);
 
 /*
  * The memory of an area, in bytes. A page is shared when other address spaces have it, too. It is

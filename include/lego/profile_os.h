@@ -91,7 +91,7 @@
 #define os_read_signals(proc, counts) signal_read_counts(proc, counts)
 
 #define OS_NR_MEMORY_KINDS	     NR_MM_KINDS
-#define OS_MEMORY_KINDS		     "heap", "anonymous", "stacks", "files", "shared", "page tables"
+#define OS_MEMORY_KINDS		     MM_KIND_NAMES
 #define os_process_peak(proc, bytes) process_get_peak(proc, bytes)
 
 static inline u64 os_process_copied_bytes(const struct process *proc)

@@ -68,6 +68,46 @@ u64 *pages_alloc_entry(struct mm *mm, u64 addr)
 	return pte;
 }
 
+static u64 kernel_pages(const struct mm *mm)
+{
+	u64 bytes = (u64)atomic_read(&mm->nr_threads) * (KERNEL_STACK_SIZE + sizeof(struct task)) +
+		    READ_ONCE(mm->nr_vmas) * sizeof(struct vma);
+
+	return DIV_ROUND_UP(bytes, PAGE_SIZE);
+}
+
+/*
+ * The kernel's pages change while the number of mapped pages is at its maximum. The peak is the
+ * most of them: peak_kernel has max_pages in its upper bits, which never falls, so it is a maximum
+ * of all such moments.
+ */
+#define KERNEL_PAGES_BITS 24
+
+static u64 peak_kernel(const struct mm *mm)
+{
+	u64 max_pages = READ_ONCE(mm->max_pages), kept = READ_ONCE(mm->peak_kernel);
+
+	if (READ_ONCE(mm->nr_pages) != max_pages)
+		return kept;
+	return max(kept, max_pages << KERNEL_PAGES_BITS | kernel_pages(mm));
+}
+
+static void keep_peak_kernel(struct mm *mm)
+{
+	u64 kept = READ_ONCE(mm->peak_kernel), peak, old;
+
+	while ((peak = peak_kernel(mm)) > kept &&
+	       (old = cmpxchg(&mm->peak_kernel, kept, peak)) != kept)
+		kept = old;
+}
+
+void mm_add_threads(struct mm *mm, int nr)
+{
+	if (nr < 0)
+		keep_peak_kernel(mm);
+	atomic_add_return(&mm->nr_threads, nr);
+}
+
 void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
 {
 	bool is_now = READ_ONCE(mm->nr_pages) == READ_ONCE(mm->max_pages);
@@ -76,6 +116,7 @@ void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
 	for (enum mm_kind kind = 0; kind < NR_MM_AREA_KINDS; kind++)
 		nr[kind] = READ_ONCE(of_kind[kind]);
 	nr[MM_TABLES] = is_now ? READ_ONCE(mm->nr_tables) : READ_ONCE(mm->peak_of_kind[MM_TABLES]);
+	nr[MM_KERNEL] = peak_kernel(mm) & (BIT(KERNEL_PAGES_BITS) - 1);
 }
 
 /*
@@ -85,8 +126,10 @@ void mm_get_peak(const struct mm *mm, u64 nr[NR_MM_KINDS])
 static void keep_peak(struct mm *mm)
 {
 	ASSERT_MM_HELD_WRITE(mm);
-	if (mm->nr_pages == mm->max_pages)
-		mm_get_peak(mm, mm->peak_of_kind);
+	if (mm->nr_pages != mm->max_pages)
+		return;
+	keep_peak_kernel(mm);
+	mm_get_peak(mm, mm->peak_of_kind);
 }
 
 void pages_unmap(struct mm *mm, u64 start, u64 end)

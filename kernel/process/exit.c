@@ -141,6 +141,7 @@ static void leave_process(struct process *proc, struct task *task, int status)
 	/* With the lock held, because timers may own some of these signals. */
 	signal_discard(&task->pending, ~0ULL);
 	pid_set_owner(task->pid, task->pid == proc->pid ? proc : NULL, NULL);
+	mm_add_threads(proc->mm, -1);
 	last = --proc->nr_threads == 0;
 	if (!last)
 		user_uncharge_locked(proc, 1);

@@ -170,6 +170,8 @@ int family_add(struct process *proc, struct task *task, struct process *creator,
 	process_get(proc);
 	list_add_tail(&task->thread_node, &proc->threads);
 	proc->nr_threads = proc->nr_staying = 1;
+	if (proc->mm)
+		mm_add_threads(proc->mm, 1);
 	pid_set_owner(proc->pid, proc, task);
 	list_add_tail(&proc->all_node, &process_list);
 	spin_unlock_irqrestore(&process_tree_lock, flags);

@@ -223,6 +223,7 @@ void process_set_mm(struct process *proc, struct mm *mm)
 
 	DEBUG_ASSERT(!proc->mm);
 	proc->mm = mm;
+	mm_add_threads(mm, (int)proc->nr_threads);
 	spin_unlock_irqrestore(&proc->lock, flags);
 }
 
@@ -242,6 +243,8 @@ void process_drop_mm(struct process *proc)
 		proc->max_pages = READ_ONCE(mm->max_pages);
 		mm_get_peak(mm, proc->peak_of_kind);
 	}
+	if (mm)
+		mm_add_threads(mm, -(int)proc->nr_threads);
 	spin_unlock_irqrestore(&proc->lock, flags);
 	if (mm)
 		mm_put(mm);
@@ -275,6 +278,7 @@ int process_add_thread(struct process *proc, struct task *task)
 	} else {
 		list_add_tail(&task->thread_node, &proc->threads);
 		proc->nr_threads++;
+		mm_add_threads(proc->mm, 1);
 		proc->nr_staying++;
 		proc->nr_own_files += task->has_own_files;
 		process_get(proc);

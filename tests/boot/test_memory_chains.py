@@ -55,6 +55,12 @@ def test_memory_at_the_peak(boot):
     assert found.memory.pages > 300 * 64 and found.summary.peak_mib < 1
 
 
+def test_kernel_memory_at_the_peak(boot):
+    """Each of 49 threads has a kernel stack of 16 KiB and a descriptor, though all have ended."""
+    parts = memory_of(boot("hog-threads", icount=True, append=ON).log).summary.peak_parts
+    assert 49 * 16 <= parts["kernel"] * 1024 + 51 < 49 * 24
+
+
 def test_page_tables(boot):
     """One page in each 2 MiB is touched and dropped. Its table remains."""
     found = memory_of(boot("hog-sparse", icount=True, append=ON).log)

@@ -219,6 +219,47 @@ SELFTEST(mm_process, peak_by_kind)
 	mm_put(child);
 }
 
+static u64 kernel_at_peak(const struct mm *mm)
+{
+	u64 peak[NR_MM_KINDS];
+
+	mm_get_peak(mm, peak);
+	return peak[MM_KERNEL];
+}
+
+static u64 kernel_pages(u64 nr_threads, u64 nr_areas)
+{
+	return DIV_ROUND_UP(nr_threads * (KERNEL_STACK_SIZE + sizeof(struct task)) +
+				    nr_areas * sizeof(struct vma),
+			    PAGE_SIZE);
+}
+
+/*
+ * The kernel's part of the peak: the most threads and areas at a time with the most pages. Threads
+ * that come later, with fewer pages, are not in it.
+ */
+SELFTEST(mm_process, peak_of_kernel)
+{
+	struct mm *mm = mm_alloc();
+	u64 area;
+
+	ASSERT(mm);
+	set_mm(mm);
+	mm_add_threads(mm, 1);
+	area = map_and_touch(mm, 2, MAP_PRIVATE);
+	EXPECT_EQ(kernel_at_peak(mm), kernel_pages(1, 1));
+	mm_add_threads(mm, 5);
+	mm_add_threads(mm, -3);
+	EXPECT_EQ(kernel_at_peak(mm), kernel_pages(6, 1));
+	EXPECT_EQ(mm_unmap(mm, area, PAGE_SIZE), 0);
+	mm_add_threads(mm, 20);
+	EXPECT_EQ(kernel_at_peak(mm), kernel_pages(6, 1));
+	mm_add_threads(mm, -20);
+	map_and_touch(mm, 2, MAP_SHARED);
+	EXPECT_EQ(kernel_at_peak(mm), kernel_pages(3, 2));
+	leave_mm(mm);
+}
+
 /* Writes to a shared mapping reach the file; writes to a private one do not. */
 SELFTEST(mm_process, shared_file)
 {
