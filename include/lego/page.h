@@ -66,6 +66,9 @@ void page_init(void);
 /* Allocates 2^order contiguous pages with refs 1, or returns NULL. Any context but NMI. */
 struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_SITE_PARAM);
 #define page_alloc(order, flags) (page_alloc)(order, flags PROFILE_MEMORY_SITE_OF_PAGES)
+/* The same for a page of a program, and for pages of kmalloc. */
+#define page_alloc_user(flags) (page_alloc)(0, flags PROFILE_MEMORY_SITE_OF_USER_PAGES)
+#define page_alloc_slab(order) (page_alloc)(order, 0 PROFILE_MEMORY_SITE_OF_SLABS)
 
 /* Drops a reference; the last one frees the 2^order pages. Any context but NMI. */
 void page_put(struct page *page);

@@ -59,6 +59,7 @@ void selftest_run(void);
 
 /* Starts the crash of crash=<mode>: tests/kernel/crash.c. */
 void crash_start(void);
+void planted_leak_start(void);
 
 /* Called by do_nmi(): crashes in an NMI, or does what a test wants to do in an NMI. */
 void selftest_nmi(void);

@@ -45,7 +45,7 @@ static u64 file_bytes_in_page(const struct vma *vma, u64 addr)
  */
 static struct page *user_page_alloc(unsigned int flags)
 {
-	return page_is_scarce() ? NULL : page_alloc(0, flags);
+	return page_is_scarce() ? NULL : page_alloc_user(flags);
 }
 
 /*

@@ -149,6 +149,7 @@ static struct page *alloc_single(void)
 	ASSERT_IRQS_OFF();
 	if (!cache->nr) {
 		cache_fill(cache);
+		profile_memory_pages_used(READ_ONCE(nr_total) - READ_ONCE(nr_free));
 		notice_shortage();
 	}
 	return cache->nr ? cache->pages[--cache->nr] : NULL;
@@ -189,6 +190,7 @@ struct page *(page_alloc)(unsigned int order, unsigned int flags PROFILE_MEMORY_
 			profile_memory_alloc_pages(page, order);
 		}
 		spin_unlock_irqrestore(&buddy_lock, irq_flags);
+		profile_memory_pages_used(READ_ONCE(nr_total) - READ_ONCE(nr_free));
 		notice_shortage();
 	}
 	if (!page)

@@ -87,7 +87,7 @@ void slab_init(void)
 
 static struct page *slab_create(struct slab_cache *cache)
 {
-	struct page *slab = page_alloc(cache->order, 0);
+	struct page *slab = page_alloc_slab(cache->order);
 	char *base;
 
 	ASSERT_HELD(&cache->lock);
@@ -211,7 +211,7 @@ static void *alloc_large(size_t size, unsigned long caller PROFILE_MEMORY_SITE_P
 
 	while (order <= MAX_PAGE_ORDER && PAGE_SIZE << order < size)
 		order++;
-	page = order > RESERVE_ORDER && page_is_scarce() ? NULL : page_alloc(order, 0);
+	page = order > RESERVE_ORDER && page_is_scarce() ? NULL : page_alloc_slab(order);
 	if (!page)
 		return NULL;
 	slab_debug_alloc_large(page);

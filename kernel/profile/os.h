@@ -23,6 +23,13 @@
 #endif
 #include PROFILE_OS_HEADER
 
+#ifdef CONFIG_PROFILE_MEMORY
+#include <profile/memory.h>
+/* What the files of this folder allocate is the profilers', not the kernel's. */
+#undef PROFILE_MEMORY_OBJECTS_OF
+#define PROFILE_MEMORY_OBJECTS_OF PROFILE_MEMORY_OF_PROFILERS
+#endif
+
 PF_BUILD_BUG_ON(sizeof(u64) != 8 || sizeof(s64) != 8 || sizeof(u32) != 4 || (bool)2 != 1);
 
 /* Options that need others, as in Kconfig. Unit tests compile parts of profilers. */

@@ -107,8 +107,47 @@ def test_report_of_the_machine(boot, tmp_path):
 
 def test_report_of_a_process_has_it_only_if_wide(boot):
     assert "Kernel Memory" not in boot("hello").log
+    assert "Kernel Memory" not in boot("hog-threads").log  # a part of what the program takes
     log = boot("hello", append="profile.report=wide").log
     assert all(f"Kernel Memory: {kind} by size" in log for kind in KINDS)
+
+
+GROWTH_ROW = re.compile(r"\[.*\] +(\d+) +(\d+\.\d\d) +(\d+) +(\d+) +(\d+)  (\w+) \(([\w/.]+):\d+\)")
+
+
+def first_growth(log: str) -> tuple[str, int, int]:
+    """Returns of the first row the place, and the bytes at the peak and now."""
+    table = log.split("Kernel Memory: growth (top #4)")[1].splitlines()
+    peak, _, live, _, _, function, path = GROWTH_ROW.fullmatch(table[4]).groups()
+    return f"{function} {path}", int(peak), int(live)
+
+
+def test_growth_that_is_gone(boot):
+    """200 full pipes: 61,000 bytes in 15 pages each, and a part of one. They are closed again."""
+    place, peak, live = first_growth(boot("hog-pipes", icount=True).log)
+    assert place == "put_in kernel/fs/pipe.c" and live == 0
+    assert 0.9 * 200 * 61000 < peak <= 200 * 16 * 4096
+
+
+def test_growth_in_files(boot):
+    """What a program leaves behind in the file system is a row, beside its own memory."""
+    place, peak, live = first_growth(boot("hog-file", icount=True).log)
+    assert place == "fill_hole kernel/fs/data.c" and live >= peak > 0.9 * (24 << 20)
+
+
+def test_growth_by_page_tables(boot):
+    place, peak, _ = first_growth(boot("hog-sparse", icount=True).log)
+    assert place == "table_alloc arch/x86/mm/pgtable.c" and peak > 14 << 20
+
+
+def test_leak_of_the_kernel(boot, tmp_path):
+    script = "for i in $(seq 500); do echo > /proc/leak; done"
+    image = harness.script_image(tmp_path, script)
+    append = "leak=4000 profile.on_exit=run"
+    log = boot(None, initrd=image, append=append, variant="selftest").log
+    place, peak, live = first_growth(log)
+    assert place == "forget_request tests/kernel/planted_leak.c"
+    assert live == 500 * 4096 and live - (1 << 20) <= peak <= live
 
 
 @pytest.mark.parametrize("smp", [1, 4, 8])

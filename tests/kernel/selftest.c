@@ -125,6 +125,7 @@ void selftest_run(void)
 	const struct selftest *test;
 
 	crash_start();
+	planted_leak_start();
 	if (!wanted)
 		return;
 	nr_suites = count_suites();

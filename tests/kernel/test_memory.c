@@ -157,6 +157,32 @@ SELFTEST(memory, growth_since_the_mark)
 	kfree(left);
 }
 
+/* A peak that is gone is known to within a 32nd of all memory in use, or 256 KiB. */
+SELFTEST(memory, peak_that_is_gone)
+{
+	static struct memory_snapshot growth;
+	u64 nr_bytes = 0, most = 4 * (PAGE_SIZE << MAX_PAGE_ORDER), step;
+	struct page *pages[4];
+
+	memory_mark();
+	for (u32 i = 0; i < ARRAY_SIZE(pages); i++) {
+		pages[i] = allocate_pages_here(MAX_PAGE_ORDER);
+		ASSERT(pages[i]);
+	}
+	step = max((page_nr_total() - page_nr_free()) * PAGE_SIZE / 32, 256ULL << 10);
+	for (u32 i = 0; i < ARRAY_SIZE(pages); i++)
+		page_put(pages[i]);
+	memory_growth(&growth, MEMORY_KERNEL);
+	for (u32 i = 0; i < growth.nr_rows; i++) {
+		if (!strcmp(growth.rows[i].site->function, "allocate_pages_here"))
+			nr_bytes += growth.rows[i].peak_bytes;
+	}
+	EXPECT(nr_bytes <= most && nr_bytes + step >= most);
+	memory_mark();
+	memory_growth(&growth, MEMORY_KERNEL);
+	EXPECT(growth.peak_bytes < 1 << 20);
+}
+
 SELFTEST(memory, pages_belong_to_their_site)
 {
 	struct memory_sums before = sums_of(MEMORY_PAGES, "allocate_pages_here"), held, after;

@@ -12,16 +12,19 @@ u64 host_page_bytes, host_kmalloc_bytes; /* the allocators' own counts */
 #define NR_OBJECT_SIZES PROFILE_MEMORY_SIZES
 #define NR_PAGE_SIZES	PROFILE_MEMORY_ORDERS
 
-#define DEFINE_SITE(name, line, first, nr)                                                        \
+#define DEFINE_SITE(name, line, first, nr, use)                                                   \
 	static OS_DEFINE_PER_CPU(u64[2 * (nr)], name);                                            \
 	static const struct profile_memory_site site_of_##name pf_used pf_section("memory_sites") \
-		pf_aligned(8) = { name, "file.c", #name, line, first, nr }
+		pf_aligned(8) = { name, "file.c", #name, line, first, nr, use }
 
-DEFINE_SITE(small, 1, 0, NR_OBJECT_SIZES);
-DEFINE_SITE(large, 2, 0, NR_OBJECT_SIZES);
-DEFINE_SITE(same, 3, 0, NR_OBJECT_SIZES);
-DEFINE_SITE(unused, 4, 0, NR_OBJECT_SIZES);
-DEFINE_SITE(pages, 5, PROFILE_MEMORY_CLASSES, NR_PAGE_SIZES);
+DEFINE_SITE(small, 1, 0, NR_OBJECT_SIZES, PROFILE_MEMORY_OF_KERNEL);
+DEFINE_SITE(large, 2, 0, NR_OBJECT_SIZES, PROFILE_MEMORY_OF_KERNEL);
+DEFINE_SITE(same, 3, 0, NR_OBJECT_SIZES, PROFILE_MEMORY_OF_KERNEL);
+DEFINE_SITE(unused, 4, 0, NR_OBJECT_SIZES, PROFILE_MEMORY_OF_KERNEL);
+DEFINE_SITE(pages, 5, PROFILE_MEMORY_CLASSES, NR_PAGE_SIZES, PROFILE_MEMORY_OF_KERNEL);
+DEFINE_SITE(slabs, 6, PROFILE_MEMORY_CLASSES, NR_PAGE_SIZES, PROFILE_MEMORY_OF_KMALLOC);
+DEFINE_SITE(user, 7, PROFILE_MEMORY_CLASSES, NR_PAGE_SIZES, PROFILE_MEMORY_OF_PROGRAMS);
+DEFINE_SITE(own, 8, 0, NR_OBJECT_SIZES, PROFILE_MEMORY_OF_PROFILERS);
 
 static struct memory_snapshot snap;
 
@@ -42,7 +45,11 @@ static int clear(void **state)
 		memset(&os_per_cpu(large, cpu), 0, sizeof(large));
 		memset(&os_per_cpu(same, cpu), 0, sizeof(same));
 		memset(&os_per_cpu(pages, cpu), 0, sizeof(pages));
+		memset(&os_per_cpu(slabs, cpu), 0, sizeof(slabs));
+		memset(&os_per_cpu(user, cpu), 0, sizeof(user));
+		memset(&os_per_cpu(own, cpu), 0, sizeof(own));
 	}
+	memory_mark();
 	return 0;
 }
 
@@ -141,6 +148,96 @@ static void growth_since_the_mark(void **state)
 	assert_int_equal(snap.nr_rows, 0);
 }
 
+#define MIB_PAGES 256
+
+static const struct memory_row *row_of(const char *name)
+{
+	for (u32 i = 0; i < snap.nr_rows; i++) {
+		if (!strcmp(snap.rows[i].site->function, name))
+			return &snap.rows[i];
+	}
+	return NULL;
+}
+
+/* What was live when most pages were in use stays in the rows, also if it is gone. */
+static void peak_that_is_gone(void **state)
+{
+	allocate(pages, 0, 0, 10);
+	memory_mark();
+	allocate(pages, 0, 0, 2 * MIB_PAGES);
+	profile_memory_note_peak(2 * MIB_PAGES);
+	release(pages, NR_PAGE_SIZES, 0, 1, 2 * MIB_PAGES);
+	memory_growth(&snap, MEMORY_PAGES);
+	assert_int_equal(snap.nr_rows, 1);
+	assert_int_equal(snap.rows[0].peak_bytes, 2 << 20);
+	assert_int_equal(snap.rows[0].sums.live_bytes, 0);
+	assert_int_equal(snap.peak_bytes, 2 << 20);
+	memory_snapshot(&snap, MEMORY_PAGES);
+	assert_int_equal(row_of("pages")->peak_bytes, (2 << 20) + 10 * OS_PAGE_BYTES);
+	/* More than at the peak that was kept: now is the peak. */
+	allocate(user, 0, 0, 3 * MIB_PAGES);
+	memory_growth(&snap, MEMORY_PAGES);
+	assert_int_equal(row_of("user")->peak_bytes, 3 << 20);
+	assert_null(row_of("pages"));
+	memory_mark();
+	memory_growth(&snap, MEMORY_PAGES);
+	assert_int_equal(snap.nr_rows, 0);
+}
+
+/* The allocator calls again when a 32nd more, and 256 KiB more, is in use. */
+static void steps_between_peaks(void **state)
+{
+	profile_memory_note_peak(100);
+	assert_int_equal(profile_memory_next_peak, 100 + 64);
+	profile_memory_note_peak(32000);
+	assert_int_equal(profile_memory_next_peak, 33000);
+	host_page_bytes = 200 * OS_PAGE_BYTES;
+	memory_mark();
+	assert_int_equal(profile_memory_next_peak, 200 + 64);
+}
+
+/* Objects are added up again only if the pages of kmalloc have changed. */
+static void objects_at_the_peak(void **state)
+{
+	allocate(small, 0, 0, 100);
+	allocate(slabs, 0, 0, MIB_PAGES / 4 - 1);
+	profile_memory_note_peak(1);
+	memory_snapshot(&snap, MEMORY_KMALLOC);
+	assert_int_equal(row_of("small")->peak_bytes, row_of("small")->sums.live_bytes);
+	release(slabs, NR_PAGE_SIZES, 0, 0, 1);
+	memory_snapshot(&snap, MEMORY_KMALLOC);
+	assert_int_equal(row_of("small")->peak_bytes, 0);
+	allocate(slabs, 0, 0, 2);
+	profile_memory_note_peak(2);
+	release(small, NR_OBJECT_SIZES, 0, 0, 100);
+	release(slabs, NR_PAGE_SIZES, 0, 0, 1);
+	memory_snapshot(&snap, MEMORY_KMALLOC);
+	assert_int_equal(row_of("small")->peak_bytes, 100 * memory_size_bytes(0));
+}
+
+/* Pages of programs, pages of kmalloc, and the profilers' objects are not the kernel's growth. */
+static void growth_of_the_kernel(void **state)
+{
+	allocate(small, 0, 0, 1);
+	allocate(own, 0, 0, 2);
+	allocate(pages, 0, 0, 3);
+	allocate(slabs, 0, 0, 4);
+	allocate(user, 0, 0, 5);
+	memory_growth(&snap, MEMORY_KERNEL);
+	assert_int_equal(snap.nr_rows, 2);
+	assert_string_equal(snap.rows[0].site->function, "pages");
+	assert_string_equal(snap.rows[1].site->function, "small");
+	assert_int_equal(snap.programs_peak_bytes, 5 * OS_PAGE_BYTES);
+	assert_int_equal(snap.profilers_live_bytes, 2 * memory_size_bytes(0));
+	/* What was live at the peak counts as much as what is live now. */
+	profile_memory_note_peak(12);
+	release(pages, NR_PAGE_SIZES, 0, 0, 3);
+	allocate(large, PROFILE_MEMORY_CLASSES, 0, 2);
+	memory_growth(&snap, MEMORY_KERNEL);
+	assert_string_equal(snap.rows[0].site->function, "pages");
+	assert_string_equal(snap.rows[1].site->function, "large");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +246,10 @@ int main(void)
 		cmocka_unit_test_setup(rows_are_sorted, clear),
 		cmocka_unit_test_setup(sizes_and_kinds_are_apart, clear),
 		cmocka_unit_test_setup(growth_since_the_mark, clear),
+		cmocka_unit_test_setup(peak_that_is_gone, clear),
+		cmocka_unit_test_setup(steps_between_peaks, clear),
+		cmocka_unit_test_setup(objects_at_the_peak, clear),
+		cmocka_unit_test_setup(growth_of_the_kernel, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

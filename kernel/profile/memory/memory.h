@@ -17,6 +17,8 @@ enum memory_kind {
 	MEMORY_PAGES,
 	MEMORY_KMALLOC,
 	MEMORY_NR_KINDS,
+	/* For memory_growth() only: both, without what programs, kmalloc and profilers take. */
+	MEMORY_KERNEL = MEMORY_NR_KINDS,
 };
 
 /* The sums of all CPUs, of a site or of a size. */
@@ -28,9 +30,21 @@ struct memory_sums {
 struct memory_row {
 	const struct profile_memory_site *site;
 	struct memory_sums sums;
+	u64 peak_bytes; /* live at the peak */
 };
 
-#define MEMORY_MAX_ROWS 512
+#define MEMORY_MAX_ROWS	 512
+#define MEMORY_MAX_SITES (2 * MEMORY_MAX_ROWS)
+
+/*
+ * The live bytes of each site when most pages were in use since the mark, by site number. Sites
+ * without room are left out.
+ */
+struct memory_peak {
+	u64 page_bytes; /* of all pages */
+	u64 slab_bytes; /* of the pages of kmalloc, when its sites were added up */
+	u64 live_bytes[MEMORY_MAX_SITES];
+};
 
 struct memory_snapshot {
 	u32 nr_rows;
@@ -38,7 +52,12 @@ struct memory_snapshot {
 	struct memory_row rows[MEMORY_MAX_ROWS]; /* sites that have allocated */
 	struct memory_sums sizes[PROFILE_MEMORY_SIZES];
 	struct memory_sums all;
+	u64 peak_bytes; /* of all rows */
+	/* For memory_growth() only: of pages of programs, and of objects of profilers. */
+	u64 programs_peak_bytes, profilers_live_bytes;
 	u64 allocator_bytes; /* what the allocator counts as live */
+	struct memory_peak peak;
+	bool peak_is_now;
 };
 
 /*
@@ -48,12 +67,26 @@ struct memory_snapshot {
 void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind);
 
 /*
- * The same of what has become live since the mark, and still is: rows have grown, and their sums
- * are the growth. Sites that have shrunk are in no row. Same contexts; one reader at a time.
+ * The same of what has become live since the mark, and still is, or was at the peak: rows have
+ * grown, and their sums are the growth. Sites that have shrunk are in no row. Same contexts; one
+ * reader at a time.
  */
 void memory_growth(struct memory_snapshot *snap, enum memory_kind kind);
-/* Sets the mark. Without one, all is growth. Any context but NMI. */
+/* Sets the mark. Without one, all is growth. Any context but NMI and panic. */
 void memory_mark(void);
+
+/* Returns what is live of a site. */
+u64 memory_site_live_bytes(const struct profile_memory_site *site);
+extern const struct profile_memory_site __start_memory_sites[], __stop_memory_sites[];
+static inline bool memory_is_of_pages(const struct profile_memory_site *site)
+{
+	return site->first_size;
+}
+
+/* peak.c: copies the peak, to within a 32nd (see there). Any context but NMI. */
+void memory_peak_copy(struct memory_peak *peak);
+/* Forgets the peak: what is live now is the most. Like memory_mark(). */
+void memory_peak_restart(void);
 
 /* Returns the bytes of a block of a size. */
 u64 memory_size_bytes(u32 size);
@@ -63,5 +96,7 @@ void report_print_memory(const struct memory_snapshot *snap, enum memory_kind ki
 			 const struct report *report);
 /* Prints a snapshot of memory_growth(). */
 void report_print_memory_growth(const struct memory_snapshot *snap, enum memory_kind kind);
+/* Prints one of MEMORY_KERNEL, if the kernel's memory has grown much. */
+void report_print_kernel_growth(const struct memory_snapshot *snap, const struct report *report);
 
 #endif

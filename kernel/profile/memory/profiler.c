@@ -16,9 +16,16 @@ static void print_all(const struct report *report)
 	}
 }
 
-/* The memory is the machine's: the report of a process or a run has it only if it is wide. */
+/*
+ * The memory is the machine's: the report of a process or a run has all of it only if it is wide.
+ * The report of a run, or of its last process, has what has grown, if that is much.
+ */
 static void print(const struct report *report)
 {
+	if (report->is_run || (report->proc && run_is_last_process())) {
+		memory_growth(&copy, MEMORY_KERNEL);
+		report_print_kernel_growth(&copy, report);
+	}
 	if (report->wide || (!report->proc && !report->is_run))
 		print_all(report);
 }
@@ -44,6 +51,16 @@ static int write_growth(const char *text)
 	return 0;
 }
 
+/* The run begins with the first process. Before, the kernel has unpacked the initramfs. */
+static void mark_at_first_process(struct profile_process *pp)
+{
+	static bool has_begun;
+
+	if (!has_begun)
+		memory_mark();
+	has_begun = true;
+}
+
 static const struct profiler_file files[] = {
 	{ "profile/memory", .print = print_file },
 	{ "profile/memory.json", .print = print_file, .is_json = true },
@@ -56,6 +73,7 @@ PROFILER(memory) = {
 	.name = "memory",
 	.place = 28, /* after samples and waits, before points */
 	.reset = memory_mark,
+	.process_init = mark_at_first_process,
 	.print = print,
 	.files = files,
 };

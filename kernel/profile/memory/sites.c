@@ -7,8 +7,6 @@
 
 #include "memory.h"
 
-extern const struct profile_memory_site __start_memory_sites[], __stop_memory_sites[];
-
 u64 memory_size_bytes(u32 size)
 {
 	if (size < PROFILE_MEMORY_CLASSES)
@@ -48,12 +46,51 @@ static struct memory_sums sum_count(const struct profile_memory_site *site, u32 
 static void add_row(struct memory_snapshot *snap, struct memory_row row)
 {
 	add_sums(&snap->all, &row.sums);
-	if (!row.sums.nr)
+	snap->peak_bytes += row.peak_bytes;
+	if (!row.sums.nr && !row.peak_bytes)
 		return;
 	if (snap->nr_rows == MEMORY_MAX_ROWS)
 		snap->nr_not_shown++;
 	else
 		snap->rows[snap->nr_rows++] = row;
+}
+
+static struct memory_sums sum_site(const struct profile_memory_site *site)
+{
+	struct memory_sums all = { 0 };
+
+	for (u32 i = 0; i < site->nr_sizes; i++) {
+		struct memory_sums sums = sum_count(site, i);
+
+		add_sums(&all, &sums);
+	}
+	return all;
+}
+
+u64 memory_site_live_bytes(const struct profile_memory_site *site)
+{
+	return sum_site(site).live_bytes;
+}
+
+/* Copies the peak. If more is live now than at the last peak that was kept, now is the peak. */
+static void read_peak(struct memory_snapshot *snap)
+{
+	const struct profile_memory_site *site;
+	u64 page_bytes = 0;
+
+	memory_peak_copy(&snap->peak);
+	for (site = __start_memory_sites; site < __stop_memory_sites; site++)
+		page_bytes += memory_is_of_pages(site) ? memory_site_live_bytes(site) : 0;
+	snap->peak_is_now = page_bytes >= snap->peak.page_bytes;
+}
+
+static u64 peak_bytes(const struct memory_snapshot *snap, const struct memory_row *row)
+{
+	u64 i = row->site - __start_memory_sites;
+
+	if (snap->peak_is_now || i >= MEMORY_MAX_SITES)
+		return row->sums.live_bytes;
+	return snap->peak.live_bytes[i];
 }
 
 static void add_site(struct memory_snapshot *snap, const struct profile_memory_site *site)
@@ -66,6 +103,7 @@ static void add_site(struct memory_snapshot *snap, const struct profile_memory_s
 		add_sums(&row.sums, &sums);
 		add_sums(&snap->sizes[site->first_size + i], &sums);
 	}
+	row.peak_bytes = peak_bytes(snap, &row);
 	add_row(snap, row);
 }
 
@@ -80,25 +118,25 @@ static int compare_rows(const void *a_, const void *b_)
 	return order ? order : compare_u64(a->site->line, b->site->line);
 }
 
+/* Sorts by the larger of both, live now and at the peak. */
+static int compare_most(const void *a_, const void *b_)
+{
+	const struct memory_row *a = a_, *b = b_;
+	int order = compare_u64(pf_max(b->sums.live_bytes, b->peak_bytes),
+				pf_max(a->sums.live_bytes, a->peak_bytes));
+
+	return order ? order : compare_rows(a, b);
+}
+
 static bool is_of_kind(const struct profile_memory_site *site, enum memory_kind kind)
 {
-	return kind == (site->first_size ? MEMORY_PAGES : MEMORY_KMALLOC);
+	if (kind == MEMORY_KERNEL)
+		return site->use == PROFILE_MEMORY_OF_KERNEL;
+	return kind == (memory_is_of_pages(site) ? MEMORY_PAGES : MEMORY_KMALLOC);
 }
 
 /* What was live at the mark, by site number. Sites without room here count as empty then. */
-static struct memory_sums marked[2 * MEMORY_MAX_ROWS];
-
-static struct memory_sums sum_site(const struct profile_memory_site *site)
-{
-	struct memory_sums all = { 0 };
-
-	for (u32 i = 0; i < site->nr_sizes; i++) {
-		struct memory_sums sums = sum_count(site, i);
-
-		add_sums(&all, &sums);
-	}
-	return all;
-}
+static struct memory_sums marked[MEMORY_MAX_SITES];
 
 void memory_mark(void)
 {
@@ -106,6 +144,23 @@ void memory_mark(void)
 
 	for (u32 i = 0; i < pf_min(nr, (u32)PF_ARRAY_SIZE(marked)); i++)
 		marked[i] = sum_site(&__start_memory_sites[i]);
+	memory_peak_restart();
+}
+
+/* Makes the growth of what is in a row. Returns false if it has not grown. */
+static bool subtract_marked(struct memory_row *row, const struct memory_sums *old)
+{
+	struct memory_sums *sums = &row->sums;
+
+	if (sums->live_bytes <= old->live_bytes && row->peak_bytes <= old->live_bytes)
+		return false;
+	row->peak_bytes -= pf_min(row->peak_bytes, old->live_bytes);
+	sums->live_bytes -= pf_min(sums->live_bytes, old->live_bytes);
+	/* A site may have fewer objects than before, but larger ones. */
+	sums->nr_live -= pf_min(sums->nr_live, old->nr_live);
+	sums->nr -= old->nr;
+	sums->bytes -= old->bytes;
+	return true;
 }
 
 void memory_growth(struct memory_snapshot *snap, enum memory_kind kind)
@@ -113,24 +168,25 @@ void memory_growth(struct memory_snapshot *snap, enum memory_kind kind)
 	u32 nr = __stop_memory_sites - __start_memory_sites;
 
 	memset(snap, 0, sizeof(*snap));
+	read_peak(snap);
 	for (u32 i = 0; i < nr; i++) {
 		struct memory_row row = { .site = &__start_memory_sites[i] };
 		static const struct memory_sums none;
 		const struct memory_sums *old = i < PF_ARRAY_SIZE(marked) ? &marked[i] : &none;
 
-		if (!is_of_kind(row.site, kind))
-			continue;
 		row.sums = sum_site(row.site);
-		if (row.sums.live_bytes <= old->live_bytes)
+		row.peak_bytes = peak_bytes(snap, &row);
+		if (!subtract_marked(&row, old))
 			continue;
-		row.sums.live_bytes -= old->live_bytes;
-		/* A site may have fewer objects than before, but larger ones. */
-		row.sums.nr_live -= pf_min(row.sums.nr_live, old->nr_live);
-		row.sums.nr -= old->nr;
-		row.sums.bytes -= old->bytes;
-		add_row(snap, row);
+		if (row.site->use == PROFILE_MEMORY_OF_PROGRAMS)
+			snap->programs_peak_bytes += row.peak_bytes;
+		if (row.site->use == PROFILE_MEMORY_OF_PROFILERS)
+			snap->profilers_live_bytes += row.sums.live_bytes;
+		if (is_of_kind(row.site, kind))
+			add_row(snap, row);
 	}
-	os_sort(snap->rows, snap->nr_rows, sizeof(snap->rows[0]), compare_rows);
+	os_sort(snap->rows, snap->nr_rows, sizeof(snap->rows[0]),
+		kind == MEMORY_KERNEL ? compare_most : compare_rows);
 }
 
 void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind)
@@ -138,6 +194,7 @@ void memory_snapshot(struct memory_snapshot *snap, enum memory_kind kind)
 	const struct profile_memory_site *site;
 
 	memset(snap, 0, sizeof(*snap));
+	read_peak(snap);
 	for (site = __start_memory_sites; site < __stop_memory_sites; site++) {
 		if (is_of_kind(site, kind))
 			add_site(snap, site);

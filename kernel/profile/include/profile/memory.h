@@ -23,6 +23,16 @@
 #define PROFILE_MEMORY_ORDERS  11
 #define PROFILE_MEMORY_SIZES   (PROFILE_MEMORY_CLASSES + PROFILE_MEMORY_ORDERS)
 
+/* What a site's pages are for. */
+enum profile_memory_use {
+	PROFILE_MEMORY_OF_KERNEL,
+	PROFILE_MEMORY_OF_PROGRAMS,
+	PROFILE_MEMORY_OF_KMALLOC, /* their bytes belong to the sites of the objects, too */
+	PROFILE_MEMORY_OF_PROFILERS,
+};
+/* For objects that this file allocates: the profilers' files say that it is theirs. */
+#define PROFILE_MEMORY_OBJECTS_OF PROFILE_MEMORY_OF_KERNEL
+
 /* A place in the code that calls an allocator. */
 struct profile_memory_site {
 	/*
@@ -34,6 +44,7 @@ struct profile_memory_site {
 	const char *file, *function;
 	u32 line;
 	u32 first_size, nr_sizes;
+	enum profile_memory_use use;
 };
 
 /*
@@ -47,19 +58,25 @@ struct profile_memory_page {
 #define profile_memory_kept(count) ((s32)(s64)(count))
 
 /* Defines a site here. Returns its counters. */
-#define PROFILE_MEMORY_SITE(first, nr)                                                             \
-	({                                                                                         \
-		static OS_DEFINE_PER_CPU(u64[2 * (nr)], _site_counts);                             \
-		static const struct profile_memory_site _site pf_used pf_section("memory_sites")   \
-			pf_aligned(8) = { _site_counts, __FILE__, __func__, __LINE__, first, nr }; \
-		_site_counts;                                                                      \
+#define PROFILE_MEMORY_SITE(first, nr, use)                                                      \
+	({                                                                                       \
+		static OS_DEFINE_PER_CPU(u64[2 * (nr)], _site_counts);                           \
+		static const struct profile_memory_site _site pf_used pf_section("memory_sites") \
+			pf_aligned(8) = {                                                        \
+				_site_counts, __FILE__, __func__, __LINE__, first, nr, use       \
+			};                                                                       \
+		_site_counts;                                                                    \
 	})
+#define PROFILE_MEMORY_SITE_FOR(use) \
+	, PROFILE_MEMORY_SITE(PROFILE_MEMORY_CLASSES, PROFILE_MEMORY_ORDERS, use)
 
-#define PROFILE_MEMORY_SITE_PARAM , u64 *site
-#define PROFILE_MEMORY_SITE_ARG	  , site
-#define PROFILE_MEMORY_SITE_OF_PAGES \
-	, PROFILE_MEMORY_SITE(PROFILE_MEMORY_CLASSES, PROFILE_MEMORY_ORDERS)
-#define PROFILE_MEMORY_SITE_OF_OBJECTS , PROFILE_MEMORY_SITE(0, PROFILE_MEMORY_SIZES)
+#define PROFILE_MEMORY_SITE_PARAM	  , u64 *site
+#define PROFILE_MEMORY_SITE_ARG		  , site
+#define PROFILE_MEMORY_SITE_OF_PAGES	  PROFILE_MEMORY_SITE_FOR(PROFILE_MEMORY_OF_KERNEL)
+#define PROFILE_MEMORY_SITE_OF_USER_PAGES PROFILE_MEMORY_SITE_FOR(PROFILE_MEMORY_OF_PROGRAMS)
+#define PROFILE_MEMORY_SITE_OF_SLABS	  PROFILE_MEMORY_SITE_FOR(PROFILE_MEMORY_OF_KMALLOC)
+#define PROFILE_MEMORY_SITE_OF_OBJECTS \
+	, PROFILE_MEMORY_SITE(0, PROFILE_MEMORY_SIZES, PROFILE_MEMORY_OBJECTS_OF)
 
 /* Count an allocation, and its free at a site with nr_sizes sizes. Interrupts are off. */
 static pf_always_inline void profile_memory_count_alloc(u64 *count)
@@ -83,6 +100,18 @@ static pf_always_inline void profile_memory_count_free(s32 kept, u32 nr_sizes)
 #define profile_memory_free_pages(page) \
 	profile_memory_count_free((page)->memory.kept, PROFILE_MEMORY_ORDERS)
 
+/*
+ * Called where the allocator takes pages from its lists, after it has given up its locks: nr is the
+ * number of pages that are not in the lists now. Any context but NMI.
+ */
+#define profile_memory_pages_used(nr)                                           \
+	do {                                                                    \
+		if (pf_unlikely((nr) > pf_read_once(profile_memory_next_peak))) \
+			profile_memory_note_peak(nr);                           \
+	} while (0)
+extern u64 profile_memory_next_peak;
+void profile_memory_note_peak(u64 nr_pages);
+
 #else
 
 struct profile_memory_page {
@@ -91,10 +120,13 @@ struct profile_memory_page {
 #define PROFILE_MEMORY_SITE_PARAM
 #define PROFILE_MEMORY_SITE_ARG
 #define PROFILE_MEMORY_SITE_OF_PAGES
+#define PROFILE_MEMORY_SITE_OF_USER_PAGES
+#define PROFILE_MEMORY_SITE_OF_SLABS
 #define PROFILE_MEMORY_SITE_OF_OBJECTS
 
 #define profile_memory_alloc_pages(page, order) ((void)0)
 #define profile_memory_free_pages(page)		((void)0)
+#define profile_memory_pages_used(nr)		((void)0)
 
 #endif
 
