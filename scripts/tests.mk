@@ -231,7 +231,7 @@ test-consumers: $(vmlinux) functions-kernel $(addprefix $(BUILD)/, \
 		$(addsuffix .cpio,initramfs shell diagnosis))
 	@$(test-summary) --pytest tests/consumers
 
-# kernel/profile/ for other architectures. `make deps test-ports` installs the cross compilers.
+# kernel/profile/ for other architectures. `make deps test-ports` installs compilers and QEMU.
 .PHONY: test-ports
 test-ports:
 	@$(test-summary) --pytest tests/seam

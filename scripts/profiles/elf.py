@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the tables of ELF files for x86-64: segments, sections, symbols, relocations, notes.
+"""Reads the tables of 64-bit ELF files: segments, sections, symbols, relocations, notes.
 
 The format is in the System V ABI, chapters 4 and 5. Anybody may have made a file, so nothing in it
 is trusted: a wrong number ends in ElfError, and time and memory are bounded by the file's size.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SEGMENT, SECTION = struct.Struct("<IIQQQQQQ"), struct.Struct("<IIQQQQIIQQ")
 SYMBOL, RELOCATION, NOTE = struct.Struct("<IBBHQQ"), struct.Struct("<QQq"), struct.Struct("<III")
-MACHINE = 62
+X86_64, AARCH64, RISCV = 62, 183, 243
 PT_LOAD, PT_NOTE = 1, 4
 PF_X = 1
 SHT_PROGBITS, SHT_SYMTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 1, 2, 4, 7, 8, 11
@@ -74,8 +74,9 @@ class Elf:
         head = HEADER.unpack_from(data)
         phoff, shoff = head[5:7]
         phentsize, phnum, shentsize, shnum, names = head[9:]
-        if head[2] != MACHINE:
-            raise ElfError("it is not for x86-64")
+        self.machine = head[2]
+        if self.machine not in (X86_64, AARCH64, RISCV):
+            raise ElfError("it is not for x86-64, aarch64 or riscv64")
         self.segments = [Segment(*row) for row in self.table(SEGMENT, phoff, phentsize, phnum)]
         if shoff and not shnum:  # it is in the first section, as it is too large for the header
             shnum = SECTION.unpack(self.read(shoff, SECTION.size))[5]

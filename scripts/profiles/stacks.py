@@ -455,6 +455,9 @@ def read_kernels(paths: list[Path], exports: list[Export], finder: Finder) -> li
     build_ids = {build_id(meta) for export in exports for meta in export.runs().values()}
     kernels = [finder.load(path) for path in paths]
     for kernel in kernels:
+        if "" in build_ids and kernel.build_id not in build_ids:
+            finder.warn(f"the export has no build id: is {kernel.path} the kernel that ran?")
+            kernel.build_id = ""
         if kernel.build_id not in build_ids:
             wanted = ", ".join(sorted(build_ids))
             raise ExportError(f"{kernel.path} is not the kernel of this export (build id {wanted})")

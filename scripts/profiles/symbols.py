@@ -18,6 +18,7 @@ from profiles.elf import (
     SHF_EXECINSTR,
     SHT_PROGBITS,
     SHT_RELA,
+    X86_64,
     Elf,
     Section,
     Symbol,
@@ -205,7 +206,7 @@ class Symbols:
     def add_code(self, elf: Elf, sections: list[Section]) -> None:
         """Adds functions that have no symbols, but are known by their code."""
         slots: dict[int, str] | None = None
-        for section in sections:
+        for section in sections if elf.machine == X86_64 else ():
             if section.type != SHT_PROGBITS:
                 continue
             code, base = elf.content(section), section.addr

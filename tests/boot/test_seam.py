@@ -35,7 +35,7 @@ OPTIONS = {
     "selftest": ["SELFTEST"],
 }
 # Parts that need no header of their own, and those whose folder is called otherwise.
-WITHOUT_HEADER = {"waits", "files", "path", "selftest"}
+WITHOUT_HEADER = {"files", "path", "selftest"}
 FOLDERS = {"live": "strace/live", "files": "strace/files"}
 PARTS = {
     "points": [],

@@ -21,8 +21,9 @@ typedef long s64;
 #define EBADF  9
 #define ENOSYS 38
 
+#define NR_CPUS	    4
 #define TICK_HZ	    1000
-#define STACK_BYTES 16384 /* of a task */
+#define STACK_BYTES 16384 /* of a task, and of a CPU's idle task */
 
 /* lib.c */
 void *memset(void *dst, int c, size_t n);
@@ -30,48 +31,75 @@ void *memcpy(void *dst, const void *src, size_t n);
 int memcmp(const void *a, const void *b, size_t n);
 size_t strlen(const char *s);
 int strcmp(const char *a, const char *b);
+int strncmp(const char *a, const char *b, size_t n);
 #define vsnprintf(...) battery_vsnprintf(__VA_ARGS__)
 #define snprintf(...)  battery_snprintf(__VA_ARGS__)
 
-/* cpu.c: each call prints one line. */
+/* lib.c: each call prints one line. */
 int vprintk(const char *fmt, va_list args);
 int printk(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* cpu.c: the timer, interrupts, boot parameters, symbols, and the end of QEMU. */
-struct pt_regs {
-	u64 r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
-	u64 vector, error, rip, cs, rflags, rsp, ss;
-};
-
-#define FLAGS_INTERRUPTS (1ul << 9)
-
-extern volatile u64 nr_ticks;
-extern u64 cycles_per_second;
-extern bool panicking;
-
 #define read_cycles()	     battery_cycles()
 #define cycles_to_ns(cycles) battery_cycles_to_ns(cycles, cycles_per_second)
-
-static inline void outb(u16 port, u8 value)
-{
-	asm volatile("outb %0, %1" : : "a"(value), "Nd"(port));
-}
-
-#define irq_save()	   battery_irq_save()
-#define irq_restore(flags) battery_irq_restore(flags)
-
-static inline void wait_for_interrupt(void)
-{
-	asm volatile("hlt" : : : "memory");
-}
 
 struct boot_param {
 	const char *name;
 	int (*set)(const char *value);
 };
 
+/* lib.c: parses "name=value" words, separated by spaces. Unknown ones are ignored. */
+void parse_boot_params(const char *line);
+
+/* task.c: what each CPU has of its own. read_this_cpu() of arch.h returns it. */
+struct cpu {
+	u32 id; /* 0: the CPU that has booted */
+	struct task *task;
+	u32 irq_depth;
+	u64 nr_ticks;
+	u64 switch_cycles; /* when it last switched to another task */
+};
+
+extern struct cpu cpus[NR_CPUS];
+extern u32 nr_cpus; /* that are online */
+extern pf_flag_t panicking;
+
+/*
+ * The architecture, in <arch>/arch.h and cpu.c. arch.h also has struct pt_regs, regs_pc(),
+ * regs_sp(), regs_fp(), regs_link() and regs_irqs_off() of it; read_this_cpu() and this CPU's
+ * set_this_cpu(); wait_for_interrupt(), which is called with interrupts off and turns them on;
+ * FLAGS_IRQS_ON and FLAGS_IRQS_OFF for battery_irq_restore(); and the stack of a task that has been
+ * switched out: it has SWITCH_WORDS words, of which SWITCH_PC is where the task goes on.
+ */
+#include <arch.h>
+
+extern u64 cycles_per_second;
+void console_put(char c);
+void exit_qemu(u32 status) __attribute__((noreturn));
+void switch_stacks(u64 *save, u64 load);
+/* Sets up this CPU's interrupts and its tick. Interrupts stay off. */
 void cpu_init(void);
-void parse_boot_params(void);
-__attribute__((noreturn)) void exit_qemu(u32 status);
+/* Starts the other CPUs, which call start_cpu() on stacks of their own. */
+void start_cpus(void);
+/* Interrupts a CPU that waits for an interrupt. */
+void kick_cpu(u32 cpu);
+
+/*
+ * task.c: returns when this CPU's next tick is due. CPUs have their ticks at different times, so
+ * that they do not all ask for the lock at once. Ticks that are late do not delay later ones.
+ */
+u64 next_tick(void);
+
+/*
+ * Called by the architecture, with interrupts off: on the boot CPU; on another one; in the timer's
+ * interrupt, with the time when it came; after each interrupt; for any other exception.
+ */
+void start_kernel(const char *boot_line);
+void start_cpu(void);
+void tick(const struct pt_regs *regs, u64 cycles);
+void end_interrupt(void);
+void panic(const struct pt_regs *regs, const char *why, u64 number) __attribute__((noreturn));
+
+#define this_cpu read_this_cpu()
+#define current	 (this_cpu->task)
 
 #endif

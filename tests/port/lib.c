@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The parts of a C library that the kernel uses: memory and strings. */
+/* What the kernel needs of a C library, its log, and its boot parameters. */
 
-#include "kernel.h"
+#include "task.h"
+
+extern const struct boot_param boot_params_begin[], boot_params_end[];
 
 void *memset(void *dst, int c, size_t n)
 {
-	void *to = dst;
-
-	asm volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(c) : "memory");
+	for (u8 *to = dst; n--; to++)
+		*to = c;
 	return dst;
 }
 
 void *memcpy(void *dst, const void *src, size_t n)
 {
-	void *to = dst;
+	const u8 *from = src;
 
-	asm volatile("rep movsb" : "+D"(to), "+S"(src), "+c"(n) : : "memory");
+	for (u8 *to = dst; n--; to++)
+		*to = *from++;
 	return dst;
 }
 
@@ -39,9 +41,70 @@ size_t strlen(const char *s)
 	return len;
 }
 
+int strncmp(const char *a, const char *b, size_t n)
+{
+	for (; n && *a && *a == *b; a++, b++)
+		n--;
+	return n ? (u8)*a - (u8)*b : 0;
+}
+
 int strcmp(const char *a, const char *b)
 {
-	for (; *a && *a == *b; a++)
-		b++;
-	return (u8)*a - (u8)*b;
+	return strncmp(a, b, ~0ul);
+}
+
+int vprintk(const char *fmt, va_list args)
+{
+	static struct battery_lock lock;
+	static char line[1024];
+	u64 us = cycles_to_ns(read_cycles()) / 1000;
+	u64 flags = panicking ? battery_irq_save() : battery_lock(&lock);
+	int len = snprintf(line, sizeof(line), "[%5lu.%06lu] ", us / 1000000, us % 1000000);
+
+	len += vsnprintf(line + len, sizeof(line) - len, fmt, args);
+	for (const char *at = line; *at; at++)
+		console_put(*at);
+	if (!panicking)
+		battery_unlock(&lock, flags);
+	return len;
+}
+
+int printk(const char *fmt, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vprintk(fmt, args);
+	va_end(args);
+	return len;
+}
+
+static void set_boot_param(char *word)
+{
+	for (const struct boot_param *param = boot_params_begin; param < boot_params_end; param++) {
+		size_t len = strlen(param->name);
+
+		if (!strncmp(word, param->name, len) && word[len] == '=' &&
+		    param->set(word + len + 1))
+			printk("boot parameter: %s is not valid\n", word);
+	}
+}
+
+void parse_boot_params(const char *line)
+{
+	static char words[1024];
+	size_t len = strlen(line);
+	char *word = words, *end;
+
+	if (len >= sizeof(words))
+		return;
+	memcpy(words, line, len + 1);
+	for (; *word; word = end) {
+		for (end = word; *end && *end != ' '; end++)
+			;
+		if (*end)
+			*end++ = '\0';
+		set_boot_param(word);
+	}
 }

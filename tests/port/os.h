@@ -3,7 +3,7 @@
 #define PORT_OS_H
 
 /*
- * The rest of the profiler's seam; kernel/profile/os.h has the contracts. This kernel has one CPU,
+ * The rest of the profiler's seam; kernel/profile/os.h has the contracts. This kernel has CPUs,
  * tasks that always run in the kernel, and a periodic tick. It has no files, workers and NMIs.
  * What is missing here comes from batteries.
  */
@@ -23,20 +23,16 @@
 /* The clock. */
 #define os_cycles_per_second() cycles_per_second
 
-/* Memory and locks. On one CPU, a lock only keeps interrupts off. */
-#define os_memory_bytes()      (64ul << 20)
-#define os_lock(lock)	       ((void)(lock), irq_save())
-#define os_unlock(lock, flags) ((void)(lock), irq_restore(flags))
-#define OS_LOCK_INIT	       0
-typedef char os_lock_t;
-#define os_panicking() panicking
+/* Memory and CPUs. */
+#define os_cpu_online(cpu) ((cpu) < pf_load_acquire(&nr_cpus))
+#define os_panicking()	   panicking
 
 /* Tasks and processes. */
 #define os_current_task()	  current
 #define os_task_profile(task)	  (&(task)->profile)
 #define os_task_process(task)	  ((task)->proc)
+#define os_task_idle(task)	  ((task)->state == TASK_IDLE)
 #define os_task_tid(task)	  ((task)->tid)
-#define os_task_pid(task)	  task_pid(task)
 #define os_task_comm(task, words) ((void)memcpy(words, (task)->name, 16))
 #define os_process_profile(proc)  (&(proc)->profile)
 #define os_process_of(pp)	  pf_container_of(pp, struct process, profile)
@@ -49,12 +45,11 @@ typedef char os_lock_t;
 #define os_syscall_name(nr)	syscall_name(nr)
 
 /* Samples. The tick always interrupts the kernel, as there is no user mode. */
-#define os_regs_pc(regs)	    ((regs)->rip)
-#define os_regs_sp(regs)	    ((regs)->rsp)
+#define os_regs_pc(regs)	    regs_pc(regs)
+#define os_regs_sp(regs)	    regs_sp(regs)
 #define os_regs_user(regs)	    ((void)(regs), false)
-#define os_regs_irqs_off(regs)	    (!((regs)->rflags & FLAGS_INTERRUPTS))
-#define os_irq_depth()		    1u
-#define os_task_idle(task)	    (!(task)->proc)
+#define os_regs_irqs_off(regs)	    regs_irqs_off(regs)
+#define os_irq_depth()		    (this_cpu->irq_depth)
 #define os_task_syscall(task, regs) ((task)->syscall)
 #define OS_NO_SYSCALL		    NO_SYSCALL
 #define OS_TICK_HZ		    TICK_HZ
@@ -62,12 +57,32 @@ typedef char os_lock_t;
 /* Call chains. The idle task's stack has no end of its own: frames end with a pointer of 0. */
 static inline struct profile_stack_walk os_stack_walk(const os_regs_t *regs, u64 *pcs, u32 max)
 {
-	struct battery_stack stack = { regs->rip, regs->rbp, 0, regs->rsp,
-				       regs->rsp + STACK_BYTES };
+	struct battery_stack stack = { regs_pc(regs), regs_fp(regs), regs_link(regs), regs_sp(regs),
+				       regs_sp(regs) + STACK_BYTES };
 
 	return battery_stack_walk(&stack, pcs, max);
 }
 #define os_stack_walk os_stack_walk
+#define os_regs_here(regs)                                      \
+	do {                                                    \
+		memset(regs, 0, sizeof(*(regs)));               \
+		battery_caller(&regs_pc(regs), &regs_fp(regs)); \
+		regs_sp(regs) = regs_fp(regs) - 16;             \
+	} while (0)
+
+/* Waits and events. */
+#define os_task_of(pt)	       pf_container_of(pt, struct task, profile)
+#define os_wait_name(task)     ((task)->sleeps_for)
+#define os_in_scheduler(pc)    ((pc) >= (u64)scheduler_begin && (pc) < (u64)scheduler_end)
+#define os_task_state(task)    ((task)->state == TASK_SLEEPS)
+#define os_task_priority(task) ((void)(task), 120)
+#define os_syscall_args(words) \
+	((void)memset(words, 0, 6 * sizeof(u64)), (words)[0] = current->arg, true)
+#define os_signal_code(info) ((void)(info), 0)
+
+/* Exports. No program of this kernel could forge one. */
+#define os_physical_address(ptr) ((u64)(ptr))
+#define os_random()		 os_cycles()
 
 #include <batteries/os.h>
 

@@ -3,8 +3,9 @@
 #define PORT_OS_HOOKS_H
 
 /*
- * The hooks' half of the profiler's seam: types, the clock, and the current task for the hooks
- * around a system call. The defaults fit the rest: one CPU, keys in variables, and normal calls.
+ * The hooks' half of the profiler's seam: types, the clock, CPUs, and the current task for the
+ * hooks around a system call. The defaults fit the rest: per-CPU variables are arrays, keys are
+ * variables, and calls are normal ones.
  */
 
 #include "kernel.h"
@@ -15,6 +16,8 @@ typedef struct pt_regs os_regs_t;
 
 #define PROFILE_PORT_API 1
 #define OS_U64_IS_LONG
+#define OS_NR_CPUS	     NR_CPUS
+#define os_cpu()	     (this_cpu->id)
 #define os_cycles()	     read_cycles()
 #define os_current_profile() (&current->profile)
 #define os_off_cycles(pt)    task_off_cycles(pf_container_of(pt, struct task, profile))

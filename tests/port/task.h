@@ -2,13 +2,16 @@
 #ifndef PORT_TASK_H
 #define PORT_TASK_H
 
-/* Cooperative tasks on one CPU. They belong to processes and make system calls. */
+/*
+ * Tasks on several CPUs. They belong to processes and make system calls. A tick may take the CPU
+ * from a task, but not within a system call.
+ */
 
 #include "kernel.h"
 
 #include <profile/profile.h>
 
-#define SYSCALLS(X) X(exit) X(getpid) X(read) X(sleep) X(checksum)
+#define SYSCALLS(X) X(exit) X(getpid) X(read) X(sleep) X(checksum) X(put) X(get)
 
 #define SYSCALL_NUMBER(name) SYS_##name,
 enum syscall {
@@ -26,35 +29,49 @@ struct process {
 	struct profile_process profile;
 };
 
+enum task_state {
+	TASK_IDLE, /* the state of idle tasks */
+	TASK_READY,
+	TASK_RUNS,
+	TASK_SLEEPS,
+	TASK_DEAD,
+};
+
 struct task {
 	u64 sp; /* while it does not run */
 	u32 tid;
 	char name[16];
-	struct process *proc; /* NULL: the idle task */
+	struct process *proc; /* NULL: an idle task */
 	void (*run)(void);
-	struct task *next; /* all tasks, in a ring */
-	u64 wake_tick;	   /* the task sleeps until this tick */
-	bool dead;
+	struct task *next; /* all tasks but idle ones, in a ring */
+	enum task_state state;
+	const char *sleeps_for; /* or slept for */
+	u64 wake_tick;
+	u32 cpu;     /* where it runs, or ran last */
 	u32 syscall; /* the current call, or NO_SYSCALL */
-	u64 on_since_cycles;
-	u64 ran_cycles; /* in earlier turns */
+	u64 arg;     /* of it */
+	/*
+	 * The CPU time up to now, in cycles; or, with TIME_RUNS, while the task runs, the time off
+	 * a CPU. It is one word, so that other CPUs never see half of a switch.
+	 */
+	u64 time;
 	struct profile_task profile;
 };
 
-extern struct task *current;
+#define TIME_RUNS (1ul << 63)
+
+extern const char scheduler_begin[], scheduler_end[]; /* its code */
 
 struct process *process_create(const char *name);
 void task_create(struct process *proc, const char *name, void (*run)(void));
+/* Starts all CPUs and the profilers. */
+void start_cpus_and_profilers(const char *boot_line);
+/* Runs tasks on this CPU, until those of all CPUs have exited. The caller is the idle task. */
 void run_until_all_exit(void);
 
 /* Makes a system call, as a user program would. strace counts it. */
 long syscall(enum syscall nr, u64 arg);
 const char *syscall_name(u64 nr);
-
-static inline u32 task_pid(const struct task *task)
-{
-	return task->proc ? task->proc->pid : 0;
-}
 
 static inline u64 process_age_ns(const struct process *proc)
 {
@@ -64,13 +81,15 @@ static inline u64 process_age_ns(const struct process *proc)
 /* Returns the CPU time of any task so far. */
 static inline u64 task_exec_cycles(const struct task *task)
 {
-	return task->ran_cycles + (task == current ? read_cycles() - task->on_since_cycles : 0);
+	u64 time = pf_read_once(task->time);
+
+	return time & TIME_RUNS ? read_cycles() - (time & ~TIME_RUNS) : time;
 }
 
-/* In schedule(), this difference grows by the time that the task was not running. */
+/* Returns how long a running task has been off a CPU since the clock was 0. */
 static inline u64 task_off_cycles(const struct task *task)
 {
-	return task->on_since_cycles - task->ran_cycles;
+	return pf_read_once(task->time) & ~TIME_RUNS;
 }
 
 #endif

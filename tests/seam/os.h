@@ -13,6 +13,9 @@
 #ifdef CONFIG_PROFILE_CALLCHAIN
 #include "chains.h"
 #endif
+#ifdef CONFIG_PROFILE_WAITS
+#include "waits.h"
+#endif
 #ifdef CONFIG_PROFILE_TRACE
 #include "trace.h"
 #endif

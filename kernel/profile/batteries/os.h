@@ -46,7 +46,17 @@ typedef struct battery_lock os_lock_t;
 #define os_cpu_relax() battery_relax()
 #endif
 #if !defined(os_run_on_all_cpus) && OS_NR_CPUS > 1
-#define os_run_on_all_cpus(fn) battery_run_on_cpus(fn, ~0ul >> (64 - OS_NR_CPUS))
+/* Those that are online: the others would never call it. */
+#define os_run_on_all_cpus(fn)                        \
+	do {                                          \
+		unsigned long _cpus = 0;              \
+		u32 _cpu;                             \
+                                                      \
+		os_for_each_cpu(_cpu)                 \
+			if (os_cpu_online(_cpu))      \
+				_cpus |= 1ul << _cpu; \
+		battery_run_on_cpus(fn, _cpus);       \
+	} while (0)
 #define os_run_on_boot_cpu(fn) battery_run_on_cpus(fn, 1)
 #endif
 #if !defined(os_symbol_lookup) && defined(CONFIG_PROFILE_HEATMAP)

@@ -10,7 +10,7 @@ static bool is_frame(const struct battery_stack *stack, u64 fp)
 {
 	u64 lowest = fp + (BATTERY_FRAME_CALLER < 0 ? BATTERY_FRAME_CALLER : 0);
 
-	return fp % 8 == 0 && fp < ~0ull - 16 && lowest >= stack->low && lowest + 16 <= stack->high;
+	return fp % 8 == 0 && lowest >= stack->low && lowest <= stack->high - 16;
 }
 
 struct profile_stack_walk battery_stack_walk(const struct battery_stack *stack, u64 *pcs, u32 max)
@@ -37,10 +37,18 @@ struct profile_stack_walk battery_stack_walk(const struct battery_stack *stack, 
 		below = fp;
 		pc = BATTERY_FRAME_WORD(fp, BATTERY_FRAME_RETURN);
 		fp = BATTERY_FRAME_WORD(fp, BATTERY_FRAME_CALLER);
-		/* On riscv64, a function without calls saves only its caller's frame pointer. */
-		if (BATTERY_FRAME_CALLER < 0 && nr == 1 && is_frame(stack, pc)) {
+		/*
+		 * On riscv64, a function without calls saves only its caller's frame pointer. Its
+		 * return address is in a register. If it is not the innermost function, because an
+		 * interrupt's frames are further in, its caller is left out.
+		 */
+		if (BATTERY_FRAME_CALLER < 0 && is_frame(stack, pc)) {
 			fp = pc;
 			pc = stack->link;
+			if (nr > 1) {
+				pc = BATTERY_FRAME_WORD(fp, BATTERY_FRAME_RETURN);
+				fp = BATTERY_FRAME_WORD(fp, BATTERY_FRAME_CALLER);
+			}
 		}
 	}
 	walk.counts = PROFILE_STACK_COUNTS(nr, 0, truncated, PROFILE_STACK_NOT_REPLAYABLE);

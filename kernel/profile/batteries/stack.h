@@ -5,7 +5,8 @@
 /*
  * Call chains of kernel code by frame pointers, for x86-64, aarch64 and riscv64. Compile the kernel
  * with -fno-omit-frame-pointer, for aarch64 also with -mno-omit-leaf-frame-pointer. A function that
- * is interrupted before it has its frame lacks its caller in the chain.
+ * is interrupted before it has its frame lacks its caller in the chain. So does, on x86-64, one
+ * that calls no other: GCC gives it no frame.
  */
 
 #include <profile/stack_walk.h>

@@ -133,7 +133,7 @@ static void check_symbols(void)
 static void check_cpu_time(struct profile_task *pt)
 {
 #if OS_HAS_EXEC_CYCLES && (defined(CONFIG_PROFILE_STRACE) || defined(CONFIG_PROFILE_WAITS))
-	static bool said;
+	static pf_flag_t said;
 	u64 before = os_cycles(), sum = os_off_cycles(pt) + os_task_exec_cycles(pt);
 
 	if (sum - before <= os_cycles() - before || pf_xchg(&said, true))

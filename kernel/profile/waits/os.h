@@ -25,18 +25,17 @@
 #define os_is_end_wait(name) ((void)(name), false)
 #endif
 
+/* Returns the task that has a struct profile_task. */
+#ifndef os_task_of
+#error "profile: define os_task_of(pt): the task that has a struct profile_task"
+#endif
+
 /*
  * os_task_is_off_cpu() returns whether a task is off its CPU, and stores whether it sleeps. For
  * such a task, os_task_cpu(), os_sleeper_syscall() and os_sleeper_stack() return its CPU, its
  * system call, and the kernel's part of its call chain. The task may run again at any time, so
- * their results may be outdated. os_task_of() returns the task that has a struct profile_task.
+ * their results may be outdated.
  */
-#ifndef os_task_of
-#ifdef os_task_is_off_cpu
-#error "profile: define os_task_of(pt): the task that has a struct profile_task"
-#endif
-#define os_task_of(pt) ((void)(pt), (os_task_t *)NULL)
-#endif
 #ifndef os_task_cpu
 #ifdef os_task_is_off_cpu
 #error "profile: define os_task_cpu(task): CPU of a task that is off it"

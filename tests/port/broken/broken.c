@@ -56,15 +56,15 @@ bool broken_symbol_lookup(u64 addr, u64 *start, char *name, size_t size)
 
 u64 broken_lock(void)
 {
-	u64 flags = irq_save();
+	u64 flags = battery_irq_save();
 
 	if (breaks("lock"))
-		irq_restore(FLAGS_INTERRUPTS);
+		battery_irq_restore(FLAGS_IRQS_ON);
 	return flags;
 }
 
 void broken_unlock(u64 flags)
 {
 	if (!breaks("unlock"))
-		irq_restore(breaks("inner") ? FLAGS_INTERRUPTS : flags);
+		battery_irq_restore(breaks("inner") ? FLAGS_IRQS_ON : flags);
 }

@@ -2,10 +2,6 @@
 #ifndef PORT_BROKEN_OS_H
 #define PORT_BROKEN_OS_H
 
-#define os_cpu_online(cpu)     (!(cpu) || breaks("cpus"))
-#define os_run_on_all_cpus(fn) fn(NULL)
-#define os_run_on_boot_cpu(fn) fn(NULL)
-
 #include "../os.h"
 
 int broken_vprintk(const char *fmt, va_list args);
@@ -15,6 +11,12 @@ bool broken_symbol_lookup(u64 addr, u64 *start, char *name, size_t size);
 u64 broken_lock(void);
 void broken_unlock(u64 flags);
 
+#undef os_cpu_online
+#define os_cpu_online(cpu) (!(cpu) || breaks("cpus"))
+#undef os_run_on_all_cpus
+#define os_run_on_all_cpus(fn) fn(NULL)
+#undef os_run_on_boot_cpu
+#define os_run_on_boot_cpu(fn) fn(NULL)
 #undef os_vprintk
 #define os_vprintk(fmt, args) broken_vprintk(fmt, args)
 #undef os_vsnprintf

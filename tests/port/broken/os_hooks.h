@@ -10,8 +10,10 @@
 bool breaks(const char *contract);
 
 /* There is a second CPU, which never runs. */
+#undef OS_NR_CPUS
 #define OS_NR_CPUS 2
-#define os_cpu()   0u
+#undef os_cpu
+#define os_cpu() 0u
 
 extern struct task broken_task;
 #undef os_current_profile

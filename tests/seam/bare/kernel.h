@@ -36,6 +36,7 @@ struct trap_frame {
 };
 
 u32 cpu_number(void);
+u32 interrupt_depth(void);
 u64 clock_rate(void);
 int put_line(const char *fmt, va_list args);
 struct task *this_task(void);

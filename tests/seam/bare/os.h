@@ -15,7 +15,7 @@
 #define os_syscall_name(nr)	 call_name(nr)
 #ifdef CONFIG_PROFILE_HEATMAP
 #define OS_TICK_HZ		  TICKS_PER_SEC
-#define os_irq_depth()		  1u
+#define os_irq_depth()		  interrupt_depth()
 #define os_regs_pc(regs)	  ((regs)->pc)
 #define os_regs_sp(regs)	  ((regs)->sp)
 #define os_regs_user(regs)	  ((regs)->from_user)
@@ -51,6 +51,7 @@ static inline u64 os_task_exec_cycles(const struct profile_task *pt)
 	return task->ran + (task == this_task() ? os_cycles() - task->on_since : 0);
 }
 #define os_task_exec_cycles os_task_exec_cycles
+#define os_task_of(pt)	    pf_container_of(pt, struct task, profile)
 #define os_wait_name(task)  ((void)(task), "channel")
 #endif
 #ifdef CONFIG_PROFILE_TRACE

@@ -6,6 +6,8 @@
  * docs/misc/pvh.pandoc), in 32-bit mode without paging. %ebx holds the physical address of the
  * boot information. Here physical and virtual addresses are the same.
  */
+#define NR_CPUS		4
+#define TRAMPOLINE	0x8000
 #define PHYS32_ENTRY	18
 #define STACK_BYTES	16384
 #define CODE_SELECTOR	8
@@ -20,22 +22,25 @@
 	.long	2f - 1f, 4f - 3f, PHYS32_ENTRY
 1:	.asciz	"Xen"
 2:	.balign	4
-3:	.quad	pvh_entry
+3:	.quad	_start
 4:
 
 	.text
 	.code32
-	.globl	pvh_entry
-pvh_entry:
+	.globl	_start
+_start:
 	cld
 	movl	%ebx, boot_info
 
-	/* Map the first GiB. */
+	/* Map the first 4 GiB. */
 	movl	$(pud + PAGE_TABLE), pgd
 	movl	$(pmd + PAGE_TABLE), pud
+	movl	$(pmd + 0x1000 + PAGE_TABLE), pud + 8
+	movl	$(pmd + 0x2000 + PAGE_TABLE), pud + 16
+	movl	$(pmd + 0x3000 + PAGE_TABLE), pud + 24
 	movl	$pmd, %edi
 	movl	$PAGE_LARGE, %eax
-	movl	$512, %ecx
+	movl	$2048, %ecx
 1:	movl	%eax, (%edi)
 	addl	$8, %edi
 	addl	$0x200000, %eax
@@ -63,15 +68,59 @@ long_mode:
 	movl	%eax, %ss
 	movl	$boot_stack_end, %esp
 	xorl	%ebp, %ebp
-	call	start_kernel
+	call	boot
 	ud2
 
-	/* 33 entries of 16 bytes each: the exceptions and the timer. */
+	/*
+	 * start_cpus() copies this to TRAMPOLINE, where the other CPUs start, in real mode. They
+	 * go on in long mode at once.
+	 */
+	.code16
+	.globl	trampoline, trampoline_end
+trampoline:
+	cli
+	xorw	%ax, %ax
+	movw	%ax, %ds
+	movl	$CR4_PAE, %eax
+	movl	%eax, %cr4
+	movl	$pgd, %eax
+	movl	%eax, %cr3
+	movl	$MSR_EFER, %ecx
+	rdmsr
+	orl	$EFER_LME, %eax
+	wrmsr
+	lgdtl	TRAMPOLINE + (trampoline_gdt - trampoline)
+	movl	%cr0, %eax
+	orl	$CR0_PE_PG, %eax
+	movl	%eax, %cr0
+	ljmpl	$CODE_SELECTOR, $cpu_entry
+trampoline_gdt:
+	.word	15
+	.long	gdt
+trampoline_end:
+
+	/* Each CPU takes a number, from 1 on, and with it a stack. */
+	.code64
+cpu_entry:
+	xorl	%eax, %eax
+	movl	%eax, %ds
+	movl	%eax, %es
+	movl	%eax, %ss
+	movl	$1, %edi
+	lock xaddl %edi, next_number
+	movl	%edi, %esp
+	shll	$14, %esp
+	addl	$boot_stack_end, %esp
+	xorl	%ebp, %ebp
+	call	start_numbered_cpu
+	ud2
+
+	/* 35 entries of 16 bytes each: the exceptions, the timer, kick_cpu() and spurious ones. */
 	.balign	16
 	.globl	vectors
 vectors:
 	vector = 0
-	.rept	33
+	.rept	35
 	.balign	16
 	.if	vector == 8 || (vector >= 10 && vector <= 14) || vector == 17 || vector == 21
 	.else
@@ -100,7 +149,12 @@ interrupt_entry:
 	pushq	%r15
 	cld
 	movq	%rsp, %rdi
+	/* A frame, so that call chains go on with the interrupted function. */
+	pushq	136(%rdi)
+	pushq	%rbp
+	movq	%rsp, %rbp
 	call	interrupt
+	addq	$16, %rsp
 	popq	%r15
 	popq	%r14
 	popq	%r13
@@ -150,12 +204,17 @@ gdt_pointer:
 	.balign	4096
 pgd:	.skip	4096
 pud:	.skip	4096
-pmd:	.skip	4096
+pmd:	.skip	4 * 4096
 boot_stack:
 	.skip	STACK_BYTES
 boot_stack_end:
+	.skip	(NR_CPUS - 1) * STACK_BYTES
 	.globl	boot_info
 boot_info:
 	.skip	8
+
+	.data
+next_number:
+	.long	1
 
 	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Builds and boots tests/port/, a kernel of its own for three architectures, and checks its reports.
+Its processes make known numbers of system calls, pairs and waits (tests/port/main.c).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import report
+import report_points
+import report_strace
+from harness import BUILD, ROOT, locked, make
+
+NR_CPUS = 4
+STATUS = 16  # with which the kernel ends QEMU
+EXIT_CODES = {"x86_64": STATUS << 1 | 1, "riscv64": STATUS, "aarch64": STATUS}
+COMMANDS = {
+    "x86_64": "qemu-system-x86_64 -machine q35,sata=off -cpu max -vga none"
+    " -device isa-debug-exit,iobase=0xf4,iosize=4",
+    "riscv64": "qemu-system-riscv64 -machine virt",
+    "aarch64": "qemu-system-aarch64 -machine virt -cpu cortex-a53 -semihosting",
+}
+TIMEOUT_S = 120
+
+CALLS = {
+    "worker": {
+        "sys_getpid": (100, 0),
+        "sys_read": (60, 40),
+        "sys_checksum": (50, 0),
+        "sys_sleep": (50, 0),
+        "sys_exit": (2, 0),
+        "sys_7": (1, 1),
+    },
+    "sleeper": {"sys_sleep": (10, 0), "sys_exit": (1, 0)},
+    "pipe": {
+        "sys_put": (200, 0),
+        "sys_get": (200, 0),
+        "sys_checksum": (200, 0),
+        "sys_exit": (2, 0),
+    },
+    "spinner": {"sys_exit": (6, 0)},
+}
+PAIRS = {
+    "worker": {"checksum": 50, "sleep": 50},
+    "sleeper": {"sleep": 10},
+    "pipe": {"checksum": 200},
+    "spinner": {},
+}
+ALL_PAIRS = {"checksum": 250, "sleep": 60}
+
+
+def build(arch: str, name: str, *variables: str) -> Path:
+    directory = BUILD / name
+    with locked(BUILD / "test-locks" / name):
+        make("-s", f"ARCH={arch}", f"BUILD={directory}", *variables, cwd=ROOT / "tests/port")
+    return directory / "kernel"
+
+
+def keep_log(name: str, log: str) -> Path:
+    path = BUILD / "test-logs" / f"port_{name}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(log)
+    return path
+
+
+def boot(arch: str, append: str = "", cpus: int = NR_CPUS) -> Path:
+    """Boots the kernel in wall time. Returns the log, whose reports must add up."""
+    kernel = build(arch, f"port-{arch}")
+    command = [
+        *COMMANDS[arch].split(),
+        *("-smp", str(cpus), "-m", "128M", "-display", "none", "-nodefaults", "-no-reboot"),
+        *("-serial", "stdio", "-kernel", str(kernel), "-append", append),
+    ]
+    quiet = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    done = subprocess.run(command, timeout=TIMEOUT_S, errors="replace", **quiet)
+    log = done.stdout.replace("\r\n", "\n")
+    path = keep_log(f"{arch}_{cpus}_{append.split('=')[0] or 'plain'}", log)
+    assert done.returncode == EXIT_CODES[arch], f"{log[-2000:]}{done.stderr}"
+    assert report.check_log(log) == []
+    return path
+
+
+def calls(table: report_strace.Strace) -> dict[str, tuple[int, int]]:
+    return {row.name: (row.nr_calls, row.nr_errors) for row in table.rows}
+
+
+def pairs(points: report_points.Points) -> dict[str, int]:
+    return {row.name: row.nr for row in points.rows}
+
+
+def by_process(log: str) -> dict[str, report.Report]:
+    """Returns the reports by the name of the process; that of the machine as `last`."""
+    return {
+        found[1] if (found := re.match(r"(\w+) \(pid \d\) exited after ", one.why)) else "last": one
+        for one in report.parse(log)
+    }
+
+
+def check_counts(log: str) -> dict[str, report.Report]:
+    """Checks what does not depend on time. Returns the reports."""
+    found = by_process(log)
+    assert found.keys() == {*CALLS, "last"}
+    for name, wanted in CALLS.items():
+        assert calls(found[name].strace) == wanted
+        assert pairs(found[name].process_points) == PAIRS[name]
+        assert found[name].heatmap.rows or name == "sleeper"
+    assert pairs(found["last"].points) == ALL_PAIRS
+    return found
+
+
+def legoprof(command: str, arch: str, log: Path, *arguments: str) -> str:
+    """Runs legoprof on the export in a log, with the kernel's names. Returns its output."""
+    kernel = BUILD / f"port-{arch}" / "kernel"
+    script = ROOT / "scripts/legoprof"
+    done = subprocess.run(
+        [script, command, log, "--kernel", kernel, *arguments], capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+def folded(text: str) -> dict[str, int]:
+    return {chain: int(nr) for chain, nr in re.findall(r"^(.*) (\d+)$", text, re.MULTILINE)}
+
+
+def check_all(arch: str) -> None:
+    """
+    Runs the kernel on four CPUs in wall time, with everything on. Checks what does not depend on
+    the host: counts, chains, who waits for what and where, events, and that each CPU takes part.
+    """
+    path = boot(arch, "profile.export=console trace_event=sched,raw_syscalls profile.top=all")
+    found = check_counts(path.read_text())
+
+    assert found["worker"].heatmap.rows[0].name == "add_up_bytes"
+    assert found["spinner"].heatmap.rows[0].name == "spin"
+    assert found["last"].heatmap.split["idle"] > 100
+    waits = {(row.what, row.where): row for row in found["last"].waits.rows}
+    assert waits["tick", "sys_sleep"].nr == 60
+    assert waits["tick", "sys_sleep"].ns > 0.9e9
+    assert waits["room", "sys_put"].waker == "wake (consumes)"
+    assert waits["item", "sys_get"].waker == "wake (produces)"
+    assert found["spinner"].summary.nr_involuntary > 10
+
+    for cpu in range(NR_CPUS):
+        chains = folded(legoprof("folded", arch, path, "--cpu", str(cpu)))
+        loop = "start_cpu;idle_loop" if cpu else "start_kernel;run_until_all_exit;idle_loop"
+        assert any(chain.startswith("idle;") and chain.endswith(loop) for chain in chains), cpu
+        assert sum(nr for chain, nr in chains.items() if "idle" not in chain) > 10, cpu
+    chains = folded(legoprof("folded", arch, path))
+    # On x86-64, GCC gives a function without calls no frame, so its caller is missing.
+    caller = "" if arch == "x86_64" else "sys_checksum;"
+    assert chains[f"burns;[sys_checksum];task_start;burn;syscall;{caller}add_up_bytes"] > 50
+    assert chains["spins;task_start;spin"] > 100
+    chains = folded(legoprof("folded", arch, path, "--waits"))
+    assert chains["dozes;task_start;doze;syscall;sys_sleep;sleep_for;schedule;[tick]"] > 900_000_000
+    assert "consumes;task_start;consume;syscall;sys_get;sleep_for;schedule;[item]" in chains
+    assert any(re.fullmatch("spins;.*;end_interrupt;schedule;.a CPU.", chain) for chain in chains)
+
+    picture = legoprof("flamegraph", arch, path)
+    assert picture.rstrip().endswith("</svg>")
+    assert re.search(r"<title>add_up_bytes \(\d+ samples", picture)
+    events = legoprof("ftrace", arch, path)
+    for name, (nr, _) in {"put": CALLS["pipe"]["sys_put"], "get": CALLS["pipe"]["sys_get"]}.items():
+        number = ["exit", "getpid", "read", "sleep", "checksum", "put", "get"].index(name)
+        assert len(re.findall(rf"sys_enter: NR {number} ", events)) == nr
+    switched = set(re.findall(r"\[(\d+)\] \S+ +\S+: sched_switch: prev_comm=spins", events))
+    assert switched == {f"{cpu:03}" for cpu in range(NR_CPUS)}
+
+
+def check_contracts(arch: str) -> None:
+    """
+    Runs the port's own check of its contracts. Only the rate of ticks may be wrong: a busy host
+    does not run all of QEMU's CPUs in time.
+    """
+    log = boot(arch, "profile.selftest=on").read_text()
+    lines = re.findall(r"\] port: (.*)", log)
+    if len(lines) > 1:
+        assert lines.pop() == "contracts that do not hold: 1; see os.h"
+        assert re.match(r"profile_tick\(\) was called \d+ times in \d+ us, not 20 times", lines[0])
+    else:
+        assert lines == ["all contracts that were checked hold"]

@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-/* The profilers with hooks of their own. */
-#ifdef PROFILE_FOLDER
-PROFILE_FOLDER(points) PROFILE_FOLDER(samples) PROFILE_FOLDER(strace)
-#else
-#include <../points/hooks.h>
-#include <../samples/hooks.h>
-#include <../strace/hooks.h>
-#endif
