@@ -8,11 +8,16 @@ it on other architectures.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import port
 import pytest
 import qemu
 import report
+from harness import ROOT
+
+PORT = ROOT / "tests/port"
 
 
 def run(append: str = "") -> qemu.Result:
@@ -68,6 +73,19 @@ def test_tick():
     for found in report.parse(result.log):
         expected = next(note for note in found.heatmap.notes if note.startswith("expected: "))
         assert " 0 lost + 0 in the profiler" in expected
+
+
+def nr_lines(paths: Iterable[Path]) -> int:
+    """Counts lines that are neither blank nor only comment."""
+    text = "".join(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL) for path in paths)
+    return len([line for line in text.splitlines() if line.strip() and line[:2] != "//"])
+
+
+def test_is_small():
+    """A stranger can read the whole kernel, and what an architecture needs."""
+    assert 300 < nr_lines(PORT.glob("*.[ch]")) < 700
+    for arch in port.COMMANDS:
+        assert 100 < nr_lines((PORT / arch).iterdir()) < 500
 
 
 def test_wide_tables():

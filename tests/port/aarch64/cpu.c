@@ -7,20 +7,20 @@
 #include "../fdt.h"
 #include "../kernel.h"
 
-#define DEVICE_TREE	((const void *)0x40000000) /* QEMU puts it at the start of memory */
-#define UART		(*(volatile u32 *)0x09000000)
-#define GIC(offset)	(*(volatile u32 *)(0x08000000ul + (offset))) /* the distributor */
-#define GIC_CPU(offset) (*(volatile u32 *)(0x08010000ul + (offset))) /* this CPU's interface */
-#define GIC_ENABLE	0x000 /* of both */
-#define GIC_SET_ENABLE	0x100
-#define GIC_SEND	0xf00
-#define GIC_PRIORITIES	0x004
-#define GIC_ACKNOWLEDGE 0x00c
-#define GIC_END		0x010
-#define IRQ_KICK	0
-#define IRQ_TIMER	27
-#define IRQ_SPURIOUS	1023
-#define PSCI_CPU_ON	0xc4000003
+#define DEVICE_TREE	 ((const void *)0x40000000) /* QEMU puts it at the start of memory */
+#define UART		 (*(volatile u32 *)0x09000000)
+#define GIC(offset)	 (*(volatile u32 *)(0x08000000ul + (offset))) /* the distributor */
+#define GIC_CPU(offset)	 (*(volatile u32 *)(0x08010000ul + (offset))) /* this CPU's interface */
+#define GIC_ENABLE	 0x000					      /* of both */
+#define GIC_SET_ENABLE	 0x100
+#define GIC_SEND	 0xf00
+#define GIC_PRIORITIES	 0x004
+#define GIC_ACKNOWLEDGE	 0x00c
+#define GIC_END		 0x010
+#define IRQ_KICK	 0
+#define IRQ_TIMER	 27
+#define IRQ_SPURIOUS	 1023
+#define PSCI_CPU_ON	 0xc4000003
 #define SEMIHOSTING_EXIT 0x18
 #define EXIT_BY_PROGRAM	 0x20026
 
