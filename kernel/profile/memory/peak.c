@@ -6,18 +6,22 @@
  * hundred times.
  *
  * The sites of pages are few. Those of kmalloc are many: they are added up only when the pages of
- * kmalloc differ from the last sums by an eighth, and by 256 KiB.
+ * kmalloc differ from the last sums by an eighth, and by 256 KiB. That is done a few at a time, by
+ * the next calls, as interrupts are off.
  */
 
 #include "memory.h"
 
 #include "../seq.h"
 
-#define STEP_BYTES (256ull << 10)
+#define STEP_BYTES    (256ull << 10)
+#define SITES_AT_ONCE 16
 
 static struct memory_peak kept;
 static u64 seq;
-static bool is_writing; /* one CPU at a time */
+static bool is_writing;			 /* one CPU at a time: the words below, and those above */
+static u64 peak_pages;			 /* in use at the peak */
+static u32 next_site = MEMORY_MAX_SITES; /* the next site of kmalloc to be added up, if any */
 u64 profile_memory_next_peak = ~0ull;
 
 static u32 nr_sites(void)
@@ -51,7 +55,8 @@ static u64 slab_bytes(void)
 	return bytes;
 }
 
-static void add_up_objects(void)
+/* Has the sites of kmalloc added up if its pages differ enough. */
+static void check_objects(void)
 {
 	u64 bytes = slab_bytes(), old = kept.slab_bytes;
 	u64 difference = bytes > old ? bytes - old : old - bytes;
@@ -59,23 +64,42 @@ static void add_up_objects(void)
 	if (difference < pf_max(STEP_BYTES, old / 8))
 		return;
 	kept.slab_bytes = bytes;
-	for (u32 i = 0; i < nr_sites(); i++) {
-		const struct profile_memory_site *site = &__start_memory_sites[i];
+	next_site = 0;
+}
+
+static void add_up_some_objects(void)
+{
+	u32 end = pf_min(next_site + SITES_AT_ONCE, nr_sites());
+
+	for (; next_site < end; next_site++) {
+		const struct profile_memory_site *site = &__start_memory_sites[next_site];
 
 		if (!memory_is_of_pages(site))
-			kept.live_bytes[i] = memory_site_live_bytes(site);
+			kept.live_bytes[next_site] = memory_site_live_bytes(site);
 	}
 }
 
-/* Keeps this moment as the peak. The caller has set is_writing, with interrupts off. */
+static bool is_adding_up(void)
+{
+	return next_site < nr_sites();
+}
+
+/* Keeps this moment as the peak, or goes on with the last one. is_writing, interrupts off. */
 static void keep(u64 nr_pages)
 {
 	seq_begin(&seq);
-	add_up_pages();
-	add_up_objects();
+	if (is_adding_up()) {
+		add_up_some_objects();
+	} else {
+		peak_pages = nr_pages;
+		add_up_pages();
+		check_objects();
+	}
 	seq_end(&seq);
 	pf_write_once(profile_memory_next_peak,
-		      nr_pages + pf_max(nr_pages / 32, STEP_BYTES / OS_PAGE_BYTES));
+		      is_adding_up() ?
+			      0 :
+			      peak_pages + pf_max(peak_pages / 32, STEP_BYTES / OS_PAGE_BYTES));
 	pf_store_release(&is_writing, false);
 }
 
@@ -88,15 +112,25 @@ pf_noinline void profile_memory_note_peak(u64 nr_pages)
 	os_irq_restore(flags);
 }
 
-void memory_peak_restart(void)
+static void lock_and_keep(bool restart)
 {
 	unsigned long flags = os_irq_save();
 
 	while (pf_xchg(&is_writing, true))
 		os_cpu_relax();
-	kept.slab_bytes = ~0ull >> 1; /* far from any sum: all sites are added up */
+	if (restart) {
+		kept.slab_bytes = ~0ull >> 1; /* far from any sum: all sites are added up */
+		next_site = MEMORY_MAX_SITES;
+	}
 	keep(os_page_bytes_live() / OS_PAGE_BYTES);
 	os_irq_restore(flags);
+}
+
+void memory_peak_restart(void)
+{
+	lock_and_keep(true);
+	while (is_adding_up())
+		lock_and_keep(false);
 }
 
 void memory_peak_copy(struct memory_peak *peak)
