@@ -43,7 +43,7 @@ def is_close(a: str, b: str, slack_s: float = 0.0) -> bool:
     elif len(a.partition(".")[2]) == 2:
         slack = max(slack, 0.5)
     else:
-        slack = max(slack, slack_s)
+        slack = max(slack, slack_s, 10.0 ** -len(a.partition(".")[2]))  # both are rounded
     return abs(x - y) <= slack
 
 
