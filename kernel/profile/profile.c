@@ -226,7 +226,8 @@ void profile_process_init(os_process_t *proc)
 	if (!OS_ZEROES_PROFILES)
 		memset(pp, 0, sizeof(*pp));
 	pp->first_delay_cycles = report_delay();
-	run_add_process();
+	if (run_add_process())
+		CALL_ALL(run_begin);
 	flags = os_lock(&lists_lock);
 	lists_add_process(pp);
 	CALL_ALL(process_init, pp);

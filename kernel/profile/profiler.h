@@ -46,6 +46,8 @@ struct profiler {
 	void (*init)(void);
 	/* Called after init() of all profilers, so that it can measure their cost. */
 	void (*start)(void);
+	/* The first process begins. Process context, like profile_process_init(). */
+	void (*run_begin)(void);
 	/* Restarts its counters at zero. Any context but NMI. */
 	void (*reset)(void);
 	/* Prints a line below a report's heading if its numbers mislead. Like print. */

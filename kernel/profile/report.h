@@ -118,7 +118,7 @@ static inline void report_delay_stop_printing(void)
 #endif
 
 /* run.c: counts the processes of a run. */
-void run_add_process(void);
+bool run_add_process(void); /* returns true for the first one */
 void run_end_process(void);
 void run_forget_process(void); /* that was added, but never ran */
 void run_reset(void);

@@ -11,11 +11,14 @@ static u32 nr_begun, nr_ended; /* since boot */
 static u32 nr_ended_base;      /* nr_ended at the last reset */
 static u64 begin_cycles;       /* of the run; 0: no process has begun */
 
-void run_add_process(void)
+bool run_add_process(void)
 {
-	if (!pf_read_once(begin_cycles))
-		pf_write_once(begin_cycles, os_cycles()); /* the first process is alone */
+	bool first = !pf_read_once(begin_cycles); /* which is alone */
+
+	if (first)
+		pf_write_once(begin_cycles, os_cycles());
 	__atomic_fetch_add(&nr_begun, 1, __ATOMIC_RELAXED);
+	return first;
 }
 
 void run_end_process(void)

@@ -209,7 +209,8 @@ static void objects_at_the_peak(void **state)
 	assert_int_equal(row_of("small")->peak_bytes, 0);
 	allocate(slabs, 0, 0, 2);
 	profile_memory_note_peak(2);
-	assert_int_equal(profile_memory_next_peak, 0); /* the next call goes on, few sites at a time */
+	/* The next call goes on, few sites at a time. */
+	assert_int_equal(profile_memory_next_peak, 0);
 	profile_memory_note_peak(1);
 	assert_int_equal(profile_memory_next_peak, 2 + 64);
 	release(small, NR_OBJECT_SIZES, 0, 0, 100);

@@ -51,16 +51,6 @@ static int write_growth(const char *text)
 	return 0;
 }
 
-/* The run begins with the first process. Before, the kernel has unpacked the initramfs. */
-static void mark_at_first_process(struct profile_process *pp)
-{
-	static bool has_begun;
-
-	if (!has_begun)
-		memory_mark();
-	has_begun = true;
-}
-
 static const struct profiler_file files[] = {
 	{ "profile/memory", .print = print_file },
 	{ "profile/memory.json", .print = print_file, .is_json = true },
@@ -73,7 +63,7 @@ PROFILER(memory) = {
 	.name = "memory",
 	.place = 28, /* after samples and waits, before points */
 	.reset = memory_mark,
-	.process_init = mark_at_first_process,
+	.run_begin = memory_mark,
 	.print = print,
 	.files = files,
 };
