@@ -14,7 +14,7 @@ HOOK = re.compile(r"^[ \t]*(?:DEFINE_PROFILE|PROFILE|profile)_\w+\(.*\);?[ \t]*$
 CALL = re.compile(r"\b((?:DEFINE_PROFILE|PROFILE|profile)_\w+) *\(")
 COMMENT = re.compile(r"^[ \t]*(?:/\*|\*|//)")
 HOOKS_LIVE_IN = ("arch", "kernel", "include")
-NOT_COMPARED = ("kernel/profile/", "variants/", "unit/", "user/", "tests/")
+NOT_COMPARED = "kernel/profile/"
 NOT_HOOKS = ("kernel/profile/", "include/lego/profile_os")
 
 
@@ -54,9 +54,9 @@ def hooks_left(tree: Path) -> list[str]:
 
 
 def machine_code(build: Path) -> dict[str, str]:
-    """Disassembles each object, with relocations, except those of the profilers."""
+    """Disassembles each object of the kernel, with relocations, except those of the profilers."""
     code = {}
-    for path in sorted(build.rglob("*.o")):
+    for path in sorted(path for name in ("arch", "kernel") for path in (build / name).rglob("*.o")):
         name = str(path.relative_to(build))
         if name.startswith(NOT_COMPARED) or "kallsyms" in name:
             continue
