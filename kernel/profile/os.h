@@ -25,7 +25,7 @@
 
 #ifdef CONFIG_PROFILE_MEMORY
 #include <profile/memory.h>
-/* What the files of this folder allocate is the profilers', not the kernel's. */
+/* Allocations in this folder are the profilers' memory, not the kernel's. */
 #undef PROFILE_MEMORY_OBJECTS_OF
 #define PROFILE_MEMORY_OBJECTS_OF PROFILE_MEMORY_OF_PROFILERS
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the kernel needs of a C library, its log, and its boot parameters. */
+/* The functions of a C library that the kernel calls, its log, and its boot parameters. */
 
 #include "task.h"
 

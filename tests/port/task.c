@@ -23,7 +23,7 @@ static struct task idle[NR_CPUS];
 static struct task *last = &idle[0]; /* that has got a CPU, in the ring of all tasks */
 static u32 nr_tids, nr_alive;
 static int nr_pids;
-/* What tasks sleep for: the names of their waits. */
+/* The names of waits. */
 static const char for_start[] = "start", for_tick[] = "tick", for_room[] = "room",
 		  for_item[] = "item";
 

@@ -135,7 +135,7 @@ static bool is_of_kind(const struct profile_memory_site *site, enum memory_kind 
 	return kind == (memory_is_of_pages(site) ? MEMORY_PAGES : MEMORY_KMALLOC);
 }
 
-/* What was live at the mark, by site number. Sites without room here count as empty then. */
+/* The sums at the mark, by site number. Sites beyond the end of the array count from 0. */
 static struct memory_sums marked[MEMORY_MAX_SITES];
 
 void memory_mark(void)

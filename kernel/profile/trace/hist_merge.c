@@ -65,7 +65,7 @@ static struct hist_rows *alloc_rows(const struct trace_hist *hist)
 	return all;
 }
 
-/* What hist_merge() sorts by, for compare_rows(). */
+/* The order that hist_merge() wants, for compare_rows(). */
 static const struct trace_hist *sorted;
 static bool sorted_by_hits;
 

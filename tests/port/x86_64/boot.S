@@ -25,6 +25,18 @@
 3:	.quad	_start
 4:
 
+/* Loads the page tables, and allows 64-bit mode, which begins with paging. */
+	.macro	set_up_long_mode
+	movl	$CR4_PAE, %eax
+	movl	%eax, %cr4
+	movl	$pgd, %eax
+	movl	%eax, %cr3
+	movl	$MSR_EFER, %ecx
+	rdmsr
+	orl	$EFER_LME, %eax
+	wrmsr
+	.endm
+
 	.text
 	.code32
 	.globl	_start
@@ -46,14 +58,7 @@ _start:
 	addl	$0x200000, %eax
 	loop	1b
 
-	movl	$CR4_PAE, %eax
-	movl	%eax, %cr4
-	movl	$pgd, %eax
-	movl	%eax, %cr3
-	movl	$MSR_EFER, %ecx
-	rdmsr
-	orl	$EFER_LME, %eax
-	wrmsr
+	set_up_long_mode
 	movl	%cr0, %eax
 	orl	$CR0_PE_PG, %eax
 	movl	%eax, %cr0
@@ -81,14 +86,7 @@ trampoline:
 	cli
 	xorw	%ax, %ax
 	movw	%ax, %ds
-	movl	$CR4_PAE, %eax
-	movl	%eax, %cr4
-	movl	$pgd, %eax
-	movl	%eax, %cr3
-	movl	$MSR_EFER, %ecx
-	rdmsr
-	orl	$EFER_LME, %eax
-	wrmsr
+	set_up_long_mode
 	lgdtl	TRAMPOLINE + (trampoline_gdt - trampoline)
 	movl	%cr0, %eax
 	orl	$CR0_PE_PG, %eax

@@ -23,7 +23,7 @@
 #define PROFILE_MEMORY_ORDERS  11
 #define PROFILE_MEMORY_SIZES   (PROFILE_MEMORY_CLASSES + PROFILE_MEMORY_ORDERS)
 
-/* What a site's pages are for. */
+/* Who uses the memory of a site. */
 enum profile_memory_use {
 	PROFILE_MEMORY_OF_KERNEL,
 	PROFILE_MEMORY_OF_PROGRAMS,
