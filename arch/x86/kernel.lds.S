@@ -97,6 +97,11 @@ SECTIONS
 		_data = .;
 		*(.data.boot_stack)
 		*(.data .data.[!.]*)
+		. = ALIGN(CACHE_LINE);
+		*(.data..cacheline_aligned)
+		. = ALIGN(CACHE_LINE);
+		*(.data..read_mostly)
+		. = ALIGN(CACHE_LINE);
 		TABLE(profile_points)
 		TABLE(trace_events)
 	} :data

@@ -17,6 +17,13 @@
 #define noinline	__attribute__((noinline))
 #define fallthrough	__attribute__((fallthrough))
 
+/*
+ * What many CPUs read, and what many CPUs write, are in cache lines apart (kernel.lds.S): an object
+ * that is written often has lines of its own, and one that is written rarely is among its like.
+ */
+#define __cacheline_aligned __aligned(64) __section(".data..cacheline_aligned")
+#define __read_mostly	    __section(".data..read_mostly")
+
 /* A function that the profiler of functions cannot patch: see scripts/function_places.py. */
 #define notrace __attribute__((patchable_function_entry(0)))
 

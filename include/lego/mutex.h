@@ -17,7 +17,7 @@ struct mutex {
 		NULL, WAIT_QUEUE_INIT_AT((name).wq, #name, LOCK_PLACE(#name " queue")), \
 			LOCK_MAP_INIT(LOCK_PLACE(#name))                                \
 	}
-#define DEFINE_MUTEX(name) struct mutex name = MUTEX_INIT(name)
+#define DEFINE_MUTEX(name) struct mutex name __cacheline_aligned = MUTEX_INIT(name)
 
 void mutex_reset(struct mutex *mutex, const char *name);
 

@@ -26,8 +26,9 @@ typedef struct {
 	{                                   \
 		false, LOCK_MAP_INIT(place) \
 	}
-#define SPINLOCK_INIT	      SPINLOCK_INIT_AT(LOCK_PLACE("spinlock"))
-#define DEFINE_SPINLOCK(name) spinlock_t name = SPINLOCK_INIT_AT(LOCK_PLACE(#name))
+#define SPINLOCK_INIT SPINLOCK_INIT_AT(LOCK_PLACE("spinlock"))
+#define DEFINE_SPINLOCK(name) \
+	spinlock_t name __cacheline_aligned = SPINLOCK_INIT_AT(LOCK_PLACE(#name))
 
 static inline void spin_lock_init_at(spinlock_t *lock, const char *place)
 {

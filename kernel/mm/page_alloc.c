@@ -34,12 +34,12 @@ struct page_cache {
 	struct page *pages[CACHE_PAGES];
 };
 
-struct page *page_map;
+struct page *page_map __read_mostly;
 #ifdef CONFIG_PROFILE_MEMORY
-s32 *page_object_sites;
+s32 *page_object_sites __read_mostly;
 #endif
 
-static u64 nr_frames; /* length of page_map */
+static u64 nr_frames __read_mostly; /* length of page_map */
 static DEFINE_SPINLOCK(buddy_lock);
 static struct list_head free_lists[MAX_PAGE_ORDER + 1];
 /* Guarded by buddy_lock; nr_free is without the pages in the caches. */

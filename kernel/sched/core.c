@@ -40,7 +40,7 @@ PROFILE_POINT_CPU_TIME(context_switch)
 struct rq rqs[CONFIG_NR_CPUS] = {
 	[0 ... CONFIG_NR_CPUS - 1] = { .lock = SPINLOCK_INIT_AT(LOCK_PLACE("rq")) },
 };
-cpumask_t sched_cpus;
+cpumask_t sched_cpus __read_mostly;
 
 /* The boot CPU's idle task: it runs from the first instruction on. */
 static struct task boot_idle = {

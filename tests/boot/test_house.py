@@ -9,6 +9,7 @@ circular dependencies. The rest of the kernel sees only the hooks.
 import os
 import re
 import subprocess
+from collections import defaultdict
 
 import harness
 
@@ -93,6 +94,27 @@ def test_names_of_functions_say_something(builds):
         names = functions(build)
         assert not EMPTY_NAMES & names
         assert "rw_transfer" in names  # control: static functions are seen
+
+
+# Words that many CPUs read, and words that they write at the same time.
+READ_MOSTLY = {"page_map", "sched_cpus"}
+WRITTEN = {"buddy_lock", "nr_free", "pid_lock", "process_tree_lock", "task_list_lock", "tree_lock"}
+
+
+def test_words_that_cpus_write_share_no_cache_line():
+    lines = defaultdict(set)
+    out = subprocess.run(
+        ["nm", "-S", harness.BUILD / "vmlinux"], capture_output=True, text=True, check=True
+    ).stdout
+    for start, size, name in re.findall(r"^(\w+) (\w+) [bBdD] (\w+)$", out, re.MULTILINE):
+        for line in range(int(start, 16) // 64, (int(start, 16) + int(size, 16) - 1) // 64 + 1):
+            lines[line].add(name)
+    assert READ_MOSTLY | WRITTEN <= set.union(*lines.values())
+    for names in lines.values():
+        hot = names & WRITTEN
+        assert len(hot) <= 1 and not (hot and names & READ_MOSTLY), names
+        # A lock has a line for itself.
+        assert not any(name.endswith("_lock") for name in hot) or len(names) == 1, names
 
 
 SCRIPT = """\

@@ -110,18 +110,20 @@ static pf_always_inline u32 kernel_class(u32 in_nmi, const os_task_t *task)
 	return os_task_idle(task) ? HEAT_IDLE : HEAT_KERNEL;
 }
 
-/* The newest task key; its low byte is 0. */
-static u64 last_key;
+/* The newest task key; its low byte is 0. Written often, so its cache line has nothing else. */
+static struct {
+	u64 key;
+} pf_aligned(64) last;
 
 void sample_process_init(struct profile_process *pp)
 {
-	pp->samples.key_floor = __atomic_load_n(&last_key, __ATOMIC_RELAXED);
+	pp->samples.key_floor = __atomic_load_n(&last.key, __ATOMIC_RELAXED);
 }
 
 void profile_task_changed(os_task_t *task)
 {
 	os_process_t *proc = os_task_process(task);
-	u64 task_key = __atomic_add_fetch(&last_key, 1 << 8, __ATOMIC_RELAXED);
+	u64 task_key = __atomic_add_fetch(&last.key, 1 << 8, __ATOMIC_RELAXED);
 
 	pf_write_once(os_task_profile(task)->samples.key,
 		      task_key | (proc ? os_process_program(proc) : 0));
