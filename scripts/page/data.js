@@ -16,21 +16,30 @@ async function inflate(bytes) {
 	return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Returns a column as an array of numbers. Those of more than four bytes are exact up to 2^53.
-export function column(bytes, [offset, count, width, ascending]) {
-	const found = width > 4 ? new Float64Array(count) : new Uint32Array(count);
-	let scale = 1;
-	for (let byte = 0; byte < width; byte++, scale *= 256) {
-		const from = offset + byte * count;
+// Adds the bytes of a column from one to another to numbers.
+function addBytes(numbers, bytes, [offset, count, width], first, end) {
+	for (let byte = first; byte < Math.min(width, end); byte++) {
+		const from = bytes.subarray(offset + byte * count, offset + (byte + 1) * count);
+		const scale = 2 ** (8 * byte);
 		for (let i = 0; i < count; i++)
-			found[i] += bytes[from + i] * scale;
+			numbers[i] += from[i] * scale;
 	}
-	if (!ascending)
-		return found;
-	const sums = new Float64Array(count);
-	for (let i = 0, sum = 0; i < count; i++)
-		sums[i] = sum += found[i];
-	return sums;
+}
+
+// Returns a column as an array of numbers. Those of more than four bytes are exact up to 2^53.
+export function column(bytes, place, Sums = Float64Array) {
+	const [, count, width, ascending] = place;
+	const low = new Uint32Array(count);
+	addBytes(low, bytes, place, 0, 4);
+	if (width <= 4 && !ascending)
+		return low;
+	const found = new Sums(low);
+	addBytes(found, bytes, place, 4, width);
+	if (ascending) {
+		for (let i = 1; i < count; i++)
+			found[i] += found[i - 1];
+	}
+	return found;
 }
 
 // Replaces the places of columns in an object by the columns.
@@ -41,43 +50,23 @@ export function columnsOf(data, keys, object) {
 	return found;
 }
 
+// The first node is the root, which has no frame.
 function readTree(data) {
-	const raw = columnsOf(data, ["kinds", "names", "up", "frame"], data.tree);
-	const n = raw.frame.length + 1;
-	const tree = {
-		n,
-		parent: new Int32Array(n), // of the root: 0
-		frame: new Int32Array(n),
-		kinds: raw.kinds,
-		names: Array.from(raw.names, (name) => data.strings[name]),
+	const { bytes, strings, tree: raw } = data;
+	const frame = new Int32Array(column(bytes, raw.frame).buffer);
+	frame[0] = -1;
+	return {
+		n: frame.length,
+		frame,
+		parent: column(bytes, raw.caller, Int32Array), // of the root: 0
+		nested: column(bytes, raw.nested), // by node: whether it is below one of the same frame
+		kinds: column(bytes, raw.kinds),
+		names: Array.from(column(bytes, raw.names), (name) => strings[name]),
 	};
-	tree.frame[0] = -1;
-	for (let i = 1; i < n; i++) {
-		tree.parent[i] = i - raw.up[i - 1];
-		tree.frame[i] = raw.frame[i - 1];
-	}
-	tree.call = callOfNodes(tree, data.kinds.indexOf("call"));
-	tree.task = taskOfNodes(tree);
-	return tree;
 }
 
-// By node: the frame of the system call that it is in, or -1.
-function callOfNodes(tree, call) {
-	const found = new Int32Array(tree.n).fill(-1);
-	for (let i = 1; i < tree.n; i++)
-		found[i] = tree.kinds[tree.frame[i]] === call ? tree.frame[i] : found[tree.parent[i]];
-	return found;
-}
-
-// By node: the frame of the task, which is the innermost one of those at the start (kind 0).
-function taskOfNodes(tree) {
-	const found = new Int32Array(tree.n).fill(-1);
-	for (let i = 1; i < tree.n; i++)
-		found[i] = tree.kinds[tree.frame[i]] === 0 ? tree.frame[i] : found[tree.parent[i]];
-	return found;
-}
-
-const ROW_KEYS = ["node", "pid", "tid", "cpu", "out", "waker", "weight"];
+// The innermost frames of the task, of the call and of the task that wakes are numbered from 1.
+const ROW_KEYS = ["node", "pid", "tid", "cpu", "out", "weight", "task", "call", "waker"];
 
 const PATH_KEYS = [...ROW_KEYS, "start", "runs"];
 
@@ -89,7 +78,7 @@ function graphOf(data, raw) {
 	graph.weight.forEach((n, row) => (graph.outTotals[graph.out[row]] += n));
 	if (!graph.tid.some((tid) => tid))
 		graph.lacks.push(graph.tid);
-	if (!graph.node.some((node) => data.tree.call[node] >= 0))
+	if (!graph.call.some((call) => call))
 		graph.lacks.push("call");
 	return graph;
 }

@@ -72,10 +72,10 @@ export function fit(context, text, width) {
 	let low = 0, high = Math.min(text.length, Math.floor(width / 3));
 	while (low < high) {
 		const middle = (low + high + 1) >> 1;
-		if (context.measureText(`${text.slice(0, middle)}…`).width <= width)
+		if (context.measureText(`${text.slice(0, middle)}\u2026`).width <= width)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	return low >= text.length ? text : low ? `${text.slice(0, low)}…` : "";
+	return low >= text.length ? text : low ? `${text.slice(0, low)}\u2026` : "";
 }

@@ -9,23 +9,26 @@ const MAX_CHOICES = 2000;
 
 // Returns the values that rows of all graphs have, the largest weight first.
 function choices(data) {
+	const { names } = data.tree, nrFrames = names.length;
 	const found = { comm: new Map(), thread: new Map(), cpu: new Map(), call: new Map() };
 	const add = (map, key, n) => map.set(key, (map.get(key) ?? 0) + n);
-	const { tree } = data;
 	for (const graph of Object.values(data.runs[0].graphs)) {
 		for (let row = 0; row < graph.node.length; row++) {
-			const node = graph.node[row], share = graph.weight[row] / graph.total;
-			const comm = tree.names[tree.task[node]];
-			add(found.comm, comm, share);
-			if (graph.tid[row])
-				add(found.thread, `${graph.tid[row]} ${comm}`, share);
-			add(found.cpu, String(graph.cpu[row]), share);
-			if (tree.call[node] >= 0)
-				add(found.call, tree.names[tree.call[node]], share);
+			const comm = graph.task[row], tid = graph.tid[row], call = graph.call[row];
+			const share = graph.weight[row] / graph.total;
+			if (comm)
+				add(found.comm, comm - 1, share);
+			if (comm && tid)
+				add(found.thread, tid * nrFrames + comm - 1, share);
+			if (call)
+				add(found.call, call - 1, share);
+			add(found.cpu, graph.cpu[row], share);
 		}
 	}
-	const sorted = (map) => [...map].sort((a, b) => b[1] - a[1]).slice(0, MAX_CHOICES);
-	return Object.fromEntries(Object.entries(found).map(([key, map]) => [key, sorted(map)]));
+	const texts = { comm: (frame) => names[frame], cpu: String, call: (frame) => names[frame],
+		thread: (key) => `${Math.floor(key / nrFrames)} ${names[key % nrFrames]}` };
+	return Object.fromEntries(Object.entries(found).map(([kind, map]) => [kind,
+		[...map].sort((a, b) => b[1] - a[1]).slice(0, MAX_CHOICES).map(([key]) => texts[kind](key))]));
 }
 
 export function showFilter(data) {
@@ -38,10 +41,10 @@ export function showFilter(data) {
 		...values.map(([value, text]) => el("option", { value }, text)));
 		return { key, select, label: el("label", {}, `${name} `, select) };
 	};
-	const same = (list) => list.map(([value]) => [value, value]);
+	const same = (list) => list.map((value) => [value, value]);
 	const parts = [
 		of("comm", "Program", same(all.comm)),
-		of("tid", "Thread", all.thread.map(([text]) => [text.split(" ")[0], text])),
+		of("tid", "Thread", all.thread.map((text) => [text.split(" ")[0], text])),
 		of("cpu", "CPU", same(all.cpu)),
 		of("call", "System call", same(all.call)),
 	];

@@ -114,14 +114,18 @@ const WORDS = [
 	["program start", "The kernel loads the first program."],
 ];
 
-// What was lost or is approximate: on the first screen in one line, and in full here.
-export function showLimits(data) {
+// What was lost or is approximate: on the first screen in one line, and in full below.
+export function showLosses(data) {
 	const run = data.runs[0];
 	const lost = run.limits.filter((text) => /were lost|had no room|damaged|missing/.test(text));
 	const link = el("p", { id: "losses", class: lost.length ? "lost" : "" },
 		lost.length ? `Lost: ${lost.slice(0, 3).join("; ")}. ` : "Nothing was lost. ",
 		el("a", { href: "#limits" }, "What is approximate"));
 	document.getElementById("bar").after(link);
+}
+
+export function showLimits(data) {
+	const run = data.runs[0];
 	const node = section("limits", "Lost or approximate", "What do these numbers not say?");
 	const graph = run.graphs.cpu;
 	const chance = graph?.total && `A share of samples is right within chance: of ${graph.total} ` +

@@ -231,8 +231,9 @@ export class Flame {
 				{ title: "self %", number: true }, { title: `total ${unit}`, number: true, show },
 				{ title: "total %", number: true }, { title: "what" },
 			],
-			rows: rows.map((one) => [this.tree.names[one.frame], one.self, percent(one.self, total),
-				one.total, percent(one.total, total), kinds[this.tree.kinds[one.frame]]]),
+			rows,
+			cells: (one) => [this.tree.names[one.frame], one.self, percent(one.self, total),
+				one.total, percent(one.total, total), kinds[this.tree.kinds[one.frame]]],
 			top: 10,
 			open: (i) => set({ fn: rows[i].frame }, { at: "flame" }),
 		}));

@@ -12,10 +12,10 @@ function compare(a, b) {
 	return Number.isFinite(x) ? -1 : Number.isFinite(y) ? 1 : String(a ?? "").localeCompare(b ?? "");
 }
 
-// options: caption, columns ({title, number, show(value)}), rows, top, and open(i) for a button in
-// the first column of a row.
+// options: caption, columns ({title, number, show(value)}), rows, cells(row) if a row is not a list
+// of cells, top, and open(i) for a button in the first column of a row.
 export function grid(options) {
-	const { columns, rows, open } = options;
+	const { columns, rows, open } = options, cells = options.cells ?? ((row) => row);
 	let order = rows.map((_, i) => i), sorted = -1, nr = options.top ?? 20, reversed = false;
 	const body = el("tbody");
 	const more = el("button", { type: "button", class: "more", onclick: () => {
@@ -29,7 +29,8 @@ export function grid(options) {
 	function sort(i) {
 		reversed = sorted === i && !reversed;
 		sorted = i;
-		order = rows.map((_, row) => row).sort((a, b) => compare(rows[a][i], rows[b][i]) || a - b);
+		const values = rows.map((row) => cells(row)[i]);
+		order = rows.map((_, row) => row).sort((a, b) => compare(values[a], values[b]) || a - b);
 		if (reversed)
 			order.reverse();
 		heads.forEach((head, k) => head.setAttribute("aria-sort",
@@ -37,8 +38,8 @@ export function grid(options) {
 		fill();
 	}
 
-	function cell(row, i) {
-		const column = columns[i], value = rows[row][i];
+	function cell(row, i, value) {
+		const column = columns[i];
 		const content = value instanceof Node ? value : String(column.show?.(value) ?? value ?? "-");
 		const isHead = open && i === 0;
 		const inside = isHead
@@ -50,7 +51,7 @@ export function grid(options) {
 
 	function fill() {
 		show(body, ...order.slice(0, nr).map((row) =>
-			el("tr", {}, ...columns.map((_, i) => cell(row, i)))));
+			el("tr", {}, ...cells(rows[row]).map((value, i) => cell(row, i, value)))));
 		const left = rows.length - nr;
 		more.textContent = `${Math.min(left, STEP)} more of ${left}`;
 		more.hidden = left <= 0;

@@ -4,12 +4,12 @@
 
 import { column } from "./data.js";
 
-// Reads the gaps before intervals, and the lengths, names and kinds of these.
-export function readLane(bytes, places) {
+// Reads the start of the first interval, the gaps before all, and their lengths, names and kinds.
+export function readLane(bytes, [first, ...places]) {
 	const [gap, ns, name, kind] = places.map((place) => column(bytes, place));
-	const start = new Float64Array(gap.length);
-	for (let i = 0, end = 0; i < gap.length; i++) {
-		start[i] = end + gap[i];
+	const start = new Float64Array(gap);
+	for (let i = 0, end = first; i < start.length; i++) {
+		start[i] += end;
 		end = start[i] + ns[i];
 	}
 	return { start, ns, name, kind };
@@ -52,17 +52,15 @@ export function visible(lane, from, to, width, put) {
 	return nr;
 }
 
-// Returns the sums of nanoseconds and the counts of intervals between two times, by a key.
-export function sums(lane, from, to, keyOf) {
-	const found = new Map();
-	for (let i = firstAfter(lane, from); i < lane.start.length && lane.start[i] < to; i++) {
-		const key = keyOf(i);
-		const ns = Math.min(lane.start[i] + lane.ns[i], to) - Math.max(lane.start[i], from);
-		const sum = found.get(key) ?? { ns: 0, nr: 0, max: 0 };
-		sum.ns += ns;
+// Adds the nanoseconds and the counts of intervals between two times to sums by a number.
+export function sums(lane, from, to, keyOf, found = []) {
+	const { start, ns } = lane;
+	for (let i = firstAfter(lane, from); i < start.length && start[i] < to; i++) {
+		const inside = Math.min(start[i] + ns[i], to) - Math.max(start[i], from);
+		const sum = (found[keyOf(i)] ??= { ns: 0, nr: 0, max: 0 });
+		sum.ns += inside;
 		sum.nr++;
-		sum.max = Math.max(sum.max, ns);
-		found.set(key, sum);
+		sum.max = Math.max(sum.max, inside);
 	}
 	return found;
 }

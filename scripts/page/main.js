@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Reads the data and shows each view.
+// Reads the data and shows each view. The first screen can be seen before those below it are made.
 
 import { Compare } from "./compare.js";
 import { load } from "./data.js";
 import { el } from "./dom.js";
 import { showFilter } from "./filter.js";
-import { showFirst, showLimits } from "./first.js";
+import { showFirst, showLimits, showLosses } from "./first.js";
 import { Flame } from "./flame.js";
 import { scrollToView, start } from "./state.js";
 import { showTables } from "./tables.js";
@@ -33,12 +33,29 @@ function listenToKeys() {
 	});
 }
 
+// Returns when the browser has drawn what there is. A page that is hidden is not drawn.
+function drawn() {
+	return new Promise((resolve) => {
+		requestAnimationFrame(() => setTimeout(resolve));
+		setTimeout(resolve, 200);
+	});
+}
+
+function mark(what) {
+	document.documentElement.dataset[what] = String(Math.round(performance.now()));
+}
+
 async function main() {
 	start();
 	const data = await load();
 	showFirst(data);
+	showLosses(data);
 	showFilter(data);
 	const views = [new Flame(data)];
+	redrawOnChange(views);
+	listenToKeys();
+	mark("first");
+	await drawn();
 	if (data.runs[0].graphs.waits.total)
 		views.push(new Waits(data));
 	if (data.events || data.runs[0].graphs.path)
@@ -50,10 +67,8 @@ async function main() {
 	document.getElementById("main").append(el("p", { id: "keys", class: "note" },
 		"Keys: / searches; in a graph, arrows choose, Enter zooms in, Escape out, F shows a " +
 		"function's callers and callees. The address keeps what is shown."));
-	redrawOnChange(views);
-	listenToKeys();
 	scrollToView();
-	document.documentElement.dataset.ready = String(Math.round(performance.now()));
+	mark("ready");
 }
 
 main().catch((error) => {

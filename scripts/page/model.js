@@ -21,10 +21,9 @@ export function chooser(tree, graph) {
 			if (ids[row] !== id)
 				return false;
 		}
-		const node = graph.node[row];
-		if (comm && names[tree.task[node]] !== comm)
+		if (comm && names[graph.task[row] - 1] !== comm)
 			return false;
-		return !call || (tree.call[node] >= 0 && names[tree.call[node]] === call);
+		return !call || names[graph.call[row] - 1] === call;
 	};
 }
 
@@ -115,30 +114,14 @@ export function sandwich(tree, view, frame) {
 	return { callees: callees.view(), callers: callersOf.view() };
 }
 
-// Returns self and total of each frame, the largest self first. Recursion counts once.
+// Returns self and total of each frame of the whole tree, the largest self first. Recursion counts
+// once.
 export function functions(tree, view) {
 	const self = new Float64Array(tree.names.length), total = new Float64Array(tree.names.length);
-	for (let i = 1; i < view.n; i++)
+	for (let i = 1; i < view.n; i++) {
 		self[view.frame[i]] += view.self[i];
-	// Walks the tree in depth, with the frames that are open above.
-	const open = new Int32Array(tree.names.length);
-	const { first, next } = children(view);
-	const walk = [0];
-	while (walk.length) {
-		const i = walk.pop();
-		if (i < 0) {
-			open[view.frame[~i]]--;
-			continue;
-		}
-		if (i > 0) {
-			if (!open[view.frame[i]]++)
-				total[view.frame[i]] += view.total[i];
-			walk.push(~i);
-		}
-		for (let child = first[i]; child; child = next[child]) {
-			if (view.total[child])
-				walk.push(child);
-		}
+		if (!tree.nested[i])
+			total[view.frame[i]] += view.total[i];
 	}
 	const found = [];
 	for (let frame = 0; frame < total.length; frame++) {

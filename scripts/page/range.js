@@ -16,10 +16,10 @@ function stateTable(threads, from, to, title) {
 	for (const thread of threads) {
 		const lane = thread.lanes[0];
 		const found = sums(lane, from, to, (i) => lane.kind[i]);
-		if (!found.size)
+		if (!found.length)
 			continue;
 		shown.push(thread);
-		rows.push([thread.label, ...STATES.map((_, kind) => seconds(found.get(kind)?.ns ?? 0))]);
+		rows.push([thread.label, ...STATES.map((_, kind) => seconds(found[kind]?.ns ?? 0))]);
 	}
 	return rows.length ? grid({ caption: `Threads, ${title}`, top: 6, rows,
 		columns: [{ title: "thread" }, ...STATES.map((state) => number(`${state} (s)`))],
@@ -27,17 +27,13 @@ function stateTable(threads, from, to, title) {
 }
 
 function callTable(threads, from, to, title, strings) {
-	const calls = new Map();
-	for (const lane of threads.flatMap((thread) => thread.lanes.slice(1))) {
-		const nameOf = (i) => (lane.kind[i] === CALL ? strings[lane.name[i]] : "");
-		for (const [name, sum] of sums(lane, from, to, nameOf)) {
-			const all = calls.get(name) ?? { ns: 0, nr: 0, max: 0 };
-			calls.set(name, { ns: all.ns + sum.ns, nr: all.nr + sum.nr,
-				max: Math.max(all.max, sum.max) });
-		}
-	}
-	calls.delete("");
-	const found = [...calls].sort((a, b) => b[1].ns - a[1].ns);
+	const calls = new Array(strings.length); // by name; of what is not a call: 0
+	for (const lane of threads.flatMap((thread) => thread.lanes.slice(1)))
+		sums(lane, from, to, (i) => (lane.kind[i] === CALL ? lane.name[i] : 0), calls);
+	delete calls[0];
+	const found = [];
+	calls.forEach((one, name) => found.push([strings[name], one]));
+	found.sort((a, b) => b[1].ns - a[1].ns);
 	const total = found.reduce((sum, [, one]) => sum + one.ns, 0);
 	return found.length ? grid({ caption: `System calls, ${title}`, top: 6,
 		columns: [{ title: "call" }, ...["seconds", "%", "calls", "longest (s)"].map(number)],

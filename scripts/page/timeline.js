@@ -350,9 +350,9 @@ export class TimeLine {
 		const [from, to] = this.chosen;
 		if (track.isPath || !track.lanes.length)
 			return track.label;
-		const found = sums(track.lanes[0], from, to, (i) => STATES[track.lanes[0].kind[i]]);
-		return `${track.label}: ${[...found].map(([state, sum]) =>
-			`${state} ${seconds(sum.ns, 6)} s`).join(", ")}`;
+		const found = sums(track.lanes[0], from, to, (i) => track.lanes[0].kind[i]);
+		return `${track.label}: ${found.map((sum, kind) =>
+			`${STATES[kind]} ${seconds(sum.ns, 6)} s`).filter(Boolean).join(", ")}`;
 	}
 
 	drawTable() {

@@ -33,8 +33,8 @@ function edgesOf(tree, graph) {
 			continue;
 		}
 		const waker = graph.waker[row];
-		const names = [tree.names[tree.task[graph.node[row]]], what,
-			waker ? tree.names[tree.task[waker]] : "(nobody yet, or unknown)"];
+		const names = [tree.names[graph.task[row] - 1], what,
+			waker ? tree.names[waker - 1] : "(nobody yet, or unknown)"];
 		const key = JSON.stringify(names);
 		const edge = found.get(key) ?? { names, ns: 0 };
 		edge.ns += graph.weight[row];
@@ -71,7 +71,7 @@ function place(nodes, x, height, total) {
 }
 
 function shorten(text, letters) {
-	return text.length > letters ? `${text.slice(0, letters - 1)}…` : text;
+	return text.length > letters ? `${text.slice(0, letters - 1)}\u2026` : text;
 }
 
 function link(from, to, ns, total, scale) {

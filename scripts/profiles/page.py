@@ -19,7 +19,7 @@ from profiles import page_code, page_data, page_events, page_path, stacks
 from profiles.events import Trace
 from profiles.export import Export, ExportError
 from profiles.page_columns import Columns
-from profiles.page_data import KINDS, Strings, Tree
+from profiles.page_data import KINDS, OF_TREE, Strings, Tree
 from profiles.stacks import Names
 from profiles.table_names import TableNames
 
@@ -100,6 +100,13 @@ def make(exports: list[Export], names: list[Names], trace: Trace | None, calls: 
     runs = [read_run(export, named, tree, columns) for export, named in zip(exports, names)]
     events = page_events.write(trace, calls, strings, columns) if trace else None
     runs[0]["limits"] = page_events.limits(events) + runs[0]["limits"]
+    nodes, frames = tree.sort()
+    for run in runs:
+        run["code"] = {frames[frame]: code for frame, code in run["code"].items()}
+        for graph in run["graphs"].values():
+            graph["node"] = columns.add(nodes[node] for node in graph["node"])
+            for key in OF_TREE[1:]:
+                graph[key] = columns.add(frames[frame - 1] + 1 for frame in graph[key])
     changes = page_data.changes(exports[1], exports[0]) if len(exports) > 1 else None
     data = {"kinds": KINDS, "runs": runs, "changes": changes, "tree": tree.write(columns)}
     return write(data | {"events": events, "strings": strings.all()}, columns)

@@ -118,12 +118,12 @@ def near(rows: list[tuple[int, str, str]], samples: Counter[int]) -> list[int]:
     return sorted(kept)
 
 
-def write(stacks: Stacks, names: Names, tree: Tree) -> dict[str, dict]:
+def write(stacks: Stacks, names: Names, tree: Tree) -> dict[int, dict]:
     """
     Returns by frame: the file, the number of samples, and rows of address, samples, instruction,
     line and its text. A gap between two rows is where instructions without samples are left out.
     """
-    found: dict[str, dict] = {}
+    found: dict[int, dict] = {}
     cache: dict[str, list[str]] = {}
     end_s = time.monotonic() + MAX_SECONDS
     for frame, one in hottest(stacks, names, tree).items():
@@ -140,7 +140,7 @@ def write(stacks: Stacks, names: Names, tree: Tree) -> dict[str, dict]:
             shown = f"{Path(file).name}:{number}" if line else ""
             code = source(line, cache) if line else ""
             lines.append([address - one.start, one.samples[address], text, shown, code])
-        found[str(frame)] = {
+        found[frame] = {
             "file": printable(one.symbols.path.name),
             "start": f"{one.start:#x}",
             "samples": one.samples.total(),

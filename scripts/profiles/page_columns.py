@@ -2,12 +2,12 @@
 """Columns of numbers for a page: small when compressed, and read by a browser in one pass.
 
 The bytes of a column are sorted: first the lowest byte of all values, then the next one of all. So
-equal high bytes are neighbors, which deflate removes. Ascending values are kept as differences.
+equal high bytes are neighbors, which deflate removes. Ascending values are kept as differences, and
+a column of zeros has no bytes.
 """
 
 from __future__ import annotations
 
-import itertools
 import sys
 from array import array
 from collections.abc import Iterable
@@ -24,11 +24,13 @@ class Columns:
         Adds a column, and returns what a reader needs: offset, count, bytes of a value, and whether
         the values are differences. Values beyond JavaScript's integers are cut to the largest one.
         """
-        numbers = array("Q", (min(max(value, 0), MAX_VALUE) for value in values))
+        values = list(values)
+        if min(values, default=0) < 0 or max(values, default=0) > MAX_VALUE:
+            values = [min(max(value, 0), MAX_VALUE) for value in values]
         if ascending:
-            steps = (max(b - a, 0) for a, b in itertools.pairwise(itertools.chain([0], numbers)))
-            numbers = array("Q", steps)
-        width = max((max(numbers, default=0).bit_length() + 7) // 8, 1)
+            values = [max(b - a, 0) for a, b in zip([0, *values], values)]
+        numbers = array("Q", values)
+        width = (max(numbers, default=0).bit_length() + 7) // 8
         if sys.byteorder == "big":
             numbers.byteswap()
         raw, offset = numbers.tobytes(), len(self.data)

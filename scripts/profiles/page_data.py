@@ -2,15 +2,15 @@
 """Collects what a page shows of an export: stacks as a tree, tables, what was lost.
 
 Names are numbers of one list, without control characters, so that each is in the page once. The
-nodes of a tree are the frames of stacks; a node comes after its caller. A row of a graph is what
-has the same frames, thread and CPU.
+nodes of a tree are the frames of stacks, in the order of their depth. A row of a graph is what has
+the same frames, thread and CPU.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from profiles import diff, losses, progress, report
 from profiles.export import Export, ExportError, Table, printable
@@ -18,8 +18,11 @@ from profiles.page_columns import Columns
 from profiles.stacks import Names, Stacks, kinds_of_frames, other_rate_ns
 from profiles.table_names import TableNames
 
+Chain = Sequence[tuple[str, str]]  # kinds and names of frames, the outermost first
 IDLE, OF_REPORT = 1, 2  # samples that a page leaves out by default
 KINDS = ["task", "cut", "user", "call", "kernel", "wait"]
+# Columns of a graph: nodes, and frames of the task, the call, and the task that wakes (0: none).
+OF_TREE = "node", "task", "call", "waker"
 NONE = 0  # the number of the empty text
 SMALL = 1 << 53
 # Notes of tables that say what is missing or a bound.
@@ -46,26 +49,78 @@ class Tree:
     def __init__(self, strings: Strings):
         self.strings = strings
         self.frames: dict[tuple[str, str], int] = {}
-        self.nodes: dict[tuple[int, int], int] = {}
+        self.numbers: dict[tuple[str, str], int] = {}  # by names as they come
+        self.nodes: dict[tuple[int, int], int] = {(0, -1): 0}
+        self.nested: set[int] = set()  # nodes below one of the same frame
 
     def frame(self, kind: str, name: str) -> int:
-        return self.frames.setdefault((kind, printable(name)), len(self.frames))
+        number = self.numbers.get((kind, name))
+        if number is None:
+            number = self.frames.setdefault((kind, printable(name)), len(self.frames))
+            self.numbers[kind, name] = number
+        return number
 
-    def add(self, chain: Iterable[tuple[str, str]]) -> int:
-        """Returns the node of a stack. Nodes are numbered from 1; 0 is the caller of the first."""
-        node = 0
-        for frame in chain:
-            key = node, self.frame(*frame)
-            node = self.nodes.setdefault(key, len(self.nodes) + 1)
+    def add(self, chain: Chain) -> int:
+        """Returns the node of a stack. Node 0 is the root, the caller of the first frame."""
+        nodes, node = self.nodes, 0
+        frames = [self.frame(*one) for one in chain]
+        is_recursive = len(set(frames)) < len(frames)
+        for i, frame in enumerate(frames):
+            node = nodes.setdefault((node, frame), len(nodes))
+            if is_recursive and frame in frames[:i]:
+                self.nested.add(node)
         return node
 
+    def row(self, chain: Chain, waker: Chain = ()) -> tuple[int, ...]:
+        """Returns the values of a row in the columns of OF_TREE."""
+        own, other = dict(chain), dict(waker)
+        named = ("task", own.get("task")), ("call", own.get("call")), ("task", other.get("task"))
+        frames = (0 if name is None else self.frame(kind, name) + 1 for kind, name in named)
+        return self.add(chain), *frames
+
+    def sort(self) -> tuple[list[int], dict[int, int]]:
+        """
+        Numbers nodes by depth, and by caller in each depth; and frames by their first node. So
+        callers ascend and frames are near to each other, which compresses well. Returns the new
+        numbers of nodes and of frames.
+        """
+        callers = [caller for caller, _ in self.nodes]
+        frames_of = [frame for _, frame in self.nodes]
+        levels: list[list[int]] = []
+        depths = [0] * len(callers)
+        for node, caller in enumerate(callers):
+            depths[node] = depth = depths[caller] + 1 if node else 0
+            if depth == len(levels):
+                levels.append([])
+            levels[depth].append(node)
+        nodes = [0] * len(callers)
+        order: list[int] = []
+        for level in levels:
+            level.sort(key=lambda node: nodes[callers[node]])
+            for number, node in enumerate(level, len(order)):
+                nodes[node] = number
+            order += level
+        used = dict.fromkeys(frames_of[node] for node in order)
+        used |= dict.fromkeys(range(len(self.frames)))
+        frames = {frame: number for number, frame in enumerate(used, -1)}  # the root has -1
+        names = list(self.frames)
+        self.frames = {names[frame]: number for frame, number in frames.items() if number >= 0}
+        self.callers = [nodes[callers[node]] for node in order]
+        self.frames_of = [0, *(frames[frames_of[node]] for node in order[1:])]
+        self.nested = {nodes[node] for node in self.nested}
+        return nodes, frames
+
     def write(self, columns: Columns) -> dict:
+        """Writes the sorted tree."""
+        nested = bytearray(len(self.callers))
+        for node in self.nested:
+            nested[node] = 1
         return {
             "kinds": columns.add(KINDS.index(kind) for kind, _ in self.frames),
             "names": columns.add(self.strings.number(name) for _, name in self.frames),
-            # The distance to the caller is small, so it compresses well.
-            "up": columns.add(i - caller for i, (caller, _) in enumerate(self.nodes, 1)),
-            "frame": columns.add(frame for _, frame in self.nodes),
+            "caller": columns.add(self.callers, ascending=True),
+            "frame": columns.add(self.frames_of),
+            "nested": columns.add(nested),
         }
 
 
@@ -85,14 +140,14 @@ def graph(
             if place not in locks:
                 locks[place] = table_names.text(table_names.lock(*place))
             stack.what = locks[place]
-        waker = tree.add(kinds_of_frames(stack.waker, names)) if stack.waker else 0
-        node = tree.add(kinds_of_frames(stack, names))
+        waker = kinds_of_frames(stack.waker, names) if stack.waker else []
         out = IDLE if stack.is_idle else OF_REPORT if stack.is_of_report else 0
-        found[node, stack.pid, stack.tid, stack.cpu, out, waker] += stack.weight
-    rows = list(found.items())
-    keys = "node", "pid", "tid", "cpu", "out", "waker"
-    result: dict = {key: columns.add(int(row[i]) for row, _ in rows) for i, key in enumerate(keys)}
-    result["weight"] = columns.add(weight for _, weight in rows)
+        row = *tree.row(kinds_of_frames(stack, names), waker), stack.pid, stack.tid, stack.cpu, out
+        found[row] += stack.weight
+    keys = *OF_TREE, "pid", "tid", "cpu", "out"
+    rows = dict(zip(keys, zip(*found))) if found else dict.fromkeys(keys, ())
+    result: dict = {key: rows[key] if key in OF_TREE else columns.add(rows[key]) for key in keys}
+    result["weight"] = columns.add(found.values())
     return result | {
         "unit": "samples" if stacks.unit == "samples" else "ns",
         "period": stacks.period_ns,

@@ -8,7 +8,6 @@ events were lost, states are unknown until the next event says what they are.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -55,10 +54,14 @@ class Lane:
         return self.open and self.kind[-1] == kind
 
     def write(self, columns: Columns) -> list:
-        """Writes the gaps before the intervals, which are mostly 0, the lengths, names, kinds."""
-        ends = itertools.accumulate(zip(self.start, self.ns), lambda _, b: b, initial=(0, 0))
-        gaps = (start - sum(before) for start, before in zip(self.start, ends))
-        return [columns.add(values) for values in (gaps, self.ns, self.name, self.kind)]
+        """
+        Writes the start of the first interval, and the gaps before the intervals, which are mostly
+        0, the lengths, names, kinds.
+        """
+        ends = (start + ns for start, ns in zip(self.start, self.ns))
+        gaps = (start - end for start, end in zip(self.start[1:], ends))
+        written = (columns.add(values) for values in ([0, *gaps], self.ns, self.name, self.kind))
+        return [self.start[0], *written]
 
 
 @dataclass
@@ -107,7 +110,6 @@ class TimeLine:
         self.tasks: dict[int, Track] = {}
         self.last_ns: dict[int, int] = {}  # the last event, by CPU
         self.lost: list[list[int]] = []  # CPU, since and until when, and how many events
-        self.wakes: list[tuple[int, int, int]] = []  # time, waker, thread
         self.ended: set[int] = set()  # threads that will not run again
         self.begins, self.ends = self.pairs()
         self.handlers: dict[str, Callable[[Event, dict], None]] = {
@@ -173,7 +175,6 @@ class TimeLine:
         if not track.states.is_(RUNNING):
             name = self.trace.task(event.tid).name if event.tid != IDLE else "an interrupt"
             track.states.begin(event.ns, READY, self.strings.number(f"woken by {name}"))
-            self.wakes.append((event.ns, event.tid, args["pid"]))
 
     def enter(self, event: Event, args: dict) -> None:
         track, number = self.task(event.tid), args["id"]
@@ -241,11 +242,6 @@ class TimeLine:
             "cpus": [[number, lanes(track)] for number, track in sorted(self.cpus.items())],
             "tasks": tasks,
             "lost": self.lost,
-            "wakes": [
-                columns.add((ns for ns, _, _ in self.wakes), ascending=True),
-                columns.add(waker for _, waker, _ in self.wakes),
-                columns.add(tid for _, _, tid in self.wakes),
-            ],
         }
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from profiles.export import Export, printable
 from profiles.images import number
 from profiles.page_columns import Columns
-from profiles.page_data import Tree, one_of, seconds
+from profiles.page_data import OF_TREE, Tree, one_of, seconds
 from profiles.stacks import Names, Stack, Stacks
 from profiles.symbols import shortened
 from profiles.table_names import TableNames
@@ -93,7 +93,7 @@ class Segment(NamedTuple):
         if self.function == "-":
             return [*found, ("wait", f"[{self.cause}]")]
         if self.cause == "ready":
-            return [*found, ("wait", "[ready]"), ("task", self.function)]
+            return [*found, ("wait", "[ready]"), ("wait", self.function)]
         if self.cause == "page fault":
             kind = "call" if self.function.startswith("sys_") else "user"
             return [*found, (kind, self.function), ("kernel", "[page fault]")]
@@ -303,13 +303,12 @@ def graph(segments: list[Segment], found: list[Row], tree: Tree, columns: Column
     both = first + untimed(found, segments)
     start = segments[0].start
     columns_of: dict = {
-        "node": columns.add(tree.add(one.chain(callers)) for one in both),
         "weight": columns.add(one.end - one.start for one in both),
         "start": columns.add((one.start for one in first), ascending=True),
         "runs": columns.add(int(one.runs) for one in both),
         "out": columns.add(0 for _ in both),
-        "waker": columns.add(0 for _ in both),
     }
+    columns_of |= zip(OF_TREE, zip(*(tree.row(one.chain(callers)) for one in both)))
     for key in ("pid", "tid", "cpu"):
         columns_of[key] = columns.add(getattr(one, key) for one in both)
     total = sum(one.end - one.start for one in both)

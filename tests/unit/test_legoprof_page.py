@@ -19,7 +19,7 @@ from test_legoprof import META, SCRIPTS, legoprof
 from test_legoprof_fuzz import FILES, WAIT, whole
 from test_legoprof_output import CONTROL, EVIL, evil_files
 
-from profiles import page, page_code, page_columns, page_events  # noqa: E402
+from profiles import page, page_code, page_columns, page_data, page_events  # noqa: E402
 from profiles import page_path, stacks  # noqa: E402
 
 PATH = [
@@ -74,10 +74,12 @@ class Page:
     def chain(self, node: int) -> tuple[str, ...]:
         found: list[str] = []
         while node:
-            frame = self.tree["frame"][node - 1]
-            found.insert(0, self.data["strings"][self.tree["names"][frame]])
-            node -= self.tree["up"][node - 1]
+            found.insert(0, self.name(self.tree["frame"][node]))
+            node = self.tree["caller"][node]
         return tuple(found)
+
+    def name(self, frame: int) -> str:
+        return self.data["strings"][self.tree["names"][frame]]
 
     def graph(self, name: str, run: int = 0) -> Counter[tuple[str, ...]]:
         graph = self.data["runs"][run]["graphs"][name]
@@ -111,7 +113,21 @@ def test_columns(ascending):
     columns = page_columns.Columns()
     places = [columns.add(values, ascending) for values in lists]
     assert [column(columns.data, place) for place in places] == lists
-    assert columns.add([2**64])[2] == 7 and columns.add([-1])[2] == 1
+    assert columns.add([2**64])[2] == 7 and columns.add([-1])[2] == 0
+
+
+def test_a_tree_is_sorted_by_depth():
+    """Callers ascend, frames are numbered as they come, and recursion is marked."""
+    tree = page_data.Tree(page_data.Strings())
+    deep, other = [("task", "a"), *[("user", name) for name in "fgf"]], [("task", "b")]
+    rows = [tree.row(chain, waker) for chain, waker in ((deep, other), (other, []))]
+    assert rows == [(4, 1, 0, 4), (5, 4, 0, 0)]
+    nodes, frames = tree.sort()
+    assert nodes == [0, 1, 3, 4, 5, 2]
+    assert [name for _, name in tree.frames] == ["a", "b", "f", "g"]
+    assert [frames[frame] for frame in range(4)] == [0, 2, 3, 1] and frames[-1] == -1
+    assert (tree.callers, tree.frames_of) == ([0, 0, 0, 1, 3, 4], [0, 0, 1, 2, 3, 2])
+    assert tree.nested == {5}
 
 
 def test_graphs_have_the_stacks(make):
@@ -124,7 +140,7 @@ def test_graphs_have_the_stacks(make):
     assert sum(found.column(found.data["runs"][0]["graphs"]["cpu"]["out"])) == 1
     assert found.graph("waits").total() == 2 * (WAIT["asleep_ns"] + WAIT["ready_ns"])
     wakers = found.column(found.data["runs"][0]["graphs"]["waits"]["waker"])
-    assert {found.chain(node)[0] for node in wakers if node} == {"init"}
+    assert {found.name(frame - 1) for frame in wakers if frame} == {"init"}
 
 
 def test_tables_are_those_of_the_report(make, tmp_path, capsys):
@@ -303,8 +319,8 @@ def lanes(found: Page, raw: list) -> list[list[tuple]]:
     kinds, strings = found.data["events"]["kinds"], found.data["strings"]
     result = []
     for lane in raw:
-        end, intervals = 0, []
-        for gap, ns, name, kind in zip(*map(found.column, lane)):
+        end, intervals = lane[0], []
+        for gap, ns, name, kind in zip(*map(found.column, lane[1:])):
             intervals.append((end + gap, ns, strings[name], kinds[kind]))
             end += gap + ns
         result.append(intervals)
@@ -330,8 +346,6 @@ def test_time_line(make):
         (6000 * ms, 1 * ms, "sys_exit", "call"),
     ]
     assert ("contention", "pair") in [one[2:] for one in tasks[12][1]]
-    ns, wakers, threads = map(found.column, events["wakes"])
-    assert (ns, wakers, threads) == ([1008 * ms], [12], [11])
 
 
 def test_lanes_do_not_overlap(make):
