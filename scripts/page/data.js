@@ -11,30 +11,42 @@ function bytesOf(text) {
 	return bytes;
 }
 
+// Decompresses bytes. The stream of a Blob would lead through another process.
 async function inflate(bytes) {
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
+	const stream = new DecompressionStream("deflate");
+	const writer = stream.writable.getWriter();
+	writer.write(bytes);
+	writer.close();
+	const parts = [], reader = stream.readable.getReader();
+	let size = 0;
+	for (let one = await reader.read(); !one.done; one = await reader.read()) {
+		parts.push(one.value);
+		size += one.value.length;
+	}
+	const found = new Uint8Array(size);
+	let at = 0;
+	for (const part of parts) {
+		found.set(part, at);
+		at += part.length;
+	}
+	return found;
 }
 
-// Adds the bytes of a column from one to another to numbers.
-function addBytes(numbers, bytes, [offset, count, width], first, end) {
-	for (let byte = first; byte < Math.min(width, end); byte++) {
+// By bytes of a number. The smallest type is best: new memory takes more time than arithmetic.
+const TYPES = [Uint8Array, Uint8Array, Uint16Array, Uint32Array, Uint32Array];
+
+// Returns a column as an array of numbers. Those of more than four bytes are exact up to 2^53. One
+// of single bytes is a part of the data.
+export function column(bytes, [offset, count, width, ascending], Sums = Float64Array) {
+	if (width === 1 && !ascending)
+		return bytes.subarray(offset, offset + count);
+	const found = new (ascending ? Sums : TYPES[width] ?? Float64Array)(count);
+	for (let byte = 0; byte < width; byte++) {
 		const from = bytes.subarray(offset + byte * count, offset + (byte + 1) * count);
 		const scale = 2 ** (8 * byte);
 		for (let i = 0; i < count; i++)
-			numbers[i] += from[i] * scale;
+			found[i] += from[i] * scale;
 	}
-}
-
-// Returns a column as an array of numbers. Those of more than four bytes are exact up to 2^53.
-export function column(bytes, place, Sums = Float64Array) {
-	const [, count, width, ascending] = place;
-	const low = new Uint32Array(count);
-	addBytes(low, bytes, place, 0, 4);
-	if (width <= 4 && !ascending)
-		return low;
-	const found = new Sums(low);
-	addBytes(found, bytes, place, 4, width);
 	if (ascending) {
 		for (let i = 1; i < count; i++)
 			found[i] += found[i - 1];
@@ -50,15 +62,15 @@ export function columnsOf(data, keys, object) {
 	return found;
 }
 
-// The first node is the root, which has no frame.
+// The first node is the root, which has no frame. A node comes after those of less depth, and after
+// those of its depth whose callers come before its own.
 function readTree(data) {
 	const { bytes, strings, tree: raw } = data;
-	const frame = new Int32Array(column(bytes, raw.frame).buffer);
-	frame[0] = -1;
+	const parent = column(bytes, raw.caller, Int32Array); // of the root: 0
 	return {
-		n: frame.length,
-		frame,
-		parent: column(bytes, raw.caller, Int32Array), // of the root: 0
+		n: parent.length,
+		parent,
+		frame: column(bytes, raw.frame),
 		nested: column(bytes, raw.nested), // by node: whether it is below one of the same frame
 		kinds: column(bytes, raw.kinds),
 		names: Array.from(column(bytes, raw.names), (name) => strings[name]),

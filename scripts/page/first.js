@@ -30,8 +30,9 @@ function sentences(run, changes) {
 	const rest = run.lines.slice(1).filter((line) => !FINDING.test(line));
 	const found = findings.length ? findings : [heading || fallback(run)];
 	const chain = run.path?.sentence && el("p", { class: "chain" }, run.path.sentence);
-	// A path that is mostly not recorded says less than the findings.
-	const isLate = chain && run.path.unknown > run.path.total / 2;
+	// A path that is mostly not recorded, or of many parts, says less than the findings.
+	const isLate = chain && (run.path.unknown > run.path.total / 2 ||
+		2 * Number.parseInt(run.path.sentence) < Number.parseInt(findings[0]));
 	return [
 		isLate ? null : chain,
 		changes && el("p", { class: "finding" }, changes),

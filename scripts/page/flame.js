@@ -188,8 +188,7 @@ export class Flame {
 
 	describe(view, node) {
 		const graph = this.graph(this.name), total = view.total[0];
-		const frame = view.frame[node];
-		const name = frame < 0 ? "all" : this.tree.names[frame];
+		const name = node ? this.tree.names[view.frame[node]] : "all";
 		const share = percent(view.total[node], total);
 		let text = `${name}: ${weight(graph, view.total[node])}, ${share} of what is drawn`;
 		if (view.self[node] && view.self[node] !== view.total[node])

@@ -128,14 +128,14 @@ export class Icicle {
 		const text = color("on-frame"), hit = color("match"), line = color("page");
 		for (const r of this.rects) {
 			const frame = view.frame[r.node];
-			const matching = frame >= 0 && matches && matches[frame];
-			const fill = frame < 0 ? colors[0] : colors[tree.kinds[frame]];
+			const matching = r.node && matches && matches[frame];
+			const fill = r.node ? colors[tree.kinds[frame]] : colors[0];
 			context.globalAlpha = r.above ? 0.5 : 1;
 			context.fillStyle = matching ? hit : change ? changeColor(change(r.node)) : fill;
 			context.fillRect(r.x, r.y, Math.max(r.w - (r.w > 3 ? 1 : 0), MIN_WIDTH), ROW - 1);
 			context.globalAlpha = 1;
 			context.fillStyle = text;
-			const name = frame < 0 ? all : tree.names[frame];
+			const name = r.node ? tree.names[frame] : all;
 			const short = fit(context, name, r.w - 7);
 			if (short)
 				context.fillText(short, r.x + 3, r.y + ROW / 2);

@@ -44,7 +44,7 @@ export function callers(tree, graph) {
 		if (has(row))
 			self[graph.node[row]] += graph.weight[row];
 	}
-	return addUp({ n: tree.n, parent: tree.parent, frame: tree.frame, self });
+	return addUp({ n: tree.n, parent: tree.parent, frame: tree.frame, self, isSorted: true });
 }
 
 // A tree that grows: nodes of equal frames below the same node are one.
@@ -131,35 +131,44 @@ export function functions(tree, view) {
 	return found.sort((a, b) => b.self - a.self || b.total - a.total);
 }
 
-// Returns the first child and the next sibling of each node; 0: none.
-export function children(view) {
-	if (!view.first) {
-		view.first = new Int32Array(view.n);
-		view.next = new Int32Array(view.n);
-		for (let i = view.n - 1; i > 0; i--) {
-			view.next[i] = view.first[view.parent[i]];
-			view.first[view.parent[i]] = i;
+// Returns the children of a node. Those of a tree that has grown are found by lists of siblings.
+function children(view, node) {
+	const { parent, n } = view, found = [];
+	if (view.isSorted) {
+		let low = 1, high = n;
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (parent[middle] < node)
+				low = middle + 1;
+			else
+				high = middle;
 		}
-		view.sorted = new Map();
+		for (let child = low; child < n && parent[child] === node; child++)
+			found.push(child);
+		return found;
 	}
-	return view;
+	if (!view.first) {
+		view.first = new Int32Array(n);
+		view.next = new Int32Array(n);
+		for (let i = n - 1; i > 0; i--) {
+			view.next[i] = view.first[parent[i]];
+			view.first[parent[i]] = i;
+		}
+	}
+	for (let child = view.first[node]; child; child = view.next[child])
+		found.push(child);
+	return found;
 }
 
 // Returns the children of a node, the largest first. They are sorted when somebody looks.
 export function sortedChildren(view, node) {
-	const { first, next, sorted } = children(view);
-	let found = sorted.get(node);
-	if (!found) {
-		found = [];
-		const size = view.size ?? view.total;
-		for (let child = first[node]; child; child = next[child]) {
-			if (size[child])
-				found.push(child);
-		}
-		found.sort((a, b) => size[b] - size[a] || a - b);
-		sorted.set(node, found);
+	const size = view.size ?? view.total;
+	view.sorted ??= new Map();
+	if (!view.sorted.has(node)) {
+		view.sorted.set(node, children(view, node).filter((child) => size[child])
+			.sort((a, b) => size[b] - size[a] || a - b));
 	}
-	return found;
+	return view.sorted.get(node);
 }
 
 // Returns the share of the weight whose stacks have a frame that matches.

@@ -219,6 +219,20 @@ def test_path(browser, runs):
     assert "event" not in page.text("#losses")
 
 
+def test_what_says_most_comes_first(browser, runs, tmp_path):
+    """The path comes first, unless its largest part is less than half of what a finding says."""
+    lego, _ = runs("slow-producer", PATH)
+    first = "return document.querySelector('#sentence p').className"
+    assert make_page(browser, lego).open().run(first) == "chain"
+    found = export.load(lego)
+    (table,) = found.files["critical_path_parts.json"]
+    most = max(table.rows, key=lambda row: row["time_ns"])
+    table.rows += [most | {"function": name, "part": name} for name in "abc"]
+    path = tmp_path / "parts.lego"
+    path.write_bytes(merge.write(found))
+    assert make_page(browser, path).open().run(first) == "finding"
+
+
 def test_lost_events_are_a_part_of_their_own(browser, runs):
     """Time that is not recorded has its own color. All shares are of the wall time."""
     lego, _ = runs("slow-poll", PATH)
