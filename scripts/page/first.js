@@ -27,7 +27,8 @@ function changeSentence({ tree, runs }) {
 function sentences(run, changes) {
 	const findings = run.lines.filter((line) => FINDING.test(line));
 	const heading = (run.lines[0] ?? "").replace(/^profile: report \d+: /, "");
-	const rest = run.lines.slice(1).filter((line) => !FINDING.test(line));
+	const facts = run.lines.filter((line) => line.startsWith("calls"));
+	const rest = run.lines.slice(1).filter((line) => !FINDING.test(line) && !facts.includes(line));
 	const found = findings.length ? findings : [heading || fallback(run)];
 	const chain = run.path?.sentence && el("p", { class: "chain" }, run.path.sentence);
 	// A path that is mostly not recorded, or of many parts, says less than the findings.
@@ -37,6 +38,7 @@ function sentences(run, changes) {
 		isLate ? null : chain,
 		changes && el("p", { class: "finding" }, changes),
 		...found.map((text, i) => el("p", { class: i || changes ? "" : "finding" }, text)),
+		...facts.map((text) => el("p", { class: "fact" }, text)),
 		isLate ? chain : null,
 		findings.length ? el("p", { class: "heading" }, heading) : null,
 		...rest.map((text) => el("p", { class: "more" }, text)),

@@ -254,6 +254,7 @@ def test_lost_events_are_a_part_of_their_own(browser, runs):
     page.open("#flame?graph=path")
     functions = {row[0]: row[3] for row in page.rows("#functions")}
     assert "[earlier]" not in functions
+    assert re.search(r"sys_poll found nothing ready in [\d,]+ of", page.text("#sentence .fact"))
     assert functions["[not recorded]"] == seconds(lost)
     chain = page.text("#sentence .chain")
     assert f"{100 * lost // total} % of the wall time is not recorded" in chain
