@@ -12,6 +12,7 @@
 #include <lego/bug.h>
 #include <lego/errno.h>
 #include <lego/fail_alloc.h>
+#include <lego/files_out.h>
 #include <lego/fs.h>
 #include <lego/futex.h>
 #include <lego/page.h>
@@ -131,6 +132,7 @@ static int init_thread(void *unused)
 		unpack_initramfs();
 	if (IS_ENABLED(CONFIG_SELFTEST))
 		selftest_run();
+	files_out_init();
 	error = process_start_init(init_argv, envp);
 	if (error)
 		panic("cannot run init=%s: %s (error %d)", init_argv[0], init_problem(error),

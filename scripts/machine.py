@@ -58,6 +58,7 @@ class Options:
     host_paths: list[Path] = field(default_factory=list)  # for it: where programs are
     operations: bool = False  # add the costs of operations to the export
     get: list[str] = field(default_factory=list)  # paths of files to copy out after the run
+    host: str | None = None  # a directory whose files are copied as soon as they are closed
     get_folder: Path = Path("build/files")  # where these go
     stdin: bytes | None = None  # init's standard input; None: the console
     extra: list[str] = field(default_factory=list)  # more arguments for QEMU
@@ -77,7 +78,9 @@ class Options:
         if self.export and "profile.export=" not in words.split(" -- ")[0]:
             words = f"profile.export={EXPORT_BYTES} {words}"
         if self.get:
-            words = f"{guest_files.option(self.get)} {words}"
+            words = f"{guest_files.option('get', self.get)} {words}"
+        if self.host:
+            words = f"{guest_files.option('host', [self.host])} {words}"
         if self.stdin is not None:
             words = f"stdin={STDIN} {words}"
         return words.strip()
@@ -102,7 +105,7 @@ class Options:
             raise QemuError("an export needs --kernel, whose symbols say where it is")
         if self.export:
             check_writable(self.export)
-        if self.get:
+        if self.get or self.host:
             self.check_get()
         if self.stdin is not None and not self.initrd:
             raise QemuError("a standard input for init needs --initrd")
@@ -122,7 +125,7 @@ class Options:
         if not self.kernel:
             raise QemuError("files to get need --kernel, whose symbols say where they are")
         try:
-            guest_files.option(self.get)
+            guest_files.option("get", self.get + ([self.host] if self.host else []))
             self.get_folder.mkdir(parents=True, exist_ok=True)
         except guest_files.GetError as error:
             raise QemuError(str(error)) from error
@@ -150,7 +153,7 @@ class Options:
 
     def argv(self, directory: str) -> list[str]:
         """Returns QEMU's command line; its sockets and files go to the directory."""
-        reads_memory = self.export or self.get
+        reads_memory = self.export or self.get or self.host
         machine = "q35,memory-backend=ram" if reads_memory else "q35"
         if self.cdrom is None:
             machine += ",sata=off"  # the BIOS would look for disks, half a second with icount

@@ -187,6 +187,12 @@ class Guest:
         self.started = self.last_output = time.monotonic()
         self._qmp_path = os.path.join(self._dir.name, "qmp")
         self._verdict_path = Path(self._dir.name, "verdict")
+        self._copier = None
+        if options.host:
+            assert options.kernel
+            ram = Path(self._dir.name, "ram")
+            self._copier = guest_files.Copier(options.kernel, ram, options.get_folder)
+            self._copier.thread.start()
 
     def __enter__(self) -> Self:
         return self
@@ -340,6 +346,8 @@ class Guest:
             if stream is not None:
                 with contextlib.suppress(OSError):  # keys that QEMU has not taken
                     stream.close()
+        if self._copier:
+            self._copier.stop()
         self._dir.cleanup()
 
     def _save_export(self, path: Path) -> str | None:
@@ -374,6 +382,7 @@ class Guest:
         options = self.options
         assert options.kernel
         ram = Path(self._dir.name, "ram")
+        early = self._copier.stop() if self._copier else []
         try:
             result.got, result.get_problems = guest_files.get(
                 options.kernel, ram, options.get_folder
@@ -382,6 +391,7 @@ class Guest:
             result.get_problems = [str(error)]
         except OSError as error:
             result.get_problems = [f"{options.get_folder}: {error.strerror}"]
+        result.got += [name for name in early if name not in result.got]
 
     def _read_verdict(self) -> Verdict | None:
         try:
@@ -421,7 +431,7 @@ class Guest:
             result.error = f"{why} ({killed})"
         if self.options.export:
             result.export_error = self._save_export(self.options.export)
-        if self.options.get:
+        if self.options.get or self.options.host:
             self._get_files(result)
         self.kill()
         return result

@@ -44,8 +44,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     p.add_argument("--get", action="append", default=[], metavar="/PATH", help=get_help)
     folder_help = "where the files go (build/files)"
     p.add_argument("--get-folder", type=Path, default=Path("build/files"), help=folder_help)
-    host_help = "like --get, for a directory that may stay empty"
-    p.add_argument("--host", action="append", default=[], metavar="/PATH", help=host_help)
+    host_help = "copy files in this directory when they are closed, too; it may stay empty"
+    p.add_argument("--host", metavar="/PATH", help=host_help)
     host_path_help = "tell legoprof where a program is, or a directory with programs"
     p.add_argument("--host-path", type=Path, action="append", default=[], help=host_path_help)
     operations_help = "add to the export the costs that operations.c prints, and what the code is"
@@ -146,7 +146,8 @@ def run(args: argparse.Namespace, log: BinaryIO | None) -> qemu.Result:
         export=args.export,
         host_paths=args.host_path,
         operations=args.operations,
-        get=args.get + args.host,
+        get=args.get,
+        host=args.host,
         get_folder=args.get_folder,
         stdin=terminal.read_stdin() if args.stdin else None,
         extra=args.qemu_arg,

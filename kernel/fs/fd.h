@@ -35,6 +35,8 @@ struct file *file_alloc(const struct path *path, u32 flags); /* takes references
  */
 struct file *file_alloc_anon(const char *name, u32 mode, const struct file_ops *ops, void *private,
 			     u32 flags);
+/* Returns true if a reference was dropped; false: the caller has the last one. */
+bool file_put_unless_last(struct file *file);
 u64 file_own_bytes(const struct file *file); /* like file_held_bytes(), even if counted already */
 int file_call_open(struct file *file);	     /* by its creator, once; on error, file_put() it */
 static inline bool file_is_pipe(const struct file *file)

@@ -9,6 +9,7 @@
 
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/files_out.h>
 #include <lego/params.h>
 #include <lego/printk.h>
 #include <lego/process.h>
@@ -172,7 +173,10 @@ struct files *files_get(struct files *files)
 static void close_file(struct files *files, struct file *file)
 {
 	lock_release_owner(file, files);
-	file_put(file);
+	if (file->writes)
+		files_out_close(file);
+	else
+		file_put(file);
 }
 
 void files_put(struct files *files)

@@ -115,6 +115,18 @@ void file_put(struct file *file)
 	leak_count(LEAK_FILES, -1);
 }
 
+bool file_put_unless_last(struct file *file)
+{
+	int refs;
+
+	do {
+		refs = atomic_read(&file->refs);
+		if (refs == 1)
+			return false;
+	} while (cmpxchg(&file->refs.counter, refs, refs - 1) != refs);
+	return true;
+}
+
 bool file_has_no_name(const struct file *file)
 {
 	return !file->inode->parent || READ_ONCE(file->inode->removed);

@@ -2,11 +2,14 @@
 /*
  * Lists the files that leave the guest with its memory (<lego/files_out.h>). Their pages stay where
  * they are, with a reference, so the list costs 30 bytes for each run of adjacent pages, and any
- * file can leave that fits into memory. Without get=, nothing is done.
+ * file can leave that fits into memory. The list of a running machine takes no references: a page
+ * that gets other content no longer has the file's checksum. Without get= and host=, nothing is
+ * done.
  */
 
 #include <lego/files_out.h>
 
+#include "fd.h"
 #include "inode.h"
 #include "mount.h"
 
@@ -39,10 +42,25 @@ static int set_get(const char *value)
 /* Files and directories that `make run GET=` copies to the host after the run. %XX is a byte. */
 BOOT_PARAM(get, "get", "/<path>[,/<path>...]", set_get);
 
-/* The state of the list that is being written. Only the thread that ends the machine uses it. */
+static char host[256]; /* host= */
+
+static int set_host(const char *value)
+{
+	if (*value != '/' || strlen(value) >= sizeof(host))
+		return -EINVAL;
+	strscpy(host, value, sizeof(host));
+	return 0;
+}
+/* A directory whose files are copied to the host when they are closed, and after the run. */
+BOOT_PARAM(host, "host", "/<path>", set_host);
+
+static struct path host_dir; /* with references; inode NULL: none */
+
+/* The state of the list that is being written; guarded by tree_lock. */
 static struct {
 	struct page *page; /* the last one; NULL: none */
 	u32 room;	   /* in it */
+	u64 bytes;
 	u32 crc;
 	bool failed;
 	char path[PATH_MAX];
@@ -70,17 +88,33 @@ static u32 add_to_crc(u32 crc, const void *bytes, size_t n)
 	return crc;
 }
 
-/* Adds a page to the list. Returns false if there is none. */
+/* Goes on to the next page, which an earlier list may have left. Returns false if there is none. */
 static bool add_page(void)
 {
-	struct page *page = page_alloc(0, PAGE_ZERO);
+	u64 *next = list.page ? (u64 *)page_address(list.page) : &files_out.first;
+	struct page *page = *next ? phys_to_page(*next) : page_alloc(0, PAGE_ZERO);
 
 	if (!page)
 		return false;
-	*(list.page ? (u64 *)page_address(list.page) : &files_out.first) = page_to_phys(page);
+	*next = page_to_phys(page);
 	list.page = page;
 	list.room = PAGE_ROOM;
 	return true;
+}
+
+static void begin_list(void)
+{
+	list.page = NULL;
+	list.room = list.bytes = 0;
+	list.crc = ~0u;
+	list.failed = false;
+}
+
+static void publish_list(enum files_out_state state)
+{
+	files_out.bytes = list.bytes;
+	files_out.crc32 = ~list.crc;
+	smp_store_release(&files_out.state, state);
 }
 
 static void files_out_put(const char *bytes, size_t n)
@@ -96,7 +130,7 @@ static void files_out_put(const char *bytes, size_t n)
 		part = min((u32)n, list.room);
 		memcpy((char *)page_address(list.page) + PAGE_SIZE - list.room, bytes, part);
 		list.room -= part;
-		files_out.bytes += part;
+		list.bytes += part;
 		bytes += part;
 		n -= part;
 	}
@@ -155,6 +189,7 @@ static void list_data(struct inode *inode, u64 bytes)
 {
 	u64 nr_pages = min(DIV_ROUND_UP(bytes, PAGE_SIZE), READ_ONCE(inode->max_pages));
 	u64 frame_end = 0, nr = 0, index;
+	bool keep = files_out.state == FILES_OUT_WRITING;
 	u32 crc = ~0u;
 
 	for (index = 0; index < nr_pages && !list.failed; index++) {
@@ -170,6 +205,8 @@ static void list_data(struct inode *inode, u64 bytes)
 					 min(bytes - index * PAGE_SIZE, PAGE_SIZE));
 			frame_end = frame + 1;
 			nr++;
+			if (!keep)
+				page_put(page);
 		}
 		cond_resched();
 	}
@@ -262,25 +299,67 @@ static void list_path(const char *path)
 	path_put(&found);
 }
 
+void files_out_init(void)
+{
+	if (*host && path_find(&root_path, host, 0, &host_dir))
+		host_dir.inode = NULL;
+	make_crc_table();
+}
+
+/* Returns true if the machine is about to be switched off. */
+static bool is_over(void)
+{
+	return files_out.state == FILES_OUT_WRITING || files_out.state == FILES_OUT_COMPLETE;
+}
+
+void files_out_add(struct mount *mount, struct inode *entry)
+{
+	ASSERT_HELD(&tree_lock);
+	if (!host_dir.inode || is_over() || !tree_is_at_or_below(entry, host_dir.inode))
+		return;
+	if (!list.bytes || list.bytes >= FILES_OUT_LIVE_BYTES)
+		begin_list();
+	list_tree(&(struct path){ mount, entry });
+	if (!list.failed)
+		publish_list(FILES_OUT_LIVE);
+}
+
+void files_out_close(struct file *file)
+{
+	might_sleep();
+	if (host_dir.inode) {
+		if (file_put_unless_last(file))
+			return;
+		mutex_lock(&tree_lock);
+		files_out_add(file->mount, file->inode);
+		mutex_unlock(&tree_lock);
+	}
+	file_put(file);
+}
+
 void files_out_write(void)
 {
 	static char path[MAX_WANTED];
 	const char *at = wanted;
 
 	might_sleep();
-	if (!*at || files_out.state != FILES_OUT_NONE)
+	mutex_lock(&tree_lock);
+	if ((!*wanted && !*host) || is_over()) {
+		mutex_unlock(&tree_lock);
 		return;
-	make_crc_table();
-	list.crc = ~0u;
+	}
 	files_out.state = FILES_OUT_WRITING;
+	begin_list();
+	mutex_unlock(&tree_lock);
 	while (*at) {
 		at = take_path(at, path);
 		list_path(path);
 	}
+	if (*host)
+		list_path(host);
 	if (list.failed) {
 		printk("get: no memory for the list of files\n");
 		return;
 	}
-	files_out.crc32 = ~list.crc;
-	smp_store_release(&files_out.state, FILES_OUT_COMPLETE);
+	publish_list(FILES_OUT_COMPLETE);
 }

@@ -169,6 +169,12 @@ static inline struct inode *entry_inode(struct inode *entry)
 {
 	return entry && entry->linked ? entry->linked : entry;
 }
+static inline bool tree_is_at_or_below(const struct inode *inode, const struct inode *top)
+{
+	while (inode && inode != top)
+		inode = inode->parent;
+	return inode;
+}
 void inode_touch(struct inode *inode); /* sets mtime and ctime: its content has changed */
 /* Called before a user's access to the children of a directory: see inode_ops.populate. */
 void tree_populate(struct inode *dir);

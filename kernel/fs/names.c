@@ -9,6 +9,7 @@
 
 #include <lego/assert.h>
 #include <lego/errno.h>
+#include <lego/files_out.h>
 #include <lego/slab.h>
 #include <lego/string.h>
 #include <lego/syscall.h>
@@ -222,7 +223,11 @@ static int link_at(struct name_call *call, const struct path *old)
 		return -EPERM;
 	if (!tree_nr_links(old->inode) && !old->inode->may_get_name)
 		return -ENOENT;
-	return tree_link(walk->parent.inode, walk->name, old->inode);
+	error = tree_link(walk->parent.inode, walk->name, old->inode);
+	if (!error)
+		files_out_add(walk->parent.mount,
+			      tree_find(walk->parent.inode, walk->name, strlen(walk->name)));
+	return error;
 }
 
 static long make_link(int old_dirfd, const char __user *old_path, int dirfd,
@@ -344,13 +349,6 @@ SYSCALL_DEFINE3(unlinkat, int, dirfd, const char __user *, path, int, flags)
 #define RENAME_NOREPLACE 1
 #define RENAME_EXCHANGE	 2
 
-static bool is_at_or_below(const struct inode *inode, const struct inode *top)
-{
-	while (inode && inode != top)
-		inode = inode->parent;
-	return inode;
-}
-
 /* Checks the rules for the two names. */
 static int check_rename_names(const struct walk *old, const struct walk *new, u32 flags)
 {
@@ -374,9 +372,10 @@ static int check_rename_names(const struct walk *old, const struct walk *new, u3
 		return -ENOTDIR;
 	if (!S_ISDIR(target->mode) && new->wants_directory)
 		return -ENOTDIR;
-	if (is_at_or_below(new->parent.inode, old->entry))
+	if (tree_is_at_or_below(new->parent.inode, old->entry))
 		return -EINVAL;
-	if (new->entry &&new->entry != old->entry && is_at_or_below(old->parent.inode, new->entry))
+	if (new->entry &&new->entry != old->entry &&
+	    tree_is_at_or_below(old->parent.inode, new->entry))
 		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
 	return path_is_fixed(&old->parent) || path_is_fixed(&new->parent) ? -EPERM : 0;
 }
@@ -469,6 +468,10 @@ static long rename_path(int old_dirfd, const char __user *old_path, int dirfd,
 		goto out_drop;
 	mutex_lock(&tree_lock);
 	error = rename_at(&old, &new, flags);
+	if (!error)
+		files_out_add(new.walk.parent.mount, old.walk.entry);
+	if (!error && flags & RENAME_EXCHANGE)
+		files_out_add(old.walk.parent.mount, new.walk.entry);
 	mutex_unlock(&tree_lock);
 	drop_name(&new);
 out_drop:

@@ -55,7 +55,7 @@ def compare_counts(made, rows):
 def test_fuzzed_calls(boot, smp, seed):
     uid = 1000 * ((smp + seed) % 2)
     timeout = RUN_TIMEOUT_S * max(1, NR_CALLS / 20000)
-    append = "profile.on_exit=fuzz profile.top=all"
+    append = "profile.on_exit=fuzz profile.top=all host=/"
     log = boot("fuzz", seed, NR_CALLS, 8, uid, smp=smp, append=append, timeout=timeout).log
     program_passes(log, "fuzz")
     missing = re.findall(r"syscall: .*\((\d+)\) is not implemented", log)

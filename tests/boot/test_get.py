@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of the guest are on the host after the run: make run GET='/tmp/x /var/log'."""
+"""Files of the guest are on the host: GET='/tmp/x /var/log' after the run, /host during it."""
 
 import hashlib
 import os
 import re
 import subprocess
+import time
 
 import pytest
 import qemu
@@ -20,7 +21,7 @@ echo "sum $(sha1sum </tmp/big)"
 """
 
 
-def run(builds, tmp_path, end, get, **options):
+def run(builds, tmp_path, end, get, log="get.log", **options):
     options = qemu.Options(
         builds.kernel(),
         builds.initrd("shell.cpio"),
@@ -39,7 +40,7 @@ def run(builds, tmp_path, end, get, **options):
         end(guest)
         result = guest.wait()
     (BUILD / "test-logs").mkdir(exist_ok=True)
-    (BUILD / "test-logs" / "get.log").write_text(result.log)
+    (BUILD / "test-logs" / log).write_text(result.log)
     return result
 
 
@@ -71,6 +72,52 @@ def test_files_come_out(builds, tmp_path):
         "/dev/null: neither a file nor a directory",
     } <= set(result.get_problems)
     assert result.ok
+
+
+def wait_for(guest, path, text):
+    """Waits until a file has this content; None: until it is there, as it comes complete."""
+    end = time.monotonic() + 60
+    while not path.exists() or text not in (None, path.read_text(errors="replace")):
+        assert time.monotonic() < end and guest.process.poll() is None, path
+        guest._read(0.1)
+
+
+def test_files_come_out_during_the_run(builds, tmp_path):
+    """What is closed in /host, or moved there, is on the host while the guest still runs."""
+    host = tmp_path / "out/host"
+    big = "".join(f"{nr}\n" for nr in range(1, 300001))
+
+    def use(guest):
+        guest.expect(r"# ")
+        for command, name, text in [
+            ("cp /var/log/deep/x /host/", "x", "hello\n"),
+            ("(echo one; sh -c 'echo two; echo three') >/host/x", "x", "one\ntwo\nthree\n"),
+            ("echo four >>/host/x", "x", "one\ntwo\nthree\nfour\n"),
+            ("mv /tmp/big /host/", "big", big),
+            ("mv /tmp/odd /host/", "odd/a%20b%25", "one\ntwo"),
+            ("ln /var/log/linked /host/name", "name", "hello\n"),
+            ("mkdir /host/d; : >/host/d/empty", "d/empty", ""),
+        ]:
+            guest.send(f"{command}\n")
+            wait_for(guest, host / name, text)
+        # Far more than a list has room for.
+        guest.send("for i in $(seq 9000); do echo $i >/host/n; done; cp /bin/busybox /host/last\n")
+        guest.send("echo sum $(sha1sum </host/last)\n")
+        digest = guest.expect("sum ([0-9a-f]{40})")[1]
+        wait_for(guest, host / "n", "9000\n")
+        wait_for(guest, host / "last", None)
+        assert hashlib.sha1((host / "last").read_bytes()).hexdigest() == digest
+        guest.send("exec 5>/host/open; echo written >&5; rm /host/name; echo rem''oved\n")
+        guest.expect("removed")
+        guest.sysrq("c")  # the guest ends without a list
+
+    result = run(builds, tmp_path, use, [], log="get_host.log", host="/host")
+    assert result.verdict.panic
+    names = {"x", "big", "odd/a%20b%25", "odd/prog", "name", "d/empty", "n", "last"}
+    assert set(result.got) == {f"/host/{name}" for name in names}
+    assert {str(p.relative_to(host)) for p in host.rglob("*") if not p.is_dir()} == names
+    assert (host / "odd/prog").stat().st_mode & 0o7777 == 0o755
+    assert result.get_problems == ["there is no list of files: the run did not end by itself"]
 
 
 def test_no_files_after_a_panic(builds, tmp_path):

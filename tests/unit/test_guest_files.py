@@ -8,8 +8,10 @@ import os
 import random
 import struct
 import sys
+import time
 import zlib
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
@@ -36,7 +38,7 @@ def ram_of(text: bytes, **fields: int) -> bytes:
         chunk = text[at : at + room]
         after = page + PAGE if len(text) > at + room else 0
         ram[page : page + 8 + len(chunk)] = struct.pack("<Q", after) + chunk
-    head = dict(version=1, state=2, nr_bytes=len(text), first=LIST_AT * PAGE, crc=zlib.crc32(text))
+    head = dict(version=2, state=2, nr_bytes=len(text), first=LIST_AT * PAGE, crc=zlib.crc32(text))
     head |= fields
     packed = guest_files.HEADER.pack(b"LEGOFILE", *head.values())
     ram[HEADER_AT : HEADER_AT + len(packed)] = packed
@@ -171,9 +173,10 @@ def test_no_more_bytes_than_memory(copy, tmp_path):
 @pytest.mark.parametrize(
     "fields, why",
     [
-        (dict(version=2), "of version 2"),
+        (dict(version=3), "of version 3"),
         (dict(state=0), "did not end by itself"),
         (dict(state=1), "no memory"),
+        (dict(state=3), "did not end by itself"),
         (dict(nr_bytes=1 << 60), "its size"),
         (dict(nr_bytes=5000), "its checksum"),
         (dict(first=NR_PAGES * PAGE - 8), "does not have"),
@@ -186,21 +189,107 @@ def test_damaged_heads(copy, fields, why):
         copy(ram_of(entry("/x", 3, (0, 5, 1)), **fields))
 
 
-def test_fuzz(copy, tmp_path):
-    """Whatever bytes change, nothing is written outside the folder, and no other error comes."""
-    rng = random.Random(1)
+@pytest.fixture
+def watch(tmp_path):
+    """Returns a function that shows a Copier the memory of a running guest; .copier is the one."""
+    (tmp_path / "out").mkdir(exist_ok=True)
+    (tmp_path / "outside").write_text("untouched")
+    copier = guest_files.Copier(Path("vmlinux"), tmp_path / "ram", tmp_path / "out")
+
+    def look(text: bytes, **fields: int) -> dict[str, bytes]:
+        (tmp_path / "ram").write_bytes(ram_of(text, **(dict(state=3) | fields)))
+        copier.look(HEADER_AT)
+        return tree(tmp_path / "out")
+
+    look.copier = copier
+    return look
+
+
+def test_running_guest(watch, tmp_path):
+    """A list that grows and begins again gives each file once, and the newest of a name."""
+    text = entry("/host/x", 3, (0, 5, 1)) + entry("/host/d/y", 0)
+    assert watch(text) == {"host/x": b"aaa", "host/d/y": b""}
+    (tmp_path / "out/host/x").write_text("mine")
+    text += entry("/host/z", 2, (0, 6, 1)) + entry("/host/z", 1, (0, 9, 1))
+    assert watch(text) == {"host/x": b"mine", "host/d/y": b"", "host/z": b"c"}
+    assert watch(entry("/host/x", 1, (0, 6, 1)))["host/x"] == b"b"
+    assert set(watch.copier.held) == {"/host/x", "/host/d/y", "/host/z"}
+
+
+def test_running_guest_changes_a_file(watch):
+    """What has changed since it was listed is not in the folder, nor does it replace a copy."""
+    old = entry("/x", 3, (0, 5, 1))
+    wrong = entry("/x", 2, (0, 5, 1)).replace(b"sum ", b"sum 0")[:-2] + b"\n"
+    assert watch(wrong) == {}
+    assert watch(wrong + old) == {"x": b"aaa"}
+    assert watch(wrong + old + wrong) == {"x": b"aaa"}
+    assert watch(wrong + old + wrong + old + b"left /l link\n") == {"x": b"aaa"}
+
+
+@pytest.mark.parametrize("fields", [dict(crc=1), dict(state=0), dict(state=1), dict(state=2)])
+def test_running_guest_writes_the_list(watch, fields):
+    """A list that is being written is read when it is complete."""
+    text = entry("/x", 3, (0, 5, 1))
+    with pytest.raises(guest_files.GetError):
+        watch(text, **fields)
+    assert watch(text) == {"x": b"aaa"}
+
+
+def test_running_guest_fills_no_disk(watch):
+    """Files that the guest removes again stay; together they have at most the memory's size."""
+    for nr in range(3 * NR_PAGES):
+        found = watch(entry(f"/{nr}", nr % 2, *[(0, 5, 1)] * (nr % 2)))
+    assert NR_PAGES / 2 < len(found) < NR_PAGES
+    assert watch(entry("/0", 3, (0, 9, 1)))["0"] == b"ccc"  # this one has its room
+
+
+def test_copier_has_a_thread(copy, watch, tmp_path):
+    (tmp_path / "ram").write_bytes(ram_of(entry("/x", 3, (0, 5, 1)), state=3))
+    watch.copier.thread.start()
+    end = time.monotonic() + 30
+    while not tree(tmp_path / "out") and time.monotonic() < end:
+        time.sleep(0.05)
+    while "/x" not in watch.copier.held and time.monotonic() < end:
+        time.sleep(0.05)
+    assert watch.copier.stop() == ["/x"] and not watch.copier.thread.is_alive()
+
+
+def test_fuzz_of_a_running_guest(watch, tmp_path):
+    rng = random.Random(2)
+    outcomes = set()
+    for text in changed_lists(rng, 1500):
+        nr = len(watch.copier.held)
+        try:
+            watch(text, first=rng.choice([LIST_AT * PAGE] * 9 + [rng.getrandbits(64)]))
+            outcomes.add("new" if len(watch.copier.held) > nr else "old")
+        except guest_files.GetError:
+            outcomes.add("refused")
+    assert outcomes == {"new", "old", "refused"}
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "outside", "ram"}
+    assert (tmp_path / "outside").read_text() == "untouched"
+    assert not list((tmp_path / "out").rglob(guest_files.PART))
+
+
+def changed_lists(rng: random.Random, nr: int) -> Iterator[bytes]:
+    """Yields lists with some bytes changed."""
     text = entry("/tmp/x", 2 * PAGE, (0, 5, 2)) + entry("/d/y", 5 * PAGE, (1, 9, 1))
     text += b"left /l link\nnone /no 2\n"
     words = [b"/..", b"/", b"%2F", b"\n", b" ", b"file ", b"data 0 5 1\n", b"sum ", b"9" * 13, b"-"]
-    outcomes = set()
-    for _ in range(1500):
+    for _ in range(nr):
         changed = bytearray(text)
         for _ in range(rng.randint(1, 4)):
             at = rng.randrange(len(changed))
             end = at + rng.randint(0, 3)
             changed[at:end] = rng.choice([bytes([rng.randrange(256)]), *words])
+        yield bytes(changed)
+
+
+def test_fuzz(copy, tmp_path):
+    """Whatever bytes change, nothing is written outside the folder, and no other error comes."""
+    outcomes = set()
+    for text in changed_lists(random.Random(1), 1500):
         try:
-            copied, problems = copy(ram_of(bytes(changed)))
+            copied, problems = copy(ram_of(text))
             outcomes |= {len(copied), f"{len(problems)} problems"}
             assert all(line.isprintable() for line in [*copied, *problems])
         except guest_files.GetError as error:
@@ -214,9 +303,9 @@ def test_fuzz(copy, tmp_path):
 
 
 def test_boot_parameter():
-    assert guest_files.option(["/tmp/x", "/a b,c"]) == "get=/tmp/x,/a%20b%2Cc"
+    assert guest_files.option("get", ["/tmp/x", "/a b,c"]) == "get=/tmp/x,/a%20b%2Cc"
     with pytest.raises(guest_files.GetError):
-        guest_files.option(["tmp"])
+        guest_files.option("get", ["tmp"])
 
 
 def test_layout_is_the_kernels():
