@@ -5,12 +5,14 @@
 usage: syscalltbl.py SYSCALLS.TBL HEADER
 
 The header has NR_SYSCALLS (highest number + 1), a prototype of each implementation, the numbers as
-__NR_name, and two lists in ascending order of the numbers that have a name:
+__NR_name, and three lists in ascending order of the numbers that have a name:
 - SYSCALL_LIST(X) has X(number, name, function) for each call. The function is sys_ni if the call is
   not implemented.
 - SYSCALL_DECODE_LIST(X) has X(number, name, classes, return, arguments...). Its words become
   LIVE_CLASS_<class>, LIVE_RET_<how> and LIVE_ARG(<type>, <table or argument>), which
   kernel/profile/strace/live/live.h defines. The compiler reports unknown ones.
+- SYSCALL_PARAMS_LIST(X) has X(number, "(parameters)") for each call that has trace events. A table
+  may lack this column.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from typing import NamedTuple
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ARGUMENT = re.compile(r"([a-z]+)(?::([a-z_0-9]+))?")
 NO_ENTRY = "sys_ni"
+PARAMETER = r"\w[\w *]*[ *]\w+"
+PARAMETERS = re.compile(rf"\w*\((?:{PARAMETER}(?:, {PARAMETER})*)?\)")
 MAX_ARGUMENTS = 6
 
 
@@ -31,6 +35,7 @@ class Call(NamedTuple):
     name: str
     entry: str
     classes: list[str]
+    parameters: str  # "" without events
     arguments: list[str]  # C's, as is ret
     ret: str
 
@@ -75,9 +80,12 @@ def parse(text: str, path: str) -> list[Call]:
         if not line.strip() or line.startswith("#"):
             continue
         fields = line.split("\t")
-        if len(fields) != 5:
-            fail("not <number> TAB <name> TAB <function or -> TAB <classes> TAB <arguments>")
-        number, name, entry, classes, decoded = fields
+        if len(fields) == 5:
+            fields.append("-")
+        if len(fields) != 6:
+            columns = "<number>", "<name>", "<function or ->", "<classes>", "<arguments>"
+            fail(f"not {' TAB '.join(columns)} TAB <parameters or ->")
+        number, name, entry, classes, decoded, parameters = fields
         if not number.isascii() or not number.isdigit():
             fail(f"{number!r} is not a number")
         if not IDENTIFIER.fullmatch(name):
@@ -96,7 +104,13 @@ def parse(text: str, path: str) -> list[Call]:
         arguments = parse_arguments(decoded)
         if isinstance(arguments, str):
             fail(arguments)
-        calls.append(Call(int(number), name, entry, class_names, *arguments))
+        if parameters == "-":
+            parameters = ""
+        elif not PARAMETERS.fullmatch(parameters):
+            fail(f"{parameters!r} are no parameters")
+        elif parameters.count(",") >= MAX_ARGUMENTS:
+            fail(f"{parameters!r} are too many")
+        calls.append(Call(int(number), name, entry, class_names, parameters, *arguments))
     if not calls:
         sys.exit(f"{path}: the table has no system calls")
     return calls
@@ -128,6 +142,9 @@ def render(calls: list[Call]) -> str:
     out += [row + " \\" for row in rows[:-1]] + rows[-1:]
     out += ["", "#define SYSCALL_DECODE_LIST(X) \\"]
     rows = [render_decode(call) for call in calls]
+    out += [row + " \\" for row in rows[:-1]] + rows[-1:]
+    out += ["", "#define SYSCALL_PARAMS_LIST(X) \\"]
+    rows = [f'\tX({call.number}, "{call.parameters}")' for call in calls if call.parameters]
     out += [row + " \\" for row in rows[:-1]] + rows[-1:]
     out += ["", "#endif"]
     return "\n".join(out) + "\n"

@@ -17,22 +17,14 @@ typedef long (*syscall_fn_t)(const struct pt_regs *regs);
 extern const syscall_fn_t syscall_table[NR_SYSCALLS];
 
 /*
- * Returns the parameters of a call that there is, as "(int fd, char * buf, size_t count)"; else
- * NULL. Any context.
+ * Returns the parameters of a call that there is, as Linux's trace events have them:
+ * "(unsigned int fd, char *buf, size_t count)", or "newstat(const char *filename, ...)" if the
+ * event has another name than the call; else NULL. Any context.
  */
 const char *syscall_params(unsigned long nr);
 
 /* Returns the name, such as "sys_futex", or NULL for a number without a name. Any context. */
 const char *syscall_name(unsigned long nr);
-
-/* The text of a call's parameters, for its trace events. */
-#ifdef CONFIG_PROFILE_TRACE
-#define SYSCALL_PARAMS(name, text)               \
-	extern const char sys_##name##_params[]; \
-	const char sys_##name##_params[] = text;
-#else
-#define SYSCALL_PARAMS(name, text)
-#endif
 
 /*
  * SYSCALL_DEFINE3(read, int, fd, char __user *, buf, size_t, count) { ... } defines
@@ -40,7 +32,6 @@ const char *syscall_name(unsigned long nr);
  * (rdi rsi rdx r10 r8 r9) to the types named.
  */
 #define SYSCALL_DEFINE0(name)                        \
-	SYSCALL_PARAMS(name, "()")                   \
 	long sys_##name(const struct pt_regs *regs); \
 	static long do_sys_##name(void);             \
 	long sys_##name(const struct pt_regs *regs)  \
@@ -50,7 +41,6 @@ const char *syscall_name(unsigned long nr);
 	static long do_sys_##name(void)
 
 #define SYSCALL_DEFINE_BODY(name, params, args)      \
-	SYSCALL_PARAMS(name, #params)                \
 	long sys_##name(const struct pt_regs *regs); \
 	static long do_sys_##name params;            \
 	long sys_##name(const struct pt_regs *regs)  \

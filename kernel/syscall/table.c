@@ -22,16 +22,13 @@ const char *syscall_name(unsigned long nr)
 
 #ifdef CONFIG_PROFILE_TRACE
 
-#define DECLARE_PARAMS(nr, name, entry) extern const char entry##_params[];
-#define PARAMS_ENTRY(nr, name, entry)	[nr] = entry##_params,
+#define PARAMS_ENTRY(nr, params) [nr] = params,
 
-SYSCALL_LIST(DECLARE_PARAMS)
-const char sys_ni_params[] = "";
-static const char *const params[NR_SYSCALLS] = { SYSCALL_LIST(PARAMS_ENTRY) };
+static const char *const syscall_params_list[NR_SYSCALLS] = { SYSCALL_PARAMS_LIST(PARAMS_ENTRY) };
 
 const char *syscall_params(unsigned long nr)
 {
-	return nr < NR_SYSCALLS && params[nr] && *params[nr] ? params[nr] : NULL;
+	return nr < NR_SYSCALLS ? syscall_params_list[nr] : NULL;
 }
 
 #endif

@@ -18,6 +18,7 @@ cd {T}
 echo 4096 >buffer_size_kb
 section named; ls events/syscalls | busybox wc -l; cat events/syscalls/enable
 section formats; cat events/syscalls/sys_enter_openat/format events/syscalls/sys_exit_read/format
+section linux; for name in newstat poll execve; do cat events/syscalls/sys_enter_$name/format; done
 for system in raw_syscalls syscalls; do echo 'comm == busybox' >events/$system/filter; done
 echo 'hist:keys=fd:vals=count if comm == busybox' >events/syscalls/sys_enter_write/trigger
 echo 1 >events/syscalls/sys_exit_openat/count
@@ -66,11 +67,17 @@ def test_calls_are_those_of_raw_events(boot, tmp_path):
     found = sections(log)
     table = (harness.ROOT / "arch/x86/entry/syscalls.tbl").read_text()
     rows = [line.split("\t") for line in table.splitlines() if line and line[0] != "#"]
-    names = {int(row[0]): f"sys_{row[1]}" for row in rows}
+    names = {int(row[0]): f"sys_{row[5].split('(')[0] or row[1]}" for row in rows}
     # Two directories of each call that there is; enable, filter and count of all.
     assert int(found["named"][0]) == 2 * sum(row[2] != "-" for row in rows) + 3
     assert found["named"][1] == "0"
     assert "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;" in found["formats"]
+    fields = re.findall(r"field:(.*?);\toffset:(?:16|24|32|40);", "\n".join(found["linux"]))
+    assert fields == [
+        *("const char * filename", "struct stat * statbuf"),
+        *("struct pollfd * ufds", "unsigned int nfds", "int timeout_msecs"),
+        *("const char * filename", "const char *const * argv", "const char *const * envp"),
+    ]
     assert "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;" in found["formats"]
 
     assert not re.findall(r"(?:overrun|dropped events): [1-9]", "\n".join(found["lost"]))

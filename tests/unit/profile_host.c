@@ -382,7 +382,7 @@ const char *os_syscall_params(u64 nr)
 {
 	static const char *const params[] = { "(int fd, char * buf, size_t count)",
 					      "(int fd, const char *buf, size_t count)",
-					      "(const char * filename, int flags, unsigned mode)",
+					      "other(char * name, int flags, unsigned mode)",
 					      "(int fd)" };
 
 	if (nr == 231)

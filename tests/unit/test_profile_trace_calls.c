@@ -42,7 +42,7 @@ static void test_formats(void **state)
 				  "((unsigned long)(REC->count))\n");
 	check_part("events/syscalls/sys_enter_write/format",
 		   "field:const char * buf;\toffset:24;"); /* `char *buf` in C */
-	check_part("events/syscalls/sys_enter_open/format",
+	check_part("events/syscalls/sys_enter_other/format",
 		   "field:unsigned mode;\toffset:32;\tsize:8;");
 	check_part(WRITE "format", "\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\n"
 				   "print fmt: \"0x%lx\", REC->ret\n");

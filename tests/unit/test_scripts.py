@@ -506,3 +506,20 @@ def test_every_decoder_is_of_a_call_that_is_implemented() -> None:
     types = set(re.findall(r"^\tLIVE_ARG_(\w+),", (live / "live.h").read_text(), re.MULTILINE))
     assert len(types) > 40
     assert types - {"end", "raw"} == set(re.findall(r"LIVE_ARG\((\w+),", words))
+
+
+def test_parameters_of_calls() -> None:
+    """Each call that there is, and no other, has parameters for its events. Errors are told."""
+    text = (SCRIPTS.parent / "arch/x86/entry/syscalls.tbl").read_text()
+    calls = syscalltbl.parse(text, "table")
+    for call in calls:
+        assert bool(call.parameters) == (call.entry != syscalltbl.NO_ENTRY), call
+    row = "0\tread\tsys_read\t-\tfd"
+    (call,) = syscalltbl.parse(f"{row}\tother(int fd, char *const *a)", "table")
+    assert '\tX(0, "other(int fd, char *const *a)")' in syscalltbl.render([call])
+    assert syscalltbl.parse(row, "table")[0].parameters == ""
+    for wrong in ("()x", "(int)", "(int fd,)", "(int fd, )", "(int fd", 'a"(int b)', "", "(" * 2):
+        with pytest.raises(SystemExit, match="are no parameters"):
+            syscalltbl.parse(f"{row}\t{wrong}", "table")
+    with pytest.raises(SystemExit, match="are too many"):
+        syscalltbl.parse(f"{row}\t({', '.join(f'int a{nr}' for nr in range(7))})", "table")

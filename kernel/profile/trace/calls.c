@@ -19,8 +19,9 @@
 struct call {
 	os_key_t key, slow_key;
 	struct trace_field fields[1 + MAX_ARGS];
-	char name[NAME_BYTES];
-	char params[]; /* types and names, each with a NUL */
+	char name[NAME_BYTES]; /* sys_enter_<name> */
+	char text[NAME_BYTES]; /* sys_<name> */
+	char params[];	       /* types and names, each with a NUL */
 };
 
 struct trace_event *trace_calls, *trace_calls_end;
@@ -111,18 +112,33 @@ static void print(os_text_t *text, const void *content)
 	os_text_printf(text, event->is_exit ? "" : ")");
 }
 
+/* Returns the length of the name before the parameters. */
+static int name_length(const char *params)
+{
+	int len = 0;
+
+	while (is_name_character(params[len]))
+		len++;
+	return len;
+}
+
 /* Returns whether there was memory. */
 static bool make_event(struct trace_event *event, u32 id, u32 nr, bool is_exit)
 {
-	const char *name = os_syscall_name(nr), *params = is_exit ? "" : os_syscall_params(nr);
-	size_t room = strlen(params) + MAX_ARGS + 1; /* end_type() adds bytes */
+	const char *name = os_syscall_name(nr), *params = os_syscall_params(nr);
+	int len = name_length(params);
+	size_t params_bytes = is_exit ? 0 : strlen(params + len);
+	size_t room = params_bytes + MAX_ARGS + 1; /* end_type() adds bytes */
 	struct call *call = os_zalloc(sizeof(*call) + room);
 
 	if (!call)
 		return false;
+	name += strncmp(name, "sys_", 4) ? 0 : 4;
+	os_snprintf(call->text, sizeof(call->text), "sys_%.*s", len ?: (int)strlen(name),
+		    len ? params : name);
 	os_snprintf(call->name, sizeof(call->name), "sys_%s_%s", is_exit ? "exit" : "enter",
-		    name + (strncmp(name, "sys_", 4) ? 0 : 4));
-	memcpy(call->params, params, strlen(params));
+		    call->text + 4);
+	memcpy(call->params, params + len, params_bytes);
 	*event = (struct trace_event){
 		.system = "syscalls",
 		.name = call->name,
@@ -133,7 +149,7 @@ static bool make_event(struct trace_event *event, u32 id, u32 nr, bool is_exit)
 		.print = print,
 		.slow = TRACE_SLOW_CALL,
 		.wanted_slow = TRACE_SLOW_CALL,
-		.call = name,
+		.call = call->text,
 		.is_exit = is_exit,
 	};
 	add_field(event, call,

@@ -38,7 +38,8 @@
 #endif
 /*
  * Returns the parameters of a system call with a number below OS_MAX_SYSCALLS, as C has them:
- * "(int fd, char * buf)"; NULL: the number has no events of its own.
+ * "(int fd, char *buf)"; NULL: the number has no events of its own. A name before the parenthesis
+ * is the events' if that is not the call's: Linux has sys_enter_newstat for stat().
  */
 #ifndef OS_MAX_SYSCALLS
 #define OS_MAX_SYSCALLS 512
