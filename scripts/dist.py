@@ -37,7 +37,7 @@ COLUMNS = ("text", "constants", "data", "bss")
 SECTIONS = {"text": "text", "rodata": "constants", "data": "data", "bss": "bss"}
 # A report's copy of the points, apart from the column bss.
 MAX_POINTS, POINT_BYTES = 256, 624
-HOST = ("legoprof.py", "syscalltbl.py", "kallsyms.py", "profiles/*.py", "page/*")
+HOST = ("legoprof.py", "kallsyms.py", "profiles/*.py", "page/*")
 
 
 def changes(changelog: str) -> str:
@@ -61,7 +61,6 @@ def files(version: str) -> dict[str, Path | bytes | str]:
         "PORTING.md": "src/porting.md",
         "include": "src/include",
         "batteries": "src/batteries",
-        "host/syscalls.tbl": ROOT / "arch/x86/entry/syscalls.tbl",
         "host/legoprof": "legoprof.py",
         "host/README.md": ROOT / "scripts/legoprof.md",
     }

@@ -22,6 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Iterator
 
+import guest_memory
+from profiles.export import ExportError
+
 HEADER = struct.Struct("<8sIIQQI")  # struct files_out
 MAGIC = b"LEGOFILE"
 VERSION = 2
@@ -77,11 +80,9 @@ def option(name: str, paths: list[str]) -> str:
 
 
 def address_of_header(kernel: Path) -> int:
-    from profiles import export  # here, as only a run with files needs pyelftools
-
     try:
-        at = export.physical_address(kernel, "files_out")
-    except export.ExportError as error:
+        at = guest_memory.physical_address(kernel, "files_out")
+    except ExportError as error:
         raise GetError(str(error)) from error
     if at is None:
         raise GetError(f"{kernel} cannot give files to the host")
@@ -92,14 +93,11 @@ class Memory:
     """The guest's memory, in a file of the host."""
 
     def __init__(self, file: BinaryIO):
-        from profiles.export import file_offset
-
-        self.offset_of = file_offset
         self.file = file
         self.nr_bytes = file.seek(0, os.SEEK_END)
 
     def read(self, physical: int, nr_bytes: int) -> bytes:
-        at = self.offset_of(physical, self.nr_bytes)
+        at = guest_memory.file_offset(physical, self.nr_bytes)
         if not 0 <= at <= self.nr_bytes - nr_bytes:
             raise GetError("the list of files names memory that the guest does not have")
         self.file.seek(at)

@@ -12,7 +12,6 @@ Several exports, each given as path or label=path, are read as one. Each row the
 from __future__ import annotations
 
 import argparse
-import functools
 import io
 import os
 import signal
@@ -34,7 +33,6 @@ import profiles.merge
 import profiles.perf_map
 import profiles.report
 import profiles.stacks
-import syscalltbl
 from profiles import (
     chrome,
     ctf,
@@ -92,19 +90,6 @@ FORMATS: dict[str, tuple[str, bool, Writer]] = {
     ),
 }
 
-# The package for other kernels has the table beside this file.
-HERE = Path(__file__).resolve()
-SYSTEM_CALLS = HERE.with_name("syscalls.tbl")
-if not SYSTEM_CALLS.exists():
-    SYSTEM_CALLS = HERE.parents[1] / "arch/x86/entry/syscalls.tbl"
-
-
-@functools.cache
-def system_calls() -> dict[int, str]:
-    calls = syscalltbl.parse(SYSTEM_CALLS.read_text("utf-8"), str(SYSTEM_CALLS))
-    return {call.number: call.name for call in calls}
-
-
 # The same for events.
 Output = bytes | Iterable[bytes] | dict[str, bytes]  # a dict: the files of a directory
 EVENT_FORMATS: dict[str, tuple[str, bool, Callable[[Trace], Output]]] = {
@@ -113,12 +98,12 @@ EVENT_FORMATS: dict[str, tuple[str, bool, Callable[[Trace], Output]]] = {
     "chrome": (
         "events as JSON, for Perfetto and chrome://tracing",
         False,
-        lambda trace: chrome.write(trace, system_calls()),
+        chrome.write,
     ),
     "ctf": (
         "events as CTF into a directory, with LTTng's names, for lttng-analyses and babeltrace2",
         True,
-        lambda trace: ctf.write(trace, system_calls()),
+        ctf.write,
     ),
 }
 
@@ -175,7 +160,7 @@ def read_events(args: argparse.Namespace, export: Export) -> Trace:
     trace = profiles.events.read(export, kernels[0] if kernels else None)
     if trace.nr_damaged:
         warn(f"{export.path}: {trace.nr_damaged} damaged rows are left out")
-    Filter.of(args).choose_events(trace, system_calls)
+    Filter.of(args).choose_events(trace)
     for number, cpu in trace.cpus.items():
         if cpu.lost:
             nr = len(cpu.events)
@@ -325,8 +310,7 @@ def write_page(args: argparse.Namespace) -> int:
     trace = None
     if exports[0].rows("trace_cpus.json") and "runs" not in exports[0].meta:
         trace = profiles.events.read(exports[0], names[0].only_kernel()[1])
-    calls = {number: f"sys_{name}" for number, name in system_calls().items()}
-    return put(page.make(exports, names, trace, calls), args.output)
+    return put(page.make(exports, names, trace), args.output)
 
 
 def merge(args: argparse.Namespace) -> int:

@@ -31,8 +31,11 @@ from pathlib import Path
 from typing import Callable, Self
 
 import guest_files
+import guest_memory
 import terminal
 from machine import Options, QemuError
+from profiles import operations
+from profiles.export import ExportError
 
 VERDICT = re.compile(
     r"verdict: status=(-?\d+) panic=([01]) bugs=(\d+) warnings=(\d+) reports_cut=(\d+) "
@@ -352,8 +355,6 @@ class Guest:
 
     def _save_export(self, path: Path) -> str | None:
         """Writes the export that the guest left in its memory, and how it was run, to a file."""
-        from profiles import export, operations  # here, as only this needs pyelftools
-
         options = self.options
         assert options.kernel
         command = [options.qemu_path(), "--version"]
@@ -369,9 +370,9 @@ class Guest:
         if options.operations:
             lines.append({"functions": operations.functions(options.kernel)})
         try:
-            text = export.from_memory(options.kernel, Path(self._dir.name, "ram"))
+            text = guest_memory.from_memory(options.kernel, Path(self._dir.name, "ram"))
             path.write_bytes(text + b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-        except export.ExportError as error:
+        except ExportError as error:
             return str(error)
         except OSError as error:
             return f"{path}: {error.strerror}"

@@ -166,7 +166,7 @@ def run(args: argparse.Namespace, log: BinaryIO | None) -> qemu.Result:
 
 def write_page(export: Path, page: Path) -> None:
     """Writes the page, and says where it is. Without one, the run is what it was."""
-    import legoprof  # here, as only this needs pyelftools
+    import legoprof  # here, as most runs make no page
 
     if not legoprof.main(["page", str(export), "-o", str(page)]):
         print(f"page: {page}: open it in a browser", flush=True)

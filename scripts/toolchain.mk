@@ -36,7 +36,6 @@ user-tools := $(USERCC) $(USERCXX) $(MUSLCC) /usr/lib/x86_64-linux-gnu/libc.a
 unit-tools := $(HOSTCC) /usr/include/cmocka.h
 qemu-tools := qemu-system-x86_64
 iso-tools := grub-mkrescue grub-file xorriso mformat /usr/lib/grub/i386-pc
-export-tools := /usr/lib/python3/dist-packages/elftools
 pytest-tools := /usr/lib/python3/dist-packages/pytest /usr/lib/python3/dist-packages/pexpect
 
 # The goals on the command line decide which tools are needed.
@@ -54,8 +53,6 @@ $(if $(filter run $(perf-goals) \
 $(if $(filter check test test-unit,$(goals)),$(call need,$(unit-tools)))
 $(if $(filter run $(perf-goals) shell check test test-boot test-consumers bench accuracy,$(goals)),\
 	$(call need,$(qemu-tools)))
-$(if $(EXPORT)$(GET)$(filter run shell $(perf-goals) \
-	check test test-unit test-boot test-consumers,$(goals)),$(call need,$(export-tools)))
 $(if $(filter iso test test-boot,$(goals)),$(call need,$(iso-tools)))
 $(if $(filter check test test-unit test-boot test-consumers test-ports bench,$(goals)),\
 	$(call need,$(pytest-tools)))

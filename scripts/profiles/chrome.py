@@ -74,8 +74,8 @@ def full_key(key: str, args: dict) -> str:
 
 
 class Writer:
-    def __init__(self, trace: Trace, calls: dict[int, str]):
-        self.trace, self.calls = trace, calls
+    def __init__(self, trace: Trace):
+        self.trace, self.calls = trace, trace.calls
         self.printer = Printer(trace.kernel)
         self.lines: list[bytes] = []  # dicts would take ten times as much memory
         self.tracks: dict[tuple[int, int], Track] = {}
@@ -238,9 +238,9 @@ def text_of(lines: list[bytes]) -> Iterator[bytes]:
     yield b"\n]}\n"
 
 
-def write(trace: Trace, calls: dict[int, str]) -> Iterator[bytes]:
-    """Returns the text in parts. calls: the names of system calls, by number."""
-    writer = Writer(trace, calls)
+def write(trace: Trace) -> Iterator[bytes]:
+    """Returns the text in parts."""
+    writer = Writer(trace)
     last_ns = 0
     for event in trace.take_in_order("writing events"):
         try:

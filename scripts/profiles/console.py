@@ -16,9 +16,9 @@ PIECE = re.compile(
     rb"(export-([0-9a-f]{16}) (\d{1,10}) (\d{1,10})([-=<>]) (.{0,400})) ([0-9a-f]{8})[ \r]{0,9}$",
     re.MULTILINE,
 )
-ANNOUNCED = re.compile(
-    rb"\[ *\d+\.\d+\] profile: lines of exports begin with export-([0-9a-f]{16})"
-)
+ANNOUNCED = rb"profile: lines of exports begin with export-([0-9a-f]{16})"
+WITH_TIME = re.compile(rb"\[ *\d+\.\d+\] " + ANNOUNCED)
+WITHOUT_TIME = re.compile(rb"^" + ANNOUNCED, re.MULTILINE)  # of kernels that print no times
 GAP = b"?\n"
 MAX_SPANS = 9  # of missing lines, in a message
 BEGINS, ENDS = b"=<", b"=>"  # = is a whole line, < its begin, > its end, - its middle
@@ -108,7 +108,7 @@ def select(log: bytes, found: list[Snapshot]) -> tuple[Snapshot, list[str]]:
     Returns the last export with the mark that the log announces, and warnings. Programs can print
     lines with other marks, and announce them. They cannot know the kernel's mark.
     """
-    announced = sorted(set(ANNOUNCED.findall(log)))
+    announced = sorted(set(WITH_TIME.findall(log) or WITHOUT_TIME.findall(log)))
     if not announced:
         return found[-1], ["the log announces no exports: a program may have printed this one"]
     if len(announced) > 1:

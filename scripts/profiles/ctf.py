@@ -133,8 +133,8 @@ def put_field(one: Field) -> tuple[str, Put]:
 
 
 class Writer:
-    def __init__(self, trace: Trace, calls: dict[int, str]):
-        self.trace, self.calls = trace, calls
+    def __init__(self, trace: Trace):
+        self.trace, self.calls = trace, trace.calls
         self.metadata = [METADATA]
         self.known: dict[tuple[str, int], tuple[int, list[Put]]] = {}
 
@@ -228,9 +228,9 @@ class Writer:
         return b"".join(found.done)
 
 
-def write(trace: Trace, calls: dict[int, str]) -> dict[str, bytes]:
-    """Returns the contents of the files, by their names. calls: the names of system calls."""
-    writer = Writer(trace, calls)
+def write(trace: Trace) -> dict[str, bytes]:
+    """Returns the contents of the files, by their names."""
+    writer = Writer(trace)
     starts = [(cpu.events[0].ns, number) for number, cpu in trace.cpus.items() if cpu.events]
     if not starts:
         raise ExportError("there is no event")

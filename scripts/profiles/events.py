@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from profiles import progress
-from profiles.export import Export, ExportError
+from profiles.export import Export, ExportError, printable
 from profiles.stacks import Symbols, number
 
 PAGE_BYTES = 4096
@@ -169,6 +169,7 @@ class Trace:
     build_id: str
     kernel: Symbols | None = None
     nr_damaged: int = 0  # rows that could not be read
+    calls: dict[int, str] = field(default_factory=dict)  # system calls without "sys_", by number
 
     def take_in_order(self, what: str = "reading events") -> Iterator[Event]:
         """
@@ -306,6 +307,10 @@ def read_task(row: dict) -> tuple[int, Task]:
     return tid, Task(name, number(row.get("pid", tid), 31))
 
 
+def read_call(row: dict) -> tuple[int, str]:
+    return number(row["nr"], 31), printable(str(row["syscall"])).removeprefix("sys_")
+
+
 def read_cpu(row: dict) -> tuple[int, int, int]:
     return number(row["cpu"], 12), number(row["first"], 63), number(row["next"], 63)
 
@@ -323,6 +328,7 @@ def read(export: Export, kernel: Symbols | None = None) -> Trace:
         raise ExportError(f"{export.path} has several runs: convert the events of each by itself")
     formats, bad_formats = read_rows(export, "trace_events.json", read_format)
     tasks, bad_tasks = read_rows(export, "trace_tasks.json", read_task)
+    calls, bad_calls = read_rows(export, "trace_calls.json", read_call)
     cpus, bad_cpus = read_rows(export, "trace_cpus.json", read_cpu)
     pages, bad_pages = read_rows(export, "trace_pages.json", read_page)
     if not cpus:
@@ -336,6 +342,6 @@ def read(export: Export, kernel: Symbols | None = None) -> Trace:
         if cpu in readers:
             readers[cpu].add_page(cpu, page)
     found = {cpu: reader.end() for cpu, reader in readers.items()}
-    nr_damaged = bad_formats + bad_tasks + bad_cpus + bad_pages
+    nr_damaged = bad_formats + bad_tasks + bad_calls + bad_cpus + bad_pages
     build_id = str(export.meta.get("build_id") or "")
-    return Trace(by_id, dict(tasks), found, build_id, kernel, nr_damaged)
+    return Trace(by_id, dict(tasks), found, build_id, kernel, nr_damaged, dict(calls))

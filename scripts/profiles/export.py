@@ -1,34 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Takes exports of the profiler out of a guest's memory, and reads them.
-
-kernel/profile/formats.md describes the text, and <profile/abi.h> its layout in memory.
-"""
+"""Reads exports of the profiler. kernel/profile/formats.md describes them."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import struct
 import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-
 from profiles import console, progress
 
-MAGIC = b"LEGOPROF"
 VERSION = 1
-RANGE_BYTES = 1 << 20
-HEADER = struct.Struct("<8sIIIIQ64Q")  # struct profile_export
-COMPLETE = 2
-KERNEL_VIRT = 0xFFFFFFFF81000000
-KERNEL_PHYS = 0x200000
-FOUR_GIB = 1 << 32
 START = re.compile(rb'^\{"export":', re.MULTILINE)
 END = re.compile(
     rb'\{"end":(\d+),"bytes":(\d+),"crc32":"([0-9a-f]{8})","lost_lines":(\d+)\}(?:\n|\Z)'
@@ -47,54 +33,6 @@ FEW_VALUES = 100_000  # which are no burden
 
 class ExportError(Exception):
     """An export is missing or invalid; the message is one line."""
-
-
-def file_offset(physical: int, ram_bytes: int) -> int:
-    """Returns the offset of a physical address in QEMU's RAM file. q35 has a hole below 4 GiB.
-
-    See QEMU 7.2, hw/i386/pc_q35.c, pc_q35_init().
-    """
-    below = 0x80000000 if ram_bytes >= 0xB0000000 else min(ram_bytes, 0xB0000000)
-    return physical if physical < below else physical - FOUR_GIB + below
-
-
-def physical_address(kernel: Path, name: str) -> int | None:
-    """Returns the physical address of a variable of the kernel, None if it has no such variable."""
-    try:
-        with kernel.open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".symtab")
-            symbols = table.get_symbol_by_name(name) if table else None
-    except ELFError as error:
-        raise ExportError(f"{kernel} is not a kernel: {error}") from error
-    return symbols[0]["st_value"] - KERNEL_VIRT + KERNEL_PHYS if symbols else None
-
-
-def from_memory(kernel: Path, ram: Path) -> bytes:
-    """Returns the text of the last export in a file of a guest's RAM."""
-    size = ram.stat().st_size
-
-    def read(physical: int, n: int) -> bytes:
-        file.seek(file_offset(physical, size))
-        return file.read(n)
-
-    at = physical_address(kernel, "profile_export")
-    if at is None:
-        raise ExportError(f"{kernel} makes no exports: CONFIG_PROFILE_EXPORT is off")
-    with ram.open("rb") as file:
-        data = read(at, HEADER.size)
-        if len(data) < HEADER.size or data[:8] != MAGIC:
-            raise ExportError(f"{kernel} is not in the guest's memory")
-        _, version, state, number, nr_ranges, nr_bytes, *ranges = HEADER.unpack(data)
-        if version != VERSION:
-            raise ExportError(f"exports of version {version}: this tool knows {VERSION}")
-        if not number:
-            raise ExportError("the kernel has made no export (profile.export= gives it memory)")
-        if nr_bytes > nr_ranges * RANGE_BYTES or nr_ranges > len(ranges):
-            raise ExportError("the description of the export is damaged")
-        text = b"".join(read(physical, RANGE_BYTES) for physical in ranges[:nr_ranges])
-    if state != COMPLETE:
-        raise ExportError(f"export {number} is incomplete: the kernel stopped while writing it")
-    return text[:nr_bytes]
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -130,14 +129,13 @@ class Filter:
             stacks.losses.keep_cpus(self.cpus)
         return 0 if self.with_idle else stacks.drop_idle()
 
-    def choose_events(self, trace: Trace, calls: Callable[[], dict[int, str]]) -> None:
+    def choose_events(self, trace: Trace) -> None:
         """
         Leaves out the other events. A gap stays if it may have been in the time that is chosen.
-        calls: returns the names of system calls, by number.
         """
         if not str(self) and self.with_idle:
             return
-        kept = Chooser(self, trace, calls() if self.calls else {}).kept()
+        kept = Chooser(self, trace).kept()
         if self.cpus:
             trace.cpus = {number: cpu for number, cpu in trace.cpus.items() if number in self.cpus}
         for cpu in trace.cpus.values():
@@ -164,9 +162,9 @@ class Filter:
 class Chooser:
     """Chooses the events of a trace. A call chain goes with its event."""
 
-    def __init__(self, filter: Filter, trace: Trace, calls: dict[int, str]):
+    def __init__(self, filter: Filter, trace: Trace):
         self.filter, self.trace = filter, trace
-        self.calls = {number for number, name in calls.items() if plain(name) in filter.calls}
+        self.calls = {number for number, name in trace.calls.items() if name in filter.calls}
         self.current: dict[int, int] = {}  # the system calls that threads are in, by tid
 
     def kept(self) -> set[int]:

@@ -23,7 +23,6 @@ from profiles.page_data import KINDS, OF_TREE, Strings, Tree
 from profiles.stacks import Names
 from profiles.table_names import TableNames
 
-Calls = dict[int, str]
 
 CODE = Path(__file__).resolve().parents[1] / "page"
 MAIN = "main.js"
@@ -90,15 +89,15 @@ def read_run(export: Export, names: Names, tree: Tree, columns: Columns) -> dict
     return found | {"graphs": graphs}
 
 
-def make(exports: list[Export], names: list[Names], trace: Trace | None, calls: Calls) -> bytes:
+def make(exports: list[Export], names: list[Names], trace: Trace | None) -> bytes:
     """
     Returns the page of an export, and of an older one that it is compared with, if given. trace:
-    the events of the first one. calls: the names of system calls, by number.
+    the events of the first one.
     """
     strings, columns = Strings(), Columns()
     tree = Tree(strings)
     runs = [read_run(export, named, tree, columns) for export, named in zip(exports, names)]
-    events = page_events.write(trace, calls, strings, columns) if trace else None
+    events = page_events.write(trace, strings, columns) if trace else None
     runs[0]["limits"] = page_events.limits(events) + runs[0]["limits"]
     nodes, frames = tree.sort()
     for run in runs:

@@ -104,8 +104,9 @@ class Track:
 
 
 class TimeLine:
-    def __init__(self, trace: Trace, calls: dict[int, str], strings: Strings):
-        self.trace, self.calls, self.strings = trace, calls, strings
+    def __init__(self, trace: Trace, strings: Strings):
+        self.trace, self.strings = trace, strings
+        self.calls = {nr: f"sys_{name}" for nr, name in trace.calls.items()}
         self.cpus: dict[int, Track] = {}
         self.tasks: dict[int, Track] = {}
         self.last_ns: dict[int, int] = {}  # the last event, by CPU
@@ -245,9 +246,9 @@ class TimeLine:
         }
 
 
-def write(trace: Trace, calls: dict[int, str], strings: Strings, columns: Columns) -> dict | None:
+def write(trace: Trace, strings: Strings, columns: Columns) -> dict | None:
     """Returns the time line, or None without an event. Removes the events from the trace."""
-    found = TimeLine(trace, calls, strings)
+    found = TimeLine(trace, strings)
     first = last = None
     nr = 0
     for event in trace.take_in_order():

@@ -8,13 +8,14 @@ Linux 6.1. Each stack becomes one sample, with all of its time as the period.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import replace
 
 from profiles import progress
-from profiles.export import KERNEL_VIRT, Export, ExportError, printable
+from profiles.export import Export, ExportError, printable
 from profiles.exported_symbols import ExportedSymbols
 from profiles.images import Area, Image
-from profiles.stacks import Names, Stack, Stacks, call_sites, cut_frame, task_name
+from profiles.stacks import Names, Stack, Stacks, call_sites, cut_frame, kernel_range, task_name
 from profiles.symbol_files import SymbolFiles
 from profiles.symbols import Symbols
 
@@ -58,15 +59,19 @@ def trailer(pid: int, tid: int, time: int = 0, cpu: int = 0) -> bytes:
     return struct.pack("<IIQIIQ", pid, tid, time, cpu, 0, ID)
 
 
-def kernel_map(kernel: Symbols | None) -> bytes:
-    """Returns a record that says where the kernel is. perf finds its file by its build id."""
-    start = kernel.start if kernel else KERNEL_VIRT
-    end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
-    return map_kallsyms(start, end)
+def kernel_map(kernel: Symbols | None, chains: Iterable[list[int]]) -> bytes:
+    """
+    Returns a record that says where the kernel is. perf finds its file by its build id. chains:
+    addresses of a kernel that is not here.
+    """
+    if kernel:
+        return map_kallsyms(kernel.start, kernel.end, kernel.start)
+    return map_kallsyms(*kernel_range(chains))
 
 
-def map_kallsyms(start: int, end: int) -> bytes:
-    body = struct.pack("<IIQQQ", KERNEL_PID, 0, start, end - start, start)
+def map_kallsyms(start: int, end: int, text: int = 0) -> bytes:
+    """text: the address of the symbol _text; 0: unknown. perf moves the kernel by it."""
+    body = struct.pack("<IIQQQ", KERNEL_PID, 0, start, end - start, text)
     body += padded(f"{KALLSYMS}_text") + trailer(KERNEL_PID, 0)
     return record(MMAP, MISC_KERNEL, body)
 
@@ -249,7 +254,10 @@ def lost_samples(cpu: int, nr: int) -> bytes:
 
 def records(stacks: Stacks, code_maps: CodeMaps, kernel: Area | None) -> bytearray:
     image = kernel.image if kernel else None
-    found = bytearray(map_kernel(kernel, image.path) if kernel and image else kernel_map(None))
+    chains = (one.kernel for one in stacks.stacks)
+    found = bytearray(
+        map_kernel(kernel, image.path) if kernel and image else kernel_map(None, chains)
+    )
     for cpu, nr in stacks.losses.lost.items():
         found += lost_samples(cpu or 0, nr) if nr else b""
     comms: dict[tuple[int, int], str] = {}

@@ -67,7 +67,7 @@ def lost(nr: int, cpu: int, ns: int) -> bytes:
 
 
 def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]]) -> bytearray:
-    found = bytearray(kernel_map(trace.kernel))
+    found = bytearray(kernel_map(trace.kernel, chains.values()))
     for tid, one in trace.tasks.items():
         if tid != IDLE:
             found += comm(one.pid, tid, one.name, 0)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import gzip
 
 from profiles import progress
-from profiles.export import KERNEL_VIRT, printable
-from profiles.stacks import Names, Place, Stack, Stacks, call_sites, cut_frame
+from profiles.export import printable
+from profiles.stacks import Names, Place, Stack, Stacks, call_sites, cut_frame, kernel_range
 from profiles.symbols import PAGE_BYTES, Symbols
 
 # Field numbers of message Profile.
@@ -52,8 +52,8 @@ class Profile:
         kernel_id, kernel = names.only_kernel()
         self.kernel_symbols = known = names.kernel_of(kernel_id)
         self.kernel_names = known.known_names if known else frozenset()
-        start = kernel.start if kernel else KERNEL_VIRT
-        end = kernel.end if kernel else KERNEL_VIRT + (1 << 24)
+        chains = (one.kernel for one in stacks.stacks)
+        start, end = (kernel.start, kernel.end) if kernel else kernel_range(chains)
         path = kernel.full_path if kernel else "[kernel.kallsyms]"
         offset = kernel.offset if kernel else 0
         self.kernel = self.mapping(path, start, end, offset, kernel_id, known)

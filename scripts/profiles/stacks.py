@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from profiles.finder import Finder
 from profiles.images import Area, Image, Images, label, number
 from profiles.lines import Lines
 from profiles.perf_map import PerfMap, read_export
-from profiles.symbols import Symbols, shortened
+from profiles.symbols import PAGE_BYTES, Symbols, shortened
 
 
 OF_REPORT = "in a report of the profiler"  # why a chain is truncated
@@ -487,6 +488,12 @@ def call_sites(chain: list[int], is_exact: bool) -> list[int]:
     return address then belongs to the next function.
     """
     return [max(pc - (i > 0 or not is_exact), 0) for i, pc in enumerate(chain)]
+
+
+def kernel_range(chains: Iterable[list[int]]) -> tuple[int, int]:
+    """Returns the pages that have the addresses of a kernel whose file is not here."""
+    found = {pc & -PAGE_BYTES for chain in chains for pc in chain}
+    return (min(found), max(found) + PAGE_BYTES) if found else (0, PAGE_BYTES)
 
 
 def frame_name(symbols: Symbols | None, pc: int) -> str:

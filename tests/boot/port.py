@@ -112,13 +112,10 @@ def check_counts(log: str) -> dict[str, report.Report]:
     return found
 
 
-def legoprof(command: str, arch: str, log: Path, *arguments: str) -> str:
-    """Runs legoprof on the export in a log, with the kernel's names. Returns its output."""
-    kernel = BUILD / f"port-{arch}" / "kernel"
-    script = ROOT / "scripts/legoprof"
-    done = subprocess.run(
-        [script, command, log, "--kernel", kernel, *arguments], capture_output=True, text=True
-    )
+def legoprof(command: str, log: Path, *arguments: object) -> str:
+    """Runs legoprof on the export in a log, which has the kernel's names. Returns its output."""
+    command_line = [ROOT / "scripts/legoprof", command, log, *arguments]
+    done = subprocess.run([*map(str, command_line)], capture_output=True, text=True)
     assert not done.returncode, done.stderr
     return done.stdout
 
@@ -146,27 +143,31 @@ def check_all(arch: str) -> None:
     assert found["spinner"].summary.nr_involuntary > 10
 
     for cpu in range(NR_CPUS):
-        chains = folded(legoprof("folded", arch, path, "--cpu", str(cpu)))
+        chains = folded(legoprof("folded", path, "--cpu", str(cpu)))
         loop = "start_cpu;idle_loop" if cpu else "start_kernel;run_until_all_exit;idle_loop"
         assert any(chain.startswith("idle;") and chain.endswith(loop) for chain in chains), cpu
         assert sum(nr for chain, nr in chains.items() if "idle" not in chain) > 10, cpu
-    chains = folded(legoprof("folded", arch, path))
+    chains = folded(legoprof("folded", path))
     # On x86-64, GCC gives a function without calls no frame, so its caller is missing.
     caller = "" if arch == "x86_64" else "sys_checksum;"
     assert chains[f"burns;[sys_checksum];task_start;burn;syscall;{caller}add_up_bytes"] > 50
     assert chains["spins;task_start;spin"] > 100
-    chains = folded(legoprof("folded", arch, path, "--waits"))
+    chains = folded(legoprof("folded", path, "--waits"))
     assert chains["dozes;task_start;doze;syscall;sys_sleep;sleep_for;schedule;[tick]"] > 900_000_000
     assert "consumes;task_start;consume;syscall;sys_get;sleep_for;schedule;[item]" in chains
     assert any(re.fullmatch("spins;.*;end_interrupt;schedule;.a CPU.", chain) for chain in chains)
 
-    picture = legoprof("flamegraph", arch, path)
+    with_file = legoprof("folded", path, "--kernel", BUILD / f"port-{arch}/kernel")
+    assert folded(with_file) == folded(legoprof("folded", path))
+
+    picture = legoprof("flamegraph", path)
     assert picture.rstrip().endswith("</svg>")
     assert re.search(r"<title>add_up_bytes \(\d+ samples", picture)
-    events = legoprof("ftrace", arch, path)
+    events = legoprof("ftrace", path)
     for name, (nr, _) in {"put": CALLS["pipe"]["sys_put"], "get": CALLS["pipe"]["sys_get"]}.items():
         number = ["exit", "getpid", "read", "sleep", "checksum", "put", "get"].index(name)
         assert len(re.findall(rf"sys_enter: NR {number} ", events)) == nr
+    assert {"put", "get"} <= set(re.findall(r'"name": ?"(\w+)"', legoprof("chrome", path)))
     switched = set(re.findall(r"\[(\d+)\] \S+ +\S+: sched_switch: prev_comm=spins", events))
     assert switched == {f"{cpu:03}" for cpu in range(NR_CPUS)}
 

@@ -86,11 +86,11 @@ def test_changes(package):
 
 
 def test_legoprof(package, tmp_path):
-    """legoprof works without the tree."""
+    """legoprof works without the tree, and without other packages of Python (-S)."""
     export = tmp_path / "run.lego"
     rows = [legoprof_shapes.compact(row) for row in ({"file": "strace.json"}, {"table": ""})]
     export.write_bytes(legoprof_shapes.seal(iter([*rows, '{"name":"sys_read","calls":3}'])))
-    command = [sys.executable, package / "host/legoprof"]
+    command = [sys.executable, "-S", package / "host/legoprof"]
     assert re.search(r"sys_read +3", run(*command, "report", export, cwd=tmp_path))
     assert not list(package.rglob("__pycache__"))
 

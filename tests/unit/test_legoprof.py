@@ -17,6 +17,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
 profile_export = importlib.import_module("profiles.export")
+guest_memory = importlib.import_module("guest_memory")
 legoprof = importlib.import_module("legoprof")
 
 META = {
@@ -431,18 +432,18 @@ def test_lost_lines(write, capsys):
 
 def test_memory_has_a_hole():
     mib = 1 << 20
-    assert profile_export.file_offset(5 * mib, 512 * mib) == 5 * mib
-    assert profile_export.file_offset((4096 + 1) * mib, 4096 * mib) == (2048 + 1) * mib
-    assert profile_export.file_offset(1024 * mib, 4096 * mib) == 1024 * mib
+    assert guest_memory.file_offset(5 * mib, 512 * mib) == 5 * mib
+    assert guest_memory.file_offset((4096 + 1) * mib, 4096 * mib) == (2048 + 1) * mib
+    assert guest_memory.file_offset(1024 * mib, 4096 * mib) == 1024 * mib
 
 
 def test_header_is_that_of_the_kernel(tmp_path):
     """Version and size agree with struct profile_export."""
     header = SCRIPTS.parent / "kernel/profile/include/profile/abi.h"
     source = header.read_text()
-    assert f"PROFILE_EXPORT_VERSION\t   {profile_export.VERSION}\n" in source
+    assert f"PROFILE_EXPORT_VERSION\t   {guest_memory.VERSION}\n" in source
     assert "PROFILE_EXPORT_MAX_RANGES  64\n" in source
-    assert profile_export.HEADER.size == 8 + 4 * 4 + 8 + 64 * 8
+    assert guest_memory.HEADER.size == 8 + 4 * 4 + 8 + 64 * 8
     assert struct.calcsize("<8sIIIIQ") == 32
 
 

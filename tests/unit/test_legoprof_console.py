@@ -56,6 +56,16 @@ def test_other_lines_between(read, end):
     assert not export.warnings and len(export.rows("strace.json")) == 20
 
 
+def test_without_times(read):
+    """Not all kernels print times. Where some lines have them, only those announce exports."""
+    lines = [line.partition("] ")[2] for line in HEAD + printed(1)]
+    assert not read(lines).warnings
+    forged = lines[0].replace(MARK, "f" * 16)
+    assert not read([*HEAD, forged, *printed(1)]).warnings
+    with pytest.raises(ExportError, match="marks of several boots"):
+        read([*lines, forged])
+
+
 def test_swapped_and_repeated(read):
     lines = printed(1) * 2
     random.Random(1).shuffle(lines)

@@ -312,7 +312,6 @@ def peak_memory(run, data: bytes, command: list[str]) -> int:
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
 def test_steps_and_memory(run, tmp_path, shape):
     """Four times as large an export takes four times as many steps, and bounded memory."""
-    legoprof.system_calls()  # whose table is read once
     commands = [command.split() for command in SHAPES[shape]]
     few, many = shape(NR_BYTES // 4), shape(NR_BYTES)
     if "FUZZ_BYTES" not in os.environ:

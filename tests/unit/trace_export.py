@@ -182,11 +182,13 @@ def files(rings: list[Ring], tasks: dict[int, tuple[int, str]], kinds: list[Kind
         "trace_tasks.json": [
             {"tid": tid, "pid": pid, "task": comm} for tid, (pid, comm) in tasks.items()
         ],
+        "trace_calls.json": [{"nr": nr, "syscall": name} for nr, name in CALLS.items()],
         "trace_cpus.json": [ring.row() for ring in rings],
         "trace_pages.json": [row for ring in rings for row in ring.page_rows()],
     }
 
 
+CALLS = {0: "sys_read", 1: "sys_write", 60: "sys_exit"}
 TASKS = {10: (10, "init"), 11: (11, "reader"), 12: (11, "writer")}
 MS = 1_000_000
 

@@ -71,9 +71,6 @@ void image_unwind_add(u32 image, os_file_t *file);
  */
 void image_jit_add(int pid);
 
-/* stack_symbols.c: prints the functions in the chains of samples and waits, for JSON only. */
-void image_print_stack_symbols(const void *unused);
-
 /* symbols.c: the second one frees the tables of symbols, at the end of a reader's turn. */
 void image_symbols_init(void);
 void image_symbols_free(void);

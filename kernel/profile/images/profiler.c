@@ -112,7 +112,6 @@ static void print(const struct report *unused)
 static const struct profiler_file files[] = {
 	{ "profile/images.json", .print = print_images, .is_json = true },
 	{ "profile/code_maps.json", .print = print_maps, .is_json = true },
-	{ "profile/symbols.json", .print = image_print_stack_symbols, .is_json = true },
 	{ 0 },
 };
 

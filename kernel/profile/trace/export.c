@@ -21,6 +21,10 @@ static const struct column task_columns[] = {
 	{ .key = "pid", .kind = COLUMN_COUNT },
 	{ .key = "task", .kind = COLUMN_TEXT },
 };
+static const struct column call_columns[] = {
+	{ .key = "nr", .kind = COLUMN_COUNT },
+	{ .key = "syscall", .kind = COLUMN_TEXT },
+};
 static const struct column cpu_columns[] = {
 	{ .key = "cpu", .kind = COLUMN_COUNT },
 	{ .key = "first", .kind = COLUMN_COUNT },
@@ -33,6 +37,7 @@ static const struct column page_columns[] = {
 
 static const struct table event_table = TABLE(event_columns);
 static const struct table task_table = TABLE(task_columns);
+static const struct table call_table = TABLE(call_columns);
 static const struct table cpu_table = TABLE(cpu_columns);
 static const struct table page_table = TABLE(page_columns);
 
@@ -69,6 +74,18 @@ void trace_print_tasks_json(const void *unused)
 	table_begin(&task_table, "Kernel Trace Tasks");
 	table_head();
 	trace_visit_tasks(print_task, NULL);
+	table_end_without_total();
+}
+
+/* The records of sys_enter and sys_exit have numbers only. */
+void trace_print_calls_json(const void *unused)
+{
+	table_begin(&call_table, "Kernel Trace System Calls");
+	table_head();
+	for (u32 nr = 0; nr < OS_MAX_SYSCALLS && ring_bytes(); nr++) {
+		if (os_syscall_name(nr))
+			table_row((struct cell[]){ cell_nr(nr), cell_text(os_syscall_name(nr)) });
+	}
 	table_end_without_total();
 }
 

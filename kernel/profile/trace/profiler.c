@@ -107,6 +107,7 @@ static void begin_task(os_task_t *task)
 static const struct profiler_file files[] = {
 	{ "profile/trace_events.json", .print = trace_print_events_json, .is_json = true },
 	{ "profile/trace_tasks.json", .print = trace_print_tasks_json, .is_json = true },
+	{ "profile/trace_calls.json", .print = trace_print_calls_json, .is_json = true },
 	{ "profile/trace_cpus.json", .print = trace_print_cpus_json, .is_json = true },
 	{ "profile/trace_pages.json", .print = trace_print_pages_json, .is_json = true },
 	{ 0 },

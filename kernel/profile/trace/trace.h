@@ -270,6 +270,7 @@ void trace_add_file(os_trace_file_t file);
 /* export.c: the files of an export. */
 void trace_print_events_json(const void *unused);
 void trace_print_tasks_json(const void *unused);
+void trace_print_calls_json(const void *unused);
 void trace_print_cpus_json(const void *unused);
 void trace_print_pages_json(const void *unused);
 

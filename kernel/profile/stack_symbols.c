@@ -6,14 +6,19 @@
  * function.
  */
 
-#include "images.h"
+#include "profiler.h"
 
-#include "../report.h"
-#include "../rows.h"
-#include "../table.h"
-#include "../user_symbols.h"
+#if (defined(CONFIG_PROFILE_EXPORT) && defined(CONFIG_PROFILE_HEATMAP)) || defined(UNIT_TEST)
 
+#include "rows.h"
+#include "table.h"
+#include "user_symbols.h"
+
+#ifdef CONFIG_PROFILE_IMAGES
 #define MAX_FUNCTIONS 16384 /* 0.7 MiB, while they are printed */
+#else
+#define MAX_FUNCTIONS 4096 /* of the kernel */
+#endif
 
 struct function_key {
 	u64 image; /* 0: the kernel */
@@ -120,7 +125,7 @@ static void print_function(const struct function *function)
 	});
 }
 
-void image_print_stack_symbols(const void *unused)
+static void print_functions(const void *unused)
 {
 	static const struct table table = TABLE(columns);
 
@@ -142,3 +147,17 @@ void image_print_stack_symbols(const void *unused)
 	os_free(functions);
 	os_free(slots);
 }
+
+static const struct profiler_file files[] = {
+	{ "profile/symbols.json", .print = print_functions, .is_json = true },
+	{ 0 },
+};
+
+/* Printed after the images, which its rows refer to. */
+PROFILER(stack_symbols) = {
+	.name = "stack_symbols",
+	.place = 39,
+	.files = files,
+};
+
+#endif
