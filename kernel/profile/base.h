@@ -19,6 +19,8 @@
 #define pf_noinline	 __attribute__((__noinline__))
 #define pf_unused	 __attribute__((__unused__))
 #define pf_used		 __attribute__((__used__))
+/* The last member of a struct that may have no other: without it, C++ would make it a byte long. */
+#define pf_may_be_empty	 char none[0]
 #define pf_section(name) __attribute__((__section__(name)))
 #define pf_aligned(n)	 __attribute__((__aligned__(n)))
 

@@ -527,10 +527,19 @@ static inline bool os_symbol_range(const char *name, u64 *start, u64 *bytes)
  * os_add_process_file(), too. A file of os_add_exclusive_file() can be open once at a time; close()
  * is called when it is closed, also when its process dies.
  */
-/* Calls set(value) for a parameter name=value of the command line, before profile_init(). */
+/*
+ * Calls set(value), which copies what it keeps, for a parameter name=value of the command line,
+ * before profile_init(). By default, the kernel gives its command line to profile_set().
+ */
 #ifndef OS_BOOT_PARAM
-#define OS_BOOT_PARAM(ident, name, form, set) \
-	static int (*const profile_param_##ident)(const char *value) pf_unused = set
+struct profile_param {
+	const char *name, *form; /* form: what is accepted, for messages */
+	int (*set)(const char *value);
+};
+#define OS_BOOT_PARAM(ident, name, form, set)                                       \
+	static const struct profile_param profile_param_##ident pf_used pf_section( \
+		"profile_params") pf_aligned(8) = { name, form, set }
+#define OS_HAS_PROFILE_SET
 #endif
 #ifndef os_text_vprintf
 #ifdef os_add_file

@@ -32,6 +32,7 @@
  * another meaning; CHANGELOG.md says which.
  */
 #ifndef PROFILE_PORT_API
+/* If your header has it, was another os_hooks.h included? Put its directory before src/. */
 #error "profile: define PROFILE_PORT_API 1: the version of the contracts that your headers meet"
 #elif PROFILE_PORT_API != 1
 #error "profile: the contracts have version 1: see CHANGELOG.md, then set PROFILE_PORT_API to 1"

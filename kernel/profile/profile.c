@@ -16,10 +16,10 @@ extern const struct profiler __start_profilers[] __attribute__((weak));
 extern const struct profiler __stop_profilers[] __attribute__((weak));
 
 /* Calls a function of each profiler that has it, in no particular order. */
-#define CALL_ALL(function, ...)                                                         \
-	for (const struct profiler *p = __start_profilers; p < __stop_profilers; p++) { \
-		if (p->function)                                                        \
-			p->function(__VA_ARGS__);                                       \
+#define CALL_ALL(function, ...)                                                            \
+	for (const struct profiler *_p = __start_profilers; _p < __stop_profilers; _p++) { \
+		if (_p->function)                                                          \
+			_p->function(__VA_ARGS__);                                         \
 	}
 
 static bool is_before(const struct profiler *a, const struct profiler *b)

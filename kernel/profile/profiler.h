@@ -108,6 +108,13 @@ struct profiler {
 	const struct profiler_process_file *process_files;
 };
 
+/* Leaves out the files, and their functions, in a kernel without files and exports. */
+#if OS_HAS_FILES || defined(CONFIG_PROFILE_EXPORT)
+#define PROFILER_FILES(files) (files)
+#else
+#define PROFILER_FILES(files) (1 ? NULL : (files))
+#endif
+
 #define PROFILER(ident) \
 	static const struct profiler profiler_##ident pf_used pf_section("profilers") pf_aligned(8)
 

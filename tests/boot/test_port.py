@@ -65,8 +65,9 @@ def test_tick():
     """
     Samples come with a periodic tick, not with NMIs. A periodic tick cannot measure its blind spot.
     """
-    result = run("profile.report=wide profile.source=nmi profile.hz=500")
+    result = run("profile.report=wide profile.source=nmi profile.hz=500 profile.hz=0")
     assert "profile: this kernel has no NMIs to take samples with" in result.log
+    assert "profile: profile.hz=0: not valid; accepted: 1 to " in result.log
     assert "profile: samples come with the timer's tick, 1000 per second" in result.log
     assert "sampling: timer tick, 1000 per second and CPU at regular intervals" in result.log
     assert "blind spot" not in result.log
@@ -83,9 +84,10 @@ def nr_lines(paths: Iterable[Path]) -> int:
 
 def test_is_small():
     """A stranger can read the whole kernel, and what an architecture needs."""
-    assert 300 < nr_lines(PORT.glob("*.[ch]")) < 700
+    assert 300 < nr_lines(PORT.glob("*.[ch]")) < 620
     for arch in port.COMMANDS:
-        assert 100 < nr_lines((PORT / arch).iterdir()) < 500
+        virt = [] if arch == "x86_64" else (PORT / "virt").iterdir()
+        assert 100 < nr_lines([*(PORT / arch).iterdir(), *virt]) < 500
 
 
 def test_wide_tables():

@@ -48,6 +48,7 @@ PARTS = {
     "everything": list(OPTIONS),
 }
 SECTIONS = ("profile_points", "profilers", "trace_events", "tracers", "memory_sites")
+SECTIONS += ("profile_params",)
 MAX_GLUE = {
     "points": 30,
     "strace": 40,
@@ -351,6 +352,70 @@ def build_bare(level: str, directory: Path, arch: str = "", cflags: str = "") ->
 @pytest.mark.parametrize("level", LEVELS)
 def test_batteries(level, tmp_path):
     build_bare(level, tmp_path, cflags="-mgeneral-regs-only")
+
+
+CXX = """
+extern "C" {
+#include "task.h"
+#include <profile/syscall.h>
+}
+void hooks(task *one, const trap_frame *frame)
+{
+	profile_set("profile.hz=997");
+	profile_init();
+	profile_process_init(one->process);
+	profile_task_init(one);
+	profile_syscall_enter(1);
+	profile_syscall_exit(-4);
+	profile_tick(frame, 0);
+	profile_task_runs(&one->profile);
+	profile_switch_out(&one->profile, 0);
+	profile_switch_in(0);
+	profile_wake(one);
+	profile_trace(sys_enter, 1);
+	profile_task_exit(one);
+	profile_process_exit(one->process);
+	profile_report("why");
+	profile_end_reports();
+}
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("compiler", [name for name in ("g++", "clang++") if shutil.which(name)])
+def test_hooks_in_cxx(compiler, level, tmp_path):
+    """The headers of the hooks have no warning in C++, and structs are as large as in C."""
+    size = "char size[sizeof(struct task)];"
+    size = f'#include "task.h"\nextern {size}\n{size}'
+    (tmp_path / "size.c").write_text(size)
+    (tmp_path / "size.cpp").write_text(f'extern "C" {{\n{size}\n}}')
+    (tmp_path / "hooks.cpp").write_text(CXX)
+    options = [f"-DCONFIG_PROFILE_{option}=1" for option in LEVELS[level][0].split()]
+    headers = [f"-I{path}" for path in (BARE, SEAM, f"{PROFILE}/include", PROFILE)]
+    # clang++ warns of a size that is the same: sizes are compared below.
+    flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-Wno-extern-c-compat"]
+    flags += [*options, *headers]
+    flags += ["-DPROFILE_OS_HOOKS_HEADER=<os_hooks.h>"]
+    run(compiler, "-std=gnu++17", "-fsyntax-only", *flags, tmp_path / "hooks.cpp")
+    sizes = []
+    for command in ["gcc", "-std=gnu11", "size.c"], [compiler, "-std=gnu++17", "size.cpp"]:
+        run(*command[:2], "-c", *flags, tmp_path / command[2], "-o", tmp_path / "o")
+        sizes.append(re.search(r"^\w+ (\w+) . size$", run("nm", "-S", tmp_path / "o"), re.M)[1])
+    assert sizes[0] == sizes[1]
+
+
+def test_captured_name_is_said(tmp_path):
+    """A macro of the glue that names a global would mean a local of that name, as hz here."""
+    for header in BARE.iterdir():
+        (tmp_path / header.name).write_text(header.read_text())
+    kernel, glue = tmp_path / "kernel.h", tmp_path / "os.h"
+    kernel.write_text(kernel.read_text().replace("u64 clock_rate(void);", "extern u64 hz;"))
+    glue.write_text(glue.read_text().replace("clock_rate()", "hz"))
+    target = tmp_path / "o/objects/samples/source.o"
+    command = ["make", "-f", PROFILE / "Makefile", f"PORT={tmp_path}", f"O={tmp_path}/o", "CC=gcc"]
+    command += ["OPTIONS=HEATMAP CALLCHAIN", "CFLAGS=-mgeneral-regs-only", target]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert re.search("declaration of .hz. shadows a global", done.stderr), done.stderr[-2000:]
 
 
 def test_table_of_symbols(tmp_path):

@@ -42,14 +42,6 @@ int printk(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #define read_cycles()	     battery_cycles()
 #define cycles_to_ns(cycles) battery_cycles_to_ns(cycles, cycles_per_second)
 
-struct boot_param {
-	const char *name;
-	int (*set)(const char *value);
-};
-
-/* lib.c: parses "name=value" words, separated by spaces. Unknown ones are ignored. */
-void parse_boot_params(const char *line);
-
 /* task.c: what each CPU has of its own. read_this_cpu() of arch.h returns it. */
 struct cpu {
 	u32 id; /* 0: the CPU that has booted */
@@ -60,7 +52,7 @@ struct cpu {
 };
 
 extern struct cpu cpus[NR_CPUS];
-extern u32 nr_cpus; /* that are online */
+extern u32 nr_cpus_up; /* that are online */
 extern pf_flag_t panicking;
 
 /*

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The functions of a C library that the kernel calls, its log, and its boot parameters. */
+/* The functions of a C library that the kernel calls, and its log. */
 
 #include "task.h"
-
-extern const struct boot_param boot_params_begin[], boot_params_end[];
 
 void *memset(void *dst, int c, size_t n)
 {
@@ -78,33 +76,4 @@ int printk(const char *fmt, ...)
 	len = vprintk(fmt, args);
 	va_end(args);
 	return len;
-}
-
-static void set_boot_param(char *word)
-{
-	for (const struct boot_param *param = boot_params_begin; param < boot_params_end; param++) {
-		size_t len = strlen(param->name);
-
-		if (!strncmp(word, param->name, len) && word[len] == '=' &&
-		    param->set(word + len + 1))
-			printk("boot parameter: %s is not valid\n", word);
-	}
-}
-
-void parse_boot_params(const char *line)
-{
-	static char words[1024];
-	size_t len = strlen(line);
-	char *word = words, *end;
-
-	if (len >= sizeof(words))
-		return;
-	memcpy(words, line, len + 1);
-	for (; *word; word = end) {
-		for (end = word; *end && *end != ' '; end++)
-			;
-		if (*end)
-			*end++ = '\0';
-		set_boot_param(word);
-	}
 }

@@ -15,16 +15,11 @@
 /* Text. */
 #define os_vprintk(fmt, args) vprintk(fmt, args)
 
-/* Boot parameters are in a section. Without the alignment, there may be gaps in the array. */
-#define OS_BOOT_PARAM(ident, name_, form, set_)                                             \
-	static const struct boot_param boot_param_##ident pf_used pf_section("boot_params") \
-		pf_aligned(8) = { name_, set_ }
-
 /* The clock. */
 #define os_cycles_per_second() cycles_per_second
 
 /* Memory and CPUs. */
-#define os_cpu_online(cpu) ((cpu) < pf_load_acquire(&nr_cpus))
+#define os_cpu_online(cpu) ((cpu) < pf_load_acquire(&nr_cpus_up))
 #define os_panicking()	   panicking
 
 /* Tasks and processes. */

@@ -12,7 +12,7 @@
 #include <profile/syscall.h>
 
 struct cpu cpus[NR_CPUS];
-u32 nr_cpus;
+u32 nr_cpus_up;
 pf_flag_t panicking;
 
 /* Reports name the callers of such functions as the places of waits: os_in_scheduler(). */
@@ -44,7 +44,7 @@ static void init_this_cpu(u32 id)
 	cpus[id] = (struct cpu){ .id = id, .task = task };
 	set_this_cpu(&cpus[id]);
 	cpu_init();
-	pf_store_release(&nr_cpus, nr_cpus + 1);
+	pf_store_release(&nr_cpus_up, nr_cpus_up + 1);
 }
 
 /* Returns the task that has waited longest; if none is ready, this one, or the idle task. */
@@ -104,7 +104,7 @@ static void wake(struct task *task)
 	task->state = TASK_READY;
 	profile_trace(sched_wakeup, task, task->cpu);
 	profile_wake(task);
-	for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
+	for (u32 cpu = 0; cpu < nr_cpus_up; cpu++) {
 		if (cpus[cpu].task->state == TASK_IDLE && cpu != this_cpu->id)
 			return kick_cpu(cpu);
 	}
@@ -165,7 +165,7 @@ void panic(const struct pt_regs *regs, const char *why, u64 number)
 
 	if (pf_xchg(&panicking, 1))
 		stop_cpu();
-	for (u32 cpu = 0; cpu < nr_cpus; cpu++) {
+	for (u32 cpu = 0; cpu < nr_cpus_up; cpu++) {
 		if (cpu != this_cpu->id)
 			kick_cpu(cpu);
 	}
@@ -238,9 +238,9 @@ void start_cpus_and_profilers(const char *boot_line)
 	init_this_cpu(0);
 	battery_irq_restore(FLAGS_IRQS_ON);
 	start_cpus();
-	parse_boot_params(boot_line);
+	profile_set(boot_line);
 	profile_init();
-	for (cpu = 0; cpu < nr_cpus; cpu++)
+	for (cpu = 0; cpu < nr_cpus_up; cpu++)
 		profile_task_init(&idle[cpu]);
 }
 
@@ -251,8 +251,8 @@ void run_until_all_exit(void)
 
 void start_cpu(void)
 {
-	init_this_cpu(nr_cpus);
-	idle_loop(&nr_cpus);
+	init_this_cpu(nr_cpus_up);
+	idle_loop(&nr_cpus_up);
 }
 
 static long sys_exit(u64 status)

@@ -55,5 +55,5 @@ PROFILER(functions) = {
 	.start = start,
 	.reset = functions_reset,
 	.print = report_print_calls,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

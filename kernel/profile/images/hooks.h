@@ -5,8 +5,10 @@
 /* The hooks of images, a part of <profile/profile.h>. */
 
 struct profile_images_task {
+	pf_may_be_empty;
 };
 struct profile_images_process {
+	pf_may_be_empty;
 };
 
 /* Embedded in struct mm as `profile`. */
@@ -14,6 +16,7 @@ struct profile_mm {
 #ifdef CONFIG_PROFILE_IMAGES
 	u32 code_map; /* number of its code map: see images/images.h; 0: no code yet */
 #endif
+	pf_may_be_empty;
 };
 
 #ifdef CONFIG_PROFILE_IMAGES

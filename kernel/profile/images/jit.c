@@ -109,5 +109,5 @@ static const struct profiler_file files[] = {
 PROFILER(jit) = {
 	.name = "jit",
 	.place = 81,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

@@ -125,5 +125,5 @@ PROFILER(images) = {
 	.init = image_symbols_init,
 	.print = print,
 	.end_reading = image_symbols_free,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

@@ -73,5 +73,5 @@ PROFILER(memory_chains) = {
 	.print = report_print_memory_chains,
 	.pin = memory_chains_pin,
 	.unpin = memory_chains_unpin,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

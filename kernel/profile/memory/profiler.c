@@ -65,5 +65,5 @@ PROFILER(memory) = {
 	.reset = memory_mark,
 	.run_begin = memory_mark,
 	.print = print,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

@@ -129,5 +129,5 @@ PROFILER(path_table) = {
 	.name = "path",
 	.place = 38, /* before the events, for which an export may have no room */
 	.print = print_table,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

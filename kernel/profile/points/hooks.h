@@ -42,6 +42,7 @@ struct profile_points_task {
 	u32 nr_resets; /* of all points at its last reset */
 	u32 reading;   /* number of the report that read it last */
 #endif
+	pf_may_be_empty;
 };
 
 struct profile_points_process {
@@ -53,6 +54,7 @@ struct profile_points_process {
 	u32 nr_lost;	  /* threads that had no memory for sums */
 	u32 nr_resets;	  /* of all points at its last reset */
 #endif
+	pf_may_be_empty;
 };
 
 #ifdef CONFIG_PROFILE_POINTS

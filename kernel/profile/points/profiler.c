@@ -53,5 +53,5 @@ PROFILER(points) = {
 	.process_release = points_process_release,
 	.task_init = points_task_init,
 	.task_exit = points_task_exit,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

@@ -10,6 +10,7 @@ struct profile_samples_task {
 #ifdef CONFIG_PROFILE_HEATMAP
 	u64 key; /* see profile_task_changed(); the low byte follows the number of execs */
 #endif
+	pf_may_be_empty;
 };
 
 struct profile_samples_process {
@@ -17,6 +18,7 @@ struct profile_samples_process {
 	u64 key_floor;	/* less than the key of all its tasks, not less than that of older tasks */
 	u64 nr_dropped; /* that had no room since the last reset: see samples/store.c */
 #endif
+	pf_may_be_empty;
 };
 
 #ifdef CONFIG_PROFILE_HEATMAP

@@ -241,5 +241,5 @@ PROFILER(samples) = {
 	.unpin = samples_unpin,
 	.process_init = sample_process_init,
 	.task_init = profile_task_changed,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

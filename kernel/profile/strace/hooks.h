@@ -111,6 +111,7 @@ struct profile_strace_task {
 	struct live_task *live;		/* strace/live/live.c */
 	struct profile_call_path *path; /* strace/files/: of the call in flight, if has_path */
 #endif
+	pf_may_be_empty;
 };
 
 struct profile_strace_process {
@@ -125,6 +126,7 @@ struct profile_strace_process {
 	u32 nr_resets;	      /* the generation of its counters */
 	u32 nr_system_resets; /* strace_nr_resets at its last reset */
 #endif
+	pf_may_be_empty;
 };
 
 #ifdef CONFIG_PROFILE_STRACE

@@ -178,6 +178,6 @@ PROFILER(strace) = {
 	.task_init = strace_task_init,
 	.task_exit = strace_task_exit,
 	.shorten_wait = strace_shorten_wait,
-	.files = files,
-	.process_files = process_files,
+	.files = PROFILER_FILES(files),
+	.process_files = PROFILER_FILES(process_files),
 };

@@ -119,5 +119,5 @@ PROFILER(trace) = {
 	.init = init,
 	.process_exec = trace_exec,
 	.task_init = begin_task,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

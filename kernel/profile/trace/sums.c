@@ -234,5 +234,5 @@ PROFILER(trace_sums) = {
 	.name = "trace_sums",
 	.place = 36, /* after functions */
 	.print = print,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

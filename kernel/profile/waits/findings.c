@@ -14,8 +14,8 @@
 #include "../findings.h"
 #include "../process_lists.h"
 
-static struct profile_longest ended; /* of processes that have ended; guarded by lists_lock */
-static struct profile_longest found; /* of the one reader */
+static struct profile_longest ended;	 /* of processes that have ended; guarded by lists_lock */
+static struct profile_longest in_report; /* of the one reader */
 
 /* Returns the first sum, after moving there the one of these waits. */
 pf_noinline struct profile_top_wait *waits_note_other(struct profile_task *pt, const char *name,
@@ -275,14 +275,14 @@ void waits_find(const struct finding_scope *scope)
 	unsigned long flags;
 
 	if (scope->report->proc) {
-		found = os_process_profile(scope->report->proc)->waits.longest;
+		in_report = os_process_profile(scope->report->proc)->waits.longest;
 	} else {
 		flags = os_lock(&lists_lock);
-		found = ended;
+		in_report = ended;
 		os_unlock(&lists_lock, flags);
-		waits_visit_longest(&found);
+		waits_visit_longest(&in_report);
 	}
-	for (u32 i = 0; i < PF_ARRAY_SIZE(found.waits.top); i++)
-		find_wait(scope, &found, &found.waits.top[i]);
-	find_preemption(scope, &found);
+	for (u32 i = 0; i < PF_ARRAY_SIZE(in_report.waits.top); i++)
+		find_wait(scope, &in_report, &in_report.waits.top[i]);
+	find_preemption(scope, &in_report);
 }

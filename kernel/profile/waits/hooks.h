@@ -54,6 +54,7 @@ struct profile_waits_task {
 	const void *ran_on; /* the store of the CPU on which it ran last; NULL: on none */
 	struct profile_thread_waits longest;
 #endif
+	pf_may_be_empty;
 };
 
 struct profile_waits_process {
@@ -61,6 +62,7 @@ struct profile_waits_process {
 	struct profile_thread_sums ended_threads;
 	struct profile_longest longest; /* of these */
 #endif
+	pf_may_be_empty;
 };
 
 #ifdef CONFIG_PROFILE_WAITS

@@ -173,6 +173,6 @@ PROFILER(waits) = {
 	.process_ended = waits_note_process,
 	.task_init = task_begin,
 	.task_exit = task_end,
-	.files = files,
-	.process_files = process_files,
+	.files = PROFILER_FILES(files),
+	.process_files = PROFILER_FILES(process_files),
 };

@@ -4,8 +4,8 @@
  * console.
  */
 
-#include "../fdt.h"
 #include "../kernel.h"
+#include "../virt/fdt.h"
 
 #define DEVICE_TREE	 ((const void *)0x40000000) /* QEMU puts it at the start of memory */
 #define UART		 (*(volatile u32 *)0x09000000)
@@ -87,7 +87,7 @@ void start_cpus(void)
 
 		if (psci_cpu_on(cpu, (u64)cpu_entry, stack))
 			break; /* there is no such CPU */
-		while (pf_load_acquire(&nr_cpus) == cpu)
+		while (pf_load_acquire(&nr_cpus_up) == cpu)
 			battery_relax();
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* QEMU's machine `virt` with OpenSBI: harts, their timers, interrupts between them, the console. */
 
-#include "../fdt.h"
 #include "../kernel.h"
+#include "../virt/fdt.h"
 
 #define UART	       ((volatile u8 *)0x10000000)
 #define TEST_DEVICE    (*(volatile u32 *)0x100000) /* ends QEMU with a status */
@@ -66,20 +66,20 @@ void cpu_init(void)
 void start_cpus(void)
 {
 	for (u64 hart = 0; hart < NR_CPUS; hart++) {
-		u32 nr_before = nr_cpus;
+		u32 nr_before = nr_cpus_up;
 		u64 stack = (u64)battery_zalloc(STACK_BYTES) + STACK_BYTES;
 
 		/* Fails for the hart that runs this, and for those that there are not. */
 		if (sbi_call(SBI_HART_START, hart, (u64)hart_entry, stack))
 			continue;
-		while (pf_load_acquire(&nr_cpus) == nr_before)
+		while (pf_load_acquire(&nr_cpus_up) == nr_before)
 			battery_relax();
 	}
 }
 
 void start_hart(u64 hart)
 {
-	harts[nr_cpus] = hart;
+	harts[nr_cpus_up] = hart;
 	start_cpu();
 }
 

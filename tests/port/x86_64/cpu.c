@@ -156,14 +156,14 @@ void start_cpus(void)
 	memcpy((void *)TRAMPOLINE, trampoline, trampoline_end - trampoline);
 	APIC(APIC_COMMAND) = INIT_OTHERS;
 	APIC(APIC_COMMAND) = STARTUP_OTHERS | TRAMPOLINE >> 12;
-	while (pf_load_acquire(&nr_cpus) < nr)
+	while (pf_load_acquire(&nr_cpus_up) < nr)
 		battery_relax();
 }
 
 /* CPUs start all at once, but have to come to start_cpu() one after the other. */
 void start_numbered_cpu(u32 number)
 {
-	while (number >= NR_CPUS || pf_load_acquire(&nr_cpus) != number)
+	while (number >= NR_CPUS || pf_load_acquire(&nr_cpus_up) != number)
 		battery_relax();
 	start_cpu();
 }

@@ -151,6 +151,13 @@ static inline void profile_return_end(struct profile_task *pt)
 }
 
 #ifdef PROFILE_ANY
+/*
+ * Sets parameters: words such as profile.hz=997, separated by blanks, as on a command line. Ignores
+ * other words. Prints a line for each value that is not valid, and then returns -OS_EINVAL; else 0.
+ * Called before profile_init(), in a kernel without OS_BOOT_PARAM.
+ */
+int profile_set(const char *words);
+
 /* Starts counting. Called once, when memory, clocks and all CPUs are up. Process context. */
 void profile_init(void);
 
@@ -183,6 +190,10 @@ void profile_count_cut_reports(unsigned int *nr);
  */
 void profile_reset(void);
 #else
+static inline int profile_set(const char *words)
+{
+	return 0;
+}
 static inline void profile_init(void)
 {
 }

@@ -58,5 +58,5 @@ PROFILER(files) = {
 	.pin = files_pin,
 	.unpin = files_unpin,
 	.task_ended = files_task_exit,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

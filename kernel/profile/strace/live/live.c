@@ -379,5 +379,5 @@ PROFILER(strace_live) = {
 	.init = init,
 	.flush = live_flush,
 	.task_ended = end_task,
-	.files = files,
+	.files = PROFILER_FILES(files),
 };

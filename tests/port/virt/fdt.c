@@ -3,7 +3,7 @@
 
 #include "fdt.h"
 
-#include "kernel.h"
+#include "../kernel.h"
 
 enum token {
 	BEGIN_NODE = 1,
