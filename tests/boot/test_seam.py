@@ -423,13 +423,17 @@ def test_table_of_symbols(tmp_path):
     nm = (
         "0000000000001000 T first\n0000000000001000 T alias\n0000000000001010 t second\n"
         "0000000000001020 R constant\n0000000000001030 R other\n0000000000002000 W last\n"
+        "000000000010e900 t large\n000000000010e930 t larger\n"
         "                 U elsewhere\n"
     )
     (tmp_path / "nm").write_text(nm)
     table = run("awk", "-f", PROFILE / "batteries/symbols.awk", tmp_path / "nm")
     rows = re.findall(r"\.quad 0x0+(\w+), (\w+)", table)
-    assert rows == [("1000", "1f"), ("1010", "1f"), ("1020", "0"), ("2000", "1f")]
-    assert re.findall(r'\.asciz "(\w+)"', table) == ["first", "second", "last"]
+    assert rows == [("1000", "1f"), ("1010", "1f"), ("1020", "0"), ("2000", "1f")] + [
+        ("10e900", "1f"),
+        ("10e930", "1f"),
+    ]
+    assert re.findall(r'\.asciz "(\w+)"', table) == ["first", "second", "last", "large", "larger"]
     for text in table, run("awk", "-f", PROFILE / "batteries/symbols.awk", "/dev/null"):
         (tmp_path / "symbols.S").write_text(text)
         run("gcc", "-c", tmp_path / "symbols.S", "-o", tmp_path / "symbols.o")

@@ -26,7 +26,8 @@ BEGIN {
 	print ".globl battery_symbols, battery_symbols_end"
 	print "battery_symbols:"
 }
-$2 ~ /^[tTwW]$/ && $1 != address { entry($1, $3); address = $1 }
+# As text: awk takes 10e900 and 10e930 for numbers, and both are too large for it.
+$2 ~ /^[tTwW]$/ && ($1 "") != address { entry($1, $3); address = $1 "" }
 $2 ~ /^[bBdDrR]$/ && last != "" { entry($1, "") }
 END {
 	print ".section .rodata.battery_symbols, \"a\""
