@@ -17,6 +17,11 @@ def test_all_cpus(arch):
     port.check_all(arch)
 
 
+@pytest.mark.parametrize("arch", port.COMMANDS)
+def test_picture(arch):
+    port.check_picture(arch)
+
+
 @pytest.mark.parametrize("arch", ARCHES)
 def test_contracts(arch):
     port.check_contracts(arch)
