@@ -7,7 +7,7 @@
 #include <lego/errno.h>
 #include <lego/sched.h>
 
-static int worker_run(void *arg)
+static int worker_thread(void *arg)
 {
 	struct worker *worker = arg;
 
@@ -20,7 +20,7 @@ static int worker_run(void *arg)
 
 int worker_start(struct worker *worker, const char *name)
 {
-	struct task *task = kthread_create(worker_run, worker, name);
+	struct task *task = kthread_create(worker_thread, worker, name);
 
 	if (IS_ERR(task))
 		return PTR_ERR(task);
