@@ -99,7 +99,7 @@ static IN_SCHEDULER void sleep_for(const char *what, u64 wake_tick)
 	schedule();
 }
 
-static void wake(struct task *task)
+static pf_noinline void wake(struct task *task)
 {
 	task->state = TASK_READY;
 	profile_trace(sched_wakeup, task, task->cpu);
@@ -210,13 +210,13 @@ void task_create(struct process *proc, const char *name, void (*run)(void))
 	task->run = run;
 	task->syscall = NO_SYSCALL;
 	task->sleeps_for = for_start;
+	task->state = TASK_SLEEPS;
 	profile_task_init(task);
 	proc->nr_tasks++;
 	battery_lock(&lock);
 	nr_alive++;
 	task->next = idle[0].next;
 	idle[0].next = task;
-	wake(task);
 	battery_unlock(&lock, FLAGS_IRQS_ON);
 }
 
@@ -246,6 +246,9 @@ void start_cpus_and_profilers(const char *boot_line)
 
 void run_until_all_exit(void)
 {
+	battery_lock(&lock);
+	wake_all(for_start);
+	battery_unlock(&lock, FLAGS_IRQS_ON);
 	idle_loop(&nr_alive);
 }
 

@@ -63,6 +63,7 @@ struct task {
 extern const char scheduler_begin[], scheduler_end[]; /* its code */
 
 struct process *process_create(const char *name);
+/* Creates a task, which starts when all are there: a process ends with the last of its tasks. */
 void task_create(struct process *proc, const char *name, void (*run)(void));
 /* Starts all CPUs and the profilers. */
 void start_cpus_and_profilers(const char *boot_line);
