@@ -18,8 +18,9 @@
 #define fallthrough	__attribute__((fallthrough))
 
 /*
- * What many CPUs read, and what many CPUs write, are in cache lines apart (kernel.lds.S): an object
- * that is written often has lines of its own, and one that is written rarely is among its like.
+ * Sections (kernel.lds.S) that keep a CPU's writes from slowing down other CPUs' reads.
+ * __cacheline_aligned: the object is written often, and has cache lines of its own. __read_mostly:
+ * the object is read often, and stands among others that are seldom written.
  */
 #define __cacheline_aligned __aligned(64) __section(".data..cacheline_aligned")
 #define __read_mostly	    __section(".data..read_mostly")
