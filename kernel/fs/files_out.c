@@ -32,12 +32,17 @@ struct files_out files_out __used = {
 
 static char wanted[MAX_WANTED]; /* get= */
 
+static int set_path(char *to, size_t size, const char *value)
+{
+	if (*value != '/' || strlen(value) >= size)
+		return -EINVAL;
+	strscpy(to, value, size);
+	return 0;
+}
+
 static int set_get(const char *value)
 {
-	if (*value != '/' || strlen(value) >= sizeof(wanted))
-		return -EINVAL;
-	strscpy(wanted, value, sizeof(wanted));
-	return 0;
+	return set_path(wanted, sizeof(wanted), value);
 }
 /* Files and directories that `make run GET=` copies to the host after the run. %XX is a byte. */
 BOOT_PARAM(get, "get", "/<path>[,/<path>...]", set_get);
@@ -46,10 +51,7 @@ static char host[256]; /* host= */
 
 static int set_host(const char *value)
 {
-	if (*value != '/' || strlen(value) >= sizeof(host))
-		return -EINVAL;
-	strscpy(host, value, sizeof(host));
-	return 0;
+	return set_path(host, sizeof(host), value);
 }
 /* A directory whose files are copied to the host when they are closed, and after the run. */
 BOOT_PARAM(host, "host", "/<path>", set_host);
@@ -317,7 +319,7 @@ void files_out_add(struct mount *mount, struct inode *entry)
 	ASSERT_HELD(&tree_lock);
 	if (!host_dir.inode || is_over() || !tree_is_at_or_below(entry, host_dir.inode))
 		return;
-	if (!list.bytes || list.bytes >= FILES_OUT_LIVE_BYTES)
+	if (!list.bytes || list.bytes >= FILES_OUT_LIVE_BYTES || list.failed)
 		begin_list();
 	list_tree(&(struct path){ mount, entry });
 	if (!list.failed)

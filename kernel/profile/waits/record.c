@@ -113,7 +113,7 @@ static pf_noinline struct wait_record *walk_wait(struct wait_cpu *w, const struc
 	new->name = key->name;
 	new->addr = key->addr;
 	new->context = key->context | walk.counts << 32;
-	if (pf_unlikely(is_waker && new->nr_user &&stack_log_is_half_full(log))) {
+	if (pf_unlikely(is_waker && stack_log_is_half_full(log) && new->nr_user)) {
 		new->nr_user = 0;
 		new->truncated = PROFILE_STACK_TRUNCATED_ROOM;
 		hash = 0;
