@@ -46,7 +46,8 @@ codegen-flags := -m64 -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -mno-sse
 # chains. The scheduler would put other instructions between those that make the frame. Partitioning
 # would give parts of a function their own symbols.
 callchain-flags = $(if $(CONFIG_PROFILE_CALLCHAIN),-fno-omit-frame-pointer \
-	-mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls \
+	-mno-omit-leaf-frame-pointer \
+	$(if $(CONFIG_DEBUG_TAIL_CALLS),,-fno-optimize-sibling-calls) \
 	$(if $(findstring clang,$(cc-version)),-mllvm -enable-shrink-wrap=false,\
 	-fno-shrink-wrap -fno-schedule-insns2 -fno-reorder-blocks-and-partition))
 # Reserves five bytes at the start of each function, for a call: see scripts/function_places.py.

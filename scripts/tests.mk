@@ -155,8 +155,7 @@ selftest-kernel:
 # A kernel with tail calls, whose call chains lack functions (tests/accuracy/).
 .PHONY: tail-call-kernel
 tail-call-kernel:
-	$(Q)$(MAKE) BUILD=$(BUILD)/variants/tail-calls CONFIG=profile-h debug-info=-g0 vmlinux \
-		callchain-flags='$(filter-out -fno-optimize-sibling-calls,$(callchain-flags))'
+	$(Q)$(MAKE) BUILD=$(BUILD)/variants/tail-calls CONFIG=tail-calls debug-info=-g0 vmlinux
 
 # A kernel that counts and traces its functions.
 .PHONY: functions-kernel

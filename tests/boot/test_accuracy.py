@@ -128,13 +128,12 @@ def test_control_fails(run, control):
         assert not rate.ok
 
 
-def test_control_tail_calls_fail(run):
+def test_control_tail_calls_fail(run, builds):
     """
     A function that ends in a jump stays active until the return, but its return address is no
     longer on the stack.
     """
-    make(f"BUILD={BUILD.relative_to(ROOT)}", "tail-call-kernel")
-    result = run(rates.TAIL_CALLS_CASE, accuracy.TAIL_CALLS)
+    result = run(rates.TAIL_CALLS_CASE, builds.kernel("tail-calls"))
     verdict = result.judge()
     assert not verdict.inclusive_ok
     must_agree(run, result, by_returns=True)
