@@ -155,7 +155,7 @@ class Writer:
 
     def stack(self, event: Event) -> dict:
         """Returns the event's call chain, if it has one, with the innermost function first."""
-        chain = self.chains.get(id(event))
+        chain = self.chains.get(event.place)
         return {"stack": [self.trace.name(address - 1) for address in chain]} if chain else {}
 
     def switch(self, event: Event, args: dict) -> None:
@@ -242,7 +242,7 @@ def write(trace: Trace) -> Iterator[bytes]:
     """Returns the text in parts."""
     writer = Writer(trace)
     last_ns = 0
-    for event in trace.take_in_order("writing events"):
+    for event in trace.in_order("writing events"):
         try:
             writer.add(event)
         except (KeyError, TypeError) as error:

@@ -213,7 +213,7 @@ class Writer:
         if has_tasks:
             for data in self.tasks(cpu.events[0].ns, number):
                 found.add(cpu.events[0].ns, 0, data)
-        for event in progress.over(cpu.events, "writing events"):
+        for event in progress.over_some(cpu.events, "writing events", len(cpu.events)):
             if self.trace.format(event).name == STACK:
                 continue
             id, puts = self.event(event)

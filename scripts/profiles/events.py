@@ -12,6 +12,7 @@ import base64
 import heapq
 import re
 import struct
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -30,6 +31,7 @@ IDLE = 0  # tid
 STACK = "kernel_stack"  # the call chain of an earlier event
 STACK_HEAD = struct.Struct("<i4x")  # after the common fields: the number of addresses that follow
 MAX_NS = 1 << 63
+CPU_BITS = 12  # of a CPU's number
 MAX_FORMAT_BYTES, MAX_FIELDS = 8192, 64  # the kernel's formats have at most 2048 bytes
 PRINTABLE = bytes(byte if byte in b"\0" or 32 <= byte < 127 else ord("?") for byte in range(256))
 FIELD = re.compile(
@@ -44,6 +46,12 @@ class Event(NamedTuple):
     cpu: int
     lost: int  # number of events of this CPU that were lost just before
     data: bytes  # the common fields and those of the event, described by its format
+    nr: int  # among the events of its CPU
+
+    @property
+    def place(self) -> int:
+        """Returns a number that no other event of the trace has."""
+        return self.nr << CPU_BITS | self.cpu
 
     @property
     def id(self) -> int:
@@ -139,26 +147,52 @@ def chain(data: bytes) -> list[int]:
     return list(struct.unpack_from(f"<{max(nr, 0)}Q", data, start))
 
 
+class Events:
+    """
+    The events of a CPU, the oldest first. Each takes its data and 16 bytes: an Event is made when
+    it is read.
+    """
+
+    def __init__(self, cpu: int = 0, hz: int = 1):
+        self.cpu, self.hz = cpu, hz
+        self.cycles, self.ends = array("Q"), array("Q")
+        self.data = bytearray()
+        self.lost: dict[int, int] = {}  # by the number of the event after them
+
+    def add(self, cycles: int, lost: int, data: bytes) -> None:
+        if lost:
+            self.lost[len(self)] = lost
+        self.cycles.append(cycles)
+        self.data += data
+        self.ends.append(len(self.data))
+
+    def __len__(self) -> int:
+        return len(self.cycles)
+
+    def __getitem__(self, nr: int) -> Event:
+        """Returns an event by its number, which is not negative."""
+        data = bytes(self.data[self.ends[nr - 1] if nr else 0 : self.ends[nr]])
+        cycles = self.cycles[nr]
+        ns = (cycles * 1_000_000_000 + self.hz // 2) // self.hz
+        return Event(cycles, ns, self.cpu, self.lost.get(nr, 0), data, nr)
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(self.__getitem__, range(len(self)))
+
+
 @dataclass
 class Cpu:
-    events: list[Event] = field(default_factory=list)  # the oldest first
+    events: Events = field(default_factory=Events)
     lost_at_end: int = 0  # number of events lost after the last one
 
     @property
     def lost(self) -> int:
-        return sum(event.lost for event in self.events) + self.lost_at_end
+        return sum(self.events.lost.values()) + self.lost_at_end
 
 
 class Task(NamedTuple):
     name: str
     pid: int  # of the process; 0: a kernel thread; the tid, if it is unknown
-
-
-def take_all(events: list[Event]) -> Iterator[Event]:
-    """Removes the events from the list, one by one."""
-    events.reverse()
-    while events:
-        yield events.pop()
 
 
 @dataclass
@@ -171,34 +205,32 @@ class Trace:
     nr_damaged: int = 0  # rows that could not be read
     calls: dict[int, str] = field(default_factory=dict)  # system calls without "sys_", by number
 
-    def take_in_order(self, what: str = "reading events") -> Iterator[Event]:
-        """
-        Yields the events of all CPUs, by time, and shows the progress. Removes them: they take as
-        much memory as the output.
-        """
+    def in_order(self, what: str = "reading events") -> Iterator[Event]:
+        """Yields the events of all CPUs, by time, and shows the progress."""
         cpus = [cpu.events for cpu in self.cpus.values()]
-        nr, taken = sum(map(len, cpus)), map(take_all, cpus)
-        return progress.over_some(heapq.merge(*taken, key=lambda one: one.cycles), what, nr)
+        events = heapq.merge(*cpus, key=lambda one: one.cycles)
+        return progress.over_some(events, what, sum(map(len, cpus)))
 
     def stacks(self) -> dict[int, Event]:
         """
-        Returns the events that are call chains, by the id() of the events that they belong to: the
-        last one before on the CPU that has none, if the thread and the flags are the same.
+        Returns the events that are call chains, by the places of the events that they belong to:
+        the last one before on the CPU that has none, if the thread and the flags are the same.
         """
         found = {}
         for cpu in self.cpus.values():
-            without: list[Event] = []
+            without: list[int] = []  # their numbers
             for event in cpu.events:
                 if event.lost:
                     without.clear()
                 if self.format(event).name != STACK:
-                    without.append(event)
-                elif without and without[-1].data[2:8] == event.data[2:8]:
-                    found[id(without.pop())] = event
+                    without.append(event.nr)
+                elif without and (of := cpu.events[without[-1]]).data[2:8] == event.data[2:8]:
+                    found[of.place] = event
+                    without.pop()
         return found
 
     def chains(self) -> dict[int, list[int]]:
-        """Returns the call chains by the id() of their events."""
+        """Returns the call chains by the places of their events."""
         return {key: chain(event.data) for key, event in self.stacks().items()}
 
     def format(self, event: Event) -> Format:
@@ -265,21 +297,21 @@ def records(page: bytes) -> Iterator[tuple[int, bytes]]:
 class CpuReader:
     """Numbers the events of a CPU, and finds the gaps between them."""
 
-    def __init__(self, first: int, after_last: int, hz: int, formats: dict[int, Format]):
-        self.cpu, self.next, self.after_last = Cpu(), first, after_last
-        self.hz, self.formats = hz, formats
-        self.cycles = 0
+    def __init__(
+        self, cpu: int, first: int, after_last: int, hz: int, formats: dict[int, Format]
+    ):
+        self.cpu, self.next, self.after_last = Cpu(Events(cpu, hz)), first, after_last
+        self.formats = formats
+        self.cycles, self.end_cycles = 0, (MAX_NS - 1) * hz // 1_000_000_000
 
-    def add_page(self, number: int, page: bytes) -> None:
+    def add_page(self, page: bytes) -> None:
         nr = PAGE_HEAD.unpack_from(page)[1]
         for cycles, data in records(page):
-            ns = (cycles * 1_000_000_000 + self.hz // 2) // self.hz
             # Left out: events before the last reset, or after the export began, and damaged ones.
             format = self.formats.get(data[0] | data[1] << 8)
-            is_right = format and cycles >= self.cycles and ns < MAX_NS and len(data) >= format.size
-            if format and self.next <= nr < self.after_last and is_right:
-                data = format.printable(data)
-                self.cpu.events.append(Event(cycles, ns, number, nr - self.next, data))
+            is_new = self.next <= nr < self.after_last and self.cycles <= cycles < self.end_cycles
+            if format and is_new and len(data) >= format.size:
+                self.cpu.events.add(cycles, nr - self.next, format.printable(data))
                 self.next, self.cycles = nr + 1, cycles
             nr += 1
 
@@ -288,15 +320,15 @@ class CpuReader:
         return self.cpu
 
 
-def read_rows(export: Export, file: str, read: Callable) -> tuple[list, int]:
-    """Applies `read` to the rows of a file. Returns the results, and the number of damaged rows."""
-    found, nr_damaged = [], 0
+def read_rows(export: Export, file: str, read: Callable, damaged: list[str]) -> Iterator:
+    """Yields read(row) for the rows of a file. Adds the file to `damaged` for each bad row."""
     for row in progress.over(export.rows(file), f"reading {file}"):
         try:
-            found.append(read(row))
+            found = read(row)
         except (KeyError, TypeError, ValueError, OverflowError):
-            nr_damaged += 1
-    return found, nr_damaged
+            damaged.append(file)
+        else:
+            yield found
 
 
 def read_task(row: dict) -> tuple[int, Task]:
@@ -312,36 +344,38 @@ def read_call(row: dict) -> tuple[int, str]:
 
 
 def read_cpu(row: dict) -> tuple[int, int, int]:
-    return number(row["cpu"], 12), number(row["first"], 63), number(row["next"], 63)
+    return number(row["cpu"], CPU_BITS), number(row["first"], 63), number(row["next"], 63)
 
 
 def read_page(row: dict) -> tuple[int, bytes]:
     data = base64.b64decode(row["data"], validate=True)
     if not PAGE_HEAD.size <= len(data) <= PAGE_BYTES:
         raise ValueError(row)
-    return number(row["cpu"], 12), data
+    return number(row["cpu"], CPU_BITS), data
 
 
 def read(export: Export, kernel: Symbols | None = None) -> Trace:
-    """Returns the events of an export. Damaged rows are left out, and counted."""
+    """
+    Returns the events of an export. Damaged rows are left out, and counted. Takes the pages, which
+    are most of an export, out of it.
+    """
     if "runs" in export.meta:
         raise ExportError(f"{export.path} has several runs: convert the events of each by itself")
-    formats, bad_formats = read_rows(export, "trace_events.json", read_format)
-    tasks, bad_tasks = read_rows(export, "trace_tasks.json", read_task)
-    calls, bad_calls = read_rows(export, "trace_calls.json", read_call)
-    cpus, bad_cpus = read_rows(export, "trace_cpus.json", read_cpu)
-    pages, bad_pages = read_rows(export, "trace_pages.json", read_page)
+    damaged: list[str] = []
+    formats = {one.id: one for one in read_rows(export, "trace_events.json", read_format, damaged)}
+    tasks = dict(read_rows(export, "trace_tasks.json", read_task, damaged))
+    calls = dict(read_rows(export, "trace_calls.json", read_call, damaged))
+    cpus = list(read_rows(export, "trace_cpus.json", read_cpu, damaged))
     if not cpus:
         raise ExportError(f"{export.path} has no events: boot with trace_event=, or set_event")
     hz = export.meta.get("tsc_hz")
     if type(hz) is not int or not 0 < hz < 1 << 62:
         raise ExportError(f"{export.path} has no frequency of the TSC")
-    by_id = {one.id: one for one in formats}
-    readers = {cpu: CpuReader(first, after_last, hz, by_id) for cpu, first, after_last in cpus}
-    for cpu, page in pages:
+    readers = {cpu: CpuReader(cpu, first, last, hz, formats) for cpu, first, last in cpus}
+    for cpu, page in read_rows(export, "trace_pages.json", read_page, damaged):
         if cpu in readers:
-            readers[cpu].add_page(cpu, page)
+            readers[cpu].add_page(page)
+    export.rows("trace_pages.json").clear()
     found = {cpu: reader.end() for cpu, reader in readers.items()}
-    nr_damaged = bad_formats + bad_tasks + bad_calls + bad_cpus + bad_pages
     build_id = str(export.meta.get("build_id") or "")
-    return Trace(by_id, dict(tasks), found, build_id, kernel, nr_damaged, dict(calls))
+    return Trace(formats, tasks, found, build_id, kernel, len(damaged), calls)

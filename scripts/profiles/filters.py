@@ -8,7 +8,7 @@ import heapq
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from profiles.events import IDLE, STACK, Cpu, Event, Trace
+from profiles.events import IDLE, STACK, Cpu, Event, Events, Trace
 from profiles.export import ExportError
 from profiles.stacks import Stack, Stacks
 
@@ -144,15 +144,15 @@ class Filter:
             raise ExportError(f"no event matches{self or ' --no-idle'}")
 
     def leave(self, cpu: Cpu, kept: set[int]) -> None:
-        """Leaves the events with these id()s in a CPU's list. They take over the gaps before."""
+        """Leaves the events at these places on a CPU. They take over the gaps before."""
         start = self.start_ns or 0
         end = MAX_NS if self.end_ns is None else self.end_ns
-        found: list[Event] = []
+        found = Events(cpu.events.cpu, cpu.events.hz)
         last_ns = lost = 0
         for event in cpu.events:
             lost += event.lost if last_ns <= end and event.ns >= start else 0
-            if id(event) in kept:
-                found.append(event._replace(lost=lost))
+            if event.place in kept:
+                found.add(event.cycles, lost, event.data)
                 lost = 0
             last_ns = event.ns
         cpu.lost_at_end = lost + (cpu.lost_at_end if last_ns <= end else 0)
@@ -168,15 +168,15 @@ class Chooser:
         self.current: dict[int, int] = {}  # the system calls that threads are in, by tid
 
     def kept(self) -> set[int]:
-        """Returns the id()s of the events."""
+        """Returns the places of the events."""
         found: set[int] = set()
         stacks = self.trace.stacks()
         cpus = [cpu.events for cpu in self.trace.cpus.values()]
         for event in heapq.merge(*cpus, key=lambda one: one.cycles):
             if self.trace.format(event).name != STACK and self.has(event):
-                found.add(id(event))
-                if chain := stacks.get(id(event)):
-                    found.add(id(chain))
+                found.add(event.place)
+                if chain := stacks.get(event.place):
+                    found.add(chain.place)
         return found
 
     def has(self, event: Event) -> bool:

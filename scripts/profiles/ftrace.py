@@ -47,7 +47,7 @@ def write(trace: Trace) -> bytes | bytearray:
     entries = sum(len(cpu.events) for cpu in trace.cpus.values())
     written = entries + sum(cpu.lost for cpu in trace.cpus.values())
     found = bytearray(HEAD.format(entries=entries, written=written, cpus=len(trace.cpus)).encode())
-    for event in trace.take_in_order("writing events"):
+    for event in trace.in_order("writing events"):
         if event.lost:
             found += f"CPU:{event.cpu} [LOST {event.lost} EVENTS]\n".encode()
         tid = event.tid

@@ -251,7 +251,7 @@ def write(trace: Trace, strings: Strings, columns: Columns) -> dict | None:
     found = TimeLine(trace, strings)
     first = last = None
     nr = 0
-    for event in trace.take_in_order():
+    for event in trace.in_order():
         first = event.ns if first is None else first
         last = event.ns
         nr += 1

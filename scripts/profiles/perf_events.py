@@ -72,11 +72,11 @@ def records(trace: Trace, numbers: dict[int, int], chains: dict[int, list[int]])
         if tid != IDLE:
             found += comm(one.pid, tid, one.name, 0)
     last_ns = 0
-    for event in trace.take_in_order("writing events"):
+    for event in trace.in_order("writing events"):
         if event.lost:
             found += lost(event.lost, event.cpu, event.ns)
         if trace.format(event).name != STACK:
-            chain = chains.get(id(event), []) if chains else None
+            chain = chains.get(event.place, []) if chains else None
             found += sample(trace, numbers[event.id], event, chain)
         last_ns = event.ns
     for number, cpu in trace.cpus.items():

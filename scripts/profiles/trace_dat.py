@@ -74,7 +74,7 @@ class Pages:
 
 def pages(cpu: Cpu) -> bytes:
     found = Pages()
-    for event in progress.over(cpu.events, "writing events"):
+    for event in progress.over_some(cpu.events, "writing events", len(cpu.events)):
         found.add(event.ns, event.lost, event.data)
     found.end_page()
     return b"".join(found.pages)

@@ -178,7 +178,7 @@ def test_ctf(traced, perf, tmp_path):
     trace = events.read(export.load(traced))
     assert Counter(found) == Counter(
         (event.ns, f"{one.system}:{one.name}")
-        for event in trace.take_in_order()
+        for event in trace.in_order()
         for one in [trace.format(event)]
     )
 
@@ -301,7 +301,7 @@ def test_call_chains(lego, perf, tmp_path):
     switches = ["echo x > /tmp/x", "cd /sys/kernel/tracing", "echo 1 > options/stacktrace"]
     shell(path, [*switches, "echo lock sched > set_event", WRITERS, "echo > set_event", "exit"])
     trace = events.read(export.load(path))
-    names = Counter(trace.format(event).name for event in trace.take_in_order())
+    names = Counter(trace.format(event).name for event in trace.in_order())
     nr_chains = names.pop("kernel_stack")
     assert nr_chains == names.total() > 50
     assert sum("<stack trace >" in line for line in trace_cmd(path)) == nr_chains
@@ -383,7 +383,7 @@ def test_chrome(traced):
 
     file = json.loads(convert(traced, "chrome").read_text())
     jsonschema.validate(file, SCHEMA)
-    times = {event.ns for event in events.read(export.load(traced)).take_in_order()}
+    times = {event.ns for event in events.read(export.load(traced)).in_order()}
     open_slices: dict[tuple[int, int], list[str]] = {}
     nr_slices, last = 0, 0.0
     for one in file["traceEvents"]:

@@ -46,7 +46,7 @@ def test_babeltrace_reads_all_events(traced, ctf):
     found = re.findall(r"^\[([\d:.]+)\] \([^)]*\) (\w+): ", text, re.M)
     known = [(ns_of(at), name) for at, name in found if not name.startswith("lttng_statedump")]
     trace = events.read(export.load(traced))
-    expected = [(event.ns, trace.format(event).name) for event in trace.take_in_order()]
+    expected = [(event.ns, trace.format(event).name) for event in trace.in_order()]
     assert Counter(ns for ns, _ in known) == Counter(ns for ns, _ in expected)
     for prefix, name in ("syscall_entry_", "sys_enter"), ("syscall_exit_", "sys_exit"):
         nr = sum(1 for _, one in known if one.startswith(prefix))
@@ -83,7 +83,7 @@ def test_bytes_read(traced, ctf):
     shown = sum(float(kib) for kib in re.findall(r" ([\d.]+) KiB", part))
     trace = events.read(export.load(traced))
     nr_bytes = 0
-    for event in trace.take_in_order():
+    for event in trace.in_order():
         if trace.format(event).name == "sys_exit":
             values = trace.format(event).values(event.data)
             nr_bytes += max(values["ret"], 0) * (values["id"] in READS)
