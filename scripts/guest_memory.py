@@ -15,7 +15,7 @@ from profiles.export import ExportError
 MAGIC = b"LEGOPROF"
 VERSION = 1
 RANGE_BYTES = 1 << 20
-HEADER = struct.Struct("<8sIIIIQ64Q")  # struct profile_export
+HEADER = struct.Struct("<8sIIIIQ")  # struct profile_export, without its ranges
 COMPLETE = 2
 FOUR_GIB = 1 << 32
 
@@ -60,14 +60,16 @@ def from_memory(kernel: Path, ram: Path) -> bytes:
         data = read(at, HEADER.size)
         if len(data) < HEADER.size or data[:8] != MAGIC:
             raise ExportError(f"{kernel} is not in the guest's memory")
-        _, version, state, number, nr_ranges, nr_bytes, *ranges = HEADER.unpack(data)
+        _, version, state, number, nr_ranges, nr_bytes = HEADER.unpack(data)
         if version != VERSION:
             raise ExportError(f"exports of version {version}: this tool knows {VERSION}")
         if not number:
             raise ExportError("the kernel has made no export (profile.export= gives it memory)")
-        if nr_bytes > nr_ranges * RANGE_BYTES or nr_ranges > len(ranges):
+        if nr_bytes > nr_ranges * RANGE_BYTES or nr_bytes > size:
             raise ExportError("the description of the export is damaged")
-        text = b"".join(read(physical, RANGE_BYTES) for physical in ranges[:nr_ranges])
+        nr_used = -(-nr_bytes // RANGE_BYTES)
+        ranges = struct.unpack(f"<{nr_used}Q", read(at + HEADER.size, 8 * nr_used))
+        text = b"".join(read(physical, RANGE_BYTES) for physical in ranges)
     if state != COMPLETE:
         raise ExportError(f"export {number} is incomplete: the kernel stopped while writing it")
     return text[:nr_bytes]

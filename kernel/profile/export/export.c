@@ -77,7 +77,7 @@ static int set_export(const char *value)
 /*
  * Memory for an export at power off or in a panic; console: print exports there. None by default.
  */
-OS_BOOT_PARAM(profile_export, "profile.export", "[<bytes, 4096 to 67108864>][,][console]",
+OS_BOOT_PARAM(profile_export, "profile.export", "[<bytes, 4096 to 536870912>][,][console]",
 	      set_export);
 
 static int set_on_exit(const char *value)

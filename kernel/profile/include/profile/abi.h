@@ -17,7 +17,7 @@
 #define PROFILE_EXPORT_MAGIC	   "LEGOPROF" /* 8 bytes, without the NUL */
 #define PROFILE_EXPORT_VERSION	   1
 #define PROFILE_EXPORT_RANGE_BYTES (1u << 20)
-#define PROFILE_EXPORT_MAX_RANGES  64
+#define PROFILE_EXPORT_MAX_RANGES  512 /* a tool needs no maximum */
 
 enum profile_export_state {
 	PROFILE_EXPORT_NONE,
@@ -32,7 +32,7 @@ struct profile_export {
 	uint32_t number;    /* of the snapshot; the first one is 1 */
 	uint32_t nr_ranges; /* of PROFILE_EXPORT_RANGE_BYTES each */
 	uint64_t bytes;	    /* of text, from the start of the first range on */
-	uint64_t ranges[PROFILE_EXPORT_MAX_RANGES]; /* physical addresses */
+	uint64_t ranges[PROFILE_EXPORT_MAX_RANGES]; /* physical addresses; nr_ranges are used */
 };
 
 /*
