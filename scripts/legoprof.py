@@ -158,6 +158,8 @@ def read_events(args: argparse.Namespace, export: Export) -> Trace:
     finder = Finder([export], args.search, not args.no_demangle, warn)
     kernels = profiles.stacks.read_kernels(args.kernel, [export], finder)
     trace = profiles.events.read(export, kernels[0] if kernels else None)
+    options = Options(demangles=not args.no_demangle)
+    trace.exported = Names(export, [], [], options).kernel_of(trace.build_id)
     if trace.nr_damaged:
         warn(f"{export.path}: {trace.nr_damaged} damaged rows are left out")
     Filter.of(args).choose_events(trace)
@@ -310,6 +312,7 @@ def write_page(args: argparse.Namespace) -> int:
     trace = None
     if exports[0].rows("trace_cpus.json") and "runs" not in exports[0].meta:
         trace = profiles.events.read(exports[0], names[0].only_kernel()[1])
+        trace.exported = names[0].kernel_of(trace.build_id)
     return put(page.make(exports, names, trace), args.output)
 
 

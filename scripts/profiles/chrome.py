@@ -76,7 +76,7 @@ def full_key(key: str, args: dict) -> str:
 class Writer:
     def __init__(self, trace: Trace):
         self.trace, self.calls = trace, trace.calls
-        self.printer = Printer(trace.kernel)
+        self.printer = Printer(trace.functions)
         self.lines: list[bytes] = []  # dicts would take ten times as much memory
         self.tracks: dict[tuple[int, int], Track] = {}
         self.begins, self.ends = self.pairs()
@@ -147,7 +147,7 @@ class Writer:
         if format.name == "sys_enter" and isinstance(args.get("id"), int):
             return self.calls.get(args["id"], f"sys_{args['id']}")
         function = args.get("func", args.get("function"))
-        if isinstance(function, int) and self.trace.kernel:
+        if isinstance(function, int) and self.trace.functions:
             return self.trace.name(function)
         if isinstance(args.get("name"), str):
             return args["name"]

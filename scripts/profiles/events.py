@@ -202,8 +202,14 @@ class Trace:
     cpus: dict[int, Cpu]
     build_id: str
     kernel: Symbols | None = None
+    exported: Symbols | None = None  # the functions that the export names
     nr_damaged: int = 0  # rows that could not be read
     calls: dict[int, str] = field(default_factory=dict)  # system calls without "sys_", by number
+
+    @property
+    def functions(self) -> Symbols | None:
+        """Returns the kernel's functions; without its file, those that the export names."""
+        return self.kernel or self.exported
 
     def in_order(self, what: str = "reading events") -> Iterator[Event]:
         """Yields the events of all CPUs, by time, and shows the progress."""
@@ -238,7 +244,7 @@ class Trace:
 
     def name(self, address: int) -> str:
         """Returns the kernel function at an address, or the address."""
-        found = self.kernel.function(address) if self.kernel else None
+        found = self.functions.function(address) if self.functions else None
         return found[1] if found else f"{address:#x}"
 
     def task(self, tid: int) -> Task:
@@ -378,4 +384,6 @@ def read(export: Export, kernel: Symbols | None = None) -> Trace:
     export.rows("trace_pages.json").clear()
     found = {cpu: reader.end() for cpu, reader in readers.items()}
     build_id = str(export.meta.get("build_id") or "")
-    return Trace(formats, tasks, found, build_id, kernel, len(damaged), calls)
+    return Trace(
+        *(formats, tasks, found, build_id, kernel), nr_damaged=len(damaged), calls=calls
+    )

@@ -43,7 +43,7 @@ def event_text(trace: Trace, printer: Printer, event: Event) -> str:
 
 
 def write(trace: Trace) -> bytes | bytearray:
-    printer = Printer(trace.kernel)
+    printer = Printer(trace.functions)
     entries = sum(len(cpu.events) for cpu in trace.cpus.values())
     written = entries + sum(cpu.lost for cpu in trace.cpus.values())
     found = bytearray(HEAD.format(entries=entries, written=written, cpus=len(trace.cpus)).encode())

@@ -48,8 +48,8 @@ def write(trace: Trace, version: str) -> bytes:
     parts.append(struct.pack("<I", len(systems)))
     for system, formats in systems.items():
         parts += [system.encode(), b"\0", struct.pack("<I", len(formats)), *formats]
-    kernel = trace.kernel
-    functions = zip(kernel.addresses, kernel.names) if kernel else []
+    known = trace.functions
+    functions = zip(known.addresses, known.names) if known else []
     lines = "".join(f"{address:016x} T {name}\n" for address, name in functions)
     parts.append(sized("<I", lines.encode()))
     parts.append(sized("<I", b""))  # texts of trace_printk()

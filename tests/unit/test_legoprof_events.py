@@ -286,6 +286,31 @@ def test_call_chains(convert):
     assert [one.get("stack") for one in args] == [None, ["0x90"], ["0x80", "0x81"]]
 
 
+def test_names_of_the_export(convert):
+    """Without the kernel's file, events name the functions that the export names itself."""
+    timer = Kind(401, "timer", "timer_entry", [("void *", "function", "Q")], '"%ps", REC->function')
+    end = Kind(402, "timer", "timer_exit", [("int", "ret", "i")], '"ret=%d", REC->ret')
+    ring = Ring(0)
+    for cycles, kind, value in (1000, timer, 0x80), (2000, end, 0), (3000, timer, 0xC0):
+        ring.add(cycles, kind.data(11, value))
+    ring.add(4000, STACK.data(11, 1, 0, [0x91, 0]))
+    row = {"image": 0, "offset": "0x0", "bytes": 16}
+    functions = [(0x80, "tick"), (0x90, "a caller\nforged")]
+    files = trace_export.files([ring], TASKS, [timer, end, STACK]) | {
+        "symbols.json": [row | {"address": hex(at), "function": name} for at, name in functions]
+    }
+    for command, wanted in {
+        "chrome": [b'"name": "tick"', b'"stack": ["a caller?forged"]', b'"name": "0xc0"'],
+        "ftrace": [b"timer_entry: tick\n", b"\n => a caller?forged\n", b"timer_entry: 0xc0\n"],
+        "trace-dat": [b"0000000000000080 T tick\n0000000000000090 T a caller?forged\n"],
+        "perf-data": [b"0000000000000080 T tick\n"],
+    }.items():
+        status, data, err = convert(files, command, *["--events"][: command == "perf-data"])
+        assert status == 0, err
+        for text in wanted:
+            assert text in data, (command, text)
+
+
 def test_points_in_chrome(convert):
     """Points may overlap. If another thread ends a point, it is on a track of the CPU."""
     name = [("char", "name[16]", "16s")]
