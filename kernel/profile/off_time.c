@@ -19,14 +19,16 @@ static u64 now_ns(void)
 void off_time_switch(struct profile_off_time *off, bool is_off, bool at_boot)
 {
 	u64 words[PF_ARRAY_SIZE(off->comm)] = { 0 };
+	bool has_task = !at_boot && os_current_task();
 	unsigned long flags;
 
-	if (!at_boot)
+	if (has_task)
 		os_task_comm(os_current_task(), words);
 	flags = os_lock(&off_lock);
 	if (is_off && !off->is_off) {
 		off->from_ns = now_ns();
-		off->pid = at_boot ? 0 : os_current_pid();
+		off->at_boot = at_boot;
+		off->pid = has_task ? os_current_pid() : 0;
 		memcpy(off->comm, words, sizeof(words));
 	} else if (!is_off && off->is_off) {
 		off->to_ns = now_ns();

@@ -11,14 +11,15 @@ struct profile_off_time {
 	u64 base_ns;  /* total time off at the last reset of the counters */
 	u64 from_ns;  /* start of the latest time off */
 	u64 to_ns;    /* its end, if it is over */
-	u64 comm[2];  /* the name of the task that switched it off; empty: the boot parameter */
+	u64 comm[2];  /* the name of the task that switched it off; empty: unknown */
 	u32 pid;      /* the process of that task */
+	bool at_boot; /* the boot parameter did */
 	bool is_off;
 };
 
 /*
- * Notes that something is off, or on, from now on, switched by the current task or, with at_boot,
- * by a boot parameter. Any context but NMI.
+ * Notes that something is off, or on, from now on, switched by the current task, if there is one,
+ * or, with at_boot, by a boot parameter. Any context but NMI.
  */
 void off_time_switch(struct profile_off_time *off, bool is_off, bool at_boot);
 

@@ -54,6 +54,8 @@ int on_exit_write(const char *text)
 	return on_exit_write_to(&on_exit_reports, text);
 }
 
+PROFILE_CONTROL(profile_on_exit, "profile.on_exit", REPORT_ON_EXIT_WORDS, "", on_exit_write);
+
 int on_exit_write_to(struct on_exit *list, const char *text)
 {
 	char line[sizeof(list->globs)];

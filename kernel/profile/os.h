@@ -535,11 +535,21 @@ static inline bool os_symbol_range(const char *name, u64 *start, u64 *bytes)
 struct profile_param {
 	const char *name, *form; /* form: what is accepted, for messages */
 	int (*set)(const char *value);
+	const char *control; /* see PROFILE_CONTROL; NULL: before profile_init() */
 };
 #define OS_BOOT_PARAM(ident, name, form, set)                                       \
 	static const struct profile_param profile_param_##ident pf_used pf_section( \
-		"profile_params") pf_aligned(8) = { name, form, set }
+		"profile_params") pf_aligned(8) = { name, form, set, NULL }
+/*
+ * Lets profile_set() change the parameter after profile_init(), too: write() gets what users of the
+ * control file write there, the words `before` and the value. Process context.
+ */
+#define PROFILE_CONTROL(ident, name, form, before, write)                             \
+	static const struct profile_param profile_control_##ident pf_used pf_section( \
+		"profile_params") pf_aligned(8) = { name, form, write, before }
 #define OS_HAS_PROFILE_SET
+#else
+#define PROFILE_CONTROL(ident, name, form, before, write) struct profile_param
 #endif
 #ifndef os_text_vprintf
 #ifdef os_add_file

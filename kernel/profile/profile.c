@@ -104,6 +104,9 @@ void profile_init(void)
 #endif
 	}
 	CALL_ALL(start);
+#ifdef OS_HAS_PROFILE_SET
+	profile_has_begun = true;
+#endif
 }
 
 void profile_reset(void)

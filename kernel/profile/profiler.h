@@ -115,6 +115,10 @@ struct profiler {
 #define PROFILER_FILES(files) (1 ? NULL : (files))
 #endif
 
+#ifdef OS_HAS_PROFILE_SET
+extern bool profile_has_begun; /* profile_init() has returned: for profile_set() */
+#endif
+
 #define PROFILER(ident) \
 	static const struct profiler profiler_##ident pf_used pf_section("profilers") pf_aligned(8)
 

@@ -206,13 +206,15 @@ void report_since(char text[REPORT_SINCE_BYTES], u64 elapsed_ns, bool was_reset)
 void report_print_off(const char *name, const char *state, const struct off_snapshot *snap)
 {
 	const struct profile_off_time *off = &snap->time;
-	char comm[sizeof(off->comm) + 1] = "", by[48] = "the boot parameter";
+	char comm[sizeof(off->comm) + 1] = "", by[48];
 
 	if (!snap->ns)
 		return;
 	memcpy(comm, off->comm, sizeof(off->comm));
 	if (comm[0])
 		os_snprintf(by, sizeof(by), "%s (pid %u)", comm, off->pid);
+	else
+		os_strscpy(by, off->at_boot ? "the boot parameter" : "the kernel", sizeof(by));
 	if (off->is_off)
 		table_note("%s is %s since %lu.%06lu s, by %s: for %lu.%06lu s of this time", name,
 			   state, SECONDS(off->from_ns), by, SECONDS(snap->ns));

@@ -37,6 +37,7 @@ static int set_top(const char *value)
 }
 /* Rows of the tables of system calls, samples and waits: 4 by default. */
 OS_BOOT_PARAM(profile_top, "profile.top", "<rows>|all", set_top);
+PROFILE_CONTROL(profile_top, "profile.top", "<rows>|all", "", set_top);
 
 static int set_report(const char *value)
 {
@@ -53,6 +54,7 @@ static int set_report(const char *value)
  * two. Default: narrow.
  */
 OS_BOOT_PARAM(profile_report, "profile.report", "narrow|wide|histogram", set_report);
+PROFILE_CONTROL(profile_report, "profile.report", "narrow|wide|histogram", "", set_report);
 
 /* Prints what earlier reports have cost, unless nothing. */
 static void print_cost(void)

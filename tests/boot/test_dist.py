@@ -117,6 +117,89 @@ def test_sizes(option):
         assert code < 16 << 10 and bss < 8 << 10
 
 
+# A program in place of main.c of examples/host/. Points are on or off in each of its reports.
+SET = r"""
+#include "task.h"
+
+#include <stdio.h>
+
+struct task *current;
+DEFINE_PROFILE_POINT(one)
+DEFINE_PROFILE_POINT(two)
+
+u64 clock_ns(void)
+{
+	static u64 now;
+
+	return now += 1000;
+}
+
+static void set(const char *words)
+{
+	bool failed = profile_set(words);
+
+	printf("%s: %s\n", words, failed ? "refused" : "done");
+	if (!failed) {
+		PROFILE_SCOPE(one);
+		PROFILE_SCOPE(two);
+	}
+	profile_report(words);
+}
+
+int main(void)
+{
+	char word[16 + 256] = "profile.points=";
+
+	memset(word + 15, 'x', 256);
+	profile_set(word);
+	word[15 + 255] = '\0';
+	profile_set(word);
+	profile_set("quiet profile.points=one profile.top=0");
+	profile_init();
+	set("profile.top=all");
+	set("profile.points=-one,two");
+	set("quiet profile.selftest=on");
+	set("profile.points=unknown");
+	set("profile.points=reset,one");
+	return 0;
+}
+"""
+
+
+def test_profile_set(package, tmp_path):
+    """
+    Before profile_init(), parameters are set. Later, those with a control file change as by a write
+    to that file, and others are refused. No value is cut.
+    """
+    host = package / "examples/host"
+    (tmp_path / "set.c").write_text(SET)
+    command = ["make", "-s", "OPTIONS=POINTS SELFTEST", f"O={tmp_path}"]
+    run(*command, f"{tmp_path}/profile.o", cwd=host)
+    flags = ["-DCONFIG_PROFILE_POINTS=1", "-DPROFILE_OS_HOOKS_HEADER=<os_hooks.h>", "-no-pie"]
+    flags += [f"-I{path}" for path in (host, tmp_path / "include", package / "include")]
+    run("gcc", *flags, tmp_path / "set.c", tmp_path / "profile.o", "-o", tmp_path / "set")
+    out = run(tmp_path / "set")
+    boot, *reports = re.split(r"^(.*): (done|refused)$", out, flags=re.MULTILINE)
+    assert boot.splitlines() == [
+        "profile: profile.points= has more than 255 bytes",
+        "profile: profile.top=0: not valid; accepted: <rows>|all",
+    ]
+    found = [
+        (words, result, dict(re.findall(r"^ +(?:on|off) +(\w+) +\S+ +(\d+) +\d+$", text, re.M)))
+        for words, result, text in zip(*[iter(reports)] * 3)
+    ]
+    assert found == [
+        ("profile.top=all", "done", {"one": "1"}),
+        ("profile.points=-one,two", "done", {"one": "1", "two": "1"}),
+        ("quiet profile.selftest=on", "refused", {"one": "1", "two": "1"}),
+        ("profile.points=unknown", "refused", {"one": "1", "two": "1"}),
+        ("profile.points=reset,one", "done", {"one": "1", "two": "1"}),
+    ]
+    assert "profile: profile.selftest= has to be set before profile_init()\n" in out
+    assert "profile: profile.points=unknown: not valid; accepted: reset|" in out
+    assert re.search(r"^at least one point is off since \S+ s, by the kernel: ", out, re.M)
+
+
 @pytest.mark.parametrize(
     "defined, said", [(None, "define PROFILE_PORT_API 1"), (2, "the contracts have version 1")]
 )

@@ -196,12 +196,15 @@ static void test_off(void **state)
 
 static void test_off_leaves_a_trace(void **state)
 {
+	struct task task = { 0 };
 	u64 start = host_now;
 
 	apply("reset");
 	source_snapshot(&snap);
 	assert_int_equal(snap.off.ns, 0);
+	host_current = &task;
 	apply("off");
+	host_current = NULL;
 	host_now += 7000;
 	source_snapshot(&snap);
 	assert_true(snap.off.time.is_off);

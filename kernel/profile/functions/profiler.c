@@ -30,6 +30,7 @@ static int write_functions(const char *text)
 		return -OS_EINVAL;
 	return functions_count(on);
 }
+PROFILE_CONTROL(profile_functions, "profile.function_calls", "on|off|reset", "", write_functions);
 
 static void start(void)
 {

@@ -41,6 +41,7 @@ static int write_chains(const char *text)
 {
 	return stack_switch_write(&chains_switch, text);
 }
+PROFILE_CONTROL(profile_memory_chains, "profile.memory_chains", "on|off|reset", "", write_chains);
 
 static void print_all(const void *unused)
 {

@@ -42,6 +42,8 @@ static const struct profiler_file files[] = {
 	{ 0 },
 };
 
+PROFILE_CONTROL(profile_points, "profile.points", POINTS_WORDS, "", points_control);
+
 PROFILER(points) = {
 	.name = "points",
 	.place = 30,

@@ -181,6 +181,10 @@ void source_give_back(void)
 	poll_unlock(&changing);
 }
 
+PROFILE_CONTROL(profile_source, "profile.source", "timer|nmi", "source ", source_control);
+PROFILE_CONTROL(profile_hz, "profile.hz", "1 to 100000", "hz ", source_control);
+PROFILE_CONTROL(profile_seed, "profile.seed", "<number>|none", "seed ", source_control);
+
 /* Prints the settings in words that can be written back. */
 void source_show(os_text_t *text)
 {

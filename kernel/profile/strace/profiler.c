@@ -150,6 +150,8 @@ static void visit_running(report_add_fn *add)
 	}
 }
 
+PROFILE_CONTROL(profile_strace, "profile.strace", "on|off|reset", "", write_system);
+
 static const struct profiler_file files[] = {
 	{ "profile/strace", "on|off|reset", write_system, .print = print_system },
 	{ "profile/strace.json", .print = print_calls, .is_json = true },

@@ -93,6 +93,8 @@ static void init(void)
 	}
 }
 
+PROFILE_CONTROL(trace_event, "trace_event", "[!][<system>:]<event>[,...]", "", trace_switch_words);
+
 static void trace_exec(struct profile_process *unused)
 {
 	profile_trace_task(os_current_task());

@@ -54,6 +54,8 @@ static int write_waits(const char *text)
 	return 0;
 }
 
+PROFILE_CONTROL(profile_waits, "profile.waits", "on|off|reset", "", write_waits);
+
 static void print_stacks(const void *unused)
 {
 	report_print_wait_stacks(false);

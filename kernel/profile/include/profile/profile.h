@@ -153,8 +153,9 @@ static inline void profile_return_end(struct profile_task *pt)
 #ifdef PROFILE_ANY
 /*
  * Sets parameters: words such as profile.hz=997, separated by blanks, as on a command line. Ignores
- * other words. Prints a line for each value that is not valid, and then returns -OS_EINVAL; else 0.
- * Called before profile_init(), in a kernel without OS_BOOT_PARAM.
+ * other words. Prints a line for each value that is not valid or has more than 255 bytes, and then
+ * returns -OS_EINVAL; else 0. For kernels without OS_BOOT_PARAM. Before profile_init(), or, for
+ * parameters that have a control file, at any later time, in process context; others are refused.
  */
 int profile_set(const char *words);
 

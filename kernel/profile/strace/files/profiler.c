@@ -36,6 +36,7 @@ static int write_files(const char *text)
 {
 	return stack_switch_write(&files_switch, text);
 }
+PROFILE_CONTROL(profile_files, "profile.files", "on|off|reset", "", write_files);
 
 static void print_all(const void *unused)
 {

@@ -368,6 +368,8 @@ static void init(void)
 		os_printk("profile: no memory for strace trace output\n");
 }
 
+PROFILE_CONTROL(profile_strace_live, "profile.strace_live", WORDS, "", write_live);
+
 static const struct profiler_file files[] = {
 	{ "profile/strace_live", WORDS, write_live, .show = show_live },
 	{ 0 },
