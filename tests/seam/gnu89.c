@@ -8,6 +8,7 @@
 DEFINE_PROFILE_POINT(plain)
 DEFINE_PROFILE_POINT_SLEEPS(sleeps)
 PROFILE_POINT_CPU_TIME(plain)
+PROFILE_POINT_FUNCTIONS(sleeps)
 
 void point_hooks(void);
 void point_hooks(void)

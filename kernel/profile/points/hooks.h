@@ -26,6 +26,13 @@
  *	...
  *	profile_point_leave_cpu(flush);
  *
+ * For code in other languages, such as Rust, which cannot use these macros:
+ *
+ *	PROFILE_POINT_FUNCTIONS(flush)		at file scope, after DEFINE_PROFILE_POINT(flush)
+ *	profile_begin_flush(&start);		struct profile_time: two u64
+ *	...
+ *	profile_end_flush(&start);
+ *
  * PROFILE_START and PROFILE_LEAVE are other names of start and leave. As in LegoOS, a semicolon
  * after DEFINE_PROFILE_POINT and PROFILE_POINT_TIME is optional.
  *
@@ -251,6 +258,18 @@ static pf_always_inline u64 profile_point_begin(const struct profile_point *poin
 	struct profile_time __profile_scope_##name pf_unused __PROFILE_UNTIL_END(name) = \
 		__PROFILE_BEGIN(name)()
 
+#define PROFILE_POINT_FUNCTIONS(name)                          \
+	void profile_begin_##name(struct profile_time *start); \
+	void profile_begin_##name(struct profile_time *start)  \
+	{                                                      \
+		*start = __PROFILE_BEGIN(name)();              \
+	}                                                      \
+	void profile_end_##name(struct profile_time *start);   \
+	void profile_end_##name(struct profile_time *start)    \
+	{                                                      \
+		__PROFILE_END(name)(start);                    \
+	}
+
 /* Keeps a start for each CPU, and nr_switches then: a start from before a switch is not valid. */
 #define PROFILE_POINT_CPU_TIME(name)                                              \
 	static OS_DEFINE_PER_CPU(struct profile_time, __profile_cpu_time_##name); \
@@ -308,6 +327,16 @@ static inline void print_profile_points(void)
 #define PROFILE_START(name)	  ((void)0)
 #define PROFILE_LEAVE(name)	  ((void)0)
 #define PROFILE_SCOPE(name)	  ((void)0)
+struct profile_time;
+#define PROFILE_POINT_FUNCTIONS(name)                          \
+	void profile_begin_##name(struct profile_time *start); \
+	void profile_begin_##name(struct profile_time *start)  \
+	{                                                      \
+	}                                                      \
+	void profile_end_##name(struct profile_time *start);   \
+	void profile_end_##name(struct profile_time *start)    \
+	{                                                      \
+	}
 #define PROFILE_POINT_CPU_TIME(name)
 #define profile_point_start_cpu(name) ((void)0)
 #define profile_point_leave_cpu(name) ((void)0)
